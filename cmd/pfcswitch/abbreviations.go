@@ -11,9 +11,9 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// expandWords expands the abbreviated words of a command line. A word stands for the only command or noun that begins with
-// it. The error for an ambiguous word names the candidates, the error for an unknown word names similar ones. A noun of
-// "show" may stand alone, or before the word "show".
+// expandWords expands the abbreviated words of a command line. A word stands for the only command or noun that begins
+// with it. The error for an ambiguous word names the candidates, the error for an unknown word names similar ones. A
+// noun of "show" may stand alone, or before the word "show".
 func expandWords(root *cobra.Command, args []string) ([]string, error) {
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
@@ -32,7 +32,8 @@ func expandWords(root *cobra.Command, args []string) ([]string, error) {
 				switch {
 				case err == nil:
 					word, i = "--"+watchFlag+"="+args[i+1], i+1
-				case strings.ContainsAny(args[i+1][:min(1, len(args[i+1]))], ".0123456789"): // no word behind it begins so
+				case strings.ContainsAny(args[i+1][:min(1, len(args[i+1]))], ".0123456789"):
+					// no word behind it begins so
 					return nil, fmt.Errorf("%s %w", word, err)
 				}
 			}
@@ -94,7 +95,8 @@ func matchCommand(c *cobra.Command, path, word string) (*cobra.Command, error) {
 	}
 	c.SuggestionsMinimumDistance = 2
 	if like := c.SuggestionsFor(word); len(like) > 0 {
-		return nil, fmt.Errorf("%s: there is no such command: did you mean %s? There are %s", at, strings.Join(like, " or "), strings.Join(names, ", "))
+		return nil, fmt.Errorf("%s: there is no such command: did you mean %s? There are %s", at,
+			strings.Join(like, " or "), strings.Join(names, ", "))
 	}
 	return nil, fmt.Errorf("%s: there is no such command: there are %s", at, strings.Join(names, ", "))
 }
@@ -116,8 +118,8 @@ func matchNoun(c *cobra.Command, word string) (*cobra.Command, error) {
 	return nil, nil
 }
 
-// matchPrefix returns the names that begin with a word. Where all others are the shortest name with a suffix, as buffer-pool
-// is of buffer, it returns only the shortest.
+// matchPrefix returns the names that begin with a word. Where all others are the shortest name with a suffix, as
+// buffer-pool is of buffer, it returns only the shortest.
 func matchPrefix(names []string, word string) []string {
 	var found []string
 	for _, name := range names {

@@ -60,7 +60,8 @@ func TestSpellRefuses(t *testing.T) {
 		{"show ports -w 0.01", "-w 0.01: write seconds, or a time such as 500ms, from 100ms to 24h"},
 		{"show --watch 2x ports", "--watch 2x: write seconds"},
 		{"gossip", "there is no such command: there are apply, capture, check, clear"},
-		{"show gossip", "show gossip: there is no such command: there are buffer, buffer-pool, config, events, fdb, headroom, lldp, pfc, ports, priority-group, queues"},
+		{"show gossip", "show gossip: there is no such command: there are buffer, buffer-pool, config, events, fdb, " +
+			"headroom, lldp, pfc, ports, priority-group, queues"},
 	} {
 		got, err := expandWords(rootCommand(), strings.Fields(tt.in))
 		if err == nil || !strings.Contains(err.Error(), tt.want) {
@@ -71,7 +72,8 @@ func TestSpellRefuses(t *testing.T) {
 
 // What is written out stays as it is, whatever it is, and nothing makes spell fail but words.
 func TestSpellIsStable(t *testing.T) {
-	words := []string{"show", "ports", "po", "s", "pfc", "watch", "-w", "--watch", "2", "0.01", "-j", "-s", "--socket", "x", "--", "-", "", "clear", "w", "help", "events", "--port=p1"}
+	words := []string{"show", "ports", "po", "s", "pfc", "watch", "-w", "--watch", "2", "0.01", "-j", "-s", "--socket",
+		"x", "--", "-", "", "clear", "w", "help", "events", "--port=p1"}
 	rapid.Check(t, func(t *rapid.T) {
 		in := rapid.SliceOfN(rapid.SampledFrom(words), 0, 6).Draw(t, "words")
 		once, err := expandWords(rootCommand(), in)

@@ -22,8 +22,10 @@ func captureCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "capture",
 		Short: "show frames to Wireshark: every port, both directions, PAUSE and PFC, and why a frame was dropped",
-		Long: "Writes a pcapng file of what the switch receives, sends and drops, MAC Control and LLDP frames included, until Ctrl-C. Comments\n" +
-			"say why XOFF was sent, what was dropped, and what was held. The filter is an expression of tcpdump, which has to be\n" +
+		Long: "Writes a pcapng file of what the switch receives, sends and drops, MAC Control and LLDP frames " +
+			"included, until Ctrl-C. Comments\n" +
+			"say why XOFF was sent, what was dropped, and what was held. The filter is an expression of tcpdump, " +
+			"which has to be\n" +
 			"installed to compile it, or the instructions that \"tcpdump -ddd -y EN10MB\" prints.",
 		Example: "  pfcswitch capture -w - | wireshark -k -i -\n" +
 			"  pfcswitch capture --port eth1 --port eth2 --snap 64 --seconds 10 -w leaf1.pcapng\n" +
@@ -53,12 +55,14 @@ func captureCommand() *cobra.Command {
 	socketFlag(c, &socket)
 	c.Flags().StringArrayVar(&request.Ports, "port", nil, "port to capture (repeatable; default: all)")
 	completePorts(c, &socket)
-	c.Flags().StringVarP(&file, "write", "w", "", "file to write; -: standard output, the default where that is no terminal")
+	c.Flags().StringVarP(&file, "write", "w", "", "file to write; -: standard output, the default where that is no "+
+		"terminal")
 	c.Flags().IntVar(&request.Snap, "snap", 0, "octets of each frame to keep (default: all)")
 	c.Flags().StringVar(&filter, "filter", "", "expression of tcpdump, or classic BPF instructions")
 	c.Flags().Float64Var(&seconds, "seconds", 0, "end after this time")
 	c.Flags().Uint64Var(&request.Frames, "frames", 0, "end after so many frames")
-	c.Flags().Float64Var(&last, "last", 0, "write so many seconds of the ring instead of what comes (needs capture.ring: on)")
+	c.Flags().Float64Var(&last, "last", 0, "write so many seconds of the ring instead of what comes (needs "+
+		"capture.ring: on)")
 	return c
 }
 
@@ -76,7 +80,8 @@ func writeCapture(ctx context.Context, client *api.Client, request api.CaptureRe
 	case file != "" && file != "-":
 		dst = &lazyFile{path: file}
 	case file == "" && terminal(os.Stdout):
-		return errors.New("a capture is no text for a terminal: name a file with -w, or write: pfcswitch capture | wireshark -k -i -")
+		return errors.New("a capture is no text for a terminal: name a file with -w, or write: pfcswitch capture | " +
+			"wireshark -k -i -")
 	}
 	t, err := client.Capture(ctx, request, dst)
 	if err := errors.Join(err, dst.Close()); err != nil {
@@ -84,7 +89,8 @@ func writeCapture(ctx context.Context, client *api.Client, request api.CaptureRe
 	}
 	fmt.Fprintf(os.Stderr, "%d frames captured\n", t.Frames)
 	if t.Missing > 0 {
-		fmt.Fprintf(os.Stderr, "%d frames between them are missing, lost in a receive ring or because this capture was too slow: try --snap 128, fewer ports, or a larger capture.memory\n", t.Missing)
+		fmt.Fprintf(os.Stderr, "%d frames between them are missing, lost in a receive ring or because this capture "+
+			"was too slow: try --snap 128, fewer ports, or a larger capture.memory\n", t.Missing)
 	}
 	return nil
 }

@@ -15,7 +15,8 @@ func TestCaptureThatDoesNotBegin(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, file := range []string{before, filepath.Join(dir, "new.pcapng")} {
-		if got := fail(t, captureCommand(), "-s", filepath.Join(dir, "none.sock"), "-w", file); !strings.Contains(got, "none.sock") {
+		if got := fail(t, captureCommand(), "-s", filepath.Join(dir, "none.sock"), "-w", file); !strings.Contains(got,
+			"none.sock") {
 			t.Errorf("%s: %q", file, got)
 		}
 	}
@@ -45,7 +46,8 @@ func TestLateFile(t *testing.T) {
 	if b, err := os.ReadFile(path); err != nil || string(b) != "short" {
 		t.Errorf("it holds %q, %v", b, err)
 	}
-	if _, err := (&lazyFile{path: "/no/such/folder/x"}).Write([]byte("x")); err == nil || !strings.Contains(err.Error(), "/no/such/folder/x") {
+	if _, err := (&lazyFile{path: "/no/such/folder/x"}).Write([]byte("x")); err == nil ||
+		!strings.Contains(err.Error(), "/no/such/folder/x") {
 		t.Errorf("a file that cannot be made: %v", err)
 	}
 }

@@ -16,9 +16,10 @@ import (
 func checkCommand() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
-		Use:               "check FILE",
-		Short:             "check a configuration file without running it",
-		Long:              "Exit status 0 where the file is good (warnings on standard error), 1 with file:line: key: what is wrong and what to do.\nWith -j, errors and warnings are on standard output.",
+		Use:   "check FILE",
+		Short: "check a configuration file without running it",
+		Long: "Exit status 0 where the file is good (warnings on standard error), 1 with file:line: " +
+			"key: what is wrong and what to do.\nWith -j, errors and warnings are on standard output.",
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: completeFile,
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -119,7 +120,8 @@ func schemaCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "schema",
 		Short: "print the JSON Schema of the configuration file",
-		Long: "Prints a JSON Schema (draft 2020-12) with every key, its values, its default and what it means, for editors that complete\n" +
+		Long: "Prints a JSON Schema (draft 2020-12) with every key, its values, its default and what it means, for " +
+			"editors that complete\n" +
 			"and check YAML. What keys say to each other \"check\" alone knows.",
 		Example: "  pfcswitch schema > pfcswitch.schema.json\n" +
 			"  # first line of a configuration: # yaml-language-server: $schema=./pfcswitch.schema.json",

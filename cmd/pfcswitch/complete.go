@@ -21,7 +21,8 @@ func registerCompletion(c *cobra.Command, flag string, f cobra.CompletionFunc) {
 
 // completeSocket offers the switches that run here.
 func completeSocket(c *cobra.Command) {
-	registerCompletion(c, "socket", func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+	registerCompletion(c, "socket", func(_ *cobra.Command, _ []string, typed string) ([]string,
+		cobra.ShellCompDirective) {
 		if strings.Contains(typed, "/") {
 			return nil, cobra.ShellCompDirectiveDefault
 		}
@@ -100,7 +101,8 @@ func completePriorities(c *cobra.Command, socket *string) {
 
 // completeConfig offers configuration files for the flag config.
 func completeConfig(c *cobra.Command) {
-	registerCompletion(c, "config", func(c *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+	registerCompletion(c, "config", func(c *cobra.Command, _ []string, typed string) ([]string,
+		cobra.ShellCompDirective) {
 		return completeFile(c, nil, typed)
 	})
 }
@@ -115,13 +117,15 @@ func completeFile(_ *cobra.Command, args []string, _ string) ([]string, cobra.Sh
 
 // completeNouns offers the nouns of show in place of a command, once a letter is typed.
 func completeNouns(root *cobra.Command) {
-	root.ValidArgsFunction = func(c *cobra.Command, args []string, typed string) (offered []string, _ cobra.ShellCompDirective) {
+	root.ValidArgsFunction = func(c *cobra.Command, args []string, typed string) (offered []string,
+		_ cobra.ShellCompDirective) {
 		show, _, err := c.Find([]string{"show"})
 		if err != nil || len(args) > 0 || typed == "" {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
 		for _, noun := range show.Commands() {
-			if own, _, err := c.Find([]string{noun.Name()}); strings.HasPrefix(noun.Name(), typed) && (err != nil || own == c) {
+			if own, _, err := c.Find([]string{noun.Name()}); strings.HasPrefix(noun.Name(), typed) &&
+				(err != nil || own == c) {
 				offered = append(offered, noun.Name()+"\tshow: "+noun.Short)
 			}
 		}

@@ -59,10 +59,13 @@ func demoCommand() *cobra.Command {
 	var speed string
 	var asJSON, keep, quick bool
 	c := &cobra.Command{
-		Use:       "demo [incast|host|headroom|deadlock|trunk]",
-		Short:     "show on real links that nothing is lost",
-		Long:      "Builds a small network in namespaces of its own, with switches, senders and a receiver as separate processes, and\njudges what arrives. It needs neither a file nor root. Exit status: 0 passed, 1 failed, 2 could not run.",
-		Example:   "  pfcswitch demo\n  pfcswitch demo incast --speed 500M --seconds 10\n  pfcswitch demo host\n  pfcswitch demo headroom --quick\n  pfcswitch demo deadlock\n  pfcswitch demo trunk",
+		Use:   "demo [incast|host|headroom|deadlock|trunk]",
+		Short: "show on real links that nothing is lost",
+		Long: "Builds a small network in namespaces of its own, with switches, senders and a receiver as " +
+			"separate processes, and\njudges what arrives. It needs neither a file nor root. Exit status: 0 passed, " +
+			"1 failed, 2 could not run.",
+		Example: "  pfcswitch demo\n  pfcswitch demo incast --speed 500M --seconds 10\n  pfcswitch demo host\n  " +
+			"pfcswitch demo headroom --quick\n  pfcswitch demo deadlock\n  pfcswitch demo trunk",
 		ValidArgs: demoNames(),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o, err := demoOptions(seconds, speed)
@@ -77,7 +80,9 @@ func demoCommand() *cobra.Command {
 				return exit{status}
 			}
 			if keep {
-				o.Enter = func(ctx context.Context, commands []string) { waitForUser(ctx, os.Stdin, os.Stderr, commands) }
+				o.Enter = func(ctx context.Context, commands []string) {
+					waitForUser(ctx, os.Stdin, os.Stderr, commands)
+				}
 			}
 			d := demoNamed(args)
 			if o.Quick = quick; d.seconds > 0 && !cmd.Flags().Changed("seconds") {
@@ -88,16 +93,22 @@ func demoCommand() *cobra.Command {
 	}
 	c.Args = func(cmd *cobra.Command, args []string) error {
 		if len(args) > 1 || cobra.OnlyValidArgs(cmd, args) != nil {
-			return demoNotRun(fmt.Errorf("demo %s: there are %s", strings.Join(args, " "), strings.Join(demoNames(), ", ")))
+			return demoNotRun(fmt.Errorf("demo %s: there are %s", strings.Join(args, " "),
+				strings.Join(demoNames(), ", ")))
 		}
 		return nil
 	}
 	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return demoNotRun(err) })
-	c.Flags().Float64Var(&seconds, "seconds", 5, "seconds of load in each act; in demo headroom at least, and not in demo deadlock")
-	c.Flags().StringVar(&speed, "speed", "", "speed of the hosts' ports in bit/s; in demo trunk the uplink's, and members have half of it;\nin demo headroom the links' (default: 100M and 1G there, else the highest that the machine carries)")
+	c.Flags().Float64Var(&seconds, "seconds", 5, "seconds of load in each act; in demo headroom at least, and not in "+
+		"demo deadlock")
+	c.Flags().StringVar(&speed, "speed", "", "speed of the hosts' ports in bit/s; in demo trunk the uplink's, and "+
+		"members have half of it;\nin demo headroom the links' (default: 100M and 1G there, else the highest that "+
+		"the machine carries)")
 	c.Flags().BoolVarP(&asJSON, "json", "j", false, "report as JSON")
-	c.Flags().BoolVar(&quick, "quick", false, "headroom: four links in one run each (half a minute), not all of them in five runs (three and a half minutes)")
-	c.Flags().BoolVar(&keep, "keep", false, "leave the lab of one act up, with its switches running, and print how to enter it, until Enter is pressed")
+	c.Flags().BoolVar(&quick, "quick", false, "headroom: four links in one run each (half a minute), not all of them "+
+		"in five runs (three and a half minutes)")
+	c.Flags().BoolVar(&keep, "keep", false, "leave the lab of one act up, with its switches running, and print how "+
+		"to enter it, until Enter is pressed")
 	return c
 }
 
@@ -142,8 +153,8 @@ func show(cmd *cobra.Command, d demoEntry, o demo.Options, asJSON bool) error {
 	return nil
 }
 
-// waitForUser waits until the user presses Enter or an interrupt ends ctx. The end of the input, as in a script, does not
-// count.
+// waitForUser waits until the user presses Enter or an interrupt ends ctx. The end of the input, as in a script, does
+// not count.
 func waitForUser(ctx context.Context, in io.Reader, out io.Writer, commands []string) {
 	fmt.Fprintln(out, "the lab stays up; enter its nodes, and ask its switches, with")
 	for _, c := range commands {

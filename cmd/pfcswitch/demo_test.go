@@ -11,7 +11,8 @@ import (
 
 // What the demo cannot run with is exit status 2; 1 would say that the switch failed.
 func TestDemoUsage(t *testing.T) {
-	for _, args := range []string{"nonsense", "incast incast", "--nonsense", "--speed fast", "--seconds NaN", "--seconds 0", "--seconds +Inf", "--seconds x"} {
+	for _, args := range []string{"nonsense", "incast incast", "--nonsense", "--speed fast", "--seconds NaN",
+		"--seconds 0", "--seconds +Inf", "--seconds x"} {
 		c := demoCommand()
 		c.SilenceErrors, c.SilenceUsage = true, true
 		c.SetArgs(strings.Fields(args))

@@ -46,7 +46,8 @@ func writeFile(t *testing.T, text string) string {
 func TestExplainCommand(t *testing.T) {
 	file := writeFile(t, "name: leaf1\npreset: roce\nports: {p1: {}, p2: {}}\n")
 	frames := filepath.Join(t.TempDir(), "frames.hex")
-	if err := os.WriteFile(frames, []byte("020000000002020000000001810060000800\n0180c2000001020000000001 8808 0001\n"), 0o600); err != nil {
+	if err := os.WriteFile(frames, []byte("020000000002020000000001810060000800\n0180c2000001020000000001 8808 0001\n"),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	for _, test := range []struct {
@@ -65,7 +66,8 @@ func TestExplainCommand(t *testing.T) {
 		{"--in p1", 1, "--dst is missing"},
 		{"--in p1 --dst 02:00:00:00:00:02 -s /no/such.sock", 1, "no running switch found at /no/such.sock"},
 	} {
-		if out, status := run(t, explainCommand(), strings.Fields(test.args)...); status != test.status || !strings.Contains(out, test.want) {
+		if out, status := run(t, explainCommand(), strings.Fields(test.args)...); status != test.status ||
+			!strings.Contains(out, test.want) {
 			t.Errorf("%s: status %d, want %d, and %q in\n%s", test.args, status, test.status, test.want, out)
 		}
 	}
@@ -73,7 +75,8 @@ func TestExplainCommand(t *testing.T) {
 
 // A check of a link, and doctor, end with 2 where they could not look, and doctor with 1 where it found something.
 func TestCouldNotLook(t *testing.T) {
-	for _, args := range []string{"", "p1 --interface eth0", "--answer p1", "p1 -s /no/such.sock", "--interface " + noInterface, "--interface x --count 0", "--interface x --patience 0s"} {
+	for _, args := range []string{"", "p1 --interface eth0", "--answer p1", "p1 -s /no/such.sock",
+		"--interface " + noInterface, "--interface x --count 0", "--interface x --patience 0s"} {
 		if out, status := run(t, linkcheckCommand(), strings.Fields(args)...); status != 2 || out != "" {
 			t.Errorf("linkcheck %s: status %d, want 2: %s", args, status, out)
 		}
@@ -84,7 +87,8 @@ func TestCouldNotLook(t *testing.T) {
 		}
 	}
 	file := writeFile(t, "ports: {p1: {interface: "+noInterface+"}}\n")
-	if out, status := run(t, doctorCommand(), file, "-j"); status != 1 || !strings.Contains(out, `"trap": "missing-interface"`) {
+	if out, status := run(t, doctorCommand(), file, "-j"); status != 1 ||
+		!strings.Contains(out, `"trap": "missing-interface"`) {
 		t.Errorf("doctor: status %d, want 1: %s", status, out)
 	}
 }
@@ -101,7 +105,8 @@ func TestStoppedSwitch(t *testing.T) {
 		args, out string
 		status    int
 	}
-	want := map[string]int{"health": 1, "doctor": 2, "linkcheck p1": 2, "show ports": 1, "clear counters": 1, "explain --in p1 --dst 02:00:00:00:00:02": 1}
+	want := map[string]int{"health": 1, "doctor": 2, "linkcheck p1": 2, "show ports": 1, "clear counters": 1,
+		"explain --in p1 --dst 02:00:00:00:00:02": 1}
 	all := make(chan ended, len(want))
 	for args := range want {
 		go func() {
@@ -114,7 +119,8 @@ func TestStoppedSwitch(t *testing.T) {
 		select {
 		case e := <-all:
 			if e.status != want[e.args] || e.status == 1 && !strings.Contains(e.out, "is stopped or hangs") {
-				t.Errorf("%s: status %d, want %d, and that the switch is stopped: %s", e.args, e.status, want[e.args], e.out)
+				t.Errorf("%s: status %d, want %d, and that the switch is stopped: %s", e.args, e.status, want[e.args],
+					e.out)
 			}
 			delete(want, e.args)
 		case <-limit:

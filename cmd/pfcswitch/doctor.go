@@ -19,8 +19,10 @@ func doctorCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "doctor [FILE]",
 		Short: "name what spoils a topology, with the command that mends each",
-		Long: "Looks at the ports of the switch that runs (or of -s SOCKET), or of a configuration file, or, where neither is there, at the\n" +
-			"interfaces of this network namespace: what they are, what is at the far end of each link, and the machine. Changes nothing.\n" +
+		Long: "Looks at the ports of the switch that runs (or of -s SOCKET), or of a configuration file, or, where " +
+			"neither is there, at the\n" +
+			"interfaces of this network namespace: what they are, what is at the far end of each link, and the " +
+			"machine. Changes nothing.\n" +
 			"Exit status 0: nothing found, 1: there are findings, 2: it could not look.",
 		Example:           "  pfcswitch doctor\n  pfcswitch doctor switch.yaml\n  pfcswitch doctor -s leaf1 -j",
 		Args:              cobra.MaximumNArgs(1),

@@ -26,10 +26,14 @@ func explainCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "explain --in PORT --dst MAC",
 		Short: "say what would become of a frame, and why",
-		Long: "Says station by station what would become of a frame that arrives now: priority, VLAN, where it goes, whether the buffer\n" +
-			"has room, whether the peer is told to stop, which queue, what waits before it, whether the queue is paused; with the key of\n" +
-			"the configuration that decides, and the figures of this moment. It is the data path's own code that answers, and nothing is\n" +
-			"sent, learned or counted. With -c it is a configuration at rest that is asked: every port up, nothing learned, the buffer empty.",
+		Long: "Says station by station what would become of a frame that arrives now: priority, VLAN, where it goes, " +
+			"whether the buffer\n" +
+			"has room, whether the peer is told to stop, which queue, what waits before it, whether the queue is " +
+			"paused; with the key of\n" +
+			"the configuration that decides, and the figures of this moment. It is the data path's own code that " +
+			"answers, and nothing is\n" +
+			"sent, learned or counted. With -c it is a configuration at rest that is asked: every port up, nothing " +
+			"learned, the buffer empty.",
 		Example: "  pfcswitch explain --in p1 --dst 02:00:00:00:00:04 --vlan 10 --pcp 3\n" +
 			"  pfcswitch explain --in p1 --dst ff:ff:ff:ff:ff:ff --dscp 26 --octets 1514 -c switch.yaml\n" +
 			"  pfcswitch explain --in p1 --pcap frames.pcapng --frames 3 -j",
@@ -101,7 +105,8 @@ func (o *explainFlags) requests(stdin io.Reader) ([]api.TraceRequest, error) {
 	return []api.TraceRequest{q}, err
 }
 
-func (o *explainFlags) read(name string, in io.Reader, frames func(io.Reader, int) ([][]byte, error)) ([]api.TraceRequest, error) {
+func (o *explainFlags) read(name string, in io.Reader, frames func(io.Reader, int) ([][]byte, error)) (
+	[]api.TraceRequest, error) {
 	if name != "-" {
 		f, err := os.Open(name)
 		if err != nil {

@@ -55,19 +55,23 @@ func filled(v reflect.Value, name string, n int) {
 	}
 }
 
-// What commands print as JSON beside the answers of a switch is fixed: which keys there are, in which order and of which type.
+// What commands print as JSON beside the answers of a switch is fixed: which keys there are, in which order and of
+// which type.
 func TestGoldenDocuments(t *testing.T) {
 	event, end := new(api.Line), new(api.Line)
 	for _, tt := range []struct {
 		file string
 		v    any
 	}{
-		{"check.json", new(checkReport)}, {"demo.json", new(demo.Report)}, {"send.json", new(traffic.SendReport)}, {"sink.json", new(traffic.SinkReport)},
-		{"storm.json", new(traffic.StormReport)}, {"apply.json", new(api.Applied)}, {"event.json", event}, {"end.json", end},
+		{"check.json", new(checkReport)}, {"demo.json", new(demo.Report)}, {"send.json", new(traffic.SendReport)},
+		{"sink.json", new(traffic.SinkReport)},
+		{"storm.json", new(traffic.StormReport)}, {"apply.json", new(api.Applied)}, {"event.json", event},
+		{"end.json", end},
 		{"doctor.json", new(api.Doctor)}, {"linkcheck.json", new(api.LinkCheck)},
 	} {
 		filled(reflect.ValueOf(tt.v).Elem(), "", 0)
-		event.State, event.Reason, event.Type = nil, nil, api.LineEvent // that of the state is a golden file of package api
+		// that of the state is a golden file of package api
+		event.State, event.Reason, event.Type = nil, nil, api.LineEvent
 		end.State, end.Event, end.Type = nil, nil, api.LineEnd
 		var b bytes.Buffer
 		if err := api.WriteJSON(&b, tt.v); err != nil {
@@ -97,7 +101,8 @@ func golden(t *testing.T, file, got string) {
 // A bad file, as check tells programs of it.
 func TestGoldenCheck(t *testing.T) {
 	t.Chdir(t.TempDir())
-	if err := os.WriteFile("leaf1.yaml", []byte("name: leaf1\nports:\n  p1: {sped: 1G}\n  p2: {speed: fast}\n"), 0o600); err != nil {
+	if err := os.WriteFile("leaf1.yaml", []byte("name: leaf1\nports:\n  p1: {sped: 1G}\n  p2: {speed: fast}\n"),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	out, status := run(t, checkCommand(), "leaf1.yaml", "-j")

@@ -17,7 +17,8 @@ func healthCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "health",
 		Short: "whether a running switch answers and all its ports are in service",
-		Long: "Exit status 0 where every port is in service, else 1, with what it waits for; with --live 0 wherever the switch answers.\n" +
+		Long: "Exit status 0 where every port is in service, else 1, with what it waits for; with --live 0 wherever " +
+			"the switch answers.\n" +
 			"Made for the health checks of containers.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {

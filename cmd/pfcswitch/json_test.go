@@ -17,7 +17,8 @@ import (
 
 // documents are all JSON documents that commands print.
 func documents(t *testing.T) []any {
-	all := []any{new(api.Line), new(api.Applied), new(checkReport), new(demo.Report), new(traffic.SendReport), new(traffic.SinkReport), new(traffic.StormReport),
+	all := []any{new(api.Line), new(api.Applied), new(checkReport), new(demo.Report), new(traffic.SendReport),
+		new(traffic.SinkReport), new(traffic.StormReport),
 		new(api.Doctor), new(api.LinkCheck), new(api.HeadroomCheck), new(api.Explanation)}
 	for _, noun := range api.Nouns() {
 		r, err := api.Parse(noun, []byte(`{"schema":1}`))
@@ -30,7 +31,8 @@ func documents(t *testing.T) []any {
 }
 
 // The units that a key of a number may end in.
-var unit = regexp.MustCompile(`(^|_)(ns|s|seconds|bytes|bits|cells|bits_per_second|frames_per_second|share|percent|frames|drops)$`)
+var unit = regexp.MustCompile(
+	`(^|_)(ns|s|seconds|bytes|bits|cells|bits_per_second|frames_per_second|share|percent|frames|drops)$`)
 
 // Keys whose numbers have no unit: what counts things that the key names, and what is a name itself.
 var unitless = strings.Fields(`schema seq next next_event count line more
@@ -42,8 +44,8 @@ var unitless = strings.Fields(`schema seq next next_event count line more
 	sent received reordered duplicated segments_sent_again octets pfc_sent offered green yellow red delivered
 	lossless_drops_since_start behind imbalance speed cpus`)
 
-// Whoever reads the JSON can rely on its shape: keys in one style, units in the keys of numbers, nothing left out, and no
-// array that is null, not in a document that nobody filled.
+// Whoever reads the JSON can rely on its shape: keys in one style, units in the keys of numbers, nothing left out, and
+// no array that is null, not in a document that nobody filled.
 func TestJSONRules(t *testing.T) {
 	for _, v := range documents(t) {
 		name := reflect.TypeOf(v).Elem().String()
@@ -96,7 +98,8 @@ func checkType(t *testing.T, path string, typ reflect.Type, key string) {
 			}
 			checkType(t, path+"."+name, f.Type, within)
 		}
-	case reflect.Int, reflect.Int64, reflect.Int32, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64, reflect.Float64:
+	case reflect.Int, reflect.Int64, reflect.Int32, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64,
+		reflect.Float64:
 		if typ != reflect.TypeFor[api.Priority]() && !unit.MatchString(key) && !slices.Contains(unitless, key) {
 			t.Errorf("%s is a number: end its key with a unit (or name it among the unitless)", path)
 		}

@@ -12,8 +12,10 @@ func labCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "lab up FILE | down FILE",
 		Short: "network namespaces, links and switches of a topology file",
-		Long: "A lab is what a file describes: switches and hosts, each in a network namespace of its own, and the links between\n" +
-			"them. It stays until it is taken down. Root and ordinary users may have labs; those of a user are in user namespaces.",
+		Long: "A lab is what a file describes: switches and hosts, each in a network namespace of its own, and the " +
+			"links between\n" +
+			"them. It stays until it is taken down. Root and ordinary users may have labs; those of a user are in " +
+			"user namespaces.",
 		Example: "  pfcswitch lab up scripts/lab/incast.yaml\n" +
 			"  pfcswitch lab exec incast h1 pfcswitch send eth0 --seconds 1\n" +
 			"  pfcswitch lab down incast",
@@ -26,8 +28,9 @@ func labUpCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "up FILE",
 		Short: "bring a lab up: all of it or, on an error, nothing",
-		Long:  "Returns when every switch forwards, and tells how to get into each node and which sockets the switches have.",
-		Args:  cobra.ExactArgs(1),
+		Long: "Returns when every switch forwards, and tells how to get into each node and which sockets the " +
+			"switches have.",
+		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx, stop := untilSignal(cmd.Context())
 			defer stop()

@@ -31,11 +31,16 @@ func linkcheckCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "linkcheck PORT",
 		Short: "find out what passes a link: PFC, tags, long frames, checksums, and how fast",
-		Long: "Asks the other end of a port's link, or of an interface's, what arrives there and sends it back: MAC Control frames as PAUSE\n" +
-			"and PFC are, in each direction; the 802.1Q tag; the longest frame; a checksum that is left to the link; the round trip. A switch,\n" +
-			"a host NIC (pfcswitch nic) and linkcheck --answer do answer, no more than they are sent and at a bounded rate.\n\n" +
-			"With --headroom the peer fills the link with frames of a lossless priority, is told to stop, and what still comes is counted,\n" +
-			"again and again: it must fit the headroom in force. Frames of that priority are held meanwhile, some milliseconds each time,\n" +
+		Long: "Asks the other end of a port's link, or of an interface's, what arrives there and sends it back: MAC " +
+			"Control frames as PAUSE\n" +
+			"and PFC are, in each direction; the 802.1Q tag; the longest frame; a checksum that is left to the link; " +
+			"the round trip. A switch,\n" +
+			"a host NIC (pfcswitch nic) and linkcheck --answer do answer, no more than they are sent and at a " +
+			"bounded rate.\n\n" +
+			"With --headroom the peer fills the link with frames of a lossless priority, is told to stop, and what " +
+			"still comes is counted,\n" +
+			"again and again: it must fit the headroom in force. Frames of that priority are held meanwhile, some " +
+			"milliseconds each time,\n" +
 			"and none is lost. The peer has to allow it: headroom: {send_request: on}.\n\n" +
 			"Exit status 0: all passes, it fits; 1: something does not; 2: nobody answers, or it could not be asked.",
 		Example: "  pfcswitch linkcheck p1\n" +
@@ -147,8 +152,8 @@ func (h *headroomCheck) ofPort(cmd *cobra.Command, socket string, args []string,
 	return h.run(cmd, socket, args[0], asJSON)
 }
 
-// run checks the headroom of a port of a running switch and prints the result. Exit status: 0: the headroom suffices, 1: it
-// does not, 2: the check could not run, or the link was not full.
+// run checks the headroom of a port of a running switch and prints the result. Exit status: 0: the headroom suffices,
+// 1: it does not, 2: the check could not run, or the link was not full.
 func (h *headroomCheck) run(cmd *cobra.Command, socket, port string, asJSON bool) error {
 	result, err := h.ask(cmd.Context(), socket, port)
 	if err != nil {

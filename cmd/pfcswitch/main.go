@@ -23,22 +23,26 @@ func (e exit) Error() string { return fmt.Sprintf("exit status %d", e.status) }
 
 func rootCommand() *cobra.Command {
 	root := &cobra.Command{
-		Use:               "pfcswitch",
-		Short:             "a lossless Ethernet switch in software",
-		Long:              "pfcswitch bridges frames between Linux interfaces with the shared buffer of a switching chip, and sends and\nobeys PAUSE and PFC, so that a lossless priority loses nothing.\n\nTry it without root and without a network:  pfcswitch demo",
+		Use:   "pfcswitch",
+		Short: "a lossless Ethernet switch in software",
+		Long: "pfcswitch bridges frames between Linux interfaces with the shared buffer of a switching " +
+			"chip, and sends and\nobeys PAUSE and PFC, so that a lossless priority loses nothing.\n\nTry it without " +
+			"root and without a network:  pfcswitch demo",
 		SilenceUsage:      true,
 		SilenceErrors:     true,
 		DisableAutoGenTag: true,
 	}
-	root.AddCommand(runCommand(), nicCommand(), checkCommand(), applyCommand(), showCommand(), clearCommand(), demoCommand(), sendCommand(),
-		sinkCommand(), captureCommand(), webCommand(), explainCommand(), linkcheckCommand(), doctorCommand(), schemaCommand(), labCommand(),
+	root.AddCommand(runCommand(), nicCommand(), checkCommand(), applyCommand(), showCommand(), clearCommand(),
+		demoCommand(), sendCommand(),
+		sinkCommand(), captureCommand(), webCommand(), explainCommand(), linkcheckCommand(), doctorCommand(),
+		schemaCommand(), labCommand(),
 		healthCommand(), eventsCommand(), topCommand(), versionCommand())
 	completeNouns(root)
 	return root
 }
 
-// expandArguments returns the arguments with every abbreviation expanded. In a completion request of the shell the last word
-// stays, and the others stay where they are ambiguous.
+// expandArguments returns the arguments with every abbreviation expanded. In a completion request of the shell the last
+// word stays, and the others stay where they are ambiguous.
 func expandArguments(root *cobra.Command, args []string) ([]string, error) {
 	if len(args) > 1 && (args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd) {
 		words, last := args[1:len(args)-1], args[len(args)-1]

@@ -64,7 +64,8 @@ func known(words []string) (*cobra.Command, error) {
 		if strings.HasPrefix(word, "-") && word != "-" && flag == nil {
 			return nil, fmt.Errorf("%s has no flag %s", c.CommandPath(), word)
 		}
-		if placeholder := word == strings.ToUpper(word); len(c.ValidArgs) > 0 && !placeholder && !slices.Contains(c.ValidArgs, word) && flag == nil {
+		if placeholder := word == strings.ToUpper(word); len(c.ValidArgs) > 0 && !placeholder &&
+			!slices.Contains(c.ValidArgs, word) && flag == nil {
 			return nil, fmt.Errorf("%s: %s is none of %v", c.CommandPath(), word, c.ValidArgs)
 		}
 	}
@@ -84,7 +85,8 @@ func TestReadmeCommands(t *testing.T) {
 			if program {
 				words = words[1:]
 			}
-			if c, _, err := rootCommand().Find(words[:min(1, len(words))]); !program && (err != nil || !c.HasParent() || len(words) < 2) {
+			if c, _, err := rootCommand().Find(words[:min(1, len(words))]); !program &&
+				(err != nil || !c.HasParent() || len(words) < 2) {
 				continue
 			}
 			found++
@@ -194,7 +196,8 @@ func TestReadmeCommandTable(t *testing.T) {
 	}
 	for _, c := range rootCommand().Commands() {
 		for _, sub := range c.Commands() {
-			if sub.IsAvailableCommand() && sub.Name() != "priority-group" && sub.Name() != "buffer-pool" { // SONiC's words have a sentence of their own
+			// SONiC's words have a sentence of their own
+			if sub.IsAvailableCommand() && sub.Name() != "priority-group" && sub.Name() != "buffer-pool" {
 				want(sub.CommandPath(), sub.Short)
 			}
 		}
@@ -212,7 +215,8 @@ func TestReadmeCommandTable(t *testing.T) {
 
 func TestKnown(t *testing.T) {
 	for text, want := range map[string]string{
-		"show pfc --watch 2 -j": "", "sh po": "", "send eth0 --storm 3 --duty 90": "", "clear counters": "", "demo": "", "lab up FILE": "", "apply FILE": "",
+		"show pfc --watch 2 -j": "", "sh po": "", "send eth0 --storm 3 --duty 90": "", "clear counters": "", "demo": "",
+		"lab up FILE": "", "apply FILE": "",
 		"show pfc --wtch":      "show pfc has no flag --wtch",
 		"clear everything":     "everything is none of",
 		"linkcheck -q":         "has no flag -q",
@@ -220,7 +224,8 @@ func TestKnown(t *testing.T) {
 		"gossip":               "there is no such command",
 		"show priority-groups": "there is no such command",
 	} {
-		if _, err := known(strings.Fields(text)); (err != nil) != (want != "") || err != nil && !strings.Contains(err.Error(), want) {
+		if _, err := known(strings.Fields(text)); (err != nil) != (want != "") ||
+			err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", text, err, want)
 		}
 	}

@@ -21,7 +21,9 @@ func runCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "run",
 		Short: "run the switch in the foreground",
-		Long:  "Runs the switch until SIGINT or SIGTERM. Without a file it takes every interface named eth1, eth2, … or e1-…\nthat has no address, no master and no default route, with preset roce. In containerlab (CLAB_INTFS) it waits for them.",
+		Long: "Runs the switch until SIGINT or SIGTERM. Without a file it takes every interface named eth1, eth2, … " +
+			"or e1-…\nthat has no address, no master and no default route, with preset roce. In containerlab " +
+			"(CLAB_INTFS) it waits for them.",
 		Example: "  pfcswitch run -c switch.yaml\n" +
 			"  pfcswitch run --port eth1 --port eth2",
 		Args: cobra.NoArgs,
@@ -74,11 +76,13 @@ func zeroPorts(ctx context.Context) ([]string, error) {
 	if text := os.Getenv(intfsVariable); text != "" {
 		n, err := strconv.ParseUint(text, 10, 16)
 		if err != nil {
-			return nil, fmt.Errorf("%s=%s: it has to be the number of interfaces to wait for, as containerlab sets it", intfsVariable, text)
+			return nil, fmt.Errorf("%s=%s: it has to be the number of interfaces to wait for, as containerlab sets it",
+				intfsVariable, text)
 		}
 		if n > 0 {
 			return daemon.AwaitCandidates(ctx, int(n), func(seen []string) {
-				fmt.Fprintf(os.Stderr, "waiting for %d interfaces (%s); so far there are:\n  %s\n", n, intfsVariable, strings.Join(seen, "\n  "))
+				fmt.Fprintf(os.Stderr, "waiting for %d interfaces (%s); so far there are:\n  %s\n", n, intfsVariable,
+					strings.Join(seen, "\n  "))
 			})
 		}
 	}
@@ -90,7 +94,8 @@ func zeroPorts(ctx context.Context) ([]string, error) {
 		if len(seen) == 0 {
 			seen = []string{"none but loopback"}
 		}
-		return nil, fmt.Errorf("no interface to take. Seen:\n  %s\nName them with --port, write a file and use -c, or try: pfcswitch demo", strings.Join(seen, "\n  "))
+		return nil, fmt.Errorf("no interface to take. Seen:\n  %s\nName them with --port, write a file and use -c, "+
+			"or try: pfcswitch demo", strings.Join(seen, "\n  "))
 	}
 	return names, nil
 }

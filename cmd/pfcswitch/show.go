@@ -18,7 +18,8 @@ import (
 	"pfcswitch/cmd/internal/watch"
 )
 
-const socketUsage = "control socket of the switch, a path, or the name of one that runs here (default: $" + api.SocketVariable + ", else the one that runs)"
+const socketUsage = "control socket of the switch, a path, or the name of one that runs here (default: $" +
+	api.SocketVariable + ", else the one that runs)"
 
 func socketFlag(c *cobra.Command, socket *string) {
 	c.Flags().StringVarP(socket, "socket", "s", "", socketUsage)
@@ -39,20 +40,27 @@ func showCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "show",
 		Short: "show the state of a running switch",
-		Long: "Shows the state of a running switch. Words may be abbreviated as long as they are clear: pfcswitch sh po. With --watch it\n" +
+		Long: "Shows the state of a running switch. Words may be abbreviated as long as they are clear: pfcswitch sh " +
+			"po. With --watch it\n" +
 			"looks again and again, and rates are those between two looks.",
-		Example: "  pfcswitch show pfc\n  pfcswitch show pfc --watch 2 --port eth1\n  pfcswitch show buffer -j\n  pfcswitch show priority-group watermark headroom",
-		Args:    cobra.NoArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Example: "  pfcswitch show pfc\n  pfcswitch show pfc --watch 2 --port eth1\n  pfcswitch show buffer -j\n  " +
+			"pfcswitch show priority-group watermark headroom",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	c.AddCommand(
-		showNoun(&o, &cobra.Command{Use: "ports", Aliases: []string{"interfaces"}, Short: "ports: link, speed, flow control, frames, rates, drops"}),
+		showNoun(&o, &cobra.Command{Use: "ports", Aliases: []string{"interfaces"},
+			Short: "ports: link, speed, flow control, frames, rates, drops"}),
 		showNoun(&o, &cobra.Command{Use: "pfc", Short: "who pauses whom: frames and time, in both directions"}),
-		showNoun(&o, &cobra.Command{Use: "buffer", Short: "pools, ingress queues with their thresholds and headroom, watermarks"}),
-		showNoun(&o, &cobra.Command{Use: "headroom", Short: "headroom that links need by calculation and measurement, in force, really used"}),
+		showNoun(&o, &cobra.Command{Use: "buffer", Short: "pools, ingress queues with their thresholds and headroom, " +
+			"watermarks"}),
+		showNoun(&o, &cobra.Command{Use: "headroom", Short: "headroom that links need by calculation and " +
+			"measurement, in force, really used"}),
 		showNoun(&o, &cobra.Command{Use: "queues", Short: "egress queues, drops by reason"}),
-		showNoun(&o, &cobra.Command{Use: "trunk", Short: "trunks: members and uplink, meters and colours, who is held"}),
-		showNoun(&o, &cobra.Command{Use: "watchdog", Aliases: []string{"pfcwd"}, Short: "deadlocks: how each queue is watched, storms detected and restored"}),
+		showNoun(&o, &cobra.Command{Use: "trunk",
+			Short: "trunks: members and uplink, meters and colours, who is held"}),
+		showNoun(&o, &cobra.Command{Use: "watchdog", Aliases: []string{"pfcwd"},
+			Short: "deadlocks: how each queue is watched, storms detected and restored"}),
 		showNoun(&o, &cobra.Command{Use: "fdb", Aliases: []string{"mac"}, Short: "the filtering database"}),
 		showNoun(&o, &cobra.Command{Use: "lldp", Short: "neighbors, and what DCBX has agreed with them"}),
 		showNoun(&o, &cobra.Command{Use: "events", Short: "what a person should know, oldest first"}),
@@ -64,7 +72,8 @@ func showCommand() *cobra.Command {
 	f.BoolVarP(&o.json, "json", "j", false, "print JSON")
 	f.StringArrayVar(&o.ports, "port", nil, "port to show (repeatable; default: all)")
 	f.UintSliceVar(&o.priorities, "priority", nil, "priorities to show (default: all)")
-	f.VarP(&o.every, watchFlag, "w", "look again and again, every `interval`: seconds, or a time such as 500ms (default 1s)")
+	f.VarP(&o.every, watchFlag, "w", "look again and again, every `interval`: seconds, or a time such as 500ms "+
+		"(default 1s)")
 	f.Lookup(watchFlag).NoOptDefVal = "1s"
 	completeSocket(c)
 	completePorts(c, &o.socket)
@@ -83,7 +92,8 @@ func showNoun(o *showFlags, c *cobra.Command) *cobra.Command {
 	case "events":
 		c.Flags().Uint64Var(&since, "since", 0, "first event to show, by sequence number")
 	case "headroom":
-		c.Flags().BoolVarP(&detail, "verbose", "v", false, "also the terms of each value, the times, and the measurement frames")
+		c.Flags().BoolVarP(&detail, "verbose", "v", false, "also the terms of each value, the times, and the "+
+			"measurement frames")
 	}
 	return c
 }
@@ -122,7 +132,10 @@ func subcommand(c *cobra.Command, name string) *cobra.Command {
 			return sub
 		}
 	}
-	sub := &cobra.Command{Use: name, Short: "watermarks, by segment", Args: cobra.NoArgs, RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
+	sub := &cobra.Command{Use: name, Short: "watermarks, by segment", Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return cmd.Help()
+		}}
 	c.AddCommand(sub)
 	return sub
 }
@@ -179,10 +192,12 @@ func portNames(ctx context.Context, client *api.Client) (names []string, err err
 }
 
 // watch prints the answers until Ctrl-C.
-func (o *showFlags) watch(cmd *cobra.Command, ask func(context.Context) (api.Reply, error), text func(api.Reply) string) error {
+func (o *showFlags) watch(cmd *cobra.Command, ask func(context.Context) (api.Reply, error),
+	text func(api.Reply) string) error {
 	ctx, stop := untilSignal(cmd.Context())
 	defer stop()
-	w := watch.Options{Ask: ask, Every: time.Duration(o.every), Out: cmd.OutOrStdout(), Tell: cmd.ErrOrStderr(), Apart: !o.json}
+	w := watch.Options{Ask: ask, Every: time.Duration(o.every), Out: cmd.OutOrStdout(), Tell: cmd.ErrOrStderr(),
+		Apart: !o.json}
 	w.Print = func(out io.Writer, r api.Reply) error {
 		if o.json {
 			return api.WriteJSONLine(out, r)
@@ -234,9 +249,10 @@ func (e *intervalValue) Type() string { return "interval" }
 func clearCommand() *cobra.Command {
 	var socket string
 	c := &cobra.Command{
-		Use:       "clear watermarks|counters",
-		Short:     "start this user's watermarks or counters again",
-		Long:      "Starts the counters or watermarks that \"show\" prints again. The counters of /metrics never go back.",
+		Use:   "clear watermarks|counters",
+		Short: "start this user's watermarks or counters again",
+		Long: "Starts the counters or watermarks that \"show\" prints again. The counters of /metrics never " +
+			"go back.",
 		Args:      cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs),
 		ValidArgs: []string{"watermarks", "counters"},
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -256,9 +272,10 @@ func clearCommand() *cobra.Command {
 func applyCommand() *cobra.Command {
 	var socket string
 	c := &cobra.Command{
-		Use:               "apply FILE",
-		Short:             "change the configuration of a running switch",
-		Long:              "Puts the file in force while the switch runs, all of it, and returns when it is. On an error the old configuration\nstays and the exit status is 1.",
+		Use:   "apply FILE",
+		Short: "change the configuration of a running switch",
+		Long: "Puts the file in force while the switch runs, all of it, and returns when it is. On an " +
+			"error the old configuration\nstays and the exit status is 1.",
 		Args:              cobra.ExactArgs(1),
 		ValidArgsFunction: completeFile,
 		RunE: func(cmd *cobra.Command, args []string) error {

@@ -72,10 +72,14 @@ func sendCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "send INTERFACE",
 		Short: "send test traffic as a host that obeys PFC and PAUSE",
-		Long: "Sends to the sink that answers its call (pfcswitch sink), with one queue per priority in front of the port's\n" +
-			"speed, and exchanges totals with it at the end. A flow is PRIORITY[:key=value]..., with the keys octets (1514,\nwith the tag, without FCS), rate (bit/s on the wire; default: as much as goes) and weight (1);\nevery=N,large=OCTETS makes each N-th frame of another length.",
-		Example: "  pfcswitch send eth0 --speed 1G --flow 3 --flow 0:octets=128,rate=10M --seconds 10\n  pfcswitch send eth0 --storm 3 --duty 100 --seconds 5",
-		Args:    cobra.ExactArgs(1),
+		Long: "Sends to the sink that answers its call (pfcswitch sink), with one queue per priority in front of the " +
+			"port's\n" +
+			"speed, and exchanges totals with it at the end. A flow is PRIORITY[:key=value]..., with the keys octets " +
+			"(1514,\nwith the tag, without FCS), rate (bit/s on the wire; default: as much as goes) and weight " +
+			"(1);\nevery=N,large=OCTETS makes each N-th frame of another length.",
+		Example: "  pfcswitch send eth0 --speed 1G --flow 3 --flow 0:octets=128,rate=10M --seconds 10\n  pfcswitch " +
+			"send eth0 --storm 3 --duty 100 --seconds 5",
+		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if storm.priority != "" {
 				return storm.run(cmd, &e, args[0], start)
@@ -171,9 +175,10 @@ func sinkCommand() *cobra.Command {
 	var from, until, block int64
 	var sc traffic.SinkConfig
 	c := &cobra.Command{
-		Use:     "sink INTERFACE",
-		Short:   "receive test traffic, and report loss, order and latency",
-		Long:    "Receives what pfcswitch send sends and holds its peer by PFC or PAUSE when it falls behind itself. It ends when the\nexpected senders have settled their totals, after --seconds, or by a signal.",
+		Use:   "sink INTERFACE",
+		Short: "receive test traffic, and report loss, order and latency",
+		Long: "Receives what pfcswitch send sends and holds its peer by PFC or PAUSE when it falls behind itself. " +
+			"It ends when the\nexpected senders have settled their totals, after --seconds, or by a signal.",
 		Example: "  pfcswitch sink eth0 --expect 3",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -224,8 +229,10 @@ type stormFlags struct {
 }
 
 func (o *stormFlags) flags(c *cobra.Command) {
-	c.Flags().StringVar(&o.priority, "storm", "", "send no data, but XOFF for a priority (--flow-control pause: all), for --seconds")
-	c.Flags().IntVar(&o.duty, "duty", 100, "share of the time for which a storm pauses the peer, in percent; the peer counts at the speed of its port, which --speed has to be")
+	c.Flags().StringVar(&o.priority, "storm", "", "send no data, but XOFF for a priority (--flow-control pause: "+
+		"all), for --seconds")
+	c.Flags().IntVar(&o.duty, "duty", 100, "share of the time for which a storm pauses the peer, in percent; the "+
+		"peer counts at the speed of its port, which --speed has to be")
 }
 
 // run sends the storm.

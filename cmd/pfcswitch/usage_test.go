@@ -62,7 +62,8 @@ func TestEndpointsRefuseNumbers(t *testing.T) {
 		{sinkCommand, "--read-rate -5", "-5 frames a second"},
 		{sinkCommand, "--from 2 --until 1", "not after"},
 	} {
-		if got := fail(t, test.command(), append(strings.Fields(test.args), noInterface)...); !strings.Contains(got, test.want) {
+		if got := fail(t, test.command(), append(strings.Fields(test.args), noInterface)...); !strings.Contains(got,
+			test.want) {
 			t.Errorf("%s: %q, want it to name %q", test.args, got, test.want)
 		}
 	}
@@ -82,8 +83,10 @@ func TestShowAloneIsHelp(t *testing.T) {
 
 // Flags of a noun stand before or behind it.
 func TestShowFlags(t *testing.T) {
-	for _, args := range []string{"-s /no/such.sock ports", "ports -s /no/such.sock -j", "-j -s /no/such.sock events --since 3"} {
-		if got := fail(t, showCommand(), strings.Fields(args)...); !strings.Contains(got, "no running switch found at /no/such.sock") {
+	for _, args := range []string{"-s /no/such.sock ports", "ports -s /no/such.sock -j",
+		"-j -s /no/such.sock events --since 3"} {
+		if got := fail(t, showCommand(), strings.Fields(args)...); !strings.Contains(got,
+			"no running switch found at /no/such.sock") {
 			t.Errorf("show %s: %s", args, got)
 		}
 	}

@@ -18,7 +18,8 @@ func topCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "top",
 		Short: "watch a switch live: rates, who pauses whom, buffers, storms, drops, events",
-		Long: "Shows the whole switch on one screen, once a second. Keys: s sort, arrows choose a port, Enter shows only it, h help, q quit.\n" +
+		Long: "Shows the whole switch on one screen, once a second. Keys: s sort, arrows choose a port, Enter shows " +
+			"only it, h help, q quit.\n" +
 			"A switch that ends is waited for. NO_COLOR=1 does without colours.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -45,9 +46,12 @@ func eventsCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "events",
 		Short: "follow what happens, for scripts: JSON lines that begin with the state",
-		Long: "Prints the state of the switch and then every event as it comes, one JSON document a line, until Ctrl-C. The type of a\n" +
-			"line is state, event or end. An event that comes again, with a higher count, has the same sequence number; where numbers\n" +
-			"leave a gap, events were forgotten before this command came to them. Exit status 1 where the switch ends, or cuts off a\n" +
+		Long: "Prints the state of the switch and then every event as it comes, one JSON document a line, until " +
+			"Ctrl-C. The type of a\n" +
+			"line is state, event or end. An event that comes again, with a higher count, has the same sequence " +
+			"number; where numbers\n" +
+			"leave a gap, events were forgotten before this command came to them. Exit status 1 where the switch " +
+			"ends, or cuts off a\n" +
 			"reader that is too slow: the last line, or standard error, says why.",
 		Example: "  pfcswitch events | jq -c 'select(.type == \"event\") | .event'\n  pfcswitch events --since 0",
 		Args:    cobra.NoArgs,
@@ -71,7 +75,8 @@ func eventsCommand() *cobra.Command {
 	}
 	socketFlag(c, &socket)
 	acceptJSON(c)
-	c.Flags().Uint64Var(&since, "since", 0, "first event, by sequence number, of those that are kept (default: new ones)")
+	c.Flags().Uint64Var(&since, "since", 0, "first event, by sequence number, of those that are kept (default: "+
+		"new ones)")
 	return c
 }
 

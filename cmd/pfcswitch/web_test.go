@@ -38,7 +38,8 @@ func TestCheckOfWebConfig(t *testing.T) {
 	dir := t.TempDir()
 	web := filepath.Join(dir, "web.yml")
 	path := filepath.Join(dir, "switch.yaml")
-	if err := os.WriteFile(path, []byte("preset: roce\nports: {p1: {}}\nmetrics: {web_config: "+web+"}\n"), 0o600); err != nil {
+	if err := os.WriteFile(path, []byte("preset: roce\nports: {p1: {}}\nmetrics: {web_config: "+web+"}\n"),
+		0o600); err != nil {
 		t.Fatal(err)
 	}
 	for _, tt := range []struct{ text, want string }{
@@ -58,7 +59,8 @@ func TestCheckOfWebConfig(t *testing.T) {
 			}
 			continue
 		}
-		if err == nil || !strings.Contains(err.Error(), path+":3: metrics.web_config: ") || !strings.Contains(err.Error(), tt.want) {
+		if err == nil || !strings.Contains(err.Error(), path+":3: metrics.web_config: ") ||
+			!strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%q: %v\nwant %q", tt.text, err, tt.want)
 		}
 	}
@@ -75,9 +77,12 @@ func TestCheckOfExposedMetrics(t *testing.T) {
 	}{
 		{"0.0.0.0:9808", "rate_limit: {interval: 1s, burst: 1}", true},
 		{"127.0.0.1:9808", "rate_limit: {interval: 1s, burst: 1}", false},
-		{"0.0.0.0:9808", "basic_auth_users: {ann: $2a$04$6DtK3SCgCw9ZYvgCsvCbROYCOkTsuNqQDJoZsuMEp/ypyZGzPsg0K}", false},
+		{"0.0.0.0:9808", "basic_auth_users: {ann: $2a$04$6DtK3SCgCw9ZYvgCsvCbROYCOkTsuNqQDJoZsuMEp/ypyZGzPsg0K}",
+			false},
 	} {
-		for name, text := range map[string]string{web: tt.text, path: "preset: roce\nports: {p1: {}}\nmetrics: {listen: \"" + tt.listen + "\", web_config: " + web + "}\n"} {
+		for name, text := range map[string]string{web: tt.text,
+			path: "preset: roce\nports: {p1: {}}\nmetrics: {listen: \"" + tt.listen + "\", web_config: " + web +
+				"}\n"} {
 			if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
 				t.Fatal(err)
 			}

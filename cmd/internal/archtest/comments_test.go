@@ -21,7 +21,8 @@ func checkPackageComments(t *tree) (found []string) {
 		case !code:
 			found = append(found, fmt.Sprintf("%s: has tests only: add a doc.go that says what they keep", pkg))
 		case !said:
-			found = append(found, fmt.Sprintf("%s: has no package comment: write the map of the package, best in doc.go", pkg))
+			found = append(found, fmt.Sprintf("%s: has no package comment: write the map of the package, best "+
+				"in doc.go", pkg))
 		}
 	}
 	return found
@@ -102,14 +103,16 @@ func uncommented(spec ast.Spec, group *ast.CommentGroup, missing func(ast.Node, 
 	}
 }
 
-func uncommentedMethods(s *ast.TypeSpec, i *ast.InterfaceType, group *ast.CommentGroup, missing func(ast.Node, string)) {
+func uncommentedMethods(s *ast.TypeSpec, i *ast.InterfaceType, group *ast.CommentGroup,
+	missing func(ast.Node, string)) {
 	said := s.Doc.Text() + group.Text()
 	for _, m := range i.Methods.List {
 		said += m.Doc.Text()
 	}
 	words := strings.FieldsFunc(said, func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 	for _, m := range i.Methods.List {
-		if len(m.Names) == 1 && m.Names[0].IsExported() && m.Doc == nil && m.Comment == nil && !slices.Contains(words, m.Names[0].Name) {
+		if len(m.Names) == 1 && m.Names[0].IsExported() && m.Doc == nil && m.Comment == nil &&
+			!slices.Contains(words, m.Names[0].Name) {
 			missing(m, s.Name.Name+"."+m.Names[0].Name)
 		}
 	}
@@ -126,7 +129,8 @@ func TestComments(t *testing.T) {
 func TestCheckPackageComments(t *testing.T) {
 	verify(t, checkPackageComments, []check{
 		{"one file says it", map[string]string{"a/doc.go": "// Package a is.\npackage a", "a/b.go": "package a"}, nil},
-		{"none does", map[string]string{"a/b.go": "package a", "a/b_test.go": "// Package a.\npackage a"}, []string{"a: has no package comment"}},
+		{"none does", map[string]string{"a/b.go": "package a", "a/b_test.go": "// Package a.\npackage a"},
+			[]string{"a: has no package comment"}},
 		{"tests only", map[string]string{"a/b_test.go": "// Package a.\npackage a"}, []string{"a: has tests only"}},
 	})
 }

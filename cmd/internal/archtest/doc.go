@@ -1,6 +1,6 @@
 // Package archtest keeps the house in order: it has tests only, and they read the source tree, not the program.
 //
-//	source_test.go      loads the tree; every check takes one and returns what it found, so that it can be tested itself
+//	source_test.go      loads the tree; every check takes a tree and returns findings, so that checks have tests
 //	layers_test.go      imports run one way
 //	confined_test.go    sockets, netlink, flags, files and Prometheus stay where they belong
 //	pure_test.go        the state machines have no clock, no goroutine, no I/O; no panic outside Must…

@@ -35,9 +35,11 @@ func checkGoroutines(t *tree) (found []string) {
 			}
 			name := callee(launch.Call.Fun)
 			if name == "" {
-				found = append(found, fmt.Sprintf("%s: launches a function without a name: make it a method runX, so that stacks and the list in dataplane/doc.go tell what it is", t.at(launch.Pos())))
+				found = append(found, fmt.Sprintf("%s: launches a function without a name: make it a method runX, so "+
+					"that stacks and the list in dataplane/doc.go tell what it is", t.at(launch.Pos())))
 			} else if _, ok := list[name]; !ok {
-				found = append(found, fmt.Sprintf("%s: go %s() is not in the list of dataplane/doc.go: add a line \"//\tgo %s() — …\"", t.at(launch.Pos()), name, name))
+				found = append(found, fmt.Sprintf("%s: go %s() is not in the list of dataplane/doc.go: add a line "+
+					"\"//\tgo %s() — …\"", t.at(launch.Pos()), name, name))
 			} else {
 				list[name] = true
 			}
@@ -71,7 +73,8 @@ func TestGoroutinesAreListed(t *testing.T) {
 
 func TestCheckGoroutines(t *testing.T) {
 	doc := func(lines ...string) string {
-		return "// Package dataplane is.\n//\n// Goroutines:\n//\n//\t" + strings.Join(lines, "\n//\t") + "\n//\n// And they go on.\npackage dataplane\n"
+		return "// Package dataplane is.\n//\n// Goroutines:\n//\n//\t" + strings.Join(lines, "\n//\t") +
+			"\n//\n// And they go on.\npackage dataplane\n"
 	}
 	verify(t, checkGoroutines, []check{
 		{"a list that is true", map[string]string{
@@ -86,6 +89,7 @@ func TestCheckGoroutines(t *testing.T) {
 			"dataplane/run.go": "func f() { go w.run(); go r.runNew() }",
 		}, []string{"dataplane/doc.go: lists go r.runGone", "dataplane/run.go:2: go r.runNew() is not in the list"}},
 		{"no list", map[string]string{"dataplane/sched/a.go": "func f() { go run() }"}, []string{"go run() is not"}},
-		{"without a name", map[string]string{"dataplane/a.go": "func f() { go func() {}() }"}, []string{"dataplane/a.go:2: launches a function without a name"}},
+		{"without a name", map[string]string{"dataplane/a.go": "func f() { go func() {}() }"},
+			[]string{"dataplane/a.go:2: launches a function without a name"}},
 	})
 }

@@ -9,7 +9,8 @@ import (
 	"pfcswitch/metrics"
 )
 
-// headroomMetrics says for each number and truth of show headroom -j which metric has it too; a key stands for all below it.
+// headroomMetrics says for each number and truth of show headroom -j which metric has it too; a key stands for all
+// below it.
 var headroomMetrics = map[string]string{
 	"state":           "port_up headroom_agreed headroom_silent headroom_manual_required",
 	"auto":            "headroom_auto",
@@ -17,23 +18,33 @@ var headroomMetrics = map[string]string{
 	"control_frames":  "headroom_control_frames_pass",
 
 	"calculated_bytes": "headroom_calculated_bytes",
-	"calculated.bits":  "headroom_calculated_bytes", "calculated.bytes": "headroom_calculated_bytes", "calculated.terms": "headroom_formula_part_bytes",
-	"eta.bits": "headroom_value_bytes", "eta.bytes": "headroom_value_bytes", "eta.terms": "headroom_formula_part_bytes",
-	"delay.bits": "headroom_value_bytes", "delay.bytes": "headroom_value_bytes", "delay.terms": "headroom_formula_part_bytes",
-	"measured.bits": "headroom_value_bytes", "measured.bytes": "headroom_value_bytes", "measured.terms": "headroom_part_bytes",
-	"plain_bits": "headroom_value_bytes", "received_bits": "headroom_value_bytes", "peer_found_bits": "headroom_value_bytes",
-	"told_bits": "headroom_value_bytes", "peer_has_bytes": "headroom_value_bytes", "target_bytes": "headroom_value_bytes",
+	"calculated.bits":  "headroom_calculated_bytes", "calculated.bytes": "headroom_calculated_bytes",
+	"calculated.terms": "headroom_formula_part_bytes",
+	"eta.bits":         "headroom_value_bytes", "eta.bytes": "headroom_value_bytes",
+	"eta.terms":  "headroom_formula_part_bytes",
+	"delay.bits": "headroom_value_bytes", "delay.bytes": "headroom_value_bytes",
+	"delay.terms":   "headroom_formula_part_bytes",
+	"measured.bits": "headroom_value_bytes", "measured.bytes": "headroom_value_bytes",
+	"measured.terms": "headroom_part_bytes",
+	"plain_bits":     "headroom_value_bytes", "received_bits": "headroom_value_bytes",
+	"peer_found_bits": "headroom_value_bytes",
+	"told_bits":       "headroom_value_bytes", "peer_has_bytes": "headroom_value_bytes",
+	"target_bytes":   "headroom_value_bytes",
 	"told":           "headroom_told",
 	"in_force_bytes": "headroom_configured_bytes",
 	"xon_bytes":      "headroom_xon_measured_bytes",
 
-	"finding.trip_ns": "headroom_found_seconds", "finding.precision_ns": "headroom_found_seconds", "finding.reaction_ns": "headroom_found_seconds",
+	"finding.trip_ns": "headroom_found_seconds", "finding.precision_ns": "headroom_found_seconds",
+	"finding.reaction_ns":     "headroom_found_seconds",
 	"finding.send_limit_bits": "headroom_peer_send_call_bytes", "finding.burst_bits": "headroom_part_bytes",
 	"trip": "headroom_trip_seconds headroom_samples", "turn_idle": "headroom_turnaround_seconds headroom_samples",
-	"turn_busy": "headroom_turnaround_seconds headroom_samples", "reaction": "headroom_reaction_seconds headroom_samples",
-	"reaction_idle": "headroom_reaction_seconds headroom_samples", "reaction_busy": "headroom_reaction_seconds headroom_samples",
+	"turn_busy":     "headroom_turnaround_seconds headroom_samples",
+	"reaction":      "headroom_reaction_seconds headroom_samples",
+	"reaction_idle": "headroom_reaction_seconds headroom_samples",
+	"reaction_busy": "headroom_reaction_seconds headroom_samples",
 
-	"queues.size_bytes": "headroom_configured_bytes", "queues.xon_bytes": "headroom_xon_bytes", "queues.xoffs": "headroom_xoffs_total",
+	"queues.size_bytes": "headroom_configured_bytes", "queues.xon_bytes": "headroom_xon_bytes",
+	"queues.xoffs":      "headroom_xoffs_total",
 	"queues.peak_bytes": "headroom_used_max_bytes", "queues.ring_bytes": "headroom_before_xoff_max_bytes",
 	"queues.ring_frames": "headroom_waited_frames_total", "queues.crowded_frames": "headroom_waited_frames_total",
 	"queues.exceeded_xoffs": "headroom_exceeded_total", "queues.tightest": "headroom_least_left_bytes",

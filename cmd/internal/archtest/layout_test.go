@@ -29,7 +29,8 @@ func checkTopLevel(t *tree) (found []string) {
 	for _, e := range entries {
 		name := e.Name()
 		if name[0] != '.' && !slices.Contains(topLevel, name) && !ignored(name) {
-			found = append(found, fmt.Sprintf("%s: does not belong at the top level (%s)", name, strings.Join(topLevel, ", ")))
+			found = append(found, fmt.Sprintf("%s: does not belong at the top level (%s)", name,
+				strings.Join(topLevel, ", ")))
 		}
 	}
 	return found
@@ -186,7 +187,8 @@ var unfinished = regexp.MustCompile(`\b(TO` + `DO|FIX` + `ME|XX` + `X)\b`)
 // checkUnfinished finds marks of unfinished work in code, scripts and documents.
 func checkUnfinished(t *tree) (found []string) {
 	err := walk(t.fs, func(p string) error {
-		if !slices.Contains([]string{".go", ".sh", ".md", ".yml", ".yaml", ".mod"}, path.Ext(p)) && path.Base(p) != "Dockerfile" {
+		if !slices.Contains([]string{".go", ".sh", ".md", ".yml", ".yaml", ".mod"}, path.Ext(p)) &&
+			path.Base(p) != "Dockerfile" {
 			return nil
 		}
 		b, err := fs.ReadFile(t.fs, p)
@@ -214,7 +216,8 @@ func TestTopLevel(t *testing.T) {
 func TestSizes(t *testing.T) {
 	found := listSizes(project(t))
 	slices.Sort(found)
-	t.Logf("%d files are longer than %d lines, or functions than %d:\n\t%s", len(found), longFile, longFunction, strings.Join(found, "\n\t"))
+	t.Logf("%d files are longer than %d lines, or functions than %d:\n\t%s", len(found), longFile, longFunction,
+		strings.Join(found, "\n\t"))
 }
 
 // TestColumns also prints how many wide lines the folders have that are not narrow yet (go test -v).
@@ -244,7 +247,8 @@ func TestCheckTopLevel(t *testing.T) {
 			"go.mod": "", "cmd/x.go": "", "README.md": "", ".ci/run": "", "pfcswitch": "", "dist/x": "", "a.test": "",
 			".gitignore": "/pfcswitch\n/dist/\n*.test\n",
 		}, nil},
-		{"strangers", map[string]string{"pkg/x.go": "", "notes.txt": "", "a.test": ""}, []string{"a.test", "notes.txt", "pkg"}},
+		{"strangers", map[string]string{"pkg/x.go": "", "notes.txt": "", "a.test": ""},
+			[]string{"a.test", "notes.txt", "pkg"}},
 	})
 }
 
@@ -280,14 +284,17 @@ func TestCheckColumns(t *testing.T) {
 func TestCheckNames(t *testing.T) {
 	verify(t, checkNames, []check{
 		{"telling ones", map[string]string{"buffer/manager.go": "", "lldp/tlv.go": ""}, nil},
-		{"vague ones", map[string]string{"lldp/types.go": "", "lldp/helpers_test.go": "", "cmd/internal/util/a.go": ""}, []string{"cmd/internal/util: a package", "lldp/helpers_test.go", "lldp/types.go"}},
+		{"vague ones", map[string]string{"lldp/types.go": "", "lldp/helpers_test.go": "", "cmd/internal/util/a.go": ""},
+			[]string{"cmd/internal/util: a package", "lldp/helpers_test.go", "lldp/types.go"}},
 	})
 }
 
 func TestCheckUnfinished(t *testing.T) {
 	mark := "TO" + "DO"
 	verify(t, checkUnfinished, []check{
-		{"finished", map[string]string{"a/a.go": "// " + mark + "S are not marks", "a/testdata/x.md": mark, "a/x.bin": mark}, nil},
-		{"unfinished", map[string]string{"a/a.go": "\n// " + mark + ": more", "README.md": "FIX" + "ME"}, []string{"README.md:1: FIX", "a/a.go:3: TO"}},
+		{"finished", map[string]string{"a/a.go": "// " + mark + "S are not marks", "a/testdata/x.md": mark,
+			"a/x.bin": mark}, nil},
+		{"unfinished", map[string]string{"a/a.go": "\n// " + mark + ": more", "README.md": "FIX" + "ME"},
+			[]string{"README.md:1: FIX", "a/a.go:3: TO"}},
 	})
 }

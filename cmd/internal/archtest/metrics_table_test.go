@@ -21,8 +21,8 @@ func namesIn(cell string) (names []string) {
 	return names
 }
 
-// metricsTable adds the labels of each metric by the table of metrics of a README, by its name without prefix. A cell of
-// labels that begins with the word "of" is about one metric of its row.
+// metricsTable adds the labels of each metric by the table of metrics of a README, by its name without prefix. A cell
+// of labels that begins with the word "of" is about one metric of its row.
 func metricsTable(file, markdown string, labels map[string][]string) (found []string) {
 	_, table, _ := strings.Cut(markdown, "\n| metrics | labels | |\n")
 	for row := range strings.Lines(table) {
@@ -60,7 +60,8 @@ func checkMetricsTable(t *tree, families map[string][]string) (found []string) {
 		if slices.Sort(labels); !ok {
 			found = append(found, fmt.Sprintf("no table of a README has the metric %s", name))
 		} else if slices.Sort(told); !slices.Equal(told, labels) {
-			found = append(found, fmt.Sprintf("a README says that metric %s has the labels %v, and it has %v", name, told, labels))
+			found = append(found, fmt.Sprintf("a README says that metric %s has the labels %v, and it has %v", name,
+				told, labels))
 		}
 	}
 	for name := range said {
@@ -70,20 +71,27 @@ func checkMetricsTable(t *tree, families map[string][]string) (found []string) {
 }
 
 func TestReadmeHasEveryMetric(t *testing.T) {
-	report(t, "the tables of READMEs have every metric once, with its labels", checkMetricsTable(project(t), metrics.Families()))
+	report(t, "the tables of READMEs have every metric once, with its labels",
+		checkMetricsTable(project(t), metrics.Families()))
 }
 
 func TestCheckMetricsTable(t *testing.T) {
 	families := func() map[string][]string {
-		return map[string][]string{"pfcswitch_up": {}, "pfcswitch_info": {"version"}, "pfcswitch_drops": {"port", "reason"}}
+		return map[string][]string{"pfcswitch_up": {}, "pfcswitch_info": {"version"},
+			"pfcswitch_drops": {"port", "reason"}}
 	}
 	const head = "text\n\n| metrics | labels | |\n|---|---|---|\n"
 	verify(t, func(t *tree) []string { return checkMetricsTable(t, families()) }, []check{
-		{"as it is", map[string]string{"README.md": head + "| `up`, `info` | of `info`: `version` | x |\n| `drops` | `reason` `port` | y |\n\n`more`\n"}, nil},
-		{"one is missing", map[string]string{"README.md": head + "| `up`, `info` | of `info`: `version` | x |\n"}, []string{"no table of a README has the metric drops"}},
-		{"two tables", map[string]string{"README.md": head + "| `up`, `info` | of `info`: `version` | x |\n", "x/README.md": head + "| `drops` | `reason` `port` | y |\n"}, nil},
-		{"one too many, and twice", map[string]string{"README.md": head + "| `up`, `info` | of `info`: `version` | x |\n| `drops` | `reason` `port` | |\n| `drops` | `port` `reason` | |\n| `more` | | |\n"},
+		{"as it is", map[string]string{"README.md": head + "| `up`, `info` | of `info`: `version` | x |\n| `drops` | " +
+			"`reason` `port` | y |\n\n`more`\n"}, nil},
+		{"one is missing", map[string]string{"README.md": head + "| `up`, `info` | of `info`: `version` | x |\n"},
+			[]string{"no table of a README has the metric drops"}},
+		{"two tables", map[string]string{"README.md": head + "| `up`, `info` | of `info`: `version` | x |\n",
+			"x/README.md": head + "| `drops` | `reason` `port` | y |\n"}, nil},
+		{"one too many, and twice", map[string]string{"README.md": head + "| `up`, `info` | of `info`: `version` | x " +
+			"|\n| `drops` | `reason` `port` | |\n| `drops` | `port` `reason` | |\n| `more` | | |\n"},
 			[]string{"metric drops stands twice", "the metric more, which does not exist"}},
-		{"another label", map[string]string{"README.md": head + "| `up` | | x |\n| `info` | `version` | |\n| `drops` | `port` | y |\n"}, []string{"metric drops has the labels [port], and"}},
+		{"another label", map[string]string{"README.md": head + "| `up` | | x |\n| `info` | `version` | |\n| `drops` " +
+			"| `port` | y |\n"}, []string{"metric drops has the labels [port], and"}},
 	})
 }

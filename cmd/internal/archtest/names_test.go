@@ -56,9 +56,11 @@ func checkDelivered(what string, fixed []fixedName, has func(name string) bool) 
 	for _, n := range fixed {
 		switch {
 		case !n.pending && !has(n.name):
-			found = append(found, fmt.Sprintf("%s %s is gone: others rely on the name (if it was never there, mark it pending)", what, n.name))
+			found = append(found, fmt.Sprintf("%s %s is gone: others rely on the name (if it was never there, mark "+
+				"it pending)", what, n.name))
 		case n.pending && has(n.name):
-			found = append(found, fmt.Sprintf("%s %s is delivered: take the word pending from its line in testdata", what, n.name))
+			found = append(found, fmt.Sprintf("%s %s is delivered: take the word pending from its line in testdata",
+				what, n.name))
 		}
 	}
 	return found
@@ -84,7 +86,8 @@ func checkFamilies(fixed []fixedName, families map[string][]string) []string {
 		}
 		for _, l := range got {
 			if !more && !slices.Contains(want, l) {
-				found = append(found, fmt.Sprintf("metric %s has the label %s more: sums of others would change", n.name, l))
+				found = append(found, fmt.Sprintf("metric %s has the label %s more: sums of others would change",
+					n.name, l))
 			}
 		}
 	}
@@ -200,18 +203,25 @@ func TestCheckNamesInSource(t *testing.T) {
 	}
 	verify(t, on(checkDropReasons), []check{
 		{"there", map[string]string{"dataplane/a.go": "var a = []string{`up`}"}, nil},
-		{"gone", map[string]string{"dataplane/a.go": `var up = "down"`, "macctl/a.go": `var a = "up"`}, []string{"drop reason up is gone"}},
+		{"gone", map[string]string{"dataplane/a.go": `var up = "down"`, "macctl/a.go": `var a = "up"`},
+			[]string{"drop reason up is gone"}},
 	})
 	verify(t, on(checkCommands), []check{
-		{"there", map[string]string{"cmd/pfcswitch/a.go": `var a = cobra.Command{Use: "up FILE", Short: "later"}`}, nil},
-		{"gone", map[string]string{"cmd/pfcswitch/a.go": `var a = cobra.Command{Use: "later", Short: "up"}`}, []string{"command later is delivered", "command up is gone"}},
+		{"there", map[string]string{"cmd/pfcswitch/a.go": `var a = cobra.Command{Use: "up FILE", Short: "later"}`},
+			nil},
+		{"gone", map[string]string{"cmd/pfcswitch/a.go": `var a = cobra.Command{Use: "later", Short: "up"}`},
+			[]string{"command later is delivered", "command up is gone"}},
 	})
 	nested := []fixedName{{name: "show ports"}, {name: "show later", pending: true}}
 	verify(t, func(t *tree) []string { return checkCommands(nested, t) }, []check{
 		{"in Use", map[string]string{"cmd/pfcswitch/a.go": `var a = cobra.Command{Use: "show ports|pfc"}`}, nil},
-		{"in ValidArgs", map[string]string{"cmd/pfcswitch/a.go": `var a = cobra.Command{Use: "show", ValidArgs: []string{"ports"}}`}, nil},
+		{"in ValidArgs",
+			map[string]string{"cmd/pfcswitch/a.go": `var a = cobra.Command{Use: "show", ValidArgs: []string{"ports"}}`},
+			nil},
 		{"a command of its own", map[string]string{"cmd/pfcswitch/a.go": `var a = cobra.Command{Use: "ports"}`}, nil},
-		{"of another command", map[string]string{"cmd/pfcswitch/a.go": `var a = cobra.Command{Use: "clear ports|later"}`}, []string{"show ports is gone"}},
+		{"of another command",
+			map[string]string{"cmd/pfcswitch/a.go": `var a = cobra.Command{Use: "clear ports|later"}`},
+			[]string{"show ports is gone"}},
 	})
 }
 
@@ -225,10 +235,14 @@ func TestCheckFamilies(t *testing.T) {
 		families map[string][]string
 		want     []string
 	}{
-		{"as fixed", map[string][]string{"pfcswitch_up": nil, "pfcswitch_drops": {"reason", "port"}, "pfcswitch_trunk": {"trunk", "any"}, "more": nil}, nil},
-		{"a label less", map[string][]string{"pfcswitch_up": nil, "pfcswitch_drops": {"port"}, "pfcswitch_trunk": {"any"}}, []string{"drops lacks the label reason", "trunk lacks the label trunk"}},
-		{"a label more", map[string][]string{"pfcswitch_up": {"port"}, "pfcswitch_drops": {"port", "reason"}, "pfcswitch_trunk": {"trunk"}}, []string{"up has the label port more"}},
-		{"gone, and there at last", map[string][]string{"pfcswitch_drops": {"port", "reason"}, "pfcswitch_trunk": {"trunk"}, "pfcswitch_later": nil}, []string{"later is delivered", "up is gone"}},
+		{"as fixed", map[string][]string{"pfcswitch_up": nil, "pfcswitch_drops": {"reason", "port"},
+			"pfcswitch_trunk": {"trunk", "any"}, "more": nil}, nil},
+		{"a label less", map[string][]string{"pfcswitch_up": nil, "pfcswitch_drops": {"port"},
+			"pfcswitch_trunk": {"any"}}, []string{"drops lacks the label reason", "trunk lacks the label trunk"}},
+		{"a label more", map[string][]string{"pfcswitch_up": {"port"}, "pfcswitch_drops": {"port", "reason"},
+			"pfcswitch_trunk": {"trunk"}}, []string{"up has the label port more"}},
+		{"gone, and there at last", map[string][]string{"pfcswitch_drops": {"port", "reason"},
+			"pfcswitch_trunk": {"trunk"}, "pfcswitch_later": nil}, []string{"later is delivered", "up is gone"}},
 	} {
 		got := checkFamilies(fixed, test.families)
 		slices.Sort(got)

@@ -11,7 +11,8 @@ import (
 
 // stateMachines take frames and time and return decisions, so that every rule can be tested as a table and the
 // same code can run under virtual time.
-var stateMachines = append([]string{"dataplane", "dataplane/classify", "dataplane/bridge", "dataplane/sched", "dataplane/trunk", "dataplane/capture"}, leaves...)
+var stateMachines = append([]string{"dataplane", "dataplane/classify", "dataplane/bridge", "dataplane/sched",
+	"dataplane/trunk", "dataplane/capture"}, leaves...)
 
 // impure are the clocks and timers, and the packages that do I/O (all names).
 var impure = map[string][]string{
@@ -37,17 +38,20 @@ func checkPure(t *tree) (found []string) {
 		}
 		f.uses(func(at token.Pos, importPath, name string) {
 			if names, ok := impure[importPath]; ok && (names == nil || slices.Contains(names, name)) {
-				found = append(found, fmt.Sprintf("%s: uses %s.%s: %s is a state machine: take time and frames as arguments", t.at(at), importPath, name, f.pkg))
+				found = append(found, fmt.Sprintf("%s: uses %s.%s: %s is a state machine: take time and frames as "+
+					"arguments", t.at(at), importPath, name, f.pkg))
 			}
 		})
 		for _, imported := range f.imports() {
 			if slices.Contains(locks, imported) && f.pkg != lockedOnly {
-				found = append(found, fmt.Sprintf("%s: imports %s: %s is sequential, who drives it locks it", f.path, imported, f.pkg))
+				found = append(found, fmt.Sprintf("%s: imports %s: %s is sequential, who drives it locks it", f.path,
+					imported, f.pkg))
 			}
 		}
 		ast.Inspect(f.ast, func(n ast.Node) bool {
 			if g, ok := n.(*ast.GoStmt); ok {
-				found = append(found, fmt.Sprintf("%s: starts a goroutine: %s is a state machine, dataplane/runner and dataplane/port run it", t.at(g.Pos()), f.pkg))
+				found = append(found, fmt.Sprintf("%s: starts a goroutine: %s is a state machine, dataplane/runner "+
+					"and dataplane/port run it", t.at(g.Pos()), f.pkg))
 			}
 			return true
 		})
@@ -68,7 +72,8 @@ func checkPanics(t *tree) (found []string) {
 			ast.Inspect(d, func(n ast.Node) bool {
 				if call, ok := n.(*ast.CallExpr); ok {
 					if id, ok := call.Fun.(*ast.Ident); ok && id.Name == "panic" {
-						found = append(found, fmt.Sprintf("%s: panic outside a Must… function: return an error", t.at(call.Pos())))
+						found = append(found, fmt.Sprintf("%s: panic outside a Must… function: return an error",
+							t.at(call.Pos())))
 					}
 				}
 				return true
@@ -93,9 +98,12 @@ func TestCheckPure(t *testing.T) {
 			"macctl/a_test.go":        "import \"time\"\nfunc f() { go time.Sleep(time.Now().Sub(time.Time{})) }",
 			"dataplane/runner/run.go": "import \"time\"\nfunc f() { go time.Sleep(1) }",
 		}, nil},
-		{"a clock", map[string]string{"lldp/a.go": "import \"time\"\nvar n = time.Now()"}, []string{"lldp/a.go:3: uses time.Now"}},
-		{"a goroutine", map[string]string{"buffer/a.go": "func f() { go f() }"}, []string{"buffer/a.go:2: starts a goroutine"}},
-		{"a lock", map[string]string{"dataplane/a.go": "import \"sync\"\nvar m sync.Mutex"}, []string{"dataplane/a.go: imports sync"}},
+		{"a clock", map[string]string{"lldp/a.go": "import \"time\"\nvar n = time.Now()"},
+			[]string{"lldp/a.go:3: uses time.Now"}},
+		{"a goroutine", map[string]string{"buffer/a.go": "func f() { go f() }"},
+			[]string{"buffer/a.go:2: starts a goroutine"}},
+		{"a lock", map[string]string{"dataplane/a.go": "import \"sync\"\nvar m sync.Mutex"},
+			[]string{"dataplane/a.go: imports sync"}},
 		{"I/O", map[string]string{"headroom/a.go": "import \"os\"\nvar n = os.Stdout"}, []string{"uses os.Stdout"}},
 	})
 }
@@ -106,6 +114,7 @@ func TestCheckPanics(t *testing.T) {
 			"a/a.go":      "func MustParse() { panic(1) }\nfunc mustBe() { panic(1) }",
 			"a/a_test.go": "func f() { panic(1) }",
 		}, nil},
-		{"where it may not", map[string]string{"a/a.go": "func f() { func() { panic(1) }() }\nvar x = func() int { panic(2) }()"}, []string{"a/a.go:2: panic", "a/a.go:3: panic"}},
+		{"where it may not", map[string]string{"a/a.go": "func f() { func() { panic(1) }() }\nvar x = func() int { " +
+			"panic(2) }()"}, []string{"a/a.go:2: panic", "a/a.go:3: panic"}},
 	})
 }

@@ -74,7 +74,8 @@ func checkReadmeKeys(t *tree) (found []string) {
 const maxReadmeLines = 250
 
 // packageHeadings are those of every README.md below the top, in this order.
-var packageHeadings = []string{"What", "Example", "Configuration", "Commands", "Metrics", "How it works", "Limits", "Measured"}
+var packageHeadings = []string{"What", "Example", "Configuration", "Commands", "Metrics", "How it works", "Limits",
+	"Measured"}
 
 // checkReadmeShape finds READMEs that are too long, and package READMEs with other headings.
 func checkReadmeShape(t *tree) (found []string) {
@@ -114,7 +115,9 @@ func withoutBlocks(markdown string) string {
 	var b strings.Builder
 	for i, part := range strings.Split(markdown, "```") {
 		if i%2 == 0 {
-			b.WriteString(regexp.MustCompile("`[^`\n]*`").ReplaceAllStringFunc(part, func(code string) string { return strings.Trim(code, "`[]()") }))
+			b.WriteString(regexp.MustCompile("`[^`\n]*`").ReplaceAllStringFunc(part, func(code string) string {
+				return strings.Trim(code, "`[]()")
+			}))
 		}
 	}
 	return b.String()
@@ -204,7 +207,8 @@ func named(e ast.Expr, name string) bool {
 }
 
 func TestReadmesHaveOneShape(t *testing.T) {
-	report(t, "READMEs are short, and those of packages have the same headings in the same order", checkReadmeShape(project(t)))
+	report(t, "READMEs are short, and those of packages have the same headings in the same order",
+		checkReadmeShape(project(t)))
 }
 
 func TestReadmeLinks(t *testing.T) {
@@ -220,7 +224,8 @@ func TestReadmeShowsEveryKey(t *testing.T) {
 
 func TestBlocks(t *testing.T) {
 	got := blocks("text\n```yaml\na: 1\n\nb: 2\n```\n```\nplain\n```\n  ```console\n  $ x\n  ```\n")
-	want := []block{{3, []string{"yaml"}, "a: 1\n\nb: 2\n"}, {8, []string{}, "plain\n"}, {11, []string{"console"}, "  $ x\n"}}
+	want := []block{{3, []string{"yaml"}, "a: 1\n\nb: 2\n"}, {8, []string{}, "plain\n"},
+		{11, []string{"console"}, "  $ x\n"}}
 	if fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
@@ -229,29 +234,39 @@ func TestBlocks(t *testing.T) {
 func TestCheckReadmeKeys(t *testing.T) {
 	reads := "var a = []any{field{\"cell\", read}, []field{{\"xon\", read}}}"
 	verify(t, checkReadmeKeys, []check{
-		{"all", map[string]string{"cmd/internal/config/a.go": reads, "README.md": "```yaml\ncell: 1 # or xon: 2\n```\n"}, nil},
-		{"one is missing", map[string]string{"cmd/internal/config/a.go": reads, "README.md": "cell\n```yaml\nxon: 1\n```\n"}, []string{"the key cell"}},
-		{"a part of a word", map[string]string{"cmd/internal/config/a.go": reads, "README.md": "```yaml\ncell: {xon_offset: 1}\n```\n"}, []string{"the key xon"}},
+		{"all", map[string]string{"cmd/internal/config/a.go": reads,
+			"README.md": "```yaml\ncell: 1 # or xon: 2\n```\n"}, nil},
+		{"one is missing", map[string]string{"cmd/internal/config/a.go": reads,
+			"README.md": "cell\n```yaml\nxon: 1\n```\n"}, []string{"the key cell"}},
+		{"a part of a word", map[string]string{"cmd/internal/config/a.go": reads,
+			"README.md": "```yaml\ncell: {xon_offset: 1}\n```\n"}, []string{"the key xon"}},
 	})
 }
 
 func TestCheckReadmeShape(t *testing.T) {
-	const good = "# x\n\n## What\n\n```sh\n## no heading\n```\n\n## Example\n\n## Configuration\n\n## Commands\n\n## Metrics\n\n" +
+	const good = "# x\n\n## What\n\n```sh\n## no heading\n```\n\n## Example\n\n## Configuration\n\n## Commands\n\n## " +
+		"Metrics\n\n" +
 		"## How it works\n\n### More\n\n## Limits\n\n## Measured\n"
 	verify(t, checkReadmeShape, []check{
 		{"as it is", map[string]string{"README.md": "# y\n\n## Other\n", "x/README.md": good}, nil},
-		{"one is missing", map[string]string{"x/README.md": strings.Replace(good, "## Limits\n", "", 1)}, []string{"x/README.md: its headings"}},
-		{"another order", map[string]string{"x/README.md": "## Example\n" + good}, []string{"x/README.md: its headings"}},
-		{"too long", map[string]string{"README.md": strings.Repeat("\n", 251), "x/README.md": good + strings.Repeat("\n", 300)},
+		{"one is missing", map[string]string{"x/README.md": strings.Replace(good, "## Limits\n", "", 1)},
+			[]string{"x/README.md: its headings"}},
+		{"another order", map[string]string{"x/README.md": "## Example\n" + good},
+			[]string{"x/README.md: its headings"}},
+		{"too long", map[string]string{"README.md": strings.Repeat("\n", 251),
+			"x/README.md": good + strings.Repeat("\n", 300)},
 			[]string{"README.md: 251", "x/README.md: 3"}},
 	})
 }
 
 func TestCheckReadmeLinks(t *testing.T) {
-	const x = "## How it works, or `not`\n[there](../README.md#y) [home](#how-it-works-or-not) [web](https://x.y/z) `[no](link)`\n```sh\n[no](link)\n```\n"
+	const x = "## How it works, or `not`\n[there](../README.md#y) [home](#how-it-works-or-not) [web](https://x.y/z) " +
+		"`[no](link)`\n```sh\n[no](link)\n```\n"
 	verify(t, checkReadmeLinks, []check{
 		{"as it is", map[string]string{"README.md": "# Y\n[x](x/README.md) [folder](x)\n", "x/README.md": x}, nil},
-		{"no file", map[string]string{"README.md": "[x](x/README.md)\n"}, []string{"README.md: x/README.md: there is no such file"}},
-		{"no heading", map[string]string{"README.md": "[x](x/README.md#z)\n## Y\n", "x/README.md": x}, []string{"README.md: x/README.md#z: there is no such heading"}},
+		{"no file", map[string]string{"README.md": "[x](x/README.md)\n"},
+			[]string{"README.md: x/README.md: there is no such file"}},
+		{"no heading", map[string]string{"README.md": "[x](x/README.md#z)\n## Y\n", "x/README.md": x},
+			[]string{"README.md: x/README.md#z: there is no such heading"}},
 	})
 }

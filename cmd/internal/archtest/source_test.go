@@ -152,8 +152,7 @@ func project(t *testing.T) *tree {
 	return tree
 }
 
-// invented loads a tree given as path → content. A content without a package clause is the body of a file of
-// package p.
+// invented loads a tree given as path → content. A content without a package clause is the body of a file of package p.
 func invented(t *testing.T, files map[string]string) *tree {
 	t.Helper()
 	m := fstest.MapFS{}

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// capitalUnit is a heading that ends in a unit which capital letters make another one: s is a second and S a siemens, µs and µS
-// likewise.
+// capitalUnit is a heading that ends in a unit which capital letters make another one: s is a second and S a siemens,
+// µs and µS likewise.
 var capitalUnit = regexp.MustCompile(`^[^a-z\n]+([ -][µUMN]?S|/S)$`)
 
 // checkUnits finds headings of tables whose units are in capital letters.
@@ -31,7 +31,8 @@ func checkUnits(t *tree) (found []string) {
 			}
 			for cell := range strings.SplitSeq(text, "\t") {
 				if capitalUnit.MatchString(strings.TrimSpace(cell)) {
-					found = append(found, fmt.Sprintf("%s: %q: write the unit as it is, such as µs, s, bit/s", t.at(l.Pos()), strings.TrimSpace(cell)))
+					found = append(found, fmt.Sprintf("%s: %q: write the unit as it is, such as µs, s, bit/s",
+						t.at(l.Pos()), strings.TrimSpace(cell)))
 				}
 			}
 			return true
@@ -46,7 +47,8 @@ func TestUnits(t *testing.T) {
 
 func TestCheckUnits(t *testing.T) {
 	verify(t, checkUnits, []check{
-		{"units", map[string]string{"a/a.go": `var a = []string{"AGE s", "PORT\tP50 µs\tMbit/s\tLOST %\tDROPS/s\t\n", ">RX bit/s", "DROPS", "2 ports", "S", "-S", "RX FRAMES"}`,
+		{"units", map[string]string{"a/a.go": `var a = []string{"AGE s", "PORT\tP50 µs\tMbit/s\tLOST %\tDROPS/s\t\n", ">RX bit/s",
+				"DROPS", "2 ports", "S", "-S", "RX FRAMES"}`,
 			"a/a_test.go": `var b = "AGE S"`}, nil},
 		{"capitals", map[string]string{"a/a.go": `var a = ">AGE S"
 var b = "PORT\tP50 µS\tP99.9-US\tMBIT/S\t\n"

@@ -48,7 +48,8 @@ func checkWalks(t *tree) (found []string) {
 			}
 			m := station.FindStringSubmatch(line)
 			if m == nil {
-				found = append(found, fmt.Sprintf("%s: %q is no station (1. `file.go:function`: what it does)", walksFile, line))
+				found = append(found, fmt.Sprintf("%s: %q is no station (1. `file.go:function`: what it does)",
+					walksFile, line))
 				continue
 			}
 			if stations++; !functions[m[1]+":"+m[2]] {
@@ -56,7 +57,8 @@ func checkWalks(t *tree) (found []string) {
 			}
 		}
 		if stations == 0 || stations > maxStations {
-			found = append(found, fmt.Sprintf("%s: %q has %d stations, want 1 to %d", walksFile, title, stations, maxStations))
+			found = append(found, fmt.Sprintf("%s: %q has %d stations, want 1 to %d", walksFile, title, stations,
+				maxStations))
 		}
 	}
 	if n != walks {
@@ -75,9 +77,12 @@ func TestCheckWalks(t *testing.T) {
 			"\n\n### The way of b\n\n1. `a/a.go:f`: x\n\n### The way of c\n\n1. `a/a.go:f`: x\n\n## Limits\n\nx\n"
 	}
 	verify(t, checkWalks, []check{
-		{"true ones", map[string]string{walksFile: way("1. `a/a.go:f`: x", "2. `a/a.go:g`: x"), "a/a.go": "func f() {}\nfunc (x *int) g() {}"}, nil},
-		{"a function that is elsewhere", map[string]string{walksFile: way("1. `a/a.go:h`: x"), "a/a.go": "func f() {}", "b/b.go": "func h() {}"}, []string{"a/a.go has no function h"}},
-		{"no station", map[string]string{walksFile: way("1. f, in a/a.go"), "a/a.go": "func f() {}"}, []string{"has 0 stations", "is no station"}},
+		{"true ones", map[string]string{walksFile: way("1. `a/a.go:f`: x", "2. `a/a.go:g`: x"),
+			"a/a.go": "func f() {}\nfunc (x *int) g() {}"}, nil},
+		{"a function that is elsewhere", map[string]string{walksFile: way("1. `a/a.go:h`: x"), "a/a.go": "func f() {}",
+			"b/b.go": "func h() {}"}, []string{"a/a.go has no function h"}},
+		{"no station", map[string]string{walksFile: way("1. f, in a/a.go"), "a/a.go": "func f() {}"},
+			[]string{"has 0 stations", "is no station"}},
 		{"none", map[string]string{walksFile: "# X\n"}, []string{"0 walks, want 3"}},
 	})
 }

@@ -37,8 +37,9 @@ const firstTrial = 3
 
 // Limits of a trial.
 const (
-	trialLoad       = 150 * time.Millisecond
-	senderStartTime = 150 * time.Millisecond // for senders to start, and to find the sinks behind what the last trial left in queues
+	trialLoad = 150 * time.Millisecond
+	// for senders to start, and to find the sinks behind what the last trial left in queues
+	senderStartTime = 150 * time.Millisecond
 	sinkStartTime   = 150 * time.Millisecond // for the sinks to start
 	trialsTimeout   = 1500 * time.Millisecond
 	idleLimit       = 0.5  // of the CPUs' time that has to be left
@@ -58,8 +59,8 @@ func (t *Trial) String() string {
 	return text
 }
 
-// chooseSpeed finds the highest speed that fits. From the first one it goes up while the speeds fit, or down until one fits.
-// try returns nil where no time is left; a speed that was not tried does not fit.
+// chooseSpeed finds the highest speed that fits. From the first one it goes up while the speeds fit, or down until one
+// fits. try returns nil where no time is left; a speed that was not tried does not fit.
 func chooseSpeed(try func(speed int64) (*Trial, error)) (c Calibration, err error) {
 	fits := -1
 	for i := firstTrial; i > 0 && i < len(speeds); {
@@ -154,7 +155,8 @@ func (r *Report) calibrate(ctx context.Context, o *Options, build func(b *testTo
 	return nil
 }
 
-func calibrateOn(ctx context.Context, demo string, build func(b *testTopology, speed int64) error) (c Calibration, err error) {
+func calibrateOn(ctx context.Context, demo string, build func(b *testTopology, speed int64) error) (c Calibration,
+	err error) {
 	begun := time.Now()
 	b := &testTopology{}
 	b.begin = func(ctx context.Context) error {
@@ -206,7 +208,8 @@ func (b *testTopology) start(ctx context.Context) error {
 	}
 	b.lead = sinkStartTime
 	for _, h := range b.sinks {
-		if err := h.start("sink", hostInterface, "-j", "--speed", fmt.Sprint(h.speed), "--seconds", fmt.Sprint(startTimeout.Seconds())); err != nil {
+		if err := h.start("sink", hostInterface, "-j", "--speed", fmt.Sprint(h.speed), "--seconds",
+			fmt.Sprint(startTimeout.Seconds())); err != nil {
 			return err
 		}
 	}
@@ -236,7 +239,8 @@ func (b *testTopology) try(ctx context.Context, speed int64) (*Trial, error) {
 	start := time.Now().Add(senderStartTime + b.lead)
 	b.lead = 0
 	for _, s := range b.senders {
-		args := append([]string{"send", hostInterface, "-j", "--start", fmt.Sprint(start.UnixNano()), "--seconds", fmt.Sprint(trialLoad.Seconds())}, s.args(speed)...)
+		args := append([]string{"send", hostInterface, "-j", "--start", fmt.Sprint(start.UnixNano()), "--seconds",
+			fmt.Sprint(trialLoad.Seconds())}, s.args(speed)...)
 		if err := s.host.start(args...); err != nil {
 			return nil, err
 		}
@@ -264,8 +268,8 @@ func (b *testTopology) try(ctx context.Context, speed int64) (*Trial, error) {
 	return t, ctx.Err()
 }
 
-// stopSenders ends the senders, which would go on to settle totals, and returns how far the slowest was behind. One that has
-// no report has not even begun.
+// stopSenders ends the senders, which would go on to settle totals, and returns how far the slowest was behind. One
+// that has no report has not even begun.
 func (b *testTopology) stopSenders(ctx context.Context) (behind float64) {
 	var all sync.WaitGroup
 	for _, s := range b.senders {
@@ -297,7 +301,8 @@ func closeLab(l *lab.Lab) error {
 	return errors.Join(errs...)
 }
 
-// topologyOf makes a bench of the topology of a phase. Its buffers stay as they are built: they are full while it changes.
+// topologyOf makes a bench of the topology of a phase. Its buffers stay as they are built: they are full while it
+// changes.
 func (a *phase) topologyOf(b *testTopology, speed int64) error {
 	a.lab, a.speed = b.lab, speed
 	if err := a.build(a); err != nil {

@@ -24,12 +24,17 @@ func TestPick(t *testing.T) {
 		why    string
 	}{
 		{"all fit", map[int64]float64{200e6: .9, 500e6: .8, 1e9: .7}, 1e9, 3, "the highest, since at 1 Gbit/s 70 %"},
-		{"the next one does not", map[int64]float64{200e6: .5, 500e6: .49}, 200e6, 2, "since at 200 Mbit/s 50 % of the CPUs' time was left, and at 500 Mbit/s 49 %"},
-		{"the first one does not", map[int64]float64{200e6: .4, 100e6: .6}, 100e6, 2, "since at 100 Mbit/s 60 % of the CPUs' time was left, and at 200 Mbit/s 40 %"},
+		{"the next one does not", map[int64]float64{200e6: .5, 500e6: .49}, 200e6, 2,
+			"since at 200 Mbit/s 50 % of the CPUs' time was left, and at 500 Mbit/s 49 %"},
+		{"the first one does not", map[int64]float64{200e6: .4, 100e6: .6}, 100e6, 2,
+			"since at 100 Mbit/s 60 % of the CPUs' time was left, and at 200 Mbit/s 40 %"},
 		{"only 50M does", map[int64]float64{200e6: .1, 100e6: .3, 50e6: .5}, 50e6, 3, "since at 50 Mbit/s 50 %"},
-		{"none does", map[int64]float64{200e6: 0, 100e6: 0, 50e6: 0}, 20e6, 3, "the lowest, since at 50 Mbit/s 0 % of the CPUs' time was left"},
-		{"no time to go further down", map[int64]float64{200e6: 0, 100e6: .1}, 20e6, 2, "the lowest, since at 100 Mbit/s 10 % of the CPUs' time was left, and there was no time"},
-		{"no time for more", map[int64]float64{200e6: .9}, 200e6, 1, "since at 200 Mbit/s 90 % of the CPUs' time was left, and there was no time to try a higher one"},
+		{"none does", map[int64]float64{200e6: 0, 100e6: 0, 50e6: 0}, 20e6, 3,
+			"the lowest, since at 50 Mbit/s 0 % of the CPUs' time was left"},
+		{"no time to go further down", map[int64]float64{200e6: 0, 100e6: .1}, 20e6, 2,
+			"the lowest, since at 100 Mbit/s 10 % of the CPUs' time was left, and there was no time"},
+		{"no time for more", map[int64]float64{200e6: .9}, 200e6, 1,
+			"since at 200 Mbit/s 90 % of the CPUs' time was left, and there was no time to try a higher one"},
 		{"no time at all", nil, 20e6, 0, "the lowest, since there was no time to try another one"},
 	} {
 		c, err := chooseSpeed(idle(tt.idle))
@@ -48,7 +53,8 @@ func TestTrialFits(t *testing.T) {
 	}{
 		{Trial{Speed: 1e9, Idle: .5, Behind: .05}, true, "at 1 Gbit/s 50 % of the CPUs' time was left"},
 		{Trial{Speed: 1e9, Idle: .499}, false, "at 1 Gbit/s 50 % of the CPUs' time was left"},
-		{Trial{Speed: 1e9, Idle: .9, Behind: .06}, false, "at 1 Gbit/s 90 % of the CPUs' time was left and a sender left out 6 % of its frames"},
+		{Trial{Speed: 1e9, Idle: .9, Behind: .06}, false, "at 1 Gbit/s 90 % of the CPUs' time was left and a sender " +
+			"left out 6 % of its frames"},
 	} {
 		if got := tt.t.fits(); got != tt.want || tt.t.String() != tt.says {
 			t.Errorf("%+v: %v, %q", tt.t, got, tt.t.String())

@@ -87,7 +87,8 @@ func (a *phase) checkPFC(r *Report) {
 			if upstream {
 				want = "more than 0"
 			}
-			r.hard(a.name, TopicPFC, fmt.Sprintf("%s:%s: XOFF for priority %d", s.name, p.name, losslessPriority), want, fmt.Sprint(n), upstream == (n > 0))
+			r.hard(a.name, TopicPFC, fmt.Sprintf("%s:%s: XOFF for priority %d", s.name, p.name, losslessPriority), want,
+				fmt.Sprint(n), upstream == (n > 0))
 		}
 		other := uint64(0)
 		for _, p := range s.ports {
@@ -111,12 +112,14 @@ func (a *phase) checkPFC(r *Report) {
 	}
 }
 
-// checkCounters: what went in came out, was dropped or is held; nothing is held at the end; the kernel counted the same.
+// checkCounters: what went in came out, was dropped or is held; nothing is held at the end; the kernel counted the
+// same.
 func (a *phase) checkCounters(r *Report) {
 	for _, s := range a.switches {
 		r.hard(a.name, TopicCounters, s.name+": buffers empty, nobody held", "yes", yes(s.empty()), s.empty())
 		in, out := s.balance()
-		r.hard(a.name, TopicCounters, s.name+": received + copies = sent + dropped + held", fmt.Sprint(in), fmt.Sprint(out), in == out)
+		r.hard(a.name, TopicCounters, s.name+": received + copies = sent + dropped + held", fmt.Sprint(in),
+			fmt.Sprint(out), in == out)
 		for _, p := range s.ports {
 			a.checkKernel(r, s, p)
 		}
@@ -127,11 +130,14 @@ func (a *phase) checkCounters(r *Report) {
 func (a *phase) checkKernel(r *Report, s *switchNode, p switchPort) {
 	received, sent := s.counted(p.name)
 	k := s.kernel[p.name]
-	r.hard(a.name, TopicCounters, s.name+":"+p.name+": frames received, kernel and switch", fmt.Sprint(k.ReceivedFrames), fmt.Sprint(received), k.ReceivedFrames == received)
-	r.hard(a.name, TopicCounters, s.name+":"+p.name+": frames sent, kernel and switch", fmt.Sprint(k.SentFrames), fmt.Sprint(sent), k.SentFrames == sent)
+	r.hard(a.name, TopicCounters, s.name+":"+p.name+": frames received, kernel and switch",
+		fmt.Sprint(k.ReceivedFrames), fmt.Sprint(received), k.ReceivedFrames == received)
+	r.hard(a.name, TopicCounters, s.name+":"+p.name+": frames sent, kernel and switch", fmt.Sprint(k.SentFrames),
+		fmt.Sprint(sent), k.SentFrames == sent)
 	peer, err := p.peer.Stats(p.peerInterface)
 	ok := err == nil && peer.ReceivedFrames == sent && peer.SentFrames == received
-	r.hard(a.name, TopicCounters, s.name+":"+p.name+": the kernel at the far end agrees", fmt.Sprintf("%d/%d", sent, received),
+	r.hard(a.name, TopicCounters, s.name+":"+p.name+": the kernel at the far end agrees",
+		fmt.Sprintf("%d/%d", sent, received),
 		fmt.Sprintf("%d/%d", peer.ReceivedFrames, peer.SentFrames), ok)
 }
 
@@ -178,8 +184,8 @@ func (s *switchNode) balance() (in, out uint64) {
 	return in, out
 }
 
-// checkControl: without flow control the same load loses frames of the lossless priority. It was no load where senders offered
-// no more than the bottleneck carries and the buffers hold. Where flow control is off, the switch sends no PFC.
+// checkControl: without flow control the same load loses frames of the lossless priority. It was no load where senders
+// offered no more than the bottleneck carries and the buffers hold. Where flow control is off, the switch sends no PFC.
 func (a *phase) checkControl(r *Report, flows []Flow) {
 	var lost, sent uint64
 	for _, f := range flows {
@@ -190,15 +196,16 @@ func (a *phase) checkControl(r *Report, flows []Flow) {
 	}
 	offered := float64(sent*uint64(frame.WireOctets(frameOctets))) * 8
 	carried := float64(a.speed)*(a.seconds.Seconds()+1) + 2*8*float64(a.poolOctets())
-	r.control(a.name, "priority 3 frames lost without flow control", "more than 0", fmt.Sprint(lost), lost > 0, offered > carried)
+	r.control(a.name, "priority 3 frames lost without flow control", "more than 0", fmt.Sprint(lost), lost > 0,
+		offered > carried)
 	if a.flowControl == "off" {
 		n := a.switches[0].result(a.name).PFCSent
 		r.hard(a.name, TopicPFC, "s1: PFC sent", "0", fmt.Sprint(n), n == 0)
 	}
 }
 
-// checkRates: the lossless priority fills its share of the bottleneck and shares it fairly; the lossy one loses what the
-// weights say. With equal weights the bottleneck gives each priority half.
+// checkRates: the lossless priority fills its share of the bottleneck and shares it fairly; the lossy one loses what
+// the weights say. With equal weights the bottleneck gives each priority half.
 func (a *phase) checkRates(r *Report, flows []Flow) {
 	share := float64(a.speed) / 2
 	var total, least, most float64
@@ -218,7 +225,8 @@ func (a *phase) checkRates(r *Report, flows []Flow) {
 	mean := total / senders
 	spread := max(most-mean, mean-least) / max(1, mean)
 	// What two senders could not take, the third one had: it is off the mean by twice as much.
-	r.soft(a.name, TopicRate, "lossless senders differ from their mean", fmt.Sprintf("at most %.0f %%", 100*fairnessLimit),
+	r.soft(a.name, TopicRate, "lossless senders differ from their mean",
+		fmt.Sprintf("at most %.0f %%", 100*fairnessLimit),
 		fmt.Sprintf("%.1f %%", 100*spread), (spread-fairnessLimit)/(senders-1), short)
 	offered := float64(sent*uint64(frame.WireOctets(frameOctets))*8) / a.seconds.Seconds()
 	want := max(0, 1-share/max(1, offered))

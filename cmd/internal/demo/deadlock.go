@@ -21,8 +21,8 @@ const (
 	drainTime     = 800 * time.Millisecond  // until sinks end, so that the rest arrives
 )
 
-// What the watchdog of the demo is told. A hang of a receiver is shorter than what counts as a deadlock; in phase (b) by so
-// much that flows stand still for longer than that because of the lock.
+// What the watchdog of the demo is told. A hang of a receiver is shorter than what counts as a deadlock; in phase (b)
+// by so much that flows stand still for longer than that because of the lock.
 const (
 	watchPeriod    = 100 * time.Millisecond
 	watchRecovery  = 200 * time.Millisecond
@@ -47,11 +47,12 @@ var deadlockPhases = []deadlockPhase{
 	{"a", "three switches wait for each other for ever: no watchdog", true, (*deadlockDemo).lockUpPhase},
 	{"b", "the same with the watchdog, action forward", false, (*deadlockDemo).recoverPhase},
 	{"c", "frames that circle for ever, by wrong routes: action drop", true, (*deadlockDemo).loopPhase},
-	{"d", "a host that pauses without a gap for up to 600 ms, again and again: action forward, bystanders", false, (*deadlockDemo).stormPhase},
+	{"d", "a host that pauses without a gap for up to 600 ms, again and again: action forward, bystanders", false,
+		(*deadlockDemo).stormPhase},
 }
 
-// Deadlock runs the phases of demo deadlock. It returns an error where a phase could not begin, or ctx ended; what breaks later
-// is a failed check, and no further phase begins.
+// Deadlock runs the phases of demo deadlock. It returns an error where a phase could not begin, or ctx ended; what
+// breaks later is a failed check, and no further phase begins.
 func Deadlock(ctx context.Context, o Options) (*Report, error) {
 	r := newReport("deadlock", o)
 	r.Seconds = lockUpTime.Seconds()
@@ -98,7 +99,8 @@ func (d *deadlockDemo) perform(ctx context.Context, a deadlockPhase, r *Report) 
 	if err := p.stop(); broken == nil {
 		broken = err
 	}
-	r.Phases = append(r.Phases, PhaseResult{Phase: a.name, Title: a.title, LockUp: a.lockUp, RunQueueDelay: p.usage.runQueueDelay, Steal: p.usage.steal, CPUs: p.usage.cores})
+	r.Phases = append(r.Phases, PhaseResult{Phase: a.name, Title: a.title, LockUp: a.lockUp,
+		RunQueueDelay: p.usage.runQueueDelay, Steal: p.usage.steal, CPUs: p.usage.cores})
 	if broken != nil {
 		r.addFailure(a.name, broken)
 	}
@@ -106,7 +108,8 @@ func (d *deadlockDemo) perform(ctx context.Context, a deadlockPhase, r *Report) 
 }
 
 // openRing builds the ring and starts its switches, sinks and senders, which send until end.
-func (d *deadlockDemo) openRing(ctx context.Context, p *scenario, l *lab.Lab, watchdog string, end, watched time.Duration) (*ring, error) {
+func (d *deadlockDemo) openRing(ctx context.Context, p *scenario, l *lab.Lab, watchdog string, end,
+	watched time.Duration) (*ring, error) {
 	g := &ring{speed: p.speed, watchdog: watchdog}
 	if err := g.build(l); err != nil {
 		return nil, err
@@ -116,7 +119,8 @@ func (d *deadlockDemo) openRing(ctx context.Context, p *scenario, l *lab.Lab, wa
 		return nil, err
 	}
 	for k := range ringSwitches {
-		if err := p.receive(g.receivers[k].node, watched, "--block-at", p.stamp(trigger), "--block-for", blockTime.String()); err != nil {
+		if err := p.receive(g.receivers[k].node, watched, "--block-at", p.stamp(trigger), "--block-for",
+			blockTime.String()); err != nil {
 			return nil, err
 		}
 	}
@@ -172,17 +176,20 @@ func (d *deadlockDemo) lockUpPhase(ctx context.Context, p *scenario, l *lab.Lab,
 	for k, s := range g.switches {
 		to, sent := s.peerOf("out"), after[k].sent-before[k].sent
 		lasts := before[k].held > 0 && after[k].held == before[k].held && sent == 0
-		r.control(p.name, fmt.Sprintf("%s: frames that wait for %s after the senders, and %v later, and frames sent meanwhile", s.name, to, lockUpTime),
+		r.control(p.name, fmt.Sprintf("%s: frames that wait for %s after the senders, and %v later, and frames sent "+
+			"meanwhile", s.name, to, lockUpTime),
 			"the same, more than 0, and 0", fmt.Sprintf("%d, %d, %d", before[k].held, after[k].held, sent), lasts,
 			before[k].held > after[k].held && sent == 0)
 		in, out := s.balance()
-		r.hard(p.name, TopicCounters, s.name+": received + copies = sent + dropped + held", fmt.Sprint(in), fmt.Sprint(out), in == out)
+		r.hard(p.name, TopicCounters, s.name+": received + copies = sent + dropped + held", fmt.Sprint(in),
+			fmt.Sprint(out), in == out)
 	}
 	return nil
 }
 
 // settleRing waits, after the senders have ended, until no frame moves in the ring. It returns the held frames.
-func (d *deadlockDemo) settleRing(ctx context.Context, p *scenario, g *ring) (at time.Duration, held []hold, err error) {
+func (d *deadlockDemo) settleRing(ctx context.Context, p *scenario, g *ring) (at time.Duration, held []hold,
+	err error) {
 	for at = loadEnd + drainTime; ; at += drainTime {
 		if err := p.wait(ctx, at); err != nil {
 			return at, nil, err
@@ -212,7 +219,8 @@ func (g *ring) stuck() (all []hold) {
 
 // recoverPhase: the watchdog breaks the lock, and everything arrives.
 func (d *deadlockDemo) recoverPhase(ctx context.Context, p *scenario, l *lab.Lab, r *Report) error {
-	if _, err := d.openRing(ctx, p, l, watchSettings(slowWatchCount, watchRecovery, "forward"), ringEnd, ringEnd+drainTime); err != nil {
+	if _, err := d.openRing(ctx, p, l, watchSettings(slowWatchCount, watchRecovery, "forward"), ringEnd,
+		ringEnd+drainTime); err != nil {
 		return err
 	}
 	const locked = trigger + blockTime + 30*time.Millisecond // the receivers run again, and nothing was detected yet
@@ -236,7 +244,8 @@ func (d *deadlockDemo) recoverPhase(ctx context.Context, p *scenario, l *lab.Lab
 	r.checkEmpty(p)
 	limit := slowWatchCount*watchPeriod + watchPeriod + watchRecovery
 	for _, f := range flows {
-		r.soft(p.name, TopicRate, fmt.Sprintf("%s, priority %d: longest standstill", f.Name, f.Priority), fmt.Sprintf("at most %v", limit),
+		r.soft(p.name, TopicRate, fmt.Sprintf("%s, priority %d: longest standstill", f.Name, f.Priority),
+			fmt.Sprintf("at most %v", limit),
 			f.gap.Round(time.Millisecond).String(), (f.gap-limit).Seconds()/ringEnd.Seconds(), p.usage.shortage)
 	}
 	return nil

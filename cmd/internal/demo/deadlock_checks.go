@@ -35,7 +35,8 @@ func (r *Report) checkDetected(p *scenario) {
 		restored += sum.Restored
 	}
 	r.control(p.name, "deadlocks detected", "more than 0", fmt.Sprint(detected), detected > 0, false)
-	r.hard(p.name, TopicDeadlock, "deadlocks that are over", fmt.Sprint(detected), fmt.Sprint(restored), detected == restored)
+	r.hard(p.name, TopicDeadlock, "deadlocks that are over", fmt.Sprint(detected), fmt.Sprint(restored),
+		detected == restored)
 }
 
 // checkArrived: nothing is lost, reordered or doubled, whatever the watchdog did.
@@ -43,7 +44,8 @@ func (r *Report) checkArrived(p *scenario, flows []flowStall, end time.Duration)
 	for _, f := range flows {
 		name := fmt.Sprintf("%s, priority %d: ", f.Name, f.Priority)
 		if f.Lossless {
-			r.hard(p.name, TopicLoss, name+"frames lost", fmt.Sprintf("0 of %d", f.Sent), fmt.Sprint(f.Lost), f.Sent > 0 && f.Lost == 0)
+			r.hard(p.name, TopicLoss, name+"frames lost", fmt.Sprintf("0 of %d", f.Sent), fmt.Sprint(f.Lost),
+				f.Sent > 0 && f.Lost == 0)
 		} else {
 			r.checkLossy(p, &f)
 		}
@@ -57,7 +59,8 @@ func (r *Report) checkAlive(p *scenario, flows []flowStall, end time.Duration) {
 	const slack = 200 * time.Millisecond
 	for _, f := range flows {
 		r.soft(p.name, TopicDeadlock, fmt.Sprintf("%s, priority %d: it flows at the end", f.Name, f.Priority), "yes",
-			fmt.Sprintf("last frame at %v of %v", f.at.Round(time.Millisecond), end), (end-slack-f.at).Seconds()/end.Seconds(), p.usage.shortage)
+			fmt.Sprintf("last frame at %v of %v", f.at.Round(time.Millisecond), end),
+			(end-slack-f.at).Seconds()/end.Seconds(), p.usage.shortage)
 	}
 }
 
@@ -76,7 +79,8 @@ func (r *Report) checkLossy(p *scenario, f *flowStall) {
 	if f.Sent > 0 {
 		lost = float64(f.Lost) / float64(f.Sent)
 	}
-	r.soft(p.name, TopicLoss, fmt.Sprintf("%s, priority %d: frames lost", f.Name, f.Priority), fmt.Sprintf("0 of %d", f.Sent), fmt.Sprint(f.Lost), lost,
+	r.soft(p.name, TopicLoss, fmt.Sprintf("%s, priority %d: frames lost", f.Name, f.Priority),
+		fmt.Sprintf("0 of %d", f.Sent), fmt.Sprint(f.Lost), lost,
 		p.usage.shortage)
 }
 
@@ -87,6 +91,7 @@ func (r *Report) checkEmpty(p *scenario) {
 		r.hard(p.name, TopicLoss, s.name+": lossless_drops_total", "0", fmt.Sprint(n)+s.drops(), n == 0)
 		r.hard(p.name, TopicCounters, s.name+": buffers empty, nobody held", "yes", yes(s.empty()), s.empty())
 		in, out := s.balance()
-		r.hard(p.name, TopicCounters, s.name+": received + copies = sent + dropped + held", fmt.Sprint(in), fmt.Sprint(out), in == out)
+		r.hard(p.name, TopicCounters, s.name+": received + copies = sent + dropped + held", fmt.Sprint(in),
+			fmt.Sprint(out), in == out)
 	}
 }

@@ -31,7 +31,8 @@ func TestKeptRingRuns(t *testing.T) {
 			}
 		}
 		if nodes := 3 * ringSwitches; asked != ringSwitches || len(commands) != nodes+asked {
-			t.Errorf("%d commands, %d of them ask a switch, want %d and %d:\n%s", len(commands), asked, nodes+ringSwitches, ringSwitches, strings.Join(commands, "\n"))
+			t.Errorf("%d commands, %d of them ask a switch, want %d and %d:\n%s", len(commands), asked,
+				nodes+ringSwitches, ringSwitches, strings.Join(commands, "\n"))
 		}
 	}
 	for _, a := range deadlockPhases {

@@ -54,8 +54,8 @@ func hostPhases(o Options) []*hostPhase {
 	}
 }
 
-// Hosts runs the phases of demo host: (a) three TCP senders into one receiver, every host with a host NIC; (b) the same without flow
-// control at the switch, where TCP has to send again what the switch drops.
+// Hosts runs the phases of demo host: (a) three TCP senders into one receiver, every host with a host NIC; (b) the same
+// without flow control at the switch, where TCP has to send again what the switch drops.
 func Hosts(ctx context.Context, o Options) (*Report, error) {
 	o.Seconds = math.Ceil(o.Seconds) // iperf3 knows whole ones
 	r := newReport("host", o)
@@ -87,9 +87,10 @@ func Hosts(ctx context.Context, o Options) (*Report, error) {
 	return r.finish(nil)
 }
 
-// perform builds the phase's lab, runs it and adds what it showed to the report. whole tells whether all its processes did what
-// they had to.
-func (a *hostPhase) perform(ctx context.Context, r *Report, enter func(context.Context, []string)) (whole bool, err error) {
+// perform builds the phase's lab, runs it and adds what it showed to the report. whole tells whether all its processes
+// did what they had to.
+func (a *hostPhase) perform(ctx context.Context, r *Report, enter func(context.Context, []string)) (whole bool,
+	err error) {
 	if a.lab, err = lab.New(ctx, "host."+a.name); err != nil {
 		return false, err
 	}
@@ -182,15 +183,17 @@ func (a *hostPhase) start(ctx context.Context) error {
 	return each(a.nics, func(n *switchNode) error {
 		n.socket = filepath.Join(a.dir, n.name+".sock")
 		c := a.nic(n)
-		return n.startCommand(ctx, "nic", "--wire", c.Wire, "--tap", c.TAP, "--address", c.Addresses[0], "--speed", c.Speed, "--name", c.Name,
+		return n.startCommand(ctx, "nic", "--wire", c.Wire, "--tap", c.TAP, "--address", c.Addresses[0], "--speed",
+			c.Speed, "--name", c.Name,
 			"--nice", c.Nice, "--socket", c.Socket, "--metrics", c.Metrics)
 	})
 }
 
 // nic is what a host NIC is told.
 func (a *hostPhase) nic(n *switchNode) config.NIC {
-	return config.NIC{Name: n.name, Wire: hostInterface, TAP: hostTAP, Addresses: []string{hostAddress(slices.Index(a.nics, n)) + "/24"},
-		Speed: fmt.Sprint(a.speed), Metrics: "off", Socket: n.socket, Nice: hostNice}
+	return config.NIC{Name: n.name, Wire: hostInterface, TAP: hostTAP,
+		Addresses: []string{hostAddress(slices.Index(a.nics, n)) + "/24"},
+		Speed:     fmt.Sprint(a.speed), Metrics: "off", Socket: n.socket, Nice: hostNice}
 }
 
 // hostsTopology makes a bench of the demo's topology.
@@ -229,7 +232,8 @@ func (a *hostPhase) stop() error {
 
 func (a *hostPhase) enterCommands() (all []string) {
 	for _, s := range a.switches() {
-		all = append(all, fmt.Sprintf("%s: %s", s.name, s.node.EnterCommand()), fmt.Sprintf("%s: pfcswitch show pfc -s %s", s.name, s.socket))
+		all = append(all, fmt.Sprintf("%s: %s", s.name, s.node.EnterCommand()),
+			fmt.Sprintf("%s: pfcswitch show pfc -s %s", s.name, s.socket))
 	}
 	return all
 }
@@ -237,7 +241,8 @@ func (a *hostPhase) enterCommands() (all []string) {
 // judge adds what the phase showed to the report.
 func (a *hostPhase) judge(r *Report) {
 	r.Transfers = append(r.Transfers, a.transfers...)
-	r.Phases = append(r.Phases, PhaseResult{Phase: a.name, Title: a.title, Control: a.control, RunQueueDelay: a.usage.runQueueDelay, Steal: a.usage.steal, CPUs: a.usage.cores})
+	r.Phases = append(r.Phases, PhaseResult{Phase: a.name, Title: a.title, Control: a.control,
+		RunQueueDelay: a.usage.runQueueDelay, Steal: a.usage.steal, CPUs: a.usage.cores})
 	for _, s := range a.switches() {
 		r.Switches = append(r.Switches, s.result(a.name))
 	}
@@ -248,14 +253,16 @@ func (a *hostPhase) judge(r *Report) {
 	}
 	r.hard(a.name, TopicRun, "octets that arrived", "more than 0", fmt.Sprint(octets), octets > 0)
 	if a.control {
-		r.control(a.name, "TCP segments sent again without flow control", "more than 0", fmt.Sprint(again), again > 0, false)
+		r.control(a.name, "TCP segments sent again without flow control", "more than 0", fmt.Sprint(again), again > 0,
+			false)
 		return
 	}
 	a.checkLoss(r)
 	a.checkHeld(r)
 	// TCP also sends again what comes later than it has the patience for, though nothing is lost.
 	segments := float64(octets)/segmentOctets + 1
-	r.soft(a.name, TopicRate, "TCP segments sent again", "0", fmt.Sprint(again), float64(again)/segments, a.usage.shortage)
+	r.soft(a.name, TopicRate, "TCP segments sent again", "0", fmt.Sprint(again), float64(again)/segments,
+		a.usage.shortage)
 	full := float64(a.speed) * payloadShare
 	r.soft(a.name, TopicRate, "payload through the bottleneck", fmt.Sprintf("at least %.1f Mbit/s", fillLimit*full/1e6),
 		fmt.Sprintf("%.1f Mbit/s", float64(rate)/1e6), fillLimit-float64(rate)/full, a.usage.shortage)

@@ -25,7 +25,8 @@ func TestRetransSegs(t *testing.T) {
 }
 
 func TestIperf3Octets(t *testing.T) {
-	if got, err := iperf3Octets([]byte(`{"end":{"sum_sent":{"bytes":9},"sum_received":{"bytes":7}}}`)); got != 7 || err != nil {
+	if got, err := iperf3Octets([]byte(`{"end":{"sum_sent":{"bytes":9},"sum_received":{"bytes":7}}}`)); got != 7 ||
+		err != nil {
 		t.Errorf("%d, %v", got, err)
 	}
 	for _, text := range []string{"", `{"error":"unable to connect"}`} {

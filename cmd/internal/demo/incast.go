@@ -44,9 +44,10 @@ const (
 	overLimit     = 0.05 // by which a bottleneck may seem to carry more than its speed
 )
 
-// Incast runs the phases of demo incast: (a) three saturated senders, one receiver, one switch; (b) two switches in line;
-// (c) control runs without flow control, which have to lose lossless frames, else the demo proves nothing. It returns an
-// error where a phase could not begin, or ctx ended; what breaks later is a failed check, and no further phase begins.
+// Incast runs the phases of demo incast: (a) three saturated senders, one receiver, one switch; (b) two switches in
+// line; (c) control runs without flow control, which have to lose lossless frames, else the demo proves nothing. It
+// returns an error where a phase could not begin, or ctx ended; what breaks later is a failed check, and no further
+// phase begins.
 func Incast(ctx context.Context, o Options) (*Report, error) {
 	r := newReport("incast", o)
 	if err := r.calibrate(ctx, &o, (&phase{name: "b", build: buildIncast}).topologyOf); err != nil {
@@ -80,7 +81,8 @@ func (a *phase) addTo(r *Report) {
 }
 
 func newReport(name string, o Options) *Report {
-	return &Report{Schema: 1, Demo: name, Seconds: o.Seconds, Speed: o.Speed, Checks: []Check{}, Flows: []Flow{}, Switches: []SwitchResult{}, Phases: []PhaseResult{}}
+	return &Report{Schema: 1, Demo: name, Seconds: o.Seconds, Speed: o.Speed, Checks: []Check{}, Flows: []Flow{},
+		Switches: []SwitchResult{}, Phases: []PhaseResult{}}
 }
 
 // perform announces a phase and runs it.
@@ -98,9 +100,12 @@ func incastPhases(o Options) []*phase {
 	control := max(2*time.Second, seconds/2)
 	all := []*phase{
 		{name: "a", title: "three senders, one receiver, one switch", obey: true, flowControl: "pfc", seconds: seconds},
-		{name: "b", title: "two switches in line: the pause spreads to every sender", obey: true, flowControl: "pfc", seconds: seconds},
-		{name: "c1", title: "control: as (a), but the senders do not obey PFC", control: true, flowControl: "pfc", seconds: control},
-		{name: "c2", title: "control: as (a), but flow control is off", control: true, obey: true, flowControl: "off", seconds: control},
+		{name: "b", title: "two switches in line: the pause spreads to every sender", obey: true, flowControl: "pfc",
+			seconds: seconds},
+		{name: "c1", title: "control: as (a), but the senders do not obey PFC", control: true, flowControl: "pfc",
+			seconds: control},
+		{name: "c2", title: "control: as (a), but flow control is off", control: true, obey: true, flowControl: "off",
+			seconds: control},
 	}
 	for _, a := range all {
 		a.speed, a.build, a.judge = o.Speed, buildIncast, judgeIncast
@@ -150,8 +155,8 @@ func runPhase(ctx context.Context, a *phase, r *Report) (whole bool, err error) 
 	return broken == nil, nil
 }
 
-// buildIncast makes the nodes and links: hosts h1, h2, … at switch s1, and the receiver there too, or at s2 in phase (b), behind
-// a link three times as fast.
+// buildIncast makes the nodes and links: hosts h1, h2, … at switch s1, and the receiver there too, or at s2 in phase
+// (b), behind a link three times as fast.
 func buildIncast(a *phase) error {
 	s1, err := a.addSwitch("s1")
 	if err != nil {
@@ -167,7 +172,8 @@ func buildIncast(a *phase) error {
 		if err := a.link(s1, last.node, "up", "down", senders*a.speed); err != nil {
 			return err
 		}
-		last.ports = append(last.ports, switchPort{name: "down", speed: senders * a.speed, peer: s1.node, peerInterface: "up"})
+		last.ports = append(last.ports, switchPort{name: "down", speed: senders * a.speed, peer: s1.node,
+			peerInterface: "up"})
 	}
 	for i := range senders {
 		h, err := a.addHost(fmt.Sprintf("h%d", i+1))
@@ -186,8 +192,8 @@ func buildIncast(a *phase) error {
 	return a.link(last, a.receiver.node, fmt.Sprintf("p%d", senders+1), hostInterface, a.speed)
 }
 
-// pools are the switch's buffers in the demo: what private, headroom and a few frames take, and 50 ms of the hosts' speed.
-// So a queue is full within a second, however slow the ports are.
+// pools are the switch's buffers in the demo: what private, headroom and a few frames take, and 50 ms of the hosts'
+// speed. So a queue is full within a second, however slow the ports are.
 func (a *phase) pools() string {
 	return fmt.Sprintf("buffer: {lossless: {size: %d}, lossy: {size: %d}}\n", a.poolOctets(), a.poolOctets())
 }

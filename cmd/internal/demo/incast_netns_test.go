@@ -28,7 +28,8 @@ func TestCrashFails(t *testing.T) {
 	if left := r.Checks[1]; left.Topic != TopicLeft || !left.Pass {
 		t.Errorf("%+v, want that nothing is left", left)
 	}
-	if r.Pass || !r.Failed() || c.Pass || c.Kind != Hard || c.Topic != TopicRun || !strings.Contains(c.Got, "switch s1 ended") || !strings.Contains(c.Got, "the switch crashes") {
+	if r.Pass || !r.Failed() || c.Pass || c.Kind != Hard || c.Topic != TopicRun ||
+		!strings.Contains(c.Got, "switch s1 ended") || !strings.Contains(c.Got, "the switch crashes") {
 		t.Errorf("pass %v, %+v, want a failed check that names the switch and its last words", r.Pass, c)
 	}
 	if d := time.Since(begun); d > phaseTimeout/2 {

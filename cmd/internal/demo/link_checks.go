@@ -16,36 +16,41 @@ import (
 
 // A LinkResult is one run of demo headroom. Sizes are in bytes on the wire, of one lossless queue.
 type LinkResult struct {
-	Phase               string `json:"act"`
-	Length              string `json:"length"` // of cable; with + it grew
-	Speed               int64  `json:"speed_bits_per_second"`
-	Control             bool   `json:"control"`
-	RoundTripNs         int64  `json:"trip_ns"`         // the shortest, on the idle link
-	LongestRoundTripNs  int64  `json:"longest_trip_ns"` // with what a turn-around may be wrong by
-	T                   int64  `json:"t_ns"`            // of the formula
-	Precision           int64  `json:"precision_ns"`    // of a stamp
-	Wire                int64  `json:"wire_bytes"`      // on the idle link
-	Reaction            int64  `json:"reaction_bytes"`
-	Eta                 int64  `json:"eta_bytes"`
-	Delay               int64  `json:"delay_bytes"` // of IEEE 802.1Q
-	Plain               int64  `json:"plain_bytes"`
-	Measured            int64  `json:"measured_bytes"`
-	Burst               int64  `json:"burst_bytes"`     // part of Measured
-	SendCall            int64  `json:"send_call_bytes"` // likewise: the reaction, where a send call ends it
-	Configured          int64  `json:"configured_bytes"`
-	Peak                int64  `json:"peak_bytes"`          // most that came after an XOFF had left
-	Paced               int64  `json:"paced_bytes"`         // likewise, without the peer's burst: of which the link's speed passes no more in the time
-	Used                int64  `json:"tightest_used_bytes"` // that came after the XOFF which left least of the headroom
-	Room                int64  `json:"tightest_room_bytes"` // that was found, and in force, as that one left
-	Exceeded            uint64 `json:"exceeded_xoffs"`      // after which more came than was found, and in force, as they left
-	Ring                int64  `json:"ring_bytes"`          // most that had come before
-	RingFrames          uint64 `json:"ring_frames"`         // that waited in the ring since more came after an XOFF had left than the headroom holds
-	BackloggedFrames    uint64 `json:"crowded_frames"`      // the same, behind what had come before
-	IdleDelayLineLateNs int64  `json:"line_idle_late_ns"`   // by which half of the frames left both delay lines too late, before the load
-	DelayLineLateNs     int64  `json:"line_late_ns"`        // by which a frame left the delay line that leads here too late, at most; 0 where there is none
-	Xoffs               uint64 `json:"xoffs"`
-	Blocked             uint64 `json:"blocked"` // how often the receiver has blocked, as its switch heard
-	Lost                uint64 `json:"lost_frames"`
+	Phase              string `json:"act"`
+	Length             string `json:"length"` // of cable; with + it grew
+	Speed              int64  `json:"speed_bits_per_second"`
+	Control            bool   `json:"control"`
+	RoundTripNs        int64  `json:"trip_ns"`         // the shortest, on the idle link
+	LongestRoundTripNs int64  `json:"longest_trip_ns"` // with what a turn-around may be wrong by
+	T                  int64  `json:"t_ns"`            // of the formula
+	Precision          int64  `json:"precision_ns"`    // of a stamp
+	Wire               int64  `json:"wire_bytes"`      // on the idle link
+	Reaction           int64  `json:"reaction_bytes"`
+	Eta                int64  `json:"eta_bytes"`
+	Delay              int64  `json:"delay_bytes"` // of IEEE 802.1Q
+	Plain              int64  `json:"plain_bytes"`
+	Measured           int64  `json:"measured_bytes"`
+	Burst              int64  `json:"burst_bytes"`     // part of Measured
+	SendCall           int64  `json:"send_call_bytes"` // likewise: the reaction, where a send call ends it
+	Configured         int64  `json:"configured_bytes"`
+	Peak               int64  `json:"peak_bytes"` // most that came after an XOFF had left
+	// likewise, without the peer's burst: of which the link's speed passes no more in the time
+	Paced int64 `json:"paced_bytes"`
+	Used  int64 `json:"tightest_used_bytes"` // that came after the XOFF which left least of the headroom
+	Room  int64 `json:"tightest_room_bytes"` // that was found, and in force, as that one left
+	// after which more came than was found, and in force, as they left
+	Exceeded uint64 `json:"exceeded_xoffs"`
+	Ring     int64  `json:"ring_bytes"` // most that had come before
+	// that waited in the ring since more came after an XOFF had left than the headroom holds
+	RingFrames       uint64 `json:"ring_frames"`
+	BackloggedFrames uint64 `json:"crowded_frames"` // the same, behind what had come before
+	// by which half of the frames left both delay lines too late, before the load
+	IdleDelayLineLateNs int64 `json:"line_idle_late_ns"`
+	// by which a frame left the delay line that leads here too late, at most; 0 where there is none
+	DelayLineLateNs int64  `json:"line_late_ns"`
+	Xoffs           uint64 `json:"xoffs"`
+	Blocked         uint64 `json:"blocked"` // how often the receiver has blocked, as its switch heard
+	Lost            uint64 `json:"lost_frames"`
 
 	delay    time.Duration // of the cable, one way
 	shortage shortage
@@ -96,11 +101,13 @@ func wireOf(p *api.HeadroomPort) int64 {
 func (l *linkPhase) checkTrip(r *Report) {
 	m := &l.measured
 	least := (2 * l.cable.delay).Nanoseconds()
-	r.hard(l.name, TopicMeasured, fmt.Sprintf("shortest trip of %d, ns", m.Trip.Samples), fmt.Sprintf("at least %d, there and back", least),
+	r.hard(l.name, TopicMeasured, fmt.Sprintf("shortest trip of %d, ns", m.Trip.Samples),
+		fmt.Sprintf("at least %d, there and back", least),
 		fmt.Sprint(m.Trip.MinNs), m.Trip.MinNs >= max(least, 1))
 }
 
-// longestT is the most that t of the formula can be: the longest trip with what the longest turn-around may be wrong by.
+// longestT is the most that t of the formula can be: the longest trip with what the longest turn-around may be wrong
+// by.
 func longestT(m *api.HeadroomPort) int64 {
 	if m.Turn == nil {
 		return m.Trip.MaxNs
@@ -108,20 +115,24 @@ func longestT(m *api.HeadroomPort) int64 {
 	return m.Trip.MaxNs + int64(headroom.TurnaroundError(time.Duration(m.Turn.MaxNs)))
 }
 
-// checkGrown: the wire part has risen by what the link was made longer, of which the measurement is not told. It cannot rise by less
-// because the machine is slow, since no trip is shorter than the link; by more it can.
+// checkGrown: the wire part has risen by what the link was made longer, of which the measurement is not told. It cannot
+// rise by less because the machine is slow, since no trip is shorter than the link; by more it can.
 func (l *linkPhase) checkGrown(r *Report, k *LinkResult, wire int64) {
-	const least, within = "wire part above the shortest trip before, of the %d bytes by which the link has grown", "wire part grown, of the %d bytes by which the link has"
+	const least, within = "wire part above the shortest trip before, of the %d bytes by which the link has grown",
+		"wire part grown, of the %d bytes by which the link has"
 	grown := int64(l.grown) * l.speed / 8 / 1e9
 	if l.steps < growSteps {
 		r.unjudged(l.name, TopicMeasured, fmt.Sprintf(least, grown), fmt.Sprintf("at least %.1f", 1-doubleLimit), "-",
-			fmt.Sprintf("the link was made longer %d times while frames flowed, not %d times: %v", l.steps, growSteps, l.shortage()))
+			fmt.Sprintf("the link was made longer %d times while frames flowed, not %d times: %v", l.steps, growSteps,
+				l.shortage()))
 		return
 	}
 	ratio := float64(wire-bytesIn(l.speed, k.RoundTripNs)) / float64(max(grown, 1))
-	r.hard(l.name, TopicMeasured, fmt.Sprintf(least, grown), fmt.Sprintf("at least %.1f", 1-doubleLimit), fmt.Sprintf("%.2f", ratio), ratio >= 1-doubleLimit)
+	r.hard(l.name, TopicMeasured, fmt.Sprintf(least, grown), fmt.Sprintf("at least %.1f", 1-doubleLimit),
+		fmt.Sprintf("%.2f", ratio), ratio >= 1-doubleLimit)
 	ratio = float64(wire-k.Wire) / float64(max(grown, 1))
-	r.soft(l.name, TopicMeasured, fmt.Sprintf(within, grown), "1 within 20 %", fmt.Sprintf("%.2f", ratio), math.Abs(ratio-1)-doubleLimit, l.shortage())
+	r.soft(l.name, TopicMeasured, fmt.Sprintf(within, grown), "1 within 20 %", fmt.Sprintf("%.2f", ratio),
+		math.Abs(ratio-1)-doubleLimit, l.shortage())
 }
 
 // bytesIn is how many bytes pass in so many ns at a speed in bit/s.
@@ -129,8 +140,12 @@ func bytesIn(speed, ns int64) int64 { return ns * (speed / 8) / 1e9 }
 
 func (l *linkPhase) result(p *api.HeadroomPort, flows []Flow) LinkResult {
 	q := &p.Queues[0]
-	result := LinkResult{Phase: l.name, Length: l.cable.length, Speed: l.speed, Control: l.control, Eta: p.Eta.Bytes, Delay: p.Delay.Bytes,
-		RoundTripNs: l.measured.Trip.MinNs, LongestRoundTripNs: longestT(&l.measured), T: l.measured.Finding.TripNs, Precision: l.measured.Finding.PrecisionNs, Configured: q.SizeBytes, Peak: q.PeakBytes, Paced: q.PacedBytes, Ring: q.RingBytes, RingFrames: q.RingFrames, BackloggedFrames: q.Crowded, Xoffs: q.Xoffs, Exceeded: q.ExceededXoffs,
+	result := LinkResult{Phase: l.name, Length: l.cable.length, Speed: l.speed, Control: l.control, Eta: p.Eta.Bytes,
+		Delay:       p.Delay.Bytes,
+		RoundTripNs: l.measured.Trip.MinNs, LongestRoundTripNs: longestT(&l.measured), T: l.measured.Finding.TripNs,
+		Precision: l.measured.Finding.PrecisionNs, Configured: q.SizeBytes, Peak: q.PeakBytes, Paced: q.PacedBytes,
+		Ring: q.RingBytes, RingFrames: q.RingFrames, BackloggedFrames: q.Crowded, Xoffs: q.Xoffs,
+		Exceeded:            q.ExceededXoffs,
 		IdleDelayLineLateNs: int64(l.idleDelayLineLate), delay: l.cable.delay, shortage: l.shortage()}
 	if q.Tightest != nil {
 		result.Used, result.Room = q.Tightest.UsedBytes, q.Tightest.RoomBytes
@@ -172,12 +187,15 @@ func (l *linkPhase) checkLink(r *Report, k *LinkResult, flows []Flow) {
 	for _, s := range l.switches {
 		r.hard(l.name, TopicCounters, s.name+": buffers empty, nobody held", "yes", yes(s.empty()), s.empty())
 		in, out := s.balance()
-		r.hard(l.name, TopicCounters, s.name+": received + copies = sent + dropped + held", fmt.Sprint(in), fmt.Sprint(out), in == out)
+		r.hard(l.name, TopicCounters, s.name+": received + copies = sent + dropped + held", fmt.Sprint(in),
+			fmt.Sprint(out), in == out)
 	}
 	if l.control {
 		exceeded := k.Exceeded > 0
-		r.control(l.name, "XOFFs after which more came than a third of the headroom", "more than 0", fmt.Sprint(k.Exceeded), exceeded, false)
-		r.control(l.name, "frames lost with a third of the headroom", "more than 0", fmt.Sprint(k.Lost), k.Lost > 0, exceeded)
+		r.control(l.name, "XOFFs after which more came than a third of the headroom", "more than 0",
+			fmt.Sprint(k.Exceeded), exceeded, false)
+		r.control(l.name, "frames lost with a third of the headroom", "more than 0", fmt.Sprint(k.Lost), k.Lost > 0,
+			exceeded)
 		return
 	}
 	l.checkLossless(r, flows)
@@ -185,12 +203,15 @@ func (l *linkPhase) checkLink(r *Report, k *LinkResult, flows []Flow) {
 	short := l.shortage()
 	enough := fmt.Sprintf("at least %d", wantedXoffs)
 	missing := func(n uint64) float64 { return 1 - float64(n)/wantedXoffs }
-	r.soft(l.name, TopicPFC, "times that the receiver blocked", enough, fmt.Sprint(k.Blocked), missing(k.Blocked), short)
+	r.soft(l.name, TopicPFC, "times that the receiver blocked", enough, fmt.Sprint(k.Blocked), missing(k.Blocked),
+		short)
 	r.soft(l.name, TopicPFC, "XOFFs for what is judged of them", enough, fmt.Sprint(k.Xoffs), missing(k.Xoffs), short)
 	// An end that gets no CPU reacts later than it ever did while the link was measured.
 	r.soft(l.name, TopicRate, "XOFFs after which more came than was found by then", "0",
-		fmt.Sprintf("%d of %d; the one that left least: %d of %d bytes", k.Exceeded, k.Xoffs, k.Used, k.Room), float64(k.Exceeded)/float64(max(1, k.Xoffs)), short)
-	r.soft(l.name, TopicRate, "frames that waited in the ring since more came after XOFF than the headroom holds", "0", fmt.Sprint(k.RingFrames),
+		fmt.Sprintf("%d of %d; the one that left least: %d of %d bytes", k.Exceeded, k.Xoffs, k.Used, k.Room),
+		float64(k.Exceeded)/float64(max(1, k.Xoffs)), short)
+	r.soft(l.name, TopicRate, "frames that waited in the ring since more came after XOFF than the headroom holds", "0",
+		fmt.Sprint(k.RingFrames),
 		float64(k.RingFrames)/float64(max(1, flowsReceived(flows))), short)
 }
 
@@ -205,10 +226,13 @@ func flowsReceived(flows []Flow) (n uint64) {
 func (r *Report) LinksText(out io.Writer) error {
 	all := linkRows(r.Links)
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(w, "\nRUN\tOF\tLINK\tSPEED\tT µs\tWIRE\tREACTION\tETA\tDV\tPLAIN\tMEASURED\tIN FORCE\tPEAK USED\tLEAST LEFT\tBEFORE XOFF\tWAITED\tLATE µs\tXOFFS\tLOST\t")
+	fmt.Fprintln(w, "\nRUN\tOF\tLINK\tSPEED\tT µs\tWIRE\tREACTION\tETA\tDV\tPLAIN\tMEASURED\tIN FORCE\tPEAK "+
+		"USED\tLEAST LEFT\tBEFORE XOFF\tWAITED\tLATE µs\tXOFFS\tLOST\t")
 	for _, k := range all {
-		fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%.1f\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%s\t%d\t%d+%d\t%.0f\t%d\t%d\t\n", k.Phase, k.runs, k.name(), rateName(k.Speed), float64(k.RoundTripNs)/1000, k.Wire, k.Reaction,
-			k.Eta, k.Delay, k.Plain, k.Measured, k.Configured, k.Peak, k.left(), k.Ring, k.RingFrames, k.BackloggedFrames, float64(k.DelayLineLateNs)/1000, k.Xoffs, k.Lost)
+		fmt.Fprintf(w, "%s\t%d\t%s\t%s\t%.1f\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%d\t%s\t%d\t%d+%d\t%.0f\t%d\t%d\t\n", k.Phase,
+			k.runs, k.name(), rateName(k.Speed), float64(k.RoundTripNs)/1000, k.Wire, k.Reaction,
+			k.Eta, k.Delay, k.Plain, k.Measured, k.Configured, k.Peak, k.left(), k.Ring, k.RingFrames,
+			k.BackloggedFrames, float64(k.DelayLineLateNs)/1000, k.Xoffs, k.Lost)
 	}
 	if err := w.Flush(); err != nil {
 		return err
@@ -217,8 +241,8 @@ func (r *Report) LinksText(out io.Writer) error {
 	return r.verdict(out)
 }
 
-// A linkRow is a link in the text: of several runs the one that used most headroom, with the fewest XOFFs of one, and what
-// was lost in all of them.
+// A linkRow is a link in the text: of several runs the one that used most headroom, with the fewest XOFFs of one, and
+// what was lost in all of them.
 type linkRow struct {
 	LinkResult
 	runs int
@@ -227,7 +251,9 @@ type linkRow struct {
 // linkRows puts the runs on the same link together.
 func linkRows(runs []LinkResult) (all []linkRow) {
 	for _, k := range runs {
-		at := slices.IndexFunc(all, func(r linkRow) bool { return r.Length == k.Length && r.Speed == k.Speed && r.Control == k.Control })
+		at := slices.IndexFunc(all, func(r linkRow) bool {
+			return r.Length == k.Length && r.Speed == k.Speed && r.Control == k.Control
+		})
 		if at < 0 {
 			all = append(all, linkRow{k, 1})
 			continue
@@ -270,7 +296,8 @@ func plot(out io.Writer, all []linkRow) {
 	for _, k := range all {
 		most = max(most, k.Configured, k.Peak)
 	}
-	fmt.Fprintf(out, "\n# most bytes that came after XOFF   - headroom in force beyond them   (%d bytes a column)\n", max(1, most/plotWidth))
+	fmt.Fprintf(out, "\n# most bytes that came after XOFF   - headroom in force beyond them   (%d bytes a column)\n",
+		max(1, most/plotWidth))
 	for _, k := range all {
 		used := int(k.Peak * plotWidth / most)
 		fmt.Fprintf(out, "%3s %-8s %-10s %s%s\n", k.Phase, k.Length, rateName(k.Speed), strings.Repeat("#", used),
@@ -295,8 +322,10 @@ func judgeLinks(r *Report) {
 	}
 	for _, at := range order {
 		used := slices.MaxFunc(runs[at], func(a, b LinkResult) int { return cmp.Compare(a.Peak, b.Peak) })
-		if bytesIn(at.speed, int64(2*used.delay)) >= largestFrame { // on a shorter link nothing need be on its way when XOFF leaves
-			r.hard(used.Phase, TopicPFC, fmt.Sprintf("%s at %s: most bytes after XOFF", at.length, rateName(at.speed)), "more than 0", fmt.Sprint(used.Peak), used.Peak > 0)
+		// on a shorter link nothing need be on its way when XOFF leaves
+		if bytesIn(at.speed, int64(2*used.delay)) >= largestFrame {
+			r.hard(used.Phase, TopicPFC, fmt.Sprintf("%s at %s: most bytes after XOFF", at.length, rateName(at.speed)),
+				"more than 0", fmt.Sprint(used.Peak), used.Peak > 0)
 		}
 		r.judgeGenerous(at, runs[at])
 	}
@@ -315,13 +344,15 @@ type link struct {
 	speed  int64
 }
 
-// judgeGenerous compares the headroom that was found with what came after XOFF, both at the link's rate: without the peer's
-// burst and send call, which are in force for the worst case and pass faster than that.
+// judgeGenerous compares the headroom that was found with what came after XOFF, both at the link's rate: without the
+// peer's burst and send call, which are in force for the worst case and pass faster than that.
 func (r *Report) judgeGenerous(at link, runs []LinkResult) {
-	phase, name := runs[0].Phase, fmt.Sprintf("%s at %s: headroom without burst and send call, of 2.5 × most bytes after XOFF without them + 2 frames (median of %d)",
+	phase, name := runs[0].Phase, fmt.Sprintf("%s at %s: headroom without burst and send call, of 2.5 × most bytes "+
+		"after XOFF without them + 2 frames (median of %d)",
 		at.length, rateName(at.speed), len(runs))
 	if median(runs, func(k LinkResult) float64 { return float64(k.Paced) }) == 0 {
-		r.unjudged(phase, TopicRate, name, "at most 1", "-", "no frame came after an XOFF, since the peer obeys before its next one is due")
+		r.unjudged(phase, TopicRate, name, "at most 1", "-",
+			"no frame came after an XOFF, since the peer obeys before its next one is due")
 		return
 	}
 	ratio := median(runs, func(k LinkResult) float64 {
@@ -330,14 +361,17 @@ func (r *Report) judgeGenerous(at link, runs []LinkResult) {
 	r.soft(phase, TopicRate, name, "at most 1", fmt.Sprintf("%.2f", ratio), ratio-1, medianShortage(runs))
 }
 
-// judgeDouble: a link of double length has double the wire part. That is a time, which a machine that is late makes longer: there
-// the shortest of all trips counts, unless the delay lines that make the length were late for it too.
+// judgeDouble: a link of double length has double the wire part. That is a time, which a machine that is late makes
+// longer: there the shortest of all trips counts, unless the delay lines that make the length were late for it too.
 func (r *Report) judgeDouble(short, long []LinkResult) {
-	at, name := long[0], fmt.Sprintf("wire part of %s, of %s, at %s", long[0].Length, short[0].Length, rateName(long[0].Speed))
+	at, name := long[0], fmt.Sprintf("wire part of %s, of %s, at %s", long[0].Length, short[0].Length,
+		rateName(long[0].Speed))
 	ratio := func(of func(LinkResult) float64) float64 { return median(long, of) / max(1, median(short, of)) }
 	wire := ratio(func(k LinkResult) float64 { return float64(k.Wire) })
 	trip := ratio(func(k LinkResult) float64 { return float64(k.RoundTripNs) })
-	late := median(short, func(k LinkResult) float64 { return float64(k.IdleDelayLineLateNs) / float64(max(k.RoundTripNs, 1)) })
+	late := median(short, func(k LinkResult) float64 {
+		return float64(k.IdleDelayLineLateNs) / float64(max(k.RoundTripNs, 1))
+	})
 	const want = "2 within 20 %"
 	got := fmt.Sprintf("%.2f (%.2f by the shortest trips)", wire, trip)
 	doubles := func(ratio float64) bool { return math.Abs(ratio-2) <= 2*doubleLimit }
@@ -345,21 +379,26 @@ func (r *Report) judgeDouble(short, long []LinkResult) {
 	case doubles(wire):
 		r.soft(at.Phase, TopicMeasured, name, want, got, 0, shortage{})
 	case doubles(trip):
-		r.unjudged(at.Phase, TopicMeasured, name, want, got, fmt.Sprintf("the shortest trips are %.2f times as long: the others were late", trip))
+		r.unjudged(at.Phase, TopicMeasured, name, want, got,
+			fmt.Sprintf("the shortest trips are %.2f times as long: the others were late", trip))
 	case late >= lateLimit:
 		r.unjudged(at.Phase, TopicMeasured, name, want, got,
-			fmt.Sprintf("frames left the delay lines of the shorter link by %.1f %% of its trip too late as a rule", 100*late))
+			fmt.Sprintf("frames left the delay lines of the shorter link by %.1f %% of its trip too late as a rule",
+				100*late))
 	default:
 		r.soft(at.Phase, TopicMeasured, name, want, got, math.Abs(wire-2)-2*doubleLimit, shortage{})
 	}
 }
 
-// lateLimit is the share of a trip by which its delay lines may be late as a rule, for the shortest of many trips to be the link's.
+// lateLimit is the share of a trip by which its delay lines may be late as a rule, for the shortest of many trips to be
+// the link's.
 const lateLimit = 0.05
 
 // medianShortage is what the machine withheld from the run in the middle.
 func medianShortage(runs []LinkResult) shortage {
-	all := slices.SortedFunc(slices.Values(runs), func(a, b LinkResult) int { return cmp.Compare(a.shortage.share(), b.shortage.share()) })
+	all := slices.SortedFunc(slices.Values(runs), func(a, b LinkResult) int {
+		return cmp.Compare(a.shortage.share(), b.shortage.share())
+	})
 	return all[len(all)/2].shortage
 }
 

@@ -21,7 +21,9 @@ func failed(r *Report) (names []string) {
 
 // linkRun is one whose headroom is not generous.
 func linkRun(length string, wire int64) LinkResult {
-	return LinkResult{Phase: "1", Length: length, Speed: 1e9, Wire: wire, RoundTripNs: 8 * wire, IdleDelayLineLateNs: 400, Measured: 20_000 + wire, Burst: 10_000, Configured: 20_000 + wire, Peak: 5000 + wire, Paced: 5000 + wire,
+	return LinkResult{Phase: "1", Length: length, Speed: 1e9, Wire: wire, RoundTripNs: 8 * wire,
+		IdleDelayLineLateNs: 400, Measured: 20_000 + wire, Burst: 10_000, Configured: 20_000 + wire, Peak: 5000 + wire,
+		Paced: 5000 + wire,
 		delay: time.Duration(4 * wire)}
 }
 
@@ -32,14 +34,22 @@ func TestJudgeLinks(t *testing.T) {
 		want  []string
 	}{
 		{"as it should be", []LinkResult{linkRun("10 km", 13_000), linkRun("20 km", 26_000)}, nil},
-		{"a link of double length that is no longer", []LinkResult{linkRun("10 km", 13_000), linkRun("20 km", 13_000)}, []string{"wire part of 20 km, of 10 km, at 1 Gbit/s"}},
-		{"the median counts", []LinkResult{linkRun("10 km", 13_000), linkRun("20 km", 13_000), linkRun("20 km", 26_000), linkRun("20 km", 26_000)}, nil},
-		{"one that grows is no measure", []LinkResult{linkRun("10 km", 13_000), linkRun("20 km", 26_000), linkRun("10 km+", 900_000)}, nil},
-		{"generous", []LinkResult{{Phase: "1", Length: "0 m", Speed: 1e9, Measured: 40_000, Burst: 10_000, Peak: 15_000, Paced: 5000}},
-			[]string{"0 m at 1 Gbit/s: headroom without burst and send call, of 2.5 × most bytes after XOFF without them + 2 frames (median of 1)"}},
-		{"generous, but for the burst", []LinkResult{{Phase: "1", Length: "0 m", Speed: 1e9, Measured: 40_000, Burst: 20_000, SendCall: 6250, Peak: 5000, Paced: 5000}}, nil},
-		{"a short link, on which nothing is on its way", []LinkResult{{Phase: "1", Length: "0 m", Speed: 1e8, Wire: 90, Measured: 3000, Burst: 100}}, nil},
-		{"one that nobody has used", []LinkResult{{Phase: "1", Length: "10 km", Speed: 1e9, delay: 50 * time.Microsecond, Measured: 3000, Burst: 100}},
+		{"a link of double length that is no longer", []LinkResult{linkRun("10 km", 13_000), linkRun("20 km", 13_000)},
+			[]string{"wire part of 20 km, of 10 km, at 1 Gbit/s"}},
+		{"the median counts", []LinkResult{linkRun("10 km", 13_000), linkRun("20 km", 13_000), linkRun("20 km", 26_000),
+			linkRun("20 km", 26_000)}, nil},
+		{"one that grows is no measure", []LinkResult{linkRun("10 km", 13_000), linkRun("20 km", 26_000),
+			linkRun("10 km+", 900_000)}, nil},
+		{"generous", []LinkResult{{Phase: "1", Length: "0 m", Speed: 1e9, Measured: 40_000, Burst: 10_000, Peak: 15_000,
+			Paced: 5000}},
+			[]string{"0 m at 1 Gbit/s: headroom without burst and send call, of 2.5 × most bytes after XOFF without " +
+				"them + 2 frames (median of 1)"}},
+		{"generous, but for the burst", []LinkResult{{Phase: "1", Length: "0 m", Speed: 1e9, Measured: 40_000,
+			Burst: 20_000, SendCall: 6250, Peak: 5000, Paced: 5000}}, nil},
+		{"a short link, on which nothing is on its way", []LinkResult{{Phase: "1", Length: "0 m", Speed: 1e8, Wire: 90,
+			Measured: 3000, Burst: 100}}, nil},
+		{"one that nobody has used", []LinkResult{{Phase: "1", Length: "10 km", Speed: 1e9,
+			delay: 50 * time.Microsecond, Measured: 3000, Burst: 100}},
 			[]string{"10 km at 1 Gbit/s: most bytes after XOFF"}},
 	}
 	for _, tt := range tests {
@@ -75,8 +85,8 @@ func TestJudgeLateLinks(t *testing.T) {
 	}
 }
 
-// A link of double length whose wire part does not double is a fault, unless the machine was late: by the shortest of all trips it
-// does, or the delay lines that make it were late as a rule.
+// A link of double length whose wire part does not double is a fault, unless the machine was late: by the shortest of
+// all trips it does, or the delay lines that make it were late as a rule.
 func TestJudgeDouble(t *testing.T) {
 	for _, tt := range []struct {
 		name         string
@@ -95,7 +105,8 @@ func TestJudgeDouble(t *testing.T) {
 		short, long := linkRun("10 km", 13_000), linkRun("20 km", tt.wire)
 		short.IdleDelayLineLateNs, long.RoundTripNs = tt.late, tt.trip
 		r.judgeDouble([]LinkResult{short}, []LinkResult{long})
-		if c := r.Checks[0]; c.Pass != tt.pass || c.Judged != tt.judged || c.Kind != Soft || len(r.Checks) != 1 || !c.Judged && !strings.Contains(c.Reason, "late") {
+		if c := r.Checks[0]; c.Pass != tt.pass || c.Judged != tt.judged || c.Kind != Soft || len(r.Checks) != 1 ||
+			!c.Judged && !strings.Contains(c.Reason, "late") {
 			t.Errorf("%s: checks %+v, want pass %v, judged %v", tt.name, r.Checks, tt.pass, tt.judged)
 		}
 	}
@@ -105,7 +116,8 @@ func TestJudgeDouble(t *testing.T) {
 func TestCheckTrip(t *testing.T) {
 	for shortest, want := range map[int64]bool{100_000: true, 180_000: true, 99_999: false} {
 		r := &Report{}
-		l := &linkPhase{phase: phase{speed: 1e9, usage: usage{shortage: busy}}, cable: cable{delay: 50 * time.Microsecond}}
+		l := &linkPhase{phase: phase{speed: 1e9, usage: usage{shortage: busy}},
+			cable: cable{delay: 50 * time.Microsecond}}
 		l.measured = api.HeadroomPort{Trip: &api.Spread{Samples: 40, MinNs: shortest}}
 		l.checkTrip(r)
 		if c := r.Checks[0]; c.Pass != want || c.Kind != Hard || len(r.Checks) != 1 {
@@ -131,7 +143,8 @@ func TestSettled(t *testing.T) {
 		{"the peer has not set it", func(p *api.HeadroomPort) { p.PeerApplied = false }, false, true},
 		{"not set here", func(p *api.HeadroomPort) { p.InForceBytes-- }, false, true},
 	} {
-		p := &api.HeadroomPort{Measured: &api.HeadroomValue{}, Told: true, PeerFoundBits: new(int64), PeerApplied: true, TargetBytes: &target,
+		p := &api.HeadroomPort{Measured: &api.HeadroomValue{}, Told: true, PeerFoundBits: new(int64), PeerApplied: true,
+			TargetBytes:  &target,
 			InForceBytes: target, Trip: &api.Spread{Samples: 4 * openingSamples}}
 		tt.change(p)
 		if got := (&linkPhase{}).settled(p); got != tt.want {
@@ -145,7 +158,8 @@ func TestSettled(t *testing.T) {
 
 // The control has a third of what runs on the same link used, and room for a frame in any case.
 func TestThirdUsed(t *testing.T) {
-	results := []LinkResult{{Length: "10 km", Speed: 1e9, Peak: 30_000}, {Length: "10 km", Speed: 1e8, Peak: 90_000}, {Length: "10 km+", Speed: 1e9, Peak: 90_000}}
+	results := []LinkResult{{Length: "10 km", Speed: 1e9, Peak: 30_000}, {Length: "10 km", Speed: 1e8, Peak: 90_000},
+		{Length: "10 km+", Speed: 1e9, Peak: 90_000}}
 	l := &linkPhase{phase: phase{speed: 1e9}, cable: cable{length: "10 km"}, results: &results}
 	if got := l.thirdUsed(); got != 10_000 {
 		t.Errorf("got %d, want 10000", got)
@@ -207,13 +221,14 @@ func TestLinkActsAtASpeed(t *testing.T) {
 			}
 		}
 	}
-	if _, err := Links(context.Background(), Options{Seconds: 1, Speed: 2e7}); err == nil || !strings.Contains(err.Error(), "50 Mbit/s or more") {
+	if _, err := Links(context.Background(), Options{Seconds: 1, Speed: 2e7}); err == nil ||
+		!strings.Contains(err.Error(), "50 Mbit/s or more") {
 		t.Errorf("20 Mbit/s: %v", err)
 	}
 }
 
-// In each run the receiver blocks often enough, more often where a frame after XOFF is rare, within the load, each time for longer than
-// what is on its way takes.
+// In each run the receiver blocks often enough, more often where a frame after XOFF is rare, within the load, each time
+// for longer than what is on its way takes.
 func TestPace(t *testing.T) {
 	var results []LinkResult
 	for _, seconds := range []float64{1, 7} {
@@ -232,7 +247,9 @@ func TestPace(t *testing.T) {
 		}
 	}
 	at := time.Unix(0, 7)
-	if got, want := (blocking{2 * time.Millisecond, 3 * time.Millisecond, 9}).flags(at), []string{"--block-at", "7", "--block-for", "2ms", "--block-every", "5ms", "--block-times", "9"}; !slices.Equal(got, want) {
+	if got, want := (blocking{2 * time.Millisecond, 3 * time.Millisecond, 9}).flags(at),
+		[]string{"--block-at", "7", "--block-for", "2ms", "--block-every", "5ms", "--block-times",
+			"9"}; !slices.Equal(got, want) {
 		t.Errorf("flags %q, want %q", got, want)
 	}
 	if got := (blocking{}).flags(at); got != nil {
@@ -241,28 +258,33 @@ func TestPace(t *testing.T) {
 }
 
 func TestLinksText(t *testing.T) {
-	r := &Report{Links: []LinkResult{linkRun("0 m", 0), {Phase: "2", Length: "10 km", Speed: 1e8, Control: true, Peak: 90_000, Configured: 30_000, Lost: 7},
-		{Phase: "3", Length: "10 km", Speed: 1e8, Peak: 700, Used: 700, Room: 720, Xoffs: 222}, {Phase: "4", Length: "10 km", Speed: 1e8, Peak: 900, Used: 900, Room: 999, Xoffs: 333, Lost: 1}}}
+	r := &Report{Links: []LinkResult{linkRun("0 m", 0), {Phase: "2", Length: "10 km", Speed: 1e8, Control: true,
+		Peak: 90_000, Configured: 30_000, Lost: 7},
+		{Phase: "3", Length: "10 km", Speed: 1e8, Peak: 700, Used: 700, Room: 720, Xoffs: 222},
+		{Phase: "4", Length: "10 km", Speed: 1e8, Peak: 900, Used: 900, Room: 999, Xoffs: 333, Lost: 1}}}
 	r.control("2", "frames lost", "more than 0", "7", true, true)
 	r.judge()
 	var out strings.Builder
 	if err := r.LinksText(&out); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"10 km (control)", "100 Mbit/s", "##---", strings.Repeat("#", plotWidth) + "\n", "PASS (1 checks, 0 failed)", "\n    4   2 "} {
+	for _, want := range []string{"10 km (control)", "100 Mbit/s", "##---", strings.Repeat("#", plotWidth) + "\n",
+		"PASS (1 checks, 0 failed)", "\n    4   2 "} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in\n%s", want, out.String())
 		}
 	}
-	if rows := linkRows(r.Links); len(rows) != 3 || rows[2].Peak != 900 || rows[2].Xoffs != 222 || rows[2].Lost != 1 || rows[2].Phase != "4" || rows[2].left() != "20" || rows[0].left() != "-" {
+	if rows := linkRows(r.Links); len(rows) != 3 || rows[2].Peak != 900 || rows[2].Xoffs != 222 || rows[2].Lost != 1 ||
+		rows[2].Phase != "4" || rows[2].left() != "20" || rows[0].left() != "-" {
 		t.Errorf("rows %+v", rows)
 	}
 }
 
-// Every check of a run can fail, and fails alone. What came after XOFF must fit what was found, not what was set beyond it;
-// and the wire part grows as the link does.
+// Every check of a run can fail, and fails alone. What came after XOFF must fit what was found, not what was set beyond
+// it; and the wire part grows as the link does.
 func TestCheckLink(t *testing.T) {
-	const grown, least = "wire part grown, of the 125000 bytes by which the link has", "wire part above the shortest trip before, of the 125000 bytes by which the link has grown"
+	const grown, least = "wire part grown, of the 125000 bytes by which the link has",
+		"wire part above the shortest trip before, of the 125000 bytes by which the link has grown"
 	for _, tt := range []struct {
 		name   string
 		change func(k *LinkResult, f *Flow)
@@ -270,24 +292,40 @@ func TestCheckLink(t *testing.T) {
 		want   []string
 	}{
 		{"as it should be", func(*LinkResult, *Flow) {}, 138_000, nil},
-		{"more than was found by then", func(k *LinkResult, _ *Flow) { k.Exceeded, k.Peak = 1, 3 }, 138_000, []string{"XOFFs after which more came than was found by then"}},
-		{"it waited in the ring", func(k *LinkResult, _ *Flow) { k.RingFrames = 1 }, 138_000, []string{"frames that waited in the ring since more came after XOFF than the headroom holds"}},
-		{"few XOFFs", func(k *LinkResult, _ *Flow) { k.Xoffs = 199 }, 138_000, []string{"XOFFs for what is judged of them"}},
-		{"no XOFF", func(k *LinkResult, _ *Flow) { k.Xoffs = 0 }, 138_000, []string{"XOFFs", "XOFFs for what is judged of them"}},
-		{"nobody blocked", func(k *LinkResult, _ *Flow) { k.Blocked = 199 }, 138_000, []string{"times that the receiver blocked"}},
+		{"more than was found by then", func(k *LinkResult, _ *Flow) {
+			k.Exceeded, k.Peak = 1, 3
+		}, 138_000, []string{"XOFFs after which more came than was found by then"}},
+		{"it waited in the ring", func(k *LinkResult, _ *Flow) {
+			k.RingFrames = 1
+		}, 138_000, []string{"frames that waited in the ring since more came after XOFF than the headroom holds"}},
+		{"few XOFFs", func(k *LinkResult, _ *Flow) {
+			k.Xoffs = 199
+		}, 138_000, []string{"XOFFs for what is judged of them"}},
+		{"no XOFF", func(k *LinkResult, _ *Flow) {
+			k.Xoffs = 0
+		}, 138_000, []string{"XOFFs", "XOFFs for what is judged of them"}},
+		{"nobody blocked", func(k *LinkResult, _ *Flow) {
+			k.Blocked = 199
+		}, 138_000, []string{"times that the receiver blocked"}},
 		{"lost", func(_ *LinkResult, f *Flow) { f.Lost = 1 }, 138_000, []string{"lossless frames lost"}},
 		{"nothing sent", func(_ *LinkResult, f *Flow) { f.Sent = 0 }, 138_000, []string{"lossless frames sent"}},
 		{"a measurement that does not follow", func(*LinkResult, *Flow) {}, 13_000, []string{least, grown}},
 		{"one that goes too far", func(*LinkResult, *Flow) {}, 170_000, []string{grown}},
-		{"one that only a slow start makes short", func(k *LinkResult, _ *Flow) { k.Wire = 50_000 }, 138_000, []string{grown}},
-		{"a control that loses nothing", func(k *LinkResult, _ *Flow) { k.Control, k.Exceeded = true, 1 }, 138_000, []string{"frames lost with a third of the headroom"}},
+		{"one that only a slow start makes short", func(k *LinkResult, _ *Flow) {
+			k.Wire = 50_000
+		}, 138_000, []string{grown}},
+		{"a control that loses nothing", func(k *LinkResult, _ *Flow) {
+			k.Control, k.Exceeded = true, 1
+		}, 138_000, []string{"frames lost with a third of the headroom"}},
 		{"a control that needs no more", func(k *LinkResult, _ *Flow) { k.Control = true }, 138_000, nil},
 	} {
 		r := &Report{}
-		k := &LinkResult{Wire: 13_000, RoundTripNs: 103_000, Measured: 30_000, Configured: 40_000, Peak: 30_000, Used: 28_000, Room: 28_000, Xoffs: wantedXoffs, Blocked: wantedXoffs}
+		k := &LinkResult{Wire: 13_000, RoundTripNs: 103_000, Measured: 30_000, Configured: 40_000, Peak: 30_000,
+			Used: 28_000, Room: 28_000, Xoffs: wantedXoffs, Blocked: wantedXoffs}
 		f := Flow{Priority: losslessPriority, Lossless: true, Sent: 9, Received: 9}
 		tt.change(k, &f)
-		l := &linkPhase{phase: phase{speed: 1e9, control: k.Control}, grow: true, grown: time.Millisecond, steps: growSteps}
+		l := &linkPhase{phase: phase{speed: 1e9, control: k.Control}, grow: true, grown: time.Millisecond,
+			steps: growSteps}
 		l.checkLink(r, k, []Flow{f})
 		l.checkGrown(r, k, tt.wire)
 		if got := failed(r); !slices.Equal(got, tt.want) || (r.CouldNotRun != "") != (k.Control && k.Exceeded == 0) {
@@ -296,8 +334,8 @@ func TestCheckLink(t *testing.T) {
 	}
 }
 
-// That the measurement follows a link that grows is judged always where the link has grown while frames flowed; that it goes no
-// further where the machine was not late.
+// That the measurement follows a link that grows is judged always where the link has grown while frames flowed; that it
+// goes no further where the machine was not late.
 func TestCheckGrown(t *testing.T) {
 	for _, tt := range []struct {
 		name     string
@@ -309,9 +347,11 @@ func TestCheckGrown(t *testing.T) {
 	}{
 		{"as it should be", growSteps, 138_000, usage{}, 0, 0},
 		{"it goes too far", growSteps, 338_000, usage{}, 1, 0},
-		{"it goes too far on a machine that is late", growSteps, 188_000, usage{shortage: shortage{runQueueDelay: .3, waitingProcess: "s1"}}, 0, 1},
+		{"it goes too far on a machine that is late", growSteps, 188_000,
+			usage{shortage: shortage{runQueueDelay: .3, waitingProcess: "s1"}}, 0, 1},
 		{"it does not follow", growSteps, 100_000, usage{}, 2, 0},
-		{"it does not follow on a machine that is late", growSteps, 100_000, usage{shortage: shortage{runQueueDelay: .3, waitingProcess: "s1"}}, 1, 1},
+		{"it does not follow on a machine that is late", growSteps, 100_000,
+			usage{shortage: shortage{runQueueDelay: .3, waitingProcess: "s1"}}, 1, 1},
 		{"the link was not made longer in time", growSteps - 1, 100_000, usage{}, 0, 1},
 	} {
 		r := &Report{}

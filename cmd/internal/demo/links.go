@@ -21,12 +21,13 @@ import (
 type linkPhase struct {
 	phase
 
-	cable             cable
-	grow              bool             // the delay grows while frames flow
-	grown             time.Duration    // by this much
-	steps             int              // in so many steps while the load lasted
-	measured          api.HeadroomPort // of s2 before the load
-	idleDelayLineLate time.Duration    // by which half of the frames left the delay lines of both ends later than they had to, by then
+	cable    cable
+	grow     bool             // the delay grows while frames flow
+	grown    time.Duration    // by this much
+	steps    int              // in so many steps while the load lasted
+	measured api.HeadroomPort // of s2 before the load
+	// by which half of the frames left the delay lines of both ends later than they had to, by then
+	idleDelayLineLate time.Duration
 	results           *[]LinkResult
 }
 
@@ -59,7 +60,8 @@ const (
 // lose frames. Errors are as for Incast.
 func Links(ctx context.Context, o Options) (*Report, error) {
 	if o.Speed != 0 && o.Speed < minLinkSpeed {
-		return nil, fmt.Errorf("links of %s carry no frame that comes after XOFF: demo headroom takes %s or more", rateName(o.Speed), rateName(minLinkSpeed))
+		return nil, fmt.Errorf("links of %s carry no frame that comes after XOFF: demo headroom takes %s or more",
+			rateName(o.Speed), rateName(minLinkSpeed))
 	}
 	r := newReport("headroom", o)
 	r.Quick = o.Quick
@@ -87,8 +89,8 @@ var (
 // linkRuns is how often each of the cables runs, since one run proves little of how generous a headroom is.
 const linkRuns = 5
 
-// linkSpeeds are the speeds of the links: 100 Mbit/s and 1 Gbit/s, or the user's. The demo judges octets after XOFF, not
-// rates, so they do not depend on the machine.
+// linkSpeeds are the speeds of the links: 100 Mbit/s and 1 Gbit/s, or the user's. The demo judges octets after XOFF,
+// not rates, so they do not depend on the machine.
 func linkSpeeds(o Options) (slow, fast int64) {
 	if o.Speed != 0 {
 		return o.Speed, o.Speed
@@ -150,7 +152,8 @@ func linkPhases(o Options, results *[]LinkResult) (all []*linkPhase) {
 	})
 	c := controlCable(fast)
 	add(c, fast, 1, func(l *linkPhase) {
-		l.title = fmt.Sprintf("control: %s at %s with a third of the headroom that was used, and no ring_hold", c.length, rateName(fast))
+		l.title = fmt.Sprintf("control: %s at %s with a third of the headroom that was used, and no ring_hold",
+			c.length, rateName(fast))
 		l.control = true
 	})
 	return all
@@ -163,9 +166,9 @@ const spareBlockings = 100
 // maxGrowth is half the way there and back of the link that grows, in the end.
 const maxGrowth = 600 * time.Microsecond
 
-// setBlocking sets when the receiver blocks, and how long the load lasts: seconds, or more where there would be too few XOFFs. The
-// receiver blocks until what has gone out before is used up, the buffer is full, and all has come that was on its way; it
-// then reads until there is room again, and the link is full again.
+// setBlocking sets when the receiver blocks, and how long the load lasts: seconds, or more where there would be too few
+// XOFFs. The receiver blocks until what has gone out before is used up, the buffer is full, and all has come that was
+// on its way; it then reads until there is room again, and the link is full again.
 func (l *linkPhase) setBlocking(seconds float64) {
 	delay := l.cable.delay
 	if l.grow {
@@ -184,13 +187,15 @@ func (l *linkPhase) setBlocking(seconds float64) {
 // shortDelayLineLate is what a peer that has a CPU takes at most from XOFF's arrival to its last frame.
 const shortDelayLineLate = 100 * time.Microsecond
 
-// seldomUsed tells whether a peer that is prompt obeys before its next frame is due, so that what came after XOFF is what it was late
-// for. Such a frame follows one XOFF of some hundreds: in a quarter of the runs there was none among 700.
+// seldomUsed tells whether a peer that is prompt obeys before its next frame is due, so that what came after XOFF is
+// what it was late for. Such a frame follows one XOFF of some hundreds: in a quarter of the runs there was none among
+// 700.
 func (l *linkPhase) seldomUsed() bool {
 	return 2*l.cable.delay+shortDelayLineLate < time.Duration(largestFrame*8*int64(time.Second)/l.speed)
 }
 
-// seldomTimes is how many times as often the receiver then blocks at least: the most that is used shows only in a long run.
+// seldomTimes is how many times as often the receiver then blocks at least: the most that is used shows only in a long
+// run.
 const seldomTimes = 3
 
 func rateName(bits int64) string {
@@ -273,8 +278,8 @@ func (l *linkPhase) thirdUsed() (octets int64) {
 	return max(octets, 1600) // a frame has to fit
 }
 
-// settled tells whether an end has measured the link, and both have set what they found and told each other; in the control s2 has a
-// third of it.
+// settled tells whether an end has measured the link, and both have set what they found and told each other; in the
+// control s2 has a third of it.
 func (l *linkPhase) settled(p *api.HeadroomPort) bool {
 	if p.Measured == nil || !p.Told || p.PeerFoundBits == nil || p.Trip.Samples < 4*openingSamples {
 		return false
@@ -296,8 +301,10 @@ func (l *linkPhase) waitMeasured(ctx context.Context) error {
 			}
 			select {
 			case <-ctx.Done():
-				return fmt.Errorf("switch %s did not measure its port %s, or what was found is not in force: it is %s, %d of %d requests were answered, %d bytes are in force, the peer has set what it was told: %s",
-					l.switches[i].name, name, p.State, p.Messages.Answered, p.Messages.Asked, p.InForceBytes, yes(p.PeerApplied))
+				return fmt.Errorf("switch %s did not measure its port %s, or what was found is not in force: it is "+
+					"%s, %d of %d requests were answered, %d bytes are in force, the peer has set what it was told: %s",
+					l.switches[i].name, name, p.State, p.Messages.Answered, p.Messages.Asked, p.InForceBytes,
+					yes(p.PeerApplied))
 			case <-time.After(20 * time.Millisecond):
 			}
 		}

@@ -17,14 +17,15 @@ type shortage struct {
 	steal          float64 // of the CPUs' time that the hypervisor gave to others
 }
 
-// share is how far a rate, a share or a time may miss its limit because of the shortage. The parts add up: a switch that
-// waits for a CPU delays frames in addition to those that a sender left out.
+// share is how far a rate, a share or a time may miss its limit because of the shortage. The parts add up: a switch
+// that waits for a CPU delays frames in addition to those that a sender left out.
 func (s shortage) share() float64 { return s.runQueueDelay + s.behind + s.steal }
 
 func (s shortage) String() string {
 	var parts []string
 	if s.runQueueDelay > 0 {
-		parts = append(parts, fmt.Sprintf("%s waited for a CPU for %.1f %% of the load", s.waitingProcess, 100*s.runQueueDelay))
+		parts = append(parts, fmt.Sprintf("%s waited for a CPU for %.1f %% of the load", s.waitingProcess,
+			100*s.runQueueDelay))
 	}
 	if s.behind > 0 {
 		parts = append(parts, fmt.Sprintf("%s could not offer %.1f %% of its frames", s.slowestSender, 100*s.behind))
@@ -78,8 +79,8 @@ func (m *meter) read(load time.Duration) (u usage, err error) {
 	return u, err
 }
 
-// waitShare is the share of a load in which threads of a process waited for a CPU. It is bounded by waited / (ran + waited),
-// since several threads that wait at once delay no more than one.
+// waitShare is the share of a load in which threads of a process waited for a CPU. It is bounded by waited / (ran +
+// waited), since several threads that wait at once delay no more than one.
 func waitShare(ran, waited, load time.Duration) float64 {
 	if waited <= 0 {
 		return 0

@@ -44,7 +44,8 @@ func TestMeterBeginsWithTheLoad(t *testing.T) {
 		t.Errorf("since its end: %+v, %v, want nothing", u, err)
 	}
 	m.ran[0], m.waited[0] = 0, 0
-	if u, err := m.read(time.Second); err != nil || u.waitingProcess != "h1" || u.runQueueDelay != waitShare(ran, waited, time.Second) || u.cores != ran.Seconds() {
+	if u, err := m.read(time.Second); err != nil || u.waitingProcess != "h1" ||
+		u.runQueueDelay != waitShare(ran, waited, time.Second) || u.cores != ran.Seconds() {
 		t.Errorf("since its start: %+v, %v, want %v and %v of h1", u, err, waited, ran)
 	}
 }

@@ -44,7 +44,8 @@ func nic(args []string) (*config.Config, []config.Warning, error) {
 	var n config.NIC
 	var address string
 	flags := flag.NewFlagSet("nic", flag.ExitOnError)
-	for name, value := range map[string]*string{"wire": &n.Wire, "tap": &n.TAP, "address": &address, "speed": &n.Speed, "name": &n.Name,
+	for name, value := range map[string]*string{"wire": &n.Wire, "tap": &n.TAP, "address": &address, "speed": &n.Speed,
+		"name":   &n.Name,
 		"socket": &n.Socket, "metrics": &n.Metrics, "nice": &n.Nice} {
 		flags.StringVar(value, name, "", "")
 	}

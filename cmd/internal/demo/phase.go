@@ -68,7 +68,8 @@ func (b blocking) flags(start time.Time) []string {
 	if b.times == 0 {
 		return nil
 	}
-	return []string{"--block-at", fmt.Sprint(start.UnixNano()), "--block-for", b.blocked.String(), "--block-every", b.every().String(),
+	return []string{"--block-at", fmt.Sprint(start.UnixNano()), "--block-for", b.blocked.String(), "--block-every",
+		b.every().String(),
 		"--block-times", fmt.Sprint(b.times)}
 }
 
@@ -160,7 +161,8 @@ func (a *phase) startHosts() error {
 	start := time.Now().Add(lead)
 	end := start.Add(a.seconds)
 	a.starts = start
-	sink := []string{"sink", hostInterface, "-j", "--expect", fmt.Sprint(len(a.senders)), "--speed", fmt.Sprint(a.receiver.speed),
+	sink := []string{"sink", hostInterface, "-j", "--expect", fmt.Sprint(len(a.senders)), "--speed",
+		fmt.Sprint(a.receiver.speed),
 		"--from", fmt.Sprint(start.Add(warmUp).UnixNano()), "--until", fmt.Sprint(end.Add(-coolDown).UnixNano())}
 	if err := a.receiver.start(append(sink, a.block.flags(start)...)...); err != nil {
 		return err
@@ -170,7 +172,8 @@ func (a *phase) startHosts() error {
 		flowControl = "off"
 	}
 	for _, h := range a.senders {
-		args := []string{"send", hostInterface, "-j", "--flow-control", flowControl, "--seconds", fmt.Sprint(a.seconds.Seconds()),
+		args := []string{"send", hostInterface, "-j", "--flow-control", flowControl, "--seconds",
+			fmt.Sprint(a.seconds.Seconds()),
 			"--start", fmt.Sprint(start.UnixNano())}
 		if err := h.start(append(args, h.flags()...)...); err != nil {
 			return err
@@ -270,7 +273,8 @@ func (a *phase) shortage() shortage {
 // result summarizes the phase.
 func (a *phase) result() PhaseResult {
 	s := a.shortage()
-	return PhaseResult{Phase: a.name, Title: a.title, Control: a.control, RunQueueDelay: s.runQueueDelay, Steal: s.steal, CPUs: a.usage.cores, Behind: s.behind,
+	return PhaseResult{Phase: a.name, Title: a.title, Control: a.control, RunQueueDelay: s.runQueueDelay,
+		Steal: s.steal, CPUs: a.usage.cores, Behind: s.behind,
 		LongestStall: a.longestStall()}
 }
 
@@ -287,7 +291,8 @@ func (a *phase) flows() []Flow {
 	var all []Flow
 	for _, h := range a.senders {
 		for _, sf := range h.report.Flows {
-			f := Flow{Phase: a.name, Name: h.name + ">" + a.receiver.name, Priority: sf.Priority, Sent: sf.Sent, Lost: sf.Sent,
+			f := Flow{Phase: a.name, Name: h.name + ">" + a.receiver.name, Priority: sf.Priority, Sent: sf.Sent,
+				Lost:     sf.Sent,
 				Lossless: sf.Priority == losslessPriority && !a.control}
 			for _, rf := range a.sink.Flows {
 				if rf.Source == h.report.Source && rf.Flow == sf.Flow && rf.Priority == sf.Priority {

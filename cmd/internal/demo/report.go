@@ -4,12 +4,13 @@ import "pfcswitch/cmd/internal/traffic"
 
 // A Report is the result of a demo. Its JSON keys are fixed; new ones may be added.
 type Report struct {
-	Schema      int            `json:"schema"`
-	Demo        string         `json:"demo"`
-	Pass        bool           `json:"pass"`
-	CouldNotRun string         `json:"could_not_run"` // why a control run proves nothing; empty where it does
-	Seconds     float64        `json:"seconds"`
-	Speed       int64          `json:"speed"`       // of the hosts' ports, in bit/s; 0 in demo headroom, whose links have 100 Mbit/s and 1 Gbit/s
+	Schema      int     `json:"schema"`
+	Demo        string  `json:"demo"`
+	Pass        bool    `json:"pass"`
+	CouldNotRun string  `json:"could_not_run"` // why a control run proves nothing; empty where it does
+	Seconds     float64 `json:"seconds"`
+	// of the hosts' ports, in bit/s; 0 in demo headroom, whose links have 100 Mbit/s and 1 Gbit/s
+	Speed       int64          `json:"speed"`
 	Calibration *Calibration   `json:"calibration"` // null where the user gave the speed
 	Checks      []Check        `json:"checks"`
 	Flows       []Flow         `json:"flows"`
@@ -73,11 +74,13 @@ type Headroom struct {
 
 // A PhaseResult describes a phase and what the machine withheld from it.
 type PhaseResult struct {
-	Phase         string  `json:"act"`
-	Title         string  `json:"title"`
-	LockUp        bool    `json:"lock_up"`     // the lossless priority is locked up for good, or frames of it are dropped to end that
-	Control       bool    `json:"control"`     // a run without flow control, which has to lose frames
-	RunQueueDelay float64 `json:"wait_share"`  // of the load's time that the threads of a process waited for a CPU, the most
+	Phase string `json:"act"`
+	Title string `json:"title"`
+	// the lossless priority is locked up for good, or frames of it are dropped to end that
+	LockUp  bool `json:"lock_up"`
+	Control bool `json:"control"` // a run without flow control, which has to lose frames
+	// of the load's time that the threads of a process waited for a CPU, the most
+	RunQueueDelay float64 `json:"wait_share"`
 	Steal         float64 `json:"steal_share"` // of the CPUs' time that the hypervisor gave to others
 	CPUs          float64 `json:"cpus"`        // that all processes of the phase kept busy, in the mean
 	Behind        float64 `json:"behind"`      // of what the slowest sender should have sent

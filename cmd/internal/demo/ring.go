@@ -11,19 +11,20 @@ import (
 	"pfcswitch/cmd/internal/lab"
 )
 
-// The ring: three switches, each with a sender and a receiver. Frames for another switch go on to the next one, so that the
-// buffers wait for each other in a circle (a cyclic buffer dependency). Static FDB entries are the routes; nothing is
-// flooded or learned.
+// The ring: three switches, each with a sender and a receiver. Frames for another switch go on to the next one, so that
+// the buffers wait for each other in a circle (a cyclic buffer dependency). Static FDB entries are the routes; nothing
+// is flooded or learned.
 //
 //	h1 ─ s1 ─ r1        s1 ──▶ s2 ──▶ s3 ──▶ s1
 //	    ╱  ╲             flow of two hops:  h1 > r3, h2 > r1, h3 > r2
 //	  s3 ── s2           victim of one hop: h1 > r2, h2 > r3, h3 > r1
 const ringSwitches = 3
 
-// Thresholds of the ring at ringSpeed. They grow with the speed, but hold some tens of frames at the slowest: of fewer, by
-// chance none may wait for the next link. The threshold of a host is far below that of a link of the ring. So ordinarily
-// only hosts are paused, though the ring is full: about a host's threshold waits for the next link. Blocked receivers fill
-// the rest. A link of the ring is released only when it is almost empty: frames for the next link keep it paused.
+// Thresholds of the ring at ringSpeed. They grow with the speed, but hold some tens of frames at the slowest: of fewer,
+// by chance none may wait for the next link. The threshold of a host is far below that of a link of the ring. So
+// ordinarily only hosts are paused, though the ring is full: about a host's threshold waits for the next link. Blocked
+// receivers fill the rest. A link of the ring is released only when it is almost empty: frames for the next link keep
+// it paused.
 const (
 	ringSpeed         = 200_000_000
 	minThresholdSpeed = 50_000_000 // speed below which thresholds do not shrink
@@ -118,8 +119,8 @@ type ringLoad struct {
 	noSink   bool          // it asks no sink
 }
 
-// ringLoads are those at switch k: the flow of two hops, a surge of it, and the victim of one hop in both priorities. The surge alone keeps
-// the ring's links full where senders get half of the CPU that they want.
+// ringLoads are those at switch k: the flow of two hops, a surge of it, and the victim of one hop in both priorities.
+// The surge alone keeps the ring's links full where senders get half of the CPU that they want.
 func ringLoads(k int) []ringLoad {
 	far, near := next(next(k)), next(k)
 	return []ringLoad{
@@ -169,7 +170,8 @@ func newSwitch(l *lab.Lab, name string) (*switchNode, error) {
 }
 
 // connect joins a switch with a node, whose end has an address.
-func connect(l *lab.Lab, s *switchNode, port string, n *lab.Node, nodeInterface string, speed int64, mac net.HardwareAddr) error {
+func connect(l *lab.Lab, s *switchNode, port string, n *lab.Node, nodeInterface string, speed int64,
+	mac net.HardwareAddr) error {
 	s.ports = append(s.ports, switchPort{name: port, speed: speed, peer: n, peerInterface: nodeInterface})
 	return l.Link(s.node, port, n, nodeInterface, lab.LinkOptions{MACs: [2]net.HardwareAddr{nil, mac}})
 }
@@ -181,7 +183,8 @@ func (g *ring) config(k int) string {
 	xoff := g.size(ringXoff)
 	fmt.Fprintf(&b, "buffer: {policy: static, xoff: %d, private: 0B, xon_offset: %d}\nports:\n", xoff, xoff)
 	const dull = "learning: off, flood: off, loop: off, " + longRing
-	host := fmt.Sprintf("{3: {xoff: %d, xon: %d, headroom: %d}}", g.size(hostXoff), g.size(hostXon), max(minHeadroom, g.size(hostHeadroom)))
+	host := fmt.Sprintf("{3: {xoff: %d, xon: %d, headroom: %d}}", g.size(hostXoff), g.size(hostXon),
+		max(minHeadroom, g.size(hostHeadroom)))
 	fmt.Fprintf(&b, "  host: {speed: %d, %s, priorities: %s}\n", g.speed, dull, host)
 	fmt.Fprintf(&b, "  sink: {speed: %d, %s, priorities: %s}\n", g.speed, dull, host)
 	for _, p := range []string{"in", "out"} {

@@ -38,8 +38,10 @@ func TestRingConfigurations(t *testing.T) {
 			t.Errorf("s%d: frames for nobody go to %q, want out", k+1, got)
 		}
 		for i := range c.Ports {
-			if w := c.Ports[i].Watchdog; w.DetectionTime() != slowWatchCount*watchPeriod || w.DetectionTime() <= blockTime {
-				t.Errorf("%s: %v make a deadlock, want more than the receivers hang", c.Ports[i].Name, w.DetectionTime())
+			if w := c.Ports[i].Watchdog; w.DetectionTime() != slowWatchCount*watchPeriod ||
+				w.DetectionTime() <= blockTime {
+				t.Errorf("%s: %v make a deadlock, want more than the receivers hang", c.Ports[i].Name,
+					w.DetectionTime())
 			}
 		}
 	}
@@ -67,7 +69,8 @@ func TestStandings(t *testing.T) {
 	flows := []flowStall{
 		{Flow: Flow{Name: "h1>r2", Priority: 3, Sent: 10, Received: 7, Lost: 3}, at: time.Second},
 		{Flow: Flow{Name: "h1>r3", Priority: 3, Sent: 10, Received: 10}, gap: 2 * traffic.LongGap,
-			gaps: []traffic.Gap{{From: 1e9, Time: int64(traffic.LongGap)}, {From: 2e9, Time: 2 * int64(traffic.LongGap)}}},
+			gaps: []traffic.Gap{{From: 1e9, Time: int64(traffic.LongGap)},
+				{From: 2e9, Time: 2 * int64(traffic.LongGap)}}},
 		{Flow: Flow{Name: "h1>r3", Sent: 10, Received: 10}, gap: traffic.LongGap - 1},
 	}
 	r.addLost(p, flows)

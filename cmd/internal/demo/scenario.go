@@ -93,7 +93,8 @@ func (p *scenario) share(percent int64) string { return fmt.Sprint(p.speed * per
 func (p *scenario) send(n *lab.Node, to string, lasts time.Duration, args ...string) error {
 	s := &source{host: host{name: n.Name(), node: n}, to: to, noSink: slices.Contains(args, "--no-sink")}
 	p.sources = append(p.sources, s)
-	return s.host.start(append([]string{"send", hostInterface, "-j", "--speed", fmt.Sprint(p.speed), "--start", p.stamp(0),
+	return s.host.start(append([]string{"send", hostInterface, "-j", "--speed", fmt.Sprint(p.speed), "--start",
+		p.stamp(0),
 		"--seconds", fmt.Sprint(lasts.Seconds())}, args...)...)
 }
 
@@ -224,15 +225,16 @@ type flowStall struct {
 	at    time.Duration // when the last frame came, in the phase's time
 }
 
-// flows joins the counters of senders and sinks, without senders that ask no sink. A flow that no sink has seen lost all
-// frames.
+// flows joins the counters of senders and sinks, without senders that ask no sink. A flow that no sink has seen lost
+// all frames.
 func (p *scenario) flows() (all []flowStall) {
 	for _, s := range p.sources {
 		if s.noSink {
 			continue
 		}
 		for _, sf := range s.report.Flows {
-			f := flowStall{Flow: Flow{Phase: p.name, Name: s.name + ">" + s.to, Priority: sf.Priority, Lossless: sf.Priority == losslessPriority && !p.lockUp, Sent: sf.Sent,
+			f := flowStall{Flow: Flow{Phase: p.name, Name: s.name + ">" + s.to, Priority: sf.Priority,
+				Lossless: sf.Priority == losslessPriority && !p.lockUp, Sent: sf.Sent,
 				Lost: sf.Sent}}
 			p.match(&f, s.report.Source, sf.Flow)
 			all = append(all, f)

@@ -12,8 +12,8 @@ import (
 	"pfcswitch/cmd/internal/lab"
 )
 
-// Times of the phases with a loop and with a storm. A queue that drops for loopRecovery has met every frame of the loop, on a slow
-// machine too; what is left would circle without filling the ring again.
+// Times of the phases with a loop and with a storm. A queue that drops for loopRecovery has met every frame of the
+// loop, on a slow machine too; what is left would circle without filling the ring again.
 const (
 	loopEnd      = 300 * time.Millisecond  // of the sender whose frames circle
 	loopVictim   = 2000 * time.Millisecond // of the others
@@ -43,10 +43,12 @@ func (d *deadlockDemo) loopPhase(ctx context.Context, p *scenario, l *lab.Lab, r
 	for k := range ringSwitches {
 		near := next(k)
 		n := g.senders[k].node
-		if err := p.send(n, g.receivers[near].name, loopVictim, "--to", receiverMAC(near).String(), "--flow", "3:rate="+p.share(5), "--flow", "0:rate="+p.share(5)); err != nil {
+		if err := p.send(n, g.receivers[near].name, loopVictim, "--to", receiverMAC(near).String(), "--flow",
+			"3:rate="+p.share(5), "--flow", "0:rate="+p.share(5)); err != nil {
 			return err
 		}
-		if err := p.send(n, "nowhere", loopEnd, "--to", unknownMAC.String(), "--no-sink", "--flow", "3:rate="+p.share(40)); err != nil {
+		if err := p.send(n, "nowhere", loopEnd, "--to", unknownMAC.String(), "--no-sink", "--flow",
+			"3:rate="+p.share(40)); err != nil {
 			return err
 		}
 	}
@@ -109,21 +111,24 @@ func (d *deadlockDemo) stormPhase(ctx context.Context, p *scenario, l *lab.Lab, 
 		return err
 	}
 	mac := func(i int) string { return stationMAC(i).String() }
-	window := []string{"--from", p.stamp(stormBegin), "--until", p.stamp(stormEnd), "--slots", fmt.Sprint(2 * stormPairs)}
+	window := []string{"--from", p.stamp(stormBegin), "--until", p.stamp(stormEnd), "--slots",
+		fmt.Sprint(2 * stormPairs)}
 	for _, i := range []int{1, 3} {
 		if err := p.receive(nodes[i], stormLoad+drainTime, window...); err != nil {
 			return err
 		}
 	}
 	for _, i := range []int{0, 2} {
-		if err := p.send(nodes[i], stormHosts[i+1], stormLoad, "--to", mac(i+1), "--flow", "3:rate="+p.share(bystander), "--flow", "0:rate="+p.share(bystander)); err != nil {
+		if err := p.send(nodes[i], stormHosts[i+1], stormLoad, "--to", mac(i+1), "--flow", "3:rate="+p.share(bystander),
+			"--flow", "0:rate="+p.share(bystander)); err != nil {
 			return err
 		}
 	}
 	for _, s := range storms() {
 		s.host = host{name: stormHosts[1], node: nodes[1]}
 		p.storms = append(p.storms, s)
-		if err := s.host.start("send", hostInterface, "-j", "--speed", fmt.Sprint(p.speed), "--storm", fmt.Sprint(losslessPriority),
+		if err := s.host.start("send", hostInterface, "-j", "--speed", fmt.Sprint(p.speed), "--storm",
+			fmt.Sprint(losslessPriority),
 			"--seconds", fmt.Sprint(s.duration.Seconds()), "--start", p.stamp(s.from)); err != nil {
 			return err
 		}
@@ -150,7 +155,8 @@ func (d *deadlockDemo) judgeStorm(p *scenario, r *Report) {
 	flows := p.flows()
 	for _, s := range p.storms {
 		said := &s.stormReport
-		r.addMoment(p, s.from, "r1", "sends XOFF without end for %v: %d in all, %.0f a second, %.2f %% of the time paused, longest gap %v", s.duration, said.Frames,
+		r.addMoment(p, s.from, "r1", "sends XOFF without end for %v: %d in all, %.0f a second, %.2f %% of the time "+
+			"paused, longest gap %v", s.duration, said.Frames,
 			said.Rate, 100*said.Paused, time.Duration(said.LongestGap).Round(time.Microsecond))
 		r.addMoment(p, s.from+s.duration, "r1", "stops")
 	}
@@ -166,15 +172,18 @@ func (d *deadlockDemo) judgeStorm(p *scenario, r *Report) {
 			continue
 		}
 		least, median, most := stormRatios(f.slots)
-		r.soft(p.name, TopicRate, fmt.Sprintf("%s, priority %d: rate with the storm, of that without, median of %d pairs", f.Name, f.Priority, stormPairs),
-			"within 5 %", fmt.Sprintf("%.1f %% (%.1f to %.1f)", 100*median, 100*least, 100*most), math.Abs(median-1)-0.05, p.usage.shortage)
-		r.addMoment(p, stormEnd, f.Name, "priority %d had %.1f %% of its rate in the storms, the median of %d pairs (%.1f to %.1f)", f.Priority, 100*median,
+		r.soft(p.name, TopicRate, fmt.Sprintf("%s, priority %d: rate with the storm, of that without, median of "+
+			"%d pairs", f.Name, f.Priority, stormPairs),
+			"within 5 %", fmt.Sprintf("%.1f %% (%.1f to %.1f)", 100*median, 100*least, 100*most),
+			math.Abs(median-1)-0.05, p.usage.shortage)
+		r.addMoment(p, stormEnd, f.Name, "priority %d had %.1f %% of its rate in the storms, the median of %d pairs "+
+			"(%.1f to %.1f)", f.Priority, 100*median,
 			stormPairs, 100*least, 100*most)
 	}
 }
 
-// stormRatios are the ratios of what arrived with and without the storm, of each pair of slots. They are 0 where a sink has
-// not seen every slot.
+// stormRatios are the ratios of what arrived with and without the storm, of each pair of slots. They are 0 where a sink
+// has not seen every slot.
 func stormRatios(slots []uint64) (least, median, most float64) {
 	if len(slots) != 2*stormPairs {
 		return 0, 0, 0
@@ -215,6 +224,7 @@ func (d *deadlockDemo) buildStorm(p *scenario, l *lab.Lab) (nodes []*lab.Node, e
 		fmt.Fprintf(&ports, "  %s: {speed: %d, loop: off, %s}\n", port, p.speed, longRing)
 		fmt.Fprintf(&fdb, "  - {mac: %q, vlan: 1, port: %s}\n", stationMAC(i).String(), port)
 	}
-	s.fixedConfig = "preset: roce\nwatchdog: " + watchSettings(watchCount, watchRecovery, "forward") + "\nports:\n" + ports.String() + "fdb:\n" + fdb.String()
+	s.fixedConfig = "preset: roce\nwatchdog: " + watchSettings(watchCount, watchRecovery, "forward") + "\nports:\n" +
+		ports.String() + "fdb:\n" + fdb.String()
 	return nodes, nil
 }

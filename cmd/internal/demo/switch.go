@@ -63,13 +63,15 @@ func (s *switchNode) config(dir, flowControl string) (string, error) {
 	if head == "" {
 		head = "preset: roce\n"
 	}
-	fmt.Fprintf(&b, "name: %s\nnice: %s\nlldp: {agent: off}\nmetrics: {listen: \"off\"}\napi: {socket: %s}\n", s.name, hostNice, s.socket)
+	fmt.Fprintf(&b, "name: %s\nnice: %s\nlldp: {agent: off}\nmetrics: {listen: \"off\"}\napi: {socket: %s}\n", s.name,
+		hostNice, s.socket)
 	if s.fixedConfig != "" {
 		b.WriteString(s.fixedConfig)
 	} else {
 		fmt.Fprintf(&b, "%s%sports:\n", head, s.extraConfig)
 		for _, p := range s.ports {
-			fmt.Fprintf(&b, "  %s: {speed: %d, flow_control: %q, loop: off, %s%s}\n", p.name, p.speed, flowControl, longRing, p.extraKeys)
+			fmt.Fprintf(&b, "  %s: {speed: %d, flow_control: %q, loop: off, %s%s}\n", p.name, p.speed, flowControl,
+				longRing, p.extraKeys)
 		}
 	}
 	path := filepath.Join(dir, s.name+".yaml")
@@ -243,7 +245,8 @@ func (s *switchNode) xoffSent(port string, priority int) uint64 {
 }
 
 func (s *switchNode) result(phase string) SwitchResult {
-	r := SwitchResult{Phase: phase, Name: s.name, LosslessDrops: s.state.ports.LosslessDropsSinceStart, Headroom: []Headroom{}}
+	r := SwitchResult{Phase: phase, Name: s.name, LosslessDrops: s.state.ports.LosslessDropsSinceStart,
+		Headroom: []Headroom{}}
 	for _, p := range s.ports {
 		for q := range 8 {
 			r.PFCSent += s.pfcSent(p.name, q)
@@ -252,7 +255,8 @@ func (s *switchNode) result(phase string) SwitchResult {
 	for _, p := range s.state.buffer.Ports {
 		for _, q := range p.IngressQueues {
 			if h := q.Segments.Headroom; h != nil && h.SizeBytes != nil {
-				r.Headroom = append(r.Headroom, Headroom{Port: p.Port, Priority: int(q.Priority), Configured: *h.SizeBytes, Peak: h.MaxStartBytes})
+				r.Headroom = append(r.Headroom, Headroom{Port: p.Port, Priority: int(q.Priority),
+					Configured: *h.SizeBytes, Peak: h.MaxStartBytes})
 			}
 		}
 	}

@@ -27,7 +27,8 @@ func (r *Report) Text(out io.Writer) error {
 		r.timeline(out, a.Phase)
 		for _, s := range r.Switches {
 			if s.Phase == a.Phase {
-				fmt.Fprintf(out, "  switch %s: lossless drops %d, PFC frames sent %d, most headroom used %s\n", s.Name, s.LosslessDrops, s.PFCSent, peak(s.Headroom))
+				fmt.Fprintf(out, "  switch %s: lossless drops %d, PFC frames sent %d, most headroom used %s\n", s.Name,
+					s.LosslessDrops, s.PFCSent, peak(s.Headroom))
 			}
 		}
 	}
@@ -39,8 +40,10 @@ func (r *Report) flows(w io.Writer, a PhaseResult) {
 	fmt.Fprintln(w, "FLOW\tPRIORITY\tSENT\tRECEIVED\tLOST\tLOST %\tREORDERED\tMbit/s\tP50 µs\tP99.9 µs\t")
 	for _, f := range r.Flows {
 		if f.Phase == a.Phase {
-			fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%.1f\t%d\t%.1f\t%d\t%d\t\n", f.Name, priorityName(f, a), f.Sent, f.Received, f.Lost,
-				100*float64(f.Lost)/float64(max(1, f.Sent)), f.Reordered, float64(f.Rate)/1e6, f.Latency.P50/1000, f.Latency.P999/1000)
+			fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%.1f\t%d\t%.1f\t%d\t%d\t\n", f.Name, priorityName(f, a), f.Sent,
+				f.Received, f.Lost,
+				100*float64(f.Lost)/float64(max(1, f.Sent)), f.Reordered, float64(f.Rate)/1e6, f.Latency.P50/1000,
+				f.Latency.P999/1000)
 		}
 	}
 }
@@ -56,7 +59,8 @@ func (r *Report) transfers(w io.Writer, phase string) {
 			if t.Lossless {
 				class = "lossless"
 			}
-			fmt.Fprintf(w, "%s\t%s\t%d %s\t%d\t%.1f\t%d\t\n", t.Name, t.Program, t.Priority, class, t.Octets, float64(t.Rate)/1e6, t.Again)
+			fmt.Fprintf(w, "%s\t%s\t%d %s\t%d\t%.1f\t%d\t\n", t.Name, t.Program, t.Priority, class, t.Octets,
+				float64(t.Rate)/1e6, t.Again)
 		}
 	}
 }
@@ -75,7 +79,8 @@ func (r *Report) trunkText(out io.Writer, phase string) error {
 			name string
 			outcome
 		}{{"links", m.Real}, {"virtual time", m.Model}} {
-			fmt.Fprintf(w, "%d\t%.1f\t%.1f\t%s\t%d\t%d\t%d\t%d\t%d\t\n", m.Priority, float64(m.CIR)/1e6, float64(m.PIR)/1e6, o.name, o.Offered,
+			fmt.Fprintf(w, "%d\t%.1f\t%.1f\t%s\t%d\t%d\t%d\t%d\t%d\t\n", m.Priority, float64(m.CIR)/1e6,
+				float64(m.PIR)/1e6, o.name, o.Offered,
 				o.Green, o.Yellow, o.Red, o.Delivered)
 		}
 	}
@@ -86,10 +91,12 @@ func (r *Report) trunkText(out io.Writer, phase string) error {
 		if d.Phase != phase {
 			continue
 		}
-		fmt.Fprintf(out, "  distribution %s: members were given %d bytes, %.2f %% off the mean at most; %d of %d frames came late in their flow, overtaken by %d bytes at most\n",
+		fmt.Fprintf(out, "  distribution %s: members were given %d bytes, %.2f %% off the mean at most; %d of %d "+
+			"frames came late in their flow, overtaken by %d bytes at most\n",
 			d.By, d.Members, 100*d.Imbalance, d.Reordered, d.Sent, d.Overtaken)
 		if d.By == "least-filled" {
-			fmt.Fprintf(out, "  by formula a frame of %d octets, second among frames of %d that reach idle members at once, is overtaken by %d bytes\n",
+			fmt.Fprintf(out, "  by formula a frame of %d octets, second among frames of %d that reach idle members "+
+				"at once, is overtaken by %d bytes\n",
 				largeFrame, smallFrame, d.Formula)
 		}
 	}

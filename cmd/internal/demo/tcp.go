@@ -22,7 +22,8 @@ import (
 	"pfcswitch/cmd/internal/lab"
 )
 
-// load sends from every sender to the receiver, with iperf3 or, where it is not installed, by the demo's own TCP sender.
+// load sends from every sender to the receiver, with iperf3 or, where it is not installed, by the demo's own TCP
+// sender.
 func (a *hostPhase) load(ctx context.Context) ([]Transfer, error) {
 	run, program := a.iperf3, "iperf3"
 	if _, err := exec.LookPath(program); err != nil {
@@ -33,7 +34,8 @@ func (a *hostPhase) load(ctx context.Context) ([]Transfer, error) {
 	for i := range senders {
 		all.Go(func() {
 			t := &transfers[i]
-			*t = Transfer{Phase: a.name, Name: fmt.Sprintf("h%d>h%d", i+1, senders+1), Program: program, Priority: losslessPriority, Lossless: !a.control}
+			*t = Transfer{Phase: a.name, Name: fmt.Sprintf("h%d>h%d", i+1, senders+1), Program: program,
+				Priority: losslessPriority, Lossless: !a.control}
 			if t.Octets, errs[i] = run(ctx, i); errs[i] == nil {
 				t.Again, errs[i] = retransmitted(a.nics[i].node)
 			}
@@ -89,7 +91,8 @@ func (a *hostPhase) iperf3(ctx context.Context, i int) (octets uint64, err error
 		return 0, fmt.Errorf("iperf3 at %s does not listen: %w: %s", to.name, err, server.Output())
 	}
 	var out bytes.Buffer
-	client, err := a.program(a.nics[i], &out, "iperf3", "-c", hostAddress(senders), "-p", fmt.Sprint(port), "-t", fmt.Sprint(int(a.seconds.Seconds())),
+	client, err := a.program(a.nics[i], &out, "iperf3", "-c", hostAddress(senders), "-p", fmt.Sprint(port), "-t",
+		fmt.Sprint(int(a.seconds.Seconds())),
 		"-S", fmt.Sprint(dscp<<2), "-J")
 	if err != nil {
 		return 0, err
@@ -131,7 +134,8 @@ func (a *hostPhase) program(at *switchNode, out io.Writer, argv ...string) (*lab
 	return p, err
 }
 
-// listening waits until a TCP port is open at a node. It does not connect: an iperf3 server would take that for its client.
+// listening waits until a TCP port is open at a node. It does not connect: an iperf3 server would take that for its
+// client.
 func listening(ctx context.Context, n *lab.Node, port int) error {
 	want := fmt.Sprintf(":%04X ", port)
 	for {

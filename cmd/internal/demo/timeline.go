@@ -63,7 +63,8 @@ func (r *Report) addPauses(p *scenario, at time.Duration) {
 	for _, s := range p.switches {
 		for _, q := range s.state.queues.Ports {
 			if held := s.heldBy(q.Port); held > 0 && s.pausedAt(q.Port) {
-				r.addMoment(p, at, s.name+":"+q.Port, "holds %d frames of priority %d, paused by %s", held, losslessPriority, s.peerOf(q.Port))
+				r.addMoment(p, at, s.name+":"+q.Port, "holds %d frames of priority %d, paused by %s", held,
+					losslessPriority, s.peerOf(q.Port))
 			}
 		}
 	}
@@ -75,7 +76,8 @@ func (r *Report) addStalls(p *scenario, flows []flowStall) {
 		for _, g := range f.gaps {
 			from, lasted := p.since(g.From), time.Duration(g.Time)
 			r.addMoment(p, from, f.Name, "priority %d stands still", f.Priority)
-			r.addMoment(p, from+lasted, f.Name, "priority %d flows again, after %v", f.Priority, lasted.Round(time.Millisecond))
+			r.addMoment(p, from+lasted, f.Name, "priority %d flows again, after %v", f.Priority,
+				lasted.Round(time.Millisecond))
 		}
 	}
 }
@@ -151,6 +153,7 @@ func (r *Report) timeline(out io.Writer, phase string) {
 	}
 	slices.SortStableFunc(all, func(a, b Moment) int { return cmp.Compare(a.At, b.At) })
 	for _, m := range all {
-		fmt.Fprintf(out, "  %8.1f ms  %s%s  %s\n", float64(m.At)/1e6, m.Who, strings.Repeat(" ", width-len(m.Who)), m.Text)
+		fmt.Fprintf(out, "  %8.1f ms  %s%s  %s\n", float64(m.At)/1e6, m.Who, strings.Repeat(" ", width-len(m.Who)),
+			m.Text)
 	}
 }

@@ -19,13 +19,15 @@ const (
 // trunkMembers is the number of slow ports of a trunk. The uplink is as fast as two of them.
 const trunkMembers = 3
 
-// Trunk runs the phases of demo trunk: (1) meters on lossy priorities, beside the same load in virtual time; (2) a lossless
-// priority of members that are faster than the uplink, and of an uplink that is faster than the members; (3) a stream that is
-// distributed to members and collected again, by the octets that members hold and by flow. Errors are as those of Incast.
+// Trunk runs the phases of demo trunk: (1) meters on lossy priorities, beside the same load in virtual time; (2) a
+// lossless priority of members that are faster than the uplink, and of an uplink that is faster than the members; (3) a
+// stream that is distributed to members and collected again, by the octets that members hold and by flow. Errors are as
+// those of Incast.
 func Trunk(ctx context.Context, o Options) (*Report, error) {
 	r := newReport("trunk", o)
 	heaviest := &phase{name: "3a", build: buildByFill}
-	err := r.calibrate(ctx, &o, func(b *testTopology, speed int64) error { // the speed is the uplink's: members have half of it
+	// the speed is the uplink's: members have half of it
+	err := r.calibrate(ctx, &o, func(b *testTopology, speed int64) error {
 		err := heaviest.topologyOf(b, speed/2)
 		set := b.set
 		b.set = func(speed int64) { set(speed / 2) }
@@ -40,10 +42,14 @@ func Trunk(ctx context.Context, o Options) (*Report, error) {
 func trunkActs(o Options) []*phase {
 	seconds := time.Duration(o.Seconds * float64(time.Second))
 	all := []*phase{
-		{name: "1", title: "three members, one uplink: lossy priorities are metered", build: buildMetering, judge: judgeMetering},
-		{name: "2a", title: "three saturated members, one uplink: watermarks hold members, a lossless priority loses nothing", build: buildHolding, judge: judgeHolding},
-		{name: "2b", title: "and back: a saturated uplink, three members that are slower together: watermarks hold the uplink", build: buildHoldingUplink, judge: judgeHoldingUplink},
-		{name: "3a", title: "the uplink's frames are distributed to the least filled member, and collected again", build: buildByFill, judge: judgeDistribution},
+		{name: "1", title: "three members, one uplink: lossy priorities are metered", build: buildMetering,
+			judge: judgeMetering},
+		{name: "2a", title: "three saturated members, one uplink: watermarks hold members, a lossless priority loses " +
+			"nothing", build: buildHolding, judge: judgeHolding},
+		{name: "2b", title: "and back: a saturated uplink, three members that are slower together: watermarks hold " +
+			"the uplink", build: buildHoldingUplink, judge: judgeHoldingUplink},
+		{name: "3a", title: "the uplink's frames are distributed to the least filled member, and collected again",
+			build: buildByFill, judge: judgeDistribution},
 		{name: "3b", title: "the same by flow: order within each is kept", build: buildByFlow, judge: judgeByFlow},
 	}
 	for _, a := range all {
@@ -90,8 +96,9 @@ func (a *phase) addMembersAndUplink(s *switchNode, offers [trunkMembers]string) 
 	return a.link(s, a.receiver.node, "up", hostInterface, 2*a.speed)
 }
 
-// The priorities of phase 1, one a member, and what each offers as a share of the member's speed: above its peak rate, between
-// its rates, below its committed one. Together they pass less than the uplink's speed, so that the total lets them.
+// The priorities of phase 1, one a member, and what each offers as a share of the member's speed: above its peak rate,
+// between its rates, below its committed one. Together they pass less than the uplink's speed, so that the total lets
+// them.
 var metered = [trunkMembers]struct {
 	priority          uint8
 	offered, cir, pir float64
@@ -129,7 +136,8 @@ func judgeMetering(a *phase, r *Report) {
 	var offered, accounted uint64
 	for i, m := range metered {
 		p := &t.Priorities[m.priority]
-		row := Metered{Phase: a.name, Priority: m.priority, What: m.what, CIR: p.Meter.CIR, PIR: p.Meter.PIR, Model: model[m.priority]}
+		row := Metered{Phase: a.name, Priority: m.priority, What: m.what, CIR: p.Meter.CIR, PIR: p.Meter.PIR,
+			Model: model[m.priority]}
 		row.Real = outcome{Green: p.Green.Frames, Yellow: p.Yellow.Frames, Red: p.Red.Frames}
 		for _, f := range a.flows() {
 			if f.Priority == m.priority {
@@ -142,18 +150,22 @@ func judgeMetering(a *phase, r *Report) {
 		drops := p.MeterDropped.Frames + p.REDDropped.Frames
 		share := func(n uint64) float64 { return float64(n) / float64(max(1, row.Real.Offered)) }
 		offered, accounted = offered+row.Real.Offered, accounted+got+drops
-		r.hard(a.name, TopicLoss, fmt.Sprintf("priority %d: frames that arrive", m.priority), "more than 0", fmt.Sprint(got), got > 0)
+		r.hard(a.name, TopicLoss, fmt.Sprintf("priority %d: frames that arrive", m.priority), "more than 0",
+			fmt.Sprint(got), got > 0)
 		if i == len(metered)-1 {
 			lost := row.Real.Offered - min(got, row.Real.Offered)
-			r.soft(a.name, TopicLoss, fmt.Sprintf("priority %d, %s: frames lost", m.priority, m.what), "0", fmt.Sprint(lost), share(lost), a.shortage())
+			r.soft(a.name, TopicLoss, fmt.Sprintf("priority %d, %s: frames lost", m.priority, m.what), "0",
+				fmt.Sprint(lost), share(lost), a.shortage())
 		} else {
 			n := row.Real.Yellow + row.Real.Red
-			r.control(a.name, fmt.Sprintf("priority %d, %s: frames that are not green", m.priority, m.what), "more than 0", fmt.Sprint(n), n > 0,
+			r.control(a.name, fmt.Sprintf("priority %d, %s: frames that are not green", m.priority, m.what),
+				"more than 0", fmt.Sprint(n), n > 0,
 				a.offeredRate(row.Real.Offered) > (1+overLimit)*m.cir*float64(a.speed))
 		}
 	}
 	accounted += a.ringDrops()
-	r.hard(a.name, TopicCounters, "offered = delivered + dropped by meter, RED and rings", fmt.Sprint(offered), fmt.Sprint(accounted), offered == accounted)
+	r.hard(a.name, TopicCounters, "offered = delivered + dropped by meter, RED and rings", fmt.Sprint(offered),
+		fmt.Sprint(accounted), offered == accounted)
 }
 
 // ringDrops are the frames that came while a ring of a switch, or of the receiver, was full.
@@ -175,9 +187,9 @@ func (a *phase) offeredRate(frames uint64) float64 {
 	return float64(frames) * float64(frame.WireOctets(fullFrame)) * 8 / a.seconds.Seconds()
 }
 
-// compareWithModel holds what became of a priority's frames against what becomes of them in virtual time, of a sender that
-// offers them evenly. While a real one stands still its meter's bucket overflows, and what it sends then in one go finds fewer
-// tokens: the difference is no larger than what it was late with.
+// compareWithModel holds what became of a priority's frames against what becomes of them in virtual time, of a sender
+// that offers them evenly. While a real one stands still its meter's bucket overflows, and what it sends then in one go
+// finds fewer tokens: the difference is no larger than what it was late with.
 func (a *phase) compareWithModel(r *Report, m *Metered) {
 	short, offered := a.shortage(), float64(max(1, m.Real.Offered))
 	for _, n := range []struct {
@@ -190,21 +202,24 @@ func (a *phase) compareWithModel(r *Report, m *Metered) {
 		{"red", m.Model.Red, m.Real.Red},
 	} {
 		want, got := float64(n.want), float64(n.got)
-		r.soft(a.name, TopicRate, fmt.Sprintf("priority %d, %s: %s frames", m.Priority, m.What, n.what), fmt.Sprintf("%d within %.0f %%", n.want, 100*meteredLimit),
+		r.soft(a.name, TopicRate, fmt.Sprintf("priority %d, %s: %s frames", m.Priority, m.What, n.what),
+			fmt.Sprintf("%d within %.0f %%", n.want, 100*meteredLimit),
 			fmt.Sprint(n.got), (math.Abs(got-want)-meteredLimit*want)/offered, short)
 	}
 }
 
 // modelMetering runs what the senders sent, evenly spaced, through the meters that the switch has in force.
 func (a *phase) modelMetering(t *api.Trunk) [trunk.NumPriorities]outcome {
-	c := trunk.AggregatorConfig{Members: trunkMembers, Metered: t.Metered, Lossless: 1 << losslessPriority, Total: profile(t.Total.Meter)}
+	c := trunk.AggregatorConfig{Members: trunkMembers, Metered: t.Metered, Lossless: 1 << losslessPriority,
+		Total: profile(t.Total.Meter)}
 	for p := range c.Meters {
 		c.Meters[p] = profile(t.Priorities[p].Meter)
 	}
 	var offers []offer
 	for i, h := range a.senders {
 		for _, f := range h.report.Flows {
-			offers = append(offers, offer{member: i, priority: f.Priority, frames: f.Sent, octets: fullFrame, elapsed: h.report.Elapsed})
+			offers = append(offers, offer{member: i, priority: f.Priority, frames: f.Sent, octets: fullFrame,
+				elapsed: h.report.Elapsed})
 		}
 	}
 	return meterModel(c, offers, 2*a.speed)
@@ -232,7 +247,8 @@ func judgeHolding(a *phase, r *Report) {
 	a.checkLossless(r, a.flows())
 	s := a.switches[0]
 	p := &s.trunk().Priorities[losslessPriority]
-	r.hard(a.name, TopicPFC, "members are held by watermark, resumed and held again", "more than once", fmt.Sprint(p.MemberHolds-p.MemberPassed), p.MemberHolds-p.MemberPassed > 1)
+	r.hard(a.name, TopicPFC, "members are held by watermark, resumed and held again", "more than once",
+		fmt.Sprint(p.MemberHolds-p.MemberPassed), p.MemberHolds-p.MemberPassed > 1)
 	r.hard(a.name, TopicPFC, "members are free at the end", "yes", yes(!p.MembersHeld), !p.MembersHeld)
 	a.checkHeldSenders(r)
 	a.checkFilled(r, "the uplink is", 2*a.speed)
@@ -247,7 +263,8 @@ func buildHoldingUplink(a *phase) error {
 func judgeHoldingUplink(a *phase, r *Report) {
 	a.checkWhole(r, a.flows())
 	p := &a.switches[0].trunk().Priorities[losslessPriority]
-	r.hard(a.name, TopicPFC, "the uplink is held by watermark, resumed and held again", "more than once", fmt.Sprint(p.UplinkHolds-p.UplinkPassed), p.UplinkHolds-p.UplinkPassed > 1)
+	r.hard(a.name, TopicPFC, "the uplink is held by watermark, resumed and held again", "more than once",
+		fmt.Sprint(p.UplinkHolds-p.UplinkPassed), p.UplinkHolds-p.UplinkPassed > 1)
 	r.hard(a.name, TopicPFC, "the uplink is free at the end", "yes", yes(!p.UplinkHeld), !p.UplinkHeld)
 	a.checkHeldSenders(r)
 	a.checkFilled(r, "members are", trunkMembers*(a.speed/2))
@@ -267,15 +284,16 @@ func (a *phase) checkFilled(r *Report, what string, speed int64) {
 	for _, f := range a.flows() {
 		rate += float64(f.Rate)
 	}
-	r.soft(a.name, TopicRate, what+" filled", fmt.Sprintf("at least %.0f %%", 100*fillLimit), fmt.Sprintf("%.1f %%", 100*rate/float64(speed)),
+	r.soft(a.name, TopicRate, what+" filled", fmt.Sprintf("at least %.0f %%", 100*fillLimit),
+		fmt.Sprintf("%.1f %%", 100*rate/float64(speed)),
 		fillLimit-rate/float64(speed), a.shortage())
 }
 
 // The mixed stream of phase 3 has a full frame among three of the shortest.
 const fullEvery = 4
 
-// buildRelay makes two switches, joined by the members of their trunks: what a sender gives to the uplink of the first is
-// distributed to members, and collected by the second for the receiver behind its uplink.
+// buildRelay makes two switches, joined by the members of their trunks: what a sender gives to the uplink of the first
+// is distributed to members, and collected by the second for the receiver behind its uplink.
 func (a *phase) buildRelay(settings string, memberSpeed int64, offers func() []string) error {
 	var both [2]*switchNode
 	for i, name := range []string{"s1", "s2"} {
@@ -290,7 +308,8 @@ func (a *phase) buildRelay(settings string, memberSpeed int64, offers func() []s
 		if err := a.link(both[0], both[1].node, p, p, memberSpeed); err != nil {
 			return err
 		}
-		both[1].ports = append(both[1].ports, switchPort{name: p, speed: memberSpeed, peer: both[0].node, peerInterface: p})
+		both[1].ports = append(both[1].ports, switchPort{name: p, speed: memberSpeed, peer: both[0].node,
+			peerInterface: p})
 	}
 	sender, err := a.addHost("h1")
 	if err != nil {
@@ -310,7 +329,8 @@ func (a *phase) buildRelay(settings string, memberSpeed int64, offers func() []s
 
 // mixed is a flow of short and full frames that takes a share of the uplink.
 func (a *phase) mixed(priority int, share float64) string {
-	return fmt.Sprintf("%d:octets=%d,large=%d,every=%d,rate=%d", priority, smallFrame-frame.FCSOctets, fullFrame, fullEvery, int64(share*float64(2*a.speed)))
+	return fmt.Sprintf("%d:octets=%d,large=%d,every=%d,rate=%d", priority, smallFrame-frame.FCSOctets, fullFrame,
+		fullEvery, int64(share*float64(2*a.speed)))
 }
 
 func buildByFill(a *phase) error {
@@ -356,8 +376,8 @@ func (a *phase) checkArrival(r *Report) {
 	r.soft(a.name, TopicRate, "frames lost", "0", fmt.Sprint(lost), float64(lost)/float64(max(1, sent)), a.shortage())
 }
 
-// judgeDistribution does not judge how far members are from their mean, nor who overtakes whom: on real links that depends on when
-// frames come. The tests of package trunk judge both in virtual time.
+// judgeDistribution does not judge how far members are from their mean, nor who overtakes whom: on real links that
+// depends on when frames come. The tests of package trunk judge both in virtual time.
 func judgeDistribution(a *phase, r *Report) {
 	d := a.observeDistribution()
 	r.Distribution = append(r.Distribution, d)
@@ -368,7 +388,8 @@ func judgeDistribution(a *phase, r *Report) {
 			used++
 		}
 	}
-	r.hard(a.name, TopicCounters, "members that were used", fmt.Sprint(trunkMembers), fmt.Sprint(used), used == trunkMembers)
+	r.hard(a.name, TopicCounters, "members that were used", fmt.Sprint(trunkMembers), fmt.Sprint(used),
+		used == trunkMembers)
 }
 
 func judgeByFlow(a *phase, r *Report) {

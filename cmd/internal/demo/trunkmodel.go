@@ -34,7 +34,8 @@ func (o *offer) at(n uint64) int64 {
 	return int64(float64(o.elapsed) * float64(n) / float64(o.frames))
 }
 
-// meterModel runs the same frames through the same meters under virtual time: speed is the uplink's, in bit/s on the wire.
+// meterModel runs the same frames through the same meters under virtual time: speed is the uplink's, in bit/s on the
+// wire.
 func meterModel(c trunk.AggregatorConfig, offers []offer, speed int64) (all [trunk.NumPriorities]outcome) {
 	a := trunk.NewAggregator(c, rand.New(rand.NewPCG(1, 2)).Float64, 0)
 	var areas [trunk.NumPriorities]int64
@@ -64,7 +65,8 @@ func meterModel(c trunk.AggregatorConfig, offers []offer, speed int64) (all [tru
 		o := offers[next]
 		sent[next]++
 		times[next] = o.at(sent[next])
-		f := trunk.Frame{Member: o.member, Priority: o.priority, Octets: int64(o.octets + frame.FCSOctets), Metered: int64(frame.WireOctets(o.octets)),
+		f := trunk.Frame{Member: o.member, Priority: o.priority, Octets: int64(o.octets + frame.FCSOctets),
+			Metered: int64(frame.WireOctets(o.octets)),
 			Waiting: areas[o.priority]}
 		for _, waiting := range areas {
 			f.All += waiting
@@ -94,8 +96,8 @@ const (
 	smallFrame = 64
 )
 
-// overtakenFormula is by how many octets of small frames a large one in second place is overtaken, where a burst of frames comes
-// to idle members: ((N-1)·⌊M/K⌋ - 1)·K.
+// overtakenFormula is by how many octets of small frames a large one in second place is overtaken, where a burst of
+// frames comes to idle members: ((N-1)·⌊M/K⌋ - 1)·K.
 func overtakenFormula(members int64) int64 {
 	return ((members-1)*(largeFrame/smallFrame) - 1) * smallFrame
 }

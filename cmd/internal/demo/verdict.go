@@ -47,11 +47,12 @@ func (c *Check) failed() bool { return c.Judged && !c.Pass }
 
 // hard adds a check that is judged on every machine.
 func (r *Report) hard(phase, topic, name, want, got string, pass bool) {
-	r.Checks = append(r.Checks, Check{Phase: phase, Name: name, Kind: Hard, Topic: topic, Want: want, Got: got, Pass: pass, Judged: true})
+	r.Checks = append(r.Checks, Check{Phase: phase, Name: name, Kind: Hard, Topic: topic, Want: want, Got: got,
+		Pass: pass, Judged: true})
 }
 
-// soft adds a check of a rate, a share or a time. miss is how far it missed its limit, as a share of what the phase asks of
-// the machine; 0 or less where it holds. A miss up to what the machine withheld is not judged.
+// soft adds a check of a rate, a share or a time. miss is how far it missed its limit, as a share of what the phase
+// asks of the machine; 0 or less where it holds. A miss up to what the machine withheld is not judged.
 func (r *Report) soft(phase, topic, name, want, got string, miss float64, s shortage) {
 	c := Check{Phase: phase, Name: name, Kind: Soft, Topic: topic, Want: want, Got: got, Pass: miss <= 0, Judged: true}
 	if !c.Pass && miss <= s.share() {
@@ -62,14 +63,16 @@ func (r *Report) soft(phase, topic, name, want, got string, miss float64, s shor
 
 // unjudged adds a soft check that this run cannot judge, and why.
 func (r *Report) unjudged(phase, topic, name, want, got, why string) {
-	r.Checks = append(r.Checks, Check{Phase: phase, Name: name, Kind: Soft, Topic: topic, Want: want, Got: got, Reason: why})
+	r.Checks = append(r.Checks, Check{Phase: phase, Name: name, Kind: Soft, Topic: topic, Want: want, Got: got,
+		Reason: why})
 }
 
 // control adds a check of a control run. Where the load was too small for a result, the demo could not run.
 func (r *Report) control(phase, name, want, got string, shown, overloaded bool) {
 	if !shown && !overloaded {
 		if r.CouldNotRun == "" {
-			r.CouldNotRun = fmt.Sprintf("act %s: %s: %s (wanted: %s). Its load was too small to show anything: choose another one (--speed, --seconds) or free the machine",
+			r.CouldNotRun = fmt.Sprintf("act %s: %s: %s (wanted: %s). Its load was too small to show anything: "+
+				"choose another one (--speed, --seconds) or free the machine",
 				phase, name, got, want)
 		}
 		return
@@ -147,7 +150,8 @@ func (r *Report) verdict(out io.Writer) error {
 			fmt.Fprintf(out, "not judged (%s) %s: %s (wanted: %s): %s\n", c.Phase, c.Name, c.Got, c.Want, c.Reason)
 		}
 	}
-	_, err := fmt.Fprintf(out, "\n%s (%d checks, %d failed%s)\n", r.verdictWord(), len(r.Checks), failed, unjudgedText(open, why))
+	_, err := fmt.Fprintf(out, "\n%s (%d checks, %d failed%s)\n", r.verdictWord(), len(r.Checks), failed,
+		unjudgedText(open, why))
 	return err
 }
 

@@ -52,15 +52,18 @@ type Target struct {
 
 // rules of a port, in the order in which a person should read the findings.
 var rules = []func(*Facts, *Target) []api.Finding{
-	missingNamespace, missingInterface, linkDown, hasMaster, hasAddress, bridgeBetween, xdpAttached, mtuEnds, hardwarePause, receiveOffload, receiveReordering, packetSteering, queueingDiscipline,
-	hostWithoutNIC, segmentationOffload, vlanUnmapped, vlanFiltered, ipv6Noise, untaggedToBridge, dcbxMismatch, manualHeadroom, severalNeighbors, overspeed, losslessLost,
+	missingNamespace, missingInterface, linkDown, hasMaster, hasAddress, bridgeBetween, xdpAttached, mtuEnds,
+	hardwarePause, receiveOffload, receiveReordering, packetSteering, queueingDiscipline,
+	hostWithoutNIC, segmentationOffload, vlanUnmapped, vlanFiltered, ipv6Noise, untaggedToBridge, dcbxMismatch,
+	manualHeadroom, severalNeighbors, overspeed, losslessLost,
 }
 
 var severities = map[string]int{api.SeverityError: 0, api.SeverityWarning: 1, api.SeverityNote: 2}
 
 // Judge applies all rules and sorts the findings by severity.
 func Judge(f *Facts) *api.Doctor {
-	r := &api.Doctor{Schema: api.Schema, Looked: f.Looked, Ports: len(f.Targets), Machine: f.Machine, Findings: []api.Finding{}, NotSeen: f.NotSeen}
+	r := &api.Doctor{Schema: api.Schema, Looked: f.Looked, Ports: len(f.Targets), Machine: f.Machine,
+		Findings: []api.Finding{}, NotSeen: f.NotSeen}
 	if r.NotSeen == nil {
 		r.NotSeen = []string{}
 	}
@@ -77,7 +80,9 @@ func Judge(f *Facts) *api.Doctor {
 			all = append(all, rule(f, t)...)
 		}
 	}
-	slices.SortStableFunc(all, func(a, b api.Finding) int { return cmp.Compare(severities[a.Severity], severities[b.Severity]) })
+	slices.SortStableFunc(all, func(a, b api.Finding) int {
+		return cmp.Compare(severities[a.Severity], severities[b.Severity])
+	})
 	seen := map[findingKey]bool{}
 	for i := range all { // both ends of a link may be ports: one fault of an interface is one finding
 		if id := keyOf(&all[i]); !seen[id] {
@@ -111,7 +116,8 @@ func keyOf(f *api.Finding) findingKey {
 
 // finding makes a finding about the interface of a survey: the port's own or its far end.
 func (t *Target) finding(severity, trap string, s *port.Survey, effect, seen, command string) []api.Finding {
-	f := api.Finding{Trap: trap, Severity: severity, Port: optional(t.Port), Effect: effect, Seen: seen, Command: optional(command)}
+	f := api.Finding{Trap: trap, Severity: severity, Port: optional(t.Port), Effect: effect, Seen: seen,
+		Command: optional(command)}
 	f.Interface, f.Netns = optional(t.Interface), optional(t.Netns)
 	if s != nil {
 		f.Interface, f.Netns = optional(s.Name), optional(s.Netns)
@@ -134,9 +140,9 @@ func interfaceCommand(s *port.Survey, format string, args ...any) string {
 	return commandIn(s.Netns, fmt.Sprintf(format, append([]any{shellWord(s.Name)}, args...)...))
 }
 
-// applyCommand is a command that changes lines in the configuration of a running switch: of a port, or of the whole switch
-// where port is "". The command relies on show config, which writes every key on a line of its own. It is "" where no
-// switch runs, or there is nothing to change.
+// applyCommand is a command that changes lines in the configuration of a running switch: of a port, or of the whole
+// switch where port is "". The command relies on show config, which writes every key on a line of its own. It is ""
+// where no switch runs, or there is nothing to change.
 func (f *Facts) applyCommand(port string, lines ...string) string {
 	if f.Socket == "" || len(lines) == 0 {
 		return ""
@@ -151,5 +157,6 @@ func (f *Facts) applyCommand(port string, lines ...string) string {
 		}
 		script = append(script, change)
 	}
-	return fmt.Sprintf("pfcswitch show config -s %[1]s | sed %[2]s | pfcswitch apply /dev/stdin -s %[1]s", shellWord(f.Socket), shellWord(strings.Join(script, ";")))
+	return fmt.Sprintf("pfcswitch show config -s %[1]s | sed %[2]s | pfcswitch apply /dev/stdin -s %[1]s",
+		shellWord(f.Socket), shellWord(strings.Join(script, ";")))
 }

@@ -24,13 +24,17 @@ func healthy(t *testing.T) *Facts {
 		t.Fatal(err)
 	}
 	backlog, clock := 1000, "tsc"
-	s := &port.Survey{Link: port.Link{Name: "eth1", Kind: "veth", MTU: 1500, Up: true}, AdminUp: true, Qdisc: "noqueue", Offloads: map[string]bool{}}
-	far := &port.Survey{Link: port.Link{Name: "e0", Kind: "veth", MTU: 1500, Up: true}, Netns: "h", AdminUp: true, Offloads: map[string]bool{}}
+	s := &port.Survey{Link: port.Link{Name: "eth1", Kind: "veth", MTU: 1500, Up: true}, AdminUp: true, Qdisc: "noqueue",
+		Offloads: map[string]bool{}}
+	far := &port.Survey{Link: port.Link{Name: "e0", Kind: "veth", MTU: 1500, Up: true}, Netns: "h", AdminUp: true,
+		Offloads: map[string]bool{}}
 	s.Peer = far
 	return &Facts{Looked: "switch s1", Switch: "s1", Socket: "/run/pfcswitch/s1.sock", Config: c,
 		Machine: api.Machine{CPUs: 2, BacklogMax: &backlog, Clock: &clock},
-		Process: &Process{What: "the switch (process 1)", Program: "/usr/bin/pfcswitch", Capabilities: 1<<13 | 1<<12, RaisesCapabilities: true, Nice: Nice{Current: -10, Lowest: -10, Grantable: true}},
-		Targets: []Target{{Port: "p1", Interface: "eth1", Config: &c.Ports[0], Lossless: 1 << 3, Survey: s, Live: &api.Port{}, LLDP: &api.LLDPPort{}}}}
+		Process: &Process{What: "the switch (process 1)", Program: "/usr/bin/pfcswitch", Capabilities: 1<<13 | 1<<12,
+			RaisesCapabilities: true, Nice: Nice{Current: -10, Lowest: -10, Grantable: true}},
+		Targets: []Target{{Port: "p1", Interface: "eth1", Config: &c.Ports[0], Lossless: 1 << 3, Survey: s,
+			Live: &api.Port{}, LLDP: &api.LLDPPort{}}}}
 }
 
 // Traps that need a network card, a module of the kernel or another machine are judged by what such a one says.
@@ -44,47 +48,91 @@ func TestRules(t *testing.T) {
 		command        string // "": none
 		says           string
 	}{
-		{"hardware-pause", "warning", func(_ *Facts, s *port.Survey) { s.Pause = &port.HardwarePause{Autoneg: true, Receive: true} },
+		{"hardware-pause", "warning", func(_ *Facts, s *port.Survey) {
+			s.Pause = &port.HardwarePause{Autoneg: true, Receive: true}
+		},
 			"ethtool -A eth1 autoneg off rx off tx off", "rx true"},
-		{"lro", "warning", func(_ *Facts, s *port.Survey) { s.Offloads["large-receive-offload"] = true }, "ethtool -K eth1 lro off", "on"},
+		{"lro", "warning", func(_ *Facts, s *port.Survey) {
+			s.Offloads["large-receive-offload"] = true
+		}, "ethtool -K eth1 lro off", "on"},
 		{"gro-order", "warning", func(_ *Facts, s *port.Survey) {
 			offload(s.Peer, "generic-receive-offload", "rx-gro-list", "rx-udp-gro-forwarding")
 		},
-			"nsenter --net=/run/netns/h ethtool -K e0 rx-gro-list off rx-udp-gro-forwarding off", "rx-gro-list, rx-udp-gro-forwarding: on"},
+			"nsenter --net=/run/netns/h ethtool -K e0 rx-gro-list off rx-udp-gro-forwarding off",
+			"rx-gro-list, rx-udp-gro-forwarding: on"},
 		{"xdp", "warning", func(_ *Facts, s *port.Survey) { s.XDP = true }, "ip link set dev eth1 xdp off", "attached"},
-		{"bridge-between", "error", func(_ *Facts, s *port.Survey) { s.Peer.MasterKind, s.Peer.MasterName = "openvswitch", "ovs-system" },
+		{"bridge-between", "error", func(_ *Facts, s *port.Survey) {
+			s.Peer.MasterKind, s.Peer.MasterName = "openvswitch", "ovs-system"
+		},
 			"nsenter --net=/run/netns/h ovs-vsctl del-port e0", "ovs-system"},
-		{"qdisc", "warning", func(_ *Facts, s *port.Survey) { s.Kind, s.Qdisc = "", "netem" }, "tc qdisc del dev eth1 root", "netem"},
-		{"vlan-unmapped", "warning", func(_ *Facts, s *port.Survey) { s.Peer.VLANs = []port.VLANLink{{Name: "e0.1", VID: 1}} },
-			"nsenter --net=/run/netns/h ip link set dev e0.1 type vlan egress-qos-map 1:1 2:2 3:3 4:4 5:5 6:6 7:7", "VLAN 1"},
+		{"qdisc", "warning", func(_ *Facts, s *port.Survey) {
+			s.Kind, s.Qdisc = "", "netem"
+		}, "tc qdisc del dev eth1 root", "netem"},
+		{"vlan-unmapped", "warning", func(_ *Facts, s *port.Survey) {
+			s.Peer.VLANs = []port.VLANLink{{Name: "e0.1", VID: 1}}
+		},
+			"nsenter --net=/run/netns/h ip link set dev e0.1 type vlan egress-qos-map 1:1 2:2 3:3 4:4 5:5 6:6 7:7",
+			"VLAN 1"},
 		{"several-neighbors", "warning", func(f *Facts, _ *port.Survey) {
-			f.Targets[0].LLDP.Neighbors = []api.LLDPNeighbor{{ChassisID: "a", PortID: "1"}, {ChassisID: "b", PortID: "2"}}
+			f.Targets[0].LLDP.Neighbors = []api.LLDPNeighbor{{ChassisID: "a", PortID: "1"},
+				{ChassisID: "b", PortID: "2"}}
 		}, "", "a 1; b 2"},
-		{"kernel-backlog", "warning", func(f *Facts, _ *port.Survey) { f.Machine.BacklogDrops = 7 }, "sysctl -qw net.core.netdev_max_backlog=10000", "7 frames"},
+		{"kernel-backlog", "warning", func(f *Facts, _ *port.Survey) {
+			f.Machine.BacklogDrops = 7
+		}, "sysctl -qw net.core.netdev_max_backlog=10000", "7 frames"},
 		{"one-cpu", "warning", func(f *Facts, _ *port.Survey) { f.Machine.CPUs = 1 }, "", "1 CPU"},
 		{"governor", "note", func(f *Facts, _ *port.Survey) { f.Machine.Governor = optional("powersave") },
-			"for g in /sys/devices/system/cpu/cpu*/cpufreq/scaling_governor; do echo performance >$g; done", "powersave"},
+			"for g in /sys/devices/system/cpu/cpu*/cpufreq/scaling_governor; do echo performance >$g; done",
+			"powersave"},
 		{"clock", "note", func(f *Facts, _ *port.Survey) { f.Machine.Clock = optional("acpi_pm") },
 			"echo tsc >/sys/devices/system/clocksource/clocksource0/current_clocksource", "acpi_pm"},
-		{"capabilities", "error", func(f *Facts, _ *port.Survey) { f.Process.Capabilities, f.Process.Netns = 1<<12|1<<13, true },
+		{"capabilities", "error", func(f *Facts, _ *port.Survey) {
+			f.Process.Capabilities, f.Process.Netns = 1<<12|1<<13, true
+		},
 			"setcap cap_net_raw,cap_net_admin,cap_sys_admin=p /usr/bin/pfcswitch", "cap"},
-		{"capabilities", "error", func(f *Facts, _ *port.Survey) { f.Process.Capabilities, f.Process.RaisesCapabilities = 1<<12, false },
+		{"capabilities", "error", func(f *Facts, _ *port.Survey) {
+			f.Process.Capabilities, f.Process.RaisesCapabilities = 1<<12, false
+		},
 			"setcap cap_net_raw,cap_net_admin=ep /usr/bin/pfcswitch", "cap_net_raw"},
-		{"capabilities", "error", func(f *Facts, _ *port.Survey) { f.Process.Capabilities, f.Process.Program = 0, "" }, "", "cap_net_admin"},
+		{"capabilities", "error", func(f *Facts, _ *port.Survey) {
+			f.Process.Capabilities, f.Process.Program = 0, ""
+		}, "", "cap_net_admin"},
 		{"nice", "warning", func(f *Facts, _ *port.Survey) { f.Process.Nice.Current, f.Process.Nice.Lowest = 0, 0 },
-			"setcap cap_net_raw,cap_net_admin,cap_sys_nice=p /usr/bin/pfcswitch", "(process 1) has nice 0 and may go down to 0; the configuration wants -10"},
-		{"nice", "warning", func(f *Facts, _ *port.Survey) { f.Switch, f.Process.Nice = "", Nice{Current: 5, Lowest: -9} }, "", "has nice 5 and may go down to -9"},
-		{"nice", "warning", func(f *Facts, _ *port.Survey) { f.Process.Nice = Nice{Current: 0, Lowest: -20} }, "", "starts anew has it"},
-		{"missing-interface", "error", func(f *Facts, _ *port.Survey) { f.Targets[0].Survey, f.Targets[0].Absent = nil, port.ErrNoInterface },
-			"ip link add dev eth1 type veth peer name eth1-far && ip link set dev eth1 up && ip link set dev eth1-far up", "no interface"},
-		{"missing-namespace", "error", func(f *Facts, _ *port.Survey) { f.absent("h 1", port.ErrNoNetns) }, "ip netns add 'h 1'", "does not exist"},
-		{"missing-namespace", "error", func(f *Facts, _ *port.Survey) { f.absent("/run/netns/h", port.ErrNoNetns) }, "ip netns add h", "does not exist"},
-		{"missing-namespace", "error", func(f *Facts, _ *port.Survey) { f.absent("pid:7", port.ErrNoNetns) }, "", "does not exist"},
-		{"missing-namespace", "error", func(f *Facts, _ *port.Survey) { f.absent("/mnt/h", port.ErrNoNetns) }, "", "does not exist"},
+			"setcap cap_net_raw,cap_net_admin,cap_sys_nice=p /usr/bin/pfcswitch",
+			"(process 1) has nice 0 and may go down to 0; the configuration wants -10"},
+		{"nice", "warning", func(f *Facts, _ *port.Survey) {
+			f.Switch, f.Process.Nice = "", Nice{Current: 5, Lowest: -9}
+		}, "", "has nice 5 and may go down to -9"},
+		{"nice", "warning", func(f *Facts, _ *port.Survey) {
+			f.Process.Nice = Nice{Current: 0, Lowest: -20}
+		}, "", "starts anew has it"},
+		{"missing-interface", "error", func(f *Facts, _ *port.Survey) {
+			f.Targets[0].Survey, f.Targets[0].Absent = nil, port.ErrNoInterface
+		},
+			"ip link add dev eth1 type veth peer name eth1-far && ip link set dev eth1 up && ip link set dev " +
+				"eth1-far up", "no interface"},
+		{"missing-namespace", "error", func(f *Facts, _ *port.Survey) {
+			f.absent("h 1", port.ErrNoNetns)
+		}, "ip netns add 'h 1'", "does not exist"},
+		{"missing-namespace", "error", func(f *Facts, _ *port.Survey) {
+			f.absent("/run/netns/h", port.ErrNoNetns)
+		}, "ip netns add h", "does not exist"},
+		{"missing-namespace", "error", func(f *Facts, _ *port.Survey) {
+			f.absent("pid:7", port.ErrNoNetns)
+		}, "", "does not exist"},
+		{"missing-namespace", "error", func(f *Facts, _ *port.Survey) {
+			f.absent("/mnt/h", port.ErrNoNetns)
+		}, "", "does not exist"},
 		{"dcbx-mismatch", "error", func(f *Facts, _ *port.Survey) { f.mismatch(t, "true") }, "", "[3]"},
-		{"overspeed", "warning", func(f *Facts, _ *port.Survey) { f.Targets[0].Live.OverspeedFrames = 5 }, "", "5 frames came faster; to see"},
-		{"lossless-lost", "error", func(f *Facts, _ *port.Survey) { f.Targets[0].Live.LosslessDrops = 5 }, "", "clear counters -s /run/pfcswitch/s1.sock"},
-		{"link-down", "error", func(_ *Facts, s *port.Survey) { s.Up = false }, "ip link set dev eth1 up", "no carrier"},
+		{"overspeed", "warning", func(f *Facts, _ *port.Survey) {
+			f.Targets[0].Live.OverspeedFrames = 5
+		}, "", "5 frames came faster; to see"},
+		{"lossless-lost", "error", func(f *Facts, _ *port.Survey) {
+			f.Targets[0].Live.LosslessDrops = 5
+		}, "", "clear counters -s /run/pfcswitch/s1.sock"},
+		{"link-down", "error", func(_ *Facts, s *port.Survey) {
+			s.Up = false
+		}, "ip link set dev eth1 up", "no carrier"},
 	} {
 		f := healthy(t)
 		test.set(f, f.Targets[0].Survey)
@@ -94,7 +142,8 @@ func TestRules(t *testing.T) {
 			continue
 		}
 		got := &r.Findings[0]
-		if command := ""; got.Command != nil && *got.Command != test.command || got.Command == nil && command != test.command ||
+		if command := ""; got.Command != nil && *got.Command != test.command ||
+			got.Command == nil && command != test.command ||
 			got.Severity != test.severity || !strings.Contains(got.Seen+got.Effect, test.says) {
 			t.Errorf("%s: %+v\n%s", test.trap, got, r.Text())
 		}
@@ -104,7 +153,9 @@ func TestRules(t *testing.T) {
 // What a started switch puts right by itself is no finding of a file.
 func TestNoFalseAlarms(t *testing.T) {
 	for name, set := range map[string]func(f *Facts, s *port.Survey){
-		"a switch that starts switches hardware pause off": func(f *Facts, s *port.Survey) { s.Pause, f.Targets[0].Live = &port.HardwarePause{Receive: true}, nil },
+		"a switch that starts switches hardware pause off": func(f *Facts, s *port.Survey) {
+			s.Pause, f.Targets[0].Live = &port.HardwarePause{Receive: true}, nil
+		},
 		"a nice value that a switch may have": func(f *Facts, _ *port.Survey) {
 			f.Switch, f.Process.Nice = "", Nice{Current: 0, Lowest: -10}
 		},
@@ -117,18 +168,31 @@ func TestNoFalseAlarms(t *testing.T) {
 			offload(s.Peer, "generic-receive-offload", "rx-gro-list")
 			f.Targets[0].Live.Send = &api.Send{By: "packet"}
 		},
-		"no nice value":                      func(f *Facts, _ *port.Survey) { f.Config.Nice, f.Process.Nice = 0, Nice{} },
-		"less than it has been started with": func(f *Facts, _ *port.Survey) { f.Config.Nice, f.Process.Nice = 5, Nice{} },
+		"no nice value": func(f *Facts, _ *port.Survey) {
+			f.Config.Nice, f.Process.Nice = 0, Nice{}
+		},
+		"less than it has been started with": func(f *Facts, _ *port.Survey) {
+			f.Config.Nice, f.Process.Nice = 5, Nice{}
+		},
 		"force": func(f *Facts, s *port.Survey) {
 			f.Targets[0].Config.Force, s.Addresses = true, []string{"192.0.2.1/24"}
 		},
-		"a lossy port of a plain host":     func(f *Facts, s *port.Survey) { f.Targets[0].Lossless, s.Peer.Addresses = 0, []string{"192.0.2.1/24"} },
-		"fq_codel on a NIC":                func(_ *Facts, s *port.Survey) { s.Kind, s.Qdisc = "", "fq_codel" },
-		"a larger MTU of the port's own":   func(_ *Facts, s *port.Survey) { s.MTU = 9000 },
-		"few drops of a long backlog":      func(f *Facts, _ *port.Survey) { n := 100_000; f.Machine.BacklogDrops, f.Machine.BacklogMax = 3, &n },
-		"IPv6 of a port, which goes":       func(_ *Facts, s *port.Survey) { s.IPv6 = []string{"fe80::1/64"} },
-		"a TAP that is not there yet":      func(f *Facts, _ *port.Survey) { f.Targets[0].Survey, f.Targets[0].Config.Kind = nil, config.KindTAP },
-		"VLANs that the port carries":      func(_ *Facts, s *port.Survey) { s.Peer.VLANs = []port.VLANLink{{Name: "e0.1", VID: 1, Mapped: true}} },
+		"a lossy port of a plain host": func(f *Facts, s *port.Survey) {
+			f.Targets[0].Lossless, s.Peer.Addresses = 0, []string{"192.0.2.1/24"}
+		},
+		"fq_codel on a NIC":              func(_ *Facts, s *port.Survey) { s.Kind, s.Qdisc = "", "fq_codel" },
+		"a larger MTU of the port's own": func(_ *Facts, s *port.Survey) { s.MTU = 9000 },
+		"few drops of a long backlog": func(f *Facts, _ *port.Survey) {
+			n := 100_000
+			f.Machine.BacklogDrops, f.Machine.BacklogMax = 3, &n
+		},
+		"IPv6 of a port, which goes": func(_ *Facts, s *port.Survey) { s.IPv6 = []string{"fe80::1/64"} },
+		"a TAP that is not there yet": func(f *Facts, _ *port.Survey) {
+			f.Targets[0].Survey, f.Targets[0].Config.Kind = nil, config.KindTAP
+		},
+		"VLANs that the port carries": func(_ *Facts, s *port.Survey) {
+			s.Peer.VLANs = []port.VLANLink{{Name: "e0.1", VID: 1, Mapped: true}}
+		},
 		"no far end that could be seen":    func(_ *Facts, s *port.Survey) { s.Peer = nil },
 		"a file that nobody runs needs no": func(f *Facts, _ *port.Survey) { f.Process = nil },
 	} {
@@ -145,7 +209,8 @@ func TestSaidOnce(t *testing.T) {
 	f := healthy(t)
 	s := f.Targets[0].Survey
 	s.Peer.MTU = 1400
-	f.Targets = append(f.Targets, Target{Port: "p2", Interface: "e0", Netns: "h", Config: f.Targets[0].Config, Survey: s.Peer})
+	f.Targets = append(f.Targets, Target{Port: "p2", Interface: "e0", Netns: "h", Config: f.Targets[0].Config,
+		Survey: s.Peer})
 	if r := Judge(f); len(r.Findings) != 1 {
 		t.Errorf("%d findings:\n%s", len(r.Findings), r.Text())
 	}
@@ -164,7 +229,8 @@ func TestSaidOfEach(t *testing.T) {
 	for _, finding := range Judge(f).Findings {
 		ports[finding.Trap+" "+*finding.Port]++
 	}
-	for _, want := range []string{"lossless-lost p1", "lossless-lost p2", "overspeed p1", "overspeed p2", "dcbx-mismatch p1", "dcbx-mismatch p2"} {
+	for _, want := range []string{"lossless-lost p1", "lossless-lost p2", "overspeed p1", "overspeed p2",
+		"dcbx-mismatch p1", "dcbx-mismatch p2"} {
 		if ports[want] != 1 {
 			t.Errorf("%s: said %d times", want, ports[want])
 		}
@@ -185,7 +251,8 @@ func TestSaidOnceByPath(t *testing.T) {
 	s.Peer.MTU, s.Peer.Netns = 1400, "/run/netns/h"
 	own := *s.Peer
 	own.Netns = "h"
-	f.Targets = append(f.Targets, Target{Port: "p2", Interface: "e0", Netns: "h", Config: f.Targets[0].Config, Survey: &own})
+	f.Targets = append(f.Targets, Target{Port: "p2", Interface: "e0", Netns: "h", Config: f.Targets[0].Config,
+		Survey: &own})
 	if r := Judge(f); len(r.Findings) != 1 {
 		t.Errorf("%d findings:\n%s", len(r.Findings), r.Text())
 	}
@@ -196,7 +263,8 @@ func TestMismatch(t *testing.T) {
 	f := healthy(t)
 	f.mismatch(t, "false")
 	got := find(Judge(f), "dcbx-mismatch")
-	if got == nil || got.Command == nil || !strings.Contains(*got.Command, "willing: true") || got.Key == nil || !strings.Contains(*got.Key, "lldp.willing") {
+	if got == nil || got.Command == nil || !strings.Contains(*got.Command, "willing: true") || got.Key == nil ||
+		!strings.Contains(*got.Key, "lldp.willing") {
 		t.Errorf("not willing: %+v", got)
 	}
 	f.mismatch(t, "true")
@@ -222,7 +290,8 @@ func (f *Facts) absent(netns string, why error) {
 // mismatch makes the neighbor differ, of a switch that follows it or not.
 func (f *Facts) mismatch(t *testing.T, willing string) {
 	t.Helper()
-	c, _, err := config.Parse("test.yaml", []byte("name: s1\npreset: roce\nlldp: {willing: "+willing+"}\nports: {p1: {interface: eth1}}\n"))
+	c, _, err := config.Parse("test.yaml", []byte("name: s1\npreset: roce\nlldp: {willing: "+willing+
+		"}\nports: {p1: {interface: eth1}}\n"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -242,7 +311,8 @@ func TestGolden(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, got := range map[string]string{"doctor.json": string(b) + "\n", "doctor.txt": r.Text(), "healthy.txt": Judge(healthy(t)).Text()} {
+	for name, got := range map[string]string{"doctor.json": string(b) + "\n", "doctor.txt": r.Text(),
+		"healthy.txt": Judge(healthy(t)).Text()} {
 		path := filepath.Join("testdata", name)
 		if *update {
 			if err := errors.Join(os.MkdirAll("testdata", 0o755), os.WriteFile(path, []byte(got), 0o644)); err != nil {
@@ -258,22 +328,26 @@ func TestGolden(t *testing.T) {
 // The machine is read from files as the kernel writes them; what is not there is not known.
 func TestReadMachine(t *testing.T) {
 	root := t.TempDir()
-	if m := ReadMachine(root); m.Governor != nil || m.Clock != nil || m.BacklogMax != nil || m.BacklogDrops != 0 || m.CPUs < 1 {
+	if m := ReadMachine(root); m.Governor != nil || m.Clock != nil || m.BacklogMax != nil || m.BacklogDrops != 0 ||
+		m.CPUs < 1 {
 		t.Errorf("an empty machine: %+v", m)
 	}
 	for path, text := range map[string]string{
 		"sys/devices/system/cpu/cpu0/cpufreq/scaling_governor":            "powersave\n",
 		"sys/devices/system/clocksource/clocksource0/current_clocksource": "hpet\n",
 		"proc/sys/net/core/netdev_max_backlog":                            "1000\n",
-		"proc/net/softnet_stat":                                           "0000ffff 00000010 00000001\n00000001 00000002 0\nx\n",
+		"proc/net/softnet_stat": "0000ffff 00000010 00000001\n00000001 " +
+			"00000002 0\nx\n",
 	} {
 		path = filepath.Join(root, path)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)); err != nil {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755),
+			os.WriteFile(path, []byte(text), 0o644)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	m := ReadMachine(root)
-	if m.Governor == nil || *m.Governor != "powersave" || m.Clock == nil || *m.Clock != "hpet" || m.BacklogMax == nil || *m.BacklogMax != 1000 || m.BacklogDrops != 18 {
+	if m.Governor == nil || *m.Governor != "powersave" || m.Clock == nil || *m.Clock != "hpet" || m.BacklogMax == nil ||
+		*m.BacklogMax != 1000 || m.BacklogDrops != 18 {
 		t.Errorf("%+v", m)
 	}
 	if p, err := ReadProcess(0); err != nil || p.Program == "" {
@@ -286,12 +360,14 @@ func TestReadMachine(t *testing.T) {
 
 // Where there is nothing to look at, doctor does not say that nothing is wrong.
 func TestNothingToLookAt(t *testing.T) {
-	for name, links := range map[string][]port.Link{"nothing": nil, "a bridge and the way here": {{Name: "br0", Kind: "bridge"}, {Name: "eth0", Kind: "veth", Default: true}}} {
+	for name, links := range map[string][]port.Link{"nothing": nil,
+		"a bridge and the way here": {{Name: "br0", Kind: "bridge"}, {Name: "eth0", Kind: "veth", Default: true}}} {
 		if all, err := targetsAmong(links); err == nil || !strings.Contains(err.Error(), "name a configuration file") {
 			t.Errorf("%s: %v, %v", name, all, err)
 		}
 	}
-	if all, err := targetsAmong([]port.Link{{Name: "eth1", Kind: "veth"}}); err != nil || len(all) != 1 || all[0].Interface != "eth1" {
+	if all, err := targetsAmong([]port.Link{{Name: "eth1", Kind: "veth"}}); err != nil || len(all) != 1 ||
+		all[0].Interface != "eth1" {
 		t.Errorf("one: %v, %v", all, err)
 	}
 }

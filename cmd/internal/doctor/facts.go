@@ -25,7 +25,8 @@ func OfFile(file string) (*Facts, error) {
 		p := &c.Ports[i]
 		f.Process.Netns = f.Process.Netns || p.Netns != ""
 		if p.Kind != config.KindTAP {
-			f.Targets = append(f.Targets, Target{Port: p.Name, Interface: p.Interface, Netns: p.Netns, Config: p, Lossless: losslessOf(c, p)})
+			f.Targets = append(f.Targets, Target{Port: p.Name, Interface: p.Interface, Netns: p.Netns, Config: p,
+				Lossless: losslessOf(c, p)})
 		}
 	}
 	return f, f.survey()
@@ -102,8 +103,8 @@ func (f *Facts) readPorts(ctx context.Context, client *api.Client) error {
 	return nil
 }
 
-// OfNamespace gathers the facts of every interface in this network namespace that may be a port or a host's interface. The
-// interface with the default route carries the management traffic and does not count.
+// OfNamespace gathers the facts of every interface in this network namespace that may be a port or a host's interface.
+// The interface with the default route carries the management traffic and does not count.
 func OfNamespace() (*Facts, error) {
 	f := &Facts{Looked: "this network namespace", Machine: ReadMachine("/")}
 	links, err := port.Interfaces("")
@@ -123,7 +124,8 @@ func targetsAmong(links []port.Link) (all []Target, err error) {
 		}
 	}
 	if len(all) == 0 {
-		return nil, errors.New("no switch runs here, and this network namespace has no interface that might be a port: name a configuration file, or a running switch (-s)")
+		return nil, errors.New("no switch runs here, and this network namespace has no interface that might be a " +
+			"port: name a configuration file, or a running switch (-s)")
 	}
 	return all, nil
 }
@@ -147,7 +149,8 @@ func (f *Facts) survey() error {
 			return fmt.Errorf("look at %s: %w", t.Interface, err)
 		}
 		if t.Survey = s; s != nil && s.Kind == "veth" && s.Peer == nil {
-			f.NotSeen = append(f.NotSeen, fmt.Sprintf("the far end of %s: its network namespace has no name, and no process in it that this user may look at", s.Name))
+			f.NotSeen = append(f.NotSeen, fmt.Sprintf("the far end of %s: its network namespace has no name, and no "+
+				"process in it that this user may look at", s.Name))
 		}
 	}
 	return nil

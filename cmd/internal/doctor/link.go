@@ -32,7 +32,8 @@ func missingNamespace(_ *Facts, t *Target) []api.Finding {
 	if dir, name := filepath.Split(port.NetnsPath(t.Netns)); filepath.Clean(dir) == port.NetnsDir {
 		command = "ip netns add " + shellWord(name)
 	}
-	return t.finding(api.SeverityError, "missing-namespace", nil, "the port waits for its interface, and carries nothing", t.Absent.Error(), command)
+	return t.finding(api.SeverityError, "missing-namespace", nil,
+		"the port waits for its interface, and carries nothing", t.Absent.Error(), command)
 }
 
 func missingInterface(_ *Facts, t *Target) []api.Finding {
@@ -41,8 +42,10 @@ func missingInterface(_ *Facts, t *Target) []api.Finding {
 	}
 	name := shellWord(t.Interface)
 	far := shellWord(t.Interface[:min(len(t.Interface), 11)] + "-far")
-	return t.finding(api.SeverityError, "missing-interface", nil, "the port waits for it, and carries nothing", "no interface of that name is there",
-		commandIn(t.Netns, fmt.Sprintf("ip link add dev %s type veth peer name %s && ip link set dev %s up && ip link set dev %s up", name, far, name, far)))
+	return t.finding(api.SeverityError, "missing-interface", nil, "the port waits for it, and carries nothing",
+		"no interface of that name is there",
+		commandIn(t.Netns, fmt.Sprintf("ip link add dev %s type veth peer name %s && ip link set dev %s up && ip "+
+			"link set dev %s up", name, far, name, far)))
 }
 
 func linkDown(_ *Facts, t *Target) []api.Finding {
@@ -51,10 +54,12 @@ func linkDown(_ *Facts, t *Target) []api.Finding {
 	}
 	for _, s := range t.ends() {
 		if !s.AdminUp {
-			return t.finding(api.SeverityError, "link-down", s, "the link carries nothing", s.Name+" is switched off", interfaceCommand(s, "ip link set dev %s up"))
+			return t.finding(api.SeverityError, "link-down", s, "the link carries nothing", s.Name+" is switched off",
+				interfaceCommand(s, "ip link set dev %s up"))
 		}
 	}
-	return t.finding(api.SeverityError, "link-down", t.Survey, "the link carries nothing", t.Survey.Name+" is switched on and has no carrier: cable, or the far end",
+	return t.finding(api.SeverityError, "link-down", t.Survey, "the link carries nothing",
+		t.Survey.Name+" is switched on and has no carrier: cable, or the far end",
 		interfaceCommand(t.Survey, "ip link set dev %s up"))
 }
 
@@ -62,7 +67,8 @@ func hasMaster(_ *Facts, t *Target) []api.Finding {
 	if t.Survey == nil || t.Survey.MasterKind == "" || t.Config != nil && t.Config.Force {
 		return nil
 	}
-	return t.finding(api.SeverityError, "master", t.Survey, "a bridge or bond of the kernel has the interface too: it answers and forwards beside the switch, which therefore refuses it",
+	return t.finding(api.SeverityError, "master", t.Survey, "a bridge or bond of the kernel has the interface too: "+
+		"it answers and forwards beside the switch, which therefore refuses it",
 		fmt.Sprintf("its master is %s (%s)", t.Survey.MasterName, t.Survey.MasterKind), nomasterCommand(t.Survey))
 }
 
@@ -76,20 +82,25 @@ func nomasterCommand(s *port.Survey) string {
 
 // hasAddress finds ports with an address. Without a configuration, an interface with an address is a host's.
 func hasAddress(_ *Facts, t *Target) []api.Finding {
-	if t.Survey == nil || t.Config == nil || t.Config.Force || t.Config.Kind == config.KindTAP || len(t.Survey.Addresses) == 0 {
+	if t.Survey == nil || t.Config == nil || t.Config.Force || t.Config.Kind == config.KindTAP ||
+		len(t.Survey.Addresses) == 0 {
 		return nil
 	}
-	return t.finding(api.SeverityError, "address", t.Survey, "the kernel's own stack answers on the port beside the switch, which therefore refuses it",
-		"it has the address "+strings.Join(t.Survey.Addresses, ", "), interfaceCommand(t.Survey, "ip addr flush dev %s scope global"))
+	return t.finding(api.SeverityError, "address", t.Survey,
+		"the kernel's own stack answers on the port beside the switch, which therefore refuses it",
+		"it has the address "+strings.Join(t.Survey.Addresses, ", "),
+		interfaceCommand(t.Survey, "ip addr flush dev %s scope global"))
 }
 
-// bridgeBetween finds a kernel bridge at the far end. A bridge never forwards 01-80-C2-00-00-01, whatever group_fwd_mask is.
+// bridgeBetween finds a kernel bridge at the far end. A bridge never forwards 01-80-C2-00-00-01, whatever
+// group_fwd_mask is.
 func bridgeBetween(_ *Facts, t *Target) []api.Finding {
 	if t.Survey == nil || t.Survey.Peer == nil || t.Survey.Peer.MasterKind == "" {
 		return nil
 	}
 	p := t.Survey.Peer
-	return t.finding(api.SeverityError, "bridge-between", p, "the bridge eats PAUSE, PFC and LLDP (01-80-C2-00-00-01 and -0E; group_fwd_mask cannot pass the former): nobody behind it is ever paused, nor pauses. "+
+	return t.finding(api.SeverityError, "bridge-between", p, "the bridge eats PAUSE, PFC and LLDP (01-80-C2-00-00-01 "+
+		"and -0E; group_fwd_mask cannot pass the former): nobody behind it is ever paused, nor pauses. "+
 		"Take the interface out, and join it to its counterpart, or run a pfcswitch in the bridge's place",
 		fmt.Sprintf("the far end belongs to %s (%s)", p.MasterName, p.MasterKind), nomasterCommand(p))
 }
@@ -98,7 +109,8 @@ func xdpAttached(_ *Facts, t *Target) []api.Finding {
 	if t.Survey == nil || !t.Survey.XDP {
 		return nil
 	}
-	return t.finding(api.SeverityWarning, "xdp", t.Survey, "an XDP program sees frames before any socket does, and may keep them", "a program is attached",
+	return t.finding(api.SeverityWarning, "xdp", t.Survey, "an XDP program sees frames before any socket does, and "+
+		"may keep them", "a program is attached",
 		interfaceCommand(t.Survey, "ip link set dev %s xdp off"))
 }
 
@@ -125,19 +137,23 @@ func mtuEnds(_ *Facts, t *Target) (all []api.Finding) {
 		default:
 			continue
 		}
-		all = append(all, t.finding(api.SeverityWarning, "mtu", s, effect, fmt.Sprintf("its MTU is %d; %s", s.MTU, why), interfaceCommand(s, "ip link set dev %s mtu %d", want))...)
+		all = append(all, t.finding(api.SeverityWarning, "mtu", s, effect, fmt.Sprintf("its MTU is %d; %s", s.MTU, why),
+			interfaceCommand(s, "ip link set dev %s mtu %d", want))...)
 	}
 	return all
 }
 
 // hardwarePause finds NICs that obey PAUSE themselves. A switch turns that off when it starts.
 func hardwarePause(_ *Facts, t *Target) []api.Finding {
-	if t.Survey == nil || t.Survey.Pause == nil || !t.Survey.Pause.Receive && !t.Survey.Pause.Transmit || t.Config != nil && t.Live == nil {
+	if t.Survey == nil || t.Survey.Pause == nil || !t.Survey.Pause.Receive && !t.Survey.Pause.Transmit ||
+		t.Config != nil && t.Live == nil {
 		return nil
 	}
 	p := t.Survey.Pause
-	return t.finding(api.SeverityWarning, "hardware-pause", t.Survey, "the NIC obeys and swallows PAUSE itself: the switch never sees it, and PFC frames of the peer may go the same way",
-		fmt.Sprintf("autoneg %v, rx %v, tx %v", p.Autoneg, p.Receive, p.Transmit), interfaceCommand(t.Survey, "ethtool -A %s autoneg off rx off tx off"))
+	return t.finding(api.SeverityWarning, "hardware-pause", t.Survey, "the NIC obeys and swallows PAUSE itself: the "+
+		"switch never sees it, and PFC frames of the peer may go the same way",
+		fmt.Sprintf("autoneg %v, rx %v, tx %v", p.Autoneg, p.Receive, p.Transmit),
+		interfaceCommand(t.Survey, "ethtool -A %s autoneg off rx off tx off"))
 }
 
 // receiveOffload finds receive aggregation (GRO, LRO) at the port.
@@ -145,17 +161,20 @@ func receiveOffload(_ *Facts, t *Target) (all []api.Finding) {
 	if t.Survey == nil {
 		return nil
 	}
-	for _, o := range []struct{ name, short string }{{"generic-receive-offload", "gro"}, {"large-receive-offload", "lro"}} {
+	for _, o := range []struct{ name, short string }{{"generic-receive-offload", "gro"},
+		{"large-receive-offload", "lro"}} {
 		if t.Survey.Offloads[o.name] {
-			all = append(all, t.finding(api.SeverityWarning, o.short, t.Survey, "the kernel waits for more frames of a flow and hands them over as one: they come late and all at once, so that stamps, latency and the measured headroom are wrong",
+			all = append(all, t.finding(api.SeverityWarning, o.short, t.Survey, "the kernel waits for more frames of "+
+				"a flow and hands them over as one: they come late and all at once, so that stamps, latency and the "+
+				"measured headroom are wrong",
 				o.name+": on", interfaceCommand(t.Survey, "ethtool -K %s "+o.short+" off"))...)
 		}
 	}
 	return all
 }
 
-// receiveReordering finds veth ends whose NAPI receives the frames of a packet socket but not those of an AF_XDP socket. A
-// veth has a NAPI when it has GRO or an XDP program.
+// receiveReordering finds veth ends whose NAPI receives the frames of a packet socket but not those of an AF_XDP
+// socket. A veth has a NAPI when it has GRO or an XDP program.
 func receiveReordering(_ *Facts, t *Target) (all []api.Finding) {
 	for i, s := range t.ends() {
 		var on []string
@@ -164,10 +183,13 @@ func receiveReordering(_ *Facts, t *Target) (all []api.Finding) {
 				on = append(on, o)
 			}
 		}
-		if s.Kind != "veth" || len(on) == 0 || !s.XDP && !s.Offloads["generic-receive-offload"] || i == 1 && t.packetSocketOnly() {
+		if s.Kind != "veth" || len(on) == 0 || !s.XDP && !s.Offloads["generic-receive-offload"] ||
+			i == 1 && t.packetSocketOnly() {
 			continue
 		}
-		finding := t.finding(api.SeverityWarning, "gro-order", s, "what a switch at the other end sends by its AF_XDP socket (send: auto) and what it sends by its packet socket pass each other here: super-frames and short frames of a flow get out of order",
+		finding := t.finding(api.SeverityWarning, "gro-order", s, "what a switch at the other end sends by its "+
+			"AF_XDP socket (send: auto) and what it sends by its packet socket pass each other here: super-frames "+
+			"and short frames of a flow get out of order",
 			strings.Join(on, ", ")+": on", interfaceCommand(s, "ethtool -K %s "+strings.Join(on, " off ")+" off"))
 		if i == 1 && t.Config != nil {
 			finding[0].Key = optional("ports." + t.Port + ".send: packet")
@@ -179,7 +201,8 @@ func receiveReordering(_ *Facts, t *Target) (all []api.Finding) {
 
 // packetSocketOnly tells whether all frames of the port leave by its packet socket.
 func (t *Target) packetSocketOnly() bool {
-	return t.Config != nil && t.Config.Send == config.SendPacket || t.Live != nil && t.Live.Send != nil && t.Live.Send.By == "packet"
+	return t.Config != nil && t.Config.Send == config.SendPacket ||
+		t.Live != nil && t.Live.Send != nil && t.Live.Send.By == "packet"
 }
 
 // packetSteering finds RPS at the port.
@@ -187,22 +210,27 @@ func packetSteering(_ *Facts, t *Target) []api.Finding {
 	if t.Survey == nil || len(t.Survey.Steered) == 0 {
 		return nil
 	}
-	mount := "mount -t sysfs sysfs /sys && for q in /sys/class/net/" + shellWord(t.Survey.Name) + "/queues/rx-*; do echo 0 >$q/rps_cpus; done"
-	return t.finding(api.SeverityWarning, "rps", t.Survey, "frames are handed to other CPUs, each with a queue of its own that may overflow (net.core.netdev_max_backlog) before any ring: PAUSE and PFC come late, and out of order with data",
-		"RPS is on for "+strings.Join(t.Survey.Steered, ", "), commandIn(t.Survey.Netns, "unshare --mount sh -c "+shellWord(mount)))
+	mount := "mount -t sysfs sysfs /sys && for q in /sys/class/net/" + shellWord(t.Survey.Name) +
+		"/queues/rx-*; do echo 0 >$q/rps_cpus; done"
+	return t.finding(api.SeverityWarning, "rps", t.Survey, "frames are handed to other CPUs, each with a queue of "+
+		"its own that may overflow (net.core.netdev_max_backlog) before any ring: PAUSE and PFC come late, and out "+
+		"of order with data",
+		"RPS is on for "+strings.Join(t.Survey.Steered, ", "),
+		commandIn(t.Survey.Netns, "unshare --mount sh -c "+shellWord(mount)))
 }
 
 // defaultQdiscs are the root queueing disciplines that the kernel gives a link.
 var defaultQdiscs = []string{"", "noqueue", "mq", "pfifo_fast", "fq_codel", "fq"}
 
-// queueingDiscipline finds a queueing discipline that somebody has added to an end of the link. A virtual link has none by
-// default.
+// queueingDiscipline finds a queueing discipline that somebody has added to an end of the link. A virtual link has none
+// by default.
 func queueingDiscipline(_ *Facts, t *Target) (all []api.Finding) {
 	for _, s := range t.ends() {
 		if slices.Contains(defaultQdiscs, s.Qdisc) && (s.Kind != "veth" || s.Qdisc == "" || s.Qdisc == "noqueue") {
 			continue
 		}
-		all = append(all, t.finding(api.SeverityWarning, "qdisc", s, "a queueing discipline delays or drops frames where no counter of the switch sees it, and no pause holds it",
+		all = append(all, t.finding(api.SeverityWarning, "qdisc", s, "a queueing discipline delays or drops frames "+
+			"where no counter of the switch sees it, and no pause holds it",
 			"the root queueing discipline is "+s.Qdisc, interfaceCommand(s, "tc qdisc del dev %s root"))...)
 	}
 	return all

@@ -31,7 +31,8 @@ type Process struct {
 
 // ReadMachine reads the machine's state from files below root, which is "/".
 func ReadMachine(root string) api.Machine {
-	m := api.Machine{CPUs: runtime.NumCPU(), BacklogDrops: port.BacklogDrops(filepath.Join(root, "proc/net/softnet_stat")),
+	m := api.Machine{CPUs: runtime.NumCPU(), BacklogDrops: port.BacklogDrops(
+		filepath.Join(root, "proc/net/softnet_stat")),
 		Governor: readWord(root, "sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
 		Clock:    readWord(root, "sys/devices/system/clocksource/clocksource0/current_clocksource")}
 	if text := readWord(root, "proc/sys/net/core/netdev_max_backlog"); text != nil {
@@ -77,7 +78,8 @@ func ReadProcess(pid int) (*Process, error) {
 	return p, nil
 }
 
-// canRaiseCapabilities tells whether a program can raise capabilities by itself (see package privilege): a build with cgo cannot.
+// canRaiseCapabilities tells whether a program can raise capabilities by itself (see package privilege): a build with
+// cgo cannot.
 func canRaiseCapabilities(program string) bool {
 	info, err := buildinfo.ReadFile(program)
 	return err == nil && slices.Contains(info.Settings, debug.BuildSetting{Key: "CGO_ENABLED", Value: "0"})
@@ -90,7 +92,8 @@ var switchCapabilities = []struct {
 	why  string
 }{
 	{unix.CAP_NET_RAW, "cap_net_raw", "no port can be opened"},
-	{unix.CAP_NET_ADMIN, "cap_net_admin", "no port can be opened: promiscuous mode, rings and IPv6 addresses of an interface need it"},
+	{unix.CAP_NET_ADMIN, "cap_net_admin", "no port can be opened: promiscuous mode, rings and IPv6 addresses of an " +
+		"interface need it"},
 	{unix.CAP_SYS_ADMIN, "cap_sys_admin", "no port with netns: can be opened"},
 }
 
@@ -98,30 +101,37 @@ var switchCapabilities = []struct {
 const sufficientBacklog = 10_000
 
 // fastClocks are read without a system call or an exit from the virtual machine.
-var fastClocks = map[string]bool{"tsc": true, "kvm-clock": true, "arch_sys_counter": true, "hyperv_clocksource_tsc_page": true}
+var fastClocks = map[string]bool{"tsc": true, "kvm-clock": true, "arch_sys_counter": true,
+	"hyperv_clocksource_tsc_page": true}
 
 func (f *Facts) judgeMachine() (all []api.Finding) {
 	m := &f.Machine
 	add := func(severity, trap, effect, seen, command string) {
-		all = append(all, api.Finding{Trap: trap, Severity: severity, Effect: effect, Seen: seen, Command: optional(command)})
+		all = append(all, api.Finding{Trap: trap, Severity: severity, Effect: effect, Seen: seen,
+			Command: optional(command)})
 	}
 	all = append(all, f.judgeCapabilities()...)
 	all = append(all, f.judgeNice()...)
 	if m.BacklogDrops > 0 && m.BacklogMax != nil && *m.BacklogMax < sufficientBacklog {
-		add(api.SeverityWarning, "kernel-backlog", "the kernel has dropped frames before any socket saw them: neither ring nor headroom can hold these (pfcswitch_kernel_backlog_drops_total)",
-			fmt.Sprintf("%d frames since the machine started; net.core.netdev_max_backlog is %d", m.BacklogDrops, *m.BacklogMax),
+		add(api.SeverityWarning, "kernel-backlog", "the kernel has dropped frames before any socket saw them: "+
+			"neither ring nor headroom can hold these (pfcswitch_kernel_backlog_drops_total)",
+			fmt.Sprintf("%d frames since the machine started; net.core.netdev_max_backlog is %d", m.BacklogDrops,
+				*m.BacklogMax),
 			fmt.Sprintf("sysctl -qw net.core.netdev_max_backlog=%d", sufficientBacklog))
 	}
 	if m.CPUs < 2 {
-		add(api.SeverityWarning, "one-cpu", "hosts and switch share one CPU: whoever sends keeps the switch from running, and rings have to hold all of it",
+		add(api.SeverityWarning, "one-cpu", "hosts and switch share one CPU: whoever sends keeps the switch from "+
+			"running, and rings have to hold all of it",
 			fmt.Sprintf("%d CPU", m.CPUs), "")
 	}
 	if m.Governor != nil && *m.Governor == "powersave" {
-		add(api.SeverityNote, "governor", "the CPU begins slow: reactions of the first milliseconds after an idle time are late", "the frequency governor is powersave",
+		add(api.SeverityNote, "governor", "the CPU begins slow: reactions of the first milliseconds after an idle "+
+			"time are late", "the frequency governor is powersave",
 			"for g in /sys/devices/system/cpu/cpu*/cpufreq/scaling_governor; do echo performance >$g; done")
 	}
 	if m.Clock != nil && !fastClocks[*m.Clock] {
-		add(api.SeverityNote, "clock", "reading the clock costs a system call or a device access: stamps are coarse and late", "the clock source is "+*m.Clock,
+		add(api.SeverityNote, "clock", "reading the clock costs a system call or a device access: stamps are coarse "+
+			"and late", "the clock source is "+*m.Clock,
 			"echo tsc >/sys/devices/system/clocksource/clocksource0/current_clocksource")
 	}
 	return all
@@ -141,8 +151,10 @@ func (f *Facts) judgeCapabilities() []api.Finding {
 	if len(lacks) == 0 {
 		return nil
 	}
-	return []api.Finding{{Trap: "capabilities", Severity: api.SeverityError, Effect: "a switch cannot work without: " + strings.Join(lacks, "; "),
-		Seen: fmt.Sprintf("%s has the capabilities %016x", p.What, p.Capabilities), Command: optional(p.setcapCommand(p.neededCapabilities()))}}
+	return []api.Finding{{Trap: "capabilities", Severity: api.SeverityError,
+		Effect:  "a switch cannot work without: " + strings.Join(lacks, "; "),
+		Seen:    fmt.Sprintf("%s has the capabilities %016x", p.What, p.Capabilities),
+		Command: optional(p.setcapCommand(p.neededCapabilities()))}}
 }
 
 // neededCapabilities are the names of the capabilities that the process must have.
@@ -155,8 +167,9 @@ func (p *Process) neededCapabilities() (names []string) {
 	return names
 }
 
-// setcapCommand is the command that gives the program's file capabilities; "" where the file is not known. A program that can
-// raise them gets them as permitted only: effective ones would keep it from running in a container that lacks one of them.
+// setcapCommand is the command that gives the program's file capabilities; "" where the file is not known. A program
+// that can raise them gets them as permitted only: effective ones would keep it from running in a container that lacks
+// one of them.
 func (p *Process) setcapCommand(names []string) string {
 	if p.Program == "" {
 		return ""

@@ -29,7 +29,8 @@ func readNice(dir, status string, capabilities uint64) (n Nice, err error) {
 	if err != nil {
 		return n, err
 	}
-	fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:])) // from the third on (proc_pid_stat(5))
+	// from the third on (proc_pid_stat(5))
+	fields := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
 	if len(fields) < 17 {
 		return n, fmt.Errorf("%s/stat names no nice value", dir)
 	}
@@ -82,13 +83,16 @@ func (f *Facts) judgeNice() []api.Finding {
 		return nil
 	}
 	finding := api.Finding{Trap: "nice", Severity: api.SeverityWarning,
-		Effect: "other programs of this machine may keep the switch waiting, which they cannot do to the kernel's own bridge: frames stand in its rings and queues meanwhile",
-		Seen:   fmt.Sprintf("%s has nice %d and may go down to %d; the configuration wants %d", p.What, p.Nice.Current, p.Nice.Lowest, want)}
+		Effect: "other programs of this machine may keep the switch waiting, which they cannot do to the kernel's " +
+			"own bridge: frames stand in its rings and queues meanwhile",
+		Seen: fmt.Sprintf("%s has nice %d and may go down to %d; the configuration wants %d", p.What, p.Nice.Current,
+			p.Nice.Lowest, want)}
 	if p.Nice.Lowest <= want {
 		finding.Seen += ": a switch that starts anew has it"
 		return []api.Finding{finding}
 	}
-	key := fmt.Sprintf("nice: 0, which does without; or allow it by CAP_SYS_NICE or a limit (LimitNICE=%+d of a unit, --ulimit nice=%d of a container)", want, 20-want)
+	key := fmt.Sprintf("nice: 0, which does without; or allow it by CAP_SYS_NICE or a limit (LimitNICE=%+d of a "+
+		"unit, --ulimit nice=%d of a container)", want, 20-want)
 	if f.Switch != "" {
 		key += ", and start the switch anew"
 	}

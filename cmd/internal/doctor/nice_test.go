@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// What a process may have is read from files as the kernel writes them. A capability counts in the initial user namespace alone, a
-// limit everywhere.
+// What a process may have is read from files as the kernel writes them. A capability counts in the initial user
+// namespace alone, a limit everywhere.
 func TestReadNice(t *testing.T) {
 	const (
 		all     = 1<<41 - 1
@@ -24,28 +24,36 @@ func TestReadNice(t *testing.T) {
 		status       string
 		want         Nice
 	}{
-		{"all rights", "0", "0", all, initialUserns, "CapBnd:\t000001ffffffffff\nNoNewPrivs:\t0\n", Nice{Current: 0, Lowest: -20, Grantable: true}},
-		{"none", "0", "0", without, initialUserns, "CapBnd:\t000001ffff7fffff\nNoNewPrivs:\t0\n", Nice{Current: 0, Lowest: 0}},
-		{"a file may have it", "3", "0", 0, initialUserns, "CapBnd:\t000001ffffffffff\nNoNewPrivs:\t0\n", Nice{Current: 3, Lowest: 3, Grantable: true}},
+		{"all rights", "0", "0", all, initialUserns, "CapBnd:\t000001ffffffffff\nNoNewPrivs:\t0\n",
+			Nice{Current: 0, Lowest: -20, Grantable: true}},
+		{"none", "0", "0", without, initialUserns, "CapBnd:\t000001ffff7fffff\nNoNewPrivs:\t0\n",
+			Nice{Current: 0, Lowest: 0}},
+		{"a file may have it", "3", "0", 0, initialUserns, "CapBnd:\t000001ffffffffff\nNoNewPrivs:\t0\n",
+			Nice{Current: 3, Lowest: 3, Grantable: true}},
 		{"no new ones", "0", "0", 0, initialUserns, "CapBnd:\t000001ffffffffff\nNoNewPrivs:\t1\n", Nice{}},
 		{"a user namespace", "0", "0", all, inner, "CapBnd:\t000001ffffffffff\nNoNewPrivs:\t0\n", Nice{}},
-		{"a limit in it", "0", "30", all, inner, "CapBnd:\t000001ffffffffff\nNoNewPrivs:\t0\n", Nice{Current: 0, Lowest: -10}},
+		{"a limit in it", "0", "30", all, inner, "CapBnd:\t000001ffffffffff\nNoNewPrivs:\t0\n",
+			Nice{Current: 0, Lowest: -10}},
 		{"no limit", "0", "unlimited", 0, "", "", Nice{Current: 0, Lowest: -20}},
 		{"what it has", "-10", "0", 0, initialUserns, "", Nice{Current: -10, Lowest: -10}},
 	} {
 		dir := t.TempDir()
 		stat := "7 (a) b) S 1 7 7 0 -1 4194560 9 0 0 0 1 2 0 0 20 " + test.nice + " 9 0 100 0 0\n"
 		limits := "Limit                     Soft Limit           Hard Limit           Units     \n" +
-			"Max nice priority         " + test.limit + strings.Repeat(" ", 21-len(test.limit)) + "40                   \n"
-		must(t, errors.Join(os.WriteFile(filepath.Join(dir, "stat"), []byte(stat), 0o600), os.WriteFile(filepath.Join(dir, "limits"), []byte(limits), 0o600)))
+			"Max nice priority         " + test.limit + strings.Repeat(" ", 21-len(test.limit)) +
+			"40                   \n"
+		must(t, errors.Join(os.WriteFile(filepath.Join(dir, "stat"), []byte(stat), 0o600),
+			os.WriteFile(filepath.Join(dir, "limits"), []byte(limits), 0o600)))
 		if test.userns != "" {
-			must(t, errors.Join(os.Mkdir(filepath.Join(dir, "ns"), 0o700), os.Symlink(test.userns, filepath.Join(dir, "ns/user"))))
+			must(t, errors.Join(os.Mkdir(filepath.Join(dir, "ns"), 0o700),
+				os.Symlink(test.userns, filepath.Join(dir, "ns/user"))))
 		}
 		if got, err := readNice(dir, test.status, test.capabilities); err != nil || got != test.want {
 			t.Errorf("%s: %+v, %v; want %+v", test.what, got, err, test.want)
 		}
 	}
-	for what, stat := range map[string]string{"nothing": "", "short": "7 (a) S 1", "no number": "7 (a) S 1 7 7 0 -1 4194560 9 0 0 0 1 2 0 0 20 x 9"} {
+	for what, stat := range map[string]string{"nothing": "", "short": "7 (a) S 1",
+		"no number": "7 (a) S 1 7 7 0 -1 4194560 9 0 0 0 1 2 0 0 20 x 9"} {
 		dir := t.TempDir()
 		must(t, os.WriteFile(filepath.Join(dir, "stat"), []byte(stat), 0o600))
 		if got, err := readNice(dir, "", 0); err == nil {
@@ -56,7 +64,8 @@ func TestReadNice(t *testing.T) {
 
 // It is said what allows the nice value, as a limit of a unit and of a container takes it.
 func TestNiceRemedy(t *testing.T) {
-	const want = "nice: 0, which does without; or allow it by CAP_SYS_NICE or a limit (LimitNICE=-10 of a unit, --ulimit nice=30 of a container)"
+	const want = "nice: 0, which does without; or allow it by CAP_SYS_NICE or a limit (LimitNICE=-10 of a unit, " +
+		"--ulimit nice=30 of a container)"
 	for running, want := range map[string]string{"": want, "s1": want + ", and start the switch anew"} {
 		f := healthy(t)
 		f.Switch, f.Process.Nice = running, Nice{}

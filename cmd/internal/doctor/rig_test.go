@@ -101,8 +101,8 @@ func find(r *api.Doctor, trap string) *api.Finding {
 	return nil
 }
 
-// checkRemedy wants a finding, runs its command as it is printed, and wants doctor to be silent about it afterwards. It returns
-// when the command goes on too: that is then ended with the test.
+// checkRemedy wants a finding, runs its command as it is printed, and wants doctor to be silent about it afterwards. It
+// returns when the command goes on too: that is then ended with the test.
 func checkRemedy(t *testing.T, trap string, look func() *api.Doctor) {
 	t.Helper()
 	f := find(look(), trap)

@@ -9,10 +9,11 @@ import (
 	"pfcswitch/cmd/internal/config"
 )
 
-// untaggedToBridge finds ports to a switch on which a VLAN leaves untagged that is tagged at another port. The frames lose
-// their PCP with the tag, before the next switch has read it.
+// untaggedToBridge finds ports to a switch on which a VLAN leaves untagged that is tagged at another port. The frames
+// lose their PCP with the tag, before the next switch has read it.
 func untaggedToBridge(f *Facts, t *Target) []api.Finding {
-	if f.Config == nil || t.LLDP == nil || t.Config.Wire != "" || t.Lossless == 0 || f.Config.Priorities.Lossless == 0 || !bridgeBehind(t.LLDP) {
+	if f.Config == nil || t.LLDP == nil || t.Config.Wire != "" || t.Lossless == 0 ||
+		f.Config.Priorities.Lossless == 0 || !bridgeBehind(t.LLDP) {
 		return nil
 	}
 	for i := range f.Config.Ports {
@@ -23,9 +24,12 @@ func untaggedToBridge(f *Facts, t *Target) []api.Finding {
 		vid := t.Config.PVID
 		pvid := fmt.Sprintf("    pvid: %d", freeVID(f.Config))
 		tagged := "    tagged: " + strings.ReplaceAll(fmt.Sprint(append(slices.Clone(t.Config.Tagged), vid)), " ", ", ")
-		finding := t.finding(api.SeverityWarning, "priority-untagged", t.Survey, "frames of that VLAN lose their tag here, and the PCP in it: the next switch takes lossless ones for its default priority",
-			fmt.Sprintf("VLAN %d is tagged at port %s and untagged here (pvid: %d), and a switch is behind this port", vid, other.Name, vid), f.applyCommand(t.Port, pvid, tagged))
-		finding[0].Key = optional(fmt.Sprintf("ports.%s.%s, %s; and the same at the other end", t.Port, strings.TrimSpace(pvid), strings.TrimSpace(tagged)))
+		finding := t.finding(api.SeverityWarning, "priority-untagged", t.Survey, "frames of that VLAN lose their tag "+
+			"here, and the PCP in it: the next switch takes lossless ones for its default priority",
+			fmt.Sprintf("VLAN %d is tagged at port %s and untagged here (pvid: %d), and a switch is behind this port",
+				vid, other.Name, vid), f.applyCommand(t.Port, pvid, tagged))
+		finding[0].Key = optional(fmt.Sprintf("ports.%s.%s, %s; and the same at the other end", t.Port,
+			strings.TrimSpace(pvid), strings.TrimSpace(tagged)))
 		return finding
 	}
 	return nil
@@ -33,7 +37,9 @@ func untaggedToBridge(f *Facts, t *Target) []api.Finding {
 
 // bridgeBehind tells whether a neighbor announces that it is a bridge.
 func bridgeBehind(l *api.LLDPPort) bool {
-	return slices.ContainsFunc(l.Neighbors, func(n api.LLDPNeighbor) bool { return slices.Contains(n.EnabledCapabilities, "bridge") })
+	return slices.ContainsFunc(l.Neighbors, func(n api.LLDPNeighbor) bool {
+		return slices.Contains(n.EnabledCapabilities, "bridge")
+	})
 }
 
 // freeVID is a VLAN that no port uses.
@@ -64,8 +70,10 @@ func dcbxMismatch(f *Facts, t *Target) []api.Finding {
 	if len(willing) > 0 {
 		key = "lldp.willing: true, or " + key
 	}
-	finding := t.finding(api.SeverityError, "dcbx-mismatch", t.Survey, "a priority that only one end holds loses frames, so that it is lossless at neither",
-		fmt.Sprintf("the neighbor has PFC for %s, this port keeps %v", peer, t.LLDP.DCBX.LosslessPriorities), f.applyCommand("", willing...))
+	finding := t.finding(api.SeverityError, "dcbx-mismatch", t.Survey,
+		"a priority that only one end holds loses frames, so that it is lossless at neither",
+		fmt.Sprintf("the neighbor has PFC for %s, this port keeps %v", peer, t.LLDP.DCBX.LosslessPriorities),
+		f.applyCommand("", willing...))
 	finding[0].Key = &key
 	return finding
 }
@@ -87,7 +95,9 @@ func manualHeadroom(f *Facts, t *Target) []api.Finding {
 	if !t.Manual {
 		return nil
 	}
-	finding := t.finding(api.SeverityWarning, "headroom-by-hand", t.Survey, "the headroom cannot be measured, since the peer does not do so or is further away than is believed: what is in force is calculated from speed and cable, and knows nothing of how late the peer reacts",
+	finding := t.finding(api.SeverityWarning, "headroom-by-hand", t.Survey, "the headroom cannot be measured, since "+
+		"the peer does not do so or is further away than is believed: what is in force is calculated from speed and "+
+		"cable, and knows nothing of how late the peer reacts",
 		"the switch asks for it (show headroom)", f.applyCommand("", "  headroom: calculated"))
 	finding[0].Key = optional(t.Remedy + ", or buffer.headroom: calculated, which keeps the value in force")
 	return finding
@@ -101,7 +111,8 @@ func severalNeighbors(_ *Facts, t *Target) []api.Finding {
 	for _, n := range t.LLDP.Neighbors {
 		names = append(names, n.ChassisID+" "+n.PortID)
 	}
-	return t.finding(api.SeverityWarning, "several-neighbors", t.Survey, "more than one speaks LLDP on this link (a hub, a bridge that forwards it, or lldpd or lldpad beside a switch): DCBX follows none of them",
+	return t.finding(api.SeverityWarning, "several-neighbors", t.Survey, "more than one speaks LLDP on this link (a "+
+		"hub, a bridge that forwards it, or lldpd or lldpad beside a switch): DCBX follows none of them",
 		strings.Join(names, "; "), "")
 }
 
@@ -109,7 +120,9 @@ func overspeed(f *Facts, t *Target) []api.Finding {
 	if t.Live == nil || t.Live.OverspeedFrames == 0 {
 		return nil
 	}
-	finding := t.finding(api.SeverityWarning, "overspeed", t.Survey, "the peer sends faster than this port's speed: the headroom, which counts in it, is too small, and pauses are too short. Give both ends the same speed; a plain host has none (see host-without-nic)",
+	finding := t.finding(api.SeverityWarning, "overspeed", t.Survey, "the peer sends faster than this port's speed: "+
+		"the headroom, which counts in it, is too small, and pauses are too short. Give both ends the same speed; a "+
+		"plain host has none (see host-without-nic)",
 		fmt.Sprintf("%d frames came faster", t.Live.OverspeedFrames)+f.recheckHint(), "")
 	finding[0].Key = optional("ports." + t.Port + ".speed")
 	return finding
@@ -119,7 +132,9 @@ func losslessLost(f *Facts, t *Target) []api.Finding {
 	if t.Live == nil || t.Live.LosslessDrops == 0 {
 		return nil
 	}
-	return t.finding(api.SeverityError, "lossless-lost", t.Survey, "frames that must not be lost were: see show events for the reason and the peer. Reason ring: ports.*.ring.outage is too short for this machine; lossless-headroom: the headroom is too small, or the peer does not obey",
+	return t.finding(api.SeverityError, "lossless-lost", t.Survey, "frames that must not be lost were: see show "+
+		"events for the reason and the peer. Reason ring: ports.*.ring.outage is too short for this machine; "+
+		"lossless-headroom: the headroom is too small, or the peer does not obey",
 		fmt.Sprintf("%d lossless frames", t.Live.LosslessDrops)+f.recheckHint(), "")
 }
 

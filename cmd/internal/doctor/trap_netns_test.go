@@ -24,7 +24,8 @@ func group() *syscall.SysProcAttr {
 
 func terminate(leader int) { _ = syscall.Kill(-leader, syscall.SIGTERM) }
 
-// Each of these is a link with one trap: doctor names it, the command that it prints is run, and doctor is silent about it.
+// Each of these is a link with one trap: doctor names it, the command that it prints is run, and doctor is silent about
+// it.
 func TestLinkTraps(t *testing.T) {
 	labtest.Require(t)
 	build(t)
@@ -64,7 +65,8 @@ func TestLinkTraps(t *testing.T) {
 			}
 		}},
 		{"rps", func(t *testing.T, r *rig) {
-			p, err := r.sw.Start(lab.Command{Argv: []string{"unshare", "--mount", "sh", "-c", "mount -t sysfs sysfs /sys && echo 3 >/sys/class/net/p1/queues/rx-0/rps_cpus"}})
+			p, err := r.sw.Start(lab.Command{Argv: []string{"unshare", "--mount", "sh", "-c",
+				"mount -t sysfs sysfs /sys && echo 3 >/sys/class/net/p1/queues/rx-0/rps_cpus"}})
 			must(t, err)
 			must(t, p.Wait())
 		}},
@@ -83,7 +85,8 @@ func TestLinkTraps(t *testing.T) {
 	} {
 		t.Run(test.trap, func(t *testing.T) {
 			r := newRig(t)
-			if before := r.ofFile(); !before.Healthy || before.Ports != 1 || before.FarEnds != 1 || len(before.NotSeen) != 0 {
+			if before := r.ofFile(); !before.Healthy || before.Ports != 1 || before.FarEnds != 1 ||
+				len(before.NotSeen) != 0 {
 				t.Fatalf("a link without a trap:\n%s", before.Text())
 			}
 			test.set(t, r)
@@ -109,7 +112,8 @@ func TestCapabilities(t *testing.T) {
 	must(t, os.WriteFile(program, b, 0o755))
 	must(t, os.WriteFile(file, []byte("ports: {lo: {force: true}}\n"), 0o644))
 	doctor := func() string {
-		out, _ := exec.Command("prlimit", "--nice=0:0", "setpriv", "--reuid=65534", "--clear-groups", program, "doctor", file).CombinedOutput()
+		out, _ := exec.Command("prlimit", "--nice=0:0", "setpriv", "--reuid=65534", "--clear-groups", program, "doctor",
+			file).CombinedOutput()
 		return string(out)
 	}
 	said := doctor()
@@ -133,22 +137,26 @@ func TestCapabilities(t *testing.T) {
 	}
 }
 
-// A running switch whose neighbor wants other priorities, or does not measure headroom; the commands change it while it runs.
+// A running switch whose neighbor wants other priorities, or does not measure headroom; the commands change it while it
+// runs.
 func TestSwitchTraps(t *testing.T) {
 	labtest.Require(t)
 	build(t)
-	for trap, keys := range map[string]string{"dcbx-mismatch": "priorities: {lossless: [4]}\nlldp: {interval: 1s}", "headroom-by-hand": "lldp: {interval: 1s, bit_ieee: off}"} {
+	for trap, keys := range map[string]string{"dcbx-mismatch": "priorities: {lossless: [4]}\nlldp: {interval: 1s}",
+		"headroom-by-hand": "lldp: {interval: 1s, bit_ieee: off}"} {
 		t.Run(trap, func(t *testing.T) {
 			r := newRig(t)
 			daemontest.Start(t, r.socket, "preset: roce\nlldp: {interval: 1s}\nports: {p1: {netns: "+r.sw.Path()+"}}\n")
-			daemontest.Start(t, filepath.Join(t.TempDir(), "o.sock"), "preset: roce\n"+keys+"\nports: {dr0: {netns: "+r.h.Path()+"}}\n")
+			daemontest.Start(t, filepath.Join(t.TempDir(), "o.sock"),
+				"preset: roce\n"+keys+"\nports: {dr0: {netns: "+r.h.Path()+"}}\n")
 			eventually(t, "the neighbor has spoken", func() bool { return find(r.ofSwitch(), trap) != nil })
 			checkRemedy(t, trap, r.ofSwitch)
 		})
 	}
 }
 
-// Without a switch and a file, the interfaces of the namespace are looked at: a host's end of a link is told what it lacks.
+// Without a switch and a file, the interfaces of the namespace are looked at: a host's end of a link is told what it
+// lacks.
 func TestNamespace(t *testing.T) {
 	r := newRig(t)
 	must(t, r.h.AddAddr("dr0", "192.0.2.2/24"))
@@ -160,7 +168,8 @@ func TestNamespace(t *testing.T) {
 		}
 		got := Judge(f)
 		mtu, host := find(got, "mtu"), find(got, "host-without-nic")
-		if got.Ports != 1 || got.FarEnds != 1 || mtu == nil || *mtu.Command != "ip link set dev dr0 mtu 1500" || host == nil || host.Port != nil || host.Netns != nil {
+		if got.Ports != 1 || got.FarEnds != 1 || mtu == nil || *mtu.Command != "ip link set dev dr0 mtu 1500" ||
+			host == nil || host.Port != nil || host.Netns != nil {
 			t.Errorf("mtu %+v, host %+v:\n%s", mtu, host, got.Text())
 		}
 		return nil
@@ -174,13 +183,15 @@ func TestPriorityUntagged(t *testing.T) {
 	r := newRig(t)
 	must(t, r.lab.Link(r.sw, "p2", r.h, "dr1", lab.LinkOptions{}))
 	other := filepath.Join(t.TempDir(), "o.sock")
-	daemontest.Start(t, r.socket, "preset: roce\nlldp: {interval: 1s}\nports:\n  p1: {netns: "+r.sw.Path()+", pvid: 10}\n  p2: {netns: "+r.sw.Path()+", tagged: [10]}\n")
+	daemontest.Start(t, r.socket, "preset: roce\nlldp: {interval: 1s}\nports:\n  p1: {netns: "+r.sw.Path()+
+		", pvid: 10}\n  p2: {netns: "+r.sw.Path()+", tagged: [10]}\n")
 	daemontest.Start(t, other, "preset: roce\nlldp: {interval: 1s}\nports: {dr0: {netns: "+r.h.Path()+"}}\n")
 	eventually(t, "the neighbor is a bridge", func() bool { return find(r.ofSwitch(), "priority-untagged") != nil })
 	checkRemedy(t, "priority-untagged", r.ofSwitch)
 }
 
-// A VLAN of the host that the port does not carry. The kernel need not have VLAN interfaces for that: the survey is told of one.
+// A VLAN of the host that the port does not carry. The kernel need not have VLAN interfaces for that: the survey is
+// told of one.
 func TestVLANFiltered(t *testing.T) {
 	labtest.Require(t)
 	build(t)
@@ -235,7 +246,8 @@ fdb: [{mac: "02:00:00:00:00:02", vlan: 1, port: p2}]
 	again := "pfcswitch clear counters -s " + r.socket
 	for trap, key := range map[string]string{"overspeed": "ports.p1.speed", "lossless-lost": ""} {
 		f := find(r.ofSwitch(), trap)
-		if f == nil || f.Command != nil || !strings.HasSuffix(f.Seen, ": "+again) || (f.Key == nil) != (key == "") || f.Key != nil && *f.Key != key {
+		if f == nil || f.Command != nil || !strings.HasSuffix(f.Seen, ": "+again) || (f.Key == nil) != (key == "") ||
+			f.Key != nil && *f.Key != key {
 			t.Errorf("%s: %+v", trap, f)
 		}
 	}

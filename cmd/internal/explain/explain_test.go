@@ -50,16 +50,33 @@ func TestOffline(t *testing.T) {
 		ports   string
 		says    string
 	}{
-		{"p1", "02:00:00:00:00:02", func(f *Frame) { f.VLAN, f.PCP = 10, 3 }, "forwarded", "", 3, "p2", "a static entry has the destination behind p2"},
-		{"p1", "02:00:00:00:00:03", func(f *Frame) { f.DSCP = 26 }, "forwarded", "", 0, "p3", "trust pcp, but there is no tag: the default priority 0"},
-		{"p2", "02:00:00:00:00:03", func(f *Frame) { f.DSCP = 26 }, "forwarded", "", 3, "p3", "DSCP 26 is priority 3, which is lossless"},
-		{"p1", "02:00:00:00:00:02", func(f *Frame) { f.VLAN, f.PCP = 20, 3 }, "dropped", "filtered", 0, "", "p1 is no member (pvid 1)"},
-		{"p1", "ff:ff:ff:ff:ff:ff", func(f *Frame) { f.PCP = 3 }, "flooded", "", 0, "p2 p3 p4", "through the lossy pool and queue 0"},
+		{"p1", "02:00:00:00:00:02", func(f *Frame) {
+			f.VLAN, f.PCP = 10, 3
+		}, "forwarded", "", 3, "p2", "a static entry has the destination behind p2"},
+		{"p1", "02:00:00:00:00:03", func(f *Frame) {
+			f.DSCP = 26
+		}, "forwarded", "", 0, "p3", "trust pcp, but there is no tag: the default priority 0"},
+		{"p2", "02:00:00:00:00:03", func(f *Frame) {
+			f.DSCP = 26
+		}, "forwarded", "", 3, "p3", "DSCP 26 is priority 3, which is lossless"},
+		{"p1", "02:00:00:00:00:02", func(f *Frame) {
+			f.VLAN, f.PCP = 20, 3
+		}, "dropped", "filtered", 0, "", "p1 is no member (pvid 1)"},
+		{"p1", "ff:ff:ff:ff:ff:ff", func(f *Frame) {
+			f.PCP = 3
+		}, "flooded", "", 0, "p2 p3 p4", "through the lossy pool and queue 0"},
 		{"p1", "01:80:c2:00:00:01", func(f *Frame) { f.EtherType = 0x8808 }, "taken", "", 0, "", "never forwarded"},
-		{"p1", "01:80:c2:00:00:03", func(f *Frame) { f.EtherType = 0x888E }, "dropped", "filtered", 0, "", "802.1Q table 8-1"},
-		{"p3", "02:00:00:00:00:03", func(*Frame) {}, "dropped", "same-port", 0, "", "behind the port that the frame came by"},
-		{"p1", "02:00:00:00:00:03", func(f *Frame) { f.Octets = 9000 }, "dropped", "oversize", 0, "", "9000 octets are more than the 1514"},
-		{"p1", "02:00:00:00:00:03", func(f *Frame) { f.Octets, f.GSO = 60_000, 1448 }, "forwarded", "", 0, "p3", "cut into 42 frames"},
+		{"p1", "01:80:c2:00:00:03", func(f *Frame) {
+			f.EtherType = 0x888E
+		}, "dropped", "filtered", 0, "", "802.1Q table 8-1"},
+		{"p3", "02:00:00:00:00:03", func(*Frame) {}, "dropped", "same-port", 0, "",
+			"behind the port that the frame came by"},
+		{"p1", "02:00:00:00:00:03", func(f *Frame) {
+			f.Octets = 9000
+		}, "dropped", "oversize", 0, "", "9000 octets are more than the 1514"},
+		{"p1", "02:00:00:00:00:03", func(f *Frame) {
+			f.Octets, f.GSO = 60_000, 1448
+		}, "forwarded", "", 0, "p3", "cut into 42 frames"},
 		{"p4", "02:00:00:00:00:03", func(f *Frame) { f.PCP = 3 }, "forwarded", "", 3, "p3", "flow control is off"},
 	} {
 		f := given(test.dst)
@@ -87,8 +104,10 @@ func TestOffline(t *testing.T) {
 		if got.Verdict == "taken" {
 			reason = ""
 		}
-		if got.Verdict != test.verdict || reason != test.reason || test.ports != "" && strings.Join(ports, " ") != test.ports || !strings.Contains(e.Text(), test.says) {
-			t.Errorf("%s → %s: %s (%s) by %v, want %s (%s) by %s, and %q in\n%s", test.in, test.dst, got.Verdict, reason, ports, test.verdict, test.reason, test.ports, test.says, e.Text())
+		if got.Verdict != test.verdict || reason != test.reason ||
+			test.ports != "" && strings.Join(ports, " ") != test.ports || !strings.Contains(e.Text(), test.says) {
+			t.Errorf("%s → %s: %s (%s) by %v, want %s (%s) by %s, and %q in\n%s", test.in, test.dst, got.Verdict,
+				reason, ports, test.verdict, test.reason, test.ports, test.says, e.Text())
 		}
 	}
 	f := given("02:00:00:00:00:02")
@@ -96,7 +115,8 @@ func TestOffline(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := Offline(file, []api.TraceRequest{q}); err == nil || !strings.Contains(err.Error(), "it has p1, p2, p3, p4") {
+	if _, err := Offline(file, []api.TraceRequest{q}); err == nil ||
+		!strings.Contains(err.Error(), "it has p1, p2, p3, p4") {
 		t.Errorf("a port that does not exist: %v", err)
 	}
 	if _, err := Running(context.Background(), "/no/such.sock", []api.TraceRequest{q}); err == nil {
@@ -173,7 +193,8 @@ func TestReadHex(t *testing.T) {
 	if err != nil || len(got) != 2 || !bytes.Equal(got[0], []byte{1, 2, 3}) || !bytes.Equal(got[1], []byte{255}) {
 		t.Errorf("%x, %v", got, err)
 	}
-	for text, want := range map[string]string{"zz": "line 1", "\n\n0": "line 3", strings.Repeat("00", maxFrame+1): "at most"} {
+	for text, want := range map[string]string{"zz": "line 1", "\n\n0": "line 3",
+		strings.Repeat("00", maxFrame+1): "at most"} {
 		if _, err := ReadHex(strings.NewReader(text), 9); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.10q: %v, want %q", text, err, want)
 		}
@@ -220,7 +241,8 @@ func pcapng(t testing.TB) []byte {
 	w, err := pcapgo.NewNgWriter(&b, layers.LinkTypeEthernet)
 	for _, data := range [][]byte{make([]byte, 60), bytes.Repeat([]byte{7}, 61)} {
 		if err == nil {
-			err = w.WritePacket(gopacket.CaptureInfo{Timestamp: time.Unix(1, 0), CaptureLength: len(data), Length: len(data)}, data)
+			err = w.WritePacket(gopacket.CaptureInfo{Timestamp: time.Unix(1, 0), CaptureLength: len(data),
+				Length: len(data)}, data)
 		}
 	}
 	if err == nil {

@@ -65,7 +65,8 @@ func (f *Frame) check() error {
 		flag             string
 		value, low, high int
 	}{
-		{"--vlan", f.VLAN, 0, maxVID}, {"--pcp", f.PCP, 0, maxPCP}, {"--dscp", f.DSCP, 0, maxDSCP}, {"--type", f.EtherType, 0, maxType},
+		{"--vlan", f.VLAN, 0, maxVID}, {"--pcp", f.PCP, 0, maxPCP}, {"--dscp", f.DSCP, 0, maxDSCP},
+		{"--type", f.EtherType, 0, maxType},
 		{"--octets", f.Octets, frame.HeaderOctets + frame.TagOctets, port.MaxFrame}, {"--gso", f.GSO, 8, maxSegment},
 	} {
 		given := n.value >= 0 || n.flag == "--octets"
@@ -77,7 +78,8 @@ func (f *Frame) check() error {
 	case f.EtherType >= 0 && (f.DSCP >= 0 || f.ECN || f.GSO >= 0):
 		return errors.New("--type is for frames that are no IP packets: leave out --dscp, --ecn and --gso")
 	case f.EtherType < 0 && f.Octets < 64:
-		return fmt.Errorf("--octets %d: an IPv4 packet takes 64 and more: name another --type for shorter frames", f.Octets)
+		return fmt.Errorf("--octets %d: an IPv4 packet takes 64 and more: name another --type for shorter frames",
+			f.Octets)
 	}
 	return nil
 }
@@ -104,7 +106,8 @@ func (f *Frame) fill(b []byte) ([]byte, frame.VnetHeader) {
 		ip[9] = 6
 		clear(ip[ipv4Octets : ipv4Octets+tcpOctets])
 		ip[ipv4Octets+12] = tcpOctets / 4 << 4
-		v = frame.VnetHeader{Flags: frame.VnetNeedsCsum, GSOType: frame.GSOTCPv4, GSOSize: uint16(f.GSO), HdrLen: uint16(at + ipv4Octets + tcpOctets),
+		v = frame.VnetHeader{Flags: frame.VnetNeedsCsum, GSOType: frame.GSOTCPv4, GSOSize: uint16(f.GSO),
+			HdrLen:    uint16(at + ipv4Octets + tcpOctets),
 			CsumStart: uint16(at + ipv4Octets), CsumOffset: 16}
 	}
 	binary.BigEndian.PutUint16(ip[10:], ^frame.Sum(ip[:ipv4Octets], 0))

@@ -41,7 +41,8 @@ func TestRunningSwitch(t *testing.T) {
 		must(t, l.Link(sw, fmt.Sprintf("p%d", i+1), h, fmt.Sprintf("e%d", i+1), lab.LinkOptions{}))
 		yaml += fmt.Sprintf("  p%d: {netns: %s, loop: off, %s}\n", i+1, sw.Path(), keys)
 	}
-	daemontest.Start(t, socket, yaml+"fdb: [{mac: \"02:00:00:00:00:02\", vlan: 1, port: p2}, {mac: \"02:00:00:00:00:03\", vlan: 10, port: p3}]\n")
+	daemontest.Start(t, socket, yaml+"fdb: [{mac: \"02:00:00:00:00:02\", vlan: 1, port: p2}, {mac: "+
+		"\"02:00:00:00:00:03\", vlan: 10, port: p3}]\n")
 	w, err := linkcheck.Open(h.Path(), "e1")
 	must(t, err)
 	t.Cleanup(func() { must(t, w.Close()) })
@@ -50,8 +51,10 @@ func TestRunningSwitch(t *testing.T) {
 	pick := func(n ...int) int { return n[random.IntN(len(n))] }
 	verdicts := map[string]int{}
 	for range 60 {
-		f := Frame{Dst: []string{"02:00:00:00:00:02", "02:00:00:00:00:03", "02:00:00:00:00:04", "ff:ff:ff:ff:ff:ff", "02:00:00:00:00:01", "01:80:c2:00:00:05"}[random.IntN(6)],
-			Src: "02:00:00:00:00:01", VLAN: pick(-1, 0, 1, 10, 20), PCP: pick(-1, 3, 0), DSCP: pick(-1, 26), ECN: true, EtherType: -1, GSO: -1, Octets: pick(64, 500, 1514)}
+		f := Frame{Dst: []string{"02:00:00:00:00:02", "02:00:00:00:00:03", "02:00:00:00:00:04", "ff:ff:ff:ff:ff:ff",
+			"02:00:00:00:00:01", "01:80:c2:00:00:05"}[random.IntN(6)],
+			Src: "02:00:00:00:00:01", VLAN: pick(-1, 0, 1, 10, 20), PCP: pick(-1, 3, 0), DSCP: pick(-1, 26), ECN: true,
+			EtherType: -1, GSO: -1, Octets: pick(64, 500, 1514)}
 		q, err := f.Request("p1")
 		must(t, err)
 		e, err := Running(t.Context(), socket, []api.TraceRequest{q})

@@ -16,8 +16,8 @@ import (
 // maxFrame is the longest frame that is read.
 const maxFrame = port.MaxFrame + frame.TagOctets
 
-// ReadHex reads at most most frames, one a line, as hexadecimal digits. It ignores blanks and colons between digits, empty
-// lines and lines that begin with #.
+// ReadHex reads at most most frames, one a line, as hexadecimal digits. It ignores blanks and colons between digits,
+// empty lines and lines that begin with #.
 func ReadHex(r io.Reader, most int) ([][]byte, error) {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(make([]byte, 0, 4096), 4*maxFrame)
@@ -30,7 +30,8 @@ func ReadHex(r io.Reader, most int) ([][]byte, error) {
 		b, err := hex.DecodeString(text)
 		switch {
 		case err != nil:
-			return nil, fmt.Errorf("line %d: %w: write the octets of one frame, from the destination address on, as hexadecimal digits", number, err)
+			return nil, fmt.Errorf("line %d: %w: write the octets of one frame, from the destination address on, as "+
+				"hexadecimal digits", number, err)
 		case len(b) > maxFrame:
 			return nil, fmt.Errorf("line %d: a frame of %d octets: at most %d are possible", number, len(b), maxFrame)
 		}

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// runQueueStats adds up how long the threads of a process ran, and how long they waited for a CPU. The kernel forgets the
-// figures of a thread that ends, so a sampler reads them at intervals.
+// runQueueStats adds up how long the threads of a process ran, and how long they waited for a CPU. The kernel forgets
+// the figures of a thread that ends, so a sampler reads them at intervals.
 type runQueueStats struct {
 	mu      sync.Mutex
 	pid     int
@@ -189,7 +189,8 @@ func parseCPUTimes(text []byte, allowed func(cpu int) bool) (t CPUTimes, err err
 	for line := range bytes.Lines(text) {
 		var cpu int
 		var f [8]time.Duration
-		n, _ := fmt.Sscanf(string(line), "cpu%d %d %d %d %d %d %d %d %d", &cpu, &f[0], &f[1], &f[2], &f[3], &f[4], &f[5], &f[6], &f[7])
+		n, _ := fmt.Sscanf(string(line), "cpu%d %d %d %d %d %d %d %d %d", &cpu, &f[0], &f[1], &f[2], &f[3], &f[4],
+			&f[5], &f[6], &f[7])
 		if n != len(f)+1 || !allowed(cpu) {
 			continue
 		}

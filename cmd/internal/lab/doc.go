@@ -1,16 +1,15 @@
-// Package lab builds small networks inside one machine, for demos and tests: network namespaces,
-// veth links between them and processes in them, for root and for ordinary users alike, without any
-// program but the project's own.
+// Package lab builds small networks inside one machine, for demos and tests: network namespaces, veth links between
+// them and processes in them, for root and for ordinary users alike, without any program but the project's own.
 //
 //	Enter ──▶ New ──▶ Lab.Node ──▶ Lab.Link ──▶ Node.Start ──▶ Lab.Close
 //
-//	enter.go      the rights that a lab needs: as root, or in a user namespace; Detach starts a process that outlives this one
+//	enter.go      the rights of a lab, as root or in a user namespace; Detach starts a process that outlives this one
 //	lab.go        the lab as a whole
 //	leftovers.go  what labs of dead processes left behind
 //	node.go       a network namespace, the thread that lives in it, Do
 //	link.go       interfaces: veth pairs, addresses, counters, carrier
 //	process.go    programs inside a node
-//	cpu.go        how long their threads waited for a CPU, and what the machine's CPUs did meanwhile
+//	cpu.go        how long their threads waited for a CPU, and the use of the machine's CPUs
 //	labtest/      the same for Go tests
 //
 // # Nothing stays behind
@@ -26,11 +25,11 @@
 //
 // When the process dies of SIGKILL or of a panic in another goroutine, the kernel kills its children: each of them has
 // asked for SIGKILL on its parent's death. In a user namespace the kernel then removes the namespaces and links. Root's
-// namespaces have names, which the next New removes: a live lab holds a file lock, a dead one does not. Only a grandchild
-// that outlives its parent stays.
+// namespaces have names, which the next New removes: a live lab holds a file lock, a dead one does not. Only a
+// grandchild that outlives its parent stays.
 //
 // # Threads
 //
-// A network namespace belongs to a thread, and so does the death signal of a parent. Each node therefore owns one thread,
-// which never leaves the namespace and forks all processes of the node. Do uses a new thread for each call.
+// A network namespace belongs to a thread, and so does the death signal of a parent. Each node therefore owns one
+// thread, which never leaves the namespace and forks all processes of the node. Do uses a new thread for each call.
 package lab

@@ -14,15 +14,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// outerNamespaceVariable is set in the process that Enter starts inside new namespaces. Its value is the mount namespace of
-// the outer process. Where that is this process's own namespace, the variable was inherited by mistake and does not count.
+// outerNamespaceVariable is set in the process that Enter starts inside new namespaces. Its value is the mount
+// namespace of the outer process. Where that is this process's own namespace, the variable was inherited by mistake and
+// does not count.
 const outerNamespaceVariable = "PFCSWITCH_LAB_OUTSIDE"
 
 // Enter gets the process the rights to build a lab. A process that has them (root, or CAP_SYS_ADMIN, CAP_NET_ADMIN and
-// CAP_NET_RAW) gets inside = true and goes on. Otherwise Enter runs the own binary again with args (without the program's
-// name) in a new user, network and mount namespace with an empty /run. It forwards signals to that process and waits for
-// its end. Then it returns inside = false and the status with which the caller should exit: the status of the inner
-// process, or 128 + n after signal n.
+// CAP_NET_RAW) gets inside = true and goes on. Otherwise Enter runs the own binary again with args (without the
+// program's name) in a new user, network and mount namespace with an empty /run. It forwards signals to that process
+// and waits for its end. Then it returns inside = false and the status with which the caller should exit: the status of
+// the inner process, or 128 + n after signal n.
 //
 // A *ForbiddenError means that the system allows neither.
 //
@@ -102,9 +103,9 @@ func addNamespaces(cmd *exec.Cmd, mnt string) {
 	cmd.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getegid(), Size: 1}}
 }
 
-// Detach starts the own binary with args (without the program's name) in a new session, so that it outlives this process
-// and its terminal. Where this process lacks the rights for a lab, the new process gets namespaces of its own, in which
-// Enter returns inside = true. files are its descriptors from 3 on; its output goes to log.
+// Detach starts the own binary with args (without the program's name) in a new session, so that it outlives this
+// process and its terminal. Where this process lacks the rights for a lab, the new process gets namespaces of its own,
+// in which Enter returns inside = true. files are its descriptors from 3 on; its output goes to log.
 func Detach(args []string, log *os.File, files ...*os.File) (*os.Process, error) {
 	mnt, err := os.Readlink("/proc/self/ns/mnt")
 	if err != nil {
@@ -143,8 +144,8 @@ func exitStatus(err error) (int, error) {
 	return exit.ExitCode(), nil
 }
 
-// prepareNamespace gives the new namespaces an empty /run for names and sockets, and a loopback. A kernel that allows user
-// namespaces without rights refuses here, not at clone.
+// prepareNamespace gives the new namespaces an empty /run for names and sockets, and a loopback. A kernel that allows
+// user namespaces without rights refuses here, not at clone.
 func prepareNamespace() error {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return forbidden("make mounts private", err, readSysctl)
@@ -162,9 +163,9 @@ func prepareNamespace() error {
 	return nil
 }
 
-// ForbiddenError means that the system does not let this user make the namespaces of a lab. Sysctl is the kernel setting
-// that forbids it, and Value the value of the setting. Both are empty where no known setting explains Err, as with the
-// seccomp profile of a container.
+// ForbiddenError means that the system does not let this user make the namespaces of a lab. Sysctl is the kernel
+// setting that forbids it, and Value the value of the setting. Both are empty where no known setting explains Err, as
+// with the seccomp profile of a container.
 type ForbiddenError struct {
 	Op     string // what was tried, such as "create user namespace"
 	Err    error  // what the kernel answered
@@ -186,8 +187,8 @@ func (e *ForbiddenError) Error() string {
 // Unwrap returns what the kernel answered.
 func (e *ForbiddenError) Unwrap() error { return e.Err }
 
-// restrictions are the settings that forbid user namespaces to ordinary users, with the value that forbids and the value
-// that allows.
+// restrictions are the settings that forbid user namespaces to ordinary users, with the value that forbids and the
+// value that allows.
 var restrictions = []struct{ sysctl, forbids, allows string }{
 	{"user.max_user_namespaces", "0", "1000"},
 	{"kernel.unprivileged_userns_clone", "0", "1"},                 // Debian

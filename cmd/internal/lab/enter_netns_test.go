@@ -94,7 +94,8 @@ func TestEnterInnerDiesWithOuter(t *testing.T) {
 func TestEnterWhereForbidden(t *testing.T) {
 	requireUserNamespaces(t)
 	_, lines := startRole(t, "forbidden", checkOwnRoot())
-	for _, want := range []string{"false lab: create user", "no space left on device", "user.max_user_namespaces is 0"} {
+	for _, want := range []string{"false lab: create user", "no space left on device",
+		"user.max_user_namespaces is 0"} {
 		if !strings.Contains(lines.Text(), want) {
 			t.Errorf("got %q, want one that says %q", lines.Text(), want)
 		}

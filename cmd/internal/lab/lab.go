@@ -37,8 +37,9 @@ var (
 // ErrClosed is the error of a closed lab.
 var ErrClosed = errors.New("lab: closed")
 
-// New removes what labs of dead processes left behind, then starts an empty lab. The name has 1 to 32 characters of a-z,
-// 0-9, "_" and ".", and is unique in the process. The lab closes when ctx ends. The process needs the rights of Enter.
+// New removes what labs of dead processes left behind, then starts an empty lab. The name has 1 to 32 characters of
+// a-z, 0-9, "_" and ".", and is unique in the process. The lab closes when ctx ends. The process needs the rights of
+// Enter.
 func New(ctx context.Context, name string) (*Lab, error) {
 	if !labName.MatchString(name) {
 		return nil, fmt.Errorf("lab: name %q: must match %s", name, labName)
@@ -53,7 +54,8 @@ func New(ctx context.Context, name string) (*Lab, error) {
 	var err error
 	switch l.lock, err = systemRegistry.lock(l.key); {
 	case errors.Is(err, unix.EWOULDBLOCK):
-		return nil, fmt.Errorf("lab %s: this process has one of that name already: close it or choose another name", name)
+		return nil, fmt.Errorf("lab %s: this process has one of that name already: close it or choose another name",
+			name)
 	case err != nil:
 		return nil, fmt.Errorf("lab %s: %w", name, err)
 	}
@@ -73,8 +75,8 @@ func (l *Lab) Nodes() []*Node {
 	return append([]*Node(nil), l.state.nodes...)
 }
 
-// Node makes a node: a network namespace with loopback up and IPv6 off. The name has 1 to 64 letters, digits, "_", "." and
-// "-", and is unique in the lab.
+// Node makes a node: a network namespace with loopback up and IPv6 off. The name has 1 to 64 letters, digits, "_", "."
+// and "-", and is unique in the lab.
 func (l *Lab) Node(name string) (*Node, error) {
 	if !nodeName.MatchString(name) {
 		return nil, fmt.Errorf("lab %s: node %q: the name must match %s", l.name, name, nodeName)

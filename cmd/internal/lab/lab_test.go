@@ -22,10 +22,12 @@ func TestForbiddenNamesSettingAndRemedy(t *testing.T) {
 		{
 			"Debian", map[string]string{"kernel.unprivileged_userns_clone": "0", "user.max_user_namespaces": "96365"},
 			"kernel.unprivileged_userns_clone",
-			[]string{"operation not permitted", "kernel.unprivileged_userns_clone is 0", "sysctl -w kernel.unprivileged_userns_clone=1"},
+			[]string{"operation not permitted", "kernel.unprivileged_userns_clone is 0",
+				"sysctl -w kernel.unprivileged_userns_clone=1"},
 		},
 		{
-			"Ubuntu", map[string]string{"kernel.unprivileged_userns_clone": "1", "kernel.apparmor_restrict_unprivileged_userns": "1"},
+			"Ubuntu", map[string]string{"kernel.unprivileged_userns_clone": "1",
+				"kernel.apparmor_restrict_unprivileged_userns": "1"},
 			"kernel.apparmor_restrict_unprivileged_userns",
 			[]string{"sysctl -w kernel.apparmor_restrict_unprivileged_userns=0"},
 		},
@@ -180,7 +182,8 @@ func TestTailKeepsTheEnd(t *testing.T) {
 		var out outputTail
 		var all []byte
 		for range rapid.IntRange(0, 20).Draw(t, "writes") {
-			b := []byte(strings.Repeat(string(rapid.ByteRange('a', 'z').Draw(t, "byte")), rapid.IntRange(0, 50_000).Draw(t, "size")))
+			b := []byte(strings.Repeat(string(rapid.ByteRange('a', 'z').Draw(t, "byte")),
+				rapid.IntRange(0, 50_000).Draw(t, "size")))
 			if n, err := out.Write(b); n != len(b) || err != nil {
 				t.Fatalf("Write: got %d, %v, want %d", n, err, len(b))
 			}

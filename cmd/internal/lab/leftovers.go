@@ -11,9 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A registry has two folders: the names of namespaces, as "ip netns" has them, and a lock file for each lab. A lab takes
-// its lock before its first namespace and releases it after the last one; the kernel releases the lock of a process that
-// dies. So a namespace is a leftover when the lock of its lab is free.
+// A registry has two folders: the names of namespaces, as "ip netns" has them, and a lock file for each lab. A lab
+// takes its lock before its first namespace and releases it after the last one; the kernel releases the lock of a
+// process that dies. So a namespace is a leftover when the lock of its lab is free.
 type registry struct {
 	namespaces string
 	locks      string
@@ -119,8 +119,9 @@ func (p registry) remove(names []string) error {
 	return errors.Join(errs...)
 }
 
-// makeShared makes the folder of the namespaces a shared mount, as the first "ip netns add" does, and under the same lock. If
-// that command did it later, its mount would hide the namespaces of a lab that is up, and nobody could remove them.
+// makeShared makes the folder of the namespaces a shared mount, as the first "ip netns add" does, and under the same
+// lock. If that command did it later, its mount would hide the namespaces of a lab that is up, and nobody could remove
+// them.
 func (p registry) makeShared() error {
 	if err := os.MkdirAll(p.namespaces, 0o755); err != nil {
 		return err

@@ -135,7 +135,8 @@ func TestNamespaceNames(t *testing.T) {
 	}
 }
 
-// The first "ip netns add" on a machine mounts the folder of the namespaces on itself. A lab that is there already can still be removed.
+// The first "ip netns add" on a machine mounts the folder of the namespaces on itself. A lab that is there already can
+// still be removed.
 func TestLabBesideIP(t *testing.T) {
 	labtest.Require(t)
 	if _, err := exec.LookPath("ip"); err != nil {

@@ -17,8 +17,8 @@ type LinkOptions struct {
 	MACs       [2]net.HardwareAddr // of the first and the second end; nil is a random one
 }
 
-// Link makes a veth pair between two nodes: aIf in node a, bIf in node b (names of up to 15 characters). When it returns,
-// both ends are up and carry frames.
+// Link makes a veth pair between two nodes: aIf in node a, bIf in node b (names of up to 15 characters). When it
+// returns, both ends are up and carry frames.
 func (l *Lab) Link(a *Node, aIf string, b *Node, bIf string, o LinkOptions) error {
 	if err := link(a, aIf, b, bIf, o); err != nil {
 		return fmt.Errorf("lab %s: link %s:%s with %s:%s: %w", l.name, a.name, aIf, b.name, bIf, err)
@@ -51,15 +51,16 @@ func link(a *Node, aIf string, b *Node, bIf string, o LinkOptions) error {
 	return a.withLinks(func(h *netlink.Handle) error { return h.LinkAdd(veth) })
 }
 
-// waitCarrier waits until the kernel sends through an interface that was just set up. The kernel learns of the carrier in
-// the background; until then it drops every frame without a counter.
+// waitCarrier waits until the kernel sends through an interface that was just set up. The kernel learns of the carrier
+// in the background; until then it drops every frame without a counter.
 func (n *Node) waitCarrier(ifName string) error {
 	for deadline := time.Now().Add(carrierTimeout); ; time.Sleep(time.Millisecond) {
 		switch carrier, err := n.Carrier(ifName); {
 		case err != nil || carrier:
 			return err
 		case time.Now().After(deadline):
-			return fmt.Errorf("lab: node %s: %s has no carrier %v after both ends were set up", n.name, ifName, carrierTimeout)
+			return fmt.Errorf("lab: node %s: %s has no carrier %v after both ends were set up", n.name, ifName,
+				carrierTimeout)
 		}
 	}
 }
@@ -96,7 +97,9 @@ func (n *Node) AddAddr(ifName, cidr string) error {
 	if err != nil {
 		return fmt.Errorf("lab: node %s: address %q of %s: %w (write it as 10.0.0.1/24)", n.name, cidr, ifName, err)
 	}
-	return n.withLink("give address to", ifName, func(h *netlink.Handle, l netlink.Link) error { return h.AddrAdd(l, addr) })
+	return n.withLink("give address to", ifName, func(h *netlink.Handle, l netlink.Link) error {
+		return h.AddrAdd(l, addr)
+	})
 }
 
 // Stats are the kernel's 64-bit counters of an interface since it was made.
@@ -113,8 +116,9 @@ func (n *Node) Stats(ifName string) (s Stats, err error) {
 			return errors.New("the kernel gave none")
 		}
 		s = Stats{
-			ReceivedFrames: k.RxPackets, ReceivedBytes: k.RxBytes, ReceivedDropped: k.RxDropped, ReceivedErrors: k.RxErrors,
-			SentFrames: k.TxPackets, SentBytes: k.TxBytes, SentDropped: k.TxDropped, SentErrors: k.TxErrors,
+			ReceivedFrames: k.RxPackets, ReceivedBytes: k.RxBytes, ReceivedDropped: k.RxDropped,
+			ReceivedErrors: k.RxErrors,
+			SentFrames:     k.TxPackets, SentBytes: k.TxBytes, SentDropped: k.TxDropped, SentErrors: k.TxErrors,
 		}
 		return nil
 	})

@@ -187,7 +187,8 @@ func buildBesideIP() int {
 	if err == nil {
 		_, err = furnish(l)
 	}
-	for _, args := range [][]string{{"netns", "add", "other"}, {"netns", "exec", "other", "true"}, {"netns", "del", "other"}} {
+	for _, args := range [][]string{{"netns", "add", "other"}, {"netns", "exec", "other", "true"},
+		{"netns", "del", "other"}} {
 		if out, failed := exec.Command("ip", args...).CombinedOutput(); failed != nil {
 			err = errors.Join(err, fmt.Errorf("ip %v: %w: %s", args, failed, out))
 		}

@@ -58,8 +58,8 @@ func (n *Node) Path() string { return filepath.Join(systemRegistry.namespaces, n
 // EnterCommand returns the command that gives the user who started the lab a shell inside the node.
 func (n *Node) EnterCommand() string { return strings.Join(n.Enter(inOwnUserNamespace()), " ") }
 
-// Enter returns the command that runs a program, appended to it, inside the node while this process lives. apart means that
-// the command is typed outside of this process's user namespace.
+// Enter returns the command that runs a program, appended to it, inside the node while this process lives. apart means
+// that the command is typed outside of this process's user namespace.
 func (n *Node) Enter(apart bool) []string {
 	if !apart {
 		return []string{"nsenter", "--net=" + n.Path()}
@@ -69,9 +69,9 @@ func (n *Node) Enter(apart bool) []string {
 		fmt.Sprintf("--net=/proc/%d/root%s", pid, n.Path())}
 }
 
-// Do runs f in the node's network namespace and returns its error. f runs on a thread of its own, which ends with f. Sockets
-// that f opens stay in the namespace. Goroutines that f starts are outside. A process that f starts with a death signal gets
-// that signal when f returns: use Start instead.
+// Do runs f in the node's network namespace and returns its error. f runs on a thread of its own, which ends with f.
+// Sockets that f opens stay in the namespace. Goroutines that f starts are outside. A process that f starts with a
+// death signal gets that signal when f returns: use Start instead.
 func (n *Node) Do(f func() error) error {
 	errs := make(chan error, 1)
 	go n.runDo(f, errs)
@@ -105,8 +105,8 @@ func (n *Node) enter() error {
 	return nil
 }
 
-// runThread is the node's own thread: it makes the namespace, stays in it and forks the node's processes. When the thread
-// ends, the kernel kills the remaining processes.
+// runThread is the node's own thread: it makes the namespace, stays in it and forks the node's processes. When the
+// thread ends, the kernel kills the remaining processes.
 func (n *Node) runThread(ready chan<- error) {
 	defer close(n.ended)
 	port.OnOwnThread(func() {
@@ -171,13 +171,14 @@ func (n *Node) close() error {
 	return systemRegistry.remove([]string{n.Namespace()})
 }
 
-// ipv6Off keeps the kernel from sending neighbour and multicast messages over the lab's links, which every counter would
-// include. It changes the calling thread's namespace.
+// ipv6Off keeps the kernel from sending neighbour and multicast messages over the lab's links, which every counter
+// would include. It changes the calling thread's namespace.
 func ipv6Off() error {
 	for _, which := range []string{"all", "default"} {
 		err := os.WriteFile("/proc/sys/net/ipv6/conf/"+which+"/disable_ipv6", []byte("1"), 0)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) { // a kernel without IPv6 is as good
-			return fmt.Errorf("switch IPv6 off: %w (/proc/sys must be writable: in a container, run it privileged)", err)
+			return fmt.Errorf("switch IPv6 off: %w (/proc/sys must be writable: in a container, run it privileged)",
+				err)
 		}
 	}
 	return nil

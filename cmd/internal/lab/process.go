@@ -29,8 +29,8 @@ type Command struct {
 	Untimed bool // no sampler runs for Scheduled and WaitShare
 }
 
-// A Process is a program that runs, or ran, inside a node. It leads a process group, which is killed when the process ends.
-// The kernel kills the process when this process dies.
+// A Process is a program that runs, or ran, inside a node. It leads a process group, which is killed when the process
+// ends. The kernel kills the process when this process dies.
 type Process struct {
 	name     string
 	node     *Node
@@ -97,8 +97,8 @@ func (n *Node) takeProcesses() []*Process {
 	return all
 }
 
-// runWait kills the group of a process that has ended, then reaps the process. Until the leader is reaped, no other group
-// can get the number.
+// runWait kills the group of a process that has ended, then reaps the process. Until the leader is reaped, no other
+// group can get the number.
 func (p *Process) runWait() {
 	pid := p.cmd.Process.Pid
 	var err error = unix.EINTR
@@ -120,18 +120,19 @@ func (p *Process) Pid() int { return p.cmd.Process.Pid }
 // Ended is closed when the process has ended and its output is complete.
 func (p *Process) Ended() <-chan struct{} { return p.ended }
 
-// Output returns the last 64 KiB that the process wrote to standard output and error, as far as the Command left them nil.
+// Output returns the last 64 KiB that the process wrote to standard output and error, as far as the Command left them
+// nil.
 func (p *Process) Output() string { return p.output.String() }
 
-// Wait waits for the process to end. Its error names node and program and shows the last lines of the output. It wraps an
-// *exec.ExitError where the status is not 0 or a signal ended the process.
+// Wait waits for the process to end. Its error names node and program and shows the last lines of the output. It wraps
+// an *exec.ExitError where the status is not 0 or a signal ended the process.
 func (p *Process) Wait() error {
 	<-p.ended
 	return p.withOutput(p.err)
 }
 
-// Stop sends sig, and SIGKILL where the process has not ended after the grace time. It returns nil when the process ended
-// with status 0 or by sig.
+// Stop sends sig, and SIGKILL where the process has not ended after the grace time. It returns nil when the process
+// ended with status 0 or by sig.
 func (p *Process) Stop(sig syscall.Signal, grace time.Duration) error {
 	_ = p.cmd.Process.Signal(sig) // it may have ended by itself
 	timer := time.NewTimer(grace)

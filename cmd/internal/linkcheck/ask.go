@@ -44,7 +44,8 @@ func (c *checker) requestOnce(q request) (a answer, ok bool) {
 		return a, false
 	}
 	c.sequence++
-	e := macctl.Echo{Session: c.session, Sequence: c.sequence, Octets: max(q.answerOctets, macctl.FrameSize), Path: q.answerPath, Tagged: q.tagged, TCI: q.tci}
+	e := macctl.Echo{Session: c.session, Sequence: c.sequence, Octets: max(q.answerOctets, macctl.FrameSize),
+		Path: q.answerPath, Tagged: q.tagged, TCI: q.tci}
 	var v frame.VnetHeader
 	if q.partialChecksum {
 		e.Checksum = macctl.ChecksumWrong
@@ -109,8 +110,8 @@ func (o *linkCounts) count(b []byte) {
 // pollInterval bounds a wait for a frame, so that the end of ctx is noticed.
 const pollInterval = 100 * time.Millisecond
 
-// Answer answers the other end until ctx ends, within the limits of an EchoResponder. It returns how many requests it has
-// answered, and how many came too fast.
+// Answer answers the other end until ctx ends, within the limits of an EchoResponder. It returns how many requests it
+// has answered, and how many came too fast.
 func Answer(ctx context.Context, format *macctl.MeasurementFormat, w Wire) (answered, refused uint64) {
 	var e macctl.EchoResponder
 	var b []byte

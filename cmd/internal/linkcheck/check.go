@@ -6,9 +6,9 @@
 //	port.go    the interface of a port of a running switch
 //	wire.go    frames on a real interface
 //
-// The other end is a switch, a host NIC, or Answer. The requests are echo frames (macctl), which take one of three paths:
-// as PAUSE and PFC, as ordinary frames that bridges do not forward, and as frames that bridges forward. Each request names
-// the path of its answer, so that the two directions are tested apart.
+// The other end is a switch, a host NIC, or Answer. The requests are echo frames (macctl), which take one of three
+// paths: as PAUSE and PFC, as ordinary frames that bridges do not forward, and as frames that bridges forward. Each
+// request names the path of its answer, so that the two directions are tested apart.
 package linkcheck
 
 import (
@@ -90,7 +90,10 @@ type direction struct{ out, back bool }
 
 // Run checks a link. It returns an error when ctx ends first.
 func Run(ctx context.Context, o *Options, w Wire, session uint16) (*api.LinkCheck, error) {
-	c := &checker{interrupted: func() bool { return ctx.Err() != nil }, o: o, wire: w, session: session, report: &api.LinkCheck{Schema: api.Schema, Interface: o.Interface, OwnBytes: w.MaxFrame(), Checks: []api.LinkTest{}}}
+	c := &checker{interrupted: func() bool {
+		return ctx.Err() != nil
+	}, o: o, wire: w, session: session, report: &api.LinkCheck{Schema: api.Schema, Interface: o.Interface,
+		OwnBytes: w.MaxFrame(), Checks: []api.LinkTest{}}}
 	if o.Netns != "" {
 		c.report.Netns = &o.Netns
 	}
@@ -107,7 +110,8 @@ func Run(ctx context.Context, o *Options, w Wire, session uint16) (*api.LinkChec
 
 // runTests asks a peer that answers.
 func (c *checker) runTests() {
-	peer := fmt.Sprintf("%02x:%02x:%02x:%02x:%02x:%02x", c.peer[0], c.peer[1], c.peer[2], c.peer[3], c.peer[4], c.peer[5])
+	peer := fmt.Sprintf("%02x:%02x:%02x:%02x:%02x:%02x", c.peer[0], c.peer[1], c.peer[2], c.peer[3], c.peer[4],
+		c.peer[5])
 	c.report.Peer = &peer
 	c.pfc()
 	c.tag()

@@ -189,7 +189,8 @@ func TestInterrupted(t *testing.T) {
 			end()
 			if answered || n <= 9 { // questions that nobody answers are three of each way
 				if r != nil || err == nil || w.later != 0 || w.now-w.at > 2*int64(pollInterval) {
-					t.Fatalf("after %d questions, answered %v: %+v, %v, %d more questions, %d ns", n, answered, r, err, w.later, w.now-w.at)
+					t.Fatalf("after %d questions, answered %v: %+v, %v, %d more questions, %d ns", n, answered, r, err,
+						w.later, w.now-w.at)
 				}
 			}
 		}
@@ -204,27 +205,60 @@ func TestTraps(t *testing.T) {
 		pfc, tag, mtu, sum, trip string // verdict/out/back
 		peer                     bool
 	}{
-		{"nothing wrong", func(*fakeWire) {}, "pass/pass/pass", "pass/kept/kept", "pass/1500/1500", "pass/marked/not tried", "pass/-/-", true},
+		{"nothing wrong", func(*fakeWire) {}, "pass/pass/pass", "pass/kept/kept", "pass/1500/1500",
+			"pass/marked/not tried", "pass/-/-", true},
 		{"PFC eaten both ways", func(w *fakeWire) { w.out, w.back = eatControl, eatControl },
 			"fail/eaten/eaten", "pass/kept/kept", "pass/1500/1500", "pass/marked/not tried", "pass/-/-", true},
-		{"PFC eaten on the way out", func(w *fakeWire) { w.out = eatControl }, "fail/eaten/pass", "pass/kept/kept", "pass/1500/1500", "pass/marked/not tried", "pass/-/-", true},
-		{"PFC eaten on the way back", func(w *fakeWire) { w.back = eatControl }, "fail/pass/eaten", "pass/kept/kept", "pass/1500/1500", "pass/marked/not tried", "pass/-/-", true},
-		{"a bridge between", func(w *fakeWire) { w.out, w.back = eatReserved, eatReserved }, "fail/eaten/eaten", "pass/kept/kept", "pass/1500/1500", "pass/marked/not tried", "pass/-/-", true},
-		{"MAC Control only", func(w *fakeWire) { w.out = onlyControl }, "pass/pass/pass", "unknown/unknown/unknown", "pass/1500/1500", "unknown/unknown/unknown", "pass/-/-", true},
-		{"tags dropped", func(w *fakeWire) { w.out = dropTagged }, "pass/pass/pass", "fail/lost/unknown", "pass/1500/1500", "pass/marked/not tried", "pass/-/-", true},
-		{"tags stripped", func(w *fakeWire) { w.out = stripTag }, "pass/pass/pass", "fail/stripped/kept", "pass/1500/1500", "pass/marked/not tried", "pass/-/-", true},
-		{"tags stripped on the way back", func(w *fakeWire) { w.back = stripTag }, "pass/pass/pass", "fail/kept/stripped", "pass/1500/1500", "pass/marked/not tried", "pass/-/-", true},
-		{"tags rewritten", func(w *fakeWire) { w.out = rewriteTag }, "pass/pass/pass", "fail/changed to VLAN 10, PCP 0/kept", "pass/1500/1500", "pass/marked/not tried", "pass/-/-", true},
-		{"a shorter MTU", func(w *fakeWire) { w.out = longest(1407 + 14) }, "pass/pass/pass", "pass/kept/kept", "fail/1407/1407", "pass/marked/not tried", "pass/-/-", true},
-		{"a shorter MTU on the way back", func(w *fakeWire) { w.back = longest(1000) }, "pass/pass/pass", "pass/kept/kept", "fail/1500/986", "pass/marked/not tried", "pass/-/-", true},
-		{"jumbo against 1500", func(w *fakeWire) { w.octets, w.out = 9014, longest(1514) }, "pass/pass/pass", "pass/kept/kept", "fail/1500/1500", "pass/marked/not tried", "pass/-/-", true},
-		{"checksums unfinished and not marked", func(w *fakeWire) { w.octets = 2000 }, "pass/pass/pass", "pass/kept/kept", "pass/1986/1986", "fail/wrong/not tried", "pass/-/-", true},
-		{"nobody there", func(w *fakeWire) { w.peer = false }, "unknown/unknown/unknown", "unknown/unknown/unknown", "unknown/unknown/unknown", "unknown/unknown/unknown", "unknown/unknown/unknown", false},
+		{"PFC eaten on the way out", func(w *fakeWire) {
+			w.out = eatControl
+		}, "fail/eaten/pass", "pass/kept/kept", "pass/1500/1500", "pass/marked/not tried", "pass/-/-", true},
+		{"PFC eaten on the way back", func(w *fakeWire) {
+			w.back = eatControl
+		}, "fail/pass/eaten", "pass/kept/kept", "pass/1500/1500", "pass/marked/not tried", "pass/-/-", true},
+		{"a bridge between", func(w *fakeWire) {
+			w.out, w.back = eatReserved, eatReserved
+		}, "fail/eaten/eaten", "pass/kept/kept", "pass/1500/1500", "pass/marked/not tried", "pass/-/-", true},
+		{"MAC Control only", func(w *fakeWire) {
+			w.out = onlyControl
+		}, "pass/pass/pass", "unknown/unknown/unknown", "pass/1500/1500", "unknown/unknown/unknown", "pass/-/-", true},
+		{"tags dropped", func(w *fakeWire) {
+			w.out = dropTagged
+		}, "pass/pass/pass", "fail/lost/unknown", "pass/1500/1500", "pass/marked/not tried", "pass/-/-", true},
+		{"tags stripped", func(w *fakeWire) {
+			w.out = stripTag
+		}, "pass/pass/pass", "fail/stripped/kept", "pass/1500/1500", "pass/marked/not tried", "pass/-/-", true},
+		{"tags stripped on the way back", func(w *fakeWire) {
+			w.back = stripTag
+		}, "pass/pass/pass", "fail/kept/stripped", "pass/1500/1500", "pass/marked/not tried", "pass/-/-", true},
+		{"tags rewritten", func(w *fakeWire) {
+			w.out = rewriteTag
+		}, "pass/pass/pass", "fail/changed to VLAN 10, PCP 0/kept", "pass/1500/1500", "pass/marked/not tried",
+			"pass/-/-", true},
+		{"a shorter MTU", func(w *fakeWire) {
+			w.out = longest(1407 + 14)
+		}, "pass/pass/pass", "pass/kept/kept", "fail/1407/1407", "pass/marked/not tried", "pass/-/-", true},
+		{"a shorter MTU on the way back", func(w *fakeWire) {
+			w.back = longest(1000)
+		}, "pass/pass/pass", "pass/kept/kept", "fail/1500/986", "pass/marked/not tried", "pass/-/-", true},
+		{"jumbo against 1500", func(w *fakeWire) {
+			w.octets, w.out = 9014, longest(1514)
+		}, "pass/pass/pass", "pass/kept/kept", "fail/1500/1500", "pass/marked/not tried", "pass/-/-", true},
+		{"checksums unfinished and not marked", func(w *fakeWire) {
+			w.octets = 2000
+		}, "pass/pass/pass", "pass/kept/kept", "pass/1986/1986", "fail/wrong/not tried", "pass/-/-", true},
+		{"nobody there", func(w *fakeWire) {
+			w.peer = false
+		}, "unknown/unknown/unknown", "unknown/unknown/unknown", "unknown/unknown/unknown", "unknown/unknown/unknown",
+			"unknown/unknown/unknown", false},
 		{"somebody who pauses and does not answer", func(w *fakeWire) {
 			w.peer = false
 			w.noise = [][]byte{macctl.AppendPFC(nil, peerMAC, 8, [8]uint16{3: 9}), make([]byte, 60)}
-		}, "unknown/unknown/pass", "unknown/unknown/unknown", "unknown/unknown/unknown", "unknown/unknown/unknown", "unknown/unknown/unknown", false},
-		{"the kernel takes nothing", func(w *fakeWire) { w.refuse = errors.New("down") }, "unknown/unknown/unknown", "unknown/unknown/unknown", "unknown/unknown/unknown", "unknown/unknown/unknown", "unknown/unknown/unknown", false},
+		}, "unknown/unknown/pass", "unknown/unknown/unknown", "unknown/unknown/unknown", "unknown/unknown/unknown",
+			"unknown/unknown/unknown", false},
+		{"the kernel takes nothing", func(w *fakeWire) {
+			w.refuse = errors.New("down")
+		}, "unknown/unknown/unknown", "unknown/unknown/unknown", "unknown/unknown/unknown", "unknown/unknown/unknown",
+			"unknown/unknown/unknown", false},
 	} {
 		w := newWire()
 		test.change(w)
@@ -236,7 +270,8 @@ func TestTraps(t *testing.T) {
 				t.Errorf("%s: %s: verdict %s, remedy %v, text %q", test.name, c.Check, c.Verdict, c.Remedy, c.Text)
 			}
 		}
-		want := map[string]string{"pfc": test.pfc, "tag": test.tag, "mtu": test.mtu, "checksum": test.sum, "round-trip": test.trip}
+		want := map[string]string{"pfc": test.pfc, "tag": test.tag, "mtu": test.mtu, "checksum": test.sum,
+			"round-trip": test.trip}
 		for check, verdict := range want {
 			if got[check] != verdict {
 				t.Errorf("%s: %s: %s, want %s", test.name, check, got[check], verdict)
@@ -251,7 +286,8 @@ func TestTraps(t *testing.T) {
 // The parts of the round trip are those of the link.
 func TestRoundTrip(t *testing.T) {
 	r := check(newWire()).RoundTrip
-	if r.Asked != 50 || r.Lost != 0 || r.Way != "control" || r.KernelStamped != 50 || r.PrecisionNs != 1 || r.Total.MinNs != 2*trip+turn || r.Link.P50Ns != 2*trip || r.Peer.MaxNs != turn {
+	if r.Asked != 50 || r.Lost != 0 || r.Way != "control" || r.KernelStamped != 50 || r.PrecisionNs != 1 ||
+		r.Total.MinNs != 2*trip+turn || r.Link.P50Ns != 2*trip || r.Peer.MaxNs != turn {
 		t.Errorf("%+v", r)
 	}
 	w := newWire()
@@ -262,7 +298,8 @@ func TestRoundTrip(t *testing.T) {
 		}
 		return b
 	}
-	if r := check(w); r.Pass || r.RoundTrip.Lost == 0 || r.RoundTrip.Lost+r.RoundTrip.Total.Samples != r.RoundTrip.Asked {
+	if r := check(w); r.Pass || r.RoundTrip.Lost == 0 || r.RoundTrip.Lost+
+		r.RoundTrip.Total.Samples != r.RoundTrip.Asked {
 		t.Errorf("frames are lost, but: pass %v, %+v", r.Pass, r.RoundTrip)
 	}
 	got := spreadOf([]int64{5, 1, 4, 2, 3})
@@ -275,7 +312,8 @@ func TestRoundTrip(t *testing.T) {
 func TestForeignAnswers(t *testing.T) {
 	w := newWire()
 	w.peer = false
-	for _, e := range []macctl.Echo{{Answer: true, Session: 78, Sequence: 1, Path: macctl.PathFallback}, {Answer: true, Session: 77, Sequence: 0}, {Session: 77, Sequence: 1}} {
+	for _, e := range []macctl.Echo{{Answer: true, Session: 78, Sequence: 1, Path: macctl.PathFallback},
+		{Answer: true, Session: 77, Sequence: 0}, {Session: 77, Sequence: 1}} {
 		w.noise = append(w.noise, w.format.AppendEcho(nil, ownMAC, peerMAC, macctl.PathFallback, 60, false, 0, e))
 	}
 	if r := check(w); r.Peer != nil {
@@ -293,7 +331,8 @@ func TestGolden(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, got := range map[string]string{"linkcheck.json": string(b) + "\n", "linkcheck.txt": r.Text(), "silent.txt": check(silent).Text()} {
+	for name, got := range map[string]string{"linkcheck.json": string(b) + "\n", "linkcheck.txt": r.Text(),
+		"silent.txt": check(silent).Text()} {
 		path := filepath.Join("testdata", name)
 		if *update {
 			if err := errors.Join(os.MkdirAll("testdata", 0o755), os.WriteFile(path, []byte(got), 0o644)); err != nil {
@@ -307,8 +346,12 @@ func TestGolden(t *testing.T) {
 }
 
 func TestOptionsRefuse(t *testing.T) {
-	for _, change := range []func(*Options){func(o *Options) { o.Count = 0 }, func(o *Options) { o.Count = maxTrips + 1 },
-		func(o *Options) { o.Patience = 0 }, func(o *Options) { o.Patience = time.Minute }, func(o *Options) { o.VLAN = 4095 }} {
+	for _, change := range []func(*Options){func(o *Options) {
+		o.Count = 0
+	}, func(o *Options) { o.Count = maxTrips + 1 },
+		func(o *Options) {
+			o.Patience = 0
+		}, func(o *Options) { o.Patience = time.Minute }, func(o *Options) { o.VLAN = 4095 }} {
 		o := DefaultOptions()
 		change(&o)
 		if o.Check() == nil {

@@ -45,7 +45,8 @@ func rows(t *testing.T, o *Options) map[string]api.LinkTest {
 	for _, c := range r.Checks {
 		all[c.Check] = c
 	}
-	if r.RoundTrip != nil && (r.RoundTrip.Link.MinNs <= 0 || r.RoundTrip.Total.MinNs < r.RoundTrip.Peer.MinNs || r.RoundTrip.KernelStamped == 0) {
+	if r.RoundTrip != nil && (r.RoundTrip.Link.MinNs <= 0 || r.RoundTrip.Total.MinNs < r.RoundTrip.Peer.MinNs ||
+		r.RoundTrip.KernelStamped == 0) {
 		t.Errorf("round trip %+v", r.RoundTrip)
 	}
 	return all
@@ -56,7 +57,8 @@ func want(t *testing.T, all map[string]api.LinkTest, check, verdict, out, back s
 	t.Helper()
 	c := all[check]
 	if c.Verdict != verdict || out != "" && c.Out != out || back != "" && c.Back != back {
-		t.Errorf("%s: %s, out %s, back %s (%s); want %s, %s, %s", check, c.Verdict, c.Out, c.Back, c.Text, verdict, out, back)
+		t.Errorf("%s: %s, out %s, back %s (%s); want %s, %s, %s", check, c.Verdict, c.Out, c.Back, c.Text, verdict, out,
+			back)
 	}
 }
 
@@ -75,7 +77,8 @@ func startAnswer(t *testing.T, n *lab.Node, name string) {
 	})
 }
 
-// Two ends of a veth pair, one of which only answers: all passes; and where the ends have different MTUs that is what is found.
+// Two ends of a veth pair, one of which only answers: all passes; and where the ends have different MTUs that is what
+// is found.
 func TestPlainLink(t *testing.T) {
 	l := labtest.New(t, "linkcheck")
 	a, b := labtest.Node(t, l, "a"), labtest.Node(t, l, "b")
@@ -90,10 +93,12 @@ func TestPlainLink(t *testing.T) {
 	want(t, all, "checksum", api.LinkPass, "marked", "")
 	want(t, all, "round-trip", api.LinkPass, "", "")
 	ip(t, a, "link set e0 mtu 9000")
-	want(t, checkLink(t, a, "e0"), "mtu", api.LinkFail, "1504", "1500") // veth lets in what is a tag longer than its MTU
+	// veth lets in what is a tag longer than its MTU
+	want(t, checkLink(t, a, "e0"), "mtu", api.LinkFail, "1504", "1500")
 }
 
-// A Linux bridge between the ends eats what pauses are sent to, and lets the rest pass, as long as its own ports' MTU does.
+// A Linux bridge between the ends eats what pauses are sent to, and lets the rest pass, as long as its own ports' MTU
+// does.
 func TestBridgeBetween(t *testing.T) {
 	l := labtest.New(t, "linkcheck")
 	a, m, b := labtest.Node(t, l, "a"), labtest.Node(t, l, "m"), labtest.Node(t, l, "b")
@@ -104,7 +109,9 @@ func TestBridgeBetween(t *testing.T) {
 		ip(t, m, args)
 	}
 	startAnswer(t, b, "e0")
-	labtest.Eventually(t, "the bridge's ports forward", func() bool { return checkLink(t, a, "e0")["tag"].Verdict == api.LinkPass })
+	labtest.Eventually(t, "the bridge's ports forward", func() bool {
+		return checkLink(t, a, "e0")["tag"].Verdict == api.LinkPass
+	})
 	all := checkLink(t, a, "e0")
 	want(t, all, "pfc", api.LinkFail, "eaten", "eaten")
 	if !strings.Contains(all["pfc"].Text, "a bridge stands between") {
@@ -115,13 +122,15 @@ func TestBridgeBetween(t *testing.T) {
 	want(t, checkLink(t, a, "e0"), "mtu", api.LinkFail, "1404", "1404")
 }
 
-// A running switch answers on its ports, long frames and tagged ones too, and is asked from its own side by the name of a port.
+// A running switch answers on its ports, long frames and tagged ones too, and is asked from its own side by the name of
+// a port.
 func TestSwitchAnswers(t *testing.T) {
 	l := labtest.New(t, "linkcheck")
 	sw, h := labtest.Node(t, l, "sw"), labtest.Node(t, l, "h")
 	must(t, l.Link(sw, "p1", h, "e0", lab.LinkOptions{MTU: 9000}))
 	socket := filepath.Join(t.TempDir(), "s.sock")
-	daemontest.Start(t, socket, fmt.Sprintf("preset: roce\nheadroom: {identifier: 02-50-47}\nports: {p1: {netns: %s, mtu: 9000, delay: 1ms}}\n", sw.Path()))
+	daemontest.Start(t, socket, fmt.Sprintf("preset: roce\nheadroom: {identifier: 02-50-47}\nports: {p1: {netns: %s, "+
+		"mtu: 9000, delay: 1ms}}\n", sw.Path()))
 
 	o := DefaultOptions()
 	o.Interface, o.Netns, o.Format.Identifier = "e0", h.Path(), [3]byte{0x02, 0x50, 0x47}

@@ -43,7 +43,8 @@ func (o *Options) OfPort(ctx context.Context, socket, name string) error {
 	if err != nil {
 		return err
 	}
-	o.Format = macctl.MeasurementFormat{Opcode: c.Headroom.Opcode, Identifier: c.Headroom.Identifier, Fallback: c.Headroom.EtherType}
+	o.Format = macctl.MeasurementFormat{Opcode: c.Headroom.Opcode, Identifier: c.Headroom.Identifier,
+		Fallback: c.Headroom.EtherType}
 	return nil
 }
 

@@ -20,7 +20,8 @@ func (c *checker) pfc() {
 	_, out := c.request(request{path: macctl.PathControl, answerPath: c.base})
 	_, back := c.request(request{path: c.base, answerPath: macctl.PathControl})
 	c.passes[macctl.PathControl] = direction{out, back}
-	t := api.LinkTest{Check: "pfc", Verdict: api.LinkPass, Out: passText(out), Back: passText(back), Text: "MAC Control frames pass both ways: PAUSE and PFC arrive"}
+	t := api.LinkTest{Check: "pfc", Verdict: api.LinkPass, Out: passText(out), Back: passText(back),
+		Text: "MAC Control frames pass both ways: PAUSE and PFC arrive"}
 	if out && back {
 		c.add(t)
 		return
@@ -28,14 +29,19 @@ func (c *checker) pfc() {
 	t.Verdict = api.LinkFail
 	switch {
 	case c.base == macctl.PathBridged:
-		t.Text = "a bridge stands between the ends: it forwards ordinary frames, and eats those to 01-80-C2-00-00-01; no pause can work"
-		t.Remedy = remedy(t.Verdict, "take the bridge out (ip link set IF nomaster at both of its ports) and join the two links, or put a pfcswitch in its place; group_fwd_mask cannot pass these frames")
+		t.Text = "a bridge stands between the ends: it forwards ordinary frames, and eats those to " +
+			"01-80-C2-00-00-01; no pause can work"
+		t.Remedy = remedy(t.Verdict, "take the bridge out (ip link set IF nomaster at both of its ports) and join "+
+			"the two links, or put a pfcswitch in its place; group_fwd_mask cannot pass these frames")
 	case out || back:
 		t.Text = "MAC Control frames pass one way only: pauses work in that direction alone"
-		t.Remedy = remedy(t.Verdict, "look at the end that does not get them: a NIC keeps them while its own flow control is on (ethtool -A IF rx off tx off; dcb pfc set dev IF prio-pfc all:off), or a filter drops EtherType 0x8808 (tc filter show dev IF ingress)")
+		t.Remedy = remedy(t.Verdict, "look at the end that does not get them: a NIC keeps them while its own flow "+
+			"control is on (ethtool -A IF rx off tx off; dcb pfc set dev IF prio-pfc all:off), or a filter drops "+
+			"EtherType 0x8808 (tc filter show dev IF ingress)")
 	default:
 		t.Text = "ordinary frames pass and MAC Control frames are eaten on the way: no pause can work"
-		t.Remedy = remedy(t.Verdict, "a NIC keeps them while its own flow control is on (ethtool -A IF rx off tx off; dcb pfc set dev IF prio-pfc all:off); many MACs, and most tunnels, keep them always")
+		t.Remedy = remedy(t.Verdict, "a NIC keeps them while its own flow control is on (ethtool -A IF rx off tx "+
+			"off; dcb pfc set dev IF prio-pfc all:off); many MACs, and most tunnels, keep them always")
 	}
 	c.add(t)
 }
@@ -62,7 +68,9 @@ func (c *checker) tag() {
 	t := api.LinkTest{Check: "tag", Verdict: api.LinkFail, Out: "lost", Back: api.LinkUnknown}
 	if !ok {
 		t.Text = "tagged frames are dropped on the way, so that no priority in a tag arrives: " + name
-		t.Remedy = remedy(t.Verdict, "let the VLAN pass: a NIC's filter (ethtool -K IF rx-vlan-filter off), the VLANs of a bridge between (bridge vlan add vid N dev IF), or ask for a VLAN that the link carries (--vlan N)")
+		t.Remedy = remedy(t.Verdict, "let the VLAN pass: a NIC's filter (ethtool -K IF rx-vlan-filter off), the "+
+			"VLANs of a bridge between (bridge vlan add vid N dev IF), or ask for a VLAN that the link carries "+
+			"(--vlan N)")
 		c.add(t)
 		return
 	}
@@ -71,7 +79,8 @@ func (c *checker) tag() {
 		t.Verdict, t.Text = api.LinkPass, name+" is kept both ways"
 	} else {
 		t.Text = name + " does not arrive as it was: priorities by PCP are lost or changed"
-		t.Remedy = remedy(t.Verdict, "find what takes it away (a bridge port's PVID: bridge vlan show; tc vlan actions), or use trust: dscp at both ends, which needs no tag")
+		t.Remedy = remedy(t.Verdict, "find what takes it away (a bridge port's PVID: bridge vlan show; tc vlan "+
+			"actions), or use trust: dscp at both ends, which needs no tag")
 	}
 	c.add(t)
 }
@@ -87,8 +96,8 @@ func tagState(tagged bool, got, want uint16) string {
 	return "kept"
 }
 
-// mtu finds the longest frames that pass. An answer is never longer than its request, so the result for the way back is at
-// most that of the way out.
+// mtu finds the longest frames that pass. An answer is never longer than its request, so the result for the way back is
+// at most that of the way out.
 func (c *checker) mtu() {
 	own := c.wire.MaxFrame()
 	out := largest(macctl.FrameSize, own, func(n int) bool {
@@ -100,20 +109,24 @@ func (c *checker) mtu() {
 		return ok && a.Length == n
 	})
 	c.report.OutBytes, c.report.BackBytes = &out, &back
-	t := api.LinkTest{Check: "mtu", Verdict: api.LinkPass, Out: fmt.Sprint(out - frame.HeaderOctets), Back: fmt.Sprint(back - frame.HeaderOctets)}
+	t := api.LinkTest{Check: "mtu", Verdict: api.LinkPass, Out: fmt.Sprint(out - frame.HeaderOctets),
+		Back: fmt.Sprint(back - frame.HeaderOctets)}
 	if out == own && back == out {
 		t.Text = fmt.Sprintf("frames as long as this end's MTU of %d pass both ways", own-frame.HeaderOctets)
 		c.add(t)
 		return
 	}
 	t.Verdict = api.LinkFail
-	t.Text = fmt.Sprintf("this end's MTU is %d: longer frames than the other end, or something between, takes are dropped without a word", own-frame.HeaderOctets)
-	t.Remedy = remedy(t.Verdict, fmt.Sprintf("make them alike: ip link set dev %s mtu %d, or raise what is smaller on the way (the interface and, of a switch, ports.NAME.mtu)", c.o.Interface, min(out, back)-frame.HeaderOctets))
+	t.Text = fmt.Sprintf("this end's MTU is %d: longer frames than the other end, or something between, takes are "+
+		"dropped without a word", own-frame.HeaderOctets)
+	t.Remedy = remedy(t.Verdict, fmt.Sprintf("make them alike: ip link set dev %s mtu %d, or raise what is smaller "+
+		"on the way (the interface and, of a switch, ports.NAME.mtu)", c.o.Interface,
+		min(out, back)-frame.HeaderOctets))
 	c.add(t)
 }
 
-// largest returns the largest n from low to high that passes. low passes, and so does every n below one that passes. It tries
-// the ends and the usual lengths first, since a length that does not pass costs a timeout.
+// largest returns the largest n from low to high that passes. low passes, and so does every n below one that passes. It
+// tries the ends and the usual lengths first, since a length that does not pass costs a timeout.
 func largest(low, high int, passes func(int) bool) int {
 	if passes(high) {
 		return high
@@ -151,9 +164,11 @@ func (c *checker) checksum() {
 	case a.Checksum == macctl.ChecksumRight:
 		t.Text = "a checksum that this end's stack leaves to the link arrives finished"
 	case a.Checksum == macctl.ChecksumUnfinished:
-		t.Out, t.Text = "marked", "a checksum that this end's stack leaves to the link arrives unfinished, and marked so: a switch or a stack finishes it, a program on a raw socket may not"
+		t.Out, t.Text = "marked", "a checksum that this end's stack leaves to the link arrives unfinished, and "+
+			"marked so: a switch or a stack finishes it, a program on a raw socket may not"
 	default:
-		t.Verdict, t.Out, t.Text = api.LinkFail, "wrong", "a checksum that this end's stack leaves to the link arrives unfinished, and nothing says so: TCP and UDP drop such packets"
+		t.Verdict, t.Out, t.Text = api.LinkFail, "wrong", "a checksum that this end's stack leaves to the link "+
+			"arrives unfinished, and nothing says so: TCP and UDP drop such packets"
 	}
 	t.Remedy = remedy(t.Verdict, fmt.Sprintf("let this end finish its checksums: ethtool -K %s tx off", c.o.Interface))
 	c.add(t)
@@ -178,13 +193,16 @@ func (c *checker) reportSilence() {
 	pfc := unknown("pfc", known)
 	if n := h.pause + h.pfc; n > 0 {
 		pfc.Back = "pass"
-		pfc.Text = fmt.Sprintf("%d PAUSE or PFC frames came in: they pass from there to here; whether ours arrive there cannot be known from here", n)
+		pfc.Text = fmt.Sprintf("%d PAUSE or PFC frames came in: they pass from there to here; whether ours arrive "+
+			"there cannot be known from here", n)
 	}
-	do := "run one of these at the other end, then ask again: pfcswitch run, pfcswitch nic --wire IF, or pfcswitch linkcheck --answer --interface IF"
+	do := "run one of these at the other end, then ask again: pfcswitch run, pfcswitch nic --wire IF, or pfcswitch " +
+		"linkcheck --answer --interface IF"
 	pfc.Remedy = &do
 	c.add(pfc)
 	c.add(unknown("tag", "only the other end can say with which tag a frame arrived"))
-	c.add(unknown("mtu", fmt.Sprintf("this end takes frames of %d octets; only the other end can say what arrives", c.wire.MaxFrame())))
+	c.add(unknown("mtu", fmt.Sprintf("this end takes frames of %d octets; only the other end can say what arrives",
+		c.wire.MaxFrame())))
 	c.add(unknown("checksum", "only the other end can say how a checksum arrived"))
 	c.add(unknown("round-trip", "nothing came back"))
 }
@@ -218,7 +236,8 @@ func (c *checker) roundTrip() {
 	t := api.LinkTest{Check: "round-trip", Verdict: api.LinkPass, Out: "-", Back: "-"}
 	if len(total) == 0 {
 		t.Verdict, t.Text = api.LinkFail, "none of the frames came back"
-		t.Remedy = remedy(t.Verdict, "the link loses all that is sent one after the other: look at the counters of both interfaces (ip -s link show)")
+		t.Remedy = remedy(t.Verdict, "the link loses all that is sent one after the other: look at the counters of "+
+			"both interfaces (ip -s link show)")
 		c.add(t)
 		return
 	}
@@ -227,7 +246,8 @@ func (c *checker) roundTrip() {
 	t.Text = fmt.Sprintf("%d of %d came back", r.Asked-r.Lost, r.Asked)
 	if r.Lost > 0 {
 		t.Verdict = api.LinkFail
-		t.Remedy = remedy(t.Verdict, "frames were lost, or were later than --patience: look at the counters of both interfaces (ip -s link show)")
+		t.Remedy = remedy(t.Verdict, "frames were lost, or were later than --patience: look at the counters of both "+
+			"interfaces (ip -s link show)")
 	}
 	c.add(t)
 }
@@ -235,5 +255,6 @@ func (c *checker) roundTrip() {
 // spreadOf sorts samples and returns their quantiles.
 func spreadOf(ns []int64) api.Spread {
 	slices.Sort(ns)
-	return api.Spread{Samples: len(ns), MinNs: ns[0], P50Ns: api.Quantile(ns, 500), P99Ns: api.Quantile(ns, 990), P999Ns: api.Quantile(ns, 999), MaxNs: ns[len(ns)-1]}
+	return api.Spread{Samples: len(ns), MinNs: ns[0], P50Ns: api.Quantile(ns, 500), P99Ns: api.Quantile(ns, 990),
+		P999Ns: api.Quantile(ns, 999), MaxNs: ns[len(ns)-1]}
 }

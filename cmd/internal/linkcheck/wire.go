@@ -35,7 +35,8 @@ func Open(netns, name string) (*Interface, error) {
 		return nil, err
 	}
 	if !l.Up {
-		return nil, fmt.Errorf("interface %s is down, or the other end of its link is: set both up (ip link set dev %s up)", name, name)
+		return nil, fmt.Errorf("interface %s is down, or the other end of its link is: set both up (ip link set "+
+			"dev %s up)", name, name)
 	}
 	c := classify.Config{Trust: classify.TrustPort}
 	fanout, err := c.Fanout(0)
@@ -46,7 +47,8 @@ func Open(netns, name string) (*Interface, error) {
 	if i.waiter, err = port.NewWaiter(); err != nil {
 		return nil, err
 	}
-	if i.port, err = port.Open(port.Config{Interface: name, Netns: netns, LosslessSlots: 1, OtherSlots: slots, FrameSize: l.MTU + frame.HeaderOctets,
+	if i.port, err = port.Open(port.Config{Interface: name, Netns: netns, LosslessSlots: 1, OtherSlots: slots,
+		FrameSize:  l.MTU + frame.HeaderOctets,
 		SmallFrame: classify.SmallFrame, Fanout: fanout}); err != nil {
 		_ = i.waiter.Close()
 		return nil, err
@@ -123,7 +125,8 @@ func (i *Interface) readRings() {
 		for k := range n {
 			f := &i.frames[k]
 			if !f.Truncated {
-				i.pending = append(i.pending, Received{Data: slices.Clone(f.Data), Stamp: f.Stamp, PartialChecksum: f.Vnet.NeedsCsum()})
+				i.pending = append(i.pending, Received{Data: slices.Clone(f.Data), Stamp: f.Stamp,
+					PartialChecksum: f.Vnet.NeedsCsum()})
 			}
 		}
 		i.port.Release(c, n)

@@ -25,7 +25,8 @@ const (
 
 // as returns the command that runs a program as the image's user, with setpriv's further arguments.
 func as(args ...string) []string {
-	return append([]string{"setpriv", fmt.Sprintf("--reuid=%d", image), fmt.Sprintf("--regid=%d", image), "--clear-groups"}, args...)
+	return append([]string{"setpriv", fmt.Sprintf("--reuid=%d", image), fmt.Sprintf("--regid=%d", image),
+		"--clear-groups"}, args...)
 }
 
 // requireUsers skips where this process cannot be another user.
@@ -71,7 +72,8 @@ type machine struct {
 func newMachine(t *testing.T) *machine {
 	t.Helper()
 	l := labtest.New(t, "packaging")
-	p := &machine{lab: l, sw: labtest.Node(t, l, "sw"), h1: labtest.Node(t, l, "h1"), h2: labtest.Node(t, l, "h2"), dir: folder(t)}
+	p := &machine{lab: l, sw: labtest.Node(t, l, "sw"), h1: labtest.Node(t, l, "h1"), h2: labtest.Node(t, l, "h2"),
+		dir: folder(t)}
 	must(t, l.Link(p.h1, "eth0", p.sw, "p1", lab.LinkOptions{}))
 	must(t, l.Link(p.h2, "eth0", p.sw, "p2", lab.LinkOptions{}))
 	return p
@@ -82,7 +84,8 @@ func (p *machine) socket() string { return filepath.Join(p.dir, "sw.sock") }
 // config writes the switch's file.
 func (p *machine) config(t *testing.T, keys string) string {
 	t.Helper()
-	return write(t, filepath.Join(p.dir, "sw.yaml"), fmt.Sprintf("name: sw\npreset: roce\nmetrics: {listen: off}\napi: {socket: %s}\nports:\n  p1: {speed: 200M%s}\n  p2: {speed: 200M%s}\n",
+	return write(t, filepath.Join(p.dir, "sw.yaml"), fmt.Sprintf("name: sw\npreset: roce\nmetrics: {listen: "+
+		"off}\napi: {socket: %s}\nports:\n  p1: {speed: 200M%s}\n  p2: {speed: 200M%s}\n",
 		p.socket(), keys, keys))
 }
 
@@ -108,25 +111,29 @@ func status(t *testing.T, pid int, key string) string {
 	return ""
 }
 
-// An ordinary user with exactly two capabilities has a switch that loses nothing: as in the container, from the program's
-// file, and as systemd starts it, with those that its unit names.
+// An ordinary user with exactly two capabilities has a switch that loses nothing: as in the container, from the
+// program's file, and as systemd starts it, with those that its unit names.
 func TestTwoCapabilities(t *testing.T) {
 	requireUsers(t)
-	unitCaps := strings.ToLower(strings.ReplaceAll("+"+strings.Join(strings.Fields(setting(t, "AmbientCapabilities")), ",+"), "CAP_", ""))
+	unitCaps := strings.ToLower(strings.ReplaceAll("+"+strings.Join(strings.Fields(setting(t, "AmbientCapabilities")),
+		",+"), "CAP_", ""))
 	for _, way := range []struct {
 		name    string
 		command []string
 		health  []string // how the health command is run
 	}{
-		{"file", append(as("--bounding-set=-all,+net_raw,+net_admin", "--inh-caps=-all"), withFileCapabilities(t)), as()},
-		{"systemd", append(as("--bounding-set=-all,"+unitCaps, "--inh-caps=-all,"+unitCaps, "--ambient-caps=-all,"+unitCaps, "--no-new-privs"), program(t)), as("--no-new-privs")},
+		{"file", append(as("--bounding-set=-all,+net_raw,+net_admin", "--inh-caps=-all"), withFileCapabilities(t)),
+			as()},
+		{"systemd", append(as("--bounding-set=-all,"+unitCaps, "--inh-caps=-all,"+unitCaps,
+			"--ambient-caps=-all,"+unitCaps, "--no-new-privs"), program(t)), as("--no-new-privs")},
 	} {
 		t.Run(way.name, func(t *testing.T) {
 			p := newMachine(t)
 			must(t, os.Chown(p.dir, image, image))
 			proc := p.start(t, "", way.command...)
 			health := func() (string, error) {
-				out, err := exec.Command(way.health[0], append(way.health[1:], program(t), "health", "-s", p.socket())...).CombinedOutput()
+				out, err := exec.Command(way.health[0], append(way.health[1:], program(t), "health", "-s",
+					p.socket())...).CombinedOutput()
 				return string(out), err
 			}
 			eventually(t, "health is well", func() bool {
@@ -139,7 +146,8 @@ func TestTwoCapabilities(t *testing.T) {
 				return err == nil
 			})
 			both := fmt.Sprintf("%016x", netRaw|netAdmin)
-			for key, want := range map[string]string{"CapEff": both, "CapPrm": both, "CapBnd": both, "Uid": "65532\t65532\t65532\t65532"} {
+			for key, want := range map[string]string{"CapEff": both, "CapPrm": both, "CapBnd": both,
+				"Uid": "65532\t65532\t65532\t65532"} {
 				if got := status(t, proc.Pid(), key); got != want {
 					t.Errorf("%s is %s, want %s", key, got, want)
 				}
@@ -172,7 +180,9 @@ func TestMissingCapabilities(t *testing.T) {
 		{"a port in another namespace", "-all,+net_raw,+net_admin", ", netns: " + p.sw.Path(), "needs CAP_SYS_ADMIN"},
 	} {
 		proc := p.start(t, test.keys, append(as("--bounding-set="+test.bounding, "--inh-caps=-all"), file)...)
-		eventually(t, test.name+": the switch says what it lacks", func() bool { return strings.Contains(proc.Output(), test.want) })
+		eventually(t, test.name+": the switch says what it lacks", func() bool {
+			return strings.Contains(proc.Output(), test.want)
+		})
 		_ = proc.Stop(unix.SIGTERM, 5e9) // it may have ended by itself
 		t.Logf("%s: %s", test.name, strings.TrimSpace(proc.Output()))
 	}

@@ -28,7 +28,8 @@ func rootfs(t *testing.T) string {
 		case i.stage == "build" && i.op == "RUN" && strings.Contains(i.args, "/out"):
 			must(t, inBuildStage(i.args, out))
 		case i.stage == "" && i.op == "COPY":
-			m := regexp.MustCompile(`^--from=build (?:--chown=(\d+:\d+) )?/out(/\S+) (/\S+)$`).FindStringSubmatch(i.args)
+			m := regexp.MustCompile(`^--from=build (?:--chown=(\d+:\d+) )?/out(/\S+) (/\S+)$`).FindStringSubmatch(
+				i.args)
 			if m == nil {
 				t.Fatalf("COPY %s: this test does not know how", i.args)
 			}
@@ -51,7 +52,8 @@ func TestContainer(t *testing.T) {
 	l := labtest.New(t, "container")
 	sw, h1, h2 := labtest.Node(t, l, "sw"), labtest.Node(t, l, "h1"), labtest.Node(t, l, "h2")
 	inside := func(argv []string) []string {
-		return append([]string{"unshare", "--mount", "sh", "-ec", `mount -t proc proc "$0/proc" && exec chroot --userspec="$1" "$0" "${@:2}"`, fs, last(t, "USER")}, argv...)
+		return append([]string{"unshare", "--mount", "sh", "-ec",
+			`mount -t proc proc "$0/proc" && exec chroot --userspec="$1" "$0" "${@:2}"`, fs, last(t, "USER")}, argv...)
 	}
 	shell := inside(nil)
 	shell[2] = "bash" // for the slice of arguments
@@ -81,7 +83,8 @@ func TestContainer(t *testing.T) {
 	if got := strings.Fields(status(t, container.Pid(), "Uid"))[1]; got != uid {
 		t.Errorf("it runs as %s, want %s", got, uid)
 	}
-	if got, err := strconv.ParseUint(status(t, container.Pid(), "CapEff"), 16, 64); err != nil || got != netRaw|netAdmin {
+	if got, err := strconv.ParseUint(status(t, container.Pid(), "CapEff"), 16, 64); err != nil ||
+		got != netRaw|netAdmin {
 		t.Errorf("its capabilities are %x, %v", got, err)
 	}
 	checkTraffic(t, h2, "eth1", 0.5, map[*lab.Node]string{h1: "eth1"})

@@ -14,7 +14,8 @@ import (
 )
 
 // As containerlab does it: the program starts when there is only the management interface, is told the number of links,
-// and gets them one by one. It waits for all of them, leaves the management alone, and SIGKILL costs nothing that stays.
+// and gets them one by one. It waits for all of them, leaves the management alone, and SIGKILL costs nothing that
+// stays.
 func TestLateInterfaces(t *testing.T) {
 	l := labtest.New(t, "clab")
 	sw, far := labtest.Node(t, l, "sw"), labtest.Node(t, l, "far")
@@ -30,7 +31,8 @@ func TestLateInterfaces(t *testing.T) {
 	const socket = "/run/pfcswitch/pfcswitch.sock"
 	proc := start()
 	eventually(t, "it says what it waits for", func() bool {
-		return strings.Contains(proc.Output(), "waiting for 2 interfaces (CLAB_INTFS)") && strings.Contains(proc.Output(), "eth0: not named")
+		return strings.Contains(proc.Output(), "waiting for 2 interfaces (CLAB_INTFS)") &&
+			strings.Contains(proc.Output(), "eth0: not named")
 	})
 	must(t, l.Link(sw, "eth1", far, "a", lab.LinkOptions{MTU: 9500}))
 	eventually(t, "it says that it has one", func() bool { return strings.Contains(proc.Output(), "eth1: usable") })
@@ -43,7 +45,8 @@ func TestLateInterfaces(t *testing.T) {
 	if got := portsOf(t, socket); !slices.Equal(got, []string{"e1-2", "eth1"}) {
 		t.Errorf("its ports are %v", got)
 	}
-	out, err := exec.Command("nsenter", "--net="+sw.Path(), "ip", "-d", "address", "show", "dev", "eth0").CombinedOutput()
+	out, err := exec.Command("nsenter", "--net="+sw.Path(), "ip", "-d", "address", "show", "dev",
+		"eth0").CombinedOutput()
 	must(t, err)
 	if !strings.Contains(string(out), "172.20.20.2/24") || !strings.Contains(string(out), "promiscuity 0") {
 		t.Errorf("the management interface has changed: %s", out)
@@ -54,7 +57,10 @@ func TestLateInterfaces(t *testing.T) {
 	proc = start()
 	waitFor(t, proc, socket)
 	must(t, sw.DeleteLink("eth1")) // its peer starts anew
-	eventually(t, "it says that a port is gone", func() bool { out, ok := healthy(t, socket); return !ok && strings.Contains(out, "eth1") })
+	eventually(t, "it says that a port is gone", func() bool {
+		out, ok := healthy(t, socket)
+		return !ok && strings.Contains(out, "eth1")
+	})
 	must(t, l.Link(sw, "eth1", far, "a", lab.LinkOptions{}))
 	waitFor(t, proc, socket)
 	must(t, proc.Stop(unix.SIGTERM, 5*time.Second))

@@ -17,8 +17,8 @@ import (
 	"pfcswitch/cmd/internal/lab/labtest"
 )
 
-// What the files describe is carried out as their engines do: containers start with a management interface and are told how
-// many links they get; then they get them. Every switch and host NIC has to become healthy.
+// What the files describe is carried out as their engines do: containers start with a management interface and are told
+// how many links they get; then they get them. Every switch and host NIC has to become healthy.
 func TestLabFilesRun(t *testing.T) {
 	for name, top := range files(t) {
 		t.Run(name, func(t *testing.T) { top.run(t) })
@@ -73,8 +73,8 @@ func (top *topology) count(name string) (n int) {
 	return n
 }
 
-// start runs what a container runs, with its files where they are here, and a socket that no other container has: each has a
-// /run of its own, and here they share one.
+// start runs what a container runs, with its files where they are here, and a socket that no other container has: each
+// has a /run of its own, and here they share one.
 func (n node) start(t *testing.T, at *lab.Node, links int, socket string) *lab.Process {
 	t.Helper()
 	argv := append([]string{program(t)}, n.argv[1:]...)
@@ -96,7 +96,8 @@ func (n node) start(t *testing.T, at *lab.Node, links int, socket string) *lab.P
 		})
 		must(t, os.Symlink("/run/pfcswitch/pfcswitch.sock", socket))
 	}
-	p, err := at.Start(lab.Command{Name: "container", Argv: argv, Env: append(slices.Clone(n.env), fmt.Sprintf("CLAB_INTFS=%d", links))})
+	p, err := at.Start(lab.Command{Name: "container", Argv: argv,
+		Env: append(slices.Clone(n.env), fmt.Sprintf("CLAB_INTFS=%d", links))})
 	must(t, err)
 	return p
 }

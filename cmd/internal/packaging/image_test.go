@@ -73,7 +73,8 @@ func TestDockerfile(t *testing.T) {
 			}
 			stages = append(stages, i.stage)
 		case "COPY":
-			if m := regexp.MustCompile(`--from=(\w+)`).FindStringSubmatch(i.args); m != nil && !slices.Contains(stages, m[1]) {
+			if m := regexp.MustCompile(`--from=(\w+)`).FindStringSubmatch(i.args); m != nil &&
+				!slices.Contains(stages, m[1]) {
 				t.Errorf("COPY %s: there is no stage %s before", i.args, m[1])
 			}
 		case "RUN", "WORKDIR", "USER", "HEALTHCHECK", "ENTRYPOINT", "CMD":
@@ -111,11 +112,13 @@ func TestImageCommands(t *testing.T) {
 		}
 	}
 	path := copied[strings.LastIndex(copied, " ")+1:]
-	for _, argv := range [][]string{append(words(t, last(t, "ENTRYPOINT")), words(t, last(t, "CMD"))...), words(t, last(t, "HEALTHCHECK"))} {
+	for _, argv := range [][]string{append(words(t, last(t, "ENTRYPOINT")), words(t, last(t, "CMD"))...),
+		words(t, last(t, "HEALTHCHECK"))} {
 		if argv[0] != path {
 			t.Errorf("%q is run, and the program is %s", argv, path)
 		}
-		if out, err := exec.Command(program(t), append(argv[1:], "--help")...).CombinedOutput(); err != nil || !strings.Contains(string(out), "pfcswitch "+argv[1]) {
+		if out, err := exec.Command(program(t), append(argv[1:], "--help")...).CombinedOutput(); err != nil ||
+			!strings.Contains(string(out), "pfcswitch "+argv[1]) {
 			t.Errorf("%q: %v, %s", argv, err, out)
 		}
 	}
@@ -164,7 +167,8 @@ func TestDockerignore(t *testing.T) {
 	if !slices.Contains(lines, "*") {
 		t.Error("it does not begin with nothing")
 	}
-	list := exec.Command("go", "list", "-deps", "-f", "{{if .Module}}{{if .Module.Main}}{{.ImportPath}}{{end}}{{end}}", "./cmd/pfcswitch")
+	list := exec.Command("go", "list", "-deps", "-f", "{{if .Module}}{{if .Module.Main}}{{.ImportPath}}{{end}}{{end}}",
+		"./cmd/pfcswitch")
 	list.Dir = root
 	out, err := list.Output()
 	must(t, err)

@@ -40,8 +40,8 @@ type link struct {
 	mtu  int
 }
 
-// Keys of containerlab's topology files that ours have, as its published schema (schemas/clab.schema.json) and its links'
-// documentation name them. Every other key is an error.
+// Keys of containerlab's topology files that ours have, as its published schema (schemas/clab.schema.json) and its
+// links' documentation name them. Every other key is an error.
 type (
 	clabFile struct {
 		Name     string
@@ -106,7 +106,8 @@ func readClab(t *testing.T, file string) topology {
 			out.mtu = clabMTU
 		}
 		switch {
-		case l.Type == "vxlan" && l.Endpoint.Node != "" && l.Remote != "" && l.VNI > 0 && l.MTU > 0 && len(l.Endpoints) == 0:
+		case l.Type == "vxlan" && l.Endpoint.Node != "" && l.Remote != "" && l.VNI > 0 && l.MTU > 0 &&
+			len(l.Endpoints) == 0:
 			out.ends = []string{l.Endpoint.Node + ":" + l.Endpoint.Interface}
 		case l.Type != "" || len(l.Endpoints) != 2:
 			t.Errorf("%s: link %+v", file, l)
@@ -198,7 +199,8 @@ func readKNE(t *testing.T, file string) topology {
 	links := list(m, "links")
 	for i := range links.Len() {
 		l := links.Get(i).Message()
-		all.links = append(all.links, link{[]string{text(l, "a_node") + ":" + text(l, "a_int"), text(l, "z_node") + ":" + text(l, "z_int")}, 1500})
+		all.links = append(all.links, link{[]string{text(l, "a_node") + ":" + text(l, "a_int"),
+			text(l, "z_node") + ":" + text(l, "z_int")}, 1500})
 	}
 	if again, err := prototext.Marshal(proto.Message(m)); err != nil || len(again) == 0 {
 		t.Errorf("%s: %v", file, err)
@@ -249,7 +251,8 @@ func files(t *testing.T) map[string]topology {
 	t.Helper()
 	all := map[string]topology{}
 	for pattern, read := range map[string]func(*testing.T, string) topology{
-		"clab/*.clab.yml": readClab, "clab/*/*.clab.yml": readClab, "kne/*.pb.txt": readKNE, "netlab/topology.yml": readNetlab,
+		"clab/*.clab.yml": readClab, "clab/*/*.clab.yml": readClab, "kne/*.pb.txt": readKNE,
+		"netlab/topology.yml": readNetlab,
 	} {
 		found, err := filepath.Glob(filepath.Join(root, "scripts", pattern))
 		must(t, err)

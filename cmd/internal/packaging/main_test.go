@@ -106,13 +106,16 @@ func waitFor(t testing.TB, p *lab.Process, socket string) {
 }
 
 // checkTraffic sends from each host to the sink, and wants every frame of priority 3.
-func checkTraffic(t testing.TB, to *lab.Node, name string, seconds float64, from map[*lab.Node]string, more ...string) (held int64) {
+func checkTraffic(t testing.TB, to *lab.Node, name string, seconds float64, from map[*lab.Node]string,
+	more ...string) (held int64) {
 	t.Helper()
-	sink, err := to.Start(lab.Command{Argv: []string{program(t), "sink", name, "--speed", "200M", "--expect", fmt.Sprint(len(from)), "-j"}})
+	sink, err := to.Start(lab.Command{Argv: []string{program(t), "sink", name, "--speed", "200M", "--expect",
+		fmt.Sprint(len(from)), "-j"}})
 	must(t, err)
 	var senders []*lab.Process
 	for node, wire := range from {
-		args := append([]string{program(t), "send", wire, "--speed", "200M", "--flow", "3:octets=1400", "--seconds", fmt.Sprint(seconds), "-j"}, more...)
+		args := append([]string{program(t), "send", wire, "--speed", "200M", "--flow", "3:octets=1400", "--seconds",
+			fmt.Sprint(seconds), "-j"}, more...)
 		p, err := node.Start(lab.Command{Argv: args})
 		must(t, err)
 		senders = append(senders, p)
@@ -129,7 +132,8 @@ func checkTraffic(t testing.TB, to *lab.Node, name string, seconds float64, from
 		var r traffic.SendReport
 		must(t, json.Unmarshal([]byte(p.Output()), &r))
 		held += r.Paused[3]
-		if len(r.Flows) != 1 || !r.Flows[0].Answered || r.Flows[0].Sent == 0 || r.Flows[0].Lost+r.Flows[0].Reordered != 0 {
+		if len(r.Flows) != 1 || !r.Flows[0].Answered || r.Flows[0].Sent == 0 ||
+			r.Flows[0].Lost+r.Flows[0].Reordered != 0 {
 			t.Errorf("%s: %+v", r.Source, r.Flows)
 		}
 		t.Logf("%s: %d frames, held for %.0f ms", r.Source, r.Frames, float64(r.Paused[3])/1e6)

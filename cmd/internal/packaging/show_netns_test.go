@@ -17,8 +17,8 @@ import (
 	"pfcswitch/cmd/internal/lab/labtest"
 )
 
-// Whoever asks a switch of 32 ports, eight of them with a link, under full load, two saturated senders towards one port that holds
-// them, has the answer within 50 ms in the median, from the start of the command to its end.
+// Whoever asks a switch of 32 ports, eight of them with a link, under full load, two saturated senders towards one port
+// that holds them, has the answer within 50 ms in the median, from the start of the command to its end.
 func TestShowUnderLoad(t *testing.T) {
 	const limit, rounds, ports, linked = 50 * time.Millisecond, 20, 32, 8
 	l := labtest.New(t, "show")
@@ -39,7 +39,8 @@ func TestShowUnderLoad(t *testing.T) {
 	must(t, err)
 	dir := folder(t)
 	socket := filepath.Join(dir, "show.sock")
-	path := write(t, filepath.Join(dir, "show.yaml"), fmt.Sprintf("name: show\npreset: roce\napi: {socket: %s}\nfdb: [{mac: %q, port: p2}]\n%s", socket, mac, yaml))
+	path := write(t, filepath.Join(dir, "show.yaml"), fmt.Sprintf("name: show\npreset: roce\napi: {socket: %s}\nfdb: "+
+		"[{mac: %q, port: p2}]\n%s", socket, mac, yaml))
 	_, err = sw.Start(lab.Command{Name: "switch", Argv: []string{program(t), "run", "-c", path}})
 	must(t, err)
 	eventually(t, "its links are up", func() bool {
@@ -47,7 +48,8 @@ func TestShowUnderLoad(t *testing.T) {
 		return strings.Contains(out, fmt.Sprintf("%d of %d ports up", linked, ports))
 	})
 	for _, from := range []*lab.Node{hosts[0], hosts[2]} {
-		p, err := from.Start(lab.Command{Argv: []string{program(t), "send", "eth0", "--no-sink", "--to", mac.String(), "--flow", "3", "--seconds", "60"}})
+		p, err := from.Start(lab.Command{Argv: []string{program(t), "send", "eth0", "--no-sink", "--to", mac.String(),
+			"--flow", "3", "--seconds", "60"}})
 		must(t, err)
 		t.Cleanup(func() { _ = p.Stop(unix.SIGKILL, time.Second) })
 	}

@@ -12,18 +12,23 @@ import (
 	"pfcswitch/cmd/internal/lab"
 )
 
-// From the start of the process to the first frame that it forwards takes less than 300 ms, with every key at its default, after
-// a switch that ended and after one that was killed. What else the machine has to do only makes it worse, so the best of some
-// rounds decides.
+// From the start of the process to the first frame that it forwards takes less than 300 ms, with every key at its
+// default, after a switch that ended and after one that was killed. What else the machine has to do only makes it
+// worse, so the best of some rounds decides.
 func TestStartToForwarding(t *testing.T) {
 	const limit, rounds = 300 * time.Millisecond, 5
 	p := newMachine(t)
 	mac, err := p.h2.MAC("eth0")
 	must(t, err)
-	path := write(t, filepath.Join(p.dir, "start.yaml"), fmt.Sprintf("name: sw\npreset: roce\napi: {socket: %s}\nports: {p1: {}, p2: {}}\n", p.socket()))
-	sender, err := p.h1.Start(lab.Command{Argv: []string{program(t), "send", "eth0", "--no-sink", "--to", mac.String(), "--flow", "3:rate=10M", "--seconds", "60"}})
+	path := write(t, filepath.Join(p.dir, "start.yaml"), fmt.Sprintf("name: sw\npreset: roce\napi: {socket: "+
+		"%s}\nports: {p1: {}, p2: {}}\n", p.socket()))
+	sender, err := p.h1.Start(lab.Command{Argv: []string{program(t), "send", "eth0", "--no-sink", "--to", mac.String(),
+		"--flow", "3:rate=10M", "--seconds", "60"}})
 	must(t, err)
-	eventually(t, "the sender sends", func() bool { s, err := p.h1.Stats("eth0"); return err == nil && s.SentFrames > 0 })
+	eventually(t, "the sender sends", func() bool {
+		s, err := p.h1.Stats("eth0")
+		return err == nil && s.SentFrames > 0
+	})
 	for _, after := range []unix.Signal{unix.SIGTERM, unix.SIGKILL} {
 		var took []time.Duration
 		for range rounds + 1 {
@@ -31,7 +36,8 @@ func TestStartToForwarding(t *testing.T) {
 		}
 		took = took[1:] // before the first there was another one, or none
 		slices.Sort(took)
-		t.Logf("start to forwarding, after %v: median %v, %v to %v (load %s)", after, took[rounds/2], took[0], took[rounds-1], load())
+		t.Logf("start to forwarding, after %v: median %v, %v to %v (load %s)", after, took[rounds/2], took[0],
+			took[rounds-1], load())
 		if took[0] >= limit { // the others say how busy the machine was
 			t.Errorf("start to forwarding: %v at best, want less than %v", took[0], limit)
 		}
@@ -39,8 +45,8 @@ func TestStartToForwarding(t *testing.T) {
 	_ = sender.Stop(unix.SIGKILL, time.Second)
 }
 
-// startToFrame starts a switch, ends it by a signal, and returns the time from its start to the first frame that h2 receives of
-// the sender: what the switch itself sends there, LLDP and probes, is shorter.
+// startToFrame starts a switch, ends it by a signal, and returns the time from its start to the first frame that h2
+// receives of the sender: what the switch itself sends there, LLDP and probes, is shorter.
 func (p *machine) startToFrame(t *testing.T, path string, end unix.Signal) time.Duration {
 	t.Helper()
 	before, err := p.h2.Stats("eth0")
@@ -61,7 +67,8 @@ func (p *machine) startToFrame(t *testing.T, path string, end unix.Signal) time.
 		time.Sleep(time.Millisecond)
 	}
 	took := time.Since(begun)
-	if raw, err := unix.Getpriority(unix.PRIO_PROCESS, proc.Pid()); err != nil || 20-raw != -10 { // it counts the other way round
+	// it counts the other way round
+	if raw, err := unix.Getpriority(unix.PRIO_PROCESS, proc.Pid()); err != nil || 20-raw != -10 {
 		t.Errorf("the switch has nice %d, %v, want the default, -10", 20-raw, err)
 	}
 	if err := proc.Stop(end, 5*time.Second); err != nil && end != unix.SIGKILL {

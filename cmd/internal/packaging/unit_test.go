@@ -16,7 +16,8 @@ func unit(t *testing.T, path string) string {
 	t.Helper()
 	b, err := os.ReadFile(filepath.Join(root, "scripts/systemd/pfcswitch@.service"))
 	must(t, err)
-	return write(t, filepath.Join(t.TempDir(), "pfcswitch@leaf1.service"), strings.ReplaceAll(string(b), "/usr/bin/pfcswitch", path))
+	return write(t, filepath.Join(t.TempDir(), "pfcswitch@leaf1.service"),
+		strings.ReplaceAll(string(b), "/usr/bin/pfcswitch", path))
 }
 
 // setting returns what a unit says of a key.
@@ -65,7 +66,8 @@ func TestUnitIsConfined(t *testing.T) {
 	if _, err := fmt.Sscanf(text, "%f", &said); err != nil {
 		t.Errorf("scripts/README.md does not say what systemd-analyze security finds: %v", err)
 	}
-	if _, err := fmt.Sscanf(level, "%f", &found); err != nil || math.Abs(said-found) > 0.3 { // each version of systemd weighs otherwise
+	// each version of systemd weighs otherwise
+	if _, err := fmt.Sscanf(level, "%f", &found); err != nil || math.Abs(said-found) > 0.3 {
 		t.Errorf("scripts/README.md says %.1f, systemd-analyze security %.1f (%v)", said, found, err)
 	}
 }
@@ -74,7 +76,8 @@ func TestUnitIsConfined(t *testing.T) {
 func TestUnitCommands(t *testing.T) {
 	for _, key := range []string{"ExecStart", "ExecReload"} {
 		argv := strings.Fields(setting(t, key))
-		if out, err := exec.Command(program(t), append(argv[1:], "--help")...).CombinedOutput(); err != nil || !strings.Contains(string(out), "pfcswitch "+argv[1]) {
+		if out, err := exec.Command(program(t), append(argv[1:], "--help")...).CombinedOutput(); err != nil ||
+			!strings.Contains(string(out), "pfcswitch "+argv[1]) {
 			t.Errorf("%s: %v, %s", key, err, out)
 		}
 	}

@@ -33,26 +33,30 @@ func askLink(t *testing.T, node *lab.Node, port, socket string) {
 	}
 	t.Logf("linkcheck of %s:\n%s", port, r.Text())
 	pfc := slices.IndexFunc(r.Checks, func(c api.LinkTest) bool { return c.Check == "pfc" })
-	if r.Peer == nil || pfc < 0 || r.Checks[pfc].Verdict != api.LinkPass || r.Checks[pfc].Out != "pass" || r.Checks[pfc].Back != "pass" {
+	if r.Peer == nil || pfc < 0 || r.Checks[pfc].Verdict != api.LinkPass || r.Checks[pfc].Out != "pass" ||
+		r.Checks[pfc].Back != "pass" {
 		t.Errorf("linkcheck of %s: PFC does not pass, by peer %v: %+v", port, r.Peer, r.Checks)
 	}
 }
 
-// Two machines, joined by the tunnel that containerlab makes between them, with the switches' own files: PFC passes it, as
-// linkcheck says, so that a lossless priority loses nothing where both ends of it are full.
+// Two machines, joined by the tunnel that containerlab makes between them, with the switches' own files: PFC passes it,
+// as linkcheck says, so that a lossless priority loses nothing where both ends of it are full.
 func TestTunnel(t *testing.T) {
 	l := labtest.New(t, "tunnel")
 	left, right := labtest.Node(t, l, "left"), labtest.Node(t, l, "right")
 	h1, h3, h4 := labtest.Node(t, l, "h1"), labtest.Node(t, l, "h3"), labtest.Node(t, l, "h4")
 	must(t, l.Link(left, "under", right, "under", lab.LinkOptions{}))
-	ends := map[*lab.Node]struct{ own, other string }{left: {"192.0.2.1", "192.0.2.2"}, right: {"192.0.2.2", "192.0.2.1"}}
+	ends := map[*lab.Node]struct{ own, other string }{left: {"192.0.2.1", "192.0.2.2"},
+		right: {"192.0.2.2", "192.0.2.1"}}
 	for node, at := range ends {
 		must(t, node.AddAddr("under", at.own+"/24"))
 		for _, command := range []string{
-			"link add eth3 mtu 1450 type vxlan id 100 local " + at.own + " remote " + at.other + " dev under dstport 14789",
+			"link add eth3 mtu 1450 type vxlan id 100 local " + at.own + " remote " + at.other +
+				" dev under dstport 14789",
 			"link set eth3 up",
 		} {
-			cmd := exec.Command("nsenter", append([]string{"--net=" + node.Path(), "ip"}, strings.Fields(command)...)...)
+			cmd := exec.Command("nsenter", append([]string{"--net=" + node.Path(), "ip"},
+				strings.Fields(command)...)...)
 			if out, err := cmd.CombinedOutput(); err != nil {
 				t.Fatalf("ip %s: %v\n%s", command, err, out)
 			}

@@ -29,8 +29,8 @@ func portsOf(t *testing.T, socket string) (names []string) {
 	return names
 }
 
-// Without a file the switch takes what is named like a data interface and is nobody's; with --port what it is told; and where
-// there is nothing to take it says what it saw, and why not.
+// Without a file the switch takes what is named like a data interface and is nobody's; with --port what it is told; and
+// where there is nothing to take it says what it saw, and why not.
 func TestRunWithoutAFile(t *testing.T) {
 	const socket = "/run/pfcswitch/pfcswitch.sock"
 	l := labtest.New(t, "zero")
@@ -63,7 +63,8 @@ func TestRunWithoutAFile(t *testing.T) {
 		must(t, sw.DeleteLink(name))
 	}
 	for _, tt := range []struct{ args, want []string }{
-		{nil, []string{"no interface to take. Seen:", "eth0: not named eth1", "eth2: belongs to a bridge or bond", "eth3: has the address 192.0.2.1/24",
+		{nil, []string{"no interface to take. Seen:", "eth0: not named eth1", "eth2: belongs to a bridge or bond",
+			"eth3: has the address 192.0.2.1/24",
 			"eth4: carries the default route", "Name them with --port"}},
 		{[]string{"-c", "switch.yaml", "--port", "eth1"}, []string{"-c and --port exclude each other"}},
 		{[]string{"--port", "eth3"}, []string{"eth3", "192.0.2.1/24"}},

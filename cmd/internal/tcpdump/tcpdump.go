@@ -1,9 +1,9 @@
 // Package tcpdump compiles capture filters.
 //
-// The language of tcpdump has one complete implementation, libpcap, to which a static Go program cannot link. So the program
-// tcpdump compiles the filter, with the rights of the command's user. The switch gets only classic BPF instructions, checks
-// them, and runs them in a virtual machine. Without tcpdump, a user can give the instructions that "tcpdump -ddd" prints on
-// another machine.
+// The language of tcpdump has one complete implementation, libpcap, to which a static Go program cannot link. So the
+// program tcpdump compiles the filter, with the rights of the command's user. The switch gets only classic BPF
+// instructions, checks them, and runs them in a virtual machine. Without tcpdump, a user can give the instructions that
+// "tcpdump -ddd" prints on another machine.
 package tcpdump
 
 import (
@@ -19,14 +19,15 @@ import (
 )
 
 // ErrNoTcpdump is returned when an expression cannot be compiled because there is no tcpdump.
-var ErrNoTcpdump = errors.New("there is no tcpdump here, which compiles filters: install it, or give the filter as instructions, which another machine's " +
+var ErrNoTcpdump = errors.New("there is no tcpdump here, which compiles filters: install it, or give the filter as " +
+	"instructions, which another machine's " +
 	"\"tcpdump -ddd -y EN10MB EXPRESSION\" prints")
 
 // patience is the time limit of tcpdump, which may ask a name server for a name in an expression.
 const patience = 30 * time.Second
 
-// Compile returns the instructions of a filter: text itself where text is a list of instructions, else the output of tcpdump
-// for Ethernet.
+// Compile returns the instructions of a filter: text itself where text is a list of instructions, else the output of
+// tcpdump for Ethernet.
 func Compile(ctx context.Context, text string) (string, error) {
 	if text == "" {
 		return "", nil

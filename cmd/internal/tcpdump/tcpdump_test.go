@@ -49,7 +49,8 @@ func TestExpressions(t *testing.T) {
 		if os.Getenv("CI") == "true" {
 			t.Fatalf("CI installs tcpdump, but: %v", err)
 		}
-		t.Skip("NOT TESTED that expressions are compiled: there is no tcpdump (scripts/test.sh tools installs it as root)")
+		t.Skip("NOT TESTED that expressions are compiled: there is no tcpdump (scripts/test.sh tools installs it " +
+			"as root)")
 	}
 	f, err := capture.ParseFilter(compile(t, "ether proto 0x8808 or ip"))
 	if err != nil {
@@ -61,7 +62,8 @@ func TestExpressions(t *testing.T) {
 		}
 	}
 	for _, text := range []string{"no such word", "-w /tmp/x", "ip and", "0x8808"} {
-		if _, err := Compile(context.Background(), text); err == nil || !strings.Contains(err.Error(), "filter \""+text) {
+		if _, err := Compile(context.Background(), text); err == nil ||
+			!strings.Contains(err.Error(), "filter \""+text) {
 			t.Errorf("%q: %v, want an error that names it", text, err)
 		}
 	}

@@ -101,7 +101,8 @@ func (k *runningLab) startDaemon(name, kind string, c *config.Config) error {
 	if err := os.WriteFile(path, config.Expand(c), 0o600); err != nil {
 		return err
 	}
-	p, err := k.nodes[name].Start(lab.Command{Name: "pfcswitch", Argv: []string{lab.Self, "run", "-c", path}, Untimed: true})
+	p, err := k.nodes[name].Start(lab.Command{Name: "pfcswitch", Argv: []string{lab.Self, "run", "-c", path},
+		Untimed: true})
 	if err != nil {
 		return err
 	}
@@ -110,18 +111,19 @@ func (k *runningLab) startDaemon(name, kind string, c *config.Config) error {
 	return nil
 }
 
-// addNode adds a node to the state, with its command and socket as the user of Up reaches them. Where Up ran outside of the
-// keeper's user namespace, both lead through the keeper's /proc folder.
+// addNode adds a node to the state, with its command and socket as the user of Up reaches them. Where Up ran outside of
+// the keeper's user namespace, both lead through the keeper's /proc folder.
 func (k *runningLab) addNode(name, kind, socket string) {
 	node, outside := k.nodes[name], outsideUserNamespace()
 	if outside && socket != "" {
 		socket = fmt.Sprintf("/proc/%d/root%s", os.Getpid(), socket)
 	}
-	k.state.Nodes = append(k.state.Nodes, Node{Name: name, Kind: kind, Namespace: node.Namespace(), Enter: node.Enter(outside), Socket: socket})
+	k.state.Nodes = append(k.state.Nodes, Node{Name: name, Kind: kind, Namespace: node.Namespace(),
+		Enter: node.Enter(outside), Socket: socket})
 }
 
-// outsideUserNamespace tells whether the Up that started the keeper is in another user namespace, which the keeper may not
-// be allowed to read.
+// outsideUserNamespace tells whether the Up that started the keeper is in another user namespace, which the keeper may
+// not be allowed to read.
 func outsideUserNamespace() bool {
 	own, err := os.Readlink("/proc/self/ns/user")
 	starter, denied := os.Readlink(fmt.Sprintf("/proc/%d/ns/user", os.Getppid()))
@@ -143,7 +145,8 @@ func (d *daemon) waitReady(ctx context.Context) error {
 		case <-d.process.Ended():
 			return fmt.Errorf("%s does not run: %w", d.node, d.process.Wait())
 		case <-ctx.Done():
-			return fmt.Errorf("%s does not forward (%w): waiting for %s; it said: %s", d.node, ctx.Err(), waiting, d.process.Output())
+			return fmt.Errorf("%s does not forward (%w): waiting for %s; it said: %s", d.node, ctx.Err(), waiting,
+				d.process.Output())
 		case <-time.After(5 * time.Millisecond):
 		}
 	}

@@ -22,8 +22,8 @@ var ErrNotUp = errors.New("is not up")
 // stopTimeout is how long a keeper may take to end its lab before it is killed.
 const stopTimeout = 10 * time.Second
 
-// Down takes a lab down, by the file of its topology or its name. It removes everything, also where processes of the lab
-// were killed.
+// Down takes a lab down, by the file of its topology or its name. It removes everything, also where processes of the
+// lab were killed.
 func Down(ctx context.Context, argument string, out io.Writer) error {
 	name, err := nameOf(argument)
 	if err != nil {
@@ -91,7 +91,8 @@ func stopKeeper(ctx context.Context, name, path string) (*os.File, error) {
 	if err == nil {
 		defer func() { _ = unix.Close(keeper) }()
 	}
-	// The lock was still held after pidfd_open, so the pidfd is that of the process that wrote its number into the file.
+	// The lock was still held after pidfd_open, so the pidfd is that of the process that wrote its number into the
+	// file.
 	if lock, err := lab.LockFile(path); err == nil {
 		return lock, nil
 	}

@@ -44,7 +44,8 @@ func runningState(name, path string) (s State, err error) {
 	}
 	lock, err := lab.LockFile(path)
 	if err == nil {
-		return s, errors.Join(fmt.Errorf("lab %s %w: its keeper was killed; pfcswitch lab down %[1]s removes what it left", name, ErrNotUp), lock.Close())
+		return s, errors.Join(fmt.Errorf("lab %s %w: its keeper was killed; pfcswitch lab down %[1]s removes what "+
+			"it left", name, ErrNotUp), lock.Close())
 	}
 	if !errors.Is(err, unix.EWOULDBLOCK) {
 		return s, err

@@ -66,7 +66,8 @@ func hold(ctx context.Context, file string, lock *os.File) (k *runningLab, err e
 	if k.topology, err = config.LoadTopology(file); err != nil {
 		return k, err
 	}
-	k.state = State{Schema: 1, Name: k.topology.Name, File: file, Keeper: os.Getpid(), Nodes: []Node{}, Links: len(k.topology.Links)}
+	k.state = State{Schema: 1, Name: k.topology.Name, File: file, Keeper: os.Getpid(), Nodes: []Node{},
+		Links: len(k.topology.Links)}
 	if err := k.state.write(lock); err != nil {
 		return k, err
 	}
@@ -98,8 +99,8 @@ func (k *runningLab) close() error {
 	return errors.Join(err, pathErr)
 }
 
-// removeState removes the state file of a lab and the log of its keeper. Where a user namespace hides the folder from the
-// keeper, Down removes them.
+// removeState removes the state file of a lab and the log of its keeper. Where a user namespace hides the folder from
+// the keeper, Down removes them.
 func removeState(path string) error {
 	var errs []error
 	for _, p := range []string{logPath(path), path} {

@@ -27,8 +27,10 @@ func TestLabs(t *testing.T) {
 		name string
 		test func(*rig)
 	}{
-		{"examples", examples}, {"refused", refusedTopologies}, {"killed", killedKeeper}, {"interrupted", interruptedUp}, {"atomic", failedUp},
-		{"ordinary", unprivilegedUser}, {"nic", hostNIC}, {"others", foreignSocket}, {"said", keeperLog}, {"late", interruptedWhenReady},
+		{"examples", examples}, {"refused", refusedTopologies}, {"killed", killedKeeper},
+		{"interrupted", interruptedUp}, {"atomic", failedUp},
+		{"ordinary", unprivilegedUser}, {"nic", hostNIC}, {"others", foreignSocket}, {"said", keeperLog},
+		{"late", interruptedWhenReady},
 	} {
 		t.Run(part.name, func(t *testing.T) { part.test(r.withTest(t)) })
 	}
@@ -160,7 +162,8 @@ func refusedTopologies(r *rig) {
 	s := r.up(path, name)
 	r.runRefused("lab "+name+" is up already: pfcswitch lab down "+path, "lab", "up", path)
 	r.runRefused("has no node h9: there are s1, h1, h2", "lab", "exec", path, "h9", "true")
-	if status := r.command("lab", "exec", name, "h1", "sh", "-c", "exit 7").Run(); fmt.Sprint(status) != "exit status 7" {
+	if status := r.command("lab", "exec", name, "h1", "sh", "-c",
+		"exit 7").Run(); fmt.Sprint(status) != "exit status 7" {
 		r.t.Errorf("the status of a program in a node: %v", status)
 	}
 	if got := r.run("show", "ports", "-s", name+"-s1"); !strings.Contains(got, "p2") {
@@ -209,7 +212,8 @@ func (r *rig) switchOf(name string) int {
 	must(r.t, err)
 	for _, path := range lines {
 		b, _ := os.ReadFile(path)
-		if words := strings.Split(string(b), "\x00"); len(words) > 3 && words[1] == "run" && strings.Contains(words[3], name) {
+		if words := strings.Split(string(b), "\x00"); len(words) > 3 && words[1] == "run" &&
+			strings.Contains(words[3], name) {
 			pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path)))
 			must(r.t, err)
 			return pid
@@ -244,7 +248,8 @@ func interruptedUp(r *rig) {
 // Where one switch cannot run, none does.
 func failedUp(r *rig) {
 	path, name := r.file(pair + "# \n")
-	must(r.t, os.WriteFile(path, []byte(strings.Replace("name: "+name+"\n"+pair[8:], "switches: {", "switches: {s2: {api: {socket: /dev/null/x.sock}}, ", 1)), 0o644))
+	must(r.t, os.WriteFile(path, []byte(strings.Replace("name: "+name+"\n"+pair[8:], "switches: {",
+		"switches: {s2: {api: {socket: /dev/null/x.sock}}, ", 1)), 0o644))
 	r.runRefused("s2 does not run", "lab", "up", path)
 	r.checkNothingLeft(name)
 }
@@ -272,7 +277,8 @@ func unprivilegedUser(r *rig) {
 	if got := r.run("show", "ports", "-s", s.socket("s1")); !strings.Contains(got, "p2") {
 		r.t.Errorf("the switch says %s", got)
 	}
-	if got := r.run("lab", "exec", path, "h1", r.program, "show", "ports", "-s", name+"-s1"); !strings.Contains(got, "p2") {
+	if got := r.run("lab", "exec", path, "h1", r.program, "show", "ports", "-s", name+"-s1"); !strings.Contains(got,
+		"p2") {
 		r.t.Errorf("in a node the switch says %s", got)
 	}
 	r.runRefused("is up already", "lab", "up", path)
@@ -293,7 +299,8 @@ links: {l1: {ends: [h1, "s1:p1"], speed: 100M, mtu: 4000}, l2: {ends: [h2, "s1:p
 `)
 	s := r.up(path, name)
 	for node, want := range map[string]string{"h1": "10.0.0.1/24", "h2": "10.0.0.2/24"} {
-		if got := r.run("lab", "exec", path, node, "ip", "address"); !strings.Contains(got, want) || !strings.Contains(got, "mtu 4000") {
+		if got := r.run("lab", "exec", path, node, "ip", "address"); !strings.Contains(got, want) ||
+			!strings.Contains(got, "mtu 4000") {
 			r.t.Errorf("%s: %s", node, got)
 		}
 	}

@@ -18,7 +18,8 @@ func TestMain(m *testing.M) {
 	labtest.Main(m)
 }
 
-// readyKeeperVariable is set where this binary is a keeper that is ready when it is told to end: it says so in the file that it names.
+// readyKeeperVariable is set where this binary is a keeper that is ready when it is told to end: it says so in the file
+// that it names.
 const readyKeeperVariable = "PFCSWITCH_TEST_LATE_KEEPER"
 
 func runReadyKeeper(ready string) (status int) {

@@ -33,7 +33,8 @@ func newRig(t *testing.T) *rig {
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	must(t, os.Chmod(dir, 0o755))
 	r := &rig{t: t, program: filepath.Join(dir, "pfcswitch")}
-	if out, err := exec.Command("go", "build", "-o", r.program, "pfcswitch/cmd/pfcswitch").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-o", r.program,
+		"pfcswitch/cmd/pfcswitch").CombinedOutput(); err != nil {
 		t.Fatalf("build: %v\n%s", err, out)
 	}
 	return r
@@ -79,7 +80,8 @@ func (r *rig) runRefused(want string, args ...string) {
 // file writes a topology, whose name is the test's own: labs of others stay out of it.
 func (r *rig) file(text string) (path, name string) {
 	r.t.Helper()
-	name = fmt.Sprintf("t%d.%s", os.Getpid(), regexp.MustCompile(`[^a-z]`).ReplaceAllString(strings.ToLower(filepath.Base(r.t.Name())), ""))
+	name = fmt.Sprintf("t%d.%s", os.Getpid(), regexp.MustCompile(`[^a-z]`).ReplaceAllString(
+		strings.ToLower(filepath.Base(r.t.Name())), ""))
 	path = filepath.Join(filepath.Dir(r.program), name+".yaml")
 	text = regexp.MustCompile(`(?m)^name: .*$`).ReplaceAllString(text, "name: "+name)
 	must(r.t, os.WriteFile(path, []byte(text), 0o644))
@@ -117,7 +119,8 @@ func (r *rig) statePath(name string) string {
 // checkNothingLeft looks for what a lab consists of.
 func (r *rig) checkNothingLeft(name string) {
 	r.t.Helper()
-	for _, pattern := range []string{"/run/netns/pfcsw-*-" + name + "-*", "/run/pfcswitch/" + name + "-*", "/run/pfcswitch/lab-" + name + "*",
+	for _, pattern := range []string{"/run/netns/pfcsw-*-" + name + "-*", "/run/pfcswitch/" + name + "-*",
+		"/run/pfcswitch/lab-" + name + "*",
 		"/run/pfcswitch/labs/*-" + name + ".lock", r.statePath(name) + "*"} {
 		left, err := filepath.Glob(pattern)
 		must(r.t, err)

@@ -37,7 +37,8 @@ func stateDir() (string, error) {
 	}
 	dir := os.Getenv("XDG_RUNTIME_DIR")
 	if dir == "" {
-		return "", errors.New("XDG_RUNTIME_DIR is not set, so there is no place for the lab's state: set it to a folder of yours, or use sudo")
+		return "", errors.New("XDG_RUNTIME_DIR is not set, so there is no place for the lab's state: set it to a " +
+			"folder of yours, or use sudo")
 	}
 	return filepath.Join(dir, "pfcswitch", "topologies"), nil
 }
@@ -67,7 +68,8 @@ func nameOf(argument string) (string, error) {
 	}
 	name := config.TopologyName(data)
 	if name == "" {
-		return "", fmt.Errorf("%s: has no name: write the one that the lab was brought up with, or give it instead of the file", argument)
+		return "", fmt.Errorf("%s: has no name: write the one that the lab was brought up with, or give it instead "+
+			"of the file", argument)
 	}
 	return name, nil
 }

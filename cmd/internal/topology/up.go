@@ -30,8 +30,9 @@ type answer struct {
 	Error string `json:"error"`
 }
 
-// Up brings the lab of a file up and returns when every switch forwards. On an error nothing of the lab is left. Up prints
-// how to enter the lab. It runs the own binary again with the arguments in keeper and the file; that process calls Hold.
+// Up brings the lab of a file up and returns when every switch forwards. On an error nothing of the lab is left. Up
+// prints how to enter the lab. It runs the own binary again with the arguments in keeper and the file; that process
+// calls Hold.
 func Up(ctx context.Context, file string, keeper []string, out io.Writer) error {
 	began := time.Now()
 	t, err := config.LoadTopology(file)
@@ -126,7 +127,8 @@ func (s *State) print(out io.Writer, took time.Duration) error {
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "run a program in a node:  pfcswitch lab exec %s %s ip address\n", s.File, s.Nodes[len(s.Nodes)-1].Name)
+	fmt.Fprintf(out, "run a program in a node:  pfcswitch lab exec %s %s ip address\n", s.File,
+		s.Nodes[len(s.Nodes)-1].Name)
 	if socket != "" {
 		fmt.Fprintf(out, "ask a switch:             pfcswitch show pfc -s %s\n", socket)
 	}

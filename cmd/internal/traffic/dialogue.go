@@ -39,7 +39,8 @@ func (s *sender) findSink(ctx context.Context) error {
 	s.sink = 0
 	for deadline := time.Now().Add(helloLimit); s.sink == 0; {
 		if time.Now().After(deadline) {
-			return fmt.Errorf("%s: no sink answers within %v: is one running behind the network (pfcswitch sink), and does the network forward broadcasts?", s.c.Interface, helloLimit)
+			return fmt.Errorf("%s: no sink answers within %v: is one running behind the network (pfcswitch sink), "+
+				"and does the network forward broadcasts?", s.c.Interface, helloLimit)
 		}
 		s.sendMessage(to, message{kind: kindHello})
 		if err := s.listen(ctx, jitter(helloPeriod)); err != nil {
@@ -49,8 +50,8 @@ func (s *sender) findSink(ctx context.Context) error {
 	return nil
 }
 
-// jitter returns d plus or minus up to a half. Behind a trunk an answer goes to the least-filled member, so senders that ask
-// in step would always get each other's answers.
+// jitter returns d plus or minus up to a half. Behind a trunk an answer goes to the least-filled member, so senders
+// that ask in step would always get each other's answers.
 func jitter(d time.Duration) time.Duration { return d/2 + rand.N(d) }
 
 // sendMessage sends one message on the lowest lossy priority.
@@ -103,8 +104,8 @@ func (s *sender) readRings() (answered bool) {
 	return answered
 }
 
-// answer handles a message from a sink and tells whether the sender waited for it. The sink is the one that was asked for, or
-// else the first that answers. Messages of other sinks and about flows of an earlier run do not count.
+// answer handles a message from a sink and tells whether the sender waited for it. The sink is the one that was asked
+// for, or else the first that answers. Messages of other sinks and about flows of an earlier run do not count.
 func (s *sender) answer(m *message, from uint64) bool {
 	switch m.kind {
 	case kindHelloAck:
@@ -115,7 +116,9 @@ func (s *sender) answer(m *message, from uint64) bool {
 		s.sink = from
 		return true
 	case kindFinAck:
-		ours := slices.ContainsFunc(s.flows, func(f *flowState) bool { return f.Priority == m.priority && f.id == m.flow })
+		ours := slices.ContainsFunc(s.flows, func(f *flowState) bool {
+			return f.Priority == m.priority && f.id == m.flow
+		})
 		if !ours || from != s.sink {
 			return false
 		}

@@ -30,7 +30,8 @@ func wire(t *testing.T) (near, far *porttest.End) {
 // speak lets a station say m to the sender.
 func speak(t *testing.T, far *porttest.End, from uint64, m message) {
 	t.Helper()
-	if err := far.SendControl(wrap(addressing{destination: senderAddress, source: from, octets: MinFrame}, m)); err != nil {
+	if err := far.SendControl(wrap(addressing{destination: senderAddress, source: from, octets: MinFrame},
+		m)); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -101,7 +102,8 @@ func TestSinkFollowsSoManyFlows(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = s.waiter.Close() })
 	data := func(flow uint32, k kind) *port.Frame {
-		return &port.Frame{Data: wrap(addressing{destination: frame.Address(testMAC[:]), source: sinkAddress, octets: MinFrame},
+		return &port.Frame{Data: wrap(addressing{destination: frame.Address(testMAC[:]), source: sinkAddress,
+			octets: MinFrame},
 			message{kind: k, priority: 3, flow: flow, total: 1})}
 	}
 	for flow := range uint32(maxFlows + 5) {
@@ -109,7 +111,8 @@ func TestSinkFollowsSoManyFlows(t *testing.T) {
 	}
 	s.see(data(maxFlows+9, kindFin), 1)
 	if len(s.flows) != maxFlows || s.received != maxFlows || s.foreign != 6 {
-		t.Errorf("%d flows, %d received, %d foreign, want %d, %d, 6", len(s.flows), s.received, s.foreign, maxFlows, maxFlows)
+		t.Errorf("%d flows, %d received, %d foreign, want %d, %d, 6", len(s.flows), s.received, s.foreign, maxFlows,
+			maxFlows)
 	}
 	if far.Backlog(port.Other).Frames != 0 {
 		t.Error("a total of a flow that is not followed was answered")
@@ -156,13 +159,15 @@ func TestSinkSlots(t *testing.T) {
 		{-long, long, []int64{-long, long - 1}, []uint64{1, 0, 0, 1}},
 	} {
 		near, _ := wire(t)
-		s, err := newSink(&SinkConfig{FlowControl: "off", Slots: 4, From: time.Unix(0, tt.from), Until: time.Unix(0, tt.until)}, near, testMAC)
+		s, err := newSink(&SinkConfig{FlowControl: "off", Slots: 4, From: time.Unix(0, tt.from),
+			Until: time.Unix(0, tt.until)}, near, testMAC)
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = s.waiter.Close() })
 		for n, stamp := range tt.stamps {
-			s.see(&port.Frame{Stamp: stamp, Data: wrap(addressing{destination: frame.Address(testMAC[:]), source: sinkAddress, octets: MinFrame},
+			s.see(&port.Frame{Stamp: stamp, Data: wrap(addressing{destination: frame.Address(testMAC[:]),
+				source: sinkAddress, octets: MinFrame},
 				message{kind: kindData, sequence: uint64(n)})}, 1)
 		}
 		got := s.report().Flows[0]
@@ -174,7 +179,8 @@ func TestSinkSlots(t *testing.T) {
 			}
 		}
 		if sum != got.WindowBits || len(got.SlotBits) != 4 {
-			t.Errorf("%d to %d: %d parts with %d bits in all, want %d", tt.from, tt.until, len(got.SlotBits), sum, got.WindowBits)
+			t.Errorf("%d to %d: %d parts with %d bits in all, want %d", tt.from, tt.until, len(got.SlotBits), sum,
+				got.WindowBits)
 		}
 	}
 }
@@ -203,11 +209,13 @@ func TestSinkWindow(t *testing.T) {
 		}
 		t.Cleanup(func() { _ = s.waiter.Close() })
 		for n, stamp := range tt.stamps {
-			s.see(&port.Frame{Stamp: stamp, Data: wrap(addressing{destination: frame.Address(testMAC[:]), source: sinkAddress, octets: MinFrame},
+			s.see(&port.Frame{Stamp: stamp, Data: wrap(addressing{destination: frame.Address(testMAC[:]),
+				source: sinkAddress, octets: MinFrame},
 				message{kind: kindData, sequence: uint64(n)})}, 1)
 		}
 		if got := s.report().Window; got != tt.want {
-			t.Errorf("from %d until %d, frames at %v: a window of %d ns, want %d", tt.from, tt.until, tt.stamps, got, tt.want)
+			t.Errorf("from %d until %d, frames at %v: a window of %d ns, want %d", tt.from, tt.until, tt.stamps, got,
+				tt.want)
 		}
 	}
 }

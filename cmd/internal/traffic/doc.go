@@ -1,5 +1,5 @@
-// Package traffic has the two ends of an experiment: a sender and a sink on raw ports that obey PAUSE and PFC, as a network
-// card does. A plain Linux host behind a veth ignores both.
+// Package traffic has the two ends of an experiment: a sender and a sink on raw ports that obey PAUSE and PFC, as a
+// network card does. A plain Linux host behind a veth ignores both.
 //
 //	protocol.go  the test frames: UDP packets with flow, sequence number, time of sending and totals
 //	options.go   the configuration of a sender
@@ -13,6 +13,6 @@
 //	storm.go     a broken host that pauses its peer without end
 //	report.go    the reports
 //
-// Sender and sink exchange totals, so that a frame lost at the very end counts. Both stamp with CLOCK_REALTIME, so latencies
-// are true where both run on one machine.
+// Sender and sink exchange totals, so that a frame lost at the very end counts. Both stamp with CLOCK_REALTIME, so
+// latencies are true where both run on one machine.
 package traffic

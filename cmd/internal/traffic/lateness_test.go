@@ -69,7 +69,8 @@ func TestSenderReportsItsStall(t *testing.T) {
 	}
 }
 
-// Whoever sleeps is due when something may go, or the load is over, and not before; the end of the load may be late too.
+// Whoever sleeps is due when something may go, or the load is over, and not before; the end of the load may be late
+// too.
 func TestStallOfASleeper(t *testing.T) {
 	c := twoFlows()
 	c.Duration = time.Second
@@ -77,7 +78,8 @@ func TestStallOfASleeper(t *testing.T) {
 	s.source, s.flows = newTestSource(c)
 	now := runner.Now()
 	s.lateness.begin(now)
-	for _, tt := range []struct{ retry, end, want int64 }{{now + 1000, now + 5000, now + 1000}, {now + 9000, now + 5000, now + 5000}} {
+	for _, tt := range []struct{ retry, end, want int64 }{{now + 1000, now + 5000, now + 1000},
+		{now + 9000, now + 5000, now + 5000}} {
 		s.source.retry = tt.retry
 		if err := s.sleep(now, tt.end); err != nil {
 			t.Fatal(err)

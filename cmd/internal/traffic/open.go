@@ -16,7 +16,8 @@ const (
 	senderSlots = 256
 )
 
-// open opens the port of an endpoint. Its lossless ring receives the priorities in lossless; express asks for an AF_XDP socket.
+// open opens the port of an endpoint. Its lossless ring receives the priorities in lossless; express asks for an AF_XDP
+// socket.
 func open(netns, name string, lossless uint8, slots int, express bool) (*port.AFPacket, port.Link, error) {
 	l, err := port.Inspect(netns, name)
 	if err != nil {

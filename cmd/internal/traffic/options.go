@@ -65,11 +65,14 @@ func (c *SendConfig) Check() error {
 		case seen&(1<<f.Priority) != 0:
 			return fmt.Errorf("priority %d has two flows: give it one", f.Priority)
 		case f.Octets < minRaw || f.Octets > port.MaxFrame:
-			return fmt.Errorf("frames of %d octets: %d to %d are possible (without FCS, with the tag)", f.Octets, minRaw, port.MaxFrame)
+			return fmt.Errorf("frames of %d octets: %d to %d are possible (without FCS, with the tag)", f.Octets,
+				minRaw, port.MaxFrame)
 		case f.Every < 0 || (f.Every == 0) != (f.Large == 0):
-			return fmt.Errorf("priority %d: large frames of %d octets at every %d-th place: give both, or none", f.Priority, f.Large, f.Every)
+			return fmt.Errorf("priority %d: large frames of %d octets at every %d-th place: give both, or none",
+				f.Priority, f.Large, f.Every)
 		case f.Every > 0 && (f.Large < minRaw || f.Large > port.MaxFrame):
-			return fmt.Errorf("large frames of %d octets: %d to %d are possible (without FCS, with the tag)", f.Large, minRaw, port.MaxFrame)
+			return fmt.Errorf("large frames of %d octets: %d to %d are possible (without FCS, with the tag)", f.Large,
+				minRaw, port.MaxFrame)
 		case f.Weight < 1:
 			return fmt.Errorf("priority %d: weight %d: it has to be at least 1", f.Priority, f.Weight)
 		}

@@ -8,8 +8,9 @@ import (
 	"pfcswitch/macctl"
 )
 
-// A pauser pauses the peer of a sink from the time when a quarter of the lossless ring is full until an eighth is full. The
-// rest is for frames that arrive before the sink runs again: a switch without a speed sends a million frames a second.
+// A pauser pauses the peer of a sink from the time when a quarter of the lossless ring is full until an eighth is full.
+// The rest is for frames that arrive before the sink runs again: a switch without a speed sends a million frames a
+// second.
 type pauser struct {
 	port    port.Port
 	sender  *macctl.Initiator
@@ -20,7 +21,8 @@ type pauser struct {
 }
 
 func newHolder(p port.Port, mode macctl.Mode, lossless uint8, speed int64, own [6]byte) *pauser {
-	return &pauser{port: p, mask: lossless, sender: macctl.NewInitiator(macctl.InitiatorConfig{Mode: mode, Enabled: lossless, Speed: speed, Source: own})}
+	return &pauser{port: p, mask: lossless, sender: macctl.NewInitiator(
+		macctl.InitiatorConfig{Mode: mode, Enabled: lossless, Speed: speed, Source: own})}
 }
 
 // update decides by the ring's backlog whether to pause the peer, and sends the control frames that are due.
@@ -83,7 +85,8 @@ func (b *Blocking) check() error {
 	case b.Every < 0 || b.Every > 0 && b.For >= b.Every:
 		return fmt.Errorf("the peer is held for %v every %v: the first has to be the shorter one", b.For, b.Every)
 	case (b.Times > 0) != (b.Every > 0) || b.Times < 0:
-		return fmt.Errorf("the peer is held %d times, one every %v: both, or neither, have to be above 0", b.Times, b.Every)
+		return fmt.Errorf("the peer is held %d times, one every %v: both, or neither, have to be above 0", b.Times,
+			b.Every)
 	}
 	return nil
 }

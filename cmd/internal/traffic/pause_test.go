@@ -14,7 +14,8 @@ func TestBlocked(t *testing.T) {
 		after       time.Duration
 		once, again bool
 	}{
-		{-time.Hour, false, false}, {-1, false, false}, {0, true, true}, {10*ms - 1, true, true}, {10 * ms, false, false},
+		{-time.Hour, false, false}, {-1, false, false}, {0, true, true}, {10*ms - 1, true, true},
+		{10 * ms, false, false},
 		{25*ms - 1, false, false}, {25 * ms, false, true}, {35*ms - 1, false, true}, {35 * ms, false, false},
 		{50 * ms, false, true}, {60 * ms, false, false},
 		{75 * ms, false, false}, {time.Hour, false, false}, // three times, and no more

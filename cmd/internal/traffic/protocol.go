@@ -97,7 +97,8 @@ func parse(b []byte) (message, frame.Header, error) {
 		return message{}, h, errNotTestFrame
 	}
 	v := func(i int) uint64 { return binary.BigEndian.Uint64(m[12+8*i:]) }
-	return message{kind: kind(m[5]), priority: m[6], flow: binary.BigEndian.Uint32(m[8:]), sequence: v(0), time: v(1), total: v(2),
+	return message{kind: kind(m[5]), priority: m[6], flow: binary.BigEndian.Uint32(m[8:]), sequence: v(0), time: v(1),
+		total:    v(2),
 		received: v(3), reordered: v(4), duplicated: v(5)}, h, nil
 }
 
@@ -150,8 +151,8 @@ func (e *addressing) messageAt() int {
 	return at
 }
 
-// A data frame that is too short for a whole message carries a short one. The UDP source port gives the priority. After the
-// UDP header:
+// A data frame that is too short for a whole message carries a short one. The UDP source port gives the priority. After
+// the UDP header:
 //
 //	2 octets  magic "PS"
 //	4 octets  flow
@@ -172,7 +173,8 @@ func (m *message) encodeShort(b []byte) {
 	putNumber(b[:shortOctets], m.sequence, int64(m.time))
 }
 
-// putNumber changes the sequence number and the time, in ns, of the encoded message in b, which is the rest of the frame.
+// putNumber changes the sequence number and the time, in ns, of the encoded message in b, which is the rest of the
+// frame.
 func putNumber(b []byte, sequence uint64, wall int64) {
 	if len(b) >= messageOctets {
 		binary.BigEndian.PutUint64(b[sequenceAt:], sequence)
@@ -191,10 +193,12 @@ func parseShort(udp []byte) (message, bool) {
 		return message{}, false
 	}
 	return message{kind: kindData, short: true, priority: uint8(priority), flow: binary.BigEndian.Uint32(m[2:]),
-		sequence: uint64(binary.BigEndian.Uint32(m[shortSequenceAt:])), time: uint64(binary.BigEndian.Uint32(m[shortTimeAt:]))}, true
+		sequence: uint64(binary.BigEndian.Uint32(m[shortSequenceAt:])),
+		time:     uint64(binary.BigEndian.Uint32(m[shortTimeAt:]))}, true
 }
 
-// complete adds the high bits of a short message: the sequence number is the nearest to next, the time the nearest to stamp.
+// complete adds the high bits of a short message: the sequence number is the nearest to next, the time the nearest to
+// stamp.
 func (m *message) complete(next uint64, stamp int64) {
 	if !m.short {
 		return

@@ -11,9 +11,11 @@ import (
 )
 
 func TestFrameIsARealPacket(t *testing.T) {
-	m := message{kind: kindFinAck, priority: 5, flow: 7, sequence: 8, time: 9, total: 10, received: 11, reordered: 12, duplicated: 13}
+	m := message{kind: kindFinAck, priority: 5, flow: 7, sequence: 8, time: 9, total: 10, received: 11, reordered: 12,
+		duplicated: 13}
 	for _, tagged := range []bool{true, false} {
-		e := addressing{destination: 0x020000000002, source: 0x020000000001, tagged: tagged, tci: frame.MakeTCI(5, false, 9), dscp: 26, octets: 200}
+		e := addressing{destination: 0x020000000002, source: 0x020000000001, tagged: tagged,
+			tci: frame.MakeTCI(5, false, 9), dscp: 26, octets: 200}
 		b := wrap(e, m)
 		p := gopacket.NewPacket(b, layers.LayerTypeEthernet, gopacket.Default)
 		if err := p.ErrorLayer(); err != nil {
@@ -42,7 +44,8 @@ func TestForeignFrames(t *testing.T) {
 		name string
 		at   int
 		to   byte
-	}{{"other EtherType", 12, 0x86}, {"no UDP", 23, 6}, {"other port", 37, 0}, {"other magic", 42, 0}, {"other version", 46, 99}, {"IP options", 14, 0x46}} {
+	}{{"other EtherType", 12, 0x86}, {"no UDP", 23, 6}, {"other port", 37, 0}, {"other magic", 42, 0},
+		{"other version", 46, 99}, {"IP options", 14, 0x46}} {
 		b := bytes.Clone(good)
 		b[tt.at] = tt.to
 		if _, _, err := parse(b); err == nil {
@@ -60,7 +63,8 @@ const cutOff = frame.TagOctets + 1
 func FuzzParse(f *testing.F) {
 	f.Add(wrap(addressing{destination: 1, source: 2, tagged: true, octets: MinFrame}, message{kind: kindData, flow: 3}))
 	f.Add(wrap(addressing{destination: 1, source: 2, octets: 1514}, message{kind: kindFin, total: 3}))
-	f.Add(wrap(addressing{destination: 1, source: 2, tagged: true, octets: minRaw}, message{kind: kindData, priority: 6, flow: 3}))
+	f.Add(wrap(addressing{destination: 1, source: 2, tagged: true, octets: minRaw},
+		message{kind: kindData, priority: 6, flow: 3}))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		m, h, err := parse(b)
 		if err != nil {

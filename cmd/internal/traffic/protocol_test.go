@@ -28,7 +28,8 @@ func TestShortestFrame(t *testing.T) {
 func TestShortNumbers(t *testing.T) {
 	const wrap32 = 1 << 32
 	for _, tt := range []struct{ low, next, want uint64 }{
-		{0, 0, 0}, {7, 0, 7}, {0, 9, 0}, {wrap32 - 1, wrap32 - 1, wrap32 - 1}, {0, wrap32, wrap32}, {5, wrap32 - 3, wrap32 + 5},
+		{0, 0, 0}, {7, 0, 7}, {0, 9, 0}, {wrap32 - 1, wrap32 - 1, wrap32 - 1}, {0, wrap32, wrap32},
+		{5, wrap32 - 3, wrap32 + 5},
 		{wrap32 - 2, wrap32 + 3, wrap32 - 2}, {3, 5*wrap32 + 1, 5*wrap32 + 3},
 		{wrap32 - 1, 5, wrap32 - 1}, // not the one before 0
 	} {

@@ -101,7 +101,8 @@ type Latencies struct {
 // Text writes the report for a person.
 func (r *SendReport) Text(out io.Writer) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintf(w, "%s sent %d frames in %.2f s (%.0f/s), behind %.1f %%, longest stall %.1f ms\n", r.Interface, r.Frames, float64(r.Elapsed)/1e9, r.Rate, 100*r.Behind,
+	fmt.Fprintf(w, "%s sent %d frames in %.2f s (%.0f/s), behind %.1f %%, longest stall %.1f ms\n", r.Interface,
+		r.Frames, float64(r.Elapsed)/1e9, r.Rate, 100*r.Behind,
 		float64(r.LongestStall)/1e6)
 	fmt.Fprintln(w, "PRIO\tSENT\tRECEIVED\tLOST\tREORDERED\tDUPLICATED\tPFC-RX\tPAUSED ms\t")
 	for _, f := range r.Flows {
@@ -119,7 +120,8 @@ func (r *SendReport) Text(out io.Writer) error {
 // Text writes the report for a person.
 func (r *SinkReport) Text(out io.Writer) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintf(w, "%s received %d frames; lost in its own rings: lossless %d, other %d; foreign frames: %d\n", r.Interface, r.ReceivedFrames,
+	fmt.Fprintf(w, "%s received %d frames; lost in its own rings: lossless %d, other %d; foreign frames: %d\n",
+		r.Interface, r.ReceivedFrames,
 		r.RingLossless, r.RingOther, r.Foreign)
 	fmt.Fprintln(w, "SOURCE\tPRIO\tSENT\tRECEIVED\tLOST\tREORDERED\tDUPLICATED\tP50 µs\tP99 µs\tP99.9 µs\tMAX µs\t")
 	for _, f := range r.Flows {
@@ -127,7 +129,8 @@ func (r *SinkReport) Text(out io.Writer) error {
 		if f.Finished {
 			sent, lost = fmt.Sprint(f.Sent), fmt.Sprint(f.Lost)
 		}
-		fmt.Fprintf(w, "%s\t%d\t%s\t%d\t%s\t%d\t%d\t%d\t%d\t%d\t%d\t\n", f.Source, f.Priority, sent, f.Received, lost, f.Reordered, f.Duplicated,
+		fmt.Fprintf(w, "%s\t%d\t%s\t%d\t%s\t%d\t%d\t%d\t%d\t%d\t%d\t\n", f.Source, f.Priority, sent, f.Received, lost,
+			f.Reordered, f.Duplicated,
 			f.Latency.P50/1000, f.Latency.P99/1000, f.Latency.P999/1000, f.Latency.Max/1000)
 	}
 	return w.Flush()
@@ -139,14 +142,17 @@ func (r *StormReport) Text(out io.Writer) error {
 	if what == "pfc" {
 		what = fmt.Sprintf("PFC for priority %d", r.Priority)
 	}
-	_, err := fmt.Fprintf(out, "%s sent %d XOFFs (%s, %d quanta at %g Mbit/s) in %.2f s (%.0f/s): the peer was to be paused for %.2f %% of the time (wanted: %d %%), longest gap %.3f ms\n",
-		r.Interface, r.Frames, what, r.Quanta, float64(r.Speed)/1e6, float64(r.Elapsed)/1e9, r.Rate, 100*r.Paused, r.Duty, float64(r.LongestGap)/1e6)
+	_, err := fmt.Fprintf(out, "%s sent %d XOFFs (%s, %d quanta at %g Mbit/s) in %.2f s (%.0f/s): the peer was to be "+
+		"paused for %.2f %% of the time (wanted: %d %%), longest gap %.3f ms\n",
+		r.Interface, r.Frames, what, r.Quanta, float64(r.Speed)/1e6, float64(r.Elapsed)/1e9, r.Rate, 100*r.Paused,
+		r.Duty, float64(r.LongestGap)/1e6)
 	return err
 }
 
 func (s *sender) report() *SendReport {
-	r := &SendReport{Schema: 1, Interface: s.c.Interface, Source: macString(s.own), Speed: s.c.Speed, Elapsed: s.elapsed,
-		Flows: []SentFlow{}, Control: s.control, LongestStall: s.lateness.longest}
+	r := &SendReport{Schema: 1, Interface: s.c.Interface, Source: macString(s.own), Speed: s.c.Speed,
+		Elapsed: s.elapsed,
+		Flows:   []SentFlow{}, Control: s.control, LongestStall: s.lateness.longest}
 	for _, f := range s.flows {
 		a, ok := s.answers[f.Priority]
 		sf := SentFlow{Flow: f.id, Priority: f.Priority, Sent: f.sent, SentBytes: f.octets, Answered: ok}
@@ -171,7 +177,8 @@ func (s *sender) report() *SendReport {
 	return r
 }
 
-// behind is the share of the load that was not sent, of the load that speed and flows allowed while not everything was paused.
+// behind is the share of the load that was not sent, of the load that speed and flows allowed while not everything was
+// paused.
 func (s *sender) behind() float64 {
 	if s.elapsed <= 0 {
 		return 0

@@ -181,8 +181,8 @@ func (s *sender) sendPlanned(now, wall int64) error {
 	return fmt.Errorf("%s: the kernel refuses frames of this length or kind: %w", s.c.Interface, err)
 }
 
-// sleep sleeps until a frame may be sent. Where everything is paused, a MAC Control frame ends the sleep. Where tokens are
-// missing, nothing ends it: control frames are read before the next send call, and pauses count from their arrival.
+// sleep sleeps until a frame may be sent. Where everything is paused, a MAC Control frame ends the sleep. Where tokens
+// are missing, nothing ends it: control frames are read before the next send call, and pauses count from their arrival.
 func (s *sender) sleep(now, end int64) error {
 	until := s.source.retry
 	if s.c.Duration != 0 {
@@ -218,7 +218,8 @@ func (s *sender) readControl() {
 	}
 }
 
-// lateness measures how late a sender runs: the time from when it is due until it runs. It waited for a CPU or in the kernel.
+// lateness measures how late a sender runs: the time from when it is due until it runs. It waited for a CPU or in the
+// kernel.
 type lateness struct {
 	due     int64 // time of the next run
 	longest int64
@@ -235,8 +236,8 @@ func (s *lateness) update(now int64) {
 
 var processors sync.Mutex // guards the change of GOMAXPROCS
 
-// ownThread gives the calling goroutine a thread of its own, as the switch's workers have, and one more to GOMAXPROCS, which it may
-// hold while it sleeps, until the returned function is called.
+// ownThread gives the calling goroutine a thread of its own, as the switch's workers have, and one more to GOMAXPROCS,
+// which it may hold while it sleeps, until the returned function is called.
 func ownThread() (giveBack func()) {
 	runtime.LockOSThread()
 	addProcessors(1)

@@ -23,9 +23,10 @@ type SinkConfig struct {
 	Expect           int           // end when so many senders have settled their totals; 0: only by Duration or ctx
 	Duration         time.Duration // 0: no limit
 	From, Until      time.Time     // rates are measured between; zero: from the first frame to the last
-	Slots            int           // equal parts of the time from From until Until, which are counted each; 0: only the whole
-	ReadRate         int64         // frames a second that the sink reads at most; 0: no limit
-	Block            Blocking
+	// equal parts of the time from From until Until, which are counted each; 0: only the whole
+	Slots    int
+	ReadRate int64 // frames a second that the sink reads at most; 0: no limit
+	Block    Blocking
 }
 
 // Check reports what is wrong with the configuration.
@@ -146,8 +147,9 @@ func newSink(c *SinkConfig, p port.Port, mac [6]byte) (*sink, error) {
 		return nil, err
 	}
 	w.Watch(p.Descriptors(nil, port.WorkControl|port.WorkOther|port.WorkLossless))
-	s := &sink{c: c, port: p, waiter: w, pause: c.pause(), own: frame.Address(mac[:]), flows: map[flowKey]*sinkFlow{}, stations: map[uint64]frame.Header{},
-		pauser: newHolder(p, mode(c.FlowControl), c.Lossless, c.Speed, mac), read: budget{rate: c.ReadRate},
+	s := &sink{c: c, port: p, waiter: w, pause: c.pause(), own: frame.Address(mac[:]), flows: map[flowKey]*sinkFlow{},
+		stations: map[uint64]frame.Header{},
+		pauser:   newHolder(p, mode(c.FlowControl), c.Lossless, c.Speed, mac), read: budget{rate: c.ReadRate},
 		peer: macctl.NewReceiver(mode(c.FlowControl), c.Lossless, c.Speed, mac)}
 	if !c.From.IsZero() {
 		s.from = c.From.UnixNano()
@@ -193,8 +195,8 @@ const (
 	idlePause = 10 * time.Millisecond
 )
 
-// pause is how long a sink lets its rings fill: until the shortest frames at its speed would fill a quarter, where the peer is
-// paused. A sink that blocks, or reads at a rate, has to be on time.
+// pause is how long a sink lets its rings fill: until the shortest frames at its speed would fill a quarter, where the
+// peer is paused. A sink that blocks, or reads at a rate, has to be on time.
 func (c *SinkConfig) pause() time.Duration {
 	if c.Block.For > 0 || c.ReadRate > 0 {
 		return readPause
@@ -211,8 +213,8 @@ func (s *sink) idle() time.Duration {
 	return readPause
 }
 
-// settled tells whether every expected sender has answers for all its flows and has not asked again, as it does when an answer
-// is lost.
+// settled tells whether every expected sender has answers for all its flows and has not asked again, as it does when an
+// answer is lost.
 func (s *sink) settled() bool {
 	if s.c.Expect == 0 {
 		return false
@@ -341,8 +343,8 @@ func (s *sink) fin(m *message, h *frame.Header, now int64) {
 		reordered: f.reordered, duplicated: f.duplicated})
 }
 
-// fdbRefreshPeriod keeps the sink in the filtering databases on the way, which forget a silent station after 300 s (802.1Q
-// table 8-6). Frames of a lossless priority to it would then be unknown unicast, which is not carried lossless.
+// fdbRefreshPeriod keeps the sink in the filtering databases on the way, which forget a silent station after 300 s
+// (802.1Q table 8-6). Frames of a lossless priority to it would then be unknown unicast, which is not carried lossless.
 const fdbRefreshPeriod = 30 * time.Second
 
 // maxStations and maxFlows bound the memory of senders. A flow takes 32 KiB.
@@ -365,12 +367,15 @@ func (s *sink) refreshFDB(now int64) {
 // answer sends a message to the sender of a frame, with the same tag.
 func (s *sink) answer(h *frame.Header, m message) {
 	s.control++
-	_ = s.port.SendControl(wrap(addressing{destination: h.Src, source: s.own, tagged: h.Tagged, tci: h.TCI, octets: MinFrame}, m))
+	_ = s.port.SendControl(wrap(addressing{destination: h.Src, source: s.own, tagged: h.Tagged, tci: h.TCI,
+		octets: MinFrame}, m))
 }
 
 func (s *sink) report() *SinkReport {
-	r := &SinkReport{Schema: 1, Interface: s.c.Interface, Address: macString(s.own), Flows: []ReceivedFlow{}, Foreign: s.foreign,
-		RingLossless: s.port.Losses(port.Lossless), RingOther: s.port.Losses(port.Other), ReceivedFrames: s.received, Control: s.control}
+	r := &SinkReport{Schema: 1, Interface: s.c.Interface, Address: macString(s.own), Flows: []ReceivedFlow{},
+		Foreign:      s.foreign,
+		RingLossless: s.port.Losses(port.Lossless), RingOther: s.port.Losses(port.Other), ReceivedFrames: s.received,
+		Control: s.control}
 	end := s.final
 	if s.until != 0 {
 		end = s.until
@@ -379,10 +384,14 @@ func (s *sink) report() *SinkReport {
 	told := s.pauser.sender.Counters()
 	r.PFCSent, r.PauseSent, r.PFCReceived = told.PFCFrames, told.PauseFrames, s.peer.Counters().PFCFrames
 	for k, f := range s.flows {
-		r.Flows = append(r.Flows, ReceivedFlow{Source: macString(k.source), Flow: k.flow, Priority: k.priority, Finished: f.finished,
-			Sent: f.total, Received: f.received, Lost: f.total - min(f.total, f.received), Reordered: f.reordered, Overtaken: f.maxBytes, Duplicated: f.duplicated,
-			WindowFrames: f.frames, WindowBits: f.bits, SlotBits: f.slots, LongestGap: f.gap, GapFrom: f.gapFrom, Gaps: f.gaps, LastAt: f.stamp,
-			Latency: Latencies{f.latency.quantile(.5), f.latency.quantile(.99), f.latency.quantile(.999), f.latency.max}})
+		r.Flows = append(r.Flows, ReceivedFlow{Source: macString(k.source), Flow: k.flow, Priority: k.priority,
+			Finished: f.finished,
+			Sent:     f.total, Received: f.received, Lost: f.total - min(f.total, f.received), Reordered: f.reordered,
+			Overtaken: f.maxBytes, Duplicated: f.duplicated,
+			WindowFrames: f.frames, WindowBits: f.bits, SlotBits: f.slots, LongestGap: f.gap, GapFrom: f.gapFrom,
+			Gaps: f.gaps, LastAt: f.stamp,
+			Latency: Latencies{f.latency.quantile(.5), f.latency.quantile(.99), f.latency.quantile(.999),
+				f.latency.max}})
 	}
 	slices.SortFunc(r.Flows, func(a, b ReceivedFlow) int {
 		return cmp.Or(cmp.Compare(a.Source, b.Source), cmp.Compare(a.Priority, b.Priority), cmp.Compare(a.Flow, b.Flow))

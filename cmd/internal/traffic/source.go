@@ -57,8 +57,8 @@ type flowState struct {
 	at     int                      // of the message in a frame
 }
 
-// maxCatchUp is the time whose frames a flow with a rate may send at once after a late wake-up. A sleep of minimumSleep takes
-// less on a busy machine.
+// maxCatchUp is the time whose frames a flow with a rate may send at once after a late wake-up. A sleep of minimumSleep
+// takes less on a busy machine.
 const maxCatchUp = 2 * time.Millisecond
 
 // startMeter lets the first frame of a flow with a rate go at now, and each further one when it is due.
@@ -71,7 +71,8 @@ func (f *flowState) startMeter(now int64) {
 
 // newSource returns a source of flows that sends at speed bit/s (0: no limit) with bursts of burst octets.
 func newSource(c *SendConfig, flows []*flowState, own [6]byte, now int64) *source {
-	s := &source{maxFrames: port.BatchFrames, burst: c.burst(), limit: dataplane.SendLimit(macctl.SpeedOrNominal(c.Speed))}
+	s := &source{maxFrames: port.BatchFrames, burst: c.burst(),
+		limit: dataplane.SendLimit(macctl.SpeedOrNominal(c.Speed))}
 	var queues [sched.NumQueues]sched.Queue
 	longest := 0
 	for _, f := range flows {

@@ -76,8 +76,8 @@ func TestSourceObeysPFC(t *testing.T) {
 	}
 }
 
-// A sender that waits for tokens of its port or its flows wakes up when they are there, whatever comes meanwhile. Where a
-// pause holds all that waits, MAC Control frames matter.
+// A sender that waits for tokens of its port or its flows wakes up when they are there, whatever comes meanwhile. Where
+// a pause holds all that waits, MAC Control frames matter.
 func TestSourceIsHeldByPausesAlone(t *testing.T) {
 	slow := Flow{Priority: 3, Octets: 1514, Weight: 1, Rate: 1_000_000}
 	fast := Flow{Priority: 0, Octets: 1514, Weight: 1}
@@ -112,7 +112,8 @@ func TestSourceIsHeldByPausesAlone(t *testing.T) {
 	}
 }
 
-// A port that wakes up late by a fifth of what its bucket takes to fill keeps its rate, and wakes up for half a bucket at least.
+// A port that wakes up late by a fifth of what its bucket takes to fill keeps its rate, and wakes up for half a bucket
+// at least.
 func TestSourceWakesForHalfABucket(t *testing.T) {
 	for _, speed := range []int64{10_000_000, 200_000_000, 1_000_000_000, 10_000_000_000} {
 		c := twoFlows()
@@ -132,7 +133,8 @@ func TestSourceWakesForHalfABucket(t *testing.T) {
 		sent := int64(flows[0].sent+flows[1].sent) * 1538 * 8
 		most := speed / 8 / (c.burst() / 2)
 		if sent < speed*99/100 || wakes > most {
-			t.Errorf("speed %d: %d bits in a second in %d wake-ups, want 99 %% of the speed in at most %d", speed, sent, wakes, most)
+			t.Errorf("speed %d: %d bits in a second in %d wake-ups, want 99 %% of the speed in at most %d", speed, sent,
+				wakes, most)
 		}
 	}
 }
@@ -164,8 +166,8 @@ func TestSourcePausedWhole(t *testing.T) {
 	}
 }
 
-// A pause that holds a sender until its load ends, and beyond: up to the end it counts as held, not as behind, and what comes
-// later does not count.
+// A pause that holds a sender until its load ends, and beyond: up to the end it counts as held, not as behind, and what
+// comes later does not count.
 func TestPauseUntilTheEnd(t *testing.T) {
 	c := twoFlows()
 	c.Flows = c.Flows[:1]
@@ -184,7 +186,8 @@ func TestPauseUntilTheEnd(t *testing.T) {
 	s.source.receiver.Receive(macctl.AppendPFC(nil, testMAC, 1<<3, quanta), later, later)
 	r := s.report()
 	if r.Behind > 0.01 || r.Paused[3] != 50_000_000 || r.Elapsed != now+50_000_000 || s.source.blocked != 50_000_000 {
-		t.Errorf("behind %.3f, paused for %d ns of %d\nwant 0, 50,000,000 of %d", r.Behind, r.Paused[3], r.Elapsed, now+50_000_000)
+		t.Errorf("behind %.3f, paused for %d ns of %d\nwant 0, 50,000,000 of %d", r.Behind, r.Paused[3], r.Elapsed,
+			now+50_000_000)
 	}
 }
 
@@ -240,7 +243,8 @@ func TestSourceRateFlow(t *testing.T) {
 	c.Flows = []Flow{{Priority: 3, Octets: 1514, Weight: 1, Rate: 20_000_000}}
 	s, flows := newTestSource(c)
 	run(s, 0, 1_000_000_000)
-	if bits := int64(flows[0].sent) * int64(frame.WireOctets(1514)) * 8; bits > 20_000_000+8*12500 || bits < 19_900_000 {
+	if bits := int64(flows[0].sent) * int64(frame.WireOctets(1514)) * 8; bits > 20_000_000+8*12500 ||
+		bits < 19_900_000 {
 		t.Errorf("%d bits in a second, want 20,000,000", bits)
 	}
 	if s.retry == math.MaxInt64 {

@@ -39,8 +39,8 @@ func (c *StormConfig) Check() error {
 	return nil
 }
 
-// stormCycle is the time between two XOFFs. Each asks for duty percent of it. At 100 percent each asks for the longest pause,
-// so that a storm has no gap while the process waits for a CPU.
+// stormCycle is the time between two XOFFs. Each asks for duty percent of it. At 100 percent each asks for the longest
+// pause, so that a storm has no gap while the process waits for a CPU.
 const stormCycle = time.Millisecond
 
 // quanta returns the pause time of each XOFF.
@@ -131,7 +131,8 @@ func (c *StormConfig) blow(ctx context.Context, p port.Port, own [6]byte) (s *st
 			continue
 		}
 		switch err := p.SendControl(c.frame(own, c.quanta())); {
-		case errors.Is(err, port.ErrAgain), errors.Is(err, port.ErrDropped): // as the data of a sender, and the gap shows
+		case errors.Is(err, port.ErrAgain), errors.Is(err, port.ErrDropped):
+			// as the data of a sender, and the gap shows
 			time.Sleep(refusedDelay)
 			continue
 		case err != nil:
@@ -153,8 +154,10 @@ func (c *StormConfig) frame(own [6]byte, quanta uint16) []byte {
 }
 
 func (c *StormConfig) report(s *storm, begun, ended int64, own [6]byte) *StormReport {
-	return &StormReport{Schema: 1, Interface: c.Interface, Source: macString(frame.Address(own[:])), FlowControl: c.FlowControl,
-		Priority: c.Priority, Duty: c.Duty, Quanta: c.quanta(), Speed: macctl.SpeedOrNominal(c.Speed), Elapsed: ended - begun, Frames: s.frames,
+	return &StormReport{Schema: 1, Interface: c.Interface, Source: macString(frame.Address(own[:])),
+		FlowControl: c.FlowControl,
+		Priority:    c.Priority, Duty: c.Duty, Quanta: c.quanta(), Speed: macctl.SpeedOrNominal(c.Speed),
+		Elapsed: ended - begun, Frames: s.frames,
 		Rate: float64(s.frames) / (float64(max(1, ended-begun)) / 1e9), Paused: s.paused(ended), LongestGap: s.longest}
 }
 

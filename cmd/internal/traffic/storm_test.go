@@ -39,7 +39,8 @@ func TestStormAccount(t *testing.T) {
 	}
 }
 
-// What the link or the kernel does not take is sent again a little later, and ends no storm; a link that goes down does.
+// What the link or the kernel does not take is sent again a little later, and ends no storm; a link that goes down
+// does.
 func TestStormIsRefused(t *testing.T) {
 	for _, tt := range []struct {
 		refusal error
@@ -98,7 +99,8 @@ func TestStormQuanta(t *testing.T) {
 
 // The report says at which speed its shares hold.
 func TestStormSpeed(t *testing.T) {
-	for speed, want := range map[int64]string{100_000_000: "193 quanta at 100 Mbit/s", 0: "19335 quanta at 10000 Mbit/s"} {
+	for speed, want := range map[int64]string{100_000_000: "193 quanta at 100 Mbit/s",
+		0: "19335 quanta at 10000 Mbit/s"} {
 		c := StormConfig{Interface: "eth0", Speed: speed, FlowControl: "pfc", Priority: 3, Duty: 99}
 		var out strings.Builder
 		if err := c.report(&storm{}, 0, 1, [6]byte{2}).Text(&out); err != nil || !strings.Contains(out.String(), want) {

@@ -64,7 +64,8 @@ func TestTrackerAgainstModel(t *testing.T) {
 			tr.take(n)
 		}
 		if tr.received != received || tr.reordered != reordered || tr.duplicated != duplicated {
-			t.Fatalf("got %d %d %d, want %d %d %d", tr.received, tr.reordered, tr.duplicated, received, reordered, duplicated)
+			t.Fatalf("got %d %d %d, want %d %d %d", tr.received, tr.reordered, tr.duplicated, received, reordered,
+				duplicated)
 		}
 	})
 }
@@ -116,8 +117,8 @@ func TestGaps(t *testing.T) {
 	}
 }
 
-// Each frame has the length of its place in the stream, also where the kernel took only a part of a send call, and the rate is
-// kept on the wire.
+// Each frame has the length of its place in the stream, also where the kernel took only a part of a send call, and the
+// rate is kept on the wire.
 func TestMixedFlow(t *testing.T) {
 	c := &SendConfig{FlowControl: "off", Speed: 1_000_000_000, Duration: time.Second,
 		Flows: []Flow{{Octets: 60, Large: 1518, Every: 4, Weight: 1, Rate: 100_000_000}}}
@@ -145,7 +146,8 @@ func TestMixedFlow(t *testing.T) {
 			}
 			m, _, err := parse(b)
 			if err != nil || len(b) != want || m.sequence != sequence {
-				t.Fatalf("frame %d has %d octets and number %d, want %d octets: %v", sequence, len(b), m.sequence, want, err)
+				t.Fatalf("frame %d has %d octets and number %d, want %d octets: %v", sequence, len(b), m.sequence, want,
+					err)
 			}
 			wire += int64(frame.WireOctets(len(b)))
 			sequence++
@@ -158,7 +160,8 @@ func TestMixedFlow(t *testing.T) {
 	if got := s.flows[0]; got.sent != sequence || got.octets != (sequence/4)*(3*60+1518)+sequence%4*60 {
 		t.Errorf("counted %d frames and %d octets of %d", got.sent, got.octets, sequence)
 	}
-	for _, bad := range []Flow{{Octets: 60, Large: 1518, Weight: 1}, {Octets: 60, Every: 2, Weight: 1}, {Octets: 60, Every: -1, Weight: 1}, {Octets: 60, Large: 1 << 20, Every: 2, Weight: 1}} {
+	for _, bad := range []Flow{{Octets: 60, Large: 1518, Weight: 1}, {Octets: 60, Every: 2, Weight: 1},
+		{Octets: 60, Every: -1, Weight: 1}, {Octets: 60, Large: 1 << 20, Every: 2, Weight: 1}} {
 		c.Flows = []Flow{bad}
 		if c.Check() == nil {
 			t.Errorf("%+v is accepted", bad)

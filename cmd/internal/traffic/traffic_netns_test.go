@@ -75,9 +75,11 @@ func TestSlowSinkHoldsTheSender(t *testing.T) {
 	a, b := pair(t)
 	sc := SendConfig{Speed: 2_000_000_000, FlowControl: "pfc", Lossless: 1 << 3, Duration: time.Second,
 		Flows: []Flow{{Priority: 3, Octets: 200, Weight: 1}}}
-	sent, got := exchange(t, a, b, sc, SinkConfig{FlowControl: "pfc", Lossless: 1 << 3, Speed: sc.Speed, ReadRate: 20_000})
+	sent, got := exchange(t, a, b, sc, SinkConfig{FlowControl: "pfc", Lossless: 1 << 3, Speed: sc.Speed,
+		ReadRate: 20_000})
 	if got.PFCSent[3] == 0 || sent.PFCReceived[3] == 0 || sent.Paused[3] == 0 {
-		t.Errorf("PFC sent %d, received %d, paused for %d ns: want all above 0", got.PFCSent[3], sent.PFCReceived[3], sent.Paused[3])
+		t.Errorf("PFC sent %d, received %d, paused for %d ns: want all above 0", got.PFCSent[3], sent.PFCReceived[3],
+			sent.Paused[3])
 	}
 	if got.RingLossless != 0 || sent.Flows[0].Lost != 0 {
 		t.Errorf("lost in the ring %d, in all %d, want 0", got.RingLossless, sent.Flows[0].Lost)
@@ -92,7 +94,8 @@ func TestSenderStopsOnTheWire(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := port.Open(port.Config{Interface: "eth0", Netns: b.Path(), LosslessSlots: 64, OtherSlots: 64, FrameSize: 1514, SmallFrame: classify.SmallFrame,
+	p, err := port.Open(port.Config{Interface: "eth0", Netns: b.Path(), LosslessSlots: 64, OtherSlots: 64,
+		FrameSize: 1514, SmallFrame: classify.SmallFrame,
 		Fanout: fanout})
 	if err != nil {
 		t.Fatal(err)
@@ -117,7 +120,8 @@ func TestSenderStopsOnTheWire(t *testing.T) {
 			}
 		}
 	}()
-	sc := SendConfig{Interface: "eth0", Netns: a.Path(), Speed: 1_000_000_000, FlowControl: "pfc", Lossless: 1 << 3, NoSink: true,
+	sc := SendConfig{Interface: "eth0", Netns: a.Path(), Speed: 1_000_000_000, FlowControl: "pfc", Lossless: 1 << 3,
+		NoSink:      true,
 		Destination: 0x020000000002, Duration: time.Second, Flows: []Flow{{Priority: 3, Octets: 1514, Weight: 1}}}
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()

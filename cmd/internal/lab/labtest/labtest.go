@@ -1,5 +1,5 @@
-// Package labtest lets Go tests use labs: Main gets a test binary the rights, Require skips a test without them, New makes a
-// lab that ends with the test.
+// Package labtest lets Go tests use labs: Main gets a test binary the rights, Require skips a test without them, New
+// makes a lab that ends with the test.
 package labtest
 
 import (
@@ -19,9 +19,9 @@ import (
 // unavailable is why this process can build no labs; nil where it can.
 var unavailable error
 
-// Main runs the tests of a package, for ordinary users in a user namespace. TestMain calls it; it does not return. Where the
-// system forbids namespaces, the tests run nevertheless, and Require skips those that need a lab. Main calls the functions
-// in after when all tests have ended.
+// Main runs the tests of a package, for ordinary users in a user namespace. TestMain calls it; it does not return.
+// Where the system forbids namespaces, the tests run nevertheless, and Require skips those that need a lab. Main calls
+// the functions in after when all tests have ended.
 func Main(m *testing.M, after ...func()) {
 	status, inside, err := lab.Enter(os.Args[1:])
 	if err == nil && !inside {
@@ -35,8 +35,8 @@ func Main(m *testing.M, after ...func()) {
 	os.Exit(status)
 }
 
-// Require skips the test, with the reason, where this process can build no lab. With REQUIRE_NETNS=1 in the environment, as
-// in CI, the test fails instead. The package's TestMain must be Main.
+// Require skips the test, with the reason, where this process can build no lab. With REQUIRE_NETNS=1 in the
+// environment, as in CI, the test fails instead. The package's TestMain must be Main.
 func Require(t testing.TB) {
 	t.Helper()
 	switch {
@@ -74,8 +74,8 @@ func Node(t testing.TB, l *lab.Lab, name string) *lab.Node {
 	return n
 }
 
-// Start starts a process with a death signal (SysProcAttr.Pdeathsig). The kernel sends it when the thread ends that started
-// the process, so a thread stays as long as the process runs.
+// Start starts a process with a death signal (SysProcAttr.Pdeathsig). The kernel sends it when the thread ends that
+// started the process, so a thread stays as long as the process runs.
 func Start(t testing.TB, cmd *exec.Cmd) {
 	t.Helper()
 	started := make(chan error)

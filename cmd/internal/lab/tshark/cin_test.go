@@ -10,20 +10,20 @@ import (
 	"pfcswitch/lldp/dcbx"
 )
 
-// tooShort is the complaint about CIN of a tshark that reads it by the layout of CEE, as 4.0 at least does: dissect_dcbx_tlv
-// of Wireshark steps from field to field of CEE, whatever lengths the TLVs state and whichever version it has read just
-// before. CEE's PFC has an octet more than CIN's, so that it is lost from there on. The fields before that are right, and no
-// other complaint is excused, nor one about a frame that is not as wholeCIN wants it.
+// tooShort is the complaint about CIN of a tshark that reads it by the layout of CEE, as 4.0 at least does:
+// dissect_dcbx_tlv of Wireshark steps from field to field of CEE, whatever lengths the TLVs state and whichever version
+// it has read just before. CEE's PFC has an octet more than CIN's, so that it is lost from there on. The fields before
+// that are right, and no other complaint is excused, nor one about a frame that is not as wholeCIN wants it.
 func tooShort(complaint string) bool {
 	return strings.Contains(complaint, "Malformed Packet") || complaint == Complaints[1]
 }
 
-// lengthsCIN are those of the TLVs within the TLV of CIN: control, priority groups (header, 8 percentages, 8 pairs), PFC
-// (header, map).
+// lengthsCIN are those of the TLVs within the TLV of CIN: control, priority groups (header, 8 percentages, 8 pairs),
+// PFC (header, map).
 var lengthsCIN = map[byte]int{1: 10, 2: 4 + 8 + 16, 3: 4 + 1}
 
-// completeCIN tells whether a frame has one TLV of CIN, which the TLVs of lengthsCIN, each of them once, fill to the octet. It
-// knows nothing of the code that has written it.
+// completeCIN tells whether a frame has one TLV of CIN, which the TLVs of lengthsCIN, each of them once, fill to the
+// octet. It knows nothing of the code that has written it.
 func completeCIN(frame []byte) bool {
 	found := 0
 	for b := frame[14:]; len(b) >= 2; {
@@ -47,7 +47,8 @@ func fillsCIN(b []byte) bool {
 	seen := map[byte]bool{}
 	for len(b) >= 2 {
 		kind, n := b[0]>>1, int(b[0]&1)<<8|int(b[1])
-		if seen[kind] || n != lengthsCIN[kind] || n == 0 || n > len(b)-2 || b[2] != 0 || b[3] != 0 { // versions 0, the only ones
+		// versions 0, the only ones
+		if seen[kind] || n != lengthsCIN[kind] || n == 0 || n > len(b)-2 || b[2] != 0 || b[3] != 0 {
 			return false
 		}
 		seen[kind], b = true, b[2+n:]
@@ -55,13 +56,15 @@ func fillsCIN(b []byte) bool {
 	return len(b) == 0 && len(seen) == len(lengthsCIN)
 }
 
-// theirCIN is what lldpad of Debian makes of priorities 3 and 4 by its source (bld_dcbx1_tlv and the functions that it calls):
-// control, priority groups, PFC, FCoE on priority 3, the state of the logical link. No interface here makes it send that.
-const theirCIN = "001b21 01" + "020a 0000 00000001 00000000" + "041c 0000 c0 00 32 00 00 32 00 00 00 00  0064 2064 4064 6064 8064 a064 d000 e064" +
+// theirCIN is what lldpad of Debian makes of priorities 3 and 4 by its source (bld_dcbx1_tlv and the functions that it
+// calls): control, priority groups, PFC, FCoE on priority 3, the state of the logical link. No interface here makes it
+// send that.
+const theirCIN = "001b21 01" + "020a 0000 00000001 00000000" + "041c 0000 c0 00 32 00 00 32 00 00 00 00  0064 2064 " +
+	"4064 6064 8064 a064 d000 e064" +
 	"0605 0000 c0 00 18" + "0a05 0000 c0 00 08" + "0c05 0000 c0 00 80"
 
-// What tshark says of our CIN it says of lldpad's, so that it is no matter of how we write it; and we read what lldpad writes.
-// NOT TESTED: a switch or an adapter that speaks CIN, of which none is here.
+// What tshark says of our CIN it says of lldpad's, so that it is no matter of how we write it; and we read what lldpad
+// writes. NOT TESTED: a switch or an adapter that speaks CIN, of which none is here.
 func TestCINOfOthers(t *testing.T) {
 	info, err := hex.DecodeString(strings.ReplaceAll(theirCIN, " ", ""))
 	if err != nil {
@@ -70,7 +73,8 @@ func TestCINOfOthers(t *testing.T) {
 	theirs := lldp.Organization{OUI: lldp.OUI(info), Subtype: info[3], Info: string(info[4:])}
 	x := dcbx.ParseLegacy([]lldp.Organization{theirs}, dcbx.VersionCIN)
 	want := dcbx.Feature{Enable: true, Willing: true, Data: "\x18"}
-	if x == nil || x.Malformed > 0 || x.Control == nil || x.Control.Seq != 1 || x.Features[dcbx.KindPFC] == nil || *x.Features[dcbx.KindPFC] != want ||
+	if x == nil || x.Malformed > 0 || x.Control == nil || x.Control.Seq != 1 || x.Features[dcbx.KindPFC] == nil ||
+		*x.Features[dcbx.KindPFC] != want ||
 		x.Features[dcbx.KindGroups] == nil {
 		t.Errorf("lldpad's CIN: %+v", x)
 	}

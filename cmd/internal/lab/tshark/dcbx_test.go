@@ -11,9 +11,11 @@ import (
 
 // end returns the configuration of an end with priorities pfc. n is its address.
 func end(n byte, pfc uint8, change ...func(c *dcbx.Config)) dcbx.Config {
-	c := dcbx.Config{Mode: dcbx.ModeAuto, HigherWins: true, IEEEBit: 0x20, LegacyBit: 0x10, Hold: second, MAC: [6]byte{2, 0, 0, 0, 0, n}, CanPFC: true, PFC: pfc,
-		Queues: dcbx.Queues{{Weight: 50}, {Weight: 1}, {Weight: 1}, {Weight: 50}, {Weight: 1}, {Weight: 1}, {Strict: true}, {Weight: 1}},
-		Apps:   []dcbx.App{{Priority: 3, Selector: dcbx.SelectUDP, Protocol: dcbx.RoCEv2Port}}}
+	c := dcbx.Config{Mode: dcbx.ModeAuto, HigherWins: true, IEEEBit: 0x20, LegacyBit: 0x10, Hold: second,
+		MAC: [6]byte{2, 0, 0, 0, 0, n}, CanPFC: true, PFC: pfc,
+		Queues: dcbx.Queues{{Weight: 50}, {Weight: 1}, {Weight: 1}, {Weight: 50}, {Weight: 1}, {Weight: 1},
+			{Strict: true}, {Weight: 1}},
+		Apps: []dcbx.App{{Priority: 3, Selector: dcbx.SelectUDP, Protocol: dcbx.RoCEv2Port}}}
 	for _, f := range change {
 		f(&c)
 	}
@@ -26,10 +28,12 @@ func mode(m dcbx.Mode) func(*dcbx.Config) { return func(c *dcbx.Config) { c.Mode
 
 func agent(c dcbx.Config) lldp.Config {
 	return lldp.Config{MAC: c.MAC, Interval: 30, Hold: 4, Local: lldp.PDU{
-		Chassis: lldp.ID{Subtype: lldp.ChassisMAC, Value: string(c.MAC[:])}, Port: lldp.ID{Subtype: lldp.PortIfName, Value: "p1"},
+		Chassis:         lldp.ID{Subtype: lldp.ChassisMAC, Value: string(c.MAC[:])},
+		Port:            lldp.ID{Subtype: lldp.PortIfName, Value: "p1"},
 		PortDescription: "eth1", SystemName: "s1", SystemDescription: "an end",
 		Capabilities: &lldp.Capabilities{Supported: lldp.CapabilityBridge, Enabled: lldp.CapabilityBridge},
-		Management:   []lldp.ManagementAddress{{Family: lldp.FamilyMAC, Address: string(c.MAC[:]), Numbering: lldp.NumberIfIndex, Interface: 2}}}}
+		Management: []lldp.ManagementAddress{{Family: lldp.FamilyMAC, Address: string(c.MAC[:]),
+			Numbering: lldp.NumberIfIndex, Interface: 2}}}}
 }
 
 const second = 1_000_000_000
@@ -74,13 +78,18 @@ func TestReadsDCBX(t *testing.T) {
 		want     map[string]string // in a frame of either end
 	}{
 		{"ieee", end(1, 0x18), end(2, 0x18, willing), map[string]string{
-			"lldp.ieee.802_1.subtype": "0x09 0x0a 0x0b 0x0c", "lldp.dcbx.ieee.pfc.numtcs": "8", "lldp.dcbx.feature.pfc.prio3": "1",
-			"lldp.dcbx.feature.pfc.prio4": "1", "lldp.dcbx.feature.pfc.prio5": "0", "lldp.dcbx.iee.app.sf": "3", "lldp.dcbx.feature.app.proto": "0x12b7"}},
+			"lldp.ieee.802_1.subtype": "0x09 0x0a 0x0b 0x0c", "lldp.dcbx.ieee.pfc.numtcs": "8",
+			"lldp.dcbx.feature.pfc.prio3": "1",
+			"lldp.dcbx.feature.pfc.prio4": "1", "lldp.dcbx.feature.pfc.prio5": "0", "lldp.dcbx.iee.app.sf": "3",
+			"lldp.dcbx.feature.app.proto": "0x12b7"}},
 		{"cee", end(1, 0x18, mode(dcbx.ModeCEE)), end(2, 0x18), map[string]string{
-			"lldp.dcbx.proto": "0x02", "lldp.dcbx.feature.pfc.prio3": "1", "lldp.dcbx.feature.pfc.prio5": "0", "lldp.dcbx.feature.pfc.numtcs": "0x08"}},
-		{"cee that differs", end(1, 0x18, mode(dcbx.ModeCEE)), end(2, 0x38), map[string]string{"lldp.dcbx.proto": "0x02"}},
+			"lldp.dcbx.proto": "0x02", "lldp.dcbx.feature.pfc.prio3": "1", "lldp.dcbx.feature.pfc.prio5": "0",
+			"lldp.dcbx.feature.pfc.numtcs": "0x08"}},
+		{"cee that differs", end(1, 0x18, mode(dcbx.ModeCEE)), end(2, 0x38),
+			map[string]string{"lldp.dcbx.proto": "0x02"}},
 		{"cin", end(1, 0x18, mode(dcbx.ModeCIN)), end(2, 0x18), map[string]string{
-			"lldp.dcbx.proto": "0x01", "lldp.dcbx.control.seq": "1", "lldp.dcbx.feature.pfc.prio3": "1", "lldp.dcbx.feature.pfc.prio4": "1",
+			"lldp.dcbx.proto": "0x01", "lldp.dcbx.control.seq": "1", "lldp.dcbx.feature.pfc.prio3": "1",
+			"lldp.dcbx.feature.pfc.prio4": "1",
 			"lldp.dcbx.feature.pfc.prio5": "0"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

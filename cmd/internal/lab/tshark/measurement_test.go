@@ -17,7 +17,8 @@ func measuring(fallback bool) (frames map[uint16][][]byte) {
 	address := [2][6]byte{{2, 0, 0, 0, 0, 1}, {2, 0, 0, 0, 0, 2}}
 	for i := range ends {
 		in := headroom.Inputs{Speed: 1e9, MaxFrame: 1514, Burst: 62_500}
-		ends[i] = headroom.NewProbe(headroom.Settings{Inputs: in, Calculated: headroom.Calculate(in, macctl.ModePFC).Bits(), Precision: 30, Percentile: 0.999,
+		ends[i] = headroom.NewProbe(headroom.Settings{Inputs: in,
+			Calculated: headroom.Calculate(in, macctl.ModePFC).Bits(), Precision: 30, Percentile: 0.999,
 			Interval: 100 * time.Millisecond, Session: uint16(7 + i), Streams: true, Lossless: 1 << 3})
 		ends[i].SetUp(true, 1)
 		ends[i].SetAgreed(true, true, "other", 1)
@@ -43,8 +44,8 @@ func measuring(fallback bool) (frames map[uint16][][]byte) {
 	return frames
 }
 
-// Another implementation reads every frame that measures headroom as a MAC Control frame that is whole, with an opcode that
-// it does not know, and nothing else to complain of. Those of the fallback it does not complain of at all.
+// Another implementation reads every frame that measures headroom as a MAC Control frame that is whole, with an opcode
+// that it does not know, and nothing else to complain of. Those of the fallback it does not complain of at all.
 func TestReadsMeasurementFrames(t *testing.T) {
 	for _, fallback := range []bool{false, true} {
 		frames := measuring(fallback)
@@ -52,7 +53,8 @@ func TestReadsMeasurementFrames(t *testing.T) {
 			if len(frames[operation]) == 0 {
 				t.Errorf("no frame of operation %d", operation)
 			}
-			for i, l := range Decode(t, frames[operation], append(Complaints, "eth.type", "eth.dst", "frame.len", "macc.opcode")...) {
+			for i, l := range Decode(t, frames[operation], append(Complaints, "eth.type", "eth.dst", "frame.len",
+				"macc.opcode")...) {
 				complaints := append(l[Complaints[0]], l[Complaints[1]]...)
 				if fallback {
 					if len(complaints) > 0 || First(l, "eth.type") != "0x88b5" {
@@ -60,7 +62,8 @@ func TestReadsMeasurementFrames(t *testing.T) {
 					}
 					continue
 				}
-				if len(complaints) != 1 || !strings.Contains(complaints[0], "opcode") || First(l, "macc.opcode") != "0xfffe" || First(l, "frame.len") != "60" {
+				if len(complaints) != 1 || !strings.Contains(complaints[0], "opcode") ||
+					First(l, "macc.opcode") != "0xfffe" || First(l, "frame.len") != "60" {
 					t.Errorf("operation %d, frame %d: %v", operation, i, l)
 				}
 			}
@@ -68,18 +71,20 @@ func TestReadsMeasurementFrames(t *testing.T) {
 	}
 }
 
-// Another implementation has nothing to say against the other frames of our own: loop probes, and echoes of each way, shortest
-// and longest, with a tag and without. Of those that are MAC Control frames it does not know the opcode.
+// Another implementation has nothing to say against the other frames of our own: loop probes, and echoes of each way,
+// shortest and longest, with a tag and without. Of those that are MAC Control frames it does not know the opcode.
 func TestReadsProbesAndEchoes(t *testing.T) {
 	source := [6]byte{2, 0, 0, 0, 0, 1}
-	frames := [][]byte{bridge.AppendProbe(nil, 0x020000000001, bridge.Probe{Identity: bridge.Identity{1, 2}, Port: 3, Sequence: 4})}
+	frames := [][]byte{bridge.AppendProbe(nil, 0x020000000001,
+		bridge.Probe{Identity: bridge.Identity{1, 2}, Port: 3, Sequence: 4})}
 	var control []bool
 	control = append(control, false)
 	for way := range macctl.NumPaths {
 		for _, octets := range []int{macctl.FrameSize, 1518} {
 			for _, answer := range []bool{false, true} {
 				control = append(control, way == macctl.PathControl)
-				frames = append(frames, macctl.DefaultMeasurementFormat.AppendEcho(nil, [6]byte{2, 0, 0, 0, 0, 2}, source, way, octets, way == macctl.PathBridged, 3<<13,
+				frames = append(frames, macctl.DefaultMeasurementFormat.AppendEcho(nil, [6]byte{2, 0, 0, 0, 0, 2},
+					source, way, octets, way == macctl.PathBridged, 3<<13,
 					macctl.Echo{Answer: answer, Session: 7, Sequence: 8, Octets: octets, Path: way}))
 			}
 		}

@@ -51,7 +51,8 @@ func Decode(t testing.TB, frames [][]byte, fields ...string) []map[string][]stri
 		t.Fatal(err)
 	}
 	for _, b := range frames {
-		if err := w.WritePacket(gopacket.CaptureInfo{Timestamp: time.Unix(0, 0), CaptureLength: len(b), Length: len(b)}, b); err != nil {
+		if err := w.WritePacket(gopacket.CaptureInfo{Timestamp: time.Unix(0, 0), CaptureLength: len(b), Length: len(b)},
+			b); err != nil {
 			t.Fatal(err)
 		}
 	}
