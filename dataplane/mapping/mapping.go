@@ -7,14 +7,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Grow gives a table n entries: those that it has and entries of zeros, or, where there are fewer of them, the first n. It
-// lies outside the Go heap, where the kernel moves its pages instead of copying them, and finds a page for it when it is
-// first touched. On error the table is what it was. T must be without pointers.
+// Grow gives a table n entries: those that it has and entries of zeros, or, where there are fewer of them, the first n.
+// It lies outside the Go heap, where the kernel moves its pages instead of copying them, and finds a page for it when
+// it is first touched. On error the table is what it was. T must be without pointers.
 func Grow[T any](table []T, n int) ([]T, error) {
 	var b []byte
 	var err error
 	if octets := n * sizeOf[T](); table == nil {
-		b, err = unix.Mmap(-1, 0, octets, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_NORESERVE)
+		b, err = unix.Mmap(-1, 0, octets, unix.PROT_READ|unix.PROT_WRITE,
+			unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_NORESERVE)
 	} else {
 		b, err = unix.Mremap(octetsOf(table), octets, unix.MREMAP_MAYMOVE)
 	}

@@ -37,7 +37,8 @@ func sampleTraces() map[string]dataplane.TraceResult {
 		Ingress: &buffer.TraceResult{Verdict: buffer.AcceptHeadroom, Size: 1536, Headroom: 1536, TurnsOff: true,
 			Queue: queue, Free: 81_920}}
 
-	demoted := dataplane.TraceResult{Config: in, Up: true, Octets: 100, Pieces: 43, Header: tagged, DSCP: -1, Priority: 3,
+	demoted := dataplane.TraceResult{Config: in, Up: true, Octets: 100, Pieces: 43, Header: tagged, DSCP: -1,
+		Priority: 3,
 		Lossless: true, VLAN: 10, Member: true, Decision: bridge.Decision{Kind: bridge.Flood,
 			Cause: bridge.UnknownUnicast, Port: -1}, Demoted: true}
 	copied := leaving
@@ -51,7 +52,8 @@ func sampleTraces() map[string]dataplane.TraceResult {
 		Used: buffer.Level{Now: 100}}}
 	demoted.Copies = []dataplane.Copy{copied, refused}
 
-	filtered := dataplane.TraceResult{Config: in, Up: true, Octets: 64, Pieces: 1, Header: tagged, DSCP: -1, Priority: 3,
+	filtered := dataplane.TraceResult{Config: in, Up: true, Octets: 64, Pieces: 1, Header: tagged, DSCP: -1,
+		Priority: 3,
 		Lossless: true, VLAN: 10, Dropped: true, Reason: dataplane.DropFiltered}
 	filtered.Config.Classify = classify.Config{Trust: classify.TrustDSCP}
 	down := dataplane.TraceResult{Config: in, Octets: 64, Pieces: 1, Priority: 3, Dropped: true,

@@ -94,7 +94,8 @@ func (m *moment) pfc(p *dataplane.PortSnapshot, prio uint8) PFCPriority {
 			p.XoffWanted&(1<<prio) != 0),
 		ReceivedFrames: p.Received.PFCFrames[prio], ReceivedPausedNs: p.PausedNs[prio],
 		ReceivedPausedShare: m.share(p.PausedNs[prio]),
-		SentFrames:          p.ControlSent.PFCFrames[prio], SentXoff: p.ControlSent.XoffSent[prio], SentXon: p.ControlSent.XonSent[prio],
+		SentFrames:          p.ControlSent.PFCFrames[prio], SentXoff: p.ControlSent.XoffSent[prio],
+		SentXon:      p.ControlSent.XonSent[prio],
 		SentPausedNs: p.HeldNs[prio], SentPausedShare: m.share(p.HeldNs[prio]), Recent: m.recent.priority(p.Config.Name,
 			Priority(prio)),
 	}
@@ -105,7 +106,8 @@ func (m *moment) pause(p *dataplane.PortSnapshot) PFCPriority {
 		Priority: All, Lossless: true, State: pauseState(true, p.Up, p.Paused != 0, p.XoffWanted != 0),
 		ReceivedFrames: p.Received.PauseFrames, ReceivedPausedNs: p.PausedAllNs,
 		ReceivedPausedShare: m.share(p.PausedAllNs),
-		SentFrames:          p.ControlSent.PauseFrames, SentXoff: p.ControlSent.PauseXoffSent, SentXon: p.ControlSent.PauseXonSent,
+		SentFrames:          p.ControlSent.PauseFrames, SentXoff: p.ControlSent.PauseXoffSent,
+		SentXon:      p.ControlSent.PauseXonSent,
 		SentPausedNs: p.HeldAllNs, SentPausedShare: m.share(p.HeldAllNs), Recent: m.recent.priority(p.Config.Name, All),
 	}
 }

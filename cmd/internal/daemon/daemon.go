@@ -124,7 +124,8 @@ func (d *Daemon) start(c *config.Config) error {
 	if err != nil {
 		return err
 	}
-	if d.runner, err = runner.New(d.switchConfig(resolved), runner.Options{PerPort: c.Workers == config.WorkersPerPort, Tuning: d.tuning}); err != nil {
+	if d.runner, err = runner.New(d.switchConfig(resolved), runner.Options{PerPort: c.Workers == config.WorkersPerPort,
+		Tuning: d.tuning}); err != nil {
 		return err
 	}
 	d.watchdog.start(d.runner)

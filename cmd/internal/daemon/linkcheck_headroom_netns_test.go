@@ -34,7 +34,9 @@ func (p *pair) snapshot(i int) dataplane.PortSnapshot {
 func (p *pair) free() {
 	p.t.Helper()
 	for i := range p.ends {
-		eventually(p.t, "nobody is held", func() bool { return p.snapshot(i).XoffWanted == 0 && p.snapshot(i).Paused == 0 })
+		eventually(p.t, "nobody is held", func() bool {
+			return p.snapshot(i).XoffWanted == 0 && p.snapshot(i).Paused == 0
+		})
 	}
 	eventually(p.t, "the peer was told that nobody wants the stream", func() (ended bool) {
 		p.ends[1].runner.View(func(*dataplane.Switch) {

@@ -177,7 +177,9 @@ func controlRun(r *demo.Report) (faults faultList) {
 		lost := slices.ContainsFunc(r.Flows, func(f demo.Flow) bool {
 			return f.Phase == a.Phase && protected[f.Priority] && f.Lost > 0
 		})
-		again := slices.ContainsFunc(r.Transfers, func(t demo.Transfer) bool { return t.Phase == a.Phase && t.Again > 0 })
+		again := slices.ContainsFunc(r.Transfers, func(t demo.Transfer) bool {
+			return t.Phase == a.Phase && t.Again > 0
+		})
 		if !lost && !again {
 			faults.add("act %s: without flow control nothing was lost, so the load was too small to show anything",
 				a.Phase)

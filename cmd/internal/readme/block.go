@@ -154,8 +154,8 @@ var (
 	bar     = regexp.MustCompile(` #+ +[0-9]`)
 )
 
-// shape is a line without its numbers and the width of its columns; nothing of a histogram's line, of which there are more or
-// fewer each time.
+// shape is a line without its numbers and the width of its columns; nothing of a histogram's line, of which there are
+// more or fewer each time.
 func shape(line string) string {
 	if bar.MatchString(line) {
 		return ""
@@ -163,7 +163,8 @@ func shape(line string) string {
 	return numbers.ReplaceAllString(strings.Join(strings.Fields(line), " "), "#")
 }
 
-// missing is the first line that was promised and not printed; "…" stands for any lines, and at the end of one for its rest.
+// missing is the first line that was promised and not printed; "…" stands for any lines, and at the end of one for its
+// rest.
 func missing(promised []string, printed string) string {
 	at := 0
 	lines := strings.Split(printed, "\n")

@@ -7,7 +7,8 @@ import (
 )
 
 func TestBlocks(t *testing.T) {
-	got, err := blocks("x.md", "text\n<!-- test: switch, output -->\n\n```console\n$ a \\\n  b\nprints\n$ c\n```\n```\nplain\n```\n<!-- test: not here: a, b -->\n```sh\nx\n```\n")
+	got, err := blocks("x.md", "text\n<!-- test: switch, output -->\n\n```console\n$ a \\\n  b\nprints\n$ "+
+		"c\n```\n```\nplain\n```\n<!-- test: not here: a, b -->\n```sh\nx\n```\n")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -23,8 +23,8 @@
 //	<!-- test: by PATH: TEXT --> it takes minutes or would call itself: the file at PATH, which has TEXT, runs it
 //	<!-- test: not here: WHY --> it needs what a test machine does not have
 //
-// Each block runs in namespaces of its own (network, mounts, processes), in a copy of the project, with the program on its
-// PATH. Commands between backticks in the text are not run: each has to be one that the program has, with flags that it has
-// (package main). Hosts h1 to h3 have an address each, 10.0.0.1/24 to 10.0.0.3/24, and a cable to eth1 to eth3. What a block leaves
-// running ends with it. What is not run is counted and listed.
+// Each block runs in namespaces of its own (network, mounts, processes), in a copy of the project, with the program on
+// its PATH. Commands between backticks in the text are not run: each has to be one that the program has, with flags
+// that it has (package main). Hosts h1 to h3 have an address each, 10.0.0.1/24 to 10.0.0.3/24, and a cable to eth1 to
+// eth3. What a block leaves running ends with it. What is not run is counted and listed.
 package readme

@@ -94,7 +94,8 @@ func (b *block) elsewhere(t *testing.T) string {
 			return "run by " + by
 		}
 		name, _, _ := strings.Cut(m, " ")
-		if !slices.Contains([]string{"switch", "forever", "output", "before", "aside", "terminal", "status", "verdict"}, name) {
+		if !slices.Contains([]string{"switch", "forever", "output", "before", "aside", "terminal", "status", "verdict"},
+			name) {
 			t.Errorf("%s: there is no mark %q", b.at(), m)
 		}
 	}
@@ -139,10 +140,12 @@ func (b *block) script() string {
 // last is the last command as the marks of the block want it.
 func (b *block) last(text string) string {
 	if b.has("forever") {
-		text = "timeout --foreground --preserve-status -s INT 3 " + text // else a second signal may come when the first was obeyed
+		// else a second signal may come when the first was obeyed
+		text = "timeout --foreground --preserve-status -s INT 3 " + text
 	}
 	if b.has("terminal") {
-		text = "(until grep -q 'q quit' $out; do sleep 0.1; done; sleep 0.5; printf q) | script -qefc " + strconv.Quote(text) + " /dev/null"
+		text = "(until grep -q 'q quit' $out; do sleep 0.1; done; sleep 0.5; printf q) | script -qefc " +
+			strconv.Quote(text) + " /dev/null"
 	}
 	if status := b.value("status"); status != "" {
 		text = "status=0\n" + text + " || status=$?\n[ $status -eq " + status + " ]"
@@ -161,7 +164,8 @@ func (b *block) run(t *testing.T, project string) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "unshare", "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", "-c", b.script())
+	cmd := exec.CommandContext(ctx, "unshare", "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc",
+		"sh", "-c", b.script())
 	cmd.Dir = dir
 	cmd.Env = append(append(os.Environ(), once...), "PATH="+dir+"/bin:"+os.Getenv("PATH"), "TERM=xterm", "COLUMNS=160")
 	cmd.WaitDelay = time.Second
@@ -188,7 +192,8 @@ func (b *block) run(t *testing.T, project string) {
 	}
 }
 
-// inconclusive is the verdict of a check that was passed on a machine which is too busy, with other tests, to fill the link.
+// inconclusive is the verdict of a check that was passed on a machine which is too busy, with other tests, to fill the
+// link.
 var inconclusive = regexp.MustCompile(`(?m)^INCONCLUSIVE: what came fits the headroom in force, but .*$`)
 
 func exists(path string) bool {
@@ -196,12 +201,12 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// once are flags by which what is compiled in a copy of the project is the same as what is compiled here, and for the image, so
-// that it is not done again.
+// once are flags by which what is compiled in a copy of the project is the same as what is compiled here, and for the
+// image, so that it is not done again.
 var once = []string{"GOFLAGS=-trimpath", "CGO_ENABLED=0"}
 
-// copyProject makes a folder with what a reader has who has cloned and built the project: a copy of it, the program, and the
-// first configuration of README.md at the top as switch.yaml.
+// copyProject makes a folder with what a reader has who has cloned and built the project: a copy of it, the program,
+// and the first configuration of README.md at the top as switch.yaml.
 func copyProject(t *testing.T, all []block) string {
 	dir := t.TempDir()
 	for _, args := range [][]string{
@@ -219,7 +224,9 @@ func copyProject(t *testing.T, all []block) string {
 	if err := os.WriteFile(dir+"/bin/sudo", []byte(sudo), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	first := slices.IndexFunc(all, func(b block) bool { return b.file == "README.md" && slices.Equal(b.info, []string{"yaml"}) })
+	first := slices.IndexFunc(all, func(b block) bool {
+		return b.file == "README.md" && slices.Equal(b.info, []string{"yaml"})
+	})
 	if first < 0 {
 		t.Fatal("README.md at the top has no configuration")
 	}

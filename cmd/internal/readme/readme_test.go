@@ -195,7 +195,8 @@ func checkWeb(t *testing.T, text string) error {
 	if err := makeCertificate(dir+"/leaf1.crt", dir+"/leaf1.key"); err != nil {
 		return err
 	}
-	if err := os.WriteFile(dir+"/web.yml", []byte(strings.ReplaceAll(text, "$2y$10$...", someHash)), 0o600); err != nil {
+	if err := os.WriteFile(dir+"/web.yml", []byte(strings.ReplaceAll(text, "$2y$10$...", someHash)),
+		0o600); err != nil {
 		return err
 	}
 	return web.CheckSecurity(dir + "/web.yml")
@@ -207,7 +208,8 @@ func makeCertificate(certificate, private string) error {
 	if err != nil {
 		return err
 	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: time.Now(), NotAfter: time.Now().Add(time.Hour), DNSNames: []string{"leaf1"}}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: time.Now(),
+		NotAfter: time.Now().Add(time.Hour), DNSNames: []string{"leaf1"}}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
 	if err != nil {
 		return err
@@ -216,12 +218,14 @@ func makeCertificate(certificate, private string) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(os.WriteFile(certificate, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o600),
+	return errors.Join(os.WriteFile(certificate, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}),
+		0o600),
 		os.WriteFile(private, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: raw}), 0o600))
 }
 
 // examples are the keys whose values in the READMEs' list of all keys are not the defaults, as the text above it says.
-var examples = []string{"name", "preset", "priorities", "queues", "ecn", "fdb", "api.socket", "ports.*.netns", "ports.*.tagged", "ports.*.priorities",
+var examples = []string{"name", "preset", "priorities", "queues", "ecn", "fdb", "api.socket", "ports.*.netns",
+	"ports.*.tagged", "ports.*.priorities",
 	"ports.*.watchdog.slow", "ports.*.kind", "ports.*.wire", "ports.*.addresses"}
 
 // One list of all keys shows their defaults.
@@ -244,7 +248,9 @@ func TestDefaults(t *testing.T) {
 		}
 		for path, value := range leaves("", in) {
 			want, known := defaults[path]
-			if !known || slices.ContainsFunc(examples, func(e string) bool { return path == e || strings.HasPrefix(path, e+".") }) {
+			if !known || slices.ContainsFunc(examples, func(e string) bool {
+				return path == e || strings.HasPrefix(path, e+".")
+			}) {
 				continue
 			}
 			shown++
