@@ -13,6 +13,7 @@
 //	ports.go          whole configurations, tried before they are put in force
 //	drive.go          what its driver asks beside the calls below
 //	ingress.go        a received burst: VLAN, learning, forwarding, admission, into the egress queues
+//	decide.go         what is decided about it, for real frames and for those of trace.go
 //	wait.go           a frame that waits in its ring for buffer
 //	ecn.go            congestion marking on the egress queue
 //	settle.go         what must wait leaves the ring

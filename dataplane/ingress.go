@@ -121,33 +121,26 @@ func (s *Switch) receive(p *portState, a *Arrival, index uint32) bool {
 		}
 		return true
 	}
-	if a.header.EtherType == frame.TypeMACControl || a.header.EtherType == frame.TypeLLDP {
-		s.count(p, a)
-		s.drop(p, a.priority, DropFiltered, false)
-		return true
-	}
-	if a.header.Dst == streamAddress && a.ofStream() {
+	switch s.trapOf(p, a) {
+	case NotTrapped:
+		vid, member, d := s.route(p, a, true)
+		if !member {
+			s.count(p, a)
+			s.drop(p, a.priority, DropFiltered, false)
+			return true
+		}
+		return s.dispatch(p, a, index, vid, &d)
+	case TrapStream:
 		p.handleStream(a)
-		return true
-	}
-	if a.header.EtherType == s.cfg.Measurement.Fallback && s.handleMeasurement(p, a) {
-		return true
-	}
-	if p.trunk != nil {
-		d := s.throughTrunk(p, a)
-		return s.dispatch(p, a, index, bridge.NoVLAN, &d)
-	}
-	if a.header.EtherType == bridge.ProbeEtherType && s.handleProbe(p, a) {
-		return true
-	}
-	vid, ok := s.bridge.Ingress(p.index, a.header.Tagged, a.header.TCI.VID())
-	if !ok {
+	case TrapMeasurement:
+		s.Measurement(p.index, a.Data, a.At, s.now, s.clock)
+	case TrapLoopProbe:
+		s.handleProbe(p, a)
+	default: // a control ring, or the agent's socket, has a copy
 		s.count(p, a)
 		s.drop(p, a.priority, DropFiltered, false)
-		return true
 	}
-	d := s.bridge.Forward(p.index, a.header.Dst, a.header.Src, vid, len(a.Data), s.now)
-	return s.dispatch(p, a, index, vid, &d)
+	return true
 }
 
 // oversize tells, once for each configuration, of a frame that is longer than the port carries. Its sender believes in an MTU that the
@@ -165,30 +158,27 @@ func (s *Switch) oversize(p *portState, a *Arrival) {
 }
 
 func (s *Switch) dispatch(p *portState, a *Arrival, index uint32, vid uint16, d *bridge.Decision) bool {
-	lossless := p.lossless(a.priority)
-	tooLong := d.Kind == bridge.Unicast && s.tooLong(s.ports[d.Port], a, vid)
-	if d.Kind == bridge.Unicast && lossless && !tooLong {
+	how, q, why := s.admission(p, a, vid, d)
+	if how == toIngressQueue {
 		return s.admitLossless(p, a, index, vid, s.ports[d.Port])
 	}
-	if lossless {
+	if p.lossless(a.priority) {
 		s.abandonWait(p, a.priority)
 	}
 	s.count(p, a)
 	s.overspeed(p, a)
-	switch {
-	case d.Kind == bridge.Drop:
-		s.drop(p, a.priority, bridgeReason(d.Reason), false)
-	case tooLong:
-		s.drop(p, a.priority, DropOversize, false)
-	case d.Kind == bridge.Unicast:
+	switch how {
+	case toEgressQueue:
 		out := s.ports[d.Port]
-		s.queued = out.deep(a.priority)
-		if s.admitLossy(p, a, out, a.priority) {
-			s.mark(out, a, a.priority)
-			s.enqueue(p, a, index, vid, out, a.priority, chargeLossy)
+		s.queued = out.deep(q)
+		if s.admitLossy(p, a, out, q) {
+			s.mark(out, a, q)
+			s.enqueue(p, a, index, vid, out, q, chargeLossy)
 		}
-	case d.Kind == bridge.Flood:
-		s.flood(p, a, index, vid, d)
+	case toEgressQueues:
+		s.flood(p, a, index, vid, d, q)
+	default:
+		s.drop(p, a.priority, why, false)
 	}
 	return true
 }
@@ -196,34 +186,6 @@ func (s *Switch) dispatch(p *portState, a *Arrival, index uint32, vid uint16, d 
 // lossless tells whether frames of priority prio that arrive at the port are lossless.
 func (p *portState) lossless(prio uint8) bool {
 	return p.cfg.Mode != macctl.ModeOff && (p.cfg.Mode == macctl.ModePause || p.cfg.lossless(prio))
-}
-
-// tooLong tells whether a frame is longer than its egress port carries. It would never get out: the port's shaper has no
-// tokens for it, or the kernel refuses it.
-func (s *Switch) tooLong(out *portState, a *Arrival, vid uint16) bool {
-	n := len(a.Data)
-	if n <= out.cfg.MaxFrame {
-		return false // a tag that it gets here does not count
-	}
-	switch tag, _ := s.egressTag(out, a, vid); {
-	case tag == tagStrip:
-		n -= frame.TagOctets
-	case tag == tagSet, tag == tagKeep && a.header.Tagged:
-		n -= frame.TagOctets // nor one that it has
-	}
-	return n > out.cfg.MaxFrame
-}
-
-func bridgeReason(r bridge.DropReason) DropReason {
-	switch r {
-	case bridge.DropSamePort:
-		return DropSamePort
-	case bridge.DropPortDown:
-		return DropPortDown
-	case bridge.DropStorm:
-		return DropStorm
-	}
-	return DropFiltered
 }
 
 // overspeed counts what comes faster than the port's speed and twice its burst.
@@ -286,13 +248,8 @@ func (s *Switch) admitLossy(p *portState, a *Arrival, out *portState, q uint8) b
 	return false
 }
 
-// flood sends a copy to every port of the decision, never as lossless: a lossless priority is demoted or dropped.
-func (s *Switch) flood(p *portState, a *Arrival, index uint32, vid uint16, d *bridge.Decision) {
-	q, ok := s.floodQueue(p, a.priority)
-	if !ok {
-		s.drop(p, a.priority, DropUnknownLossless, false)
-		return
-	}
+// flood sends a copy to queue q of every port of the decision, never as lossless.
+func (s *Switch) flood(p *portState, a *Arrival, index uint32, vid uint16, d *bridge.Decision, q uint8) {
 	p.count.Copies += uint64(d.Ports.Len() - 1)
 	s.queued = true
 	for i := range d.Ports.All() {
@@ -305,26 +262,6 @@ func (s *Switch) flood(p *portState, a *Arrival, index uint32, vid uint16, d *br
 			s.enqueue(p, a, index, vid, out, q, chargeLossy)
 		}
 	}
-}
-
-// floodQueue returns the egress queue by which a frame of priority prio that p received is flooded; ok is false where it must
-// not be.
-func (s *Switch) floodQueue(p *portState, prio uint8) (q uint8, ok bool) {
-	if !p.lossless(prio) || p.cfg.TAP && s.cfg.Lossless&(1<<prio) == 0 {
-		return prio, true
-	}
-	q = s.lossyQueue()
-	return q, s.cfg.Demote && q != NumPriorities
-}
-
-// lossyQueue is the lowest priority that is lossy in this network, NumPriorities where none is.
-func (s *Switch) lossyQueue() uint8 {
-	for q := range uint8(NumPriorities) {
-		if s.cfg.Lossless&(1<<q) == 0 {
-			return q
-		}
-	}
-	return NumPriorities
 }
 
 // enqueue appends a copy of the arrival to an egress queue, or stages it where another worker owns the port.
@@ -362,21 +299,4 @@ func (s *Switch) unadmit(p *portState, a *Arrival, out *portState, q uint8, c ch
 		s.buffer.ReleaseLossy(out.index, q, len(a.Data))
 	}
 	s.drop(p, a.priority, DropBufferMemory, c == chargeLossless)
-}
-
-// egressTag decides what becomes of the VLAN tag (802.1Q 8.6.4). A frame that came priority-tagged leaves so on
-// untagged egress unless the port strips it, else the next hop would lose the priority.
-func (s *Switch) egressTag(out *portState, a *Arrival, vid uint16) (tagAction, uint16) {
-	tagged := s.bridge.Egress(out.index, vid) == bridge.Tagged
-	switch {
-	case vid == bridge.NoVLAN:
-		return tagKeep, 0
-	case tagged && !a.header.Tagged:
-		return tagInsert, uint16(a.priority)<<13 | vid
-	case tagged && a.header.TCI.VID() != vid:
-		return tagSet, uint16(a.header.TCI)&0xf000 | vid
-	case !tagged && a.header.Tagged && (a.header.TCI.VID() != 0 || out.cfg.StripZero):
-		return tagStrip, 0
-	}
-	return tagKeep, 0
 }

@@ -87,15 +87,6 @@ func (p *portState) busy(now int64) bool {
 	return l.busy
 }
 
-// handleMeasurement takes a measurement frame that came as an ordinary one.
-func (s *Switch) handleMeasurement(p *portState, a *Arrival) bool {
-	if !s.measures(p, a) {
-		return false
-	}
-	taken, _ := s.Measurement(p.index, a.Data, a.At, s.now, s.clock)
-	return taken
-}
-
 // handleEcho takes a frame that asks how frames pass the link of p, or an answer, which another program waits for.
 func (s *Switch) handleEcho(p *portState, b []byte, stamp int64) (taken, urgent bool) {
 	f, reason := s.cfg.Measurement.ParseEcho(b, p.cfg.MAC)

@@ -9,18 +9,16 @@ import (
 // ageBudget is how much of the filtering database one call of Age looks at.
 const ageBudget = 4096
 
-// handleProbe handles a loop probe. It returns false for a probe of another switch, which is forwarded like any frame.
-func (s *Switch) handleProbe(p *portState, a *Arrival) bool {
+// handleProbe takes a loop probe of this switch.
+func (s *Switch) handleProbe(p *portState, a *Arrival) {
 	probe, err := bridge.ParseProbe(a.Data)
 	if err != nil {
-		return false
+		return
 	}
-	own, ev := s.bridge.HandleProbe(probe, p.index, s.now)
-	if own {
+	if own, ev := s.bridge.HandleProbe(probe, p.index, s.now); own {
 		p.count.ProbesReceived++
 		s.loopEvent(ev)
 	}
-	return own
 }
 
 // Probe appends the loop probe that port i has to send at time now, if one is due. ProbeSent says that it left.

@@ -67,19 +67,6 @@ type Copy struct {
 	MarkShare   float64
 }
 
-// A Trap is what of the switch itself takes a frame, so that it is not forwarded.
-type Trap uint8
-
-// The takers.
-const (
-	NotTrapped Trap = iota
-	TrapMACControl
-	TrapLLDP
-	TrapStream
-	TrapMeasurement
-	TrapLoopProbe
-)
-
 // ceOctets holds the longest headers up to the ECN field and the checksum over it: those of a tagged IPv6 packet.
 const ceOctets = frame.HeaderOctets + frame.TagOctets + 40
 
@@ -146,68 +133,44 @@ func (s *Switch) traceFrame(f *TraceResult, p *portState, a *Arrival) {
 		}
 		return
 	}
-	vid := uint16(bridge.NoVLAN)
-	if f.Member = true; p.trunk != nil {
+	f.VLAN, f.Member, f.Decision = s.route(p, a, false)
+	switch {
+	case p.trunk != nil:
 		f.Trunk = p.trunk.cfg.Name
-		f.Decision = s.throughTrunk(p, a)
-	} else {
-		if vid, f.Member = s.bridge.Ingress(p.index, a.header.Tagged, a.header.TCI.VID()); !f.Member {
-			f.VLAN = vid
-			f.drop(DropFiltered)
-			return
-		}
-		f.Decision = s.bridge.Trace(p.index, a.header.Dst, a.header.Src, vid, s.now)
-		if f.Station = s.bridge.Lookup(a.header.Dst, vid, s.now); f.Station.Known && s.ports[f.Station.Port] != nil {
+	case !f.Member:
+		f.drop(DropFiltered)
+		return
+	default:
+		f.Station = s.bridge.Lookup(a.header.Dst, f.VLAN, s.now)
+		if f.Station.Known && s.ports[f.Station.Port] != nil {
 			f.Known = s.ports[f.Station.Port].cfg.Name
 		}
 	}
-	f.VLAN = vid
-	s.traceDispatch(f, p, a, vid)
+	s.traceDispatch(f, p, a)
 }
 
-// trapOf tells what of the switch takes a frame, as receive does.
-func (s *Switch) trapOf(p *portState, a *Arrival) Trap {
-	switch t := a.header.EtherType; {
-	case t == frame.TypeMACControl:
-		return TrapMACControl
-	case t == frame.TypeLLDP:
-		return TrapLLDP
-	case a.header.Dst == streamAddress && a.ofStream():
-		return TrapStream
-	case t == s.cfg.Measurement.Fallback && s.measures(p, a):
-		return TrapMeasurement
-	case t == bridge.ProbeEtherType && p.trunk == nil:
-		if probe, err := bridge.ParseProbe(a.Data); err == nil && s.bridge.Own(probe) {
-			return TrapLoopProbe
-		}
+// traceDispatch tells what dispatch would do.
+func (s *Switch) traceDispatch(f *TraceResult, p *portState, a *Arrival) {
+	how, q, why := s.admission(p, a, f.VLAN, &f.Decision)
+	if how == toEgressQueues {
+		s.traceFlood(f, a, q)
+		return
 	}
-	return NotTrapped
-}
-
-// traceDispatch goes the way of dispatch.
-func (s *Switch) traceDispatch(f *TraceResult, p *portState, a *Arrival, vid uint16) {
-	switch f.Decision.Kind {
-	case bridge.Drop:
-		f.drop(bridgeReason(f.Decision.Reason))
-	case bridge.Unicast:
-		s.traceUnicast(f, p, a, vid)
-	case bridge.Flood:
-		s.traceFlood(f, p, a, vid)
+	if how == notAdmitted {
+		f.drop(why)
 	}
-}
-
-func (s *Switch) traceUnicast(f *TraceResult, p *portState, a *Arrival, vid uint16) {
+	if f.Decision.Kind != bridge.Unicast {
+		return
+	}
 	out := s.ports[f.Decision.Port]
-	c := s.copyTo(out, a, vid, a.priority)
-	switch {
-	case s.tooLong(out, a, vid):
-		c.drop(DropOversize)
-		f.drop(DropOversize)
-	case f.Lossless:
+	c := s.copyTo(out, a, f.VLAN, q)
+	switch how {
+	case notAdmitted:
+		c.drop(why)
+	case toIngressQueue:
 		s.traceAdmission(f, p, a)
 	default:
-		s.traceLossy(&c, out, a, 0)
-		if c.Dropped {
+		if s.traceLossy(&c, out, a, 0); c.Dropped {
 			f.drop(c.Reason)
 		}
 	}
@@ -240,18 +203,13 @@ func (s *Switch) traceLossy(c *Copy, out *portState, a *Arrival, taken int64) in
 }
 
 // traceFlood goes the way of flood.
-func (s *Switch) traceFlood(f *TraceResult, p *portState, a *Arrival, vid uint16) {
-	q, ok := s.floodQueue(p, a.priority)
-	if !ok {
-		f.drop(DropUnknownLossless)
-		return
-	}
+func (s *Switch) traceFlood(f *TraceResult, a *Arrival, q uint8) {
 	f.Demoted = q != a.priority
 	going, taken := 0, int64(0)
 	for i := range f.Decision.Ports.All() {
-		c := s.copyTo(s.ports[i], a, vid, q)
+		c := s.copyTo(s.ports[i], a, f.VLAN, q)
 		c.MarkShare = 0 // what floods is not marked
-		if s.tooLong(s.ports[i], a, vid) {
+		if s.tooLong(s.ports[i], a, f.VLAN) {
 			c.drop(DropOversize)
 		} else {
 			taken += s.traceLossy(&c, s.ports[i], a, taken)
