@@ -96,7 +96,7 @@ func give(s *dataplane.Switch, i int, now int64) (control, data [][]byte) {
 
 // Two switches joined by a link, in virtual time: when the station behind the second one stops it, the second stops the first, and that
 // one its station. No frame is lost or overtaken.
-func TestTwoSwitches(t *testing.T) {
+func TestTwoCoresInALoop(t *testing.T) {
 	s := [2]*dataplane.Switch{newSwitch(t), newSwitch(t)}
 	exchange := func(from, i, to, j int, now int64) {
 		control, data := give(s[from], i, now)

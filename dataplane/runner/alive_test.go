@@ -13,7 +13,7 @@ import (
 )
 
 // Workers that sleep are alive, and one that hangs in a send call is not, until it is through.
-func TestAlive(t *testing.T) {
+func TestWorkersAreAlive(t *testing.T) {
 	forExecutors(t, func(t *testing.T, e executor) {
 		l := newLan(t, e, roomy(2), unshaped(0), unshaped(1))
 		entered, leave := make(chan struct{}), make(chan struct{})

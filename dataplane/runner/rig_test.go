@@ -330,8 +330,9 @@ func (r *rig) offer(in int, frames ...[]byte) {
 		burst[i].Data, burst[i].At = slices.Clone(b), r.now
 		burst[i].Prepare(&c.Classify, c.MaxFrame)
 	}
-	for taken, stop := 0, dataplane.Crossed; taken < len(burst); {
-		if taken, stop = r.sw.Ingress(in, burst, taken, r.now, 0); stop == dataplane.Hold {
+	for taken := 0; taken < len(burst); {
+		n, stop := r.sw.Ingress(in, burst, taken, r.now, 0)
+		if taken = n; stop == dataplane.Hold {
 			r.tb.Fatalf("Ingress took %d of %d frames", taken, len(frames))
 		}
 	}

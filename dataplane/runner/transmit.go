@@ -33,10 +33,7 @@ func (w *worker) obeyControl(t *portTask) bool {
 		if stamp > wall { // it has come since: what is stamped too early makes a link seem shorter
 			now, wall = w.clockPair()
 		}
-		at := now - (wall - stamp)
-		if at > now || at < now-macctl.MaxStampAge {
-			at = now // the real-time clock was set, or this side stood still for longer than a reaction is
-		}
+		at := macctl.ReceiveTime(now-(wall-stamp), now)
 		taken, urgent := sw.Measurement(t.index, b, at, now, wall-now)
 		if answer = answer || urgent; taken {
 			t.measureAt = now
