@@ -6,8 +6,8 @@ import (
 	"pfcswitch/dataplane/trunk"
 )
 
-// throughTrunk decides, as the bridge does for other ports, where a frame goes that came by a port of a trunk: from a member
-// to the uplink, from there to the member that the distributor chooses.
+// throughTrunk decides, as the bridge does for other ports, where a frame goes that came by a port of a trunk: from a
+// member to the uplink, from there to the member that the distributor chooses.
 func (s *Switch) throughTrunk(p *portState, a *Arrival) bridge.Decision {
 	t := p.trunk
 	if bridge.Reserved(a.header.Dst) {
@@ -31,7 +31,8 @@ func (s *Switch) throughTrunk(p *portState, a *Arrival) bridge.Decision {
 	return bridge.Decision{Kind: bridge.Unicast, Port: to}
 }
 
-// able returns the members that are up and carry a frame of that length; where it is too long for all of them, those that are up.
+// able returns the members that are up and carry a frame of that length; where it is too long for all of them, those
+// that are up.
 func (s *Switch) able(t *trunkState, a *Arrival) uint64 {
 	if len(a.Data) <= t.shortest {
 		return t.live
@@ -113,8 +114,8 @@ func (s *Switch) enterTrunk(p *portState, d *descriptor, a *Arrival) {
 	}
 }
 
-// deliver puts a frame into its egress queue, or, where it leaves a trunk by the uplink, into its member's arbiter queue, where
-// it counts as on its way into the egress queue.
+// deliver puts a frame into its egress queue, or, where it leaves a trunk by the uplink, into its member's arbiter
+// queue, where it counts as on its way into the egress queue.
 func (s *Switch) deliver(p *portState, d uint32) {
 	dsc := &s.memory.descs[d]
 	t, from := s.throughTrunkOf(p, dsc)
@@ -152,18 +153,19 @@ func (s *Switch) takeTurn(t *trunkState) (d uint32, member int) {
 	return d, member
 }
 
-// arbitrate lets members send to the uplink p in turn, until nothing waits for its turn: each frame is judged, and goes to the
-// area of its priority, which is the uplink's egress queue, or is dropped. It is metered at the time of its arrival: how late it is
-// looked at makes its sender neither faster nor slower. What RED counts is what waits in the areas: whichever worker a frame came
-// by, it does not stand before another one until its own turn has come.
+// arbitrate lets members send to the uplink p in turn, until nothing waits for its turn: each frame is judged, and
+// goes to the area of its priority, which is the uplink's egress queue, or is dropped. It is metered at the time of
+// its arrival: how late it is looked at makes its sender neither faster nor slower. What RED counts is what waits in
+// the areas: whichever worker a frame came by, it does not stand before another one until its own turn has come.
 func (s *Switch) arbitrate(p *portState) {
 	t := p.trunk
 	for d, member := s.takeTurn(t); d != none; d, member = s.takeTurn(t) {
 		dsc := &s.memory.descs[d]
 		octets := trunkOctets(dsc)
-		f := trunk.Frame{Member: member, Priority: dsc.prio, Octets: octets, Metered: int64(dsc.metered), Lossless: dsc.charge == chargeLossless,
-			Waiting: t.toUplink.Priority[dsc.prio] - t.unjudged.Priority[dsc.prio] - octets,
-			All:     t.toUplink.Total - t.unjudged.Total - octets}
+		f := trunk.Frame{Member: member, Priority: dsc.prio, Octets: octets, Metered: int64(dsc.metered),
+			Lossless: dsc.charge == chargeLossless,
+			Waiting:  t.toUplink.Priority[dsc.prio] - t.unjudged.Priority[dsc.prio] - octets,
+			All:      t.toUplink.Total - t.unjudged.Total - octets}
 		if t.cfg.Aware && dsc.eligible {
 			f.Colour = trunk.Yellow
 		}

@@ -5,11 +5,11 @@ import (
 	"pfcswitch/macctl"
 )
 
-// Capture happens in the workers, outside of the switch's lock: there the octets are at hand, a received frame's fate is known
-// already, and other workers do not wait for the copying. Only what never reaches a worker's hands again (a queue that is
-// emptied, what a trunk drops) and MAC Control frames, which are few, are captured under the lock; what passes beside the rings
-// is captured by who sends or takes it there. While nobody captures, each of these functions costs a load and a branch, once for
-// a burst.
+// Capture happens in the workers, outside of the switch's lock: there the octets are at hand, a received frame's fate
+// is known already, and other workers do not wait for the copying. Only what never reaches a worker's hands again (a
+// queue that is emptied, what a trunk drops) and MAC Control frames, which are few, are captured under the lock; what
+// passes beside the rings is captured by who sends or takes it there. While nobody captures, each of these functions
+// costs a load and a branch, once for a burst.
 
 // Tap is where readers attach. It needs no lock.
 func (s *Switch) Tap() *capture.Tap { return &s.tap }
@@ -35,7 +35,8 @@ func (s *Switch) tapQueued(p *portState, d *descriptor, reason DropReason) {
 	if tap == nil || !tap.Wants(p.index) || d.cell == none && s.unsettled == nil {
 		return
 	}
-	r := capture.Record{Port: p.index, Out: true, Time: s.now, Length: int(d.length), Note: dropped(reason, d.charge == chargeLossless).note()}
+	r := capture.Record{Port: p.index, Out: true, Time: s.now, Length: int(d.length), Note: dropped(reason,
+		d.charge == chargeLossless).note()}
 	tap.Lock()
 	room := tap.Put(&r)
 	if d.cell == none {

@@ -84,7 +84,8 @@ func TestNotesOfControl(t *testing.T) {
 func TestNotesOfPause(t *testing.T) {
 	r := newRig(t, testConfig(2), pausePort(0), pausePort(1))
 	r.offer(0, several(0, 1, 0, alone+1, small)...)
-	if got := string(r.sw.ExplainControlOut(nil, 0)); !strings.HasPrefix(got, "XOFF all: buffer, ingress queue holds ") {
+	if got := string(r.sw.ExplainControlOut(nil, 0)); !strings.HasPrefix(got,
+		"XOFF all: buffer, ingress queue holds ") {
 		t.Errorf("note %q", got)
 	}
 	r.sw.Control(1, macctl.AppendPause(nil, [6]byte{2}, 0xffff), r.now, r.now)
@@ -97,7 +98,8 @@ func TestNotesOfPause(t *testing.T) {
 func TestNotesOfDispositions(t *testing.T) {
 	for f, note := range notes {
 		reason := DropReason(disposition(f)&dispositionReason) - 1
-		there := disposition(f)&dispositionReason != 0 && reason < NumDropReasons && disposition(f)&(dispositionLost|dispositionCopy) != dispositionLost|dispositionCopy
+		there := disposition(f)&dispositionReason != 0 && reason < NumDropReasons &&
+			disposition(f)&(dispositionLost|dispositionCopy) != dispositionLost|dispositionCopy
 		if there != (note != nil) || there && !strings.Contains(string(note), reason.String()) {
 			t.Errorf("fate %#x: %q", f, note)
 		}
@@ -133,7 +135,8 @@ func TestDispositionOfCopy(t *testing.T) {
 	ports := []PortConfig{testPort(0), testPort(1), testPort(2)}
 	ports[2].MaxFrame = small - 100
 	r := newRig(t, testConfig(3), ports...)
-	burst := r.receive(0, [][]byte{ether(0xffff_ffff_ffff, host(0), tci(0, 0), experimental, 0, small), data(0, 2, 0, 1, small), data(0, 1, 0, 1, small)})
+	burst := r.receive(0, [][]byte{ether(0xffff_ffff_ffff, host(0), tci(0, 0), experimental, 0, small), data(0, 2, 0, 1,
+		small), data(0, 1, 0, 1, small)})
 	r.sw.Ingress(0, burst, 0, r.now, 0)
 	var notes []string
 	for i := range burst {
@@ -162,7 +165,8 @@ func TestDispositions(t *testing.T) {
 		t.Fatalf("%d of %d frames taken", n, len(burst))
 	}
 	if burst[0].disposition != 0 || string(burst[len(burst)-1].disposition.note()) != "dropped: lossy-threshold" {
-		t.Errorf("fates %#x to %#x, want none and lossy-threshold", burst[0].disposition, burst[len(burst)-1].disposition)
+		t.Errorf("fates %#x to %#x, want none and lossy-threshold", burst[0].disposition,
+			burst[len(burst)-1].disposition)
 	}
 	r.burst = burst
 	r.settle()
@@ -170,7 +174,8 @@ func TestDispositions(t *testing.T) {
 	c := tapped(t, r.sw, 64)
 	r.sw.SetUp(1, false, r.now)
 	purged := read(c)
-	if len(purged) == 0 || !purged[0].out || purged[0].port != 1 || purged[0].note != "dropped: port-down" || purged[0].data != string(broadcast[:64]) || purged[0].length != small {
+	if len(purged) == 0 || !purged[0].out || purged[0].port != 1 || purged[0].note != "dropped: port-down" ||
+		purged[0].data != string(broadcast[:64]) || purged[0].length != small {
 		t.Errorf("captured %+v, want the frames of the queue that was emptied", purged)
 	}
 }

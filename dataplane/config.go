@@ -25,13 +25,15 @@ type Config struct {
 	// commodity Ethernet at scale).
 	Demote bool
 	Ageing time.Duration // after which a learned address is forgotten
-	// Stations bounds the filtering database, static entries included; 0 is bridge.DefaultMaxEntries. It is that of New.
+	// Stations bounds the filtering database, static entries included; 0 is bridge.DefaultMaxEntries. It is that of
+	// New.
 	Stations int
 	// Measurement is the form of the frames that measure headroom.
 	Measurement macctl.MeasurementFormat
 	// Identity marks the switch's own loop probes; it should be random per run.
 	Identity bridge.Identity
-	// Trunks are made of some of the ports, each of one; the others are the bridge's. They come in force with Reconfigure.
+	// Trunks are made of some of the ports, each of one; the others are the bridge's. They come in force with
+	// Reconfigure.
 	Trunks []TrunkConfig
 	// Clock, if set, is read when a threshold is crossed, to measure how fast XOFF leaves. Frames themselves carry
 	// the time that the caller gives.
@@ -83,7 +85,8 @@ type ECN struct {
 // lossless tells whether frames of priority prio that arrive at the port are lossless.
 func (c *PortConfig) lossless(prio uint8) bool { return c.Lossless&(1<<prio) != 0 }
 
-// LosslessPriorities are those whose peer flow control stops, bit n = priority n: all where Mode is PAUSE, none where it is off.
+// LosslessPriorities are those whose peer flow control stops, bit n = priority n: all where Mode is PAUSE, none where
+// it is off.
 func (c *PortConfig) LosslessPriorities() uint8 {
 	return c.Mode.Lossless(c.Lossless)
 }

@@ -7,7 +7,8 @@ import (
 	"pfcswitch/macctl"
 )
 
-// resumePeriod is how often a port whose peer is held looks whether it may be freed, beside the looks at each departure.
+// resumePeriod is how often a port whose peer is held looks whether it may be freed, beside the looks at each
+// departure.
 const resumePeriod = 1_000_000
 
 // Control takes a MAC Control frame that port i received at stamp, also before SetUp has told that the link is up: the
@@ -53,8 +54,9 @@ func (s *Switch) stateRemaining(p *portState) {
 	}
 }
 
-// ControlSent says that the frame of ControlOut left at time now. Where it reports that an admission crossed a threshold,
-// ControlSent returns the clock reading of that moment, and when the frame arrived that was admitted; else 0.
+// ControlSent says that the frame of ControlOut left at time now. Where it reports that an admission crossed a
+// threshold, ControlSent returns the clock reading of that moment, and when the frame arrived that was admitted; else
+// 0.
 func (s *Switch) ControlSent(i int, now int64) (crossed, arrived int64) {
 	p := s.ports[i]
 	p.sender.Sent(now)
@@ -82,7 +84,8 @@ func (s *Switch) RingHold(i int, hold bool, now int64) {
 	}
 }
 
-// XoffSent reports whether the peer of port i knows that it must not send what is to be held, or there is nobody to be told.
+// XoffSent reports whether the peer of port i knows that it must not send what is to be held, or there is nobody to
+// be told.
 func (s *Switch) XoffSent(i int) bool {
 	p := s.ports[i]
 	return p == nil || !p.up || p.sender.XoffWanted()&^p.sender.XoffSent() == 0
@@ -127,8 +130,8 @@ func (s *Switch) TxDeadline(i int, now int64) int64 {
 	return at
 }
 
-// Tick examines every held queue, for which no arrival or departure may come, and the pauses that trunks pass through, which
-// end by themselves.
+// Tick examines every held queue, for which no arrival or departure may come, and the pauses that trunks pass
+// through, which end by themselves.
 func (s *Switch) Tick(now int64) {
 	s.now = now
 	if s.buffer.OffCount() > 0 {

@@ -3,8 +3,8 @@ package dataplane
 // A DropReason names why a frame was not forwarded. The same name is the metric label, the table column and the event.
 type DropReason uint8
 
-// The reasons. Ring, Send, LosslessHeadroom and BufferMemory are faults when they hit a lossless priority; the others are
-// decisions.
+// The reasons. Ring, Send, LosslessHeadroom and BufferMemory are faults when they hit a lossless priority; the others
+// are decisions.
 const (
 	DropFiltered         DropReason = iota // VLAN not in the member set, reserved address, nowhere to flood
 	DropSamePort                           // the destination is behind the ingress port
@@ -25,7 +25,8 @@ const (
 )
 
 var dropNames = [NumDropReasons]string{
-	"filtered", "same-port", "unknown-lossless", "lossy-threshold", "lossless-headroom", "buffer-memory", "red", "meter-red",
+	"filtered", "same-port", "unknown-lossless", "lossy-threshold", "lossless-headroom", "buffer-memory",
+	"red", "meter-red",
 	"watchdog", "ring", "send", "oversize", "malformed", "port-down", "storm",
 }
 
@@ -46,18 +47,20 @@ type Counters struct {
 	SentFrames, SentBytes         uint64 // data frames that the kernel took
 	Copies                        uint64 // flood copies beyond the first, of frames received here
 	ProbesSent, ProbesReceived    uint64 // loop probes, not counted as data
-	Streamed, StreamReceived      uint64 // frames of the port's own stream for a check of the peer's headroom, and of the peer's, not counted as data
-	ControlLost                   uint64 // MAC Control frames that their ring had no room for
-	HostDrops                     uint64 // frames of the host that its queues towards a TAP had no room for
-	Overspeed                     uint64 // frames that came faster than the port's speed and burst
-	Drops                         [NumPriorities + 1][NumDropReasons]uint64
-	LosslessDrops                 [NumPriorities + 1]uint64
-	Marked                        [NumPriorities]uint64 // ECN CE by egress queue
-	RingHoldNs                    uint64                // time that a lossless frame waited in the ring for buffer
-	RingHoldBytes                 uint64
-	RingFramesMax                 uint64 // most frames seen waiting in the lossless rings
-	QueueBytes, QueueBytesMax     [NumPriorities]int64
-	QueueSent, QueueDiscarded     [NumPriorities]uint64 // frames that left an egress queue, or that the watchdog discarded there
+	// frames of the port's own stream for a check of the peer's headroom, and of the peer's, not counted as data
+	Streamed, StreamReceived  uint64
+	ControlLost               uint64 // MAC Control frames that their ring had no room for
+	HostDrops                 uint64 // frames of the host that its queues towards a TAP had no room for
+	Overspeed                 uint64 // frames that came faster than the port's speed and burst
+	Drops                     [NumPriorities + 1][NumDropReasons]uint64
+	LosslessDrops             [NumPriorities + 1]uint64
+	Marked                    [NumPriorities]uint64 // ECN CE by egress queue
+	RingHoldNs                uint64                // time that a lossless frame waited in the ring for buffer
+	RingHoldBytes             uint64
+	RingFramesMax             uint64 // most frames seen waiting in the lossless rings
+	QueueBytes, QueueBytesMax [NumPriorities]int64
+	// frames that left an egress queue, or that the watchdog discarded there
+	QueueSent, QueueDiscarded [NumPriorities]uint64
 }
 
 // drop counts a frame of port p that ends here. lossless tells whether it was admitted, or was to be, as lossless.

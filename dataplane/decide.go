@@ -5,7 +5,8 @@ import (
 	"pfcswitch/dataplane/frame"
 )
 
-// What stands here decides about frames and changes nothing but what the bridge learns: real frames and traced ones ask it.
+// What stands here decides about frames and changes nothing but what the bridge learns: real frames and traced ones
+// ask it.
 
 // A Trap is what of the switch itself takes a frame, so that the frame is not forwarded.
 type Trap uint8
@@ -39,8 +40,8 @@ func (s *Switch) trapOf(p *portState, a *Arrival) Trap {
 	return NotTrapped
 }
 
-// route tells where a frame goes: through the port's trunk, or over the bridge, which learns its source where learn is set. member
-// is false where the port is no member of the frame's VLAN.
+// route tells where a frame goes: through the port's trunk, or over the bridge, which learns its source where learn
+// is set. member is false where the port is no member of the frame's VLAN.
 func (s *Switch) route(p *portState, a *Arrival, learn bool) (vid uint16, member bool, d bridge.Decision) {
 	if p.trunk != nil {
 		return bridge.NoVLAN, true, s.throughTrunk(p, a)
@@ -66,7 +67,8 @@ const (
 )
 
 // admission tells how a frame is charged and which egress queue it joins, or why it is dropped.
-func (s *Switch) admission(p *portState, a *Arrival, vid uint16, d *bridge.Decision) (how admission, q uint8, why DropReason) {
+func (s *Switch) admission(p *portState, a *Arrival, vid uint16, d *bridge.Decision) (how admission, q uint8,
+	why DropReason) {
 	switch d.Kind {
 	case bridge.Drop:
 		return notAdmitted, 0, bridgeReason(d.Reason)
@@ -86,8 +88,8 @@ func (s *Switch) admission(p *portState, a *Arrival, vid uint16, d *bridge.Decis
 	return toEgressQueue, a.priority, 0
 }
 
-// tooLong tells whether a frame is longer than its egress port carries. It would never get out: the port's shaper has no
-// tokens for it, or the kernel refuses it.
+// tooLong tells whether a frame is longer than its egress port carries. It would never get out: the port's shaper has
+// no tokens for it, or the kernel refuses it.
 func (s *Switch) tooLong(out *portState, a *Arrival, vid uint16) bool {
 	n := len(a.Data)
 	if n <= out.cfg.MaxFrame {
@@ -114,8 +116,8 @@ func bridgeReason(r bridge.DropReason) DropReason {
 	return DropFiltered
 }
 
-// floodQueue returns the egress queue by which a frame of priority prio that p received is flooded; ok is false where it must
-// not be.
+// floodQueue returns the egress queue by which a frame of priority prio that p received is flooded; ok is false where
+// it must not be.
 func (s *Switch) floodQueue(p *portState, prio uint8) (q uint8, ok bool) {
 	if !p.lossless(prio) || p.cfg.TAP && s.cfg.Lossless&(1<<prio) == 0 {
 		return prio, true

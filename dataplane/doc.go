@@ -16,9 +16,8 @@
 //	decide.go         what is decided about it, for real frames and for those of trace.go
 //	wait.go           a frame that waits in its ring for buffer
 //	ecn.go            congestion marking on the egress queue
-//	settle.go         what must wait leaves the ring
 //	memory.go         packet memory: cells, and frame descriptors without pointers
-//	queue.go          egress queues as lists
+//	queue.go          egress queues as lists, and what must wait leaves the ring
 //	egress.go         what a port may send now, and what it has sent
 //	line.go           what a driver tells of a port's delay line
 //	trunks.go         trunks of ports that are no longer the bridge's
@@ -38,17 +37,18 @@
 //	explain.go        what a capture says of MAC Control frames and drops
 //	snapshot.go       one consistent picture for metrics and tables
 //	trunksnapshot.go  what a trunk holds and has counted
-//	retired.go        counters that outlive their port
-//	forgotten.go      how many of them
+//	retired.go        counters that outlive their port, and of how many ports
 //
-// A driver puts the switch on links: package runner on those of this machine. It calls, for a burst that port i has received,
+// A driver puts the switch on links: package runner on those of this machine. It calls, for a burst that port i has
+// received,
 //
 //	Begin            which worker calls; a driver with one goroutine needs it not
 //	Arrival.Prepare  each frame is parsed and classified; needs no lock
-//	Ingress          until the burst is taken: after Crossed what peers must be told is sent first, after Hold the rest waits in the ring
+//	Ingress          until the burst is taken: after Crossed XOFF is sent first, after Hold the rest waits in the ring
 //	Staged, Store, Publish  copies for ports of other workers are stored, without a lock, and queued
 //
-// and then for each port with work (TakePending), also where a deadline has come (TxDeadline, ProbeDeadline, MeasureDeadline),
+// and then for each port with work (TakePending), also where a deadline has come (TxDeadline, ProbeDeadline,
+// MeasureDeadline),
 //
 //	Control, Measurement     MAC Control frames that have come
 //	ControlOut, ControlSent  what the peer must be told, until there is nothing more
@@ -62,8 +62,8 @@
 //	Settle, Store    what still waits gets memory of its own, so that the ring is free; needs no lock for storing
 //	Tick             holds that may end by themselves
 //
-// This order is the contract: a frame stays charged, and at the head of its queue, from Dequeue until Sent, and its octets stay in the ring
-// until Settle. Calls must not run at the same time but for those that need no lock.
+// This order is the contract: a frame stays charged, and at the head of its queue, from Dequeue until Sent, and its
+// octets stay in the ring until Settle. Calls must not run at the same time but for those that need no lock.
 //
 // Goroutines:
 //

@@ -5,7 +5,8 @@ import "pfcswitch/dataplane/bridge"
 // Nobody is a worker that owns no port: all work is others'.
 const Nobody = -1
 
-// Begin says which worker makes the calls that follow. A driver with one goroutine needs it not: it is worker 0, which owns every port.
+// Begin says which worker makes the calls that follow. A driver with one goroutine needs it not: it is worker 0,
+// which owns every port.
 func (s *Switch) Begin(worker int) { s.worker = worker }
 
 // Foreign returns and clears the ports of other workers that got work since it was asked last.
@@ -34,8 +35,8 @@ func (s *Switch) MarkPending(i int) {
 	}
 }
 
-// Departures counts lossless frames that have left the buffer. A frame that has to wait in its ring need not be offered again before it
-// has changed.
+// Departures counts lossless frames that have left the buffer. A frame that has to wait in its ring need not be
+// offered again before it has changed.
 func (s *Switch) Departures() uint64 { return s.room }
 
 // Prompt tells whether a frame of the burst that Ingress took last may leave within DeepQueue.

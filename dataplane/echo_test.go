@@ -6,7 +6,8 @@ import (
 	"pfcswitch/macctl"
 )
 
-// A port answers who asks how frames pass its link, whichever way the question comes, without a Prober; and only what is for it.
+// A port answers who asks how frames pass its link, whichever way the question comes, without a Prober; and only what
+// is for it.
 func TestEchoIsAnswered(t *testing.T) {
 	asker := [6]byte{2, 0, 0, 0, 0, 9}
 	format := macctl.DefaultMeasurementFormat
@@ -20,7 +21,8 @@ func TestEchoIsAnswered(t *testing.T) {
 		cfg := testConfig(2)
 		cfg.Measurement = format
 		r := newRig(t, cfg, testPort(0), testPort(1))
-		b := format.AppendEcho(nil, [6]byte{}, asker, test.way, 200, test.tagged, 0x6005, macctl.Echo{Sequence: 5, Octets: 200, Path: test.back, Tagged: test.tagged, TCI: 0x6005})
+		b := format.AppendEcho(nil, [6]byte{}, asker, test.way, 200, test.tagged, 0x6005, macctl.Echo{Sequence: 5,
+			Octets: 200, Path: test.back, Tagged: test.tagged, TCI: 0x6005})
 		if test.way == macctl.PathControl {
 			if taken, urgent := r.sw.Measurement(0, b, r.now, r.now, 0); !taken || !urgent {
 				t.Fatalf("%+v: taken %v, urgent %v", test, taken, urgent)
@@ -36,7 +38,8 @@ func TestEchoIsAnswered(t *testing.T) {
 		}
 		out, _, ok := r.sw.MeasureOut(0, nil, r.now+7, 0)
 		a, reason := format.ParseEcho(out, asker)
-		if !ok || reason != macctl.ReasonNone || !a.Answer || a.ReceivedPath != test.back || a.Path != test.way || a.Length != 200 || a.Sent-a.Received != 7 || a.HasTag != test.tagged || a.Sequence != 5 {
+		if !ok || reason != macctl.ReasonNone || !a.Answer || a.ReceivedPath != test.back || a.Path != test.way ||
+			a.Length != 200 || a.Sent-a.Received != 7 || a.HasTag != test.tagged || a.Sequence != 5 {
 			t.Errorf("%+v: %v, %v, %+v", test, ok, reason, a)
 		}
 		if _, _, ok := r.sw.MeasureOut(0, nil, r.now, 0); ok {
@@ -52,7 +55,8 @@ func TestEchoIsAnswered(t *testing.T) {
 	cfg := testConfig(2)
 	cfg.Measurement = format
 	r := newRig(t, cfg, testPort(0), testPort(1))
-	b := format.AppendEcho(nil, [6]byte{2, 0, 0, 0, 0, 0x11}, asker, macctl.PathBridged, 60, false, 0, macctl.Echo{Answer: true})
+	b := format.AppendEcho(nil, [6]byte{2, 0, 0, 0, 0, 0x11}, asker, macctl.PathBridged, 60, false, 0,
+		macctl.Echo{Answer: true})
 	r.offer(0, b) // an answer to another station
 	if _, _, ok := r.sw.MeasureOut(0, nil, r.now, 0); ok || len(r.sentBy(2)[1]) != 1 {
 		t.Error("an answer for a station behind the switch is not forwarded to it")
@@ -83,7 +87,8 @@ func TestEchoObeysPauses(t *testing.T) {
 		r.hear(0, test.paused, 0xffff)
 		tci := uint16(test.pcp) << 13
 		for range 3 {
-			r.offer(0, format.AppendEcho(nil, [6]byte{}, [6]byte{2, 0, 0, 0, 0, 9}, macctl.PathFallback, test.octets, test.tagged, tci,
+			r.offer(0, format.AppendEcho(nil, [6]byte{}, [6]byte{2, 0, 0, 0, 0, 9}, macctl.PathFallback, test.octets,
+				test.tagged, tci,
 				macctl.Echo{Octets: test.octets, Path: test.back, Tagged: test.tagged, TCI: tci}))
 		}
 		p, answers := r.sw.ports[0], 0

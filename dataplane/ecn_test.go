@@ -33,8 +33,9 @@ func packet(t *testing.T, v6 bool, ecn uint8) []byte {
 	var ip gopacket.SerializableLayer
 	if v6 {
 		tag.Type = layers.EthernetTypeIPv6
-		l := &layers.IPv6{Version: 6, TrafficClass: 26<<2 | ecn, FlowLabel: 0x12345, HopLimit: 64, NextHeader: layers.IPProtocolUDP,
-			SrcIP: net.ParseIP("fd00::1"), DstIP: net.ParseIP("fd00::2")}
+		l := &layers.IPv6{Version: 6, TrafficClass: 26<<2 | ecn, FlowLabel: 0x12345, HopLimit: 64,
+			NextHeader: layers.IPProtocolUDP,
+			SrcIP:      net.ParseIP("fd00::1"), DstIP: net.ParseIP("fd00::2")}
 		_ = udp.SetNetworkLayerForChecksum(l)
 		ip = l
 	} else {
@@ -45,7 +46,8 @@ func packet(t *testing.T, v6 bool, ecn uint8) []byte {
 	}
 	payload := gopacket.Payload(make([]byte, 150))
 	b := gopacket.NewSerializeBuffer()
-	if err := gopacket.SerializeLayers(b, gopacket.SerializeOptions{FixLengths: true, ComputeChecksums: true}, ethernet, tag, ip, udp, payload); err != nil {
+	if err := gopacket.SerializeLayers(b, gopacket.SerializeOptions{FixLengths: true, ComputeChecksums: true}, ethernet,
+		tag, ip, udp, payload); err != nil {
 		t.Fatal(err)
 	}
 	return append(b.Bytes(), make([]byte, small-len(b.Bytes()))...)
@@ -164,7 +166,8 @@ func TestNotMarked(t *testing.T) {
 		r.offer(0, lossy(host(1)))
 	}
 	if c := r.count(1); r.count(0).Drops[0][DropLossyThreshold] != 8 || c.Marked[0] != 31 {
-		t.Errorf("%d dropped and %d marked of 40, want 8 and all but the first of the others, 31", r.count(0).Drops[0][DropLossyThreshold], c.Marked[0])
+		t.Errorf("%d dropped and %d marked of 40, want 8 and all but the first of the others, 31",
+			r.count(0).Drops[0][DropLossyThreshold], c.Marked[0])
 	}
 	r.drain(1, r.now+second)
 	r.offer(0, lossy(host(1)), lossy(frame.Broadcast))

@@ -19,9 +19,10 @@ type plan struct {
 }
 
 // Dequeue chooses what port i may send at time now, in order: by strict and weighted priority, not paused, within the
-// port's speed, and no more than one send call may take. It returns the number of frames, which Fill puts into a batch.
-// They stay charged and at the head of their queues until Sent. Where it returns 0, TxDeadline tells when to look again.
-// unsettled is the burst that has not been settled: of a frame of it that is dropped here a capture shows the octets.
+// port's speed, and no more than one send call may take. It returns the number of frames, which Fill puts into a
+// batch. They stay charged and at the head of their queues until Sent. Where it returns 0, TxDeadline tells when to
+// look again. unsettled is the burst that has not been settled: of a frame of it that is dropped here a capture shows
+// the octets.
 func (s *Switch) Dequeue(i int, now int64, unsettled []Arrival) int {
 	s.now, s.unsettled = now, unsettled
 	n := s.dequeue(i, now)
@@ -127,8 +128,8 @@ func orOwn(head uint32) uint32 {
 	return head
 }
 
-// waiting is what waits at a port, in octets on the wire. A port that has used up its tokens sleeps until they are worth
-// sched.Quantum, or all that waits.
+// waiting is what waits at a port, in octets on the wire. A port that has used up its tokens sleeps until they are
+// worth sched.Quantum, or all that waits.
 func (p *portState) waiting(streaming uint8) int64 {
 	if streaming != 0 {
 		return math.MaxInt64
@@ -281,7 +282,8 @@ func (s *Switch) Plan(i, n int) (f Planned, ok bool) {
 	f = Planned{ID: uint64(d), Length: s.leaving(p, d), Origin: Origin{Own: true}, frame: d}
 	if d != ownFrame {
 		dsc := &s.memory.descs[d]
-		f.InRing, f.Origin = dsc.cell == none, Origin{Lossless: dsc.charge == chargeLossless, In: dsc.in, Priority: dsc.prio}
+		f.InRing, f.Origin = dsc.cell == none, Origin{Lossless: dsc.charge == chargeLossless, In: dsc.in,
+			Priority: dsc.prio}
 	}
 	return f, true
 }
@@ -294,8 +296,8 @@ func (s *Switch) Occupied(i int, now int64) uint8 {
 	return 0
 }
 
-// Refuse drops a frame of the plan, which the kernel will never take. Those before it were confirmed by Sent, so that it is
-// at the head of its queue.
+// Refuse drops a frame of the plan, which the kernel will never take. Those before it were confirmed by Sent, so that
+// it is at the head of its queue.
 func (s *Switch) Refuse(i int, f Planned, r DropReason, now int64) {
 	s.now = now
 	p, d := s.ports[i], f.frame
@@ -316,7 +318,9 @@ func (s *Switch) Refuse(i int, f Planned, r DropReason, now int64) {
 // LinkDrops notes that the link of port i drops a frame of that length whenever it is sent.
 func (s *Switch) LinkDrops(i, length int) {
 	s.event(Event{Kind: EventLinkDrops, Port: s.ports[i].cfg.Name, Priority: -1,
-		Text: fmt.Sprintf("the link drops each frame of %d octets, so that such frames are given up: make the MTU of the interface at the far end as large as this port's, or look for a queueing discipline (tc qdisc show) that refuses them", length)})
+		Text: fmt.Sprintf("the link drops each frame of %d octets, so that such frames are given up: "+
+			"make the MTU of the interface at the far end as large as this port's, "+
+			"or look for a queueing discipline (tc qdisc show) that refuses them", length)})
 }
 
 // release gives back the charge, the cells and the descriptor of a frame that left a queue of p.

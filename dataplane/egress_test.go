@@ -79,7 +79,8 @@ func TestPartialSendsChangeNothing(t *testing.T) {
 		out := unshaped(1)
 		prios := []uint8{0, 1, lossless, 6}
 		for i, prio := range prios {
-			out.Egress[prio] = sched.Queue{Weight: rapid.IntRange(1, 20).Draw(rt, "weight"), Strict: i == 3 && rapid.Bool().Draw(rt, "strict")}
+			out.Egress[prio] = sched.Queue{Weight: rapid.IntRange(1, 20).Draw(rt, "weight"), Strict: i == 3 &&
+				rapid.Bool().Draw(rt, "strict")}
 		}
 		n := rapid.IntRange(1, 120).Draw(rt, "frames")
 		seed := rapid.SliceOfN(rapid.IntRange(60, mtu), n, n).Draw(rt, "lengths")
@@ -100,7 +101,8 @@ func TestPartialSendsChangeNothing(t *testing.T) {
 			return sent
 		}
 		whole := run(func(int) int { return port.BatchFrames })
-		takes := rapid.SliceOfN(rapid.IntRange(0, 5), 1, 20).Draw(rt, "taken") // at least one above 0, or nothing ever leaves
+		// at least one above 0, or nothing ever leaves
+		takes := rapid.SliceOfN(rapid.IntRange(0, 5), 1, 20).Draw(rt, "taken")
 		takes = append(takes, 1)
 		parts := run(func(call int) int { return takes[call%len(takes)] })
 		if !slices.Equal(whole, parts) {
@@ -143,7 +145,8 @@ func TestWeightedShares(t *testing.T) {
 			want := sum * weights[prio] / total
 			// A round gives the heaviest queue one longest frame; a call ends in the middle of a round.
 			if slack := 4 * mtu * len(prios); got[prio] < want-slack || got[prio] > want+slack {
-				rt.Errorf("weight %d of %d: %d of %d octets, want %d ± %d", weights[prio], total, got[prio], sum, want, slack)
+				rt.Errorf("weight %d of %d: %d of %d octets, want %d ± %d", weights[prio], total, got[prio], sum,
+					want, slack)
 			}
 		}
 	})
@@ -186,7 +189,8 @@ func TestRefuse(t *testing.T) {
 	r.refuse(1, DropOversize, r.now)
 	c := r.count(0)
 	if c.Drops[lossless][DropSend] != 1 || c.Drops[lossless][DropOversize] != 1 || c.LosslessDrops[lossless] != 1 {
-		t.Errorf("drops %v, lossless %v: want one send, a fault, and one oversize, none", c.Drops[lossless], c.LosslessDrops)
+		t.Errorf("drops %v, lossless %v: want one send, a fault, and one oversize, none", c.Drops[lossless],
+			c.LosslessDrops)
 	}
 	if got := r.send(1, 64); len(got) != 1 || sequence(got[0]) != 2 {
 		t.Errorf("sent %x, want frame 2", got)
@@ -224,7 +228,8 @@ func TestPortDownPurges(t *testing.T) {
 	r.sw.Dequeue(1, r.now, nil)
 	r.sw.SetUp(1, false, r.now)
 	r.settle()
-	if r.count(0).Drops[lossless][DropPortDown] != alone+1 || r.count(2).Drops[5][DropPortDown] != 7 || r.count(2).Drops[6][DropPortDown] != 4 {
+	if r.count(0).Drops[lossless][DropPortDown] != alone+1 || r.count(2).Drops[5][DropPortDown] != 7 ||
+		r.count(2).Drops[6][DropPortDown] != 4 {
 		t.Errorf("drops %v and %v", r.count(0).Drops, r.count(2).Drops)
 	}
 	if faults(r.snapshot()) != 0 {
@@ -270,7 +275,8 @@ func TestLongerThanTheEgressPort(t *testing.T) {
 	r := newRig(t, cfg, ports...)
 	r.offer(0, data(0, 1, lossless, 1, 9000), data(0, 1, 0, 2, 9000), data(0, 1, lossless, 3, mtu+frame.TagOctets+1))
 	r.offer(0, data(0, 1, lossless, 4, mtu+frame.TagOctets))
-	if c := r.count(0); c.Drops[lossless][DropOversize] != 2 || c.Drops[0][DropOversize] != 1 || c.LosslessDrops[lossless] != 0 {
+	if c := r.count(0); c.Drops[lossless][DropOversize] != 2 || c.Drops[0][DropOversize] != 1 ||
+		c.LosslessDrops[lossless] != 0 {
 		t.Errorf("drops %v, lossless faults %v", c.Drops, c.LosslessDrops)
 	}
 	if got := r.drain(1, r.now+second); len(got) != 1 || sequence(got[0]) != 4 {

@@ -19,8 +19,8 @@ const (
 	EventHeadroom     EventKind = "headroom"
 	EventConfig       EventKind = "config"
 	EventPort         EventKind = "port"
-	// The deadlock watchdog: first and second notification, a deadlock that keeps coming back, the end of that, and an action
-	// that was changed meanwhile.
+	// The deadlock watchdog: first and second notification, a deadlock that keeps coming back, the end of that, and an
+	// action that was changed meanwhile.
 	EventDeadlock          EventKind = "deadlock"
 	EventDeadlockRecovered EventKind = "deadlock-recovered"
 	EventDeadlockRecurring EventKind = "deadlock-recurring"
@@ -31,8 +31,9 @@ const (
 	EventDCBX              EventKind = "dcbx"
 )
 
-// An Event is something that a person should know. Priority is -1 where it concerns a whole port, AllPriorities where all
-// of them are one queue. Peer is the address of the station at the other end where it matters and is known, else 0.
+// An Event is something that a person should know. Priority is -1 where it concerns a whole port, AllPriorities where
+// all of them are one queue. Peer is the address of the station at the other end where it matters and is known, else
+// 0.
 type Event struct {
 	Seq      uint64    `json:"seq"`
 	Time     int64     `json:"time_ns"` // switch time
@@ -65,7 +66,8 @@ func (s *Switch) event(e Event) {
 	l := &s.events
 	for i := l.next; i > 0 && i+8 > l.next && i+maxEvents > l.next; i-- {
 		last := &l.ring[(i-1)%maxEvents]
-		if last.Kind == e.Kind && last.Port == e.Port && last.Priority == e.Priority && last.Text == e.Text && s.now-last.Time < eventJoin {
+		if last.Kind == e.Kind && last.Port == e.Port && last.Priority == e.Priority && last.Text == e.Text &&
+			s.now-last.Time < eventJoin {
 			last.Count++
 			return
 		}
@@ -75,8 +77,8 @@ func (s *Switch) event(e Event) {
 	l.next++
 }
 
-// peerEvent adds an event about a priority of a port, and about who is at the other end: the station that sends MAC Control
-// frames there, or else the one that sent the newest data frame.
+// peerEvent adds an event about a priority of a port, and about who is at the other end: the station that sends MAC
+// Control frames there, or else the one that sent the newest data frame.
 func (s *Switch) peerEvent(p *portState, kind EventKind, prio uint8, text string) {
 	e := Event{Kind: kind, Port: p.cfg.Name, Priority: int(prio), Peer: p.lastControlSource, Text: text}
 	switch {

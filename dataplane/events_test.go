@@ -76,8 +76,8 @@ func TestLinkEvents(t *testing.T) {
 	}
 }
 
-// A station whose MTU is larger than the port's is told of once for each configuration, with what to do; of whichever priority its frames
-// are, the others pass.
+// A station whose MTU is larger than the port's is told of once for each configuration, with what to do; of whichever
+// priority its frames are, the others pass.
 func TestOversizeIsTold(t *testing.T) {
 	r := plainRig(t, 2)
 	xoffSent := func(want ...string) {
@@ -96,13 +96,16 @@ func TestOversizeIsTold(t *testing.T) {
 		}
 	}
 	says := func(octets, most int) string {
-		return fmt.Sprintf("a frame of %d octets came, and at an mtu of %d the port carries %d (a tag comes on top): longer frames are dropped (oversize), those of lossless "+
-			"priorities too. Lower the MTU of the station that sends them to %d, or raise ports.p0.mtu to %d (pfcswitch nic: --mtu)", octets, most-14, most, most-14, octets-14)
+		return fmt.Sprintf("a frame of %d octets came, and at an mtu of %d the port carries %d "+
+			"(a tag comes on top): longer frames are dropped (oversize), those of lossless "+
+			"priorities too. Lower the MTU of the station that sends them to %d, "+
+			"or raise ports.p0.mtu to %d (pfcswitch nic: --mtu)", octets, most-14, most, most-14, octets-14)
 	}
 	r.offer(0, data(0, 1, lossless, 0, mtu+4)) // the longest
 	xoffSent()
 	first := says(3014, mtu)
-	r.offer(0, data(0, 1, lossless, 0, 3014+4), data(0, 1, 0, 1, 3014+4), ether(host(1), host(0), nil, experimental, 2, 9014))
+	r.offer(0, data(0, 1, lossless, 0, 3014+4), data(0, 1, 0, 1, 3014+4), ether(host(1), host(0), nil, experimental, 2,
+		9014))
 	xoffSent(first)
 	burst := r.receive(0, [][]byte{data(0, 1, lossless, 0, 3018)})
 	if n := testing.AllocsPerRun(100, func() { r.sw.Ingress(0, burst, 0, r.now, 0) }); n != 0 {

@@ -10,8 +10,8 @@ import (
 	"pfcswitch/dataplane/frame"
 )
 
-// inFlight is the most that arrives after XOFF from a sender of one frame length, in octets of whole cells: what it sends
-// in the reaction and on the way there and back, what it hands over at once, and a frame at either end.
+// inFlight is the most that arrives after XOFF from a sender of one frame length, in octets of whole cells: what it
+// sends in the reaction and on the way there and back, what it hands over at once, and a frame at either end.
 func inFlight(speed, delay, reaction, burst int64, octets int) int64 {
 	wire := int64(frame.WireOctets(octets))
 	frames := ((2*delay+reaction)*(speed/8)/1_000_000_000+burst)/wire + 2
@@ -66,7 +66,8 @@ func (f *fabric) kept(sink *hostNode, from []*hostNode, n int) {
 }
 
 // incast is n senders at one switch, all for one receiver, in both classes.
-func incast(tb reporter, senders, n, octets int, speed, delay, reaction, headroom int64) (*fabric, *switchNode, []*hostNode) {
+func incast(tb reporter, senders, n, octets int, speed, delay, reaction, headroom int64) (*fabric, *switchNode,
+	[]*hostNode) {
 	f := &fabric{tb: tb, now: 1}
 	var ports []PortConfig
 	for i := range senders + 1 {
@@ -102,10 +103,11 @@ func TestHeadroomCoversWhatIsInFlight(t *testing.T) {
 	})
 }
 
-// covered is an incast with as much headroom as can be in flight. It wants all frames, none of which had to wait, and returns how
-// often a sender was held.
+// covered is an incast with as much headroom as can be in flight. It wants all frames, none of which had to wait, and
+// returns how often a sender was held.
 func covered(tb reporter, speed int64, octets, senders int, delay, reaction int64, frames int) (held uint64) {
-	f, s, hosts := incast(tb, senders, frames, octets, speed, delay, reaction, inFlight(speed, delay, reaction, 0, octets))
+	f, s, hosts := incast(tb, senders, frames, octets, speed, delay, reaction, inFlight(speed, delay, reaction, 0,
+		octets))
 	f.run(1000 * second)
 	f.kept(hosts[0], hosts[1:], frames)
 	if s.waits != 0 {
@@ -168,7 +170,9 @@ func TestHeadroomTooSmall(t *testing.T) {
 func TestPFCPassesThroughAFabric(t *testing.T) {
 	t.Parallel()
 	if held, passedOn := inLine(t, mtu, 10_000, 30_000, 300); held == 0 || passedOn == 0 {
-		t.Errorf("the second switch held the first %d times, which held a sender %d times: the test proves nothing", held, passedOn)
+		t.Errorf("the second switch held the first %d times, which held a sender %d times: the test proves nothing",
+			held,
+			passedOn)
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		octets := rapid.SampledFrom([]int{200, mtu}).Draw(t, "octets")
@@ -178,8 +182,8 @@ func TestPFCPassesThroughAFabric(t *testing.T) {
 	})
 }
 
-// inLine sends from three hosts at one switch to one at another, in both classes. It wants all frames, none of which had to wait in
-// a ring, and returns how often the second switch held the first, and the first a sender.
+// inLine sends from three hosts at one switch to one at another, in both classes. It wants all frames, none of which
+// had to wait in a ring, and returns how often the second switch held the first, and the first a sender.
 func inLine(tb reporter, octets int, delay, reaction int64, frames int) (held, passedOn uint64) {
 	const speed = gigabit
 	f := &fabric{tb: tb, now: 1}
@@ -196,7 +200,8 @@ func inLine(tb reporter, octets int, delay, reaction int64, frames int) (held, p
 	s2 := f.add(sized(2*40*cell, second...), second...)
 	f.join(s1, 3, s2, 1, delay)
 	sink := f.host(7, s2, 0, delay, reaction)
-	for _, err := range []error{s1.r.sw.bridge.AddStatic(host(7), 1, 3, f.now), s2.r.sw.bridge.AddStatic(host(7), 1, 0, f.now)} {
+	for _, err := range []error{s1.r.sw.bridge.AddStatic(host(7), 1, 3, f.now), s2.r.sw.bridge.AddStatic(host(7), 1, 0,
+		f.now)} {
 		if err != nil {
 			tb.Fatalf("AddStatic: %v", err)
 		}
@@ -213,5 +218,6 @@ func inLine(tb reporter, octets int, delay, reaction int64, frames int) (held, p
 	if s1.waits+s2.waits != 0 {
 		tb.Errorf("frames waited in the ring %d and %d times", s1.waits, s2.waits)
 	}
-	return s2.r.snapshot().Ports[1].ControlSent.XoffSent[lossless], s1.r.snapshot().Ports[0].ControlSent.XoffSent[lossless]
+	return s2.r.snapshot().Ports[1].ControlSent.XoffSent[lossless],
+		s1.r.snapshot().Ports[0].ControlSent.XoffSent[lossless]
 }

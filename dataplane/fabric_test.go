@@ -88,7 +88,8 @@ type switchPort struct {
 
 // add puts a switch into the fabric.
 func (f *fabric) add(cfg Config, ports ...PortConfig) *switchNode {
-	n := &switchNode{f: f, r: newRig(f.tb, cfg, ports...), ends: make([]*end, len(ports)), rings: make([][][]byte, len(ports)), wake: make([]int64, len(ports))}
+	n := &switchNode{f: f, r: newRig(f.tb, cfg, ports...), ends: make([]*end, len(ports)), rings: make([][][]byte,
+		len(ports)), wake: make([]int64, len(ports))}
 	f.nodes = append(f.nodes, n)
 	return n
 }

@@ -26,7 +26,8 @@ func TestUnicast(t *testing.T) {
 			t.Fatalf("priority %d: ports sent %x, want the frame at port 1 only", prio, got)
 		}
 		if c := r.count(0); c.ReceivedFrames != 1 || c.ReceivedBytes != 1000 || c.Copies != 0 {
-			t.Errorf("priority %d: received %d frames, %d octets, %d copies", prio, c.ReceivedFrames, c.ReceivedBytes, c.Copies)
+			t.Errorf("priority %d: received %d frames, %d octets, %d copies", prio, c.ReceivedFrames, c.ReceivedBytes,
+				c.Copies)
 		}
 		if c := r.count(1); c.SentFrames != 1 || c.SentBytes != 1000 {
 			t.Errorf("priority %d: sent %d frames, %d octets", prio, c.SentFrames, c.SentBytes)
@@ -103,7 +104,9 @@ func TestNotForwarded(t *testing.T) {
 		{"same port", ether(host(0), stranger, tci(lossless, 0), experimental, 0, 64), lossless, DropSamePort, true},
 		{"egress down", ether(host(2), stranger, tci(lossless, 0), experimental, 0, 64), lossless, DropPortDown, true},
 		{"one octet too long", ether(host(1), stranger, nil, experimental, 0, mtu+1), 0, DropOversize, false},
-		{"one octet too long behind its tag", ether(host(1), stranger, tci(1, 0), experimental, 0, mtu+5), 1, DropOversize, false},
+		{"one octet too long behind its tag", ether(host(1), stranger, tci(1, 0), experimental, 0, mtu+5), 1,
+			DropOversize,
+			false},
 		{"no EtherType", ether(host(1), stranger, nil, experimental, 0, 60)[:13], Unknown, DropMalformed, false},
 		{"cut tag", ether(host(1), stranger, tci(3, 0), experimental, 0, 60)[:17], Unknown, DropMalformed, false},
 	}

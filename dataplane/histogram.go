@@ -2,8 +2,8 @@ package dataplane
 
 import "math"
 
-// Histogram buckets have exponential bounds, four to an octave, from 2^-30 s (about 1 ns) up to 2^20 s (12 days): schema 2 of
-// Prometheus' native histograms.
+// Histogram buckets have exponential bounds, four to an octave, from 2^-30 s (about 1 ns) up to 2^20 s (12 days):
+// schema 2 of Prometheus' native histograms.
 const (
 	HistogramSchema = 2
 	histogramLow    = -30*4 + 1

@@ -36,7 +36,8 @@ func TestHistogramEnds(t *testing.T) {
 		h.Record(ns)
 	}
 	if h.Count != 4 || h.Zero != 2 || h.Buckets[0] != 1 || h.Buckets[histogramLen-1] != 1 {
-		t.Errorf("count %d, zero %d, first %d, last %d, want 4, 2, 1, 1", h.Count, h.Zero, h.Buckets[0], h.Buckets[histogramLen-1])
+		t.Errorf("count %d, zero %d, first %d, last %d, want 4, 2, 1, 1", h.Count, h.Zero, h.Buckets[0],
+			h.Buckets[histogramLen-1])
 	}
 	if h.Quantile(0.5) != 0 || h.Quantile(0.75) == 0 {
 		t.Errorf("median %d, 75 %% %d: half of the values are 0", h.Quantile(0.5), h.Quantile(0.75))

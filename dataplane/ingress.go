@@ -60,10 +60,11 @@ const (
 	Hold                // the next frame must wait in the receive ring
 )
 
-// Ingress takes the frames of a burst that port in received, in order from frame first on, and returns the number of the
-// frame that it did not take any more. The caller goes on with that: at once after Crossed, when buffer was given back
-// after Hold. Copies for ports that the running worker owns lie in their egress queues, but still in the arrival's memory: after
-// sending what may go now, Settle moves the rest. Copies for ports of other workers are in Staged.
+// Ingress takes the frames of a burst that port in received, in order from frame first on, and returns the number of
+// the frame that it did not take any more. The caller goes on with that: at once after Crossed, when buffer was given
+// back after Hold. Copies for ports that the running worker owns lie in their egress queues, but still in the
+// arrival's memory: after sending what may go now, Settle moves the rest. Copies for ports of other workers are in
+// Staged.
 //
 // clock is what the real-time clock is ahead of the switch's, for frames that measure.
 func (s *Switch) Ingress(in int, burst []Arrival, first int, now, clock int64) (int, Stop) {
@@ -143,8 +144,8 @@ func (s *Switch) receive(p *portState, a *Arrival, index uint32) bool {
 	return true
 }
 
-// oversize tells, once for each configuration, of a frame that is longer than the port carries. Its sender believes in an MTU that the
-// link does not have, and goes on: no priority and no pause keeps such frames.
+// oversize tells, once for each configuration, of a frame that is longer than the port carries. Its sender believes
+// in an MTU that the link does not have, and goes on: no priority and no pause keeps such frames.
 func (s *Switch) oversize(p *portState, a *Arrival) {
 	p.oversize = true
 	octets, mtu := len(a.Data), p.cfg.MaxFrame-frame.HeaderOctets
@@ -152,8 +153,10 @@ func (s *Switch) oversize(p *portState, a *Arrival) {
 		octets -= frame.TagOctets
 	}
 	s.event(Event{Kind: EventOversize, Port: p.cfg.Name, Priority: -1, Peer: a.header.Src,
-		Text: fmt.Sprintf("a frame of %d octets came, and at an mtu of %d the port carries %d (a tag comes on top): longer frames are dropped (oversize), those of lossless "+
-			"priorities too. Lower the MTU of the station that sends them to %d, or raise ports.%s.mtu to %d (pfcswitch nic: --mtu)",
+		Text: fmt.Sprintf("a frame of %d octets came, and at an mtu of %d the port carries %d "+
+			"(a tag comes on top): longer frames are dropped (oversize), those of lossless "+
+			"priorities too. Lower the MTU of the station that sends them to %d, "+
+			"or raise ports.%s.mtu to %d (pfcswitch nic: --mtu)",
 			octets, mtu, p.cfg.MaxFrame, mtu, p.cfg.Name, octets-frame.HeaderOctets)})
 }
 
@@ -236,7 +239,9 @@ func (s *Switch) admitLossless(p *portState, a *Arrival, index uint32, vid uint1
 
 // beyondHeadroom names the peer that sends on after XOFF had time to work.
 func (s *Switch) beyondHeadroom(p *portState, prio uint8) {
-	s.peerEvent(p, EventIgnoresXoff, prio, "frames arrive beyond the headroom although the peer was told to stop: it does not obey, or the headroom is too small")
+	s.peerEvent(p, EventIgnoresXoff, prio,
+		"frames arrive beyond the headroom although the peer was told to stop: "+
+			"it does not obey, or the headroom is too small")
 }
 
 // admitLossy charges a frame to its egress queue, or drops it at the queue's threshold.

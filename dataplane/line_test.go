@@ -11,14 +11,17 @@ func TestDelayedFramesInTheAccounts(t *testing.T) {
 	r.send(1, 64)
 	v := r.snapshot()
 	if v.Ports[1].Delayed != 5 || v.Ports[1].Counters.SentFrames != 0 || v.Buffer.Lossy.Used.Shared.Now != 0 {
-		t.Errorf("delayed %d, sent %d, buffer %+v", v.Ports[1].Delayed, v.Ports[1].Counters.SentFrames, v.Buffer.Lossy.Used)
+		t.Errorf("delayed %d, sent %d, buffer %+v", v.Ports[1].Delayed, v.Ports[1].Counters.SentFrames,
+			v.Buffer.Lossy.Used)
 	}
 	r.balanced()
-	r.sw.LinePassed(1, 2, 200, []Refusal{{Origin{Priority: lossless, Lossless: true}, DropSend}, {Origin{Priority: 1}, DropSend}}, r.now)
+	r.sw.LinePassed(1, 2, 200, []Refusal{{Origin{Priority: lossless, Lossless: true}, DropSend}, {Origin{Priority: 1},
+		DropSend}}, r.now)
 	if c := r.count(1); c.SentFrames != 2 || c.SentBytes != 200 {
 		t.Errorf("sent %d, %d octets", c.SentFrames, c.SentBytes)
 	}
-	if c := r.count(0); c.Drops[lossless][DropSend] != 1 || c.LosslessDrops[lossless] != 1 || c.Drops[1][DropSend] != 1 || c.LosslessDrops[1] != 0 {
+	if c := r.count(0); c.Drops[lossless][DropSend] != 1 || c.LosslessDrops[lossless] != 1 ||
+		c.Drops[1][DropSend] != 1 || c.LosslessDrops[1] != 0 {
 		t.Errorf("refused where they came in: drops %v, of them lossless %v", c.Drops, c.LosslessDrops)
 	}
 	r.balanced()

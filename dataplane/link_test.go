@@ -30,13 +30,16 @@ var stations = [2][6]byte{{2, 0, 0, 0, 0, 1}, {2, 0, 0, 0, 0, 2}}
 // newSwitch returns a switch of two ports with PFC, behind which are the stations.
 func newSwitch(t *testing.T) *dataplane.Switch {
 	t.Helper()
-	cfg := dataplane.Config{Lossless: 1 << lossless, Ageing: time.Minute, Identity: bridge.Identity{1}, Buffer: buffer.Config{
-		Cell: 256, Lossless: buffer.PoolConfig{Size: 256 << 10, Alpha: 1}, Lossy: buffer.PoolConfig{Size: 256 << 10, Alpha: 1},
-	}}
+	cfg := dataplane.Config{Lossless: 1 << lossless, Ageing: time.Minute, Identity: bridge.Identity{1},
+		Buffer: buffer.Config{
+			Cell: 256, Lossless: buffer.PoolConfig{Size: 256 << 10, Alpha: 1}, Lossy: buffer.PoolConfig{Size: 256 << 10,
+				Alpha: 1},
+		}}
 	ports := map[int]dataplane.PortConfig{}
 	var statics []dataplane.Static
 	for i, name := range []string{"a", "b"} {
-		c := dataplane.PortConfig{Name: name, MAC: [6]byte{2, 0, 0, 0, 1, byte(i)}, Speed: gigabit, Nominal: gigabit, Burst: 62_500,
+		c := dataplane.PortConfig{Name: name, MAC: [6]byte{2, 0, 0, 0, 1, byte(i)}, Speed: gigabit, Nominal: gigabit,
+			Burst:    62_500,
 			MaxFrame: 1514, Mode: macctl.ModePFC, Lossless: 1 << lossless, Quanta: math.MaxUint16,
 			Classify: classify.Config{Trust: classify.TrustPCP}, Bridge: bridge.PortConfig{PVID: 1}}
 		for q := range c.Egress {
@@ -94,8 +97,8 @@ func give(s *dataplane.Switch, i int, now int64) (control, data [][]byte) {
 	return control, data
 }
 
-// Two switches joined by a link, in virtual time: when the station behind the second one stops it, the second stops the first, and that
-// one its station. No frame is lost or overtaken.
+// Two switches joined by a link, in virtual time: when the station behind the second one stops it, the second stops
+// the first, and that one its station. No frame is lost or overtaken.
 func TestTwoCoresInALoop(t *testing.T) {
 	s := [2]*dataplane.Switch{newSwitch(t), newSwitch(t)}
 	exchange := func(from, i, to, j int, now int64) {
@@ -135,7 +138,9 @@ func TestTwoCoresInALoop(t *testing.T) {
 		}
 	}
 	if len(got) != frames || !slices.IsSorted(got) || !stopped {
-		t.Errorf("%d of %d frames came, in order: %v; their sender was stopped: %v", len(got), frames, slices.IsSorted(got), stopped)
+		t.Errorf("%d of %d frames came, in order: %v; their sender was stopped: %v", len(got), frames,
+			slices.IsSorted(got),
+			stopped)
 	}
 	for i := range s {
 		var v dataplane.Snapshot

@@ -11,8 +11,8 @@ import (
 // A Prober measures the headroom of one port's link. It is called under the switch's lock and must return at once.
 // Times are of the switch's clock; clock is what the real-time clock, which stamps are taken from, is ahead of it.
 type Prober interface {
-	// Receive takes a measurement frame that came at stamp; busy says that the link carries traffic. It reports whether its
-	// answer, which Out has, is to be sent before anything else.
+	// Receive takes a measurement frame that came at stamp; busy says that the link carries traffic. It reports whether
+	// its answer, which Out has, is to be sent before anything else.
 	Receive(m *macctl.MeasurementFrame, stamp, now, clock int64, busy bool) (urgent bool)
 	// Next returns when Out has to be asked, math.MaxInt64 for never.
 	Next() int64
@@ -20,10 +20,11 @@ type Prober interface {
 	Out(now, clock int64) (m macctl.Measurement, to [6]byte, fallback, ok bool)
 	// Stamped says when the kernel sent a frame of Out; clock is that of the moment at which its stamp was converted.
 	Stamped(m *macctl.Measurement, sent, now, clock int64)
-	// Reacted says how many ns after the arrival of an XOFF the last send call of its priority ended; busy says that the link carries
-	// traffic. A priority that had nothing to send has no reaction, and is not told.
+	// Reacted says how many ns after the arrival of an XOFF the last send call of its priority ended; busy says that
+	// the link carries traffic. A priority that had nothing to send has no reaction, and is not told.
 	Reacted(ns int64, busy bool)
-	// Found returns the headroom that this end has found by now, in octets; 0 where it has found none. It is asked at every XOFF.
+	// Found returns the headroom that this end has found by now, in octets; 0 where it has found none. It is asked at
+	// every XOFF.
 	Found() int64
 	// Stream returns the priority whose frames the peer may have this port send, and until when; 0 is not at all.
 	Stream() (priority uint8, until int64)
@@ -74,7 +75,8 @@ const (
 	busyWindow = 1_000_000
 )
 
-// busy tells whether the link of p has carried traffic since it was last looked at, which is done once a second at least.
+// busy tells whether the link of p has carried traffic since it was last looked at, which is done once a second at
+// least.
 func (p *portState) busy(now int64) bool {
 	l, c := &p.traffic, &p.count
 	past := now - l.at
@@ -127,8 +129,8 @@ func (s *Switch) MeasureOut(i int, b []byte, now, clock int64) ([]byte, macctl.M
 	return s.cfg.Measurement.Append(b, to, p.cfg.MAC, fallback, m), m, true
 }
 
-// echoOut appends the answer to a question about the link of p. It is paid for as data is. While the peer pauses its priority it
-// is not sent: the question is asked again.
+// echoOut appends the answer to a question about the link of p. It is paid for as data is. While the peer pauses its
+// priority it is not sent: the question is asked again.
 func (s *Switch) echoOut(p *portState, b []byte, now int64) ([]byte, bool) {
 	for {
 		a, ok := p.echo.Next()
@@ -183,8 +185,8 @@ func (s *Switch) Reacted(i int, ns int64) {
 	}
 }
 
-// SetXon gives the lossless ingress queues of port i whose resume threshold follows what is found (PortConfig.FollowXon) that
-// threshold, in octets. It fits always.
+// SetXon gives the lossless ingress queues of port i whose resume threshold follows what is found
+// (PortConfig.FollowXon) that threshold, in octets. It fits always.
 func (s *Switch) SetXon(i int, octets, now int64) error {
 	s.now = now
 	p := s.ports[i]

@@ -73,7 +73,8 @@ func measuringRig(tb reporter) (*rig, *prober) {
 }
 
 func request(to [6]byte, fallback bool) []byte {
-	return macctl.DefaultMeasurementFormat.Append(nil, to, peerMAC, fallback, macctl.Measurement{Operation: macctl.MeasureRequest, Sequence: 7})
+	return macctl.DefaultMeasurementFormat.Append(nil, to, peerMAC, fallback,
+		macctl.Measurement{Operation: macctl.MeasureRequest, Sequence: 7})
 }
 
 func TestMeasurementFramesGoToTheProber(t *testing.T) {
@@ -109,7 +110,8 @@ func TestMeasurementFramesGoToTheProber(t *testing.T) {
 			}
 		})
 	}
-	if !slices.Equal(p.stamps, []int64{5, 5}) || p.received[0].Sequence != 7 || !p.received[0].Group || p.received[1].Group {
+	if !slices.Equal(p.stamps, []int64{5, 5}) || p.received[0].Sequence != 7 || !p.received[0].Group ||
+		p.received[1].Group {
 		t.Errorf("the prober got %+v at %v", p.received, p.stamps)
 	}
 	p.urgent = true
@@ -161,7 +163,8 @@ func TestFallbackMeasurementAtATrunk(t *testing.T) {
 func TestMeasureOut(t *testing.T) {
 	r, p := measuringRig(t)
 	m := macctl.Measurement{Operation: macctl.MeasureAnswer, Session: 3}
-	if r.sw.MeasureDeadline(0) != math.MaxInt64 || r.sw.MeasureDeadline(1) != math.MaxInt64 || r.sw.MeasureDeadline(9) != math.MaxInt64 {
+	if r.sw.MeasureDeadline(0) != math.MaxInt64 || r.sw.MeasureDeadline(1) != math.MaxInt64 ||
+		r.sw.MeasureDeadline(9) != math.MaxInt64 {
 		t.Error("something is due")
 	}
 	p.send, p.to, p.fallback = []macctl.Measurement{m}, peerMAC, true
@@ -190,7 +193,8 @@ func TestMeasureOut(t *testing.T) {
 func TestSetHeadroom(t *testing.T) {
 	r, _ := measuringRig(t)
 	inForce := func() int64 { return r.snapshot().Buffer.Ports[0].Ingress[lossless].Config.Headroom }
-	if err := r.sw.SetHeadroom(0, 80*cell, r.now); err != nil || inForce() != 80*cell || r.sw.ports[0].cfg.Ingress[lossless].Headroom != 80*cell {
+	if err := r.sw.SetHeadroom(0, 80*cell, r.now); err != nil || inForce() != 80*cell ||
+		r.sw.ports[0].cfg.Ingress[lossless].Headroom != 80*cell {
 		t.Errorf("raised: %v, in force %d", err, inForce())
 	}
 	if err := r.sw.SetHeadroom(0, 1000*cell, r.now); !errors.Is(err, buffer.ErrConfig) || inForce() != 80*cell {
@@ -243,7 +247,8 @@ func TestUse(t *testing.T) {
 	r.offerAt(1001, several(0, 1, lossless, 5, small))
 	r.offerAt(1001, several(0, 1, 0, 5, small)) // another priority
 	use := r.snapshot().Ports[0].Use[lossless]
-	want := Use{Xoffs: 1, Peak: 5 * onWire, Last: 5 * onWire, Ring: 3 * onWire, Tight: Tight{Used: 5 * onWire, Room: headroomCells * cell}}
+	want := Use{Xoffs: 1, Peak: 5 * onWire, Last: 5 * onWire, Ring: 3 * onWire, Tight: Tight{Used: 5 * onWire,
+		Room: headroomCells * cell}}
 	if use != want {
 		t.Errorf("use\n got %+v\nwant %+v", use, want)
 	}
@@ -256,8 +261,8 @@ func TestUse(t *testing.T) {
 	}
 }
 
-// A frame that waits in the ring is the headroom's fault where more came after XOFF than it holds. It counts once, however often
-// it is offered.
+// A frame that waits in the ring is the headroom's fault where more came after XOFF than it holds. It counts once,
+// however often it is offered.
 func TestUseWaited(t *testing.T) {
 	tests := []struct {
 		name            string
@@ -285,7 +290,8 @@ func TestUseWaited(t *testing.T) {
 		}
 		r.sw.LineControl(0, 1000, 0)
 		if use := r.snapshot().Ports[0].Use[lossless]; use.Waited != tt.waited || use.Crowded != tt.crowded {
-			t.Errorf("%s\n got %d waited, %d crowded\nwant %d, %d", tt.name, use.Waited, use.Crowded, tt.waited, tt.crowded)
+			t.Errorf("%s\n got %d waited, %d crowded\nwant %d, %d", tt.name, use.Waited, use.Crowded, tt.waited,
+				tt.crowded)
 		}
 	}
 }
@@ -329,7 +335,8 @@ func TestSetXon(t *testing.T) {
 		t.Fatalf("freed with %d frames, without a threshold above %d", alone-1, resumesAt)
 	}
 	if err := r.sw.SetXon(0, 1<<30, r.now); err != nil || r.sw.ports[0].sender.XoffWanted() != 0 {
-		t.Errorf("%v, held %08b, want that it is freed below the threshold where it was held", err, r.sw.ports[0].sender.XoffWanted())
+		t.Errorf("%v, held %08b, want that it is freed below the threshold where it was held", err,
+			r.sw.ports[0].sender.XoffWanted())
 	}
 	if got := r.snapshot().Buffer.Ports[0].Ingress[lossless].Config.Xon; got != 1<<30 {
 		t.Errorf("in force %d", got)

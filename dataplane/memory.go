@@ -11,9 +11,9 @@ import (
 // none is the index that stands for no cell or no descriptor.
 const none = ^uint32(0)
 
-// A memory is the packet buffer: cells of one size, and a descriptor for each frame copy that waits or is being sent. A
-// frame lies in a chain of cells. Admission charges whole cells for each copy, and there are as many cells and descriptors
-// as the pools have, so neither can run out before the accounting does.
+// A memory is the packet buffer: cells of one size, and a descriptor for each frame copy that waits or is being sent.
+// A frame lies in a chain of cells. Admission charges whole cells for each copy, and there are as many cells and
+// descriptors as the pools have, so neither can run out before the accounting does.
 type memory struct {
 	cell  int
 	data  []byte

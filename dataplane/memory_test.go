@@ -86,7 +86,8 @@ func TestMemoryKeepsOctets(t *testing.T) {
 					}
 				}
 				if m.free.left != cells-used || m.spare.left != cells+unsettled-len(held) {
-					t.Fatalf("%d cells and %d descriptors free, want %d and %d", m.free.left, m.spare.left, cells-used, cells+unsettled-len(held))
+					t.Fatalf("%d cells and %d descriptors free, want %d and %d", m.free.left, m.spare.left, cells-used,
+						cells+unsettled-len(held))
 				}
 			},
 		})

@@ -62,7 +62,8 @@ func (s *Switch) Reconfigure(cfg Config, ports map[int]PortConfig, statics []Sta
 	return s.Apply(next, now)
 }
 
-// A Configuration is a whole one that is right in itself. Whether what waits in the switch leaves room for it is still open.
+// A Configuration is a whole one that is right in itself. Whether what waits in the switch leaves room for it is
+// still open.
 type Configuration struct {
 	Config
 	ports   map[int]PortConfig
@@ -86,7 +87,8 @@ func Prepare(cfg Config, ports map[int]PortConfig, statics []Static) (*Configura
 	return &Configuration{cfg, ports, statics, plan}, err
 }
 
-// Apply is the rest of Reconfigure. Every worker stands still meanwhile, so it must be over long before a receive ring is full.
+// Apply is the rest of Reconfigure. Every worker stands still meanwhile, so it must be over long before a receive
+// ring is full.
 func (s *Switch) Apply(next *Configuration, now int64) error {
 	s.now = now
 	if err := s.buffer.Ready(next.plan); err != nil {
@@ -182,7 +184,8 @@ type Static struct {
 	Port int
 }
 
-// RingLosses is what the kernel has counted of frames that a port's rings, or the host's queues towards it, had no room for.
+// RingLosses is what the kernel has counted of frames that a port's rings, or the host's queues towards it, had no
+// room for.
 type RingLosses struct{ Other, Lossless, Control, Host uint64 }
 
 // ReadLosses takes over what the rings of a port have lost in all.
@@ -199,7 +202,8 @@ func (s *Switch) ReadLosses(i int, l RingLosses, now int64) {
 	p.losses = l
 }
 
-// RingsReplaced says that port i has other rings: they count from 0, and what waited in those of before does not wait any more.
+// RingsReplaced says that port i has other rings: they count from 0, and what waited in those of before does not wait
+// any more.
 func (s *Switch) RingsReplaced(i int, now int64) {
 	s.now = now
 	if p := s.ports[i]; p != nil {
@@ -221,7 +225,9 @@ func (s *Switch) RingLost(i int, c port.Class, n int, now int64) {
 		return
 	}
 	p.count.LosslessDrops[Unknown] += uint64(n)
-	s.peerEvent(p, EventLosslessDrop, Unknown, "the lossless receive ring overflowed: the peer sends on although it was told to stop, or this machine stood still for longer than ring.outage")
+	s.peerEvent(p, EventLosslessDrop, Unknown,
+		"the lossless receive ring overflowed: the peer sends on although it was told to stop, "+
+			"or this machine stood still for longer than ring.outage")
 }
 
 // address returns a MAC address as frames carry it.

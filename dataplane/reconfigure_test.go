@@ -95,8 +95,11 @@ func TestReconfigureRefused(t *testing.T) {
 		{"headroom that does not fit", testConfig(2), asMap(testPort(0), hungry), nil, false},
 		{"negative ageing time", aged, asMap(testPort(0), testPort(1)), nil, false},
 		{"another cell", cells, asMap(testPort(0), testPort(1)), nil, false},
-		{"static entry for no port", testConfig(2), asMap(testPort(0), testPort(1)), []Static{{MAC: 2, VID: 1, Port: 5}}, false},
-		{"static entry of a group", testConfig(2), asMap(testPort(0), testPort(1)), []Static{{MAC: 1 << 40, VID: 1, Port: 0}}, false},
+		{"static entry for no port", testConfig(2), asMap(testPort(0), testPort(1)), []Static{{MAC: 2, VID: 1,
+			Port: 5}},
+			false},
+		{"static entry of a group", testConfig(2), asMap(testPort(0), testPort(1)), []Static{{MAC: 1 << 40, VID: 1,
+			Port: 0}}, false},
 		{"headroom in use", testConfig(2), asMap(smaller, testPort(1)), nil, true},
 		{"headroom in use, and more memory", larger, asMap(smaller, testPort(1)), nil, true},
 	}

@@ -11,7 +11,8 @@ import (
 func TestEveryCounterIsAdded(t *testing.T) {
 	v, old := &PortSnapshot{}, &PortSnapshot{}
 	counters := func(s *PortSnapshot) (all []reflect.Value) {
-		for _, name := range []string{"Counters", "Received", "ControlSent", "PausedNs", "HeldNs", "PausedAllNs", "HeldAllNs", "Pauses", "Holds", "Reaction", "Use"} {
+		for _, name := range []string{"Counters", "Received", "ControlSent", "PausedNs", "HeldNs", "PausedAllNs",
+			"HeldAllNs", "Pauses", "Holds", "Reaction", "Use"} {
 			all = append(all, numbers(reflect.ValueOf(s).Elem().FieldByName(name))...)
 		}
 		return all
@@ -33,7 +34,8 @@ func numbers(v reflect.Value) (all []reflect.Value) {
 	switch v.Kind() {
 	case reflect.Struct:
 		for i := range v.NumField() {
-			if name := v.Type().Field(i).Name; !slices.Contains([]string{"RingFramesMax", "QueueBytes", "QueueBytesMax", "Peak", "Paced", "Tight", "Ring", "Last"}, name) {
+			if name := v.Type().Field(i).Name; !slices.Contains([]string{"RingFramesMax", "QueueBytes", "QueueBytesMax",
+				"Peak", "Paced", "Tight", "Ring", "Last"}, name) {
 				all = append(all, numbers(v.Field(i))...)
 			}
 		}

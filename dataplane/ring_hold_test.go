@@ -137,7 +137,8 @@ func TestRingHoldEndsWithTheConfiguration(t *testing.T) {
 	}
 }
 
-// A frame that waits through a new configuration is counted once, and its octets too; one that comes in its place is another.
+// A frame that waits through a new configuration is counted once, and its octets too; one that comes in its place is
+// another.
 func TestWaitingFrameIsCountedOnce(t *testing.T) {
 	for _, row := range []struct {
 		name   string
@@ -153,7 +154,8 @@ func TestWaitingFrameIsCountedOnce(t *testing.T) {
 				}
 			}
 			from := r.now
-			if r.tell(0) == nil { // after the frame has begun to wait, so that only what begins anew counts as after XOFF
+			// after the frame has begun to wait, so that only what begins anew counts as after XOFF
+			if r.tell(0) == nil {
 				t.Fatal("the peer is not told to stop")
 			}
 			r.now += 1000
@@ -182,11 +184,14 @@ func TestWaitingFrameIsCountedOnce(t *testing.T) {
 				}
 			}
 			if queue.Waited != row.want || use.Waited+use.Crowded != row.want-1 || xoffSent != row.want {
-				t.Errorf("%d frames waited by the buffer, %d by the events, want %d; %d after XOFF, want %d", queue.Waited, xoffSent, row.want,
+				t.Errorf("%d frames waited by the buffer, %d by the events, want %d; %d after XOFF, want %d",
+					queue.Waited,
+					xoffSent, row.want,
 					use.Waited+use.Crowded, row.want-1)
 			}
 			if c.RingHoldBytes != uint64(row.octets) || c.RingHoldNs != uint64(r.now-from) {
-				t.Errorf("held %d octets for %d ns, want %d for %d", c.RingHoldBytes, c.RingHoldNs, row.octets, r.now-from)
+				t.Errorf("held %d octets for %d ns, want %d for %d", c.RingHoldBytes, c.RingHoldNs, row.octets,
+					r.now-from)
 			}
 			r.balanced()
 		})
@@ -201,7 +206,8 @@ func TestRingLosses(t *testing.T) {
 	}
 	c := r.count(0)
 	if c.Drops[Unknown][DropRing] != 17 || c.LosslessDrops[Unknown] != 7 || c.ControlLost != 5 || c.HostDrops != 4 {
-		t.Errorf("lost %d, lossless %d, control %d, host %d, want 17, 7, 5 and 4", c.Drops[Unknown][DropRing], c.LosslessDrops[Unknown], c.ControlLost, c.HostDrops)
+		t.Errorf("lost %d, lossless %d, control %d, host %d, want 17, 7, 5 and 4", c.Drops[Unknown][DropRing],
+			c.LosslessDrops[Unknown], c.ControlLost, c.HostDrops)
 	}
 	r.balanced()
 	off := testPort(0)
@@ -209,7 +215,8 @@ func TestRingLosses(t *testing.T) {
 	r = newRig(t, testConfig(1), off)
 	r.sw.RingLost(0, port.Lossless, 4, r.now)
 	if c := r.count(0); c.Drops[Unknown][DropRing] != 4 || c.LosslessDrops[Unknown] != 0 {
-		t.Errorf("without flow control: lost %d, lossless %d, want 4 and 0", c.Drops[Unknown][DropRing], c.LosslessDrops[Unknown])
+		t.Errorf("without flow control: lost %d, lossless %d, want 4 and 0", c.Drops[Unknown][DropRing],
+			c.LosslessDrops[Unknown])
 	}
 	r.sw.ReadLosses(5, RingLosses{1, 1, 1, 1}, r.now) // a port that is not there
 }

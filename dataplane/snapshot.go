@@ -18,8 +18,8 @@ type Snapshot struct {
 	XoffAge Histogram
 	Ports   []PortSnapshot
 	Trunks  []TrunkSnapshot
-	// LosslessDropsGone are the lossless drops of ports that were removed. The counters of Ports, and of Buffer, go on from
-	// those of removed ports of the same names.
+	// LosslessDropsGone are the lossless drops of ports that were removed. The counters of Ports, and of Buffer, go on
+	// from those of removed ports of the same names.
 	LosslessDropsGone uint64
 }
 
@@ -47,7 +47,8 @@ type PortSnapshot struct {
 	Way       port.TxPath        // how frames leave; zero where the port has no sockets, or is a TAP
 	Use       [NumPriorities]Use // by lossless ingress queue; index 0 stands for all where Mode is PAUSE
 	Reaction  Histogram          // from XOFF received to the end of the last send call of its priority
-	Late      Histogram          // from when a frame was due at the end of the delay line to the send call that it left with
+	// from when a frame was due at the end of the delay line to the send call that it left with
+	Late Histogram
 }
 
 // Snapshot fills v but for what only the driver of the ports knows. It allocates only where v's slices are too short.
@@ -75,8 +76,10 @@ func (s *Switch) Snapshot(v *Snapshot, now int64) {
 
 func (p *portState) snapshot(s *Switch, now int64) PortSnapshot {
 	v := PortSnapshot{Index: p.index, Config: p.cfg, Up: p.up, Loop: s.bridge.LoopState(p.index), Counters: p.count,
-		Delayed: p.delayed, Paused: p.receiver.Paused(now), XoffWanted: p.sender.XoffWanted(), Received: p.receiver.Counters(),
-		ControlSent: p.sender.Counters(), PausedAllNs: p.receiver.PausedTime(macctl.WholePort, now), HeldAllNs: p.sender.HeldTime(macctl.WholePort, now)}
+		Delayed: p.delayed, Paused: p.receiver.Paused(now), XoffWanted: p.sender.XoffWanted(),
+		Received:    p.receiver.Counters(),
+		ControlSent: p.sender.Counters(), PausedAllNs: p.receiver.PausedTime(macctl.WholePort,
+			now), HeldAllNs: p.sender.HeldTime(macctl.WholePort, now)}
 	v.Pauses, v.Holds = p.pauses, p.holds // after Paused, which tells of those that have run out
 	for q := range p.queues {
 		v.Held[q] = p.queues[q].frames + p.queues[q].staged
@@ -101,8 +104,8 @@ func (v *Snapshot) LosslessDrops() uint64 {
 	return sum
 }
 
-// FDB appends entries of the filtering database to dst, in no order, from where cursor points to, at first 0. It returns where the next
-// ones are; 0 where there are no more.
+// FDB appends entries of the filtering database to dst, in no order, from where cursor points to, at first 0. It
+// returns where the next ones are; 0 where there are no more.
 func (s *Switch) FDB(dst []bridge.Entry, cursor int, now int64) ([]bridge.Entry, int) {
 	return s.bridge.Dump(dst, cursor, ageBudget, now)
 }

@@ -11,9 +11,9 @@ import (
 const ownFrame = none - 1
 
 // A stream fills a link with frames of one priority for a time, because the peer checks its headroom. Its frames are
-// chosen like those of any queue, by strict and weighted priority, within the port's speed and not while the priority is
-// paused, but there is always one more and none waits anywhere: they take no buffer, and where frames of the same priority
-// wait, those go first.
+// chosen like those of any queue, by strict and weighted priority, within the port's speed and not while the priority
+// is paused, but there is always one more and none waits anywhere: they take no buffer, and where frames of the same
+// priority wait, those go first.
 type stream struct {
 	frame []byte // as it leaves; never changed, since it is sent without the lock
 	queue uint8
@@ -56,8 +56,8 @@ var (
 	streamDestination = [4]byte{192, 0, 2, 2}
 )
 
-// streamFrame makes the longest frame of a priority that the port sends, to an address that no bridge forwards. The peer may
-// trust the tag or the DSCP, so both say the priority.
+// streamFrame makes the longest frame of a priority that the port sends, to an address that no bridge forwards. The
+// peer may trust the tag or the DSCP, so both say the priority.
 //
 //	 6 octets: 01-80-C2-00-00-0E
 //	 6 octets: the port's address
@@ -163,7 +163,8 @@ func (s *Switch) LookAtHeadroom(i int, prio uint8) (l HeadroomLook) {
 		return l
 	}
 	u := &p.use[p.useUnit(prio)]
-	return HeadroomLook{Up: p.up, Own: p.sender.Causes(prio)&^macctl.CauseProbe == 0, XoffSent: p.xoffSent&(1<<prio) != 0 && !u.inLine, Xoffs: u.Xoffs, After: u.Last,
+	return HeadroomLook{Up: p.up, Own: p.sender.Causes(prio)&^macctl.CauseProbe == 0,
+		XoffSent: p.xoffSent&(1<<prio) != 0 && !u.inLine, Xoffs: u.Xoffs, After: u.Last,
 		Before: u.before, Streamed: p.streamed.frames[prio],
 		Octets: p.count.ReceivedBytes + p.count.ReceivedFrames*frame.WireExtras + p.streamed.octets}
 }

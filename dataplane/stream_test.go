@@ -52,7 +52,8 @@ func TestStreamFrame(t *testing.T) {
 		}
 		b := streamFrame(&c, prio)
 		h, ok := frame.Parse(b)
-		if !ok || !h.Tagged || h.TCI.PCP() != prio || h.TCI.VID() != 0 || h.Src != address(c.MAC) || h.Dst != frame.Address(macctl.FallbackAddress[:]) ||
+		if !ok || !h.Tagged || h.TCI.PCP() != prio || h.TCI.VID() != 0 || h.Src != address(c.MAC) ||
+			h.Dst != frame.Address(macctl.FallbackAddress[:]) ||
 			len(b) != 1200+frame.HeaderOctets+frame.TagOctets {
 			t.Errorf("priority %d: %d octets, header %+v", prio, len(b), h)
 		}
@@ -177,8 +178,9 @@ func TestStreamAtThePeer(t *testing.T) {
 		t.Errorf("counters %+v, want one frame that is no data", c)
 	}
 	for name, spoil := range map[string]func(b []byte){
-		"another protocol": func(b []byte) { b[tagAt+6+9]++ }, "another source": func(b []byte) { b[tagAt+6+12]++ }, "another destination": func(b []byte) { b[tagAt+6+19]++ },
-		"another EtherType": func(b []byte) { b[tagAt+4] = 0x99 },
+		"another protocol": func(b []byte) { b[tagAt+6+9]++ }, "another source": func(b []byte) { b[tagAt+6+12]++ },
+		"another destination": func(b []byte) { b[tagAt+6+19]++ },
+		"another EtherType":   func(b []byte) { b[tagAt+4] = 0x99 },
 	} {
 		other, before := slices.Clone(b), r.count(0).Drops[lossless][DropFiltered]
 		spoil(other)
@@ -188,7 +190,8 @@ func TestStreamAtThePeer(t *testing.T) {
 		}
 	}
 	r.offer(0, b[:tagAt+6+10])
-	if l := r.sw.LookAtHeadroom(0, lossless); l.Streamed != 1 || !l.Up || !l.Own || l.XoffSent || l.Octets < 5*uint64(frame.WireOctets(len(b))) {
+	if l := r.sw.LookAtHeadroom(0, lossless); l.Streamed != 1 || !l.Up || !l.Own || l.XoffSent ||
+		l.Octets < 5*uint64(frame.WireOctets(len(b))) {
 		t.Errorf("look %+v", l)
 	}
 	r.sw.HoldForProbe(0, lossless, true, r.now)
@@ -197,7 +200,8 @@ func TestStreamAtThePeer(t *testing.T) {
 	}
 	r.now += 1000
 	r.offer(0, b, b)
-	if l := r.sw.LookAtHeadroom(0, lossless); l.Xoffs != 1 || !l.XoffSent || l.After != 2*int64(frame.WireOctets(len(b))) || l.Before != 0 || l.Streamed != 3 {
+	if l := r.sw.LookAtHeadroom(0, lossless); l.Xoffs != 1 || !l.XoffSent ||
+		l.After != 2*int64(frame.WireOctets(len(b))) || l.Before != 0 || l.Streamed != 3 {
 		t.Errorf("look %+v", l)
 	}
 	r.sw.Hold(0, lossless)
@@ -223,7 +227,8 @@ func TestStreamAtThePeer(t *testing.T) {
 	r.empty()
 }
 
-// A peer that a check of the headroom holds is freed when the priority becomes lossy, and the end of the check still counts.
+// A peer that a check of the headroom holds is freed when the priority becomes lossy, and the end of the check still
+// counts.
 func TestProbeHoldEndsWithFlowControl(t *testing.T) {
 	r, _ := measuringRig(t)
 	r.sw.HoldForProbe(0, lossless, true, r.now)
@@ -277,7 +282,8 @@ func FuzzTakeStream(f *testing.F) {
 		before := *r.count(0)
 		whole := append(slices.Clone(streamFrame(&c, lossless)[:12]), b...)
 		r.arrive(0, whole)
-		if n := r.count(0).StreamReceived + r.count(0).ReceivedFrames - before.StreamReceived - before.ReceivedFrames; n > 1 {
+		if n := r.count(0).StreamReceived + r.count(0).ReceivedFrames -
+			before.StreamReceived - before.ReceivedFrames; n > 1 {
 			t.Errorf("counted %d times", n)
 		}
 		if got := r.send(1, 64); got != nil {

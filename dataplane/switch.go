@@ -40,7 +40,8 @@ type Switch struct {
 	suspects    bridge.PortSet          // ports of which the watchdog has something to hear
 	tap         capture.Tap
 	disposition disposition // of the frame that Ingress looks at
-	// unsettled is the burst whose frames may still lie in the ring, while the worker that has received it calls Dequeue.
+	// unsettled is the burst whose frames may still lie in the ring, while the worker that has received it calls
+	// Dequeue.
 	unsettled []Arrival
 	// trunkHolds counts holds that a trunk began.
 	trunkHolds    uint64
@@ -50,28 +51,31 @@ type Switch struct {
 
 // portState is one port.
 type portState struct {
-	cfg                PortConfig
-	index              int
-	owner              int // worker that sends on the port
-	up                 bool
-	receiver           *macctl.Receiver
-	sender             *macctl.Initiator
-	shaper             sched.Shaper
-	meter              sched.Shaper // ingress faster than the port's speed
-	sched              sched.Config
-	round              sched.State
-	queues             [NumPriorities]queue
-	occupied           uint8
-	plan               plan
-	trunk              *trunkState   // nil for a port of the bridge
-	member             int           // number in the trunk, or uplink
-	delayed            int           // frames in the delay line
-	inLine             int64         // octets on the wire in it, as its worker said last; the port's own stream is among them
-	txAt               int64         // time at which the transmit task has to look again
-	waitFrom           int64         // since when a frame waits in the ring for buffer, 0 where none does
-	waiter             waiter        // the frame that waits, or that did so last
-	again              waiter        // that frame, where a configuration has ended its wait and it has not been offered since
-	crossed            int64         // clock reading at which an admission crossed a threshold, 0 where XOFF has left since
+	cfg      PortConfig
+	index    int
+	owner    int // worker that sends on the port
+	up       bool
+	receiver *macctl.Receiver
+	sender   *macctl.Initiator
+	shaper   sched.Shaper
+	meter    sched.Shaper // ingress faster than the port's speed
+	sched    sched.Config
+	round    sched.State
+	queues   [NumPriorities]queue
+	occupied uint8
+	plan     plan
+	trunk    *trunkState // nil for a port of the bridge
+	member   int         // number in the trunk, or uplink
+	delayed  int         // frames in the delay line
+	// octets on the wire in it, as its worker said last; the port's own stream is among them
+	inLine   int64
+	txAt     int64  // time at which the transmit task has to look again
+	waitFrom int64  // since when a frame waits in the ring for buffer, 0 where none does
+	waiter   waiter // the frame that waits, or that did so last
+	// that frame, where a configuration has ended its wait and it has not been offered since
+	again waiter
+	// clock reading at which an admission crossed a threshold, 0 where XOFF has left since
+	crossed            int64
 	crossedArrival     int64         // when the frame came that was admitted
 	lastReason         macctl.Reason // what the receiver said of the newest MAC Control frame
 	lastControlSource  uint64        // source of the newest MAC Control frame
@@ -82,15 +86,16 @@ type portState struct {
 	losses             RingLosses // as last read
 	awaited            uint8      // queues of which the watchdog wants to know when they hold frames and are paused
 	discardQueues      uint8      // queues that are emptied by its order
-	oversize           bool       // a frame longer than the port carries came since the port was configured, and an event says so
-	session            uint32     // counts how often the link went down
-	xoffSent           uint8      // priorities that the peer was last told to stop
-	use                [NumPriorities]useMeter
-	useNotes           []useNote
-	stream             stream
-	streamed           streamed
-	traffic            traffic
-	echo               macctl.EchoResponder
+	// a frame longer than the port carries came since the port was configured, and an event says so
+	oversize bool
+	session  uint32 // counts how often the link went down
+	xoffSent uint8  // priorities that the peer was last told to stop
+	use      [NumPriorities]useMeter
+	useNotes []useNote
+	stream   stream
+	streamed streamed
+	traffic  traffic
+	echo     macctl.EchoResponder
 }
 
 // queue is one egress queue: a list of descriptors.

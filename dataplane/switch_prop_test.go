@@ -31,7 +31,8 @@ var (
 
 func drawPortConfig(t *rapid.T, i int) PortConfig {
 	c := testPort(i)
-	c.Mode = rapid.SampledFrom([]macctl.Mode{macctl.ModePFC, macctl.ModePFC, macctl.ModePause, macctl.ModeOff}).Draw(t, "mode")
+	c.Mode = rapid.SampledFrom([]macctl.Mode{macctl.ModePFC, macctl.ModePFC, macctl.ModePause, macctl.ModeOff}).Draw(t,
+		"mode")
 	switch c.Mode {
 	case macctl.ModePFC:
 		c.Lossless = rapid.SampledFrom([]uint8{1 << lossless, 1<<lossless | 1<<4}).Draw(t, "lossless")
@@ -65,7 +66,8 @@ func drawConfig(t *rapid.T, least int64) Config {
 	cfg := testConfig(0)
 	cfg.Demote = rapid.Bool().Draw(t, "demote")
 	cfg.Buffer.Lossless.Size = cell * rapid.Int64Range(least, 600).Draw(t, "lossless pool")
-	cfg.Buffer.Lossy = buffer.PoolConfig{Size: cell * rapid.Int64Range(10, 400).Draw(t, "lossy pool"), Alpha: rapid.SampledFrom([]float64{0.25, 1, 16}).Draw(t, "alpha")}
+	cfg.Buffer.Lossy = buffer.PoolConfig{Size: cell * rapid.Int64Range(10, 400).Draw(t, "lossy pool"),
+		Alpha: rapid.SampledFrom([]float64{0.25, 1, 16}).Draw(t, "alpha")}
 	return cfg
 }
 
@@ -91,7 +93,8 @@ func (w *world) drawFrame(t *rapid.T, in int) []byte {
 		dst = 0x0180C2000003
 	}
 	n := rapid.SampledFrom([]int{18, 60, small, 700, mtu, mtu, mtu + 4, mtu + 5}).Draw(t, "octets")
-	return ether(dst, host(in), tci(drawPrio.Draw(t, "priority"), rapid.SampledFrom([]uint16{0, 0, 0, 1, 2}).Draw(t, "VID")), experimental, w.serial, n)
+	return ether(dst, host(in), tci(drawPrio.Draw(t, "priority"), rapid.SampledFrom([]uint16{0, 0, 0, 1, 2}).Draw(t,
+		"VID")), experimental, w.serial, n)
 }
 
 // take serves the ring of a port as a worker does: frames are sent and refused before the rest is settled.
@@ -170,7 +173,8 @@ func (w *world) reconfigure(t *rapid.T) {
 	}
 	before := *w.snapshot()
 	if w.sw.Reconfigure(drawConfig(t, 100), ports, nil, w.now) != nil {
-		if after := w.snapshot(); before.Buffer.Lossless.Used != after.Buffer.Lossless.Used || len(before.Ports) != len(after.Ports) {
+		if after := w.snapshot(); before.Buffer.Lossless.Used != after.Buffer.Lossless.Used ||
+			len(before.Ports) != len(after.Ports) {
 			t.Fatalf("refused, but changed: %+v, %+v", before, after)
 		}
 		return
@@ -240,8 +244,11 @@ func (w *world) checkQueues(t *rapid.T, v *PortSnapshot) {
 			octets += int64(w.sw.memory.descs[d].length)
 			last = d
 		}
-		if frames != p.queues[q].frames || octets != p.count.QueueBytes[q] || last != p.queues[q].tail || (frames > 0) != (p.occupied>>q&1 == 1) {
-			t.Fatalf("%s queue %d: %d frames, %d octets in the list, counted %+v, %d, occupied %08b", v.Config.Name, q, frames, octets, p.queues[q], p.count.QueueBytes[q], p.occupied)
+		if frames != p.queues[q].frames || octets != p.count.QueueBytes[q] || last != p.queues[q].tail ||
+			(frames > 0) != (p.occupied>>q&1 == 1) {
+			t.Fatalf("%s queue %d: %d frames, %d octets in the list, counted %+v, %d, occupied %08b", v.Config.Name,
+				q, frames,
+				octets, p.queues[q], p.count.QueueBytes[q], p.occupied)
 		}
 	}
 	if v.Delayed != w.lines[v.Index] {
@@ -317,7 +324,10 @@ func TestSwitchKeepsItsAccounts(t *testing.T) {
 					w.sw.LinePassed(i, n, 60*n, nil, w.now)
 				}
 			},
-			"time":    func(t *rapid.T) { w.now += rapid.SampledFrom([]int64{1, 10_000, 1_000_000, 100_000_000}).Draw(t, "ns") },
+			"time": func(t *rapid.T) {
+				w.now += rapid.SampledFrom([]int64{1, 10_000, 1_000_000,
+					100_000_000}).Draw(t, "ns")
+			},
 			"tick":    func(*rapid.T) { w.sw.Tick(w.now) },
 			"control": func(t *rapid.T) { w.control(t, drawPort.Draw(t, "port")) },
 			"stop": func(t *rapid.T) {

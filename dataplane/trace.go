@@ -10,8 +10,8 @@ import (
 	"pfcswitch/macctl"
 )
 
-// A TraceResult is what would become of a frame that a port received now. The functions that decide on real frames make it;
-// nothing is learned, charged or counted.
+// A TraceResult is what would become of a frame that a port received now. The functions that decide on real frames
+// make it; nothing is learned, charged or counted.
 type TraceResult struct {
 	Config PortConfig // of the port that the frame arrives at
 	Up     bool
@@ -78,7 +78,8 @@ func (s *Switch) Trace(in int, b []byte, v frame.VnetHeader, now int64) (f Trace
 	}
 	s.now = now
 	p := s.ports[in]
-	f = TraceResult{Config: p.cfg, Up: p.up, DSCP: -1, Pieces: 1, XoffWanted: p.sender.XoffWanted() != 0, InRing: p.waitFrom != 0}
+	f = TraceResult{Config: p.cfg, Up: p.up, DSCP: -1, Pieces: 1, XoffWanted: p.sender.XoffWanted() != 0,
+		InRing: p.waitFrom != 0}
 	a := Arrival{Data: slices.Clone(b), Vnet: v, At: now}
 	refused := f.cut(&a)
 	f.Octets = len(a.Data)
@@ -192,7 +193,8 @@ func (s *Switch) traceAdmission(f *TraceResult, p *portState, a *Arrival) {
 	}
 }
 
-// traceLossy goes the way of admitLossy, where copies before this one have taken so much, and returns what this one takes.
+// traceLossy goes the way of admitLossy, where copies before this one have taken so much, and returns what this one
+// takes.
 func (s *Switch) traceLossy(c *Copy, out *portState, a *Arrival, taken int64) int64 {
 	prospect := s.buffer.TraceLossy(out.index, c.Queue, len(a.Data), taken)
 	if c.Lossy = &prospect; !prospect.Accepted {
@@ -226,8 +228,10 @@ func (s *Switch) traceFlood(f *TraceResult, a *Arrival, q uint8) {
 
 // copyTo says how a frame would leave by out, and what it meets in the egress queue q.
 func (s *Switch) copyTo(out *portState, a *Arrival, vid uint16, q uint8) Copy {
-	c := Copy{Port: out.index, Name: out.cfg.Name, MaxFrame: out.cfg.MaxFrame, Speed: out.cfg.Speed, Served: out.cfg.Egress[q], Queue: q, Octets: len(a.Data), Tagged: a.header.Tagged, Tag: a.header.TCI,
-		AheadFrames: out.queues[q].frames + out.queues[q].staged, AheadOctets: out.count.QueueBytes[q], PortOctets: out.waiting(0),
+	c := Copy{Port: out.index, Name: out.cfg.Name, MaxFrame: out.cfg.MaxFrame, Speed: out.cfg.Speed,
+		Served: out.cfg.Egress[q], Queue: q, Octets: len(a.Data), Tagged: a.header.Tagged, Tag: a.header.TCI,
+		AheadFrames: out.queues[q].frames + out.queues[q].staged,
+		AheadOctets: out.count.QueueBytes[q], PortOctets: out.waiting(0),
 		Discards: out.discardQueues&(1<<q) != 0}
 	switch action, tci := s.egressTag(out, a, vid); action {
 	case tagStrip:

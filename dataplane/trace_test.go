@@ -112,8 +112,10 @@ func (w *world) randomFrame(t *rapid.T, in int) []byte {
 	if rapid.Bool().Draw(t, "tagged") {
 		tag = tci(drawPrio.Draw(t, "PCP"), rapid.SampledFrom([]uint16{0, 1, 2, 4095}).Draw(t, "VID"))
 	}
-	kind := rapid.SampledFrom([]uint16{frame.TypeIPv4, frame.TypeIPv6, experimental, frame.TypeMACControl, frame.TypeLLDP, bridge.ProbeEtherType}).Draw(t, "type")
-	b := ether(dst, src, tag, kind, w.serial, rapid.SampledFrom([]int{10, 14, 17, 18, 60, 200, mtu, mtu + 4, 4000}).Draw(t, "octets"))
+	kind := rapid.SampledFrom([]uint16{frame.TypeIPv4, frame.TypeIPv6, experimental, frame.TypeMACControl,
+		frame.TypeLLDP, bridge.ProbeEtherType}).Draw(t, "type")
+	b := ether(dst, src, tag, kind, w.serial, rapid.SampledFrom([]int{10, 14, 17, 18, 60, 200, mtu, mtu + 4,
+		4000}).Draw(t, "octets"))
 	if at := 14; len(b) > 40 {
 		if tag != nil {
 			at = 18
@@ -129,9 +131,11 @@ func (w *world) randomFrame(t *rapid.T, in int) []byte {
 	case 1:
 		return bridge.AppendProbe(nil, src, bridge.Probe{Identity: bridge.Identity{9}})
 	case 2:
-		return w.sw.cfg.Measurement.Append(nil, [6]byte{}, [6]byte{2}, true, macctl.Measurement{Operation: macctl.MeasureRequest})
+		return w.sw.cfg.Measurement.Append(nil, [6]byte{}, [6]byte{2}, true,
+			macctl.Measurement{Operation: macctl.MeasureRequest})
 	case 3:
-		return w.sw.cfg.Measurement.AppendEcho(nil, [6]byte{}, [6]byte{2}, macctl.EchoPath(rapid.IntRange(0, 2).Draw(t, "way")), 60, tag != nil, 0x6001, macctl.Echo{})
+		return w.sw.cfg.Measurement.AppendEcho(nil, [6]byte{}, [6]byte{2}, macctl.EchoPath(rapid.IntRange(0, 2).Draw(t,
+			"way")), 60, tag != nil, 0x6001, macctl.Echo{})
 	case 4:
 		if c := w.sw.ports[in]; c != nil {
 			return streamFrame(&c.cfg, drawPrio.Draw(t, "stream"))
@@ -158,7 +162,8 @@ func (w *world) foresight(t *rapid.T) {
 	w.serial++
 	f, ok := w.sw.Trace(in, b, frame.VnetHeader{}, w.now)
 	again, _ := w.sw.Trace(in, b, frame.VnetHeader{}, w.now)
-	if !ok || fmt.Sprint(f.Decision, f.Reason, f.Dropped, f.Waits) != fmt.Sprint(again.Decision, again.Reason, again.Dropped, again.Waits) {
+	if !ok || fmt.Sprint(f.Decision, f.Reason, f.Dropped, f.Waits) != fmt.Sprint(again.Decision, again.Reason,
+		again.Dropped, again.Waits) {
 		t.Fatalf("foreseen twice, and differently: %+v, then %+v", f, again)
 	}
 	off := w.sw.buffer.OffCount()
@@ -183,7 +188,8 @@ func (w *world) foresight(t *rapid.T) {
 		got.marks, want.marks = 0, 0
 	}
 	if fmt.Sprint(got) != fmt.Sprint(want) {
-		t.Fatalf("frame % x at port %d:\nforeseen %+v\nhappened %+v\nforesight %+v", b[:min(len(b), 40)], in, want, got, f)
+		t.Fatalf("frame % x at port %d:\nforeseen %+v\nhappened %+v\nforesight %+v", b[:min(len(b), 40)], in, want,
+			got, f)
 	}
 	w.checkLeaving(t, &f)
 }
@@ -202,7 +208,8 @@ func (w *world) checkLeaving(t *rapid.T, f *TraceResult) {
 		if d.egressLength() != c.Octets {
 			t.Fatalf("leaves with %d octets, foreseen %d", d.egressLength(), c.Octets)
 		}
-		if (d.tag == tagInsert || d.tag == tagSet) && frame.TCI(d.tci) != c.Tag || d.tag == tagStrip && c.Tagged || d.tag == tagInsert && !c.Tagged {
+		if (d.tag == tagInsert || d.tag == tagSet) && frame.TCI(d.tci) != c.Tag || d.tag == tagStrip && c.Tagged ||
+			d.tag == tagInsert && !c.Tagged {
 			t.Fatalf("tag action %d with TCI %04x, foreseen %v %04x", d.tag, d.tci, c.Tagged, uint16(c.Tag))
 		}
 	}
@@ -219,8 +226,11 @@ func TestForesightIsWhatHappens(t *testing.T) {
 			c.Bridge.Tagged = someVLANs(t)
 			c.Bridge.Storm = rapid.SampledFrom([]int64{0, 0, 1000}).Draw(t, "storm")
 			c.StripZero = rapid.Bool().Draw(t, "strip")
-			c.Classify.Trust = rapid.SampledFrom([]classify.Trust{classify.TrustPCP, classify.TrustDSCP, classify.TrustPort}).Draw(t, "trust")
-			c.ECN[lossless] = ECN{Kmin: rapid.Int64Range(0, 3000).Draw(t, "Kmin"), Kmax: rapid.Int64Range(0, 4000).Draw(t, "Kmax"), Pmax: 1}
+			c.Classify.Trust = rapid.SampledFrom([]classify.Trust{classify.TrustPCP, classify.TrustDSCP,
+				classify.TrustPort}).Draw(t, "trust")
+			c.ECN[lossless] = ECN{Kmin: rapid.Int64Range(0, 3000).Draw(t, "Kmin"), Kmax: rapid.Int64Range(0,
+				4000).Draw(t,
+				"Kmax"), Pmax: 1}
 			if err := w.sw.configure(p, c); err != nil {
 				t.Fatalf("port %d: %v", i, err)
 			}
@@ -262,7 +272,9 @@ func TestForesightOfSuperFrames(t *testing.T) {
 	b, v := superTCP(host(1), host(0), 3*1000)
 	f, ok := r.sw.Trace(0, b, v, r.now)
 	if !ok || f.Pieces != 3 || f.Octets != 54+1000 || f.Dropped || len(f.Copies) != 1 {
-		t.Errorf("a super-frame of three segments: %d pieces, the first of %d octets, dropped %v (%v)", f.Pieces, f.Octets, f.Dropped, f.Reason)
+		t.Errorf("a super-frame of three segments: %d pieces, the first of %d octets, dropped %v (%v)", f.Pieces,
+			f.Octets,
+			f.Dropped, f.Reason)
 	}
 	v.GSOType = 99
 	if f, _ = r.sw.Trace(0, b, v, r.now); !f.Dropped || f.Reason != DropMalformed {
@@ -272,7 +284,8 @@ func TestForesightOfSuperFrames(t *testing.T) {
 		t.Error("a port that does not exist foresees")
 	}
 	r.offer(0, several(0, 1, lossless, alone, small)...)
-	if f, _ = r.sw.Trace(0, data(0, 1, lossless, 99, small), frame.VnetHeader{}, r.now); f.Ingress == nil || f.Ingress.Verdict != buffer.AcceptHeadroom || !f.Ingress.TurnsOff {
+	if f, _ = r.sw.Trace(0, data(0, 1, lossless, 99, small), frame.VnetHeader{}, r.now); f.Ingress == nil ||
+		f.Ingress.Verdict != buffer.AcceptHeadroom || !f.Ingress.TurnsOff {
 		t.Errorf("the frame that crosses the threshold: %+v", f.Ingress)
 	}
 }
@@ -283,7 +296,8 @@ func superTCP(dst, src uint64, payload int) ([]byte, frame.VnetHeader) {
 	b[14], b[15], b[16], b[17] = 0x45, 0, byte((40+payload)>>8), byte(40+payload)
 	b[20], b[21], b[23] = 0x40, 0, 6
 	b[46] = 5 << 4
-	return b, frame.VnetHeader{Flags: frame.VnetNeedsCsum, GSOType: frame.GSOTCPv4, HdrLen: 54, GSOSize: 1000, CsumStart: 34, CsumOffset: 16}
+	return b, frame.VnetHeader{Flags: frame.VnetNeedsCsum, GSOType: frame.GSOTCPv4, HdrLen: 54, GSOSize: 1000,
+		CsumStart: 34, CsumOffset: 16}
 }
 
 // A frame that the switch itself takes is foreseen as taken, by whom.
@@ -314,7 +328,9 @@ func TestForesightOfWhatIsTaken(t *testing.T) {
 func TestForesightThroughTrunks(t *testing.T) {
 	r := trunkRig(t, threeToOne(), nil)
 	b := ether(frame.Broadcast, host(0), tci(lossless, 77), experimental, 1, small)
-	if f, ok := r.sw.Trace(0, b, frame.VnetHeader{}, r.now); !ok || f.Trunk != "up" || f.Dropped || len(f.Copies) != 1 || f.Copies[0].Port != uplinkPort || !f.Copies[0].Tagged {
+	if f, ok := r.sw.Trace(0, b, frame.VnetHeader{}, r.now); !ok || f.Trunk != "up" || f.Dropped ||
+		len(f.Copies) != 1 ||
+		f.Copies[0].Port != uplinkPort || !f.Copies[0].Tagged {
 		t.Errorf("up: %+v", f)
 	}
 	for range 9 {
@@ -332,7 +348,8 @@ func TestForesightThroughTrunks(t *testing.T) {
 	if f, _ := r.sw.Trace(uplinkPort, b, frame.VnetHeader{}, r.now); !f.Dropped || f.Reason != DropPortDown {
 		t.Errorf("all members are down: dropped %v (%v)", f.Dropped, f.Reason)
 	}
-	if f, _ := r.sw.Trace(uplinkPort, ether(0x0180C200000E, host(0), nil, experimental, 5, small), frame.VnetHeader{}, r.now); !f.Dropped || f.Reason != DropFiltered {
+	if f, _ := r.sw.Trace(uplinkPort, ether(0x0180C200000E, host(0), nil, experimental, 5, small), frame.VnetHeader{},
+		r.now); !f.Dropped || f.Reason != DropFiltered {
 		t.Errorf("a reserved address: dropped %v (%v)", f.Dropped, f.Reason)
 	}
 }

@@ -12,8 +12,9 @@ const (
 	longest  = 1518 // with a tag
 )
 
-// A burst of a frame of 1522 octets among frames of 64 is distributed to three idle members, which send equally fast in octets with
-// FCS: in second place it is overtaken by 2,880 octets, in first by 2,944, as ((N-1)·⌊M/K⌋ - 1)·K and (N-1)·⌊M/K⌋·K say.
+// A burst of a frame of 1522 octets among frames of 64 is distributed to three idle members, which send equally fast
+// in octets with FCS: in second place it is overtaken by 2,880 octets, in first by 2,944, as ((N-1)·⌊M/K⌋ - 1)·K and
+// (N-1)·⌊M/K⌋·K say.
 func TestSwitchReordersByTheFormula(t *testing.T) {
 	for place, want := range map[int]int{0: 2944, 1: 2880} {
 		r := trunkRig(t, threeToOne(), nil)
@@ -68,7 +69,8 @@ func TestSwitchBalancesAMixedStream(t *testing.T) {
 	}
 }
 
-// A member that is too short for a frame is passed over, although it holds least; a frame too long for all is dropped as oversize.
+// A member that is too short for a frame is passed over, although it holds least; a frame too long for all is dropped
+// as oversize.
 func TestLongFramesPassOverShortMembers(t *testing.T) {
 	for _, byFlow := range []bool{false, true} {
 		c := threeToOne()

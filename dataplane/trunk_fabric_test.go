@@ -11,9 +11,10 @@ import (
 	"pfcswitch/macctl"
 )
 
-// aggregation is a switch in virtual time whose ports are all one trunk: hosts 0 to 2 are behind members, host 3 behind the
-// uplink.
-func aggregation(tb reporter, memberSpeed, uplinkSpeed, delay, reaction, headroom int64, c TrunkConfig) (*fabric, *switchNode, []*hostNode) {
+// aggregation is a switch in virtual time whose ports are all one trunk: hosts 0 to 2 are behind members, host 3
+// behind the uplink.
+func aggregation(tb reporter, memberSpeed, uplinkSpeed, delay, reaction, headroom int64, c TrunkConfig) (*fabric,
+	*switchNode, []*hostNode) {
 	f := &fabric{tb: tb, now: 1}
 	var ports []PortConfig
 	for i := range uplinkPort + 1 {
@@ -33,8 +34,9 @@ func aggregation(tb reporter, memberSpeed, uplinkSpeed, delay, reaction, headroo
 	return f, s, hosts
 }
 
-// Members faster than the uplink, and an uplink faster than the members, lose nothing of a lossless priority where watermarks
-// hold who sends too much: with the marks far below what the buffer's own thresholds are, it is the trunk that holds.
+// Members faster than the uplink, and an uplink faster than the members, lose nothing of a lossless priority where
+// watermarks hold who sends too much: with the marks far below what the buffer's own thresholds are, it is the trunk
+// that holds.
 func TestTrunkIsLossless(t *testing.T) {
 	t.Parallel()
 	if up, _ := bothWays(t, mtu, 1000, 1000, gigabit, 200); up == 0 {
@@ -52,8 +54,9 @@ func TestTrunkIsLossless(t *testing.T) {
 	})
 }
 
-// bothWays sends frames from each member to the uplink, in two classes, and three times as many of the lossless one back. It
-// wants all of these, in order and nobody held in the end, and returns how often watermarks held members and the uplink.
+// bothWays sends frames from each member to the uplink, in two classes, and three times as many of the lossless one
+// back. It wants all of these, in order and nobody held in the end, and returns how often watermarks held members and
+// the uplink.
 func bothWays(tb reporter, octets int, delay, reaction, uplink int64, frames int) (up, down uint64) {
 	c := marked(threeToOne(), 40*cell, 20*cell)
 	f, s, hosts := aggregation(tb, gigabit, uplink, delay, reaction, inFlight(uplink, delay, reaction, 0, octets), c)
@@ -83,15 +86,16 @@ func bothWays(tb reporter, octets int, delay, reaction, uplink int64, frames int
 	return v.Holds[lossless].Marked(), v.UplinkHolds[lossless].Marked()
 }
 
-// Over 10 s the meters of a trunk let pass what RFC 2698 and the patent's order say. A saturated member offers priority 1
-// above its peak rate, one priority 2 between its rates, one priority 4 below its committed one.
+// Over 10 s the meters of a trunk let pass what RFC 2698 and the patent's order say. A saturated member offers
+// priority 1 above its peak rate, one priority 2 between its rates, one priority 4 below its committed one.
 func TestTrunkMetersOverTime(t *testing.T) {
 	t.Parallel()
 	const rate = 20_000_000 // of each member
 	c := threeToOne()
 	c.Aggregate.Metered = true
 	c.Aggregate.Total = trunk.MeterConfig{CIR: 19 * rate / 10, PIR: 19 * rate / 10, CBS: 10_000, PBS: 10_000}
-	for p, m := range map[int]trunk.MeterConfig{1: {CIR: rate / 10, PIR: rate / 2}, 2: {CIR: rate / 2, PIR: 2 * rate}, 4: {CIR: 14 * rate / 10, PIR: 2 * rate}} {
+	for p, m := range map[int]trunk.MeterConfig{1: {CIR: rate / 10, PIR: rate / 2}, 2: {CIR: rate / 2, PIR: 2 * rate},
+		4: {CIR: 14 * rate / 10, PIR: 2 * rate}} {
 		m.CBS, m.PBS = 10_000, 20_000
 		c.Aggregate.Meters[p] = m
 	}
@@ -109,7 +113,8 @@ func TestTrunkMetersOverTime(t *testing.T) {
 		green, yellow, red float64
 	}{{1, 0.1, 0.4, 0.5}, {2, 0.5, 0.5, 0}, {4, 1, 0, 0}} {
 		for colour, share := range []float64{want.green, want.yellow, want.red} {
-			if got := float64(v.Members[i].Colours[want.prio][colour].Frames) / n; got < share-0.01 || got > share+0.01 {
+			if got := float64(v.Members[i].Colours[want.prio][colour].Frames) / n; got < share-0.01 ||
+				got > share+0.01 {
 				t.Errorf("priority %d: %.4f %v, want %.2f within 1 %%", want.prio, got, trunk.Colour(colour), share)
 			}
 		}
@@ -124,7 +129,8 @@ func TestTrunkMetersByArrival(t *testing.T) {
 	c := threeToOne()
 	c.Aggregate.Metered = true
 	wire := int64(small + 24)
-	c.Aggregate.Meters[0] = trunk.MeterConfig{CIR: 8_000_000, PIR: 8_000_000, CBS: wire, PBS: wire} // a token a microsecond
+	// a token a microsecond
+	c.Aggregate.Meters[0] = trunk.MeterConfig{CIR: 8_000_000, PIR: 8_000_000, CBS: wire, PBS: wire}
 	c.Aggregate.Total = trunk.MeterConfig{CIR: 1e9, PIR: 1e9, CBS: 100_000, PBS: 100_000}
 	r := trunkRig(t, c, nil)
 	burst := r.receive(0, several(0, 5, 0, 50, small))
@@ -151,7 +157,8 @@ func TestTrunkMetersByArrival(t *testing.T) {
 func pauseTrunk(tb reporter, high, low int64) *rig {
 	c := threeToOne()
 	c.Aggregate.Lossless = 0xff
-	c.Flow = trunk.FlowConfig{Mode: macctl.ModePause, Lossless: 0xff, Member: trunk.Mark{High: high, Low: low}, Uplink: trunk.Mark{High: high, Low: low}}
+	c.Flow = trunk.FlowConfig{Mode: macctl.ModePause, Lossless: 0xff, Member: trunk.Mark{High: high, Low: low},
+		Uplink: trunk.Mark{High: high, Low: low}}
 	return trunkRig(tb, c, func(_ *Config, ports []PortConfig) {
 		for i := range ports {
 			ports[i] = pausePort(i)
@@ -164,8 +171,8 @@ func (r *rig) pause(i int, quanta uint16) {
 	r.sw.Control(i, macctl.AppendPause(nil, [6]byte{2}, quanta), r.now, r.now)
 }
 
-// Under PAUSE a member is held for its own share, all of them for a pause of the uplink; the uplink for what waits for all
-// members together, or when all of them are paused.
+// Under PAUSE a member is held for its own share, all of them for a pause of the uplink; the uplink for what waits
+// for all members together, or when all of them are paused.
 func TestPauseOfATrunk(t *testing.T) {
 	const octets = small + 4
 	r := pauseTrunk(t, 3*octets, 2*octets)
@@ -179,7 +186,9 @@ func TestPauseOfATrunk(t *testing.T) {
 	r.wantHolds("the uplink is paused", 0xff, 0)
 	r.pause(uplinkPort, 0)
 	if a, b, c := r.heldPriorities(0), r.heldPriorities(1), r.heldPriorities(2); a != 0xff || b != 0xff || c != 0 {
-		t.Errorf("the uplink is free: members are told %08b %08b %08b, want those to stop that are not below watermark 2", a, b, c)
+		t.Errorf("the uplink is free: members are told %08b %08b %08b, "+
+			"want those to stop that are not below watermark 2",
+			a, b, c)
 	}
 	r.drain(uplinkPort, r.now+second)
 	r.wantHolds("nothing waits", 0, 0)
@@ -202,13 +211,16 @@ func TestPauseOfATrunk(t *testing.T) {
 	r.drain(1, r.now+second)
 	r.empty()
 	mark, pass := HoldCount{Begun: 1}, HoldCount{Begun: 1, Passed: 1}
-	if v := r.trunk(); v.UplinkPauses != mark || v.Members[1].Holds != mark || v.Members[0].Holds != pass || v.Members[2].Holds != pass {
-		t.Errorf("holds of the uplink %+v, of members %+v %+v %+v", v.UplinkPauses, v.Members[0].Holds, v.Members[1].Holds, v.Members[2].Holds)
+	if v := r.trunk(); v.UplinkPauses != mark || v.Members[1].Holds != mark || v.Members[0].Holds != pass ||
+		v.Members[2].Holds != pass {
+		t.Errorf("holds of the uplink %+v, of members %+v %+v %+v", v.UplinkPauses, v.Members[0].Holds,
+			v.Members[1].Holds,
+			v.Members[2].Holds)
 	}
 }
 
-// Frames that wait when trunks change are neither lost nor forgotten, nobody stays held for a trunk that is gone, and what was
-// counted is there again when the trunk is.
+// Frames that wait when trunks change are neither lost nor forgotten, nobody stays held for a trunk that is gone, and
+// what was counted is there again when the trunk is.
 func TestTrunksChangeUnderLoad(t *testing.T) {
 	const octets = small + 4
 	r := trunkRig(t, marked(threeToOne(), 2*octets, octets), nil)
@@ -221,7 +233,8 @@ func TestTrunksChangeUnderLoad(t *testing.T) {
 	c := marked(threeToOne(), 20*octets, 10*octets)
 	r.retrunk(c)
 	r.wantHolds("with higher marks", 0, 0)
-	if v := r.trunk(); v.ToUplink != before.ToUplink || v.ToMembers != before.ToMembers || v.Members[0].Share != 3*octets {
+	if v := r.trunk(); v.ToUplink != before.ToUplink || v.ToMembers != before.ToMembers ||
+		v.Members[0].Share != 3*octets {
 		t.Errorf("what waits: %+v, before %+v", v, before)
 	}
 	r.retrunk()
@@ -252,7 +265,8 @@ func TestTrunksChangeUnderLoad(t *testing.T) {
 		r.drain(i, r.now+second)
 	}
 	r.empty()
-	for _, bad := range []TrunkConfig{{Uplink: 0, Members: []int{0}}, {Uplink: 0}, {Uplink: 77, Members: []int{1}}, {Uplink: 0, Members: []int{1, 1}}} {
+	for _, bad := range []TrunkConfig{{Uplink: 0, Members: []int{0}}, {Uplink: 0}, {Uplink: 77, Members: []int{1}},
+		{Uplink: 0, Members: []int{1, 1}}} {
 		cfg, ports := r.sw.cfg, map[int]PortConfig{0: testPort(0), 1: testPort(1)}
 		cfg.Trunks = []TrunkConfig{bad}
 		if err := r.sw.Reconfigure(cfg, ports, nil, r.now); err == nil || len(r.snapshot().Ports) != trunkPorts {
@@ -261,7 +275,8 @@ func TestTrunksChangeUnderLoad(t *testing.T) {
 	}
 }
 
-// A member or the uplink that goes away and comes back, whatever waits and is paused, leaves nothing held and nothing behind.
+// A member or the uplink that goes away and comes back, whatever waits and is paused, leaves nothing held and nothing
+// behind.
 func TestTrunkPortsFlap(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -270,7 +285,9 @@ func TestTrunkPortsFlap(t *testing.T) {
 		t.Repeat(map[string]func(*rapid.T){
 			"receive": func(t *rapid.T) {
 				in := drawPort.Draw(t, "in")
-				r.offer(in, several(in, 5, rapid.SampledFrom([]uint8{0, lossless}).Draw(t, "priority"), rapid.IntRange(1, 9).Draw(t, "frames"), small)...)
+				r.offer(in, several(in, 5, rapid.SampledFrom([]uint8{0, lossless}).Draw(t, "priority"),
+					rapid.IntRange(1,
+						9).Draw(t, "frames"), small)...)
 			},
 			"send": func(t *rapid.T) {
 				r.send(drawPort.Draw(t, "out"), rapid.IntRange(0, port.BatchFrames).Draw(t, "taken"))
@@ -314,6 +331,7 @@ func (r *rig) wantLoads(t *rapid.T) {
 		}
 	}
 	if up != held[uplinkPort] || shares != up || areas != down || down != held[0]+held[1]+held[2] {
-		t.Fatalf("the trunk holds %d, of members %d, and %d, of areas %d; queues hold %v", up, shares, down, areas, held)
+		t.Fatalf("the trunk holds %d, of members %d, and %d, of areas %d; queues hold %v", up, shares, down, areas,
+			held)
 	}
 }

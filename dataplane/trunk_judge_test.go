@@ -19,7 +19,8 @@ func allYellow() TrunkConfig {
 	return c
 }
 
-// The total's RED counts what waits in all areas before a frame: neither the frame itself nor those that wait for their turn.
+// The total's RED counts what waits in all areas before a frame: neither the frame itself nor those that wait for
+// their turn.
 func TestTotalREDCountsWhatIsJudged(t *testing.T) {
 	c := allYellow()
 	c.Aggregate.TotalRED = trunk.REDConfig{Low: 3 * (small + 4), High: 100 * small, Probability: 1}
@@ -77,11 +78,12 @@ func TestTrunkPassesWhatWasAdmittedLossless(t *testing.T) {
 	r.empty()
 }
 
-// The time in which what waited drains is not idle time for averaged RED: of a priority it lasts until its area is empty, of the total
-// until all are.
+// The time in which what waited drains is not idle time for averaged RED: of a priority it lasts until its area is
+// empty, of the total until all are.
 func TestDrainingIsNotIdle(t *testing.T) {
 	const typical = 100
-	averaged := trunk.REDConfig{Low: 3 * (small + 4), High: 6 * (small + 4), Probability: 1e-9, Averaged: true, TypicalNs: typical}
+	averaged := trunk.REDConfig{Low: 3 * (small + 4), High: 6 * (small + 4), Probability: 1e-9, Averaged: true,
+		TypicalNs: typical}
 	for name, tt := range map[string]struct {
 		own, total bool
 		idle       int64 // after the area is empty

@@ -15,8 +15,8 @@ const (
 	servePause = 100_000
 )
 
-// A served rig runs transmit tasks as workers do: only where the switch says that there is work, or at the deadline that the last run
-// of the task has set.
+// A served rig runs transmit tasks as workers do: only where the switch says that there is work, or at the deadline
+// that the last run of the task has set.
 type servedRig struct {
 	*rig
 	deadline [trunkPorts]int64
@@ -69,8 +69,8 @@ func (s *servedRig) run(until int64) {
 	}
 }
 
-// Once nobody pauses a trunk's ports any more, what waits leaves as fast as the ports are, and whoever is held is told that it may go
-// on: no hold waits for a pause to run out, for a refresh, or for a frame that may not come.
+// Once nobody pauses a trunk's ports any more, what waits leaves as fast as the ports are, and whoever is held is
+// told that it may go on: no hold waits for a pause to run out, for a refresh, or for a frame that may not come.
 func TestTrunkNeverStalls(t *testing.T) {
 	t.Parallel()
 	s := stallRig(t)

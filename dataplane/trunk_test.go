@@ -18,8 +18,9 @@ const (
 
 // threeToOne is a trunk of the first ports, without meters and watermarks.
 func threeToOne() TrunkConfig {
-	return TrunkConfig{Name: "up", Uplink: uplinkPort, Members: []int{0, 1, 2}, Aggregate: trunk.AggregatorConfig{Lossless: 1 << lossless},
-		Flow: trunk.FlowConfig{Mode: macctl.ModePFC, Lossless: 1 << lossless}}
+	return TrunkConfig{Name: "up", Uplink: uplinkPort, Members: []int{0, 1, 2},
+		Aggregate: trunk.AggregatorConfig{Lossless: 1 << lossless},
+		Flow:      trunk.FlowConfig{Mode: macctl.ModePFC, Lossless: 1 << lossless}}
 }
 
 // marked sets the watermarks of the lossless priority, both ways.
@@ -109,7 +110,8 @@ func TestTrunkCarriesFramesUnchanged(t *testing.T) {
 // Ports of the bridge and of a trunk do not see each other, whatever the bridge has learned.
 func TestTrunkAndBridgeAreApart(t *testing.T) {
 	r := trunkRig(t, threeToOne(), nil)
-	r.offer(4, data(4, 0, 0, 0, small), ether(frame.Broadcast, host(4), nil, experimental, 1, small), data(4, 5, lossless, 2, small))
+	r.offer(4, data(4, 0, 0, 0, small), ether(frame.Broadcast, host(4), nil, experimental, 1, small),
+		data(4, 5, lossless, 2, small))
 	for i := range uplinkPort + 1 {
 		if got := r.drain(i, r.now+second); got != nil {
 			t.Errorf("port %d of the trunk sent %d frames of the bridge", i, len(got))
@@ -134,14 +136,17 @@ func TestMembersTakeTurns(t *testing.T) {
 	r.offer(0, several(0, 5, lossless, 5, small)...)
 	r.offer(1, several(1, 5, lossless, 2, small)...)
 	r.offer(2, several(2, 5, lossless, 3, small)...)
-	if v := r.trunk(); v.Members[0].Share != 5*(small+4) || v.ToUplink[lossless] != 10*(small+4) || r.snapshot().Ports[uplinkPort].Held[lossless] != 10 {
+	if v := r.trunk(); v.Members[0].Share != 5*(small+4) || v.ToUplink[lossless] != 10*(small+4) ||
+		r.snapshot().Ports[uplinkPort].Held[lossless] != 10 {
 		t.Errorf("before they are sent: %+v", v)
 	}
-	if got, want := origins(r.drain(uplinkPort, second)), []int{0, 1, 2, 0, 1, 2, 0, 2, 0, 0}; !slices.Equal(got, want) {
+	if got, want := origins(r.drain(uplinkPort, second)), []int{0, 1, 2, 0, 1, 2, 0, 2, 0, 0}; !slices.Equal(got,
+		want) {
 		t.Errorf("sent in the order %v, want %v", got, want)
 	}
 	r.empty()
-	if v := r.trunk(); v.Members[0].Colours[lossless][trunk.Green] != (trunk.Tally{Frames: 5, Octets: 5 * (small + 4)}) || v.ToUplink != [8]int64{} {
+	if v := r.trunk(); v.Members[0].Colours[lossless][trunk.Green] != (trunk.Tally{Frames: 5,
+		Octets: 5 * (small + 4)}) || v.ToUplink != [8]int64{} {
 		t.Errorf("afterwards: %+v", v)
 	}
 }
@@ -228,7 +233,8 @@ func TestUplinkByFlow(t *testing.T) {
 	}
 }
 
-// What a meter or RED drops is counted where it came in, and leaves nothing behind; a lossless priority is only coloured.
+// What a meter or RED drops is counted where it came in, and leaves nothing behind; a lossless priority is only
+// coloured.
 func TestTrunkMeters(t *testing.T) {
 	c := threeToOne()
 	c.Aggregate.Metered = true
@@ -239,12 +245,14 @@ func TestTrunkMeters(t *testing.T) {
 	}
 	c.Aggregate.RED[1] = trunk.REDConfig{Low: 3 * (small + 4), High: 100 * small, Probability: 1}
 	r := trunkRig(t, c, nil)
-	for prio, want := range map[uint8]struct{ sent, red, meterRed int }{0: {6, 0, 4}, 1: {3, 3, 4}, lossless: {10, 0, 0}} {
+	for prio, want := range map[uint8]struct{ sent, red, meterRed int }{0: {6, 0, 4}, 1: {3, 3, 4}, lossless: {10, 0,
+		0}} {
 		r.offer(0, several(0, 5, prio, 10, small)...)
 		got := len(r.drain(uplinkPort, r.now))
 		drops := r.count(0).Drops[prio]
 		if got != want.sent || int(drops[DropRED]) != want.red || int(drops[DropMeterRed]) != want.meterRed {
-			t.Errorf("priority %d: %d sent, %d and %d dropped, want %+v", prio, got, drops[DropRED], drops[DropMeterRed], want)
+			t.Errorf("priority %d: %d sent, %d and %d dropped, want %+v", prio, got, drops[DropRED],
+				drops[DropMeterRed], want)
 		}
 		colours := r.trunk().Members[0].Colours[prio]
 		if colours[trunk.Green].Frames != 2 || colours[trunk.Yellow].Frames != 4 || colours[trunk.Red].Frames != 4 {
@@ -257,8 +265,8 @@ func TestTrunkMeters(t *testing.T) {
 	}
 }
 
-// A frame is metered by its octets on the wire, or by the packet's; it arrives yellow with the drop eligible indicator, where
-// the trunk is told to look.
+// A frame is metered by its octets on the wire, or by the packet's; it arrives yellow with the drop eligible
+// indicator, where the trunk is told to look.
 func TestTrunkMetersWhatItIsTold(t *testing.T) {
 	eligible := frame.MakeTCI(0, true, 0)
 	for _, tt := range []struct {
@@ -288,7 +296,8 @@ func TestTrunkMetersWhatItIsTold(t *testing.T) {
 
 // Several trunks of a switch, and the bridge beside them, carry each their own.
 func TestSeveralTrunks(t *testing.T) {
-	first := TrunkConfig{Name: "first", Uplink: 1, Members: []int{0}, Flow: trunk.FlowConfig{Mode: macctl.ModePFC, Lossless: 1 << lossless}}
+	first := TrunkConfig{Name: "first", Uplink: 1, Members: []int{0}, Flow: trunk.FlowConfig{Mode: macctl.ModePFC,
+		Lossless: 1 << lossless}}
 	second := first
 	second.Name, second.Uplink, second.Members = "second", 2, []int{3}
 	r := trunkRig(t, first, nil)
@@ -316,7 +325,8 @@ func TestSeveralTrunks(t *testing.T) {
 func TestTrunkCountsWhatLeft(t *testing.T) {
 	c := threeToOne()
 	c.Aggregate.Metered = true
-	c.Aggregate.Meters[0] = trunk.MeterConfig{CIR: 1, PIR: 1, CBS: 2 * int64(frame.WireOctets(small)), PBS: 2 * int64(frame.WireOctets(small))}
+	c.Aggregate.Meters[0] = trunk.MeterConfig{CIR: 1, PIR: 1, CBS: 2 * int64(frame.WireOctets(small)),
+		PBS: 2 * int64(frame.WireOctets(small))}
 	c.Aggregate.Total = trunk.MeterConfig{CIR: 1e9, PIR: 1e9, CBS: 100_000, PBS: 100_000}
 	r := trunkRig(t, c, nil)
 	r.offer(0, several(0, 5, 0, 10, small)...)

@@ -21,8 +21,8 @@ func discarding(low int64) TrunkConfig {
 	return c
 }
 
-// Frames that another worker has decided on and not handed over yet do not stand before those that take their turn first: RED
-// counts what waits in the areas.
+// Frames that another worker has decided on and not handed over yet do not stand before those that take their turn
+// first: RED counts what waits in the areas.
 func TestREDCountsWhatHasPassedTheArbiter(t *testing.T) {
 	r := trunkRig(t, discarding(3*(small+4)), nil)
 	for _, i := range []int{1, uplinkPort} {
@@ -40,7 +40,8 @@ func TestREDCountsWhatHasPassedTheArbiter(t *testing.T) {
 	passes := func(what string, member int, drops uint64) {
 		t.Helper()
 		if got := len(r.send(uplinkPort, port.BatchFrames)); got != 3 {
-			t.Errorf("%s: %d frames passed, want the 3 before which the area holds less than the lower bound", what, got)
+			t.Errorf("%s: %d frames passed, want the 3 before which the area holds less than the lower bound", what,
+				got)
 		}
 		if n := r.count(member).Drops[1][DropRED]; n != drops {
 			t.Errorf("%s: %d frames of member %d dropped by RED, want %d", what, n, member, drops)
@@ -129,8 +130,8 @@ func (a *area) ends() {
 	}
 }
 
-// Whatever workers stage, hand over and send in between: what RED counts as waiting is what waits, it drops where that reaches the
-// bound and never before, and no frame is lost on the way.
+// Whatever workers stage, hand over and send in between: what RED counts as waiting is what waits, it drops where
+// that reaches the bound and never before, and no frame is lost on the way.
 func TestREDOfSeveralWorkers(t *testing.T) {
 	t.Parallel()
 	a := newArea(t)
@@ -149,7 +150,8 @@ func TestREDOfSeveralWorkers(t *testing.T) {
 		drawPort := rapid.IntRange(0, uplinkPort)
 		t.Repeat(map[string]func(*rapid.T){
 			"receive": func(t *rapid.T) {
-				a.feed(drawPort.Draw(t, "in"), rapid.SampledFrom([]uint8{0, 1, 1, lossless}).Draw(t, "priority"), rapid.IntRange(1, 9).Draw(t, "frames"))
+				a.feed(drawPort.Draw(t, "in"), rapid.SampledFrom([]uint8{0, 1, 1, lossless}).Draw(t, "priority"),
+					rapid.IntRange(1, 9).Draw(t, "frames"))
 			},
 			"hand over": func(*rapid.T) { a.handOver() },
 			"judge":     func(*rapid.T) { a.judge() },

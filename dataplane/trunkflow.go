@@ -53,8 +53,8 @@ func (s *Switch) reviewUplink(t *trunkState) {
 	s.applyHolds(t, t.cfg.Flow.ToUplink(t.held, &t.toMembers, common.Paused()), common.Paused())
 }
 
-// applyHolds makes the trunk's hold bits of its ports those of next. A hold that begins in a pause from the other side, paused, is
-// that pause passed on; else what waits is above the high mark.
+// applyHolds makes the trunk's hold bits of its ports those of next. A hold that begins in a pause from the other
+// side, paused, is that pause passed on; else what waits is above the high mark.
 func (s *Switch) applyHolds(t *trunkState, next trunk.Holds, paused uint8) {
 	if next == t.held {
 		return

@@ -33,8 +33,8 @@ func (r *rig) wantHolds(when string, members, uplink uint8) {
 	}
 }
 
-// PFC passes from the uplink to all members, as long as it lasts there, and a new XOFF for less does not shorten what members
-// are told; from the members to the uplink when all that are up are paused.
+// PFC passes from the uplink to all members, as long as it lasts there, and a new XOFF for less does not shorten what
+// members are told; from the members to the uplink when all that are up are paused.
 func TestPFCPassesThroughATrunk(t *testing.T) {
 	r := trunkRig(t, threeToOne(), func(_ *Config, ports []PortConfig) {
 		for i := range ports {
@@ -75,8 +75,10 @@ func TestPFCPassesThroughATrunk(t *testing.T) {
 	if got := r.heldPriorities(uplinkPort); got != 0 {
 		t.Errorf("nobody is up: the uplink is told %08b", got)
 	}
-	if v := r.trunk(); v.Holds[lossless] != (HoldCount{Begun: 2, Passed: 2}) || v.UplinkHolds[lossless] != (HoldCount{Begun: 3, Passed: 3}) || v.Holds[lossless].Marked() != 0 {
-		t.Errorf("holds of members %+v, of the uplink %+v: no watermark has held anybody", v.Holds[lossless], v.UplinkHolds[lossless])
+	if v := r.trunk(); v.Holds[lossless] != (HoldCount{Begun: 2, Passed: 2}) ||
+		v.UplinkHolds[lossless] != (HoldCount{Begun: 3, Passed: 3}) || v.Holds[lossless].Marked() != 0 {
+		t.Errorf("holds of members %+v, of the uplink %+v: no watermark has held anybody", v.Holds[lossless],
+			v.UplinkHolds[lossless])
 	}
 	r.hear(uplinkPort, lossless, 0xffff)
 	r.sw.SetUp(uplinkPort, false, r.now)

@@ -33,7 +33,8 @@ var pairsOfMarks = map[string]markedTrunk{
 func forMarks(t *testing.T, f func(t *testing.T, m markedTrunk)) {
 	for name, m := range pairsOfMarks {
 		t.Run(name, func(t *testing.T) {
-			own, other := trunk.Mark{High: highMark * markOctets, Low: lowMark * markOctets}, trunk.Mark{High: 1 << 30, Low: 1}
+			own, other := trunk.Mark{High: highMark * markOctets,
+				Low: lowMark * markOctets}, trunk.Mark{High: 1 << 30, Low: 1}
 			up, down := own, other
 			if !m.up {
 				up, down = other, own
@@ -142,8 +143,8 @@ func TestMarksHoldByLoad(t *testing.T) {
 	})
 }
 
-// A pause of the other side holds whatever waits, and its end frees where less than the low mark does: the second condition is
-// met, and the first alone decides.
+// A pause of the other side holds whatever waits, and its end frees where less than the low mark does: the second
+// condition is met, and the first alone decides.
 func TestMarksHoldByPause(t *testing.T) {
 	forMarks(t, func(t *testing.T, m markedTrunk) {
 		m.block(0xffff)
@@ -156,8 +157,8 @@ func TestMarksHoldByPause(t *testing.T) {
 	})
 }
 
-// The load falls below the low mark, by a send call that began before the pause, while that goes on: the hold goes on with it,
-// until it is taken back or runs out.
+// The load falls below the low mark, by a send call that began before the pause, while that goes on: the hold goes on
+// with it, until it is taken back or runs out.
 func TestLoadAloneDoesNotFree(t *testing.T) {
 	for _, expires := range []bool{false, true} {
 		forMarks(t, func(t *testing.T, m markedTrunk) {
@@ -209,8 +210,8 @@ func TestPauseAloneDoesNotFree(t *testing.T) {
 	}
 }
 
-// Towards members, the uplink is free of their pauses as soon as one of them is, and held by them only while all of those that
-// are up are paused.
+// Towards members, the uplink is free of their pauses as soon as one of them is, and held by them only while all of
+// those that are up are paused.
 func TestOneFreeMemberFreesTheUplink(t *testing.T) {
 	forMarks(t, func(t *testing.T, m markedTrunk) {
 		if m.up {
@@ -241,8 +242,8 @@ func TestOneFreeMemberFreesTheUplink(t *testing.T) {
 	})
 }
 
-// A trunk that goes from PFC to PAUSE, and back, while frames wait and everybody is held: peers are freed in the words of the old
-// mode, held in those of the new one for what waits then, and nothing is lost or stays held.
+// A trunk that goes from PFC to PAUSE, and back, while frames wait and everybody is held: peers are freed in the
+// words of the old mode, held in those of the new one for what waits then, and nothing is lost or stays held.
 func TestTrunkChangesItsMode(t *testing.T) {
 	marks := trunk.Mark{High: 2 * markOctets, Low: markOctets}
 	change := func(r *rig, mode macctl.Mode, port func(int) PortConfig) {
@@ -293,8 +294,8 @@ func TestTrunkChangesItsMode(t *testing.T) {
 	}
 }
 
-// A pause of the uplink that its peer refreshes again and again holds members all that time: the trunk's holds are refreshed before
-// they run out, and end with it.
+// A pause of the uplink that its peer refreshes again and again holds members all that time: the trunk's holds are
+// refreshed before they run out, and end with it.
 func TestHoldsOfATrunkAreRefreshed(t *testing.T) {
 	r := trunkRig(t, threeToOne(), nil)
 	var peers [members]*macctl.Receiver

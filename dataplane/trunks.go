@@ -9,8 +9,8 @@ import (
 	"pfcswitch/dataplane/trunk"
 )
 
-// TrunkConfig is what one trunk is told. Ports are numbers. What a trunk carries passes unchanged, with its VLAN tag, from
-// members to the uplink or back; nothing is learned and nothing flooded.
+// TrunkConfig is what one trunk is told. Ports are numbers. What a trunk carries passes unchanged, with its VLAN tag,
+// from members to the uplink or back; nothing is learned and nothing flooded.
 type TrunkConfig struct {
 	Name     string
 	Uplink   int
@@ -78,8 +78,8 @@ func checkTrunks(trunks []TrunkConfig, ports map[int]PortConfig) error {
 	return nil
 }
 
-// setTrunks makes the trunks those of the configuration. Frames that wait stay where they are; a trunk that keeps its name and ports
-// keeps its buckets and, where it also keeps its kind of flow control, whom it holds.
+// setTrunks makes the trunks those of the configuration. Frames that wait stay where they are; a trunk that keeps its
+// name and ports keeps its buckets and, where it also keeps its kind of flow control, whom it holds.
 func (s *Switch) setTrunks(trunks []TrunkConfig) {
 	old := s.dissolve(trunks)
 	for _, c := range trunks {
@@ -112,7 +112,8 @@ func (t *trunkState) joins(c *TrunkConfig) bool {
 	return t.cfg.Uplink == c.Uplink && slices.Equal(t.cfg.Members, c.Members)
 }
 
-// dissolve takes every trunk apart and returns them by name. Nobody is held any more for one that does not go on as it was.
+// dissolve takes every trunk apart and returns them by name. Nobody is held any more for one that does not go on as
+// it was.
 func (s *Switch) dissolve(next []TrunkConfig) map[string]*trunkState {
 	old := map[string]*trunkState{}
 	for _, t := range s.trunks {
@@ -131,8 +132,8 @@ func (s *Switch) dissolve(next []TrunkConfig) map[string]*trunkState {
 	return old
 }
 
-// staysInForce tells whether a trunk is among the next ones with its kind of flow control, and its ports have not been made anew, which
-// then hold nobody.
+// staysInForce tells whether a trunk is among the next ones with its kind of flow control, and its ports have not
+// been made anew, which then hold nobody.
 func (s *Switch) staysInForce(t *trunkState, next []TrunkConfig) bool {
 	same := func(c TrunkConfig) bool { return c.Name == t.cfg.Name && c.Flow.Mode == t.cfg.Flow.Mode && t.joins(&c) }
 	other := func(i int) bool { return s.ports[i] == nil || s.ports[i].trunk != t }
@@ -144,7 +145,8 @@ func (s *Switch) newTrunk(c TrunkConfig) *trunkState {
 	c.Aggregate.Members = n
 	t := &trunkState{cfg: c, queues: make([]queue, n), unjudged: trunk.NewLoad(n),
 		aggregator: trunk.NewAggregator(c.Aggregate, s.random01, s.now),
-		count:      trunkCounters{distributed: make([][NumPriorities]trunk.Tally, n), sent: make([]trunk.Tally, n), memberHolds: make([]HoldCount, n)}}
+		count: trunkCounters{distributed: make([][NumPriorities]trunk.Tally, n), sent: make([]trunk.Tally, n),
+			memberHolds: make([]HoldCount, n)}}
 	for m := range t.queues {
 		t.queues[m] = queue{head: none, tail: none}
 	}

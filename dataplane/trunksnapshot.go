@@ -30,8 +30,8 @@ type TrunkSnapshot struct {
 	UplinkPauses HoldCount
 }
 
-// A HoldCount is how many holds began, and how many of them because a pause from the other side was passed on: the others began by
-// watermark.
+// A HoldCount is how many holds began, and how many of them because a pause from the other side was passed on: the
+// others began by watermark.
 type HoldCount struct{ Begun, Passed uint64 }
 
 func (c *HoldCount) count(passed bool) {
@@ -67,15 +67,18 @@ type TrunkMember struct {
 // snapshotTrunk returns the state of a trunk; its counters go on from those of one of the same name before.
 func (s *Switch) snapshotTrunk(t *trunkState) TrunkSnapshot {
 	stats := t.aggregator.Stats()
-	v := TrunkSnapshot{Config: t.cfg, Uplink: t.uplinkName, ToUplink: t.toUplink.Priority, ToMembers: t.toMembers.Priority,
-		Held: t.held, Total: stats.Total, MeterRed: stats.MeterRed, RED: stats.RED, TotalRED: stats.TotalRED, Sent: t.count.uplinkSent,
+	v := TrunkSnapshot{Config: t.cfg, Uplink: t.uplinkName, ToUplink: t.toUplink.Priority,
+		ToMembers: t.toMembers.Priority,
+		Held:      t.held, Total: stats.Total, MeterRed: stats.MeterRed, RED: stats.RED,
+		TotalRED: stats.TotalRED, Sent: t.count.uplinkSent,
 		Holds: t.count.holds, UplinkHolds: t.count.uplinkHolds, UplinkPauses: t.count.uplinkPauses}
 	if p := s.ports[t.cfg.Uplink]; p != nil {
 		v.Up, v.Paused = p.up, p.receiver.Paused(s.now)
 	}
 	for m, i := range t.cfg.Members {
 		member := TrunkMember{Port: t.names[m], Share: t.toUplink.Member[m], Area: t.toMembers.Member[m],
-			Colours: stats.Colours[m], Distributed: t.count.distributed[m], Sent: t.count.sent[m], Holds: t.count.memberHolds[m]}
+			Colours: stats.Colours[m], Distributed: t.count.distributed[m], Sent: t.count.sent[m],
+			Holds: t.count.memberHolds[m]}
 		if p := s.ports[i]; p != nil {
 			member.Up, member.Paused = p.up, p.receiver.Paused(s.now)
 		}
@@ -168,7 +171,8 @@ func (s *Switch) areaOctets(t *trunkState) (octets int64) {
 func (s *Switch) Audit() error {
 	for _, t := range s.trunks {
 		if counted, waiting := t.toUplink.Total-t.unjudged.Total, s.areaOctets(t); counted != waiting {
-			return fmt.Errorf("trunk %s: %d octets count as waiting in the areas, and %d do", t.cfg.Name, counted, waiting)
+			return fmt.Errorf("trunk %s: %d octets count as waiting in the areas, and %d do", t.cfg.Name, counted,
+				waiting)
 		}
 	}
 	return nil

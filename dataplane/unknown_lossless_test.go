@@ -37,7 +37,8 @@ func TestLosslessIsNeverFloodedLossless(t *testing.T) {
 				want := ether(dst, host(0), tci(row.prio, 0), experimental, 9, 500)
 				r.offer(0, want)
 				v := r.snapshot()
-				if used := v.Buffer.Lossless.Used; used.Private.Persistent+used.Shared.Persistent+used.Headroom.Persistent != 0 {
+				if used := v.Buffer.Lossless.Used; used.Private.Persistent+used.Shared.Persistent+
+					used.Headroom.Persistent != 0 {
 					t.Errorf("the lossless pool was used: %+v", used)
 				}
 				r.balanced()
@@ -53,7 +54,8 @@ func TestLosslessIsNeverFloodedLossless(t *testing.T) {
 				}
 				for _, i := range []int{1, 2} {
 					if got := r.count(i).QueueBytes[row.queue]; got != 500 {
-						t.Errorf("port %d: %d octets in queue %d, want 500: %v", i, got, row.queue, r.count(i).QueueBytes)
+						t.Errorf("port %d: %d octets in queue %d, want 500: %v", i, got, row.queue,
+							r.count(i).QueueBytes)
 					}
 					if got := v.Buffer.Ports[i].Egress[row.queue].Used.Now; got != 2*cell {
 						t.Errorf("port %d: %d octets charged to the lossy queue, want %d", i, got, 2*cell)
@@ -83,7 +85,9 @@ func TestPausePortIsOneQueue(t *testing.T) {
 	if reason != macctl.ReasonNone || f.Opcode != macctl.OpcodePause || f.Pause != 0xffff {
 		t.Fatalf("sent %+v (%v), want one PAUSE", f, reason)
 	}
-	if q := r.snapshot().Buffer.Ports[0].Ingress; q[0].Used.Shared.Now != alone*cell || q[0].Used.Headroom.Now != cell || q[6].Lossless {
+	if q := r.snapshot().Buffer.Ports[0].Ingress; q[0].Used.Shared.Now != alone*cell ||
+		q[0].Used.Headroom.Now != cell ||
+		q[6].Lossless {
 		t.Errorf("queue 0 holds %+v", q[0].Used)
 	}
 	r.sw.Control(1, macctl.AppendPause(nil, [6]byte{2}, 0), r.now, r.now)
@@ -104,7 +108,8 @@ func TestModeOffIsLossy(t *testing.T) {
 	r.offer(0, data(0, 1, lossless, 0, 100))
 	v := r.snapshot()
 	if v.Buffer.Lossless.Used.Shared.Now != 0 || v.Buffer.Ports[1].Egress[lossless].Used.Now != cell {
-		t.Errorf("charged %+v and %+v, want the lossy egress queue", v.Buffer.Lossless.Used, v.Buffer.Ports[1].Egress[lossless])
+		t.Errorf("charged %+v and %+v, want the lossy egress queue", v.Buffer.Lossless.Used,
+			v.Buffer.Ports[1].Egress[lossless])
 	}
 	r.drain(1, second)
 	r.empty()

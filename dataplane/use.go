@@ -5,23 +5,29 @@ import (
 	"pfcswitch/macctl"
 )
 
-// Use is what a lossless ingress queue really took after its peer was told to stop: by the stamps of the frames, which do
-// not depend on when they were looked at. Octets are those on the wire.
+// Use is what a lossless ingress queue really took after its peer was told to stop: by the stamps of the frames,
+// which do not depend on when they were looked at. Octets are those on the wire.
 type Use struct {
-	Xoffs   uint64 // how often the peer was told
-	Peak    int64  // most octets that came after one XOFF had left
-	Paced   int64  // likewise, of which the link's speed passes no more in the time that has passed: without the peer's burst
-	Ring    int64  // most that had come before, and were looked at only then
-	Last    int64  // octets after the newest XOFF
-	Waited  uint64 // frames after XOFF that found no room, and waited in the ring, because the headroom was too small for what came after it
-	Crowded uint64 // frames after XOFF that found none because those that had come before had taken it: alone, what came after would have fitted
+	Xoffs uint64 // how often the peer was told
+	Peak  int64  // most octets that came after one XOFF had left
+	// likewise, of which the link's speed passes no more in the time that has passed: without the peer's burst
+	Paced int64
+	Ring  int64 // most that had come before, and were looked at only then
+	Last  int64 // octets after the newest XOFF
+	// frames after XOFF that found no room, and waited in the ring, because the headroom was too small for what came
+	// after it
+	Waited uint64
+	// frames after XOFF that found none because those that had come before had taken it: alone, what came after would
+	// have fitted
+	Crowded uint64
 
 	Exceeded uint64 // XOFFs after which more came than Room
 	Tight    Tight  // of all XOFFs, that which left least of Room
 }
 
-// A Tight is what came after one XOFF beside the headroom that counted when it was told: the one in force, and where that follows
-// what is found, no more than had been found by then. Both are octets; Used is 0 where nothing has come after any XOFF.
+// A Tight is what came after one XOFF beside the headroom that counted when it was told: the one in force, and where
+// that follows what is found, no more than had been found by then. Both are octets; Used is 0 where nothing has come
+// after any XOFF.
 type Tight struct{ Used, Room int64 }
 
 // useMeter counts the use of one queue since the peer was last told.
@@ -33,8 +39,8 @@ type useMeter struct {
 	inLine bool  // XOFF is in the delay line
 }
 
-// A useNote is a frame that came while XOFF was in the delay line: only when that has left it is known whether the line was
-// late, and XOFF with it.
+// A useNote is a frame that came while XOFF was in the delay line: only when that has left it is known whether the
+// line was late, and XOFF with it.
 type useNote struct {
 	unit   uint8
 	waits  bool // in the ring: it has not been admitted

@@ -26,8 +26,8 @@ func TestPacedUse(t *testing.T) {
 	}
 }
 
-// What comes after an XOFF has to fit the headroom that was in force, or found, as it was told: not what was found later. Of several
-// XOFFs, that which left least is shown, whichever let most through.
+// What comes after an XOFF has to fit the headroom that was in force, or found, as it was told: not what was found
+// later. Of several XOFFs, that which left least is shown, whichever let most through.
 func TestUseOfTheHeadroomOfThen(t *testing.T) {
 	c := testPort(0)
 	p := &prober{}
@@ -56,15 +56,20 @@ func TestUseOfTheHeadroomOfThen(t *testing.T) {
 	}{
 		{"nothing found", 0, 1 << lossless, 2, 2, 0, inForce},
 		{"less found than in force", 4 * onWire, 1 << lossless, 3, 3, 0, 4 * onWire},
-		{"more found than in force", 1 << 20, 1 << lossless, 5, 3, 0, 4 * onWire}, // leaves more, so that the one before stands
+		// leaves more, so that the one before stands
+		{"more found than in force", 1 << 20, 1 << lossless, 5, 3, 0, 4 * onWire},
 		{"all that was found", 2 * onWire, 1 << lossless, 2, 2, 0, 2 * onWire},
 		{"more than was found", 2 * onWire, 1 << lossless, 4, 4, 1, 2 * onWire},
 		{"found, and not to be used", onWire, 0, 2, 4, 1, 2 * onWire},
 	} {
 		p.found, r.sw.ports[0].cfg.Follow = tt.found, tt.follow
 		use := xoff(tt.frames)
-		if want := (Tight{Used: tt.used * onWire, Room: tt.room}); use.Tight != want || use.Exceeded != uint64(tt.exceed) || use.Xoffs != uint64(i)+1 {
-			t.Errorf("%s: %+v, exceeded %d of %d times\nwant %+v, %d of %d", tt.what, use.Tight, use.Exceeded, use.Xoffs, want, tt.exceed, i+1)
+		if want := (Tight{Used: tt.used * onWire, Room: tt.room}); use.Tight != want ||
+			use.Exceeded != uint64(tt.exceed) ||
+			use.Xoffs != uint64(i)+1 {
+			t.Errorf("%s: %+v, exceeded %d of %d times\nwant %+v, %d of %d", tt.what, use.Tight, use.Exceeded,
+				use.Xoffs, want,
+				tt.exceed, i+1)
 		}
 	}
 }

@@ -58,7 +58,8 @@ func show(t *frame.TCI) string {
 
 // unfinished is the header of a frame whose TCP checksum its sender left to the network card.
 func unfinished(headers int) frame.VnetHeader {
-	return frame.VnetHeader{Flags: frame.VnetNeedsCsum, GSOType: frame.GSOTCPv4, HdrLen: uint16(headers + 40), GSOSize: 1448,
+	return frame.VnetHeader{Flags: frame.VnetNeedsCsum, GSOType: frame.GSOTCPv4, HdrLen: uint16(headers + 40),
+		GSOSize:   1448,
 		CsumStart: uint16(headers + 20), CsumOffset: 16}
 }
 
@@ -166,7 +167,8 @@ func TestWireLengthCountsTheTagThatLeaves(t *testing.T) {
 	if got := r.send(0, 64); len(got) != 2 {
 		t.Errorf("%d frames left at once, want the two that the bucket pays for with their tags", len(got))
 	}
-	if at, want := r.sw.TxDeadline(0, r.now), r.now; r.sw.Dequeue(0, r.now, nil) != 0 || r.sw.TxDeadline(0, r.now) != want+(100+4+24)*8 {
+	if at, want := r.sw.TxDeadline(0, r.now), r.now; r.sw.Dequeue(0, r.now, nil) != 0 || r.sw.TxDeadline(0,
+		r.now) != want+(100+4+24)*8 {
 		t.Errorf("deadline %d", at)
 	}
 	r.drain(0, r.now+second)

@@ -13,7 +13,9 @@ func (s *Switch) startWait(p *portState, a *Arrival) {
 	}
 	p.waitFrom, p.waiter = max(1, s.now), waiter{a.priority, len(a.Data)}
 	p.usedRing(a)
-	s.peerEvent(p, EventRingHold, a.priority, "lossless frames wait in the receive ring: the headroom is too small for this peer, or the peer does not obey XOFF")
+	s.peerEvent(p, EventRingHold, a.priority,
+		"lossless frames wait in the receive ring: the headroom is too small for this peer, "+
+			"or the peer does not obey XOFF")
 }
 
 // waited is how long the frame of p has waited that waits in its ring.
@@ -47,8 +49,8 @@ func (s *Switch) abandonWaits(p *portState) {
 	}
 }
 
-// interruptWaits is abandonWaits where a configuration begins: the frame at the head of the ring may be none any more that waits.
-// If it still is, it goes on and has been counted.
+// interruptWaits is abandonWaits where a configuration begins: the frame at the head of the ring may be none any more
+// that waits. If it still is, it goes on and has been counted.
 func (s *Switch) interruptWaits(p *portState) {
 	waits := p.waitFrom != 0
 	s.abandonWaits(p)

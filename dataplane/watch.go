@@ -51,8 +51,8 @@ func covers(queue uint8) uint8 {
 	return 1 << queue
 }
 
-// NotifyStuck asks to be told, once, by Suspects, when a queue of port i next holds frames and is paused, or with on false not
-// to be.
+// NotifyStuck asks to be told, once, by Suspects, when a queue of port i next holds frames and is paused, or with on
+// false not to be.
 func (s *Switch) NotifyStuck(i int, queue uint8, on bool) {
 	p := s.ports[i]
 	if p == nil {
@@ -114,8 +114,8 @@ func (s *Switch) Order(i int, queue uint8, ignore, discardQueues bool, now int64
 // discardFrames is how many frames one call of Dequeue discards: the lock is held meanwhile.
 const discardFrames = 512
 
-// discardQueues drops what the queues hold that are to be emptied. It runs where frames are chosen to be sent, by the worker that
-// sends them: none of them is on its way into the kernel.
+// discardQueues drops what the queues hold that are to be emptied. It runs where frames are chosen to be sent, by the
+// worker that sends them: none of them is on its way into the kernel.
 func (s *Switch) discardQueues(p *portState) {
 	left := discardFrames
 	for q := range uint8(NumPriorities) {
@@ -135,7 +135,8 @@ func (s *Switch) discardQueues(p *portState) {
 	}
 }
 
-// NoteWatch adds an event about a queue of port i and the station at its other end. A port that is gone has its name only.
+// NoteWatch adds an event about a queue of port i and the station at its other end. A port that is gone has its name
+// only.
 func (s *Switch) NoteWatch(i int, name string, queue uint8, kind EventKind, text string, now int64) {
 	s.now = now
 	p := s.ports[i]

@@ -115,8 +115,8 @@ func TestOrderIgnore(t *testing.T) {
 	}
 }
 
-// Discarding drops what the queue holds and gets, counts it, gives the buffer back and releases upstream. Other queues and
-// ports keep theirs.
+// Discarding drops what the queue holds and gets, counts it, gives the buffer back and releases upstream. Other
+// queues and ports keep theirs.
 func TestOrderDiscard(t *testing.T) {
 	r := stuckRig(t, alone+1)
 	r.offer(0, several(0, 1, 0, 3, small)...)
@@ -170,8 +170,8 @@ func TestDiscardReleasesOthers(t *testing.T) {
 	}
 }
 
-// What a trunk holds for a queue that is locked up is free as soon as the order is in force: for a pause that is ignored when
-// it is, for frames above the mark when they are dropped.
+// What a trunk holds for a queue that is locked up is free as soon as the order is in force: for a pause that is
+// ignored when it is, for frames above the mark when they are dropped.
 func TestOrderFreesTheTrunk(t *testing.T) {
 	const octets = small + 4
 	r := trunkRig(t, marked(threeToOne(), 4*octets, 2*octets), nil)
@@ -282,8 +282,8 @@ func TestDiscardDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// A system clock that jumps moves the stamps of what is received, not the time that a watchdog reads: a peer that throttles
-// to 90 % by short pauses is never read as one that pauses all the time.
+// A system clock that jumps moves the stamps of what is received, not the time that a watchdog reads: a peer that
+// throttles to 90 % by short pauses is never read as one that pauses all the time.
 func TestWatchReadingAndClockJumps(t *testing.T) {
 	r := plainRig(t, 2)
 	r.offer(0, data(0, 1, lossless, 0, small))
@@ -298,7 +298,9 @@ func TestWatchReadingAndClockJumps(t *testing.T) {
 		r.sw.Control(1, macctl.AppendPFC(nil, [6]byte{2}, 1<<lossless, times), stamp, r.now)
 		r.now += second / 1000
 		if v := r.read(1, lossless); v.PausedNs-before.PausedNs != pause || v.PausedNow {
-			t.Errorf("cycle %d, stamp off by %d s: paused for %d ns, want %d", cycle, jump/second, v.PausedNs-before.PausedNs, pause)
+			t.Errorf("cycle %d, stamp off by %d s: paused for %d ns, want %d", cycle, jump/second,
+				v.PausedNs-before.PausedNs,
+				pause)
 		}
 		paused += pause
 	}

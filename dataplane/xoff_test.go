@@ -47,7 +47,8 @@ func TestXoffBeforeTheRestOfTheBurst(t *testing.T) {
 	r.burst = r.receive(0, several(0, 1, lossless, alone+10, small))
 	taken, stop := r.sw.Ingress(0, r.burst, 0, r.now, 0)
 	if taken != alone+1 || stop != Crossed {
-		t.Fatalf("Ingress took %d (%v), want to stop behind the frame that crossed: %d (%v)", taken, stop, alone+1, Crossed)
+		t.Fatalf("Ingress took %d (%v), want to stop behind the frame that crossed: %d (%v)", taken, stop, alone+1,
+			Crossed)
 	}
 	if !r.sw.TakePending(0) || r.sw.TakePending(0) {
 		t.Error("port 0 is not urgent, or twice")
@@ -226,7 +227,8 @@ func TestRemaining(t *testing.T) {
 	r.hear(1, lossless, 0xffff)
 	r.offer(0, several(0, 1, lossless, alone+1, small)...)
 	f, reason := macctl.Parse(r.tell(0), [6]byte{})
-	if want := uint16((roomy - 1) * cell * 8 / macctl.QuantumBits); reason != macctl.ReasonNone || f.Time[lossless] != want {
+	if want := uint16((roomy - 1) * cell * 8 / macctl.QuantumBits); reason != macctl.ReasonNone ||
+		f.Time[lossless] != want {
 		t.Errorf("told %+v (%v), want %d quanta", f, reason, want)
 	}
 }

@@ -43,7 +43,8 @@ func (r *Runner) Attach(i int, p port.Port, mac [6]byte) error {
 	})
 }
 
-// Detach takes the sockets of port number i away and closes them, the slow part, beside others. The port stays configured, and down.
+// Detach takes the sockets of port number i away and closes them, the slow part, beside others. The port stays
+// configured, and down.
 func (r *Runner) Detach(i int) error {
 	t, err := r.detach(i)
 	if t != nil {

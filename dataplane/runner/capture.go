@@ -67,14 +67,15 @@ func (w *worker) tapSent(t *portTask, n int, from int64) {
 	tap.Unlock()
 }
 
-// tapRefused captures frame i of the batch, which the kernel will never take. One that lies in the packet memory is captured
-// where it is taken off its queue.
+// tapRefused captures frame i of the batch, which the kernel will never take. One that lies in the packet memory is
+// captured where it is taken off its queue.
 func (w *worker) tapRefused(t *portTask, i int, f dataplane.Planned, reason dataplane.DropReason, now int64) {
 	tap := w.tapping(t)
 	if tap == nil || !f.InRing {
 		return
 	}
-	r := capture.Record{Port: t.index, Out: true, Time: now, Length: w.batch.Length(i), Note: dataplane.DropNote(reason, f.Origin.Lossless)}
+	r := capture.Record{Port: t.index, Out: true, Time: now, Length: w.batch.Length(i), Note: dataplane.DropNote(reason,
+		f.Origin.Lossless)}
 	tap.Lock()
 	w.batch.Peek(i, tap.Put(&r))
 	tap.Unlock()
@@ -104,7 +105,8 @@ func (w *worker) tapTold(t *portTask, b []byte, now int64) {
 	w.note = w.note[:0]
 }
 
-// TapBeside captures a frame of port i that came or left at time now beside the rings, as those of LLDP do. Any goroutine may call it.
+// TapBeside captures a frame of port i that came or left at time now beside the rings, as those of LLDP do. Any
+// goroutine may call it.
 func (r *Runner) TapBeside(i int, out bool, b []byte, now int64) {
 	if tap := r.sw.Tap().Recorder(); tap != nil && tap.Wants(i) {
 		one(tap, &capture.Record{Port: i, Out: out, Time: now, Length: len(b)}, b)

@@ -11,9 +11,9 @@ import (
 	"pfcswitch/dataplane/port"
 )
 
-// What a capture costs a worker, as a ratio to the same worker without one, in turns of one run: with a reader that makes a
-// file of everything as fast as it can (reader), and with one that never reads, so that its place is overwritten all the
-// time (slow). A control pair without captures (off) shows how far the machine's own noise goes.
+// What a capture costs a worker, as a ratio to the same worker without one, in turns of one run: with a reader that
+// makes a file of everything as fast as it can (reader), and with one that never reads, so that its place is
+// overwritten all the time (slow). A control pair without captures (off) shows how far the machine's own noise goes.
 func BenchmarkTapRatio(b *testing.B) {
 	for _, octets := range []int{60, 1514} {
 		for _, snap := range []int{64, capture.MaxSnap} {

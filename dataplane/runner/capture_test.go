@@ -10,8 +10,8 @@ import (
 	"pfcswitch/dataplane/port"
 )
 
-// What a worker carries is captured once where it came in and once where it went out, whichever way it took, and the notes
-// say what the counters count.
+// What a worker carries is captured once where it came in and once where it went out, whichever way it took, and the
+// notes say what the counters count.
 func TestTapSeesWhatCounts(t *testing.T) {
 	for name, m := range loads(t) {
 		c := tapped(t, m.w.r.sw, capture.MaxSnap)
@@ -62,8 +62,8 @@ func TestTapSeesWhatCounts(t *testing.T) {
 	}
 }
 
-// What a trunk drops is in the capture of its uplink, with the reason, whether it still lies in the ring of its worker or was handed
-// over by another one.
+// What a trunk drops is in the capture of its uplink, with the reason, whether it still lies in the ring of its
+// worker or was handed over by another one.
 func TestTapSeesWhatATrunkDrops(t *testing.T) {
 	for _, owner := range []int{0, 1} {
 		m := loads(t)["trunk that drops"]
@@ -92,15 +92,22 @@ func TestTapSeesWhatATrunkDrops(t *testing.T) {
 		var v dataplane.Snapshot
 		sw.Snapshot(&v, Now())
 		drops := v.Ports[0].Counters.Drops
-		if notes["dropped: meter-red"] != burstFrames/2 || uint64(notes["dropped: red"]) != drops[0][dataplane.DropRED] || drops[0][dataplane.DropRED] == 0 {
-			t.Errorf("worker %d sends: captured %v, counted %d by RED, %d red", owner, notes, drops[0][dataplane.DropRED], drops[1][dataplane.DropMeterRed])
+		if notes["dropped: meter-red"] != burstFrames/2 ||
+			uint64(notes["dropped: red"]) != drops[0][dataplane.DropRED] ||
+			drops[0][dataplane.DropRED] == 0 {
+			t.Errorf("worker %d sends: captured %v, counted %d by RED, %d red", owner, notes,
+				drops[0][dataplane.DropRED],
+				drops[1][dataplane.DropMeterRed])
 		}
 	}
 }
 
 // A frame leaves the file as it leaves the port: its tag put in, taken out, or changed.
 func TestTapSeesTagsOfEgress(t *testing.T) {
-	m := newMill(t, port.Other, repeated(data(0, 1, 0, 9, 300), 2), func(_ *dataplane.Config, ports []dataplane.PortConfig) { ports[1].StripZero = true })
+	m := newMill(t, port.Other, repeated(data(0, 1, 0, 9, 300), 2), func(_ *dataplane.Config,
+		ports []dataplane.PortConfig) {
+		ports[1].StripZero = true
+	})
 	c := tapped(t, m.w.r.sw, 100)
 	m.round()
 	var out []seen
@@ -129,8 +136,8 @@ func TestTappedRoundsAllocateNothing(t *testing.T) {
 	}
 }
 
-// What a capture adds to a worker's round: nothing where nobody captures (off), else a copy of each frame's first octets where
-// it comes in and where it goes out.
+// What a capture adds to a worker's round: nothing where nobody captures (off), else a copy of each frame's first
+// octets where it comes in and where it goes out.
 func BenchmarkTap(b *testing.B) {
 	for _, octets := range []int{60, 1514} {
 		for _, snap := range []int{0, 64, capture.MaxSnap} {

@@ -8,8 +8,8 @@ import (
 	"pfcswitch/dataplane/bridge"
 )
 
-// steer makes the port's rings follow its lossless priorities. Where only PAUSE is on, every frame is lossless. The kernel
-// takes some 10 ms to replace a program, so it is not asked in vain, and not while the workers stand still.
+// steer makes the port's rings follow its lossless priorities. Where only PAUSE is on, every frame is lossless. The
+// kernel takes some 10 ms to replace a program, so it is not asked in vain, and not while the workers stand still.
 func (r *Runner) steer(t *portTask) error {
 	program, err := dataplane.Steering(&t.cfg)
 	if err != nil || slices.Equal(program, t.program) {
@@ -26,7 +26,9 @@ func (r *Runner) steer(t *portTask) error {
 // the change.
 func (r *Runner) warn(t *portTask, what string, err error) {
 	if err != nil {
-		r.Note(dataplane.Event{Kind: dataplane.EventPort, Port: t.cfg.Name, Priority: -1, Text: fmt.Sprintf("%s: %v", what, err)})
+		r.Note(dataplane.Event{Kind: dataplane.EventPort, Port: t.cfg.Name, Priority: -1, Text: fmt.Sprintf("%s: %v",
+			what,
+			err)})
 	}
 }
 
@@ -41,8 +43,8 @@ func (r *Runner) SetMAC(i int, mac [6]byte) error {
 	})
 }
 
-// Drain holds the peers of all ports, so that the buffer drains and a configuration fits for which it is too full, or lets
-// those go on whose rings bear it.
+// Drain holds the peers of all ports, so that the buffer drains and a configuration fits for which it is too full, or
+// lets those go on whose rings bear it.
 func (r *Runner) Drain(on bool) error {
 	return r.Do(func(sw *dataplane.Switch) error {
 		for _, t := range r.tasks {
@@ -66,9 +68,9 @@ func (r *Runner) freeRings(sw *dataplane.Switch) (held bridge.PortSet) {
 	return held
 }
 
-// holdRings holds the peers of the ports that are being drained, and of those that had a hold: their rings may be as full as before, and
-// are looked at only with the next burst. The workers stand still, so that no peer is told of a hold that was given up and begun again
-// meanwhile.
+// holdRings holds the peers of the ports that are being drained, and of those that had a hold: their rings may be as
+// full as before, and are looked at only with the next burst. The workers stand still, so that no peer is told of a
+// hold that was given up and begun again meanwhile.
 func (r *Runner) holdRings(sw *dataplane.Switch, held bridge.PortSet) {
 	for i, t := range r.tasks {
 		if t != nil && (t.draining || held.Has(i)) && !t.ringHeld {

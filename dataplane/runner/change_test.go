@@ -61,7 +61,10 @@ func TestReplace(t *testing.T) {
 		}
 		a.link(near.End, far)
 		a.send(several(0, 1, 0, 10, small)...)
-		eventually(t, "all arrive", func() bool { return len(b.received(0, lossless)) == n && len(b.received(0, 0)) == 10 })
+		eventually(t, "all arrive", func() bool {
+			return len(b.received(0, lossless)) == n &&
+				len(b.received(0, 0)) == 10
+		})
 		v := l.empties()
 		if !v.Ports[0].Up || v.Ports[0].RingSlots != 16384 || v.Ports[0].XoffWanted != 0 {
 			t.Errorf("up %v, %d slots, holds %08b", v.Ports[0].Up, v.Ports[0].RingSlots, v.Ports[0].XoffWanted)
@@ -99,10 +102,12 @@ func TestReplaceLosesNothing(t *testing.T) {
 		for prio, sent := range frames {
 			eventually(t, "all arrive", func() bool { return len(b.received(0, prio)) >= len(sent) })
 			if got := b.received(0, prio); len(got) != len(sent) || !slices.IsSorted(got) {
-				t.Errorf("priority %d: %d frames arrive, in order %v, want %d", prio, len(got), slices.IsSorted(got), len(sent))
+				t.Errorf("priority %d: %d frames arrive, in order %v, want %d", prio, len(got), slices.IsSorted(got),
+					len(sent))
 			}
 		}
-		if c := l.empties().Ports[0].Counters; c.Drops != [len(c.Drops)][dataplane.NumDropReasons]uint64{} || c.ReceivedFrames != 2*after {
+		if c := l.empties().Ports[0].Counters; c.Drops != [len(c.Drops)][dataplane.NumDropReasons]uint64{} ||
+			c.ReceivedFrames != 2*after {
 			t.Errorf("received %d frames, dropped %v", c.ReceivedFrames, c.Drops)
 		}
 	})
@@ -146,8 +151,10 @@ func TestReplaceCountsWhatWaits(t *testing.T) {
 	}
 	l.r.Snapshot(&v)
 	c := v.Ports[0].Counters
-	if err != nil || lost == 0 || c.LosslessDrops[dataplane.Unknown] != uint64(lost) || c.Drops[dataplane.Unknown][dataplane.DropRing] != uint64(lost) {
-		t.Errorf("lost %d (%v), counted %d and %d", lost, err, c.LosslessDrops[dataplane.Unknown], c.Drops[dataplane.Unknown][dataplane.DropRing])
+	if err != nil || lost == 0 || c.LosslessDrops[dataplane.Unknown] != uint64(lost) ||
+		c.Drops[dataplane.Unknown][dataplane.DropRing] != uint64(lost) {
+		t.Errorf("lost %d (%v), counted %d and %d", lost, err, c.LosslessDrops[dataplane.Unknown],
+			c.Drops[dataplane.Unknown][dataplane.DropRing])
 	}
 }
 
@@ -175,14 +182,17 @@ func TestRingsThatGoAreCounted(t *testing.T) {
 			if p := &v.Ports[0]; p.Config.Name == "p0" {
 				c = &p.Counters
 			}
-			if c == nil || c.ReceivedFrames == n || c.ReceivedFrames+c.Drops[dataplane.Unknown][dataplane.DropRing] != n || c.LosslessDrops[dataplane.Unknown] != 0 {
+			if c == nil || c.ReceivedFrames == n ||
+				c.ReceivedFrames+c.Drops[dataplane.Unknown][dataplane.DropRing] != n ||
+				c.LosslessDrops[dataplane.Unknown] != 0 {
 				t.Errorf("%+v, want %d frames received or lost in the ring, and no fault", c, n)
 			}
 		})
 	}
 }
 
-// A peer that is held because its ring is full stays held when a configuration comes, or is refused, and when a drain ends.
+// A peer that is held because its ring is full stays held when a configuration comes, or is refused, and when a drain
+// ends.
 func TestRingHoldsSurviveChanges(t *testing.T) {
 	const other = 5
 	ports := unshapedPorts(2)
@@ -291,9 +301,12 @@ func TestCountersOutliveTheirPort(t *testing.T) {
 		l.attach(0, nil)
 		l.r.Snapshot(&back)
 		was, is := &before.Ports[0], &back.Ports[0]
-		if is.Counters.ReceivedFrames != was.Counters.ReceivedFrames || is.Counters.LosslessDrops != was.Counters.LosslessDrops ||
+		if is.Counters.ReceivedFrames != was.Counters.ReceivedFrames ||
+			is.Counters.LosslessDrops != was.Counters.LosslessDrops ||
 			is.Reaction.Count != was.Reaction.Count || back.LosslessDropsGone != 0 {
-			t.Errorf("the port that came back has counted %+v, %d reactions, want %+v, %d", is.Counters, is.Reaction.Count, was.Counters, was.Reaction.Count)
+			t.Errorf("the port that came back has counted %+v, %d reactions, want %+v, %d", is.Counters,
+				is.Reaction.Count,
+				was.Counters, was.Reaction.Count)
 		}
 		if got := back.Buffer.Ports[0].Ingress[lossless].Admitted; got != admitted {
 			t.Errorf("the buffer has admitted %d frames of the port that came back, want %d", got, admitted)
@@ -302,7 +315,8 @@ func TestCountersOutliveTheirPort(t *testing.T) {
 	}
 }
 
-// Peers that are held until a configuration fits stay held while others are tried, refused or in force, and are told once.
+// Peers that are held until a configuration fits stay held while others are tried, refused or in force, and are told
+// once.
 func TestDrain(t *testing.T) {
 	forExecutors(t, func(t *testing.T, e executor) {
 		ports := unshapedPorts(2)

@@ -55,7 +55,8 @@ func TestCoalesce(t *testing.T) {
 	}
 }
 
-// A burst is full where it has as many frames or octets as bursts may have, or as many octets as the port takes of a queue.
+// A burst is full where it has as many frames or octets as bursts may have, or as many octets as the port takes of a
+// queue.
 func TestFullBurst(t *testing.T) {
 	m := newMill(t, port.Lossless, nil, nil)
 	tap := new(port.TAP)
@@ -72,7 +73,9 @@ func TestFullBurst(t *testing.T) {
 	}{{"no turn", m.in, burstOctets}, {"a TAP", tap, tap.QueueBudget()}} {
 		task, n := &portTask{port: tt.port}, tt.most/9014
 		if m.w.fills(task, n) || !m.w.fills(task, n+1) {
-			t.Errorf("%s: %d frames of 9014 octets are full: %v, one more: %v", tt.name, n, m.w.fills(task, n), m.w.fills(task, n+1))
+			t.Errorf("%s: %d frames of 9014 octets are full: %v, one more: %v", tt.name, n, m.w.fills(task, n),
+				m.w.fills(task,
+					n+1))
 		}
 	}
 	for i := range m.w.frames {

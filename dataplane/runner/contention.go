@@ -9,15 +9,15 @@ const (
 	contentionShift = 6 // a look weighs 1/64 of the share
 )
 
-// A crowd is how often threads of this machine waited for a CPU when a worker had nothing to do. A worker that spins keeps a CPU from
-// them: with several switches on few CPUs the hosts' programs, and the other switches, would stand in line behind workers that wait.
-// Only the first look after some work counts: how long a spin lasts is itself a matter of who waits.
+// cpuContention is how often threads of this machine waited for a CPU when a worker had nothing to do. A worker that
+// spins keeps a CPU from these threads. Only the first look after some work counts: how long a spin lasts depends on
+// who waits.
 type cpuContention struct {
 	threads threads // nil where they cannot be counted
 	cpus    int     // that the process may use
 	next    int64   // time of the next look
 	idle    int64   // since when there was no work, of the look that was counted last
-	share   int     // of these looks that met a crowd, the last ones above all
+	share   int     // of these looks that met a waiting thread; new looks weigh most
 }
 
 // threads counts those that run or wait for a CPU.
@@ -33,8 +33,8 @@ func newCPUContention(cpus int) cpuContention {
 	return cpuContention{share: contentionWhole}
 }
 
-// spinAllowed tells whether a worker that has had no work since idle may go on spinning: nobody waits now, and seldom did anybody. Where
-// that cannot be known it may not.
+// spinAllowed tells whether a worker without work since idle may go on spinning: no thread waits for a CPU now, and
+// threads waited seldom before. Where the number of threads is unknown, the answer is no.
 func (c *cpuContention) spinAllowed(idle, now int64) bool {
 	if c.threads == nil || now < c.next {
 		return c.rare()

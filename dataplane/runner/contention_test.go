@@ -22,12 +22,14 @@ func (q *waiters) Close() error           { return nil }
 // noContention is the crowd of a worker that nobody stands in line behind.
 var noContention = cpuContention{threads: &waiters{n: 1}, cpus: 2}
 
-// Where one look in ten meets a waiting thread, as beside one sender, a worker spins on; where one in two does it stops, and begins
-// again when they are gone.
+// Where one look in ten meets a waiting thread, as beside one sender, a worker spins on; where one in two does it
+// stops, and begins again when they are gone.
 func TestCrowdShare(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var c cpuContention
-		looks := rapid.SampledFrom([][]bool{{true}, {true, false}, {true, true, false}, {false}, {true, false, false, false, false, false, false, false, false, false}})
+		looks := rapid.SampledFrom([][]bool{{true}, {true, false}, {true, true, false}, {false}, {true, false, false,
+			false,
+			false, false, false, false, false, false}})
 		for range rapid.IntRange(1, 4).Draw(t, "phases") {
 			some := rapid.Permutation(looks.Draw(t, "looks")).Draw(t, "order")
 			for range 400 {
@@ -42,7 +44,8 @@ func TestCrowdShare(t *testing.T) {
 				}
 			}
 			if c.share < 0 || c.share > contentionWhole || c.rare() != (2*waiting < len(some)) {
-				t.Fatalf("%d of %d looks met a waiting thread: share %d of %d", waiting, len(some), c.share, contentionWhole)
+				t.Fatalf("%d of %d looks met a waiting thread: share %d of %d", waiting, len(some), c.share,
+					contentionWhole)
 			}
 		}
 	})
@@ -121,8 +124,8 @@ func TestSpinForgetsInACrowd(t *testing.T) {
 	}
 }
 
-// Gaps of a load whose first look meets a crowd every so often: whatever the worker did before, it comes to spin for long or not by how
-// often, and not by how long it spun.
+// Gaps of a load whose first look meets a crowd every so often: whatever the worker did before, it comes to spin for
+// long or not by how often, and not by how long it spun.
 func TestCrowdForgetsWhatItWas(t *testing.T) {
 	const gap = 150_000
 	for _, tt := range []struct {
@@ -153,7 +156,8 @@ func TestCrowdForgetsWhatItWas(t *testing.T) {
 				now = idle + gap
 			}
 			if tt.long != (met > 500) || !tt.long && met > 0 {
-				t.Errorf("one gap in %d crowded, at first %d of %d: %d of 1000 gaps ended in a spin", tt.every, share, contentionWhole, met)
+				t.Errorf("one gap in %d crowded, at first %d of %d: %d of 1000 gaps ended in a spin", tt.every, share,
+					contentionWhole, met)
 			}
 		}
 	}

@@ -26,15 +26,16 @@ func (p *slowed) Control() ([]byte, int64) {
 
 func (p *slowed) ControlDone() { p.frames = p.frames[1:] }
 
-// A control frame that comes while others are read has the time at which it came, not that at which reading began: a measurement
-// that is stamped too early makes the link seem shorter than it is.
+// A control frame that comes while others are read has the time at which it came, not that at which reading began: a
+// measurement that is stamped too early makes the link seem shorter than it is.
 func TestControlFramesThatComeMeanwhile(t *testing.T) {
 	const pause = 2 * time.Millisecond
 	p := &prober{}
 	m := newMill(t, port.Other, nil, func(cfg *dataplane.Config, ports []dataplane.PortConfig) {
 		cfg.Measurement, ports[0].Prober = macctl.DefaultMeasurementFormat, p
 	})
-	m.w.r.tasks[0].port = &slowed{treadmill: m.in, pause: pause, frames: [][]byte{request(macctl.GroupAddress, false), request(macctl.GroupAddress, false), request(macctl.GroupAddress, false)}}
+	m.w.r.tasks[0].port = &slowed{treadmill: m.in, pause: pause, frames: [][]byte{request(macctl.GroupAddress, false),
+		request(macctl.GroupAddress, false), request(macctl.GroupAddress, false)}}
 	m.w.readControl(m.w.r.tasks[0])
 	if len(p.stamps) != 3 {
 		t.Fatalf("%d frames were taken, want 3", len(p.stamps))

@@ -10,9 +10,9 @@ import (
 )
 
 // A delayLine holds what is on the way through a port's configured delay: data and MAC Control frames in the order of
-// sending. Frames in it have left the buffer, as frames on a cable have. A cable is never late, but a line is whose worker waits
-// for a CPU: what it owes by then counts as part of the port's burst (lineHeld). What is in it when the delay changes keeps its time,
-// and what follows never overtakes it.
+// sending. Frames in it have left the buffer, as frames on a cable have. A cable is never late, but a line is whose
+// worker waits for a CPU: what it owes by then counts as part of the port's burst (lineHeld). What is in it when the
+// delay changes keeps its time, and what follows never overtakes it.
 type delayLine struct {
 	delay         int64
 	limit         int64      // octets on the wire of one send call beyond its first frame
@@ -67,8 +67,8 @@ func newDelayLine(delay, speed, burst int64) *delayLine {
 	return l
 }
 
-// change gives frames that are put from now on another delay and room: for what a link holds in that time, in smallest frames, and
-// two bursts and super-frames beyond it.
+// change gives frames that are put from now on another delay and room: for what a link holds in that time, in
+// smallest frames, and two bursts and super-frames beyond it.
 func (l *delayLine) change(delay, speed, burst int64) {
 	octets := 2*(delay/1000*(speed/8)/1_000_000+2*burst) + 4*(port.MaxFrame+recordHeader)
 	old := l.newest
@@ -118,7 +118,8 @@ func encodeOrigin(r []byte, o dataplane.Origin) {
 
 func originOf(r []byte) dataplane.Origin {
 	return dataplane.Origin{In: binary.NativeEndian.Uint16(r[recordIn:]), Priority: r[recordPrio],
-		Control: r[recordFlags]&flagControl != 0, Own: r[recordFlags]&flagOwn != 0, Lossless: r[recordFlags]&flagLossless != 0}
+		Control: r[recordFlags]&flagControl != 0, Own: r[recordFlags]&flagOwn != 0,
+		Lossless: r[recordFlags]&flagLossless != 0}
 }
 
 // reserve finds room for a record in one piece. Where it does not fit before the end of the ring, the rest of the ring
@@ -219,13 +220,15 @@ func (l *delayLine) flush(p port.Port, now int64) (sent, octets int, givenUp []d
 	return sent, octets, l.refused, err
 }
 
-// load puts the data frames that are due at time now, and that no MAC Control frame is before, into the batch: those of one ring.
+// load puts the data frames that are due at time now, and that no MAC Control frame is before, into the batch: those
+// of one ring.
 func (l *delayLine) load(now int64) int {
 	l.batch.Reset()
 	r := l.oldest()
 	g := l.first
 	at := g.head
-	for octets := int64(0); r != nil && g.due(r) <= now && !originOf(r).Control && !l.batch.Full(1); r, at = g.record(at) {
+	for octets := int64(0); r != nil && g.due(r) <= now && !originOf(r).Control &&
+		!l.batch.Full(1); r, at = g.record(at) {
 		n := lengthOf(r)
 		if octets += int64(frame.WireOctets(n)); l.batch.Len() > 0 && octets > l.limit {
 			break

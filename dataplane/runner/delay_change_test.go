@@ -11,8 +11,8 @@ import (
 	"pfcswitch/dataplane/port"
 )
 
-// Frames that are in the line when the delay changes leave when they would have, and what follows leaves after its own delay, but never
-// before them: that is not late.
+// Frames that are in the line when the delay changes leave when they would have, and what follows leaves after its
+// own delay, but never before them: that is not late.
 func TestDelayLineChanges(t *testing.T) {
 	for _, tt := range []struct{ delay, due int64 }{{5000, 5500}, {1500, 2000}, {100, 1300}, {0, 1300}} {
 		l, s := newDelayLine(1000, gigabit, 10_000), &sink{}
@@ -31,12 +31,15 @@ func TestDelayLineChanges(t *testing.T) {
 			_, _, _, _ = l.flush(s, 1300)
 		}
 		if l.entered != 300 || l.meant != 1300 || len(s.frames) != 1 || l.due() != tt.due {
-			t.Errorf("to %d: XOFF of %d was meant for %d, behind %d frames; due then at %d, want %d", tt.delay, l.entered, l.meant, len(s.frames), l.due(), tt.due)
+			t.Errorf("to %d: XOFF of %d was meant for %d, behind %d frames; due then at %d, want %d", tt.delay,
+				l.entered,
+				l.meant, len(s.frames), l.due(), tt.due)
 		}
 		if l.first != l.newest {
 			t.Errorf("to %d: the memory of the delay before stays", tt.delay)
 		}
-		if sent, _, _, _ := flushAll(l, s, tt.due); sent != 1 || string(s.frames[1]) != "second frame" || l.dues[0] != tt.due || l.holds != 0 {
+		if sent, _, _, _ := flushAll(l, s, tt.due); sent != 1 || string(s.frames[1]) != "second frame" ||
+			l.dues[0] != tt.due || l.holds != 0 {
 			t.Errorf("to %d: %d left, %q, due at %v, %d octets stay", tt.delay, sent, s.frames, l.dues, l.holds)
 		}
 	}
@@ -113,7 +116,8 @@ func (w *delayWorld) change(delay int64) {
 	c := &w.mill.ports[1]
 	c.Delay = delay
 	sw := w.w.r.sw
-	if err := sw.Reconfigure(w.cfg, asMap(w.mill.ports...), []dataplane.Static{{MAC: host(1), VID: 1, Port: 1}}, Now()); err != nil {
+	if err := sw.Reconfigure(w.cfg, asMap(w.mill.ports...), []dataplane.Static{{MAC: host(1), VID: 1, Port: 1}},
+		Now()); err != nil {
 		w.Fatal(err)
 	}
 	w.task.configure(*c)
@@ -147,12 +151,14 @@ func (w *delayWorld) left(n int) {
 	var v dataplane.Snapshot
 	w.w.r.sw.Snapshot(&v, Now())
 	l := accounts(&v)
-	if len(w.out.frames) != n || l.sent != uint64(n) || l.held != uint64(w.fed-n) || l.dropped != 0 || l.received+l.copies != l.sent+l.held {
+	if len(w.out.frames) != n || l.sent != uint64(n) || l.held != uint64(w.fed-n) || l.dropped != 0 ||
+		l.received+l.copies != l.sent+l.held {
 		w.Fatalf("%d of %d frames left, want %d: %+v", len(w.out.frames), w.fed, n, l)
 	}
 }
 
-// What is in the line when the delay changes leaves on time, once, in order and before what follows, also where the kernel is full.
+// What is in the line when the delay changes leaves on time, once, in order and before what follows, also where the
+// kernel is full.
 func TestDelayChangesUnderWay(t *testing.T) {
 	for name, tt := range map[string]struct {
 		delay  int64
@@ -187,7 +193,8 @@ func TestDelayChangesUnderWay(t *testing.T) {
 	}
 }
 
-// A delay that is taken away and given back loses nothing, and one that is taken away from an empty line takes the line with it.
+// A delay that is taken away and given back loses nothing, and one that is taken away from an empty line takes the
+// line with it.
 func TestDelayComesBack(t *testing.T) {
 	w := newDelayWorld(t)
 	w.feed(20)

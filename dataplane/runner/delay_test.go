@@ -88,13 +88,15 @@ func TestDelayLine(t *testing.T) {
 	if sent, octets, refused, err := flushAll(l, s, 1004); sent+octets+len(refused) != 0 || err != nil {
 		t.Errorf("1 ns early: %d %d %v %v", sent, octets, refused, err)
 	}
-	if sent, octets, refused, err := flushAll(l, s, 1006); sent != 1 || octets != 12 || len(refused) != 0 || err != nil {
+	if sent, octets, refused, err := flushAll(l, s, 1006); sent != 1 || octets != 12 || len(refused) != 0 ||
+		err != nil {
 		t.Errorf("flush: %d %d %v %v, want the first and the control frame", sent, octets, refused, err)
 	}
 	if len(s.control) != 1 || string(s.control[0]) != "control" || s.vnets[0] != v {
 		t.Errorf("control %q, header %+v", s.control, s.vnets)
 	}
-	if sent, _, _, _ := flushAll(l, s, 2000); sent != 1 || string(s.frames[1]) != "second frame" || s.vnets[1] != (frame.VnetHeader{}) {
+	if sent, _, _, _ := flushAll(l, s, 2000); sent != 1 || string(s.frames[1]) != "second frame" ||
+		s.vnets[1] != (frame.VnetHeader{}) {
 		t.Errorf("the second: %d, %q", sent, s.frames)
 	}
 	if l.due() != math.MaxInt64 {
@@ -108,7 +110,9 @@ func TestDelayLineRefused(t *testing.T) {
 		l, s := line(0, 4096), &sink{refuse: []error{nil, again}}
 		put(l, 1, []byte("one."))
 		put(l, 1, []byte("two."))
-		if sent, octets, refused, err := flushAll(l, s, 1); sent != 1 || octets != 4 || len(refused) != 0 || !errors.Is(err, again) {
+		if sent, octets, refused, err := flushAll(l, s, 1); sent != 1 || octets != 4 || len(refused) != 0 ||
+			!errors.Is(err,
+				again) {
 			t.Errorf("%v: %d %d %v %v", again, sent, octets, refused, err)
 		}
 		if sent, _, _, err := flushAll(l, s, 1); sent != 1 || err != nil || string(s.frames[1]) != "two." {
@@ -169,8 +173,8 @@ func TestDelayLineIsLargeEnough(t *testing.T) {
 	}
 }
 
-// Against a plain queue, with frames of all lengths and a small ring, so that it wraps around in every way, and with a delay that
-// changes.
+// Against a plain queue, with frames of all lengths and a small ring, so that it wraps around in every way, and with
+// a delay that changes.
 func TestDelayLineIsAQueue(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l := line(rapid.Int64Range(0, 50).Draw(t, "delay"), rapid.IntRange(60, 600).Draw(t, "ring"))
@@ -184,7 +188,9 @@ func TestDelayLineIsAQueue(t *testing.T) {
 		t.Repeat(map[string]func(*rapid.T){
 			"put": func(t *rapid.T) {
 				serial++
-				e := entry{max(now+l.delay, last), bytes.Repeat([]byte{serial}, rapid.IntRange(14, 120).Draw(t, "octets")), rapid.Bool().Draw(t, "control")}
+				e := entry{max(now+l.delay, last), bytes.Repeat([]byte{serial}, rapid.IntRange(14, 120).Draw(t,
+					"octets")),
+					rapid.Bool().Draw(t, "control")}
 				used := 0
 				for _, m := range model {
 					used += recordHeader + len(m.b)
@@ -194,7 +200,9 @@ func TestDelayLineIsAQueue(t *testing.T) {
 					model, last = append(model, e), e.due
 				}
 				// The end of the ring may be left unused once, by less than the longest record.
-				if need := used + recordHeader + len(e.b); took && need > len(l.newest.octets) || !took && len(model) == 0 && need <= len(l.newest.octets)/2 {
+				if need := used + recordHeader + len(e.b); took && need > len(l.newest.octets) || !took &&
+					len(model) == 0 &&
+					need <= len(l.newest.octets)/2 {
 					t.Fatalf("taken: %v, %d of %d octets needed", took, need, len(l.newest.octets))
 				}
 			},
@@ -219,7 +227,8 @@ func TestDelayLineIsAQueue(t *testing.T) {
 					}
 					n++
 				}
-				if !equal(s.frames, wantFrames) || !equal(s.control, wantControl) || sent != len(wantFrames) || octets != 0 {
+				if !equal(s.frames, wantFrames) || !equal(s.control, wantControl) || sent != len(wantFrames) ||
+					octets != 0 {
 					t.Fatalf("left: %d frames %q %q, want %q %q", sent, s.frames, s.control, wantFrames, wantControl)
 				}
 				model = model[n:]
@@ -263,8 +272,10 @@ func TestStreamInTheDelayLine(t *testing.T) {
 		}
 	}
 	out.refuse = []error{nil, unix.EINVAL}
-	if sent, octets, refused, err := flushAll(l, out, 1005); sent != 0 || octets != 0 || len(refused) != 0 || err != nil || len(out.frames) != 2 || l.longest != 0 {
-		t.Errorf("%d data frames of %d octets, %d refused, %v; %d left", sent, octets, len(refused), err, len(out.frames))
+	if sent, octets, refused, err := flushAll(l, out, 1005); sent != 0 || octets != 0 || len(refused) != 0 ||
+		err != nil || len(out.frames) != 2 || l.longest != 0 {
+		t.Errorf("%d data frames of %d octets, %d refused, %v; %d left", sent, octets, len(refused), err,
+			len(out.frames))
 	}
 	if l.entered != 0 || l.holds != 0 || l.due() != math.MaxInt64 {
 		t.Error("they count as MAC Control, or stay")

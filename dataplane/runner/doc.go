@@ -12,8 +12,7 @@
 //	coalesce.go  waiting for more frames
 //	moderate.go  leaving rings alone under load, as NICs moderate interrupts
 //	tuning.go    other choices for that, for experiments
-//	tick.go      what is done once a second
-//	txpaths.go   which way frames leave, looked at again and again
+//	tick.go        what is done once a second: losses, ageing, the way that frames leave
 //	change.go    changes of a running port, and what goes wrong after one
 //	replace.go   other sockets for a port that stays up
 //	alive.go     whether the workers still work
@@ -24,7 +23,7 @@
 // touches their sockets. A frame whose queue is empty and may go is sent straight from its receive ring slot; what must
 // wait is copied into the packet memory, so that a paused priority never blocks a ring.
 //
-// One mutex (Runner.mu) guards the Switch. A worker copies and sends outside of it. A round that receives one burst for one
-// port takes the mutex three times: to admit the frames and choose what leaves, after the send call, and to look which ports
-// are due. The round reads the clock five times. TestLocksOfABurst counts.
+// One mutex (Runner.mu) guards the Switch. A worker copies and sends outside of it. A round that receives one burst
+// for one port takes the mutex three times: to admit the frames and choose what leaves, after the send call, and to
+// look which ports are due. The round reads the clock five times. TestLocksOfABurst counts.
 package runner

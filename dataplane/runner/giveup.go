@@ -11,7 +11,8 @@ import (
 
 // refused tells whether the kernel will never take the frame that err concerns.
 func refused(err error) bool {
-	return err != nil && !errors.Is(err, port.ErrAgain) && !errors.Is(err, port.ErrDropped) && !errors.Is(err, port.ErrDown)
+	return err != nil && !errors.Is(err, port.ErrAgain) && !errors.Is(err, port.ErrDropped) && !errors.Is(err,
+		port.ErrDown)
 }
 
 // An attempt is a frame that was sent and has not left.
@@ -29,8 +30,8 @@ type stuck struct {
 	until  int64 // so long frames of that length and more are given up at once
 }
 
-// How long a frame is sent again that the link drops, which pause between two attempts makes a new beginning (a full queue
-// of the peer drains while nothing is sent), and how long it is remembered that a frame was given up.
+// How long a frame is sent again that the link drops, which pause between two attempts makes a new beginning (a full
+// queue of the peer drains while nothing is sent), and how long it is remembered that a frame was given up.
 const (
 	stuckLimit  = 1_000_000_000
 	stuckGap    = 50_000_000

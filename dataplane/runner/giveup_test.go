@@ -8,7 +8,8 @@ import (
 	"pfcswitch/dataplane/port"
 )
 
-// A frame is hopeless after a second of attempts without a pause; for a while those like it are at once, until one passes.
+// A frame is hopeless after a second of attempts without a pause; for a while those like it are at once, until one
+// passes.
 func TestGivenUp(t *testing.T) {
 	const ms = 1_000_000
 	r, _ := measuringRig(t)
@@ -29,7 +30,8 @@ func TestGivenUp(t *testing.T) {
 	for at := from; at < from+stuckLimit; at += ms {
 		dropped(8, 1514, at)
 	}
-	if !dropped(8, 1514, from+stuckLimit) || !dropped(9, 1514, from+stuckLimit+ms) || dropped(9, 1513, from+stuckLimit+2*ms) {
+	if !dropped(8, 1514, from+stuckLimit) || !dropped(9, 1514, from+stuckLimit+ms) || dropped(9, 1513,
+		from+stuckLimit+2*ms) {
 		t.Error("want the frame given up, one as long at once, and a shorter one not")
 	}
 	task.stuck.passed(1000)

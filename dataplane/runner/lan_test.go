@@ -26,7 +26,8 @@ type executor struct {
 	tuning  Tuning
 }
 
-var executors = []executor{{name: "one worker", cpus: 2}, {name: "three workers", cpus: 4}, {name: "per port", cpus: 2, perPort: true}}
+var executors = []executor{{name: "one worker", cpus: 2}, {name: "three workers", cpus: 4}, {name: "per port",
+	cpus: 2, perPort: true}}
 
 // forExecutors runs a test under each of them.
 func forExecutors(t *testing.T, f func(t *testing.T, e executor)) {
@@ -213,7 +214,8 @@ func (s *station) give(frames [][]byte) {
 
 // hold sends PFC for priority lossless.
 func (s *station) hold(quanta uint16) {
-	_ = s.far.Load().SendControl(macctl.AppendPFC(nil, [6]byte{2, 0, 0, 0, 0, 9}, 1<<lossless, [8]uint16{lossless: quanta}))
+	_ = s.far.Load().SendControl(macctl.AppendPFC(nil, [6]byte{2, 0, 0, 0, 0, 9}, 1<<lossless,
+		[8]uint16{lossless: quanta}))
 }
 
 // stop holds priority lossless and waits until the switch obeys.

@@ -66,8 +66,8 @@ func (w *lateWorld) flush(t *rapid.T) {
 	}
 }
 
-// check: whenever a frame leaves, it and what is still to come of the frames that entered up to any time later is no more than
-// the burst and what the rate lets pass in the delay and until then.
+// check: whenever a frame leaves, it and what is still to come of the frames that entered up to any time later is no
+// more than the burst and what the rate lets pass in the delay and until then.
 func (w *lateWorld) check(t *rapid.T) {
 	for i, leaves := range w.left {
 		sum := int64(0)
@@ -75,7 +75,8 @@ func (w *lateWorld) check(t *rapid.T) {
 			sum += w.octets[k]
 			until := max(0, w.put[k]-leaves)
 			if limit := float64(w.burst) + float64(w.rate)/8e9*float64(w.line.delay+until) + 1; float64(sum) > limit {
-				t.Fatalf("of what left from %d ns on, %d octets had entered by %d ns, limit %.0f", leaves, sum, leaves+until, limit)
+				t.Fatalf("of what left from %d ns on, %d octets had entered by %d ns, limit %.0f", leaves, sum,
+					leaves+until, limit)
 			}
 		}
 	}
@@ -143,19 +144,24 @@ func TestDelayLineSendCalls(t *testing.T) {
 	l.entered = 7
 	for i, tt := range tests {
 		sent, octets, _, err := l.flush(s, 1001)
-		if sent != tt.sent || octets != sent*mtu || err != nil || (l.entered != 0) != tt.entered || l.holds != tt.holds {
-			t.Errorf("call %d: %d frames, %d octets, %v, control %d, holds %d, want %+v", i, sent, octets, err, l.entered, l.holds, tt)
+		if sent != tt.sent || octets != sent*mtu || err != nil || (l.entered != 0) != tt.entered ||
+			l.holds != tt.holds {
+			t.Errorf("call %d: %d frames, %d octets, %v, control %d, holds %d, want %+v", i, sent, octets, err,
+				l.entered,
+				l.holds, tt)
 		}
 	}
 }
 
-// What never left holds no tokens back: neither a frame that the kernel refused, nor one that was given up, nor a line that was cleared.
+// What never left holds no tokens back: neither a frame that the kernel refused, nor one that was given up, nor a
+// line that was cleared.
 func TestDelayLineHoldsWhatIsInIt(t *testing.T) {
 	l, s := newDelayLine(1000, gigabit, 62_500), &sink{refuse: []error{unix.EINVAL, port.ErrDropped}}
 	for range 4 {
 		put(l, 0, make([]byte, 60))
 	}
-	if _, _, refused, err := flushAll(l, s, 1000); len(refused) != 1 || !errors.Is(err, port.ErrDropped) || l.holds != 3*84 {
+	if _, _, refused, err := flushAll(l, s, 1000); len(refused) != 1 || !errors.Is(err, port.ErrDropped) ||
+		l.holds != 3*84 {
 		t.Errorf("%d refused, %v, holds %d", len(refused), err, l.holds)
 	}
 	if l.giveUp(nil); l.holds != 2*84 {
@@ -166,8 +172,8 @@ func TestDelayLineHoldsWhatIsInIt(t *testing.T) {
 	}
 }
 
-// A worker that comes late to a delay line pays for it with its port's tokens, both when it sends what is due and before it
-// puts more in, and counts how late every frame is.
+// A worker that comes late to a delay line pays for it with its port's tokens, both when it sends what is due and
+// before it puts more in, and counts how late every frame is.
 func TestWorkerPaysForALateLine(t *testing.T) {
 	const delay, late, slow = 100_000, 50_000_000, 1_000_000
 	tests := []struct {
@@ -207,7 +213,8 @@ func TestWorkerPaysForALateLine(t *testing.T) {
 			t.Errorf("%s: %d frames leave, half the bucket is %d", tt.name, left, half)
 		}
 		if task.late.Count != tt.count || tt.count > 0 && task.late.Quantile(0.01) < late-delay {
-			t.Errorf("%s: %d frames were late, most of them by %d ns, want %d by %d", tt.name, task.late.Count, task.late.Quantile(0.01), tt.count, late-delay)
+			t.Errorf("%s: %d frames were late, most of them by %d ns, want %d by %d", tt.name, task.late.Count,
+				task.late.Quantile(0.01), tt.count, late-delay)
 		}
 	}
 }

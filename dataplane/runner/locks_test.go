@@ -2,8 +2,9 @@ package runner
 
 import "testing"
 
-// How often a round takes the lock and reads the clock that receives one burst for one port: the package comment says these numbers.
-// Beside these, run reads the clock twice: before the round and after it. XOFF, control frames and copies for other workers cost more.
+// How often a round takes the lock and reads the clock that receives one burst for one port: the package comment says
+// these numbers. Beside these, run reads the clock twice: before the round and after it. XOFF, control frames and
+// copies for other workers cost more.
 const (
 	locksOfBurst  = 3
 	clocksOfBurst = 3
@@ -23,7 +24,8 @@ func TestLocksOfABurst(t *testing.T) {
 		switch name {
 		case "lossless", "lossy", "unknown", "cut", "trunk", "trunk with meters":
 			if w.locks != rounds*locksOfBurst || w.clocks != rounds*clocksOfBurst {
-				t.Errorf("%s: %v locks and %v clock reads a round, want %d and %d", name, float64(w.locks)/rounds, float64(w.clocks)/rounds,
+				t.Errorf("%s: %v locks and %v clock reads a round, want %d and %d", name, float64(w.locks)/rounds,
+					float64(w.clocks)/rounds,
 					locksOfBurst, clocksOfBurst)
 			}
 		default:

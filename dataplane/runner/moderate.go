@@ -65,9 +65,9 @@ func (t *portTask) moderationLeft(now int64) int64 {
 func (w *worker) loaded(now int64) bool { return now < w.deepUntil && !w.full }
 
 // moderate shortens a sleep of d ns where rings are left alone in it, and chooses them. A worker with a delay line
-// leaves none alone: a cable is never late. One that serves a host leaves all of them alone for hostModeration, once after
-// work, where threads of this machine often wait for a CPU: a wake-up for each frame would take that from the host's
-// programs.
+// leaves none alone: a cable is never late. One that serves a host leaves all of them alone for hostModeration, once
+// after work, where threads of this machine often wait for a CPU: a wake-up for each frame would take that from the
+// host's programs.
 func (w *worker) moderate(sw *dataplane.Switch, d, now int64) int64 {
 	all := w.worked && w.hostNIC && !w.cpuContention.rare() && d > hostModeration
 	if w.worked = false; all {
@@ -87,7 +87,8 @@ func (w *worker) moderate(sw *dataplane.Switch, d, now int64) int64 {
 	for _, t := range w.receivers {
 		other := all || t.alone > 0
 		w.mute(t, port.Other, other)
-		w.mute(t, port.Lossless, all || other && !sw.WouldCross(t.index, n*moderateOctets/shortestFrame, n*moderateOctets))
+		w.mute(t, port.Lossless, all || other && !sw.WouldCross(t.index, n*moderateOctets/shortestFrame,
+			n*moderateOctets))
 	}
 	return d
 }

@@ -17,13 +17,15 @@ const megabit = 1_000_000
 // are always listened to, and so are those without a speed.
 func TestModerationIsBoundInOctets(t *testing.T) {
 	for _, tt := range []struct{ speed, want int64 }{
-		{0, 0}, {10 * megabit, moderateDepth}, {100 * megabit, 986_880}, {200 * megabit, 493_440}, {500 * megabit, 197_376},
+		{0, 0}, {10 * megabit, moderateDepth}, {100 * megabit, 986_880}, {200 * megabit, 493_440}, {500 * megabit,
+			197_376},
 		{gigabit, 0}, {10 * gigabit, 0}, {100 * gigabit, 0},
 	} {
 		c := dataplane.PortConfig{Speed: tt.speed}
 		got := moderation(&c)
 		if octets := tt.speed / 8 * got / second; got != tt.want || octets > moderateOctets {
-			t.Errorf("%d bit/s: %d ns, %d octets, want %d ns, at most %d octets", tt.speed, got, octets, tt.want, moderateOctets)
+			t.Errorf("%d bit/s: %d ns, %d octets, want %d ns, at most %d octets", tt.speed, got, octets, tt.want,
+				moderateOctets)
 		}
 	}
 }
@@ -112,7 +114,8 @@ func TestModerate(t *testing.T) {
 			m.fill(t, 334)
 		}, true, true, quiet},
 		{"queues that may be empty", func(_ *mill, p *portTask) { p.deepUntil = 0 }, false, false, long},
-		{"a port without a speed", func(_ *mill, p *portTask) { p.cfg.Speed = 0; p.configure(p.cfg) }, false, false, long},
+		{"a port without a speed", func(_ *mill, p *portTask) { p.cfg.Speed = 0; p.configure(p.cfg) }, false, false,
+			long},
 		{"a fast port", func(_ *mill, p *portTask) { p.cfg.Speed = gigabit; p.configure(p.cfg) }, false, false, long},
 		{"a delay line", func(m *mill, p *portTask) { m.w.lines = append(m.w.lines, p) }, false, false, long},
 		{"a peer that is held for the ring", func(_ *mill, p *portTask) { p.ringHeld = true }, false, false, long},
@@ -134,7 +137,10 @@ func TestModerate(t *testing.T) {
 	} {
 		rings := map[port.Work]bool{port.WorkOther: tt.other, port.WorkLossless: tt.lossless, port.WorkControl: false}
 		for what, alone := range rings {
-			m := newMill(t, port.Other, nil, func(_ *dataplane.Config, ports []dataplane.PortConfig) { ports[0].Speed = 200 * megabit })
+			m := newMill(t, port.Other, nil, func(_ *dataplane.Config,
+				ports []dataplane.PortConfig) {
+				ports[0].Speed = 200 * megabit
+			})
 			p := m.w.r.tasks[0]
 			p.port = &ringed{m.in, map[port.Work]int32{what: readable(t)}}
 			m.w.r.tasks[1].port = &ringed{m.out, nil}

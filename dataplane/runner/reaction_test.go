@@ -8,8 +8,8 @@ import (
 	"pfcswitch/macctl"
 )
 
-// A reaction lasts from the arrival of XOFF to the end of the last send call of its priority. A priority that had nothing to send
-// has not reacted, nor has one that was paused already.
+// A reaction lasts from the arrival of XOFF to the end of the last send call of its priority. A priority that had
+// nothing to send has not reacted, nor has one that was paused already.
 func TestReaction(t *testing.T) {
 	const arrived, looked = 50_000, 53_000
 	xoff := func(prio uint8) []byte {
@@ -29,11 +29,13 @@ func TestReaction(t *testing.T) {
 		{"the last call ended after it had come", xoff(lossless), true, false, false, arrived + 2500, []int64{2500}},
 		{"and nothing waits any more", xoff(lossless), false, false, false, arrived + 2500, []int64{2500}},
 		{"it had ended before", xoff(lossless), true, false, false, arrived - 700, []int64{-700}},
-		{"before, and the link is filled for the peer", xoff(lossless), false, true, false, arrived - 700, []int64{-700}},
+		{"before, and the link is filled for the peer", xoff(lossless), false, true, false, arrived - 700,
+			[]int64{-700}},
 		{"before, and nothing waits", xoff(lossless), false, false, false, arrived - 700, nil},
 		{"the priority was paused", xoff(lossless), true, false, true, arrived + 2500, nil},
 		{"a priority without flow control", xoff(5), true, false, false, arrived + 2500, nil},
-		{"XON", macctl.AppendPFC(nil, peerMAC, 1<<lossless, [dataplane.NumPriorities]uint16{}), true, false, false, arrived + 2500, nil},
+		{"XON", macctl.AppendPFC(nil, peerMAC, 1<<lossless, [dataplane.NumPriorities]uint16{}), true, false, false,
+			arrived + 2500, nil},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -53,14 +55,15 @@ func TestReaction(t *testing.T) {
 			r.now = looked
 			task.react(r.sw, r.sw.Control(0, tt.b, arrived, r.now), arrived, r.now)
 			if !slices.Equal(p.reacted, tt.want) || task.reaction.Count != uint64(len(tt.want)) {
-				t.Errorf("the prober was told %v, the histogram has %d\nwant %v", p.reacted, task.reaction.Count, tt.want)
+				t.Errorf("the prober was told %v, the histogram has %d\nwant %v", p.reacted, task.reaction.Count,
+					tt.want)
 			}
 		})
 	}
 }
 
-// What a worker has sent when it looks at XOFF is what it tells its prober: of a port that sends without a break each XOFF is a
-// reaction.
+// What a worker has sent when it looks at XOFF is what it tells its prober: of a port that sends without a break each
+// XOFF is a reaction.
 func TestWorkerReacts(t *testing.T) {
 	forExecutors(t, func(t *testing.T, e executor) {
 		p, c := &prober{}, testPort(0)
@@ -78,13 +81,17 @@ func TestWorkerReacts(t *testing.T) {
 		xoffs := 0
 		eventually(t, "three reactions", func() bool {
 			before := l.snapshotOf(0).Counters.SentFrames
-			l.stations[1].send(several(1, 0, lossless, 20, mtu)...) // 25 ms: the port may have sent them all before XOFF comes
+			// 25 ms: the port may have sent them all before XOFF comes
+			l.stations[1].send(several(1, 0, lossless, 20, mtu)...)
 			eventually(t, "the port sends", func() bool { return l.snapshotOf(0).Counters.SentFrames > before })
 			tell(0xffff)
 			xoffs++
 			eventually(t, "it is paused", func() bool { return l.snapshotOf(0).Paused != 0 })
 			tell(0)
-			eventually(t, "the port is empty", func() bool { return l.snapshotOf(0).Held[lossless] == 0 && l.snapshotOf(0).Paused == 0 })
+			eventually(t, "the port is empty", func() bool {
+				return l.snapshotOf(0).Held[lossless] == 0 &&
+					l.snapshotOf(0).Paused == 0
+			})
 			return len(reacted()) >= 3
 		})
 		all := reacted()
@@ -103,8 +110,8 @@ func (l *lan) snapshotOf(i int) dataplane.PortSnapshot {
 	return v.Ports[i]
 }
 
-// A reaction is that of an idle or of a busy link, as it was when XOFF came. A port that had nothing to send has none, however busy
-// its link is with what comes.
+// A reaction is that of an idle or of a busy link, as it was when XOFF came. A port that had nothing to send has
+// none, however busy its link is with what comes.
 func TestReactionKnowsTheLoad(t *testing.T) {
 	r, p := measuringRig(t)
 	task := portTask{index: 0}
@@ -140,7 +147,9 @@ func TestReactionKnowsTheLoad(t *testing.T) {
 		xoff()
 		busy := len(slices.DeleteFunc(slices.Clone(p.loaded), func(b bool) bool { return !b }))
 		if len(p.reacted) != tt.want || busy != tt.busy {
-			t.Errorf("%s: %d reactions, %d of them on a busy link, want %d and %d", tt.name, len(p.reacted), busy, tt.want, tt.busy)
+			t.Errorf("%s: %d reactions, %d of them on a busy link, want %d and %d", tt.name, len(p.reacted), busy,
+				tt.want,
+				tt.busy)
 		}
 	}
 }

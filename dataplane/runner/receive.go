@@ -25,8 +25,8 @@ func (w *worker) take(t *portTask, c port.Class) bool {
 	return work
 }
 
-// receive runs the receive task of a port for one burst of one ring, of no more than most frames. It returns how many have left
-// the ring, and whether there was work.
+// receive runs the receive task of a port for one burst of one ring, of no more than most frames. It returns how many
+// have left the ring, and whether there was work.
 func (w *worker) receive(t *portTask, c port.Class, most int) (taken int, worked bool) {
 	if t.blocked[c] && !w.mayRetry(t, c) {
 		return 0, false
@@ -58,7 +58,8 @@ func (w *worker) receive(t *portTask, c port.Class, most int) (taken int, worked
 	return next.frame, admitted > 0 || stop != dataplane.Hold
 }
 
-// fills tells whether the burst of the n frames that were received was as long as bursts may be, so that more may lie there.
+// fills tells whether the burst of the n frames that were received was as long as bursts may be, so that more may lie
+// there.
 func (w *worker) fills(t *portTask, n int) bool {
 	octets := 0
 	for i := range n {
@@ -85,9 +86,9 @@ func (w *worker) block(t *portTask, c port.Class, blocked bool) {
 	}
 }
 
-// watchRing holds the peer while a lossless ring is filling up: past three quarters of it, or as soon as what waits would
-// cross a threshold by itself. The hold ends when the fuller ring is half empty. A ring that goes on filling up is measured
-// now and then: its slots are in no cache of this CPU.
+// watchRing holds the peer while a lossless ring is filling up: past three quarters of it, or as soon as what waits
+// would cross a threshold by itself. The hold ends when the fuller ring is half empty. A ring that goes on filling up
+// is measured now and then: its slots are in no cache of this CPU.
 func (w *worker) watchRing(t *portTask) {
 	behind := t.cfg.Mode != macctl.ModeOff && t.port.BacklogExceeds(port.Lossless, burstFrames)
 	if !behind && !t.ringHeld {
@@ -164,8 +165,8 @@ func (w *worker) whole(t *portTask, f *port.Frame, a *dataplane.Arrival) {
 	a.Prepare(&t.classify, t.cfg.MaxFrame)
 }
 
-// arrival is when a frame came, by the switch's clock. Stamps are of the real-time clock, which may be set: none is later
-// than the burst.
+// arrival is when a frame came, by the switch's clock. Stamps are of the real-time clock, which may be set: none is
+// later than the burst.
 func (w *worker) arrival(f *port.Frame) int64 { return min(f.Stamp-w.age, w.now) }
 
 // cut makes arrivals of the pieces of a super-frame from number skip on, as far as arrivals and arena reach.
@@ -244,8 +245,8 @@ func (w *worker) controlWork() {
 	}
 }
 
-// serve sends what the burst has put into the queues of this worker's ports, and settles the rest: moves say what the caller has to
-// store. The switch is locked.
+// serve sends what the burst has put into the queues of this worker's ports, and settles the rest: moves say what the
+// caller has to store. The switch is locked.
 func (w *worker) serve(arrivals []dataplane.Arrival) {
 	w.mine = w.mine[:0]
 	sw := w.r.sw

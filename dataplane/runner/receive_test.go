@@ -13,7 +13,8 @@ func TestSuperFrameGoesOn(t *testing.T) {
 	const segments = 8
 	m := newMill(t, port.Other, nil, nil)
 	task := m.w.r.tasks[0]
-	super := port.Frame{Data: superFrame(segments * 1400), Vnet: frame.VnetHeader{Flags: frame.VnetNeedsCsum, GSOType: frame.GSOTCPv4, HdrLen: 54, GSOSize: 1400, CsumStart: 34, CsumOffset: 16}}
+	super := port.Frame{Data: superFrame(segments * 1400), Vnet: frame.VnetHeader{Flags: frame.VnetNeedsCsum,
+		GSOType: frame.GSOTCPv4, HdrLen: 54, GSOSize: 1400, CsumStart: 34, CsumOffset: 16}}
 	var whole [][]byte
 	for taken := range segments + 1 {
 		m.w.frames[0], task.pieces[port.Other] = super, taken
@@ -27,7 +28,8 @@ func TestSuperFrameGoesOn(t *testing.T) {
 			t.Fatalf("%d taken: %d pieces more of %d, then %+v", taken, len(arrivals), len(whole), next)
 		}
 		for i := range arrivals {
-			if want := taken + i; m.w.origin[i] != (piece{number: want}) || !bytes.Equal(arrivals[i].Data, whole[want]) {
+			if want := taken + i; m.w.origin[i] != (piece{number: want}) || !bytes.Equal(arrivals[i].Data,
+				whole[want]) {
 				t.Errorf("%d taken: arrival %d is from %+v, want piece %d", taken, i, m.w.origin[i], want)
 			}
 		}

@@ -9,8 +9,8 @@ import (
 	"pfcswitch/dataplane/port"
 )
 
-// How long the lossless ring of a port may take to run empty before it is replaced, and how often it is looked at. A peer that obeys
-// late, on a machine that is short of CPU, fills the ring meanwhile: what is left at the end is lost.
+// How long the lossless ring of a port may take to run empty before it is replaced, and how often it is looked at. A
+// peer that obeys late, on a machine that is short of CPU, fills the ring meanwhile: what is left at the end is lost.
 const (
 	drainPatience = time.Second
 	drainPeriod   = 2 * time.Millisecond
@@ -22,10 +22,11 @@ type Prepared interface {
 	Start() error
 }
 
-// Replace gives port number i, which has sockets, others that are open already. The port stays up and keeps what it has
-// learned and queued. Its peer is held until the lossless ring has run empty; what still waits in the rings then is forwarded before
-// anything from the new ones. Frames that have no room in the buffer even then, and those that are not lossless and too many, are counted
-// as lost in their ring; how many lossless ones is returned. Where Replace fails, the sockets of before stay.
+// Replace gives port number i, which has sockets, others that are open already. The port stays up and keeps what it
+// has learned and queued. Its peer is held until the lossless ring has run empty; what still waits in the rings then
+// is forwarded before anything from the new ones. Frames that have no room in the buffer even then, and those that
+// are not lossless and too many, are counted as lost in their ring; how many lossless ones is returned. Where Replace
+// fails, the sockets of before stay.
 func (r *Runner) Replace(i int, p Prepared) (lost int, err error) {
 	r.change.Lock()
 	defer r.change.Unlock()
@@ -75,11 +76,12 @@ func (r *Runner) Replace(i int, p Prepared) (lost int, err error) {
 // lastOthers is how many frames that are not lossless a standstill has time for, which is a millisecond or so.
 const lastOthers = 1024
 
-// takeOver makes p receive, and forwards what the sockets of before have received up to the moment, which it returns, from which on p
-// receives everything. The workers stand still.
+// takeOver makes p receive, and forwards what the sockets of before have received up to the moment, which it returns,
+// from which on p receives everything. The workers stand still.
 func (t *portTask) takeOver(p Prepared) (until int64, err error) {
 	w := t.rx
-	w.takeLast(t, port.Lossless, t.port.Backlog(port.Lossless).Frames) // so that little is left for the moment that counts
+	// so that little is left for the moment that counts
+	w.takeLast(t, port.Lossless, t.port.Backlog(port.Lossless).Frames)
 	w.takeLast(t, port.Other, min(lastOthers, t.port.Backlog(port.Other).Frames))
 	if err := p.Start(); err != nil {
 		return 0, err
@@ -93,7 +95,8 @@ func (t *portTask) takeOver(p Prepared) (until int64, err error) {
 	return until, nil
 }
 
-// takeUntil takes the frames of a ring that came by a moment, but no more than most, up to one that has to wait for buffer.
+// takeUntil takes the frames of a ring that came by a moment, but no more than most, up to one that has to wait for
+// buffer.
 func (w *worker) takeUntil(t *portTask, c port.Class, until int64, most int) {
 	for {
 		n, _ := stamped(t.port, c, until, w.frames[:])
@@ -104,7 +107,8 @@ func (w *worker) takeUntil(t *portTask, c port.Class, until int64, most int) {
 	}
 }
 
-// takeLast takes the n oldest frames of a ring, up to one that has to wait for buffer. It returns how many it has taken.
+// takeLast takes the n oldest frames of a ring, up to one that has to wait for buffer. It returns how many it has
+// taken.
 func (w *worker) takeLast(t *portTask, c port.Class, n int) (taken int) {
 	for taken < n {
 		got, worked := w.receive(t, c, min(n-taken, w.schedule.frames))
@@ -116,9 +120,9 @@ func (w *worker) takeLast(t *portTask, c port.Class, n int) (taken int) {
 	return taken
 }
 
-// handover returns the moment, by the stamps of frames, from which on all of them come to p, which has started: it lies before the
-// first of those if one has come. The kernel shows a frame to p first, and to the sockets of before within handoverTime where it is
-// not interrupted.
+// handover returns the moment, by the stamps of frames, from which on all of them come to p, which has started: it
+// lies before the first of those if one has come. The kernel shows a frame to p first, and to the sockets of before
+// within handoverTime where it is not interrupted.
 func (w *worker) handover(p port.Port) int64 {
 	_, started := ClockPair()
 	now := started
@@ -139,8 +143,8 @@ const handoverTime = 10_000 // ns
 // lookFrames is how many frames are looked at in one go.
 const lookFrames = 64
 
-// stamped counts the oldest frames of a ring that came by a moment, as far as there is room to look at them, and returns the stamp of
-// the one that follows them; 0 where none does.
+// stamped counts the oldest frames of a ring that came by a moment, as far as there is room to look at them, and
+// returns the stamp of the one that follows them; 0 where none does.
 func stamped(p port.Port, c port.Class, until int64, room []port.Frame) (n int, next int64) {
 	defer p.Rewind(c)
 	for n < len(room) {
@@ -171,8 +175,8 @@ func skip(p port.Port, c port.Class, until int64, room []port.Frame) (frames int
 	}
 }
 
-// obeyLast takes the MAC Control frames that have come by a moment to sockets that are about to be closed, and passes over those of
-// them that p has too.
+// obeyLast takes the MAC Control frames that have come by a moment to sockets that are about to be closed, and passes
+// over those of them that p has too.
 func (t *portTask) obeyLast(sw *dataplane.Switch, p port.Port, until int64) {
 	now, wall := ClockPair()
 	for b, stamp := t.port.Control(); b != nil && stamp <= until; b, stamp = t.port.Control() {

@@ -43,7 +43,8 @@ func TestRetired(t *testing.T) {
 	put(asMap(testPort(0)))
 	old := r.Retired()
 	if len(old.Ports) != 1 || len(old.Buffer.Ports) != 1 || len(old.Trunks) != 1 {
-		t.Fatalf("%d ports, %d in the buffer, %d trunks, want 1 each", len(old.Ports), len(old.Buffer.Ports), len(old.Trunks))
+		t.Fatalf("%d ports, %d in the buffer, %d trunks, want 1 each", len(old.Ports), len(old.Buffer.Ports),
+			len(old.Trunks))
 	}
 	near, far, err := porttest.Pair(porttest.Options{Now: wallClock, Slots: 16})
 	if err != nil {
@@ -59,17 +60,21 @@ func TestRetired(t *testing.T) {
 		task.retire(sw)
 	})
 	both := r.Retired()
-	if n := both.Ports; len(n) != 2 || n[0].Config.Name != "p0" || n[0].Reaction.Count != 1 || n[1].Reaction.Count != 1 {
+	if n := both.Ports; len(n) != 2 || n[0].Config.Name != "p0" || n[0].Reaction.Count != 1 ||
+		n[1].Reaction.Count != 1 {
 		t.Errorf("%d ports, want p0 and p1 with a reaction each", len(n))
 	}
 	put(asMap(testPort(0), testPort(1)))
 	var now dataplane.Snapshot
 	r.Snapshot(&now)
 	p, b := &old.Ports[0], &old.Buffer.Ports[0]
-	if p.Config.Name != "p1" || p.Counters.SentFrames != 7 || p.Reaction.Count != 0 || now.Ports[1].Counters.SentFrames != 7 {
-		t.Errorf("%s sent %d frames and goes on from %d, want 7", p.Config.Name, p.Counters.SentFrames, now.Ports[1].Counters.SentFrames)
+	if p.Config.Name != "p1" || p.Counters.SentFrames != 7 || p.Reaction.Count != 0 ||
+		now.Ports[1].Counters.SentFrames != 7 {
+		t.Errorf("%s sent %d frames and goes on from %d, want 7", p.Config.Name, p.Counters.SentFrames,
+			now.Ports[1].Counters.SentFrames)
 	}
 	if b.Name != "p1" || b.Ingress[lossless].Admitted != 1 || now.Buffer.Ports[1].Ingress[lossless].Admitted != 1 {
-		t.Errorf("%s admitted %d frames and goes on from %d, want 1", b.Name, b.Ingress[lossless].Admitted, now.Buffer.Ports[1].Ingress[lossless].Admitted)
+		t.Errorf("%s admitted %d frames and goes on from %d, want 1", b.Name, b.Ingress[lossless].Admitted,
+			now.Buffer.Ports[1].Ingress[lossless].Admitted)
 	}
 }

@@ -217,8 +217,9 @@ func marked(c dataplane.TrunkConfig, high, low int64) dataplane.TrunkConfig {
 
 // threeToOne is a trunk of the first ports, without meters and watermarks.
 func threeToOne() dataplane.TrunkConfig {
-	return dataplane.TrunkConfig{Name: "up", Uplink: uplinkPort, Members: []int{0, 1, 2}, Aggregate: trunk.AggregatorConfig{Lossless: 1 << lossless},
-		Flow: trunk.FlowConfig{Mode: macctl.ModePFC, Lossless: 1 << lossless}}
+	return dataplane.TrunkConfig{Name: "up", Uplink: uplinkPort, Members: []int{0, 1, 2},
+		Aggregate: trunk.AggregatorConfig{Lossless: 1 << lossless},
+		Flow:      trunk.FlowConfig{Mode: macctl.ModePFC, Lossless: 1 << lossless}}
 }
 
 // alwaysYellow makes every frame yellow, for its own meter and for the total's.
@@ -275,12 +276,14 @@ func (p *prober) Found() int64           { return p.found }
 var peerMAC = [6]byte{2, 0, 0, 0, 9, 9}
 
 func request(to [6]byte, fallback bool) []byte {
-	return macctl.DefaultMeasurementFormat.Append(nil, to, peerMAC, fallback, macctl.Measurement{Operation: macctl.MeasureRequest, Sequence: 7})
+	return macctl.DefaultMeasurementFormat.Append(nil, to, peerMAC, fallback,
+		macctl.Measurement{Operation: macctl.MeasureRequest, Sequence: 7})
 }
 
 // unfinished is the header of a frame whose TCP checksum its sender left to the network card.
 func unfinished(headers int) frame.VnetHeader {
-	return frame.VnetHeader{Flags: frame.VnetNeedsCsum, GSOType: frame.GSOTCPv4, HdrLen: uint16(headers + 40), GSOSize: 1448,
+	return frame.VnetHeader{Flags: frame.VnetNeedsCsum, GSOType: frame.GSOTCPv4, HdrLen: uint16(headers + 40),
+		GSOSize:   1448,
 		CsumStart: uint16(headers + 20), CsumOffset: 16}
 }
 

@@ -50,8 +50,8 @@ func ClockPair() (now, wall int64) {
 
 // Options say how a Runner shares its ports among workers. The zero value is how it does by itself.
 type Options struct {
-	// PerPort gives each port a receive and a transmit goroutine of its own; else a worker serves several ports, and there are as many
-	// workers as CPUs but one.
+	// PerPort gives each port a receive and a transmit goroutine of its own; else a worker serves several ports, and
+	// there are as many workers as CPUs but one.
 	PerPort bool
 	Tuning  Tuning // for experiments
 }
@@ -63,7 +63,8 @@ func New(cfg dataplane.Config, o Options) (*Runner, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Runner{sw: sw, perPort: o.PerPort, tuning: o.Tuning, cpus: runtime.GOMAXPROCS(0), parked: make(chan struct{}), stop: make(chan struct{})}
+	r := &Runner{sw: sw, perPort: o.PerPort, tuning: o.Tuning, cpus: runtime.GOMAXPROCS(0), parked: make(chan struct{}),
+		stop: make(chan struct{})}
 	r.done.Add(1)
 	go r.runLosses()
 	return r, nil
@@ -117,8 +118,8 @@ func (r *Runner) pauseWorker() {
 	<-resume
 }
 
-// Configure puts a whole configuration in force, or on error nothing: ports by number, those that are new and those that
-// are gone included. The sockets of a port that is gone are closed.
+// Configure puts a whole configuration in force, or on error nothing: ports by number, those that are new and those
+// that are gone included. The sockets of a port that is gone are closed.
 func (r *Runner) Configure(cfg dataplane.Config, ports map[int]dataplane.PortConfig, statics []dataplane.Static) error {
 	cfg.Clock = Now
 	next, err := dataplane.Prepare(cfg, ports, statics)
@@ -151,7 +152,8 @@ func (r *Runner) Configure(cfg dataplane.Config, ports map[int]dataplane.PortCon
 	var look port.PacketSockets
 	for _, t := range r.tasks {
 		if t != nil {
-			r.warn(t, "frames are still sorted into rings by the priorities of before (apply the configuration again)", r.steer(t))
+			r.warn(t, "frames are still sorted into rings by the priorities of before (apply the configuration again)",
+				r.steer(t))
 			t.allowXDP(t.port, &look)
 		}
 	}

@@ -12,8 +12,8 @@ import (
 	"pfcswitch/macctl"
 )
 
-// Whatever is changed while stations send: frames stay accounted for, no lossless one is lost but with its link, and the
-// switch is empty at the end.
+// Whatever is changed while stations send: frames stay accounted for, no lossless one is lost but with its link, and
+// the switch is empty at the end.
 func TestChangesUnderLoad(t *testing.T) {
 	forExecutors(t, func(t *testing.T, e executor) {
 		for _, kinds := range []int{4, 5} {
@@ -96,7 +96,10 @@ func (l *lan) configure(cfg dataplane.Config, ports map[int]dataplane.PortConfig
 }
 
 func (l *lan) eventuallyConfigured() {
-	eventually(l.t, "the first configuration is in force again", func() bool { return l.configure(l.cfg, asMap(changeable()...)) })
+	eventually(l.t, "the first configuration is in force again", func() bool {
+		return l.configure(l.cfg,
+			asMap(changeable()...))
+	})
 }
 
 // mustNot reports an error in a goroutine that may not end the test.

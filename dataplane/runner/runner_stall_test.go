@@ -146,9 +146,9 @@ func TestRefusedFrameIsTheOneDropped(t *testing.T) {
 	}
 }
 
-// A frame that the link drops each time, as one does that is longer than the far end's MTU, is sent again for a second and
-// then given up, and those like it at once: the others do not wait behind them for ever, also where a strict queue has
-// something to send all the time.
+// A frame that the link drops each time, as one does that is longer than the far end's MTU, is sent again for a
+// second and then given up, and those like it at once: the others do not wait behind them for ever, also where a
+// strict queue has something to send all the time.
 func TestFramesThatTheLinkDrops(t *testing.T) {
 	for _, delay := range []int64{0, 100_000} {
 		ports := unshapedPorts(2)
@@ -223,7 +223,9 @@ func TestRefusalReasons(t *testing.T) {
 		}
 		c := l.empties().Ports[0].Counters
 		if c.Drops[0][dataplane.DropOversize] != n/10 || c.Drops[0][dataplane.DropSend] != n/10 {
-			t.Errorf("oversize %d, send %d, want %d each", c.Drops[0][dataplane.DropOversize], c.Drops[0][dataplane.DropSend], n/10)
+			t.Errorf("oversize %d, send %d, want %d each", c.Drops[0][dataplane.DropOversize],
+				c.Drops[0][dataplane.DropSend],
+				n/10)
 		}
 	})
 }

@@ -52,7 +52,8 @@ func (l *lan) wantAll(n int) {
 			}
 			eventually(l.t, "lossless frames arrive", func() bool { return len(s.received(from.id, lossless)) >= n })
 			if got := s.received(from.id, lossless); !slices.Equal(got, want) {
-				l.t.Errorf("%d → %d: %d lossless frames, in order: %v; want %d", from.id, s.id, len(got), slices.IsSorted(got), n)
+				l.t.Errorf("%d → %d: %d lossless frames, in order: %v; want %d", from.id, s.id, len(got),
+					slices.IsSorted(got), n)
 			}
 			if got := s.received(from.id, 0); !slices.IsSorted(got) {
 				l.t.Errorf("%d → %d: lossy frames out of order", from.id, s.id)
@@ -110,7 +111,8 @@ func TestNoWakeupIsLost(t *testing.T) {
 		l := newLan(t, e, roomy(2), unshapedPorts(2)...)
 		a, b := l.stations[0], l.stations[1]
 		rounds := 3_000
-		if e.name == "three workers" { // only there are the two ports served by workers of their own and both ways by one
+		// only there are the two ports served by workers of their own and both ways by one
+		if e.name == "three workers" {
 			rounds = 20_000
 		}
 		ping, pong := data(0, 1, lossless, 1, 60), data(1, 0, lossless, 2, 60)
@@ -135,7 +137,8 @@ func (l *lan) wantNoDeadline() {
 	l.t.Helper()
 	l.must(l.r.Do(func(sw *dataplane.Switch) error {
 		for i, task := range l.r.tasks {
-			if task != nil && (task.deadline != noDeadline && task.deadline > Now() || sw.ProbeDeadline(i) != noDeadline) {
+			if task != nil && (task.deadline != noDeadline && task.deadline > Now() ||
+				sw.ProbeDeadline(i) != noDeadline) {
 				l.t.Errorf("port %d has a deadline in %d ns: the test proves nothing", i, task.deadline-Now())
 			}
 		}
@@ -155,7 +158,9 @@ func TestRunnerObeysPFC(t *testing.T) {
 			from := time.Now()
 			a.send(append(several(0, 1, lossless, n, 60), several(0, 1, 0, n, 60)...)...)
 			eventually(t, "the other priority runs", func() bool { return len(b.received(0, 0)) == n })
-			if got := len(b.received(0, lossless)); got != 0 && time.Since(from) < time.Duration(macctl.QuantaDuration(0xffff, slow(1).Nominal))/2 {
+			if got := len(b.received(0, lossless)); got != 0 &&
+				time.Since(from) < time.Duration(macctl.QuantaDuration(0xffff,
+					slow(1).Nominal))/2 {
 				t.Errorf("%d frames of the held priority came", got)
 			}
 			if resume {
@@ -188,7 +193,9 @@ func TestRunnerSendsPFC(t *testing.T) {
 		eventually(t, "the sender is freed", func() bool { return a.told() == 0 })
 		v := l.empties()
 		if v.Xoff.Count == 0 || v.Ports[0].ControlSent.XoffSent[lossless] == 0 || v.Ports[0].RingSlots != 8192 {
-			t.Errorf("XOFF measured %d, counted %d times; %d slots", v.Xoff.Count, v.Ports[0].ControlSent.XoffSent[lossless], v.Ports[0].RingSlots)
+			t.Errorf("XOFF measured %d, counted %d times; %d slots", v.Xoff.Count,
+				v.Ports[0].ControlSent.XoffSent[lossless],
+				v.Ports[0].RingSlots)
 		}
 	})
 }
@@ -217,7 +224,8 @@ func TestRunnerHoldsTheRing(t *testing.T) {
 			t.Error("out of order")
 		}
 		if v := l.empties(); v.Ports[0].Counters.RingHoldNs == 0 || v.Ports[0].Counters.RingFramesMax == 0 {
-			t.Errorf("held %d ns, at most %d frames in the ring", v.Ports[0].Counters.RingHoldNs, v.Ports[0].Counters.RingFramesMax)
+			t.Errorf("held %d ns, at most %d frames in the ring", v.Ports[0].Counters.RingHoldNs,
+				v.Ports[0].Counters.RingFramesMax)
 		}
 	})
 }

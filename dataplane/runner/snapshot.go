@@ -7,7 +7,8 @@ import (
 	"pfcswitch/dataplane/port"
 )
 
-// Snapshot fills v. It allocates only where v's slices are too short, and does not wait for a change that waits for something.
+// Snapshot fills v. It allocates only where v's slices are too short, and does not wait for a change that waits for
+// something.
 func (r *Runner) Snapshot(v *dataplane.Snapshot) {
 	r.readLosses()
 	r.shape.Lock()

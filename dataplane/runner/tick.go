@@ -64,18 +64,19 @@ const (
 // windowSeconds is the length of the watermarks' window.
 const windowSeconds = 10
 
-// losses reads what the port's rings have lost, and what a host had lost before it came here when refreshHostDrops asked last. Runner.shape
-// guards it.
+// losses reads what the port's rings have lost, and what a host had lost before it came here when refreshHostDrops
+// asked last. Runner.shape guards it.
 func (t *portTask) losses() dataplane.RingLosses {
-	l := dataplane.RingLosses{Other: t.port.Losses(port.Other), Lossless: t.port.Losses(port.Lossless), Control: t.port.ControlLosses()}
+	l := dataplane.RingLosses{Other: t.port.Losses(port.Other), Lossless: t.port.Losses(port.Lossless),
+		Control: t.port.ControlLosses()}
 	if tap, ok := t.port.(hostPort); ok {
 		l.Host = tap.HostDrops()
 	}
 	return l
 }
 
-// refreshHostDrops asks what the hosts behind TAPs have lost, those of the ports of which. The kernel may keep it waiting: nobody else waits
-// with it.
+// refreshHostDrops asks what the hosts behind TAPs have lost, those of the ports of which. The kernel may keep it
+// waiting: nobody else waits with it.
 func (r *Runner) refreshHostDrops(which func(i int) bool) {
 	var all []hostPort
 	r.shape.Lock()
@@ -104,5 +105,44 @@ func (r *Runner) readLosses() {
 		}
 		l := t.losses()
 		r.View(func(sw *dataplane.Switch) { sw.ReadLosses(i, l, Now()) })
+	}
+}
+
+// refreshPorts is how many ports are looked after at a time: each asks the kernel twice.
+const refreshPorts = 32
+
+// refreshTxPaths looks after the ways out of the ports, in turns where they are many.
+func (r *Runner) refreshTxPaths(turn int) {
+	ports := r.pathPorts()
+	turns := (len(ports) + refreshPorts - 1) / refreshPorts
+	var look port.PacketSockets
+	for i, p := range ports {
+		if i%turns == turn%turns {
+			p.RefreshTxPath(&look)
+		}
+	}
+}
+
+// pathPorts returns the ports that there are now: looking after them may wait for the kernel, for which nobody else
+// should wait.
+func (r *Runner) pathPorts() (all []pathPort) {
+	r.shape.Lock()
+	defer r.shape.Unlock()
+	for _, t := range r.tasks {
+		if t == nil {
+			continue
+		}
+		if p, ok := t.port.(pathPort); ok {
+			all = append(all, p)
+		}
+	}
+	return all
+}
+
+// allowXDP makes a port, a task's or one that is to become it, leave by the way that the task's configuration asks
+// for. Runner.change guards it.
+func (t *portTask) allowXDP(p port.Port, look *port.PacketSockets) {
+	if p, ok := p.(pathPort); ok {
+		p.AllowXDP(look, !t.cfg.Packet)
 	}
 }

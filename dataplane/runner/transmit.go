@@ -19,8 +19,9 @@ func (w *worker) readControl(t *portTask) bool {
 	return w.obeyControl(t)
 }
 
-// obeyControl obeys every MAC Control frame that has arrived, but for those that come while it reads a whole ring. It runs before
-// every send call, so that after XOFF's arrival at most the call that is running follows. The switch is locked.
+// obeyControl obeys every MAC Control frame that has arrived, but for those that come while it reads a whole ring. It
+// runs before every send call, so that after XOFF's arrival at most the call that is running follows. The switch is
+// locked.
 func (w *worker) obeyControl(t *portTask) bool {
 	b, stamp := t.port.Control()
 	if b == nil {
@@ -50,8 +51,8 @@ func (w *worker) obeyControl(t *portTask) bool {
 	return true
 }
 
-// react notes how long after the arrival of XOFF at time at, which is looked at now, the last send call ended of each priority
-// that it paused. One that had nothing to send has not reacted.
+// react notes how long after the arrival of XOFF at time at, which is looked at now, the last send call ended of each
+// priority that it paused. One that had nothing to send has not reacted.
 func (t *portTask) react(sw *dataplane.Switch, paused uint8, at, now int64) {
 	occupied := sw.Occupied(t.index, now)
 	for q := range uint8(dataplane.NumPriorities) {
@@ -62,8 +63,8 @@ func (t *portTask) react(sw *dataplane.Switch, paused uint8, at, now int64) {
 	}
 }
 
-// sendControl tells the peer what it must not send, until it has been told all, and returns what time it is then. The switch is
-// locked, but not while a frame is sent.
+// sendControl tells the peer what it must not send, until it has been told all, and returns what time it is then. The
+// switch is locked, but not while a frame is sent.
 func (w *worker) sendControl(t *portTask) (now int64) {
 	sw := w.r.sw
 	for {
@@ -103,8 +104,9 @@ func (w *worker) emit(t *portTask, b []byte, now int64) error {
 	return nil
 }
 
-// sendMeasurements sends what there is to be asked and answered about the headroom of a port's link, and one answer about how
-// frames pass it: before the next one a pause is looked for. The switch is locked, but not while a frame is sent.
+// sendMeasurements sends what there is to be asked and answered about the headroom of a port's link, and one answer
+// about how frames pass it: before the next one a pause is looked for. The switch is locked, but not while a frame is
+// sent.
 func (w *worker) sendMeasurements(t *portTask) {
 	for {
 		now, wall := w.clockPair()
@@ -181,8 +183,8 @@ func (w *worker) dequeue(t *portTask, arrivals []dataplane.Arrival, now int64) i
 	return sw.Dequeue(t.index, now, arrivals)
 }
 
-// send hands the chosen frames to the kernel and confirms what it took. It returns what time it is then, and whether there is more to
-// do at once. The switch is locked, but not meanwhile.
+// send hands the chosen frames to the kernel and confirms what it took. It returns what time it is then, and whether
+// there is more to do at once. The switch is locked, but not meanwhile.
 func (w *worker) send(t *portTask, arrivals []dataplane.Arrival) (now int64, more bool) {
 	sw := w.r.sw
 	w.unlock()
@@ -274,7 +276,8 @@ func (w *worker) flushCall(t *portTask, until, now int64) (end int64) {
 	return end
 }
 
-// leaves tells whether what is still in the line of a delay that is no more has to leave first; where nothing is, the line goes.
+// leaves tells whether what is still in the line of a delay that is no more has to leave first; where nothing is, the
+// line goes.
 func (w *worker) leaves(t *portTask) bool {
 	if t.delay == nil || t.delay.delay > 0 {
 		return false

@@ -8,8 +8,8 @@ import (
 	"pfcswitch/macctl"
 )
 
-// A transmit task that has sent all that there is looks again when something comes, and not before; one that has sent as much as
-// is good for the others goes on at once.
+// A transmit task that has sent all that there is looks again when something comes, and not before; one that has sent
+// as much as is good for the others goes on at once.
 func TestTransmitComesToRest(t *testing.T) {
 	for _, tt := range []struct {
 		name   string

@@ -10,8 +10,8 @@ import (
 	"pfcswitch/dataplane/trunk"
 )
 
-// Whatever goroutine serves a port: a trunk keeps order by member and priority on the way up, loses no lossless frame either
-// way, and holds nobody in the end, though stations hold the switch at random and the trunk changes meanwhile.
+// Whatever goroutine serves a port: a trunk keeps order by member and priority on the way up, loses no lossless frame
+// either way, and holds nobody in the end, though stations hold the switch at random and the trunk changes meanwhile.
 func TestRunnerCarriesATrunk(t *testing.T) {
 	forExecutors(t, func(t *testing.T, e executor) {
 		l := newLan(t, e, roomy(4), unshapedPorts(4)...)
@@ -24,7 +24,8 @@ func TestRunnerCarriesATrunk(t *testing.T) {
 		}
 		// Lossy frames are yellow, and RED drops some: what it counts is compared with what waits.
 		discards := discarding(0)
-		discards.Aggregate.Meters[0], discards.Aggregate.RED[0] = alwaysYellow, trunk.REDConfig{Low: 4 * mtu, High: 16 * mtu, Probability: 0.5}
+		discards.Aggregate.Meters[0], discards.Aggregate.RED[0] = alwaysYellow, trunk.REDConfig{Low: 4 * mtu,
+			High: 16 * mtu, Probability: 0.5}
 		configure(marked(discards, 40*cell, 20*cell))
 		const n = 300
 		for _, s := range l.stations {
@@ -62,7 +63,8 @@ func TestRunnerCarriesATrunk(t *testing.T) {
 		for _, s := range l.stations[:uplinkPort] {
 			eventually(t, "frames come up", func() bool { return len(up.received(s.id, lossless)) >= n })
 			if got := up.received(s.id, lossless); len(got) != n || !slices.IsSorted(got) {
-				t.Errorf("%d of %d lossless frames of member %d came, in order: %v", len(got), n, s.id, slices.IsSorted(got))
+				t.Errorf("%d of %d lossless frames of member %d came, in order: %v", len(got), n, s.id,
+					slices.IsSorted(got))
 			}
 			if got := up.received(s.id, 0); !slices.IsSorted(got) {
 				t.Errorf("lossy frames of member %d are out of order", s.id)

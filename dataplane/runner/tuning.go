@@ -1,14 +1,15 @@
 package runner
 
-// Tuning changes how workers wait and share their time, so that a benchmark can show what each choice brings. The zero value is the
-// switch as it is; out of their range values are taken for the nearest one that is possible.
+// Tuning changes how workers wait and share their time, so that a benchmark can show what each choice brings. The
+// zero value is the switch as it is; out of their range values are taken for the nearest one that is possible.
 type Tuning struct {
 	Spin        Spin
 	BurstFrames int  // frames taken from a ring at once, with 2 KiB of room for each: 1 to 256; 0: 64
 	Bursts      int  // bursts of a ring before the next ring has its turn; 0: 1
 	FixedTurn   bool // every round begins with the same port, not with the next one
 	NoCoalesce  bool // a worker does not wait after a round with few frames
-	EachFrame   bool // control rings, what peers must be told and deadlines are looked at after each frame, not after each burst
+	// control rings, what peers must be told and deadlines are looked at after each frame, not after each burst
+	EachFrame bool
 }
 
 // Spin says how long a worker without work goes on looking for some before it sleeps.
@@ -36,7 +37,8 @@ type schedule struct {
 }
 
 func (t Tuning) schedule() schedule {
-	p := schedule{frames: burstFrames, bursts: max(1, t.Bursts), step: burstArrivals, turn: 1, adaptive: t.Spin == SpinAdaptive || t.Spin == SpinShort, most: spinMax, coalesce: !t.NoCoalesce}
+	p := schedule{frames: burstFrames, bursts: max(1, t.Bursts), step: burstArrivals, turn: 1,
+		adaptive: t.Spin == SpinAdaptive || t.Spin == SpinShort, most: spinMax, coalesce: !t.NoCoalesce}
 	if t.BurstFrames != 0 {
 		p.frames = min(max(1, t.BurstFrames), burstArrivals)
 	}

@@ -14,8 +14,10 @@ func TestTunedBursts(t *testing.T) {
 		tuning Tuning
 		want   int
 	}{
-		{Tuning{}, burstFrames}, {Tuning{BurstFrames: 8}, 8}, {Tuning{BurstFrames: 1}, 1}, {Tuning{BurstFrames: 256}, 256}, {Tuning{BurstFrames: 1000}, 256},
-		{Tuning{Bursts: 3}, 3 * burstFrames}, {Tuning{BurstFrames: 8, Bursts: 4}, 32}, {Tuning{EachFrame: true}, burstFrames},
+		{Tuning{}, burstFrames}, {Tuning{BurstFrames: 8}, 8}, {Tuning{BurstFrames: 1}, 1}, {Tuning{BurstFrames: 256},
+			256}, {Tuning{BurstFrames: 1000}, 256},
+		{Tuning{Bursts: 3}, 3 * burstFrames}, {Tuning{BurstFrames: 8, Bursts: 4}, 32}, {Tuning{EachFrame: true},
+			burstFrames},
 	} {
 		m := newTunedMill(t, port.Lossless, repeated(data(0, 1, lossless, 0, 60), 300), tt.tuning, nil)
 		m.round()
@@ -75,13 +77,14 @@ func TestControlWorkOfFrames(t *testing.T) {
 		m, out, _ := watchedMill(t, Tuning{EachFrame: each})
 		m.round()
 		if out.looks < least || out.looks > least+burstFrames/4 {
-			t.Errorf("each frame %v: %d looks at the control ring in a burst of %d frames", each, out.looks, burstFrames)
+			t.Errorf("each frame %v: %d looks at the control ring in a burst of %d frames", each, out.looks,
+				burstFrames)
 		}
 	}
 }
 
-// Short sleeps make the spin longer and long ones end it, unless it was chosen. What is short, and how long the spin may become, is
-// a matter of how much credit there is.
+// Short sleeps make the spin longer and long ones end it, unless it was chosen. What is short, and how long the spin
+// may become, is a matter of how much credit there is.
 func TestSpins(t *testing.T) {
 	const some = 50_000
 	for _, tt := range []struct {
@@ -89,7 +92,9 @@ func TestSpins(t *testing.T) {
 		spinBudget               int64
 		start, busy, less, quiet int64
 	}{
-		{SpinAdaptive, 0, 0, spinFew, spinFew / 2, 0}, {SpinAdaptive, some, 0, some, some / 2, 0}, {SpinAdaptive, spinMax, 0, spinMax, spinMax / 2, 0},
+		{SpinAdaptive, 0, 0, spinFew, spinFew / 2, 0}, {SpinAdaptive, some, 0, some, some / 2, 0}, {SpinAdaptive,
+			spinMax,
+			0, spinMax, spinMax / 2, 0},
 		{SpinNone, some, 0, 0, 0, 0}, {SpinMost, 0, spinMax, spinMax, spinMax, spinMax},
 		{SpinEndless, 0, noDeadline, noDeadline, noDeadline, noDeadline},
 	} {
@@ -107,7 +112,9 @@ func TestSpins(t *testing.T) {
 			w.adapt(4*most + 1)
 		}
 		if start != tt.start || busy != tt.busy || less != tt.less || w.spin != tt.quiet {
-			t.Errorf("spin %d: %d, after short sleeps %d, after a long one %d, after more %d; want %+v", tt.spin, start, busy, less, w.spin, tt)
+			t.Errorf("spin %d: %d, after short sleeps %d, after a long one %d, after more %d; want %+v", tt.spin,
+				start, busy,
+				less, w.spin, tt)
 		}
 	}
 }
@@ -137,8 +144,8 @@ func (s *spinner) frame(gap, work int64) {
 	s.now, s.worked = next+work, s.worked+work
 }
 
-// Whatever came before, a load is spun for no more than it works, beyond what sleeping itself would cost; a heavy one meets a worker
-// that spins, though its gaps are longer than a sleep costs.
+// Whatever came before, a load is spun for no more than it works, beyond what sleeping itself would cost; a heavy one
+// meets a worker that spins, though its gaps are longer than a sleep costs.
 func TestSpinBudget(t *testing.T) {
 	for _, tt := range []struct {
 		spin      Spin
@@ -146,7 +153,8 @@ func TestSpinBudget(t *testing.T) {
 		spins     bool
 	}{
 		{SpinAdaptive, 60_000, 80_000, true}, {SpinAdaptive, 150_000, 250_000, true}, {SpinAdaptive, 10_000, 500, true},
-		{SpinAdaptive, 190_000, 5_000, false}, {SpinAdaptive, 250_000, 5_000, false}, {SpinAdaptive, 500_000, 5_000, false}, {SpinAdaptive, 120_000, 5_000, false},
+		{SpinAdaptive, 190_000, 5_000, false}, {SpinAdaptive, 250_000, 5_000, false}, {SpinAdaptive, 500_000, 5_000,
+			false}, {SpinAdaptive, 120_000, 5_000, false},
 		{SpinShort, 60_000, 80_000, false}, {SpinShort, 10_000, 500, true},
 	} {
 		s := spinner{w: newTunedMill(t, port.Other, nil, Tuning{Spin: tt.spin}, nil).w, now: 1}
@@ -188,7 +196,8 @@ func TestOneCPU(t *testing.T) {
 func TestTunedSwitchForwards(t *testing.T) {
 	const frames = 40
 	for _, v := range []Tuning{
-		{Spin: SpinNone}, {Spin: SpinShort}, {Spin: SpinMost}, {Spin: SpinEndless}, {BurstFrames: 1}, {BurstFrames: 256, Bursts: 16}, {FixedTurn: true}, {EachFrame: true},
+		{Spin: SpinNone}, {Spin: SpinShort}, {Spin: SpinMost}, {Spin: SpinEndless}, {BurstFrames: 1}, {BurstFrames: 256,
+			Bursts: 16}, {FixedTurn: true}, {EachFrame: true},
 	} {
 		t.Run(fmt.Sprintf("%+v", v), func(t *testing.T) {
 			e := executors[0]

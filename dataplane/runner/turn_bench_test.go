@@ -58,8 +58,8 @@ func newFunnel(b *testing.B, sources int, v Tuning) (*worker, *account) {
 	return w, out
 }
 
-// What the weakest of several floods to one slow port gets of its fair share, where ports begin a round in turn and where the
-// same one always does. No kernel and no sender takes CPU time meanwhile.
+// What the weakest of several floods to one slow port gets of its fair share, where ports begin a round in turn and
+// where the same one always does. No kernel and no sender takes CPU time meanwhile.
 func BenchmarkTurn(b *testing.B) {
 	for _, sources := range []int{2, 7} {
 		for name, v := range map[string]Tuning{"in-turn": {}, "fixed": {FixedTurn: true}} {

@@ -8,8 +8,8 @@ import (
 	"pfcswitch/macctl"
 )
 
-// A filling is a port whose lossless ring is as full as the test says, with little in it that counts against a threshold. No frame
-// can be taken from it.
+// A filling is a port whose lossless ring is as full as the test says, with little in it that counts against a
+// threshold. No frame can be taken from it.
 type filling struct {
 	treadmill
 	fill   float64
@@ -29,7 +29,8 @@ func (p *filling) SendControl(b []byte) error {
 	return nil
 }
 
-// The peer is held from where three quarters of a lossless ring are full until no more than half of it is, though the buffer is empty.
+// The peer is held from where three quarters of a lossless ring are full until no more than half of it is, though the
+// buffer is empty.
 func TestRingHoldsThePeer(t *testing.T) {
 	m := newMill(t, port.Lossless, nil, nil)
 	ring := &filling{}
@@ -37,13 +38,15 @@ func TestRingHoldsThePeer(t *testing.T) {
 	for i, step := range []struct {
 		fill  float64
 		holds bool
-	}{{0.6, false}, {0.75, false}, {0.8, true}, {0.6, true}, {0.51, true}, {0.5, false}, {0.7, false}, {1, true}, {0.4, false}, {0.9, true}, {0, false}} {
+	}{{0.6, false}, {0.75, false}, {0.8, true}, {0.6, true}, {0.51, true}, {0.5, false}, {0.7, false}, {1, true}, {0.4,
+		false}, {0.9, true}, {0, false}} {
 		ring.fill = step.fill
 		for range watchEvery + 1 { // a ring that fills up is not measured before each burst
 			m.round()
 		}
 		if holds := ring.quanta > 0; holds != step.holds {
-			t.Fatalf("step %d, the ring %.0f %% full: the peer is held: %v, want %v", i, 100*step.fill, holds, step.holds)
+			t.Fatalf("step %d, the ring %.0f %% full: the peer is held: %v, want %v", i, 100*step.fill, holds,
+				step.holds)
 		}
 	}
 	if ring.told < 6 {
@@ -68,9 +71,12 @@ func TestCutFramesAreCounted(t *testing.T) {
 			m.w.receive(m.w.r.tasks[0], tt.class, m.w.schedule.frames)
 			m.w.r.View(func(sw *dataplane.Switch) {
 				c := &snapshot(sw).Ports[0].Counters
-				if c.Drops[dataplane.Unknown][dataplane.DropRing] != 1 || c.LosslessDrops[dataplane.Unknown] != tt.lossless || c.ReceivedFrames != 2 || m.out.sent != 2 {
+				if c.Drops[dataplane.Unknown][dataplane.DropRing] != 1 ||
+					c.LosslessDrops[dataplane.Unknown] != tt.lossless ||
+					c.ReceivedFrames != 2 || m.out.sent != 2 {
 					t.Errorf("lost %d, of those lossless %d; received %d and sent %d, want 1, %d, 2 and 2",
-						c.Drops[dataplane.Unknown][dataplane.DropRing], c.LosslessDrops[dataplane.Unknown], c.ReceivedFrames, m.out.sent, tt.lossless)
+						c.Drops[dataplane.Unknown][dataplane.DropRing], c.LosslessDrops[dataplane.Unknown],
+						c.ReceivedFrames, m.out.sent, tt.lossless)
 				}
 				var lost uint64
 				for _, e := range sw.Events(nil, 0) {

@@ -15,17 +15,18 @@ import (
 
 // Limits of a worker's round. A burst is bounded so that one port cannot starve another.
 const (
-	burstFrames    = 64
-	burstOctets    = 128 << 10
-	burstArrivals  = 256       // pieces of cut super-frames included
-	arenaOctets    = 256 << 10 // memory for those pieces
-	sendCalls      = 4         // of one port in a row
-	controlFrames  = 256       // likewise, and as many as its ring holds: a peer that sends more must not keep the lock
-	watchEvery     = 16        // bursts between two measurements of a ring that is filling up
-	minSleep       = 100_000   // ns; deadlines are coalesced to this
-	spinStart      = 5_000     // ns
-	spinFew        = 15_000    // ns: what a sleep and its end cost; after little work a longer spin is dearer, and takes the CPU from the hosts
-	spinMax        = 200_000   // ns: after much work it may be longer, as far as credit reaches and the crowd bears it
+	burstFrames   = 64
+	burstOctets   = 128 << 10
+	burstArrivals = 256       // pieces of cut super-frames included
+	arenaOctets   = 256 << 10 // memory for those pieces
+	sendCalls     = 4         // of one port in a row
+	controlFrames = 256       // likewise, and as many as its ring holds: a peer that sends more must not keep the lock
+	watchEvery    = 16        // bursts between two measurements of a ring that is filling up
+	minSleep      = 100_000   // ns; deadlines are coalesced to this
+	spinStart     = 5_000     // ns
+	// ns: the cost of a sleep and its end; after little work a longer spin costs more and takes the CPU from the hosts
+	spinFew        = 15_000
+	spinMax        = 200_000   // ns: after much work, within the spin budget and without contention
 	spinRelax      = 8         // pauses of the processor between two looks: other workers want the lock too
 	hostModeration = 100_000   // ns that a host NIC leaves its rings alone after work where the CPUs are crowded
 	retryDelay     = 200_000   // ns until a frame that the kernel did not take is sent again
@@ -84,7 +85,10 @@ func newWorker(r *Runner, id int) (*worker, error) {
 	if r.cpus == 1 { // while this worker waits nobody can send
 		schedule.adaptive, schedule.coalesce = false, false
 	}
-	return &worker{id: id, r: r, schedule: schedule, spin: schedule.spin, cpuContention: newCPUContention(r.cpus), waiter: waiter, note: make([]byte, 0, capture.MaxNote), arena: make([]byte, arenaOctets), scratch: make([]byte, 0, port.MaxFrame+frame.TagOctets),
+	return &worker{id: id, r: r, schedule: schedule, spin: schedule.spin, cpuContention: newCPUContention(r.cpus),
+		waiter: waiter, note: make([]byte, 0, capture.MaxNote), arena: make([]byte,
+			arenaOctets), scratch: make([]byte, 0,
+			port.MaxFrame+frame.TagOctets),
 		moves: make([]dataplane.Move, 0, burstArrivals),
 		mine:  make([]*portTask, 0, dataplane.MaxPorts), batch: port.NewBatch()}, nil
 }
@@ -126,8 +130,9 @@ func (w *worker) wake() {
 	}
 }
 
-// run is the worker's life: rounds while there is work, spinning for a little, then sleep. It keeps its thread: the Go scheduler
-// preempts a busy goroutine every 10 ms, and where another thread takes it on, the kernel may put that beside a host's.
+// run is the worker's life: rounds while there is work, spinning for a little, then sleep. It keeps its thread: the
+// Go scheduler preempts a busy goroutine every 10 ms, and where another thread takes it on, the kernel may put that
+// beside a host's.
 func (w *worker) run() {
 	defer w.r.done.Done()
 	runtime.LockOSThread()
@@ -163,20 +168,22 @@ func (w *worker) run() {
 	}
 }
 
-// spins tells whether the worker goes on looking for work after it has had none since idle. In the long run it spins no more than its
-// rounds last, beyond what a sleep costs each time: frames of a load do not meet a sleeping worker in every gap, and few frames do not
-// keep a CPU busy. For longer than a sleep costs it spins only while nobody else wants the CPU.
+// spins tells whether the worker goes on looking for work after it has had none since idle. In the long run it spins
+// no more than its rounds last, beyond what a sleep costs each time: frames of a load do not meet a sleeping worker
+// in every gap, and few frames do not keep a CPU busy. For longer than a sleep costs it spins only while nobody else
+// wants the CPU.
 func (w *worker) spins(idle, now int64) bool {
 	spun := now - idle
 	if !w.schedule.adaptive || w.schedule.most <= spinFew || spun < min(w.spin, spinFew) {
 		return spun < w.spin
 	}
-	free := w.cpuContention.spinAllowed(idle, now) // asked even where this spin is over: that is how it learns that the crowd has gone
+	// asked even where this spin is over: so cpuContention learns that nobody waits any more
+	free := w.cpuContention.spinAllowed(idle, now)
 	return free && spun < min(w.spin, w.spinBudget)
 }
 
-// updateSpinBudget takes account of a round with work, from one time until another, and of the spin before it, which began at idle; 0 where
-// there was none.
+// updateSpinBudget takes account of a round with work, from one time until another, and of the spin before it, which
+// began at idle; 0 where there was none.
 func (w *worker) updateSpinBudget(idle, from, until int64) {
 	if idle != 0 {
 		w.spinBudget = max(0, w.spinBudget-(from-idle))
@@ -206,8 +213,8 @@ func (w *worker) round(now int64) bool {
 	return work
 }
 
-// flushLate sends what has become due in the delay lines of this worker's ports while a port was served: a delay line is
-// a cable, and a cable is never late.
+// flushLate sends what has become due in the delay lines of this worker's ports while a port was served: a delay line
+// is a cable, and a cable is never late.
 func (w *worker) flushLate() {
 	for _, t := range w.lines {
 		if t.delay.due() <= w.clock() {
@@ -221,7 +228,8 @@ func (w *worker) due(now int64) []*portTask {
 	w.mine = w.mine[:0]
 	sw := w.r.sw
 	for _, t := range w.transmitters {
-		if sw.TakePending(t.index) || t.again || now >= t.deadline || t.delay != nil && now >= max(t.delay.due(), t.retryAt) {
+		if sw.TakePending(t.index) || t.again || now >= t.deadline || t.delay != nil && now >= max(t.delay.due(),
+			t.retryAt) {
 			w.mine = append(w.mine, t)
 		}
 	}
@@ -266,7 +274,8 @@ func (w *worker) clearErrors() {
 	}
 }
 
-// adapt makes the spin longer where sleeps end soon, and shorter where they are long: soon is what could have been spun.
+// adapt makes the spin longer where sleeps end soon, and shorter where they are long: soon is what could have been
+// spun.
 func (w *worker) adapt(slept int64) {
 	most := int64(spinFew)
 	if w.cpuContention.rare() {

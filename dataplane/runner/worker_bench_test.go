@@ -72,12 +72,14 @@ type mill struct {
 	out   *treadmill
 }
 
-func newMill(tb testing.TB, c port.Class, frames []port.Frame, change func(cfg *dataplane.Config, ports []dataplane.PortConfig)) *mill {
+func newMill(tb testing.TB, c port.Class, frames []port.Frame, change func(cfg *dataplane.Config,
+	ports []dataplane.PortConfig)) *mill {
 	tb.Helper()
 	return newTunedMill(tb, c, frames, Tuning{}, change)
 }
 
-func newTunedMill(tb testing.TB, c port.Class, frames []port.Frame, v Tuning, change func(cfg *dataplane.Config, ports []dataplane.PortConfig)) *mill {
+func newTunedMill(tb testing.TB, c port.Class, frames []port.Frame, v Tuning, change func(cfg *dataplane.Config,
+	ports []dataplane.PortConfig)) *mill {
 	tb.Helper()
 	cfg, ports := roomy(2), unshapedPorts(2)
 	if change != nil {
@@ -144,19 +146,33 @@ func loads(tb testing.TB) map[string]*mill {
 	all := map[string]*mill{
 		"lossless": newMill(tb, port.Lossless, repeated(data(0, 1, lossless, 0, 60), burstFrames), nil),
 		"lossy":    newMill(tb, port.Other, repeated(data(0, 1, 0, 0, 60), burstFrames), nil),
-		"shaped":   newMill(tb, port.Lossless, repeated(data(0, 1, lossless, 0, 60), burstFrames), func(_ *dataplane.Config, ports []dataplane.PortConfig) { ports[1] = testPort(1) }),
-		"delayed":  newMill(tb, port.Lossless, repeated(data(0, 1, lossless, 0, 60), burstFrames), func(_ *dataplane.Config, ports []dataplane.PortConfig) { ports[1].Delay = 10_000 }),
-		"unknown":  newMill(tb, port.Other, repeated(data(0, 77, 0, 0, 60), burstFrames), nil),
+		"shaped": newMill(tb, port.Lossless, repeated(data(0, 1, lossless, 0, 60), burstFrames),
+			func(_ *dataplane.Config,
+				ports []dataplane.PortConfig) {
+				ports[1] = testPort(1)
+			}),
+		"delayed": newMill(tb, port.Lossless, repeated(data(0, 1, lossless, 0, 60), burstFrames),
+			func(_ *dataplane.Config,
+				ports []dataplane.PortConfig) {
+				ports[1].Delay = 10_000
+			}),
+		"unknown": newMill(tb, port.Other, repeated(data(0, 77, 0, 0, 60), burstFrames), nil),
 	}
 	// The second port's host stops and frees it in turn, so that frames wait, thresholds are crossed and XOFF is sent.
-	paused := newMill(tb, port.Lossless, repeated(data(0, 1, lossless, 0, 60), burstFrames), func(cfg *dataplane.Config, _ []dataplane.PortConfig) { *cfg = testConfig(2) })
+	paused := newMill(tb, port.Lossless, repeated(data(0, 1, lossless, 0, 60), burstFrames), func(cfg *dataplane.Config,
+		_ []dataplane.PortConfig) {
+		*cfg = testConfig(2)
+	})
 	paused.out.control = [][]byte{pfc(0xffff), pfc(0xffff), pfc(0)}
 	all["paused"] = paused
-	all["trunk"] = inTrunk(tb, newMill(tb, port.Lossless, repeated(data(0, 1, lossless, 0, 60), burstFrames), nil), trunk.AggregatorConfig{})
-	all["trunk with meters"] = inTrunk(tb, newMill(tb, port.Other, repeated(data(0, 1, 0, 0, 60), burstFrames), nil), metered())
+	all["trunk"] = inTrunk(tb, newMill(tb, port.Lossless, repeated(data(0, 1, lossless, 0, 60), burstFrames), nil),
+		trunk.AggregatorConfig{})
+	all["trunk with meters"] = inTrunk(tb, newMill(tb, port.Other, repeated(data(0, 1, 0, 0, 60), burstFrames), nil),
+		metered())
 	both := append(repeated(data(0, 1, 0, 0, 60), burstFrames/2), repeated(data(0, 1, 1, 0, 60), burstFrames/2)...)
 	all["trunk that drops"] = inTrunk(tb, newMill(tb, port.Other, both, nil), dropping())
-	super := port.Frame{Data: superFrame(8 * 1400), Vnet: frame.VnetHeader{Flags: frame.VnetNeedsCsum, GSOType: frame.GSOTCPv4, HdrLen: 54, GSOSize: 1400, CsumStart: 34, CsumOffset: 16}}
+	super := port.Frame{Data: superFrame(8 * 1400), Vnet: frame.VnetHeader{Flags: frame.VnetNeedsCsum,
+		GSOType: frame.GSOTCPv4, HdrLen: 54, GSOSize: 1400, CsumStart: 34, CsumOffset: 16}}
 	all["cut"] = newMill(tb, port.Other, []port.Frame{super}, nil)
 	return all
 }
@@ -171,7 +187,8 @@ func inTrunk(tb testing.TB, m *mill, c trunk.AggregatorConfig) *mill {
 
 // metered asks both meters and both RED of every frame, and lets it pass.
 func metered() trunk.AggregatorConfig {
-	c := trunk.AggregatorConfig{Metered: true, Total: trunk.MeterConfig{PIR: 800e9, CBS: 100, PBS: 1 << 28}, TotalRED: trunk.REDConfig{High: 1 << 30, Probability: 1e-12}}
+	c := trunk.AggregatorConfig{Metered: true, Total: trunk.MeterConfig{PIR: 800e9, CBS: 100, PBS: 1 << 28},
+		TotalRED: trunk.REDConfig{High: 1 << 30, Probability: 1e-12}}
 	for p := range c.Meters {
 		c.Meters[p], c.RED[p] = c.Total, c.TotalRED
 	}

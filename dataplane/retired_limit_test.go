@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// Ports that come and go under ever new names take no more memory than so many, and no lossless frame that they have lost is
-// forgotten; a port that is there keeps what it has counted before, however long ago.
+// Ports that come and go under ever new names take no more memory than so many, and no lossless frame that they have
+// lost is forgotten; a port that is there keeps what it has counted before, however long ago.
 func TestPortsOfManyNames(t *testing.T) {
 	r := newRig(t, testConfig(2), testPort(0))
 	r.count(0).LosslessDrops[lossless] = 7
@@ -43,7 +43,8 @@ func TestPortsOfManyNames(t *testing.T) {
 	}
 	v := r.snapshot()
 	if v.Ports[0].Counters.LosslessDrops[lossless] != 7 || v.LosslessDropsGone != 2*names {
-		t.Errorf("%d lossless drops of a port that is there, %d of those that are gone", v.Ports[0].Counters.LosslessDrops[lossless], v.LosslessDropsGone)
+		t.Errorf("%d lossless drops of a port that is there, %d of those that are gone",
+			v.Ports[0].Counters.LosslessDrops[lossless], v.LosslessDropsGone)
 	}
 	if n := testing.AllocsPerRun(100, func() { r.sw.Snapshot(v, r.now) }); n != 0 {
 		t.Errorf("a snapshot allocates %v times", n)
@@ -59,7 +60,8 @@ func TestTrunksOfManyNames(t *testing.T) {
 		c.Name = fmt.Sprint("t", n)
 		s.setTrunks([]TrunkConfig{c})
 	}
-	if len(s.retiredTrunks) != maxRetired || s.retiredTrunks["up"] != nil || s.retiredTrunks[fmt.Sprint("t", maxRetired)] == nil {
+	if len(s.retiredTrunks) != maxRetired || s.retiredTrunks["up"] != nil || s.retiredTrunks[fmt.Sprint("t",
+		maxRetired)] == nil {
 		t.Errorf("%d trunks are remembered", len(s.retiredTrunks))
 	}
 	for n := range maxRetiredMembers {
@@ -69,7 +71,8 @@ func TestTrunksOfManyNames(t *testing.T) {
 		s.setTrunks([]TrunkConfig{c})
 	}
 	s.setTrunks(nil)
-	if got, most := len(s.retiredTrunks["up"].Members), members+maxRetiredMembers; got > most || got < maxRetiredMembers {
+	if got, most := len(s.retiredTrunks["up"].Members), members+maxRetiredMembers; got > most ||
+		got < maxRetiredMembers {
 		t.Errorf("%d members are remembered, at most %d should be", got, most)
 	}
 }
