@@ -82,7 +82,7 @@ func (a *phase) checkPFC(r *Report) {
 	for _, s := range a.switches {
 		for _, p := range s.ports {
 			upstream := p.name != fmt.Sprintf("p%d", senders+1) && p.name != "up"
-			n := s.xoffSent(p.name, losslessPriority)
+			n := s.pfc(p.name, losslessPriority).SentXoff
 			want := "0"
 			if upstream {
 				want = "more than 0"
@@ -94,7 +94,7 @@ func (a *phase) checkPFC(r *Report) {
 		for _, p := range s.ports {
 			for q := range 8 {
 				if q != losslessPriority {
-					other += s.pfcSent(p.name, q)
+					other += s.pfc(p.name, q).SentFrames
 				}
 			}
 		}

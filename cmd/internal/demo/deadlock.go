@@ -212,7 +212,7 @@ type hold struct {
 
 func (g *ring) stuck() (all []hold) {
 	for _, s := range g.switches {
-		all = append(all, hold{s.heldBy("out"), s.transmitted("out")})
+		all = append(all, hold{s.losslessQueue("out").Frames, s.transmitted("out")})
 	}
 	return all
 }

@@ -291,7 +291,7 @@ func (a *hostPhase) checkLoss(r *Report) {
 func (a *hostPhase) checkHeld(r *Report) {
 	for i := range senders {
 		p := fmt.Sprintf("p%d", i+1)
-		n := a.s1.xoffSent(p, losslessPriority)
+		n := a.s1.pfc(p, losslessPriority).SentXoff
 		r.hard(a.name, TopicPFC, "s1:"+p+": XOFF to the host NIC", "more than 0", fmt.Sprint(n), n > 0)
 	}
 }

@@ -166,7 +166,7 @@ func (l *linkPhase) result(p *api.HeadroomPort, flows []Flow) LinkResult {
 	for _, f := range flows {
 		result.Lost += f.Lost
 	}
-	result.Blocked = l.switches[1].pfcReceived(readerPort, losslessPriority) / 2 // XOFF and XON
+	result.Blocked = l.switches[1].pfc(readerPort, losslessPriority).ReceivedFrames / 2 // XOFF and XON
 	return result
 }
 

@@ -214,34 +214,14 @@ func (s *switchNode) stop() error {
 	return s.process.Stop(syscall.SIGTERM, 5*time.Second)
 }
 
-// pfcSent returns the PFC frames that the switch sent out of a port for a priority.
-func (s *switchNode) pfcSent(port string, priority int) uint64 {
+// pfc returns the PFC counters of a priority at a port; zeros where the port has no PFC.
+func (s *switchNode) pfc(port string, priority int) api.PFCPriority {
 	for _, p := range s.state.pfc.Ports {
 		if p.Port == port && priority < len(p.Priorities) {
-			return p.Priorities[priority].SentFrames
+			return p.Priorities[priority]
 		}
 	}
-	return 0
-}
-
-// pfcReceived returns the PFC frames for a priority that the switch received at a port.
-func (s *switchNode) pfcReceived(port string, priority int) uint64 {
-	for _, p := range s.state.pfc.Ports {
-		if p.Port == port && priority < len(p.Priorities) {
-			return p.Priorities[priority].ReceivedFrames
-		}
-	}
-	return 0
-}
-
-// xoffSent returns how often the switch told the peer of a port to stop a priority.
-func (s *switchNode) xoffSent(port string, priority int) uint64 {
-	for _, p := range s.state.pfc.Ports {
-		if p.Port == port && priority < len(p.Priorities) {
-			return p.Priorities[priority].SentXoff
-		}
-	}
-	return 0
+	return api.PFCPriority{}
 }
 
 func (s *switchNode) result(phase string) SwitchResult {
@@ -249,7 +229,7 @@ func (s *switchNode) result(phase string) SwitchResult {
 		Headroom: []Headroom{}}
 	for _, p := range s.ports {
 		for q := range 8 {
-			r.PFCSent += s.pfcSent(p.name, q)
+			r.PFCSent += s.pfc(p.name, q).SentFrames
 		}
 	}
 	for _, p := range s.state.buffer.Ports {

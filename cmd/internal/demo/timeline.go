@@ -62,8 +62,8 @@ func (r *Report) addEvents(p *scenario) {
 func (r *Report) addPauses(p *scenario, at time.Duration) {
 	for _, s := range p.switches {
 		for _, q := range s.state.queues.Ports {
-			if held := s.heldBy(q.Port); held > 0 && s.pausedAt(q.Port) {
-				r.addMoment(p, at, s.name+":"+q.Port, "holds %d frames of priority %d, paused by %s", held,
+			if held := q.Queues[losslessPriority]; held.Frames > 0 && held.PausedByPeer {
+				r.addMoment(p, at, s.name+":"+q.Port, "holds %d frames of priority %d, paused by %s", held.Frames,
 					losslessPriority, s.peerOf(q.Port))
 			}
 		}
@@ -91,24 +91,14 @@ func (r *Report) addLost(p *scenario, flows []flowStall) {
 	}
 }
 
-// heldBy returns the lossless frames that wait at a port.
-func (s *switchNode) heldBy(port string) int {
+// losslessQueue returns the lossless queue of a port.
+func (s *switchNode) losslessQueue(port string) api.Queue {
 	for _, p := range s.state.queues.Ports {
 		if p.Port == port {
-			return p.Queues[losslessPriority].Frames
+			return p.Queues[losslessPriority]
 		}
 	}
-	return 0
-}
-
-// pausedAt tells whether the peer of a port pauses its lossless queue.
-func (s *switchNode) pausedAt(port string) bool {
-	for _, p := range s.state.queues.Ports {
-		if p.Port == port {
-			return p.Queues[losslessPriority].PausedByPeer
-		}
-	}
-	return false
+	return api.Queue{}
 }
 
 func (s *switchNode) peerOf(port string) string {

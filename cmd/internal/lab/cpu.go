@@ -48,15 +48,6 @@ func (p *Process) Scheduled() (ran, waited time.Duration) {
 	return sum.ran, sum.waited
 }
 
-// WaitShare returns waited / (ran + waited), 0 to 1. Where it is high, latencies and rates are those of the machine.
-func (p *Process) WaitShare() float64 {
-	ran, waited := p.Scheduled()
-	if ran+waited == 0 {
-		return 0
-	}
-	return float64(waited) / float64(ran+waited)
-}
-
 // end takes the last sample.
 func (s *runQueueStats) end() {
 	s.sample()

@@ -26,7 +26,7 @@ type Command struct {
 	Stdout io.Writer // nil: the last 64 KiB are kept for Output
 	Stderr io.Writer // nil: likewise, in the order of writing
 
-	Untimed bool // no sampler runs for Scheduled and WaitShare
+	Untimed bool // no sampler runs for Scheduled
 }
 
 // A Process is a program that runs, or ran, inside a node. It leads a process group, which is killed when the process
