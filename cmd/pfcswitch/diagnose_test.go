@@ -93,7 +93,7 @@ func TestCouldNotLook(t *testing.T) {
 	}
 }
 
-// A switch that was stopped takes questions and answers none: whoever asks it is told so, and does not wait for ever.
+// A stopped switch accepts requests and answers none. A command says so after a time limit.
 func TestStoppedSwitch(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "s.sock")
 	l, err := net.Listen("unix", socket)

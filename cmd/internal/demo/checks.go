@@ -7,7 +7,7 @@ import (
 	"pfcswitch/dataplane/frame"
 )
 
-// report adds what the phase showed to the report, and what any phase has to show.
+// report adds the results of the phase to the report, with the checks of every phase.
 func (a *phase) report(r *Report) {
 	r.Flows = append(r.Flows, a.flows()...)
 	for _, s := range a.switches {
@@ -18,7 +18,7 @@ func (a *phase) report(r *Report) {
 	a.checkCounters(r)
 }
 
-// judgeIncast judges what a phase of demo incast showed.
+// judgeIncast adds the checks of demo incast.
 func judgeIncast(a *phase, r *Report) {
 	flows := a.flows()
 	if a.control {
@@ -67,7 +67,7 @@ func (a *phase) checkWhole(r *Report, flows []Flow) {
 	}
 }
 
-// drops says what a switch has dropped, where it came in, and why; nothing where it has dropped nothing.
+// drops lists the dropped frames of a switch by ingress port and reason; "" where there are none.
 func (s *switchNode) drops() (text string) {
 	for _, p := range s.state.queues.Ports {
 		for _, d := range p.Drops {

@@ -18,7 +18,7 @@ func (r *Report) add(p *scenario, flows []flowStall) {
 	}
 }
 
-// addTrigger adds what was done to the ring.
+// addTrigger adds the load and the blocking to the timeline.
 func (r *Report) addTrigger(p *scenario, end time.Duration) {
 	r.addMoment(p, 0, "h1, h2, h3", "send, more than the ring carries until %v", surgeEnd)
 	r.addMoment(p, trigger, "r1, r2, r3", "hang, and pause their switches")
@@ -26,7 +26,7 @@ func (r *Report) addTrigger(p *scenario, end time.Duration) {
 	r.addMoment(p, end, "h1, h2, h3", "stop sending")
 }
 
-// checkDetected: a deadlock was found, and each that was found is over. Where there was none, nothing was shown.
+// checkDetected: the watchdog detected a deadlock, and each detected one is over.
 func (r *Report) checkDetected(p *scenario) {
 	var detected, restored uint64
 	for _, s := range p.switches {

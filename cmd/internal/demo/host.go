@@ -87,8 +87,7 @@ func Hosts(ctx context.Context, o Options) (*Report, error) {
 	return r.finish(nil)
 }
 
-// perform builds the phase's lab, runs it and adds what it showed to the report. whole tells whether all its processes
-// did what they had to.
+// perform builds the phase's lab, runs it and adds its results to the report. whole tells whether no process failed.
 func (a *hostPhase) perform(ctx context.Context, r *Report, enter func(context.Context, []string)) (whole bool,
 	err error) {
 	if a.lab, err = lab.New(ctx, "host."+a.name); err != nil {
@@ -189,14 +188,14 @@ func (a *hostPhase) start(ctx context.Context) error {
 	})
 }
 
-// nic is what a host NIC is told.
+// nic is the configuration of a host NIC.
 func (a *hostPhase) nic(n *switchNode) config.NIC {
 	return config.NIC{Name: n.name, Wire: hostInterface, TAP: hostTAP,
 		Addresses: []string{hostAddress(slices.Index(a.nics, n)) + "/24"},
 		Speed:     fmt.Sprint(a.speed), Metrics: "off", Socket: n.socket, Nice: hostNice}
 }
 
-// hostsTopology makes a bench of the demo's topology.
+// hostsTopology is the demo's topology for trials.
 func hostsTopology(b *testTopology, speed int64) error {
 	a := &hostPhase{lab: b.lab, dir: b.dir, speed: speed}
 	if err := a.build(); err != nil {
@@ -238,7 +237,7 @@ func (a *hostPhase) enterCommands() (all []string) {
 	return all
 }
 
-// judge adds what the phase showed to the report.
+// judge adds the results of the phase to the report.
 func (a *hostPhase) judge(r *Report) {
 	r.Transfers = append(r.Transfers, a.transfers...)
 	r.Phases = append(r.Phases, PhaseResult{Phase: a.name, Title: a.title, Control: a.control,

@@ -16,7 +16,7 @@ type Options struct {
 	// Enter, if set, is called when the load of phase (b) is over, while its switches still run, with the commands that
 	// enter its nodes and ask its switches; the lab stays until it returns. Then phase (b) is the last one.
 	Enter func(ctx context.Context, commands []string)
-	// Progress, if set, is told what is going on.
+	// Progress, if set, gets messages about the progress.
 	Progress func(text string)
 }
 

@@ -34,22 +34,22 @@ type LinkResult struct {
 	SendCall           int64  `json:"send_call_bytes"` // likewise: the reaction, where a send call ends it
 	Configured         int64  `json:"configured_bytes"`
 	Peak               int64  `json:"peak_bytes"` // most that came after an XOFF had left
-	// likewise, without the peer's burst: of which the link's speed passes no more in the time
+	// Peak without the peer's burst, which exceeds the link's speed
 	Paced int64 `json:"paced_bytes"`
-	Used  int64 `json:"tightest_used_bytes"` // that came after the XOFF which left least of the headroom
-	Room  int64 `json:"tightest_room_bytes"` // that was found, and in force, as that one left
-	// after which more came than was found, and in force, as they left
+	Used  int64 `json:"tightest_used_bytes"` // after the XOFF that left the least headroom
+	Room  int64 `json:"tightest_room_bytes"` // measured and in force when that XOFF left
+	// XOFFs after which more came than was measured and in force
 	Exceeded uint64 `json:"exceeded_xoffs"`
-	Ring     int64  `json:"ring_bytes"` // most that had come before
-	// that waited in the ring since more came after an XOFF had left than the headroom holds
+	Ring     int64  `json:"ring_bytes"` // most that was there before
+	// frames that waited in the ring because more came after XOFF than the headroom holds
 	RingFrames       uint64 `json:"ring_frames"`
-	BackloggedFrames uint64 `json:"crowded_frames"` // the same, behind what had come before
-	// by which half of the frames left both delay lines too late, before the load
+	BackloggedFrames uint64 `json:"crowded_frames"` // the same, behind earlier frames
+	// median lateness of both delay lines before the load
 	IdleDelayLineLateNs int64 `json:"line_idle_late_ns"`
-	// by which a frame left the delay line that leads here too late, at most; 0 where there is none
+	// largest lateness of a frame in the delay line to this end; 0 where there is none
 	DelayLineLateNs int64  `json:"line_late_ns"`
 	Xoffs           uint64 `json:"xoffs"`
-	Blocked         uint64 `json:"blocked"` // how often the receiver has blocked, as its switch heard
+	Blocked         uint64 `json:"blocked"` // how often the receiver paused its switch
 	Lost            uint64 `json:"lost_frames"`
 
 	delay    time.Duration // of the cable, one way
@@ -64,7 +64,7 @@ const (
 	largestFrame  = 1514 + 24
 )
 
-// judgeLink adds what a run showed to the report.
+// judgeLink adds the results of a run to the report.
 func (l *linkPhase) judgeLink(r *Report) {
 	flows := l.phase.flows()
 	r.Flows = append(r.Flows, flows...)
@@ -87,7 +87,7 @@ func (l *linkPhase) judgeLink(r *Report) {
 	}
 }
 
-// wireOf is the part of a port's measured headroom that the way there and back takes now.
+// wireOf is the part of a port's measured headroom for the round trip on the wire.
 func wireOf(p *api.HeadroomPort) int64 {
 	for _, t := range p.Measured.Terms {
 		if t.Name == "wire" {
@@ -97,7 +97,7 @@ func wireOf(p *api.HeadroomPort) int64 {
 	return 0
 }
 
-// checkTrip: no trip is shorter than the link, which the measurement is not told. No machine can make it so.
+// checkTrip: no measured round trip is shorter than the link, whose delay the measurement does not know.
 func (l *linkPhase) checkTrip(r *Report) {
 	m := &l.measured
 	least := (2 * l.cable.delay).Nanoseconds()
@@ -106,8 +106,7 @@ func (l *linkPhase) checkTrip(r *Report) {
 		fmt.Sprint(m.Trip.MinNs), m.Trip.MinNs >= max(least, 1))
 }
 
-// longestT is the most that t of the formula can be: the longest trip with what the longest turn-around may be wrong
-// by.
+// longestT is the upper bound of t in the formula: the longest trip plus the error of the longest turn-around.
 func longestT(m *api.HeadroomPort) int64 {
 	if m.Turn == nil {
 		return m.Trip.MaxNs
@@ -115,8 +114,8 @@ func longestT(m *api.HeadroomPort) int64 {
 	return m.Trip.MaxNs + int64(headroom.TurnaroundError(time.Duration(m.Turn.MaxNs)))
 }
 
-// checkGrown: the wire part has risen by what the link was made longer, of which the measurement is not told. It cannot
-// rise by less because the machine is slow, since no trip is shorter than the link; by more it can.
+// checkGrown: the wire part has grown with the link, whose delay the measurement does not know. On a slow machine it
+// may grow by more, but not by less, since no trip is shorter than the link.
 func (l *linkPhase) checkGrown(r *Report, k *LinkResult, wire int64) {
 	const least, within = "wire part above the shortest trip before, of the %d bytes by which the link has grown",
 		"wire part grown, of the %d bytes by which the link has"
@@ -170,7 +169,7 @@ func (l *linkPhase) result(p *api.HeadroomPort, flows []Flow) LinkResult {
 	return result
 }
 
-// delayLineLate is by how much the latest frame left the delay line of the senders' switch too late.
+// delayLineLate is the largest lateness of a frame in the delay line of the senders' switch.
 func (l *linkPhase) delayLineLate() int64 {
 	for _, p := range l.switches[0].state.pfc.Ports {
 		if p.Port == nearPort && p.DelayLate.MaxNs != nil {
@@ -182,7 +181,7 @@ func (l *linkPhase) delayLineLate() int64 {
 
 func octets(bits int64) int64 { return (bits + 7) / 8 }
 
-// checkLink: the headroom that was found was enough, and nothing had to fall back on the ring; the control lost frames.
+// checkLink: the measured headroom was enough without the ring; the control lost frames.
 func (l *linkPhase) checkLink(r *Report, k *LinkResult, flows []Flow) {
 	for _, s := range l.switches {
 		r.hard(l.name, TopicCounters, s.name+": buffers empty, nobody held", "yes", yes(s.empty()), s.empty())
@@ -241,8 +240,8 @@ func (r *Report) LinksText(out io.Writer) error {
 	return r.verdict(out)
 }
 
-// A linkRow is a link in the text: of several runs the one that used most headroom, with the fewest XOFFs of one, and
-// what was lost in all of them.
+// A linkRow is a link in the text. Of several runs it shows the one that used most headroom, the fewest XOFFs, and the
+// losses of all.
 type linkRow struct {
 	LinkResult
 	runs int
@@ -279,7 +278,7 @@ func (k *linkRow) name() string {
 	return k.Length
 }
 
-// left is what the XOFF that left least has left of the headroom that was found by then.
+// left is the smallest remaining headroom after an XOFF.
 func (k *linkRow) left() string {
 	if k.Used == 0 {
 		return "-"
@@ -338,14 +337,14 @@ func judgeLinks(r *Report) {
 	}
 }
 
-// A link is what runs have in common.
+// A link is the key of runs on the same link.
 type link struct {
 	length string
 	speed  int64
 }
 
-// judgeGenerous compares the headroom that was found with what came after XOFF, both at the link's rate: without the
-// peer's burst and send call, which are in force for the worst case and pass faster than that.
+// judgeGenerous compares the measured headroom with the octets after XOFF, both at the link's rate. It leaves out the
+// peer's burst and send call, which exceed that rate and are there for the worst case.
 func (r *Report) judgeGenerous(at link, runs []LinkResult) {
 	phase, name := runs[0].Phase, fmt.Sprintf("%s at %s: headroom without burst and send call, of 2.5 × most bytes "+
 		"after XOFF without them + 2 frames (median of %d)",
@@ -361,8 +360,8 @@ func (r *Report) judgeGenerous(at link, runs []LinkResult) {
 	r.soft(phase, TopicRate, name, "at most 1", fmt.Sprintf("%.2f", ratio), ratio-1, medianShortage(runs))
 }
 
-// judgeDouble: a link of double length has double the wire part. That is a time, which a machine that is late makes
-// longer: there the shortest of all trips counts, unless the delay lines that make the length were late for it too.
+// judgeDouble: a link of double length has double the wire part. A slow machine makes trips longer, so the shortest of
+// all trips counts, unless the delay lines were late for it too.
 func (r *Report) judgeDouble(short, long []LinkResult) {
 	at, name := long[0], fmt.Sprintf("wire part of %s, of %s, at %s", long[0].Length, short[0].Length,
 		rateName(long[0].Speed))
@@ -390,8 +389,8 @@ func (r *Report) judgeDouble(short, long []LinkResult) {
 	}
 }
 
-// lateLimit is the share of a trip by which its delay lines may be late as a rule, for the shortest of many trips to be
-// the link's.
+// lateLimit is the usual lateness of the delay lines, as a share of a trip, up to which the shortest trip is that of
+// the link.
 const lateLimit = 0.05
 
 // medianShortage is what the machine withheld from the run in the middle.

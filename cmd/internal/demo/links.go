@@ -101,7 +101,7 @@ func linkSpeeds(o Options) (slow, fast int64) {
 // minLinkSpeed lets some frames be in flight on the longest cable that is judged: a control run has to lose them.
 const minLinkSpeed = 50_000_000
 
-// controlCable is the shortest on which several frames are on their way when XOFF leaves.
+// controlCable is the shortest cable with several frames in flight when XOFF leaves.
 func controlCable(speed int64) cable {
 	for _, c := range cables {
 		if bytesIn(speed, int64(2*c.delay)) >= 4*largestFrame {
@@ -163,12 +163,12 @@ func linkPhases(o Options, results *[]LinkResult) (all []*linkPhase) {
 // misses some.
 const spareBlockings = 100
 
-// maxGrowth is half the way there and back of the link that grows, in the end.
+// maxGrowth is the largest one-way delay that is added to the growing link.
 const maxGrowth = 600 * time.Microsecond
 
 // setBlocking sets when the receiver blocks, and how long the load lasts: seconds, or more where there would be too few
-// XOFFs. The receiver blocks until what has gone out before is used up, the buffer is full, and all has come that was
-// on its way; it then reads until there is room again, and the link is full again.
+// XOFFs. The receiver blocks until the buffer is full and all frames in flight have arrived. It then reads until there
+// is room and the link is full again.
 func (l *linkPhase) setBlocking(seconds float64) {
 	delay := l.cable.delay
 	if l.grow {
@@ -184,14 +184,13 @@ func (l *linkPhase) setBlocking(seconds float64) {
 	l.seconds = max(l.seconds, time.Duration(l.block.times)*l.block.every())
 }
 
-// shortDelayLineLate is what a peer that has a CPU takes at most from XOFF's arrival to its last frame.
-const shortDelayLineLate = 100 * time.Microsecond
+// promptReaction bounds the time from the arrival of XOFF to the last frame of a peer that has a CPU.
+const promptReaction = 100 * time.Microsecond
 
-// seldomUsed tells whether a peer that is prompt obeys before its next frame is due, so that what came after XOFF is
-// what it was late for. Such a frame follows one XOFF of some hundreds: in a quarter of the runs there was none among
-// 700.
+// seldomUsed tells whether a prompt peer obeys before its next frame is due, so that only a late peer sends a frame
+// after XOFF. That happens once in some hundreds of XOFFs.
 func (l *linkPhase) seldomUsed() bool {
-	return 2*l.cable.delay+shortDelayLineLate < time.Duration(largestFrame*8*int64(time.Second)/l.speed)
+	return 2*l.cable.delay+promptReaction < time.Duration(largestFrame*8*int64(time.Second)/l.speed)
 }
 
 // seldomTimes is how many times as often the receiver then blocks at least: the most that is used shows only in a long
@@ -255,7 +254,7 @@ func (l *linkPhase) pool() string {
 	return "3MiB"
 }
 
-// setDelay writes the delay into the files of both switches; only what they measure may know of it.
+// setDelay writes the delay into the files of both switches.
 func (l *linkPhase) setDelay(d time.Duration) {
 	for i, name := range []string{nearPort, farPort} {
 		l.switches[i].delay(name, d)
@@ -268,7 +267,7 @@ func (s *switchNode) delay(port string, d time.Duration) {
 	s.ports[at].extraKeys = fmt.Sprintf(", delay: %dns", d.Nanoseconds())
 }
 
-// thirdUsed is a third of what the runs on a link as long used.
+// thirdUsed is a third of the headroom that the runs on a link of the same length used.
 func (l *linkPhase) thirdUsed() (octets int64) {
 	for _, r := range *l.results {
 		if r.Length == l.cable.length && r.Speed == l.speed {
@@ -278,8 +277,7 @@ func (l *linkPhase) thirdUsed() (octets int64) {
 	return max(octets, 1600) // a frame has to fit
 }
 
-// settled tells whether an end has measured the link, and both have set what they found and told each other; in the
-// control s2 has a third of it.
+// settled tells whether an end has measured the link and both ends have set the result; in the control s2 has a third.
 func (l *linkPhase) settled(p *api.HeadroomPort) bool {
 	if p.Measured == nil || !p.Told || p.PeerFoundBits == nil || p.Trip.Samples < 4*openingSamples {
 		return false
@@ -315,7 +313,7 @@ func (l *linkPhase) waitMeasured(ctx context.Context) error {
 	return nil
 }
 
-// readDelayLineLate adds by how much the delay line of a port is late as a rule.
+// readDelayLineLate adds the median lateness of a port's delay line.
 func (l *linkPhase) readDelayLineLate(ctx context.Context, s *switchNode, port string) error {
 	r, err := api.NewClient(s.socket).Show(ctx, "pfc")
 	if err != nil {
@@ -365,7 +363,7 @@ func (l *linkPhase) growDelay(ctx context.Context) error {
 	return nil
 }
 
-// openingSamples is a quarter of what is measured in quick succession after the agreement.
+// openingSamples is a quarter of the samples in quick succession after the agreement.
 const openingSamples = 8
 
 func (l *linkPhase) headroomOf(ctx context.Context, s *switchNode, port string) (*api.HeadroomPort, error) {

@@ -9,7 +9,7 @@ import (
 	"pfcswitch/cmd/internal/lab/labtest"
 )
 
-// What a process took of the machine before the load says nothing of the load.
+// The CPU time that a process used before the load does not count.
 func TestMeterBeginsWithTheLoad(t *testing.T) {
 	labtest.Require(t)
 	l, err := lab.New(context.Background(), "meter")

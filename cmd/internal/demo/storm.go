@@ -12,8 +12,8 @@ import (
 	"pfcswitch/cmd/internal/lab"
 )
 
-// Times of the phases with a loop and with a storm. A queue that drops for loopRecovery has met every frame of the
-// loop, on a slow machine too; what is left would circle without filling the ring again.
+// Times of the phases with a loop and with a storm. A queue that drops for loopRecovery has seen every frame of the
+// loop, also on a slow machine.
 const (
 	loopEnd      = 300 * time.Millisecond  // of the sender whose frames circle
 	loopVictim   = 2000 * time.Millisecond // of the others
@@ -84,7 +84,7 @@ func (d *deadlockDemo) loopPhase(ctx context.Context, p *scenario, l *lab.Lab, r
 // stormHosts of phase d: h1 sends to r1, the host that storms; h2 sends to r2, which has nothing to do with it.
 var stormHosts = []string{"h1", "r1", "h2", "r2"}
 
-// storming tells whether r1 storms in a slot. The order in a pair alternates, so that what drifts does not count.
+// storming tells whether r1 storms in a slot. The order in a pair alternates, so that a drift does not count.
 func storming(slot int) bool { return slot%4 == 1 || slot%4 == 2 }
 
 // storms are the storms of phase d: slots in a row in which r1 storms.
@@ -101,7 +101,7 @@ func storms() (all []*stormHost) {
 	return all
 }
 
-// stormPhase: one host pauses without end, now and again; who sends to others notices nothing.
+// stormPhase: one host pauses periodically without end; senders to other hosts are not affected.
 func (d *deadlockDemo) stormPhase(ctx context.Context, p *scenario, l *lab.Lab, r *Report) error {
 	nodes, err := d.buildStorm(p, l)
 	if err != nil {

@@ -127,7 +127,7 @@ func buildMetering(a *phase) error {
 	return a.addMembersAndUplink(s, offers)
 }
 
-// trunk is what a switch says of its trunk.
+// trunk is the answer of a switch about its trunk.
 func (s *switchNode) trunk() *api.Trunk { return &s.state.trunks.Trunks[0] }
 
 func judgeMetering(a *phase, r *Report) {
@@ -168,7 +168,7 @@ func judgeMetering(a *phase, r *Report) {
 		fmt.Sprint(accounted), offered == accounted)
 }
 
-// ringDrops are the frames that came while a ring of a switch, or of the receiver, was full.
+// ringDrops are the frames lost in full rings of the switches and the receiver.
 func (a *phase) ringDrops() (n uint64) {
 	for _, s := range a.switches {
 		for _, p := range s.state.queues.Ports {
@@ -187,9 +187,9 @@ func (a *phase) offeredRate(frames uint64) float64 {
 	return float64(frames) * float64(frame.WireOctets(fullFrame)) * 8 / a.seconds.Seconds()
 }
 
-// compareWithModel holds what became of a priority's frames against what becomes of them in virtual time, of a sender
-// that offers them evenly. While a real one stands still its meter's bucket overflows, and what it sends then in one go
-// finds fewer tokens: the difference is no larger than what it was late with.
+// compareWithModel compares the colours of a priority's frames with those in virtual time, from a sender with an even
+// rate. While a real sender stalls, its meter's bucket overflows, and the burst after the stall finds fewer tokens. The
+// difference is at most the load of the stall.
 func (a *phase) compareWithModel(r *Report, m *Metered) {
 	short, offered := a.shortage(), float64(max(1, m.Real.Offered))
 	for _, n := range []struct {
@@ -254,7 +254,7 @@ func judgeHolding(a *phase, r *Report) {
 	a.checkFilled(r, "the uplink is", 2*a.speed)
 }
 
-// buildHoldingUplink gives members three quarters of what the uplink carries, together.
+// buildHoldingUplink gives all members together three quarters of the uplink's speed.
 func buildHoldingUplink(a *phase) error {
 	return a.buildRelay(fmt.Sprintf(trunkMarks, "uplink_priority"), a.speed/2, constantOffer("3"))
 }
@@ -270,7 +270,7 @@ func judgeHoldingUplink(a *phase, r *Report) {
 	a.checkFilled(r, "members are", trunkMembers*(a.speed/2))
 }
 
-// checkHeldSenders: every sender was told to stop.
+// checkHeldSenders: every sender was paused.
 func (a *phase) checkHeldSenders(r *Report) {
 	for _, h := range a.senders {
 		got := h.report.PFCReceived[losslessPriority]
@@ -278,7 +278,7 @@ func (a *phase) checkHeldSenders(r *Report) {
 	}
 }
 
-// checkFilled: what is held is not held for longer than it has to be.
+// checkFilled: the bottleneck stays busy, so no pause lasts too long.
 func (a *phase) checkFilled(r *Report, what string, speed int64) {
 	var rate float64
 	for _, f := range a.flows() {

@@ -8,7 +8,7 @@ import (
 	"pfcswitch/dataplane/trunk"
 )
 
-// An outcome is how frames of one priority fared in a trunk.
+// An outcome has the colours of one priority's frames in a trunk.
 type outcome struct {
 	Offered   uint64 `json:"offered"`
 	Green     uint64 `json:"green"`
@@ -17,7 +17,7 @@ type outcome struct {
 	Delivered uint64 `json:"delivered"`
 }
 
-// An offer is a stream of frames that comes by one member, evenly spaced.
+// An offer is an evenly spaced stream of frames from one member.
 type offer struct {
 	member   int
 	priority uint8
@@ -26,7 +26,7 @@ type offer struct {
 	elapsed  int64 // time of the load, ns
 }
 
-// at is when the frame comes that n others came before, ns since the load began; never where there are no more.
+// at is the arrival of frame n, from 0, in ns since the load began; never after the last frame.
 func (o *offer) at(n uint64) int64 {
 	if n >= o.frames {
 		return math.MaxInt64

@@ -16,7 +16,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// healthy are the facts of a link without a trap between a switch and another.
+// healthy are the facts of a link between two switches without a fault.
 func healthy(t *testing.T) *Facts {
 	t.Helper()
 	c, _, err := config.Parse("test.yaml", []byte("name: s1\npreset: roce\nports: {p1: {interface: eth1}}\n"))

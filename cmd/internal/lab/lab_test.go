@@ -98,7 +98,7 @@ func newTestRegistry(t *testing.T, namespaces ...string) registry {
 	return p
 }
 
-// A lab's own process number says nothing in these tests: what counts is who holds the lock.
+// The process number in a lab's name does not count: the lock decides.
 func TestSweepSparesLockedLabsOnly(t *testing.T) {
 	if ok, err := capable(); !ok {
 		t.Skip("needs the right to unmount", err)

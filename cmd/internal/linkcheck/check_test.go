@@ -176,7 +176,7 @@ func (w *interruptedWire) Send(b []byte, v frame.VnetHeader) (int64, bool, error
 	return w.fakeWire.Send(b, v)
 }
 
-// Wherever a check is interrupted, it asks no more, waits no longer, and says nothing of the link.
+// An interrupted check sends no more requests, ends at once, and has no report.
 func TestInterrupted(t *testing.T) {
 	for n := 1; n <= 50; n++ {
 		for _, answered := range []bool{true, false} {

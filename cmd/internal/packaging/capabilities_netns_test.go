@@ -168,7 +168,7 @@ func TestTwoCapabilities(t *testing.T) {
 	}
 }
 
-// What is missing is told in a sentence, and the kernel does not refuse to run the program.
+// The program starts without a capability and prints which one is missing.
 func TestMissingCapabilities(t *testing.T) {
 	requireUsers(t)
 	file := withFileCapabilities(t)

@@ -66,7 +66,7 @@ func TestLateInterfaces(t *testing.T) {
 	must(t, proc.Stop(unix.SIGTERM, 5*time.Second))
 }
 
-// What cannot be waited for is told at once, and waiting ends by a signal.
+// A wrong number of interfaces is an error at once, and a signal ends the wait.
 func TestLateInterfacesRefused(t *testing.T) {
 	l := labtest.New(t, "clab")
 	sw := labtest.Node(t, l, "sw")

@@ -5,7 +5,7 @@
 //	container_netns_test.go     its last image, run without a container engine
 //	capabilities_netns_test.go  the program with two capabilities and no more, from its file and from systemd
 //	unit_test.go          the systemd unit
-//	notify_netns_test.go  what systemd is told
+//	notify_netns_test.go  the notifications to systemd
 //	engine_netns_test.go  containers started as the lab files describe them
 //	labs_test.go          files for containerlab, KNE and netlab
 //	containerlab_netns_test.go  interfaces that come late, as in containerlab

@@ -117,7 +117,7 @@ func readClab(t *testing.T, file string) topology {
 	return all
 }
 
-// command is what a node runs; that of the image where it says nothing.
+// command is the command of a node, or of the image where the node has none.
 func command(t *testing.T, cmd string) []string {
 	t.Helper()
 	if cmd != "" {

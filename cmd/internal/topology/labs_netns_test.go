@@ -151,7 +151,7 @@ hosts: {h1: {}, h2: {}}
 links: {l1: {ends: [h1, "s1:p1"]}, l2: {ends: [h2, "s1:p2"]}}
 `
 
-// What cannot be is told in a sentence, and changes nothing.
+// An impossible topology is refused with a message, and changes nothing.
 func refusedTopologies(r *rig) {
 	path, name := r.file(pair)
 	r.runRefused("lab "+name+" is not up", "lab", "down", path)

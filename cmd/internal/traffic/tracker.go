@@ -7,7 +7,7 @@ import (
 	"pfcswitch/dataplane/frame"
 )
 
-// window is how far back, in frames, a late frame is told from a duplicate.
+// window is the lateness, in frames, up to which a late frame is distinguished from a duplicate.
 const window = 1 << 16
 
 // A tracker follows one flow at the sink.
