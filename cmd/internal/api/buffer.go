@@ -29,8 +29,7 @@ type Segments struct {
 
 // A Segment is a number of bytes with its watermarks.
 type Segment struct {
-	// null for a queue's part of the shared segment, which its threshold bounds
-	SizeBytes     *int64 `json:"size_bytes"`
+	SizeBytes     *int64 `json:"size_bytes"` // null for a shared part, which a threshold bounds
 	UsedBytes     int64  `json:"used_bytes"`
 	MaxStartBytes int64  `json:"max_since_start_bytes"`
 	MaxClearBytes int64  `json:"max_since_clear_bytes"`    // since clear watermarks
@@ -39,10 +38,9 @@ type Segment struct {
 
 // BufferPort is what one port holds.
 type BufferPort struct {
-	Port string `json:"port"`
-	Up   bool   `json:"up"`
-	// no longer configured, but its frames still wait at other ports
-	Removed       bool           `json:"removed"`
+	Port          string         `json:"port"`
+	Up            bool           `json:"up"`
+	Removed       bool           `json:"removed"`        // its frames still wait at other ports
 	IngressQueues []IngressQueue `json:"ingress_queues"` // the lossless ones
 	EgressQueues  []EgressBuffer `json:"egress_queues"`  // lossy frames that wait in queue 0 to 7, in this order
 	Ring          *Ring          `json:"ring"`           // null for a removed port

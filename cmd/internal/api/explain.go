@@ -15,28 +15,26 @@ import (
 
 // Explanation is the answer to explain: the fate of frames in the switch, and why.
 type Explanation struct {
-	Schema int    `json:"schema"`
-	Switch string `json:"switch"`
-	// false: a configuration at rest, whose ports are all up and whose buffer is empty
-	Running bool             `json:"running"`
+	Schema  int              `json:"schema"`
+	Switch  string           `json:"switch"`
+	Running bool             `json:"running"` // false: all ports up, and an empty buffer
 	Frames  []ExplainedFrame `json:"frames"`
 }
 
 // ExplainedFrame describes one frame. Octets are without FCS.
 type ExplainedFrame struct {
-	Number   int       `json:"number"` // from 1
-	Port     string    `json:"port"`   // that it arrives at
-	Octets   int       `json:"octets"` // of the first piece of a super-frame that is cut
-	Pieces   int       `json:"pieces"` // that it is cut into; 1 where it is not
-	Priority *Priority `json:"priority"`
-	Lossless bool      `json:"lossless"` // on arrival
-	VLAN     *uint16   `json:"vlan"`     // null where none applies
-	// forwarded, flooded, waits (in the receive ring), taken (by the switch itself) or dropped
-	Verdict string          `json:"verdict"`
-	Reason  *string         `json:"reason"` // of a drop
-	XOFF    bool            `json:"xoff"`   // it makes the switch tell the peer to stop
-	Steps   []ExplainedStep `json:"steps"`
-	Copies  []ExplainedCopy `json:"copies"` // on their way out
+	Number   int             `json:"number"` // from 1
+	Port     string          `json:"port"`   // that it arrives at
+	Octets   int             `json:"octets"` // of the first piece of a super-frame that is cut
+	Pieces   int             `json:"pieces"` // that it is cut into; 1 where it is not
+	Priority *Priority       `json:"priority"`
+	Lossless bool            `json:"lossless"` // on arrival
+	VLAN     *uint16         `json:"vlan"`     // null where none applies
+	Verdict  string          `json:"verdict"`  // forwarded, flooded, waits (in the ring), taken (trapped) or dropped
+	Reason   *string         `json:"reason"`   // of a drop
+	XOFF     bool            `json:"xoff"`     // it makes the switch tell the peer to stop
+	Steps    []ExplainedStep `json:"steps"`
+	Copies   []ExplainedCopy `json:"copies"` // on their way out
 }
 
 // ExplainedStep is one station of the way of a frame.

@@ -25,9 +25,8 @@ type HeadroomInfo struct {
 
 // HeadroomPort is the headroom of one port. Bits are counted on the wire, with FCS, preamble and gap.
 type HeadroomPort struct {
-	Port string `json:"port"`
-	// measuring, settling, silent, by hand, not agreed, waiting for LLDP, or down
-	State          string  `json:"state"`
+	Port           string  `json:"port"`
+	State          string  `json:"state"`    // measuring, settling, silent, by hand, not agreed, waiting for LLDP, down
 	Neighbor       *string `json:"neighbor"` // as LLDP names it
 	Auto           bool    `json:"auto"`     // the headroom follows what is found
 	ManualRequired bool    `json:"manual_required"`
@@ -43,28 +42,22 @@ type HeadroomPort struct {
 	PlainBits       *int64         `json:"plain_bits"`      // the measured value without the peer's reaction and burst
 	ReceivedBits    *int64         `json:"received_bits"`   // that follows from what the peer told, bounded
 	PeerFoundBits   *int64         `json:"peer_found_bits"` // the peer's own value, as it told it
-	// what this end told the peer last; null where it has told nothing
-	ToldBits *int64 `json:"told_bits"`
-	Told     bool   `json:"told"` // and the peer has acknowledged it
-	// in force there, as that says, or told_bits where it only sends that back; null where it has said nothing
-	PeerHasBytes *int64 `json:"peer_has_bytes"`
-	PeerApplied  bool   `json:"peer_applied"` // it is no less than what it was told
-	// what should be in force by all that was found; null where nothing was
-	TargetBytes  *int64 `json:"target_bytes"`
-	InForceBytes int64  `json:"in_force_bytes"`
-	InForceCells int64  `json:"in_force_cells"`
-	XonBytes     *int64 `json:"xon_bytes"` // resume threshold that was measured; null while this end has not
+	ToldBits        *int64         `json:"told_bits"`       // last result sent to the peer; null: none
+	Told            bool           `json:"told"`            // and the peer has acknowledged it
+	PeerHasBytes    *int64         `json:"peer_has_bytes"`  // in force at the peer, or told_bits; null: unknown
+	PeerApplied     bool           `json:"peer_applied"`    // it is no less than what it was told
+	TargetBytes     *int64         `json:"target_bytes"`    // what should be in force; null: unknown
+	InForceBytes    int64          `json:"in_force_bytes"`
+	InForceCells    int64          `json:"in_force_cells"`
+	XonBytes        *int64         `json:"xon_bytes"` // resume threshold that was measured; null while this end has not
 
-	// what the measured value is computed of; null while this end has not measured
-	Finding *HeadroomFinding `json:"finding"`
-	// samples of t: there and back, without the time at the peer where four stamps tell it
-	Trip     *Spread `json:"trip"`
-	Turn     *Spread `json:"turn"`      // the time at the peer
-	TurnIdle *Spread `json:"turn_idle"` // the same while the link was idle
-	TurnBusy *Spread `json:"turn_busy"` // and while it carried more than a tenth of its speed
-	Reaction *Spread `json:"reaction"`  // of this end to XOFF
-	// the same while the link was idle; a port that had nothing to send has none
-	ReactionIdle *Spread          `json:"reaction_idle"`
+	Finding      *HeadroomFinding `json:"finding"`       // inputs of the measured value; null: none
+	Trip         *Spread          `json:"trip"`          // round trips, without the time at the peer if known
+	Turn         *Spread          `json:"turn"`          // the time at the peer
+	TurnIdle     *Spread          `json:"turn_idle"`     // the same while the link was idle
+	TurnBusy     *Spread          `json:"turn_busy"`     // and while it carried more than a tenth of its speed
+	Reaction     *Spread          `json:"reaction"`      // of this end to XOFF
+	ReactionIdle *Spread          `json:"reaction_idle"` // while the link was idle
 	ReactionBusy *Spread          `json:"reaction_busy"` // and while it carried more than a tenth of its speed
 	Queues       []HeadroomQueue  `json:"queues"`
 	Messages     HeadroomMessages `json:"messages"`
@@ -107,23 +100,20 @@ type Spread struct {
 // HeadroomQueue is the headroom use of one lossless ingress queue, by the time stamps of the frames, in octets on the
 // wire.
 type HeadroomQueue struct {
-	Priority  Priority `json:"priority"`
-	SizeBytes int64    `json:"size_bytes"`
-	XonBytes  int64    `json:"xon_bytes"`  // resume threshold in force
-	Xoffs     uint64   `json:"xoffs"`      // how often the peer was told to stop
-	PeakBytes int64    `json:"peak_bytes"` // most that came after an XOFF had left
-	// likewise, of which the link's speed passes no more in the time that has passed: without the peer's burst
-	PacedBytes int64 `json:"paced_bytes"`
-	RingBytes  int64 `json:"ring_bytes"` // most that had come before, and was looked at after
-	// frames that came after an XOFF had left and had to wait in the ring: the headroom was too small
-	RingFrames uint64 `json:"ring_frames"`
-	Crowded    uint64 `json:"crowded_frames"` // the same, because of what had come before
+	Priority   Priority `json:"priority"`
+	SizeBytes  int64    `json:"size_bytes"`
+	XonBytes   int64    `json:"xon_bytes"`      // resume threshold in force
+	Xoffs      uint64   `json:"xoffs"`          // how often the peer was told to stop
+	PeakBytes  int64    `json:"peak_bytes"`     // most that came after an XOFF had left
+	PacedBytes int64    `json:"paced_bytes"`    // the part that the link's speed explains
+	RingBytes  int64    `json:"ring_bytes"`     // most that had come before, and was looked at after
+	RingFrames uint64   `json:"ring_frames"`    // frames after XOFF that had to wait in the ring
+	Crowded    uint64   `json:"crowded_frames"` // the same, because of what had come before
 
 	// XOFFs after which more came than the room of a HeadroomTightest; a check counts those that exceed what was in
 	// force
-	ExceededXoffs uint64 `json:"exceeded_xoffs"`
-	// the XOFF that left least of it; null where nothing has come after any
-	Tightest *HeadroomTightest `json:"tightest"`
+	ExceededXoffs uint64            `json:"exceeded_xoffs"`
+	Tightest      *HeadroomTightest `json:"tightest"` // the XOFF that left least room; null: none
 }
 
 // HeadroomTightest compares the frames after one XOFF with the headroom at that moment: the headroom in force, or the

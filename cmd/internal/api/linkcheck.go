@@ -42,13 +42,12 @@ const (
 
 // LinkTrip is the round-trip time in ns. Total is the sum of the time at the peer and on the link.
 type LinkTrip struct {
-	Asked  int    `json:"asked"`
-	Lost   int    `json:"lost"`
-	Way    string `json:"way"`    // control (as PFC goes), fallback or bridged
-	Octets int    `json:"octets"` // of each frame, without FCS
-	// trips whose beginning the kernel stamped; of the others it is the clock before the call
-	KernelStamped int    `json:"kernel_stamped"`
-	PrecisionNs   int64  `json:"precision_ns"` // step of this end's clock, finer than which none of its stamps is
+	Asked         int    `json:"asked"`
+	Lost          int    `json:"lost"`
+	Way           string `json:"way"`            // control (as PFC goes), fallback or bridged
+	Octets        int    `json:"octets"`         // of each frame, without FCS
+	KernelStamped int    `json:"kernel_stamped"` // trips with a kernel send stamp; others use the clock
+	PrecisionNs   int64  `json:"precision_ns"`   // step of this end's clock, finer than which none of its stamps is
 	Total         Spread `json:"total"`
 	Link          Spread `json:"link"`
 	Peer          Spread `json:"peer"`

@@ -35,26 +35,21 @@ type HeadroomCheck struct {
 	Priority Priority  `json:"priority"`
 	Neighbor *string   `json:"neighbor"`
 
-	Xoffs        int     `json:"xoffs"`
-	Unstopped    int     `json:"unstopped_xoffs"` // after which the peer went on sending
-	ElapsedNs    int64   `json:"elapsed_ns"`
-	FilledRate   int64   `json:"filled_bits_per_second"` // of all that came while the link was to be full
-	Speed        *int64  `json:"speed_bits_per_second"`  // null: the port has none
-	Samples      []int64 `json:"after_xoff_bytes"`       // that came after each XOFF had left, in order of time
-	BeforeBytes  int64   `json:"before_xoff_bytes"`      // most that had come before one, and were looked at after
-	InForceBytes int64   `json:"in_force_bytes"`         // at the end
-	// after which more came than was in force as they left, whatever had been found by then: show headroom counts
-	// stricter
-	Exceeded      int    `json:"exceeded_xoffs"`
-	EtaBytes      int64  `json:"eta_bytes"`
-	DelayBytes    int64  `json:"delay_bytes"`
-	Calculated    int64  `json:"calculated_bytes"`
-	MeasuredBytes *int64 `json:"measured_bytes"` // null: this end has not measured
-	// what came is no more than what was in force as the XOFF left, nor than what is at the end, and the peer stopped
-	// each time
-	Fits bool `json:"fits"`
-	// why that it fits proves too little; null where it proves it, or where it does not fit
-	Inconclusive *string `json:"inconclusive"`
+	Xoffs         int     `json:"xoffs"`
+	Unstopped     int     `json:"unstopped_xoffs"` // after which the peer went on sending
+	ElapsedNs     int64   `json:"elapsed_ns"`
+	FilledRate    int64   `json:"filled_bits_per_second"` // of all that came while the link was to be full
+	Speed         *int64  `json:"speed_bits_per_second"`  // null: the port has none
+	Samples       []int64 `json:"after_xoff_bytes"`       // that came after each XOFF had left, in order of time
+	BeforeBytes   int64   `json:"before_xoff_bytes"`      // most that had come before one, and were looked at after
+	InForceBytes  int64   `json:"in_force_bytes"`         // at the end
+	Exceeded      int     `json:"exceeded_xoffs"`         // XOFFs after which more came than was in force
+	EtaBytes      int64   `json:"eta_bytes"`
+	DelayBytes    int64   `json:"delay_bytes"`
+	Calculated    int64   `json:"calculated_bytes"`
+	MeasuredBytes *int64  `json:"measured_bytes"` // null: this end has not measured
+	Fits          bool    `json:"fits"`           // every sample fits, and the peer stopped each time
+	Inconclusive  *string `json:"inconclusive"`   // why a fit proves too little; null: sound, or no fit
 }
 
 // fullShare is the share of the speed that makes a link full. Without a speed, the speed counts for which the headroom

@@ -11,10 +11,9 @@ import (
 // sends to this port, "sent" is what this port sends to the peer.
 type PFC struct {
 	Header
-	Ports []PFCPort `json:"ports"`
-	// from the admission that crosses a threshold to the send call of XOFF
-	XoffReaction Reaction `json:"xoff_reaction"`
-	XoffAge      Reaction `json:"xoff_since_arrival"` // the same from the receive stamp of the frame that crosses it
+	Ports        []PFCPort `json:"ports"`
+	XoffReaction Reaction  `json:"xoff_reaction"`      // from crossing the threshold to sending XOFF
+	XoffAge      Reaction  `json:"xoff_since_arrival"` // the same from the receive stamp of the frame that crosses it
 }
 
 // PFCPort is the flow control of one port.
@@ -22,28 +21,25 @@ type PFCPort struct {
 	Port        string `json:"port"`
 	FlowControl string `json:"flow_control"`
 	// Priorities are number 0 to 7 in this order; with 802.3x PAUSE there is one, "all".
-	Priorities []PFCPriority `json:"priorities"`
-	Ignored    []Ignored     `json:"ignored"`
-	// from XOFF received to the end of the last send call of its priority
-	PauseReaction Reaction `json:"pause_reaction"`
-	// of each frame that left the delay line, from when it was due to the send call
-	DelayLate Reaction `json:"delay_late"`
+	Priorities    []PFCPriority `json:"priorities"`
+	Ignored       []Ignored     `json:"ignored"`
+	PauseReaction Reaction      `json:"pause_reaction"` // from XOFF received to the last send call
+	DelayLate     Reaction      `json:"delay_late"`     // of frames that leave the delay line
 }
 
 // PFCPriority is the flow control of one priority. Shares are of the header's elapsed time.
 type PFCPriority struct {
-	Priority Priority `json:"priority"`
-	Lossless bool     `json:"lossless"`
-	// running, paused by peer, holding peer, both; down, off where port or flow control is
-	State               string  `json:"state"`
-	ReceivedFrames      uint64  `json:"received_frames"`
-	ReceivedPausedNs    int64   `json:"received_paused_ns"` // held by the peer
-	ReceivedPausedShare float64 `json:"received_paused_share"`
-	SentFrames          uint64  `json:"sent_frames"`
-	SentXoff            uint64  `json:"sent_xoff"` // changes: refreshes are not among them
-	SentXon             uint64  `json:"sent_xon"`
-	SentPausedNs        int64   `json:"sent_paused_ns"` // holding the peer
-	SentPausedShare     float64 `json:"sent_paused_share"`
+	Priority            Priority `json:"priority"`
+	Lossless            bool     `json:"lossless"`
+	State               string   `json:"state"` // running, paused by peer, holding peer, both, down, off
+	ReceivedFrames      uint64   `json:"received_frames"`
+	ReceivedPausedNs    int64    `json:"received_paused_ns"` // held by the peer
+	ReceivedPausedShare float64  `json:"received_paused_share"`
+	SentFrames          uint64   `json:"sent_frames"`
+	SentXoff            uint64   `json:"sent_xoff"` // changes: refreshes are not among them
+	SentXon             uint64   `json:"sent_xon"`
+	SentPausedNs        int64    `json:"sent_paused_ns"` // holding the peer
+	SentPausedShare     float64  `json:"sent_paused_share"`
 
 	Recent *PFCRecent `json:"recent"` // null where the port was not there, or began to count anew, at the begin
 }

@@ -15,30 +15,27 @@ type Ports struct {
 
 // Port is the state of one port. Bytes are without FCS.
 type Port struct {
-	Port      string  `json:"port"`
-	Interface string  `json:"interface"`
-	Netns     *string `json:"netns"` // null: the daemon's own
-	Kind      string  `json:"kind"`
-	Up        bool    `json:"up"`
-	Reason    *string `json:"reason"` // why it is down; null where it is up
-	// how frames leave; null of a TAP, and while there is no interface
-	Send               *Send      `json:"send"`
+	Port               string     `json:"port"`
+	Interface          string     `json:"interface"`
+	Netns              *string    `json:"netns"` // null: the daemon's own
+	Kind               string     `json:"kind"`
+	Up                 bool       `json:"up"`
+	Reason             *string    `json:"reason"`                // why it is down; null where it is up
+	Send               *Send      `json:"send"`                  // null: TAP, or no interface
 	SpeedBitsPerSecond *int64     `json:"speed_bits_per_second"` // null: no shaper
 	FlowControl        *string    `json:"flow_control"`          // pfc, pause or off
 	LosslessPriorities []Priority `json:"lossless_priorities"`
 	DCBXMismatch       bool       `json:"dcbx_mismatch"` // the neighbor does not agree with these
-	// watching; shut: flooding is off, an own probe came back; idle: down, or not looking
-	Loop *string `json:"loop"`
+	Loop               *string    `json:"loop"`          // watching; shut: a loop was found; idle
 
-	ReceiveFrames   uint64 `json:"receive_frames"` // after super-frames were cut
-	ReceiveBytes    uint64 `json:"receive_bytes"`
-	TransmitFrames  uint64 `json:"transmit_frames"`
-	TransmitBytes   uint64 `json:"transmit_bytes"`
-	DroppedFrames   uint64 `json:"dropped_frames"` // for whatever reason, of those that arrived here
-	LosslessDrops   uint64 `json:"lossless_drops"`
-	OverspeedFrames uint64 `json:"overspeed_frames"` // arrived faster than the port's speed and burst
-	// the host sent them and its queue was full; null where the port is no TAP
-	TAPDrops *uint64 `json:"tap_drops"`
+	ReceiveFrames   uint64  `json:"receive_frames"` // after super-frames were cut
+	ReceiveBytes    uint64  `json:"receive_bytes"`
+	TransmitFrames  uint64  `json:"transmit_frames"`
+	TransmitBytes   uint64  `json:"transmit_bytes"`
+	DroppedFrames   uint64  `json:"dropped_frames"` // for whatever reason, of those that arrived here
+	LosslessDrops   uint64  `json:"lossless_drops"`
+	OverspeedFrames uint64  `json:"overspeed_frames"` // arrived faster than the port's speed and burst
+	TAPDrops        *uint64 `json:"tap_drops"`        // full queue towards the host; null: no TAP
 	// FloodCopies are copies beyond the first of frames that arrived here: received + copies = sent + dropped + held.
 	FloodCopies        uint64 `json:"flood_copies"`
 	ProbeReceiveFrames uint64 `json:"probe_receive_frames"` // own loop probes, not counted among the frames
@@ -49,9 +46,7 @@ type Port struct {
 
 // Send is how the frames of a port leave.
 type Send struct {
-	// af_xdp: bursts of plain frames of up to 2048 octets by an AF_XDP socket, all others by a packet socket; packet:
-	// all
-	By  string  `json:"by"`
+	By  string  `json:"by"`  // af_xdp: bursts of plain frames of up to 2048 octets; packet: all
 	Why *string `json:"why"` // null with af_xdp
 }
 

@@ -58,7 +58,6 @@ type PortInfo struct {
 	Interface string // of Linux
 	Netns     string // "" is the daemon's own
 	Kind      string
-	Mismatch  bool // its neighbor does not agree with it which priorities are lossless
-	// why the port is not in service, such as "interface does not exist, waiting for it"; "" where it is
-	State string
+	Mismatch  bool   // its neighbor does not agree with it which priorities are lossless
+	State     string // why the port is not in service; "" if it is
 }

@@ -45,11 +45,10 @@ type TrunkMember struct {
 	Held         bool   `json:"held"`  // its peer, by the trunk
 	Holds        uint64 `json:"holds"` // of the whole port, by PAUSE, that began
 	// of these: because the uplink was paused; the others by watermark
-	HoldsPassed uint64 `json:"holds_passed"`
-	ShareBytes  int64  `json:"share_bytes"` // came by it and wait for the uplink
-	AreaBytes   int64  `json:"area_bytes"`  // are to leave by it
-	// came by it, those that are dropped by meter or RED included
-	CollectedFrames   uint64           `json:"collected_frames"`
+	HoldsPassed       uint64           `json:"holds_passed"`
+	ShareBytes        int64            `json:"share_bytes"`      // came by it and wait for the uplink
+	AreaBytes         int64            `json:"area_bytes"`       // are to leave by it
+	CollectedFrames   uint64           `json:"collected_frames"` // received, with drops by meter or RED
 	CollectedBytes    uint64           `json:"collected_bytes"`
 	DistributedFrames uint64           `json:"distributed_frames"` // were to leave by it
 	DistributedBytes  uint64           `json:"distributed_bytes"`
@@ -86,13 +85,11 @@ type TrunkPriority struct {
 	MeterDropped Frames      `json:"meter_dropped"` // for being red, by their own meter or the total's
 	REDDropped   Frames      `json:"red_dropped"`   // by random early discard of the priority
 	MembersHeld  bool        `json:"members_held"`
-	MemberHolds  uint64      `json:"member_holds"` // of all members, by PFC, that began
-	// of these: because the uplink was paused; the others by watermark
-	MemberPassed uint64 `json:"member_holds_passed"`
-	UplinkHeld   bool   `json:"uplink_held"` // by PFC
-	UplinkHolds  uint64 `json:"uplink_holds"`
-	// of these: because all members were paused; the others by watermark
-	UplinkPassed uint64 `json:"uplink_holds_passed"`
+	MemberHolds  uint64      `json:"member_holds"`        // of all members, by PFC, that began
+	MemberPassed uint64      `json:"member_holds_passed"` // begun by a pause of the uplink
+	UplinkHeld   bool        `json:"uplink_held"`         // by PFC
+	UplinkHolds  uint64      `json:"uplink_holds"`
+	UplinkPassed uint64      `json:"uplink_holds_passed"` // begun by a pause of all members
 }
 
 // TrunkMeter is the profile of a meter: rates in bit/s, bursts in bytes.

@@ -14,19 +14,18 @@ type Watchdog struct {
 
 // WatchdogQueue is one egress queue. Times are in ns. Detection, restoration and poll are SONiC's words.
 type WatchdogQueue struct {
-	Port     string   `json:"port"`
-	Priority Priority `json:"priority"`
-	// operational; stormed; closed: PFC is off since the deadlock keeps coming back; off
-	State       string  `json:"state"`
-	Action      string  `json:"action"`
-	Detection   int64   `json:"detection_ns"`
-	Restoration int64   `json:"restoration_ns"`
-	Poll        int64   `json:"poll_ns"`
-	Slow        bool    `json:"slow"`
-	Since       *string `json:"stormed_since"` // null: no storm lasts
-	Detected    uint64  `json:"storms_detected"`
-	Restored    uint64  `json:"storms_restored"`
-	Recurred    uint64  `json:"recurred"` // times that PFC was switched off
+	Port        string   `json:"port"`
+	Priority    Priority `json:"priority"`
+	State       string   `json:"state"` // operational; stormed; closed: PFC is off after repeated deadlocks; off
+	Action      string   `json:"action"`
+	Detection   int64    `json:"detection_ns"`
+	Restoration int64    `json:"restoration_ns"`
+	Poll        int64    `json:"poll_ns"`
+	Slow        bool     `json:"slow"`
+	Since       *string  `json:"stormed_since"` // null: no storm lasts
+	Detected    uint64   `json:"storms_detected"`
+	Restored    uint64   `json:"storms_restored"`
+	Recurred    uint64   `json:"recurred"` // times that PFC was switched off
 	// Frames of the queue that left, or were dropped, during all storms and during the last one, which may last.
 	Sent        uint64 `json:"storm_sent_frames"`
 	Dropped     uint64 `json:"storm_dropped_frames"`

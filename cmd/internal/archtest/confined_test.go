@@ -63,7 +63,7 @@ var confinements = []confinement{
 	{
 		what:    "parsing with gopacket is for tests: the data path has views of its own",
 		imports: []string{"github.com/google/gopacket"},
-		only:    []string{"cmd/internal/lab/..."},
+		only:    []string{"cmd/internal/lab/...", "cmd/internal/acceptance"},
 		tests:   true,
 	},
 }

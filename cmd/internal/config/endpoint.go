@@ -21,9 +21,8 @@ type Pause struct {
 
 // Metrics is the HTTP endpoint: metrics and the page.
 type Metrics struct {
-	Listen string // host:port; empty: off
-	// absolute path of a file of Prometheus' exporter-toolkit: TLS, passwords; empty: plain HTTP for everybody
-	WebConfig string
+	Listen    string   // host:port; empty: off
+	WebConfig string   // file of exporter-toolkit: TLS, passwords; empty: plain HTTP
 	Hosts     []string // names with a dot by which browsers may reach it, beside those that the machine knows
 }
 

@@ -72,8 +72,7 @@ type Send string
 
 // The values of send.
 const (
-	// on a veth by an AF_XDP socket as long as nothing captures there, else by a packet socket
-	SendAuto   Send = "auto"
+	SendAuto   Send = "auto"   // veth: an AF_XDP socket unless something captures; else a packet socket
 	SendPacket Send = "packet" // by a packet socket, which every hook of the kernel sees
 )
 

@@ -12,14 +12,11 @@ import (
 
 // Ring sizes the receive rings of a port. Each of the two rings has another one for small frames.
 type Ring struct {
-	// how long the lossless ring takes frames while the switch does not run; default: see defaultOutage
-	Outage time.Duration
-	Frame  int64 // octets of the frames that it is sized for; default: MTU + 14
-	Max    int64 // bytes of the lossless ring at most
-	Other  int   // slots of the ring of everything else
-	// slots of each ring for frames of up to classify.SmallFrame octets; 0: it follows from the one beside it, see
-	// port.SmallSlots
-	Small int
+	Outage time.Duration // survived standstill; default: see defaultOutage
+	Frame  int64         // octets of the frames that it is sized for; default: MTU + 14
+	Max    int64         // bytes of the lossless ring at most
+	Other  int           // slots of the ring of everything else
+	Small  int           // slots for frames of up to classify.SmallFrame octets; 0: automatic
 }
 
 func defaultRing() Ring { return Ring{Max: 32 << 20, Other: 2048} }

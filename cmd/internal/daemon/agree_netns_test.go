@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"pfcswitch/cmd/internal/acceptance"
 	"pfcswitch/dataplane"
 	"pfcswitch/headroom"
 )
@@ -93,7 +94,7 @@ func TestHeadroomOfANeighbourThatIsGone(t *testing.T) {
 		eventually(t, "the first neighbour is gone", func() bool { return len(p.told(0).Neighbors) == 0 })
 		path := filepath.Join(p.dir, "b.yaml")
 		must(t, os.WriteFile(path, []byte(p.text(1, keys)), 0o600))
-		process, err := p.nodes[1].Start(switchCommand(path))
+		process, err := p.nodes[1].Start(acceptance.SwitchCommand(path))
 		must(t, err)
 		p.agrees(0, "ieee", "peer", 0x08)
 		p.loses(func() { _ = process.Stop(syscall.SIGKILL, time.Second) })

@@ -48,35 +48,37 @@ func TestHeadroomShrinksWhenItIsNotInUse(t *testing.T) {
 	parse := func(k int) *config.Config {
 		c, _, err := config.Parse("peer.yaml",
 			fmt.Appendf(nil, "name: peer\nmetrics: {listen: off}\napi: {socket: %s/peer.sock}\n%s\nports: {eth0: "+
-				"{%s, netns: %s, k: %d}}\n", r.dir, keys, at100M, r.host(1).Path(), k))
+				"{%s, netns: %s, k: %d}}\n", r.Dir, keys, At100M, r.Host(1).Path(), k))
 		must(t, err)
 		return c
 	}
-	r.start(setup{keys: keys, each: at100M})
+	r.Start(Setup{Keys: keys, Each: At100M})
 	peer, _ := run(t, parse(160_000)) // 20 kB that the switch is told
-	inForce := func() int64 { return r.snapshot(1).Config.Ingress[3].Headroom }
-	target := func() int64 { return r.d.cfg.Buffer.WholeCells(headroom.Octets(headroomOfPort(r.d, "p1").Target)) }
+	inForce := func() int64 { return r.Snapshot(1).Config.Ingress[3].Headroom }
+	target := func() int64 {
+		return r.d().cfg.Buffer.WholeCells(headroom.Octets(HeadroomOf(r.d(), "p1").Target))
+	}
 	eventually(t, "the headroom is what the peer has found", func() bool {
-		h := headroomOfPort(r.d, "p1")
+		h := HeadroomOf(r.d(), "p1")
 		return h.Received > h.Measured.Bits()+100_000 && h.PeerApplied && inForce() == target()
 	})
 
-	h1, h2 := r.station(1, macctl.ModeOff, 100e6), r.station(2, macctl.ModeOff, 100e6) // who sends on after XOFF
+	h1, h2 := r.Station(1, macctl.ModeOff, 100e6), r.Station(2, macctl.ModeOff, 100e6) // who sends on after XOFF
 	held := func() int64 {
-		h2.pfc(1<<3, 0xffff)
+		h2.PFC(1<<3, 0xffff)
 		var s dataplane.Snapshot
-		r.d.runner.Snapshot(&s)
+		r.d().runner.Snapshot(&s)
 		return s.Buffer.Lossless.Used.Headroom.Now
 	}
-	eventually(t, "the receiver is held", func() bool { held(); return r.snapshot(2).Paused == 1<<3 })
-	stop := h1.send(stream{to: 2, prio: 3})
+	eventually(t, "the receiver is held", func() bool { held(); return r.Snapshot(2).Paused == 1<<3 })
+	stop := h1.Send(Stream{To: 2, Prio: 3})
 	eventually(t, "the headroom is in use", func() bool { return held() > inForce()-4096 })
 	stop()
 	_, err := peer.Apply(t.Context(), parse(0))
 	must(t, err)
 	eventually(t, "less is wanted", func() bool { held(); return target() < inForce()-10_000 })
 	high := inForce() // under load a little more may have been found
-	if wait := r.d.followHeadroom(t.Context()); wait != headroomRetry {
+	if wait := r.d().followHeadroom(t.Context()); wait != headroomRetry {
 		t.Errorf("looked at again in %v, want %v", wait, headroomRetry)
 	}
 	for range 5 {
@@ -85,12 +87,12 @@ func TestHeadroomShrinksWhenItIsNotInUse(t *testing.T) {
 			t.Fatalf("in force %d, was %d, of which %d in use, and %d wanted", now, high, used, target())
 		}
 	}
-	h2.pfc(1<<3, 0)
+	h2.PFC(1<<3, 0)
 	eventually(t, "what is wanted is in force", func() bool { return inForce() == target() })
-	h2.whole(h1, 3)
-	r.noLosslessDrops()
+	h2.Whole(h1, 3)
+	r.NoLosslessDrops()
 	less := false
-	for _, e := range r.events(dataplane.EventHeadroom, 1) {
+	for _, e := range r.Events(dataplane.EventHeadroom, 1) {
 		less = less || strings.Contains(e.Text, fmt.Sprintf("B, was %d B: ", high))
 		if strings.Contains(e.Text, "stay in force") {
 			t.Errorf("refused, though it only had to wait: %s", e.Text)

@@ -29,7 +29,7 @@ type twins struct {
 func newTwins(t *testing.T, keys, port string) *twins {
 	t.Helper()
 	r := newRig(t, 1, lab.LinkOptions{})
-	return startTwins(t, r, [2]*lab.Node{r.sw, r.host(1)}, [2]string{"p1", "eth0"}, keys, port)
+	return startTwins(t, r, [2]*lab.Node{r.Node, r.Host(1)}, [2]string{"p1", "eth0"}, keys, port)
 }
 
 func startTwins(t *testing.T, r *rig, nodes [2]*lab.Node, interfaces [2]string, keys, port string) *twins {
@@ -39,7 +39,7 @@ func startTwins(t *testing.T, r *rig, nodes [2]*lab.Node, interfaces [2]string, 
 	for i := range nodes {
 		p.d[i], halts[i] = run(t, p.parse(i, keys))
 	}
-	t.Cleanup(func() { together(halts[:]) })
+	t.Cleanup(func() { Together(halts[:]) })
 	for i := range p.d {
 		eventually(t, "the port is up", func() bool { return p.snapshot(i).Up })
 	}
@@ -51,7 +51,7 @@ func (p *twins) parse(i int, keys string) *config.Config {
 	p.t.Helper()
 	text := fmt.Sprintf("name: test%d\nmetrics: {listen: off}\napi: {socket: %s/%d.sock}\npreset: roce\nlldp: "+
 		"{agent: off}\n%s\nports:\n  p1: {interface: %s, netns: %s, %s}\n",
-		i, p.r.dir, i, keys, p.interfaces[i], p.nodes[i].Path(), p.port)
+		i, p.r.Dir, i, keys, p.interfaces[i], p.nodes[i].Path(), p.port)
 	c, _, err := config.Parse("test.yaml", []byte(text))
 	must(p.t, err)
 	return c

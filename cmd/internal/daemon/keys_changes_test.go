@@ -84,7 +84,7 @@ var bridgeChanges = []change{
 	{path: "fdb", value: []any{station77, tree{"mac": "02:00:00:00:00:01", "port": "p1"},
 		tree{"mac": "02:00:00:00:00:02", "port": "p2"}, tree{"mac": "02:00:00:00:00:03", "port": "p3"}}, shows: "-",
 		effect: func(r *rig) bool {
-			return slices.ContainsFunc(r.d.runner.FDB(),
+			return slices.ContainsFunc(r.d().runner.FDB(),
 				func(e bridge.Entry) bool { return e.MAC == 0x02_00_00_00_00_77 })
 		}},
 	{path: "ageing", value: "20s",

@@ -14,7 +14,7 @@ import (
 // at is the effect of a change on port n of the data plane.
 func at(n int, holds func(p *dataplane.PortSnapshot) bool) func(r *rig) bool {
 	return func(r *rig) bool {
-		p := r.snapshot(n)
+		p := r.Snapshot(n)
 		return holds(&p)
 	}
 }
@@ -23,7 +23,7 @@ func at(n int, holds func(p *dataplane.PortSnapshot) bool) func(r *rig) bool {
 func overall(holds func(s *dataplane.Snapshot) bool) func(r *rig) bool {
 	return func(r *rig) bool {
 		var s dataplane.Snapshot
-		r.d.runner.Snapshot(&s)
+		r.d().runner.Snapshot(&s)
 		return holds(&s)
 	}
 }
@@ -32,7 +32,7 @@ func overall(holds func(s *dataplane.Snapshot) bool) func(r *rig) bool {
 func inBuffer(holds func(p *buffer.PortSnapshot) bool) func(r *rig) bool {
 	return overall(func(s *dataplane.Snapshot) bool {
 		for i := range s.Buffer.Ports {
-			if p := &s.Buffer.Ports[i]; p.Name == portName(1) && !p.Removed {
+			if p := &s.Buffer.Ports[i]; p.Name == PortName(1) && !p.Removed {
 				return holds(p)
 			}
 		}
@@ -63,8 +63,8 @@ func aggregated(name string, holds func(t *dataplane.TrunkSnapshot) bool) func(r
 // unknownIs is what becomes of a lossless frame of port 1 to a station that nobody knows.
 func unknownIs(holds func(f *dataplane.TraceResult) bool) func(r *rig) bool {
 	return func(r *rig) bool {
-		b := tagged(ethernet(1, 99, numbered, make([]byte, 50)), 0x8100, 3<<13)
-		f, ok := r.d.runner.Trace(portName(1), b, frame.VnetHeader{})
+		b := Tagged(Ethernet(1, 99, NumberedType, make([]byte, 50)), 0x8100, 3<<13)
+		f, ok := r.d().runner.Trace(PortName(1), b, frame.VnetHeader{})
 		return ok && holds(&f)
 	}
 }
@@ -72,9 +72,9 @@ func unknownIs(holds func(f *dataplane.TraceResult) bool) func(r *rig) bool {
 // linked is the effect on the interface of port n and its sockets.
 func linked(n int, holds func(p *portLink) bool) func(r *rig) bool {
 	return func(r *rig) bool {
-		r.d.mu.Lock()
-		defer r.d.mu.Unlock()
-		p := r.d.ports[portName(n)]
+		r.d().mu.Lock()
+		defer r.d().mu.Unlock()
+		p := r.d().ports[PortName(n)]
 		return p != nil && holds(p)
 	}
 }
@@ -82,8 +82,8 @@ func linked(n int, holds func(p *portLink) bool) func(r *rig) bool {
 // probing is the effect on how port 1 measures its headroom.
 func probing(holds func(r *headroom.Report) bool) func(r *rig) bool {
 	return func(r *rig) bool {
-		for _, info := range (source{r.d}).Headroom() {
-			if info.Port == portName(1) {
+		for _, info := range (r.d().Source()).Headroom() {
+			if info.Port == PortName(1) {
 				return holds(&info.Report)
 			}
 		}
@@ -99,7 +99,7 @@ func flagged(flag uint8) func(r *rig) bool {
 // spoken is the effect on what port 1 says by LLDP and DCBX.
 func spoken(holds func(a *lldp.Config, c *dcbx.Config) bool) func(r *rig) bool {
 	return func(r *rig) (ok bool) {
-		if s := r.d.published.Load().speakers[portName(1)]; s != nil {
+		if s := r.d().published.Load().speakers[PortName(1)]; s != nil {
 			s.read(func(x *dcbx.Exchange, c *dcbx.Config, _ int64) {
 				a := x.Agent().Config()
 				ok = holds(&a, c)
@@ -112,8 +112,8 @@ func spoken(holds func(a *lldp.Config, c *dcbx.Config) bool) func(r *rig) bool {
 // watching is the effect on the deadlock watchdog of port 1.
 func watching(holds func(c *deadlock.Config) bool) func(r *rig) bool {
 	return func(r *rig) bool {
-		for _, s := range r.d.watchdog.status() {
-			if s.Name == portName(1) && s.Queue == 3 {
+		for _, s := range r.d().watchdog.status() {
+			if s.Name == PortName(1) && s.Queue == 3 {
 				return holds(&s.Config)
 			}
 		}
@@ -124,8 +124,8 @@ func watching(holds func(c *deadlock.Config) bool) func(r *rig) bool {
 // keeping is the effect on what is kept for a file of a loss.
 func keeping(holds func(c *config.Capture) bool) func(r *rig) bool {
 	return func(r *rig) bool {
-		r.d.mu.Lock()
-		defer r.d.mu.Unlock()
-		return r.d.flight != nil && holds(&r.d.flight.cfg)
+		r.d().mu.Lock()
+		defer r.d().mu.Unlock()
+		return r.d().flight != nil && holds(&r.d().flight.cfg)
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/goccy/go-yaml"
 
+	"pfcswitch/cmd/internal/acceptance"
 	"pfcswitch/cmd/internal/config"
 	"pfcswitch/cmd/internal/lab"
 	"pfcswitch/dataplane"
@@ -19,7 +20,7 @@ import (
 )
 
 // onMemory gives a rig without a lab three hosts on links in memory.
-func onMemory(t *testing.T, base string) (r *rig, hosts [3]*station, put func(c *change) error) {
+func onMemory(t *testing.T, base string) (r *rig, hosts [3]*Station, put func(c *change) error) {
 	t.Helper()
 	configure := func(c *change) (*config.Config, map[string]int, error) {
 		in := load(t, []byte(base))
@@ -65,20 +66,20 @@ func onMemory(t *testing.T, base string) (r *rig, hosts [3]*station, put func(c 
 	must(t, put(nil))
 	for i := range hosts {
 		far, near, err := porttest.Pair(porttest.Options{Now: func() int64 { return time.Now().UnixNano() },
-			Speed: 100e6, Slots: stationSlots, Classify: func(b []byte) port.Class {
-				if len(b) > 15 && (b[12] == 0x81 && b[14]>>5 == 3 || b[12] == numbered>>8 && b[15] == 3) {
+			Speed: 100e6, Slots: StationSlots, Classify: func(b []byte) port.Class {
+				if len(b) > 15 && (b[12] == 0x81 && b[14]>>5 == 3 || b[12] == NumberedType>>8 && b[15] == 3) {
 					return port.Lossless
 				}
 				return port.Other
 			}})
 		must(t, err)
-		must(t, runner.Attach(i, near, [6]byte(portMAC(i+1))))
+		must(t, runner.Attach(i, near, [6]byte(PortMAC(i+1))))
 		must(t, runner.SetUp(i, true))
 		t.Cleanup(func() { must(t, far.Close()) })
-		hosts[i] = newStation(t, i+1, far, macctl.ModePFC, 100e6)
-		hosts[i].pliant.Store(true)
+		hosts[i] = NewStation(t, i+1, far, macctl.ModePFC, 100e6)
+		hosts[i].Pliant.Store(true)
 	}
-	return &rig{t: t, d: d, hosts: make([]*lab.Node, len(hosts))}, hosts, put
+	return &rig{&acceptance.Rig{T: t, Switch: d, Hosts: make([]*lab.Node, len(hosts))}}, hosts, put
 }
 
 // The keys of the data plane, changed under load with nothing but memory around it: the same promise, where no kernel
@@ -103,10 +104,10 @@ ports:
 	} {
 		t.Run(group.name, func(t *testing.T) {
 			r, hosts, put := onMemory(t, base+group.more)
-			stop1, stop3 := hosts[0].send(stream{to: 2, prio: 3}), hosts[2].send(stream{to: 2, prio: 3})
+			stop1, stop3 := hosts[0].Send(Stream{To: 2, Prio: 3}), hosts[2].Send(Stream{To: 2, Prio: 3})
 			eventually(t, "both senders are held now and then", func() bool {
-				return hosts[0].controls.Load() > 1 &&
-					hosts[2].controls.Load() > 1
+				return hosts[0].Controls.Load() > 1 &&
+					hosts[2].Controls.Load() > 1
 			})
 			made := 0
 			for i := range group.changes {
@@ -120,19 +121,19 @@ ports:
 				}
 				c.inForce(t, r)
 				for _, n := range []int{1, 3} {
-					before := hosts[1].tally(n, 3).frames
+					before := hosts[1].Tally(n, 3).Frames
 					eventually(t, c.path+": frames go on",
-						func() bool { return hosts[1].tally(n, 3).frames > before+5 })
+						func() bool { return hosts[1].Tally(n, 3).Frames > before+5 })
 				}
-				r.noLosslessDrops()
+				r.NoLosslessDrops()
 			}
 			must(t, put(nil))
 			stop1()
 			stop3()
-			hosts[1].whole(hosts[0], 3)
-			hosts[1].whole(hosts[2], 3)
-			r.noLosslessDrops()
-			r.settle()
+			hosts[1].Whole(hosts[0], 3)
+			hosts[1].Whole(hosts[2], 3)
+			r.NoLosslessDrops()
+			r.Settle()
 			t.Logf("%d changes", made)
 		})
 	}

@@ -24,17 +24,17 @@ type keyed struct {
 // newKeyed makes five hosts, and one link more of the fourth and of the fifth.
 func newKeyed(t *testing.T) *keyed {
 	r := &keyed{rig: newRig(t, 5, lab.LinkOptions{})}
-	must(t, r.lab.Link(r.host(4), "eth1", r.sw, "spare", lab.LinkOptions{}))
-	must(t, r.lab.Link(r.host(5), "eth1", r.sw, "owned", lab.LinkOptions{}))
-	ip(t, r.sw, "addr", "add", "10.78.0.1/24", "dev", "owned")
-	r.other = r.dir + "/other"
-	must(t, os.Symlink(r.sw.Path(), r.other))
+	must(t, r.Lab.Link(r.Host(4), "eth1", r.Node, "spare", lab.LinkOptions{}))
+	must(t, r.Lab.Link(r.Host(5), "eth1", r.Node, "owned", lab.LinkOptions{}))
+	IP(t, r.Node, "addr", "add", "10.78.0.1/24", "dev", "owned")
+	r.other = r.Dir + "/other"
+	must(t, os.Symlink(r.Node.Path(), r.other))
 	return r
 }
 
 // base is the configuration that each change begins with.
 func (r *keyed) base(more string) tree {
-	b := load(r.t, []byte(r.names(`
+	b := load(r.T, []byte(r.names(`
 name: test
 metrics: {listen: "off"}
 api: {socket: DIR/api.sock}
@@ -48,7 +48,7 @@ ports:
   p4: {interface: p4, netns: SW, speed: 100M}
   p5: {interface: p5, netns: SW, speed: 100M}
 `)))
-	for key, value := range load(r.t, []byte(more)) {
+	for key, value := range load(r.T, []byte(more)) {
 		b[key] = value
 	}
 	return b
@@ -56,7 +56,7 @@ ports:
 
 // names puts in what a change cannot know.
 func (r *keyed) names(text string) string {
-	return strings.NewReplacer("DIR", r.dir, "OTHER", r.other, "SW", r.sw.Path()).Replace(text)
+	return strings.NewReplacer("DIR", r.Dir, "OTHER", r.other, "SW", r.Node.Path()).Replace(text)
 }
 
 // of writes the configuration with a change.
@@ -66,16 +66,16 @@ func (r *keyed) of(base string, c *change) []byte {
 		c.in(in)
 	}
 	text, err := yaml.Marshal(in)
-	must(r.t, err)
+	must(r.T, err)
 	return []byte(r.names(string(text)))
 }
 
 // change makes a change, and sees to it that it is in force when it has been made, or refused and nothing has changed.
 func (r *keyed) change(t *testing.T, base string, c *change) {
-	before := string(source{r.d}.ConfigYAML())
+	before := string(r.d().Source().ConfigYAML())
 	text := r.of(base, c)
-	_, err := source{r.d}.Apply(context.Background(), "test.yaml", text)
-	in := string(source{r.d}.ConfigYAML())
+	_, err := r.d().Source().Apply(context.Background(), "test.yaml", text)
+	in := string(r.d().Source().ConfigYAML())
 	switch {
 	case c.refused != "":
 		if err == nil || !strings.Contains(err.Error(), c.refused) || !strings.HasPrefix(err.Error(), "test.yaml:") ||
@@ -110,39 +110,39 @@ func (r *keyed) change(t *testing.T, base string, c *change) {
 }
 
 // underLoad makes changes one after the other while two stations send to a third at twice its speed.
-func (r *keyed) underLoad(base string, changes []change) (h1, h2, h3 *station) {
-	t := r.t
+func (r *keyed) underLoad(base string, changes []change) (h1, h2, h3 *Station) {
+	t := r.T
 	c, _, err := config.Parse("test.yaml", r.of(base, nil))
 	must(t, err)
-	r.d, r.halt = run(t, c)
-	t.Cleanup(r.settle)
+	r.Switch, r.Halt = run(t, c)
+	t.Cleanup(r.Settle)
 	for n := 1; n <= 3; n++ {
-		r.waitUp(n, true)
+		r.WaitUp(n, true)
 	}
-	h1, h2, h3 = r.station(1, macctl.ModePFC, 100e6), r.station(2, macctl.ModePFC, 100e6),
-		r.station(3, macctl.ModePFC, 100e6)
-	for _, h := range []*station{h1, h2, h3} {
-		h.pliant.Store(true)
+	h1, h2, h3 = r.Station(1, macctl.ModePFC, 100e6), r.Station(2, macctl.ModePFC, 100e6),
+		r.Station(3, macctl.ModePFC, 100e6)
+	for _, h := range []*Station{h1, h2, h3} {
+		h.Pliant.Store(true)
 	}
-	stop1, stop3 := h1.send(stream{to: 2, prio: 3}, stream{to: 2, prio: 0, rate: 5e6}), h3.send(stream{to: 2, prio: 3})
+	stop1, stop3 := h1.Send(Stream{To: 2, Prio: 3}, Stream{To: 2, Prio: 0, Rate: 5e6}), h3.Send(Stream{To: 2, Prio: 3})
 	eventually(t, "both senders are held now and then",
-		func() bool { return h1.controls.Load() > 1 && h3.controls.Load() > 1 })
+		func() bool { return h1.Controls.Load() > 1 && h3.Controls.Load() > 1 })
 	var missing, late [4]uint64 // frames from a host, so that only the change that costs some fails
 	for i := range changes {
 		step := &changes[i]
 		t.Run(step.path, func(t *testing.T) {
 			r.change(t, base, step)
-			for _, from := range []*station{h1, h3} {
-				before := h2.tally(from.n, 3).frames
-				eventually(t, "frames go on", func() bool { return h2.tally(from.n, 3).frames > before+10 })
-				if now := h2.tally(from.n, 3); now.next-now.frames != missing[from.n] || now.reordered != late[from.n] {
-					t.Errorf("from h%d %d frames are missing now, were %d; %d came late, were %d", from.n,
-						now.next-now.frames, missing[from.n], now.reordered, late[from.n])
+			for _, from := range []*Station{h1, h3} {
+				before := h2.Tally(from.N, 3).Frames
+				eventually(t, "frames go on", func() bool { return h2.Tally(from.N, 3).Frames > before+10 })
+				if now := h2.Tally(from.N, 3); now.Next-now.Frames != missing[from.N] || now.Reordered != late[from.N] {
+					t.Errorf("from h%d %d frames are missing now, were %d; %d came late, were %d", from.N,
+						now.Next-now.Frames, missing[from.N], now.Reordered, late[from.N])
 					r.account(t)
-					missing[from.n], late[from.n] = now.next-now.frames, now.reordered
+					missing[from.N], late[from.N] = now.Next-now.Frames, now.Reordered
 				}
 			}
-			r.noLosslessDrops()
+			r.NoLosslessDrops()
 		})
 	}
 	begun := time.Now()
@@ -150,19 +150,19 @@ func (r *keyed) underLoad(base string, changes []change) (h1, h2, h3 *station) {
 	t.Logf("back to the first configuration in %v", time.Since(begun))
 	stop1()
 	stop3()
-	h2.whole(h1, 3)
-	h2.whole(h3, 3)
+	h2.Whole(h1, 3)
+	h2.Whole(h3, 3)
 	eventually(t, "no more lossy frames of h1 are missing than p1 has dropped, when the last one has come",
 		func() bool {
-			return h1.sent[0].Load()-h2.tally(1, 0).frames <= sum(r.drops(1))
+			return h1.Sent[0].Load()-h2.Tally(1, 0).Frames <= sum(r.drops(1))
 		})
-	r.noLosslessDrops()
+	r.NoLosslessDrops()
 	return h1, h2, h3
 }
 
 // drops returns what port n has dropped, by reason.
 func (r *keyed) drops(n int) (all [dataplane.NumDropReasons]uint64) {
-	for _, byReason := range r.snapshot(n).Counters.Drops {
+	for _, byReason := range r.Snapshot(n).Counters.Drops {
 		for reason, frames := range byReason {
 			all[reason] += frames
 		}
@@ -179,37 +179,37 @@ func sum(all [dataplane.NumDropReasons]uint64) (n uint64) {
 
 // mayLose makes a change of port 1 that costs frames of priority 3, since they are lossless there no more, or belong
 // elsewhere: each one that h1 sends and that does not reach h2 is counted for that reason, and h3 loses none.
-func (r *keyed) mayLose(base string, c *change, reason dataplane.DropReason, h1, h2, h3 *station) {
-	t, before := r.t, r.drops(1)
-	missing := func() uint64 { return h1.sent[3].Load() - h2.tally(1, 3).frames }
+func (r *keyed) mayLose(base string, c *change, reason dataplane.DropReason, h1, h2, h3 *Station) {
+	t, before := r.T, r.drops(1)
+	missing := func() uint64 { return h1.Sent[3].Load() - h2.Tally(1, 3).Frames }
 	lost := missing()
 	r.change(t, base, c)
-	h3.send(stream{to: 2, prio: 3, frames: h3.sent[3].Load() + 500})
-	h1.send(stream{to: 2, prio: 3, frames: h1.sent[3].Load() + 500})
-	h1.finish()
-	h2.whole(h3, 3)
+	h3.Send(Stream{To: 2, Prio: 3, Frames: h3.Sent[3].Load() + 500})
+	h1.Send(Stream{To: 2, Prio: 3, Frames: h1.Sent[3].Load() + 500})
+	h1.Finish()
+	h2.Whole(h3, 3)
 	eventually(t, c.path+": frames are lost, and as many are counted", func() bool {
 		n := r.drops(1)[reason] - before[reason]
 		return n > 0 && missing()-lost == n
 	})
 	t.Logf("%s: %s cost %d frames of 500", c.path, reason, missing()-lost)
-	r.noLosslessDrops()
+	r.NoLosslessDrops()
 }
 
 // account tells what became of frames, where some are missing.
 func (r *keyed) account(t *testing.T) {
 	for n := 1; n <= 3; n++ {
-		p := r.snapshot(n)
+		p := r.Snapshot(n)
 		for prio, byReason := range p.Counters.Drops {
 			for reason, frames := range byReason {
 				if frames > 0 {
-					t.Errorf("%s dropped %d frames of priority %d: %s", portName(n), frames, prio,
+					t.Errorf("%s dropped %d frames of priority %d: %s", PortName(n), frames, prio,
 						dataplane.DropReason(reason))
 				}
 			}
 		}
-		stats, err := r.host(n).Stats("eth0")
-		t.Errorf("%s received %d frames and sent %d; its host: %+v %v", portName(n), p.Counters.ReceivedFrames,
+		stats, err := r.Host(n).Stats("eth0")
+		t.Errorf("%s received %d frames and sent %d; its host: %+v %v", PortName(n), p.Counters.ReceivedFrames,
 			p.Counters.SentFrames, stats, err)
 	}
 }
@@ -239,10 +239,10 @@ func TestApplyMovesPorts(t *testing.T) {
 buffer: {lossless: {size: 4MiB}, lossy: {size: 128KiB}}`
 	c, _, err := config.Parse("test.yaml", r.of(fdb, nil))
 	must(t, err)
-	r.d, r.halt = run(t, c)
-	r.waitUp(5, true)
-	h4, h5 := r.station(4, macctl.ModePFC, 100e6), r.station(5, macctl.ModePFC, 100e6)
-	stop := h5.send(stream{to: 1, prio: 3, octets: 100, rate: 50e6})
+	r.Switch, r.Halt = run(t, c)
+	r.WaitUp(5, true)
+	h4, h5 := r.Station(4, macctl.ModePFC, 100e6), r.Station(5, macctl.ModePFC, 100e6)
+	stop := h5.Send(Stream{To: 1, Prio: 3, Octets: 100, Rate: 50e6})
 	for range 10 {
 		for _, step := range []change{
 			{path: "ports.p4", value: tree{"kind": "tap", "interface": "tap4", "netns": "SW", "wire": "p5"}, shows: "-",
@@ -256,13 +256,13 @@ buffer: {lossless: {size: 4MiB}, lossy: {size: 128KiB}}`
 		}
 	}
 	stop()
-	if h5.sent[3].Load() < 1000 {
-		t.Errorf("h5 sent %d frames, which show little", h5.sent[3].Load())
+	if h5.Sent[3].Load() < 1000 {
+		t.Errorf("h5 sent %d frames, which show little", h5.Sent[3].Load())
 	}
-	if got := h4.tally(5, 3).frames; got != 0 {
+	if got := h4.Tally(5, 3).Frames; got != 0 {
 		t.Errorf("%d frames of h5, which h4 must never see, left by the interface that p4 had before", got)
 	}
-	if got := h5.tally(5, 3).frames; got != 0 {
+	if got := h5.Tally(5, 3).Frames; got != 0 {
 		t.Errorf("%d frames of h5 came back", got)
 	}
 }

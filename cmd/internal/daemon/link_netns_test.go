@@ -14,24 +14,24 @@ import (
 
 // reports makes the interface of p1 report a speed, as a NIC does.
 func (r *rig) reports(speed int64) {
-	r.d.mu.Lock()
-	r.d.inspect = func(ns, name string) (port.Link, error) {
+	r.d().mu.Lock()
+	r.d().inspect = func(ns, name string) (port.Link, error) {
 		l, err := port.Inspect(ns, name)
 		if name == "p1" {
 			l.Speed = speed
 		}
 		return l, err
 	}
-	r.d.mu.Unlock()
-	r.d.kick()
+	r.d().mu.Unlock()
+	r.d().kick()
 }
 
 // tells waits for the one event of port p1 that has all these words. It comes after the change that it is about.
 func (r *rig) tells(words ...string) {
-	r.t.Helper()
-	eventually(r.t, fmt.Sprintf("an event with %q", words), func() bool {
+	r.T.Helper()
+	eventually(r.T, fmt.Sprintf("an event with %q", words), func() bool {
 		n := 0
-		for _, e := range r.events(dataplane.EventPort, 1) {
+		for _, e := range r.Events(dataplane.EventPort, 1) {
 			if !slices.ContainsFunc(words, func(w string) bool { return !strings.Contains(e.Text, w) }) {
 				n++
 			}
@@ -43,69 +43,69 @@ func (r *rig) tells(words ...string) {
 // A port with speed: auto follows its link; one without goes its own way, and a link that says nothing changes nothing.
 func TestSpeedFollowsTheLink(t *testing.T) {
 	r := newRig(t, 2, lab.LinkOptions{})
-	r.start(setup{keys: "priorities: {lossless: [3]}\nbuffer: {lossless: {size: 8MiB}}"})
+	r.Start(Setup{Keys: "priorities: {lossless: [3]}\nbuffer: {lossless: {size: 8MiB}}"})
 	speed := func(want int64) {
 		t.Helper()
-		eventually(t, "the port follows its link", func() bool { return r.snapshot(1).Config.Speed == want })
+		eventually(t, "the port follows its link", func() bool { return r.Snapshot(1).Config.Speed == want })
 	}
 	r.reports(100e6)
 	speed(100e6)
-	if got := r.snapshot(2).Config.Speed; got != 1e9 {
+	if got := r.Snapshot(2).Config.Speed; got != 1e9 {
 		t.Errorf("the other port's speed is %d", got)
 	}
 	r.tells("100 Mbit/s")
 	r.reports(0)
 	r.reports(200e6)
 	speed(200e6)
-	r.passes(1, 2)
-	must(t, r.apply(setup{keys: "priorities: {lossless: [3]}\nbuffer: {lossless: {size: 256KiB}}",
-		each: "ring: {outage: 1ms}"}, 2))
+	r.Passes(1, 2)
+	must(t, r.Apply(Setup{Keys: "priorities: {lossless: [3]}\nbuffer: {lossless: {size: 256KiB}}",
+		Each: "ring: {outage: 1ms}"}, 2))
 	r.reports(100e9)
 	r.tells("stays at 200 Mbit/s", "buffer.lossless.size")
 	speed(200e6)
-	r.passes(1, 2)
+	r.Passes(1, 2)
 }
 
 // A speed that the buffer is too full for is tried again until it is in force, and a person is told once.
 func TestSpeedWaitsForTheBuffer(t *testing.T) {
 	r := newRig(t, 2, lab.LinkOptions{})
-	r.start(setup{keys: "priorities: {lossless: [3]}\nbuffer: {lossless: {size: 512KiB}}",
-		each: "ring: {outage: 400ms}", ports: map[int]string{2: "speed: 100M"}})
+	r.Start(Setup{Keys: "priorities: {lossless: [3]}\nbuffer: {lossless: {size: 512KiB}}",
+		Each: "ring: {outage: 400ms}", Ports: map[int]string{2: "speed: 100M"}})
 	r.reports(1e9)
-	liar, h2 := r.station(1, macctl.ModeOff, 300e6), r.station(2, macctl.ModePFC, 100e6)
-	stop := liar.send(stream{to: 2, prio: 3})
+	liar, h2 := r.Station(1, macctl.ModeOff, 300e6), r.Station(2, macctl.ModePFC, 100e6)
+	stop := liar.Send(Stream{To: 2, Prio: 3})
 	eventually(t, "the headroom is full", func() bool {
-		h2.pfc(1<<3, 0xffff)
-		return len(r.events(dataplane.EventRingHold, 1)) > 0
+		h2.PFC(1<<3, 0xffff)
+		return len(r.Events(dataplane.EventRingHold, 1)) > 0
 	})
 	stop()
 	r.reports(10e6) // a headroom of a hundredth
 	eventually(t, "a person is told", func() bool {
-		h2.pfc(1<<3, 0xffff)
-		return len(r.events(dataplane.EventPort, 1)) > 0
+		h2.PFC(1<<3, 0xffff)
+		return len(r.Events(dataplane.EventPort, 1)) > 0
 	})
 	r.tells("10 Mbit/s", "tried again until it is in force")
-	if got := r.snapshot(1).Config.Speed; got != 1e9 {
+	if got := r.Snapshot(1).Config.Speed; got != 1e9 {
 		t.Errorf("with a full buffer the port's speed is %d", got)
 	}
-	h2.pfc(1<<3, 0)
-	eventually(t, "the port follows its link", func() bool { return r.snapshot(1).Config.Speed == 10e6 })
+	h2.PFC(1<<3, 0)
+	eventually(t, "the port follows its link", func() bool { return r.Snapshot(1).Config.Speed == 10e6 })
 	eventually(t, "two events say that it waits, and that it came",
-		func() bool { return len(r.events(dataplane.EventPort, 1)) == 2 })
+		func() bool { return len(r.Events(dataplane.EventPort, 1)) == 2 })
 	r.reports(1e9)
-	eventually(t, "and back", func() bool { return r.snapshot(1).Config.Speed == 1e9 })
+	eventually(t, "and back", func() bool { return r.Snapshot(1).Config.Speed == 1e9 })
 }
 
 // An interface that gets another address keeps its port, which takes the address over.
 func TestAddressChanges(t *testing.T) {
 	r := newRig(t, 2, lab.LinkOptions{})
-	r.start(setup{})
+	r.Start(Setup{})
 	want := [6]byte{2, 0, 0, 0, 7, 7}
-	ip(t, r.sw, "link", "set", "p1", "address", "02:00:00:00:07:07")
-	eventually(t, "the port has the address", func() bool { return r.snapshot(1).Config.MAC == want })
+	IP(t, r.Node, "link", "set", "p1", "address", "02:00:00:00:07:07")
+	eventually(t, "the port has the address", func() bool { return r.Snapshot(1).Config.MAC == want })
 	r.tells("02:00:00:00:07:07")
-	must(t, r.apply(setup{}, 2))
-	if got := r.snapshot(1).Config.MAC; got != want {
+	must(t, r.Apply(Setup{}, 2))
+	if got := r.Snapshot(1).Config.MAC; got != want {
 		t.Errorf("a new configuration has brought back the address %x", got)
 	}
 }

@@ -51,7 +51,7 @@ func newPairOf(t *testing.T, keys [2]string, port string) *pair {
 	p := &pair{t: t, lab: l, port: port, dir: t.TempDir(), nodes: [2]*lab.Node{labtest.Node(t, l, "a"),
 		labtest.Node(t, l, "b")}}
 	must(t, l.Link(p.nodes[0], "p1", p.nodes[1], "p1",
-		lab.LinkOptions{MACs: [2]net.HardwareAddr{portMAC(1), portMAC(2)}}))
+		lab.LinkOptions{MACs: [2]net.HardwareAddr{PortMAC(1), PortMAC(2)}}))
 	before := goleak.IgnoreCurrent()
 	t.Cleanup(func() {
 		err := goleak.Find(before, goleak.IgnoreAnyFunction("pfcswitch/cmd/internal/lab.(*Process).runSampler"))
@@ -62,7 +62,7 @@ func newPairOf(t *testing.T, keys [2]string, port string) *pair {
 	for i := range p.ends {
 		p.start(i, keys[i])
 	}
-	t.Cleanup(func() { together(p.halt[:]) })
+	t.Cleanup(func() { Together(p.halt[:]) })
 	return p
 }
 
@@ -160,7 +160,7 @@ func TestTwoSwitches(t *testing.T) {
 					t.Errorf("%s: %+v", p.nodes[i].Name(), d)
 				}
 				if len(n) != 1 || *n[0].SystemName != p.nodes[1-i].Name() || n[0].PortID != "p1" ||
-					n[0].ChassisID != portMAC(2-i).String() {
+					n[0].ChassisID != PortMAC(2-i).String() {
 					t.Errorf("%s: neighbors %+v", p.nodes[i].Name(), n)
 				}
 				if !slices.ContainsFunc(p.told(i).Transitions, func(x api.LLDPTransition) bool {
@@ -247,9 +247,9 @@ func TestNeighbourComesAndGoes(t *testing.T) {
 	eventually(t, "the port speaks no more", func() bool { return len(source{p.ends[1]}.LLDP()) == 0 })
 	must(t, p.lab.Link(p.nodes[0], "p1", p.nodes[1], "p1", lab.LinkOptions{}))
 	p.agrees(1, "ieee", "peer", 8)
-	ip(t, p.nodes[0], "link", "set", "p1", "down")
+	IP(t, p.nodes[0], "link", "set", "p1", "down")
 	p.agrees(1, "ieee", "no-peer", 0x20)
-	ip(t, p.nodes[0], "link", "set", "p1", "up")
+	IP(t, p.nodes[0], "link", "set", "p1", "up")
 	p.agrees(1, "ieee", "peer", 8)
 }
 
@@ -306,26 +306,26 @@ func TestNeighbourAsksForTooMuch(t *testing.T) {
 func TestNeighbourChangesItsMindUnderLoad(t *testing.T) {
 	r := newRig(t, 3, lab.LinkOptions{})
 	const hold = 300 * time.Millisecond
-	r.start(setup{keys: "priorities: {lossless: [3]}\nbuffer: {lossless: {size: 512KiB}}\nlldp: {willing: true, " +
-		"change_hold: 300ms}", each: at100M})
-	before := r.snapshot(1).Config.Lossless
-	h1, h2, h3 := r.station(1, macctl.ModePFC, 100e6), r.station(2, macctl.ModePFC, 100e6),
-		r.station(3, macctl.ModePFC, 100e6)
-	s, err := porttest.OpenSocket(r.host(1).Path(), "eth0")
+	r.Start(Setup{Keys: "priorities: {lossless: [3]}\nbuffer: {lossless: {size: 512KiB}}\nlldp: {willing: true, " +
+		"change_hold: 300ms}", Each: At100M})
+	before := r.Snapshot(1).Config.Lossless
+	h1, h2, h3 := r.Station(1, macctl.ModePFC, 100e6), r.Station(2, macctl.ModePFC, 100e6),
+		r.Station(3, macctl.ModePFC, 100e6)
+	s, err := porttest.OpenSocket(r.Host(1).Path(), "eth0")
 	must(t, err)
 	defer s.Close()
 	tell := func(ttl uint16, mask uint8) {
 		p := lldp.PDU{Chassis: lldp.ID{Subtype: lldp.ChassisLocal, Value: "h1"}, Port: lldp.ID{Subtype: lldp.PortLocal,
 			Value: "1"}, TTL: ttl, Organization: []lldp.Organization{{OUI: lldp.OUI{0, 0x80, 0xC2}, Subtype: 11,
 			Info: string([]byte{0x08, mask})}}}
-		must(t, s.Send(frame.VnetHeader{}, lldp.AppendFrame(nil, [6]byte(hostMAC(1)), &p)))
+		must(t, s.Send(frame.VnetHeader{}, lldp.AppendFrame(nil, [6]byte(HostMAC(1)), &p)))
 	}
-	stop1, stop3 := h1.send(stream{to: 2, prio: 3}), h3.send(stream{to: 2, prio: 3})
+	stop1, stop3 := h1.Send(Stream{To: 2, Prio: 3}), h3.Send(Stream{To: 2, Prio: 3})
 	seen, changes, last := map[uint8]bool{}, 0, before
 	for begun, i := time.Now(), 0; time.Since(begun) < 3*time.Second; i++ {
 		tell(100, []uint8{0x08, 0x18, 0x28, 0x3c}[i%4])
 		time.Sleep(7 * time.Millisecond)
-		if got := r.snapshot(1).Config.Lossless; got != last {
+		if got := r.Snapshot(1).Config.Lossless; got != last {
 			last, seen[got] = got, true
 			changes++
 		}
@@ -334,20 +334,20 @@ func TestNeighbourChangesItsMindUnderLoad(t *testing.T) {
 		t.Errorf("%d changes to %v, want at most %d, and to more than one", changes, seen, most)
 	}
 	tell(0, 0)
-	eventually(t, "the configuration holds again", func() bool { return r.snapshot(1).Config.Lossless == before })
+	eventually(t, "the configuration holds again", func() bool { return r.Snapshot(1).Config.Lossless == before })
 	stop1()
 	stop3()
-	h2.whole(h1, 3)
-	h2.whole(h3, 3)
-	r.noLosslessDrops()
+	h2.Whole(h1, 3)
+	h2.Whole(h3, 3)
+	r.NoLosslessDrops()
 }
 
 // A thousand neighbours and frames that are none: a few are kept for as long as they say, nobody is followed, and the
 // port forwards meanwhile.
 func TestThousandNeighboursOnALink(t *testing.T) {
 	r := newRig(t, 2, lab.LinkOptions{})
-	r.start(setup{keys: "priorities: {lossless: [3]}\nlldp: {willing: true, change_hold: 0s}"})
-	s, err := porttest.OpenSocket(r.host(1).Path(), "eth0")
+	r.Start(Setup{Keys: "priorities: {lossless: [3]}\nlldp: {willing: true, change_hold: 0s}"})
+	s, err := porttest.OpenSocket(r.Host(1).Path(), "eth0")
 	must(t, err)
 	defer s.Close()
 	begun := time.Now()
@@ -355,24 +355,24 @@ func TestThousandNeighboursOnALink(t *testing.T) {
 		p := lldp.PDU{Chassis: lldp.ID{Subtype: lldp.ChassisLocal, Value: fmt.Sprint(i)},
 			Port: lldp.ID{Subtype: lldp.PortLocal, Value: "1"}, TTL: 2,
 			Organization: []lldp.Organization{{OUI: lldp.OUI{0, 0x80, 0xC2}, Subtype: 11, Info: "\x08\xf0"}}}
-		b := lldp.AppendFrame(nil, [6]byte(hostMAC(1)), &p)
+		b := lldp.AppendFrame(nil, [6]byte(HostMAC(1)), &p)
 		must(t, s.Send(frame.VnetHeader{}, b))
 		must(t, s.Send(frame.VnetHeader{}, b[:20+i%40])) // cut anywhere
 	}
-	taken := r.port1().Statistics.ReceivedFrames
+	taken := r.LLDP().Statistics.ReceivedFrames
 	if windows := uint64(time.Since(begun)/frameWindow) + 2; taken > windows*frameBudget {
 		t.Errorf("%d frames were taken in %d times %v", taken, windows, frameWindow)
 	}
 	eventually(t, "only a few are kept", func() bool {
-		p := r.port1()
+		p := r.LLDP()
 		return len(p.Neighbors) == lldp.MaxNeighbours && p.DCBX.Reason == "several-peers" &&
 			p.Statistics.DiscardedFrames > 0
 	})
 	// as the first was
-	eventually(t, "nobody of them is followed", func() bool { return r.snapshot(1).Config.Lossless == 0x08 })
-	r.passes(1, 2)
-	eventually(t, "they are forgotten", func() bool { return len(r.port1().Neighbors) == 0 })
-	if got := len(r.events(dataplane.EventLLDP, 1)); got == 0 || got > 20 {
+	eventually(t, "nobody of them is followed", func() bool { return r.Snapshot(1).Config.Lossless == 0x08 })
+	r.Passes(1, 2)
+	eventually(t, "they are forgotten", func() bool { return len(r.LLDP().Neighbors) == 0 })
+	if got := len(r.Events(dataplane.EventLLDP, 1)); got == 0 || got > 20 {
 		t.Errorf("%d events", got)
 	}
 }

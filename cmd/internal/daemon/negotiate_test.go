@@ -145,6 +145,7 @@ func crowd(t *testing.T, d *Daemon) {
 	binary.BigEndian.PutUint16(f[14:], uint16(frame.MakeTCI(3, false, 0)))
 	binary.BigEndian.PutUint16(f[16:], 0x88B5)
 	must(t, d.runner.Do(func(sw *dataplane.Switch) error {
+		sw.Begin(0) // the worker that owns every port
 		sw.SetUp(0, true, now)
 		sw.SetUp(1, true, now)
 		for stop := dataplane.Done; stop == dataplane.Done; {

@@ -14,7 +14,7 @@ import (
 
 // flood sends 20 lossy frames before each of n numbered lossless ones from host 1 to host 2.
 func flood(s *porttest.Socket, n int, v frame.VnetHeader, lossy []byte) error {
-	lossless := (&station{n: 1}).numbered(stream{to: 2, prio: 3, octets: 300})
+	lossless := (&Station{N: 1}).Numbered(Stream{To: 2, Prio: 3, Octets: 300})
 	for i := range n {
 		for range 20 {
 			if err := s.Send(v, lossy); err != nil {
@@ -33,38 +33,38 @@ func flood(s *porttest.Socket, n int, v frame.VnetHeader, lossy []byte) error {
 // frames, frames that do not fit a slot, and super-frames.
 func TestOverflowingLossyRing(t *testing.T) {
 	const lossless = 200
-	whole := gsoFrames()[0]
+	whole := GSOFrames()[0]
 	for _, tt := range []struct {
 		name  string
 		speed string
 		vnet  frame.VnetHeader
 		lossy []byte
 	}{
-		{"frames", "speed: 1G", frame.VnetHeader{}, ipv4UDP(1, 2, 0, 200)},
-		{"small frames", "speed: 1G, ring: {other: 50}", frame.VnetHeader{}, ipv4UDP(1, 2, 0, 60)},
-		{"larger than a slot", "speed: 1G, ring: {frame: 400, other: 256}", frame.VnetHeader{}, ipv4UDP(1, 2, 0, 1400)},
-		{"super-frames", "speed: none, ring: {other: 256}", whole.vnet, whole.data},
+		{"frames", "speed: 1G", frame.VnetHeader{}, IPv4UDP(1, 2, 0, 200)},
+		{"small frames", "speed: 1G, ring: {other: 50}", frame.VnetHeader{}, IPv4UDP(1, 2, 0, 60)},
+		{"larger than a slot", "speed: 1G, ring: {frame: 400, other: 256}", frame.VnetHeader{}, IPv4UDP(1, 2, 0, 1400)},
+		{"super-frames", "speed: none, ring: {other: 256}", whole.Vnet, whole.Data},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r := newRig(t, 2, lab.LinkOptions{})
-			r.start(setup{keys: "priorities: {lossless: [3]}", each: tt.speed})
-			s, err := porttest.OpenSocket(r.host(1).Path(), "eth0")
+			r.Start(Setup{Keys: "priorities: {lossless: [3]}", Each: tt.speed})
+			s, err := porttest.OpenSocket(r.Host(1).Path(), "eth0")
 			must(t, err)
 			defer s.Close()
-			h2 := r.station(2, macctl.ModePFC, 1e9)
-			must(t, r.d.runner.Do(func(*dataplane.Switch) error { return flood(s, lossless, tt.vnet, tt.lossy) }))
+			h2 := r.Station(2, macctl.ModePFC, 1e9)
+			must(t, r.d().runner.Do(func(*dataplane.Switch) error { return flood(s, lossless, tt.vnet, tt.lossy) }))
 
-			eventually(t, "the lossless frames are through", func() bool { return h2.tally(1, 3).frames == lossless })
-			if got := h2.tally(1, 3); got.reordered != 0 {
-				t.Errorf("%d of them came late", got.reordered)
+			eventually(t, "the lossless frames are through", func() bool { return h2.Tally(1, 3).Frames == lossless })
+			if got := h2.Tally(1, 3); got.Reordered != 0 {
+				t.Errorf("%d of them came late", got.Reordered)
 			}
 			var lost uint64
 			eventually(t, "the lost frames are counted", func() bool {
-				lost = r.snapshot(1).Counters.Drops[dataplane.Unknown][dataplane.DropRing]
+				lost = r.Snapshot(1).Counters.Drops[dataplane.Unknown][dataplane.DropRing]
 				return lost > 0
 			})
 			t.Logf("%d of %d lossy frames were lost in their ring", lost, 20*lossless)
-			r.noLosslessDrops()
+			r.NoLosslessDrops()
 		})
 	}
 }
@@ -72,14 +72,14 @@ func TestOverflowingLossyRing(t *testing.T) {
 // A ring that overflows with lossless frames breaks the promise, and says so.
 func TestOverflowingLosslessRing(t *testing.T) {
 	r := newRig(t, 2, lab.LinkOptions{})
-	r.start(setup{keys: "priorities: {lossless: [3]}", each: "speed: 1G, ring: {outage: 1ms}"})
-	s, err := porttest.OpenSocket(r.host(1).Path(), "eth0")
+	r.Start(Setup{Keys: "priorities: {lossless: [3]}", Each: "speed: 1G, ring: {outage: 1ms}"})
+	s, err := porttest.OpenSocket(r.Host(1).Path(), "eth0")
 	must(t, err)
 	defer s.Close()
-	h2 := r.station(2, macctl.ModePFC, 1e9)
+	h2 := r.Station(2, macctl.ModePFC, 1e9)
 	const sent = 2000
-	must(t, r.d.runner.Do(func(*dataplane.Switch) error {
-		b := (&station{n: 1}).numbered(stream{to: 2, prio: 3, octets: 300})
+	must(t, r.d().runner.Do(func(*dataplane.Switch) error {
+		b := (&Station{N: 1}).Numbered(Stream{To: 2, Prio: 3, Octets: 300})
 		for range sent {
 			if err := s.Send(frame.VnetHeader{}, b); err != nil {
 				return err
@@ -88,11 +88,11 @@ func TestOverflowingLosslessRing(t *testing.T) {
 		return nil
 	}))
 	eventually(t, "every frame has come or is counted as lost", func() bool {
-		c := r.snapshot(1).Counters
+		c := r.Snapshot(1).Counters
 		return c.LosslessDrops[dataplane.Unknown] > 0 &&
-			h2.tally(1, 3).frames+c.LosslessDrops[dataplane.Unknown] == sent
+			h2.Tally(1, 3).Frames+c.LosslessDrops[dataplane.Unknown] == sent
 	})
-	events := r.events(dataplane.EventLosslessDrop, 1)
+	events := r.Events(dataplane.EventLosslessDrop, 1)
 	if len(events) == 0 || !strings.Contains(events[0].Text, "ring overflowed") {
 		t.Errorf("events %+v, want one that says that the ring overflowed", events)
 	}
@@ -104,14 +104,14 @@ func TestRingHoldEnds(t *testing.T) {
 	for _, workers := range []string{"auto", "per-port"} {
 		t.Run(workers, func(t *testing.T) {
 			r := newRig(t, 2, lab.LinkOptions{})
-			r.start(setup{keys: smallBuffers + "workers: " + workers, each: "speed: 10M, ring: {outage: 400ms}"})
-			s, err := porttest.OpenSocket(r.host(1).Path(), "eth0")
+			r.Start(Setup{Keys: SmallBuffers + "workers: " + workers, Each: "speed: 10M, ring: {outage: 400ms}"})
+			s, err := porttest.OpenSocket(r.Host(1).Path(), "eth0")
 			must(t, err)
 			defer s.Close()
-			h2 := r.station(2, macctl.ModePFC, 10e6)
+			h2 := r.Station(2, macctl.ModePFC, 10e6)
 			const sent = 150
-			must(t, r.d.runner.Do(func(*dataplane.Switch) error {
-				b := (&station{n: 1}).numbered(stream{to: 2, prio: 3})
+			must(t, r.d().runner.Do(func(*dataplane.Switch) error {
+				b := (&Station{N: 1}).Numbered(Stream{To: 2, Prio: 3})
 				for range sent {
 					if err := s.Send(frame.VnetHeader{}, b); err != nil {
 						return err
@@ -119,12 +119,12 @@ func TestRingHoldEnds(t *testing.T) {
 				}
 				return nil
 			}))
-			eventually(t, "all frames are through", func() bool { return h2.tally(1, 3).frames == sent })
-			if told := r.snapshot(1).ControlSent; told.XoffSent[3] == 0 {
+			eventually(t, "all frames are through", func() bool { return h2.Tally(1, 3).Frames == sent })
+			if told := r.Snapshot(1).ControlSent; told.XoffSent[3] == 0 {
 				t.Errorf("the peer was never told to stop, so nothing is shown")
 			}
-			eventually(t, "the peer is free", func() bool { return r.snapshot(1).XoffWanted == 0 })
-			r.noLosslessDrops()
+			eventually(t, "the peer is free", func() bool { return r.Snapshot(1).XoffWanted == 0 })
+			r.NoLosslessDrops()
 		})
 	}
 }

@@ -24,13 +24,13 @@ type relay struct {
 
 // relay runs one until the test ends.
 func (r *rig) relay() *relay {
-	r.t.Helper()
+	r.T.Helper()
 	l := &relay{}
 	for i := range l.ends {
 		var err error
-		l.ends[i], err = port.Open(port.Config{Interface: portName(i + 1), Netns: r.sw.Path(), LosslessSlots: 1024,
-			OtherSlots: 1, FrameSize: 1518, Fanout: oneRing(r.t)})
-		must(r.t, err)
+		l.ends[i], err = port.Open(port.Config{Interface: PortName(i + 1), Netns: r.Node.Path(), LosslessSlots: 1024,
+			OtherSlots: 1, FrameSize: 1518, Fanout: OneRing(r.T)})
+		must(r.T, err)
 	}
 	var quit atomic.Bool
 	var done sync.WaitGroup
@@ -42,11 +42,11 @@ func (r *rig) relay() *relay {
 			}
 		})
 	}
-	r.t.Cleanup(func() {
+	r.T.Cleanup(func() {
 		quit.Store(true)
 		done.Wait()
 		for _, p := range l.ends {
-			must(r.t, p.Close())
+			must(r.T, p.Close())
 		}
 	})
 	return l
@@ -72,7 +72,7 @@ func (l *relay) forward(in, out port.Port) {
 func TestSelfTest(t *testing.T) {
 	r := newRig(t, 2, lab.LinkOptions{})
 	nic := r.relay()
-	p := startTwins(t, r, [2]*lab.Node{r.host(1), r.host(2)}, [2]string{"eth0", "eth0"}, "headroom: {interval: 100ms}",
+	p := startTwins(t, r, [2]*lab.Node{r.Host(1), r.Host(2)}, [2]string{"eth0", "eth0"}, "headroom: {interval: 100ms}",
 		"speed: 1G, delay: 100us")
 	p.agree(true)
 	said := func(i int, text string) bool {

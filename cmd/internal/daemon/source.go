@@ -19,6 +19,9 @@ type source struct{ d *Daemon }
 
 var _ api.Source = source{}
 
+// Source returns the daemon as the API reads it.
+func (d *Daemon) Source() api.Source { return source{d} }
+
 // A view is what readers get of the daemon. It is immutable: each change publishes a new one.
 type view struct {
 	cfg    *config.Config

@@ -22,22 +22,22 @@ import (
 
 // put puts a configuration in force that is written out.
 func (r *rig) put(keys, ports string) error {
-	r.t.Helper()
+	r.T.Helper()
 	c, _, err := config.Parse("test.yaml",
-		[]byte("name: test\nmetrics: {listen: off}\napi: {socket: "+r.dir+"/api.sock}\n"+keys+"ports:\n"+
-			strings.ReplaceAll(ports, "NS", r.sw.Path())))
-	must(r.t, err)
-	_, err = r.d.Apply(context.Background(), c)
+		[]byte("name: test\nmetrics: {listen: off}\napi: {socket: "+r.Dir+"/api.sock}\n"+keys+"ports:\n"+
+			strings.ReplaceAll(ports, "NS", r.Node.Path())))
+	must(r.T, err)
+	_, err = r.d().Apply(context.Background(), c)
 	return err
 }
 
 // addrGenMode is how the kernel makes the link-local addresses of an interface of the switch; 1 is not at all.
 func (r *rig) addrGenMode(name string) (mode string) {
-	r.t.Helper()
-	must(r.t, r.sw.Do(func() error {
+	r.T.Helper()
+	must(r.T, r.Node.Do(func() error {
 		b, err := os.ReadFile("/proc/sys/net/ipv6/conf/" + name + "/addr_gen_mode")
 		if os.IsNotExist(err) {
-			r.t.Skip("this kernel has no IPv6, so there are no addresses to take away")
+			r.T.Skip("this kernel has no IPv6, so there are no addresses to take away")
 		}
 		mode = strings.TrimSpace(string(b))
 		return err
@@ -49,11 +49,11 @@ func (r *rig) addrGenMode(name string) (mode string) {
 func TestApplyThatCannotOpen(t *testing.T) {
 	r := newRig(t, 2, lab.LinkOptions{})
 	const keys = "priorities: {lossless: [3]}\n"
-	r.start(setup{keys: keys})
-	must(t, r.lab.Link(r.host(2), "eth1", r.sw, "p3", lab.LinkOptions{}))
-	must(t, r.sw.AddAddr("p3", "192.0.2.1/24"))
-	before := r.d.ports["p1"].socket
-	r.d.openAFPacket = func(c port.Config) (*port.AFPacket, error) {
+	r.Start(Setup{Keys: keys})
+	must(t, r.Lab.Link(r.Host(2), "eth1", r.Node, "p3", lab.LinkOptions{}))
+	must(t, r.Node.AddAddr("p3", "192.0.2.1/24"))
+	before := r.d().ports["p1"].socket
+	r.d().openAFPacket = func(c port.Config) (*port.AFPacket, error) {
 		if c.OtherSlots == 4096 {
 			return nil, errors.New("no memory for the rings")
 		}
@@ -72,30 +72,30 @@ func TestApplyThatCannotOpen(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.HasPrefix(err.Error(), "test.yaml:") {
 				t.Errorf("error %v, want its line and %q", err, tt.want)
 			}
-			if r.d.ports["p1"].socket != before || r.d.ports["p4"] != nil {
+			if r.d().ports["p1"].socket != before || r.d().ports["p4"] != nil {
 				t.Errorf("a refused configuration has changed the ports")
 			}
 		})
 	}
-	r.passes(1, 2)
-	r.passes(2, 1)
+	r.Passes(1, 2)
+	r.Passes(2, 1)
 }
 
 // Ports that exchange their interfaces keep them quiet.
 func TestApplyExchangesInterfaces(t *testing.T) {
 	r := newRig(t, 2, lab.LinkOptions{})
 	const keys = "priorities: {lossless: [3]}\n"
-	r.start(setup{keys: keys})
+	r.Start(Setup{Keys: keys})
 	modes := []string{r.addrGenMode("p1"), r.addrGenMode("p2")}
 	must(t, r.put(keys, "  p1: {interface: p2, netns: NS}\n  p2: {interface: p1, netns: NS}\n"))
-	r.waitUp(1, true)
-	r.waitUp(2, true)
+	r.WaitUp(1, true)
+	r.WaitUp(2, true)
 	if got := []string{r.addrGenMode("p1"), r.addrGenMode("p2")}; got[0] != modes[0] || got[1] != modes[1] ||
 		got[0] != "1" {
 		t.Errorf("addr_gen_mode %v, was %v, want 1", got, modes)
 	}
-	r.passes(1, 2)
-	r.halt()
+	r.Passes(1, 2)
+	r.Halt()
 	if got := r.addrGenMode("p1"); got == "1" {
 		t.Errorf("after the switch the interface makes no addresses")
 	}
@@ -104,10 +104,10 @@ func TestApplyExchangesInterfaces(t *testing.T) {
 // An interface is one, by whatever name of its namespace.
 func TestInterfaceTwiceByOtherNames(t *testing.T) {
 	r := newRig(t, 1, lab.LinkOptions{})
-	alias := r.dir + "/alias"
-	must(t, os.Symlink(r.sw.Path(), alias))
-	yaml := "metrics: {listen: off}\napi: {socket: " + r.dir + "/api.sock}\nports:\n  a: {interface: p1, netns: " +
-		r.sw.Path() +
+	alias := r.Dir + "/alias"
+	must(t, os.Symlink(r.Node.Path(), alias))
+	yaml := "metrics: {listen: off}\napi: {socket: " + r.Dir + "/api.sock}\nports:\n  a: {interface: p1, netns: " +
+		r.Node.Path() +
 		"}\n  b: {interface: p1, netns: " + alias + "}\n"
 	c, _, err := config.Parse("test.yaml", []byte(yaml))
 	must(t, err)
@@ -120,16 +120,16 @@ func TestInterfaceTwiceByOtherNames(t *testing.T) {
 // A switch that is started twice leaves the first and its interfaces alone.
 func TestStartedTwice(t *testing.T) {
 	r := newRig(t, 2, lab.LinkOptions{})
-	r.start(setup{})
+	r.Start(Setup{})
 	mode := r.addrGenMode("p1")
-	_, err := New(r.parse(setup{}), slog.New(slog.NewTextHandler(io.Discard, nil)))
+	_, err := New(r.Parse(Setup{}), slog.New(slog.NewTextHandler(io.Discard, nil)))
 	if err == nil || !strings.Contains(err.Error(), "another switch listens there") {
 		t.Errorf("error %v, want one about the other switch", err)
 	}
 	if got := r.addrGenMode("p1"); got != mode {
 		t.Errorf("addr_gen_mode %s, want %s as the first switch set it", got, mode)
 	}
-	r.passes(1, 2)
+	r.Passes(1, 2)
 }
 
 // A switch whose metrics address is taken touches nothing either, and gives its socket back.
@@ -139,7 +139,7 @@ func TestMetricsAddressTaken(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
 	defer func() { _ = l.Close() }()
-	c := r.parse(setup{})
+	c := r.Parse(Setup{})
 	c.Metrics.Listen = l.Addr().String()
 	for range 2 {
 		_, err = New(c, slog.New(slog.NewTextHandler(io.Discard, nil)))
@@ -156,13 +156,13 @@ func TestMetricsAddressTaken(t *testing.T) {
 // What cannot be undone any more is no error of apply, but an event.
 func TestApplyWarns(t *testing.T) {
 	r := newRig(t, 2, lab.LinkOptions{})
-	r.start(setup{})
-	r.d.ports["p2"].restore = func() error { return errors.New("the interface stays quiet") }
+	r.Start(Setup{})
+	r.d().ports["p2"].restore = func() error { return errors.New("the interface stays quiet") }
 	must(t, r.put("", "  p1: {netns: NS}\n"))
-	if len(r.d.cfg.Ports) != 1 || len(r.d.numbers) != 1 {
+	if len(r.d().cfg.Ports) != 1 || len(r.d().numbers) != 1 {
 		t.Errorf("the daemon does not know the configuration that is in force")
 	}
-	if got := r.events(dataplane.EventPort, 2); len(got) != 1 ||
+	if got := r.Events(dataplane.EventPort, 2); len(got) != 1 ||
 		!strings.Contains(got[0].Text, "the interface stays quiet") {
 		t.Errorf("events %+v, want one that says what failed", got)
 	}
@@ -171,14 +171,14 @@ func TestApplyWarns(t *testing.T) {
 // Readers do not wait for a change.
 func TestReadersDoNotWait(t *testing.T) {
 	r := newRig(t, 1, lab.LinkOptions{})
-	r.start(setup{})
-	r.d.mu.Lock()
-	defer r.d.mu.Unlock()
+	r.Start(Setup{})
+	r.d().mu.Lock()
+	defer r.d().mu.Unlock()
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		s := source{r.d}
-		if s.Name() != "test" || len(s.Ports()) != 1 || len(s.ConfigYAML()) == 0 || len(r.d.metricsPorts()) != 1 {
+		s := r.d().Source()
+		if s.Name() != "test" || len(s.Ports()) != 1 || len(s.ConfigYAML()) == 0 || len(r.d().metricsPorts()) != 1 {
 			t.Errorf("the readers are told something else than what is in force")
 		}
 		server := api.NewServer(s, time.Now(), runner.Now())
@@ -193,7 +193,7 @@ func TestReadersDoNotWait(t *testing.T) {
 	}()
 	select {
 	case <-done:
-	case <-time.After(testTimeout):
+	case <-time.After(Timeout):
 		t.Error("a reader waits for the change")
 	}
 }

@@ -124,6 +124,7 @@ func offerAll(sw *dataplane.Switch, ports map[int]dataplane.PortConfig, i int, n
 		a.Prepare(&cfg.Classify, cfg.MaxFrame)
 		burst = append(burst, a)
 	}
+	sw.Begin(0) // the worker that owns every port
 	sw.Ingress(in, burst, 0, now, 0)
 	sw.Store(sw.Settle(burst, nil))
 }

@@ -155,7 +155,7 @@ func TestStuckLog(t *testing.T) {
 	select {
 	case err := <-ended:
 		must(t, err)
-	case <-time.After(testTimeout):
+	case <-time.After(Timeout):
 		t.Fatal("the switch does not end")
 	}
 }

@@ -1,0 +1,373 @@
+package acceptance
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pfcswitch/cmd/internal/api"
+	"pfcswitch/cmd/internal/lab"
+	"pfcswitch/cmd/internal/lab/tshark"
+	"pfcswitch/cmd/internal/tcpdump"
+	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/capture"
+	"pfcswitch/dataplane/frame"
+	"pfcswitch/dataplane/port/porttest"
+	"pfcswitch/dataplane/runner"
+	"pfcswitch/lldp"
+	"pfcswitch/macctl"
+)
+
+// captured is a capture that goes on.
+type captured struct {
+	t      *testing.T
+	path   string
+	cancel func()
+	done   chan struct{}
+	tally  capture.Tally
+}
+
+// startCapture begins to write a file.
+func (r *Rig) startCapture(c *api.Client, request api.CaptureRequest) *captured {
+	r.T.Helper()
+	f, err := os.CreateTemp(r.Dir, "*.pcapng")
+	must(r.T, err)
+	ctx, cancel := context.WithCancel(context.Background())
+	k := &captured{t: r.T, path: f.Name(), cancel: cancel, done: make(chan struct{})}
+	go func() {
+		defer close(k.done)
+		var err error
+		if k.tally, err = c.Capture(ctx, request, f); err != nil {
+			r.T.Errorf("capture: %v", err)
+		}
+		if err := f.Close(); err != nil {
+			r.T.Error(err)
+		}
+	}()
+	r.T.Cleanup(k.end)
+	eventually(r.T, "the file begins", func() bool {
+		info, err := f.Stat()
+		return err == nil && info.Size() > 0 ||
+			k.over()
+	})
+	return k
+}
+
+func (k *captured) over() bool {
+	select {
+	case <-k.done:
+		return true
+	default:
+		return false
+	}
+}
+
+// end asks for the end of the file and waits for it.
+func (k *captured) end() {
+	k.cancel()
+	<-k.done
+}
+
+var captureFields = []string{"frame.interface_name", "frame.packet_flags_direction", "frame.comment", "frame.len",
+	"frame.cap_len", "frame.time_epoch", "frame.drop_count", "eth.type", "vlan.priority", "macc.opcode",
+	"macc.cbfc.enbv", "macc.cbfc.pause_time.c3", "_ws.malformed"}
+
+// Directions as tshark prints them.
+const (
+	directionIn  = "0x00000001"
+	directionOut = "0x00000002"
+)
+
+// What the switch receives, sends, drops and tells its peers is in the file, once each, and tshark understands it.
+func TestCapture(t *testing.T) {
+	tshark.Need(t)
+	for _, workers := range []string{"auto", "per-port"} {
+		t.Run(workers, func(t *testing.T) {
+			r := NewRig(t, 3, lab.LinkOptions{})
+			r.Start(Setup{Keys: SmallBuffers + "capture: {memory: 64MiB}\nworkers: " + workers,
+				Each: At100M + ", loop: off"})
+			c := r.ServeControl()
+			h1, h2, h3 := r.Station(1, macctl.ModePFC, 100e6), r.Station(2, macctl.ModePFC, 100e6),
+				r.Station(3, macctl.ModePFC, 100e6)
+			before := time.Now()
+			k := r.startCapture(c, api.CaptureRequest{Snap: 96})
+			stop1 := h1.Send(Stream{To: 2, Prio: 3}, Stream{To: 2, Prio: 0})
+			stop3 := h3.Send(Stream{To: 2, Prio: 3}, Stream{To: 2, Prio: 0})
+			h2.PFC(1<<3, 0xffff)
+			eventually(t, "both senders are held, and lossy frames dropped", func() bool {
+				return h1.Controls.Load() > 1 && h3.Controls.Load() > 1 &&
+					r.Snapshot(1).Counters.Drops[0][dataplane.DropLossyThreshold] > 0
+			})
+			h2.PFC(1<<3, 0)
+			stop1()
+			stop3()
+			h2.Whole(h1, 3)
+			h2.Whole(h3, 3)
+			r.Settle()
+			k.end()
+			after := time.Now()
+
+			if out, err := exec.Command(filepath.Join(filepath.Dir(tshark.Need(t)), "capinfos"), "-M",
+				k.path).CombinedOutput(); err != nil ||
+				!strings.Contains(string(out), "Number of interfaces in file: 3") {
+				t.Errorf("capinfos: %v\n%s", err, out)
+			}
+			frames := tshark.Fields(t, k.path, captureFields...)
+			if k.tally.Missing != 0 || uint64(len(frames)) != k.tally.Frames {
+				t.Errorf("the file has %d frames, the client counted %+v", len(frames), k.tally)
+			}
+			r.wantCounted(frames)
+			wantSpan(t, frames, before, after)
+			for _, want := range []struct{ port, direction, opcode, comment string }{
+				{"p1", directionOut, "0x0101", "XOFF 3: "},
+				{"p1", directionOut, "0x0101", "XON 3: ingress queue holds "},
+				{"p2", directionIn, "0x0101", "obeyed; paused: 3"},
+				{"p2", directionIn, "0x0101", "obeyed; nothing is paused"},
+				{"p1", directionIn, "", "dropped: lossy-threshold"},
+			} {
+				if !slices.ContainsFunc(frames, func(l map[string][]string) bool {
+					return tshark.First(l, "frame.interface_name") == want.port &&
+						tshark.First(l, "frame.packet_flags_direction") == want.direction &&
+						tshark.First(l, "macc.opcode") == want.opcode &&
+						strings.HasPrefix(tshark.First(l, "frame.comment"), want.comment)
+				}) {
+					t.Errorf("no frame %+v", want)
+				}
+			}
+			for i, l := range frames {
+				if l["_ws.malformed"] != nil || tshark.First(l, "macc.opcode") == "" &&
+					tshark.First(l, "frame.cap_len") != "96" {
+					t.Errorf("frame %d: %v", i, l)
+				}
+			}
+		})
+	}
+}
+
+// LLDP frames are in the file too, though they pass beside the rings: those that come, whatever they are, and those
+// that leave, once each and whole.
+func TestCaptureShowsLLDP(t *testing.T) {
+	tshark.Need(t)
+	r := NewRig(t, 2, lab.LinkOptions{})
+	r.Start(Setup{Each: "loop: off"})
+	s, err := porttest.OpenSocket(r.Host(1).Path(), "eth0")
+	must(t, err)
+	defer s.Close()
+	eventually(t, "the port speaks", func() bool { return r.LLDP().Statistics.SentFrames > 0 })
+	before := r.LLDP().Statistics.SentFrames
+	k := r.startCapture(r.ServeControl(), api.CaptureRequest{Ports: []string{"p1"}})
+	p := lldp.PDU{Chassis: lldp.ID{Subtype: lldp.ChassisLocal, Value: "h1"}, Port: lldp.ID{Subtype: lldp.PortLocal,
+		Value: "1"}, TTL: 100, SystemName: "a peer"}
+	told := lldp.AppendFrame(nil, [6]byte(HostMAC(1)), &p)
+	must(t, s.Send(frame.VnetHeader{}, told))
+	must(t, s.Send(frame.VnetHeader{}, told[:30])) // ends within a TLV
+	eventually(t, "the switch has taken both, and greets", func() bool {
+		n := r.LLDP().Statistics
+		return n.ReceivedFrames == 2 && n.DiscardedFrames == 1 && n.SentFrames > before
+	})
+	least := r.LLDP().Statistics.SentFrames - before
+	k.end()
+	most := r.LLDP().Statistics.SentFrames - before
+
+	var out uint64
+	var in []string
+	for _, l := range tshark.Fields(t, k.path, append(captureFields, "eth.src", "lldp.tlv.system.name")...) {
+		if tshark.First(l, "eth.type") != "0x88cc" || tshark.First(l, "frame.interface_name") != "p1" ||
+			l["frame.comment"] != nil {
+			t.Errorf("not LLDP of p1: %v", l)
+			continue
+		}
+		name := tshark.First(l, "lldp.tlv.system.name")
+		switch tshark.First(l, "frame.packet_flags_direction") {
+		case directionIn:
+			in = append(in, tshark.First(l, "eth.src")+" "+tshark.First(l, "frame.len")+" "+name)
+		case directionOut:
+			if out++; tshark.First(l, "eth.src") != PortMAC(1).String() || name != "test" || l["_ws.malformed"] != nil {
+				t.Errorf("sent: %v", l)
+			}
+		}
+	}
+	h1 := HostMAC(1).String()
+	if want := []string{h1 + " 60 a peer", h1 + " 30 "}; !slices.Equal(in, want) {
+		t.Errorf("received %q, want %q", in, want)
+	}
+	if out < least || out > most {
+		t.Errorf("%d frames sent, want %d to %d", out, least, most)
+	}
+}
+
+// wantCounted holds a file against the switch's counters.
+func (r *Rig) wantCounted(frames []map[string][]string) {
+	r.T.Helper()
+	type key struct{ port, direction string }
+	data, drops, pfc := map[key]uint64{}, map[key]uint64{}, map[key]uint64{}
+	for _, l := range frames {
+		k := key{tshark.First(l, "frame.interface_name"), tshark.First(l, "frame.packet_flags_direction")}
+		switch {
+		case tshark.First(l, "eth.type") == "0x88cc": // counted elsewhere
+		case tshark.First(l, "macc.opcode") != "":
+			pfc[k]++
+		default:
+			data[k]++
+		}
+		if strings.HasPrefix(tshark.First(l, "frame.comment"), "dropped: lossy-threshold") {
+			drops[k]++
+		}
+	}
+	for n := range r.Hosts {
+		p := r.Snapshot(n + 1)
+		in, out := key{PortName(n + 1), directionIn}, key{PortName(n + 1), directionOut}
+		got := [5]uint64{data[in], data[out], pfc[in], pfc[out], drops[in]}
+		want := [5]uint64{p.Counters.ReceivedFrames, p.Counters.SentFrames, p.Received.PFCFrames[3],
+			p.ControlSent.PFCFrames[3], p.Counters.Drops[0][dataplane.DropLossyThreshold]}
+		if got != want {
+			r.T.Errorf("%s: the file has %v frames received, sent, PFC received, PFC sent, dropped; the switch "+
+				"counted %v", PortName(n+1), got, want)
+		}
+	}
+}
+
+// wantSpan fails where a stamp is not from between two moments.
+func wantSpan(t *testing.T, frames []map[string][]string, from, to time.Time) {
+	t.Helper()
+	for i, l := range frames {
+		var s, ns int64
+		if _, err := fmt.Sscanf(tshark.First(l, "frame.time_epoch"), "%d.%09d", &s, &ns); err != nil {
+			t.Fatalf("frame %d: time %s: %v", i, tshark.First(l, "frame.time_epoch"), err)
+		}
+		if at := time.Unix(s, ns); at.Before(from.Add(-time.Millisecond)) || at.After(to.Add(time.Millisecond)) {
+			t.Fatalf("frame %d is of %v, want %v to %v", i, at, from, to)
+		}
+	}
+}
+
+// A filter in tcpdump's language chooses frames, also where it looks behind the snap length; a port and a number end
+// the file.
+func TestCaptureChooses(t *testing.T) {
+	tshark.Need(t)
+	program(t, "tcpdump", "tcpdump")
+	r := NewRig(t, 2, lab.LinkOptions{})
+	r.Start(Setup{Keys: "priorities: {lossless: [3]}\n", Each: At100M})
+	c := r.ServeControl()
+	compile := func(expression string) string {
+		text, err := tcpdump.Compile(context.Background(), expression)
+		must(t, err)
+		return text
+	}
+	h1, h2 := r.Station(1, macctl.ModePFC, 100e6), r.Station(2, macctl.ModePFC, 100e6)
+	stop := h1.Send(Stream{To: 2, Prio: 3, Octets: 200}, Stream{To: 2, Prio: 5, Octets: 300})
+	control := r.startCapture(c, api.CaptureRequest{Filter: compile("ether proto 0x8808"), Frames: 2})
+	behind := r.startCapture(c, api.CaptureRequest{Filter: compile("vlan and ether[15:1] & 0x7f == 0 and ether[14] " +
+		">> 5 == 5 and greater 250"), Snap: 14, Frames: 20, Ports: []string{"p2"}})
+	soon := r.startCapture(c, api.CaptureRequest{For: 100 * time.Millisecond})
+	h2.PFC(1<<3, 100)
+	h2.PFC(1<<3, 0)
+	for _, k := range []*captured{control, behind, soon} {
+		eventually(t, "the capture has ended by itself", k.over)
+	}
+	stop()
+	h2.Whole(h1, 3)
+
+	if frames := tshark.Fields(t, control.path, captureFields...); len(frames) != 2 ||
+		tshark.First(frames[1], "macc.opcode") != "0x0101" {
+		t.Errorf("two control frames: got %v", frames)
+	}
+	frames := tshark.Fields(t, behind.path, captureFields...)
+	for _, l := range frames {
+		if tshark.First(l, "frame.interface_name") != "p2" || tshark.First(l, "frame.len") != "300" ||
+			tshark.First(l, "frame.cap_len") != "14" {
+			t.Errorf("frame %v, want 14 of 300 octets from p2", l)
+		}
+	}
+	if len(frames) != 20 {
+		t.Errorf("%d frames, want 20", len(frames))
+	}
+	if frames := tshark.Fields(t, soon.path, captureFields...); len(frames) == 0 {
+		t.Error("nothing was captured in 100 ms of traffic")
+	}
+	if r.Source().Tap().Recorder() != nil {
+		t.Error("nobody captures any more, and the data path does")
+	}
+}
+
+// A client that does not read costs the switch nothing, and is told later what it missed.
+func TestSlowCaptureNeverBlocks(t *testing.T) {
+	r := NewRig(t, 2, lab.LinkOptions{})
+	r.Start(Setup{Keys: "capture: {memory: 5MiB}\npriorities: {lossless: [3]}\nlldp: {agent: off}\n",
+		Each: At100M + ", loop: off"})
+	c := r.ServeControl()
+	h1, h2 := r.Station(1, macctl.ModePFC, 100e6), r.Station(2, macctl.ModePFC, 100e6)
+	in, out := io.Pipe()
+	ctx, cancel := context.WithCancel(context.Background())
+	var tally capture.Tally
+	done := make(chan error, 1)
+	go func() {
+		var err error
+		tally, err = c.Capture(ctx, api.CaptureRequest{}, out)
+		_ = out.Close()
+		done <- err
+	}()
+	_, err := in.Read(make([]byte, 8)) // the section begins; then nobody reads
+	must(t, err)
+	const frames = 8000 // 12 MB, twice: received and sent
+	h1.Send(Stream{To: 2, Prio: 3, Frames: frames})
+	h2.Whole(h1, 3)
+	r.NoLosslessDrops()
+	go func() { _, _ = io.Copy(io.Discard, in) }()
+	cancel()
+	must(t, <-done)
+	var want uint64
+	for n := range r.Hosts {
+		p := r.Snapshot(n + 1)
+		want += p.Counters.ReceivedFrames + p.Counters.SentFrames + p.ControlSent.PFCFrames[3] + p.Received.PFCFrames[3]
+	}
+	t.Logf("%d frames captured, %d missing", tally.Frames, tally.Missing)
+	if tally.Missing == 0 || tally.Frames == 0 || tally.Frames+tally.Missing != want {
+		t.Errorf("%+v, want %d in all, some of them missing", tally, want)
+	}
+}
+
+// A capture that cannot be is refused with the reason; nothing reads or writes a file that a request names.
+func TestCaptureRefused(t *testing.T) {
+	r := NewRig(t, 1, lab.LinkOptions{})
+	r.Start(Setup{})
+	c := r.ServeControl()
+	for _, test := range []struct {
+		request api.CaptureRequest
+		want    string
+	}{
+		{api.CaptureRequest{Ports: []string{"p1", "p9"}}, "there is no port p9: there are p1"},
+		{api.CaptureRequest{Snap: 70_000}, "snap=70000"},
+		{api.CaptureRequest{Filter: "1,5 0 0 0"}, "no program"},
+		{api.CaptureRequest{Last: time.Second}, "capture.ring is off"},
+	} {
+		if _, err := c.Capture(context.Background(), test.request, io.Discard); err == nil ||
+			!strings.Contains(err.Error(), test.want) {
+			t.Errorf("%+v: %v, want an error that says %q", test.request, err, test.want)
+		}
+	}
+	for range capture.MaxCursors {
+		r.startCapture(c, api.CaptureRequest{})
+	}
+	if _, err := c.Capture(context.Background(), api.CaptureRequest{}, io.Discard); err == nil ||
+		!strings.Contains(err.Error(), "too many captures") {
+		t.Errorf("one more: %v", err)
+	}
+	for _, query := range []string{"file=/etc/passwd", "write=/x", "snap=x", "for=-1s", "frames=-1", "last=0s"} {
+		w := httptest.NewRecorder()
+		api.NewServer(r.Source(), time.Now(), runner.Now()).ServeHTTP(w,
+			httptest.NewRequest(http.MethodGet, "/v1/capture?"+query, nil))
+		if w.Code != http.StatusBadRequest {
+			t.Errorf("%s: status %d, want 400", query, w.Code)
+		}
+	}
+}

@@ -1,0 +1,95 @@
+package acceptance
+
+import (
+	"io"
+	"net"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"pfcswitch/cmd/internal/api"
+	"pfcswitch/cmd/internal/lab"
+	"pfcswitch/macctl"
+)
+
+// occupy opens connections that stay, half of them silent, the others after a request.
+func occupy(t *testing.T, n int, network, address string) {
+	t.Helper()
+	for i := range n {
+		c, err := net.Dial(network, address)
+		must(t, err)
+		t.Cleanup(func() { _ = c.Close() })
+		if i%2 == 0 {
+			// It may be closed already for being too many. Its answer is awaited: what is asked here is not whether the
+			// switch answers a thousand at the same moment.
+			_, _ = io.WriteString(c, "GET /v1/state HTTP/1.1\r\nHost: localhost\r\n\r\n")
+			_ = c.SetReadDeadline(time.Now().Add(Timeout))
+			_, _ = c.Read(make([]byte, 1))
+		}
+	}
+}
+
+// A thousand connections at each address, that say nothing or no more, neither stop the data path nor show, scrape and
+// apply. What changes the switch is there on the control socket alone.
+func TestThousandConnections(t *testing.T) {
+	const each = 1000
+	r := NewRig(t, 3, lab.LinkOptions{})
+	s := Setup{Keys: SmallBuffers, Each: At100M}
+	host := r.serveHere(s)
+	h1, h2, h3 := r.Station(1, macctl.ModePFC, 100e6), r.Station(2, macctl.ModePFC, 100e6),
+		r.Station(3, macctl.ModePFC, 100e6)
+	stop1, stop3 := h1.Send(Stream{To: 2, Prio: 3}), h3.Send(Stream{To: 2, Prio: 3})
+	eventually(t, "the senders are held now and then",
+		func() bool { return h1.Controls.Load() > 4 && h3.Controls.Load() > 4 })
+
+	socket := filepath.Join(r.Dir, "api.sock")
+	occupy(t, each, "tcp", host)
+	occupy(t, each, "unix", socket)
+	before := h2.Tally(1, 3).Frames
+	client, scraper := api.NewClient(socket), &http.Client{Timeout: 5 * time.Second,
+		Transport: &http.Transport{DisableKeepAlives: true}}
+	var slowest time.Duration
+	for range 20 {
+		begun := time.Now()
+		if _, err := client.Show(t.Context(), "pfc"); err != nil {
+			t.Fatal(err)
+		}
+		a, err := scraper.Get("http://" + host + "/metrics")
+		must(t, err)
+		b, err := io.ReadAll(a.Body)
+		must(t, err)
+		_ = a.Body.Close()
+		if !strings.Contains(string(b), "pfcswitch_up 1") {
+			t.Fatalf("a scrape: %s: %.200s", a.Status, b)
+		}
+		slowest = max(slowest, time.Since(begun))
+	}
+	t.Logf("show and a scrape took at most %v together", slowest)
+	if slowest > 2*time.Second {
+		t.Errorf("show and a scrape took %v", slowest)
+	}
+	if _, err := client.Apply(t.Context(), "again.yaml", r.Source().ConfigYAML()); err != nil {
+		t.Errorf("apply: %v", err)
+	}
+	eventually(t, "frames go on", func() bool { return h2.Tally(1, 3).Frames > before+500 })
+
+	for _, path := range []string{"/v1/apply", "/v1/clear/counters", "/v1/clear/watermarks", "/v1/capture"} {
+		for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete} {
+			q, err := http.NewRequest(method, "http://"+host+path, strings.NewReader("name: other\n"))
+			must(t, err)
+			a, err := scraper.Do(q)
+			must(t, err)
+			_ = a.Body.Close()
+			if a.StatusCode != http.StatusNotFound && a.StatusCode != http.StatusMethodNotAllowed {
+				t.Errorf("%s %s over TCP: %s", method, path, a.Status)
+			}
+		}
+	}
+	stop1()
+	stop3()
+	h2.Whole(h1, 3)
+	h2.Whole(h3, 3)
+	r.NoLosslessDrops()
+}

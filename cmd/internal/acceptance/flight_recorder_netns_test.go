@@ -1,0 +1,137 @@
+package acceptance
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pfcswitch/cmd/internal/api"
+	"pfcswitch/cmd/internal/lab"
+	"pfcswitch/cmd/internal/lab/tshark"
+	"pfcswitch/dataplane"
+	"pfcswitch/macctl"
+)
+
+// The loss of a lossless frame leaves a file that shows how it came to it, one for the whole incident, where the
+// configuration says and nowhere else.
+func TestLossIsWritten(t *testing.T) {
+	tshark.Need(t)
+	r := NewRig(t, 2, lab.LinkOptions{})
+	folder := filepath.Join(r.Dir, "losses")
+	must(t, os.MkdirAll(folder, 0o700))
+	must(t, os.WriteFile(filepath.Join(folder, "test-loss.partial"), []byte("left by a switch that was killed"), 0o600))
+	r.Start(Setup{Each: At100M, Keys: "priorities: {lossless: [3]}\nbuffer: {ring_hold: off}\n" +
+		"capture: {ring: on, directory: " + folder + ", last: 3s, snap: 64}",
+		Ports: map[int]string{1: "priorities: {3: {alpha: 0.0625}}"}})
+	liar, h2 := r.Station(1, macctl.ModeOff, 300e6), r.Station(2, macctl.ModePFC, 100e6)
+	stop := liar.Send(Stream{To: 2, Prio: 3})
+	path := filepath.Join(folder, "test-loss-1.pcapng")
+	eventually(t, "the file is there", func() bool { _, err := os.Stat(path); return err == nil })
+	eventually(t, "frames are lost on", func() bool { return r.Snapshot(1).Counters.LosslessDrops[3] > 500 })
+	stop()
+	eventually(t, "what was not lost has come", func() bool {
+		// of no known priority in a ring that was full, where the machine let it run full
+		lost := r.Snapshot(1).Counters.LosslessDrops
+		return h2.Tally(1, 3).Frames+lost[3]+lost[dataplane.NumPriorities] == liar.Sent[3].Load()
+	})
+	files, err := os.ReadDir(folder)
+	must(t, err)
+	info, err := os.Stat(path)
+	must(t, err)
+	if len(files) != 1 || info.Mode().Perm() != 0o600 {
+		t.Errorf("files %v, mode %v; want one for the whole incident, for its owner alone", files, info.Mode())
+	}
+	var told []string
+	for _, e := range r.Source().Events(0) {
+		if e.Kind == dataplane.EventCapture {
+			told = append(told, e.Text)
+		}
+	}
+	if len(told) != 1 || !strings.Contains(told[0], path) {
+		t.Errorf("events %q, want one that names %s", told, path)
+	}
+	frames := tshark.Fields(t, path, captureFields...)
+	// the ring where the machine lets the switch wait
+	stops := regexp.MustCompile("^XOFF 3: (buffer|the receive ring fills up), ")
+	xoff := slices.IndexFunc(frames, func(l map[string][]string) bool {
+		return tshark.First(l, "frame.packet_flags_direction") == directionOut &&
+			stops.MatchString(tshark.First(l, "frame.comment")) &&
+			tshark.First(l, "macc.cbfc.enbv") == "0x0008"
+	})
+	lost := slices.IndexFunc(frames, func(l map[string][]string) bool {
+		return tshark.First(l, "frame.comment") == "dropped: lossless-headroom (a LOSSLESS frame is lost)" &&
+			tshark.First(l, "frame.interface_name") == "p1"
+	})
+	if xoff < 0 || lost < xoff {
+		var said []string
+		for i, l := range frames {
+			if c := tshark.First(l, "frame.comment"); c != "" && len(said) < 20 {
+				said = append(said, fmt.Sprintf("%d: %s", i, c))
+			}
+		}
+		t.Errorf("XOFF is frame %d, the first loss %d of %d; want the XOFF that was not obeyed first\n%s", xoff, lost,
+			len(frames), strings.Join(said, "\n"))
+	}
+}
+
+// What the ring holds can be fetched, where it is on.
+func TestCaptureLast(t *testing.T) {
+	tshark.Need(t)
+	r := NewRig(t, 2, lab.LinkOptions{})
+	keys := func(capture string) Setup {
+		return Setup{Each: At100M, Keys: "priorities: {lossless: [3]}\ncapture: {directory: " + r.Dir + capture + "}"}
+	}
+	r.Start(keys(", ring: on"))
+	c := r.ServeControl()
+	h1, h2 := r.Station(1, macctl.ModePFC, 100e6), r.Station(2, macctl.ModePFC, 100e6)
+	h1.Send(Stream{To: 2, Prio: 3, Frames: 10})
+	h2.Whole(h1, 3)
+	k := r.startCapture(c, api.CaptureRequest{Last: time.Minute})
+	eventually(t, "the capture has ended by itself", k.over)
+	if frames := tshark.Fields(t, k.path, captureFields...); len(frames) != 20 ||
+		tshark.First(frames[0], "frame.cap_len") != "256" {
+		t.Errorf("%d frames, want what was received and sent of 10", len(frames))
+	}
+	must(t, r.Apply(keys(""), 2))
+	if _, err := c.Capture(context.Background(), api.CaptureRequest{Last: time.Minute}, io.Discard); err == nil ||
+		!strings.Contains(err.Error(), "capture.ring is off") {
+		t.Errorf("with the ring off: %v", err)
+	}
+}
+
+// Every key of captures but the folder changes under load, and costs nothing.
+func TestApplyCaptureUnderLoad(t *testing.T) {
+	r := NewRig(t, 2, lab.LinkOptions{})
+	keys := func(capture string) Setup {
+		return Setup{Each: At100M, Keys: "priorities: {lossless: [3]}\ncapture: {directory: " + r.Dir + capture + "}"}
+	}
+	r.Start(keys(""))
+	h1, h2 := r.Station(1, macctl.ModePFC, 100e6), r.Station(2, macctl.ModePFC, 100e6)
+	stop := h1.Send(Stream{To: 2, Prio: 3})
+	for _, step := range []string{", ring: on", ", ring: on, memory: 5MiB", ", ring: on, snap: 1514",
+		", ring: on, last: 1s, files: 9", "", ", memory: 32MiB", ", ring: on"} {
+		before := h2.Tally(1, 3).Frames
+		if err := r.Apply(keys(step), 2); err != nil {
+			t.Errorf("%s: %v", step, err)
+		}
+		if on := r.Source().Tap().Recorder() != nil; on != strings.Contains(step, "ring: on") {
+			t.Errorf("%s: the data path captures: %v", step, on)
+		}
+		eventually(t, step+": frames go on", func() bool { return h2.Tally(1, 3).Frames > before+50 })
+	}
+	s := keys("")
+	s.Keys = strings.Replace(s.Keys, r.Dir, "/etc", 1)
+	if err := r.Apply(s, 2); err == nil || !strings.Contains(err.Error(), "capture.directory") {
+		t.Errorf("another folder: %v, want it refused", err)
+	}
+	stop()
+	h2.Whole(h1, 3)
+	r.NoLosslessDrops()
+}

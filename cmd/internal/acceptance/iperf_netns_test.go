@@ -1,0 +1,80 @@
+package acceptance
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"pfcswitch/cmd/internal/lab"
+	"pfcswitch/dataplane/port"
+)
+
+// iperf3 as Debian ships it, with the kernels' default offloads, through the switch in a lossless class: its
+// super-frames stay whole, and the switch loses none.
+func TestIperf3(t *testing.T) {
+	path := program(t, "iperf3", "iperf3")
+	r := NewRig(t, 2, lab.LinkOptions{})
+	for n, h := range r.Hosts {
+		must(t, h.AddAddr("eth0", HostIP(n+1).String()+"/24"))
+		s, err := port.SurveyOne(h.Path(), "eth0")
+		must(t, err)
+		if !s.Offloads["tcp-segmentation-offload"] || !s.Offloads["tx-checksumming"] {
+			t.Fatalf("h%d does not use the offloads that this is about: %v", n+1, s.Offloads)
+		}
+	}
+	r.Start(Setup{Keys: "priorities: {lossless: [3], trust: dscp, dscp: {26: 3}}", Each: "speed: none"})
+	for _, streams := range []int{1, 4} {
+		t.Run(fmt.Sprintf("%d streams", streams), func(t *testing.T) {
+			before := r.Snapshot(2).Counters
+			octets := r.iperf3(path, streams)
+			c := r.Snapshot(2).Counters
+			frames, lossless := c.SentFrames-before.SentFrames, c.QueueSent[3]-before.QueueSent[3]
+			if octets < 1<<20 || c.SentBytes-before.SentBytes < octets {
+				t.Errorf("%d octets came, and the switch has sent %d", octets, c.SentBytes-before.SentBytes)
+			}
+			if octets/frames < 3*1514 {
+				t.Errorf("%d octets a frame: those that the host's kernel sends are longer", octets/frames)
+			}
+			if lossless*10 < frames*9 {
+				t.Errorf("%d of %d frames were lossless", lossless, frames)
+			}
+		})
+	}
+	r.NoLosslessDrops()
+}
+
+// iperf3 sends from host 1 to host 2 for a second and returns the octets that host 2 counted.
+func (r *Rig) iperf3(path string, streams int) uint64 {
+	r.T.Helper()
+	server, err := r.Host(2).Start(lab.Command{Argv: []string{path, "-s", "-1", "-B", HostIP(2).String()}})
+	must(r.T, err)
+	eventually(r.T, "iperf3 listens", func() (open bool) {
+		must(r.T, r.Host(2).Do(func() error {
+			b, err := os.ReadFile("/proc/thread-self/net/tcp")
+			open = strings.Contains(string(b), ":1451 ") // port 5201
+			return err
+		}))
+		return open
+	})
+	var report bytes.Buffer
+	client, err := r.Host(1).Start(lab.Command{Stdout: &report, Argv: []string{path, "-c", HostIP(2).String(), "-t",
+		"1", "-P", fmt.Sprint(streams), "--dscp", "26", "-J"}})
+	must(r.T, err)
+	failed := client.Wait()
+	var found struct {
+		Error string
+		End   struct {
+			Streams  []struct{}
+			Received struct{ Bytes uint64 } `json:"sum_received"`
+		}
+	}
+	must(r.T, json.Unmarshal(report.Bytes(), &found))
+	if failed != nil || found.Error != "" || len(found.End.Streams) != streams {
+		r.T.Fatalf("iperf3: %v, %q, %d streams", failed, found.Error, len(found.End.Streams))
+	}
+	must(r.T, server.Wait())
+	return found.End.Received.Bytes
+}

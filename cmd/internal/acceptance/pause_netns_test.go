@@ -1,0 +1,132 @@
+package acceptance
+
+import (
+	"testing"
+	"time"
+
+	"pfcswitch/cmd/internal/lab"
+	"pfcswitch/macctl"
+)
+
+// pause tells the switch to stop for quanta.
+func (s *Station) pause(quanta uint16) {
+	s.t.Helper()
+	must(s.t, s.port.SendControl(macctl.AppendPause(nil, [6]byte(HostMAC(s.N)), quanta)))
+}
+
+// count returns how many frames of a priority came from a host between two moments.
+func (s *Station) count(host int, prio uint8, from, to time.Time) (n int) {
+	for _, a := range s.Arrivals(from) {
+		if !a.Stamp.Before(to) {
+			break
+		}
+		if a.origin == (origin{host, prio}) {
+			n++
+		}
+	}
+	return n
+}
+
+// A port at 100 Mbit/s, on which a send call is one frame of these. The pause lasts for more than all but the worst
+// time that a thread has to wait for a CPU.
+const (
+	pauseQuanta = 50_000
+	pauseTime   = 256 * time.Millisecond // of pauseQuanta
+)
+
+// A paused priority stops within one send call, for its quanta, while the others go on, and nothing of it is lost.
+// Where PAUSE is in force it stops all.
+func TestPeerPauses(t *testing.T) {
+	for _, mode := range []macctl.Mode{macctl.ModePFC, macctl.ModePause} {
+		t.Run(mode.String(), func(t *testing.T) {
+			r := NewRig(t, 2, lab.LinkOptions{})
+			r.Start(Setup{Keys: "priorities: {lossless: [3]}", Each: At100M + ", flow_control: " + mode.String()})
+			h1, h2 := r.Station(1, mode, 100e6), r.Station(2, mode, 100e6)
+			stop := h1.Send(Stream{To: 2, Prio: 3, Rate: 40e6}, Stream{To: 2, Prio: 0, Rate: 40e6})
+			eventually(t, "frames arrive", func() bool {
+				return h2.Tally(1, 3).Frames > 50 &&
+					h2.Tally(1, 0).Frames > 50
+			})
+
+			before := time.Now()
+			heard := h2.holdPort(r, mode, pauseQuanta)
+			end := before.Add(pauseTime)
+			eventually(t, "the pause is over", func() bool { return h2.count(1, 3, end, end.Add(time.Hour)) > 50 })
+			stop()
+			if window := end.Sub(heard); window < pauseTime/4 {
+				t.Fatalf("the switch heard of the pause when only %v of it was left", window)
+			}
+			if n := h2.count(1, 3, heard, end); n > 1 {
+				t.Errorf("%d frames of the paused priority came while it was paused, want at most a send call of 1", n)
+			}
+			others := h2.count(1, 0, heard, end)
+			if mode == macctl.ModePFC && others < 20 {
+				t.Errorf("%d frames of the other priority came meanwhile, want a stream", others)
+			}
+			if mode == macctl.ModePause && others > 1 {
+				t.Errorf("%d frames of the other priority came meanwhile, want none under PAUSE", others)
+			}
+			s := r.Snapshot(2)
+			if got := max(s.PausedNs[3], s.PausedAllNs); got != int64(pauseTime) {
+				t.Errorf("paused for %v, want %v", time.Duration(got), pauseTime)
+			}
+			h2.Whole(h1, 3)
+			h2.Whole(h1, 0)
+		})
+	}
+}
+
+// holdPort pauses priority 3 of the switch's port and returns a moment at which the switch knew.
+func (s *Station) holdPort(r *Rig, mode macctl.Mode, quanta uint16) time.Time {
+	s.t.Helper()
+	if mode == macctl.ModePause {
+		s.pause(quanta)
+		eventually(s.t, "the switch has received PAUSE",
+			func() bool { return r.Snapshot(s.N).Received.PauseFrames == 1 })
+	} else {
+		s.PFC(1<<3, quanta)
+		eventually(s.t, "the switch has received PFC",
+			func() bool { return r.Snapshot(s.N).Received.PFCFrames[3] == 1 })
+	}
+	return time.Now()
+}
+
+// A pause time of 0 ends a pause at once.
+func TestPeerResumes(t *testing.T) {
+	r := NewRig(t, 2, lab.LinkOptions{})
+	r.Start(Setup{Keys: "priorities: {lossless: [3]}", Each: At100M})
+	h1, h2 := r.Station(1, macctl.ModePFC, 100e6), r.Station(2, macctl.ModePFC, 100e6)
+	h2.PFC(1<<3, 0xffff)
+	eventually(t, "the switch has received PFC", func() bool { return r.Snapshot(2).Received.PFCFrames[3] == 1 })
+	h1.Send(Stream{To: 2, Prio: 3, Frames: 50})
+	h1.Finish()
+	eventually(t, "the frames wait", func() bool { return r.Snapshot(2).Held[3] == 50 || r.Snapshot(2).Paused == 0 })
+	h2.PFC(1<<3, 0)
+	h2.Whole(h1, 3)
+	whole := int64(macctl.QuantaDuration(0xffff, 100e6))
+	if got := r.Snapshot(2).PausedNs[3]; got <= 0 || got >= whole {
+		t.Errorf("paused for %v, want less than the %v that were asked for", time.Duration(got), time.Duration(whole))
+	}
+}
+
+// A port that its peer has paused in all priorities still tells that peer to stop.
+func TestPauseDoesNotStopControlFrames(t *testing.T) {
+	r := NewRig(t, 2, lab.LinkOptions{})
+	r.Start(Setup{Keys: "buffer: {lossless: {size: 1MiB}}\npriorities: {lossless: [0, 1, 2, 3, 4, 5, 6, 7]}",
+		Each: At100M})
+	h1, h2 := r.Station(1, macctl.ModePFC, 100e6), r.Station(2, macctl.ModePFC, 100e6)
+	hold := func(quanta uint16) { h1.PFC(1<<3, quanta); h2.PFC(0xff, quanta) }
+	hold(0xffff)
+	eventually(t, "the switch has received both", func() bool {
+		return r.Snapshot(1).Received.PFCFrames[3] > 0 && r.Snapshot(2).Received.PFCFrames[3] > 0
+	})
+	stop := h2.Send(Stream{To: 1, Prio: 3})
+	eventually(t, "the switch tells its peer to stop", func() bool { hold(0xffff); return h2.Controls.Load() > 0 })
+	if p := r.Snapshot(2).Paused; p != 0xff {
+		t.Errorf("the switch told its peer to stop while only %08b was paused, so nothing is shown", p)
+	}
+	stop()
+	hold(0)
+	h1.Whole(h2, 3)
+	r.NoLosslessDrops()
+}

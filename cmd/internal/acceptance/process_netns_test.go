@@ -1,0 +1,201 @@
+package acceptance
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"pfcswitch/cmd/internal/lab"
+	"pfcswitch/macctl"
+)
+
+// freeze stops every thread of a process.
+func freeze(t *testing.T, p *lab.Process) {
+	t.Helper()
+	must(t, syscall.Kill(p.Pid(), syscall.SIGSTOP))
+	eventually(t, "all threads of the switch are stopped", func() bool { return stopped(t, p.Pid()) })
+}
+
+func stopped(t *testing.T, pid int) bool {
+	t.Helper()
+	stats, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
+	must(t, err)
+	for _, path := range stats {
+		b, err := os.ReadFile(path)
+		if err != nil {
+			continue // the thread has ended
+		}
+		// PID (name) state …, and the name may hold anything.
+		if text := string(b); !strings.HasPrefix(text[strings.LastIndex(text, ")")+1:], " T") {
+			return false
+		}
+	}
+	return len(stats) > 0
+}
+
+func thaw(t *testing.T, p *lab.Process) {
+	t.Helper()
+	must(t, syscall.Kill(p.Pid(), syscall.SIGCONT))
+}
+
+// However late a thread runs, after XOFF has arrived it hands over no more than one send call; what is in a delay line
+// left the port already: at most what its shaper lets through in that time.
+func TestStoppedThread(t *testing.T) {
+	const frame = 1518
+	for _, tt := range []struct {
+		name  string
+		keys  string
+		speed int64
+		after int // frames that may still come
+	}{
+		{"a call is a frame", At100M, 100e6, 1},
+		{"a call is 50 µs", "speed: 1G, ring: {outage: 400ms, max: 64MiB}", 1e9, 50_000 / 8 / (frame + 24)},
+		{"with a delay line of 1 ms", "speed: 1G, ring: {outage: 400ms, max: 64MiB}, delay: 1ms, burst: 62500B", 1e9,
+			(1_000_000/8+62_500+50_000/8)/(frame+24) + 1},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := NewRig(t, 3, lab.LinkOptions{})
+			p := r.StartProcess(Setup{Keys: "priorities: {lossless: [3]}", Each: tt.keys})
+			h1, h2, h3 := r.Station(1, macctl.ModePFC, tt.speed), r.Station(2, macctl.ModePFC, tt.speed),
+				r.Station(3, macctl.ModePFC, tt.speed)
+			// Two senders keep the queue of p2 full, so that there is always something to send.
+			stop1, stop3 := h1.Send(Stream{To: 2, Prio: 3}), h3.Send(Stream{To: 2, Prio: 3})
+			for round := range 8 {
+				before := h2.Tally(1, 3).Frames + h2.Tally(3, 3).Frames
+				eventually(t, "a backlog has grown",
+					func() bool { return h2.Tally(1, 3).Frames+h2.Tally(3, 3).Frames > before+100 })
+				freeze(t, p)
+				time.Sleep(5 * time.Millisecond) // what the kernel has taken arrives
+				xoff := time.Now()
+				h2.PFC(1<<3, 0xffff)
+				end := xoff.Add(time.Duration(macctl.QuantaDuration(0xffff, tt.speed)))
+				time.Sleep(2 * time.Millisecond) // XOFF arrives
+				thaw(t, p)
+				time.Sleep(15 * time.Millisecond)
+				n := h2.count(1, 3, xoff, end) + h2.count(3, 3, xoff, end)
+				t.Logf("round %d: %d frames after XOFF", round, n)
+				if n > tt.after {
+					t.Errorf("round %d: %d frames came after XOFF, want at most %d", round, n, tt.after)
+				}
+				h2.PFC(1<<3, 0)
+			}
+			stop1()
+			stop3()
+			h2.Whole(h1, 3)
+			h2.Whole(h3, 3)
+			must(t, p.Stop(syscall.SIGTERM, Timeout))
+		})
+	}
+}
+
+// restartBound is how long a switch may take from its launch to the first frame that it forwards. It takes a tenth of a
+// second where two CPUs are busy with something else all the time; the rest is for machines that are busier.
+const restartBound = 2 * time.Second
+
+// A killed switch leaves its peers paused for no longer than they were told, and nothing behind that keeps the next one
+// from going on: it forwards, and loses nothing that is lossless.
+func TestKillAndRestart(t *testing.T) {
+	const pause = 336 * time.Millisecond // 65535 quanta at 100 Mbit/s
+	r := NewRig(t, 3, lab.LinkOptions{})
+	s := Setup{Keys: SmallBuffers, Each: At100M}
+	p := r.StartProcess(s)
+	h1, h2, h3 := r.Station(1, macctl.ModePFC, 100e6), r.Station(2, macctl.ModePFC, 100e6),
+		r.Station(3, macctl.ModePFC, 100e6)
+	stop1, stop3 := h1.Send(Stream{To: 2, Prio: 3}), h3.Send(Stream{To: 2, Prio: 3})
+	eventually(t, "both senders are held now and then",
+		func() bool { return h1.Controls.Load() > 2 && h3.Controls.Load() > 2 })
+	eventually(t, "a sender is held", func() bool { return h1.Paused.Load()+h3.Paused.Load() > 0 })
+
+	killed := time.Now()
+	must(t, syscall.Kill(p.Pid(), syscall.SIGKILL))
+	eventually(t, "the senders are free", func() bool { return h1.Paused.Load()+h3.Paused.Load() == 0 })
+	t.Logf("the senders were free %v after the switch was killed (one pause is %v)", time.Since(killed), pause)
+	<-p.Ended()
+	if link := IP(t, r.Node, "-d", "link", "show", "p1"); !strings.Contains(link, "promiscuity 0") ||
+		!strings.Contains(link, ",UP,") {
+		t.Errorf("after SIGKILL p1 is not as it was: %s", link)
+	}
+
+	launched := time.Now()
+	p = r.StartProcess(s)
+	eventually(t, "frames arrive again", func() bool { return len(h2.Arrivals(launched)) > 0 })
+	took := h2.Arrivals(launched)[0].Stamp.Sub(launched)
+	t.Logf("the restarted switch forwarded %v after its launch (at most %v)", took, restartBound)
+	if took > restartBound {
+		t.Errorf("the restarted switch forwarded only %v after its launch, want %v at most", took, restartBound)
+	}
+	gap := func(from int) uint64 { a := h2.Tally(from, 3); return a.Next - a.Frames }
+	eventually(t, "both senders are through again", func() bool {
+		return h2.count(1, 3, launched, time.Now()) > 100 && h2.count(3, 3, launched, time.Now()) > 100
+	})
+	before := gap(1) + gap(3)
+	time.Sleep(500 * time.Millisecond)
+	stop1()
+	stop3()
+	eventually(t, "the last frames arrive", func() bool {
+		return h2.Tally(1, 3).Next == h1.Sent[3].Load() && h2.Tally(3, 3).Next == h3.Sent[3].Load()
+	})
+	if after := gap(1) + gap(3); after != before {
+		t.Errorf("the restarted switch lost %d lossless frames", after-before)
+	}
+	must(t, p.Stop(syscall.SIGTERM, Timeout))
+}
+
+// The switch takes IPv6 link-local addresses off its ports and gives them back when it ends. Where it was killed, the
+// next one makes it possible to have them again.
+func TestLinkLocalAddresses(t *testing.T) {
+	r := NewRig(t, 1, lab.LinkOptions{})
+	must(t, r.Node.Do(func() error {
+		err := os.WriteFile("/proc/sys/net/ipv6/conf/p1/disable_ipv6", []byte("0"), 0)
+		if os.IsNotExist(err) {
+			t.Skip("this kernel has no IPv6, so there are no addresses to take away")
+		}
+		return err
+	}))
+	address := func() string {
+		for _, word := range strings.Fields(IP(t, r.Node, "-6", "address", "show", "dev", "p1")) {
+			if strings.HasPrefix(word, "fe80::") {
+				return word
+			}
+		}
+		return ""
+	}
+	flap := func() {
+		must(t, r.Node.LinkDown("p1"))
+		must(t, r.Node.LinkUp("p1"))
+	}
+	eventually(t, "the kernel has made an address", func() bool { return address() != "" })
+	before := address()
+
+	p := r.StartProcess(Setup{})
+	if got := address(); got != "" {
+		t.Errorf("a port has the address %s", got)
+	}
+	flap()
+	time.Sleep(50 * time.Millisecond)
+	if got := address(); got != "" {
+		t.Errorf("a port that flapped has the address %s", got)
+	}
+	must(t, p.Stop(syscall.SIGTERM, Timeout))
+	if got := address(); got != before {
+		t.Errorf("after the switch p1 has the address %q, want %q again", got, before)
+	}
+
+	p = r.StartProcess(Setup{})
+	must(t, p.Stop(syscall.SIGKILL, Timeout))
+	p = r.StartProcess(Setup{})
+	must(t, p.Stop(syscall.SIGTERM, Timeout))
+	flap()
+	eventually(t, "the address is back after SIGKILL, a restart and a flap", func() bool { return address() == before })
+
+	IP(t, r.Node, "link", "set", "p1", "addrgenmode", "random")
+	p = r.StartProcess(Setup{})
+	must(t, p.Stop(syscall.SIGTERM, Timeout))
+	if link := IP(t, r.Node, "-d", "link", "show", "p1"); !strings.Contains(link, "addrgenmode random") {
+		t.Errorf("the switch has not restored the mode random: %s", link)
+	}
+}

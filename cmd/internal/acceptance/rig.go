@@ -1,0 +1,470 @@
+package acceptance
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"pfcswitch/cmd/internal/api"
+	"pfcswitch/cmd/internal/config"
+	"pfcswitch/cmd/internal/lab"
+	"pfcswitch/cmd/internal/lab/labtest"
+	"pfcswitch/cmd/internal/web"
+	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/runner"
+	"pfcswitch/headroom"
+	"pfcswitch/macctl"
+)
+
+// A Rig is a switch with hosts around it, each in its own network namespace. Host number n (from 1) has the interface
+// eth0, which is linked to the switch's pN; see HostMAC for its address.
+//
+//	h1:eth0 ── p1 ┐
+//	h2:eth0 ── p2 ┼ sw
+//	h3:eth0 ── p3 ┘
+type Rig struct {
+	T      *testing.T
+	Lab    *lab.Lab
+	Node   *lab.Node   // of the switch
+	Hosts  []*lab.Node // number n is at n-1
+	Dir    string
+	Switch Switch // the switch, if it runs in this process
+	Halt   func() // ends it
+
+	address string // of its page
+
+	lost map[int][dataplane.NumPriorities + 1]uint64 // lossless frames of a port whose loss has been reported
+
+	closing sync.WaitGroup // closes the hosts' sockets in parallel, because the kernel is slow at each
+}
+
+// NewRig makes the namespaces and links. The test fails if a goroutine of the switch is left at its end.
+func NewRig(t *testing.T, hosts int, o lab.LinkOptions) *Rig {
+	t.Helper()
+	l := labtest.New(t, "daemon")
+	r := &Rig{T: t, Lab: l, Node: labtest.Node(t, l, "sw"), Dir: t.TempDir()}
+	for n := 1; n <= hosts; n++ {
+		r.Hosts = append(r.Hosts, labtest.Node(t, l, fmt.Sprintf("h%d", n)))
+		r.Link(n, o)
+	}
+	before := goleak.IgnoreCurrent()
+	t.Cleanup(func() { // after the switch has ended
+		r.closing.Wait()
+		err := goleak.Find(before, goleak.IgnoreAnyFunction("pfcswitch/cmd/internal/lab.(*Process).runSampler"))
+		if err != nil {
+			t.Errorf("the switch has ended and something goes on: %v", err)
+		}
+	})
+	return r
+}
+
+// Host returns host n.
+func (r *Rig) Host(n int) *lab.Node { return r.Hosts[n-1] }
+
+// Link makes the link of host n.
+func (r *Rig) Link(n int, o lab.LinkOptions) {
+	r.T.Helper()
+	o.MACs = [2]net.HardwareAddr{HostMAC(n), PortMAC(n)}
+	must(r.T, r.Lab.Link(r.Host(n), "eth0", r.Node, PortName(n), o))
+}
+
+// HostMAC is the address of eth0 of host n.
+func HostMAC(n int) net.HardwareAddr { return net.HardwareAddr{2, 0, 0, 0, 0, byte(n)} }
+
+// PortMAC is the address of the switch's port n.
+func PortMAC(n int) net.HardwareAddr { return net.HardwareAddr{2, 0, 0, 0, 1, byte(n)} }
+
+// PortName is the name of port n, and of its interface.
+func PortName(n int) string { return fmt.Sprintf("p%d", n) }
+
+// A Setup is a configuration: keys of the whole switch, of every port, and of single ports.
+type Setup struct {
+	Keys  string         // lines of YAML
+	Each  string         // flow-style keys, such as "speed: 100M, mtu: 9000"
+	Ports map[int]string // likewise, beside each
+	Netns string         // namespace of the ports; empty: the switch's own
+	Ready []int          // ports that have to come up; nil: all
+}
+
+// At100M are the keys of a port at 100 Mbit/s that survives the standstills of a busy test machine.
+const At100M = "speed: 100M, ring: {outage: 400ms}"
+
+// YAML writes the configuration for ports 1 to n. Every host has a static entry in VLAN 1, so that nothing is flooded.
+func (s Setup) YAML(r *Rig, n int) string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "name: test\nmetrics: {listen: off}\napi: {socket: %s/api.sock}\n%s\nports:\n", r.Dir, s.Keys)
+	for i := 1; i <= n; i++ {
+		keys := []string{"interface: " + PortName(i)}
+		if s.Netns != "" && !strings.Contains(s.Ports[i], "netns:") {
+			keys = append(keys, "netns: "+s.Netns)
+		}
+		for _, more := range []string{s.Each, s.Ports[i]} {
+			if more != "" {
+				keys = append(keys, more)
+			}
+		}
+		fmt.Fprintf(&b, "  %s: {%s}\n", PortName(i), strings.Join(keys, ", "))
+	}
+	if strings.Contains(s.Keys, "fdb:") {
+		return b.String()
+	}
+	fmt.Fprintf(&b, "fdb:\n")
+	for i := 1; i <= n; i++ {
+		fmt.Fprintf(&b, "  - {mac: %q, vlan: 1, port: %s}\n", HostMAC(i), PortName(i))
+	}
+	return b.String()
+}
+
+// Parse reads the configuration.
+func (r *Rig) Parse(s Setup) *config.Config {
+	r.T.Helper()
+	s.Netns = r.Node.Path()
+	c, _, err := config.Parse("test.yaml", []byte(s.YAML(r, len(r.Hosts))))
+	must(r.T, err)
+	return c
+}
+
+// Start runs the switch in this process. At the end of the test, the switch must have lost track of no frame.
+func (r *Rig) Start(s Setup) {
+	r.T.Helper()
+	r.StartAny(s)
+	r.T.Cleanup(r.Settle)
+	if s.Ready == nil {
+		for n := range r.Hosts {
+			s.Ready = append(s.Ready, n+1)
+		}
+	}
+	for _, n := range s.Ready {
+		r.WaitUp(n, true)
+	}
+}
+
+// StartAny runs the switch in this process, and waits for nothing.
+func (r *Rig) StartAny(s Setup) {
+	r.T.Helper()
+	r.Switch, r.Halt = Run(r.T, r.Parse(s))
+}
+
+// A Switch is a switch that runs in this process. Its methods are those of a daemon.
+type Switch interface {
+	// Run follows the interfaces until ctx ends. Serve also answers on the control socket and the metrics address.
+	Run(ctx context.Context)
+	Serve(ctx context.Context) error
+	// Apply puts a configuration in force. Source is what the API reads. Close ends the switch.
+	Apply(ctx context.Context, c *config.Config) (lost []string, err error)
+	Source() api.Source
+	Close() error
+}
+
+// NewSwitch starts a switch. The main function of the tests sets it: see Main.
+var NewSwitch func(c *config.Config, log *slog.Logger) (Switch, error)
+
+// Run starts a switch, and ends it at the latest with the test.
+func Run(t *testing.T, c *config.Config) (d Switch, halt func()) {
+	t.Helper()
+	d, err := NewSwitch(c, slog.New(slog.DiscardHandler))
+	must(t, err)
+	ctx, cancel := context.WithCancel(context.Background())
+	ran := make(chan struct{})
+	go func() { defer close(ran); d.Run(ctx) }()
+	halt = sync.OnceFunc(func() {
+		cancel()
+		<-ran
+		if err := d.Close(); err != nil {
+			t.Errorf("close: %v", err)
+		}
+	})
+	t.Cleanup(halt)
+	return d, halt
+}
+
+// Together ends several switches at the same time.
+func Together(halts []func()) {
+	var all sync.WaitGroup
+	for _, halt := range halts {
+		all.Go(halt)
+	}
+	all.Wait()
+}
+
+// Settle waits until the switch holds neither frames nor peers, and compares its counters. All senders must have
+// stopped.
+func (r *Rig) Settle() {
+	r.T.Helper()
+	var s dataplane.Snapshot
+	holds := func() bool {
+		r.Source().Snapshot(&s)
+		for _, p := range s.Ports {
+			if p.XoffWanted != 0 {
+				return false
+			}
+		}
+		return s.Buffer.Lossless.Used.Private.Now == 0 && s.Buffer.Lossless.Used.Shared.Now == 0 &&
+			s.Buffer.Lossless.Used.Headroom.Now == 0 && s.Buffer.Lossy.Used.Shared.Now == 0 && s.Buffer.Off == 0
+	}
+	for deadline := time.Now().Add(Timeout); !holds(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			r.T.Errorf("nobody sends, and the buffer is not empty: lossless %+v, lossy %+v, %d queues OFF",
+				s.Buffer.Lossless.Used, s.Buffer.Lossy.Used, s.Buffer.Off)
+			for _, p := range s.Ports {
+				r.T.Errorf("%s holds its peer's priorities %08b", p.Config.Name, p.XoffWanted)
+			}
+			break
+		}
+	}
+	if s.Buffer.Unbalanced != 0 {
+		r.T.Errorf("%d releases of what was not charged", s.Buffer.Unbalanced)
+	}
+	in, out, dropped, held := balance(&s)
+	if in != out+dropped+held {
+		r.T.Errorf("received and copied %d frames, but sent %d, dropped %d, hold %d", in, out, dropped, held)
+	}
+}
+
+// balance sums up where frames came from and where they went, over all ports. Frames that never left a ring are in
+// neither sum.
+func balance(s *dataplane.Snapshot) (in, out, dropped, held uint64) {
+	for i := range s.Ports {
+		p := &s.Ports[i]
+		in += p.Counters.ReceivedFrames + p.Counters.Copies
+		out += p.Counters.SentFrames
+		for prio := range p.Counters.Drops {
+			for reason, n := range p.Counters.Drops[prio] {
+				if dataplane.DropReason(reason) != dataplane.DropRing {
+					dropped += n
+				}
+			}
+		}
+		for _, n := range p.Held {
+			held += uint64(n)
+		}
+		held += uint64(p.Delayed)
+	}
+	return in, out, dropped, held
+}
+
+// Snapshot returns the state of port n.
+func (r *Rig) Snapshot(n int) dataplane.PortSnapshot {
+	r.T.Helper()
+	var s dataplane.Snapshot
+	r.Source().Snapshot(&s)
+	for _, p := range s.Ports {
+		if p.Config.Name == PortName(n) {
+			return p
+		}
+	}
+	r.T.Fatalf("there is no port %s", PortName(n))
+	return dataplane.PortSnapshot{}
+}
+
+// WaitUp waits until port n is up, or down.
+func (r *Rig) WaitUp(n int, up bool) {
+	r.T.Helper()
+	eventually(r.T, fmt.Sprintf("%s is up: %v", PortName(n), up), func() bool { return r.Snapshot(n).Up == up })
+}
+
+// State is what the switch says of port n, empty if all is well.
+func (r *Rig) State(n int) string {
+	for _, p := range r.Source().Ports() {
+		if p.Name == PortName(n) {
+			return p.State
+		}
+	}
+	return "there is no such port"
+}
+
+// Source is what the switch in this process says of itself.
+func (r *Rig) Source() api.Source { return r.Switch.Source() }
+
+// ServeControl answers on a control socket of its own, and returns a client.
+func (r *Rig) ServeControl() *api.Client {
+	r.T.Helper()
+	path := filepath.Join(r.Dir, "control.sock")
+	l, err := net.Listen("unix", path)
+	must(r.T, err)
+	s := web.NewLocalServer(api.NewServer(r.Source(), time.Now(), runner.Now()), slog.New(slog.DiscardHandler))
+	go func() { _ = s.Serve(l) }()
+	r.T.Cleanup(func() { _ = s.Close() })
+	return api.NewClient(path)
+}
+
+// Apply puts a configuration of the first n ports in force.
+func (r *Rig) Apply(s Setup, n int) error {
+	r.T.Helper()
+	s.Netns = r.Node.Path()
+	c, _, err := config.Parse("test.yaml", []byte(s.YAML(r, n)))
+	if err != nil {
+		return err
+	}
+	_, err = r.Switch.Apply(context.Background(), c)
+	return err
+}
+
+// Events returns the events of one kind at port n.
+func (r *Rig) Events(kind dataplane.EventKind, n int) (found []dataplane.Event) {
+	for _, e := range r.Source().Events(0) {
+		if e.Kind == kind && e.Port == PortName(n) {
+			found = append(found, e)
+		}
+	}
+	return found
+}
+
+// NoLosslessDrops fails the test if a port, except the given ones, has lost lossless frames since the last call.
+func (r *Rig) NoLosslessDrops(except ...int) {
+	r.T.Helper()
+	for n := 1; n <= len(r.Hosts); n++ {
+		excepted := false
+		for _, e := range except {
+			excepted = excepted || e == n
+		}
+		if got := r.Snapshot(n).Counters.LosslessDrops; !excepted && got != r.lost[n] {
+			r.T.Errorf("%s lost lossless frames, by priority: %v; events: %+v", PortName(n), got,
+				r.Events(dataplane.EventLosslessDrop, n))
+			if r.lost == nil {
+				r.lost = map[int][dataplane.NumPriorities + 1]uint64{}
+			}
+			r.lost[n] = got
+		}
+	}
+}
+
+// StartProcess runs the switch as a process in its own namespace, and waits until its ports are open.
+func (r *Rig) StartProcess(s Setup, env ...string) *lab.Process {
+	r.T.Helper()
+	p := r.Launch(s, env...)
+	for n := range r.Hosts {
+		want := fmt.Sprintf(`msg="port is open" port=%s `, PortName(n+1))
+		eventually(r.T, "the switch has opened "+PortName(n+1), func() bool {
+			select {
+			case <-p.Ended():
+				r.T.Fatal(p.Wait())
+			default:
+			}
+			return strings.Contains(p.Output(), want)
+		})
+	}
+	return p
+}
+
+// Launch starts the switch as a process.
+func (r *Rig) Launch(s Setup, env ...string) *lab.Process {
+	r.T.Helper()
+	return r.LaunchAs(SwitchCommand(r.Write(s), env...))
+}
+
+// LaunchAs starts a command in the switch's namespace.
+func (r *Rig) LaunchAs(c lab.Command) *lab.Process {
+	r.T.Helper()
+	p, err := r.Node.Start(c)
+	must(r.T, err)
+	return p
+}
+
+// Write writes the configuration to a file and returns its path.
+func (r *Rig) Write(s Setup) string {
+	r.T.Helper()
+	path := filepath.Join(r.Dir, "switch.yaml")
+	must(r.T, os.WriteFile(path, []byte(s.YAML(r, len(r.Hosts))), 0o600))
+	return path
+}
+
+// IP runs a command of iproute2 in a node.
+func IP(t *testing.T, n *lab.Node, args ...string) string {
+	t.Helper()
+	p, err := n.Start(lab.Command{Argv: append([]string{"ip"}, args...)})
+	must(t, err)
+	must(t, p.Wait())
+	return p.Output()
+}
+
+// Timeout is how long a test waits for an event. It is long, because a slow machine is not a fault.
+const Timeout = time.Minute
+
+var must, eventually = labtest.Must, labtest.Eventually
+
+// passes shows that lossless frames from one host reach another.
+func (r *Rig) Passes(from, to int) {
+	r.T.Helper()
+	a, b := r.Station(from, macctl.ModePFC, 1e9), r.Station(to, macctl.ModePFC, 1e9)
+	a.Send(Stream{To: to, Prio: 3, Frames: 20})
+	b.Whole(a, 3)
+	a.Stop()
+	b.Stop()
+}
+
+// WaitState waits until the switch says this of port n.
+func (r *Rig) WaitState(n int, part string) {
+	r.T.Helper()
+	eventually(r.T, fmt.Sprintf("%s says %q", PortName(n), part), func() bool {
+		s := r.State(n)
+		return strings.Contains(s, part) && (part != "" || s == "")
+	})
+}
+
+// LLDP returns the LLDP state of port 1.
+func (r *Rig) LLDP() api.LLDPPort {
+	for _, p := range r.Source().LLDP() {
+		if p.Port == PortName(1) {
+			return p
+		}
+	}
+	return api.LLDPPort{}
+}
+
+// HeadroomOf returns what a switch knows of the headroom of a port.
+func HeadroomOf(d Switch, name string) (r headroom.Report) {
+	for _, info := range d.Source().Headroom() {
+		if info.Port == name {
+			r = info.Report
+		}
+	}
+	return r
+}
+
+// NIC gives host n a host NIC on its eth0: a TAP nic0 with the host's address. The NIC ends with the test.
+func (r *Rig) NIC(n int, speed string) Switch {
+	r.T.Helper()
+	return r.NICTrusting(n, speed, "dscp")
+}
+
+// NICTrusting is NIC with another source of a frame's priority.
+func (r *Rig) NICTrusting(n int, speed, trust string) Switch {
+	r.T.Helper()
+	c, _, err := config.Parse("nic.yaml", fmt.Appendf(nil, `
+name: nic%[1]d
+metrics: {listen: off}
+api: {socket: %[2]s/nic%[1]d.sock}
+priorities: {lossless: [3], trust: %[6]s, dscp: {26: 3}}
+ports:
+  wire: {interface: eth0, netns: %[3]s, %[4]s}
+  host: {kind: tap, interface: nic0, netns: %[3]s, wire: wire, addresses: [%[5]s/24]}
+`, n, r.Dir, r.Host(n).Path(), speed, HostIP(n), trust))
+	must(r.T, err)
+	d, _ := Run(r.T, c)
+	return d
+}
+
+// NICUp tells whether both ports of a host NIC are up.
+func NICUp(d Switch) bool {
+	var s dataplane.Snapshot
+	d.Source().Snapshot(&s)
+	for _, p := range s.Ports {
+		if !p.Up {
+			return false
+		}
+	}
+	return len(s.Ports) == 2
+}
+
+// SmallBuffers are pools that a few senders fill.
+const SmallBuffers = "buffer: {lossless: {size: 256KiB}, lossy: {size: 64KiB}}\npriorities: {lossless: [3]}\n"

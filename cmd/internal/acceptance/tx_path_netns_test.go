@@ -1,0 +1,52 @@
+package acceptance
+
+import (
+	"testing"
+	"time"
+
+	"pfcswitch/cmd/internal/lab"
+	"pfcswitch/dataplane/port"
+	"pfcswitch/dataplane/port/porttest"
+)
+
+// While something captures on the switch's end of a link, frames leave where it sees them, and afterwards as before.
+func TestPortMakesWayForCapture(t *testing.T) {
+	r := NewRig(t, 2, lab.LinkOptions{})
+	r.Start(Setup{})
+	express := func() port.TxPath { p := r.Snapshot(1); return p.Way }
+	porttest.RequireXDP(t, express())
+	s, err := porttest.OpenSocket(r.Node.Path(), "p1")
+	must(t, err)
+	eventually(t, "the port sends by its packet socket", func() bool {
+		return express() == port.TxPath{Why: "another program captures on the interface"}
+	})
+	r.Passes(2, 1)
+	must(t, s.Close())
+	eventually(t, "the port sends by its AF_XDP socket", func() bool { return express().XDP })
+	r.Passes(2, 1)
+}
+
+// A port that is to send by its packet socket never does otherwise: not when it is new, nor when its rings are replaced
+// or the configuration has come back to that.
+func TestPortSendsAsConfigured(t *testing.T) {
+	r := NewRig(t, 2, lab.LinkOptions{})
+	keys := func(p1 string) Setup { return Setup{Ports: map[int]string{1: p1}} }
+	way := func(want port.TxPath) {
+		t.Helper()
+		if p := r.Snapshot(1); p.Way != want {
+			t.Errorf("%+v, want %+v", p.Way, want)
+		}
+	}
+	asked := port.TxPath{Why: "the configuration says so"}
+	r.Start(keys("send: packet"))
+	porttest.RequireXDP(t, r.Snapshot(2).Way)
+	way(asked)
+	must(t, r.Apply(keys("send: packet, ring: {outage: 500ms}"), 2))
+	way(asked)
+	must(t, r.Apply(keys("ring: {outage: 500ms}"), 2))
+	eventually(t, "the port sends by its AF_XDP socket", func() bool { return r.Snapshot(1).Way.XDP })
+	must(t, r.Apply(keys("send: packet, ring: {outage: 500ms}"), 2))
+	for until := time.Now().Add(1500 * time.Millisecond); time.Now().Before(until); time.Sleep(10 * time.Millisecond) {
+		way(asked)
+	}
+}

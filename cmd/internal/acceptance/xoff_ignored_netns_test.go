@@ -1,0 +1,82 @@
+package acceptance
+
+import (
+	"strings"
+	"testing"
+
+	"pfcswitch/cmd/internal/lab"
+	"pfcswitch/dataplane"
+	"pfcswitch/macctl"
+)
+
+// A peer that ignores XOFF loses frames, is counted and named, and does the other ports no harm: neither where what
+// finds no room waits in the ring, nor where it is dropped.
+func TestPeerIgnoresXoff(t *testing.T) {
+	for _, tt := range []struct {
+		hold   string
+		kinds  []dataplane.EventKind
+		text   string
+		reason dataplane.DropReason
+		prio   int
+	}{
+		{"on", []dataplane.EventKind{dataplane.EventRingHold, dataplane.EventLosslessDrop},
+			"sends on although it was told to stop", dataplane.DropRing, dataplane.Unknown},
+		{"off", []dataplane.EventKind{dataplane.EventIgnoresXoff, dataplane.EventLosslessDrop},
+			"although the peer was told to stop", dataplane.DropLosslessHeadroom, 3},
+	} {
+		t.Run("ring_hold "+tt.hold, func(t *testing.T) {
+			r := NewRig(t, 4, lab.LinkOptions{})
+			// The liar's queue is small, so that it fills; the others' is large, so that no pause of this machine fills
+			// it.
+			r.Start(Setup{Each: At100M, Keys: "priorities: {lossless: [3]}\nbuffer: {lossless: {size: 4MiB}, " +
+				"ring_hold: " + tt.hold + "}", Ports: map[int]string{1: "priorities: {3: {alpha: 0.0625}}"}})
+			liar := r.Station(1, macctl.ModeOff, 300e6)
+			h2, h3, h4 := r.Station(2, macctl.ModePFC, 100e6), r.Station(3, macctl.ModePFC, 100e6),
+				r.Station(4, macctl.ModePFC, 100e6)
+			stopLiar := liar.Send(Stream{To: 2, Prio: 3})
+			stop := h3.Send(Stream{To: 4, Prio: 3, Rate: 60e6})
+			lost := func() uint64 { return r.Snapshot(1).Counters.Drops[tt.prio][tt.reason] }
+			eventually(t, "frames of the liar are lost and counted", func() bool { return lost() > 100 })
+			before := h4.Tally(3, 3).Frames
+			eventually(t, "the other ports go on", func() bool { return h4.Tally(3, 3).Frames > before+200 })
+			stopLiar()
+			stop()
+			h4.Whole(h3, 3)
+			r.NoLosslessDrops(1)
+			r.named(1, tt.kinds, tt.text)
+
+			p := r.Snapshot(1)
+			if p.Counters.LosslessDrops[tt.prio] != p.Counters.Drops[tt.prio][tt.reason] {
+				t.Errorf("%d drops, but %d lossless ones", p.Counters.Drops[tt.prio][tt.reason],
+					p.Counters.LosslessDrops[tt.prio])
+			}
+			if held := p.Counters.RingHoldNs > 0; held != (tt.hold == "on") {
+				t.Errorf("frames waited in the ring for %d ns", p.Counters.RingHoldNs)
+			}
+			eventually(t, "every frame of the liar has come or is counted", func() bool {
+				return h2.Tally(1, 3).Frames+lost() == liar.Sent[3].Load()
+			})
+		})
+	}
+}
+
+// named fails the test where there is no event of each kind about port n, or one about another port, or none that says
+// text.
+func (r *Rig) named(n int, kinds []dataplane.EventKind, text string) {
+	r.T.Helper()
+	said := false
+	for _, kind := range kinds {
+		for port := 1; port <= len(r.Hosts); port++ {
+			events := r.Events(kind, port)
+			if (len(events) > 0) != (port == n) {
+				r.T.Errorf("%s: %d events of kind %s", PortName(port), len(events), kind)
+			}
+			for _, e := range events {
+				said = said || strings.Contains(e.Text, text)
+			}
+		}
+	}
+	if !said {
+		r.T.Errorf("no event of %v says %q", kinds, text)
+	}
+}
