@@ -72,8 +72,9 @@ func take(t *testing.T, s *dataplane.Switch, i int, now int64, frames ...[]byte)
 		burst[k].Data, burst[k].At = b, now
 		burst[k].Prepare(&c.Classify, c.MaxFrame)
 	}
-	for taken, stop := 0, dataplane.Crossed; taken < len(burst); {
-		if taken, stop = s.Ingress(i, burst, taken, now, 0); stop == dataplane.Hold {
+	for taken := 0; taken < len(burst); {
+		n, stop := s.Ingress(i, burst, taken, now, 0)
+		if taken = n; stop == dataplane.Hold {
 			t.Fatalf("%d of %d frames have no room", len(burst)-taken, len(burst))
 		}
 	}

@@ -34,7 +34,7 @@ func Main(m *testing.M, start func(c *config.Config, log *slog.Logger) (Switch, 
 	labtest.Main(m)
 }
 
-// switchCommand returns the command that runs a switch as a process of its own.
+// SwitchCommand returns the command that runs a switch as a process of its own.
 func SwitchCommand(path string, env ...string) lab.Command {
 	return lab.Command{Name: "switch", Argv: []string{lab.Self}, Env: append(env, configKey+"="+path)}
 }

@@ -392,7 +392,7 @@ const Timeout = time.Minute
 
 var must, eventually = labtest.Must, labtest.Eventually
 
-// passes shows that lossless frames from one host reach another.
+// Passes shows that lossless frames from one host reach another.
 func (r *Rig) Passes(from, to int) {
 	r.T.Helper()
 	a, b := r.Station(from, macctl.ModePFC, 1e9), r.Station(to, macctl.ModePFC, 1e9)
