@@ -148,6 +148,11 @@ go_test() {
   CGO_ENABLED=${race:+1} go test "$@"
 }
 
+# with_tests lists the packages that have tests. A program without any may have the name of another package.
+with_tests() {
+  go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' ./...
+}
+
 # One go test runs all packages, so that one compiles while another runs. The tests on real links are left out by name, so
 # no other test may have their names. Stage lint vets the tests. archtest, which reads the source, runs without the race
 # detector, which makes it seven times slower.
@@ -163,7 +168,7 @@ unit_tests() {
   # shellcheck disable=SC2046
   skip=$(tests_in $(netns_files) | pattern)
   # shellcheck disable=SC2046
-  go_test -json "${test_flags[@]}" -timeout 5m -skip "$skip" $(go list ./... | grep -vx "$(go list "$source")") || status=1
+  go_test -json "${test_flags[@]}" -timeout 5m -skip "$skip" $(with_tests | grep -vx "$(go list "$source")") || status=1
   go test -json -vet=off -timeout 5m "$source" || status=1
   return "$status"
 }

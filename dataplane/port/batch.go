@@ -100,18 +100,26 @@ func (b *Batch) mergeParts() {
 }
 
 // copyFrame copies frame i, without its virtio_net_hdr, to dst and returns its length, or 0 if dst is too short.
-func (b *Batch) copyFrame(i int, dst []byte) int {
-	if b.Length(i) > len(dst) {
-		return 0
+func (b *Batch) copyFrame(i int, dst []byte) (n int) {
+	skip := frame.VnetHeaderOctets
+	for _, v := range b.messageParts(i) {
+		p := unsafe.Slice(v.Base, v.Len)[skip:]
+		if n+len(p) > len(dst) {
+			return 0
+		}
+		n += copy(dst[n:], p)
+		skip = 0
 	}
-	return b.Peek(i, dst)
+	return n
 }
 
 // Frame appends the octets of frame i, without its virtio_net_hdr, to dst.
 func (b *Batch) Frame(i int, dst []byte) []byte {
-	at := len(dst)
-	dst = append(dst, make([]byte, b.Length(i))...)
-	b.Peek(i, dst[at:])
+	skip := frame.VnetHeaderOctets
+	for _, v := range b.messageParts(i) {
+		dst = append(dst, unsafe.Slice(v.Base, v.Len)[skip:]...)
+		skip = 0
+	}
 	return dst
 }
 
