@@ -28,8 +28,8 @@ func TestPeerIgnoresXoff(t *testing.T) {
 			r := NewRig(t, 4, lab.LinkOptions{})
 			// The liar's queue is small, so that it fills; the others' is large, so that no pause of this machine fills
 			// it.
-			r.Start(Setup{Each: At100M, Keys: "priorities: {lossless: [3]}\nbuffer: {lossless: {size: 4MiB}, " +
-				"ring_hold: " + tt.hold + "}", Ports: map[int]string{1: "priorities: {3: {alpha: 0.0625}}"}})
+			r.Start(Setup{Each: At100M, Keys: "priorities: {lossless: [3]}\nbuffer: {lossless: {size: 16MiB}, " +
+				"ring_hold: " + tt.hold + "}", Ports: map[int]string{1: "priorities: {3: {alpha: 0.015625}}"}})
 			liar := r.Station(1, macctl.ModeOff, 300e6)
 			h2, h3, h4 := r.Station(2, macctl.ModePFC, 100e6), r.Station(3, macctl.ModePFC, 100e6),
 				r.Station(4, macctl.ModePFC, 100e6)
