@@ -5,7 +5,7 @@ import (
 	"pfcswitch/macctl"
 )
 
-// Capture happens in the workers, outside of the switch's lock: there the octets are at hand, a received frame's fate
+// Capture happens in the workers, outside of the switch's lock: there the octets are at hand, a received frame's disposition
 // is known already, and other workers do not wait for the copying. Only what never reaches a worker's hands again (a
 // queue that is emptied, what a trunk drops) and MAC Control frames, which are few, are captured under the lock; what
 // passes beside the rings is captured by who sends or takes it there. While nobody captures, each of these functions

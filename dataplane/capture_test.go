@@ -94,14 +94,14 @@ func TestNotesOfPause(t *testing.T) {
 	}
 }
 
-// Every fate has its words, and those of a reason that exists.
+// Every disposition has its text, and the text names a reason that exists.
 func TestNotesOfDispositions(t *testing.T) {
 	for f, note := range notes {
 		reason := DropReason(disposition(f)&dispositionReason) - 1
 		there := disposition(f)&dispositionReason != 0 && reason < NumDropReasons &&
 			disposition(f)&(dispositionLost|dispositionCopy) != dispositionLost|dispositionCopy
 		if there != (note != nil) || there && !strings.Contains(string(note), reason.String()) {
-			t.Errorf("fate %#x: %q", f, note)
+			t.Errorf("disposition %#x: %q", f, note)
 		}
 	}
 }
@@ -165,7 +165,7 @@ func TestDispositions(t *testing.T) {
 		t.Fatalf("%d of %d frames taken", n, len(burst))
 	}
 	if burst[0].disposition != 0 || string(burst[len(burst)-1].disposition.note()) != "dropped: lossy-threshold" {
-		t.Errorf("fates %#x to %#x, want none and lossy-threshold", burst[0].disposition,
+		t.Errorf("dispositions %#x to %#x, want none and lossy-threshold", burst[0].disposition,
 			burst[len(burst)-1].disposition)
 	}
 	r.burst = burst

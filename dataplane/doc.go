@@ -39,31 +39,31 @@
 //	trunksnapshot.go  what a trunk holds and has counted
 //	retired.go        counters that outlive their port, and of how many ports
 //
-// A driver puts the switch on links: package runner on those of this machine. It calls, for a burst that port i has
-// received,
+// A driver puts the switch on links. Package runner is the driver for the links of this machine. For a burst that port
+// i has received, a driver calls
 //
-//	Begin            which worker calls; a driver with one goroutine needs it not
+//	Begin            the number of the calling worker; not needed by a driver with one goroutine
 //	Arrival.Prepare  each frame is parsed and classified; needs no lock
 //	Ingress          until the burst is taken: after Crossed XOFF is sent first, after Hold the rest waits in the ring
 //	Staged, Store, Publish  copies for ports of other workers are stored, without a lock, and queued
 //
-// and then for each port with work (TakePending), also where a deadline has come (TxDeadline, ProbeDeadline,
+// Then it calls, for each port with work (TakePending) or a deadline that has come (TxDeadline, ProbeDeadline,
 // MeasureDeadline),
 //
-//	Control, Measurement     MAC Control frames that have come
-//	ControlOut, ControlSent  what the peer must be told, until there is nothing more
-//	MeasureOut, Probe        and what it is to be asked
+//	Control, Measurement     for each MAC Control frame that has come
+//	ControlOut, ControlSent  MAC Control frames to the peer, until there are no more
+//	MeasureOut, Probe        measurement frames and loop probes
 //	Dequeue          what may be sent now
 //	Fill             the chosen frames as a batch; needs no lock
-//	Sent, or Refuse  how many the link took, and the one that it never will
+//	Sent, or Refuse  how many frames the link took; a frame that it never will
 //
-// and at the end of the burst
+// At the end of the burst it calls
 //
-//	Settle, Store    what still waits gets memory of its own, so that the ring is free; needs no lock for storing
-//	Tick             holds that may end by themselves
+//	Settle, Store    frames that still wait move out of the ring; Store needs no lock
+//	Tick             holds that end by time
 //
-// This order is the contract: a frame stays charged, and at the head of its queue, from Dequeue until Sent, and its
-// octets stay in the ring until Settle. Calls must not run at the same time but for those that need no lock.
+// This order is the contract. A frame stays charged, at the head of its queue, from Dequeue until Sent. Its octets stay
+// in the ring until Settle. Only the calls that need no lock may run at the same time as others.
 //
 // Goroutines:
 //

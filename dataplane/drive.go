@@ -2,14 +2,14 @@ package dataplane
 
 import "pfcswitch/dataplane/bridge"
 
-// Nobody is a worker that owns no port: all work is others'.
+// Nobody is the number of a caller that owns no port. What it makes pending belongs to other workers.
 const Nobody = -1
 
-// Begin says which worker makes the calls that follow. A driver with one goroutine needs it not: it is worker 0,
-// which owns every port.
+// Begin says which worker makes the calls that follow. A driver with one goroutine does not need Begin: the calls are
+// those of worker 0, which then owns every port.
 func (s *Switch) Begin(worker int) { s.worker = worker }
 
-// Foreign returns and clears the ports of other workers that got work since it was asked last.
+// Foreign returns the ports of other workers that got work since the last call, and clears them.
 func (s *Switch) Foreign() bridge.PortSet {
 	foreign := s.foreign
 	if !foreign.Empty() {
@@ -21,7 +21,7 @@ func (s *Switch) Foreign() bridge.PortSet {
 // Pending tells whether the transmit task of port i has work: something to tell the peer, or frames.
 func (s *Switch) Pending(i int) bool { return s.pending.Has(i) }
 
-// TakePending is Pending, and clears it.
+// TakePending tells the same as Pending, and clears it.
 func (s *Switch) TakePending(i int) bool {
 	pending := s.pending.Has(i)
 	s.pending.Remove(i)
@@ -35,14 +35,14 @@ func (s *Switch) MarkPending(i int) {
 	}
 }
 
-// Departures counts lossless frames that have left the buffer. A frame that has to wait in its ring need not be
-// offered again before it has changed.
+// Departures counts lossless frames that have left the buffer. The driver need not offer a frame that waits in its
+// ring again before this number has changed.
 func (s *Switch) Departures() uint64 { return s.room }
 
 // Prompt tells whether a frame of the burst that Ingress took last may leave within DeepQueue.
 func (s *Switch) Prompt() bool { return s.prompt }
 
-// DeepQueue is how long, in ns, an egress queue lasts that makes a frame wait in any case.
+// DeepQueue is the least time, in ns, that a deep egress queue takes to leave at the port's speed.
 const DeepQueue = 1_000_000
 
 // deep tells whether a frame that comes to queue q of p now would wait for DeepQueue at the port's speed.

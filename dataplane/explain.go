@@ -7,7 +7,7 @@ import (
 	"pfcswitch/macctl"
 )
 
-// A fate is what became of a received frame: 0 where it goes on, else its DropReason + 1, and two flags.
+// A disposition tells what became of a received frame: 0 if it goes on, else its DropReason + 1 and two flags.
 type disposition uint8
 
 const (
@@ -16,16 +16,16 @@ const (
 	dispositionReason disposition = 0x3f
 )
 
-// dropped is the fate of a frame that is dropped.
+// dropped returns the disposition of a dropped frame.
 func dropped(r DropReason, lossless bool) disposition {
-	f := disposition(r) + 1
+	d := disposition(r) + 1
 	if lossless && r.fault() {
-		f |= dispositionLost
+		d |= dispositionLost
 	}
-	return f
+	return d
 }
 
-// notes are what a capture says of each fate.
+// notes are the texts of a capture for each disposition.
 var notes = func() (all [256][]byte) {
 	for r := range NumDropReasons {
 		all[dropped(r, false)] = []byte("dropped: " + r.String())
@@ -35,7 +35,7 @@ var notes = func() (all [256][]byte) {
 	return all
 }()
 
-func (f disposition) note() []byte { return notes[f] }
+func (d disposition) note() []byte { return notes[d] }
 
 // DropNote is what a capture says of a frame that is dropped.
 func DropNote(r DropReason, lossless bool) []byte { return dropped(r, lossless).note() }

@@ -44,7 +44,7 @@ type PortSnapshot struct {
 	Pauses, Holds          Histogram // lengths of those that have ended
 
 	RingSlots int
-	Way       port.TxPath        // how frames leave; zero where the port has no sockets, or is a TAP
+	TxPath    port.TxPath        // how frames leave; zero where the port has no sockets, or is a TAP
 	Use       [NumPriorities]Use // by lossless ingress queue; index 0 stands for all where Mode is PAUSE
 	Reaction  Histogram          // from XOFF received to the end of the last send call of its priority
 	// from when a frame was due at the end of the delay line to the send call that it left with

@@ -180,9 +180,9 @@ func (s *Switch) traceDispatch(f *TraceResult, p *portState, a *Arrival) {
 
 // traceAdmission goes the way of admitLossless.
 func (s *Switch) traceAdmission(f *TraceResult, p *portState, a *Arrival) {
-	prospect := s.buffer.Trace(p.index, a.priority, len(a.Data))
-	f.Ingress = &prospect
-	switch prospect.Verdict {
+	predicted := s.buffer.Trace(p.index, a.priority, len(a.Data))
+	f.Ingress = &predicted
+	switch predicted.Verdict {
 	case buffer.Accept, buffer.AcceptHeadroom:
 	case buffer.Wait:
 		f.Waits = true
@@ -196,12 +196,12 @@ func (s *Switch) traceAdmission(f *TraceResult, p *portState, a *Arrival) {
 // traceLossy goes the way of admitLossy, where copies before this one have taken so much, and returns what this one
 // takes.
 func (s *Switch) traceLossy(c *Copy, out *portState, a *Arrival, taken int64) int64 {
-	prospect := s.buffer.TraceLossy(out.index, c.Queue, len(a.Data), taken)
-	if c.Lossy = &prospect; !prospect.Accepted {
+	predicted := s.buffer.TraceLossy(out.index, c.Queue, len(a.Data), taken)
+	if c.Lossy = &predicted; !predicted.Accepted {
 		c.drop(DropLossyThreshold)
 		return 0
 	}
-	return prospect.Size
+	return predicted.Size
 }
 
 // traceFlood goes the way of flood.

@@ -151,8 +151,8 @@ func (w *world) macOf(in int) [6]byte {
 	return [6]byte{}
 }
 
-// foresight compares one TraceResult with what Ingress does then.
-func (w *world) foresight(t *rapid.T) {
+// checkTrace compares one TraceResult with what Ingress does then.
+func (w *world) checkTrace(t *rapid.T) {
 	in := drawPort.Draw(t, "in")
 	p := w.sw.ports[in]
 	if p == nil {
@@ -237,7 +237,7 @@ func TestForesightIsWhatHappens(t *testing.T) {
 		}
 		w.sw.cfg.Measurement = macctl.DefaultMeasurementFormat
 		t.Repeat(map[string]func(*rapid.T){
-			"foresee": w.foresight,
+			"trace": w.checkTrace,
 			"fill": func(t *rapid.T) {
 				in := drawPort.Draw(t, "in")
 				for range rapid.SampledFrom([]int{1, 5, 40}).Draw(t, "frames") {

@@ -142,7 +142,7 @@ func (s *Switch) NoteWatch(i int, name string, queue uint8, kind EventKind, text
 	p := s.ports[i]
 	switch {
 	case p != nil:
-		s.peerEvent(p, kind, min(queue, NumPriorities-1), text) // Whole: blame names all of them
+		s.peerEvent(p, kind, min(queue, NumPriorities-1), text) // Whole: peerEvent names all of them
 	case queue == WholePort:
 		s.event(Event{Kind: kind, Port: name, Priority: AllPriorities, Text: text})
 	default:

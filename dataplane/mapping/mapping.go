@@ -1,4 +1,4 @@
-// Package mapping holds tables outside the Go heap, which grow without being copied.
+// Package mapping makes tables outside the Go heap. They grow without being copied.
 package mapping
 
 import (
@@ -7,9 +7,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Grow gives a table n entries: those that it has and entries of zeros, or, where there are fewer of them, the first n.
-// It lies outside the Go heap, where the kernel moves its pages instead of copying them, and finds a page for it when
-// it is first touched. On error the table is what it was. T must be without pointers.
+// Grow gives a table n entries: new ones are zero, and the last ones go where n is smaller than before. The kernel moves
+// the pages of the table instead of copying them, and takes memory for a page when it is first touched. On error the
+// table stays as it was. T must have no pointers.
 func Grow[T any](table []T, n int) ([]T, error) {
 	var b []byte
 	var err error
@@ -25,7 +25,7 @@ func Grow[T any](table []T, n int) ([]T, error) {
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), n), nil
 }
 
-// Free returns nothing in place of the table, or on error the table.
+// Free releases the table and returns nil, or on error the table.
 func Free[T any](table []T) ([]T, error) {
 	if table == nil {
 		return nil, nil

@@ -19,7 +19,7 @@ type waiters struct {
 func (q *waiters) Runnable() (int, error) { q.looks++; return q.n, q.err }
 func (q *waiters) Close() error           { return nil }
 
-// noContention is the crowd of a worker that nobody stands in line behind.
+// noContention is what a worker measures where no other thread waits for its CPU.
 var noContention = cpuContention{threads: &waiters{n: 1}, cpus: 2}
 
 // Where one look in ten meets a waiting thread, as beside one sender, a worker spins on; where one in two does it
@@ -120,11 +120,11 @@ func TestSpinForgetsInACrowd(t *testing.T) {
 		w.adapt(spinMax - 1)
 	}
 	if long != spinMax || short != spinFew || w.spin != 0 {
-		t.Errorf("spin %d alone, %d in a crowd, %d after sleeps of %d there", long, short, w.spin, spinMax-1)
+		t.Errorf("spin %d alone, %d beside waiting threads, %d after sleeps of %d there", long, short, w.spin, spinMax-1)
 	}
 }
 
-// Gaps of a load whose first look meets a crowd every so often: whatever the worker did before, it comes to spin for
+// Gaps of a load whose first look meets waiting threads every so often: whatever the worker did before, it comes to spin for
 // long or not by how often, and not by how long it spun.
 func TestCrowdForgetsWhatItWas(t *testing.T) {
 	const gap = 150_000

@@ -1,23 +1,23 @@
 // Package runner puts a dataplane.Switch on real ports: it owns the goroutines, the lock, the clock and the waiting.
 //
-//	run.go       Runner: stopping the workers for a change, and changing what they run
-//	attach.go    ports get their sockets and their workers
-//	task.go      the receive and transmit task of one port
-//	worker.go    a worker's round, spinning and sleeping
-//	receive.go   the receive task of a port
-//	transmit.go  the transmit task of a port
-//	delay.go     the delay line of a port
-//	giveup.go    frames that the kernel or the link never takes
+//	run.go         Runner: stopping the workers for a change, and changing what they run
+//	attach.go      ports get their sockets and their workers
+//	task.go        the receive and transmit task of one port
+//	worker.go      a worker's round, spinning and sleeping
+//	receive.go     the receive task of a port
+//	transmit.go    the transmit task of a port
+//	delay.go       the delay line of a port
+//	giveup.go      frames that the kernel or the link never takes
 //	contention.go  whether other threads want the CPU that a worker spins on
-//	coalesce.go  waiting for more frames
-//	moderate.go  leaving rings alone under load, as NICs moderate interrupts
-//	tuning.go    other choices for that, for experiments
-//	tick.go        what is done once a second: losses, ageing, the way that frames leave
-//	change.go    changes of a running port, and what goes wrong after one
-//	replace.go   other sockets for a port that stays up
-//	alive.go     whether the workers still work
-//	capture.go   what workers capture
-//	snapshot.go  one consistent picture of switch and ports
+//	coalesce.go    waiting for more frames
+//	moderate.go    leaving rings alone under load, as NICs moderate interrupts
+//	tuning.go      other choices for that, for experiments
+//	tick.go        once a second: losses of the rings, ageing, the tx path
+//	change.go      changes of a running port, and what goes wrong after one
+//	replace.go     other sockets for a port that stays up
+//	alive.go       whether the workers still work
+//	capture.go     what workers capture
+//	snapshot.go    one consistent picture of switch and ports
 //
 // Every port has a receive task and a transmit task; a worker is a goroutine that runs the tasks of its ports and alone
 // touches their sockets. A frame whose queue is empty and may go is sent straight from its receive ring slot; what must

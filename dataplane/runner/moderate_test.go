@@ -122,16 +122,16 @@ func TestModerate(t *testing.T) {
 		{"a frame that waits in the ring", func(_ *mill, p *portTask) {
 			p.blocked[port.Lossless] = true
 		}, false, false, long},
-		{"a host in a crowd, after work", func(m *mill, p *portTask) {
+		{"a host beside waiting threads, after work", func(m *mill, p *portTask) {
 			m.w.hostNIC, m.w.worked, m.w.cpuContention, p.deepUntil = true, true, crowded, 0
 		}, true, true, hostModeration},
-		{"a host in a crowd, without work", func(m *mill, p *portTask) {
+		{"a host beside waiting threads, without work", func(m *mill, p *portTask) {
 			m.w.hostNIC, m.w.cpuContention, p.deepUntil = true, crowded, 0
 		}, false, false, long},
 		{"a host alone, after work", func(m *mill, p *portTask) {
 			m.w.hostNIC, m.w.worked, p.deepUntil = true, true, 0
 		}, false, false, long},
-		{"no host in a crowd, after work", func(m *mill, p *portTask) {
+		{"no host, beside waiting threads, after work", func(m *mill, p *portTask) {
 			m.w.worked, m.w.cpuContention, p.deepUntil = true, crowded, 0
 		}, false, false, long},
 	} {

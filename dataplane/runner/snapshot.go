@@ -23,7 +23,7 @@ func (r *Runner) Snapshot(v *dataplane.Snapshot) {
 			v.Ports[i].Late.Add(&t.late)
 			v.Ports[i].RingSlots = t.port.Slots(port.Lossless)
 			if p, ok := t.port.(pathPort); ok {
-				v.Ports[i].Way = p.TxPath()
+				v.Ports[i].TxPath = p.TxPath()
 			}
 		}
 	}

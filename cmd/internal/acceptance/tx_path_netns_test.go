@@ -13,16 +13,16 @@ import (
 func TestPortMakesWayForCapture(t *testing.T) {
 	r := NewRig(t, 2, lab.LinkOptions{})
 	r.Start(Setup{})
-	express := func() port.TxPath { p := r.Snapshot(1); return p.Way }
-	porttest.RequireXDP(t, express())
+	txPath := func() port.TxPath { p := r.Snapshot(1); return p.TxPath }
+	porttest.RequireXDP(t, txPath())
 	s, err := porttest.OpenSocket(r.Node.Path(), "p1")
 	must(t, err)
 	eventually(t, "the port sends by its packet socket", func() bool {
-		return express() == port.TxPath{Why: "another program captures on the interface"}
+		return txPath() == port.TxPath{Why: "another program captures on the interface"}
 	})
 	r.Passes(2, 1)
 	must(t, s.Close())
-	eventually(t, "the port sends by its AF_XDP socket", func() bool { return express().XDP })
+	eventually(t, "the port sends by its AF_XDP socket", func() bool { return txPath().XDP })
 	r.Passes(2, 1)
 }
 
@@ -33,18 +33,18 @@ func TestPortSendsAsConfigured(t *testing.T) {
 	keys := func(p1 string) Setup { return Setup{Ports: map[int]string{1: p1}} }
 	way := func(want port.TxPath) {
 		t.Helper()
-		if p := r.Snapshot(1); p.Way != want {
-			t.Errorf("%+v, want %+v", p.Way, want)
+		if p := r.Snapshot(1); p.TxPath != want {
+			t.Errorf("%+v, want %+v", p.TxPath, want)
 		}
 	}
 	asked := port.TxPath{Why: "the configuration says so"}
 	r.Start(keys("send: packet"))
-	porttest.RequireXDP(t, r.Snapshot(2).Way)
+	porttest.RequireXDP(t, r.Snapshot(2).TxPath)
 	way(asked)
 	must(t, r.Apply(keys("send: packet, ring: {outage: 500ms}"), 2))
 	way(asked)
 	must(t, r.Apply(keys("ring: {outage: 500ms}"), 2))
-	eventually(t, "the port sends by its AF_XDP socket", func() bool { return r.Snapshot(1).Way.XDP })
+	eventually(t, "the port sends by its AF_XDP socket", func() bool { return r.Snapshot(1).TxPath.XDP })
 	must(t, r.Apply(keys("send: packet, ring: {outage: 500ms}"), 2))
 	for until := time.Now().Add(1500 * time.Millisecond); time.Now().Before(until); time.Sleep(10 * time.Millisecond) {
 		way(asked)

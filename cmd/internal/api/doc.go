@@ -19,7 +19,7 @@
 //	table.go      columns of text, and numbers for people
 //	state.go      the whole state, for the page and top
 //	server.go     HTTP over the socket, its deadlines and errors
-//	explain.go    explain: the fate of a frame; explain_steps.go: its sentences
+//	explain.go    explain: what becomes of a frame; explain_steps.go: its sentences
 //	linkcheck.go, linkcheck_headroom.go, doctor.go  the answers of these commands
 //	capture.go    capture: frames as a pcapng file
 //	client.go     the command's end of the socket

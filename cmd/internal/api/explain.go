@@ -13,7 +13,7 @@ import (
 	"pfcswitch/dataplane/port"
 )
 
-// Explanation is the answer to explain: the fate of frames in the switch, and why.
+// Explanation is the answer to explain: what becomes of frames in the switch, and why.
 type Explanation struct {
 	Schema  int              `json:"schema"`
 	Switch  string           `json:"switch"`

@@ -74,9 +74,9 @@ func (p *Port) fill(v *dataplane.PortSnapshot) {
 	if p.Up {
 		p.Reason = nil
 	}
-	if v.Way != (port.TxPath{}) {
-		p.Send = &Send{By: "packet", Why: nonZero(v.Way.Why)}
-		if v.Way.XDP {
+	if v.TxPath != (port.TxPath{}) {
+		p.Send = &Send{By: "packet", Why: nonZero(v.TxPath.Why)}
+		if v.TxPath.XDP {
 			p.Send.By = "af_xdp"
 		}
 	}

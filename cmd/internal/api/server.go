@@ -21,7 +21,7 @@ import (
 //	GET  /v1/state              all that a page shows, of one moment; counters are those since the start
 //	GET  /v1/follow             JSON lines: the state, then every event; parameter since begins with an older one
 //	GET  /v1/capture            a pcapng file; parameters port (repeatable), snap, filter, frames, for, last
-//	POST /v1/explain?port=PORT  the fate of the frame in the body; parameter vnet of a GSO frame. Nothing changes
+//	POST /v1/explain?port=PORT  what becomes of the frame in the body; parameter vnet: a GSO frame. Nothing changes
 //	POST /v1/apply?name=FILE    a configuration file as body; answers when it is in force
 //	POST /v1/clear/counters     the user's counters begin again
 //	POST /v1/clear/watermarks   the user's watermarks begin again

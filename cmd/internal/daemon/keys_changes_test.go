@@ -152,7 +152,7 @@ var bridgeChanges = []change{
 	{path: "ports.p1.ring.small", value: 32768,
 		beside: linked(1, func(p *portLink) bool { return p.opened.SmallSlots == 32768 })},
 	{path: "ports.p1.send", value: "packet",
-		effect: at(1, func(p *dataplane.PortSnapshot) bool { return p.Config.Packet && !p.Way.XDP })},
+		effect: at(1, func(p *dataplane.PortSnapshot) bool { return p.Config.Packet && !p.TxPath.XDP })},
 	{path: "ports.p1.ring.max", value: "64MiB", also: tree{"ports.p1.ring.outage": "3s"}, // more than 32 MiB
 		beside: linked(1, func(p *portLink) bool {
 			return p.opened.LosslessSlots == int(p.cfg.LosslessSlots()) && p.opened.LosslessSlots > 24000

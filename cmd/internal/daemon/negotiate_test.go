@@ -85,7 +85,7 @@ func TestBusyBufferKeepsTheWish(t *testing.T) {
 	less := asConfigured(d.cfg)
 	less.Lossless = before
 	must(t, d.applyNegotiated(t.Context(), "p1", &less))
-	crowd(t, d)
+	crossThreshold(t, d)
 	for i := range 3 {
 		begun := time.Now()
 		d.negotiate(t.Context())
@@ -132,8 +132,8 @@ func losslessOf(d *Daemon, name string) (mask uint8) {
 	return mask
 }
 
-// crowd sends frames of priority 3 in by port 0, for port 1, until its threshold is crossed. Nobody takes them there.
-func crowd(t *testing.T, d *Daemon) {
+// crossThreshold sends frames of priority 3 in by port 0, for port 1, until its threshold is crossed. Nobody takes them there.
+func crossThreshold(t *testing.T, d *Daemon) {
 	t.Helper()
 	var s dataplane.Snapshot
 	d.runner.Snapshot(&s)

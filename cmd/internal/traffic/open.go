@@ -16,9 +16,9 @@ const (
 	senderSlots = 256
 )
 
-// open opens the port of an endpoint. Its lossless ring receives the priorities in lossless; express asks for an AF_XDP
+// open opens the port of an endpoint. Its lossless ring receives the priorities in lossless; xdp asks for an AF_XDP
 // socket.
-func open(netns, name string, lossless uint8, slots int, express bool) (*port.AFPacket, port.Link, error) {
+func open(netns, name string, lossless uint8, slots int, xdp bool) (*port.AFPacket, port.Link, error) {
 	l, err := port.Inspect(netns, name)
 	if err != nil {
 		return nil, l, err
@@ -29,7 +29,7 @@ func open(netns, name string, lossless uint8, slots int, express bool) (*port.AF
 		return nil, l, err
 	}
 	p, err := port.Open(port.Config{Interface: name, Netns: netns, LosslessSlots: slots, OtherSlots: slots,
-		FrameSize: l.MTU + frame.HeaderOctets, SmallFrame: classify.SmallFrame, Fanout: fanout, XDP: express})
+		FrameSize: l.MTU + frame.HeaderOctets, SmallFrame: classify.SmallFrame, Fanout: fanout, XDP: xdp})
 	return p, l, err
 }
 
