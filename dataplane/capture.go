@@ -5,11 +5,11 @@ import (
 	"pfcswitch/macctl"
 )
 
-// Capture happens in the workers, outside of the switch's lock: there the octets are at hand, a received frame's disposition
-// is known already, and other workers do not wait for the copying. Only what never reaches a worker's hands again (a
-// queue that is emptied, what a trunk drops) and MAC Control frames, which are few, are captured under the lock; what
-// passes beside the rings is captured by who sends or takes it there. While nobody captures, each of these functions
-// costs a load and a branch, once for a burst.
+// The workers capture outside of the switch's lock: they have the octets and know a received frame's disposition, and
+// other workers do not wait for the copying. Two kinds of frames are captured under the lock: those that no worker
+// handles again (of an emptied queue, or dropped by a trunk), and the few MAC Control frames. What passes beside the
+// rings is captured by its sender or receiver. While nobody captures, each of these functions costs a load and a branch
+// for a burst.
 
 // Tap is where readers attach. It needs no lock.
 func (s *Switch) Tap() *capture.Tap { return &s.tap }

@@ -35,9 +35,6 @@ type Config struct {
 	// Trunks are made of some of the ports, each of one; the others are the bridge's. They come in force with
 	// Reconfigure.
 	Trunks []TrunkConfig
-	// Clock, if set, is read when a threshold is crossed, to measure how fast XOFF leaves. Frames themselves carry
-	// the time that the caller gives.
-	Clock func() int64
 	// Suspect, if set, is called when Suspects has something new to tell. It must not block, nor call the switch.
 	Suspect func()
 }

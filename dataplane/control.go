@@ -54,16 +54,28 @@ func (s *Switch) stateRemaining(p *portState) {
 	}
 }
 
-// ControlSent says that the frame of ControlOut left at time now. Where it reports that an admission crossed a
-// threshold, ControlSent returns the clock reading of that moment, and when the frame arrived that was admitted; else
-// 0.
+// ControlSent says that the frame of ControlOut left at time now. If that frame reports that an admission crossed a
+// threshold, ControlSent returns the time of CrossedAt and when the admitted frame arrived, else 0.
 func (s *Switch) ControlSent(i int, now int64) (crossed, arrived int64) {
 	p := s.ports[i]
 	p.sender.Sent(now)
 	p.updateXoffSent(now)
-	crossed, arrived = p.crossed, p.crossedArrival
+	if p.crossed != untimed {
+		crossed, arrived = p.crossed, p.crossedArrival
+	}
 	p.crossed, p.crossedArrival = 0, 0
 	return crossed, arrived
+}
+
+// untimed is a crossing without CrossedAt.
+const untimed = -1
+
+// CrossedAt says when Ingress of port i returned Crossed, to measure how fast XOFF leaves. The time of the burst is
+// earlier.
+func (s *Switch) CrossedAt(i int, now int64) {
+	if p := s.ports[i]; p != nil && p.crossed == untimed {
+		p.crossed = now
+	}
 }
 
 // RingHold sets or clears the hold of all lossless priorities of a port whose lossless ring fills up.

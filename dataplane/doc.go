@@ -44,7 +44,8 @@
 //
 //	Begin            the number of the calling worker; not needed by a driver with one goroutine
 //	Arrival.Prepare  each frame is parsed and classified; needs no lock
-//	Ingress          until the burst is taken: after Crossed XOFF is sent first, after Hold the rest waits in the ring
+//	Ingress          until the burst is taken: after Crossed (see CrossedAt) XOFF is sent first, after Hold
+//	                 the rest waits in the ring
 //	Staged, Store, Publish  copies for ports of other workers are stored, without a lock, and queued
 //
 // Then it calls, for each port with work (TakePending) or a deadline that has come (TxDeadline, ProbeDeadline,

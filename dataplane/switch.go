@@ -74,7 +74,7 @@ type portState struct {
 	waiter   waiter // the frame that waits, or that did so last
 	// that frame, where a configuration has ended its wait and it has not been offered since
 	again waiter
-	// clock reading at which an admission crossed a threshold, 0 where XOFF has left since
+	// time at which an admission crossed a threshold: 0 where XOFF has left since, untimed before CrossedAt
 	crossed            int64
 	crossedArrival     int64         // when the frame came that was admitted
 	lastReason         macctl.Reason // what the receiver said of the newest MAC Control frame
@@ -273,8 +273,8 @@ func (s *Switch) hold(p *portState, prio uint8, c macctl.Cause) {
 		return
 	}
 	p.sender.Hold(prio, c)
-	if c == macctl.CauseBuffer && s.cfg.Clock != nil && p.crossed == 0 {
-		p.crossed, p.crossedArrival = s.cfg.Clock(), s.arrived
+	if c == macctl.CauseBuffer && p.crossed == 0 {
+		p.crossed, p.crossedArrival = untimed, s.arrived
 	}
 	s.markPending(p)
 }

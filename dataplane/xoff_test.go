@@ -235,18 +235,17 @@ func TestRemaining(t *testing.T) {
 
 // The histogram of how fast XOFF leaves counts from the crossing, not from one that was over before it was told.
 func TestCrossedIsMeasuredOnce(t *testing.T) {
-	clock := int64(1000)
-	cfg := testConfig(2)
-	cfg.Clock = func() int64 { return clock }
-	r := newRig(t, cfg, testPort(0), testPort(1))
+	r := newRig(t, testConfig(2), testPort(0), testPort(1))
 	r.hear(1, lossless, 0xffff)
 	r.offer(0, several(0, 1, lossless, alone+1, small)...)
+	r.sw.CrossedAt(0, 1000)
 	r.hear(1, lossless, 0)
 	r.drain(1, r.now+second) // free again before XOFF left
 	r.wantSilent(0)
 	r.hear(1, lossless, 0xffff)
-	clock = 5000
 	r.offer(0, several(0, 1, lossless, alone+1, small)...)
+	r.sw.CrossedAt(0, 5000)
+	r.sw.CrossedAt(0, 6000) // nothing has crossed since
 	if _, ok := r.sw.ControlOut(0, nil, r.now); !ok {
 		t.Fatal("no XOFF")
 	}

@@ -7,9 +7,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Grow gives a table n entries: new ones are zero, and the last ones go where n is smaller than before. The kernel moves
-// the pages of the table instead of copying them, and takes memory for a page when it is first touched. On error the
-// table stays as it was. T must have no pointers.
+// Grow gives a table n entries. New entries are zero; where n is smaller than before, the last entries go. The kernel
+// moves the pages of the table instead of copying them, and takes memory for a page when it is first touched. On error
+// the table stays as it was. T must have no pointers.
 func Grow[T any](table []T, n int) ([]T, error) {
 	var b []byte
 	var err error

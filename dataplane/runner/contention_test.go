@@ -120,13 +120,14 @@ func TestSpinForgetsInACrowd(t *testing.T) {
 		w.adapt(spinMax - 1)
 	}
 	if long != spinMax || short != spinFew || w.spin != 0 {
-		t.Errorf("spin %d alone, %d beside waiting threads, %d after sleeps of %d there", long, short, w.spin, spinMax-1)
+		t.Errorf("spin %d alone, %d beside waiting threads, %d after sleeps of %d there",
+			long, short, w.spin, spinMax-1)
 	}
 }
 
-// Gaps of a load whose first look meets waiting threads every so often: whatever the worker did before, it comes to spin for
-// long or not by how often, and not by how long it spun.
-func TestCrowdForgetsWhatItWas(t *testing.T) {
+// The first look at a load meets waiting threads every so often. Only how often decides whether the worker spins for
+// long, and not how long it spun before.
+func TestContentionForgetsEarlierSpins(t *testing.T) {
 	const gap = 150_000
 	for _, tt := range []struct {
 		every int // of how many gaps one is crowded

@@ -211,8 +211,11 @@ func (w *worker) admit(t *portTask, c port.Class, arrivals []dataplane.Arrival) 
 		taken, stop = sw.Ingress(t.index, arrivals[:min(taken+w.schedule.step, len(arrivals))], taken, now, w.age)
 		w.moves = sw.Staged(w.moves)
 		w.learnLoad(t, sw.Prompt(), now)
-		if stop == dataplane.Hold {
+		switch stop {
+		case dataplane.Hold:
 			t.blockedAt[c] = sw.Departures()
+		case dataplane.Crossed:
+			sw.CrossedAt(t.index, w.clock())
 		}
 		if w.tapping(t) != nil {
 			w.unlock()

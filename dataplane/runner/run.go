@@ -58,7 +58,6 @@ type Options struct {
 
 // New returns a runner for a switch without ports.
 func New(cfg dataplane.Config, o Options) (*Runner, error) {
-	cfg.Clock = Now
 	sw, err := dataplane.New(cfg, Now())
 	if err != nil {
 		return nil, err
@@ -121,7 +120,6 @@ func (r *Runner) pauseWorker() {
 // Configure puts a whole configuration in force, or on error nothing: ports by number, those that are new and those
 // that are gone included. The sockets of a port that is gone are closed.
 func (r *Runner) Configure(cfg dataplane.Config, ports map[int]dataplane.PortConfig, statics []dataplane.Static) error {
-	cfg.Clock = Now
 	next, err := dataplane.Prepare(cfg, ports, statics)
 	if err != nil {
 		return err

@@ -132,7 +132,8 @@ func losslessOf(d *Daemon, name string) (mask uint8) {
 	return mask
 }
 
-// crossThreshold sends frames of priority 3 in by port 0, for port 1, until its threshold is crossed. Nobody takes them there.
+// crossThreshold sends frames of priority 3 from port 0 to port 1 until the threshold is crossed. Port 1 sends none of
+// them.
 func crossThreshold(t *testing.T, d *Daemon) {
 	t.Helper()
 	var s dataplane.Snapshot
