@@ -24,18 +24,6 @@ func TestRetransSegs(t *testing.T) {
 	}
 }
 
-func TestIperf3Octets(t *testing.T) {
-	if got, err := iperf3Octets([]byte(`{"end":{"sum_sent":{"bytes":9},"sum_received":{"bytes":7}}}`)); got != 7 ||
-		err != nil {
-		t.Errorf("%d, %v", got, err)
-	}
-	for _, text := range []string{"", `{"error":"unable to connect"}`} {
-		if got, err := iperf3Octets([]byte(text)); err == nil {
-			t.Errorf("%q: %d and no error", text, got)
-		}
-	}
-}
-
 // Without iperf3 the demo sends by itself, and shows the same.
 func TestHostsWithoutIperf3(t *testing.T) {
 	labtest.Require(t)

@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -20,6 +19,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pfcswitch/cmd/internal/lab"
+	"pfcswitch/cmd/internal/traffic"
 )
 
 // load sends from every sender to the receiver, with iperf3 or, where it is not installed, by the demo's own TCP
@@ -87,7 +87,7 @@ func (a *hostPhase) iperf3(ctx context.Context, i int) (octets uint64, err error
 	if err != nil {
 		return 0, err
 	}
-	if err := listening(ctx, to.node, port); err != nil {
+	if err := waitListening(ctx, to.node, port); err != nil {
 		return 0, fmt.Errorf("iperf3 at %s does not listen: %w: %s", to.name, err, server.Output())
 	}
 	var out bytes.Buffer
@@ -102,24 +102,8 @@ func (a *hostPhase) iperf3(ctx context.Context, i int) (octets uint64, err error
 	case <-ctx.Done():
 		return 0, fmt.Errorf("iperf3 at %s did not end: %w", a.nics[i].name, ctx.Err())
 	}
-	return iperf3Octets(out.Bytes())
-}
-
-// iperf3Octets reads the received octets from the report of a client.
-func iperf3Octets(report []byte) (uint64, error) {
-	var r struct {
-		Error string
-		End   struct {
-			Received struct{ Bytes uint64 } `json:"sum_received"`
-		}
-	}
-	if err := json.Unmarshal(report, &r); err != nil {
-		return 0, fmt.Errorf("iperf3's report cannot be read: %w", err)
-	}
-	if r.Error != "" {
-		return 0, fmt.Errorf("iperf3: %s", r.Error)
-	}
-	return r.End.Received.Bytes, nil
+	r, err := traffic.ParseIperf(out.Bytes())
+	return r.Octets, err
 }
 
 var programs sync.Mutex // guards hostAct.programs
@@ -134,23 +118,10 @@ func (a *hostPhase) program(at *switchNode, out io.Writer, argv ...string) (*lab
 	return p, err
 }
 
-// listening waits until a TCP port is open at a node. It does not connect: an iperf3 server would take that for its
-// client.
-func listening(ctx context.Context, n *lab.Node, port int) error {
-	want := fmt.Sprintf(":%04X ", port)
+// waitListening waits until a TCP port is open at a node.
+func waitListening(ctx context.Context, n *lab.Node, port int) error {
 	for {
-		open := false
-		err := n.Do(func() error {
-			for _, table := range []string{"tcp", "tcp6"} {
-				b, err := os.ReadFile("/proc/thread-self/net/" + table)
-				if err != nil && !os.IsNotExist(err) {
-					return err
-				}
-				open = open || strings.Contains(string(b), want)
-			}
-			return nil
-		})
-		if open || err != nil {
+		if open, err := n.Listens(port); open || err != nil {
 			return err
 		}
 		select {

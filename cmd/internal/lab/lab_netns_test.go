@@ -166,6 +166,18 @@ func TestDo(t *testing.T) {
 	if own != "lo in" || strings.Contains(outside, "in") {
 		t.Errorf("inside: %q, want \"lo in\"; outside: %q, want no \"in\"", own, outside)
 	}
+	must(t, n.Do(func() error {
+		listener, err := net.Listen("tcp", "127.0.0.1:5201")
+		if err == nil {
+			t.Cleanup(func() { _ = listener.Close() })
+		}
+		return err
+	}))
+	for tcpPort, want := range map[int]bool{5201: true, 5202: false} {
+		if open, err := n.Listens(tcpPort); open != want || err != nil {
+			t.Errorf("port %d is open: %v, %v, want %v", tcpPort, open, err, want)
+		}
+	}
 	if err := n.Do(func() error { return unix.EBADMSG }); !errors.Is(err, unix.EBADMSG) {
 		t.Errorf("the function's error: got %v, want EBADMSG", err)
 	}

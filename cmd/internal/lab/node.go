@@ -93,6 +93,27 @@ func (n *Node) runDo(f func() error, errs chan<- error) {
 	})
 }
 
+// Listens tells whether a TCP port is open at the node. It does not connect: an iperf3 server would take that for its
+// client.
+func (n *Node) Listens(tcpPort int) (open bool, err error) {
+	const listening = "0A" // proc_net_tcp(5)
+	local := fmt.Sprintf(":%04X", tcpPort)
+	err = n.Do(func() error {
+		for _, table := range []string{"tcp", "tcp6"} {
+			b, err := os.ReadFile("/proc/thread-self/net/" + table)
+			if err != nil && !errors.Is(err, fs.ErrNotExist) { // a kernel without IPv6
+				return err
+			}
+			for line := range strings.Lines(string(b)) {
+				f := strings.Fields(line)
+				open = open || len(f) > 3 && strings.HasSuffix(f[1], local) && f[3] == listening
+			}
+		}
+		return nil
+	})
+	return open, err
+}
+
 // enter moves the calling thread into the node's namespace.
 func (n *Node) enter() error {
 	ns, err := netns.GetFromPath(n.Path())

@@ -12,6 +12,7 @@
 //	pause.go     pausing the peer while the sink's own ring fills, or by configuration
 //	storm.go     a broken host that pauses its peer without end
 //	report.go    the reports
+//	iperf.go     the report of iperf3, which sends by TCP
 //
 // Sender and sink exchange totals, so that a frame lost at the very end counts. Both stamp with CLOCK_REALTIME, so
 // latencies are true where both run on one machine.
