@@ -7,18 +7,6 @@
 // Beside them stand the frames that measure a link's headroom (MeasurementFormat), and the frames that try how frames
 // pass a link (Echo).
 //
-// The files, in the order in which a frame meets them:
-//
-//	frame.go        wire format: Parse, AppendPause, AppendPFC; why a frame is ignored
-//	mode.go         PFC, PAUSE or neither; what one pause timer stops
-//	quanta.go       quanta, response limits and the nominal speed
-//	timer.go        one pause timer
-//	receiver.go     the timers of a port, which obey the peer; XOFF that is ignored to break a deadlock
-//	initiator.go    holds, XOFF, refresh, XON
-//	measurement.go  frames that measure the headroom
-//	echo.go         frames that try a link
-//	responder.go    answers to those
-//
 // The package has no socket, goroutine or clock. Times are int64 nanoseconds of one monotonic clock, from 0 on. Speeds
 // are in bit/s, and 0 is no speed. Priorities are 0-7: of a larger number the low three bits count. In a vector, bit n
 // stands for priority n. A Receiver or Initiator is not safe for concurrent use. No method allocates.

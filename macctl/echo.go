@@ -86,14 +86,7 @@ const (
 //	 6 octets: destination
 //	 6 octets: source
 //	(4 octets: tag)
-//	 2 octets: EtherType 0x8808, or that of the fallback
-//	 2 octets: opcode
-//	 3 octets: identifier
-//	 4 bits:   version 1
-//	 4 bits:   zero
-//	 2 octets: operation
-//	 2 octets: session
-//	 4 octets: sequence
+//	16 octets: as in a measurement frame, from EtherType to sequence
 //	 8 octets: received, ns
 //	 8 octets: sent, ns
 //	 2 octets: octets
@@ -132,13 +125,7 @@ func (f *MeasurementFormat) AppendEcho(
 		operation = echoAnswer
 	}
 	w = w[shift:]
-	binary.BigEndian.PutUint16(w[typeOffset:], kind)
-	binary.BigEndian.PutUint16(w[opcodeOffset:], f.Opcode)
-	copy(w[identifierOffset:], f.Identifier[:])
-	w[flagsOffset] = measureVersion << 4
-	binary.BigEndian.PutUint16(w[operationOffset:], operation)
-	binary.BigEndian.PutUint16(w[sessionOffset:], e.Session)
-	binary.BigEndian.PutUint32(w[sequenceOffset:], e.Sequence)
+	f.putHeader(w, kind, 0, operation, e.Session, e.Sequence)
 	binary.BigEndian.PutUint64(w[echoReceived:], uint64(e.Received))
 	binary.BigEndian.PutUint64(w[echoSent:], uint64(e.Sent))
 	binary.BigEndian.PutUint16(w[echoOctets:], uint16(min(max(e.Octets, 0), 0xFFFF)))
@@ -173,18 +160,17 @@ func internetChecksum(b []byte) uint16 {
 // with it.
 func (f *MeasurementFormat) RecognizesEcho(b []byte) bool {
 	w, _ := skipTag(b)
-	if len(w) < operationOffset+2 || [3]byte(w[identifierOffset:]) != f.Identifier ||
-		binary.BigEndian.Uint16(w[opcodeOffset:]) != f.Opcode {
+	if len(w) < operationOffset+2 || !f.Recognizes(w) {
 		return false
 	}
-	kind, operation := binary.BigEndian.Uint16(w[typeOffset:]), binary.BigEndian.Uint16(w[operationOffset:])
-	return (kind == EtherType || kind == f.Fallback) && (operation == echoRequest || operation == echoAnswer)
+	operation := binary.BigEndian.Uint16(w[operationOffset:])
+	return operation == echoRequest || operation == echoAnswer
 }
 
 // isStation reports whether an address can be that of a station: no group, and not zero.
 func isStation(address [6]byte) bool { return address[0]&1 == 0 && address != [6]byte{} }
 
-// skipTag returns b such that the offsets of an skipTag frame hold from the EtherType on.
+// skipTag returns b such that the offsets of an untagged frame hold from the EtherType on.
 func skipTag(b []byte) (w []byte, tagged bool) {
 	if len(b) >= typeOffset+tagOctets+2 && binary.BigEndian.Uint16(b[typeOffset:]) == typeTag {
 		return b[tagOctets:], true

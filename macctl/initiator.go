@@ -35,9 +35,8 @@ type InitiatorCounters struct {
 }
 
 // An Initiator tells the peer of one port what the peer must not send: the PFC initiator of IEEE 802.1Q clause 36, and
-// the PAUSE transmission of IEEE 802.3 31B.3.2. The Initiator is level-triggered: it remembers which XOFF is wanted and
-// which was last sent, never an edge. So XOFF and XON cannot overtake each other, and a frame that could not be sent is
-// forgotten:
+// the PAUSE transmission of IEEE 802.3 31B.3.2. It remembers which XOFF is wanted and which was last sent, never an
+// edge. So XOFF and XON cannot overtake each other, and a frame that could not be sent is forgotten:
 //
 //	Hold, Release → xoffWanted → Pending → AppendFrame → (send) → Sent → xoffSent
 //	                                ▲                      │ failed: nothing has changed
@@ -78,9 +77,8 @@ func NewInitiator(c InitiatorConfig) *Initiator {
 	return i
 }
 
-// Configure changes the configuration. The next frames free what the peer is still held for and should not be (other
-// mode, priority no longer enabled). A change of mode clears all holds, since holders then count by another unit; they
-// have to hold anew.
+// Configure changes the configuration. The next frames free units of the old mode and priorities that are no longer
+// enabled. A change of mode clears all holds, since holders then count by another unit; they have to hold anew.
 func (i *Initiator) Configure(c InitiatorConfig, now int64) {
 	if c.Quanta == 0 {
 		c.Quanta = 0xFFFF
@@ -95,8 +93,8 @@ func (i *Initiator) Configure(c InitiatorConfig, now int64) {
 	i.units = c.Mode.units(c.Enabled)
 	i.minQuanta = minRefreshQuanta(c.Speed, c.WakeDelay)
 	i.xoffWanted = 0
-	for n, causes := range i.holds {
-		i.setWanted(n, causes)
+	for n := range i.holds {
+		i.setWanted(n)
 	}
 	if i.xoffSent != 0 { // the old refresh may come too late for the new times
 		i.refreshAt = min(i.refreshAt, max(now, i.sentAt+MinRefresh))
@@ -107,7 +105,7 @@ func (i *Initiator) Configure(c InitiatorConfig, now int64) {
 func (i *Initiator) Hold(prio uint8, c Cause) {
 	n := i.config.Mode.unit(prio)
 	i.holds[n] |= c
-	i.setWanted(n, i.holds[n])
+	i.setWanted(n)
 	if i.xoffSent>>n&1 != 0 {
 		i.refreshAt = min(i.refreshAt, i.refreshTime(n, i.quanta(n)))
 	}
@@ -117,13 +115,13 @@ func (i *Initiator) Hold(prio uint8, c Cause) {
 func (i *Initiator) Release(prio uint8, c Cause) {
 	n := i.config.Mode.unit(prio)
 	i.holds[n] &^= c
-	i.setWanted(n, i.holds[n])
+	i.setWanted(n)
 }
 
-// setWanted sets whether XOFF is wanted for a unit that is held for these causes.
-func (i *Initiator) setWanted(unit int, causes Cause) {
+// setWanted brings a unit's bit of xoffWanted up to date with its holds.
+func (i *Initiator) setWanted(unit int) {
 	i.xoffWanted &^= 1 << unit
-	if causes != 0 {
+	if i.holds[unit] != 0 {
 		i.xoffWanted |= 1 << unit & i.units
 	}
 }
@@ -176,8 +174,8 @@ func (i *Initiator) state() draft {
 	return d
 }
 
-// quanta returns the time of an XOFF for a unit. A trunk's hold is as long as can be: it stands for a pause of which
-// only the beginning and the end pass through.
+// quanta returns the time of an XOFF for a unit. A trunk's hold has the longest time: it stands for a pause on the
+// trunk's other side, of which only the beginning and the end are passed on.
 func (i *Initiator) quanta(unit int) uint16 {
 	if i.holds[unit]&CauseTrunk != 0 {
 		return 0xFFFF
@@ -210,18 +208,10 @@ func (i *Initiator) OnPauseEnd(f func(ns int64)) { i.onPauseEnd = f }
 
 // load replaces a unit's timer, and reports pauses that have ended by then.
 func (i *Initiator) load(unit int, now, d int64) {
-	i.reportPause(unit, now)
-	i.timers[unit].load(now, d)
-	i.reportPause(unit, now)
-}
-
-func (i *Initiator) reportPause(unit int, now int64) {
-	if i.onPauseEnd == nil {
-		return
-	}
-	if ns, ok := i.timers[unit].takeEnded(now); ok {
-		i.onPauseEnd(ns)
-	}
+	t := &i.timers[unit]
+	t.report(now, i.onPauseEnd)
+	t.load(now, d)
+	t.report(now, i.onPauseEnd)
 }
 
 // count counts what the draft says of a unit.
@@ -270,9 +260,8 @@ const (
 	// wakeMargin is how many wake-up delays before the end of a pause its refresh is due.
 	wakeMargin = 4
 
-	// ringRefresh is the part of a pause after which XOFF for CauseRing is refreshed. Such a hold says that the switch
-	// gets too little CPU time and may stand still again. A peer whose pause ran out meanwhile would meet a ring that
-	// is not empty.
+	// ringRefresh is the part of a pause after which XOFF for CauseRing is refreshed. Such a switch gets too little CPU
+	// time and may stand still again; the peer's pause must outlast that, since the ring is not empty.
 	ringRefresh = 8
 )
 

@@ -104,13 +104,7 @@ func (f *MeasurementFormat) Append(b []byte, destination, source [6]byte, fallba
 	}
 	copy(w, destination[:])
 	copy(w[sourceOffset:], source[:])
-	binary.BigEndian.PutUint16(w[typeOffset:], kind)
-	binary.BigEndian.PutUint16(w[opcodeOffset:], f.Opcode)
-	copy(w[identifierOffset:], f.Identifier[:])
-	w[flagsOffset] = measureVersion<<4 | m.Flags&measureFlags
-	binary.BigEndian.PutUint16(w[operationOffset:], m.Operation)
-	binary.BigEndian.PutUint16(w[sessionOffset:], m.Session)
-	binary.BigEndian.PutUint32(w[sequenceOffset:], m.Sequence)
+	f.putHeader(w, kind, m.Flags, m.Operation, m.Session, m.Sequence)
 	binary.BigEndian.PutUint64(w[areaOffset:], m.Area[0])
 	binary.BigEndian.PutUint64(w[areaOffset+8:], m.Area[1])
 	binary.BigEndian.PutUint32(w[precisionOffset:], m.Precision)
@@ -118,6 +112,17 @@ func (f *MeasurementFormat) Append(b []byte, destination, source [6]byte, fallba
 	binary.BigEndian.PutUint32(w[sendLimitOffset:], m.SendLimit)
 	binary.BigEndian.PutUint32(w[burstOffset:], m.Burst)
 	return b
+}
+
+// putHeader writes the fields from the EtherType to the sequence.
+func (f *MeasurementFormat) putHeader(w []byte, kind uint16, flags uint8, operation, session uint16, sequence uint32) {
+	binary.BigEndian.PutUint16(w[typeOffset:], kind)
+	binary.BigEndian.PutUint16(w[opcodeOffset:], f.Opcode)
+	copy(w[identifierOffset:], f.Identifier[:])
+	w[flagsOffset] = measureVersion<<4 | flags&measureFlags
+	binary.BigEndian.PutUint16(w[operationOffset:], operation)
+	binary.BigEndian.PutUint16(w[sessionOffset:], session)
+	binary.BigEndian.PutUint32(w[sequenceOffset:], sequence)
 }
 
 // A MeasurementFrame is a Measurement that was received from Peer, or is to be sent to Peer.

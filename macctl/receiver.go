@@ -24,7 +24,7 @@ type ReceiverCounters struct {
 
 // A Receiver obeys the PAUSE or PFC frames of the peer with the pause timers of one port: the PFC receiver of IEEE
 // 802.1Q clause 36, and the PAUSE reception of IEEE 802.3 31B.3.3. Timers count from the moment at which a frame was
-// received. A frame that is looked at late changes neither their expiry nor the paused time.
+// received. Handling a frame late changes neither their expiry nor the paused time.
 type Receiver struct {
 	mode  Mode
 	units unitSet // under flow control
@@ -68,37 +68,30 @@ func (r *Receiver) Configure(mode Mode, enabled uint8, speed int64, own [6]byte,
 // that is given a later time calls f.
 func (r *Receiver) OnPauseEnd(f func(ns int64)) { r.onPauseEnd = f }
 
-// reportPause calls onPauseEnd if the latest pause of a unit has ended.
-func (r *Receiver) reportPause(unit int, now int64) {
-	if r.onPauseEnd == nil {
-		return
-	}
-	if ns, ok := r.timers[unit].takeEnded(now); ok {
-		r.onPauseEnd(ns)
-	}
-}
-
 // Receive obeys and counts a frame from the wire, as Parse wants it, that was received at stamp. The frame replaces
 // running timers, also by shorter times; time 0 resumes at once; a priority whose vector bit is clear is left alone.
 // The result is ReasonNone, or why the frame was ignored as a whole or in part. With ReasonVector it was obeyed.
 func (r *Receiver) Receive(b []byte, stamp, now int64) Reason {
 	f, reason := Parse(b, r.own)
 	if reason != ReasonNone {
-		r.counters.Ignored[reason]++
+		r.CountIgnored(reason)
 		if reason != ReasonVector {
 			return reason
 		}
 	}
 	r.count(&f)
-	if why := r.ignoreReason(&f); why != ReasonNone {
-		r.counters.Ignored[why]++
-		reason = why
+	switch {
+	case f.mode() != r.mode:
+		reason = ReasonDisabled
+		r.CountIgnored(reason)
+	case f.units()&^r.units != 0:
+		reason = ReasonPriority
+		r.CountIgnored(reason)
 	}
-	if r.ignoresXoff(&f) {
-		r.counters.Ignored[ReasonWatchdog]++
+	if r.load(&f, ReceiveTime(stamp, now)) {
 		reason = ReasonWatchdog
+		r.CountIgnored(reason)
 	}
-	r.load(&f, ReceiveTime(stamp, now))
 	r.update(now)
 	return reason
 }
@@ -116,28 +109,8 @@ func (r *Receiver) count(f *Frame) {
 	}
 }
 
-// ignoreReason says why some of the units that a frame names are not under flow control.
-func (r *Receiver) ignoreReason(f *Frame) Reason {
-	switch {
-	case f.mode() != r.mode:
-		return ReasonDisabled
-	case f.units()&^r.units != 0:
-		return ReasonPriority
-	}
-	return ReasonNone
-}
-
-// ignoresXoff reports whether Ignore switched off an XOFF of the frame.
-func (r *Receiver) ignoresXoff(f *Frame) bool {
-	for s := f.units() & r.ignored; s != 0; s &= s - 1 {
-		if f.quanta(s.first()) > 0 {
-			return true
-		}
-	}
-	return false
-}
-
-func (r *Receiver) load(f *Frame, stamp int64) {
+// load sets the timers from a frame received at stamp, and reports whether an XOFF of the frame is switched off.
+func (r *Receiver) load(f *Frame, stamp int64) (ignored bool) {
 	for s := f.units() & r.units; s != 0; s &= s - 1 {
 		n := s.first()
 		d := QuantaDuration(f.quanta(n), r.speed)
@@ -146,11 +119,13 @@ func (r *Receiver) load(f *Frame, stamp int64) {
 		}
 		if r.ignored&(1<<n) != 0 {
 			r.requestedUntil[n] = stamp + d
+			ignored = ignored || d > 0
 			continue
 		}
-		r.reportPause(n, stamp)
+		r.timers[n].report(stamp, r.onPauseEnd)
 		r.timers[n].load(stamp, d)
 	}
+	return ignored
 }
 
 // update brings paused and next up to date.
@@ -162,7 +137,7 @@ func (r *Receiver) update(now int64) {
 			running |= 1 << n
 			r.next = min(r.next, expiry)
 		}
-		r.reportPause(n, now)
+		r.timers[n].report(now, r.onPauseEnd)
 	}
 	r.paused = running.vector()
 }

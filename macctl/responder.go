@@ -67,7 +67,7 @@ type EchoAnswer struct {
 
 // Next returns how the oldest answer will leave. It reports false where there is none.
 func (e *EchoResponder) Next() (a EchoAnswer, ok bool) {
-	if e.n == 0 {
+	if !e.Pending() {
 		return a, false
 	}
 	q := &e.queue[e.first].frame

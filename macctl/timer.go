@@ -6,7 +6,7 @@ type pauseTimer struct {
 	since, expiry int64
 	total         int64 // ns of the pauses before the latest
 	highest       int64 // highest sum that was ever returned
-	reported      bool  // takeEnded has returned the latest pause
+	reported      bool  // report has told of the latest pause
 }
 
 // load replaces what is left of the timer by a pause of d ns from at on. A pause that still runs at that moment goes on
@@ -30,12 +30,12 @@ func (t *pauseTimer) paused(now int64) int64 {
 	return t.highest
 }
 
-// takeEnded returns the length of the latest pause once, when the pause is over at time now. A frame that came before
-// the end and is looked at afterwards may prolong a pause that was returned already; the value returned stands.
-func (t *pauseTimer) takeEnded(now int64) (ns int64, ok bool) {
-	if t.reported || t.expiry == t.since || now < t.expiry {
-		return 0, false
+// report calls f, if any, with the length of the latest pause: once, when the pause is over at time now. A frame that
+// came before the end and is handled afterwards may prolong a reported pause; the reported length stands.
+func (t *pauseTimer) report(now int64, f func(ns int64)) {
+	if f == nil || t.reported || t.expiry == t.since || now < t.expiry {
+		return
 	}
 	t.reported = true
-	return t.expiry - t.since, true
+	f(t.expiry - t.since)
 }
