@@ -33,6 +33,9 @@ func (v Verdict) String() string {
 // Accepted reports whether the frame is charged, so that Release has to follow.
 func (v Verdict) Accepted() bool { return v == Accept || v == AcceptHeadroom }
 
+// turnsOff reports whether the queue must be OFF afterwards.
+func (v Verdict) turnsOff() bool { return v == AcceptHeadroom || v == Wait || v == DropHeadroom }
+
 // Admit decides on a lossless frame of n octets without FCS that arrived at a port, and charges it if it is accepted.
 // The queue turns OFF when the frame needs the headroom or finds no room. A queue that is OFF may turn ON again.
 // After Wait the caller offers the same frame again, before any later frame of its port.
@@ -43,24 +46,21 @@ func (m *Manager) Admit(port int, prio uint8, n int) Verdict {
 	}
 	size := m.Charge(n)
 	where, v := m.place(q, size)
-	switch v {
-	case Accept, AcceptHeadroom:
+	if v.Accepted() {
 		p.charged[prio] += size
 		q.held.add(where)
 		m.lossless.used.add(where)
-	case Wait:
-		if q.waiting == 0 {
-			q.count.Waited++
-		}
+	}
+	if v == Wait && q.waiting == 0 {
+		q.count.Waited++
 	}
 	if q.waiting = 0; v == Wait {
 		q.waiting = size
 	}
 	q.count.count(v)
-	switch v {
-	case Accept:
+	if v == Accept {
 		m.resume(q)
-	case AcceptHeadroom, Wait, DropHeadroom:
+	} else if v.turnsOff() {
 		m.turnOff(q)
 	}
 	return v
@@ -100,25 +100,17 @@ func (m *Manager) place(q *queue, size int64) (share, Verdict) {
 	if m.fitsShared(q, size) {
 		return share{shared: size}, Accept
 	}
-	return share{}, m.refuse(q, size)
-}
-
-func (m *Manager) refuse(q *queue, size int64) Verdict {
 	switch {
-	case size > m.largest(q):
-		return DropOversize
+	case size > largestFrame(m.threshold, q.id, q.config, m.lossless.limit.shared):
+		return share{}, DropOversize
 	case m.ringHold:
-		return Wait
+		return share{}, Wait
 	default:
-		return DropHeadroom
+		return share{}, DropHeadroom
 	}
 }
 
-// largest returns the size of the largest frame that q takes when the whole buffer is empty.
-func (m *Manager) largest(q *queue) int64 {
-	return largestFrame(m.threshold, q.id, q.config, m.lossless.limit.shared)
-}
-
+// largestFrame returns the size of the largest frame that a queue takes when the whole buffer is empty.
 func largestFrame(policy Threshold, id QueueID, c QueueConfig, shared int64) int64 {
 	return max(c.Headroom, c.Private+min(shared, policy.Limit(id, c, shared)))
 }

@@ -18,9 +18,11 @@ func TestAdmitClauses(t *testing.T) {
 		a, b = 0, 1 // ports
 	)
 	hog := QueueConfig{Alpha: MaxAlpha} // takes the whole shared segment if it likes
+	plain, guaranteed := QueueConfig{Headroom: 300}, QueueConfig{Private: 200, Headroom: 300}
+	full, headroom := arrival{port: b, n: 1000, want: Accept}, arrival{port: a, n: 300, want: AcceptHeadroom}
+	drained := arrival{port: b, n: 1000, departs: true}
 	tests := []struct {
 		name    string
-		shared  int64
 		noHold  bool
 		queue   QueueConfig // of port a; port b is the hog
 		before  []arrival
@@ -29,104 +31,79 @@ func TestAdmitClauses(t *testing.T) {
 		held    share
 		off     bool
 	}{
-		{name: "private takes all", shared: 1000, queue: QueueConfig{Private: 200, Headroom: 300},
-			n: 200, verdict: Accept, held: share{private: 200}},
-		{name: "the rest goes to shared", shared: 1000, queue: QueueConfig{Private: 200, Headroom: 300},
+		{name: "private takes all", queue: guaranteed, n: 200, verdict: Accept, held: share{private: 200}},
+		{name: "the rest goes to shared", queue: guaranteed,
 			n: 500, verdict: Accept, held: share{private: 200, shared: 300}},
-		{name: "what private takes needs no room in shared", shared: 1000,
-			queue:  QueueConfig{Private: 200, Headroom: 300},
-			before: []arrival{{port: b, n: 1000, want: Accept}},
-			n:      200, verdict: Accept, held: share{private: 200}},
-		{name: "shared up to T exactly", shared: 1000, queue: QueueConfig{Headroom: 300},
-			before: []arrival{{port: a, n: 400, want: Accept}},
-			n:      200, verdict: Accept, held: share{shared: 600}},
-		{name: "above T the whole frame goes to headroom and the queue turns OFF", shared: 1000,
-			queue:  QueueConfig{Headroom: 300},
-			before: []arrival{{port: a, n: 400, want: Accept}},
-			n:      300, verdict: AcceptHeadroom, held: share{shared: 400, headroom: 300}, off: true},
-		{name: "above B_s though below T", shared: 1000, queue: QueueConfig{Headroom: 300, Alpha: 8},
+		{name: "what private takes needs no room in shared", queue: guaranteed, before: []arrival{full}, n: 200,
+			verdict: Accept, held: share{private: 200}},
+		{name: "shared up to T exactly", queue: plain,
+			before: []arrival{{port: a, n: 400, want: Accept}}, n: 200, verdict: Accept, held: share{shared: 600}},
+		{name: "above T the whole frame goes to headroom and the queue turns OFF",
+			queue: plain, before: []arrival{{port: a, n: 400, want: Accept}}, n: 300,
+			verdict: AcceptHeadroom, held: share{shared: 400, headroom: 300}, off: true},
+		{name: "above B_s though below T", queue: QueueConfig{Headroom: 300, Alpha: 8},
 			before: []arrival{{port: b, n: 900, want: Accept}},
 			n:      200, verdict: AcceptHeadroom, held: share{headroom: 200}, off: true},
-		{name: "headroom never leaves a part of the frame in private", shared: 1000,
-			queue:  QueueConfig{Private: 200, Headroom: 300},
-			before: []arrival{{port: b, n: 1000, want: Accept}},
-			n:      300, verdict: AcceptHeadroom, held: share{headroom: 300}, off: true},
-		{name: "with headroom in use a frame that private would take goes to headroom", shared: 1000,
+		{name: "headroom never leaves a part of the frame in private", queue: guaranteed, before: []arrival{full},
+			n: 300, verdict: AcceptHeadroom, held: share{headroom: 300}, off: true},
+		{name: "with headroom in use a frame that private would take goes to headroom",
 			queue:  QueueConfig{Private: 100, Headroom: 300},
-			before: []arrival{{port: b, n: 1000, want: Accept}, {port: a, n: 200, want: AcceptHeadroom}},
+			before: []arrival{full, {port: a, n: 200, want: AcceptHeadroom}},
 			n:      100, verdict: AcceptHeadroom, held: share{headroom: 300}, off: true},
-		{name: "with headroom in use a frame that shared would take goes to headroom", shared: 1000,
-			queue: QueueConfig{Headroom: 300},
-			before: []arrival{{port: b, n: 1000, want: Accept}, {port: a, n: 200, want: AcceptHeadroom},
-				{port: b, n: 1000, departs: true}},
-			n: 100, verdict: AcceptHeadroom, held: share{headroom: 300}, off: true},
-		{name: "headroom full, shared has room again", shared: 1000, queue: QueueConfig{Private: 100, Headroom: 300},
-			before: []arrival{{port: b, n: 1000, want: Accept}, {port: a, n: 300, want: AcceptHeadroom},
-				{port: b, n: 1000, departs: true}},
-			n: 200, verdict: Accept, held: share{shared: 200, headroom: 300}, off: true},
-		{name: "headroom full, shared full: wait", shared: 1000, queue: QueueConfig{Headroom: 300},
-			before: []arrival{{port: b, n: 1000, want: Accept}, {port: a, n: 300, want: AcceptHeadroom}},
-			n:      100, verdict: Wait, held: share{headroom: 300}, off: true},
-		{name: "headroom full, shared full: drop without ring hold", shared: 1000, noHold: true,
-			queue:  QueueConfig{Headroom: 300},
-			before: []arrival{{port: b, n: 1000, want: Accept}, {port: a, n: 300, want: AcceptHeadroom}},
-			n:      100, verdict: DropHeadroom, held: share{headroom: 300}, off: true},
-		{name: "headroom too small for the frame: OFF and wait", shared: 1000, queue: QueueConfig{Headroom: 100},
-			before: []arrival{{port: b, n: 1000, want: Accept}},
-			n:      200, verdict: Wait, held: share{}, off: true},
-		{name: "headroom too small for the frame: OFF and drop", shared: 1000, noHold: true,
-			queue:  QueueConfig{Headroom: 100},
-			before: []arrival{{port: b, n: 1000, want: Accept}},
-			n:      200, verdict: DropHeadroom, held: share{}, off: true},
-		{name: "no headroom at all", shared: 1000, queue: QueueConfig{},
-			before: []arrival{{port: b, n: 1000, want: Accept}},
-			n:      100, verdict: Wait, held: share{}, off: true},
-		{name: "T fell because others filled: still ON, above T, saved by headroom", shared: 1000,
-			queue:  QueueConfig{Headroom: 300},
-			before: []arrival{{port: a, n: 500, want: Accept}, {port: b, n: 500, want: Accept}},
-			n:      100, verdict: AcceptHeadroom, held: share{shared: 500, headroom: 100}, off: true},
-		{name: "T fell because others filled: still ON, no headroom: PAUSE and wait", shared: 1000,
-			queue:  QueueConfig{},
-			before: []arrival{{port: a, n: 500, want: Accept}, {port: b, n: 500, want: Accept}},
-			n:      100, verdict: Wait, held: share{shared: 500}, off: true},
-		{name: "oversize: larger than threshold and headroom in an empty buffer", shared: 1000,
+		{name: "with headroom in use a frame that shared would take goes to headroom", queue: plain,
+			before: []arrival{full, {port: a, n: 200, want: AcceptHeadroom}, drained}, n: 100, verdict: AcceptHeadroom,
+			held: share{headroom: 300}, off: true},
+		{name: "headroom full, shared has room again", queue: QueueConfig{Private: 100, Headroom: 300},
+			before: []arrival{full, headroom, drained}, n: 200, verdict: Accept,
+			held: share{shared: 200, headroom: 300}, off: true},
+		{name: "headroom full, shared full: wait", queue: plain, before: []arrival{full, headroom}, n: 100,
+			verdict: Wait, held: share{headroom: 300}, off: true},
+		{name: "headroom full, shared full: drop without ring hold", noHold: true, queue: plain,
+			before: []arrival{full, headroom}, n: 100, verdict: DropHeadroom, held: share{headroom: 300},
+			off: true},
+		{name: "headroom too small for the frame: OFF and wait", queue: QueueConfig{Headroom: 100},
+			before: []arrival{full}, n: 200, verdict: Wait, held: share{}, off: true},
+		{name: "headroom too small for the frame: OFF and drop", noHold: true, queue: QueueConfig{Headroom: 100},
+			before: []arrival{full}, n: 200, verdict: DropHeadroom, held: share{}, off: true},
+		{name: "no headroom at all", queue: QueueConfig{},
+			before: []arrival{full}, n: 100, verdict: Wait, held: share{}, off: true},
+		{name: "T fell because others filled: still ON, above T, saved by headroom", queue: plain,
+			before: []arrival{{port: a, n: 500, want: Accept}, {port: b, n: 500, want: Accept}}, n: 100,
+			verdict: AcceptHeadroom, held: share{shared: 500, headroom: 100}, off: true},
+		{name: "T fell because others filled: still ON, no headroom: PAUSE and wait",
+			queue: QueueConfig{}, before: []arrival{{port: a, n: 500, want: Accept}, {port: b, n: 500, want: Accept}},
+			n: 100, verdict: Wait, held: share{shared: 500}, off: true},
+		{name: "oversize: larger than threshold and headroom in an empty buffer",
 			queue: QueueConfig{Private: 100, Headroom: 300},
 			n:     1200, verdict: DropOversize, held: share{}, off: false},
-		{name: "oversize: below threshold, larger than the shared segment", shared: 1000,
-			queue: QueueConfig{Headroom: 300, Alpha: 8},
-			n:     1001, verdict: DropOversize},
-		{name: "not oversize: the largest that fits", shared: 1000, queue: QueueConfig{Private: 100, Headroom: 300},
+		{name: "oversize: below threshold, larger than the shared segment",
+			queue: QueueConfig{Headroom: 300, Alpha: 8}, n: 1001, verdict: DropOversize},
+		{name: "not oversize: the largest that fits", queue: QueueConfig{Private: 100, Headroom: 300},
 			n: 1100, verdict: Accept, held: share{private: 100, shared: 1000}},
-		{name: "not oversize: waits for others to leave", shared: 1000, queue: QueueConfig{Private: 100, Headroom: 300},
-			before: []arrival{{port: b, n: 100, want: Accept}},
-			n:      1100, verdict: Wait, held: share{}, off: true},
-		{name: "not oversize: fits headroom only", shared: 1000, queue: QueueConfig{Headroom: 2000},
+		{name: "not oversize: waits for others to leave", queue: QueueConfig{Private: 100, Headroom: 300},
+			before: []arrival{{port: b, n: 100, want: Accept}}, n: 1100, verdict: Wait, held: share{}, off: true},
+		{name: "not oversize: fits headroom only", queue: QueueConfig{Headroom: 2000},
 			n: 1100, verdict: AcceptHeadroom, held: share{headroom: 1100}, off: true},
-		{name: "oversize is a drop without ring hold too, and no reason to pause", shared: 1000, noHold: true,
-			queue: QueueConfig{Headroom: 300},
-			n:     1100, verdict: DropOversize, held: share{}},
-		{name: "smallest alpha: nothing but headroom", shared: 1000, queue: QueueConfig{Headroom: 300, Alpha: MinAlpha},
+		{name: "oversize is a drop without ring hold too, and no reason to pause", noHold: true,
+			queue: plain, n: 1100, verdict: DropOversize, held: share{}},
+		{name: "smallest alpha: nothing but headroom", queue: QueueConfig{Headroom: 300, Alpha: MinAlpha},
 			n: 100, verdict: AcceptHeadroom, held: share{headroom: 100}, off: true},
-		{name: "largest alpha: to the last byte of shared", shared: 1000,
-			queue:  QueueConfig{Headroom: 300, Alpha: MaxAlpha},
-			before: []arrival{{port: a, n: 900, want: Accept}},
-			n:      100, verdict: Accept, held: share{shared: 1000}},
-		{name: "largest alpha: no byte more", shared: 1000, queue: QueueConfig{Headroom: 300, Alpha: MaxAlpha},
+		{name: "largest alpha: to the last byte of shared", queue: QueueConfig{Headroom: 300, Alpha: MaxAlpha},
+			before: []arrival{{port: a, n: 900, want: Accept}}, n: 100, verdict: Accept, held: share{shared: 1000}},
+		{name: "largest alpha: no byte more", queue: QueueConfig{Headroom: 300, Alpha: MaxAlpha},
 			before: []arrival{{port: a, n: 1000, want: Accept}},
 			n:      1, verdict: AcceptHeadroom, held: share{shared: 1000, headroom: 100}, off: true},
-		{name: "xon above T does not change admission", shared: 1000, queue: QueueConfig{Headroom: 300, Xon: 5000},
+		{name: "xon above T does not change admission", queue: QueueConfig{Headroom: 300, Xon: 5000},
 			before: []arrival{{port: a, n: 500, want: Accept}},
 			n:      100, verdict: AcceptHeadroom, held: share{shared: 500, headroom: 100}, off: true},
-		{name: "one octet takes a cell", shared: 1000, queue: QueueConfig{},
-			n: 1, verdict: Accept, held: share{shared: 100}},
-		{name: "one octet more than a cell takes two", shared: 1000, queue: QueueConfig{Private: 100},
+		{name: "one octet takes a cell", queue: QueueConfig{}, n: 1, verdict: Accept, held: share{shared: 100}},
+		{name: "one octet more than a cell takes two", queue: QueueConfig{Private: 100},
 			n: 101, verdict: Accept, held: share{private: 100, shared: 100}},
-		{name: "no octets, no cell", shared: 1000, queue: QueueConfig{},
-			n: 0, verdict: Accept, held: share{}},
+		{name: "no octets, no cell", queue: QueueConfig{}, n: 0, verdict: Accept, held: share{}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			m, w := newTable(t, tt.shared, Config{RingHold: !tt.noHold}, tt.queue, hog)
+			m, w := newTable(t, 1000, Config{RingHold: !tt.noHold}, tt.queue, hog)
 			for _, f := range tt.before {
 				if f.departs {
 					m.Release(f.port, pgA, f.n)
@@ -140,18 +117,6 @@ func TestAdmitClauses(t *testing.T) {
 			wantSound(t, m, w)
 		})
 	}
-}
-
-func TestAdmitStatic(t *testing.T) {
-	m, w := newTable(t, 1000, Config{RingHold: true, Threshold: StaticThreshold{}},
-		QueueConfig{Headroom: 300, Xoff: 400}, QueueConfig{Xoff: 900})
-	mustAdmit(t, m, 1, pgA, 500, Accept)
-	mustAdmit(t, m, 0, pgA, 400, Accept) // T does not move with others
-	mustAdmit(t, m, 1, pgA, 200, Wait)   // below its xoff, but B_s is full
-	mustAdmit(t, m, 0, pgA, 100, AcceptHeadroom)
-	wantOff(t, m, w, 0, pgA, true)
-	wantOff(t, m, w, 1, pgA, true)
-	wantSound(t, m, w)
 }
 
 // A frame whose wait is cancelled and restored is counted once. A dropped frame waits no more.

@@ -123,10 +123,7 @@ func (m *Manager) Commit(next *Plan) {
 		pc, present := next.planned[p.number]
 		m.configure(p, pc, present)
 		for k := range p.ingress {
-			held := p.ingress[k].held.bytes()
-			used.private += held.private
-			used.shared += held.shared
-			used.headroom += held.headroom
+			used = used.plus(1, p.ingress[k].held.bytes())
 		}
 	}
 	m.lossless.used.set(used)

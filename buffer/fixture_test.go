@@ -52,7 +52,7 @@ const (
 	pgA  = 3   // the priority that the tables use
 )
 
-// tables build a Manager from one queue per port, priority pgA, ports numbered from 0, and the size of the shared
+// newTable builds a Manager from one queue per port, priority pgA, ports numbered from 0, and the size of the shared
 // segment that they leave.
 func newTable(t *testing.T, shared int64, c Config, queues ...QueueConfig) (*Manager, *wire) {
 	t.Helper()
@@ -141,9 +141,7 @@ func wantSound(tb reporter, m *Manager, w *wire) {
 			if q.off {
 				off++
 			}
-			sum.private += h.private
-			sum.shared += h.shared
-			sum.headroom += h.headroom
+			sum = sum.plus(1, h)
 			charged += p.charged[k]
 			lossy += p.egress[k].held.now
 		}

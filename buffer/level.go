@@ -26,10 +26,6 @@ func (g *gauge) add(n int64) {
 	g.peak = max(g.peak, g.now)
 }
 
-func (g *gauge) sub(n int64) { g.now -= n }
-
-func (g *gauge) set(n int64) { g.add(n - g.now) }
-
 func (g *gauge) fold() {
 	g.persistent = max(g.persistent, g.peak)
 	g.user = max(g.user, g.peak)
@@ -58,6 +54,11 @@ func (g *gauge) level() Level {
 // A share is a number of bytes by segment.
 type share struct{ private, shared, headroom int64 }
 
+// plus returns the sum of s and sign times n.
+func (s share) plus(sign int64, n share) share {
+	return share{s.private + sign*n.private, s.shared + sign*n.shared, s.headroom + sign*n.headroom}
+}
+
 // segments are the gauges of a lossless queue, and of the lossless pool as the sum of its queues.
 type segments struct{ private, shared, headroom gauge }
 
@@ -69,17 +70,9 @@ func (s *segments) add(n share) {
 	s.headroom.add(n.headroom)
 }
 
-func (s *segments) sub(n share) {
-	s.private.sub(n.private)
-	s.shared.sub(n.shared)
-	s.headroom.sub(n.headroom)
-}
+func (s *segments) sub(n share) { s.add(share{}.plus(-1, n)) }
 
-func (s *segments) set(n share) {
-	s.private.set(n.private)
-	s.shared.set(n.shared)
-	s.headroom.set(n.headroom)
-}
+func (s *segments) set(n share) { s.add(n.plus(-1, s.bytes())) }
 
 func (s *segments) each(do func(*gauge)) {
 	do(&s.private)

@@ -4,11 +4,10 @@ package buffer
 // is true. Where the queue would hold more than α·(size - bytes of all lossy queues), the frame is dropped, reason
 // lossy-threshold.
 func (m *Manager) AdmitLossy(port int, queue uint8, n int) bool {
-	p := m.port(port)
-	if p == nil || !p.present || queue >= Priorities {
+	q := m.lossyQueue(port, queue)
+	if q == nil {
 		return false
 	}
-	q := &p.egress[queue]
 	size := m.Charge(n)
 	if !fitsLossy(q, size, m.lossyFree()) {
 		q.count.Dropped++
@@ -18,6 +17,15 @@ func (m *Manager) AdmitLossy(port int, queue uint8, n int) bool {
 	q.held.add(size)
 	m.lossy.used.add(size)
 	return true
+}
+
+// lossyQueue returns an egress queue of a port, nil where there is none.
+func (m *Manager) lossyQueue(port int, queue uint8) *lossyQueue {
+	p := m.port(port)
+	if p == nil || !p.present || queue >= Priorities {
+		return nil
+	}
+	return &p.egress[queue]
 }
 
 func (m *Manager) lossyFree() int64 { return m.lossy.size - m.lossy.used.now }
@@ -34,8 +42,8 @@ func (m *Manager) ReleaseLossy(port int, queue uint8, n int) {
 		m.unbalanced++
 		return
 	}
-	p.egress[queue].held.sub(size)
-	m.lossy.used.sub(size)
+	p.egress[queue].held.add(-size)
+	m.lossy.used.add(-size)
 }
 
 // A LossyTraceResult is what AdmitLossy would do with a frame now. Sizes are in bytes, of whole cells.
@@ -48,12 +56,11 @@ type LossyTraceResult struct {
 
 // TraceLossy returns what AdmitLossy would decide when other queues have taken so many bytes more, and changes nothing.
 func (m *Manager) TraceLossy(port int, queue uint8, n int, taken int64) LossyTraceResult {
-	p := m.port(port)
-	if p == nil || !p.present || queue >= Priorities {
+	q := m.lossyQueue(port, queue)
+	if q == nil {
 		return LossyTraceResult{}
 	}
 	size := m.Charge(n)
-	q := &p.egress[queue]
 	l := LossyTraceResult{Size: size, Queue: m.snapshotLossy(q), Free: m.lossyFree() - taken}
 	l.Queue.Threshold = dynamicLimit(q.alpha, l.Free)
 	l.Accepted = fitsLossy(q, size, l.Free)

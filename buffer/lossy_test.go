@@ -74,20 +74,6 @@ func TestLossy(t *testing.T) {
 	}
 }
 
-// The pools share nothing.
-func TestPoolsApart(t *testing.T) {
-	m, w := newTable(t, 1000, Config{Lossy: PoolConfig{Size: 400}}, QueueConfig{Alpha: MaxAlpha})
-	mustAdmit(t, m, 0, pgA, 1000, Accept)
-	if !m.AdmitLossy(0, 0, 200) || m.AdmitLossy(0, 0, 100) {
-		t.Error("the lossy threshold moved with the lossless pool")
-	}
-	m.Release(0, pgA, 1000)
-	mustAdmit(t, m, 0, pgA, 1000, Accept)
-	m.Release(0, pgA, 1000)
-	m.ReleaseLossy(0, 0, 200)
-	wantEmpty(t, m, w)
-}
-
 func TestLossyWithoutPort(t *testing.T) {
 	m, w := newLossy(t, 1000)
 	if m.AdmitLossy(1, 0, 1) || m.AdmitLossy(-1, 0, 1) || m.AdmitLossy(0, 8, 1) {

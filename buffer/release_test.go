@@ -24,16 +24,6 @@ func TestReleaseOrder(t *testing.T) {
 	wantEmpty(t, m, w)
 }
 
-func TestReleaseRoundsToCells(t *testing.T) {
-	m, w := newTable(t, 1000, Config{}, QueueConfig{})
-	mustAdmit(t, m, 0, pgA, 101, Accept)
-	mustAdmit(t, m, 0, pgA, 1, Accept)
-	m.Release(0, pgA, 1)
-	wantHeld(t, m, 0, pgA, share{shared: 200})
-	m.Release(0, pgA, 101)
-	wantEmpty(t, m, w)
-}
-
 // A release without its admission is a fault of the caller: counted, and nothing else changes.
 func TestReleaseUnbalanced(t *testing.T) {
 	m, _ := newTable(t, 1000, Config{Lossy: PoolConfig{Size: 1000}}, QueueConfig{Private: 100, Headroom: 300})

@@ -175,7 +175,7 @@ func (m *Manager) snapshotPort(p *port, s *PortSnapshot) {
 
 func (m *Manager) snapshotLossy(q *lossyQueue) LossySnapshot {
 	return LossySnapshot{
-		Alpha: q.alpha, Threshold: dynamicLimit(q.alpha, m.lossy.size-m.lossy.used.now),
+		Alpha: q.alpha, Threshold: dynamicLimit(q.alpha, m.lossyFree()),
 		Used: q.held.level(), LossyCounters: q.count,
 	}
 }

@@ -49,8 +49,3 @@ func (StaticThreshold) Check(c QueueConfig) error {
 	}
 	return nil
 }
-
-var (
-	_ Threshold = DynamicThreshold{}
-	_ Threshold = StaticThreshold{}
-)

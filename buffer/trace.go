@@ -18,9 +18,8 @@ func (m *Manager) Trace(port int, prio uint8, n int) TraceResult {
 	}
 	size := m.Charge(n)
 	where, v := m.place(q, size)
-	turns := (v == AcceptHeadroom || v == Wait || v == DropHeadroom) && !q.off
 	return TraceResult{Verdict: v, Size: size, Private: where.private, Shared: where.shared, Headroom: where.headroom,
-		TurnsOff: turns, Queue: m.snapshotQueue(q), Free: m.lossless.free()}
+		TurnsOff: v.turnsOff() && !q.off, Queue: m.snapshotQueue(q), Free: m.lossless.free()}
 }
 
 // WouldCross reports whether a queue would stand above its threshold with backlog more bytes, or has bytes in its

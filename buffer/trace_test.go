@@ -6,16 +6,11 @@ import (
 	"pfcswitch/macctl"
 )
 
-type noFlow struct{}
-
-func (noFlow) Hold(int, uint8)    {}
-func (noFlow) Release(int, uint8) {}
-
 // Room has to be what the queue then really takes, in frames of one byte.
 func TestRoomIsWhatIsTaken(t *testing.T) {
 	for _, alpha := range []float64{0.25, 1, 8} {
 		m, err := New(Config{Cell: 1, Lossless: PoolConfig{Size: 10400, Alpha: alpha},
-			Lossy: PoolConfig{Size: 1000, Alpha: 1}, RingHold: true}, noFlow{})
+			Lossy: PoolConfig{Size: 1000, Alpha: 1}, RingHold: true}, quiet{})
 		if err != nil {
 			t.Fatal(err)
 		}
