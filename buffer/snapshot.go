@@ -37,27 +37,27 @@ type PortCounters struct {
 	Egress  [Priorities]LossyCounters
 }
 
-// Add adds the counters of another port.
-func (c *PortCounters) Add(o *PortCounters) {
+// Combine joins each counter with the one of o.
+func (c *PortCounters) Combine(o *PortCounters, join func(n *uint64, old uint64)) {
 	for k := range c.Ingress {
-		c.Ingress[k].add(&o.Ingress[k])
-		c.Egress[k].add(&o.Egress[k])
+		c.Ingress[k].combine(&o.Ingress[k], join)
+		c.Egress[k].combine(&o.Egress[k], join)
 	}
 }
 
-func (c *Counters) add(o *Counters) {
-	c.Admitted += o.Admitted
-	c.AdmittedHeadroom += o.AdmittedHeadroom
-	c.Waited += o.Waited
-	c.Dropped += o.Dropped
-	c.Oversize += o.Oversize
-	c.Xoff += o.Xoff
-	c.Xon += o.Xon
+func (c *Counters) combine(o *Counters, join func(n *uint64, old uint64)) {
+	join(&c.Admitted, o.Admitted)
+	join(&c.AdmittedHeadroom, o.AdmittedHeadroom)
+	join(&c.Waited, o.Waited)
+	join(&c.Dropped, o.Dropped)
+	join(&c.Oversize, o.Oversize)
+	join(&c.Xoff, o.Xoff)
+	join(&c.Xon, o.Xon)
 }
 
-func (c *LossyCounters) add(o *LossyCounters) {
-	c.Admitted += o.Admitted
-	c.Dropped += o.Dropped
+func (c *LossyCounters) combine(o *LossyCounters, join func(n *uint64, old uint64)) {
+	join(&c.Admitted, o.Admitted)
+	join(&c.Dropped, o.Dropped)
 }
 
 // Snapshot is the state of a Manager by value. Sizes are in bytes.
@@ -130,12 +130,20 @@ func (p *port) holds() bool {
 	return n > 0
 }
 
-// Add adds counters to those of the port.
-func (s *PortSnapshot) Add(o *PortCounters) {
+// Combine joins each counter of the port with the one of o.
+func (s *PortSnapshot) Combine(o *PortCounters, join func(n *uint64, old uint64)) {
 	for k := range s.Ingress {
-		s.Ingress[k].add(&o.Ingress[k])
-		s.Egress[k].add(&o.Egress[k])
+		s.Ingress[k].combine(&o.Ingress[k], join)
+		s.Egress[k].combine(&o.Egress[k], join)
 	}
+}
+
+// Counters returns the counters of the port.
+func (s *PortSnapshot) Counters() (c PortCounters) {
+	for k := range s.Ingress {
+		c.Ingress[k], c.Egress[k] = s.Ingress[k].Counters, s.Egress[k].LossyCounters
+	}
+	return c
 }
 
 // Removed returns the counters of the port of this number that was removed last.

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"pfcswitch/buffer"
-	"pfcswitch/macctl"
 )
 
 // A retiredPort is what a port that is gone has counted. It is replaced, never changed.
@@ -19,7 +18,7 @@ type retiredPort struct {
 func (s *Switch) retire(p *portState) {
 	now := &retiredPort{PortSnapshot: p.snapshot(s, s.now), buffer: s.buffer.Removed(p.index)}
 	if old := s.retired[p.cfg.Name]; old != nil {
-		now.buffer.Add(&old.buffer)
+		now.buffer.Combine(&old.buffer, Add)
 	}
 	s.retired[p.cfg.Name] = now
 }
@@ -31,8 +30,8 @@ func (s *Switch) Retire(name string, reaction, late *Histogram, inRings int) {
 	if old := s.retired[name]; old != nil {
 		*now = *old
 	}
-	now.Reaction.Add(reaction)
-	now.Late.Add(late)
+	now.Reaction.Combine(reaction, Add)
+	now.Late.Combine(late, Add)
 	now.Counters.Drops[Unknown][DropRing] += uint64(inRings)
 	s.retired[name] = now
 	s.keepNewestPort(name)
@@ -58,7 +57,7 @@ func (r Retired) Snapshot() *Snapshot {
 		p.Config.Name = name
 		v.Ports = append(v.Ports, p)
 		b := buffer.PortSnapshot{Name: name}
-		b.Add(&r.ports[name].buffer)
+		b.Combine(&r.ports[name].buffer, Add)
 		v.Buffer.Ports = append(v.Buffer.Ports, b)
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.trunks)) {
@@ -67,78 +66,88 @@ func (r Retired) Snapshot() *Snapshot {
 	return v
 }
 
-// add adds the counters of old, and leaves what is no counter.
-func (v *PortSnapshot) add(old *PortSnapshot) {
-	v.Counters.add(&old.Counters)
-	addReceived(&v.Received, &old.Received)
-	addTold(&v.ControlSent, &old.ControlSent)
-	addEach(v.PausedNs[:], old.PausedNs[:])
-	addEach(v.HeldNs[:], old.HeldNs[:])
-	v.PausedAllNs += old.PausedAllNs
-	v.HeldAllNs += old.HeldAllNs
-	v.Pauses.Add(&old.Pauses)
-	v.Holds.Add(&old.Holds)
-	v.Reaction.Add(&old.Reaction)
-	v.Late.Add(&old.Late)
+// A Join changes a counter by the one of another snapshot.
+type Join = func(n *uint64, old uint64)
+
+// Add is the Join that adds up.
+func Add(n *uint64, old uint64) { *n += old }
+
+// Combine joins each counter of v with the one of old, and leaves what is no counter.
+func (v *PortSnapshot) Combine(old *PortSnapshot, join Join) {
+	v.Counters.combine(&old.Counters, join)
+	joinEach(v.Received.PFCFrames[:], old.Received.PFCFrames[:], join)
+	join(&v.Received.PauseFrames, old.Received.PauseFrames)
+	joinEach(v.Received.Ignored[:], old.Received.Ignored[:], join)
+	sent, oldSent := &v.ControlSent, &old.ControlSent
+	joinEach(sent.PFCFrames[:], oldSent.PFCFrames[:], join)
+	join(&sent.PauseFrames, oldSent.PauseFrames)
+	joinEach(sent.XoffSent[:], oldSent.XoffSent[:], join)
+	joinEach(sent.XonSent[:], oldSent.XonSent[:], join)
+	join(&sent.PauseXoffSent, oldSent.PauseXoffSent)
+	join(&sent.PauseXonSent, oldSent.PauseXonSent)
+	joinEach(v.PausedNs[:], old.PausedNs[:], join)
+	joinEach(v.HeldNs[:], old.HeldNs[:], join)
+	joinOne(&v.PausedAllNs, old.PausedAllNs, join)
+	joinOne(&v.HeldAllNs, old.HeldAllNs, join)
+	v.Pauses.Combine(&old.Pauses, join)
+	v.Holds.Combine(&old.Holds, join)
+	v.Reaction.Combine(&old.Reaction, join)
+	v.Late.Combine(&old.Late, join)
 	for q := range v.Use {
-		v.Use[q].Xoffs += old.Use[q].Xoffs
-		v.Use[q].Waited += old.Use[q].Waited
-		v.Use[q].Crowded += old.Use[q].Crowded
-		v.Use[q].Exceeded += old.Use[q].Exceeded
+		join(&v.Use[q].Xoffs, old.Use[q].Xoffs)
+		join(&v.Use[q].Waited, old.Use[q].Waited)
+		join(&v.Use[q].Crowded, old.Use[q].Crowded)
+		join(&v.Use[q].Exceeded, old.Use[q].Exceeded)
 	}
 }
 
-func addEach[T int64 | uint64](n, old []T) {
+func joinOne(n *int64, old int64, join Join) {
+	sum := uint64(*n)
+	join(&sum, uint64(old))
+	*n = int64(sum)
+}
+
+func joinEach[T int64 | uint64](n, old []T, join Join) {
 	for i := range n {
-		n[i] += old[i]
+		sum := uint64(n[i])
+		join(&sum, uint64(old[i]))
+		n[i] = T(sum)
 	}
 }
 
-func (c *Counters) add(old *Counters) {
-	c.ReceivedFrames += old.ReceivedFrames
-	c.ReceivedBytes += old.ReceivedBytes
-	c.SentFrames += old.SentFrames
-	c.SentBytes += old.SentBytes
-	c.Copies += old.Copies
-	c.ProbesSent += old.ProbesSent
-	c.Streamed += old.Streamed
-	c.StreamReceived += old.StreamReceived
-	c.ProbesReceived += old.ProbesReceived
-	c.ControlLost += old.ControlLost
-	c.HostDrops += old.HostDrops
-	c.Overspeed += old.Overspeed
+func (c *Counters) combine(old *Counters, join Join) {
+	join(&c.ReceivedFrames, old.ReceivedFrames)
+	join(&c.ReceivedBytes, old.ReceivedBytes)
+	join(&c.SentFrames, old.SentFrames)
+	join(&c.SentBytes, old.SentBytes)
+	join(&c.Copies, old.Copies)
+	join(&c.ProbesSent, old.ProbesSent)
+	join(&c.Streamed, old.Streamed)
+	join(&c.StreamReceived, old.StreamReceived)
+	join(&c.ProbesReceived, old.ProbesReceived)
+	join(&c.ControlLost, old.ControlLost)
+	join(&c.HostDrops, old.HostDrops)
+	join(&c.Overspeed, old.Overspeed)
 	for prio := range c.Drops {
-		addEach(c.Drops[prio][:], old.Drops[prio][:])
+		joinEach(c.Drops[prio][:], old.Drops[prio][:], join)
 	}
-	addEach(c.LosslessDrops[:], old.LosslessDrops[:])
-	addEach(c.Marked[:], old.Marked[:])
-	addEach(c.QueueSent[:], old.QueueSent[:])
-	addEach(c.QueueDiscarded[:], old.QueueDiscarded[:])
-	c.RingHoldNs += old.RingHoldNs
-	c.RingHoldBytes += old.RingHoldBytes
+	joinEach(c.LosslessDrops[:], old.LosslessDrops[:], join)
+	joinEach(c.Marked[:], old.Marked[:], join)
+	joinEach(c.QueueSent[:], old.QueueSent[:], join)
+	joinEach(c.QueueDiscarded[:], old.QueueDiscarded[:], join)
+	join(&c.RingHoldNs, old.RingHoldNs)
+	join(&c.RingHoldBytes, old.RingHoldBytes)
 }
 
-func addReceived(c, old *macctl.ReceiverCounters) {
-	addEach(c.PFCFrames[:], old.PFCFrames[:])
-	c.PauseFrames += old.PauseFrames
-	addEach(c.Ignored[:], old.Ignored[:])
-}
-
-func addTold(c, old *macctl.InitiatorCounters) {
-	addEach(c.PFCFrames[:], old.PFCFrames[:])
-	c.PauseFrames += old.PauseFrames
-	addEach(c.XoffSent[:], old.XoffSent[:])
-	addEach(c.XonSent[:], old.XonSent[:])
-	c.PauseXoffSent += old.PauseXoffSent
-	c.PauseXonSent += old.PauseXonSent
-}
-
-// Add adds what another one has recorded.
-func (h *Histogram) Add(old *Histogram) {
-	h.Count += old.Count
-	h.Zero += old.Zero
-	h.Sum += old.Sum
-	addEach(h.Buckets[:], old.Buckets[:])
+// Combine joins what h and old have recorded. Where join leaves the count, it leaves everything.
+func (h *Histogram) Combine(old *Histogram, join Join) {
+	count := h.Count
+	if join(&h.Count, old.Count); h.Count == count {
+		return
+	}
+	join(&h.Zero, old.Zero)
+	joinOne(&h.Sum, old.Sum, join)
+	joinEach(h.Buckets[:], old.Buckets[:], join)
 }
 
 // maxRetired is how many names of ports that are gone are remembered, and of trunks. What comes back after that

@@ -21,7 +21,7 @@ func TestEveryCounterIsAdded(t *testing.T) {
 		set(n, 3)
 		set(counters(old)[i], 4)
 	}
-	v.add(old)
+	v.Combine(old, Add)
 	for i, n := range counters(v) {
 		if fmt.Sprint(n) != "7" {
 			t.Fatalf("counter %d of %d: got %v, want 7", i, len(counters(v)), n)

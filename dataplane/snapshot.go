@@ -57,7 +57,7 @@ func (s *Switch) Snapshot(v *Snapshot, now int64) {
 	s.buffer.Snapshot(&v.Buffer)
 	for i := range v.Buffer.Ports {
 		if p := &v.Buffer.Ports[i]; !p.Removed && s.retired[p.Name] != nil {
-			p.Add(&s.retired[p.Name].buffer)
+			p.Combine(&s.retired[p.Name].buffer, Add)
 		}
 	}
 	v.Bridge = s.bridge.Counters()
@@ -88,7 +88,7 @@ func (p *portState) snapshot(s *Switch, now int64) PortSnapshot {
 		v.Use[q] = p.use[q].Use
 	}
 	if old := s.retired[p.cfg.Name]; old != nil {
-		v.add(&old.PortSnapshot)
+		v.Combine(&old.PortSnapshot, Add)
 	}
 	return v
 }

@@ -44,7 +44,7 @@ func (c *HoldCount) count(passed bool) {
 // Marked is how many holds began by watermark.
 func (c *HoldCount) Marked() uint64 { return c.Begun - c.Passed }
 
-func (c *HoldCount) combine(old *HoldCount, join func(n *uint64, old uint64)) {
+func (c *HoldCount) combine(old *HoldCount, join Join) {
 	join(&c.Begun, old.Begun)
 	join(&c.Passed, old.Passed)
 }
@@ -85,7 +85,7 @@ func (s *Switch) snapshotTrunk(t *trunkState) TrunkSnapshot {
 		v.Members = append(v.Members, member)
 	}
 	if old := s.retiredTrunks[t.cfg.Name]; old != nil {
-		v.add(old)
+		v.Combine(old, Add)
 	}
 	return v
 }
@@ -115,13 +115,8 @@ func (v *TrunkSnapshot) member(port string) *TrunkMember {
 	return nil
 }
 
-// add adds the counters of old, and leaves what is no counter.
-func (v *TrunkSnapshot) add(old *TrunkSnapshot) {
-	v.Combine(old, func(n *uint64, old uint64) { *n += old })
-}
-
 // Combine joins each counter of v with the one of old, which may have other members.
-func (v *TrunkSnapshot) Combine(old *TrunkSnapshot, join func(n *uint64, old uint64)) {
+func (v *TrunkSnapshot) Combine(old *TrunkSnapshot, join Join) {
 	combineTallies(v.Total[:], old.Total[:], join)
 	combineTallies(v.MeterRed[:], old.MeterRed[:], join)
 	combineTallies(v.RED[:], old.RED[:], join)
@@ -147,13 +142,13 @@ func (v *TrunkSnapshot) Combine(old *TrunkSnapshot, join func(n *uint64, old uin
 	}
 }
 
-func combineTallies(n, old []trunk.Tally, join func(n *uint64, old uint64)) {
+func combineTallies(n, old []trunk.Tally, join Join) {
 	for i := range n {
 		combineTally(&n[i], &old[i], join)
 	}
 }
 
-func combineTally(n, old *trunk.Tally, join func(n *uint64, old uint64)) {
+func combineTally(n, old *trunk.Tally, join Join) {
 	join(&n.Frames, old.Frames)
 	join(&n.Octets, old.Octets)
 }
