@@ -38,26 +38,26 @@ type PortCounters struct {
 }
 
 // Combine joins each counter with the one of o.
-func (c *PortCounters) Combine(o *PortCounters, join func(n *uint64, old uint64)) {
+func (c *PortCounters) Combine(o *PortCounters, join func(n, old uint64) uint64) {
 	for k := range c.Ingress {
 		c.Ingress[k].combine(&o.Ingress[k], join)
 		c.Egress[k].combine(&o.Egress[k], join)
 	}
 }
 
-func (c *Counters) combine(o *Counters, join func(n *uint64, old uint64)) {
-	join(&c.Admitted, o.Admitted)
-	join(&c.AdmittedHeadroom, o.AdmittedHeadroom)
-	join(&c.Waited, o.Waited)
-	join(&c.Dropped, o.Dropped)
-	join(&c.Oversize, o.Oversize)
-	join(&c.Xoff, o.Xoff)
-	join(&c.Xon, o.Xon)
+func (c *Counters) combine(o *Counters, join func(n, old uint64) uint64) {
+	c.Admitted = join(c.Admitted, o.Admitted)
+	c.AdmittedHeadroom = join(c.AdmittedHeadroom, o.AdmittedHeadroom)
+	c.Waited = join(c.Waited, o.Waited)
+	c.Dropped = join(c.Dropped, o.Dropped)
+	c.Oversize = join(c.Oversize, o.Oversize)
+	c.Xoff = join(c.Xoff, o.Xoff)
+	c.Xon = join(c.Xon, o.Xon)
 }
 
-func (c *LossyCounters) combine(o *LossyCounters, join func(n *uint64, old uint64)) {
-	join(&c.Admitted, o.Admitted)
-	join(&c.Dropped, o.Dropped)
+func (c *LossyCounters) combine(o *LossyCounters, join func(n, old uint64) uint64) {
+	c.Admitted = join(c.Admitted, o.Admitted)
+	c.Dropped = join(c.Dropped, o.Dropped)
 }
 
 // Snapshot is the state of a Manager by value. Sizes are in bytes.
@@ -131,7 +131,7 @@ func (p *port) holds() bool {
 }
 
 // Combine joins each counter of the port with the one of o.
-func (s *PortSnapshot) Combine(o *PortCounters, join func(n *uint64, old uint64)) {
+func (s *PortSnapshot) Combine(o *PortCounters, join func(n, old uint64) uint64) {
 	for k := range s.Ingress {
 		s.Ingress[k].combine(&o.Ingress[k], join)
 		s.Egress[k].combine(&o.Egress[k], join)

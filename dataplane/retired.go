@@ -66,25 +66,25 @@ func (r Retired) Snapshot() *Snapshot {
 	return v
 }
 
-// A Join changes a counter by the one of another snapshot.
-type Join = func(n *uint64, old uint64)
+// A Join makes one counter of two.
+type Join = func(n, old uint64) uint64
 
 // Add is the Join that adds up.
-func Add(n *uint64, old uint64) { *n += old }
+func Add(n, old uint64) uint64 { return n + old }
 
 // Combine joins each counter of v with the one of old, and leaves what is no counter.
 func (v *PortSnapshot) Combine(old *PortSnapshot, join Join) {
 	v.Counters.combine(&old.Counters, join)
 	joinEach(v.Received.PFCFrames[:], old.Received.PFCFrames[:], join)
-	join(&v.Received.PauseFrames, old.Received.PauseFrames)
+	v.Received.PauseFrames = join(v.Received.PauseFrames, old.Received.PauseFrames)
 	joinEach(v.Received.Ignored[:], old.Received.Ignored[:], join)
 	sent, oldSent := &v.ControlSent, &old.ControlSent
 	joinEach(sent.PFCFrames[:], oldSent.PFCFrames[:], join)
-	join(&sent.PauseFrames, oldSent.PauseFrames)
+	sent.PauseFrames = join(sent.PauseFrames, oldSent.PauseFrames)
 	joinEach(sent.XoffSent[:], oldSent.XoffSent[:], join)
 	joinEach(sent.XonSent[:], oldSent.XonSent[:], join)
-	join(&sent.PauseXoffSent, oldSent.PauseXoffSent)
-	join(&sent.PauseXonSent, oldSent.PauseXonSent)
+	sent.PauseXoffSent = join(sent.PauseXoffSent, oldSent.PauseXoffSent)
+	sent.PauseXonSent = join(sent.PauseXonSent, oldSent.PauseXonSent)
 	joinEach(v.PausedNs[:], old.PausedNs[:], join)
 	joinEach(v.HeldNs[:], old.HeldNs[:], join)
 	joinOne(&v.PausedAllNs, old.PausedAllNs, join)
@@ -94,40 +94,36 @@ func (v *PortSnapshot) Combine(old *PortSnapshot, join Join) {
 	v.Reaction.Combine(&old.Reaction, join)
 	v.Late.Combine(&old.Late, join)
 	for q := range v.Use {
-		join(&v.Use[q].Xoffs, old.Use[q].Xoffs)
-		join(&v.Use[q].Waited, old.Use[q].Waited)
-		join(&v.Use[q].Crowded, old.Use[q].Crowded)
-		join(&v.Use[q].Exceeded, old.Use[q].Exceeded)
+		v.Use[q].Xoffs = join(v.Use[q].Xoffs, old.Use[q].Xoffs)
+		v.Use[q].Waited = join(v.Use[q].Waited, old.Use[q].Waited)
+		v.Use[q].Crowded = join(v.Use[q].Crowded, old.Use[q].Crowded)
+		v.Use[q].Exceeded = join(v.Use[q].Exceeded, old.Use[q].Exceeded)
 	}
 }
 
 func joinOne(n *int64, old int64, join Join) {
-	sum := uint64(*n)
-	join(&sum, uint64(old))
-	*n = int64(sum)
+	*n = int64(join(uint64(*n), uint64(old)))
 }
 
 func joinEach[T int64 | uint64](n, old []T, join Join) {
 	for i := range n {
-		sum := uint64(n[i])
-		join(&sum, uint64(old[i]))
-		n[i] = T(sum)
+		n[i] = T(join(uint64(n[i]), uint64(old[i])))
 	}
 }
 
 func (c *Counters) combine(old *Counters, join Join) {
-	join(&c.ReceivedFrames, old.ReceivedFrames)
-	join(&c.ReceivedBytes, old.ReceivedBytes)
-	join(&c.SentFrames, old.SentFrames)
-	join(&c.SentBytes, old.SentBytes)
-	join(&c.Copies, old.Copies)
-	join(&c.ProbesSent, old.ProbesSent)
-	join(&c.Streamed, old.Streamed)
-	join(&c.StreamReceived, old.StreamReceived)
-	join(&c.ProbesReceived, old.ProbesReceived)
-	join(&c.ControlLost, old.ControlLost)
-	join(&c.HostDrops, old.HostDrops)
-	join(&c.Overspeed, old.Overspeed)
+	c.ReceivedFrames = join(c.ReceivedFrames, old.ReceivedFrames)
+	c.ReceivedBytes = join(c.ReceivedBytes, old.ReceivedBytes)
+	c.SentFrames = join(c.SentFrames, old.SentFrames)
+	c.SentBytes = join(c.SentBytes, old.SentBytes)
+	c.Copies = join(c.Copies, old.Copies)
+	c.ProbesSent = join(c.ProbesSent, old.ProbesSent)
+	c.Streamed = join(c.Streamed, old.Streamed)
+	c.StreamReceived = join(c.StreamReceived, old.StreamReceived)
+	c.ProbesReceived = join(c.ProbesReceived, old.ProbesReceived)
+	c.ControlLost = join(c.ControlLost, old.ControlLost)
+	c.HostDrops = join(c.HostDrops, old.HostDrops)
+	c.Overspeed = join(c.Overspeed, old.Overspeed)
 	for prio := range c.Drops {
 		joinEach(c.Drops[prio][:], old.Drops[prio][:], join)
 	}
@@ -135,17 +131,17 @@ func (c *Counters) combine(old *Counters, join Join) {
 	joinEach(c.Marked[:], old.Marked[:], join)
 	joinEach(c.QueueSent[:], old.QueueSent[:], join)
 	joinEach(c.QueueDiscarded[:], old.QueueDiscarded[:], join)
-	join(&c.RingHoldNs, old.RingHoldNs)
-	join(&c.RingHoldBytes, old.RingHoldBytes)
+	c.RingHoldNs = join(c.RingHoldNs, old.RingHoldNs)
+	c.RingHoldBytes = join(c.RingHoldBytes, old.RingHoldBytes)
 }
 
 // Combine joins what h and old have recorded. Where join leaves the count, it leaves everything.
 func (h *Histogram) Combine(old *Histogram, join Join) {
 	count := h.Count
-	if join(&h.Count, old.Count); h.Count == count {
+	if h.Count = join(count, old.Count); h.Count == count {
 		return
 	}
-	join(&h.Zero, old.Zero)
+	h.Zero = join(h.Zero, old.Zero)
 	joinOne(&h.Sum, old.Sum, join)
 	joinEach(h.Buckets[:], old.Buckets[:], join)
 }

@@ -45,8 +45,8 @@ func (c *HoldCount) count(passed bool) {
 func (c *HoldCount) Marked() uint64 { return c.Begun - c.Passed }
 
 func (c *HoldCount) combine(old *HoldCount, join Join) {
-	join(&c.Begun, old.Begun)
-	join(&c.Passed, old.Passed)
+	c.Begun = join(c.Begun, old.Begun)
+	c.Passed = join(c.Passed, old.Passed)
 }
 
 // A TrunkMember is one member of a trunk.
@@ -149,8 +149,8 @@ func combineTallies(n, old []trunk.Tally, join Join) {
 }
 
 func combineTally(n, old *trunk.Tally, join Join) {
-	join(&n.Frames, old.Frames)
-	join(&n.Octets, old.Octets)
+	n.Frames = join(n.Frames, old.Frames)
+	n.Octets = join(n.Octets, old.Octets)
 }
 
 // areaOctets is what waits in the areas of a trunk, which are the uplink's egress queues.

@@ -17,23 +17,24 @@ type baseline struct {
 
 // addRetired adds the ports, trunks and trunk members of gone that v does not have.
 func addRetired(v, gone *dataplane.Snapshot) {
-	addMissing(&v.Ports, gone.Ports, func(p *dataplane.PortSnapshot) string { return p.Config.Name })
-	addMissing(&v.Buffer.Ports, gone.Buffer.Ports, func(p *buffer.PortSnapshot) string {
-		if p.Removed {
-			return "" // it has no counters
-		}
-		return p.Name
+	addMissing(&v.Ports, gone.Ports, portName)
+	addMissing(&v.Buffer.Ports, gone.Buffer.Ports, bufferName)
+	pairs(v.Trunks, gone.Trunks, trunkName, func(t, old *dataplane.TrunkSnapshot) {
+		addMissing(&t.Members, old.Members, func(m *dataplane.TrunkMember) string { return m.Port })
 	})
-	trunk := func(t *dataplane.TrunkSnapshot) string { return t.Config.Name }
-	for i := range v.Trunks {
-		for j := range gone.Trunks {
-			if trunk(&v.Trunks[i]) == trunk(&gone.Trunks[j]) {
-				addMissing(&v.Trunks[i].Members, gone.Trunks[j].Members,
-					func(m *dataplane.TrunkMember) string { return m.Port })
-			}
-		}
+	addMissing(&v.Trunks, gone.Trunks, trunkName)
+}
+
+func portName(p *dataplane.PortSnapshot) string { return p.Config.Name }
+
+func trunkName(t *dataplane.TrunkSnapshot) string { return t.Config.Name }
+
+// bufferName returns "" for a removed port, which has no counters.
+func bufferName(p *buffer.PortSnapshot) string {
+	if p.Removed {
+		return ""
 	}
-	addMissing(&v.Trunks, gone.Trunks, trunk)
+	return p.Name
 }
 
 // addMissing appends the elements of more whose names are not in all.
@@ -49,79 +50,64 @@ func addMissing[T any](all *[]T, more []T, name func(*T) string) {
 	}
 }
 
+// pairs calls do for each element of all with the first element of old that has the same key. Zero is no key.
+func pairs[T any, K comparable](all, old []T, key func(*T) K, do func(v, old *T)) {
+	before := make(map[K]*T, len(old))
+	for i := range old {
+		if k := key(&old[i]); before[k] == nil && k != *new(K) {
+			before[k] = &old[i]
+		}
+	}
+	for i := range all {
+		if o := before[key(&all[i])]; o != nil {
+			do(&all[i], o)
+		}
+	}
+}
+
 // subtract leaves in v the counts since the baseline. Gauges and watermarks stay.
 func (b *baseline) subtract(v *dataplane.Snapshot) {
-	if b.counters == nil {
+	old := b.counters
+	if old == nil {
 		return
 	}
-	before := make(map[string]*dataplane.PortSnapshot, len(b.counters.Ports))
-	for i := range b.counters.Ports {
-		before[b.counters.Ports[i].Config.Name] = &b.counters.Ports[i]
-	}
-	for i := range v.Ports {
-		if old := before[v.Ports[i].Config.Name]; old != nil {
-			v.Ports[i].Combine(old, subtractCounter)
-		}
-	}
-	for i := range v.Trunks {
-		for j := range b.counters.Trunks {
-			if t := &b.counters.Trunks[j]; t.Config.Name == v.Trunks[i].Config.Name {
-				v.Trunks[i].Combine(t, subtractCounter)
-			}
-		}
-	}
-	subtractBuffer(&v.Buffer, &b.counters.Buffer)
-	v.Xoff.Combine(&b.counters.Xoff, subtractCounter)
-	v.XoffAge.Combine(&b.counters.XoffAge, subtractCounter)
-	subtractCounter(&v.LosslessDropsGone, b.counters.LosslessDropsGone)
-	subtractCounter(&v.Bridge.Moves, b.counters.Bridge.Moves)
-	subtractCounter(&v.Bridge.Full, b.counters.Bridge.Full)
+	pairs(v.Ports, old.Ports, portName, func(p, old *dataplane.PortSnapshot) { p.Combine(old, since) })
+	pairs(v.Trunks, old.Trunks, trunkName, func(t, old *dataplane.TrunkSnapshot) { t.Combine(old, since) })
+	pairs(v.Buffer.Ports, old.Buffer.Ports, bufferName, func(p, old *buffer.PortSnapshot) {
+		counters := old.Counters()
+		p.Combine(&counters, since)
+	})
+	v.Xoff.Combine(&old.Xoff, since)
+	v.XoffAge.Combine(&old.XoffAge, since)
+	v.Buffer.Unbalanced = since(v.Buffer.Unbalanced, old.Buffer.Unbalanced)
+	v.LosslessDropsGone = since(v.LosslessDropsGone, old.LosslessDropsGone)
+	v.Bridge.Moves = since(v.Bridge.Moves, old.Bridge.Moves)
+	v.Bridge.Full = since(v.Bridge.Full, old.Bridge.Full)
 }
 
 // subtractStorms leaves in all the counts since the baseline. For a storm that started earlier, the frames since the
 // baseline stay.
 func (b *baseline) subtractStorms(all []deadlock.Status) {
-	for i := range all {
-		for j := range b.storms {
-			if s, old := &all[i], &b.storms[j]; s.Name == old.Name && s.Queue == old.Queue {
-				subtractStorm(s, old)
-				break
-			}
+	type queue struct {
+		name  string
+		queue uint8
+	}
+	key := func(s *deadlock.Status) queue { return queue{s.Name, s.Queue} }
+	pairs(all, b.storms, key, func(s, old *deadlock.Status) {
+		if s.Detected == old.Detected { // the last storm is still the same
+			s.LastSent, s.LastDropped = since(s.LastSent, old.LastSent), since(s.LastDropped, old.LastDropped)
 		}
-	}
+		s.Detected, s.Recovered = since(s.Detected, old.Detected), since(s.Recovered, old.Recovered)
+		s.Recurred = since(s.Recurred, old.Recurred)
+		s.Sent, s.Dropped = since(s.Sent, old.Sent), since(s.Dropped, old.Dropped)
+	})
 }
 
-func subtractStorm(s, old *deadlock.Status) {
-	if s.Detected == old.Detected { // the last storm is still the same
-		subtractCounter(&s.LastSent, old.LastSent)
-		subtractCounter(&s.LastDropped, old.LastDropped)
-	}
-	subtractCounter(&s.Detected, old.Detected)
-	subtractCounter(&s.Recovered, old.Recovered)
-	subtractCounter(&s.Recurred, old.Recurred)
-	subtractCounter(&s.Sent, old.Sent)
-	subtractCounter(&s.Dropped, old.Dropped)
-}
-
-// subtractCounter subtracts old from n. A counter below its baseline started again from 0, because the switch had
+// since returns what n has counted since old. A counter below its baseline started again from 0, because the switch had
 // forgotten its port, and counts whole.
-func subtractCounter(n *uint64, old uint64) {
-	if *n >= old {
-		*n -= old
+func since(n, old uint64) uint64 {
+	if n < old {
+		return n
 	}
-}
-
-func subtractBuffer(b, old *buffer.Snapshot) {
-	before := make(map[string]buffer.PortCounters, len(old.Ports))
-	for i := range old.Ports {
-		if p := &old.Ports[i]; !p.Removed {
-			before[p.Name] = p.Counters()
-		}
-	}
-	subtractCounter(&b.Unbalanced, old.Unbalanced)
-	for i := range b.Ports {
-		if o, ok := before[b.Ports[i].Name]; ok {
-			b.Ports[i].Combine(&o, subtractCounter)
-		}
-	}
+	return n - old
 }
