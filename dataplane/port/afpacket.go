@@ -79,7 +79,7 @@ func Open(c Config) (*AFPacket, error) {
 // Prepare opens a port that receives nothing before Start. Its errors show while another port still serves the
 // interface.
 func Prepare(c Config) (*AFPacket, error) {
-	p := &AFPacket{data: -1, controlTx: -1, link: linkWatch{sockets: -1}}
+	p := &AFPacket{data: -1, controlTx: -1}
 	err := InNetns(c.Netns, func() error { return p.open(c) })
 	if err != nil {
 		_ = p.Close()
@@ -101,8 +101,8 @@ func addRemedy(err error) error {
 			"ring.other)", err)
 	case errors.Is(err, unix.ENOPROTOOPT):
 		return fmt.Errorf("%w (this system's packet sockets cannot carry the virtio_net header of unfinished "+
-			"checksums and GSO frames, or lack "+
-			"another option: run the switch on a Linux kernel itself, not in a sandbox that imitates one)", err)
+			"checksums and GSO frames, or lack another option: run the switch on a Linux kernel itself, not in a "+
+			"sandbox that imitates one)", err)
 	}
 	return err
 }
@@ -214,7 +214,7 @@ func (p *AFPacket) Control() ([]byte, int64) {
 	r := p.control
 	for {
 		s := r.slot(r.head)
-		st := atomic.LoadUint32(status(s))
+		st := status(s)
 		if st&unix.TP_STATUS_USER == 0 {
 			return nil, 0
 		}
@@ -307,25 +307,25 @@ func (p *AFPacket) Bound() bool {
 // Losses implements Port. Only one goroutine may call it, since reading resets the kernel's counter.
 func (p *AFPacket) Losses(c Class) uint64 {
 	for _, r := range p.classes[c].rings {
-		if st, err := unix.GetsockoptTpacketStats(r.fd, unix.SOL_PACKET, unix.PACKET_STATISTICS); err == nil {
-			p.losses[c].Add(uint64(st.Drops))
-		}
+		p.losses[c].Add(uint64(r.statistics().Drops))
 	}
-	if c != Other {
-		return p.losses[c].Load()
-	}
-	if st, err := unix.GetsockoptTpacketStats(p.refused.fd, unix.SOL_PACKET, unix.PACKET_STATISTICS); err == nil {
-		p.losses[c].Add(uint64(st.Packets))
+	if c == Other {
+		p.losses[c].Add(uint64(p.refused.statistics().Packets))
 	}
 	return p.losses[c].Load()
 }
 
 // ControlLosses implements Port.
 func (p *AFPacket) ControlLosses() uint64 {
-	if st, err := unix.GetsockoptTpacketStats(p.control.fd, unix.SOL_PACKET, unix.PACKET_STATISTICS); err == nil {
-		p.controlLosses.Add(uint64(st.Drops))
+	return p.controlLosses.Add(uint64(p.control.statistics().Drops))
+}
+
+// statistics returns what the socket has counted since the last call, or zeros if the kernel does not tell.
+func (r *ring) statistics() unix.TpacketStats {
+	if s, err := unix.GetsockoptTpacketStats(r.fd, unix.SOL_PACKET, unix.PACKET_STATISTICS); err == nil {
+		return *s
 	}
-	return p.controlLosses.Load()
+	return unix.TpacketStats{}
 }
 
 // ClearError implements Port.
@@ -335,7 +335,7 @@ func (p *AFPacket) ClearError() {
 	}
 }
 
-// Close implements Port. The kernel takes some 20 ms to close one socket, and no longer for all of them in parallel.
+// Close implements Port. The kernel takes some 20 ms to close sockets, whether one or many in parallel.
 func (p *AFPacket) Close() error {
 	p.txPathMu.Lock()
 	defer p.txPathMu.Unlock()
@@ -352,11 +352,16 @@ func (p *AFPacket) Close() error {
 	if p.xdpTx != nil {
 		closing = append(closing, p.xdpTx.close)
 	}
-	errs := make([]error, len(closing))
+	return errors.Join(inParallel(len(closing), func(i int) error { return closing[i]() })...)
+}
+
+// inParallel calls f for 0 to n−1, each in a goroutine of its own, and returns their errors.
+func inParallel(n int, f func(i int) error) []error {
+	errs := make([]error, n)
 	var all sync.WaitGroup
-	for i, c := range closing {
-		all.Go(func() { errs[i] = c() })
+	for i := range n {
+		all.Go(func() { errs[i] = f(i) })
 	}
 	all.Wait()
-	return errors.Join(errs...)
+	return errs
 }

@@ -2,6 +2,7 @@ package port
 
 import (
 	"encoding/binary"
+	"slices"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -99,27 +100,11 @@ func (b *Batch) mergeParts() {
 	b.parts = b.first + 1
 }
 
-// copyFrame copies frame i, without its virtio_net_hdr, to dst and returns its length, or 0 if dst is too short.
-func (b *Batch) copyFrame(i int, dst []byte) (n int) {
-	skip := frame.VnetHeaderOctets
-	for _, v := range b.messageParts(i) {
-		p := unsafe.Slice(v.Base, v.Len)[skip:]
-		if n+len(p) > len(dst) {
-			return 0
-		}
-		n += copy(dst[n:], p)
-		skip = 0
-	}
-	return n
-}
-
 // Frame appends the octets of frame i, without its virtio_net_hdr, to dst.
 func (b *Batch) Frame(i int, dst []byte) []byte {
-	skip := frame.VnetHeaderOctets
-	for _, v := range b.messageParts(i) {
-		dst = append(dst, unsafe.Slice(v.Base, v.Len)[skip:]...)
-		skip = 0
-	}
+	from, n := len(dst), b.Length(i)
+	dst = slices.Grow(dst, n)[:from+n]
+	b.Peek(i, dst[from:])
 	return dst
 }
 
@@ -148,8 +133,8 @@ func (b *Batch) Length(i int) int {
 	return n
 }
 
-// Peek copies the first octets of frame i, without its virtio_net_hdr, to dst, and returns how many. What Part was
-// given for it has to be valid.
+// Peek copies the first octets of frame i, without its virtio_net_hdr, to dst, and returns how many. The parts of the
+// frame must still be valid.
 func (b *Batch) Peek(i int, dst []byte) (n int) {
 	skip := frame.VnetHeaderOctets
 	for _, v := range b.messageParts(i) {

@@ -27,7 +27,7 @@ func (l *classRings) receive(dst []Frame, maxBytes int) int {
 		} else if i = l.next(); i < 0 {
 			break
 		}
-		if !l.rings[i].take(&dst[n]) {
+		if !l.rings[i].receive(&dst[n]) {
 			break
 		}
 		l.from[at] = uint8(i)

@@ -26,9 +26,7 @@ func bySize(t *testing.T) []bpf.RawInstruction {
 		bpf.RetConstant{Val: 4},
 		bpf.RetConstant{Val: uint32(port.Other)},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return program
 }
 
@@ -43,13 +41,9 @@ func sized(t *testing.T) *wire {
 // reopen replaces the port by one with another configuration.
 func (w *wire) reopen(c port.Config) *wire {
 	t := w.t
-	if err := w.port.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.port.Close())
 	p, err := port.Open(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = p.Close() })
 	w.port = p
 	return w
@@ -182,9 +176,7 @@ func TestClassRingsIsBounded(t *testing.T) {
 	c := w.config()
 	c.OtherSlots = 600
 	large, err := port.Open(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = large.Close() })
 	w.port = large
 	want := w.plain(500, 60)

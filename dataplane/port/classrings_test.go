@@ -1,7 +1,7 @@
 package port
 
 import (
-	"encoding/binary"
+	"slices"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -23,11 +23,7 @@ func paper(n int) *classRings {
 func (l *classRings) publish(i int, stamp uint32) {
 	r := l.rings[i]
 	s := r.slot((r.head + r.backlog()) % r.slots)
-	binary.NativeEndian.PutUint32(s[slotLen:], 60)
-	binary.NativeEndian.PutUint32(s[slotSnapLen:], 60)
-	binary.NativeEndian.PutUint16(s[slotMAC:], 80)
-	binary.NativeEndian.PutUint32(s[slotNsec:], stamp)
-	*status(s) = unix.TP_STATUS_USER
+	*header(s) = unix.Tpacket2Hdr{Status: unix.TP_STATUS_USER, Len: 60, Snaplen: 60, Mac: 80, Nsec: stamp}
 }
 
 // receiveStamps receives up to n frames and returns their stamps.
@@ -41,13 +37,8 @@ func (l *classRings) receiveStamps(n int) (stamps []int64) {
 
 func wantStamps(t *testing.T, got []int64, want ...int64) {
 	t.Helper()
-	if len(got) != len(want) {
+	if !slices.Equal(got, want) {
 		t.Fatalf("frames %v, want %v", got, want)
-	}
-	for i := range got {
-		if got[i] != want[i] {
-			t.Fatalf("frames %v, want %v", got, want)
-		}
 	}
 }
 

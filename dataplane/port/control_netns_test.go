@@ -103,9 +103,7 @@ func TestLongControlFrame(t *testing.T) {
 // The port does not receive what it sends.
 func TestOwnControlIsNotReceived(t *testing.T) {
 	w := newWire(t)
-	if err := w.port.SendControl(control(5, 60)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.port.SendControl(control(5, 60)))
 	if got := w.hostGets(1); !bytes.Equal(got[0].Data, control(5, 60)) {
 		t.Errorf("the host got %x", got[0].Data)
 	}
@@ -119,9 +117,7 @@ func TestOwnControlIsNotReceived(t *testing.T) {
 func TestDescriptors(t *testing.T) {
 	w := newWire(t)
 	waiter, err := port.NewWaiter()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer func() { _ = waiter.Close() }()
 	frames := map[port.Work][]byte{
 		port.WorkOther:    craft(tci(1, 0), experimental, 1, 64),

@@ -1,8 +1,8 @@
 package port
 
 import (
+	"cmp"
 	"fmt"
-	"sync"
 
 	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
@@ -26,9 +26,8 @@ func (p *AFPacket) openRings(c Config, index int) error {
 	configs := []ringConfig{Other: {c.OtherSlots, c.FrameSize, true}, Lossless: {c.LosslessSlots, c.FrameSize, true},
 		controlRing: {slots: controlSlots, frameSize: controlFrame}, refusedRing: {}}
 	if c.SmallFrame > 0 {
-		for _, slots := range []int{c.OtherSlots, c.LosslessSlots} {
-			configs = append(configs, ringConfig{c.Small(slots), c.SmallFrame, true})
-		}
+		configs = append(configs, ringConfig{c.Small(c.OtherSlots), c.SmallFrame, true},
+			ringConfig{c.Small(c.LosslessSlots), c.SmallFrame, true})
 	}
 	if err := p.makeRings(configs); err != nil {
 		return err
@@ -70,20 +69,13 @@ func (p *AFPacket) makeRings(configs []ringConfig) error {
 			return fmt.Errorf("attach filter: %w", err)
 		}
 	}
-	errs := make([]error, len(configs))
-	var all sync.WaitGroup
-	for i, w := range configs {
-		if w.slots > 0 {
-			all.Go(func() { errs[i] = p.rings[i].mapSlots(w.slots, w.frameSize, w.data) })
+	return cmp.Or(inParallel(len(configs), func(i int) error { // the first error is enough
+		c := configs[i]
+		if c.slots == 0 {
+			return nil
 		}
-	}
-	all.Wait()
-	for _, err := range errs {
-		if err != nil {
-			return err // the first error is enough
-		}
-	}
-	return nil
+		return p.rings[i].mapSlots(c.slots, c.frameSize, c.data)
+	})...)
 }
 
 // Small returns the number of slots of the ring for small frames beside a ring of slots slots.
@@ -111,6 +103,9 @@ func (p *AFPacket) Start() error {
 	return nil
 }
 
+// newGroup asks join for a new group. The kernel numbers groups from 0.
+const newGroup = -1
+
 // join binds a ring's socket as the next member of a fanout group and returns the group.
 func (r *ring) join(index, group int, data bool) (int, error) {
 	queue := 0
@@ -124,11 +119,18 @@ func (r *ring) join(index, group int, data bool) (int, error) {
 	if err := bind(r.fd, unix.ETH_P_ALL, index); err != nil {
 		return group, fmt.Errorf("bind: %w", err)
 	}
-	group, err := joinFanout(r.fd, group)
+	flags := unix.PACKET_FANOUT_CBPF | unix.PACKET_FANOUT_FLAG_IGNORE_OUTGOING
+	if group == newGroup {
+		group, flags = 0, flags|unix.PACKET_FANOUT_FLAG_UNIQUEID
+	}
+	err := unix.SetsockoptInt(r.fd, unix.SOL_PACKET, unix.PACKET_FANOUT, group|flags<<16)
+	if err == nil {
+		group, err = unix.GetsockoptInt(r.fd, unix.SOL_PACKET, unix.PACKET_FANOUT)
+	}
 	if err != nil {
 		return group, fmt.Errorf("join fanout group: %w", err)
 	}
-	return group, nil
+	return group & 0xffff, nil
 }
 
 // Steer implements Port.
@@ -137,20 +139,4 @@ func (p *AFPacket) Steer(program []bpf.RawInstruction) error {
 		return fmt.Errorf("attach fanout program: %w", err)
 	}
 	return nil
-}
-
-// newGroup asks joinFanout for a new group. The kernel numbers groups from 0.
-const newGroup = -1
-
-// joinFanout makes fd a member of group and returns the group.
-func joinFanout(fd, group int) (int, error) {
-	flags := unix.PACKET_FANOUT_CBPF | unix.PACKET_FANOUT_FLAG_IGNORE_OUTGOING
-	if group == newGroup {
-		group, flags = 0, flags|unix.PACKET_FANOUT_FLAG_UNIQUEID
-	}
-	if err := unix.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_FANOUT, group|flags<<16); err != nil {
-		return 0, err
-	}
-	v, err := unix.GetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_FANOUT)
-	return v & 0xffff, err
 }

@@ -6,6 +6,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -88,7 +89,8 @@ func interfaceIndex(name string) (int, error) {
 
 func describe(link netlink.Link) (Link, error) {
 	a := link.Attrs()
-	l := Link{Name: a.Name, Index: a.Index, Kind: link.Type(), MTU: a.MTU, Master: a.MasterIndex, Up: isUp(a)}
+	l := Link{Name: a.Name, Index: a.Index, Kind: link.Type(), MTU: a.MTU, Master: a.MasterIndex,
+		Up: a.RawFlags&unix.IFF_UP != 0 && a.RawFlags&unix.IFF_LOWER_UP != 0}
 	copy(l.MAC[:], a.HardwareAddr)
 	if l.Kind == "device" {
 		l.Kind = ""
@@ -103,25 +105,14 @@ func describe(link netlink.Link) (Link, error) {
 			l.Addresses = append(l.Addresses, addr.IPNet.String())
 		}
 	}
-	l.Default, err = hasDefaultRoute(link)
-	return l, err
-}
-
-func isUp(a *netlink.LinkAttrs) bool {
-	return a.RawFlags&unix.IFF_UP != 0 && a.RawFlags&unix.IFF_LOWER_UP != 0
-}
-
-func hasDefaultRoute(link netlink.Link) (bool, error) {
 	routes, err := retryDump(func() ([]netlink.Route, error) { return netlink.RouteList(link, netlink.FAMILY_ALL) })
 	if err != nil {
-		return false, fmt.Errorf("list routes of %s: %w", link.Attrs().Name, err)
+		return l, fmt.Errorf("list routes of %s: %w", a.Name, err)
 	}
-	for _, r := range routes {
-		if r.Dst == nil || r.Dst.IP.IsUnspecified() {
-			return true, nil
-		}
-	}
-	return false, nil
+	l.Default = slices.ContainsFunc(routes, func(r netlink.Route) bool {
+		return r.Dst == nil || r.Dst.IP.IsUnspecified()
+	})
+	return l, nil
 }
 
 // Usable returns the reason why an interface of namespace ns must not become a port: the kernel's own stack would

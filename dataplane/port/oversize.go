@@ -1,7 +1,6 @@
 package port
 
 import (
-	"encoding/binary"
 	"syscall"
 	"unsafe"
 
@@ -23,65 +22,63 @@ const (
 )
 
 type oversize struct {
-	seen bool // an oversize frame has come since the queue was empty
-	used [oversizeBuffers]bool
-	slot [oversizeBuffers]int
-	at   [oversizeBuffers]int // where the frame starts, behind its virtio_net_hdr
-	end  [oversizeBuffers]int
-	buf  [oversizeBuffers][]byte
+	seen    bool // an oversize frame has come since the queue was empty
+	buffers [oversizeBuffers]oversizeBuffer
+}
+
+type oversizeBuffer struct {
+	used bool
+	slot int
+	at   int // where the frame starts, behind its virtio_net_hdr
+	end  int
+	b    []byte
 }
 
 // readOversize hands over the frame of slot r.next from the socket's queue.
 func (r *ring) readOversize(s []byte, st uint32, f *Frame) bool {
 	r.oversize.seen = true
-	i, fetched := r.oversize.find(r.next)
-	if i < 0 {
+	o := r.oversize.find(r.next)
+	if o == nil {
 		return false
 	}
-	if !fetched && !r.fetch(i, s, st) {
-		*status(s) = st &^ unix.TP_STATUS_COPY // the frame is lost and must not be looked for again
+	if !o.used && !r.fetch(o, s, st) {
+		header(s).Status = st &^ unix.TP_STATUS_COPY // the frame is lost and must not be looked for again
 		f.Truncated, f.Data = true, nil
 		return true
 	}
-	b, at := r.oversize.buf[i], r.oversize.at[i]
-	f.vnet, f.Data = b[at-frame.VnetHeaderOctets:at], b[at:r.oversize.end[i]]
+	f.vnet, f.Data = o.b[o.at-frame.VnetHeaderOctets:o.at], o.b[o.at:o.end]
 	f.Vnet, _ = frame.DecodeVnetHeader(f.vnet)
 	return true
 }
 
-// find returns the buffer that holds the frame of slot, or a free one, or -1.
-func (o *oversize) find(slot int) (i int, fetched bool) {
-	free := -1
-	for i := range o.used {
-		switch {
-		case o.used[i] && o.slot[i] == slot:
-			return i, true
-		case !o.used[i]:
-			free = i
+// find returns the buffer that holds the frame of slot, or a free one, or nil.
+func (o *oversize) find(slot int) (free *oversizeBuffer) {
+	for i := range o.buffers {
+		switch b := &o.buffers[i]; {
+		case b.used && b.slot == slot:
+			return b
+		case !b.used:
+			free = b
 		}
 	}
-	return free, false
+	return free
 }
 
-// fetch reads the frame of slot s from the socket's queue into buffer i, and puts the slot's tag into it.
-func (r *ring) fetch(i int, s []byte, st uint32) bool {
-	o := &r.oversize
-	if o.buf[i] == nil {
-		o.buf[i] = make([]byte, oversizeLen)
+// fetch reads the frame of slot s from the socket's queue into o, and puts the slot's tag into it.
+func (r *ring) fetch(o *oversizeBuffer, s []byte, st uint32) bool {
+	if o.b == nil {
+		o.b = make([]byte, oversizeLen)
 	}
-	n, ok := r.receiveQueued(o.buf[i][frame.TagOctets:],
-		frame.VnetHeaderOctets+int(binary.NativeEndian.Uint32(s[slotLen:])))
-	if !ok {
+	b, n := o.b[frame.TagOctets:], frame.VnetHeaderOctets+int(header(s).Len)
+	if !r.receiveQueued(b, n) {
 		return false
 	}
-	b := o.buf[i][frame.TagOctets:]
-	at, end := frame.TagOctets+frame.VnetHeaderOctets, frame.TagOctets+int(n)
+	o.used, o.slot, o.at, o.end = true, r.next, frame.TagOctets+frame.VnetHeaderOctets, frame.TagOctets+n
 	if st&unix.TP_STATUS_VLAN_VALID != 0 {
 		v, _ := frame.DecodeVnetHeader(b)
-		at = frame.InsertTag(o.buf[i], at, tpid(s, st), tci(s))
-		v.Shift(frame.TagOctets).Encode(o.buf[i])
+		o.at = insertTag(o.b, o.at, s, st)
+		v.Shift(frame.TagOctets).Encode(o.b)
 	}
-	o.used[i], o.slot[i], o.at[i], o.end[i] = true, r.next, at, end
 	return true
 }
 
@@ -103,25 +100,25 @@ func (r *ring) queued() (octets, limit int) {
 // receiveQueued reads the oldest queued frame that has n octets with its virtio_net_hdr. Frames of other lengths
 // belong to slots that were given up and are dropped, so that no other slot gets them. receiveQueued also takes a
 // pending error of a link that went down.
-func (r *ring) receiveQueued(b []byte, n int) (int, bool) {
+func (r *ring) receiveQueued(b []byte, n int) bool {
 	for range oversizeTries {
 		got, _, errno := syscall.RawSyscall6(unix.SYS_RECVFROM, uintptr(r.fd), uintptr(unsafe.Pointer(&b[0])),
 			uintptr(len(b)), unix.MSG_DONTWAIT, 0, 0)
 		switch {
 		case errno == unix.EAGAIN:
-			return 0, false
+			return false
 		case errno == 0 && int(got) == n && n >= frame.VnetHeaderOctets+frame.HeaderOctets:
-			return n, true
+			return true
 		}
 	}
-	return 0, false
+	return false
 }
 
 // release frees the buffer of slot, if it has one.
 func (o *oversize) release(slot int) {
-	for i := range o.used {
-		if o.used[i] && o.slot[i] == slot {
-			o.used[i] = false
+	for i := range o.buffers {
+		if b := &o.buffers[i]; b.slot == slot {
+			b.used = false
 		}
 	}
 }

@@ -22,7 +22,8 @@ const (
 // disableHardwarePause switches off 802.3x PAUSE and PFC in a physical NIC, which would otherwise obey and swallow the
 // frames that this switch must see. It ignores a NIC that has neither.
 func disableHardwarePause(name string) error {
-	if err := setPauseParam(name); err != nil && !unsupported(err) {
+	off := pauseParam{cmd: unix.ETHTOOL_SPAUSEPARAM}
+	if err := ethtool(name, unsafe.Pointer(&off)); err != nil && !unsupported(err) {
 		return fmt.Errorf("switch off hardware PAUSE of %s: %w (by hand: ethtool -A %s autoneg off rx off tx off)",
 			name, err, name)
 	}
@@ -37,11 +38,8 @@ func unsupported(err error) bool {
 	return errors.Is(err, unix.EOPNOTSUPP) || errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENODEV)
 }
 
-// setPauseParam issues ETHTOOL_SPAUSEPARAM with autonegotiation, receive and transmit off.
-func setPauseParam(name string) error {
-	param := struct{ cmd, autoneg, rx, tx uint32 }{cmd: unix.ETHTOOL_SPAUSEPARAM}
-	return ethtool(name, unsafe.Pointer(&param))
-}
+// pauseParam is struct ethtool_pauseparam of linux/ethtool.h.
+type pauseParam struct{ cmd, autoneg, rx, tx uint32 }
 
 // ethtoolCmd is struct ethtool_cmd of linux/ethtool.h, 44 octets, all of which the kernel writes.
 type ethtoolCmd struct {
@@ -96,9 +94,8 @@ func clearIEEEPFC(name string) error {
 	req := nl.NewNetlinkRequest(rtmSetDCB, unix.NLM_F_ACK)
 	req.AddData(dcbMsg{cmd: dcbCmdIEEESet})
 	req.AddData(nl.NewRtAttr(dcbAttrIfname, nl.ZeroTerminated(name)))
-	pfc := make([]byte, ieeePFCStructSz)
 	ieee := nl.NewRtAttr(dcbAttrIEEE|unix.NLA_F_NESTED, nil)
-	ieee.AddRtAttr(dcbAttrIEEEPFC, pfc)
+	ieee.AddRtAttr(dcbAttrIEEEPFC, make([]byte, ieeePFCStructSz))
 	req.AddData(ieee)
 	_, err := req.Execute(unix.NETLINK_ROUTE, 0)
 	return err

@@ -138,12 +138,8 @@ func TestSteering(t *testing.T) {
 	w.silent()
 
 	all, err := bpf.Assemble([]bpf.Instruction{bpf.RetConstant{Val: uint32(port.Lossless)}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := w.port.Steer(all); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, w.port.Steer(all))
 	for _, b := range [][]byte{lossless, other, untagged} {
 		w.send(frame.VnetHeader{}, b)
 	}
@@ -268,9 +264,7 @@ func withoutSCTP(t *testing.T) []bpf.RawInstruction {
 		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: unix.IPPROTO_SCTP, SkipTrue: 1},
 		bpf.RetConstant{Val: refusedRing},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return append(refused, byPCP(t)...)
 }
 
@@ -278,9 +272,7 @@ func withoutSCTP(t *testing.T) []bpf.RawInstruction {
 // behind them arrive.
 func TestRefusedFramesAreCounted(t *testing.T) {
 	w := newWire(t)
-	if err := w.port.Steer(withoutSCTP(t)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.port.Steer(withoutSCTP(t)))
 	sctp := func(octets int) []byte {
 		b, _ := unfinished(nil, 0, octets, 0)
 		b[frame.HeaderOctets+9] = unix.IPPROTO_SCTP

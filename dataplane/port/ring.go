@@ -1,8 +1,8 @@
 package port
 
 import (
-	"encoding/binary"
 	"fmt"
+	"sort"
 	"sync/atomic"
 	"unsafe"
 
@@ -11,28 +11,7 @@ import (
 	"pfcswitch/dataplane/frame"
 )
 
-// Layout of a TPACKET_V2 slot (struct tpacket2_hdr) as the kernel fills it:
-//
-//	 0  4 octets  status, written last
-//	 4  4 octets  length of the frame as it arrived
-//	 8  4 octets  octets stored
-//	12  2 octets  offset of the frame in the slot
-//	14  2 octets  offset of the network header
-//	16  4 octets  receive stamp, seconds
-//	20  4 octets  receive stamp, nanoseconds
-//	24  2 octets  VLAN TCI
-//	26  2 octets  VLAN TPID
-//
-// The virtio_net_hdr lies directly before the frame.
 const (
-	slotLen     = 4
-	slotSnapLen = 8
-	slotMAC     = 12
-	slotSec     = 16
-	slotNsec    = 20
-	slotTCI     = 24
-	slotTPID    = 26
-
 	slotReserve = 4   // PACKET_RESERVE: room for the VLAN tag in front of the frame
 	slotHeader  = 112 // the most that a slot holds before the frame
 	blockSize   = 256 << 10
@@ -126,19 +105,21 @@ func (r *ring) close() error {
 	return err
 }
 
-// slot returns slot i, 0 <= i < slots.
+// slot returns slot i, 0 <= i < slots. The virtio_net_hdr lies directly before the frame.
 func (r *ring) slot(i int) []byte {
 	block := int(uint32(i) / uint32(r.perBlock)) // a 64-bit division takes twice as long
 	off := block*r.blockLen + (i-block*r.perBlock)*r.slotSize
 	return r.mem[off : off+r.slotSize : off+r.slotSize]
 }
 
-func status(s []byte) *uint32 { return (*uint32)(unsafe.Pointer(&s[0])) }
+// header returns the header of slot s. The kernel writes its status last.
+func header(s []byte) *unix.Tpacket2Hdr { return (*unix.Tpacket2Hdr)(unsafe.Pointer(&s[0])) }
+
+// status returns the status of slot s.
+func status(s []byte) uint32 { return atomic.LoadUint32(&header(s).Status) }
 
 // filled tells whether the kernel has handed slot i over.
-func (r *ring) filled(i int) bool {
-	return atomic.LoadUint32(status(r.slot(i)))&unix.TP_STATUS_USER != 0
-}
+func (r *ring) filled(i int) bool { return status(r.slot(i))&unix.TP_STATUS_USER != 0 }
 
 // ready tells whether a frame can be taken.
 func (r *ring) ready() bool { return r.pending < r.slots && r.filled(r.next) }
@@ -146,26 +127,19 @@ func (r *ring) ready() bool { return r.pending < r.slots && r.filled(r.next) }
 // stamp returns the receive stamp of the frame that can be taken.
 func (r *ring) stamp() int64 { return stamp(r.slot(r.next)) }
 
-func stamp(s []byte) int64 {
-	return int64(binary.NativeEndian.Uint32(s[slotSec:]))*1e9 + int64(binary.NativeEndian.Uint32(s[slotNsec:]))
-}
+func stamp(s []byte) int64 { return int64(header(s).Sec)*1e9 + int64(header(s).Nsec) }
 
-// take makes f the next frame, which must be ready. It returns false if there is no buffer for an oversize frame.
-func (r *ring) take(f *Frame) bool {
+// receive makes f the next frame, which must be ready. It returns false if there is no buffer for an oversize frame.
+func (r *ring) receive(f *Frame) bool {
 	if r.pending == 0 {
 		r.copies = 0
 	}
-	s := r.slot(r.next)
-	if !r.read(s, atomic.LoadUint32(status(s)), f) {
+	if s := r.slot(r.next); !r.read(s, status(s), f) {
 		return false
 	}
-	r.advance()
-	return true
-}
-
-func (r *ring) advance() {
 	r.pending++
 	r.next = r.after(r.next)
+	return true
 }
 
 // after returns the slot that follows slot i.
@@ -178,14 +152,14 @@ func (r *ring) after(i int) int {
 
 // read turns a filled slot into a Frame. It returns false where an oversize buffer is needed and none is free.
 func (r *ring) read(s []byte, st uint32, f *Frame) bool {
-	mac := int(binary.NativeEndian.Uint16(s[slotMAC:]))
-	snap := int(binary.NativeEndian.Uint32(s[slotSnapLen:]))
+	h := header(s)
+	mac, snap := int(h.Mac), int(h.Snaplen)
 	f.Stamp = stamp(s)
 	f.Vnet, f.Truncated, f.vnet = frame.VnetHeader{}, false, nil
 	if st&unix.TP_STATUS_COPY != 0 {
 		return r.readOversize(s, st, f)
 	}
-	f.Truncated = snap < int(binary.NativeEndian.Uint32(s[slotLen:]))
+	f.Truncated = h.Snaplen < h.Len
 	if r.vnet {
 		f.vnet = s[mac-frame.VnetHeaderOctets : mac]
 		f.Vnet, _ = frame.DecodeVnetHeader(f.vnet)
@@ -207,7 +181,7 @@ func (r *ring) copy(b, s []byte, st uint32, f *Frame) {
 	r.copies++
 	at, end := frame.TagOctets, frame.TagOctets+copy(to[frame.TagOctets:], b)
 	if st&unix.TP_STATUS_VLAN_VALID != 0 {
-		at, f.Vnet = frame.InsertTag(to, at, tpid(s, st), tci(s)), f.Vnet.Shift(frame.TagOctets)
+		at, f.Vnet = insertTag(to, at, s, st), f.Vnet.Shift(frame.TagOctets)
 	}
 	f.vnet, f.Data = nil, to[at:end:end]
 }
@@ -215,26 +189,25 @@ func (r *ring) copy(b, s []byte, st uint32, f *Frame) {
 // putTag moves the VLAN tag from the slot's metadata back into the frame. It then rewrites the slot as if the tag had
 // always been in the frame, so that the slot can be read again.
 func (r *ring) putTag(s []byte, st uint32, mac, snap int, f *Frame) (int, int) {
-	mac, snap = frame.InsertTag(s, mac, tpid(s, st), tci(s)), snap+frame.TagOctets
+	h := header(s)
+	mac, snap = insertTag(s, mac, s, st), snap+frame.TagOctets
 	if r.vnet {
 		f.vnet, f.Vnet = s[mac-frame.VnetHeaderOctets:mac], f.Vnet.Shift(frame.TagOctets)
 		f.Vnet.Encode(f.vnet)
 	}
-	binary.NativeEndian.PutUint16(s[slotMAC:], uint16(mac))
-	binary.NativeEndian.PutUint32(s[slotSnapLen:], uint32(snap))
-	binary.NativeEndian.PutUint32(s[slotLen:], binary.NativeEndian.Uint32(s[slotLen:])+frame.TagOctets)
-	*status(s) = st &^ (unix.TP_STATUS_VLAN_VALID | unix.TP_STATUS_VLAN_TPID_VALID)
+	h.Mac, h.Snaplen, h.Len = uint16(mac), uint32(snap), h.Len+frame.TagOctets
+	h.Status = st &^ (unix.TP_STATUS_VLAN_VALID | unix.TP_STATUS_VLAN_TPID_VALID)
 	return mac, snap
 }
 
-func tpid(s []byte, st uint32) uint16 {
+// insertTag puts the tag of slot s into the frame at b[at:] and returns where the frame then starts.
+func insertTag(b []byte, at int, s []byte, st uint32) int {
+	h, tpid := header(s), uint16(unix.ETH_P_8021Q)
 	if st&unix.TP_STATUS_VLAN_TPID_VALID != 0 {
-		return binary.NativeEndian.Uint16(s[slotTPID:])
+		tpid = h.Vlan_tpid
 	}
-	return unix.ETH_P_8021Q
+	return frame.InsertTag(b, at, tpid, frame.TCI(h.Vlan_tci))
 }
-
-func tci(s []byte) frame.TCI { return frame.TCI(binary.NativeEndian.Uint16(s[slotTCI:])) }
 
 // release gives the n oldest received slots back to the kernel. One barrier separates all reads of the slots from all
 // status stores, so that the stores need no barrier of their own.
@@ -242,7 +215,7 @@ func (r *ring) release(n int) {
 	atomic.AddUint32(&r.barrier, 1)
 	for ; n > 0; n-- {
 		r.oversize.release(r.head)
-		*status(r.slot(r.head)) = unix.TP_STATUS_KERNEL
+		header(r.slot(r.head)).Status = unix.TP_STATUS_KERNEL
 		r.pending--
 		r.head = r.after(r.head)
 	}
@@ -255,14 +228,5 @@ func (r *ring) behind(n int) bool { return n < r.slots && r.filled((r.head+n)%r.
 
 // backlog counts the filled slots. They are contiguous from the oldest, so that a binary search finds the end.
 func (r *ring) backlog() int {
-	lo, hi := 0, r.slots
-	for lo < hi {
-		mid := (lo + hi) / 2
-		if r.behind(mid) {
-			lo = mid + 1
-		} else {
-			hi = mid
-		}
-	}
-	return lo
+	return sort.Search(r.slots, func(n int) bool { return !r.behind(n) })
 }

@@ -165,9 +165,7 @@ func TestSendBeyondThePeersMTU(t *testing.T) { bothWays(t, sendBeyondThePeersMTU
 
 func sendBeyondThePeersMTU(t *testing.T, w *wire) {
 	host := link(t, w.handle, "host")
-	if err := w.handle.LinkSetMTU(host, 1400); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.handle.LinkSetMTU(host, 1400))
 	b := port.NewBatch()
 	add(b, frame.VnetHeader{}, craft(nil, experimental, 1, 1514), 1514)
 	if n, err := w.port.Send(b); n != 0 || !errors.Is(err, port.ErrDropped) {
@@ -183,9 +181,7 @@ func sendWhileDown(t *testing.T, w *wire) {
 	b := port.NewBatch()
 	add(b, frame.VnetHeader{}, f, 60)
 	waiter, err := port.NewWaiter()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer func() { _ = waiter.Close() }()
 	waiter.Watch(w.port.Descriptors(nil, port.WorkOther|port.WorkLossless|port.WorkControl))
 	if why := waiter.Wait(0); why != port.Expired {
@@ -225,9 +221,7 @@ func sendWhileDown(t *testing.T, w *wire) {
 func TestInterfaceGone(t *testing.T) { bothWays(t, interfaceGone) }
 
 func interfaceGone(t *testing.T, w *wire) {
-	if err := w.handle.LinkDel(link(t, w.handle, "sw")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.handle.LinkDel(link(t, w.handle, "sw")))
 	b := port.NewBatch()
 	add(b, frame.VnetHeader{}, craft(nil, experimental, 1, 60), 60)
 	if n, err := w.port.Send(b); n != 0 || !errors.Is(err, port.ErrDown) {
@@ -249,9 +243,7 @@ func interfaceGone(t *testing.T, w *wire) {
 func descriptors(t *testing.T) int {
 	t.Helper()
 	all, err := os.ReadDir("/proc/self/fd")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return len(all)
 }
 
@@ -261,9 +253,7 @@ func TestOpenLeaksNothing(t *testing.T) {
 	before := descriptors(t)
 	for range 3 {
 		p, err := port.Open(w.config())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if err := p.Close(); err != nil {
 			t.Error(err)
 		}
@@ -291,9 +281,7 @@ func TestSendStamped(t *testing.T) {
 	w := newWire(t)
 	for seq := range 20 {
 		// has no stamp to be mistaken for the next one's
-		if err := w.port.SendControl(control(100+seq, 60)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, w.port.SendControl(control(100+seq, 60)))
 		from := now()
 		stamp, err := w.port.SendStamped(control(seq, 60))
 		if err != nil || stamp < from || stamp > now() {

@@ -20,9 +20,7 @@ func (w *wire) addrGenMode() string {
 	if os.IsNotExist(err) {
 		w.t.Skip("this kernel has no IPv6, so there are no addresses to take away")
 	}
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must(w.t, err)
 	return strings.TrimSpace(string(mode))
 }
 
@@ -32,9 +30,7 @@ func TestSilenceLinkUndoesItself(t *testing.T) {
 	_ = w.handle.LinkSetIP6AddrGenMode(link(t, w.handle, "sw"), 3) // random
 	before := w.addrGenMode()
 	l, err := port.Inspect(w.ns, "sw")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	l.Kind = "" // as if it were a NIC
 	refused := errors.New("the driver refuses")
 	t.Cleanup(port.ReplaceNICFlowControl(func(string) error { return refused }))
@@ -58,9 +54,7 @@ func TestNetnsOfNoProcess(t *testing.T) {
 // A namespace has the same identity by whatever name.
 func TestNetnsIdentity(t *testing.T) {
 	own, err := port.IdentifyNetns("")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	again, err := port.IdentifyNetns("/proc/self/ns/net")
 	if err != nil || own != again {
 		t.Errorf("own namespace %v, by its path %v (%v)", own, again, err)
@@ -75,18 +69,14 @@ func TestNetnsIdentity(t *testing.T) {
 func TestPreparedPortIsSilent(t *testing.T) {
 	w := newWire(t)
 	p, err := port.Prepare(w.config())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer func() { _ = p.Close() }()
 	waiting := func() int { return p.Backlog(port.Other).Frames + p.Backlog(port.Lossless).Frames }
 	w.plain(1, 100)
 	if n := waiting(); n != 0 {
 		t.Errorf("%d frames wait before Start", n)
 	}
-	if err := p.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, p.Start())
 	w.plain(1, 100)
 	if n := waiting(); n != 1 {
 		t.Errorf("%d frames wait after Start, want 1", n)

@@ -61,9 +61,7 @@ func newTransit(b *testing.B, slots, frameSize int) *transit {
 	var ends [2]*port.AFPacket
 	for i, c := range []port.Config{from, to} {
 		p, err := port.Open(c)
-		if err != nil {
-			b.Fatal(err)
-		}
+		must(b, err)
 		b.Cleanup(func() { _ = p.Close() })
 		ends[i] = p
 	}

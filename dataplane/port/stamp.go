@@ -13,15 +13,15 @@ import (
 type stamper struct {
 	iov      unix.Iovec
 	hdr      unix.Msghdr
-	request  [24]byte  // a control message: stamp this frame
+	request  stampRequest
 	response [256]byte // control messages with the stamp
 }
 
-// Control messages are a length of 8 octets, level and type of 4 each, and data.
-const (
-	cmsgData  = 16
-	cmsgAlign = 8
-)
+// A stampRequest is a control message that asks for the stamp of a frame.
+type stampRequest struct {
+	unix.Cmsghdr
+	flags [8]byte // 32 bits and padding
+}
 
 // stampSends makes a socket report the stamps of the frames that ask for one, without their data.
 func stampSends(fd int) error {
@@ -33,12 +33,12 @@ func stampSends(fd int) error {
 func (s *stamper) send(fd int, b []byte) (stamp int64, err error) {
 	for s.read(fd) != 0 { // stamps of earlier frames that came late
 	}
-	binary.NativeEndian.PutUint64(s.request[:], cmsgData+4)
-	binary.NativeEndian.PutUint32(s.request[8:], unix.SOL_SOCKET)
-	binary.NativeEndian.PutUint32(s.request[12:], unix.SO_TIMESTAMPING)
-	binary.NativeEndian.PutUint32(s.request[16:], unix.SOF_TIMESTAMPING_TX_SOFTWARE)
+	s.request.Level, s.request.Type = unix.SOL_SOCKET, unix.SO_TIMESTAMPING
+	s.request.SetLen(unix.CmsgLen(4))
+	binary.NativeEndian.PutUint32(s.request.flags[:], unix.SOF_TIMESTAMPING_TX_SOFTWARE)
 	s.iov = unix.Iovec{Base: &b[0], Len: uint64(len(b))}
-	s.hdr = unix.Msghdr{Iov: &s.iov, Iovlen: 1, Control: &s.request[0], Controllen: uint64(len(s.request))}
+	s.hdr = unix.Msghdr{Iov: &s.iov, Iovlen: 1, Control: (*byte)(unsafe.Pointer(&s.request)),
+		Controllen: uint64(unsafe.Sizeof(s.request))}
 	if _, _, errno := syscall.RawSyscall(unix.SYS_SENDMSG, uintptr(fd), uintptr(unsafe.Pointer(&s.hdr)),
 		unix.MSG_DONTWAIT); errno != 0 {
 		return 0, sendError(errno)
@@ -59,17 +59,15 @@ func (s *stamper) read(fd int) int64 {
 
 // stampIn finds the software stamp in control messages: the first of three times of 16 octets.
 func stampIn(b []byte) int64 {
-	for len(b) >= cmsgData {
-		n := binary.NativeEndian.Uint64(b)
-		if n < cmsgData || n > uint64(len(b)) {
+	for len(b) >= unix.SizeofCmsghdr {
+		h, data, rest, err := unix.ParseOneSocketControlMessage(b)
+		if err != nil {
 			return 0
 		}
-		level, kind := binary.NativeEndian.Uint32(b[8:]), binary.NativeEndian.Uint32(b[12:])
-		if level == unix.SOL_SOCKET && kind == unix.SO_TIMESTAMPING && n >= cmsgData+16 {
-			seconds, ns := binary.NativeEndian.Uint64(b[cmsgData:]), binary.NativeEndian.Uint64(b[cmsgData+8:])
-			return int64(seconds)*1e9 + int64(ns)
+		if h.Level == unix.SOL_SOCKET && h.Type == unix.SO_TIMESTAMPING && len(data) >= 16 {
+			return int64(binary.NativeEndian.Uint64(data))*1e9 + int64(binary.NativeEndian.Uint64(data[8:]))
 		}
-		b = b[min(int(n+cmsgAlign-1)&^(cmsgAlign-1), len(b)):]
+		b = rest
 	}
 	return 0
 }

@@ -9,6 +9,7 @@ import (
 
 // message makes a control message.
 func message(level, kind uint32, data ...uint64) []byte {
+	const cmsgData = unix.SizeofCmsghdr
 	b := make([]byte, cmsgData+8*len(data))
 	binary.NativeEndian.PutUint64(b, uint64(len(b)))
 	binary.NativeEndian.PutUint32(b[8:], level)

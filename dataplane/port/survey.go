@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"sort"
+	"slices"
 	"strconv"
 	"strings"
 	"unsafe"
@@ -41,29 +41,26 @@ type HardwarePause struct{ Autoneg, Receive, Transmit bool }
 type VLANLink struct {
 	Name    string
 	VID     uint16
-	Mapped  bool // it sets a priority in the tag
+	Mapped  bool // it sets a priority other than 0 in the tag of some frames
 	Address bool // it has an address
 }
 
 // SurveyOne describes an interface of namespace ns and the peer of a veth.
 func SurveyOne(ns, name string) (*Survey, error) {
-	s, link, err := survey(ns, name)
-	if err != nil || link.Type() != "veth" {
-		return s, err
-	}
-	s.Peer, err = findPeer(s, link)
-	return s, err
-}
-
-func survey(ns, name string) (s *Survey, link netlink.Link, err error) {
-	err = InNetns(ns, func() error {
+	var s *Survey
+	var link netlink.Link
+	err := InNetns(ns, func() (err error) {
 		if link, err = netlink.LinkByName(name); err != nil {
 			return lookupError(name, err)
 		}
 		s, err = surveyHere(ns, link)
 		return err
 	})
-	return s, link, err
+	if err != nil || link.Type() != "veth" {
+		return s, err
+	}
+	s.Peer, err = findPeer(s, link.Attrs())
+	return s, err
 }
 
 // surveyHere describes an interface of the thread's namespace, which is ns.
@@ -74,8 +71,7 @@ func surveyHere(ns string, link netlink.Link) (*Survey, error) {
 	}
 	a := link.Attrs()
 	s := &Survey{Link: l, Netns: ns, AdminUp: a.RawFlags&unix.IFF_UP != 0, XDP: a.Xdp != nil && a.Xdp.Attached,
-		Offloads: readOffloads(a.Name),
-		Pause:    readPause(a.Name), Steered: readSteering(a.Name)}
+		Offloads: readOffloads(a.Name), Pause: readPause(a.Name), Steered: readSteering(a.Name)}
 	if a.MasterIndex != 0 {
 		s.MasterName, s.MasterKind = "?", "master"
 		if m, err := netlink.LinkByIndex(a.MasterIndex); err == nil {
@@ -137,46 +133,62 @@ func tagging(link netlink.Link, index int) (v VLANLink, ok bool) {
 	if !ok || l.ParentIndex != index {
 		return v, false
 	}
-	return VLANLink{Name: l.Name, VID: uint16(l.VlanId), Mapped: mapsPriorities(l)}, true
-}
-
-// mapsPriorities tells whether a VLAN interface sets a PCP other than 0 for some frames.
-func mapsPriorities(v *netlink.Vlan) bool {
-	for _, to := range v.EgressQosMap {
-		if to != 0 {
-			return true
-		}
+	v = VLANLink{Name: l.Name, VID: uint16(l.VlanId)}
+	for _, to := range l.EgressQosMap {
+		v.Mapped = v.Mapped || to != 0
 	}
-	return false
+	return v, true
 }
 
-// offloads change what a frame on the link looks like: by ethtool's names, with the command that reads each.
-var offloads = map[string]uint32{
-	"tx-checksumming": unix.ETHTOOL_GTXCSUM, "tcp-segmentation-offload": unix.ETHTOOL_GTSO,
-	"generic-segmentation-offload": unix.ETHTOOL_GGSO, "generic-receive-offload": unix.ETHTOOL_GGRO,
+// features are the kernel's features that change what a frame on the link looks like, each with the name of the offload
+// that ethtool makes of it. An offload is on if one of its features is.
+var features = map[string]string{
+	"tx-checksum-ipv4": "tx-checksumming", "tx-checksum-ipv6": "tx-checksumming",
+	"tx-checksum-ip-generic": "tx-checksumming",
+	"tx-tcp-segmentation":    "tcp-segmentation-offload", "tx-tcp-ecn-segmentation": "tcp-segmentation-offload",
+	"tx-tcp-mangleid-segmentation": "tcp-segmentation-offload", "tx-tcp6-segmentation": "tcp-segmentation-offload",
+	"tx-generic-segmentation": "generic-segmentation-offload", "rx-gro": "generic-receive-offload",
+	"rx-lro": "large-receive-offload", "rx-gro-list": "rx-gro-list", "rx-udp-gro-forwarding": "rx-udp-gro-forwarding",
 }
 
-// largeReceive is ETH_FLAG_LRO of linux/ethtool.h.
-const largeReceive = 1 << 15
+// Of linux/ethtool.h: the set of names of features (ETH_SS_FEATURES), and the octets of a name in it (ETH_GSTRING_LEN).
+const (
+	featureNames = 4
+	featureName  = 32
+)
 
+// readOffloads returns the offloads of an interface that its kernel knows.
 func readOffloads(name string) map[string]bool {
+	info := struct {
+		cmd, _ uint32
+		sets   uint64
+		count  uint32
+	}{cmd: unix.ETHTOOL_GSSET_INFO, sets: 1 << featureNames}
+	if ethtool(name, unsafe.Pointer(&info)) != nil || info.count == 0 {
+		return nil
+	}
+	count, words := info.count, (info.count+31)/32
+	names := make([]uint32, 3+count*featureName/4) // struct ethtool_gstrings
+	names[0], names[1], names[2] = unix.ETHTOOL_GSTRINGS, featureNames, count
+	// struct ethtool_gfeatures: of each word what is available, requested, active, and never changes
+	blocks := make([]uint32, 2+4*words)
+	blocks[0], blocks[1] = unix.ETHTOOL_GFEATURES, words
+	if ethtool(name, unsafe.Pointer(&names[0])) != nil || ethtool(name, unsafe.Pointer(&blocks[0])) != nil {
+		return nil
+	}
+	text := unsafe.Slice((*byte)(unsafe.Pointer(&names[3])), count*featureName)
 	on := map[string]bool{}
-	for offload, get := range offloads {
-		value := struct{ cmd, data uint32 }{cmd: get}
-		if ethtool(name, unsafe.Pointer(&value)) == nil {
-			on[offload] = value.data != 0
+	for i := range count {
+		feature := unix.ByteSliceToString(text[i*featureName : (i+1)*featureName])
+		if offload, ok := features[feature]; ok {
+			on[offload] = on[offload] || blocks[2+4*(i/32)+2]>>(i%32)&1 != 0
 		}
 	}
-	flags := struct{ cmd, data uint32 }{cmd: unix.ETHTOOL_GFLAGS}
-	if ethtool(name, unsafe.Pointer(&flags)) == nil {
-		on["large-receive-offload"] = flags.data&largeReceive != 0
-	}
-	readFeatures(name, on)
 	return on
 }
 
 func readPause(name string) *HardwarePause {
-	param := struct{ cmd, autoneg, rx, tx uint32 }{cmd: unix.ETHTOOL_GPAUSEPARAM}
+	param := pauseParam{cmd: unix.ETHTOOL_GPAUSEPARAM}
 	if ethtool(name, unsafe.Pointer(&param)) != nil {
 		return nil
 	}
@@ -184,8 +196,7 @@ func readPause(name string) *HardwarePause {
 }
 
 // findPeer looks for the peer of a veth in its own namespace, in named namespaces, and in those of processes.
-func findPeer(s *Survey, link netlink.Link) (*Survey, error) {
-	a := link.Attrs()
+func findPeer(s *Survey, a *netlink.LinkAttrs) (*Survey, error) {
 	for _, ns := range peerNamespaces(s.Netns, a.NetNsID < 0) {
 		peer, err := peerIn(s, ns, a)
 		if peer != nil || err != nil {
@@ -259,47 +270,10 @@ func peerNamespaces(own string, same bool) []string {
 	return all
 }
 
-// Of linux/ethtool.h: the set of names of features (ETH_SS_FEATURES), and the octets of a name in it (ETH_GSTRING_LEN).
-const (
-	featureNames = 4
-	featureName  = 32
-)
-
-// features are the offloads that have no command of their own.
-var features = map[string]bool{"rx-gro-list": true, "rx-udp-gro-forwarding": true}
-
-// readFeatures adds the features to the offloads of an interface. A kernel does not list a feature that it does not
-// know.
-func readFeatures(name string, on map[string]bool) {
-	info := struct {
-		cmd, _ uint32
-		sets   uint64
-		count  uint32
-	}{cmd: unix.ETHTOOL_GSSET_INFO, sets: 1 << featureNames}
-	if ethtool(name, unsafe.Pointer(&info)) != nil || info.count == 0 {
-		return
-	}
-	count, words := info.count, (info.count+31)/32
-	names := make([]uint32, 3+count*featureName/4) // struct ethtool_gstrings
-	names[0], names[1], names[2] = unix.ETHTOOL_GSTRINGS, featureNames, count
-	// struct ethtool_gfeatures: of each word what is available, requested, active, and never changes
-	blocks := make([]uint32, 2+4*words)
-	blocks[0], blocks[1] = unix.ETHTOOL_GFEATURES, words
-	if ethtool(name, unsafe.Pointer(&names[0])) != nil || ethtool(name, unsafe.Pointer(&blocks[0])) != nil {
-		return
-	}
-	text := unsafe.Slice((*byte)(unsafe.Pointer(&names[3])), count*featureName)
-	for i := range count {
-		if feature := unix.ByteSliceToString(text[i*featureName : (i+1)*featureName]); features[feature] {
-			on[feature] = blocks[2+4*(i/32)+2]>>(i%32)&1 != 0
-		}
-	}
-}
-
 // readSteering returns the names of an interface's receive queues whose frames the kernel hands to other CPUs (RPS).
 // /sys shows the interfaces of the namespace in which it was mounted, so readSteering mounts a view of the thread's
 // namespace. It returns nothing if it may not.
-func readSteering(name string) (queues []string) {
+func readSteering(name string) []string {
 	fs, err := unix.Fsopen("sysfs", unix.FSOPEN_CLOEXEC)
 	if err != nil {
 		return nil
@@ -322,13 +296,10 @@ func readSteering(name string) (queues []string) {
 	dir := os.NewFile(uintptr(fd), folder)
 	defer func() { _ = dir.Close() }()
 	names, _ := dir.Readdirnames(-1)
-	for _, queue := range names {
-		if strings.HasPrefix(queue, "rx-") && steered(fd, queue) {
-			queues = append(queues, queue)
-		}
-	}
-	sort.Strings(queues)
-	return queues
+	slices.Sort(names)
+	return slices.DeleteFunc(names, func(queue string) bool {
+		return !strings.HasPrefix(queue, "rx-") || !steered(fd, queue)
+	})
 }
 
 // steered tells whether a queue's mask of CPUs is not empty.

@@ -18,9 +18,9 @@ func attribute(kind uint16, value ...byte) []byte {
 
 func word(n uint32) []byte { return binary.NativeEndian.AppendUint32(nil, n) }
 
-// told is an interface as the kernel describes it in a dump of RTM_NEWLINK: an ifinfomsg, its name, the interface
+// dumped is an interface as the kernel describes it in a dump of RTM_NEWLINK: an ifinfomsg, its name, the interface
 // below, and its kind with the kind's data.
-func told(t *testing.T, index, below uint32, name, kind string, data ...[]byte) netlink.Link {
+func dumped(t *testing.T, index, below uint32, name, kind string, data ...[]byte) netlink.Link {
 	t.Helper()
 	b := append(make([]byte, 4), word(index)...)
 	b = append(b, make([]byte, 8)...)
@@ -59,14 +59,14 @@ func TestVLANInterfacesOfTheKernel(t *testing.T) {
 		want VLANLink
 		ok   bool
 	}{
-		{"without a map", told(t, 9, own, "eth0.10", "vlan", vid(10)), VLANLink{Name: "eth0.10", VID: 10}, true},
-		{"with an empty one", told(t, 9, own, "v", "vlan", vid(4094), egress()), VLANLink{Name: "v", VID: 4094}, true},
-		{"that maps to 0", told(t, 9, own, "v", "vlan", vid(1), egress([2]uint32{3, 0})), VLANLink{Name: "v", VID: 1},
+		{"without a map", dumped(t, 9, own, "eth0.10", "vlan", vid(10)), VLANLink{Name: "eth0.10", VID: 10}, true},
+		{"with an empty one", dumped(t, 9, own, "v", "vlan", vid(4094), egress()), VLANLink{Name: "v", VID: 4094}, true},
+		{"that maps to 0", dumped(t, 9, own, "v", "vlan", vid(1), egress([2]uint32{3, 0})), VLANLink{Name: "v", VID: 1},
 			true},
-		{"that maps one", told(t, 9, own, "v", "vlan", vid(20), egress([2]uint32{0, 0}, [2]uint32{3, 3})),
+		{"that maps one", dumped(t, 9, own, "v", "vlan", vid(20), egress([2]uint32{0, 0}, [2]uint32{3, 3})),
 			VLANLink{Name: "v", VID: 20, Mapped: true}, true},
-		{"of another interface", told(t, 9, own+1, "v", "vlan", vid(10)), VLANLink{}, false},
-		{"no VLAN", told(t, 9, own, "m", "macvlan"), VLANLink{}, false},
+		{"of another interface", dumped(t, 9, own+1, "v", "vlan", vid(10)), VLANLink{}, false},
+		{"no VLAN", dumped(t, 9, own, "m", "macvlan"), VLANLink{}, false},
 	} {
 		if got, ok := tagging(tt.link, own); got != tt.want || ok != tt.ok {
 			t.Errorf("%s: %+v, %v; want %+v, %v", tt.what, got, ok, tt.want, tt.ok)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"reflect"
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
@@ -45,9 +46,12 @@ func (r *QueueRule) priority(b []byte) int {
 // openQueues makes the interface with a queue for each priority, or with one queue if the kernel cannot sort frames.
 func (t *TAP) openQueues(r QueueRule) error {
 	if other, err := netlink.LinkByName(t.name); err == nil {
+		kind := other.Type()
+		if kind == "tuntap" {
+			kind = "TAP or TUN"
+		}
 		return fmt.Errorf("interface %s exists already and is a %s: delete it (%s), or give the TAP another name "+
-			"with interface: NAME",
-			t.name, kind(other), CommandIn(t.netns, "ip link del dev "+ShellWord(t.name)))
+			"with interface: NAME", t.name, kind, CommandIn(t.netns, "ip link del dev "+ShellWord(t.name)))
 	}
 	fd, err := openQueue(t.name, unix.IFF_TUN_EXCL)
 	if err != nil {
@@ -64,13 +68,6 @@ func (t *TAP) openQueues(r QueueRule) error {
 		t.queues = append(t.queues, fd)
 	}
 	return nil
-}
-
-func kind(link netlink.Link) string {
-	if link.Type() == "tuntap" {
-		return "TAP or TUN"
-	}
-	return link.Type()
 }
 
 const tapFlags = unix.IFF_TAP | unix.IFF_NO_PI | unix.IFF_VNET_HDR | unix.IFF_MULTI_QUEUE
@@ -143,8 +140,7 @@ func explainTun(err error) error {
 			"--device=/dev/net/tun (%w)", err)
 	case errors.Is(err, os.ErrPermission):
 		return fmt.Errorf("not allowed to make a TAP, which needs CAP_NET_ADMIN and to read and write /dev/net/tun: "+
-			"run as root, or give the container "+
-			"--cap-add=NET_ADMIN --device=/dev/net/tun (%w)", err)
+			"run as root, or give the container --cap-add=NET_ADMIN --device=/dev/net/tun (%w)", err)
 	case errors.Is(err, unix.EBUSY):
 		return fmt.Errorf("an interface of this name exists already: delete it, or give the TAP another name with "+
 			"interface: NAME (%w)", err)
@@ -157,7 +153,7 @@ var newProgram = ebpf.NewProgram
 
 // attachQueueRule makes the kernel sort the host's frames by a rule.
 func (t *TAP) attachQueueRule(r QueueRule) error {
-	if was := t.rule.Load(); was != nil && was.same(&r) {
+	if reflect.DeepEqual(t.rule.Load(), &r) {
 		return nil
 	}
 	if t.shared != nil {
@@ -175,11 +171,6 @@ func (t *TAP) attachQueueRule(r QueueRule) error {
 	}
 	t.rule.Store(&r)
 	return nil
-}
-
-func (r *QueueRule) same(o *QueueRule) bool {
-	return r.Tags == o.Tags && r.Default == o.Default && (r.DSCP == nil) == (o.DSCP == nil) &&
-		(r.DSCP == nil || *r.DSCP == *o.DSCP)
 }
 
 // Fields of struct __sk_buff.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"reflect"
 	"slices"
 
 	"github.com/vishvananda/netlink"
@@ -21,7 +22,7 @@ type TAPSettings struct {
 
 // Configure changes the settings. Addresses that are not among them any more are removed.
 func (t *TAP) Configure(s TAPSettings) error {
-	if s.same(&t.settings) {
+	if reflect.DeepEqual(s, t.settings) {
 		return nil
 	}
 	link, err := t.handle.LinkByIndex(t.index)
@@ -32,10 +33,6 @@ func (t *TAP) Configure(s TAPSettings) error {
 		return fmt.Errorf("TAP %s: %w", t.name, err)
 	}
 	return nil
-}
-
-func (s *TAPSettings) same(o *TAPSettings) bool {
-	return s.MTU == o.MTU && s.MAC == o.MAC && slices.Equal(s.Addresses, o.Addresses) && s.Queues.same(&o.Queues)
 }
 
 func (t *TAP) apply(link netlink.Link, s TAPSettings) error {

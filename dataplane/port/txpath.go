@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
+	"math"
+	"os"
 	"strconv"
 	"unsafe"
 
@@ -33,7 +36,7 @@ const (
 type linkWatch struct {
 	netns   NetnsID
 	handle  *netlink.Handle
-	sockets int             // /proc/net/packet of the namespace
+	sockets *os.File        // /proc/net/packet of the namespace
 	own     map[uint64]bool // inodes of the port's rings
 }
 
@@ -60,7 +63,7 @@ func (w *linkWatch) open(rings []*ring) (err error) {
 	if w.netns, err = IdentifyNetns("/proc/thread-self/ns/net"); err != nil {
 		return err
 	}
-	if w.sockets, err = unix.Open("/proc/thread-self/net/packet", unix.O_RDONLY|unix.O_CLOEXEC, 0); err != nil {
+	if w.sockets, err = os.Open("/proc/thread-self/net/packet"); err != nil {
 		return fmt.Errorf("list packet sockets: %w", err)
 	}
 	if w.handle, err = netlink.NewHandle(unix.NETLINK_ROUTE); err != nil {
@@ -81,8 +84,8 @@ func (w *linkWatch) close() error {
 	if w.handle != nil {
 		w.handle.Close()
 	}
-	if w.sockets >= 0 {
-		return unix.Close(w.sockets)
+	if w.sockets != nil {
+		return w.sockets.Close()
 	}
 	return nil
 }
@@ -199,7 +202,6 @@ func (x *xdpTx) bind() string {
 // PacketSockets lists the packet sockets that see what interfaces send. Ports of one namespace share one reading.
 type PacketSockets struct {
 	found map[NetnsID][]tap
-	table []byte // the kernel's text
 }
 
 // A tap is a packet socket for all protocols, on one interface or, with index 0, on all.
@@ -216,9 +218,12 @@ func (l *PacketSockets) taps(w *linkWatch) []tap {
 	if l.found == nil {
 		l.found = map[NetnsID][]tap{}
 	}
-	l.read(w.sockets)
+	table, err := io.ReadAll(io.NewSectionReader(w.sockets, 0, math.MaxInt64))
 	var all []tap
-	for line := range bytes.Lines(l.table) {
+	if err != nil {
+		all = []tap{{}} // no port owns it, so that the caller assumes a capture
+	}
+	for line := range bytes.Lines(table) {
 		if t, ok := parseTap(line); ok {
 			all = append(all, t)
 		}
@@ -241,23 +246,4 @@ func parseTap(line []byte) (t tap, ok bool) {
 	}
 	inode, err := strconv.ParseUint(string(f[8]), 10, 64)
 	return tap{index: index, inode: inode}, err == nil
-}
-
-// read reads the kernel's text. If a read fails, it adds a tap that no port owns, so that the caller assumes a capture.
-func (l *PacketSockets) read(fd int) {
-	l.table = l.table[:0]
-	for {
-		if len(l.table) == cap(l.table) {
-			l.table = append(l.table, make([]byte, 4096)...)[:len(l.table)]
-		}
-		n, err := unix.Pread(fd, l.table[len(l.table):cap(l.table)], int64(len(l.table)))
-		if err != nil {
-			l.table = append(l.table, "\n- - - 0003 0 - - - 0\n"...)
-			return
-		}
-		if n == 0 {
-			return
-		}
-		l.table = l.table[:len(l.table)+n]
-	}
 }

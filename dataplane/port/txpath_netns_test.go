@@ -36,9 +36,7 @@ func TestXDPMakesWayForCaptures(t *testing.T) {
 		if got := sees(t, capture); got != 5 {
 			t.Errorf("round %d: the capture saw %d frames, want 5", round, got)
 		}
-		if err := unix.Close(capture); err != nil {
-			t.Fatal(err)
-		}
+		must(t, unix.Close(capture))
 		w.refreshTxPath()
 		if way := w.port.TxPath(); !way.XDP || way.Why != "" {
 			t.Fatalf("after the capture: %+v", way)
@@ -53,9 +51,7 @@ func TestXDPMakesWayForQueues(t *testing.T) {
 	slow := &netlink.Tbf{QdiscAttrs: netlink.QdiscAttrs{LinkIndex: link(t, w.handle, "sw").Attrs().Index,
 		Handle: netlink.MakeHandle(1, 0), Parent: netlink.HANDLE_ROOT},
 		Rate: heldRate, Limit: 10_000_000, Buffer: uint32(netlink.Xmittime(heldRate, 10_000))}
-	if err := w.handle.QdiscAdd(slow); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.handle.QdiscAdd(slow))
 	w.refreshTxPath()
 	if way := w.port.TxPath(); way.XDP || way.Why == "" {
 		t.Fatalf("with a queueing discipline: %+v", way)
@@ -74,9 +70,7 @@ func TestXDPMakesWayForQueues(t *testing.T) {
 	if got := w.heard(len(want)); !equal(got, want) {
 		t.Errorf("the host got %v, want all in order", got)
 	}
-	if err := w.handle.QdiscDel(slow); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.handle.QdiscDel(slow))
 	w.refreshTxPath()
 	if way := w.port.TxPath(); !way.XDP {
 		t.Errorf("without it: %+v", way)
@@ -132,9 +126,7 @@ func captureOn(t *testing.T, w *wire, all bool) int {
 		}
 		return unix.Bind(fd, &unix.SockaddrLinklayer{Protocol: unix.ETH_P_ALL<<8 | unix.ETH_P_ALL>>8, Ifindex: index})
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return fd
 }
 
@@ -147,9 +139,7 @@ func sees(t *testing.T, capture int) (n int) {
 		if errors.Is(err, unix.EAGAIN) {
 			return n
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if l := from.(*unix.SockaddrLinklayer); l.Pkttype == unix.PACKET_OUTGOING && ours(b[:k]) {
 			n++
 		}
@@ -167,9 +157,7 @@ func TestXDPOfAReplacement(t *testing.T) {
 	b := numbered(1, 3, func(int) bool { return false })
 	w.give(b)
 	w.heard(3)
-	if err := old.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, old.Close())
 	eventually(t, "the port has the queue", func() bool { w.refreshTxPath(); return w.port.TxPath().XDP })
 	if n := w.sentByXDP(func() { w.give(b) }); n != 3 {
 		t.Errorf("%d frames left by the AF_XDP socket, want 3", n)
@@ -191,18 +179,14 @@ func TestXDPNotEverywhere(t *testing.T) {
 			attrs.Name, attrs.NumTxQueues, attrs.NumRxQueues = "sw", 2, 2
 			v := netlink.NewVeth(attrs)
 			v.PeerName, v.PeerNumTxQueues, v.PeerNumRxQueues = "host", 2, 2
-			if err := w.handle.LinkAdd(v); err != nil {
-				t.Fatal(err)
-			}
+			must(t, w.handle.LinkAdd(v))
 		}, unfit},
 		{"a queueing discipline", func(t *testing.T, w *wire) {
 			veth(t, w.handle, "host", "sw", 1500)
 			q := &netlink.Tbf{QdiscAttrs: netlink.QdiscAttrs{LinkIndex: link(t, w.handle, "sw").Attrs().Index,
 				Handle: netlink.MakeHandle(1, 0), Parent: netlink.HANDLE_ROOT},
 				Rate: 1 << 30, Limit: 1 << 20, Buffer: 1 << 20}
-			if err := w.handle.QdiscAdd(q); err != nil {
-				t.Fatal(err)
-			}
+			must(t, w.handle.QdiscAdd(q))
 		}, unfit},
 		{"a TCX program", func(t *testing.T, w *wire) {
 			veth(t, w.handle, "host", "sw", 1500)
@@ -211,9 +195,7 @@ func TestXDPNotEverywhere(t *testing.T) {
 		{"no veth", func(t *testing.T, w *wire) {
 			attrs := netlink.NewLinkAttrs()
 			attrs.Name = "sw"
-			if err := w.handle.LinkAdd(&netlink.Bridge{LinkAttrs: attrs}); err != nil {
-				t.Fatal(err)
-			}
+			must(t, w.handle.LinkAdd(&netlink.Bridge{LinkAttrs: attrs}))
 		}, unfit},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -237,9 +219,7 @@ func TestXDPNotEverywhere(t *testing.T) {
 	if w.port.AllowXDP(new(port.PacketSockets), true); !w.port.TxPath().XDP {
 		t.Errorf("allowed: %+v", w.port.TxPath())
 	}
-	if err := w.handle.LinkDel(link(t, w.handle, "sw")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.handle.LinkDel(link(t, w.handle, "sw")))
 	if w.refreshTxPath(); w.port.TxPath() != (port.TxPath{Why: "the interface is gone"}) {
 		t.Errorf("without its interface: %+v", w.port.TxPath())
 	}
@@ -262,7 +242,5 @@ func watchEgress(t *testing.T, w *wire) {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 }

@@ -40,8 +40,8 @@ func (w *Waiter) Watch(fds []int32) {
 // Ignore excludes descriptors from later sleeps, or includes them again. from and to (exclusive) count as Watch was
 // given them.
 func (w *Waiter) Ignore(from, to int, on bool) {
-	fds := w.fds[1:]
-	for i := from; i < to; i++ {
+	fds := w.fds[1:][from:to]
+	for i := range fds {
 		if on != (fds[i].Fd < 0) {
 			fds[i].Fd = ^fds[i].Fd // ppoll passes over negative ones
 		}
@@ -98,11 +98,13 @@ func (w *Waiter) rawPoll(d time.Duration) (why Wakeup, over bool) {
 	if d < 0 {
 		short = rawPollMax
 	}
-	n, errno := poll(w.fds, short)
+	t := unix.NsecToTimespec(int64(short))
+	n, _, errno := syscall.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&w.fds[0])), uintptr(len(w.fds)),
+		uintptr(unsafe.Pointer(&t)), 0, 0, 0)
 	if errno != 0 {
 		return Ready, true
 	}
-	return w.woken(n, nil), n > 0 || short == d
+	return w.woken(int(n), nil), n > 0 || short == d
 }
 
 // Sleep sleeps for d and listens to no descriptor. It hides a short sleep from the Go runtime, like Poll.
@@ -113,13 +115,6 @@ func Sleep(d time.Duration) {
 		return
 	}
 	_, _, _ = syscall.RawSyscall(unix.SYS_NANOSLEEP, uintptr(unsafe.Pointer(&t)), 0, 0)
-}
-
-func poll(fds []unix.PollFd, d time.Duration) (int, syscall.Errno) {
-	t := unix.NsecToTimespec(int64(d))
-	n, _, errno := syscall.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&fds[0])), uintptr(len(fds)),
-		uintptr(unsafe.Pointer(&t)), 0, 0, 0)
-	return int(n), errno
 }
 
 // woken returns why a call of ppoll ended.

@@ -16,9 +16,7 @@ import (
 func newWaiter(t *testing.T) *port.Waiter {
 	t.Helper()
 	w, err := port.NewWaiter()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = w.Close() })
 	return w
 }
@@ -111,9 +109,7 @@ func TestMutedDescriptorsEndNoSleep(t *testing.T) {
 	var ends [2][2]int
 	var fds []int32
 	for i := range ends {
-		if err := unix.Pipe2(ends[i][:], unix.O_CLOEXEC); err != nil {
-			t.Fatal(err)
-		}
+		must(t, unix.Pipe2(ends[i][:], unix.O_CLOEXEC))
 		defer func() { _, _ = unix.Close(ends[i][0]), unix.Close(ends[i][1]) }()
 		fds = append(fds, int32(ends[i][0]))
 	}

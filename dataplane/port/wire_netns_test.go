@@ -56,9 +56,7 @@ func newNamespace(t testing.TB) (path string, handle *netlink.Handle) {
 	}
 	t.Cleanup(func() { _ = ns.Close() })
 	handle, err := netlink.NewHandleAt(ns)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(handle.Close)
 	return fmt.Sprintf("/proc/self/fd/%d", int(ns)), handle
 }
@@ -84,9 +82,7 @@ func veth(t testing.TB, h *netlink.Handle, name, peer string, mtu int) {
 func link(t testing.TB, h *netlink.Handle, name string) netlink.Link {
 	t.Helper()
 	l, err := h.LinkByName(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return l
 }
 
@@ -96,9 +92,7 @@ func setUp(t testing.TB, h *netlink.Handle, name string, up bool) {
 	if !up {
 		set = h.LinkSetDown
 	}
-	if err := set(link(t, h, name)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, set(link(t, h, name)))
 }
 
 // awaitUp waits until the kernel has seen that a link came up or went down.
@@ -140,9 +134,7 @@ func byPCP(t testing.TB) []bpf.RawInstruction {
 		bpf.RetConstant{Val: uint32(port.Lossless)},
 		bpf.RetConstant{Val: uint32(port.Other)},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return program
 }
 
@@ -180,9 +172,7 @@ func bothWays(t *testing.T, test func(t *testing.T, w *wire)) {
 func (w *wire) socket(name string) *porttest.Socket {
 	w.t.Helper()
 	s, err := porttest.OpenSocket(w.ns, name)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must(w.t, err)
 	w.t.Cleanup(func() { _ = s.Close() })
 	return s
 }
@@ -195,9 +185,7 @@ func (w *wire) config() port.Config {
 func (w *wire) open() *port.AFPacket {
 	w.t.Helper()
 	p, err := port.Open(w.config())
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must(w.t, err)
 	w.t.Cleanup(func() { _ = p.Close() })
 	return p
 }

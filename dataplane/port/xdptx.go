@@ -78,9 +78,10 @@ func (x *xdpTx) mapRings() error {
 		return fmt.Errorf("map frames: %w", err)
 	}
 	reg := unix.XDPUmemReg{Addr: uint64(uintptr(unsafe.Pointer(&x.umem[0]))), Len: uint64(len(x.umem)), Size: xdpChunk}
-	if err := x.set(unix.XDP_UMEM_REG, unsafe.Pointer(&reg), unsafe.Sizeof(reg)); err != nil {
+	if _, _, errno := unix.Syscall6(unix.SYS_SETSOCKOPT, uintptr(x.fd), unix.SOL_XDP, unix.XDP_UMEM_REG,
+		uintptr(unsafe.Pointer(&reg)), unsafe.Sizeof(reg), 0); errno != 0 {
 		return fmt.Errorf("lock %d octets of memory for AF_XDP: %w (raise the limit: ulimit -l, LimitMEMLOCK=)",
-			len(x.umem), err)
+			len(x.umem), errno)
 	}
 	for _, ring := range []struct{ opt, n int }{{unix.XDP_UMEM_FILL_RING, xdpFill},
 		{unix.XDP_UMEM_COMPLETION_RING, xdpCompletion}, {unix.XDP_TX_RING, xdpDescs}} {
@@ -111,14 +112,6 @@ func (x *xdpTx) mapRings() error {
 	return nil
 }
 
-func (x *xdpTx) set(opt int, value unsafe.Pointer, size uintptr) error {
-	if _, _, errno := unix.Syscall6(unix.SYS_SETSOCKOPT, uintptr(x.fd), unix.SOL_XDP, uintptr(opt), uintptr(value),
-		size, 0); errno != 0 {
-		return errno
-	}
-	return nil
-}
-
 func (x *xdpTx) mapRing(offset int64, size uint64) ([]byte, error) {
 	b, err := unix.Mmap(x.fd, offset, int(size), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED|unix.MAP_POPULATE)
 	if err != nil {
@@ -136,9 +129,8 @@ func (x *xdpTx) prepare(b *Batch) bool {
 		return false
 	}
 	for i := range b.n {
-		at := i * xdpChunk
-		n := b.copyFrame(i, x.umem[at:at+xdpChunk])
-		if n == 0 || n > x.limit(x.umem[at:]) {
+		at, n := i*xdpChunk, b.Length(i)
+		if n > xdpChunk || b.Peek(i, x.umem[at:at+xdpChunk]) == 0 || n > x.limit(x.umem[at:]) {
 			return false
 		}
 		x.descs[(x.posted+uint32(i))%xdpDescs] = unix.XDPDesc{Addr: uint64(at), Len: uint32(n)}
@@ -166,11 +158,10 @@ func (x *xdpTx) send(n int) (sent int, dropped bool) {
 		return n, false
 	}
 	done := max(0, int(int32(atomic.LoadUint32(x.consumer)-begun)))
+	sent = done
 	if dropped = errno == unix.EBUSY; dropped {
 		done = max(1, done) // the kernel may not have counted the dropped frame yet if no frame left before it
 		sent = done - 1
-	} else {
-		sent = done
 	}
 	x.cancel(n - done)
 	return sent, dropped

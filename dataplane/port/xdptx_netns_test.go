@@ -108,9 +108,7 @@ func (w *wire) heard(n int) (all []uint32) {
 // that are too long for the peer, at any place of a batch, several times in a row, followed by batches of any length.
 func TestXDPCountsWhatLeft(t *testing.T) {
 	w := newXDPTx(t)
-	if err := w.handle.LinkSetMTU(link(t, w.handle, "host"), 1400); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.handle.LinkSetMTU(link(t, w.handle, "host"), 1400))
 	var next uint32
 	rapid.Check(t, func(rt *rapid.T) {
 		var want []uint32
@@ -172,9 +170,7 @@ func TestXDPHeldBack(t *testing.T) {
 	slow := &netlink.Tbf{QdiscAttrs: netlink.QdiscAttrs{LinkIndex: link(t, w.handle, "onward").Attrs().Index,
 		Handle: netlink.MakeHandle(1, 0), Parent: netlink.HANDLE_ROOT},
 		Rate: heldRate, Limit: 10_000_000, Buffer: uint32(netlink.Xmittime(heldRate, 1600))}
-	if err := w.handle.QdiscAdd(slow); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.handle.QdiscAdd(slow))
 	port.ShrinkXDPBuffer(w.port, 16<<10)
 	var want []uint32
 	for call := range 300 {
@@ -202,13 +198,9 @@ func bridge(t *testing.T, h *netlink.Handle, names ...string) {
 	t.Helper()
 	attrs := netlink.NewLinkAttrs()
 	attrs.Name = "between"
-	if err := h.LinkAdd(&netlink.Bridge{LinkAttrs: attrs}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, h.LinkAdd(&netlink.Bridge{LinkAttrs: attrs}))
 	for _, name := range names {
-		if err := h.LinkSetMaster(link(t, h, name), link(t, h, "between")); err != nil {
-			t.Fatal(err)
-		}
+		must(t, h.LinkSetMaster(link(t, h, name), link(t, h, "between")))
 	}
 	setUp(t, h, "between", true)
 	awaitUp(t, h, "between", true)
@@ -218,9 +210,7 @@ func bridge(t *testing.T, h *netlink.Handle, names ...string) {
 // not.
 func TestXDPKeepsToTheMTU(t *testing.T) {
 	w := newXDPTx(t)
-	if err := w.handle.LinkSetMTU(link(t, w.handle, "sw"), 1500); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.handle.LinkSetMTU(link(t, w.handle, "sw"), 1500))
 	w.refreshTxPath()
 	for _, row := range []struct {
 		tag  *frame.TCI
