@@ -60,9 +60,10 @@ func TestVLANInterfacesOfTheKernel(t *testing.T) {
 		ok   bool
 	}{
 		{"without a map", dumped(t, 9, own, "eth0.10", "vlan", vid(10)), VLANLink{Name: "eth0.10", VID: 10}, true},
-		{"with an empty one", dumped(t, 9, own, "v", "vlan", vid(4094), egress()), VLANLink{Name: "v", VID: 4094}, true},
-		{"that maps to 0", dumped(t, 9, own, "v", "vlan", vid(1), egress([2]uint32{3, 0})), VLANLink{Name: "v", VID: 1},
-			true},
+		{"with an empty one", dumped(t, 9, own, "v", "vlan", vid(4094), egress()),
+			VLANLink{Name: "v", VID: 4094}, true},
+		{"that maps to 0", dumped(t, 9, own, "v", "vlan", vid(1), egress([2]uint32{3, 0})),
+			VLANLink{Name: "v", VID: 1}, true},
 		{"that maps one", dumped(t, 9, own, "v", "vlan", vid(20), egress([2]uint32{0, 0}, [2]uint32{3, 3})),
 			VLANLink{Name: "v", VID: 20, Mapped: true}, true},
 		{"of another interface", dumped(t, 9, own+1, "v", "vlan", vid(10)), VLANLink{}, false},
