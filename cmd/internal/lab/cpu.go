@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"strconv"
 	"sync"
@@ -13,7 +14,7 @@ import (
 )
 
 // runQueueStats adds up how long the threads of a process ran, and how long they waited for a CPU. The kernel forgets
-// the figures of a thread that ends, so a sampler reads them at intervals.
+// a thread that ends, so a sampler reads the figures at intervals.
 type runQueueStats struct {
 	mu      sync.Mutex
 	pid     int
@@ -48,15 +49,13 @@ func (p *Process) Scheduled() (ran, waited time.Duration) {
 	return sum.ran, sum.waited
 }
 
-// end takes the last sample.
+// end reads the last sample.
 func (s *runQueueStats) end() {
 	s.sample()
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.ended = true
-	for tid := range s.files {
-		s.closeThread(tid)
-	}
+	s.keep(nil)
 }
 
 // sample reads the figures of all threads and returns the sum so far.
@@ -67,65 +66,45 @@ func (s *runQueueStats) sample() threadTime {
 		return s.sum
 	}
 	now := map[int]threadTime{}
-	for _, tid := range s.tids() {
-		if t, err := s.read(tid); err == nil {
-			now[tid] = t
-		} else { // the thread has just ended
-			s.closeThread(tid)
+	tasks, _ := os.ReadDir(fmt.Sprintf("/proc/%d/task", s.pid)) // none where the process has ended
+	for _, task := range tasks {
+		if tid, err := strconv.Atoi(task.Name()); err == nil {
+			if t, err := s.read(tid); err == nil { // else the thread has just ended
+				now[tid] = t
+			}
 		}
 	}
-	for tid := range s.files {
-		if _, ok := now[tid]; !ok {
-			s.closeThread(tid)
-		}
-	}
+	s.keep(now)
 	s.add(now)
 	return s.sum
 }
 
-// tids returns the numbers of the threads, none where the process has ended.
-func (s *runQueueStats) tids() (tids []int) {
-	d, err := os.Open(fmt.Sprintf("/proc/%d/task", s.pid))
-	if err != nil {
-		return nil
-	}
-	defer func() { _ = d.Close() }()
-	names, _ := d.Readdirnames(-1)
-	for _, name := range names {
-		if tid, err := strconv.Atoi(name); err == nil {
-			tids = append(tids, tid)
+// keep closes the files of all threads but those in live.
+func (s *runQueueStats) keep(live map[int]threadTime) {
+	maps.DeleteFunc(s.files, func(tid int, f *os.File) bool {
+		_, ok := live[tid]
+		if !ok {
+			_ = f.Close()
 		}
-	}
-	return tids
+		return !ok
+	})
 }
 
 // read returns the figures of a thread.
-func (s *runQueueStats) read(tid int) (threadTime, error) {
+func (s *runQueueStats) read(tid int) (t threadTime, err error) {
 	f := s.files[tid]
 	if f == nil {
-		var err error
 		if f, err = os.Open(fmt.Sprintf("/proc/%d/task/%d/schedstat", s.pid, tid)); err != nil {
-			return threadTime{}, err
-		}
-		if s.files == nil {
-			s.files = map[int]*os.File{}
+			return t, err
 		}
 		s.files[tid] = f
 	}
 	var b [80]byte // three numbers of 64 bits
 	n, err := f.ReadAt(b[:], 0)
 	if n == 0 {
-		return threadTime{}, err
+		return t, err
 	}
 	return parseSchedstat(string(b[:n]))
-}
-
-// closeThread closes the file of a thread that has ended.
-func (s *runQueueStats) closeThread(tid int) {
-	if f := s.files[tid]; f != nil {
-		_ = f.Close()
-		delete(s.files, tid)
-	}
 }
 
 // add counts what the threads ran and waited since the last sample. A thread whose figures fell is a new thread with an

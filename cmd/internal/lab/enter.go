@@ -33,9 +33,9 @@ func Enter(args []string) (status int, inside bool, err error) {
 	if err := os.Unsetenv(outerNamespaceVariable); err != nil {
 		return 0, false, fmt.Errorf("lab: %w", err)
 	}
-	mnt, err := os.Readlink("/proc/self/ns/mnt")
+	mnt, err := mountNamespace()
 	if err != nil {
-		return 0, false, fmt.Errorf("lab: %w (is /proc mounted?)", err)
+		return 0, false, err
 	}
 	if outer != "" && outer != mnt {
 		return 0, true, prepareNamespace()
@@ -43,8 +43,16 @@ func Enter(args []string) (status int, inside bool, err error) {
 	if ok, err := capable(); ok || err != nil {
 		return 0, ok, err
 	}
-	status, err = reexec(args, mnt)
+	status, err = reexec(args)
 	return status, false, err
+}
+
+func mountNamespace() (string, error) {
+	mnt, err := os.Readlink("/proc/self/ns/mnt")
+	if err != nil {
+		return "", fmt.Errorf("lab: %w (is /proc mounted?)", err)
+	}
+	return mnt, nil
 }
 
 // capable tells whether the process has the capabilities for network namespaces and links.
@@ -59,21 +67,20 @@ func capable() (bool, error) {
 }
 
 // reexec runs the own binary in new namespaces, as their root.
-func reexec(args []string, mnt string) (status int, err error) {
+func reexec(args []string) (status int, err error) {
 	// The child gets SIGKILL when the thread that forked it ends, so this goroutine keeps its thread.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 
 	cmd := ownBinary(args)
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
-	addNamespaces(cmd, mnt)
 	cmd.SysProcAttr.Pdeathsig = syscall.SIGKILL
 	signals := make(chan os.Signal, 8)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
 	defer signal.Stop(signals)
 
-	if err := cmd.Start(); err != nil {
-		return 0, forbidden("create user, network and mount namespace", err, readSysctl)
+	if err := startApart(cmd); err != nil {
+		return 0, err
 	}
 	ended := make(chan error, 1)
 	go runWait(cmd, ended)
@@ -82,7 +89,13 @@ func reexec(args []string, mnt string) (status int, err error) {
 		case s := <-signals:
 			_ = cmd.Process.Signal(s) // an error means that the process has ended
 		case err := <-ended:
-			return exitStatus(err)
+			if ws, ok := cmd.ProcessState.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
+				return 128 + int(ws.Signal()), nil
+			}
+			if exit := new(exec.ExitError); errors.As(err, &exit) {
+				err = nil
+			}
+			return cmd.ProcessState.ExitCode(), err
 		}
 	}
 }
@@ -95,22 +108,26 @@ func ownBinary(args []string) *exec.Cmd {
 	return cmd
 }
 
-// addNamespaces makes a command run as root of new namespaces.
-func addNamespaces(cmd *exec.Cmd, mnt string) {
+// startApart starts a command as root of new namespaces.
+func startApart(cmd *exec.Cmd) error {
+	mnt, err := mountNamespace()
+	if err != nil {
+		return err
+	}
 	cmd.Env = append(os.Environ(), outerNamespaceVariable+"="+mnt)
 	cmd.SysProcAttr.Cloneflags = syscall.CLONE_NEWUSER | syscall.CLONE_NEWNET | syscall.CLONE_NEWNS
 	cmd.SysProcAttr.UidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Geteuid(), Size: 1}}
 	cmd.SysProcAttr.GidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getegid(), Size: 1}}
+	if err := cmd.Start(); err != nil {
+		return forbidden("create user, network and mount namespace", err, readSysctl)
+	}
+	return nil
 }
 
 // Detach starts the own binary with args (without the program's name) in a new session, so that it outlives this
 // process and its terminal. Where this process lacks the rights for a lab, the new process gets namespaces of its own,
 // in which Enter returns inside = true. files are its descriptors from 3 on; its output goes to log.
 func Detach(args []string, log *os.File, files ...*os.File) (*os.Process, error) {
-	mnt, err := os.Readlink("/proc/self/ns/mnt")
-	if err != nil {
-		return nil, fmt.Errorf("lab: %w (is /proc mounted?)", err)
-	}
 	able, err := capable()
 	if err != nil {
 		return nil, err
@@ -119,30 +136,14 @@ func Detach(args []string, log *os.File, files ...*os.File) (*os.Process, error)
 	cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = log, log, files
 	cmd.SysProcAttr.Setsid = true
 	if !able {
-		addNamespaces(cmd, mnt)
+		err = startApart(cmd)
+	} else if err = cmd.Start(); err != nil {
+		err = fmt.Errorf("lab: start %s: %w", cmd.Args[0], err)
 	}
-	if err := cmd.Start(); err != nil {
-		if able {
-			return nil, fmt.Errorf("lab: start %s: %w", cmd.Args[0], err)
-		}
-		return nil, forbidden("create user, network and mount namespace", err, readSysctl)
-	}
-	return cmd.Process, nil
+	return cmd.Process, err
 }
 
 func runWait(cmd *exec.Cmd, ended chan<- error) { ended <- cmd.Wait() }
-
-// exitStatus turns the error of Wait into a shell's exit status.
-func exitStatus(err error) (int, error) {
-	var exit *exec.ExitError
-	if !errors.As(err, &exit) {
-		return 0, err
-	}
-	if ws, ok := exit.Sys().(syscall.WaitStatus); ok && ws.Signaled() {
-		return 128 + int(ws.Signal()), nil
-	}
-	return exit.ExitCode(), nil
-}
 
 // prepareNamespace gives the new namespaces an empty /run for names and sockets, and a loopback. A kernel that allows
 // user namespaces without rights refuses here, not at clone.
@@ -212,9 +213,6 @@ func forbidden(op string, err error, readSysctl func(name string) string) *Forbi
 
 // readSysctl returns the value of a kernel setting, or nothing where the kernel does not have it.
 func readSysctl(name string) string {
-	b, err := os.ReadFile("/proc/sys/" + strings.ReplaceAll(name, ".", "/"))
-	if err != nil {
-		return ""
-	}
+	b, _ := os.ReadFile("/proc/sys/" + strings.ReplaceAll(name, ".", "/"))
 	return strings.TrimSpace(string(b))
 }

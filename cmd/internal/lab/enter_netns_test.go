@@ -18,7 +18,7 @@ func testUser(t *testing.T) *syscall.SysProcAttr {
 	t.Helper()
 	requireUserNamespaces(t)
 	uidMap, err := os.ReadFile("/proc/self/uid_map")
-	must(t, err)
+	labtest.Must(t, err)
 	if f := strings.Fields(string(uidMap)); len(f) == 3 && f[2] == "1" {
 		return &syscall.SysProcAttr{}
 	}
@@ -73,7 +73,7 @@ func TestEnterHandsOnSignals(t *testing.T) {
 	if attr.Credential != nil && inner == cmd.Process.Pid {
 		t.Fatal("Enter did not make a process")
 	}
-	must(t, cmd.Process.Signal(unix.SIGTERM))
+	labtest.Must(t, cmd.Process.Signal(unix.SIGTERM))
 	err := cmd.Wait()
 	if attr.Credential != nil && cmd.ProcessState.ExitCode() != 128+15 {
 		t.Errorf("status after SIGTERM: %v, want 143", err)
@@ -86,9 +86,9 @@ func TestEnterHandsOnSignals(t *testing.T) {
 func TestEnterInnerDiesWithOuter(t *testing.T) {
 	cmd, lines := startRole(t, "enter-wait", testUser(t))
 	inner := pidAfter(t, lines.Text(), "inner")
-	must(t, cmd.Process.Kill())
+	labtest.Must(t, cmd.Process.Kill())
 	_ = cmd.Wait()
-	eventually(t, "inner process died", func() bool { return !alive(inner) })
+	labtest.Eventually(t, "inner process died", func() bool { return !alive(inner) })
 }
 
 func TestEnterWhereForbidden(t *testing.T) {

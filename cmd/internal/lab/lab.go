@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"slices"
 	"sync"
 	"time"
 
@@ -72,7 +73,7 @@ func (l *Lab) Name() string { return l.name }
 func (l *Lab) Nodes() []*Node {
 	l.state.Lock()
 	defer l.state.Unlock()
-	return append([]*Node(nil), l.state.nodes...)
+	return slices.Clone(l.state.nodes)
 }
 
 // Node makes a node: a network namespace with loopback up and IPv6 off. The name has 1 to 64 letters, digits, "_", "."
@@ -86,10 +87,8 @@ func (l *Lab) Node(name string) (*Node, error) {
 	if l.state.closed {
 		return nil, ErrClosed
 	}
-	for _, n := range l.state.nodes {
-		if n.name == name {
-			return nil, fmt.Errorf("lab %s: node %s exists already", l.name, name)
-		}
+	if slices.ContainsFunc(l.state.nodes, func(n *Node) bool { return n.name == name }) {
+		return nil, fmt.Errorf("lab %s: node %s exists already", l.name, name)
 	}
 	n, err := newNode(l, name)
 	if err != nil {
@@ -118,7 +117,7 @@ func (l *Lab) close() error {
 
 	var stops sync.WaitGroup
 	for _, n := range nodes {
-		for _, p := range n.takeProcesses() {
+		for _, p := range n.lastProcesses() {
 			stops.Go(func() { _ = p.Stop(unix.SIGTERM, stopTimeout) }) // the error is that of Wait
 		}
 	}

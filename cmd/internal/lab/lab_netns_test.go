@@ -25,38 +25,21 @@ func twoHosts(t *testing.T, o lab.LinkOptions) (l *lab.Lab, h1, h2 *lab.Node) {
 	t.Helper()
 	l = labtest.New(t, "two")
 	h1, h2 = labtest.Node(t, l, "h1"), labtest.Node(t, l, "h2")
-	must(t, l.Link(h1, "eth0", h2, "eth0", o))
+	labtest.Must(t, l.Link(h1, "eth0", h2, "eth0", o))
 	return l, h1, h2
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-// eventually waits for what another process or the kernel is about to do.
-func eventually(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); !holds(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("after 10 s still not: %s", what)
-		}
-	}
 }
 
 func TestLinkCarriesFramesAndCounts(t *testing.T) {
 	mac := net.HardwareAddr{2, 0, 0, 0, 0, 1}
 	_, h1, h2 := twoHosts(t, lab.LinkOptions{MTU: 4000, MACs: [2]net.HardwareAddr{mac, nil}})
-	must(t, h1.AddAddr("eth0", "10.0.0.1/24"))
-	must(t, h2.AddAddr("eth0", "10.0.0.2/24"))
+	labtest.Must(t, h1.AddAddr("eth0", "10.0.0.1/24"))
+	labtest.Must(t, h2.AddAddr("eth0", "10.0.0.2/24"))
 
 	if got, err := h1.MAC("eth0"); err != nil || got.String() != mac.String() {
 		t.Errorf("MAC of h1: got %v, %v, want %v", got, err, mac)
 	}
 	before, err := h2.Stats("eth0")
-	must(t, err)
+	labtest.Must(t, err)
 	if before.ReceivedFrames != 0 || before.SentFrames != 0 {
 		t.Errorf("an idle link has carried frames, so IPv6 is not off: %+v", before)
 	}
@@ -67,7 +50,7 @@ func TestLinkCarriesFramesAndCounts(t *testing.T) {
 		t.Errorf("received %d bytes, want %d", got, size)
 	}
 	after, err := h2.Stats("eth0")
-	must(t, err)
+	labtest.Must(t, err)
 	if want := uint64(size + 8 + 20 + 14); after.ReceivedBytes < want || after.ReceivedFrames != 2 {
 		t.Errorf("h2 received %d frames, %d bytes, want 2 frames (ARP and data), at least %d bytes",
 			after.ReceivedFrames, after.ReceivedBytes, want)
@@ -78,12 +61,12 @@ func TestLinkCarriesFramesAndCounts(t *testing.T) {
 func exchange(t *testing.T, h1, h2 *lab.Node, size int) int {
 	t.Helper()
 	var in, out *net.UDPConn
-	must(t, h2.Do(func() (err error) {
+	labtest.Must(t, h2.Do(func() (err error) {
 		in, err = net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(10, 0, 0, 2), Port: 4791})
 		return err
 	}))
 	defer in.Close()
-	must(t, h1.Do(func() (err error) {
+	labtest.Must(t, h1.Do(func() (err error) {
 		out, err = net.DialUDP("udp4", nil, &net.UDPAddr{IP: net.IPv4(10, 0, 0, 2), Port: 4791})
 		return err
 	}))
@@ -91,28 +74,28 @@ func exchange(t *testing.T, h1, h2 *lab.Node, size int) int {
 	if _, err := out.Write(make([]byte, size)); err != nil {
 		t.Fatal(err)
 	}
-	must(t, in.SetReadDeadline(time.Now().Add(10*time.Second)))
+	labtest.Must(t, in.SetReadDeadline(time.Now().Add(10*time.Second)))
 	n, err := in.Read(make([]byte, 1<<16))
-	must(t, err)
+	labtest.Must(t, err)
 	return n
 }
 
 func TestLinkDownUpDelete(t *testing.T) {
-	_, h1, h2 := twoHosts(t, lab.LinkOptions{TxQueueLen: 77})
+	_, h1, h2 := twoHosts(t, lab.LinkOptions{})
 	carrier := func(n *lab.Node) bool {
 		c, err := n.Carrier("eth0")
-		must(t, err)
+		labtest.Must(t, err)
 		return c
 	}
 	if !carrier(h1) || !carrier(h2) {
 		t.Fatalf("carrier of a new link: h1 %v, h2 %v, want both", carrier(h1), carrier(h2))
 	}
-	must(t, h1.LinkDown("eth0"))
-	eventually(t, "h2 lost its carrier", func() bool { return !carrier(h2) })
-	must(t, h1.LinkUp("eth0"))
-	eventually(t, "h2 has it back", func() bool { return carrier(h1) && carrier(h2) })
+	labtest.Must(t, h1.LinkDown("eth0"))
+	labtest.Eventually(t, "h2 lost its carrier", func() bool { return !carrier(h2) })
+	labtest.Must(t, h1.LinkUp("eth0"))
+	labtest.Eventually(t, "h2 has it back", func() bool { return carrier(h1) && carrier(h2) })
 
-	must(t, h2.DeleteLink("eth0"))
+	labtest.Must(t, h2.DeleteLink("eth0"))
 	for _, n := range []*lab.Node{h1, h2} {
 		if _, err := n.Stats("eth0"); err == nil {
 			t.Errorf("%s still has eth0", n.Name())
@@ -120,49 +103,37 @@ func TestLinkDownUpDelete(t *testing.T) {
 	}
 }
 
-func TestLinkOptions(t *testing.T) {
-	_, h1, h2 := twoHosts(t, lab.LinkOptions{MTU: 9000, TxQueueLen: 77})
-	for _, n := range []*lab.Node{h1, h2} {
-		must(t, n.Do(func() error {
-			i, err := net.InterfaceByName("eth0")
-			if err == nil && i.MTU != 9000 {
-				t.Errorf("MTU of %s: got %d, want 9000", n.Name(), i.MTU)
+// A port on which a server listens is open, with any address; one that is in use only by a client is not.
+func TestListens(t *testing.T) {
+	n := labtest.Node(t, labtest.New(t, "listens"), "n")
+	for _, address := range []string{"127.0.0.1:5201", ":5202"} {
+		labtest.Must(t, n.Do(func() error {
+			l, err := net.Listen("tcp", address)
+			if err == nil {
+				t.Cleanup(func() { _ = l.Close() })
 			}
 			return err
 		}))
-		if got := txQueueLen(t, n, "eth0"); got != 77 {
-			t.Errorf("transmit queue of %s: got %d frames, want 77", n.Name(), got)
+	}
+	for port, want := range map[int]bool{5201: true, 5202: true, 5203: false, 520: false} {
+		if got, err := n.Listens(port); got != want || err != nil {
+			t.Errorf("port %d: %v, %v, want %v", port, got, err, want)
 		}
 	}
-}
-
-func txQueueLen(t *testing.T, n *lab.Node, ifName string) uint32 {
-	t.Helper()
-	req, err := unix.NewIfreq(ifName)
-	must(t, err)
-	must(t, n.Do(func() error {
-		fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
-		if err != nil {
-			return err
-		}
-		defer unix.Close(fd)
-		return unix.IoctlIfreq(fd, unix.SIOCGIFTXQLEN, req)
-	}))
-	return req.Uint32()
 }
 
 func TestDo(t *testing.T) {
 	l := labtest.New(t, "do")
 	n := labtest.Node(t, l, "n")
 	own, outside := "", ""
-	must(t, n.Do(func() (err error) { own, err = interfaces(); return err }))
+	labtest.Must(t, n.Do(func() (err error) { own, err = interfaces(); return err }))
 	if own != "lo" {
 		t.Errorf("interfaces inside: %q, want lo alone", own)
 	}
-	must(t, l.Link(n, "in", labtest.Node(t, l, "m"), "out", lab.LinkOptions{}))
-	must(t, n.Do(func() (err error) { own, err = interfaces(); return err }))
+	labtest.Must(t, l.Link(n, "in", labtest.Node(t, l, "m"), "out", lab.LinkOptions{}))
+	labtest.Must(t, n.Do(func() (err error) { own, err = interfaces(); return err }))
 	outside, err := interfaces()
-	must(t, err)
+	labtest.Must(t, err)
 	if own != "lo in" || strings.Contains(outside, "in") {
 		t.Errorf("inside: %q, want \"lo in\"; outside: %q, want no \"in\"", own, outside)
 	}
@@ -198,19 +169,19 @@ func interfaces() (string, error) {
 func TestProcessRunsInsideNode(t *testing.T) {
 	l, h1, _ := twoHosts(t, lab.LinkOptions{})
 	p, err := h1.Start(runRole("interfaces"))
-	must(t, err)
-	must(t, p.Wait())
+	labtest.Must(t, err)
+	labtest.Must(t, p.Wait())
 	if got, want := p.Output(), "lo\neth0\n"; got != want {
 		t.Errorf("the process saw %q, want %q", got, want)
 	}
-	must(t, l.Close())
+	labtest.Must(t, l.Close())
 	goleak.VerifyNone(t)
 }
 
 func TestProcessOutputAndStatus(t *testing.T) {
 	n := labtest.Node(t, labtest.New(t, "out"), "n")
 	p, err := n.Start(runRole("fail"))
-	must(t, err)
+	labtest.Must(t, err)
 	err = p.Wait()
 	var exit *exec.ExitError
 	if !errors.As(err, &exit) || exit.ExitCode() != 3 {
@@ -224,7 +195,7 @@ func TestProcessOutputAndStatus(t *testing.T) {
 	c := runRole("fail")
 	c.Stdout, c.Stderr = &out, &errOut
 	p, err = n.Start(c)
-	must(t, err)
+	labtest.Must(t, err)
 	<-p.Ended()
 	if out.String() != "first\n" || errOut.String() != "second\n" || p.Output() != "" {
 		t.Errorf("own writers got %q and %q, Output %q", out.String(), errOut.String(), p.Output())
@@ -251,9 +222,9 @@ func TestProcessStop(t *testing.T) {
 		{"fail", 0, 10 * time.Second, "exit status 3"}, // ends by itself
 	} {
 		p, err := n.Start(runRole(test.role))
-		must(t, err)
+		labtest.Must(t, err)
 		if test.role != "fail" {
-			eventually(t, "ready", func() bool { return strings.Contains(p.Output(), "ready") })
+			labtest.Eventually(t, "ready", func() bool { return strings.Contains(p.Output(), "ready") })
 		}
 		err = p.Stop(test.sig, test.grace)
 		switch {
@@ -268,28 +239,45 @@ func TestProcessStop(t *testing.T) {
 	}
 }
 
+// Finish does not end a process that goes on.
+func TestProcessFinish(t *testing.T) {
+	n := labtest.Node(t, labtest.New(t, "finish"), "n")
+	p, err := n.Start(runRole("wait"))
+	labtest.Must(t, err)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	if err := p.Finish(ctx); !errors.Is(err, context.DeadlineExceeded) || !alive(p.Pid()) {
+		t.Errorf("got %v, want that the time is over", err)
+	}
+	labtest.Must(t, p.Stop(syscall.SIGKILL, time.Second))
+	if p, err = n.Start(runRole("interfaces")); err == nil {
+		err = p.Finish(t.Context())
+	}
+	labtest.Must(t, err)
+}
+
 func TestStopEndsTheWholeGroup(t *testing.T) {
 	n := labtest.Node(t, labtest.New(t, "group"), "n")
 	p, err := n.Start(runRole("parent"))
-	must(t, err)
-	eventually(t, "grandchild started", func() bool { return strings.Contains(p.Output(), "ready") })
+	labtest.Must(t, err)
+	labtest.Eventually(t, "grandchild started", func() bool { return strings.Contains(p.Output(), "ready") })
 	grandchild := pidAfter(t, p.Output(), "grandchild")
-	must(t, p.Stop(syscall.SIGTERM, 10*time.Second))
-	eventually(t, "grandchild ended", func() bool { return !alive(grandchild) })
+	labtest.Must(t, p.Stop(syscall.SIGTERM, 10*time.Second))
+	labtest.Eventually(t, "grandchild ended", func() bool { return !alive(grandchild) })
 }
 
 func TestScheduled(t *testing.T) {
 	n := labtest.Node(t, labtest.New(t, "sched"), "n")
 	one, err := n.Start(runRole("spin"))
-	must(t, err)
+	labtest.Must(t, err)
 	two, err := n.Start(runRole("spin"))
-	must(t, err)
-	eventually(t, "both spinners waited for the one CPU", func() bool {
+	labtest.Must(t, err)
+	labtest.Eventually(t, "both spinners waited for the one CPU", func() bool {
 		ran1, waited1 := one.Scheduled()
 		ran2, waited2 := two.Scheduled()
 		return min(ran1, ran2, waited1, waited2) > 50*time.Millisecond
 	})
-	must(t, one.Stop(syscall.SIGKILL, time.Second))
+	labtest.Must(t, one.Stop(syscall.SIGKILL, time.Second))
 	before, waited := one.Scheduled()
 	if before == 0 || waited == 0 {
 		t.Errorf("after the end: ran %v, waited %v, want more than 0", before, waited)
@@ -297,7 +285,7 @@ func TestScheduled(t *testing.T) {
 	if after, _ := one.Scheduled(); after != before {
 		t.Errorf("an ended process ran on: %v, then %v", before, after)
 	}
-	must(t, two.Stop(syscall.SIGKILL, time.Second))
+	labtest.Must(t, two.Stop(syscall.SIGKILL, time.Second))
 	open, _ := filepath.Glob("/proc/self/fd/*")
 	for _, fd := range open {
 		if name, _ := os.Readlink(fd); strings.HasSuffix(name, "/schedstat") {
@@ -308,36 +296,28 @@ func TestScheduled(t *testing.T) {
 
 func TestLabRefuses(t *testing.T) {
 	l := labtest.New(t, "refuse")
-	labtest.Node(t, l, "n")
-	if _, err := l.Node("n"); err == nil {
-		t.Error("two nodes of one name")
+	n := labtest.Node(t, l, "n")
+	node := func(name string) error { _, err := l.Node(name); return err }
+	start := func() error { _, err := n.Start(runRole("wait")); return err }
+	newLab := func(name string) error { _, err := lab.New(context.Background(), name); return err }
+	for what, err := range map[string]error{
+		"two nodes of one name":                        node("n"),
+		"a node name with a slash":                     node("a/b"),
+		"two labs of one name in one process":          newLab("refuse"),
+		"a lab name with a hyphen":                     newLab("a-b"),
+		"an interface name of more than 15 characters": l.Link(n, "an-interface-name-too-long", n, "x", lab.LinkOptions{}),
+		"an address without a prefix length":           n.AddAddr("lo", "10.0.0.1"),
+	} {
+		if err == nil {
+			t.Error(what)
+		}
 	}
-	if _, err := l.Node("a/b"); err == nil {
-		t.Error("a node name with a slash")
-	}
-	if _, err := lab.New(context.Background(), "refuse"); err == nil {
-		t.Error("two labs of one name in one process")
-	}
-	if _, err := lab.New(context.Background(), "a-b"); err == nil {
-		t.Error("a lab name with a hyphen")
-	}
-	n := l.Nodes()[0]
-	if err := l.Link(n, "an-interface-name-too-long", n, "x", lab.LinkOptions{}); err == nil {
-		t.Error("an interface name of more than 15 characters")
-	}
-	if err := n.AddAddr("lo", "10.0.0.1"); err == nil {
-		t.Error("an address without a prefix length")
-	}
-	must(t, l.Close())
-	must(t, l.Close())
-	if _, err := l.Node("late"); !errors.Is(err, lab.ErrClosed) {
-		t.Errorf("Node after Close: got %v, want ErrClosed", err)
-	}
-	if _, err := n.Start(runRole("wait")); !errors.Is(err, lab.ErrClosed) {
-		t.Errorf("Start after Close: got %v, want ErrClosed", err)
-	}
-	if err := n.LinkUp("lo"); !errors.Is(err, lab.ErrClosed) {
-		t.Errorf("LinkUp after Close: got %v, want ErrClosed", err)
+	labtest.Must(t, l.Close())
+	labtest.Must(t, l.Close())
+	for what, err := range map[string]error{"Node": node("late"), "Start": start(), "LinkUp": n.LinkUp("lo")} {
+		if !errors.Is(err, lab.ErrClosed) {
+			t.Errorf("%s after Close: got %v, want ErrClosed", what, err)
+		}
 	}
 	if err := n.Do(func() error { return nil }); err == nil {
 		t.Error("Do after Close went well")

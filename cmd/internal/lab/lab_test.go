@@ -64,21 +64,17 @@ func TestReadSysctl(t *testing.T) {
 	}
 }
 
-func TestLabOf(t *testing.T) {
-	for _, test := range []struct {
-		namespace, key string
-		ok             bool
-	}{
-		{"pfcsw-12-demo-h1", "12-demo", true},
-		{"pfcsw-12-demo-leaf-1", "12-demo", true},
-		{"pfcsw-12-demo", "", false},
-		{"pfcsw-x12-demo-h1", "", false},
-		{"pfcsw--demo-h1", "", false},
-		{"pfcsw-12--h1", "", false},
-		{"other-12-demo-h1", "", false},
+func TestLabNamespace(t *testing.T) {
+	for namespace, want := range map[string]string{
+		"pfcsw-12-demo-h1": "12-demo", "pfcsw-12-demo-leaf-1": "12-demo", "pfcsw-12-demo": "", "pfcsw-x12-demo-h1": "",
+		"pfcsw--demo-h1": "", "pfcsw-12--h1": "", "other-12-demo-h1": "",
 	} {
-		if key, ok := labKey(test.namespace); key != test.key || ok != test.ok {
-			t.Errorf("labOf(%q): got %q, %v, want %q, %v", test.namespace, key, ok, test.key, test.ok)
+		key := ""
+		if m := labNamespace.FindStringSubmatch(namespace); m != nil {
+			key = m[1]
+		}
+		if key != want {
+			t.Errorf("%q: got lab %q, want %q", namespace, key, want)
 		}
 	}
 }

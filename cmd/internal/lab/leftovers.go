@@ -6,14 +6,15 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 
 	"golang.org/x/sys/unix"
 )
 
-// A registry has two folders: the names of namespaces, as "ip netns" has them, and a lock file for each lab. A lab
-// takes its lock before its first namespace and releases it after the last one; the kernel releases the lock of a
-// process that dies. So a namespace is a leftover when the lock of its lab is free.
+// A registry has two folders: the names of namespaces, as "ip netns" has them, and a lock file for each lab. A lab has
+// its lock from before its first namespace until after its last. The kernel releases the lock of a process that dies.
+// So a namespace is a leftover when the lock of its lab is free.
 type registry struct {
 	namespaces string
 	locks      string
@@ -64,19 +65,22 @@ func sameFile(f *os.File, path string) bool {
 	return err == nil && os.SameFile(a, b)
 }
 
+// labNamespace matches the namespace pfcsw-PID-NAME-NODE; the group is the lab's key.
+var labNamespace = regexp.MustCompile("^" + namespacePrefix + "([0-9]+-[^-]+)-")
+
 // Sweep removes what labs of dead processes left behind: namespaces with their links, and lock files.
 func Sweep() error { return systemRegistry.sweep() }
 
 // sweep deletes the namespaces and lock files of all labs whose process is dead.
 func (p registry) sweep() error {
-	names, err := p.list(namespacePrefix)
-	if err != nil {
+	entries, err := os.ReadDir(p.namespaces)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
 	stale := map[string][]string{} // by lab
-	for _, name := range names {
-		if key, ok := labKey(name); ok {
-			stale[key] = append(stale[key], name)
+	for _, e := range entries {
+		if m := labNamespace.FindStringSubmatch(e.Name()); m != nil {
+			stale[m[1]] = append(stale[m[1]], e.Name())
 		}
 	}
 	locks, err := filepath.Glob(filepath.Join(p.locks, "*.lock"))
@@ -145,36 +149,4 @@ func (p registry) makeShared() error {
 		return fmt.Errorf("make %s a shared mount: %w", p.namespaces, err)
 	}
 	return nil
-}
-
-// list returns the names of the namespaces that begin with prefix.
-func (p registry) list(prefix string) ([]string, error) {
-	entries, err := os.ReadDir(p.namespaces)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	var names []string
-	for _, e := range entries {
-		if strings.HasPrefix(e.Name(), prefix) {
-			names = append(names, e.Name())
-		}
-	}
-	return names, err
-}
-
-// labKey returns the lab ("PID-NAME") of a namespace called pfcsw-PID-NAME-NODE.
-func labKey(namespace string) (key string, ok bool) {
-	rest, ok := strings.CutPrefix(namespace, namespacePrefix)
-	if !ok {
-		return "", false
-	}
-	pid, rest, ok := strings.Cut(rest, "-")
-	if !ok || strings.Trim(pid, "0123456789") != "" {
-		return "", false
-	}
-	name, _, ok := strings.Cut(rest, "-")
-	if !ok || pid == "" || name == "" {
-		return "", false
-	}
-	return pid + "-" + name, true
 }

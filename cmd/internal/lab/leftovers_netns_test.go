@@ -22,8 +22,8 @@ func startRole(t *testing.T, role string, attr *syscall.SysProcAttr) (cmd *exec.
 	cmd.Env = append(os.Environ(), roleKey+"="+role)
 	cmd.SysProcAttr = attr
 	out, err := cmd.StdoutPipe()
-	must(t, err)
-	must(t, cmd.Start())
+	labtest.Must(t, err)
+	labtest.Must(t, cmd.Start())
 	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
 	lines = bufio.NewScanner(out)
 	if !lines.Scan() {
@@ -36,7 +36,7 @@ func startRole(t *testing.T, role string, attr *syscall.SysProcAttr) (cmd *exec.
 func namespacesOf(t *testing.T, pid int) (names []string) {
 	t.Helper()
 	entries, err := os.ReadDir("/run/netns")
-	must(t, err)
+	labtest.Must(t, err)
 	for _, e := range entries {
 		if strings.HasPrefix(e.Name(), fmt.Sprintf("pfcsw-%d-", pid)) {
 			names = append(names, e.Name())
@@ -64,7 +64,7 @@ func pidAfter(t *testing.T, text, word string) int {
 		t.Fatalf("no %q in %q", word, text)
 	}
 	pid, err := strconv.Atoi(fields[0])
-	must(t, err)
+	labtest.Must(t, err)
 	return pid
 }
 
@@ -77,15 +77,15 @@ func TestKilledLabIsClearedByTheNext(t *testing.T) {
 	if _, err := fmt.Sscanf(deadLines.Text(), "built %d %d", new(int), &child); err != nil {
 		t.Fatalf("%q: %v", deadLines.Text(), err)
 	}
-	must(t, dead.Process.Kill())
+	labtest.Must(t, dead.Process.Kill())
 	_ = dead.Wait()
-	eventually(t, "the killed lab's process died with it", func() bool { return !alive(child) })
+	labtest.Eventually(t, "the killed lab's process died with it", func() bool { return !alive(child) })
 	if got := namespacesOf(t, deadPid); len(got) != 2 {
 		t.Fatalf("namespaces of the killed lab: %v, want 2 (else this test shows nothing)", got)
 	}
 
 	l, err := lab.New(context.Background(), "next")
-	must(t, err)
+	labtest.Must(t, err)
 	defer l.Close()
 	if got := namespacesOf(t, deadPid); len(got) != 0 {
 		t.Errorf("still there of the killed lab: %v", got)
@@ -106,7 +106,7 @@ func TestLabEndsOnSignalAndPanic(t *testing.T) {
 		{"panic", 0},
 	} {
 		cmd, _ := startRole(t, test.role, nil)
-		must(t, cmd.Process.Signal(test.sig))
+		labtest.Must(t, cmd.Process.Signal(test.sig))
 		err := cmd.Wait()
 		if test.role == "panic" && err == nil {
 			t.Error("the role that panics ended well")
@@ -129,7 +129,7 @@ func TestNamespaceNames(t *testing.T) {
 	if !strings.Contains(h1.EnterCommand(), h1.Path()) {
 		t.Errorf("EnterCommand %q does not name %s", h1.EnterCommand(), h1.Path())
 	}
-	must(t, l.Close())
+	labtest.Must(t, l.Close())
 	if got := namespacesOf(t, os.Getpid()); len(got) != 0 {
 		t.Errorf("names after Close: %v", got)
 	}

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"os"
+	"regexp"
 	"time"
 
 	"github.com/vishvananda/netlink"
@@ -12,9 +14,8 @@ import (
 
 // LinkOptions are the settings of a veth pair; the zero value takes the kernel's defaults.
 type LinkOptions struct {
-	MTU        int                 // octets above Ethernet, both ends
-	TxQueueLen int                 // frames, both ends; 0 is the default
-	MACs       [2]net.HardwareAddr // of the first and the second end; nil is a random one
+	MTU  int                 // octets above Ethernet, both ends
+	MACs [2]net.HardwareAddr // of the first and the second end; nil is a random one
 }
 
 // Link makes a veth pair between two nodes: aIf in node a, bIf in node b (names of up to 15 characters). When it
@@ -43,9 +44,6 @@ func link(a *Node, aIf string, b *Node, bIf string, o LinkOptions) error {
 
 	attrs := netlink.NewLinkAttrs()
 	attrs.Name, attrs.Namespace, attrs.MTU, attrs.HardwareAddr = aIf, netlink.NsFd(aNS), o.MTU, o.MACs[0]
-	if o.TxQueueLen > 0 {
-		attrs.TxQLen = o.TxQueueLen
-	}
 	veth := netlink.NewVeth(attrs)
 	veth.PeerName, veth.PeerNamespace, veth.PeerHardwareAddr = bIf, netlink.NsFd(bNS), o.MACs[1]
 	return a.withLinks(func(h *netlink.Handle) error { return h.LinkAdd(veth) })
@@ -100,6 +98,22 @@ func (n *Node) AddAddr(ifName, cidr string) error {
 	return n.withLink("give address to", ifName, func(h *netlink.Handle, l netlink.Link) error {
 		return h.AddrAdd(l, addr)
 	})
+}
+
+// Listens tells whether a server of the node listens on a TCP port. A connection would be a client to some servers.
+func (n *Node) Listens(tcpPort int) (listens bool, err error) {
+	listening := regexp.MustCompile(fmt.Sprintf(`:%04X [0-9A-F]+:0000 0A `, tcpPort)) // LISTEN
+	err = n.Do(func() error {
+		for _, table := range []string{"tcp", "tcp6"} {
+			b, err := os.ReadFile("/proc/thread-self/net/" + table)
+			if err != nil && !os.IsNotExist(err) {
+				return err
+			}
+			listens = listens || listening.Match(b)
+		}
+		return nil
+	})
+	return listens, err
 }
 
 // Stats are the kernel's 64-bit counters of an interface since it was made.

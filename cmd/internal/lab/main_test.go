@@ -96,22 +96,33 @@ func spinOnFirstCPU() int {
 	}
 }
 
-// holdLab builds a lab with two linked nodes and a process, says so, and keeps it until ctx ends.
-func holdLab(ctx context.Context) int {
-	l, err := lab.New(ctx, "held")
+// failed prints an error, and is the status of a role that meets one.
+func failed(err error) int {
+	fmt.Println(err)
+	return 1
+}
+
+// withLab builds a lab with two linked nodes and a process, and goes on in it.
+func withLab(ctx context.Context, name string, then func(*lab.Lab, *lab.Process) int) int {
+	l, err := lab.New(ctx, name)
 	if err != nil {
-		fmt.Println(err)
-		return 1
+		return failed(err)
 	}
 	defer l.Close()
 	p, err := furnish(l)
 	if err != nil {
-		fmt.Println(err)
-		return 1
+		return failed(err)
 	}
-	fmt.Println("built", os.Getpid(), p.Pid())
-	<-ctx.Done()
-	return 0
+	return then(l, p)
+}
+
+// holdLab builds a lab, says so, and keeps it until ctx ends.
+func holdLab(ctx context.Context) int {
+	return withLab(ctx, "held", func(_ *lab.Lab, p *lab.Process) int {
+		fmt.Println("built", os.Getpid(), p.Pid())
+		<-ctx.Done()
+		return 0
+	})
 }
 
 func furnish(l *lab.Lab) (*lab.Process, error) {
@@ -136,52 +147,31 @@ func holdLabUntilSignal() int {
 }
 
 func panicInLab() int {
-	l, err := lab.New(context.Background(), "held")
-	if err != nil {
-		fmt.Println(err)
-		return 1
-	}
-	defer l.Close()
-	p, err := furnish(l)
-	if err != nil {
-		fmt.Println(err)
-		return 1
-	}
-	fmt.Println("built", os.Getpid(), p.Pid())
-	var none []int
-	return none[len(os.Args)]
+	return withLab(context.Background(), "held", func(_ *lab.Lab, p *lab.Process) int {
+		fmt.Println("built", os.Getpid(), p.Pid())
+		var none []int
+		return none[len(os.Args)]
+	})
 }
 
 func enterAndBuild() int {
 	status, inside, err := lab.Enter([]string{"the", "arguments"})
-	if err != nil {
+	if err != nil || !inside {
 		fmt.Println(err)
-		return 2
-	}
-	if !inside {
 		return status
 	}
-	l, err := lab.New(context.Background(), "inner")
-	if err != nil {
-		fmt.Println(err)
-		return 1
-	}
-	defer l.Close()
-	if _, err := furnish(l); err != nil {
-		fmt.Println(err)
-		return 1
-	}
-	run, err := os.ReadDir("/run") // ours: netns and pfcswitch
-	fmt.Println("inside", os.Getuid(), strings.Join(os.Args[1:], " "), len(run), err)
-	fmt.Println(l.Nodes()[0].EnterCommand())
-	return 7
+	return withLab(context.Background(), "inner", func(l *lab.Lab, _ *lab.Process) int {
+		run, err := os.ReadDir("/run") // ours: netns and pfcswitch
+		fmt.Println("inside", os.Getuid(), strings.Join(os.Args[1:], " "), len(run), err)
+		fmt.Println(l.Nodes()[0].EnterCommand())
+		return 7
+	})
 }
 
 // buildBesideIP makes a lab where nobody has named a namespace yet, and another namespace by ip while it is there.
 func buildBesideIP() int {
 	if err := unix.Mount("tmpfs", "/run", "tmpfs", 0, ""); err != nil {
-		fmt.Println(err)
-		return 1
+		return failed(err)
 	}
 	l, err := lab.New(context.Background(), "first")
 	if err == nil {
@@ -203,11 +193,8 @@ func buildBesideIP() int {
 
 func enterAndWait() int {
 	status, inside, err := lab.Enter(nil)
-	if err != nil {
+	if err != nil || !inside {
 		fmt.Println(err)
-		return 2
-	}
-	if !inside {
 		return status
 	}
 	fmt.Println("inner", os.Getpid())
@@ -219,13 +206,11 @@ func enterAndWait() int {
 func enterWhereForbidden() int {
 	runtime.LockOSThread() // rights belong to the thread
 	if err := os.WriteFile("/proc/sys/user/max_user_namespaces", []byte("0"), 0); err != nil {
-		fmt.Println(err)
-		return 1
+		return failed(err)
 	}
 	var none [2]unix.CapUserData
 	if err := unix.Capset(&unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}, &none[0]); err != nil {
-		fmt.Println(err)
-		return 1
+		return failed(err)
 	}
 	_, inside, err := lab.Enter(nil)
 	fmt.Println(inside, err)

@@ -1,12 +1,15 @@
 package lab
 
 import (
+	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -66,7 +69,7 @@ func (n *Node) Start(c Command) (*Process, error) {
 }
 
 func newProcess(n *Node, c Command) *Process {
-	p := &Process{name: c.Name, node: n, ended: make(chan struct{})}
+	p := &Process{name: c.Name, node: n, ended: make(chan struct{}), runQueue: runQueueStats{files: map[int]*os.File{}}}
 	p.cmd = exec.Command(c.Argv[0], c.Argv[1:]...)
 	if c.Argv[0] == Self {
 		p.cmd.Args[0] = os.Args[0]
@@ -75,26 +78,18 @@ func newProcess(n *Node, c Command) *Process {
 		p.name = filepath.Base(p.cmd.Args[0])
 	}
 	p.cmd.Env = append(os.Environ(), c.Env...)
-	p.cmd.Stdout, p.cmd.Stderr = c.Stdout, c.Stderr
-	if c.Stdout == nil {
-		p.cmd.Stdout = &p.output
-	}
-	if c.Stderr == nil {
-		p.cmd.Stderr = &p.output
-	}
+	p.cmd.Stdout, p.cmd.Stderr = cmp.Or(c.Stdout, io.Writer(&p.output)), cmp.Or(c.Stderr, io.Writer(&p.output))
 	p.cmd.WaitDelay = time.Second // a descendant outside the group may hold the pipes
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL, Setpgid: true}
 	return p
 }
 
-// takeProcesses returns the node's processes and lets no more be started.
-func (n *Node) takeProcesses() []*Process {
+// lastProcesses returns the node's processes and lets no more be started.
+func (n *Node) lastProcesses() []*Process {
 	n.processes.Lock()
 	defer n.processes.Unlock()
 	n.processes.closed = true
-	all := n.processes.all
-	n.processes.all = nil
-	return all
+	return n.processes.all
 }
 
 // runWait kills the group of a process that has ended, then reaps the process. Until the leader is reaped, no other
@@ -129,6 +124,16 @@ func (p *Process) Output() string { return p.output.String() }
 func (p *Process) Wait() error {
 	<-p.ended
 	return p.withOutput(p.err)
+}
+
+// Finish is Wait, at most until ctx ends. Then its error is the cause, and the process goes on.
+func (p *Process) Finish(ctx context.Context) error {
+	select {
+	case <-p.ended:
+		return p.Wait()
+	case <-ctx.Done():
+		return p.withOutput(fmt.Errorf("did not end: %w", context.Cause(ctx)))
+	}
 }
 
 // Stop sends sig, and SIGKILL where the process has not ended after the grace time. It returns nil when the process
@@ -175,8 +180,8 @@ func (t *outputTail) Write(b []byte) (int, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.buf = append(t.buf, b...)
-	if len(t.buf) > 2*tailBytes { // copy rarely, not at every write
-		t.buf = append([]byte(nil), t.buf[len(t.buf)-tailBytes:]...)
+	if len(t.buf) > 2*tailBytes { // a copy at every write would be slow
+		t.buf = slices.Clone(t.buf[len(t.buf)-tailBytes:])
 	}
 	return len(b), nil
 }
