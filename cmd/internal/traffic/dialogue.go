@@ -1,9 +1,11 @@
 package traffic
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"math/bits"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -25,18 +27,13 @@ const (
 
 // findSink asks for the sink until it answers. The switches on the way learn both addresses from that.
 func (s *sender) findSink(ctx context.Context) error {
-	s.sink = s.c.Destination
 	if s.c.NoSink {
-		if s.sink == 0 {
+		if s.sink = s.c.Destination; s.sink == 0 {
 			return errors.New("no destination: without a sink the address has to be given")
 		}
 		return nil
 	}
-	to := s.sink
-	if to == 0 {
-		to = broadcast
-	}
-	s.sink = 0
+	to := cmp.Or(s.c.Destination, broadcast)
 	for deadline := time.Now().Add(helloLimit); s.sink == 0; {
 		if time.Now().After(deadline) {
 			return fmt.Errorf("%s: no sink answers within %v: is one running behind the network (pfcswitch sink), "+
@@ -57,19 +54,12 @@ func jitter(d time.Duration) time.Duration { return d/2 + rand.N(d) }
 // sendMessage sends one message on the lowest lossy priority.
 func (s *sender) sendMessage(to uint64, m message) {
 	s.control++
-	_ = s.port.SendControl(wrap(addressing{destination: to, source: s.own, tagged: !s.c.Untagged, octets: MinFrame,
+	_ = s.port.SendControl(wrap(addressing{destination: to, source: s.own, tagged: !s.c.Untagged, octets: minMessage,
 		tci: frame.MakeTCI(lossyPriority(s.c.Lossless), false, s.c.VID)}, m))
 }
 
 // lossyPriority is the lowest priority that is not lossless; 0 where all are.
-func lossyPriority(lossless uint8) uint8 {
-	for q := range uint8(8) {
-		if lossless&(1<<q) == 0 {
-			return q
-		}
-	}
-	return 0
-}
+func lossyPriority(lossless uint8) uint8 { return uint8(bits.TrailingZeros8(^lossless)) % 8 }
 
 // listen reads messages for at most d.
 func (s *sender) listen(ctx context.Context, d time.Duration) error {
@@ -116,10 +106,8 @@ func (s *sender) answer(m *message, from uint64) bool {
 		s.sink = from
 		return true
 	case kindFinAck:
-		ours := slices.ContainsFunc(s.flows, func(f *flowState) bool {
-			return f.Priority == m.priority && f.id == m.flow
-		})
-		if !ours || from != s.sink {
+		ours := func(f *flowState) bool { return f.Priority == m.priority && f.id == m.flow }
+		if from != s.sink || !slices.ContainsFunc(s.flows, ours) {
 			return false
 		}
 		s.answers[m.priority] = *m

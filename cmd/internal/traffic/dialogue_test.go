@@ -4,7 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"pfcswitch/dataplane/frame"
 	"pfcswitch/dataplane/port"
 	"pfcswitch/dataplane/port/porttest"
 	"pfcswitch/dataplane/runner"
@@ -30,7 +29,7 @@ func wire(t *testing.T) (near, far *porttest.End) {
 // speak lets a station say m to the sender.
 func speak(t *testing.T, far *porttest.End, from uint64, m message) {
 	t.Helper()
-	if err := far.SendControl(wrap(addressing{destination: senderAddress, source: from, octets: MinFrame},
+	if err := far.SendControl(wrap(addressing{destination: senderAddress, source: from, octets: minMessage},
 		m)); err != nil {
 		t.Fatal(err)
 	}
@@ -45,6 +44,25 @@ func testSender(t *testing.T, c SendConfig) (*sender, *porttest.End) {
 	}
 	t.Cleanup(func() { _ = s.waiter.Close() })
 	return s, far
+}
+
+// testSink is a sink, and the far end of its link.
+func testSink(t *testing.T, c SinkConfig) (*sink, *porttest.End) {
+	t.Helper()
+	near, far := wire(t)
+	c.FlowControl = "off"
+	s, err := newSink(&c, near, testMAC)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.waiter.Close() })
+	return s, far
+}
+
+// see lets a message arrive at a sink.
+func see(s *sink, m message, stamp int64) {
+	s.see(&port.Frame{Stamp: stamp, Data: wrap(addressing{destination: s.own, source: sinkAddress, octets: minMessage},
+		m)}, 1)
 }
 
 // Several sinks answer a broadcast, and each reminds of itself later: the sender stays with the first.
@@ -95,21 +113,12 @@ func TestSenderTakesItsOwnTotals(t *testing.T) {
 // Whoever makes up sources and flows cannot make a sink grow without end; what it cannot follow it neither counts as
 // received nor answers.
 func TestSinkFollowsSoManyFlows(t *testing.T) {
-	near, far := wire(t)
-	s, err := newSink(&SinkConfig{FlowControl: "off"}, near, testMAC)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = s.waiter.Close() })
-	data := func(flow uint32, k kind) *port.Frame {
-		return &port.Frame{Data: wrap(addressing{destination: frame.Address(testMAC[:]), source: sinkAddress,
-			octets: MinFrame},
-			message{kind: k, priority: 3, flow: flow, total: 1})}
-	}
+	s, far := testSink(t, SinkConfig{})
+	comes := func(flow uint32, k kind) { see(s, message{kind: k, priority: 3, flow: flow, total: 1}, 0) }
 	for flow := range uint32(maxFlows + 5) {
-		s.see(data(flow, kindData), 1)
+		comes(flow, kindData)
 	}
-	s.see(data(maxFlows+9, kindFin), 1)
+	comes(maxFlows+9, kindFin)
 	if len(s.flows) != maxFlows || s.received != maxFlows || s.foreign != 6 {
 		t.Errorf("%d flows, %d received, %d foreign, want %d, %d, 6", len(s.flows), s.received, s.foreign, maxFlows,
 			maxFlows)
@@ -117,7 +126,7 @@ func TestSinkFollowsSoManyFlows(t *testing.T) {
 	if far.Backlog(port.Other).Frames != 0 {
 		t.Error("a total of a flow that is not followed was answered")
 	}
-	s.see(data(2, kindFin), 1)
+	comes(2, kindFin)
 	if far.Backlog(port.Other).Frames != 1 {
 		t.Error("a total of a flow that is followed was not answered")
 	}
@@ -158,17 +167,9 @@ func TestSinkSlots(t *testing.T) {
 		{1, long, []int64{1, 1 << 59, long - 1}, []uint64{2, 0, 0, 1}},
 		{-long, long, []int64{-long, long - 1}, []uint64{1, 0, 0, 1}},
 	} {
-		near, _ := wire(t)
-		s, err := newSink(&SinkConfig{FlowControl: "off", Slots: 4, From: time.Unix(0, tt.from),
-			Until: time.Unix(0, tt.until)}, near, testMAC)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = s.waiter.Close() })
+		s, _ := testSink(t, SinkConfig{Slots: 4, From: time.Unix(0, tt.from), Until: time.Unix(0, tt.until)})
 		for n, stamp := range tt.stamps {
-			s.see(&port.Frame{Stamp: stamp, Data: wrap(addressing{destination: frame.Address(testMAC[:]),
-				source: sinkAddress, octets: MinFrame},
-				message{kind: kindData, sequence: uint64(n)})}, 1)
+			see(s, message{kind: kindData, sequence: uint64(n)}, stamp)
 		}
 		got := s.report().Flows[0]
 		sum := uint64(0)
@@ -198,20 +199,13 @@ func TestSinkWindow(t *testing.T) {
 		{1000, 0, []int64{900}, 0},
 		{1000, 0, nil, 0},
 	} {
-		near, _ := wire(t)
-		c := SinkConfig{FlowControl: "off", From: time.Unix(0, tt.from)}
+		c := SinkConfig{From: time.Unix(0, tt.from)}
 		if tt.until != 0 {
 			c.Until = time.Unix(0, tt.until)
 		}
-		s, err := newSink(&c, near, testMAC)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = s.waiter.Close() })
+		s, _ := testSink(t, c)
 		for n, stamp := range tt.stamps {
-			s.see(&port.Frame{Stamp: stamp, Data: wrap(addressing{destination: frame.Address(testMAC[:]),
-				source: sinkAddress, octets: MinFrame},
-				message{kind: kindData, sequence: uint64(n)})}, 1)
+			see(s, message{kind: kindData, sequence: uint64(n)}, stamp)
 		}
 		if got := s.report().Window; got != tt.want {
 			t.Errorf("from %d until %d, frames at %v: a window of %d ns, want %d", tt.from, tt.until, tt.stamps, got,

@@ -14,8 +14,7 @@ import (
 // A stall is what a sender is late by, from when it was due.
 func TestStalls(t *testing.T) {
 	const ms = int64(1_000_000)
-	s := lateness{}
-	s.begin(100 * ms)
+	s := lateness{due: 100 * ms}
 	for _, step := range []struct{ now, due, longest int64 }{ // when it looks, and when it is due then
 		{101 * ms, 0, ms},
 		{103 * ms, 0, 2 * ms},
@@ -77,7 +76,7 @@ func TestStallOfASleeper(t *testing.T) {
 	s, _ := testSender(t, c)
 	s.source, s.flows = newTestSource(c)
 	now := runner.Now()
-	s.lateness.begin(now)
+	s.lateness = lateness{due: now}
 	for _, tt := range []struct{ retry, end, want int64 }{{now + 1000, now + 5000, now + 1000},
 		{now + 9000, now + 5000, now + 5000}} {
 		s.source.retry = tt.retry

@@ -33,6 +33,15 @@ func open(netns, name string, lossless uint8, slots int, xdp bool) (*port.AFPack
 	return p, l, err
 }
 
+// newWaiter returns a waiter for whatever a port receives.
+func newWaiter(p port.Port) (*port.Waiter, error) {
+	w, err := port.NewWaiter()
+	if err == nil {
+		w.Watch(p.Descriptors(nil, port.WorkControl|port.WorkOther|port.WorkLossless))
+	}
+	return w, err
+}
+
 // txPathPeriod is the time between two checks of a sender's tx path.
 const txPathPeriod = time.Second
 
@@ -40,23 +49,19 @@ const txPathPeriod = time.Second
 func refreshTxPath(p *port.AFPacket) (stop func()) {
 	done := make(chan struct{})
 	var running sync.WaitGroup
-	running.Go(func() { runRefreshTxPath(p, done) })
+	running.Go(func() {
+		for {
+			select {
+			case <-done:
+				return
+			case <-time.After(txPathPeriod):
+				p.RefreshTxPath(new(port.PacketSockets))
+			}
+		}
+	})
 	return func() {
 		close(done)
 		running.Wait()
-	}
-}
-
-func runRefreshTxPath(p *port.AFPacket, done <-chan struct{}) {
-	tick := time.NewTicker(txPathPeriod)
-	defer tick.Stop()
-	for {
-		select {
-		case <-done:
-			return
-		case <-tick.C:
-			p.RefreshTxPath(new(port.PacketSockets))
-		}
 	}
 }
 

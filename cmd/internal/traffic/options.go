@@ -1,6 +1,7 @@
 package traffic
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -15,7 +16,6 @@ import (
 type SendConfig struct {
 	Interface, Netns string
 	Speed            int64  // bit/s of the port; 0: as fast as the machine can
-	Burst            int64  // octets on the wire; 0: the larger of two frames and 500 µs at Speed
 	FlowControl      string // pfc, pause, or off: obeys nothing
 	Lossless         uint8  // priorities on which PFC is obeyed
 	Flows            []Flow
@@ -31,20 +31,13 @@ type SendConfig struct {
 
 func (c *SendConfig) mode() macctl.Mode { return mode(c.FlowControl) }
 
+// mode returns the mode of a flow control: pfc, pause, or another text for off.
 func mode(flowControl string) macctl.Mode {
-	switch flowControl {
-	case "pfc":
-		return macctl.ModePFC
-	case "pause":
-		return macctl.ModePause
-	}
-	return macctl.ModeOff
+	return map[string]macctl.Mode{"pfc": macctl.ModePFC, "pause": macctl.ModePause}[flowControl]
 }
 
+// burst returns the octets on the wire that the port sends at once: two frames, or 500 µs at Speed where that is more.
 func (c *SendConfig) burst() int64 {
-	if c.Burst > 0 {
-		return c.Burst
-	}
 	longest := 0
 	for _, f := range c.Flows {
 		longest = max(longest, frame.WireOctets(f.longest()))
@@ -54,31 +47,19 @@ func (c *SendConfig) burst() int64 {
 
 // Check reports what is wrong with the configuration.
 func (c *SendConfig) Check() error {
-	seen := uint8(0)
-	if len(c.Flows) == 0 {
-		return errors.New("no flow: name at least one priority")
-	}
+	seen := map[uint8]bool{}
 	for _, f := range c.Flows {
-		switch {
-		case f.Priority > 7:
-			return fmt.Errorf("priority %d: priorities are 0 to 7", f.Priority)
-		case seen&(1<<f.Priority) != 0:
-			return fmt.Errorf("priority %d has two flows: give it one", f.Priority)
-		case f.Octets < minRaw || f.Octets > port.MaxFrame:
-			return fmt.Errorf("frames of %d octets: %d to %d are possible (without FCS, with the tag)", f.Octets,
-				minRaw, port.MaxFrame)
-		case f.Every < 0 || (f.Every == 0) != (f.Large == 0):
-			return fmt.Errorf("priority %d: large frames of %d octets at every %d-th place: give both, or none",
-				f.Priority, f.Large, f.Every)
-		case f.Every > 0 && (f.Large < minRaw || f.Large > port.MaxFrame):
-			return fmt.Errorf("large frames of %d octets: %d to %d are possible (without FCS, with the tag)", f.Large,
-				minRaw, port.MaxFrame)
-		case f.Weight < 1:
-			return fmt.Errorf("priority %d: weight %d: it has to be at least 1", f.Priority, f.Weight)
+		if err := f.check(); err != nil {
+			return err
 		}
-		seen |= 1 << f.Priority
+		if seen[f.Priority] {
+			return fmt.Errorf("priority %d has two flows: give it one", f.Priority)
+		}
+		seen[f.Priority] = true
 	}
 	switch {
+	case len(c.Flows) == 0:
+		return errors.New("no flow: name at least one priority")
 	case c.VID > maxVID:
 		return fmt.Errorf("VLAN %d: 0 (a priority tag) to %d are possible", c.VID, maxVID)
 	case c.DSCP > maxDSCP:
@@ -87,6 +68,25 @@ func (c *SendConfig) Check() error {
 		return fmt.Errorf("a time of %v: it cannot be negative", c.Duration)
 	case c.Duration == 0 && c.Count == 0:
 		return errors.New("neither a time nor a number of frames: the load has to end")
+	}
+	return nil
+}
+
+func (f *Flow) check() error {
+	switch {
+	case f.Priority > 7:
+		return fmt.Errorf("priority %d: priorities are 0 to 7", f.Priority)
+	case f.Every < 0 || (f.Every == 0) != (f.Large == 0):
+		return fmt.Errorf("priority %d: large frames of %d octets at every %d-th place: give both, or none", f.Priority,
+			f.Large, f.Every)
+	case f.Weight < 1:
+		return fmt.Errorf("priority %d: weight %d: it has to be at least 1", f.Priority, f.Weight)
+	}
+	for _, octets := range []int{f.Octets, cmp.Or(f.Large, f.Octets)} {
+		if octets < minRaw || octets > port.MaxFrame {
+			return fmt.Errorf("frames of %d octets: %d to %d are possible (without FCS, with the tag)", octets, minRaw,
+				port.MaxFrame)
+		}
 	}
 	return nil
 }

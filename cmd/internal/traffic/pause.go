@@ -20,52 +20,48 @@ type pauser struct {
 	blocked bool
 }
 
-func newHolder(p port.Port, mode macctl.Mode, lossless uint8, speed int64, own [6]byte) *pauser {
-	return &pauser{port: p, mask: lossless, sender: macctl.NewInitiator(
+func newPauser(on port.Port, mode macctl.Mode, lossless uint8, speed int64, own [6]byte) *pauser {
+	return &pauser{port: on, mask: lossless, sender: macctl.NewInitiator(
 		macctl.InitiatorConfig{Mode: mode, Enabled: lossless, Speed: speed, Source: own})}
 }
 
 // update decides by the ring's backlog whether to pause the peer, and sends the control frames that are due.
-func (h *pauser) update(now int64) {
-	if h.holding || h.port.BacklogExceeds(port.Lossless, minBacklog) {
-		fill := h.port.Backlog(port.Lossless).Fill
-		switch {
-		case !h.holding && fill > 0.25:
-			h.holding = true
-			h.set(true, macctl.CauseRing)
-		case h.holding && fill <= 0.125:
-			h.holding = false
-			h.set(false, macctl.CauseRing)
+func (p *pauser) update(now int64) {
+	if p.holding || p.port.BacklogExceeds(port.Lossless, minBacklog) {
+		fill := p.port.Backlog(port.Lossless).Fill
+		if holding := fill > 0.25 || p.holding && fill > 0.125; holding != p.holding {
+			p.holding = holding
+			p.set(holding, macctl.CauseRing)
 		}
 	}
-	for h.sender.Pending(now) {
-		b, ok := h.sender.AppendFrame(h.buf[:0], now)
-		if !ok || h.port.SendControl(b) != nil {
+	for p.sender.Pending(now) {
+		b, ok := p.sender.AppendFrame(p.buf[:0], now)
+		if !ok || p.port.SendControl(b) != nil {
 			return
 		}
-		h.sender.Sent(now)
+		p.sender.Sent(now)
 	}
 }
 
 // block pauses the peer, or not, independently of the ring.
-func (h *pauser) block(on bool) {
-	if on != h.blocked {
-		h.blocked = on
-		h.set(on, macctl.CauseBuffer)
+func (p *pauser) block(on bool) {
+	if on != p.blocked {
+		p.blocked = on
+		p.set(on, macctl.CauseBuffer)
 	}
 }
 
 // minBacklog is the backlog, in frames, from which on update reads the fill of the ring.
 const minBacklog = 64
 
-func (h *pauser) set(on bool, c macctl.Cause) {
+func (p *pauser) set(on bool, c macctl.Cause) {
 	for q := range uint8(8) {
 		switch {
-		case h.mask&(1<<q) == 0:
+		case p.mask&(1<<q) == 0:
 		case on:
-			h.sender.Hold(q, c)
+			p.sender.Hold(q, c)
 		default:
-			h.sender.Release(q, c)
+			p.sender.Release(q, c)
 		}
 	}
 }

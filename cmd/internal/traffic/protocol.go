@@ -31,8 +31,8 @@ const (
 	version       = 1
 )
 
-// MinFrame is the shortest frame with a whole message, octets without FCS, with a tag.
-const MinFrame = frame.HeaderOctets + frame.TagOctets + ipOctets + udpOctets + messageOctets
+// minMessage is the shortest frame with a whole message, octets without FCS, with a tag.
+const minMessage = frame.HeaderOctets + frame.TagOctets + ipOctets + udpOctets + messageOctets
 
 // minRaw is the shortest test frame: the shortest of Ethernet (802.3 4.4.2), without FCS.
 const minRaw = 60
@@ -98,8 +98,7 @@ func parse(b []byte) (message, frame.Header, error) {
 	}
 	v := func(i int) uint64 { return binary.BigEndian.Uint64(m[12+8*i:]) }
 	return message{kind: kind(m[5]), priority: m[6], flow: binary.BigEndian.Uint32(m[8:]), sequence: v(0), time: v(1),
-		total:    v(2),
-		received: v(3), reordered: v(4), duplicated: v(5)}, h, nil
+		total: v(2), received: v(3), reordered: v(4), duplicated: v(5)}, h, nil
 }
 
 // An addressing has the addresses, the tag and the length of a frame.
@@ -142,7 +141,7 @@ func wrap(e addressing, m message) []byte {
 	return b
 }
 
-// messageAt is the offset of the message in a frame of buildFrame.
+// messageAt is the offset of the message in a frame of wrap.
 func (e *addressing) messageAt() int {
 	at := frame.HeaderOctets + ipOctets + udpOctets
 	if e.tagged {

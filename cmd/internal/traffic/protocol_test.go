@@ -1,6 +1,7 @@
 package traffic
 
 import (
+	"bytes"
 	"testing"
 
 	"pfcswitch/dataplane/frame"
@@ -45,24 +46,33 @@ func TestShortNumbers(t *testing.T) {
 	}
 }
 
-func TestForeignShortFrames(t *testing.T) {
-	good := wrap(addressing{destination: 1, source: 2, octets: minRaw}, message{kind: kindData})
-	if _, _, err := parse(good); err != nil {
-		t.Fatal(err)
-	}
+func TestForeignFrames(t *testing.T) {
+	long := wrap(addressing{destination: 1, source: 2, octets: minMessage}, message{kind: kindData})
+	short := wrap(addressing{destination: 1, source: 2, octets: minRaw}, message{kind: kindData})
 	for _, tt := range []struct {
-		name string
-		at   int
-		to   byte
-	}{{"other magic", 42, 0}, {"no source port of a priority", 35, 0}, {"other port", 37, 0}} {
-		b := append([]byte(nil), good...)
+		name  string
+		frame []byte
+		at    int
+		to    byte
+	}{
+		{"other EtherType", long, 12, 0x86}, {"no UDP", long, 23, 6}, {"other port", long, 37, 0},
+		{"other magic", long, 42, 0}, {"other version", long, 46, 99}, {"IP options", long, 14, 0x46},
+		{"other magic", short, 42, 0}, {"no source port of a priority", short, 35, 0}, {"other port", short, 37, 0},
+	} {
+		if _, _, err := parse(tt.frame); err != nil {
+			t.Fatal(err)
+		}
+		b := bytes.Clone(tt.frame)
 		b[tt.at] = tt.to
 		if _, _, err := parse(b); err == nil {
-			t.Errorf("%s: taken for ours", tt.name)
+			t.Errorf("%s, %d octets: taken for ours", tt.name, len(b))
 		}
 	}
+	if _, _, err := parse(long[:len(long)-frame.TagOctets-1]); err == nil { // it cuts into the message
+		t.Error("a truncated message was taken")
+	}
 	for n := range 56 { // one octet less than a short message needs without a tag
-		if _, _, err := parse(good[:n]); err == nil {
+		if _, _, err := parse(short[:n]); err == nil {
 			t.Errorf("taken with %d octets", n)
 		}
 	}

@@ -102,8 +102,7 @@ type Latencies struct {
 func (r *SendReport) Text(out io.Writer) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintf(w, "%s sent %d frames in %.2f s (%.0f/s), behind %.1f %%, longest stall %.1f ms\n", r.Interface,
-		r.Frames, float64(r.Elapsed)/1e9, r.Rate, 100*r.Behind,
-		float64(r.LongestStall)/1e6)
+		r.Frames, float64(r.Elapsed)/1e9, r.Rate, 100*r.Behind, float64(r.LongestStall)/1e6)
 	fmt.Fprintln(w, "PRIO\tSENT\tRECEIVED\tLOST\tREORDERED\tDUPLICATED\tPFC-RX\tPAUSED ms\t")
 	for _, f := range r.Flows {
 		fmt.Fprintf(w, "%d\t%d\t", f.Priority, f.Sent)
@@ -121,8 +120,7 @@ func (r *SendReport) Text(out io.Writer) error {
 func (r *SinkReport) Text(out io.Writer) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintf(w, "%s received %d frames; lost in its own rings: lossless %d, other %d; foreign frames: %d\n",
-		r.Interface, r.ReceivedFrames,
-		r.RingLossless, r.RingOther, r.Foreign)
+		r.Interface, r.ReceivedFrames, r.RingLossless, r.RingOther, r.Foreign)
 	fmt.Fprintln(w, "SOURCE\tPRIO\tSENT\tRECEIVED\tLOST\tREORDERED\tDUPLICATED\tP50 µs\tP99 µs\tP99.9 µs\tMAX µs\t")
 	for _, f := range r.Flows {
 		sent, lost := "?", "?"
@@ -130,8 +128,7 @@ func (r *SinkReport) Text(out io.Writer) error {
 			sent, lost = fmt.Sprint(f.Sent), fmt.Sprint(f.Lost)
 		}
 		fmt.Fprintf(w, "%s\t%d\t%s\t%d\t%s\t%d\t%d\t%d\t%d\t%d\t%d\t\n", f.Source, f.Priority, sent, f.Received, lost,
-			f.Reordered, f.Duplicated,
-			f.Latency.P50/1000, f.Latency.P99/1000, f.Latency.P999/1000, f.Latency.Max/1000)
+			f.Reordered, f.Duplicated, f.Latency.P50/1000, f.Latency.P99/1000, f.Latency.P999/1000, f.Latency.Max/1000)
 	}
 	return w.Flush()
 }
@@ -150,9 +147,11 @@ func (r *StormReport) Text(out io.Writer) error {
 }
 
 func (s *sender) report() *SendReport {
+	c := s.source.receiver.Counters()
 	r := &SendReport{Schema: 1, Interface: s.c.Interface, Source: macString(s.own), Speed: s.c.Speed,
-		Elapsed: s.elapsed,
-		Flows:   []SentFlow{}, Control: s.control, LongestStall: s.lateness.longest}
+		Elapsed: s.elapsed, Behind: s.behind(), Flows: []SentFlow{}, Control: s.control,
+		PFCReceived: c.PFCFrames, PauseFrames: c.PauseFrames, Paused: s.paused.each, PauseTime: s.paused.all,
+		LongestStall: s.lateness.longest}
 	for _, f := range s.flows {
 		a, ok := s.answers[f.Priority]
 		sf := SentFlow{Flow: f.id, Priority: f.Priority, Sent: f.sent, SentBytes: f.octets, Answered: ok}
@@ -166,9 +165,6 @@ func (s *sender) report() *SendReport {
 	if s.elapsed > 0 {
 		r.Rate = float64(r.Frames) / (float64(s.elapsed) / 1e9)
 	}
-	r.Behind = s.behind()
-	c := s.source.receiver.Counters()
-	r.PFCReceived, r.PauseFrames, r.Paused, r.PauseTime = c.PFCFrames, c.PauseFrames, s.paused.each, s.paused.all
 	for reason, n := range c.Ignored {
 		if macctl.Reason(reason) != macctl.ReasonNone {
 			r.Ignored += n

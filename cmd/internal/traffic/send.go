@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"runtime"
 	"sync"
 	"time"
@@ -65,44 +64,27 @@ func RunSend(ctx context.Context, c SendConfig) (*SendReport, error) {
 }
 
 func newSender(c *SendConfig, p port.Port, own uint64) (*sender, error) {
-	w, err := port.NewWaiter()
+	w, err := newWaiter(p)
 	if err != nil {
 		return nil, err
 	}
-	w.Watch(p.Descriptors(nil, port.WorkControl|port.WorkOther|port.WorkLossless))
 	return &sender{c: c, port: p, waiter: w, own: own, batch: port.NewBatch(), answers: map[uint8]message{}}, nil
 }
 
 // prepare makes the flows' frames.
 func (s *sender) prepare(mac [6]byte) {
 	for _, f := range s.c.Flows {
-		st := &flowState{Flow: f, id: rand.Uint32()}
-		e := addressing{destination: s.sink, source: s.own, tagged: !s.c.Untagged, octets: f.Octets, dscp: s.c.DSCP,
-			tci: frame.MakeTCI(f.Priority, false, s.c.VID)}
-		st.at = e.messageAt()
-		for i := range st.frames {
-			st.frames[i] = wrap(e, message{kind: kindData, priority: f.Priority, flow: st.id})
-			if f.Every > 0 {
-				e.octets = f.Large
-				st.large[i] = wrap(e, message{kind: kindData, priority: f.Priority, flow: st.id})
-				e.octets = f.Octets
-			}
-		}
-		s.flows = append(s.flows, st)
+		s.flows = append(s.flows, newFlow(f, addressing{destination: s.sink, source: s.own, tagged: !s.c.Untagged,
+			dscp: s.c.DSCP, tci: frame.MakeTCI(f.Priority, false, s.c.VID)}))
 	}
 	s.source = newSource(s.c, s.flows, mac, runner.Now())
 }
 
-func (s *sender) waitForStart(ctx context.Context) error {
-	for {
-		left := time.Until(s.c.Start)
-		if left <= 0 {
-			return nil
-		}
-		if err := s.listen(ctx, left); err != nil {
-			return err
-		}
+func (s *sender) waitForStart(ctx context.Context) (err error) {
+	for left := time.Until(s.c.Start); left > 0 && err == nil; left = time.Until(s.c.Start) {
+		err = s.listen(ctx, left)
 	}
+	return err
 }
 
 // load sends until the duration is over or the count is reached.
@@ -111,7 +93,7 @@ func (s *sender) load(ctx context.Context) error {
 	now := runner.Now()
 	s.source.shaper.Configure(s.c.Speed, s.c.burst(), now)
 	s.startNs, s.paused = now, s.source.pausedTime(now)
-	s.lateness.begin(now)
+	s.lateness = lateness{due: now}
 	end := now + int64(s.c.Duration)
 	for calls := 0; (s.c.Duration == 0 || now < end) && !s.complete(); calls++ {
 		if calls%64 == 0 && ctx.Err() != nil {
@@ -152,7 +134,7 @@ func (s *sender) complete() bool {
 		return false
 	}
 	left := s.c.Count - s.total()
-	s.source.limitFrames(left)
+	s.source.maxFrames = int(min(left, port.BatchFrames))
 	return left == 0
 }
 
@@ -224,9 +206,6 @@ type lateness struct {
 	due     int64 // time of the next run
 	longest int64
 }
-
-// begin starts the measurement with the load.
-func (s *lateness) begin(now int64) { *s = lateness{due: now} }
 
 // update records the lateness of this run. The sender is due again at once.
 func (s *lateness) update(now int64) {

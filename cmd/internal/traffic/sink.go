@@ -23,10 +23,9 @@ type SinkConfig struct {
 	Expect           int           // end when so many senders have settled their totals; 0: only by Duration or ctx
 	Duration         time.Duration // 0: no limit
 	From, Until      time.Time     // rates are measured between; zero: from the first frame to the last
-	// equal parts of the time from From until Until, which are counted each; 0: only the whole
-	Slots    int
-	ReadRate int64 // frames a second that the sink reads at most; 0: no limit
-	Block    Blocking
+	Slots            int           // equal parts of that time, which are counted each; 0: only the whole
+	ReadRate         int64         // frames a second that the sink reads at most; 0: no limit
+	Block            Blocking
 }
 
 // Check reports what is wrong with the configuration.
@@ -81,7 +80,6 @@ type sink struct {
 	c            *SinkConfig
 	port         port.Port
 	waiter       *port.Waiter
-	pause        time.Duration // after what it has read
 	own          uint64
 	pauser       *pauser
 	frames       [256]port.Frame
@@ -142,15 +140,14 @@ func RunSink(ctx context.Context, c SinkConfig) (*SinkReport, error) {
 }
 
 func newSink(c *SinkConfig, p port.Port, mac [6]byte) (*sink, error) {
-	w, err := port.NewWaiter()
+	w, err := newWaiter(p)
 	if err != nil {
 		return nil, err
 	}
-	w.Watch(p.Descriptors(nil, port.WorkControl|port.WorkOther|port.WorkLossless))
-	s := &sink{c: c, port: p, waiter: w, pause: c.pause(), own: frame.Address(mac[:]), flows: map[flowKey]*sinkFlow{},
-		stations: map[uint64]frame.Header{},
-		pauser:   newHolder(p, mode(c.FlowControl), c.Lossless, c.Speed, mac), read: budget{rate: c.ReadRate},
-		peer: macctl.NewReceiver(mode(c.FlowControl), c.Lossless, c.Speed, mac)}
+	s := &sink{c: c, port: p, waiter: w, own: frame.Address(mac[:]), flows: map[flowKey]*sinkFlow{},
+		stations: map[uint64]frame.Header{}, read: budget{rate: c.ReadRate},
+		pauser: newPauser(p, mode(c.FlowControl), c.Lossless, c.Speed, mac),
+		peer:   macctl.NewReceiver(mode(c.FlowControl), c.Lossless, c.Speed, mac)}
 	if !c.From.IsZero() {
 		s.from = c.From.UnixNano()
 	}
@@ -162,22 +159,24 @@ func newSink(c *SinkConfig, p port.Port, mac [6]byte) (*sink, error) {
 
 func (s *sink) run(ctx context.Context) error {
 	defer ownThread()()
-	var end time.Time
 	if s.c.Duration > 0 {
-		end = time.Now().Add(s.c.Duration)
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, s.c.Duration)
+		defer cancel()
 	}
-	for ctx.Err() == nil && !s.settled() && (end.IsZero() || time.Now().Before(end)) {
+	pause := s.c.pause()
+	for ctx.Err() == nil && !s.settled() {
 		now := runner.Now()
 		s.pauser.block(s.c.Block.active(time.Now()))
 		s.pauser.update(now)
-		s.takeControl(now)
+		s.readControl(now)
 		s.refreshFDB(now)
 		n := s.readRing(port.Lossless, now) + s.readRing(port.Other, now)
 		if n > len(s.frames)/2 {
 			continue
 		}
 		if n > 0 || s.read.rate > 0 {
-			port.Sleep(s.pause)
+			port.Sleep(pause)
 			continue
 		}
 		if s.waiter.Poll(s.idle()) == port.Failed {
@@ -219,22 +218,18 @@ func (s *sink) settled() bool {
 	if s.c.Expect == 0 {
 		return false
 	}
-	done := map[uint64]bool{}
+	senders, busy := map[uint64]bool{}, map[uint64]bool{}
 	for k, f := range s.flows {
-		if seen, ok := done[k.source]; !ok || seen {
-			done[k.source] = f.finished && runner.Now()-max(f.last, f.answered) > int64(settleTime)
+		senders[k.source] = true
+		if !f.finished || runner.Now()-max(f.last, f.answered) <= int64(settleTime) {
+			busy[k.source] = true
 		}
 	}
-	n := 0
-	for _, ok := range done {
-		if ok {
-			n++
-		}
-	}
-	return n >= s.c.Expect
+	return len(senders)-len(busy) >= s.c.Expect
 }
 
-func (s *sink) takeControl(now int64) {
+// readControl reads all received MAC Control frames.
+func (s *sink) readControl(now int64) {
 	for b, _ := s.port.Control(); b != nil; b, _ = s.port.Control() {
 		s.peer.Receive(b, now, now)
 		s.port.ControlDone()
@@ -297,7 +292,7 @@ func (s *sink) data(m *message, source uint64, received *port.Frame, now int64) 
 	stamp := received.Stamp
 	m.complete(f.next, stamp)
 	f.record(&f.tracker, m.sequence, len(received.Data)+frame.FCSOctets)
-	f.take(m.sequence)
+	f.count(m.sequence)
 	f.latency.record(stamp - int64(m.time))
 	f.last = now
 	if f.stamp != 0 {
@@ -368,28 +363,22 @@ func (s *sink) refreshFDB(now int64) {
 func (s *sink) answer(h *frame.Header, m message) {
 	s.control++
 	_ = s.port.SendControl(wrap(addressing{destination: h.Src, source: s.own, tagged: h.Tagged, tci: h.TCI,
-		octets: MinFrame}, m))
+		octets: minMessage}, m))
 }
 
 func (s *sink) report() *SinkReport {
+	sent := s.pauser.sender.Counters()
 	r := &SinkReport{Schema: 1, Interface: s.c.Interface, Address: macString(s.own), Flows: []ReceivedFlow{},
-		Foreign:      s.foreign,
-		RingLossless: s.port.Losses(port.Lossless), RingOther: s.port.Losses(port.Other), ReceivedFrames: s.received,
-		Control: s.control}
-	end := s.final
-	if s.until != 0 {
-		end = s.until
-	}
-	r.Window = max(0, end-max(s.first, s.from)) // 0 where the first frame came after it
-	told := s.pauser.sender.Counters()
-	r.PFCSent, r.PauseSent, r.PFCReceived = told.PFCFrames, told.PauseFrames, s.peer.Counters().PFCFrames
+		Window:  max(0, cmp.Or(s.until, s.final)-max(s.first, s.from)), // 0 where the first frame came after it
+		Foreign: s.foreign, ReceivedFrames: s.received, Control: s.control,
+		RingLossless: s.port.Losses(port.Lossless), RingOther: s.port.Losses(port.Other),
+		PFCSent: sent.PFCFrames, PauseSent: sent.PauseFrames, PFCReceived: s.peer.Counters().PFCFrames}
 	for k, f := range s.flows {
 		r.Flows = append(r.Flows, ReceivedFlow{Source: macString(k.source), Flow: k.flow, Priority: k.priority,
-			Finished: f.finished,
-			Sent:     f.total, Received: f.received, Lost: f.total - min(f.total, f.received), Reordered: f.reordered,
-			Overtaken: f.maxBytes, Duplicated: f.duplicated,
-			WindowFrames: f.frames, WindowBits: f.bits, SlotBits: f.slots, LongestGap: f.gap, GapFrom: f.gapFrom,
-			Gaps: f.gaps, LastAt: f.stamp,
+			Finished: f.finished, Sent: f.total, Received: f.received, Lost: f.total - min(f.total, f.received),
+			Reordered: f.reordered, Overtaken: f.maxBytes, Duplicated: f.duplicated,
+			WindowFrames: f.frames, WindowBits: f.bits, SlotBits: f.slots,
+			LongestGap: f.gap, GapFrom: f.gapFrom, Gaps: f.gaps, LastAt: f.stamp,
 			Latency: Latencies{f.latency.quantile(.5), f.latency.quantile(.99), f.latency.quantile(.999),
 				f.latency.max}})
 	}

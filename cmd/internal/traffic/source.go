@@ -2,6 +2,7 @@ package traffic
 
 import (
 	"math"
+	"math/rand/v2"
 	"time"
 
 	"pfcswitch/dataplane"
@@ -20,6 +21,20 @@ type Flow struct {
 	Rate     int64 // bit/s on the wire; 0: as much as the port lets through
 	Weight   int   // share of the port among the flows that have frames
 }
+
+// length returns the octets of the frame of a flow that has a sequence number.
+func (f *Flow) length(sequence uint64) int {
+	if f.Every > 0 && (sequence+1)%uint64(f.Every) == 0 {
+		return f.Large
+	}
+	return f.Octets
+}
+
+// longest returns the octets of the flow's longest frame.
+func (f *Flow) longest() int { return max(f.Octets, f.Large) }
+
+// wire returns the octets on the wire of the frame with a sequence number.
+func (f *Flow) wire(sequence uint64) int64 { return int64(frame.WireOctets(f.length(sequence))) }
 
 // A source decides which frames a sender sends next. It has a queue for each priority, saturated or fed at a rate, then
 // weighted round robin and the port's shaper. Frames are built when they are sent. Sequence numbers advance only by the
@@ -55,6 +70,20 @@ type flowState struct {
 	frames [port.BatchFrames][]byte // one for each place in a batch
 	large  [port.BatchFrames][]byte // likewise, of the other length
 	at     int                      // of the message in a frame
+}
+
+// newFlow makes the frames of a flow, all with the addresses and the tag of e.
+func newFlow(f Flow, e addressing) *flowState {
+	st := &flowState{Flow: f, id: rand.Uint32(), at: e.messageAt()}
+	m := message{kind: kindData, priority: f.Priority, flow: st.id}
+	for i := range st.frames {
+		e.octets = f.Octets
+		st.frames[i] = wrap(e, m)
+		if e.octets = f.Large; f.Every > 0 {
+			st.large[i] = wrap(e, m)
+		}
+	}
+	return st
 }
 
 // maxCatchUp is the time whose frames a flow with a rate may send at once after a late wake-up. A sleep of minimumSleep
@@ -230,6 +259,3 @@ func (s *source) sent(n int) {
 	}
 	s.plan.n = 0
 }
-
-// limitFrames bounds the next send call to what is left of a count.
-func (s *source) limitFrames(left uint64) { s.maxFrames = int(min(left, port.BatchFrames)) }

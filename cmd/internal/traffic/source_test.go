@@ -11,19 +11,22 @@ import (
 
 var testMAC = [6]byte{2, 0, 0, 0, 0, 1}
 
-// newTestSource is a source of saturated flows with 1514-octet frames, by priority and weight.
+// newTestSource is a source of the flows of c, without a sink.
 func newTestSource(c SendConfig) (*source, []*flowState) {
 	var flows []*flowState
 	for _, f := range c.Flows {
-		st := &flowState{Flow: f}
-		e := addressing{tagged: true, octets: f.Octets}
-		st.at = e.messageAt()
-		for i := range st.frames {
-			st.frames[i] = wrap(e, message{kind: kindData, priority: f.Priority})
-		}
-		flows = append(flows, st)
+		flows = append(flows, newFlow(f, addressing{tagged: true}))
 	}
 	return newSource(&c, flows, testMAC, 0), flows
+}
+
+// pause lets a PFC frame for priorities arrive, each with so many quanta.
+func pause(s *source, priorities uint8, quanta uint16, now int64) {
+	var all [8]uint16
+	for q := range all {
+		all[q] = quanta
+	}
+	s.receiver.Receive(macctl.AppendPFC(nil, testMAC, priorities, all), now, now)
 }
 
 func twoFlows() SendConfig {
@@ -59,9 +62,7 @@ func TestSourceObeysPFC(t *testing.T) {
 	s, flows := newTestSource(twoFlows())
 	now := run(s, 0, 10_000_000)
 	before := [2]uint64{flows[0].sent, flows[1].sent}
-	var quanta [8]uint16
-	quanta[3] = 1000 // 512 bit times each: 2.56 ms at 200 Mbit/s
-	s.receiver.Receive(macctl.AppendPFC(nil, testMAC, 1<<3, quanta), now, now)
+	pause(s, 1<<3, 1000, now) // 512 bit times each: 2.56 ms at 200 Mbit/s
 	until := now + macctl.QuantaDuration(1000, 200_000_000)
 	run(s, now, until-1)
 	if flows[0].sent != before[0] {
@@ -101,11 +102,7 @@ func TestSourceIsHeldByPausesAlone(t *testing.T) {
 		for s.next(1) > 0 { // the port's bucket, or the flow's
 			s.sent(s.plan.n)
 		}
-		var quanta [8]uint16
-		for q := range quanta {
-			quanta[q] = 0xffff
-		}
-		s.receiver.Receive(macctl.AppendPFC(nil, testMAC, tt.paused, quanta), 1, 1)
+		pause(s, tt.paused, 0xffff, 1)
 		if s.next(1) != 0 || s.retry <= 1 || s.held() != tt.held {
 			t.Errorf("%s: held %v, looks again at %d ns, want %v, and later", tt.name, s.held(), s.retry, tt.held)
 		}
@@ -145,15 +142,12 @@ func TestSourcePausedWhole(t *testing.T) {
 	c.Flows = c.Flows[:1]
 	s, flows := newTestSource(c)
 	now := run(s, 0, 10_000_000)
-	var quanta [8]uint16
-	quanta[3] = 0xffff
-	s.receiver.Receive(macctl.AppendPFC(nil, testMAC, 1<<3, quanta), now, now)
+	pause(s, 1<<3, 0xffff, now)
 	if s.next(now) != 0 {
 		t.Fatal("a paused source sends")
 	}
-	quanta[3] = 0
 	later := now + 50_000_000
-	s.receiver.Receive(macctl.AppendPFC(nil, testMAC, 1<<3, quanta), later, later)
+	pause(s, 1<<3, 0, later)
 	before := flows[0].sent
 	for s.next(later) > 0 {
 		s.sent(s.plan.n)
@@ -174,16 +168,12 @@ func TestPauseUntilTheEnd(t *testing.T) {
 	s := &sender{c: &c}
 	s.source, s.flows = newTestSource(c)
 	now := run(s.source, 0, 10_000_000)
-	var quanta [8]uint16
-	quanta[3] = 0xffff // 168 ms at 200 Mbit/s
-	s.source.receiver.Receive(macctl.AppendPFC(nil, testMAC, 1<<3, quanta), now, now)
+	pause(s.source, 1<<3, 0xffff, now) // 168 ms at 200 Mbit/s
 	if s.source.next(now) != 0 {
 		t.Fatal("a paused source sends")
 	}
 	s.endLoad(now + 50_000_000)
-	quanta[3] = 0
-	later := now + 100_000_000
-	s.source.receiver.Receive(macctl.AppendPFC(nil, testMAC, 1<<3, quanta), later, later)
+	pause(s.source, 1<<3, 0, now+100_000_000)
 	r := s.report()
 	if r.Behind > 0.01 || r.Paused[3] != 50_000_000 || r.Elapsed != now+50_000_000 || s.source.blocked != 50_000_000 {
 		t.Errorf("behind %.3f, paused for %d ns of %d\nwant 0, 50,000,000 of %d", r.Behind, r.Paused[3], r.Elapsed,

@@ -112,7 +112,7 @@ func RunStorm(ctx context.Context, c StormConfig) (*StormReport, error) {
 	if !waitUntil(ctx, c.Start) {
 		return nil, ctx.Err()
 	}
-	s, begun, err := c.blow(ctx, p, link.MAC)
+	s, begun, err := c.send(ctx, p, link.MAC)
 	if err != nil {
 		return nil, err
 	}
@@ -121,8 +121,8 @@ func RunStorm(ctx context.Context, c StormConfig) (*StormReport, error) {
 	return c.report(s, begun, ended, link.MAC), nil
 }
 
-// blow sends XOFF until the time is over or ctx ends, and returns when it began.
-func (c *StormConfig) blow(ctx context.Context, p port.Port, own [6]byte) (s *storm, begun int64, err error) {
+// send sends XOFF until the time is over or ctx ends, and returns when it began.
+func (c *StormConfig) send(ctx context.Context, p port.Port, own [6]byte) (s *storm, begun int64, err error) {
 	s, begun = &storm{}, runner.Now()
 	next := begun
 	for now := begun; now-begun < int64(c.Duration) && ctx.Err() == nil; now = runner.Now() {
@@ -155,8 +155,7 @@ func (c *StormConfig) frame(own [6]byte, quanta uint16) []byte {
 
 func (c *StormConfig) report(s *storm, begun, ended int64, own [6]byte) *StormReport {
 	return &StormReport{Schema: 1, Interface: c.Interface, Source: macString(frame.Address(own[:])),
-		FlowControl: c.FlowControl,
-		Priority:    c.Priority, Duty: c.Duty, Quanta: c.quanta(), Speed: macctl.SpeedOrNominal(c.Speed),
+		FlowControl: c.FlowControl, Priority: c.Priority, Duty: c.Duty, Quanta: c.quanta(), Speed: macctl.SpeedOrNominal(c.Speed),
 		Elapsed: ended - begun, Frames: s.frames,
 		Rate: float64(s.frames) / (float64(max(1, ended-begun)) / 1e9), Paused: s.paused(ended), LongestGap: s.longest}
 }

@@ -16,9 +16,9 @@ func TestStormOnTheWire(t *testing.T) {
 			ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 			defer cancel()
 			start := time.Now().Add(200 * time.Millisecond)
-			told := make(chan *StormReport, 1)
+			reported := make(chan *StormReport, 1)
 			go func() {
-				defer close(told)
+				defer close(reported)
 				r, err := RunStorm(ctx, StormConfig{Interface: "eth0", Netns: b.Path(), Speed: 100_000_000,
 					FlowControl: "pfc", Priority: 3, Duty: duty,
 					Duration: time.Second, Start: start})
@@ -26,13 +26,13 @@ func TestStormOnTheWire(t *testing.T) {
 					t.Error(err)
 					return
 				}
-				told <- r
+				reported <- r
 			}()
 			felt, err := RunSend(ctx, SendConfig{Interface: "eth0", Netns: a.Path(), Speed: 100_000_000,
 				FlowControl: "pfc", Lossless: 1 << 3, NoSink: true,
 				Destination: 0x020000000002, Duration: 1500 * time.Millisecond,
 				Flows: []Flow{{Priority: 3, Octets: 1514, Weight: 1}}})
-			storm := <-told
+			storm := <-reported
 			if err != nil || storm == nil {
 				t.Fatalf("%v, %+v", err, storm)
 			}

@@ -8,8 +8,6 @@ import (
 	"time"
 
 	"pfcswitch/dataplane/port"
-	"pfcswitch/dataplane/port/porttest"
-	"pfcswitch/dataplane/runner"
 	"pfcswitch/macctl"
 )
 
@@ -46,11 +44,7 @@ func TestStormIsRefused(t *testing.T) {
 		refusal error
 		ends    bool
 	}{{port.ErrDropped, false}, {port.ErrAgain, false}, {port.ErrDown, true}} {
-		near, far, err := porttest.Pair(porttest.Options{Now: runner.Now, Slots: 64})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer func() { _, _ = near.Close(), far.Close() }()
+		near, _ := wire(t)
 		const refusals = 20
 		ctx, enough := context.WithCancel(t.Context())
 		defer enough()
@@ -63,7 +57,7 @@ func TestStormIsRefused(t *testing.T) {
 			return nil
 		})
 		c := StormConfig{Interface: "eth0", FlowControl: "pfc", Priority: 3, Duty: 50, Duration: time.Minute}
-		s, _, err := c.blow(ctx, near, testMAC)
+		s, _, err := c.send(ctx, near, testMAC)
 		if (err != nil) != tt.ends {
 			t.Fatalf("%v: the storm ended with %v", tt.refusal, err)
 		}

@@ -3,8 +3,6 @@ package traffic
 import (
 	"math/bits"
 	"time"
-
-	"pfcswitch/dataplane/frame"
 )
 
 // window is the lateness, in frames, up to which a late frame is distinguished from a duplicate.
@@ -19,8 +17,8 @@ type tracker struct {
 	seen       [window / 64]uint64
 }
 
-// take counts the frame with a sequence number.
-func (t *tracker) take(sequence uint64) {
+// count counts the frame with a sequence number.
+func (t *tracker) count(sequence uint64) {
 	switch {
 	case sequence >= t.next:
 		t.forget(sequence)
@@ -50,7 +48,7 @@ func (t *tracker) has(sequence uint64) bool {
 	return t.seen[sequence%window/64]&(1<<(sequence%64)) != 0
 }
 
-// A sink keeps the first mostGaps times of at least LongGap without a frame of a flow.
+// A sink keeps the first maxGaps times of at least LongGap without a frame of a flow.
 const (
 	LongGap = 30 * time.Millisecond
 	maxGaps = 32
@@ -73,20 +71,6 @@ func (f *sinkFlow) recordGap(stamp int64) {
 	}
 }
 
-// length returns the octets of the frame of a flow that has a sequence number.
-func (f *Flow) length(sequence uint64) int {
-	if f.Every > 0 && (sequence+1)%uint64(f.Every) == 0 {
-		return f.Large
-	}
-	return f.Octets
-}
-
-// longest returns the octets of the flow's longest frame.
-func (f *Flow) longest() int { return max(f.Octets, f.Large) }
-
-// wire returns the octets on the wire of the frame with a sequence number.
-func (f *Flow) wire(sequence uint64) int64 { return int64(frame.WireOctets(f.length(sequence))) }
-
 // overtaking measures by how many octets a frame was overtaken: the octets of later frames of its flow that came first.
 type overtaking struct {
 	lengths  [overtakingWindow]uint16 // of the frames that came, by sequence number
@@ -96,7 +80,7 @@ type overtaking struct {
 // overtakingWindow is the lateness, in frames, up to which a frame is measured.
 const overtakingWindow = 4096
 
-// record measures a frame, with FCS, before the tracker takes it.
+// record measures a frame, with FCS, before the tracker counts it.
 func (o *overtaking) record(t *tracker, sequence uint64, octets int) {
 	if sequence < t.next && t.next-sequence <= overtakingWindow && !t.has(sequence) {
 		var sum uint64

@@ -29,7 +29,7 @@ func TestTracker(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			var tr tracker
 			for _, n := range tt.sequence {
-				tr.take(n)
+				tr.count(n)
 			}
 			if tr.received != tt.received || tr.reordered != tt.reordered || tr.duplicated != tt.duplicated {
 				t.Errorf("received %d, reordered %d, duplicated %d\nwant     %d, %d, %d",
@@ -61,7 +61,7 @@ func TestTrackerAgainstModel(t *testing.T) {
 				reordered++
 				seen[n] = true
 			}
-			tr.take(n)
+			tr.count(n)
 		}
 		if tr.received != received || tr.reordered != reordered || tr.duplicated != duplicated {
 			t.Fatalf("got %d %d %d, want %d %d %d", tr.received, tr.reordered, tr.duplicated, received, reordered,
@@ -184,7 +184,7 @@ func TestOvertaking(t *testing.T) {
 		{10_000, 64, 1650}, {8, 64, 1650}, // further back than is remembered
 	} {
 		o.record(&tr, f.sequence, f.octets)
-		tr.take(f.sequence)
+		tr.count(f.sequence)
 		if o.maxBytes != f.want {
 			t.Fatalf("after frame %d: overtaken by %d octets, want %d", f.sequence, o.maxBytes, f.want)
 		}

@@ -95,8 +95,7 @@ func TestSenderStopsOnTheWire(t *testing.T) {
 		t.Fatal(err)
 	}
 	p, err := port.Open(port.Config{Interface: "eth0", Netns: b.Path(), LosslessSlots: 64, OtherSlots: 64,
-		FrameSize: 1514, SmallFrame: classify.SmallFrame,
-		Fanout: fanout})
+		FrameSize: 1514, SmallFrame: classify.SmallFrame, Fanout: fanout})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,9 +104,7 @@ func TestSenderStopsOnTheWire(t *testing.T) {
 	stopped := make(chan struct{})
 	go func() {
 		defer close(stopped)
-		var quanta [8]uint16
-		quanta[3] = 0xffff
-		xoff := macctl.AppendPFC(nil, [6]byte{2}, 1<<3, quanta)
+		xoff := macctl.AppendPFC(nil, [6]byte{2}, 1<<3, [8]uint16{3: 0xffff})
 		for {
 			select {
 			case <-stop:
@@ -121,8 +118,7 @@ func TestSenderStopsOnTheWire(t *testing.T) {
 		}
 	}()
 	sc := SendConfig{Interface: "eth0", Netns: a.Path(), Speed: 1_000_000_000, FlowControl: "pfc", Lossless: 1 << 3,
-		NoSink:      true,
-		Destination: 0x020000000002, Duration: time.Second, Flows: []Flow{{Priority: 3, Octets: 1514, Weight: 1}}}
+		NoSink: true, Destination: sinkAddress, Duration: time.Second, Flows: twoFlows().Flows[:1]}
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
 	r, err := RunSend(ctx, sc)
