@@ -103,25 +103,6 @@ func TestLinkDownUpDelete(t *testing.T) {
 	}
 }
 
-// A port on which a server listens is open, with any address; one that is in use only by a client is not.
-func TestListens(t *testing.T) {
-	n := labtest.Node(t, labtest.New(t, "listens"), "n")
-	for _, address := range []string{"127.0.0.1:5201", ":5202"} {
-		labtest.Must(t, n.Do(func() error {
-			l, err := net.Listen("tcp", address)
-			if err == nil {
-				t.Cleanup(func() { _ = l.Close() })
-			}
-			return err
-		}))
-	}
-	for port, want := range map[int]bool{5201: true, 5202: true, 5203: false, 520: false} {
-		if got, err := n.Listens(port); got != want || err != nil {
-			t.Errorf("port %d: %v, %v, want %v", port, got, err, want)
-		}
-	}
-}
-
 func TestDo(t *testing.T) {
 	l := labtest.New(t, "do")
 	n := labtest.Node(t, l, "n")
@@ -137,7 +118,7 @@ func TestDo(t *testing.T) {
 	if own != "lo in" || strings.Contains(outside, "in") {
 		t.Errorf("inside: %q, want \"lo in\"; outside: %q, want no \"in\"", own, outside)
 	}
-	must(t, n.Do(func() error {
+	labtest.Must(t, n.Do(func() error {
 		listener, err := net.Listen("tcp", "127.0.0.1:5201")
 		if err == nil {
 			t.Cleanup(func() { _ = listener.Close() })

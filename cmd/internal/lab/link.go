@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"os"
-	"regexp"
 	"time"
 
 	"github.com/vishvananda/netlink"
@@ -98,22 +96,6 @@ func (n *Node) AddAddr(ifName, cidr string) error {
 	return n.withLink("give address to", ifName, func(h *netlink.Handle, l netlink.Link) error {
 		return h.AddrAdd(l, addr)
 	})
-}
-
-// Listens tells whether a server of the node listens on a TCP port. A connection would be a client to some servers.
-func (n *Node) Listens(tcpPort int) (listens bool, err error) {
-	listening := regexp.MustCompile(fmt.Sprintf(`:%04X [0-9A-F]+:0000 0A `, tcpPort)) // LISTEN
-	err = n.Do(func() error {
-		for _, table := range []string{"tcp", "tcp6"} {
-			b, err := os.ReadFile("/proc/thread-self/net/" + table)
-			if err != nil && !os.IsNotExist(err) {
-				return err
-			}
-			listens = listens || listening.Match(b)
-		}
-		return nil
-	})
-	return listens, err
 }
 
 // Stats are the kernel's 64-bit counters of an interface since it was made.
