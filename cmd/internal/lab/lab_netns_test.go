@@ -282,12 +282,12 @@ func TestLabRefuses(t *testing.T) {
 	start := func() error { _, err := n.Start(runRole("wait")); return err }
 	newLab := func(name string) error { _, err := lab.New(context.Background(), name); return err }
 	for what, err := range map[string]error{
-		"two nodes of one name":                        node("n"),
-		"a node name with a slash":                     node("a/b"),
-		"two labs of one name in one process":          newLab("refuse"),
-		"a lab name with a hyphen":                     newLab("a-b"),
-		"an interface name of more than 15 characters": l.Link(n, "an-interface-name-too-long", n, "x", lab.LinkOptions{}),
-		"an address without a prefix length":           n.AddAddr("lo", "10.0.0.1"),
+		"two nodes of one name":                  node("n"),
+		"a node name with a slash":               node("a/b"),
+		"two labs of one name in one process":    newLab("refuse"),
+		"a lab name with a hyphen":               newLab("a-b"),
+		"an interface name beyond 15 characters": l.Link(n, "longer-than-that-by-far", n, "x", lab.LinkOptions{}),
+		"an address without a prefix length":     n.AddAddr("lo", "10.0.0.1"),
 	} {
 		if err == nil {
 			t.Error(what)

@@ -39,7 +39,8 @@ func TestFrameIsARealPacket(t *testing.T) {
 }
 
 func FuzzParse(f *testing.F) {
-	f.Add(wrap(addressing{destination: 1, source: 2, tagged: true, octets: minMessage}, message{kind: kindData, flow: 3}))
+	f.Add(wrap(addressing{destination: 1, source: 2, tagged: true, octets: minMessage},
+		message{kind: kindData, flow: 3}))
 	f.Add(wrap(addressing{destination: 1, source: 2, octets: 1514}, message{kind: kindFin, total: 3}))
 	f.Add(wrap(addressing{destination: 1, source: 2, tagged: true, octets: minRaw},
 		message{kind: kindData, priority: 6, flow: 3}))

@@ -155,8 +155,8 @@ func (c *StormConfig) frame(own [6]byte, quanta uint16) []byte {
 
 func (c *StormConfig) report(s *storm, begun, ended int64, own [6]byte) *StormReport {
 	return &StormReport{Schema: 1, Interface: c.Interface, Source: macString(frame.Address(own[:])),
-		FlowControl: c.FlowControl, Priority: c.Priority, Duty: c.Duty, Quanta: c.quanta(), Speed: macctl.SpeedOrNominal(c.Speed),
-		Elapsed: ended - begun, Frames: s.frames,
+		FlowControl: c.FlowControl, Priority: c.Priority, Duty: c.Duty, Quanta: c.quanta(),
+		Speed: macctl.SpeedOrNominal(c.Speed), Elapsed: ended - begun, Frames: s.frames,
 		Rate: float64(s.frames) / (float64(max(1, ended-begun)) / 1e9), Paused: s.paused(ended), LongestGap: s.longest}
 }
 
