@@ -122,6 +122,3 @@ type Agreement struct {
 
 // Agreed reports whether both ends support it. Only then measurement frames are sent and answered.
 func (a Agreement) Agreed() bool { return a.Own && a.Peer }
-
-// An AgreementFunc is called at each change of a port's agreement. It must return at once.
-type AgreementFunc func(Agreement)

@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"pfcswitch/cmd/internal/lab"
 	"pfcswitch/deadlock"
 	"pfcswitch/macctl"
 )
@@ -43,9 +42,8 @@ func TestBystandersOfAStorm(t *testing.T) {
 		action string
 	}{{macctl.ModePFC, "forward"}, {macctl.ModePFC, "drop"}, {macctl.ModePause, "drop"}} {
 		t.Run(tt.mode.String()+" "+tt.action, func(t *testing.T) {
-			r := NewRig(t, 4, lab.LinkOptions{})
-			r.Start(Setup{Keys: "priorities: {lossless: [3]}\nwatchdog: {period: 10ms, count: 3, recovery: 50ms, " +
-				"action: " + tt.action + "}", Each: At100M + ", flow_control: " + tt.mode.String()})
+			r := Start(t, 4, Setup{Keys: Lossless3 + "watchdog: {period: 10ms, count: 3, recovery: 50ms, action: " +
+				tt.action + "}", Each: At100M + flow(tt.mode)})
 			h1, h2 := r.Station(1, tt.mode, 100e6), r.Station(2, tt.mode, 100e6)
 			h3, h4 := r.Station(3, tt.mode, 100e6), r.Station(4, tt.mode, 100e6)
 			flows := []bystander{{"between other hosts", h3, h4, 3}}

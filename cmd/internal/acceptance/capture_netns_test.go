@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"pfcswitch/cmd/internal/api"
-	"pfcswitch/cmd/internal/lab"
 	"pfcswitch/cmd/internal/lab/tshark"
 	"pfcswitch/cmd/internal/tcpdump"
 	"pfcswitch/dataplane"
@@ -92,8 +91,7 @@ func TestCapture(t *testing.T) {
 	tshark.Need(t)
 	for _, workers := range []string{"auto", "per-port"} {
 		t.Run(workers, func(t *testing.T) {
-			r := NewRig(t, 3, lab.LinkOptions{})
-			r.Start(Setup{Keys: SmallBuffers + "capture: {memory: 64MiB}\nworkers: " + workers,
+			r := Start(t, 3, Setup{Keys: SmallBuffers + "capture: {memory: 64MiB}\nworkers: " + workers,
 				Each: At100M + ", loop: off"})
 			c := r.ServeControl()
 			h1, h2, h3 := r.Station(1, macctl.ModePFC, 100e6), r.Station(2, macctl.ModePFC, 100e6),
@@ -157,8 +155,7 @@ func TestCapture(t *testing.T) {
 // that leave, once each and whole.
 func TestCaptureShowsLLDP(t *testing.T) {
 	tshark.Need(t)
-	r := NewRig(t, 2, lab.LinkOptions{})
-	r.Start(Setup{Each: "loop: off"})
+	r := Start(t, 2, Setup{Each: "loop: off"})
 	s, err := porttest.OpenSocket(r.Host(1).Path(), "eth0")
 	must(t, err)
 	defer s.Close()
@@ -255,8 +252,7 @@ func wantSpan(t *testing.T, frames []map[string][]string, from, to time.Time) {
 func TestCaptureChooses(t *testing.T) {
 	tshark.Need(t)
 	program(t, "tcpdump", "tcpdump")
-	r := NewRig(t, 2, lab.LinkOptions{})
-	r.Start(Setup{Keys: "priorities: {lossless: [3]}\n", Each: At100M})
+	r := Start(t, 2, Setup{Keys: Lossless3, Each: At100M})
 	c := r.ServeControl()
 	compile := func(expression string) string {
 		text, err := tcpdump.Compile(context.Background(), expression)
@@ -301,8 +297,7 @@ func TestCaptureChooses(t *testing.T) {
 
 // A client that does not read costs the switch nothing, and is told later what it missed.
 func TestSlowCaptureNeverBlocks(t *testing.T) {
-	r := NewRig(t, 2, lab.LinkOptions{})
-	r.Start(Setup{Keys: "capture: {memory: 5MiB}\npriorities: {lossless: [3]}\nlldp: {agent: off}\n",
+	r := Start(t, 2, Setup{Keys: "capture: {memory: 5MiB}\npriorities: {lossless: [3]}\nlldp: {agent: off}\n",
 		Each: At100M + ", loop: off"})
 	c := r.ServeControl()
 	h1, h2 := r.Station(1, macctl.ModePFC, 100e6), r.Station(2, macctl.ModePFC, 100e6)
@@ -338,8 +333,7 @@ func TestSlowCaptureNeverBlocks(t *testing.T) {
 
 // A capture that cannot be is refused with the reason; nothing reads or writes a file that a request names.
 func TestCaptureRefused(t *testing.T) {
-	r := NewRig(t, 1, lab.LinkOptions{})
-	r.Start(Setup{})
+	r := Start(t, 1, Setup{})
 	c := r.ServeControl()
 	for _, test := range []struct {
 		request api.CaptureRequest

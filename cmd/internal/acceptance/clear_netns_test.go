@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"pfcswitch/cmd/internal/api"
-	"pfcswitch/cmd/internal/lab"
 )
 
 // received returns how many frames the user is told that port n has received, and how many its buffer has admitted.
@@ -40,14 +39,13 @@ func TestClearWhileAPortIsAway(t *testing.T) {
 		{"interface deleted", func(r *Rig, _ Setup) {
 			must(r.T, r.Node.DeleteLink("p2"))
 			r.WaitUp(2, false)
-		}, func(r *Rig, _ Setup) { r.Link(2, lab.LinkOptions{}) }},
+		}, func(r *Rig, _ Setup) { r.Link(2) }},
 		{"port removed", func(r *Rig, s Setup) { must(r.T, r.Apply(s, 1)) },
 			func(r *Rig, s Setup) { must(r.T, r.Apply(s, 2)) }},
 	} {
 		t.Run(row.name, func(t *testing.T) {
-			r := NewRig(t, 2, lab.LinkOptions{})
-			s := Setup{Keys: "priorities: {lossless: [3]}"}
-			r.Start(s)
+			s := Setup{Keys: Lossless3}
+			r := Start(t, 2, s)
 			c := r.ServeControl()
 			r.Passes(2, 1)
 			if frames, admitted := received(t, c, 2); frames < 20 || admitted < 20 {

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"pfcswitch/cmd/internal/api"
-	"pfcswitch/cmd/internal/lab"
 	"pfcswitch/macctl"
 )
 
@@ -35,19 +34,14 @@ func occupy(t *testing.T, n int, network, address string) {
 // apply. What changes the switch is there on the control socket alone.
 func TestThousandConnections(t *testing.T) {
 	const each = 1000
-	r := NewRig(t, 3, lab.LinkOptions{})
+	r := NewRig(t, 3)
 	s := Setup{Keys: SmallBuffers, Each: At100M}
 	host := r.serveHere(s)
-	h1, h2, h3 := r.Station(1, macctl.ModePFC, 100e6), r.Station(2, macctl.ModePFC, 100e6),
-		r.Station(3, macctl.ModePFC, 100e6)
-	stop1, stop3 := h1.Send(Stream{To: 2, Prio: 3}), h3.Send(Stream{To: 2, Prio: 3})
-	eventually(t, "the senders are held now and then",
-		func() bool { return h1.Controls.Load() > 4 && h3.Controls.Load() > 4 })
+	_, h2, _, end := r.Incast(macctl.ModePFC, 100e6)
 
 	socket := filepath.Join(r.Dir, "api.sock")
 	occupy(t, each, "tcp", host)
 	occupy(t, each, "unix", socket)
-	before := h2.Tally(1, 3).Frames
 	client, scraper := api.NewClient(socket), &http.Client{Timeout: 5 * time.Second,
 		Transport: &http.Transport{DisableKeepAlives: true}}
 	var slowest time.Duration
@@ -73,7 +67,7 @@ func TestThousandConnections(t *testing.T) {
 	if _, err := client.Apply(t.Context(), "again.yaml", r.Source().ConfigYAML()); err != nil {
 		t.Errorf("apply: %v", err)
 	}
-	eventually(t, "frames go on", func() bool { return h2.Tally(1, 3).Frames > before+500 })
+	h2.GoesOn(1, 200)
 
 	for _, path := range []string{"/v1/apply", "/v1/clear/counters", "/v1/clear/watermarks", "/v1/capture"} {
 		for _, method := range []string{http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete} {
@@ -87,9 +81,5 @@ func TestThousandConnections(t *testing.T) {
 			}
 		}
 	}
-	stop1()
-	stop3()
-	h2.Whole(h1, 3)
-	h2.Whole(h3, 3)
-	r.NoLosslessDrops()
+	end()
 }

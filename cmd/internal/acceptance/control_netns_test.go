@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"testing"
 
-	"pfcswitch/cmd/internal/lab"
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/macctl"
 )
@@ -53,8 +52,7 @@ func controls() []control {
 
 // From the wire MAC Control frames of every kind are obeyed, or ignored and counted by reason, and never forwarded.
 func TestControlFramesFromTheWire(t *testing.T) {
-	r := NewRig(t, 2, lab.LinkOptions{MTU: 9000})
-	r.Start(Setup{Keys: "priorities: {lossless: [3]}", Each: "speed: 10M, mtu: 9000"})
+	r := Start(t, 2, Setup{MTU: 9000, Keys: Lossless3, Each: "speed: 10M, mtu: 9000"})
 	s := r.sockets()
 	resume := macctl.AppendPFC(nil, [6]byte(HostMAC(1)), 1<<3, [8]uint16{})
 	seen := func() (n uint64) {
@@ -112,8 +110,7 @@ func TestControlFramesFromTheWire(t *testing.T) {
 
 // A flood of control frames is neither forwarded nor keeps data from passing.
 func TestControlFrameFlood(t *testing.T) {
-	r := NewRig(t, 2, lab.LinkOptions{})
-	r.Start(Setup{Keys: "priorities: {lossless: [3]}", Each: At100M})
+	r := Start(t, 2, Setup{Keys: Lossless3, Each: At100M})
 	s := r.sockets()
 	h1, h2 := r.Station(1, macctl.ModePFC, 100e6), r.Station(2, macctl.ModePFC, 100e6)
 	h1.Send(Stream{To: 2, Prio: 3, Frames: 500, Rate: 40e6})

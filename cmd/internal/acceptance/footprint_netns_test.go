@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"pfcswitch/cmd/internal/lab"
 	"pfcswitch/macctl"
 )
 
@@ -26,7 +25,7 @@ func resident(t *testing.T, pid int) int {
 
 // Under load, with queues that fill and drain, the process does not grow.
 func TestMemoryDoesNotGrow(t *testing.T) {
-	r := NewRig(t, 3, lab.LinkOptions{})
+	r := NewRig(t, 3)
 	p := r.StartProcess(Setup{Keys: SmallBuffers, Each: At100M})
 	h1, h2, h3 := r.Station(1, macctl.ModePFC, 100e6), r.Station(2, macctl.ModePFC, 100e6),
 		r.Station(3, macctl.ModePFC, 100e6)
@@ -61,7 +60,7 @@ func TestMemoryDoesNotGrow(t *testing.T) {
 // what else the machine does; of five windows the median counts, which is known when three are below.
 func TestIdleCost(t *testing.T) {
 	const window, windows, most = time.Second, 5, 0.01
-	r := NewRig(t, 8, lab.LinkOptions{})
+	r := NewRig(t, 8)
 	p := r.StartProcess(Setup{})
 	time.Sleep(200 * time.Millisecond) // what starting leaves behind
 	var shares []float64

@@ -12,7 +12,6 @@ import (
 	"github.com/google/gopacket"
 	"github.com/google/gopacket/layers"
 
-	"pfcswitch/cmd/internal/lab"
 	"pfcswitch/dataplane"
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/dataplane/port/porttest"
@@ -81,12 +80,11 @@ func arrives(t *testing.T, s []*porttest.Socket, in, out int, sent, want []byte)
 }
 
 func TestFramesKeepTheirOctets(t *testing.T) {
-	const keys = "priorities: {lossless: [3]}\n" +
+	const keys = Lossless3 +
 		`fdb: [{mac: "02:00:00:00:00:02", vlan: 1, port: p2}, {mac: "02:00:00:00:00:02", vlan: 10, port: p2}]`
 	for _, speed := range speeds {
 		t.Run(speed, func(t *testing.T) {
-			r := NewRig(t, 2, lab.LinkOptions{MTU: 9000})
-			r.Start(Setup{Keys: keys, Each: speed + ", mtu: 9000, tagged: [10]"})
+			r := Start(t, 2, Setup{MTU: 9000, Keys: keys, Each: speed + ", mtu: 9000, tagged: [10]"})
 			s := r.sockets()
 			for _, c := range untouched() {
 				t.Run(c.name, func(t *testing.T) { arrives(t, s, 1, 2, c.data, c.data) })
@@ -133,13 +131,12 @@ func TestFramesChangeTheirTags(t *testing.T) {
 	for n := 1; n <= 4; n++ {
 		fmt.Fprintf(&fdb, "  - {mac: %q, vlan: 10, port: %s}\n", HostMAC(n), PortName(n))
 	}
-	s := Setup{Keys: "priorities: {lossless: [3]}\nfdb:\n" + fdb.String(), Ports: map[int]string{
+	s := Setup{MTU: 9000, Keys: Lossless3 + "fdb:\n" + fdb.String(), Ports: map[int]string{
 		1: "tagged: [10]", 2: "pvid: 10", 3: "tagged: [10]", 4: "pvid: 10, priority_tags: strip, default_priority: 5"}}
 	for _, speed := range speeds {
 		t.Run(speed, func(t *testing.T) {
-			r := NewRig(t, 4, lab.LinkOptions{MTU: 9000})
 			s.Each = speed + ", mtu: 9000"
-			r.Start(s)
+			r := Start(t, 4, s)
 			sockets := r.sockets()
 			for _, c := range retagged() {
 				t.Run(c.name, func(t *testing.T) { arrives(t, sockets, c.in, c.out, c.sent, c.want) })
@@ -173,8 +170,7 @@ func retagged() []conversion {
 
 // What must not be forwarded is counted under its reason.
 func TestFramesThatStay(t *testing.T) {
-	r := NewRig(t, 2, lab.LinkOptions{MTU: 9000})
-	r.Start(Setup{Keys: "priorities: {lossless: [3]}", Each: "speed: 1G"})
+	r := Start(t, 2, Setup{MTU: 9000, Keys: Lossless3, Each: "speed: 1G"})
 	s := r.sockets()
 	to := func(mac string, b []byte) []byte { return append([]byte(mac), b[6:]...) }
 	sctp := Ethernet(1, 2, 0x0800, mustSerialize(ipv4Header(1, 2, 0, layers.IPProtocolSCTP),

@@ -7,16 +7,14 @@ import (
 	"github.com/google/gopacket"
 	"github.com/google/gopacket/layers"
 
-	"pfcswitch/cmd/internal/lab"
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/dataplane/port/porttest"
 )
 
 // A port without a speed carries them whole, with checksum and segmentation left to do where they were.
 func TestGSOFramesWhole(t *testing.T) {
-	r := NewRig(t, 3, lab.LinkOptions{})
-	r.Start(Setup{
-		Keys: "priorities: {lossless: [3]}\nfdb:\n" +
+	r := Start(t, 3, Setup{
+		Keys: Lossless3 + "fdb:\n" +
 			`  - {mac: "02:00:00:00:00:02", vlan: 1, port: p2}` + "\n" +
 			`  - {mac: "02:00:00:00:00:02", vlan: 10, port: p2}` + "\n" +
 			`  - {mac: "02:00:00:00:00:03", vlan: 10, port: p3}` + "\n",
@@ -65,8 +63,7 @@ func sameOffload(a, b frame.VnetHeader) bool {
 func TestGSOFramesSegmented(t *testing.T) {
 	for _, speed := range []string{"speed: 1G", "speed: none"} {
 		t.Run(speed, func(t *testing.T) {
-			r := NewRig(t, 3, lab.LinkOptions{})
-			r.Start(Setup{Keys: "priorities: {lossless: [3]}", Each: "tagged: [10]",
+			r := Start(t, 3, Setup{Keys: Lossless3, Each: "tagged: [10]",
 				Ports: map[int]string{1: speed, 2: speed, 3: "speed: 1G"}})
 			s := r.sockets()
 			for _, f := range GSOFrames() {

@@ -16,7 +16,7 @@ import (
 // super-frames stay whole, and the switch loses none.
 func TestIperf3(t *testing.T) {
 	path := program(t, "iperf3", "iperf3")
-	r := NewRig(t, 2, lab.LinkOptions{})
+	r := NewRig(t, 2)
 	for n, h := range r.Hosts {
 		must(t, h.AddAddr("eth0", HostIP(n+1).String()+"/24"))
 		s, err := port.SurveyOne(h.Path(), "eth0")

@@ -99,8 +99,7 @@ func (o *otherEnd) tells(subtype, info string) {
 
 // lldpd of Debian reads what a port tells, DCBX included, and the port follows what it is told by lldpd.
 func TestLLDPD(t *testing.T) {
-	r := NewRig(t, 1, lab.LinkOptions{})
-	r.Start(Setup{Keys: "preset: roce\nlldp: {willing: true, change_hold: 0s}"})
+	r := Start(t, 1, Setup{Keys: "preset: roce\nlldp: {willing: true, change_hold: 0s}"})
 	o := startLLDPD(t, r.Host(1))
 	o.must("configure", "lldp", "tx-interval", "1")
 
@@ -167,8 +166,7 @@ func TestLLDPD(t *testing.T) {
 
 // The switch says goodbye when it ends, and lldpd forgets it at once.
 func TestGoodbye(t *testing.T) {
-	r := NewRig(t, 1, lab.LinkOptions{})
-	r.Start(Setup{})
+	r := Start(t, 1, Setup{})
 	o := startLLDPD(t, r.Host(1))
 	eventually(t, "lldpd knows the switch", func() bool { return strings.Contains(o.must("show", "neighbors"), "p1") })
 	r.Settle()
@@ -195,8 +193,7 @@ func TestLLDPAD(t *testing.T) {
 			"BWG Percentages: 0:48% 1:1% 2:1% 3:47% 4:1% 5:1% 6:0% 7:1%", "3:[3-100%]", "6:[6(gs)-0%] 7:[7-100%]"},
 	} {
 		t.Run(version, func(t *testing.T) {
-			r := NewRig(t, 1, lab.LinkOptions{})
-			r.Start(Setup{Keys: "preset: roce\nlldp: {dcbx: " + version + "}"})
+			r := Start(t, 1, Setup{Keys: "preset: roce\nlldp: {dcbx: " + version + "}"})
 			script := fmt.Sprintf("mount -t tmpfs none /run && mount -t tmpfs none /var/lib && mkdir -p "+
 				"/var/lib/lldpad && exec %s -f /var/lib/lldpad/lldpad.conf -p", path)
 			p, err := r.Host(1).Start(lab.Command{Name: "lldpad", Argv: []string{"unshare", "-m", "-i", "sh", "-c",

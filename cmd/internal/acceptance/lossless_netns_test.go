@@ -3,7 +3,6 @@ package acceptance
 import (
 	"testing"
 
-	"pfcswitch/cmd/internal/lab"
 	"pfcswitch/macctl"
 )
 
@@ -19,8 +18,7 @@ func TestOversubscription(t *testing.T) {
 }
 
 func oversubscribe(t *testing.T, mode macctl.Mode, workers string) {
-	r := NewRig(t, 3, lab.LinkOptions{})
-	r.Start(Setup{Keys: SmallBuffers + "workers: " + workers, Each: At100M + ", flow_control: " + mode.String()})
+	r := Start(t, 3, Setup{Keys: SmallBuffers + "workers: " + workers, Each: At100M + flow(mode)})
 	h1, h2, h3 := r.Station(1, mode, 100e6), r.Station(2, mode, 100e6), r.Station(3, mode, 100e6)
 	both := []Stream{{To: 3, Prio: 3, Frames: 1500}, {To: 3, Prio: 0, Frames: 1500}}
 	h1.Send(both...)

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"pfcswitch/cmd/internal/api"
-	"pfcswitch/cmd/internal/lab"
 	"pfcswitch/dataplane"
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/dataplane/port"
@@ -16,8 +15,7 @@ import (
 // A TAP whose name an interface has already is down and says why and what to do, the other ports go on, and it works as
 // soon as the name is free.
 func TestTAPNameTaken(t *testing.T) {
-	r := NewRig(t, 3, lab.LinkOptions{})
-	r.Start(Setup{Ports: map[int]string{3: "kind: tap"}, Ready: []int{1, 2}})
+	r := Start(t, 3, Setup{Ports: map[int]string{3: "kind: tap"}, Ready: []int{1, 2}})
 	why := "TAP p3: interface p3 exists already and is a veth: delete it (" + port.CommandIn(r.Node.Path(),
 		"ip link del dev p3") + "), or give the TAP another name with interface: NAME"
 	if got := r.State(3); got != why {
@@ -37,9 +35,7 @@ func TestTAPNameTaken(t *testing.T) {
 // after a change of either, and the port works with what fits. The command runs as it is said: the port is in another
 // namespace than the daemon.
 func TestInterfaceMTUBelowThePorts(t *testing.T) {
-	r := NewRig(t, 2, lab.LinkOptions{})
-	big := Setup{Ports: map[int]string{1: "mtu: 9000"}}
-	r.Start(big)
+	r := Start(t, 2, Setup{Ports: map[int]string{1: "mtu: 9000"}})
 	tells := func(n int, text string) {
 		t.Helper()
 		eventually(t, "an event says that "+text, func() bool {
@@ -69,9 +65,8 @@ func TestInterfaceMTUBelowThePorts(t *testing.T) {
 // A host whose MTU is larger than its port's is told of by show events, once for a configuration: with its address, the
 // length of the first frame too long and what to do. Its other frames pass, as do others'.
 func TestFarEndMTUAboveThePorts(t *testing.T) {
-	r := NewRig(t, 2, lab.LinkOptions{MTU: 3000}) // a veth of 1500 would drop the frames itself
-	same := Setup{Keys: "priorities: {lossless: [3]}", Each: "speed: 1G"}
-	r.Start(same)
+	same := Setup{MTU: 3000, Keys: Lossless3, Each: "speed: 1G"} // a veth of 1500 would drop the frames itself
+	r := Start(t, 2, same)
 	client := r.ServeControl()
 	h1 := socketAt(t, r.Host(1), "eth0")
 	long := func(octets int) {

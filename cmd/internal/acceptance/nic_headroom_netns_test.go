@@ -6,7 +6,6 @@ import (
 
 	"pfcswitch/cmd/internal/api"
 	"pfcswitch/cmd/internal/config"
-	"pfcswitch/cmd/internal/lab"
 	"pfcswitch/headroom"
 )
 
@@ -14,8 +13,7 @@ import (
 // and tells it; before that it has agreed over LLDP which priorities are lossless, and that both measure. Each end can
 // check its headroom by experiment, too.
 func TestHostNICMeasures(t *testing.T) {
-	r := NewRig(t, 1, lab.LinkOptions{})
-	r.Start(Setup{Keys: "preset: roce\nheadroom: {interval: 100ms, send_request: on}\nlldp: {change_hold: 0s}",
+	r := Start(t, 1, Setup{Keys: "preset: roce\nheadroom: {interval: 100ms, send_request: on}\nlldp: {change_hold: 0s}",
 		Each: "speed: 1G"})
 	c, _, err := config.HostNIC(config.NIC{Wire: "eth0", TAP: "nic0", Addresses: []string{HostIP(1).String() + "/24"},
 		Speed: "1G", Socket: r.Dir + "/nic.sock", Metrics: "off", Streams: true})
@@ -24,7 +22,7 @@ func TestHostNICMeasures(t *testing.T) {
 		c.Ports[i].Netns = r.Host(1).Path()
 	}
 	nic, _ := Run(t, c)
-	eventually(t, "the host NIC is up", func() bool { return NICUp(nic) })
+	eventually(t, "the host NIC is up", func() bool { return nicUp(nic) })
 	for _, end := range []struct {
 		d              Switch
 		port, neighbor string

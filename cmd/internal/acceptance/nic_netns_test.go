@@ -33,16 +33,11 @@ func nicPort(t *testing.T, d Switch, name string) dataplane.PortSnapshot {
 // Three hosts send to one through the switch, each with a host NIC and the TCP of its own kernel. In the lossless class
 // nothing is lost and no segment is sent again; in the lossy class it has to be.
 func TestHostNIC(t *testing.T) {
-	r := NewRig(t, 4, lab.LinkOptions{})
 	const speed = "speed: 100M"
-	r.Start(Setup{Keys: "priorities: {lossless: [3], trust: dscp, dscp: {26: 3}}\nbuffer: {lossy: {size: 256KiB}, " +
-		"policy: static, xoff: 16KiB, xon: 8KiB}", Each: speed + ", loop: off, ring: {outage: 200ms}"})
-	var nics []Switch
+	r := Start(t, 4, Setup{Keys: "priorities: {lossless: [3], trust: dscp, dscp: {26: 3}}\nbuffer: {lossy: {size: " +
+		"256KiB}, policy: static, xoff: 16KiB, xon: 8KiB}", Each: speed + ", loop: off, ring: {outage: 200ms}"})
 	for n := range r.Hosts {
-		nics = append(nics, r.NIC(n+1, speed))
-	}
-	for _, d := range nics {
-		eventually(t, "the host NIC is up", func() bool { return NICUp(d) })
+		r.NIC(n+1, speed)
 	}
 	// each other than its wire's, and other than the next
 	for n, want := range map[int]string{1: "02:00:00:70:66:62", 2: "02:00:00:70:66:61"} {

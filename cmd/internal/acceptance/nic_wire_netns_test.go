@@ -109,9 +109,8 @@ func TestHeldPriorityStopsNoOther(t *testing.T) {
 	const many, probes = 4000, 20
 	// of the held priority on the wire: what may be in the way
 	const oneFrame = (1400 + 28 + 18 + 24) * 8 * time.Second / 100_000_000
-	r := NewRig(t, 1, lab.LinkOptions{})
+	r := NewRig(t, 1)
 	d := r.NIC(1, "speed: 100M")
-	eventually(t, "the host NIC is up", func() bool { return NICUp(d) })
 	IP(t, r.Host(1), "neigh", "add", HostIP(2).String(), "lladdr", HostMAC(2).String(), "dev", "nic0")
 	far := socketAt(t, r.Node, "p1")
 	free := holding(t, socketAt(t, r.Node, "p1"))
@@ -162,9 +161,8 @@ func TestHeldPriorityStopsNoOther(t *testing.T) {
 // Without a speed a host's super-frames leave whole by the wire, in the priority tag that the TAP adds, and come in
 // whole.
 func TestTAPGSOFramesWhole(t *testing.T) {
-	r := NewRig(t, 1, lab.LinkOptions{})
-	d := r.NICTrusting(1, "speed: none", "pcp")
-	eventually(t, "the host NIC is up", func() bool { return NICUp(d) })
+	r := NewRig(t, 1)
+	r.NICTrusting(1, "speed: none", "pcp")
 	host, far := socketAt(t, r.Host(1), "nic0"), socketAt(t, r.Node, "p1")
 	payload := gopacket.Payload(pattern(40*segment + 33))
 	v4, v6 := ipv4Header(1, 2, 26, layers.IPProtocolTCP), ipv6Header(1, 2, layers.IPProtocolTCP)

@@ -43,20 +43,11 @@ func TestOverload(t *testing.T) {
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			const speed = 500e6
-			r := NewRig(t, 3, lab.LinkOptions{})
-			p := r.StartProcess(Setup{Keys: "priorities: {lossless: [3]}", Each: "speed: 500M"})
-			h1, h2, h3 := r.Station(1, macctl.ModePFC, speed), r.Station(2, macctl.ModePFC, speed),
-				r.Station(3, macctl.ModePFC, speed)
-			s := Stream{To: 2, Prio: 3, Octets: 1518} // 1514 and a tag
-			stop1, stop3 := h1.Send(s), h3.Send(s)
-			eventually(t, "both senders are held now and then",
-				func() bool { return h1.Controls.Load() > 2 && h3.Controls.Load() > 2 })
+			r := NewRig(t, 3)
+			p := r.StartProcess(Setup{Keys: Lossless3, Each: "speed: 500M"})
+			_, _, _, end := r.Incast(macctl.ModePFC, 500e6)
 			tt.make(t, r, p)
-			stop1()
-			stop3()
-			h2.Whole(h1, 3)
-			h2.Whole(h3, 3)
+			end()
 			must(t, p.Stop(syscall.SIGTERM, Timeout))
 		})
 	}

@@ -76,7 +76,7 @@ func freeAddress(t *testing.T) string {
 // Who watches a switch that is killed, or stands still, is told so and since when, and sees it when it is there again.
 // The page of several switches shows the one as dead and the other as alive.
 func TestPageOfADeadSwitch(t *testing.T) {
-	r := NewRig(t, 1, lab.LinkOptions{})
+	r := NewRig(t, 1)
 	own := freeAddress(t)
 	s, other := r.servedPair(own)
 	several := freeAddress(t)

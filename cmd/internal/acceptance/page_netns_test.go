@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"pfcswitch/cmd/internal/config"
-	"pfcswitch/cmd/internal/lab"
 	"pfcswitch/cmd/internal/traffic"
 	"pfcswitch/cmd/internal/web/webtest"
 	"pfcswitch/dataplane"
@@ -148,7 +147,7 @@ func quiet(t *testing.T, p *webtest.Page, host string) {
 // are the switch's own. Lossless frames that are lost then are told in large type. With UPDATE_SCREENSHOT=1 it also
 // makes the README's picture.
 func TestPageShowsAStorm(t *testing.T) {
-	r := NewRig(t, 3, lab.LinkOptions{})
+	r := NewRig(t, 3)
 	s := Setup{Keys: SmallBuffers, Each: At100M}
 	host := r.serveHere(s)
 	h1, h3 := r.Station(1, macctl.ModePFC, 100e6), r.Station(3, macctl.ModePFC, 100e6)
@@ -245,7 +244,7 @@ func body(t *testing.T, url string) string {
 // On a phone and on a screen, by day and by night, everything fits, can be read, reached and named, while the switch is
 // busy.
 func TestPageForEverybody(t *testing.T) {
-	r := NewRig(t, 3, lab.LinkOptions{})
+	r := NewRig(t, 3)
 	host := r.serveHere(Setup{Keys: SmallBuffers, Each: At100M, Ports: map[int]string{3: "flow_control: pause"}})
 	h1 := r.Station(1, macctl.ModePFC, 100e6)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -290,7 +289,7 @@ func TestPageForEverybody(t *testing.T) {
 
 // A trunk has its place on the page, and a switch without one has not.
 func TestPageShowsATrunk(t *testing.T) {
-	r := NewRig(t, 4, lab.LinkOptions{})
+	r := NewRig(t, 4)
 	host := r.serveHere(Setup{Keys: threeToOne(", watermarks: {priority: {3: {high: 128KiB, low: 64KiB}}}"),
 		Each: At100M})
 	h1, h4 := r.Station(1, macctl.ModePFC, 100e6), r.Station(4, macctl.ModePFC, 100e6)

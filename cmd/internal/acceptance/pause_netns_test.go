@@ -4,7 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"pfcswitch/cmd/internal/lab"
 	"pfcswitch/macctl"
 )
 
@@ -39,8 +38,7 @@ const (
 func TestPeerPauses(t *testing.T) {
 	for _, mode := range []macctl.Mode{macctl.ModePFC, macctl.ModePause} {
 		t.Run(mode.String(), func(t *testing.T) {
-			r := NewRig(t, 2, lab.LinkOptions{})
-			r.Start(Setup{Keys: "priorities: {lossless: [3]}", Each: At100M + ", flow_control: " + mode.String()})
+			r := Start(t, 2, Setup{Keys: Lossless3, Each: At100M + flow(mode)})
 			h1, h2 := r.Station(1, mode, 100e6), r.Station(2, mode, 100e6)
 			stop := h1.Send(Stream{To: 2, Prio: 3, Rate: 40e6}, Stream{To: 2, Prio: 0, Rate: 40e6})
 			eventually(t, "frames arrive", func() bool {
@@ -93,8 +91,7 @@ func (s *Station) holdPort(r *Rig, mode macctl.Mode, quanta uint16) time.Time {
 
 // A pause time of 0 ends a pause at once.
 func TestPeerResumes(t *testing.T) {
-	r := NewRig(t, 2, lab.LinkOptions{})
-	r.Start(Setup{Keys: "priorities: {lossless: [3]}", Each: At100M})
+	r := Start(t, 2, Setup{Keys: Lossless3, Each: At100M})
 	h1, h2 := r.Station(1, macctl.ModePFC, 100e6), r.Station(2, macctl.ModePFC, 100e6)
 	h2.PFC(1<<3, 0xffff)
 	eventually(t, "the switch has received PFC", func() bool { return r.Snapshot(2).Received.PFCFrames[3] == 1 })
@@ -111,8 +108,7 @@ func TestPeerResumes(t *testing.T) {
 
 // A port that its peer has paused in all priorities still tells that peer to stop.
 func TestPauseDoesNotStopControlFrames(t *testing.T) {
-	r := NewRig(t, 2, lab.LinkOptions{})
-	r.Start(Setup{Keys: "buffer: {lossless: {size: 1MiB}}\npriorities: {lossless: [0, 1, 2, 3, 4, 5, 6, 7]}",
+	r := Start(t, 2, Setup{Keys: "buffer: {lossless: {size: 1MiB}}\npriorities: {lossless: [0, 1, 2, 3, 4, 5, 6, 7]}",
 		Each: At100M})
 	h1, h2 := r.Station(1, macctl.ModePFC, 100e6), r.Station(2, macctl.ModePFC, 100e6)
 	hold := func(quanta uint16) { h1.PFC(1<<3, quanta); h2.PFC(0xff, quanta) }

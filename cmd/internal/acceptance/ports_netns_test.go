@@ -24,7 +24,7 @@ import (
 
 // A port whose interface is not there yet is down and says why, and works as soon as it comes.
 func TestInterfaceAppears(t *testing.T) {
-	r := NewRig(t, 2, lab.LinkOptions{})
+	r := NewRig(t, 2)
 	must(t, r.Node.DeleteLink("p2"))
 	r.Start(Setup{Ready: []int{1}})
 	if got := r.State(2); !strings.Contains(got, "p2") || !strings.Contains(got, "waiting for it") {
@@ -33,7 +33,7 @@ func TestInterfaceAppears(t *testing.T) {
 	if got := r.Events(dataplane.EventPort, 2); len(got) != 1 || got[0].Text != r.State(2) {
 		t.Errorf("events %+v, want one with the port's state", got)
 	}
-	r.Link(2, lab.LinkOptions{})
+	r.Link(2)
 	r.WaitUp(2, true)
 	r.WaitState(2, "")
 	r.Passes(1, 2)
@@ -41,7 +41,7 @@ func TestInterfaceAppears(t *testing.T) {
 
 // A namespace that is not there yet is waited for too; it is a path here, so that it can come under a known name.
 func TestNamespaceAppears(t *testing.T) {
-	r := NewRig(t, 2, lab.LinkOptions{})
+	r := NewRig(t, 2)
 	ns := filepath.Join(r.Dir, "later")
 	r.Start(Setup{Ports: map[int]string{2: "netns: " + ns}, Ready: []int{1}})
 	if got := r.State(2); !strings.Contains(got, "network namespace does not exist") || !strings.Contains(got, ns) {
@@ -55,7 +55,7 @@ func TestNamespaceAppears(t *testing.T) {
 
 // A name that stands for another namespace than before, as after the restart of a container, is followed.
 func TestNamespaceReplaced(t *testing.T) {
-	r := NewRig(t, 3, lab.LinkOptions{})
+	r := NewRig(t, 3)
 	must(t, r.Lab.Link(r.Host(2), "eth1", r.Host(3), "p2", lab.LinkOptions{}))
 	name := filepath.Join(r.Dir, "name")
 	must(t, os.Symlink(r.Node.Path(), name))
@@ -88,8 +88,7 @@ func TestNamespaceReplaced(t *testing.T) {
 // While an interface vanishes, comes back under its name and vanishes again, all under load, the other ports lose
 // nothing and the buffer that the port held comes back.
 func TestInterfaceVanishesUnderLoad(t *testing.T) {
-	r := NewRig(t, 4, lab.LinkOptions{})
-	r.Start(Setup{Keys: SmallBuffers, Each: At100M})
+	r := Start(t, 4, Setup{Keys: SmallBuffers, Each: At100M})
 	h1, h2, h3 := r.Station(1, macctl.ModePFC, 100e6), r.Station(2, macctl.ModePFC, 100e6),
 		r.Station(3, macctl.ModePFC, 100e6)
 	stop1 := h1.Send(Stream{To: 2, Prio: 3, Rate: 40e6})
@@ -105,9 +104,8 @@ func TestInterfaceVanishesUnderLoad(t *testing.T) {
 		if held := r.Snapshot(4).Held; held != [8]int{} {
 			t.Errorf("the port that vanished holds frames: %v", held)
 		}
-		before := h2.Tally(1, 3).Frames
-		eventually(t, "the others go on", func() bool { return h2.Tally(1, 3).Frames > before+50 })
-		r.Link(4, lab.LinkOptions{})
+		h2.GoesOn(1, 50)
+		r.Link(4)
 		r.WaitUp(4, true)
 		r.WaitState(4, "")
 	}
@@ -122,8 +120,7 @@ func TestInterfaceVanishesUnderLoad(t *testing.T) {
 
 // A link that flaps under load costs what was under way on it, and nothing else.
 func TestLinkFlapsUnderLoad(t *testing.T) {
-	r := NewRig(t, 4, lab.LinkOptions{})
-	r.Start(Setup{Keys: SmallBuffers, Each: At100M})
+	r := Start(t, 4, Setup{Keys: SmallBuffers, Each: At100M})
 	h1, h2, h3, h4 := r.Station(1, macctl.ModePFC, 100e6), r.Station(2, macctl.ModePFC, 100e6),
 		r.Station(3, macctl.ModePFC, 100e6), r.Station(4, macctl.ModePFC, 100e6)
 	stop1 := h1.Send(Stream{To: 2, Prio: 3, Rate: 40e6})
@@ -139,8 +136,7 @@ func TestLinkFlapsUnderLoad(t *testing.T) {
 	}
 	r.WaitUp(4, true)
 	r.WaitState(4, "")
-	before := h4.Tally(3, 3).Frames
-	eventually(t, "frames reach h4 again", func() bool { return h4.Tally(3, 3).Frames > before+50 })
+	h4.GoesOn(3, 50)
 	stop1()
 	stop3()
 	h2.Whole(h1, 3)
@@ -172,7 +168,7 @@ func TestInterfaceInUse(t *testing.T) {
 			"force: true)"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			r := NewRig(t, 2, lab.LinkOptions{})
+			r := NewRig(t, 2)
 			tt.spoil(t, r)
 			_, err := NewSwitch(r.Parse(Setup{}), slog.New(slog.NewTextHandler(io.Discard, nil)))
 			want := fmt.Sprintf(tt.want, port.CommandIn(r.Node.Path(), ""))
@@ -187,7 +183,7 @@ func TestInterfaceInUse(t *testing.T) {
 
 // What an interface becomes while the switch waits for it is judged when it comes.
 func TestInterfaceComesInUse(t *testing.T) {
-	r := NewRig(t, 2, lab.LinkOptions{})
+	r := NewRig(t, 2)
 	must(t, r.Node.DeleteLink("p2"))
 	r.Start(Setup{Ready: []int{1}})
 	must(t, r.Lab.Link(r.Host(2), "eth0", r.Node, "other", lab.LinkOptions{}))
@@ -217,7 +213,7 @@ func TestMissingCapability(t *testing.T) {
 		{"CAP_SYS_ADMIN", unix.CAP_SYS_ADMIN, true, enter},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			r := NewRig(t, 1, lab.LinkOptions{})
+			r := NewRig(t, 1)
 			s := Setup{}
 			if tt.netns {
 				s.Netns = r.Node.Path()
@@ -243,7 +239,7 @@ func ended(p *lab.Process) bool {
 
 // Two ports on one interface would each take half of its frames.
 func TestInterfaceTwice(t *testing.T) {
-	r := NewRig(t, 1, lab.LinkOptions{})
+	r := NewRig(t, 1)
 	yaml := fmt.Sprintf("metrics: {listen: off}\napi: {socket: %s/api.sock}\nports:\n  a: {interface: p1, netns: "+
 		"%s}\n  b: {interface: p1, netns: %[2]s}\n", r.Dir, r.Node.Path())
 	c, _, err := config.Parse("test.yaml", []byte(yaml))

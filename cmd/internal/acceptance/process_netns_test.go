@@ -58,11 +58,11 @@ func TestStoppedThread(t *testing.T) {
 			(1_000_000/8+62_500+50_000/8)/(frame+24) + 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			r := NewRig(t, 3, lab.LinkOptions{})
-			p := r.StartProcess(Setup{Keys: "priorities: {lossless: [3]}", Each: tt.keys})
+			r := NewRig(t, 3)
+			p := r.StartProcess(Setup{Keys: Lossless3, Each: tt.keys})
+			// Two senders keep the queue of p2 full, so that there is always something to send.
 			h1, h2, h3 := r.Station(1, macctl.ModePFC, tt.speed), r.Station(2, macctl.ModePFC, tt.speed),
 				r.Station(3, macctl.ModePFC, tt.speed)
-			// Two senders keep the queue of p2 full, so that there is always something to send.
 			stop1, stop3 := h1.Send(Stream{To: 2, Prio: 3}), h3.Send(Stream{To: 2, Prio: 3})
 			for round := range 8 {
 				before := h2.Tally(1, 3).Frames + h2.Tally(3, 3).Frames
@@ -100,7 +100,7 @@ const restartBound = 2 * time.Second
 // from going on: it forwards, and loses nothing that is lossless.
 func TestKillAndRestart(t *testing.T) {
 	const pause = 336 * time.Millisecond // 65535 quanta at 100 Mbit/s
-	r := NewRig(t, 3, lab.LinkOptions{})
+	r := NewRig(t, 3)
 	s := Setup{Keys: SmallBuffers, Each: At100M}
 	p := r.StartProcess(s)
 	h1, h2, h3 := r.Station(1, macctl.ModePFC, 100e6), r.Station(2, macctl.ModePFC, 100e6),
@@ -148,7 +148,7 @@ func TestKillAndRestart(t *testing.T) {
 // The switch takes IPv6 link-local addresses off its ports and gives them back when it ends. Where it was killed, the
 // next one makes it possible to have them again.
 func TestLinkLocalAddresses(t *testing.T) {
-	r := NewRig(t, 1, lab.LinkOptions{})
+	r := NewRig(t, 1)
 	must(t, r.Node.Do(func() error {
 		err := os.WriteFile("/proc/sys/net/ipv6/conf/p1/disable_ipv6", []byte("0"), 0)
 		if os.IsNotExist(err) {

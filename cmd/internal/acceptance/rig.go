@@ -7,6 +7,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -40,6 +41,7 @@ type Rig struct {
 	Switch Switch // the switch, if it runs in this process
 	Halt   func() // ends it
 
+	mtu     int    // of the links; 0: the kernel's
 	address string // of its page
 
 	lost map[int][dataplane.NumPriorities + 1]uint64 // lossless frames of a port whose loss has been reported
@@ -47,14 +49,27 @@ type Rig struct {
 	closing sync.WaitGroup // closes the hosts' sockets in parallel, because the kernel is slow at each
 }
 
+// Start makes a rig and runs the switch in this process, as Rig.Start does.
+func Start(t *testing.T, hosts int, s Setup) *Rig {
+	t.Helper()
+	r := newRig(t, hosts, s.MTU)
+	r.Start(s)
+	return r
+}
+
 // NewRig makes the namespaces and links. The test fails if a goroutine of the switch is left at its end.
-func NewRig(t *testing.T, hosts int, o lab.LinkOptions) *Rig {
+func NewRig(t *testing.T, hosts int) *Rig {
+	t.Helper()
+	return newRig(t, hosts, 0)
+}
+
+func newRig(t *testing.T, hosts, mtu int) *Rig {
 	t.Helper()
 	l := labtest.New(t, "daemon")
-	r := &Rig{T: t, Lab: l, Node: labtest.Node(t, l, "sw"), Dir: t.TempDir()}
+	r := &Rig{T: t, Lab: l, Node: labtest.Node(t, l, "sw"), Dir: t.TempDir(), mtu: mtu}
 	for n := 1; n <= hosts; n++ {
 		r.Hosts = append(r.Hosts, labtest.Node(t, l, fmt.Sprintf("h%d", n)))
-		r.Link(n, o)
+		r.Link(n)
 	}
 	before := goleak.IgnoreCurrent()
 	t.Cleanup(func() { // after the switch has ended
@@ -71,10 +86,10 @@ func NewRig(t *testing.T, hosts int, o lab.LinkOptions) *Rig {
 func (r *Rig) Host(n int) *lab.Node { return r.Hosts[n-1] }
 
 // Link makes the link of host n.
-func (r *Rig) Link(n int, o lab.LinkOptions) {
+func (r *Rig) Link(n int) {
 	r.T.Helper()
-	o.MACs = [2]net.HardwareAddr{HostMAC(n), PortMAC(n)}
-	must(r.T, r.Lab.Link(r.Host(n), "eth0", r.Node, PortName(n), o))
+	must(r.T, r.Lab.Link(r.Host(n), "eth0", r.Node, PortName(n),
+		lab.LinkOptions{MTU: r.mtu, MACs: [2]net.HardwareAddr{HostMAC(n), PortMAC(n)}}))
 }
 
 // HostMAC is the address of eth0 of host n.
@@ -91,6 +106,7 @@ type Setup struct {
 	Keys  string         // lines of YAML
 	Each  string         // flow-style keys, such as "speed: 100M, mtu: 9000"
 	Ports map[int]string // likewise, beside each
+	MTU   int            // of the links that Start makes; 0: the kernel's
 	Netns string         // namespace of the ports; empty: the switch's own
 	Ready []int          // ports that have to come up; nil: all
 }
@@ -101,7 +117,7 @@ const At100M = "speed: 100M, ring: {outage: 400ms}"
 // YAML writes the configuration for ports 1 to n. Every host has a static entry in VLAN 1, so that nothing is flooded.
 func (s Setup) YAML(r *Rig, n int) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "name: test\nmetrics: {listen: off}\napi: {socket: %s/api.sock}\n%s\nports:\n", r.Dir, s.Keys)
+	fmt.Fprintf(&b, "%s%s\nports:\n", Header("test", r.Dir+"/api.sock"), s.Keys)
 	for i := 1; i <= n; i++ {
 		keys := []string{"interface: " + PortName(i)}
 		if s.Netns != "" && !strings.Contains(s.Ports[i], "netns:") {
@@ -124,13 +140,24 @@ func (s Setup) YAML(r *Rig, n int) string {
 	return b.String()
 }
 
+// Header are the keys of a switch with a name and a control socket, and without metrics.
+func Header(name, socket string) string {
+	return fmt.Sprintf("name: %s\nmetrics: {listen: off}\napi: {socket: %s}\n", name, socket)
+}
+
+// Parse reads a configuration, or fails the test.
+func Parse(t testing.TB, yaml string) *config.Config {
+	t.Helper()
+	c, _, err := config.Parse("test.yaml", []byte(yaml))
+	must(t, err)
+	return c
+}
+
 // Parse reads the configuration.
 func (r *Rig) Parse(s Setup) *config.Config {
 	r.T.Helper()
 	s.Netns = r.Node.Path()
-	c, _, err := config.Parse("test.yaml", []byte(s.YAML(r, len(r.Hosts))))
-	must(r.T, err)
-	return c
+	return Parse(r.T, s.YAML(r, len(r.Hosts)))
 }
 
 // Start runs the switch in this process. At the end of the test, the switch must have lost track of no frame.
@@ -323,11 +350,7 @@ func (r *Rig) Events(kind dataplane.EventKind, n int) (found []dataplane.Event) 
 func (r *Rig) NoLosslessDrops(except ...int) {
 	r.T.Helper()
 	for n := 1; n <= len(r.Hosts); n++ {
-		excepted := false
-		for _, e := range except {
-			excepted = excepted || e == n
-		}
-		if got := r.Snapshot(n).Counters.LosslessDrops; !excepted && got != r.lost[n] {
+		if got := r.Snapshot(n).Counters.LosslessDrops; !slices.Contains(except, n) && got != r.lost[n] {
 			r.T.Errorf("%s lost lossless frames, by priority: %v; events: %+v", PortName(n), got,
 				r.Events(dataplane.EventLosslessDrop, n))
 			if r.lost == nil {
@@ -440,22 +463,19 @@ func (r *Rig) NIC(n int, speed string) Switch {
 // NICTrusting is NIC with another source of a frame's priority.
 func (r *Rig) NICTrusting(n int, speed, trust string) Switch {
 	r.T.Helper()
-	c, _, err := config.Parse("nic.yaml", fmt.Appendf(nil, `
-name: nic%[1]d
-metrics: {listen: off}
-api: {socket: %[2]s/nic%[1]d.sock}
-priorities: {lossless: [3], trust: %[6]s, dscp: {26: 3}}
+	name := fmt.Sprint("nic", n)
+	d, _ := Run(r.T, Parse(r.T, Header(name, r.Dir+"/"+name+".sock")+fmt.Sprintf(`
+priorities: {lossless: [3], trust: %s, dscp: {26: 3}}
 ports:
-  wire: {interface: eth0, netns: %[3]s, %[4]s}
-  host: {kind: tap, interface: nic0, netns: %[3]s, wire: wire, addresses: [%[5]s/24]}
-`, n, r.Dir, r.Host(n).Path(), speed, HostIP(n), trust))
-	must(r.T, err)
-	d, _ := Run(r.T, c)
+  wire: {interface: eth0, netns: %[2]s, %s}
+  host: {kind: tap, interface: nic0, netns: %[2]s, wire: wire, addresses: [%[4]s/24]}
+`, trust, r.Host(n).Path(), speed, HostIP(n))))
+	eventually(r.T, "the host NIC is up", func() bool { return nicUp(d) })
 	return d
 }
 
-// NICUp tells whether both ports of a host NIC are up.
-func NICUp(d Switch) bool {
+// nicUp tells whether both ports of a host NIC are up.
+func nicUp(d Switch) bool {
 	var s dataplane.Snapshot
 	d.Source().Snapshot(&s)
 	for _, p := range s.Ports {
@@ -466,5 +486,31 @@ func NICUp(d Switch) bool {
 	return len(s.Ports) == 2
 }
 
-// SmallBuffers are pools that a few senders fill.
-const SmallBuffers = "buffer: {lossless: {size: 256KiB}, lossy: {size: 64KiB}}\npriorities: {lossless: [3]}\n"
+// Lossless3 makes priority 3 the lossless one.
+const Lossless3 = "priorities: {lossless: [3]}\n"
+
+// SmallBuffers are pools that a few senders fill, with priority 3 lossless.
+const SmallBuffers = "buffer: {lossless: {size: 256KiB}, lossy: {size: 64KiB}}\n" + Lossless3
+
+// flow are the keys of a port with flow control of a mode, behind others.
+func flow(mode macctl.Mode) string { return ", flow_control: " + mode.String() }
+
+// Incast makes hosts 1 and 3 send frames of priority 3 to host 2, all at one speed. It waits until both have been held
+// more than twice. end stops them, and fails the test unless every frame has arrived.
+func (r *Rig) Incast(mode macctl.Mode, speed int64) (h1, h2, h3 *Station, end func()) {
+	r.T.Helper()
+	h1, h2, h3 = r.Station(1, mode, speed), r.Station(2, mode, speed), r.Station(3, mode, speed)
+	stop1, stop3 := h1.Send(Stream{To: 2, Prio: 3}), h3.Send(Stream{To: 2, Prio: 3})
+	eventually(r.T, "both senders are held now and then",
+		func() bool { return h1.Controls.Load() > 2 && h3.Controls.Load() > 2 })
+	return h1, h2, h3, func() {
+		r.T.Helper()
+		stop1()
+		stop3()
+		h2.Whole(h1, 3)
+		h2.Whole(h3, 3)
+		if r.Switch != nil {
+			r.NoLosslessDrops()
+		}
+	}
+}

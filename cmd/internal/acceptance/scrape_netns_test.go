@@ -27,7 +27,7 @@ import (
 // one in the middle counts.
 func TestScrapeCost(t *testing.T) {
 	const ports, scrapes, windows, most = 32, 20, 5, 20 * time.Millisecond
-	r := NewRig(t, 0, lab.LinkOptions{})
+	r := NewRig(t, 0)
 	var yaml strings.Builder
 	address := freeAddress(t)
 	fmt.Fprintf(&yaml, "name: wide\nmetrics: {listen: %q}\napi: {socket: %s/api.sock}\npriorities: {lossless: [0, 1, "+

@@ -141,14 +141,14 @@ func (s *Station) runReceive() {
 		}
 		s.mu.Lock()
 		for _, f := range frames[:n] {
-			s.take(f)
+			s.record(f)
 		}
 		s.mu.Unlock()
 		s.port.Release(port.Lossless, n)
 	}
 }
 
-func (s *Station) take(f port.Frame) {
+func (s *Station) record(f port.Frame) {
 	b := f.Data
 	stamp := time.Unix(0, f.Stamp)
 	if binary.BigEndian.Uint16(b[12:]) == macctl.EtherType {
@@ -346,6 +346,13 @@ func (s *Station) Tally(host int, prio uint8) Tally {
 		return *a
 	}
 	return Tally{}
+}
+
+// GoesOn waits until so many more frames of priority 3 have come from a host.
+func (s *Station) GoesOn(host int, frames uint64) {
+	s.t.Helper()
+	want := s.Tally(host, 3).Frames + frames
+	eventually(s.t, "frames go on", func() bool { return s.Tally(host, 3).Frames >= want })
 }
 
 // Arrivals returns the frames that have arrived since a moment.

@@ -37,7 +37,7 @@ func TestTAPRefused(t *testing.T) {
 			notAllowed + " (open /dev/net/tun: permission denied)"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			r := NewRig(t, 3, lab.LinkOptions{})
+			r := NewRig(t, 3)
 			must(t, r.Node.DeleteLink("p3"))
 			p := r.launchBehind(tt.dev, Setup{Ports: map[int]string{3: "kind: tap"}}, tt.capability)
 			r.refuses(p, tt.want)
@@ -59,7 +59,7 @@ func TestTAPRefused(t *testing.T) {
 // namespace. The other ports are in one where it has it, as who made that one's user namespace has.
 func TestTAPRefusedInNamespace(t *testing.T) {
 	requireUserNamespaces(t)
-	r := NewRig(t, 3, lab.LinkOptions{})
+	r := NewRig(t, 3)
 	must(t, r.Node.DeleteLink("p3"))
 	ns := r.moveToUserNamespace("p1", "p2")
 	p := r.Launch(Setup{Ports: map[int]string{1: "netns: " + ns, 2: "netns: " + ns, 3: "kind: tap"}},

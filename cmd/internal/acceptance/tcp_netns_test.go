@@ -23,7 +23,7 @@ import (
 func TestTCP(t *testing.T) {
 	for _, speed := range speeds {
 		t.Run(speed, func(t *testing.T) {
-			r := NewRig(t, 2, lab.LinkOptions{})
+			r := NewRig(t, 2)
 			for n, h := range r.Hosts {
 				s, err := port.SurveyOne(h.Path(), "eth0")
 				must(t, err)

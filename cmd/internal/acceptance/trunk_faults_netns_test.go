@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"pfcswitch/cmd/internal/api"
-	"pfcswitch/cmd/internal/lab"
 	"pfcswitch/cmd/internal/lab/tshark"
 	"pfcswitch/dataplane"
 	"pfcswitch/macctl"
@@ -16,9 +15,8 @@ import (
 // A running trunk refuses what contradicts itself or the speeds of its links, says where and what to do, and carries on
 // as it was.
 func TestTrunkRefusesWhatCannotBe(t *testing.T) {
-	r := NewRig(t, 4, lab.LinkOptions{})
 	good := threeToOne(", meters: {0: {cir: 400M, pir: 600M}}")
-	r.Start(Setup{Keys: good, Each: "ring: {outage: 400ms}"}) // veth: 1 Gbit/s
+	r := Start(t, 4, Setup{Keys: good, Each: "ring: {outage: 400ms}"}) // veth: 1 Gbit/s
 	h1, h4 := r.Station(1, macctl.ModePFC, 50e6), r.Station(4, macctl.ModePFC, 50e6)
 	stop := h1.Send(Stream{To: 4, Prio: 3})
 	all := ", meters: {0: {cir: 100M}, 1: {cir: 100M}, 2: {cir: 100M}, 3: {cir: 100M}, 4: {cir: 100M}, 5: {cir: " +
@@ -48,7 +46,6 @@ func TestTrunkRefusesWhatCannotBe(t *testing.T) {
 			"trunks.up.watermarks.priority.3.high: 64MiB leaves too little"},
 	} {
 		t.Run(bad.name, func(t *testing.T) {
-			before := h4.Tally(1, 3).Frames
 			if err := r.Apply(Setup{Keys: bad.keys, Each: "ring: {outage: 400ms}"}, 4); err == nil ||
 				!strings.Contains(err.Error(), bad.want) || !strings.HasPrefix(err.Error(), "test.yaml:") {
 				t.Errorf("got %v\nwant %s", err, bad.want)
@@ -57,7 +54,7 @@ func TestTrunkRefusesWhatCannotBe(t *testing.T) {
 			if m := v.Config.Aggregate.Meters[0]; m.CIR != 400e6 || m.PIR != 600e6 || len(v.Members) != 3 {
 				t.Errorf("the trunk has changed: %+v", v.Config)
 			}
-			eventually(t, "frames go on", func() bool { return h4.Tally(1, 3).Frames > before+20 })
+			h4.GoesOn(1, 20)
 		})
 	}
 	stop()
@@ -70,7 +67,7 @@ func TestTrunkRefusesWhatCannotBe(t *testing.T) {
 func TestTrunkWaitsForItsPorts(t *testing.T) {
 	for _, missing := range []int{2, 4} {
 		t.Run(PortName(missing), func(t *testing.T) {
-			r := NewRig(t, 4, lab.LinkOptions{})
+			r := NewRig(t, 4)
 			IP(t, r.Node, "link", "del", PortName(missing))
 			var there []int
 			for n := 1; n <= 4; n++ {
@@ -91,7 +88,7 @@ func TestTrunkWaitsForItsPorts(t *testing.T) {
 						r.Snapshot(3).Counters.Drops[3][dataplane.DropPortDown] > 50
 				})
 			}
-			r.Link(missing, lab.LinkOptions{})
+			r.Link(missing)
 			r.WaitUp(missing, true)
 			h4 := r.Station(4, macctl.ModePFC, 100e6)
 			stops = append(stops, h4.Send(Stream{To: 1, Prio: 0, Rate: 20e6}))
@@ -122,8 +119,7 @@ func TestTrunkWaitsForItsPorts(t *testing.T) {
 
 // Two trunks and a bridge in one switch: each carries its own, and no frame gets from one to another.
 func TestTrunksBesideABridge(t *testing.T) {
-	r := NewRig(t, 6, lab.LinkOptions{})
-	r.Start(Setup{Keys: "priorities: {lossless: [3]}\nfdb: []\ntrunks: {first: {uplink: p2, members: [p1]}, second: " +
+	r := Start(t, 6, Setup{Keys: Lossless3 + "fdb: []\ntrunks: {first: {uplink: p2, members: [p1]}, second: " +
 		"{uplink: p3, members: [p4]}}\n", Each: At100M})
 	var hosts []*Station
 	for n := 1; n <= 6; n++ {
@@ -151,9 +147,8 @@ func TestCaptureShowsWhatATrunkDrops(t *testing.T) {
 	tshark.Need(t)
 	for _, workers := range []string{"auto", "per-port"} {
 		t.Run(workers, func(t *testing.T) {
-			r := NewRig(t, 4, lab.LinkOptions{})
-			r.Start(Setup{Keys: threeToOne(", meters: {0: {cir: 10M, pir: 20M, cbs: 16KiB, pbs: 16KiB}, 1: {cir: "+
-				"1M}}, red: {1: {low: 0, high: 1MiB, probability: 50%}}") +
+			r := Start(t, 4, Setup{Keys: threeToOne(", meters: {0: {cir: 10M, pir: 20M, cbs: 16KiB, pbs: 16KiB}, 1: "+
+				"{cir: 1M}}, red: {1: {low: 0, high: 1MiB, probability: 50%}}") +
 				"capture: {memory: 64MiB}\nworkers: " + workers, Each: At100M + ", loop: off"})
 			k := r.startCapture(r.ServeControl(), api.CaptureRequest{Snap: 96})
 			h1, h2, h3 := r.Station(1, macctl.ModePFC, 100e6), r.Station(2, macctl.ModePFC, 100e6),

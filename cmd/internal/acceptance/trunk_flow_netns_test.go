@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"pfcswitch/cmd/internal/lab"
 	"pfcswitch/macctl"
 )
 
@@ -24,16 +23,15 @@ type controlled struct {
 func forTrunkModes(t *testing.T, marks map[macctl.Mode]string, members, uplink float64,
 	f func(t *testing.T, c *controlled)) {
 	for _, mode := range []macctl.Mode{macctl.ModePFC, macctl.ModePause} {
-		name := map[macctl.Mode]string{macctl.ModePFC: "pfc", macctl.ModePause: "pause"}[mode]
-		t.Run(name, func(t *testing.T) {
-			c := &controlled{Rig: NewRig(t, 4, lab.LinkOptions{}), mode: mode}
+		t.Run(mode.String(), func(t *testing.T) {
+			c := &controlled{mode: mode}
 			ports := map[int]string{4: fmt.Sprintf("speed: %.0f", uplink)}
 			for n := 1; n <= 3; n++ {
 				ports[n] = fmt.Sprintf("speed: %.0f", members)
 			}
-			c.setup = Setup{Keys: threeToOne(", flow_control: " + name + marks[mode]),
-				Each: "ring: {outage: 400ms}, flow_control: " + name, Ports: ports}
-			c.Start(c.setup)
+			c.setup = Setup{Keys: threeToOne(flow(mode) + marks[mode]), Each: "ring: {outage: 400ms}" + flow(mode),
+				Ports: ports}
+			c.Rig = Start(t, 4, c.setup)
 			for n := 1; n <= 3; n++ {
 				c.members = append(c.members, c.Station(n, mode, int64(members)))
 			}
@@ -143,8 +141,7 @@ func TestPausesPassThroughATrunk(t *testing.T) {
 		}
 		IP(t, c.Node, "link", "set", "p4", "up")
 		c.WaitUp(4, true)
-		before := c.uplink.Tally(1, 3).Frames
-		eventually(t, "frames go up again", func() bool { return c.uplink.Tally(1, 3).Frames > before+5 })
+		c.uplink.GoesOn(1, 5)
 		c.nobodyHeld()
 	})
 }
@@ -157,7 +154,7 @@ func TestMembersAreHeldByWatermark(t *testing.T) {
 	forTrunkModes(t, marks, 100e6, 100e6, func(t *testing.T, c *controlled) {
 		var stops []func()
 		for _, s := range c.members {
-			stops = append(stops, s.Send(Stream{To: 4, Prio: 3}))
+			stops = append(stops, s.Send(Stream{To: 4, Prio: 3}, Stream{To: 4, Prio: 0, Rate: 10e6}))
 		}
 		eventually(t, "every member is held and freed", func() bool {
 			v := c.trunk()
@@ -169,14 +166,15 @@ func TestMembersAreHeldByWatermark(t *testing.T) {
 			return true
 		})
 		c.raise(map[macctl.Mode]string{macctl.ModePFC: "128KiB", macctl.ModePause: "64KiB"}[c.mode], "192KiB")
-		before := c.uplink.Tally(2, 3).Frames
-		eventually(t, "frames go on with other watermarks",
-			func() bool { return c.uplink.Tally(2, 3).Frames > before+500 })
+		c.uplink.GoesOn(2, 500)
 		for i, stop := range stops {
 			stop()
 			c.uplink.Whole(c.members[i], 3)
 		}
 		c.NoLosslessDrops()
+		if told := c.Snapshot(4).ControlSent; told.PFCFrames[3]+told.PauseFrames != 0 {
+			t.Error("the uplink was told to stop, and it sends nothing")
+		}
 		c.nobodyHeld()
 	})
 }
@@ -193,9 +191,7 @@ func TestUplinkIsHeldByWatermark(t *testing.T) {
 			return v.UplinkHolds[3].Marked()+v.UplinkPauses.Marked() > 3 && c.uplink.Controls.Load() > 4
 		})
 		c.raise("128KiB", "192KiB")
-		before := c.members[1].Tally(4, 3).Frames
-		eventually(t, "frames go on with other watermarks",
-			func() bool { return c.members[1].Tally(4, 3).Frames > before+200 })
+		c.members[1].GoesOn(4, 200)
 		stop()
 		c.nobodyHeld()
 		sent := c.uplink.Sent[3].Load()

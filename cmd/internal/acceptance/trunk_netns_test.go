@@ -3,14 +3,13 @@ package acceptance
 import (
 	"testing"
 
-	"pfcswitch/cmd/internal/lab"
 	"pfcswitch/dataplane"
 	"pfcswitch/macctl"
 )
 
 // threeToOne are the keys of a trunk of ports 1 to 3 with port 4 as uplink.
 func threeToOne(more string) string {
-	return "priorities: {lossless: [3]}\nfdb: []\ntrunks: {up: {uplink: p4, members: [p1, p2, p3]" + more + "}}\n"
+	return Lossless3 + "fdb: []\ntrunks: {up: {uplink: p4, members: [p1, p2, p3]" + more + "}}\n"
 }
 
 // trunk returns the state of the trunk.
@@ -24,45 +23,10 @@ func (r *Rig) trunk() *dataplane.TrunkSnapshot {
 	return &s.Trunks[0]
 }
 
-// Members that send three times what the uplink carries lose nothing of a lossless priority: watermarks hold them and
-// let them go. Trunks may change meanwhile.
-func TestTrunkIsLosslessUnderLoad(t *testing.T) {
-	r := NewRig(t, 4, lab.LinkOptions{})
-	marks := threeToOne(", watermarks: {priority: {3: {high: 128KiB, low: 64KiB}}}")
-	r.Start(Setup{Keys: marks, Each: At100M})
-	sink := r.Station(4, macctl.ModePFC, 100e6)
-	var members []*Station
-	var stops []func()
-	for n := 1; n <= 3; n++ {
-		s := r.Station(n, macctl.ModePFC, 100e6)
-		members = append(members, s)
-		stops = append(stops, s.Send(Stream{To: 4, Prio: 3}, Stream{To: 4, Prio: 0, Rate: 10e6}))
-	}
-	eventually(t, "all members are held and freed", func() bool {
-		v := r.trunk()
-		return v.Holds[3].Marked() > 2 && members[0].Controls.Load() > 2 && members[1].Controls.Load() > 2 &&
-			members[2].Controls.Load() > 2
-	})
-	for _, keys := range []string{threeToOne(", distribution: flow-hash"), marks} {
-		before := sink.Tally(2, 3).Frames
-		must(t, r.Apply(Setup{Keys: keys, Each: At100M}, 4))
-		eventually(t, "frames go on", func() bool { return sink.Tally(2, 3).Frames > before+50 })
-	}
-	for i, stop := range stops {
-		stop()
-		sink.Whole(members[i], 3)
-	}
-	r.NoLosslessDrops()
-	if got := r.Snapshot(4).ControlSent.PFCFrames[3]; got != 0 {
-		t.Errorf("the uplink was told to stop %d times by what it receives nothing from", got)
-	}
-}
-
 // A member whose link goes down, or whose interface goes away, leaves its share to the others and gets it again; while
 // it is paused and away it holds nobody.
 func TestTrunkMembersComeAndGo(t *testing.T) {
-	r := NewRig(t, 4, lab.LinkOptions{})
-	r.Start(Setup{Keys: threeToOne(""), Each: At100M})
+	r := Start(t, 4, Setup{Keys: threeToOne(""), Each: At100M})
 	var hosts []*Station
 	for n := 1; n <= 4; n++ {
 		hosts = append(hosts, r.Station(n, macctl.ModePFC, 100e6))

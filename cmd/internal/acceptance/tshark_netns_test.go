@@ -11,7 +11,6 @@ import (
 	"github.com/google/gopacket/layers"
 	"github.com/google/gopacket/pcapgo"
 
-	"pfcswitch/cmd/internal/lab"
 	"pfcswitch/cmd/internal/lab/tshark"
 	"pfcswitch/dataplane/port/porttest"
 	"pfcswitch/macctl"
@@ -34,8 +33,7 @@ func TestTsharkDecodes(t *testing.T) {
 		}},
 	} {
 		t.Run(tt.mode.String(), func(t *testing.T) {
-			r := NewRig(t, 2, lab.LinkOptions{})
-			r.Start(Setup{Keys: SmallBuffers + "pause: {quanta: 20000}", Each: "speed: 100M, flow_control: " +
+			r := Start(t, 2, Setup{Keys: SmallBuffers + "pause: {quanta: 20000}", Each: "speed: 100M, flow_control: " +
 				tt.mode.String()})
 			frames := tshark.Fields(t, r.provoke(tt.mode), "frame.len", "eth.dst", "eth.src", "macc.opcode",
 				"macc.pause_time", "macc.cbfc.enbv", "macc.cbfc.pause_time.c3", "_ws.expert.message")

@@ -4,15 +4,13 @@ import (
 	"testing"
 	"time"
 
-	"pfcswitch/cmd/internal/lab"
 	"pfcswitch/dataplane/port"
 	"pfcswitch/dataplane/port/porttest"
 )
 
 // While something captures on the switch's end of a link, frames leave where it sees them, and afterwards as before.
 func TestPortMakesWayForCapture(t *testing.T) {
-	r := NewRig(t, 2, lab.LinkOptions{})
-	r.Start(Setup{})
+	r := Start(t, 2, Setup{})
 	txPath := func() port.TxPath { p := r.Snapshot(1); return p.TxPath }
 	porttest.RequireXDP(t, txPath())
 	s, err := porttest.OpenSocket(r.Node.Path(), "p1")
@@ -29,7 +27,7 @@ func TestPortMakesWayForCapture(t *testing.T) {
 // A port that is to send by its packet socket never does otherwise: not when it is new, nor when its rings are replaced
 // or the configuration has come back to that.
 func TestPortSendsAsConfigured(t *testing.T) {
-	r := NewRig(t, 2, lab.LinkOptions{})
+	r := NewRig(t, 2)
 	keys := func(p1 string) Setup { return Setup{Ports: map[int]string{1: p1}} }
 	way := func(want port.TxPath) {
 		t.Helper()

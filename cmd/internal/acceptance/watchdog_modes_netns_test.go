@@ -4,7 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"pfcswitch/cmd/internal/lab"
 	"pfcswitch/dataplane"
 	"pfcswitch/deadlock"
 	"pfcswitch/macctl"
@@ -15,9 +14,8 @@ import (
 func TestSONiCStorm(t *testing.T) {
 	for _, mode := range []macctl.Mode{macctl.ModePFC, macctl.ModePause} {
 		t.Run(mode.String(), func(t *testing.T) {
-			r := NewRig(t, 2, lab.LinkOptions{})
-			r.Start(Setup{Keys: "priorities: {lossless: [3]}\nwatchdog: {mode: sonic, detection: 100ms, restoration: " +
-				"200ms, poll: 100ms}", Each: At100M + ", flow_control: " + mode.String()})
+			r := Start(t, 2, Setup{Keys: Lossless3 + "watchdog: {mode: sonic, detection: 100ms, restoration: " +
+				"200ms, poll: 100ms}", Each: At100M + flow(mode)})
 			h1, h2 := r.Station(1, mode, 100e6), r.Station(2, mode, 100e6)
 			calm := h2.storm(mode)
 			eventually(t, "the switch is paused", func() bool { return r.Snapshot(2).Paused&(1<<3) != 0 })
@@ -48,8 +46,7 @@ func TestSONiCStorm(t *testing.T) {
 // A deadlock that keeps coming back switches PFC off for its queue, for a slow period: what waits leaves in spite of
 // XOFF. Then it is obeyed again.
 func TestRecurringStorm(t *testing.T) {
-	r := NewRig(t, 2, lab.LinkOptions{})
-	r.Start(Setup{Keys: "priorities: {lossless: [3]}\nwatchdog: {period: 10ms, count: 2, recovery: 10ms, action: " +
+	r := Start(t, 2, Setup{Keys: Lossless3 + "watchdog: {period: 10ms, count: 2, recovery: 10ms, action: " +
 		"forward, slow: {period: 1s, threshold: 5}}", Each: At100M})
 	h1, h2 := r.Station(1, macctl.ModePFC, 100e6), r.Station(2, macctl.ModePFC, 100e6)
 	calm := h2.storm(macctl.ModePFC)

@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"pfcswitch/cmd/internal/lab"
 	"pfcswitch/dataplane"
 	"pfcswitch/deadlock"
 	"pfcswitch/macctl"
@@ -34,7 +33,7 @@ func (s *Station) storm(mode macctl.Mode) (stop func()) {
 	return func() { close(ended); <-over }
 }
 
-const watched = "priorities: {lossless: [3]}\nwatchdog: {period: 10ms, count: 3, recovery: 300ms, action: "
+const watched = Lossless3 + "watchdog: {period: 10ms, count: 3, recovery: 300ms, action: "
 
 func (r *Rig) watch(n int) deadlock.Status {
 	r.T.Helper()
@@ -56,8 +55,7 @@ func TestStorm(t *testing.T) {
 	}{{macctl.ModePFC, "forward"}, {macctl.ModePFC, "drop"}, {macctl.ModePause, "forward"},
 		{macctl.ModePause, "drop"}} {
 		t.Run(tt.mode.String()+" "+tt.action, func(t *testing.T) {
-			r := NewRig(t, 4, lab.LinkOptions{})
-			r.Start(Setup{Keys: watched + tt.action + "}", Each: At100M + ", flow_control: " + tt.mode.String()})
+			r := Start(t, 4, Setup{Keys: watched + tt.action + "}", Each: At100M + flow(tt.mode)})
 			h1, h2 := r.Station(1, tt.mode, 100e6), r.Station(2, tt.mode, 100e6)
 			h3, h4 := r.Station(3, tt.mode, 100e6), r.Station(4, tt.mode, 100e6)
 			stopBystander := h3.Send(Stream{To: 4, Prio: 3, Rate: 20e6})
@@ -120,10 +118,9 @@ func TestChangeInAStorm(t *testing.T) {
 }
 
 func changeInAStorm(t *testing.T, mode macctl.Mode, settings, end string) {
-	r := NewRig(t, 2, lab.LinkOptions{})
+	r := NewRig(t, 2)
 	with := func(watchdog string) Setup {
-		return Setup{Keys: "priorities: {lossless: [3]}\nwatchdog: " + watchdog, Each: At100M + ", flow_control: " +
-			mode.String()}
+		return Setup{Keys: Lossless3 + "watchdog: " + watchdog, Each: At100M + flow(mode)}
 	}
 	action := func(name string) Setup { return with(fmt.Sprintf(settings, name)) }
 	r.Start(action("alert"))
@@ -177,8 +174,7 @@ func changeInAStorm(t *testing.T, mode macctl.Mode, settings, end string) {
 
 // A peer that throttles to 90 % with short pauses, gapless traffic behind it, is not taken for a storm.
 func TestThrottlingIsNoStorm(t *testing.T) {
-	r := NewRig(t, 2, lab.LinkOptions{})
-	r.Start(Setup{Keys: "priorities: {lossless: [3]}\nwatchdog: {period: 1ms, count: 4, action: drop}",
+	r := Start(t, 2, Setup{Keys: Lossless3 + "watchdog: {period: 1ms, count: 4, action: drop}",
 		Each: "speed: 1G, ring: {outage: 400ms, max: 64MiB}"})
 	h1, h2 := r.Station(1, macctl.ModePFC, 1e9), r.Station(2, macctl.ModePFC, 1e9)
 	stop := h1.Send(Stream{To: 2, Prio: 3})
@@ -195,8 +191,7 @@ func TestThrottlingIsNoStorm(t *testing.T) {
 // Nor are 15 pauses of half the detection time in a row, with a queue that is never empty, and a queue without flow
 // control whose number the peer pauses all the time.
 func TestBurstsAreNoDeadlock(t *testing.T) {
-	r := NewRig(t, 2, lab.LinkOptions{})
-	r.Start(Setup{Keys: "priorities: {lossless: [3]}\nwatchdog: {period: 10ms, count: 4, action: drop}", Each: At100M})
+	r := Start(t, 2, Setup{Keys: Lossless3 + "watchdog: {period: 10ms, count: 4, action: drop}", Each: At100M})
 	h1, h2 := r.Station(1, macctl.ModePFC, 100e6), r.Station(2, macctl.ModePFC, 100e6)
 	stop := h1.Send(Stream{To: 2, Prio: 3}, Stream{To: 2, Prio: 0, Rate: 5e6})
 	for range 15 {
@@ -217,18 +212,17 @@ func TestBurstsAreNoDeadlock(t *testing.T) {
 
 // A switch that is stopped for a second, while its peer pauses it as usual, takes nothing for a deadlock.
 func TestStoppedSwitchIsNoDeadlock(t *testing.T) {
-	r := NewRig(t, 2, lab.LinkOptions{})
-	p := r.StartProcess(Setup{Keys: "priorities: {lossless: [3]}\nwatchdog: {period: 10ms, count: 3, action: drop}",
+	r := NewRig(t, 2)
+	p := r.StartProcess(Setup{Keys: Lossless3 + "watchdog: {period: 10ms, count: 3, action: drop}",
 		Each: "speed: 100M, ring: {outage: 1500ms}"})
 	h1, h2 := r.Station(1, macctl.ModePFC, 100e6), r.Station(2, macctl.ModePFC, 100e6)
 	stop := h1.Send(Stream{To: 2, Prio: 3, Rate: 2e6})
 	for range 3 {
-		before := h2.Tally(1, 3).Frames
 		h2.PFC(1<<3, 3900) // 20 ms
 		freeze(t, p)
 		time.Sleep(time.Second)
 		thaw(t, p)
-		eventually(t, "frames go on", func() bool { return h2.Tally(1, 3).Frames > before+20 })
+		h2.GoesOn(1, 20)
 	}
 	stop()
 	h2.Whole(h1, 3)

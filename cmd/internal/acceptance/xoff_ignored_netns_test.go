@@ -4,7 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"pfcswitch/cmd/internal/lab"
 	"pfcswitch/dataplane"
 	"pfcswitch/macctl"
 )
@@ -25,10 +24,9 @@ func TestPeerIgnoresXoff(t *testing.T) {
 			"although the peer was told to stop", dataplane.DropLosslessHeadroom, 3},
 	} {
 		t.Run("ring_hold "+tt.hold, func(t *testing.T) {
-			r := NewRig(t, 4, lab.LinkOptions{})
 			// The liar's queue is small, so that it fills; the others' is large, so that no pause of this machine fills
 			// it.
-			r.Start(Setup{Each: At100M, Keys: "priorities: {lossless: [3]}\nbuffer: {lossless: {size: 16MiB}, " +
+			r := Start(t, 4, Setup{Each: At100M, Keys: Lossless3 + "buffer: {lossless: {size: 16MiB}, " +
 				"ring_hold: " + tt.hold + "}", Ports: map[int]string{1: "priorities: {3: {alpha: 0.015625}}"}})
 			liar := r.Station(1, macctl.ModeOff, 300e6)
 			h2, h3, h4 := r.Station(2, macctl.ModePFC, 100e6), r.Station(3, macctl.ModePFC, 100e6),
@@ -37,8 +35,7 @@ func TestPeerIgnoresXoff(t *testing.T) {
 			stop := h3.Send(Stream{To: 4, Prio: 3, Rate: 60e6})
 			lost := func() uint64 { return r.Snapshot(1).Counters.Drops[tt.prio][tt.reason] }
 			eventually(t, "frames of the liar are lost and counted", func() bool { return lost() > 100 })
-			before := h4.Tally(3, 3).Frames
-			eventually(t, "the other ports go on", func() bool { return h4.Tally(3, 3).Frames > before+200 })
+			h4.GoesOn(3, 200)
 			stopLiar()
 			stop()
 			h4.Whole(h3, 3)

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"pfcswitch/cmd/internal/api"
-	"pfcswitch/cmd/internal/config"
 	"pfcswitch/dataplane/runner"
 )
 
@@ -23,8 +22,7 @@ func TestHostileApply(t *testing.T) {
 	socket := dir + "/api.sock"
 	text := "name: test\nmetrics: {listen: off}\napi: {socket: " + socket + "}\ncapture: {directory: " + dir +
 		"}\nports: {}\n"
-	c, _, err := config.Parse("test.yaml", []byte(text))
-	must(t, err)
+	c := parse(t, text)
 	d, _ := run(t, c)
 	server := d.serveControl(api.NewServer(source{d}, time.Now(), runner.Now()))
 	t.Cleanup(func() { _ = server.Close() })

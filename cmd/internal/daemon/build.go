@@ -47,6 +47,22 @@ func segmentsGSO(c *config.Config) bool {
 	return false
 }
 
+// portConfigs translates all ports. numbers holds their numbers by name, and the result is by number.
+func portConfigs(c *config.Config, numbers map[string]int) (map[int]dataplane.PortConfig, error) {
+	ports := map[int]dataplane.PortConfig{}
+	for i := range c.Ports {
+		pc, err := portConfig(c, &c.Ports[i])
+		if err != nil {
+			return nil, err
+		}
+		if other, ok := c.Joined(&c.Ports[i]); ok { // the port exchanges all frames with one other, beside the bridge
+			pc.Bridge.Wired, pc.Bridge.Wire, pc.Bridge.Loop = true, numbers[other], false
+		}
+		ports[numbers[pc.Name]] = pc
+	}
+	return ports, nil
+}
+
 // portConfig translates one port.
 func portConfig(c *config.Config, p *config.Port) (dataplane.PortConfig, error) {
 	tagged, err := bridge.VLANs(p.Tagged...)
@@ -85,13 +101,6 @@ func setFlowControl(pc *dataplane.PortConfig, c *config.Config, p *config.Port) 
 		r := p.Queues[q]
 		pc.Ingress[q] = buffer.QueueConfig{Private: r.Private, Headroom: r.Headroom, Xon: r.Xon, XonOffset: r.XonOffset,
 			Xoff: r.Xoff, Alpha: r.Alpha}
-	}
-}
-
-// joinWire marks a port that exchanges all frames with one other port. The port is not part of the bridge.
-func joinWire(pc *dataplane.PortConfig, c *config.Config, p *config.Port, numbers map[string]int) {
-	if other, ok := c.Joined(p); ok {
-		pc.Bridge.Wired, pc.Bridge.Wire, pc.Bridge.Loop = true, numbers[other], false
 	}
 }
 

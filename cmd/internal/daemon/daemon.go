@@ -41,7 +41,6 @@ import (
 	"pfcswitch/dataplane/port"
 	"pfcswitch/dataplane/runner"
 	"pfcswitch/headroom"
-	"pfcswitch/lldp"
 )
 
 // A Daemon is a running switch.
@@ -56,11 +55,9 @@ type Daemon struct {
 	startedAt       int64 // by the switch's clock
 	inspect         func(ns, name string) (port.Link, error)
 	openAFPacket    func(port.Config) (*port.AFPacket, error)
-	onAgreement     lldp.AgreementFunc             // is told who can measure headroom; nil: nobody asks
-	agreement       func(*portLink) lldp.Agreement // who measures; tests replace it
-	controlListener net.Listener                   // what makes this switch the only one of its name
-	metricsListener net.Listener                   // nil where there are no metrics
-	published       atomic.Pointer[view]           // what readers get, who must not wait for a change
+	controlListener net.Listener         // what makes this switch the only one of its name
+	metricsListener net.Listener         // nil where there are no metrics
+	published       atomic.Pointer[view] // what readers get, who must not wait for a change
 
 	renegotiate  atomic.Bool    // a neighbour may want something else
 	precision    time.Duration  // of this machine's stamps
@@ -104,7 +101,6 @@ func NewTuned(c *config.Config, log *slog.Logger, t Tuning) (*Daemon, error) {
 		ports: map[string]*portLink{}, probers: map[string]*prober{}, retiredCounters: map[string]headroom.Counters{},
 		watched: map[string]*watch{}, events: make(chan struct{}, 1),
 		precision: clockPrecision(), headroomKick: make(chan struct{}, 1)}
-	d.onAgreement, d.agreement = func(lldp.Agreement) { d.kickHeadroom() }, agreement
 	d.tuning = t.value
 	if err := d.start(c); err != nil {
 		return nil, errors.Join(err, d.Close())
@@ -254,17 +250,15 @@ func (d *Daemon) putInForce(ctx context.Context, c *config.Config) error {
 // portConfigs translates every port, by number. keep says whether ports keep their measured headroom.
 func (d *Daemon) portConfigs(c *config.Config, numbers map[string]int, keep bool) (map[int]dataplane.PortConfig,
 	error) {
-	ports := map[int]dataplane.PortConfig{}
+	ports, err := portConfigs(c, numbers)
 	for i := range c.Ports {
-		pc, err := portConfig(c, &c.Ports[i])
-		if err != nil {
-			return nil, err
+		n := numbers[c.Ports[i].Name]
+		if pc, ok := ports[n]; ok {
+			d.attachProber(&pc, c, &c.Ports[i], keep)
+			ports[n] = pc
 		}
-		joinWire(&pc, c, &c.Ports[i], numbers)
-		d.attachProber(&pc, c, &c.Ports[i], keep)
-		ports[numbers[pc.Name]] = pc
 	}
-	return ports, nil
+	return ports, err
 }
 
 // configure hands a configuration to the data plane. If the buffer is too full for the change, configure retries for

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"io"
 	"log/slog"
 	"net/http"
 	"os"
@@ -20,10 +19,8 @@ import (
 
 // What only a restart can change is refused with the value of before, whatever that is, and what to restart.
 func TestOnlyARestartChanges(t *testing.T) {
-	parse := func(metrics string) *config.Config {
-		c, _, err := config.Parse("x.yaml", []byte("preset: roce\nports: {p1: {speed: 1G}}\nmetrics: {"+metrics+"}\n"))
-		must(t, err)
-		return c
+	with := func(metrics string) *config.Config {
+		return parse(t, "preset: roce\nports: {p1: {speed: 1G}}\nmetrics: {"+metrics+"}\n")
 	}
 	const key, hosts = "web_config: /etc/web.yml", "hosts: [leaf1.example, leaf2.example]"
 	for _, tt := range []struct{ old, new, want string }{
@@ -43,7 +40,7 @@ func TestOnlyARestartChanges(t *testing.T) {
 				"keep the value"},
 		{hosts, hosts, ""},
 	} {
-		err := (&Daemon{cfg: parse(tt.old)}).checkRestartKeys(parse(tt.new))
+		err := (&Daemon{cfg: with(tt.old)}).checkRestartKeys(with(tt.new))
 		if tt.want == "" && err != nil || tt.want != "" &&
 			(err == nil || !strings.HasSuffix(err.Error(), ": "+tt.want)) {
 			t.Errorf("{%s} to {%s}: %v\nwant %q", tt.old, tt.new, err, tt.want)
@@ -96,8 +93,7 @@ func TestTooManyPortsReplacedAtOnce(t *testing.T) {
 		d.numbers[fmt.Sprintf("old%d", i)] = i
 		fmt.Fprintf(&b, "  new%d: {}\n", i)
 	}
-	c, _, err := config.Parse("test.yaml", []byte(b.String()))
-	must(t, err)
+	c := parse(t, b.String())
 	if _, err := d.number(c); err == nil ||
 		!strings.Contains(err.Error(), "test.yaml:1: ports: 258 ports, those that go counted in: a switch has at "+
 			"most 256 at a time, so apply it in two steps") {
@@ -107,12 +103,6 @@ func TestTooManyPortsReplacedAtOnce(t *testing.T) {
 	c.Ports = c.Ports[:128]
 	if numbers, err := d.number(c); err != nil || len(numbers) != 128 {
 		t.Errorf("128 ports replaced: %d numbers, %v", len(numbers), err)
-	}
-}
-
-func TestHardwareAddressesAreWrittenAsPeopleDo(t *testing.T) {
-	if got, want := macText([6]byte{0xaa, 0x77, 0xc5, 0xb4, 0x37, 0x8f}), "aa:77:c5:b4:37:8f"; got != want {
-		t.Errorf("got %s, want %s", got, want)
 	}
 }
 
@@ -175,15 +165,13 @@ func TestPasswordOfMetrics(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "web.yml")
 	yaml := fmt.Sprintf("metrics: {listen: \"127.0.0.1:0\", web_config: %s}\napi: {socket: %s/api.sock}\n", file, dir)
-	c, _, err := config.Parse("test.yaml", []byte(yaml))
-	must(t, err)
-	log := slog.New(slog.NewTextHandler(io.Discard, nil))
-	if d, err := New(c, log); err == nil || !strings.Contains(err.Error(), "test.yaml:1: metrics.web_config: ") {
+	c := parse(t, yaml)
+	if d, err := New(c, discards); err == nil || !strings.Contains(err.Error(), "test.yaml:1: metrics.web_config: ") {
 		t.Fatalf("a file that is missing: %v, %v", d, err)
 	}
 	must(t, os.WriteFile(file, []byte("basic_auth_users: {ann: "+
 		"$2a$04$6DtK3SCgCw9ZYvgCsvCbROYCOkTsuNqQDJoZsuMEp/ypyZGzPsg0K}\n"), 0o600))
-	d, err := New(c, log)
+	d, err := New(c, discards)
 	must(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan error, 1)

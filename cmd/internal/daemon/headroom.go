@@ -194,7 +194,7 @@ func (d *Daemon) applyAgreement(p *portLink) {
 	if d.cfg.Headroom.Agree != config.AgreeLLDP {
 		return
 	}
-	a := d.agreement(p)
+	a := agreement(p)
 	var own, agreed bool
 	var neighbour string
 	d.runner.View(func(*dataplane.Switch) { own, agreed, neighbour = p.prober.probe.Agreed() })

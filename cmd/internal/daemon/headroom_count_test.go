@@ -23,21 +23,18 @@ func counted(d *Daemon) (asked uint64, ok bool) {
 // What a port has counted of its measurements goes on where its flow control, or the port, was away.
 func TestMessagesOutliveTheirPort(t *testing.T) {
 	dir := t.TempDir()
-	parse := func(ports string) *config.Config {
-		c, _, err := config.Parse("test.yaml",
-			fmt.Appendf(nil, "name: test\nmetrics: {listen: off}\napi: {socket: %s/api.sock}\ncapture: {directory: "+
-				"%s}\npreset: roce\nports: %s\n", dir, dir, ports))
-		must(t, err)
-		return c
+	with := func(ports string) *config.Config {
+		return parse(t, header("test", dir+"/api.sock")+"capture: {directory: "+dir+
+			"}\npreset: roce\nports: "+ports+"\n")
 	}
-	here := parse("{p1: {interface: no-such}}")
+	here := with("{p1: {interface: no-such}}")
 	d, _ := run(t, here)
 	d.mu.Lock()
 	probe := d.probers["p1"].probe
 	d.runner.View(func(*dataplane.Switch) { probe.Continue(headroom.Counters{Asked: 7}) })
 	d.mu.Unlock()
 	for _, away := range []string{"{}", "{p1: {interface: no-such, flow_control: off}}", "{}"} {
-		_, err := d.Apply(context.Background(), parse(away))
+		_, err := d.Apply(context.Background(), with(away))
 		must(t, err)
 		if asked, ok := counted(d); ok {
 			t.Errorf("%s: asked %d times, though nothing is measured", away, asked)
@@ -52,15 +49,8 @@ func TestMessagesOutliveTheirPort(t *testing.T) {
 
 // Ports that never come back do not fill the memory.
 func TestCountersOfProbersAreBounded(t *testing.T) {
-	c, _, err := config.Parse("test.yaml", []byte("preset: roce\nports: {p1: {}}\n"))
-	must(t, err)
-	d, _ := run(t, func() *config.Config {
-		c, _, err := config.Parse("test.yaml",
-			fmt.Appendf(nil, "name: test\nmetrics: {listen: off}\napi: {socket: %s/api.sock}\ncapture: {ring: "+
-				"off}\nports: {}\n", t.TempDir()))
-		must(t, err)
-		return c
-	}())
+	c := parse(t, "preset: roce\nports: {p1: {}}\n")
+	d, _ := run(t, parse(t, header("test", t.TempDir()+"/api.sock")+"capture: {ring: off}\nports: {}\n"))
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for i := range maxRetiredProbers + 10 {

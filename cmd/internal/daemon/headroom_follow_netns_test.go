@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"pfcswitch/cmd/internal/config"
-	"pfcswitch/cmd/internal/lab"
 	"pfcswitch/dataplane"
 	"pfcswitch/headroom"
 	"pfcswitch/macctl"
@@ -15,26 +14,22 @@ import (
 
 // What a peer has found, where that is more, is applied at the own port, which says so to the log and to the peer.
 func TestHeadroomThatThePeerHasFound(t *testing.T) {
-	p := newTwins(t, "headroom: {interval: 100ms}", "speed: 1G")
-	before := p.snapshot(1).Config.Ingress[3].Headroom
-	p.port += ", k: 400000" // of end 0 alone: 50 kB that end 1 cannot see
-	_, err := p.d[0].Apply(t.Context(), p.parse(0, "headroom: {interval: 100ms}"))
-	must(t, err)
-	p.agree(true)
+	// 50 kB that b cannot see
+	p := newPair(t, both(measuring+atOnce), [2]string{"speed: 1G, k: 400000", "speed: 1G"})
 	p.measured()
 	var own, told headroom.Report
 	eventually(t, "what end 0 has found is in force at end 1", func() bool {
-		told, own = p.report(0), p.report(1)
-		want := p.d[1].cfg.Buffer.WholeCells(headroom.Octets(own.Received))
+		told, own = p.found(0), p.found(1)
+		want := p.ends[1].cfg.Buffer.WholeCells(headroom.Octets(own.Received))
 		return own.Received > own.Measured.Bits()+300_000 && own.InForce == want &&
 			p.snapshot(1).Config.Ingress[3].Headroom == want &&
 			told.PeerInForce == 8*want
 	})
-	if own.InForce < before+30_000 || !told.PeerApplied {
-		t.Errorf("in force %d, was %d; applied, as end 0 knows: %v", own.InForce, before, told.PeerApplied)
+	if before := headroom.Octets(own.Calculated); own.InForce < before+30_000 || !told.PeerApplied {
+		t.Errorf("in force %d, calculated %d; applied, as end 0 knows: %v", own.InForce, before, told.PeerApplied)
 	}
-	if said := p.events(1, fmt.Sprintf("headroom %d B, was ", own.InForce)); len(said) != 1 ||
-		!strings.HasSuffix(said[0], ": told by neighbour test0") {
+	if said := p.events(1, dataplane.EventHeadroom, fmt.Sprintf("headroom %d B, was ", own.InForce)); len(said) != 1 ||
+		!strings.HasSuffix(said[0], ": told by neighbour a") {
 		t.Errorf("end 1 says %q", said)
 	}
 }
@@ -42,18 +37,15 @@ func TestHeadroomThatThePeerHasFound(t *testing.T) {
 // A headroom that is lowered while frames lie in it stays until they have left, and is tried again until then; nothing
 // is lost.
 func TestHeadroomShrinksWhenItIsNotInUse(t *testing.T) {
-	r := newRig(t, 2, lab.LinkOptions{})
-	const keys = "priorities: {lossless: [3]}\nbuffer: {lossless: {size: 512KiB}}\nlldp: {agent: off}\nheadroom: " +
+	r := newRig(t, 2)
+	const keys = Lossless3 + "buffer: {lossless: {size: 512KiB}}\nlldp: {agent: off}\nheadroom: " +
 		"{interval: 50ms, agree: always}"
-	parse := func(k int) *config.Config {
-		c, _, err := config.Parse("peer.yaml",
-			fmt.Appendf(nil, "name: peer\nmetrics: {listen: off}\napi: {socket: %s/peer.sock}\n%s\nports: {eth0: "+
-				"{%s, netns: %s, k: %d}}\n", r.Dir, keys, At100M, r.Host(1).Path(), k))
-		must(t, err)
-		return c
+	withK := func(k int) *config.Config {
+		return parse(t, header("peer", r.Dir+"/peer.sock")+fmt.Sprintf(
+			"%s\nports: {eth0: {%s, netns: %s, k: %d}}\n", keys, At100M, r.Host(1).Path(), k))
 	}
 	r.Start(Setup{Keys: keys, Each: At100M})
-	peer, _ := run(t, parse(160_000)) // 20 kB that the switch is told
+	peer, _ := run(t, withK(160_000)) // 20 kB that the switch is told
 	inForce := func() int64 { return r.Snapshot(1).Config.Ingress[3].Headroom }
 	target := func() int64 {
 		return r.d().cfg.Buffer.WholeCells(headroom.Octets(HeadroomOf(r.d(), "p1").Target))
@@ -74,7 +66,7 @@ func TestHeadroomShrinksWhenItIsNotInUse(t *testing.T) {
 	stop := h1.Send(Stream{To: 2, Prio: 3})
 	eventually(t, "the headroom is in use", func() bool { return held() > inForce()-4096 })
 	stop()
-	_, err := peer.Apply(t.Context(), parse(0))
+	_, err := peer.Apply(t.Context(), withK(0))
 	must(t, err)
 	eventually(t, "less is wanted", func() bool { held(); return target() < inForce()-10_000 })
 	high := inForce() // under load a little more may have been found
@@ -106,21 +98,20 @@ func TestHeadroomShrinksWhenItIsNotInUse(t *testing.T) {
 // A longer cable that is applied has what is calculated for it at once, and keeps it while what was measured is of the
 // shorter one.
 func TestHeadroomOfALongerDelayStays(t *testing.T) {
-	const keys = "headroom: {interval: 1s}" // less is in force after 16 s at the earliest
-	p := newTwins(t, keys, "speed: 1G")
-	p.agree(true)
+	const keys = "preset: roce\nheadroom: {interval: 1s}\n" + atOnce // less is in force after 16 s at the earliest
+	p := newPair(t, both(keys), both("speed: 1G"))
 	p.measured()
 	before := p.snapshot(0).Config.Ingress[3].Headroom
-	p.port += ", delay: 500us"
-	_, err := p.d[0].Apply(t.Context(), p.parse(0, keys))
-	must(t, err)
-	calculated := p.d[0].cfg.Buffer.WholeCells(headroom.Octets(p.report(0).Calculated))
+	p.ports[0] += ", delay: 500us"
+	p.apply(0, keys)
+	calculated := p.ends[0].cfg.Buffer.WholeCells(headroom.Octets(p.found(0).Calculated))
 	if calculated < before+100_000 {
 		t.Fatalf("calculated are %d B, and %d were in force", calculated, before)
 	}
 	for range 50 {
 		if now := p.snapshot(0).Config.Ingress[3].Headroom; now < calculated {
-			t.Fatalf("in force %d B, calculated %d, events %q", now, calculated, p.events(0, "headroom "))
+			t.Fatalf("in force %d B, calculated %d, events %q", now, calculated,
+				p.events(0, dataplane.EventHeadroom, "headroom "))
 		}
 		time.Sleep(20 * time.Millisecond)
 	}

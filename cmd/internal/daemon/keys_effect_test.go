@@ -11,8 +11,15 @@ import (
 	"pfcswitch/lldp/dcbx"
 )
 
+// What effects look at.
+type (
+	portState   = *dataplane.PortSnapshot
+	trunkState  = *dataplane.TrunkSnapshot
+	switchState = *dataplane.Snapshot
+)
+
 // at is the effect of a change on port n of the data plane.
-func at(n int, holds func(p *dataplane.PortSnapshot) bool) func(r *rig) bool {
+func at(n int, holds func(p portState) bool) func(r *rig) bool {
 	return func(r *rig) bool {
 		p := r.Snapshot(n)
 		return holds(&p)
@@ -20,7 +27,7 @@ func at(n int, holds func(p *dataplane.PortSnapshot) bool) func(r *rig) bool {
 }
 
 // overall is the effect on the switch as a whole.
-func overall(holds func(s *dataplane.Snapshot) bool) func(r *rig) bool {
+func overall(holds func(s switchState) bool) func(r *rig) bool {
 	return func(r *rig) bool {
 		var s dataplane.Snapshot
 		r.d().runner.Snapshot(&s)
@@ -30,7 +37,7 @@ func overall(holds func(s *dataplane.Snapshot) bool) func(r *rig) bool {
 
 // inBuffer is the effect on the buffer of port 1.
 func inBuffer(holds func(p *buffer.PortSnapshot) bool) func(r *rig) bool {
-	return overall(func(s *dataplane.Snapshot) bool {
+	return overall(func(s switchState) bool {
 		for i := range s.Buffer.Ports {
 			if p := &s.Buffer.Ports[i]; p.Name == PortName(1) && !p.Removed {
 				return holds(p)
@@ -42,15 +49,15 @@ func inBuffer(holds func(p *buffer.PortSnapshot) bool) func(r *rig) bool {
 
 // poolSizes is the effect on the sizes of the pools.
 func poolSizes(holds func(lossless, lossy int64) bool) func(r *rig) bool {
-	return overall(func(s *dataplane.Snapshot) bool {
+	return overall(func(s switchState) bool {
 		l := &s.Buffer.Lossless
 		return holds(l.SharedSize+l.PrivateSize+l.HeadroomSize, s.Buffer.Lossy.SharedSize)
 	})
 }
 
 // aggregated is the effect on a trunk.
-func aggregated(name string, holds func(t *dataplane.TrunkSnapshot) bool) func(r *rig) bool {
-	return overall(func(s *dataplane.Snapshot) bool {
+func aggregated(name string, holds func(t trunkState) bool) func(r *rig) bool {
+	return overall(func(s switchState) bool {
 		for i := range s.Trunks {
 			if t := &s.Trunks[i]; t.Config.Name == name {
 				return holds(t)
@@ -60,13 +67,11 @@ func aggregated(name string, holds func(t *dataplane.TrunkSnapshot) bool) func(r
 	})
 }
 
-// unknownIs is what becomes of a lossless frame of port 1 to a station that nobody knows.
-func unknownIs(holds func(f *dataplane.TraceResult) bool) func(r *rig) bool {
-	return func(r *rig) bool {
-		b := Tagged(Ethernet(1, 99, NumberedType, make([]byte, 50)), 0x8100, 3<<13)
-		f, ok := r.d().runner.Trace(PortName(1), b, frame.VnetHeader{})
-		return ok && holds(&f)
-	}
+// unknownIsDropped is whether port 1 drops a lossless frame to a station that nobody knows.
+func unknownIsDropped(r *rig) bool {
+	b := Tagged(Ethernet(1, 99, NumberedType, make([]byte, 50)), 0x8100, 3<<13)
+	f, ok := r.d().runner.Trace(PortName(1), b, frame.VnetHeader{})
+	return ok && f.Dropped && f.Reason == dataplane.DropUnknownLossless
 }
 
 // linked is the effect on the interface of port n and its sockets.

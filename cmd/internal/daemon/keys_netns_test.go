@@ -23,7 +23,7 @@ type keyed struct {
 
 // newKeyed makes five hosts, and one link more of the fourth and of the fifth.
 func newKeyed(t *testing.T) *keyed {
-	r := &keyed{rig: newRig(t, 5, lab.LinkOptions{})}
+	r := &keyed{rig: newRig(t, 5)}
 	must(t, r.Lab.Link(r.Host(4), "eth1", r.Node, "spare", lab.LinkOptions{}))
 	must(t, r.Lab.Link(r.Host(5), "eth1", r.Node, "owned", lab.LinkOptions{}))
 	IP(t, r.Node, "addr", "add", "10.78.0.1/24", "dev", "owned")

@@ -20,11 +20,10 @@ type change struct {
 	also    tree   // what has to change with it, by path
 	shows   string // what the configuration in force says instead of value; "-": nothing
 	refused string // in the error of a change that the switch refuses; empty: it takes it
-	// effect tells whether the data plane does what the change says, beside whether what stands beside it does, which
-	// only a daemon has. Each change that is not refused has one of them, and it holds once the change has been made,
-	// or, where later is set, soon.
-	effect, beside func(r *rig) bool
-	later          bool
+	// effect tells whether the switch does what the change says. It holds once the change has been made, or soon, where
+	// later is set. A refused change has none.
+	effect func(r *rig) bool
+	later  bool
 }
 
 // tree is a configuration, or a part of one.
@@ -55,14 +54,12 @@ func (c *change) in(whole tree) {
 // inForce fails the test where the change has been made and has no effect.
 func (c *change) inForce(t *testing.T, r *rig) {
 	t.Helper()
-	for _, holds := range []func(*rig) bool{c.effect, c.beside} {
-		switch {
-		case holds == nil:
-		case c.later:
-			eventually(t, c.path+" has its effect", func() bool { return holds(r) })
-		case !holds(r):
-			t.Errorf("the change of %s has been made, and is not in force", c.path)
-		}
+	switch {
+	case c.effect == nil:
+	case c.later:
+		eventually(t, c.path+" has its effect", func() bool { return c.effect(r) })
+	case !c.effect(r):
+		t.Errorf("the change of %s has been made, and is not in force", c.path)
 	}
 }
 
@@ -126,7 +123,7 @@ func load(t testing.TB, text []byte) tree {
 func TestEveryKeyIsChanged(t *testing.T) {
 	covered := map[string]bool{}
 	for _, c := range slices.Concat(bridgeChanges, trunkChanges) {
-		if c.refused == "" && c.effect == nil && c.beside == nil {
+		if c.refused == "" && c.effect == nil {
 			t.Errorf("nothing tells whether a change of %s is in force: give it an effect", c.path)
 		}
 		for _, path := range c.schemaPaths() {

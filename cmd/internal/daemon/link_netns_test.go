@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"pfcswitch/cmd/internal/lab"
 	"pfcswitch/dataplane"
 	"pfcswitch/dataplane/port"
 	"pfcswitch/macctl"
@@ -42,8 +41,7 @@ func (r *rig) tells(words ...string) {
 
 // A port with speed: auto follows its link; one without goes its own way, and a link that says nothing changes nothing.
 func TestSpeedFollowsTheLink(t *testing.T) {
-	r := newRig(t, 2, lab.LinkOptions{})
-	r.Start(Setup{Keys: "priorities: {lossless: [3]}\nbuffer: {lossless: {size: 8MiB}}"})
+	r := start(t, 2, Setup{Keys: Lossless3 + "buffer: {lossless: {size: 8MiB}}"})
 	speed := func(want int64) {
 		t.Helper()
 		eventually(t, "the port follows its link", func() bool { return r.Snapshot(1).Config.Speed == want })
@@ -58,7 +56,7 @@ func TestSpeedFollowsTheLink(t *testing.T) {
 	r.reports(200e6)
 	speed(200e6)
 	r.Passes(1, 2)
-	must(t, r.Apply(Setup{Keys: "priorities: {lossless: [3]}\nbuffer: {lossless: {size: 256KiB}}",
+	must(t, r.Apply(Setup{Keys: Lossless3 + "buffer: {lossless: {size: 256KiB}}",
 		Each: "ring: {outage: 1ms}"}, 2))
 	r.reports(100e9)
 	r.tells("stays at 200 Mbit/s", "buffer.lossless.size")
@@ -68,8 +66,7 @@ func TestSpeedFollowsTheLink(t *testing.T) {
 
 // A speed that the buffer is too full for is tried again until it is in force, and a person is told once.
 func TestSpeedWaitsForTheBuffer(t *testing.T) {
-	r := newRig(t, 2, lab.LinkOptions{})
-	r.Start(Setup{Keys: "priorities: {lossless: [3]}\nbuffer: {lossless: {size: 512KiB}}",
+	r := start(t, 2, Setup{Keys: Lossless3 + "buffer: {lossless: {size: 512KiB}}",
 		Each: "ring: {outage: 400ms}", Ports: map[int]string{2: "speed: 100M"}})
 	r.reports(1e9)
 	liar, h2 := r.Station(1, macctl.ModeOff, 300e6), r.Station(2, macctl.ModePFC, 100e6)
@@ -98,8 +95,7 @@ func TestSpeedWaitsForTheBuffer(t *testing.T) {
 
 // An interface that gets another address keeps its port, which takes the address over.
 func TestAddressChanges(t *testing.T) {
-	r := newRig(t, 2, lab.LinkOptions{})
-	r.Start(Setup{})
+	r := start(t, 2, Setup{})
 	want := [6]byte{2, 0, 0, 0, 7, 7}
 	IP(t, r.Node, "link", "set", "p1", "address", "02:00:00:00:07:07")
 	eventually(t, "the port has the address", func() bool { return r.Snapshot(1).Config.MAC == want })

@@ -11,34 +11,17 @@ import (
 	"pfcswitch/dataplane"
 )
 
-const allowing = "preset: roce\nheadroom: {interval: 100ms, send_request: on}\nlldp: {change_hold: 0s}\n"
-
-// agreed waits until both ends have agreed to measure, and have measured.
-func (p *pair) agreed() {
-	p.t.Helper()
-	for i := range p.ends {
-		eventually(p.t, "the headroom was measured and told", func() bool {
-			r := p.found(i)
-			return r.Agreed && r.Measured != nil && r.ResultAcked
-		})
-	}
-}
-
-func (p *pair) snapshot(i int) dataplane.PortSnapshot {
-	var s dataplane.Snapshot
-	p.ends[i].runner.Snapshot(&s)
-	return s.Ports[0]
-}
+const allowing = "preset: roce\nheadroom: {interval: 100ms, send_request: on}\n" + atOnce
 
 // free fails the test where an end still holds its peer or fills the link.
 func (p *pair) free() {
-	p.t.Helper()
+	p.T.Helper()
 	for i := range p.ends {
-		eventually(p.t, "nobody is held", func() bool {
+		eventually(p.T, "nobody is held", func() bool {
 			return p.snapshot(i).XoffWanted == 0 && p.snapshot(i).Paused == 0
 		})
 	}
-	eventually(p.t, "the peer was told that nobody wants the stream", func() (ended bool) {
+	eventually(p.T, "the peer was told that nobody wants the stream", func() (ended bool) {
 		p.ends[1].runner.View(func(*dataplane.Switch) {
 			_, until := p.ends[1].published.Load().probers["p1"].probe.Stream()
 			ended = until == 0
@@ -58,8 +41,8 @@ func TestHeadroomIsChecked(t *testing.T) {
 			"[3], trust: dscp, dscp: {26: 3}}\n", "speed: 100M"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			p := newPairOf(t, [2]string{tt.keys, tt.keys}, tt.port)
-			p.agreed()
+			p := newPair(t, both(tt.keys), both(tt.port))
+			p.agreed(0, 1)
 			h := p.checked(0, 40)
 			if h.Xoffs != 40 || len(h.Samples) != 40 || *h.Neighbor != "b" {
 				t.Errorf("%+v", h)
@@ -71,10 +54,7 @@ func TestHeadroomIsChecked(t *testing.T) {
 			p.free()
 			for i, want := range []string{"checked by 40 XOFFs",
 				"neighbour a checks its headroom, and has this end fill the link"} {
-				eventually(t, "an event says it: "+want, func() bool {
-					return slices.ContainsFunc(p.events(i, dataplane.EventHeadroom),
-						func(s string) bool { return strings.Contains(s, want) })
-				})
+				p.reports(i, dataplane.EventHeadroom, want)
 			}
 			for i := range p.ends {
 				s := p.snapshot(i)
@@ -111,35 +91,35 @@ func holds(t *testing.T, h *api.HeadroomCheck, octets int64) {
 // checked has an end check its headroom: what comes has to fit what was measured and is in force. A machine that cannot
 // fill the link makes the check inconclusive, and nothing else does.
 func (p *pair) checked(i, xoffs int) *api.HeadroomCheck {
-	p.t.Helper()
-	h, err := source{p.ends[i]}.CheckHeadroom(p.t.Context(), api.HeadroomCheckRequest{Port: "p1", Xoffs: xoffs})
-	must(p.t, err)
-	p.t.Logf("\n%s", h.Text())
+	p.T.Helper()
+	h, err := source{p.ends[i]}.CheckHeadroom(p.T.Context(), api.HeadroomCheckRequest{Port: "p1", Xoffs: xoffs})
+	must(p.T, err)
+	p.T.Logf("\n%s", h.Text())
 	if !h.Fits || h.MeasuredBytes == nil || slices.Max(h.Samples) > *h.MeasuredBytes {
-		p.t.Fatalf("it does not fit: %+v", h)
+		p.T.Fatalf("it does not fit: %+v", h)
 	}
 	const full = 0.5 // of the port's speed
 	if share := float64(h.FilledRate) / float64(*h.Speed); (h.Inconclusive != nil) != (share < full) {
-		p.t.Errorf("a link that was filled to %.2f, and the check is inconclusive: %v", share, h.Inconclusive != nil)
+		p.T.Errorf("a link that was filled to %.2f, and the check is inconclusive: %v", share, h.Inconclusive != nil)
 	}
 	return h
 }
 
 // reacted waits until what an end that was told to stop says of its reactions has reached its peer's headroom.
 func (p *pair) reacted(i int, h *api.HeadroomCheck) {
-	p.t.Helper()
+	p.T.Helper()
 	own := p.found(i).Reactions
 	if own.Samples < h.Xoffs/2 || int64(own.Max) > h.ElapsedNs { // one is 0 where the last send call had ended before
-		p.t.Errorf("after %d XOFFs while it sent: reactions %+v", h.Xoffs, own)
+		p.T.Errorf("after %d XOFFs while it sent: reactions %+v", h.Xoffs, own)
 	}
-	eventually(p.t, "the peer counts with them",
+	eventually(p.T, "the peer counts with them",
 		func() bool { r := p.found(1 - i); return r.Finding.Reaction >= own.P999 && r.Reaction() > 0 })
 }
 
 // A headroom that is too small is found out: more comes than it holds.
 func TestHeadroomTooSmallIsFoundOut(t *testing.T) {
-	p := newPairOf(t, [2]string{allowing, allowing}, "speed: 1G, delay: 200us, priorities: {3: {headroom: 12KiB}}")
-	p.agreed()
+	p := newPair(t, both(allowing), both("speed: 1G, delay: 200us, priorities: {3: {headroom: 12KiB}}"))
+	p.agreed(0, 1)
 	h, err := source{p.ends[0]}.CheckHeadroom(t.Context(), api.HeadroomCheckRequest{Port: "p1", Xoffs: 40})
 	must(t, err)
 	if h.Fits || h.InForceBytes != 12<<10 ||
@@ -151,9 +131,9 @@ func TestHeadroomTooSmallIsFoundOut(t *testing.T) {
 
 // What cannot be checked is refused with a sentence that says what to do, and leaves no trace.
 func TestHeadroomCheckIsRefused(t *testing.T) {
-	p := newPairOf(t, [2]string{allowing, strings.Replace(allowing, "send_request: on", "send_request: off", 1)},
-		"speed: 1G")
-	p.agreed()
+	p := newPair(t, [2]string{allowing, strings.Replace(allowing, "send_request: on", "send_request: off", 1)},
+		both("speed: 1G"))
+	p.agreed(0, 1)
 	five := 5
 	for _, tt := range []struct {
 		ask  api.HeadroomCheckRequest
@@ -176,8 +156,8 @@ func TestHeadroomCheckIsRefused(t *testing.T) {
 
 // A check that is broken off frees the peer, and only one runs at a time.
 func TestHeadroomCheckIsBrokenOff(t *testing.T) {
-	p := newPairOf(t, [2]string{allowing, allowing}, "speed: 1G")
-	p.agreed()
+	p := newPair(t, both(allowing), both("speed: 1G"))
+	p.agreed(0, 1)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() {

@@ -249,8 +249,8 @@ func (d *Daemon) handleUpdate(n lldpUpdate) {
 		d.renegotiate.Store(true)
 		d.kick()
 	}
-	if f := d.onAgreement; n.agreement != nil && f != nil {
-		f(*n.agreement)
+	if n.agreed {
+		d.kickHeadroom()
 	}
 }
 

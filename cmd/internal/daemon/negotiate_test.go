@@ -2,7 +2,6 @@ package daemon
 
 import (
 	"context"
-	"encoding/binary"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,9 +10,7 @@ import (
 
 	"pfcswitch/cmd/internal/config"
 	"pfcswitch/dataplane"
-	"pfcswitch/dataplane/frame"
 	"pfcswitch/dataplane/runner"
-	"pfcswitch/lldp"
 	"pfcswitch/lldp/dcbx"
 )
 
@@ -50,13 +47,11 @@ func TestOutcomeSentence(t *testing.T) {
 }
 
 func TestAgreementIsReported(t *testing.T) {
-	var told []lldp.Agreement
-	d := &Daemon{onAgreement: func(a lldp.Agreement) { told = append(told, a) }}
-	want := lldp.Agreement{Port: "p1", Own: true, Peer: true, Neighbour: "spine"}
-	d.handleUpdate(lldpUpdate{port: "p1", agreement: &want})
-	d.handleUpdate(lldpUpdate{port: "p1"})
-	if len(told) != 1 || told[0] != want {
-		t.Errorf("told %+v", told)
+	d := &Daemon{headroomKick: make(chan struct{}, 1)}
+	for _, agreed := range []bool{false, true} {
+		if d.handleUpdate(lldpUpdate{port: "p1", agreed: agreed}); len(d.headroomKick) > 0 != agreed {
+			t.Errorf("an update whose agreement has changed (%v) leads to a look at the headroom: %v", agreed, !agreed)
+		}
 	}
 }
 
@@ -139,12 +134,7 @@ func crossThreshold(t *testing.T, d *Daemon) {
 	var s dataplane.Snapshot
 	d.runner.Snapshot(&s)
 	c, now := s.Ports[0].Config, runner.Now()
-	f := make([]byte, 1000)
-	frame.PutAddress(f, 0x02_00_00_00_00_01)
-	frame.PutAddress(f[6:], 0x02_00_00_00_00_00)
-	binary.BigEndian.PutUint16(f[12:], frame.TypeVLAN)
-	binary.BigEndian.PutUint16(f[14:], uint16(frame.MakeTCI(3, false, 0)))
-	binary.BigEndian.PutUint16(f[16:], 0x88B5)
+	f := taggedFrame(3, 1, 1000)
 	must(t, d.runner.Do(func(sw *dataplane.Switch) error {
 		sw.Begin(0) // the worker that owns every port
 		sw.SetUp(0, true, now)

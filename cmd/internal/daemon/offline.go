@@ -29,14 +29,9 @@ func NewOfflineSwitch(c *config.Config) (*OfflineSwitch, error) {
 	for i := range c.Ports {
 		r.numbers[c.Ports[i].Name] = i
 	}
-	ports := map[int]dataplane.PortConfig{}
-	for i := range c.Ports {
-		pc, err := portConfig(c, &c.Ports[i])
-		if err != nil {
-			return nil, err
-		}
-		joinWire(&pc, c, &c.Ports[i], r.numbers)
-		ports[i] = pc
+	ports, err := portConfigs(c, r.numbers)
+	if err != nil {
+		return nil, err
 	}
 	sc := switchConfig(c, bridge.Identity{1})
 	if r.sw, err = dataplane.New(sc, offlineTime); err != nil {

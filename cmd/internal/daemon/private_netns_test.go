@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"pfcswitch/cmd/internal/lab"
 	"pfcswitch/dataplane"
 	"pfcswitch/macctl"
 )
@@ -17,7 +16,7 @@ import (
 // An interface that moves to another namespace is gone; in the switch's namespace again, it works again, also where it
 // came back before the switch had a look.
 func TestInterfaceMoves(t *testing.T) {
-	r := newRig(t, 3, lab.LinkOptions{})
+	r := newRig(t, 3)
 	elsewhere := r.Host(3)
 	r.Start(Setup{})
 	r.Passes(1, 2)
@@ -69,8 +68,7 @@ func (n *notices) times() []time.Time {
 // Detection takes count periods, and at most one more, in the median of 20 rounds; within a period of it the first
 // frame has left in spite of XOFF; the second notification comes after the recovery time and at most a period more.
 func TestTimesOfNotification(t *testing.T) {
-	r := newRig(t, 2, lab.LinkOptions{})
-	r.Start(Setup{Keys: "priorities: {lossless: [3]}\nwatchdog: {period: 10ms, count: 3, recovery: 50ms, action: " +
+	r := start(t, 2, Setup{Keys: Lossless3 + "watchdog: {period: 10ms, count: 3, recovery: 50ms, action: " +
 		"forward}", Each: At100M})
 	told := &notices{Handler: slog.DiscardHandler}
 	r.d().watchdog.act(func(int64) { r.d().watchdog.log = slog.New(enabled{told}) })
@@ -116,9 +114,8 @@ func (enabled) Enabled(context.Context, slog.Level) bool { return true }
 
 // A port whose TAP cannot be installed has none.
 func TestTAPThatCannotBeInstalled(t *testing.T) {
-	r := newRig(t, 1, lab.LinkOptions{})
+	r := newRig(t, 1)
 	d := r.NIC(1, "speed: 1G").(*Daemon)
-	eventually(t, "the host NIC is up", func() bool { return NICUp(d) })
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	cfg := *d.ports["host"].cfg

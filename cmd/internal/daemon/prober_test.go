@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"pfcswitch/cmd/internal/config"
 	"pfcswitch/headroom"
 	"pfcswitch/macctl"
 )
@@ -32,8 +31,7 @@ func TestProbeSettings(t *testing.T) {
 	d := &Daemon{precision: 40 * time.Nanosecond, session: 7}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			c, _, err := config.Parse("test.yaml", []byte("preset: roce\n"+tt.yaml+"\nports: {p1: {"+tt.port+"}}\n"))
-			must(t, err)
+			c := parse(t, "preset: roce\n"+tt.yaml+"\nports: {p1: {"+tt.port+"}}\n")
 			s := d.probeSettings(c, &c.Ports[0])
 			if s.Flags != tt.flags || s.Auto != tt.auto || s.Key != tt.key || s.Min != tt.least {
 				t.Errorf("got flags %#x, auto %v, key %s, least %d\nwant %#x, %v, %s, %d", s.Flags, s.Auto, s.Key,

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"pfcswitch/cmd/internal/lab"
 	"pfcswitch/dataplane"
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/dataplane/port/porttest"
@@ -46,8 +45,7 @@ func TestOverflowingLossyRing(t *testing.T) {
 		{"super-frames", "speed: none, ring: {other: 256}", whole.Vnet, whole.Data},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			r := newRig(t, 2, lab.LinkOptions{})
-			r.Start(Setup{Keys: "priorities: {lossless: [3]}", Each: tt.speed})
+			r := start(t, 2, Setup{Keys: Lossless3, Each: tt.speed})
 			s, err := porttest.OpenSocket(r.Host(1).Path(), "eth0")
 			must(t, err)
 			defer s.Close()
@@ -71,8 +69,7 @@ func TestOverflowingLossyRing(t *testing.T) {
 
 // A ring that overflows with lossless frames breaks the promise, and says so.
 func TestOverflowingLosslessRing(t *testing.T) {
-	r := newRig(t, 2, lab.LinkOptions{})
-	r.Start(Setup{Keys: "priorities: {lossless: [3]}", Each: "speed: 1G, ring: {outage: 1ms}"})
+	r := start(t, 2, Setup{Keys: Lossless3, Each: "speed: 1G, ring: {outage: 1ms}"})
 	s, err := porttest.OpenSocket(r.Host(1).Path(), "eth0")
 	must(t, err)
 	defer s.Close()
@@ -103,8 +100,8 @@ func TestOverflowingLosslessRing(t *testing.T) {
 func TestRingHoldEnds(t *testing.T) {
 	for _, workers := range []string{"auto", "per-port"} {
 		t.Run(workers, func(t *testing.T) {
-			r := newRig(t, 2, lab.LinkOptions{})
-			r.Start(Setup{Keys: SmallBuffers + "workers: " + workers, Each: "speed: 10M, ring: {outage: 400ms}"})
+			r := start(t, 2, Setup{Keys: SmallBuffers + "workers: " + workers,
+				Each: "speed: 10M, ring: {outage: 400ms}"})
 			s, err := porttest.OpenSocket(r.Host(1).Path(), "eth0")
 			must(t, err)
 			defer s.Close()

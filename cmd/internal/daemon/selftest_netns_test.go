@@ -1,8 +1,6 @@
 package daemon
 
 import (
-	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -70,36 +68,32 @@ func (l *relay) forward(in, out port.Port) {
 // A port whose link keeps MAC Control frames, as many NICs do, is lossy and says why; when they pass again it is
 // lossless again, says so, and has the headroom that is measured then.
 func TestSelfTest(t *testing.T) {
-	r := newRig(t, 2, lab.LinkOptions{})
+	r := newRig(t, 2)
 	nic := r.relay()
-	p := startTwins(t, r, [2]*lab.Node{r.Host(1), r.Host(2)}, [2]string{"eth0", "eth0"}, "headroom: {interval: 100ms}",
-		"speed: 1G, delay: 100us")
-	p.agree(true)
-	said := func(i int, text string) bool {
-		return slices.ContainsFunc((source{p.d[i]}).Events(0),
-			func(e dataplane.Event) bool { return e.Kind == dataplane.EventPort && strings.Contains(e.Text, text) })
-	}
-	for i := range p.d {
+	p := startPair(r, [2]*lab.Node{r.Host(1), r.Host(2)}, both("eth0"), // the relay passes no LLDP
+		both("preset: roce\nlldp: {agent: off}\nheadroom: {interval: 100ms, agree: always}\n"),
+		both("speed: 1G, delay: 100us"))
+	for i := range p.ends {
 		eventually(t, "the port is lossy", func() bool { return p.snapshot(i).Config.Mode == macctl.ModeOff })
-		if r := p.report(i); !r.ControlDiscarded || r.ControlPasses {
+		if r := p.found(i); !r.ControlDiscarded || r.ControlPasses {
 			t.Errorf("end %d: swallowed %v, passes %v", i, r.ControlDiscarded, r.ControlPasses)
 		}
-		eventually(t, "that is said", func() bool { return said(i, "do not pass in both directions") })
+		p.reports(i, dataplane.EventPort, "do not pass in both directions")
 	}
 	nic.passes.Store(true)
-	for i := range p.d {
+	for i := range p.ends {
 		eventually(t, "the port is lossless again", func() bool {
 			return p.snapshot(i).Config.Mode == macctl.ModePFC && p.snapshot(i).Config.Lossless == 1<<3
 		})
-		if r := p.report(i); r.ControlDiscarded || !r.ControlPasses {
+		if r := p.found(i); r.ControlDiscarded || !r.ControlPasses {
 			t.Errorf("end %d: swallowed %v, passes %v", i, r.ControlDiscarded, r.ControlPasses)
 		}
-		eventually(t, "that is said", func() bool { return said(i, "MAC Control frames (0x8808) pass again") })
+		p.reports(i, dataplane.EventPort, "MAC Control frames (0x8808) pass again")
 	}
 	p.measured()
-	for i := range p.d {
+	for i := range p.ends {
 		eventually(t, "what was measured is in force", func() bool {
-			r := p.report(i)
+			r := p.found(i)
 			return p.snapshot(i).Config.Ingress[3].Headroom == r.InForce &&
 				r.InForce >= headroom.Octets(r.Measured.Bits())
 		})

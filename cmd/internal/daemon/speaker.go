@@ -40,10 +40,10 @@ type lldpUpdate struct {
 	events    []lldp.Event
 	outcome   *dcbx.Outcome // nil: as before
 	before    dcbx.Outcome
-	status    *statusChange   // nil: nothing is to be said
-	pfc       uint8           // priorities that are lossless
-	agreement *lldp.Agreement // nil: as before
-	neighbour string          // "" where there is none
+	status    *statusChange // nil: nothing is to be said
+	pfc       uint8         // priorities that are lossless
+	agreed    bool          // who can measure headroom has changed
+	neighbour string        // "" where there is none
 	neighMAC  [6]byte
 	peerPFC   uint8 // priorities that the neighbour has by its own word
 }
@@ -133,14 +133,14 @@ func (s *speaker) change(now int64) (n lldpUpdate, changed bool) {
 	}
 	s.addStatusChange(&n, now)
 	if a := s.x.Agreement(s.port); a != s.agreement {
-		s.agreement, n.agreement = a, &a
+		s.agreement, n.agreed = a, true
 	}
 	if all := s.x.Agent().Neighbours(); len(all) > 0 {
 		n.neighbour, n.neighMAC = all[0].Name(), all[0].Source
 		told, _ := dcbx.PeerPFC(s.outcome.Version, all[0].Organization)
 		n.peerPFC = told.Enable
 	}
-	return n, len(n.events) > 0 || n.outcome != nil || n.agreement != nil || n.status != nil
+	return n, len(n.events) > 0 || n.outcome != nil || n.agreed || n.status != nil
 }
 
 // setLink sets whether the link is up.

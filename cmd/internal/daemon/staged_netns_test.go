@@ -3,8 +3,6 @@ package daemon
 import (
 	"context"
 	"errors"
-	"io"
-	"log/slog"
 	"net"
 	"net/http/httptest"
 	"os"
@@ -13,7 +11,6 @@ import (
 	"time"
 
 	"pfcswitch/cmd/internal/api"
-	"pfcswitch/cmd/internal/config"
 	"pfcswitch/cmd/internal/lab"
 	"pfcswitch/dataplane"
 	"pfcswitch/dataplane/port"
@@ -23,11 +20,8 @@ import (
 // put puts a configuration in force that is written out.
 func (r *rig) put(keys, ports string) error {
 	r.T.Helper()
-	c, _, err := config.Parse("test.yaml",
-		[]byte("name: test\nmetrics: {listen: off}\napi: {socket: "+r.Dir+"/api.sock}\n"+keys+"ports:\n"+
-			strings.ReplaceAll(ports, "NS", r.Node.Path())))
-	must(r.T, err)
-	_, err = r.d().Apply(context.Background(), c)
+	_, err := r.d().Apply(context.Background(), parse(r.T, header("test", r.Dir+"/api.sock")+keys+"ports:\n"+
+		strings.ReplaceAll(ports, "NS", r.Node.Path())))
 	return err
 }
 
@@ -47,9 +41,7 @@ func (r *rig) addrGenMode(name string) (mode string) {
 
 // A configuration whose sockets cannot be opened is refused, and the ports go on with those they have.
 func TestApplyThatCannotOpen(t *testing.T) {
-	r := newRig(t, 2, lab.LinkOptions{})
-	const keys = "priorities: {lossless: [3]}\n"
-	r.Start(Setup{Keys: keys})
+	r := start(t, 2, Setup{Keys: Lossless3})
 	must(t, r.Lab.Link(r.Host(2), "eth1", r.Node, "p3", lab.LinkOptions{}))
 	must(t, r.Node.AddAddr("p3", "192.0.2.1/24"))
 	before := r.d().ports["p1"].socket
@@ -68,7 +60,7 @@ func TestApplyThatCannotOpen(t *testing.T) {
 			"NS, ring: {other: 4096}}\n", "ports.p4: no memory"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			err := r.put(keys, tt.ports)
+			err := r.put(Lossless3, tt.ports)
 			if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.HasPrefix(err.Error(), "test.yaml:") {
 				t.Errorf("error %v, want its line and %q", err, tt.want)
 			}
@@ -83,11 +75,9 @@ func TestApplyThatCannotOpen(t *testing.T) {
 
 // Ports that exchange their interfaces keep them quiet.
 func TestApplyExchangesInterfaces(t *testing.T) {
-	r := newRig(t, 2, lab.LinkOptions{})
-	const keys = "priorities: {lossless: [3]}\n"
-	r.Start(Setup{Keys: keys})
+	r := start(t, 2, Setup{Keys: Lossless3})
 	modes := []string{r.addrGenMode("p1"), r.addrGenMode("p2")}
-	must(t, r.put(keys, "  p1: {interface: p2, netns: NS}\n  p2: {interface: p1, netns: NS}\n"))
+	must(t, r.put(Lossless3, "  p1: {interface: p2, netns: NS}\n  p2: {interface: p1, netns: NS}\n"))
 	r.WaitUp(1, true)
 	r.WaitUp(2, true)
 	if got := []string{r.addrGenMode("p1"), r.addrGenMode("p2")}; got[0] != modes[0] || got[1] != modes[1] ||
@@ -103,26 +93,22 @@ func TestApplyExchangesInterfaces(t *testing.T) {
 
 // An interface is one, by whatever name of its namespace.
 func TestInterfaceTwiceByOtherNames(t *testing.T) {
-	r := newRig(t, 1, lab.LinkOptions{})
+	r := newRig(t, 1)
 	alias := r.Dir + "/alias"
 	must(t, os.Symlink(r.Node.Path(), alias))
-	yaml := "metrics: {listen: off}\napi: {socket: " + r.Dir + "/api.sock}\nports:\n  a: {interface: p1, netns: " +
-		r.Node.Path() +
-		"}\n  b: {interface: p1, netns: " + alias + "}\n"
-	c, _, err := config.Parse("test.yaml", []byte(yaml))
-	must(t, err)
-	if _, err = New(c, slog.New(slog.NewTextHandler(io.Discard, nil))); err == nil ||
-		!strings.Contains(err.Error(), "test.yaml:5: ports.b.interface: p1 is already port a") {
+	c := parse(t, header("test", r.Dir+"/api.sock")+"ports:\n  a: {interface: p1, netns: "+r.Node.Path()+
+		"}\n  b: {interface: p1, netns: "+alias+"}\n")
+	if _, err := New(c, discards); err == nil ||
+		!strings.Contains(err.Error(), "test.yaml:6: ports.b.interface: p1 is already port a") {
 		t.Errorf("error %v, want one that names both ports", err)
 	}
 }
 
 // A switch that is started twice leaves the first and its interfaces alone.
 func TestStartedTwice(t *testing.T) {
-	r := newRig(t, 2, lab.LinkOptions{})
-	r.Start(Setup{})
+	r := start(t, 2, Setup{})
 	mode := r.addrGenMode("p1")
-	_, err := New(r.Parse(Setup{}), slog.New(slog.NewTextHandler(io.Discard, nil)))
+	_, err := New(r.Parse(Setup{}), discards)
 	if err == nil || !strings.Contains(err.Error(), "another switch listens there") {
 		t.Errorf("error %v, want one about the other switch", err)
 	}
@@ -134,7 +120,7 @@ func TestStartedTwice(t *testing.T) {
 
 // A switch whose metrics address is taken touches nothing either, and gives its socket back.
 func TestMetricsAddressTaken(t *testing.T) {
-	r := newRig(t, 1, lab.LinkOptions{})
+	r := newRig(t, 1)
 	mode := r.addrGenMode("p1")
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
@@ -142,7 +128,7 @@ func TestMetricsAddressTaken(t *testing.T) {
 	c := r.Parse(Setup{})
 	c.Metrics.Listen = l.Addr().String()
 	for range 2 {
-		_, err = New(c, slog.New(slog.NewTextHandler(io.Discard, nil)))
+		_, err = New(c, discards)
 		if err == nil || !strings.Contains(err.Error(), "metrics.listen: ") ||
 			!strings.Contains(err.Error(), "take another address") {
 			t.Errorf("error %v, want one about the metrics address", err)
@@ -155,8 +141,7 @@ func TestMetricsAddressTaken(t *testing.T) {
 
 // What cannot be undone any more is no error of apply, but an event.
 func TestApplyWarns(t *testing.T) {
-	r := newRig(t, 2, lab.LinkOptions{})
-	r.Start(Setup{})
+	r := start(t, 2, Setup{})
 	r.d().ports["p2"].restore = func() error { return errors.New("the interface stays quiet") }
 	must(t, r.put("", "  p1: {netns: NS}\n"))
 	if len(r.d().cfg.Ports) != 1 || len(r.d().numbers) != 1 {
@@ -170,8 +155,7 @@ func TestApplyWarns(t *testing.T) {
 
 // Readers do not wait for a change.
 func TestReadersDoNotWait(t *testing.T) {
-	r := newRig(t, 1, lab.LinkOptions{})
-	r.Start(Setup{})
+	r := start(t, 1, Setup{})
 	r.d().mu.Lock()
 	defer r.d().mu.Unlock()
 	done := make(chan struct{})

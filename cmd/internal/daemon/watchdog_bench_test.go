@@ -3,14 +3,12 @@ package daemon
 import (
 	"encoding/binary"
 	"fmt"
-	"log/slog"
 	"math"
 	"strings"
 	"testing"
 
 	"pfcswitch/cmd/internal/config"
 	"pfcswitch/dataplane"
-	"pfcswitch/dataplane/bridge"
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/macctl"
 )
@@ -18,15 +16,29 @@ import (
 // benchPorts is how many ports the switch of a benchmark has, with eight lossless queues each.
 const benchPorts = 32
 
-// A benchSwitch is a switch with a watchdog that sees it.
-type benchSwitch struct {
+// A watchedSwitch is a switch without interfaces, with a watchdog that sees it.
+type watchedSwitch struct {
 	*watchdog
 	sw    *dataplane.Switch
 	cfg   *config.Config
 	ports map[int]dataplane.PortConfig
 }
 
-func newBenchSwitch(b *testing.B) *benchSwitch {
+func newWatchedSwitch(t testing.TB, yaml string) *watchedSwitch {
+	t.Helper()
+	s := &watchedSwitch{watchdog: newWatchdog(discards), cfg: parse(t, yaml), ports: map[int]dataplane.PortConfig{}}
+	o, err := NewOfflineSwitch(s.cfg)
+	must(t, err)
+	t.Cleanup(func() { must(t, o.Close()) })
+	s.sw, s.view.sw = o.sw, o.sw
+	for i := range s.cfg.Ports {
+		s.ports[i], _ = s.sw.PortConfig(i)
+	}
+	s.watch(t, offlineTime)
+	return s
+}
+
+func newBenchSwitch(b *testing.B) *watchedSwitch {
 	b.Helper()
 	var yaml, fdb strings.Builder
 	yaml.WriteString("priorities: {lossless: [0, 1, 2, 3, 4, 5, 6, 7]}\nwatchdog: {mode: sonic, poll: 100ms, " +
@@ -35,31 +47,14 @@ func newBenchSwitch(b *testing.B) *benchSwitch {
 		fmt.Fprintf(&yaml, "  p%d: {speed: 1G, loop: off}\n", i)
 		fmt.Fprintf(&fdb, "  - {mac: \"02:00:00:00:00:%02x\", vlan: 1, port: p%d}\n", i, i)
 	}
-	c, _, err := config.Parse("bench.yaml", []byte(yaml.String()+"fdb:\n"+fdb.String()))
-	must(b, err)
-	sw, err := dataplane.New(switchConfig(c, bridge.Identity{1}), 1)
-	must(b, err)
-	b.Cleanup(func() { must(b, sw.Close()) })
-	all, numbers := map[int]dataplane.PortConfig{}, map[string]int{}
-	for i := range c.Ports {
-		all[i], err = portConfig(c, &c.Ports[i])
-		must(b, err)
-		numbers[c.Ports[i].Name] = i
-	}
-	must(b, sw.Reconfigure(switchConfig(c, bridge.Identity{1}), all, statics(c, numbers), 1))
-	for i := range benchPorts {
-		sw.SetUp(i, true, 1)
-	}
-	g := newWatchdog(slog.New(slog.DiscardHandler))
-	g.view.sw = sw
-	return &benchSwitch{g, sw, c, all}
+	return newWatchedSwitch(b, yaml.String()+"fdb:\n"+fdb.String())
 }
 
 // watch begins to watch all ports anew.
-func (s *benchSwitch) watch(b *testing.B, now int64) {
-	for i := range benchPorts {
+func (s *watchedSwitch) watch(t testing.TB, now int64) {
+	for i := range s.cfg.Ports {
 		s.dog.Remove(i, now)
-		must(b, s.dog.Set(i, s.cfg.Ports[i].Name, watchedQueues(s.ports[i]), s.cfg.Ports[i].Watchdog.Config, now))
+		must(t, s.dog.Set(i, s.cfg.Ports[i].Name, watchedQueues(s.ports[i]), s.cfg.Ports[i].Watchdog.Config, now))
 	}
 	s.dog.Events()
 }
@@ -113,13 +108,7 @@ func offerAll(sw *dataplane.Switch, ports map[int]dataplane.PortConfig, i int, n
 	var burst []dataplane.Arrival
 	in := (i + 1) % len(ports)
 	for prio := range uint8(8) {
-		f := make([]byte, 64)
-		frame.PutAddress(f, 0x02_00_00_00_00_00+uint64(i))
-		frame.PutAddress(f[6:], 0x02_00_00_00_01_00)
-		binary.BigEndian.PutUint16(f[12:], frame.TypeVLAN)
-		binary.BigEndian.PutUint16(f[14:], uint16(frame.MakeTCI(prio, false, 0)))
-		binary.BigEndian.PutUint16(f[16:], 0x88B5)
-		a := dataplane.Arrival{Data: f, At: now}
+		a := dataplane.Arrival{Data: taggedFrame(prio, i, 64), At: now}
 		cfg := ports[in]
 		a.Prepare(&cfg.Classify, cfg.MaxFrame)
 		burst = append(burst, a)
@@ -127,6 +116,17 @@ func offerAll(sw *dataplane.Switch, ports map[int]dataplane.PortConfig, i int, n
 	sw.Begin(0) // the worker that owns every port
 	sw.Ingress(in, burst, 0, now, 0)
 	sw.Store(sw.Settle(burst, nil))
+}
+
+// taggedFrame is a frame of so many octets to station number to.
+func taggedFrame(prio uint8, to, octets int) []byte {
+	f := make([]byte, octets)
+	frame.PutAddress(f, 0x02_00_00_00_00_00+uint64(to))
+	frame.PutAddress(f[6:], 0x02_00_00_00_01_00)
+	binary.BigEndian.PutUint16(f[12:], frame.TypeVLAN)
+	binary.BigEndian.PutUint16(f[14:], uint16(frame.MakeTCI(prio, false, 0)))
+	binary.BigEndian.PutUint16(f[16:], NumberedType)
+	return f
 }
 
 // pauseAll pauses all queues of port i for as long as one frame can.

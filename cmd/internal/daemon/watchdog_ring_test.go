@@ -1,17 +1,12 @@
 package daemon
 
 import (
-	"encoding/binary"
 	"fmt"
-	"io"
-	"log/slog"
 	"slices"
 	"strings"
 	"testing"
 
-	"pfcswitch/cmd/internal/config"
 	"pfcswitch/dataplane"
-	"pfcswitch/dataplane/bridge"
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/dataplane/port"
 	"pfcswitch/deadlock"
@@ -43,9 +38,7 @@ const nowhere = 9
 // A ringNode is one switch of three, its sender and its receiver, under virtual time. What leaves one step arrives with
 // the next.
 type ringNode struct {
-	sw       *dataplane.Switch
-	ports    [ringPorts]dataplane.PortConfig
-	watchdog *watchdog
+	*watchedSwitch
 	rings    [ringPorts][][]byte // frames that have arrived and were not taken yet
 	host     *macctl.Receiver    // obeys the switch
 	flow     [][]byte            // what the sender sends: of two hops, and of one
@@ -77,24 +70,7 @@ func ringYAML(k int, watchdog string) string {
 // newRing returns the three switches.
 func newRing(t *testing.T, watchdog string) (nodes [3]*ringNode) {
 	for k := range nodes {
-		c, _, err := config.Parse("ring.yaml", []byte(ringYAML(k, watchdog)))
-		must(t, err)
-		n := &ringNode{watchdog: newWatchdog(slog.New(slog.NewTextHandler(io.Discard, nil))), batch: port.NewBatch()}
-		n.sw, err = dataplane.New(switchConfig(c, bridge.Identity{1}), 1)
-		must(t, err)
-		t.Cleanup(func() { must(t, n.sw.Close()) })
-		ports, numbers := map[int]dataplane.PortConfig{}, map[string]int{}
-		for i := range c.Ports {
-			n.ports[i], err = portConfig(c, &c.Ports[i])
-			must(t, err)
-			ports[i], numbers[c.Ports[i].Name] = n.ports[i], i
-		}
-		must(t, n.sw.Reconfigure(switchConfig(c, bridge.Identity{1}), ports, statics(c, numbers), 1))
-		n.watchdog.view.sw = n.sw
-		for i := range c.Ports {
-			n.sw.SetUp(i, true, 1)
-			must(t, n.watchdog.dog.Set(i, c.Ports[i].Name, watchedQueues(n.ports[i]), c.Ports[i].Watchdog.Config, 1))
-		}
+		n := &ringNode{watchedSwitch: newWatchedSwitch(t, ringYAML(k, watchdog)), batch: port.NewBatch()}
 		n.host = macctl.NewReceiver(macctl.ModePFC, 1<<3, ringSpeed, [6]byte{2})
 		n.flow = [][]byte{ringData((k + 2) % 3), ringData((k + 1) % 3)}
 		nodes[k] = n
@@ -103,15 +79,7 @@ func newRing(t *testing.T, watchdog string) (nodes [3]*ringNode) {
 }
 
 // ringData is a frame of priority 3 for the receiver at switch k.
-func ringData(k int) []byte {
-	b := make([]byte, ringFrame)
-	frame.PutAddress(b, 0x02_00_00_00_00_00+uint64(k))
-	frame.PutAddress(b[6:], 0x02_00_00_00_01_00)
-	binary.BigEndian.PutUint16(b[12:], frame.TypeVLAN)
-	binary.BigEndian.PutUint16(b[14:], uint16(frame.MakeTCI(3, false, 0)))
-	binary.BigEndian.PutUint16(b[16:], 0x88B5)
-	return b
-}
+func ringData(k int) []byte { return taggedFrame(3, k, ringFrame) }
 
 // offer lets the sender send what it may: five frames of two hops for one of one hop.
 func (n *ringNode) offer(rate float64, now int64) {
@@ -129,7 +97,8 @@ func (n *ringNode) receive(i int, now int64) {
 	burst := make([]dataplane.Arrival, len(n.rings[i]))
 	for k, b := range n.rings[i] {
 		burst[k].Data, burst[k].At = b, now
-		burst[k].Prepare(&n.ports[i].Classify, n.ports[i].MaxFrame)
+		c := n.ports[i]
+		burst[k].Prepare(&c.Classify, c.MaxFrame)
 	}
 	taken, stop := 0, dataplane.Crossed
 	for stop == dataplane.Crossed && taken < len(burst) {
@@ -160,14 +129,14 @@ func (n *ringNode) transmit(i int, now int64, data, control func(b []byte)) {
 	n.sw.Sent(i, n.batch.Len(), now)
 }
 
-// watch is what the daemon's goroutine does.
-func (n *ringNode) watch(now int64) (events []deadlock.Event) {
+// poll is what the daemon's goroutine does.
+func (n *ringNode) poll(now int64) (events []deadlock.Event) {
 	suspects := n.sw.Suspects()
 	for i := range suspects.All() {
-		n.watchdog.dog.Notify(i, now)
+		n.dog.Notify(i, now)
 	}
-	n.watchdog.dog.Poll(now)
-	for _, e := range n.watchdog.dog.Events() {
+	n.dog.Poll(now)
+	for _, e := range n.dog.Events() {
 		if reportedKinds[e.Kind] != "" {
 			events = append(events, e)
 		}
@@ -186,7 +155,7 @@ func (n *ringNode) step(next, before *ringNode, now int64) []deadlock.Event {
 	n.transmit(ringSink, now, func([]byte) { n.received++ }, deaf)
 	n.transmit(ringIn, now, deaf, func(b []byte) { before.sw.Control(ringOut, b, now, now) })
 	n.transmit(ringOut, now, func(b []byte) { next.rings[ringIn] = append(next.rings[ringIn], b) }, deaf)
-	return n.watch(now)
+	return n.poll(now)
 }
 
 // hang lets the receiver of a switch pause it, or go on.
@@ -201,21 +170,17 @@ type ringRun struct {
 	events                        []string
 }
 
-// runRing lets the hosts send until end, and looks again when all has been quiet for as long.
-func runRing(t *testing.T, watchdog string, end int64) (r ringRun) {
-	return runNodes(newRing(t, watchdog), end)
-}
-
 // runLoop is runRing with senders whose frames circle.
-func runLoop(t *testing.T, watchdog string, end int64) (r ringRun) {
+func runLoop(t *testing.T, watchdog string, end int64) ringRun {
 	nodes := newRing(t, watchdog)
 	for _, n := range nodes {
 		n.flow = [][]byte{ringData(nowhere), ringData(nowhere)}
 	}
-	return runNodes(nodes, end)
+	return runRing(nodes, end)
 }
 
-func runNodes(nodes [3]*ringNode, end int64) (r ringRun) {
+// runRing lets the hosts send until end, and looks again when all has been quiet for as long.
+func runRing(nodes [3]*ringNode, end int64) (r ringRun) {
 	for now := int64(ringStep); now < 2*end; now += ringStep {
 		for k, n := range nodes {
 			switch now {
@@ -266,24 +231,24 @@ func heldInRing(nodes [3]*ringNode) (held int) {
 // simulation is the same.
 func TestRingUnderVirtualTime(t *testing.T) {
 	const end = 1_500_000_000
-	locked := runRing(t, "off", end)
+	locked := runRing(newRing(t, "off"), end)
 	if locked.held == 0 || locked.held != locked.heldBefore || locked.received+locked.held != locked.sent {
 		t.Errorf("without the watchdog the ring is not locked up: %+v", locked)
 	}
 	const settings = "{period: 100ms, count: 4, recovery: 200ms, action: "
-	alert := runRing(t, settings+"alert}", end)
+	alert := runRing(newRing(t, settings+"alert}"), end)
 	if alert.held != locked.held || len(alert.events) < 6 {
 		t.Errorf("alert only tells: %+v", alert)
 	}
-	forward := runRing(t, settings+"forward}", end)
+	forward := runRing(newRing(t, settings+"forward}"), end)
 	if forward.received != forward.sent || forward.held != 0 || forward.dropped != 0 || len(forward.events) < 6 {
 		t.Errorf("forward: %+v", forward)
 	}
-	drop := runRing(t, settings+"drop}", end)
+	drop := runRing(newRing(t, settings+"drop}"), end)
 	if drop.received+drop.dropped != drop.sent || drop.dropped == 0 || drop.held != 0 {
 		t.Errorf("drop: %+v", drop)
 	}
-	if again := runRing(t, settings+"forward}", end); !slices.Equal(again.events, forward.events) ||
+	if again := runRing(newRing(t, settings+"forward}"), end); !slices.Equal(again.events, forward.events) ||
 		again.received != forward.received {
 		t.Errorf("two runs differ:\n%s\n%s", strings.Join(forward.events, "\n"), strings.Join(again.events, "\n"))
 	}

@@ -9,7 +9,6 @@ import (
 	"testing"
 	"time"
 
-	"pfcswitch/cmd/internal/config"
 	"pfcswitch/dataplane"
 	"pfcswitch/dataplane/runner"
 	"pfcswitch/deadlock"
@@ -27,14 +26,12 @@ func unplugged(t *testing.T, keys, port string) *Daemon {
 func unpluggedLog(t *testing.T, keys, port string, log *slog.Logger) *Daemon {
 	t.Helper()
 	stations := "fdb:\n"
-	text := fmt.Sprintf("name: test\nmetrics: {listen: off}\napi: {socket: %s/api.sock}\n%s\nports:\n", t.TempDir(),
-		keys)
+	text := header("test", t.TempDir()+"/api.sock") + keys + "\nports:\n"
 	for i, name := range []string{"p1", "p2"} {
 		stations += fmt.Sprintf("  - {mac: \"02:00:00:00:00:%02x\", vlan: 1, port: %s}\n", i, name)
 		text += fmt.Sprintf("  %s: {interface: nowhere-%s, speed: 1G, %s}\n", name, name, port)
 	}
-	c, _, err := config.Parse("test.yaml", []byte(text+stations))
-	must(t, err)
+	c := parse(t, text+stations)
 	d, err := New(c, log)
 	must(t, err)
 	return d
@@ -76,7 +73,7 @@ func TestWatchedWhileLossless(t *testing.T) {
 
 // Each port is watched by its own settings, and a change of them is in force at once.
 func TestSettingsOfEachPort(t *testing.T) {
-	d := unplugged(t, "priorities: {lossless: [3]}\nwatchdog: {count: 5, action: forward}", "flow_control: pfc")
+	d := unplugged(t, Lossless3+"watchdog: {count: 5, action: forward}", "flow_control: pfc")
 	check := func(want ...deadlock.Config) {
 		t.Helper()
 		for i, s := range d.watchdog.status() {
