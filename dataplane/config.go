@@ -45,10 +45,9 @@ type PortConfig struct {
 	MAC  [6]byte
 	TAP  bool // the port leads to the stack of the host
 
-	Speed   int64 // bit/s that egress is shaped to; 0 is no limit
-	Nominal int64 // bit/s that pause quanta and the send-call limit are counted in, never 0
-	Burst   int64 // depth of the shaper's bucket in octets on the wire
-	Delay   int64 // ns that everything sent is delayed
+	Speed int64 // bit/s that egress is shaped to; 0 is no limit, and pause quanta count as at macctl.NominalSpeed
+	Burst int64 // depth of the shaper's bucket in octets on the wire
+	Delay int64 // ns that everything sent is delayed
 
 	MaxFrame int  // largest frame that is carried, octets without FCS
 	Cut      bool // super-frames are cut and checksums completed on arrival
@@ -79,15 +78,10 @@ type ECN struct {
 	Pmax       float64
 }
 
-// lossless tells whether frames of priority prio that arrive at the port are lossless.
-func (c *PortConfig) lossless(prio uint8) bool { return c.Lossless&(1<<prio) != 0 }
-
 // LosslessPriorities are those whose peer flow control stops, bit n = priority n: all where Mode is PAUSE, none where
 // it is off.
-func (c *PortConfig) LosslessPriorities() uint8 {
-	return c.Mode.Lossless(c.Lossless)
-}
+func (c *PortConfig) LosslessPriorities() uint8 { return c.Mode.Lossless(c.Lossless) }
 
-// SendLimit is the largest number of octets of one send call beyond its first frame at a speed in bit/s: what may still
-// follow after XOFF arrived. 64 frames or 50 µs at the port's speed.
-func SendLimit(nominal int64) int64 { return nominal / 8 * 50 / 1_000_000 }
+// SendLimit is the largest number of octets of one send call beyond its first frame: 50 µs at a speed in bit/s, where 0
+// is macctl.NominalSpeed. So much may still follow after XOFF arrived.
+func SendLimit(speed int64) int64 { return macctl.SpeedOrNominal(speed) / 8 * 50 / 1_000_000 }

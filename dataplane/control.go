@@ -14,8 +14,7 @@ const resumePeriod = 1_000_000
 // Control takes a MAC Control frame that port i received at stamp, also before SetUp has told that the link is up: the
 // peer may know earlier. It returns the priorities that the frame paused anew.
 func (s *Switch) Control(i int, b []byte, stamp, now int64) (paused uint8) {
-	s.now = now
-	p := s.ports[i]
+	p := s.at(i, now)
 	if p == nil {
 		return 0
 	}
@@ -32,8 +31,7 @@ func (s *Switch) Control(i int, b []byte, stamp, now int64) (paused uint8) {
 // ControlOut appends the MAC Control frame that port i has to send now, and reports whether there is one. Nothing
 // changes until ControlSent. After that it has to be asked again.
 func (s *Switch) ControlOut(i int, b []byte, now int64) ([]byte, bool) {
-	s.now = now
-	p := s.ports[i]
+	p := s.at(i, now)
 	if p == nil || !p.up {
 		return b, false
 	}
@@ -80,14 +78,13 @@ func (s *Switch) CrossedAt(i int, now int64) {
 
 // RingHold sets or clears the hold of all lossless priorities of a port whose lossless ring fills up.
 func (s *Switch) RingHold(i int, hold bool, now int64) {
-	s.now = now
-	p := s.ports[i]
-	if p == nil || p.cfg.Mode == macctl.ModeOff {
+	p := s.at(i, now)
+	if p == nil {
 		return
 	}
 	for q := range uint8(NumPriorities) {
 		switch {
-		case !p.cfg.lossless(q):
+		case !p.lossless(q):
 		case hold:
 			s.hold(p, q, macctl.CauseRing)
 		default:
@@ -107,12 +104,12 @@ func (s *Switch) XoffSent(i int) bool {
 // threshold: each takes whole cells.
 func (s *Switch) WouldCross(i int, frames, octets int64) bool {
 	p := s.ports[i]
-	if p == nil || p.cfg.Mode == macctl.ModeOff {
+	if p == nil {
 		return false
 	}
 	octets += frames * int64(s.memory.cell)
 	for q := range uint8(NumPriorities) {
-		if p.cfg.lossless(q) && s.buffer.WouldCross(i, q, octets) {
+		if p.lossless(q) && s.buffer.WouldCross(i, q, octets) {
 			return true
 		}
 	}

@@ -1,7 +1,6 @@
 package dataplane
 
 import (
-	"fmt"
 	"math"
 
 	"pfcswitch/dataplane/frame"
@@ -88,7 +87,7 @@ func (s *Switch) choose(p *portState, occupied, ready uint8, now int64) {
 		}
 	}
 	round := p.round
-	limit := SendLimit(p.cfg.Nominal)
+	limit := SendLimit(p.cfg.Speed)
 	var octets int64
 	for p.plan.n < port.BatchFrames {
 		q := p.sched.Pick(&round, occupied, ready, &lengths)
@@ -101,7 +100,7 @@ func (s *Switch) choose(p *portState, occupied, ready uint8, now int64) {
 		}
 		if !p.shaper.Ready(octets, now) {
 			if p.plan.n == 0 {
-				p.txAt = p.shaper.When(max(octets, min(sched.Quantum(p.cfg.Burst), p.waiting(streaming))), now)
+				p.txAt = p.shaper.When(max(octets, min(sched.Quantum(p.cfg.Burst), p.waitingOctets(streaming))), now)
 			}
 			return
 		}
@@ -128,9 +127,9 @@ func orOwn(head uint32) uint32 {
 	return head
 }
 
-// waiting is what waits at a port, in octets on the wire. A port that has used up its tokens sleeps until they are
+// waitingOctets is what waits at a port, in octets on the wire. A port that has used up its tokens sleeps until they are
 // worth sched.Quantum, or all that waits.
-func (p *portState) waiting(streaming uint8) int64 {
+func (p *portState) waitingOctets(streaming uint8) int64 {
 	if streaming != 0 {
 		return math.MaxInt64
 	}
@@ -227,8 +226,7 @@ func (s *Switch) fill(b *port.Batch, d *descriptor, arrivals []Arrival) {
 // Sent confirms that the first n frames of the plan left the port at time now: their charge is given back, and tokens
 // and the round move. It returns the priorities among them and the length of the longest.
 func (s *Switch) Sent(i, n int, now int64) (priorities uint8, longest int) {
-	s.now = now
-	p := s.ports[i]
+	p := s.at(i, now)
 	var octets int64
 	for _, d := range p.plan.frames[:n] {
 		octets += s.wire(p, d)
@@ -313,14 +311,6 @@ func (s *Switch) Refuse(i int, f Planned, r DropReason, now int64) {
 	s.dropQueued(p, d, r)
 	s.buffer.Resume()
 	s.reviewSide(p)
-}
-
-// LinkDrops notes that the link of port i drops a frame of that length whenever it is sent.
-func (s *Switch) LinkDrops(i, length int) {
-	s.event(Event{Kind: EventLinkDrops, Port: s.ports[i].cfg.Name, Priority: -1,
-		Text: fmt.Sprintf("the link drops each frame of %d octets, so that such frames are given up: "+
-			"make the MTU of the interface at the far end as large as this port's, "+
-			"or look for a queueing discipline (tc qdisc show) that refuses them", length)})
 }
 
 // release gives back the charge, the cells and the descriptor of a frame that left a queue of p.

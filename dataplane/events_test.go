@@ -137,7 +137,7 @@ func TestOversizeIsTold(t *testing.T) {
 // The peer that sends faster than the port's speed is counted, and named once.
 func TestOverspeed(t *testing.T) {
 	in := testPort(0)
-	in.Speed, in.Nominal, in.Burst = 10_000_000, 10_000_000, 2*(mtu+24) // meter: four frames at once
+	in.Speed, in.Burst = 10_000_000, 2*(mtu+24) // meter: four frames at once
 	r := newRig(t, testConfig(2), in, testPort(1))
 	r.offer(0, several(0, 1, 0, 10, mtu)...)
 	if got := r.count(0).Overspeed; got != 6 {

@@ -30,7 +30,7 @@ func sized(shared int64, ports ...PortConfig) Config {
 
 // portAt gives a port a speed and the headroom for what can be in flight.
 func portAt(c PortConfig, speed, headroom int64) PortConfig {
-	c.Speed, c.Nominal = speed, speed
+	c.Speed = speed
 	c.Burst = max(2*(mtu+frame.TagOctets+frame.WireExtras), speed/8*500/1_000_000)
 	for q := range c.Ingress {
 		c.Ingress[q] = buffer.QueueConfig{Headroom: headroom, XonOffset: 8 * cell}
@@ -194,7 +194,7 @@ func inLine(tb reporter, octets int, delay, reaction int64, frames int) (held, p
 	}
 	first[3] = portAt(first[3], 3*speed, edge)
 	second := []PortConfig{portAt(testPort(0), speed, edge), portAt(testPort(1), 3*speed, 0)}
-	trunk := inFlight(3*speed, delay, 0, first[3].Burst+SendLimit(first[3].Nominal), octets)
+	trunk := inFlight(3*speed, delay, 0, first[3].Burst+SendLimit(first[3].Speed), octets)
 	second[1] = portAt(second[1], 3*speed, trunk)
 	s1 := f.add(sized(4*40*cell, first...), first...)
 	s2 := f.add(sized(2*40*cell, second...), second...)

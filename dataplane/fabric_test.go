@@ -180,8 +180,8 @@ type hostNode struct {
 // host puts a host behind port i of a switch.
 func (f *fabric) host(id int, n *switchNode, i int, delay, reaction int64) *hostNode {
 	c := &n.r.sw.ports[i].cfg
-	h := &hostNode{f: f, id: id, speed: c.Nominal, reaction: reaction, got: map[uint64][]int{},
-		receiver: macctl.NewReceiver(macctl.ModePFC, 0xff, c.Nominal, [6]byte{})}
+	h := &hostNode{f: f, id: id, speed: c.Speed, reaction: reaction, got: map[uint64][]int{},
+		receiver: macctl.NewReceiver(macctl.ModePFC, 0xff, c.Speed, [6]byte{})}
 	h.end = &end{f, switchPort{n, i}, delay}
 	n.ends[i] = &end{f, h, delay}
 	f.hosts = append(f.hosts, h)

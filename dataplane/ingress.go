@@ -7,7 +7,6 @@ import (
 	"pfcswitch/dataplane/bridge"
 	"pfcswitch/dataplane/classify"
 	"pfcswitch/dataplane/frame"
-	"pfcswitch/macctl"
 )
 
 // An Arrival is one received frame. Its octets stay where they were received until the switch has sent every copy, or
@@ -44,11 +43,8 @@ func (a *Arrival) Prepare(c *classify.Config, maxFrame int) {
 	}
 }
 
-// PrepareRefused is Prepare for a super-frame that cannot be cut.
-func (a *Arrival) PrepareRefused(c *classify.Config, maxFrame int) {
-	a.Prepare(c, maxFrame)
-	a.fault, a.bad = DropMalformed, true
-}
+// Malformed says, after Prepare, that the frame is a GSO frame that cannot be segmented.
+func (a *Arrival) Malformed() { a.fault, a.bad = DropMalformed, true }
 
 // Stop says why Ingress returned before the end of a burst.
 type Stop uint8
@@ -188,7 +184,7 @@ func (s *Switch) dispatch(p *portState, a *Arrival, index uint32, vid uint16, d 
 
 // lossless tells whether frames of priority prio that arrive at the port are lossless.
 func (p *portState) lossless(prio uint8) bool {
-	return p.cfg.Mode != macctl.ModeOff && (p.cfg.Mode == macctl.ModePause || p.cfg.lossless(prio))
+	return p.cfg.LosslessPriorities()>>prio&1 != 0
 }
 
 // overspeed counts what comes faster than the port's speed and twice its burst.
@@ -212,8 +208,8 @@ func (s *Switch) overspeed(p *portState, a *Arrival) {
 func (s *Switch) admitLossless(p *portState, a *Arrival, index uint32, vid uint16, out *portState) bool {
 	s.arrived, p.lastLosslessSource = a.At, a.header.Src
 	s.queued = out.deep(a.priority)
-	if p.again.octets != 0 {
-		s.waitAgain(p, a)
+	if p.interrupted.octets != 0 {
+		s.resumeWait(p, a)
 	}
 	v := s.buffer.Admit(p.index, a.priority, len(a.Data))
 	if v == buffer.Wait {
@@ -222,8 +218,7 @@ func (s *Switch) admitLossless(p *portState, a *Arrival, index uint32, vid uint1
 	}
 	s.count(p, a)
 	s.overspeed(p, a)
-	a.held = s.waited(p)
-	s.endWait(p, len(a.Data))
+	a.held = s.endWait(p, len(a.Data))
 	switch {
 	case v.Accepted():
 		s.mark(out, a, a.priority)

@@ -20,14 +20,31 @@ type Refusal struct {
 	Reason DropReason
 }
 
-// LinePassed says that frames left, or were refused by the kernel, at the end of a port's delay line.
-func (s *Switch) LinePassed(i, sent, octets int, refused []Refusal, now int64) {
-	s.now = now
-	p := s.ports[i]
-	p.delayed -= sent + len(refused)
-	p.count.SentFrames += uint64(sent)
-	p.count.SentBytes += uint64(octets)
-	for _, r := range refused {
+// A LineCall is one send call at the end of a port's delay line.
+type LineCall struct {
+	Held    int64 // octets on the wire that were in the line until the call ended, at time Ended
+	Ended   int64
+	Sent    int // data frames that left, with Octets in all
+	Octets  int
+	Refused []Refusal
+	// Entered is when the MAC Control frame that left was put into the line, 0 where none left. It left Late ns too late,
+	// so its XOFF counts as sent that much later: from then on the delay was what it should be.
+	Entered, Late int64
+}
+
+// LineSent takes note of a send call that began at time now.
+func (s *Switch) LineSent(i int, c *LineCall, now int64) {
+	p := s.at(i, now)
+	p.shaper.Held(c.Held, p.cfg.Delay, c.Ended)
+	for q := range uint8(NumPriorities) {
+		if u := &p.use[q]; c.Entered != 0 && u.inLine && u.left == c.Entered {
+			p.leftLine(q, c.Late)
+		}
+	}
+	p.delayed -= c.Sent + len(c.Refused)
+	p.count.SentFrames += uint64(c.Sent)
+	p.count.SentBytes += uint64(c.Octets)
+	for _, r := range c.Refused {
 		from := s.ports[r.In]
 		if from == nil {
 			from = p
@@ -43,20 +60,3 @@ func (s *Switch) LineHolds(i int, octets int64) { s.ports[i].inLine = octets }
 
 // LineFirst says that port i sends nothing before its line is empty, whose due times bring its worker back.
 func (s *Switch) LineFirst(i int) { s.ports[i].txAt = math.MaxInt64 }
-
-// LineHeld says that the line held so many until time now.
-func (s *Switch) LineHeld(i int, octets, now int64) {
-	p := s.ports[i]
-	p.shaper.Held(octets, p.cfg.Delay, now)
-}
-
-// LineControl says that a MAC Control frame that was put into the delay line of port i at time entered has left it,
-// so many ns too late. XOFF then counts as sent that much later: from that time on the delay was what it should be.
-func (s *Switch) LineControl(i int, entered, late int64) {
-	p := s.ports[i]
-	for q := range uint8(NumPriorities) {
-		if u := &p.use[q]; u.inLine && u.left == entered {
-			p.leftLine(q, late)
-		}
-	}
-}

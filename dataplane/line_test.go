@@ -15,8 +15,8 @@ func TestDelayedFramesInTheAccounts(t *testing.T) {
 			v.Buffer.Lossy.Used)
 	}
 	r.balanced()
-	r.sw.LinePassed(1, 2, 200, []Refusal{{Origin{Priority: lossless, Lossless: true}, DropSend}, {Origin{Priority: 1},
-		DropSend}}, r.now)
+	r.sw.LineSent(1, &LineCall{Sent: 2, Octets: 200, Ended: r.now,
+		Refused: []Refusal{{Origin{Priority: lossless, Lossless: true}, DropSend}, {Origin{Priority: 1}, DropSend}}}, r.now)
 	if c := r.count(1); c.SentFrames != 2 || c.SentBytes != 200 {
 		t.Errorf("sent %d, %d octets", c.SentFrames, c.SentBytes)
 	}
@@ -46,7 +46,7 @@ func TestUseOfAnXoffThatIsOvertaken(t *testing.T) {
 	r.hear(1, lossless, 0)
 	r.send(1, 64)
 	r.wantXoffSent(0, 0)
-	r.sw.LineControl(0, 1000, 300)
+	r.sw.LineSent(0, &LineCall{Entered: 1000, Late: 300}, r.now)
 	if use := r.snapshot().Ports[0].Use[lossless]; use.Peak != 0 || use.Last != 0 || use.Ring != 3*onWire {
 		t.Errorf("use %+v, want 3 frames before XOFF", use)
 	}

@@ -38,7 +38,7 @@ func newSwitch(t *testing.T) *dataplane.Switch {
 	ports := map[int]dataplane.PortConfig{}
 	var statics []dataplane.Static
 	for i, name := range []string{"a", "b"} {
-		c := dataplane.PortConfig{Name: name, MAC: [6]byte{2, 0, 0, 0, 1, byte(i)}, Speed: gigabit, Nominal: gigabit,
+		c := dataplane.PortConfig{Name: name, MAC: [6]byte{2, 0, 0, 0, 1, byte(i)}, Speed: gigabit,
 			Burst:    62_500,
 			MaxFrame: 1514, Mode: macctl.ModePFC, Lossless: 1 << lossless, Quanta: math.MaxUint16,
 			Classify: classify.Config{Trust: classify.TrustPCP}, Bridge: bridge.PortConfig{PVID: 1}}

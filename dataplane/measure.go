@@ -35,8 +35,7 @@ type Prober interface {
 // Measurement takes a frame that port i received, if it is a measurement frame, and reports that, and whether it has an
 // answer that is to be sent at once.
 func (s *Switch) Measurement(i int, b []byte, stamp, now, clock int64) (taken, urgent bool) {
-	s.now = now
-	p := s.ports[i]
+	p := s.at(i, now)
 	if p == nil {
 		return false, false
 	}
@@ -84,7 +83,7 @@ func (p *portState) busy(now int64) bool {
 		return l.busy
 	}
 	octets := c.ReceivedBytes + c.SentBytes + p.streamed.sent + p.streamed.octets
-	l.busy = l.at != 0 && float64(octets-l.octets)*8*busyShare > float64(past)/1e9*float64(p.cfg.Nominal)
+	l.busy = l.at != 0 && float64(octets-l.octets)*8*busyShare > float64(past)/1e9*float64(macctl.SpeedOrNominal(p.cfg.Speed))
 	l.at, l.octets = now, octets
 	return l.busy
 }
@@ -185,45 +184,44 @@ func (s *Switch) Reacted(i int, ns int64) {
 	}
 }
 
-// SetXon gives the lossless ingress queues of port i whose resume threshold follows what is found
-// (PortConfig.FollowXon) that threshold, in octets. It fits always.
+// SetXon sets the resume threshold, in octets, of the ingress queues of port i in PortConfig.FollowXon. It always fits.
 func (s *Switch) SetXon(i int, octets, now int64) error {
-	s.now = now
-	p := s.ports[i]
-	if p == nil {
-		return nil
-	}
-	next := p.cfg
-	for q := range next.Ingress {
-		if next.FollowXon&(1<<q) != 0 {
-			next.Ingress[q].Xon = min(max(octets, 0), buffer.MaxSize)
-			if xoff := next.Ingress[q].Xoff; xoff > 0 { // of the static policy, which resumes below it
-				next.Ingress[q].Xon = min(next.Ingress[q].Xon, xoff)
-			}
+	err := s.setQueues(i, now, func(c *PortConfig, q int) {
+		if c.FollowXon>>q&1 == 0 {
+			return
 		}
+		u := &c.Ingress[q]
+		u.Xon = min(max(octets, 0), buffer.MaxSize)
+		if u.Xoff > 0 { // the static policy resumes below Xoff
+			u.Xon = min(u.Xon, u.Xoff)
+		}
+	})
+	if err == nil {
+		s.buffer.Resume()
 	}
-	if err := s.buffer.SetPort(i, bufferPort(next)); err != nil {
-		return err
-	}
-	p.cfg = next
-	s.buffer.Resume()
-	return nil
+	return err
 }
 
-// SetHeadroom gives the lossless ingress queues of port i whose headroom follows what is found (PortConfig.Follow) that
-// headroom, in octets. On error nothing has changed: it wraps buffer.ErrBusy where it will fit when the buffer has
-// drained, buffer.ErrConfig where the pool is too small for it.
+// SetHeadroom sets the headroom, in octets, of the ingress queues of port i in PortConfig.Follow. On error nothing has
+// changed: it wraps buffer.ErrBusy where the headroom will fit when the buffer has drained, and buffer.ErrConfig where
+// the pool is too small for it.
 func (s *Switch) SetHeadroom(i int, octets, now int64) error {
-	s.now = now
-	p := s.ports[i]
+	return s.setQueues(i, now, func(c *PortConfig, q int) {
+		if c.Follow>>q&1 != 0 {
+			c.Ingress[q].Headroom = octets
+		}
+	})
+}
+
+// setQueues changes the ingress queues of port i, all of them or on error none.
+func (s *Switch) setQueues(i int, now int64, change func(c *PortConfig, q int)) error {
+	p := s.at(i, now)
 	if p == nil {
 		return nil
 	}
 	next := p.cfg
 	for q := range next.Ingress {
-		if next.Follow&(1<<q) != 0 {
-			next.Ingress[q].Headroom = octets
-		}
+		change(&next, q)
 	}
 	if err := s.buffer.SetPort(i, bufferPort(next)); err != nil {
 		return err

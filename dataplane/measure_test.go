@@ -223,14 +223,7 @@ func TestSetHeadroom(t *testing.T) {
 
 // offerAt offers frames to port 0 that arrived at time at.
 func (r *rig) offerAt(at int64, frames [][]byte) (taken int) {
-	r.settle()
-	r.burst = r.receive(0, frames)
-	for i := range r.burst {
-		r.burst[i].At = at
-	}
-	for stop := Crossed; stop == Crossed && taken < len(frames); {
-		taken, stop = r.sw.Ingress(0, r.burst, taken, r.now, 0)
-	}
+	taken, _ = r.arriveAt(at, 0, frames...)
 	r.settle()
 	return taken
 }
@@ -288,7 +281,7 @@ func TestUseWaited(t *testing.T) {
 			}
 			r.now += 1000
 		}
-		r.sw.LineControl(0, 1000, 0)
+		r.sw.LineSent(0, &LineCall{Entered: 1000}, r.now)
 		if use := r.snapshot().Ports[0].Use[lossless]; use.Waited != tt.waited || use.Crowded != tt.crowded {
 			t.Errorf("%s\n got %d waited, %d crowded\nwant %d, %d", tt.name, use.Waited, use.Crowded, tt.waited,
 				tt.crowded)
@@ -310,7 +303,7 @@ func TestUseOfALateDelayLine(t *testing.T) {
 	if use := r.snapshot().Ports[0].Use[lossless]; use.Peak != 0 || use.Ring != 0 {
 		t.Errorf("counted before XOFF has left the line: %+v", use)
 	}
-	r.sw.LineControl(0, 1000, 50) // at 1150 instead of 1100
+	r.sw.LineSent(0, &LineCall{Entered: 1000, Late: 50}, r.now) // at 1150 instead of 1100
 	r.offerAt(1170, several(0, 1, lossless, 4, small))
 	use := r.snapshot().Ports[0].Use[lossless]
 	if use.Peak != 7*onWire || use.Ring != 2*onWire {

@@ -41,8 +41,7 @@ func (s *Switch) PortNumber(name string) (i int, ok bool) {
 
 // SetMAC gives a port the address of its interface and returns its configuration.
 func (s *Switch) SetMAC(i int, mac [6]byte, now int64) (PortConfig, error) {
-	s.now = now
-	p := s.ports[i]
+	p := s.at(i, now)
 	if p == nil {
 		return PortConfig{}, fmt.Errorf("there is no port number %d", i)
 	}
@@ -157,7 +156,7 @@ func (s *Switch) setPort(i int, c PortConfig) error {
 
 // instruct hands a port's configuration to its MAC Control sublayer.
 func (s *Switch) instruct(p *portState) {
-	p.receiver.Configure(p.cfg.Mode, p.cfg.Lossless, p.cfg.Nominal, p.cfg.MAC, s.now)
+	p.receiver.Configure(p.cfg.Mode, p.cfg.Lossless, p.cfg.Speed, p.cfg.MAC, s.now)
 	p.sender.Configure(s.initiatorConfig(p.cfg), s.now)
 	s.markPending(p)
 }
@@ -214,8 +213,7 @@ func (s *Switch) RingsReplaced(i int, now int64) {
 
 // RingLost counts n frames that were lost in a ring of a port. Nobody has read their priority.
 func (s *Switch) RingLost(i int, c port.Class, n int, now int64) {
-	s.now = now
-	p := s.ports[i]
+	p := s.at(i, now)
 	if p == nil || n <= 0 {
 		return
 	}

@@ -23,8 +23,7 @@ func (s *Switch) handleProbe(p *portState, a *Arrival) {
 
 // Probe appends the loop probe that port i has to send at time now, if one is due. ProbeSent says that it left.
 func (s *Switch) Probe(i int, b []byte, now int64) ([]byte, bool) {
-	s.now = now
-	p := s.ports[i]
+	p := s.at(i, now)
 	if p == nil || s.bridge.LoopDeadline(i) > now {
 		return b, false
 	}

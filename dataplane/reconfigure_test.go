@@ -19,15 +19,6 @@ func resize(t *rapid.T, name string, cell int) buffer.PoolConfig {
 	return buffer.PoolConfig{Size: int64(cell) * rapid.Int64Range(250, 500).Draw(t, name), Alpha: 64}
 }
 
-// asMap numbers ports.
-func asMap(ports ...PortConfig) map[int]PortConfig {
-	m := map[int]PortConfig{}
-	for i, c := range ports {
-		m[i] = c
-	}
-	return m
-}
-
 // A new configuration is in force whole; ports keep their address and their frames.
 func TestReconfigure(t *testing.T) {
 	r := full(t, 3)
@@ -39,7 +30,7 @@ func TestReconfigure(t *testing.T) {
 	next := testConfig(4)
 	next.Buffer.Lossless.Size *= 4 // the queue is far below its threshold now
 	slow := testPort(1)
-	slow.MAC, slow.Speed, slow.Nominal = [6]byte{}, 10_000_000, 10_000_000
+	slow.MAC, slow.Speed = [6]byte{}, 10_000_000
 	statics := []Static{{MAC: 0x02_00_00_00_12_34, VID: 1, Port: 3}}
 	ports := map[int]PortConfig{0: testPort(0), 1: slow, 3: testPort(3)}
 	if err := r.sw.Reconfigure(next, ports, statics, r.now); err != nil {
@@ -81,6 +72,8 @@ func TestReconfigureRefused(t *testing.T) {
 	aged.Ageing = -1
 	cells := testConfig(2)
 	cells.Buffer.Cell = 512
+	noIdentity, looping := testConfig(2), testPort(1)
+	noIdentity.Identity, looping.Bridge.Loop = bridge.Identity{}, true
 	larger := testConfig(2)
 	larger.Buffer.Lossy.Size *= 2
 	rows := []struct {
@@ -91,14 +84,16 @@ func TestReconfigureRefused(t *testing.T) {
 		busy    bool
 	}{
 		{"PVID out of range", testConfig(2), asMap(testPort(0), badBridge), nil, false},
+		{"loop detection without an identity", noIdentity, asMap(testPort(0), looping), nil, false},
 		{"port number out of range", testConfig(2), map[int]PortConfig{MaxPorts: testPort(0)}, nil, false},
+		{"negative port number", testConfig(2), map[int]PortConfig{-1: testPort(0)}, nil, false},
 		{"headroom that does not fit", testConfig(2), asMap(testPort(0), hungry), nil, false},
-		{"negative ageing time", aged, asMap(testPort(0), testPort(1)), nil, false},
-		{"another cell", cells, asMap(testPort(0), testPort(1)), nil, false},
-		{"static entry for no port", testConfig(2), asMap(testPort(0), testPort(1)), []Static{{MAC: 2, VID: 1,
+		{"negative ageing time", aged, asMap(testPorts(2)...), nil, false},
+		{"another cell", cells, asMap(testPorts(2)...), nil, false},
+		{"static entry for no port", testConfig(2), asMap(testPorts(2)...), []Static{{MAC: 2, VID: 1,
 			Port: 5}},
 			false},
-		{"static entry of a group", testConfig(2), asMap(testPort(0), testPort(1)), []Static{{MAC: 1 << 40, VID: 1,
+		{"static entry of a group", testConfig(2), asMap(testPorts(2)...), []Static{{MAC: 1 << 40, VID: 1,
 			Port: 0}}, false},
 		{"headroom in use", testConfig(2), asMap(smaller, testPort(1)), nil, true},
 		{"headroom in use, and more memory", larger, asMap(smaller, testPort(1)), nil, true},
@@ -126,27 +121,6 @@ func TestReconfigureRefused(t *testing.T) {
 	}
 }
 
-// A port that cannot be added leaves nothing behind.
-func TestAddPortRefused(t *testing.T) {
-	r := plainRig(t, 1)
-	bad := testPort(1)
-	bad.Bridge.PVID = 0
-	if err := r.sw.AddPort(1, bad, r.now); err == nil {
-		t.Fatal("PVID 0 was taken")
-	}
-	if v := r.snapshot(); len(v.Ports) != 1 || len(v.Buffer.Ports) != 1 {
-		t.Errorf("%d ports, %d in the buffer, want 1", len(v.Ports), len(v.Buffer.Ports))
-	}
-	for _, i := range []int{-1, MaxPorts, 0} {
-		if err := r.sw.AddPort(i, testPort(1), r.now); err == nil {
-			t.Errorf("number %d was taken", i)
-		}
-	}
-	if _, err := r.sw.SetMAC(1, [6]byte{2}, r.now); err == nil {
-		t.Error("SetMAC of no port")
-	}
-}
-
 func TestNewRefused(t *testing.T) {
 	cfg := testConfig(1)
 	cfg.Buffer.Cell = 0
@@ -164,9 +138,7 @@ func TestNewRefused(t *testing.T) {
 func TestModeChangeFreesThePeer(t *testing.T) {
 	r := full(t, 2)
 	r.wantXoffSent(0, 0xffff)
-	if err := r.sw.Reconfigure(testConfig(2), asMap(pausePort(0), testPort(1)), nil, r.now); err != nil {
-		t.Fatal(err)
-	}
+	r.reconfigure(testConfig(2), pausePort(0), testPort(1))
 	r.wantXoffSent(0, 0)
 	r.hear(1, lossless, 0)
 	if got := r.drain(1, r.now+second); len(got) != alone+1 {
@@ -183,11 +155,14 @@ func TestSetMAC(t *testing.T) {
 	if err != nil || cfg.MAC != mac || cfg.Name != "p0" {
 		t.Fatalf("SetMAC: %+v, %v", cfg, err)
 	}
+	if _, err := r.sw.SetMAC(9, mac, r.now); err == nil {
+		t.Error("SetMAC of no port")
+	}
 	f, _ := macctl.Parse(r.tell(0), [6]byte{})
 	if f.Source != mac {
 		t.Errorf("XOFF comes from % x", f.Source)
 	}
-	own := macctl.AppendPFC(nil, [6]byte{2}, 1<<lossless, [8]uint16{lossless: 9})
+	own := pfc(lossless, 9)
 	copy(own, mac[:])
 	if got := r.sw.Control(0, own, r.now, r.now); got != 1<<lossless {
 		t.Errorf("PFC to the port's own address paused %08b", got)
@@ -225,20 +200,5 @@ func TestSteeringByConfiguration(t *testing.T) {
 	bad.Classify.Default = 9
 	if _, err := Steering(&bad); err == nil {
 		t.Error("default priority 9 was taken")
-	}
-}
-
-func TestLoopDetectionNeedsAnIdentity(t *testing.T) {
-	cfg := testConfig(1)
-	cfg.Identity = bridge.Identity{}
-	c := testPort(0)
-	c.Bridge.Loop = true
-	sw, err := New(cfg, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = sw.Close() }()
-	if err := sw.AddPort(0, c, 0); err == nil {
-		t.Error("a port looks for loops without an identity")
 	}
 }

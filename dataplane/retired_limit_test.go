@@ -14,17 +14,15 @@ func TestPortsOfManyNames(t *testing.T) {
 	if v := r.snapshot(); v.LosslessDropsGone != 7 {
 		t.Errorf("%d lossless drops of ports that are gone, want 7", v.LosslessDropsGone)
 	}
-	add := func(i int, name string) {
-		c := testPort(i)
+	r.reconfigure(testConfig(2), testPort(0))
+	add := func(name string) {
+		c := testPort(1)
 		c.Name = name
-		if err := r.sw.AddPort(i, c, r.now); err != nil {
-			t.Fatal(err)
-		}
+		r.reconfigure(testConfig(2), testPort(0), c)
 	}
-	add(0, "p0")
 	const names = maxRetired + 10
 	for n := range uint64(names) {
-		add(1, fmt.Sprint("q", n))
+		add(fmt.Sprint("q", n))
 		r.count(1).LosslessDrops[Unknown] = 2
 		r.sw.RemovePort(1, r.now)
 		if got := r.snapshot().LosslessDropsGone; got != 2*(n+1) {
@@ -35,7 +33,7 @@ func TestPortsOfManyNames(t *testing.T) {
 		t.Errorf("%d names are remembered, %d in order", len(r.sw.retired), len(r.sw.gone.ports))
 	}
 	for name, lost := range map[string]uint64{"q0": 0, fmt.Sprint("q", names-1): 2} { // forgotten, and not
-		add(1, name)
+		add(name)
 		if got := r.snapshot().Ports[1].Counters.LosslessDrops[Unknown]; got != lost {
 			t.Errorf("%s came back with %d lossless drops, want %d", name, got, lost)
 		}

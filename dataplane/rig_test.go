@@ -3,6 +3,7 @@ package dataplane
 import (
 	"encoding/binary"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"time"
@@ -63,7 +64,7 @@ func testConfig(n int) Config {
 func testPort(i int) PortConfig {
 	c := PortConfig{
 		Name: fmt.Sprintf("p%d", i), MAC: [6]byte{2, 0, 0, 0, 1, byte(i)},
-		Speed: gigabit, Nominal: gigabit, Burst: 62_500, MaxFrame: mtu, Cut: true,
+		Speed: gigabit, Burst: 62_500, MaxFrame: mtu, Cut: true,
 		Mode: macctl.ModePFC, Lossless: 1 << lossless, Quanta: math.MaxUint16,
 		Classify: classify.Config{Trust: classify.TrustPCP, DSCP: classify.DefaultDSCP()},
 		Bridge:   bridge.PortConfig{PVID: 1, Learning: true, Flood: true},
@@ -104,26 +105,56 @@ func newRig(tb reporter, cfg Config, ports ...PortConfig) *rig {
 	}
 	tb.Cleanup(func() { _ = sw.Close() })
 	r := &rig{tb: tb, sw: sw, now: 1, batch: port.NewBatch()}
+	r.reconfigure(cfg, ports...)
 	for i, c := range ports {
-		if err := sw.AddPort(i, c, r.now); err != nil {
-			tb.Fatalf("AddPort(%d): %v", i, err)
-		}
 		sw.SetUp(i, true, r.now)
-		if err := sw.bridge.AddStatic(host(i), c.Bridge.PVID, i, r.now); err != nil {
-			tb.Fatalf("AddStatic(%d): %v", i, err)
-		}
+		r.station(host(i), c.Bridge.PVID, i)
 	}
 	return r
+}
+
+// station makes an address known behind port i.
+func (r *rig) station(mac uint64, vid uint16, i int) {
+	r.tb.Helper()
+	if err := r.sw.bridge.AddStatic(mac, vid, i, r.now); err != nil {
+		r.tb.Fatalf("AddStatic: %v", err)
+	}
+}
+
+// reconfigure puts a configuration of these ports in force.
+func (r *rig) reconfigure(cfg Config, ports ...PortConfig) {
+	r.tb.Helper()
+	if err := r.sw.Reconfigure(cfg, asMap(ports...), nil, r.now); err != nil {
+		r.tb.Fatalf("Reconfigure: %v", err)
+	}
+}
+
+// asMap numbers ports.
+func asMap(ports ...PortConfig) map[int]PortConfig { return maps.Collect(slices.All(ports)) }
+
+// testPorts are n ports of testPort.
+func testPorts(n int) (ports []PortConfig) {
+	for i := range n {
+		ports = append(ports, testPort(i))
+	}
+	return ports
 }
 
 // plainRig has n ports of testPort.
 func plainRig(tb reporter, n int) *rig {
 	tb.Helper()
-	var ports []PortConfig
-	for i := range n {
-		ports = append(ports, testPort(i))
-	}
-	return newRig(tb, testConfig(n), ports...)
+	return newRig(tb, testConfig(n), testPorts(n)...)
+}
+
+// events returns the events of a kind.
+func (r *rig) events(kind EventKind) []Event {
+	return slices.DeleteFunc(r.sw.Events(nil, 0), func(e Event) bool { return e.Kind != kind })
+}
+
+// lastEvent returns the newest event.
+func (r *rig) lastEvent() Event {
+	all := r.sw.Events(nil, 0)
+	return all[len(all)-1]
 }
 
 // ether returns a frame of n octets; tag nil is untagged. What follows the header depends on seq.
@@ -181,10 +212,17 @@ func (r *rig) receive(in int, frames [][]byte) []Arrival {
 
 // arrive offers frames without settling them, and returns how many were taken.
 func (r *rig) arrive(in int, frames ...[]byte) (taken int, stop Stop) {
+	return r.arriveAt(r.now, in, frames...)
+}
+
+// arriveAt is arrive for frames that came at time at.
+func (r *rig) arriveAt(at int64, in int, frames ...[]byte) (taken int, stop Stop) {
 	r.settle()
 	r.burst = r.receive(in, frames)
-	stop = Crossed
-	for stop == Crossed && taken < len(frames) {
+	for i := range r.burst {
+		r.burst[i].At = at
+	}
+	for stop = Crossed; stop == Crossed && taken < len(frames); {
 		r.sw.Begin(0)
 		taken, stop = r.sw.Ingress(in, r.burst, taken, r.now, 0)
 	}
@@ -273,9 +311,19 @@ func (r *rig) tell(i int) []byte {
 
 // hear lets port i receive a PFC frame for priority prio.
 func (r *rig) hear(i int, prio uint8, quanta uint16) {
+	r.sw.Control(i, pfc(prio, quanta), r.now, r.now)
+}
+
+// pfc is a PFC frame for priority prio.
+func pfc(prio uint8, quanta uint16) []byte {
 	var times [NumPriorities]uint16
 	times[prio] = quanta
-	r.sw.Control(i, macctl.AppendPFC(nil, [6]byte{2}, 1<<prio, times), r.now, r.now)
+	return macctl.AppendPFC(nil, [6]byte{2}, 1<<prio, times)
+}
+
+// pause lets port i receive a PAUSE.
+func (r *rig) pause(i int, quanta uint16) {
+	r.sw.Control(i, macctl.AppendPause(nil, [6]byte{2}, quanta), r.now, r.now)
 }
 
 // snapshot returns the state of the switch.

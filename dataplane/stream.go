@@ -23,7 +23,7 @@ type stream struct {
 // followStream takes over which stream the Prober of p lets the peer have.
 func (s *Switch) followStream(p *portState) {
 	prio, until := p.cfg.Prober.Stream()
-	if until <= s.now || p.cfg.Mode == macctl.ModeOff || !p.cfg.lossless(prio) {
+	if until <= s.now || !p.lossless(prio) {
 		p.stream = stream{}
 		return
 	}
@@ -133,13 +133,12 @@ func (p *portState) handleStream(a *Arrival) {
 
 // HoldForProbe sets or clears the hold of a headroom measurement on a priority of the peer of port i.
 func (s *Switch) HoldForProbe(i int, prio uint8, hold bool, now int64) {
-	s.now = now
-	p := s.ports[i]
+	p := s.at(i, now)
 	switch {
 	case p == nil || prio >= NumPriorities:
 	case !hold: // also of a priority that is lossy by now
 		s.free(p, prio, macctl.CauseProbe)
-	case p.cfg.lossless(prio):
+	case p.lossless(prio):
 		s.hold(p, prio, macctl.CauseProbe)
 	}
 }

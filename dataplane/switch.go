@@ -68,12 +68,11 @@ type portState struct {
 	member   int         // number in the trunk, or uplink
 	delayed  int         // frames in the delay line
 	// octets on the wire in it, as its worker said last; the port's own stream is among them
-	inLine   int64
-	txAt     int64  // time at which the transmit task has to look again
-	waitFrom int64  // since when a frame waits in the ring for buffer, 0 where none does
-	waiter   waiter // the frame that waits, or that did so last
-	// that frame, where a configuration has ended its wait and it has not been offered since
-	again waiter
+	inLine      int64
+	txAt        int64        // time at which the transmit task has to look again
+	waitFrom    int64        // since when a frame waits in the ring for buffer, 0 where none does
+	held        waitingFrame // the frame that waits, or that waited last
+	interrupted waitingFrame // the same, where a configuration has ended its wait and it has not been offered since
 	// time at which an admission crossed a threshold: 0 where XOFF has left since, untimed before CrossedAt
 	crossed            int64
 	crossedArrival     int64         // when the frame came that was admitted
@@ -123,30 +122,19 @@ func New(cfg Config, now int64) (*Switch, error) {
 // Close frees the packet memory.
 func (s *Switch) Close() error { return s.memory.close() }
 
-// AddPort adds a port with number i. It is down until SetUp.
-func (s *Switch) AddPort(i int, cfg PortConfig, now int64) error {
+// at begins a call at time now and returns port i, nil where there is none.
+func (s *Switch) at(i int, now int64) *portState {
 	s.now = now
-	if i < 0 || i >= MaxPorts || s.ports[i] != nil {
-		return fmt.Errorf("port %s: number %d is taken or out of range", cfg.Name, i)
-	}
-	if err := s.buffer.SetPort(i, bufferPort(cfg)); err != nil {
-		return fmt.Errorf("port %s: %w", cfg.Name, err)
-	}
-	if err := s.newPort(i, cfg); err != nil {
-		s.buffer.RemovePort(i)
-		return err
-	}
-	s.sumLosslessDropsGone()
-	return nil
+	return s.ports[i]
 }
 
-// newPort adds a port that the buffer has already.
+// newPort adds port i, which the buffer already has. The port is down until SetUp.
 func (s *Switch) newPort(i int, cfg PortConfig) error {
 	p := &portState{index: i, txAt: math.MaxInt64}
 	for q := range p.queues {
 		p.queues[q] = queue{head: none, tail: none}
 	}
-	p.receiver = macctl.NewReceiver(cfg.Mode, cfg.Lossless, cfg.Nominal, cfg.MAC)
+	p.receiver = macctl.NewReceiver(cfg.Mode, cfg.Lossless, cfg.Speed, cfg.MAC)
 	p.sender = macctl.NewInitiator(s.initiatorConfig(cfg))
 	p.receiver.OnPauseEnd(p.pauses.Record)
 	p.sender.OnPauseEnd(p.holds.Record)
@@ -181,8 +169,7 @@ func (s *Switch) configure(p *portState, cfg PortConfig) error {
 
 // RemovePort forgets a port and what it holds, but for its counters.
 func (s *Switch) RemovePort(i int, now int64) {
-	s.now = now
-	p := s.ports[i]
+	p := s.at(i, now)
 	if p == nil {
 		return
 	}
@@ -199,8 +186,7 @@ func (s *Switch) RemovePort(i int, now int64) {
 // SetUp tells the switch that a port's link came up or went down. A port that goes down releases what it holds, and
 // both ends forget who paused whom.
 func (s *Switch) SetUp(i int, up bool, now int64) {
-	s.now = now
-	p := s.ports[i]
+	p := s.at(i, now)
 	if p == nil || p.up == up {
 		return
 	}
@@ -308,7 +294,7 @@ func (s *Switch) SetWakeDelay(ns, now int64) (changed bool) {
 }
 
 func (s *Switch) initiatorConfig(c PortConfig) macctl.InitiatorConfig {
-	return macctl.InitiatorConfig{Mode: c.Mode, Enabled: c.Lossless, Speed: c.Nominal, Source: c.MAC, Quanta: c.Quanta,
+	return macctl.InitiatorConfig{Mode: c.Mode, Enabled: c.Lossless, Speed: c.Speed, Source: c.MAC, Quanta: c.Quanta,
 		Remaining: c.Remain, WakeDelay: s.wakeDelay}
 }
 

@@ -275,7 +275,7 @@ func (w *world) drainAll(t *rapid.T) {
 			if p.cfg.Delay > 0 {
 				w.lines[i] += n
 			}
-			w.sw.LinePassed(i, w.lines[i], 0, nil, w.now)
+			w.sw.LineSent(i, &LineCall{Sent: w.lines[i]}, w.now)
 			w.lines[i] = 0
 		}
 		w.sw.Tick(w.now)
@@ -321,7 +321,7 @@ func TestSwitchKeepsItsAccounts(t *testing.T) {
 				n := rapid.IntRange(0, w.lines[i]).Draw(t, "passed")
 				w.lines[i] -= n
 				if w.sw.ports[i] != nil {
-					w.sw.LinePassed(i, n, 60*n, nil, w.now)
+					w.sw.LineSent(i, &LineCall{Sent: n, Octets: 60 * n}, w.now)
 				}
 			},
 			"time": func(t *rapid.T) {

@@ -84,7 +84,7 @@ func (s *Switch) Trace(in int, b []byte, v frame.VnetHeader, now int64) (f Trace
 	refused := f.cut(&a)
 	f.Octets = len(a.Data)
 	if a.Prepare(&p.cfg.Classify, p.cfg.MaxFrame); refused {
-		a.PrepareRefused(&p.cfg.Classify, p.cfg.MaxFrame)
+		a.Malformed()
 	}
 	f.Header, f.Priority = a.header, a.priority
 	f.Marks = frame.MarkCE(slices.Clone(a.Data[:min(len(a.Data), ceOctets)]), a.header.NetOffset, a.header.EtherType)
@@ -231,7 +231,7 @@ func (s *Switch) copyTo(out *portState, a *Arrival, vid uint16, q uint8) Copy {
 	c := Copy{Port: out.index, Name: out.cfg.Name, MaxFrame: out.cfg.MaxFrame, Speed: out.cfg.Speed,
 		Served: out.cfg.Egress[q], Queue: q, Octets: len(a.Data), Tagged: a.header.Tagged, Tag: a.header.TCI,
 		AheadFrames: out.queues[q].frames + out.queues[q].staged,
-		AheadOctets: out.count.QueueBytes[q], PortOctets: out.waiting(0),
+		AheadOctets: out.count.QueueBytes[q], PortOctets: out.waitingOctets(0),
 		Discards: out.discardQueues&(1<<q) != 0}
 	switch action, tci := s.egressTag(out, a, vid); action {
 	case tagStrip:

@@ -52,11 +52,10 @@ func TestApplyHoldsANewPort(t *testing.T) {
 	r.wantHolds("the uplink is paused", 1<<lossless, 0)
 	port := r.sw.ports[1].cfg
 	r.sw.RemovePort(1, r.now)
-	if err := r.sw.AddPort(1, port, r.now); err != nil {
-		t.Fatal(err)
-	}
+	ports := testPorts(trunkPorts)
+	ports[1] = port
+	r.reconfigure(r.sw.cfg, ports...)
 	r.sw.SetUp(1, true, r.now)
-	r.reapply()
 	r.wantHolds("a member was made anew", 1<<lossless, 0)
 	r.hear(uplinkPort, lossless, 0)
 	r.wantHolds("free", 0, 0)

@@ -166,11 +166,6 @@ func pauseTrunk(tb reporter, high, low int64) *rig {
 	})
 }
 
-// pause lets port i receive a PAUSE.
-func (r *rig) pause(i int, quanta uint16) {
-	r.sw.Control(i, macctl.AppendPause(nil, [6]byte{2}, quanta), r.now, r.now)
-}
-
 // Under PAUSE a member is held for its own share, all of them for a pause of the uplink; the uplink for what waits
 // for all members together, or when all of them are paused.
 func TestPauseOfATrunk(t *testing.T) {

@@ -1,11 +1,6 @@
 package dataplane
 
-import (
-	"fmt"
-
-	"pfcswitch/dataplane/frame"
-	"pfcswitch/dataplane/trunk"
-)
+import "pfcswitch/dataplane/trunk"
 
 // A TrunkSnapshot is the state of one trunk, by value. Octets are those of frames with FCS.
 type TrunkSnapshot struct {
@@ -151,24 +146,4 @@ func combineTallies(n, old []trunk.Tally, join Join) {
 func combineTally(n, old *trunk.Tally, join Join) {
 	n.Frames = join(n.Frames, old.Frames)
 	n.Octets = join(n.Octets, old.Octets)
-}
-
-// areaOctets is what waits in the areas of a trunk, which are the uplink's egress queues.
-func (s *Switch) areaOctets(t *trunkState) (octets int64) {
-	p := s.ports[t.cfg.Uplink]
-	for q := range p.queues {
-		octets += p.count.QueueBytes[q] + int64(p.queues[q].frames)*frame.FCSOctets
-	}
-	return octets
-}
-
-// Audit compares what RED counts with what really waits in the areas, for tests of those who drive a switch.
-func (s *Switch) Audit() error {
-	for _, t := range s.trunks {
-		if counted, waiting := t.toUplink.Total-t.unjudged.Total, s.areaOctets(t); counted != waiting {
-			return fmt.Errorf("trunk %s: %d octets count as waiting in the areas, and %d do", t.cfg.Name, counted,
-				waiting)
-		}
-	}
-	return nil
 }

@@ -102,7 +102,7 @@ func (p *portState) leftLine(q uint8, late int64) {
 		case n.waits:
 			p.judgeWait(n)
 		default:
-			u.add(n.at, int64(n.octets), p.cfg.Nominal)
+			u.add(n.at, int64(n.octets), macctl.SpeedOrNominal(p.cfg.Speed))
 		}
 	}
 	p.useNotes = kept
@@ -118,7 +118,7 @@ func (p *portState) used(a *Arrival) {
 	if p.later(useNote{unit: q, octets: int32(octets), at: a.At}) {
 		return
 	}
-	p.use[q].add(a.At, int64(octets), p.cfg.Nominal)
+	p.use[q].add(a.At, int64(octets), macctl.SpeedOrNominal(p.cfg.Speed))
 }
 
 // later puts a frame off until XOFF has left the delay line, where it is in there.

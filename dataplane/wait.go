@@ -1,69 +1,67 @@
 package dataplane
 
-// A waiter is what it takes to know a frame again that waits in a ring.
-type waiter struct {
+// A waitingFrame is how a frame that waits in a receive ring is recognized when it is offered once more.
+type waitingFrame struct {
 	prio   uint8
 	octets int
 }
 
-// startWait notes that a frame waits, when it is offered first.
+func waitingFrameOf(a *Arrival) waitingFrame { return waitingFrame{a.priority, len(a.Data)} }
+
+// startWait notes that a frame waits, where it is offered for the first time.
 func (s *Switch) startWait(p *portState, a *Arrival) {
 	if p.waitFrom != 0 {
 		return
 	}
-	p.waitFrom, p.waiter = max(1, s.now), waiter{a.priority, len(a.Data)}
+	p.waitFrom, p.held = max(1, s.now), waitingFrameOf(a)
 	p.usedRing(a)
 	s.peerEvent(p, EventRingHold, a.priority,
 		"lossless frames wait in the receive ring: the headroom is too small for this peer, "+
 			"or the peer does not obey XOFF")
 }
 
-// waited is how long the frame of p has waited that waits in its ring.
-func (s *Switch) waited(p *portState) int64 {
+// endWait counts a wait that ends now, of a frame of so many octets, and returns how long it was: 0 where no frame
+// waits.
+func (s *Switch) endWait(p *portState, octets int) (ns int64) {
 	if p.waitFrom == 0 {
 		return 0
 	}
-	return s.now - p.waitFrom
-}
-
-func (s *Switch) endWait(p *portState, octets int) {
-	if p.waitFrom == 0 {
-		return
-	}
-	p.count.RingHoldNs += uint64(s.now - p.waitFrom)
+	ns = s.now - p.waitFrom
+	p.count.RingHoldNs += uint64(ns)
 	p.count.RingHoldBytes += uint64(octets)
 	p.waitFrom = 0
+	return ns
 }
 
-// abandonWait ends the wait of a frame that is not to be admitted any more: its way has changed meanwhile.
+// abandonWait ends the wait of a frame that will not be admitted: its way has changed meanwhile.
 func (s *Switch) abandonWait(p *portState, prio uint8) {
 	s.endWait(p, 0)
-	p.again = waiter{}
+	p.interrupted = waitingFrame{}
 	s.buffer.CancelWait(p.index, prio)
 }
 
-// abandonWaits is abandonWait for all that waits at p, where its ring ends.
+// abandonWaits is abandonWait for every priority of p, whose ring ends.
 func (s *Switch) abandonWaits(p *portState) {
 	for q := range uint8(NumPriorities) {
 		s.abandonWait(p, q)
 	}
 }
 
-// interruptWaits is abandonWaits where a configuration begins: the frame at the head of the ring may be none any more
-// that waits. If it still is, it goes on and has been counted.
+// interruptWaits ends all waits at p where a configuration begins: the frame at the head of the ring may go another way
+// now. resumeWait goes on with the wait of a frame that has to wait still.
 func (s *Switch) interruptWaits(p *portState) {
 	waits := p.waitFrom != 0
 	s.abandonWaits(p)
 	if waits {
-		p.again = p.waiter
+		p.interrupted = p.held
 	}
 }
 
-// waitAgain goes on with the wait that a configuration has interrupted, where a is the frame that waited.
-func (s *Switch) waitAgain(p *portState, a *Arrival) {
-	if p.again == (waiter{a.priority, len(a.Data)}) {
+// resumeWait goes on with the wait that a configuration has interrupted, where a is the frame that waited.
+func (s *Switch) resumeWait(p *portState, a *Arrival) {
+	if p.interrupted == waitingFrameOf(a) {
 		p.waitFrom = max(1, s.now)
 		s.buffer.RestoreWait(p.index, a.priority, len(a.Data))
 	}
-	p.again = waiter{}
+	p.interrupted = waitingFrame{}
 }

@@ -97,8 +97,7 @@ func (s *Switch) Suspects() bridge.PortSet {
 // Order says what is done with a queue of port i, to break a deadlock: with ignore XOFF is counted and not obeyed, with
 // discardQueues what the queue holds and gets is dropped too. A link that goes down ends it.
 func (s *Switch) Order(i int, queue uint8, ignore, discardQueues bool, now int64) {
-	s.now = now
-	p := s.ports[i]
+	p := s.at(i, now)
 	if p == nil {
 		return
 	}
@@ -138,8 +137,7 @@ func (s *Switch) discardQueues(p *portState) {
 // NoteWatch adds an event about a queue of port i and the station at its other end. A port that is gone has its name
 // only.
 func (s *Switch) NoteWatch(i int, name string, queue uint8, kind EventKind, text string, now int64) {
-	s.now = now
-	p := s.ports[i]
+	p := s.at(i, now)
 	switch {
 	case p != nil:
 		s.peerEvent(p, kind, min(queue, NumPriorities-1), text) // Whole: peerEvent names all of them

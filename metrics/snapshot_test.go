@@ -54,7 +54,7 @@ func level(n int64) buffer.Level {
 
 func pfcPort() dataplane.PortSnapshot {
 	p := dataplane.PortSnapshot{
-		Config: dataplane.PortConfig{Name: "p1", Speed: 1e9, Nominal: 1e9, Mode: macctl.ModePFC, Lossless: 1 << 3},
+		Config: dataplane.PortConfig{Name: "p1", Speed: 1e9, Mode: macctl.ModePFC, Lossless: 1 << 3},
 		Up:     true, Loop: bridge.LoopShut,
 		Counters: dataplane.Counters{
 			ReceivedFrames: 4021, ReceivedBytes: 6087794, SentFrames: 12, SentBytes: 768, Overspeed: 5,
@@ -87,7 +87,7 @@ func pfcPort() dataplane.PortSnapshot {
 func pausePort() dataplane.PortSnapshot {
 	p := dataplane.PortSnapshot{
 		Index: 1, Up: true, PausedAllNs: 2_500_000_000, HeldAllNs: 1_000_000,
-		Config: dataplane.PortConfig{Name: "p2", Speed: 100e6, Nominal: 100e6, Mode: macctl.ModePause,
+		Config: dataplane.PortConfig{Name: "p2", Speed: 100e6, Mode: macctl.ModePause,
 			Lossless: 0xff},
 		Counters:    dataplane.Counters{ReceivedFrames: 7, ReceivedBytes: 448},
 		Received:    macctl.ReceiverCounters{PauseFrames: 3},
@@ -101,7 +101,7 @@ func pausePort() dataplane.PortSnapshot {
 
 func offPort() dataplane.PortSnapshot {
 	return dataplane.PortSnapshot{Index: 2,
-		Config:   dataplane.PortConfig{Name: "p3", Nominal: 10e9, Lossless: 1 << 3, TAP: true},
+		Config:   dataplane.PortConfig{Name: "p3", Lossless: 1 << 3, TAP: true},
 		Counters: dataplane.Counters{HostDrops: 31}}
 }
 

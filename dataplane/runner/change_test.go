@@ -117,7 +117,7 @@ func TestReplaceLosesNothing(t *testing.T) {
 func crowded(t *testing.T) *lan {
 	ports := unshapedPorts(2)
 	ports[0].Ingress[lossless].Headroom = cell
-	ports[1].Nominal = 10_000_000 // a pause lasts 3.4 s
+	ports[1] = slowest(1)
 	l := newLan(t, executors[0], testConfig(2), ports...)
 	l.stations[1].stop()
 	return l
@@ -195,12 +195,11 @@ func TestRingsThatGoAreCounted(t *testing.T) {
 // ends.
 func TestRingHoldsSurviveChanges(t *testing.T) {
 	const other = 5
-	ports := unshapedPorts(2)
+	ports := []dataplane.PortConfig{unshaped(0), slowest(1)}
 	for i := range ports {
 		ports[i].Lossless |= 1 << other
 	}
 	ports[0].Ingress[lossless].Headroom = cell
-	ports[1].Nominal = 10_000_000 // a pause lasts 3.4 s
 	cfg := testConfig(8)
 	cfg.Lossless |= 1 << other
 	l := newLan(t, executors[0], cfg, ports...)

@@ -37,7 +37,7 @@ func newCPUContention(cpus int) cpuContention {
 // threads waited seldom before. Where the number of threads is unknown, the answer is no.
 func (c *cpuContention) spinAllowed(idle, now int64) bool {
 	if c.threads == nil || now < c.next {
-		return c.rare()
+		return !c.contended()
 	}
 	c.next = now + contentionEvery
 	n, err := c.threads.Runnable()
@@ -46,7 +46,7 @@ func (c *cpuContention) spinAllowed(idle, now int64) bool {
 		c.idle = idle
 		c.record(waits)
 	}
-	return !waits && c.rare()
+	return !waits && !c.contended()
 }
 
 // record takes account of a look.
@@ -57,8 +57,8 @@ func (c *cpuContention) record(waits bool) {
 	}
 }
 
-// rare tells whether a spin is seldom in anybody's way.
-func (c *cpuContention) rare() bool { return c.share <= contentionMost }
+// contended tells whether spinning often keeps a CPU from a thread that waits for it.
+func (c *cpuContention) contended() bool { return c.share > contentionMost }
 
 func (c *cpuContention) close() error {
 	if c.threads == nil {

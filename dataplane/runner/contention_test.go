@@ -43,7 +43,7 @@ func TestCrowdShare(t *testing.T) {
 					waiting++
 				}
 			}
-			if c.share < 0 || c.share > contentionWhole || c.rare() != (2*waiting < len(some)) {
+			if c.share < 0 || c.share > contentionWhole || c.contended() == (2*waiting < len(some)) {
 				t.Fatalf("%d of %d looks met a waiting thread: share %d of %d", waiting, len(some), c.share,
 					contentionWhole)
 			}
@@ -64,7 +64,7 @@ func TestCrowdLooks(t *testing.T) {
 		t.Errorf("%d looks in %d ns", q.looks, 5*contentionEvery)
 	}
 	q.n = 3
-	if !c.rare() || c.spinAllowed(10*contentionEvery-1, 10*contentionEvery) {
+	if c.contended() || c.spinAllowed(10*contentionEvery-1, 10*contentionEvery) {
 		t.Error("a thread waits, and the worker spins on")
 	}
 	q.n, q.err = 1, errors.New("gone")
@@ -72,7 +72,7 @@ func TestCrowdLooks(t *testing.T) {
 		t.Error("nobody knows who waits, and the worker spins on")
 	}
 	unknown := cpuContention{share: contentionWhole}
-	if unknown.spinAllowed(1, 2) || unknown.rare() {
+	if unknown.spinAllowed(1, 2) || !unknown.contended() {
 		t.Error("the threads cannot be counted, and the worker spins on")
 	}
 }

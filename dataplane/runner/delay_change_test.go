@@ -93,7 +93,7 @@ const hour, crawl = 3_600_000_000_000, 10_000 // ns, bit/s
 func newDelayWorld(t testing.TB) *delayWorld {
 	w := &delayWorld{TB: t}
 	w.mill = newMill(t, port.Lossless, nil, func(_ *dataplane.Config, ports []dataplane.PortConfig) {
-		ports[1].Delay, ports[1].Nominal = hour, crawl
+		ports[1].Delay, ports[1].Speed, ports[1].Burst = hour, crawl, 1<<16
 	})
 	w.task = w.w.r.tasks[1]
 	w.w.r.tasks[0].port, w.task.port = once{w.in}, outlet{w.mill.out, &w.out}
@@ -178,8 +178,8 @@ func TestDelayChangesUnderWay(t *testing.T) {
 				w.pass(tt.behind)
 			}
 			w.left(40)
-			if w.task.late.Quantile(0.99) > hour/100 {
-				t.Errorf("frames were late by %v", time.Duration(w.task.late.Quantile(0.99)))
+			if w.task.lateness.Quantile(0.99) > hour/100 {
+				t.Errorf("frames were late by %v", time.Duration(w.task.lateness.Quantile(0.99)))
 			}
 			if gone := w.task.delay == nil && len(w.w.lines) == 0; gone != (tt.delay == 0) {
 				t.Errorf("the line is gone: %v", gone)

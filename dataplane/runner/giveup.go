@@ -2,6 +2,7 @@ package runner
 
 import (
 	"errors"
+	"fmt"
 
 	"golang.org/x/sys/unix"
 
@@ -63,7 +64,10 @@ func (t *portTask) givenUp(sw *dataplane.Switch, err error, a attempt) bool {
 		return false
 	}
 	t.stuck = stuck{length: a.length, until: a.at + stuckMemory}
-	sw.LinkDrops(t.index, a.length)
+	sw.Note(dataplane.Event{Kind: dataplane.EventLinkDrops, Port: t.cfg.Name, Priority: -1,
+		Text: fmt.Sprintf("the link drops each frame of %d octets, so that such frames are given up: "+
+			"make the MTU of the interface at the far end as large as this port's, "+
+			"or look for a queueing discipline (tc qdisc show) that refuses them", a.length)}, a.at)
 	return true
 }
 

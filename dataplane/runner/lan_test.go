@@ -182,7 +182,9 @@ type station struct {
 func (s *station) link(near, far *porttest.End) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.receiver = macctl.NewReceiver(macctl.ModePFC, 0xff, s.l.ports[s.id].Nominal, [6]byte{})
+	// Changes make ports slower, so that a pause lasts longer.
+	speed := min(gigabit, macctl.SpeedOrNominal(s.l.ports[s.id].Speed))
+	s.receiver = macctl.NewReceiver(macctl.ModePFC, 0xff, speed, [6]byte{})
 	s.batch = port.NewBatch()
 	if s.got == nil {
 		s.got = map[uint64][]int{}

@@ -196,7 +196,7 @@ func TestWorkerPaysForALateLine(t *testing.T) {
 	for _, tt := range tests {
 		m := newMill(t, port.Lossless, nil, func(_ *dataplane.Config, ports []dataplane.PortConfig) {
 			ports[1] = testPort(1)
-			ports[1].Delay, ports[1].Speed, ports[1].Nominal = delay, slow, slow
+			ports[1].Delay, ports[1].Speed = delay, slow
 		})
 		task := m.w.r.tasks[1]
 		then := Now() - late
@@ -212,9 +212,9 @@ func TestWorkerPaysForALateLine(t *testing.T) {
 		if left := r.send(1); left > half != (tt.name == "nothing") { // beside a line that holds a burst
 			t.Errorf("%s: %d frames leave, half the bucket is %d", tt.name, left, half)
 		}
-		if task.late.Count != tt.count || tt.count > 0 && task.late.Quantile(0.01) < late-delay {
-			t.Errorf("%s: %d frames were late, most of them by %d ns, want %d by %d", tt.name, task.late.Count,
-				task.late.Quantile(0.01), tt.count, late-delay)
+		if task.lateness.Count != tt.count || tt.count > 0 && task.lateness.Quantile(0.01) < late-delay {
+			t.Errorf("%s: %d frames were late, most of them by %d ns, want %d by %d", tt.name, task.lateness.Count,
+				task.lateness.Quantile(0.01), tt.count, late-delay)
 		}
 	}
 }

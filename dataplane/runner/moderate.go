@@ -69,7 +69,7 @@ func (w *worker) loaded(now int64) bool { return now < w.deepUntil && !w.full }
 // after work, where threads of this machine often wait for a CPU: a wake-up for each frame would take that from the
 // host's programs.
 func (w *worker) moderate(sw *dataplane.Switch, d, now int64) int64 {
-	all := w.worked && w.hostNIC && !w.cpuContention.rare() && d > hostModeration
+	all := w.worked && w.hostNIC && w.cpuContention.contended() && d > hostModeration
 	if w.worked = false; all {
 		d = hostModeration
 	}

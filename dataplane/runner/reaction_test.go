@@ -67,7 +67,7 @@ func TestReaction(t *testing.T) {
 func TestWorkerReacts(t *testing.T) {
 	forExecutors(t, func(t *testing.T, e executor) {
 		p, c := &prober{}, testPort(0)
-		c.Prober, c.Speed, c.Nominal, c.Burst = p, gigabit/100, gigabit/100, 2*(mtu+24)
+		c.Prober, c.Speed, c.Burst = p, gigabit/100, 2*(mtu+24)
 		l := newLan(t, e, roomy(2), c, testPort(1))
 		reacted := func() (all []int64) {
 			l.r.View(func(*dataplane.Switch) { all = slices.Clone(p.reacted) })

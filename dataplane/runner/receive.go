@@ -13,8 +13,8 @@ type piece struct {
 	number int
 }
 
-// take runs the receive task of a port for as many bursts of one ring as are its turn.
-func (w *worker) take(t *portTask, c port.Class) bool {
+// receiveBursts runs the receive task of a port for as many bursts of one ring as are its turn.
+func (w *worker) receiveBursts(t *portTask, c port.Class) bool {
 	work := false
 	for range w.schedule.bursts {
 		if _, worked := w.receive(t, c, w.schedule.frames); !worked {
@@ -177,7 +177,8 @@ func (w *worker) cut(t *portTask, f *port.Frame, index, skip, first int, arena [
 		}
 		a := &w.arrivals[first]
 		a.Data, a.Vnet, a.At = f.Data, f.Vnet, w.arrival(f)
-		a.PrepareRefused(&t.classify, port.MaxFrame)
+		a.Prepare(&t.classify, t.cfg.MaxFrame)
+		a.Malformed()
 		w.origin[first] = piece{frame: index}
 		return 1, 0, true
 	}

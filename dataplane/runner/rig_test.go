@@ -59,7 +59,7 @@ func testConfig(n int) dataplane.Config {
 func testPort(i int) dataplane.PortConfig {
 	c := dataplane.PortConfig{
 		Name: fmt.Sprintf("p%d", i), MAC: [6]byte{2, 0, 0, 0, 1, byte(i)},
-		Speed: gigabit, Nominal: gigabit, Burst: 62_500, MaxFrame: mtu, Cut: true,
+		Speed: gigabit, Burst: 62_500, MaxFrame: mtu, Cut: true,
 		Mode: macctl.ModePFC, Lossless: 1 << lossless, Quanta: math.MaxUint16,
 		Classify: classify.Config{Trust: classify.TrustPCP, DSCP: classify.DefaultDSCP()},
 		Bridge:   bridge.PortConfig{PVID: 1, Learning: true, Flood: true},
@@ -128,7 +128,7 @@ func asMap(ports ...dataplane.PortConfig) map[int]dataplane.PortConfig {
 // unshaped is a port without a speed: it may send whatever it has.
 func unshaped(i int) dataplane.PortConfig {
 	c := testPort(i)
-	c.Speed, c.Nominal, c.Burst = 0, 10*gigabit, 0
+	c.Speed, c.Burst = 0, 0
 	return c
 }
 

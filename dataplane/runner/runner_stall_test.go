@@ -41,17 +41,17 @@ func pass(near *porttest.End, f []byte) {
 	_, _ = near.Send(one)
 }
 
-// slowest is a port without a speed at which a pause may last 3.4 s and a send call takes one frame.
+// slowest is a port on which a pause may last 3.4 s and a send call takes one frame. Its shaper never stops a frame.
 func slowest(i int) dataplane.PortConfig {
-	c := unshaped(i)
-	c.Nominal = 10_000_000
+	c := testPort(i)
+	c.Speed, c.Burst = 10_000_000, 1<<24
 	return c
 }
 
-// slow is a port without a speed at which a pause may last 0.3 s and a send call takes 625 octets on the wire.
+// slow is a port on which a pause may last 0.3 s and a send call takes 625 octets on the wire.
 func slow(i int) dataplane.PortConfig {
-	c := unshaped(i)
-	c.Nominal = 100_000_000
+	c := slowest(i)
+	c.Speed = 100_000_000
 	return c
 }
 

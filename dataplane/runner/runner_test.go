@@ -160,14 +160,14 @@ func TestRunnerObeysPFC(t *testing.T) {
 			eventually(t, "the other priority runs", func() bool { return len(b.received(0, 0)) == n })
 			if got := len(b.received(0, lossless)); got != 0 &&
 				time.Since(from) < time.Duration(macctl.QuantaDuration(0xffff,
-					slow(1).Nominal))/2 {
+					slow(1).Speed))/2 {
 				t.Errorf("%d frames of the held priority came", got)
 			}
 			if resume {
 				b.hold(0)
 			}
 			eventually(t, "the held priority resumes", func() bool { return len(b.received(0, lossless)) == n })
-			pause := time.Duration(macctl.QuantaDuration(0xffff, slow(1).Nominal))
+			pause := time.Duration(macctl.QuantaDuration(0xffff, slow(1).Speed))
 			if took := time.Since(from); !resume && took < pause/2 {
 				t.Errorf("resumed after %v of %v", took, pause)
 			}
@@ -205,7 +205,7 @@ func TestRunnerHoldsTheRing(t *testing.T) {
 	forExecutors(t, func(t *testing.T, e executor) {
 		ports := unshapedPorts(2)
 		ports[0].Ingress[lossless].Headroom = cell
-		ports[1].Nominal = 10_000_000 // a pause lasts 3.4 s
+		ports[1] = slowest(1)
 		l := newLan(t, e, testConfig(2), ports...)
 		a, b := l.stations[0], l.stations[1]
 		b.stop()

@@ -20,7 +20,7 @@ func (r *Runner) Snapshot(v *dataplane.Snapshot) {
 	for i := range v.Ports {
 		if t := r.tasks[v.Ports[i].Index]; t != nil {
 			v.Ports[i].Reaction.Combine(&t.reaction, dataplane.Add)
-			v.Ports[i].Late.Combine(&t.late, dataplane.Add)
+			v.Ports[i].Late.Combine(&t.lateness, dataplane.Add)
 			v.Ports[i].RingSlots = t.port.Slots(port.Lossless)
 			if p, ok := t.port.(pathPort); ok {
 				v.Ports[i].TxPath = p.TxPath()

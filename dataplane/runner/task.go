@@ -33,7 +33,7 @@ type portTask struct {
 
 	// transmit task
 	stuck     stuck
-	again     bool  // there may be more to send at once
+	more      bool  // there may be more to send at once
 	retryAt   int64 // no sending before: the kernel was full; 0 where it was not
 	deadline  int64
 	measureAt int64 // when there is something to be sent about the headroom
@@ -42,7 +42,7 @@ type portTask struct {
 
 	// guarded by Runner.mu
 	reaction dataplane.Histogram // from XOFF received to the end of the last send call
-	late     dataplane.Histogram // from when a frame was due in delay to its send call
+	lateness dataplane.Histogram // from when a frame was due in delay to its send call
 }
 
 // A span is some numbers in a row, the last one excluded.
@@ -50,12 +50,12 @@ type span struct{ from, to int }
 
 // configure takes over what the tasks themselves need of a port's configuration.
 func (t *portTask) configure(cfg dataplane.PortConfig) {
-	changed := t.cfg.Delay != cfg.Delay || t.cfg.Nominal != cfg.Nominal || t.cfg.Burst != cfg.Burst
+	changed := t.cfg.Delay != cfg.Delay || t.cfg.Speed != cfg.Speed || t.cfg.Burst != cfg.Burst
 	switch {
 	case t.delay == nil && cfg.Delay > 0:
-		t.delay = newDelayLine(cfg.Delay, cfg.Nominal, cfg.Burst)
+		t.delay = newDelayLine(cfg.Delay, cfg.Speed, cfg.Burst)
 	case t.delay != nil && changed:
-		t.delay.change(cfg.Delay, cfg.Nominal, cfg.Burst)
+		t.delay.change(cfg.Delay, cfg.Speed, cfg.Burst)
 	}
 	t.cfg, t.classify, t.interval = cfg, cfg.Classify, moderation(&cfg)
 }
@@ -87,5 +87,5 @@ func (t *portTask) retire(sw *dataplane.Switch) {
 	for c := range port.NumClasses {
 		inRings += t.port.Backlog(c).Frames
 	}
-	sw.Retire(t.cfg.Name, &t.reaction, &t.late, inRings)
+	sw.Retire(t.cfg.Name, &t.reaction, &t.lateness, inRings)
 }

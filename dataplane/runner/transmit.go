@@ -158,7 +158,7 @@ func (w *worker) transmit(t *portTask, arrivals []dataplane.Arrival) bool {
 			break
 		}
 	}
-	t.again = calls == sendCalls // else something says when there is more: a frame that comes, or the deadline
+	t.more = calls == sendCalls // else something says when there is more: a frame that comes, or the deadline
 	w.sendProbe(t, now)
 	if t.delay != nil {
 		w.unlock()
@@ -244,31 +244,27 @@ func (w *worker) flushDelay(t *portTask) {
 		now = w.flushCall(t, until, now)
 	}
 	if t.delay.over() {
-		t.again = true // what waited for it goes on
+		t.more = true // what waited for it goes on
 	}
 }
 
 // flushCall makes one send call of a delay line, at time now, and returns when it has ended.
 func (w *worker) flushCall(t *portTask, until, now int64) (end int64) {
 	l := t.delay
-	held := l.holds
-	sent, octets, refused, err := l.flush(t.port, until)
+	c := dataplane.LineCall{Held: l.holds}
+	var err error
+	c.Sent, c.Octets, c.Refused, err = l.flush(t.port, until)
 	end = w.clock()
+	c.Ended, c.Entered, c.Late = end, l.entered, now-l.meant
 	t.stuck.passed(l.longest)
 	sw := w.lock()
-	sw.LineHeld(t.index, held, end)
 	for _, due := range l.dues {
-		t.late.Record(now - due)
-	}
-	if l.entered != 0 {
-		sw.LineControl(t.index, l.entered, now-l.meant)
+		t.lateness.Record(now - due)
 	}
 	if err != nil && t.givenUp(sw, err, l.attempt(now)) {
-		refused, err = l.giveUp(refused), nil
+		c.Refused, err = l.giveUp(c.Refused), nil
 	}
-	if sent+len(refused) > 0 {
-		sw.LinePassed(t.index, sent, octets, refused, now)
-	}
+	sw.LineSent(t.index, &c, now)
 	w.unlock()
 	if err != nil {
 		t.retryAt = end + retryDelay
@@ -313,7 +309,7 @@ func (w *worker) setDeadline(t *portTask, now int64) {
 	switch {
 	case t.retryAt != 0: // also where it has passed since: nothing else would bring the frame back
 		t.deadline = t.retryAt
-	case t.again:
+	case t.more:
 		t.deadline = now
 	}
 }

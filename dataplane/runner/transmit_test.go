@@ -28,8 +28,8 @@ func TestTransmitComesToRest(t *testing.T) {
 				m.in.frames = nil
 			}
 			_, rest := m.w.quiet(Now())
-			if done := n == tt.rounds; out.again == done || rest != done || (m.out.sent == burstFrames) != done {
-				t.Errorf("%s, round %d: %d frames sent, again %v, rest %v", tt.name, n, m.out.sent, out.again, rest)
+			if done := n == tt.rounds; out.more == done || rest != done || (m.out.sent == burstFrames) != done {
+				t.Errorf("%s, round %d: %d frames sent, again %v, rest %v", tt.name, n, m.out.sent, out.more, rest)
 			}
 		}
 		if due := m.w.due(Now()); len(due) != 0 {

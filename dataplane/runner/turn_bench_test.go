@@ -46,7 +46,7 @@ func newFunnel(b *testing.B, sources int, v Tuning) (*worker, *account) {
 		c := unshaped(i)
 		var p port.Port = &treadmill{class: port.Other, frames: repeated(data(i, 0, 0, 0, 512), burstFrames)}
 		if i == 0 {
-			c.Speed, c.Nominal, c.Burst = 100_000_000, 100_000_000, 6250
+			c.Speed, c.Burst = 100_000_000, 6250
 			p = out
 		}
 		ports = append(ports, c)

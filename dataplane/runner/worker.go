@@ -200,8 +200,8 @@ func (w *worker) round(now int64) bool {
 	n := len(w.receivers)
 	for i := range n {
 		t := w.receivers[(w.turn+i)%n]
-		work = w.take(t, port.Lossless) || work
-		work = w.take(t, port.Other) || work
+		work = w.receiveBursts(t, port.Lossless) || work
+		work = w.receiveBursts(t, port.Other) || work
 		w.flushLate()
 	}
 	w.turn += w.schedule.turn
@@ -228,7 +228,7 @@ func (w *worker) due(now int64) []*portTask {
 	w.mine = w.mine[:0]
 	sw := w.r.sw
 	for _, t := range w.transmitters {
-		if sw.TakePending(t.index) || t.again || now >= t.deadline || t.delay != nil && now >= max(t.delay.due(),
+		if sw.TakePending(t.index) || t.more || now >= t.deadline || t.delay != nil && now >= max(t.delay.due(),
 			t.retryAt) {
 			w.mine = append(w.mine, t)
 		}
@@ -278,7 +278,7 @@ func (w *worker) clearErrors() {
 // spun.
 func (w *worker) adapt(slept int64) {
 	most := int64(spinFew)
-	if w.cpuContention.rare() {
+	if !w.cpuContention.contended() {
 		most = min(max(w.spinBudget, spinFew), w.schedule.most)
 	}
 	switch {
@@ -298,7 +298,7 @@ func (w *worker) quiet(now int64) (time.Duration, bool) {
 	sw := w.lock()
 	defer w.unlock()
 	for _, t := range w.transmitters {
-		if sw.Pending(t.index) || t.again {
+		if sw.Pending(t.index) || t.more {
 			return 0, false
 		}
 		at = min(at, t.deadline, sw.ProbeDeadline(t.index))

@@ -71,9 +71,8 @@ func portConfig(c *config.Config, p *config.Port) (dataplane.PortConfig, error) 
 	}
 	cut := segmentsGSO(c)
 	pc := dataplane.PortConfig{
-		Name: p.Name, TAP: p.Kind == config.KindTAP, Speed: p.Speed, Nominal: macctl.SpeedOrNominal(p.Speed),
-		Burst: p.Burst, Delay: int64(p.Delay / time.Nanosecond),
-		MaxFrame: p.MTU + frame.HeaderOctets, Cut: cut,
+		Name: p.Name, TAP: p.Kind == config.KindTAP, Speed: p.Speed, Burst: p.Burst,
+		Delay: int64(p.Delay / time.Nanosecond), MaxFrame: p.MTU + frame.HeaderOctets, Cut: cut,
 		Quanta: c.Pause.Quanta, Remain: c.Pause.Remaining,
 		Classify: classify.Config{Trust: trust(p.Trust), Default: p.DefaultPriority, DSCP: c.Priorities.DSCP,
 			MTU: p.MTU},
