@@ -33,8 +33,7 @@ func (r *rig) balanced() {
 	v := r.look()
 	if l := accounts(v); l.received+l.copies != l.sent+l.dropped+l.held {
 		r.tb.Errorf("received + copies = %d, sent + dropped + held = %d: %+v", l.received+l.copies,
-			l.sent+l.dropped+l.held,
-			l)
+			l.sent+l.dropped+l.held, l)
 	}
 	if v.Buffer.Unbalanced != 0 {
 		r.tb.Errorf("%d releases of bytes that were not charged", v.Buffer.Unbalanced)

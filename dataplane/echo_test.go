@@ -88,8 +88,7 @@ func TestEchoObeysPauses(t *testing.T) {
 		tci := uint16(test.pcp) << 13
 		for range 3 {
 			r.offer(0, format.AppendEcho(nil, [6]byte{}, [6]byte{2, 0, 0, 0, 0, 9}, macctl.PathFallback, test.octets,
-				test.tagged, tci,
-				macctl.Echo{Octets: test.octets, Path: test.back, Tagged: test.tagged, TCI: tci}))
+				test.tagged, tci, macctl.Echo{Octets: test.octets, Path: test.back, Tagged: test.tagged, TCI: tci}))
 		}
 		p, answers := r.sw.ports[0], 0
 		before := p.shaper

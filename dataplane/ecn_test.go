@@ -34,8 +34,7 @@ func packet(t *testing.T, v6 bool, ecn uint8) []byte {
 	if v6 {
 		tag.Type = layers.EthernetTypeIPv6
 		l := &layers.IPv6{Version: 6, TrafficClass: 26<<2 | ecn, FlowLabel: 0x12345, HopLimit: 64,
-			NextHeader: layers.IPProtocolUDP,
-			SrcIP:      net.ParseIP("fd00::1"), DstIP: net.ParseIP("fd00::2")}
+			NextHeader: layers.IPProtocolUDP, SrcIP: net.ParseIP("fd00::1"), DstIP: net.ParseIP("fd00::2")}
 		_ = udp.SetNetworkLayerForChecksum(l)
 		ip = l
 	} else {

@@ -127,8 +127,8 @@ func orOwn(head uint32) uint32 {
 	return head
 }
 
-// waitingOctets is what waits at a port, in octets on the wire. A port that has used up its tokens sleeps until they are
-// worth sched.Quantum, or all that waits.
+// waitingOctets is what waits at a port, in octets on the wire. A port that has used up its tokens sleeps until they
+// are worth sched.Quantum, or all that waits.
 func (p *portState) waitingOctets(streaming uint8) int64 {
 	if streaming != 0 {
 		return math.MaxInt64

@@ -171,8 +171,7 @@ func TestPFCPassesThroughAFabric(t *testing.T) {
 	t.Parallel()
 	if held, passedOn := inLine(t, mtu, 10_000, 30_000, 300); held == 0 || passedOn == 0 {
 		t.Errorf("the second switch held the first %d times, which held a sender %d times: the test proves nothing",
-			held,
-			passedOn)
+			held, passedOn)
 	}
 	rapid.Check(t, func(t *rapid.T) {
 		octets := rapid.SampledFrom([]int{200, mtu}).Draw(t, "octets")

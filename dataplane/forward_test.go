@@ -105,8 +105,7 @@ func TestNotForwarded(t *testing.T) {
 		{"egress down", ether(host(2), stranger, tci(lossless, 0), experimental, 0, 64), lossless, DropPortDown, true},
 		{"one octet too long", ether(host(1), stranger, nil, experimental, 0, mtu+1), 0, DropOversize, false},
 		{"one octet too long behind its tag", ether(host(1), stranger, tci(1, 0), experimental, 0, mtu+5), 1,
-			DropOversize,
-			false},
+			DropOversize, false},
 		{"no EtherType", ether(host(1), stranger, nil, experimental, 0, 60)[:13], Unknown, DropMalformed, false},
 		{"cut tag", ether(host(1), stranger, tci(3, 0), experimental, 0, 60)[:17], Unknown, DropMalformed, false},
 	}

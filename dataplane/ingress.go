@@ -234,9 +234,8 @@ func (s *Switch) admitLossless(p *portState, a *Arrival, index uint32, vid uint1
 
 // beyondHeadroom names the peer that sends on after XOFF had time to work.
 func (s *Switch) beyondHeadroom(p *portState, prio uint8) {
-	s.peerEvent(p, EventIgnoresXoff, prio,
-		"frames arrive beyond the headroom although the peer was told to stop: "+
-			"it does not obey, or the headroom is too small")
+	s.peerEvent(p, EventIgnoresXoff, prio, "frames arrive beyond the headroom although the peer was told to stop: "+
+		"it does not obey, or the headroom is too small")
 }
 
 // admitLossy charges a frame to its egress queue, or drops it at the queue's threshold.

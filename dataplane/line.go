@@ -27,8 +27,8 @@ type LineCall struct {
 	Sent    int // data frames that left, with Octets in all
 	Octets  int
 	Refused []Refusal
-	// Entered is when the MAC Control frame that left was put into the line, 0 where none left. It left Late ns too late,
-	// so its XOFF counts as sent that much later: from then on the delay was what it should be.
+	// Entered is when the MAC Control frame that left was put into the line, 0 where none left. The frame left Late ns
+	// too late, so its XOFF counts as sent that much later: from then on the delay was what it should be.
 	Entered, Late int64
 }
 

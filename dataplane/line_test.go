@@ -15,8 +15,8 @@ func TestDelayedFramesInTheAccounts(t *testing.T) {
 			v.Buffer.Lossy.Used)
 	}
 	r.balanced()
-	r.sw.LineSent(1, &LineCall{Sent: 2, Octets: 200, Ended: r.now,
-		Refused: []Refusal{{Origin{Priority: lossless, Lossless: true}, DropSend}, {Origin{Priority: 1}, DropSend}}}, r.now)
+	r.sw.LineSent(1, &LineCall{Sent: 2, Octets: 200, Ended: r.now, Refused: []Refusal{{Origin{Priority: lossless,
+		Lossless: true}, DropSend}, {Origin{Priority: 1}, DropSend}}}, r.now)
 	if c := r.count(1); c.SentFrames != 2 || c.SentBytes != 200 {
 		t.Errorf("sent %d, %d octets", c.SentFrames, c.SentBytes)
 	}

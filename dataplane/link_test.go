@@ -38,8 +38,7 @@ func newSwitch(t *testing.T) *dataplane.Switch {
 	ports := map[int]dataplane.PortConfig{}
 	var statics []dataplane.Static
 	for i, name := range []string{"a", "b"} {
-		c := dataplane.PortConfig{Name: name, MAC: [6]byte{2, 0, 0, 0, 1, byte(i)}, Speed: gigabit,
-			Burst:    62_500,
+		c := dataplane.PortConfig{Name: name, MAC: [6]byte{2, 0, 0, 0, 1, byte(i)}, Speed: gigabit, Burst: 62_500,
 			MaxFrame: 1514, Mode: macctl.ModePFC, Lossless: 1 << lossless, Quanta: math.MaxUint16,
 			Classify: classify.Config{Trust: classify.TrustPCP}, Bridge: bridge.PortConfig{PVID: 1}}
 		for q := range c.Egress {
@@ -140,8 +139,7 @@ func TestTwoCoresInALoop(t *testing.T) {
 	}
 	if len(got) != frames || !slices.IsSorted(got) || !stopped {
 		t.Errorf("%d of %d frames came, in order: %v; their sender was stopped: %v", len(got), frames,
-			slices.IsSorted(got),
-			stopped)
+			slices.IsSorted(got), stopped)
 	}
 	for i := range s {
 		var v dataplane.Snapshot

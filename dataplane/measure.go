@@ -83,7 +83,8 @@ func (p *portState) busy(now int64) bool {
 		return l.busy
 	}
 	octets := c.ReceivedBytes + c.SentBytes + p.streamed.sent + p.streamed.octets
-	l.busy = l.at != 0 && float64(octets-l.octets)*8*busyShare > float64(past)/1e9*float64(macctl.SpeedOrNominal(p.cfg.Speed))
+	l.busy = l.at != 0 &&
+		float64(octets-l.octets)*8*busyShare > float64(past)/1e9*float64(macctl.SpeedOrNominal(p.cfg.Speed))
 	l.at, l.octets = now, octets
 	return l.busy
 }

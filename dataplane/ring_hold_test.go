@@ -185,9 +185,7 @@ func TestWaitingFrameIsCountedOnce(t *testing.T) {
 			}
 			if queue.Waited != row.want || use.Waited+use.Crowded != row.want-1 || xoffSent != row.want {
 				t.Errorf("%d frames waited by the buffer, %d by the events, want %d; %d after XOFF, want %d",
-					queue.Waited,
-					xoffSent, row.want,
-					use.Waited+use.Crowded, row.want-1)
+					queue.Waited, xoffSent, row.want, use.Waited+use.Crowded, row.want-1)
 			}
 			if c.RingHoldBytes != uint64(row.octets) || c.RingHoldNs != uint64(r.now-from) {
 				t.Errorf("held %d octets for %d ns, want %d for %d", c.RingHoldBytes, c.RingHoldNs, row.octets,

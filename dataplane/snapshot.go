@@ -77,9 +77,8 @@ func (s *Switch) Snapshot(v *Snapshot, now int64) {
 func (p *portState) snapshot(s *Switch, now int64) PortSnapshot {
 	v := PortSnapshot{Index: p.index, Config: p.cfg, Up: p.up, Loop: s.bridge.LoopState(p.index), Counters: p.count,
 		Delayed: p.delayed, Paused: p.receiver.Paused(now), XoffWanted: p.sender.XoffWanted(),
-		Received:    p.receiver.Counters(),
-		ControlSent: p.sender.Counters(), PausedAllNs: p.receiver.PausedTime(macctl.WholePort,
-			now), HeldAllNs: p.sender.HeldTime(macctl.WholePort, now)}
+		Received: p.receiver.Counters(), ControlSent: p.sender.Counters(),
+		PausedAllNs: p.receiver.PausedTime(macctl.WholePort, now), HeldAllNs: p.sender.HeldTime(macctl.WholePort, now)}
 	v.Pauses, v.Holds = p.pauses, p.holds // after Paused, which tells of those that have run out
 	for q := range p.queues {
 		v.Held[q] = p.queues[q].frames + p.queues[q].staged

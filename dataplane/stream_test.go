@@ -53,8 +53,7 @@ func TestStreamFrame(t *testing.T) {
 		b := streamFrame(&c, prio)
 		h, ok := frame.Parse(b)
 		if !ok || !h.Tagged || h.TCI.PCP() != prio || h.TCI.VID() != 0 || h.Src != address(c.MAC) ||
-			h.Dst != frame.Address(macctl.FallbackAddress[:]) ||
-			len(b) != 1200+frame.HeaderOctets+frame.TagOctets {
+			h.Dst != frame.Address(macctl.FallbackAddress[:]) || len(b) != 1200+frame.HeaderOctets+frame.TagOctets {
 			t.Errorf("priority %d: %d octets, header %+v", prio, len(b), h)
 		}
 		for _, trust := range []classify.Trust{classify.TrustPCP, classify.TrustDSCP} {

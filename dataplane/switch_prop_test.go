@@ -246,9 +246,8 @@ func (w *world) checkQueues(t *rapid.T, v *PortSnapshot) {
 		}
 		if frames != p.queues[q].frames || octets != p.count.QueueBytes[q] || last != p.queues[q].tail ||
 			(frames > 0) != (p.occupied>>q&1 == 1) {
-			t.Fatalf("%s queue %d: %d frames, %d octets in the list, counted %+v, %d, occupied %08b", v.Config.Name,
-				q, frames,
-				octets, p.queues[q], p.count.QueueBytes[q], p.occupied)
+			t.Fatalf("%s queue %d: %d frames, %d octets in the list, counted %+v, %d, occupied %08b", v.Config.Name, q,
+				frames, octets, p.queues[q], p.count.QueueBytes[q], p.occupied)
 		}
 	}
 	if v.Delayed != w.lines[v.Index] {
@@ -325,8 +324,7 @@ func TestSwitchKeepsItsAccounts(t *testing.T) {
 				}
 			},
 			"time": func(t *rapid.T) {
-				w.now += rapid.SampledFrom([]int64{1, 10_000, 1_000_000,
-					100_000_000}).Draw(t, "ns")
+				w.now += rapid.SampledFrom([]int64{1, 10_000, 1_000_000, 100_000_000}).Draw(t, "ns")
 			},
 			"tick":    func(*rapid.T) { w.sw.Tick(w.now) },
 			"control": func(t *rapid.T) { w.control(t, drawPort.Draw(t, "port")) },

@@ -230,9 +230,8 @@ func (s *Switch) traceFlood(f *TraceResult, a *Arrival, q uint8) {
 func (s *Switch) copyTo(out *portState, a *Arrival, vid uint16, q uint8) Copy {
 	c := Copy{Port: out.index, Name: out.cfg.Name, MaxFrame: out.cfg.MaxFrame, Speed: out.cfg.Speed,
 		Served: out.cfg.Egress[q], Queue: q, Octets: len(a.Data), Tagged: a.header.Tagged, Tag: a.header.TCI,
-		AheadFrames: out.queues[q].frames + out.queues[q].staged,
-		AheadOctets: out.count.QueueBytes[q], PortOctets: out.waitingOctets(0),
-		Discards: out.discardQueues&(1<<q) != 0}
+		AheadFrames: out.queues[q].frames + out.queues[q].staged, AheadOctets: out.count.QueueBytes[q],
+		PortOctets: out.waitingOctets(0), Discards: out.discardQueues&(1<<q) != 0}
 	switch action, tci := s.egressTag(out, a, vid); action {
 	case tagStrip:
 		c.Octets, c.Tagged, c.Tag = c.Octets-frame.TagOctets, false, 0

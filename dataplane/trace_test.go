@@ -228,9 +228,8 @@ func TestForesightIsWhatHappens(t *testing.T) {
 			c.StripZero = rapid.Bool().Draw(t, "strip")
 			c.Classify.Trust = rapid.SampledFrom([]classify.Trust{classify.TrustPCP, classify.TrustDSCP,
 				classify.TrustPort}).Draw(t, "trust")
-			c.ECN[lossless] = ECN{Kmin: rapid.Int64Range(0, 3000).Draw(t, "Kmin"), Kmax: rapid.Int64Range(0,
-				4000).Draw(t,
-				"Kmax"), Pmax: 1}
+			c.ECN[lossless] = ECN{Kmin: rapid.Int64Range(0, 3000).Draw(t, "Kmin"),
+				Kmax: rapid.Int64Range(0, 4000).Draw(t, "Kmax"), Pmax: 1}
 			if err := w.sw.configure(p, c); err != nil {
 				t.Fatalf("port %d: %v", i, err)
 			}
@@ -273,8 +272,7 @@ func TestForesightOfSuperFrames(t *testing.T) {
 	f, ok := r.sw.Trace(0, b, v, r.now)
 	if !ok || f.Pieces != 3 || f.Octets != 54+1000 || f.Dropped || len(f.Copies) != 1 {
 		t.Errorf("a super-frame of three segments: %d pieces, the first of %d octets, dropped %v (%v)", f.Pieces,
-			f.Octets,
-			f.Dropped, f.Reason)
+			f.Octets, f.Dropped, f.Reason)
 	}
 	v.GSOType = 99
 	if f, _ = r.sw.Trace(0, b, v, r.now); !f.Dropped || f.Reason != DropMalformed {
@@ -329,8 +327,7 @@ func TestForesightThroughTrunks(t *testing.T) {
 	r := trunkRig(t, threeToOne(), nil)
 	b := ether(frame.Broadcast, host(0), tci(lossless, 77), experimental, 1, small)
 	if f, ok := r.sw.Trace(0, b, frame.VnetHeader{}, r.now); !ok || f.Trunk != "up" || f.Dropped ||
-		len(f.Copies) != 1 ||
-		f.Copies[0].Port != uplinkPort || !f.Copies[0].Tagged {
+		len(f.Copies) != 1 || f.Copies[0].Port != uplinkPort || !f.Copies[0].Tagged {
 		t.Errorf("up: %+v", f)
 	}
 	for range 9 {

@@ -182,8 +182,7 @@ func TestPauseOfATrunk(t *testing.T) {
 	r.pause(uplinkPort, 0)
 	if a, b, c := r.heldPriorities(0), r.heldPriorities(1), r.heldPriorities(2); a != 0xff || b != 0xff || c != 0 {
 		t.Errorf("the uplink is free: members are told %08b %08b %08b, "+
-			"want those to stop that are not below watermark 2",
-			a, b, c)
+			"want those to stop that are not below watermark 2", a, b, c)
 	}
 	r.drain(uplinkPort, r.now+second)
 	r.wantHolds("nothing waits", 0, 0)
@@ -209,8 +208,7 @@ func TestPauseOfATrunk(t *testing.T) {
 	if v := r.trunk(); v.UplinkPauses != mark || v.Members[1].Holds != mark || v.Members[0].Holds != pass ||
 		v.Members[2].Holds != pass {
 		t.Errorf("holds of the uplink %+v, of members %+v %+v %+v", v.UplinkPauses, v.Members[0].Holds,
-			v.Members[1].Holds,
-			v.Members[2].Holds)
+			v.Members[1].Holds, v.Members[2].Holds)
 	}
 }
 
@@ -281,8 +279,7 @@ func TestTrunkPortsFlap(t *testing.T) {
 			"receive": func(t *rapid.T) {
 				in := drawPort.Draw(t, "in")
 				r.offer(in, several(in, 5, rapid.SampledFrom([]uint8{0, lossless}).Draw(t, "priority"),
-					rapid.IntRange(1,
-						9).Draw(t, "frames"), small)...)
+					rapid.IntRange(1, 9).Draw(t, "frames"), small)...)
 			},
 			"send": func(t *rapid.T) {
 				r.send(drawPort.Draw(t, "out"), rapid.IntRange(0, port.BatchFrames).Draw(t, "taken"))

@@ -63,10 +63,9 @@ type TrunkMember struct {
 func (s *Switch) snapshotTrunk(t *trunkState) TrunkSnapshot {
 	stats := t.aggregator.Stats()
 	v := TrunkSnapshot{Config: t.cfg, Uplink: t.uplinkName, ToUplink: t.toUplink.Priority,
-		ToMembers: t.toMembers.Priority,
-		Held:      t.held, Total: stats.Total, MeterRed: stats.MeterRed, RED: stats.RED,
-		TotalRED: stats.TotalRED, Sent: t.count.uplinkSent,
-		Holds: t.count.holds, UplinkHolds: t.count.uplinkHolds, UplinkPauses: t.count.uplinkPauses}
+		ToMembers: t.toMembers.Priority, Held: t.held, Total: stats.Total, MeterRed: stats.MeterRed, RED: stats.RED,
+		TotalRED: stats.TotalRED, Sent: t.count.uplinkSent, Holds: t.count.holds, UplinkHolds: t.count.uplinkHolds,
+		UplinkPauses: t.count.uplinkPauses}
 	if p := s.ports[t.cfg.Uplink]; p != nil {
 		v.Up, v.Paused = p.up, p.receiver.Paused(s.now)
 	}

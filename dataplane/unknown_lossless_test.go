@@ -86,8 +86,7 @@ func TestPausePortIsOneQueue(t *testing.T) {
 		t.Fatalf("sent %+v (%v), want one PAUSE", f, reason)
 	}
 	if q := r.snapshot().Buffer.Ports[0].Ingress; q[0].Used.Shared.Now != alone*cell ||
-		q[0].Used.Headroom.Now != cell ||
-		q[6].Lossless {
+		q[0].Used.Headroom.Now != cell || q[6].Lossless {
 		t.Errorf("queue 0 holds %+v", q[0].Used)
 	}
 	r.sw.Control(1, macctl.AppendPause(nil, [6]byte{2}, 0), r.now, r.now)

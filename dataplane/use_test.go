@@ -65,11 +65,9 @@ func TestUseOfTheHeadroomOfThen(t *testing.T) {
 		p.found, r.sw.ports[0].cfg.Follow = tt.found, tt.follow
 		use := xoff(tt.frames)
 		if want := (Tight{Used: tt.used * onWire, Room: tt.room}); use.Tight != want ||
-			use.Exceeded != uint64(tt.exceed) ||
-			use.Xoffs != uint64(i)+1 {
+			use.Exceeded != uint64(tt.exceed) || use.Xoffs != uint64(i)+1 {
 			t.Errorf("%s: %+v, exceeded %d of %d times\nwant %+v, %d of %d", tt.what, use.Tight, use.Exceeded,
-				use.Xoffs, want,
-				tt.exceed, i+1)
+				use.Xoffs, want, tt.exceed, i+1)
 		}
 	}
 }

@@ -59,8 +59,7 @@ func show(t *frame.TCI) string {
 // unfinished is the header of a frame whose TCP checksum its sender left to the network card.
 func unfinished(headers int) frame.VnetHeader {
 	return frame.VnetHeader{Flags: frame.VnetNeedsCsum, GSOType: frame.GSOTCPv4, HdrLen: uint16(headers + 40),
-		GSOSize:   1448,
-		CsumStart: uint16(headers + 20), CsumOffset: 16}
+		GSOSize: 1448, CsumStart: uint16(headers + 20), CsumOffset: 16}
 }
 
 // What leaves is what came but for the tag, whether it goes straight from the ring or out of the packet memory, and the

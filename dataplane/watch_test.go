@@ -299,8 +299,7 @@ func TestWatchReadingAndClockJumps(t *testing.T) {
 		r.now += second / 1000
 		if v := r.read(1, lossless); v.PausedNs-before.PausedNs != pause || v.PausedNow {
 			t.Errorf("cycle %d, stamp off by %d s: paused for %d ns, want %d", cycle, jump/second,
-				v.PausedNs-before.PausedNs,
-				pause)
+				v.PausedNs-before.PausedNs, pause)
 		}
 		paused += pause
 	}

@@ -26,9 +26,8 @@ func TestFanoutInTheKernel(t *testing.T) {
 	frames := specimens(t)
 	frames = append(frames, specimen{name: "headers in fragments",
 		b: craft(t, nil, layers.EthernetTypeIPv4, append(ipv4(26), gopacket.Payload(make([]byte, 8000)))...)})
-	frames = append(frames, specimen{name: "tag and headers in fragments",
-		b: craft(t, []tag{{layers.EthernetTypeDot1Q, 3, 10}}, layers.EthernetTypeIPv6,
-			append(ipv6(46), gopacket.Payload(make([]byte, 8000)))...)})
+	frames = append(frames, specimen{name: "tag and headers in fragments", b: craft(t, []tag{{layers.EthernetTypeDot1Q,
+		3, 10}}, layers.EthernetTypeIPv6, append(ipv6(46), gopacket.Payload(make([]byte, 8000)))...)})
 	for _, trust := range []Trust{TrustPCP, TrustDSCP, TrustPort} {
 		for _, lossless := range []uint8{0x08, 0x41, 0x80, 0x7F, 0x00, 0xFF} {
 			c := distinct(trust)

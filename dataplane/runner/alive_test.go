@@ -36,8 +36,7 @@ func TestWorkersAreAlive(t *testing.T) {
 		l.stations[0].send(several(0, 1, lossless, 1, 60)...)
 		<-entered
 		if err := within(20 * time.Millisecond); !errors.Is(err, context.DeadlineExceeded) ||
-			!strings.Contains(err.Error(),
-				"has done no round") {
+			!strings.Contains(err.Error(), "has done no round") {
 			t.Errorf("a worker that hangs: %v", err)
 		}
 		leave <- struct{}{}

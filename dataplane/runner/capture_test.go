@@ -93,11 +93,9 @@ func TestTapSeesWhatATrunkDrops(t *testing.T) {
 		sw.Snapshot(&v, Now())
 		drops := v.Ports[0].Counters.Drops
 		if notes["dropped: meter-red"] != burstFrames/2 ||
-			uint64(notes["dropped: red"]) != drops[0][dataplane.DropRED] ||
-			drops[0][dataplane.DropRED] == 0 {
+			uint64(notes["dropped: red"]) != drops[0][dataplane.DropRED] || drops[0][dataplane.DropRED] == 0 {
 			t.Errorf("worker %d sends: captured %v, counted %d by RED, %d red", owner, notes,
-				drops[0][dataplane.DropRED],
-				drops[1][dataplane.DropMeterRed])
+				drops[0][dataplane.DropRED], drops[1][dataplane.DropMeterRed])
 		}
 	}
 }

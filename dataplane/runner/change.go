@@ -26,9 +26,8 @@ func (r *Runner) steer(t *portTask) error {
 // the change.
 func (r *Runner) warn(t *portTask, what string, err error) {
 	if err != nil {
-		r.Note(dataplane.Event{Kind: dataplane.EventPort, Port: t.cfg.Name, Priority: -1, Text: fmt.Sprintf("%s: %v",
-			what,
-			err)})
+		r.Note(dataplane.Event{Kind: dataplane.EventPort, Port: t.cfg.Name, Priority: -1,
+			Text: fmt.Sprintf("%s: %v", what, err)})
 	}
 }
 

@@ -62,8 +62,7 @@ func TestReplace(t *testing.T) {
 		a.link(near.End, far)
 		a.send(several(0, 1, 0, 10, small)...)
 		eventually(t, "all arrive", func() bool {
-			return len(b.received(0, lossless)) == n &&
-				len(b.received(0, 0)) == 10
+			return len(b.received(0, lossless)) == n && len(b.received(0, 0)) == 10
 		})
 		v := l.empties()
 		if !v.Ports[0].Up || v.Ports[0].RingSlots != 16384 || v.Ports[0].XoffWanted != 0 {
@@ -304,8 +303,7 @@ func TestCountersOutliveTheirPort(t *testing.T) {
 			is.Counters.LosslessDrops != was.Counters.LosslessDrops ||
 			is.Reaction.Count != was.Reaction.Count || back.LosslessDropsGone != 0 {
 			t.Errorf("the port that came back has counted %+v, %d reactions, want %+v, %d", is.Counters,
-				is.Reaction.Count,
-				was.Counters, was.Reaction.Count)
+				is.Reaction.Count, was.Counters, was.Reaction.Count)
 		}
 		if got := back.Buffer.Ports[0].Ingress[lossless].Admitted; got != admitted {
 			t.Errorf("the buffer has admitted %d frames of the port that came back, want %d", got, admitted)

@@ -74,8 +74,7 @@ func TestFullBurst(t *testing.T) {
 		task, n := &portTask{port: tt.port}, tt.most/9014
 		if m.w.fills(task, n) || !m.w.fills(task, n+1) {
 			t.Errorf("%s: %d frames of 9014 octets are full: %v, one more: %v", tt.name, n, m.w.fills(task, n),
-				m.w.fills(task,
-					n+1))
+				m.w.fills(task, n+1))
 		}
 	}
 	for i := range m.w.frames {

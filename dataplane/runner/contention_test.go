@@ -27,9 +27,8 @@ var noContention = cpuContention{threads: &waiters{n: 1}, cpus: 2}
 func TestCrowdShare(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var c cpuContention
-		looks := rapid.SampledFrom([][]bool{{true}, {true, false}, {true, true, false}, {false}, {true, false, false,
-			false,
-			false, false, false, false, false, false}})
+		looks := rapid.SampledFrom([][]bool{{true}, {true, false}, {true, true, false}, {false},
+			{true, false, false, false, false, false, false, false, false, false}})
 		for range rapid.IntRange(1, 4).Draw(t, "phases") {
 			some := rapid.Permutation(looks.Draw(t, "looks")).Draw(t, "order")
 			for range 400 {

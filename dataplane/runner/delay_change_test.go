@@ -32,8 +32,7 @@ func TestDelayLineChanges(t *testing.T) {
 		}
 		if l.entered != 300 || l.meant != 1300 || len(s.frames) != 1 || l.due() != tt.due {
 			t.Errorf("to %d: XOFF of %d was meant for %d, behind %d frames; due then at %d, want %d", tt.delay,
-				l.entered,
-				l.meant, len(s.frames), l.due(), tt.due)
+				l.entered, l.meant, len(s.frames), l.due(), tt.due)
 		}
 		if l.first != l.newest {
 			t.Errorf("to %d: the memory of the delay before stays", tt.delay)

@@ -111,8 +111,7 @@ func TestDelayLineRefused(t *testing.T) {
 		put(l, 1, []byte("one."))
 		put(l, 1, []byte("two."))
 		if sent, octets, refused, err := flushAll(l, s, 1); sent != 1 || octets != 4 || len(refused) != 0 ||
-			!errors.Is(err,
-				again) {
+			!errors.Is(err, again) {
 			t.Errorf("%v: %d %d %v %v", again, sent, octets, refused, err)
 		}
 		if sent, _, _, err := flushAll(l, s, 1); sent != 1 || err != nil || string(s.frames[1]) != "two." {
@@ -188,9 +187,8 @@ func TestDelayLineIsAQueue(t *testing.T) {
 		t.Repeat(map[string]func(*rapid.T){
 			"put": func(t *rapid.T) {
 				serial++
-				e := entry{max(now+l.delay, last), bytes.Repeat([]byte{serial}, rapid.IntRange(14, 120).Draw(t,
-					"octets")),
-					rapid.Bool().Draw(t, "control")}
+				e := entry{max(now+l.delay, last), bytes.Repeat([]byte{serial},
+					rapid.IntRange(14, 120).Draw(t, "octets")), rapid.Bool().Draw(t, "control")}
 				used := 0
 				for _, m := range model {
 					used += recordHeader + len(m.b)
@@ -200,9 +198,8 @@ func TestDelayLineIsAQueue(t *testing.T) {
 					model, last = append(model, e), e.due
 				}
 				// The end of the ring may be left unused once, by less than the longest record.
-				if need := used + recordHeader + len(e.b); took && need > len(l.newest.octets) || !took &&
-					len(model) == 0 &&
-					need <= len(l.newest.octets)/2 {
+				if need := used + recordHeader + len(e.b); took && need > len(l.newest.octets) ||
+					!took && len(model) == 0 && need <= len(l.newest.octets)/2 {
 					t.Fatalf("taken: %v, %d of %d octets needed", took, need, len(l.newest.octets))
 				}
 			},

@@ -147,8 +147,7 @@ func TestDelayLineSendCalls(t *testing.T) {
 		if sent != tt.sent || octets != sent*mtu || err != nil || (l.entered != 0) != tt.entered ||
 			l.holds != tt.holds {
 			t.Errorf("call %d: %d frames, %d octets, %v, control %d, holds %d, want %+v", i, sent, octets, err,
-				l.entered,
-				l.holds, tt)
+				l.entered, l.holds, tt)
 		}
 	}
 }

@@ -25,8 +25,7 @@ func TestLocksOfABurst(t *testing.T) {
 		case "lossless", "lossy", "unknown", "cut", "trunk", "trunk with meters":
 			if w.locks != rounds*locksOfBurst || w.clocks != rounds*clocksOfBurst {
 				t.Errorf("%s: %v locks and %v clock reads a round, want %d and %d", name, float64(w.locks)/rounds,
-					float64(w.clocks)/rounds,
-					locksOfBurst, clocksOfBurst)
+					float64(w.clocks)/rounds, locksOfBurst, clocksOfBurst)
 			}
 		default:
 			t.Logf("%s: %v locks and %v clock reads a round", name, float64(w.locks)/rounds, float64(w.clocks)/rounds)

@@ -137,8 +137,7 @@ func TestModerate(t *testing.T) {
 	} {
 		rings := map[port.Work]bool{port.WorkOther: tt.other, port.WorkLossless: tt.lossless, port.WorkControl: false}
 		for what, alone := range rings {
-			m := newMill(t, port.Other, nil, func(_ *dataplane.Config,
-				ports []dataplane.PortConfig) {
+			m := newMill(t, port.Other, nil, func(_ *dataplane.Config, ports []dataplane.PortConfig) {
 				ports[0].Speed = 200 * megabit
 			})
 			p := m.w.r.tasks[0]

@@ -89,8 +89,7 @@ func TestWorkerReacts(t *testing.T) {
 			eventually(t, "it is paused", func() bool { return l.snapshotOf(0).Paused != 0 })
 			tell(0)
 			eventually(t, "the port is empty", func() bool {
-				return l.snapshotOf(0).Held[lossless] == 0 &&
-					l.snapshotOf(0).Paused == 0
+				return l.snapshotOf(0).Held[lossless] == 0 && l.snapshotOf(0).Paused == 0
 			})
 			return len(reacted()) >= 3
 		})
@@ -148,8 +147,7 @@ func TestReactionKnowsTheLoad(t *testing.T) {
 		busy := len(slices.DeleteFunc(slices.Clone(p.loaded), func(b bool) bool { return !b }))
 		if len(p.reacted) != tt.want || busy != tt.busy {
 			t.Errorf("%s: %d reactions, %d of them on a busy link, want %d and %d", tt.name, len(p.reacted), busy,
-				tt.want,
-				tt.busy)
+				tt.want, tt.busy)
 		}
 	}
 }

@@ -283,8 +283,7 @@ func request(to [6]byte, fallback bool) []byte {
 // unfinished is the header of a frame whose TCP checksum its sender left to the network card.
 func unfinished(headers int) frame.VnetHeader {
 	return frame.VnetHeader{Flags: frame.VnetNeedsCsum, GSOType: frame.GSOTCPv4, HdrLen: uint16(headers + 40),
-		GSOSize:   1448,
-		CsumStart: uint16(headers + 20), CsumOffset: 16}
+		GSOSize: 1448, CsumStart: uint16(headers + 20), CsumOffset: 16}
 }
 
 // host is the address of the station behind port i.

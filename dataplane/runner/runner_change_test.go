@@ -97,8 +97,7 @@ func (l *lan) configure(cfg dataplane.Config, ports map[int]dataplane.PortConfig
 
 func (l *lan) eventuallyConfigured() {
 	eventually(l.t, "the first configuration is in force again", func() bool {
-		return l.configure(l.cfg,
-			asMap(changeable()...))
+		return l.configure(l.cfg, asMap(changeable()...))
 	})
 }
 

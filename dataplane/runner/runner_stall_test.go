@@ -224,8 +224,7 @@ func TestRefusalReasons(t *testing.T) {
 		c := l.empties().Ports[0].Counters
 		if c.Drops[0][dataplane.DropOversize] != n/10 || c.Drops[0][dataplane.DropSend] != n/10 {
 			t.Errorf("oversize %d, send %d, want %d each", c.Drops[0][dataplane.DropOversize],
-				c.Drops[0][dataplane.DropSend],
-				n/10)
+				c.Drops[0][dataplane.DropSend], n/10)
 		}
 	})
 }

@@ -159,8 +159,7 @@ func TestRunnerObeysPFC(t *testing.T) {
 			a.send(append(several(0, 1, lossless, n, 60), several(0, 1, 0, n, 60)...)...)
 			eventually(t, "the other priority runs", func() bool { return len(b.received(0, 0)) == n })
 			if got := len(b.received(0, lossless)); got != 0 &&
-				time.Since(from) < time.Duration(macctl.QuantaDuration(0xffff,
-					slow(1).Speed))/2 {
+				time.Since(from) < time.Duration(macctl.QuantaDuration(0xffff, slow(1).Speed))/2 {
 				t.Errorf("%d frames of the held priority came", got)
 			}
 			if resume {
@@ -194,8 +193,7 @@ func TestRunnerSendsPFC(t *testing.T) {
 		v := l.empties()
 		if v.Xoff.Count == 0 || v.Ports[0].ControlSent.XoffSent[lossless] == 0 || v.Ports[0].RingSlots != 8192 {
 			t.Errorf("XOFF measured %d, counted %d times; %d slots", v.Xoff.Count,
-				v.Ports[0].ControlSent.XoffSent[lossless],
-				v.Ports[0].RingSlots)
+				v.Ports[0].ControlSent.XoffSent[lossless], v.Ports[0].RingSlots)
 		}
 	})
 }

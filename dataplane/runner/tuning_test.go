@@ -93,8 +93,7 @@ func TestSpins(t *testing.T) {
 		start, busy, less, quiet int64
 	}{
 		{SpinAdaptive, 0, 0, spinFew, spinFew / 2, 0}, {SpinAdaptive, some, 0, some, some / 2, 0}, {SpinAdaptive,
-			spinMax,
-			0, spinMax, spinMax / 2, 0},
+			spinMax, 0, spinMax, spinMax / 2, 0},
 		{SpinNone, some, 0, 0, 0, 0}, {SpinMost, 0, spinMax, spinMax, spinMax, spinMax},
 		{SpinEndless, 0, noDeadline, noDeadline, noDeadline, noDeadline},
 	} {
@@ -112,9 +111,8 @@ func TestSpins(t *testing.T) {
 			w.adapt(4*most + 1)
 		}
 		if start != tt.start || busy != tt.busy || less != tt.less || w.spin != tt.quiet {
-			t.Errorf("spin %d: %d, after short sleeps %d, after a long one %d, after more %d; want %+v", tt.spin,
-				start, busy,
-				less, w.spin, tt)
+			t.Errorf("spin %d: %d, after short sleeps %d, after a long one %d, after more %d; want %+v", tt.spin, start,
+				busy, less, w.spin, tt)
 		}
 	}
 }

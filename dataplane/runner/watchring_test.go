@@ -72,8 +72,7 @@ func TestCutFramesAreCounted(t *testing.T) {
 			m.w.r.View(func(sw *dataplane.Switch) {
 				c := &snapshot(sw).Ports[0].Counters
 				if c.Drops[dataplane.Unknown][dataplane.DropRing] != 1 ||
-					c.LosslessDrops[dataplane.Unknown] != tt.lossless ||
-					c.ReceivedFrames != 2 || m.out.sent != 2 {
+					c.LosslessDrops[dataplane.Unknown] != tt.lossless || c.ReceivedFrames != 2 || m.out.sent != 2 {
 					t.Errorf("lost %d, of those lossless %d; received %d and sent %d, want 1, %d, 2 and 2",
 						c.Drops[dataplane.Unknown][dataplane.DropRing], c.LosslessDrops[dataplane.Unknown],
 						c.ReceivedFrames, m.out.sent, tt.lossless)

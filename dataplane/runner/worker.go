@@ -86,11 +86,9 @@ func newWorker(r *Runner, id int) (*worker, error) {
 		schedule.adaptive, schedule.coalesce = false, false
 	}
 	return &worker{id: id, r: r, schedule: schedule, spin: schedule.spin, cpuContention: newCPUContention(r.cpus),
-		waiter: waiter, note: make([]byte, 0, capture.MaxNote), arena: make([]byte,
-			arenaOctets), scratch: make([]byte, 0,
-			port.MaxFrame+frame.TagOctets),
-		moves: make([]dataplane.Move, 0, burstArrivals),
-		mine:  make([]*portTask, 0, dataplane.MaxPorts), batch: port.NewBatch()}, nil
+		waiter: waiter, note: make([]byte, 0, capture.MaxNote), arena: make([]byte, arenaOctets),
+		scratch: make([]byte, 0, port.MaxFrame+frame.TagOctets), moves: make([]dataplane.Move, 0, burstArrivals),
+		mine: make([]*portTask, 0, dataplane.MaxPorts), batch: port.NewBatch()}, nil
 }
 
 func (w *worker) close() error { return errors.Join(w.waiter.Close(), w.cpuContention.close()) }

@@ -147,13 +147,11 @@ func loads(tb testing.TB) map[string]*mill {
 		"lossless": newMill(tb, port.Lossless, repeated(data(0, 1, lossless, 0, 60), burstFrames), nil),
 		"lossy":    newMill(tb, port.Other, repeated(data(0, 1, 0, 0, 60), burstFrames), nil),
 		"shaped": newMill(tb, port.Lossless, repeated(data(0, 1, lossless, 0, 60), burstFrames),
-			func(_ *dataplane.Config,
-				ports []dataplane.PortConfig) {
+			func(_ *dataplane.Config, ports []dataplane.PortConfig) {
 				ports[1] = testPort(1)
 			}),
 		"delayed": newMill(tb, port.Lossless, repeated(data(0, 1, lossless, 0, 60), burstFrames),
-			func(_ *dataplane.Config,
-				ports []dataplane.PortConfig) {
+			func(_ *dataplane.Config, ports []dataplane.PortConfig) {
 				ports[1].Delay = 10_000
 			}),
 		"unknown": newMill(tb, port.Other, repeated(data(0, 77, 0, 0, 60), burstFrames), nil),
