@@ -40,12 +40,8 @@ func sized(t *testing.T) *wire {
 
 // reopen replaces the port by one with another configuration.
 func (w *wire) reopen(c port.Config) *wire {
-	t := w.t
-	must(t, w.port.Close())
-	p, err := port.Open(c)
-	must(t, err)
-	t.Cleanup(func() { _ = p.Close() })
-	w.port = p
+	must(w.t, w.port.Close())
+	w.port = openPort(w.t, c)
 	return w
 }
 
@@ -175,10 +171,7 @@ func TestClassRingsIsBounded(t *testing.T) {
 	w := newWire(t)
 	c := w.config()
 	c.OtherSlots = 600
-	large, err := port.Open(c)
-	must(t, err)
-	t.Cleanup(func() { _ = large.Close() })
-	w.port = large
+	w.port = openPort(t, c)
 	want := w.plain(500, 60)
 	eventually(t, "frames wait", func() bool { return w.port.Backlog(port.Other).Frames == len(want) })
 	frames := make([]port.Frame, 500)

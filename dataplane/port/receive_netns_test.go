@@ -238,19 +238,6 @@ func TestHeaderMovesWithTheTag(t *testing.T) {
 	}
 }
 
-// What the port sends does not come back to it.
-func TestOwnFramesAreNotReceived(t *testing.T) {
-	w := newWire(t)
-	b := port.NewBatch()
-	b.Begin(&frame.VnetHeader{})
-	b.Part(craft(nil, experimental, 1, 60))
-	b.End()
-	if n, err := w.port.Send(b); n != 1 || err != nil {
-		t.Fatalf("Send: %d, %v", n, err)
-	}
-	w.silent()
-}
-
 // withoutSCTP is the end of byPCP behind the check that Fanout of package classify makes: SCTP over IPv4 of more than
 // 1500 octets goes to the ring that nobody reads.
 func withoutSCTP(t *testing.T) []bpf.RawInstruction {

@@ -52,9 +52,7 @@ func send(t *testing.T, w *wire) {
 		want = append(want, f)
 	}
 	for range 3 {
-		if n, err := w.port.Send(b); n != len(want) || err != nil {
-			t.Fatalf("Send: %d, %v", n, err)
-		}
+		w.give(b)
 		for i, p := range w.hostGets(len(want)) {
 			if !bytes.Equal(p.Data, want[i]) {
 				t.Fatalf("frame %d: %x, want %x", i, p.Data, want[i])
@@ -95,9 +93,7 @@ func sendTagged(t *testing.T, w *wire) {
 	b.Part(want[16:])
 	b.End()
 	add(b, frame.VnetHeader{}, plain, 60)
-	if n, err := w.port.Send(b); n != 2 || err != nil {
-		t.Fatalf("Send: %d, %v", n, err)
-	}
+	w.give(b)
 	got := w.hostGets(2)
 	if !bytes.Equal(got[0].Data, want) || !bytes.Equal(got[1].Data, plain) {
 		t.Errorf("the host got %x and %x", got[0].Data, got[1].Data)
@@ -118,9 +114,7 @@ func sendGSOFrame(t *testing.T, w *wire) {
 		data, v := unfinished(row.tag, 1, row.n, row.gso)
 		b := port.NewBatch()
 		add(b, v, data, 256)
-		if n, err := w.port.Send(b); n != 1 || err != nil {
-			t.Fatalf("%s: Send: %d, %v", row.name, n, err)
-		}
+		w.give(b)
 		got := w.hostGets(1)[0]
 		if !bytes.Equal(got.Data, data) || got.Vnet.GSOSize != row.gso || got.Vnet.CsumStart != v.CsumStart ||
 			!got.Vnet.NeedsCsum() {
@@ -180,9 +174,7 @@ func sendWhileDown(t *testing.T, w *wire) {
 	f := craft(nil, experimental, 1, 60)
 	b := port.NewBatch()
 	add(b, frame.VnetHeader{}, f, 60)
-	waiter, err := port.NewWaiter()
-	must(t, err)
-	defer func() { _ = waiter.Close() }()
+	waiter := newWaiter(t)
 	waiter.Watch(w.port.Descriptors(nil, port.WorkOther|port.WorkLossless|port.WorkControl))
 	if why := waiter.Wait(0); why != port.Expired {
 		t.Fatalf("woken by %v while all is well", why)
@@ -206,15 +198,13 @@ func sendWhileDown(t *testing.T, w *wire) {
 	setUp(t, w.handle, "sw", true)
 	awaitUp(t, w.handle, "sw", true)
 	awaitUp(t, w.handle, "host", true)
-	if n, err := w.port.Send(b); n != 1 || err != nil {
-		t.Errorf("Send: %d, %v", n, err)
-	}
+	w.give(b)
 	w.hostGets(1)
 	if !w.port.Bound() {
 		t.Error("the port is not bound any more")
 	}
-	wantData(t, func() []port.Frame { sent := w.plain(1, 100); _ = sent; return w.take(port.Other, 1) }(),
-		[][]byte{craft(nil, experimental, 0, 100)})
+	sent := w.plain(1, 100)
+	wantData(t, w.take(port.Other, 1), sent)
 }
 
 // Send reports an interface that is gone, and nothing leaks.

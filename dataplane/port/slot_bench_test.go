@@ -10,8 +10,7 @@ import (
 )
 
 // BenchmarkSlotRatio compares three sizes of ring slots, in turns: slots of 1514 octets with the oversize queue, and
-// two rings with slots for every frame, with as many slots or with as much memory. It reports the median time per
-// frame for the first, and the medians of the other two relative to it.
+// two rings with slots for every frame, with as many slots or with as much memory.
 func BenchmarkSlotRatio(b *testing.B) {
 	const slots = 2048
 	inAll := slots * port.SlotOctets(1514) / port.SlotOctets(port.MaxFrame)
@@ -27,21 +26,7 @@ func BenchmarkSlotRatio(b *testing.B) {
 				}
 				add(batch, v, data, octets)
 			}
-			var took [3][]float64 // ns a frame
-			var ratios [3][]float64
-			for b.Loop() {
-				round := len(ratios[0])
-				for turn := range ways {
-					i := (turn + round) % len(ways) // each begins in turn
-					took[i] = append(took[i], ways[i].pass(b, batch))
-				}
-				for i := range ratios {
-					ratios[i] = append(ratios[i], took[i][round]/took[0][round])
-				}
-			}
-			b.ReportMetric(median(took[0]), "ns/frame-small")
-			b.ReportMetric(median(ratios[1]), "as-many/small")
-			b.ReportMetric(median(ratios[2]), "as-much/small")
+			compare(b, []string{"small", "as-many", "as-much"}, func(i int) float64 { return ways[i].pass(b, batch) })
 		})
 	}
 }
@@ -58,14 +43,7 @@ func newTransit(b *testing.B, slots, frameSize int) *transit {
 		Fanout: byPCP(b)}
 	from := w.config()
 	from.Interface = "host"
-	var ends [2]*port.AFPacket
-	for i, c := range []port.Config{from, to} {
-		p, err := port.Open(c)
-		must(b, err)
-		b.Cleanup(func() { _ = p.Close() })
-		ends[i] = p
-	}
-	return &transit{from: ends[0], to: ends[1]}
+	return &transit{from: openPort(b, from), to: openPort(b, to)}
 }
 
 // pass sends a batch 100 times, receives it each time, and returns the nanoseconds of a frame.

@@ -3,6 +3,7 @@ package port_test
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"net/netip"
 	"slices"
 	"strings"
@@ -55,8 +56,14 @@ func openTAP(t testing.TB, rule port.QueueRule) *tap {
 	return h
 }
 
-// send makes the host's stack send a frame on a socket with a priority.
+// send makes the host's stack send frames on a socket with a priority.
 func (h *tap) send(priority int, frames ...[]byte) {
+	h.t.Helper()
+	must(h.t, h.offer(priority, frames...))
+}
+
+// offer is send for frames that the kernel may drop. It returns the errors.
+func (h *tap) offer(priority int, frames ...[]byte) (errs error) {
 	h.t.Helper()
 	must(h.t, port.InNetns(h.ns, func() error {
 		fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC, 0)
@@ -67,10 +74,11 @@ func (h *tap) send(priority int, frames ...[]byte) {
 		must(h.t, err)
 		to := &unix.SockaddrLinklayer{Ifindex: link.Index}
 		for _, b := range frames {
-			must(h.t, unix.Sendto(fd, b, 0, to))
+			errs = errors.Join(errs, unix.Sendto(fd, b, 0, to))
 		}
 		return nil
 	}))
+	return errs
 }
 
 // take receives at most n frames of the tests and releases them.
@@ -255,31 +263,11 @@ func TestTAPCountsWhatTheHostLoses(t *testing.T) {
 	h.pause(0xff)
 	const beyond = 100
 	b := craft(tci(3, 0), experimental, 1, 64)
-	all := make([][]byte, 1<<16+beyond)
-	for i := range all {
-		all[i] = b
-	}
-	h.sendAll(all)
+	_ = h.offer(0, slices.Repeat([][]byte{b}, 1<<16+beyond)...)
 	h.RefreshHostDrops()
 	if got := h.HostDrops(); got != beyond {
 		t.Errorf("%d frames dropped, want %d", got, beyond)
 	}
-}
-
-// sendAll is send for frames that the kernel may drop.
-func (h *tap) sendAll(frames [][]byte) {
-	h.t.Helper()
-	must(h.t, port.InNetns(h.ns, func() error {
-		fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC, 0)
-		must(h.t, err)
-		defer unix.Close(fd)
-		link, err := port.Inspect("", "nic0")
-		must(h.t, err)
-		for _, b := range frames {
-			_ = unix.Sendto(fd, b, 0, &unix.SockaddrLinklayer{Ifindex: link.Index}) // ENOBUFS: dropped
-		}
-		return nil
-	}))
 }
 
 // The kernel reserves no memory for queues other than the TAP's own.

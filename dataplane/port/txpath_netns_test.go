@@ -2,6 +2,7 @@ package port_test
 
 import (
 	"errors"
+	"slices"
 	"sync"
 	"testing"
 
@@ -18,7 +19,7 @@ import (
 // While another program captures on the interface, frames leave by the packet socket, and afterwards as before.
 func TestXDPMakesWayForCaptures(t *testing.T) {
 	w := newXDPTx(t)
-	b := numbered(1, 5, func(int) bool { return false })
+	b := numbered(1, 5)
 	for round := range 3 {
 		if n := w.sentByXDP(func() { w.give(b) }); n != 5 {
 			t.Fatalf("round %d: %d frames left by the AF_XDP socket, want 5", round, n)
@@ -48,10 +49,7 @@ func TestXDPMakesWayForCaptures(t *testing.T) {
 // would wait in the discipline and those of the other would not.
 func TestXDPMakesWayForQueues(t *testing.T) {
 	w := newXDPTx(t)
-	slow := &netlink.Tbf{QdiscAttrs: netlink.QdiscAttrs{LinkIndex: link(t, w.handle, "sw").Attrs().Index,
-		Handle: netlink.MakeHandle(1, 0), Parent: netlink.HANDLE_ROOT},
-		Rate: heldRate, Limit: 10_000_000, Buffer: uint32(netlink.Xmittime(heldRate, 10_000))}
-	must(t, w.handle.QdiscAdd(slow))
+	slow := w.slow("sw", 10_000)
 	w.refreshTxPath()
 	if way := w.port.TxPath(); way.XDP || way.Why == "" {
 		t.Fatalf("with a queueing discipline: %+v", way)
@@ -64,10 +62,9 @@ func TestXDPMakesWayForQueues(t *testing.T) {
 			want = append(want, uint32(len(want)))
 		}
 		w.give(b)
-		w.give(numbered(uint32(len(want)), 1, func(int) bool { return false }))
-		want = append(want, uint32(len(want)))
+		want = w.giveNumbered(want, 1)
 	}
-	if got := w.heard(len(want)); !equal(got, want) {
+	if got := w.heard(len(want)); !slices.Equal(got, want) {
 		t.Errorf("the host got %v, want all in order", got)
 	}
 	must(t, w.handle.QdiscDel(slow))
@@ -81,8 +78,8 @@ func TestXDPMakesWayForQueues(t *testing.T) {
 func TestRefreshTxPathBesideSend(t *testing.T) {
 	w := newXDPTx(t)
 	stop := make(chan struct{})
-	var txPathMu sync.WaitGroup
-	txPathMu.Go(func() {
+	var changer sync.WaitGroup
+	changer.Go(func() {
 		for allowed := true; ; allowed = !allowed {
 			select {
 			case <-stop:
@@ -96,18 +93,15 @@ func TestRefreshTxPathBesideSend(t *testing.T) {
 	var want []uint32
 	n := w.sentByXDP(func() {
 		for range 2000 {
-			w.give(numbered(uint32(len(want)), 3, func(int) bool { return false }))
-			for range 3 {
-				want = append(want, uint32(len(want)))
-			}
+			want = w.giveNumbered(want, 3)
 		}
 	})
 	close(stop)
-	txPathMu.Wait()
+	changer.Wait()
 	if n == 0 || n == len(want) {
 		t.Errorf("%d of %d frames left by the AF_XDP socket, want a part", n, len(want))
 	}
-	if got := w.heard(len(want)); !equal(got, want) {
+	if got := w.heard(len(want)); !slices.Equal(got, want) {
 		t.Error("the host did not get all in order")
 	}
 }
@@ -154,7 +148,7 @@ func TestXDPOfAReplacement(t *testing.T) {
 	if way := w.port.TxPath(); way.XDP || way.Why == "" {
 		t.Fatalf("beside another port: %+v", way)
 	}
-	b := numbered(1, 3, func(int) bool { return false })
+	b := numbered(1, 3)
 	w.give(b)
 	w.heard(3)
 	must(t, old.Close())
@@ -183,10 +177,7 @@ func TestXDPNotEverywhere(t *testing.T) {
 		}, unfit},
 		{"a queueing discipline", func(t *testing.T, w *wire) {
 			veth(t, w.handle, "host", "sw", 1500)
-			q := &netlink.Tbf{QdiscAttrs: netlink.QdiscAttrs{LinkIndex: link(t, w.handle, "sw").Attrs().Index,
-				Handle: netlink.MakeHandle(1, 0), Parent: netlink.HANDLE_ROOT},
-				Rate: 1 << 30, Limit: 1 << 20, Buffer: 1 << 20}
-			must(t, w.handle.QdiscAdd(q))
+			w.slow("sw", 10_000)
 		}, unfit},
 		{"a TCX program", func(t *testing.T, w *wire) {
 			veth(t, w.handle, "host", "sw", 1500)

@@ -182,11 +182,14 @@ func (w *wire) config() port.Config {
 		Fanout: byPCP(w.t)}
 }
 
-func (w *wire) open() *port.AFPacket {
-	w.t.Helper()
-	p, err := port.Open(w.config())
-	must(w.t, err)
-	w.t.Cleanup(func() { _ = p.Close() })
+func (w *wire) open() *port.AFPacket { return openPort(w.t, w.config()) }
+
+// openPort opens a port that is closed when the test ends.
+func openPort(t testing.TB, c port.Config) *port.AFPacket {
+	t.Helper()
+	p, err := port.Open(c)
+	must(t, err)
+	t.Cleanup(func() { _ = p.Close() })
 	return p
 }
 

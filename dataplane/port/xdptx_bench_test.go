@@ -10,8 +10,7 @@ import (
 	"pfcswitch/dataplane/port"
 )
 
-// BenchmarkSendRatio sends bursts over a veth whose peer drops them, by AF_XDP and by packet sockets in turns. It
-// reports the median time per frame of each, and of the ratios.
+// BenchmarkSendRatio sends bursts over a veth whose peer drops them, by AF_XDP and by packet sockets in turns.
 func BenchmarkSendRatio(b *testing.B) {
 	for _, octets := range []int{60, 1514} {
 		b.Run(fmt.Sprintf("frame=%d", octets), func(b *testing.B) {
@@ -19,21 +18,31 @@ func BenchmarkSendRatio(b *testing.B) {
 			for seq := range port.BatchFrames {
 				add(batch, frame.VnetHeader{}, craft(tci(3, 10), experimental, seq, octets), octets)
 			}
-			ways := []*port.AFPacket{deaf(b, true), deaf(b, false)}
-			var took [2][]float64 // ns a frame
-			var ratios []float64
-			for b.Loop() {
-				for turn := range ways {
-					i := (turn + len(ratios)) % len(ways) // each begins in turn
-					took[i] = append(took[i], drive(b, ways[i], batch))
-				}
-				n := len(ratios)
-				ratios = append(ratios, took[0][n]/took[1][n])
-			}
-			b.ReportMetric(median(took[0]), "ns/frame-af_xdp")
-			b.ReportMetric(median(took[1]), "ns/frame-packet")
-			b.ReportMetric(median(ratios), "af_xdp/packet")
+			ways := []*port.AFPacket{deaf(b, false), deaf(b, true)}
+			compare(b, []string{"packet", "af_xdp"}, func(i int) float64 { return drive(b, ways[i], batch) })
 		})
+	}
+}
+
+// compare measures ways in turns, each of which begins in turn. It reports the median time per frame of each, and the
+// median of the ratios of each other one to the first.
+func compare(b *testing.B, names []string, measure func(way int) (nsPerFrame float64)) {
+	b.Helper()
+	took, ratios := make([][]float64, len(names)), make([][]float64, len(names))
+	for round := 0; b.Loop(); round++ {
+		for turn := range names {
+			way := (turn + round) % len(names)
+			took[way] = append(took[way], measure(way))
+		}
+		for way := range names {
+			ratios[way] = append(ratios[way], took[way][round]/took[0][round])
+		}
+	}
+	for way, name := range names {
+		b.ReportMetric(median(took[way]), "ns/frame-"+name)
+		if way > 0 {
+			b.ReportMetric(median(ratios[way]), name+"/"+names[0])
+		}
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
+	"slices"
 	"testing"
 
 	"github.com/vishvananda/netlink"
@@ -74,8 +75,13 @@ func TestXDPTakesPlainFrames(t *testing.T) {
 	}
 }
 
-// numbered returns a batch of frames with the numbers from first on. Those in long are too long for the peer.
-func numbered(first uint32, n int, long func(i int) bool) *port.Batch {
+// numbered returns a batch of short frames with the numbers from first on.
+func numbered(first uint32, n int) *port.Batch {
+	return numberedLong(first, n, func(int) bool { return false })
+}
+
+// numberedLong is numbered where the frames of which long(i) holds are too long for the peer.
+func numberedLong(first uint32, n int, long func(i int) bool) *port.Batch {
 	b := port.NewBatch()
 	for i := range n {
 		length := 60
@@ -115,7 +121,7 @@ func TestXDPCountsWhatLeft(t *testing.T) {
 		for range rapid.IntRange(1, 12).Draw(rt, "calls") {
 			n := rapid.IntRange(1, port.BatchFrames).Draw(rt, "frames")
 			at := rapid.IntRange(0, 2*n).Draw(rt, "the long one") // in half of the calls there is none
-			took, err := w.port.Send(numbered(next, n, func(i int) bool { return i == at }))
+			took, err := w.port.Send(numberedLong(next, n, func(i int) bool { return i == at }))
 			if good := min(at, n); took != good || (err == nil) != (good == n) || err != nil &&
 				!errors.Is(err, port.ErrDropped) {
 				rt.Fatalf("Send of %d frames, number %d too long: %d, %v", n, at, took, err)
@@ -127,7 +133,7 @@ func TestXDPCountsWhatLeft(t *testing.T) {
 			next++ // the one that was dropped is not sent again
 		}
 		for tries := 0; ; tries++ { // it comes back to the AF_XDP socket
-			n := w.sentByXDP(func() { w.give(numbered(next, 1, func(int) bool { return false })) })
+			n := w.sentByXDP(func() { w.give(numbered(next, 1)) })
 			want = append(want, next)
 			next++
 			if n == 1 {
@@ -137,27 +143,32 @@ func TestXDPCountsWhatLeft(t *testing.T) {
 				rt.Fatal("the port does not come back to the AF_XDP socket")
 			}
 		}
-		if got := w.heard(len(want)); !equal(got, want) {
+		if got := w.heard(len(want)); !slices.Equal(got, want) {
 			rt.Fatalf("the host got %v, want %v", got, want)
 		}
 	})
 }
 
-func equal(a, b []uint32) bool {
-	if len(a) != len(b) {
-		return false
+// giveNumbered sends n short frames with the numbers that follow those in sent, and appends the numbers.
+func (w *wire) giveNumbered(sent []uint32, n int) []uint32 {
+	w.t.Helper()
+	w.give(numbered(uint32(len(sent)), n))
+	for range n {
+		sent = append(sent, uint32(len(sent)))
 	}
-	for i := range a {
-		if a[i] != b[i] {
-			return false
-		}
-	}
-	return true
+	return sent
 }
 
-// heldRate is the rate at which the peer of TestXDPHeldBack takes frames, in octets a second: slower than any machine
-// sends.
-const heldRate = 500_000
+// slow gives an interface a queueing discipline that is slower than any machine sends.
+func (w *wire) slow(name string, burst int) *netlink.Tbf {
+	w.t.Helper()
+	const rate = 500_000 // octets a second
+	q := &netlink.Tbf{QdiscAttrs: netlink.QdiscAttrs{LinkIndex: link(w.t, w.handle, name).Attrs().Index,
+		Handle: netlink.MakeHandle(1, 0), Parent: netlink.HANDLE_ROOT},
+		Rate: rate, Limit: 10_000_000, Buffer: uint32(netlink.Xmittime(rate, uint32(burst)))}
+	must(w.t, w.handle.QdiscAdd(q))
+	return q
+}
 
 // If the peer is slow, frames that do not fit the AF_XDP socket's buffer leave by the packet socket, behind the others.
 // Frames that the kernel was told of and did not take are never sent twice. The host's socket sees the frames in front
@@ -167,21 +178,13 @@ func TestXDPHeldBack(t *testing.T) {
 	w := newXDPTx(t)
 	veth(t, w.handle, "far", "onward", 9000)
 	bridge(t, w.handle, "host", "onward")
-	slow := &netlink.Tbf{QdiscAttrs: netlink.QdiscAttrs{LinkIndex: link(t, w.handle, "onward").Attrs().Index,
-		Handle: netlink.MakeHandle(1, 0), Parent: netlink.HANDLE_ROOT},
-		Rate: heldRate, Limit: 10_000_000, Buffer: uint32(netlink.Xmittime(heldRate, 1600))}
-	must(t, w.handle.QdiscAdd(slow))
+	w.slow("onward", 1600)
 	port.ShrinkXDPBuffer(w.port, 16<<10)
 	var want []uint32
 	for call := range 300 {
-		n := 1 + call*37%port.BatchFrames
-		b := numbered(uint32(len(want)), n, func(int) bool { return false })
-		w.give(b)
-		for range n {
-			want = append(want, uint32(len(want)))
-		}
+		want = w.giveNumbered(want, 1+call*37%port.BatchFrames)
 	}
-	if got := w.heard(len(want)); !equal(got, want) {
+	if got := w.heard(len(want)); !slices.Equal(got, want) {
 		same := 0
 		for same < min(len(got), len(want)) && got[same] == want[same] {
 			same++
@@ -232,7 +235,7 @@ func TestXDPKeepsToTheMTU(t *testing.T) {
 // Neither path allocates.
 func TestSendAllocatesNothing(t *testing.T) {
 	bothWays(t, func(t *testing.T, w *wire) {
-		b := numbered(1, port.BatchFrames, func(i int) bool { return i%3 == 0 })
+		b := numberedLong(1, port.BatchFrames, func(i int) bool { return i%3 == 0 })
 		if n := testing.AllocsPerRun(100, func() { w.give(b) }); n != 0 {
 			t.Errorf("%v allocations a batch", n)
 		}
