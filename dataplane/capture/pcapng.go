@@ -1,6 +1,10 @@
 package capture
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+
+	"pfcswitch/dataplane/frame"
+)
 
 // Blocks and options of a pcapng file (draft-ietf-opsawg-pcapng), in the machine's order of octets, as its section
 // header says. A block is
@@ -39,8 +43,8 @@ const (
 
 	nanoseconds = 9 // if_tsresol: 10^-9 s
 
-	flagIn, flagOut                      = 1, 2
-	flagUnicast, flagMulticast, flagCast = 1 << 2, 2 << 2, 3 << 2
+	flagIn, flagOut                           = 1, 2
+	flagUnicast, flagMulticast, flagBroadcast = 1 << 2, 2 << 2, 3 << 2
 )
 
 // An Interface is a port as the file describes it.
@@ -163,10 +167,10 @@ func flags(out bool, data []byte) uint32 {
 		f = flagOut
 	}
 	switch {
-	case len(data) < 6:
+	case len(data) < frame.AddressOctets:
 		return f
-	case [6]byte(data[:6]) == [6]byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}:
-		return f | flagCast
+	case frame.Address(data) == frame.Broadcast:
+		return f | flagBroadcast
 	case data[0]&1 != 0:
 		return f | flagMulticast
 	}

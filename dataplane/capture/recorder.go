@@ -1,6 +1,7 @@
 package capture
 
 import (
+	"cmp"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -37,10 +38,10 @@ type Recorder struct {
 	want atomic.Pointer[Want]
 }
 
-// newRecorder returns a ring of that many octets.
+// newRecorder returns a ring of that many octets (0: DefaultMemory; at least MinMemory).
 func newRecorder(octets int) *Recorder {
 	r := &Recorder{}
-	for range max(MinMemory, octets) / chunkOctets {
+	for range max(MinMemory, cmp.Or(octets, DefaultMemory)) / chunkOctets {
 		r.chunks = append(r.chunks, &chunk{data: make([]byte, chunkOctets)})
 	}
 	r.want.Store(&Want{})
@@ -59,10 +60,11 @@ func (r *Recorder) Lock() { r.mu.Lock() }
 
 // Unlock ends a burst of records and makes them visible to readers.
 func (r *Recorder) Unlock() {
-	newest := r.chunks[len(r.chunks)-1]
-	newest.n.Store(int64(r.at))
+	r.newest().n.Store(int64(r.at))
 	r.mu.Unlock()
 }
+
+func (r *Recorder) newest() *chunk { return r.chunks[len(r.chunks)-1] }
 
 // Put adds a record of a frame of rec.Length octets and returns room for its first octets, as many as any reader
 // wants. The caller fills the room before Unlock. Put never blocks and never allocates.
@@ -74,7 +76,7 @@ func (r *Recorder) Put(rec *Record) []byte {
 	if r.at+size > chunkOctets {
 		r.begin()
 	}
-	room := rec.put(r.chunks[len(r.chunks)-1].data[r.at:], n)
+	room := rec.put(r.newest().data[r.at:], n)
 	r.at += size
 	r.counts[rec.Port]++
 	return room
@@ -92,18 +94,11 @@ func (r *Recorder) describe(is *Interface) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.is[is.Port] = is
-	if newest := r.chunks[len(r.chunks)-1]; newest.first[is.Port] == r.counts[is.Port] {
+	if newest := r.newest(); newest.first[is.Port] == r.counts[is.Port] {
 		newest.is[is.Port] = is
 	} else {
 		r.begin()
 	}
-}
-
-// describeAll says what the ports are before the first frame comes.
-func (r *Recorder) describeAll(is *[MaxPorts]*Interface) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.is, r.chunks[len(r.chunks)-1].is = *is, *is
 }
 
 // described returns the current description of a port, or nil.
@@ -116,7 +111,7 @@ func (r *Recorder) described(port int) *Interface {
 // begin reuses the oldest chunk that nobody reads as the newest. There is one, since there are more chunks than readers
 // and each reads at most one.
 func (r *Recorder) begin() {
-	newest := r.chunks[len(r.chunks)-1]
+	newest := r.newest()
 	newest.n.Store(int64(r.at))
 	newest.full.Store(true)
 	for i, c := range r.chunks[:len(r.chunks)-1] {
@@ -151,7 +146,7 @@ func (r *Recorder) open(number uint64) *chunk {
 func (r *Recorder) place() (number uint64, at int, counts [MaxPorts]uint32) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.chunks[len(r.chunks)-1].number, r.at, r.counts
+	return r.newest().number, r.at, r.counts
 }
 
 // start returns the beginning of the ring.

@@ -46,9 +46,11 @@ type streamPort struct {
 // lost are frames that are not in the file.
 type lost struct{ ring, overwritten uint64 }
 
-func (l *lost) add(ring, overwritten uint64) {
-	l.ring += ring
-	l.overwritten += overwritten
+func (p *streamPort) lose(ring, overwritten uint64) {
+	for _, l := range []*lost{&p.missing, &p.pending} {
+		l.ring += ring
+		l.overwritten += overwritten
+	}
 }
 
 // NewStream returns a stream of what c reads.
@@ -119,8 +121,7 @@ func (s *Stream) packet(dst []byte, r *Record) []byte {
 		return dst
 	}
 	dst, p := s.port(dst, r.Port, r.Interface)
-	p.missing.add(uint64(r.Missed), n)
-	p.pending.add(uint64(r.Missed), n)
+	p.lose(uint64(r.Missed), n)
 	if !p.wanted {
 		return dst
 	}
@@ -150,8 +151,7 @@ func explain(b []byte, r *Record, before lost) []byte {
 		b = append(b, "; "...)
 	}
 	return fmt.Appendf(b, "missing before it: %d frames lost in the receive ring (it is read once a second), %d that "+
-		"this capture was too slow for",
-		before.ring, before.overwritten)
+		"this capture was too slow for", before.ring, before.overwritten)
 }
 
 // End appends the end of a file: for each interface the number of its frames, and of missing ones, captured between two
@@ -166,7 +166,7 @@ func (s *Stream) End(dst []byte, from, to int64) []byte {
 		if p == nil {
 			dst, p = s.port(dst, number, s.cursor.recorder.described(number))
 		}
-		p.missing.add(0, n)
+		p.lose(0, n)
 	}
 	for id, p := range s.files {
 		dst = appendStatistics(dst, id, from+s.o.Wall, to+s.o.Wall, p.delivered, p.missing)

@@ -107,24 +107,17 @@ func (t *Tap) SetMemory(octets int) {
 	}
 	t.octets = octets
 	if old := t.recorder.Load(); old != nil {
-		r := t.newRecorder()
+		r := newRecorder(t.octets)
 		r.want.Store(old.want.Load())
 		t.install(r)
 	}
-}
-
-func (t *Tap) newRecorder() *Recorder {
-	if t.octets == 0 {
-		return newRecorder(DefaultMemory)
-	}
-	return newRecorder(t.octets)
 }
 
 // install makes the data path write to a new ring.
 func (t *Tap) install(r *Recorder) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	r.describeAll(&t.is)
+	r.is, r.newest().is = t.is, t.is // before the first frame comes
 	t.recorder.Store(r)
 }
 
@@ -139,7 +132,7 @@ func (t *Tap) Attach(w Want) (*Cursor, error) {
 	r := t.recorder.Load()
 	first := r == nil
 	if first {
-		r = t.newRecorder()
+		r = newRecorder(t.octets)
 	}
 	c := &Cursor{tap: t, recorder: r, want: w}
 	c.number, c.at, c.seen = r.place()

@@ -50,17 +50,14 @@ func Parse(b []byte) (h Header, ok bool) {
 	if len(b) < HeaderOctets {
 		return h, false
 	}
-	etherType := binary.BigEndian.Uint16(b[typeOffset:])
-	if etherType == TypeVLAN {
+	h.EtherType, h.NetOffset = binary.BigEndian.Uint16(b[typeOffset:]), HeaderOctets
+	if h.EtherType == TypeVLAN {
 		if len(b) < HeaderOctets+TagOctets {
-			return h, false
+			return Header{}, false
 		}
-		h.Tagged = true
+		h.Tagged, h.NetOffset = true, HeaderOctets+TagOctets
 		h.TCI = TCI(binary.BigEndian.Uint16(b[tciOffset:]))
 		h.EtherType = binary.BigEndian.Uint16(b[typeOffset+TagOctets:])
-		h.NetOffset = HeaderOctets + TagOctets
-	} else {
-		h.EtherType, h.NetOffset = etherType, HeaderOctets
 	}
 	// Two loads of eight octets each cover the twelve of both addresses.
 	h.Dst = binary.BigEndian.Uint64(b[dstOffset:]) >> 16

@@ -217,13 +217,10 @@ func locateInner(b []byte, outer ipLayer, start int) (ipLayer, bool) {
 	b = b[:outer.end]
 	for header := ipv4MinOctets; header <= ipv4MaxOctets && outer.transport+header <= start; header += 4 {
 		inner := ipLayer{network: start - header}
-		if inner.locateIPv4(b) && inner.transport == start && inner.end == outer.end {
+		if (inner.locateIPv4(b) || header == ipv6Octets && inner.locateIPv6(b)) && inner.transport == start &&
+			inner.end == outer.end {
 			return inner, true
 		}
 	}
-	if outer.transport+ipv6Octets > start {
-		return ipLayer{}, false
-	}
-	inner := ipLayer{network: start - ipv6Octets}
-	return inner, inner.locateIPv6(b) && inner.transport == start && inner.end == outer.end
+	return ipLayer{}, false
 }

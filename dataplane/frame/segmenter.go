@@ -74,8 +74,9 @@ func (c *Segmenter) Reset(super []byte, v VnetHeader) Refusal {
 
 // locate finds the packet to segment and checks it against the virtio header.
 func (c *Segmenter) locate(v VnetHeader) Refusal {
-	known, protocol := gsoProtocol(v.GSOType)
-	if !known {
+	switch v.GSOType {
+	case GSOTCPv4, GSOTCPv6, GSOTCPv4 | GSOECN, GSOTCPv6 | GSOECN, GSOUDPL4:
+	default:
 		return RefusedType
 	}
 	l, ok := locate(c.super)
@@ -92,7 +93,7 @@ func (c *Segmenter) locate(v VnetHeader) Refusal {
 		}
 	}
 	c.inner = l
-	if l.protocol != protocol || !c.inner.locatePayload(c.super) || !c.inner.fits(v) {
+	if !c.inner.locatePayload(c.super) || !c.inner.fits(v) {
 		return RefusedHeader
 	}
 	return NotRefused
@@ -100,30 +101,14 @@ func (c *Segmenter) locate(v VnetHeader) Refusal {
 
 // fits reports whether v describes the header that was found.
 func (l *ipLayer) fits(v VnetHeader) bool {
-	switch v.GSOType &^ GSOECN {
-	case GSOTCPv4:
-		if !l.ipv4 {
-			return false
-		}
-	case GSOTCPv6:
-		if l.ipv4 {
-			return false
-		}
+	udp := v.GSOType == GSOUDPL4
+	if udp != (l.protocol == protocolUDP) || !udp && l.ipv4 != (v.GSOType&^GSOECN == GSOTCPv4) {
+		return false
 	}
 	if !v.NeedsCsum() {
 		return !l.routed // the address of the pseudo header is not known
 	}
 	return int(v.CsumStart) == l.transport && int(v.CsumOffset) == l.checksum()
-}
-
-func gsoProtocol(gsoType uint8) (known bool, protocol uint8) {
-	switch gsoType {
-	case GSOTCPv4, GSOTCPv6, GSOTCPv4 | GSOECN, GSOTCPv6 | GSOECN:
-		return true, protocolTCP
-	case GSOUDPL4:
-		return true, protocolUDP
-	}
-	return false, 0
 }
 
 // count finds the number of segments and the part that their checksums have in common.
