@@ -161,24 +161,37 @@ func checkReadmeLinks(t *tree) (found []string) {
 	return found
 }
 
-// configKeys returns the keys that package config reads: the names in its literals of type field.
+// configKeys returns the keys that package config reads: the names in its literals of type field, and the first
+// arguments of the functions that make fields.
 func configKeys(t *tree) (keys []string) {
+	add := func(elements []ast.Expr) {
+		if len(elements) < 2 {
+			return
+		}
+		if name, ok := elements[0].(*ast.BasicLit); ok && name.Kind == token.STRING {
+			keys = append(keys, strings.Trim(name.Value, "`\""))
+		}
+	}
+	makers := []string{"key", "optional", "flagged", "entries", "inLine", "inBlock"}
 	for _, f := range t.files {
 		if f.test || f.pkg != "cmd/internal/config" {
 			continue
 		}
 		ast.Inspect(f.ast, func(n ast.Node) bool {
-			lit, ok := n.(*ast.CompositeLit)
-			if !ok {
-				return true
-			}
-			if named(lit.Type, "field") {
-				keys = append(keys, configKey(lit)...)
-			}
-			if list, ok := lit.Type.(*ast.ArrayType); ok && named(list.Elt, "field") {
-				for _, e := range lit.Elts {
-					if elided, ok := e.(*ast.CompositeLit); ok {
-						keys = append(keys, configKey(elided)...)
+			switch n := n.(type) {
+			case *ast.CallExpr:
+				if slices.ContainsFunc(makers, func(name string) bool { return named(n.Fun, name) }) {
+					add(n.Args)
+				}
+			case *ast.CompositeLit:
+				if named(n.Type, "field") {
+					add(n.Elts)
+				}
+				if list, ok := n.Type.(*ast.ArrayType); ok && named(list.Elt, "field") {
+					for _, e := range n.Elts {
+						if elided, ok := e.(*ast.CompositeLit); ok {
+							add(elided.Elts)
+						}
 					}
 				}
 			}
@@ -187,18 +200,6 @@ func configKeys(t *tree) (keys []string) {
 	}
 	slices.Sort(keys)
 	return slices.Compact(keys)
-}
-
-// configKey returns the name in a literal of type field; nothing where it is no constant.
-func configKey(lit *ast.CompositeLit) []string {
-	if len(lit.Elts) != 2 {
-		return nil
-	}
-	name, ok := lit.Elts[0].(*ast.BasicLit)
-	if !ok || name.Kind != token.STRING {
-		return nil
-	}
-	return []string{strings.Trim(name.Value, "`\"")}
 }
 
 func named(e ast.Expr, name string) bool {

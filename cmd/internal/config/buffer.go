@@ -72,39 +72,42 @@ func defaultBuffer() Buffer {
 // minCell keeps a GSO frame within what one send call takes: 1024 pieces (UIO_MAXIOV).
 const minCell = 80
 
-func (b *Buffer) read(v value) {
-	v.read(
-		field{"cell", set(&b.Cell, size(minCell, 64<<10))},
-		field{"lossless", func(v value) {
-			v.read(field{"size", b.Lossless.readSize}, field{"alpha", set(&b.Lossless.Alpha, alpha)})
-		}},
-		field{"lossy", func(v value) {
-			v.read(field{"size", set(&b.Lossy.Size, size(1, maxSize))}, field{"alpha", set(&b.Lossy.Alpha, alpha)})
-		}},
-		field{"private", set(&b.Private, size(0, maxSize))},
-		field{"headroom", b.Headroom.read},
-		field{"xon", setOptional(&b.Xon, size(0, maxSize))},
-		field{"xon_offset", set(&b.XonOffset, size(0, maxSize))},
-		field{"xoff", setOptional(&b.Xoff, size(1, maxSize))},
-		field{"policy", set(&b.Policy, oneOf(PolicyDT, PolicyStatic))},
-		field{"ring_hold", set(&b.RingHold, toggle)},
-	)
-}
-
-func (p *Pool) readSize(v value) {
-	if p.Auto = v.is("auto"); !p.Auto {
-		set(&p.Size, or(size(1, maxSize), "auto"))(v)
+func (b *Buffer) fields() []field {
+	lossless := []field{
+		flagged("size", "auto", &b.Lossless.Auto, &b.Lossless.Size, or(size(1, maxSize), "auto")),
+		key("alpha", &b.Lossless.Alpha, alpha),
+	}
+	lossy := []field{key("size", &b.Lossy.Size, size(1, maxSize)), key("alpha", &b.Lossy.Alpha, alpha)}
+	return []field{
+		key("cell", &b.Cell, size(minCell, 64<<10)),
+		inLine("lossless", lossless).noted(b.Lossless.Auto, formatSize(b.Lossless.Size)),
+		inLine("lossy", lossy),
+		key("private", &b.Private, size(0, maxSize)),
+		key("headroom", &b.Headroom, headroomSource),
+		optional("xon", &b.Xon, size(0, maxSize)),
+		key("xon_offset", &b.XonOffset, size(0, maxSize)),
+		optional("xoff", &b.Xoff, size(1, maxSize)),
+		key("policy", &b.Policy, oneOf(PolicyDT, PolicyStatic)),
+		key("ring_hold", &b.RingHold, toggle),
 	}
 }
 
-func (h *Headroom) read(v value) {
-	switch {
-	case v.is("auto"):
-		*h = Headroom{Mode: HeadroomAuto}
-	case v.is("calculated"):
-		*h = Headroom{Mode: HeadroomCalculated}
-	default:
-		h.Mode = HeadroomFixed
-		set(&h.Bytes, or(size(0, maxSize), "auto", "calculated"))(v)
+var headroomSource = parser[Headroom]{readHeadroom, Headroom.String, func() []*Schema {
+	return append([]*Schema{{Enum: []any{"auto", "calculated"}}}, size(0, maxSize).forms()...)
+}}
+
+func readHeadroom(text string) (Headroom, error) {
+	if mode := HeadroomMode(text); mode == HeadroomAuto || mode == HeadroomCalculated {
+		return Headroom{Mode: mode}, nil
 	}
+	n, err := or(size(0, maxSize), "auto", "calculated").read(text)
+	return Headroom{HeadroomFixed, n}, err
+}
+
+// String writes the source as the file does.
+func (h Headroom) String() string {
+	if h.Mode == HeadroomFixed {
+		return formatSize(h.Bytes)
+	}
+	return string(h.Mode)
 }

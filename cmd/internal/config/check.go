@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"slices"
+	"strconv"
 
 	"pfcswitch/dataplane"
 	"pfcswitch/headroom"
@@ -138,16 +139,30 @@ func (c *Config) readFDB(v value) {
 	for _, item := range v.items() {
 		entry := StaticEntry{VLAN: 1}
 		item.needs("mac", "port")
-		item.read(
-			field{"mac", set(&entry.MAC, individualAddress)},
-			field{"vlan", set(&entry.VLAN, vlan)},
-			field{"port", set(&entry.Port, anyWord)},
-		)
+		item.read(entry.fields()...)
 		c.FDB = append(c.FDB, entry)
 	}
 }
 
-var individualAddress = matching(`^`+octetForm+`([:.-]?`+octetForm+`){5}$`, readIndividualAddress)
+func (e *StaticEntry) fields() []field {
+	return []field{
+		key("mac", &e.MAC, individualAddress), key("vlan", &e.VLAN, vlan), key("port", &e.Port, anyWord),
+	}
+}
+
+func (c *Config) writeFDB() (text string) {
+	if len(c.FDB) == 0 {
+		return "[]"
+	}
+	for i := range c.FDB {
+		text += "\n  - " + flow(c.FDB[i].fields())
+	}
+	return text
+}
+
+var individualAddress = parser[[6]byte]{readIndividualAddress, func(mac [6]byte) string {
+	return strconv.Quote(net.HardwareAddr(mac[:]).String())
+}, func() []*Schema { return []*Schema{pattern(`^`+octetForm+`([:.-]?`+octetForm+`){5}$`, "")} }}
 
 func readIndividualAddress(text string) (mac [6]byte, err error) {
 	address, err := net.ParseMAC(text)
@@ -195,8 +210,7 @@ func (c *Config) checkLimits() (faults []*Error) {
 
 func (c *Config) checkPortLimits() (faults []*Error) {
 	var delayed int64
-	for i := range c.Ports {
-		p := &c.Ports[i]
+	for p := range c.ports() {
 		if ring := int64(p.Ring.Other) * p.Ring.SlotBytes(); ring > maxRingBytes {
 			faults = append(faults, c.Errorf("ports."+p.Name+".ring.other",
 				"%d slots of %d bytes are %s, and %s are the most: lower it, or ring.frame",

@@ -153,38 +153,53 @@ func defaults() *Config {
 // priorities, headroom and watchdog come before the ports that inherit from them.
 func (c *Config) sections() []field {
 	return []field{
-		{"name", set(&c.Name, switchName)},
-		{"preset", c.readPreset},
-		{"buffer", c.Buffer.read},
-		{"unknown_lossless", set(&c.UnknownLossless, oneOf(Demote, DropUnknown))},
-		{"priorities", c.Priorities.read},
-		{"queues", c.readQueues},
-		{"ecn", c.readECN},
-		{"pause", c.Pause.read},
-		{"headroom", c.Headroom.read},
-		{"watchdog", c.readWatchdog},
-		{"ports", c.readPorts},
-		{"fdb", c.readFDB},
-		{"ageing", set(&c.Ageing, duration(time.Second, 1_000_000*time.Second))},
-		{"workers", set(&c.Workers, oneOf(WorkersAuto, WorkersPerPort))},
-		{"nice", set(&c.Nice, number[int]("nice value", -20, 19))},
-		{"lldp", c.LLDP.read},
-		{"metrics", c.Metrics.read},
-		{"api", c.API.read},
-		{"capture", c.Capture.read},
-		{"trunks", c.readTrunks},
+		key("name", &c.Name, switchName),
+		{"preset", c.readPreset, nil},
+		inBlock("buffer", c.Buffer.fields()),
+		key("unknown_lossless", &c.UnknownLossless, oneOf(Demote, DropUnknown)),
+		inBlock("priorities", c.Priorities.fields()),
+		{"queues", c.readQueues, func() string { return block("  ", byPriority(&c.Queues, writeQueue)) }},
+		{"ecn", c.readECN, func() string { return block("  ", byPriority(&c.ECN, writeECN)) }},
+		inLine("pause", []field{flagged("quanta", "remaining", &c.Pause.Remaining, &c.Pause.Quanta,
+			or(number[uint16]("number of quanta", 1, 65535), "remaining"))}),
+		{"headroom", c.Headroom.read, func() string { return block("  ", c.Headroom.fields()) }},
+		{"watchdog", c.Watchdog.read, c.Watchdog.write},
+		{"ports", c.readPorts, c.writePorts},
+		{"fdb", c.readFDB, c.writeFDB},
+		key("ageing", &c.Ageing, duration(time.Second, 1_000_000*time.Second)),
+		key("workers", &c.Workers, oneOf(WorkersAuto, WorkersPerPort)),
+		key("nice", &c.Nice, number[int]("nice value", -20, 19)),
+		inLine("lldp", c.LLDP.fields()),
+		inLine("metrics", c.Metrics.fields()),
+		inLine("api", []field{flagged("socket", "auto", &c.API.Auto, &c.API.Socket, socketPath)}).
+			noted(c.API.Auto, c.API.Socket),
+		inLine("capture", c.Capture.fields()),
+		field{"trunks", c.readTrunks, c.writeTrunks}.when(len(c.Trunks) > 0),
 	}
+}
+
+// written is the order of the keys in what Expand writes.
+const written = "name buffer unknown_lossless priorities queues watchdog ecn ports fdb trunks ageing workers nice " +
+	"pause headroom lldp metrics api capture"
+
+// Expand writes a configuration with every key, so that Parse makes the same Config of it. Comments show the values of
+// automatic keys.
+func Expand(c *Config) []byte {
+	sections := map[string]field{}
+	for _, f := range c.sections() {
+		sections[f.name] = f
+	}
+	var all []field
+	for _, name := range strings.Fields(written) {
+		all = append(all, sections[name])
+	}
+	return []byte(block("", all)[1:] + "\n")
 }
 
 // switchName is part of the API socket's path.
-var switchName = matching(nameForm, readSwitchName)
-
-func readSwitchName(text string) (string, error) {
-	if !identifier(text, 64) {
-		return "", fmt.Errorf("is not a name: use 1 to 64 letters, digits, '.', '_' or '-', a letter or digit first")
-	}
-	return text, nil
-}
+var switchName = textual(nameForm,
+	"is not a name: use 1 to 64 letters, digits, '.', '_' or '-', a letter or digit first",
+	func(text string) bool { return identifier(text, 64) })
 
 // identifier reports whether text can be a label, a key and a part of a file name.
 func identifier(text string, longest int) bool {

@@ -6,6 +6,7 @@
 //	Load → Parse → document (YAML nodes with lines) → sections → cross checks → Resolve
 //
 //	document.go, value.go      YAML nodes by key path; unknown and duplicate keys
+//	field.go                   keys: each has a reader and a writer, for Parse and Expand
 //	problem.go                 errors and warnings: file:line: key: what is wrong: what to do
 //	parser.go, quantity.go     single values: sizes, rates, times, lengths, shares, in and out
 //	buffer.go … watchdog.go    one section of the file each: its type, defaults and keys
@@ -15,7 +16,6 @@
 //	check.go                   faults across sections, and limits
 //	resolve.go                 values that follow from link speeds: headroom, xon, burst, pool
 //	warning.go                 settings that are legal and probably not meant
-//	expand.go                  a Config as a file with every key
 //	schema.go                  the JSON Schema, which the readers describe themselves
 //
 // The package reads the configuration file and the files that a topology names, and nothing else: no interface and no

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"errors"
 	"fmt"
 	"net"
 	"path/filepath"
@@ -32,37 +31,21 @@ type API struct {
 	Auto   bool   // Socket is the default; NAME.sock in $XDG_RUNTIME_DIR where that cannot be made
 }
 
-func (p *Pause) read(v value) {
-	v.read(field{"quanta", func(v value) {
-		if p.Remaining = v.is("remaining"); !p.Remaining {
-			set(&p.Quanta, or(number[uint16]("number of quanta", 1, 65535), "remaining"))(v)
-		}
-	}})
-}
-
-func (m *Metrics) read(v value) {
-	v.read(
-		field{"listen", set(&m.Listen, listenAddress)},
-		field{"web_config", set(&m.WebConfig, webConfig)},
-		field{"hosts", func(v value) {
-			m.Hosts = nil
-			for _, item := range v.items() {
-				var host string
-				if set(&host, hostName)(item); host != "" {
-					m.Hosts = append(m.Hosts, host)
-				}
-			}
-		}},
-	)
+func (m *Metrics) fields() []field {
+	return []field{
+		key("listen", &m.Listen, orOff(listenAddress)),
+		key("web_config", &m.WebConfig, orOff(webConfig)),
+		entries("hosts", &m.Hosts, hostName, ""),
+	}
 }
 
 // ParseMetrics makes the endpoint of a page that runs as its own program.
 func ParseMetrics(listen, webConfig string, hosts []string) (*Metrics, error) {
-	if text, err := readListenAddress(listen); err != nil || text == "" {
+	if _, err := listenAddress.read(listen); err != nil {
 		return nil, fmt.Errorf("--listen %s: is not an address: write host:port, such as 127.0.0.1:9809", listen)
 	}
 	for _, name := range hosts {
-		if _, err := readHostName(name); err != nil {
+		if _, err := hostName.read(name); err != nil {
 			return nil, fmt.Errorf("--host %q: %w", name, err)
 		}
 	}
@@ -97,60 +80,32 @@ func (c *Config) ExposedWarning() Warning {
 			"metrics.web_config", c.Metrics.Listen)
 }
 
-var webConfig = matching(`^(/.*|off)$`, readWebConfig)
+var (
+	webConfig = textual(`^(/.*|off)$`, "is not a file: write an absolute path, such as /etc/pfcswitch/web.yml, or off",
+		absolute).written(strconv.Quote)
+	directory = textual(`^/`, "is not a folder: write an absolute path, such as /var/lib/pfcswitch",
+		absolute).written(strconv.Quote)
+	hostName = textual(nameForm, "is not the name of a host: write one such as leaf1.example.net, without port",
+		func(text string) bool { return identifier(text, 253) }).written(strconv.Quote)
+)
 
-func readWebConfig(text string) (string, error) {
-	if text == "off" {
-		return "", nil
-	}
-	if !filepath.IsAbs(text) || len(text) > 1024 || !printable(text) {
-		return "", errors.New("is not a file: write an absolute path, such as /etc/pfcswitch/web.yml, or off")
-	}
-	return text, nil
-}
+func absolute(text string) bool { return filepath.IsAbs(text) && len(text) <= 1024 && printable(text) }
 
-var hostName = matching(`^[A-Za-z0-9][A-Za-z0-9._-]*$`, readHostName)
+var listenAddress = textual(`^(.*:[0-9]{1,5}|off)$`,
+	`is not an address: write "host:port", such as "127.0.0.1:9808" or "[::1]:9808", or off`,
+	func(text string) bool {
+		host, port, err := net.SplitHostPort(text)
+		number, numberErr := strconv.ParseUint(port, 10, 16)
+		return err == nil && numberErr == nil && (number > 0 || port == "0") && printable(host) &&
+			!strings.ContainsAny(host, " /")
+	}).written(strconv.Quote)
 
-func readHostName(text string) (string, error) {
-	if !identifier(text, 253) {
-		return "", errors.New("is not the name of a host: write one such as leaf1.example.net, without port")
-	}
-	return text, nil
-}
-
-func (a *API) read(v value) {
-	v.read(field{"socket", func(v value) {
-		if a.Auto = v.is("auto"); !a.Auto {
-			set(&a.Socket, socketPath)(v)
-		}
-	}})
-}
-
-var listenAddress = matching(`^(.*:[0-9]{1,5}|off)$`, readListenAddress)
-
-func readListenAddress(text string) (string, error) {
-	if text == "off" {
-		return "", nil
-	}
-	host, port, err := net.SplitHostPort(text)
-	number, numberErr := strconv.ParseUint(port, 10, 16)
-	if err != nil || numberErr != nil || number == 0 && port != "0" || !printable(host) ||
-		strings.ContainsAny(host, " /") {
-		return "", errors.New(`is not an address: write "host:port", such as "127.0.0.1:9808" or "[::1]:9808", or off`)
-	}
-	return text, nil
-}
-
-// socketPath checks the path of a unix socket, whose address holds 107 bytes.
-var socketPath = matching(`^/.*[^/]$`, readSocketPath)
-
-func readSocketPath(text string) (string, error) {
-	if !filepath.IsAbs(text) || len(text) > 107 || !printable(text) || strings.HasSuffix(text, "/") {
-		return "", errors.New("is not a socket: write an absolute path of at most 107 bytes, such as " +
-			"/run/pfcswitch/leaf1.sock")
-	}
-	return text, nil
-}
+// socketPath reads the path of a unix socket, whose address holds 107 bytes.
+var socketPath = textual(`^/.*[^/]$`,
+	"is not a socket: write an absolute path of at most 107 bytes, such as /run/pfcswitch/leaf1.sock",
+	func(text string) bool {
+		return absolute(text) && len(text) <= 107 && !strings.HasSuffix(text, "/")
+	}).written(strconv.Quote)
 
 func printable(text string) bool {
 	return !strings.ContainsFunc(text, func(r rune) bool { return !unicode.IsPrint(r) || r == unicode.ReplacementChar })
@@ -172,27 +127,13 @@ func defaultCapture() Capture {
 		Files: 4}
 }
 
-func (c *Capture) read(v value) {
-	v.read(
-		field{"ring", set(&c.Ring, toggle)},
-		field{"memory", set(&c.Memory, size(capture.MinMemory, 1<<30))},
-		field{"last", set(&c.Last, duration(100*time.Millisecond, time.Hour))},
-		field{"snap", set(&c.Snap, number[int]("number of octets", 14, capture.MaxSnap))},
-		field{"directory", set(&c.Directory, directory)},
-		field{"files", set(&c.Files, number[int]("number of files", 1, 1000))},
-	)
-}
-
-var directory = matching(`^/`, readDirectory)
-
-func readDirectory(text string) (string, error) {
-	if !filepath.IsAbs(text) || len(text) > 1024 || !printable(text) {
-		return "", errors.New("is not a folder: write an absolute path, such as /var/lib/pfcswitch")
+func (c *Capture) fields() []field {
+	return []field{
+		key("ring", &c.Ring, toggle),
+		key("memory", &c.Memory, size(capture.MinMemory, 1<<30)),
+		key("last", &c.Last, duration(100*time.Millisecond, time.Hour)),
+		key("snap", &c.Snap, number[int]("number of octets", 14, capture.MaxSnap)),
+		key("directory", &c.Directory, directory),
+		key("files", &c.Files, number[int]("number of files", 1, 1000)),
 	}
-	return text, nil
-}
-
-func (w *writer) capture(c *Capture) {
-	w.line("capture: {ring: %s, memory: %s, last: %s, snap: %d, directory: %q, files: %d}", formatToggle(c.Ring),
-		formatSize(c.Memory), formatTime(c.Last), c.Snap, c.Directory, c.Files)
 }

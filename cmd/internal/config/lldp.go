@@ -1,6 +1,7 @@
 package config
 
 import (
+	"errors"
 	"fmt"
 	"math/bits"
 	"strconv"
@@ -46,67 +47,54 @@ func defaultLLDP() LLDP {
 		BitLegacy: 0x10, ChangeHold: time.Second}
 }
 
-func (l *LLDP) read(v value) {
-	v.read(
-		field{"agent", set(&l.Agent, toggle)},
-		field{"interval", set(&l.Interval, wholeSeconds(time.Second, time.Hour))},
-		field{"hold", set(&l.Hold, number[int]("number of intervals", 2, 10))},
-		field{"dcbx", set(&l.DCBX, oneOf(DCBXAuto, DCBXIEEE, DCBXCEE, DCBXCIN, DCBXOff))},
-		field{"willing", set(&l.Willing, toggle)},
-		field{"tie_break", set(&l.TieBreak, oneOf(TieHigher, TieLower))},
-		field{"bit_ieee", set(&l.BitIEEE, oneBit(0x30))},
-		field{"bit_legacy", set(&l.BitLegacy, oneBit(0x1F))},
-		field{"change_hold", set(&l.ChangeHold, duration(0, time.Hour))},
-	)
+func (l *LLDP) fields() []field {
+	return []field{
+		key("agent", &l.Agent, toggle),
+		key("interval", &l.Interval, wholeSeconds(time.Second, time.Hour)),
+		key("hold", &l.Hold, number[int]("number of intervals", 2, 10)),
+		key("dcbx", &l.DCBX, oneOf(DCBXAuto, DCBXIEEE, DCBXCEE, DCBXCIN, DCBXOff)),
+		key("willing", &l.Willing, truth),
+		key("tie_break", &l.TieBreak, oneOf(TieHigher, TieLower)),
+		key("bit_ieee", &l.BitIEEE, oneBit(0x30)),
+		key("bit_legacy", &l.BitLegacy, oneBit(0x1F)),
+		key("change_hold", &l.ChangeHold, duration(0, time.Hour)),
+	}
 }
 
 // wholeSeconds reads a time in whole seconds, which LLDP needs.
 func wholeSeconds(least, most time.Duration) parser[time.Duration] {
 	p := duration(least, most)
-	return parser[time.Duration]{func(text string) (time.Duration, error) {
-		d, err := p.read(text)
+	read := p.read
+	p.read = func(text string) (time.Duration, error) {
+		d, err := read(text)
 		if err == nil && d%time.Second != 0 {
-			err = fmt.Errorf("is no whole number of seconds: write one, such as 30s")
+			err = errors.New("is no whole number of seconds: write one, such as 30s")
 		}
 		return d, err
-	}, p.forms}
+	}
+	return p
 }
 
 // oneBit reads one bit of a mask, or off.
 func oneBit(mask uint8) parser[uint8] {
-	return parser[uint8]{func(text string) (uint8, error) {
-		if text == "off" {
-			return 0, nil
-		}
-		n, err := strconv.ParseUint(text, 0, 8)
-		if err != nil || bits.OnesCount64(n) != 1 || uint8(n)&^mask != 0 {
-			return 0, fmt.Errorf("is no bit of the reserved ones: write one bit of 0x%02x, or off", mask)
-		}
-		return uint8(n), nil
-	}, func() []*Schema { return []*Schema{bitsOf(mask)} }}
+	p := simple(bitsOf(mask), fmt.Sprintf("is no bit of the reserved ones: write one bit of 0x%02x, or off", mask),
+		func(n uint8) string { return fmt.Sprintf("0x%02x", n) },
+		func(text string) (uint8, bool) {
+			n, err := strconv.ParseUint(text, 0, 8)
+			return uint8(n), err == nil && bits.OnesCount64(n) == 1 && uint8(n)&^mask == 0
+		})
+	return withWord(p, "off", 0, p.forms)
 }
 
 // bitsOf lists the values of oneBit.
 func bitsOf(mask uint8) *Schema {
-	s := words("off")
+	s := words([]string{"off"})
 	for n := uint8(1); n != 0; n <<= 1 {
 		if mask&n != 0 {
 			s.Enum = append(s.Enum, int(n))
 		}
 	}
 	return s
-}
-
-func (w *writer) lldp(l *LLDP) {
-	bit := func(b uint8) string {
-		if b == 0 {
-			return "off"
-		}
-		return fmt.Sprintf("0x%02x", b)
-	}
-	w.line("lldp: {agent: %s, interval: %s, hold: %d, dcbx: %s, willing: %t, tie_break: %s, bit_ieee: %s, "+
-		"bit_legacy: %s, change_hold: %s}", formatToggle(l.Agent), formatTime(l.Interval), l.Hold, l.DCBX, l.Willing,
-		l.TieBreak, bit(l.BitIEEE), bit(l.BitLegacy), formatTime(l.ChangeHold))
 }
 
 // Negotiated holds the settings that DCBX puts in place of a port's configuration. They stand in no file.
@@ -120,8 +108,7 @@ type Negotiated struct {
 func (c *Config) WithNegotiated(all map[string]Negotiated) *Config {
 	changed := *c
 	changed.Ports = append([]Port(nil), c.Ports...)
-	for i := range changed.Ports {
-		p := &changed.Ports[i]
+	for p := range changed.ports() {
 		p.Negotiated = nil
 		if e, ok := all[p.Name]; ok {
 			p.Negotiated = &e

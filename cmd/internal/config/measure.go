@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -91,36 +92,36 @@ func defaultHeadroom() HeadroomDefaults {
 // bitsOfK reads the part of the headroom that neither calculation nor measurement can see.
 var bitsOfK = number[int64]("number of bits", 0, 1<<40)
 
+func (h *HeadroomDefaults) fields() []field {
+	return []field{
+		key("k", &h.K, bitsOfK),
+		key("precision", &h.Precision, orWord(duration(1, time.Millisecond), "auto", 0)),
+		key("answer", &h.Answer, oneOf(AnswerGenerator, AnswerLink)),
+		key("mode", &h.Mode, oneOf(ModeAcknowledge, ModeLoopback)),
+		key("stamps", &h.Stamps, oneOf(FourStamps, TwoStamps)),
+		key("variant", &h.Variant, oneOf(VariantMAC, VariantClient)),
+		key("opcode", &h.Opcode, opcode),
+		key("identifier", &h.Identifier, extensionIdentifier),
+		key("ethertype", &h.EtherType, privateEtherType),
+		key("percentile", &h.Percentile, percentile),
+		key("interval", &h.Interval, duration(10*time.Millisecond, 100*time.Second)),
+		key("min", &h.Min, size(0, maxSize)),
+		key("max", &h.Max, headroomLimit),
+		key("agree", &h.Agree, oneOf(AgreeLLDP, AgreeAlways)),
+		key("send_request", &h.SendRequest, toggle),
+	}
+}
+
 func (h *HeadroomDefaults) read(v value) {
-	v.read(
-		field{"k", set(&h.K, bitsOfK)},
-		field{"precision", func(v value) {
-			if h.Precision = 0; !v.is("auto") {
-				set(&h.Precision, or(duration(1, time.Millisecond), "auto"))(v)
-			}
-		}},
-		field{"answer", set(&h.Answer, oneOf(AnswerGenerator, AnswerLink))},
-		field{"mode", set(&h.Mode, oneOf(ModeAcknowledge, ModeLoopback))},
-		field{"stamps", set(&h.Stamps, oneOf(FourStamps, TwoStamps))},
-		field{"variant", set(&h.Variant, oneOf(VariantMAC, VariantClient))},
-		field{"opcode", set(&h.Opcode, opcode)},
-		field{"identifier", set(&h.Identifier, extensionIdentifier)},
-		field{"ethertype", set(&h.EtherType, privateEtherType)},
-		field{"percentile", set(&h.Percentile, percentile)},
-		field{"interval", set(&h.Interval, duration(10*time.Millisecond, 100*time.Second))},
-		field{"min", set(&h.Min, size(0, maxSize))},
-		field{"max", set(&h.Max, headroomLimit)},
-		field{"agree", set(&h.Agree, oneOf(AgreeLLDP, AgreeAlways))},
-		field{"send_request", set(&h.SendRequest, toggle)},
-	)
+	v.read(h.fields()...)
 	if h.Mode == ModeLoopback && h.Stamps == FourStamps {
 		v.at("stamps").fail("4 needs the peer's stamps, which a frame that is sent back does not have: write 2, or " +
 			"mode: acknowledge")
 	}
 }
 
-var headroomLimit = parser[HeadroomLimit]{readHeadroomLimit, func() []*Schema {
-	return append(sizeForms(1, maxSize), pattern(timesForm, "(1x to 1000x the calculated headroom)"))
+var headroomLimit = parser[HeadroomLimit]{readHeadroomLimit, HeadroomLimit.String, func() []*Schema {
+	return append(size(1, maxSize).forms(), pattern(timesForm, "(1x to 1000x the calculated headroom)"))
 }}
 
 func readHeadroomLimit(text string) (HeadroomLimit, error) {
@@ -153,79 +154,32 @@ func (l HeadroomLimit) String() string {
 }
 
 // opcode reads the opcode of measurement frames. The opcodes of PAUSE, PFC and EPON are refused.
-var opcode = numbers(&Schema{Type: "integer", Minimum: new(float64(0x19)), Maximum: new(float64(0xFFFF)),
-	Not: &Schema{Enum: []any{0x0101}}}, readOpcode)
+var opcode = hex(&Schema{Type: "integer", Minimum: new(float64(0x19)), Maximum: new(float64(0xFFFF)),
+	Not: &Schema{Enum: []any{0x0101}}}, "is no opcode: write a number such as 0xFFFE", 0,
+	func(n uint64) bool { return n <= 0x18 || n == 0x0101 },
+	"is the opcode of another MAC Control frame: write one above 0x0018 that is not 0x0101, such as 0xFFFE")
 
-func readOpcode(text string) (uint16, error) {
-	n, err := strconv.ParseUint(text, 0, 16)
-	switch {
-	case err != nil:
-		return 0, errors.New("is no opcode: write a number such as 0xFFFE")
-	case n <= 0x18 || n == 0x0101:
-		return 0, errors.New("is the opcode of another MAC Control frame: write one above 0x0018 that is not 0x0101, " +
-			"such as 0xFFFE")
-	}
-	return uint16(n), nil
-}
-
-var extensionIdentifier = matching(`^`+octetForm+`(-`+octetForm+`){2}$`, readExtensionIdentifier)
-
-func readExtensionIdentifier(text string) (id [3]byte, err error) {
-	parts := strings.Split(text, "-")
-	for i, part := range parts {
-		n, err := strconv.ParseUint(part, 16, 8)
-		if err != nil || len(part) != 2 || len(parts) != len(id) {
-			return id, errors.New("is no identifier: write three octets, such as 02-50-46")
+var extensionIdentifier = simple(pattern(`^`+octetForm+`(-`+octetForm+`){2}$`, ""),
+	"is no identifier: write three octets, such as 02-50-46",
+	func(id [3]byte) string { return fmt.Sprintf("%02x-%02x-%02x", id[0], id[1], id[2]) },
+	func(text string) (id [3]byte, ok bool) {
+		parts := strings.Split(text, "-")
+		for i, part := range parts {
+			n, err := strconv.ParseUint(part, 16, 8)
+			if err != nil || len(part) != 2 || len(parts) != len(id) {
+				return id, false
+			}
+			id[i] = byte(n)
 		}
-		id[i] = byte(n)
-	}
-	return id, nil
-}
+		return id, true
+	})
 
 // privateEtherType reads an EtherType. The EtherTypes of known protocols are refused.
-var privateEtherType = numbers(whole(0x0600, 0xFFFF), readPrivateEtherType)
+var privateEtherType = hex(whole(0x0600, 0xFFFF), "is no EtherType: write a number from 0x0600 on, such as 0x88B5",
+	0x0600, func(n uint64) bool {
+		return slices.Contains([]uint64{0x0800, 0x0806, 0x8100, 0x86DD, 0x8808, 0x88A8, 0x88B6, 0x88CC}, n)
+	}, "is the EtherType of another protocol: write a local experimental one, such as 0x88B5")
 
-func readPrivateEtherType(text string) (uint16, error) {
-	n, err := strconv.ParseUint(text, 0, 16)
-	if err != nil || n < 0x0600 {
-		return 0, errors.New("is no EtherType: write a number from 0x0600 on, such as 0x88B5")
-	}
-	switch n {
-	case 0x0800, 0x0806, 0x8100, 0x86DD, 0x8808, 0x88A8, 0x88B6, 0x88CC:
-		return 0, errors.New("is the EtherType of another protocol: write a local experimental one, such as 0x88B5")
-	}
-	return uint16(n), nil
-}
-
-var percentile = numbers(between(50, 100), readPercentile)
-
-func readPercentile(text string) (float64, error) {
-	n, err := strconv.ParseFloat(text, 64)
-	if err != nil || !(n >= 50 && n <= 100) {
-		return 0, errors.New("is no percentile: write a number from 50 to 100, such as 99.9")
-	}
-	return n, nil
-}
-
-func (w *writer) headroom(h *HeadroomDefaults) {
-	precision := "auto"
-	if h.Precision > 0 {
-		precision = formatTime(h.Precision)
-	}
-	w.line("headroom:")
-	w.line("  k: %d", h.K)
-	w.line("  precision: %s", precision)
-	w.line("  answer: %s", h.Answer)
-	w.line("  mode: %s", h.Mode)
-	w.line("  stamps: %s", h.Stamps)
-	w.line("  variant: %s", h.Variant)
-	w.line("  opcode: 0x%04X", h.Opcode)
-	w.line("  identifier: %s", fmt.Sprintf("%02x-%02x-%02x", h.Identifier[0], h.Identifier[1], h.Identifier[2]))
-	w.line("  ethertype: 0x%04X", h.EtherType)
-	w.line("  percentile: %s", formatNumber(h.Percentile))
-	w.line("  interval: %s", formatTime(h.Interval))
-	w.line("  min: %s", formatSize(h.Min))
-	w.line("  max: %s", h.Max)
-	w.line("  agree: %s", h.Agree)
-	w.line("  send_request: %s", formatToggle(h.SendRequest))
-}
+var percentile = float(&Schema{Type: "number", Minimum: new(float64(50)), Maximum: new(float64(100))},
+	"is no percentile: write a number from 50 to 100, such as 99.9",
+	func(n float64) bool { return n >= 50 && n <= 100 })

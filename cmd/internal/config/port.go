@@ -1,7 +1,8 @@
 package config
 
 import (
-	"errors"
+	"fmt"
+	"iter"
 	"net/netip"
 	"strconv"
 	"strings"
@@ -115,6 +116,17 @@ func (p *Port) MaxFrame() int64 {
 	return int64(p.MTU) + 14 + 4
 }
 
+// ports yields every port, to be read or changed.
+func (c *Config) ports() iter.Seq[*Port] {
+	return func(yield func(*Port) bool) {
+		for i := range c.Ports {
+			if !yield(&c.Ports[i]) {
+				return
+			}
+		}
+	}
+}
+
 func (c *Config) readPorts(v value) {
 	v.each(nameForm, "p1", func(name string, v value) {
 		if _, err := portName.read(name); err != nil {
@@ -127,14 +139,18 @@ func (c *Config) readPorts(v value) {
 	})
 }
 
-var portName = matching(nameForm, readPortName)
-
-func readPortName(text string) (string, error) {
-	if !identifier(text, 32) {
-		return "", errors.New("cannot name a port: " + nameRule)
+func (c *Config) writePorts() (text string) {
+	if len(c.Ports) == 0 {
+		return "{}"
 	}
-	return text, nil
+	for p := range c.ports() {
+		text += "\n  " + quote(p.Name) + ":" + block("    ", p.fields())
+	}
+	return text
 }
+
+var portName = textual(nameForm, "cannot name a port: "+nameRule,
+	func(text string) bool { return identifier(text, 32) })
 
 func (c *Config) defaultPort(name string) Port {
 	return Port{
@@ -146,36 +162,43 @@ func (c *Config) defaultPort(name string) Port {
 	}
 }
 
+func (p *Port) fields() []field {
+	tap := p.isTAP()
+	return []field{
+		key("interface", &p.Interface, interfaceName),
+		key("force", &p.Force, truth).when(!tap),
+		key("netns", &p.Netns, namespace).when(p.Netns != ""),
+		{"kind", p.readKind, func() string { return string(p.Kind) }},
+		key("wire", &p.Wire, portName).when(p.Wire != ""),
+		entries("addresses", &p.Addresses, hostAddress, "%v").when(tap),
+		field{"speed", p.readSpeed, p.writeSpeed}.noted(p.SpeedAuto, formatRate(p.Speed)),
+		flagged("burst", "auto", &p.BurstAuto, &p.Burst, or(size(1, 1<<30), "auto")).
+			noted(p.BurstAuto, fmt.Sprintf("%dB", p.Burst)),
+		key("delay", &p.Delay, duration(0, maxDelay)).when(!tap),
+		{"cable", set(&p.Delay, cable), nil},
+		key("k", &p.K, bitsOfK),
+		key("mtu", &p.MTU, number[int]("MTU", 68, 65535)),
+		key("trust", &p.Trust, trust),
+		key("default_priority", &p.DefaultPriority, priorityNumber),
+		key("priority_tags", &p.PriorityTags, oneOf(KeepPriorityTags, StripPriorityTags)),
+		{"flow_control", p.readFlowControl, func() string { return string(p.FlowControl) }},
+		{"priorities", p.readOverrides, p.writeOverrides},
+		field{"watchdog", p.Watchdog.read, p.Watchdog.write}.
+			noted(p.Watchdog.CountAuto, fmt.Sprintf("count: %d", p.Watchdog.Count)),
+		inLine("ring", p.Ring.fields()).when(!tap),
+		key("send", &p.Send, oneOf(SendAuto, SendPacket)).when(!tap),
+		key("pvid", &p.PVID, vlan),
+		entries("tagged", &p.Tagged, vlan, "VLAN %d"),
+		key("learning", &p.Learning, truth),
+		key("flood", &p.Flood, toggle),
+		key("storm", &p.Storm, orWord(rate(1000), "off", 0)),
+		key("loop", &p.Loop, toggle),
+	}
+}
+
 func (p *Port) read(v value) {
 	before := len(v.doc.faults)
-	v.read(
-		field{"interface", set(&p.Interface, interfaceName)},
-		field{"force", set(&p.Force, toggle)},
-		field{"netns", set(&p.Netns, namespace)},
-		field{"kind", p.readKind},
-		field{"wire", set(&p.Wire, portName)},
-		field{"addresses", p.readAddresses},
-		field{"speed", p.readSpeed},
-		field{"burst", p.readBurst},
-		field{"delay", set(&p.Delay, duration(0, maxDelay))},
-		field{"cable", set(&p.Delay, cable)},
-		field{"k", set(&p.K, bitsOfK)},
-		field{"mtu", set(&p.MTU, number[int]("MTU", 68, 65535))},
-		field{"trust", set(&p.Trust, trust)},
-		field{"default_priority", set(&p.DefaultPriority, priorityNumber)},
-		field{"priority_tags", set(&p.PriorityTags, oneOf(KeepPriorityTags, StripPriorityTags))},
-		field{"flow_control", p.readFlowControl},
-		field{"priorities", p.readOverrides},
-		field{"ring", p.Ring.read},
-		field{"send", set(&p.Send, oneOf(SendAuto, SendPacket))},
-		field{"pvid", set(&p.PVID, vlan)},
-		field{"tagged", p.readTagged},
-		field{"learning", set(&p.Learning, toggle)},
-		field{"flood", set(&p.Flood, toggle)},
-		field{"storm", p.readStorm},
-		field{"loop", set(&p.Loop, toggle)},
-		field{"watchdog", p.readWatchdog},
-	)
+	v.read(p.fields()...)
 	if p.Ring.Frame == 0 {
 		p.Ring.Frame = int64(p.MTU) + 14
 	}
@@ -213,18 +236,14 @@ func (p *Port) readSpeed(v value) {
 	}
 }
 
-func (p *Port) readBurst(v value) {
-	if p.BurstAuto = v.is("auto"); !p.BurstAuto {
-		set(&p.Burst, or(size(1, 1<<30), "auto"))(v)
+func (p *Port) writeSpeed() string {
+	switch {
+	case p.SpeedAuto:
+		return "auto"
+	case p.Speed == 0:
+		return "none"
 	}
-}
-
-func (p *Port) readStorm(v value) {
-	if v.is("off") {
-		p.Storm = 0
-		return
-	}
-	set(&p.Storm, or(rate(1000), "off"))(v)
+	return formatRate(p.Speed)
 }
 
 func (p *Port) readFlowControl(v value) {
@@ -237,48 +256,23 @@ func (p *Port) readFlowControl(v value) {
 	set(&p.FlowControl, oneOf(FlowPFC, FlowPause, FlowOff))(v)
 }
 
-func (p *Port) readTagged(v value) {
-	for _, item := range v.items() {
-		var vid uint16
-		if set(&vid, vlan)(item); vid != 0 {
-			p.addTagged(item, vid)
+// interfaceName reads names as the kernel does: IFNAMSIZ holds 15 bytes.
+var interfaceName = textual(`^[^/: \t]{1,15}$`,
+	"is not an interface name: write 1 to 15 bytes without space, slash and colon, as `ip link` shows it",
+	func(text string) bool {
+		return text != "" && len(text) <= 15 && text != "." && text != ".." && !strings.ContainsAny(text, "/: \t") &&
+			printable(text)
+	})
+
+var namespace = textual(`^([^/]+|/.*)$`,
+	"is not a network namespace: write a name as `ip netns` lists it, an absolute path, or pid:N",
+	func(text string) bool {
+		if pid, ok := strings.CutPrefix(text, "pid:"); ok {
+			return digits(pid) && strings.Trim(pid, "0") != ""
 		}
-	}
-}
-
-func (p *Port) addTagged(v value, vid uint16) {
-	for _, other := range p.Tagged {
-		if other == vid {
-			v.fail("VLAN %d stands twice: keep one", vid)
-			return
-		}
-	}
-	p.Tagged = append(p.Tagged, vid)
-}
-
-// interfaceName checks names as the kernel does: IFNAMSIZ holds 15 bytes.
-var interfaceName = matching(`^[^/: \t]{1,15}$`, readInterfaceName)
-
-func readInterfaceName(text string) (string, error) {
-	if text == "" || len(text) > 15 || text == "." || text == ".." || strings.ContainsAny(text, "/: \t") ||
-		!printable(text) {
-		return "", errors.New("is not an interface name: write 1 to 15 bytes without space, slash and colon, as `ip " +
-			"link` shows it")
-	}
-	return text, nil
-}
-
-var namespace = matching(`^([^/]+|/.*)$`, readNamespace)
-
-func readNamespace(text string) (string, error) {
-	pid, isPID := strings.CutPrefix(text, "pid:")
-	path := strings.HasPrefix(text, "/")
-	named := !path && !isPID && text != "" && text != "." && text != ".." && !strings.Contains(text, "/")
-	if isPID && digits(pid) && strings.Trim(pid, "0") != "" || (path || named) && printable(text) {
-		return text, nil
-	}
-	return "", errors.New("is not a network namespace: write a name as `ip netns` lists it, an absolute path, or pid:N")
-}
+		named := text != "" && text != "." && text != ".." && !strings.Contains(text, "/")
+		return (named || strings.HasPrefix(text, "/")) && printable(text)
+	})
 
 // Override holds the settings of one priority of a port; nil means the setting of buffer. Sizes are in bytes.
 type Override struct {
@@ -296,7 +290,7 @@ func (p *Port) readOverrides(v value) {
 		priority, err := strconv.ParseUint(name, 10, 3)
 		switch {
 		case name == "all" && p.FlowControl == FlowPause:
-			p.Priorities[0].read(v)
+			v.read(p.Priorities[0].fields()...)
 		case name == "all":
 			v.fail("all is the one queue of a port with flow_control: pause, and this port has %s: "+
 				"name the priority, or change flow_control. %s", p.FlowControl, exclusive)
@@ -306,23 +300,29 @@ func (p *Port) readOverrides(v value) {
 			v.fail("with flow_control: pause all eight priorities are one queue: write all, or flow_control: pfc. %s",
 				exclusive)
 		default:
-			p.Priorities[priority].read(v)
+			v.read(p.Priorities[priority].fields()...)
 		}
 	})
 }
 
-func (o *Override) read(v value) {
-	v.read(
-		field{"alpha", setOptional(&o.Alpha, alpha)},
-		field{"headroom", func(v value) {
-			o.Headroom = new(Headroom)
-			o.Headroom.read(v)
-		}},
-		field{"private", setOptional(&o.Private, size(0, maxSize))},
-		field{"xon", setOptional(&o.Xon, size(0, maxSize))},
-		field{"xon_offset", setOptional(&o.XonOffset, size(0, maxSize))},
-		field{"xoff", setOptional(&o.Xoff, size(1, maxSize))},
-	)
+func (p *Port) writeOverrides() (text string) {
+	for priority := range p.Priorities {
+		if own := &p.Priorities[priority]; !own.empty() {
+			text += "\n      " + p.priorityKey(priority) + ": " + flow(own.fields())
+		}
+	}
+	return text
+}
+
+func (o *Override) fields() []field {
+	return []field{
+		optional("alpha", &o.Alpha, alpha),
+		optional("headroom", &o.Headroom, headroomSource),
+		optional("private", &o.Private, size(0, maxSize)),
+		optional("xon", &o.Xon, size(0, maxSize)),
+		optional("xon_offset", &o.XonOffset, size(0, maxSize)),
+		optional("xoff", &o.Xoff, size(1, maxSize)),
+	}
 }
 
 // empty reports whether nothing is set.

@@ -1,5 +1,10 @@
 package config
 
+import (
+	"fmt"
+	"strconv"
+)
+
 // Priorities configures how a frame gets its priority, and which priorities are lossless.
 type Priorities struct {
 	Trust    Trust     // of ports that say nothing else
@@ -32,15 +37,13 @@ func defaultPriorities() Priorities {
 	return p
 }
 
-func (p *Priorities) read(v value) {
-	v.read(
-		field{"trust", set(&p.Trust, trust)},
-		field{"default", set(&p.Default, priorityNumber)},
-		field{"lossless", p.readLossless},
-		field{"dscp", func(v value) {
-			v.indexed("DSCP", 63, func(dscp int, v value) { set(&p.DSCP[dscp], priorityNumber)(v) })
-		}},
-	)
+func (p *Priorities) fields() []field {
+	return []field{
+		key("trust", &p.Trust, trust),
+		key("default", &p.Default, priorityNumber),
+		{"lossless", p.readLossless, p.writeLossless},
+		{"dscp", p.readDSCP, p.writeDSCP},
+	}
 }
 
 func (p *Priorities) readLossless(v value) {
@@ -50,6 +53,33 @@ func (p *Priorities) readLossless(v value) {
 		set(&priority, priorityNumber)(item)
 		p.Lossless |= 1 << priority
 	}
+}
+
+func (p *Priorities) writeLossless() string {
+	var all []string
+	for priority := range 8 {
+		if p.IsLossless(priority) {
+			all = append(all, strconv.Itoa(priority))
+		}
+	}
+	return "[" + list(all) + "]"
+}
+
+func (p *Priorities) readDSCP(v value) {
+	v.indexed("DSCP", 63, func(dscp int, v value) { set(&p.DSCP[dscp], priorityNumber)(v) })
+}
+
+// writeDSCP writes eight DSCPs a line.
+func (p *Priorities) writeDSCP() string {
+	text := "{"
+	for dscp, priority := range p.DSCP {
+		separator := " "
+		if dscp%8 == 0 {
+			separator = "\n    "
+		}
+		text += fmt.Sprintf("%s%d: %d,", separator, dscp, priority)
+	}
+	return text + "\n  }"
 }
 
 // IsLossless reports whether a priority (0 to 7) is lossless.
@@ -80,10 +110,7 @@ func (c *Config) readQueues(v value) {
 func (q *Queue) read(v value) {
 	var strict bool
 	var weight *int
-	v.read(
-		field{"strict", set(&strict, toggle)},
-		field{"weight", setOptional(&weight, number[int]("weight", 1, 100))},
-	)
+	v.read(key("strict", &strict, toggle), optional("weight", &weight, number[int]("weight", 1, 100)))
 	switch {
 	case strict && weight != nil:
 		v.fail("a queue is strict or has a weight: remove one of the two")
@@ -94,6 +121,13 @@ func (q *Queue) read(v value) {
 	default:
 		*q = Queue{Weight: 1}
 	}
+}
+
+func writeQueue(q *Queue) string {
+	if q.Strict {
+		return "{strict: true}"
+	}
+	return fmt.Sprintf("{weight: %d}", q.Weight)
 }
 
 func (c *Config) readECN(v value) {
@@ -108,15 +142,26 @@ func (e *ECN) read(v value) {
 	if !e.Enabled {
 		*e = defaultECN
 	}
-	v.read(
-		field{"kmin", set(&e.Kmin, size(1, maxSize))},
-		field{"kmax", set(&e.Kmax, size(1, maxSize))},
-		field{"pmax", set(&e.Pmax, share)},
-	)
+	v.read(e.fields()...)
 	if e.Kmin > e.Kmax {
 		v.fail("kmin %s is above kmax %s: marking begins at kmin and is certain from kmax on, so swap or change them",
 			formatSize(e.Kmin), formatSize(e.Kmax))
 	}
+}
+
+func (e *ECN) fields() []field {
+	return []field{
+		key("kmin", &e.Kmin, size(1, maxSize)),
+		key("kmax", &e.Kmax, size(1, maxSize)),
+		key("pmax", &e.Pmax, share),
+	}
+}
+
+func writeECN(e *ECN) string {
+	if !e.Enabled {
+		return "off"
+	}
+	return flow(e.fields())
 }
 
 // readPreset sets defaults that later keys may override.

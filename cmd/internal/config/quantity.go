@@ -25,7 +25,7 @@ var (
 	timeUnits   = []unit{{"ms", 1e6}, {"us", 1e3}, {"µs", 1e3}, {"ns", 1}, {"s", 1e9}}
 )
 
-// fastest is the highest rate that is accepted, in bit/s; slowest the lowest.
+// The rates that are accepted, in bit/s.
 const (
 	minRate int64 = 1_000_000
 	maxRate int64 = 800_000_000_000
@@ -59,50 +59,50 @@ func digits(text string) bool {
 	return text != "" && len(text) <= 18 && strings.Trim(text, "0123456789") == ""
 }
 
+// measured reads a quantity in a closed range. forms describes it, with a text about the range.
+func measured(what string, units []unit, least, most int64, write func(int64) string,
+	forms func(about string) []*Schema) parser[int64] {
+	return parser[int64]{func(text string) (int64, error) {
+		switch n, ok := quantity(text, units); {
+		case !ok && text != "0":
+			return 0, errors.New(what)
+		case n < least || n > most:
+			return 0, fmt.Errorf("is out of range: write %s to %s", write(least), write(most))
+		default:
+			return n, nil
+		}
+	}, write, func() []*Schema { return forms("(" + write(least) + " to " + write(most) + ")") }}
+}
+
 // size reads bytes in a closed range.
 func size(least, most int64) parser[int64] {
-	return parser[int64]{func(text string) (int64, error) {
-		n, ok := quantity(text, sizeUnits)
-		if !ok {
-			return 0, errors.New("is not a size: write whole bytes with a unit, such as 256B, 4KiB or 8MiB")
-		}
-		if n < least || n > most {
-			return 0, fmt.Errorf("is out of range: write %s to %s", formatSize(least), formatSize(most))
-		}
-		return n, nil
-	}, func() []*Schema { return sizeForms(least, most) }}
+	return measured("is not a size: write whole bytes with a unit, such as 256B, 4KiB or 8MiB", sizeUnits, least, most,
+		formatSize, func(about string) []*Schema { return []*Schema{pattern(sizeForm, about), whole(least, most)} })
 }
 
 // rate reads bit/s from least on.
 func rate(least int64) parser[int64] {
-	return parser[int64]{func(text string) (int64, error) {
-		n, ok := quantity(text, rateUnits)
-		if !ok {
-			return 0, errors.New("is not a rate: write bit/s with K, M or G, such as 100M, 2.5G or 10G")
-		}
-		if n < least || n > maxRate {
-			return 0, fmt.Errorf("is out of range: write %s to %s", formatRate(least), formatRate(maxRate))
-		}
-		return n, nil
-	}, func() []*Schema { return rateForms(least) }}
+	return measured("is not a rate: write bit/s with K, M or G, such as 100M, 2.5G or 10G", rateUnits, least, maxRate,
+		formatRate, func(about string) []*Schema { return []*Schema{pattern(rateForm, about), whole(least, maxRate)} })
 }
 
 // duration reads a time in a closed range.
 func duration(least, most time.Duration) parser[time.Duration] {
+	p := measured("is not a time: write a number with ns, us, ms or s, such as 10ms or 300s", timeUnits, int64(least),
+		int64(most), func(n int64) string { return formatTime(time.Duration(n)) }, func(about string) []*Schema {
+			if least > 0 {
+				return []*Schema{pattern(timeForm, about)}
+			}
+			return []*Schema{pattern(timeForm, about), {Enum: []any{0}}}
+		})
 	return parser[time.Duration]{func(text string) (time.Duration, error) {
-		n, ok := quantity(text, timeUnits)
-		if !ok && text != "0" {
-			return 0, errors.New("is not a time: write a number with ns, us, ms or s, such as 10ms or 300s")
-		}
-		if d := time.Duration(n); d >= least && d <= most {
-			return d, nil
-		}
-		return 0, fmt.Errorf("is out of range: write %s to %s", formatTime(least), formatTime(most))
-	}, func() []*Schema { return timeForms(least, most) }}
+		n, err := p.read(text)
+		return time.Duration(n), err
+	}, formatTime, p.forms}
 }
 
 // cable reads a length as its propagation delay at 5 ns/m.
-var cable = parser[time.Duration]{readCable,
+var cable = parser[time.Duration]{readCable, nil,
 	func() []*Schema { return []*Schema{pattern(lengthForm, ""), {Enum: []any{0}}} }}
 
 func readCable(text string) (time.Duration, error) {
@@ -117,30 +117,13 @@ func readCable(text string) (time.Duration, error) {
 	return time.Duration(millimetres * 5 / 1000), nil
 }
 
-// number reads a whole number in a closed range; what names it in errors.
-func number[T ~int | ~int64 | ~uint8 | ~uint16](what string, least, most int64) parser[T] {
-	return numbers(whole(least, most), func(text string) (T, error) {
-		n, err := strconv.ParseInt(text, 10, 64)
-		if err != nil || n < least || n > most {
-			return 0, fmt.Errorf("is no %s: write a number from %d to %d", what, least, most)
-		}
-		return T(n), nil
-	})
-}
-
 // alpha reads a Dynamic Threshold factor.
-var alpha = numbers(above(0, 1024), readAlpha)
-
-func readAlpha(text string) (float64, error) {
-	n, err := strconv.ParseFloat(text, 64)
-	if err != nil || !(n > 0 && n <= 1024) {
-		return 0, errors.New("is not an alpha: write a number above 0 and up to 1024, such as 0.125, 1 or 8")
-	}
-	return n, nil
-}
+var alpha = float(above(0, 1024), "is not an alpha: write a number above 0 and up to 1024, such as 0.125, 1 or 8",
+	func(n float64) bool { return n > 0 && n <= 1024 })
 
 // share reads a percentage or a fraction, as a fraction.
-var share = parser[float64]{readShare, func() []*Schema { return []*Schema{pattern(percentForm, ""), above(0, 1)} }}
+var share = parser[float64]{readShare, formatShare,
+	func() []*Schema { return []*Schema{pattern(percentForm, ""), above(0, 1)} }}
 
 func readShare(text string) (float64, error) {
 	number, percent := strings.CutSuffix(text, "%")
@@ -154,55 +137,15 @@ func readShare(text string) (float64, error) {
 	return n, nil
 }
 
-// toggle reads on and off.
-var toggle = parser[bool]{readToggle, func() []*Schema {
-	return []*Schema{{Enum: []any{"on", "off", true, false, "yes", "no", "true", "false"}}}
-}}
-
-func readToggle(text string) (bool, error) {
-	switch text {
-	case "on", "true", "yes":
-		return true, nil
-	case "off", "false", "no":
-		return false, nil
-	}
-	return false, errors.New("is neither on nor off: write one of them")
-}
-
-// oneOf reads one of several words.
-func oneOf[T ~string](all ...T) parser[T] {
-	return parser[T]{func(text string) (T, error) {
-		var names []string
-		for _, word := range all {
-			if string(word) == text {
-				return word, nil
-			}
-			names = append(names, string(word))
-		}
-		if meant := nearest(text, names); meant != "" {
-			return "", fmt.Errorf("is unknown: did you mean %s?", meant)
-		}
-		return "", fmt.Errorf("is unknown: write %s", alternatives(names))
-	}, func() []*Schema { return []*Schema{words(all...)} }}
-}
-
-// or adds to a parser's errors the words that its key accepts instead.
-func or[T any](p parser[T], words ...string) parser[T] {
-	return parser[T]{func(text string) (T, error) {
-		parsed, err := p.read(text)
-		if err != nil {
-			err = fmt.Errorf("%w, or %s", err, strings.Join(words, ", or "))
-		}
-		return parsed, err
-	}, p.forms}
-}
-
-func alternatives(names []string) string {
-	if len(names) == 1 {
-		return names[0]
-	}
-	return strings.Join(names[:len(names)-1], ", ") + " or " + names[len(names)-1]
-}
+// toggle reads on and off. truth writes them as true and false.
+var (
+	toggle = simple(&Schema{Enum: []any{"on", "off", true, false, "yes", "no", "true", "false"}},
+		"is neither on nor off: write one of them", formatToggle, func(text string) (on, ok bool) {
+			on = text == "on" || text == "true" || text == "yes"
+			return on, on || text == "off" || text == "false" || text == "no"
+		})
+	truth = toggle.written(strconv.FormatBool)
+)
 
 func formatSize(n int64) string {
 	return formatWhole(n, []unit{sizeUnits[2], sizeUnits[1], sizeUnits[0], {"B", 1}})
@@ -241,6 +184,8 @@ func formatShare(fraction float64) string {
 	}
 	return strconv.FormatFloat(fraction, 'f', -1, 64)
 }
+
+func formatNumber(n float64) string { return strconv.FormatFloat(n, 'f', -1, 64) }
 
 func formatToggle(on bool) string {
 	if on {

@@ -140,7 +140,7 @@ func TestListenAddress(t *testing.T) {
 		"127.0.0.1:9808": "127.0.0.1:9808", ":9808": ":9808", "[::1]:0": "[::1]:0",
 		"leaf1.example:80": "leaf1.example:80", "off": "",
 	} {
-		if got, err := listenAddress.read(text); err != nil || got != want {
+		if got, err := orOff(listenAddress).read(text); err != nil || got != want {
 			t.Errorf("listenAddress(%q)\n got %q, %v\nwant %q", text, got, err, want)
 		}
 	}

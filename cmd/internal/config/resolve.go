@@ -38,8 +38,7 @@ func (c *Config) Resolve(speeds map[string]int64) (*Config, error) {
 func (c *Config) fill(speeds map[string]int64) (*Config, []*Error) {
 	resolved := *c
 	resolved.Ports = slices.Clone(c.Ports)
-	for i := range resolved.Ports {
-		p := &resolved.Ports[i]
+	for p := range resolved.ports() {
 		if p.SpeedAuto {
 			if p.Speed = speeds[p.Name]; p.Speed <= 0 {
 				p.Speed = defaultSpeed
@@ -129,8 +128,7 @@ type reservation struct {
 func (r reservation) sum() int64 { return r.private + r.headroom + r.frames }
 
 func (c *Config) reserve() (r reservation) {
-	for i := range c.Ports {
-		p := &c.Ports[i]
+	for p := range c.ports() {
 		for _, q := range p.Queues {
 			if q.Lossless {
 				r.queues++
@@ -168,8 +166,7 @@ func (c *Config) resolvePools() (faults []*Error) {
 				"frames each: write at least %s, or auto", formatSize(pool.Size), formatSize(shared),
 			formatSize(r.private), formatSize(r.headroom), r.queues, formatSize(r.frames), atLeast(r.sum())))
 	}
-	for i := range c.Ports {
-		p := &c.Ports[i]
+	for p := range c.ports() {
 		if frame := c.Buffer.WholeCells(p.MaxFrame()); c.Buffer.Lossy.Size < frame {
 			return append(faults, c.Errorf("buffer.lossy.size",
 				"%s does not hold one frame of port %s: write at least %s", formatSize(c.Buffer.Lossy.Size), p.Name,

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"strconv"
 	"time"
 
 	"pfcswitch/dataplane/classify"
@@ -36,29 +35,14 @@ func (p *Port) defaultOutage() time.Duration {
 	return min(most, max(usual, lasts.Round(time.Millisecond)))
 }
 
-func (r *Ring) read(v value) {
-	v.read(
-		field{"outage", set(&r.Outage, duration(time.Millisecond, 10*time.Second))},
-		field{"frame", set(&r.Frame, size(60, 1<<16))},
-		field{"max", set(&r.Max, size(64<<10, 1<<30))},
-		field{"other", set(&r.Other, number[int]("number of slots", 16, 1<<20))},
-		field{"small", r.readSmall},
-	)
-}
-
-func (r *Ring) readSmall(v value) {
-	if v.is("auto") {
-		r.Small = 0
-		return
+func (r *Ring) fields() []field {
+	return []field{
+		key("outage", &r.Outage, duration(time.Millisecond, 10*time.Second)),
+		key("frame", &r.Frame, size(60, 1<<16).written(plainly)),
+		key("max", &r.Max, size(64<<10, 1<<30)),
+		key("other", &r.Other, number[int]("number of slots", 16, 1<<20)),
+		key("small", &r.Small, orWord(number[int]("number of slots", 16, 1<<22), "auto", 0)),
 	}
-	set(&r.Small, or(number[int]("number of slots", 16, 1<<22), "auto"))(v)
-}
-
-func formatSmall(slots int) string {
-	if slots == 0 {
-		return "auto"
-	}
-	return strconv.Itoa(slots)
 }
 
 // SlotBytes is the size of a slot of the lossless ring: the frame, room for a tag, and the kernel's header.

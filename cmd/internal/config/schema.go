@@ -110,9 +110,6 @@ func (s *Schema) items() *Schema {
 	return items
 }
 
-// add adds forms that a value may have.
-func (s *Schema) add(form ...*Schema) { s.AnyOf = append(s.AnyOf, form...) }
-
 // word adds a word that a value may be.
 func (s *Schema) word(word string) {
 	for _, a := range s.AnyOf {

@@ -1,10 +1,9 @@
 package config
 
 import (
-	"errors"
 	"fmt"
 	"net/netip"
-	"slices"
+	"strconv"
 
 	"pfcswitch/dataplane/port"
 )
@@ -24,45 +23,25 @@ func (p *Port) readKind(v value) {
 	}
 }
 
-func (p *Port) readAddresses(v value) {
-	for _, item := range v.items() {
-		var prefix netip.Prefix
-		if set(&prefix, hostAddress)(item); prefix.IsValid() {
-			if slices.Contains(p.Addresses, prefix) {
-				item.fail("%s stands twice: keep one", prefix)
-				continue
-			}
-			p.Addresses = append(p.Addresses, prefix)
-		}
-	}
-}
-
 // hostAddress reads an interface address with its prefix length.
-var hostAddress = matching(`^[0-9A-Fa-f.:]+/[0-9]{1,3}$`, readHostAddress)
-
-func readHostAddress(text string) (netip.Prefix, error) {
-	p, err := netip.ParsePrefix(text)
-	if err != nil || p.Addr().IsUnspecified() || p.Addr().IsMulticast() {
-		return netip.Prefix{}, errors.New("is not an interface's address: write it with the length of its prefix, " +
-			"such as 10.0.0.1/24 or fd00::1/64")
-	}
-	return p, nil
-}
+var hostAddress = simple(pattern(`^[0-9A-Fa-f.:]+/[0-9]{1,3}$`, ""), "is not an interface's address: write it with the "+
+	"length of its prefix, such as 10.0.0.1/24 or fd00::1/64",
+	func(p netip.Prefix) string { return strconv.Quote(p.String()) },
+	func(text string) (netip.Prefix, bool) {
+		p, err := netip.ParsePrefix(text)
+		return p, err == nil && !p.Addr().IsUnspecified() && !p.Addr().IsMulticast()
+	})
 
 // checkTAP refuses keys that only a TAP has, or that a TAP cannot have.
 func (p *Port) checkTAP(v value) {
-	if !p.isTAP() {
-		for _, key := range []string{"wire", "addresses"} {
-			if e, written := find(v.pairs(), key); written {
-				e.value.fail("only a port with kind: tap has it: remove it, or write kind: tap")
-			}
-		}
-		return
+	refused, text := []string{"wire", "addresses"}, "only a port with kind: tap has it: remove it, or write kind: tap"
+	if p.isTAP() {
+		refused, text = []string{"ring", "send", "cable", "delay", "force"},
+			"a TAP has none: its frames wait in the host's kernel, and there is no cable to it; remove the key"
 	}
-	for _, key := range []string{"ring", "send", "cable", "delay", "force"} {
+	for _, key := range refused {
 		if e, written := find(v.pairs(), key); written {
-			e.value.fail("a TAP has none: its frames wait in the host's kernel, and there is no cable to it; remove " +
-				"the key")
+			e.value.fail("%s", text)
 		}
 	}
 }
@@ -70,8 +49,8 @@ func (p *Port) checkTAP(v value) {
 // wires maps the wire of each TAP to the TAP.
 func (c *Config) wires() map[string]string {
 	taps := map[string]string{}
-	for i := range c.Ports {
-		if p := &c.Ports[i]; p.Wire != "" {
+	for p := range c.ports() {
+		if p.Wire != "" {
 			taps[p.Wire] = p.Name
 		}
 	}
@@ -89,9 +68,9 @@ func (c *Config) Joined(p *Port) (other string, ok bool) {
 
 // port returns a port by its name.
 func (c *Config) port(name string) *Port {
-	for i := range c.Ports {
-		if c.Ports[i].Name == name {
-			return &c.Ports[i]
+	for p := range c.ports() {
+		if p.Name == name {
+			return p
 		}
 	}
 	return nil
@@ -100,8 +79,7 @@ func (c *Config) port(name string) *Port {
 // checkWires checks that a wire joins one TAP with one port that leads out of the host.
 func (c *Config) checkWires() (faults []*Error) {
 	taps := c.wires()
-	for i := range c.Ports {
-		p := &c.Ports[i]
+	for p := range c.ports() {
 		if p.Wire == "" {
 			continue
 		}
@@ -127,8 +105,7 @@ func (c *Config) checkWires() (faults []*Error) {
 
 // warnWires finds TAPs with a smaller MTU than their wires.
 func (c *Config) warnWires() (all []Warning) {
-	for i := range c.Ports {
-		p := &c.Ports[i]
+	for p := range c.ports() {
 		if w := c.port(p.Wire); w != nil && p.MTU < w.MTU {
 			all = append(all, c.warning("ports."+p.Name+".mtu",
 				"%d, below the %d of its wire, port %s: with a speed, longer frames that come by the wire are "+

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -72,10 +71,10 @@ func LoadTopology(path string) (*Topology, error) {
 func ParseTopology(name string, data []byte, read func(path string) ([]byte, error)) (*Topology, error) {
 	r := &labReader{doc: parseDocument(name, data), read: read}
 	r.doc.root.read(
-		field{"name", set(&r.lab.Name, labName)},
-		field{"links", r.readLinks},
-		field{"hosts", r.readHosts},
-		field{"switches", r.readSwitches},
+		key("name", &r.lab.Name, labName),
+		field{"links", r.readLinks, nil},
+		field{"hosts", r.readHosts, nil},
+		field{"switches", r.readSwitches, nil},
 	)
 	if !r.doc.failed() {
 		r.check()
@@ -102,12 +101,7 @@ func LabSocket(lab, node string) string { return "/run/pfcswitch/" + lab + "-" +
 
 var labNames = regexp.MustCompile(`^[a-z0-9_.]{1,32}$`)
 
-func labName(text string) (string, error) {
-	if !labNames.MatchString(text) {
-		return "", errors.New(`is not a lab's name: use 1 to 32 of a-z, 0-9, "_" and "."`)
-	}
-	return text, nil
-}
+var labName = textual("", `is not a lab's name: use 1 to 32 of a-z, 0-9, "_" and "."`, labNames.MatchString)
 
 // A labReader reads a topology: links first, because they give switches their ports.
 type labReader struct {
@@ -153,16 +147,15 @@ func (l *LabLink) readEnds(v value) {
 	}
 }
 
-func labEnd(text string) (LabEnd, error) {
-	node, name, named := strings.Cut(text, ":")
-	if !named {
-		name = "eth0"
-	}
-	if _, err := interfaceName.read(name); err != nil || !identifier(node, 32) {
-		return LabEnd{}, errors.New("is no end of a link: write NODE:INTERFACE, or a host's NAME for its eth0")
-	}
-	return LabEnd{node, name}, nil
-}
+var labEnd = simple(nil, "is no end of a link: write NODE:INTERFACE, or a host's NAME for its eth0", nil,
+	func(text string) (LabEnd, bool) {
+		node, name, named := strings.Cut(text, ":")
+		if !named {
+			name = "eth0"
+		}
+		_, err := interfaceName.read(name)
+		return LabEnd{node, name}, err == nil && identifier(node, 32)
+	})
 
 // nodeNamed tells whether the name of an entry can be that of a node.
 func nodeNamed(entry pair) bool {
@@ -180,16 +173,14 @@ func (r *labReader) readHosts(v value) {
 		}
 		h := LabHost{Name: entry.name, line: entry.value.line}
 		var mac [6]byte
-		var tap Port
 		entry.value.read(
-			field{"mac", set(&mac, individualAddress)},
-			field{"addresses", tap.readAddresses},
-			field{"nic", set(&h.wantsNIC, toggle)},
+			key("mac", &mac, individualAddress),
+			entries("addresses", &h.Addresses, hostAddress, "%v"),
+			key("nic", &h.wantsNIC, toggle),
 		)
 		if mac != [6]byte{} {
 			h.MAC = net.HardwareAddr(mac[:])
 		}
-		h.Addresses = tap.Addresses
 		if h.wantsNIC {
 			h.NIC = r.nic(&h, entry.value)
 		}

@@ -170,8 +170,7 @@ func (r *labReader) checkNodes() (switches map[string]*LabSwitch, hosts map[stri
 // checkPorts finds ports that would wait for an interface forever.
 func (r *labReader) checkPorts(linked map[LabEnd]string) {
 	for _, s := range r.lab.Switches {
-		for i := range s.Config.Ports {
-			p := &s.Config.Ports[i]
+		for p := range s.Config.ports() {
 			line, key := s.Config.source.line("ports."+p.Name), "switches."+s.Name+".ports."+p.Name
 			switch _, ok := linked[LabEnd{s.Name, p.Interface}]; {
 			case p.Kind == KindTAP:

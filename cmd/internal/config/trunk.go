@@ -105,31 +105,33 @@ func (c *Config) readTrunks(v value) {
 
 func (t *Trunk) read(v value) {
 	v.needs("uplink", "members")
-	v.read(
-		field{"uplink", set(&t.Uplink, anyWord)},
-		field{"members", t.readMembers},
-		field{"distribution", set(&t.Distribution, oneOf(LeastFilled, FlowHash))},
-		field{"flow_control", set(&t.FlowControl, oneOf(FlowPFC, FlowPause, FlowOff))},
-		field{"meters", t.readMeters},
-		field{"red", t.readRED},
-		field{"watermarks", t.Watermarks.read},
-		field{"meter_octets", set(&t.MeterOctets, oneOf(WireOctets, IPOctets))},
-		field{"colour", set(&t.Colour, oneOf(ColourBlind, ColourAware))},
-		field{"red_queue", set(&t.REDQueue, oneOf(InstantaneousQueue, AveragedQueue))},
-	)
+	v.read(t.fields()...)
+}
+
+func (t *Trunk) fields() []field {
+	return []field{
+		key("uplink", &t.Uplink, anyWord),
+		entries("members", &t.Members, anyWord, ""),
+		key("distribution", &t.Distribution, oneOf(LeastFilled, FlowHash)),
+		key("flow_control", &t.FlowControl, oneOf(FlowPFC, FlowPause, FlowOff)),
+		{"meters", t.readMeters, t.writeMeters},
+		{"red", t.readRED, t.writeRED},
+		inLine("watermarks", t.Watermarks.fields()),
+		key("meter_octets", &t.MeterOctets, oneOf(WireOctets, IPOctets)),
+		key("colour", &t.Colour, oneOf(ColourBlind, ColourAware)),
+		key("red_queue", &t.REDQueue, oneOf(InstantaneousQueue, AveragedQueue)),
+	}
+}
+
+func (c *Config) writeTrunks() (text string) {
+	for i := range c.Trunks {
+		text += "\n  " + quote(c.Trunks[i].Name) + ":" + block("    ", c.Trunks[i].fields())
+	}
+	return text
 }
 
 // anyWord reads a name, which is looked up later.
-func anyWord(text string) (string, error) { return text, nil }
-
-func (t *Trunk) readMembers(v value) {
-	for _, item := range v.items() {
-		var name string
-		if set(&name, anyWord)(item); name != "" {
-			t.Members = append(t.Members, name)
-		}
-	}
-}
+var anyWord = simple(&Schema{Type: "string"}, "", quote, func(text string) (string, bool) { return text, true })
 
 // orTotal reads a mapping whose keys are priorities, or total.
 func orTotal(v value, read func(priority int, v value), total func(v value)) {
@@ -151,22 +153,41 @@ func orTotal(v value, read func(priority int, v value), total func(v value)) {
 
 func (t *Trunk) readMeters(v value) {
 	orTotal(v, func(priority int, v value) {
-		t.Meters[priority].read(v, setOptional(&t.Meters[priority].CIR, rate(1000)))
+		v.read(t.Meters[priority].fields()...)
 	}, func(v value) {
-		t.TotalMeter.read(v, func(v value) {
+		fields := t.TotalMeter.fields()
+		fields[0].read = func(v value) {
 			v.fail("the committed rate of all priorities together is the uplink's speed: remove the key")
-		})
+		}
+		v.read(fields...)
 	})
 }
 
-func (m *TrunkMeter) read(v value, cir func(value)) {
+func (m *TrunkMeter) fields() []field {
 	burst := size(1, trunk.MaxBurst)
-	v.read(
-		field{"cir", cir},
-		field{"pir", setOptional(&m.PIR, rate(1000))},
-		field{"cbs", setOptional(&m.CBS, burst)},
-		field{"pbs", setOptional(&m.PBS, burst)},
-	)
+	return []field{
+		optional("cir", &m.CIR, rate(1000)),
+		optional("pir", &m.PIR, rate(1000)),
+		optional("cbs", &m.CBS, burst),
+		optional("pbs", &m.PBS, burst),
+	}
+}
+
+// writeMeters writes the keys of the file, and the values in force as comments.
+func (t *Trunk) writeMeters() (text string) {
+	write := func(name string, m *TrunkMeter, p *trunk.MeterConfig) {
+		comment := "not metered: the members together are no faster than the uplink"
+		if t.Metered {
+			comment = fmt.Sprintf("cir %s, pir %s, cbs %s, pbs %s", formatRate(p.CIR), formatRate(p.PIR),
+				formatSize(p.CBS), formatSize(p.PBS))
+		}
+		text += "\n      " + name + ": " + flow(m.fields()) + " # " + comment
+	}
+	for p := range t.Meters {
+		write(strconv.Itoa(p), &t.Meters[p], &t.Profiles[p])
+	}
+	write("total", &t.TotalMeter, &t.Total)
+	return text
 }
 
 func (t *Trunk) readRED(v value) {
@@ -177,11 +198,7 @@ func readRED(v value) *TrunkRED {
 	var r TrunkRED
 	before := len(v.doc.faults)
 	v.needs("low", "high", "probability")
-	v.read(
-		field{"low", set(&r.Low, size(0, maxSize))},
-		field{"high", set(&r.High, size(1, maxSize))},
-		field{"probability", set(&r.Probability, share)},
-	)
+	v.read(r.fields()...)
 	switch {
 	case len(v.doc.faults) > before, v.schema != nil:
 	case r.High == 0 || r.Probability == 0:
@@ -193,27 +210,57 @@ func readRED(v value) *TrunkRED {
 	return &r
 }
 
-func (w *Watermarks) read(v value) {
-	v.read(
-		field{"member", func(v value) { w.Member = readMark(v) }},
-		field{"uplink", func(v value) { w.Uplink = readMark(v) }},
-		field{"priority", func(v value) {
-			v.indexed("priority", 7, func(i int, v value) { w.Priority[i] = readMark(v) })
-		}},
-		field{"uplink_priority", func(v value) {
-			v.indexed("priority", 7, func(i int, v value) { w.UplinkPriority[i] = readMark(v) })
-		}},
-	)
+func (r *TrunkRED) fields() []field {
+	return []field{
+		key("low", &r.Low, size(0, maxSize)),
+		key("high", &r.High, size(1, maxSize)),
+		key("probability", &r.Probability, share),
+	}
+}
+
+func (t *Trunk) writeRED() string {
+	write := func(r **TrunkRED) string {
+		if *r == nil {
+			return ""
+		}
+		return flow((*r).fields())
+	}
+	return flow(append(byPriority(&t.RED, write), field{"total", nil, func() string { return write(&t.TotalRED) }}))
+}
+
+func (w *Watermarks) fields() []field {
+	one := func(name string, m **Mark) field {
+		return field{name, func(v value) { *m = readMark(v) }, func() string { return writeMark(m) }}
+	}
+	each := func(name string, all *[8]*Mark) field {
+		return field{name, func(v value) {
+			v.indexed("priority", 7, func(i int, v value) { all[i] = readMark(v) })
+		}, func() string { return flow(byPriority(all, writeMark)) }}.when(*all != [8]*Mark{})
+	}
+	return []field{
+		one("member", &w.Member),
+		one("uplink", &w.Uplink),
+		each("priority", &w.Priority),
+		each("uplink_priority", &w.UplinkPriority),
+	}
+}
+
+func (m *Mark) fields() []field {
+	return []field{key("high", &m.High, size(1, maxSize)), key("low", &m.Low, size(1, maxSize))}
+}
+
+func writeMark(m **Mark) string {
+	if *m == nil {
+		return ""
+	}
+	return flow((*m).fields())
 }
 
 func readMark(v value) *Mark {
 	var m Mark
 	before := len(v.doc.faults)
 	v.needs("high", "low")
-	v.read(
-		field{"high", set(&m.High, size(1, maxSize))},
-		field{"low", set(&m.Low, size(1, maxSize))},
-	)
+	v.read(m.fields()...)
 	if err := m.check(); err != nil && len(v.doc.faults) == before && v.schema == nil {
 		v.fail("%v", err)
 	}
@@ -237,102 +284,4 @@ func (t *Trunk) ports() []string { return append([]string{t.Uplink}, t.Members..
 // TrunkLossless are the lossless priorities of a trunk, bit n = priority n.
 func (c *Config) TrunkLossless(t *Trunk) uint8 {
 	return t.FlowControl.Mode().Lossless(c.Priorities.Lossless)
-}
-
-func (w *writer) trunks(c *Config) {
-	if len(c.Trunks) == 0 {
-		return
-	}
-	w.line("trunks:")
-	for i := range c.Trunks {
-		w.trunk(&c.Trunks[i])
-	}
-}
-
-func (w *writer) trunk(t *Trunk) {
-	var members []string
-	for _, name := range t.Members {
-		members = append(members, quote(name))
-	}
-	w.line("  %s:", quote(t.Name))
-	w.line("    uplink: %s", quote(t.Uplink))
-	w.line("    members: [%s]", list(members))
-	w.line("    distribution: %s", t.Distribution)
-	w.line("    flow_control: %s", t.FlowControl)
-	w.meters(t)
-	w.red(t)
-	w.watermarks(&t.Watermarks)
-	w.line("    meter_octets: %s", t.MeterOctets)
-	w.line("    colour: %s", t.Colour)
-	w.line("    red_queue: %s", t.REDQueue)
-}
-
-func (w *writer) meters(t *Trunk) {
-	w.line("    meters:")
-	for p := range t.Meters {
-		w.meter(t, fmt.Sprint(p), &t.Meters[p], &t.Profiles[p])
-	}
-	w.meter(t, "total", &t.TotalMeter, &t.Total)
-}
-
-// meter writes the keys of the file, and the values in force as a comment.
-func (w *writer) meter(t *Trunk, name string, m *TrunkMeter, p *trunk.MeterConfig) {
-	var entries []string
-	for _, e := range []struct {
-		name   string
-		given  *int64
-		format func(int64) string
-	}{{"cir", m.CIR, formatRate}, {"pir", m.PIR, formatRate}, {"cbs", m.CBS, formatSize}, {"pbs", m.PBS, formatSize}} {
-		if e.given != nil {
-			entries = append(entries, e.name+": "+e.format(*e.given))
-		}
-	}
-	comment := "not metered: the members together are no faster than the uplink"
-	if t.Metered {
-		comment = fmt.Sprintf("cir %s, pir %s, cbs %s, pbs %s", formatRate(p.CIR), formatRate(p.PIR), formatSize(p.CBS),
-			formatSize(p.PBS))
-	}
-	w.line("      %s: {%s} # %s", name, list(entries), comment)
-}
-
-func (w *writer) red(t *Trunk) {
-	var entries []string
-	for p, r := range t.RED {
-		if r != nil {
-			entries = append(entries, fmt.Sprintf("%d: %s", p, r))
-		}
-	}
-	if t.TotalRED != nil {
-		entries = append(entries, fmt.Sprintf("total: %s", t.TotalRED))
-	}
-	w.line("    red: {%s}", list(entries))
-}
-
-// String writes the setting as the configuration does.
-func (r *TrunkRED) String() string {
-	return fmt.Sprintf("{low: %s, high: %s, probability: %s}", formatSize(r.Low), formatSize(r.High),
-		formatShare(r.Probability))
-}
-
-func (w *writer) watermarks(m *Watermarks) {
-	var entries []string
-	add := func(name string, mark *Mark) {
-		if mark != nil {
-			entries = append(entries, fmt.Sprintf("%s: {high: %s, low: %s}", name, formatSize(mark.High),
-				formatSize(mark.Low)))
-		}
-	}
-	add("member", m.Member)
-	add("uplink", m.Uplink)
-	all := entries
-	for i, marks := range []*[8]*Mark{&m.Priority, &m.UplinkPriority} {
-		entries = nil
-		for p := range marks {
-			add(fmt.Sprint(p), marks[p])
-		}
-		if entries != nil {
-			all = append(all, fmt.Sprintf("%s: {%s}", []string{"priority", "uplink_priority"}[i], list(entries)))
-		}
-	}
-	w.line("    watermarks: {%s}", list(all))
 }

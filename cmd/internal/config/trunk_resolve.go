@@ -139,8 +139,7 @@ func (c *Config) checkRoom(t *Trunk, found map[string]int64) (faults []*Error) {
 
 // reservedBeside is what the lossless pool reserves for all queues except one priority of the held ports, in octets.
 func (c *Config) reservedBeside(held []string, priority int, found map[string]int64) (octets int64) {
-	for i := range c.Ports {
-		p := &c.Ports[i]
+	for p := range c.ports() {
 		for q := range p.Queues {
 			if p.Queues[q].Lossless && (q != priority || !slices.Contains(held, p.Name)) {
 				octets += p.Queues[q].Private + c.queueHeadroom(p, q, found)

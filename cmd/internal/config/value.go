@@ -17,12 +17,6 @@ type value struct {
 	schema *Schema // where nothing is read, but described what would be; else nil
 }
 
-// field is a key of a mapping and the reader of its value.
-type field struct {
-	name string
-	read func(value)
-}
-
 // fail records a fault of this value. While a schema is made, it means that no value is good.
 func (v value) fail(format string, args ...any) {
 	if v.schema != nil {
@@ -37,7 +31,7 @@ func (v value) fail(format string, args ...any) {
 func (v value) read(fields ...field) {
 	if v.schema != nil {
 		for _, f := range fields {
-			f.read(value{doc: v.doc, key: join(v.key, f.name), schema: v.schema.property(f.name)})
+			f.read(v.described(f.name, v.schema.property(f.name)))
 		}
 		return
 	}
@@ -54,6 +48,11 @@ func (v value) read(fields ...field) {
 			p.value.failUnknown(p.name, names)
 		}
 	}
+}
+
+// described is the place of a key of this mapping in the schema.
+func (v value) described(name string, s *Schema) value {
+	return value{doc: v.doc, key: join(v.key, name), schema: s}
 }
 
 func (v value) failUnknown(name string, names []string) {
@@ -160,7 +159,7 @@ func (v value) needs(names ...string) {
 // example; read checks the names.
 func (v value) each(keys, like string, read func(name string, v value)) {
 	if v.schema != nil {
-		read(like, value{doc: v.doc, key: join(v.key, like), schema: v.schema.properties(keys)})
+		read(like, v.described(like, v.schema.properties(keys)))
 		return
 	}
 	for _, p := range v.pairs() {
@@ -245,41 +244,6 @@ func (v value) text() (string, bool) {
 		v.fail("want a single value, not %s", kindOf(v.node))
 	}
 	return text, ok
-}
-
-// set reads a single value into dst, by a parser or by a read function. The schema of a read function is any text.
-func set[T any, P parser[T] | func(string) (T, error)](dst *T, by P) func(value) {
-	p, ok := any(by).(parser[T])
-	if read, alone := any(by).(func(string) (T, error)); !ok && alone {
-		p = parser[T]{read, func() []*Schema { return []*Schema{{Type: "string"}} }}
-	}
-	return func(v value) {
-		if v.schema != nil {
-			v.schema.add(p.forms()...)
-			return
-		}
-		text, ok := v.text()
-		if !ok {
-			return
-		}
-		parsed, err := p.read(text)
-		if err != nil {
-			v.fail("%q %v", text, err)
-			return
-		}
-		*dst = parsed
-	}
-}
-
-// setOptional is set for a key whose absence has a meaning.
-func setOptional[T any](dst **T, p parser[T]) func(value) {
-	return func(v value) {
-		var parsed T
-		before := len(v.doc.faults)
-		if set(&parsed, p)(v); len(v.doc.faults) == before {
-			*dst = &parsed
-		}
-	}
 }
 
 func scalar(node ast.Node) (string, bool) {

@@ -121,8 +121,7 @@ func (c *Config) warnPause(m Machine) (all []Warning) {
 	if c.Pause.Remaining {
 		return nil
 	}
-	for i := range c.Ports {
-		p := &c.Ports[i]
+	for p := range c.ports() {
 		if len(p.losslessPriorities(c)) == 0 || p.isTAP() {
 			continue
 		}
@@ -158,8 +157,7 @@ func (p *Port) pauseTime(quanta uint16) time.Duration {
 }
 
 func (c *Config) ringNotes() (all []Warning) {
-	for i := range c.Ports {
-		p := &c.Ports[i]
+	for p := range c.ports() {
 		if len(p.losslessPriorities(c)) == 0 || p.isTAP() {
 			continue
 		}

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"slices"
 	"strings"
 	"time"
 
@@ -41,16 +40,6 @@ func defaultSONiC() Watchdog {
 	}}
 }
 
-// readWatchdog reads the switch-wide settings, which ports inherit.
-func (c *Config) readWatchdog(v value) {
-	w := &c.Watchdog
-	if v.is("off") {
-		w.Fast = false
-		return
-	}
-	w.read(v)
-}
-
 var watchdogMode = oneOf(WatchdogCount, WatchdogSONiC)
 
 // readMode reads the mode before the other keys, because the mode decides which keys are allowed. A changed mode has
@@ -74,33 +63,17 @@ func (w *Watchdog) readMode(v value) bool {
 	return true
 }
 
-// read reads the keys of the switch or of a port.
+// read reads the settings of the switch, which ports inherit, or of a port.
 func (w *Watchdog) read(v value) {
+	if v.is("off") {
+		w.Fast, w.Slow = false, false
+		return
+	}
 	if !w.readMode(v) {
 		return
 	}
-	fields := []field{
-		{"mode", func(v value) {
-			if v.schema != nil { // else it was read before the others
-				set(&w.Mode, watchdogMode)(v)
-			}
-		}},
-		{"slow", w.readSlow},
-		{"fast", set(&w.Fast, toggle)},
-		{"action", set(&w.Action, watchdogAction)},
-		{"restore", set(&w.Restore, watchdogRestore)},
-		{"period", w.onlyIn(WatchdogCount, set(&w.Period, watchdogPeriod))},
-		{"count", w.onlyIn(WatchdogCount, w.readCount)},
-		{"recovery", w.onlyIn(WatchdogCount,
-			set(&w.Recovery, duration(deadlock.LeastRecovery, deadlock.MostRecovery)))},
-		{"detection", w.onlyIn(WatchdogSONiC,
-			set(&w.Detection, duration(deadlock.LeastDetection, deadlock.MostDetection)))},
-		{"restoration", w.onlyIn(WatchdogSONiC,
-			set(&w.Recovery, duration(deadlock.LeastRestoration, deadlock.MostRestoration)))},
-		{"poll", w.onlyIn(WatchdogSONiC, set(&w.Period, duration(deadlock.LeastPoll, deadlock.MostPoll)))},
-	}
 	before := len(v.doc.faults)
-	if v.read(fields...); len(v.doc.faults) > before {
+	if v.read(w.fields()...); len(v.doc.faults) > before {
 		return
 	}
 	if _, written := find(v.pairs(), "slow"); w.Slow && !w.Fast {
@@ -111,26 +84,47 @@ func (w *Watchdog) read(v value) {
 	}
 }
 
-// onlyIn refuses a key of the other mode.
-func (w *Watchdog) onlyIn(mode WatchdogMode, read func(value)) func(value) {
-	return func(v value) {
+func (w *Watchdog) fields() []field {
+	return []field{
+		{"mode", func(v value) {
+			if v.schema != nil { // else readMode has read it
+				set(&w.Mode, watchdogMode)(v)
+			}
+		}, func() string { return string(w.Mode) }},
+		key("fast", &w.Fast, toggle),
+		w.onlyIn(WatchdogCount, key("period", &w.Period, watchdogPeriod)),
+		w.onlyIn(WatchdogCount, flagged("count", "auto", &w.CountAuto, &w.Count,
+			or(number[int]("count", deadlock.LeastCount, deadlock.MostCount), "auto"))),
+		w.onlyIn(WatchdogCount, key("recovery", &w.Recovery, duration(deadlock.LeastRecovery, deadlock.MostRecovery))),
+		w.onlyIn(WatchdogSONiC,
+			key("detection", &w.Detection, duration(deadlock.LeastDetection, deadlock.MostDetection))),
+		w.onlyIn(WatchdogSONiC,
+			key("restoration", &w.Recovery, duration(deadlock.LeastRestoration, deadlock.MostRestoration))),
+		w.onlyIn(WatchdogSONiC, key("poll", &w.Period, duration(deadlock.LeastPoll, deadlock.MostPoll))),
+		key("action", &w.Action, oneOf(deadlock.Forward, deadlock.Drop, deadlock.Alert)),
+		key("restore", &w.Restore, named([]string{"elapsed", "quiet"}, deadlock.Elapsed, deadlock.Quiet)),
+		{"slow", w.readSlow, w.writeSlow},
+	}
+}
+
+func (w *Watchdog) write() string { return flow(w.fields()) }
+
+// onlyIn refuses a key of the other mode, and does not write it.
+func (w *Watchdog) onlyIn(mode WatchdogMode, f field) field {
+	read := f.read
+	f.read = func(v value) {
 		if w.Mode != mode && v.schema == nil {
 			v.fail("belongs to mode: %s, and this is mode: %s, whose keys are %s", mode, w.Mode, watchdogKeys[w.Mode])
 			return
 		}
 		read(v)
 	}
+	return f.when(w.Mode == mode)
 }
 
 var watchdogKeys = map[WatchdogMode]string{
 	WatchdogCount: "period, count and recovery",
 	WatchdogSONiC: "detection, restoration and poll",
-}
-
-func (w *Watchdog) readCount(v value) {
-	if w.CountAuto = v.is("auto"); !w.CountAuto {
-		set(&w.Count, or(number[int]("count", deadlock.LeastCount, deadlock.MostCount), "auto"))(v)
-	}
 }
 
 // readSlow reads slow detection. Any setting turns it on.
@@ -143,70 +137,25 @@ func (w *Watchdog) readSlow(v value) {
 	if v.is("on") {
 		return
 	}
-	v.read(
-		field{"period", set(&w.SlowPeriod, duration(deadlock.LeastSlow, deadlock.MostSlow))},
-		field{"threshold", set(&w.Threshold, number[int]("threshold", deadlock.LeastThreshold,
-			deadlock.MostThreshold))},
-	)
+	v.read(w.slowFields()...)
 }
 
-// readWatchdog reads the port's own settings.
-func (p *Port) readWatchdog(v value) {
-	w := &p.Watchdog
-	if v.is("off") {
-		w.Fast, w.Slow = false, false
-		return
+func (w *Watchdog) slowFields() []field {
+	return []field{
+		key("period", &w.SlowPeriod, duration(deadlock.LeastSlow, deadlock.MostSlow)),
+		key("threshold", &w.Threshold, number[int]("threshold", deadlock.LeastThreshold, deadlock.MostThreshold)),
 	}
-	w.read(v)
 }
 
-var watchdogActions = []string{deadlock.Forward.String(), deadlock.Drop.String(), deadlock.Alert.String()}
-
-var watchdogAction = parser[deadlock.Action]{readWatchdogAction, oneOf(watchdogActions...).forms}
-
-func readWatchdogAction(text string) (deadlock.Action, error) {
-	_, err := oneOf(watchdogActions...).read(text)
-	for _, a := range []deadlock.Action{deadlock.Alert, deadlock.Forward, deadlock.Drop} {
-		if a.String() == text {
-			return a, nil
-		}
+func (w *Watchdog) writeSlow() string {
+	if !w.Slow {
+		return "off"
 	}
-	return 0, err
+	return flow(w.slowFields())
 }
 
-// The values of watchdog.restore.
-const (
-	restoreElapsed = "elapsed"
-	restoreQuiet   = "quiet"
-)
-
-var watchdogRestore = parser[deadlock.Restore]{readWatchdogRestore, oneOf(restoreElapsed, restoreQuiet).forms}
-
-func readWatchdogRestore(text string) (deadlock.Restore, error) {
-	word, err := oneOf(restoreElapsed, restoreQuiet).read(text)
-	if word == restoreQuiet {
-		return deadlock.Quiet, err
-	}
-	return deadlock.Elapsed, err
-}
-
-var watchdogPeriod = parser[time.Duration]{readWatchdogPeriod,
-	func() []*Schema { return oneOf(periodWords()...).forms() }}
-
-func periodWords() (all []string) {
-	for _, p := range deadlock.Periods {
-		all = append(all, formatTime(p))
-	}
-	return all
-}
-
-func readWatchdogPeriod(text string) (time.Duration, error) {
-	all := periodWords()
-	if _, err := oneOf(all...).read(text); err != nil {
-		return 0, err
-	}
-	return deadlock.Periods[slices.Index(all, text)], nil
-}
+// watchdogPeriod is oneOf of the periods that deadlock can have.
+var watchdogPeriod = oneOf(deadlock.Periods...)
 
 // maxPause is the longest single pause that a peer can ask for.
 func (p *Port) maxPause() time.Duration { return p.pauseTime(65535) }
@@ -228,8 +177,7 @@ func (c *Config) watchdogKey(p *Port) string {
 
 // checkWatchdogs finds contradicting settings.
 func (c *Config) checkWatchdogs() (faults []*Error) {
-	for i := range c.Ports {
-		p := &c.Ports[i]
+	for p := range c.ports() {
 		w := &p.Watchdog
 		switch limit := w.slowLimit(); {
 		case !w.Fast:
@@ -268,8 +216,7 @@ func firstOfEach(faults []*Error) (first []*Error) {
 
 // warnWatchdogs finds detection times within the longest legal pause, and settings of ports that are not watched.
 func (c *Config) warnWatchdogs() (all []Warning) {
-	for i := range c.Ports {
-		p := &c.Ports[i]
+	for p := range c.ports() {
 		w := &p.Watchdog
 		switch {
 		case !w.Fast:
@@ -328,40 +275,4 @@ func (p *Port) speedName() string {
 		return "speed: none"
 	}
 	return formatRate(p.Speed)
-}
-
-// watchdog writes the switch-wide settings.
-func (w *writer) watchdog(d *Watchdog) { w.line("watchdog: {%s}", d.keys(d.CountAuto)) }
-
-// portWatchdog writes the settings of a port.
-func (w *writer) portWatchdog(d *Watchdog) {
-	note := ""
-	if d.CountAuto {
-		note = " # count: " + formatNumber(float64(d.Count))
-	}
-	w.line("    watchdog: {%s}%s", d.keys(d.CountAuto), note)
-}
-
-// keys writes the settings of a switch or a port.
-func (w *Watchdog) keys(auto bool) string {
-	restore := restoreElapsed
-	if w.Restore == deadlock.Quiet {
-		restore = restoreQuiet
-	}
-	all := []string{"mode: " + string(w.Mode), "fast: " + formatToggle(w.Fast)}
-	if w.Mode == WatchdogSONiC {
-		all = append(all, "detection: "+formatTime(w.Detection), "restoration: "+formatTime(w.Recovery),
-			"poll: "+formatTime(w.Period))
-	} else {
-		count := formatNumber(float64(w.Count))
-		if auto {
-			count = "auto"
-		}
-		all = append(all, "period: "+formatTime(w.Period), "count: "+count, "recovery: "+formatTime(w.Recovery))
-	}
-	slow := "off"
-	if w.Slow {
-		slow = "{period: " + formatTime(w.SlowPeriod) + ", threshold: " + formatNumber(float64(w.Threshold)) + "}"
-	}
-	return strings.Join(append(all, "action: "+w.Action.String(), "restore: "+restore, "slow: "+slow), ", ")
 }
