@@ -18,11 +18,11 @@ const clockRates = 1000
 // The result is 0 for a negative turnaround.
 func TurnaroundError(turn time.Duration) time.Duration { return max(turn, 0) / clockRates }
 
-// An Estimator makes a finding of many samples. Only what delays all of the last settleSamples is the link, so the
+// An estimator makes a finding of many samples. Only what delays all of the last settleSamples is the link, so the
 // shortest of them counts. The round trip is the longest of these minima within the window. So a link that grows is
 // followed within settleSamples, and a link that shrinks after a whole window.
-type Estimator struct {
-	percentile float64
+type estimator struct {
+	percentile float64    // Turnaround is this share of all turnarounds, 0 to 1
 	trips      window     // t
 	settled    window     // the shortest of settleSamples, after each sample
 	turns      loadWindow // how long the peer kept the request: t3-t2
@@ -30,22 +30,9 @@ type Estimator struct {
 	count      int
 }
 
-// NewEstimator returns an Estimator without samples. Turnaround is this share of all turnarounds, 0 to 1.
-func NewEstimator(percentile float64) *Estimator {
-	return &Estimator{percentile: percentile, trips: newWindow(), settled: newWindow(), turns: newLoadWindow()}
-}
-
-// Reset forgets every sample.
-func (e *Estimator) Reset() {
-	e.trips.reset()
-	e.settled.reset()
-	e.turns.reset()
-	e.count = 0
-}
-
 // Add takes a sample: the round trip, and the peer's turnaround, which is negative with two stamps. busy says that the
 // link carried traffic.
-func (e *Estimator) Add(trip, turn time.Duration, busy bool) {
+func (e *estimator) Add(trip, turn time.Duration, busy bool) {
 	e.trips.add(trip)
 	if turn >= 0 {
 		e.turns.add(turn, busy)
@@ -58,14 +45,14 @@ func (e *Estimator) Add(trip, turn time.Duration, busy bool) {
 }
 
 // Settled reports whether there are enough samples for an estimate.
-func (e *Estimator) Settled() bool { return e.count >= settleSamples }
+func (e *estimator) Settled() bool { return e.count >= settleSamples }
 
 // RoundTrip is the time t of the headroom in force, with the TurnaroundError.
-func (e *Estimator) RoundTrip() time.Duration { return e.settled.quantile(1) }
+func (e *estimator) RoundTrip() time.Duration { return e.settled.quantile(1) }
 
 // Turnaround is how late the peer answers: the percentile of its turnarounds, or with two stamps that of the round
 // trips beyond the shortest.
-func (e *Estimator) Turnaround() time.Duration {
+func (e *estimator) Turnaround() time.Duration {
 	if len(e.turns.all.sorted) == 0 {
 		return e.trips.quantile(e.percentile) - e.trips.quantile(0)
 	}
@@ -75,16 +62,18 @@ func (e *Estimator) Turnaround() time.Duration {
 // windowSamples is how many samples a window holds: enough for a 99.9 % value that is not the largest.
 const windowSamples = 1024
 
-// A window holds the newest samples of a duration, also in order of size. Adding one neither allocates nor sorts.
+// A window holds the newest samples of a duration, also in order of size. Adding one to a window that has some neither
+// allocates nor sorts.
 type window struct {
 	newest [windowSamples]time.Duration // a ring, in order of time
 	sorted []time.Duration
 	next   int
 }
 
-func newWindow() window { return window{sorted: make([]time.Duration, 0, windowSamples)} }
-
 func (w *window) add(d time.Duration) {
+	if w.sorted == nil {
+		w.sorted = make([]time.Duration, 0, windowSamples)
+	}
 	if len(w.sorted) == windowSamples {
 		i, _ := slices.BinarySearch(w.sorted, w.newest[w.next])
 		w.sorted = slices.Delete(w.sorted, i, i+1)
@@ -94,8 +83,6 @@ func (w *window) add(d time.Duration) {
 	i, _ := slices.BinarySearch(w.sorted, d)
 	w.sorted = slices.Insert(w.sorted, i, d)
 }
-
-func (w *window) reset() { w.sorted, w.next = w.sorted[:0], 0 }
 
 // quantile returns the smallest sample that a share of all samples does not exceed, 0 where there is none.
 func (w *window) quantile(share float64) time.Duration {
@@ -123,8 +110,6 @@ func (w *window) distribution() Distribution {
 // A loadWindow has samples of a duration, with those of an idle and of a busy link apart.
 type loadWindow struct{ all, idle, busy window }
 
-func newLoadWindow() loadWindow { return loadWindow{newWindow(), newWindow(), newWindow()} }
-
 // add takes a sample. busy says that the link carried traffic.
 func (w *loadWindow) add(d time.Duration, busy bool) {
 	w.all.add(d)
@@ -133,10 +118,4 @@ func (w *loadWindow) add(d time.Duration, busy bool) {
 	} else {
 		w.idle.add(d)
 	}
-}
-
-func (w *loadWindow) reset() {
-	w.all.reset()
-	w.idle.reset()
-	w.busy.reset()
 }

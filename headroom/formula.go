@@ -60,42 +60,34 @@ func Eta(in Inputs) Terms {
 	}
 }
 
-// PFCDelay is the delay value of IEEE 802.1Q, annex "Buffer requirements for PFC": 2·frame + PFC frame + 2·cable +
-// higher-layer delay. The higher-layer delay is the response limit of the port's speed. The interface delays of both
-// ends are Inputs.K, which Calculate adds.
-func PFCDelay(in Inputs) Terms {
-	frame, cable := in.frameBits(), in.cableBits()
+// Delay is the delay value of the standard: 2·frame + PFC or PAUSE frame + 2·C·D_prop + response limit of the port's
+// speed. IEEE 802.1Q, annex "Buffer requirements for PFC", calls the limit the higher-layer delay; IEEE 802.3 annex 31B
+// has it for PAUSE. The interface delays of both ends are Inputs.K, which Calculate adds.
+func Delay(in Inputs, mode macctl.Mode) Terms {
+	name, limit := "PFC frame", "higher-layer delay"
+	if mode == macctl.ModePause {
+		name, limit = "PAUSE frame", "response limit"
+	}
+	frame := in.frameBits()
 	return Terms{
-		{"largest frame before the PFC frame", frame},
-		{"PFC frame", ControlFrameBits},
-		{"cable, there and back", 2 * cable},
-		{"higher-layer delay", macctl.ResponseLimitBits(in.Speed)},
+		{"largest frame before the " + name, frame},
+		{name, ControlFrameBits},
+		{"cable, there and back", 2 * in.cableBits()},
+		{limit, macctl.ResponseLimitBits(in.Speed)},
 		{"largest frame that the peer finishes", frame},
 	}
 }
 
-// Floor is the least headroom of a port, in bits: PFCDelay without a cable, and K. No measurement goes below Floor.
+// Floor is the least headroom of a port, in bits: the Delay of PFC without a cable, and K. No measurement goes below.
 func Floor(in Inputs) int64 {
 	in.Delay = 0
-	return PFCDelay(in).Bits() + in.K
-}
-
-// PauseDelay is the delay value of PAUSE (IEEE 802.3 annex 31B): 2·frame + PAUSE frame + response limit + 2·C·D_prop.
-func PauseDelay(in Inputs) Terms {
-	frame, cable := in.frameBits(), in.cableBits()
-	return Terms{
-		{"largest frame before the PAUSE frame", frame},
-		{"PAUSE frame", ControlFrameBits},
-		{"response limit", macctl.ResponseLimitBits(in.Speed)},
-		{"cable, there and back", 2 * cable},
-		{"largest frame that the peer finishes", frame},
-	}
+	return Delay(in, macctl.ModePFC).Bits() + in.K
 }
 
 // Calculation is the calculated headroom of an ingress queue with its parts, in bits.
 type Calculation struct {
 	Eta       Terms // of the literature
-	Delay     Terms // of the standard: PFCDelay or PauseDelay
+	Delay     Terms // of the standard
 	SendLimit int64 // the peer's send call that may have begun when the pause frame arrives
 	Burst     int64 // the peer's shaper
 	K         int64 // configured by the operator
@@ -104,17 +96,8 @@ type Calculation struct {
 // Calculate applies the formulas to one port. With ModePause one headroom serves all priorities together, else each
 // lossless priority has its own.
 func Calculate(in Inputs, mode macctl.Mode) Calculation {
-	delay := PFCDelay
-	if mode == macctl.ModePause {
-		delay = PauseDelay
-	}
-	return Calculation{
-		Eta:       Eta(in),
-		Delay:     delay(in),
-		SendLimit: SendLimit(in.Speed, in.MaxFrame) * 8,
-		Burst:     in.Burst * 8,
-		K:         in.K,
-	}
+	return Calculation{Eta: Eta(in), Delay: Delay(in, mode), SendLimit: SendLimit(in.Speed, in.MaxFrame) * 8,
+		Burst: in.Burst * 8, K: in.K}
 }
 
 // Bits is max(Eta, Delay) + SendLimit + Burst + K: the bits that may still arrive after a pause frame was handed to the
@@ -179,13 +162,7 @@ func BitsIn(speed int64, d time.Duration) int64 {
 }
 
 // Octets rounds bits up to whole octets.
-func Octets(bits int64) int64 {
-	octets := bits / 8
-	if bits%8 > 0 {
-		octets++
-	}
-	return octets
-}
+func Octets(bits int64) int64 { return Cells(bits, 8) }
 
 // Cells rounds octets up to whole buffer cells of the given size and returns their number.
 func Cells(octets, cell int64) int64 {

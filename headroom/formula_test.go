@@ -2,6 +2,7 @@ package headroom
 
 import (
 	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -53,30 +54,25 @@ func TestTermsAreNamed(t *testing.T) {
 			{"response", 12_336},
 			{"propagation of the last frame", 1000},
 		}},
-		{"PFCDelay", PFCDelay(in), Terms{
+		{"Delay of PFC", Delay(in, macctl.ModePFC), Terms{
 			{"largest frame before the PFC frame", 12_336},
 			{"PFC frame", 672},
 			{"cable, there and back", 2000},
 			{"higher-layer delay", 1024},
 			{"largest frame that the peer finishes", 12_336},
 		}},
-		{"PauseDelay", PauseDelay(in), Terms{
+		{"Delay of PAUSE", Delay(in, macctl.ModePause), Terms{
 			{"largest frame before the PAUSE frame", 12_336},
 			{"PAUSE frame", 672},
-			{"response limit", 1024},
 			{"cable, there and back", 2000},
+			{"response limit", 1024},
 			{"largest frame that the peer finishes", 12_336},
 		}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if len(tt.got) != len(tt.want) {
-				t.Fatalf("got %d terms, want %d", len(tt.got), len(tt.want))
-			}
-			for i := range tt.want {
-				if tt.got[i] != tt.want[i] {
-					t.Errorf("term %d\n got %+v\nwant %+v", i, tt.got[i], tt.want[i])
-				}
+			if !slices.Equal(tt.got, tt.want) {
+				t.Errorf("terms\n got %+v\nwant %+v", tt.got, tt.want)
 			}
 		})
 	}
@@ -88,11 +84,11 @@ func TestDelayIsEtaAndThePauseFrame(t *testing.T) {
 	for _, speed := range []int64{0, 10 * mbit, gbit, 25 * gbit, 400 * gbit} {
 		in := Inputs{Speed: speed, MaxFrame: tagged, Delay: 3 * time.Microsecond}
 		want := Eta(in).Bits() + 672
-		if got := PFCDelay(in).Bits(); got != want {
-			t.Errorf("speed %d: PFCDelay\n got %d\nwant %d", speed, got, want)
+		if got := Delay(in, macctl.ModePFC).Bits(); got != want {
+			t.Errorf("speed %d: PFC\n got %d\nwant %d", speed, got, want)
 		}
-		if got := PauseDelay(in).Bits(); got != want {
-			t.Errorf("speed %d: PauseDelay\n got %d\nwant %d", speed, got, want)
+		if got := Delay(in, macctl.ModePause).Bits(); got != want {
+			t.Errorf("speed %d: PAUSE\n got %d\nwant %d", speed, got, want)
 		}
 	}
 }

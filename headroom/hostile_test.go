@@ -128,9 +128,7 @@ func TestResultOfAStranger(t *testing.T) {
 
 // A forged result with the peer's address counts for some minutes. Then the peer's own result counts again.
 func TestForgedResultIsForgotten(t *testing.T) {
-	w := newWire(settings(7), settings(8))
-	w.agree()
-	w.run(time.Second)
+	w := measured()
 	p, found := w.ends[0], w.ends[0].Target()
 	p.Receive(result(w.address[1], 8, w.ends[1].results.sequence+resultJump+1, maxHeadroomBits), w.now, w.moment(0))
 	if p.Target() != found || p.count.Ignored[IgnoredProportion] != 1 {
@@ -300,9 +298,7 @@ func TestClaimWindow(t *testing.T) {
 
 // A neighbour with a new name is still measured, without a note.
 func TestRename(t *testing.T) {
-	w := newWire(settings(7), settings(8))
-	w.agree()
-	w.run(time.Second)
+	w := measured()
 	p := w.ends[0]
 	p.Notes()
 	samples := w.report(0).RoundTrips.Samples

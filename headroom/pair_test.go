@@ -51,6 +51,14 @@ func (w *wire) agree() {
 	}
 }
 
+// measured returns two ends that have measured for a second.
+func measured() *wire {
+	w := newWire(settings(7), settings(8))
+	w.agree()
+	w.run(time.Second)
+	return w
+}
+
 func (w *wire) moment(end int) Moment { return Moment{w.now, w.clock[end]} }
 
 // step goes to the next event, but not beyond until.

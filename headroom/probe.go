@@ -51,7 +51,7 @@ type Probe struct {
 	notesUntil     int64 // until then notes use up noteGap each
 
 	// initiator
-	estimate    *Estimator
+	estimate    estimator
 	requests    [maxOpenRequests]openRequest
 	sequence    uint32
 	asked       int64 // since the agreement
@@ -97,7 +97,7 @@ type Counters struct {
 
 // NewProbe returns a Probe whose link is down.
 func NewProbe(s Settings) *Probe {
-	p := &Probe{estimate: NewEstimator(s.Percentile), reactions: newLoadWindow()}
+	p := &Probe{}
 	p.nextRequest, p.results.nextCheck = math.MaxInt64, math.MaxInt64
 	p.Configure(s, 0)
 	return p
@@ -121,7 +121,6 @@ func (p *Probe) Configure(s Settings, now int64) {
 		p.stream.until = 0
 	}
 	if again {
-		p.estimate.percentile = s.Percentile
 		p.restart(now)
 	}
 	if other && p.boundedMeasured() == 0 {
@@ -184,7 +183,7 @@ func (p *Probe) restart(now int64) {
 	if p.estimate.Settled() {
 		p.target.proven = p.target.bits // until this end has measured again
 	}
-	p.estimate.Reset()
+	p.estimate = estimator{percentile: p.set.Percentile}
 	p.measuredBits = 0
 	p.requests = [maxOpenRequests]openRequest{}
 	p.waiting, p.asked, p.unanswered, p.unusable, p.tooFar, p.farTrip = 0, 0, 0, 0, 0, 0

@@ -187,9 +187,7 @@ func TestManualRequired(t *testing.T) {
 
 // When the agreement ends, nothing is sent and what was found stays in force.
 func TestAgreementEnds(t *testing.T) {
-	w := newWire(settings(7), settings(8))
-	w.agree()
-	w.run(time.Second)
+	w := measured()
 	found := w.ends[0].Target()
 	w.ends[0].SetAgreed(true, false, "", w.now)
 	before := len(w.sent)
@@ -204,9 +202,7 @@ func TestAgreementEnds(t *testing.T) {
 
 // A peer that answers for a while and then never leaves the headroom as it is, and is reported.
 func TestPeerFallsSilent(t *testing.T) {
-	w := newWire(settings(7), settings(8))
-	w.agree()
-	w.run(time.Second)
+	w := measured()
 	found := w.ends[0].Target()
 	w.lose = func(from int, p macctl.MeasurementFrame) bool { return from == 1 }
 	w.run(10 * time.Second)
@@ -239,9 +235,7 @@ func TestSwallowed(t *testing.T) {
 			t.Errorf("they pass again: swallowed %v, passes %v", r.ControlDiscarded, r.ControlPasses)
 		}
 	}
-	w := newWire(settings(7), settings(8))
-	w.agree()
-	w.run(time.Second)
+	w := measured()
 	if r := w.report(0); !r.ControlPasses || r.ControlDiscarded {
 		t.Errorf("a sound link: passes %v, swallowed %v", r.ControlPasses, r.ControlDiscarded)
 	}
@@ -269,9 +263,7 @@ func TestResultsAreBounded(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			p := NewProbe(s)
-			p.SetUp(true, 1)
-			p.SetAgreed(true, true, "b", 1)
+			p := agreed(s)
 			tt.m.Operation, tt.m.Sequence = macctl.MeasureResult, 5
 			p.Receive(group(stranger, tt.m), 2, Moment{Now: 2})
 			if p.target.bits != tt.want {
@@ -290,9 +282,7 @@ func TestResultsAreBounded(t *testing.T) {
 }
 
 func TestOldResultsAreIgnored(t *testing.T) {
-	p := NewProbe(settings(7))
-	p.SetUp(true, 1)
-	p.SetAgreed(true, true, "b", 1)
+	p := agreed(settings(7))
 	send := func(session uint16, sequence uint32, bits uint64) {
 		m := macctl.Measurement{Operation: macctl.MeasureResult, Session: session, Sequence: sequence,
 			Area: [2]uint64{bits, 0}}
@@ -312,9 +302,7 @@ func TestOldResultsAreIgnored(t *testing.T) {
 }
 
 func TestRequestsAreBounded(t *testing.T) {
-	p := NewProbe(settings(7))
-	p.SetUp(true, 1)
-	p.SetAgreed(true, true, "b", 1)
+	p := agreed(settings(7))
 	for i := range uint32(3 * maxPendingReplies) {
 		m := macctl.Measurement{Operation: macctl.MeasureRequest, Session: 9, Sequence: i}
 		p.Receive(group(stranger, m), 2, Moment{Now: 2})
@@ -331,9 +319,7 @@ func TestRequestsAreBounded(t *testing.T) {
 }
 
 func TestAnswerAcrossAClockStep(t *testing.T) {
-	p := NewProbe(settings(7))
-	p.SetUp(true, 1)
-	p.SetAgreed(true, true, "b", 1)
+	p := agreed(settings(7))
 	p.Receive(group(stranger, macctl.Measurement{Operation: macctl.MeasureRequest}), 2, Moment{Now: 2})
 	out, ok := p.Out(Moment{Now: 3, Clock: 1_000_000})
 	if ok && out.Operation == macctl.MeasureAnswer || p.count.Ignored[IgnoredClock] != 1 {

@@ -183,9 +183,7 @@ func TestForgottenResultLeavesWhatWasFound(t *testing.T) {
 // A value in force while this end measured is proven, with the peer's part. An expired result does not lower it, also
 // after a flap to a silent peer.
 func TestForgottenResultLeavesWhatWasInForce(t *testing.T) {
-	w := newWire(settings(7), settings(8))
-	w.agree()
-	w.run(time.Second)
+	w := measured()
 	p := w.ends[0]
 	p.Receive(result(w.address[1], 8, w.ends[1].results.sequence+1, uint64(2*p.set.Calculated)), w.now, w.moment(0))
 	if p.target.bits != 2*p.set.Calculated {

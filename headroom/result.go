@@ -52,7 +52,8 @@ func (p *Probe) nextResult(now int64) (out macctl.MeasurementFrame, ok bool) {
 	}
 	r.nextCheck = now + int64(p.set.Interval)
 	p.expireResult(now)
-	if m := p.result(); !same(m, r.sent) {
+	m := p.result()
+	if m.Sequence = r.sent.Sequence; m != r.sent {
 		r.sequence++
 		m.Sequence = r.sequence
 		r.sent, r.acked = m, false
@@ -72,12 +73,6 @@ func (p *Probe) result() macctl.Measurement {
 		Area: [2]uint64{uint64(Measure(in, f).Bits()), uint64(in.WireBits(f))}}
 	p.fillOwnParameters(&m)
 	return m
-}
-
-// same reports whether two results differ at most in their sequence.
-func same(a, b macctl.Measurement) bool {
-	a.Sequence, b.Sequence = 0, 0
-	return a == b
 }
 
 // applied reports whether the peer has at least as much in force as the newest result. A peer that only sends the

@@ -139,9 +139,7 @@ func TestForgedGrantsAreIgnored(t *testing.T) {
 		{"another priority", func(in *macctl.MeasurementFrame) { in.Area[0]++ }, IgnoredAltered},
 		{"more than was wanted", func(in *macctl.MeasurementFrame) { in.Area[1]++ }, IgnoredProportion},
 	} {
-		p := NewProbe(settings(7))
-		p.SetUp(true, 1)
-		p.SetAgreed(true, true, "b", 1)
+		p := agreed(settings(7))
 		p.AskStream(3, MaxStream)
 		out, ok := p.Out(Moment{Now: 2})
 		if !ok || out.Operation != macctl.MeasureStream {
@@ -170,9 +168,7 @@ func TestForgedGrantsAreIgnored(t *testing.T) {
 // However a peer asks, its streams are bounded by the budget and a fifth of all time.
 func TestStreamBudget(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		p := NewProbe(allowing(8))
-		p.SetUp(true, 1)
-		p.SetAgreed(true, true, "b", 1)
+		p := agreed(allowing(8))
 		now, begun := int64(1e9), int64(1e9)
 		var streamed, until int64
 		for sequence := range uint32(rapid.IntRange(1, 400).Draw(t, "requests")) {

@@ -55,9 +55,7 @@ func TestFoundIsWhatWouldBeComputed(t *testing.T) {
 
 // Every XOFF calls Found.
 func TestFoundDoesNotAllocate(t *testing.T) {
-	w := newWire(settings(7), settings(8))
-	w.agree()
-	w.run(time.Second)
+	w := measured()
 	if n := testing.AllocsPerRun(100, func() { w.ends[0].Found() }); n != 0 {
 		t.Errorf("%v allocations", n)
 	}
@@ -105,9 +103,7 @@ func TestLateAgreementProvesNothing(t *testing.T) {
 
 // After a flap to a silent host the note comes again.
 func TestFlapIsToldAgain(t *testing.T) {
-	w := newWire(settings(7), settings(8))
-	w.agree()
-	w.run(time.Second)
+	w := measured()
 	p := w.ends[0]
 	p.SetUp(false, w.now)
 	p.SetAgreed(true, false, "", w.now)
@@ -121,9 +117,7 @@ func TestFlapIsToldAgain(t *testing.T) {
 
 // A measurement at one speed does not count at another.
 func TestFoundForAnotherLink(t *testing.T) {
-	w := newWire(settings(7), settings(8))
-	w.agree()
-	w.run(time.Second)
+	w := measured()
 	p := w.ends[0]
 	if p.Target() == 0 {
 		t.Fatal("nothing was found")
@@ -206,7 +200,7 @@ func bounds(s Settings) (least, most int64) {
 	if least = s.Min; least == 0 {
 		in := s.Inputs
 		in.Delay = 0
-		least = max(PFCDelay(in).Bits(), Eta(in).Bits()) + in.K
+		least = max(Delay(in, macctl.ModePFC).Bits(), Eta(in).Bits()) + in.K
 	}
 	word := s.Max
 	if word == 0 {
