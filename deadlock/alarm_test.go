@@ -13,7 +13,7 @@ func TestNoFalseAlarm(t *testing.T) {
 	fifteen.Count = MostCount
 	for _, tt := range []struct {
 		name string
-		play func(r *rig, q *fakeQueue, detection int64)
+		run  func(r *rig, q *fakeQueue, detection int64)
 	}{
 		{"an idle queue that is paused", func(r *rig, q *fakeQueue, detection int64) {
 			r.pause(q, 1<<50)
@@ -91,7 +91,7 @@ func TestNoFalseAlarm(t *testing.T) {
 	} {
 		for name, c := range map[string]Config{"100 ms x 2": patent(), "10 ms x 2": fast, "100 ms x 15": fifteen} {
 			r, q := watchOne(t, c)
-			tt.play(r, q, int64(c.DetectionTime()))
+			tt.run(r, q, int64(c.DetectionTime()))
 			if got := r.kinds(); len(got) != 0 {
 				t.Errorf("%s: %s: %v", tt.name, name, got)
 			}

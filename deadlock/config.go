@@ -1,6 +1,7 @@
 package deadlock
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -99,55 +100,46 @@ func (c *Config) Check() error {
 		}
 		return nil
 	}
-	if err := c.checkFast(); err != nil {
+	if err := c.checkFast(); err != nil || !c.Slow {
 		return err
 	}
-	switch {
-	case !c.Slow:
-	case c.SlowPeriod < LeastSlow || c.SlowPeriod > MostSlow:
-		return fmt.Errorf("%w: slow period %v: %v to %v are possible", ErrConfig, c.SlowPeriod, LeastSlow, MostSlow)
-	case c.Threshold < LeastThreshold || c.Threshold > MostThreshold:
-		return fmt.Errorf("%w: threshold %d: %d to %d are possible", ErrConfig, c.Threshold, LeastThreshold,
-			MostThreshold)
-	case c.Threshold >= c.SlowLimit():
+	err := cmp.Or(checkRange("slow period", c.SlowPeriod, LeastSlow, MostSlow),
+		checkRange("threshold", c.Threshold, LeastThreshold, MostThreshold))
+	if err == nil && c.Threshold >= c.SlowLimit() {
 		return fmt.Errorf("%w: threshold %d is never exceeded: no more than %d detections fit into %v", ErrConfig,
-			c.Threshold,
-			c.SlowLimit(), c.SlowPeriod)
+			c.Threshold, c.SlowLimit(), c.SlowPeriod)
 	}
-	return nil
+	return err
 }
 
 func (c *Config) checkFast() error {
-	if int(c.Action) >= len(actionNames) || c.Restore > Quiet {
-		return fmt.Errorf("%w: no such action or end of a storm: %d, %d", ErrConfig, c.Action, c.Restore)
-	}
-	if c.Count == 0 {
-		return c.checkTimes()
-	}
 	switch {
+	case int(c.Action) >= len(actionNames) || c.Restore > Quiet:
+		return fmt.Errorf("%w: no such action or end of a storm: %d, %d", ErrConfig, c.Action, c.Restore)
+	case c.Count == 0:
+		return c.checkTimes()
 	case !slices.Contains(Periods, c.Period):
 		return fmt.Errorf("%w: period %v: 1ms, 10ms and 100ms are possible", ErrConfig, c.Period)
-	case c.Count < LeastCount || c.Count > MostCount:
-		return fmt.Errorf("%w: count %d: %d to %d are possible", ErrConfig, c.Count, LeastCount, MostCount)
-	case c.Recovery < LeastRecovery || c.Recovery > MostRecovery:
-		return fmt.Errorf("%w: recovery %v: %v to %v are possible", ErrConfig, c.Recovery, LeastRecovery, MostRecovery)
 	}
-	return nil
+	return cmp.Or(checkRange("count", c.Count, LeastCount, MostCount),
+		checkRange("recovery", c.Recovery, LeastRecovery, MostRecovery))
 }
 
 func (c *Config) checkTimes() error {
-	switch {
-	case c.Detection < LeastDetection || c.Detection > MostDetection:
-		return fmt.Errorf("%w: detection %v: %v to %v are possible", ErrConfig, c.Detection, LeastDetection,
-			MostDetection)
-	case c.Recovery < LeastRestoration || c.Recovery > MostRestoration:
-		return fmt.Errorf("%w: restoration %v: %v to %v are possible", ErrConfig, c.Recovery, LeastRestoration,
-			MostRestoration)
-	case c.Period < LeastPoll || c.Period > MostPoll:
-		return fmt.Errorf("%w: poll %v: %v to %v are possible", ErrConfig, c.Period, LeastPoll, MostPoll)
-	case c.Period > min(c.Detection, c.Recovery):
+	err := cmp.Or(checkRange("detection", c.Detection, LeastDetection, MostDetection),
+		checkRange("restoration", c.Recovery, LeastRestoration, MostRestoration),
+		checkRange("poll", c.Period, LeastPoll, MostPoll))
+	if err == nil && c.Period > min(c.Detection, c.Recovery) {
 		return fmt.Errorf("%w: poll %v is longer than detection %v or restoration %v", ErrConfig, c.Period, c.Detection,
 			c.Recovery)
+	}
+	return err
+}
+
+// checkRange refuses a value that is not within least and most.
+func checkRange[T cmp.Ordered](name string, value, least, most T) error {
+	if value < least || value > most {
+		return fmt.Errorf("%w: %s %v: %v to %v are possible", ErrConfig, name, value, least, most)
 	}
 	return nil
 }

@@ -82,9 +82,6 @@ func TestDefaultCount(t *testing.T) {
 			t.Errorf("%v: %d, want %d", longest, got, want)
 		}
 	}
-}
-
-func TestSlowLimit(t *testing.T) {
 	c := recurring()
 	if got := c.SlowLimit(); got != 25 {
 		t.Errorf("%d detections fit into 10 s of 400 ms each, want 25", got)

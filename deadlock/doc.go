@@ -1,14 +1,6 @@
 // Package deadlock finds egress queues that PFC or PAUSE has locked up for good: by a cycle of switches that wait for
 // each other, or by a peer that never stops pausing. The package breaks the lock. It does no I/O and reads no clock:
-// the caller gives the time, says when a queue is stuck, and carries out orders. A queue meets the files in this order:
-//
-//	config.go    what is watched, how often, and what is done
-//	watchdog.go  Watchdog: the switch that it sees; ports that come, go and change; polls that are due
-//	look.go      one queue, from the first suspicion to detection
-//	storm.go     from detection to recovery
-//	slow.go      a deadlock that keeps coming back
-//	event.go     every transition, with its reason
-//	status.go    everything there is to see
+// the caller gives the time, says when a queue is stuck, and carries out orders.
 //
 // Fast detection polls a queue every period while it holds frames and is paused. The queue is blocked when it still
 // holds frames, has sent none since the last poll, and was paused for the whole time between, by the pause timers. N

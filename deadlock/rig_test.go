@@ -17,8 +17,7 @@ func patent() Config {
 // sonic is a configuration with the names and defaults of SONiC's pfcwd.
 func sonic() Config {
 	return Config{Fast: true, Period: 200 * time.Millisecond, Detection: 200 * time.Millisecond, Action: Drop,
-		Restore:  Quiet,
-		Recovery: 200 * time.Millisecond}
+		Restore: Quiet, Recovery: 200 * time.Millisecond}
 }
 
 type fakeKey struct {

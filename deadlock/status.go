@@ -61,35 +61,29 @@ func (w *Watchdog) Status(dst []Status, now int64) []Status {
 // RemovedCounts appends the counts of queues that are not in Status, in no order: those of removed ports, and those
 // that are lossless no more. Such a queue goes on from there when it comes back.
 func (w *Watchdog) RemovedCounts(dst []Status) []Status {
+	add := func(c *counts, name string, queue int) {
+		if *c != (counts{}) {
+			dst = append(dst, c.status(name, uint8(queue)))
+		}
+	}
 	for name, all := range w.removed {
 		for q := range all {
-			dst = all[q].append(dst, name, uint8(q))
+			add(&all[q], name, q)
 		}
 	}
 	for _, p := range w.ports {
-		if p == nil {
-			continue
-		}
-		for m := ^p.mask & (1<<NumQueues - 1); m != 0; m &= m - 1 {
-			q := &p.queues[bits.TrailingZeros16(m)]
-			dst = q.counts.append(dst, p.name, q.number)
+		for q := range NumQueues {
+			if p != nil && p.mask>>q&1 == 0 {
+				add(&p.queues[q].counts, p.name, q)
+			}
 		}
 	}
 	return dst
 }
 
-// append appends counts that are not all 0.
-func (c *counts) append(dst []Status, name string, queue uint8) []Status {
-	if *c == (counts{}) {
-		return dst
-	}
-	return append(dst, c.status(name, queue))
-}
-
 func (c *counts) status(name string, queue uint8) Status {
 	return Status{Name: name, Queue: queue, State: Operational, Detected: c.Detected, Recovered: c.Recovered,
-		Recurred: c.Recurred,
-		Sent:     c.Sent, Dropped: c.Dropped, LastSent: c.LastSent, LastDropped: c.LastDropped}
+		Recurred: c.Recurred, Sent: c.Sent, Dropped: c.Dropped, LastSent: c.LastSent, LastDropped: c.LastDropped}
 }
 
 func (w *Watchdog) status(q *queue, now int64) Status {
@@ -98,13 +92,10 @@ func (w *Watchdog) status(q *queue, now int64) Status {
 	switch q.state {
 	case stormed:
 		s.State = Stormed
+		s.LastSent, s.LastDropped = q.stormFrames(w.read(q, now))
+		s.Sent, s.Dropped, s.Since = s.Sent+s.LastSent, s.Dropped+s.LastDropped, q.since
 	case closed:
 		s.State = Closed
-	}
-	if q.state == stormed {
-		r := w.read(q, now)
-		s.LastSent, s.LastDropped = q.stormFrames(r)
-		s.Sent, s.Dropped, s.Since = s.Sent+s.LastSent, s.Dropped+s.LastDropped, q.since
 	}
 	return s
 }

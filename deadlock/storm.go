@@ -62,29 +62,20 @@ func (w *Watchdog) pollStormed(q *queue, r *QueueState, now int64) {
 	w.recover(q, reason, now)
 }
 
-// addQuietTime adds up the time for which the peer has not asked for a pause. A poll that comes too late proves
-// nothing: what the peer sent meanwhile may not have been read.
+// addQuietTime adds up the time for which the peer has not asked for a pause. Under Alert, where XOFF is obeyed, the
+// peer may ask for pauses while frames leave, so the time counts for which the queue was not blocked. A poll that comes
+// too late proves nothing: what the peer sent meanwhile may not have been read.
 func (q *queue) addQuietTime(r *QueueState, now int64) {
 	elapsed := now - q.last.at
+	v := q.judge(r, elapsed)
+	paused, quiet := r.Requested || r.Xoffs != q.xoffs, !q.requested // neither, where a pause ended between the polls
 	if q.port.config.Action == Alert {
-		q.addUnblockedTime(r, elapsed)
-		return
+		paused, quiet = v == blocked, v == free
 	}
 	switch {
-	case r.Requested || r.Xoffs != q.xoffs:
+	case paused:
 		q.elapsed = 0
-	case !q.requested && elapsed <= 2*int64(q.port.config.Period): // else the pause ended somewhere between the polls
-		q.elapsed += elapsed
-	}
-}
-
-// addUnblockedTime adds up the time for which a queue whose XOFF is obeyed was not blocked. The peer may still ask for
-// pauses while frames leave.
-func (q *queue) addUnblockedTime(r *QueueState, elapsed int64) {
-	switch q.judge(r, elapsed) {
-	case blocked:
-		q.elapsed = 0
-	case free:
+	case quiet && v != late:
 		q.elapsed += elapsed
 	}
 }

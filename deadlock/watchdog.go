@@ -67,7 +67,7 @@ type Watchdog struct {
 	removedNames []string                      // in removed, the oldest first
 }
 
-// maxRetired is how many ports that are gone are remembered. One that comes back later than that begins at 0.
+// maxRemoved is how many removed ports are remembered. A port that comes back later than that begins at 0.
 const maxRemoved = 1024
 
 // maxPorts bounds port numbers.
