@@ -57,9 +57,9 @@ const second = 1_000_000_000
 // NewAgent returns an Agent that is switched on and whose link is down.
 func NewAgent(c Config) *Agent {
 	a := &Agent{cfg: c, on: true}
-	a.rx.machine = newMachine("receive", rxStates[:])
-	a.tx.machine = newMachine("transmit", txStates[:])
-	a.timer.machine = newMachine("timer", timerStates[:])
+	a.rx.machine = machine{name: "receive", states: rxStates[:]}
+	a.tx.machine = machine{name: "transmit", states: txStates[:]}
+	a.timer.machine = machine{name: "timer", states: timerStates[:]}
 	a.initializeTimer()
 	return a
 }

@@ -92,11 +92,11 @@ func CapabilityNames(bits uint16) []string {
 //
 //	2 octets: supported
 //	2 octets: enabled
-func parseCapabilities(value []byte) (c Capabilities, ok bool) {
+func parseCapabilities(value []byte) (c *Capabilities, ok bool) {
 	if len(value) != 4 {
-		return c, false
+		return nil, false
 	}
-	return Capabilities{binary.BigEndian.Uint16(value), binary.BigEndian.Uint16(value[2:])}, true
+	return &Capabilities{binary.BigEndian.Uint16(value), binary.BigEndian.Uint16(value[2:])}, true
 }
 
 func (c Capabilities) tlv() TLV {

@@ -13,8 +13,7 @@ const (
 )
 
 var eventTexts = [...]string{"is the neighbour", "is silent and forgotten", "has stopped speaking LLDP",
-	"is forgotten with the link",
-	"is not stored: there are too many neighbours, although LLDP crosses no bridge"}
+	"is forgotten with the link", "is not stored: there are too many neighbours, although LLDP crosses no bridge"}
 
 // String returns the end of a sentence that begins with the neighbour.
 func (k EventKind) String() string {

@@ -45,9 +45,6 @@ const (
 	reasonOff  = "disabled"
 )
 
-// newMachine returns a machine in its first state.
-func newMachine(name string, states []state) machine { return machine{name: name, states: states} }
-
 // run follows transitions until the machine rests.
 func (m *machine) run(a *Agent) {
 	for next, why := m.states[m.at].next(a); next != m.at; next, why = m.states[m.at].next(a) {
@@ -61,8 +58,7 @@ func (m *machine) run(a *Agent) {
 func (m *machine) recordTransition(a *Agent, next int, why string) {
 	a.transitions++
 	m.newest[m.made%TransitionsKept] = Transition{At: a.now, Machine: m.name, From: m.states[m.at].name,
-		To: m.states[next].name, Cause: why,
-		number: a.transitions}
+		To: m.states[next].name, Cause: why, number: a.transitions}
 	m.made++
 }
 

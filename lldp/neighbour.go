@@ -86,11 +86,11 @@ func (t *neighbourTable) expireFull(now int64) {
 // expire removes and returns the neighbours whose time to live is over.
 func (t *neighbourTable) expire(now int64) (gone []*Neighbour) {
 	t.list = slices.DeleteFunc(t.list, func(n *Neighbour) bool {
-		old := n.Expires <= now
-		if old {
-			gone = append(gone, n)
+		if n.Expires > now {
+			return false
 		}
-		return old
+		gone = append(gone, n)
+		return true
 	})
 	return gone
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 )
 
 // ErrPDU is wrapped by errors about an LLDPDU that is discarded as a whole (IEEE 802.1AB 9.2.8.7.1), because
@@ -81,38 +82,35 @@ func single(t Type) bool { return t >= TypePortDescription && t <= TypeCapabilit
 // addTLV adds an optional TLV. It returns false for a malformed one.
 func (p *PDU) addTLV(t TLV) (ok bool) {
 	switch t.Type {
-	case TypePortDescription, TypeSystemName, TypeSystemDescription:
-		if len(t.Value) > maxText {
-			return false
-		}
-	}
-	switch t.Type {
 	case TypePortDescription:
-		p.PortDescription = string(t.Value)
+		return setText(&p.PortDescription, t.Value)
 	case TypeSystemName:
-		p.SystemName = string(t.Value)
+		return setText(&p.SystemName, t.Value)
 	case TypeSystemDescription:
-		p.SystemDescription = string(t.Value)
-	case TypeCapabilities:
-		var c Capabilities
-		if c, ok = parseCapabilities(t.Value); ok {
-			p.Capabilities = &c
-		}
+		return setText(&p.SystemDescription, t.Value)
+	case TypeCapabilities: // single: a malformed one leaves nil
+		p.Capabilities, ok = parseCapabilities(t.Value)
 		return ok
 	case TypeManagementAddress:
-		var m ManagementAddress
-		if m, ok = parseManagement(t.Value); ok {
-			p.Management = append(p.Management, m)
-		}
-		return ok
+		return appendParsed(&p.Management, parseManagement, t.Value)
 	case TypeOrganization:
-		var o Organization
-		if o, ok = parseOrganization(t.Value); ok {
-			p.Organization = append(p.Organization, o)
-		}
-		return ok
-	default:
-		p.Reserved = append(p.Reserved, TLV{t.Type, append([]byte(nil), t.Value...)})
+		return appendParsed(&p.Organization, parseOrganization, t.Value)
 	}
+	p.Reserved = append(p.Reserved, TLV{t.Type, slices.Clone(t.Value)})
 	return true
+}
+
+func setText(text *string, value []byte) (ok bool) {
+	if ok = len(value) <= maxText; ok {
+		*text = string(value)
+	}
+	return ok
+}
+
+func appendParsed[T any](list *[]T, parse func([]byte) (T, bool), value []byte) bool {
+	v, ok := parse(value)
+	if ok {
+		*list = append(*list, v)
+	}
+	return ok
 }

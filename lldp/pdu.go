@@ -51,13 +51,9 @@ func AppendPDU(b []byte, p *PDU) []byte {
 }
 
 func (p *PDU) appendOptional(b []byte) []byte {
-	for _, t := range []struct {
-		typ  Type
-		text string
-	}{{TypePortDescription, p.PortDescription}, {TypeSystemName, p.SystemName}, {TypeSystemDescription,
-		p.SystemDescription}} {
-		if t.text != "" {
-			b = AppendTLV(b, TLV{t.typ, []byte(t.text[:min(len(t.text), maxText)])})
+	for i, text := range []string{p.PortDescription, p.SystemName, p.SystemDescription} {
+		if text != "" {
+			b = AppendTLV(b, TLV{TypePortDescription + Type(i), []byte(text[:min(len(text), maxText)])})
 		}
 	}
 	if p.Capabilities != nil {

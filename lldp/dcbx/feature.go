@@ -1,11 +1,8 @@
 package dcbx
 
-// A feature is the feature state machine of CEE and CIN for one feature:
-//
-//	INIT ──▶ LISTEN: the peer's announcement leads to the first state below that fits
-//
-// featureStates has two functions for each state: whether it fits, and what is done then. In CEE and CIN no address
-// decides: two ends that are both willing, or both not, must want the same.
+// A feature is the feature state machine of CEE and CIN for one feature: the peer's announcement leads to the first
+// featureState that fits. In CEE and CIN no address decides: two ends that are both willing, or both not, must want the
+// same.
 type feature struct {
 	kind    Kind
 	version Version
@@ -41,60 +38,44 @@ func (f *feature) init(c *control) {
 	f.state, f.data, f.on = featureInit, f.own.Data, false
 }
 
-// A peerFeature is the peer's announcement of a feature, nil where there is none, and whether there are two.
-type peerFeature struct {
-	*Feature
-	duplicate bool
-}
-
-// featureStates has, for each state, whether the peer's announcement leads there, and what is done then.
-var featureStates = [...]struct {
-	fits  func(f *feature, x peerFeature) bool
-	enter func(f *feature, x peerFeature)
-}{
-	featureInit:      {(*feature).never, (*feature).keep}, // init leads there
-	featureNoTLV:     {(*feature).missing, (*feature).noTLV},
-	featureWait:      {(*feature).waits, (*feature).keep},
-	featureDuplicate: {(*feature).duplicate, (*feature).fail},
-	featureOff:       {(*feature).disabled, (*feature).stop},
-	featurePeer:      {(*feature).follows, (*feature).adopt},
-	featureOwn:       {(*feature).leads, (*feature).operate},
-	featureSame:      {(*feature).compatible, (*feature).operate},
-	featureDiffers:   {(*feature).always, (*feature).fail},
-}
-
 // receive takes the peer's announcement.
 func (f *feature) receive(peer *Legacy, c *control) {
-	x := peerFeature{peer.Features[f.kind], peer.Duplicate[f.kind]}
-	if !f.missing(x) && c.acked == f.seq {
+	x, twice := peer.Features[f.kind], peer.Duplicate[f.kind]
+	announced := x != nil || twice
+	if announced && c.acked == f.seq {
 		f.synced = true
-	}
-	f.state = featureInit
-	for !featureStates[f.state].fits(f, x) {
-		f.state++
 	}
 	wrong := f.own.Error
 	f.data = f.own.Data
-	featureStates[f.state].enter(f, x)
+	switch {
+	case !announced: // an error in CEE, where every feature has to be announced
+		f.enter(featureNoTLV, false, f.version == VersionCEE)
+	case !f.synced || !twice && x.Oper != 0:
+		f.state = featureWait // all else stays
+	case twice:
+		f.enter(featureDuplicate, false, true)
+	case !f.own.Enable || !x.Enable:
+		f.enter(featureOff, false, false)
+	case f.own.Willing && !x.Willing:
+		f.enter(featurePeer, !x.Error, false)
+		f.data = x.Data
+	case !f.own.Willing && x.Willing:
+		f.enter(featureOwn, !x.Error, false)
+	case f.compatible(x):
+		f.enter(featureSame, !x.Error, false)
+	default:
+		f.enter(featureDiffers, false, true)
+	}
 	if f.own.Error != wrong {
 		f.seq, f.synced = c.next(), false
 	}
 }
 
-func (f *feature) never(peerFeature) bool     { return false }
-func (f *feature) always(peerFeature) bool    { return true }
-func (f *feature) missing(x peerFeature) bool { return x.Feature == nil && !x.duplicate }
-
-func (f *feature) waits(x peerFeature) bool { return !f.synced || !x.duplicate && x.Oper != 0 }
-
-func (f *feature) duplicate(x peerFeature) bool { return x.duplicate }
-func (f *feature) disabled(x peerFeature) bool  { return !f.own.Enable || !x.Enable }
-func (f *feature) follows(x peerFeature) bool   { return f.own.Willing && !x.Willing }
-func (f *feature) leads(x peerFeature) bool     { return !f.own.Willing && x.Willing }
+func (f *feature) enter(s featureState, on, wrong bool) { f.state, f.on, f.own.Error = s, on, wrong }
 
 // compatible reports whether both ends want the same. The groups of CEE never contradict each other: each end schedules
 // what it sends.
-func (f *feature) compatible(x peerFeature) bool {
+func (f *feature) compatible(x *Feature) bool {
 	switch {
 	case f.kind == KindGroups && f.version == VersionCEE:
 		return true
@@ -102,22 +83,6 @@ func (f *feature) compatible(x peerFeature) bool {
 		return f.own.Data[0] == x.Data[0]
 	}
 	return f.own.Data == x.Data
-}
-
-// keep leaves all as it is.
-func (f *feature) keep(peerFeature) {}
-
-// noTLV is an error in CEE, where every feature has to be announced.
-func (f *feature) noTLV(peerFeature) { f.on, f.own.Error = false, f.version == VersionCEE }
-
-func (f *feature) fail(peerFeature)      { f.on, f.own.Error = false, true }
-func (f *feature) stop(peerFeature)      { f.on, f.own.Error = false, false }
-func (f *feature) operate(x peerFeature) { f.on, f.own.Error = !x.Error, false }
-
-// adopt operates with what the peer wants.
-func (f *feature) adopt(x peerFeature) {
-	f.operate(x)
-	f.data = x.Data
 }
 
 // A control is the control state machine of CEE and CIN. Each announcement has a sequence number. The next one follows

@@ -62,11 +62,11 @@ func (e *ETS) organization(subtype uint8) lldp.Organization {
 	return lldp.Organization{OUI: ouiIEEE, Subtype: subtype, Info: string(b)}
 }
 
-func parseETS(info string) (e ETS, ok bool) {
+func parseETS(info string) (e *ETS, ok bool) {
 	if len(info) != etsLength {
-		return e, false
+		return nil, false
 	}
-	e.Willing, e.CBS, e.MaxTCs = info[0]&flagWilling != 0, info[0]&flagCBS != 0, info[0]&7
+	e = &ETS{Willing: info[0]&flagWilling != 0, CBS: info[0]&flagCBS != 0, MaxTCs: info[0] & 7}
 	for p := range e.Class {
 		e.Class[p] = info[1+p/2] >> (4 * (1 - p%2)) & 0xF
 	}
@@ -93,13 +93,12 @@ func (p PFC) organization() lldp.Organization {
 	return lldp.Organization{OUI: ouiIEEE, Subtype: subtypePFC, Info: string([]byte{flags, p.Enable})}
 }
 
-func parsePFC(info string) (p PFC, ok bool) {
+func parsePFC(info string) (p *PFC, ok bool) {
 	if len(info) != pfcLength {
-		return p, false
+		return nil, false
 	}
-	return PFC{Willing: info[0]&flagWilling != 0, MBC: info[0]&flagMBC != 0, Reserved: info[0] & reservedPFC,
-		Cap:    info[0] & 0xF,
-		Enable: info[1]}, true
+	return &PFC{Willing: info[0]&flagWilling != 0, MBC: info[0]&flagMBC != 0, Reserved: info[0] & reservedPFC,
+		Cap: info[0] & 0xF, Enable: info[1]}, true
 }
 
 // An App gives the priority of an application (IEEE 802.1Q D.2.11).
@@ -179,7 +178,7 @@ func ParseIEEE(list []lldp.Organization) *IEEE {
 			continue
 		}
 		seen[o.Subtype]++
-		if !x.take(o) {
+		if !x.parse(o) {
 			x.Malformed++
 		}
 	}
@@ -190,24 +189,14 @@ func ParseIEEE(list []lldp.Organization) *IEEE {
 	return &x
 }
 
-func (x *IEEE) take(o lldp.Organization) (ok bool) {
-	var (
-		ets ETS
-		pfc PFC
-	)
+func (x *IEEE) parse(o lldp.Organization) (ok bool) {
 	switch o.Subtype {
 	case subtypeETS:
-		if ets, ok = parseETS(o.Info); ok {
-			x.ETS = &ets
-		}
+		x.ETS, ok = parseETS(o.Info)
 	case subtypeRecommendation:
-		if ets, ok = parseETS(o.Info); ok {
-			x.Recommendation = &ets
-		}
+		x.Recommendation, ok = parseETS(o.Info)
 	case subtypePFC:
-		if pfc, ok = parsePFC(o.Info); ok {
-			x.PFC = &pfc
-		}
+		x.PFC, ok = parsePFC(o.Info)
 	default:
 		x.Apps, ok = parseApps(o.Info)
 	}

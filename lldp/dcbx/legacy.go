@@ -31,11 +31,11 @@ func (c Control) tlv() lldp.TLV {
 	return lldp.TLV{Type: typeControl, Value: binary.BigEndian.AppendUint32(b, c.Ack)}
 }
 
-func parseControl(b []byte) (c Control, ok bool) {
+func parseControl(b []byte) (c *Control, ok bool) {
 	if len(b) != controlLength {
-		return c, false
+		return nil, false
 	}
-	return Control{b[0], b[1], binary.BigEndian.Uint32(b[2:]), binary.BigEndian.Uint32(b[6:])}, true
+	return &Control{b[0], b[1], binary.BigEndian.Uint32(b[2:]), binary.BigEndian.Uint32(b[6:])}, true
 }
 
 // A Kind is a feature of CEE and CIN.
@@ -104,18 +104,18 @@ const (
 //	1 octet:  subtype
 //	n octets: data
 func (f Feature) tlv(t lldp.Type) lldp.TLV {
-	flags := flag(f.Enable, flagEnable) | flag(f.Willing, flagWillingOld) | flag(f.Error,
-		flagError) | f.Reserved&reservedFeature
+	flags := flag(f.Enable, flagEnable) | flag(f.Willing, flagWillingOld) | flag(f.Error, flagError) |
+		f.Reserved&reservedFeature
 	return lldp.TLV{Type: t, Value: append([]byte{f.Oper, f.Max, flags, f.Subtype}, f.Data...)}
 }
 
-func parseFeature(k Kind, v Version, b []byte) (f Feature, ok bool) {
+func parseFeature(k Kind, v Version, b []byte) (f *Feature, ok bool) {
 	if len(b) < featureHeader || !dataFits(k, v, len(b)-featureHeader) {
-		return f, false
+		return nil, false
 	}
-	return Feature{Oper: b[0], Max: b[1], Enable: b[2]&flagEnable != 0, Willing: b[2]&flagWillingOld != 0,
-		Error:    b[2]&flagError != 0,
-		Reserved: b[2] & reservedFeature, Subtype: b[3], Data: string(b[featureHeader:])}, true
+	return &Feature{Oper: b[0], Max: b[1], Enable: b[2]&flagEnable != 0, Willing: b[2]&flagWillingOld != 0,
+		Error: b[2]&flagError != 0, Reserved: b[2] & reservedFeature, Subtype: b[3],
+		Data: string(b[featureHeader:])}, true
 }
 
 // dataFits reports whether a feature can have n octets of data.
@@ -207,12 +207,15 @@ func (x *Legacy) parse(b []byte) {
 		b = rest
 		if t.Type == typeControl {
 			controls++
-			x.takeControl(t.Value)
+			var ok bool
+			if x.Control, ok = parseControl(t.Value); !ok {
+				x.Malformed++
+			}
 			continue
 		}
 		for k, typ := range x.Version.types() {
 			if t.Type == typ {
-				x.takeFeature(Kind(k), t.Value)
+				x.parseFeature(Kind(k), t.Value)
 			}
 		}
 	}
@@ -222,15 +225,7 @@ func (x *Legacy) parse(b []byte) {
 	}
 }
 
-func (x *Legacy) takeControl(b []byte) {
-	if c, ok := parseControl(b); ok {
-		x.Control = &c
-	} else {
-		x.Malformed++
-	}
-}
-
-func (x *Legacy) takeFeature(k Kind, b []byte) {
+func (x *Legacy) parseFeature(k Kind, b []byte) {
 	f, ok := parseFeature(k, x.Version, b)
 	switch {
 	case !ok:
@@ -238,7 +233,7 @@ func (x *Legacy) takeFeature(k Kind, b []byte) {
 	case x.Features[k] != nil:
 		x.Duplicate[k] = true
 	default:
-		x.Features[k] = &f
+		x.Features[k] = f
 	}
 }
 

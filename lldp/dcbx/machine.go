@@ -70,9 +70,6 @@ func (c *Config) noPeerReason() Reason {
 	return ReasonNoPeer
 }
 
-// forget begins to number anew: the peer that has acknowledged numbers is gone.
-func (m *Machine) forget() { m.control = control{} }
-
 // setVersion begins to speak a version.
 func (m *Machine) setVersion(v Version) {
 	m.version = v
@@ -132,7 +129,7 @@ func (m *Machine) decide(neighbours []*lldp.Neighbour, crowded bool) Outcome {
 		return m.cfg.localOutcome(m.version, ReasonOff)
 	case len(neighbours) == 0:
 		if m.version != m.cfg.Mode.initialVersion() || m.control.ack != 0 || m.control.acked != 0 {
-			m.forget()
+			m.control = control{} // the peer that has acknowledged numbers is gone
 			m.setVersion(m.cfg.Mode.initialVersion())
 		}
 		return m.cfg.localOutcome(m.version, ReasonNoPeer)

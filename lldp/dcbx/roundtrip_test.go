@@ -86,7 +86,7 @@ func TestETSRoundTrip(t *testing.T) {
 			want := drawETS(t, subtype)
 			o := want.organization(subtype)
 			got, ok := parseETS(o.Info)
-			if !ok || got != *want || got.organization(subtype) != o || len(o.Info) != etsLength {
+			if !ok || *got != *want || got.organization(subtype) != o || len(o.Info) != etsLength {
 				t.Fatalf("subtype %d, %x: got %+v, %t\nwant %+v", subtype, o.Info, got, ok, want)
 			}
 		})
@@ -98,7 +98,7 @@ func TestPFCRoundTrip(t *testing.T) {
 		want := drawPFC(t)
 		o := want.organization()
 		got, ok := parsePFC(o.Info)
-		if !ok || got != *want || got.organization() != o || len(o.Info) != pfcLength {
+		if !ok || *got != *want || got.organization() != o || len(o.Info) != pfcLength {
 			t.Fatalf("%x: got %+v, %t\nwant %+v", o.Info, got, ok, want)
 		}
 	})
@@ -121,7 +121,7 @@ func TestControlRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		want := drawControl(t)
 		tlv := want.tlv()
-		if got, ok := parseControl(tlv.Value); !ok || got != *want || tlv.Type != typeControl {
+		if got, ok := parseControl(tlv.Value); !ok || *got != *want || tlv.Type != typeControl {
 			t.Fatalf("%x: got %+v, %t\nwant %+v", tlv.Value, got, ok, want)
 		}
 	})
@@ -176,7 +176,7 @@ func TestFeatureRoundTrip(t *testing.T) {
 				want := drawFeature(t, Kind(k), v)
 				tlv := want.tlv(typ)
 				got, ok := parseFeature(Kind(k), v, tlv.Value)
-				if !ok || got != *want || !reflect.DeepEqual(got.tlv(typ), tlv) {
+				if !ok || *got != *want || !reflect.DeepEqual(got.tlv(typ), tlv) {
 					t.Fatalf("%v, %v: %x: got %+v, %t\nwant %+v", v, Kind(k), tlv.Value, got, ok, want)
 				}
 			})
