@@ -67,7 +67,7 @@ func TestProbeComesBack(t *testing.T) {
 		t.Errorf("last event %+v", e)
 	}
 
-	r.now += int64(bridge.DefaultHoldoff)
+	r.now += int64(bridge.Holdoff)
 	r.sw.Probe(1, nil, r.now)
 	events = r.sw.Events(nil, 0)
 	if e := events[len(events)-1]; e.Kind != EventLoop || !strings.Contains(e.Text, "flooding on again") {

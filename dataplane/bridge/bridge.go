@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"cmp"
 	"fmt"
 	"time"
 )
@@ -28,10 +29,6 @@ type Config struct {
 	// Identity is drawn at random by each run of the switch and tells its own loop probes from those of others. A
 	// bridge needs it once a port has Loop set.
 	Identity Identity
-
-	// Holdoff is how long the flooding of a port stays off after the last own probe came back on it.
-	// 0 means DefaultHoldoff.
-	Holdoff time.Duration
 }
 
 // A Bridge is the forwarding process of one switch. It is not safe for concurrent use.
@@ -47,26 +44,17 @@ type Bridge struct {
 	ports [MaxPorts]port
 
 	identity Identity
-	holdoff  int64
+	holdoff  int64 // Holdoff, shorter in a test
 }
 
 // New returns a bridge without ports. The error tells which setting is out of range.
 func New(c Config) (*Bridge, error) {
-	switch {
-	case c.MaxEntries < 0 || c.MaxEntries > entriesLimit:
+	if c.MaxEntries < 0 || c.MaxEntries > entriesLimit {
 		return nil, fmt.Errorf("bridge: %d filtering database entries (use 1 to %d, or 0 for %d)", c.MaxEntries,
 			entriesLimit, DefaultMaxEntries)
-	case c.Holdoff < 0:
-		return nil, fmt.Errorf("bridge: loop hold-off %v is negative (use 0 for %v)", c.Holdoff, DefaultHoldoff)
 	}
-	if c.MaxEntries == 0 {
-		c.MaxEntries = DefaultMaxEntries
-	}
-	if c.Holdoff == 0 {
-		c.Holdoff = DefaultHoldoff
-	}
-	b := &Bridge{identity: c.Identity, holdoff: int64(c.Holdoff)}
-	b.fdb.init(c.MaxEntries)
+	b := &Bridge{identity: c.Identity, holdoff: int64(Holdoff)}
+	b.fdb.init(cmp.Or(c.MaxEntries, DefaultMaxEntries))
 	if err := b.SetAgeing(c.Ageing); err != nil {
 		return nil, err
 	}

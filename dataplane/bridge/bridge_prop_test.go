@@ -150,8 +150,8 @@ var (
 )
 
 func (m *model) frame(t *rapid.T) {
-	in, dst, src, vid := anyPort.Draw(t, "in"), anyAddress.Draw(t, "dst"), anyAddress.Draw(t, "src"), anyVLAN.Draw(t,
-		"vid")
+	in, dst, src := anyPort.Draw(t, "in"), anyAddress.Draw(t, "dst"), anyAddress.Draw(t, "src")
+	vid := anyVLAN.Draw(t, "vid")
 	want := m.forward(in, dst, src, vid)
 	if got := m.b.Forward(in, dst, src, vid, 60, m.now); got != want {
 		t.Fatalf("at %d:\n got %+v\nwant %+v", m.now, got, want)
@@ -307,10 +307,11 @@ func TestBridgeIsItsModel(t *testing.T) {
 			entries: map[modelKey]modelEntry{},
 			ports:   map[int]*modelPort{},
 		}
-		b, err := New(Config{MaxEntries: m.max, Ageing: modelAgeing, Holdoff: modelHold, Identity: testIdentity})
+		b, err := New(Config{MaxEntries: m.max, Ageing: modelAgeing, Identity: testIdentity})
 		if err != nil {
 			t.Fatal(err)
 		}
+		b.holdoff = modelHold
 		m.b = b
 		for i := range modelPorts - 1 {
 			m.ports[i] = &modelPort{pvid: 1, learning: true, flood: true, up: true}

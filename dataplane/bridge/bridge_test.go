@@ -111,7 +111,6 @@ func TestNewRefuses(t *testing.T) {
 		{"negative size", Config{MaxEntries: -1}, "use 1 to 4194304"},
 		{"size beyond the limit", Config{MaxEntries: entriesLimit + 1}, "use 1 to 4194304"},
 		{"negative ageing", Config{Ageing: -1}, "use 0 for 5m0s"},
-		{"negative hold-off", Config{Holdoff: -1}, "use 0 for 30s"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := New(tt.c)

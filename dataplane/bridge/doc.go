@@ -9,10 +9,6 @@
 //	Trace (forward.go)     what Forward would decide, without learning
 //	Egress (vlan.go)       tagged, untagged or not a member               8.6.4
 //
-// Other files hold the static entries of the filtering database and its dump (entries.go), the port table (ports.go),
-// and loop detection. The latter is a probe frame (probe.go) and a state machine that stops a port's flooding when an
-// own probe comes back (loop.go).
-//
 // The bridge is sequential and has no clock: the caller holds the lock and passes the time, int64 nanoseconds of one
 // monotonic clock. It knows ports by index (0 to MaxPorts-1) and MAC addresses as uint64 with the first octet in bits
 // 47 to 40. Each VLAN learns for itself (independent VLAN learning, one FID per VID). No verb that a frame meets

@@ -38,32 +38,6 @@ func TestStatic(t *testing.T) {
 	wantCounters(t, b, Counters{Entries: 1, Static: 1})
 }
 
-func TestRemoveStatic(t *testing.T) {
-	b := newPlain(t, 2, Config{})
-	b.Forward(0, frame.Broadcast, stationA, 1, 60, 0)
-	if err := b.AddStatic(stationB, 1, 1, 0); err != nil {
-		t.Fatal(err)
-	}
-	for _, tt := range []struct {
-		name string
-		mac  uint64
-		vid  uint16
-		want bool
-	}{
-		{"learned", stationA, 1, false},
-		{"unknown", stationC, 1, false},
-		{"another VLAN", stationB, 2, false},
-		{"static", stationB, 1, true},
-		{"gone", stationB, 1, false},
-	} {
-		if got := b.RemoveStatic(tt.mac, tt.vid); got != tt.want {
-			t.Errorf("%s: got %v, want %v", tt.name, got, tt.want)
-		}
-	}
-	wantCounters(t, b, Counters{Entries: 1})
-	wantDecision(t, "flooded again", b.Forward(0, stationB, stationA, 1, 60, 0), flood(UnknownUnicast, 1))
-}
-
 func TestAddStaticRefuses(t *testing.T) {
 	b := newPlain(t, 1, Config{MaxEntries: 1})
 	if err := b.AddStatic(stationA, 1, 0, 0); err != nil {

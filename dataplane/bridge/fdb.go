@@ -9,8 +9,7 @@ import (
 
 // fdb is the filtering database (802.1Q 8.8): an open-addressing table with linear probing, at most three quarters
 // full. Deletion shifts entries back, so that there are no tombstones. All memory is reserved at the start, since
-// growing the table would stop the data path for milliseconds. A Go map of indexes into a slice is simpler and slower:
-// see BenchmarkLookup.
+// growing the table would stop the data path for milliseconds. A Go map is slower: see BenchmarkLookup.
 type fdb struct {
 	slots []entry // a power of two
 	mask  int

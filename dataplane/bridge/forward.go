@@ -61,9 +61,13 @@ func (b *Bridge) choose(in int, dst uint64, vid uint16, now int64) Decision {
 // learn is the Learning Process (802.1Q 8.7). It ignores group addresses, and the zero address, which broken senders
 // use.
 func (b *Bridge) learn(in int, src uint64, vid uint16, now int64) {
-	if b.learning.Has(in) && !frame.IsGroup(src) && src != 0 {
+	if b.learnable(in, src) {
 		b.fdb.learn(fdbKey(src, vid), in, now)
 	}
+}
+
+func (b *Bridge) learnable(in int, src uint64) bool {
+	return b.learning.Has(in) && !frame.IsGroup(src) && src != 0
 }
 
 // crossConnect decides for a frame from the other end of a wire, which carries every address.
@@ -128,18 +132,11 @@ func (b *Bridge) Trace(in int, dst, src uint64, vid uint16, now int64) Decision 
 
 // learns tells whether a frame from src would enter src, behind port in, into the filtering database.
 func (b *Bridge) learns(in int, src uint64, vid uint16, now int64) bool {
-	if !b.learning.Has(in) || frame.IsGroup(src) || src == 0 {
-		return false
-	}
 	i, found := b.fdb.find(fdbKey(src, vid))
-	if found {
-		return !b.fdb.slots[i].static
-	}
-	return b.fdb.hasRoom(now)
+	return b.learnable(in, src) && (found && !b.fdb.slots[i].static || !found && b.fdb.hasRoom(now))
 }
 
-// hasRoom tells whether a new station would find room: a free slot, or a dead entry within the sweep that learning
-// does.
+// hasRoom tells whether a new station would find room: a free slot, or a dead entry within the sweep of learning.
 func (f *fdb) hasRoom(now int64) bool {
 	if f.used < f.max {
 		return true
@@ -166,7 +163,6 @@ func (b *Bridge) Lookup(mac uint64, vid uint16, now int64) Entered {
 	if !found || b.fdb.dead(&b.fdb.slots[i], now) {
 		return Entered{}
 	}
-	e := &b.fdb.slots[i]
-	entry := e.export(now)
-	return Entered{Known: true, Port: entry.Port, Static: entry.Static, AgeNs: int64(entry.Age)}
+	e := b.fdb.slots[i].export(now)
+	return Entered{Known: true, Port: e.Port, Static: e.Static, AgeNs: int64(e.Age)}
 }

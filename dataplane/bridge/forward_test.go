@@ -109,10 +109,10 @@ func TestLearns(t *testing.T) {
 		{"not from a frame to LLDP", nil, 0, 0x0180_C200_000E, stationA, false},
 		{"not from a port that is down", func(b *Bridge) { b.SetUp(0, false) }, 0, frame.Broadcast, stationA, false},
 		{"not from a port without learning", func(b *Bridge) {
-			mustSet(t, b, 0, PortConfig{PVID: 1, Flood: true})
+			setPort(t, b, 0, PortConfig{PVID: 1, Flood: true})
 		}, 0, frame.Broadcast, stationA, false},
 		{"not from another VLAN", func(b *Bridge) {
-			mustSet(t, b, 0, PortConfig{PVID: 2, Learning: true, Flood: true})
+			setPort(t, b, 0, PortConfig{PVID: 2, Learning: true, Flood: true})
 		}, 0, frame.Broadcast, stationA, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -168,14 +168,6 @@ func TestStormIsNotChargedForNothing(t *testing.T) {
 	}
 	b.SetUp(1, true)
 	wantDecision(t, "first flood", b.Forward(0, frame.Broadcast, stationA, 1, 1500, 0), flood(Broadcast, 1))
-}
-
-// mustSet configures a port or fails the test.
-func mustSet(t *testing.T, b *Bridge, i int, c PortConfig) {
-	t.Helper()
-	if _, err := b.SetPort(i, c); err != nil {
-		t.Fatal(err)
-	}
 }
 
 // TestNames fixes the names that stand in counters, captures and `show`.

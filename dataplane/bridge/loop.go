@@ -9,8 +9,8 @@ const (
 	// ProbeInterval is the time between two loop probes of a port.
 	ProbeInterval = time.Second
 
-	// DefaultHoldoff is how long flooding stays off after the last own probe came back, when Config leaves it open.
-	DefaultHoldoff = 30 * time.Second
+	// Holdoff is how long the flooding of a port stays off after the last own probe came back on the port.
+	Holdoff = 30 * time.Second
 
 	// NoDeadline is the deadline of a port on which nothing is due.
 	NoDeadline = math.MaxInt64

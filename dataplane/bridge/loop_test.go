@@ -32,12 +32,12 @@ func wantEvent(t testing.TB, what string, got, want LoopEvent) {
 	}
 }
 
-// take handles an own probe and returns the event.
-func take(t testing.TB, b *Bridge, sender, in int, now int64) LoopEvent {
+// handle handles an own probe and returns the event.
+func handle(t testing.TB, b *Bridge, sender, in int, now int64) LoopEvent {
 	t.Helper()
 	own, ev := b.HandleProbe(ownProbe(sender), in, now)
 	if !own {
-		t.Errorf("the probe of port %d was not taken as an own one", sender)
+		t.Errorf("the probe of port %d was not recognised as an own one", sender)
 	}
 	return ev
 }
@@ -67,7 +67,7 @@ func TestLoopTick(t *testing.T) {
 func TestLoopShutsBothWays(t *testing.T) {
 	b := newGuarded(t, 3)
 	b.Forward(0, frame.Broadcast, stationA, 1, 60, 0)
-	ev := take(t, b, 1, 2, 10)
+	ev := handle(t, b, 1, 2, 10)
 	wantEvent(t, "event", ev, LoopEvent{Reason: ProbeReturned, Port: 2, Sender: 1, Where: 2})
 	if ev.Flooding() || !ev.Happened() || b.LoopState(2) != LoopShut || b.LoopState(1) != LoopWatching {
 		t.Errorf("event %+v, port 2 %v, port 1 %v", ev, b.LoopState(2), b.LoopState(1))
@@ -91,8 +91,8 @@ func TestLoopShutsBothWays(t *testing.T) {
 	wantDecision(t, "in again", b.Forward(2, frame.Broadcast, stationC, 1, 60, 10+holdoff), flood(Broadcast, 0, 1))
 }
 
-// TestSuspect lists which port a probe shuts, by what is shut before it comes.
-func TestSuspect(t *testing.T) {
+// TestPortToShut lists which port a probe shuts, by what is shut before it comes.
+func TestPortToShut(t *testing.T) {
 	for _, tt := range []struct {
 		name         string
 		shut         []int
@@ -122,9 +122,9 @@ func TestSuspect(t *testing.T) {
 				setPort(t, b, i, plain())
 			}
 			for _, i := range tt.shut {
-				take(t, b, i, i, 1)
+				handle(t, b, i, i, 1)
 			}
-			ev := take(t, b, tt.sender, tt.in, 2)
+			ev := handle(t, b, tt.sender, tt.in, 2)
 			var shut, returned []int
 			for i := range 4 {
 				if b.LoopState(i) == LoopShut {
@@ -156,7 +156,7 @@ func TestForeignProbe(t *testing.T) {
 
 func TestLoopEndsWithLinkOrSetting(t *testing.T) {
 	b := newGuarded(t, 3)
-	take(t, b, 1, 1, 0)
+	handle(t, b, 1, 1, 0)
 	wantEvent(t, "down", b.SetUp(1, false), LoopEvent{Reason: LinkDown, Port: 1})
 	wantEvent(t, "down again", b.SetUp(1, false), LoopEvent{})
 	if got := b.LoopDeadline(1); got != NoDeadline {
@@ -165,15 +165,15 @@ func TestLoopEndsWithLinkOrSetting(t *testing.T) {
 	wantEvent(t, "up", b.SetUp(1, true), LoopEvent{})
 	wantDecision(t, "floods", b.Forward(0, frame.Broadcast, stationA, 1, 60, 1), flood(Broadcast, 1, 2))
 
-	take(t, b, 1, 1, 2)
+	handle(t, b, 1, 1, 2)
 	wantEvent(t, "unchanged", setPort(t, b, 1, guarded()), LoopEvent{})
 	wantDecision(t, "still shut", b.Forward(0, frame.Broadcast, stationA, 1, 60, 3), flood(Broadcast, 2))
 	wantEvent(t, "loop: off", setPort(t, b, 1, plain()), LoopEvent{Reason: DetectionOff, Port: 1})
 	wantDecision(t, "floods", b.Forward(0, frame.Broadcast, stationA, 1, 60, 4), flood(Broadcast, 1, 2))
-	take(t, b, 1, 1, 5)
+	handle(t, b, 1, 1, 5)
 	wantDecision(t, "does not look any more", b.Forward(0, frame.Broadcast, stationA, 1, 60, 6), flood(Broadcast, 1, 2))
 
-	take(t, b, 2, 2, 7)
+	handle(t, b, 2, 2, 7)
 	b.RemovePort(2)
 	setPort(t, b, 2, guarded())
 	wantEvent(t, "the next port of that index", b.SetUp(2, true), LoopEvent{})
@@ -186,7 +186,7 @@ func TestFloodOffStaysOff(t *testing.T) {
 	c := guarded()
 	c.Flood = false
 	setPort(t, b, 2, c)
-	take(t, b, 2, 2, 0)
+	handle(t, b, 2, 2, 0)
 	wantDecision(t, "shut", b.Forward(2, frame.Broadcast, stationC, 1, 60, 1), drop(DropFiltered))
 	_, _, ev := b.LoopTick(2, holdoff)
 	wantEvent(t, "after the hold-off", ev, LoopEvent{Reason: HoldoffPassed, Port: 2})

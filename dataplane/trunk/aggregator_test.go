@@ -1,6 +1,7 @@
 package trunk
 
 import (
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -141,8 +142,8 @@ func TestJudgeConservesFrames(t *testing.T) {
 			now += rapid.Int64Range(0, 100_000).Draw(t, "ns")
 			f := Frame{Member: rapid.IntRange(0, 2).Draw(t, "member"),
 				Priority: rapid.Uint8Range(0, 7).Draw(t, "priority"),
-				Octets:   rapid.Int64Range(64, 1522).Draw(t, "octets"), Waiting: rapid.Int64Range(0, 6000).Draw(t,
-					"waiting"), All: 15_000}
+				Octets:   rapid.Int64Range(64, 1522).Draw(t, "octets"),
+				Waiting:  rapid.Int64Range(0, 6000).Draw(t, "waiting"), All: 15_000}
 			f.Metered = f.Octets + 20
 			v := a.Judge(&f, now)
 			verdicts[v]++
@@ -197,10 +198,8 @@ func TestJudgeIsDeterministic(t *testing.T) {
 		return all
 	}
 	first, second := run(), run()
-	for i := range first {
-		if first[i] != second[i] {
-			t.Fatalf("frame %d: %v and then %v", i, first[i], second[i])
-		}
+	if !slices.Equal(first, second) {
+		t.Errorf("%v\nand then %v", first, second)
 	}
 }
 
