@@ -283,22 +283,3 @@ func TestShrinkPools(t *testing.T) {
 	m.Release(0, pgA, 400)
 	wantEmpty(t, m, w)
 }
-
-// A new policy or ring hold is in force from the next frame on.
-func TestChangePolicy(t *testing.T) {
-	m, w := newTable(t, 1000, Config{RingHold: true}, QueueConfig{Xoff: 800})
-	mustAdmit(t, m, 0, pgA, 500, Accept)
-	mustAdmit(t, m, 0, pgA, 100, Wait)
-	c := m.config
-	c.Threshold = StaticThreshold{}
-	if err := m.Apply(c, m.configs); err != nil {
-		t.Fatal(err)
-	}
-	wantOff(t, m, w, 0, pgA, false)
-	mustAdmit(t, m, 0, pgA, 100, Accept)
-	c.Threshold, c.RingHold = nil, false
-	if err := m.Apply(c, m.configs); err != nil {
-		t.Fatal(err)
-	}
-	mustAdmit(t, m, 0, pgA, 100, DropHeadroom)
-}

@@ -2,28 +2,6 @@ package buffer
 
 import "testing"
 
-func TestReleaseOrder(t *testing.T) {
-	m, w := newTable(t, 1000, Config{}, QueueConfig{Private: 200, Headroom: 300})
-	mustAdmit(t, m, 0, pgA, 700, Accept) // 200 private, 500 shared
-	mustAdmit(t, m, 0, pgA, 300, AcceptHeadroom)
-	steps := []struct {
-		n    int
-		want share
-	}{
-		{100, share{private: 200, shared: 500, headroom: 200}},
-		{300, share{private: 200, shared: 400}}, // across headroom and shared
-		{300, share{private: 200, shared: 100}},
-		{200, share{private: 100}}, // across shared and private
-		{100, share{}},
-	}
-	// The frames that left were larger than those that came; only the sum counts here.
-	for _, s := range steps {
-		m.Release(0, pgA, s.n)
-		wantHeld(t, m, 0, pgA, s.want)
-	}
-	wantEmpty(t, m, w)
-}
-
 // A release without its admission is a fault of the caller: counted, and nothing else changes.
 func TestReleaseUnbalanced(t *testing.T) {
 	m, _ := newTable(t, 1000, Config{Lossy: PoolConfig{Size: 1000}}, QueueConfig{Private: 100, Headroom: 300})
@@ -91,15 +69,6 @@ func TestResumeLevel(t *testing.T) {
 	}
 }
 
-// An empty queue turns ON even where T is 0, because others hold everything.
-func TestResumeWhenEmpty(t *testing.T) {
-	m, w := newTable(t, 1000, Config{}, QueueConfig{Headroom: 300, XonOffset: 500}, QueueConfig{Alpha: MaxAlpha})
-	mustAdmit(t, m, 1, pgA, 1000, Accept)
-	mustAdmit(t, m, 0, pgA, 300, AcceptHeadroom)
-	m.Release(0, pgA, 300)
-	wantOff(t, m, w, 0, pgA, false)
-}
-
 // A queue above its threshold without any arrival or departure of its own turns ON when only others drain.
 func TestResumeWhenOthersDrain(t *testing.T) {
 	for _, by := range []string{"Resume", "arrival"} {
@@ -126,56 +95,6 @@ func TestResumeWhenOthersDrain(t *testing.T) {
 	}
 }
 
-// A resume level above the threshold does not count: the next frame would turn the queue OFF again.
-func TestResumeNotAboveThreshold(t *testing.T) {
-	m, w := newTable(t, 1000, Config{}, QueueConfig{Headroom: 100, Xon: 5000}, QueueConfig{Alpha: MaxAlpha})
-	mustAdmit(t, m, 0, pgA, 300, Accept)
-	mustAdmit(t, m, 1, pgA, 500, Accept)
-	mustAdmit(t, m, 0, pgA, 100, AcceptHeadroom)
-	m.Release(0, pgA, 100) // ω = 300, T = 200
-	wantOff(t, m, w, 0, pgA, true)
-	m.Release(1, pgA, 100) // T = 300
-	m.Resume()
-	wantOff(t, m, w, 0, pgA, false)
-}
-
-// Resume examines every queue that is OFF, also while others leave the list under it.
-func TestResumeAll(t *testing.T) {
-	var queues []QueueConfig
-	for port := range 9 {
-		q := QueueConfig{Headroom: 100}
-		if port%3 == 1 {
-			q.XonOffset = 1 << 20 // stays OFF until it is empty
-		}
-		queues = append(queues, q)
-	}
-	m, w := newTable(t, 2000, Config{}, append(queues, QueueConfig{Alpha: MaxAlpha})...)
-	for port := range 9 {
-		mustAdmit(t, m, port, pgA, 100, Accept)
-	}
-	mustAdmit(t, m, 9, pgA, 1100, Accept) // shared is full
-	for port := range 9 {
-		mustAdmit(t, m, port, pgA, 100, AcceptHeadroom)
-		m.Release(port, pgA, 100)
-	}
-	if m.OffCount() != 9 {
-		t.Fatalf("OffCount = %d, want 9", m.OffCount())
-	}
-	m.Resume()
-	if m.OffCount() != 9 {
-		t.Fatalf("Resume turned ON what is above T: OffCount = %d", m.OffCount())
-	}
-	m.Release(9, pgA, 1100)
-	m.Resume()
-	for port := range 9 {
-		wantOff(t, m, w, port, pgA, port%3 == 1)
-	}
-	for port := range 9 {
-		m.Release(port, pgA, 100)
-	}
-	wantEmpty(t, m, w)
-}
-
 // While a frame has to wait in the receive ring, an empty queue stays OFF: turned ON, it would be turned OFF by
 // the very next attempt, and the peer would see XON and XOFF in turns. It turns ON as soon as the frame has room, also
 // if the caller never offers it again.
@@ -200,16 +119,4 @@ func TestResumeNotWhileAFrameWaits(t *testing.T) {
 			t.Errorf("holds %d, releases %d, want 1, 1", w.holds, w.releases)
 		}
 	}
-}
-
-// A waiting frame that the headroom would take does not keep its queue OFF.
-func TestResumeWhenHeadroomTakesTheWaitingFrame(t *testing.T) {
-	m, w := newTable(t, 1000, Config{RingHold: true}, QueueConfig{Headroom: 300}, QueueConfig{Alpha: MaxAlpha})
-	mustAdmit(t, m, 1, pgA, 1000, Accept)
-	mustAdmit(t, m, 0, pgA, 200, AcceptHeadroom)
-	mustAdmit(t, m, 0, pgA, 200, Wait)
-	m.Release(0, pgA, 200)
-	wantOff(t, m, w, 0, pgA, false)
-	mustAdmit(t, m, 0, pgA, 200, AcceptHeadroom)
-	wantOff(t, m, w, 0, pgA, true)
 }
