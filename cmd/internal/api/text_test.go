@@ -65,8 +65,8 @@ func TestHeadroomFitsTheScreen(t *testing.T) {
 	p, value := &r.Ports[0], valueOf(256)
 	measured, bits := value(headroom.Measure(in, found)), int64(9_999_999)
 	p.Port, p.Neighbor = "uplink-12", nonZero("spine-switch-number-two")
-	p.Measured, p.Eta, p.Delay, p.CalculatedBytes = &measured, value(headroom.Eta(in)), value(headroom.Delay(in, macctl.ModePFC)),
-		1_400_000
+	p.Measured, p.Eta, p.Delay, p.CalculatedBytes = &measured, value(headroom.Eta(in)),
+		value(headroom.Delay(in, macctl.ModePFC)), 1_400_000
 	p.PlainBits, p.PeerFoundBits, p.ReceivedBits, p.ToldBits, p.InForceBytes, p.InForceCells = &bits, &bits, &bits,
 		&bits, 1_400_000, 5500
 	p.Finding.TripNs, p.Finding.ReactionNs = int64(found.RoundTrip), int64(found.Reaction)
