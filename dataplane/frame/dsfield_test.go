@@ -122,12 +122,12 @@ func TestMarkCEKeepsTheChecksum(t *testing.T) {
 // A mark on a GSO frame is on each of its segments.
 func TestMarkCEOfGSOFrame(t *testing.T) {
 	for _, s := range []shape{{payload: 5000}, {payload: 5000, ipv6: true, udp: true}} {
-		super, v := s.gsoFrame(t, 1000)
-		h, _ := Parse(super)
-		if !MarkCE(super, h.NetOffset, h.EtherType) {
+		whole, v := s.gsoFrame(t, 1000)
+		h, _ := Parse(whole)
+		if !MarkCE(whole, h.NetOffset, h.EtherType) {
 			t.Fatal("not marked")
 		}
-		for _, b := range cut(t, super, v) {
+		for _, b := range cut(t, whole, v) {
 			if j := decode(t, b); (j.ipv4 != nil && j.ipv4.TOS&ecnMask != ecnCE) ||
 				(j.ipv6 != nil && j.ipv6.TrafficClass&ecnMask != ecnCE) {
 				t.Errorf("segment without CE: %x", b[:60])

@@ -48,7 +48,7 @@ const (
 // one frame at a time, complete with checksums, so that the caller may stop when its buffer is full and continue
 // later. The zero value is ready for Reset. A Segmenter is reused for the next GSO frame.
 type Segmenter struct {
-	super    []byte  // the GSO frame, borrowed from Reset until Next has returned the last frame
+	frame    []byte  // the GSO frame, borrowed from Reset until Next has returned the last frame
 	inner    ipLayer // the packet that is cut
 	outer    ipLayer // the packet around it, if it is in a tunnel
 	tunnel   bool
@@ -58,10 +58,10 @@ type Segmenter struct {
 	next     int  // index of the segment that Next returns next
 }
 
-// Reset starts on a GSO frame whose virtio header is v. A tag stands in the frame. The Segmenter reads super until
+// Reset starts on a GSO frame whose virtio header is v. A tag stands in the frame. The Segmenter reads b until
 // Next has returned the last frame. After a refusal Next returns 0.
-func (c *Segmenter) Reset(super []byte, v VnetHeader) Refusal {
-	*c = Segmenter{super: super}
+func (c *Segmenter) Reset(b []byte, v VnetHeader) Refusal {
+	*c = Segmenter{frame: b}
 	refusal := c.locate(v)
 	if refusal == NotRefused {
 		refusal = c.count(v)
@@ -79,21 +79,21 @@ func (c *Segmenter) locate(v VnetHeader) Refusal {
 	default:
 		return RefusedType
 	}
-	l, ok := locate(c.super)
-	if !ok || int(v.HdrLen) > len(c.super) {
+	l, ok := locate(c.frame)
+	if !ok || int(v.HdrLen) > len(c.frame) {
 		return RefusedHeader
 	}
 	if c.tunnel = v.NeedsCsum() && l.tunnels(int(v.CsumStart)); c.tunnel {
 		c.outer = l
-		if !c.outer.seedTunnel(c.super) {
+		if !c.outer.seedTunnel(c.frame) {
 			return RefusedTunnel
 		}
-		if l, ok = locateInner(c.super, c.outer, int(v.CsumStart)); !ok {
+		if l, ok = locateInner(c.frame, c.outer, int(v.CsumStart)); !ok {
 			return RefusedTunnel
 		}
 	}
 	c.inner = l
-	if !c.inner.locatePayload(c.super) || !c.inner.fits(v) {
+	if !c.inner.locatePayload(c.frame) || !c.inner.fits(v) {
 		return RefusedHeader
 	}
 	return NotRefused
@@ -121,9 +121,9 @@ func (c *Segmenter) count(v VnetHeader) Refusal {
 	// Without the flag CWR is part of the counter of accurate ECN, which each segment repeats (RFC 9768 clause 3.2.2).
 	c.cwrFirst = v.GSOType&GSOECN != 0
 	if v.NeedsCsum() {
-		c.inner.seedPartial(c.super)
+		c.inner.seedPartial(c.frame)
 	} else {
-		c.inner.seedComplete(c.super)
+		c.inner.seedComplete(c.frame)
 	}
 	return NotRefused
 }
@@ -157,8 +157,8 @@ func (c *Segmenter) Next(dst []byte) int {
 		return 0
 	}
 	dst = dst[:headers+n]
-	copy(dst, c.super[:headers])
-	copy(dst[headers:], c.super[from:from+n])
+	copy(dst, c.frame[:headers])
+	copy(dst[headers:], c.frame[from:from+n])
 	c.inner.writeNetwork(dst, c.next)
 	if c.inner.protocol == protocolTCP {
 		c.writeTCP(dst[c.inner.transport:])

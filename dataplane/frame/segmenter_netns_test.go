@@ -39,14 +39,14 @@ func TestSegmenterAgreesWithTheKernel(t *testing.T) {
 	buffer := make([]byte, 70000)
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			super, v := tt.gsoFrame(t, tt.gso)
+			whole, v := tt.gsoFrame(t, tt.gso)
 			v.GSOType |= tt.flag
 			header := make([]byte, VnetHeaderOctets)
 			v.Encode(header)
-			if err := unix.Send(near, append(header, super...), 0); err != nil {
+			if err := unix.Send(near, append(header, whole...), 0); err != nil {
 				t.Fatalf("send: %v", err)
 			}
-			for i, want := range cut(t, super, v) {
+			for i, want := range cut(t, whole, v) {
 				if len(tt.tags) > 0 { // the kernel has moved the tag into metadata
 					want = want[removeTag(want, 0):]
 				}

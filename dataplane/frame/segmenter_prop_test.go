@@ -24,24 +24,24 @@ func TestSegmenterProperty(t *testing.T) {
 			},
 		}
 		gso := rapid.IntRange(max(1, (s.payload+MaxSegments-1)/MaxSegments), 9000).Draw(t, "gso")
-		super, v := s.gsoFrame(t, gso)
+		whole, v := s.gsoFrame(t, gso)
 		if rapid.Bool().Draw(t, "complete") {
-			super, _, _ = s.build(t)
+			whole, _, _ = s.build(t)
 			v.Flags = 0
 		}
-		before := bytes.Clone(super)
-		segments := cut(t, super, v)
-		checkSegments(t, s, super, segments, gso)
-		checkSkip(t, super, v, segments)
-		equalOctets(t, "GSO frame", super, before)
+		before := bytes.Clone(whole)
+		segments := cut(t, whole, v)
+		checkSegments(t, s, whole, segments, gso)
+		checkSkip(t, whole, v, segments)
+		equalOctets(t, "GSO frame", whole, before)
 	})
 }
 
 // checkSkip skips some of the segments and compares the next one.
-func checkSkip(t *rapid.T, super []byte, v VnetHeader, segments [][]byte) {
+func checkSkip(t *rapid.T, whole []byte, v VnetHeader, segments [][]byte) {
 	skipped := rapid.IntRange(-1, len(segments)+1).Draw(t, "skipped")
 	var c Segmenter
-	c.Reset(super, v)
+	c.Reset(whole, v)
 	c.Skip(skipped)
 	next := max(0, skipped)
 	if left := max(0, len(segments)-next); c.Left() != left {
@@ -56,20 +56,20 @@ func checkSkip(t *rapid.T, super []byte, v VnetHeader, segments [][]byte) {
 }
 
 func TestDataPathAllocatesNothing(t *testing.T) {
-	super, v := shape{tags: []uint16{TypeVLAN}, payload: 6000}.gsoFrame(t, 1448)
+	whole, v := shape{tags: []uint16{TypeVLAN}, payload: 6000}.gsoFrame(t, 1448)
 	unfinished, network, transport := shape{udp: true, payload: 1000}.build(t)
 	partial := shape{udp: true, payload: 1000}.unfinish(unfinished, network, transport)
 	sctp := VnetHeader{Flags: VnetNeedsCsum, CsumStart: 34, CsumOffset: sctpChecksumOffset}
 	var c Segmenter
 	dst, header := make([]byte, 2048), make([]byte, VnetHeaderOctets)
 	for name, verb := range map[string]func(){
-		"Parse":            func() { Parse(super) },
-		"DSCP":             func() { DSCP(super, 18, TypeIPv4) },
-		"MarkCE":           func() { MarkCE(super, 18, TypeIPv4) },
+		"Parse":            func() { Parse(whole) },
+		"DSCP":             func() { DSCP(whole, 18, TypeIPv4) },
+		"MarkCE":           func() { MarkCE(whole, 18, TypeIPv4) },
 		"CompleteChecksum": func() { CompleteChecksum(unfinished, partial); CompleteChecksum(unfinished, sctp) },
 		"VnetHeader":       func() { v.Shift(4).Encode(header); DecodeVnetHeader(header) },
 		"Segmenter": func() {
-			for c.Reset(super, v); c.Next(dst) > 0; {
+			for c.Reset(whole, v); c.Next(dst) > 0; {
 			}
 		},
 	} {

@@ -70,13 +70,13 @@ func TestSegmenterRefuses(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			super, v := tt.shape.gsoFrame(t, 1000)
+			whole, v := tt.shape.gsoFrame(t, 1000)
 			var c Segmenter
-			if got := c.Reset(super, v); got != NotRefused {
+			if got := c.Reset(whole, v); got != NotRefused {
 				t.Fatalf("before the change: got %v", got)
 			}
-			tt.change(super, &v)
-			if got := c.Reset(super, v); got != tt.want {
+			tt.change(whole, &v)
+			if got := c.Reset(whole, v); got != tt.want {
 				t.Errorf("got %v, want %v", got, tt.want)
 			}
 			if c.Segments() != 0 || c.Left() != 0 || c.MaxOctets() != 0 || c.Next(make([]byte, 4096)) != 0 {
@@ -87,13 +87,13 @@ func TestSegmenterRefuses(t *testing.T) {
 }
 
 func TestSegmenterLimitsSegments(t *testing.T) {
-	super, v := shape{payload: MaxSegments * 2}.gsoFrame(t, 2)
+	whole, v := shape{payload: MaxSegments * 2}.gsoFrame(t, 2)
 	var c Segmenter
-	if got := c.Reset(super, v); got != NotRefused || c.Segments() != MaxSegments {
+	if got := c.Reset(whole, v); got != NotRefused || c.Segments() != MaxSegments {
 		t.Errorf("got %v, %d segments, want %d", got, c.Segments(), MaxSegments)
 	}
-	super, v = shape{payload: MaxSegments*2 + 1}.gsoFrame(t, 2)
-	if got := c.Reset(super, v); got != RefusedSize {
+	whole, v = shape{payload: MaxSegments*2 + 1}.gsoFrame(t, 2)
+	if got := c.Reset(whole, v); got != RefusedSize {
 		t.Errorf("one octet more: got %v, want %v", got, RefusedSize)
 	}
 }
@@ -104,16 +104,16 @@ func TestSegmenterTruncated(t *testing.T) {
 		{payload: 30}, {tags: []uint16{TypeVLAN}, options: true, payload: 30}, {ipv6: true, options: true,
 			payload: 30}, {udp: true, payload: 30},
 	} {
-		super, v := s.gsoFrame(t, 8)
+		whole, v := s.gsoFrame(t, 8)
 		v.HdrLen = 0
-		before := bytes.Clone(super)
+		before := bytes.Clone(whole)
 		var c Segmenter
-		for n := range super {
-			if got := c.Reset(super[:n:n], v); got == NotRefused {
-				t.Fatalf("%d of %d octets are accepted", n, len(super))
+		for n := range whole {
+			if got := c.Reset(whole[:n:n], v); got == NotRefused {
+				t.Fatalf("%d of %d octets are accepted", n, len(whole))
 			}
 		}
-		equalOctets(t, "GSO frame", super, before)
+		equalOctets(t, "GSO frame", whole, before)
 	}
 }
 

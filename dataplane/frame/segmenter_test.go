@@ -9,11 +9,11 @@ import (
 	"github.com/google/gopacket/layers"
 )
 
-// cut returns all segments of super.
-func cut(t fataler, super []byte, v VnetHeader) [][]byte {
+// cut returns all segments of whole.
+func cut(t fataler, whole []byte, v VnetHeader) [][]byte {
 	t.Helper()
 	var c Segmenter
-	if refusal := c.Reset(super, v); refusal != NotRefused {
+	if refusal := c.Reset(whole, v); refusal != NotRefused {
 		t.Fatalf("refused: %v", refusal)
 	}
 	want := c.Segments()
@@ -61,24 +61,24 @@ func TestSegmenterShapes(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			super, v := tt.gsoFrame(t, tt.gso)
-			segments := cut(t, super, v)
+			whole, v := tt.gsoFrame(t, tt.gso)
+			segments := cut(t, whole, v)
 			if len(segments) != tt.segments {
 				t.Errorf("got %d segments, want %d", len(segments), tt.segments)
 			}
-			checkSegments(t, tt.shape, super, segments, tt.gso)
+			checkSegments(t, tt.shape, whole, segments, tt.gso)
 		})
 	}
 }
 
 // checkSegments checks that gopacket finds the segments well-formed, and that together they equal the GSO frame.
-func checkSegments(t fataler, s shape, super []byte, segments [][]byte, gso int) {
+func checkSegments(t fataler, s shape, whole []byte, segments [][]byte, gso int) {
 	t.Helper()
 	_, network := s.link()
 	var payload []byte
 	for i, b := range segments {
 		j := decode(t, b)
-		equalOctets(t, "link header", b[:network], super[:network])
+		equalOctets(t, "link header", b[:network], whole[:network])
 		if i < len(segments)-1 && len(j.payload) != gso {
 			t.Fatalf("segment %d: %d octets of payload, want %d", i, len(j.payload), gso)
 		}
@@ -104,18 +104,18 @@ func TestSegmenterFlags(t *testing.T) {
 		{"accurate ECN", GSOTCPv4, "AECN", "AECN", "FPAECN"},
 	}
 	for _, tt := range tests {
-		super, v := shape{tcp: all, payload: 3000}.gsoFrame(t, 1000)
+		whole, v := shape{tcp: all, payload: 3000}.gsoFrame(t, 1000)
 		v.GSOType = tt.gsoType
-		for i, b := range cut(t, super, v) {
+		for i, b := range cut(t, whole, v) {
 			want := []string{tt.first, tt.mid, tt.last}[i]
 			if got := flags(decode(t, b).tcp); got != want {
 				t.Errorf("%s: segment %d: flags %s, want %s", tt.name, i, got, want)
 			}
 		}
 	}
-	super, v := shape{tcp: all, payload: 1000}.gsoFrame(t, 1000)
+	whole, v := shape{tcp: all, payload: 1000}.gsoFrame(t, 1000)
 	v.GSOType |= GSOECN
-	if got := flags(decode(t, cut(t, super, v)[0]).tcp); got != "FPAECN" {
+	if got := flags(decode(t, cut(t, whole, v)[0]).tcp); got != "FPAECN" {
 		t.Errorf("only segment: flags %s, want FPAECN", got)
 	}
 }
@@ -139,13 +139,13 @@ func TestSegmenterWithoutPartialChecksum(t *testing.T) {
 		{payload: 3000}, {ipv6: true, options: true, payload: 3000}, {udp: true, payload: 3000}, {udp: true, ipv6: true,
 			payload: 3000},
 	} {
-		super, v := s.gsoFrame(t, 1000)
+		whole, v := s.gsoFrame(t, 1000)
 		v.Flags, v.CsumStart, v.CsumOffset = VnetDataValid, 0, 0
-		checkSegments(t, s, super, cut(t, super, v), 1000)
+		checkSegments(t, s, whole, cut(t, whole, v), 1000)
 	}
-	super, _, transport := shape{udp: true, payload: 3000}.build(t)
-	binary.BigEndian.PutUint16(super[transport+udpChecksumOffset:], 0)
-	for _, b := range cut(t, super, VnetHeader{GSOType: GSOUDPL4, GSOSize: 1000}) {
+	whole, _, transport := shape{udp: true, payload: 3000}.build(t)
+	binary.BigEndian.PutUint16(whole[transport+udpChecksumOffset:], 0)
+	for _, b := range cut(t, whole, VnetHeader{GSOType: GSOUDPL4, GSOSize: 1000}) {
 		if got := binary.BigEndian.Uint16(b[transport+udpChecksumOffset:]); got != 0 {
 			t.Errorf("UDP without a checksum got %04x", got)
 		}
@@ -155,14 +155,14 @@ func TestSegmenterWithoutPartialChecksum(t *testing.T) {
 // The pseudo header of a source-routed packet has the last address, which only the sender's partial checksum contains.
 func TestSegmenterKeepsThePseudoHeaderOfASourceRoute(t *testing.T) {
 	s := shape{ipv6: true, options: true, payload: 3000}
-	super, network, transport := s.build(t)
-	super[network+6] = protocolRouting
-	v := s.unfinish(super, network, transport)
+	whole, network, transport := s.build(t)
+	whole[network+6] = protocolRouting
+	v := s.unfinish(whole, network, transport)
 	v.GSOType, v.GSOSize = GSOTCPv6, 1000
 	const other = 0x1234
-	field := super[transport+tcpChecksumOffset:]
+	field := whole[transport+tcpChecksumOffset:]
 	binary.BigEndian.PutUint16(field, add(binary.BigEndian.Uint16(field), other))
-	for i, b := range cut(t, super, v) {
+	for i, b := range cut(t, whole, v) {
 		p := b[transport:]
 		pseudo := append(bytes.Clone(b[network+8:network+40]), 0, 6, byte(len(p)>>8), byte(len(p)), other>>8,
 			other&0xFF)
@@ -171,7 +171,7 @@ func TestSegmenterKeepsThePseudoHeaderOfASourceRoute(t *testing.T) {
 		}
 	}
 	v.Flags = 0
-	if got := new(Segmenter).Reset(super, v); got != RefusedHeader {
+	if got := new(Segmenter).Reset(whole, v); got != RefusedHeader {
 		t.Errorf("without the partial checksum: got %v, want %v", got, RefusedHeader)
 	}
 }
@@ -179,16 +179,16 @@ func TestSegmenterKeepsThePseudoHeaderOfASourceRoute(t *testing.T) {
 // Padding behind the packet is no payload.
 func TestSegmenterDropsPadding(t *testing.T) {
 	s := shape{payload: 3000}
-	super, v := s.gsoFrame(t, 1000)
-	checkSegments(t, s, super, cut(t, append(super, 0xDE, 0xAD), v), 1000)
+	whole, v := s.gsoFrame(t, 1000)
+	checkSegments(t, s, whole, cut(t, append(whole, 0xDE, 0xAD), v), 1000)
 }
 
 // The caller may stop when its buffer is full and continue with another buffer.
 func TestSegmenterResumes(t *testing.T) {
-	super, v := shape{payload: 3500}.gsoFrame(t, 1000)
-	want := cut(t, super, v)
+	whole, v := shape{payload: 3500}.gsoFrame(t, 1000)
+	want := cut(t, whole, v)
 	var c Segmenter
-	if r := c.Reset(super, v); r != NotRefused {
+	if r := c.Reset(whole, v); r != NotRefused {
 		t.Fatal(r)
 	}
 	if got, want := c.MaxOctets(), 14+20+20+1000; got != want {
@@ -214,14 +214,14 @@ func TestSegmenterResumes(t *testing.T) {
 
 func BenchmarkSegmenter(b *testing.B) {
 	for _, s := range []shape{{payload: 64240}, {ipv6: true, payload: 64240}, {udp: true, payload: 64240}} {
-		super, v := s.gsoFrame(b, 1448)
+		whole, v := s.gsoFrame(b, 1448)
 		var c Segmenter
 		dst := make([]byte, 2048)
 		b.Run(fmt.Sprintf("ipv6=%v,udp=%v", s.ipv6, s.udp), func(b *testing.B) {
-			b.SetBytes(int64(len(super)))
+			b.SetBytes(int64(len(whole)))
 			b.ReportAllocs()
 			for b.Loop() {
-				if c.Reset(super, v) != NotRefused {
+				if c.Reset(whole, v) != NotRefused {
 					b.Fatal("refused")
 				}
 				for c.Next(dst) > 0 {

@@ -78,12 +78,12 @@ func TestShift(t *testing.T) {
 
 // Segmenting before and after inserting a tag gives the same segments but for the tag.
 func TestShiftFollowsTheTag(t *testing.T) {
-	super, v := shape{payload: 5000}.gsoFrame(t, 1448)
+	whole, v := shape{payload: 5000}.gsoFrame(t, 1448)
 	v.HdrLen = 54
-	slot := append(make([]byte, TagOctets), super...)
+	slot := append(make([]byte, TagOctets), whole...)
 	start := InsertTag(slot, TagOctets, TypeVLAN, MakeTCI(3, false, 10))
 
-	plain, tagged := cut(t, super, v), cut(t, slot[start:], v.Shift(TagOctets))
+	plain, tagged := cut(t, whole, v), cut(t, slot[start:], v.Shift(TagOctets))
 	if len(plain) != len(tagged) || len(plain) != 4 {
 		t.Fatalf("got %d and %d segments, want 4", len(plain), len(tagged))
 	}

@@ -16,7 +16,7 @@ func TestReceiveAllocatesNothing(t *testing.T) {
 		"small":    func(seq int) { w.send(frame.VnetHeader{}, craft(tci(2, 7), experimental, seq, 64)) },
 		"slot":     func(seq int) { w.send(frame.VnetHeader{}, craft(nil, experimental, seq, 1514)) },
 		"tagged":   func(seq int) { w.send(frame.VnetHeader{}, craft(tci(2, 7), experimental, seq, 1514)) },
-		"oversize": func(seq int) { b, v := super(tci(2, 7), seq, 30_000); w.send(v, b) },
+		"oversize": func(seq int) { b, v := gsoFrame(tci(2, 7), seq, 30_000); w.send(v, b) },
 	} {
 		for seq := range warm + 1 + runs {
 			send(seq)

@@ -7,8 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// paper makes classRings of two rings of n slots without sockets.
-func paper(n int) *classRings {
+// ringsInMemory makes classRings of two rings of n slots without sockets.
+func ringsInMemory(n int) *classRings {
 	l := new(classRings)
 	for range 2 {
 		r := &ring{frameSize: 100, slotSize: SlotOctets(100), perBlock: n, slots: n}
@@ -45,7 +45,7 @@ func wantStamps(t *testing.T, got []int64, want ...int64) {
 // Frames that are received and not released come again in the same order, even if an earlier stamp has appeared since:
 // a caller that has handled a part of the oldest frame must get that frame again.
 func TestRewindKeepsTheOldest(t *testing.T) {
-	l := paper(8)
+	l := ringsInMemory(8)
 	l.publish(1, 20)
 	l.publish(1, 30)
 	l.publish(0, 40)
@@ -65,7 +65,7 @@ func TestRewindKeepsTheOldest(t *testing.T) {
 
 // An earlier stamp that appears in an empty ring after a rewind does not overtake.
 func TestRewindAndALateFrame(t *testing.T) {
-	l := paper(8)
+	l := ringsInMemory(8)
 	l.publish(1, 20)
 	wantStamps(t, l.receiveStamps(3), 20)
 	l.rewind()
@@ -77,7 +77,7 @@ func TestRewindAndALateFrame(t *testing.T) {
 // then comes before the rest.
 func TestClockSetBack(t *testing.T) {
 	const slots = 8
-	l := paper(slots)
+	l := ringsInMemory(slots)
 	for i := range uint32(3) {
 		l.publish(1, 1_000_000+i)
 	}

@@ -20,7 +20,7 @@ func TestDisableHostStack(t *testing.T) {
 	must(t, err)
 	must(t, w.host.Send(frame.VnetHeader{}, craft(nil, experimental, 1, 60)))
 	must(t, w.host.Send(frame.VnetHeader{}, craft(nil, frame.TypeLLDP, 2, 60)))
-	if got := w.take(port.Other, 1); len(got) != 1 {
+	if got := w.collect(port.Other, 1); len(got) != 1 {
 		t.Errorf("the port got %d frames, want 1", len(got))
 	}
 	if got := readable(lldp); !got {

@@ -26,6 +26,8 @@ type Link struct {
 	Master    int   // index of the bridge or bond that owns the interface; 0 if none does
 	Addresses []string
 	Default   bool // a default route leaves through the interface
+
+	linkLocal []netlink.Addr // its IPv6 link-local addresses, which are not in Addresses
 }
 
 // Errors that a caller may wait out.
@@ -101,7 +103,9 @@ func describe(link netlink.Link) (Link, error) {
 		return l, fmt.Errorf("list addresses of %s: %w", a.Name, err)
 	}
 	for _, addr := range addrs {
-		if !addr.IP.IsLinkLocalUnicast() || addr.IP.To4() != nil {
+		if addr.IP.IsLinkLocalUnicast() && addr.IP.To4() == nil {
+			l.linkLocal = append(l.linkLocal, addr)
+		} else {
 			l.Addresses = append(l.Addresses, addr.IPNet.String())
 		}
 	}
@@ -187,14 +191,11 @@ func removeLinkLocal(link netlink.Link) (was linkLocal, err error) {
 		return was, fmt.Errorf("stop IPv6 link-local addresses on %s: %w", name, err)
 	}
 	was.changed = true
-	addrs, err := retryDump(func() ([]netlink.Addr, error) { return netlink.AddrList(link, netlink.FAMILY_V6) })
+	l, err := describe(link)
 	if err != nil {
-		return was, fmt.Errorf("list addresses of %s: %w", name, err)
+		return was, err
 	}
-	for _, a := range addrs {
-		if !a.IP.IsLinkLocalUnicast() {
-			continue
-		}
+	for _, a := range l.linkLocal {
 		if err := netlink.AddrDel(link, &a); err != nil {
 			return was, fmt.Errorf("remove %s from %s: %w", a.IPNet, name, err)
 		}

@@ -2,9 +2,10 @@ package port
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
-	"math"
+	"io"
 	"os"
 	"slices"
 	"strconv"
@@ -15,7 +16,7 @@ import (
 
 // Threads counts the threads of the whole machine that run or wait for a CPU, in whatever container.
 type Threads struct {
-	fd   int
+	file *os.File
 	text [128]byte
 }
 
@@ -23,24 +24,24 @@ type Threads struct {
 // in user space would answer too late.
 func OpenThreads() (*Threads, error) {
 	const path = "/proc/loadavg"
-	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
-	if err != nil {
+	var s unix.Statfs_t
+	if err := unix.Statfs(path, &s); err != nil {
 		return nil, fmt.Errorf("open %s: %w", path, err)
 	}
-	var s unix.Statfs_t
-	if err = unix.Fstatfs(fd, &s); err == nil && s.Type != unix.PROC_SUPER_MAGIC {
-		err = errors.New("not the kernel's own")
+	if s.Type != unix.PROC_SUPER_MAGIC {
+		return nil, fmt.Errorf("%s: not the kernel's own", path)
 	}
+	file, err := os.Open(path)
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), unix.Close(fd))
+		return nil, err
 	}
-	return &Threads{fd: fd}, nil
+	return &Threads{file: file}, nil
 }
 
 // Runnable returns how many threads run or wait for a CPU, including the caller.
 func (t *Threads) Runnable() (int, error) {
-	n, err := unix.Pread(t.fd, t.text[:], 0)
-	if err != nil {
+	n, err := t.file.ReadAt(t.text[:], 0)
+	if err != nil && !errors.Is(err, io.EOF) {
 		return 0, err
 	}
 	return runnable(t.text[:n])
@@ -63,7 +64,7 @@ func runnable(line []byte) (int, error) {
 }
 
 // Close closes the file.
-func (t *Threads) Close() error { return unix.Close(t.fd) }
+func (t *Threads) Close() error { return t.file.Close() }
 
 // BacklogDrops adds up column 2 of a file such as /proc/net/softnet_stat: the frames that the kernel dropped on any CPU
 // before a socket saw them, since the machine started. It returns 0 if the file cannot be read.
@@ -95,19 +96,15 @@ const (
 // ClockStep returns the smallest step of a clock in ns, at least 1: the best precision of its stamps. It returns a
 // microsecond if the clock did not move during all reads.
 func ClockStep(now func() int64) int64 {
-	step := int64(math.MaxInt64)
-	last := now()
+	step, last := int64(0), now()
 	for range clockLooks {
 		next := now()
-		if d := next - last; d > 0 {
-			step = min(step, d)
+		if d := next - last; d > 0 && (step == 0 || d < step) {
+			step = d
 		}
 		last = next
 	}
-	if step == math.MaxInt64 {
-		return int64(time.Microsecond)
-	}
-	return step
+	return cmp.Or(step, int64(time.Microsecond))
 }
 
 // ClockError returns the error, in ns, of the time between two stamps when one of them is converted to another clock.

@@ -9,8 +9,8 @@ import (
 	"pfcswitch/dataplane/port"
 )
 
-// super returns a GSO frame of n octets with its header.
-func super(tag *frame.TCI, seq, n int) ([]byte, frame.VnetHeader) {
+// gsoFrame returns a GSO frame of n octets with its header.
+func gsoFrame(tag *frame.TCI, seq, n int) ([]byte, frame.VnetHeader) {
 	return unfinished(tag, seq, n, 1448)
 }
 
@@ -33,7 +33,7 @@ func mixed(n int) (all []sent) {
 		case 1:
 			all = append(all, sent{b: craft(tag, experimental, seq, 2000+rand.IntN(7000))})
 		case 2:
-			b, v := super(tag, seq, 20_000+rand.IntN(45_000))
+			b, v := gsoFrame(tag, seq, 20_000+rand.IntN(45_000))
 			all = append(all, sent{b, v})
 		}
 	}
@@ -78,7 +78,7 @@ func TestManyOversizeFrames(t *testing.T) {
 	w := newWire(t)
 	var want [][]byte
 	for seq := range 20 {
-		b, v := super(tci(3, 0), seq, 65_000)
+		b, v := gsoFrame(tci(3, 0), seq, 65_000)
 		w.send(v, b)
 		want = append(want, b)
 	}
@@ -99,7 +99,7 @@ func TestManyOversizeFrames(t *testing.T) {
 // Finish holds for an oversize frame as well.
 func TestFinishOversize(t *testing.T) {
 	w := newWire(t)
-	b, v := super(tci(2, 1), 1, 9000)
+	b, v := gsoFrame(tci(2, 1), 1, 9000)
 	w.send(v, b)
 	eventually(t, "the frame waits", func() bool { return w.port.Backlog(port.Other).Frames == 1 })
 	var f [1]port.Frame
@@ -119,7 +119,7 @@ func TestOversizeBacklog(t *testing.T) {
 	w := newWire(t)
 	send := func(n int) {
 		for seq := range n {
-			b, v := super(nil, seq, 65_000)
+			b, v := gsoFrame(nil, seq, 65_000)
 			w.send(v, b)
 		}
 	}
@@ -128,7 +128,7 @@ func TestOversizeBacklog(t *testing.T) {
 	if w.port.BacklogExceeds(port.Other, 1) {
 		t.Error("one frame is more than one")
 	}
-	w.take(port.Other, 1)
+	w.collect(port.Other, 1)
 	const waiting = 10
 	send(waiting)
 	if !w.port.BacklogExceeds(port.Other, waiting) {
@@ -138,7 +138,7 @@ func TestOversizeBacklog(t *testing.T) {
 	if got.Frames != waiting || got.Octets < waiting*65_000 || got.Fill < 0.05 || got.Fill > 1 {
 		t.Errorf("backlog %+v of %d GSO frames", got, waiting)
 	}
-	w.take(port.Other, waiting)
+	w.collect(port.Other, waiting)
 	if got := w.port.Backlog(port.Other); got != (port.Backlog{}) || w.port.BacklogExceeds(port.Other, 0) {
 		t.Errorf("backlog %+v of an empty queue", got)
 	}
@@ -150,12 +150,12 @@ func TestOversizeQueueFull(t *testing.T) {
 	slots := w.port.Slots(port.Other)
 	var want [][]byte
 	for seq := range slots {
-		b, v := super(nil, seq, 65_000)
+		b, v := gsoFrame(nil, seq, 65_000)
 		w.send(v, b)
 		want = append(want, b)
 	}
 	eventually(t, "the ring is full", func() bool { return w.port.Backlog(port.Other).Frames == slots })
-	got := w.take(port.Other, slots)
+	got := w.collect(port.Other, slots)
 	whole, cut := 0, 0
 	for i, f := range got {
 		switch {
@@ -170,9 +170,9 @@ func TestOversizeQueueFull(t *testing.T) {
 	if whole < 4 || cut == 0 {
 		t.Errorf("%d frames whole and %d cut of %d: want some of each", whole, cut, slots)
 	}
-	b, v := super(nil, 1, 30_000)
+	b, v := gsoFrame(nil, 1, 30_000)
 	w.send(v, b)
-	wantData(t, w.take(port.Other, 1), [][]byte{b})
+	wantData(t, w.collect(port.Other, 1), [][]byte{b})
 }
 
 // The pending socket error of a link that went down does not cost a frame its octets, and does not mix frames up.
@@ -180,7 +180,7 @@ func TestOversizeFramesAfterAFlap(t *testing.T) {
 	w := newWire(t)
 	var want [][]byte
 	for seq := range 3 {
-		b, v := super(tci(uint8(seq), 1), seq, 20_000+1000*seq)
+		b, v := gsoFrame(tci(uint8(seq), 1), seq, 20_000+1000*seq)
 		w.send(v, b)
 		want = append(want, b)
 	}
@@ -189,7 +189,7 @@ func TestOversizeFramesAfterAFlap(t *testing.T) {
 	setUp(t, w.handle, "sw", true)
 	awaitUp(t, w.handle, "sw", true)
 	awaitUp(t, w.handle, "host", true)
-	b, v := super(nil, 3, 40_000)
+	b, v := gsoFrame(nil, 3, 40_000)
 	w.send(v, b)
-	wantData(t, w.take(port.Other, 4), append(want, b))
+	wantData(t, w.collect(port.Other, 4), append(want, b))
 }

@@ -19,7 +19,7 @@ func TestReceive(t *testing.T) {
 	want := w.plain(1, 14)
 	want = append(want, w.plain(1, 60)...)
 	want = append(want, w.plain(1, 1514)...)
-	got := w.take(port.Other, 3)
+	got := w.collect(port.Other, 3)
 	wantData(t, got, want)
 	for i, f := range got {
 		if f.Stamp < from || f.Stamp > now() || f.Truncated || f.Vnet != (frame.VnetHeader{}) {
@@ -115,11 +115,11 @@ func TestLossesAreCounted(t *testing.T) {
 	if again, lossless := w.port.Losses(port.Other), w.port.Losses(port.Lossless); again != beyond || lossless != 0 {
 		t.Errorf("lost %d and %d, want %d and 0", again, lossless, beyond)
 	}
-	wantData(t, w.take(port.Other, slots), want)
-	wantData(t, w.take(port.Lossless, 1), [][]byte{kept})
-	wantData(t, w.take(port.Other, 0), nil)
+	wantData(t, w.collect(port.Other, slots), want)
+	wantData(t, w.collect(port.Lossless, 1), [][]byte{kept})
+	wantData(t, w.collect(port.Other, 0), nil)
 	w.plain(1, 60)
-	w.take(port.Other, 1)
+	w.collect(port.Other, 1)
 	if lost := w.port.Losses(port.Other); lost != beyond {
 		t.Errorf("%d lost after the ring was emptied", lost)
 	}
@@ -133,8 +133,8 @@ func TestSteering(t *testing.T) {
 	for _, b := range [][]byte{lossless, other, untagged} {
 		w.send(frame.VnetHeader{}, b)
 	}
-	wantData(t, w.take(port.Lossless, 1), [][]byte{lossless})
-	wantData(t, w.take(port.Other, 2), [][]byte{other, untagged})
+	wantData(t, w.collect(port.Lossless, 1), [][]byte{lossless})
+	wantData(t, w.collect(port.Other, 2), [][]byte{other, untagged})
 	w.silent()
 
 	all, err := bpf.Assemble([]bpf.Instruction{bpf.RetConstant{Val: uint32(port.Lossless)}})
@@ -143,7 +143,7 @@ func TestSteering(t *testing.T) {
 	for _, b := range [][]byte{lossless, other, untagged} {
 		w.send(frame.VnetHeader{}, b)
 	}
-	wantData(t, w.take(port.Lossless, 3), [][]byte{lossless, other, untagged})
+	wantData(t, w.collect(port.Lossless, 3), [][]byte{lossless, other, untagged})
 	w.silent()
 	if err := w.port.Steer(nil); err == nil {
 		t.Error("an empty program was taken")

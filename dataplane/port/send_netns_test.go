@@ -41,7 +41,7 @@ func add(b *port.Batch, v frame.VnetHeader, data []byte, part int) {
 }
 
 // A batch leaves in order, whatever the number of parts.
-func TestSend(t *testing.T) { bothWays(t, send) }
+func TestSend(t *testing.T) { bothPaths(t, send) }
 
 func send(t *testing.T, w *wire) {
 	b := port.NewBatch()
@@ -52,7 +52,7 @@ func send(t *testing.T, w *wire) {
 		want = append(want, f)
 	}
 	for range 3 {
-		w.give(b)
+		w.sendBatch(b)
 		for i, p := range w.hostGets(len(want)) {
 			if !bytes.Equal(p.Data, want[i]) {
 				t.Fatalf("frame %d: %x, want %x", i, p.Data, want[i])
@@ -82,7 +82,7 @@ func TestBatchKeepsFrames(t *testing.T) {
 }
 
 // A tag that the batch adds is on the wire.
-func TestSendTagged(t *testing.T) { bothWays(t, sendTagged) }
+func TestSendTagged(t *testing.T) { bothPaths(t, sendTagged) }
 
 func sendTagged(t *testing.T, w *wire) {
 	plain, want := craft(nil, experimental, 1, 60), craft(tci(5, 100), experimental, 1, 64)
@@ -93,7 +93,7 @@ func sendTagged(t *testing.T, w *wire) {
 	b.Part(want[16:])
 	b.End()
 	add(b, frame.VnetHeader{}, plain, 60)
-	w.give(b)
+	w.sendBatch(b)
 	got := w.hostGets(2)
 	if !bytes.Equal(got[0].Data, want) || !bytes.Equal(got[1].Data, plain) {
 		t.Errorf("the host got %x and %x", got[0].Data, got[1].Data)
@@ -101,7 +101,7 @@ func sendTagged(t *testing.T, w *wire) {
 }
 
 // Unfinished checksums and segmentation travel with the frame. GSO frames stay whole.
-func TestSendGSOFrame(t *testing.T) { bothWays(t, sendGSOFrame) }
+func TestSendGSOFrame(t *testing.T) { bothPaths(t, sendGSOFrame) }
 
 func sendGSOFrame(t *testing.T, w *wire) {
 	for _, row := range []struct {
@@ -114,7 +114,7 @@ func sendGSOFrame(t *testing.T, w *wire) {
 		data, v := unfinished(row.tag, 1, row.n, row.gso)
 		b := port.NewBatch()
 		add(b, v, data, 256)
-		w.give(b)
+		w.sendBatch(b)
 		got := w.hostGets(1)[0]
 		if !bytes.Equal(got.Data, data) || got.Vnet.GSOSize != row.gso || got.Vnet.CsumStart != v.CsumStart ||
 			!got.Vnet.NeedsCsum() {
@@ -124,7 +124,7 @@ func sendGSOFrame(t *testing.T, w *wire) {
 }
 
 // A frame that can never be sent is refused by its index, and the frames before it have left.
-func TestSendRefused(t *testing.T) { bothWays(t, sendRefused) }
+func TestSendRefused(t *testing.T) { bothPaths(t, sendRefused) }
 
 func sendRefused(t *testing.T, w *wire) {
 	for _, row := range []struct {
@@ -155,7 +155,7 @@ func sendRefused(t *testing.T, w *wire) {
 }
 
 // The link drops a frame that the peer does not accept, and Send reports that.
-func TestSendBeyondThePeersMTU(t *testing.T) { bothWays(t, sendBeyondThePeersMTU) }
+func TestSendBeyondThePeersMTU(t *testing.T) { bothPaths(t, sendBeyondThePeersMTU) }
 
 func sendBeyondThePeersMTU(t *testing.T, w *wire) {
 	host := link(t, w.handle, "host")
@@ -168,7 +168,7 @@ func sendBeyondThePeersMTU(t *testing.T, w *wire) {
 }
 
 // Send reports an interface that is down. When the interface is up again, its sockets work as before.
-func TestSendWhileDown(t *testing.T) { bothWays(t, sendWhileDown) }
+func TestSendWhileDown(t *testing.T) { bothPaths(t, sendWhileDown) }
 
 func sendWhileDown(t *testing.T, w *wire) {
 	f := craft(nil, experimental, 1, 60)
@@ -198,17 +198,17 @@ func sendWhileDown(t *testing.T, w *wire) {
 	setUp(t, w.handle, "sw", true)
 	awaitUp(t, w.handle, "sw", true)
 	awaitUp(t, w.handle, "host", true)
-	w.give(b)
+	w.sendBatch(b)
 	w.hostGets(1)
 	if !w.port.Bound() {
 		t.Error("the port is not bound any more")
 	}
 	sent := w.plain(1, 100)
-	wantData(t, w.take(port.Other, 1), sent)
+	wantData(t, w.collect(port.Other, 1), sent)
 }
 
 // Send reports an interface that is gone, and nothing leaks.
-func TestInterfaceGone(t *testing.T) { bothWays(t, interfaceGone) }
+func TestInterfaceGone(t *testing.T) { bothPaths(t, interfaceGone) }
 
 func interfaceGone(t *testing.T, w *wire) {
 	must(t, w.handle.LinkDel(link(t, w.handle, "sw")))

@@ -22,7 +22,7 @@ func BenchmarkSlotRatio(b *testing.B) {
 			for seq := range 8 {
 				data, v := craft(tci(3, 10), experimental, seq, octets), frame.VnetHeader{}
 				if octets > 1514 {
-					data, v = super(nil, seq, octets)
+					data, v = gsoFrame(nil, seq, octets)
 				}
 				add(batch, v, data, octets)
 			}

@@ -81,14 +81,8 @@ func surveyHere(ns string, link netlink.Link) (*Survey, error) {
 	if err := s.readQdisc(link); err != nil {
 		return nil, err
 	}
-	addrs, err := retryDump(func() ([]netlink.Addr, error) { return netlink.AddrList(link, netlink.FAMILY_V6) })
-	if err != nil {
-		return nil, fmt.Errorf("list addresses of %s: %w", a.Name, err)
-	}
-	for _, addr := range addrs {
-		if addr.IP.IsLinkLocalUnicast() {
-			s.IPv6 = append(s.IPv6, addr.IPNet.String())
-		}
+	for _, addr := range l.linkLocal {
+		s.IPv6 = append(s.IPv6, addr.IPNet.String())
 	}
 	return s, s.readVLANs(a.Index)
 }
@@ -197,7 +191,11 @@ func readPause(name string) *HardwarePause {
 
 // findPeer looks for the peer of a veth in its own namespace, in named namespaces, and in those of processes.
 func findPeer(s *Survey, a *netlink.LinkAttrs) (*Survey, error) {
-	for _, ns := range peerNamespaces(s.Netns, a.NetNsID < 0) {
+	namespaces := []string{s.Netns}
+	if a.NetNsID >= 0 {
+		namespaces = allNamespaces()
+	}
+	for _, ns := range namespaces {
 		peer, err := peerIn(s, ns, a)
 		if peer != nil || err != nil {
 			return peer, err
@@ -241,11 +239,8 @@ func (s *Survey) knowsAs(ns string, id int) bool {
 	return err == nil && found == id
 }
 
-// peerNamespaces returns the namespaces in which the peer may be, each once.
-func peerNamespaces(own string, same bool) []string {
-	if same {
-		return []string{own}
-	}
+// allNamespaces returns the namespaces that have a name or a process, each once.
+func allNamespaces() []string {
 	seen := map[NetnsID]bool{}
 	var all []string
 	add := func(ns string) {
@@ -255,16 +250,14 @@ func peerNamespaces(own string, same bool) []string {
 		}
 	}
 	add("")
-	if names, err := os.ReadDir(NetnsDir); err == nil {
-		for _, n := range names {
-			add(filepath.Join(NetnsDir, n.Name()))
-		}
+	names, _ := os.ReadDir(NetnsDir)
+	for _, n := range names {
+		add(filepath.Join(NetnsDir, n.Name()))
 	}
-	if processes, err := os.ReadDir("/proc"); err == nil {
-		for _, p := range processes {
-			if pid, err := strconv.Atoi(p.Name()); err == nil {
-				add("pid:" + strconv.Itoa(pid))
-			}
+	processes, _ := os.ReadDir("/proc")
+	for _, p := range processes {
+		if _, err := strconv.ParseUint(p.Name(), 10, 32); err == nil {
+			add("pid:" + p.Name())
 		}
 	}
 	return all

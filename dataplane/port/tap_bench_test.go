@@ -35,7 +35,7 @@ func silentTAP(b *testing.B) *tap {
 		}
 		return err
 	}))
-	h.take(1 << 20)
+	h.collect(1 << 20)
 	return h
 }
 
@@ -97,7 +97,7 @@ func benchmarkNothing(b *testing.B) {
 // numberedFrame returns a complete frame, or a GSO frame if it is longer than 1514 octets.
 func numberedFrame(seq, octets int) ([]byte, frame.VnetHeader) {
 	if octets > 1514 {
-		return super(nil, seq, octets)
+		return gsoFrame(nil, seq, octets)
 	}
 	return craft(nil, experimental, seq, octets), frame.VnetHeader{}
 }

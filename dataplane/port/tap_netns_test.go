@@ -52,7 +52,7 @@ func openTAP(t testing.TB, rule port.QueueRule) *tap {
 	must(t, err)
 	t.Cleanup(func() { must(t, p.Close()) })
 	h := &tap{TAP: p, t: t, ns: ns, handle: handle}
-	h.take(1 << 20) // what the kernel sends by itself
+	h.collect(1 << 20) // what the kernel sends by itself
 	return h
 }
 
@@ -81,8 +81,8 @@ func (h *tap) offer(priority int, frames ...[]byte) (errs error) {
 	return errs
 }
 
-// take receives at most n frames of the tests and releases them.
-func (h *tap) take(n int) (all [][]byte) {
+// collect receives at most n frames of the tests and releases them.
+func (h *tap) collect(n int) (all [][]byte) {
 	var frames [64]port.Frame
 	for len(all) < n {
 		got := h.Receive(port.Lossless, frames[:min(len(frames), n-len(all))], 1<<20)
@@ -128,11 +128,11 @@ func TestTAPQueuesByTagAndSocket(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			h.pause(1 << tt.queue)
 			h.send(tt.socket, tt.frame)
-			if got := h.take(1); got != nil {
+			if got := h.collect(1); got != nil {
 				t.Fatalf("read although its priority is paused: %x", got)
 			}
 			h.pause(^(uint8(1) << tt.queue))
-			if got := h.take(1); len(got) != 1 || !bytes.Equal(got[0], tt.want) {
+			if got := h.collect(1); len(got) != 1 || !bytes.Equal(got[0], tt.want) {
 				t.Errorf("got %x, want %x", got, tt.want)
 			}
 		})
@@ -157,11 +157,11 @@ func TestTAPQueuesByDSCP(t *testing.T) {
 		queue := uint8(1) << table[dscp]
 		h.pause(queue)
 		h.send(5, ip(dscp))
-		if got := h.take(1); got != nil {
+		if got := h.collect(1); got != nil {
 			t.Fatalf("DSCP %d: not in queue %d", dscp, table[dscp])
 		}
 		h.pause(^queue)
-		if got := h.take(1); len(got) != 1 || !bytes.Equal(got[0], ip(dscp)) {
+		if got := h.collect(1); len(got) != 1 || !bytes.Equal(got[0], ip(dscp)) {
 			t.Fatalf("DSCP %d: got %x, want %x", dscp, got, ip(dscp))
 		}
 	}
@@ -175,7 +175,7 @@ func TestTAPPause(t *testing.T) {
 	h.pause(1 << 3)
 	h.send(0, three...)
 	h.send(0, craft(tci(4, 0), experimental, 4, 64))
-	if got := h.take(9); len(got) != 1 || frame.TCI(binary.BigEndian.Uint16(got[0][14:])).PCP() != 4 {
+	if got := h.collect(9); len(got) != 1 || frame.TCI(binary.BigEndian.Uint16(got[0][14:])).PCP() != 4 {
 		t.Fatalf("got %x, want the frame of priority 4", got)
 	}
 	h.pause(0)
@@ -190,7 +190,7 @@ func TestTAPPause(t *testing.T) {
 		t.Errorf("%d frames in 70 octets, want 1", n)
 	}
 	h.Release(port.Lossless, 1)
-	if got := h.take(9); len(got) != 2 || !bytes.Equal(got[0], three[1]) || !bytes.Equal(got[1], three[2]) {
+	if got := h.collect(9); len(got) != 2 || !bytes.Equal(got[0], three[1]) || !bytes.Equal(got[1], three[2]) {
 		t.Errorf("got %x, want %x", got, three[1:])
 	}
 }
@@ -226,12 +226,12 @@ func TestTAPWithoutBPF(t *testing.T) {
 	tagged := craft(tci(2, 7), experimental, 2, 64)
 	h.pause(1 << 6)
 	h.send(5, ip(26), ip(0), tagged)
-	if got := h.take(3); got != nil {
+	if got := h.collect(3); got != nil {
 		t.Fatalf("read although a priority is paused: %x", got)
 	}
 	must(t, h.ClearPause())
 	want := [][]byte{slices.Insert(ip(26), 12, 0x81, 0, 4<<5, 0), ip(0), tagged}
-	if got := h.take(3); !slices.EqualFunc(got, want, bytes.Equal) {
+	if got := h.collect(3); !slices.EqualFunc(got, want, bytes.Equal) {
 		t.Errorf("got %x, want %x", got, want)
 	}
 }
@@ -247,7 +247,7 @@ func TestTAPTakesTurns(t *testing.T) {
 	h.send(0, slices.Repeat([][]byte{other}, 50)...)
 	h.pause(0)
 	threes := 0
-	for _, b := range h.take(200) {
+	for _, b := range h.collect(200) {
 		if frame.TCI(binary.BigEndian.Uint16(b[14:])).PCP() == 3 {
 			threes++
 		}

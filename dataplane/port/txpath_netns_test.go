@@ -17,42 +17,42 @@ import (
 )
 
 // While another program captures on the interface, frames leave by the packet socket, and afterwards as before.
-func TestXDPMakesWayForCaptures(t *testing.T) {
+func TestNoXDPBesideCaptures(t *testing.T) {
 	w := newXDPTx(t)
 	b := numbered(1, 5)
 	for round := range 3 {
-		if n := w.sentByXDP(func() { w.give(b) }); n != 5 {
+		if n := w.sentByXDP(func() { w.sendBatch(b) }); n != 5 {
 			t.Fatalf("round %d: %d frames left by the AF_XDP socket, want 5", round, n)
 		}
-		w.heard(5)
+		w.hostNumbers(5)
 		capture := captureOn(t, w, round == 1)
 		w.refreshTxPath()
-		if way := w.port.TxPath(); way.XDP || way.Why != "another program captures on the interface" {
-			t.Fatalf("while another program captures: %+v", way)
+		if path := w.port.TxPath(); path.XDP || path.Why != "another program captures on the interface" {
+			t.Fatalf("while another program captures: %+v", path)
 		}
-		if n := w.sentByXDP(func() { w.give(b) }); n != 0 {
+		if n := w.sentByXDP(func() { w.sendBatch(b) }); n != 0 {
 			t.Errorf("round %d: %d frames left unseen", round, n)
 		}
-		w.heard(5)
+		w.hostNumbers(5)
 		if got := sees(t, capture); got != 5 {
 			t.Errorf("round %d: the capture saw %d frames, want 5", round, got)
 		}
 		must(t, unix.Close(capture))
 		w.refreshTxPath()
-		if way := w.port.TxPath(); !way.XDP || way.Why != "" {
-			t.Fatalf("after the capture: %+v", way)
+		if path := w.port.TxPath(); !path.XDP || path.Why != "" {
+			t.Fatalf("after the capture: %+v", path)
 		}
 	}
 }
 
 // While the interface has a queueing discipline, all frames leave by the packet socket. Otherwise frames of one path
 // would wait in the discipline and those of the other would not.
-func TestXDPMakesWayForQueues(t *testing.T) {
+func TestNoXDPBesideQdiscs(t *testing.T) {
 	w := newXDPTx(t)
 	slow := w.slow("sw", 10_000)
 	w.refreshTxPath()
-	if way := w.port.TxPath(); way.XDP || way.Why == "" {
-		t.Fatalf("with a queueing discipline: %+v", way)
+	if path := w.port.TxPath(); path.XDP || path.Why == "" {
+		t.Fatalf("with a queueing discipline: %+v", path)
 	}
 	var want []uint32
 	for range 100 { // frames of both kinds, a part of which has to wait
@@ -61,16 +61,16 @@ func TestXDPMakesWayForQueues(t *testing.T) {
 			add(b, frame.VnetHeader{}, craft(nil, experimental, len(want), n), n)
 			want = append(want, uint32(len(want)))
 		}
-		w.give(b)
-		want = w.giveNumbered(want, 1)
+		w.sendBatch(b)
+		want = w.sendNumbered(want, 1)
 	}
-	if got := w.heard(len(want)); !slices.Equal(got, want) {
+	if got := w.hostNumbers(len(want)); !slices.Equal(got, want) {
 		t.Errorf("the host got %v, want all in order", got)
 	}
 	must(t, w.handle.QdiscDel(slow))
 	w.refreshTxPath()
-	if way := w.port.TxPath(); !way.XDP {
-		t.Errorf("without it: %+v", way)
+	if path := w.port.TxPath(); !path.XDP {
+		t.Errorf("without it: %+v", path)
 	}
 }
 
@@ -93,7 +93,7 @@ func TestRefreshTxPathBesideSend(t *testing.T) {
 	var want []uint32
 	n := w.sentByXDP(func() {
 		for range 2000 {
-			want = w.giveNumbered(want, 3)
+			want = w.sendNumbered(want, 3)
 		}
 	})
 	close(stop)
@@ -101,7 +101,7 @@ func TestRefreshTxPathBesideSend(t *testing.T) {
 	if n == 0 || n == len(want) {
 		t.Errorf("%d of %d frames left by the AF_XDP socket, want a part", n, len(want))
 	}
-	if got := w.heard(len(want)); !slices.Equal(got, want) {
+	if got := w.hostNumbers(len(want)); !slices.Equal(got, want) {
 		t.Error("the host did not get all in order")
 	}
 }
@@ -145,18 +145,18 @@ func TestXDPOfAReplacement(t *testing.T) {
 	w := newXDPTx(t)
 	old := w.port
 	w.port = w.open()
-	if way := w.port.TxPath(); way.XDP || way.Why == "" {
-		t.Fatalf("beside another port: %+v", way)
+	if path := w.port.TxPath(); path.XDP || path.Why == "" {
+		t.Fatalf("beside another port: %+v", path)
 	}
 	b := numbered(1, 3)
-	w.give(b)
-	w.heard(3)
+	w.sendBatch(b)
+	w.hostNumbers(3)
 	must(t, old.Close())
 	eventually(t, "the port has the queue", func() bool { w.refreshTxPath(); return w.port.TxPath().XDP })
-	if n := w.sentByXDP(func() { w.give(b) }); n != 3 {
+	if n := w.sentByXDP(func() { w.sendBatch(b) }); n != 3 {
 		t.Errorf("%d frames left by the AF_XDP socket, want 3", n)
 	}
-	w.heard(3)
+	w.hostNumbers(3)
 }
 
 // If frames could overtake each other, or another program is to see them all, they leave by the packet socket, and the
@@ -194,8 +194,8 @@ func TestXDPNotEverywhere(t *testing.T) {
 			w.ns, w.handle = newNamespace(t)
 			row.prepare(t, w)
 			setUp(t, w.handle, "sw", true)
-			if way := w.open().TxPath(); way.XDP || way.Why != row.why {
-				t.Errorf("%+v", way)
+			if path := w.open().TxPath(); path.XDP || path.Why != row.why {
+				t.Errorf("%+v", path)
 			}
 		})
 	}

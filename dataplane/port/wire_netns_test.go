@@ -163,8 +163,8 @@ func newXDPTx(t *testing.T) *wire {
 	return w
 }
 
-// bothWays runs a test with a port that sends by an AF_XDP socket, and with one that sends by a packet socket.
-func bothWays(t *testing.T, test func(t *testing.T, w *wire)) {
+// bothPaths runs a test with a port that sends by an AF_XDP socket, and with one that sends by a packet socket.
+func bothPaths(t *testing.T, test func(t *testing.T, w *wire)) {
 	t.Run("AF_XDP", func(t *testing.T) { test(t, newXDPTx(t)) })
 	t.Run("packet", func(t *testing.T) { test(t, wireOf(t, true)) })
 }
@@ -243,8 +243,8 @@ func (w *wire) plain(n, octets int) (sent [][]byte) {
 	return sent
 }
 
-// take receives and releases until n frames of the test came in ring c.
-func (w *wire) take(c port.Class, n int) (got []port.Frame) {
+// collect receives and releases until n frames of the test came in ring c.
+func (w *wire) collect(c port.Class, n int) (got []port.Frame) {
 	w.t.Helper()
 	var frames [16]port.Frame
 	eventually(w.t, fmt.Sprintf("%d frames come by the %v ring", n, c), func() bool {

@@ -22,8 +22,8 @@ func (w *wire) sentByXDP(f func()) int {
 	return int(port.SentByXDP(w.port) - before)
 }
 
-// give sends a batch, all frames of which must leave.
-func (w *wire) give(b *port.Batch) {
+// sendBatch sends a batch, all frames of which must leave.
+func (w *wire) sendBatch(b *port.Batch) {
 	w.t.Helper()
 	if n, err := w.port.Send(b); n != b.Len() || err != nil {
 		w.t.Fatalf("Send: %d of %d, %v", n, b.Len(), err)
@@ -62,7 +62,7 @@ func TestXDPTakesPlainFrames(t *testing.T) {
 				want = append(want, f)
 				seq++
 			}
-			if n := w.sentByXDP(func() { w.give(b) }); n != row.xdp {
+			if n := w.sentByXDP(func() { w.sendBatch(b) }); n != row.xdp {
 				t.Errorf("%s: %d frames left by the AF_XDP socket, want %d", row.name, n, row.xdp)
 			}
 			for i, p := range w.hostGets(len(want)) {
@@ -93,8 +93,8 @@ func numberedLong(first uint32, n int, long func(i int) bool) *port.Batch {
 	return b
 }
 
-// heard returns the numbers of n frames that the host receives, and makes sure that no other follows.
-func (w *wire) heard(n int) (all []uint32) {
+// hostNumbers returns the numbers of n frames that the host receives, and makes sure that no other follows.
+func (w *wire) hostNumbers(n int) (all []uint32) {
 	w.t.Helper()
 	for _, p := range w.hostGets(n) {
 		all = append(all, binary.BigEndian.Uint32(p.Data[14:]))
@@ -133,7 +133,7 @@ func TestXDPCountsWhatLeft(t *testing.T) {
 			next++ // the one that was dropped is not sent again
 		}
 		for tries := 0; ; tries++ { // it comes back to the AF_XDP socket
-			n := w.sentByXDP(func() { w.give(numbered(next, 1)) })
+			n := w.sentByXDP(func() { w.sendBatch(numbered(next, 1)) })
 			want = append(want, next)
 			next++
 			if n == 1 {
@@ -143,16 +143,16 @@ func TestXDPCountsWhatLeft(t *testing.T) {
 				rt.Fatal("the port does not come back to the AF_XDP socket")
 			}
 		}
-		if got := w.heard(len(want)); !slices.Equal(got, want) {
+		if got := w.hostNumbers(len(want)); !slices.Equal(got, want) {
 			rt.Fatalf("the host got %v, want %v", got, want)
 		}
 	})
 }
 
-// giveNumbered sends n short frames with the numbers that follow those in sent, and appends the numbers.
-func (w *wire) giveNumbered(sent []uint32, n int) []uint32 {
+// sendNumbered sends n short frames with the numbers that follow those in sent, and appends the numbers.
+func (w *wire) sendNumbered(sent []uint32, n int) []uint32 {
 	w.t.Helper()
-	w.give(numbered(uint32(len(sent)), n))
+	w.sendBatch(numbered(uint32(len(sent)), n))
 	for range n {
 		sent = append(sent, uint32(len(sent)))
 	}
@@ -182,9 +182,9 @@ func TestXDPHeldBack(t *testing.T) {
 	port.ShrinkXDPBuffer(w.port, 16<<10)
 	var want []uint32
 	for call := range 300 {
-		want = w.giveNumbered(want, 1+call*37%port.BatchFrames)
+		want = w.sendNumbered(want, 1+call*37%port.BatchFrames)
 	}
-	if got := w.heard(len(want)); !slices.Equal(got, want) {
+	if got := w.hostNumbers(len(want)); !slices.Equal(got, want) {
 		same := 0
 		for same < min(len(got), len(want)) && got[same] == want[same] {
 			same++
@@ -234,9 +234,9 @@ func TestXDPKeepsToTheMTU(t *testing.T) {
 
 // Neither path allocates.
 func TestSendAllocatesNothing(t *testing.T) {
-	bothWays(t, func(t *testing.T, w *wire) {
+	bothPaths(t, func(t *testing.T, w *wire) {
 		b := numberedLong(1, port.BatchFrames, func(i int) bool { return i%3 == 0 })
-		if n := testing.AllocsPerRun(100, func() { w.give(b) }); n != 0 {
+		if n := testing.AllocsPerRun(100, func() { w.sendBatch(b) }); n != 0 {
 			t.Errorf("%v allocations a batch", n)
 		}
 	})
