@@ -23,18 +23,17 @@ const couldNotRun = 2
 type demoEntry struct {
 	name string
 	run  func(context.Context, demo.Options) (*demo.Report, error)
-	text func(*demo.Report, io.Writer) error
 
 	seconds float64 // default of --seconds; 0: the flag's own default
 }
 
 // demos are all demos. Without a name the first one runs.
 var demos = []demoEntry{
-	{"incast", demo.Incast, (*demo.Report).Text, 0},
-	{"host", demo.Hosts, (*demo.Report).Text, 0},
-	{"headroom", demo.Links, (*demo.Report).LinksText, 1},
-	{"deadlock", demo.Deadlock, (*demo.Report).Text, 0},
-	{"trunk", demo.Trunk, (*demo.Report).Text, 0},
+	{"incast", demo.Incast, 0},
+	{"host", demo.Hosts, 0},
+	{"headroom", demo.Links, 1},
+	{"deadlock", demo.Deadlock, 0},
+	{"trunk", demo.Trunk, 0},
 }
 
 func demoNames() (names []string) {
@@ -141,7 +140,7 @@ func show(cmd *cobra.Command, d demoEntry, o demo.Options, asJSON bool) error {
 	if err != nil {
 		return demoNotRun(err)
 	}
-	err = printReport(cmd.OutOrStdout(), asJSON, r, func(out io.Writer) error { return d.text(r, out) })
+	err = printReport(cmd.OutOrStdout(), asJSON, r, r.Text)
 	switch {
 	case r.Failed():
 		return exit{1}

@@ -1,16 +1,13 @@
 package demo
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"os"
+	"slices"
 	"sync"
-	"syscall"
 	"time"
-
-	"pfcswitch/cmd/internal/api"
-	"pfcswitch/cmd/internal/lab"
 )
 
 // A Calibration says which speed a demo took, and why.
@@ -62,8 +59,8 @@ func (t *Trial) String() string {
 // chooseSpeed finds the highest speed that fits. From the first one it goes up while the speeds fit, or down until one
 // fits. try returns nil where no time is left; a speed that was not tried does not fit.
 func chooseSpeed(try func(speed int64) (*Trial, error)) (c Calibration, err error) {
-	fits := -1
-	for i := firstTrial; i > 0 && i < len(speeds); {
+	best, step := 0, 0
+	for i := firstTrial; i > 0 && i < len(speeds); i += step {
 		t, err := try(speeds[i])
 		if err != nil {
 			return c, err
@@ -73,125 +70,92 @@ func chooseSpeed(try func(speed int64) (*Trial, error)) (c Calibration, err erro
 		}
 		t.Fits = t.fits()
 		c.Trials = append(c.Trials, *t)
-		up := c.Trials[0].Fits
-		if t.Fits {
-			fits = i
+		if step == 0 {
+			step = -1
+			if t.Fits {
+				step = 1
+			}
 		}
-		if t.Fits != up {
+		if t.Fits {
+			best = i
+		}
+		if t.Fits != (step > 0) {
 			break
 		}
-		if up {
-			i++
-		} else {
-			i--
-		}
 	}
-	c.Speed = speeds[max(fits, 0)]
-	c.Why = c.why(fits)
+	c.Speed = speeds[best]
+	c.Why = c.why()
 	return c, nil
 }
 
 // why explains the choice.
-func (c *Calibration) why(fits int) string {
+func (c *Calibration) why() string {
 	if len(c.Trials) == 0 {
 		return "the lowest, since there was no time to try another one"
 	}
-	last := &c.Trials[len(c.Trials)-1]
+	trials := slices.SortedFunc(slices.Values(c.Trials), func(a, b Trial) int { return cmp.Compare(a.Speed, b.Speed) })
+	at := slices.IndexFunc(trials, func(t Trial) bool { return t.Speed == c.Speed })
 	switch {
-	case fits < 0 && last.Speed == speeds[1]:
-		return "the lowest, since " + last.String()
-	case fits < 0:
-		return "the lowest, since " + last.String() + ", and there was no time to try another one"
-	case fits == len(speeds)-1:
-		return "the highest, since " + last.String()
+	case at < 0 && trials[0].Speed == speeds[1]:
+		return "the lowest, since " + trials[0].String()
+	case at < 0:
+		return "the lowest, since " + trials[0].String() + ", and there was no time to try another one"
+	case c.Speed == speeds[len(speeds)-1]:
+		return "the highest, since " + trials[at].String()
+	case at+1 < len(trials):
+		return "since " + trials[at].String() + ", and " + trials[at+1].String()
 	}
-	for i := range c.Trials {
-		if c.Trials[i].Speed == c.Speed {
-			last = &c.Trials[i]
-		}
-	}
-	text := "since " + last.String()
-	for i := range c.Trials {
-		if t := &c.Trials[i]; !t.Fits && t.Speed > c.Speed {
-			return text + ", and " + t.String()
-		}
-	}
-	return text + ", and there was no time to try a higher one"
+	return "since " + trials[at].String() + ", and there was no time to try a higher one"
 }
 
-// A testTopology is a demo's topology for trials at any speed.
-type testTopology struct {
-	lab      *lab.Lab
-	dir      string
-	switches []*switchNode
-	set      func(speed int64)               // writes the speed into the configurations of the switches
-	begin    func(ctx context.Context) error // starts the switches
-	apply    func(ctx context.Context, s *switchNode) error
-	sinks    []*host
-	senders  []*testSender
-	lead     time.Duration                                        // more of it, before the first trial
-	load     func(ctx context.Context, lasts time.Duration) error // in the place of senders
-}
-
-// A testSender is a sender, and what it offers at a speed.
-type testSender struct {
-	host *host
-	args func(speed int64) []string
-}
-
-// calibrate finds the speed for a demo, unless the user gave one.
-func (r *Report) calibrate(ctx context.Context, o *Options, build func(b *testTopology, speed int64) error) error {
+// calibrate finds the speed for a demo, unless the user gave one, on a topology like that of the demo.
+func (r *Report) calibrate(ctx context.Context, o *Options, p *phase) error {
 	if o.Speed != 0 {
-		r.Speed = o.Speed
 		return nil
 	}
 	o.progress("calibration: which speed leaves half of the CPU? (at most 1.5 s)")
-	c, err := calibrateOn(ctx, r.Demo, build)
+	begun := time.Now()
+	p.speed = speeds[firstTrial]
+	c, err := p.calibrate(ctx, r.Demo+".calibration", begun.Add(trialsTimeout))
 	if err != nil {
 		return fmt.Errorf("calibration: %w", err)
 	}
+	c.Took = int64(time.Since(begun))
 	o.progress(fmt.Sprintf("calibration: %s, %s", rateName(c.Speed), c.Why))
 	r.Calibration, r.Speed, o.Speed = &c, c.Speed, c.Speed
 	return nil
 }
 
-func calibrateOn(ctx context.Context, demo string, build func(b *testTopology, speed int64) error) (c Calibration,
-	err error) {
-	begun := time.Now()
-	b := &testTopology{}
-	b.begin = func(ctx context.Context) error {
-		return each(b.switches, func(s *switchNode) error { return s.start(ctx, b.dir, "pfc") })
-	}
-	b.apply = func(ctx context.Context, s *switchNode) error { return applyFile(ctx, s, b.dir) }
-	if b.lab, err = lab.New(ctx, demo+".calibration"); err != nil {
+func (p *phase) calibrate(ctx context.Context, name string, end time.Time) (c Calibration, err error) {
+	if err := p.open(ctx, name); err != nil {
 		return c, err
 	}
-	defer func() { err = errors.Join(err, b.close()) }()
-	if b.dir, err = os.MkdirTemp("", "pfcswitch-demo-"); err != nil {
-		return c, err
-	}
-	if err := build(b, speeds[firstTrial]); err != nil {
-		return c, err
-	}
+	defer func() { err = errors.Join(err, p.close()) }()
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	if err := b.start(ctx); err != nil {
+	if err := p.startSwitches(ctx); err != nil {
 		return c, err
 	}
-	limited, stop := context.WithDeadline(ctx, begun.Add(trialsTimeout))
+	for _, e := range p.sinks {
+		if err := e.run("sink", "--seconds", inSeconds(startTimeout)); err != nil {
+			return c, err
+		}
+	}
+	limited, stop := context.WithDeadline(ctx, end)
 	defer stop()
+	lead := senderStartTime + sinkStartTime
 	c, err = chooseSpeed(func(speed int64) (*Trial, error) {
-		if time.Since(begun) > trialsTimeout-trialTime {
+		if time.Until(end) < trialTime {
 			return nil, nil
 		}
-		t, err := b.try(limited, speed)
+		t, err := p.try(limited, speed, lead)
+		lead = senderStartTime
 		if err != nil && limited.Err() != nil && ctx.Err() == nil {
 			return nil, nil
 		}
 		return t, err
 	})
-	c.Took = int64(time.Since(begun))
-	for _, s := range b.switches {
+	for _, s := range p.switches {
 		select {
 		case <-s.process.Ended():
 			return c, &programError{"calibration", s.ended()}
@@ -201,128 +165,66 @@ func calibrateOn(ctx context.Context, demo string, build func(b *testTopology, s
 	return c, err
 }
 
-// start runs the switches and the sinks.
-func (b *testTopology) start(ctx context.Context) error {
-	if err := b.begin(ctx); err != nil {
-		return err
-	}
-	b.lead = sinkStartTime
-	for _, h := range b.sinks {
-		if err := h.start("sink", hostInterface, "-j", "--speed", fmt.Sprint(h.speed), "--seconds",
-			fmt.Sprint(startTimeout.Seconds())); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// applyFile gives a switch its configuration for the speed that was set.
-func applyFile(ctx context.Context, s *switchNode, dir string) error {
-	path, err := s.config(dir, "pfc")
-	if err != nil {
-		return err
-	}
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return err
-	}
-	_, err = api.NewClient(s.socket).Apply(ctx, path, text)
-	return err
-}
-
-// try runs the load at a speed.
-func (b *testTopology) try(ctx context.Context, speed int64) (*Trial, error) {
-	b.set(speed)
-	if err := each(b.switches, func(s *switchNode) error { return b.apply(ctx, s) }); err != nil {
+// try runs the load at a speed, after the lead.
+func (p *phase) try(ctx context.Context, speed int64, lead time.Duration) (*Trial, error) {
+	p.setSpeed(speed)
+	if err := each(p.switches, func(s *switchNode) error { return s.apply(ctx) }); err != nil {
 		return nil, err
 	}
-	start := time.Now().Add(senderStartTime + b.lead)
-	b.lead = 0
-	for _, s := range b.senders {
-		args := append([]string{"send", hostInterface, "-j", "--start", fmt.Sprint(start.UnixNano()), "--seconds",
-			fmt.Sprint(trialLoad.Seconds())}, s.args(speed)...)
-		if err := s.host.start(args...); err != nil {
+	p.start = time.Now().Add(lead)
+	for _, e := range p.senders {
+		if err := e.send(p.stamp(0), trialLoad, "pfc"); err != nil {
 			return nil, err
 		}
 	}
-	if b.load == nil {
-		time.Sleep(time.Until(start))
+	if p.trial == nil {
+		time.Sleep(time.Until(p.start))
 	}
-	m, err := startMeter(processes(b.switches))
+	m, err := startMeter(p.processes())
 	if err != nil {
 		return nil, err
 	}
-	if b.load != nil {
-		err = b.load(ctx, trialLoad)
-	} else {
-		time.Sleep(time.Until(start.Add(trialLoad)))
-	}
-	if err != nil {
+	if p.trial == nil {
+		time.Sleep(time.Until(p.start.Add(trialLoad)))
+	} else if err := p.trial(p, ctx); err != nil {
 		return nil, err
 	}
 	u, err := m.read(trialLoad)
 	if err != nil {
 		return nil, err
 	}
-	t := &Trial{Speed: speed, Idle: u.idle, Behind: b.stopSenders(ctx)}
-	return t, ctx.Err()
+	return &Trial{Speed: speed, Idle: u.idle, Behind: p.stopSenders(ctx)}, ctx.Err()
+}
+
+// setSpeed changes all speeds in proportion.
+func (p *phase) setSpeed(speed int64) {
+	scale := func(n *int64) { *n = *n * speed / p.speed }
+	for _, s := range p.switches {
+		for i := range s.ports {
+			scale(&s.ports[i].speed)
+		}
+	}
+	for _, e := range p.endpoints() {
+		scale(&e.speed)
+	}
+	p.speed = speed
 }
 
 // stopSenders ends the senders, which would go on to settle totals, and returns how far the slowest was behind. One
 // that has no report has not even begun.
-func (b *testTopology) stopSenders(ctx context.Context) (behind float64) {
+func (p *phase) stopSenders(ctx context.Context) (behind float64) {
 	var all sync.WaitGroup
-	for _, s := range b.senders {
-		all.Go(func() { _ = s.host.process.Stop(syscall.SIGTERM, 500*time.Millisecond) }) // finish tells how it ended
+	for _, e := range p.senders {
+		all.Go(func() { _ = e.stop(500 * time.Millisecond) }) // finish tells how it ended
 	}
 	all.Wait()
-	for _, s := range b.senders {
-		if s.host.finish(ctx, &s.host.report) != nil {
+	for _, e := range p.senders {
+		if e.finish(ctx) != nil {
 			behind = 1
 			continue
 		}
-		late := 1 - float64(s.host.report.Elapsed)/float64(trialLoad)
-		behind = max(behind, s.host.report.Behind, late)
+		missing := 1 - float64(e.sent.Elapsed)/float64(trialLoad)
+		behind = max(behind, e.sent.Behind, missing)
 	}
 	return behind
-}
-
-func (b *testTopology) close() error { return errors.Join(closeLab(b.lab), os.RemoveAll(b.dir)) }
-
-// closeLab ends what runs in a lab and makes sure that none of its namespaces is left.
-func closeLab(l *lab.Lab) error {
-	nodes := l.Nodes()
-	errs := []error{l.Close()}
-	for _, n := range nodes {
-		if _, err := os.Lstat(n.Path()); err == nil {
-			errs = append(errs, fmt.Errorf("namespace %s is still there", n.Namespace()))
-		}
-	}
-	return errors.Join(errs...)
-}
-
-// topologyOf makes a bench of the topology of a phase. Its buffers stay as they are built: they are full while it
-// changes.
-func (a *phase) topologyOf(b *testTopology, speed int64) error {
-	a.lab, a.speed = b.lab, speed
-	if err := a.build(a); err != nil {
-		return err
-	}
-	b.switches, b.sinks = a.switches, []*host{a.receiver}
-	for _, h := range a.senders {
-		b.senders = append(b.senders, &testSender{h, func(int64) []string { return h.flags() }})
-	}
-	built := speed
-	b.set = func(speed int64) {
-		for _, s := range a.switches {
-			for i := range s.ports {
-				s.ports[i].speed = s.ports[i].speed / built * speed
-			}
-		}
-		for _, h := range a.hosts() {
-			h.speed = h.speed / built * speed
-		}
-		a.speed, built = a.speed/built*speed, speed
-	}
-	return nil
 }

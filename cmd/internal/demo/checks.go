@@ -7,63 +7,68 @@ import (
 	"pfcswitch/dataplane/frame"
 )
 
-// report adds the results of the phase to the report, with the checks of every phase.
-func (a *phase) report(r *Report) {
-	r.Flows = append(r.Flows, a.flows()...)
-	for _, s := range a.switches {
-		r.Switches = append(r.Switches, s.result(a.name))
+// addResults adds flows and counters to the report. No frame of any priority arrives twice.
+func (p *phase) addResults() {
+	r := p.report
+	var duplicated uint64
+	for _, f := range p.flows {
+		r.Flows = append(r.Flows, f.Flow)
+		duplicated += f.Duplicated
 	}
-	r.Phases = append(r.Phases, a.result())
-	r.checkDuplicates(a.name, a.flows())
-	a.checkCounters(r)
+	if len(p.flows) > 0 {
+		p.none(TopicOrder, "frames duplicated", duplicated)
+	}
+	r.Transfers = append(r.Transfers, p.transfers...)
+	for _, s := range p.switches {
+		r.Switches = append(r.Switches, s.result(p.name))
+	}
+}
+
+// sums adds up the counters of the phase's flows in the lossless priority, and in all others.
+func (p *phase) sums() (lossless, lossy Flow) {
+	for _, f := range p.flows {
+		sum := &lossy
+		if f.Priority == losslessPriority {
+			sum = &lossless
+		}
+		sum.Sent, sum.Received, sum.Lost = sum.Sent+f.Sent, sum.Received+f.Received, sum.Lost+f.Lost
+		sum.Reordered, sum.Rate = sum.Reordered+f.Reordered, sum.Rate+f.Rate
+	}
+	return lossless, lossy
 }
 
 // judgeIncast adds the checks of demo incast.
-func judgeIncast(a *phase, r *Report) {
-	flows := a.flows()
-	if a.control {
-		a.checkControl(r, flows)
+func (p *phase) judgeIncast() {
+	p.checkCounters()
+	if p.control {
+		p.checkControl()
 		return
 	}
-	a.checkLossless(r, flows)
-	a.checkPFC(r)
-	a.checkRates(r, flows)
+	p.checkLossless()
+	p.checkPFC()
+	p.checkRates()
 }
 
-// checkLossless: nothing lost, reordered or doubled in the lossless priority.
-func (a *phase) checkLossless(r *Report, flows []Flow) {
-	a.checkWhole(r, flows)
-	var reordered uint64
-	for _, f := range flows {
-		if f.Priority == losslessPriority {
-			reordered += f.Reordered
-		}
-	}
-	r.hard(a.name, TopicOrder, "lossless frames reordered", "0", fmt.Sprint(reordered), reordered == 0)
-}
-
-// checkDuplicates: no frame of any priority arrives twice.
-func (r *Report) checkDuplicates(phase string, flows []Flow) {
-	var n uint64
-	for _, f := range flows {
-		n += f.Duplicated
-	}
-	r.hard(phase, TopicOrder, "frames duplicated", "0", fmt.Sprint(n), n == 0)
+// checkLossless: nothing lost or reordered in the lossless priority.
+func (p *phase) checkLossless() {
+	p.checkWhole()
+	sum, _ := p.sums()
+	p.none(TopicOrder, "lossless frames reordered", sum.Reordered)
 }
 
 // checkWhole: nothing lost in the lossless priority; totals are exchanged, so the tail counts.
-func (a *phase) checkWhole(r *Report, flows []Flow) {
-	var sent, lost uint64
-	for _, f := range flows {
-		if f.Priority == losslessPriority {
-			sent, lost = sent+f.Sent, lost+f.Lost
-		}
-	}
-	r.hard(a.name, TopicLoss, "lossless frames sent", "more than 0", fmt.Sprint(sent), sent > 0)
-	r.hard(a.name, TopicLoss, "lossless frames lost", "0", fmt.Sprint(lost), lost == 0)
-	for _, s := range a.switches {
+func (p *phase) checkWhole() {
+	sum, _ := p.sums()
+	p.some(TopicLoss, "lossless frames sent", sum.Sent)
+	p.none(TopicLoss, "lossless frames lost", sum.Lost)
+	p.checkDrops()
+}
+
+// checkDrops: no switch says that it lost a lossless frame.
+func (p *phase) checkDrops() {
+	for _, s := range p.switches {
 		n := s.state.ports.LosslessDropsSinceStart
-		r.hard(a.name, TopicLoss, s.name+": lossless_drops_total", "0", fmt.Sprint(n)+s.drops(), n == 0)
+		p.hard(TopicLoss, s.name+": lossless_drops_total", "0", fmt.Sprint(n)+s.drops(), n == 0)
 	}
 }
 
@@ -78,67 +83,75 @@ func (s *switchNode) drops() (text string) {
 }
 
 // checkPFC: pauses went from the bottleneck back to every sender, for the lossless priority only.
-func (a *phase) checkPFC(r *Report) {
-	for _, s := range a.switches {
-		for _, p := range s.ports {
-			upstream := p.name != fmt.Sprintf("p%d", senders+1) && p.name != "up"
-			n := s.pfc(p.name, losslessPriority).SentXoff
-			want := "0"
-			if upstream {
-				want = "more than 0"
-			}
-			r.hard(a.name, TopicPFC, fmt.Sprintf("%s:%s: XOFF for priority %d", s.name, p.name, losslessPriority), want,
-				fmt.Sprint(n), upstream == (n > 0))
-		}
-		other := uint64(0)
-		for _, p := range s.ports {
-			for q := range 8 {
-				if q != losslessPriority {
-					other += s.pfc(p.name, q).SentFrames
-				}
+func (p *phase) checkPFC() {
+	for _, s := range p.switches {
+		for _, port := range s.ports {
+			name, n := fmt.Sprintf("%s:%s: XOFF for priority %d", s.name, port.name, losslessPriority),
+				s.pfc(port.name, losslessPriority).SentXoff
+			if port.name == fmt.Sprintf("p%d", senders+1) || port.name == "up" { // towards the receiver
+				p.none(TopicPFC, name, n)
+			} else {
+				p.some(TopicPFC, name, n)
 			}
 		}
-		r.hard(a.name, TopicPFC, s.name+": PFC for other priorities", "0", fmt.Sprint(other), other == 0)
+		_, others := s.pfcSent()
+		p.none(TopicPFC, s.name+": PFC for other priorities", others)
 	}
-	for _, h := range a.senders {
-		got, wrong := h.report.PFCReceived[losslessPriority], uint64(0)
-		for q, n := range h.report.PFCReceived {
+	p.checkPaused()
+	for _, e := range p.senders {
+		var wrong uint64
+		for q, n := range e.sent.PFCReceived {
 			if q != losslessPriority {
 				wrong += n
 			}
 		}
-		r.hard(a.name, TopicPFC, h.name+": PFC frames received", "more than 0", fmt.Sprint(got), got > 0)
-		r.hard(a.name, TopicPFC, h.name+": PFC for other priorities", "0", fmt.Sprint(wrong), wrong == 0)
+		p.none(TopicPFC, e.name+": PFC for other priorities", wrong)
 	}
 }
 
-// checkCounters: what went in came out, was dropped or is held; nothing is held at the end; the kernel counted the
-// same.
-func (a *phase) checkCounters(r *Report) {
-	for _, s := range a.switches {
-		r.hard(a.name, TopicCounters, s.name+": buffers empty, nobody held", "yes", yes(s.empty()), s.empty())
-		in, out := s.balance()
-		r.hard(a.name, TopicCounters, s.name+": received + copies = sent + dropped + held", fmt.Sprint(in),
-			fmt.Sprint(out), in == out)
-		for _, p := range s.ports {
-			a.checkKernel(r, s, p)
+// checkPaused: every sender was paused.
+func (p *phase) checkPaused() {
+	for _, e := range p.senders {
+		p.some(TopicPFC, e.name+": PFC frames received", e.sent.PFCReceived[losslessPriority])
+	}
+}
+
+// checkCounters: counters balance, nothing is held at the end, and the kernel counted the same.
+func (p *phase) checkCounters() {
+	p.checkEmpty()
+	for _, s := range p.switches {
+		for _, port := range s.ports {
+			p.checkKernel(s, port)
 		}
 	}
 }
 
+// checkEmpty: no frame and no peer is held at the end, and every counter balances.
+func (p *phase) checkEmpty() {
+	for _, s := range p.switches {
+		p.holds(TopicCounters, s.name+": buffers empty, nobody held", s.empty())
+	}
+	p.checkBalance()
+}
+
+// checkBalance: what went in came out, was dropped or is held.
+func (p *phase) checkBalance() {
+	for _, s := range p.switches {
+		in, out := s.balance()
+		p.equal(TopicCounters, s.name+": received + copies = sent + dropped + held", in, out)
+	}
+}
+
 // checkKernel compares a port's counters with the kernel's at both ends of the link.
-func (a *phase) checkKernel(r *Report, s *switchNode, p switchPort) {
-	received, sent := s.counted(p.name)
-	k := s.kernel[p.name]
-	r.hard(a.name, TopicCounters, s.name+":"+p.name+": frames received, kernel and switch",
-		fmt.Sprint(k.ReceivedFrames), fmt.Sprint(received), k.ReceivedFrames == received)
-	r.hard(a.name, TopicCounters, s.name+":"+p.name+": frames sent, kernel and switch", fmt.Sprint(k.SentFrames),
-		fmt.Sprint(sent), k.SentFrames == sent)
-	peer, err := p.peer.Stats(p.peerInterface)
-	ok := err == nil && peer.ReceivedFrames == sent && peer.SentFrames == received
-	r.hard(a.name, TopicCounters, s.name+":"+p.name+": the kernel at the far end agrees",
-		fmt.Sprintf("%d/%d", sent, received),
-		fmt.Sprintf("%d/%d", peer.ReceivedFrames, peer.SentFrames), ok)
+func (p *phase) checkKernel(s *switchNode, port switchPort) {
+	received, sent := s.counted(port.name)
+	k, name := s.kernel[port.name], s.name+":"+port.name
+	p.equal(TopicCounters, name+": frames received, kernel and switch", k.ReceivedFrames, received)
+	p.equal(TopicCounters, name+": frames sent, kernel and switch", k.SentFrames, sent)
+	peer, err := port.peer.Stats(port.peerInterface)
+	p.hard(TopicCounters, name+": the kernel at the far end agrees", fmt.Sprintf("%d/%d", sent, received),
+		fmt.Sprintf("%d/%d", peer.ReceivedFrames, peer.SentFrames),
+		err == nil && peer.ReceivedFrames == sent && peer.SentFrames == received)
 }
 
 // counted returns the frames that a port received and sent by the switch's own count, MAC Control included.
@@ -186,58 +199,38 @@ func (s *switchNode) balance() (in, out uint64) {
 
 // checkControl: without flow control the same load loses frames of the lossless priority. It was no load where senders
 // offered no more than the bottleneck carries and the buffers hold. Where flow control is off, the switch sends no PFC.
-func (a *phase) checkControl(r *Report, flows []Flow) {
-	var lost, sent uint64
-	for _, f := range flows {
-		sent += f.Sent
-		if f.Priority == losslessPriority {
-			lost += f.Lost
-		}
-	}
-	offered := float64(sent*uint64(frame.WireOctets(frameOctets))) * 8
-	carried := float64(a.speed)*(a.seconds.Seconds()+1) + 2*8*float64(a.poolOctets())
-	r.control(a.name, "priority 3 frames lost without flow control", "more than 0", fmt.Sprint(lost), lost > 0,
-		offered > carried)
-	if a.flowControl == "off" {
-		n := a.switches[0].result(a.name).PFCSent
-		r.hard(a.name, TopicPFC, "s1: PFC sent", "0", fmt.Sprint(n), n == 0)
+func (p *phase) checkControl() {
+	lossless, lossy := p.sums()
+	offered := float64((lossless.Sent+lossy.Sent)*uint64(frame.WireOctets(frameOctets))) * 8
+	carried := float64(p.speed)*(p.seconds.Seconds()+1) + 2*8*float64(p.poolOctets())
+	p.shows("priority 3 frames lost without flow control", lossless.Lost, offered > carried)
+	if p.off {
+		lossless, others := p.switches[0].pfcSent()
+		p.none(TopicPFC, "s1: PFC sent", lossless+others)
 	}
 }
 
 // checkRates: the lossless priority fills its share of the bottleneck and shares it fairly; the lossy one loses what
 // the weights say. With equal weights the bottleneck gives each priority half.
-func (a *phase) checkRates(r *Report, flows []Flow) {
-	share := float64(a.speed) / 2
-	var total, least, most float64
-	least = math.Inf(1)
-	var sent, lost uint64
-	for _, f := range flows {
-		rate := float64(f.Rate)
+func (p *phase) checkRates() {
+	share := float64(p.speed) / 2
+	lossless, lossy := p.sums()
+	total, off := float64(lossless.Rate), 0.0
+	mean := total / senders
+	for _, f := range p.flows {
 		if f.Priority == losslessPriority {
-			total, least, most = total+rate, min(least, rate), max(most, rate)
-		} else {
-			sent, lost = sent+f.Sent, lost+f.Lost
+			off = max(off, math.Abs(float64(f.Rate)-mean))
 		}
 	}
-	short := a.shortage()
-	r.soft(a.name, TopicRate, "lossless share of the bottleneck", fmt.Sprintf("at least %.0f %%", 100*fillLimit),
-		fmt.Sprintf("%.1f %%", 100*total/share), fillLimit-total/share, short)
-	mean := total / senders
-	spread := max(most-mean, mean-least) / max(1, mean)
+	p.soft(TopicRate, "lossless share of the bottleneck", fmt.Sprintf("at least %.0f %%", 100*fillLimit),
+		fmt.Sprintf("%.1f %%", 100*total/share), fillLimit-total/share)
+	spread := off / max(1, mean)
 	// What two senders could not take, the third one had: it is off the mean by twice as much.
-	r.soft(a.name, TopicRate, "lossless senders differ from their mean",
-		fmt.Sprintf("at most %.0f %%", 100*fairnessLimit),
-		fmt.Sprintf("%.1f %%", 100*spread), (spread-fairnessLimit)/(senders-1), short)
-	offered := float64(sent*uint64(frame.WireOctets(frameOctets))*8) / a.seconds.Seconds()
+	p.soft(TopicRate, "lossless senders differ from their mean", fmt.Sprintf("at most %.0f %%", 100*fairnessLimit),
+		fmt.Sprintf("%.1f %%", 100*spread), (spread-fairnessLimit)/(senders-1))
+	offered := float64(lossy.Sent*uint64(frame.WireOctets(frameOctets))*8) / p.seconds.Seconds()
 	want := max(0, 1-share/max(1, offered))
-	got := float64(lost) / float64(max(1, sent))
-	r.soft(a.name, TopicRate, "lossy frames lost", fmt.Sprintf("%.0f %% within %.0f points", 100*want, 100*lossLimit),
-		fmt.Sprintf("%.1f %%", 100*got), math.Abs(got-want)-lossLimit, short)
-}
-
-func yes(b bool) string {
-	if b {
-		return "yes"
-	}
-	return "no"
+	got := float64(lossy.Lost) / float64(max(1, lossy.Sent))
+	p.soft(TopicRate, "lossy frames lost", fmt.Sprintf("%.0f %% within %.0f points", 100*want, 100*lossLimit),
+		fmt.Sprintf("%.1f %%", 100*got), math.Abs(got-want)-lossLimit)
 }

@@ -2,11 +2,12 @@ package demo
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
 
-	"pfcswitch/cmd/internal/lab"
+	"pfcswitch/cmd/internal/api"
 )
 
 // Times of the phases of demo deadlock, since the load began.
@@ -34,174 +35,80 @@ func watchSettings(count int, recovery time.Duration, action string) string {
 	return fmt.Sprintf("{period: %v, count: %d, recovery: %v, action: %s}", watchPeriod, count, recovery, action)
 }
 
-// A deadlockPhase is one phase, and what it has to show.
-type deadlockPhase struct {
-	name, title string
-	lockUp      bool // frames of the lossless priority stay, or are dropped
-	run         func(d *deadlockDemo, ctx context.Context, p *scenario, l *lab.Lab, r *Report) error
+func deadlockPhases(o Options) []*phase {
+	const lockedTime = loadEnd + settleTimeout + lockUpTime + drainTime
+	const blocked = trigger + blockTime + 30*time.Millisecond // the receivers run again, and nothing was detected yet
+	const looping = loopEnd + 50*time.Millisecond
+	forward := watchSettings(slowWatchCount, watchRecovery, "forward")
+	all := []*phase{
+		{name: "a", title: "three switches wait for each other for ever: no watchdog", lockUp: true, stuck: true,
+			build: buildRing("off", loadEnd, lockedTime), during: (*phase).waitLocked, judge: (*phase).judgeLocked},
+		{name: "b", title: "the same with the watchdog, action forward",
+			build:  buildRing(forward, ringEnd, ringEnd+drainTime),
+			during: showPauses(blocked), judge: (*phase).judgeRecovered},
+		{name: "c", title: "frames that circle for ever, by wrong routes: action drop", lockUp: true,
+			build: (*phase).buildLoop, during: showPauses(looping), judge: (*phase).judgeLoop},
+		{name: "d", title: "a host that pauses without a gap for up to 600 ms, again and again: action forward, " +
+			"bystanders", build: (*phase).buildStorm, during: showPauses(storms()[0].from + 150*time.Millisecond),
+			judge: (*phase).judgeStorm},
+	}
+	for _, p := range all {
+		p.speed, p.lead = o.Speed, sinkSearchTime
+	}
+	return o.keepLast("b", all)
 }
 
-type deadlockDemo struct{ o Options }
+// sinkSearchTime is the time for senders to find their sinks, whose addresses they are given.
+const sinkSearchTime = 800 * time.Millisecond
 
-var deadlockPhases = []deadlockPhase{
-	{"a", "three switches wait for each other for ever: no watchdog", true, (*deadlockDemo).lockUpPhase},
-	{"b", "the same with the watchdog, action forward", false, (*deadlockDemo).recoverPhase},
-	{"c", "frames that circle for ever, by wrong routes: action drop", true, (*deadlockDemo).loopPhase},
-	{"d", "a host that pauses without a gap for up to 600 ms, again and again: action forward, bystanders", false,
-		(*deadlockDemo).stormPhase},
-}
-
-// Deadlock runs the phases of demo deadlock. It returns an error where a phase could not begin, or ctx ended; what
-// breaks later is a failed check, and no further phase begins.
+// Deadlock runs the phases of demo deadlock. Errors are as for Incast.
 func Deadlock(ctx context.Context, o Options) (*Report, error) {
 	r := newReport("deadlock", o)
 	r.Seconds = lockUpTime.Seconds()
-	if err := r.calibrate(ctx, &o, ringTopology); err != nil {
+	p := &phase{build: buildRing(watchSettings(slowWatchCount, watchRecovery, "forward"), 0, 0)}
+	if err := r.calibrate(ctx, &o, p); err != nil {
 		return r.finish(err)
 	}
-	d := &deadlockDemo{o}
-	for _, a := range deadlockPhases {
-		o.progress(fmt.Sprintf("act %s: %s", a.name, a.title))
-		whole, err := d.perform(ctx, a, r)
-		if err != nil {
-			return r.finish(fmt.Errorf("act %s: %w", a.name, err))
-		}
-		if !whole {
-			break
-		}
-	}
-	return r.finish(nil)
+	return r.finish(performPhases(ctx, o, deadlockPhases(o), r))
 }
 
-// perform runs one phase in a lab of its own. whole tells whether no process failed.
-func (d *deadlockDemo) perform(ctx context.Context, a deadlockPhase, r *Report) (whole bool, err error) {
-	l, err := lab.New(ctx, "deadlock."+a.name)
-	if err != nil {
-		return false, err
-	}
-	defer func() { r.checkLeftovers(a.name, closeLab(l)) }()
-	p := &scenario{name: a.name, lockUp: a.lockUp, speed: d.o.Speed}
-	broken := a.run(d, ctx, p, l, r)
-	if err := ctx.Err(); err != nil {
-		_ = p.stop()
-		return false, fmt.Errorf("interrupted: %w", err)
-	}
-	if p.start.IsZero() && broken != nil {
-		_ = p.stop() // broken is the cause
-		if isRefusal(broken) {
-			return false, broken
-		}
-		return false, &programError{a.name, broken}
-	}
-	if broken == nil && d.o.Enter != nil && a.name == "b" {
-		d.o.Enter(ctx, enterCommands(l, p.switches))
-	}
-	if err := p.stop(); broken == nil {
-		broken = err
-	}
-	r.Phases = append(r.Phases, PhaseResult{Phase: a.name, Title: a.title, LockUp: a.lockUp,
-		RunQueueDelay: p.usage.runQueueDelay, Steal: p.usage.steal, CPUs: p.usage.cores})
-	if broken != nil {
-		r.addFailure(a.name, broken)
-	}
-	return broken == nil, nil
+// sinkUntil lets a sink end so long after the beginning of the load.
+func (p *phase) sinkUntil(end time.Duration) []string {
+	return []string{"--seconds", inSeconds(time.Until(p.start) + end)}
 }
 
-// openRing builds the ring and starts its switches, sinks and senders, which send until end.
-func (d *deadlockDemo) openRing(ctx context.Context, p *scenario, l *lab.Lab, watchdog string, end,
-	watched time.Duration) (*ring, error) {
-	g := &ring{speed: p.speed, watchdog: watchdog}
-	if err := g.build(l); err != nil {
-		return nil, err
-	}
-	p.switches = g.switches
-	if err := p.open(ctx); err != nil {
-		return nil, err
-	}
-	for k := range ringSwitches {
-		if err := p.receive(g.receivers[k].node, watched, "--block-at", p.stamp(trigger), "--block-for",
-			blockTime.String()); err != nil {
-			return nil, err
-		}
-	}
-	for k := range ringSwitches {
-		if err := g.load(p, k, end); err != nil {
-			return nil, err
-		}
-	}
-	return g, nil
-}
-
-// load starts the senders of switch k.
-func (g *ring) load(p *scenario, k int, end time.Duration) error {
-	for _, l := range ringLoads(k) {
-		lasts := end
-		if l.duration > 0 {
-			lasts = l.duration
-		}
-		if err := p.send(g.senders[k].node, g.receivers[l.to].name, lasts, l.args(p.speed)...); err != nil {
+// showPauses adds to the timeline who pauses whom at a moment of the load.
+func showPauses(at time.Duration) func(*phase, context.Context) error {
+	return func(p *phase, ctx context.Context) error {
+		if err := p.wait(ctx, at); err != nil {
 			return err
 		}
-	}
-	return nil
-}
-
-// lockUpPhase: the lock outlasts its trigger and the senders.
-func (d *deadlockDemo) lockUpPhase(ctx context.Context, p *scenario, l *lab.Lab, r *Report) error {
-	g, err := d.openRing(ctx, p, l, "off", loadEnd, loadEnd+settleTimeout+lockUpTime+drainTime)
-	if err != nil {
-		return err
-	}
-	p.stuck = true
-	quiet, before, err := d.settleRing(ctx, p, g)
-	if err != nil {
-		return err
-	}
-	r.addPauses(p, quiet)
-	if err := p.wait(ctx, quiet+lockUpTime); err != nil {
-		return err
-	}
-	if err := p.observe(ctx); err != nil {
-		return err
-	}
-	after := g.stuck()
-	r.addPauses(p, quiet+lockUpTime)
-	if err := p.collect(ctx); err != nil {
-		return err
-	}
-	flows := p.flows()
-	r.addTrigger(p, loadEnd)
-	r.addLost(p, flows)
-	r.add(p, flows)
-	for k, s := range g.switches {
-		to, sent := s.peerOf("out"), after[k].sent-before[k].sent
-		lasts := before[k].held > 0 && after[k].held == before[k].held && sent == 0
-		r.control(p.name, fmt.Sprintf("%s: frames that wait for %s after the senders, and %v later, and frames sent "+
-			"meanwhile", s.name, to, lockUpTime),
-			"the same, more than 0, and 0", fmt.Sprintf("%d, %d, %d", before[k].held, after[k].held, sent), lasts,
-			before[k].held > after[k].held && sent == 0)
-		in, out := s.balance()
-		r.hard(p.name, TopicCounters, s.name+": received + copies = sent + dropped + held", fmt.Sprint(in),
-			fmt.Sprint(out), in == out)
-	}
-	return nil
-}
-
-// settleRing waits, after the senders have ended, until no frame moves in the ring. It returns the held frames.
-func (d *deadlockDemo) settleRing(ctx context.Context, p *scenario, g *ring) (at time.Duration, held []hold,
-	err error) {
-	for at = loadEnd + drainTime; ; at += drainTime {
-		if err := p.wait(ctx, at); err != nil {
-			return at, nil, err
-		}
 		if err := p.observe(ctx); err != nil {
-			return at, nil, err
+			return err
 		}
-		last := held
-		if held = g.stuck(); slices.Equal(held, last) || at+drainTime > loadEnd+settleTimeout {
-			return at, held, nil
-		}
+		p.addPauses(at)
+		return nil
 	}
+}
+
+// waitLocked waits, after the senders have ended, until no frame moves in the ring, and then for lockUpTime.
+func (p *phase) waitLocked(ctx context.Context) error {
+	at := loadEnd
+	for settled := false; !settled; {
+		at += drainTime
+		if err := errors.Join(p.wait(ctx, at), p.observe(ctx)); err != nil {
+			return err
+		}
+		last := p.held[0]
+		p.held[0] = p.waiting()
+		settled = slices.Equal(p.held[0], last) || at+drainTime > loadEnd+settleTimeout
+	}
+	p.addPauses(at)
+	err := showPauses(at+lockUpTime)(p, ctx)
+	if err == nil {
+		p.held[1] = p.waiting()
+	}
+	return err
 }
 
 // A hold is what the port of a switch to the next holds, and has sent.
@@ -210,54 +117,101 @@ type hold struct {
 	sent uint64
 }
 
-func (g *ring) stuck() (all []hold) {
-	for _, s := range g.switches {
-		all = append(all, hold{s.losslessQueue("out").Frames, s.transmitted("out")})
+// waiting is what waits in the ring.
+func (p *phase) waiting() (all []hold) {
+	for _, s := range p.switches {
+		all = append(all, hold{s.losslessQueue("out").Frames, s.port("out").TransmitFrames})
 	}
 	return all
 }
 
-// recoverPhase: the watchdog breaks the lock, and everything arrives.
-func (d *deadlockDemo) recoverPhase(ctx context.Context, p *scenario, l *lab.Lab, r *Report) error {
-	if _, err := d.openRing(ctx, p, l, watchSettings(slowWatchCount, watchRecovery, "forward"), ringEnd,
-		ringEnd+drainTime); err != nil {
-		return err
+// judgeLocked: the lock outlasts its trigger and the senders.
+func (p *phase) judgeLocked() {
+	p.addTrigger(loadEnd)
+	p.addLost()
+	for k, s := range p.switches {
+		before, after := p.held[0][k], p.held[1][k]
+		sent := after.sent - before.sent
+		name := fmt.Sprintf("%s: frames that wait for %s after the senders, and %v later, and frames sent meanwhile",
+			s.name, s.peerOf("out"), lockUpTime)
+		p.report.control(p.name, name, "the same, more than 0, and 0",
+			fmt.Sprintf("%d, %d, %d", before.held, after.held, sent),
+			before.held > 0 && after.held == before.held && sent == 0, before.held > after.held && sent == 0)
 	}
-	const locked = trigger + blockTime + 30*time.Millisecond // the receivers run again, and nothing was detected yet
-	if err := p.wait(ctx, locked); err != nil {
-		return err
-	}
-	if err := p.observe(ctx); err != nil {
-		return err
-	}
-	r.addPauses(p, locked)
-	if err := p.collect(ctx); err != nil {
-		return err
-	}
-	flows := p.flows()
-	r.addTrigger(p, ringEnd)
-	r.addEvents(p)
-	r.addStalls(p, flows)
-	r.add(p, flows)
-	r.checkDetected(p)
-	r.checkArrived(p, flows, ringEnd)
-	r.checkEmpty(p)
+	p.checkBalance()
+}
+
+// judgeRecovered: the watchdog breaks the lock, and everything arrives.
+func (p *phase) judgeRecovered() {
+	p.addTrigger(ringEnd)
+	p.judgeWatched()
+	p.checkArrived(ringEnd)
 	limit := slowWatchCount*watchPeriod + watchPeriod + watchRecovery
-	for _, f := range flows {
-		r.soft(p.name, TopicRate, fmt.Sprintf("%s, priority %d: longest standstill", f.Name, f.Priority),
-			fmt.Sprintf("at most %v", limit),
-			f.gap.Round(time.Millisecond).String(), (f.gap-limit).Seconds()/ringEnd.Seconds(), p.usage.shortage)
+	for _, f := range p.flows {
+		p.soft(TopicRate, fmt.Sprintf("%s, priority %d: longest standstill", f.Name, f.Priority),
+			fmt.Sprintf("at most %v", limit), f.gap.Round(time.Millisecond).String(),
+			(f.gap-limit).Seconds()/ringEnd.Seconds())
 	}
-	return nil
 }
 
-// enterCommands say how a user gets into the lab.
-func enterCommands(l *lab.Lab, switches []*switchNode) (all []string) {
-	for _, n := range l.Nodes() {
-		all = append(all, fmt.Sprintf("%s: %s", n.Name(), n.EnterCommand()))
+// judgeWatched: the watchdog detected a deadlock, each detected one is over, and nothing is held at the end.
+func (p *phase) judgeWatched() {
+	p.addEvents()
+	p.addStalls()
+	sum := p.watchdogSum()
+	p.shows("deadlocks detected", sum.Detected, false)
+	p.equal(TopicDeadlock, "deadlocks that are over", sum.Detected, sum.Restored)
+	p.checkDrops()
+	p.checkEmpty()
+}
+
+// watchdogSum adds up what the watchdogs did at all queues.
+func (p *phase) watchdogSum() (sum api.WatchdogQueue) {
+	for _, s := range p.switches {
+		for _, q := range s.state.watchdog.Queues {
+			sum.Detected += q.Detected
+			sum.Restored += q.Restored
+			sum.Dropped += q.Dropped
+		}
 	}
-	for _, s := range switches {
-		all = append(all, fmt.Sprintf("%s: pfcswitch show watchdog -s %s", s.name, s.socket))
+	return sum
+}
+
+// checkArrived: nothing is lost or reordered, whatever the watchdog did.
+func (p *phase) checkArrived(end time.Duration) {
+	for _, f := range p.flows {
+		name := fmt.Sprintf("%s, priority %d: ", f.Name, f.Priority)
+		if f.Lossless {
+			p.hard(TopicLoss, name+"frames lost", fmt.Sprintf("0 of %d", f.Sent), fmt.Sprint(f.Lost),
+				f.Sent > 0 && f.Lost == 0)
+		}
+		p.none(TopicOrder, name+"frames reordered", f.Reordered)
 	}
-	return all
+	p.checkLossy()
+	p.checkAlive(end)
+}
+
+// checkAlive: every flow flows at the end of its load.
+func (p *phase) checkAlive(end time.Duration) {
+	const slack = 200 * time.Millisecond
+	for _, f := range p.flows {
+		p.soft(TopicDeadlock, fmt.Sprintf("%s, priority %d: it flows at the end", f.Name, f.Priority), "yes",
+			fmt.Sprintf("last frame at %v of %v", f.at.Round(time.Millisecond), end),
+			(end-slack-f.at).Seconds()/end.Seconds())
+	}
+}
+
+// checkLossy: a lossy flow has lost nothing, unless a machine that stands still let a ring overflow.
+func (p *phase) checkLossy() {
+	for _, f := range p.flows {
+		if f.Priority == losslessPriority {
+			continue
+		}
+		lost := 1.0
+		if f.Sent > 0 {
+			lost = float64(f.Lost) / float64(f.Sent)
+		}
+		p.soft(TopicLoss, fmt.Sprintf("%s, priority %d: frames lost", f.Name, f.Priority),
+			fmt.Sprintf("0 of %d", f.Sent), fmt.Sprint(f.Lost), lost)
+	}
 }

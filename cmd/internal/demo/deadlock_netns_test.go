@@ -18,7 +18,7 @@ func TestKeptRingRuns(t *testing.T) {
 		entered++
 		asked := 0
 		for _, c := range commands {
-			_, socket, ok := strings.Cut(c, "show watchdog -s ")
+			_, socket, ok := strings.Cut(c, "show pfc -s ")
 			if !ok {
 				continue
 			}
@@ -35,17 +35,17 @@ func TestKeptRingRuns(t *testing.T) {
 				nodes+ringSwitches, ringSwitches, strings.Join(commands, "\n"))
 		}
 	}
-	for _, a := range deadlockPhases {
-		if a.name != "b" && a.name != "c" {
+	for _, p := range deadlockPhases(o) {
+		if p.name != "b" && p.name != "c" {
 			continue
 		}
 		r := &Report{}
-		whole, err := (&deadlockDemo{o}).perform(context.Background(), a, r)
+		whole, err := p.perform(context.Background(), r)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !whole || !slices.ContainsFunc(r.Phases, func(b PhaseResult) bool { return b.Phase == a.name }) {
-			t.Errorf("act %s: whole %v, %+v", a.name, whole, r.Checks)
+		if !whole || !slices.ContainsFunc(r.Phases, func(done PhaseResult) bool { return done.Phase == p.name }) {
+			t.Errorf("act %s: whole %v, %+v", p.name, whole, r.Checks)
 		}
 	}
 	if entered != 1 {

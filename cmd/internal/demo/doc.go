@@ -4,20 +4,21 @@
 //
 // A demo has phases. Each builds its own lab, runs its load, and adds its checks to the report.
 //
-//	report.go       the report: phases, flows, switches
-//	verdict.go      checks: hard ones, soft ones, what is not judged, the last line
-//	calibrate.go    the speed that the machine carries, tried on the demo's own topology
-//	phase.go        a phase: nodes, links and processes, run and observed
-//	switch.go       a switch of a phase: its configuration and its answers
-//	machine.go      what the machine withheld from a phase: CPU, senders' rates, the hypervisor's share
-//	checks.go       checks on what a phase observed
-//	incast.go       demo incast
-//	links.go        demo headroom: its runs; link_checks.go: the checks of each run, and of all together
-//	host.go         demo host; tcp.go: its programs
-//	trunk.go        demo trunk; trunkmodel.go: the same loads under virtual time
-//	scenario.go     demo deadlock: the processes of a phase
-//	ring.go         three switches in a ring, whose buffers wait for each other
-//	deadlock.go, storm.go  the phases of demo deadlock; deadlock_checks.go: their checks
-//	timeline.go     what happened when
-//	table.go        the report as text
+//	report.go     the report: phases, flows, switches
+//	verdict.go    checks: hard ones, soft ones, what is not judged, the last line
+//	phase.go      the life of a phase: its lab, its switches, its load, its observation
+//	endpoint.go   senders, sinks and storms of a phase, and their flows
+//	switch.go     a switch of a phase: its configuration and its answers
+//	machine.go    what the machine withheld from a phase: CPU, senders' rates, the hypervisor's share
+//	checks.go     checks on what a phase observed, and those of demo incast
+//	calibrate.go  the speed that the machine carries, tried on the demo's own topology
+//	incast.go     demo incast
+//	links.go      demo headroom: its runs; link_checks.go: the checks of each run, and of all together
+//	host.go       demo host; tcp.go: its programs
+//	trunk.go      demo trunk; trunkmodel.go: the same loads under virtual time
+//	deadlock.go   demo deadlock and its checks
+//	ring.go       three switches in a ring, whose buffers wait for each other
+//	storm.go      frames that circle, and a host that pauses without end
+//	timeline.go   what happened when
+//	table.go      the report as text
 package demo

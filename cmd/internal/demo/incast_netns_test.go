@@ -71,7 +71,7 @@ func TestKeptLabRuns(t *testing.T) {
 		}
 	}
 	r := &Report{}
-	whole, err := runPhase(context.Background(), kept, r)
+	whole, err := kept.perform(context.Background(), r)
 	if err != nil || !whole {
 		t.Fatalf("whole %v, %v, %+v", whole, err, r.Checks)
 	}

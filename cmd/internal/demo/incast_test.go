@@ -9,26 +9,36 @@ import (
 )
 
 func names(phases []*phase) (all []string) {
-	for _, a := range phases {
-		all = append(all, a.name)
+	for _, p := range phases {
+		all = append(all, p.name)
 	}
 	return all
 }
 
-// A lab that is kept is that of phase (b), the last then, so that nothing goes on behind the user's back.
-func TestKeptActIsLast(t *testing.T) {
-	o := Options{Seconds: 5}
-	if got := names(incastPhases(o)); !slices.Equal(got, []string{"a", "b", "c1", "c2"}) {
-		t.Errorf("acts %v", got)
-	}
-	o.Enter = func(context.Context, []string) {}
-	all := incastPhases(o)
-	if got := names(all); !slices.Equal(got, []string{"a", "c1", "c2", "b"}) {
-		t.Errorf("acts %v", got)
-	}
-	for _, a := range all {
-		if (a.enter != nil) != (a.name == "b") {
-			t.Errorf("act %s is kept: %v", a.name, a.enter != nil)
+// A lab that is kept is that of the last phase, so that nothing goes on behind the user's back.
+func TestKeptPhaseIsLast(t *testing.T) {
+	for _, tt := range []struct {
+		phases         func(Options) []*phase
+		all, withEnter []string
+	}{
+		{incastPhases, []string{"a", "b", "c1", "c2"}, []string{"a", "c1", "c2", "b"}},
+		{hostPhases, []string{"a", "b"}, []string{"b", "a"}},
+		{deadlockPhases, []string{"a", "b", "c", "d"}, []string{"a", "c", "d", "b"}},
+		{trunkPhases, []string{"1", "2a", "2b", "3a", "3b"}, []string{"1", "2b", "3a", "3b", "2a"}},
+	} {
+		o := Options{Seconds: 5, Speed: 200_000_000}
+		if got := names(tt.phases(o)); !slices.Equal(got, tt.all) {
+			t.Errorf("acts %v, want %v", got, tt.all)
+		}
+		o.Enter = func(context.Context, []string) {}
+		kept := tt.phases(o)
+		if got := names(kept); !slices.Equal(got, tt.withEnter) {
+			t.Errorf("acts %v, want %v", got, tt.withEnter)
+		}
+		for i, p := range kept {
+			if (p.enter != nil) != (i == len(kept)-1) || p.speed != o.Speed {
+				t.Errorf("act %s is kept: %v, at %d bit/s", p.name, p.enter != nil, p.speed)
+			}
 		}
 	}
 }

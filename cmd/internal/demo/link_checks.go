@@ -65,25 +65,18 @@ const (
 )
 
 // judgeLink adds the results of a run to the report.
-func (l *linkPhase) judgeLink(r *Report) {
-	flows := l.phase.flows()
-	r.Flows = append(r.Flows, flows...)
-	r.checkDuplicates(l.name, flows)
-	for _, s := range l.switches {
-		r.Switches = append(r.Switches, s.result(l.name))
-	}
-	r.Phases = append(r.Phases, l.phase.result())
+func (l *linkPhase) judgeLink() {
 	p, err := portOf(l.switches[1].state.headroom, farPort)
 	if err != nil || len(p.Queues) == 0 {
-		r.hard(l.name, TopicRun, "s2 tells of the link's headroom", "yes", "no", false)
+		l.holds(TopicRun, "s2 tells of the link's headroom", false)
 		return
 	}
-	result := l.result(p, flows)
-	r.Links = append(r.Links, result)
-	l.checkLink(r, &result, flows)
-	l.checkTrip(r)
+	result := l.linkResult(p)
+	l.report.Links = append(l.report.Links, result)
+	l.checkLink(&result)
+	l.checkTrip()
 	if l.grow {
-		l.checkGrown(r, &result, wireOf(p))
+		l.checkGrown(&result, wireOf(p))
 	}
 }
 
@@ -98,12 +91,11 @@ func wireOf(p *api.HeadroomPort) int64 {
 }
 
 // checkTrip: no measured round trip is shorter than the link, whose delay the measurement does not know.
-func (l *linkPhase) checkTrip(r *Report) {
+func (l *linkPhase) checkTrip() {
 	m := &l.measured
 	least := (2 * l.cable.delay).Nanoseconds()
-	r.hard(l.name, TopicMeasured, fmt.Sprintf("shortest trip of %d, ns", m.Trip.Samples),
-		fmt.Sprintf("at least %d, there and back", least),
-		fmt.Sprint(m.Trip.MinNs), m.Trip.MinNs >= max(least, 1))
+	l.hard(TopicMeasured, fmt.Sprintf("shortest trip of %d, ns", m.Trip.Samples),
+		fmt.Sprintf("at least %d, there and back", least), fmt.Sprint(m.Trip.MinNs), m.Trip.MinNs >= max(least, 1))
 }
 
 // longestT is the upper bound of t in the formula: the longest trip plus the error of the longest turn-around.
@@ -116,40 +108,38 @@ func longestT(m *api.HeadroomPort) int64 {
 
 // checkGrown: the wire part has grown with the link, whose delay the measurement does not know. On a slow machine it
 // may grow by more, but not by less, since no trip is shorter than the link.
-func (l *linkPhase) checkGrown(r *Report, k *LinkResult, wire int64) {
-	const least, within = "wire part above the shortest trip before, of the %d bytes by which the link has grown",
-		"wire part grown, of the %d bytes by which the link has"
+func (l *linkPhase) checkGrown(k *LinkResult, wire int64) {
 	grown := int64(l.grown) * l.speed / 8 / 1e9
+	name := fmt.Sprintf("wire part above the shortest trip before, of the %d bytes by which the link has grown", grown)
+	least := fmt.Sprintf("at least %.1f", 1-doubleLimit)
 	if l.steps < growSteps {
-		r.unjudged(l.name, TopicMeasured, fmt.Sprintf(least, grown), fmt.Sprintf("at least %.1f", 1-doubleLimit), "-",
+		l.report.unjudged(l.name, TopicMeasured, name, least, "-",
 			fmt.Sprintf("the link was made longer %d times while frames flowed, not %d times: %v", l.steps, growSteps,
-				l.shortage()))
+				l.usage.shortage))
 		return
 	}
-	ratio := float64(wire-bytesIn(l.speed, k.RoundTripNs)) / float64(max(grown, 1))
-	r.hard(l.name, TopicMeasured, fmt.Sprintf(least, grown), fmt.Sprintf("at least %.1f", 1-doubleLimit),
-		fmt.Sprintf("%.2f", ratio), ratio >= 1-doubleLimit)
-	ratio = float64(wire-k.Wire) / float64(max(grown, 1))
-	r.soft(l.name, TopicMeasured, fmt.Sprintf(within, grown), "1 within 20 %", fmt.Sprintf("%.2f", ratio),
-		math.Abs(ratio-1)-doubleLimit, l.shortage())
+	ratio := func(from int64) float64 { return float64(wire-from) / float64(max(grown, 1)) }
+	above, part := ratio(bytesIn(l.speed, k.RoundTripNs)), ratio(k.Wire)
+	l.hard(TopicMeasured, name, least, fmt.Sprintf("%.2f", above), above >= 1-doubleLimit)
+	l.soft(TopicMeasured, fmt.Sprintf("wire part grown, of the %d bytes by which the link has", grown), "1 within 20 %",
+		fmt.Sprintf("%.2f", part), math.Abs(part-1)-doubleLimit)
 }
 
 // bytesIn is how many bytes pass in so many ns at a speed in bit/s.
 func bytesIn(speed, ns int64) int64 { return ns * (speed / 8) / 1e9 }
 
-func (l *linkPhase) result(p *api.HeadroomPort, flows []Flow) LinkResult {
-	q := &p.Queues[0]
+func (l *linkPhase) linkResult(p *api.HeadroomPort) LinkResult {
+	q, trip, finding := &p.Queues[0], l.measured.Trip, l.measured.Finding
 	result := LinkResult{Phase: l.name, Length: l.cable.length, Speed: l.speed, Control: l.control, Eta: p.Eta.Bytes,
-		Delay:       p.Delay.Bytes,
-		RoundTripNs: l.measured.Trip.MinNs, LongestRoundTripNs: longestT(&l.measured), T: l.measured.Finding.TripNs,
-		Precision: l.measured.Finding.PrecisionNs, Configured: q.SizeBytes, Peak: q.PeakBytes, Paced: q.PacedBytes,
+		Delay: p.Delay.Bytes, RoundTripNs: trip.MinNs, LongestRoundTripNs: longestT(&l.measured), T: finding.TripNs,
+		Precision: finding.PrecisionNs, Configured: q.SizeBytes, Peak: q.PeakBytes, Paced: q.PacedBytes,
 		Ring: q.RingBytes, RingFrames: q.RingFrames, BackloggedFrames: q.Crowded, Xoffs: q.Xoffs,
-		Exceeded:            q.ExceededXoffs,
-		IdleDelayLineLateNs: int64(l.idleDelayLineLate), delay: l.cable.delay, shortage: l.shortage()}
+		Exceeded: q.ExceededXoffs, Wire: wireOf(&l.measured), Measured: p.Measured.Bytes, Plain: octets(*p.PlainBits),
+		DelayLineLateNs: l.delayLineLate(), IdleDelayLineLateNs: int64(l.idleDelayLineLate), delay: l.cable.delay,
+		shortage: l.usage.shortage}
 	if q.Tightest != nil {
 		result.Used, result.Room = q.Tightest.UsedBytes, q.Tightest.RoomBytes
 	}
-	result.Wire, result.DelayLineLateNs = wireOf(&l.measured), l.delayLineLate()
 	for _, t := range p.Measured.Terms {
 		switch t.Name {
 		case "reaction":
@@ -161,10 +151,8 @@ func (l *linkPhase) result(p *api.HeadroomPort, flows []Flow) LinkResult {
 	if s := p.Finding.SendLimitBits; s != nil && result.Reaction >= octets(*s) {
 		result.SendCall = result.Reaction
 	}
-	result.Measured, result.Plain = p.Measured.Bytes, octets(*p.PlainBits)
-	for _, f := range flows {
-		result.Lost += f.Lost
-	}
+	lossless, _ := l.sums()
+	result.Lost = lossless.Lost
 	result.Blocked = l.switches[1].pfc(readerPort, losslessPriority).ReceivedFrames / 2 // XOFF and XON
 	return result
 }
@@ -182,47 +170,31 @@ func (l *linkPhase) delayLineLate() int64 {
 func octets(bits int64) int64 { return (bits + 7) / 8 }
 
 // checkLink: the measured headroom was enough without the ring; the control lost frames.
-func (l *linkPhase) checkLink(r *Report, k *LinkResult, flows []Flow) {
-	for _, s := range l.switches {
-		r.hard(l.name, TopicCounters, s.name+": buffers empty, nobody held", "yes", yes(s.empty()), s.empty())
-		in, out := s.balance()
-		r.hard(l.name, TopicCounters, s.name+": received + copies = sent + dropped + held", fmt.Sprint(in),
-			fmt.Sprint(out), in == out)
-	}
+func (l *linkPhase) checkLink(k *LinkResult) {
+	l.checkEmpty()
 	if l.control {
-		exceeded := k.Exceeded > 0
-		r.control(l.name, "XOFFs after which more came than a third of the headroom", "more than 0",
-			fmt.Sprint(k.Exceeded), exceeded, false)
-		r.control(l.name, "frames lost with a third of the headroom", "more than 0", fmt.Sprint(k.Lost), k.Lost > 0,
-			exceeded)
+		l.shows("XOFFs after which more came than a third of the headroom", k.Exceeded, false)
+		l.shows("frames lost with a third of the headroom", k.Lost, k.Exceeded > 0)
 		return
 	}
-	l.checkLossless(r, flows)
-	r.hard(l.name, TopicPFC, "XOFFs", "more than 0", fmt.Sprint(k.Xoffs), k.Xoffs > 0)
-	short := l.shortage()
-	enough := fmt.Sprintf("at least %d", wantedXoffs)
-	missing := func(n uint64) float64 { return 1 - float64(n)/wantedXoffs }
-	r.soft(l.name, TopicPFC, "times that the receiver blocked", enough, fmt.Sprint(k.Blocked), missing(k.Blocked),
-		short)
-	r.soft(l.name, TopicPFC, "XOFFs for what is judged of them", enough, fmt.Sprint(k.Xoffs), missing(k.Xoffs), short)
-	// An end that gets no CPU reacts later than it ever did while the link was measured.
-	r.soft(l.name, TopicRate, "XOFFs after which more came than was found by then", "0",
-		fmt.Sprintf("%d of %d; the one that left least: %d of %d bytes", k.Exceeded, k.Xoffs, k.Used, k.Room),
-		float64(k.Exceeded)/float64(max(1, k.Xoffs)), short)
-	r.soft(l.name, TopicRate, "frames that waited in the ring since more came after XOFF than the headroom holds", "0",
-		fmt.Sprint(k.RingFrames),
-		float64(k.RingFrames)/float64(max(1, flowsReceived(flows))), short)
-}
-
-func flowsReceived(flows []Flow) (n uint64) {
-	for _, f := range flows {
-		n += f.Received
+	l.checkLossless()
+	l.some(TopicPFC, "XOFFs", k.Xoffs)
+	enough := func(name string, n uint64) {
+		l.soft(TopicPFC, name, fmt.Sprintf("at least %d", wantedXoffs), fmt.Sprint(n), 1-float64(n)/wantedXoffs)
 	}
-	return n
+	enough("times that the receiver blocked", k.Blocked)
+	enough("XOFFs for what is judged of them", k.Xoffs)
+	// An end that gets no CPU reacts later than it ever did while the link was measured.
+	l.soft(TopicRate, "XOFFs after which more came than was found by then", "0",
+		fmt.Sprintf("%d of %d; the one that left least: %d of %d bytes", k.Exceeded, k.Xoffs, k.Used, k.Room),
+		float64(k.Exceeded)/float64(max(1, k.Xoffs)))
+	lossless, _ := l.sums()
+	l.soft(TopicRate, "frames that waited in the ring since more came after XOFF than the headroom holds", "0",
+		fmt.Sprint(k.RingFrames), float64(k.RingFrames)/float64(max(1, lossless.Received)))
 }
 
-// LinksText writes the report of demo headroom for a person.
-func (r *Report) LinksText(out io.Writer) error {
+// linksText writes the report of demo headroom for a person.
+func (r *Report) linksText(out io.Writer) error {
 	all := linkRows(r.Links)
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(w, "\nRUN\tOF\tLINK\tSPEED\tT µs\tWIRE\tREACTION\tETA\tDV\tPLAIN\tMEASURED\tIN FORCE\tPEAK "+

@@ -79,7 +79,7 @@ func TestJudgeLateLinks(t *testing.T) {
 		}
 		var out strings.Builder
 		r.judge()
-		if err := r.LinksText(&out); err != nil || strings.Count(out.String(), "not judged (1)") != tt.open {
+		if err := r.linksText(&out); err != nil || strings.Count(out.String(), "not judged (1)") != tt.open {
 			t.Errorf("%v, printed\n%s", err, out.String())
 		}
 	}
@@ -116,10 +116,10 @@ func TestJudgeDouble(t *testing.T) {
 func TestCheckTrip(t *testing.T) {
 	for shortest, want := range map[int64]bool{100_000: true, 180_000: true, 99_999: false} {
 		r := &Report{}
-		l := &linkPhase{phase: phase{speed: 1e9, usage: usage{shortage: busy}},
+		l := &linkPhase{phase: phase{report: r, speed: 1e9, usage: usage{shortage: busy}},
 			cable: cable{delay: 50 * time.Microsecond}}
 		l.measured = api.HeadroomPort{Trip: &api.Spread{Samples: 40, MinNs: shortest}}
-		l.checkTrip(r)
+		l.checkTrip()
 		if c := r.Checks[0]; c.Pass != want || c.Kind != Hard || len(r.Checks) != 1 {
 			t.Errorf("%d ns: %+v, want %v", shortest, r.Checks, want)
 		}
@@ -158,9 +158,9 @@ func TestSettled(t *testing.T) {
 
 // The control has a third of what runs on the same link used, and room for a frame in any case.
 func TestThirdUsed(t *testing.T) {
-	results := []LinkResult{{Length: "10 km", Speed: 1e9, Peak: 30_000}, {Length: "10 km", Speed: 1e8, Peak: 90_000},
-		{Length: "10 km+", Speed: 1e9, Peak: 90_000}}
-	l := &linkPhase{phase: phase{speed: 1e9}, cable: cable{length: "10 km"}, results: &results}
+	r := &Report{Links: []LinkResult{{Length: "10 km", Speed: 1e9, Peak: 30_000},
+		{Length: "10 km", Speed: 1e8, Peak: 90_000}, {Length: "10 km+", Speed: 1e9, Peak: 90_000}}}
+	l := &linkPhase{phase: phase{report: r, speed: 1e9}, cable: cable{length: "10 km"}}
 	if got := l.thirdUsed(); got != 10_000 {
 		t.Errorf("got %d, want 10000", got)
 	}
@@ -172,8 +172,7 @@ func TestThirdUsed(t *testing.T) {
 
 // All phases are there: each length at both speeds five times, or with Quick a few; a link that grows; a control, last.
 func TestLinkActs(t *testing.T) {
-	var results []LinkResult
-	quick, all := linkPhases(Options{Seconds: 1, Quick: true}, &results), linkPhases(Options{Seconds: 1}, &results)
+	quick, all := linkPhases(Options{Seconds: 1, Quick: true}), linkPhases(Options{Seconds: 1})
 	for _, phases := range [][]*linkPhase{quick, all} {
 		last := phases[len(phases)-1]
 		if grows := phases[len(phases)-2]; !last.control || !grows.grow || grows.during == nil {
@@ -181,8 +180,8 @@ func TestLinkActs(t *testing.T) {
 		}
 		seen := map[string]bool{}
 		for _, l := range phases {
-			if seen[l.name] || l.build == nil || l.verdict == nil || l.prepare == nil {
-				t.Errorf("act %+v", l.phase)
+			if seen[l.name] || l.build == nil || l.judge == nil || l.prepare == nil {
+				t.Errorf("act %+v", l.title)
 			}
 			seen[l.name] = true
 		}
@@ -208,9 +207,8 @@ func TestLinkActs(t *testing.T) {
 // With a speed all links have it, and the control loses frames on a cable that holds several.
 func TestLinkActsAtASpeed(t *testing.T) {
 	for speed, control := range map[int64]string{1e9: "10 km", 2e8: "100 km", 5e7: "100 km"} {
-		var results []LinkResult
 		for _, quick := range []bool{true, false} {
-			all := linkPhases(Options{Seconds: 1, Speed: speed, Quick: quick}, &results)
+			all := linkPhases(Options{Seconds: 1, Speed: speed, Quick: quick})
 			for _, l := range all {
 				if l.speed != speed || l.control && l.cable.length != control {
 					t.Errorf("%d bit/s, quick %v: %s", speed, quick, l.title)
@@ -230,9 +228,8 @@ func TestLinkActsAtASpeed(t *testing.T) {
 // In each run the receiver blocks often enough, more often where a frame after XOFF is rare, within the load, each time
 // for longer than what is on its way takes.
 func TestPace(t *testing.T) {
-	var results []LinkResult
 	for _, seconds := range []float64{1, 7} {
-		for _, l := range linkPhases(Options{Seconds: seconds}, &results) {
+		for _, l := range linkPhases(Options{Seconds: seconds}) {
 			b := l.block
 			least := wantedXoffs + 1
 			if l.speed == 1e8 && l.cable.delay < time.Microsecond {
@@ -246,14 +243,11 @@ func TestPace(t *testing.T) {
 			}
 		}
 	}
-	at := time.Unix(0, 7)
-	if got, want := (blocking{2 * time.Millisecond, 3 * time.Millisecond, 9}).flags(at),
-		[]string{"--block-at", "7", "--block-for", "2ms", "--block-every", "5ms", "--block-times",
-			"9"}; !slices.Equal(got, want) {
-		t.Errorf("flags %q, want %q", got, want)
-	}
-	if got := (blocking{}).flags(at); got != nil {
-		t.Errorf("who does not block is told %q", got)
+	l := &linkPhase{phase: phase{start: time.Unix(0, 7)},
+		block: blocking{2 * time.Millisecond, 3 * time.Millisecond, 9}}
+	want := []string{"--block-at", "7", "--block-for", "2ms", "--block-every", "5ms", "--block-times", "9"}
+	if got := l.sinkArgs(); !slices.Equal(got[len(got)-len(want):], want) {
+		t.Errorf("arguments %q, want %q", got, want)
 	}
 }
 
@@ -265,7 +259,7 @@ func TestLinksText(t *testing.T) {
 	r.control("2", "frames lost", "more than 0", "7", true, true)
 	r.judge()
 	var out strings.Builder
-	if err := r.LinksText(&out); err != nil {
+	if err := r.linksText(&out); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"10 km (control)", "100 Mbit/s", "##---", strings.Repeat("#", plotWidth) + "\n",
@@ -324,10 +318,10 @@ func TestCheckLink(t *testing.T) {
 			Used: 28_000, Room: 28_000, Xoffs: wantedXoffs, Blocked: wantedXoffs}
 		f := Flow{Priority: losslessPriority, Lossless: true, Sent: 9, Received: 9}
 		tt.change(k, &f)
-		l := &linkPhase{phase: phase{speed: 1e9, control: k.Control}, grow: true, grown: time.Millisecond,
-			steps: growSteps}
-		l.checkLink(r, k, []Flow{f})
-		l.checkGrown(r, k, tt.wire)
+		l := &linkPhase{phase: phase{report: r, speed: 1e9, control: k.Control, flows: []flow{{Flow: f}}}, grow: true,
+			grown: time.Millisecond, steps: growSteps}
+		l.checkLink(k)
+		l.checkGrown(k, tt.wire)
 		if got := failed(r); !slices.Equal(got, tt.want) || (r.CouldNotRun != "") != (k.Control && k.Exceeded == 0) {
 			t.Errorf("%s: failed %q, could not run %q, want %q", tt.name, got, r.CouldNotRun, tt.want)
 		}
@@ -355,8 +349,9 @@ func TestCheckGrown(t *testing.T) {
 		{"the link was not made longer in time", growSteps - 1, 100_000, usage{}, 0, 1},
 	} {
 		r := &Report{}
-		l := &linkPhase{phase: phase{speed: 1e9, usage: tt.short}, grow: true, grown: time.Millisecond, steps: tt.steps}
-		l.checkGrown(r, &LinkResult{Wire: 13_500, RoundTripNs: 103_000}, tt.wire)
+		l := &linkPhase{phase: phase{report: r, speed: 1e9, usage: tt.short}, grow: true, grown: time.Millisecond,
+			steps: tt.steps}
+		l.checkGrown(&LinkResult{Wire: 13_500, RoundTripNs: 103_000}, tt.wire)
 		unjudged := 0
 		for _, c := range r.Checks {
 			if !c.Judged {

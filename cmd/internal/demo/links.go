@@ -3,7 +3,6 @@ package demo
 import (
 	"context"
 	"fmt"
-	"os"
 	"slices"
 	"time"
 
@@ -22,14 +21,23 @@ type linkPhase struct {
 	phase
 
 	cable    cable
+	block    blocking         // of the receiver
 	grow     bool             // the delay grows while frames flow
 	grown    time.Duration    // by this much
 	steps    int              // in so many steps while the load lasted
 	measured api.HeadroomPort // of s2 before the load
 	// by which half of the frames left the delay lines of both ends later than they had to, by then
 	idleDelayLineLate time.Duration
-	results           *[]LinkResult
 }
+
+// A blocking is a receiver that blocks periodically during the load: it pauses its peer, then reads for a while.
+type blocking struct {
+	blocked, read time.Duration
+	times         int
+}
+
+// every is the period of the blocking.
+func (b blocking) every() time.Duration { return b.blocked + b.read }
 
 // A cable is a length and what it delays, at 5 ns/m.
 type cable struct {
@@ -65,14 +73,12 @@ func Links(ctx context.Context, o Options) (*Report, error) {
 	}
 	r := newReport("headroom", o)
 	r.Quick = o.Quick
-	for _, l := range linkPhases(o, &r.Links) {
-		whole, err := perform(ctx, o, &l.phase, r)
-		if err != nil {
-			return r.finish(err)
-		}
-		if !whole {
-			break
-		}
+	var phases []*phase
+	for _, l := range linkPhases(o) {
+		phases = append(phases, &l.phase)
+	}
+	if err := performPhases(ctx, o, phases, r); err != nil {
+		return r.finish(err)
 	}
 	judgeLinks(r)
 	return r.finish(nil)
@@ -112,17 +118,16 @@ func controlCable(speed int64) cable {
 }
 
 // linkPhases returns the runs in their order: the last one is the control.
-func linkPhases(o Options, results *[]LinkResult) (all []*linkPhase) {
+func linkPhases(o Options) (all []*linkPhase) {
 	add := func(c cable, speed int64, runs int, change func(*linkPhase)) {
 		for i := range runs {
-			l := &linkPhase{cable: c, results: results}
-			l.name, l.speed = fmt.Sprint(len(all)+1), speed
-			l.build, l.prepare, l.verdict = func(*phase) error { return l.buildLink() }, l.waitMeasured, l.judgeLink
+			l := &linkPhase{cable: c}
+			l.name, l.speed, l.lead = fmt.Sprint(len(all)+1), speed, linkStartDelay
+			l.build, l.prepare, l.judge = func(*phase) { l.buildLink() }, l.waitMeasured, func(*phase) { l.judgeLink() }
 			l.title = fmt.Sprintf("%s of cable at %s", c.length, rateName(speed))
 			if runs > 1 {
 				l.title += fmt.Sprintf(", run %d of %d", i+1, runs)
 			}
-			l.lead, l.obey, l.flowControl = linkStartDelay, true, "pfc"
 			if change != nil {
 				change(l)
 			}
@@ -148,7 +153,7 @@ func linkPhases(o Options, results *[]LinkResult) (all []*linkPhase) {
 	}
 	add(growing, fast, 1, func(l *linkPhase) {
 		l.title = fmt.Sprintf("10 km of cable at %s, and growing", rateName(fast))
-		l.grow, l.during = true, l.growDelay
+		l.grow, l.during = true, func(_ *phase, ctx context.Context) error { return l.growDelay(ctx) }
 	})
 	c := controlCable(fast)
 	add(c, fast, 1, func(l *linkPhase) {
@@ -205,42 +210,30 @@ func rateName(bits int64) string {
 }
 
 // buildLink makes the nodes and links.
-func (l *linkPhase) buildLink() error {
-	pool := fmt.Sprintf("lossless: {size: %s}", l.pool())
-	keys := fmt.Sprintf("headroom: {interval: %v, agree: always}\n", measuringInterval)
-	s1, err := l.addSwitch("s1")
-	if err != nil {
-		return err
+func (l *linkPhase) buildLink() {
+	settings := func(more string) string {
+		return fmt.Sprintf("preset: roce\nheadroom: {interval: %v, agree: always}\nbuffer: {lossless: {size: %s}%s}\n",
+			measuringInterval, l.pool(), more)
 	}
-	s2, err := l.addSwitch("s2")
-	if err != nil {
-		return err
-	}
-	s1.extraConfig = fmt.Sprintf("%sbuffer: {%s}\n", keys, pool)
-	s2.extraConfig = s1.extraConfig
+	little := ""
 	if l.control {
-		s2.extraConfig = fmt.Sprintf("%sbuffer: {%s, headroom: %d, ring_hold: off}\n", keys, pool, l.thirdUsed())
+		little = fmt.Sprintf(", headroom: %d, ring_hold: off", l.thirdUsed())
 	}
-	if err := l.link(s1, s2.node, nearPort, farPort, l.speed); err != nil {
-		return err
-	}
-	s2.ports = append(s2.ports, switchPort{name: farPort, speed: l.speed, peer: s1.node, peerInterface: nearPort})
-	l.setDelay(l.cable.delay)
+	s1, s2 := l.addSwitch("s1", settings("")), l.addSwitch("s2", settings(little))
+	l.joinSwitches(s1, nearPort, s2, farPort, l.speed)
+	s1.ports[0].delay(l.cable.delay)
+	s2.ports[0].delay(l.cable.delay)
 	for i := range 2 {
-		h, err := l.addHost(fmt.Sprintf("h%d", i+1))
-		if err != nil {
-			return err
-		}
-		h.offers = constantOffer("3")
-		l.senders = append(l.senders, h)
-		if err := l.link(s1, h.node, fmt.Sprintf("p%d", i+1), hostInterface, l.speed); err != nil {
-			return err
-		}
+		h := l.addHost(fmt.Sprintf("h%d", i+1), s1, fmt.Sprintf("p%d", i+1), l.speed, nil)
+		l.addSender(h, "h3", sends("3"))
 	}
-	if l.receiver, err = l.addHost("h3"); err != nil {
-		return err
-	}
-	return l.link(s2, l.receiver.node, readerPort, hostInterface, l.speed)
+	l.addSink(l.addHost("h3", s2, readerPort, l.speed, nil), l.sinkArgs)
+}
+
+// sinkArgs let the receiver block.
+func (l *linkPhase) sinkArgs() []string {
+	return append(l.windowArgs(), "--block-at", l.stamp(0), "--block-for", l.block.blocked.String(), "--block-every",
+		l.block.every().String(), "--block-times", fmt.Sprint(l.block.times))
 }
 
 // readerPort is the port of s2 that leads to the receiver.
@@ -254,22 +247,14 @@ func (l *linkPhase) pool() string {
 	return "3MiB"
 }
 
-// setDelay writes the delay into the files of both switches.
-func (l *linkPhase) setDelay(d time.Duration) {
-	for i, name := range []string{nearPort, farPort} {
-		l.switches[i].delay(name, d)
-	}
-}
-
-// delay writes the delay of a port.
-func (s *switchNode) delay(port string, d time.Duration) {
-	at := slices.IndexFunc(s.ports, func(p switchPort) bool { return p.name == port })
-	s.ports[at].extraKeys = fmt.Sprintf(", delay: %dns", d.Nanoseconds())
+// delay gives a port a delay line.
+func (p *switchPort) delay(d time.Duration) {
+	p.extraKeys = fmt.Sprintf(", delay: %dns", d.Nanoseconds())
 }
 
 // thirdUsed is a third of the headroom that the runs on a link of the same length used.
 func (l *linkPhase) thirdUsed() (octets int64) {
-	for _, r := range *l.results {
+	for _, r := range l.report.Links {
 		if r.Length == l.cable.length && r.Speed == l.speed {
 			octets = max(octets, r.Peak/3)
 		}
@@ -288,40 +273,31 @@ func (l *linkPhase) settled(p *api.HeadroomPort) bool {
 // waitMeasured waits until both ends have settled.
 func (l *linkPhase) waitMeasured(ctx context.Context) error {
 	for i, name := range []string{nearPort, farPort} {
-		for {
-			p, err := l.headroomOf(ctx, l.switches[i], name)
+		s := l.switches[i]
+		err := poll(ctx, func() (bool, error) {
+			p, err := headroomOf(ctx, s, name)
 			if err != nil {
-				return err
+				return false, err
 			}
-			if l.settled(p) {
-				l.measured = *p
-				break
-			}
-			select {
-			case <-ctx.Done():
-				return fmt.Errorf("switch %s did not measure its port %s, or what was found is not in force: it is "+
-					"%s, %d of %d requests were answered, %d bytes are in force, the peer has set what it was told: %s",
-					l.switches[i].name, name, p.State, p.Messages.Answered, p.Messages.Asked, p.InForceBytes,
-					yes(p.PeerApplied))
-			case <-time.After(20 * time.Millisecond):
-			}
+			l.measured = *p
+			return l.settled(p), nil
+		})
+		if p := &l.measured; ctx.Err() != nil {
+			return fmt.Errorf("switch %s did not measure its port %s, or what was found is not in force: it is %s, %d "+
+				"of %d requests were answered, %d bytes are in force, the peer has set what it was told: %s", s.name,
+				name, p.State, p.Messages.Answered, p.Messages.Asked, p.InForceBytes, yes(p.PeerApplied))
 		}
-		if err := l.readDelayLineLate(ctx, l.switches[i], name); err != nil {
+		if err != nil {
 			return err
 		}
-	}
-	return nil
-}
-
-// readDelayLineLate adds the median lateness of a port's delay line.
-func (l *linkPhase) readDelayLineLate(ctx context.Context, s *switchNode, port string) error {
-	r, err := api.NewClient(s.socket).Show(ctx, "pfc")
-	if err != nil {
-		return fmt.Errorf("switch %s: %w", s.name, err)
-	}
-	for _, p := range r.(*api.PFC).Ports {
-		if p.Port == port && p.DelayLate.P50Ns != nil {
-			l.idleDelayLineLate += time.Duration(*p.DelayLate.P50Ns)
+		var pfc *api.PFC
+		if err := ask(ctx, s, "pfc", &pfc); err != nil {
+			return err
+		}
+		for _, p := range pfc.Ports {
+			if p.Port == name && p.DelayLate.P50Ns != nil {
+				l.idleDelayLineLate += time.Duration(*p.DelayLate.P50Ns)
+			}
 		}
 	}
 	return nil
@@ -330,33 +306,23 @@ func (l *linkPhase) readDelayLineLate(ctx context.Context, s *switchNode, port s
 // growDelay makes the link longer while frames flow: each measuring interval by a tenth of the time that its headroom
 // lasts.
 func (l *linkPhase) growDelay(ctx context.Context) error {
-	s1, s2 := l.switches[0], l.switches[1]
-	next := time.After(time.Until(l.starts) + growAfter)
+	at := growAfter
 	for range growSteps {
-		select {
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		case <-next:
+		if err := l.wait(ctx, at); err != nil {
+			return err
 		}
-		next = time.After(measuringInterval)
-		p, err := l.headroomOf(ctx, s2, farPort)
+		at = max(at, time.Since(l.start)) + measuringInterval
+		p, err := headroomOf(ctx, l.switches[1], farPort)
 		if err != nil {
 			return err
 		}
 		l.grown += time.Duration(p.InForceBytes * 8 * int64(time.Second) / l.speed / 10)
-		s1.delay(nearPort, l.cable.delay+l.grown)
-		path, err := s1.config(l.dir, l.flowControl)
-		if err != nil {
-			return err
-		}
-		text, err := os.ReadFile(path)
-		if err != nil {
-			return err
-		}
-		if _, err := api.NewClient(s1.socket).Apply(ctx, path, text); err != nil {
+		s1 := l.switches[0]
+		s1.ports[0].delay(l.cable.delay + l.grown)
+		if err := s1.apply(ctx); err != nil {
 			return fmt.Errorf("switch s1: a longer delay: %w", err)
 		}
-		if time.Now().Before(l.starts.Add(l.seconds)) {
+		if time.Since(l.start) < l.seconds {
 			l.steps++
 		}
 	}
@@ -366,12 +332,13 @@ func (l *linkPhase) growDelay(ctx context.Context) error {
 // openingSamples is a quarter of the samples in quick succession after the agreement.
 const openingSamples = 8
 
-func (l *linkPhase) headroomOf(ctx context.Context, s *switchNode, port string) (*api.HeadroomPort, error) {
-	r, err := api.NewClient(s.socket).Show(ctx, "headroom")
-	if err != nil {
-		return nil, fmt.Errorf("switch %s: %w", s.name, err)
+// headroomOf asks a switch for the headroom of a port.
+func headroomOf(ctx context.Context, s *switchNode, port string) (*api.HeadroomPort, error) {
+	var h *api.Headroom
+	if err := ask(ctx, s, "headroom", &h); err != nil {
+		return nil, err
 	}
-	return portOf(r.(*api.Headroom), port)
+	return portOf(h, port)
 }
 
 func portOf(h *api.Headroom, port string) (*api.HeadroomPort, error) {

@@ -87,11 +87,3 @@ func waitShare(ran, waited, load time.Duration) float64 {
 	}
 	return min(waited.Seconds()/load.Seconds(), waited.Seconds()/(ran+waited).Seconds())
 }
-
-// processes are those of switches.
-func processes(switches []*switchNode) (all []*lab.Process) {
-	for _, s := range switches {
-		all = append(all, s.process)
-	}
-	return all
-}

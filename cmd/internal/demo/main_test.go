@@ -2,7 +2,6 @@ package demo
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"io"
 	"log/slog"
@@ -26,9 +25,7 @@ func TestMain(m *testing.M) {
 	crash := os.Getenv(crashVariable) != ""
 	switch {
 	case len(os.Args) > 1 && os.Args[1] == "run":
-		os.Exit(switchProcess(config.Load(os.Args[len(os.Args)-1]))(crash))
-	case len(os.Args) > 1 && os.Args[1] == "nic":
-		os.Exit(switchProcess(nic(os.Args[2:]))(false))
+		os.Exit(runSwitch(os.Args[len(os.Args)-1], crash))
 	case len(os.Args) > 1 && slices.Contains([]string{"send", "sink"}, os.Args[1]):
 		if crash {
 			time.Sleep(time.Minute)
@@ -39,32 +36,12 @@ func TestMain(m *testing.M) {
 	labtest.Main(m)
 }
 
-// nic reads the flags of pfcswitch nic.
-func nic(args []string) (*config.Config, []config.Warning, error) {
-	var n config.NIC
-	var address string
-	flags := flag.NewFlagSet("nic", flag.ExitOnError)
-	for name, value := range map[string]*string{"wire": &n.Wire, "tap": &n.TAP, "address": &address, "speed": &n.Speed,
-		"name":   &n.Name,
-		"socket": &n.Socket, "metrics": &n.Metrics, "nice": &n.Nice} {
-		flags.StringVar(value, name, "", "")
-	}
-	if err := flags.Parse(args); err != nil {
-		return nil, nil, err
-	}
-	n.Addresses = []string{address}
-	return config.HostNIC(n)
-}
-
-func switchProcess(c *config.Config, _ []config.Warning, err error) func(crash bool) int {
+func runSwitch(path string, crash bool) int {
+	c, _, err := config.Load(path)
 	if err != nil {
 		fmt.Println(err)
-		return func(bool) int { return 1 }
+		return 1
 	}
-	return func(crash bool) int { return runSwitch(c, crash) }
-}
-
-func runSwitch(c *config.Config, crash bool) int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
 	d, err := daemon.New(c, slog.New(slog.NewTextHandler(io.Discard, nil)))

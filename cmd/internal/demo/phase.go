@@ -1,76 +1,53 @@
 package demo
 
 import (
-	"bytes"
+	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"os"
-	"syscall"
+	"path/filepath"
+	"slices"
+	"sync"
 	"time"
 
 	"pfcswitch/cmd/internal/lab"
-	"pfcswitch/cmd/internal/traffic"
 )
 
-// A phase is one run: hosts that send, a host that receives, switches between them.
+// A phase is one run in a lab of its own: switches, hosts that send and receive, and the checks of what came of it.
 type phase struct {
 	name, title string
-	control     bool // the run has to lose frames
-	obey        bool // senders obey PFC
-	flowControl string
-	seconds     time.Duration
-	speed       int64 // of hosts' ports, bit/s
-	build       func(a *phase) error
-	judge       func(a *phase, r *Report)
-	verdict     func(r *Report)                 // replaces report and judge
-	lead        time.Duration                   // for senders to find the sink; 0: startDelay
-	block       blocking                        // of the receiver
-	prepare     func(ctx context.Context) error // after the switches have started, before the hosts do
-	during      func(ctx context.Context) error // while frames flow
-	enter       func(ctx context.Context, commands []string)
+	control     bool          // the run has to lose frames
+	lockUp      bool          // the lossless priority is locked up for good, or frames of it are dropped to end that
+	stuck       bool          // what is locked up stays in the buffers
+	off         bool          // flow control at the switches
+	ignorePFC   bool          // by the senders
+	seconds     time.Duration // of the load; 0: every sender has its own
+	lead        time.Duration // for senders to find their sinks
+	speed       int64         // of hosts' ports, bit/s
 
+	build   func(*phase)
+	prepare func(context.Context) error         // after the switches have started, before the hosts do
+	during  func(*phase, context.Context) error // while frames flow
+	trial   func(*phase, context.Context) error // the load of a calibration, in the place of senders
+	judge   func(*phase)                        // adds the phase's checks to the report
+	enter   func(ctx context.Context, commands []string)
+
+	report   *Report
 	lab      *lab.Lab
-	dir      string
+	dir      string // of configurations and sockets
+	buildErr error  // after which nothing more is built
 	switches []*switchNode
-	senders  []*host
-	receiver *host
+	senders  []*endpoint
+	sinks    []*endpoint
+	storms   []*endpoint // hosts that pause without end
 
-	starts time.Time // the load
-	sink   traffic.SinkReport
-	usage  usage // of the machine, while the load lasted
-}
-
-// A host is a sender or the receiver.
-type host struct {
-	name    string
-	node    *lab.Node
-	speed   int64           // of its port, bit/s
-	offers  func() []string // flows of a sender, at its speed of now
-	process *lab.Process
-	out     bytes.Buffer
-	report  traffic.SendReport
-	kernel  lab.Stats
-}
-
-// A blocking is a receiver that blocks periodically during the load: it pauses its peer, then reads for a while.
-type blocking struct {
-	blocked, read time.Duration
-	times         int
-}
-
-// every is the period of the blocking.
-func (b blocking) every() time.Duration { return b.blocked + b.read }
-
-// flags are the flags of such a sink.
-func (b blocking) flags(start time.Time) []string {
-	if b.times == 0 {
-		return nil
-	}
-	return []string{"--block-at", fmt.Sprint(start.UnixNano()), "--block-for", b.blocked.String(), "--block-every",
-		b.every().String(),
-		"--block-times", fmt.Sprint(b.times)}
+	start     time.Time // of the load
+	usage     usage     // of the machine, while the load lasted
+	flows     []flow
+	transfers []Transfer // of demo host
+	held      [2][]hold  // of demo deadlock: after the senders, and later
 }
 
 // Times of a phase around its load.
@@ -82,234 +59,267 @@ const (
 	phaseTimeout = 30 * time.Second // beyond the load
 )
 
-// hostInterface is the name of a host's port.
-const hostInterface = "eth0"
+// performPhases runs phases one after the other, until one breaks. The phase that a user keeps is the last one.
+func performPhases(ctx context.Context, o Options, phases []*phase, r *Report) error {
+	for _, p := range phases {
+		text := fmt.Sprintf("act %s: %s", p.name, p.title)
+		if p.seconds > 0 {
+			text += fmt.Sprintf(" (%v)", p.seconds)
+		}
+		o.progress(text)
+		whole, err := p.perform(ctx, r)
+		if err != nil {
+			return fmt.Errorf("act %s: %w", p.name, err)
+		}
+		if !whole {
+			break
+		}
+	}
+	return nil
+}
 
-// startSwitches starts the switches, and the hosts, whose load begins a little later.
-func (a *phase) startSwitches(ctx context.Context) (err error) {
-	if a.dir, err = os.MkdirTemp("", "pfcswitch-demo-"); err != nil {
+// keepLast moves the phase that the user wants to enter to the end.
+func (o *Options) keepLast(name string, phases []*phase) []*phase {
+	if o.Enter == nil {
+		return phases
+	}
+	at := slices.IndexFunc(phases, func(p *phase) bool { return p.name == name })
+	phases[at].enter = o.Enter
+	return slices.Concat(phases[:at], phases[at+1:], phases[at:at+1])
+}
+
+// perform builds the phase's lab, runs the load and adds the results to the report. whole tells whether no process
+// failed. An error means that the phase could not begin, or that ctx ended.
+func (p *phase) perform(ctx context.Context, r *Report) (whole bool, err error) {
+	p.report = r
+	if err := p.open(ctx, r.Demo+"."+p.name); err != nil {
+		return false, err
+	}
+	defer func() { r.checkLeftovers(p.name, p.close()) }()
+	if err := p.begin(ctx); err != nil {
+		if isRefusal(err) || ctx.Err() != nil || p.buildErr != nil {
+			return false, err
+		}
+		return false, &programError{p.name, err}
+	}
+	broken := p.run(ctx)
+	if err := ctx.Err(); err != nil {
+		return false, fmt.Errorf("interrupted: %w", err)
+	}
+	r.Phases = append(r.Phases, p.result())
+	if broken == nil {
+		p.addResults()
+		p.judge(p)
+	}
+	if p.enter != nil {
+		p.enter(ctx, p.enterCommands())
+	}
+	if err := p.stop(); broken == nil {
+		broken = err
+	}
+	if broken != nil {
+		r.addFailure(p.name, broken)
+	}
+	return broken == nil, nil
+}
+
+// open makes the lab and builds what the phase has.
+func (p *phase) open(ctx context.Context, name string) (err error) {
+	if p.lab, err = lab.New(ctx, name); err != nil {
 		return err
 	}
+	if p.dir, err = os.MkdirTemp("", "pfcswitch-demo-"); err != nil {
+		return errors.Join(err, p.lab.Close())
+	}
+	p.build(p)
+	return nil
+}
+
+// close ends what still runs and makes sure that no namespace of the lab is left.
+func (p *phase) close() error {
+	nodes := p.lab.Nodes()
+	errs := []error{p.lab.Close(), os.RemoveAll(p.dir)}
+	for _, n := range nodes {
+		if _, err := os.Lstat(n.Path()); err == nil {
+			errs = append(errs, fmt.Errorf("namespace %s is still there", n.Namespace()))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// begin starts the switches, and the hosts, whose load begins a little later.
+func (p *phase) begin(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	if err := each(a.switches, func(s *switchNode) error { return s.start(ctx, a.dir, a.flowControl) }); err != nil {
+	if err := p.startSwitches(ctx); err != nil {
 		return err
 	}
-	if a.prepare != nil {
-		if err := a.prepare(ctx); err != nil {
+	if p.prepare != nil {
+		if err := p.prepare(ctx); err != nil {
 			return err
 		}
 	}
-	return a.startHosts()
+	return p.startHosts()
 }
 
-// run waits for the load, lets the switches settle and observes. It ends early where a switch does.
-func (a *phase) run(ctx context.Context) error {
-	limit := a.seconds + phaseTimeout
+func (p *phase) startSwitches(ctx context.Context) error {
+	if p.buildErr != nil {
+		return p.buildErr
+	}
+	return each(p.switches, func(s *switchNode) error { return s.start(ctx, p.dir) })
+}
+
+// each calls do for all switches concurrently.
+func each(switches []*switchNode, do func(*switchNode) error) error {
+	errs := make([]error, len(switches))
+	var all sync.WaitGroup
+	for i, s := range switches {
+		all.Go(func() { errs[i] = do(s) })
+	}
+	all.Wait()
+	return errors.Join(errs...)
+}
+
+// run waits for the load, lets the switches settle and observes them. It ends early where a switch does.
+func (p *phase) run(ctx context.Context) error {
+	limit := p.seconds + phaseTimeout
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("it had %v", limit))
 	defer cancel()
 	ctx, ended := context.WithCancelCause(ctx)
-	for _, s := range a.switches {
+	defer ended(nil)
+	for _, s := range p.switches {
 		go s.runWatch(ctx, ended)
 	}
-	done := make(chan error, 1)
-	go a.runDuring(ctx, done)
-	defer func() {
-		ended(nil)
-		waitClosed(done)
-	}()
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-time.After(time.Until(a.starts)):
+	if err := p.wait(ctx, 0); err != nil {
+		return err
 	}
-	m, err := startMeter(a.processes())
+	m, err := startMeter(p.processes())
 	if err != nil {
 		return err
 	}
-	if err := a.collect(ctx); err != nil {
-		return err
-	}
-	if a.usage, err = m.read(a.seconds); err != nil {
-		return err
-	}
-	if err := <-done; err != nil {
-		return err
-	}
-	for _, s := range a.switches {
-		if err := s.waitDrained(ctx); err != nil {
+	if p.during != nil {
+		if err := p.during(p, ctx); err != nil {
 			return err
 		}
 	}
-	return a.observe()
-}
-
-// runDuring runs the phase's own work while frames flow.
-func (a *phase) runDuring(ctx context.Context, done chan<- error) {
-	defer close(done)
-	if a.during != nil {
-		done <- a.during(ctx)
-	}
-}
-
-// startHosts starts the hosts' endpoints.
-func (a *phase) startHosts() error {
-	lead := startDelay
-	if a.lead > 0 {
-		lead = a.lead
-	}
-	start := time.Now().Add(lead)
-	end := start.Add(a.seconds)
-	a.starts = start
-	sink := []string{"sink", hostInterface, "-j", "--expect", fmt.Sprint(len(a.senders)), "--speed",
-		fmt.Sprint(a.receiver.speed),
-		"--from", fmt.Sprint(start.Add(warmUp).UnixNano()), "--until", fmt.Sprint(end.Add(-coolDown).UnixNano())}
-	if err := a.receiver.start(append(sink, a.block.flags(start)...)...); err != nil {
+	if err := p.collect(ctx); err != nil {
 		return err
 	}
-	flowControl := "pfc"
-	if !a.obey {
-		flowControl = "off"
+	if p.usage, err = m.read(cmp.Or(p.seconds, time.Since(p.start))); err != nil {
+		return err
 	}
-	for _, h := range a.senders {
-		args := []string{"send", hostInterface, "-j", "--flow-control", flowControl, "--seconds",
-			fmt.Sprint(a.seconds.Seconds()),
-			"--start", fmt.Sprint(start.UnixNano())}
-		if err := h.start(append(args, h.flags()...)...); err != nil {
+	for _, e := range p.senders {
+		if e.sent.Behind > p.usage.behind {
+			p.usage.behind, p.usage.slowestSender = e.sent.Behind, e.name
+		}
+	}
+	if !p.stuck {
+		if err := each(p.switches, func(s *switchNode) error { return s.waitDrained(ctx) }); err != nil {
 			return err
 		}
 	}
-	return nil
+	return p.observe(ctx)
 }
 
-// collect reads the reports of the endpoints.
-func (a *phase) collect(ctx context.Context) error {
-	for _, h := range a.senders {
-		if err := h.finish(ctx, &h.report); err != nil {
-			return err
-		}
-	}
-	return a.receiver.finish(ctx, &a.sink)
-}
-
-// flags are a sender's flags for its speed and its flows.
-func (h *host) flags() []string {
-	args := []string{"--speed", fmt.Sprint(h.speed)}
-	for _, f := range h.offers() {
-		args = append(args, "--flow", f)
-	}
-	return args
-}
-
-// constantOffer returns flows that do not depend on the speed.
-func constantOffer(flows ...string) func() []string { return func() []string { return flows } }
-
-// start runs a command of this program at the host.
-func (h *host) start(args ...string) (err error) {
-	h.out.Reset()
-	h.process, err = h.node.Start(lab.Command{Name: h.name, Argv: append([]string{lab.Self}, args...), Stdout: &h.out})
-	return err
-}
-
-// finish waits for the host's report.
-func (h *host) finish(ctx context.Context, report any) error {
+// wait sleeps until a moment of the load.
+func (p *phase) wait(ctx context.Context, after time.Duration) error {
 	select {
-	case <-h.process.Ended():
 	case <-ctx.Done():
-		return fmt.Errorf("host %s did not finish: %w: %s", h.name, context.Cause(ctx), h.process.Output())
+		return context.Cause(ctx)
+	case <-time.After(time.Until(p.start.Add(after))):
+		return nil
 	}
-	if err := h.process.Wait(); err != nil {
-		return err
-	}
-	if err := json.Unmarshal(h.out.Bytes(), report); err != nil {
-		return fmt.Errorf("host %s: its report cannot be read: %w", h.name, err)
-	}
-	return nil
 }
 
-// observe reads the kernel's counters of the hosts.
-func (a *phase) observe() (err error) {
-	for _, h := range a.hosts() {
-		if h.kernel, err = h.node.Stats(hostInterface); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (a *phase) hosts() []*host { return append([]*host{a.receiver}, a.senders...) }
-
-// processes are those of the hosts and of the switches.
-func (a *phase) processes() (all []*lab.Process) {
-	for _, h := range a.hosts() {
-		all = append(all, h.process)
-	}
-	return append(all, processes(a.switches)...)
+// observe asks every switch.
+func (p *phase) observe(ctx context.Context) error {
+	return each(p.switches, func(s *switchNode) error { return s.observe(ctx) })
 }
 
 // stop ends all started processes. Its error names those that failed.
-func (a *phase) stop() error {
+func (p *phase) stop() error {
 	var errs []error
-	for _, h := range a.hosts() {
-		if h.process != nil {
-			errs = append(errs, h.process.Stop(syscall.SIGTERM, time.Second))
-		}
+	for _, e := range p.endpoints() {
+		errs = append(errs, e.stop(time.Second))
 	}
-	errs = append(errs, each(a.switches, (*switchNode).stop))
-	return errors.Join(append(errs, os.RemoveAll(a.dir))...)
+	return errors.Join(append(errs, each(p.switches, (*switchNode).stop))...)
 }
 
-// shortage is what the machine withheld from the phase.
-func (a *phase) shortage() shortage {
-	s := a.usage.shortage
-	for _, h := range a.senders {
-		if h.report.Behind > s.behind {
-			s.behind, s.slowestSender = h.report.Behind, h.name
-		}
+func (p *phase) endpoints() []*endpoint { return slices.Concat(p.senders, p.sinks, p.storms) }
+
+// processes are those that the machine has to give their CPU time. A storm is not judged.
+func (p *phase) processes() (all []*lab.Process) {
+	for _, s := range p.switches {
+		all = append(all, s.process)
 	}
-	return s
-}
-
-// result summarizes the phase.
-func (a *phase) result() PhaseResult {
-	s := a.shortage()
-	return PhaseResult{Phase: a.name, Title: a.title, Control: a.control, RunQueueDelay: s.runQueueDelay,
-		Steal: s.steal, CPUs: a.usage.cores, Behind: s.behind,
-		LongestStall: a.longestStall()}
-}
-
-// longestStall is the longest stall of a sender, in ns.
-func (a *phase) longestStall() (longest int64) {
-	for _, h := range a.senders {
-		longest = max(longest, h.report.LongestStall)
-	}
-	return longest
-}
-
-// flows joins the counters of the senders with those of the sink.
-func (a *phase) flows() []Flow {
-	var all []Flow
-	for _, h := range a.senders {
-		for _, sf := range h.report.Flows {
-			f := Flow{Phase: a.name, Name: h.name + ">" + a.receiver.name, Priority: sf.Priority, Sent: sf.Sent,
-				Lost:     sf.Sent,
-				Lossless: sf.Priority == losslessPriority && !a.control}
-			for _, rf := range a.sink.Flows {
-				if rf.Source == h.report.Source && rf.Flow == sf.Flow && rf.Priority == sf.Priority {
-					f.Received, f.Reordered, f.Duplicated = rf.Received, rf.Reordered, rf.Duplicated
-					f.Lost = sf.Sent - min(sf.Sent, rf.Received)
-					f.Latency = rf.Latency
-					f.Rate = rf.Rate(a.sink.Window)
-				}
-			}
-			all = append(all, f)
-		}
+	for _, e := range slices.Concat(p.senders, p.sinks) {
+		all = append(all, e.process)
 	}
 	return all
 }
 
-// waitClosed waits until done is closed.
-func waitClosed(done <-chan error) {
-	for range done { // the error was read before, or does not matter
+// result summarizes the phase.
+func (p *phase) result() PhaseResult {
+	u := &p.usage
+	result := PhaseResult{Phase: p.name, Title: p.title, LockUp: p.lockUp, Control: p.control,
+		RunQueueDelay: u.runQueueDelay, Steal: u.steal, CPUs: u.cores, Behind: u.behind}
+	for _, e := range p.senders {
+		result.LongestStall = max(result.LongestStall, e.sent.LongestStall)
+	}
+	return result
+}
+
+// enterCommands say how a user gets into the lab.
+func (p *phase) enterCommands() (all []string) {
+	for _, n := range p.lab.Nodes() {
+		all = append(all, fmt.Sprintf("%s: %s", n.Name(), n.EnterCommand()))
+	}
+	for _, s := range p.switches {
+		all = append(all, fmt.Sprintf("%s: pfcswitch show pfc -s %s", s.name, s.socket))
+	}
+	return all
+}
+
+// addSwitch makes a switch with settings for the whole of it, whose ports come with its links.
+func (p *phase) addSwitch(name, settings string) *switchNode {
+	s := &switchNode{name: name, node: p.addNode(name), socket: filepath.Join(p.dir, name+".sock")}
+	s.config = func() string { return s.head() + settings + s.portLines(p.flowControl(p.off)) }
+	p.switches = append(p.switches, s)
+	return s
+}
+
+func (p *phase) flowControl(off bool) string {
+	if off {
+		return "off"
+	}
+	return "pfc"
+}
+
+func (p *phase) addNode(name string) (n *lab.Node) {
+	if p.buildErr == nil {
+		n, p.buildErr = p.lab.Node(name)
+	}
+	return n
+}
+
+// addHost makes a host at a port of a switch. mac is that of the host; nil is a random one.
+func (p *phase) addHost(name string, s *switchNode, port string, speed int64, mac net.HardwareAddr) station {
+	h := station{name: name, node: p.addNode(name), speed: speed}
+	p.link(s, port, speed, h.node, hostInterface, mac)
+	return h
+}
+
+// joinSwitches links two switches.
+func (p *phase) joinSwitches(a *switchNode, aPort string, b *switchNode, bPort string, speed int64) {
+	p.link(a, aPort, speed, b.node, bPort, nil)
+	b.ports = append(b.ports, switchPort{name: bPort, speed: speed, peer: a.node, peerInterface: aPort})
+}
+
+func (p *phase) link(s *switchNode, port string, speed int64, peer *lab.Node, peerInterface string,
+	mac net.HardwareAddr) {
+	s.ports = append(s.ports, switchPort{name: port, speed: speed, peer: peer, peerInterface: peerInterface})
+	if p.buildErr == nil {
+		o := lab.LinkOptions{MACs: [2]net.HardwareAddr{nil, mac}}
+		p.buildErr = p.lab.Link(s.node, port, peer, peerInterface, o)
 	}
 }

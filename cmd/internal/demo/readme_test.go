@@ -80,7 +80,7 @@ func read(t *testing.T, phases []PhaseResult, lines []string) *Report {
 		if m := tcpLine.FindStringSubmatch(line); m != nil {
 			r.Transfers = append(r.Transfers, Transfer{Phase: now.Phase, Name: m[1], Program: m[2],
 				Priority: uint8(number(m[3])), Lossless: m[4] == "lossless",
-				Octets: number(m[5]), Rate: rate(m[6]), Again: number(m[7])})
+				Octets: number(m[5]), Rate: rate(m[6]), Retransmitted: number(m[7])})
 		}
 		if m := switchLine.FindStringSubmatch(line); m != nil {
 			r.Switches = append(r.Switches, SwitchResult{Phase: now.Phase, Name: m[1], LosslessDrops: number(m[2]),

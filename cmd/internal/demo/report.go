@@ -45,14 +45,14 @@ type Flow struct {
 
 // A Transfer is one TCP connection.
 type Transfer struct {
-	Phase    string `json:"act"`
-	Name     string `json:"name"`
-	Program  string `json:"program"`
-	Priority uint8  `json:"priority"`
-	Lossless bool   `json:"lossless"`
-	Octets   uint64 `json:"octets"`               // of payload that arrived
-	Again    uint64 `json:"segments_sent_again"`  // by the sender's kernel, whatever for
-	Rate     int64  `json:"rate_bits_per_second"` // of payload
+	Phase         string `json:"act"`
+	Name          string `json:"name"`
+	Program       string `json:"program"`
+	Priority      uint8  `json:"priority"`
+	Lossless      bool   `json:"lossless"`
+	Octets        uint64 `json:"octets"`               // of payload that arrived
+	Retransmitted uint64 `json:"segments_sent_again"`  // by the sender's kernel, whatever for
+	Rate          int64  `json:"rate_bits_per_second"` // of payload
 }
 
 // A SwitchResult has counters of a switch at the end of a phase.

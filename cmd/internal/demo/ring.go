@@ -1,14 +1,13 @@
 package demo
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"net"
 	"slices"
 	"strings"
 	"time"
-
-	"pfcswitch/cmd/internal/lab"
 )
 
 // The ring: three switches, each with a sender and a receiver. Frames for another switch go on to the next one, so that
@@ -52,128 +51,78 @@ var unknownMAC = net.HardwareAddr{2, 0, 0, 3, 0, 1}
 
 // A ring is the network of a phase.
 type ring struct {
-	speed     int64
-	watchdog  string // its value in the configuration
-	switches  []*switchNode
-	senders   []*host // by switch
-	receivers []*host
+	*phase
+	watchdog string    // its value in the configuration
+	hosts    []station // that send, by switch
 }
 
-// build makes nodes, links and the switches' configurations.
-func (g *ring) build(l *lab.Lab) error {
+// addRing makes nodes, links, the switches' configurations and the sinks.
+func (p *phase) addRing(watchdog string, sinkArgs func() []string) *ring {
+	g := &ring{phase: p, watchdog: watchdog}
 	for k := range ringSwitches {
-		s, err := newSwitch(l, fmt.Sprintf("s%d", k+1))
-		if err != nil {
-			return err
-		}
-		g.switches = append(g.switches, s)
+		s := p.addSwitch(fmt.Sprintf("s%d", k+1), "")
+		s.config = func() string { return s.head() + g.config(k) }
+		g.hosts = append(g.hosts, p.addHost(fmt.Sprintf("h%d", k+1), s, "host", p.speed, senderMAC(k)))
+		p.addSink(p.addHost(receiver(k), s, "sink", p.speed, receiverMAC(k)), sinkArgs)
 	}
-	for k, s := range g.switches {
-		if err := g.addHosts(l, k, s); err != nil {
-			return err
-		}
+	for k, s := range p.switches {
+		p.joinSwitches(s, "out", p.switches[next(k)], "in", p.speed)
 	}
-	for k, s := range g.switches {
-		to := g.switches[next(k)]
-		if err := connect(l, s, "out", to.node, "in", g.speed, nil); err != nil {
-			return err
-		}
-		to.ports = append(to.ports, switchPort{name: "in", speed: g.speed, peer: s.node, peerInterface: "out"})
-	}
-	for k, s := range g.switches {
-		s.fixedConfig = g.config(k)
-	}
-	return nil
+	return g
 }
 
-// ringTopology is the ring for trials, with the load of the phases that lock it up.
-func ringTopology(b *testTopology, speed int64) error {
-	g := &ring{speed: speed, watchdog: watchSettings(slowWatchCount, watchRecovery, "forward")}
-	if err := g.build(b.lab); err != nil {
-		return err
-	}
-	b.switches, b.sinks = g.switches, g.receivers
-	for _, h := range g.receivers {
-		h.speed = speed
-	}
-	for k, h := range g.senders {
-		for _, l := range ringLoads(k) {
-			args := func(speed int64) []string { return append(l.args(speed), "--speed", fmt.Sprint(speed)) }
-			b.senders = append(b.senders, &testSender{&host{name: h.name, node: h.node}, args})
+// buildRing builds the ring and its senders, which send until end. The receivers hang once, and count until drained.
+func buildRing(watchdog string, end, drained time.Duration) func(*phase) {
+	return func(p *phase) {
+		g := p.addRing(watchdog, func() []string {
+			return append(p.sinkUntil(drained), "--block-at", p.stamp(trigger), "--block-for", blockTime.String())
+		})
+		for k := range ringSwitches {
+			for _, l := range ringLoads(k) {
+				g.addLoad(k, l, end)
+			}
 		}
 	}
-	b.set = func(speed int64) {
-		g.speed = speed
-		for k, s := range g.switches {
-			s.fixedConfig = g.config(k)
-		}
-	}
-	return nil
 }
 
 // A ringLoad is the load of one sender of the ring, in percent of the ports' speed.
 type ringLoad struct {
-	to       int           // the receiver
-	duration time.Duration // 0: as long as the phase's load
-	flows    map[int]int64 // by priority
-	noSink   bool          // it asks no sink
+	to    net.HardwareAddr
+	sink  string        // the receiver that counts; empty: nobody does
+	lasts time.Duration // 0: as long as the phase's load
+	flows map[int]int64 // by priority
 }
+
+// receiver is the name of the receiver at switch k.
+func receiver(k int) string { return fmt.Sprintf("r%d", k+1) }
 
 // ringLoads are those at switch k: the flow of two hops, a surge of it, and the victim of one hop in both priorities.
 // The surge alone keeps the ring's links full where senders get half of the CPU that they want.
 func ringLoads(k int) []ringLoad {
 	far, near := next(next(k)), next(k)
 	return []ringLoad{
-		{to: far, flows: map[int]int64{3: 30}},
-		{to: far, flows: map[int]int64{3: 60}, duration: surgeEnd, noSink: true},
-		{to: near, flows: map[int]int64{3: 5, 0: 5}},
+		{to: receiverMAC(far), sink: receiver(far), flows: map[int]int64{3: 30}},
+		{to: receiverMAC(far), flows: map[int]int64{3: 60}, lasts: surgeEnd},
+		{to: receiverMAC(near), sink: receiver(near), flows: map[int]int64{3: 5, 0: 5}},
 	}
 }
 
-// args are those of a sender.
-func (l ringLoad) args(speed int64) []string {
-	args := []string{"--to", receiverMAC(l.to).String()}
-	for _, p := range slices.Sorted(maps.Keys(l.flows)) {
-		args = append(args, "--flow", fmt.Sprintf("%d:rate=%d", p, speed*l.flows[p]/100))
+// addLoad adds a sender at switch k, which sends until end where its load does not say more.
+func (g *ring) addLoad(k int, l ringLoad, end time.Duration) {
+	e := g.addSender(g.hosts[k], l.sink, func() []string { return g.sendShares(l.to, l.flows, l.sink == "") })
+	e.lasts = cmp.Or(l.lasts, end)
+}
+
+// sendShares are the arguments of a sender of flows by priority, in percent of the ports' speed.
+func (p *phase) sendShares(to net.HardwareAddr, flows map[int]int64, noSink bool) []string {
+	args := []string{"--to", to.String()}
+	for _, priority := range slices.Sorted(maps.Keys(flows)) {
+		args = append(args, "--flow", fmt.Sprintf("%d:rate=%d", priority, p.speed*flows[priority]/100))
 	}
-	if l.noSink {
+	if noSink {
 		args = append(args, "--no-sink")
 	}
 	return args
-}
-
-// addHosts gives switch k its sender and its receiver.
-func (g *ring) addHosts(l *lab.Lab, k int, s *switchNode) error {
-	for _, h := range []struct {
-		name, port string
-		mac        net.HardwareAddr
-		all        *[]*host
-	}{
-		{fmt.Sprintf("h%d", k+1), "host", senderMAC(k), &g.senders},
-		{fmt.Sprintf("r%d", k+1), "sink", receiverMAC(k), &g.receivers},
-	} {
-		n, err := l.Node(h.name)
-		if err != nil {
-			return err
-		}
-		*h.all = append(*h.all, &host{name: h.name, node: n})
-		if err := connect(l, s, h.port, n, hostInterface, g.speed, h.mac); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func newSwitch(l *lab.Lab, name string) (*switchNode, error) {
-	n, err := l.Node(name)
-	return &switchNode{name: name, node: n}, err
-}
-
-// connect joins a switch with a node, whose end has an address.
-func connect(l *lab.Lab, s *switchNode, port string, n *lab.Node, nodeInterface string, speed int64,
-	mac net.HardwareAddr) error {
-	s.ports = append(s.ports, switchPort{name: port, speed: speed, peer: n, peerInterface: nodeInterface})
-	return l.Link(s.node, port, n, nodeInterface, lab.LinkOptions{MACs: [2]net.HardwareAddr{nil, mac}})
 }
 
 // config is the file of switch k, but for the path of its socket.
@@ -195,12 +144,12 @@ func (g *ring) config(k int) string {
 		fmt.Fprintf(&b, "  - {mac: %q, vlan: 1, port: %s}\n", mac.String(), port)
 	}
 	for j := range ringSwitches {
-		to := [2]string{"out", "out"}
+		host, sink := "out", "out"
 		if j == k {
-			to = [2]string{"host", "sink"}
+			host, sink = "host", "sink"
 		}
-		entry(senderMAC(j), to[0])
-		entry(receiverMAC(j), to[1])
+		entry(senderMAC(j), host)
+		entry(receiverMAC(j), sink)
 	}
 	entry(unknownMAC, "out")
 	return b.String()

@@ -2,10 +2,11 @@ package demo
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
+	"slices"
 	"syscall"
 	"time"
 
@@ -13,16 +14,14 @@ import (
 	"pfcswitch/cmd/internal/lab"
 )
 
-// A switchNode is a switch of a phase.
+// A switchNode is a switch or a host NIC of a phase.
 type switchNode struct {
-	name        string
-	node        *lab.Node
-	ports       []switchPort
-	extraConfig string // lines of configuration for the whole switch
-	preset      string // of its configuration; empty: preset roce
-	process     *lab.Process
-	socket      string
-	fixedConfig string // its file, but for name and sockets; empty: preset roce on all ports
+	name    string
+	node    *lab.Node
+	ports   []switchPort
+	config  func() string // its configuration, at the speeds of now
+	process *lab.Process
+	socket  string
 
 	// answers at the end
 	state  states
@@ -44,9 +43,9 @@ type states struct {
 	pfc      *api.PFC
 	buffer   *api.Buffer
 	queues   *api.Queues
-	headroom *api.Headroom // of demo headroom
-	trunks   *api.Trunks   // of demo trunk
-	watchdog *api.Watchdog // of demo deadlock
+	headroom *api.Headroom
+	trunks   *api.Trunks
+	watchdog *api.Watchdog
 	events   *api.Events
 }
 
@@ -56,52 +55,56 @@ const hostNice = "0"
 // longRing lets a port receive while a machine with few CPUs keeps the switch from running.
 const longRing = "ring: {outage: 300ms}"
 
-// config writes the switch's file. Loop probes and LLDP are off so that every frame is accounted for.
-func (s *switchNode) config(dir, flowControl string) (string, error) {
-	var b strings.Builder
-	head := s.preset
-	if head == "" {
-		head = "preset: roce\n"
+// head is the beginning of a switch's configuration. LLDP is off so that every frame is accounted for.
+func (s *switchNode) head() string {
+	return fmt.Sprintf("name: %s\nnice: %s\napi: {socket: %s}\nlldp: {agent: off}\nmetrics: {listen: \"off\"}\n",
+		s.name, hostNice, s.socket)
+}
+
+// portLines configure the ports. Loop probes are off so that every frame is accounted for.
+func (s *switchNode) portLines(flowControl string) string {
+	text := "ports:\n"
+	for _, p := range s.ports {
+		text += fmt.Sprintf("  %s: {speed: %d, flow_control: %q, loop: off, %s%s}\n", p.name, p.speed, flowControl,
+			longRing, p.extraKeys)
 	}
-	fmt.Fprintf(&b, "name: %s\nnice: %s\nlldp: {agent: off}\nmetrics: {listen: \"off\"}\napi: {socket: %s}\n", s.name,
-		hostNice, s.socket)
-	if s.fixedConfig != "" {
-		b.WriteString(s.fixedConfig)
-	} else {
-		fmt.Fprintf(&b, "%s%sports:\n", head, s.extraConfig)
-		for _, p := range s.ports {
-			fmt.Fprintf(&b, "  %s: {speed: %d, flow_control: %q, loop: off, %s%s}\n", p.name, p.speed, flowControl,
-				longRing, p.extraKeys)
-		}
-	}
-	path := filepath.Join(dir, s.name+".yaml")
-	return path, os.WriteFile(path, []byte(b.String()), 0o600)
+	return text
 }
 
 // start runs the switch and waits until its ports are up.
-func (s *switchNode) start(ctx context.Context, dir, flowControl string) error {
-	s.socket = filepath.Join(dir, s.name+".sock")
-	path, err := s.config(dir, flowControl)
+func (s *switchNode) start(ctx context.Context, dir string) error {
+	path := filepath.Join(dir, s.name+".yaml")
+	if err := os.WriteFile(path, []byte(s.config()), 0o600); err != nil {
+		return err
+	}
+	var err error
+	s.process, err = s.node.Start(lab.Command{Name: s.name, Argv: []string{lab.Self, "run", "-c", path}})
 	if err != nil {
 		return err
 	}
-	return s.startCommand(ctx, "run", "-c", path)
+	err = poll(ctx, func() (bool, error) {
+		select {
+		case <-s.process.Ended():
+			return false, s.ended()
+		default:
+			return s.ready(ctx), nil
+		}
+	})
+	if ctx.Err() != nil {
+		return fmt.Errorf("switch %s did not bring its ports up: %s", s.name, s.process.Output())
+	}
+	return err
 }
 
-// startCommand runs a switch by a command of this program and waits until its ports are up.
-func (s *switchNode) startCommand(ctx context.Context, args ...string) (err error) {
-	if s.process, err = s.node.Start(lab.Command{Name: s.name, Argv: append([]string{lab.Self}, args...)}); err != nil {
-		return err
-	}
+// poll waits until done is true.
+func poll(ctx context.Context, done func() (bool, error)) error {
 	for {
-		if s.ready(ctx) {
-			return nil
+		if ok, err := done(); ok || err != nil {
+			return err
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("switch %s did not bring its ports up: %s", s.name, s.process.Output())
-		case <-s.process.Ended():
-			return s.ended()
+			return context.Cause(ctx)
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
@@ -115,62 +118,50 @@ func (s *switchNode) ended() error {
 	return fmt.Errorf("switch %s ended by itself: %s", s.name, s.process.Output())
 }
 
-// runWatch calls told where the switch ends before ctx does.
-func (s *switchNode) runWatch(ctx context.Context, told context.CancelCauseFunc) {
+// runWatch calls cancel where the switch ends before ctx does.
+func (s *switchNode) runWatch(ctx context.Context, cancel context.CancelCauseFunc) {
 	select {
 	case <-ctx.Done():
 	case <-s.process.Ended():
-		told(s.ended())
+		cancel(s.ended())
 	}
+}
+
+// apply gives the running switch its configuration of now.
+func (s *switchNode) apply(ctx context.Context) error {
+	_, err := api.NewClient(s.socket).Apply(ctx, s.name+".yaml", []byte(s.config()))
+	return err
+}
+
+// ask reads what a noun names.
+func ask[T api.Reply](ctx context.Context, s *switchNode, noun string, answer *T) error {
+	r, err := api.NewClient(s.socket).Show(ctx, noun)
+	if err != nil {
+		return fmt.Errorf("switch %s: %w", s.name, err)
+	}
+	*answer = r.(T)
+	return nil
 }
 
 func (s *switchNode) ready(ctx context.Context) bool {
-	r, err := api.NewClient(s.socket).Show(ctx, "ports")
-	if err != nil {
-		return false
-	}
-	ports, ok := r.(*api.Ports)
-	if !ok || len(ports.Ports) != len(s.ports) {
-		return false
-	}
-	for _, p := range ports.Ports {
-		if !p.Up {
-			return false
-		}
-	}
-	return true
+	var ports *api.Ports
+	return ask(ctx, s, "ports", &ports) == nil && len(ports.Ports) == len(s.ports) &&
+		!slices.ContainsFunc(ports.Ports, func(p api.Port) bool { return !p.Up })
 }
 
 // observe asks the switch and the kernel for their counters.
-func (s *switchNode) observe(ctx context.Context) error {
-	c := api.NewClient(s.socket)
-	for _, noun := range []string{"queues", "ports", "pfc", "buffer", "trunk", "headroom"} {
-		r, err := c.Show(ctx, noun)
-		if err != nil {
-			return fmt.Errorf("switch %s: %w", s.name, err)
-		}
-		switch r := r.(type) {
-		case *api.Ports:
-			s.state.ports = r
-		case *api.PFC:
-			s.state.pfc = r
-		case *api.Buffer:
-			s.state.buffer = r
-		case *api.Queues:
-			s.state.queues = r
-		case *api.Headroom:
-			s.state.headroom = r
-		case *api.Trunks:
-			s.state.trunks = r
-		}
+func (s *switchNode) observe(ctx context.Context) (err error) {
+	a := &s.state
+	if err := errors.Join(ask(ctx, s, "queues", &a.queues), ask(ctx, s, "ports", &a.ports), ask(ctx, s, "pfc", &a.pfc),
+		ask(ctx, s, "buffer", &a.buffer), ask(ctx, s, "trunk", &a.trunks), ask(ctx, s, "headroom", &a.headroom),
+		ask(ctx, s, "watchdog", &a.watchdog), ask(ctx, s, "events", &a.events)); err != nil {
+		return err
 	}
 	s.kernel = map[string]lab.Stats{}
 	for _, p := range s.ports {
-		st, err := s.node.Stats(p.name)
-		if err != nil {
+		if s.kernel[p.name], err = s.node.Stats(p.name); err != nil {
 			return err
 		}
-		s.kernel[p.name] = st
 	}
 	return nil
 }
@@ -224,14 +215,25 @@ func (s *switchNode) pfc(port string, priority int) api.PFCPriority {
 	return api.PFCPriority{}
 }
 
+// pfcSent are the PFC frames that the ports sent for the lossless priority and for others.
+func (s *switchNode) pfcSent() (lossless, others uint64) {
+	for _, p := range s.ports {
+		for q := range 8 {
+			n := &others
+			if q == losslessPriority {
+				n = &lossless
+			}
+			*n += s.pfc(p.name, q).SentFrames
+		}
+	}
+	return lossless, others
+}
+
 func (s *switchNode) result(phase string) SwitchResult {
 	r := SwitchResult{Phase: phase, Name: s.name, LosslessDrops: s.state.ports.LosslessDropsSinceStart,
 		Headroom: []Headroom{}}
-	for _, p := range s.ports {
-		for q := range 8 {
-			r.PFCSent += s.pfc(p.name, q).SentFrames
-		}
-	}
+	lossless, others := s.pfcSent()
+	r.PFCSent = lossless + others
 	for _, p := range s.state.buffer.Ports {
 		for _, q := range p.IngressQueues {
 			if h := q.Segments.Headroom; h != nil && h.SizeBytes != nil {

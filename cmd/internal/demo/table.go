@@ -8,6 +8,9 @@ import (
 
 // Text writes the report for a person.
 func (r *Report) Text(out io.Writer) error {
+	if r.Demo == "headroom" {
+		return r.linksText(out)
+	}
 	if c := r.Calibration; c != nil {
 		fmt.Fprintf(out, "speed: %s, %s\n", rateName(c.Speed), c.Why)
 	}
@@ -60,7 +63,7 @@ func (r *Report) transfers(w io.Writer, phase string) {
 				class = "lossless"
 			}
 			fmt.Fprintf(w, "%s\t%s\t%d %s\t%d\t%.1f\t%d\t\n", t.Name, t.Program, t.Priority, class, t.Octets,
-				float64(t.Rate)/1e6, t.Again)
+				float64(t.Rate)/1e6, t.Retransmitted)
 		}
 	}
 }

@@ -22,42 +22,50 @@ import (
 	"pfcswitch/cmd/internal/traffic"
 )
 
-// load sends from every sender to the receiver, with iperf3 or, where it is not installed, by the demo's own TCP
+// sendTCP sends from every sender to the receiver, with iperf3 or, where it is not installed, by the demo's own TCP
 // sender.
-func (a *hostPhase) load(ctx context.Context) ([]Transfer, error) {
-	run, program := a.iperf3, "iperf3"
+func (p *phase) sendTCP(ctx context.Context) error {
+	run, program := p.iperf3, "iperf3"
 	if _, err := exec.LookPath(program); err != nil {
-		run, program = a.ownTCP, "own"
+		run, program = p.ownTCP, "own"
 	}
+	p.transfers = make([]Transfer, senders)
+	return eachSender(func(i int) (err error) {
+		t := &p.transfers[i]
+		*t = Transfer{Phase: p.name, Name: fmt.Sprintf("h%d>h%d", i+1, senders+1), Program: program,
+			Priority: losslessPriority, Lossless: !p.control}
+		if t.Octets, err = run(ctx, i); err != nil {
+			return err
+		}
+		t.Rate = int64(float64(t.Octets) * 8 / p.seconds.Seconds())
+		t.Retransmitted, err = retransmitted(p.nic(i).node)
+		return err
+	})
+}
+
+// eachSender calls do for all senders concurrently.
+func eachSender(do func(i int) error) error {
+	errs := make([]error, senders)
 	var all sync.WaitGroup
-	transfers, errs := make([]Transfer, senders), make([]error, senders)
 	for i := range senders {
-		all.Go(func() {
-			t := &transfers[i]
-			*t = Transfer{Phase: a.name, Name: fmt.Sprintf("h%d>h%d", i+1, senders+1), Program: program,
-				Priority: losslessPriority, Lossless: !a.control}
-			if t.Octets, errs[i] = run(ctx, i); errs[i] == nil {
-				t.Again, errs[i] = retransmitted(a.nics[i].node)
-			}
-			t.Rate = int64(float64(t.Octets) * 8 / a.seconds.Seconds())
-		})
+		all.Go(func() { errs[i] = do(i) })
 	}
 	all.Wait()
-	return transfers, errors.Join(errs...)
+	return errors.Join(errs...)
 }
 
 // retransmitted returns the TCP segments that a node's kernel has retransmitted.
-func retransmitted(n *lab.Node) (again uint64, err error) {
+func retransmitted(n *lab.Node) (segments uint64, err error) {
 	err = n.Do(func() error {
 		f, err := os.Open("/proc/thread-self/net/snmp")
 		if err != nil {
 			return err
 		}
 		defer func() { _ = f.Close() }()
-		again, err = readRetransSegs(f)
+		segments, err = readRetransSegs(f)
 		return err
 	})
-	return again, err
+	return segments, err
 }
 
 // readRetransSegs finds RetransSegs in the two lines of TCP: names, then values.
@@ -80,105 +88,72 @@ func readRetransSegs(r io.Reader) (uint64, error) {
 
 const firstPort = 5201 // of iperf3
 
-// iperf3 sends from sender i and returns how many octets the receiver counted.
-func (a *hostPhase) iperf3(ctx context.Context, i int) (octets uint64, err error) {
-	to, port := a.nics[senders], firstPort+i
-	server, err := a.program(to, nil, "iperf3", "-s", "-1", "-p", fmt.Sprint(port))
+// iperf3 sends from sender i and returns how many octets the receiver counted. The lab ends a server that is left.
+func (p *phase) iperf3(ctx context.Context, i int) (octets uint64, err error) {
+	to, from, tcpPort := p.nic(senders), p.nic(i), firstPort+i
+	server, err := to.node.Start(lab.Command{Argv: []string{"iperf3", "-s", "-1", "-p", fmt.Sprint(tcpPort)}})
 	if err != nil {
 		return 0, err
 	}
-	if err := waitListening(ctx, to.node, port); err != nil {
+	if err := poll(ctx, func() (bool, error) { return to.node.Listens(tcpPort) }); err != nil {
 		return 0, fmt.Errorf("iperf3 at %s does not listen: %w: %s", to.name, err, server.Output())
 	}
 	var out bytes.Buffer
-	client, err := a.program(a.nics[i], &out, "iperf3", "-c", hostAddress(senders), "-p", fmt.Sprint(port), "-t",
-		fmt.Sprint(int(a.seconds.Seconds())),
-		"-S", fmt.Sprint(dscp<<2), "-J")
+	client, err := from.node.Start(lab.Command{Stdout: &out, Argv: []string{"iperf3", "-c", hostAddress(senders), "-p",
+		fmt.Sprint(tcpPort), "-t", fmt.Sprint(int(p.seconds.Seconds())), "-S", fmt.Sprint(dscp << 2), "-J"}})
 	if err != nil {
 		return 0, err
 	}
 	select {
 	case <-client.Ended():
 	case <-ctx.Done():
-		return 0, fmt.Errorf("iperf3 at %s did not end: %w", a.nics[i].name, ctx.Err())
+		return 0, fmt.Errorf("iperf3 at %s did not end: %w", from.name, context.Cause(ctx))
 	}
 	r, err := traffic.ParseIperf(out.Bytes())
 	return r.Octets, err
 }
 
-var programs sync.Mutex // guards hostAct.programs
-
-func (a *hostPhase) program(at *switchNode, out io.Writer, argv ...string) (*lab.Process, error) {
-	p, err := at.node.Start(lab.Command{Name: at.name + ": " + argv[0], Argv: argv, Stdout: out})
-	if err == nil {
-		programs.Lock()
-		a.programs = append(a.programs, p)
-		programs.Unlock()
-	}
-	return p, err
-}
-
-// waitListening waits until a TCP port is open at a node.
-func waitListening(ctx context.Context, n *lab.Node, port int) error {
-	for {
-		if open, err := n.Listens(port); open || err != nil {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(20 * time.Millisecond):
-		}
-	}
-}
-
 // ownTCP sends from sender i and returns how many octets arrived.
-func (a *hostPhase) ownTCP(ctx context.Context, i int) (octets uint64, err error) {
-	l, c, err := a.connect(ctx, i)
+func (p *phase) ownTCP(ctx context.Context, i int) (octets uint64, err error) {
+	l, c, err := p.connect(ctx, i)
 	if err != nil {
 		return 0, err
 	}
 	defer func() { _, _ = c.Close(), l.Close() }()
-	received := make(chan received, 1)
-	go runDrain(l, received)
-	if err := writeFor(c, a.seconds); err != nil {
+	arrived := make(chan received, 1)
+	go runDrain(l, arrived)
+	if err := writeFor(c, p.seconds); err != nil {
 		return 0, err
 	}
 	_ = c.Close()
-	got := <-received
+	got := <-arrived
 	return got.octets, got.err
 }
 
 // burst sends from every sender to the receiver for a moment.
-func (a *hostPhase) burst(ctx context.Context, lasts time.Duration) error {
-	var all sync.WaitGroup
-	errs := make([]error, senders)
-	for i := range senders {
-		all.Go(func() {
-			l, c, err := a.connect(ctx, i)
-			if err != nil {
-				errs[i] = err
-				return
-			}
-			go runDrain(l, make(chan received, 1))
-			errs[i] = writeFor(c, lasts)
-			_ = c.SetLinger(0) // drop what waits
-			_, _ = c.Close(), l.Close()
-		})
-	}
-	all.Wait()
-	return errors.Join(errs...)
+func (p *phase) burst(ctx context.Context) error {
+	return eachSender(func(i int) error {
+		l, c, err := p.connect(ctx, i)
+		if err != nil {
+			return err
+		}
+		go runDrain(l, make(chan received, 1))
+		err = writeFor(c, trialLoad)
+		_ = c.SetLinger(0) // drop what waits
+		_, _ = c.Close(), l.Close()
+		return err
+	})
 }
 
 // connect connects sender i with a listening socket of the receiver.
-func (a *hostPhase) connect(ctx context.Context, i int) (l net.Listener, c *net.TCPConn, err error) {
-	if err := a.nics[senders].node.Do(func() (err error) {
+func (p *phase) connect(ctx context.Context, i int) (l net.Listener, c *net.TCPConn, err error) {
+	if err := p.nic(senders).node.Do(func() (err error) {
 		l, err = net.Listen("tcp", net.JoinHostPort(hostAddress(senders), "0"))
 		return err
 	}); err != nil {
 		return nil, nil, err
 	}
-	err = a.nics[i].node.Do(func() error {
+	err = p.nic(i).node.Do(func() error {
 		conn, err := (&net.Dialer{Control: markDSCP}).DialContext(ctx, "tcp", l.Addr().String())
 		if err == nil {
 			c = conn.(*net.TCPConn)

@@ -2,7 +2,6 @@ package demo
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"io"
 	"slices"
@@ -20,73 +19,64 @@ type Moment struct {
 	Text  string `json:"text"`
 }
 
-func (r *Report) addMoment(p *scenario, at time.Duration, who, format string, args ...any) {
-	r.Timeline = append(r.Timeline, Moment{Phase: p.name, At: int64(at), Who: who, Text: fmt.Sprintf(format, args...)})
+func (p *phase) addMoment(at time.Duration, who, format string, args ...any) {
+	m := Moment{Phase: p.name, At: int64(at), Who: who, Text: fmt.Sprintf(format, args...)}
+	p.report.Timeline = append(p.report.Timeline, m)
 }
 
-// observeWatchdog asks the switch what its watchdog has done.
-func (s *switchNode) observeWatchdog(ctx context.Context) error {
-	c := api.NewClient(s.socket)
-	for _, noun := range []string{"watchdog", "events"} {
-		r, err := c.Show(ctx, noun)
-		if err != nil {
-			return fmt.Errorf("switch %s: %w", s.name, err)
-		}
-		switch r := r.(type) {
-		case *api.Watchdog:
-			s.state.watchdog = r
-		case *api.Events:
-			s.state.events = r
-		}
-	}
-	return nil
+// addTrigger adds the load and the blocking of a phase that locks the ring up.
+func (p *phase) addTrigger(end time.Duration) {
+	p.addMoment(0, "h1, h2, h3", "send, more than the ring carries until %v", surgeEnd)
+	p.addMoment(trigger, "r1, r2, r3", "hang, and pause their switches")
+	p.addMoment(trigger+blockTime, "r1, r2, r3", "run again")
+	p.addMoment(end, "h1, h2, h3", "stop sending")
 }
 
 // addEvents adds the events of the switches about a port and priority during the phase.
-func (r *Report) addEvents(p *scenario) {
+func (p *phase) addEvents() {
 	for _, s := range p.switches {
 		for _, e := range s.state.events.Events {
 			if e.Port == nil || e.Priority == nil || e.Time.Before(p.start) {
 				continue
 			}
-			who, text := s.name+":"+*e.Port, e.Kind+": "+e.Text
+			text := e.Kind + ": " + e.Text
 			if e.Count > 1 {
 				text += fmt.Sprintf(" (%d times within a second)", e.Count)
 			}
-			r.addMoment(p, e.Time.Sub(p.start), who, "%s", text)
+			p.addMoment(e.Time.Sub(p.start), s.name+":"+*e.Port, "%s", text)
 		}
 	}
 }
 
 // addPauses adds who pauses whom now: ports that hold frames of a paused priority.
-func (r *Report) addPauses(p *scenario, at time.Duration) {
+func (p *phase) addPauses(at time.Duration) {
 	for _, s := range p.switches {
-		for _, q := range s.state.queues.Ports {
-			if held := q.Queues[losslessPriority]; held.Frames > 0 && held.PausedByPeer {
-				r.addMoment(p, at, s.name+":"+q.Port, "holds %d frames of priority %d, paused by %s", held.Frames,
-					losslessPriority, s.peerOf(q.Port))
+		for _, port := range s.state.queues.Ports {
+			if q := port.Queues[losslessPriority]; q.Frames > 0 && q.PausedByPeer {
+				p.addMoment(at, s.name+":"+port.Port, "holds %d frames of priority %d, paused by %s", q.Frames,
+					losslessPriority, s.peerOf(port.Port))
 			}
 		}
 	}
 }
 
 // addStalls adds the beginnings and ends of stalls.
-func (r *Report) addStalls(p *scenario, flows []flowStall) {
-	for _, f := range flows {
+func (p *phase) addStalls() {
+	for _, f := range p.flows {
 		for _, g := range f.gaps {
 			from, lasted := p.since(g.From), time.Duration(g.Time)
-			r.addMoment(p, from, f.Name, "priority %d stands still", f.Priority)
-			r.addMoment(p, from+lasted, f.Name, "priority %d flows again, after %v", f.Priority,
+			p.addMoment(from, f.Name, "priority %d stands still", f.Priority)
+			p.addMoment(from+lasted, f.Name, "priority %d flows again, after %v", f.Priority,
 				lasted.Round(time.Millisecond))
 		}
 	}
 }
 
 // addLost adds the flows that lost frames at their end.
-func (r *Report) addLost(p *scenario, flows []flowStall) {
-	for _, f := range flows {
+func (p *phase) addLost() {
+	for _, f := range p.flows {
 		if f.Lost > 0 {
-			r.addMoment(p, f.at, f.Name, "priority %d: its last frame arrives; %d never do", f.Priority, f.Lost)
+			p.addMoment(f.at, f.Name, "priority %d: its last frame arrives; %d never do", f.Priority, f.Lost)
 		}
 	}
 }
@@ -110,25 +100,14 @@ func (s *switchNode) peerOf(port string) string {
 	return "?"
 }
 
-// transmitted returns the data frames that a port has sent.
-func (s *switchNode) transmitted(port string) uint64 {
+// port returns the counters of a port.
+func (s *switchNode) port(name string) api.Port {
 	for _, p := range s.state.ports.Ports {
-		if p.Port == port {
-			return p.TransmitFrames
+		if p.Port == name {
+			return p
 		}
 	}
-	return 0
-}
-
-// watchdogSum adds up what the watchdog did at all queues.
-func (s *switchNode) watchdogSum() (sum api.WatchdogQueue) {
-	for _, q := range s.state.watchdog.Queues {
-		sum.Detected += q.Detected
-		sum.Restored += q.Restored
-		sum.Sent += q.Sent
-		sum.Dropped += q.Dropped
-	}
-	return sum
+	return api.Port{}
 }
 
 // timeline prints the moments of a phase in order.

@@ -23,10 +23,9 @@ func TestCompareWithModel(t *testing.T) {
 		{"red ones where there must be none", outcome{9000, 7000, 1990, 10, 8990}, 0, "red", ""},
 		{"none arrives", outcome{9000, 7000, 2000, 0, 0}, 0.5, "delivered", ""},
 	} {
-		a := &phase{name: "1", senders: []*host{{name: "h2"}}}
-		a.senders[0].report.Behind = tt.behind
 		r := &Report{}
-		a.compareWithModel(r, &Metered{Priority: 2, What: "between its rates", Real: tt.real, Model: model})
+		p := &phase{name: "1", report: r, usage: usage{shortage: shortage{behind: tt.behind, slowestSender: "h2"}}}
+		p.compareWithModel(&Metered{Priority: 2, What: "between its rates", Real: tt.real, Model: model})
 		var failed, unjudged []string
 		for _, c := range r.Checks {
 			words := strings.Fields(c.Name)

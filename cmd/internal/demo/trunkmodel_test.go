@@ -1,8 +1,6 @@
 package demo
 
 import (
-	"context"
-	"slices"
 	"testing"
 
 	"pfcswitch/dataplane/trunk"
@@ -46,23 +44,5 @@ func TestImbalance(t *testing.T) {
 	}
 	if got := overtakenFormula(3); got != 2880 {
 		t.Errorf("overtaken by %d octets, want 2880", got)
-	}
-}
-
-func TestActsOfTheTrunk(t *testing.T) {
-	o := Options{Seconds: 2, Speed: 200_000_000}
-	if got := names(trunkActs(o)); !slices.Equal(got, []string{"1", "2a", "2b", "3a", "3b"}) {
-		t.Errorf("acts %v", got)
-	}
-	o.Enter = func(context.Context, []string) {}
-	all := trunkActs(o)
-	if got := names(all); !slices.Equal(got, []string{"1", "2b", "3a", "3b", "2a"}) || all[4].enter == nil ||
-		all[0].enter != nil {
-		t.Errorf("acts %v when one is kept", got)
-	}
-	for _, a := range all {
-		if a.speed != 100_000_000 {
-			t.Errorf("act %s: members of %d bit/s", a.name, a.speed)
-		}
 	}
 }

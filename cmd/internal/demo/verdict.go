@@ -80,6 +80,44 @@ func (r *Report) control(phase, name, want, got string, shown, overloaded bool) 
 	r.hard(phase, TopicControl, name, want, got, shown)
 }
 
+// hard adds a hard check of the phase.
+func (p *phase) hard(topic, name, want, got string, pass bool) {
+	p.report.hard(p.name, topic, name, want, got, pass)
+}
+
+// none adds a hard check that nothing was counted.
+func (p *phase) none(topic, name string, n uint64) { p.hard(topic, name, "0", fmt.Sprint(n), n == 0) }
+
+// some adds a hard check that something was counted.
+func (p *phase) some(topic, name string, n uint64) {
+	p.hard(topic, name, "more than 0", fmt.Sprint(n), n > 0)
+}
+
+// equal adds a hard check of two counters.
+func (p *phase) equal(topic, name string, want, got uint64) {
+	p.hard(topic, name, fmt.Sprint(want), fmt.Sprint(got), want == got)
+}
+
+// holds adds a hard check of a state.
+func (p *phase) holds(topic, name string, ok bool) { p.hard(topic, name, "yes", yes(ok), ok) }
+
+func yes(b bool) string {
+	if b {
+		return "yes"
+	}
+	return "no"
+}
+
+// soft adds a soft check of the phase.
+func (p *phase) soft(topic, name, want, got string, miss float64) {
+	p.report.soft(p.name, topic, name, want, got, miss, p.usage.shortage)
+}
+
+// shows adds a check that the phase's control run counted what it has to show.
+func (p *phase) shows(name string, n uint64, overloaded bool) {
+	p.report.control(p.name, name, "more than 0", fmt.Sprint(n), n > 0, overloaded)
+}
+
 // addFailure adds a failed check for processes that failed after the load had begun.
 func (r *Report) addFailure(phase string, err error) {
 	r.hard(phase, TopicRun, "every process runs to the end", "yes", err.Error(), false)

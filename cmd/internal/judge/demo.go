@@ -178,7 +178,7 @@ func controlRun(r *demo.Report) (faults faultList) {
 			return f.Phase == a.Phase && protected[f.Priority] && f.Lost > 0
 		})
 		again := slices.ContainsFunc(r.Transfers, func(t demo.Transfer) bool {
-			return t.Phase == a.Phase && t.Again > 0
+			return t.Phase == a.Phase && t.Retransmitted > 0
 		})
 		if !lost && !again {
 			faults.add("act %s: without flow control nothing was lost, so the load was too small to show anything",
