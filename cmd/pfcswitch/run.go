@@ -106,7 +106,7 @@ const tuningFlag = "tuning"
 func serve(ctx context.Context, cfg *config.Config, t daemon.Tuning) error {
 	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
 	refused := daemon.SetNice(cfg.Nice)
-	d, err := daemon.NewTuned(cfg, log, t)
+	d, err := daemon.New(cfg, log, t)
 	if err != nil {
 		return err
 	}

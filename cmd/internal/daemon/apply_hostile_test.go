@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"pfcswitch/cmd/internal/api"
+	"pfcswitch/cmd/internal/web"
 	"pfcswitch/dataplane/runner"
 )
 
@@ -20,11 +21,11 @@ import (
 func TestHostileApply(t *testing.T) {
 	dir := t.TempDir()
 	socket := dir + "/api.sock"
-	text := "name: test\nmetrics: {listen: off}\napi: {socket: " + socket + "}\ncapture: {directory: " + dir +
-		"}\nports: {}\n"
+	text := header("test", socket) + "capture: {directory: " + dir + "}\nports: {}\n"
 	c := parse(t, text)
 	d, _ := run(t, c)
-	server := d.serveControl(api.NewServer(source{d}, time.Now(), runner.Now()))
+	server := web.NewLocalServer(api.NewServer(d.Source(), time.Now(), runner.Now()), discards)
+	go func() { _ = server.Serve(d.controlListener) }()
 	t.Cleanup(func() { _ = server.Close() })
 
 	info, err := os.Stat(socket)

@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"pfcswitch/buffer"
@@ -27,24 +28,20 @@ func switchConfig(c *config.Config, identity bridge.Identity) dataplane.Config {
 	if c.Buffer.Policy == config.PolicyStatic {
 		b.Threshold = buffer.StaticThreshold{}
 	}
-	lossless := c.Priorities.Lossless
+	h, lossless := &c.Headroom, c.Priorities.Lossless
 	for i := range c.Ports {
 		if e := c.Ports[i].Negotiated; e != nil && c.Ports[i].FlowControl == config.FlowPFC {
 			lossless |= e.Lossless
 		}
 	}
 	return dataplane.Config{Buffer: b, Lossless: lossless, Demote: c.UnknownLossless == config.Demote,
-		Ageing: c.Ageing, Identity: identity, Measurement: measurement(&c.Headroom)}
+		Ageing: c.Ageing, Identity: identity, Measurement: macctl.MeasurementFormat{Opcode: h.Opcode,
+			Identifier: h.Identifier, Fallback: h.EtherType}}
 }
 
 // segmentsGSO tells whether GSO frames are segmented. One port with a speed makes all ports segment.
 func segmentsGSO(c *config.Config) bool {
-	for i := range c.Ports {
-		if c.Ports[i].Speed != 0 {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(c.Ports, func(p config.Port) bool { return p.Speed != 0 })
 }
 
 // portConfigs translates all ports. numbers holds their numbers by name, and the result is by number.
@@ -74,7 +71,7 @@ func portConfig(c *config.Config, p *config.Port) (dataplane.PortConfig, error) 
 		Name: p.Name, TAP: p.Kind == config.KindTAP, Speed: p.Speed, Burst: p.Burst,
 		Delay: int64(p.Delay / time.Nanosecond), MaxFrame: p.MTU + frame.HeaderOctets, Cut: cut,
 		Quanta: c.Pause.Quanta, Remain: c.Pause.Remaining,
-		Classify: classify.Config{Trust: trust(p.Trust), Default: p.DefaultPriority, DSCP: c.Priorities.DSCP,
+		Classify: classify.Config{Trust: trusts[p.Trust], Default: p.DefaultPriority, DSCP: c.Priorities.DSCP,
 			MTU: p.MTU},
 		Bridge: bridge.PortConfig{PVID: p.PVID, Tagged: tagged, Learning: p.Learning, Flood: p.Flood, Storm: p.Storm,
 			Loop: p.Loop},
@@ -84,7 +81,11 @@ func portConfig(c *config.Config, p *config.Port) (dataplane.PortConfig, error) 
 	if !cut {
 		pc.MaxFrame = port.MaxFrame
 	}
-	setFlowControl(&pc, c, p)
+	pc.Mode, pc.Lossless = flowControl(c, p)
+	for q, r := range p.Queues {
+		pc.Ingress[q] = buffer.QueueConfig{Private: r.Private, Headroom: r.Headroom, Xon: r.Xon, XonOffset: r.XonOffset,
+			Xoff: r.Xoff, Alpha: r.Alpha}
+	}
 	for q, queue := range c.QueuesOf(p) {
 		pc.Egress[q] = sched.Queue{Strict: queue.Strict, Weight: queue.Weight}
 		if e := c.ECN[q]; e.Enabled {
@@ -94,34 +95,22 @@ func portConfig(c *config.Config, p *config.Port) (dataplane.PortConfig, error) 
 	return pc, nil
 }
 
-func setFlowControl(pc *dataplane.PortConfig, c *config.Config, p *config.Port) {
-	pc.Mode, pc.Lossless = flowControl(c, p)
-	for q := range pc.Ingress {
-		r := p.Queues[q]
-		pc.Ingress[q] = buffer.QueueConfig{Private: r.Private, Headroom: r.Headroom, Xon: r.Xon, XonOffset: r.XonOffset,
-			Xoff: r.Xoff, Alpha: r.Alpha}
-	}
-}
-
 // flowControl returns the mode of a port and its lossless priorities.
 func flowControl(c *config.Config, p *config.Port) (macctl.Mode, uint8) {
 	mode := p.FlowControl.Mode()
 	return mode, mode.Lossless(c.LosslessOf(p))
 }
 
-func trust(t config.Trust) classify.Trust {
-	switch t {
-	case config.TrustDSCP:
-		return classify.TrustDSCP
-	case config.TrustPort:
-		return classify.TrustPort
-	}
-	return classify.TrustPCP
-}
+var trusts = map[config.Trust]classify.Trust{config.TrustPCP: classify.TrustPCP, config.TrustDSCP: classify.TrustDSCP,
+	config.TrustPort: classify.TrustPort}
 
-// sockets translates what a port's sockets need.
-func sockets(p *config.Port, pc *dataplane.PortConfig) (port.Config, error) {
-	fanout, err := dataplane.Steering(pc)
+// socketConfig says how the sockets of a port are to be opened.
+func socketConfig(c *config.Config, p *config.Port) (port.Config, error) {
+	pc, err := portConfig(c, p)
+	if err != nil {
+		return port.Config{}, err
+	}
+	fanout, err := dataplane.Steering(&pc)
 	if err != nil {
 		return port.Config{}, fmt.Errorf("port %s: %w", p.Name, err)
 	}
@@ -165,8 +154,8 @@ func trunkRED(c *config.Config, t *config.Trunk, r *config.TrunkRED) trunk.REDCo
 	}
 	v := trunk.REDConfig{Low: r.Low, High: r.High, Probability: r.Probability,
 		Averaged: t.REDQueue == config.AveragedQueue}
-	for i := range c.Ports {
-		if p := &c.Ports[i]; p.Name == t.Uplink && p.Speed > 0 {
+	for _, p := range c.Ports {
+		if p.Name == t.Uplink && p.Speed > 0 {
 			v.TypicalNs = int64(frame.WireOctets(int(p.MaxFrame()))) * 8 * 1_000_000_000 / p.Speed
 		}
 	}

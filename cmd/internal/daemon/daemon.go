@@ -87,21 +87,16 @@ const applyTimeout = 5 * time.Second
 const drainAfter = 100 * time.Millisecond
 
 // New starts a switch with configuration c. Run makes its ports follow their interfaces. The control socket and the
-// metrics address are taken first, so that a second start fails before it touches an interface.
-func New(c *config.Config, log *slog.Logger) (*Daemon, error) {
-	return NewTuned(c, log, Tuning{})
-}
-
-// NewTuned is New for experiments: the workers wait and share in another way.
-func NewTuned(c *config.Config, log *slog.Logger, t Tuning) (*Daemon, error) {
+// metrics address are taken first, so that a second start fails before it touches an interface. t is for experiments.
+func New(c *config.Config, log *slog.Logger, t Tuning) (*Daemon, error) {
 	j := newJournal(log.Handler())
 	log = slog.New(j)
-	d := &Daemon{log: log, journal: j, watchdog: newWatchdog(log), started: time.Now(), startedAt: runner.Now(),
-		inspect: port.Inspect, openAFPacket: port.Prepare, numbers: map[string]int{},
+	d := &Daemon{log: log, journal: j, tuning: t.value, watchdog: newWatchdog(log), started: time.Now(),
+		startedAt: runner.Now(),
+		inspect:   port.Inspect, openAFPacket: port.Prepare, numbers: map[string]int{},
 		ports: map[string]*portLink{}, probers: map[string]*prober{}, retiredCounters: map[string]headroom.Counters{},
 		watched: map[string]*watch{}, events: make(chan struct{}, 1),
 		precision: clockPrecision(), headroomKick: make(chan struct{}, 1)}
-	d.tuning = t.value
 	if err := d.start(c); err != nil {
 		return nil, errors.Join(err, d.Close())
 	}
@@ -227,8 +222,7 @@ func (d *Daemon) putInForce(ctx context.Context, c *config.Config) error {
 	sc := d.switchConfig(c)
 	sc.Trunks = trunkConfigs(c, numbers)
 	err = d.configure(ctx, sc, ports, statics(c, numbers))
-	// what was found does not fit any more; what is calculated does
-	if errors.Is(err, buffer.ErrConfig) && d.anyMeasured() {
+	if errors.Is(err, buffer.ErrConfig) { // perhaps because of the measured headroom: the calculated one may fit
 		if ports, err = d.portConfigs(c, numbers, false); err == nil {
 			err = d.configure(ctx, sc, ports, statics(c, numbers))
 		}

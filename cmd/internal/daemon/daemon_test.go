@@ -143,7 +143,7 @@ func TestMTUOfAWireInTheLog(t *testing.T) {
 				Socket: t.TempDir() + "/nic.sock", Metrics: "off"})
 			must(t, err)
 			var log bytes.Buffer
-			d, err := New(c, slog.New(slog.NewTextHandler(&log, nil)))
+			d, err := New(c, slog.New(slog.NewTextHandler(&log, nil)), Tuning{})
 			must(t, err)
 			p := d.ports["nowhere0"]
 			for _, mtu := range []int{1500, 9000, 9000, 1500} {
@@ -166,12 +166,13 @@ func TestPasswordOfMetrics(t *testing.T) {
 	file := filepath.Join(dir, "web.yml")
 	yaml := fmt.Sprintf("metrics: {listen: \"127.0.0.1:0\", web_config: %s}\napi: {socket: %s/api.sock}\n", file, dir)
 	c := parse(t, yaml)
-	if d, err := New(c, discards); err == nil || !strings.Contains(err.Error(), "test.yaml:1: metrics.web_config: ") {
+	if d, err := New(c, discards, Tuning{}); err == nil ||
+		!strings.Contains(err.Error(), "test.yaml:1: metrics.web_config: ") {
 		t.Fatalf("a file that is missing: %v, %v", d, err)
 	}
 	must(t, os.WriteFile(file, []byte("basic_auth_users: {ann: "+
 		"$2a$04$6DtK3SCgCw9ZYvgCsvCbROYCOkTsuNqQDJoZsuMEp/ypyZGzPsg0K}\n"), 0o600))
-	d, err := New(c, discards)
+	d, err := New(c, discards, Tuning{})
 	must(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan error, 1)

@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math/bits"
 	"time"
 
 	"pfcswitch/buffer"
 	"pfcswitch/cmd/internal/config"
 	"pfcswitch/dataplane"
-	"pfcswitch/dataplane/runner"
 	"pfcswitch/headroom"
 	"pfcswitch/lldp"
 	"pfcswitch/lldp/dcbx"
@@ -41,12 +41,7 @@ func (d *Daemon) runHeadroom(ctx context.Context) {
 }
 
 // kickHeadroom makes runHeadroom look at once.
-func (d *Daemon) kickHeadroom() {
-	select {
-	case d.headroomKick <- struct{}{}:
-	default:
-	}
-}
+func (d *Daemon) kickHeadroom() { wake(d.headroomKick) }
 
 // followHeadroom updates every port, and returns when to look again.
 func (d *Daemon) followHeadroom(ctx context.Context) time.Duration {
@@ -62,18 +57,17 @@ func (d *Daemon) followHeadroom(ctx context.Context) time.Duration {
 		var notes []string
 		var reason string
 		var target, xon int64
-		var swallowed, unknown bool
+		var discarded, unknown bool
 		d.runner.View(func(*dataplane.Switch) {
-			k := p.prober.probe
-			notes, target, reason, xon, swallowed = k.Notes(), k.Target(), k.Reason(), k.Xon(), k.ControlDiscarded()
-			unknown = k.Measuring() && !swallowed && !k.ControlPasses()
+			k := p.prober
+			notes, target, reason, xon, discarded = k.Notes(), k.Target(), k.Reason(), k.Xon(), k.ControlDiscarded()
+			unknown = k.Measuring() && !discarded && !k.ControlPasses()
 		})
-		if swallowed != p.swallows && !unknown {
-			p.swallows, tested = swallowed, append(tested, p)
+		if discarded != p.discardsControl && !unknown {
+			p.discardsControl, tested = discarded, append(tested, p)
 		}
 		for _, text := range notes {
-			d.log.Warn(text, "port", p.cfg.Name)
-			d.addEvent(dataplane.EventHeadroom, p.cfg.Name, text)
+			d.report(slog.LevelWarn, dataplane.EventHeadroom, p.cfg.Name, text)
 		}
 		if err := d.setHeadroom(p, d.cfg.Buffer.WholeCells(target), reason); errors.Is(err, buffer.ErrBusy) {
 			wait = headroomRetry
@@ -94,10 +88,10 @@ func (d *Daemon) applySelfTests(ctx context.Context, tested []*portLink) (busy b
 	err := d.putInForce(ctx, d.cfg)
 	for _, p := range tested {
 		if err != nil {
-			p.swallows = !p.swallows
+			p.discardsControl = !p.discardsControl
 			continue
 		}
-		d.reportSelfTest(p)
+		d.report(slog.LevelWarn, dataplane.EventPort, p.cfg.Name, selfTestTexts[p.discardsControl])
 	}
 	busy = errors.Is(err, buffer.ErrBusy)
 	if err != nil && !busy {
@@ -106,49 +100,41 @@ func (d *Daemon) applySelfTests(ctx context.Context, tested []*portLink) (busy b
 	return busy
 }
 
-// reportSelfTest reports the self-test of a port. Many MACs consume MAC Control frames, and then no pause passes the
-// link.
-func (d *Daemon) reportSelfTest(p *portLink) {
-	text := "MAC Control frames (0x8808) pass again, or the link is another now: flow control is on again"
-	if p.swallows {
-		text = "MAC Control frames (0x8808) do not pass in both directions, though other frames do: the port is " +
-			"lossy until they do (a NIC that keeps them: switch its own flow control off, or take another)"
-	}
-	d.log.Warn(text, "port", p.cfg.Name)
-	d.addEvent(dataplane.EventPort, p.cfg.Name, text)
+// selfTestTexts say whether the link discards MAC Control frames, as many MACs do. Then no pause passes the link.
+var selfTestTexts = map[bool]string{
+	true: "MAC Control frames (0x8808) do not pass in both directions, though other frames do: the port is lossy " +
+		"until they do (a NIC that keeps them: switch its own flow control off, or take another)",
+	false: "MAC Control frames (0x8808) pass again, or the link is another now: flow control is on again",
 }
 
 // setHeadroom gives a port the measured headroom, in octets, and reports the change once with its reason. If the pool
 // is too small, the old value stays.
 func (d *Daemon) setHeadroom(p *portLink, octets int64, reason string) error {
-	if octets == 0 || octets == p.headroom || p.swallows || autoHeadroomQueues(d.cfg, p.cfg) == 0 {
+	if octets == 0 || octets == p.headroom || p.discardsControl ||
+		autoHeadroomQueues(d.cfg, p.cfg) == 0 {
 		return nil
 	}
 	err := d.trunkRoom(p, octets)
 	if err == nil {
 		err = d.runner.SetHeadroom(p.number, octets)
 	}
-	if errors.Is(err, buffer.ErrBusy) {
-		return err
+	switch {
+	case err == nil:
+		d.noteHeadroom(p, "headroom %d B, was %d B: %s", octets, p.headroom, reason)
+		p.measured = octets
+		d.recordHeadroom(p, octets)
+	case !errors.Is(err, buffer.ErrBusy) && p.refusedHeadroom != octets:
+		p.refusedHeadroom = octets
+		d.noteHeadroom(p, "the link needs a headroom of %d B, and %d B stay in force: %v", octets, p.headroom, err)
 	}
-	if err != nil {
-		if p.refusedHeadroom != octets {
-			p.refusedHeadroom = octets
-			d.noteHeadroom(p, fmt.Sprintf("the link needs a headroom of %d B, and %d B stay in force: %v", octets,
-				p.headroom, err))
-		}
-		return err
-	}
-	d.noteHeadroom(p, fmt.Sprintf("headroom %d B, was %d B: %s", octets, p.headroom, reason))
-	p.measured = octets
-	d.recordHeadroom(p, octets)
-	return nil
+	return err
 }
 
 // setXon gives a port the measured resume threshold, in octets. Changes below an eighth are ignored, because every
 // sample moves the value a little.
 func (d *Daemon) setXon(p *portLink, octets int64) {
-	if octets == 0 || p.swallows || autoXonQueues(d.cfg, p.cfg) == 0 || 8*max(octets-p.xon, p.xon-octets) < p.xon {
+	if octets == 0 || p.discardsControl || autoXonQueues(d.cfg, p.cfg) == 0 ||
+		8*max(octets-p.xon, p.xon-octets) < p.xon {
 		return
 	}
 	if err := d.runner.SetXon(p.number, octets); err != nil {
@@ -173,35 +159,29 @@ func (d *Daemon) trunkRoom(p *portLink, octets int64) error {
 // recordHeadroom records the headroom in force at a port, in octets.
 func (d *Daemon) recordHeadroom(p *portLink, octets int64) {
 	p.headroom, p.refusedHeadroom = octets, 0
-	d.runner.View(func(*dataplane.Switch) { p.prober.probe.SetInForce(octets) })
+	d.runner.View(func(*dataplane.Switch) { p.prober.SetInForce(octets) })
 }
 
-func (d *Daemon) noteHeadroom(p *portLink, text string) {
-	d.log.Info(text, "port", p.cfg.Name)
-	d.addEvent(dataplane.EventHeadroom, p.cfg.Name, text)
+func (d *Daemon) noteHeadroom(p *portLink, format string, args ...any) {
+	d.report(slog.LevelInfo, dataplane.EventHeadroom, p.cfg.Name, fmt.Sprintf(format, args...))
 }
 
-// agreement returns what LLDP knows of who can measure on the link of a port. Without LLDP nobody agrees.
-func agreement(p *portLink) (a lldp.Agreement) {
-	if p.speaker != nil {
-		p.speaker.read(func(x *dcbx.Exchange, _ *dcbx.Config, _ int64) { a = x.Agreement(p.cfg.Name) })
-	}
-	return a
-}
-
-// applyAgreement tells the Probe of a port what LLDP has agreed.
+// applyAgreement tells the Probe of a port what LLDP has agreed. Without LLDP nobody agrees.
 func (d *Daemon) applyAgreement(p *portLink) {
 	if d.cfg.Headroom.Agree != config.AgreeLLDP {
 		return
 	}
-	a := agreement(p)
+	var a lldp.Agreement
+	if p.speaker != nil {
+		p.speaker.read(func(x *dcbx.Exchange) { a = x.Agreement(p.cfg.Name) })
+	}
 	var own, agreed bool
 	var neighbour string
-	d.runner.View(func(*dataplane.Switch) { own, agreed, neighbour = p.prober.probe.Agreed() })
+	d.runner.View(func(*dataplane.Switch) { own, agreed, neighbour = p.prober.Agreed() })
 	if a.Own == own && a.Agreed() == agreed && a.Neighbour == neighbour {
 		return // or nobody has spoken yet
 	}
-	d.runner.Kick(p.number, func(now int64) { p.prober.probe.SetAgreed(a.Own, a.Peer, a.Neighbour, now) })
+	d.runner.Kick(p.number, func(now int64) { p.prober.SetAgreed(a.Own, a.Peer, a.Neighbour, now) })
 }
 
 // attachProber gives a port of the data plane its Prober. With keep the port also keeps its measured headroom.
@@ -218,7 +198,7 @@ func (d *Daemon) attachProber(pc *dataplane.PortConfig, c *config.Config, p *con
 	if d.changesInterface(p) {
 		r = nil // what was found is of another link
 	}
-	if r != nil && r.swallows {
+	if r != nil && r.discardsControl {
 		pc.Mode, pc.Lossless = macctl.ModeOff, 0
 		return
 	}
@@ -227,7 +207,7 @@ func (d *Daemon) attachProber(pc *dataplane.PortConfig, c *config.Config, p *con
 		return
 	}
 	same := false
-	d.runner.View(func(*dataplane.Switch) { same = known.probe.Inputs() == p.HeadroomInputs() })
+	d.runner.View(func(*dataplane.Switch) { same = known.Inputs() == p.HeadroomInputs() })
 	for q := range pc.Ingress {
 		if pc.Follow&(1<<q) == 0 {
 			continue
@@ -242,8 +222,8 @@ func (d *Daemon) attachProber(pc *dataplane.PortConfig, c *config.Config, p *con
 
 // newProber makes the Prober of a port. Its counters continue those of an earlier Prober of this port.
 func (d *Daemon) newProber(c *config.Config, p *config.Port) *prober {
-	n := &prober{probe: headroom.NewProbe(d.probeSettings(c, p)), targetChanged: d.kickHeadroom}
-	n.probe.Continue(d.retiredCounters[p.Name])
+	n := &prober{Probe: headroom.NewProbe(d.probeSettings(c, p)), targetChanged: d.kickHeadroom}
+	n.Continue(d.retiredCounters[p.Name])
 	delete(d.retiredCounters, p.Name)
 	d.probers[p.Name] = n
 	return n
@@ -260,20 +240,8 @@ func (d *Daemon) retireProber(name string) {
 			break
 		}
 	}
-	d.runner.View(func(*dataplane.Switch) {
-		d.retiredCounters[name] = d.probers[name].probe.Report(runner.Now()).Counters
-	})
+	d.retiredCounters[name] = d.probeReport(d.probers[name]).Counters
 	delete(d.probers, name)
-}
-
-// anyMeasured tells whether a measured headroom is in force at any port.
-func (d *Daemon) anyMeasured() bool {
-	for _, p := range d.ports {
-		if p.measured > 0 {
-			return true
-		}
-	}
-	return false
 }
 
 // updateProbers makes the Probers follow the configuration in force.
@@ -287,9 +255,9 @@ func (d *Daemon) updateProbers(ports map[int]dataplane.PortConfig) {
 		p.prober = known
 		settings, octets := d.probeSettings(d.cfg, p.cfg), headroomOf(ports[p.number])
 		d.runner.Kick(p.number, func(now int64) {
-			known.probe.Configure(settings, now)
+			known.Configure(settings, now)
 			if d.cfg.Headroom.Agree == config.AgreeAlways {
-				known.probe.SetAgreed(true, true, "", now)
+				known.SetAgreed(true, true, "", now)
 			}
 		})
 		d.keepMeasured(p, octets)
@@ -306,12 +274,12 @@ func (d *Daemon) updateProbers(ports map[int]dataplane.PortConfig) {
 // keepMeasured updates the measured headroom of a port after a configuration gave it this many octets.
 func (d *Daemon) keepMeasured(p *portLink, octets int64) {
 	switch {
-	case p.measured == 0 || octets == p.measured || p.swallows:
+	case p.measured == 0 || octets == p.measured || p.discardsControl:
 	case octets > p.measured:
 		p.measured = octets
 	default:
-		d.noteHeadroom(p, fmt.Sprintf("headroom %d B, was %d B: what was measured has no place in this "+
-			"configuration, or is not to be used", octets, p.measured))
+		d.noteHeadroom(p, "headroom %d B, was %d B: what was measured has no place in this configuration, or is not "+
+			"to be used", octets, p.measured)
 		p.measured = 0
 	}
 }

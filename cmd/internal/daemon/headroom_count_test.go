@@ -30,7 +30,7 @@ func TestMessagesOutliveTheirPort(t *testing.T) {
 	here := with("{p1: {interface: no-such}}")
 	d, _ := run(t, here)
 	d.mu.Lock()
-	probe := d.probers["p1"].probe
+	probe := d.probers["p1"]
 	d.runner.View(func(*dataplane.Switch) { probe.Continue(headroom.Counters{Asked: 7}) })
 	d.mu.Unlock()
 	for _, away := range []string{"{}", "{p1: {interface: no-such, flow_control: off}}", "{}"} {

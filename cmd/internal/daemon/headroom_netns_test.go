@@ -115,7 +115,7 @@ func TestTurnAroundUnderLoad(t *testing.T) {
 	if r := p.found(0); r.Idle.Samples == 0 || r.Busy.Samples != 0 {
 		t.Errorf("idle %+v, busy %+v", r.Idle, r.Busy)
 	}
-	_, err := source{p.ends[0]}.CheckHeadroom(t.Context(), api.HeadroomCheckRequest{Port: "p1", Xoffs: 40})
+	_, err := p.ends[0].Source().CheckHeadroom(t.Context(), api.HeadroomCheckRequest{Port: "p1", Xoffs: 40})
 	must(t, err)
 	if r := p.found(0); r.Busy.Samples == 0 {
 		t.Errorf("after a stream: idle %+v, busy %+v", r.Idle, r.Busy)

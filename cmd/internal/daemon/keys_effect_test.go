@@ -105,9 +105,9 @@ func flagged(flag uint8) func(r *rig) bool {
 func spoken(holds func(a *lldp.Config, c *dcbx.Config) bool) func(r *rig) bool {
 	return func(r *rig) (ok bool) {
 		if s := r.d().published.Load().speakers[PortName(1)]; s != nil {
-			s.read(func(x *dcbx.Exchange, c *dcbx.Config, _ int64) {
+			s.read(func(x *dcbx.Exchange) {
 				a := x.Agent().Config()
-				ok = holds(&a, c)
+				ok = holds(&a, &s.machine)
 			})
 		}
 		return ok

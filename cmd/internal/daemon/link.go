@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"slices"
 
@@ -13,21 +14,13 @@ import (
 	"pfcswitch/dataplane/port"
 )
 
-// macText writes a MAC address in the usual form.
-func macText(mac [6]byte) string { return net.HardwareAddr(mac[:]).String() }
-
 // updateLink takes over a changed MAC address, and notes a link speed that the port has to follow.
 func (d *Daemon) updateLink(p *portLink, l port.Link) {
-	if l.MAC != p.at.link.MAC {
-		d.log.Info("the interface has another address", "port", p.cfg.Name, "mac", macText(l.MAC))
-		if err := d.runner.SetMAC(p.number, l.MAC); err != nil {
-			d.warn(p.cfg.Name, "taking over the interface's address", err)
-		}
-		d.addEvent(dataplane.EventPort, p.cfg.Name, "the interface's address is now "+macText(l.MAC))
-	}
 	moved := l.MAC != p.at.link.MAC
-	p.at.link = l
-	if moved {
+	if p.at.link = l; moved {
+		d.warn(p.cfg.Name, "taking over the interface's address", d.runner.SetMAC(p.number, l.MAC))
+		d.report(slog.LevelInfo, dataplane.EventPort, p.cfg.Name,
+			"the interface's address is now "+net.HardwareAddr(l.MAC[:]).String())
 		d.configureLLDP(p)
 	}
 	switch {
@@ -46,13 +39,12 @@ func (d *Daemon) reportMTU(p *portLink) {
 		return
 	}
 	p.mtuReport = text
-	say := d.log.Warn
+	level := slog.LevelWarn
 	if text == "" {
-		say, text = d.log.Info, fmt.Sprintf("interface %s has an MTU of %d now, enough for the port's mtu of %d",
+		level, text = slog.LevelInfo, fmt.Sprintf("interface %s has an MTU of %d now, enough for the port's mtu of %d",
 			l.Name, l.MTU, want)
 	}
-	say(text, "port", p.cfg.Name)
-	d.addEvent(dataplane.EventPort, p.cfg.Name, text)
+	d.report(level, dataplane.EventPort, p.cfg.Name, text)
 }
 
 // mtuMismatch says that an interface takes shorter frames than its port, or that the wire of a host NIC takes longer
@@ -91,25 +83,35 @@ func (d *Daemon) applyLinkSpeeds(ctx context.Context) {
 		err = d.putInForce(ctx, resolved)
 	}
 	d.speedChanged = errors.Is(err, buffer.ErrBusy)
-	for i := range before.Ports {
-		p := &before.Ports[i]
+	for _, p := range before.Ports {
 		if speed := known[p.Name]; p.SpeedAuto && speed != p.Speed {
-			what := fmt.Sprintf("the link's speed is now %d Mbit/s", speed/1_000_000)
-			if link := d.ports[p.Name]; d.speedChanged {
-				if link.pendingSpeed != speed {
-					link.pendingSpeed = speed
-					d.warn(p.Name, what+", which is tried again until it is in force", err)
-				}
-				continue
-			}
-			d.ports[p.Name].pendingSpeed = 0
-			if err != nil {
-				d.warn(p.Name, what+", and the port stays at "+fmt.Sprintf("%d Mbit/s", p.Speed/1_000_000), err)
-				continue
-			}
-			d.addEvent(dataplane.EventPort, p.Name, what)
+			d.reportSpeed(p, speed, err)
 		}
 	}
+}
+
+// reportSpeed reports a link speed that a port has to follow, and why the port does not follow it. A speed that waits
+// for the buffer to drain is reported once.
+func (d *Daemon) reportSpeed(p config.Port, speed int64, err error) {
+	link, what := d.ports[p.Name], fmt.Sprintf("the link's speed is now %d Mbit/s", speed/1_000_000)
+	pending := link.pendingSpeed
+	link.pendingSpeed = 0
+	switch {
+	case err == nil:
+		d.addEvent(dataplane.EventPort, p.Name, what)
+	case !d.speedChanged:
+		d.warn(p.Name, fmt.Sprintf("%s, and the port stays at %d Mbit/s", what, p.Speed/1_000_000), err)
+	default:
+		if link.pendingSpeed = speed; pending != speed {
+			d.warn(p.Name, what+", which is tried again until it is in force", err)
+		}
+	}
+}
+
+// report logs a text about a port and adds an event.
+func (d *Daemon) report(level slog.Level, kind dataplane.EventKind, name, text string) {
+	d.log.Log(context.Background(), level, text, "port", name)
+	d.addEvent(kind, name, text)
 }
 
 // addEvent adds an event of a port, or of the whole switch where name is empty.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"math/bits"
 	"time"
 
@@ -23,7 +24,6 @@ const (
 	checkLook  = 500 * time.Microsecond
 )
 
-// CheckHeadroom implements api.Source.
 func (s source) CheckHeadroom(ctx context.Context, ask api.HeadroomCheckRequest) (*api.HeadroomCheck, error) {
 	if !s.d.checking.TryLock() {
 		return nil, errors.New("another check of a headroom is running: wait until it has ended")
@@ -39,8 +39,7 @@ func (s source) CheckHeadroom(ctx context.Context, ask api.HeadroomCheckRequest)
 	}
 	answer := run.result(result)
 	text := answer.Event()
-	s.d.log.Info(text, "port", ask.Port)
-	s.d.addEvent(dataplane.EventHeadroom, ask.Port, text)
+	s.d.report(slog.LevelInfo, dataplane.EventHeadroom, ask.Port, text)
 	return answer, nil
 }
 
@@ -75,14 +74,11 @@ func (d *Daemon) newHeadroomCheck(ask api.HeadroomCheckRequest) (*headroomCheck,
 		return nil, fmt.Errorf("port %s has no flow control, or leads to the host: there is no headroom to check",
 			ask.Port)
 	}
-	var report headroom.Report
+	report := d.probeReport(r.prober)
 	var c dataplane.PortConfig
 	known := false
 	r.number = r.view.numbers[ask.Port]
-	d.runner.View(func(sw *dataplane.Switch) {
-		report = r.prober.probe.Report(runner.Now())
-		c, known = sw.PortConfig(r.number)
-	})
+	d.runner.View(func(sw *dataplane.Switch) { c, known = sw.PortConfig(r.number) })
 	if !known || c.Mode == macctl.ModeOff {
 		return nil, fmt.Errorf("port %s is lossy now: there is no headroom to check", ask.Port)
 	}
@@ -129,7 +125,7 @@ func (r *headroomCheck) observe() (l headroom.CheckInput) {
 		h := sw.LookAtHeadroom(r.number, r.priority)
 		l = headroom.CheckInput{Now: runner.Now(), Up: h.Up, Exclusive: h.Own, XoffSent: h.XoffSent, XoffCount: h.Xoffs,
 			AfterXoff: h.After, BeforeXoff: h.Before, Streamed: h.Streamed, Octets: h.Octets}
-		l.Granted, l.Answered = r.prober.probe.Granted()
+		l.Granted, l.Answered = r.prober.Granted()
 	})
 	return l
 }
@@ -144,9 +140,9 @@ func (r *headroomCheck) execute(o headroom.CheckOutput) {
 		sw.HoldForProbe(r.number, r.priority, o.Hold, runner.Now())
 		switch {
 		case o.Done:
-			r.prober.probe.AskStream(r.priority, 0)
+			r.prober.AskStream(r.priority, 0)
 		case o.Ask:
-			r.prober.probe.AskStream(r.priority, headroom.MaxStream)
+			r.prober.AskStream(r.priority, headroom.MaxStream)
 		}
 	})
 }
@@ -162,15 +158,13 @@ func (r *headroomCheck) headroomInForce(sw *dataplane.Switch) int64 {
 
 // result describes the outcome of the check, with what else is known of the headroom.
 func (r *headroomCheck) result(result headroom.CheckResult) *api.HeadroomCheck {
-	var report headroom.Report
 	var c dataplane.PortConfig
 	inForce := api.HeadroomInForce{Then: r.inForce}
 	r.d.runner.View(func(sw *dataplane.Switch) {
-		report = r.prober.probe.Report(runner.Now())
 		c, _ = sw.PortConfig(r.number)
 		inForce.Now = r.headroomInForce(sw)
 	})
 	return api.NewHeadroomCheck(r.view.cfg.Name, r.begun, &result,
-		api.HeadroomInfo{Port: r.port.Name, Calculated: r.port.CalculatedHeadroom(), Report: report,
-			Cell: r.view.cfg.Buffer.Cell}, &c, r.priority, inForce)
+		api.HeadroomInfo{Port: r.port.Name, Calculated: r.port.CalculatedHeadroom(),
+			Report: r.d.probeReport(r.prober), Cell: r.view.cfg.Buffer.Cell}, &c, r.priority, inForce)
 }

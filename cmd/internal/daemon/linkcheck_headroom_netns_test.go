@@ -23,7 +23,7 @@ func (p *pair) free() {
 	}
 	eventually(p.T, "the peer was told that nobody wants the stream", func() (ended bool) {
 		p.ends[1].runner.View(func(*dataplane.Switch) {
-			_, until := p.ends[1].published.Load().probers["p1"].probe.Stream()
+			_, until := p.ends[1].published.Load().probers["p1"].Stream()
 			ended = until == 0
 		})
 		return ended
@@ -61,7 +61,7 @@ func TestHeadroomIsChecked(t *testing.T) {
 				if s.Counters.LosslessDrops != [len(s.Counters.LosslessDrops)]uint64{} {
 					t.Errorf("end %d: lossless drops %v", i, s.Counters.LosslessDrops)
 				}
-				for _, e := range (source{p.ends[i]}).Events(0) {
+				for _, e := range p.ends[i].Source().Events(0) {
 					if strings.HasPrefix(string(e.Kind), "deadlock") {
 						t.Errorf("end %d: %s", i, e.Text)
 					}
@@ -92,7 +92,7 @@ func holds(t *testing.T, h *api.HeadroomCheck, octets int64) {
 // fill the link makes the check inconclusive, and nothing else does.
 func (p *pair) checked(i, xoffs int) *api.HeadroomCheck {
 	p.T.Helper()
-	h, err := source{p.ends[i]}.CheckHeadroom(p.T.Context(), api.HeadroomCheckRequest{Port: "p1", Xoffs: xoffs})
+	h, err := p.ends[i].Source().CheckHeadroom(p.T.Context(), api.HeadroomCheckRequest{Port: "p1", Xoffs: xoffs})
 	must(p.T, err)
 	p.T.Logf("\n%s", h.Text())
 	if !h.Fits || h.MeasuredBytes == nil || slices.Max(h.Samples) > *h.MeasuredBytes {
@@ -120,7 +120,7 @@ func (p *pair) reacted(i int, h *api.HeadroomCheck) {
 func TestHeadroomTooSmallIsFoundOut(t *testing.T) {
 	p := newPair(t, both(allowing), both("speed: 1G, delay: 200us, priorities: {3: {headroom: 12KiB}}"))
 	p.agreed(0, 1)
-	h, err := source{p.ends[0]}.CheckHeadroom(t.Context(), api.HeadroomCheckRequest{Port: "p1", Xoffs: 40})
+	h, err := p.ends[0].Source().CheckHeadroom(t.Context(), api.HeadroomCheckRequest{Port: "p1", Xoffs: 40})
 	must(t, err)
 	if h.Fits || h.InForceBytes != 12<<10 ||
 		!strings.Contains(h.Text(), "FAIL: more came than the headroom in force holds") {
@@ -143,7 +143,7 @@ func TestHeadroomCheckIsRefused(t *testing.T) {
 		{api.HeadroomCheckRequest{Port: "p1", Xoffs: 1, Priority: &five}, "priority 5 of port p1 is not lossless"},
 		{api.HeadroomCheckRequest{Port: "p1", Xoffs: 1}, "send_request: on"},
 	} {
-		if _, err := (source{p.ends[0]}).CheckHeadroom(t.Context(), tt.ask); err == nil ||
+		if _, err := p.ends[0].Source().CheckHeadroom(t.Context(), tt.ask); err == nil ||
 			!strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%+v: %v, want %q in it", tt.ask, err, tt.want)
 		}
@@ -161,11 +161,11 @@ func TestHeadroomCheckIsBrokenOff(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
 	go func() {
-		_, err := source{p.ends[0]}.CheckHeadroom(ctx, api.HeadroomCheckRequest{Port: "p1", Xoffs: 10_000})
+		_, err := p.ends[0].Source().CheckHeadroom(ctx, api.HeadroomCheckRequest{Port: "p1", Xoffs: 10_000})
 		done <- err
 	}()
 	eventually(t, "the peer fills the link", func() bool { return p.snapshot(1).Counters.Streamed > 100 })
-	if _, err := (source{p.ends[0]}).CheckHeadroom(t.Context(), api.HeadroomCheckRequest{Port: "p1",
+	if _, err := p.ends[0].Source().CheckHeadroom(t.Context(), api.HeadroomCheckRequest{Port: "p1",
 		Xoffs: 1}); err == nil || !strings.Contains(err.Error(), "another check") {
 		t.Errorf("a second check: %v", err)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math/bits"
+	"reflect"
 	"time"
 
 	"pfcswitch/buffer"
@@ -35,9 +36,7 @@ func (d *Daemon) configureLLDP(p *portLink) {
 	}
 	number := p.number
 	p.speaker = startSpeaker(p.cfg.Name, socket, agent, machine, d.handleUpdate,
-		func(out bool, frame []byte, now int64) {
-			d.runner.TapBeside(number, out, frame, now)
-		})
+		func(out bool, frame []byte, now int64) { d.runner.TapBeside(number, out, frame, now) })
 	p.speaker.setLink(p.up)
 	d.renegotiate.Store(true) // what the port has may be from a neighbour of before
 	d.kick()
@@ -73,15 +72,14 @@ func (d *Daemon) lldpConfig(p *portLink) lldp.Config {
 	chassis := string(d.chassis[:])
 	return lldp.Config{MAC: p.at.link.MAC, Interval: int(d.cfg.LLDP.Interval / time.Second), Hold: d.cfg.LLDP.Hold,
 		Local: lldp.PDU{
-			Chassis: lldp.ID{Subtype: lldp.ChassisMAC, Value: chassis}, Port: lldp.ID{Subtype: lldp.PortIfName,
-				Value: p.cfg.Name},
+			Chassis:         lldp.ID{Subtype: lldp.ChassisMAC, Value: chassis},
+			Port:            lldp.ID{Subtype: lldp.PortIfName, Value: p.cfg.Name},
 			PortDescription: p.cfg.Interface, SystemName: d.cfg.Name,
 			SystemDescription: "pfcswitch " + api.ThisVersion().Version +
 				", a software Ethernet switch that sends and obeys PAUSE and PFC",
 			Capabilities: &lldp.Capabilities{Supported: lldp.CapabilityBridge, Enabled: lldp.CapabilityBridge},
 			Management: []lldp.ManagementAddress{{Family: lldp.FamilyMAC, Address: chassis,
-				Numbering: lldp.NumberIfIndex,
-				Interface: uint32(p.at.link.Index)}},
+				Numbering: lldp.NumberIfIndex, Interface: uint32(p.at.link.Index)}},
 		}}
 }
 
@@ -90,8 +88,7 @@ func (d *Daemon) dcbxConfig(p *portLink) dcbx.Config {
 	l := &d.cfg.LLDP
 	m := dcbx.Config{Mode: dcbxModes[l.DCBX], Willing: l.Willing && !p.unwilling,
 		HigherWins: l.TieBreak == config.TieHigher, IEEEBit: l.BitIEEE, LegacyBit: l.BitLegacy,
-		Hold: int64(l.ChangeHold), MAC: p.at.link.MAC,
-		CanPFC: p.cfg.FlowControl == config.FlowPFC}
+		Hold: int64(l.ChangeHold), MAC: p.at.link.MAC, CanPFC: p.cfg.FlowControl == config.FlowPFC}
 	if m.CanPFC {
 		m.PFC = d.cfg.Priorities.Lossless
 	}
@@ -126,8 +123,8 @@ func (d *Daemon) negotiated(c *config.Config) map[string]config.Negotiated {
 		if p == nil || p.speaker == nil || !c.LLDP.Agent {
 			continue
 		}
-		e, configured := asConfigured(c), asConfigured(c)
-		o := p.speaker.inForce()
+		configured := config.Negotiated{Lossless: c.Priorities.Lossless, Queues: c.Queues}
+		e, o := configured, p.speaker.inForce()
 		switch o.Reason {
 		case dcbx.ReasonPeer, dcbx.ReasonTiePeer, dcbx.ReasonMismatch, dcbx.ReasonPeerError, dcbx.ReasonDisabled:
 			if c.Ports[i].FlowControl == config.FlowPFC {
@@ -146,10 +143,6 @@ func (d *Daemon) negotiated(c *config.Config) map[string]config.Negotiated {
 	return all
 }
 
-func asConfigured(c *config.Config) config.Negotiated {
-	return config.Negotiated{Lossless: c.Priorities.Lossless, Queues: c.Queues}
-}
-
 // busyTimeout is how long a change of the switch's own waits for the buffer to drain. The timeout is short, because
 // other changes wait meanwhile. The change is retried later.
 const busyTimeout = 100 * time.Millisecond
@@ -159,79 +152,55 @@ const busyTimeout = 100 * time.Millisecond
 func (d *Daemon) negotiate(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, busyTimeout)
 	defer cancel()
-	changes := d.negotiationChanges()
-	for name, p := range d.ports {
-		_, wanted := changes[name]
-		p.dcbxPending = p.dcbxPending && wanted
-	}
-	for name, want := range changes {
-		err := d.applyNegotiated(ctx, name, want)
-		p := d.ports[name]
-		if errors.Is(err, buffer.ErrBusy) {
-			d.renegotiate.Store(true)
-			if !p.dcbxPending {
-				d.warn(name, "what DCBX has changed is not in force yet, and is tried again until it is", err)
-			}
-			p.dcbxPending = true
-			continue
+	wanted := d.negotiated(d.cfg)
+	for _, c := range d.cfg.Ports { // each change replaces d.cfg
+		var want *config.Negotiated
+		if e, ok := wanted[c.Name]; ok {
+			want = &e
 		}
-		p.dcbxPending = false
-		if err != nil {
-			d.warn(name, "what the neighbour asks for by DCBX does not fit, and the port follows it no longer", err)
-			p.unwilling = true
-			d.configureLLDP(p)
+		var err error
+		if !reflect.DeepEqual(want, c.Negotiated) {
+			err = d.applyNegotiated(ctx, c.Name, want)
+		}
+		d.reportNegotiated(d.ports[c.Name], err)
+	}
+}
+
+// reportNegotiated handles the outcome of a change by DCBX at one port.
+func (d *Daemon) reportNegotiated(p *portLink, err error) {
+	pending := p.dcbxPending
+	p.dcbxPending = errors.Is(err, buffer.ErrBusy)
+	switch {
+	case err == nil:
+	case !p.dcbxPending:
+		d.warn(p.cfg.Name, "what the neighbour asks for by DCBX does not fit, and the port follows it no longer", err)
+		p.unwilling = true
+		d.configureLLDP(p)
+	default:
+		if d.renegotiate.Store(true); !pending {
+			d.warn(p.cfg.Name, "what DCBX has changed is not in force yet, and is tried again until it is", err)
 		}
 	}
 }
 
 // applyNegotiated puts the negotiated settings of one port in force; nil means none.
 func (d *Daemon) applyNegotiated(ctx context.Context, name string, want *config.Negotiated) error {
-	all := d.negotiatedInForce()
-	delete(all, name)
-	if want != nil {
-		all[name] = *want
+	all, speeds := map[string]config.Negotiated{}, map[string]int64{}
+	for _, p := range d.cfg.Ports {
+		e := p.Negotiated
+		if p.Name == name {
+			e = want
+		}
+		if e != nil {
+			all[p.Name] = *e
+		}
+		speeds[p.Name] = p.Speed
 	}
-	resolved, err := d.cfg.WithNegotiated(all).Resolve(d.speeds())
+	resolved, err := d.cfg.WithNegotiated(all).Resolve(speeds)
 	if err != nil {
 		return err
 	}
 	return d.putInForce(ctx, resolved)
-}
-
-// negotiatedInForce returns the negotiated settings in force, by port name.
-func (d *Daemon) negotiatedInForce() map[string]config.Negotiated {
-	all := map[string]config.Negotiated{}
-	for i := range d.cfg.Ports {
-		if p := &d.cfg.Ports[i]; p.Negotiated != nil {
-			all[p.Name] = *p.Negotiated
-		}
-	}
-	return all
-}
-
-// negotiationChanges returns the settings that have to change, by port name; nil means as configured.
-func (d *Daemon) negotiationChanges() map[string]*config.Negotiated {
-	want, changes := d.negotiated(d.cfg), map[string]*config.Negotiated{}
-	for i := range d.cfg.Ports {
-		p := &d.cfg.Ports[i]
-		e, ok := want[p.Name]
-		switch {
-		case ok && (p.Negotiated == nil || *p.Negotiated != e):
-			changes[p.Name] = &e
-		case !ok && p.Negotiated != nil:
-			changes[p.Name] = nil
-		}
-	}
-	return changes
-}
-
-// speeds returns the link speeds as the ports use them.
-func (d *Daemon) speeds() map[string]int64 {
-	known := map[string]int64{}
-	for name, p := range d.ports {
-		known[name] = p.cfg.Speed
-	}
-	return known
 }
 
 // handleUpdate reports an update of a speaker, and starts what follows from it.
@@ -239,11 +208,11 @@ func (d *Daemon) handleUpdate(n lldpUpdate) {
 	for _, e := range n.events {
 		text := fmt.Sprintf("%s, port %s, %v", e.Name, e.Port, e.Kind)
 		d.log.Info("LLDP", "port", n.port, "event", text)
-		d.tell(dataplane.EventLLDP, n.port, e.Source, text)
+		d.addPeerEvent(dataplane.EventLLDP, n.port, e.Source, text)
 	}
 	for _, text := range n.sentences() {
 		d.log.Info("DCBX", "port", n.port, "event", text)
-		d.tell(dataplane.EventDCBX, n.port, n.neighMAC, text)
+		d.addPeerEvent(dataplane.EventDCBX, n.port, n.neighMAC, text)
 	}
 	if n.outcome != nil {
 		d.renegotiate.Store(true)
@@ -254,7 +223,7 @@ func (d *Daemon) handleUpdate(n lldpUpdate) {
 	}
 }
 
-func (d *Daemon) tell(kind dataplane.EventKind, name string, peer [6]byte, text string) {
+func (d *Daemon) addPeerEvent(kind dataplane.EventKind, name string, peer [6]byte, text string) {
 	d.runner.Note(dataplane.Event{Kind: kind, Port: name, Priority: -1, Peer: frame.Address(peer[:]), Text: text})
 }
 
@@ -263,8 +232,8 @@ func (n *lldpUpdate) sentences() (texts []string) {
 	if n.status != nil {
 		texts = append(texts, n.status.text(n.pfc))
 	}
-	if said, _ := outcomeSentence(n); said != "" {
-		texts = append(texts, said)
+	if text, _ := outcomeSentence(n); text != "" {
+		texts = append(texts, text)
 	}
 	return texts
 }
@@ -315,9 +284,7 @@ type dcbxStatus struct {
 func dcbxStatusOf(o *dcbx.Outcome) dcbxStatus { return dcbxStatus{o.Version, o.Reason} }
 
 // A statusChange is a change of the dcbxStatus that has to be reported.
-type statusChange struct {
-	from, to dcbxStatus
-}
+type statusChange struct{ from, to dcbxStatus }
 
 // addStatusChange adds the status change to an update, beside the sentence on the outcome. A peer that changes often is
 // reported at a limited rate. A suppressed change is reported later if it still holds and no sentence has covered it.
@@ -325,11 +292,11 @@ func (s *speaker) addStatusChange(n *lldpUpdate, now int64) {
 	if _, why := outcomeSentence(n); why {
 		s.reported.reason = s.outcome.Reason
 	}
-	n.status, n.pfc = s.takeStatusChange(now), s.outcome.PFC
+	n.status, n.pfc = s.nextStatusChange(now), s.outcome.PFC
 }
 
-// takeStatusChange returns the change since the last report, nil if there is none.
-func (s *speaker) takeStatusChange(now int64) *statusChange {
+// nextStatusChange returns the change since the last report, nil if there is none.
+func (s *speaker) nextStatusChange(now int64) *statusChange {
 	is := dcbxStatusOf(&s.outcome)
 	if is == s.reported || !s.reportAllowance.Allow(now) {
 		return nil

@@ -64,7 +64,7 @@ func TestTwoSwitches(t *testing.T) {
 				if told := p.events(i, dataplane.EventDCBX, "does not agree with"); (len(told) > 0) != tt.mismatch {
 					t.Errorf("%s: events %q", names[i], told)
 				}
-				if got := (source{p.ends[i]}).Ports()[0].Mismatch; got != tt.mismatch {
+				if got := p.ends[i].Source().Ports()[0].Mismatch; got != tt.mismatch {
 					t.Errorf("%s: ports say mismatch %t", names[i], got)
 				}
 				m := p.ends[i].metricsPorts()[0].LLDP
@@ -134,7 +134,7 @@ func TestNeighbourComesAndGoes(t *testing.T) {
 	p.agrees(1, "ieee", "peer", 8)
 
 	must(t, p.nodes[1].DeleteLink("p1"))
-	eventually(t, "the port speaks no more", func() bool { return len(source{p.ends[1]}.LLDP()) == 0 })
+	eventually(t, "the port speaks no more", func() bool { return len(p.ends[1].Source().LLDP()) == 0 })
 	p.Link(1)
 	p.agrees(1, "ieee", "peer", 8)
 	IP(t, p.nodes[0], "link", "set", "eth0", "down")

@@ -77,8 +77,7 @@ func TestBusyBufferKeepsTheWish(t *testing.T) {
 	const before, after = 0x08, 0x18
 	d := unplugged(t, "priorities: {lossless: [3, 4]}\nbuffer: {lossless: {size: 120KiB, alpha: 8}, headroom: 20KiB}",
 		"flow_control: pfc")
-	less := asConfigured(d.cfg)
-	less.Lossless = before
+	less := config.Negotiated{Lossless: before, Queues: d.cfg.Queues}
 	must(t, d.applyNegotiated(t.Context(), "p1", &less))
 	crossThreshold(t, d)
 	for i := range 3 {
@@ -106,7 +105,7 @@ func TestBusyBufferKeepsTheWish(t *testing.T) {
 		t.Error("there is still something to wait for")
 	}
 	var told []string
-	for _, e := range (source{d}).Events(0) {
+	for _, e := range d.Source().Events(0) {
 		if strings.Contains(e.Text, "DCBX") {
 			told = append(told, fmt.Sprintf("%s %d: %s", e.Port, e.Count, e.Text))
 		}
@@ -209,7 +208,7 @@ func TestDCBXStatusChangeAfterOutcome(t *testing.T) {
 		want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if r := s.takeStatusChange(3600e9); r != nil {
+	if r := s.nextStatusChange(3600e9); r != nil {
 		t.Errorf("an hour later it is said again: %q", r.text(is.PFC))
 	}
 }
@@ -221,7 +220,7 @@ func TestDCBXStatusChangesAreFew(t *testing.T) {
 	s.reported = dcbxStatusOf(&s.outcome)
 	var said []*statusChange
 	look := func(now int64) {
-		if r := s.takeStatusChange(now); r != nil {
+		if r := s.nextStatusChange(now); r != nil {
 			said = append(said, r)
 		}
 	}

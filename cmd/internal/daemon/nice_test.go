@@ -90,7 +90,7 @@ func TestSetNiceIsRefused(t *testing.T) {
 	d := unpluggedLog(t, "", "flow_control: off", slog.New(slog.NewTextHandler(&log, nil)))
 	d.ReportNiceFailure(refused)
 	noted := func(e dataplane.Event) bool { return e.Kind == dataplane.EventConfig && e.Port == "" && e.Text == said }
-	if events := (source{d}).Events(0); !slices.ContainsFunc(events, noted) {
+	if events := d.Source().Events(0); !slices.ContainsFunc(events, noted) {
 		t.Errorf("events %+v, want one with %q", events, said)
 	}
 	must(t, d.Close()) // the log is written by then

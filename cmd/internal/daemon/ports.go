@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -34,7 +36,7 @@ type portLink struct {
 	prober          *prober  // nil where there is no flow control
 	headroom        int64    // octets in force of the queues that follow what is found
 	measured        int64    // the same, where it was found; 0 where it is calculated
-	swallows        bool     // the link keeps MAC Control frames: the port is lossy
+	discardsControl bool     // the link discards MAC Control frames: the port is lossy
 	refusedHeadroom int64    // octets that were found and that the pool is too small for
 	xon             int64    // resume threshold that was found and is in force, 0: another is
 }
@@ -83,21 +85,26 @@ func (d *Daemon) Run(ctx context.Context) {
 func (d *Daemon) rescanNeeded() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.speedChanged {
-		return true
-	}
+	return d.speedChanged || len(d.replacedNetns()) > 0
+}
+
+// replacedNetns returns the watched names that now stand for another namespace or none.
+func (d *Daemon) replacedNetns() (names []string) {
 	for ns, w := range d.watched {
 		if id, err := port.IdentifyNetns(ns); err != nil || id != w.id {
-			return true
+			names = append(names, ns)
 		}
 	}
-	return false
+	return names
 }
 
 // kick makes Run look at the interfaces again.
-func (d *Daemon) kick() {
+func (d *Daemon) kick() { wake(d.events) }
+
+// wake tells the reader of a channel that there is something to do. It never blocks.
+func wake(c chan<- struct{}) {
 	select {
-	case d.events <- struct{}{}:
+	case c <- struct{}{}:
 	default:
 	}
 }
@@ -124,7 +131,7 @@ func (d *Daemon) followConfig(staged map[string]*stagedPort) {
 		}
 	}
 	for name, p := range old {
-		d.warn(name, "giving back the interface of a port that is gone", d.releaseRemoved(p))
+		d.warn(name, "giving back the interface of a port that is gone", p.release())
 	}
 	for name, o := range staged {
 		d.installStaged(d.ports[name], o)
@@ -154,7 +161,9 @@ func (d *Daemon) installStaged(p *portLink, o *stagedPort) {
 // reconcile makes every port follow its interface. It returns false if it has to be repeated without an event: no event
 // tells that a namespace appears, and few tell that an interface becomes usable.
 func (d *Daemon) reconcile() bool {
-	d.unwatchReplaced()
+	for _, ns := range d.replacedNetns() {
+		d.unwatch(ns)
+	}
 	complete := d.watchAll()
 	for _, kind := range []config.Kind{config.KindEthernet, config.KindTAP} { // a TAP's address follows from its wire's
 		for _, p := range d.ports {
@@ -200,15 +209,6 @@ func (d *Daemon) followInterface(p *portLink) error {
 	return nil
 }
 
-// unwatchReplaced stops watching namespaces whose names now stand for others.
-func (d *Daemon) unwatchReplaced() {
-	for ns, w := range d.watched {
-		if id, err := port.IdentifyNetns(ns); err != nil || id != w.id {
-			d.unwatch(ns)
-		}
-	}
-}
-
 // watchAll watches the namespaces of all ports. It returns false if one does not exist.
 func (d *Daemon) watchAll() bool {
 	complete := true
@@ -218,13 +218,11 @@ func (d *Daemon) watchAll() bool {
 			continue
 		}
 		id, err := port.IdentifyNetns(ns)
-		if err != nil {
-			complete = false
-			continue
-		}
 		w := &watch{id: id, stop: make(chan struct{})}
-		failed := func(error) { d.rewatch(ns, w) }
-		if err := port.Watch(ns, w.stop, d.kick, failed); err != nil {
+		if err == nil {
+			err = port.Watch(ns, w.stop, d.kick, func(error) { d.rewatch(ns, w) })
+		}
+		if err != nil {
 			complete = false
 			continue
 		}
@@ -280,9 +278,7 @@ func (d *Daemon) followLink(p *portLink, l port.Link) {
 	if !l.Up {
 		p.state = "the link is down"
 	}
-	if err := d.runner.SetUp(p.number, l.Up); err != nil {
-		d.log.Error("link change", "port", p.cfg.Name, "error", err)
-	}
+	d.warn(p.cfg.Name, "the change of the link", d.runner.SetUp(p.number, l.Up))
 	if p.speaker != nil {
 		p.speaker.setLink(l.Up)
 	}
@@ -290,10 +286,6 @@ func (d *Daemon) followLink(p *portLink, l port.Link) {
 
 // interfaceGone handles a port whose interface has vanished.
 func (d *Daemon) interfaceGone(p *portLink, why error) {
-	if p.socket == nil {
-		d.reportDown(p, why)
-		return
-	}
 	if err := d.closePort(p); err != nil {
 		d.log.Warn("closing a port whose interface went away", "port", p.cfg.Name, "error", err)
 	}
@@ -321,33 +313,32 @@ func (d *Daemon) closePort(p *portLink) error {
 	}
 	err := errors.Join(p.stopLLDP(), d.runner.Detach(p.number))
 	d.renegotiate.Store(true)
-	p.socket, p.tap, p.up = nil, nil, false
-	return errors.Join(err, p.restoreInterface())
+	return errors.Join(err, p.release())
 }
 
 // closeAllPorts closes all ports at the same time. The kernel takes some 20 ms for each of the eight sockets of a port,
 // so closing them in turn would take seconds.
 func (d *Daemon) closeAllPorts() error {
 	var all sync.WaitGroup
-	errs := make(chan error, len(d.ports))
-	for _, p := range d.ports {
-		all.Go(func() { errs <- d.closePort(p) })
+	ports := slices.Collect(maps.Values(d.ports))
+	errs := make([]error, len(ports))
+	for i, p := range ports {
+		all.Go(func() { errs[i] = d.closePort(p) })
 	}
 	all.Wait()
-	close(errs)
-	var joined error
-	for err := range errs {
-		joined = errors.Join(joined, err)
-	}
-	return joined
+	return errors.Join(errs...)
 }
 
-// releaseRemoved restores the interface of a removed port. The runner has closed its sockets.
-func (d *Daemon) releaseRemoved(p *portLink) error {
+// release stops LLDP and restores the interface of a port. The runner has closed the sockets.
+func (p *portLink) release() error {
 	if p.socket == nil {
 		return nil
 	}
-	err := p.stopLLDP()
 	p.socket, p.tap, p.up = nil, nil, false
-	return errors.Join(err, p.restoreInterface())
+	err := errors.Join(p.stopLLDP(), p.restore())
+	if p.restoreHostStack != nil {
+		err = errors.Join(err, p.restoreHostStack())
+		p.restoreHostStack = nil
+	}
+	return err
 }

@@ -1,6 +1,7 @@
 package daemon
 
 import (
+	"fmt"
 	"time"
 
 	"pfcswitch/cmd/internal/config"
@@ -13,9 +14,9 @@ import (
 
 // A prober is the headroom.Probe of one port for the data plane. The switch's lock guards it.
 type prober struct {
-	probe         *headroom.Probe
+	*headroom.Probe
 	target        int64  // as last seen
-	targetChanged func() // tells that there is something to be done about the port: must not block
+	targetChanged func() // must not block
 }
 
 var _ dataplane.Prober = (*prober)(nil)
@@ -24,41 +25,35 @@ var _ dataplane.Prober = (*prober)(nil)
 func (p *prober) Receive(m *macctl.MeasurementFrame, stamp, now, clock int64, busy bool) bool {
 	in := *m
 	in.Busy = busy
-	urgent := p.probe.Receive(in, stamp, headroom.Moment{Now: now, Clock: clock})
-	if t := p.probe.Target(); t != p.target {
+	urgent := p.Probe.Receive(in, stamp, headroom.Moment{Now: now, Clock: clock})
+	if t := p.Target(); t != p.target {
 		p.target = t
 		p.targetChanged()
 	}
 	return urgent
 }
 
-// Found implements dataplane.Prober.
-func (p *prober) Found() int64 { return p.probe.Found() }
-
-// Next implements dataplane.Prober.
-func (p *prober) Next() int64 { return p.probe.Next() }
-
 // Out implements dataplane.Prober.
 func (p *prober) Out(now, clock int64) (m macctl.Measurement, to [6]byte, fallback, ok bool) {
-	out, ok := p.probe.Out(headroom.Moment{Now: now, Clock: clock})
+	out, ok := p.Probe.Out(headroom.Moment{Now: now, Clock: clock})
 	return out.Measurement, out.Peer, out.Fallback, ok
 }
 
 // Stamped implements dataplane.Prober. The send stamp of an answer would come too late and is ignored.
 func (p *prober) Stamped(m *macctl.Measurement, sent, now, clock int64) {
 	if m.Operation == macctl.MeasureRequest {
-		p.probe.Stamped(m.Session, m.Sequence, sent, headroom.Moment{Now: now, Clock: clock})
+		p.Probe.Stamped(m.Session, m.Sequence, sent, headroom.Moment{Now: now, Clock: clock})
 	}
 }
 
 // Reacted implements dataplane.Prober.
-func (p *prober) Reacted(ns int64, busy bool) { p.probe.Reacted(time.Duration(ns), busy) }
+func (p *prober) Reacted(ns int64, busy bool) { p.Probe.Reacted(time.Duration(ns), busy) }
 
-// Stream implements dataplane.Prober.
-func (p *prober) Stream() (priority uint8, until int64) { return p.probe.Stream() }
-
-// SetUp implements dataplane.Prober.
-func (p *prober) SetUp(up bool, now int64) { p.probe.SetUp(up, now) }
+// probeReport returns what a prober knows now.
+func (d *Daemon) probeReport(p *prober) (r headroom.Report) {
+	d.runner.View(func(*dataplane.Switch) { r = p.Report(runner.Now()) })
+	return r
+}
 
 // clockPrecision is the error bound of a time stamp of this machine: the smallest step of the clock plus the error
 // between its two clocks.
@@ -95,43 +90,33 @@ func autoXonQueues(c *config.Config, p *config.Port) (queues uint8) {
 func (d *Daemon) probeSettings(c *config.Config, p *config.Port) headroom.Settings {
 	h, calculated := &c.Headroom, p.CalculatedHeadroom().Bits()
 	s := headroom.Settings{Inputs: p.HeadroomInputs(), Calculated: calculated, Min: 8 * h.Min,
-		Max: h.Max.Bits(calculated), Auto: autoHeadroomQueues(c, p) != 0, Key: headroomKey(c, p),
-		Precision: h.Precision, Percentile: h.Percentile / 100,
-		Interval: h.Interval, Session: d.session, Streams: h.SendRequest}
+		Max: h.Max.Bits(calculated), Auto: autoHeadroomQueues(c, p) != 0, Key: headroomKey(p),
+		Precision:  max(h.Precision, d.precision), // no stamp is finer than this machine's
+		Percentile: h.Percentile / 100, Interval: h.Interval, Session: d.session, Streams: h.SendRequest}
 	_, s.Lossless = flowControl(c, p)
 	if h.Max.Times == 0 { // a size was written: of all that is found
 		s.Limit = s.Max
 	}
-	s.Precision = max(s.Precision, d.precision) // no stamp is finer than this machine's
-	if h.Answer == config.AnswerLink {
-		s.Flags |= macctl.MeasureAtLink
-	}
-	if h.Mode == config.ModeLoopback {
-		s.Flags |= macctl.MeasureLoopback
-	}
-	if h.Stamps == config.TwoStamps {
-		s.Flags |= macctl.MeasureTwoStamps
-	}
-	if h.Variant == config.VariantClient {
-		s.Flags |= macctl.MeasureClient
+	for flag, on := range map[uint8]bool{macctl.MeasureAtLink: h.Answer == config.AnswerLink,
+		macctl.MeasureLoopback: h.Mode == config.ModeLoopback, macctl.MeasureTwoStamps: h.Stamps == config.TwoStamps,
+		macctl.MeasureClient: h.Variant == config.VariantClient} {
+		if on {
+			s.Flags |= flag
+		}
 	}
 	return s
 }
 
 // headroomKey is the key by which a person sets the headroom of a port.
-func headroomKey(c *config.Config, p *config.Port) string {
+func headroomKey(p *config.Port) string {
+	key := "ports." + p.Name + ".priorities"
 	if p.FlowControl == config.FlowPause {
-		return "ports." + p.Name + ".priorities.all.headroom"
+		return key + ".all.headroom"
 	}
 	for q := range 8 {
 		if p.Queues[q].Lossless {
-			return "ports." + p.Name + ".priorities." + string(rune('0'+q)) + ".headroom"
+			return fmt.Sprintf("%s.%d.headroom", key, q)
 		}
 	}
-	return "ports." + p.Name + ".priorities"
-}
-
-// measurement is the form of measurement frames.
-func measurement(h *config.HeadroomDefaults) macctl.MeasurementFormat {
-	return macctl.MeasurementFormat{Opcode: h.Opcode, Identifier: h.Identifier, Fallback: h.EtherType}
+	return key
 }

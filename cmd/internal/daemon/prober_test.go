@@ -59,11 +59,11 @@ func TestClockPrecision(t *testing.T) {
 // What the data plane passes on is what a Probe understands, and the other way round.
 func TestProber(t *testing.T) {
 	found := 0
-	p := &prober{targetChanged: func() { found++ }, probe: headroom.NewProbe(headroom.Settings{
+	p := &prober{targetChanged: func() { found++ }, Probe: headroom.NewProbe(headroom.Settings{
 		Inputs: headroom.Inputs{Speed: 1e9, MaxFrame: 1514}, Calculated: 1 << 20, Percentile: 0.999,
 		Interval: time.Second, Session: 9})}
 	p.SetUp(true, 1)
-	p.probe.SetAgreed(true, true, "b", 1)
+	p.SetAgreed(true, true, "b", 1)
 	own, _, fallback, ok := p.Out(2, 0)
 	if !ok || own.Operation != macctl.MeasureRequest || own.Session != 9 || fallback {
 		t.Fatalf("Out\n got %+v, %v\nwant a request", own, ok)
@@ -87,12 +87,12 @@ func TestProber(t *testing.T) {
 		t.Error("something was found")
 	}
 	p.Receive(&in, 14, 14, 0, false)
-	if out, _, _, _ := p.Out(15, 0); out.Reaction != 7 || p.probe.Report(15).ReactionsIdle.Samples != 1 {
+	if out, _, _, _ := p.Out(15, 0); out.Reaction != 7 || p.Report(15).ReactionsIdle.Samples != 1 {
 		t.Errorf("the answer states a reaction of %d ns, want 7", out.Reaction)
 	}
 	result := macctl.MeasurementFrame{Measurement: macctl.Measurement{Operation: macctl.MeasureResult, Session: 4,
 		Sequence: 1, Area: [2]uint64{2_000_000, 1000}}}
-	if p.Receive(&result, 20, 21, 0, true); found != 1 || p.probe.Target() != 250_000 {
-		t.Errorf("told %d times, target %d", found, p.probe.Target())
+	if p.Receive(&result, 20, 21, 0, true); found != 1 || p.Target() != 250_000 {
+		t.Errorf("told %d times, target %d", found, p.Target())
 	}
 }

@@ -91,12 +91,6 @@ func (d *Daemon) notify(state string) {
 	}
 }
 
-// notifyReload reports the start of a configuration change; done reports its end.
-func (d *Daemon) notifyReload() (done func()) {
-	d.notify(daemon.SdNotifyReloading + "\n" + daemon.SdNotifyMonotonicUsec())
-	return func() { d.notify(daemon.SdNotifyReady) }
-}
-
 // runNotify tells systemd that the switch is ready: the configuration is in force and existing interfaces are ports.
 // Then it feeds systemd's watchdog while every worker makes progress.
 func (d *Daemon) runNotify(ctx context.Context) {
@@ -114,7 +108,10 @@ func (d *Daemon) runNotify(ctx context.Context) {
 	look := time.NewTicker(every / 3)
 	defer look.Stop()
 	for {
-		if err := d.alive(ctx, every/3); err == nil {
+		bounded, cancel := context.WithTimeout(ctx, every/3)
+		err := d.runner.Alive(bounded) // every worker has done a round
+		cancel()
+		if err == nil {
 			d.notify(daemon.SdNotifyWatchdog)
 		} else if ctx.Err() == nil {
 			d.log.Error("the switch hangs, and systemd's watchdog is not fed", "error", err)
@@ -125,11 +122,4 @@ func (d *Daemon) runNotify(ctx context.Context) {
 		case <-look.C:
 		}
 	}
-}
-
-// alive waits until every worker has done a round.
-func (d *Daemon) alive(ctx context.Context, patience time.Duration) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	return d.runner.Alive(ctx)
 }

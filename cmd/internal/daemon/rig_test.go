@@ -18,7 +18,9 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	acceptance.Main(m, func(c *config.Config, log *slog.Logger) (acceptance.Switch, error) { return New(c, log) })
+	acceptance.Main(m, func(c *config.Config, log *slog.Logger) (acceptance.Switch, error) {
+		return New(c, log, Tuning{})
+	})
 }
 
 // A rig is that of the acceptance tests, with a Daemon of which the tests know more.
@@ -119,7 +121,7 @@ func (p *pair) text(i int, keys string) string {
 
 // lldp is what an end sends and receives by LLDP.
 func (p *pair) lldp(i int) api.LLDPPort {
-	all := source{p.ends[i]}.LLDP()
+	all := p.ends[i].Source().LLDP()
 	if len(all) != 1 {
 		return api.LLDPPort{}
 	}
@@ -144,7 +146,7 @@ func (p *pair) lossless(i int) uint8 {
 
 // events are the texts of the events of an end that are of a kind and contain a text.
 func (p *pair) events(i int, kind dataplane.EventKind, text string) (texts []string) {
-	for _, e := range (source{p.ends[i]}).Events(0) {
+	for _, e := range p.ends[i].Source().Events(0) {
 		if e.Kind == kind && strings.Contains(e.Text, text) {
 			texts = append(texts, e.Text)
 		}

@@ -11,9 +11,7 @@ import (
 	"pfcswitch/cmd/internal/api"
 	"pfcswitch/cmd/internal/config"
 	"pfcswitch/cmd/internal/web"
-	"pfcswitch/dataplane"
 	"pfcswitch/dataplane/port"
-	"pfcswitch/dataplane/runner"
 	"pfcswitch/headroom"
 	"pfcswitch/lldp/dcbx"
 	"pfcswitch/metrics"
@@ -22,8 +20,9 @@ import (
 // Serve runs the switch until ctx ends: ports, control socket, metrics, page.
 func (d *Daemon) Serve(ctx context.Context) error {
 	d.log.Info("control socket", "path", d.controlListener.Addr().String())
-	answers := api.NewServer(source{d}, d.started, d.startedAt)
-	control := d.serveControl(answers)
+	answers := api.NewServer(d.Source(), d.started, d.startedAt)
+	control := web.NewLocalServer(answers, d.log)
+	go d.runServer(control, d.controlListener, "")
 	defer func() { _ = control.Close() }()
 	var sampling sync.WaitGroup
 	sampling.Go(func() { answers.Run(ctx) })
@@ -41,12 +40,6 @@ func (d *Daemon) Serve(ctx context.Context) error {
 	return nil
 }
 
-func (d *Daemon) serveControl(answers *api.Server) *http.Server {
-	s := web.NewLocalServer(answers, d.log)
-	go d.runServer(s, d.controlListener, "")
-	return s
-}
-
 // serveWeb serves the read-only pages on the metrics address.
 func (d *Daemon) serveWeb(answers *api.Server) (end func(), err error) {
 	cfg := &d.published.Load().cfg.Metrics
@@ -58,10 +51,8 @@ func (d *Daemon) serveWeb(answers *api.Server) (end func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	board := web.NewPoller([]web.Switch{{Label: source{d}.Name(), Read: func(context.Context) (*api.State,
-		error) {
-		return answers.State(), nil
-	}}})
+	board := web.NewPoller([]web.Switch{{Label: d.Source().Name(),
+		Read: func(context.Context) (*api.State, error) { return answers.State(), nil }}})
 	handler, err := web.Handler(web.Config{Poller: board, State: answers.State, Metrics: scraped, Listen: cfg.Listen,
 		Hosts: cfg.Hosts})
 	if err != nil {
@@ -130,11 +121,14 @@ func (d *Daemon) closeListeners() error {
 }
 
 func (d *Daemon) metricsHandler(answers *api.Server) (http.Handler, error) {
-	return metrics.Handler(metrics.NewCollector(metrics.Config{
-		Snapshot: func(v *dataplane.Snapshot) { d.runner.Snapshot(v) }, Ports: d.metricsPorts,
-		KernelBacklog: kernelBacklog,
+	version, revision := api.ThisVersion(), ""
+	if version.Revision != nil {
+		revision = *version.Revision
+	}
+	return metrics.Handler(metrics.NewCollector(metrics.Config{Snapshot: d.runner.Snapshot, Ports: d.metricsPorts,
+		KernelBacklog: func() uint64 { return port.BacklogDrops("/proc/net/softnet_stat") },
 		MissingFrames: d.runner.Tap().Missing, SlowReaders: answers.CutOff, Watchdog: d.watchdog.status,
-		Version: api.ThisVersion().Version, Revision: revision(), Started: d.started}))
+		Version: version.Version, Revision: revision, Started: d.started}))
 }
 
 // runServer serves until the server is closed.
@@ -146,38 +140,22 @@ func (d *Daemon) runServer(s *http.Server, l net.Listener, security string) {
 
 func (d *Daemon) metricsPorts() []metrics.Port {
 	v := d.published.Load()
-	c, speakers := v.cfg, v.speakers
-	all := make([]metrics.Port, 0, len(c.Ports))
-	for i := range c.Ports {
-		p := &c.Ports[i]
+	all := make([]metrics.Port, 0, len(v.cfg.Ports))
+	for i := range v.cfg.Ports {
+		p := &v.cfg.Ports[i]
 		calculated := p.CalculatedHeadroom()
 		m := metrics.Port{Name: p.Name, CalculatedHeadroom: calculated.Bytes(), Calculated: calculated}
-		if s := speakers[p.Name]; s != nil {
-			s.read(func(x *dcbx.Exchange, _ *dcbx.Config, _ int64) {
+		if s := v.speakers[p.Name]; s != nil {
+			s.read(func(x *dcbx.Exchange) {
 				m.LLDP = &metrics.LLDP{Neighbors: len(x.Agent().Neighbours()), Mismatch: x.Outcome().Mismatch}
 			})
 		}
 		if known := v.probers[p.Name]; known != nil {
-			d.measured(&m, known)
+			r := d.probeReport(known)
+			m.ManualHeadroom, m.MeasuredHeadroom = r.ManualRequired, headroom.Octets(max(r.Measured.Bits(), r.Received))
+			m.Measurement, m.Headroom = &r.Counters, &r
 		}
 		all = append(all, m)
 	}
 	return all
-}
-
-// measured fills in the measurements of the Probe of a port.
-func (d *Daemon) measured(m *metrics.Port, known *prober) {
-	var r headroom.Report
-	d.runner.View(func(*dataplane.Switch) { r = known.probe.Report(runner.Now()) })
-	m.ManualHeadroom, m.MeasuredHeadroom = r.ManualRequired, headroom.Octets(max(r.Measured.Bits(), r.Received))
-	m.Measurement, m.Headroom = &r.Counters, &r
-}
-
-func kernelBacklog() uint64 { return port.BacklogDrops("/proc/net/softnet_stat") }
-
-func revision() string {
-	if r := api.ThisVersion().Revision; r != nil {
-		return *r
-	}
-	return ""
 }

@@ -5,22 +5,23 @@ import (
 	"maps"
 	"time"
 
+	systemd "github.com/coreos/go-systemd/v22/daemon"
+
 	"pfcswitch/cmd/internal/api"
 	"pfcswitch/cmd/internal/config"
 	"pfcswitch/dataplane"
-	"pfcswitch/dataplane/bridge"
-	"pfcswitch/dataplane/capture"
 	"pfcswitch/dataplane/runner"
 	"pfcswitch/deadlock"
 )
 
-// source is the daemon as the API reads it.
-type source struct{ d *Daemon }
-
-var _ api.Source = source{}
+// source implements api.Source, together with the runner.
+type source struct {
+	*runner.Runner
+	d *Daemon
+}
 
 // Source returns the daemon as the API reads it.
-func (d *Daemon) Source() api.Source { return source{d} }
+func (d *Daemon) Source() api.Source { return source{d.runner, d} }
 
 // A view is what readers get of the daemon. It is immutable: each change publishes a new one.
 type view struct {
@@ -45,10 +46,8 @@ func (d *Daemon) publish() {
 	d.published.Store(v)
 }
 
-// Name implements api.Source.
 func (s source) Name() string { return s.d.published.Load().cfg.Name }
 
-// Ports implements api.Source.
 func (s source) Ports() []api.PortInfo {
 	v := s.d.published.Load()
 	all := make([]api.PortInfo, 0, len(v.cfg.Ports))
@@ -64,61 +63,43 @@ func (s source) Ports() []api.PortInfo {
 	return all
 }
 
-// Snapshot implements api.Source.
-func (s source) Snapshot(v *dataplane.Snapshot) { s.d.runner.Snapshot(v) }
-func (s source) Retired() *dataplane.Snapshot   { return s.d.runner.Retired() }
-
-// Headroom implements api.Source.
 func (s source) Headroom() []api.HeadroomInfo {
 	v := s.d.published.Load()
 	all := []api.HeadroomInfo{}
 	for i := range v.cfg.Ports {
 		c := &v.cfg.Ports[i]
-		p := v.probers[c.Name]
-		if p == nil {
-			continue
+		if p := v.probers[c.Name]; p != nil {
+			all = append(all, api.HeadroomInfo{Port: c.Name, Calculated: c.CalculatedHeadroom(),
+				Report: s.d.probeReport(p), Cell: v.cfg.Buffer.Cell})
 		}
-		info := api.HeadroomInfo{Port: c.Name, Calculated: c.CalculatedHeadroom(), Cell: v.cfg.Buffer.Cell}
-		s.d.runner.View(func(*dataplane.Switch) { info.Report = p.probe.Report(runner.Now()) })
-		all = append(all, info)
 	}
 	return all
 }
 
-// FDB implements api.Source.
-func (s source) FDB() []bridge.Entry { return s.d.runner.FDB() }
-
-// Watchdog implements api.Source.
 func (s source) Watchdog() []deadlock.Status { return s.d.watchdog.status() }
 
 func (s source) RetiredStorms() []deadlock.Status { return s.d.watchdog.retired() }
 
-// Events implements api.Source.
 func (s source) Events(since uint64) (events []dataplane.Event) {
-	s.d.runner.View(func(sw *dataplane.Switch) { events = sw.Events(nil, since) })
+	s.View(func(sw *dataplane.Switch) { events = sw.Events(nil, since) })
 	return events
 }
 
-// Trace implements api.Source.
 func (s source) Trace(q api.TraceRequest) (dataplane.TraceResult, bool) {
-	return s.d.runner.Trace(q.Port, q.Frame, q.Vnet)
+	return s.Runner.Trace(q.Port, q.Frame, q.Vnet)
 }
 
-// NextEvent implements api.Source.
 func (s source) NextEvent() (next uint64) {
-	s.d.runner.View(func(sw *dataplane.Switch) { next = sw.NextEvent() })
+	s.View(func(sw *dataplane.Switch) { next = sw.NextEvent() })
 	return next
 }
 
-// WallOf implements api.Source.
 func (s source) WallOf(ns int64) time.Time {
 	return time.Now().Add(time.Duration(ns - runner.Now()))
 }
 
-// ConfigYAML implements api.Source.
 func (s source) ConfigYAML() []byte { return config.Expand(s.d.published.Load().cfg) }
 
-// Apply implements api.Source.
 func (s source) Apply(ctx context.Context, name string, yaml []byte) ([]string, error) {
 	c, warnings, err := config.Parse(name, yaml)
 	if err != nil {
@@ -128,19 +109,8 @@ func (s source) Apply(ctx context.Context, name string, yaml []byte) ([]string, 
 	for _, w := range warnings {
 		texts = append(texts, w.String())
 	}
-	done := s.d.notifyReload()
+	s.d.notify(systemd.SdNotifyReloading + "\n" + systemd.SdNotifyMonotonicUsec())
 	lost, err := s.d.Apply(ctx, c)
-	done()
+	s.d.notify(systemd.SdNotifyReady)
 	return append(texts, lost...), err
-}
-
-// ClearWatermarks implements api.Source.
-func (s source) ClearWatermarks() { s.d.runner.ClearWatermarks() }
-
-// Tap implements api.Source.
-func (s source) Tap() *capture.Tap { return s.d.runner.Tap() }
-
-// Interfaces implements api.Source.
-func (s source) Interfaces(dst []capture.Interface) []capture.Interface {
-	return s.d.runner.Interfaces(dst)
 }

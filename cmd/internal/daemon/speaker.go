@@ -19,15 +19,15 @@ import (
 type speaker struct {
 	port     string
 	socket   *port.LLDP
-	onUpdate func(lldpUpdate) // is told what has changed, by any goroutine and without mu; must return at once
+	onUpdate func(lldpUpdate) // gets what has changed, by any goroutine and without mu; must return at once
 	tap      tapFunc
 	done     chan struct{}
 
 	mu              sync.Mutex // guards what follows
 	x               *dcbx.Exchange
-	agent           lldp.Config // as they were told to x
+	agent           lldp.Config // the settings of x
 	machine         dcbx.Config
-	outcome         dcbx.Outcome   // as it was told to heard
+	outcome         dcbx.Outcome   // of the last update
 	agreement       lldp.Agreement // likewise
 	reported        dcbxStatus     // likewise
 	reportAllowance lldp.EventLimiter
@@ -52,18 +52,17 @@ type lldpUpdate struct {
 type tapFunc func(out bool, frame []byte, now int64)
 
 // startSpeaker starts LLDP on a port whose link is down.
-func startSpeaker(name string, socket *port.LLDP, agent lldp.Config, machine dcbx.Config, heard func(lldpUpdate),
-	saw tapFunc) *speaker {
-	s := &speaker{port: name, socket: socket, onUpdate: heard, tap: saw, done: make(chan struct{}), agent: agent,
-		machine: machine}
-	s.x = dcbx.NewExchange(agent, machine)
-	s.outcome, s.agreement = s.x.Outcome(), lldp.Agreement{Port: name}
+func startSpeaker(name string, socket *port.LLDP, agent lldp.Config, machine dcbx.Config, onUpdate func(lldpUpdate),
+	tap tapFunc) *speaker {
+	s := &speaker{port: name, socket: socket, onUpdate: onUpdate, tap: tap, done: make(chan struct{}), agent: agent,
+		machine: machine, x: dcbx.NewExchange(agent, machine), agreement: lldp.Agreement{Port: name}}
+	s.outcome = s.x.Outcome()
 	s.reported = dcbxStatusOf(&s.outcome)
 	go s.run()
 	return s
 }
 
-// Frames that are taken in a time: LLDP needs one in a second, and who sends thousands must not cost a CPU.
+// At most frameBudget frames are received in frameWindow. LLDP needs one in a second, and a flood must not cost a CPU.
 const (
 	frameBudget = 100
 	frameWindow = 100 * time.Millisecond
@@ -107,22 +106,17 @@ func (s *speaker) do(f func(x *dcbx.Exchange, now int64)) bool {
 			s.tap(true, frame, now)
 		}
 	}
-	s.wake(now)
+	var at time.Time // never
+	if next := s.x.Next(); next != math.MaxInt64 {
+		at = time.Now().Add(time.Duration(next - now))
+	}
+	_ = s.socket.WakeAt(at) // fails only on a closed socket
 	n, changed := s.change(now)
 	s.mu.Unlock()
 	if changed {
 		s.onUpdate(n)
 	}
 	return true
-}
-
-// wake sets the timer for the next due action.
-func (s *speaker) wake(now int64) {
-	var at time.Time // never
-	if next := s.x.Next(); next != math.MaxInt64 {
-		at = time.Now().Add(time.Duration(next - now))
-	}
-	_ = s.socket.WakeAt(at) // fails only on a closed socket
 }
 
 // change returns what has changed since the last report.
@@ -159,17 +153,16 @@ func (s *speaker) configure(agent lldp.Config, machine dcbx.Config) {
 }
 
 // inForce returns the outcome of the exchange.
-func (s *speaker) inForce() dcbx.Outcome {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.x.Outcome()
+func (s *speaker) inForce() (o dcbx.Outcome) {
+	s.read(func(x *dcbx.Exchange) { o = x.Outcome() })
+	return o
 }
 
 // read runs f on the exchange. f must not change it.
-func (s *speaker) read(f func(x *dcbx.Exchange, c *dcbx.Config, now int64)) {
+func (s *speaker) read(f func(x *dcbx.Exchange)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	f(s.x, &s.machine, runner.Now())
+	f(s.x)
 }
 
 // close sends a goodbye and ends.
@@ -183,7 +176,6 @@ func (s *speaker) close() error {
 	return err
 }
 
-// LLDP implements api.Source.
 func (s source) LLDP() []api.LLDPPort {
 	v := s.d.published.Load()
 	var all []api.LLDPPort
@@ -200,23 +192,19 @@ func (s source) LLDP() []api.LLDPPort {
 
 // describe returns what a port sends and receives by LLDP.
 func (s *speaker) describe() (p api.LLDPPort) {
-	s.read(func(x *dcbx.Exchange, c *dcbx.Config, now int64) {
+	s.read(func(x *dcbx.Exchange) {
 		local, st, o, agreed := x.Agent().Config().Local, x.Agent().Statistics(), x.Outcome(), x.Agreement(s.port)
+		now := runner.Now()
 		p = api.LLDPPort{Port: s.port, ChassisID: local.ChassisText(), PortID: local.PortText(),
-			Neighbors:   []api.LLDPNeighbor{},
-			Transitions: []api.LLDPTransition{},
+			Neighbors: []api.LLDPNeighbor{}, Transitions: []api.LLDPTransition{},
 			Statistics: api.LLDPStatistics{SentFrames: st.FramesSent, ReceivedFrames: st.FramesReceived,
-				DiscardedFrames: st.FramesDiscarded,
-				ErrorFrames:     st.FramesInErrors, DiscardedTLVs: st.TLVsDiscarded,
-				UnrecognizedTLVs: st.TLVsUnrecognized,
-				Ageouts:          st.Ageouts,
-				NotStoredFrames:  st.NotStored},
-			DCBX: api.DCBX{Version: o.Version.String(), Peer: o.Peer, Willing: c.Willing && c.CanPFC,
-				Reason: o.Reason.String(), Mismatch: o.Mismatch,
-				ETSAdopted: o.ETSAdopted, MeasuresHere: agreed.Own, MeasuresPeer: agreed.Peer,
-				MeasurementAgreed: agreed.Agreed()}}
+				DiscardedFrames: st.FramesDiscarded, ErrorFrames: st.FramesInErrors, DiscardedTLVs: st.TLVsDiscarded,
+				UnrecognizedTLVs: st.TLVsUnrecognized, Ageouts: st.Ageouts, NotStoredFrames: st.NotStored},
+			DCBX: api.DCBX{Version: o.Version.String(), Peer: o.Peer, Willing: s.machine.Willing && s.machine.CanPFC,
+				Reason: o.Reason.String(), Mismatch: o.Mismatch, ETSAdopted: o.ETSAdopted, MeasuresHere: agreed.Own,
+				MeasuresPeer: agreed.Peer, MeasurementAgreed: agreed.Agreed()}}
 		for _, n := range x.Agent().Neighbours() {
-			p.Neighbors = append(p.Neighbors, describeNeighbour(n, o.Version, c, now))
+			p.Neighbors = append(p.Neighbors, describeNeighbour(n, o.Version, &s.machine, now))
 		}
 		for _, t := range x.Agent().Transitions() {
 			p.Transitions = append(p.Transitions, api.LLDPTransition{Machine: t.Machine, From: t.From, To: t.To,
@@ -230,9 +218,8 @@ func (s *speaker) describe() (p api.LLDPPort) {
 func describeNeighbour(n *lldp.Neighbour, v dcbx.Version, c *dcbx.Config, now int64) api.LLDPNeighbor {
 	x := api.LLDPNeighbor{ChassisID: n.ChassisText(), PortID: n.PortText(), MAC: net.HardwareAddr(n.Source[:]).String(),
 		SystemName: printable(n.SystemName), SystemDescription: printable(n.SystemDescription),
-		PortDescription: printable(n.PortDescription),
-		Capabilities:    []string{}, EnabledCapabilities: []string{}, ManagementAddresses: []string{},
-		DCBXVersions: []string{}, Applications: []api.DCBXApp{},
+		PortDescription: printable(n.PortDescription), Capabilities: []string{}, EnabledCapabilities: []string{},
+		ManagementAddresses: []string{}, DCBXVersions: []string{}, Applications: []api.DCBXApp{},
 		TTLSeconds: int(n.TTL), AgeNs: now - n.Seen, ExpiresNs: n.Expires - now, Frames: n.Frames}
 	if n.Capabilities != nil {
 		x.Capabilities, x.EnabledCapabilities = lldp.CapabilityNames(n.Capabilities.Supported),

@@ -3,6 +3,7 @@ package daemon
 import (
 	"errors"
 	"fmt"
+	"net"
 	"sync"
 	"sync/atomic"
 
@@ -149,7 +150,8 @@ func (d *Daemon) install(p *portLink, o *stagedPort) error {
 	if err := o.socket.Start(); err != nil {
 		return errors.Join(err, d.closePort(p))
 	}
-	d.log.Info("port is open", "port", p.cfg.Name, "interface", o.at.link.Name, "mac", macText(o.at.link.MAC))
+	d.log.Info("port is open", "port", p.cfg.Name, "interface", o.at.link.Name, "mac",
+		net.HardwareAddr(o.at.link.MAC[:]).String())
 	d.configureLLDP(p)
 	d.followLink(p, o.at.link)
 	return nil
@@ -183,13 +185,4 @@ func (p *portLink) ringsSuffice(want port.Config) bool {
 		want.FrameSize <= p.opened.FrameSize &&
 		want.Small(want.LosslessSlots) <= p.opened.Small(p.opened.LosslessSlots) &&
 		want.Small(want.OtherSlots) <= p.opened.Small(p.opened.OtherSlots)
-}
-
-// socketConfig says how the sockets of a port are to be opened.
-func socketConfig(c *config.Config, p *config.Port) (port.Config, error) {
-	pc, err := portConfig(c, p)
-	if err != nil {
-		return port.Config{}, err
-	}
-	return sockets(p, &pc)
 }

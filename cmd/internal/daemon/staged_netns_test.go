@@ -98,7 +98,7 @@ func TestInterfaceTwiceByOtherNames(t *testing.T) {
 	must(t, os.Symlink(r.Node.Path(), alias))
 	c := parse(t, header("test", r.Dir+"/api.sock")+"ports:\n  a: {interface: p1, netns: "+r.Node.Path()+
 		"}\n  b: {interface: p1, netns: "+alias+"}\n")
-	if _, err := New(c, discards); err == nil ||
+	if _, err := New(c, discards, Tuning{}); err == nil ||
 		!strings.Contains(err.Error(), "test.yaml:6: ports.b.interface: p1 is already port a") {
 		t.Errorf("error %v, want one that names both ports", err)
 	}
@@ -108,7 +108,7 @@ func TestInterfaceTwiceByOtherNames(t *testing.T) {
 func TestStartedTwice(t *testing.T) {
 	r := start(t, 2, Setup{})
 	mode := r.addrGenMode("p1")
-	_, err := New(r.Parse(Setup{}), discards)
+	_, err := New(r.Parse(Setup{}), discards, Tuning{})
 	if err == nil || !strings.Contains(err.Error(), "another switch listens there") {
 		t.Errorf("error %v, want one about the other switch", err)
 	}
@@ -128,7 +128,7 @@ func TestMetricsAddressTaken(t *testing.T) {
 	c := r.Parse(Setup{})
 	c.Metrics.Listen = l.Addr().String()
 	for range 2 {
-		_, err = New(c, discards)
+		_, err = New(c, discards, Tuning{})
 		if err == nil || !strings.Contains(err.Error(), "metrics.listen: ") ||
 			!strings.Contains(err.Error(), "take another address") {
 			t.Errorf("error %v, want one about the metrics address", err)

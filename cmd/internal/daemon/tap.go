@@ -32,11 +32,10 @@ func (d *Daemon) openTAP(p *portLink) error {
 			"priority of a socket (SO_PRIORITY) counts for nothing", why)
 	}
 	p.tap = t
-	if err := d.install(p, &stagedPort{socket: t, at: at, restore: func() error { return nil }}); err != nil {
+	if err = d.install(p, &stagedPort{socket: t, at: at, restore: func() error { return nil }}); err != nil {
 		p.tap = nil
-		return err
 	}
-	return nil
+	return err
 }
 
 // tuneTAP applies the configuration to the TAP of a port.
@@ -60,16 +59,6 @@ func (d *Daemon) disableHostStack(p *portLink) {
 		d.warn(p.cfg.Name, "giving the interface back to the host's stack", p.restoreHostStack())
 		p.restoreHostStack = nil
 	}
-}
-
-// restoreInterface restores the interface of a port.
-func (p *portLink) restoreInterface() error {
-	err := p.restore()
-	if p.restoreHostStack != nil {
-		err = errors.Join(err, p.restoreHostStack())
-		p.restoreHostStack = nil
-	}
-	return err
 }
 
 // tapSettings translates the host's side of a port. The MAC address follows from that of the wire, so that a restart

@@ -34,34 +34,31 @@ func (t *Tuning) Set(text string) error {
 	return nil
 }
 
+// choices are those without a number.
+var choices = map[string]func(v *runner.Tuning){
+	"spin=none":     func(v *runner.Tuning) { v.Spin = runner.SpinNone },
+	"spin=short":    func(v *runner.Tuning) { v.Spin = runner.SpinShort },
+	"spin=most":     func(v *runner.Tuning) { v.Spin = runner.SpinMost },
+	"spin=endless":  func(v *runner.Tuning) { v.Spin = runner.SpinEndless },
+	"turn=fixed":    func(v *runner.Tuning) { v.FixedTurn = true },
+	"gather=none":   func(v *runner.Tuning) { v.NoCoalesce = true },
+	"control=frame": func(v *runner.Tuning) { v.EachFrame = true },
+}
+
 // parseChoice takes over one choice.
 func parseChoice(v *runner.Tuning, choice string) (err error) {
-	name, value, _ := strings.Cut(choice, "=")
-	switch choice {
-	case "spin=none":
-		v.Spin = runner.SpinNone
-	case "spin=short":
-		v.Spin = runner.SpinShort
-	case "spin=most":
-		v.Spin = runner.SpinMost
-	case "spin=endless":
-		v.Spin = runner.SpinEndless
-	case "turn=fixed":
-		v.FixedTurn = true
-	case "gather=none":
-		v.NoCoalesce = true
-	case "control=frame":
-		v.EachFrame = true
+	if set := choices[choice]; set != nil {
+		set(v)
+		return nil
+	}
+	switch name, value, _ := strings.Cut(choice, "="); name {
+	case "burst":
+		v.BurstFrames, err = numberUpTo(256, value)
+	case "bursts":
+		v.Bursts, err = numberUpTo(1024, value)
 	default:
-		switch name {
-		case "burst":
-			v.BurstFrames, err = numberUpTo(256, value)
-		case "bursts":
-			v.Bursts, err = numberUpTo(1024, value)
-		default:
-			err = errors.New("there is spin=none, spin=short, spin=most, spin=endless, burst=FRAMES, bursts=NUMBER, " +
-				"turn=fixed, gather=none and control=frame")
-		}
+		err = errors.New("there is spin=none, spin=short, spin=most, spin=endless, burst=FRAMES, bursts=NUMBER, " +
+			"turn=fixed, gather=none and control=frame")
 	}
 	return err
 }

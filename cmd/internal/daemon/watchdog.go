@@ -51,12 +51,7 @@ func (g *watchdog) close() {
 }
 
 // suspect reports that a queue may be stuck. The data plane calls it under its lock.
-func (g *watchdog) suspect() {
-	select {
-	case g.wake <- struct{}{}:
-	default:
-	}
-}
+func (g *watchdog) suspect() { wake(g.wake) }
 
 // run polls when a queue is stuck and when a poll is due.
 func (g *watchdog) run() {

@@ -32,7 +32,7 @@ func unpluggedLog(t *testing.T, keys, port string, log *slog.Logger) *Daemon {
 		text += fmt.Sprintf("  %s: {interface: nowhere-%s, speed: 1G, %s}\n", name, name, port)
 	}
 	c := parse(t, text+stations)
-	d, err := New(c, log)
+	d, err := New(c, log, Tuning{})
 	must(t, err)
 	return d
 }
@@ -49,7 +49,7 @@ func TestWatchedWhileLossless(t *testing.T) {
 			d := unplugged(t, "priorities: {lossless: [3, 4]}", "flow_control: "+tt.mode)
 			for _, swallows := range []bool{false, true, false} {
 				for _, p := range d.ports {
-					p.swallows = swallows && p.cfg.Name == "p1"
+					p.discardsControl = swallows && p.cfg.Name == "p1"
 				}
 				must(t, d.putInForce(t.Context(), d.cfg))
 				want := map[string]bool{}
@@ -110,7 +110,7 @@ func TestPortRemovedInAStorm(t *testing.T) {
 	c.Ports, c.FDB = c.Ports[1:], c.FDB[1:]
 	must(t, d.putInForce(t.Context(), &c))
 	n := 0
-	for _, e := range (source{d}).Events(0) {
+	for _, e := range d.Source().Events(0) {
 		if e.Kind == dataplane.EventDeadlockRecovered {
 			n++
 			if !strings.Contains(e.Text, " and 1 dropped") {
@@ -133,7 +133,7 @@ func TestStuckLog(t *testing.T) {
 	await := func(kind dataplane.EventKind) (at int64) {
 		eventually(t, string(kind), func() bool {
 			pausePort0(d)
-			for _, e := range (source{d}).Events(0) {
+			for _, e := range d.Source().Events(0) {
 				if e.Kind == kind && e.Priority == 0 {
 					at = e.Time
 				}
