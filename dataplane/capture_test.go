@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"pfcswitch/dataplane/capture"
-	"pfcswitch/macctl"
 )
 
 // seen is a captured frame.
@@ -43,6 +42,12 @@ func read(c *capture.Cursor) (all []seen) {
 func TestNotesOfControl(t *testing.T) {
 	r := plainRig(t, 2)
 	hold := func() string { return string(r.sw.ExplainControlOut(nil, 0)) }
+	obeyed := func(i int, want string) {
+		t.Helper()
+		if got := string(r.sw.ExplainControl(nil, i)); got != want {
+			t.Errorf("note %q, want %q", got, want)
+		}
+	}
 	r.offer(0, several(0, 1, lossless, alone+1, small)...)
 	for _, want := range []string{"XOFF 3: buffer, ingress queue holds ", " B, threshold ", " of 16384 B"} {
 		if got := hold(); !strings.Contains(got, want) {
@@ -61,24 +66,14 @@ func TestNotesOfControl(t *testing.T) {
 	}
 
 	r.hear(1, lossless, 0xffff)
-	if got := string(r.sw.ExplainControl(nil, 1)); got != "obeyed; paused: 3" {
-		t.Errorf("note %q", got)
-	}
+	obeyed(1, "obeyed; paused: 3")
 	r.hear(1, 5, 0xffff) // not under PFC
-	if got := string(r.sw.ExplainControl(nil, 1)); got != "obeyed in part: priority; paused: 3" {
-		t.Errorf("note %q", got)
-	}
-	r.sw.Control(1, macctl.AppendPause(nil, [6]byte{2}, 9), r.now, r.now)
-	if got := string(r.sw.ExplainControl(nil, 1)); got != "ignored: disabled" {
-		t.Errorf("note %q", got)
-	}
+	obeyed(1, "obeyed in part: priority; paused: 3")
+	r.pause(1, 9)
+	obeyed(1, "ignored: disabled")
 	r.hear(1, lossless, 0)
-	if got := string(r.sw.ExplainControl(nil, 1)); got != "obeyed; nothing is paused" {
-		t.Errorf("note %q", got)
-	}
-	if got := string(r.sw.ExplainControl(nil, 7)); !strings.Contains(got, "not configured") {
-		t.Errorf("note %q", got)
-	}
+	obeyed(1, "obeyed; nothing is paused")
+	obeyed(7, "ignored: the port is not configured")
 }
 
 func TestNotesOfPause(t *testing.T) {
@@ -88,7 +83,7 @@ func TestNotesOfPause(t *testing.T) {
 		"XOFF all: buffer, ingress queue holds ") {
 		t.Errorf("note %q", got)
 	}
-	r.sw.Control(1, macctl.AppendPause(nil, [6]byte{2}, 0xffff), r.now, r.now)
+	r.pause(1, 0xffff)
 	if got := string(r.sw.ExplainControl(nil, 1)); got != "obeyed; paused: all" {
 		t.Errorf("note %q", got)
 	}
@@ -119,33 +114,29 @@ func TestHeldFrame(t *testing.T) {
 	r.now += wait
 	for r.send(1, 8) != nil { // room
 	}
-	burst := r.receive(0, frames[taken:taken+2])
-	if n, _ := r.sw.Ingress(0, burst, 0, r.now, 0); n == 0 {
+	if n, _ := r.arrive(0, frames[taken:taken+2]...); n == 0 {
 		t.Fatal("the frame still waits")
 	}
-	if burst[0].held < wait || burst[1].held != 0 {
-		t.Errorf("waited %d and %d ns, want at least %d and 0", burst[0].held, burst[1].held, wait)
+	if r.burst[0].held < wait || r.burst[1].held != 0 {
+		t.Errorf("waited %d and %d ns, want at least %d and 0", r.burst[0].held, r.burst[1].held, wait)
 	}
-	r.burst = burst
 	r.settle()
 }
 
 // A flood says so where a copy of it was dropped, and others go on.
 func TestDispositionOfCopy(t *testing.T) {
-	ports := []PortConfig{testPort(0), testPort(1), testPort(2)}
+	ports := testPorts(3)
 	ports[2].MaxFrame = small - 100
 	r := newRig(t, testConfig(3), ports...)
-	burst := r.receive(0, [][]byte{ether(0xffff_ffff_ffff, host(0), tci(0, 0), experimental, 0, small), data(0, 2, 0, 1,
-		small), data(0, 1, 0, 1, small)})
-	r.sw.Ingress(0, burst, 0, r.now, 0)
+	r.arrive(0, ether(0xffff_ffff_ffff, host(0), tci(0, 0), experimental, 0, small), data(0, 2, 0, 1, small),
+		data(0, 1, 0, 1, small))
 	var notes []string
-	for i := range burst {
-		notes = append(notes, string(burst[i].disposition.note()))
+	for i := range r.burst {
+		notes = append(notes, string(r.burst[i].disposition.note()))
 	}
 	if want := []string{"a copy was dropped: oversize", "dropped: oversize", ""}; !slices.Equal(notes, want) {
 		t.Errorf("notes %q, want %q", notes, want)
 	}
-	r.burst = burst
 	r.settle()
 }
 
@@ -153,22 +144,16 @@ func TestDispositionOfCopy(t *testing.T) {
 func TestDispositions(t *testing.T) {
 	cfg := testConfig(3)
 	cfg.Buffer.Lossy.Size = 8 * cell
-	r := newRig(t, cfg, testPort(0), testPort(1), testPort(2))
+	r := newRig(t, cfg, testPorts(3)...)
 	broadcast := ether(0xffff_ffff_ffff, host(0), tci(0, 0), experimental, 0, small)
-	r.sw.SetUp(2, true, r.now)
-	flooded := [][]byte{broadcast}
-	for range 12 {
-		flooded = append(flooded, broadcast)
+	if n, _ := r.arrive(0, slices.Repeat([][]byte{broadcast}, 13)...); n != 13 {
+		t.Fatalf("%d of 13 frames taken", n)
 	}
-	burst := r.receive(0, flooded)
-	if n, _ := r.sw.Ingress(0, burst, 0, r.now, 0); n != len(burst) {
-		t.Fatalf("%d of %d frames taken", n, len(burst))
-	}
+	burst := r.burst
 	if burst[0].disposition != 0 || string(burst[len(burst)-1].disposition.note()) != "dropped: lossy-threshold" {
 		t.Errorf("dispositions %#x to %#x, want none and lossy-threshold", burst[0].disposition,
 			burst[len(burst)-1].disposition)
 	}
-	r.burst = burst
 	r.settle()
 
 	c := tapped(t, r.sw, 64)

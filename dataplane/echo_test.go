@@ -20,7 +20,7 @@ func TestEchoIsAnswered(t *testing.T) {
 	} {
 		cfg := testConfig(2)
 		cfg.Measurement = format
-		r := newRig(t, cfg, testPort(0), testPort(1))
+		r := newRig(t, cfg, testPorts(2)...)
 		b := format.AppendEcho(nil, [6]byte{}, asker, test.way, 200, test.tagged, 0x6005, macctl.Echo{Sequence: 5,
 			Octets: 200, Path: test.back, Tagged: test.tagged, TCI: 0x6005})
 		if test.way == macctl.PathControl {
@@ -54,7 +54,7 @@ func TestEchoIsAnswered(t *testing.T) {
 	}
 	cfg := testConfig(2)
 	cfg.Measurement = format
-	r := newRig(t, cfg, testPort(0), testPort(1))
+	r := newRig(t, cfg, testPorts(2)...)
 	b := format.AppendEcho(nil, [6]byte{2, 0, 0, 0, 0, 0x11}, asker, macctl.PathBridged, 60, false, 0,
 		macctl.Echo{Answer: true})
 	r.offer(0, b) // an answer to another station
@@ -83,7 +83,7 @@ func TestEchoObeysPauses(t *testing.T) {
 	} {
 		cfg := testConfig(2)
 		cfg.Measurement = format
-		r := newRig(t, cfg, testPort(0), testPort(1))
+		r := newRig(t, cfg, testPorts(2)...)
 		r.hear(0, test.paused, 0xffff)
 		tci := uint16(test.pcp) << 13
 		for range 3 {

@@ -63,9 +63,8 @@ func TestStrictBeforeWeighted(t *testing.T) {
 	}
 }
 
-// load fills the egress queues of port 1 with frames of random lengths.
-func load(r *rig, rt *rapid.T, prios []uint8, n int) {
-	lengths := rapid.SliceOfN(rapid.IntRange(60, mtu), n, n).Draw(rt, "lengths")
+// load fills the egress queues of port 1 with frames of these lengths.
+func load(r *rig, prios []uint8, lengths []int) {
 	for i, octets := range lengths {
 		r.offer(0, data(0, 1, prios[i%len(prios)], i, octets))
 	}
@@ -88,9 +87,7 @@ func TestPartialSendsChangeNothing(t *testing.T) {
 			cfg := testConfig(2)
 			cfg.Buffer.Lossless.Size += 1 << 20
 			r := newRig(rt, cfg, testPort(0), out)
-			for i, octets := range seed {
-				r.offer(0, data(0, 1, prios[i%len(prios)], i, octets))
-			}
+			load(r, prios, seed)
 			for calls := 0; len(sent) < n && calls < 100*n; calls++ {
 				for _, b := range r.send(1, most(calls)) {
 					sent = append(sent, sequence(b))
@@ -127,7 +124,7 @@ func TestWeightedShares(t *testing.T) {
 		cfg := testConfig(2)
 		cfg.Buffer.Lossy.Size, cfg.Buffer.Lossy.Alpha = 16<<20, 8
 		r := newRig(rt, cfg, testPort(0), out)
-		load(r, rt, prios, 900)
+		load(r, prios, rapid.SliceOfN(rapid.IntRange(60, mtu), 900, 900).Draw(rt, "lengths"))
 		got, sum := map[uint8]int{}, 0
 		for r.sw.ports[1].occupied == 0b111 { // all are backlogged
 			for _, b := range r.send(1, rapid.IntRange(0, 4).Draw(rt, "taken")) {
@@ -261,7 +258,7 @@ func TestRemovePort(t *testing.T) {
 // A frame that is longer than its egress port carries is dropped where it came in: it would wait for tokens that its
 // port's bucket cannot hold, and everything else behind it.
 func TestLongerThanTheEgressPort(t *testing.T) {
-	ports := []PortConfig{testPort(0), testPort(1), testPort(2)}
+	ports := testPorts(3)
 	ports[0].MaxFrame = 9014
 	ports[1].Speed, ports[1].Burst = 100_000_000, 6250
 	ports[2].MaxFrame = 9014

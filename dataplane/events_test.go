@@ -67,12 +67,8 @@ func TestLinkEvents(t *testing.T) {
 	r.sw.SetUp(0, true, r.now)
 	r.sw.SetUp(0, false, r.now)
 	r.sw.SetUp(5, true, r.now)
-	var kinds []EventKind
-	for _, e := range r.sw.Events(nil, 0) {
-		kinds = append(kinds, e.Kind)
-	}
-	if fmt.Sprint(kinds) != "[port-up port-down]" {
-		t.Errorf("events %v, want up, once, and down", kinds)
+	if all := r.sw.Events(nil, 0); len(all) != 2 || all[0].Kind != EventPortUp || all[1].Kind != EventPortDown {
+		t.Errorf("events %v, want up, once, and down", all)
 	}
 }
 
@@ -80,15 +76,13 @@ func TestLinkEvents(t *testing.T) {
 // priority its frames are, the others pass.
 func TestOversizeIsTold(t *testing.T) {
 	r := plainRig(t, 2)
-	xoffSent := func(want ...string) {
+	reported := func(want ...string) {
 		t.Helper()
 		var got []string
-		for _, e := range r.sw.Events(nil, 0) {
-			if e.Kind == EventOversize {
-				got = append(got, e.Text)
-				if e.Port != "p0" || e.Priority != -1 || e.Peer != host(0) || e.Count != 1 {
-					t.Errorf("event %+v: want one of port p0 as a whole, about %x", e, host(0))
-				}
+		for _, e := range r.events(EventOversize) {
+			got = append(got, e.Text)
+			if e.Port != "p0" || e.Priority != -1 || e.Peer != host(0) || e.Count != 1 {
+				t.Errorf("event %+v: want one of port p0 as a whole, about %x", e, host(0))
 			}
 		}
 		if !slices.Equal(got, want) {
@@ -102,11 +96,11 @@ func TestOversizeIsTold(t *testing.T) {
 			"or raise ports.p0.mtu to %d (pfcswitch nic: --mtu)", octets, most-14, most, most-14, octets-14)
 	}
 	r.offer(0, data(0, 1, lossless, 0, mtu+4)) // the longest
-	xoffSent()
+	reported()
 	first := says(3014, mtu)
 	r.offer(0, data(0, 1, lossless, 0, 3014+4), data(0, 1, 0, 1, 3014+4), ether(host(1), host(0), nil, experimental, 2,
 		9014))
-	xoffSent(first)
+	reported(first)
 	burst := r.receive(0, [][]byte{data(0, 1, lossless, 0, 3018)})
 	if n := testing.AllocsPerRun(100, func() { r.sw.Ingress(0, burst, 0, r.now, 0) }); n != 0 {
 		t.Errorf("%v allocations for each such frame after the first", n)
@@ -115,19 +109,14 @@ func TestOversizeIsTold(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.offer(0, data(0, 1, lossless, 0, 3018))
-	xoffSent(first)
+	reported(first)
 
-	larger := map[int]PortConfig{0: testPort(0), 1: testPort(1)}
-	for i, c := range larger {
-		c.MaxFrame = 2014
-		larger[i] = c
-	}
-	if err := r.sw.Reconfigure(testConfig(2), larger, nil, r.now); err != nil {
-		t.Fatal(err)
-	}
-	xoffSent(first)
+	larger := testPorts(2)
+	larger[0].MaxFrame, larger[1].MaxFrame = 2014, 2014
+	r.reconfigure(testConfig(2), larger...)
+	reported(first)
 	r.offer(0, data(0, 1, 0, 0, 2018), ether(host(1), host(0), nil, experimental, 2, 2015), data(0, 1, 0, 1, 3018))
-	xoffSent(first, says(2015, 2014))
+	reported(first, says(2015, 2014))
 	if got := len(r.drain(1, r.now+second)); got != 2 {
 		t.Errorf("%d frames passed, want the two that fit", got)
 	}
@@ -148,13 +137,7 @@ func TestOverspeed(t *testing.T) {
 	if got := r.count(0).Overspeed; got != 7 {
 		t.Errorf("%d over the speed, want 7", got)
 	}
-	n := 0
-	for _, e := range r.sw.Events(nil, 0) {
-		if e.Kind == EventOverspeed {
-			n++
-		}
-	}
-	if n != 1 {
+	if n := len(r.events(EventOverspeed)); n != 1 {
 		t.Errorf("%d events, want 1", n)
 	}
 	r.drain(1, r.now+second)

@@ -145,19 +145,8 @@ func TestHeadroomTooSmall(t *testing.T) {
 		for _, h := range hosts {
 			h.deaf = deaf
 		}
-		cfg := s.r.sw.cfg
-		cfg.Buffer.RingHold = false
-		ports := map[int]PortConfig{}
-		for i := range hosts {
-			ports[i] = s.r.sw.ports[i].cfg
-		}
-		var statics []Static
-		for i := range hosts {
-			statics = append(statics, Static{MAC: host(i), VID: 1, Port: i})
-		}
-		if err := s.r.sw.Reconfigure(cfg, ports, statics, f.now); err != nil {
-			t.Fatal(err)
-		}
+		s.r.sw.cfg.Buffer.RingHold = false
+		s.r.reapply()
 		f.run(1000 * second)
 		if lost := faults(s.r.snapshot()); lost == 0 {
 			t.Errorf("disobedient: %v: nothing was lost: the test proves nothing", deaf)
@@ -199,12 +188,8 @@ func inLine(tb reporter, octets int, delay, reaction int64, frames int) (held, p
 	s2 := f.add(sized(2*40*cell, second...), second...)
 	f.join(s1, 3, s2, 1, delay)
 	sink := f.host(7, s2, 0, delay, reaction)
-	for _, err := range []error{s1.r.sw.bridge.AddStatic(host(7), 1, 3, f.now), s2.r.sw.bridge.AddStatic(host(7), 1, 0,
-		f.now)} {
-		if err != nil {
-			tb.Fatalf("AddStatic: %v", err)
-		}
-	}
+	s1.r.station(host(7), 1, 3)
+	s2.r.station(host(7), 1, 0)
 	var senders []*hostNode
 	for i := range 3 {
 		h := f.host(i, s1, i, delay, reaction)

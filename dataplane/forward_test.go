@@ -2,6 +2,7 @@ package dataplane
 
 import (
 	"bytes"
+	"slices"
 	"testing"
 
 	"pfcswitch/dataplane/frame"
@@ -37,7 +38,7 @@ func TestUnicast(t *testing.T) {
 }
 
 func TestFlood(t *testing.T) {
-	ports := []PortConfig{testPort(0), testPort(1), testPort(2), testPort(3)}
+	ports := testPorts(4)
 	ports[2].Bridge.Flood = false
 	for _, dst := range []uint64{frame.Broadcast, 0x01_00_5E_00_00_01, 0x02_00_00_00_99_99} {
 		r := newRig(t, testConfig(4), ports...)
@@ -82,8 +83,8 @@ func (r *rig) entries() (learned []uint64) {
 func TestNotForwarded(t *testing.T) {
 	const stranger = 0x02_00_00_00_66_66
 	pfc := macctl.AppendPFC(nil, [6]byte{2, 0, 0, 0, 0x66, 0x66}, 0xff, [8]uint16{})
-	tagged := append(append(append([]byte(nil), pfc[:12]...), 0x81, 0, 0x60, 1), pfc[12:]...)
-	toHost := append([]byte(nil), pfc...)
+	tagged := slices.Concat(pfc[:12], []byte{0x81, 0, 0x60, 1}, pfc[12:])
+	toHost := slices.Clone(pfc)
 	frame.PutAddress(toHost, host(1))
 	rows := []struct {
 		name    string
@@ -172,7 +173,7 @@ func TestIngressDown(t *testing.T) {
 }
 
 func TestStormControl(t *testing.T) {
-	ports := []PortConfig{testPort(0), testPort(1)}
+	ports := testPorts(2)
 	ports[0].Bridge.Storm = 1_000_000 // the bucket holds two frames of 1542 octets on the wire
 	r := newRig(t, testConfig(2), ports...)
 	var flood [][]byte

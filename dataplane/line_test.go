@@ -4,7 +4,7 @@ import "testing"
 
 // Frames in the line have left the buffer, and are held still; a link that goes down takes them.
 func TestDelayedFramesInTheAccounts(t *testing.T) {
-	ports := []PortConfig{testPort(0), testPort(1)}
+	ports := testPorts(2)
 	ports[1].Delay = 1_000_000
 	r := newRig(t, testConfig(2), ports...)
 	r.offer(0, several(0, 1, 0, 5, 100)...)

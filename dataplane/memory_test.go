@@ -3,6 +3,7 @@ package dataplane
 import (
 	"bytes"
 	"math/bits"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -171,8 +172,7 @@ func TestMemoryLastsAsLongAsTheAccounts(t *testing.T) {
 		cfg.Buffer.Cell = rapid.SampledFrom([]int{64, 256, 1000}).Draw(t, "cell")
 		cfg.Buffer.Lossless = resize(t, "lossless", cfg.Buffer.Cell)
 		cfg.Buffer.Lossy = resize(t, "lossy", cfg.Buffer.Cell)
-		ports := map[int]PortConfig{}
-		var list []PortConfig
+		var ports []PortConfig
 		for i := range n {
 			c := pausePort(i)
 			c.MaxFrame, c.Bridge.Flood = 100, true
@@ -181,15 +181,15 @@ func TestMemoryLastsAsLongAsTheAccounts(t *testing.T) {
 			for q := range c.Ingress {
 				c.Ingress[q] = c.Ingress[0]
 			}
-			list, ports[i] = append(list, c), c
+			ports = append(ports, c)
 		}
-		r := newRig(t, cfg, list...)
+		r := newRig(t, cfg, ports...)
 		for range 3 {
 			r.fillUp(t, n)
 			next := cfg
 			next.Buffer.Lossless = resize(t, "lossless", cfg.Buffer.Cell)
 			next.Buffer.Lossy = resize(t, "lossy", cfg.Buffer.Cell)
-			_ = r.sw.Reconfigure(next, ports, nil, r.now) // what does not fit yet is refused, and the old one stays
+			_ = r.sw.Reconfigure(next, asMap(ports...), nil, r.now) // what does not fit yet is refused, and the old one stays
 		}
 		r.settle()
 		for i := range n {
@@ -214,20 +214,11 @@ func (r *rig) fillUp(t *rapid.T, n int) {
 			dst = 0xFF_FF_FF_FF_FF_FF
 		}
 		before := r.sw.memory.free.left + r.sw.memory.spare.left
-		burst := r.receive(in, make([][]byte, 0, 64))
-		for range 64 {
-			burst = append(burst, r.receive(in, [][]byte{ether(dst, host(in), nil, experimental, 0, 14)})...)
-		}
-		stop, taken := Crossed, 0
-		for stop == Crossed && taken < len(burst) {
-			taken, stop = r.sw.Ingress(in, burst, taken, r.now, 0)
-		}
+		taken, _ := r.arrive(in, slices.Repeat([][]byte{ether(dst, host(in), nil, experimental, 0, 14)}, 64)...)
 		if bits.OnesCount(uint(taken))%2 == 0 { // some of it leaves before the rest is settled
-			r.burst = burst
 			r.send(rapid.IntRange(0, n-1).Draw(t, "sender"), 64)
 			r.now += second
 		}
-		r.burst = burst
 		r.settle()
 		if r.sw.memory.free.left+r.sw.memory.spare.left >= before {
 			full++

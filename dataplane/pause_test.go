@@ -58,41 +58,34 @@ func TestPausedPriorityStopsForItsQuanta(t *testing.T) {
 func TestPauseCountsFromTheStamp(t *testing.T) {
 	r := plainRig(t, 2)
 	r.offer(0, data(0, 1, lossless, 0, small))
-	var times [NumPriorities]uint16
-	times[lossless] = 1000
 	r.now = 1_000_000
 	stamp := r.now - 300_000
-	if got := r.sw.Control(1, macctl.AppendPFC(nil, [6]byte{2}, 1<<lossless, times), stamp, r.now); got != 1<<lossless {
+	if got := r.sw.Control(1, pfc(lossless, 1000), stamp, r.now); got != 1<<lossless {
 		t.Errorf("paused anew: %08b, want priority %d", got, lossless)
 	}
 	if r.sw.Dequeue(1, r.now, nil) != 0 || r.sw.TxDeadline(1, r.now) != stamp+512_000 {
 		t.Errorf("deadline %d, want %d", r.sw.TxDeadline(1, r.now), stamp+512_000)
 	}
-	if got := r.sw.Control(1, macctl.AppendPFC(nil, [6]byte{2}, 1<<lossless, times), r.now, r.now); got != 0 {
+	if got := r.sw.Control(1, pfc(lossless, 1000), r.now, r.now); got != 0 {
 		t.Errorf("paused anew: %08b, want none: it was paused before", got)
 	}
 }
 
 // A new frame replaces the running timer, longer or shorter; time 0 resumes; a clear vector bit leaves alone.
 func TestPauseIsReplaced(t *testing.T) {
-	only := func(prio uint8, quanta uint16) []byte {
-		var times [NumPriorities]uint16
-		times[prio] = quanta
-		return macctl.AppendPFC(nil, [6]byte{2}, 1<<prio, times)
-	}
 	var none [NumPriorities]uint16
 	rows := []struct {
 		name   string
 		second []byte
 		want   int64 // ns after the second frame; it comes 100 quanta after the first, which has 1000
 	}{
-		{"longer", only(lossless, 5000), 5000 * 512},
-		{"shorter", only(lossless, 10), 10 * 512},
-		{"resume", only(lossless, 0), 0},
-		{"another priority", only(5, 1), 900 * 512},
+		{"longer", pfc(lossless, 5000), 5000 * 512},
+		{"shorter", pfc(lossless, 10), 10 * 512},
+		{"resume", pfc(lossless, 0), 0},
+		{"another priority", pfc(5, 1), 900 * 512},
 		{"vector empty", macctl.AppendPFC(nil, [6]byte{2}, 0, none), 900 * 512},
 		{"PAUSE where PFC is on", macctl.AppendPause(nil, [6]byte{2}, 0), 900 * 512},
-		{"truncated", only(lossless, 0)[:33], 900 * 512},
+		{"truncated", pfc(lossless, 0)[:33], 900 * 512},
 	}
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
@@ -117,15 +110,15 @@ func TestPauseIsReplaced(t *testing.T) {
 
 // PAUSE stops every priority, but not MAC Control frames.
 func TestPauseStopsAllButControl(t *testing.T) {
-	r := newRig(t, testConfig(3), pausePort(0), pausePort(1), pausePort(2))
-	r.sw.Control(1, macctl.AppendPause(nil, [6]byte{2}, 2000), r.now, r.now)
+	r := newRig(t, testConfig(3), pausePorts(3)...)
+	r.pause(1, 2000)
 	for prio := range uint8(NumPriorities) {
 		r.offer(0, data(0, 1, prio, 0, small))
 	}
 	if got := r.send(1, 64); got != nil {
 		t.Errorf("sent %v while paused", priorities(got))
 	}
-	r.sw.Control(2, macctl.AppendPause(nil, [6]byte{2}, 0xffff), r.now, r.now)
+	r.pause(2, 0xffff)
 	r.offer(1, several(1, 2, 0, alone+1, small)...)
 	if f, _ := macctl.Parse(r.tell(1), [6]byte{}); f.Opcode != macctl.OpcodePause || f.Pause != 0xffff {
 		t.Errorf("a paused port told its peer %+v, want PAUSE", f)
@@ -168,7 +161,7 @@ func wireTime(n, octets int) int64 { return int64(n * frame.WireOctets(octets) *
 func TestPausedTimeEarnsNothing(t *testing.T) {
 	const n, quantum = 12, 3
 	setup := func() *rig {
-		ports := []PortConfig{testPort(0), testPort(1)}
+		ports := testPorts(2)
 		ports[1].Burst = int64(4 * frame.WireOctets(mtu))
 		return newRig(t, testConfig(2), ports...)
 	}
@@ -220,7 +213,7 @@ func TestPausedTimeEarnsNothing(t *testing.T) {
 
 // While one priority is paused and another may send, the port is not paused: its tokens are those of its speed.
 func TestOtherPrioritiesKeepTheSpeed(t *testing.T) {
-	ports := []PortConfig{testPort(0), testPort(1)}
+	ports := testPorts(2)
 	ports[1].Burst = int64(4 * frame.WireOctets(mtu))
 	ports[1].Egress[lossless] = sched.Queue{Strict: true}
 	r := newRig(t, testConfig(2), ports...)

@@ -9,11 +9,9 @@ import (
 
 // looping is a rig whose ports look for loops.
 func looping(tb reporter, n int) *rig {
-	var ports []PortConfig
-	for i := range n {
-		c := testPort(i)
-		c.Bridge.Loop = true
-		ports = append(ports, c)
+	ports := testPorts(n)
+	for i := range ports {
+		ports[i].Bridge.Loop = true
 	}
 	return newRig(tb, testConfig(n), ports...)
 }
@@ -62,15 +60,13 @@ func TestProbeComesBack(t *testing.T) {
 	if v := r.snapshot(); v.Ports[1].Loop != bridge.LoopShut {
 		t.Errorf("port 1 is %v, want shut", v.Ports[1].Loop)
 	}
-	events := r.sw.Events(nil, 0)
-	if e := events[len(events)-1]; e.Kind != EventLoop || e.Port != "p1" || !strings.Contains(e.Text, "flooding off") {
+	if e := r.lastEvent(); e.Kind != EventLoop || e.Port != "p1" || !strings.Contains(e.Text, "flooding off") {
 		t.Errorf("last event %+v", e)
 	}
 
 	r.now += int64(bridge.Holdoff)
 	r.sw.Probe(1, nil, r.now)
-	events = r.sw.Events(nil, 0)
-	if e := events[len(events)-1]; e.Kind != EventLoop || !strings.Contains(e.Text, "flooding on again") {
+	if e := r.lastEvent(); e.Kind != EventLoop || !strings.Contains(e.Text, "flooding on again") {
 		t.Errorf("last event %+v, want the end of the loop", e)
 	}
 	r.empty()

@@ -140,6 +140,14 @@ func testPorts(n int) (ports []PortConfig) {
 	return ports
 }
 
+// pausePorts are n ports of pausePort.
+func pausePorts(n int) (ports []PortConfig) {
+	for i := range n {
+		ports = append(ports, pausePort(i))
+	}
+	return ports
+}
+
 // plainRig has n ports of testPort.
 func plainRig(tb reporter, n int) *rig {
 	tb.Helper()

@@ -42,9 +42,7 @@ func TestFrameWaitsInTheRing(t *testing.T) {
 		r.settle()
 		r.balanced()
 	}
-	events := r.sw.Events(nil, 0)
-	last := events[len(events)-1]
-	if last.Kind != EventRingHold || last.Port != "p0" || last.Priority != lossless || last.Count != 1 {
+	if last := r.lastEvent(); last.Kind != EventRingHold || last.Port != "p0" || last.Priority != lossless || last.Count != 1 {
 		t.Errorf("last event %+v, want one ring-hold of p0 priority %d", last, lossless)
 	}
 	r.hear(1, lossless, 0)
@@ -75,12 +73,8 @@ func TestDropBeyondHeadroom(t *testing.T) {
 	if c.Drops[lossless][DropLosslessHeadroom] != 1 || c.LosslessDrops[lossless] != 1 {
 		t.Errorf("drops %v, lossless %v, want one", c.Drops, c.LosslessDrops)
 	}
-	kinds := map[EventKind]int{}
-	for _, e := range r.sw.Events(nil, 0) {
-		kinds[e.Kind]++
-	}
-	if kinds[EventLosslessDrop] != 1 || kinds[EventIgnoresXoff] != 1 {
-		t.Errorf("events %v, want one lossless-drop and one peer-ignores-xoff", kinds)
+	if len(r.events(EventLosslessDrop)) != 1 || len(r.events(EventIgnoresXoff)) != 1 {
+		t.Errorf("events %v, want one lossless-drop and one peer-ignores-xoff", r.sw.Events(nil, 0))
 	}
 	r.balanced()
 }
@@ -111,20 +105,14 @@ func TestRingHoldEndsWithTheConfiguration(t *testing.T) {
 			before, other := r.sw.ports[0].cfg, r.sw.ports[1].cfg
 			next := before
 			change(&next)
-			reconfigure := func(c PortConfig) {
-				t.Helper()
-				if err := r.sw.Reconfigure(r.sw.cfg, asMap(c, other), nil, r.now); err != nil {
-					t.Fatal(err)
-				}
-			}
 			r.now += 1000
-			reconfigure(next)
+			r.reconfigure(r.sw.cfg, next, other)
 			if f, _ := r.sw.Trace(0, data(0, 1, lossless, 1, 60), frame.VnetHeader{}, r.now); f.InRing {
 				t.Error("a frame is said to wait in the ring yet")
 			}
 			r.offer(0, data(0, 1, lossless, 1, small))
 			r.now += second
-			reconfigure(before)
+			r.reconfigure(r.sw.cfg, before, other)
 			r.hear(1, lossless, 0)
 			r.drain(1, r.now+second)
 			r.offer(0, data(0, 1, lossless, 2, small))
@@ -147,12 +135,7 @@ func TestWaitingFrameIsCountedOnce(t *testing.T) {
 	}{{"the same frame", small, 1}, {"another frame", small - 1, 2}} {
 		t.Run(row.name, func(t *testing.T) {
 			r := tight(t, true)
-			reconfigure := func(c PortConfig) {
-				t.Helper()
-				if err := r.sw.Reconfigure(r.sw.cfg, asMap(c, r.sw.ports[1].cfg), nil, r.now); err != nil {
-					t.Fatal(err)
-				}
-			}
+			wide, other := r.sw.ports[0].cfg, r.sw.ports[1].cfg
 			from := r.now
 			// after the frame has begun to wait, so that only what begins anew counts as after XOFF
 			if r.tell(0) == nil {
@@ -166,26 +149,22 @@ func TestWaitingFrameIsCountedOnce(t *testing.T) {
 				}
 			}
 			waits(small)
-			reconfigure(r.sw.ports[0].cfg)
+			r.reconfigure(r.sw.cfg, wide, other)
 			waits(row.octets)
 			r.now += 1000
 			waits(row.octets)
-			wide := r.sw.ports[0].cfg
 			wide.Ingress[lossless].Headroom *= 2 // the frame fits now
-			reconfigure(wide)
+			r.reconfigure(r.sw.cfg, wide, other)
 			r.offer(0, data(0, 1, lossless, 1, row.octets))
 
 			c, use, queue := r.count(0), r.sw.ports[0].use[lossless].Use, r.sw.buffer.Queue(0, lossless)
-			events := r.sw.Events(nil, 0)
-			var xoffSent uint64
-			for _, e := range events {
-				if e.Kind == EventRingHold {
-					xoffSent += e.Count
-				}
+			var reported uint64
+			for _, e := range r.events(EventRingHold) {
+				reported += e.Count
 			}
-			if queue.Waited != row.want || use.Waited+use.Crowded != row.want-1 || xoffSent != row.want {
+			if queue.Waited != row.want || use.Waited+use.Crowded != row.want-1 || reported != row.want {
 				t.Errorf("%d frames waited by the buffer, %d by the events, want %d; %d after XOFF, want %d",
-					queue.Waited, xoffSent, row.want, use.Waited+use.Crowded, row.want-1)
+					queue.Waited, reported, row.want, use.Waited+use.Crowded, row.want-1)
 			}
 			if c.RingHoldBytes != uint64(row.octets) || c.RingHoldNs != uint64(r.now-from) {
 				t.Errorf("held %d octets for %d ns, want %d for %d", c.RingHoldBytes, c.RingHoldNs, row.octets,

@@ -238,9 +238,7 @@ func TestProbeHoldEndsWithFlowControl(t *testing.T) {
 	next := c
 	next.Lossless, next.Follow, next.Prober = 0, 0, nil
 	for _, c := range []PortConfig{next, c} {
-		if err := r.sw.Reconfigure(r.sw.cfg, asMap(c, r.sw.ports[1].cfg), nil, r.now); err != nil {
-			t.Fatal(err)
-		}
+		r.reconfigure(r.sw.cfg, c, r.sw.ports[1].cfg)
 		r.tell(0)
 		if s := r.sw.ports[0].sender; s.XoffSent() != 0 || s.Causes(lossless) != 0 {
 			t.Errorf("lossless %08b: told %08b, causes %b", c.Lossless, s.XoffSent(), s.Causes(lossless))

@@ -72,9 +72,9 @@ func drawConfig(t *rapid.T, least int64) Config {
 }
 
 func newWorld(t *rapid.T) *world {
-	var ports []PortConfig
-	for i := range worldPorts {
-		ports = append(ports, drawPortConfig(t, i))
+	ports := make([]PortConfig, worldPorts)
+	for i := range ports {
+		ports[i] = drawPortConfig(t, i)
 	}
 	w := &world{rig: newRig(t, drawConfig(t, 400), ports...)}
 	w.sw.SetOwner(3, 1) // worker 0 owns the others
@@ -180,17 +180,10 @@ func (w *world) reconfigure(t *rapid.T) {
 		return
 	}
 	for i := range ports {
-		w.learn(i)
+		w.station(host(i), 1, i) // Reconfigure replaces the static entries
 	}
 	if removed >= 0 {
 		w.lines[removed], w.rings[removed], w.ringSet[removed] = 0, nil, false
-	}
-}
-
-// learn makes a port's host known again: Reconfigure replaces the static entries.
-func (w *world) learn(i int) {
-	if err := w.sw.bridge.AddStatic(host(i), 1, i, w.now); err != nil {
-		w.tb.Fatalf("AddStatic: %v", err)
 	}
 }
 

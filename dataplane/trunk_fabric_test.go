@@ -159,11 +159,7 @@ func pauseTrunk(tb reporter, high, low int64) *rig {
 	c.Aggregate.Lossless = 0xff
 	c.Flow = trunk.FlowConfig{Mode: macctl.ModePause, Lossless: 0xff, Member: trunk.Mark{High: high, Low: low},
 		Uplink: trunk.Mark{High: high, Low: low}}
-	return trunkRig(tb, c, func(_ *Config, ports []PortConfig) {
-		for i := range ports {
-			ports[i] = pausePort(i)
-		}
-	})
+	return trunkRig(tb, c, func(_ *Config, ports []PortConfig) { copy(ports, pausePorts(trunkPorts)) })
 }
 
 // Under PAUSE a member is held for its own share, all of them for a pause of the uplink; the uplink for what waits

@@ -35,10 +35,7 @@ func trunkRig(tb reporter, c TrunkConfig, change func(cfg *Config, ports []PortC
 	tb.Helper()
 	cfg := roomy(trunkPorts)
 	cfg.Buffer.Lossy.Size = 4 << 20 // room enough, and made soon
-	var ports []PortConfig
-	for i := range trunkPorts {
-		ports = append(ports, testPort(i))
-	}
+	ports := testPorts(trunkPorts)
 	if change != nil {
 		change(&cfg, ports)
 	}

@@ -43,11 +43,7 @@ func forMarks(t *testing.T, f func(t *testing.T, m markedTrunk)) {
 				c := threeToOne()
 				c.Aggregate.Lossless = 0xff
 				c.Flow = trunk.FlowConfig{Mode: macctl.ModePause, Lossless: 0xff, Member: up, Uplink: down}
-				m.rig = trunkRig(t, c, func(_ *Config, ports []PortConfig) {
-					for i := range ports {
-						ports[i] = pausePort(i)
-					}
-				})
+				m.rig = trunkRig(t, c, func(_ *Config, ports []PortConfig) { copy(ports, pausePorts(trunkPorts)) })
 			} else {
 				c := threeToOne()
 				c.Flow.Priority[lossless], c.Flow.UplinkPriority[lossless] = up, down
@@ -246,20 +242,15 @@ func TestOneFreeMemberFreesTheUplink(t *testing.T) {
 // words of the old mode, held in those of the new one for what waits then, and nothing is lost or stays held.
 func TestTrunkChangesItsMode(t *testing.T) {
 	marks := trunk.Mark{High: 2 * markOctets, Low: markOctets}
-	change := func(r *rig, mode macctl.Mode, port func(int) PortConfig) {
+	change := func(r *rig, mode macctl.Mode, ports []PortConfig) {
 		t.Helper()
 		c := marked(threeToOne(), marks.High, marks.Low)
 		if c.Flow.Mode = mode; mode == macctl.ModePause {
 			c.Aggregate.Lossless, c.Flow.Lossless, c.Flow.Member, c.Flow.Uplink = 0xff, 0xff, marks, marks
 		}
-		cfg, ports := r.sw.cfg, map[int]PortConfig{}
+		cfg := r.sw.cfg
 		cfg.Trunks = []TrunkConfig{c}
-		for i := range trunkPorts {
-			ports[i] = port(i)
-		}
-		if err := r.sw.Reconfigure(cfg, ports, nil, r.now); err != nil {
-			t.Fatal(err)
-		}
+		r.reconfigure(cfg, ports...)
 	}
 	holds := func(r *rig, when string, want ...uint8) {
 		t.Helper()
@@ -270,17 +261,17 @@ func TestTrunkChangesItsMode(t *testing.T) {
 		}
 	}
 	r := trunkRig(t, threeToOne(), nil)
-	change(r, macctl.ModePFC, testPort)
+	change(r, macctl.ModePFC, testPorts(trunkPorts))
 	r.offer(0, several(0, 5, lossless, 3, small)...)
 	r.offer(uplinkPort, several(uplinkPort, 0, lossless, 3, small)...)
 	r.hear(uplinkPort, lossless, 0xffff)
 	const pfc = 1 << lossless
 	holds(r, "under PFC", pfc, pfc, pfc, pfc)
-	change(r, macctl.ModePause, pausePort)
+	change(r, macctl.ModePause, pausePorts(trunkPorts))
 	holds(r, "under PAUSE, of which the uplink's peer has said nothing yet", 0xff, 0, 0, 0xff)
 	r.pause(uplinkPort, 0xffff)
 	holds(r, "under PAUSE", 0xff, 0xff, 0xff, 0xff)
-	change(r, macctl.ModePFC, testPort)
+	change(r, macctl.ModePFC, testPorts(trunkPorts))
 	holds(r, "under PFC again", pfc, pfc, pfc, pfc)
 	for i := range uplinkPort + 1 {
 		if got := len(r.drain(i, r.now+second)); got == 0 {

@@ -73,7 +73,7 @@ func TestLosslessIsNeverFloodedLossless(t *testing.T) {
 // Under PAUSE all priorities are one ingress queue: they fill it together, and one PAUSE frame stops them all.
 func TestPausePortIsOneQueue(t *testing.T) {
 	r := newRig(t, testConfig(2), pausePort(0), pausePort(1))
-	r.sw.Control(1, macctl.AppendPause(nil, [6]byte{2}, 0xffff), r.now, r.now)
+	r.pause(1, 0xffff)
 	for prio := range uint8(NumPriorities) {
 		r.offer(0, several(0, 1, prio, alone/NumPriorities, small)...)
 	}
@@ -89,7 +89,7 @@ func TestPausePortIsOneQueue(t *testing.T) {
 		q[0].Used.Headroom.Now != cell || q[6].Lossless {
 		t.Errorf("queue 0 holds %+v", q[0].Used)
 	}
-	r.sw.Control(1, macctl.AppendPause(nil, [6]byte{2}, 0), r.now, r.now)
+	r.pause(1, 0)
 	if got := r.drain(1, r.now+second); len(got) != alone+1 {
 		t.Errorf("%d frames left, want %d", len(got), alone+1)
 	}

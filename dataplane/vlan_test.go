@@ -22,7 +22,7 @@ func vlans(tb reporter) *rig {
 		}
 		return s
 	}
-	ports := []PortConfig{testPort(0), testPort(1), testPort(2), testPort(3)}
+	ports := testPorts(4)
 	ports[0].Bridge.Tagged = set(10)
 	ports[1].Bridge.PVID, ports[1].Classify.Default = 10, 5
 	ports[2].Bridge.PVID, ports[2].Bridge.Tagged = 20, set(1, 10)
@@ -31,9 +31,7 @@ func vlans(tb reporter) *rig {
 	for i := range ports {
 		for _, vid := range []uint16{1, 10} {
 			if r.sw.bridge.Egress(i, vid) != bridge.NotMember {
-				if err := r.sw.bridge.AddStatic(host(i), vid, i, r.now); err != nil {
-					tb.Fatalf("AddStatic: %v", err)
-				}
+				r.station(host(i), vid, i)
 			}
 		}
 	}

@@ -41,8 +41,8 @@ func TestSuspects(t *testing.T) {
 	calls := 0
 	cfg := testConfig(3)
 	cfg.Suspect = func() { calls++ }
-	r := newRig(t, cfg, testPort(0), testPort(1), testPort(2))
-	xoffSent := func() bool {
+	r := newRig(t, cfg, testPorts(3)...)
+	reported := func() bool {
 		r.sw.Dequeue(1, r.now, nil)
 		all := r.sw.Suspects()
 		return all.Has(1)
@@ -50,29 +50,29 @@ func TestSuspects(t *testing.T) {
 	r.sw.NotifyStuck(1, lossless, true)
 	r.sw.NotifyStuck(9, lossless, true)
 	r.hear(1, lossless, 0xffff)
-	if xoffSent() {
+	if reported() {
 		t.Error("told of a queue that is empty")
 	}
 	r.offer(0, data(0, 1, lossless, 0, small))
-	if !xoffSent() || xoffSent() || calls != 1 {
+	if !reported() || reported() || calls != 1 {
 		t.Errorf("frames after the pause: %d calls, want to be told once", calls)
 	}
 	r.hear(1, lossless, 0)
 	r.sw.NotifyStuck(1, lossless, true)
-	if xoffSent() {
+	if reported() {
 		t.Error("told of a queue that is free")
 	}
 	r.hear(1, lossless, 0xffff)
 	r.offer(0, data(0, 1, lossless, 1, small), data(0, 2, lossless, 1, small))
-	if !xoffSent() {
+	if !reported() {
 		t.Error("not told of a pause after the frames")
 	}
 	r.sw.NotifyStuck(1, lossless, true)
 	r.sw.NotifyStuck(1, lossless, false)
-	if xoffSent() {
+	if reported() {
 		t.Error("told though nobody wants to know")
 	}
-	if r.sw.SetUp(1, false, r.now); !xoffSent() {
+	if r.sw.SetUp(1, false, r.now); !reported() {
 		t.Error("not told of a link that went down")
 	}
 }
@@ -208,7 +208,7 @@ func TestDiscardAndSending(t *testing.T) {
 
 	cfg := testConfig(2)
 	cfg.Buffer.Lossless.Size += 2000 * cell
-	r = newRig(t, cfg, testPort(0), testPort(1))
+	r = newRig(t, cfg, testPorts(2)...)
 	r.hear(1, lossless, 0xffff)
 	r.offer(0, several(0, 1, lossless, discardFrames+1, small)...)
 	r.sw.Order(1, lossless, true, true, r.now)
@@ -226,8 +226,7 @@ func TestDiscardAndSending(t *testing.T) {
 func TestWatchWhole(t *testing.T) {
 	r := newRig(t, testConfig(2), pausePort(0), pausePort(1))
 	r.sw.NotifyStuck(1, WholePort, true)
-	pause := func() { r.sw.Control(1, macctl.AppendPause(nil, [6]byte{2}, 0xffff), r.now, r.now) }
-	pause()
+	r.pause(1, 0xffff)
 	r.offer(0, data(0, 1, 0, 0, small), data(0, 1, 5, 0, small))
 	r.sw.Dequeue(1, r.now, nil)
 	if all := r.sw.Suspects(); !all.Has(1) {
@@ -237,7 +236,7 @@ func TestWatchWhole(t *testing.T) {
 		t.Errorf("%+v", v)
 	}
 	r.sw.Order(1, WholePort, true, false, r.now)
-	pause()
+	r.pause(1, 0xffff)
 	if got := r.send(1, 64); len(got) != 2 || r.read(1, WholePort).Sent != 2 {
 		t.Errorf("%d frames left, want 2", len(got))
 	}
@@ -287,15 +286,14 @@ func TestDiscardDoesNotAllocate(t *testing.T) {
 func TestWatchReadingAndClockJumps(t *testing.T) {
 	r := plainRig(t, 2)
 	r.offer(0, data(0, 1, lossless, 0, small))
-	var times [NumPriorities]uint16
-	times[lossless] = 195 // 99.84 µs
-	pause := macctl.QuantaDuration(195, gigabit)
+	const quanta = 195 // 99.84 µs
+	pause := macctl.QuantaDuration(quanta, gigabit)
 	const hour = 3600 * second
 	var paused int64
 	for cycle, jump := range []int64{0, hour, -hour, 10 * hour, -second / 2, 1} {
 		before := r.read(1, lossless)
 		stamp := r.now + jump
-		r.sw.Control(1, macctl.AppendPFC(nil, [6]byte{2}, 1<<lossless, times), stamp, r.now)
+		r.sw.Control(1, pfc(lossless, quanta), stamp, r.now)
 		r.now += second / 1000
 		if v := r.read(1, lossless); v.PausedNs-before.PausedNs != pause || v.PausedNow {
 			t.Errorf("cycle %d, stamp off by %d s: paused for %d ns, want %d", cycle, jump/second,

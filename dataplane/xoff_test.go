@@ -235,7 +235,7 @@ func TestRemaining(t *testing.T) {
 
 // The histogram of how fast XOFF leaves counts from the crossing, not from one that was over before it was told.
 func TestCrossedIsMeasuredOnce(t *testing.T) {
-	r := newRig(t, testConfig(2), testPort(0), testPort(1))
+	r := plainRig(t, 2)
 	r.hear(1, lossless, 0xffff)
 	r.offer(0, several(0, 1, lossless, alone+1, small)...)
 	r.sw.CrossedAt(0, 1000)
