@@ -189,7 +189,8 @@ func TestMemoryLastsAsLongAsTheAccounts(t *testing.T) {
 			next := cfg
 			next.Buffer.Lossless = resize(t, "lossless", cfg.Buffer.Cell)
 			next.Buffer.Lossy = resize(t, "lossy", cfg.Buffer.Cell)
-			_ = r.sw.Reconfigure(next, asMap(ports...), nil, r.now) // what does not fit yet is refused, and the old one stays
+			// What does not fit yet is refused, and the old one stays.
+			_ = r.sw.Reconfigure(next, asMap(ports...), nil, r.now)
 		}
 		r.settle()
 		for i := range n {

@@ -42,7 +42,8 @@ func TestFrameWaitsInTheRing(t *testing.T) {
 		r.settle()
 		r.balanced()
 	}
-	if last := r.lastEvent(); last.Kind != EventRingHold || last.Port != "p0" || last.Priority != lossless || last.Count != 1 {
+	if last := r.lastEvent(); last.Kind != EventRingHold || last.Port != "p0" || last.Priority != lossless ||
+		last.Count != 1 {
 		t.Errorf("last event %+v, want one ring-hold of p0 priority %d", last, lossless)
 	}
 	r.hear(1, lossless, 0)

@@ -15,7 +15,7 @@ import (
 // Workers that sleep are alive, and one that hangs in a send call is not, until it is through.
 func TestWorkersAreAlive(t *testing.T) {
 	forExecutors(t, func(t *testing.T, e executor) {
-		l := newLan(t, e, roomy(2), unshaped(0), unshaped(1))
+		l := newTestbed(t, e, roomy(2), unshaped(0), unshaped(1))
 		entered, leave := make(chan struct{}), make(chan struct{})
 		var hang atomic.Bool
 		l.withGate(1, func(near *porttest.End, b *port.Batch) (int, error) {

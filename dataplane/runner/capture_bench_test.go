@@ -18,25 +18,25 @@ func BenchmarkTapRatio(b *testing.B) {
 	for _, octets := range []int{60, 1514} {
 		for _, snap := range []int{64, capture.MaxSnap} {
 			b.Run(fmt.Sprintf("frame=%d/snap=%d", octets, snap), func(b *testing.B) {
-				grind := func() *mill {
-					return newMill(b, port.Lossless, repeated(data(0, 1, lossless, 0, octets), burstFrames), nil)
+				newRig := func() *workerRig {
+					return newWorkerRig(b, port.Lossless, repeated(data(0, 1, lossless, 0, octets), burstFrames), nil)
 				}
-				base, off, reader, slow := grind(), grind(), grind(), grind()
+				base, off, reader, slow := newRig(), newRig(), newRig(), newRig()
 				tapped(b, slow.w.r.sw, snap)
-				allowXDP(b, reader.w.r, snap)
-				mills := []*mill{base, off, reader, slow}
+				readTap(b, reader.w.r, snap)
+				rigs := []*workerRig{base, off, reader, slow}
 				var ratios [4][]float64
 				for b.Loop() {
 					var took [4]time.Duration
-					for turn := range mills {
-						i := (turn + len(ratios[0])) % len(mills) // each begins in turn
+					for turn := range rigs {
+						i := (turn + len(ratios[0])) % len(rigs) // each begins in turn
 						begun := time.Now()
 						for range 200 {
-							mills[i].round()
+							rigs[i].round()
 						}
 						took[i] = time.Since(begun)
 					}
-					for i := range mills {
+					for i := range rigs {
 						ratios[i] = append(ratios[i], float64(took[i])/float64(took[0]))
 					}
 				}
@@ -51,8 +51,8 @@ func BenchmarkTapRatio(b *testing.B) {
 	}
 }
 
-// allowXDP makes a file of everything that is captured, which nobody keeps, until the end of the benchmark.
-func allowXDP(b *testing.B, r *Runner, snap int) {
+// readTap makes a file of everything that is captured, which nobody keeps, until the end of the benchmark.
+func readTap(b *testing.B, r *Runner, snap int) {
 	s := capture.NewStream(tapped(b, r.sw, snap), capture.Options{Snap: snap, Interfaces: r.Interfaces})
 	stop := make(chan struct{})
 	var done sync.WaitGroup

@@ -15,16 +15,16 @@ import (
 func TestTapSeesWhatCounts(t *testing.T) {
 	for name, m := range loads(t) {
 		c := tapped(t, m.w.r.sw, capture.MaxSnap)
-		var in, out, dropped, heard, told uint64
+		var in, out, dropped, received, sent uint64
 		for range 50 {
 			m.round()
 			for _, s := range read(c) {
 				control := strings.Contains(s.note, "XO") || strings.Contains(s.note, "obeyed")
 				switch {
 				case control && s.out:
-					told++
+					sent++
 				case control:
-					heard++
+					received++
 				case s.out && strings.HasPrefix(s.note, "dropped: "): // in the trunk
 				case s.out:
 					out++
@@ -41,23 +41,24 @@ func TestTapSeesWhatCounts(t *testing.T) {
 		}
 		var v dataplane.Snapshot
 		m.w.r.sw.Snapshot(&v, Now())
-		var want struct{ in, out, dropped, told uint64 }
+		var want struct{ in, out, dropped, sent uint64 }
 		for i := range v.Ports {
 			p := &v.Ports[i]
 			want.in += p.Counters.ReceivedFrames
 			want.out += p.Counters.SentFrames + uint64(p.Delayed) // what is in a delay line was seen when it was put in
-			want.told += p.ControlSent.PFCFrames[lossless]
+			want.sent += p.ControlSent.PFCFrames[lossless]
 			for prio := range p.Counters.Drops {
 				for _, n := range p.Counters.Drops[prio] {
 					want.dropped += n
 				}
 			}
 		}
-		if in != want.in || out != want.out || dropped != want.dropped || told != want.told || in == 0 {
-			t.Errorf("%s: captured %d in, %d out, %d dropped, %d told; counted %+v", name, in, out, dropped, told, want)
+		if in != want.in || out != want.out || dropped != want.dropped || sent != want.sent || in == 0 {
+			t.Errorf("%s: captured %d in, %d out, %d dropped, %d control frames; counted %+v", name, in, out, dropped,
+				sent, want)
 		}
-		if name == "paused" && (heard != 50 || told == 0) {
-			t.Errorf("%s: %d control frames heard of 50, %d told", name, heard, told)
+		if name == "paused" && (received != 50 || sent == 0) {
+			t.Errorf("%s: %d control frames received of 50, %d sent", name, received, sent)
 		}
 	}
 }
@@ -102,7 +103,7 @@ func TestTapSeesWhatATrunkDrops(t *testing.T) {
 
 // A frame leaves the file as it leaves the port: its tag put in, taken out, or changed.
 func TestTapSeesTagsOfEgress(t *testing.T) {
-	m := newMill(t, port.Other, repeated(data(0, 1, 0, 9, 300), 2), func(_ *dataplane.Config,
+	m := newWorkerRig(t, port.Other, repeated(data(0, 1, 0, 9, 300), 2), func(_ *dataplane.Config,
 		ports []dataplane.PortConfig) {
 		ports[1].StripZero = true
 	})
@@ -144,7 +145,7 @@ func BenchmarkTap(b *testing.B) {
 				name = fmt.Sprintf("frame=%d/off", octets)
 			}
 			b.Run(name, func(b *testing.B) {
-				m := newMill(b, port.Lossless, repeated(data(0, 1, lossless, 0, octets), burstFrames), nil)
+				m := newWorkerRig(b, port.Lossless, repeated(data(0, 1, lossless, 0, octets), burstFrames), nil)
 				if snap > 0 {
 					tapped(b, m.w.r.sw, snap)
 				}

@@ -17,35 +17,35 @@ import (
 	"pfcswitch/macctl"
 )
 
-// A fickle port refuses what it is told to refuse.
-type fickle struct {
+// A failingPort refuses what it is told to refuse.
+type failingPort struct {
 	*porttest.End
 	started, steered error
 	meanwhile        func() // what happens while it starts
 }
 
-func (f *fickle) Start() error {
+func (f *failingPort) Start() error {
 	if f.meanwhile != nil {
 		f.meanwhile()
 	}
 	return f.started
 }
 
-func (f *fickle) Steer([]bpf.RawInstruction) error { return f.steered }
+func (f *failingPort) Steer([]bpf.RawInstruction) error { return f.steered }
 
 // second makes another link of port i, whose station is not told.
-func (l *lan) second() (*fickle, *porttest.End) {
+func (l *testbed) second() (*failingPort, *porttest.End) {
 	l.t.Helper()
 	near, far, err := porttest.Pair(porttest.Options{Now: wallClock, Slots: 16384, Classify: byPriority})
 	l.must(err)
 	l.t.Cleanup(func() { _ = far.Close() })
-	return &fickle{End: near}, far
+	return &failingPort{End: near}, far
 }
 
 // Sockets are replaced when the ring is empty; the port stays up and knows what it knew.
 func TestReplace(t *testing.T) {
 	forExecutors(t, func(t *testing.T, e executor) {
-		l := newLan(t, e, roomy(2), unshapedPorts(2)...)
+		l := newTestbed(t, e, roomy(2), unshapedPorts(2)...)
 		a, b := l.stations[0], l.stations[1]
 		const n = 300
 		a.send(several(0, 1, lossless, n, small)...)
@@ -82,7 +82,7 @@ func TestReplace(t *testing.T) {
 // Frames that come while sockets are replaced, to those of before or to both, are forwarded once and in order.
 func TestReplaceLosesNothing(t *testing.T) {
 	forExecutors(t, func(t *testing.T, e executor) {
-		l := newLan(t, e, roomy(2), unshapedPorts(2)...)
+		l := newTestbed(t, e, roomy(2), unshapedPorts(2)...)
 		a, b := l.stations[0], l.stations[1]
 		near, far := l.second()
 		const before, after = 150, 250 // more than a burst
@@ -113,17 +113,17 @@ func TestReplaceLosesNothing(t *testing.T) {
 }
 
 // crowded is a switch whose buffer takes few lossless frames for port 1, which sends none.
-func crowded(t *testing.T) *lan {
+func crowded(t *testing.T) *testbed {
 	ports := unshapedPorts(2)
 	ports[0].Ingress[lossless].Headroom = cell
 	ports[1] = slowest(1)
-	l := newLan(t, executors[0], testConfig(2), ports...)
+	l := newTestbed(t, executors[0], testConfig(2), ports...)
 	l.stations[1].stop()
 	return l
 }
 
 // waits waits until a frame waits in the ring of port i.
-func (l *lan) waits(i int) {
+func (l *testbed) waits(i int) {
 	l.t.Helper()
 	eventually(l.t, "a frame waits in the ring", func() (waits bool) {
 		l.r.View(func(sw *dataplane.Switch) { waits = inRing(sw, i) })
@@ -144,12 +144,10 @@ func TestReplaceCountsWhatWaits(t *testing.T) {
 		defer close(done)
 		lost, err = l.r.Replace(0, near)
 	}()
-	var v dataplane.Snapshot
-	if meanwhile := l.readsUntil(done, &v); meanwhile < 3 {
+	if meanwhile := l.readsUntil(done); meanwhile < 3 {
 		t.Errorf("%d snapshots while the change waited, want that nobody waits for it", meanwhile)
 	}
-	l.r.Snapshot(&v)
-	c := v.Ports[0].Counters
+	c := l.snapshotOf(0).Counters
 	if err != nil || lost == 0 || c.LosslessDrops[dataplane.Unknown] != uint64(lost) ||
 		c.Drops[dataplane.Unknown][dataplane.DropRing] != uint64(lost) {
 		t.Errorf("lost %d (%v), counted %d and %d", lost, err, c.LosslessDrops[dataplane.Unknown],
@@ -159,15 +157,15 @@ func TestReplaceCountsWhatWaits(t *testing.T) {
 
 // What waits in the rings of a port whose sockets go, or which goes itself, is counted as lost in them.
 func TestRingsThatGoAreCounted(t *testing.T) {
-	for name, leave := range map[string]func(l *lan) error{
-		"sockets": func(l *lan) error { return l.r.Detach(0) },
-		"port": func(l *lan) error {
+	for name, leave := range map[string]func(l *testbed) error{
+		"sockets": func(l *testbed) error { return l.r.Detach(0) },
+		"port": func(l *testbed) error {
 			return l.r.Configure(testConfig(2), map[int]dataplane.PortConfig{1: l.ports[1]}, nil)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			l := crowded(t)
-			l.mortal = true
+			l.losesFrames = true
 			const n = 500
 			l.stations[0].send(several(0, 1, lossless, n, small)...)
 			l.waits(0)
@@ -176,9 +174,7 @@ func TestRingsThatGoAreCounted(t *testing.T) {
 			if old := l.r.Retired().Ports; len(old) == 1 {
 				c = &old[0].Counters
 			}
-			var v dataplane.Snapshot
-			l.r.Snapshot(&v)
-			if p := &v.Ports[0]; p.Config.Name == "p0" {
+			if p := l.snapshotOf(0); p.Config.Name == "p0" {
 				c = &p.Counters
 			}
 			if c == nil || c.ReceivedFrames == n ||
@@ -201,16 +197,12 @@ func TestRingHoldsSurviveChanges(t *testing.T) {
 	ports[0].Ingress[lossless].Headroom = cell
 	cfg := testConfig(8)
 	cfg.Lossless |= 1 << other
-	l := newLan(t, executors[0], cfg, ports...)
-	l.mortal = true
+	l := newTestbed(t, executors[0], cfg, ports...)
+	l.losesFrames = true
 	l.stations[1].stop()
 	l.stations[0].send(several(0, 1, lossless, 8000, small)...)
-	told := func() macctl.InitiatorCounters {
-		var v dataplane.Snapshot
-		l.r.Snapshot(&v)
-		return v.Ports[0].ControlSent
-	}
-	eventually(t, "the ring is held", func() bool { return told().XoffSent[other] > 0 })
+	controlSent := func() macctl.InitiatorCounters { return l.snapshotOf(0).ControlSent }
+	eventually(t, "the ring is held", func() bool { return controlSent().XoffSent[other] > 0 })
 	refused := cfg // smaller than what is in use
 	refused.Buffer.Lossless.Size /= 2
 	for name, change := range map[string]func() error{
@@ -223,25 +215,25 @@ func TestRingHoldsSurviveChanges(t *testing.T) {
 		"in force":   func() error { return l.r.Configure(cfg, l.ports, l.statics) },
 		"drain ends": func() error { return errors.Join(l.r.Drain(true), l.r.Drain(false)) },
 	} {
-		before := told()
+		before := controlSent()
 		for range 5 {
 			l.stations[1].hold(0xffff) // whatever the machine takes its time for
 			l.must(change())
 			time.Sleep(5 * time.Millisecond)
 		}
-		if now := told(); now.XonSent[other] != before.XonSent[other] {
+		if now := controlSent(); now.XonSent[other] != before.XonSent[other] {
 			t.Errorf("%s: the peer was told %d times that it may go on", name, now.XonSent[other]-before.XonSent[other])
 		}
 	}
 }
 
 // readsUntil counts the snapshots of a switch whose ring is drained for a change, until that has come.
-func (l *lan) readsUntil(done chan struct{}, v *dataplane.Snapshot) (n int) {
+func (l *testbed) readsUntil(done chan struct{}) (n int) {
 	for {
 		draining := false
 		l.r.View(func(sw *dataplane.Switch) { draining = l.r.tasks[0].draining })
 		if draining {
-			l.r.Snapshot(v)
+			l.snapshot()
 			n++
 		}
 		select {
@@ -254,7 +246,7 @@ func (l *lan) readsUntil(done chan struct{}, v *dataplane.Snapshot) (n int) {
 
 // A configuration that is in force is in force, whatever fails then.
 func TestConfigureWarns(t *testing.T) {
-	l := newLan(t, executors[0], roomy(2), unshapedPorts(2)...)
+	l := newTestbed(t, executors[0], roomy(2), unshapedPorts(2)...)
 	near, _ := l.second()
 	l.must(l.r.Detach(0))
 	l.must(l.r.Attach(0, near, testPort(0).MAC))
@@ -273,7 +265,7 @@ func TestConfigureWarns(t *testing.T) {
 
 // A port that is removed and comes back goes on counting; what it lost stays lost.
 func TestCountersOutliveTheirPort(t *testing.T) {
-	l := newLan(t, executors[0], roomy(3), unshapedPorts(3)...)
+	l := newTestbed(t, executors[0], roomy(3), unshapedPorts(3)...)
 	l.stations[0].send(several(0, 1, lossless, 100, small)...)
 	eventually(t, "all arrive", func() bool { return len(l.stations[1].received(0, lossless)) == 100 })
 	l.must(l.r.Do(func(sw *dataplane.Switch) error {
@@ -281,8 +273,7 @@ func TestCountersOutliveTheirPort(t *testing.T) {
 		l.r.tasks[0].reaction.Record(1000)
 		return nil
 	}))
-	var before, gone, back dataplane.Snapshot
-	l.r.Snapshot(&before)
+	before := l.snapshot()
 	admitted := before.Buffer.Ports[0].Ingress[lossless].Admitted
 	if admitted == 0 {
 		t.Error("the buffer has admitted nothing")
@@ -290,14 +281,13 @@ func TestCountersOutliveTheirPort(t *testing.T) {
 	ports := asMap(unshapedPorts(3)...)
 	delete(ports, 0)
 	l.must(l.r.Configure(l.cfg, ports, nil))
-	l.r.Snapshot(&gone)
-	if gone.LosslessDropsGone != 5 || before.LosslessDropsGone != 0 || len(gone.Ports) != 2 {
+	if gone := l.snapshot(); gone.LosslessDropsGone != 5 || before.LosslessDropsGone != 0 || len(gone.Ports) != 2 {
 		t.Errorf("%d lossless drops of ports that are gone, want 5", gone.LosslessDropsGone)
 	}
 	for range 2 {
 		l.must(l.r.Configure(l.cfg, asMap(unshapedPorts(3)...), nil))
 		l.attach(0, nil)
-		l.r.Snapshot(&back)
+		back := l.snapshot()
 		was, is := &before.Ports[0], &back.Ports[0]
 		if is.Counters.ReceivedFrames != was.Counters.ReceivedFrames ||
 			is.Counters.LosslessDrops != was.Counters.LosslessDrops ||
@@ -317,10 +307,9 @@ func TestCountersOutliveTheirPort(t *testing.T) {
 func TestDrain(t *testing.T) {
 	forExecutors(t, func(t *testing.T, e executor) {
 		ports := unshapedPorts(2)
-		l := newLan(t, e, roomy(2), ports...)
+		l := newTestbed(t, e, roomy(2), ports...)
 		wanted := func() (all [2]uint8, told uint64) {
-			var v dataplane.Snapshot
-			l.r.Snapshot(&v)
+			v := l.snapshot()
 			return [2]uint8{v.Ports[0].XoffWanted, v.Ports[1].XoffWanted}, v.Ports[0].ControlSent.XonSent[lossless]
 		}
 		held := [2]uint8{1 << lossless, 1 << lossless}

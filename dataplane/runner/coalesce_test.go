@@ -11,7 +11,7 @@ import (
 func TestCoalesce(t *testing.T) {
 	const few, many, tries = 1, coalesceFew, 50
 	least := func(frames, octets int, v Tuning, change func(w *worker)) time.Duration {
-		m := newTunedMill(t, port.Lossless, repeated(data(0, 1, lossless, 0, octets), max(few, frames)), v, nil)
+		m := newTunedRig(t, port.Lossless, repeated(data(0, 1, lossless, 0, octets), max(few, frames)), v, nil)
 		best := time.Hour
 		for range tries {
 			m.w.got, m.w.full = 0, false
@@ -40,14 +40,14 @@ func TestCoalesce(t *testing.T) {
 		}
 	}
 	for name, got := range map[string]time.Duration{
-		"many frames":      least(many, 60, Tuning{}, same),
-		"a full burst":     least(few, 60, Tuning{}, func(w *worker) { w.full = true }),
-		"large frames":     least(burstOctets/9000+1, 9000, Tuning{}, same),
-		"super-frames":     least(burstOctets/64_000+1, 64_000, Tuning{}, same),
-		"short bursts":     least(8, 60, Tuning{BurstFrames: 8}, same),
-		"a delay line":     least(few, 60, Tuning{}, func(w *worker) { w.lines = w.transmitters[:1] }),
-		"gathering is off": least(few, 60, Tuning{NoCoalesce: true}, same),
-		"nothing has come": least(0, 60, Tuning{}, same),
+		"many frames":       least(many, 60, Tuning{}, same),
+		"a full burst":      least(few, 60, Tuning{}, func(w *worker) { w.full = true }),
+		"large frames":      least(burstOctets/9000+1, 9000, Tuning{}, same),
+		"super-frames":      least(burstOctets/64_000+1, 64_000, Tuning{}, same),
+		"short bursts":      least(8, 60, Tuning{BurstFrames: 8}, same),
+		"a delay line":      least(few, 60, Tuning{}, func(w *worker) { w.lines = w.transmitters[:1] }),
+		"coalescing is off": least(few, 60, Tuning{NoCoalesce: true}, same),
+		"nothing has come":  least(0, 60, Tuning{}, same),
 	} {
 		if got >= coalesceTime {
 			t.Errorf("%s: it waits %v", name, got)
@@ -58,7 +58,7 @@ func TestCoalesce(t *testing.T) {
 // A burst is full where it has as many frames or octets as bursts may have, or as many octets as the port takes of a
 // queue.
 func TestFullBurst(t *testing.T) {
-	m := newMill(t, port.Lossless, nil, nil)
+	m := newWorkerRig(t, port.Lossless, nil, nil)
 	tap := new(port.TAP)
 	if tap.QueueBudget() >= burstOctets {
 		t.Fatalf("a TAP leaves a queue after %d octets, no less than a burst", tap.QueueBudget())

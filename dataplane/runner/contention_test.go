@@ -90,7 +90,7 @@ func TestSpinsInACrowd(t *testing.T) {
 		{SpinShort, 2, spinFew - 1, true}, {SpinShort, 2, spinFew, false},
 		{SpinMost, 9, spinMax - 1, true}, {SpinEndless, 9, 10 * spinMax, true}, {SpinNone, 1, 0, false},
 	} {
-		w := newTunedMill(t, port.Other, nil, Tuning{Spin: tt.spin}, nil).w
+		w := newTunedRig(t, port.Other, nil, Tuning{Spin: tt.spin}, nil).w
 		w.cpuContention = cpuContention{threads: &waiters{n: tt.threads}, cpus: 2}
 		w.spinBudget = min(much, w.schedule.most)
 		for range 10 {
@@ -104,7 +104,7 @@ func TestSpinsInACrowd(t *testing.T) {
 
 // Where threads wait most of the time a worker forgets the long spins that it had learned, and what sleep is worth one.
 func TestSpinForgetsInACrowd(t *testing.T) {
-	w := newMill(t, port.Other, nil, nil).w
+	w := newWorkerRig(t, port.Other, nil, nil).w
 	w.cpuContention, w.spinBudget = noContention, spinMax
 	for range 10 {
 		w.adapt(spinMax - 1)
@@ -133,7 +133,7 @@ func TestContentionForgetsEarlierSpins(t *testing.T) {
 		long  bool
 	}{{2, false}, {3, false}, {8, true}, {1000, true}} {
 		for _, share := range []int{0, contentionWhole} {
-			w := newMill(t, port.Other, nil, nil).w
+			w := newWorkerRig(t, port.Other, nil, nil).w
 			q := &waiters{}
 			w.cpuContention = cpuContention{threads: q, cpus: 2, share: share}
 			now, met := int64(1), 0

@@ -11,7 +11,7 @@ import (
 
 // A slowed port's control frames come while the worker reads them: each is stamped as it is asked for, after a while.
 type slowed struct {
-	*treadmill
+	*loopPort
 	frames [][]byte
 	pause  time.Duration
 }
@@ -31,11 +31,10 @@ func (p *slowed) ControlDone() { p.frames = p.frames[1:] }
 func TestControlFramesThatComeMeanwhile(t *testing.T) {
 	const pause = 2 * time.Millisecond
 	p := &prober{}
-	m := newMill(t, port.Other, nil, func(cfg *dataplane.Config, ports []dataplane.PortConfig) {
+	m := newWorkerRig(t, port.Other, nil, func(cfg *dataplane.Config, ports []dataplane.PortConfig) {
 		cfg.Measurement, ports[0].Prober = macctl.DefaultMeasurementFormat, p
 	})
-	m.w.r.tasks[0].port = &slowed{treadmill: m.in, pause: pause, frames: [][]byte{request(macctl.GroupAddress, false),
-		request(macctl.GroupAddress, false), request(macctl.GroupAddress, false)}}
+	m.w.r.tasks[0].port = &slowed{loopPort: m.in, pause: pause, frames: [][]byte{request(), request(), request()}}
 	m.w.readControl(m.w.r.tasks[0])
 	if len(p.stamps) != 3 {
 		t.Fatalf("%d frames were taken, want 3", len(p.stamps))

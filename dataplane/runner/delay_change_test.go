@@ -59,17 +59,17 @@ func TestDelayLineChangesAndIsCleared(t *testing.T) {
 }
 
 // once is a port that receives each frame once.
-type once struct{ *treadmill }
+type once struct{ *loopPort }
 
 func (p once) Receive(c port.Class, dst []port.Frame, maxBytes int) int {
-	n := p.treadmill.Receive(c, dst, maxBytes)
+	n := p.loopPort.Receive(c, dst, maxBytes)
 	p.frames = p.frames[n:]
 	return n
 }
 
 // outlet is a port that sends into a sink.
 type outlet struct {
-	*treadmill
+	*loopPort
 	to *sink
 }
 
@@ -77,10 +77,10 @@ func (p outlet) Send(b *port.Batch) (int, error)     { return p.to.Send(b) }
 func (p outlet) SendControl(b []byte) error          { return p.to.SendControl(b) }
 func (p outlet) SendStamped(b []byte) (int64, error) { return 0, p.to.SendControl(b) }
 
-// A delayWorld is a worker between a port that receives and one with a delay. Time passes in the line as the test says.
-type delayWorld struct {
+// A delayRig is a worker between a port that receives and one with a delay. Time passes in the line as the test says.
+type delayRig struct {
 	testing.TB
-	*mill
+	*workerRig
 	task *portTask
 	out  sink
 	fed  int
@@ -89,18 +89,18 @@ type delayWorld struct {
 // The delay is so long that nothing is due before the test says so.
 const hour, crawl = 3_600_000_000_000, 10_000 // ns, bit/s
 
-func newDelayWorld(t testing.TB) *delayWorld {
-	w := &delayWorld{TB: t}
-	w.mill = newMill(t, port.Lossless, nil, func(_ *dataplane.Config, ports []dataplane.PortConfig) {
+func newDelayRig(t testing.TB) *delayRig {
+	w := &delayRig{TB: t}
+	w.workerRig = newWorkerRig(t, port.Lossless, nil, func(_ *dataplane.Config, ports []dataplane.PortConfig) {
 		ports[1].Delay, ports[1].Speed, ports[1].Burst = hour, crawl, 1<<16
 	})
 	w.task = w.w.r.tasks[1]
-	w.w.r.tasks[0].port, w.task.port = once{w.in}, outlet{w.mill.out, &w.out}
+	w.w.r.tasks[0].port, w.task.port = once{w.in}, outlet{w.workerRig.out, &w.out}
 	return w
 }
 
 // feed lets frames come that go to the port with the delay.
-func (w *delayWorld) feed(n int) {
+func (w *delayRig) feed(n int) {
 	for range n {
 		w.in.frames = append(w.in.frames, port.Frame{Data: data(0, 1, lossless, w.fed, 60)})
 		w.fed++
@@ -111,11 +111,11 @@ func (w *delayWorld) feed(n int) {
 }
 
 // change puts another delay in force, as Runner.Configure does.
-func (w *delayWorld) change(delay int64) {
-	c := &w.mill.ports[1]
+func (w *delayRig) change(delay int64) {
+	c := &w.workerRig.ports[1]
 	c.Delay = delay
 	sw := w.w.r.sw
-	if err := sw.Reconfigure(w.cfg, asMap(w.mill.ports...), []dataplane.Static{{MAC: host(1), VID: 1, Port: 1}},
+	if err := sw.Reconfigure(w.cfg, asMap(w.workerRig.ports...), []dataplane.Static{{MAC: host(1), VID: 1, Port: 1}},
 		Now()); err != nil {
 		w.Fatal(err)
 	}
@@ -124,7 +124,7 @@ func (w *delayWorld) change(delay int64) {
 }
 
 // pass lets time pass in the line.
-func (w *delayWorld) pass(ns int64) {
+func (w *delayRig) pass(ns int64) {
 	l := w.task.delay
 	for g := l.first; g != nil; g = g.next {
 		g.from -= ns
@@ -136,7 +136,7 @@ func (w *delayWorld) pass(ns int64) {
 }
 
 // left makes rounds until so many frames have left, and checks all of them: each once, in order, and counted.
-func (w *delayWorld) left(n int) {
+func (w *delayRig) left(n int) {
 	w.Helper()
 	for from := time.Now(); len(w.out.frames) < n && time.Since(from) < 5*time.Second; {
 		w.round()
@@ -164,7 +164,7 @@ func TestDelayChangesUnderWay(t *testing.T) {
 		behind int64 // the new frames leave so long after the old ones
 	}{"longer": {2 * hour, hour}, "shorter": {hour / 4, 0}, "none": {0, 0}} {
 		t.Run(name, func(t *testing.T) {
-			w := newDelayWorld(t)
+			w := newDelayRig(t)
 			w.feed(20)
 			w.change(tt.delay)
 			w.feed(20)
@@ -195,7 +195,7 @@ func TestDelayChangesUnderWay(t *testing.T) {
 // A delay that is taken away and given back loses nothing, and one that is taken away from an empty line takes the
 // line with it.
 func TestDelayComesBack(t *testing.T) {
-	w := newDelayWorld(t)
+	w := newDelayRig(t)
 	w.feed(20)
 	w.pass(hour / 2)
 	w.change(0)

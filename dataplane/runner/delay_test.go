@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"math"
+	"slices"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -247,17 +248,7 @@ func TestDelayLineIsAQueue(t *testing.T) {
 	})
 }
 
-func equal(a, b [][]byte) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		if !bytes.Equal(a[i], b[i]) {
-			return false
-		}
-	}
-	return true
-}
+func equal(a, b [][]byte) bool { return slices.EqualFunc(a, b, bytes.Equal) }
 
 // The delay line takes the stream as it takes data, and counts it as none.
 func TestStreamInTheDelayLine(t *testing.T) {

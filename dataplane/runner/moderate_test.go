@@ -72,7 +72,7 @@ func TestRingsAreListenedToAfterAPromptFrame(t *testing.T) {
 
 // A ringed port has sockets that are readable all the time.
 type ringed struct {
-	*treadmill
+	*loopPort
 	fds map[port.Work]int32
 }
 
@@ -100,44 +100,45 @@ func TestModerate(t *testing.T) {
 	quiet := moderation(&dataplane.PortConfig{Speed: 200 * megabit})
 	for _, tt := range []struct {
 		name            string
-		change          func(m *mill, p *portTask)
+		change          func(m *workerRig, p *portTask)
 		other, lossless bool // are left alone
 		d               int64
 	}{
-		{"deep queues", func(*mill, *portTask) {}, true, true, quiet},
-		{"a lossless queue near its threshold", func(m *mill, _ *portTask) {
+		{"deep queues", func(*workerRig, *portTask) {}, true, true, quiet},
+		{"a lossless queue near its threshold", func(m *workerRig, _ *portTask) {
 			m.fill(t, 334)
 		}, true, false, quiet},
-		{"no flow control", func(m *mill, _ *portTask) {
+		{"no flow control", func(m *workerRig, _ *portTask) {
 			m.ports[0].Mode = macctl.ModeOff
 			m.reconfigure(t)
 			m.fill(t, 334)
 		}, true, true, quiet},
-		{"queues that may be empty", func(_ *mill, p *portTask) { p.deepUntil = 0 }, false, false, long},
-		{"a port without a speed", func(_ *mill, p *portTask) { p.cfg.Speed = 0; p.configure(p.cfg) }, false, false,
+		{"queues that may be empty", func(_ *workerRig, p *portTask) { p.deepUntil = 0 }, false, false, long},
+		{"a port without a speed", func(_ *workerRig, p *portTask) { p.cfg.Speed = 0; p.configure(p.cfg) }, false,
+			false, long},
+		{"a fast port", func(_ *workerRig, p *portTask) { p.cfg.Speed = gigabit; p.configure(p.cfg) }, false, false,
 			long},
-		{"a fast port", func(_ *mill, p *portTask) { p.cfg.Speed = gigabit; p.configure(p.cfg) }, false, false, long},
-		{"a delay line", func(m *mill, p *portTask) { m.w.lines = append(m.w.lines, p) }, false, false, long},
-		{"a peer that is held for the ring", func(_ *mill, p *portTask) { p.ringHeld = true }, false, false, long},
-		{"a frame that waits in the ring", func(_ *mill, p *portTask) {
+		{"a delay line", func(m *workerRig, p *portTask) { m.w.lines = append(m.w.lines, p) }, false, false, long},
+		{"a peer that is held for the ring", func(_ *workerRig, p *portTask) { p.ringHeld = true }, false, false, long},
+		{"a frame that waits in the ring", func(_ *workerRig, p *portTask) {
 			p.blocked[port.Lossless] = true
 		}, false, false, long},
-		{"a host beside waiting threads, after work", func(m *mill, p *portTask) {
+		{"a host beside waiting threads, after work", func(m *workerRig, p *portTask) {
 			m.w.hostNIC, m.w.worked, m.w.cpuContention, p.deepUntil = true, true, crowded, 0
 		}, true, true, hostModeration},
-		{"a host beside waiting threads, without work", func(m *mill, p *portTask) {
+		{"a host beside waiting threads, without work", func(m *workerRig, p *portTask) {
 			m.w.hostNIC, m.w.cpuContention, p.deepUntil = true, crowded, 0
 		}, false, false, long},
-		{"a host alone, after work", func(m *mill, p *portTask) {
+		{"a host alone, after work", func(m *workerRig, p *portTask) {
 			m.w.hostNIC, m.w.worked, p.deepUntil = true, true, 0
 		}, false, false, long},
-		{"no host, beside waiting threads, after work", func(m *mill, p *portTask) {
+		{"no host, beside waiting threads, after work", func(m *workerRig, p *portTask) {
 			m.w.worked, m.w.cpuContention, p.deepUntil = true, crowded, 0
 		}, false, false, long},
 	} {
 		rings := map[port.Work]bool{port.WorkOther: tt.other, port.WorkLossless: tt.lossless, port.WorkControl: false}
 		for what, alone := range rings {
-			m := newMill(t, port.Other, nil, func(_ *dataplane.Config, ports []dataplane.PortConfig) {
+			m := newWorkerRig(t, port.Other, nil, func(_ *dataplane.Config, ports []dataplane.PortConfig) {
 				ports[0].Speed = 200 * megabit
 			})
 			p := m.w.r.tasks[0]
@@ -164,7 +165,7 @@ func TestModerate(t *testing.T) {
 // What may come in by each of the ports whose rings are left alone counts for the lossless queues of all of them.
 func TestModeratedPortsShareTheBuffer(t *testing.T) {
 	for loaded, alone := range map[int]bool{1: true, 2: false} {
-		m := newMill(t, port.Other, nil, func(_ *dataplane.Config, ports []dataplane.PortConfig) {
+		m := newWorkerRig(t, port.Other, nil, func(_ *dataplane.Config, ports []dataplane.PortConfig) {
 			ports[0].Speed, ports[1].Speed = 200*megabit, 200*megabit
 		})
 		sw := m.w.r.sw
@@ -206,7 +207,7 @@ func TestHostNearADeadline(t *testing.T) {
 // frame to another port ends that.
 func TestLoadIsLearnedFromBursts(t *testing.T) {
 	burst := repeated(data(0, 1, 0, 0, mtu), 16)
-	m := newMill(t, port.Other, burst, func(_ *dataplane.Config, ports []dataplane.PortConfig) {
+	m := newWorkerRig(t, port.Other, burst, func(_ *dataplane.Config, ports []dataplane.PortConfig) {
 		for i := range ports {
 			ports[i].Speed, ports[i].Burst = 100*megabit, 2*int64(frame.WireOctets(mtu))
 		}

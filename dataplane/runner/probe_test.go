@@ -4,20 +4,19 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"pfcswitch/dataplane"
 	"pfcswitch/dataplane/bridge"
 	"pfcswitch/dataplane/port"
 	"pfcswitch/dataplane/port/porttest"
 )
 
-// A probeless end takes no loop probes.
-type probeless struct {
+// A probeRefuser end takes no loop probes.
+type probeRefuser struct {
 	*porttest.End
 	refused atomic.Int64
 	passes  atomic.Bool
 }
 
-func (p *probeless) SendControl(b []byte) error {
+func (p *probeRefuser) SendControl(b []byte) error {
 	if _, err := bridge.ParseProbe(b); err == nil && !p.passes.Load() {
 		p.refused.Add(1)
 		return port.ErrAgain
@@ -29,15 +28,11 @@ func (p *probeless) SendControl(b []byte) error {
 func TestProbeThatIsRefused(t *testing.T) {
 	c := unshaped(0)
 	c.Bridge.Loop = true
-	l := newLan(t, executors[0], roomy(1), c)
+	l := newTestbed(t, executors[0], roomy(1), c)
 	l.must(l.r.Detach(0))
-	sent := func() uint64 {
-		var v dataplane.Snapshot
-		l.r.Snapshot(&v)
-		return v.Ports[0].Counters.ProbesSent
-	}
+	sent := func() uint64 { return l.snapshotOf(0).Counters.ProbesSent }
 	before := sent()
-	end := &probeless{}
+	end := &probeRefuser{}
 	l.attach(0, func(near *porttest.End) port.Port {
 		end.End = near
 		return end

@@ -5,18 +5,13 @@ import (
 	"testing"
 
 	"pfcswitch/dataplane"
-	"pfcswitch/macctl"
 )
 
 // A reaction lasts from the arrival of XOFF to the end of the last send call of its priority. A priority that had
 // nothing to send has not reacted, nor has one that was paused already.
 func TestReaction(t *testing.T) {
 	const arrived, looked = 50_000, 53_000
-	xoff := func(prio uint8) []byte {
-		var times [dataplane.NumPriorities]uint16
-		times[prio] = 100
-		return macctl.AppendPFC(nil, peerMAC, 1<<prio, times)
-	}
+	xoff := func(prio uint8) []byte { return pfc(prio, 100) }
 	tests := []struct {
 		name    string
 		b       []byte
@@ -34,8 +29,7 @@ func TestReaction(t *testing.T) {
 		{"before, and nothing waits", xoff(lossless), false, false, false, arrived - 700, nil},
 		{"the priority was paused", xoff(lossless), true, false, true, arrived + 2500, nil},
 		{"a priority without flow control", xoff(5), true, false, false, arrived + 2500, nil},
-		{"XON", macctl.AppendPFC(nil, peerMAC, 1<<lossless, [dataplane.NumPriorities]uint16{}), true, false, false,
-			arrived + 2500, nil},
+		{"XON", pfc(lossless, 0), true, false, false, arrived + 2500, nil},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -68,15 +62,10 @@ func TestWorkerReacts(t *testing.T) {
 	forExecutors(t, func(t *testing.T, e executor) {
 		p, c := &prober{}, testPort(0)
 		c.Prober, c.Speed, c.Burst = p, gigabit/100, 2*(mtu+24)
-		l := newLan(t, e, roomy(2), c, testPort(1))
+		l := newTestbed(t, e, roomy(2), c, testPort(1))
 		reacted := func() (all []int64) {
 			l.r.View(func(*dataplane.Switch) { all = slices.Clone(p.reacted) })
 			return all
-		}
-		tell := func(quanta uint16) {
-			var times [dataplane.NumPriorities]uint16
-			times[lossless] = quanta
-			l.must(l.stations[0].far.Load().SendControl(macctl.AppendPFC(nil, peerMAC, 1<<lossless, times)))
 		}
 		xoffs := 0
 		eventually(t, "three reactions", func() bool {
@@ -84,10 +73,10 @@ func TestWorkerReacts(t *testing.T) {
 			// 25 ms: the port may have sent them all before XOFF comes
 			l.stations[1].send(several(1, 0, lossless, 20, mtu)...)
 			eventually(t, "the port sends", func() bool { return l.snapshotOf(0).Counters.SentFrames > before })
-			tell(0xffff)
+			l.stations[0].hold(0xffff)
 			xoffs++
 			eventually(t, "it is paused", func() bool { return l.snapshotOf(0).Paused != 0 })
-			tell(0)
+			l.stations[0].hold(0)
 			eventually(t, "the port is empty", func() bool {
 				return l.snapshotOf(0).Held[lossless] == 0 && l.snapshotOf(0).Paused == 0
 			})
@@ -103,25 +92,14 @@ func TestWorkerReacts(t *testing.T) {
 	})
 }
 
-func (l *lan) snapshotOf(i int) dataplane.PortSnapshot {
-	var v dataplane.Snapshot
-	l.r.Snapshot(&v)
-	return v.Ports[i]
-}
-
 // A reaction is that of an idle or of a busy link, as it was when XOFF came. A port that had nothing to send has
 // none, however busy its link is with what comes.
 func TestReactionKnowsTheLoad(t *testing.T) {
 	r, p := measuringRig(t)
 	task := portTask{index: 0}
-	pause := func(quanta uint16) uint8 {
-		var times [dataplane.NumPriorities]uint16
-		times[lossless] = quanta
-		return r.sw.Control(0, macctl.AppendPFC(nil, peerMAC, 1<<lossless, times), r.now, r.now)
-	}
 	xoff := func() {
-		task.react(r.sw, pause(0xffff), r.now, r.now)
-		pause(0)
+		task.react(r.sw, r.hear(0, lossless, 0xffff), r.now, r.now)
+		r.hear(0, lossless, 0)
 	}
 	for _, tt := range []struct {
 		name       string
@@ -135,7 +113,7 @@ func TestReactionKnowsTheLoad(t *testing.T) {
 		{"busy, and a frame waits", 17, 1, 2, 1},
 		{"idle again", 0, 1, 3, 1},
 	} {
-		r.sw.Measurement(0, request([6]byte{}, false), r.now, r.now, 0) // from here on the load counts
+		r.sw.Measurement(0, request(), r.now, r.now, 0) // from here on the load counts
 		r.offer(0, several(0, 1, 0, tt.comes, mtu)...)
 		r.offer(1, several(1, 0, lossless, tt.sends, small)...)
 		r.now += 1_000_000

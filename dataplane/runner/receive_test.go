@@ -4,17 +4,15 @@ import (
 	"bytes"
 	"testing"
 
-	"pfcswitch/dataplane/frame"
 	"pfcswitch/dataplane/port"
 )
 
 // A super-frame of which pieces were taken goes on with the piece that waits, whichever that is.
 func TestSuperFrameGoesOn(t *testing.T) {
 	const segments = 8
-	m := newMill(t, port.Other, nil, nil)
+	m := newWorkerRig(t, port.Other, nil, nil)
 	task := m.w.r.tasks[0]
-	super := port.Frame{Data: superFrame(segments * 1400), Vnet: frame.VnetHeader{Flags: frame.VnetNeedsCsum,
-		GSOType: frame.GSOTCPv4, HdrLen: 54, GSOSize: 1400, CsumStart: 34, CsumOffset: 16}}
+	super := gsoFrame(segments)
 	var whole [][]byte
 	for taken := range segments + 1 {
 		m.w.frames[0], task.pieces[port.Other] = super, taken

@@ -3,6 +3,7 @@ package runner
 import (
 	"encoding/binary"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"testing"
@@ -16,7 +17,6 @@ import (
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/dataplane/port"
 	"pfcswitch/dataplane/sched"
-	"pfcswitch/dataplane/trunk"
 	"pfcswitch/macctl"
 )
 
@@ -26,8 +26,6 @@ const (
 	mtu      = 1514
 	lossless = 3 // the one lossless priority, unless a test says otherwise
 	gigabit  = 1_000_000_000
-
-	uplinkPort = 3 // of the trunk
 )
 
 // A reporter is a test, a benchmark, or a property under test.
@@ -118,11 +116,7 @@ const second = 1_000_000_000
 
 // asMap numbers ports.
 func asMap(ports ...dataplane.PortConfig) map[int]dataplane.PortConfig {
-	m := map[int]dataplane.PortConfig{}
-	for i, c := range ports {
-		m[i] = c
-	}
-	return m
+	return maps.Collect(slices.All(ports))
 }
 
 // unshaped is a port without a speed: it may send whatever it has.
@@ -199,85 +193,47 @@ func read(c *capture.Cursor) (all []seen) {
 	return all
 }
 
-// discarding is a trunk whose RED lets frames of priority 1 pass while fewer than so many octets wait in their area.
-func discarding(low int64) dataplane.TrunkConfig {
-	c := threeToOne()
-	c.Aggregate.Metered = true
-	c.Aggregate.Total, c.Aggregate.Meters[1] = alwaysYellow, alwaysYellow
-	c.Aggregate.RED[1] = trunk.REDConfig{Low: low, High: low, Probability: 1}
-	return c
-}
-
-// marked sets the watermarks of the lossless priority, both ways.
-func marked(c dataplane.TrunkConfig, high, low int64) dataplane.TrunkConfig {
-	c.Flow.Priority[lossless] = trunk.Mark{High: high, Low: low}
-	c.Flow.UplinkPriority[lossless] = trunk.Mark{High: high, Low: low}
-	return c
-}
-
-// threeToOne is a trunk of the first ports, without meters and watermarks.
-func threeToOne() dataplane.TrunkConfig {
-	return dataplane.TrunkConfig{Name: "up", Uplink: uplinkPort, Members: []int{0, 1, 2},
-		Aggregate: trunk.AggregatorConfig{Lossless: 1 << lossless},
-		Flow:      trunk.FlowConfig{Mode: macctl.ModePFC, Lossless: 1 << lossless}}
-}
-
-// alwaysYellow makes every frame yellow, for its own meter and for the total's.
-var alwaysYellow = trunk.MeterConfig{PIR: 800e9, PBS: trunk.MaxBurst}
-
-// A prober notes what it is told, and has what it is given to send.
+// A prober notes when frames came and how its port reacted. It has nothing to send.
 type prober struct {
-	urgent   bool
-	received []macctl.MeasurementFrame
 	stamps   []int64
-	send     []macctl.Measurement
-	to       [6]byte
-	fallback bool
-	ups      []bool
 	reacted  []int64
 	loaded   []bool // likewise, whether the link was busy
-	sent     []int64
 	streamed uint8
-	busy     []bool
 	until    int64
-	found    int64
 }
 
-func (p *prober) Receive(m *macctl.MeasurementFrame, stamp, _, _ int64, busy bool) bool {
-	p.busy = append(p.busy, busy)
-	p.received, p.stamps = append(p.received, *m), append(p.stamps, stamp)
-	return p.urgent
+func (p *prober) Receive(_ *macctl.MeasurementFrame, stamp, _, _ int64, _ bool) bool {
+	p.stamps = append(p.stamps, stamp)
+	return false
 }
 
-func (p *prober) Next() int64 {
-	if len(p.send) > 0 {
-		return 0
-	}
-	return math.MaxInt64
-}
-
-func (p *prober) Out(int64, int64) (m macctl.Measurement, to [6]byte, fallback, ok bool) {
-	if len(p.send) == 0 {
-		return m, to, false, false
-	}
-	m, p.send = p.send[0], p.send[1:]
-	return m, p.to, p.fallback, true
-}
-
-func (p *prober) Stamped(_ *macctl.Measurement, sent, _, _ int64) { p.sent = append(p.sent, sent) }
 func (p *prober) Reacted(ns int64, busy bool) {
 	p.reacted, p.loaded = append(p.reacted, ns), append(p.loaded, busy)
 }
 
-func (p *prober) SetUp(up bool, _ int64) { p.ups = append(p.ups, up) }
-func (p *prober) Stream() (uint8, int64) { return p.streamed, p.until }
-func (p *prober) Found() int64           { return p.found }
+func (p *prober) Out(int64, int64) (m macctl.Measurement, to [6]byte, fallback, ok bool) {
+	return m, to, false, false
+}
+
+func (p *prober) Next() int64                                      { return math.MaxInt64 }
+func (p *prober) Stamped(*macctl.Measurement, int64, int64, int64) {}
+func (p *prober) SetUp(bool, int64)                                {}
+func (p *prober) Stream() (uint8, int64)                           { return p.streamed, p.until }
+func (p *prober) Found() int64                                     { return 0 }
 
 var peerMAC = [6]byte{2, 0, 0, 0, 9, 9}
 
-func request(to [6]byte, fallback bool) []byte {
-	return macctl.DefaultMeasurementFormat.Append(nil, to, peerMAC, fallback,
+// request is a request for a measurement.
+func request() []byte {
+	return macctl.DefaultMeasurementFormat.Append(nil, [6]byte{}, peerMAC, false,
 		macctl.Measurement{Operation: macctl.MeasureRequest, Sequence: 7})
+}
+
+// pfc is a PFC frame for priority prio.
+func pfc(prio uint8, quanta uint16) []byte {
+	var times [dataplane.NumPriorities]uint16
+	times[prio] = quanta
+	return macctl.AppendPFC(nil, peerMAC, 1<<prio, times)
 }
 
 // unfinished is the header of a frame whose TCP checksum its sender left to the network card.
@@ -367,20 +323,18 @@ func inRing(sw *dataplane.Switch, i int) bool {
 
 // free lets port i hear that it may send priority lossless again.
 func free(sw *dataplane.Switch, i int) {
-	sw.Control(i, macctl.AppendPFC(nil, [6]byte{2}, 1<<lossless, [dataplane.NumPriorities]uint16{}), Now(), Now())
+	sw.Control(i, pfc(lossless, 0), Now(), Now())
 }
 
-// hear lets port i receive a PFC frame for priority prio.
-func (r *rig) hear(i int, prio uint8, quanta uint16) {
-	var times [dataplane.NumPriorities]uint16
-	times[prio] = quanta
-	r.sw.Control(i, macctl.AppendPFC(nil, [6]byte{2}, 1<<prio, times), r.now, r.now)
+// hear lets port i receive a PFC frame for priority prio, and returns the priorities that it paused anew.
+func (r *rig) hear(i int, prio uint8, quanta uint16) uint8 {
+	return r.sw.Control(i, pfc(prio, quanta), r.now, r.now)
 }
 
 // streams gives port 0 a stream of the peer's.
 func (r *rig) streams(p *prober, prio uint8, until int64) {
 	p.streamed, p.until = prio, until
-	r.sw.Measurement(0, request([6]byte{}, false), r.now, r.now, 0)
+	r.sw.Measurement(0, request(), r.now, r.now, 0)
 }
 
 func snapshot(sw *dataplane.Switch) *dataplane.Snapshot {

@@ -17,10 +17,10 @@ import (
 func TestChangesUnderLoad(t *testing.T) {
 	forExecutors(t, func(t *testing.T, e executor) {
 		for _, kinds := range []int{4, 5} {
-			l := newLan(t, e, roomy(4), changeable()...)
-			l.mortal = kinds == 5
+			l := newTestbed(t, e, roomy(4), changeable()...)
+			l.losesFrames = kinds == 5
 			for _, s := range l.stations {
-				s.moody = true
+				s.holdsAtRandom = true
 			}
 			var over atomic.Bool
 			go func() {
@@ -51,7 +51,7 @@ func changeable() []dataplane.PortConfig {
 }
 
 // change makes one change of the kinds that a user and the kernel make.
-func (l *lan) change(kind int) {
+func (l *testbed) change(kind int) {
 	i := rand.IntN(len(l.stations))
 	switch kind {
 	case 0: // flap
@@ -81,7 +81,7 @@ func (l *lan) change(kind int) {
 }
 
 // configure puts a configuration in force, and tells whether it could be done now.
-func (l *lan) configure(cfg dataplane.Config, ports map[int]dataplane.PortConfig) bool {
+func (l *testbed) configure(cfg dataplane.Config, ports map[int]dataplane.PortConfig) bool {
 	var statics []dataplane.Static
 	for _, s := range l.statics {
 		if _, ok := ports[s.Port]; ok {
@@ -95,14 +95,14 @@ func (l *lan) configure(cfg dataplane.Config, ports map[int]dataplane.PortConfig
 	return err == nil
 }
 
-func (l *lan) eventuallyConfigured() {
+func (l *testbed) eventuallyConfigured() {
 	eventually(l.t, "the first configuration is in force again", func() bool {
 		return l.configure(l.cfg, asMap(changeable()...))
 	})
 }
 
 // mustNot reports an error in a goroutine that may not end the test.
-func (l *lan) mustNot(err error) {
+func (l *testbed) mustNot(err error) {
 	l.t.Helper()
 	if err != nil {
 		l.t.Error(err)

@@ -24,7 +24,7 @@ type gate struct {
 func (g *gate) Send(b *port.Batch) (int, error) { return g.send(b) }
 
 // withGate replaces the link of port i by one whose sends go through the hook.
-func (l *lan) withGate(i int, send func(near *porttest.End, b *port.Batch) (int, error)) {
+func (l *testbed) withGate(i int, send func(near *porttest.End, b *port.Batch) (int, error)) {
 	l.t.Helper()
 	l.must(l.r.Detach(i))
 	l.attach(i, func(near *porttest.End) port.Port {
@@ -58,7 +58,7 @@ func slow(i int) dataplane.PortConfig {
 // XOFF that arrives while a send call is under way, or stands still, lets that call end and no more follow.
 func TestStalledSendCall(t *testing.T) {
 	forExecutors(t, func(t *testing.T, e executor) {
-		l := newLan(t, e, roomy(2), unshaped(0), slowest(1))
+		l := newTestbed(t, e, roomy(2), unshaped(0), slowest(1))
 		entered, leave := make(chan int), make(chan struct{})
 		var stalled atomic.Bool
 		l.withGate(1, func(near *porttest.End, b *port.Batch) (int, error) {
@@ -96,7 +96,7 @@ func TestStalledSendCall(t *testing.T) {
 // Workers that stood still read XOFF before they send again, however much waits and may be sent.
 func TestStalledWorker(t *testing.T) {
 	forExecutors(t, func(t *testing.T, e executor) {
-		l := newLan(t, e, roomy(2), unshaped(0), slowest(1))
+		l := newTestbed(t, e, roomy(2), unshaped(0), slowest(1))
 		a, b := l.stations[0], l.stations[1]
 		const n = 300
 		b.stop()
@@ -123,7 +123,7 @@ func TestStalledWorker(t *testing.T) {
 func TestRefusedFrameIsTheOneDropped(t *testing.T) {
 	ports := []dataplane.PortConfig{unshaped(0), slowest(1)}
 	ports[1].Egress[lossless] = sched.Queue{Strict: true}
-	l := newLan(t, executors[0], roomy(2), ports...)
+	l := newTestbed(t, executors[0], roomy(2), ports...)
 	var refused atomic.Int64
 	l.withGate(1, func(near *porttest.End, b *port.Batch) (int, error) {
 		if h, _ := frame.Parse(b.Frame(0, nil)); h.TCI.PCP() == 0 {
@@ -154,7 +154,7 @@ func TestFramesThatTheLinkDrops(t *testing.T) {
 		ports := unshapedPorts(2)
 		ports[1].Delay = delay
 		ports[1].Egress[6] = sched.Queue{Strict: true}
-		l := newLan(t, executors[0], roomy(2), ports...)
+		l := newTestbed(t, executors[0], roomy(2), ports...)
 		l.withGate(1, func(near *porttest.End, b *port.Batch) (int, error) {
 			for i := range b.Len() {
 				f := b.Frame(i, nil)
@@ -177,22 +177,20 @@ func TestFramesThatTheLinkDrops(t *testing.T) {
 		if took := time.Since(from); took < stuckLimit {
 			t.Errorf("delay %d: given up after %v", delay, took)
 		}
-		l.mortal = true // lossless frames are lost, and that is counted
-		var v dataplane.Snapshot
+		l.losesFrames = true // lossless frames are lost, and that is counted
 		eventually(t, "the long ones are given up", func() bool {
-			l.r.Snapshot(&v)
-			return v.Ports[0].Counters.LosslessDrops[lossless] == 20
+			return l.snapshotOf(0).Counters.LosslessDrops[lossless] == 20
 		})
-		told := 0
+		events := 0
 		l.r.View(func(sw *dataplane.Switch) {
 			for _, e := range sw.Events(nil, 0) {
 				if e.Kind == dataplane.EventLinkDrops && e.Port == "p1" {
-					told++
+					events++
 				}
 			}
 		})
-		if told != 1 {
-			t.Errorf("delay %d: %d events say that the link drops frames, want 1", delay, told)
+		if events != 1 {
+			t.Errorf("delay %d: %d events say that the link drops frames, want 1", delay, events)
 		}
 	}
 }
@@ -200,7 +198,7 @@ func TestFramesThatTheLinkDrops(t *testing.T) {
 // Frames that no send call can carry are dropped by the kernel's word for it, and order is kept around them.
 func TestRefusalReasons(t *testing.T) {
 	forExecutors(t, func(t *testing.T, e executor) {
-		l := newLan(t, e, roomy(2), unshapedPorts(2)...)
+		l := newTestbed(t, e, roomy(2), unshapedPorts(2)...)
 		l.withGate(1, func(near *porttest.End, b *port.Batch) (int, error) {
 			for i := range b.Len() {
 				f := b.Frame(i, nil)

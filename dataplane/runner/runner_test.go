@@ -21,7 +21,7 @@ func unshapedPorts(n int) (all []dataplane.PortConfig) {
 }
 
 // mix gives every station frames of two priorities for every other, numbered by receiver and priority.
-func (l *lan) mix(n int) {
+func (l *testbed) mix(n int) {
 	for _, s := range l.stations {
 		var todo [][]byte
 		for seq := range n {
@@ -39,7 +39,7 @@ func (l *lan) mix(n int) {
 }
 
 // wantAll fails unless every station has all lossless frames in order, and the others in order.
-func (l *lan) wantAll(n int) {
+func (l *testbed) wantAll(n int) {
 	l.t.Helper()
 	want := make([]int, n)
 	for i := range want {
@@ -71,11 +71,11 @@ func TestRunnerForwards(t *testing.T) {
 			if shaped {
 				ports[1], ports[3] = testPort(1), testPort(3)
 			}
-			l := newLan(t, e, roomy(5), ports...)
+			l := newTestbed(t, e, roomy(5), ports...)
 			const n = 150
 			l.mix(n)
 			for _, s := range l.stations {
-				s.moody = true
+				s.holdsAtRandom = true
 			}
 			l.live(func() bool { return true })
 			l.wantAll(n)
@@ -87,7 +87,7 @@ func TestRunnerForwards(t *testing.T) {
 // The kernel that is full at random gets the same frame again: nothing is lost or overtaken.
 func TestRunnerTriesAgain(t *testing.T) {
 	forExecutors(t, func(t *testing.T, e executor) {
-		l := newLan(t, e, roomy(3), unshapedPorts(3)...)
+		l := newTestbed(t, e, roomy(3), unshapedPorts(3)...)
 		for _, s := range l.stations {
 			s.near.Load().Refuse(func() error {
 				if rand.IntN(8) == 0 {
@@ -108,7 +108,7 @@ func TestRunnerTriesAgain(t *testing.T) {
 // lost would end the game.
 func TestNoWakeupIsLost(t *testing.T) {
 	forExecutors(t, func(t *testing.T, e executor) {
-		l := newLan(t, e, roomy(2), unshapedPorts(2)...)
+		l := newTestbed(t, e, roomy(2), unshapedPorts(2)...)
 		a, b := l.stations[0], l.stations[1]
 		rounds := 3_000
 		// only there are the two ports served by workers of their own and both ways by one
@@ -133,7 +133,7 @@ func TestNoWakeupIsLost(t *testing.T) {
 }
 
 // wantNoDeadline fails where a sleeping worker would wake up by itself.
-func (l *lan) wantNoDeadline() {
+func (l *testbed) wantNoDeadline() {
 	l.t.Helper()
 	l.must(l.r.Do(func(sw *dataplane.Switch) error {
 		for i, task := range l.r.tasks {
@@ -149,7 +149,7 @@ func (l *lan) wantNoDeadline() {
 // A held priority stops, others run; XON, or the end of the pause, lets it go on.
 func TestRunnerObeysPFC(t *testing.T) {
 	forExecutors(t, func(t *testing.T, e executor) {
-		l := newLan(t, e, roomy(2), unshaped(0), slow(1))
+		l := newTestbed(t, e, roomy(2), unshaped(0), slow(1))
 		a, b := l.stations[0], l.stations[1]
 		const n = 20
 		for _, resume := range []bool{true, false} {
@@ -180,16 +180,16 @@ func TestRunnerObeysPFC(t *testing.T) {
 // A port whose buffer fills up holds its station, and frees it.
 func TestRunnerSendsPFC(t *testing.T) {
 	forExecutors(t, func(t *testing.T, e executor) {
-		l := newLan(t, e, testConfig(2), unshapedPorts(2)...)
+		l := newTestbed(t, e, testConfig(2), unshapedPorts(2)...)
 		a, b := l.stations[0], l.stations[1]
 		b.stop()
-		for seq := 0; a.told() == 0; seq++ {
+		for seq := 0; a.paused() == 0; seq++ {
 			a.send(data(0, 1, lossless, seq, small))
 			time.Sleep(20 * time.Microsecond)
 			b.hold(0xffff)
 		}
 		b.hold(0)
-		eventually(t, "the sender is freed", func() bool { return a.told() == 0 })
+		eventually(t, "the sender is freed", func() bool { return a.paused() == 0 })
 		v := l.empties()
 		if v.Xoff.Count == 0 || v.Ports[0].ControlSent.XoffSent[lossless] == 0 || v.Ports[0].RingSlots != 8192 {
 			t.Errorf("XOFF measured %d, counted %d times; %d slots", v.Xoff.Count,
@@ -204,7 +204,7 @@ func TestRunnerHoldsTheRing(t *testing.T) {
 		ports := unshapedPorts(2)
 		ports[0].Ingress[lossless].Headroom = cell
 		ports[1] = slowest(1)
-		l := newLan(t, e, testConfig(2), ports...)
+		l := newTestbed(t, e, testConfig(2), ports...)
 		a, b := l.stations[0], l.stations[1]
 		b.stop()
 		const n = 500
@@ -232,7 +232,7 @@ func TestRunnerHoldsTheRing(t *testing.T) {
 func TestRunnerSendsProbes(t *testing.T) {
 	ports := unshapedPorts(2)
 	ports[0].Bridge.Loop = true
-	l := newLan(t, executors[0], roomy(2), ports...)
+	l := newTestbed(t, executors[0], roomy(2), ports...)
 	far := l.stations[0].far.Load()
 	var frames [1]port.Frame
 	eventually(t, "a probe comes", func() bool { return far.Receive(port.Other, frames[:], 1<<20) == 1 })

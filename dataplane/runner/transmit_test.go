@@ -19,7 +19,7 @@ func TestTransmitComesToRest(t *testing.T) {
 		{"one send call", nil, 1},
 		{"send calls of 7 frames", func(_ *dataplane.Config, ports []dataplane.PortConfig) { ports[1] = slow(1) }, 2},
 	} {
-		m := newMill(t, port.Lossless, nil, tt.change)
+		m := newWorkerRig(t, port.Lossless, nil, tt.change)
 		out := m.w.r.tasks[1]
 		m.w.round(Now()) // what there is to tell at the beginning
 		m.in.frames = repeated(data(0, 1, lossless, 0, 60), burstFrames)
@@ -38,26 +38,26 @@ func TestTransmitComesToRest(t *testing.T) {
 	}
 }
 
-// A chatterbox has one more MAC Control frame whenever one was read, so many in all.
-type chatterbox struct {
-	*treadmill
+// A controlFlood has one more MAC Control frame whenever one was read, so many in all.
+type controlFlood struct {
+	*loopPort
 	left, read int
 }
 
-func (c *chatterbox) Control() ([]byte, int64) {
+func (c *controlFlood) Control() ([]byte, int64) {
 	if c.left == 0 {
 		return nil, 0
 	}
 	return macctl.AppendPause(nil, [6]byte{2}, 1), wallClock()
 }
 
-func (c *chatterbox) ControlDone() { c.left, c.read = c.left-1, c.read+1 }
+func (c *controlFlood) ControlDone() { c.left, c.read = c.left-1, c.read+1 }
 
 // A peer that sends MAC Control frames without end holds up neither the other ports nor data.
 func TestControlWithoutEnd(t *testing.T) {
-	m := newMill(t, port.Lossless, nil, nil)
+	m := newWorkerRig(t, port.Lossless, nil, nil)
 	out := m.w.r.tasks[1]
-	c := &chatterbox{treadmill: m.out, left: 10 * controlFrames}
+	c := &controlFlood{loopPort: m.out, left: 10 * controlFrames}
 	out.port = c
 	for n := 1; n <= 10; n++ {
 		if !m.w.readControl(out) || c.read != n*controlFrames {

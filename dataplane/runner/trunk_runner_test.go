@@ -8,13 +8,29 @@ import (
 
 	"pfcswitch/dataplane"
 	"pfcswitch/dataplane/trunk"
+	"pfcswitch/macctl"
 )
+
+// uplinkPort is the uplink of threeToOne.
+const uplinkPort = 3
+
+// threeToOne is a trunk of the first ports whose lossless priority has watermarks both ways. Lossy frames are yellow,
+// and RED drops some.
+func threeToOne(mark trunk.Mark) dataplane.TrunkConfig {
+	yellow := trunk.MeterConfig{PIR: 800e9, PBS: trunk.MaxBurst}
+	c := dataplane.TrunkConfig{Name: "up", Uplink: uplinkPort, Members: []int{0, 1, 2},
+		Aggregate: trunk.AggregatorConfig{Lossless: 1 << lossless, Metered: true, Total: yellow},
+		Flow:      trunk.FlowConfig{Mode: macctl.ModePFC, Lossless: 1 << lossless}}
+	c.Aggregate.Meters[0], c.Aggregate.RED[0] = yellow, trunk.REDConfig{Low: 4 * mtu, High: 16 * mtu, Probability: 0.5}
+	c.Flow.Priority[lossless], c.Flow.UplinkPriority[lossless] = mark, mark
+	return c
+}
 
 // Whatever goroutine serves a port: a trunk keeps order by member and priority on the way up, loses no lossless frame
 // either way, and holds nobody in the end, though stations hold the switch at random and the trunk changes meanwhile.
 func TestRunnerCarriesATrunk(t *testing.T) {
 	forExecutors(t, func(t *testing.T, e executor) {
-		l := newLan(t, e, roomy(4), unshapedPorts(4)...)
+		l := newTestbed(t, e, roomy(4), unshapedPorts(4)...)
 		cfg := l.cfg
 		configure := func(c dataplane.TrunkConfig) {
 			cfg.Trunks = []dataplane.TrunkConfig{c}
@@ -22,14 +38,10 @@ func TestRunnerCarriesATrunk(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		// Lossy frames are yellow, and RED drops some.
-		discards := discarding(0)
-		discards.Aggregate.Meters[0], discards.Aggregate.RED[0] = alwaysYellow, trunk.REDConfig{Low: 4 * mtu,
-			High: 16 * mtu, Probability: 0.5}
-		configure(marked(discards, 40*cell, 20*cell))
+		configure(threeToOne(trunk.Mark{High: 40 * cell, Low: 20 * cell}))
 		const n = 300
 		for _, s := range l.stations {
-			s.moody = true
+			s.holdsAtRandom = true
 			count, to := n, uplinkPort
 			if s.id == uplinkPort {
 				count, to = 3*n, 0
@@ -43,7 +55,7 @@ func TestRunnerCarriesATrunk(t *testing.T) {
 		go func() {
 			defer close(changed)
 			for i := range 10 {
-				c := marked(discards, int64(20+10*i)*cell, 10*cell)
+				c := threeToOne(trunk.Mark{High: int64(20+10*i) * cell, Low: 10 * cell})
 				c.ByFlow = i%3 == 2
 				configure(c)
 				time.Sleep(2 * time.Millisecond)

@@ -19,7 +19,7 @@ func TestTunedBursts(t *testing.T) {
 		{Tuning{Bursts: 3}, 3 * burstFrames}, {Tuning{BurstFrames: 8, Bursts: 4}, 32}, {Tuning{EachFrame: true},
 			burstFrames},
 	} {
-		m := newTunedMill(t, port.Lossless, repeated(data(0, 1, lossless, 0, 60), 300), tt.tuning, nil)
+		m := newTunedRig(t, port.Lossless, repeated(data(0, 1, lossless, 0, 60), 300), tt.tuning, nil)
 		m.round()
 		if m.out.sent != tt.want {
 			t.Errorf("%+v: %d frames in a round, want %d", tt.tuning, m.out.sent, tt.want)
@@ -32,7 +32,7 @@ func TestTunedBursts(t *testing.T) {
 
 // A watched port notes who is asked for what.
 type watched struct {
-	*treadmill
+	*loopPort
 	index    int
 	received *[]int
 	looks    int // at its control ring
@@ -42,26 +42,26 @@ func (p *watched) Receive(c port.Class, dst []port.Frame, octets int) int {
 	if c == port.Lossless {
 		*p.received = append(*p.received, p.index)
 	}
-	return p.treadmill.Receive(c, dst, octets)
+	return p.loopPort.Receive(c, dst, octets)
 }
 
 func (p *watched) Control() ([]byte, int64) {
 	p.looks++
-	return p.treadmill.Control()
+	return p.loopPort.Control()
 }
 
-func watchedMill(t *testing.T, v Tuning) (m *mill, out *watched, received *[]int) {
-	m = newTunedMill(t, port.Lossless, repeated(data(0, 1, lossless, 0, 60), burstFrames), v, nil)
+func watchedRig(t *testing.T, v Tuning) (m *workerRig, out *watched, received *[]int) {
+	m = newTunedRig(t, port.Lossless, repeated(data(0, 1, lossless, 0, 60), burstFrames), v, nil)
 	received = new([]int)
-	out = &watched{treadmill: m.out, index: 1, received: received}
-	m.w.r.tasks[0].port, m.w.r.tasks[1].port = &watched{treadmill: m.in, received: received}, out
+	out = &watched{loopPort: m.out, index: 1, received: received}
+	m.w.r.tasks[0].port, m.w.r.tasks[1].port = &watched{loopPort: m.in, received: received}, out
 	return m, out, received
 }
 
 // The ports begin a round in turn, or the same one always does.
 func TestTurns(t *testing.T) {
 	for v, want := range map[Tuning][]int{{}: {0, 1, 1, 0, 0, 1}, {FixedTurn: true}: {0, 1, 0, 1, 0, 1}} {
-		m, _, received := watchedMill(t, v)
+		m, _, received := watchedRig(t, v)
 		for range 3 {
 			m.round()
 		}
@@ -74,7 +74,7 @@ func TestTurns(t *testing.T) {
 // Control rings are looked at a few times a burst, or after each frame.
 func TestControlWorkOfFrames(t *testing.T) {
 	for each, least := range map[bool]int{false: 1, true: burstFrames} {
-		m, out, _ := watchedMill(t, Tuning{EachFrame: each})
+		m, out, _ := watchedRig(t, Tuning{EachFrame: each})
 		m.round()
 		if out.looks < least || out.looks > least+burstFrames/4 {
 			t.Errorf("each frame %v: %d looks at the control ring in a burst of %d frames", each, out.looks,
@@ -97,7 +97,7 @@ func TestSpins(t *testing.T) {
 		{SpinNone, some, 0, 0, 0, 0}, {SpinMost, 0, spinMax, spinMax, spinMax, spinMax},
 		{SpinEndless, 0, noDeadline, noDeadline, noDeadline, noDeadline},
 	} {
-		w := newTunedMill(t, port.Other, nil, Tuning{Spin: tt.spin}, nil).w
+		w := newTunedRig(t, port.Other, nil, Tuning{Spin: tt.spin}, nil).w
 		w.spinBudget, w.cpuContention = tt.spinBudget, noContention
 		most := max(tt.spinBudget, spinFew)
 		start := w.spin
@@ -155,7 +155,7 @@ func TestSpinBudget(t *testing.T) {
 			false}, {SpinAdaptive, 120_000, 5_000, false},
 		{SpinShort, 60_000, 80_000, false}, {SpinShort, 10_000, 500, true},
 	} {
-		s := spinner{w: newTunedMill(t, port.Other, nil, Tuning{Spin: tt.spin}, nil).w, now: 1}
+		s := spinner{w: newTunedRig(t, port.Other, nil, Tuning{Spin: tt.spin}, nil).w, now: 1}
 		s.w.cpuContention = noContention
 		for range 100 { // a heavy load before
 			s.frame(50_000, 100_000)
@@ -174,10 +174,10 @@ func TestSpinBudget(t *testing.T) {
 	}
 }
 
-// A worker that has the only CPU neither spins nor gathers: while it does nobody can send.
+// A worker that has the only CPU neither spins nor coalesces: nobody can send meanwhile.
 func TestOneCPU(t *testing.T) {
 	for cpus, want := range map[int]bool{1: false, 2: true} {
-		w, err := newWorker(&Runner{sw: newMill(t, port.Other, nil, nil).w.r.sw, cpus: cpus}, 0)
+		w, err := newWorker(&Runner{sw: newWorkerRig(t, port.Other, nil, nil).w.r.sw, cpus: cpus}, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -200,7 +200,7 @@ func TestTunedSwitchForwards(t *testing.T) {
 		t.Run(fmt.Sprintf("%+v", v), func(t *testing.T) {
 			e := executors[0]
 			e.tuning = v
-			l := newLan(t, e, roomy(3), unshapedPorts(3)...)
+			l := newTestbed(t, e, roomy(3), unshapedPorts(3)...)
 			l.mix(frames)
 			l.live(func() bool { return true })
 			l.wantAll(frames)

@@ -12,7 +12,7 @@ import (
 
 // An account is a port that counts by their source the frames that it sends into nothing.
 type account struct {
-	treadmill
+	loopPort
 	from    map[uint64]int
 	scratch [frame.HeaderOctets + mtu]byte
 }
@@ -44,7 +44,7 @@ func newFunnel(b *testing.B, sources int, v Tuning) (*worker, *account) {
 	var ports []dataplane.PortConfig
 	for i := range sources + 1 {
 		c := unshaped(i)
-		var p port.Port = &treadmill{class: port.Other, frames: repeated(data(i, 0, 0, 0, 512), burstFrames)}
+		var p port.Port = &loopPort{class: port.Other, frames: repeated(data(i, 0, 0, 0, 512), burstFrames)}
 		if i == 0 {
 			c.Speed, c.Burst = 100_000_000, 6250
 			p = out

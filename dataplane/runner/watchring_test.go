@@ -11,9 +11,9 @@ import (
 // A filling is a port whose lossless ring is as full as the test says, with little in it that counts against a
 // threshold. No frame can be taken from it.
 type filling struct {
-	treadmill
+	loopPort
 	fill   float64
-	quanta uint16 // what the peer was told last of the lossless priority
+	quanta uint16 // what the peer was sent last for the lossless priority
 }
 
 func (p *filling) BacklogExceeds(c port.Class, _ int) bool { return c == port.Lossless && p.fill > 0 }
@@ -24,7 +24,7 @@ func (p *filling) Backlog(port.Class) port.Backlog {
 
 func (p *filling) SendControl(b []byte) error {
 	if f, reason := macctl.Parse(b, macctl.GroupAddress); reason == macctl.ReasonNone && f.Vector&(1<<lossless) != 0 {
-		p.told, p.quanta = p.told+1, f.Time[lossless]
+		p.controlSent, p.quanta = p.controlSent+1, f.Time[lossless]
 	}
 	return nil
 }
@@ -32,7 +32,7 @@ func (p *filling) SendControl(b []byte) error {
 // The peer is held from where three quarters of a lossless ring are full until no more than half of it is, though the
 // buffer is empty.
 func TestRingHoldsThePeer(t *testing.T) {
-	m := newMill(t, port.Lossless, nil, nil)
+	m := newWorkerRig(t, port.Lossless, nil, nil)
 	ring := &filling{}
 	m.w.r.tasks[0].port = ring
 	for i, step := range []struct {
@@ -49,8 +49,8 @@ func TestRingHoldsThePeer(t *testing.T) {
 				step.holds)
 		}
 	}
-	if ring.told < 6 {
-		t.Errorf("the peer was told %d times, want XOFF and XON three times", ring.told)
+	if ring.controlSent < 6 {
+		t.Errorf("the peer was told %d times, want XOFF and XON three times", ring.controlSent)
 	}
 	m.w.r.View(func(sw *dataplane.Switch) {
 		if d := snapshot(sw).Ports[0].Counters.Drops; d != [len(d)][dataplane.NumDropReasons]uint64{} {
@@ -67,7 +67,7 @@ func TestCutFramesAreCounted(t *testing.T) {
 	}{{port.Other, 0}, {port.Lossless, 1}} {
 		t.Run(tt.class.String(), func(t *testing.T) {
 			whole := port.Frame{Data: data(0, 1, lossless, 0, 60), Stamp: wallClock()}
-			m := newMill(t, tt.class, []port.Frame{whole, {Truncated: true}, whole}, nil)
+			m := newWorkerRig(t, tt.class, []port.Frame{whole, {Truncated: true}, whole}, nil)
 			m.w.receive(m.w.r.tasks[0], tt.class, m.w.schedule.frames)
 			m.w.r.View(func(sw *dataplane.Switch) {
 				c := &snapshot(sw).Ports[0].Counters

@@ -14,19 +14,19 @@ import (
 	"pfcswitch/macctl"
 )
 
-// A treadmill is a port that receives the same frames again and again, and sends into nothing.
-type treadmill struct {
+// A loopPort is a port that receives the same frames again and again, and sends into nothing.
+type loopPort struct {
 	port.Port
-	class   port.Class
-	frames  []port.Frame
-	control [][]byte // come one a round, in turn
-	turn    int
-	waits   bool // a control frame waits
-	sent    int
-	told    int
+	class       port.Class
+	frames      []port.Frame
+	control     [][]byte // come one a round, in turn
+	turn        int
+	waits       bool // a control frame waits
+	sent        int
+	controlSent int
 }
 
-func (p *treadmill) Receive(c port.Class, dst []port.Frame, maxBytes int) int {
+func (p *loopPort) Receive(c port.Class, dst []port.Frame, maxBytes int) int {
 	if c != p.class {
 		return 0
 	}
@@ -40,46 +40,46 @@ func (p *treadmill) Receive(c port.Class, dst []port.Frame, maxBytes int) int {
 	return n
 }
 
-func (p *treadmill) Control() ([]byte, int64) {
+func (p *loopPort) Control() ([]byte, int64) {
 	if !p.waits {
 		return nil, 0
 	}
 	return p.control[p.turn%len(p.control)], wallClock()
 }
 
-func (p *treadmill) QueueBudget() int                    { return math.MaxInt }
-func (p *treadmill) ControlDone()                        { p.waits, p.turn = false, p.turn+1 }
-func (p *treadmill) Release(port.Class, int)             {}
-func (p *treadmill) Rewind(port.Class)                   {}
-func (p *treadmill) BacklogExceeds(port.Class, int) bool { return false }
-func (p *treadmill) Backlog(port.Class) port.Backlog     { return port.Backlog{Frames: 100} }
-func (p *treadmill) Slots(port.Class) int                { return 8192 }
-func (p *treadmill) SendControl([]byte) error            { p.told++; return nil }
-func (p *treadmill) Steer([]bpf.RawInstruction) error    { return nil }
-func (p *treadmill) Close() error                        { return nil }
+func (p *loopPort) QueueBudget() int                    { return math.MaxInt }
+func (p *loopPort) ControlDone()                        { p.waits, p.turn = false, p.turn+1 }
+func (p *loopPort) Release(port.Class, int)             {}
+func (p *loopPort) Rewind(port.Class)                   {}
+func (p *loopPort) BacklogExceeds(port.Class, int) bool { return false }
+func (p *loopPort) Backlog(port.Class) port.Backlog     { return port.Backlog{Frames: 100} }
+func (p *loopPort) Slots(port.Class) int                { return 8192 }
+func (p *loopPort) SendControl([]byte) error            { p.controlSent++; return nil }
+func (p *loopPort) Steer([]bpf.RawInstruction) error    { return nil }
+func (p *loopPort) Close() error                        { return nil }
 
-func (p *treadmill) Send(b *port.Batch) (int, error) {
+func (p *loopPort) Send(b *port.Batch) (int, error) {
 	p.sent += b.Len()
 	return b.Len(), nil
 }
 
-// A mill is a worker without a goroutine, between two treadmills: rounds are the test's to make.
-type mill struct {
+// A workerRig is a worker without a goroutine, between two loop ports: rounds are the test's to make.
+type workerRig struct {
 	w     *worker
 	cfg   dataplane.Config
 	ports []dataplane.PortConfig
-	in    *treadmill
-	out   *treadmill
+	in    *loopPort
+	out   *loopPort
 }
 
-func newMill(tb testing.TB, c port.Class, frames []port.Frame, change func(cfg *dataplane.Config,
-	ports []dataplane.PortConfig)) *mill {
+func newWorkerRig(tb testing.TB, c port.Class, frames []port.Frame, change func(cfg *dataplane.Config,
+	ports []dataplane.PortConfig)) *workerRig {
 	tb.Helper()
-	return newTunedMill(tb, c, frames, Tuning{}, change)
+	return newTunedRig(tb, c, frames, Tuning{}, change)
 }
 
-func newTunedMill(tb testing.TB, c port.Class, frames []port.Frame, v Tuning, change func(cfg *dataplane.Config,
-	ports []dataplane.PortConfig)) *mill {
+func newTunedRig(tb testing.TB, c port.Class, frames []port.Frame, v Tuning, change func(cfg *dataplane.Config,
+	ports []dataplane.PortConfig)) *workerRig {
 	tb.Helper()
 	cfg, ports := roomy(2), unshapedPorts(2)
 	if change != nil {
@@ -99,8 +99,8 @@ func newTunedMill(tb testing.TB, c port.Class, frames []port.Frame, v Tuning, ch
 	tb.Cleanup(func() { w.cpuContention = opened; _ = w.close() })
 	r.workers = []*worker{w}
 	start(tb, sw, cfg, Now(), ports...)
-	m := &mill{w: w, cfg: cfg, ports: ports, in: &treadmill{class: c, frames: frames}, out: &treadmill{}}
-	for i, p := range []*treadmill{m.in, m.out} {
+	m := &workerRig{w: w, cfg: cfg, ports: ports, in: &loopPort{class: c, frames: frames}, out: &loopPort{}}
+	for i, p := range []*loopPort{m.in, m.out} {
 		t := &portTask{index: i, port: p}
 		t.configure(ports[i])
 		r.tasks[i] = t
@@ -109,8 +109,8 @@ func newTunedMill(tb testing.TB, c port.Class, frames []port.Frame, v Tuning, ch
 	return m
 }
 
-// reconfigure puts the configuration of the mill in force.
-func (m *mill) reconfigure(tb testing.TB) {
+// reconfigure puts the configuration of the rig in force.
+func (m *workerRig) reconfigure(tb testing.TB) {
 	statics := []dataplane.Static{{MAC: host(0), VID: 1, Port: 0}, {MAC: host(1), VID: 1, Port: 1}}
 	if err := m.w.r.sw.Reconfigure(m.cfg, asMap(m.ports...), statics, Now()); err != nil {
 		tb.Fatal(err)
@@ -118,14 +118,14 @@ func (m *mill) reconfigure(tb testing.TB) {
 }
 
 // fill puts lossless frames of the first port into the buffer, where they stay: the second port's host stops them.
-func (m *mill) fill(tb testing.TB, frames int) {
+func (m *workerRig) fill(tb testing.TB, frames int) {
 	r := &rig{tb: tb, sw: m.w.r.sw, now: Now()}
 	r.hear(1, lossless, 0xffff)
 	r.offer(0, several(0, 1, lossless, frames, mtu)...)
 }
 
 // round makes a round, before which a control frame of each port that has some arrives.
-func (m *mill) round() {
+func (m *workerRig) round() {
 	m.in.waits, m.out.waits = m.in.control != nil, m.out.control != nil
 	m.w.round(Now())
 }
@@ -139,44 +139,35 @@ func repeated(b []byte, n int) (all []port.Frame) {
 }
 
 // loads are the ways of a frame through a worker.
-func loads(tb testing.TB) map[string]*mill {
-	pfc := func(quanta uint16) []byte {
-		return macctl.AppendPFC(nil, [6]byte{2, 0, 0, 0, 0, 9}, 1<<lossless, [8]uint16{lossless: quanta})
-	}
-	all := map[string]*mill{
-		"lossless": newMill(tb, port.Lossless, repeated(data(0, 1, lossless, 0, 60), burstFrames), nil),
-		"lossy":    newMill(tb, port.Other, repeated(data(0, 1, 0, 0, 60), burstFrames), nil),
-		"shaped": newMill(tb, port.Lossless, repeated(data(0, 1, lossless, 0, 60), burstFrames),
-			func(_ *dataplane.Config, ports []dataplane.PortConfig) {
-				ports[1] = testPort(1)
-			}),
-		"delayed": newMill(tb, port.Lossless, repeated(data(0, 1, lossless, 0, 60), burstFrames),
-			func(_ *dataplane.Config, ports []dataplane.PortConfig) {
-				ports[1].Delay = 10_000
-			}),
-		"unknown": newMill(tb, port.Other, repeated(data(0, 77, 0, 0, 60), burstFrames), nil),
+func loads(tb testing.TB) map[string]*workerRig {
+	burst := repeated(data(0, 1, lossless, 0, 60), burstFrames)
+	lossy := repeated(data(0, 1, 0, 0, 60), burstFrames)
+	both := append(repeated(data(0, 1, 0, 0, 60), burstFrames/2), repeated(data(0, 1, 1, 0, 60), burstFrames/2)...)
+	all := map[string]*workerRig{
+		"lossless": newWorkerRig(tb, port.Lossless, burst, nil),
+		"lossy":    newWorkerRig(tb, port.Other, lossy, nil),
+		"shaped": newWorkerRig(tb, port.Lossless, burst, func(_ *dataplane.Config, ports []dataplane.PortConfig) {
+			ports[1] = testPort(1)
+		}),
+		"delayed": newWorkerRig(tb, port.Lossless, burst, func(_ *dataplane.Config, ports []dataplane.PortConfig) {
+			ports[1].Delay = 10_000
+		}),
+		"unknown": newWorkerRig(tb, port.Other, repeated(data(0, 77, 0, 0, 60), burstFrames), nil),
+		"paused": newWorkerRig(tb, port.Lossless, burst, func(cfg *dataplane.Config, _ []dataplane.PortConfig) {
+			*cfg = testConfig(2)
+		}),
+		"trunk":             inTrunk(tb, newWorkerRig(tb, port.Lossless, burst, nil), trunk.AggregatorConfig{}),
+		"trunk with meters": inTrunk(tb, newWorkerRig(tb, port.Other, lossy, nil), metered()),
+		"trunk that drops":  inTrunk(tb, newWorkerRig(tb, port.Other, both, nil), dropping()),
+		"cut":               newWorkerRig(tb, port.Other, []port.Frame{gsoFrame(8)}, nil),
 	}
 	// The second port's host stops and frees it in turn, so that frames wait, thresholds are crossed and XOFF is sent.
-	paused := newMill(tb, port.Lossless, repeated(data(0, 1, lossless, 0, 60), burstFrames), func(cfg *dataplane.Config,
-		_ []dataplane.PortConfig) {
-		*cfg = testConfig(2)
-	})
-	paused.out.control = [][]byte{pfc(0xffff), pfc(0xffff), pfc(0)}
-	all["paused"] = paused
-	all["trunk"] = inTrunk(tb, newMill(tb, port.Lossless, repeated(data(0, 1, lossless, 0, 60), burstFrames), nil),
-		trunk.AggregatorConfig{})
-	all["trunk with meters"] = inTrunk(tb, newMill(tb, port.Other, repeated(data(0, 1, 0, 0, 60), burstFrames), nil),
-		metered())
-	both := append(repeated(data(0, 1, 0, 0, 60), burstFrames/2), repeated(data(0, 1, 1, 0, 60), burstFrames/2)...)
-	all["trunk that drops"] = inTrunk(tb, newMill(tb, port.Other, both, nil), dropping())
-	super := port.Frame{Data: superFrame(8 * 1400), Vnet: frame.VnetHeader{Flags: frame.VnetNeedsCsum,
-		GSOType: frame.GSOTCPv4, HdrLen: 54, GSOSize: 1400, CsumStart: 34, CsumOffset: 16}}
-	all["cut"] = newMill(tb, port.Other, []port.Frame{super}, nil)
+	all["paused"].out.control = [][]byte{pfc(lossless, 0xffff), pfc(lossless, 0xffff), pfc(lossless, 0)}
 	return all
 }
 
-// inTrunk makes the mill's first port the one member of a trunk and its second the uplink.
-func inTrunk(tb testing.TB, m *mill, c trunk.AggregatorConfig) *mill {
+// inTrunk makes the rig's first port the one member of a trunk and its second the uplink.
+func inTrunk(tb testing.TB, m *workerRig, c trunk.AggregatorConfig) *workerRig {
 	m.cfg.Trunks = []dataplane.TrunkConfig{{Name: "up", Uplink: 1, Members: []int{0}, Aggregate: c,
 		Flow: trunk.FlowConfig{Mode: macctl.ModePFC, Lossless: 1 << lossless}}}
 	m.reconfigure(tb)
@@ -201,14 +192,16 @@ func dropping() trunk.AggregatorConfig {
 	return c
 }
 
-// superFrame is a TCP segment over IPv4 with n octets of payload for host 1.
-func superFrame(n int) []byte {
+// gsoFrame is a GSO frame of so many TCP segments over IPv4 for host 1.
+func gsoFrame(segments int) port.Frame {
+	n := segments * 1400
 	b := ether(host(1), host(0), nil, frame.TypeIPv4, 0, 54+n)
 	ip := b[14:]
 	copy(ip, []byte{0x45, 0, byte((40 + n) >> 8), byte(40 + n), 0, 1, 0, 0, 64, 6, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2})
 	copy(ip[20:], make([]byte, 20))
 	ip[20+12] = 5 << 4
-	return b
+	return port.Frame{Data: b, Vnet: frame.VnetHeader{Flags: frame.VnetNeedsCsum, GSOType: frame.GSOTCPv4, HdrLen: 54,
+		GSOSize: 1400, CsumStart: 34, CsumOffset: 16}}
 }
 
 // A frame on its way allocates nothing, whichever way it takes.
@@ -224,7 +217,7 @@ func TestRoundsAllocateNothing(t *testing.T) {
 		if m.out.sent == sent {
 			t.Errorf("%s: nothing was forwarded", name)
 		}
-		if name == "paused" && m.in.told == 0 {
+		if name == "paused" && m.in.controlSent == 0 {
 			t.Errorf("%s: nobody was told to stop", name)
 		}
 	}

@@ -13,8 +13,8 @@ import (
 	"pfcswitch/dataplane/sched"
 )
 
-// A lateWorld is a saturated port with a delay line whose worker stands still as it likes.
-type lateWorld struct {
+// A lateLine is a saturated port with a delay line whose worker stands still as it likes.
+type lateLine struct {
 	rate, burst int64
 	now, paused int64
 	shaper      sched.Shaper
@@ -24,8 +24,8 @@ type lateWorld struct {
 	out         sink
 }
 
-func newLateWorld(t *rapid.T) *lateWorld {
-	w := &lateWorld{rate: rapid.SampledFrom([]int64{10_000_000, 100_000_000, gigabit}).Draw(t, "rate"), now: 1}
+func newLateLine(t *rapid.T) *lateLine {
+	w := &lateLine{rate: rapid.SampledFrom([]int64{10_000_000, 100_000_000, gigabit}).Draw(t, "rate"), now: 1}
 	w.burst = max(2*1538, w.rate/8*500/1_000_000)
 	w.line = newDelayLine(rapid.SampledFrom([]int64{500, 50_000, 100_000, 1_000_000}).Draw(t, "delay"), w.rate, w.burst)
 	w.shaper.Configure(w.rate, w.burst, w.now)
@@ -33,7 +33,7 @@ func newLateWorld(t *rapid.T) *lateWorld {
 }
 
 // send puts what the shaper lets pass into the line, up to a number of frames.
-func (w *lateWorld) send(t *rapid.T, most int) {
+func (w *lateLine) send(t *rapid.T, most int) {
 	if w.paused != 0 { // until then, or until now where it had no frame
 		w.shaper.Start(rapid.Int64Range(w.paused-1, w.now).Draw(t, "free since"), w.now)
 		w.paused = 0
@@ -54,7 +54,7 @@ func (w *lateWorld) send(t *rapid.T, most int) {
 }
 
 // flush sends what is due, in calls that take some time.
-func (w *lateWorld) flush(t *rapid.T) {
+func (w *lateLine) flush(t *rapid.T) {
 	for until := w.now; w.line.due() <= until; {
 		held := w.line.holds
 		sent, _, _, _ := w.line.flush(&w.out, until)
@@ -68,7 +68,7 @@ func (w *lateWorld) flush(t *rapid.T) {
 
 // check: whenever a frame leaves, it and what is still to come of the frames that entered up to any time later is no
 // more than the burst and what the rate lets pass in the delay and until then.
-func (w *lateWorld) check(t *rapid.T) {
+func (w *lateLine) check(t *rapid.T) {
 	for i, leaves := range w.left {
 		sum := int64(0)
 		for k := i; k < len(w.put); k++ {
@@ -85,7 +85,7 @@ func (w *lateWorld) check(t *rapid.T) {
 // However late its line is, a port lets no more follow after XOFF than its burst and what is on its way on time.
 func TestLateLineStaysWithinTheBurst(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		w := newLateWorld(t)
+		w := newLateLine(t)
 		t.Repeat(map[string]func(*rapid.T){
 			"send":  func(t *rapid.T) { w.send(t, rapid.SampledFrom([]int{1, 4, 64}).Draw(t, "frames")) },
 			"flush": w.flush,
@@ -106,7 +106,7 @@ func TestLateLineStaysWithinTheBurst(t *testing.T) {
 // A line that is on time costs nothing: a saturated port loses none of its rate.
 func TestPunctualLineCostsNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		w := newLateWorld(t)
+		w := newLateLine(t)
 		end := w.now + 20*w.line.delay + 1_000_000
 		for w.now < end {
 			w.now = min(w.shaper.When(1538, w.now), w.line.due())
@@ -193,7 +193,7 @@ func TestWorkerPaysForALateLine(t *testing.T) {
 		}, 0},
 	}
 	for _, tt := range tests {
-		m := newMill(t, port.Lossless, nil, func(_ *dataplane.Config, ports []dataplane.PortConfig) {
+		m := newWorkerRig(t, port.Lossless, nil, func(_ *dataplane.Config, ports []dataplane.PortConfig) {
 			ports[1] = testPort(1)
 			ports[1].Delay, ports[1].Speed = delay, slow
 		})

@@ -36,15 +36,15 @@ func forExecutors(t *testing.T, f func(t *testing.T, e executor)) {
 	}
 }
 
-// A lan is a Runner whose ports are joined with stations by links in memory.
-type lan struct {
-	t        *testing.T
-	r        *Runner
-	cfg      dataplane.Config
-	ports    map[int]dataplane.PortConfig
-	statics  []dataplane.Static
-	stations []*station
-	mortal   bool // ports are removed, and their counters are out of sight until they come back, or frames are lost
+// A testbed is a Runner whose ports are joined with stations by links in memory.
+type testbed struct {
+	t           *testing.T
+	r           *Runner
+	cfg         dataplane.Config
+	ports       map[int]dataplane.PortConfig
+	statics     []dataplane.Static
+	stations    []*station
+	losesFrames bool // ports are removed, and their counters are out of sight until they come back, or frames are lost
 }
 
 // wallClock is the clock of receive stamps.
@@ -66,15 +66,15 @@ func roomy(n int) dataplane.Config {
 	return cfg
 }
 
-// newLan starts a Runner whose ports are up.
-func newLan(t *testing.T, e executor, cfg dataplane.Config, ports ...dataplane.PortConfig) *lan {
+// newTestbed starts a Runner whose ports are up.
+func newTestbed(t *testing.T, e executor, cfg dataplane.Config, ports ...dataplane.PortConfig) *testbed {
 	t.Helper()
 	r, err := New(cfg, Options{PerPort: e.perPort, Tuning: e.tuning})
 	if err != nil {
 		t.Fatal(err)
 	}
 	r.cpus = e.cpus
-	l := &lan{t: t, r: r, cfg: cfg, ports: asMap(ports...)}
+	l := &testbed{t: t, r: r, cfg: cfg, ports: asMap(ports...)}
 	t.Cleanup(func() {
 		if err := r.Close(); err != nil {
 			t.Errorf("Close: %v", err)
@@ -91,7 +91,16 @@ func newLan(t *testing.T, e executor, cfg dataplane.Config, ports ...dataplane.P
 	return l
 }
 
-func (l *lan) must(err error) {
+// snapshot returns the state of the switch.
+func (l *testbed) snapshot() *dataplane.Snapshot {
+	v := new(dataplane.Snapshot)
+	l.r.Snapshot(v)
+	return v
+}
+
+func (l *testbed) snapshotOf(i int) *dataplane.PortSnapshot { return &l.snapshot().Ports[i] }
+
+func (l *testbed) must(err error) {
 	l.t.Helper()
 	if err != nil {
 		l.t.Fatal(err)
@@ -99,7 +108,7 @@ func (l *lan) must(err error) {
 }
 
 // attach joins port i with its station by a new link; wrap, if it is not nil, is put around the switch's end.
-func (l *lan) attach(i int, wrap func(*porttest.End) port.Port) {
+func (l *testbed) attach(i int, wrap func(*porttest.End) port.Port) {
 	l.t.Helper()
 	near, far, err := porttest.Pair(porttest.Options{Now: wallClock, Slots: 8192, Classify: byPriority})
 	l.must(err)
@@ -128,22 +137,21 @@ func eventually(t *testing.T, what string, done func() bool) {
 }
 
 // balanced fails unless all frames are accounted for and no lossless one was lost.
-func (l *lan) balanced() *dataplane.Snapshot {
+func (l *testbed) balanced() *dataplane.Snapshot {
 	l.t.Helper()
-	var v dataplane.Snapshot
-	l.r.Snapshot(&v)
-	a := accounts(&v)
-	if !l.mortal && a.received+a.copies != a.sent+a.dropped+a.held || v.Buffer.Unbalanced != 0 {
+	v := l.snapshot()
+	a := accounts(v)
+	if !l.losesFrames && a.received+a.copies != a.sent+a.dropped+a.held || v.Buffer.Unbalanced != 0 {
 		l.t.Errorf("accounts %+v, unbalanced %d", a, v.Buffer.Unbalanced)
 	}
-	if n := faults(&v); n != 0 {
+	if n := faults(v); n != 0 {
 		l.t.Errorf("%d lossless frames lost", n)
 	}
-	return &v
+	return v
 }
 
 // empties waits until nothing is in the rings and nothing is held, and then compares the accounts.
-func (l *lan) empties() *dataplane.Snapshot {
+func (l *testbed) empties() *dataplane.Snapshot {
 	l.t.Helper()
 	eventually(l.t, "the switch empties", func() bool {
 		for _, s := range l.stations {
@@ -151,9 +159,7 @@ func (l *lan) empties() *dataplane.Snapshot {
 				return false
 			}
 		}
-		var v dataplane.Snapshot
-		l.r.Snapshot(&v)
-		return accounts(&v).held == 0
+		return accounts(l.snapshot()).held == 0
 	})
 	l.must(l.r.Do(func(sw *dataplane.Switch) error {
 		if cells, descriptors := sw.InUse(); cells+descriptors != 0 {
@@ -166,17 +172,17 @@ func (l *lan) empties() *dataplane.Snapshot {
 
 // A station is a host at the far end of a link. It obeys PFC.
 type station struct {
-	l    *lan
+	l    *testbed
 	id   int
 	near atomic.Pointer[porttest.End]
 	far  atomic.Pointer[porttest.End]
 
-	mu       sync.Mutex
-	receiver *macctl.Receiver
-	todo     [][]byte
-	got      map[uint64][]int // sequence numbers by sender and priority
-	moody    bool             // holds the switch now and then
-	batch    *port.Batch
+	mu            sync.Mutex
+	receiver      *macctl.Receiver
+	todo          [][]byte
+	got           map[uint64][]int // sequence numbers by sender and priority
+	holdsAtRandom bool             // holds the switch now and then
+	batch         *port.Batch
 }
 
 func (s *station) link(near, far *porttest.End) {
@@ -216,8 +222,7 @@ func (s *station) give(frames [][]byte) {
 
 // hold sends PFC for priority lossless.
 func (s *station) hold(quanta uint16) {
-	_ = s.far.Load().SendControl(macctl.AppendPFC(nil, [6]byte{2, 0, 0, 0, 0, 9}, 1<<lossless,
-		[8]uint16{lossless: quanta}))
+	_ = s.far.Load().SendControl(pfc(lossless, quanta))
 }
 
 // stop holds priority lossless and waits until the switch obeys.
@@ -225,9 +230,7 @@ func (s *station) stop() {
 	s.l.t.Helper()
 	eventually(s.l.t, "PFC is read", func() bool {
 		s.hold(0xffff) // again where the pause has ended before it was seen
-		var v dataplane.Snapshot
-		s.l.r.Snapshot(&v)
-		return v.Ports[s.id].Paused == 1<<lossless
+		return s.l.snapshotOf(s.id).Paused == 1<<lossless
 	})
 }
 
@@ -236,7 +239,7 @@ func (s *station) step() (done bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.receive()
-	if s.moody {
+	if s.holdsAtRandom {
 		switch rand.IntN(200) {
 		case 0:
 			s.hold(0xffff)
@@ -300,8 +303,8 @@ func (s *station) await() {
 	clear(s.got)
 }
 
-// told returns the priorities that the switch holds here.
-func (s *station) told() uint8 {
+// paused returns the priorities that the switch holds here.
+func (s *station) paused() uint8 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.receive()
@@ -309,7 +312,7 @@ func (s *station) told() uint8 {
 }
 
 // live lets the stations work until all have sent what they have and until says that it is enough.
-func (l *lan) live(until func() bool) {
+func (l *testbed) live(until func() bool) {
 	l.t.Helper()
 	deadline := time.Now().Add(patience)
 	var wg sync.WaitGroup
@@ -325,7 +328,7 @@ func (l *lan) live(until func() bool) {
 				}
 			}
 			s.mu.Lock()
-			s.moody = false
+			s.holdsAtRandom = false
 			s.hold(0)
 			s.mu.Unlock()
 		})
