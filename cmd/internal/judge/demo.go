@@ -13,7 +13,7 @@ import (
 func findings(name string) []func(*demo.Report) faultList {
 	switch name {
 	case "deadlock":
-		return []func(*demo.Report) faultList{ownVerdict, lossAndOrder, deadlockShown}
+		return []func(*demo.Report) faultList{ownVerdict, allActs, lossAndOrder, deadlockChecked}
 	case "headroom":
 		return []func(*demo.Report) faultList{ownVerdict, allLinks, lossAndOrder, headroomSuffices, trips}
 	}
@@ -25,7 +25,7 @@ type faultList []string
 
 func (f *faultList) add(format string, args ...any) { *f = append(*f, fmt.Sprintf(format, args...)) }
 
-// judgeDemo does not take the demo's word: it looks at the frames and counters of the report itself.
+// judgeDemo does not rely on the demo's verdict: it looks at the frames and counters of the report itself.
 func judgeDemo(in io.Reader, out io.Writer) (ok bool, err error) {
 	var r demo.Report
 	if err := json.NewDecoder(in).Decode(&r); err != nil {
@@ -72,38 +72,49 @@ func leftOpen(r *demo.Report, act string) bool {
 	return slices.ContainsFunc(r.Checks, func(c demo.Check) bool { return c.Phase == act && !c.Judged })
 }
 
+// A kind is what an act has to show.
+type kind int
+
+const (
+	lossless kind = iota // a flow that loses nothing
+	spread               // such a flow, whose frames take several links and overtake each other
+	lossy                // something else than a lossless flow
+	control              // that the load loses frames without flow control
+	lockUp               // lossless frames that are stuck for ever, or dropped to end that
+)
+
 // A wantedAct is an act that a demo has to have.
 type wantedAct struct {
-	act     string
-	control bool // without flow control
+	act  string
+	kind kind
 }
 
 var wantedActs = map[string][]wantedAct{
-	"incast": {{"a", false}, {"b", false}, {"c1", true}, {"c2", true}},
-	"host":   {{"a", false}, {"b", true}},
-	"trunk":  {{"1", false}, {"2a", false}, {"2b", false}, {"3a", false}, {"3b", false}},
+	"incast":   {{"a", lossless}, {"b", lossless}, {"c1", control}, {"c2", control}},
+	"host":     {{"a", lossless}, {"b", control}},
+	"trunk":    {{"1", lossy}, {"2a", lossless}, {"2b", spread}, {"3a", lossy}, {"3b", lossy}},
+	"deadlock": {{"a", lockUp}, {"b", lossless}, {"c", lockUp}, {"d", lossless}},
 }
-
-// lossyActs carry no lossless flow: they show something else.
-var lossyActs = map[string][]string{"trunk": {"1", "3a", "3b"}}
-
-// spreadActs send the frames of a lossless flow over several links, where one overtakes another.
-var spreadActs = map[string][]string{"trunk": {"2b"}}
 
 // allActs finds acts that are missing, are not what they have to be or show nothing. Where nothing must be lost there
 // has to be a lossless flow, and a switch that says what it did.
 func allActs(r *demo.Report) (faults faultList) {
 	if wantedActs[r.Demo] == nil {
 		faults.add("demo %q: this script does not know it", r.Demo)
-		return faults
 	}
 	for _, a := range wantedActs[r.Demo] {
-		shown := func(b demo.PhaseResult) bool { return b.Phase == a.act && b.Control == a.control }
+		isControl := a.kind == control
+		shown := func(b demo.PhaseResult) bool { return b.Phase == a.act && b.Control == isControl }
+		lost := func(f demo.Flow) bool { return f.Phase == a.act && f.Priority == 3 && f.Lost > 0 }
 		switch {
 		case !slices.ContainsFunc(r.Phases, shown):
-			faults.add("no act %s (control: %v): the demo did not show all", a.act, a.control)
-		case a.control:
-		case !losslessAct(r, a.act) && !slices.Contains(lossyActs[r.Demo], a.act):
+			faults.add("no act %s (control: %v): the demo did not show all", a.act, isControl)
+		case isControl:
+		case a.kind == lockUp:
+			if !slices.ContainsFunc(r.Flows, lost) {
+				faults.add("act %s: every frame of priority 3 arrived, so nothing was locked up", a.act)
+			}
+		case a.kind != lossy && !losslessAct(r, a.act):
 			faults.add("act %s: no lossless flow", a.act)
 		case !slices.ContainsFunc(r.Switches, func(s demo.SwitchResult) bool { return s.Phase == a.act }):
 			faults.add("act %s: no counters of any switch", a.act)
@@ -118,8 +129,8 @@ func lossAndOrder(r *demo.Report) (faults faultList) {
 		if !f.Lossless {
 			continue
 		}
-		late := f.Reordered != 0 && !slices.Contains(spreadActs[r.Demo], f.Phase)
-		if f.Sent == 0 || f.Received != f.Sent || f.Lost != 0 || late || f.Duplicated != 0 {
+		disordered := f.Reordered != 0 && !slices.Contains(wantedActs[r.Demo], wantedAct{f.Phase, spread})
+		if f.Sent == 0 || f.Received != f.Sent || f.Lost != 0 || disordered || f.Duplicated != 0 {
 			faults.add("act %s, flow %s, priority %d: sent %d, received %d, lost %d, reordered %d, duplicated %d",
 				f.Phase, f.Name, f.Priority, f.Sent, f.Received, f.Lost, f.Reordered, f.Duplicated)
 		}
@@ -171,16 +182,9 @@ func controlRun(r *demo.Report) (faults faultList) {
 		protected[f.Priority] = protected[f.Priority] || f.Lossless
 	}
 	for _, a := range r.Phases {
-		if !a.Control {
-			continue
-		}
-		lost := slices.ContainsFunc(r.Flows, func(f demo.Flow) bool {
-			return f.Phase == a.Phase && protected[f.Priority] && f.Lost > 0
-		})
-		again := slices.ContainsFunc(r.Transfers, func(t demo.Transfer) bool {
-			return t.Phase == a.Phase && t.Retransmitted > 0
-		})
-		if !lost && !again {
+		lost := func(f demo.Flow) bool { return f.Phase == a.Phase && protected[f.Priority] && f.Lost > 0 }
+		retransmitted := func(t demo.Transfer) bool { return t.Phase == a.Phase && t.Retransmitted > 0 }
+		if a.Control && !slices.ContainsFunc(r.Flows, lost) && !slices.ContainsFunc(r.Transfers, retransmitted) {
 			faults.add("act %s: without flow control nothing was lost, so the load was too small to show anything",
 				a.Phase)
 		}
@@ -208,20 +212,20 @@ func metering(r *demo.Report) (faults faultList) {
 	return faults
 }
 
-// printRates prints what each flow got and how evenly the flows of an act and priority shared (Jain's index, 1 is
-// even).
+// deadlockChecked finds acts of demo deadlock in which nothing was checked about one.
+func deadlockChecked(r *demo.Report) (faults faultList) {
+	for _, a := range wantedActs[r.Demo] {
+		about := func(c demo.Check) bool { return c.Phase == a.act && (c.Topic == "deadlock" || c.Topic == "control") }
+		if !slices.ContainsFunc(r.Checks, about) {
+			faults.add("act %s: nothing was checked about a deadlock", a.act)
+		}
+	}
+	return faults
+}
+
+// printRates prints the soft checks, what each flow got and how evenly the flows of an act and priority shared (Jain's
+// index, 1 is even).
 func printRates(out io.Writer, r *demo.Report) {
-	type group struct {
-		act      string
-		priority uint8
-	}
-	sum, squares, n := map[group]float64{}, map[group]float64{}, map[group]float64{}
-	for _, f := range r.Flows {
-		g, x := group{f.Phase, f.Priority}, float64(f.Received)
-		sum[g] += x
-		squares[g] += x * x
-		n[g]++
-	}
 	for _, c := range r.Checks {
 		switch {
 		case !c.Judged:
@@ -231,47 +235,15 @@ func printRates(out io.Writer, r *demo.Report) {
 		}
 	}
 	for _, f := range r.Flows {
-		g := group{f.Phase, f.Priority}
-		fmt.Fprintf(out, "act %s %-10s priority %d: %8d frames, %7.1f Mbit/s, share %4.1f %%, lost %d, "+
-			"latency p50 %d µs, p99.9 %d µs; fairness %.3f\n",
-			f.Phase, f.Name, f.Priority, f.Received, float64(f.Rate)/1e6, 100*ratio(float64(f.Received), sum[g]),
-			f.Lost, f.Latency.P50/1000, f.Latency.P999/1000, ratio(sum[g]*sum[g], n[g]*squares[g]))
-	}
-}
-
-func ratio(a, b float64) float64 {
-	if b == 0 {
-		return 0
-	}
-	return a / b
-}
-
-// deadlockActs are the acts of demo deadlock, and whether the lossless priority has to lose frames in them: frames
-// that are stuck for ever, or are dropped to end a deadlock.
-var deadlockActs = []struct {
-	act    string
-	lockUp bool
-}{{"a", true}, {"b", false}, {"c", true}, {"d", false}}
-
-// deadlockShown finds acts of demo deadlock that are missing or show nothing: a deadlock that stopped no flow, or a
-// recovery without a lossless flow.
-func deadlockShown(r *demo.Report) (faults faultList) {
-	for _, a := range deadlockActs {
-		lost := slices.ContainsFunc(r.Flows, func(f demo.Flow) bool {
-			return f.Phase == a.act && f.Priority == 3 && f.Lost > 0
-		})
-		switch {
-		case !slices.ContainsFunc(r.Phases, func(b demo.PhaseResult) bool { return b.Phase == a.act }):
-			faults.add("no act %s: the demo did not show all", a.act)
-		case !slices.ContainsFunc(r.Checks, func(c demo.Check) bool {
-			return c.Phase == a.act && slices.Contains([]string{"deadlock", "control"}, c.Topic)
-		}):
-			faults.add("act %s: nothing was checked about a deadlock", a.act)
-		case a.lockUp && !lost:
-			faults.add("act %s: every frame of priority 3 arrived, so nothing was locked up", a.act)
-		case !a.lockUp && !losslessAct(r, a.act):
-			faults.add("act %s: no lossless flow", a.act)
+		var n, sum, squares float64
+		for _, g := range r.Flows {
+			if x := float64(g.Received); g.Phase == f.Phase && g.Priority == f.Priority {
+				n, sum, squares = n+1, sum+x, squares+x*x
+			}
 		}
+		fmt.Fprintf(out, "act %s %-10s priority %d: %8d frames, %7.1f Mbit/s, share %4.1f %%, lost %d, "+
+			"latency p50 %d µs, p99.9 %d µs; fairness %.3f\n", f.Phase, f.Name, f.Priority, f.Received,
+			float64(f.Rate)/1e6, 100*float64(f.Received)/max(1, sum), f.Lost, f.Latency.P50/1000, f.Latency.P999/1000,
+			sum*sum/max(1, n*squares))
 	}
-	return faults
 }

@@ -23,17 +23,22 @@ esac
 chmod +x "$3"
 `
 
+// install writes a program.
+func install(t *testing.T, path, text string) {
+	t.Helper()
+	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o755)); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // demoStage runs a script's stage demo with a demo of the test's own, and returns what the demo noted.
 func demoStage(t *testing.T, script, says, status string) (runs string, err error) {
 	t.Helper()
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "go"), []byte(fakeGo), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	install(t, filepath.Join(dir, "go"), fakeGo)
 	c := exec.Command(script, "demo")
 	c.Env = append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"), "DEMO_RUNS="+filepath.Join(dir, "runs"),
-		"DEMO_SAYS="+says,
-		"DEMO_STATUS="+status, "CI=")
+		"DEMO_SAYS="+says, "DEMO_STATUS="+status, "CI=")
 	out, err := c.CombinedOutput()
 	if _, ok := err.(*exec.ExitError); err != nil && !ok {
 		t.Fatalf("%v\n%s", err, out)
@@ -106,10 +111,10 @@ func TestBenchAsOrdinaryUser(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	if err := errors.Join(os.Chmod(dir, 0o755), os.WriteFile(filepath.Join(dir, "go"), []byte(fakeGo),
-		0o755)); err != nil {
+	if err := os.Chmod(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
+	install(t, filepath.Join(dir, "go"), fakeGo)
 	if got, out := ordinaryBench(t, dir+":", "--help"); got != 0 {
 		t.Errorf("--help: exit status %d, want 0\n%s", got, out)
 	}
@@ -119,26 +124,19 @@ func TestBenchAsOrdinaryUser(t *testing.T) {
 func TestBenchStage(t *testing.T) {
 	dir := t.TempDir()
 	const fakeBench = "#!/bin/bash\n[ $BENCH_STATUS != 0 ] || tee \"$3\" \"$5\" <<< {}\nexit $BENCH_STATUS\n"
-	for path, text := range map[string]string{"scripts/bench.sh": fakeBench, "bin/go": fakeGo} {
-		path = filepath.Join(dir, path)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755),
-			os.WriteFile(path, []byte(text), 0o755)); err != nil {
-			t.Fatal(err)
-		}
-	}
 	text, err := os.ReadFile("../../../scripts/test.sh")
-	if err == nil {
-		err = os.WriteFile(filepath.Join(dir, "scripts/test.sh"), text, 0o755)
-	}
 	if err != nil {
 		t.Fatal(err)
 	}
+	install(t, filepath.Join(dir, "scripts/test.sh"), string(text))
+	install(t, filepath.Join(dir, "scripts/bench.sh"), fakeBench)
+	install(t, filepath.Join(dir, "bin/go"), fakeGo)
 	for _, test := range []struct {
 		status, ci string
 		ok         bool
 	}{
-		{"0", "", true}, {"0", "true", true}, {"1", "", false}, {"1", "true", false}, {"77", "", true}, {"77", "true",
-			false},
+		{"0", "", true}, {"0", "true", true}, {"1", "", false}, {"1", "true", false}, {"77", "", true},
+		{"77", "true", false},
 	} {
 		c := exec.Command(filepath.Join(dir, "scripts/test.sh"), "bench")
 		c.Env = append(os.Environ(), "PATH="+filepath.Join(dir, "bin")+":"+os.Getenv("PATH"),
@@ -169,10 +167,8 @@ func installing(t *testing.T, aptGet string, env ...string) (c *exec.Cmd, policy
 			t.Fatal(err)
 		}
 	}
-	if err := errors.Join(os.WriteFile(filepath.Join(dir, "go"), []byte(fakeGo), 0o755),
-		os.WriteFile(filepath.Join(dir, "apt-get"), []byte(aptGet), 0o755)); err != nil {
-		t.Fatal(err)
-	}
+	install(t, filepath.Join(dir, "go"), fakeGo)
+	install(t, filepath.Join(dir, "apt-get"), aptGet)
 	c = exec.Command("../../../scripts/test.sh", "tools")
 	c.Env = append(os.Environ(), "PATH="+dir, "POLICY_RC_D="+policy, "INSTALL=", "CI=", "APT_LOG="+dir+"/apt")
 	c.Env = append(c.Env, env...)
@@ -187,18 +183,16 @@ func TestInstallation(t *testing.T) {
 `
 	for _, own := range []bool{false, true} {
 		c, policy := installing(t, aptGet, "TOOLS=iperf3 ip")
-		told := "#!/bin/sh\nexit 101"
+		inForce := "#!/bin/sh\nexit 101"
 		if own {
-			told = "somebody's"
-			if err := os.WriteFile(policy, []byte(told), 0o755); err != nil {
-				t.Fatal(err)
-			}
+			inForce = "somebody's"
+			install(t, policy, inForce)
 		}
 		if out, err := c.CombinedOutput(); err != nil {
 			t.Errorf("%v\n%s", err, out)
 		}
 		log, err := os.ReadFile(filepath.Join(filepath.Dir(policy), "apt"))
-		if want := "iperf3 iproute2, policy: " + told + "\n"; err != nil || !strings.HasSuffix(string(log), want) {
+		if want := "iperf3 iproute2, policy: " + inForce + "\n"; err != nil || !strings.HasSuffix(string(log), want) {
 			t.Errorf("apt-get was called with %q, %v, want %q", log, err, want)
 		}
 		if _, err := os.Stat(policy); (err == nil) != own {
