@@ -8,43 +8,45 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ReplaceNICFlowControl replaces disableNICFlowControl. restore ends that.
-func ReplaceNICFlowControl(f func(name string) error) (restore func()) {
-	before := disableNICFlowControl
-	disableNICFlowControl = f
-	return func() { disableNICFlowControl = before }
-}
-
 // SwitchARP is switchARP.
 var SwitchARP = switchARP
-
-// WithoutBPF makes the kernel refuse programs. restore ends that.
-func WithoutBPF() (restore func()) {
-	before := newProgram
-	newProgram = func(*ebpf.ProgramSpec) (*ebpf.Program, error) { return nil, errors.New("operation not permitted") }
-	return func() { newProgram = before }
-}
 
 // ExplainTun is explainTun.
 var ExplainTun = explainTun
 
+// replace gives a variable of this package another value. restore ends that.
+func replace[T any](variable *T, value T) (restore func()) {
+	before := *variable
+	*variable = value
+	return func() { *variable = before }
+}
+
+// ReplaceNICFlowControl replaces disableNICFlowControl. restore ends that.
+func ReplaceNICFlowControl(f func(name string) error) (restore func()) {
+	return replace(&disableNICFlowControl, f)
+}
+
+// WithoutBPF makes the kernel refuse programs. restore ends that.
+func WithoutBPF() (restore func()) {
+	return replace(&newProgram, func(*ebpf.ProgramSpec) (*ebpf.Program, error) {
+		return nil, errors.New("operation not permitted")
+	})
+}
+
 // WithTUN gives the TUN driver other flags. restore ends that.
 func WithTUN(features uint32, err error) (restore func()) {
-	before := tunFeatures
-	tunFeatures = func(int) (uint32, error) { return features, err }
-	return func() { tunFeatures = before }
+	return replace(&tunFeatures, func(int) (uint32, error) { return features, err })
 }
 
 // WithoutPacketOption makes the kernel refuse an option of packet sockets. restore ends that.
 func WithoutPacketOption(option int, err error) (restore func()) {
 	before := setPacketOption
-	setPacketOption = func(fd, o, value int) error {
+	return replace(&setPacketOption, func(fd, o, value int) error {
 		if o == option && value != 0 {
 			return err
 		}
 		return before(fd, o, value)
-	}
-	return func() { setPacketOption = before }
+	})
 }
 
 // SentByXDP returns how many frames were given to the AF_XDP socket.

@@ -270,30 +270,22 @@ func TestTAPCountsWhatTheHostLoses(t *testing.T) {
 	}
 }
 
-// The kernel reserves no memory for queues other than the TAP's own.
-func TestTAPHasNoQueueingDiscipline(t *testing.T) {
-	h := newTAP(t, port.QueueRule{Tags: true})
-	link, err := h.handle.LinkByName("nic0")
-	must(t, err)
-	qdiscs, err := h.handle.QdiscList(link)
-	must(t, err)
-	if len(qdiscs) != 1 || qdiscs[0].Type() != "noqueue" {
-		t.Errorf("queueing disciplines: %v, want noqueue alone", qdiscs)
-	}
-	if l := link.Attrs().TxQLen; l != 1<<16 {
-		t.Errorf("its queues hold %d frames, want %d", l, 1<<16)
-	}
-}
-
-// A host gets what the switch sends. Its interface is up and has its addresses, and both follow a change.
+// The interface is up and has its addresses, and both follow a change. The kernel reserves no memory for queues other
+// than the TAP's own.
 func TestTAPSettings(t *testing.T) {
 	h := newTAP(t, port.QueueRule{Tags: true})
-	link := func() port.Link {
+	inspect := func() port.Link {
 		l, err := port.Inspect(h.ns, "nic0")
 		must(t, err)
 		return l
 	}
-	if l := link(); !l.Up || l.MTU != 1500 || l.MAC != [6]byte{2, 0, 0, 0, 0, 9} || l.Kind != "tuntap" ||
+	nic := link(t, h.handle, "nic0")
+	qdiscs, err := h.handle.QdiscList(nic)
+	must(t, err)
+	if l := nic.Attrs().TxQLen; len(qdiscs) != 1 || qdiscs[0].Type() != "noqueue" || l != 1<<16 {
+		t.Errorf("queues of %d frames, queueing disciplines %v; want %d and noqueue alone", l, qdiscs, 1<<16)
+	}
+	if l := inspect(); !l.Up || l.MTU != 1500 || l.MAC != [6]byte{2, 0, 0, 0, 0, 9} || l.Kind != "tuntap" ||
 		len(l.Addresses) != 0 {
 		t.Errorf("the interface is %+v", l)
 	}
@@ -302,7 +294,7 @@ func TestTAPSettings(t *testing.T) {
 		{netip.MustParsePrefix("10.0.0.2/24")}, nil,
 	} {
 		must(t, h.Configure(port.TAPSettings{MTU: 9000, Addresses: addresses}))
-		l := link()
+		l := inspect()
 		if l.MTU != 9000 || len(l.Addresses) != len(addresses) {
 			t.Errorf("with %v the interface is %+v", addresses, l)
 		}
@@ -310,8 +302,6 @@ func TestTAPSettings(t *testing.T) {
 	if !h.Bound() {
 		t.Error("not bound although the interface is there")
 	}
-	nic, err := h.handle.LinkByName("nic0")
-	must(t, err)
 	must(t, h.handle.LinkDel(nic))
 	if h.Bound() {
 		t.Error("bound although the interface is gone")
@@ -334,15 +324,7 @@ func TestTAPErrors(t *testing.T) {
 		{"an MTU that no TAP has", port.TAPConfig{Interface: "nic2", Netns: h.ns,
 			TAPSettings: port.TAPSettings{MTU: 1 << 17}}, "set its MTU to 131072"},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			p, err := port.OpenTAP(tt.c)
-			if err == nil {
-				_ = p.Close()
-			}
-			if err == nil || !strings.Contains(err.Error(), tt.want) {
-				t.Errorf("got %v, want %q in it", err, tt.want)
-			}
-		})
+		t.Run(tt.name, func(t *testing.T) { wantNoTAP(t, tt.c, tt.want) })
 	}
 	must(t, h.Steer([]bpf.RawInstruction{}))
 }
@@ -362,18 +344,24 @@ func TestTAPWithoutFeatures(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			defer port.WithTUN(tt.features, tt.err)()
-			p, err := port.OpenTAP(port.TAPConfig{Interface: "nic0", Netns: ns, Held: vector,
-				TAPSettings: port.TAPSettings{MTU: 1500}})
-			if err == nil {
-				must(t, p.Close())
-			}
-			if err == nil || !strings.Contains(err.Error(),
-				"TAP nic0: this kernel's TUN driver has no multi-queue TAP with a virtio_net header") {
-				t.Errorf("got %v", err)
-			}
+			wantNoTAP(t, port.TAPConfig{Interface: "nic0", Netns: ns, Held: vector,
+				TAPSettings: port.TAPSettings{MTU: 1500}},
+				"TAP nic0: this kernel's TUN driver has no multi-queue TAP with a virtio_net header")
 			if _, err := handle.LinkByName("nic0"); err == nil {
 				t.Error("it has left an interface behind")
 			}
 		})
+	}
+}
+
+// wantNoTAP makes sure that a TAP cannot be opened, and that the error says why.
+func wantNoTAP(t *testing.T, c port.TAPConfig, why string) {
+	t.Helper()
+	p, err := port.OpenTAP(c)
+	if err == nil {
+		_ = p.Close()
+	}
+	if err == nil || !strings.Contains(err.Error(), why) {
+		t.Errorf("got %v, want %q in it", err, why)
 	}
 }
