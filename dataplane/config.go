@@ -50,7 +50,7 @@ type PortConfig struct {
 	Delay int64 // ns that everything sent is delayed
 
 	MaxFrame int  // largest frame that is carried, octets without FCS
-	Cut      bool // super-frames are cut and checksums completed on arrival
+	Cut      bool // GSO frames are cut and checksums completed on arrival
 
 	Mode     macctl.Mode
 	Lossless uint8 // priorities that PFC is enabled for; all of them where Mode is PAUSE

@@ -18,7 +18,7 @@ const (
 	DropRing                               // the receive ring was full
 	DropSend                               // the kernel refused the frame
 	DropOversize                           // longer than the port carries
-	DropMalformed                          // not an Ethernet frame, or a super-frame that cannot be cut
+	DropMalformed                          // not an Ethernet frame, or a GSO frame that cannot be cut
 	DropPortDown                           // the egress port went down
 	DropStorm                              // the ingress port's flooding limit
 	NumDropReasons

@@ -16,7 +16,7 @@ type TraceResult struct {
 	Config PortConfig // of the port that the frame arrives at
 	Up     bool
 	Octets int // of the frame, or of the first of its Pieces
-	Pieces int // frames that a super-frame is cut into; 1 for all others
+	Pieces int // frames that a GSO frame is cut into; 1 for all others
 
 	Header   frame.Header
 	DSCP     int // 0–63; -1 where it is no IP packet
@@ -96,7 +96,7 @@ func (s *Switch) Trace(in int, b []byte, v frame.VnetHeader, now int64) (f Trace
 	return f, true
 }
 
-// cut takes the first of the frames that the port makes of a super-frame; what cannot be cut is refused.
+// cut takes the first of the frames that the port makes of a GSO frame; what cannot be cut is refused.
 func (f *TraceResult) cut(a *Arrival) (refused bool) {
 	switch {
 	case !f.Config.Cut:

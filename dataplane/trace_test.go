@@ -265,18 +265,18 @@ func someVLANs(t *rapid.T) bridge.VLANSet {
 	return bridge.VLANSet{}
 }
 
-// A super-frame is foreseen by its first piece, an unknown port is none.
-func TestForesightOfSuperFrames(t *testing.T) {
+// A GSO frame is foreseen by its first piece, an unknown port is none.
+func TestForesightOfGSOFrames(t *testing.T) {
 	r := plainRig(t, 2)
 	b, v := superTCP(host(1), host(0), 3*1000)
 	f, ok := r.sw.Trace(0, b, v, r.now)
 	if !ok || f.Pieces != 3 || f.Octets != 54+1000 || f.Dropped || len(f.Copies) != 1 {
-		t.Errorf("a super-frame of three segments: %d pieces, the first of %d octets, dropped %v (%v)", f.Pieces,
+		t.Errorf("a GSO frame of three segments: %d pieces, the first of %d octets, dropped %v (%v)", f.Pieces,
 			f.Octets, f.Dropped, f.Reason)
 	}
 	v.GSOType = 99
 	if f, _ = r.sw.Trace(0, b, v, r.now); !f.Dropped || f.Reason != DropMalformed {
-		t.Errorf("a super-frame of an unknown type: dropped %v (%v), want malformed", f.Dropped, f.Reason)
+		t.Errorf("a GSO frame of an unknown type: dropped %v (%v), want malformed", f.Dropped, f.Reason)
 	}
 	if _, ok = r.sw.Trace(7, b, v, r.now); ok {
 		t.Error("a port that does not exist foresees")
@@ -288,7 +288,7 @@ func TestForesightOfSuperFrames(t *testing.T) {
 	}
 }
 
-// superTCP returns a TCP super-frame with segments of 1000 octets.
+// superTCP returns a TCP GSO frame with segments of 1000 octets.
 func superTCP(dst, src uint64, payload int) ([]byte, frame.VnetHeader) {
 	b := ether(dst, src, nil, frame.TypeIPv4, 0, 54+payload)
 	b[14], b[15], b[16], b[17] = 0x45, 0, byte((40+payload)>>8), byte(40+payload)

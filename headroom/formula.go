@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	// SuperFrame, in octets, is the largest frame on a port that has no speed, which carries GSO frames whole.
-	SuperFrame int64 = 65_550
+	// GSOFrame, in octets, is the largest frame on a port that has no speed, which carries GSO frames whole.
+	GSOFrame int64 = 65_550
 	// WireOverhead is what a frame costs on the wire beyond its octets in the buffer: FCS (4),
 	// preamble and start delimiter (8), inter-packet gap (12).
 	WireOverhead int64 = 24
@@ -21,7 +21,7 @@ const (
 // Inputs are what the calculated headroom of a port follows from. The same cable, burst and speed are assumed at the
 // peer. No formula overflows while each input is below 2^50 and Speed·Delay below 2^60 bits.
 type Inputs struct {
-	Speed    int64         // bit/s; 0: the port has no speed, macctl.NominalSpeed and SuperFrame apply
+	Speed    int64         // bit/s; 0: the port has no speed, macctl.NominalSpeed and GSOFrame apply
 	MaxFrame int64         // octets of the largest frame without FCS; unused when Speed is 0
 	Delay    time.Duration // propagation, one way
 	Burst    int64         // wire octets the peer's shaper may send above its rate
@@ -175,7 +175,7 @@ func Cells(octets, cell int64) int64 {
 
 func largestFrame(speed, maxFrame int64) int64 {
 	if speed <= 0 {
-		return SuperFrame
+		return GSOFrame
 	}
 	return maxFrame
 }

@@ -161,7 +161,7 @@ func TestSendLimit(t *testing.T) {
 		{"one frame at least", 10 * mbit, tagged, wire},
 		{"50 us", gbit, tagged, 6250},
 		{"64 frames at most", 100 * gbit, tagged, 64 * wire},
-		{"no rate: one super-frame", 0, tagged, SuperFrame + WireOverhead},
+		{"no rate: one GSO frame", 0, tagged, GSOFrame + WireOverhead},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -65,7 +65,7 @@ var (
 		byPort)
 	portLoop = newFamily("port_loop", gauge,
 		"1 while the port's flooding is off since a loop was found: an own probe came back.", byPort)
-	receiveFrames = newFamily("receive_frames_total", counter, "Data frames received, after super-frames were cut.",
+	receiveFrames = newFamily("receive_frames_total", counter, "Data frames received, after GSO frames were cut.",
 		byPort)
 	receiveBytes   = newFamily("receive_bytes_total", counter, "Bytes of received data frames, without FCS.", byPort)
 	transmitFrames = newFamily("transmit_frames_total", counter, "Data frames that the kernel took.", byPort)

@@ -60,7 +60,7 @@ func explainCommand() *cobra.Command {
 	f.BoolVar(&o.frame.ECN, "ecn", false, "its sender knows ECN")
 	f.IntVar(&o.frame.EtherType, "type", -1, "its EtherType, where it is no IPv4 packet")
 	f.IntVar(&o.frame.Octets, "octets", 1514, "its length without FCS, with the tag")
-	f.IntVar(&o.frame.GSO, "gso", -1, "it is a TCP super-frame with segments of so many octets")
+	f.IntVar(&o.frame.GSO, "gso", -1, "it is a TCP GSO frame with segments of so many octets")
 	f.StringVar(&o.hex, "hex", "", "file with frames as hexadecimal digits, one a line; -: standard input")
 	f.StringVar(&o.pcap, "pcap", "", "capture with frames, pcap or pcapng; -: standard input")
 	f.IntVar(&o.frames, "frames", 1, "how many frames of the file, from its beginning")

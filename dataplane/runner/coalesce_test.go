@@ -33,7 +33,7 @@ func TestCoalesce(t *testing.T) {
 	for name, got := range map[string]time.Duration{
 		"few frames":        least(few, 60, Tuning{}, same),
 		"some large frames": least(burstOctets/9000, 9000, Tuning{}, same),
-		"a super-frame":     least(1, 64_000, Tuning{}, same),
+		"a GSO frame":       least(1, 64_000, Tuning{}, same),
 	} {
 		if got < coalesceTime {
 			t.Errorf("%s: it waits %v, want %v at least", name, got, time.Duration(coalesceTime))
@@ -43,7 +43,7 @@ func TestCoalesce(t *testing.T) {
 		"many frames":       least(many, 60, Tuning{}, same),
 		"a full burst":      least(few, 60, Tuning{}, func(w *worker) { w.full = true }),
 		"large frames":      least(burstOctets/9000+1, 9000, Tuning{}, same),
-		"super-frames":      least(burstOctets/64_000+1, 64_000, Tuning{}, same),
+		"GSO frames":        least(burstOctets/64_000+1, 64_000, Tuning{}, same),
 		"short bursts":      least(8, 60, Tuning{BurstFrames: 8}, same),
 		"a delay line":      least(few, 60, Tuning{}, func(w *worker) { w.lines = w.transmitters[:1] }),
 		"coalescing is off": least(few, 60, Tuning{NoCoalesce: true}, same),

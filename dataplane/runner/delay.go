@@ -68,7 +68,7 @@ func newDelayLine(delay, speed, burst int64) *delayLine {
 }
 
 // change gives frames that are put from now on another delay and room: for what a link holds in that time, in
-// smallest frames, and two bursts and super-frames beyond it.
+// smallest frames, and two bursts and GSO frames beyond it.
 func (l *delayLine) change(delay, speed, burst int64) {
 	octets := 2*(delay/1000*(speed/8)/1_000_000+2*burst) + 4*(port.MaxFrame+recordHeader)
 	old := l.newest

@@ -168,7 +168,7 @@ func TestDelayLineIsLargeEnough(t *testing.T) {
 			octets -= frame.WireOctets(14)
 		}
 		if !put(l, 1, make([]byte, port.MaxFrame)) {
-			t.Errorf("%d bit/s: no room for a super-frame", speed)
+			t.Errorf("%d bit/s: no room for a GSO frame", speed)
 		}
 	}
 }

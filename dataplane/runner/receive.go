@@ -124,7 +124,7 @@ func (t *portTask) freeRing(sw *dataplane.Switch) {
 	}
 }
 
-// expand turns received frames into arrivals: super-frames are cut where the port asks for it. It returns the piece
+// expand turns received frames into arrivals: GSO frames are cut where the port asks for it. It returns the piece
 // that follows the last arrival.
 func (w *worker) expand(t *portTask, c port.Class, n int) ([]dataplane.Arrival, piece) {
 	count, used := 0, 0
@@ -169,7 +169,7 @@ func (w *worker) whole(t *portTask, f *port.Frame, a *dataplane.Arrival) {
 // later than the burst.
 func (w *worker) arrival(f *port.Frame) int64 { return min(f.Stamp-w.age, w.now) }
 
-// cut makes arrivals of the pieces of a super-frame from number skip on, as far as arrivals and arena reach.
+// cut makes arrivals of the pieces of a GSO frame from number skip on, as far as arrivals and arena reach.
 func (w *worker) cut(t *portTask, f *port.Frame, index, skip, first int, arena []byte) (count, used int, done bool) {
 	if w.segmenter.Reset(f.Data, f.Vnet) != frame.NotRefused {
 		if first == burstArrivals {

@@ -7,8 +7,8 @@ import (
 	"pfcswitch/dataplane/port"
 )
 
-// A super-frame of which pieces were taken goes on with the piece that waits, whichever that is.
-func TestSuperFrameGoesOn(t *testing.T) {
+// A GSO frame of which pieces were taken goes on with the piece that waits, whichever that is.
+func TestGSOFrameGoesOn(t *testing.T) {
 	const segments = 8
 	m := newWorkerRig(t, port.Other, nil, nil)
 	task := m.w.r.tasks[0]

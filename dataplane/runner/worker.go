@@ -17,7 +17,7 @@ import (
 const (
 	burstFrames   = 64
 	burstOctets   = 128 << 10
-	burstArrivals = 256       // pieces of cut super-frames included
+	burstArrivals = 256       // pieces of cut GSO frames included
 	arenaOctets   = 256 << 10 // memory for those pieces
 	sendCalls     = 4         // of one port in a row
 	controlFrames = 256       // likewise, and as many as its ring holds: a peer that sends more must not keep the lock

@@ -223,7 +223,7 @@ func TestRoundsAllocateNothing(t *testing.T) {
 	}
 }
 
-// What a worker adds to the kernel's work, a burst of 64 frames (a super-frame of 8 segments) a time.
+// What a worker adds to the kernel's work, a burst of 64 frames (a GSO frame of 8 segments) a time.
 func BenchmarkRound(b *testing.B) {
 	for name, m := range loads(b) {
 		b.Run(name, func(b *testing.B) {

@@ -17,7 +17,7 @@ import (
 	"pfcswitch/dataplane/port/porttest"
 )
 
-// speeds are the two ways in which ports work: shaped, where super-frames are cut and checksums finished, and not.
+// speeds are the two ways in which ports work: shaped, where GSO frames are cut and checksums finished, and not.
 var speeds = []string{"speed: 1G", "speed: none"}
 
 // sockets opens a packet socket at each host.

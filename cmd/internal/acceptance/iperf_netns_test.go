@@ -13,7 +13,7 @@ import (
 )
 
 // iperf3 as Debian ships it, with the kernels' default offloads, through the switch in a lossless class: its
-// super-frames stay whole, and the switch loses none.
+// GSO frames stay whole, and the switch loses none.
 func TestIperf3(t *testing.T) {
 	path := program(t, "iperf3", "iperf3")
 	r := NewRig(t, 2)

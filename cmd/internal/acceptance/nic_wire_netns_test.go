@@ -158,7 +158,7 @@ func TestHeldPriorityStopsNoOther(t *testing.T) {
 	})
 }
 
-// Without a speed a host's super-frames leave whole by the wire, in the priority tag that the TAP adds, and come in
+// Without a speed a host's GSO frames leave whole by the wire, in the priority tag that the TAP adds, and come in
 // whole.
 func TestTAPGSOFramesWhole(t *testing.T) {
 	r := NewRig(t, 1)

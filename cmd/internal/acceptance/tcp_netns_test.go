@@ -17,7 +17,7 @@ import (
 )
 
 // TCP with the kernels' default offloads: whole, and with few segments sent again. Two switches stand in line, and the
-// link between them is tagged, so that super-frames and unfinished checksums go through every form of tag.
+// link between them is tagged, so that GSO frames and unfinished checksums go through every form of tag.
 //
 //	h1 ── p1 s1 q1 ══ q2 s2 p2 ── h2
 func TestTCP(t *testing.T) {

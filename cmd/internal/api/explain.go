@@ -25,7 +25,7 @@ type Explanation struct {
 type ExplainedFrame struct {
 	Number   int             `json:"number"` // from 1
 	Port     string          `json:"port"`   // that it arrives at
-	Octets   int             `json:"octets"` // of the first piece of a super-frame that is cut
+	Octets   int             `json:"octets"` // of the first piece of a GSO frame that is cut
 	Pieces   int             `json:"pieces"` // that it is cut into; 1 where it is not
 	Priority *Priority       `json:"priority"`
 	Lossless bool            `json:"lossless"` // on arrival

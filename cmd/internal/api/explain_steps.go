@@ -66,7 +66,7 @@ func (n *explainer) arrival() {
 			"dropped (malformed)", f.Octets)
 		return
 	case f.Pieces > 1:
-		n.add("port", "ports.*.speed", "a super-frame: some port has a speed, so it is cut into %d frames; of these "+
+		n.add("port", "ports.*.speed", "a GSO frame: some port has a speed, so it is cut into %d frames; of these "+
 			"the first is explained, of %d octets", f.Pieces, f.Octets)
 	}
 	tag := "untagged"
@@ -130,7 +130,7 @@ func (n *explainer) trapped() { n.add("switch", "", "%s", trapTexts[n.f.Trap]) }
 
 func (n *explainer) oversize() {
 	if n.f.Reason == dataplane.DropMalformed {
-		n.add("port", "", "a super-frame that cannot be cut: dropped (malformed)")
+		n.add("port", "", "a GSO frame that cannot be cut: dropped (malformed)")
 		return
 	}
 	n.add("port", n.portKey("mtu"),

@@ -28,7 +28,7 @@ type Port struct {
 	DCBXMismatch       bool       `json:"dcbx_mismatch"` // the neighbor does not agree with these
 	Loop               *string    `json:"loop"`          // watching; shut: a loop was found; idle
 
-	ReceiveFrames   uint64  `json:"receive_frames"` // after super-frames were cut
+	ReceiveFrames   uint64  `json:"receive_frames"` // after GSO frames were cut
 	ReceiveBytes    uint64  `json:"receive_bytes"`
 	TransmitFrames  uint64  `json:"transmit_frames"`
 	TransmitBytes   uint64  `json:"transmit_bytes"`

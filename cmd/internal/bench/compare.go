@@ -172,7 +172,7 @@ func (b *bench) noteOVS(vswitchd *program) error {
 	}
 	b.noteOnce("Open vSwitch: a rule for each host that receives, before NORMAL; ovs-vswitchd has nice %d; "+
 		"its packet sockets have the system's receive buffer, %s octets (net.core.rmem_default), "+
-		"super-frames included: what does not fit is lost, and TCP sends it again.",
+		"GSO frames included: what does not fit is lost, and TCP sends it again.",
 		kernelNice-nice, line("/proc/sys/net/core/rmem_default"))
 	return nil
 }

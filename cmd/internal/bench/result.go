@@ -36,7 +36,7 @@ const (
 	pss         = "pss_mib"
 	throughput  = "gbit_per_second"
 	resent      = "retransmitted_segments"
-	perReceived = "octets_per_frame" // above 1514: super-frames
+	perReceived = "octets_per_frame" // above 1514: GSO frames
 	offloads    = "default_offloads" // 1: yes; 0: off at the hosts, because nothing arrives with them
 	p50         = "p50_us"
 	p99         = "p99_us"

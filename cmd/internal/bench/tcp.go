@@ -152,7 +152,7 @@ func (t *tcpNetwork) iperf(streams, priority int, length ...string) (r iperfRepo
 }
 
 // transfer is one run, with the machine's CPU time and the frames that came: those of more than 1514 octets are
-// super-frames.
+// GSO frames.
 func (t *tcpNetwork) transfer(round, streams, priority int) error {
 	before, err := t.hosts[1].Stats("eth0")
 	if err != nil {

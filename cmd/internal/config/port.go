@@ -111,7 +111,7 @@ const (
 // MaxFrame is the largest frame in octets without FCS, with one VLAN tag.
 func (p *Port) MaxFrame() int64 {
 	if p.Speed == 0 {
-		return headroom.SuperFrame
+		return headroom.GSOFrame
 	}
 	return int64(p.MTU) + 14 + 4
 }

@@ -72,11 +72,11 @@ func TestHeadroomModes(t *testing.T) {
 	}
 }
 
-// A port without a speed has no shaper, and its largest frame is a super-frame.
+// A port without a speed has no shaper, and its largest frame is a GSO frame.
 func TestPortWithoutSpeed(t *testing.T) {
 	c := mustParse(t, "preset: roce\nports: {p1: {speed: none, burst: 1MiB}}")
 	p := &c.Ports[0]
-	if got, want := p.MaxFrame(), headroom.SuperFrame; got != want {
+	if got, want := p.MaxFrame(), headroom.GSOFrame; got != want {
 		t.Errorf("largest frame\n got %d\nwant %d", got, want)
 	}
 	const wire = 65_550 + 24

@@ -77,7 +77,7 @@ func (c *Config) warnSpeeds() (all []Warning) {
 	}
 	if with != "" && without != "" {
 		all = append(all, c.warning("ports."+without+".speed",
-			"none here and a speed at port %s: one port with a speed makes all ports cut super-frames, so TCP "+
+			"none here and a speed at port %s: one port with a speed makes all ports cut GSO frames, so TCP "+
 				"through this port is slower", with))
 	}
 	return all

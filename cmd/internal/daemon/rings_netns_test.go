@@ -29,7 +29,7 @@ func flood(s *porttest.Socket, n int, v frame.VnetHeader, lossy []byte) error {
 }
 
 // While the switch stands still, lossy traffic overflows its own receive ring and costs lossless traffic nothing:
-// frames, frames that do not fit a slot, and super-frames.
+// frames, frames that do not fit a slot, and GSO frames.
 func TestOverflowingLossyRing(t *testing.T) {
 	const lossless = 200
 	whole := GSOFrames()[0]
@@ -42,7 +42,7 @@ func TestOverflowingLossyRing(t *testing.T) {
 		{"frames", "speed: 1G", frame.VnetHeader{}, IPv4UDP(1, 2, 0, 200)},
 		{"small frames", "speed: 1G, ring: {other: 50}", frame.VnetHeader{}, IPv4UDP(1, 2, 0, 60)},
 		{"larger than a slot", "speed: 1G, ring: {frame: 400, other: 256}", frame.VnetHeader{}, IPv4UDP(1, 2, 0, 1400)},
-		{"super-frames", "speed: none, ring: {other: 256}", whole.Vnet, whole.Data},
+		{"GSO frames", "speed: none, ring: {other: 256}", whole.Vnet, whole.Data},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r := start(t, 2, Setup{Keys: Lossless3, Each: tt.speed})

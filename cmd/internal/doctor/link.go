@@ -188,7 +188,7 @@ func receiveReordering(_ *Facts, t *Target) (all []api.Finding) {
 			continue
 		}
 		finding := t.finding(api.SeverityWarning, "gro-order", s, "what a switch at the other end sends by its "+
-			"AF_XDP socket (send: auto) and what it sends by its packet socket pass each other here: super-frames "+
+			"AF_XDP socket (send: auto) and what it sends by its packet socket pass each other here: GSO frames "+
 			"and short frames of a flow get out of order",
 			strings.Join(on, ", ")+": on", interfaceCommand(s, "ethtool -K %s "+strings.Join(on, " off ")+" off"))
 		if i == 1 && t.Config != nil {
