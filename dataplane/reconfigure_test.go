@@ -156,9 +156,8 @@ func TestSetMAC(t *testing.T) {
 	if _, err := r.sw.SetMAC(9, mac, r.now); err == nil {
 		t.Error("SetMAC of no port")
 	}
-	f, _ := macctl.Parse(r.tell(0), [6]byte{})
-	if f.Source != mac {
-		t.Errorf("XOFF comes from % x", f.Source)
+	if xoff := r.tell(0); [6]byte(xoff[6:]) != mac {
+		t.Errorf("XOFF comes from % x", xoff[6:12])
 	}
 	own := pfc(lossless, 9)
 	copy(own, mac[:])

@@ -56,31 +56,24 @@ func (r Reason) String() string {
 
 // A Frame is a MAC Control frame as received. Only the fields of its opcode are set.
 type Frame struct {
-	Destination, Source [6]byte
-
-	Opcode uint16 // 0 where the EtherType is not MAC Control
-
-	Pause uint16 // PAUSE: pause_time in quanta, 0 = resume
-
-	VectorHigh uint8     // PFC: high octet of the class-enable vector, must be 0
-	Vector     uint8     // PFC: bit n set = Time[n] is for priority n, clear = leave priority n alone
-	Time       [8]uint16 // PFC: pause_time in quanta, 0 = resume
+	Opcode uint16    // 0 where the EtherType is not MAC Control
+	Pause  uint16    // PAUSE: pause_time in quanta, 0 = resume
+	Vector uint8     // PFC: bit n set = Time[n] is for priority n, clear = leave priority n alone
+	Time   [8]uint16 // PFC: pause_time in quanta, 0 = resume
 }
 
 // Parse reads the frame b, which starts with the destination address and has no FCS. Padding may be missing, since
 // virtual links pass unpadded frames. The destination must be GroupAddress or own, the address of the port. The frame
 // is to be obeyed if the reason is ReasonNone or ReasonVector.
-func Parse(b []byte, own [6]byte) (Frame, Reason) {
+func Parse(b []byte, own [6]byte) (f Frame, reason Reason) {
 	if len(b) < paramsOffset {
-		return Frame{}, ReasonTruncated
+		return f, ReasonTruncated
 	}
-	f := Frame{Destination: [6]byte(b), Source: [6]byte(b[sourceOffset:])}
-	isControl := binary.BigEndian.Uint16(b[typeOffset:]) == EtherType
-	if isControl {
+	if binary.BigEndian.Uint16(b[typeOffset:]) == EtherType {
 		f.Opcode = binary.BigEndian.Uint16(b[opcodeOffset:])
 	}
-	switch {
-	case f.Destination != GroupAddress && f.Destination != own:
+	switch destination := [6]byte(b); {
+	case destination != GroupAddress && destination != own:
 		return f, ReasonDestination
 	case f.Opcode == OpcodePause:
 		return f, f.parsePause(b)
@@ -109,11 +102,11 @@ func (f *Frame) parsePFC(b []byte) Reason {
 	if len(b) < pfcLength {
 		return ReasonTruncated
 	}
-	f.VectorHigh, f.Vector = b[paramsOffset], b[paramsOffset+1]
+	f.Vector = b[paramsOffset+1]
 	for n := range f.Time {
 		f.Time[n] = binary.BigEndian.Uint16(b[timeOffset+2*n:])
 	}
-	if f.VectorHigh != 0 {
+	if b[paramsOffset] != 0 {
 		return ReasonVector
 	}
 	return ReasonNone

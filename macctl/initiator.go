@@ -265,10 +265,10 @@ const (
 	ringRefresh = 8
 )
 
-// RefreshInterval returns after how many ns a pause of that many quanta should be refreshed: after half of it, or
+// refreshInterval returns after how many ns a pause of that many quanta should be refreshed: after half of it, or
 // 4 · wakeDelay before its end if that is earlier. Where the result is below MinRefresh, the pause is too short for
 // this machine: the Initiator waits for MinRefresh, and the peer may run free in between.
-func RefreshInterval(quanta uint16, bitsPerSecond, wakeDelay int64) int64 {
+func refreshInterval(quanta uint16, bitsPerSecond, wakeDelay int64) int64 {
 	d := QuantaDuration(quanta, bitsPerSecond)
 	return min(d/2, d-wakeMargin*wakeDelay)
 }
@@ -278,7 +278,7 @@ func minRefreshQuanta(bitsPerSecond, wakeDelay int64) uint16 {
 	return quantaFor(max(2*MinRefresh, MinRefresh+wakeMargin*wakeDelay), bitsPerSecond)
 }
 
-// NextRefresh returns when a refresh is due, math.MaxInt64 when nothing is held. It is the RefreshInterval of the
+// NextRefresh returns when a refresh is due, math.MaxInt64 when nothing is held. It is the refreshInterval of the
 // shortest pause sent, or an eighth of the pause where CauseRing is among the holds. At least MinRefresh lies between
 // it and the last frame.
 func (i *Initiator) NextRefresh() int64 { return i.refreshAt }
@@ -294,7 +294,7 @@ func (i *Initiator) nextRefresh(d *draft) int64 {
 
 // refreshTime returns when a pause of a unit that was sent at sentAt has to be sent again.
 func (i *Initiator) refreshTime(unit int, quanta uint16) int64 {
-	after := RefreshInterval(quanta, i.config.Speed, i.config.WakeDelay)
+	after := refreshInterval(quanta, i.config.Speed, i.config.WakeDelay)
 	if i.holds[unit]&CauseRing != 0 {
 		after = min(after, QuantaDuration(quanta, i.config.Speed)/ringRefresh)
 	}

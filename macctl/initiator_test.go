@@ -256,23 +256,6 @@ func TestInitiatorPause(t *testing.T) {
 	}
 }
 
-func TestInitiatorOff(t *testing.T) {
-	s := newSender(t, func(c *InitiatorConfig) { c.Mode = ModeOff })
-	s.Hold(3, CauseBuffer)
-	s.sends(0, "")
-	s.state(0, 0, never)
-}
-
-// A frame never names a priority without PFC.
-func TestInitiatorNotEnabled(t *testing.T) {
-	s := newSender(t, nil)
-	s.Hold(5, CauseBuffer)
-	s.sends(0, "")
-	s.Hold(3, CauseBuffer)
-	s.sends(0, hold3)
-	s.state(0x08, 0x08, halfPause)
-}
-
 func TestInitiatorRemaining(t *testing.T) {
 	s := newSender(t, func(c *InitiatorConfig) { c.Remaining, c.Quanta = true, 0x1111 })
 	s.SetRemaining(3, 0x8000*512+511)

@@ -136,6 +136,9 @@ func TestReceiverPause(t *testing.T) {
 	if got := r.PausedTime(WholePort, 2000); got != 60 {
 		t.Errorf("paused for %d ns, want 60", got)
 	}
+	r.Receive(pause(100), 2000, 2000)
+	r.Reset(2010)
+	look{2010, 0x00, 0, 2010, 0}.check(t, r)
 }
 
 // Quanta are those of the port's own speed.
@@ -216,19 +219,6 @@ func TestReceiverOwnAddress(t *testing.T) {
 	r.Configure(ModePFC, 0x08, oneNS, port, 0)
 	if got := r.Receive(frame, 0, 0); got != ReasonNone || r.Paused(0) != 0x08 {
 		t.Errorf("reason %v, paused %#02x, want none, 0x08", got, r.Paused(0))
-	}
-}
-
-func TestReceiverReset(t *testing.T) {
-	r := NewReceiver(ModePFC, 0x18, oneNS, port)
-	r.Receive(pfc(map[int]uint16{3: 100, 4: 1000}), 1000, 1000)
-	r.Reset(1500)
-	look{1500, 0x00, 0, 1100, 100}.check(t, r)
-	if got := r.PausedTime(4, 9000); got != 500 {
-		t.Errorf("priority 4 was paused for %d ns, want 500", got)
-	}
-	if got := r.FreeSince(4); got != 1500 {
-		t.Errorf("priority 4 is free since %d, want 1500", got)
 	}
 }
 
