@@ -2,8 +2,6 @@ package buffer
 
 import (
 	"testing"
-
-	"pfcswitch/macctl"
 )
 
 // An arrival is one frame offered to, or departing from, priority pgA of a port.
@@ -199,31 +197,6 @@ func TestAdmitWithoutQueue(t *testing.T) {
 			t.Errorf("Off(%d) where nothing is", id.Port)
 		}
 	}
-	wantEmpty(t, m, w)
-}
-
-// With PAUSE all eight priorities share one queue, one state, one threshold.
-func TestAdmitPause(t *testing.T) {
-	m, w := newTable(t, 1000, Config{RingHold: true})
-	pc := PortConfig{Mode: macctl.ModePause, MTU: cell}
-	pc.Queues[0] = QueueConfig{Headroom: 300}
-	m.config.Lossless.Size += 300
-	if err := m.SetPort(2, pc); err != nil {
-		t.Fatal(err)
-	}
-	mustAdmit(t, m, 2, 0, 200, Accept)
-	mustAdmit(t, m, 2, 7, 300, Accept)
-	mustAdmit(t, m, 2, 3, 100, AcceptHeadroom)
-	wantHeld(t, m, 2, 0, share{shared: 500, headroom: 100})
-	wantOff(t, m, w, 2, 0, true)
-	if got := m.Off(2); got != 1 {
-		t.Errorf("Off = %08b, want bit 0 only", got)
-	}
-	m.Release(2, 7, 300) // headroom first, whatever the priority
-	wantHeld(t, m, 2, 0, share{shared: 300})
-	wantOff(t, m, w, 2, 0, false)
-	m.Release(2, 3, 100)
-	m.Release(2, 0, 200)
 	wantEmpty(t, m, w)
 }
 

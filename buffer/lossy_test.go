@@ -95,4 +95,7 @@ func TestLossyWithoutPort(t *testing.T) {
 	}
 	m.ReleaseLossy(0, 0, 1)
 	wantEmpty(t, m, w)
+	if s := state(m); len(s.Ports) != 0 {
+		t.Errorf("the removed port is in sight without a frame: %+v", s.Ports)
+	}
 }

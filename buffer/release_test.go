@@ -69,32 +69,6 @@ func TestResumeLevel(t *testing.T) {
 	}
 }
 
-// A queue above its threshold without any arrival or departure of its own turns ON when only others drain.
-func TestResumeWhenOthersDrain(t *testing.T) {
-	for _, by := range []string{"Resume", "arrival"} {
-		t.Run(by, func(t *testing.T) {
-			m, w := newTable(t, 1000, Config{}, QueueConfig{Headroom: 100, XonOffset: 100},
-				QueueConfig{Alpha: MaxAlpha})
-			mustAdmit(t, m, 0, pgA, 300, Accept)
-			mustAdmit(t, m, 1, pgA, 500, Accept)
-			mustAdmit(t, m, 0, pgA, 100, AcceptHeadroom)
-			m.Release(0, pgA, 100) // headroom is empty, ω = 300 stays, T = 200
-			wantOff(t, m, w, 0, pgA, true)
-			m.Resume()
-			wantOff(t, m, w, 0, pgA, true)
-			m.Release(1, pgA, 500) // T = 700
-			wantOff(t, m, w, 0, pgA, true)
-			if by == "Resume" {
-				m.Resume()
-			} else {
-				mustAdmit(t, m, 0, pgA, 100, Accept)
-			}
-			wantOff(t, m, w, 0, pgA, false)
-			wantSound(t, m, w)
-		})
-	}
-}
-
 // While a frame has to wait in the receive ring, an empty queue stays OFF: turned ON, it would be turned OFF by
 // the very next attempt, and the peer would see XON and XOFF in turns. It turns ON as soon as the frame has room, also
 // if the caller never offers it again.

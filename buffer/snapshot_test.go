@@ -44,22 +44,6 @@ func TestSnapshot(t *testing.T) {
 	}
 }
 
-// A port that was removed stays in sight until its last frame has left.
-func TestSnapshotRemovedPort(t *testing.T) {
-	m, _ := newTable(t, 1000, Config{}, QueueConfig{}, QueueConfig{})
-	mustAdmit(t, m, 0, pgA, 100, Accept)
-	m.RemovePort(0)
-	m.RemovePort(1)
-	s := state(m)
-	if len(s.Ports) != 1 || !s.Ports[0].Removed || s.Ports[0].Ingress[pgA].Used.Shared.Now != 100 {
-		t.Errorf("want port 0 with 100 B, got %+v", s.Ports)
-	}
-	m.Release(0, pgA, 100)
-	if s := state(m); len(s.Ports) != 0 {
-		t.Errorf("want no port, got %+v", s.Ports)
-	}
-}
-
 func TestSnapshotReusesStorage(t *testing.T) {
 	m, _ := newTable(t, 1000, Config{}, QueueConfig{}, QueueConfig{})
 	s := state(m)

@@ -9,35 +9,6 @@ import (
 	"pfcswitch/dataplane/frame"
 )
 
-func TestStatic(t *testing.T) {
-	b := newPlain(t, 3, Config{Ageing: 100})
-	b.Forward(1, frame.Broadcast, stationA, 1, 60, 0)
-	if err := b.AddStatic(stationA, 1, 0, 0); err != nil { // takes the place of the learned one
-		t.Fatal(err)
-	}
-	wantCounters(t, b, Counters{Entries: 1, Static: 1})
-
-	b.Forward(1, frame.Broadcast, stationA, 1, 60, 1)
-	wantDecision(t, "not moved", b.Forward(2, stationA, 0, 1, 60, 1), unicast(0))
-	wantDecision(t, "not aged", b.Forward(2, stationA, 0, 1, 60, 1_000_000), unicast(0))
-	if got := b.Age(1_000_000, math.MaxInt); got != 0 {
-		t.Errorf("aged %d static entries", got)
-	}
-	b.Flush(0)
-	wantDecision(t, "not flushed", b.Forward(2, stationA, 0, 1, 60, 2), unicast(0))
-	b.SetUp(0, false)
-	wantDecision(t, "port down", b.Forward(2, stationA, 0, 1, 60, 2), drop(DropPortDown))
-	b.SetUp(0, true)
-	wantDecision(t, "port up again", b.Forward(2, stationA, 0, 1, 60, 2), unicast(0))
-	wantCounters(t, b, Counters{Entries: 1, Static: 1})
-
-	if err := b.AddStatic(stationA, 1, 2, 0); err != nil { // only the configuration moves it
-		t.Fatal(err)
-	}
-	wantDecision(t, "rebound", b.Forward(1, stationA, 0, 1, 60, 2), unicast(2))
-	wantCounters(t, b, Counters{Entries: 1, Static: 1})
-}
-
 func TestAddStaticRefuses(t *testing.T) {
 	b := newPlain(t, 1, Config{MaxEntries: 1})
 	if err := b.AddStatic(stationA, 1, 0, 0); err != nil {

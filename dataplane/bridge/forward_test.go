@@ -90,49 +90,6 @@ func TestForward(t *testing.T) {
 	}
 }
 
-// TestLearns checks after one frame whether its source is known.
-func TestLearns(t *testing.T) {
-	for _, tt := range []struct {
-		name string
-		prep func(b *Bridge)
-		in   int
-		dst  uint64
-		src  uint64
-		want bool
-	}{
-		{"from a flooded frame", nil, 0, frame.Broadcast, stationA, true},
-		{"from a frame that is dropped as same-port", nil, 0, stationA, stationA, true},
-		{"not from a group address", nil, 0, frame.Broadcast, 0x0100_0000_000A, false},
-		{"not from the broadcast address", nil, 0, frame.Broadcast, frame.Broadcast, false},
-		{"not from the zero address", nil, 0, frame.Broadcast, 0, false},
-		{"not from a frame to MAC Control", nil, 0, 0x0180_C200_0001, stationA, false},
-		{"not from a frame to LLDP", nil, 0, 0x0180_C200_000E, stationA, false},
-		{"not from a port that is down", func(b *Bridge) { b.SetUp(0, false) }, 0, frame.Broadcast, stationA, false},
-		{"not from a port without learning", func(b *Bridge) {
-			setPort(t, b, 0, PortConfig{PVID: 1, Flood: true})
-		}, 0, frame.Broadcast, stationA, false},
-		{"not from another VLAN", func(b *Bridge) {
-			setPort(t, b, 0, PortConfig{PVID: 2, Learning: true, Flood: true})
-		}, 0, frame.Broadcast, stationA, false},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			b := newPlain(t, 2, Config{})
-			if tt.prep != nil {
-				tt.prep(b)
-			}
-			b.Forward(tt.in, tt.dst, tt.src, 1, 60, 0)
-			if _, got := b.fdb.lookup(fdbKey(tt.src, 1), 0); got != tt.want {
-				t.Errorf("known: %v, want %v", got, tt.want)
-			}
-			want := 0
-			if tt.want {
-				want = 1
-			}
-			wantCounters(t, b, Counters{Entries: want})
-		})
-	}
-}
-
 func TestForwardStorm(t *testing.T) {
 	b := newPlain(t, 2, Config{})
 	c := plain()

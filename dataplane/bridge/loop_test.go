@@ -180,20 +180,6 @@ func TestLoopEndsWithLinkOrSetting(t *testing.T) {
 	wantDecision(t, "floods", b.Forward(0, frame.Broadcast, stationA, 1, 60, 8), flood(Broadcast, 1, 2))
 }
 
-// TestFloodOffStaysOff: after the hold-off, a port with Flood off still does not flood.
-func TestFloodOffStaysOff(t *testing.T) {
-	b := newGuarded(t, 3)
-	c := guarded()
-	c.Flood = false
-	setPort(t, b, 2, c)
-	handle(t, b, 2, 2, 0)
-	wantDecision(t, "shut", b.Forward(2, frame.Broadcast, stationC, 1, 60, 1), drop(DropFiltered))
-	_, _, ev := b.LoopTick(2, holdoff)
-	wantEvent(t, "after the hold-off", ev, LoopEvent{Reason: HoldoffPassed, Port: 2})
-	wantDecision(t, "in", b.Forward(2, frame.Broadcast, stationC, 1, 60, holdoff), flood(Broadcast, 0, 1))
-	wantDecision(t, "out", b.Forward(0, frame.Broadcast, stationA, 1, 60, holdoff), flood(Broadcast, 1))
-}
-
 // TestLoopThroughAnotherSwitch simulates a switch whose ports 1, 2 and 3 are on one segment, so that each port gets the
 // probes of the two others. One port goes on flooding. When that port goes down, another takes its place.
 func TestLoopThroughAnotherSwitch(t *testing.T) {

@@ -43,17 +43,6 @@ func TestLoopNeedsIdentity(t *testing.T) {
 	wantError(t, err, "draw one at random for Config.Identity")
 }
 
-func TestNewPortIsDown(t *testing.T) {
-	b := newPlain(t, 2, Config{})
-	setPort(t, b, 2, plain())
-	wantDecision(t, "in", b.Forward(2, frame.Broadcast, stationA, 1, 60, 0), drop(DropPortDown))
-	wantDecision(t, "out", b.Forward(0, frame.Broadcast, stationA, 1, 60, 0), flood(Broadcast, 1))
-	b.SetUp(2, true)
-	wantDecision(t, "out", b.Forward(0, frame.Broadcast, stationA, 1, 60, 0), flood(Broadcast, 1, 2))
-	b.SetUp(9, true)
-	wantDecision(t, "a port that was never set", b.Forward(9, frame.Broadcast, stationA, 1, 60, 0), drop(DropPortDown))
-}
-
 func TestSetPortAgain(t *testing.T) {
 	learn := func(t *testing.T) *Bridge {
 		b := newBridge(t, Config{})
@@ -103,20 +92,6 @@ func TestSetPortAgain(t *testing.T) {
 			wantDecision(t, "out", b.Forward(1, frame.Broadcast, 0, 10, 60, 0), tt.out)
 		})
 	}
-}
-
-func TestSetUpDownFlushes(t *testing.T) {
-	b := newPlain(t, 3, Config{})
-	b.Forward(0, frame.Broadcast, stationA, 1, 60, 0)
-	b.Forward(1, frame.Broadcast, stationB, 1, 60, 0)
-	b.SetUp(0, true) // says nothing new
-	wantDecision(t, "still up", b.Forward(2, stationA, 0, 1, 60, 0), unicast(0))
-	b.SetUp(0, false)
-	wantDecision(t, "down", b.Forward(2, stationA, 0, 1, 60, 0), flood(UnknownUnicast, 1))
-	b.SetUp(0, true)
-	wantDecision(t, "up again", b.Forward(2, stationA, 0, 1, 60, 0), flood(UnknownUnicast, 0, 1))
-	wantDecision(t, "the other", b.Forward(2, stationB, 0, 1, 60, 0), unicast(1))
-	wantCounters(t, b, Counters{Entries: 1})
 }
 
 func TestRemovePort(t *testing.T) {
