@@ -34,9 +34,11 @@ func newChecked() *checked {
 		answers: func(int) (time.Duration, bool) { return MaxStream, true }}
 }
 
-// run drives a check until it is done, one step each half millisecond.
-func (w *checked) run(t *testing.T, c *Check) {
+// run drives a check with that many XOFFs until it is done, one step each half millisecond.
+func (w *checked) run(t *testing.T, xoffs int) (CheckResult, error) {
 	t.Helper()
+	c := NewCheck(CheckSettings{Xoffs: xoffs, Fill: 3 * time.Millisecond, Quiet: 4 * time.Millisecond,
+		RoundTrip: 40 * time.Microsecond})
 	for n := range 1_000_000 {
 		before := w.look.Streamed
 		if w.standStill != nil && w.standStill(n) {
@@ -71,10 +73,11 @@ func (w *checked) run(t *testing.T, c *Check) {
 			if w.held {
 				t.Error("the peer is held at the end")
 			}
-			return
+			return c.Result()
 		}
 	}
 	t.Fatal("the check does not end")
+	return CheckResult{}, nil
 }
 
 // arrive advances the time and lets frames arrive.
@@ -96,18 +99,11 @@ func (w *checked) arrive(d int64) {
 	}
 }
 
-func checkSettings(xoffs int) CheckSettings {
-	return CheckSettings{Xoffs: xoffs, Fill: 3 * time.Millisecond, Quiet: 4 * time.Millisecond,
-		RoundTrip: 40 * time.Microsecond}
-}
-
 // All octets after each XOFF are counted, and nothing else.
 func TestCheckCounts(t *testing.T) {
 	w := newChecked()
 	w.late = func(xoff int) int64 { return int64(xoff) * 30_000 }
-	c := NewCheck(checkSettings(50))
-	w.run(t, c)
-	r, err := c.Result()
+	r, err := w.run(t, 50)
 	if err != nil || len(r.AfterXoff) != 50 || r.Unstopped != 0 {
 		t.Fatalf("%d XOFFs, %d unstopped, %v", len(r.AfterXoff), r.Unstopped, err)
 	}
@@ -127,9 +123,7 @@ func TestCheckCounts(t *testing.T) {
 // A stream that is granted for a second is requested again before it ends.
 func TestCheckRenewsTheStream(t *testing.T) {
 	w := newChecked()
-	c := NewCheck(checkSettings(1000))
-	w.run(t, c)
-	if r, err := c.Result(); err != nil || len(r.AfterXoff) != 1000 {
+	if r, err := w.run(t, 1000); err != nil || len(r.AfterXoff) != 1000 {
 		t.Fatalf("%d XOFFs, %v", len(r.AfterXoff), err)
 	}
 	if took := time.Duration(w.now - 1e9); took < 2*MaxStream || w.asks < int(took/MaxStream) {
@@ -145,9 +139,7 @@ func TestCheckAsksAgain(t *testing.T) {
 	}{{4, true}, {5, false}} {
 		w := newChecked()
 		w.answers = func(ask int) (time.Duration, bool) { return MaxStream, ask > tt.lost }
-		c := NewCheck(checkSettings(3))
-		w.run(t, c)
-		r, err := c.Result()
+		r, err := w.run(t, 3)
 		if (err == nil) != tt.ok || (len(r.AfterXoff) == 3) != tt.ok || w.asks > 5 {
 			t.Errorf("%d answers lost: %d XOFFs, asked %d times, %v", tt.lost, len(r.AfterXoff), w.asks, err)
 		}
@@ -178,9 +170,7 @@ func TestCheckFails(t *testing.T) {
 	} {
 		w := newChecked()
 		tt.spoil(w)
-		c := NewCheck(checkSettings(1000))
-		w.run(t, c)
-		if _, err := c.Result(); err == nil || !strings.Contains(err.Error(), tt.want) {
+		if _, err := w.run(t, 1000); err == nil || !strings.Contains(err.Error(), tt.want) {
 			t.Errorf("%s: %v, want %q in it", tt.name, err, tt.want)
 		}
 	}
@@ -189,9 +179,7 @@ func TestCheckFails(t *testing.T) {
 func TestCheckOfAPeerThatRefuses(t *testing.T) {
 	w := newChecked()
 	w.answers = func(int) (time.Duration, bool) { return 0, true }
-	c := NewCheck(checkSettings(3))
-	w.run(t, c)
-	if _, err := c.Result(); !errors.Is(err, ErrNoStream) {
+	if _, err := w.run(t, 3); !errors.Is(err, ErrNoStream) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -200,9 +188,7 @@ func TestCheckOfAPeerThatRefuses(t *testing.T) {
 func TestCheckOfAPeerThatGoesOn(t *testing.T) {
 	w := newChecked()
 	w.late = func(int) int64 { return 1e15 }
-	c := NewCheck(checkSettings(3))
-	w.run(t, c)
-	if r, err := c.Result(); err != nil || r.Unstopped != 3 || r.AfterXoff[0] < 4_000_000 {
+	if r, err := w.run(t, 3); err != nil || r.Unstopped != 3 || r.AfterXoff[0] < 4_000_000 {
 		t.Errorf("%+v, %v", r, err)
 	}
 }
@@ -217,9 +203,7 @@ func TestCheckOfAMachineThatStandsStill(t *testing.T) {
 		}
 		return 0
 	}
-	c := NewCheck(checkSettings(3))
-	w.run(t, c)
-	if r, err := c.Result(); err != nil || r.Unstopped != 0 || len(r.AfterXoff) != 3 {
+	if r, err := w.run(t, 3); err != nil || r.Unstopped != 0 || len(r.AfterXoff) != 3 {
 		t.Errorf("%d XOFFs, %d unstopped, %v, want 3, and no peer that goes on", len(r.AfterXoff), r.Unstopped, err)
 	}
 }
@@ -237,9 +221,7 @@ func TestCheckIsBounded(t *testing.T) {
 func TestCheckWaitsForAFullLink(t *testing.T) {
 	w := newChecked()
 	w.standStill = func(look int) bool { return look%40 > 10 } // for 15 ms each time
-	c := NewCheck(checkSettings(20))
-	w.run(t, c)
-	if r, err := c.Result(); err != nil || len(r.AfterXoff) != 20 || w.stopped != 20 {
+	if r, err := w.run(t, 20); err != nil || len(r.AfterXoff) != 20 || w.stopped != 20 {
 		t.Fatalf("%d XOFFs, %d holds, %v", len(r.AfterXoff), w.stopped, err)
 	}
 	if w.idle > 0 {

@@ -31,15 +31,14 @@ func TestMeasure(t *testing.T) {
 			if got := Measure(tt.in, tt.found).Bits(); got != tt.want {
 				t.Errorf("Measure(%+v, %+v)\n got %d bits\nwant %d", tt.in, tt.found, got, tt.want)
 			}
+			late := tt.found
+			late.Reaction, late.Burst, late.SendLimit = time.Second, 1<<20, 0
+			plain := tt.found
+			plain.Reaction, plain.Burst = 0, 0
+			if got, want := tt.in.PlainBits(late), Measure(tt.in, plain).Bits(); got != want {
+				t.Errorf("PlainBits(%+v, %+v)\n got %d bits\nwant %d", tt.in, late, got, want)
+			}
 		})
-	}
-}
-
-func TestPlainBits(t *testing.T) {
-	in := Inputs{Speed: gbit, MaxFrame: tagged, K: 7}
-	f := Finding{RoundTrip: time.Microsecond, Precision: 1, Reaction: time.Second, Burst: 1 << 20}
-	if got, want := in.PlainBits(f), int64(1002+2*12_336+672+7); got != want {
-		t.Errorf("PlainBits\n got %d\nwant %d", got, want)
 	}
 }
 
@@ -86,13 +85,6 @@ func TestWindowDoesNotAllocate(t *testing.T) {
 	var d time.Duration
 	if allocs := testing.AllocsPerRun(3*windowSamples, func() { d = (d + 7919) % 104_729; w.add(d) }); allocs != 0 {
 		t.Errorf("%v allocations", allocs)
-	}
-}
-
-func TestWindowEmpty(t *testing.T) {
-	var w window
-	if got := w.distribution(); got != (Distribution{}) {
-		t.Errorf("distribution of nothing\n got %+v\nwant zeros", got)
 	}
 }
 

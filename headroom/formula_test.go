@@ -115,21 +115,11 @@ func TestCalculate(t *testing.T) {
 
 // Eta can be the larger one only where the two disagree on a term; the maximum must follow either.
 func TestCalculationTakesTheLarger(t *testing.T) {
-	tests := []struct {
-		name       string
-		eta, delay int64
-		want       int64
-	}{
-		{"eta", 9, 5, 9 + 3},
-		{"delay", 5, 9, 9 + 3},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			c := Calculation{Eta: Terms{{"e", tt.eta}}, Delay: Terms{{"d", tt.delay}}, SendLimit: 1, Burst: 1, K: 1}
-			if got := c.Bits(); got != tt.want {
-				t.Errorf("Bits\n got %d\nwant %d", got, tt.want)
-			}
-		})
+	for eta, delay := range map[int64]int64{9: 5, 5: 9} {
+		c := Calculation{Eta: Terms{{"e", eta}}, Delay: Terms{{"d", delay}}, SendLimit: 1, Burst: 1, K: 1}
+		if got := c.Bits(); got != 9+3 {
+			t.Errorf("eta %d, delay %d: %d bits, want 12", eta, delay, got)
+		}
 	}
 }
 

@@ -220,21 +220,6 @@ func TestReactionReachesThePeer(t *testing.T) {
 	}
 }
 
-func TestPairDoublesWithTheDelay(t *testing.T) {
-	var found [2]int64
-	for i, delay := range []int64{50_000, 100_000} {
-		w := newWire(settings(7), settings(8))
-		w.delay = [2]int64{delay, delay}
-		w.agree()
-		w.run(time.Second)
-		r := w.report(0)
-		found[i] = r.Wire()
-	}
-	if found[0] != 100_064 || found[1] != 200_064 {
-		t.Errorf("wire parts\n got %v bits\nwant 2 × delay + 2 × precision + a thousandth of the turn-around", found)
-	}
-}
-
 // A link that grows by a tenth of the headroom's time in each interval is followed within the interval. The peer's
 // burst leaves room for the longer cable meanwhile.
 func TestPairFollowsAGrowingDelay(t *testing.T) {

@@ -327,17 +327,6 @@ func TestAnswerAcrossAClockStep(t *testing.T) {
 	}
 }
 
-func TestNeverBelowTheMinimum(t *testing.T) {
-	s := settings(7)
-	s.Min = 8 * 300_000
-	w := newWire(s, settings(8))
-	w.agree()
-	w.run(time.Second)
-	if got := w.ends[0].Target(); got != 300_000 {
-		t.Errorf("Target\n got %d\nwant the minimum", got)
-	}
-}
-
 // The target is raised at once, lowered only after a hold, and never below what was wanted during it.
 func TestTarget(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
