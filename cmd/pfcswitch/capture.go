@@ -22,17 +22,16 @@ func captureCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "capture",
 		Short: "show frames to Wireshark: every port, both directions, PAUSE and PFC, and why a frame was dropped",
-		Long: "Writes a pcapng file of what the switch receives, sends and drops, MAC Control and LLDP frames " +
-			"included, until Ctrl-C. Comments\n" +
-			"say why XOFF was sent, what was dropped, and what was held. The filter is an expression of tcpdump, " +
-			"which has to be\n" +
-			"installed to compile it, or the instructions that \"tcpdump -ddd -y EN10MB\" prints.",
+		Long: `Writes a pcapng file of what the switch receives, sends and drops, MAC Control and LLDP frames
+included, until Ctrl-C. Comments say why XOFF was sent, what was dropped, and what was held. The filter is an
+expression of tcpdump, which has to be installed to compile it, or the instructions that "tcpdump -ddd -y EN10MB"
+prints.`,
 		Example: "  pfcswitch capture -w - | wireshark -k -i -\n" +
 			"  pfcswitch capture --port eth1 --port eth2 --snap 64 --seconds 10 -w leaf1.pcapng\n" +
 			"  pfcswitch capture --filter 'ether proto 0x8808' -w - | tshark -r -\n" +
 			"  pfcswitch capture --last 5 -w before.pcapng",
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		RunE: untilSignal(func(cmd *cobra.Command, _ []string) error {
 			var err error
 			if request.For, err = positive("--seconds", seconds); err != nil {
 				return err
@@ -40,21 +39,19 @@ func captureCommand() *cobra.Command {
 			if request.Last, err = positive("--last", last); err != nil {
 				return err
 			}
-			ctx, stop := untilSignal(cmd.Context())
-			defer stop()
-			if request.Filter, err = tcpdump.Compile(ctx, filter); err != nil {
+			if request.Filter, err = tcpdump.Compile(cmd.Context(), filter); err != nil {
 				return err
 			}
 			path, err := api.Find(socket)
 			if err != nil {
 				return err
 			}
-			return writeCapture(ctx, api.NewClient(path), request, file)
-		},
+			return writeCapture(cmd.Context(), api.NewClient(path), request, file)
+		}),
 	}
 	socketFlag(c, &socket)
 	c.Flags().StringArrayVar(&request.Ports, "port", nil, "port to capture (repeatable; default: all)")
-	completePorts(c, &socket)
+	registerCompletion(c, "port", offerPorts(&socket))
 	c.Flags().StringVarP(&file, "write", "w", "", "file to write; -: standard output, the default where that is no "+
 		"terminal")
 	c.Flags().IntVar(&request.Snap, "snap", 0, "octets of each frame to keep (default: all)")
@@ -75,16 +72,17 @@ func positive(flag string, seconds float64) (time.Duration, error) {
 }
 
 func writeCapture(ctx context.Context, client *api.Client, request api.CaptureRequest, file string) error {
-	dst := io.WriteCloser(standardOutput{os.Stdout})
+	lazy := &lazyFile{path: file}
+	dst := io.Writer(os.Stdout)
 	switch {
 	case file != "" && file != "-":
-		dst = &lazyFile{path: file}
+		dst = lazy
 	case file == "" && terminal(os.Stdout):
 		return errors.New("a capture is no text for a terminal: name a file with -w, or write: pfcswitch capture | " +
 			"wireshark -k -i -")
 	}
 	t, err := client.Capture(ctx, request, dst)
-	if err := errors.Join(err, dst.Close()); err != nil {
+	if err := errors.Join(err, lazy.Close()); err != nil {
 		return err
 	}
 	fmt.Fprintf(os.Stderr, "%d frames captured\n", t.Frames)
@@ -120,12 +118,6 @@ func (l *lazyFile) Close() error {
 	}
 	return l.file.Close()
 }
-
-// standardOutput is an output that Close leaves open.
-type standardOutput struct{ io.Writer }
-
-// Close implements io.Closer.
-func (standardOutput) Close() error { return nil }
 
 func terminal(f *os.File) bool {
 	_, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS)

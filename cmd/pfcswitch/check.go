@@ -21,7 +21,7 @@ func checkCommand() *cobra.Command {
 		Long: "Exit status 0 where the file is good (warnings on standard error), 1 with file:line: " +
 			"key: what is wrong and what to do.\nWith -j, errors and warnings are on standard output.",
 		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: completeFile,
+		ValidArgsFunction: forOneArgument(completeFile),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r := checkFile(args[0])
 			if asJSON {
@@ -37,7 +37,7 @@ func checkCommand() *cobra.Command {
 			return nil
 		},
 	}
-	c.Flags().BoolVarP(&asJSON, "json", "j", false, "print JSON")
+	jsonFlag(c, &asJSON)
 	return c
 }
 
@@ -120,9 +120,8 @@ func schemaCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "schema",
 		Short: "print the JSON Schema of the configuration file",
-		Long: "Prints a JSON Schema (draft 2020-12) with every key, its values, its default and what it means, for " +
-			"editors that complete\n" +
-			"and check YAML. What keys say to each other \"check\" alone knows.",
+		Long: `Prints a JSON Schema (draft 2020-12) with every key, its values, its default and what it means, for
+editors that complete and check YAML. What keys say to each other "check" alone knows.`,
 		Example: "  pfcswitch schema > pfcswitch.schema.json\n" +
 			"  # first line of a configuration: # yaml-language-server: $schema=./pfcswitch.schema.json",
 		Args: cobra.NoArgs,

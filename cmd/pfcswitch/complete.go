@@ -45,11 +45,6 @@ func portsOf(socket string) []api.Port {
 	return r.(*api.Ports).Ports
 }
 
-// completePorts offers the ports of the switch for the flag port.
-func completePorts(c *cobra.Command, socket *string) {
-	registerCompletion(c, "port", offerPorts(socket))
-}
-
 // offerPorts offers the ports of the switch.
 func offerPorts(socket *string) cobra.CompletionFunc {
 	return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
@@ -65,10 +60,9 @@ func offerPorts(socket *string) cobra.CompletionFunc {
 	}
 }
 
-// completePort offers the ports of the switch for the only argument.
-func completePort(c *cobra.Command, socket *string) {
-	offer := offerPorts(socket)
-	c.ValidArgsFunction = func(c *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+// forOneArgument offers something for the only argument of a command.
+func forOneArgument(offer cobra.CompletionFunc) cobra.CompletionFunc {
+	return func(c *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 		if len(args) > 0 {
 			return nil, cobra.ShellCompDirectiveNoFileComp
 		}
@@ -99,19 +93,8 @@ func completePriorities(c *cobra.Command, socket *string) {
 	})
 }
 
-// completeConfig offers configuration files for the flag config.
-func completeConfig(c *cobra.Command) {
-	registerCompletion(c, "config", func(c *cobra.Command, _ []string, typed string) ([]string,
-		cobra.ShellCompDirective) {
-		return completeFile(c, nil, typed)
-	})
-}
-
-// completeFile offers configuration files for the only argument.
-func completeFile(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	if len(args) > 0 {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
+// completeFile offers configuration files.
+func completeFile(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 	return []string{"yaml", "yml"}, cobra.ShellCompDirectiveFilterFileExt
 }
 

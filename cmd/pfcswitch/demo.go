@@ -16,9 +16,6 @@ import (
 	"pfcswitch/cmd/internal/lab"
 )
 
-// couldNotRun is the exit status where nothing was judged.
-const couldNotRun = 2
-
 // A demoEntry is one demo.
 type demoEntry struct {
 	name string
@@ -87,7 +84,7 @@ func demoCommand() *cobra.Command {
 			if o.Quick = quick; d.seconds > 0 && !cmd.Flags().Changed("seconds") {
 				o.Seconds = d.seconds
 			}
-			return show(cmd, d, o, asJSON)
+			return untilSignal(func(cmd *cobra.Command, _ []string) error { return d.show(cmd, o, asJSON) })(cmd, nil)
 		},
 	}
 	c.Args = func(cmd *cobra.Command, args []string) error {
@@ -98,15 +95,16 @@ func demoCommand() *cobra.Command {
 		return nil
 	}
 	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return demoNotRun(err) })
-	c.Flags().Float64Var(&seconds, "seconds", 5, "seconds of load in each act; in demo headroom at least, and not in "+
-		"demo deadlock")
-	c.Flags().StringVar(&speed, "speed", "", "speed of the hosts' ports in bit/s; in demo trunk the uplink's, and "+
+	f := c.Flags()
+	f.Float64Var(&seconds, "seconds", 5, "seconds of load in each phase; in demo headroom at least, and not in demo "+
+		"deadlock")
+	f.StringVar(&speed, "speed", "", "speed of the hosts' ports in bit/s; in demo trunk the uplink's, and "+
 		"members have half of it;\nin demo headroom the links' (default: 100M and 1G there, else the highest that "+
 		"the machine carries)")
-	c.Flags().BoolVarP(&asJSON, "json", "j", false, "report as JSON")
-	c.Flags().BoolVar(&quick, "quick", false, "headroom: four links in one run each (half a minute), not all of them "+
+	f.BoolVarP(&asJSON, "json", "j", false, "report as JSON")
+	f.BoolVar(&quick, "quick", false, "headroom: four links in one run each (half a minute), not all of them "+
 		"in five runs (three and a half minutes)")
-	c.Flags().BoolVar(&keep, "keep", false, "leave the lab of one act up, with its switches running, and print how "+
+	f.BoolVar(&keep, "keep", false, "leave the lab of one phase up, with its switches running, and print how "+
 		"to enter it, until Enter is pressed")
 	return c
 }
@@ -116,8 +114,7 @@ func demoNotRun(err error) error {
 	if err == nil {
 		return nil
 	}
-	fmt.Fprintln(os.Stderr, "pfcswitch: the demo could not run:", err)
-	return exit{couldNotRun}
+	return notRun("the demo could not run: ", err)
 }
 
 func demoOptions(seconds float64, speed string) (o demo.Options, err error) {
@@ -133,10 +130,9 @@ func demoOptions(seconds float64, speed string) (o demo.Options, err error) {
 	return o, nil
 }
 
-func show(cmd *cobra.Command, d demoEntry, o demo.Options, asJSON bool) error {
-	ctx, stop := untilSignal(cmd.Context())
-	defer stop()
-	r, err := d.run(ctx, o)
+// show runs the demo and prints its report.
+func (d *demoEntry) show(cmd *cobra.Command, o demo.Options, asJSON bool) error {
+	r, err := d.run(cmd.Context(), o)
 	if err != nil {
 		return demoNotRun(err)
 	}

@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
-	"os"
 
 	"github.com/spf13/cobra"
 
@@ -19,19 +17,16 @@ func doctorCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "doctor [FILE]",
 		Short: "name what spoils a topology, with the command that mends each",
-		Long: "Looks at the ports of the switch that runs (or of -s SOCKET), or of a configuration file, or, where " +
-			"neither is there, at the\n" +
-			"interfaces of this network namespace: what they are, what is at the far end of each link, and the " +
-			"machine. Changes nothing.\n" +
-			"Exit status 0: nothing found, 1: there are findings, 2: it could not look.",
+		Long: `Looks at the ports of the switch that runs (or of -s SOCKET), or of a configuration file, or, where
+neither is there, at the interfaces of this network namespace: what they are, what is at the far end of each link,
+and the machine. Changes nothing. Exit status 0: nothing found, 1: there are findings, 2: it could not look.`,
 		Example:           "  pfcswitch doctor\n  pfcswitch doctor switch.yaml\n  pfcswitch doctor -s leaf1 -j",
 		Args:              cobra.MaximumNArgs(1),
-		ValidArgsFunction: completeFile,
+		ValidArgsFunction: forOneArgument(completeFile),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			facts, err := doctorFacts(cmd, socket, args)
 			if err != nil {
-				fmt.Fprintln(os.Stderr, "pfcswitch:", err)
-				return exit{2}
+				return notRun("", err)
 			}
 			report := doctor.Judge(facts)
 			if err := printReply(cmd.OutOrStdout(), asJSON, report); err != nil {
@@ -44,7 +39,7 @@ func doctorCommand() *cobra.Command {
 		},
 	}
 	socketFlag(c, &socket)
-	c.Flags().BoolVarP(&asJSON, "json", "j", false, "print JSON")
+	jsonFlag(c, &asJSON)
 	return c
 }
 

@@ -26,14 +26,11 @@ func explainCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "explain --in PORT --dst MAC",
 		Short: "say what would become of a frame, and why",
-		Long: "Says station by station what would become of a frame that arrives now: priority, VLAN, where it goes, " +
-			"whether the buffer\n" +
-			"has room, whether the peer is told to stop, which queue, what waits before it, whether the queue is " +
-			"paused; with the key of\n" +
-			"the configuration that decides, and the figures of this moment. It is the data path's own code that " +
-			"answers, and nothing is\n" +
-			"sent, learned or counted. With -c it is a configuration at rest that is asked: every port up, nothing " +
-			"learned, the buffer empty.",
+		Long: `Says station by station what would become of a frame that arrives now: priority, VLAN, where it goes,
+whether the buffer has room, whether the peer is told to stop, which queue, what waits before it, whether the queue
+is paused; with the key of the configuration that decides, and the figures of this moment. It is the data path's own
+code that answers, and nothing is sent, learned or counted. With -c it is a configuration at rest that is asked:
+every port up, nothing learned, the buffer empty.`,
 		Example: "  pfcswitch explain --in p1 --dst 02:00:00:00:00:04 --vlan 10 --pcp 3\n" +
 			"  pfcswitch explain --in p1 --dst ff:ff:ff:ff:ff:ff --dscp 26 --octets 1514 -c switch.yaml\n" +
 			"  pfcswitch explain --in p1 --pcap frames.pcapng --frames 3 -j",
@@ -50,7 +47,7 @@ func explainCommand() *cobra.Command {
 	socketFlag(c, &o.socket)
 	f.StringVarP(&o.file, "config", "c", "", "ask this configuration file instead of a running switch")
 	f.StringVar(&o.in, "in", "", "port that the frame arrives at")
-	completeConfig(c)
+	registerCompletion(c, "config", completeFile)
 	registerCompletion(c, "in", offerPorts(&o.socket))
 	f.StringVar(&o.frame.Dst, "dst", "", "destination address")
 	f.StringVar(&o.frame.Src, "src", "", "source address (default: a station that nobody knows)")
@@ -64,7 +61,7 @@ func explainCommand() *cobra.Command {
 	f.StringVar(&o.hex, "hex", "", "file with frames as hexadecimal digits, one a line; -: standard input")
 	f.StringVar(&o.pcap, "pcap", "", "capture with frames, pcap or pcapng; -: standard input")
 	f.IntVar(&o.frames, "frames", 1, "how many frames of the file, from its beginning")
-	f.BoolVarP(&o.json, "json", "j", false, "print JSON")
+	jsonFlag(c, &o.json)
 	return c
 }
 
@@ -127,12 +124,4 @@ func (o *explainFlags) read(name string, in io.Reader, frames func(io.Reader, in
 		questions = append(questions, api.TraceRequest{Port: o.in, Frame: b})
 	}
 	return questions, nil
-}
-
-// printReply prints an answer for people, or as JSON.
-func printReply(out io.Writer, asJSON bool, r api.Reply) error {
-	return printReport(out, asJSON, r, func(w io.Writer) error {
-		_, err := io.WriteString(w, r.Text())
-		return err
-	})
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -17,9 +16,8 @@ func healthCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "health",
 		Short: "whether a running switch answers and all its ports are in service",
-		Long: "Exit status 0 where every port is in service, else 1, with what it waits for; with --live 0 wherever " +
-			"the switch answers.\n" +
-			"Made for the health checks of containers.",
+		Long: `Exit status 0 where every port is in service, else 1, with what it waits for; with --live 0 wherever
+the switch answers. Made for the health checks of containers.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			path, err := api.Find(socket)
@@ -28,11 +26,7 @@ func healthCommand() *cobra.Command {
 			}
 			ctx, cancel := context.WithTimeout(cmd.Context(), watch.Timeout)
 			defer cancel()
-			b, err := api.NewClient(path).Raw(ctx, "health", 0)
-			if err != nil {
-				return err
-			}
-			r, err := api.Parse("health", b)
+			r, err := api.NewClient(path).Show(ctx, "health")
 			if err != nil {
 				return err
 			}
@@ -40,11 +34,7 @@ func healthCommand() *cobra.Command {
 			if !ok {
 				return errors.New("the switch's answer is not about its health")
 			}
-			text := h.Text()
-			if asJSON {
-				text = string(b)
-			}
-			if _, err := fmt.Fprint(cmd.OutOrStdout(), text); err != nil {
+			if err := printReply(cmd.OutOrStdout(), asJSON, h); err != nil {
 				return err
 			}
 			if !h.Ready && !live {
@@ -54,7 +44,7 @@ func healthCommand() *cobra.Command {
 		},
 	}
 	socketFlag(c, &socket)
-	c.Flags().BoolVarP(&asJSON, "json", "j", false, "print JSON")
+	jsonFlag(c, &asJSON)
 	c.Flags().BoolVar(&live, "live", false, "0 wherever the switch answers")
 	return c
 }

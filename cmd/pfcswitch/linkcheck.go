@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"os"
 	"time"
@@ -19,11 +18,11 @@ import (
 // linkcheckFlags are the flags of linkcheck.
 type linkcheckFlags struct {
 	linkcheck.Options
-	socket     string
-	answer     bool
-	json       bool
-	byHeadroom bool
-	headroom   headroomCheck
+	socket          string
+	answer          bool
+	json            bool
+	headroom        bool // prove the headroom instead
+	xoffs, priority int  // of headroom
 }
 
 func linkcheckCommand() *cobra.Command {
@@ -31,33 +30,28 @@ func linkcheckCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "linkcheck PORT",
 		Short: "find out what passes a link: PFC, tags, long frames, checksums, and how fast",
-		Long: "Asks the other end of a port's link, or of an interface's, what arrives there and sends it back: MAC " +
-			"Control frames as PAUSE\n" +
-			"and PFC are, in each direction; the 802.1Q tag; the longest frame; a checksum that is left to the link; " +
-			"the round trip. A switch,\n" +
-			"a host NIC (pfcswitch nic) and linkcheck --answer do answer, no more than they are sent and at a " +
-			"bounded rate.\n\n" +
-			"With --headroom the peer fills the link with frames of a lossless priority, is told to stop, and what " +
-			"still comes is counted,\n" +
-			"again and again: it must fit the headroom in force. Frames of that priority are held meanwhile, some " +
-			"milliseconds each time,\n" +
-			"and none is lost. The peer has to allow it: headroom: {send_request: on}.\n\n" +
-			"Exit status 0: all passes, it fits; 1: something does not; 2: nobody answers, or it could not be asked.",
+		Long: `Asks the other end of a port's link, or of an interface's, what arrives there and sends it back: MAC
+Control frames as PAUSE and PFC are, in each direction; the 802.1Q tag; the longest frame; a checksum that is left
+to the link; the round trip. A switch, a host NIC (pfcswitch nic) and linkcheck --answer do answer, no more than
+they are sent and at a bounded rate.
+
+With --headroom the peer fills the link with frames of a lossless priority, is told to stop, and what still comes is
+counted, again and again: it must fit the headroom in force. Frames of that priority are held meanwhile, some
+milliseconds each time, and none is lost. The peer has to allow it: headroom: {send_request: on}.
+
+Exit status 0: all passes, it fits; 1: something does not; 2: nobody answers, or it could not be asked.`,
 		Example: "  pfcswitch linkcheck p1\n" +
 			"  pfcswitch linkcheck --headroom p1 --xoffs 1000\n" +
 			"  pfcswitch linkcheck --interface eth1 -j\n" +
 			"  pfcswitch linkcheck --answer --interface eth1        # the other end, where no switch runs",
 		Args: cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			if o.byHeadroom {
-				return o.headroom.ofPort(cmd, o.socket, args, o.json)
+		RunE: untilSignal(func(cmd *cobra.Command, args []string) error {
+			if o.headroom {
+				return o.proveHeadroom(cmd, args)
 			}
-			ctx, stop := untilSignal(cmd.Context())
-			defer stop()
-			report, err := o.run(ctx, args)
+			report, err := o.run(cmd.Context(), args)
 			if err != nil {
-				fmt.Fprintln(os.Stderr, "pfcswitch:", err)
-				return exit{2}
+				return notRun("", err)
 			}
 			if report == nil {
 				return nil
@@ -65,33 +59,29 @@ func linkcheckCommand() *cobra.Command {
 			if err := printReply(cmd.OutOrStdout(), o.json, report); err != nil {
 				return err
 			}
-			return linkStatus(report)
-		},
+			switch {
+			case report.Peer == nil:
+				return exit{couldNotRun}
+			case !report.Pass:
+				return exit{1}
+			}
+			return nil
+		}),
 	}
 	f := c.Flags()
 	socketFlag(c, &o.socket)
-	completePort(c, &o.socket)
+	c.ValidArgsFunction = forOneArgument(offerPorts(&o.socket))
 	f.StringVar(&o.Interface, "interface", "", "interface to check, instead of a port of a switch")
 	f.StringVar(&o.Netns, "netns", "", "its network namespace: a name, a path or pid:N")
 	f.BoolVar(&o.answer, "answer", false, "answer the other end until Ctrl-C, instead of asking it")
 	f.IntVar(&o.Count, "count", o.Count, "round trips to measure")
 	f.DurationVar(&o.Patience, "patience", o.Patience, "how long to wait for an answer")
 	f.Uint16Var(&o.VLAN, "vlan", 0, "VLAN of the tag that is tried (default: a priority tag)")
-	f.BoolVarP(&o.json, "json", "j", false, "print JSON")
-	f.BoolVar(&o.byHeadroom, "headroom", false, "prove the port's headroom in force by experiment")
-	o.headroom.flags(c)
+	jsonFlag(c, &o.json)
+	f.BoolVar(&o.headroom, "headroom", false, "prove the port's headroom in force by experiment")
+	f.IntVar(&o.xoffs, "xoffs", api.DefaultXoffs, "with --headroom: how often the peer is told to stop")
+	f.IntVar(&o.priority, "priority", -1, "with --headroom: the priority (default: the lowest lossless one)")
 	return c
-}
-
-// linkStatus is the exit status of a report.
-func linkStatus(r *api.LinkCheck) error {
-	switch {
-	case r.Peer == nil:
-		return exit{2}
-	case !r.Pass:
-		return exit{1}
-	}
-	return nil
 }
 
 func (o *linkcheckFlags) run(ctx context.Context, args []string) (*api.LinkCheck, error) {
@@ -133,38 +123,17 @@ func (o *linkcheckFlags) run(ctx context.Context, args []string) (*api.LinkCheck
 	return report, err
 }
 
-// A headroomCheck has the flags of linkcheck --headroom.
-type headroomCheck struct {
-	xoffs, priority int
-}
-
-// flags adds the flags of the check to a command.
-func (h *headroomCheck) flags(c *cobra.Command) {
-	c.Flags().IntVar(&h.xoffs, "xoffs", api.DefaultXoffs, "with --headroom: how often the peer is told to stop")
-	c.Flags().IntVar(&h.priority, "priority", -1, "with --headroom: the priority (default: the lowest lossless one)")
-}
-
-// ofPort calls run where the only argument is a port.
-func (h *headroomCheck) ofPort(cmd *cobra.Command, socket string, args []string, asJSON bool) error {
+// proveHeadroom checks the headroom of a port of a running switch and prints the result. Exit status: 0: the headroom
+// suffices, 1: it does not, 2: the check could not run, or the link was not full.
+func (o *linkcheckFlags) proveHeadroom(cmd *cobra.Command, args []string) error {
 	if len(args) != 1 {
 		return errors.New("linkcheck --headroom: name the port of a switch")
 	}
-	return h.run(cmd, socket, args[0], asJSON)
-}
-
-// run checks the headroom of a port of a running switch and prints the result. Exit status: 0: the headroom suffices,
-// 1: it does not, 2: the check could not run, or the link was not full.
-func (h *headroomCheck) run(cmd *cobra.Command, socket, port string, asJSON bool) error {
-	result, err := h.ask(cmd.Context(), socket, port)
+	result, err := o.askHeadroom(cmd.Context(), args[0])
 	if err != nil {
-		fmt.Fprintln(os.Stderr, "pfcswitch: the headroom could not be checked:", err)
-		return exit{couldNotRun}
+		return notRun("the headroom could not be checked: ", err)
 	}
-	err = printReport(cmd.OutOrStdout(), asJSON, result, func(out io.Writer) error {
-		_, err := fmt.Fprint(out, result.Text())
-		return err
-	})
-	if err != nil {
+	if err := printReply(cmd.OutOrStdout(), o.json, result); err != nil {
 		return err
 	}
 	switch {
@@ -176,19 +145,17 @@ func (h *headroomCheck) run(cmd *cobra.Command, socket, port string, asJSON bool
 	return nil
 }
 
-func (h *headroomCheck) ask(ctx context.Context, socket, port string) (*api.HeadroomCheck, error) {
-	ask := api.HeadroomCheckRequest{Port: port, Xoffs: h.xoffs}
-	if h.xoffs < 1 {
-		return nil, fmt.Errorf("--xoffs %d: it has to be 1 or more", h.xoffs)
+func (o *linkcheckFlags) askHeadroom(ctx context.Context, port string) (*api.HeadroomCheck, error) {
+	ask := api.HeadroomCheckRequest{Port: port, Xoffs: o.xoffs}
+	if o.xoffs < 1 {
+		return nil, fmt.Errorf("--xoffs %d: it has to be 1 or more", o.xoffs)
 	}
-	if h.priority >= 0 {
-		ask.Priority = &h.priority
+	if o.priority >= 0 {
+		ask.Priority = &o.priority
 	}
-	path, err := api.Find(socket)
+	path, err := api.Find(o.socket)
 	if err != nil {
 		return nil, err
 	}
-	ctx, stop := untilSignal(ctx)
-	defer stop()
 	return api.NewClient(path).CheckHeadroom(ctx, ask)
 }

@@ -3,9 +3,9 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"slices"
@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"pfcswitch/cmd/internal/api"
 	"pfcswitch/cmd/internal/privilege"
 )
 
@@ -33,10 +34,9 @@ func rootCommand() *cobra.Command {
 		DisableAutoGenTag: true,
 	}
 	root.AddCommand(runCommand(), nicCommand(), checkCommand(), applyCommand(), showCommand(), clearCommand(),
-		demoCommand(), sendCommand(),
-		sinkCommand(), captureCommand(), webCommand(), explainCommand(), linkcheckCommand(), doctorCommand(),
-		schemaCommand(), labCommand(),
-		healthCommand(), eventsCommand(), topCommand(), versionCommand())
+		demoCommand(), sendCommand(), sinkCommand(), captureCommand(), webCommand(), explainCommand(),
+		linkcheckCommand(), doctorCommand(), schemaCommand(), labCommand(), healthCommand(), eventsCommand(),
+		topCommand(), versionCommand())
 	completeNouns(root)
 	return root
 }
@@ -54,9 +54,45 @@ func expandArguments(root *cobra.Command, args []string) ([]string, error) {
 	return expandWords(root, args)
 }
 
-// untilSignal returns a context that ends on SIGINT, SIGTERM and the signals in more.
-func untilSignal(ctx context.Context, more ...os.Signal) (context.Context, context.CancelFunc) {
-	return signal.NotifyContext(ctx, append(more, os.Interrupt, syscall.SIGTERM)...)
+// untilSignal makes a command whose context ends on SIGINT, SIGTERM and the signals in more.
+func untilSignal(run func(cmd *cobra.Command, args []string) error, more ...os.Signal) func(*cobra.Command,
+	[]string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		ctx, stop := signal.NotifyContext(cmd.Context(), append(more, os.Interrupt, syscall.SIGTERM)...)
+		defer stop()
+		cmd.SetContext(ctx)
+		return run(cmd, args)
+	}
+}
+
+// couldNotRun is the exit status where nothing was judged.
+const couldNotRun = 2
+
+// notRun prints what stood in the way and returns the exit status for it.
+func notRun(what string, err error) error {
+	fmt.Fprintf(os.Stderr, "pfcswitch: %s%v\n", what, err)
+	return exit{couldNotRun}
+}
+
+// jsonFlag adds -j to a command.
+func jsonFlag(c *cobra.Command, asJSON *bool) {
+	c.Flags().BoolVarP(asJSON, "json", "j", false, "print JSON")
+}
+
+// printReply prints an answer for people, or as JSON.
+func printReply(out io.Writer, asJSON bool, r interface{ Text() string }) error {
+	return printReport(out, asJSON, r, func(w io.Writer) error {
+		_, err := io.WriteString(w, r.Text())
+		return err
+	})
+}
+
+// printReport prints a report as text or as JSON.
+func printReport(out io.Writer, asJSON bool, report any, text func(io.Writer) error) error {
+	if asJSON {
+		return api.WriteJSON(out, report)
+	}
+	return text(out)
 }
 
 func main() {

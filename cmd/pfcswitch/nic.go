@@ -15,17 +15,14 @@ func nicCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "nic --wire INTERFACE",
 		Short: "make this host obey and send PFC",
-		Long: "Puts a lossless NIC between the host's own stack and an interface: a TAP, which has the addresses of " +
-			"the host in place\n" +
-			"of the interface and a MAC address of its own, so that what ordinary programs send waits in the host " +
-			"while its priority\n" +
-			"is paused. A frame's priority is that of its VLAN tag, its DSCP or its socket (SO_PRIORITY). It lasts " +
-			"until SIGINT or\n" +
-			"SIGTERM, and the TAP with it.",
+		Long: `Puts a lossless NIC between the host's own stack and an interface: a TAP, which has the addresses of
+the host in place of the interface and a MAC address of its own, so that what ordinary programs send waits in the
+host while its priority is paused. A frame's priority is that of its VLAN tag, its DSCP or its socket (SO_PRIORITY).
+It lasts until SIGINT or SIGTERM, and the TAP with it.`,
 		Example: "  pfcswitch nic --wire eth1 --address 10.0.0.1/24\n" +
 			"  iperf3 -c 10.0.0.2 --dscp 26        # priority 3, which is lossless",
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		RunE: untilSignal(func(cmd *cobra.Command, _ []string) error {
 			if n.Wire == "" {
 				return fmt.Errorf("--wire is missing: name the interface that leads out of this host, as `ip link` " +
 					"shows it")
@@ -37,24 +34,23 @@ func nicCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			ctx, stop := untilSignal(cmd.Context())
-			defer stop()
-			return serve(ctx, cfg, daemon.Tuning{})
-		},
+			return serve(cmd.Context(), cfg, daemon.Tuning{})
+		}),
 	}
-	c.Flags().StringVar(&n.Wire, "wire", "", "interface that leads out of this host")
-	c.Flags().StringVar(&n.TAP, "tap", "host0", "name of the interface that the host gets")
-	c.Flags().StringArrayVar(&n.Addresses, "address", nil, "address of that interface, such as 10.0.0.1/24 "+
+	f := c.Flags()
+	f.StringVar(&n.Wire, "wire", "", "interface that leads out of this host")
+	f.StringVar(&n.TAP, "tap", "host0", "name of the interface that the host gets")
+	f.StringArrayVar(&n.Addresses, "address", nil, "address of that interface, such as 10.0.0.1/24 "+
 		"(repeatable)")
-	c.Flags().StringVar(&n.Speed, "speed", "", "speed of the wire in bit/s, or none (default: 1G on veth, the link's "+
+	f.StringVar(&n.Speed, "speed", "", "speed of the wire in bit/s, or none (default: 1G on veth, the link's "+
 		"own on a NIC)")
-	c.Flags().IntVar(&n.MTU, "mtu", 0, "MTU of both (default: 1500)")
-	c.Flags().StringVar(&n.Name, "name", "", "name of the NIC, where several run on this machine (default: nic- and "+
+	f.IntVar(&n.MTU, "mtu", 0, "MTU of both (default: 1500)")
+	f.StringVar(&n.Name, "name", "", "name of the NIC, where several run on this machine (default: nic- and "+
 		"the wire)")
-	c.Flags().StringVar(&n.Socket, "socket", "", "its control socket (default: /run/pfcswitch/NAME.sock)")
-	c.Flags().BoolVar(&n.Streams, "send-request", false, "let the switch fill the wire with test frames, for "+
+	f.StringVar(&n.Socket, "socket", "", "its control socket (default: /run/pfcswitch/NAME.sock)")
+	f.BoolVar(&n.Streams, "send-request", false, "let the switch fill the wire with test frames, for "+
 		"pfcswitch linkcheck --headroom there")
-	c.Flags().StringVar(&n.Nice, "nice", "", "priority over other programs, -20 (most) to 19 (default: -10)")
-	c.Flags().StringVar(&n.Metrics, "metrics", "", "address of /metrics, or off (default: 127.0.0.1:9808)")
+	f.StringVar(&n.Nice, "nice", "", "priority over other programs, -20 (most) to 19 (default: -10)")
+	f.StringVar(&n.Metrics, "metrics", "", "address of /metrics, or off (default: 127.0.0.1:9808)")
 	return c
 }

@@ -27,18 +27,16 @@ func runCommand() *cobra.Command {
 		Example: "  pfcswitch run -c switch.yaml\n" +
 			"  pfcswitch run --port eth1 --port eth2",
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			ctx, stop := untilSignal(cmd.Context())
-			defer stop()
-			cfg, err := chooseConfig(ctx, file, ports)
+		RunE: untilSignal(func(cmd *cobra.Command, _ []string) error {
+			cfg, err := chooseConfig(cmd.Context(), file, ports)
 			if err != nil {
 				return err
 			}
-			return serve(ctx, cfg, t)
-		},
+			return serve(cmd.Context(), cfg, t)
+		}),
 	}
 	c.Flags().StringVarP(&file, "config", "c", "", "configuration file")
-	completeConfig(c)
+	registerCompletion(c, "config", completeFile)
 	c.Flags().StringArrayVar(&ports, "port", nil, "interface to take, instead of a file (repeatable)")
 	c.Flags().Var(&t, tuningFlag, "other choices of how workers wait and share, for the benchmark")
 	_ = c.Flags().MarkHidden(tuningFlag) // fails only for a flag that does not exist

@@ -40,32 +40,31 @@ func showCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "show",
 		Short: "show the state of a running switch",
-		Long: "Shows the state of a running switch. Words may be abbreviated as long as they are clear: pfcswitch sh " +
-			"po. With --watch it\n" +
-			"looks again and again, and rates are those between two looks.",
+		Long: `Shows the state of a running switch. Words may be abbreviated as long as they are clear: pfcswitch sh
+po. With --watch it looks again and again, and rates are those between two looks.`,
 		Example: "  pfcswitch show pfc\n  pfcswitch show pfc --watch 2 --port eth1\n  pfcswitch show buffer -j\n  " +
 			"pfcswitch show priority-group watermark headroom",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	c.AddCommand(
-		showNoun(&o, &cobra.Command{Use: "ports", Aliases: []string{"interfaces"},
-			Short: "ports: link, speed, flow control, frames, rates, drops"}),
-		showNoun(&o, &cobra.Command{Use: "pfc", Short: "who pauses whom: frames and time, in both directions"}),
-		showNoun(&o, &cobra.Command{Use: "buffer", Short: "pools, ingress queues with their thresholds and headroom, " +
-			"watermarks"}),
-		showNoun(&o, &cobra.Command{Use: "headroom", Short: "headroom that links need by calculation and " +
-			"measurement, in force, really used"}),
-		showNoun(&o, &cobra.Command{Use: "queues", Short: "egress queues, drops by reason"}),
-		showNoun(&o, &cobra.Command{Use: "trunk",
-			Short: "trunks: members and uplink, meters and colours, who is held"}),
-		showNoun(&o, &cobra.Command{Use: "watchdog", Aliases: []string{"pfcwd"},
-			Short: "deadlocks: how each queue is watched, storms detected and restored"}),
-		showNoun(&o, &cobra.Command{Use: "fdb", Aliases: []string{"mac"}, Short: "the filtering database"}),
-		showNoun(&o, &cobra.Command{Use: "lldp", Short: "neighbors, and what DCBX has agreed with them"}),
-		showNoun(&o, &cobra.Command{Use: "events", Short: "what a person should know, oldest first"}),
-		showNoun(&o, &cobra.Command{Use: "config", Short: "the configuration in force, every default written out"}),
-	)
+	for _, noun := range []*cobra.Command{
+		{Use: "ports", Aliases: []string{"interfaces"},
+			Short: "ports: link, speed, flow control, frames, rates, drops"},
+		{Use: "pfc", Short: "who pauses whom: frames and time, in both directions"},
+		{Use: "buffer", Short: "pools, ingress queues with their thresholds and headroom, watermarks"},
+		{Use: "headroom", Short: "headroom that links need by calculation and measurement, in force, really used"},
+		{Use: "queues", Short: "egress queues, drops by reason"},
+		{Use: "trunk", Short: "trunks: members and uplink, meters and colours, who is held"},
+		{Use: "watchdog", Aliases: []string{"pfcwd"},
+			Short: "deadlocks: how each queue is watched, storms detected and restored"},
+		{Use: "fdb", Aliases: []string{"mac"}, Short: "the filtering database"},
+		{Use: "lldp", Short: "neighbors, and what DCBX has agreed with them"},
+		{Use: "events", Short: "what a person should know, oldest first"},
+		{Use: "config", Short: "the configuration in force, every default written out"},
+	} {
+		o.showNoun(noun)
+		c.AddCommand(noun)
+	}
 	showViews(&o, c)
 	f := c.PersistentFlags()
 	f.StringVarP(&o.socket, "socket", "s", "", socketUsage)
@@ -76,26 +75,24 @@ func showCommand() *cobra.Command {
 		"(default 1s)")
 	f.Lookup(watchFlag).NoOptDefVal = "1s"
 	completeSocket(c)
-	completePorts(c, &o.socket)
+	registerCompletion(c, "port", offerPorts(&o.socket))
 	completePriorities(c, &o.socket)
 	return c
 }
 
 // showNoun completes the command of a noun.
-func showNoun(o *showFlags, c *cobra.Command) *cobra.Command {
+func (o *showFlags) showNoun(c *cobra.Command) {
 	var since uint64
 	var detail bool
-	noun := c.Use
 	c.Args = cobra.NoArgs
-	c.RunE = func(cmd *cobra.Command, _ []string) error { return o.show(cmd, noun, since, textOf(detail)) }
-	switch noun {
+	c.RunE = func(cmd *cobra.Command, _ []string) error { return o.show(cmd, c.Use, since, textOf(detail)) }
+	switch c.Use {
 	case "events":
 		c.Flags().Uint64Var(&since, "since", 0, "first event to show, by sequence number")
 	case "headroom":
 		c.Flags().BoolVarP(&detail, "verbose", "v", false, "also the terms of each value, the times, and the "+
 			"measurement frames")
 	}
-	return c
 }
 
 // textOf returns the function that formats an answer as text, with details where the answer has some.
@@ -163,21 +160,19 @@ func (o *showFlags) show(cmd *cobra.Command, noun string, since uint64, text fun
 		filter.There = func() ([]string, error) { return portNames(ctx, client) }
 		return r, filter.Apply(r)
 	}
-	out := cmd.OutOrStdout()
 	if o.every > 0 {
-		return o.watch(cmd, ask, text)
+		return untilSignal(func(cmd *cobra.Command, _ []string) error { return o.watch(cmd, ask, text) })(cmd, nil)
 	}
 	ctx, cancel := context.WithTimeout(cmd.Context(), watch.Timeout)
 	defer cancel()
 	r, err := ask(ctx)
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case o.json:
-		return api.WriteJSON(out, r)
 	}
-	_, err = fmt.Fprint(out, text(r))
-	return err
+	return printReport(cmd.OutOrStdout(), o.json, r, func(out io.Writer) error {
+		_, err := io.WriteString(out, text(r))
+		return err
+	})
 }
 
 func portNames(ctx context.Context, client *api.Client) (names []string, err error) {
@@ -194,8 +189,6 @@ func portNames(ctx context.Context, client *api.Client) (names []string, err err
 // watch prints the answers until Ctrl-C.
 func (o *showFlags) watch(cmd *cobra.Command, ask func(context.Context) (api.Reply, error),
 	text func(api.Reply) string) error {
-	ctx, stop := untilSignal(cmd.Context())
-	defer stop()
 	w := watch.Options{Ask: ask, Every: time.Duration(o.every), Out: cmd.OutOrStdout(), Tell: cmd.ErrOrStderr(),
 		Apart: !o.json}
 	w.Print = func(out io.Writer, r api.Reply) error {
@@ -209,7 +202,7 @@ func (o *showFlags) watch(cmd *cobra.Command, ask func(context.Context) (api.Rep
 		w.Size = terminalSize
 		fmt.Fprint(w.Out, "\x1b[2J")
 	}
-	return watch.Run(ctx, w)
+	return watch.Run(cmd.Context(), w)
 }
 
 func terminalSize() (columns, rows int) {
@@ -249,10 +242,9 @@ func (e *intervalValue) Type() string { return "interval" }
 func clearCommand() *cobra.Command {
 	var socket string
 	c := &cobra.Command{
-		Use:   "clear watermarks|counters",
-		Short: "start this user's watermarks or counters again",
-		Long: "Starts the counters or watermarks that \"show\" prints again. The counters of /metrics never " +
-			"go back.",
+		Use:       "clear watermarks|counters",
+		Short:     "start this user's watermarks or counters again",
+		Long:      `Starts the counters or watermarks that "show" prints again. The counters of /metrics never go back.`,
 		Args:      cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs),
 		ValidArgs: []string{"watermarks", "counters"},
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -277,7 +269,7 @@ func applyCommand() *cobra.Command {
 		Long: "Puts the file in force while the switch runs, all of it, and returns when it is. On an " +
 			"error the old configuration\nstays and the exit status is 1.",
 		Args:              cobra.ExactArgs(1),
-		ValidArgsFunction: completeFile,
+		ValidArgsFunction: forOneArgument(completeFile),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			yaml, err := config.ReadFile(args[0])
 			if err != nil {
@@ -306,13 +298,9 @@ func versionCommand() *cobra.Command {
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			v := api.ThisVersion()
-			if asJSON {
-				return api.WriteJSON(cmd.OutOrStdout(), &v)
-			}
-			_, err := fmt.Fprint(cmd.OutOrStdout(), v.Text())
-			return err
+			return printReply(cmd.OutOrStdout(), asJSON, &v)
 		},
 	}
-	c.Flags().BoolVarP(&asJSON, "json", "j", false, "print JSON")
+	jsonFlag(c, &asJSON)
 	return c
 }

@@ -3,14 +3,12 @@ package main
 import (
 	"errors"
 	"fmt"
-	"io"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
-	"pfcswitch/cmd/internal/api"
 	"pfcswitch/cmd/internal/config"
 	"pfcswitch/cmd/internal/traffic"
 )
@@ -32,6 +30,23 @@ func (e *endpoint) flags(c *cobra.Command) {
 	f.Float64Var(&e.seconds, "seconds", 0, "how long")
 	f.BoolVarP(&e.json, "json", "j", false, "report as JSON")
 }
+
+// instant is a flag with a time in nanoseconds since 1970; 0: none.
+type instant time.Time
+
+func (i *instant) String() string { return "" }
+
+// Set implements pflag.Value.
+func (i *instant) Set(text string) error {
+	n, err := strconv.ParseInt(text, 0, 64)
+	if *i = (instant{}); n != 0 {
+		*i = instant(time.Unix(0, n))
+	}
+	return err
+}
+
+// Type implements pflag.Value.
+func (i *instant) Type() string { return "int" }
 
 // maxSeconds is the longest run of an endpoint: a year.
 const maxSeconds = 365 * 24 * 3600
@@ -66,23 +81,21 @@ func sendCommand() *cobra.Command {
 	var e endpoint
 	var flows []string
 	var to string
-	var start int64
 	var sc traffic.SendConfig
 	var storm stormFlags
 	c := &cobra.Command{
 		Use:   "send INTERFACE",
 		Short: "send test traffic as a host that obeys PFC and PAUSE",
-		Long: "Sends to the sink that answers its call (pfcswitch sink), with one queue per priority in front of the " +
-			"port's\n" +
-			"speed, and exchanges totals with it at the end. A flow is PRIORITY[:key=value]..., with the keys octets " +
-			"(1514,\nwith the tag, without FCS), rate (bit/s on the wire; default: as much as goes) and weight " +
-			"(1);\nevery=N,large=OCTETS makes each N-th frame of another length.",
+		Long: `Sends to the sink that answers its call (pfcswitch sink), with one queue per priority in front of the
+port's speed, and exchanges totals with it at the end. A flow is PRIORITY[:key=value]..., with the keys octets
+(1514, with the tag, without FCS), rate (bit/s on the wire; default: as much as goes) and weight (1);
+every=N,large=OCTETS makes each N-th frame of another length.`,
 		Example: "  pfcswitch send eth0 --speed 1G --flow 3 --flow 0:octets=128,rate=10M --seconds 10\n  pfcswitch " +
 			"send eth0 --storm 3 --duty 100 --seconds 5",
 		Args: cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: untilSignal(func(cmd *cobra.Command, args []string) error {
 			if storm.priority != "" {
-				return storm.run(cmd, &e, args[0], start)
+				return storm.run(cmd, &e, args[0], sc.Start)
 			}
 			var err error
 			if sc.Speed, sc.Lossless, err = e.parse(); err != nil {
@@ -98,17 +111,12 @@ func sendCommand() *cobra.Command {
 			if sc.Duration, err = e.duration(); err != nil {
 				return err
 			}
-			if start != 0 {
-				sc.Start = time.Unix(0, start)
-			}
-			ctx, stop := untilSignal(cmd.Context())
-			defer stop()
-			r, err := traffic.RunSend(ctx, sc)
+			r, err := traffic.RunSend(cmd.Context(), sc)
 			if err != nil {
 				return err
 			}
 			return printReport(cmd.OutOrStdout(), e.json, r, r.Text)
-		},
+		}),
 	}
 	e.flags(c)
 	storm.flags(c)
@@ -119,7 +127,7 @@ func sendCommand() *cobra.Command {
 	f.BoolVar(&sc.Untagged, "untagged", false, "send without tag")
 	f.Uint8Var(&sc.DSCP, "dscp", 0, "DSCP of the packets")
 	f.Uint64Var(&sc.Count, "count", 0, "number of frames after which to end")
-	f.Int64Var(&start, "start", 0, "when to begin, nanoseconds since 1970 (default: at once)")
+	f.Var((*instant)(&sc.Start), "start", "when to begin, nanoseconds since 1970 (default: at once)")
 	f.BoolVar(&sc.NoSink, "no-sink", false, "load only: no sink is asked and no totals are exchanged; needs --to")
 	return c
 }
@@ -162,17 +170,8 @@ func setFlow(f *traffic.Flow, kv string) (err error) {
 	return err
 }
 
-// printReport prints a report as text or as JSON.
-func printReport(out io.Writer, asJSON bool, report any, text func(io.Writer) error) error {
-	if !asJSON {
-		return text(out)
-	}
-	return api.WriteJSON(out, report)
-}
-
 func sinkCommand() *cobra.Command {
 	var e endpoint
-	var from, until, block int64
 	var sc traffic.SinkConfig
 	c := &cobra.Command{
 		Use:   "sink INTERFACE",
@@ -181,7 +180,7 @@ func sinkCommand() *cobra.Command {
 			"It ends when the\nexpected senders have settled their totals, after --seconds, or by a signal.",
 		Example: "  pfcswitch sink eth0 --expect 3",
 		Args:    cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
+		RunE: untilSignal(func(cmd *cobra.Command, args []string) error {
 			var err error
 			if sc.Speed, sc.Lossless, err = e.parse(); err != nil {
 				return err
@@ -190,31 +189,20 @@ func sinkCommand() *cobra.Command {
 			if sc.Duration, err = e.duration(); err != nil {
 				return err
 			}
-			if from != 0 {
-				sc.From = time.Unix(0, from)
-			}
-			if until != 0 {
-				sc.Until = time.Unix(0, until)
-			}
-			if block != 0 {
-				sc.Block.At = time.Unix(0, block)
-			}
-			ctx, stop := untilSignal(cmd.Context())
-			defer stop()
-			r, err := traffic.RunSink(ctx, sc)
+			r, err := traffic.RunSink(cmd.Context(), sc)
 			if err != nil {
 				return err
 			}
 			return printReport(cmd.OutOrStdout(), e.json, r, r.Text)
-		},
+		}),
 	}
 	e.flags(c)
 	f := c.Flags()
 	f.IntVar(&sc.Expect, "expect", 0, "end when so many senders have settled")
-	f.Int64Var(&from, "from", 0, "rates are measured from here, nanoseconds since 1970")
-	f.Int64Var(&until, "until", 0, "rates are measured up to here, nanoseconds since 1970")
+	f.Var((*instant)(&sc.From), "from", "rates are measured from here, nanoseconds since 1970")
+	f.Var((*instant)(&sc.Until), "until", "rates are measured up to here, nanoseconds since 1970")
 	f.IntVar(&sc.Slots, "slots", 0, "equal parts of the time between --from and --until, which are counted each too")
-	f.Int64Var(&block, "block-at", 0, "hold the peer from here on, nanoseconds since 1970, for --block-for")
+	f.Var((*instant)(&sc.Block.At), "block-at", "hold the peer from here on, nanoseconds since 1970, for --block-for")
 	f.DurationVar(&sc.Block.For, "block-for", 0, "how long the peer is held, as by a receiver that hangs")
 	f.DurationVar(&sc.Block.Every, "block-every", 0, "hold it again and again, so long after each beginning (0: once)")
 	f.IntVar(&sc.Block.Times, "block-times", 0, "how often, with --block-every")
@@ -236,12 +224,13 @@ func (o *stormFlags) flags(c *cobra.Command) {
 }
 
 // run sends the storm.
-func (o *stormFlags) run(cmd *cobra.Command, e *endpoint, name string, start int64) error {
+func (o *stormFlags) run(cmd *cobra.Command, e *endpoint, name string, start time.Time) error {
 	speed, _, err := e.parse()
 	if err != nil {
 		return err
 	}
-	c := traffic.StormConfig{Interface: name, Netns: e.netns, Speed: speed, FlowControl: e.flowControl, Duty: o.duty}
+	c := traffic.StormConfig{Interface: name, Netns: e.netns, Speed: speed, FlowControl: e.flowControl, Duty: o.duty,
+		Start: start}
 	if c.Priority, err = o.parsePriority(e.flowControl); err != nil {
 		return err
 	}
@@ -251,12 +240,7 @@ func (o *stormFlags) run(cmd *cobra.Command, e *endpoint, name string, start int
 	if c.Duration == 0 {
 		return errors.New("--storm: say with --seconds how long")
 	}
-	if start != 0 {
-		c.Start = time.Unix(0, start)
-	}
-	ctx, stop := untilSignal(cmd.Context())
-	defer stop()
-	r, err := traffic.RunStorm(ctx, c)
+	r, err := traffic.RunStorm(cmd.Context(), c)
 	if err != nil {
 		return err
 	}

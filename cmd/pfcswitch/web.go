@@ -15,23 +15,20 @@ func webCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "web",
 		Short: "show several switches on one page",
-		Long: "Serves a page with all switches of a lab, until SIGINT or SIGTERM. It only reads. A switch is named " +
-			"by the path of its\n" +
-			"control socket, which has a slash, or by host:port of its metrics; without --switch the page shows all " +
-			"that run here.",
+		Long: `Serves a page with all switches of a lab, until SIGINT or SIGTERM. It only reads. A switch is named
+by the path of its control socket, which has a slash, or by host:port of its metrics; without --switch the page
+shows all that run here.`,
 		Example: "  pfcswitch web\n  pfcswitch web --switch /run/pfcswitch/leaf1.sock --switch 172.20.20.3:9808",
 		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		RunE: untilSignal(func(cmd *cobra.Command, _ []string) error {
 			m, err := config.ParseMetrics(o.Listen, o.Security, o.Hosts)
 			if err != nil {
 				return err
 			}
 			o.Reachable = m.Reachable()
-			ctx, stop := untilSignal(cmd.Context())
-			defer stop()
 			o.Log = slog.New(slog.NewTextHandler(os.Stderr, nil))
-			return web.Run(ctx, o)
-		},
+			return web.Run(cmd.Context(), o)
+		}),
 	}
 	f := c.Flags()
 	f.StringVar(&o.Listen, "listen", "127.0.0.1:9809", "address of the page")
