@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 	"time"
 )
 
@@ -213,11 +212,9 @@ func (p *phase) setSpeed(speed int64) {
 // stopSenders ends the senders, which would go on to settle totals, and returns how far the slowest was behind. One
 // that has no report has not even begun.
 func (p *phase) stopSenders(ctx context.Context) (behind float64) {
-	var all sync.WaitGroup
-	for _, e := range p.senders {
-		all.Go(func() { _ = e.stop(500 * time.Millisecond) }) // finish tells how it ended
-	}
-	all.Wait()
+	_ = concurrently(len(p.senders), func(i int) error { // finish tells how each ended
+		return p.senders[i].stop(500 * time.Millisecond)
+	})
 	for _, e := range p.senders {
 		if e.finish(ctx) != nil {
 			behind = 1

@@ -155,26 +155,19 @@ func (p *phase) checkKernel(s *switchNode, port switchPort) {
 }
 
 // counted returns the frames that a port received and sent by the switch's own count, MAC Control included.
-func (s *switchNode) counted(port string) (received, sent uint64) {
-	for _, p := range s.state.ports.Ports {
-		if p.Port == port {
-			received, sent = p.ReceiveFrames, p.TransmitFrames
+func (s *switchNode) counted(name string) (received, sent uint64) {
+	p, pfc := s.port(name), s.pfc(name, losslessPriority)
+	return p.ReceiveFrames + pfc.ReceivedFrames + s.ringDrops(name), p.TransmitFrames + pfc.SentFrames
+}
+
+// ringDrops are the frames lost in the full rings of a port.
+func (s *switchNode) ringDrops(port string) (n uint64) {
+	for _, d := range s.queues(port).Drops {
+		if d.Reason == "ring" {
+			n += d.Frames
 		}
 	}
-	for _, p := range s.state.pfc.Ports {
-		if p.Port == port && len(p.Priorities) > losslessPriority {
-			received += p.Priorities[losslessPriority].ReceivedFrames
-			sent += p.Priorities[losslessPriority].SentFrames
-		}
-	}
-	for _, p := range s.state.queues.Ports {
-		for _, d := range p.Drops {
-			if p.Port == port && d.Reason == "ring" {
-				received += d.Frames
-			}
-		}
-	}
-	return received, sent
+	return n
 }
 
 // balance returns both sides of the switch's account. Frames lost in a ring were never received.

@@ -120,7 +120,7 @@ type hold struct {
 // waiting is what waits in the ring.
 func (p *phase) waiting() (all []hold) {
 	for _, s := range p.switches {
-		all = append(all, hold{s.losslessQueue("out").Frames, s.port("out").TransmitFrames})
+		all = append(all, hold{s.queues("out").Queues[losslessPriority].Frames, s.port("out").TransmitFrames})
 	}
 	return all
 }

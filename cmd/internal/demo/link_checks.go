@@ -76,18 +76,13 @@ func (l *linkPhase) judgeLink() {
 	l.checkLink(&result)
 	l.checkTrip()
 	if l.grow {
-		l.checkGrown(&result, wireOf(p))
+		l.checkGrown(&result, term(p, "wire"))
 	}
 }
 
-// wireOf is the part of a port's measured headroom for the round trip on the wire.
-func wireOf(p *api.HeadroomPort) int64 {
-	for _, t := range p.Measured.Terms {
-		if t.Name == "wire" {
-			return octets(t.Bits)
-		}
-	}
-	return 0
+// term is a part of a port's measured headroom, such as wire, for the round trip on the wire.
+func term(p *api.HeadroomPort, name string) int64 {
+	return octets(find(p.Measured.Terms, func(t *api.HeadroomTerm) bool { return t.Name == name }).Bits)
 }
 
 // checkTrip: no measured round trip is shorter than the link, whose delay the measurement does not know.
@@ -134,37 +129,23 @@ func (l *linkPhase) linkResult(p *api.HeadroomPort) LinkResult {
 		Delay: p.Delay.Bytes, RoundTripNs: trip.MinNs, LongestRoundTripNs: longestT(&l.measured), T: finding.TripNs,
 		Precision: finding.PrecisionNs, Configured: q.SizeBytes, Peak: q.PeakBytes, Paced: q.PacedBytes,
 		Ring: q.RingBytes, RingFrames: q.RingFrames, BackloggedFrames: q.Crowded, Xoffs: q.Xoffs,
-		Exceeded: q.ExceededXoffs, Wire: wireOf(&l.measured), Measured: p.Measured.Bytes, Plain: octets(*p.PlainBits),
-		DelayLineLateNs: l.delayLineLate(), IdleDelayLineLateNs: int64(l.idleDelayLineLate), delay: l.cable.delay,
+		Exceeded: q.ExceededXoffs, Measured: p.Measured.Bytes, Plain: octets(*p.PlainBits),
+		Wire: term(&l.measured, "wire"), Reaction: term(p, "reaction"), Burst: term(p, "burst"),
+		IdleDelayLineLateNs: int64(l.idleDelayLineLate), delay: l.cable.delay,
 		shortage: l.usage.shortage}
 	if q.Tightest != nil {
 		result.Used, result.Room = q.Tightest.UsedBytes, q.Tightest.RoomBytes
 	}
-	for _, t := range p.Measured.Terms {
-		switch t.Name {
-		case "reaction":
-			result.Reaction = octets(t.Bits)
-		case "burst":
-			result.Burst = octets(t.Bits)
-		}
-	}
 	if s := p.Finding.SendLimitBits; s != nil && result.Reaction >= octets(*s) {
 		result.SendCall = result.Reaction
+	}
+	if late := l.switches[0].pfcPort(nearPort).DelayLate.MaxNs; late != nil {
+		result.DelayLineLateNs = *late
 	}
 	lossless, _ := l.sums()
 	result.Lost = lossless.Lost
 	result.Blocked = l.switches[1].pfc(readerPort, losslessPriority).ReceivedFrames / 2 // XOFF and XON
 	return result
-}
-
-// delayLineLate is the largest lateness of a frame in the delay line of the senders' switch.
-func (l *linkPhase) delayLineLate() int64 {
-	for _, p := range l.switches[0].state.pfc.Ports {
-		if p.Port == nearPort && p.DelayLate.MaxNs != nil {
-			return *p.DelayLate.MaxNs
-		}
-	}
-	return 0
 }
 
 func octets(bits int64) int64 { return (bits + 7) / 8 }

@@ -290,14 +290,11 @@ func (l *linkPhase) waitMeasured(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		var pfc *api.PFC
-		if err := ask(ctx, s, "pfc", &pfc); err != nil {
+		if err := ask(ctx, s, "pfc", &s.state.pfc); err != nil {
 			return err
 		}
-		for _, p := range pfc.Ports {
-			if p.Port == name && p.DelayLate.P50Ns != nil {
-				l.idleDelayLineLate += time.Duration(*p.DelayLate.P50Ns)
-			}
+		if late := s.pfcPort(name).DelayLate.P50Ns; late != nil {
+			l.idleDelayLineLate += time.Duration(*late)
 		}
 	}
 	return nil
@@ -334,11 +331,10 @@ const openingSamples = 8
 
 // headroomOf asks a switch for the headroom of a port.
 func headroomOf(ctx context.Context, s *switchNode, port string) (*api.HeadroomPort, error) {
-	var h *api.Headroom
-	if err := ask(ctx, s, "headroom", &h); err != nil {
+	if err := ask(ctx, s, "headroom", &s.state.headroom); err != nil {
 		return nil, err
 	}
-	return portOf(h, port)
+	return portOf(s.state.headroom, port)
 }
 
 func portOf(h *api.Headroom, port string) (*api.HeadroomPort, error) {

@@ -171,10 +171,15 @@ func (p *phase) startSwitches(ctx context.Context) error {
 
 // each calls do for all switches concurrently.
 func each(switches []*switchNode, do func(*switchNode) error) error {
-	errs := make([]error, len(switches))
+	return concurrently(len(switches), func(i int) error { return do(switches[i]) })
+}
+
+// concurrently calls do with 0 to n-1.
+func concurrently(n int, do func(i int) error) error {
+	errs := make([]error, n)
 	var all sync.WaitGroup
-	for i, s := range switches {
-		all.Go(func() { errs[i] = do(s) })
+	for i := range n {
+		all.Go(func() { errs[i] = do(i) })
 	}
 	all.Wait()
 	return errors.Join(errs...)

@@ -131,13 +131,13 @@ func (g *ring) config(k int) string {
 	fmt.Fprintf(&b, "preset: roce\nwatchdog: %s\necn: {3: off}\n", g.watchdog)
 	xoff := g.size(ringXoff)
 	fmt.Fprintf(&b, "buffer: {policy: static, xoff: %d, private: 0B, xon_offset: %d}\nports:\n", xoff, xoff)
-	const dull = "learning: off, flood: off, loop: off, " + longRing
+	const fixed = "learning: off, flood: off, loop: off, " + longRing
 	host := fmt.Sprintf("{3: {xoff: %d, xon: %d, headroom: %d}}", g.size(hostXoff), g.size(hostXon),
 		max(minHeadroom, g.size(hostHeadroom)))
-	fmt.Fprintf(&b, "  host: {speed: %d, %s, priorities: %s}\n", g.speed, dull, host)
-	fmt.Fprintf(&b, "  sink: {speed: %d, %s, priorities: %s}\n", g.speed, dull, host)
+	fmt.Fprintf(&b, "  host: {speed: %d, %s, priorities: %s}\n", g.speed, fixed, host)
+	fmt.Fprintf(&b, "  sink: {speed: %d, %s, priorities: %s}\n", g.speed, fixed, host)
 	for _, p := range []string{"in", "out"} {
-		fmt.Fprintf(&b, "  %s: {speed: %d, %s, priorities: {3: {xon: %d}}}\n", p, g.speed, dull, g.size(ringXon))
+		fmt.Fprintf(&b, "  %s: {speed: %d, %s, priorities: {3: {xon: %d}}}\n", p, g.speed, fixed, g.size(ringXon))
 	}
 	fmt.Fprintf(&b, "fdb:\n")
 	entry := func(mac net.HardwareAddr, port string) {

@@ -205,14 +205,42 @@ func (s *switchNode) stop() error {
 	return s.process.Stop(syscall.SIGTERM, 5*time.Second)
 }
 
-// pfc returns the PFC counters of a priority at a port; zeros where the port has no PFC.
-func (s *switchNode) pfc(port string, priority int) api.PFCPriority {
-	for _, p := range s.state.pfc.Ports {
-		if p.Port == port && priority < len(p.Priorities) {
-			return p.Priorities[priority]
+// find returns the first that is as wanted; the zero value where there is none.
+func find[T any](all []T, wanted func(*T) bool) (found T) {
+	for i := range all {
+		if wanted(&all[i]) {
+			return all[i]
 		}
 	}
+	return found
+}
+
+// port returns the counters of a port.
+func (s *switchNode) port(name string) api.Port {
+	return find(s.state.ports.Ports, func(p *api.Port) bool { return p.Port == name })
+}
+
+// queues returns the queues of a port.
+func (s *switchNode) queues(port string) api.QueuesPort {
+	return find(s.state.queues.Ports, func(p *api.QueuesPort) bool { return p.Port == port })
+}
+
+// pfcPort returns the PFC counters of a port.
+func (s *switchNode) pfcPort(name string) api.PFCPort {
+	return find(s.state.pfc.Ports, func(p *api.PFCPort) bool { return p.Port == name })
+}
+
+// pfc returns the PFC counters of a priority at a port; zeros where the port has no PFC.
+func (s *switchNode) pfc(port string, priority int) api.PFCPriority {
+	if p := s.pfcPort(port); priority < len(p.Priorities) {
+		return p.Priorities[priority]
+	}
 	return api.PFCPriority{}
+}
+
+// peerOf is the name of the node at the far end of a port's link.
+func (s *switchNode) peerOf(port string) string {
+	return find(s.ports, func(p *switchPort) bool { return p.name == port }).peer.Name()
 }
 
 // pfcSent are the PFC frames that the ports sent for the lossless priority and for others.

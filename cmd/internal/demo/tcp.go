@@ -12,7 +12,6 @@ import (
 	"os/exec"
 	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 	"time"
 
@@ -30,7 +29,7 @@ func (p *phase) sendTCP(ctx context.Context) error {
 		run, program = p.ownTCP, "own"
 	}
 	p.transfers = make([]Transfer, senders)
-	return eachSender(func(i int) (err error) {
+	return concurrently(senders, func(i int) (err error) {
 		t := &p.transfers[i]
 		*t = Transfer{Phase: p.name, Name: fmt.Sprintf("h%d>h%d", i+1, senders+1), Program: program,
 			Priority: losslessPriority, Lossless: !p.control}
@@ -41,17 +40,6 @@ func (p *phase) sendTCP(ctx context.Context) error {
 		t.Retransmitted, err = retransmitted(p.nic(i).node)
 		return err
 	})
-}
-
-// eachSender calls do for all senders concurrently.
-func eachSender(do func(i int) error) error {
-	errs := make([]error, senders)
-	var all sync.WaitGroup
-	for i := range senders {
-		all.Go(func() { errs[i] = do(i) })
-	}
-	all.Wait()
-	return errors.Join(errs...)
 }
 
 // retransmitted returns the TCP segments that a node's kernel has retransmitted.
@@ -132,7 +120,7 @@ func (p *phase) ownTCP(ctx context.Context, i int) (octets uint64, err error) {
 
 // burst sends from every sender to the receiver for a moment.
 func (p *phase) burst(ctx context.Context) error {
-	return eachSender(func(i int) error {
+	return concurrently(senders, func(i int) error {
 		l, c, err := p.connect(ctx, i)
 		if err != nil {
 			return err

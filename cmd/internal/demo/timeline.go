@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"pfcswitch/cmd/internal/api"
 )
 
 // A Moment is one line of a demo's timeline.
@@ -79,35 +77,6 @@ func (p *phase) addLost() {
 			p.addMoment(f.at, f.Name, "priority %d: its last frame arrives; %d never do", f.Priority, f.Lost)
 		}
 	}
-}
-
-// losslessQueue returns the lossless queue of a port.
-func (s *switchNode) losslessQueue(port string) api.Queue {
-	for _, p := range s.state.queues.Ports {
-		if p.Port == port {
-			return p.Queues[losslessPriority]
-		}
-	}
-	return api.Queue{}
-}
-
-func (s *switchNode) peerOf(port string) string {
-	for _, p := range s.ports {
-		if p.name == port {
-			return p.peer.Name()
-		}
-	}
-	return "?"
-}
-
-// port returns the counters of a port.
-func (s *switchNode) port(name string) api.Port {
-	for _, p := range s.state.ports.Ports {
-		if p.Port == name {
-			return p
-		}
-	}
-	return api.Port{}
 }
 
 // timeline prints the moments of a phase in order.

@@ -132,17 +132,14 @@ func (p *phase) judgeMetering() {
 }
 
 // ringDrops are the frames lost in full rings of the switches and the receiver.
-func (p *phase) ringDrops() (n uint64) {
+func (p *phase) ringDrops() uint64 {
+	n := p.sinks[0].received.RingLossless + p.sinks[0].received.RingOther
 	for _, s := range p.switches {
-		for _, port := range s.state.queues.Ports {
-			for _, d := range port.Drops {
-				if d.Reason == "ring" {
-					n += d.Frames
-				}
-			}
+		for _, port := range s.ports {
+			n += s.ringDrops(port.name)
 		}
 	}
-	return n + p.sinks[0].received.RingLossless + p.sinks[0].received.RingOther
+	return n
 }
 
 // offeredRate is that of so many full frames in the phase's time, in bit/s on the wire.
