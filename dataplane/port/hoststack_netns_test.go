@@ -15,7 +15,9 @@ func TestDisableHostStack(t *testing.T) {
 	w := newWire(t)
 	link, err := port.Inspect(w.ns, "sw")
 	must(t, err)
-	stack, lldp := protocolSocket(t, w.ns, experimental), protocolSocket(t, w.ns, int(frame.TypeLLDP))
+	// sockets for one EtherType get frames where the host's stack does
+	stack, lldp := rawSocket(t, w.ns, experimental, link.Index), rawSocket(t, w.ns, frame.TypeLLDP, link.Index)
+	defer func() { _, _ = unix.Close(stack), unix.Close(lldp) }()
 	undo, err := port.DisableHostStack(w.ns, link)
 	must(t, err)
 	must(t, w.host.Send(frame.VnetHeader{}, craft(nil, experimental, 1, 60)))
@@ -50,22 +52,6 @@ func TestSwitchARP(t *testing.T) {
 			return err
 		}))
 	}
-}
-
-// protocolSocket opens a socket for one EtherType, which gets frames where the host's stack does.
-func protocolSocket(t *testing.T, ns string, etherType int) (fd int) {
-	t.Helper()
-	must(t, port.InNetns(ns, func() (err error) {
-		link, err := port.Inspect("", "sw")
-		must(t, err)
-		be := uint16(etherType)<<8 | uint16(etherType)>>8
-		if fd, err = unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC, int(be)); err != nil {
-			return err
-		}
-		return unix.Bind(fd, &unix.SockaddrLinklayer{Protocol: be, Ifindex: link.Index})
-	}))
-	t.Cleanup(func() { _ = unix.Close(fd) })
-	return fd
 }
 
 // readable tells whether a frame comes soon.

@@ -14,6 +14,17 @@ func gsoFrame(tag *frame.TCI, seq, n int) ([]byte, frame.VnetHeader) {
 	return unfinished(tag, seq, n, 1448)
 }
 
+// gsoFrames lets the host send n GSO frames of the given length.
+func (w *wire) gsoFrames(tag *frame.TCI, n, octets int) (sent [][]byte) {
+	w.t.Helper()
+	for seq := range n {
+		b, v := gsoFrame(tag, seq, octets)
+		w.send(v, b)
+		sent = append(sent, b)
+	}
+	return sent
+}
+
 // A sent frame with its header.
 type sent struct {
 	b []byte
@@ -76,12 +87,7 @@ func TestOversizeFrames(t *testing.T) {
 // More oversize frames in a row than there are buffers are handed over as earlier ones are released.
 func TestManyOversizeFrames(t *testing.T) {
 	w := newWire(t)
-	var want [][]byte
-	for seq := range 20 {
-		b, v := gsoFrame(tci(3, 0), seq, 65_000)
-		w.send(v, b)
-		want = append(want, b)
-	}
+	want := w.gsoFrames(tci(3, 0), 20, 65_000)
 	eventually(t, "frames wait", func() bool { return w.port.Backlog(port.Lossless).Frames == len(want) })
 	frames := make([]port.Frame, 64)
 	for len(want) > 0 {
@@ -117,20 +123,14 @@ func TestFinishOversize(t *testing.T) {
 // Backlog includes the oversize queue, from the first such frame until the queue is empty.
 func TestOversizeBacklog(t *testing.T) {
 	w := newWire(t)
-	send := func(n int) {
-		for seq := range n {
-			b, v := gsoFrame(nil, seq, 65_000)
-			w.send(v, b)
-		}
-	}
-	send(1)
+	w.gsoFrames(nil, 1, 65_000)
 	eventually(t, "the frame waits", func() bool { return w.port.Backlog(port.Other).Frames == 1 })
 	if w.port.BacklogExceeds(port.Other, 1) {
 		t.Error("one frame is more than one")
 	}
 	w.collect(port.Other, 1)
 	const waiting = 10
-	send(waiting)
+	w.gsoFrames(nil, waiting, 65_000)
 	if !w.port.BacklogExceeds(port.Other, waiting) {
 		t.Error("a large frame was seen, and BacklogExceeds does not say so")
 	}
@@ -148,12 +148,7 @@ func TestOversizeBacklog(t *testing.T) {
 func TestOversizeQueueFull(t *testing.T) {
 	w := newWire(t)
 	slots := w.port.Slots(port.Other)
-	var want [][]byte
-	for seq := range slots {
-		b, v := gsoFrame(nil, seq, 65_000)
-		w.send(v, b)
-		want = append(want, b)
-	}
+	want := w.gsoFrames(nil, slots, 65_000)
 	eventually(t, "the ring is full", func() bool { return w.port.Backlog(port.Other).Frames == slots })
 	got := w.collect(port.Other, slots)
 	whole, cut := 0, 0
@@ -170,9 +165,8 @@ func TestOversizeQueueFull(t *testing.T) {
 	if whole < 4 || cut == 0 {
 		t.Errorf("%d frames whole and %d cut of %d: want some of each", whole, cut, slots)
 	}
-	b, v := gsoFrame(nil, 1, 30_000)
-	w.send(v, b)
-	wantData(t, w.collect(port.Other, 1), [][]byte{b})
+	want = w.gsoFrames(nil, 1, 30_000)
+	wantData(t, w.collect(port.Other, 1), want)
 }
 
 // The pending socket error of a link that went down does not cost a frame its octets, and does not mix frames up.

@@ -1,34 +1,28 @@
 package port
 
 import (
-	"encoding/binary"
 	"slices"
 	"testing"
 
 	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
 )
 
-// attribute is a netlink attribute (linux/netlink.h): length, type, value, and padding to four octets.
-func attribute(kind uint16, value ...byte) []byte {
-	b := binary.NativeEndian.AppendUint16(nil, uint16(4+len(value)))
-	b = append(binary.NativeEndian.AppendUint16(b, kind), value...)
-	return append(b, make([]byte, -len(b)&3)...)
-}
-
-func word(n uint32) []byte { return binary.NativeEndian.AppendUint32(nil, n) }
-
 // dumped is an interface as the kernel describes it in a dump of RTM_NEWLINK: an ifinfomsg, its name, the interface
 // below, and its kind with the kind's data.
-func dumped(t *testing.T, index, below uint32, name, kind string, data ...[]byte) netlink.Link {
+func dumped(t *testing.T, index int32, below uint32, name, kind string, data ...*nl.RtAttr) netlink.Link {
 	t.Helper()
-	b := append(make([]byte, 4), word(index)...)
-	b = append(b, make([]byte, 8)...)
-	info := append(attribute(unix.IFLA_INFO_KIND, append([]byte(kind), 0)...),
-		attribute(unix.IFLA_INFO_DATA, slices.Concat(data...)...)...)
-	b = slices.Concat(b, attribute(unix.IFLA_IFNAME, append([]byte(name), 0)...),
-		attribute(unix.IFLA_LINK, word(below)...), attribute(unix.IFLA_LINKINFO, info...))
-	link, err := netlink.LinkDeserialize(nil, b)
+	info := nl.NewRtAttr(unix.IFLA_LINKINFO, nil)
+	info.AddRtAttr(unix.IFLA_INFO_KIND, nl.ZeroTerminated(kind))
+	kindData := info.AddRtAttr(unix.IFLA_INFO_DATA, nil)
+	for _, d := range data {
+		kindData.AddChild(d)
+	}
+	link, err := netlink.LinkDeserialize(nil, slices.Concat(
+		(&nl.IfInfomsg{IfInfomsg: unix.IfInfomsg{Index: index}}).Serialize(),
+		nl.NewRtAttr(unix.IFLA_IFNAME, nl.ZeroTerminated(name)).Serialize(),
+		nl.NewRtAttr(unix.IFLA_LINK, nl.Uint32Attr(below)).Serialize(), info.Serialize()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,16 +31,14 @@ func dumped(t *testing.T, index, below uint32, name, kind string, data ...[]byte
 
 // vid and egress are the attributes of a VLAN interface in linux/if_link.h: its VLAN, and the pairs of its
 // egress-qos-map, from the priority of a frame to that in the tag.
-func vid(n uint16) []byte {
-	return attribute(unix.IFLA_VLAN_ID, binary.NativeEndian.AppendUint16(nil, n)...)
-}
+func vid(n uint16) *nl.RtAttr { return nl.NewRtAttr(unix.IFLA_VLAN_ID, nl.Uint16Attr(n)) }
 
-func egress(pairs ...[2]uint32) []byte {
-	var all []byte
+func egress(pairs ...[2]uint32) *nl.RtAttr {
+	all := nl.NewRtAttr(unix.IFLA_VLAN_EGRESS_QOS, nil)
 	for _, p := range pairs {
-		all = append(all, attribute(unix.IFLA_VLAN_QOS_MAPPING, append(word(p[0]), word(p[1])...)...)...)
+		all.AddRtAttr(unix.IFLA_VLAN_QOS_MAPPING, append(nl.Uint32Attr(p[0]), nl.Uint32Attr(p[1])...))
 	}
-	return attribute(unix.IFLA_VLAN_EGRESS_QOS, all...)
+	return all
 }
 
 // tagging finds the VLAN interfaces on top of an interface, with their VLAN and whether they set a priority. The test

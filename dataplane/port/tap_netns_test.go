@@ -65,19 +65,13 @@ func (h *tap) send(priority int, frames ...[]byte) {
 // offer is send for frames that the kernel may drop. It returns the errors.
 func (h *tap) offer(priority int, frames ...[]byte) (errs error) {
 	h.t.Helper()
-	must(h.t, port.InNetns(h.ns, func() error {
-		fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC, 0)
-		must(h.t, err)
-		defer unix.Close(fd)
-		must(h.t, unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_PRIORITY, priority))
-		link, err := port.Inspect("", "nic0")
-		must(h.t, err)
-		to := &unix.SockaddrLinklayer{Ifindex: link.Index}
-		for _, b := range frames {
-			errs = errors.Join(errs, unix.Sendto(fd, b, 0, to))
-		}
-		return nil
-	}))
+	fd := rawSocket(h.t, h.ns, 0, link(h.t, h.handle, "nic0").Attrs().Index)
+	defer unix.Close(fd)
+	must(h.t, unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_PRIORITY, priority))
+	for _, b := range frames {
+		_, err := unix.Write(fd, b)
+		errs = errors.Join(errs, err)
+	}
 	return errs
 }
 

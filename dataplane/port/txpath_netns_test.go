@@ -25,7 +25,11 @@ func TestNoXDPBesideCaptures(t *testing.T) {
 			t.Fatalf("round %d: %d frames left by the AF_XDP socket, want 5", round, n)
 		}
 		w.hostNumbers(5)
-		capture := captureOn(t, w, round == 1)
+		index := link(t, w.handle, "sw").Attrs().Index
+		if round == 1 {
+			index = 0 // all interfaces
+		}
+		capture := rawSocket(t, w.ns, unix.ETH_P_ALL, index)
 		w.refreshTxPath()
 		if path := w.port.TxPath(); path.XDP || path.Why != "another program captures on the interface" {
 			t.Fatalf("while another program captures: %+v", path)
@@ -104,24 +108,6 @@ func TestRefreshTxPathBesideSend(t *testing.T) {
 	if got := w.hostNumbers(len(want)); !slices.Equal(got, want) {
 		t.Error("the host did not get all in order")
 	}
-}
-
-// captureOn opens a capture of everything on the port's interface, or on all interfaces.
-func captureOn(t *testing.T, w *wire, all bool) int {
-	t.Helper()
-	index := link(t, w.handle, "sw").Attrs().Index
-	if all {
-		index = 0
-	}
-	fd := -1
-	err := port.InNetns(w.ns, func() (err error) {
-		if fd, err = unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC, 0); err != nil {
-			return err
-		}
-		return unix.Bind(fd, &unix.SockaddrLinklayer{Protocol: unix.ETH_P_ALL<<8 | unix.ETH_P_ALL>>8, Ifindex: index})
-	})
-	must(t, err)
-	return fd
 }
 
 // sees counts the frames of the test that left the port's interface in a capture.

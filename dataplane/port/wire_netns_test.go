@@ -177,6 +177,18 @@ func (w *wire) socket(name string) *porttest.Socket {
 	return s
 }
 
+// rawSocket opens a packet socket for frames of an EtherType, on one interface of a namespace or, with index 0, on all.
+func rawSocket(t testing.TB, ns string, etherType uint16, index int) (fd int) {
+	t.Helper()
+	must(t, port.InNetns(ns, func() (err error) {
+		if fd, err = unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC, 0); err != nil {
+			return err
+		}
+		return unix.Bind(fd, &unix.SockaddrLinklayer{Protocol: etherType<<8 | etherType>>8, Ifindex: index})
+	}))
+	return fd
+}
+
 func (w *wire) config() port.Config {
 	return port.Config{Interface: "sw", Netns: w.ns, LosslessSlots: 1, OtherSlots: 1, FrameSize: 1514, XDP: !w.packet,
 		Fanout: byPCP(w.t)}
