@@ -117,7 +117,7 @@ func TestOwnFramesAreNotReceived(t *testing.T) {
 // Each kind of work has its own descriptors.
 func TestDescriptors(t *testing.T) {
 	w := newWire(t)
-	waiter := newWaiter(t)
+	poller := newPoller(t)
 	frames := map[port.Work][]byte{
 		port.WorkOther:    craft(tci(1, 0), experimental, 1, 64),
 		port.WorkLossless: craft(tci(3, 0), experimental, 2, 64),
@@ -129,14 +129,14 @@ func TestDescriptors(t *testing.T) {
 			if len(fds) != 1 {
 				t.Fatalf("%d descriptors for kind %d", len(fds), other)
 			}
-			waiter.Watch(fds)
+			poller.Watch(fds)
 			if other == kind {
 				w.send(frame.VnetHeader{}, b)
-				if why := waiter.Wait(20 * time.Second); why != port.Ready {
+				if why := poller.Wait(20 * time.Second); why != port.Ready {
 					t.Errorf("kind %d: woken by %v, want the frame", kind, why)
 				}
 				w.clear()
-			} else if why := waiter.Wait(time.Millisecond); why != port.Expired {
+			} else if why := poller.Wait(time.Millisecond); why != port.Expired {
 				t.Errorf("kind %d: woken by %v, want the end of the time", other, why)
 			}
 		}

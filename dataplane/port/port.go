@@ -12,7 +12,7 @@
 //	xdptx.go       sending by an AF_XDP socket, the faster path out of a veth
 //	stamp.go       transmit stamps
 //	lldp.go        the socket for LLDP frames
-//	wait.go        Waiter: polling the sockets of many ports
+//	wait.go        Poller: polling the sockets of many ports
 //	tap.go         TAP: the implementation towards the stack of the host
 //	tapqueue.go    its queues, one for each priority
 //	tapsettings.go its MTU, addresses and queue rule, and their change

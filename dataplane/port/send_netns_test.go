@@ -174,9 +174,9 @@ func sendWhileDown(t *testing.T, w *wire) {
 	f := craft(nil, experimental, 1, 60)
 	b := port.NewBatch()
 	add(b, frame.VnetHeader{}, f, 60)
-	waiter := newWaiter(t)
-	waiter.Watch(w.port.Descriptors(nil, port.WorkOther|port.WorkLossless|port.WorkControl))
-	if why := waiter.Wait(0); why != port.Expired {
+	poller := newPoller(t)
+	poller.Watch(w.port.Descriptors(nil, port.WorkOther|port.WorkLossless|port.WorkControl))
+	if why := poller.Wait(0); why != port.Expired {
 		t.Fatalf("woken by %v while all is well", why)
 	}
 
@@ -187,11 +187,11 @@ func sendWhileDown(t *testing.T, w *wire) {
 	if err := w.port.SendControl(f); !errors.Is(err, port.ErrDown) {
 		t.Errorf("SendControl: %v, want %v", err, port.ErrDown)
 	}
-	if why := waiter.Wait(20 * time.Second); why != port.Failed {
+	if why := poller.Wait(20 * time.Second); why != port.Failed {
 		t.Errorf("woken by %v, want the error of the sockets", why)
 	}
 	w.port.ClearError()
-	if why := waiter.Wait(time.Millisecond); why != port.Expired {
+	if why := poller.Wait(time.Millisecond); why != port.Expired {
 		t.Errorf("woken by %v after ClearError", why)
 	}
 

@@ -10,27 +10,27 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A Waiter lets one goroutine sleep until a socket of its ports is readable, a deadline has passed, or another
+// A Poller lets one goroutine sleep until a socket of its ports is readable, a deadline has passed, or another
 // goroutine wakes it.
-type Waiter struct {
+type Poller struct {
 	event int
 	fds   []unix.PollFd // the descriptor of Wake, then those of Watch
 	long  bool          // the last sleep of Poll was longer than rawPollMax
 }
 
-// NewWaiter returns a Waiter without ports.
-func NewWaiter() (*Waiter, error) {
+// NewPoller returns a Poller without ports.
+func NewPoller() (*Poller, error) {
 	fd, err := unix.Eventfd(0, unix.EFD_NONBLOCK|unix.EFD_CLOEXEC)
 	if err != nil {
 		return nil, fmt.Errorf("eventfd: %w", err)
 	}
-	w := &Waiter{event: fd}
+	w := &Poller{event: fd}
 	w.Watch(nil)
 	return w, nil
 }
 
 // Watch replaces the descriptors that Wait and Poll listen to.
-func (w *Waiter) Watch(fds []int32) {
+func (w *Poller) Watch(fds []int32) {
 	w.fds = append(w.fds[:0], unix.PollFd{Fd: int32(w.event), Events: unix.POLLIN})
 	for _, fd := range fds {
 		w.fds = append(w.fds, unix.PollFd{Fd: fd, Events: unix.POLLIN})
@@ -39,7 +39,7 @@ func (w *Waiter) Watch(fds []int32) {
 
 // Ignore excludes descriptors from later sleeps, or includes them again. from and to (exclusive) count as Watch was
 // given them.
-func (w *Waiter) Ignore(from, to int, on bool) {
+func (w *Poller) Ignore(from, to int, on bool) {
 	fds := w.fds[1:][from:to]
 	for i := range fds {
 		if on != (fds[i].Fd < 0) {
@@ -59,7 +59,7 @@ const (
 )
 
 // Wait sleeps for at most d, for ever where d < 0. A signal ends it early.
-func (w *Waiter) Wait(d time.Duration) Wakeup {
+func (w *Poller) Wait(d time.Duration) Wakeup {
 	var timeout *unix.Timespec
 	if d >= 0 {
 		t := unix.NsecToTimespec(int64(d))
@@ -77,7 +77,7 @@ const rawPollMax = time.Millisecond
 // looks again every 20 µs. That is thousands of wake-ups a second, a tenth of a CPU on a VM with slow timers. So Poll
 // hides the first millisecond from the runtime. After a long sleep Poll hides nothing: the next sleep is likely to be
 // long as well, and a goroutine that seems to run would keep the monitor awake.
-func (w *Waiter) Poll(d time.Duration) Wakeup {
+func (w *Poller) Poll(d time.Duration) Wakeup {
 	from := time.Now()
 	if !w.long {
 		if why, over := w.rawPoll(d); over {
@@ -93,7 +93,7 @@ func (w *Waiter) Poll(d time.Duration) Wakeup {
 }
 
 // rawPoll sleeps for at most rawPollMax without telling the Go runtime. over means that the whole sleep is over.
-func (w *Waiter) rawPoll(d time.Duration) (why Wakeup, over bool) {
+func (w *Poller) rawPoll(d time.Duration) (why Wakeup, over bool) {
 	short := min(d, rawPollMax)
 	if d < 0 {
 		short = rawPollMax
@@ -118,7 +118,7 @@ func Sleep(d time.Duration) {
 }
 
 // woken returns why a call of ppoll ended.
-func (w *Waiter) woken(n int, err error) Wakeup {
+func (w *Poller) woken(n int, err error) Wakeup {
 	if err != nil {
 		return Ready
 	}
@@ -138,11 +138,11 @@ func (w *Waiter) woken(n int, err error) Wakeup {
 }
 
 // Wake ends a Wait of another goroutine, or its next one.
-func (w *Waiter) Wake() {
+func (w *Poller) Wake() {
 	var b [8]byte
 	binary.NativeEndian.PutUint64(b[:], 1)
 	_, _ = unix.Write(w.event, b[:])
 }
 
-// Close releases the Waiter.
-func (w *Waiter) Close() error { return unix.Close(w.event) }
+// Close releases the Poller.
+func (w *Poller) Close() error { return unix.Close(w.event) }

@@ -13,20 +13,20 @@ import (
 	"pfcswitch/dataplane/port"
 )
 
-func newWaiter(t *testing.T) *port.Waiter {
+func newPoller(t *testing.T) *port.Poller {
 	t.Helper()
-	w, err := port.NewWaiter()
+	w, err := port.NewPoller()
 	must(t, err)
 	t.Cleanup(func() { _ = w.Close() })
 	return w
 }
 
 // sleeps are the two ways to sleep.
-var sleeps = map[string]func(*port.Waiter, time.Duration) port.Wakeup{"Wait": (*port.Waiter).Wait,
-	"Poll": (*port.Waiter).Poll}
+var sleeps = map[string]func(*port.Poller, time.Duration) port.Wakeup{"Wait": (*port.Poller).Wait,
+	"Poll": (*port.Poller).Poll}
 
 func TestSleepExpires(t *testing.T) {
-	w := newWaiter(t)
+	w := newPoller(t)
 	for name, sleep := range sleeps {
 		for _, d := range []time.Duration{0, 200 * time.Microsecond, time.Millisecond, 5 * time.Millisecond} {
 			from := time.Now()
@@ -45,7 +45,7 @@ func TestSleepExpires(t *testing.T) {
 // Wake ends a short sleep, a long sleep, and the next sleep.
 func TestWakeEndsASleep(t *testing.T) {
 	const patience = 10 * time.Second
-	w := newWaiter(t)
+	w := newPoller(t)
 	for name, sleep := range sleeps {
 		for _, before := range []time.Duration{0, 300 * time.Microsecond, 20 * time.Millisecond} {
 			for _, d := range []time.Duration{-1, 20 * time.Second} {
@@ -66,7 +66,7 @@ func TestWakeEndsASleep(t *testing.T) {
 
 // The runtime's own threads sleep while a worker polls.
 func TestShortSleepsLeaveTheRuntimeAsleep(t *testing.T) {
-	w := newWaiter(t)
+	w := newPoller(t)
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	const number = 2000
@@ -88,7 +88,7 @@ func TestShortSleepsLeaveTheRuntimeAsleep(t *testing.T) {
 
 // A goroutine whose sleeps are long gets a CPU once a sleep, so that an idle switch is quiet.
 func TestLongSleepsAreOneSleep(t *testing.T) {
-	w := newWaiter(t)
+	w := newPoller(t)
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	const number = 100
@@ -105,7 +105,7 @@ func TestLongSleepsAreOneSleep(t *testing.T) {
 // An ignored descriptor does not end a sleep. Wake and all other descriptors do, and so does an included one.
 func TestMutedDescriptorsEndNoSleep(t *testing.T) {
 	const short, long = 5 * time.Millisecond, 20 * time.Second
-	w := newWaiter(t)
+	w := newPoller(t)
 	var ends [2][2]int
 	var fds []int32
 	for i := range ends {
@@ -189,7 +189,7 @@ func timesRun(t *testing.T, own int) (mine, others int) {
 }
 
 func TestPollAllocatesNothing(t *testing.T) {
-	w := newWaiter(t)
+	w := newPoller(t)
 	for _, d := range []time.Duration{0, 1500 * time.Microsecond} {
 		if n := testing.AllocsPerRun(50, func() { w.Poll(d) }); n != 0 {
 			t.Errorf("a sleep of %v allocates %v times", d, n)

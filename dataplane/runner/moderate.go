@@ -95,5 +95,5 @@ func (w *worker) moderate(sw *dataplane.Switch, d, now int64) int64 {
 
 // mute leaves a ring's sockets out of the sleeps to come, or takes them in again.
 func (w *worker) mute(t *portTask, c port.Class, on bool) {
-	w.waiter.Ignore(t.sockets[c].from, t.sockets[c].to, on)
+	w.poller.Ignore(t.sockets[c].from, t.sockets[c].to, on)
 }

@@ -150,7 +150,7 @@ func TestModerate(t *testing.T) {
 			p.deepUntil = 2 * moderateDepth
 			tt.change(m, p)
 			d := m.w.moderate(m.w.r.sw, long, moderateDepth)
-			if got := expires(m.w.waiter); d != tt.d || got != alone {
+			if got := expires(m.w.poller); d != tt.d || got != alone {
 				t.Errorf("%s, descriptors %b: a sleep of %d ns, left alone %v, want %d, %v",
 					tt.name, what, d, got, tt.d, alone)
 			}
@@ -179,14 +179,14 @@ func TestModeratedPortsShareTheBuffer(t *testing.T) {
 			p.deepUntil = 2 * moderateDepth
 		}
 		m.w.moderate(sw, second, moderateDepth)
-		if got := expires(m.w.waiter); got != alone {
+		if got := expires(m.w.poller); got != alone {
 			t.Errorf("%d loaded ports: the lossless ring is left alone: %v, want %v", loaded, got, alone)
 		}
 	}
 }
 
 // expires tells whether a wait ends by its time. A readable descriptor ends every wait, a signal only one.
-func expires(w *port.Waiter) bool {
+func expires(w *port.Poller) bool {
 	for range 10 {
 		if w.Wait(0) == port.Expired {
 			return true

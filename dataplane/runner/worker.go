@@ -43,7 +43,7 @@ type worker struct {
 	transmitters  []*portTask
 	lines         []*portTask // transmitters with a delay line
 	rewatch       bool        // the descriptors to wait for have changed
-	waiter        *port.Waiter
+	poller        *port.Poller
 	sleeping      atomic.Bool
 	asked         atomic.Bool // whether it is alive; a round answers
 	turn          int         // receiver that the next round begins with
@@ -77,7 +77,7 @@ type worker struct {
 }
 
 func newWorker(r *Runner, id int) (*worker, error) {
-	waiter, err := port.NewWaiter()
+	poller, err := port.NewPoller()
 	if err != nil {
 		return nil, err
 	}
@@ -86,12 +86,12 @@ func newWorker(r *Runner, id int) (*worker, error) {
 		schedule.adaptive, schedule.coalesce = false, false
 	}
 	return &worker{id: id, r: r, schedule: schedule, spin: schedule.spin, cpuContention: newCPUContention(r.cpus),
-		waiter: waiter, note: make([]byte, 0, capture.MaxNote), arena: make([]byte, arenaOctets),
+		poller: poller, note: make([]byte, 0, capture.MaxNote), arena: make([]byte, arenaOctets),
 		scratch: make([]byte, 0, port.MaxFrame+frame.TagOctets), moves: make([]dataplane.Move, 0, burstArrivals),
 		mine: make([]*portTask, 0, dataplane.MaxPorts), batch: port.NewBatch()}, nil
 }
 
-func (w *worker) close() error { return errors.Join(w.waiter.Close(), w.cpuContention.close()) }
+func (w *worker) close() error { return errors.Join(w.poller.Close(), w.cpuContention.close()) }
 
 // lock takes the switch's lock for this worker.
 func (w *worker) lock() *dataplane.Switch {
@@ -124,7 +124,7 @@ func (w *worker) unlock() {
 // wake ends the worker's sleep. It costs a system call only where the worker sleeps.
 func (w *worker) wake() {
 	if w.sleeping.Swap(false) {
-		w.waiter.Wake()
+		w.poller.Wake()
 	}
 }
 
@@ -246,7 +246,7 @@ func (w *worker) sleep() {
 		w.sleeping.Store(false)
 		return
 	}
-	why := w.waiter.Poll(d)
+	why := w.poller.Poll(d)
 	w.sleeping.Store(false)
 	slept := w.clock() - from
 	switch why {
@@ -329,7 +329,7 @@ func (w *worker) quiet(now int64) (time.Duration, bool) {
 	return time.Duration(d), true
 }
 
-// watch tells the waiter which sockets to listen to. A ring whose oldest frame waits for buffer is left out: it would
+// watch tells the poller which sockets to listen to. A ring whose oldest frame waits for buffer is left out: it would
 // be readable all the time.
 func (w *worker) watch() {
 	w.rewatch = false
@@ -348,5 +348,5 @@ func (w *worker) watch() {
 			t.sockets[c].to = len(w.fds)
 		}
 	}
-	w.waiter.Watch(w.fds)
+	w.poller.Watch(w.fds)
 }

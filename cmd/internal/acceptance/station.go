@@ -125,7 +125,7 @@ func (s *Station) Stop() {
 // runReceive counts the frames that arrive.
 func (s *Station) runReceive() {
 	defer s.done.Done()
-	w, err := port.NewWaiter()
+	w, err := port.NewPoller()
 	if err != nil {
 		s.t.Error(err)
 		return
@@ -212,7 +212,7 @@ func (s *Station) receivers() (all []*macctl.Receiver) {
 }
 
 func (s *Station) runSend(streams []Stream, ended *atomic.Bool) {
-	w, err := port.NewWaiter()
+	w, err := port.NewPoller()
 	if err != nil {
 		s.t.Error(err)
 		return

@@ -69,7 +69,7 @@ const (
 
 // MeasureMachine finds how late wake-ups are on this machine now: the 99.9 % value, and the worst of a short run.
 func MeasureMachine() config.Machine {
-	w, err := port.NewWaiter()
+	w, err := port.NewPoller()
 	if err != nil {
 		return config.Machine{}
 	}

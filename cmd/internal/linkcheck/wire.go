@@ -20,7 +20,7 @@ const burst = 64
 type Interface struct {
 	link    port.Link
 	port    *port.AFPacket
-	waiter  *port.Waiter
+	poller  *port.Poller
 	batch   *port.Batch
 	frames  [burst]port.Frame
 	pending []Received
@@ -44,22 +44,22 @@ func Open(netns, name string) (*Interface, error) {
 		return nil, err
 	}
 	i := &Interface{link: l, batch: port.NewBatch()}
-	if i.waiter, err = port.NewWaiter(); err != nil {
+	if i.poller, err = port.NewPoller(); err != nil {
 		return nil, err
 	}
 	if i.port, err = port.Open(port.Config{Interface: name, Netns: netns, LosslessSlots: 1, OtherSlots: slots,
 		FrameSize:  l.MTU + frame.HeaderOctets,
 		SmallFrame: classify.SmallFrame, Fanout: fanout}); err != nil {
-		_ = i.waiter.Close()
+		_ = i.poller.Close()
 		return nil, err
 	}
-	i.waiter.Watch(i.port.Descriptors(nil, port.WorkOther|port.WorkControl))
+	i.poller.Watch(i.port.Descriptors(nil, port.WorkOther|port.WorkControl))
 	return i, nil
 }
 
 // Close closes the sockets.
 func (i *Interface) Close() error {
-	_ = i.waiter.Close()
+	_ = i.poller.Close()
 	return i.port.Close()
 }
 
@@ -107,7 +107,7 @@ func (i *Interface) Receive(until int64) (h Received, ok bool) {
 		if left <= 0 {
 			return h, false
 		}
-		if i.waiter.Wait(time.Duration(left)) == port.Failed {
+		if i.poller.Wait(time.Duration(left)) == port.Failed {
 			i.port.ClearError()
 		}
 	}

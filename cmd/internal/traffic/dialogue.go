@@ -70,7 +70,7 @@ func (s *sender) listen(ctx context.Context, d time.Duration) error {
 		if s.readRings() {
 			return nil
 		}
-		if s.waiter.Wait(max(time.Until(end), minimumSleep)) == port.Failed {
+		if s.poller.Wait(max(time.Until(end), minimumSleep)) == port.Failed {
 			return fmt.Errorf("%s: the interface went down", s.c.Interface)
 		}
 		s.readControl()

@@ -42,7 +42,7 @@ func testSender(t *testing.T, c SendConfig) (*sender, *porttest.End) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = s.waiter.Close() })
+	t.Cleanup(func() { _ = s.poller.Close() })
 	return s, far
 }
 
@@ -55,7 +55,7 @@ func testSink(t *testing.T, c SinkConfig) (*sink, *porttest.End) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = s.waiter.Close() })
+	t.Cleanup(func() { _ = s.poller.Close() })
 	return s, far
 }
 

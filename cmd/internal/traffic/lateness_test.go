@@ -56,7 +56,7 @@ func TestSenderReportsItsStall(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = s.waiter.Close() })
+	t.Cleanup(func() { _ = s.poller.Close() })
 	s.sink = sinkAddress
 	s.prepare(testMAC)
 	if err := s.load(context.Background()); err != nil {

@@ -33,9 +33,9 @@ func open(netns, name string, lossless uint8, slots int, xdp bool) (*port.AFPack
 	return p, l, err
 }
 
-// newWaiter returns a waiter for whatever a port receives.
-func newWaiter(p port.Port) (*port.Waiter, error) {
-	w, err := port.NewWaiter()
+// newPoller returns a poller for whatever a port receives.
+func newPoller(p port.Port) (*port.Poller, error) {
+	w, err := port.NewPoller()
 	if err == nil {
 		w.Watch(p.Descriptors(nil, port.WorkControl|port.WorkOther|port.WorkLossless))
 	}

@@ -17,7 +17,7 @@ import (
 type sender struct {
 	c        *SendConfig
 	port     port.Port
-	waiter   *port.Waiter
+	poller   *port.Poller
 	own      uint64
 	source   *source
 	flows    []*flowState
@@ -48,7 +48,7 @@ func RunSend(ctx context.Context, c SendConfig) (*SendReport, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = s.waiter.Close() }()
+	defer func() { _ = s.poller.Close() }()
 	if err := s.findSink(ctx); err != nil {
 		return nil, err
 	}
@@ -64,11 +64,11 @@ func RunSend(ctx context.Context, c SendConfig) (*SendReport, error) {
 }
 
 func newSender(c *SendConfig, p port.Port, own uint64) (*sender, error) {
-	w, err := newWaiter(p)
+	w, err := newPoller(p)
 	if err != nil {
 		return nil, err
 	}
-	return &sender{c: c, port: p, waiter: w, own: own, batch: port.NewBatch(), answers: map[uint8]message{}}, nil
+	return &sender{c: c, port: p, poller: w, own: own, batch: port.NewBatch(), answers: map[uint8]message{}}, nil
 }
 
 // prepare makes the flows' frames.
@@ -155,7 +155,7 @@ func (s *sender) sendPlanned(now, wall int64) error {
 	case err == nil:
 		return nil
 	case errors.Is(err, port.ErrAgain), errors.Is(err, port.ErrDropped):
-		s.waiter.Poll(refusedDelay)
+		s.poller.Poll(refusedDelay)
 		return nil
 	case errors.Is(err, port.ErrDown):
 		return fmt.Errorf("%s: the interface went down after %d frames", s.c.Interface, s.total())
@@ -175,7 +175,7 @@ func (s *sender) sleep(now, end int64) error {
 	d := max(time.Duration(until-now), minimumSleep)
 	if !s.source.held() {
 		port.Sleep(d)
-	} else if s.waiter.Poll(d) == port.Failed {
+	} else if s.poller.Poll(d) == port.Failed {
 		return fmt.Errorf("%s: the interface went down after %d frames", s.c.Interface, s.total())
 	}
 	s.readRings()

@@ -79,7 +79,7 @@ type sinkFlow struct {
 type sink struct {
 	c            *SinkConfig
 	port         port.Port
-	waiter       *port.Waiter
+	poller       *port.Poller
 	own          uint64
 	pauser       *pauser
 	frames       [256]port.Frame
@@ -132,7 +132,7 @@ func RunSink(ctx context.Context, c SinkConfig) (*SinkReport, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = s.waiter.Close() }()
+	defer func() { _ = s.poller.Close() }()
 	if err := s.run(ctx); err != nil {
 		return nil, err
 	}
@@ -140,11 +140,11 @@ func RunSink(ctx context.Context, c SinkConfig) (*SinkReport, error) {
 }
 
 func newSink(c *SinkConfig, p port.Port, mac [6]byte) (*sink, error) {
-	w, err := newWaiter(p)
+	w, err := newPoller(p)
 	if err != nil {
 		return nil, err
 	}
-	s := &sink{c: c, port: p, waiter: w, own: frame.Address(mac[:]), flows: map[flowKey]*sinkFlow{},
+	s := &sink{c: c, port: p, poller: w, own: frame.Address(mac[:]), flows: map[flowKey]*sinkFlow{},
 		stations: map[uint64]frame.Header{}, read: budget{rate: c.ReadRate},
 		pauser: newPauser(p, mode(c.FlowControl), c.Lossless, c.Speed, mac),
 		peer:   macctl.NewReceiver(mode(c.FlowControl), c.Lossless, c.Speed, mac)}
@@ -179,7 +179,7 @@ func (s *sink) run(ctx context.Context) error {
 			port.Sleep(pause)
 			continue
 		}
-		if s.waiter.Poll(s.idle()) == port.Failed {
+		if s.poller.Poll(s.idle()) == port.Failed {
 			return fmt.Errorf("%s: the interface went down", s.c.Interface)
 		}
 	}
