@@ -16,10 +16,8 @@ func (s *Switch) Tap() *capture.Tap { return &s.tap }
 
 // Interfaces appends the ports as a capture describes them.
 func (s *Switch) Interfaces(dst []capture.Interface) []capture.Interface {
-	for _, p := range s.ports {
-		if p != nil {
-			dst = append(dst, p.described())
-		}
+	for p := range s.existing() {
+		dst = append(dst, p.described())
 	}
 	return dst
 }

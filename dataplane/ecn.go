@@ -5,7 +5,7 @@ import "pfcswitch/dataplane/frame"
 // mark sets congestion experienced in a frame that is about to join queue q, by the queue's length now. A frame is
 // never dropped here: where its sender does not know ECN it passes unmarked.
 func (s *Switch) mark(out *portState, a *Arrival, q uint8) {
-	if share := out.cfg.ECN[q].share(out.count.QueueBytes[q]); share == 0 || share < 1 && !s.drawMark(share) {
+	if share := out.cfg.ECN[q].share(out.count.QueueBytes[q]); share == 0 || share < 1 && s.random01() >= share {
 		return
 	}
 	if frame.MarkCE(a.Data, int(a.header.NetOffset), a.header.EtherType) {
@@ -23,9 +23,6 @@ func (e *ECN) share(n int64) float64 {
 	}
 	return 1
 }
-
-// drawMark returns true with the given probability.
-func (s *Switch) drawMark(probability float64) bool { return s.random01() < probability }
 
 // random01 returns a number from 0 up to, not including, 1 (xorshift64, Marsaglia 2003).
 func (s *Switch) random01() float64 {

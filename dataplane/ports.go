@@ -31,9 +31,9 @@ func (s *Switch) PortConfig(i int) (c PortConfig, ok bool) {
 
 // PortNumber returns the number of the port of that name, and whether there is one.
 func (s *Switch) PortNumber(name string) (i int, ok bool) {
-	for i, p := range s.ports {
-		if p != nil && p.cfg.Name == name {
-			return i, true
+	for p := range s.existing() {
+		if p.cfg.Name == name {
+			return p.index, true
 		}
 	}
 	return 0, false
@@ -101,9 +101,9 @@ func (s *Switch) Apply(next *Configuration, now int64) error {
 		return err
 	}
 	s.cfg = next.Config
-	for i := range s.ports {
-		if _, ok := next.ports[i]; !ok {
-			s.RemovePort(i, now)
+	for p := range s.existing() {
+		if _, ok := next.ports[p.index]; !ok {
+			s.RemovePort(p.index, now)
 		}
 	}
 	for i, c := range next.ports {
@@ -166,12 +166,11 @@ func (s *Switch) setStatics(statics []Static) error {
 	for _, old := range s.statics {
 		s.bridge.RemoveStatic(old.MAC, old.VID)
 	}
-	s.statics = s.statics[:0]
+	s.statics = statics
 	for _, e := range statics {
 		if err := s.bridge.AddStatic(e.MAC, e.VID, e.Port, s.now); err != nil {
 			return fmt.Errorf("fdb: %w", err)
 		}
-		s.statics = append(s.statics, e)
 	}
 	return nil
 }

@@ -17,24 +17,23 @@ type retiredPort struct {
 // ever goes back.
 func (s *Switch) retire(p *portState) {
 	now := &retiredPort{PortSnapshot: p.snapshot(s, s.now), buffer: s.buffer.Removed(p.index)}
-	if old := s.retired[p.cfg.Name]; old != nil {
+	if old := s.retired.byName[p.cfg.Name]; old != nil {
 		now.buffer.Combine(&old.buffer, Add)
 	}
-	s.retired[p.cfg.Name] = now
+	s.keepPort(p.cfg.Name, now)
 }
 
-// Retire keeps what the driver of a port has measured whose sockets go: reactions, how late its delay line was, and
-// inRings frames that wait in its rings, which are lost with them. They have not been received, and are no fault.
+// Retire keeps what the driver has measured of a port whose sockets go: reactions, and how late its delay line was.
+// inRings frames wait in the port's rings and are lost with them. They have not been received, and are no fault.
 func (s *Switch) Retire(name string, reaction, late *Histogram, inRings int) {
 	now := &retiredPort{}
-	if old := s.retired[name]; old != nil {
+	if old := s.retired.byName[name]; old != nil {
 		*now = *old
 	}
 	now.Reaction.Combine(reaction, Add)
 	now.Late.Combine(late, Add)
 	now.Counters.Drops[Unknown][DropRing] += uint64(inRings)
-	s.retired[name] = now
-	s.keepNewestPort(name)
+	s.keepPort(name, now)
 }
 
 // A Retired is what ports and trunks that are gone have counted.
@@ -43,10 +42,10 @@ type Retired struct {
 	trunks map[string]*TrunkSnapshot
 }
 
-// Retired returns the counters from which ports and trunks go on that come under the names of some that are gone.
-// Ports that are here are among them where they, or their sockets, were gone before. They do not change any more.
+// Retired returns what ports and trunks that come back go on counting from. A port that is here is among them where it,
+// or its sockets, were gone before. The result does not change any more.
 func (s *Switch) Retired() Retired {
-	return Retired{maps.Clone(s.retired), maps.Clone(s.retiredTrunks)}
+	return Retired{maps.Clone(s.retired.byName), maps.Clone(s.retiredTrunks.byName)}
 }
 
 // Snapshot returns them as a snapshot, in which nothing but counters and names means anything. It needs no lock.
@@ -150,46 +149,48 @@ func (h *Histogram) Combine(old *Histogram, join Join) {
 // begins at 0.
 const maxRetired = 1024
 
-// maxRetiredMembers is how many members that it had before are remembered of a trunk.
+// maxRetiredMembers is how many former members of a trunk are remembered.
 const maxRetiredMembers = 128
 
-// forgotten is what is known of ports that are gone beside their counters.
-type forgotten struct {
-	ports, trunks []string // names that are remembered, the oldest first
-	lost          uint64   // lossless drops of ports that are remembered no longer
-	lostGone      uint64   // and of all that are gone
+// An archive keeps what was counted under names, the newest maxRetired of them.
+type archive[T any] struct {
+	byName map[string]*T
+	names  []string // the oldest first
 }
 
-// keepNewest makes name the youngest of names. Where they are too many it takes out the oldest that is not in use,
-// and returns it.
-func keepNewest(names []string, name string, inUse func(string) bool) (rest []string, oldest string) {
-	if i := slices.Index(names, name); i >= 0 {
-		names = slices.Delete(names, i, i+1)
+// keep puts v under a name, which is the newest then. It returns what is forgotten for that, nil where nothing is: what
+// stands under the oldest name that is not in use.
+func (a *archive[T]) keep(name string, v *T, inUse func(string) bool) (forgotten *T) {
+	a.byName[name] = v
+	if i := slices.Index(a.names, name); i >= 0 {
+		a.names = slices.Delete(a.names, i, i+1)
 	}
-	names = append(names, name)
-	if len(names) <= maxRetired {
-		return names, ""
+	a.names = append(a.names, name)
+	oldest := slices.IndexFunc(a.names, func(n string) bool { return n != name && !inUse(n) })
+	if len(a.names) <= maxRetired || oldest < 0 {
+		return nil
 	}
-	for i, n := range names {
-		if n != name && !inUse(n) {
-			return slices.Delete(names, i, i+1), n
-		}
-	}
-	return names, ""
+	n := a.names[oldest]
+	forgotten = a.byName[n]
+	a.names = slices.Delete(a.names, oldest, oldest+1)
+	delete(a.byName, n)
+	return forgotten
 }
 
-// keepNewestPort makes a port the youngest of those that are remembered. Of one that is too much, only the lossless
-// frames that it has lost are kept.
-func (s *Switch) keepNewestPort(name string) {
-	var oldest string
-	if s.gone.ports, oldest = keepNewest(s.gone.ports, name, s.hasPort); oldest != "" {
-		s.gone.lost += s.retired[oldest].lost()
-		delete(s.retired, oldest)
+// keepPort puts a port into the archive. Of a port that is forgotten, only its lossless drops are kept.
+func (s *Switch) keepPort(name string, v *retiredPort) {
+	if forgotten := s.retired.keep(name, v, s.hasPort); forgotten != nil {
+		s.lostForgotten += forgotten.lost()
 	}
 }
 
 func (s *Switch) hasPort(name string) bool {
-	return slices.ContainsFunc(s.ports[:], func(p *portState) bool { return p != nil && p.cfg.Name == name })
+	_, ok := s.PortNumber(name)
+	return ok
+}
+
+func (s *Switch) hasTrunk(name string) bool {
+	return slices.ContainsFunc(s.trunks, func(t *trunkState) bool { return t.cfg.Name == name })
 }
 
 // lost is how many lossless frames a port has lost.
@@ -200,30 +201,17 @@ func (v *PortSnapshot) lost() (sum uint64) {
 	return sum
 }
 
-// sumLosslessDropsGone adds up the lossless drops of ports that are gone, which change only where a port comes or goes.
+// sumLosslessDropsGone adds up the lossless drops of ports that are gone. The sum changes only where a port comes or
+// goes.
 func (s *Switch) sumLosslessDropsGone() {
-	s.gone.lostGone = s.gone.lost
-	here := make(map[string]bool, len(s.ports))
-	for _, p := range s.ports {
-		if p != nil {
-			here[p.cfg.Name] = true
-		}
+	s.lostGone = s.lostForgotten
+	here := map[string]bool{}
+	for p := range s.existing() {
+		here[p.cfg.Name] = true
 	}
-	for name, old := range s.retired {
+	for name, old := range s.retired.byName {
 		if !here[name] {
-			s.gone.lostGone += old.lost()
+			s.lostGone += old.lost()
 		}
 	}
-}
-
-// keepNewestTrunk makes a trunk the youngest of those that are remembered, and forgets one that is too much.
-func (s *Switch) keepNewestTrunk(name string) {
-	var oldest string
-	if s.gone.trunks, oldest = keepNewest(s.gone.trunks, name, s.hasTrunk); oldest != "" {
-		delete(s.retiredTrunks, oldest)
-	}
-}
-
-func (s *Switch) hasTrunk(name string) bool {
-	return slices.ContainsFunc(s.trunks, func(t *trunkState) bool { return t.cfg.Name == name })
 }

@@ -29,8 +29,8 @@ func TestPortsOfManyNames(t *testing.T) {
 			t.Fatalf("%d lossless drops of ports that are gone, want %d", got, 2*(n+1))
 		}
 	}
-	if len(r.sw.retired) != maxRetired || len(r.sw.gone.ports) != maxRetired {
-		t.Errorf("%d names are remembered, %d in order", len(r.sw.retired), len(r.sw.gone.ports))
+	if len(r.sw.retired.byName) != maxRetired || len(r.sw.retired.names) != maxRetired {
+		t.Errorf("%d names are remembered, %d in order", len(r.sw.retired.byName), len(r.sw.retired.names))
 	}
 	for name, lost := range map[string]uint64{"q0": 0, fmt.Sprint("q", names-1): 2} { // forgotten, and not
 		add(name)
@@ -58,9 +58,9 @@ func TestTrunksOfManyNames(t *testing.T) {
 		c.Name = fmt.Sprint("t", n)
 		s.setTrunks([]TrunkConfig{c})
 	}
-	if len(s.retiredTrunks) != maxRetired || s.retiredTrunks["up"] != nil || s.retiredTrunks[fmt.Sprint("t",
+	if len(s.retiredTrunks.byName) != maxRetired || s.retiredTrunks.byName["up"] != nil || s.retiredTrunks.byName[fmt.Sprint("t",
 		maxRetired)] == nil {
-		t.Errorf("%d trunks are remembered", len(s.retiredTrunks))
+		t.Errorf("%d trunks are remembered", len(s.retiredTrunks.byName))
 	}
 	for n := range maxRetiredMembers {
 		s.ports[0].cfg.Name = fmt.Sprint("q", n)
@@ -69,7 +69,7 @@ func TestTrunksOfManyNames(t *testing.T) {
 		s.setTrunks([]TrunkConfig{c})
 	}
 	s.setTrunks(nil)
-	if got, most := len(s.retiredTrunks["up"].Members), members+maxRetiredMembers; got > most ||
+	if got, most := len(s.retiredTrunks.byName["up"].Members), members+maxRetiredMembers; got > most ||
 		got < maxRetiredMembers {
 		t.Errorf("%d members are remembered, at most %d should be", got, most)
 	}

@@ -56,17 +56,16 @@ func (s *Switch) Snapshot(v *Snapshot, now int64) {
 	s.now, v.Time, v.Config = now, now, s.cfg
 	s.buffer.Snapshot(&v.Buffer)
 	for i := range v.Buffer.Ports {
-		if p := &v.Buffer.Ports[i]; !p.Removed && s.retired[p.Name] != nil {
-			p.Combine(&s.retired[p.Name].buffer, Add)
+		p := &v.Buffer.Ports[i]
+		if old := s.retired.byName[p.Name]; !p.Removed && old != nil {
+			p.Combine(&old.buffer, Add)
 		}
 	}
 	v.Bridge = s.bridge.Counters()
-	v.LosslessDropsGone = s.gone.lostGone
+	v.LosslessDropsGone = s.lostGone
 	v.Ports = v.Ports[:0]
-	for _, p := range s.ports {
-		if p != nil {
-			v.Ports = append(v.Ports, p.snapshot(s, now))
-		}
+	for p := range s.existing() {
+		v.Ports = append(v.Ports, p.snapshot(s, now))
 	}
 	v.Trunks = v.Trunks[:0]
 	for _, t := range s.trunks {
@@ -86,7 +85,7 @@ func (p *portState) snapshot(s *Switch, now int64) PortSnapshot {
 		v.HeldNs[q] = p.sender.HeldTime(uint8(q), now)
 		v.Use[q] = p.use[q].Use
 	}
-	if old := s.retired[p.cfg.Name]; old != nil {
+	if old := s.retired.byName[p.cfg.Name]; old != nil {
 		v.Combine(&old.PortSnapshot, Add)
 	}
 	return v
@@ -96,9 +95,7 @@ func (p *portState) snapshot(s *Switch, now int64) PortSnapshot {
 func (v *Snapshot) LosslessDrops() uint64 {
 	sum := v.LosslessDropsGone
 	for i := range v.Ports {
-		for _, n := range v.Ports[i].Counters.LosslessDrops {
-			sum += n
-		}
+		sum += v.Ports[i].lost()
 	}
 	return sum
 }

@@ -3,6 +3,7 @@ package dataplane
 import (
 	"encoding/binary"
 	"fmt"
+	"iter"
 	"math"
 
 	"pfcswitch/buffer"
@@ -36,8 +37,8 @@ type Switch struct {
 	prompt      bool           // a frame of the running burst has not
 	room        uint64         // counts departures of lossless frames
 	wakeDelay   int64
-	retired     map[string]*retiredPort // counters of removed ports, by name
-	suspects    bridge.PortSet          // ports of which the watchdog has something to hear
+	retired     archive[retiredPort] // counters of removed ports
+	suspects    bridge.PortSet       // ports of which the watchdog has something to hear
 	tap         capture.Tap
 	disposition disposition // of the frame that Ingress looks at
 	// unsettled is the burst whose frames may still lie in the ring, while the worker that has received it calls
@@ -45,8 +46,9 @@ type Switch struct {
 	unsettled []Arrival
 	// trunkHolds counts holds that a trunk began.
 	trunkHolds    uint64
-	retiredTrunks map[string]*TrunkSnapshot // counters of trunks that are gone, or had other ports, by name
-	gone          forgotten
+	retiredTrunks archive[TrunkSnapshot] // counters of trunks that are gone, or had other ports
+	lostForgotten uint64                 // lossless drops of ports that are remembered no longer
+	lostGone      uint64                 // lossless drops of all ports that are gone
 }
 
 // portState is one port.
@@ -106,8 +108,8 @@ type queue struct {
 
 // New returns a switch without ports.
 func New(cfg Config, now int64) (*Switch, error) {
-	s := &Switch{cfg: cfg, now: now, wakeDelay: wakeDelayGuess, retired: map[string]*retiredPort{},
-		retiredTrunks: map[string]*TrunkSnapshot{}, random: binary.LittleEndian.Uint64(cfg.Identity[:]) | 1}
+	s := &Switch{cfg: cfg, now: now, wakeDelay: wakeDelayGuess, random: binary.LittleEndian.Uint64(cfg.Identity[:]) | 1}
+	s.retired.byName, s.retiredTrunks.byName = map[string]*retiredPort{}, map[string]*TrunkSnapshot{}
 	var err error
 	if s.buffer, err = buffer.New(cfg.Buffer, s); err != nil {
 		return nil, err
@@ -126,6 +128,17 @@ func (s *Switch) Close() error { return s.memory.close() }
 func (s *Switch) at(i int, now int64) *portState {
 	s.now = now
 	return s.ports[i]
+}
+
+// existing yields the ports that there are, by number.
+func (s *Switch) existing() iter.Seq[*portState] {
+	return func(yield func(*portState) bool) {
+		for _, p := range s.ports {
+			if p != nil && !yield(p) {
+				return
+			}
+		}
+	}
 }
 
 // newPort adds port i, which the buffer already has. The port is down until SetUp.
@@ -179,7 +192,6 @@ func (s *Switch) RemovePort(i int, now int64) {
 	s.bridge.RemovePort(i)
 	s.ports[i] = nil
 	s.pending.Remove(i)
-	s.keepNewestPort(p.cfg.Name)
 	s.sumLosslessDropsGone()
 }
 
@@ -284,11 +296,9 @@ func (s *Switch) SetWakeDelay(ns, now int64) (changed bool) {
 		return false
 	}
 	s.wakeDelay = ns
-	for _, p := range s.ports {
-		if p != nil {
-			p.sender.Configure(s.initiatorConfig(p.cfg), now)
-			s.markPending(p)
-		}
+	for p := range s.existing() {
+		p.sender.Configure(s.initiatorConfig(p.cfg), now)
+		s.markPending(p)
 	}
 	return true
 }

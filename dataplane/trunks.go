@@ -96,10 +96,8 @@ func (s *Switch) setTrunks(trunks []TrunkConfig) {
 	for _, t := range old {
 		s.retireTrunk(t)
 	}
-	for i, p := range s.ports {
-		if p != nil {
-			s.loopEvent(s.bridge.SetUp(i, p.bridged()))
-		}
+	for p := range s.existing() {
+		s.loopEvent(s.bridge.SetUp(p.index, p.bridged()))
 	}
 	s.recount()
 }
@@ -123,10 +121,8 @@ func (s *Switch) dissolve(next []TrunkConfig) map[string]*trunkState {
 		}
 		old[t.cfg.Name] = t
 	}
-	for _, p := range s.ports {
-		if p != nil {
-			p.trunk = nil
-		}
+	for p := range s.existing() {
+		p.trunk = nil
 	}
 	s.trunks = s.trunks[:0]
 	return old
@@ -191,8 +187,8 @@ func (s *Switch) recount() {
 		n := len(t.cfg.Members)
 		t.toUplink, t.toMembers = trunk.NewLoad(n), trunk.NewLoad(n)
 	}
-	for _, p := range s.ports {
-		if p == nil || p.trunk == nil {
+	for p := range s.existing() {
+		if p.trunk == nil {
 			continue
 		}
 		for occupied := p.occupied; occupied != 0; occupied &= occupied - 1 {

@@ -78,7 +78,7 @@ func (s *Switch) snapshotTrunk(t *trunkState) TrunkSnapshot {
 		}
 		v.Members = append(v.Members, member)
 	}
-	if old := s.retiredTrunks[t.cfg.Name]; old != nil {
+	if old := s.retiredTrunks.byName[t.cfg.Name]; old != nil {
 		v.Combine(old, Add)
 	}
 	return v
@@ -87,7 +87,7 @@ func (s *Switch) snapshotTrunk(t *trunkState) TrunkSnapshot {
 // retireTrunk keeps the counters of a trunk that ends, and of the members that it had before.
 func (s *Switch) retireTrunk(t *trunkState) {
 	name, v := t.cfg.Name, s.snapshotTrunk(t)
-	if old := s.retiredTrunks[name]; old != nil {
+	if old := s.retiredTrunks.byName[name]; old != nil {
 		for i := range old.Members {
 			if v.member(old.Members[i].Port) == nil {
 				v.Members = append(v.Members, old.Members[i])
@@ -95,8 +95,7 @@ func (s *Switch) retireTrunk(t *trunkState) {
 		}
 	}
 	v.Members = v.Members[:min(len(v.Members), len(t.cfg.Members)+maxRetiredMembers)]
-	s.retiredTrunks[name] = &v
-	s.keepNewestTrunk(name)
+	s.retiredTrunks.keep(name, &v, s.hasTrunk)
 }
 
 // member returns a member by its port's name, nil where there is none.

@@ -93,10 +93,8 @@ func (r *Runner) SetUp(i int, up bool) error {
 // grow starts workers until there are as many as the ports need with one more.
 func (r *Runner) grow() error {
 	n := 1
-	for _, t := range r.tasks {
-		if t != nil {
-			n++
-		}
+	for range r.attached() {
+		n++
 	}
 	for len(r.workers) < r.maxWorkers(n) {
 		w, err := newWorker(r, len(r.workers))
@@ -120,10 +118,7 @@ func (r *Runner) assign(sw *dataplane.Switch) {
 		w.rewatch = true
 	}
 	next := 0
-	for _, t := range r.tasks {
-		if t == nil {
-			continue
-		}
+	for t := range r.attached() {
 		t.rx = r.workers[next%len(r.workers)]
 		if r.perPort {
 			next++

@@ -46,10 +46,8 @@ func (r *Runner) SetMAC(i int, mac [6]byte) error {
 // lets those go on whose rings bear it.
 func (r *Runner) Drain(on bool) error {
 	return r.Do(func(sw *dataplane.Switch) error {
-		for _, t := range r.tasks {
-			if t != nil {
-				t.draining = on
-			}
+		for t := range r.attached() {
+			t.draining = on
 		}
 		r.holdRings(sw, bridge.PortSet{})
 		return nil
@@ -58,9 +56,9 @@ func (r *Runner) Drain(on bool) error {
 
 // freeRings ends the holds for rings, whose priorities may be others now, and returns the ports that had one.
 func (r *Runner) freeRings(sw *dataplane.Switch) (held bridge.PortSet) {
-	for i, t := range r.tasks {
-		if t != nil && t.ringHeld {
-			held.Add(i)
+	for t := range r.attached() {
+		if t.ringHeld {
+			held.Add(t.index)
 			t.freeRing(sw)
 		}
 	}
@@ -71,10 +69,9 @@ func (r *Runner) freeRings(sw *dataplane.Switch) (held bridge.PortSet) {
 // full as before, and are looked at only with the next burst. The workers stand still, so that no peer is told of a
 // hold that was given up and begun again meanwhile.
 func (r *Runner) holdRings(sw *dataplane.Switch, held bridge.PortSet) {
-	for i, t := range r.tasks {
-		if t != nil && (t.draining || held.Has(i)) && !t.ringHeld {
-			t.ringHeld = true
-			sw.RingHold(i, true, Now())
+	for t := range r.attached() {
+		if t.draining || held.Has(t.index) {
+			t.holdRing(sw)
 		}
 	}
 }

@@ -116,6 +116,14 @@ func (w *worker) watchRing(t *portTask) {
 	w.unlock()
 }
 
+// holdRing begins the hold for a ring.
+func (t *portTask) holdRing(sw *dataplane.Switch) {
+	if !t.ringHeld {
+		t.ringHeld = true
+		sw.RingHold(t.index, true, Now())
+	}
+}
+
 // freeRing ends the hold for a ring whose frames end here, or which is about to be looked at in another way.
 func (t *portTask) freeRing(sw *dataplane.Switch) {
 	if t.ringHeld {

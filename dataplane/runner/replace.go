@@ -198,10 +198,7 @@ func (r *Runner) drain(t *portTask) {
 			if begun.IsZero() {
 				begun = time.Now() // not before: a change may have to wait for its turn
 			}
-			if !t.ringHeld {
-				t.ringHeld = true
-				sw.RingHold(t.index, true, Now())
-			}
+			t.holdRing(sw)
 			t.draining = true
 			if told.IsZero() && sw.XoffSent(t.index) {
 				told = time.Now()

@@ -2,6 +2,7 @@ package runner
 
 import (
 	"errors"
+	"iter"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -77,6 +78,17 @@ func (r *Runner) maxWorkers(n int) int {
 	return max(1, min(n, r.cpus-1))
 }
 
+// attached yields the tasks of the ports that have sockets, by number.
+func (r *Runner) attached() iter.Seq[*portTask] {
+	return func(yield func(*portTask) bool) {
+		for _, t := range r.tasks {
+			if t != nil && !yield(t) {
+				return
+			}
+		}
+	}
+}
+
 // Do runs f while every worker stands still between two rounds, so that f may change the switch and its ports.
 func (r *Runner) Do(f func(sw *dataplane.Switch) error) error {
 	r.change.Lock()
@@ -132,9 +144,9 @@ func (r *Runner) Configure(cfg dataplane.Config, ports map[int]dataplane.PortCon
 	err = r.do(func(sw *dataplane.Switch) error {
 		held := r.freeRings(sw)
 		defer func() { r.holdRings(sw, held) }()
-		for i, t := range r.tasks {
-			if t != nil && goes(i) {
-				sw.ReadLosses(i, t.losses(), Now())
+		for t := range r.attached() {
+			if goes(t.index) {
+				sw.ReadLosses(t.index, t.losses(), Now())
 			}
 		}
 		if err := sw.Apply(next, Now()); err != nil {
@@ -148,12 +160,10 @@ func (r *Runner) Configure(cfg dataplane.Config, ports map[int]dataplane.PortCon
 		return err
 	}
 	var look port.PacketSockets
-	for _, t := range r.tasks {
-		if t != nil {
-			r.warn(t, "frames are still sorted into rings by the priorities of before (apply the configuration again)",
-				r.steer(t))
-			t.allowXDP(t.port, &look)
-		}
+	for t := range r.attached() {
+		r.warn(t, "frames are still sorted into rings by the priorities of before (apply the configuration again)",
+			r.steer(t))
+		t.allowXDP(t.port, &look)
 	}
 	for _, t := range gone {
 		r.warn(t, "closing the sockets of a port that is gone", t.port.Close())
@@ -163,15 +173,12 @@ func (r *Runner) Configure(cfg dataplane.Config, ports map[int]dataplane.PortCon
 
 // adopt hands each port's new configuration to its tasks. It returns the tasks of ports that are gone.
 func (r *Runner) adopt(sw *dataplane.Switch, ports map[int]dataplane.PortConfig) (gone []*portTask) {
-	for i, t := range r.tasks {
-		if t == nil {
-			continue
-		}
-		c, ok := ports[i]
+	for t := range r.attached() {
+		c, ok := ports[t.index]
 		if !ok {
 			t.retire(sw)
 			gone = append(gone, t)
-			r.tasks[i] = nil
+			r.tasks[t.index] = nil
 			continue
 		}
 		c.MAC = t.cfg.MAC

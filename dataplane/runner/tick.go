@@ -75,45 +75,45 @@ func (t *portTask) losses() dataplane.RingLosses {
 	return l
 }
 
-// refreshHostDrops asks what the hosts behind TAPs have lost, those of the ports of which. The kernel may keep it
-// waiting: nobody else waits with it.
-func (r *Runner) refreshHostDrops(which func(i int) bool) {
-	var all []hostPort
-	r.shape.Lock()
-	for i, t := range r.tasks {
-		if t == nil || !which(i) {
-			continue
-		}
-		if tap, ok := t.port.(hostPort); ok {
-			all = append(all, tap)
-		}
-	}
-	r.shape.Unlock()
-	for _, tap := range all {
+// refreshHostDrops updates the kernel's drop counters of every TAP whose port number match accepts.
+func (r *Runner) refreshHostDrops(match func(i int) bool) {
+	for _, tap := range portsOf[hostPort](r, match) {
 		tap.RefreshHostDrops()
 	}
 }
 
-// readLosses takes over the kernel's loss counters of every ring.
-func (r *Runner) readLosses() {
-	r.refreshHostDrops(func(int) bool { return true })
+// portsOf returns the ports of a kind whose numbers match accepts. A call of such a port may wait for the kernel: the
+// caller then holds no lock.
+func portsOf[T port.Port](r *Runner, match func(i int) bool) (all []T) {
 	r.shape.Lock()
 	defer r.shape.Unlock()
-	for i, t := range r.tasks {
-		if t == nil {
-			continue
+	for t := range r.attached() {
+		if p, ok := t.port.(T); ok && match(t.index) {
+			all = append(all, p)
 		}
+	}
+	return all
+}
+
+func anyPort(int) bool { return true }
+
+// readLosses takes over the kernel's loss counters of every ring.
+func (r *Runner) readLosses() {
+	r.refreshHostDrops(anyPort)
+	r.shape.Lock()
+	defer r.shape.Unlock()
+	for t := range r.attached() {
 		l := t.losses()
-		r.View(func(sw *dataplane.Switch) { sw.ReadLosses(i, l, Now()) })
+		r.View(func(sw *dataplane.Switch) { sw.ReadLosses(t.index, l, Now()) })
 	}
 }
 
-// refreshPorts is how many ports are looked after at a time: each asks the kernel twice.
+// refreshPorts is how many tx paths are refreshed in one call: each asks the kernel twice.
 const refreshPorts = 32
 
-// refreshTxPaths looks after the ways out of the ports, in turns where they are many.
+// refreshTxPaths refreshes the tx paths of the ports, a part of them each turn where there are many.
 func (r *Runner) refreshTxPaths(turn int) {
-	ports := r.pathPorts()
+	ports := portsOf[pathPort](r, anyPort)
 	turns := (len(ports) + refreshPorts - 1) / refreshPorts
 	var look port.PacketSockets
 	for i, p := range ports {
@@ -121,22 +121,6 @@ func (r *Runner) refreshTxPaths(turn int) {
 			p.RefreshTxPath(&look)
 		}
 	}
-}
-
-// pathPorts returns the ports that there are now: looking after them may wait for the kernel, for which nobody else
-// should wait.
-func (r *Runner) pathPorts() (all []pathPort) {
-	r.shape.Lock()
-	defer r.shape.Unlock()
-	for _, t := range r.tasks {
-		if t == nil {
-			continue
-		}
-		if p, ok := t.port.(pathPort); ok {
-			all = append(all, p)
-		}
-	}
-	return all
 }
 
 // allowXDP makes a port, a task's or one that is to become it, leave by the way that the task's configuration asks
