@@ -58,8 +58,8 @@ func TestTrunksOfManyNames(t *testing.T) {
 		c.Name = fmt.Sprint("t", n)
 		s.setTrunks([]TrunkConfig{c})
 	}
-	if len(s.retiredTrunks.byName) != maxRetired || s.retiredTrunks.byName["up"] != nil || s.retiredTrunks.byName[fmt.Sprint("t",
-		maxRetired)] == nil {
+	if len(s.retiredTrunks.byName) != maxRetired || s.retiredTrunks.byName["up"] != nil ||
+		s.retiredTrunks.byName[fmt.Sprint("t", maxRetired)] == nil {
 		t.Errorf("%d trunks are remembered", len(s.retiredTrunks.byName))
 	}
 	for n := range maxRetiredMembers {
