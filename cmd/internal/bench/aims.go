@@ -3,7 +3,6 @@ package bench
 import (
 	"fmt"
 	"io"
-	"math"
 	"text/tabwriter"
 )
 
@@ -45,59 +44,41 @@ var aims = []aim{
 // printAims prints what is reached, for every row that an aim is about.
 func printAims(out io.Writer, rows []row) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "\nAIM OF PFCSWITCH\tCONDITIONS\tWANTED\tHOPED FOR\tMEASURED\tREACHED")
-	said := false
+	head := "\nAIM OF PFCSWITCH\tCONDITIONS\tWANTED\tHOPED FOR\tMEASURED\tREACHED\n"
 	for i := range aims {
-		for _, r := range aims[i].rows(rows) {
-			v, ok := aims[i].value(r)
-			if !ok {
-				continue
-			}
-			said = true
-			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", aims[i].text, r.conditions, aims[i].wanted(), aims[i].hoped(),
-				aims[i].spread(r), aims[i].verdict(v))
+		a := &aims[i]
+		for _, r := range a.rows(rows) {
+			fmt.Fprint(w, head)
+			head = ""
+			s, format := a.measured(r)
+			fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", a.text, r.conditions, a.wanted(), a.hoped(), s.text(format),
+				a.verdict(s.median))
 		}
-	}
-	if !said {
-		return nil
 	}
 	return w.Flush()
 }
 
 // rows returns those that the aim is about.
-func (a *aim) rows(rows []row) (all []*row) {
-	for i := range rows {
-		r := &rows[i]
-		if r.what != a.what || r.metric != a.metric || r.dut != dutPFC {
-			continue
-		}
-		has := conditionFields(r.conditions)
-		matches := true
+func (a *aim) rows(rows []row) (all []row) {
+	for _, r := range rows {
+		has, matches := conditionFields(r.conditions), true
 		for k, v := range a.conditions {
 			matches = matches && has[k] == v
 		}
-		if matches {
+		s, _ := a.measured(r)
+		if matches && r.what == a.what && r.metric == a.metric && r.dut == dutPFC && s.rounds > 0 {
 			all = append(all, r)
 		}
 	}
 	return all
 }
 
-// value returns what the aim looks at.
-func (a *aim) value(r *row) (v float64, ok bool) {
+// measured returns what the aim looks at in a row, and how that is written. There are no rounds without the peer.
+func (a *aim) measured(r row) (s stats, format func(float64) string) {
 	if a.to == "" {
-		return r.median, !math.IsNaN(r.median)
+		return r.stats, number
 	}
-	ratio, ok := r.ratios[a.to]
-	return ratio.median, ok
-}
-
-// spread writes what the aim looks at, with least and most of the rounds.
-func (a *aim) spread(r *row) string {
-	if a.to == "" {
-		return r.spread()
-	}
-	return r.ratios[a.to].text()
+	return r.ratios[a.to], hundredths
 }
 
 func (a *aim) wanted() string {

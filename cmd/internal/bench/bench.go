@@ -8,7 +8,7 @@
 //	load.go, rate.go                  frames sent and what became of them; rates while senders are at work
 //	estimate.go                       how long the run will take
 //	frames.go … flap.go               the parts, one a file; cpugaps.go: when the machine does not run a thread
-//	result.go                         single results; their medians, spreads and ratios by round
+//	result.go                         single results; their medians, ranges and ratios by round
 //	table.go, aims.go, svg.go         how results are shown
 //	smoke.go                          whether every part works and figures are right
 //
@@ -25,9 +25,9 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
-	"strings"
 	"syscall"
 	"time"
 
@@ -37,14 +37,20 @@ import (
 // Run runs the benchmark with the arguments of its command line and returns the exit status.
 func Run(args []string) (status int) {
 	if len(args) > 0 && args[0] == spinCommand {
-		return spin(args[1:], os.Stdout, os.Stderr)
+		return spin(args[1:], os.Stdout)
 	}
+	defer func() {
+		if err := removeFolders(os.Getpid()); err != nil { // that of scripts/bench.sh too
+			fmt.Fprintln(os.Stderr, "bench.sh:", err)
+			status = max(status, 1)
+		}
+	}()
 	opt, err := parseOptions(args, os.Stderr)
 	switch {
 	case errors.Is(err, flag.ErrHelp):
 		return 0
 	case err != nil:
-		return 2 // parseOptions has said why
+		return 2 // parseOptions has printed why
 	}
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
@@ -57,30 +63,23 @@ func Run(args []string) (status int) {
 	if opt.json == standardOutput || opt.svg == standardOutput {
 		b.out = os.Stderr
 	}
-	err = b.run()
-	var s signalError
-	switch {
-	case errors.As(context.Cause(ctx), &s):
-		fmt.Fprintln(os.Stderr, "bench.sh:", s)
-		return 128 + int(s.signal)
-	case err != nil:
+	if err = b.run(); err != nil {
+		var s signalError
+		if status = 1; errors.As(context.Cause(ctx), &s) {
+			err, status = s, 128+int(s.signal)
+		}
 		fmt.Fprintln(os.Stderr, "bench.sh:", err)
-		return 1
 	}
-	return 0
+	return status
 }
 
-// A signalError says that the run was ended by a signal.
+// A signalError means that a signal ended the run.
 type signalError struct{ signal syscall.Signal }
 
 func (e signalError) Error() string { return fmt.Sprintf("ended by a signal: %v", e.signal) }
 
 func runSignals(signals <-chan os.Signal, cancel context.CancelCauseFunc) {
-	for s := range signals {
-		if s, ok := s.(syscall.Signal); ok {
-			cancel(signalError{s})
-		}
-	}
+	cancel(signalError{(<-signals).(syscall.Signal)})
 }
 
 // A bench is one run.
@@ -104,7 +103,6 @@ func (b *bench) run() (err error) {
 	if err := b.opt.announce(b.out); err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, removeFolders(os.Getpid())) }()
 	if err := b.setUp(); err != nil {
 		return err
 	}
@@ -122,7 +120,7 @@ func (b *bench) run() (err error) {
 	for _, p := range b.opt.parts {
 		start := time.Now()
 		err := b.runPart(p.run)
-		if b.ctx.Err() != nil { // what two hours have measured is not thrown away
+		if b.ctx.Err() != nil { // two hours of results are shown nevertheless
 			fmt.Fprintf(b.out, "ENDED EARLY, in part %s: what follows are the rounds until then\n", p.name)
 			return b.ctx.Err()
 		}
@@ -169,6 +167,9 @@ func (b *bench) setUp() (err error) {
 	return nil
 }
 
+// folderName has the process number of a run in its group.
+var folderName = regexp.MustCompile(`^` + folderPrefix + `([1-9][0-9]*)-`)
+
 // removeFolders removes the folders of runs whose process is gone, and those of process own.
 func removeFolders(own int) error {
 	folders, err := filepath.Glob(filepath.Join(os.TempDir(), folderPrefix+"*"))
@@ -183,20 +184,12 @@ func removeFolders(own int) error {
 
 // stale tells whether a name is that of a run whose process is gone, or of process own.
 func stale(name string, own int) bool {
-	rest, ok := strings.CutPrefix(name, folderPrefix)
-	if !ok {
+	m := folderName.FindStringSubmatch(name)
+	if m == nil {
 		return false
 	}
-	digits, _, _ := strings.Cut(rest, "-")
-	pid, err := strconv.Atoi(digits)
-	if err != nil || pid < 1 {
-		return false
-	}
-	if pid == own {
-		return true
-	}
-	_, err = os.Stat(fmt.Sprintf("/proc/%d", pid))
-	return errors.Is(err, os.ErrNotExist)
+	_, err := os.Stat("/proc/" + m[1])
+	return m[1] == strconv.Itoa(own) || errors.Is(err, os.ErrNotExist)
 }
 
 // show prints the table and writes the files. The CPU times at the start of the run were those of atStart.
@@ -206,26 +199,20 @@ func (b *bench) show(atStart lab.CPUTimes) error {
 	rows := summarize(b.results)
 	errs := []error{err, printTable(b.out, rows)}
 	fmt.Fprintf(b.out, "While this ran, the machine's host took %.2f %% of the CPUs' time for others (steal), "+
-		"which is in no figure of the machine's\n"+
-		"CPU time; whether a process's own (switch_cpu, percent_of_a_core) holds some is a matter of "+
-		"the kernel's accounting.\n",
-		100*b.machine.Stolen)
+		"which is in no figure of the machine's\nCPU time; whether a process's own (switch_cpu, percent_of_a_core) "+
+		"holds some is a matter of the kernel's accounting.\n", 100*b.machine.Stolen)
 	for _, n := range append(slices.Clone(b.notes), offHalfLoad(b.results)...) {
 		fmt.Fprintln(b.out, n)
 	}
-	errs = append(errs, b.gaps.print(b.out))
 	if b.opt.smoke {
 		fmt.Fprintln(b.out, "A smoke run: the figures mean nothing.")
+		errs = append(errs, b.judgeSmoke(rows))
 	} else {
 		errs = append(errs, printAims(b.out, rows))
 	}
-	errs = append(errs,
+	return errors.Join(append(errs,
 		writeFile(b.opt.json, func(w io.Writer) error { return writeJSON(w, b.machine, &b.gaps, b.results, rows) }),
-		writeFile(b.opt.svg, func(w io.Writer) error { return plot(w, b.machine, rows) }))
-	if b.opt.smoke {
-		errs = append(errs, b.judgeSmoke(rows))
-	}
-	return errors.Join(errs...)
+		writeFile(b.opt.svg, func(w io.Writer) error { return plot(w, b.machine, rows) }))...)
 }
 
 // noteOnce notes something that several parts may find.

@@ -1,9 +1,9 @@
 package bench
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -106,19 +106,20 @@ func (b *bench) choices() error {
 
 // experimentRound measures every setting of an experiment once.
 func (n *network) experimentRound(e *experiment, round int) error {
-	got := map[string]map[string][]value{} // by setting and measurement
-	for _, s := range alternate(rotated(n.b.settingsFor(e), round), round) {
+	settings := n.b.settingsFor(e)
+	got := map[string][][]value{} // by setting, of each measurement
+	for _, s := range alternate(rotated(settings, round), round) {
 		values, err := n.measureSetting(e, s)
 		if err != nil {
 			return fmt.Errorf("%s with %d ports: %w", s.name, e.ports, err)
 		}
 		got[s.name] = values
 	}
-	for _, m := range e.measure {
-		for _, s := range n.b.settingsFor(e) {
-			values := got[s.name][m.at]
+	for i, m := range e.measure {
+		for _, s := range settings {
+			values := got[s.name][i]
 			if s != baseline {
-				values = append(values, value{toAsIs, values[0].v / got[baseline.name][m.at][0].v})
+				values = append(values, value{toAsIs, values[0].v / got[baseline.name][i][0].v})
 			}
 			conditions := fmt.Sprintf("at=%s ports=%d setting=%s", m.at, e.ports, e.name(s))
 			n.b.record("choice", conditions, n.dut, round, values...)
@@ -135,7 +136,7 @@ func rotated(all []setting, round int) []setting {
 }
 
 // measureSetting starts the switch with a setting, measures and ends it.
-func (n *network) measureSetting(e *experiment, s setting) (got map[string][]value, err error) {
+func (n *network) measureSetting(e *experiment, s setting) (all [][]value, err error) {
 	var flags []string
 	if s.tuning != "" {
 		flags = []string{"--tuning", s.tuning}
@@ -144,13 +145,14 @@ func (n *network) measureSetting(e *experiment, s setting) (got map[string][]val
 	if err := n.startPFC(s.keys+e.yaml(), flags...); err != nil {
 		return nil, err
 	}
-	got = map[string][]value{}
 	for _, m := range e.measure {
-		if got[m.at], err = m.run(n, e.ports); err != nil {
+		values, err := m.run(n, e.ports)
+		if err != nil {
 			return nil, fmt.Errorf("%s: %w", m.at, errors.Join(err, n.alive()))
 		}
+		all = append(all, values)
 	}
-	return got, nil
+	return all, nil
 }
 
 // yaml configures as many ports as the experiment has.
@@ -168,11 +170,10 @@ const deepRing = 16384
 
 // settingsFor are those of an experiment in this run, the baseline among them; a smoke run has one other.
 func (b *bench) settingsFor(e *experiment) []setting {
-	all := e.settings
 	if b.opt.smoke {
-		all = all[:1]
+		return []setting{baseline, e.settings[0]}
 	}
-	return slices.Concat([]setting{baseline}, all)
+	return slices.Concat([]setting{baseline}, e.settings)
 }
 
 // idleUsage measures what a switch does while nobody sends.
@@ -223,7 +224,7 @@ func (n *network) fullRate(ports int) ([]value, error) {
 // floodOne lets all other hosts send lossy frames to host 2, far more than its port takes, and measures how the port is
 // shared.
 func (n *network) floodOne(ports int) ([]value, error) {
-	receiver, err := n.b.startSink(n.hosts[1])
+	receiver, err := n.b.startSink(n.hosts[1], "--flow-control", "off")
 	if err != nil {
 		return nil, err
 	}
@@ -239,30 +240,31 @@ func (n *network) floodOne(ports int) ([]value, error) {
 		return nil, err
 	}
 	receiver.stop()
-	share, err := weakestShare(receiver.stdout.Bytes(), len(from))
+	var r traffic.SinkReport
+	if err := n.b.report(receiver, patience, &r); err != nil {
+		return nil, err
+	}
+	share, err := weakestShare(r.Flows, len(from))
 	return []value{{ofFairShare, share}, {frameRate, o.rate}}, err
 }
 
 // floodOctets is the length of frames of which a port of 100 Mbit/s takes 23,000 a second.
 const floodOctets = 512
 
-// weakestShare reads of a sink's report what the weakest of so many flows got, as a share of what each would get if
-// all got as much.
-func weakestShare(said []byte, flows int) (float64, error) {
-	var r traffic.SinkReport
-	if err := json.Unmarshal(said, &r); err != nil {
-		return 0, fmt.Errorf("report of a sink: %w", err)
+// weakestShare returns what the weakest of so many flows got, as a share of what each would get if all got as much.
+func weakestShare(flows []traffic.ReceivedFlow, number int) (float64, error) {
+	weakest, sum := math.Inf(1), 0.0
+	for _, f := range flows {
+		weakest = min(weakest, float64(f.Received))
+		sum += float64(f.Received)
 	}
-	received, sum := make([]uint64, flows), uint64(0) // a flow of which nothing came is not in the report
-	for i, f := range r.Flows {
-		if i == flows {
-			return 0, fmt.Errorf("the sink saw %d flows, not %d", len(r.Flows), flows)
-		}
-		received[i] = f.Received
-		sum += f.Received
-	}
-	if sum == 0 {
+	switch {
+	case len(flows) > number:
+		return 0, fmt.Errorf("the sink saw %d flows, not %d", len(flows), number)
+	case sum == 0:
 		return 0, errors.New("the sink received nothing")
+	case len(flows) < number:
+		return 0, nil // a flow of which nothing came is not in the report
 	}
-	return float64(slices.Min(received)) * float64(flows) / float64(sum), nil
+	return weakest * float64(number) / sum, nil
 }

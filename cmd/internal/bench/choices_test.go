@@ -4,22 +4,25 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"pfcswitch/cmd/internal/traffic"
 )
 
-func TestWeakest(t *testing.T) {
-	for text, want := range map[string]float64{
-		`{"flows":[{"received":300},{"received":100}]}`: 0.5,
-		`{"flows":[{"received":7},{"received":7}]}`:     1,
-		`{"flows":[{"received":7}]}`:                    0,
+func TestWeakestShare(t *testing.T) {
+	for _, tt := range []struct {
+		received []uint64
+		want     float64
+		ok       bool
+	}{
+		{[]uint64{300, 100}, 0.5, true}, {[]uint64{7, 7}, 1, true}, {[]uint64{7}, 0, true},
+		{nil, 0, false}, {[]uint64{0, 0}, 0, false}, {[]uint64{1, 1, 1}, 0, false},
 	} {
-		if got, err := weakestShare([]byte(text), 2); got != want || err != nil {
-			t.Errorf("%s: %v, %v, want %v", text, got, err, want)
+		var flows []traffic.ReceivedFlow
+		for _, n := range tt.received {
+			flows = append(flows, traffic.ReceivedFlow{Received: n})
 		}
-	}
-	for _, text := range []string{"", "{}", `{"flows":[{},{}]}`,
-		`{"flows":[{"received":1},{"received":1},{"received":1}]}`} {
-		if _, err := weakestShare([]byte(text), 2); err == nil {
-			t.Errorf("%q was read", text)
+		if got, err := weakestShare(flows, 2); got != tt.want || (err == nil) != tt.ok {
+			t.Errorf("%v: %v, %v, want %v", tt.received, got, err, tt.want)
 		}
 	}
 }

@@ -3,9 +3,7 @@ package bench
 import (
 	"errors"
 	"fmt"
-	"os"
 	"os/exec"
-	"regexp"
 	"slices"
 
 	"golang.org/x/sys/unix"
@@ -39,7 +37,7 @@ type peers struct {
 // findPeers looks for the peers, and notes which are missing.
 func (b *bench) findPeers() {
 	found := func(name string) string {
-		path, _ := exec.LookPath(name) // "" where it is missing
+		path, _ := exec.LookPath(name)
 		return path
 	}
 	b.peers = peers{found("ovs-vswitchd"), found("iperf3"), found("ethtool")}
@@ -106,59 +104,36 @@ func (b *bench) present(dut string) bool {
 // alternate returns the networks, in every other round from the last to the first. A network that is always measured
 // before another gains or loses where the machine gets slower or faster.
 func alternate[N any](all []N, round int) []N {
-	if round%2 == 0 {
-		return all
+	all = slices.Clone(all)
+	if round%2 == 1 {
+		slices.Reverse(all)
 	}
-	back := slices.Clone(all)
-	slices.Reverse(back)
-	return back
+	return all
 }
 
 // startBridge joins the network's ports by a Linux bridge.
 func (n *network) startBridge() error {
-	if err := n.b.ip(n.sw, "link add br0 type bridge"); err != nil {
-		return err
-	}
+	commands := []string{"ip link add br0 type bridge"}
 	for i := range n.hosts {
-		if err := n.b.ip(n.sw, fmt.Sprintf("link set p%d master br0", i+1)); err != nil {
-			return err
-		}
+		commands = append(commands, fmt.Sprintf("ip link set p%d master br0", i+1))
 	}
-	if err := n.b.ip(n.sw, "link set br0 up"); err != nil {
-		return err
+	commands = append(commands, "ip link set br0 up")
+	for i := 2; i <= len(n.hosts); i += 2 { // hosts of even number receive
+		commands = append(commands, fmt.Sprintf("bridge fdb add %s dev p%d master static", mac(i), i))
 	}
-	for i := 1; i < len(n.hosts); i += 2 { // hosts of even number receive
-		_, err := n.b.do(n.sw, "bridge", "fdb", "add", mac(i+1), "dev", fmt.Sprintf("p%d", i+1), "master", "static")
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return n.b.commands(n.sw, commands...)
 }
-
-// senderRing finds in scripts/bench.yaml what receive rings the senders' ports have.
-var senderRing = regexp.MustCompile(`p1: .*ring: (\{[^}]*\})`)
 
 // notePFC notes what receive rings pfcswitch has where its senders are.
 func (n *network) notePFC() error {
-	text, err := os.ReadFile("scripts/bench.yaml")
-	if err != nil {
-		return err
-	}
-	ring := senderRing.FindSubmatch(text)
-	if ring == nil {
-		return fmt.Errorf("scripts/bench.yaml says nothing of the ring of p1")
-	}
 	buffer, err := show[*api.Buffer](n, "buffer")
 	if err != nil {
 		return err
 	}
 	for _, p := range buffer.Ports {
 		if p.Port == "p1" && p.Ring != nil {
-			n.b.noteOnce("pfcswitch: every feature and the metrics on; "+
-				"the receive rings of its senders' ports are deep: %s of scripts/bench.yaml, "+
-				"%d slots for lossless frames alone.",
-				ring[1], p.Ring.Slots)
+			n.b.noteOnce("pfcswitch: every feature and the metrics on; the receive rings of its senders' ports are deep "+
+				"(scripts/bench.yaml): %d slots for lossless frames alone.", p.Ring.Slots)
 		}
 	}
 	return nil

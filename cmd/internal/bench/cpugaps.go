@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"os"
 	"runtime"
 	"runtime/debug"
-	"strconv"
+	"strings"
 	"sync"
-	"text/tabwriter"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -94,21 +94,17 @@ func (g *cpuGaps) wait(quantile float64) float64 {
 const spinCommand = "spin"
 
 // spin reads the clock on one CPU and prints the gaps as JSON.
-func spin(args []string, out, errOut io.Writer) (status int) {
-	if len(args) != 2 {
-		fmt.Fprintln(errOut, "usage: bench spin CPU NANOSECONDS")
-		return 2
-	}
-	cpu, err := strconv.Atoi(args[0])
-	length, err2 := strconv.ParseInt(args[1], 10, 64)
-	if err != nil || err2 != nil {
-		fmt.Fprintln(errOut, "usage: bench spin CPU NANOSECONDS")
+func spin(args []string, out io.Writer) (status int) {
+	var cpu int
+	var length int64
+	if _, err := fmt.Sscan(strings.Join(args, " "), &cpu, &length); err != nil {
+		fmt.Fprintln(os.Stderr, "usage: bench spin CPU NANOSECONDS")
 		return 2
 	}
 	var only unix.CPUSet
 	only.Set(cpu)
 	if err := unix.SchedSetaffinity(0, &only); err != nil {
-		fmt.Fprintf(errOut, "bind to CPU %d: %v\n", cpu, err)
+		fmt.Fprintf(os.Stderr, "bind to CPU %d: %v\n", cpu, err)
 		return 1
 	}
 	debug.SetGCPercent(-1)
@@ -151,14 +147,11 @@ func (b *bench) machineGaps() ([]value, error) {
 // off.
 func (b *bench) spinner(cpu int, g *cpuGaps) error {
 	out, err := b.local(b.opt.seconds+patience, []string{"GODEBUG=asyncpreemptoff=1"},
-		lab.Self, spinCommand, strconv.Itoa(cpu), strconv.FormatInt(int64(b.opt.seconds), 10))
-	if err != nil {
-		return err
+		lab.Self, spinCommand, fmt.Sprint(cpu), fmt.Sprint(int64(b.opt.seconds)))
+	if err == nil {
+		err = json.Unmarshal(out, g)
 	}
-	if err := json.Unmarshal(out, g); err != nil {
-		return fmt.Errorf("report of a spinner: %w", err)
-	}
-	return nil
+	return err
 }
 
 // fields returns the histogram as the keys of a JSON object, without the steps that are empty.
@@ -177,30 +170,4 @@ func (g *cpuGaps) fields() map[string]any {
 	}
 	return map[string]any{"what": "gap-histogram", "switch": dutMachine, "watched_s": float64(g.Watched) / 1e9,
 		"longest_us": float64(g.Longest) / 1e3, "steps": steps}
-}
-
-// print prints the histogram.
-func (g *cpuGaps) print(out io.Writer) error {
-	if g.Watched == 0 {
-		return nil
-	}
-	fmt.Fprintf(out, "The machine's own gaps, while nothing was sent and the compared switches ran idle: "+
-		"for so long a thread that wants a CPU all the\n"+
-		"time, and only reads the clock, had none (%.1f s watched on all CPUs together). "+
-		"From 1 %% of all moments it waits longer than %s µs, from 0.1 %% longer than %s µs; the longest\n"+
-		"gap was %s µs.\n",
-		float64(g.Watched)/1e9, number(g.wait(.99)/1e3), number(g.wait(.999)/1e3), number(float64(g.Longest)/1e3))
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(w, "FROM µs\tTO µs\tGAPS\tA SECOND AND CPU\t")
-	for i := 0; i < gapSteps; i += 4 { // a doubling a line
-		n := uint64(0)
-		for _, s := range g.Steps[i:min(i+4, gapSteps)] {
-			n += s.Count
-		}
-		if n > 0 {
-			perSecond := number(float64(n) / (float64(g.Watched) / 1e9))
-			fmt.Fprintf(w, "%.0f\t%.0f\t%d\t%s\t\n", gapBound(i)/1e3, gapBound(i+4)/1e3, n, perSecond)
-		}
-	}
-	return w.Flush()
 }

@@ -1,16 +1,17 @@
 package bench
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"slices"
 	"syscall"
 	"time"
 
 	"pfcswitch/cmd/internal/api"
-	"pfcswitch/cmd/internal/lab"
 )
 
 // stations is how many the switch learns; a smoke run takes fewer.
@@ -32,7 +33,7 @@ ports:
 // A fdbNetwork has two hosts and a TAP at port 3.
 type fdbNetwork struct {
 	*network
-	tap  *tap
+	tap  tap
 	next int // frame of those that a backlog burst is made of
 }
 
@@ -101,8 +102,8 @@ func (f *fdbNetwork) learn(number int) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
-	if err := f.b.ip(host, "link add br0 type bridge", "link set eth0 master br0", "link set stations master br0",
-		"link set br0 up"); err != nil {
+	if err := f.b.commands(host, "ip link add br0 type bridge", "ip link set eth0 master br0",
+		"ip link set stations master br0", "ip link set br0 up"); err != nil {
 		return 0, err
 	}
 	start := time.Now()
@@ -132,12 +133,7 @@ func (f *fdbNetwork) knows(number int) error {
 	if err != nil {
 		return err
 	}
-	learned := 0
-	for _, e := range r.Entries {
-		if !e.Static {
-			learned++
-		}
-	}
+	learned := len(slices.DeleteFunc(r.Entries, func(e api.FDBEntry) bool { return e.Static }))
 	if learned < number {
 		return fmt.Errorf("the switch knows %d of %d stations", learned, number)
 	}
@@ -148,34 +144,31 @@ func (f *fdbNetwork) knows(number int) error {
 type fdbCase struct {
 	from, to string
 	of       *fdbNetwork
-	run      func(*fdbNetwork) (outcome, error)
-	frames   func() [][]byte // that backlog bursts consist of
+	load     load
+	frames   [][]byte // that backlog bursts consist of
 }
 
 func (b *bench) fdbRound(empty, full *fdbNetwork, round, number int) error {
-	oneHost := func(f *fdbNetwork) (outcome, error) {
-		l := load{flows: f.flowsToHost2(1), octets: b.opt.octets[0], priority: probePriority, time: b.opt.seconds}
-		return b.measure(l)
+	hot := func(f *fdbNetwork, number int) fdbCase {
+		return fdbCase{"sender", fmt.Sprintf("to=one_hot_host stations=%d", number), f,
+			load{flows: f.flowsToHost2(1), octets: b.opt.octets[0], priority: probePriority, time: b.opt.seconds},
+			[][]byte{stationFrame(hostMAC(2), hostMAC(3))}}
 	}
-	hot := func() [][]byte { return [][]byte{stationFrame(hostMAC(2), hostMAC(3))} }
 	scattered := func(to int) fdbCase {
+		frames := scatteredFrames(to)
 		return fdbCase{"tap", fmt.Sprintf("to=%d_stations stations=%d", to, number), full,
-			func(f *fdbNetwork) (outcome, error) { return f.sendScattered(to) },
-			func() [][]byte { return scatteredFrames(to) }}
+			load{flows: full.flowsToHost2(3), write: func() (uint64, error) { return full.writeFor(frames) }}, frames}
 	}
-	if err := b.fdbPair(round, toEmpty, [2]fdbCase{
-		{"sender", "to=one_hot_host stations=0", empty, oneHost, hot},
-		{"sender", fmt.Sprintf("to=one_hot_host stations=%d", number), full, oneHost, hot},
-	}); err != nil {
+	if err := b.fdbPair(round, toEmpty, hot(empty, 0), hot(full, number)); err != nil {
 		return err
 	}
-	return b.fdbPair(round, toOne, [2]fdbCase{scattered(1), scattered(number)})
+	return b.fdbPair(round, toOne, scattered(1), scattered(number))
 }
 
 // fdbPair measures two cases and compares the CPU time of the switch for a frame in the second with that in the first.
-func (b *bench) fdbPair(round int, ratio string, pair [2]fdbCase) error {
-	for _, c := range alternate(pair[:], round) {
-		o, err := c.run(c.of)
+func (b *bench) fdbPair(round int, ratio string, pair ...fdbCase) error {
+	for _, c := range alternate(pair, round) {
+		o, err := b.measure(c.load)
 		if err != nil {
 			return err
 		}
@@ -200,49 +193,20 @@ func scatteredFrames(to int) [][]byte {
 	return frames
 }
 
-// sendScattered writes frames to port 3 for a while, to random ones of the first so many stations, and counts what
-// comes at host 2.
-func (f *fdbNetwork) sendScattered(to int) (o outcome, err error) {
-	frames := scatteredFrames(to)
+// writeFor writes frames to port 3 for a while, and returns how many.
+func (f *fdbNetwork) writeFor(frames [][]byte) (n uint64, err error) {
 	if err := f.tap.drain(); err != nil {
-		return o, err
+		return 0, err
 	}
-	before, err := f.hosts[1].Stats("eth0")
-	if err != nil {
-		return o, err
-	}
-	atStart, err := lab.ReadCPUTimes()
-	if err != nil {
-		return o, err
-	}
-	start := time.Now()
-	for ; time.Since(start) < f.b.opt.seconds; o.offered += 64 {
-		for i := range 64 {
-			if err := f.tap.write(frames[(o.offered+uint64(i))%uint64(len(frames))]); err != nil {
-				return o, err
+	for start := time.Now(); time.Since(start) < f.b.opt.seconds && f.b.ctx.Err() == nil; {
+		for range 64 {
+			if err := f.tap.write(frames[n%uint64(len(frames))]); err != nil {
+				return n, err
 			}
-		}
-		if err := f.b.ctx.Err(); err != nil {
-			return o, err
+			n++
 		}
 	}
-	o.elapsed = time.Since(start).Seconds()
-	end, err := f.hosts[1].Stats("eth0")
-	if err != nil {
-		return o, err
-	}
-	if err := f.b.sleep(f.b.opt.settle); err != nil {
-		return o, err
-	}
-	after, err := f.hosts[1].Stats("eth0")
-	if err != nil {
-		return o, err
-	}
-	o.delivered = after.ReceivedFrames - before.ReceivedFrames
-	o.rate = float64(end.ReceivedFrames-before.ReceivedFrames) / o.elapsed // what waits in the ring comes after the end
-	atEnd, err := lab.ReadCPUTimes()
-	o.cpu = (atEnd.Busy - atStart.Busy).Seconds()
-	return o, err
+	return n, f.b.ctx.Err()
 }
 
 // A backlog burst is frames that come while the switch is stopped, half as many as port 3's ring has slots, so that
@@ -252,35 +216,26 @@ const backlogBurst = 8192
 
 // backlogCosts returns what a frame takes of the switch's CPU time in two cases, µs. Their bursts are carried in turn,
 // so that a change of the machine's speed meets both.
-func (b *bench) backlogCosts(pair [2]fdbCase) (perFrame [2]float64, err error) {
-	var frames [2][][]byte
-	for i, c := range pair {
-		frames[i] = c.frames()
-	}
+func (b *bench) backlogCosts(pair []fdbCase) (perFrame [2]float64, err error) {
 	var spent [2]time.Duration
 	var carried [2]uint64
 	for end := time.Now().Add(2 * b.opt.seconds); time.Now().Before(end) || carried[1] == 0; {
 		for i, c := range pair {
-			if err := b.ctx.Err(); err != nil {
-				return perFrame, err
-			}
-			t, n, err := c.of.carryBacklog(frames[i])
-			if err != nil {
+			t, n, err := c.of.carryBacklog(c.frames)
+			if err := cmp.Or(b.ctx.Err(), err); err != nil {
 				return perFrame, err
 			}
 			spent[i] += t
 			carried[i] += n
+			perFrame[i] = spent[i].Seconds() * 1e6 / float64(carried[i])
 		}
-	}
-	for i := range pair {
-		perFrame[i] = spent[i].Seconds() * 1e6 / float64(carried[i])
 	}
 	return perFrame, nil
 }
 
 // carryBacklog lets the switch carry one burst of the frames, and returns its CPU time and how many frames arrived.
 func (f *fdbNetwork) carryBacklog(frames [][]byte) (spent time.Duration, carried uint64, err error) {
-	before, err := f.hosts[1].Stats("eth0")
+	before, err := f.received()
 	if err != nil {
 		return 0, 0, err
 	}
@@ -293,8 +248,8 @@ func (f *fdbNetwork) carryBacklog(frames [][]byte) (spent time.Duration, carried
 	what := fmt.Sprintf("all %d frames of a backlog burst arrive", backlogBurst)
 	used, err := f.usageOf(func() error {
 		return errors.Join(f.signal(syscall.SIGCONT), f.b.eventually(what, patience, func() (bool, error) {
-			now, err := f.hosts[1].Stats("eth0")
-			carried = now.ReceivedFrames - before.ReceivedFrames
+			now, err := f.received()
+			carried = now - before
 			return carried >= backlogBurst, errors.Join(err, fmt.Errorf("%d did", carried))
 		}))
 	})

@@ -1,9 +1,9 @@
 package bench
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 )
 
@@ -65,22 +65,22 @@ func (n *network) flapRound(round int) error {
 	if b.opt.smoke {
 		series = 1
 	}
-	var took []float64
+	var took []float64 // ms
 	for range series {
 		t, err := n.flapOnce()
 		if err != nil {
 			return err
 		}
-		took = append(took, float64(t)/1e6)
+		took = append(took, t.Seconds()*1e3)
 	}
-	slices.Sort(took)
+	all := statsOf(took)
 	b.record("flap", fmt.Sprintf("far_end_down_ms=%d", flapDown.Milliseconds()), n.dut, round,
-		value{outage, median(took)}, value{outageMost, took[len(took)-1]}, value{count, float64(series)})
+		value{outage, all.median}, value{outageMost, all.most}, value{count, float64(series)})
 	return nil
 }
 
-// flapOnce returns the ns from the command that sets the link up to the first frame.
-func (n *network) flapOnce() (int64, error) {
+// flapOnce returns the time from the command that sets the link up to the first frame.
+func (n *network) flapOnce() (time.Duration, error) {
 	receiver := n.hosts[1]
 	if err := n.awaitFrames(); err != nil {
 		return 0, err
@@ -91,48 +91,30 @@ func (n *network) flapOnce() (int64, error) {
 	if err := n.b.sleep(flapDown); err != nil {
 		return 0, err
 	}
-	if err := n.silent(); err != nil {
+	before, err := n.received()
+	if err := cmp.Or(err, n.b.sleep(20*time.Millisecond)); err != nil {
 		return 0, err
 	}
-	start := clock()
+	if after, err := n.received(); err != nil || after != before {
+		return 0, cmp.Or(err, errors.New("frames come through a link that is down"))
+	}
+	start := time.Now()
 	if err := receiver.LinkUp("eth0"); err != nil {
 		return 0, err
 	}
-	err := n.awaitFrames()
-	return clock() - start, err
+	err = n.awaitFrames()
+	return time.Since(start), err
 }
 
-// silent returns an error where frames come at host 2.
-func (n *network) silent() error {
-	before, err := n.hosts[1].Stats("eth0")
-	if err != nil {
-		return err
-	}
-	if err := n.b.sleep(20 * time.Millisecond); err != nil {
-		return err
-	}
-	after, err := n.hosts[1].Stats("eth0")
-	if err == nil && after.ReceivedFrames != before.ReceivedFrames {
-		err = errors.New("frames come through a link that is down")
-	}
-	return err
-}
-
-// awaitFrames waits until frames come at host 2.
+// awaitFrames waits until frames come at host 2. Its looks are close together: they measure.
 func (n *network) awaitFrames() error {
-	before, err := n.hosts[1].Stats("eth0")
-	if err != nil {
-		return err
-	}
-	for end := time.Now().Add(patience); time.Now().Before(end); {
-		after, err := n.hosts[1].Stats("eth0")
-		if err != nil || after.ReceivedFrames > before.ReceivedFrames {
-			return err
+	before, err := n.received()
+	for end := time.Now().Add(patience); err == nil && time.Now().Before(end); time.Sleep(20 * time.Microsecond) {
+		now, failed := n.received()
+		if now > before {
+			return nil
 		}
-		if err := n.b.ctx.Err(); err != nil {
-			return err
-		}
-		time.Sleep(20 * time.Microsecond)
+		err = cmp.Or(failed, n.b.ctx.Err())
 	}
-	return fmt.Errorf("no frame came within %v", patience)
+	return cmp.Or(err, fmt.Errorf("no frame came within %v", patience))
 }

@@ -20,34 +20,18 @@ func (b *bench) frames() error {
 	if err := b.recordMemory(all, "load=idle"); err != nil {
 		return err
 	}
-	for round := range b.opt.rounds {
-		for senders := 1; senders <= 2; senders++ {
-			if err := b.framesRound(all, round, senders); err != nil {
-				return err
-			}
+	err = b.inTurn(all, b.opt.rounds, 2, func(n *network, round int, l load) error {
+		o, err := b.measure(l)
+		if err == nil {
+			values := append(o.values(), value{cpuPerGB, o.perGB(l.octets)})
+			b.record("delivered", l.conditions(), n.name, round, values...)
 		}
+		return err
+	})
+	if err != nil {
+		return err
 	}
 	return b.recordMemory(all, "load=loaded")
-}
-
-func (b *bench) framesRound(all []*network, round, senders int) error {
-	from := []int{1, 3}[:senders]
-	for _, octets := range b.opt.octets {
-		for _, priority := range b.opt.priorities {
-			for _, n := range alternate(all, round) {
-				l := load{octets: octets, priority: priority, time: b.opt.seconds}
-				l.through, l.flows = n, n.flowsToHost2(from...)
-				o, err := b.measure(l)
-				if err != nil {
-					return fmt.Errorf("%s: %w", n.name, err)
-				}
-				conditions := fmt.Sprintf("senders=%d octets=%d priority=%d", senders, octets, priority)
-				values := append(o.values(), value{cpuPerGB, o.perGB(octets)})
-				b.record("delivered", conditions, n.name, round, values...)
-			}
-		}
-	}
-	return nil
 }
 
 // ringKey finds what scripts/bench.yaml asks for and nobody gets by default.

@@ -1,7 +1,6 @@
 package bench
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"runtime"
@@ -98,26 +97,23 @@ const (
 // offHalfLoad says which switches had another load than half of what they deliver: a sender may stay behind the rate
 // that it is asked for.
 func offHalfLoad(results []result) (all []string) {
-	bad, rounds := map[string][]float64{}, map[string]int{}
-	for i := range results {
-		r := &results[i]
-		if r.what != "latency" {
-			continue
-		}
-		for _, v := range r.values {
-			if v.metric != ofDelivered {
-				continue
-			}
-			if rounds[r.dut]++; v.v < halfLeast || v.v > halfMost {
-				bad[r.dut] = append(bad[r.dut], v.v)
-			}
-		}
-	}
 	for _, dut := range columns {
-		if b := bad[dut]; len(b) > 0 {
+		var bad []float64
+		rounds := 0
+		for _, r := range results {
+			for _, v := range r.values {
+				if r.what != "latency" || r.dut != dut || v.metric != ofDelivered {
+					continue
+				}
+				if rounds++; v.v < halfLeast || v.v > halfMost {
+					bad = append(bad, v.v)
+				}
+			}
+		}
+		if len(bad) > 0 {
 			all = append(all, fmt.Sprintf("NOT HALF LOAD: latency of %s with load=half is "+
 				"with %s to %s of its delivered rate in %d of %d rounds",
-				dut, number(slices.Min(b)), number(slices.Max(b)), len(b), rounds[dut]))
+				dut, number(slices.Min(bad)), number(slices.Max(bad)), len(bad), rounds))
 		}
 	}
 	return all
@@ -146,42 +142,32 @@ func (b *bench) underLoad(l load, measure func() ([]value, error)) (values []val
 	return values, float64(after-before) / time.Since(start).Seconds(), errors.Join(err, sender.alive())
 }
 
-// startSink starts a sink at a host that ends some time after what is measured.
-func (b *bench) startSink(at *lab.Node, more ...string) (*program, error) {
-	return b.start(at, append([]string{b.program, "sink", "eth0", "-j", "--flow-control", "off", "--speed", "none",
-		"--seconds", fmt.Sprint((b.opt.seconds + patience).Seconds())}, more...)...)
-}
-
 // probe sends probes from a host to host 4 and returns their latencies.
 func (n *network) probe(from *lab.Node) ([]value, error) {
 	b := n.b
-	receiver, err := b.startSink(n.hosts[comparedHosts-1], "--expect", "1")
+	receiver, err := b.startSink(n.hosts[comparedHosts-1], "--flow-control", "off", "--expect", "1")
 	if err != nil {
 		return nil, err
 	}
 	defer receiver.stop()
-	bitRate := probeRate * 8 * frame.WireOctets(probeOctets)
-	sender, err := b.start(from, b.program, "send", "eth0", "--to", mac(comparedHosts), "-j", "--flow-control", "off",
-		"--vlan", fmt.Sprint(vlan), "--flow", fmt.Sprintf("%d:octets=%d,rate=%d", probePriority, probeOctets, bitRate),
-		"--seconds", fmt.Sprint(b.opt.seconds.Seconds()), "--speed", "none")
+	flow := fmt.Sprintf("%d:octets=%d,rate=%d", probePriority, probeOctets, probeRate*8*frame.WireOctets(probeOctets))
+	sender, err := b.startSender(from, mac(comparedHosts), flow, b.opt.seconds, "--flow-control", "off",
+		"--speed", "none")
 	if err != nil {
 		return nil, err
 	}
 	if _, err := b.wait(sender, b.opt.seconds+patience); err != nil {
 		return nil, err
 	}
-	said, err := b.wait(receiver, b.opt.seconds+2*patience)
-	if err != nil {
+	var r traffic.SinkReport
+	if err := b.report(receiver, b.opt.seconds+2*patience, &r); err != nil {
 		return nil, err
 	}
-	return parseProbes(said)
+	return probeValues(&r)
 }
 
-func parseProbes(said []byte) ([]value, error) {
-	var r traffic.SinkReport
-	if err := json.Unmarshal(said, &r); err != nil {
-		return nil, fmt.Errorf("report of a sink: %w", err)
-	}
+// probeValues are the latencies of the one flow that a sink saw.
+func probeValues(r *traffic.SinkReport) ([]value, error) {
 	if len(r.Flows) != 1 || r.Flows[0].Received == 0 || !r.Flows[0].Finished {
 		return nil, errors.New("the sink did not see one flow to its end")
 	}

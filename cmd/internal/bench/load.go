@@ -1,7 +1,7 @@
 package bench
 
 import (
-	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -21,6 +21,9 @@ type load struct {
 	time     time.Duration
 	rate     float64  // frames/s of each sender; 0: as fast as it can
 	through  *network // where its switch sends frames of its own: they are not counted
+
+	// write sends the frames instead of the hosts, and returns how many there are; flows tells where they arrive
+	write func() (uint64, error)
 }
 
 // A flow goes from one host to another.
@@ -60,15 +63,25 @@ func (n *network) flowsToHost2(from ...int) (all []flow) {
 	return all
 }
 
-// send starts a sender.
+// startSender starts a sender of one flow to an address, for a time.
+func (b *bench) startSender(at *lab.Node, to, flow string, d time.Duration, flags ...string) (*program, error) {
+	return b.start(at, append([]string{b.program, "send", "eth0", "-j", "--to", to, "--vlan", fmt.Sprint(vlan),
+		"--flow", flow, "--seconds", fmt.Sprint(d.Seconds())}, flags...)...)
+}
+
+// startSink starts a sink.
+func (b *bench) startSink(at *lab.Node, flags ...string) (*program, error) {
+	return b.start(at, append([]string{b.program, "sink", "eth0", "-j", "--speed", "none"}, flags...)...)
+}
+
+// send starts a sender of the load.
 func (b *bench) send(f flow, l load) (*program, error) {
 	speed := "none"
 	if l.rate > 0 {
 		speed = fmt.Sprintf("%.0f", l.rate*float64(8*frame.WireOctets(l.octets)))
 	}
-	return b.start(f.from, b.program, "send", "eth0", "--no-sink", "--to", f.address, "--flow-control", "off", "-j",
-		"--vlan", fmt.Sprint(vlan), "--flow", fmt.Sprintf("%d:octets=%d", l.priority, l.octets),
-		"--seconds", fmt.Sprint(l.time.Seconds()), "--speed", speed)
+	return b.startSender(f.from, f.address, fmt.Sprintf("%d:octets=%d", l.priority, l.octets), l.time, "--no-sink",
+		"--flow-control", "off", "--speed", speed)
 }
 
 // measure offers a load and counts. Before the load the machine is at rest for the same time with every switch, though
@@ -81,27 +94,48 @@ func (b *bench) measure(l load) (o outcome, err error) {
 	if err := b.sleep(b.opt.settle); err != nil {
 		return o, err
 	}
-	start, err := lab.ReadCPUTimes()
+	used, err := (*network)(nil).usageOf(func() error { // not longer: to ask a switch takes CPU time
+		samples := b.sampleLoad(&l)
+		err := b.offer(l, &o)
+		o.rate, o.behind = rateOf(samples())
+		if err != nil {
+			return err
+		}
+		return b.drain(&l)
+	})
 	if err != nil {
 		return o, err
 	}
-	samples := b.sampleLoad(&l)
-	if err := b.runSenders(l, &o); err != nil {
-		samples()
-		return o, err
-	}
-	o.rate, o.behind = rateOf(samples())
-	if err := b.drain(&l); err != nil {
-		return o, err
-	}
-	end, err := lab.ReadCPUTimes() // now: to ask a switch takes CPU time
-	if err != nil {
-		return o, err
-	}
-	o.cpu = (end.Busy - start.Busy).Seconds()
+	o.cpu = used.busy.Seconds()
 	after, err := l.counted()
 	o.delivered = after - before
 	return o, err
+}
+
+// inTurn measures the networks in turn, round by round, with frames of every length and priority to host 2, from one
+// host up to so many.
+func (b *bench) inTurn(all []*network, rounds, senders int, measure func(n *network, round int, l load) error) error {
+	for round := range rounds {
+		for from := 1; from <= senders; from++ {
+			for _, octets := range b.opt.octets {
+				for _, priority := range b.opt.priorities {
+					for _, n := range alternate(all, round) {
+						l := load{through: n, flows: n.flowsToHost2([]int{1, 3}[:from]...), octets: octets,
+							priority: priority, time: b.opt.seconds}
+						if err := measure(n, round, l); err != nil {
+							return fmt.Errorf("%s: %w", n.name, errors.Join(err, n.alive()))
+						}
+					}
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// conditions are those of a load that every comparison names.
+func (l *load) conditions() string {
+	return fmt.Sprintf("senders=%d octets=%d priority=%d", len(l.flows), l.octets, l.priority)
 }
 
 // drain waits until nothing more comes: what waits in a deep ring arrives after the senders' end.
@@ -123,8 +157,14 @@ func (b *bench) drain(l *load) error {
 // quietTime is how long nothing has to come until nothing is under way any more.
 const quietTime = 100 * time.Millisecond
 
-// runSenders runs the senders to their end.
-func (b *bench) runSenders(l load, o *outcome) error {
+// offer sends the load to its end.
+func (b *bench) offer(l load, o *outcome) (err error) {
+	if l.write != nil {
+		start := time.Now()
+		o.offered, err = l.write()
+		o.elapsed = time.Since(start).Seconds()
+		return err
+	}
 	var senders []*program
 	for _, f := range l.flows {
 		p, err := b.send(f, l)
@@ -134,19 +174,15 @@ func (b *bench) runSenders(l load, o *outcome) error {
 		senders = append(senders, p)
 	}
 	for _, p := range senders {
-		out, err := b.wait(p, l.time+patience)
-		if err != nil {
-			return err
-		}
 		var r traffic.SendReport
-		if err := json.Unmarshal(out, &r); err != nil {
-			return fmt.Errorf("report of a sender: %w", err)
+		if err := b.report(p, l.time+patience, &r); err != nil {
+			return err
 		}
 		o.offered += r.Frames
 		o.elapsed = max(o.elapsed, float64(r.Elapsed)/1e9)
 	}
 	if o.elapsed <= 0 {
-		return fmt.Errorf("the senders did not send for any time")
+		return errors.New("the senders did not send for any time")
 	}
 	return nil
 }
@@ -174,10 +210,20 @@ func (l *load) counted() (uint64, error) {
 }
 
 // receivers are the hosts that the load goes to, each once.
-func (l *load) receivers() (all []*lab.Node) {
+func (l *load) receivers() []*lab.Node { return l.hosts(func(f flow) *lab.Node { return f.to }) }
+
+// senders are the hosts that the load comes from, each once.
+func (l *load) senders() []*lab.Node {
+	if l.write != nil {
+		return nil
+	}
+	return l.hosts(func(f flow) *lab.Node { return f.from })
+}
+
+func (l *load) hosts(of func(flow) *lab.Node) (all []*lab.Node) {
 	for _, f := range l.flows {
-		if !slices.Contains(all, f.to) {
-			all = append(all, f.to)
+		if h := of(f); !slices.Contains(all, h) {
+			all = append(all, h)
 		}
 	}
 	return all

@@ -86,22 +86,11 @@ func (b *bench) lossFree() error {
 	if err != nil {
 		return err
 	}
-	for round := range b.opt.search {
-		for _, octets := range b.opt.octets {
-			for _, priority := range b.opt.priorities {
-				for _, n := range alternate(all, round) {
-					if err := b.searchOne(n, round, octets, priority); err != nil {
-						return fmt.Errorf("%s: %w", n.name, err)
-					}
-				}
-			}
-		}
-	}
-	return nil
+	return b.inTurn(all, b.opt.search, 1, b.searchOne)
 }
 
-func (b *bench) searchOne(n *network, round, octets, priority int) error {
-	l := load{through: n, flows: n.flowsToHost2(1), octets: octets, priority: priority, time: b.opt.trial}
+func (b *bench) searchOne(n *network, round int, l load) error {
+	l.time = b.opt.trial
 	best, err := b.measure(l)
 	if err != nil {
 		return err
@@ -125,7 +114,7 @@ func (b *bench) searchOne(n *network, round, octets, priority int) error {
 	if rate > 0 { // else no trial tells who was the limit
 		values = append(values, value{ofAsked, rate / asked})
 	}
-	conditions := fmt.Sprintf("octets=%d priority=%d trial=%gs", octets, priority, b.opt.trial.Seconds())
+	conditions := fmt.Sprintf("octets=%d priority=%d trial=%gs", l.octets, l.priority, b.opt.trial.Seconds())
 	b.record("loss-free", conditions, n.name, round, values...)
 	return nil
 }

@@ -1,8 +1,10 @@
 package bench
 
 import (
+	"cmp"
 	"fmt"
 	"os"
+	"regexp"
 	"runtime"
 	"strconv"
 	"strings"
@@ -34,28 +36,21 @@ func (b *bench) describe() machine {
 	m := machine{
 		What: "machine", CPU: field("/proc/cpuinfo", "model name"), CPUs: runtime.NumCPU(),
 		Kernel:   line("/proc/sys/kernel/osrelease"),
-		Governor: line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
+		Governor: cmp.Or(line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"), "none shown"),
 		MemoryKB: field("/proc/meminfo", "MemTotal"), Load: line("/proc/loadavg"),
 		Rounds: b.opt.rounds, Seconds: b.opt.seconds.Seconds(), Time: time.Now().UTC(),
 		Versions: map[string]string{"go": runtime.Version()},
 	}
-	if m.Governor == "" {
-		m.Governor = "none shown"
-	}
-	before, err := lab.ReadCPUTimes()
-	if b.sleep(3*b.opt.settle) == nil && err == nil {
-		if after, err := lab.ReadCPUTimes(); err == nil {
-			m.Busy = after.Since(before).Busy
-		}
-	}
+	before, _ := (*network)(nil).usageOf(func() error { return b.sleep(3 * b.opt.settle) })
+	m.Busy = before.share
 	for name, argv := range map[string][]string{
 		dutPFC: {b.program, "version"}, "iproute2": {"ip", "-V"}, dutOVS: {b.peers.ovs, "--version"},
 		"iperf3": {b.peers.iperf3, "--version"},
 	} {
 		m.Versions[name] = "missing"
 		if argv[0] != "" {
-			if said, err := b.local(patience, nil, argv...); err == nil {
-				m.Versions[name], _, _ = strings.Cut(string(said), "\n")
+			if text, err := b.local(patience, nil, argv...); err == nil {
+				m.Versions[name], _, _ = strings.Cut(string(text), "\n")
 			}
 		}
 	}
@@ -76,29 +71,29 @@ func (m *machine) text() string {
 
 // line returns a file of one line, "" where there is none.
 func line(file string) string {
-	b, _ := os.ReadFile(file) // said above
+	b, _ := os.ReadFile(file)
 	return strings.TrimSpace(string(b))
 }
 
-// field returns the value of the first line "key : value" of a file.
+// field returns the value of the first line "key : value" of a file, "" where there is none.
 func field(file, key string) string {
-	b, _ := os.ReadFile(file) // as above
-	for l := range strings.Lines(string(b)) {
-		if k, v, ok := strings.Cut(l, ":"); ok && strings.TrimSpace(k) == key {
-			return strings.TrimSpace(v)
-		}
+	b, _ := os.ReadFile(file)
+	m := regexp.MustCompile(`(?m)^` + key + `\s*:(.*)`).FindSubmatch(b)
+	if m == nil {
+		return ""
 	}
-	return ""
+	return strings.TrimSpace(string(m[1]))
 }
 
 // A cpuUsage is what a switch's programs and all CPUs did in some time.
 type cpuUsage struct {
 	took    time.Duration
 	process time.Duration // CPU time of the switch's programs, those of their threads that are gone included
-	machine lab.CPUShares // of all CPUs, for whomever
+	busy    time.Duration // of all CPUs, for whomever
+	share   float64       // busy, of what all CPUs could
 }
 
-// usageOf returns the CPU time that was used while run ran.
+// usageOf returns the CPU time that was used while run ran. A nil network has no programs.
 func (n *network) usageOf(run func() error) (u cpuUsage, err error) {
 	before, err := n.cpuTime()
 	if err != nil {
@@ -118,12 +113,15 @@ func (n *network) usageOf(run func() error) (u cpuUsage, err error) {
 	}
 	u.process, u.took = after-before, time.Since(start)
 	now, err := lab.ReadCPUTimes()
-	u.machine = now.Since(machine)
+	u.busy, u.share = now.Busy-machine.Busy, now.Since(machine).Busy
 	return u, err
 }
 
 // cpuTime adds up the CPU time of the switch's programs.
 func (n *network) cpuTime() (sum time.Duration, err error) {
+	if n == nil {
+		return 0, nil
+	}
 	for _, d := range n.daemons {
 		t, err := cpuTime(d.Pid())
 		if err != nil {
@@ -156,7 +154,7 @@ func (u cpuUsage) shares() []value {
 }
 
 // machineShare is what all CPUs did, for whomever, of what they could.
-func (u cpuUsage) machineShare() value { return value{allCores, 100 * u.machine.Busy} }
+func (u cpuUsage) machineShare() value { return value{allCores, 100 * u.share} }
 
 // memory is what processes have in RAM, octets. Of a page that several share, pss has a share.
 type memory struct{ rss, pss float64 }
@@ -168,7 +166,7 @@ func resident(all []*program) (m memory, err error) {
 		if err != nil {
 			return m, err
 		}
-		one, err := parseRollup(string(b))
+		one, err := parseRollup(b)
 		if err != nil {
 			return m, fmt.Errorf("%s: %w", p.Name(), err)
 		}
@@ -178,26 +176,17 @@ func resident(all []*program) (m memory, err error) {
 	return m, nil
 }
 
-// parseRollup reads the lines "Rss: N kB" and "Pss: N kB" of /proc/PID/smaps_rollup.
-func parseRollup(text string) (m memory, err error) {
-	found := 0
-	for line := range strings.Lines(text) {
-		f := strings.Fields(line)
-		if len(f) != 3 || f[0] != "Rss:" && f[0] != "Pss:" {
-			continue
-		}
-		kib, err := strconv.ParseUint(f[1], 10, 54)
-		if err != nil {
-			return m, fmt.Errorf("smaps_rollup: %q: %w", line, err)
-		}
-		if found++; f[0] == "Rss:" {
-			m.rss = float64(kib) * 1024
-		} else {
-			m.pss = float64(kib) * 1024
-		}
+// rollup matches what resident reads of /proc/PID/smaps_rollup.
+var rollup = regexp.MustCompile(`(?s)\nRss: +([0-9]+) kB\nPss: +([0-9]+) kB\n`)
+
+func parseRollup(text []byte) (memory, error) {
+	f := rollup.FindSubmatch(text)
+	if f == nil {
+		return memory{}, fmt.Errorf("smaps_rollup: no Rss and Pss in %q", text)
 	}
-	if found != 2 {
-		return m, fmt.Errorf("smaps_rollup: no Rss and Pss in %q", text)
+	octets := func(kib []byte) float64 {
+		n, _ := strconv.ParseFloat(string(kib), 64) // they are digits
+		return n * 1024
 	}
-	return m, nil
+	return memory{octets(f[1]), octets(f[2])}, nil
 }

@@ -4,17 +4,15 @@ import (
 	"os"
 	"testing"
 	"time"
-
-	"pfcswitch/cmd/internal/lab"
 )
 
 func TestParseRollup(t *testing.T) {
-	got, err := parseRollup("5581 [rollup]\nRss:   2048 kB\nPss:    512 kB\nPss_Anon: 1 kB\n")
+	got, err := parseRollup([]byte("5581 [rollup]\nRss:   2048 kB\nPss:    512 kB\nPss_Anon: 1 kB\n"))
 	if err != nil || got.rss != 2<<20 || got.pss != 512<<10 {
 		t.Errorf("%+v, %v", got, err)
 	}
 	for _, text := range []string{"", "Rss: 1 kB\n", "Rss: x kB\nPss: 1 kB\n"} {
-		if _, err := parseRollup(text); err == nil {
+		if _, err := parseRollup([]byte(text)); err == nil {
 			t.Errorf("%q was read", text)
 		}
 	}
@@ -22,7 +20,7 @@ func TestParseRollup(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m, err := parseRollup(string(b)); err != nil || m.rss < 1<<20 || m.pss > m.rss {
+	if m, err := parseRollup(b); err != nil || m.rss < 1<<20 || m.pss > m.rss {
 		t.Errorf("the kernel's own file: %+v, %v", m, err)
 	}
 }
@@ -51,7 +49,7 @@ func TestCPUTime(t *testing.T) {
 }
 
 func TestCPUUsage(t *testing.T) {
-	u := cpuUsage{took: 2 * time.Second, process: 500 * time.Millisecond, machine: lab.CPUShares{Busy: 0.25}}
+	u := cpuUsage{took: 2 * time.Second, process: 500 * time.Millisecond, share: 0.25}
 	if got := u.perFrame(1000); got != 500 {
 		t.Errorf("half a second for 1000 frames: %v µs each", got)
 	}

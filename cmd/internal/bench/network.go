@@ -3,6 +3,7 @@ package bench
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -11,6 +12,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"pfcswitch/cmd/internal/lab"
 )
@@ -27,9 +30,11 @@ type network struct {
 	lab     *lab.Lab
 	sw      *lab.Node
 	hosts   []*lab.Node // host n is [n-1]
-	taps    []*tap
+	taps    []tap
 	daemons []*program
 	socket  string // pfcswitch's
+
+	withoutOffloads bool // nothing arrives with the hosts' defaults
 }
 
 // hostMAC is the address of host n.
@@ -87,8 +92,8 @@ func (n *network) build(hosts int) (err error) {
 
 // close ends all programs of the network and deletes it; a second time it does nothing.
 func (n *network) close() error {
-	for _, t := range n.taps {
-		t.close()
+	for _, fd := range n.taps {
+		_ = unix.Close(int(fd))
 	}
 	n.taps = nil
 	if n.lab == nil {
@@ -98,11 +103,7 @@ func (n *network) close() error {
 }
 
 // daemon runs a program that belongs to the switch until the network is closed.
-func (n *network) daemon(argv ...string) (*program, error) {
-	return n.daemonWith(lab.Command{Argv: argv})
-}
-
-func (n *network) daemonWith(c lab.Command) (*program, error) {
+func (n *network) daemon(c lab.Command) (*program, error) {
 	p, err := n.b.startWith(n.sw, c)
 	if err == nil {
 		n.daemons = append(n.daemons, p)
@@ -138,15 +139,10 @@ func (b *bench) start(at *lab.Node, argv ...string) (*program, error) {
 }
 
 func (b *bench) startWith(at *lab.Node, c lab.Command) (p *program, err error) {
-	if err := b.ctx.Err(); err != nil {
-		return nil, err
-	}
 	p = &program{}
 	c.Stdout, c.Untimed = &p.stdout, true
-	if p.Process, err = at.Start(c); err != nil {
-		return nil, err
-	}
-	return p, nil
+	p.Process, err = at.Start(c) // ErrClosed after the end of b.ctx
+	return p, err
 }
 
 // alive returns an error where the program has ended, which should still be at work.
@@ -164,17 +160,25 @@ func (p *program) stop() { _ = p.Stop(syscall.SIGTERM, stopPatience) } // how it
 
 // wait waits for the end of a program, at most for the given time, and returns what it printed.
 func (b *bench) wait(p *program, most time.Duration) ([]byte, error) {
-	limit := time.NewTimer(most)
-	defer limit.Stop()
-	select {
-	case <-p.Ended():
-		return p.stdout.Bytes(), p.Wait()
-	case <-b.ctx.Done():
-		return nil, b.ctx.Err()
-	case <-limit.C:
+	ctx, cancel := context.WithTimeout(b.ctx, most)
+	defer cancel()
+	if err := p.Finish(ctx); err != nil {
 		p.stop()
-		return nil, fmt.Errorf("%s did not end within %v: %s", p.Name(), most, p.Output())
+		return p.stdout.Bytes(), err
 	}
+	return p.stdout.Bytes(), nil
+}
+
+// report is wait, and reads what the program printed as JSON.
+func (b *bench) report(p *program, most time.Duration, into any) error {
+	text, err := b.wait(p, most)
+	if err == nil {
+		err = json.Unmarshal(text, into)
+	}
+	if err != nil {
+		return fmt.Errorf("report of %s: %w", p.Name(), err)
+	}
+	return nil
 }
 
 // do runs a program at a node to its end and returns what it printed.
@@ -187,10 +191,16 @@ func (b *bench) do(at *lab.Node, argv ...string) (string, error) {
 	return string(out), err
 }
 
-// ip runs commands of ip(8) at a node.
-func (b *bench) ip(at *lab.Node, commands ...string) error {
-	for _, c := range commands {
-		if _, err := b.do(at, append([]string{"ip"}, strings.Fields(c)...)...); err != nil {
+// received returns how many frames have arrived at host 2.
+func (n *network) received() (uint64, error) {
+	s, err := n.hosts[1].Stats("eth0")
+	return s.ReceivedFrames, err
+}
+
+// commands runs programs, each with its words, at a node to their ends.
+func (b *bench) commands(at *lab.Node, all ...string) error {
+	for _, c := range all {
+		if _, err := b.do(at, strings.Fields(c)...); err != nil {
 			return err
 		}
 	}
@@ -205,8 +215,7 @@ func (b *bench) local(most time.Duration, env []string, argv ...string) ([]byte,
 	c.Env = append(os.Environ(), env...)
 	c.Cancel, c.WaitDelay = func() error { return c.Process.Signal(syscall.SIGTERM) }, stopPatience
 	out, err := c.Output()
-	var exit *exec.ExitError
-	if errors.As(err, &exit) {
+	if exit := new(exec.ExitError); errors.As(err, &exit) {
 		err = fmt.Errorf("%w: %s", err, exit.Stderr)
 	}
 	if err != nil {

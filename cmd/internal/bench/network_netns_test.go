@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"pfcswitch/cmd/internal/lab"
 	"pfcswitch/cmd/internal/lab/labtest"
 )
 
@@ -43,7 +44,7 @@ func TestAlive(t *testing.T) {
 	n, err := b.newNetwork("alive", dutPFC, 0)
 	labtest.Must(t, err)
 	defer func() { labtest.Must(t, n.close()) }()
-	ended, err := n.daemon("sh", "-c", "echo no such address >&2; exit 3")
+	ended, err := n.daemon(lab.Command{Argv: []string{"sh", "-c", "echo no such address >&2; exit 3"}})
 	labtest.Must(t, err)
 	atWork, err := b.start(n.sw, "sleep", "60")
 	labtest.Must(t, err)

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"errors"
 	"flag"
 	"fmt"
@@ -27,7 +28,7 @@ type options struct {
 	octets     []int
 	priorities []int
 	parts      []part
-	switches   []string // those that are compared; empty: all
+	switches   []string // those that are compared
 	json, svg  string   // files; "" for none, standardOutput for that
 	smoke      bool
 }
@@ -77,7 +78,9 @@ func parseOptions(args []string, errOut io.Writer) (o options, err error) {
 	if err := f.Parse(args); err != nil {
 		return o, err
 	}
+	o.confirm, o.precision, o.settle = 3, 0.02, 300*time.Millisecond
 	if o.smoke {
+		o.confirm, o.precision, o.settle = 1, 0.5, 50*time.Millisecond
 		given := map[string]bool{}
 		f.Visit(func(x *flag.Flag) { given[x.Name] = true })
 		for name, value := range smokeDefaults {
@@ -91,59 +94,40 @@ func parseOptions(args []string, errOut io.Writer) (o options, err error) {
 	}
 	o.seconds = time.Duration(seconds * float64(time.Second))
 	o.trial = time.Duration(trial * float64(time.Second))
-	o.confirm, o.precision, o.settle = 3, 0.02, 300*time.Millisecond
-	if o.smoke {
-		o.confirm, o.precision, o.settle = 1, 0.5, 50*time.Millisecond
-	}
-	if err = o.lists(octets, priorities, only, switches, f.Args()); err == nil {
-		err = o.check()
-	}
-	if err != nil {
+	var errs [4]error
+	o.octets, errs[0] = numbers("--octets", octets, 60, 1514)
+	o.priorities, errs[1] = numbers("--priorities", priorities, 0, 7)
+	var names []string
+	names, errs[2] = chosen("--only", "part", only, partNames())
+	o.parts = slices.DeleteFunc(slices.Clone(parts), func(p part) bool { return !slices.Contains(names, p.name) })
+	o.switches, errs[3] = chosen("--switches", "switch", switches, switchNames)
+	if err = cmp.Or(errs[0], errs[1], errs[2], errs[3], o.check(f.Args())); err != nil {
 		fmt.Fprintln(errOut, "bench.sh:", err)
 	}
 	return o, err
 }
 
-// lists reads the options that have several values.
-func (o *options) lists(octets, priorities, only, switches string, rest []string) (err error) {
-	if len(rest) > 0 {
-		return fmt.Errorf("%s is not an option: see --help", rest[0])
-	}
-	if o.octets, err = numbers(octets, 60, 1514); err != nil {
-		return fmt.Errorf("--octets: %w", err)
-	}
-	if o.priorities, err = numbers(priorities, 0, 7); err != nil {
-		return fmt.Errorf("--priorities: %w", err)
-	}
-	wanted := words(only)
-	for _, p := range parts {
-		if len(wanted) == 0 || slices.Contains(wanted, p.name) {
-			o.parts = append(o.parts, p)
-		}
-	}
+// chosen returns the words of an option, in the order of all; all of them where the option has none.
+func chosen(option, what, text string, all []string) (some []string, err error) {
+	wanted := words(text)
 	for _, w := range wanted {
-		if !slices.Contains(partNames(), w) {
-			return fmt.Errorf("--only %s: there is no such part; there are: %s", w, strings.Join(partNames(), " "))
+		if !slices.Contains(all, w) {
+			return nil, fmt.Errorf("%s %s: there is no such %s; there are: %s", option, w, what, strings.Join(all, " "))
 		}
 	}
-	o.switches = words(switches)
-	for _, w := range o.switches {
-		if !slices.Contains(switchNames, w) {
-			return fmt.Errorf("--switches %s: there is no such switch; there are: %s",
-				w, strings.Join(switchNames, " "))
-		}
-	}
-	return nil
+	return slices.DeleteFunc(slices.Clone(all), func(name string) bool {
+		return len(wanted) > 0 && !slices.Contains(wanted, name)
+	}), nil
 }
 
 // compares tells whether a switch is one of those that are compared.
-func (o *options) compares(name string) bool {
-	return len(o.switches) == 0 || slices.Contains(o.switches, name)
-}
+func (o *options) compares(name string) bool { return slices.Contains(o.switches, name) }
 
-func (o *options) check() error {
+func (o *options) check(rest []string) error {
 	const longest = time.Hour
 	switch {
+	case len(rest) > 0:
+		return fmt.Errorf("%s is not an option: see --help", rest[0])
 	case o.rounds < 1:
 		return fmt.Errorf("--rounds %d: it has to be at least 1", o.rounds)
 	case o.seconds < 100*time.Millisecond || o.seconds > longest:
@@ -167,16 +151,18 @@ func words(text string) []string {
 	return strings.FieldsFunc(text, func(r rune) bool { return r == ' ' || r == ',' })
 }
 
-func numbers(text string, least, most int) (all []int, err error) {
+// numbers returns the numbers of an option, at least one.
+func numbers(option, text string, least, most int) (all []int, err error) {
 	for _, w := range words(text) {
 		n, err := strconv.Atoi(w)
 		if err != nil || n < least || n > most {
-			return nil, fmt.Errorf("%s: whole numbers from %d to %d, such as \"%d %d\"", w, least, most, least, most)
+			return nil, fmt.Errorf("%s: %s: whole numbers from %d to %d, such as \"%d %d\"", option, w, least, most,
+				least, most)
 		}
 		all = append(all, n)
 	}
 	if len(all) == 0 {
-		return nil, fmt.Errorf("none given: whole numbers from %d to %d", least, most)
+		return nil, fmt.Errorf("%s: none given: whole numbers from %d to %d", option, least, most)
 	}
 	return all, nil
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 
 	"pfcswitch/cmd/internal/lab"
@@ -33,11 +35,11 @@ func (n *network) startOVS(tso bool) error {
 	if err := n.b.noteOVS(vswitchd); err != nil || !tso {
 		return err
 	}
-	said, err := os.ReadFile(log)
+	text, err := os.ReadFile(log)
 	if err != nil {
 		return err
 	}
-	return hasTSO(string(said))
+	return hasTSO(string(text))
 }
 
 // errNoTSO says that the build has no userspace TSO.
@@ -45,17 +47,14 @@ var errNoTSO = errors.New("this build of Open vSwitch has no userspace TSO")
 
 // hasTSO reads from the log whether userspace TSO is on, or why not.
 func hasTSO(log string) error {
-	for line := range strings.Lines(log) {
-		_, said, ok := strings.Cut(line, "Userspace TCP Segmentation Offloading")
-		switch {
-		case !ok:
-		case strings.Contains(said, "support enabled"):
-			return nil
-		default:
-			return fmt.Errorf("%w: Userspace TCP Segmentation Offloading%s", errNoTSO, strings.TrimRight(said, "\n"))
-		}
+	line := regexp.MustCompile("Userspace TCP Segmentation Offloading.*").FindString(log)
+	switch {
+	case strings.Contains(line, "support enabled"):
+		return nil
+	case line == "":
+		line = "its log has no line about it"
 	}
-	return fmt.Errorf("%w: it does not speak of it", errNoTSO)
+	return fmt.Errorf("%w: %s", errNoTSO, line)
 }
 
 type ovs struct {
@@ -66,7 +65,7 @@ type ovs struct {
 // daemon runs a program of Open vSwitch with the nice value that its start script gives it (ovs-ctl
 // --ovs-vswitchd-priority, --ovsdb-server-priority), as pfcswitch has it by default.
 func (o *ovs) daemon(argv ...string) (*program, error) {
-	return o.daemonWith(lab.Command{
+	return o.network.daemon(lab.Command{
 		Name: filepath.Base(argv[0]), Argv: append([]string{"nice", "-n", "-10"}, argv...), Env: o.folders(),
 	})
 }
@@ -76,8 +75,8 @@ func (o *ovs) folders() []string {
 	return []string{"OVS_RUNDIR=" + o.dir, "OVS_LOGDIR=" + o.dir, "OVS_DBDIR=" + o.dir}
 }
 
-// tell runs a program that configures Open vSwitch.
-func (o *ovs) tell(argv ...string) error {
+// configure runs a program that configures Open vSwitch.
+func (o *ovs) configure(argv ...string) error {
 	p, err := o.b.startWith(o.sw, lab.Command{Argv: argv, Env: o.folders()})
 	if err != nil {
 		return err
@@ -86,20 +85,23 @@ func (o *ovs) tell(argv ...string) error {
 	return err
 }
 
+// vsctl changes the configuration database.
+func (o *ovs) vsctl(argv ...string) error {
+	return o.configure(append([]string{"ovs-vsctl", "--db=" + o.db}, argv...)...)
+}
+
 // schemas are the places of the database's schema.
 var schemas = []string{"/usr/share/openvswitch/vswitch.ovsschema", "/usr/local/share/openvswitch/vswitch.ovsschema"}
 
 // database starts the configuration database, with what vswitchd reads only when it starts.
 func (o *ovs) database(tso bool) error {
 	conf := filepath.Join(o.dir, "conf.db")
-	var made error
-	for _, s := range schemas {
-		if made = o.tell("ovsdb-tool", "create", conf, s); made == nil {
-			break
-		}
-	}
-	if made != nil {
-		return made
+	schema := slices.IndexFunc(schemas, func(name string) bool {
+		_, err := os.Stat(name)
+		return err == nil
+	})
+	if err := o.configure("ovsdb-tool", "create", conf, schemas[max(0, schema)]); err != nil {
+		return err
 	}
 	_, err := o.daemon("ovsdb-server", conf, "--remote=p"+o.db, "--unixctl="+filepath.Join(o.dir, "db.ctl"),
 		"-vconsole:warn")
@@ -112,28 +114,26 @@ func (o *ovs) database(tso bool) error {
 	}); err != nil {
 		return err
 	}
-	if err := o.tell("ovs-vsctl", "--db="+o.db, "--no-wait", "init"); err != nil || !tso {
+	if err := o.vsctl("--no-wait", "init"); err != nil || !tso {
 		return err
 	}
-	return o.tell("ovs-vsctl", "--db="+o.db, "--no-wait", "set", "Open_vSwitch", ".",
-		"other_config:userspace-tso-enable=true")
+	return o.vsctl("--no-wait", "set", "Open_vSwitch", ".", "other_config:userspace-tso-enable=true")
 }
 
 // ports makes the bridge and binds the hosts that receive to their ports.
 func (o *ovs) ports() error {
-	add := []string{"ovs-vsctl", "--db=" + o.db, "--timeout=20", "add-br", "br0",
-		"--", "set", "bridge", "br0", "datapath_type=netdev"}
+	add := []string{"--timeout=20", "add-br", "br0", "--", "set", "bridge", "br0", "datapath_type=netdev"}
 	for i := range o.hosts {
 		p := fmt.Sprintf("p%d", i+1)
 		add = append(add, "--", "add-port", "br0", p,
 			"--", "set", "interface", p, fmt.Sprintf("ofport_request=%d", i+1))
 	}
-	if err := o.tell(add...); err != nil {
+	if err := o.vsctl(add...); err != nil {
 		return err
 	}
 	for i := 1; i < len(o.hosts); i += 2 {
 		rule := fmt.Sprintf("dl_dst=%s,actions=output:%d", mac(i+1), i+1)
-		if err := o.tell("ovs-ofctl", "add-flow", filepath.Join(o.dir, "br0.mgmt"), rule); err != nil {
+		if err := o.configure("ovs-ofctl", "add-flow", filepath.Join(o.dir, "br0.mgmt"), rule); err != nil {
 			return err
 		}
 	}

@@ -1,10 +1,10 @@
 package bench
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"pfcswitch/cmd/internal/api"
@@ -43,8 +43,7 @@ func (b *bench) pause() error {
 	if err := n.startPFC(pauseYAML + staticEntries(2)); err != nil {
 		return err
 	}
-	sender, err := b.start(n.hosts[0], b.program, "send", "eth0", "--no-sink", "--to", sink, "--vlan", fmt.Sprint(vlan),
-		"-j", "--speed", "1G", "--flow", "3:octets=1514,rate=200M", "--seconds", "3600")
+	sender, err := b.startSender(n.hosts[0], sink, "3:octets=1514,rate=200M", time.Hour, "--no-sink", "--speed", "1G")
 	if err != nil {
 		return err
 	}
@@ -60,10 +59,9 @@ func (b *bench) pause() error {
 	for round := range b.opt.rounds {
 		for _, q := range quanta {
 			n, err := b.pauseRound(t, round, q)
-			if err != nil {
+			if tooEarly += n; err != nil {
 				return err
 			}
-			tooEarly += n
 		}
 	}
 	if tooEarly > 0 { // no matter of speed
@@ -73,7 +71,7 @@ func (b *bench) pause() error {
 }
 
 // awaitXOFF waits until the sender is paused, so that the port has frames to send all the time.
-func (n *network) awaitXOFF(t *tap) error {
+func (n *network) awaitXOFF(t tap) error {
 	what := "the sender is paused, so that the port has frames to send all the time"
 	return n.b.eventually(what, patience, func() (bool, error) {
 		r, err := show[*api.PFC](n, "pfc")
@@ -92,18 +90,15 @@ const (
 )
 
 // pauseRound is a series with the same quanta. It returns how many of them ended too early.
-func (b *bench) pauseRound(t *tap, round int, q uint16) (tooEarly int, err error) {
+func (b *bench) pauseRound(t tap, round int, q uint16) (tooEarly int, err error) {
 	series := pauseSeries
 	if b.opt.smoke {
 		series = 2
 	}
 	var stop, tail []float64 // µs
 	for range series {
-		if b.ctx.Err() != nil {
-			return 0, b.ctx.Err()
-		}
 		s, err := t.askForPause(q)
-		if err != nil {
+		if err := cmp.Or(b.ctx.Err(), err); err != nil {
 			return 0, err
 		}
 		stop = append(stop, float64(s.until-s.asked)/1e3)
@@ -112,13 +107,10 @@ func (b *bench) pauseRound(t *tap, round int, q uint16) (tooEarly int, err error
 			tooEarly++
 		}
 	}
-	slices.Sort(stop)
-	slices.Sort(tail)
-	nominal := float64(pauseTime(q)) / 1e3
+	silent, last, nominal := statsOf(stop), statsOf(tail), float64(pauseTime(q))/1e3
 	b.record("pause", fmt.Sprintf("quanta=%d asked_us=%.1f", q, nominal), dutPFC, round,
-		value{stopped, median(stop)}, value{beyond, median(stop) - nominal},
-		value{beyondMost, stop[len(stop)-1] - nominal}, value{lastAfter, median(tail)},
-		value{lastMost, tail[len(tail)-1]},
+		value{stopped, silent.median}, value{beyond, silent.median - nominal}, value{beyondMost, silent.most - nominal},
+		value{lastAfter, last.median}, value{lastMost, last.most},
 		value{early, float64(tooEarly)}, value{count, float64(series)})
 	return tooEarly, nil
 }
@@ -130,7 +122,7 @@ type observedPause struct{ asked, last, until int64 }
 // askForPause asks for one pause and reads until frames come again. The pause is the longest time without a frame that
 // began before the asked time was over. So a frame in the second half of the asked time ends the pause too early. A
 // frame in the first half cannot be told from a switch that stops late, and counts in the time of the last frame.
-func (t *tap) askForPause(q uint16) (observedPause, error) {
+func (t tap) askForPause(q uint16) (observedPause, error) {
 	var frame [2048]byte
 	for end := clock() + int64(betweenPauses) + 2*pauseTime(q); clock() < end; {
 		if _, err := t.read(frame[:]); err != nil {

@@ -6,10 +6,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 	"time"
 
 	"pfcswitch/cmd/internal/api"
+	"pfcswitch/cmd/internal/lab"
 )
 
 // vlan is the tag of the frames that all switches are asked to carry to host 2.
@@ -26,7 +29,8 @@ func (n *network) startPFC(text string, flags ...string) error {
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		return err
 	}
-	if _, err := n.daemon(append([]string{n.b.program, "run", "-c", file}, flags...)...); err != nil {
+	argv := append([]string{n.b.program, "run", "-c", file}, flags...)
+	if _, err := n.daemon(lab.Command{Argv: argv}); err != nil {
 		return err
 	}
 	return n.b.eventually("pfcswitch brings its ports up", patience, func() (bool, error) {
@@ -42,12 +46,8 @@ func (n *network) portsUp() (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	for _, port := range r.Ports {
-		if !port.Up {
-			return false, nil
-		}
-	}
-	return len(r.Ports) > 0, nil
+	down := slices.ContainsFunc(r.Ports, func(p api.Port) bool { return !p.Up })
+	return len(r.Ports) > 0 && !down, nil
 }
 
 // stopSwitch ends the switch and leaves hosts and links for another.
@@ -82,18 +82,10 @@ func benchYAML() (string, error) {
 // withoutName is what a configuration file says, but for its name.
 func withoutName(file string) (string, error) {
 	b, err := os.ReadFile(file)
-	if err != nil {
-		return "", err
-	}
-	lines := strings.Split(string(b), "\n")
-	for i, l := range lines {
-		if strings.HasPrefix(l, "name:") {
-			lines = append(lines[:i], lines[i+1:]...)
-			break
-		}
-	}
-	return strings.Join(lines, "\n"), nil
+	return string(nameLine.ReplaceAll(b, nil)), err
 }
+
+var nameLine = regexp.MustCompile(`(?m)^name:.*\n`)
 
 // staticEntries binds hosts to the ports of the same number.
 func staticEntries(hosts ...int) string {
@@ -110,20 +102,23 @@ func (n *network) forwards() error {
 		if err := n.alive(); err != nil {
 			return true, err
 		}
-		before, err := n.hosts[1].Stats("eth0")
+		before, err := n.received()
 		if err != nil {
 			return true, err
 		}
 		const frames = 20
-		if _, err := n.b.do(n.hosts[0], n.b.program, "send", "eth0", "--no-sink", "--to", sink,
-			"--vlan", fmt.Sprint(vlan), "--flow-control", "off", "--flow", "3:octets=60",
-			"--count", fmt.Sprint(frames), "--speed", "1M"); err != nil {
+		p, err := n.b.startSender(n.hosts[0], sink, "3:octets=60", time.Minute, "--no-sink", "--flow-control", "off",
+			"--count", fmt.Sprint(frames), "--speed", "1M")
+		if err == nil {
+			_, err = n.b.wait(p, patience)
+		}
+		if err != nil {
 			return true, err
 		}
 		if err := n.b.sleep(10 * time.Millisecond); err != nil {
 			return true, err
 		}
-		after, err := n.hosts[1].Stats("eth0")
-		return after.ReceivedFrames >= before.ReceivedFrames+frames, err
+		after, err := n.received()
+		return after >= before+frames, err
 	})
 }

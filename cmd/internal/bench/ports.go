@@ -120,38 +120,19 @@ func (b *bench) trunk() error {
 	if err != nil {
 		return err
 	}
-	for round := range b.opt.rounds {
-		for senders := 1; senders <= 2; senders++ {
-			for _, octets := range b.opt.octets {
-				for _, priority := range b.opt.priorities {
-					l := load{octets: octets, priority: priority, time: b.opt.seconds}
-					if err := b.trunkPair(bridged, trunk, round, senders, l); err != nil {
-						return err
-					}
-				}
-			}
-		}
-	}
-	return nil
-}
-
-// trunkPair measures both with a load.
-func (b *bench) trunkPair(bridged, trunk *network, round, senders int, l load) error {
-	conditions := func(n *network) string {
-		return fmt.Sprintf("device=%s senders=%d octets=%d priority=%d", n.name, senders, l.octets, l.priority)
-	}
 	rates := map[*network]float64{}
-	for _, n := range alternate([]*network{bridged, trunk}, round) {
-		l.through, l.flows = n, n.flowsToHost2([]int{1, 3}[:senders]...)
+	return b.inTurn([]*network{bridged, trunk}, b.opt.rounds, 2, func(n *network, round int, l load) error {
 		o, err := b.measure(l)
 		if err != nil {
-			return fmt.Errorf("%s: %w", n.name, errors.Join(err, n.alive()))
+			return err
 		}
-		rates[n] = o.rate
-		b.record("trunk", conditions(n), dutPFC, round, o.values()...)
-	}
-	b.record("trunk", conditions(trunk), dutPFC, round, value{toBridged, rates[trunk] / rates[bridged]})
-	return nil
+		b.record("trunk", "device="+n.name+" "+l.conditions(), dutPFC, round, o.values()...)
+		if rates[n] = o.rate; len(rates) == 2 { // both with this load
+			b.record("trunk", "device=trunk "+l.conditions(), dutPFC, round, value{toBridged, rates[trunk] / rates[bridged]})
+			clear(rates)
+		}
+		return nil
+	})
 }
 
 func (b *bench) trunkNetwork(name, text string) (*network, error) {

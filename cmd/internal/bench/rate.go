@@ -1,10 +1,8 @@
 package bench
 
 import (
-	"slices"
+	"sync"
 	"time"
-
-	"pfcswitch/cmd/internal/lab"
 )
 
 // A sample is how many frames had arrived at a moment, and how many each host that sends had sent. Rates come from
@@ -14,14 +12,6 @@ type sample struct {
 	at     time.Time
 	frames uint64
 	sent   []uint64 // by sender
-}
-
-// allSent adds up what the senders had sent.
-func (s *sample) allSent() (sum uint64) {
-	for _, n := range s.sent {
-		sum += n
-	}
-	return sum
 }
 
 // sampleEvery is the time between two samples, a tenth of the shortest load at most. A sample takes CPU time for each
@@ -37,37 +27,29 @@ func (l *load) sampleInterval() time.Duration {
 	return sampleEvery * time.Duration((hosts+fewHosts-1)/fewHosts)
 }
 
-// senders are the hosts that the load comes from, each once.
-func (l *load) senders() (all []*lab.Node) {
-	for _, f := range l.flows {
-		if !slices.Contains(all, f.from) {
-			all = append(all, f.from)
-		}
-	}
-	return all
-}
-
 // sampleLoad samples what is sent and arrives until the function that it returns is called, which returns the samples.
 func (b *bench) sampleLoad(l *load) func() []sample {
-	stop, done := make(chan struct{}), make(chan []sample)
-	go func() {
-		var all []sample
-		for tick := time.NewTicker(l.sampleInterval()); ; {
+	var all []sample
+	var running sync.WaitGroup
+	stop := make(chan struct{})
+	running.Go(func() {
+		tick := time.NewTicker(l.sampleInterval())
+		defer tick.Stop()
+		for going := true; going; {
 			if s, err := l.sample(); err == nil { // an error that lasts shows when the load is counted
 				all = append(all, s)
 			}
 			select {
 			case <-tick.C:
 			case <-stop:
-				tick.Stop()
-				done <- all
-				return
+				going = false
 			}
 		}
-	}()
+	})
 	return func() []sample {
 		close(stop)
-		return <-done
+		running.Wait()
+		return all
 	}
 }
 
@@ -117,6 +99,9 @@ func rateOf(all []sample) (rate, behind float64) {
 	if !ok {
 		return 0, 0
 	}
-	arrived := float64(last.frames - first.frames)
-	return arrived / last.at.Sub(first.at).Seconds(), float64(last.allSent()-first.allSent()) - arrived
+	arrived, sent := last.frames-first.frames, uint64(0)
+	for i := range last.sent {
+		sent += last.sent[i] - first.sent[i]
+	}
+	return float64(arrived) / last.at.Sub(first.at).Seconds(), float64(sent) - float64(arrived)
 }

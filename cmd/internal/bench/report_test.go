@@ -2,28 +2,13 @@ package bench
 
 import (
 	"encoding/hex"
-	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
 	"pfcswitch/cmd/internal/api"
+	"pfcswitch/cmd/internal/traffic"
 )
-
-func TestParseIperf(t *testing.T) {
-	const good = `{"end":{"sum_sent":{"bytes":100,"bits_per_second":1,"retransmits":42},
-		"sum_received":{"bytes":90,"bits_per_second":8e9}}}`
-	r, err := parseIperf([]byte(good))
-	if err != nil || r.End.Sent.Retransmits != 42 || r.End.Received.BitRate != 8e9 || r.End.Received.Octets != 90 {
-		t.Errorf("%+v, %v", r, err)
-	}
-	for _, text := range []string{"", "{", `{"error":"unable to connect"}`,
-		`{"end":{"sum_received":{"bytes":0,"bits_per_second":0}}}`} {
-		if _, err := parseIperf([]byte(text)); err == nil {
-			t.Errorf("%q was read", text)
-		}
-	}
-}
 
 // Of fewer than 100 reactions there is no 99th percentile.
 func TestReactionValues(t *testing.T) {
@@ -43,21 +28,22 @@ func TestReactionValues(t *testing.T) {
 }
 
 // Of fewer than 1000 probes there is no percentile of 99.9.
-func TestParseProbes(t *testing.T) {
-	const good = `{"flows":[{"received":%d,"lost":2,"finished":true,
-		"latency_ns":{"p50":1000,"p99":20000,"p999":300000,"max":400000}}]}`
-	for n, want := range map[int][]value{
+func TestProbeValues(t *testing.T) {
+	good := traffic.ReceivedFlow{Lost: 2, Finished: true,
+		Latency: traffic.Latencies{P50: 1000, P99: 20_000, P999: 300_000, Max: 400_000}}
+	for n, want := range map[uint64][]value{
 		999:  {{p50, 1}, {p99, 20}, {highest, 400}, {samples, 999}, {lost, 2}},
 		1000: {{p50, 1}, {p99, 20}, {p999, 300}, {highest, 400}, {samples, 1000}, {lost, 2}},
 	} {
-		if got, err := parseProbes(fmt.Appendf(nil, good, n)); err != nil || !slices.Equal(got, want) {
+		good.Received = n
+		got, err := probeValues(&traffic.SinkReport{Flows: []traffic.ReceivedFlow{good}})
+		if err != nil || !slices.Equal(got, want) {
 			t.Errorf("%d: %v, %v", n, got, err)
 		}
 	}
-	for _, text := range []string{"", "{}", `{"flows":[{"received":0,"finished":true}]}`, `{"flows":[{"received":5}]}`,
-		`{"flows":[{},{}]}`} {
-		if _, err := parseProbes([]byte(text)); err == nil {
-			t.Errorf("%q was read", text)
+	for _, flows := range [][]traffic.ReceivedFlow{nil, {{Finished: true}}, {{Received: 5}}, {{}, {}}} {
+		if _, err := probeValues(&traffic.SinkReport{Flows: flows}); err == nil {
+			t.Errorf("%+v has values", flows)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package bench
 
 import (
 	"encoding/json"
+	"fmt"
 	"io"
 	"maps"
 	"math"
@@ -100,86 +101,89 @@ func conditionFields(conditions string) map[string]any {
 	return m
 }
 
-// A row is a line of the table: a value's median and spread over the rounds, and the median of its ratios to the same
-// value of the peers in the same round.
-type row struct {
-	what, conditions, metric, dut string
-	rounds                        int
-	median, least, most           float64
-	ratios                        map[string]ratio // by peer; none where the peer has no such value
-}
-
-// A ratio is what the rounds' ratios to a peer were: their median, the least and the most.
-type ratio struct {
+// stats are the median and the range of what rounds gave.
+type stats struct {
 	rounds              int
 	median, least, most float64
+}
+
+// statsOf returns the stats of values, at least one.
+func statsOf(values []float64) stats {
+	sorted := slices.Sorted(slices.Values(values))
+	n := len(sorted)
+	return stats{n, (sorted[(n-1)/2] + sorted[n/2]) / 2, sorted[0], sorted[n-1]}
+}
+
+// text writes the median and, of several rounds, the range.
+func (s stats) text(number func(float64) string) string {
+	if s.rounds == 1 {
+		return number(s.median)
+	}
+	return fmt.Sprintf("%s (%s-%s)", number(s.median), number(s.least), number(s.most))
+}
+
+// A row is a line of the table: a value over the rounds, and its ratios to the same value of the peers in the same
+// rounds.
+type row struct {
+	rowKey
+	stats
+	ratios map[string]stats // by peer; none where the peer has no such value
 }
 
 // rowKey is what a row stands for.
 type rowKey struct{ what, conditions, metric, dut string }
 
+// group is what a row has in common with those of other switches.
+func (k rowKey) group() rowKey {
+	k.dut = ""
+	return k
+}
+
+// peerNames are the switches that pfcswitch is compared with.
+var peerNames = switchNames[1:]
+
 // summarize makes the rows, in the order in which their first results came, those of one value beside each other.
 func summarize(results []result) (rows []row) {
 	all := map[rowKey]map[int]float64{} // by round
-	var groups []rowKey                 // without the switch
-	switches := map[rowKey][]string{}
-	for i := range results {
-		r := &results[i]
+	var order []rowKey
+	for _, r := range results {
 		for _, v := range r.values {
-			group := rowKey{r.what, r.conditions, v.metric, ""}
-			key := group
-			key.dut = r.dut
-			if len(switches[group]) == 0 {
-				groups = append(groups, group)
-			}
+			key := rowKey{r.what, r.conditions, v.metric, r.dut}
 			if all[key] == nil {
 				all[key] = map[int]float64{}
-				switches[group] = append(switches[group], r.dut)
+				order = append(order, key)
 			}
 			all[key][r.round] = v.v
 		}
 	}
-	for _, key := range groups {
-		for _, dut := range switches[key] {
-			key.dut = dut
-			rows = append(rows, summary(key, all))
+	for len(order) > 0 {
+		group := order[0].group()
+		for _, key := range order {
+			if key.group() == group {
+				rows = append(rows, summary(key, all))
+			}
 		}
+		order = slices.DeleteFunc(order, func(key rowKey) bool { return key.group() == group })
 	}
 	return rows
 }
 
 func summary(key rowKey, all map[rowKey]map[int]float64) row {
-	values := slices.Sorted(maps.Values(all[key]))
-	r := row{key.what, key.conditions, key.metric, key.dut,
-		len(values), median(values), values[0], values[len(values)-1], map[string]ratio{}}
-	for _, peer := range []string{dutBridge, dutOVS, dutOVSTSO} {
+	r := row{key, statsOf(slices.Collect(maps.Values(all[key]))), map[string]stats{}}
+	for _, peer := range peerNames {
 		other := key
 		other.dut = peer
-		if peer == key.dut {
-			continue
+		var ratios []float64 // of the rounds that both have and in which the peer's value is not 0
+		for round, x := range all[key] {
+			if y := all[other][round]; y != 0 {
+				ratios = append(ratios, x/y)
+			}
 		}
-		if ratios := ratios(all[key], all[other]); len(ratios) > 0 {
-			r.ratios[peer] = ratio{len(ratios), median(ratios), ratios[0], ratios[len(ratios)-1]}
+		if peer != key.dut && len(ratios) > 0 {
+			r.ratios[peer] = statsOf(ratios)
 		}
 	}
 	return r
-}
-
-// ratios returns, sorted, a/b of the rounds that both have and in which b is not 0.
-func ratios(a, b map[int]float64) (all []float64) {
-	for round, x := range a {
-		if y, ok := b[round]; ok && y != 0 {
-			all = append(all, x/y)
-		}
-	}
-	slices.Sort(all)
-	return all
-}
-
-// median of sorted values, at least one.
-func median(sorted []float64) float64 {
-	n := len(sorted)
-	return (sorted[(n-1)/2] + sorted[n/2]) / 2
 }
 
 // fields returns the row as the keys of a JSON object.
@@ -196,22 +200,19 @@ func (r *row) fields() map[string]any {
 // writeJSON writes a line for the machine, one for the histogram of its gaps where they were measured, one for each
 // result and one for each row of the table.
 func writeJSON(out io.Writer, m machine, g *cpuGaps, results []result, rows []row) error {
-	enc := json.NewEncoder(out)
-	if err := enc.Encode(m); err != nil {
-		return err
-	}
+	lines := []any{m}
 	if g.Watched > 0 {
-		if err := enc.Encode(g.fields()); err != nil {
-			return err
-		}
+		lines = append(lines, g.fields())
 	}
 	for i := range results {
-		if err := enc.Encode(results[i].fields()); err != nil {
-			return err
-		}
+		lines = append(lines, results[i].fields())
 	}
 	for i := range rows {
-		if err := enc.Encode(rows[i].fields()); err != nil {
+		lines = append(lines, rows[i].fields())
+	}
+	enc := json.NewEncoder(out)
+	for _, l := range lines {
+		if err := enc.Encode(l); err != nil {
 			return err
 		}
 	}

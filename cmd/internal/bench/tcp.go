@@ -1,13 +1,10 @@
 package bench
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
-	"strings"
 
-	"pfcswitch/cmd/internal/lab"
+	"pfcswitch/cmd/internal/traffic"
 )
 
 // tcpAddress is that of host n for TCP. Hosts are plain: frames are untagged and the priority is the DSCP's.
@@ -30,18 +27,12 @@ ports:
   p2: {speed: none, ring: {other: 16384}}
 `
 
-// A tcpNetwork has two hosts with addresses and a server.
-type tcpNetwork struct {
-	*network
-	offloads float64 // 1, or 0 where nothing arrives with the hosts' defaults
-}
-
 // tcp measures iperf3 through the switches with 1 and 4 streams.
 func (b *bench) tcp() error {
 	if b.peers.iperf3 == "" {
-		return nil // findPeers has said so
+		return nil // findPeers has printed so
 	}
-	var all []*tcpNetwork
+	var all []*network
 	for _, dut := range switchNames {
 		n, err := b.comparedNetwork("tcp-"+dut, dut, 2, tcpYAML)
 		if err != nil {
@@ -50,9 +41,8 @@ func (b *bench) tcp() error {
 		if n == nil {
 			continue
 		}
-		t := &tcpNetwork{n, 1}
-		all = append(all, t)
-		if err := t.prepare(); err != nil {
+		all = append(all, n)
+		if err := n.prepareTCP(); err != nil {
 			return err
 		}
 	}
@@ -70,118 +60,90 @@ func (b *bench) tcp() error {
 	return nil
 }
 
-// prepare gives the hosts addresses, and starts the server. Where nothing arrives with the hosts' default offloads,
-// prepare switches those off.
-func (t *tcpNetwork) prepare() error {
-	for i, h := range t.hosts {
+// prepareTCP gives the hosts addresses, and starts the server. Where nothing arrives with the hosts' default offloads,
+// prepareTCP switches those off.
+func (n *network) prepareTCP() error {
+	for i, h := range n.hosts {
 		other := 2 - i
-		neighbour := fmt.Sprintf("neigh add %s lladdr %s dev eth0 nud permanent", tcpAddress(other), mac(other))
-		if err := errors.Join(h.AddAddr("eth0", tcpAddress(i+1)+"/24"), t.b.ip(h, neighbour)); err != nil {
+		neighbour := fmt.Sprintf("ip neigh add %s lladdr %s dev eth0 nud permanent", tcpAddress(other), mac(other))
+		if err := errors.Join(h.AddAddr("eth0", tcpAddress(i+1)+"/24"), n.b.commands(h, neighbour)); err != nil {
 			return err
 		}
 	}
-	server, err := t.b.start(t.hosts[1], t.b.peers.iperf3, "-s", "-B", tcpAddress(2))
+	server, err := n.b.start(n.hosts[1], n.b.peers.iperf3, "-s", "-B", tcpAddress(2))
 	if err != nil {
 		return err
 	}
-	t.daemons = append(t.daemons, server)
-	if err := t.b.eventually("iperf3 listens", patience, func() (bool, error) {
-		b, err := os.ReadFile(fmt.Sprintf("/proc/%d/net/tcp", server.Pid()))
-		return strings.Contains(string(b), ":1451 00000000:0000 0A"), err // port 5201, LISTEN
-	}); err != nil {
+	n.daemons = append(n.daemons, server)
+	listens := func() (bool, error) { return n.hosts[1].Listens(5201) }
+	if err := n.b.eventually("iperf3 listens", patience, listens); err != nil {
 		return err
 	}
-	if _, err := t.iperf(1, 0, "-n", "1M"); err == nil {
+	if _, err := n.iperf(1, 0, "-n", "1M"); err == nil {
 		return nil
-	} else if t.dut == dutPFC || t.dut == dutBridge || t.b.ctx.Err() != nil {
+	} else if n.dut == dutPFC || n.dut == dutBridge || n.b.ctx.Err() != nil {
 		return err // these have to carry what hosts send by default
 	}
-	if t.b.peers.ethtool == "" {
+	if n.b.peers.ethtool == "" {
 		return errors.New("nothing arrives with the hosts' default offloads, " +
 			"and there is no ethtool to switch them off")
 	}
-	t.b.note("%s: TCP DOES NOT GET THROUGH WITH THE HOSTS' DEFAULT OFFLOADS: its hosts have them switched off", t.dut)
-	t.offloads = 0
-	for _, h := range t.hosts {
-		if _, err := t.b.do(h, t.b.peers.ethtool, "-K", "eth0", "tx", "off"); err != nil {
+	n.b.note("%s: TCP DOES NOT GET THROUGH WITH THE HOSTS' DEFAULT OFFLOADS: its hosts have them switched off", n.dut)
+	n.withoutOffloads = true
+	for _, h := range n.hosts {
+		if _, err := n.b.do(h, n.b.peers.ethtool, "-K", "eth0", "tx", "off"); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// iperfReport is what matters of the report of iperf3 -J.
-type iperfReport struct {
-	End struct {
-		Sent struct {
-			Retransmits uint64 `json:"retransmits"`
-		} `json:"sum_sent"`
-		Received struct {
-			Octets  float64 `json:"bytes"`
-			BitRate float64 `json:"bits_per_second"`
-		} `json:"sum_received"`
-	} `json:"end"`
-	Error string `json:"error"`
-}
-
-func parseIperf(out []byte) (r iperfReport, err error) {
-	switch err := json.Unmarshal(out, &r); {
-	case err != nil:
-		return r, fmt.Errorf("report of iperf3: %w", err)
-	case r.Error != "":
-		return r, fmt.Errorf("iperf3: %s", r.Error)
-	case r.End.Received.Octets <= 0 || r.End.Received.BitRate <= 0:
-		return r, errors.New("iperf3: nothing was received")
-	}
-	return r, nil
-}
-
 // iperf runs the client; length is "-t" or "-n" with its value.
-func (t *tcpNetwork) iperf(streams, priority int, length ...string) (r iperfReport, err error) {
-	argv := append([]string{t.b.peers.iperf3, "-c", tcpAddress(2), "-J", "--connect-timeout", "2000",
+func (n *network) iperf(streams, priority int, length ...string) (r traffic.IperfReport, err error) {
+	argv := append([]string{n.b.peers.iperf3, "-c", tcpAddress(2), "-J", "--connect-timeout", "2000",
 		"-P", fmt.Sprint(streams), "--dscp", fmt.Sprint(dscpOf(priority))}, length...)
-	p, err := t.b.start(t.hosts[0], argv...)
+	p, err := n.b.start(n.hosts[0], argv...)
 	if err != nil {
 		return r, err
 	}
-	out, err := t.b.wait(p, t.b.opt.seconds+patience)
-	if report, parsed := parseIperf(out); err == nil || parsed != nil && report.Error != "" {
-		return report, parsed // iperf3 says in its report what went wrong
+	out, ended := n.b.wait(p, n.b.opt.seconds+patience)
+	if r, err = traffic.ParseIperf(out); err != nil {
+		return r, errors.Join(err, ended) // iperf3 reports what went wrong
 	}
-	return r, err
+	return r, ended
 }
 
 // transfer is one run, with the machine's CPU time and the frames that came: those of more than 1514 octets are
 // GSO frames.
-func (t *tcpNetwork) transfer(round, streams, priority int) error {
-	before, err := t.hosts[1].Stats("eth0")
-	if err != nil {
-		return err
-	}
-	start, err := lab.ReadCPUTimes()
-	if err != nil {
-		return err
-	}
-	length := []string{"-t", fmt.Sprintf("%.0f", max(1, t.b.opt.seconds.Seconds()))}
-	if t.b.opt.smoke {
+func (n *network) transfer(round, streams, priority int) error {
+	length := []string{"-t", fmt.Sprintf("%.0f", max(1, n.b.opt.seconds.Seconds()))}
+	if n.b.opt.smoke {
 		length = []string{"-n", "20M"}
 	}
-	r, err := t.iperf(streams, priority, length...)
-	if err != nil {
-		return errors.Join(err, t.alive())
-	}
-	after, err := t.hosts[1].Stats("eth0")
+	before, err := n.hosts[1].Stats("eth0")
 	if err != nil {
 		return err
 	}
-	end, err := lab.ReadCPUTimes()
+	var r traffic.IperfReport
+	used, err := n.usageOf(func() (err error) {
+		r, err = n.iperf(streams, priority, length...)
+		return err
+	})
+	if err != nil {
+		return errors.Join(err, n.alive())
+	}
+	after, err := n.hosts[1].Stats("eth0")
 	if err != nil {
 		return err
 	}
 	frames, octets := after.ReceivedFrames-before.ReceivedFrames, after.ReceivedBytes-before.ReceivedBytes
-	t.b.record("tcp", fmt.Sprintf("streams=%d priority=%d", streams, priority), t.dut, round,
-		value{throughput, r.End.Received.BitRate / 1e9}, value{resent, float64(r.End.Sent.Retransmits)},
-		value{cpuPerGB, (end.Busy - start.Busy).Seconds() / (r.End.Received.Octets / 1e9)},
-		value{perReceived, float64(octets) / float64(max(1, frames))}, value{offloads, t.offloads})
+	byDefault := 1.0
+	if n.withoutOffloads {
+		byDefault = 0
+	}
+	n.b.record("tcp", fmt.Sprintf("streams=%d priority=%d", streams, priority), n.dut, round,
+		value{throughput, r.Rate / 1e9}, value{resent, float64(r.Retransmitted)},
+		value{cpuPerGB, used.busy.Seconds() / (float64(r.Octets) / 1e9)},
+		value{perReceived, float64(octets) / float64(max(1, frames))}, value{offloads, byDefault})
 	return nil
 }

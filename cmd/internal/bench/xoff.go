@@ -1,8 +1,10 @@
 package bench
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"time"
 
 	"pfcswitch/cmd/internal/api"
 )
@@ -58,15 +60,13 @@ func (n *network) xoffRound(round int) error {
 	if err := api.NewClient(n.socket).Clear(b.ctx, "counters"); err != nil {
 		return err
 	}
-	receiver, err := b.start(n.hosts[1], b.program, "sink", "eth0", "--speed", "none", "-j")
+	receiver, err := b.startSink(n.hosts[1])
 	if err != nil {
 		return err
 	}
 	defer receiver.stop()
-	seconds := max(1, b.opt.seconds.Seconds()) // for hundreds of reactions
-	sender, err := b.start(n.hosts[0], b.program, "send", "eth0", "--to", sink, "--vlan", fmt.Sprint(vlan),
-		"--flow", "3:octets=1514", "--seconds", fmt.Sprint(seconds),
-		"--speed", fmt.Sprintf("%dM", 2*b.opt.xoffSpeed()), "-j")
+	sender, err := b.startSender(n.hosts[0], sink, "3:octets=1514", max(b.opt.seconds, time.Second), // for hundreds
+		"--speed", fmt.Sprintf("%dM", 2*b.opt.xoffSpeed()))
 	if err != nil {
 		return err
 	}
@@ -77,14 +77,12 @@ func (n *network) xoffRound(round int) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(b.recordReaction("admission", round, &r.XoffReaction),
-		b.recordReaction("arrival", round, &r.XoffAge))
-}
-
-func (b *bench) recordReaction(from string, round int, r *api.Reaction) error {
-	values, err := reactionValues(r)
-	if err == nil {
-		b.record("xoff-reaction", "from="+from, dutPFC, round, values...)
+	admission, err := reactionValues(&r.XoffReaction)
+	arrival, err2 := reactionValues(&r.XoffAge)
+	if err := cmp.Or(err, err2); err != nil {
+		return err
 	}
-	return err
+	b.record("xoff-reaction", "from=admission", dutPFC, round, admission...)
+	b.record("xoff-reaction", "from=arrival", dutPFC, round, arrival...)
+	return nil
 }
