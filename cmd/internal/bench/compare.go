@@ -132,8 +132,8 @@ func (n *network) notePFC() error {
 	}
 	for _, p := range buffer.Ports {
 		if p.Port == "p1" && p.Ring != nil {
-			n.b.noteOnce("pfcswitch: every feature and the metrics on; the receive rings of its senders' ports are deep "+
-				"(scripts/bench.yaml): %d slots for lossless frames alone.", p.Ring.Slots)
+			n.b.noteOnce("pfcswitch: every feature and the metrics on; the receive rings of its senders' ports are "+
+				"deep (scripts/bench.yaml): %d slots for lossless frames alone.", p.Ring.Slots)
 		}
 	}
 	return nil

@@ -157,7 +157,7 @@ func (b *bench) fdbRound(empty, full *fdbNetwork, round, number int) error {
 	scattered := func(to int) fdbCase {
 		frames := scatteredFrames(to)
 		return fdbCase{"tap", fmt.Sprintf("to=%d_stations stations=%d", to, number), full,
-			load{flows: full.flowsToHost2(3), write: func() (uint64, error) { return full.writeFor(frames) }}, frames}
+			load{flows: full.flowsToHost2(1), write: func() (uint64, error) { return full.writeFor(frames) }}, frames}
 	}
 	if err := b.fdbPair(round, toEmpty, hot(empty, 0), hot(full, number)); err != nil {
 		return err

@@ -128,7 +128,8 @@ func (b *bench) trunk() error {
 		}
 		b.record("trunk", "device="+n.name+" "+l.conditions(), dutPFC, round, o.values()...)
 		if rates[n] = o.rate; len(rates) == 2 { // both with this load
-			b.record("trunk", "device=trunk "+l.conditions(), dutPFC, round, value{toBridged, rates[trunk] / rates[bridged]})
+			ratio := value{toBridged, rates[trunk] / rates[bridged]}
+			b.record("trunk", "device=trunk "+l.conditions(), dutPFC, round, ratio)
 			clear(rates)
 		}
 		return nil
