@@ -115,8 +115,7 @@ func TestBenchAsOrdinaryUser(t *testing.T) {
 	install(t, filepath.Join(dir, "go"), fakeGo)
 	for option, want := range map[string]int{"--smoke": 77, "--help": 0} {
 		if got, out := ordinaryBench(t, dir, option); got != want {
-			t.Errorf("%s: exit status %d, want %d
-%s", option, got, want, out)
+			t.Errorf("%s: exit status %d, want %d\n%s", option, got, want, out)
 		}
 	}
 }
