@@ -141,9 +141,7 @@ func TestRememberedFrameIsCountedOnce(t *testing.T) {
 
 	c := m.config
 	c.RingHold = false
-	if err := m.Apply(c, m.configs); err != nil {
-		t.Fatal(err)
-	}
+	must(t, m.Apply(c, m.configs))
 	m.CancelWait(0, pgA)
 	m.RestoreWait(0, pgA, 100)
 	mustAdmit(t, m, 0, pgA, 100, DropHeadroom)
@@ -185,9 +183,7 @@ func TestAdmitCountsDrops(t *testing.T) {
 
 func TestAdmitWithoutQueue(t *testing.T) {
 	m, w := newTable(t, 1000, Config{}, QueueConfig{Headroom: 100})
-	if err := m.SetPort(4, PortConfig{}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, m.SetPort(4, PortConfig{}))
 	for _, id := range []QueueID{{-1, pgA}, {0, pgA + 1}, {0, 8}, {0, 255}, {1, pgA}, {4, 0}, {9, pgA}} {
 		mustAdmit(t, m, id.Port, id.Queue, 100, NoQueue)
 		if m.WouldCross(id.Port, id.Queue, 1<<30) {

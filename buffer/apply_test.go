@@ -144,9 +144,7 @@ func TestRemovePort(t *testing.T) {
 		t.Fatalf("the port came back into a full buffer: %v", err)
 	}
 	m.Release(1, pgA, 700)
-	if err := m.SetPort(0, onePriority(QueueConfig{Private: 200, Headroom: 300})); err != nil {
-		t.Fatal(err)
-	}
+	must(t, m.SetPort(0, onePriority(QueueConfig{Private: 200, Headroom: 300})))
 	wantHeld(t, m, 0, pgA, share{private: 200, shared: 500})
 	wantSound(t, m, w)
 	if got := m.ports[0].ingress[pgA].count; got != (Counters{}) || m.Removed(0) != (PortCounters{}) {
@@ -171,9 +169,7 @@ func TestChangeMode(t *testing.T) {
 		for k := range pc.Queues {
 			pc.Queues[k] = QueueConfig{Private: 100, Headroom: 500, Alpha: 1.0 / 16}
 		}
-		if err := m.SetPort(0, pc); err != nil {
-			t.Fatal(err)
-		}
+		must(t, m.SetPort(0, pc))
 		wantSound(t, m, w)
 	}
 	set(macctl.ModePFC, 0b0001_1001)
@@ -221,9 +217,7 @@ func TestApplyIsAtomic(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := m.Apply(c, ports); err != nil {
-		t.Fatal(err)
-	}
+	must(t, m.Apply(c, ports))
 	before := state(m)
 
 	bad := ports[1]
@@ -242,9 +236,7 @@ func TestApplyIsAtomic(t *testing.T) {
 
 	// The caller's map stays the caller's.
 	delete(ports, 1)
-	if err := m.SetPort(2, PortConfig{}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, m.SetPort(2, PortConfig{}))
 	if s := state(m); len(s.Ports) != 2 || !s.Ports[0].Ingress[3].Lossless {
 		t.Errorf("ports after SetPort: %+v", s.Ports)
 	}
@@ -269,9 +261,7 @@ func TestShrinkPools(t *testing.T) {
 	mustAdmit(t, m, 0, pgA, 100, Accept)
 	m.Release(0, pgA, 500)
 	mustAdmit(t, m, 0, pgA, 400, Accept)
-	if err := m.Apply(small, m.configs); err != nil {
-		t.Fatal(err)
-	}
+	must(t, m.Apply(small, m.configs))
 	if m.AdmitLossy(0, 1, 1) {
 		t.Error("a lossy frame went into a pool that holds more than its size")
 	}

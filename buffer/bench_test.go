@@ -23,9 +23,7 @@ func fullSwitch(tb testing.TB) *Manager {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	if err := m.Apply(c, ports); err != nil {
-		tb.Fatal(err)
-	}
+	must(tb, m.Apply(c, ports))
 	for port := range 32 {
 		for prio := range uint8(Priorities) {
 			for range 4 {

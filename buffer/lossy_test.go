@@ -11,9 +11,7 @@ func newLossy(t *testing.T, size int64, alphas ...float64) (*Manager, *wire) {
 	}
 	var pc PortConfig
 	copy(pc.LossyAlpha[:], alphas)
-	if err := m.SetPort(0, pc); err != nil {
-		t.Fatal(err)
-	}
+	must(t, m.SetPort(0, pc))
 	return m, w
 }
 

@@ -16,9 +16,7 @@ func TestRoomIsWhatIsTaken(t *testing.T) {
 		}
 		p := PortConfig{Mode: macctl.ModePFC, Lossless: 1 << 3, MTU: 100}
 		p.Queues[3] = QueueConfig{Private: 100, Headroom: 300}
-		if err := m.SetPort(0, p); err != nil {
-			t.Fatal(err)
-		}
+		must(t, m.SetPort(0, p))
 		for _, before := range []int{0, 50, 1000} {
 			for range before {
 				m.Admit(0, 3, 1)

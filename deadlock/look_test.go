@@ -149,9 +149,7 @@ func BenchmarkLook256(b *testing.B) {
 	c := patent()
 	c.Count = MostCount
 	for p := range 32 {
-		if err := w.Set(p, string(rune('a'+p)), 0xff, c, 1); err != nil {
-			b.Fatal(err)
-		}
+		must(b, w.Set(p, string(rune('a'+p)), 0xff, c, 1))
 	}
 	if got := len(w.active); got != 256 {
 		b.Fatalf("%d queues are armed", got)

@@ -62,9 +62,7 @@ func watchOne(t *testing.T, c Config) (*rig, *fakeQueue) {
 
 func (r *rig) set(t *testing.T, port int, queues uint16, c Config) {
 	t.Helper()
-	if err := r.w.Set(port, string(rune('a'+port)), queues, c, r.now); err != nil {
-		t.Fatal(err)
-	}
+	must(t, r.w.Set(port, string(rune('a'+port)), queues, c, r.now))
 	r.collect()
 }
 
@@ -217,4 +215,15 @@ func (r *rig) status(t *testing.T) Status {
 		t.Fatalf("%d queues are watched, want 1: %+v", len(all), all)
 	}
 	return all[0]
+}
+
+// must fails the test on an error.
+func must(tb interface {
+	Helper()
+	Fatal(args ...any)
+}, err error) {
+	tb.Helper()
+	if err != nil {
+		tb.Fatal(err)
+	}
 }

@@ -274,9 +274,7 @@ func TestChangeOfMode(t *testing.T) {
 	o := &pauseSwitch{}
 	w := New(o)
 	for i, mask := range []uint16{1 << 3, 1 << All, 1 << 3, 1 << 4, 1 << All} {
-		if err := w.Set(0, "a", mask, patent(), 1); err != nil {
-			t.Fatal(err)
-		}
+		must(t, w.Set(0, "a", mask, patent(), 1))
 		if want := mask != 1<<4; o.await != want {
 			t.Errorf("step %d: awaited %v, want %v", i, o.await, want)
 		}
@@ -307,20 +305,14 @@ func TestRemovedPort(t *testing.T) {
 		}
 	}
 	retired(1)
-	if err := r.w.Set(5, "a", 1<<4, patent(), r.now); err != nil { // it is back, and 3 is lossy
-		t.Fatal(err)
-	}
+	must(t, r.w.Set(5, "a", 1<<4, patent(), r.now)) // it is back, and 3 is lossy
 	retired(1)
-	if err := r.w.Set(5, "a", 1<<3, patent(), r.now); err != nil {
-		t.Fatal(err)
-	}
+	must(t, r.w.Set(5, "a", 1<<3, patent(), r.now))
 	retired(0)
 	if s := r.status(t); s.Detected != 1 || s.Recovered != 1 || s.State != Operational {
 		t.Errorf("%+v", s)
 	}
-	if err := r.w.Set(5, "z", 1<<3, patent(), r.now); err != nil { // another one in its place
-		t.Fatal(err)
-	}
+	must(t, r.w.Set(5, "z", 1<<3, patent(), r.now)) // another one in its place
 	if s := r.status(t); s.Detected != 0 || s.Name != "z" {
 		t.Errorf("%+v", s)
 	}

@@ -11,9 +11,7 @@ func TestPortsOfManyNames(t *testing.T) {
 	r := newRig()
 	come := func(name string) *port {
 		t.Helper()
-		if err := r.w.Set(0, name, 1<<3, patent(), r.now); err != nil {
-			t.Fatal(err)
-		}
+		must(t, r.w.Set(0, name, 1<<3, patent(), r.now))
 		return r.w.ports[0]
 	}
 	const names = maxRemoved + 10

@@ -19,6 +19,17 @@ func agreed(s Settings) *Probe {
 	return p
 }
 
+// drain fetches all that a Probe has to send, and passes its requests to handle.
+func drain(p *Probe, at Moment, handle func(q macctl.MeasurementFrame)) {
+	for out, ok := p.Out(at); ok; out, ok = p.Out(at) {
+		if out.Operation == macctl.MeasureRequest {
+			handle(out)
+		}
+	}
+}
+
+func ignore(macctl.MeasurementFrame) {}
+
 // group returns a message of a peer to the group address.
 func group(from [6]byte, m macctl.Measurement) macctl.MeasurementFrame {
 	return macctl.MeasurementFrame{Measurement: m, Peer: from, Group: true}

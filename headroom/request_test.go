@@ -14,21 +14,14 @@ func answerAll(p *Probe, now int64, requests int, spoil func(a *macctl.Measureme
 	after int64) {
 	for range requests {
 		now = max(now+1, p.nextRequest)
-		for {
-			q, ok := p.Out(Moment{Now: now})
-			if !ok {
-				break
-			}
-			if q.Operation != macctl.MeasureRequest {
-				continue
-			}
+		drain(p, Moment{Now: now}, func(q macctl.MeasurementFrame) {
 			if q.Fallback {
 				fallback++
 			}
 			a, at := replied(q), Moment{Now: now + 40_000}
 			spoil(&a, &at)
 			p.Receive(a, now+40_000, at)
-		}
+		})
 	}
 	return fallback, now
 }
@@ -89,11 +82,7 @@ func TestForgedAnswersAreSilence(t *testing.T) {
 // passTime makes a Probe send for d, without a peer.
 func passTime(p *Probe, from int64, d time.Duration) (now int64) {
 	for now = from; now < from+int64(d); now = max(now+1, p.Next()) {
-		for {
-			if _, ok := p.Out(Moment{Now: now}); !ok {
-				break
-			}
-		}
+		drain(p, Moment{Now: now}, ignore)
 	}
 	return now
 }

@@ -17,8 +17,8 @@ func allowing(session uint16) Settings {
 	return s
 }
 
-// wanted returns a request for a stream.
-func wanted(session uint16, sequence uint32, priority, ns uint64) macctl.MeasurementFrame {
+// streamRequest returns a request for a stream.
+func streamRequest(session uint16, sequence uint32, priority, ns uint64) macctl.MeasurementFrame {
 	return group(stranger, macctl.Measurement{Operation: macctl.MeasureStream, Session: session, Sequence: sequence,
 		Area: [2]uint64{priority, ns}})
 }
@@ -91,32 +91,31 @@ func TestStreamRequestsAreBounded(t *testing.T) {
 	p := NewProbe(allowing(8))
 	p.SetUp(true, 1)
 	now := int64(1e9)
-	hear := func(in macctl.MeasurementFrame) time.Duration {
+	receive := func(in macctl.MeasurementFrame) time.Duration {
 		p.Receive(in, now, Moment{Now: now})
-		for _, ok := p.Out(Moment{Now: now}); ok; _, ok = p.Out(Moment{Now: now}) {
-		}
+		drain(p, Moment{Now: now}, ignore)
 		_, until := p.Stream()
 		return time.Duration(max(until-now, 0))
 	}
-	if d := hear(wanted(1, 1, 3, 1e9)); d != 0 || p.count.Ignored[IgnoredNotAgreed] != 1 {
+	if d := receive(streamRequest(1, 1, 3, 1e9)); d != 0 || p.count.Ignored[IgnoredNotAgreed] != 1 {
 		t.Errorf("without an agreement: %v, ignored %v", d, p.count.Ignored)
 	}
 	p.SetAgreed(true, true, "b", now)
-	if d := hear(wanted(1, 5, 3, 1e8)); d != 100*time.Millisecond {
+	if d := receive(streamRequest(1, 5, 3, 1e8)); d != 100*time.Millisecond {
 		t.Errorf("granted %v", d)
 	}
 	now += 60_000_000
-	if d := hear(wanted(1, 5, 3, 1e9)); d != 40*time.Millisecond || p.count.Ignored[IgnoredOld] != 1 {
+	if d := receive(streamRequest(1, 5, 3, 1e9)); d != 40*time.Millisecond || p.count.Ignored[IgnoredOld] != 1 {
 		t.Errorf("replayed: %v left, ignored %v", d, p.count.Ignored)
 	}
-	if d := hear(wanted(1, 6, 3, 1e8)); d != 100*time.Millisecond {
+	if d := receive(streamRequest(1, 6, 3, 1e8)); d != 100*time.Millisecond {
 		t.Errorf("renewed: %v left", d)
 	}
 	now += 10_000_000
-	if d := hear(wanted(1, 7, 3, 1e9)); d != 90*time.Millisecond || p.count.Ignored[IgnoredBusy] != 1 {
+	if d := receive(streamRequest(1, 7, 3, 1e9)); d != 90*time.Millisecond || p.count.Ignored[IgnoredBusy] != 1 {
 		t.Errorf("too soon: %v left, ignored %v", d, p.count.Ignored)
 	}
-	if d := hear(wanted(1, 8, 3, 0)); d != 0 {
+	if d := receive(streamRequest(1, 8, 3, 0)); d != 0 {
 		t.Errorf("ended at once: %v left", d)
 	}
 	if p.count.Streams != 2 {
@@ -175,9 +174,8 @@ func TestStreamBudget(t *testing.T) {
 			next := now + rapid.Int64Range(0, int64(2*time.Second)).Draw(t, "after")
 			streamed += max(0, min(until, next)-now)
 			now = next
-			p.Receive(wanted(1, sequence+1, 3, rapid.Uint64Range(0, 3e9).Draw(t, "ns")), now, Moment{Now: now})
-			for _, ok := p.Out(Moment{Now: now}); ok; _, ok = p.Out(Moment{Now: now}) {
-			}
+			p.Receive(streamRequest(1, sequence+1, 3, rapid.Uint64Range(0, 3e9).Draw(t, "ns")), now, Moment{Now: now})
+			drain(p, Moment{Now: now}, ignore)
 			if _, until = p.Stream(); until > now+int64(MaxStream) {
 				t.Fatalf("a stream of %v", time.Duration(until-now))
 			}

@@ -45,7 +45,7 @@ func (r *recorder) want(what string, log ...string) {
 	r.log = nil
 }
 
-func (r *recorder) hear(frame []byte) { r.a.Receive(frame, r.now) }
+func (r *recorder) receive(frame []byte) { r.a.Receive(frame, r.now) }
 
 func TestTransmitTimers(t *testing.T) {
 	r := record(t)
@@ -58,10 +58,10 @@ func TestTransmitTimers(t *testing.T) {
 	r.run(75 * second)
 	r.want("every interval", "10:121", "40:121", "70:121")
 
-	r.hear(told(spine, 200))
+	r.receive(announcement(spine, 200))
 	r.run(110 * second)
 	r.want("a new neighbour is greeted", "75:121", "76:121", "77:121", "78:121", "108:121")
-	r.hear(told(spine, 200))
+	r.receive(announcement(spine, 200))
 	r.run(130 * second)
 	r.want("one that is known is not")
 
@@ -88,7 +88,7 @@ func TestTransmitTimers(t *testing.T) {
 func TestShutdown(t *testing.T) {
 	r := record(t)
 	r.a.SetLink(true, 0)
-	r.hear(told(spine, 200))
+	r.receive(announcement(spine, 200))
 	r.run(20 * second)
 	r.log = nil
 	r.a.SetOn(false, r.now)
@@ -97,7 +97,7 @@ func TestShutdown(t *testing.T) {
 	if n := len(r.a.Neighbours()); n != 0 {
 		t.Errorf("%d neighbours of an agent that is off", n)
 	}
-	r.hear(told(spine, 200))
+	r.receive(announcement(spine, 200))
 	if n := len(r.a.Neighbours()); n != 0 {
 		t.Errorf("an agent that is off listens")
 	}
@@ -114,7 +114,7 @@ func TestShutdown(t *testing.T) {
 	c.Local.Port.Value = "p2"
 	r.a.Configure(c, r.now)
 	if got := r.a.Config().Local.Port.Value; got != "p2" {
-		t.Errorf("told %s", got)
+		t.Errorf("announced %s", got)
 	}
 	r.run(50 * second)
 	r.want("another speaker", "45:0", "47:121")
@@ -153,14 +153,14 @@ func TestNeighbours(t *testing.T) {
 			t.Errorf("at %d s: events %v, want %v", r.now/second, got, want)
 		}
 	}
-	r.hear(told(spine, 10))
+	r.receive(announcement(spine, 10))
 	names() // the link is down
 	r.a.SetLink(true, 0)
-	r.hear(told(spine, 10))
+	r.receive(announcement(spine, 10))
 	names("spine p7")
 	events(EventNew)
 	r.run(9 * second)
-	r.hear(told(spine, 10))
+	r.receive(announcement(spine, 10))
 	r.run(19*second - 1)
 	names("spine p7")
 	r.run(19 * second)
@@ -169,26 +169,26 @@ func TestNeighbours(t *testing.T) {
 
 	other := spine
 	other.Port.Value, other.SystemName = "p8", "other"
-	r.hear(told(spine, 100))
-	r.hear(told(other, 100))
+	r.receive(announcement(spine, 100))
+	r.receive(announcement(other, 100))
 	other.SystemName = "renamed"
-	r.hear(told(other, 100))
+	r.receive(announcement(other, 100))
 	names("spine p7", "renamed p8")
 	events(EventNew, EventNew)
 	if n := r.a.Neighbours()[1]; n.Frames != 2 || n.Source != spineMAC || n.Changed != r.now {
 		t.Errorf("neighbour %+v", n)
 	}
-	moved := told(other, 100)
+	moved := announcement(other, 100)
 	moved[11]++
-	r.hear(moved)
+	r.receive(moved)
 	if n := r.a.Neighbours()[1]; n.Source != [6]byte(moved[6:]) || n.Frames != 3 {
 		t.Errorf("the same from another address: %+v", n)
 	}
-	r.hear(told(other, 0))
-	r.hear(told(other, 0))
+	r.receive(announcement(other, 0))
+	r.receive(announcement(other, 0))
 	names("spine p7")
 	events(EventShutdown)
-	r.hear(told(leaf, 100)) // an own frame that came back
+	r.receive(announcement(leaf, 100)) // an own frame that came back
 	names("spine p7")
 	r.a.SetLink(false, r.now)
 	names()
@@ -228,7 +228,7 @@ func TestThousandNeighbours(t *testing.T) {
 	for i := range 1000 {
 		p := spine
 		p.Port.Value = fmt.Sprintf("p%d", i)
-		r.hear(told(p, 100))
+		r.receive(announcement(p, 100))
 	}
 	if n := len(r.a.Neighbours()); n != MaxNeighbours || !r.a.TooMany() {
 		t.Errorf("%d neighbours, too many: %t", n, r.a.TooMany())
@@ -246,7 +246,7 @@ func TestThousandNeighbours(t *testing.T) {
 	if len(r.a.Neighbours()) != 0 || r.a.TooMany() {
 		t.Errorf("%d neighbours left, too many: %t", len(r.a.Neighbours()), r.a.TooMany())
 	}
-	r.hear(told(spine, 100))
+	r.receive(announcement(spine, 100))
 	if e := r.a.Events(); len(e) == 0 || e[len(e)-1].Kind != EventNew {
 		t.Errorf("later events are lost: %+v", e)
 	}
@@ -258,7 +258,7 @@ func TestEventsAreFew(t *testing.T) {
 		r, events := record(t), 0
 		r.a.SetLink(true, 0)
 		for i := range 1000 { // one comes or goes every 100 ms
-			r.hear(told(spine, uint16(10*(1-i%2))))
+			r.receive(announcement(spine, uint16(10*(1-i%2))))
 			r.now += second / 10
 			r.a.Advance(r.now)
 			if asks {
@@ -284,7 +284,7 @@ func TestCrowdIsOver(t *testing.T) {
 		if i == MaxNeighbours {
 			ttl = 20 // what comes last expires sooner
 		}
-		r.hear(told(p, ttl))
+		r.receive(announcement(p, ttl))
 	}
 	r.run(20*second - 1)
 	if len(r.a.Neighbours()) != 0 || !r.a.TooMany() || r.a.Next() != 20*second {

@@ -36,8 +36,8 @@ func config(local PDU, mac [6]byte) Config {
 	return Config{Local: local, MAC: mac, Interval: 30, Hold: 4}
 }
 
-// told returns the frame by which a neighbour announces p for ttl seconds.
-func told(p PDU, ttl uint16) []byte {
+// announcement returns the frame by which a neighbour announces p for ttl seconds.
+func announcement(p PDU, ttl uint16) []byte {
 	p.TTL = ttl
 	return AppendFrame(nil, spineMAC, &p)
 }

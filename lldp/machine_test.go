@@ -26,7 +26,7 @@ func TestTransitions(t *testing.T) {
 			"0 transmit: idle to info-frame, a frame is to leave",
 			"0 transmit: info-frame to idle, sent",
 		}},
-		{"fast start", func() { r.hear(told(spine, 9)) }, 3, []string{
+		{"fast start", func() { r.receive(announcement(spine, 9)) }, 3, []string{
 			"2 receive: wait-for-frame to frame, frame received",
 			"2 receive: frame to update-info, news",
 			"2 receive: update-info to wait-for-frame, stored",
@@ -54,7 +54,7 @@ func TestTransitions(t *testing.T) {
 			"5 transmit: idle to info-frame, a frame is to leave",
 			"5 transmit: info-frame to idle, sent",
 		}},
-		{"the same again", func() { r.hear(told(spine, 9)) }, 6, []string{
+		{"the same again", func() { r.receive(announcement(spine, 9)) }, 6, []string{
 			"5 receive: wait-for-frame to frame, frame received",
 			"5 receive: frame to wait-for-frame, the same again",
 		}},
@@ -62,7 +62,7 @@ func TestTransitions(t *testing.T) {
 			"14 receive: wait-for-frame to delete-aged-info, time to live is over",
 			"14 receive: delete-aged-info to wait-for-frame, deleted",
 		}},
-		{"a frame that is none", func() { r.hear(told(spine, 9)[:20]) }, 20, []string{
+		{"a frame that is none", func() { r.receive(announcement(spine, 9)[:20]) }, 20, []string{
 			"20 receive: wait-for-frame to frame, frame received",
 			"20 receive: frame to wait-for-frame, discarded",
 		}},
@@ -72,7 +72,7 @@ func TestTransitions(t *testing.T) {
 			"20 transmit: idle to info-frame, a frame is to leave",
 			"20 transmit: info-frame to idle, sent",
 		}},
-		{"the neighbour says goodbye", func() { r.hear(told(spine, 0)) }, 20, []string{
+		{"the neighbour says goodbye", func() { r.receive(announcement(spine, 0)) }, 20, []string{
 			"20 receive: wait-for-frame to frame, frame received",
 			"20 receive: frame to delete-info, time to live 0",
 			"20 receive: delete-info to wait-for-frame, deleted",
@@ -118,10 +118,10 @@ func TestTransitions(t *testing.T) {
 func TestTransitionsAreBounded(t *testing.T) {
 	r := record(t)
 	r.a.SetLink(true, 0)
-	frame := told(spine, 9)
-	r.hear(frame)
+	frame := announcement(spine, 9)
+	r.receive(frame)
 	for range 1000 {
-		r.hear(frame)
+		r.receive(frame)
 	}
 	of := map[string]int{}
 	for _, x := range r.a.Transitions() {

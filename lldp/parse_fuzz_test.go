@@ -60,7 +60,7 @@ func FuzzParseFrame(f *testing.F) {
 		}
 		again, _, err := ParsePDU(raw)
 		if err != nil || !bytes.Equal(AppendFrame(nil, source, &again), once) {
-			t.Errorf("told again: %+v, %v, first %+v", again, err, p)
+			t.Errorf("announced again: %+v, %v, first %+v", again, err, p)
 		}
 	})
 }

@@ -208,7 +208,7 @@ func TestRoundTrip(t *testing.T) {
 			t.Fatalf("got %+v, %+v, %v\nwant %+v", got, d, err, want)
 		}
 		if again := AppendFrame(nil, sender, &got); !bytes.Equal(again, frame) {
-			t.Fatalf("told again\n got %x\nwant %x", again, frame)
+			t.Fatalf("announced again\n got %x\nwant %x", again, frame)
 		}
 	})
 }
@@ -216,10 +216,10 @@ func TestRoundTrip(t *testing.T) {
 // A shutdown LLDPDU names its sender and has nothing else.
 func TestShutdownRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		told := drawPDU(t)
-		told.TTL = 0
-		want := PDU{Chassis: told.Chassis, Port: told.Port}
-		got, d, err := ParsePDU(AppendPDU(nil, &told))
+		p := drawPDU(t)
+		p.TTL = 0
+		want := PDU{Chassis: p.Chassis, Port: p.Port}
+		got, d, err := ParsePDU(AppendPDU(nil, &p))
 		if err != nil || d != (Discarded{}) || !reflect.DeepEqual(got, want) {
 			t.Fatalf("got %+v, %+v, %v\nwant %+v", got, d, err, want)
 		}

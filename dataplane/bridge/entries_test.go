@@ -11,9 +11,7 @@ import (
 
 func TestAddStaticRefuses(t *testing.T) {
 	b := newPlain(t, 1, Config{MaxEntries: 1})
-	if err := b.AddStatic(stationA, 1, 0, 0); err != nil {
-		t.Fatal(err)
-	}
+	must(t, b.AddStatic(stationA, 1, 0, 0))
 	for _, tt := range []struct {
 		name  string
 		mac   uint64
@@ -74,9 +72,7 @@ func TestDump(t *testing.T) {
 	b.Forward(2, frame.Broadcast, stationB, 1, 60, 20)  // flushed below
 	b.Forward(0, frame.Broadcast, stationD, 1, 60, -40) // aged
 	b.Forward(0, frame.Broadcast, stationE, 1, 60, 70)  // seen by a worker whose clock reading is newer
-	if err := b.AddStatic(stationC, 1, 2, 0); err != nil {
-		t.Fatal(err)
-	}
+	must(t, b.AddStatic(stationC, 1, 2, 0))
 	b.Flush(2)
 	want := []Entry{
 		{MAC: stationA, VID: 1, Port: 0, Age: 50},

@@ -28,7 +28,7 @@ func FuzzParseIEEE(f *testing.F) {
 		if x == nil {
 			return
 		}
-		list, says := x.tell(), 1
+		list, says := x.tlvs(), 1
 		if x.Malformed > 0 || subtype == subtypeApplication && len(o.Info) == 1 { // no application at all
 			says = 0
 		}
@@ -41,9 +41,9 @@ func FuzzParseIEEE(f *testing.F) {
 		if len(list) > 0 && !reflect.DeepEqual(ParseIEEE(list), x) {
 			t.Errorf("read again: got %+v\nwant %+v", ParseIEEE(list), x)
 		}
-		if both := ParseIEEE([]lldp.Organization{o, o}); both.Duplicates != 1 || len(both.tell()) > 0 ||
+		if both := ParseIEEE([]lldp.Organization{o, o}); both.Duplicates != 1 || len(both.tlvs()) > 0 ||
 			both.DuplicatePFC != (subtype == subtypePFC) {
-			t.Errorf("told twice: %+v", both)
+			t.Errorf("announced twice: %+v", both)
 		}
 	})
 }
@@ -77,7 +77,7 @@ func FuzzParseLegacy(f *testing.F) {
 		}
 		if both := ParseLegacy([]lldp.Organization{o, o}, v); !reflect.DeepEqual(both,
 			&Legacy{Version: v, Malformed: 1}) {
-			t.Errorf("told twice: %+v", both)
+			t.Errorf("announced twice: %+v", both)
 		}
 	})
 }

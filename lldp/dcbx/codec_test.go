@@ -216,31 +216,6 @@ func TestGroupsOfCIN(t *testing.T) {
 	}
 }
 
-// A willing end adopts the queues of its peer in CIN too.
-func TestGroupsOfCINAreFollowed(t *testing.T) {
-	other := end(2, 0x08)
-	other.Queues = Queues{{Weight: 10}, {Weight: 10}, {Weight: 10}, {Weight: 70}, {Strict: true}, {Strict: true},
-		{Strict: true}, {Strict: true}}
-	l := connect(t, end(1, 0x08, willing, mode(ModeCIN)), other)
-	l.run(20)
-	o := l.ends[0].Outcome()
-	if !o.ETSAdopted || o.Version != VersionCIN || o.Queues != mustGroups(t, other.Queues) {
-		t.Errorf("%+v", o)
-	}
-	if o := l.ends[1].Outcome(); o.ETSAdopted {
-		t.Errorf("who follows nobody has other queues: %+v", o)
-	}
-}
-
-func mustGroups(t *testing.T, q Queues) Queues {
-	t.Helper()
-	told, ok := parseGroupsCIN(q.groupDataCIN())
-	if !ok {
-		t.Fatalf("%v contradict themselves", q)
-	}
-	return told
-}
-
 // A TLV of any other length is malformed.
 func TestLengths(t *testing.T) {
 	feature := func(k Kind, v Version) func(string) bool {

@@ -36,7 +36,7 @@ func TestFeatureStates(t *testing.T) {
 		err   bool
 		v     pfcDecision
 	}{
-		{"not told", end(1, 8), ceePeer(1, 1, nil), featureNoTLV, true, pfcDecision{8, ReasonNoTLV, false}},
+		{"not announced", end(1, 8), ceePeer(1, 1, nil), featureNoTLV, true, pfcDecision{8, ReasonNoTLV, false}},
 		{"not acknowledged", end(1, 8), ceePeer(1, 0, same), featureWait, false, pfcDecision{8, ReasonWaiting, false}},
 		{"something else acknowledged", end(1, 8), ceePeer(1, 7, same), featureWait, false,
 			pfcDecision{8, ReasonWaiting, false}},
@@ -77,84 +77,84 @@ func TestFeatureStates(t *testing.T) {
 // An announcement has a number, and no other announcement has the same number.
 func TestControl(t *testing.T) {
 	m := NewMachine(end(1, 0x18, mode(ModeCEE)))
-	told := func() *Legacy { return ParseLegacy(m.Organization(), VersionCEE) }
-	if c := *told().Control; c != (Control{Seq: 1}) {
+	announced := func() *Legacy { return ParseLegacy(m.Organization(), VersionCEE) }
+	if c := *announced().Control; c != (Control{Seq: 1}) {
 		t.Errorf("first: %+v", c)
 	}
 	differs := &Feature{Enable: true, Data: "\x08\x08"}
-	hear := func(seq, ack uint32) { m.Update([]*lldp.Neighbour{neighbour(ceePeer(seq, ack, differs))}, false, 0) }
-	hear(5, 0)
-	if x := told(); *x.Control != (Control{Seq: 1, Ack: 5}) || x.Features[KindPFC].Error {
+	receive := func(seq, ack uint32) { m.Update([]*lldp.Neighbour{neighbour(ceePeer(seq, ack, differs))}, false, 0) }
+	receive(5, 0)
+	if x := announced(); *x.Control != (Control{Seq: 1, Ack: 5}) || x.Features[KindPFC].Error {
 		t.Errorf("not acknowledged: %+v", x)
 	}
-	hear(5, 1)
-	if x := told(); *x.Control != (Control{Seq: 2, Ack: 5}) || !x.Features[KindPFC].Error {
+	receive(5, 1)
+	if x := announced(); *x.Control != (Control{Seq: 2, Ack: 5}) || !x.Features[KindPFC].Error {
 		t.Errorf("the error is news: %+v", x)
 	}
 	differs.Data = "\x18\x08"
-	hear(6, 1)
-	if x := told(); *x.Control != (Control{Seq: 2, Ack: 6}) || !x.Features[KindPFC].Error {
+	receive(6, 1)
+	if x := announced(); *x.Control != (Control{Seq: 2, Ack: 6}) || !x.Features[KindPFC].Error {
 		t.Errorf("no news before it is acknowledged: %+v", x)
 	}
-	hear(6, 2)
-	if x := told(); *x.Control != (Control{Seq: 3, Ack: 6}) || x.Features[KindPFC].Error {
+	receive(6, 2)
+	if x := announced(); *x.Control != (Control{Seq: 3, Ack: 6}) || x.Features[KindPFC].Error {
 		t.Errorf("the error is over: %+v", x)
 	}
 	for range 3 {
-		hear(6, 3)
+		receive(6, 3)
 	}
-	if x := told(); *x.Control != (Control{Seq: 3, Ack: 6}) {
+	if x := announced(); *x.Control != (Control{Seq: 3, Ack: 6}) {
 		t.Errorf("the same again is no news: %+v", x)
 	}
 	m.Update(nil, false, 1)
-	if c := *told().Control; c != (Control{Seq: 1}) {
+	if c := *announced().Control; c != (Control{Seq: 1}) {
 		t.Errorf("peer gone: %+v", c)
 	}
 	bad := neighbour(ceePeer(9, 1, differs))
 	bad.Organization[0].Info = bad.Organization[0].Info[:2] + "\x01" + bad.Organization[0].Info[3:]
 	m.Update([]*lldp.Neighbour{bad}, false, 2)
-	if x := told(); x.Control.Ack != 0 {
+	if x := announced(); x.Control.Ack != 0 {
 		t.Errorf("a control TLV of version 1 is taken: %+v", x.Control)
 	}
 }
 
 // Old acknowledgements do not count for the announcement after an apply. Until the peer acknowledges that, the outcome
 // stays.
-func TestConfigureIsToldUnderANewNumber(t *testing.T) {
+func TestConfigureIsAnnouncedUnderANewNumber(t *testing.T) {
 	c := end(1, 0x18, mode(ModeCEE), willing)
 	m := NewMachine(c)
-	told := func() Control { return *ParseLegacy(m.Organization(), VersionCEE).Control }
-	hear := func(ack uint32) Outcome {
+	announced := func() Control { return *ParseLegacy(m.Organization(), VersionCEE).Control }
+	receive := func(ack uint32) Outcome {
 		m.Update([]*lldp.Neighbour{neighbour(ceePeer(5, ack, &Feature{Enable: true, Data: "\x08\x08"}))}, false, 0)
 		return m.Outcome()
 	}
-	if o := hear(1); o.PFC != 8 || o.Reason != ReasonPeer {
+	if o := receive(1); o.PFC != 8 || o.Reason != ReasonPeer {
 		t.Fatalf("at first: %+v", o)
 	}
 	c.Apps = append(c.Apps, App{4, SelectUDP, 99})
 	m.Configure(c)
-	if o := hear(1); o.PFC != 8 || o.Reason != ReasonPeer || told() != (Control{Seq: 2, Ack: 5}) {
-		t.Errorf("one more application: %+v, told %+v", o, told())
+	if o := receive(1); o.PFC != 8 || o.Reason != ReasonPeer || announced() != (Control{Seq: 2, Ack: 5}) {
+		t.Errorf("one more application: %+v, announced %+v", o, announced())
 	}
-	hear(2) // that the peer has no applications is an error, and the next news
-	hear(3)
+	receive(2) // that the peer has no applications is an error, and the next news
+	receive(3)
 	c.PFC = 0x30
 	m.Configure(c)
-	if o := hear(3); o.PFC != 8 || o.Reason != ReasonPeer || told() != (Control{Seq: 4, Ack: 5}) ||
+	if o := receive(3); o.PFC != 8 || o.Reason != ReasonPeer || announced() != (Control{Seq: 4, Ack: 5}) ||
 		m.feature[KindPFC].synced {
-		t.Errorf("other priorities: %+v, told %+v, acknowledged %v", o, told(), m.feature[KindPFC].synced)
+		t.Errorf("other priorities: %+v, announced %+v, acknowledged %v", o, announced(), m.feature[KindPFC].synced)
 	}
-	if hear(4); !m.feature[KindPFC].synced {
+	if receive(4); !m.feature[KindPFC].synced {
 		t.Error("not acknowledged")
 	}
-	before := told()
+	before := announced()
 	m.Configure(c)
-	if hear(4); told() != before || !m.feature[KindPFC].synced {
-		t.Errorf("the same again is news: told %+v, before %+v", told(), before)
+	if receive(4); announced() != before || !m.feature[KindPFC].synced {
+		t.Errorf("the same again is news: announced %+v, before %+v", announced(), before)
 	}
 	c.Willing = false
 	m.Configure(c)
-	if o := hear(4); o.PFC != 0x30 || o.Reason != ReasonWaiting {
+	if o := receive(4); o.PFC != 0x30 || o.Reason != ReasonWaiting {
 		t.Errorf("an end that follows nobody any more: %+v", o)
 	}
 }
@@ -226,7 +226,7 @@ func TestRecommendation(t *testing.T) {
 	}
 	if x := ParseIEEE(m.Organization()); x.ETS.Bandwidth != recommended.Bandwidth || !x.ETS.Willing ||
 		x.Recommendation.Bandwidth == recommended.Bandwidth {
-		t.Errorf("tells %+v and recommends %+v", x.ETS, x.Recommendation)
+		t.Errorf("announces %+v and recommends %+v", x.ETS, x.Recommendation)
 	}
 	recommended.Bandwidth[0]++
 	m.Update([]*lldp.Neighbour{neighbour(recommended.organization(subtypeRecommendation))}, false, second)
@@ -280,7 +280,7 @@ func TestHoldIsSettable(t *testing.T) {
 		changes := func(seconds int64) (n int) { // of a peer that says something else every second
 			for was := m.Outcome().PFC; seconds > 0; seconds-- {
 				now += second
-				m.Update([]*lldp.Neighbour{neighbour(peer{mask: 1 << (now / second % 8)}.tell(v)...)}, false, now)
+				m.Update([]*lldp.Neighbour{neighbour(peer{mask: 1 << (now / second % 8)}.tlvs(v)...)}, false, now)
 				if got := m.Outcome().PFC; got != was {
 					was = got
 					n++
@@ -303,7 +303,7 @@ func TestHoldIsSettable(t *testing.T) {
 }
 
 // Whatever a neighbour announces, an end that is not willing keeps to its own priorities.
-func FuzzHear(f *testing.F) {
+func FuzzUpdate(f *testing.F) {
 	f.Add([]byte(PFC{Cap: 8, Enable: 8}.organization().Info), uint8(11),
 		[]byte(ceePeer(1, 1, &Feature{Enable: true, Data: "\x08\x08"}).Info), uint8(2))
 	f.Add([]byte(weights.groupData()), uint8(9), []byte("\x02\x0a"), uint8(1))
@@ -336,7 +336,7 @@ func TestModesGoOnNumbering(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
 		modes []Mode // one after the other
-		seq   uint32 // of what is told in the last one
+		seq   uint32 // of what is announced in the last one
 	}{
 		{"the version stays", []Mode{ModeAuto, ModeCEE}, 2},
 		{"and may be another one", []Mode{ModeCEE, ModeAuto}, 2},
@@ -348,21 +348,21 @@ func TestModesGoOnNumbering(t *testing.T) {
 			c := end(1, 0x18, mode(tt.modes[0]))
 			c.Apps, c.Hold = nil, 0
 			m := NewMachine(c)
-			hear := func(ack uint32) { // of a peer that follows in everything, so that nothing but c is news
+			receive := func(ack uint32) { // of a peer that follows in everything, so that nothing but c is news
 				x := Legacy{Version: VersionCEE, Control: &Control{Seq: 5, Ack: ack}}
 				x.Features[KindPFC] = &Feature{Enable: true, Willing: true, Data: "\x08\x08"}
 				x.Features[KindGroups] = &Feature{Enable: true, Willing: true, Data: weights.groupData()}
 				m.Update([]*lldp.Neighbour{neighbour(x.organization())}, false, 0)
 			}
-			hear(0)
-			hear(1) // what was told is acknowledged
+			receive(0)
+			receive(1) // what was announced is acknowledged
 			if !m.feature[KindPFC].synced || m.control.seq != 1 {
 				t.Fatalf("not acknowledged: %+v", m.control)
 			}
 			if next := tt.modes[1]; next == ModeAuto || next == ModeCEE {
 				c.Mode = next
 				m.Configure(c)
-				hear(1)
+				receive(1)
 				if !m.feature[KindPFC].synced || m.control.seq != 1 {
 					t.Errorf("that mode %v leaves the version is news: %+v", next, m.control)
 				}
@@ -371,16 +371,16 @@ func TestModesGoOnNumbering(t *testing.T) {
 			for _, next := range tt.modes[1:] {
 				c.Mode = next
 				m.Configure(c)
-				hear(1) // the same frame as before
+				receive(1) // the same frame as before
 			}
 			x := ParseLegacy(m.Organization(), VersionCEE)
 			if x == nil || *x.Control != (Control{Seq: tt.seq, Ack: 5}) || x.Features[KindPFC].Data[0] != 0x30 {
-				t.Fatalf("told %+v", x)
+				t.Fatalf("announced %+v", x)
 			}
 			if m.feature[KindPFC].synced || m.Outcome().Reason != ReasonWaiting {
 				t.Errorf("acknowledged by an old frame: %+v", m.Outcome())
 			}
-			if hear(tt.seq); !m.feature[KindPFC].synced || m.Outcome().Reason != ReasonOwn {
+			if receive(tt.seq); !m.feature[KindPFC].synced || m.Outcome().Reason != ReasonOwn {
 				t.Errorf("not acknowledged by a new one: %+v", m.Outcome())
 			}
 			m.Update(nil, false, 1)

@@ -12,13 +12,13 @@ type peer struct {
 	// it follows; its port is without PFC; it says that the ends do not fit together (CEE, CIN)
 	willing, noPFC, sees bool
 	mask                 uint8
-	silent, twice        bool // it tells no PFC; it tells PFC twice
+	silent, twice        bool // it announces no PFC; it announces PFC twice
 	queues               *Queues
 	configured           *Queues // its own queues, in the IEEE version
 }
 
-// tell returns its announcement in a version, to an end that has made one announcement so far.
-func (p peer) tell(v Version) (list []lldp.Organization) {
+// tlvs returns its announcement in a version, to an end that has made one announcement so far.
+func (p peer) tlvs(v Version) (list []lldp.Organization) {
 	times := 1
 	if p.silent {
 		times = 0
@@ -56,10 +56,10 @@ func (p peer) tell(v Version) (list []lldp.Organization) {
 	return []lldp.Organization{o}
 }
 
-func hears(c Config, v Version, p peer) *Machine {
+func withPeer(c Config, v Version, p peer) *Machine {
 	c.Mode = Mode(v)
 	m := NewMachine(c)
-	m.Update([]*lldp.Neighbour{neighbour(p.tell(v)...)}, false, 0)
+	m.Update([]*lldp.Neighbour{neighbour(p.tlvs(v)...)}, false, 0)
 	return m
 }
 
@@ -114,13 +114,13 @@ func TestWhichPrioritiesAreLossless(t *testing.T) {
 		{"own port without PFC, the peer's with and no priority", old, end(1, 0, noPFC), peer{},
 			pfcDecision{0, ReasonDisabled, false}},
 
-		{"no PFC told", all, end(1, 0x18, willing), peer{silent: true}, pfcDecision{0x18, ReasonNoTLV, false}},
-		{"PFC told twice", all, end(1, 0x18, willing), peer{twice: true, mask: 0x30},
+		{"no PFC announced", all, end(1, 0x18, willing), peer{silent: true}, pfcDecision{0x18, ReasonNoTLV, false}},
+		{"PFC announced twice", all, end(1, 0x18, willing), peer{twice: true, mask: 0x30},
 			pfcDecision{0x18, ReasonDuplicate, false}},
 	} {
 		for _, v := range tt.versions {
 			t.Run(fmt.Sprintf("%v: %s", v, tt.name), func(t *testing.T) {
-				o := hears(tt.own, v, tt.peer).Outcome()
+				o := withPeer(tt.own, v, tt.peer).Outcome()
 				if got := (pfcDecision{o.PFC, o.Reason, o.Mismatch}); got != tt.want || !o.Peer || o.Version != v {
 					t.Errorf("got %+v, %v, peer %t\nwant %+v", got, o.Version, o.Peer, tt.want)
 				}
@@ -153,12 +153,12 @@ func TestWhoseSharesAreServed(t *testing.T) {
 		{"both follow", old, end(1, 8, willing), peer{willing: true, mask: 8, queues: &theirs}, false},
 		{"the peer has queues and recommends none", ieee, end(1, 8, willing), peer{mask: 8, configured: &theirs},
 			false},
-		{"the peer tells none", all, end(1, 8, willing), peer{mask: 8}, false},
+		{"the peer announces none", all, end(1, 8, willing), peer{mask: 8}, false},
 		{"the peer sees an error", old, end(1, 8, willing), peer{mask: 8, sees: true, queues: &theirs}, false},
 	} {
 		for _, v := range tt.versions {
 			t.Run(fmt.Sprintf("%v: %s", v, tt.name), func(t *testing.T) {
-				o, want := hears(tt.own, v, tt.peer).Outcome(), weights
+				o, want := withPeer(tt.own, v, tt.peer).Outcome(), weights
 				if tt.adopted {
 					want = scaled(t, v, theirs)
 				}
@@ -178,18 +178,18 @@ func scaled(t *testing.T, v Version, q Queues) Queues {
 		q, _ = e.Queues()
 		return q
 	}
-	told, ok := parseGroupsOf(v, q.groupsOf(v))
+	announced, ok := parseGroupsOf(v, q.groupsOf(v))
 	if !ok {
 		t.Fatalf("%v contradict themselves", q)
 	}
-	return told
+	return announced
 }
 
 // Contradictory groups are not adopted. Different groups are an error of CIN, never of CEE, whose ends schedule what
 // each sends. A missing feature is an error of CEE only.
 func TestErrorsOfGroups(t *testing.T) {
 	for _, v := range []Version{VersionCEE, VersionCIN} {
-		x := ParseLegacy(peer{mask: 8, queues: &weights}.tell(v), v)
+		x := ParseLegacy(peer{mask: 8, queues: &weights}.tlvs(v), v)
 		data := []byte(x.Features[KindGroups].Data)
 		data[map[Version]int{VersionCEE: 4, VersionCIN: 0}[v]]++ // a hundred and one percent
 		x.Features[KindGroups].Data = string(data)
@@ -201,12 +201,12 @@ func TestErrorsOfGroups(t *testing.T) {
 		}
 		other := Queues{{Weight: 1}, {Weight: 1}, {Strict: true}, {Weight: 1}, {Weight: 1}, {Weight: 1}, {Weight: 1},
 			{Weight: 1}}
-		if got := hears(end(1, 8), v,
+		if got := withPeer(end(1, 8), v,
 			peer{mask: 8, queues: &other}).feature[KindGroups].own.Error; got != (v == VersionCIN) {
 			t.Errorf("%v: groups that differ: error %t", v, got)
 		}
-		if got := hears(end(1, 8), v, peer{mask: 8}).feature[KindGroups].own.Error; got != (v == VersionCEE) {
-			t.Errorf("%v: groups that are not told: error %t", v, got)
+		if got := withPeer(end(1, 8), v, peer{mask: 8}).feature[KindGroups].own.Error; got != (v == VersionCEE) {
+			t.Errorf("%v: groups that are not announced: error %t", v, got)
 		}
 	}
 }
@@ -218,10 +218,10 @@ func TestSharesStayWhileThePeerThinks(t *testing.T) {
 			{Strict: true}, {Strict: true}}
 		p := peer{mask: 8, queues: &theirs}
 		c := end(1, 8, willing, mode(Mode(v)))
-		m := hears(c, v, p)
+		m := withPeer(c, v, p)
 		c.Queues[0].Weight = 99
 		m.Configure(c)
-		m.Update([]*lldp.Neighbour{neighbour(p.tell(v)...)}, false, 1)
+		m.Update([]*lldp.Neighbour{neighbour(p.tlvs(v)...)}, false, 1)
 		if o := m.Outcome(); m.feature[KindGroups].state != featureWait || !o.ETSAdopted ||
 			o.Queues != scaled(t, v, theirs) {
 			t.Errorf("%v: state %d, %+v", v, m.feature[KindGroups].state, o)
