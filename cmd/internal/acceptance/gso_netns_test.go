@@ -2,6 +2,8 @@ package acceptance
 
 import (
 	"bytes"
+	"encoding/binary"
+	"net"
 	"testing"
 
 	"github.com/google/gopacket"
@@ -21,7 +23,7 @@ func TestGSOFramesWhole(t *testing.T) {
 		Each: "speed: none", Ports: map[int]string{1: "tagged: [10]", 2: "tagged: [10]", 3: "pvid: 10"},
 	})
 	s := r.sockets()
-	for _, f := range GSOFrames() {
+	for _, f := range gsoFrames() {
 		t.Run(f.Name, func(t *testing.T) {
 			tag := f
 			tag.Data, tag.Vnet = Tagged(f.Data, 0x8100, vlanTCI), f.Vnet.Shift(frame.TagOctets)
@@ -32,7 +34,7 @@ func TestGSOFramesWhole(t *testing.T) {
 			for _, c := range []struct {
 				name       string
 				out        int
-				sent, want GSOFrame
+				sent, want gsoFrame
 			}{
 				{"untagged", 2, f, f}, {"tagged", 2, tag, tag}, {"tag stripped", 3, toThree, stripped},
 			} {
@@ -66,7 +68,7 @@ func TestGSOFramesSegmented(t *testing.T) {
 			r := Start(t, 3, Setup{Keys: Lossless3, Each: "tagged: [10]",
 				Ports: map[int]string{1: speed, 2: speed, 3: "speed: 1G"}})
 			s := r.sockets()
-			for _, f := range GSOFrames() {
+			for _, f := range gsoFrames() {
 				t.Run(f.Name, func(t *testing.T) {
 					must(t, s[0].Send(f.Vnet, f.Data))
 					checkSegments(t, f, s[1], false)
@@ -80,7 +82,7 @@ func TestGSOFramesSegmented(t *testing.T) {
 }
 
 // checkSegments receives the segments of f and compares each with the frame that gopacket makes of its content.
-func checkSegments(t *testing.T, f GSOFrame, s *porttest.Socket, withTag bool) {
+func checkSegments(t *testing.T, f gsoFrame, s *porttest.Socket, withTag bool) {
 	t.Helper()
 	whole := gopacket.NewPacket(f.Data, layers.LayerTypeEthernet, gopacket.Default)
 	want := whole.TransportLayer().LayerPayload()
@@ -135,4 +137,90 @@ func segmentOf(whole gopacket.Packet, i int, payload []byte, last bool) []byte {
 	link := whole.LinkLayer().(*layers.Ethernet)
 	return append(append(append(append([]byte(nil), link.DstMAC...), link.SrcMAC...), byte(link.EthernetType>>8),
 		byte(link.EthernetType)), mustSerialize(network, transport, gopacket.Payload(payload))...)
+}
+
+// A gsoFrame is what a kernel with segmentation offload hands over: headers as for one packet, and the sum of the
+// pseudo header in place of the checksum.
+type gsoFrame struct {
+	Name  string
+	Data  []byte
+	Vnet  frame.VnetHeader
+	Parts int // frames that it becomes
+}
+
+const (
+	segment = 1400 // octets of payload
+	vlanTCI = 3<<13 | 10
+)
+
+// gsoFrames go from host 1 to host 2. The last segment is shorter than the others.
+func gsoFrames() []gsoFrame {
+	v4, v6 := ipv4Header(1, 2, 0, layers.IPProtocolTCP), ipv6Header(1, 2, layers.IPProtocolTCP)
+	u4, u6 := ipv4Header(1, 2, 0, layers.IPProtocolUDP), ipv6Header(1, 2, layers.IPProtocolUDP)
+	payload := gopacket.Payload(pattern(40*segment + 33))
+	all := []gsoFrame{
+		newGSOFrame("TCP over IPv4", Ethernet(1, 2, 0x0800, mustSerialize(v4, tcp(v4), payload)), frame.GSOTCPv4),
+		newGSOFrame("TCP over IPv6", Ethernet(1, 2, 0x86dd, mustSerialize(v6, tcp(v6), payload)), frame.GSOTCPv6),
+		newGSOFrame("UDP over IPv4", Ethernet(1, 2, 0x0800, mustSerialize(u4, udp(u4), payload)), frame.GSOUDPL4),
+		newGSOFrame("UDP over IPv6", Ethernet(1, 2, 0x86dd, mustSerialize(u6, udp(u6), payload)), frame.GSOUDPL4),
+	}
+	one := newGSOFrame("one TCP segment, checksum unfinished",
+		Ethernet(1, 2, 0x0800, mustSerialize(v4, tcp(v4), gopacket.Payload(pattern(700)))), frame.GSOTCPv4)
+	one.Vnet.GSOType, one.Vnet.GSOSize, one.Vnet.HdrLen, one.Parts = frame.GSONone, 0, 0, 1
+	return append(all, one)
+}
+
+func newGSOFrame(name string, b []byte, gso uint8) gsoFrame {
+	p := gopacket.NewPacket(b, layers.LayerTypeEthernet, gopacket.Default)
+	v := frame.VnetHeader{Flags: frame.VnetNeedsCsum, GSOType: gso, GSOSize: segment}
+	transport := p.TransportLayer()
+	v.CsumStart = uint16(14 + len(p.NetworkLayer().LayerContents()))
+	v.HdrLen = v.CsumStart + uint16(len(transport.LayerContents()))
+	protocol := layers.IPProtocolTCP
+	if v.CsumOffset = 16; transport.LayerType() == layers.LayerTypeUDP {
+		v.CsumOffset, protocol = 6, layers.IPProtocolUDP
+	}
+	// The pseudo header's sum: addresses, protocol, and the length of what follows.
+	flow := p.NetworkLayer().NetworkFlow()
+	sum := uint32(protocol) + uint32(len(b)-int(v.CsumStart))
+	for _, address := range [][]byte{flow.Src().Raw(), flow.Dst().Raw()} {
+		for i := 0; i < len(address); i += 2 {
+			sum += uint32(binary.BigEndian.Uint16(address[i:]))
+		}
+	}
+	for sum > 0xffff {
+		sum = sum>>16 + sum&0xffff
+	}
+	binary.BigEndian.PutUint16(b[v.CsumStart+v.CsumOffset:], uint16(sum))
+	return gsoFrame{Name: name, Data: b, Vnet: v, Parts: 41}
+}
+
+func hostIPv6(n int) net.IP {
+	ip := net.ParseIP("fd00::")
+	ip[15] = byte(n)
+	return ip
+}
+
+func ipv6Header(from, to int, next layers.IPProtocol) *layers.IPv6 {
+	return &layers.IPv6{Version: 6, HopLimit: 64, NextHeader: next, SrcIP: hostIPv6(from), DstIP: hostIPv6(to)}
+}
+
+func ipv6UDP(from, to int, n int) []byte {
+	network := ipv6Header(from, to, layers.IPProtocolUDP)
+	return Ethernet(from, to, 0x86dd, mustSerialize(network, udp(network), gopacket.Payload(pattern(n))))
+}
+
+func tcp(network gopacket.NetworkLayer) *layers.TCP {
+	l := &layers.TCP{SrcPort: 5000, DstPort: 80, Seq: 0xfffff000, Ack: 7, ACK: true, PSH: true, FIN: true, Window: 1000,
+		Options: []layers.TCPOption{{OptionType: layers.TCPOptionKindTimestamps, OptionLength: 10,
+			OptionData: make([]byte, 8)},
+			{OptionType: layers.TCPOptionKindNop}, {OptionType: layers.TCPOptionKindNop}}}
+	_ = l.SetNetworkLayerForChecksum(network) // never fails for IPv4 and IPv6
+	return l
+}
+
+// spoil breaks the UDP checksum of an untagged IPv4 datagram.
+func spoil(b []byte) []byte {
+	b[14+20+6] ^= 0x55
+	return b
 }

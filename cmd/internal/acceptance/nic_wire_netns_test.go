@@ -162,12 +162,12 @@ func TestHeldPriorityStopsNoOther(t *testing.T) {
 // whole.
 func TestTAPGSOFramesWhole(t *testing.T) {
 	r := NewRig(t, 1)
-	r.NICTrusting(1, "speed: none", "pcp")
+	r.nic(1, "speed: none", "pcp")
 	host, far := socketAt(t, r.Host(1), "nic0"), socketAt(t, r.Node, "p1")
 	payload := gopacket.Payload(pattern(40*segment + 33))
 	v4, v6 := ipv4Header(1, 2, 26, layers.IPProtocolTCP), ipv6Header(1, 2, layers.IPProtocolTCP)
 	v6.TrafficClass = 26 << 2
-	for _, f := range []GSOFrame{
+	for _, f := range []gsoFrame{
 		newGSOFrame("IPv4", Ethernet(1, 2, 0x0800, mustSerialize(v4, tcp(v4), payload)), frame.GSOTCPv4),
 		newGSOFrame("IPv6", Ethernet(1, 2, 0x86dd, mustSerialize(v6, tcp(v6), payload)), frame.GSOTCPv6),
 	} {
@@ -176,7 +176,7 @@ func TestTAPGSOFramesWhole(t *testing.T) {
 		for _, way := range []struct {
 			name     string
 			from, to *porttest.Socket
-			want     GSOFrame
+			want     gsoFrame
 		}{{"out", host, far, tag}, {"in", far, host, f}} {
 			t.Run(f.Name+" "+way.name, func(t *testing.T) {
 				must(t, way.from.Send(f.Vnet, f.Data))

@@ -11,8 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"pfcswitch/cmd/internal/config"
 	"pfcswitch/cmd/internal/lab"
 	"pfcswitch/dataplane"
@@ -202,15 +200,15 @@ func TestMissingCapability(t *testing.T) {
 	const open, enter = "needs CAP_NET_RAW and CAP_NET_ADMIN: run as root", "needs CAP_SYS_ADMIN: run as root"
 	for _, tt := range []struct {
 		name       string
-		capability int
+		capability string
 		netns      bool
 		want       string
 	}{
-		{"CAP_NET_RAW", unix.CAP_NET_RAW, false, open},
-		{"CAP_NET_ADMIN", unix.CAP_NET_ADMIN, false, open},
-		{"CAP_NET_RAW in a namespace", unix.CAP_NET_RAW, true, open},
-		{"CAP_NET_ADMIN in a namespace", unix.CAP_NET_ADMIN, true, open},
-		{"CAP_SYS_ADMIN", unix.CAP_SYS_ADMIN, true, enter},
+		{"CAP_NET_RAW", "net_raw", false, open},
+		{"CAP_NET_ADMIN", "net_admin", false, open},
+		{"CAP_NET_RAW in a namespace", "net_raw", true, open},
+		{"CAP_NET_ADMIN in a namespace", "net_admin", true, open},
+		{"CAP_SYS_ADMIN", "sys_admin", true, enter},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r := NewRig(t, 1)

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -19,9 +17,7 @@ import (
 	"pfcswitch/cmd/internal/config"
 	"pfcswitch/cmd/internal/lab"
 	"pfcswitch/cmd/internal/lab/labtest"
-	"pfcswitch/cmd/internal/web"
 	"pfcswitch/dataplane"
-	"pfcswitch/dataplane/runner"
 	"pfcswitch/headroom"
 	"pfcswitch/macctl"
 )
@@ -312,18 +308,6 @@ func (r *Rig) State(n int) string {
 // Source is what the switch in this process says of itself.
 func (r *Rig) Source() api.Source { return r.Switch.Source() }
 
-// ServeControl answers on a control socket of its own, and returns a client.
-func (r *Rig) ServeControl() *api.Client {
-	r.T.Helper()
-	path := filepath.Join(r.Dir, "control.sock")
-	l, err := net.Listen("unix", path)
-	must(r.T, err)
-	s := web.NewLocalServer(api.NewServer(r.Source(), time.Now(), runner.Now()), slog.New(slog.DiscardHandler))
-	go func() { _ = s.Serve(l) }()
-	r.T.Cleanup(func() { _ = s.Close() })
-	return api.NewClient(path)
-}
-
 // Apply puts a configuration of the first n ports in force.
 func (r *Rig) Apply(s Setup, n int) error {
 	r.T.Helper()
@@ -359,46 +343,6 @@ func (r *Rig) NoLosslessDrops(except ...int) {
 			r.lost[n] = got
 		}
 	}
-}
-
-// StartProcess runs the switch as a process in its own namespace, and waits until its ports are open.
-func (r *Rig) StartProcess(s Setup, env ...string) *lab.Process {
-	r.T.Helper()
-	p := r.Launch(s, env...)
-	for n := range r.Hosts {
-		want := fmt.Sprintf(`msg="port is open" port=%s `, PortName(n+1))
-		eventually(r.T, "the switch has opened "+PortName(n+1), func() bool {
-			select {
-			case <-p.Ended():
-				r.T.Fatal(p.Wait())
-			default:
-			}
-			return strings.Contains(p.Output(), want)
-		})
-	}
-	return p
-}
-
-// Launch starts the switch as a process.
-func (r *Rig) Launch(s Setup, env ...string) *lab.Process {
-	r.T.Helper()
-	return r.LaunchAs(SwitchCommand(r.Write(s), env...))
-}
-
-// LaunchAs starts a command in the switch's namespace.
-func (r *Rig) LaunchAs(c lab.Command) *lab.Process {
-	r.T.Helper()
-	p, err := r.Node.Start(c)
-	must(r.T, err)
-	return p
-}
-
-// Write writes the configuration to a file and returns its path.
-func (r *Rig) Write(s Setup) string {
-	r.T.Helper()
-	path := filepath.Join(r.Dir, "switch.yaml")
-	must(r.T, os.WriteFile(path, []byte(s.YAML(r, len(r.Hosts))), 0o600))
-	return path
 }
 
 // IP runs a command of iproute2 in a node.
@@ -457,11 +401,10 @@ func HeadroomOf(d Switch, name string) (r headroom.Report) {
 // NIC gives host n a host NIC on its eth0: a TAP nic0 with the host's address. The NIC ends with the test.
 func (r *Rig) NIC(n int, speed string) Switch {
 	r.T.Helper()
-	return r.NICTrusting(n, speed, "dscp")
+	return r.nic(n, speed, "dscp")
 }
 
-// NICTrusting is NIC with another source of a frame's priority.
-func (r *Rig) NICTrusting(n int, speed, trust string) Switch {
+func (r *Rig) nic(n int, speed, trust string) Switch {
 	r.T.Helper()
 	name := fmt.Sprint("nic", n)
 	d, _ := Run(r.T, Parse(r.T, Header(name, r.Dir+"/"+name+".sock")+fmt.Sprintf(`

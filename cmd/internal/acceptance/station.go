@@ -74,14 +74,13 @@ type Stream struct {
 const (
 	NumberedType = 0x88b5 // EtherType of numbered frames: Local Experimental 1
 	minNumbered  = 18 + 10
-	// StationSlots is the size of a station's ring.
-	StationSlots = 16 << 10
+	stationSlots = 16 << 10 // of a ring
 )
 
 // Station opens host n and starts counting.
 func (r *Rig) Station(n int, mode macctl.Mode, speed int64) *Station {
 	r.T.Helper()
-	p, err := port.Open(port.Config{Interface: "eth0", Netns: r.Host(n).Path(), LosslessSlots: StationSlots,
+	p, err := port.Open(port.Config{Interface: "eth0", Netns: r.Host(n).Path(), LosslessSlots: stationSlots,
 		OtherSlots: 1, FrameSize: 1518, Fanout: OneRing(r.T)})
 	must(r.T, err)
 	r.T.Cleanup(func() { // after the station has stopped
@@ -91,7 +90,11 @@ func (r *Rig) Station(n int, mode macctl.Mode, speed int64) *Station {
 			}
 		})
 	})
-	return NewStation(r.T, n, p, mode, speed)
+	s := &Station{t: r.T, N: n, port: p, mode: mode, speed: speed, received: map[origin]*Tally{}}
+	s.done.Add(1)
+	go s.runReceive()
+	r.T.Cleanup(s.Stop)
+	return s
 }
 
 // OneRing steers all frames except MAC Control to the lossless ring.
@@ -105,15 +108,6 @@ func OneRing(t *testing.T) []bpf.RawInstruction {
 	})
 	must(t, err)
 	return program
-}
-
-// NewStation makes a station of host n's end of its link. The port must stay open until the station has stopped.
-func NewStation(t *testing.T, n int, p port.Port, mode macctl.Mode, speed int64) *Station {
-	s := &Station{t: t, N: n, port: p, mode: mode, speed: speed, received: map[origin]*Tally{}}
-	s.done.Add(1)
-	go s.runReceive()
-	t.Cleanup(s.Stop)
-	return s
 }
 
 // Stop ends sending and receiving.
@@ -346,13 +340,6 @@ func (s *Station) Tally(host int, prio uint8) Tally {
 		return *a
 	}
 	return Tally{}
-}
-
-// GoesOn waits until so many more frames of priority 3 have come from a host.
-func (s *Station) GoesOn(host int, frames uint64) {
-	s.t.Helper()
-	want := s.Tally(host, 3).Frames + frames
-	eventually(s.t, "frames go on", func() bool { return s.Tally(host, 3).Frames >= want })
 }
 
 // Arrivals returns the frames that have arrived since a moment.

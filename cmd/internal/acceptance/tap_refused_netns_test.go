@@ -9,8 +9,6 @@ import (
 	"syscall"
 	"testing"
 
-	"golang.org/x/sys/unix"
-
 	"pfcswitch/cmd/internal/api"
 	"pfcswitch/cmd/internal/lab"
 )
@@ -25,21 +23,23 @@ const (
 // what to do; the other ports go on. The TAP comes as soon as the way is free.
 func TestTAPRefused(t *testing.T) {
 	for _, tt := range []struct {
-		name       string
-		dev        string // what it finds as /dev/net, as a shell makes it
-		capability int    // that it has to do without
-		want       string
+		name string
+		dev  string   // what it finds as /dev/net, as a shell makes it
+		by   []string // how it is started
+		want string
 	}{
-		{"no device", "mount -t tmpfs none /dev/net", -1, noTUN + " (open /dev/net/tun: no such file or directory)"},
+		{"no device", "mount -t tmpfs none /dev/net", nil, noTUN + " (open /dev/net/tun: no such file or directory)"},
 		// Who may make no device node gets a file: its mode is all that the kernel looks at first.
 		{"device is somebody else's", "mount -t tmpfs none /dev/net && { mknod /dev/net/tun c 10 200 2>/dev/null || " +
-			": >/dev/net/tun; } && chmod 0 /dev/net/tun", unix.CAP_DAC_OVERRIDE,
+			": >/dev/net/tun; } && chmod 0 /dev/net/tun", without("dac_override"),
 			notAllowed + " (open /dev/net/tun: permission denied)"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r := NewRig(t, 3)
 			must(t, r.Node.DeleteLink("p3"))
-			p := r.launchBehind(tt.dev, Setup{Ports: map[int]string{3: "kind: tap"}}, tt.capability)
+			p := r.Launch(Setup{Ports: map[int]string{3: "kind: tap"}},
+				append([]string{"unshare", "--mount", "sh", "-c", tt.dev + ` && exec "$@"`, "sh"}, tt.by...),
+				serveKey+"=1")
 			r.refuses(p, tt.want)
 			if out, err := exec.Command("nsenter", fmt.Sprintf("--target=%d", p.Pid()), "--mount", "umount", "--lazy",
 				"/dev/net").CombinedOutput(); err != nil {
@@ -63,7 +63,7 @@ func TestTAPRefusedInNamespace(t *testing.T) {
 	must(t, r.Node.DeleteLink("p3"))
 	ns := r.moveToUserNamespace("p1", "p2")
 	p := r.Launch(Setup{Ports: map[int]string{1: "netns: " + ns, 2: "netns: " + ns, 3: "kind: tap"}},
-		without(unix.CAP_NET_ADMIN), serveKey+"=1")
+		without("net_admin"), serveKey+"=1")
 	r.refuses(p, notAllowed+" (TUNSETIFF: operation not permitted)")
 	must(t, p.Stop(syscall.SIGTERM, Timeout))
 }
@@ -80,20 +80,6 @@ func requireUserNamespaces(t *testing.T) {
 	}
 }
 
-// launchBehind runs the switch as a process whose mounts are its own, after a shell has changed them.
-func (r *Rig) launchBehind(script string, s Setup, capability int) *lab.Process {
-	r.T.Helper()
-	env := []string{serveKey + "=1"}
-	if capability >= 0 {
-		env = append(env, without(capability))
-	}
-	self, err := os.Executable()
-	must(r.T, err)
-	c := SwitchCommand(r.Write(s), env...)
-	c.Argv = []string{"unshare", "--mount", "sh", "-c", script + ` && exec "$0"`, self}
-	return r.LaunchAs(c)
-}
-
 // moveToUserNamespace moves interfaces of the switch to a network namespace that belongs to a user namespace below this
 // process's, and returns its path.
 func (r *Rig) moveToUserNamespace(interfaces ...string) string {
@@ -102,8 +88,9 @@ func (r *Rig) moveToUserNamespace(interfaces ...string) string {
 	for _, name := range interfaces {
 		up += fmt.Sprintf("until ip link set dev %s up 2>/dev/null; do sleep 0.02; done; ", name)
 	}
-	p := r.LaunchAs(lab.Command{Name: "namespace", Argv: []string{"unshare", "--user", "--map-root-user", "--net", "sh",
-		"-c", "echo made; " + up + "echo up; exec sleep infinity"}})
+	p, err := r.Node.Start(lab.Command{Name: "namespace", Argv: []string{"unshare", "--user", "--map-root-user",
+		"--net", "sh", "-c", "echo made; " + up + "echo up; exec sleep infinity"}})
+	must(r.T, err)
 	r.T.Cleanup(func() { _ = p.Stop(syscall.SIGKILL, Timeout) })
 	r.says(p, "made")
 	for _, name := range interfaces {

@@ -61,8 +61,8 @@ var (
 
 	HostMAC, PortMAC, PortName = acceptance.HostMAC, acceptance.PortMAC, acceptance.PortName
 	IP, Tagged, Ethernet       = acceptance.IP, acceptance.Tagged, acceptance.Ethernet
-	GSOFrames, IPv4UDP         = acceptance.GSOFrames, acceptance.IPv4UDP
 	OneRing, HeadroomOf        = acceptance.OneRing, acceptance.HeadroomOf
+	IPv4UDP                    = acceptance.IPv4UDP
 	parse, header              = acceptance.Parse, acceptance.Header
 )
 

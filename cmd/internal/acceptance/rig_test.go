@@ -1,0 +1,74 @@
+package acceptance
+
+import (
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"pfcswitch/cmd/internal/api"
+	"pfcswitch/cmd/internal/lab"
+	"pfcswitch/cmd/internal/web"
+	"pfcswitch/dataplane/runner"
+)
+
+// ServeControl answers on a control socket of its own, and returns a client.
+func (r *Rig) ServeControl() *api.Client {
+	r.T.Helper()
+	path := filepath.Join(r.Dir, "control.sock")
+	l, err := net.Listen("unix", path)
+	must(r.T, err)
+	s := web.NewLocalServer(api.NewServer(r.Source(), time.Now(), runner.Now()), slog.New(slog.DiscardHandler))
+	go func() { _ = s.Serve(l) }()
+	r.T.Cleanup(func() { _ = s.Close() })
+	return api.NewClient(path)
+}
+
+// StartProcess runs the switch as a process in its own namespace, and waits until its ports are open.
+func (r *Rig) StartProcess(s Setup, env ...string) *lab.Process {
+	r.T.Helper()
+	p := r.Launch(s, nil, env...)
+	for n := range r.Hosts {
+		want := fmt.Sprintf(`msg="port is open" port=%s `, PortName(n+1))
+		eventually(r.T, "the switch has opened "+PortName(n+1), func() bool {
+			if ended(p) {
+				r.T.Fatal(p.Wait())
+			}
+			return strings.Contains(p.Output(), want)
+		})
+	}
+	return p
+}
+
+// Write writes the configuration to a file and returns its path.
+func (r *Rig) Write(s Setup) string {
+	r.T.Helper()
+	path := filepath.Join(r.Dir, "switch.yaml")
+	must(r.T, os.WriteFile(path, []byte(s.YAML(r, len(r.Hosts))), 0o600))
+	return path
+}
+
+// Launch starts the switch as a process, by a command that becomes the switch, such as without.
+func (r *Rig) Launch(s Setup, by []string, env ...string) *lab.Process {
+	r.T.Helper()
+	self, err := os.Executable()
+	must(r.T, err)
+	c := SwitchCommand(r.Write(s), env...)
+	c.Argv = append(by, self)
+	p, err := r.Node.Start(c)
+	must(r.T, err)
+	return p
+}
+
+// without is a command that becomes another one, which lacks a capability.
+func without(capability string) []string { return []string{"setpriv", "--bounding-set=-" + capability} }
+
+// GoesOn waits until so many more frames of priority 3 have come from a host.
+func (s *Station) GoesOn(host int, frames uint64) {
+	s.t.Helper()
+	want := s.Tally(host, 3).Frames + frames
+	eventually(s.t, "frames go on", func() bool { return s.Tally(host, 3).Frames >= want })
+}
