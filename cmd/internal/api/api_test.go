@@ -258,8 +258,8 @@ func before(v *dataplane.Snapshot) sample {
 	delete(s.ports, "p3")
 	for name, c := range s.ports {
 		c.receivedFrames, c.receivedBytes, c.sentFrames = c.receivedFrames/2, c.receivedBytes/2, c.sentFrames/2
-		for prio := range c.pauses {
-			c.pauses[prio] = pauses{c.pauses[prio].received / 2, c.pauses[prio].sent / 2}
+		for prio, p := range c.pauses {
+			c.pauses[prio] = pauses{p.received / 2, p.sent / 2}
 		}
 		s.ports[name] = c
 	}

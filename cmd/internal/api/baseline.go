@@ -71,18 +71,18 @@ func (b *baseline) subtract(v *dataplane.Snapshot) {
 	if old == nil {
 		return
 	}
-	pairs(v.Ports, old.Ports, portName, func(p, old *dataplane.PortSnapshot) { p.Combine(old, since) })
-	pairs(v.Trunks, old.Trunks, trunkName, func(t, old *dataplane.TrunkSnapshot) { t.Combine(old, since) })
+	pairs(v.Ports, old.Ports, portName, func(p, old *dataplane.PortSnapshot) { p.Combine(old, countSince) })
+	pairs(v.Trunks, old.Trunks, trunkName, func(t, old *dataplane.TrunkSnapshot) { t.Combine(old, countSince) })
 	pairs(v.Buffer.Ports, old.Buffer.Ports, bufferName, func(p, old *buffer.PortSnapshot) {
 		counters := old.Counters()
-		p.Combine(&counters, since)
+		p.Combine(&counters, countSince)
 	})
-	v.Xoff.Combine(&old.Xoff, since)
-	v.XoffAge.Combine(&old.XoffAge, since)
-	v.Buffer.Unbalanced = since(v.Buffer.Unbalanced, old.Buffer.Unbalanced)
-	v.LosslessDropsGone = since(v.LosslessDropsGone, old.LosslessDropsGone)
-	v.Bridge.Moves = since(v.Bridge.Moves, old.Bridge.Moves)
-	v.Bridge.Full = since(v.Bridge.Full, old.Bridge.Full)
+	v.Xoff.Combine(&old.Xoff, countSince)
+	v.XoffAge.Combine(&old.XoffAge, countSince)
+	v.Buffer.Unbalanced = countSince(v.Buffer.Unbalanced, old.Buffer.Unbalanced)
+	v.LosslessDropsGone = countSince(v.LosslessDropsGone, old.LosslessDropsGone)
+	v.Bridge.Moves = countSince(v.Bridge.Moves, old.Bridge.Moves)
+	v.Bridge.Full = countSince(v.Bridge.Full, old.Bridge.Full)
 }
 
 // subtractStorms leaves in all the counts since the baseline. For a storm that started earlier, the frames since the
@@ -95,17 +95,17 @@ func (b *baseline) subtractStorms(all []deadlock.Status) {
 	key := func(s *deadlock.Status) queue { return queue{s.Name, s.Queue} }
 	pairs(all, b.storms, key, func(s, old *deadlock.Status) {
 		if s.Detected == old.Detected { // the last storm is still the same
-			s.LastSent, s.LastDropped = since(s.LastSent, old.LastSent), since(s.LastDropped, old.LastDropped)
+			s.LastSent, s.LastDropped = countSince(s.LastSent, old.LastSent), countSince(s.LastDropped, old.LastDropped)
 		}
-		s.Detected, s.Recovered = since(s.Detected, old.Detected), since(s.Recovered, old.Recovered)
-		s.Recurred = since(s.Recurred, old.Recurred)
-		s.Sent, s.Dropped = since(s.Sent, old.Sent), since(s.Dropped, old.Dropped)
+		s.Detected, s.Recovered = countSince(s.Detected, old.Detected), countSince(s.Recovered, old.Recovered)
+		s.Recurred = countSince(s.Recurred, old.Recurred)
+		s.Sent, s.Dropped = countSince(s.Sent, old.Sent), countSince(s.Dropped, old.Dropped)
 	})
 }
 
-// since returns what n has counted since old. A counter below its baseline started again from 0, because the switch had
+// countSince returns what n has counted since old. A counter below its baseline started again from 0, because the switch had
 // forgotten its port, and counts whole.
-func since(n, old uint64) uint64 {
+func countSince(n, old uint64) uint64 {
 	if n < old {
 		return n
 	}

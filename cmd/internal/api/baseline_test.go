@@ -168,7 +168,7 @@ func TestClearWhilePortIsGone(t *testing.T) {
 	s.clearCounters()
 	f.gone, f.more = false, 7
 	m := s.moment(0)
-	if storm := m.readWatchdog().(*Watchdog).Queues[0]; storm.Detected != 0 {
+	if storm := m.readWatchdog().Queues[0]; storm.Detected != 0 {
 		t.Errorf("%d storms, want 0: %+v", storm.Detected, storm)
 	}
 	p1 := &m.snapshot.Ports[0]

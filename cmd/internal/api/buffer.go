@@ -1,8 +1,9 @@
 package api
 
 import (
+	"iter"
+
 	"pfcswitch/buffer"
-	"pfcswitch/dataplane"
 	"pfcswitch/macctl"
 )
 
@@ -25,6 +26,14 @@ type Segments struct {
 	Private  *Segment `json:"private"`
 	Shared   *Segment `json:"shared"`
 	Headroom *Segment `json:"headroom"`
+}
+
+// All yields the segments that there are, by name.
+func (s *Segments) All() iter.Seq2[string, *Segment] {
+	return func(yield func(string, *Segment) bool) {
+		_ = (s.Private == nil || yield("private", s.Private)) && (s.Shared == nil || yield("shared", s.Shared)) &&
+			(s.Headroom == nil || yield("headroom", s.Headroom))
+	}
 }
 
 // A Segment is a number of bytes with its watermarks.
@@ -79,7 +88,7 @@ type Ring struct {
 	HoldBytes uint64 `json:"hold_bytes"`
 }
 
-func (m *moment) readBuffer() Reply {
+func (m *moment) readBuffer() *Buffer {
 	b := &m.snapshot.Buffer
 	r := &Buffer{Header: m.Header, Ports: []BufferPort{}, Pools: []Pool{
 		{"lossless", b.Lossless.Size, Segments{
@@ -111,7 +120,9 @@ func (m *moment) bufferPort(b *buffer.PortSnapshot) BufferPort {
 			Segment: *newSegment(nil, &q.Used), AdmittedFrames: q.Admitted, DroppedFrames: q.Dropped})
 	}
 	if p := m.port(b.Name); p != nil && !b.Removed {
-		v.Up, v.Ring = p.Up, ring(p)
+		c := &p.Counters
+		v.Up, v.Ring = p.Up, &Ring{Slots: p.RingSlots, MaxFrames: c.RingFramesMax, HoldNs: c.RingHoldNs,
+			HoldBytes: c.RingHoldBytes}
 	}
 	return v
 }
@@ -129,35 +140,22 @@ func ingressQueue(q *buffer.QueueSnapshot, mode macctl.Mode, number int) Ingress
 			Headroom: newSegment(&q.Config.Headroom, &q.Used.Headroom),
 		},
 		AdmittedFrames: q.Admitted, HeadroomFrames: q.AdmittedHeadroom, WaitedFrames: q.Waited,
-		DroppedFrames: q.Dropped, OversizeFrames: q.Oversize,
-		Xoff: q.Xoff, Xon: q.Xon,
+		DroppedFrames: q.Dropped, OversizeFrames: q.Oversize, Xoff: q.Xoff, Xon: q.Xon,
 	}
-}
-
-func ring(p *dataplane.PortSnapshot) *Ring {
-	c := &p.Counters
-	return &Ring{Slots: p.RingSlots, MaxFrames: c.RingFramesMax, HoldNs: c.RingHoldNs, HoldBytes: c.RingHoldBytes}
 }
 
 // Text implements Reply.
 func (r *Buffer) Text() string {
 	pools := newTable("POOL", "SEGMENT", ">SIZE", ">USED", ">MAX", ">MAX SINCE CLEAR", ">MAX LAST 10 s")
 	for _, p := range r.Pools {
-		pools.row(p.Pool, "", count(p.SizeBytes), "", "", "", "")
-		pools.segment("private", p.Segments.Private)
-		pools.segment("shared", p.Segments.Shared)
-		pools.segment("headroom", p.Segments.Headroom)
+		pools.row(p.Pool, "", p.SizeBytes, "", "", "", "")
+		for name, s := range p.Segments.All() {
+			pools.row("", name, s.SizeBytes, s.UsedBytes, s.MaxStartBytes, s.MaxClearBytes, s.MaxWindow)
+		}
 	}
 	return sections(r.headline(), section{"", pools}, section{"Lossless ingress queues", r.ingressTable()},
 		section{"Lossy egress queues that were used", r.egressTable()},
 		section{"Lossless receive rings", r.ringTable()})
-}
-
-func (t *table) segment(name string, s *Segment) {
-	if s != nil {
-		t.row("", name, optionalCount(s.SizeBytes), count(s.UsedBytes), count(s.MaxStartBytes), count(s.MaxClearBytes),
-			count(s.MaxWindow))
-	}
 }
 
 func (r *Buffer) ingressTable() *table {
@@ -172,10 +170,9 @@ func (r *Buffer) ingressTable() *table {
 			case q.Off:
 				peer = "held"
 			}
-			t.row(p.label(), q.Priority.String(), peer, count(s.Private.UsedBytes), count(s.Shared.UsedBytes),
-				count(q.ThresholdBytes), count(s.Headroom.UsedBytes), optionalCount(s.Headroom.SizeBytes),
-				count(s.Headroom.MaxStartBytes),
-				count(q.Xoff), count(q.WaitedFrames), count(q.DroppedFrames))
+			t.row(p.label(), q.Priority, peer, s.Private.UsedBytes, s.Shared.UsedBytes, q.ThresholdBytes,
+				s.Headroom.UsedBytes, s.Headroom.SizeBytes, s.Headroom.MaxStartBytes, q.Xoff, q.WaitedFrames,
+				q.DroppedFrames)
 		}
 	}
 	return t
@@ -186,8 +183,8 @@ func (r *Buffer) egressTable() *table {
 	for _, p := range r.Ports {
 		for i, q := range p.EgressQueues {
 			if s := q.Segment; s.MaxStartBytes > 0 || q.DroppedFrames > 0 {
-				t.row(p.label(), count(i), count(s.UsedBytes), count(q.ThresholdBytes), count(s.MaxStartBytes),
-					count(s.MaxClearBytes), count(s.MaxWindow), count(q.DroppedFrames))
+				t.row(p.label(), i, s.UsedBytes, q.ThresholdBytes, s.MaxStartBytes, s.MaxClearBytes, s.MaxWindow,
+					q.DroppedFrames)
 			}
 		}
 	}
@@ -198,8 +195,7 @@ func (r *Buffer) ringTable() *table {
 	t := newTable("PORT", ">SLOTS", ">MOST WAITING", ">HELD FOR", ">HELD BYTES")
 	for _, p := range r.Ports {
 		if p.Ring != nil && len(p.IngressQueues) > 0 {
-			t.row(p.Port, count(p.Ring.Slots), count(p.Ring.MaxFrames), duration(int64(p.Ring.HoldNs)),
-				count(p.Ring.HoldBytes))
+			t.row(p.Port, p.Ring.Slots, p.Ring.MaxFrames, ns(p.Ring.HoldNs), p.Ring.HoldBytes)
 		}
 	}
 	return t

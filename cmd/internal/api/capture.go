@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"reflect"
 	"strconv"
 	"strings"
 	"time"
@@ -35,16 +36,12 @@ const (
 // query returns the request as the server reads it.
 func (c *CaptureRequest) query() url.Values {
 	q := url.Values{"port": c.Ports}
-	set := func(key string, there bool, value string) {
-		if there {
-			q.Set(key, value)
+	for key, value := range map[string]any{"snap": c.Snap, "filter": c.Filter, "frames": c.Frames, "for": c.For,
+		"last": c.Last} {
+		if !reflect.ValueOf(value).IsZero() {
+			q.Set(key, fmt.Sprint(value))
 		}
 	}
-	set("snap", c.Snap > 0, strconv.Itoa(c.Snap))
-	set("filter", c.Filter != "", c.Filter)
-	set("frames", c.Frames > 0, strconv.FormatUint(c.Frames, 10))
-	set("for", c.For > 0, c.For.String())
-	set("last", c.Last > 0, c.Last.String())
 	return q
 }
 

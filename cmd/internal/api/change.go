@@ -83,7 +83,7 @@ type Config struct {
 	YAML   string `json:"yaml"` // the configuration in force, with every key
 }
 
-func (m *moment) readConfig() Reply {
+func (m *moment) readConfig() *Config {
 	return &Config{Schema: Schema, YAML: string(m.source.ConfigYAML())}
 }
 

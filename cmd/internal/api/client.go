@@ -27,12 +27,17 @@ type Client struct {
 
 // NewClient returns a client for the switch that listens on a socket.
 func NewClient(socket string) *Client {
-	c := &Client{socket: socket}
-	c.http.Transport = &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _,
-		_ string) (net.Conn, error) {
-		return new(net.Dialer).DialContext(ctx, "unix", socket)
+	return &Client{socket: socket, http: http.Client{Transport: transport(socket, func(net.Conn) {})}}
+}
+
+// transport returns the way to a socket. opened gets each connection.
+func transport(socket string, opened func(net.Conn)) *http.Transport {
+	return &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn,
+		error) {
+		conn, err := new(net.Dialer).DialContext(ctx, "unix", socket)
+		opened(conn)
+		return conn, err
 	}}
-	return c
 }
 
 // Raw returns the JSON of a noun. since is the first event wanted, for events.
@@ -60,9 +65,11 @@ func (c *Client) Show(ctx context.Context, noun string) (Reply, error) {
 
 // Apply puts a configuration in force and returns its warnings. name stands for the file in messages.
 func (c *Client) Apply(ctx context.Context, name string, yaml []byte) ([]string, error) {
-	var a Applied
-	err := c.post(ctx, "/v1/apply?name="+url.QueryEscape(name), yaml, &a)
-	return a.Warnings, err
+	a, err := post[Applied](ctx, c, "/v1/apply?name="+url.QueryEscape(name), yaml)
+	if err != nil {
+		return nil, err
+	}
+	return a.Warnings, nil
 }
 
 // Explain asks what would become of a frame.
@@ -73,29 +80,27 @@ func (c *Client) Explain(ctx context.Context, number int, q TraceRequest) (*Expl
 		q.Vnet.Encode(v[:])
 		path += "&vnet=" + hex.EncodeToString(v[:])
 	}
-	e := new(Explanation)
-	if err := c.post(ctx, path, q.Frame, e); err != nil {
-		return nil, err
-	}
-	return e, nil
+	return post[Explanation](ctx, c, path, q.Frame)
 }
 
 // Clear starts the user's counters or watermarks again.
 func (c *Client) Clear(ctx context.Context, what string) error {
-	return c.post(ctx, "/v1/clear/"+url.PathEscape(what), nil, new(Applied))
+	_, err := post[Applied](ctx, c, "/v1/clear/"+url.PathEscape(what), nil)
+	return err
 }
 
 // post sends a request that does more than read, and decodes the answer.
-func (c *Client) post(ctx context.Context, path string, body []byte, answer any) error {
+func post[T any](ctx context.Context, c *Client, path string, body []byte) (*T, error) {
 	a, err := c.open(ctx, http.MethodPost, path, body)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer func() { _ = a.Close() }()
+	answer := new(T)
 	if err := json.NewDecoder(a).Decode(answer); err != nil {
-		return fmt.Errorf("the switch's answer cannot be read: %w", err)
+		return nil, fmt.Errorf("the switch's answer cannot be read: %w", err)
 	}
-	return nil
+	return answer, nil
 }
 
 // open sends a request and returns the body of the answer.
@@ -161,18 +166,12 @@ func (c *Client) noSwitch(err error) error {
 // the capture ends.
 func (c *Client) Capture(ctx context.Context, request CaptureRequest, dst io.Writer) (capture.Tally, error) {
 	var socket net.Conn
-	transport := &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn,
-		error) {
-		var err error
-		socket, err = new(net.Dialer).DialContext(ctx, "unix", c.socket)
-		return socket, err
-	}}
-	defer transport.CloseIdleConnections()
 	r, err := http.NewRequest(http.MethodGet, "http://pfcswitch/v1/capture?"+request.query().Encode(), nil)
 	if err != nil {
 		return capture.Tally{}, err
 	}
-	a, err := transport.RoundTrip(r)
+	// not with ctx, whose end would close the connection before the end of the file
+	a, err := transport(c.socket, func(conn net.Conn) { socket = conn }).RoundTrip(r)
 	if err != nil {
 		return capture.Tally{}, c.noSwitch(err)
 	}

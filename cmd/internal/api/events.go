@@ -30,7 +30,7 @@ type Event struct {
 	Count    uint64    `json:"count"` // equal events within a second are one
 }
 
-func (m *moment) readEvents() Reply {
+func (m *moment) readEvents() *Events {
 	r := &Events{Header: m.Header, Events: []Event{}, Next: m.since, CutOff: m.cutOff}
 	for _, e := range m.source.Events(m.since) {
 		r.Events = append(r.Events, eventOf(m.source, &e))
@@ -43,8 +43,8 @@ func (m *moment) readEvents() Reply {
 func (r *Events) Text() string {
 	t := newTable("TIME", "KIND", "PORT", "PRIO", "PEER", ">COUNT", "TEXT")
 	for _, e := range r.Events {
-		t.row(e.Time.Format("2006-01-02T15:04:05.000Z07:00"), e.Kind, optionalText(e.Port),
-			optional(e.Priority, Priority.String), optionalText(e.Peer), count(e.Count), e.Text)
+		t.row(e.Time.Format("2006-01-02T15:04:05.000Z07:00"), e.Kind, e.Port, optional(e.Priority, Priority.String),
+			e.Peer, e.Count, e.Text)
 	}
 	headline := r.headline()
 	if r.CutOff > 0 {

@@ -25,7 +25,7 @@ type FDBEntry struct {
 	AgeNs  *int64  `json:"age_ns"` // since the station's last frame; null for a static entry
 }
 
-func (m *moment) readFDB() Reply {
+func (m *moment) readFDB() *FDB {
 	r := &FDB{Header: m.Header, Moves: m.snapshot.Bridge.Moves, NotLearned: m.snapshot.Bridge.Full,
 		Entries: []FDBEntry{}}
 	for _, e := range m.source.FDB() {
@@ -57,7 +57,7 @@ func (r *FDB) Text() string {
 		if !e.Static {
 			kind, age = "learned", clock(*e.AgeNs)
 		}
-		t.row(e.MAC, strconv.Itoa(int(e.VLAN)), optionalText(e.Port), kind, age)
+		t.row(e.MAC, strconv.Itoa(int(e.VLAN)), e.Port, kind, age)
 	}
 	return sections(r.headline(), section{"", t})
 }

@@ -41,12 +41,6 @@ func (f Filter) Apply(r Reply) error {
 		return keepPorts(f, &r.Ports, func(p *HeadroomPort) string { return p.Port })
 	case *LLDP:
 		return keepPorts(f, &r.Ports, func(p *LLDPPort) string { return p.Port })
-	case *Watchdog:
-		err := f.known(func(name string) bool {
-			return slices.ContainsFunc(r.Queues, func(q WatchdogQueue) bool { return q.Port == name })
-		})
-		keep(&r.Queues, func(q *WatchdogQueue) bool { return f.has(q.Priority) && f.at(&q.Port) })
-		return err
 	case *Trunks:
 		for i := range r.Trunks {
 			t := &r.Trunks[i]
@@ -55,53 +49,30 @@ func (f Filter) Apply(r Reply) error {
 				keep(&t.Members[j].Priorities, func(q *MemberPriority) bool { return f.has(q.Priority) })
 			}
 		}
-		err := f.known(func(name string) bool {
-			return slices.ContainsFunc(r.Trunks, func(t Trunk) bool { return slices.Contains(t.ports(), name) })
-		})
-		keep(&r.Trunks, func(t *Trunk) bool {
-			return slices.ContainsFunc(t.ports(),
-				func(n string) bool { return f.at(&n) })
-		})
+		return keepKnown(f, &r.Trunks, (*Trunk).ports)
+	case *Watchdog:
+		err := keepKnown(f, &r.Queues, func(q *WatchdogQueue) []string { return []string{q.Port} })
+		keep(&r.Queues, func(q *WatchdogQueue) bool { return f.has(q.Priority) })
 		return err
 	case *FDB:
-		keep(&r.Entries, func(e *FDBEntry) bool { return f.at(e.Port) })
-		return f.known(func(name string) bool {
-			return slices.ContainsFunc(r.Entries, func(e FDBEntry) bool { return e.Port != nil && *e.Port == name })
-		})
+		return keepKnown(f, &r.Entries, func(e *FDBEntry) []string { return listOf(e.Port) })
 	case *Events:
-		keep(&r.Events, func(e *Event) bool { return f.at(e.Port) && (e.Priority == nil || f.has(*e.Priority)) })
-		return f.known(func(name string) bool {
-			return slices.ContainsFunc(r.Events, func(e Event) bool { return e.Port != nil && *e.Port == name })
-		})
+		err := keepKnown(f, &r.Events, func(e *Event) []string { return listOf(e.Port) })
+		keep(&r.Events, func(e *Event) bool { return e.Priority == nil || f.has(*e.Priority) })
+		return err
 	}
 	return nil
 }
 
-// known checks that the selected ports exist. Ports that were seen in the answer need no check.
-func (f Filter) known(seen func(name string) bool) error {
-	unseen := slices.DeleteFunc(slices.Clone(f.Ports), seen)
-	if len(unseen) == 0 {
+func listOf(port *string) []string {
+	if port == nil {
 		return nil
 	}
-	there, err := f.There()
-	if err != nil {
-		return err
-	}
-	for _, name := range unseen {
-		if !slices.Contains(there, name) {
-			return &NoPortError{name, there}
-		}
-	}
-	return nil
+	return []string{*port}
 }
 
 func (f Filter) has(p Priority) bool {
 	return len(f.Priorities) == 0 || p == All || slices.Contains(f.Priorities, p)
-}
-
-// at keeps what concerns one of the ports.
-func (f Filter) at(port *string) bool {
-	return len(f.Ports) == 0 || port != nil && slices.Contains(f.Ports, *port)
 }
 
 func keep[T any](list *[]T, wanted func(*T) bool) {
@@ -114,11 +85,32 @@ func keepPorts[T any](f Filter, list *[]T, name func(*T) string) error {
 	for i := range *list {
 		there = append(there, name(&(*list)[i]))
 	}
-	for _, p := range f.Ports {
-		if !slices.Contains(there, p) {
-			return &NoPortError{p, there}
+	f.There = func() ([]string, error) { return there, nil }
+	return keepKnown(f, list, func(x *T) []string { return []string{name(x)} })
+}
+
+// keepKnown keeps what concerns one of the selected ports, which have to exist. Ports of the list need no check.
+func keepKnown[T any](f Filter, list *[]T, ports func(*T) []string) error {
+	unseen := slices.Clone(f.Ports)
+	keep(list, func(x *T) bool {
+		at := len(f.Ports) == 0
+		for _, name := range ports(x) {
+			at = at || slices.Contains(f.Ports, name)
+			unseen = slices.DeleteFunc(unseen, func(p string) bool { return p == name })
+		}
+		return at
+	})
+	if len(unseen) == 0 {
+		return nil
+	}
+	there, err := f.There()
+	if err != nil {
+		return err
+	}
+	for _, name := range unseen {
+		if !slices.Contains(there, name) {
+			return &NoPortError{name, there}
 		}
 	}
-	keep(list, func(x *T) bool { n := name(x); return f.at(&n) })
 	return nil
 }

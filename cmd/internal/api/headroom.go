@@ -134,7 +134,7 @@ type HeadroomMessages struct {
 	Ignored  []Ignored `json:"ignored"`
 }
 
-func (m *moment) readHeadroom() Reply {
+func (m *moment) readHeadroom() *Headroom {
 	r := &Headroom{Header: m.Header, Ports: []HeadroomPort{}}
 	for _, info := range m.source.Headroom() {
 		r.Ports = append(r.Ports, m.headroomPort(&info))

@@ -38,8 +38,8 @@ func (r *Headroom) links() *table {
 		if p.Finding != nil {
 			trip, reaction = duration(p.Finding.TripNs), duration(p.Finding.ReactionNs)
 		}
-		t.row(p.Port, p.State, optionalText(p.Neighbor), p.ControlFrames, trip, reaction, count(p.Messages.Asked),
-			count(p.Messages.Answered), octetsOf(p.ToldBits), optionalCount(p.PeerHasBytes))
+		t.row(p.Port, p.State, p.Neighbor, p.ControlFrames, trip, reaction, p.Messages.Asked, p.Messages.Answered,
+			octetsOf(p.ToldBits), p.PeerHasBytes)
 	}
 	return t
 }
@@ -56,8 +56,8 @@ func (r *Headroom) values() *table {
 		for _, q := range p.Queues {
 			peak = max(peak, q.PeakBytes)
 		}
-		t.row(p.Port, count(p.Eta.Bytes), count(p.Delay.Bytes), count(p.CalculatedBytes), octetsOf(p.PlainBits),
-			measured, cells, octetsOf(p.PeerFoundBits), octetsOf(p.ReceivedBits), count(p.InForceBytes), count(peak))
+		t.row(p.Port, p.Eta.Bytes, p.Delay.Bytes, p.CalculatedBytes, octetsOf(p.PlainBits), measured, cells,
+			octetsOf(p.PeerFoundBits), octetsOf(p.ReceivedBits), p.InForceBytes, peak)
 	}
 	return t
 }
@@ -81,8 +81,8 @@ func (r *Headroom) used() *table {
 			if q.Tightest != nil {
 				left = count(q.Tightest.RoomBytes - q.Tightest.UsedBytes)
 			}
-			t.row(r.Ports[i].Port, q.Priority.String(), count(q.Xoffs), count(q.SizeBytes), count(q.XonBytes),
-				count(q.PeakBytes), left, count(q.ExceededXoffs), count(q.RingFrames), count(q.RingBytes))
+			t.row(r.Ports[i].Port, q.Priority, q.Xoffs, q.SizeBytes, q.XonBytes, q.PeakBytes, left, q.ExceededXoffs,
+				q.RingFrames, q.RingBytes)
 		}
 	}
 	return t
@@ -96,7 +96,7 @@ func (r *Headroom) ignored() *table {
 		slices.SortStableFunc(all, func(a, b Ignored) int { return cmp.Compare(b.Frames, a.Frames) })
 		for _, g := range all {
 			if g.Frames > 0 {
-				t.row(r.Ports[i].Port, g.Reason, count(g.Frames))
+				t.row(r.Ports[i].Port, g.Reason, g.Frames)
 			}
 		}
 	}
@@ -110,7 +110,7 @@ func (r *Headroom) ledger() *table {
 		p := &r.Ports[i]
 		whole := func(value, term string, bits int64) {
 			octets := headroom.Octets(bits)
-			t.row(p.Port, value, term, count(bits), count(octets), count(headroom.Cells(octets, p.CellBytes)))
+			t.row(p.Port, value, term, bits, octets, headroom.Cells(octets, p.CellBytes))
 		}
 		for _, v := range []struct {
 			name string
@@ -120,7 +120,7 @@ func (r *Headroom) ledger() *table {
 				continue
 			}
 			for _, term := range v.of.Terms {
-				t.row(p.Port, v.name, term.Name, count(term.Bits), count(headroom.Octets(term.Bits)), "")
+				t.row(p.Port, v.name, term.Name, term.Bits, headroom.Octets(term.Bits), "")
 			}
 			whole(v.name, "total", v.of.Bits)
 		}
@@ -156,17 +156,20 @@ func (r *Headroom) messages() *table {
 	t := newTable("PORT", ">ASKED", ">ANSWERED", ">LOST", ">REPLIED", ">RESULTS", ">STREAMS")
 	for i := range r.Ports {
 		m := &r.Ports[i].Messages
-		t.row(r.Ports[i].Port, count(m.Asked), count(m.Answered), count(m.Lost), count(m.Replies), count(m.Results),
-			count(m.Streams))
+		t.row(r.Ports[i].Port, m.Asked, m.Answered, m.Lost, m.Replies, m.Results, m.Streams)
 	}
 	return t
 }
 
 func (t *table) spread(port, of string, s *Spread) {
 	if s != nil {
-		t.row(port, of, count(s.Samples), duration(s.MinNs), duration(s.P50Ns), duration(s.P99Ns), duration(s.P999Ns),
-			duration(s.MaxNs))
+		t.row(append([]any{port}, s.cells(of)...)...)
 	}
+}
+
+// cells returns a row of a table of times: of, samples, min, p50, p99, p99.9, max.
+func (s *Spread) cells(of string) []any {
+	return []any{of, s.Samples, ns(s.MinNs), ns(s.P50Ns), ns(s.P99Ns), ns(s.P999Ns), ns(s.MaxNs)}
 }
 
 // octetsOf writes bits that may be missing as octets.

@@ -24,9 +24,9 @@ type Absent struct {
 	Reason string `json:"reason"`
 }
 
-func (m *moment) readHealth() Reply {
+func (m *moment) readHealth() *Health {
 	h := &Health{Header: m.Header, Status: "ok", Ready: true, Waiting: []Absent{}}
-	for _, p := range m.readPorts().(*Ports).Ports {
+	for _, p := range m.readPorts().Ports {
 		h.PortsConfigured++
 		if p.Up {
 			h.PortsUp++
@@ -87,7 +87,7 @@ func (v *Version) read(info *debug.BuildInfo) {
 	}
 }
 
-func (m *moment) readVersion() Reply {
+func (m *moment) readVersion() *Version {
 	v := m.version
 	return &v
 }

@@ -2,7 +2,6 @@ package api
 
 import (
 	"fmt"
-	"strconv"
 	"strings"
 )
 
@@ -84,13 +83,9 @@ func (r *LinkCheck) Text() string {
 
 func (r *LinkTrip) text() string {
 	t := newTable("ROUND TRIP", ">SAMPLES", ">MIN", ">P50", ">P99", ">P99.9", ">MAX")
-	for _, part := range []struct {
-		name string
-		d    *Spread
-	}{{"there and back", &r.Total}, {"on the link", &r.Link}, {"at the peer", &r.Peer}} {
-		t.row(part.name, strconv.Itoa(part.d.Samples), duration(part.d.MinNs), duration(part.d.P50Ns),
-			duration(part.d.P99Ns), duration(part.d.P999Ns), duration(part.d.MaxNs))
-	}
+	t.row(r.Total.cells("there and back")...)
+	t.row(r.Link.cells("on the link")...)
+	t.row(r.Peer.cells("at the peer")...)
 	return t.String() + fmt.Sprintf("%d of %d answered, %d octets, by %s; the kernel stamped %d of them as they "+
 		"left, the others are stamped before the call; the clock moves by %s\n",
 		r.Asked-r.Lost, r.Asked, r.Octets, r.Way, r.KernelStamped, duration(r.PrecisionNs))

@@ -167,11 +167,7 @@ func (c *Client) CheckHeadroom(ctx context.Context, ask HeadroomCheckRequest) (*
 	if ask.Priority != nil {
 		q.Set("priority", strconv.Itoa(*ask.Priority))
 	}
-	h := new(HeadroomCheck)
-	if err := c.post(ctx, "/v1/linkcheck/headroom?"+q.Encode(), nil, h); err != nil {
-		return nil, err
-	}
-	return h, nil
+	return post[HeadroomCheck](ctx, c, "/v1/linkcheck/headroom?"+q.Encode(), nil)
 }
 
 // Text returns the result for people.
@@ -185,11 +181,10 @@ func (h *HeadroomCheck) Text() string {
 			'f', 1, 64), speed)
 	sorted := slices.Sorted(slices.Values(h.Samples))
 	after := newTable(">MIN", ">P50", ">P90", ">P99", ">P99.9", ">MAX", ">BEFORE XOFF")
-	after.row(count(Quantile(sorted, 0)), count(Quantile(sorted, 500)), count(Quantile(sorted, 900)),
-		count(Quantile(sorted, 990)), count(Quantile(sorted, 999)), count(Quantile(sorted, 1000)), count(h.BeforeBytes))
+	after.row(Quantile(sorted, 0), Quantile(sorted, 500), Quantile(sorted, 900), Quantile(sorted, 990),
+		Quantile(sorted, 999), Quantile(sorted, 1000), h.BeforeBytes)
 	beside := newTable(">ETA", ">DELAY", ">CALCULATED", ">MEASURED", ">IN FORCE")
-	beside.row(count(h.EtaBytes), count(h.DelayBytes), count(h.Calculated), optionalCount(h.MeasuredBytes),
-		count(h.InForceBytes))
+	beside.row(h.EtaBytes, h.DelayBytes, h.Calculated, h.MeasuredBytes, h.InForceBytes)
 	return head + sections("", section{"Bytes on the wire that came after XOFF had left; other traffic of the " +
 		"priority counts too; BEFORE XOFF had come by then", after},
 		section{"Headroom, bytes", beside}) + "\n" + spreadPlot(sorted, h.InForceBytes) + "\n" + h.verdict()

@@ -92,7 +92,7 @@ type DCBXApp struct {
 	Protocol int      `json:"protocol"`
 }
 
-func (m *moment) readLLDP() Reply {
+func (m *moment) readLLDP() *LLDP {
 	r := &LLDP{Header: m.Header, Ports: []LLDPPort{}}
 	r.Ports = append(r.Ports, m.source.LLDP()...)
 	return r
@@ -108,8 +108,8 @@ func (r *LLDP) Text() string {
 		"DESCRIPTION")
 	for _, p := range r.Ports {
 		t.row(p.Port, p.DCBX.Version, joinPriorities(p.DCBX.LosslessPriorities), p.DCBX.Reason, yesNo(p.DCBX.Mismatch),
-			p.DCBX.measures(), count(p.Statistics.SentFrames), count(p.Statistics.ReceivedFrames),
-			count(p.Statistics.DiscardedFrames+p.Statistics.DiscardedTLVs))
+			p.DCBX.measures(), p.Statistics.SentFrames, p.Statistics.ReceivedFrames,
+			p.Statistics.DiscardedFrames+p.Statistics.DiscardedTLVs)
 		for _, x := range p.Neighbors {
 			pfc, willing := none, none
 			if x.PFC != nil {
@@ -119,8 +119,8 @@ func (r *LLDP) Text() string {
 			if len(x.DCBXVersions) > 0 {
 				versions = strings.Join(x.DCBXVersions, ",")
 			}
-			n.row(p.Port, optionalText(x.SystemName), x.PortID, x.ChassisID, pfc, willing, versions, seconds(x.AgeNs),
-				strconv.Itoa(x.TTLSeconds), optionalText(x.SystemDescription))
+			n.row(p.Port, x.SystemName, x.PortID, x.ChassisID, pfc, willing, versions, seconds(x.AgeNs),
+				strconv.Itoa(x.TTLSeconds), x.SystemDescription)
 		}
 	}
 	return sections(r.headline(), section{"", t}, section{"neighbors", n})

@@ -60,7 +60,7 @@ type Reaction struct {
 	MaxNs  *int64 `json:"max_ns"`
 }
 
-func (m *moment) readPFC() Reply {
+func (m *moment) readPFC() *PFC {
 	r := &PFC{Header: m.Header, Ports: []PFCPort{}, XoffReaction: reaction(&m.snapshot.Xoff),
 		XoffAge: reaction(&m.snapshot.XoffAge)}
 	for i := range m.snapshot.Ports {
@@ -84,28 +84,26 @@ func (m *moment) readPFC() Reply {
 }
 
 func (m *moment) pfc(p *dataplane.PortSnapshot, prio uint8) PFCPriority {
-	lossless := p.Config.LosslessPriorities()&(1<<prio) != 0
-	return PFCPriority{
-		Priority: Priority(prio), Lossless: lossless, State: pauseState(lossless, p.Up, p.Paused&(1<<prio) != 0,
-			p.XoffWanted&(1<<prio) != 0),
-		ReceivedFrames: p.Received.PFCFrames[prio], ReceivedPausedNs: p.PausedNs[prio],
-		ReceivedPausedShare: m.share(p.PausedNs[prio]),
-		SentFrames:          p.ControlSent.PFCFrames[prio], SentXoff: p.ControlSent.XoffSent[prio],
-		SentXon:      p.ControlSent.XonSent[prio],
-		SentPausedNs: p.HeldNs[prio], SentPausedShare: m.share(p.HeldNs[prio]), Recent: m.recent.priority(p.Config.Name,
-			Priority(prio)),
-	}
+	bit, got, sent := uint8(1)<<prio, &p.Received, &p.ControlSent
+	lossless := p.Config.LosslessPriorities()&bit != 0
+	return m.priority(p, PFCPriority{Priority: Priority(prio), Lossless: lossless,
+		State:          pauseState(lossless, p.Up, p.Paused&bit != 0, p.XoffWanted&bit != 0),
+		ReceivedFrames: got.PFCFrames[prio], ReceivedPausedNs: p.PausedNs[prio], SentFrames: sent.PFCFrames[prio],
+		SentXoff: sent.XoffSent[prio], SentXon: sent.XonSent[prio], SentPausedNs: p.HeldNs[prio]})
 }
 
 func (m *moment) pause(p *dataplane.PortSnapshot) PFCPriority {
-	return PFCPriority{
-		Priority: All, Lossless: true, State: pauseState(true, p.Up, p.Paused != 0, p.XoffWanted != 0),
-		ReceivedFrames: p.Received.PauseFrames, ReceivedPausedNs: p.PausedAllNs,
-		ReceivedPausedShare: m.share(p.PausedAllNs),
-		SentFrames:          p.ControlSent.PauseFrames, SentXoff: p.ControlSent.PauseXoffSent,
-		SentXon:      p.ControlSent.PauseXonSent,
-		SentPausedNs: p.HeldAllNs, SentPausedShare: m.share(p.HeldAllNs), Recent: m.recent.priority(p.Config.Name, All),
-	}
+	return m.priority(p, PFCPriority{Priority: All, Lossless: true,
+		State:          pauseState(true, p.Up, p.Paused != 0, p.XoffWanted != 0),
+		ReceivedFrames: p.Received.PauseFrames, ReceivedPausedNs: p.PausedAllNs, SentFrames: p.ControlSent.PauseFrames,
+		SentXoff: p.ControlSent.PauseXoffSent, SentXon: p.ControlSent.PauseXonSent, SentPausedNs: p.HeldAllNs})
+}
+
+// priority adds the shares of q.
+func (m *moment) priority(p *dataplane.PortSnapshot, q PFCPriority) PFCPriority {
+	q.ReceivedPausedShare, q.SentPausedShare = m.share(q.ReceivedPausedNs), m.share(q.SentPausedNs)
+	q.Recent = m.recent.priority(p.Config.Name, q.Priority)
+	return q
 }
 
 func pauseState(on, up, paused, holding bool) string {
@@ -143,14 +141,13 @@ func (r *PFC) Text() string {
 		for _, q := range p.Priorities {
 			if q.Lossless || q.ReceivedFrames+q.SentFrames > 0 {
 				received, sent := q.Recent.shares()
-				held.row(p.Port, q.Priority.String(), count(q.ReceivedFrames), duration(q.ReceivedPausedNs),
-					percent(q.ReceivedPausedShare), received, count(q.SentFrames), duration(q.SentPausedNs),
-					percent(q.SentPausedShare), sent, stateText(q.State))
+				held.row(p.Port, q.Priority, q.ReceivedFrames, ns(q.ReceivedPausedNs), percent(q.ReceivedPausedShare),
+					received, q.SentFrames, ns(q.SentPausedNs), percent(q.SentPausedShare), sent, stateText(q.State))
 			}
 		}
 		for _, i := range p.Ignored {
 			if i.Frames > 0 {
-				ignored.row(p.Port, i.Reason, count(i.Frames))
+				ignored.row(p.Port, i.Reason, i.Frames)
 			}
 		}
 		reactions.add(p.Port, "XOFF received to last send", &p.PauseReaction)
@@ -200,7 +197,6 @@ func stateText(state string) string {
 
 func (t *table) add(port, of string, r *Reaction) {
 	if r.Count > 0 {
-		t.row(port, of, count(r.Count), optional(r.P50Ns, duration), optional(r.P99Ns, duration),
-			optional(r.MaxNs, duration))
+		t.row(port, of, r.Count, optional(r.P50Ns, duration), optional(r.P99Ns, duration), optional(r.MaxNs, duration))
 	}
 }

@@ -50,7 +50,7 @@ type Send struct {
 	Why *string `json:"why"` // null with af_xdp
 }
 
-func (m *moment) readPorts() Reply {
+func (m *moment) readPorts() *Ports {
 	r := &Ports{Header: m.Header, Ports: []Port{}}
 	for _, info := range m.source.Ports() {
 		p := Port{Port: info.Name, Interface: info.Interface, Netns: nonZero(info.Netns), Kind: info.Kind,
@@ -92,12 +92,20 @@ func (p *Port) fill(v *dataplane.PortSnapshot) {
 	if v.Config.TAP {
 		p.TAPDrops = &c.HostDrops
 	}
-	for prio := range c.Drops {
-		p.LosslessDrops += c.LosslessDrops[prio]
-		for _, n := range c.Drops[prio] {
-			p.DroppedFrames += n
+	p.DroppedFrames = dropped(v)
+	for _, n := range c.LosslessDrops {
+		p.LosslessDrops += n
+	}
+}
+
+// dropped counts the frames that arrived at a port and were lost, for whatever reason.
+func dropped(p *dataplane.PortSnapshot) (frames uint64) {
+	for prio := range p.Counters.Drops {
+		for _, n := range p.Counters.Drops[prio] {
+			frames += n
 		}
 	}
+	return frames
 }
 
 // Text implements Reply.
@@ -112,10 +120,9 @@ func (r *Ports) Text() string {
 		if p.Up {
 			state = "up"
 		}
-		t.row(p.Port, p.Interface, optionalText(p.Netns), p.Kind, state, speed, optionalText(p.FlowControl),
-			p.lossless(), count(p.ReceiveFrames), count(p.ReceiveBytes), count(p.TransmitFrames),
-			count(p.TransmitBytes),
-			count(p.DroppedFrames), count(p.LosslessDrops), count(p.OverspeedFrames), p.note())
+		t.row(p.Port, p.Interface, p.Netns, p.Kind, state, speed, p.FlowControl, p.lossless(), p.ReceiveFrames,
+			p.ReceiveBytes, p.TransmitFrames, p.TransmitBytes, p.DroppedFrames, p.LosslessDrops, p.OverspeedFrames,
+			p.note())
 	}
 	return sections(r.headline(), section{"", t}, r.rates())
 }

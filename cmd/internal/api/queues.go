@@ -34,7 +34,7 @@ type Queue struct {
 	Dropped      uint64 `json:"dropped_frames"` // lossy frames, from any port, at the queue's threshold
 }
 
-func (m *moment) readQueues() Reply {
+func (m *moment) readQueues() *Queues {
 	r := &Queues{Header: m.Header, Ports: []QueuesPort{}}
 	for i := range m.snapshot.Ports {
 		p := &m.snapshot.Ports[i]
@@ -75,14 +75,13 @@ func (r *Queues) Text() string {
 	delayed := newTable("PORT", ">FRAMES")
 	for _, p := range r.Ports {
 		for _, q := range p.Queues {
-			queues.row(p.Port, strconv.Itoa(q.Queue), q.service(), q.state(), count(q.Frames), count(q.Bytes),
-				count(q.MaxBytes), count(q.EcnMarked), count(q.Dropped))
+			queues.row(p.Port, q.Queue, q.service(), q.state(), q.Frames, q.Bytes, q.MaxBytes, q.EcnMarked, q.Dropped)
 		}
 		for _, d := range p.Drops {
-			drops.row(p.Port, d.Priority.String(), d.Reason, count(d.Frames))
+			drops.row(p.Port, d.Priority, d.Reason, d.Frames)
 		}
 		if p.DelayedFrames > 0 {
-			delayed.row(p.Port, count(p.DelayedFrames))
+			delayed.row(p.Port, p.DelayedFrames)
 		}
 	}
 	return sections(r.headline(), section{"", queues}, section{"Drops, where the frames arrived", drops},

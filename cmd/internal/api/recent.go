@@ -57,7 +57,7 @@ func (p pauses) since(old pauses, ns int64) *PFCRecent {
 		SentPausedShare: shareOf(p.sent-old.sent, ns)}
 }
 
-// A sample holds counters of one moment, by port. Its map never changes.
+// A sample holds counters of one moment, by port. Its maps never change.
 type sample struct {
 	at    int64
 	ports map[string]accounts
@@ -65,26 +65,38 @@ type sample struct {
 
 type accounts struct {
 	traffic
-	pauses [dataplane.NumPriorities]pauses
-	all    pauses // of 802.3x PAUSE
+	pauses map[Priority]pauses // All: of 802.3x PAUSE
 }
 
 func sampleOf(v *dataplane.Snapshot) sample {
 	s := sample{at: v.Time, ports: make(map[string]accounts, len(v.Ports))}
 	for i := range v.Ports {
 		p := &v.Ports[i]
-		c := accounts{traffic: traffic{receivedFrames: p.Counters.ReceivedFrames,
-			receivedBytes: p.Counters.ReceivedBytes, sentFrames: p.Counters.SentFrames,
-			sentBytes: p.Counters.SentBytes}, all: pauses{p.PausedAllNs, p.HeldAllNs}}
-		for prio := range p.Counters.Drops {
-			for _, n := range p.Counters.Drops[prio] {
-				c.dropped += n
-			}
-		}
-		for prio := range c.pauses {
-			c.pauses[prio] = pauses{p.PausedNs[prio], p.HeldNs[prio]}
+		c := accounts{traffic{receivedFrames: p.Counters.ReceivedFrames, receivedBytes: p.Counters.ReceivedBytes,
+			sentFrames: p.Counters.SentFrames, sentBytes: p.Counters.SentBytes, dropped: dropped(p)},
+			map[Priority]pauses{All: {p.PausedAllNs, p.HeldAllNs}}}
+		for prio := range p.PausedNs {
+			c.pauses[Priority(prio)] = pauses{p.PausedNs[prio], p.HeldNs[prio]}
 		}
 		s.ports[p.Config.Name] = c
+	}
+	return s
+}
+
+// sampleOfAnswers returns the counters that stand in answers.
+func sampleOfAnswers(at int64, ports []Port, pfc []PFCPort) sample {
+	s := sample{at, map[string]accounts{}}
+	for _, p := range ports {
+		s.ports[p.Port] = accounts{traffic: traffic{p.ReceiveFrames, p.ReceiveBytes, p.TransmitFrames, p.TransmitBytes,
+			p.DroppedFrames}}
+	}
+	for _, p := range pfc {
+		c := s.ports[p.Port]
+		c.pauses = map[Priority]pauses{}
+		for _, q := range p.Priorities {
+			c.pauses[q.Priority] = pauses{q.ReceivedPausedNs, q.SentPausedNs}
+		}
+		s.ports[p.Port] = c
 	}
 	return s
 }
@@ -104,11 +116,7 @@ type history struct {
 func (h *history) add(s sample) {
 	h.Lock()
 	defer h.Unlock()
-	if len(h.samples) == samplesKept {
-		copy(h.samples, h.samples[1:])
-		h.samples = h.samples[:samplesKept-1]
-	}
-	h.samples = append(h.samples, s)
+	h.samples = append(h.samples[max(0, len(h.samples)+1-samplesKept):], s)
 }
 
 // oldest returns the oldest sample, an empty one if there is none.
@@ -149,15 +157,11 @@ func (l *interval) port(name string) *PortRecent {
 }
 
 func (l *interval) priority(name string, prio Priority) *PFCRecent {
-	old, ok := l.old.ports[name]
+	old, ok := l.old.ports[name].pauses[prio]
 	if !ok {
 		return nil
 	}
-	now, ns := l.now.ports[name], l.now.at-l.old.at
-	if prio == All {
-		return now.all.since(old.all, ns)
-	}
-	return now.pauses[prio].since(old.pauses[prio], ns)
+	return l.now.ports[name].pauses[prio].since(old, l.now.at-l.old.at)
 }
 
 // Since makes the rates of r cover the time since an older answer to the same question. After a restart or a clear
@@ -166,17 +170,28 @@ func Since(r, old Reply) {
 	switch r := r.(type) {
 	case *Ports:
 		if old, ok := old.(*Ports); ok {
-			portsSince(r.Ports, old.Ports, r.interval(&old.Header))
+			since(&r.Header, &old.Header, r.Ports, old.Ports, nil, nil)
 		}
 	case *PFC:
 		if old, ok := old.(*PFC); ok {
-			pausesSince(r.Ports, old.Ports, r.interval(&old.Header))
+			since(&r.Header, &old.Header, nil, nil, r.Ports, old.Ports)
 		}
 	case *State:
 		if old, ok := old.(*State); ok {
-			ns := r.interval(&old.Header)
-			portsSince(r.Ports, old.Ports, ns)
-			pausesSince(r.PFC, old.PFC, ns)
+			since(&r.Header, &old.Header, r.Ports, old.Ports, r.PFC, old.PFC)
+		}
+	}
+}
+
+func since(h, oldHeader *Header, ports, oldPorts []Port, pfc, oldPFC []PFCPort) {
+	l := interval{sampleOfAnswers(h.interval(oldHeader), ports, pfc), sampleOfAnswers(0, oldPorts, oldPFC)}
+	for i := range ports {
+		ports[i].Recent = l.port(ports[i].Port)
+	}
+	for i := range pfc {
+		for j := range pfc[i].Priorities {
+			q := &pfc[i].Priorities[j]
+			q.Recent = l.priority(pfc[i].Port, q.Priority)
 		}
 	}
 }
@@ -199,46 +214,3 @@ func (h *Header) interval(old *Header) int64 {
 	}
 	return h.SwitchNs - old.SwitchNs
 }
-
-func portsSince(ports, old []Port, ns int64) {
-	before := map[string]traffic{}
-	for i := range old {
-		before[old[i].Port] = old[i].traffic()
-	}
-	for i := range ports {
-		p := &ports[i]
-		p.Recent = nil
-		if t, ok := before[p.Port]; ok {
-			p.Recent = p.traffic().since(t, ns)
-		}
-	}
-}
-
-func (p *Port) traffic() traffic {
-	return traffic{receivedFrames: p.ReceiveFrames, receivedBytes: p.ReceiveBytes, sentFrames: p.TransmitFrames,
-		sentBytes: p.TransmitBytes, dropped: p.DroppedFrames}
-}
-
-func pausesSince(ports, old []PFCPort, ns int64) {
-	type key struct {
-		port     string
-		priority Priority
-	}
-	before := map[key]pauses{}
-	for _, p := range old {
-		for _, q := range p.Priorities {
-			before[key{p.Port, q.Priority}] = q.pauses()
-		}
-	}
-	for i := range ports {
-		for j := range ports[i].Priorities {
-			q := &ports[i].Priorities[j]
-			q.Recent = nil
-			if t, ok := before[key{ports[i].Port, q.Priority}]; ok {
-				q.Recent = q.pauses().since(t, ns)
-			}
-		}
-	}
-}
-
-func (q *PFCPriority) pauses() pauses { return pauses{q.ReceivedPausedNs, q.SentPausedNs} }

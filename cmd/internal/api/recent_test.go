@@ -57,11 +57,11 @@ func TestLastSeconds(t *testing.T) {
 			{time.Minute, 9500 * time.Millisecond},
 		} {
 			time.Sleep(tt.after)
-			r := s.moment(0).readPFC().(*PFC).Ports[0].Priorities[3].Recent
+			r := s.moment(0).readPFC().Ports[0].Priorities[3].Recent
 			if r == nil || time.Duration(r.IntervalNs) != tt.want || r.ReceivedPausedShare != 0.5 {
 				t.Errorf("got %+v, want half of %v", r, tt.want)
 			}
-			if p := s.moment(0).readPorts().(*Ports).Ports[0].Recent; p == nil || p.ReceiveFrames != 1000 {
+			if p := s.moment(0).readPorts().Ports[0].Recent; p == nil || p.ReceiveFrames != 1000 {
 				t.Errorf("got %+v, want 1000 frames a second", p)
 			}
 		}

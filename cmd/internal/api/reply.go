@@ -31,21 +31,28 @@ type noun struct {
 	empty  func() Reply // to decode an answer into
 }
 
+func nounOf[T any, P interface {
+	*T
+	Reply
+}](read func(*moment) P) noun {
+	return noun{func(m *moment) Reply { return read(m) }, func() Reply { return P(new(T)) }}
+}
+
 var nouns = map[string]noun{
-	"ports":    {(*moment).readPorts, func() Reply { return new(Ports) }},
-	"pfc":      {(*moment).readPFC, func() Reply { return new(PFC) }},
-	"buffer":   {(*moment).readBuffer, func() Reply { return new(Buffer) }},
-	"queues":   {(*moment).readQueues, func() Reply { return new(Queues) }},
-	"headroom": {(*moment).readHeadroom, func() Reply { return new(Headroom) }},
-	"watchdog": {(*moment).readWatchdog, func() Reply { return new(Watchdog) }},
-	"trunk":    {(*moment).readTrunk, func() Reply { return new(Trunks) }},
-	"fdb":      {(*moment).readFDB, func() Reply { return new(FDB) }},
-	"lldp":     {(*moment).readLLDP, func() Reply { return new(LLDP) }},
-	"events":   {(*moment).readEvents, func() Reply { return new(Events) }},
+	"ports":    nounOf((*moment).readPorts),
+	"pfc":      nounOf((*moment).readPFC),
+	"buffer":   nounOf((*moment).readBuffer),
+	"queues":   nounOf((*moment).readQueues),
+	"headroom": nounOf((*moment).readHeadroom),
+	"watchdog": nounOf((*moment).readWatchdog),
+	"trunk":    nounOf((*moment).readTrunk),
+	"fdb":      nounOf((*moment).readFDB),
+	"lldp":     nounOf((*moment).readLLDP),
+	"events":   nounOf((*moment).readEvents),
 	"state":    {nil, func() Reply { return new(State) }}, // it begins at the start, whatever the user cleared
-	"config":   {(*moment).readConfig, func() Reply { return new(Config) }},
-	"health":   {(*moment).readHealth, func() Reply { return new(Health) }},
-	"version":  {(*moment).readVersion, func() Reply { return new(Version) }},
+	"config":   nounOf((*moment).readConfig),
+	"health":   nounOf((*moment).readHealth),
+	"version":  nounOf((*moment).readVersion),
 }
 
 // Nouns returns what can be read, sorted.

@@ -15,20 +15,7 @@ import (
 	"time"
 )
 
-// A Server answers over HTTP:
-//
-//	GET  /v1/NOUN               the answer to show NOUN; events?since=SEQ begins at a sequence number
-//	GET  /v1/state              all that a page shows, of one moment; counters are those since the start
-//	GET  /v1/follow             JSON lines: the state, then every event; parameter since begins with an older one
-//	GET  /v1/capture            a pcapng file; parameters port (repeatable), snap, filter, frames, for, last
-//	POST /v1/explain?port=PORT  what becomes of the frame in the body; parameter vnet: a GSO frame. Nothing changes
-//	POST /v1/apply?name=FILE    a configuration file as body; answers when it is in force
-//	POST /v1/clear/counters     the user's counters begin again
-//	POST /v1/clear/watermarks   the user's watermarks begin again
-//	POST /v1/linkcheck/headroom a check of a port's headroom by experiment; parameters port, priority, xoffs
-//
-// Errors are {"schema":1,"error":"…"} with status 400 (the request), 404, 405 (the method), 409 (the configuration, the
-// check or the capture was refused) or 503 (too many read events or capture already).
+// A Server answers over HTTP. README.md has the requests and the statuses of errors, which are {"schema":1,"error":"…"}.
 type Server struct {
 	source  Source
 	started time.Time
@@ -110,13 +97,12 @@ const showPattern = "GET /v1/{noun}"
 
 func (s *Server) show(w http.ResponseWriter, r *http.Request) {
 	setReadDeadline(w)
-	n := nouns[r.PathValue("noun")]
 	since, err := sequence(r, 0)
 	if err != nil {
 		refuse(w, http.StatusBadRequest, err)
 		return
 	}
-	reply(w, n.answer(s.moment(since)))
+	reply(w, nouns[r.PathValue("noun")].answer(s.moment(since)))
 }
 
 // sequence returns the first event that a request asks for.
@@ -162,9 +148,7 @@ func (s *Server) since(base *baseline, cleared *time.Time, event uint64) *moment
 // clientTimeout bounds the time for sending the rest of a request, and for taking an answer.
 const clientTimeout = 10 * time.Second
 
-// Deadlines have no effect, and no error that matters, where there is no connection.
-
-// setReadDeadline bounds the time for the rest of a request. Deadlines do nothing without a connection.
+// setReadDeadline bounds the time for the rest of a request. Without a connection deadlines have no effect.
 func setReadDeadline(w http.ResponseWriter) {
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(clientTimeout))
 }

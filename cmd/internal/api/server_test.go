@@ -105,14 +105,14 @@ func TestDownPorts(t *testing.T) {
 		for i := range m.snapshot.Ports {
 			m.snapshot.Ports[i].Up = up
 		}
-		for _, p := range m.readPFC().(*PFC).Ports {
+		for _, p := range m.readPFC().Ports {
 			for _, q := range p.Priorities {
 				if q.Lossless && (q.State == "down") == up {
 					t.Errorf("up %v: show pfc: %s is %s", up, p.Port, q.State)
 				}
 			}
 		}
-		buffer := m.readBuffer().(*Buffer)
+		buffer := m.readBuffer()
 		if text := buffer.ingressTable().String(); strings.Contains(text, "runs") != up ||
 			strings.Contains(text, "held") && !up {
 			t.Errorf("up %v: show buffer:\n%s", up, text)

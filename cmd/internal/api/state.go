@@ -33,13 +33,11 @@ func (s *Server) answerState(w http.ResponseWriter, _ *http.Request) { reply(w, 
 
 func (m *moment) state() *State {
 	next := m.source.NextEvent()
-	buffer := m.readBuffer().(*Buffer)
-	return &State{Header: m.Header, Version: m.version.Version, NextEvent: next,
-		Ports: m.readPorts().(*Ports).Ports, PFC: m.readPFC().(*PFC).Ports, Pools: buffer.Pools, Buffer: buffer.Ports,
-		Queues: m.readQueues().(*Queues).Ports, Headroom: m.readHeadroom().(*Headroom).Ports,
-		Watchdog: m.readWatchdog().(*Watchdog).Queues, Trunks: m.readTrunk().(*Trunks).Trunks,
-		LLDP:   m.readLLDP().(*LLDP).Ports,
-		Events: newest(m.readEvents().(*Events).Events)}
+	buffer := m.readBuffer()
+	return &State{Header: m.Header, Version: m.version.Version, NextEvent: next, Ports: m.readPorts().Ports,
+		PFC: m.readPFC().Ports, Pools: buffer.Pools, Buffer: buffer.Ports, Queues: m.readQueues().Ports,
+		Headroom: m.readHeadroom().Ports, Watchdog: m.readWatchdog().Queues, Trunks: m.readTrunk().Trunks,
+		LLDP: m.readLLDP().Ports, Events: newest(m.readEvents().Events)}
 }
 
 func newest(events []Event) []Event { return events[max(0, len(events)-newestEvents):] }

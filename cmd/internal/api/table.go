@@ -27,7 +27,35 @@ func newTable(names ...string) *table {
 }
 
 // row adds a line with a cell for each column.
-func (t *table) row(cells ...string) { t.rows = append(t.rows, cells) }
+func (t *table) row(values ...any) {
+	cells := make([]string, len(values))
+	for i, v := range values {
+		cells[i] = cell(v)
+	}
+	t.rows = append(t.rows, cells)
+}
+
+// ns is a time in a cell.
+type ns int64
+
+// cell writes a value: numbers with thousands separators, times as durations, missing values as "-".
+func cell(v any) string {
+	switch v := v.(type) {
+	case *string:
+		return optionalText(v)
+	case int:
+		return count(v)
+	case int64:
+		return count(v)
+	case uint64:
+		return count(v)
+	case *int64:
+		return optional(v, count)
+	case ns:
+		return duration(int64(v))
+	}
+	return fmt.Sprint(v)
+}
 
 // empty tells whether the table has only its head.
 func (t *table) empty() bool { return len(t.rows) == 1 }
@@ -82,18 +110,14 @@ const none = "-"
 
 // count writes a number with thousands separators.
 func count[T int | int64 | uint64](n T) string {
-	digits := strconv.FormatInt(int64(n), 10)
-	sign := ""
+	digits, sign := strconv.FormatInt(int64(n), 10), ""
 	if n < 0 {
 		sign, digits = "-", digits[1:]
 	}
-	first := (len(digits)-1)%3 + 1
-	var s strings.Builder
-	s.WriteString(sign + digits[:first])
-	for i := first; i < len(digits); i += 3 {
-		s.WriteString("," + digits[i:i+3])
+	for i := len(digits) - 3; i > 0; i -= 3 {
+		digits = digits[:i] + "," + digits[i:]
 	}
-	return s.String()
+	return sign + digits
 }
 
 // optional writes a value that may be missing.
@@ -103,9 +127,6 @@ func optional[T any](v *T, write func(T) string) string {
 	}
 	return write(*v)
 }
-
-// optionalCount writes a number that may be missing.
-func optionalCount(n *int64) string { return optional(n, count[int64]) }
 
 // optionalText writes a text that may be missing.
 func optionalText(s *string) string {

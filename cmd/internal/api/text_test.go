@@ -116,8 +116,8 @@ func TestTrunkBaseline(t *testing.T) {
 	b := &baseline{counters: &before}
 	b.subtract(&v)
 	m := &moment{snapshot: v}
-	r, ok := m.readTrunk().(*Trunks)
-	if !ok || len(r.Trunks) != 2 {
+	r := m.readTrunk()
+	if len(r.Trunks) != 2 {
 		t.Fatalf("%+v", r)
 	}
 	up := r.Trunks[0]

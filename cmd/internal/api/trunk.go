@@ -109,7 +109,7 @@ type TrunkTotal struct {
 	REDDropped Frames      `json:"red_dropped"`
 }
 
-func (m *moment) readTrunk() Reply {
+func (m *moment) readTrunk() *Trunks {
 	r := &Trunks{Header: m.Header, Trunks: []Trunk{}}
 	for i := range m.snapshot.Trunks {
 		r.Trunks = append(r.Trunks, trunkOf(&m.snapshot.Trunks[i]))
@@ -220,13 +220,14 @@ func (t *Trunk) portRows(ports *table) {
 	var distributed uint64
 	for i := range t.Members {
 		m := &t.Members[i]
-		ports.row(t.Trunk, m.Port, "member", pauseState(true, m.Up, m.PausedByPeer, m.Held), count(m.ShareBytes),
-			count(m.AreaBytes), count(m.CollectedFrames), count(m.SentFrames))
+		ports.row(t.Trunk, m.Port, "member", pauseState(true, m.Up, m.PausedByPeer, m.Held), m.ShareBytes, m.AreaBytes,
+			m.CollectedFrames, m.SentFrames)
 		down += m.AreaBytes
 		distributed += m.DistributedFrames
 	}
-	ports.row(t.Trunk, t.Uplink.Port, "uplink, "+t.Distribution, pauseState(true, t.Uplink.Up, t.Uplink.PausedByPeer,
-		t.Uplink.Held), count(down), count(t.Uplink.Bytes), count(distributed), count(t.Uplink.SentFrames))
+	ports.row(t.Trunk, t.Uplink.Port, "uplink, "+t.Distribution,
+		pauseState(true, t.Uplink.Up, t.Uplink.PausedByPeer, t.Uplink.Held), down, t.Uplink.Bytes, distributed,
+		t.Uplink.SentFrames)
 }
 
 func (t *Trunk) priorityRows(priorities *table) {
@@ -237,10 +238,9 @@ func (t *Trunk) priorityRows(priorities *table) {
 			class = "lossless"
 		}
 		cir, pir := p.Meter.rates()
-		priorities.row(t.Trunk, p.Priority.String(), class, cir, pir, count(p.UplinkBytes), count(p.MemberBytes),
-			count(p.Green.Frames), count(p.Yellow.Frames), count(p.Red.Frames), count(p.MeterDropped.Frames),
-			count(p.REDDropped.Frames), p.held(), count(p.MemberHolds), count(p.MemberPassed), count(p.UplinkHolds),
-			count(p.UplinkPassed))
+		priorities.row(t.Trunk, p.Priority, class, cir, pir, p.UplinkBytes, p.MemberBytes, p.Green.Frames,
+			p.Yellow.Frames, p.Red.Frames, p.MeterDropped.Frames, p.REDDropped.Frames, p.held(), p.MemberHolds,
+			p.MemberPassed, p.UplinkHolds, p.UplinkPassed)
 	}
 	cir, pir := t.Total.Meter.rates()
 	var holds, passed uint64
@@ -248,9 +248,8 @@ func (t *Trunk) priorityRows(priorities *table) {
 		holds += t.Members[i].Holds
 		passed += t.Members[i].HoldsPassed
 	}
-	priorities.row(t.Trunk, "total", none, cir, pir, none, none, count(t.Total.Green.Frames),
-		count(t.Total.Yellow.Frames), count(t.Total.Red.Frames), none, count(t.Total.REDDropped.Frames), none,
-		count(holds), count(passed), count(t.Uplink.Holds), count(t.Uplink.HoldsPassed))
+	priorities.row(t.Trunk, "total", none, cir, pir, none, none, t.Total.Green.Frames, t.Total.Yellow.Frames,
+		t.Total.Red.Frames, none, t.Total.REDDropped.Frames, none, holds, passed, t.Uplink.Holds, t.Uplink.HoldsPassed)
 }
 
 func (p *TrunkPriority) held() string {

@@ -17,17 +17,11 @@ type View struct {
 
 // Views returns the tables in SONiC's words by their group, such as "priority-group".
 func Views() map[string][]View {
-	watermarks := func(kind string, level func(*Segment) int64) []View {
-		var all []View
-		for _, s := range []struct {
-			name string
-			of   func(*Segments) *Segment
-		}{{"shared", func(s *Segments) *Segment { return s.Shared }},
-			{"headroom", func(s *Segments) *Segment { return s.Headroom }}} {
-			all = append(all, View{kind + " " + s.name, "buffer", "most bytes in the " + s.name +
-				" segment of each priority group", func(r Reply) string {
-				return r.(*Buffer).groupWatermarks(func(g *Segments) int64 { return level(s.of(g)) })
-			}})
+	watermarks := func(kind string, level func(*Segment) int64) (all []View) {
+		for _, segment := range []string{"shared", "headroom"} {
+			all = append(all, View{kind + " " + segment, "buffer", "most bytes in the " + segment +
+				" segment of each priority group",
+				func(r Reply) string { return r.(*Buffer).groupWatermarks(segment, level) }})
 		}
 		return all
 	}
@@ -49,12 +43,12 @@ func Views() map[string][]View {
 func (r *PFC) counters() string {
 	received, sent := priorityTable("PORT RX", "PFC"), priorityTable("PORT TX", "PFC")
 	for _, p := range r.Ports {
-		rx, tx := []string{p.Port}, []string{p.Port}
+		rx, tx := []any{p.Port}, []any{p.Port}
 		for prio := range Priority(dataplane.NumPriorities) {
-			in, out := none, none
+			var in, out any = none, none
 			for _, q := range p.Priorities {
 				if q.Priority == prio || q.Priority == All {
-					in, out = count(q.ReceivedFrames), count(q.SentFrames)
+					in, out = q.ReceivedFrames, q.SentFrames
 				}
 			}
 			rx, tx = append(rx, in), append(tx, out)
@@ -75,18 +69,20 @@ func priorityTable(first, name string) *table {
 }
 
 // groupWatermarks lists one kind of watermark by port and priority group. Lossy groups have none.
-func (r *Buffer) groupWatermarks(of func(*Segments) int64) string {
+func (r *Buffer) groupWatermarks(segment string, level func(*Segment) int64) string {
 	t := priorityTable("PORT", "PG")
 	for _, p := range r.Ports {
-		row := []string{p.label()}
+		row := []any{p.label()}
 		for prio := range Priority(dataplane.NumPriorities) {
-			text := none
-			for i := range p.IngressQueues {
-				if q := &p.IngressQueues[i]; q.Priority == prio || q.Priority == All && prio == 0 {
-					text = count(of(&q.Segments))
+			var most any = none
+			for _, q := range p.IngressQueues {
+				for name, s := range q.Segments.All() {
+					if name == segment && (q.Priority == prio || q.Priority == All && prio == 0) {
+						most = level(s)
+					}
 				}
 			}
-			row = append(row, text)
+			row = append(row, most)
 		}
 		t.row(row...)
 	}
@@ -96,13 +92,8 @@ func (r *Buffer) groupWatermarks(of func(*Segments) int64) string {
 func (r *Buffer) poolWatermarks(of func(*Segment) int64) string {
 	t := newTable("POOL", "SEGMENT", ">BYTES", ">SIZE")
 	for _, p := range r.Pools {
-		for _, s := range []struct {
-			name string
-			*Segment
-		}{{"private", p.Segments.Private}, {"shared", p.Segments.Shared}, {"headroom", p.Segments.Headroom}} {
-			if s.Segment != nil {
-				t.row(p.Pool, s.name, count(of(s.Segment)), optionalCount(s.SizeBytes))
-			}
+		for name, s := range p.Segments.All() {
+			t.row(p.Pool, name, of(s), s.SizeBytes)
 		}
 	}
 	return sections(r.headline(), section{"", t})

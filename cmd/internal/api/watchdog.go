@@ -36,7 +36,7 @@ type WatchdogQueue struct {
 // watchdogOff is the state of a queue that is not watched.
 const watchdogOff = "off"
 
-func (m *moment) readWatchdog() Reply {
+func (m *moment) readWatchdog() *Watchdog {
 	r := &Watchdog{Header: m.Header, Queues: []WatchdogQueue{}}
 	all := m.source.Watchdog()
 	m.base.subtractStorms(all)
@@ -70,13 +70,12 @@ func (r *Watchdog) Text() string {
 		">SENT", ">DROPPED", ">LAST SENT", ">LAST DROPPED")
 	for _, q := range r.Queues {
 		if q.State == watchdogOff {
-			t.row(q.Port, q.Priority.String(), q.State, none, none, none, none, count(q.Detected), count(q.Restored),
-				count(q.Sent), count(q.Dropped), count(q.LastSent), count(q.LastDropped))
+			t.row(q.Port, q.Priority, q.State, none, none, none, none, q.Detected, q.Restored, q.Sent, q.Dropped,
+				q.LastSent, q.LastDropped)
 			continue
 		}
-		t.row(q.Port, q.Priority.String(), q.State, q.Action, duration(q.Detection), duration(q.Restoration),
-			duration(q.Poll), count(q.Detected), count(q.Restored), count(q.Sent), count(q.Dropped), count(q.LastSent),
-			count(q.LastDropped))
+		t.row(q.Port, q.Priority, q.State, q.Action, ns(q.Detection), ns(q.Restoration), ns(q.Poll), q.Detected,
+			q.Restored, q.Sent, q.Dropped, q.LastSent, q.LastDropped)
 	}
 	return sections(r.headline(), section{"SENT, DROPPED: frames of the queue during storms; LAST: during the last " +
 		"one. A storm in which counters are cleared counts as RESTORED alone.", t})

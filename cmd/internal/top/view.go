@@ -196,14 +196,9 @@ func percent(share float64) string {
 func (v *view) pools() {
 	for _, p := range v.state.Pools {
 		text := fmt.Sprintf("%-9s %sB:", p.Pool, api.Scaled(float64(p.SizeBytes)))
-		for _, s := range []struct {
-			name string
-			of   *api.Segment
-		}{{"private", p.Segments.Private}, {"shared", p.Segments.Shared}, {"headroom", p.Segments.Headroom}} {
-			if s.of != nil {
-				text += fmt.Sprintf("  %s %s (most %s)", s.name, api.Scaled(float64(s.of.UsedBytes)),
-					api.Scaled(float64(s.of.MaxStartBytes)))
-			}
+		for name, s := range p.Segments.All() {
+			text += fmt.Sprintf("  %s %s (most %s)", name, api.Scaled(float64(s.UsedBytes)),
+				api.Scaled(float64(s.MaxStartBytes)))
 		}
 		v.add(plain, "%s", text)
 	}
