@@ -52,11 +52,8 @@ func crowded(ports int, mode macctl.Mode, trunks, members int) Config {
 		},
 		Ports: func() (all []Port) {
 			for i := range ports {
-				all = append(all,
-					Port{Name: name(i), MeasuredHeadroom: 1, CalculatedHeadroom: 1, Measurement: &headroom.Counters{},
-						Headroom: found,
-						Calculated: headroom.Calculate(headroom.Inputs{Speed: 1e9, MaxFrame: 1518},
-							macctl.ModePFC), LLDP: &LLDP{}})
+				all = append(all, Port{Name: name(i), Headroom: found, LLDP: &LLDP{},
+					Calculated: headroom.Calculate(headroom.Inputs{Speed: 1e9, MaxFrame: 1518}, macctl.ModePFC)})
 			}
 			return all
 		},

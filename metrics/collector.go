@@ -36,18 +36,10 @@ type Config struct {
 // A Port is what only the daemon knows of a configured port.
 type Port struct {
 	Name string
+	// Calculated is its headroom by formula; zero: not known.
+	Calculated headroom.Calculation
 	// Headroom is the report of the port's Probe; nil: the port does not measure.
 	Headroom *headroom.Report
-	// Calculated is its headroom by formula.
-	Calculated headroom.Calculation
-	// MeasuredHeadroom is the need of each lossless ingress queue by measurement, in bytes; 0: nothing was found.
-	MeasuredHeadroom int64
-	// ManualHeadroom says that the headroom is to be measured and cannot be.
-	ManualHeadroom bool
-	// Measurement counts the measurement frames of the port; nil: the port does not measure.
-	Measurement *headroom.Counters
-	// CalculatedHeadroom is the need of each lossless ingress queue by calculation, in bytes; 0: not known.
-	CalculatedHeadroom int64
 	// LLDP has the port's neighbours; nil where the port speaks no LLDP.
 	LLDP *LLDP
 }
@@ -150,20 +142,21 @@ func collectConfiguredPorts(o *output, ports []Port, v *dataplane.Snapshot) {
 
 // collectHeadroom exports what the daemon knows of a port's headroom.
 func collectHeadroom(o *output, p *Port, c *dataplane.PortConfig) {
+	r, measured := p.Headroom, int64(0)
+	if r != nil {
+		measured = headroom.Octets(max(r.Measured.Bits(), r.Received))
+	}
 	for _, label := range ingressLabels(c) {
-		if p.CalculatedHeadroom > 0 {
-			o.value(headroomCalculated, float64(p.CalculatedHeadroom), p.Name, label)
+		if n := p.Calculated.Bytes(); n > 0 {
+			o.value(headroomCalculated, float64(n), p.Name, label)
 		}
-		if p.MeasuredHeadroom > 0 {
-			o.value(headroomMeasured, float64(p.MeasuredHeadroom), p.Name, label)
+		if measured > 0 {
+			o.value(headroomMeasured, float64(measured), p.Name, label)
 		}
 	}
-	if p.Measurement == nil {
-		return
-	}
-	o.value(headroomManual, boolValue(p.ManualHeadroom), p.Name)
-	collectMeasurement(o, p.Name, p.Measurement)
-	if p.Headroom != nil {
+	if r != nil {
+		o.value(headroomManual, boolValue(r.ManualRequired), p.Name)
+		collectMeasurement(o, p.Name, &r.Counters)
 		collectMeasured(o, p)
 	}
 }

@@ -24,15 +24,11 @@ func (c *Collector) Gather() ([]*dto.MetricFamily, error) {
 	all := make([]*dto.MetricFamily, 0, len(families))
 	for _, f := range byName {
 		if series := o.series[f.index]; len(series) > 0 {
-			all = append(all,
-				&dto.MetricFamily{Name: &f.name, Help: &f.help, Type: protoTypes[f.kind].Enum(), Metric: series})
+			all = append(all, &dto.MetricFamily{Name: &f.name, Help: &f.help, Type: f.kind.Enum(), Metric: series})
 		}
 	}
 	return all, o.err
 }
-
-var protoTypes = map[prometheus.ValueType]dto.MetricType{counter: dto.MetricType_COUNTER, gauge: dto.MetricType_GAUGE,
-	histogram: dto.MetricType_HISTOGRAM}
 
 // An output takes the metrics of one scrape.
 type output struct {
@@ -66,7 +62,7 @@ func (s *slab[T]) take(n int) []T {
 func (o *output) value(f *family, v float64, labels ...string) {
 	m, number := o.metric(f, labels), &o.numbers.take(1)[0]
 	*number = v
-	if f.kind == counter {
+	if f.kind == dto.MetricType_COUNTER {
 		m.Counter = &o.counters.take(1)[0]
 		m.Counter.Value = number
 		return
@@ -122,6 +118,6 @@ func (o *output) histogram(f *family, h *dataplane.Histogram, labels ...string) 
 // Handler serves what c collects, and nothing else: as text, or in the protobuf format on request, which alone carries
 // the buckets of native histograms. Nothing is compressed: with 32 ports compression takes a third more CPU time, which
 // frames need.
-func Handler(c *Collector) (http.Handler, error) {
-	return promhttp.HandlerFor(c, promhttp.HandlerOpts{DisableCompression: true}), nil
+func Handler(c *Collector) http.Handler {
+	return promhttp.HandlerFor(c, promhttp.HandlerOpts{DisableCompression: true})
 }

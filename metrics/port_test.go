@@ -71,13 +71,3 @@ func TestIgnoredControlFrames(t *testing.T) {
 		t.Errorf("got\n%q\nwant\n%q", got, want)
 	}
 }
-
-// TestEgressQueuesOfPausePort: PAUSE stops the port as a whole, and its egress queues remain eight.
-func TestEgressQueuesOfPausePort(t *testing.T) {
-	p := pausePort()
-	p.Counters.QueueBytes[5] = 64
-	got := series(t, portText(t, p), "egress_queue_bytes")
-	if len(got) != 8 || !slices.Contains(got, `pfcswitch_egress_queue_bytes{port="p2",priority="5"} 64`) {
-		t.Errorf("got %q", got)
-	}
-}

@@ -109,7 +109,9 @@ func offPort() dataplane.PortSnapshot {
 func measured() *headroom.Report {
 	in := headroom.Inputs{Speed: 1e9, MaxFrame: 1514, K: 99}
 	found := headroom.Finding{RoundTrip: 50_000, Precision: 30, Reaction: 7000, SendLimit: 50_001, Burst: 2048}
-	return &headroom.Report{Agreed: true, PeerSilent: true, ControlDiscarded: true, ResultBits: 88_809,
+	return &headroom.Report{
+		Counters: headroom.Counters{Asked: 8, Ignored: [headroom.NumIgnored]uint64{headroom.IgnoredUnasked: 1}},
+		Agreed:   true, PeerSilent: true, ControlDiscarded: true, ResultBits: 88_809,
 		ResultAcked: true, Target: 88_816, Settings: headroom.Settings{Auto: true}, Finding: found, Xon: 7070,
 		Plain: in.PlainBits(found), PeerFound: 88_001, Received: 88_808, Measured: headroom.Measure(in, found),
 		RoundTrips: headroom.Distribution{Samples: 5, Min: 10_000, Median: 20_000, P99: 30_000, P999: 40_000,
@@ -126,13 +128,11 @@ func config() Config {
 	return Config{
 		Snapshot: sample,
 		Ports: func() []Port {
-			return []Port{{Name: "p1", CalculatedHeadroom: 12345, MeasuredHeadroom: 11111,
-				Measurement: &headroom.Counters{Asked: 8,
-					Ignored: [headroom.NumIgnored]uint64{headroom.IgnoredUnasked: 1}},
-				Calculated: headroom.Calculate(headroom.Inputs{Speed: 1e9, MaxFrame: 1518, Delay: 50_000,
-					Burst: 62_500}, macctl.ModePFC), Headroom: measured(), LLDP: &LLDP{Neighbors: 1}},
-				{Name: "p2", CalculatedHeadroom: 23456, ManualHeadroom: true, Measurement: &headroom.Counters{}},
-				{Name: "p3", LLDP: &LLDP{Neighbors: 2, Mismatch: true}}, {Name: "p4", CalculatedHeadroom: 12345}}
+			in := headroom.Inputs{Speed: 1e9, MaxFrame: 1518, Delay: 50_000, Burst: 62_500}
+			pfc, pause := headroom.Calculate(in, macctl.ModePFC), headroom.Calculate(in, macctl.ModePause)
+			return []Port{{Name: "p1", Calculated: pfc, Headroom: measured(), LLDP: &LLDP{Neighbors: 1}},
+				{Name: "p2", Calculated: pause, Headroom: &headroom.Report{ManualRequired: true}},
+				{Name: "p3", LLDP: &LLDP{Neighbors: 2, Mismatch: true}}, {Name: "p4", Calculated: pfc}}
 		},
 		Watchdog:      watched,
 		KernelBacklog: func() uint64 { return 11 }, MissingFrames: func() uint64 { return 12 },

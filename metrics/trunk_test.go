@@ -1,9 +1,6 @@
 package metrics
 
 import (
-	"slices"
-	"testing"
-
 	"pfcswitch/dataplane"
 	"pfcswitch/dataplane/trunk"
 	"pfcswitch/macctl"
@@ -29,44 +26,4 @@ func sampleTrunks() []dataplane.TrunkSnapshot {
 	side.Config = dataplane.TrunkConfig{Name: "side", Flow: trunk.FlowConfig{Mode: macctl.ModePause}}
 	side.Held = trunk.Holds{Members: 1, Uplink: 0xff}
 	return []dataplane.TrunkSnapshot{up, side}
-}
-
-func TestTrunkSeries(t *testing.T) {
-	got := text(t, config())
-	for family, want := range map[string][]string{
-		"trunk_bytes": {`{priority="3",to="uplink",trunk="up"} 1518`, `{priority="0",to="members",trunk="up"} 64`},
-		"trunk_member_bytes": {
-			`{member="p1",to="uplink",trunk="up"} 1518`,
-			`{member="p2",to="members",trunk="up"} 64`,
-		},
-		"trunk_metered_frames_total": {
-			`{colour="yellow",member="p1",priority="0",trunk="up"} 32`,
-			`{colour="red",member="all",priority="total",trunk="up"} 13`,
-		},
-		"trunk_metered_bytes_total":      {`{colour="green",member="p1",priority="0",trunk="up"} 3100`},
-		"trunk_red_drops_total":          {`{priority="0",trunk="up"} 22`, `{priority="total",trunk="up"} 23`},
-		"trunk_meter_drops_total":        {`{priority="0",trunk="up"} 21`},
-		"trunk_distributed_frames_total": {`{member="p2",priority="5",trunk="up"} 41`},
-		"trunk_distributed_bytes_total":  {`{member="p2",priority="5",trunk="up"} 4100`},
-		"trunk_held": {
-			`{port="p1",priority="3",trunk="up"} 1`,
-			`{port="p4",priority="3",trunk="up"} 0`,
-			`{port="p4",priority="4",trunk="up"} 1`,
-			`{port="p9",priority="all",trunk="side"} 1`,
-			`{port="p8",priority="all",trunk="side"} 1`,
-		},
-		"trunk_holds_total": {
-			`{port="p2",priority="3",trunk="up"} 7`,
-			`{port="p4",priority="4",trunk="up"} 8`,
-			`{port="p9",priority="all",trunk="side"} 10`,
-			`{port="p8",priority="all",trunk="side"} 9`,
-		},
-	} {
-		all := series(t, got, family)
-		for _, labels := range want {
-			if line := "pfcswitch_" + family + labels; !slices.Contains(all, line) {
-				t.Errorf("no %s among\n%v", line, all)
-			}
-		}
-	}
 }

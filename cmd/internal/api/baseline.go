@@ -103,8 +103,8 @@ func (b *baseline) subtractStorms(all []deadlock.Status) {
 	})
 }
 
-// countSince returns what n has counted since old. A counter below its baseline started again from 0, because the switch had
-// forgotten its port, and counts whole.
+// countSince returns what n has counted since old. A counter below its baseline started again from 0, because the
+// switch had forgotten its port, and counts whole.
 func countSince(n, old uint64) uint64 {
 	if n < old {
 		return n

@@ -146,22 +146,31 @@ func ingressQueue(q *buffer.QueueSnapshot, mode macctl.Mode, number int) Ingress
 
 // Text implements Reply.
 func (r *Buffer) Text() string {
-	pools := newTable("POOL", "SEGMENT", ">SIZE", ">USED", ">MAX", ">MAX SINCE CLEAR", ">MAX LAST 10 s")
-	for _, p := range r.Pools {
-		pools.row(p.Pool, "", p.SizeBytes, "", "", "", "")
+	pools := tableOf(r.Pools, func(t *table, p *Pool) {
+		t.row(p.Pool, "", p.SizeBytes, "", "", "", "")
 		for name, s := range p.Segments.All() {
-			pools.row("", name, s.SizeBytes, s.UsedBytes, s.MaxStartBytes, s.MaxClearBytes, s.MaxWindow)
+			t.row("", name, s.SizeBytes, s.UsedBytes, s.MaxStartBytes, s.MaxClearBytes, s.MaxWindow)
 		}
-	}
+	}, "POOL", "SEGMENT", ">SIZE", ">USED", ">MAX", ">MAX SINCE CLEAR", ">MAX LAST 10 s")
+	egress := tableOf(r.Ports, func(t *table, p *BufferPort) {
+		for i, q := range p.EgressQueues {
+			if s := q.Segment; s.MaxStartBytes > 0 || q.DroppedFrames > 0 {
+				t.row(p.label(), i, s.UsedBytes, q.ThresholdBytes, s.MaxStartBytes, s.MaxClearBytes, s.MaxWindow,
+					q.DroppedFrames)
+			}
+		}
+	}, "PORT", "QUEUE", ">USED", ">THRESHOLD", ">MAX", ">MAX SINCE CLEAR", ">MAX LAST 10 s", ">DROPS")
+	rings := tableOf(r.Ports, func(t *table, p *BufferPort) {
+		if p.Ring != nil && len(p.IngressQueues) > 0 {
+			t.row(p.Port, p.Ring.Slots, p.Ring.MaxFrames, ns(p.Ring.HoldNs), p.Ring.HoldBytes)
+		}
+	}, "PORT", ">SLOTS", ">MOST WAITING", ">HELD FOR", ">HELD BYTES")
 	return sections(r.headline(), section{"", pools}, section{"Lossless ingress queues", r.ingressTable()},
-		section{"Lossy egress queues that were used", r.egressTable()},
-		section{"Lossless receive rings", r.ringTable()})
+		section{"Lossy egress queues that were used", egress}, section{"Lossless receive rings", rings})
 }
 
 func (r *Buffer) ingressTable() *table {
-	t := newTable("PORT", "PRIO", "PEER", ">PRIVATE", ">SHARED", ">THRESHOLD", ">HEADROOM", ">OF", ">PEAK", ">XOFF",
-		">WAITS", ">LOST")
-	for _, p := range r.Ports {
+	return tableOf(r.Ports, func(t *table, p *BufferPort) {
 		for _, q := range p.IngressQueues {
 			peer, s := "runs", q.Segments
 			switch {
@@ -174,31 +183,8 @@ func (r *Buffer) ingressTable() *table {
 				s.Headroom.UsedBytes, s.Headroom.SizeBytes, s.Headroom.MaxStartBytes, q.Xoff, q.WaitedFrames,
 				q.DroppedFrames)
 		}
-	}
-	return t
-}
-
-func (r *Buffer) egressTable() *table {
-	t := newTable("PORT", "QUEUE", ">USED", ">THRESHOLD", ">MAX", ">MAX SINCE CLEAR", ">MAX LAST 10 s", ">DROPS")
-	for _, p := range r.Ports {
-		for i, q := range p.EgressQueues {
-			if s := q.Segment; s.MaxStartBytes > 0 || q.DroppedFrames > 0 {
-				t.row(p.label(), i, s.UsedBytes, q.ThresholdBytes, s.MaxStartBytes, s.MaxClearBytes, s.MaxWindow,
-					q.DroppedFrames)
-			}
-		}
-	}
-	return t
-}
-
-func (r *Buffer) ringTable() *table {
-	t := newTable("PORT", ">SLOTS", ">MOST WAITING", ">HELD FOR", ">HELD BYTES")
-	for _, p := range r.Ports {
-		if p.Ring != nil && len(p.IngressQueues) > 0 {
-			t.row(p.Port, p.Ring.Slots, p.Ring.MaxFrames, ns(p.Ring.HoldNs), p.Ring.HoldBytes)
-		}
-	}
-	return t
+	}, "PORT", "PRIO", "PEER", ">PRIVATE", ">SHARED", ">THRESHOLD", ">HEADROOM", ">OF", ">PEAK", ">XOFF", ">WAITS",
+		">LOST")
 }
 
 func (p *BufferPort) label() string {

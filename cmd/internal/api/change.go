@@ -89,5 +89,3 @@ func (m *moment) readConfig() *Config {
 
 // Text implements Reply: the file alone, so that it can be edited and applied.
 func (r *Config) Text() string { return r.YAML }
-
-func (r *Config) schema() int { return r.Schema }

@@ -82,5 +82,3 @@ func (r *Doctor) Text() string {
 	}
 	return s.String()
 }
-
-func (r *Doctor) schema() int { return r.Schema }

@@ -151,8 +151,6 @@ func (f *ExplainedFrame) summary() string {
 	return f.Verdict
 }
 
-func (r *Explanation) schema() int { return r.Schema }
-
 // maxFrame is the longest frame that explain takes: one tag more than any port carries.
 const maxFrame = port.MaxFrame + frame.TagOctets
 

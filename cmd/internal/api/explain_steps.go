@@ -35,7 +35,7 @@ func (n *explainer) explain() {
 	n.classification()
 	switch {
 	case f.Trap != dataplane.NotTrapped:
-		n.trapped()
+		n.add("switch", "", "%s", trapTexts[f.Trap])
 		return
 	case f.Faulty:
 		n.oversize()
@@ -69,14 +69,13 @@ func (n *explainer) arrival() {
 		n.add("port", "ports.*.speed", "a GSO frame: some port has a speed, so it is cut into %d frames; of these "+
 			"the first is explained, of %d octets", f.Pieces, f.Octets)
 	}
-	tag := "untagged"
-	if h.Tagged {
+	tag, dscp := "untagged", ""
+	switch {
+	case h.Tagged && h.TCI.VID() == 0:
+		tag = fmt.Sprintf("priority-tagged, PCP %d", h.TCI.PCP())
+	case h.Tagged:
 		tag = fmt.Sprintf("tagged with VLAN %d, PCP %d", h.TCI.VID(), h.TCI.PCP())
-		if h.TCI.VID() == 0 {
-			tag = fmt.Sprintf("priority-tagged, PCP %d", h.TCI.PCP())
-		}
 	}
-	dscp := ""
 	if f.DSCP >= 0 {
 		dscp = fmt.Sprintf(", DSCP %d", f.DSCP)
 	}
@@ -96,23 +95,18 @@ func (n *explainer) classification() {
 	case f.Config.Mode == macctl.ModeOff:
 		kind = "lossy: flow control is off here"
 	}
-	trust := n.portKey("trust")
+	key, how := n.portKey("default_priority"), "trust port: the default priority"
 	switch {
 	case c.Trust == classify.TrustPCP && f.Header.Tagged:
-		n.add("classify", trust, "trust pcp: the tag says priority %d, which is %s", f.Priority, kind)
+		key, how = n.portKey("trust"), "trust pcp: the tag says priority"
 	case c.Trust == classify.TrustPCP:
-		n.add("classify", n.portKey("default_priority"),
-			"trust pcp, but there is no tag: the default priority %d, which is %s", f.Priority, kind)
+		how = "trust pcp, but there is no tag: the default priority"
 	case c.Trust == classify.TrustDSCP && f.DSCP >= 0:
-		n.add("classify", fmt.Sprintf("priorities.dscp.%d", f.DSCP), "trust dscp: DSCP %d is priority %d, which is %s",
-			f.DSCP, f.Priority, kind)
+		key, how = fmt.Sprintf("priorities.dscp.%d", f.DSCP), fmt.Sprintf("trust dscp: DSCP %d is priority", f.DSCP)
 	case c.Trust == classify.TrustDSCP:
-		n.add("classify", n.portKey("default_priority"),
-			"trust dscp, but this is no IP packet: the default priority %d, which is %s", f.Priority, kind)
-	default:
-		n.add("classify", n.portKey("default_priority"), "trust port: the default priority %d, which is %s", f.Priority,
-			kind)
+		how = "trust dscp, but this is no IP packet: the default priority"
 	}
+	n.add("classify", key, "%s %d, which is %s", how, f.Priority, kind)
 }
 
 var trapTexts = map[dataplane.Trap]string{
@@ -125,8 +119,6 @@ var trapTexts = map[dataplane.Trap]string{
 	dataplane.TrapLoopProbe: "a loop probe of this very switch: there is a loop, and flooding on a port of it is " +
 		"switched off",
 }
-
-func (n *explainer) trapped() { n.add("switch", "", "%s", trapTexts[n.f.Trap]) }
 
 func (n *explainer) oversize() {
 	if n.f.Reason == dataplane.DropMalformed {
@@ -188,30 +180,31 @@ func (n *explainer) forwarding() {
 	case d.Kind == bridge.Flood:
 		n.flooding()
 	case bridge.Reserved(f.Header.Dst):
-		n.add("bridge", "", "the destination is one of those that no bridge forwards (802.1Q table 8-1): %s",
-			n.dropped())
+		n.drop("", "the destination is one of those that no bridge forwards (802.1Q table 8-1)")
 	case f.Reason == dataplane.DropSamePort:
-		n.add("bridge", "fdb", "the destination is behind the port that the frame came by: %s", n.dropped())
+		n.drop("fdb", "the destination is behind the port that the frame came by")
 	case f.Reason == dataplane.DropStorm:
-		n.add("bridge", n.portKey("storm"),
-			"the frame would have to be flooded, and the port has used up what it may flood: %s", n.dropped())
+		n.drop(n.portKey("storm"), "the frame would have to be flooded, and the port has used up what it may flood")
 	case f.Reason == dataplane.DropPortDown:
-		n.add("bridge", "", "every port that it should leave by is down (%s): %s", known, n.dropped())
+		n.drop("", "every port that it should leave by is down (%s)", known)
 	case known != "":
-		n.add("bridge", n.portKey("tagged"),
-			"%s, which is no member of VLAN %d, or flooding is shut by loop detection: %s", known, f.VLAN, n.dropped())
+		n.drop(n.portKey("tagged"), "%s, which is no member of VLAN %d, or flooding is shut by loop detection", known,
+			f.VLAN)
 	default:
-		n.add("bridge", "ports.*.flood", "the frame would have to be flooded, and no other port of VLAN %d floods: %s",
-			f.VLAN, n.dropped())
+		n.drop("ports.*.flood", "the frame would have to be flooded, and no other port of VLAN %d floods", f.VLAN)
 	}
+}
+
+// drop adds why the bridge drops the frame.
+func (n *explainer) drop(key, format string, args ...any) {
+	n.add("bridge", key, format+": %s", append(args, n.dropped())...)
 }
 
 func (n *explainer) flooding() {
 	f := n.f
 	switch {
 	case f.Dropped && f.Reason == dataplane.DropUnknownLossless:
-		n.add("bridge", "unknown_lossless", "%s: it would be flooded, which deadlocks in a lossless priority: %s",
-			f.Decision.Cause, n.dropped())
+		n.drop("unknown_lossless", "%s: it would be flooded, which deadlocks in a lossless priority", f.Decision.Cause)
 	case f.Demoted:
 		n.add("bridge", "unknown_lossless",
 			"%s: it is flooded to %s, through the lossy pool and queue %d, since flooding in a lossless priority "+
@@ -290,10 +283,9 @@ func (n *explainer) egress(c *dataplane.Copy) {
 		}
 		return
 	}
-	q := c.Served
-	served := fmt.Sprintf("weight %d", q.Weight)
-	if q.Strict {
-		served = "strict priority"
+	served := "strict priority"
+	if !c.Served.Strict {
+		served = fmt.Sprintf("weight %d", c.Served.Weight)
 	}
 	n.add("egress", fmt.Sprintf("queues.%d", c.Queue), "queue %d of %s (%s): %d frames with %s B wait before it",
 		c.Queue, name, served, c.AheadFrames, count(c.AheadOctets))

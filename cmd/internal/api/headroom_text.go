@@ -31,24 +31,18 @@ func (r *Headroom) brief() []section {
 }
 
 func (r *Headroom) links() *table {
-	t := newTable("PORT", "STATE", "NEIGHBOR", "0x8808", ">T", ">R", ">ASKED", ">ANSWERED", ">TOLD", ">PEER HAS")
-	for i := range r.Ports {
-		p := &r.Ports[i]
+	return tableOf(r.Ports, func(t *table, p *HeadroomPort) {
 		trip, reaction := none, none
 		if p.Finding != nil {
 			trip, reaction = duration(p.Finding.TripNs), duration(p.Finding.ReactionNs)
 		}
 		t.row(p.Port, p.State, p.Neighbor, p.ControlFrames, trip, reaction, p.Messages.Asked, p.Messages.Answered,
 			octetsOf(p.ToldBits), p.PeerHasBytes)
-	}
-	return t
+	}, "PORT", "STATE", "NEIGHBOR", "0x8808", ">T", ">R", ">ASKED", ">ANSWERED", ">TOLD", ">PEER HAS")
 }
 
 func (r *Headroom) values() *table {
-	t := newTable("PORT", ">ETA", ">DELAY", ">CALCULATED", ">PLAIN", ">MEASURED", ">CELLS", ">PEER SAYS", ">COUNTS",
-		">IN FORCE", ">PEAK USED")
-	for i := range r.Ports {
-		p := &r.Ports[i]
+	return tableOf(r.Ports, func(t *table, p *HeadroomPort) {
 		measured, cells, peak := none, none, int64(0)
 		if p.Measured != nil {
 			measured, cells = count(p.Measured.Bytes), count(p.Measured.Cells)
@@ -58,56 +52,48 @@ func (r *Headroom) values() *table {
 		}
 		t.row(p.Port, p.Eta.Bytes, p.Delay.Bytes, p.CalculatedBytes, octetsOf(p.PlainBits), measured, cells,
 			octetsOf(p.PeerFoundBits), octetsOf(p.ReceivedBits), p.InForceBytes, peak)
-	}
-	return t
+	}, "PORT", ">ETA", ">DELAY", ">CALCULATED", ">PLAIN", ">MEASURED", ">CELLS", ">PEER SAYS", ">COUNTS", ">IN FORCE",
+		">PEAK USED")
 }
 
 func (r *Headroom) remedies() *table {
-	t := newTable("PORT", "WRITE")
-	for i := range r.Ports {
-		if p := &r.Ports[i]; p.Remedy != nil {
+	return tableOf(r.Ports, func(t *table, p *HeadroomPort) {
+		if p.Remedy != nil {
 			t.row(p.Port, *p.Remedy)
 		}
-	}
-	return t
+	}, "PORT", "WRITE")
 }
 
 func (r *Headroom) used() *table {
-	t := newTable("PORT", "PRIO", ">XOFFS", ">SIZE", ">XON", ">PEAK USED", ">LEAST LEFT", ">EXCEEDED", ">WAITED",
-		">FROM THE RING")
-	for i := range r.Ports {
-		for _, q := range r.Ports[i].Queues {
+	return tableOf(r.Ports, func(t *table, p *HeadroomPort) {
+		for _, q := range p.Queues {
 			left := none
 			if q.Tightest != nil {
 				left = count(q.Tightest.RoomBytes - q.Tightest.UsedBytes)
 			}
-			t.row(r.Ports[i].Port, q.Priority, q.Xoffs, q.SizeBytes, q.XonBytes, q.PeakBytes, left, q.ExceededXoffs,
+			t.row(p.Port, q.Priority, q.Xoffs, q.SizeBytes, q.XonBytes, q.PeakBytes, left, q.ExceededXoffs,
 				q.RingFrames, q.RingBytes)
 		}
-	}
-	return t
+	}, "PORT", "PRIO", ">XOFFS", ">SIZE", ">XON", ">PEAK USED", ">LEAST LEFT", ">EXCEEDED", ">WAITED",
+		">FROM THE RING")
 }
 
 // ignored lists the reasons for ignored messages, the most frequent of each port first.
 func (r *Headroom) ignored() *table {
-	t := newTable("PORT", "REASON", ">MESSAGES")
-	for i := range r.Ports {
-		all := slices.Clone(r.Ports[i].Messages.Ignored)
+	return tableOf(r.Ports, func(t *table, p *HeadroomPort) {
+		all := slices.Clone(p.Messages.Ignored)
 		slices.SortStableFunc(all, func(a, b Ignored) int { return cmp.Compare(b.Frames, a.Frames) })
 		for _, g := range all {
 			if g.Frames > 0 {
-				t.row(r.Ports[i].Port, g.Reason, g.Frames)
+				t.row(p.Port, g.Reason, g.Frames)
 			}
 		}
-	}
-	return t
+	}, "PORT", "REASON", ">MESSAGES")
 }
 
 // ledger lists each value with its terms.
 func (r *Headroom) ledger() *table {
-	t := newTable("PORT", "VALUE", "TERM", ">BITS", ">BYTES", ">CELLS")
-	for i := range r.Ports {
-		p := &r.Ports[i]
+	return tableOf(r.Ports, func(t *table, p *HeadroomPort) {
 		whole := func(value, term string, bits int64) {
 			octets := headroom.Octets(bits)
 			t.row(p.Port, value, term, bits, octets, headroom.Cells(octets, p.CellBytes))
@@ -135,36 +121,30 @@ func (r *Headroom) ledger() *table {
 			}
 		}
 		whole("in force", "", 8*p.InForceBytes)
-	}
-	return t
+	}, "PORT", "VALUE", "TERM", ">BITS", ">BYTES", ">CELLS")
 }
 
 func (r *Headroom) times() *table {
-	t := newTable("PORT", "OF", ">SAMPLES", ">MIN", ">P50", ">P99", ">P99.9", ">MAX")
-	for i := range r.Ports {
-		p := &r.Ports[i]
-		t.spread(p.Port, "trip, there and back", p.Trip)
-		t.spread(p.Port, "turn-around at the peer, idle", p.TurnIdle)
-		t.spread(p.Port, "turn-around at the peer, under load", p.TurnBusy)
-		t.spread(p.Port, "reaction of this end to XOFF, idle", p.ReactionIdle)
-		t.spread(p.Port, "reaction of this end to XOFF, under load", p.ReactionBusy)
-	}
-	return t
+	return tableOf(r.Ports, func(t *table, p *HeadroomPort) {
+		for _, v := range []struct {
+			of string
+			*Spread
+		}{{"trip, there and back", p.Trip}, {"turn-around at the peer, idle", p.TurnIdle},
+			{"turn-around at the peer, under load", p.TurnBusy},
+			{"reaction of this end to XOFF, idle", p.ReactionIdle},
+			{"reaction of this end to XOFF, under load", p.ReactionBusy}} {
+			if v.Spread != nil {
+				t.row(append([]any{p.Port}, v.cells(v.of)...)...)
+			}
+		}
+	}, "PORT", "OF", ">SAMPLES", ">MIN", ">P50", ">P99", ">P99.9", ">MAX")
 }
 
 func (r *Headroom) messages() *table {
-	t := newTable("PORT", ">ASKED", ">ANSWERED", ">LOST", ">REPLIED", ">RESULTS", ">STREAMS")
-	for i := range r.Ports {
-		m := &r.Ports[i].Messages
-		t.row(r.Ports[i].Port, m.Asked, m.Answered, m.Lost, m.Replies, m.Results, m.Streams)
-	}
-	return t
-}
-
-func (t *table) spread(port, of string, s *Spread) {
-	if s != nil {
-		t.row(append([]any{port}, s.cells(of)...)...)
-	}
+	return tableOf(r.Ports, func(t *table, p *HeadroomPort) {
+		m := &p.Messages
+		t.row(p.Port, m.Asked, m.Answered, m.Lost, m.Replies, m.Results, m.Streams)
+	}, "PORT", ">ASKED", ">ANSWERED", ">LOST", ">REPLIED", ">RESULTS", ">STREAMS")
 }
 
 // cells returns a row of a table of times: of, samples, min, p50, p99, p99.9, max.

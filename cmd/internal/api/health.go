@@ -101,5 +101,3 @@ func (v *Version) Text() string {
 	return fmt.Sprintf("pfcswitch %s (revision %s, %s, %s, kernel %s)\n", v.Version, revision, v.Go, v.Platform,
 		v.Kernel)
 }
-
-func (v *Version) schema() int { return v.Schema }

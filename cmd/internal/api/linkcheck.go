@@ -90,5 +90,3 @@ func (r *LinkTrip) text() string {
 		"left, the others are stamped before the call; the clock moves by %s\n",
 		r.Asked-r.Lost, r.Asked, r.Octets, r.Way, r.KernelStamped, duration(r.PrecisionNs))
 }
-
-func (r *LinkCheck) schema() int { return r.Schema }

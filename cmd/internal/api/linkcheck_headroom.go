@@ -95,36 +95,29 @@ func NewHeadroomCheck(name string, begun time.Time, r *headroom.CheckResult, inf
 		h.MeasuredBytes = &found
 	}
 	h.Fits = r.Unstopped == 0 && len(r.AfterXoff) > 0 && h.Exceeded == 0 && slices.Max(r.AfterXoff) <= inForce.Now
-	h.Inconclusive = h.inconclusive()
+	if share, carried := h.filled(); h.Fits && share < fullShare {
+		h.Inconclusive = nonZero("the peer was to fill the link, and it " + carried)
+	}
 	return h
 }
 
-// filled tells how full the link was: a share of a speed, and what that speed is.
-func (h *HeadroomCheck) filled() (share float64, of string) {
+// filled tells how full the link was: a share of a speed, and that in words.
+func (h *HeadroomCheck) filled() (share float64, text string) {
 	speed, of := macctl.NominalSpeed,
 		fmt.Sprintf("the %d Mbit/s that the headroom of a port without a speed is counted for",
 			macctl.NominalSpeed/1_000_000)
 	if h.Speed != nil {
 		speed, of = *h.Speed, "the port's speed"
 	}
-	return float64(h.FilledRate) / float64(speed), of
-}
-
-// inconclusive says why a passed check proves too little, nil if it is sound.
-func (h *HeadroomCheck) inconclusive() *string {
-	share, of := h.filled()
-	if !h.Fits || share >= fullShare {
-		return nil
-	}
-	return nonZero(fmt.Sprintf("the peer was to fill the link, and it carried %s %% of %s", percent(share), of))
+	share = float64(h.FilledRate) / float64(speed)
+	return share, "carried " + percent(share) + " % of " + of
 }
 
 // Event describes the result in one sentence.
 func (h *HeadroomCheck) Event() string {
-	share, of := h.filled()
-	return fmt.Sprintf("checked by %d XOFFs into a link that carried %s %% of %s: at most %d B came after one, and "+
-		"%d B are in force: %s", h.Xoffs, percent(share), of, slices.Max(h.Samples), h.InForceBytes,
-		strings.TrimSuffix(h.verdict(), "\n"))
+	_, carried := h.filled()
+	return fmt.Sprintf("checked by %d XOFFs into a link that %s: at most %d B came after one, and %d B are in force: "+
+		"%s", h.Xoffs, carried, slices.Max(h.Samples), h.InForceBytes, h.verdict())
 }
 
 func (s *Server) checkHeadroom(w http.ResponseWriter, r *http.Request) {
@@ -187,22 +180,21 @@ func (h *HeadroomCheck) Text() string {
 	beside.row(h.EtaBytes, h.DelayBytes, h.Calculated, h.MeasuredBytes, h.InForceBytes)
 	return head + sections("", section{"Bytes on the wire that came after XOFF had left; other traffic of the " +
 		"priority counts too; BEFORE XOFF had come by then", after},
-		section{"Headroom, bytes", beside}) + "\n" + spreadPlot(sorted, h.InForceBytes) + "\n" + h.verdict()
+		section{"Headroom, bytes", beside}) + "\n" + spreadPlot(sorted, h.InForceBytes) + "\n" + h.verdict() + "\n"
 }
 
 func (h *HeadroomCheck) verdict() string {
 	switch {
 	case h.Unstopped > 0:
-		return fmt.Sprintf("FAIL: after %s of the XOFFs the peer went on sending\n", count(h.Unstopped))
+		return "FAIL: after " + count(h.Unstopped) + " of the XOFFs the peer went on sending"
 	case h.Exceeded > 0:
-		return fmt.Sprintf("FAIL: more came than the headroom in force holds, after %s of the XOFFs\n",
-			count(h.Exceeded))
+		return "FAIL: more came than the headroom in force holds, after " + count(h.Exceeded) + " of the XOFFs"
 	case !h.Fits:
-		return "FAIL: more came than the headroom holds that is in force by now\n"
+		return "FAIL: more came than the headroom holds that is in force by now"
 	case h.Inconclusive != nil:
-		return "INCONCLUSIVE: what came fits the headroom in force, but " + *h.Inconclusive + "\n"
+		return "INCONCLUSIVE: what came fits the headroom in force, but " + *h.Inconclusive
 	}
-	return "PASS: what came after XOFF fits the headroom in force\n"
+	return "PASS: what came after XOFF fits the headroom in force"
 }
 
 // Quantile returns the value at a permille of sorted values by the nearest rank; 0 if there are none.

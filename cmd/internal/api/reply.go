@@ -22,7 +22,6 @@ const Schema = 1
 type Reply interface {
 	// Text returns the answer for people.
 	Text() string
-	schema() int
 }
 
 // A noun is something that can be read.
@@ -64,13 +63,17 @@ func Parse(name string, data []byte) (Reply, error) {
 	if !ok {
 		return nil, unknownNoun(name)
 	}
-	r := n.empty()
-	if err := json.Unmarshal(data, r); err != nil {
+	r, head := n.empty(), struct{ Schema int }{}
+	err := json.Unmarshal(data, r)
+	if err == nil {
+		err = json.Unmarshal(data, &head)
+	}
+	if err != nil {
 		return nil, fmt.Errorf("the switch's answer cannot be read: %w", err)
 	}
-	if r.schema() != Schema {
+	if head.Schema != Schema {
 		return nil, fmt.Errorf("the switch speaks schema %d and this program schema %d: use the program that the "+
-			"switch was started with", r.schema(), Schema)
+			"switch was started with", head.Schema, Schema)
 	}
 	return r, nil
 }
@@ -90,8 +93,6 @@ type Header struct {
 	LosslessDrops           uint64 `json:"lossless_drops"`
 	LosslessDropsSinceStart uint64 `json:"lossless_drops_since_start"`
 }
-
-func (h *Header) schema() int { return h.Schema }
 
 // headline is the first line of every table: the lossless drops, which must stay 0.
 func (h *Header) headline() string {

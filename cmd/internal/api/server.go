@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// A Server answers over HTTP. README.md has the requests and the statuses of errors, which are {"schema":1,"error":"…"}.
+// A Server answers over HTTP. README.md has the requests, and the statuses of errors.
 type Server struct {
 	source  Source
 	started time.Time

@@ -26,6 +26,15 @@ func newTable(names ...string) *table {
 	return t
 }
 
+// tableOf returns a table with what row adds of each element.
+func tableOf[T any](list []T, row func(t *table, v *T), names ...string) *table {
+	t := newTable(names...)
+	for i := range list {
+		row(t, &list[i])
+	}
+	return t
+}
+
 // row adds a line with a cell for each column.
 func (t *table) row(values ...any) {
 	cells := make([]string, len(values))

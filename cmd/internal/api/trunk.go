@@ -59,11 +59,16 @@ type TrunkMember struct {
 
 // MemberPriority counts the frames of one priority at a member: received ones by colour, and those sent to it.
 type MemberPriority struct {
-	Priority    Priority `json:"priority"`
-	Green       Frames   `json:"green"`
-	Yellow      Frames   `json:"yellow"`
-	Red         Frames   `json:"red"`
-	Distributed Frames   `json:"distributed"`
+	Priority Priority `json:"priority"`
+	Colours
+	Distributed Frames `json:"distributed"`
+}
+
+// Colours counts frames by the result of a meter.
+type Colours struct {
+	Green  Frames `json:"green"`
+	Yellow Frames `json:"yellow"`
+	Red    Frames `json:"red"`
 }
 
 // Frames is a number of frames and their bytes.
@@ -74,22 +79,20 @@ type Frames struct {
 
 // TrunkPriority is one priority of a trunk, all members together.
 type TrunkPriority struct {
-	Priority     Priority    `json:"priority"`
-	Lossless     bool        `json:"lossless"`
-	Meter        *TrunkMeter `json:"meter"` // null where nothing is metered
-	UplinkBytes  int64       `json:"uplink_bytes"`
-	MemberBytes  int64       `json:"member_bytes"`
-	Green        Frames      `json:"green"`
-	Yellow       Frames      `json:"yellow"`
-	Red          Frames      `json:"red"`
-	MeterDropped Frames      `json:"meter_dropped"` // for being red, by their own meter or the total's
-	REDDropped   Frames      `json:"red_dropped"`   // by random early discard of the priority
-	MembersHeld  bool        `json:"members_held"`
-	MemberHolds  uint64      `json:"member_holds"`        // of all members, by PFC, that began
-	MemberPassed uint64      `json:"member_holds_passed"` // begun by a pause of the uplink
-	UplinkHeld   bool        `json:"uplink_held"`         // by PFC
-	UplinkHolds  uint64      `json:"uplink_holds"`
-	UplinkPassed uint64      `json:"uplink_holds_passed"` // begun by a pause of all members
+	Priority    Priority    `json:"priority"`
+	Lossless    bool        `json:"lossless"`
+	Meter       *TrunkMeter `json:"meter"` // null where nothing is metered
+	UplinkBytes int64       `json:"uplink_bytes"`
+	MemberBytes int64       `json:"member_bytes"`
+	Colours
+	MeterDropped Frames `json:"meter_dropped"` // for being red, by their own meter or the total's
+	REDDropped   Frames `json:"red_dropped"`   // by random early discard of the priority
+	MembersHeld  bool   `json:"members_held"`
+	MemberHolds  uint64 `json:"member_holds"`        // of all members, by PFC, that began
+	MemberPassed uint64 `json:"member_holds_passed"` // begun by a pause of the uplink
+	UplinkHeld   bool   `json:"uplink_held"`         // by PFC
+	UplinkHolds  uint64 `json:"uplink_holds"`
+	UplinkPassed uint64 `json:"uplink_holds_passed"` // begun by a pause of all members
 }
 
 // TrunkMeter is the profile of a meter: rates in bit/s, bursts in bytes.
@@ -102,11 +105,9 @@ type TrunkMeter struct {
 
 // TrunkTotal counts frames by the result of the total's meter and RED, which see only yellow frames.
 type TrunkTotal struct {
-	Meter      *TrunkMeter `json:"meter"` // null where nothing is metered
-	Green      Frames      `json:"green"`
-	Yellow     Frames      `json:"yellow"`
-	Red        Frames      `json:"red"`
-	REDDropped Frames      `json:"red_dropped"`
+	Meter *TrunkMeter `json:"meter"` // null where nothing is metered
+	Colours
+	REDDropped Frames `json:"red_dropped"`
 }
 
 func (m *moment) readTrunk() *Trunks {
@@ -120,12 +121,12 @@ func (m *moment) readTrunk() *Trunks {
 func trunkOf(v *dataplane.TrunkSnapshot) Trunk {
 	c := &v.Config
 	t := Trunk{Trunk: c.Name, Distribution: "least-filled", FlowControl: c.Flow.Mode.String(),
-		Metered: c.Aggregate.Metered, Uplink: TrunkUplink{Port: v.Uplink, Up: v.Up, PausedByPeer: v.Paused != 0,
-			Held: v.Held.Uplink != 0, Holds: v.UplinkPauses.Begun, HoldsPassed: v.UplinkPauses.Passed,
-			SentFrames: v.Sent.Frames, SentBytes: v.Sent.Octets},
-		Total: TrunkTotal{Meter: trunkMeter(c.Aggregate.Metered, c.Aggregate.Total),
-			Green:  frames(v.Total[trunk.Green]),
-			Yellow: frames(v.Total[trunk.Yellow]), Red: frames(v.Total[trunk.Red]), REDDropped: frames(v.TotalRED)}}
+		Metered: c.Aggregate.Metered,
+		Uplink: TrunkUplink{Port: v.Uplink, Up: v.Up, PausedByPeer: v.Paused != 0, Held: v.Held.Uplink != 0,
+			Holds: v.UplinkPauses.Begun, HoldsPassed: v.UplinkPauses.Passed, SentFrames: v.Sent.Frames,
+			SentBytes: v.Sent.Octets},
+		Total: TrunkTotal{Meter: trunkMeter(c.Aggregate.Metered, c.Aggregate.Total), Colours: coloursOf(&v.Total),
+			REDDropped: frames(v.TotalRED)}}
 	if c.ByFlow {
 		t.Distribution = "flow-hash"
 	}
@@ -148,43 +149,46 @@ func trunkMeter(metered bool, c trunk.MeterConfig) *TrunkMeter {
 
 func frames(t trunk.Tally) Frames { return Frames{Frames: t.Frames, Bytes: t.Octets} }
 
-func (f *Frames) add(t trunk.Tally) {
-	f.Frames += t.Frames
-	f.Bytes += t.Octets
+func coloursOf(t *[trunk.NumColours]trunk.Tally) Colours {
+	return Colours{frames(t[trunk.Green]), frames(t[trunk.Yellow]), frames(t[trunk.Red])}
+}
+
+// plus returns the sum of all.
+func (f Frames) plus(all ...Frames) Frames {
+	for _, g := range all {
+		f.Frames, f.Bytes = f.Frames+g.Frames, f.Bytes+g.Bytes
+	}
+	return f
 }
 
 func trunkPriority(v *dataplane.TrunkSnapshot, p int) TrunkPriority {
 	c := &v.Config.Aggregate
 	t := TrunkPriority{Priority: Priority(p), Lossless: c.Lossless>>p&1 == 1, Meter: trunkMeter(c.Metered, c.Meters[p]),
 		UplinkBytes: v.ToUplink[p], MemberBytes: v.ToMembers[p], MeterDropped: frames(v.MeterRed[p]),
-		REDDropped:  frames(v.RED[p]),
-		MembersHeld: v.Held.Priorities>>p&1 == 1, MemberHolds: v.Holds[p].Begun, MemberPassed: v.Holds[p].Passed,
-		UplinkHeld:  v.Config.Flow.Mode == macctl.ModePFC && v.Held.Uplink>>p&1 == 1,
-		UplinkHolds: v.UplinkHolds[p].Begun, UplinkPassed: v.UplinkHolds[p].Passed}
+		REDDropped: frames(v.RED[p]), MembersHeld: v.Held.Priorities>>p&1 == 1, MemberHolds: v.Holds[p].Begun,
+		MemberPassed: v.Holds[p].Passed,
+		UplinkHeld:   v.Config.Flow.Mode == macctl.ModePFC && v.Held.Uplink>>p&1 == 1,
+		UplinkHolds:  v.UplinkHolds[p].Begun, UplinkPassed: v.UplinkHolds[p].Passed}
 	for i := range v.Members {
-		colours := &v.Members[i].Colours[p]
-		t.Green.add(colours[trunk.Green])
-		t.Yellow.add(colours[trunk.Yellow])
-		t.Red.add(colours[trunk.Red])
+		c := coloursOf(&v.Members[i].Colours[p])
+		t.Green, t.Yellow, t.Red = t.Green.plus(c.Green), t.Yellow.plus(c.Yellow), t.Red.plus(c.Red)
 	}
 	return t
 }
 
 func trunkMember(v *dataplane.TrunkSnapshot, i int) TrunkMember {
 	m := &v.Members[i]
-	t := TrunkMember{Port: m.Port, Up: m.Up, PausedByPeer: m.Paused != 0, Held: v.Held.Priorities != 0 ||
-		v.Held.Members>>i&1 == 1, Holds: m.Holds.Begun, HoldsPassed: m.Holds.Passed, ShareBytes: m.Share,
-		AreaBytes: m.Area, SentFrames: m.Sent.Frames, SentBytes: m.Sent.Octets}
+	t := TrunkMember{Port: m.Port, Up: m.Up, PausedByPeer: m.Paused != 0,
+		Held: v.Held.Priorities != 0 || v.Held.Members>>i&1 == 1, Holds: m.Holds.Begun, HoldsPassed: m.Holds.Passed,
+		ShareBytes: m.Share, AreaBytes: m.Area, SentFrames: m.Sent.Frames, SentBytes: m.Sent.Octets}
+	var collected, distributed Frames
 	for p := range m.Colours {
-		mp := MemberPriority{Priority: Priority(p), Green: frames(m.Colours[p][trunk.Green]),
-			Yellow: frames(m.Colours[p][trunk.Yellow]), Red: frames(m.Colours[p][trunk.Red]),
-			Distributed: frames(m.Distributed[p])}
+		mp := MemberPriority{Priority(p), coloursOf(&m.Colours[p]), frames(m.Distributed[p])}
 		t.Priorities = append(t.Priorities, mp)
-		t.CollectedFrames += mp.Green.Frames + mp.Yellow.Frames + mp.Red.Frames
-		t.CollectedBytes += mp.Green.Bytes + mp.Yellow.Bytes + mp.Red.Bytes
-		t.DistributedFrames += mp.Distributed.Frames
-		t.DistributedBytes += mp.Distributed.Bytes
+		collected, distributed = collected.plus(mp.Green, mp.Yellow, mp.Red), distributed.plus(mp.Distributed)
 	}
+	t.CollectedFrames, t.CollectedBytes = collected.Frames, collected.Bytes
+	t.DistributedFrames, t.DistributedBytes = distributed.Frames, distributed.Bytes
 	return t
 }
 

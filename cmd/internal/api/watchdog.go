@@ -49,9 +49,8 @@ func (m *moment) readWatchdog() *Watchdog {
 func (m *moment) watchdogQueue(s *deadlock.Status) WatchdogQueue {
 	q := WatchdogQueue{Port: s.Name, Priority: Priority(s.Queue), State: s.State, Action: s.Config.Action.String(),
 		Detection: int64(s.Config.DetectionTime()), Restoration: int64(s.Config.Recovery), Poll: int64(s.Config.Period),
-		Slow:     s.Config.Slow,
-		Detected: s.Detected, Restored: s.Recovered, Recurred: s.Recurred, Sent: s.Sent, Dropped: s.Dropped,
-		LastSent: s.LastSent, LastDropped: s.LastDropped}
+		Slow: s.Config.Slow, Detected: s.Detected, Restored: s.Recovered, Recurred: s.Recurred, Sent: s.Sent,
+		Dropped: s.Dropped, LastSent: s.LastSent, LastDropped: s.LastDropped}
 	if s.Queue == deadlock.All {
 		q.Priority = All
 	}
@@ -69,13 +68,12 @@ func (r *Watchdog) Text() string {
 	t := newTable("PORT", "PRIO", "STATE", "ACTION", ">DETECTION", ">RESTORATION", ">POLL", ">DETECTED", ">RESTORED",
 		">SENT", ">DROPPED", ">LAST SENT", ">LAST DROPPED")
 	for _, q := range r.Queues {
-		if q.State == watchdogOff {
-			t.row(q.Port, q.Priority, q.State, none, none, none, none, q.Detected, q.Restored, q.Sent, q.Dropped,
-				q.LastSent, q.LastDropped)
-			continue
+		var action, detection, restoration, poll any = none, none, none, none
+		if q.State != watchdogOff {
+			action, detection, restoration, poll = q.Action, ns(q.Detection), ns(q.Restoration), ns(q.Poll)
 		}
-		t.row(q.Port, q.Priority, q.State, q.Action, ns(q.Detection), ns(q.Restoration), ns(q.Poll), q.Detected,
-			q.Restored, q.Sent, q.Dropped, q.LastSent, q.LastDropped)
+		t.row(q.Port, q.Priority, q.State, action, detection, restoration, poll, q.Detected, q.Restored, q.Sent,
+			q.Dropped, q.LastSent, q.LastDropped)
 	}
 	return sections(r.headline(), section{"SENT, DROPPED: frames of the queue during storms; LAST: during the last " +
 		"one. A storm in which counters are cleared counts as RESTORED alone.", t})

@@ -13,8 +13,8 @@ import (
 // counted are the measurement frames of the one port that metrics tell of, and whether they do.
 func counted(d *Daemon) (asked uint64, ok bool) {
 	for _, p := range d.metricsPorts() {
-		if p.Measurement != nil {
-			asked, ok = p.Measurement.Asked, true
+		if p.Headroom != nil {
+			asked, ok = p.Headroom.Counters.Asked, true
 		}
 	}
 	return asked, ok

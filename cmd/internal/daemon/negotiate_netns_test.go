@@ -74,7 +74,7 @@ func TestTwoSwitches(t *testing.T) {
 				if !tt.agreed {
 					eventually(t, "the headroom is to be set by hand", func() bool {
 						return p.found(i).ManualRequired && len(p.byHand(i)) > 0 &&
-							p.ends[i].metricsPorts()[0].ManualHeadroom
+							p.ends[i].metricsPorts()[0].Headroom.ManualRequired
 					})
 					if n := p.found(i).Counters.Asked; n != 0 {
 						t.Errorf("%s: asked %d times without an agreement", names[i], n)

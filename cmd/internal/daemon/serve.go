@@ -12,7 +12,6 @@ import (
 	"pfcswitch/cmd/internal/config"
 	"pfcswitch/cmd/internal/web"
 	"pfcswitch/dataplane/port"
-	"pfcswitch/headroom"
 	"pfcswitch/lldp/dcbx"
 	"pfcswitch/metrics"
 )
@@ -47,14 +46,10 @@ func (d *Daemon) serveWeb(answers *api.Server) (end func(), err error) {
 	if err != nil {
 		return nil, err
 	}
-	scraped, err := d.metricsHandler(answers)
-	if err != nil {
-		return nil, err
-	}
 	board := web.NewPoller([]web.Switch{{Label: d.Source().Name(),
 		Read: func(context.Context) (*api.State, error) { return answers.State(), nil }}})
-	handler, err := web.Handler(web.Config{Poller: board, State: answers.State, Metrics: scraped, Listen: cfg.Listen,
-		Hosts: cfg.Hosts})
+	handler, err := web.Handler(web.Config{Poller: board, State: answers.State, Metrics: d.metricsHandler(answers),
+		Listen: cfg.Listen, Hosts: cfg.Hosts})
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +115,7 @@ func (d *Daemon) closeListeners() error {
 	return errors.Join(errs...)
 }
 
-func (d *Daemon) metricsHandler(answers *api.Server) (http.Handler, error) {
+func (d *Daemon) metricsHandler(answers *api.Server) http.Handler {
 	version, revision := api.ThisVersion(), ""
 	if version.Revision != nil {
 		revision = *version.Revision
@@ -143,8 +138,7 @@ func (d *Daemon) metricsPorts() []metrics.Port {
 	all := make([]metrics.Port, 0, len(v.cfg.Ports))
 	for i := range v.cfg.Ports {
 		p := &v.cfg.Ports[i]
-		calculated := p.CalculatedHeadroom()
-		m := metrics.Port{Name: p.Name, CalculatedHeadroom: calculated.Bytes(), Calculated: calculated}
+		m := metrics.Port{Name: p.Name, Calculated: p.CalculatedHeadroom()}
 		if s := v.speakers[p.Name]; s != nil {
 			s.read(func(x *dcbx.Exchange) {
 				m.LLDP = &metrics.LLDP{Neighbors: len(x.Agent().Neighbours()), Mismatch: x.Outcome().Mismatch}
@@ -152,8 +146,7 @@ func (d *Daemon) metricsPorts() []metrics.Port {
 		}
 		if known := v.probers[p.Name]; known != nil {
 			r := d.probeReport(known)
-			m.ManualHeadroom, m.MeasuredHeadroom = r.ManualRequired, headroom.Octets(max(r.Measured.Bits(), r.Received))
-			m.Measurement, m.Headroom = &r.Counters, &r
+			m.Headroom = &r
 		}
 		all = append(all, m)
 	}
