@@ -141,8 +141,8 @@ func TestBadPortNameFailsTheScrape(t *testing.T) {
 }
 
 // outcomes are all that there may be of a measurement frame.
-var outcomes = []string{"asked", "answered", "lost", "replied", "results", "streams",
-	"not-agreed", "unasked", "altered", "backwards", "proportion", "clock", "old", "busy", "stranger"}
+var outcomes = []string{"asked", "answered", "lost", "replied", "results", "streams", "not-agreed", "unasked",
+	"altered", "backwards", "proportion", "clock", "old", "busy", "stranger"}
 
 // TestLabelValues keeps labels to their fixed sets.
 func TestLabelValues(t *testing.T) {
@@ -158,8 +158,8 @@ func TestLabelValues(t *testing.T) {
 		"value":  {"eta", "delay", "plain", "measured", "peer", "received", "told", "peer_has", "target"},
 		"behind": {"after", "before"},
 		"part": {"wire", "reaction", "largest-frame-before-the-pause-frame", "largest-frame-that-the-peer-finishes",
-			"measurement-frame", "k", "burst", "pause-frame", "response-limit",
-			"waiting", "propagation-of-the-pause-frame", "processing", "response", "propagation-of-the-last-frame",
+			"measurement-frame", "k", "burst", "pause-frame", "response-limit", "waiting",
+			"propagation-of-the-pause-frame", "processing", "response", "propagation-of-the-last-frame",
 			"largest-frame-before-the-pfc-frame", "pfc-frame", "cable-there-and-back", "higher-layer-delay", "eta",
 			"delay", "send-call"},
 		"formula": {"eta", "delay", "calculated"}, "term": {"trip", "precision", "reaction"},

@@ -64,12 +64,12 @@ var (
 	up        = gauge("up", "1 while the switch runs.")
 	buildInfo = gauge("build_info", "1, labelled by what runs.", "version", "revision", "goversion")
 
-	portUp = gauge("port_up",
-		"1 where the port's link is up, 0 where it is down or the interface does not exist.", byPort...)
-	portSpeed = gauge("port_speed_bits_per_second",
-		"Rate that the port is shaped to; 0 where it has no shaper.", byPort...)
-	portLoop = gauge("port_loop",
-		"1 while the port's flooding is off since a loop was found: an own probe came back.", byPort...)
+	portUp = gauge("port_up", "1 where the port's link is up, 0 where it is down or the interface does not exist.",
+		byPort...)
+	portSpeed = gauge("port_speed_bits_per_second", "Rate that the port is shaped to; 0 where it has no shaper.",
+		byPort...)
+	portLoop = gauge("port_loop", "1 while the port's flooding is off since a loop was found: an own probe came back.",
+		byPort...)
 	receiveFrames  = counter("receive_frames_total", "Data frames received, after GSO frames were cut.", byPort...)
 	receiveBytes   = counter("receive_bytes_total", "Bytes of received data frames, without FCS.", byPort...)
 	transmitFrames = counter("transmit_frames_total", "Data frames that the kernel took.", byPort...)
@@ -78,15 +78,15 @@ var (
 	drops = counter("drops_total",
 		"Frames not forwarded, where they came in, by their priority there (unknown: lost in a receive "+
 			"ring).", "port", "priority", "reason")
-	losslessDrops = counter("lossless_drops_total",
-		"Frames of lossless priorities that were lost. Must stay 0.", byPriority...)
+	losslessDrops = counter("lossless_drops_total", "Frames of lossless priorities that were lost. Must stay 0.",
+		byPriority...)
 
 	allLosslessDrops = counter("lossless_drops_all_ports_total",
 		"Frames of lossless priorities that were lost at all ports, those too that are no longer configured. Must "+
 			"stay 0.")
 
-	pfcReceived = counter("pfc_received_frames_total",
-		"PFC frames received that name the priority, obeyed or not.", byPriority...)
+	pfcReceived = counter("pfc_received_frames_total", "PFC frames received that name the priority, obeyed or not.",
+		byPriority...)
 	pfcSent           = counter("pfc_sent_frames_total", "PFC frames sent that name the priority.", byPriority...)
 	pfcReceivedPaused = counter("pfc_received_paused_seconds_total",
 		"Time for which the peer held the priority here, by PFC or (all) by PAUSE.", byPriority...)
@@ -100,11 +100,11 @@ var (
 	bufferSize = gauge("buffer_size_bytes", "Size of a segment of a buffer pool.", bySegment...)
 	bufferUsed = gauge("buffer_used_bytes",
 		"Bytes held in a segment of a buffer pool, in whole cells.", bySegment...)
-	bufferUsedMax = gauge("buffer_used_max_bytes",
-		"Most bytes held in a segment of a buffer pool since the start.", bySegment...)
+	bufferUsedMax = gauge("buffer_used_max_bytes", "Most bytes held in a segment of a buffer pool since the start.",
+		bySegment...)
 
-	ingressQueue = gauge("ingress_queue_bytes",
-		"Bytes that a lossless ingress queue holds in a segment.", byQueueSegment...)
+	ingressQueue = gauge("ingress_queue_bytes", "Bytes that a lossless ingress queue holds in a segment.",
+		byQueueSegment...)
 	ingressQueueHeadroom = gauge("ingress_queue_headroom_bytes",
 		"Bytes that a lossless ingress queue holds in its headroom.", byPriority...)
 	ingressQueueHeadroomPeak = gauge("ingress_queue_headroom_peak_bytes",
@@ -115,19 +115,19 @@ var (
 	ringHoldBytes = counter("ring_hold_bytes_total",
 		"Bytes of lossless frames that waited in the receive ring for buffer.", byPort...)
 	ringFramesMax = gauge("ring_frames_max", "Most frames seen waiting in the lossless receive rings.", byPort...)
-	overspeed     = counter("overspeed_frames_total",
-		"Frames that arrived faster than the port's speed and burst.", byPort...)
+	overspeed     = counter("overspeed_frames_total", "Frames that arrived faster than the port's speed and burst.",
+		byPort...)
 
 	egressQueue     = gauge("egress_queue_bytes", "Bytes that wait in an egress queue.", byPriority...)
 	egressQueueMax  = gauge("egress_queue_max_bytes", "Most bytes that waited in an egress queue.", byPriority...)
 	egressQueueSent = counter("egress_queue_transmit_frames_total", "Frames that left an egress queue.", byPriority...)
-	ecnMarked       = counter("ecn_marked_frames_total",
-		"Frames marked congestion experienced on an egress queue.", byPriority...)
+	ecnMarked       = counter("ecn_marked_frames_total", "Frames marked congestion experienced on an egress queue.",
+		byPriority...)
 
 	headroomCalculated = gauge("headroom_calculated_bytes",
 		"Headroom that a lossless ingress queue needs by calculation.", byPriority...)
-	headroomConfigured = gauge("headroom_configured_bytes",
-		"Headroom of a lossless ingress queue in force.", byPriority...)
+	headroomConfigured = gauge("headroom_configured_bytes", "Headroom of a lossless ingress queue in force.",
+		byPriority...)
 	headroomMeasured = gauge("headroom_measured_bytes",
 		"Headroom that a lossless ingress queue needs by measurement, of this end or by what the peer "+
 			"found.", byPriority...)
@@ -163,8 +163,8 @@ var (
 	headroomLeastLeft = gauge("headroom_least_left_bytes",
 		"Least that what came after an XOFF left of the headroom that was in force, or found, as it left; below 0 "+
 			"where it did not suffice.", byPriority...)
-	headroomSilent = gauge("headroom_silent",
-		"1 where the peer has agreed to measure headroom and does not answer.", byPort...)
+	headroomSilent = gauge("headroom_silent", "1 where the peer has agreed to measure headroom and does not answer.",
+		byPort...)
 	headroomAuto = gauge("headroom_auto",
 		"1 where the headroom of a lossless queue follows what is found.", byPort...)
 	headroomPasses = gauge("headroom_control_frames_pass",
@@ -178,8 +178,8 @@ var (
 		"S of the formula, the peer's largest send call; missing where it states none.", byPort...)
 	headroomXon = gauge("headroom_xon_bytes",
 		"Resume threshold of a lossless ingress queue in force.", byPriority...)
-	headroomXonMeasured = gauge("headroom_xon_measured_bytes",
-		"Resume threshold that the link needs by measurement.", byPort...)
+	headroomXonMeasured = gauge("headroom_xon_measured_bytes", "Resume threshold that the link needs by measurement.",
+		byPort...)
 	headroomFormulaPart = gauge("headroom_formula_part_bytes",
 		"Parts of the headrooms by formula: eta, delay, and the calculated one, which is the larger of both with "+
 			"what else may come.", "port", "formula", "part")
@@ -214,8 +214,8 @@ var (
 		"Deadlocks of an egress queue that were restored: detection started again.", byPriority...)
 	watchdogRecurred = counter("watchdog_recurred_total",
 		"Times that PFC was switched off on an egress queue since its deadlock kept coming back.", byPriority...)
-	watchdogSent = counter("watchdog_storm_sent_frames_total",
-		"Frames that left an egress queue during its deadlocks.", byPriority...)
+	watchdogSent = counter("watchdog_storm_sent_frames_total", "Frames that left an egress queue during its deadlocks.",
+		byPriority...)
 	watchdogDropped = counter("watchdog_storm_dropped_frames_total",
 		"Frames that were dropped from an egress queue to break its deadlocks.", byPriority...)
 	watchdogBlocked = gauge("watchdog_blocked",
@@ -236,8 +236,8 @@ var (
 	fdbNotLearned = counter("fdb_not_learned_frames_total",
 		"Frames whose source was not learned since the filtering database was full.")
 
-	trunkBytes = gauge("trunk_bytes",
-		"Bytes, with FCS, that wait in a trunk to leave by the uplink or by members.", "trunk", "priority", "to")
+	trunkBytes = gauge("trunk_bytes", "Bytes, with FCS, that wait in a trunk to leave by the uplink or by members.",
+		"trunk", "priority", "to")
 	trunkMemberBytes = gauge("trunk_member_bytes",
 		"Bytes, with FCS, of a member's share that wait for the uplink, or of its area that are to leave by "+
 			"it.", "trunk", "member", "to")
@@ -259,8 +259,8 @@ var (
 		"Holds of the peer of one of its ports that the trunk began, for a priority or (all) as a "+
 			"whole.", byTrunkPort...)
 	lldpNeighbors = gauge("lldp_neighbors", "Neighbors that speak LLDP on the port's link.", byPort...)
-	dcbxMismatch  = gauge("dcbx_mismatch",
-		"1 where both ends of the link do not agree which priorities are lossless.", byPort...)
+	dcbxMismatch  = gauge("dcbx_mismatch", "1 where both ends of the link do not agree which priorities are lossless.",
+		byPort...)
 )
 
 // byName has the families in the order of their names. Its declaration stands behind those of the families, which fill

@@ -104,8 +104,8 @@ func (o *output) histogram(f *family, h *dataplane.Histogram, labels ...string) 
 			buckets[h.Index(i)] = int64(n)
 		}
 	}
-	made, err := prometheus.NewConstNativeHistogram(f.desc, h.Count, float64(h.Sum)/second, buckets, nil,
-		h.Zero, dataplane.HistogramSchema, 0, o.started, labels...)
+	made, err := prometheus.NewConstNativeHistogram(f.desc, h.Count, float64(h.Sum)/second, buckets, nil, h.Zero,
+		dataplane.HistogramSchema, 0, o.started, labels...)
 	m := o.metric(f, labels)
 	if err == nil {
 		var all dto.Metric

@@ -124,8 +124,7 @@ func startPrometheus(t *testing.T) *server {
 	}
 	address := freeAddress(t)
 	cmd := exec.Command(path, "--config.file="+conf, "--storage.tsdb.path="+filepath.Join(dir, "data"),
-		"--web.listen-address="+address,
-		"--enable-feature=native-histograms", "--log.level=warn")
+		"--web.listen-address="+address, "--enable-feature=native-histograms", "--log.level=warn")
 	var said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &said, &said
 	if err := cmd.Start(); err != nil {

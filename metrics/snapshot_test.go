@@ -87,8 +87,7 @@ func pfcPort() dataplane.PortSnapshot {
 func pausePort() dataplane.PortSnapshot {
 	p := dataplane.PortSnapshot{
 		Index: 1, Up: true, PausedAllNs: 2_500_000_000, HeldAllNs: 1_000_000,
-		Config: dataplane.PortConfig{Name: "p2", Speed: 100e6, Mode: macctl.ModePause,
-			Lossless: 0xff},
+		Config:      dataplane.PortConfig{Name: "p2", Speed: 100e6, Mode: macctl.ModePause, Lossless: 0xff},
 		Counters:    dataplane.Counters{ReceivedFrames: 7, ReceivedBytes: 448},
 		Received:    macctl.ReceiverCounters{PauseFrames: 3},
 		ControlSent: macctl.InitiatorCounters{PauseFrames: 4},
@@ -100,8 +99,7 @@ func pausePort() dataplane.PortSnapshot {
 }
 
 func offPort() dataplane.PortSnapshot {
-	return dataplane.PortSnapshot{Index: 2,
-		Config:   dataplane.PortConfig{Name: "p3", Lossless: 1 << 3, TAP: true},
+	return dataplane.PortSnapshot{Index: 2, Config: dataplane.PortConfig{Name: "p3", Lossless: 1 << 3, TAP: true},
 		Counters: dataplane.Counters{HostDrops: 31}}
 }
 

@@ -130,8 +130,7 @@ func TestStormsSinceTheClear(t *testing.T) {
 		"it goes on": {goesOn, deadlock.Status{Sent: 3, LastSent: 3, Dropped: 7, LastDropped: 7}},
 		"others came": {over, deadlock.Status{Detected: 2, Recovered: 2, Recurred: 2, Sent: 50, LastSent: 30,
 			Dropped: 60, LastDropped: 40}},
-		"another port": {deadlock.Status{Name: "p2", Queue: 3, Detected: 9},
-			deadlock.Status{Name: "p2", Detected: 9}},
+		"another port": {deadlock.Status{Name: "p2", Queue: 3, Detected: 9}, deadlock.Status{Name: "p2", Detected: 9}},
 		"its other priority": {deadlock.Status{Name: "p1", Queue: 4, Detected: 9}, deadlock.Status{Name: "p1", Queue: 4,
 			Detected: 9}},
 	} {

@@ -27,8 +27,8 @@ func sampleTraces() map[string]dataplane.TraceResult {
 		Headroom: 72_192}}
 	queue.Used.Private.Now, queue.Used.Shared.Now = 4096, 81_920
 	leaving := dataplane.Copy{Port: 1, Name: "p2", MaxFrame: 1514, Speed: 1e9, Served: sched.Queue{Weight: 50},
-		Queue: 3, Octets: 1510, AheadFrames: 12, AheadOctets: 18_120, PortOctets: 18_408,
-		PausedNs: 1_500_000, MarkShare: 0.05}
+		Queue: 3, Octets: 1510, AheadFrames: 12, AheadOctets: 18_120, PortOctets: 18_408, PausedNs: 1_500_000,
+		MarkShare: 0.05}
 
 	lossless := dataplane.TraceResult{Config: in, Up: true, Octets: 1514, Pieces: 1, Header: tagged, DSCP: 26,
 		Priority: 3, Lossless: true, Marks: true, VLAN: 10, Member: true, Station: bridge.Entered{Known: true, Port: 1,
@@ -38,9 +38,9 @@ func sampleTraces() map[string]dataplane.TraceResult {
 			Queue: queue, Free: 81_920}}
 
 	demoted := dataplane.TraceResult{Config: in, Up: true, Octets: 100, Pieces: 43, Header: tagged, DSCP: -1,
-		Priority: 3,
-		Lossless: true, VLAN: 10, Member: true, Decision: bridge.Decision{Kind: bridge.Flood,
-			Cause: bridge.UnknownUnicast, Port: -1}, Demoted: true}
+		Priority: 3, Lossless: true, VLAN: 10, Member: true,
+		Decision: bridge.Decision{Kind: bridge.Flood, Cause: bridge.UnknownUnicast, Port: -1},
+		Demoted:  true}
 	copied := leaving
 	copied.Served, copied.Queue, copied.PausedNs, copied.MarkShare = sched.Queue{Strict: true}, 0, 0, 0
 	copied.Tagged, copied.Tag = true, tagged.TCI
@@ -53,8 +53,7 @@ func sampleTraces() map[string]dataplane.TraceResult {
 	demoted.Copies = []dataplane.Copy{copied, refused}
 
 	filtered := dataplane.TraceResult{Config: in, Up: true, Octets: 64, Pieces: 1, Header: tagged, DSCP: -1,
-		Priority: 3,
-		Lossless: true, VLAN: 10, Dropped: true, Reason: dataplane.DropFiltered}
+		Priority: 3, Lossless: true, VLAN: 10, Dropped: true, Reason: dataplane.DropFiltered}
 	filtered.Config.Classify = classify.Config{Trust: classify.TrustDSCP}
 	down := dataplane.TraceResult{Config: in, Octets: 64, Pieces: 1, Priority: 3, Dropped: true,
 		Reason: dataplane.DropPortDown}

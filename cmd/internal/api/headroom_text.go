@@ -74,8 +74,7 @@ func (r *Headroom) used() *table {
 			t.row(p.Port, q.Priority, q.Xoffs, q.SizeBytes, q.XonBytes, q.PeakBytes, left, q.ExceededXoffs,
 				q.RingFrames, q.RingBytes)
 		}
-	}, "PORT", "PRIO", ">XOFFS", ">SIZE", ">XON", ">PEAK USED", ">LEAST LEFT", ">EXCEEDED", ">WAITED",
-		">FROM THE RING")
+	}, "PORT", "PRIO", ">XOFFS", ">SIZE", ">XON", ">PEAK USED", ">LEAST LEFT", ">EXCEEDED", ">WAITED", ">FROM THE RING")
 }
 
 // ignored lists the reasons for ignored messages, the most frequent of each port first.
@@ -114,8 +113,8 @@ func (r *Headroom) ledger() *table {
 			name, term string
 			bits       *int64
 		}{{"plain", "measured, without reaction and burst", p.PlainBits},
-			{"peer says", "as it has told", p.PeerFoundBits},
-			{"counts", "what that means here", p.ReceivedBits}, {"told", "to the peer", p.ToldBits}} {
+			{"peer says", "as it has told", p.PeerFoundBits}, {"counts", "what that means here", p.ReceivedBits},
+			{"told", "to the peer", p.ToldBits}} {
 			if v.bits != nil {
 				whole(v.name, v.term, *v.bits)
 			}
@@ -130,8 +129,7 @@ func (r *Headroom) times() *table {
 			of string
 			*Spread
 		}{{"trip, there and back", p.Trip}, {"turn-around at the peer, idle", p.TurnIdle},
-			{"turn-around at the peer, under load", p.TurnBusy},
-			{"reaction of this end to XOFF, idle", p.ReactionIdle},
+			{"turn-around at the peer, under load", p.TurnBusy}, {"reaction of this end to XOFF, idle", p.ReactionIdle},
 			{"reaction of this end to XOFF, under load", p.ReactionBusy}} {
 			if v.Spread != nil {
 				t.row(append([]any{p.Port}, v.cells(v.of)...)...)

@@ -77,9 +77,8 @@ func NewHeadroomCheck(name string, begun time.Time, r *headroom.CheckResult, inf
 	priority uint8, inForce HeadroomInForce) *HeadroomCheck {
 	h := &HeadroomCheck{Schema: Schema, Switch: name, Time: begun.UTC(), Port: info.Port, Priority: Priority(priority),
 		Neighbor: nonZero(info.Report.Neighbour), Xoffs: len(r.AfterXoff), Unstopped: r.Unstopped,
-		ElapsedNs: int64(time.Since(begun)), Samples: r.AfterXoff, BeforeBytes: r.BeforeXoff,
-		InForceBytes: inForce.Now, Exceeded: inForce.exceeded(r.AfterXoff),
-		EtaBytes:   headroom.Octets(info.Calculated.Eta.Bits()),
+		ElapsedNs: int64(time.Since(begun)), Samples: r.AfterXoff, BeforeBytes: r.BeforeXoff, InForceBytes: inForce.Now,
+		Exceeded: inForce.exceeded(r.AfterXoff), EtaBytes: headroom.Octets(info.Calculated.Eta.Bits()),
 		DelayBytes: headroom.Octets(info.Calculated.Delay.Bits()), Calculated: info.Calculated.Bytes()}
 	if c.Mode == macctl.ModePause {
 		h.Priority = All

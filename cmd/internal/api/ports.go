@@ -110,8 +110,8 @@ func dropped(p *dataplane.PortSnapshot) (frames uint64) {
 
 // Text implements Reply.
 func (r *Ports) Text() string {
-	t := newTable("PORT", "INTERFACE", "NETNS", "KIND", "STATE", ">SPEED", "FLOW", "LOSSLESS",
-		">RX FRAMES", ">RX BYTES", ">TX FRAMES", ">TX BYTES", ">DROPS", ">LOST", ">OVERSPEED", "NOTE")
+	t := newTable("PORT", "INTERFACE", "NETNS", "KIND", "STATE", ">SPEED", "FLOW", "LOSSLESS", ">RX FRAMES",
+		">RX BYTES", ">TX FRAMES", ">TX BYTES", ">DROPS", ">LOST", ">OVERSPEED", "NOTE")
 	for _, p := range r.Ports {
 		speed, state := "none", "down"
 		if p.SpeedBitsPerSecond != nil {

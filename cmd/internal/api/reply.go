@@ -99,8 +99,8 @@ func (h *Header) headline() string {
 	if h.Cleared == nil {
 		return fmt.Sprintf("lossless drops: %s (since start, %s ago)\n", count(h.LosslessDrops), clock(h.ElapsedNs))
 	}
-	return fmt.Sprintf("lossless drops: %s (since clear, %s ago; %s since start)\n",
-		count(h.LosslessDrops), clock(h.ElapsedNs), count(h.LosslessDropsSinceStart))
+	return fmt.Sprintf("lossless drops: %s (since clear, %s ago; %s since start)\n", count(h.LosslessDrops),
+		clock(h.ElapsedNs), count(h.LosslessDropsSinceStart))
 }
 
 // WriteJSON writes the document that v points to with indentation. A nil slice is written as an empty array, never as

@@ -196,8 +196,7 @@ func TestFilterOfWhatTellsNoPorts(t *testing.T) {
 			asked := false
 			f := Filter{Ports: []string{tt.port}, There: func() ([]string, error) {
 				asked = true
-				return tt.there,
-					nil
+				return tt.there, nil
 			}}
 			err := f.Apply(answer(&fake{}, noun))
 			if missing := new(NoPortError); asked != tt.asked || (err == nil) != tt.good || err != nil &&
@@ -207,8 +206,7 @@ func TestFilterOfWhatTellsNoPorts(t *testing.T) {
 		}
 		refused := errors.New("refused")
 		if err := (Filter{Ports: []string{"p9"}, There: func() ([]string, error) {
-			return nil,
-				refused
+			return nil, refused
 		}}).Apply(answer(&fake{}, noun)); !errors.Is(err, refused) {
 			t.Errorf("%s: %v", noun, err)
 		}

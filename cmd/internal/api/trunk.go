@@ -166,9 +166,8 @@ func trunkPriority(v *dataplane.TrunkSnapshot, p int) TrunkPriority {
 	t := TrunkPriority{Priority: Priority(p), Lossless: c.Lossless>>p&1 == 1, Meter: trunkMeter(c.Metered, c.Meters[p]),
 		UplinkBytes: v.ToUplink[p], MemberBytes: v.ToMembers[p], MeterDropped: frames(v.MeterRed[p]),
 		REDDropped: frames(v.RED[p]), MembersHeld: v.Held.Priorities>>p&1 == 1, MemberHolds: v.Holds[p].Begun,
-		MemberPassed: v.Holds[p].Passed,
-		UplinkHeld:   v.Config.Flow.Mode == macctl.ModePFC && v.Held.Uplink>>p&1 == 1,
-		UplinkHolds:  v.UplinkHolds[p].Begun, UplinkPassed: v.UplinkHolds[p].Passed}
+		MemberPassed: v.Holds[p].Passed, UplinkHeld: v.Config.Flow.Mode == macctl.ModePFC && v.Held.Uplink>>p&1 == 1,
+		UplinkHolds: v.UplinkHolds[p].Begun, UplinkPassed: v.UplinkHolds[p].Passed}
 	for i := range v.Members {
 		c := coloursOf(&v.Members[i].Colours[p])
 		t.Green, t.Yellow, t.Red = t.Green.plus(c.Green), t.Yellow.plus(c.Yellow), t.Red.plus(c.Red)

@@ -107,8 +107,7 @@ func (f *Frame) fill(b []byte) ([]byte, frame.VnetHeader) {
 		clear(ip[ipv4Octets : ipv4Octets+tcpOctets])
 		ip[ipv4Octets+12] = tcpOctets / 4 << 4
 		v = frame.VnetHeader{Flags: frame.VnetNeedsCsum, GSOType: frame.GSOTCPv4, GSOSize: uint16(f.GSO),
-			HdrLen:    uint16(at + ipv4Octets + tcpOctets),
-			CsumStart: uint16(at + ipv4Octets), CsumOffset: 16}
+			HdrLen: uint16(at + ipv4Octets + tcpOctets), CsumStart: uint16(at + ipv4Octets), CsumOffset: 16}
 	}
 	binary.BigEndian.PutUint16(ip[10:], ^frame.Sum(ip[:ipv4Octets], 0))
 	return b, v

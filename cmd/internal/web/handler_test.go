@@ -37,17 +37,15 @@ func handler(t *testing.T, c Config) http.Handler {
 // sampleState is that of a switch with one port.
 func sampleState() *api.State {
 	return &api.State{Header: api.Header{Schema: api.Schema, Started: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
-		SwitchNs: 1e9},
-		Ports: []api.Port{}, Pools: []api.Pool{}, Buffer: []api.BufferPort{}, Queues: []api.QueuesPort{},
-		Headroom: []api.HeadroomPort{},
-		Watchdog: []api.WatchdogQueue{}, LLDP: []api.LLDPPort{}, Events: []api.Event{},
+		SwitchNs: 1e9}, Ports: []api.Port{}, Pools: []api.Pool{}, Buffer: []api.BufferPort{},
+		Queues: []api.QueuesPort{}, Headroom: []api.HeadroomPort{}, Watchdog: []api.WatchdogQueue{},
+		LLDP: []api.LLDPPort{}, Events: []api.Event{},
 		PFC: []api.PFCPort{{Port: "p1", FlowControl: "pfc", Priorities: []api.PFCPriority{{}}}}}
 }
 
 func samplePoller() *Poller {
 	return NewPoller([]Switch{{Label: "s1", Read: func(context.Context) (*api.State, error) {
-		return sampleState(),
-			nil
+		return sampleState(), nil
 	}}})
 }
 

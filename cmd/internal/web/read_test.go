@@ -18,8 +18,7 @@ func TestRead(t *testing.T) {
 	good, err := json.Marshal(sampleState())
 	must(t, err)
 	elsewhere := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		_,
-			_ = w.Write(good)
+		_, _ = w.Write(good)
 	}))
 	defer elsewhere.Close()
 	for _, tt := range []struct {

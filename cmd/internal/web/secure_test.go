@@ -71,8 +71,7 @@ func TestTLSAndPassword(t *testing.T) {
 	must(t, err)
 	log := slog.New(slog.NewTextHandler(io.Discard, nil))
 	s := NewServer(handler(t, Config{Metrics: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		_,
-			_ = io.WriteString(w, "pfcswitch_up 1\n")
+		_, _ = io.WriteString(w, "pfcswitch_up 1\n")
 	})}), log)
 	ended := make(chan error, 1)
 	go func() { ended <- Serve(s, l, file, log) }()
@@ -193,8 +192,7 @@ func TestLogOfPage(t *testing.T) {
 	cancel()
 	var out strings.Builder
 	must(t, Run(ctx, Options{Listen: "127.0.0.1:0", Reachable: true, Security: file,
-		Switches: []string{filepath.Join(dir, "link.sock")},
-		Log:      slog.New(slog.NewTextHandler(&out, nil))}))
+		Switches: []string{filepath.Join(dir, "link.sock")}, Log: slog.New(slog.NewTextHandler(&out, nil))}))
 	if got := out.String(); !strings.Contains(got, "url=https://127.0.0.1:") ||
 		!strings.Contains(got, "level=WARN msg=\"whoever reaches") {
 		t.Errorf("the log says\n%s", got)

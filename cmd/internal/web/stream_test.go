@@ -135,12 +135,10 @@ func TestDeadSwitch(t *testing.T) {
 
 // One switch that hangs does not hold up the others beyond the limit of a look.
 func TestHangingSwitch(t *testing.T) {
-	b := fastPoller(Switch{Label: "hangs", Read: func(ctx context.Context) (*api.State,
-		error) {
+	b := fastPoller(Switch{Label: "hangs", Read: func(ctx context.Context) (*api.State, error) {
 		<-ctx.Done()
 		return nil, plainError(ctx.Err())
-	}},
-		Switch{Label: "s1", Read: func(context.Context) (*api.State, error) { return sampleState(), nil }})
+	}}, Switch{Label: "s1", Read: func(context.Context) (*api.State, error) { return sampleState(), nil }})
 	w, _ := watchAt(t, serve(t, Config{Poller: b}))
 	v := w.next()
 	if v.Switches[0].Answers || !strings.Contains(*v.Switches[0].Error, "in time") || !v.Switches[1].Answers {
@@ -152,8 +150,7 @@ func TestHangingSwitch(t *testing.T) {
 func TestNobodyWatches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var looks atomic.Int64
-		b := NewPoller([]Switch{{Label: "s1", Read: func(context.Context) (*api.State,
-			error) {
+		b := NewPoller([]Switch{{Label: "s1", Read: func(context.Context) (*api.State, error) {
 			looks.Add(1)
 			return sampleState(), nil
 		}}})
