@@ -17,7 +17,7 @@ var levels = []string{
 	"Time", "Index", "Config", "Up", "Loop", "Held", "Delayed", "Paused", "Wanted", "RingSlots", "Port", "Name", "Mode",
 	"Removed",
 	"QueueBytes", "QueueBytesMax", "RingFramesMax", "Entries", "Static", "Lossless", "Lossy", "Off", "Threshold",
-	"Waiting", "Used", "Alpha", "Peak", "Paced", "Tight", "Ring", "Last",
+	"Waiting", "Used", "Alpha", "Peak", "Paced", "Tight", "Ring", "Last", "ToUplink", "ToMembers", "Share", "Area",
 }
 
 // everyCounter calls do for every counter below v.
@@ -39,9 +39,10 @@ func everyCounter(v reflect.Value, path string, do func(path string, n reflect.V
 }
 
 func snapshotOf(n uint64) *dataplane.Snapshot {
-	v := &dataplane.Snapshot{Ports: make([]dataplane.PortSnapshot, 1)}
+	v := &dataplane.Snapshot{Ports: make([]dataplane.PortSnapshot, 1),
+		Trunks: []dataplane.TrunkSnapshot{{Members: make([]dataplane.TrunkMember, 1)}}}
 	v.Buffer.Ports = make([]buffer.PortSnapshot, 1)
-	v.Ports[0].Config.Name, v.Buffer.Ports[0].Name = "p1", "p1"
+	v.Ports[0].Config.Name, v.Buffer.Ports[0].Name, v.Trunks[0].Config.Name = "p1", "p1", "up"
 	everyCounter(reflect.ValueOf(v).Elem(), "", func(_ string, c reflect.Value) {
 		if c.CanUint() {
 			c.SetUint(n)
@@ -79,11 +80,12 @@ func TestLevelsStay(t *testing.T) {
 		s.Ports[0].Counters.QueueBytes[3], s.Ports[0].Counters.QueueBytesMax[3], s.Ports[0].Counters.RingFramesMax = 5,
 			6, 7
 		s.Buffer.Ports[0].Ingress[3].Used.Shared = buffer.Level{Now: 1, Persistent: 4, User: 3, Window: 2}
-		s.Bridge.Entries = 9
+		s.Bridge.Entries, s.Trunks[0].ToUplink[3] = 9, 8
 	}
 	(&baseline{counters: old}).subtract(v)
 	c := &v.Ports[0].Counters
 	if c.QueueBytes[3] != 5 || c.QueueBytesMax[3] != 6 || c.RingFramesMax != 7 || v.Bridge.Entries != 9 ||
+		v.Trunks[0].ToUplink[3] != 8 ||
 		v.Buffer.Ports[0].Ingress[3].Used.Shared != (buffer.Level{Now: 1, Persistent: 4, User: 3, Window: 2}) {
 		t.Errorf("a clear of the counters moved a level: %+v", c)
 	}

@@ -90,18 +90,16 @@ type Ring struct {
 
 func (m *moment) readBuffer() *Buffer {
 	b := &m.snapshot.Buffer
-	r := &Buffer{Header: m.Header, Ports: []BufferPort{}, Pools: []Pool{
-		{"lossless", b.Lossless.Size, Segments{
-			Private:  newSegment(&b.Lossless.PrivateSize, &b.Lossless.Used.Private),
-			Shared:   newSegment(&b.Lossless.SharedSize, &b.Lossless.Used.Shared),
-			Headroom: newSegment(&b.Lossless.HeadroomSize, &b.Lossless.Used.Headroom),
-		}},
+	l := &b.Lossless
+	return &Buffer{Header: m.Header, Ports: each(b.Ports, m.bufferPort), Pools: []Pool{
+		{"lossless", l.Size, newSegments(&l.PrivateSize, &l.SharedSize, &l.HeadroomSize, &l.Used)},
 		{"lossy", b.Lossy.Size, Segments{Shared: newSegment(&b.Lossy.SharedSize, &b.Lossy.Used.Shared)}},
 	}}
-	for i := range b.Ports {
-		r.Ports = append(r.Ports, m.bufferPort(&b.Ports[i]))
-	}
-	return r
+}
+
+func newSegments(private, shared, headroom *int64, used *buffer.Occupancy) Segments {
+	return Segments{newSegment(private, &used.Private), newSegment(shared, &used.Shared),
+		newSegment(headroom, &used.Headroom)}
 }
 
 func newSegment(size *int64, l *buffer.Level) *Segment {
@@ -110,7 +108,7 @@ func newSegment(size *int64, l *buffer.Level) *Segment {
 }
 
 func (m *moment) bufferPort(b *buffer.PortSnapshot) BufferPort {
-	v := BufferPort{Port: b.Name, Removed: b.Removed, IngressQueues: []IngressQueue{}, EgressQueues: []EgressBuffer{}}
+	v := BufferPort{Port: b.Name, Removed: b.Removed}
 	for k := range b.Ingress {
 		if q := &b.Ingress[k]; q.Lossless {
 			v.IngressQueues = append(v.IngressQueues, ingressQueue(q, b.Mode, k))
@@ -134,11 +132,7 @@ func ingressQueue(q *buffer.QueueSnapshot, mode macctl.Mode, number int) Ingress
 	}
 	return IngressQueue{
 		Priority: priority, Off: q.Off, ThresholdBytes: q.Threshold, WaitingBytes: q.Waiting,
-		Segments: Segments{
-			Private:  newSegment(&q.Config.Private, &q.Used.Private),
-			Shared:   newSegment(nil, &q.Used.Shared),
-			Headroom: newSegment(&q.Config.Headroom, &q.Used.Headroom),
-		},
+		Segments:       newSegments(&q.Config.Private, nil, &q.Config.Headroom, &q.Used),
 		AdmittedFrames: q.Admitted, HeadroomFrames: q.AdmittedHeadroom, WaitedFrames: q.Waited,
 		DroppedFrames: q.Dropped, OversizeFrames: q.Oversize, Xoff: q.Xoff, Xon: q.Xon,
 	}

@@ -202,40 +202,37 @@ func TestCaptureOfAStoppedReader(t *testing.T) {
 	})
 }
 
-// keeper keeps the ring of f written, as capture.ring: on does.
-func keeper(t *testing.T, f *fake) {
-	t.Helper()
-	f.tap.SetMemory(capture.MinMemory)
-	c, err := f.tap.Attach(capture.Want{Ports: capture.AllPorts, Snap: capture.MaxSnap})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(c.Close)
-}
+const keptFrames = 12_000
 
-// slowCapture asks for a capture, reads it slowly, and returns what was in it and how long it took. begun is called
-// when it has begun, with a way for the client to end it.
-func slowCapture(t *testing.T, f *fake, query string, begun func(end func())) (tally capture.Tally,
-	took time.Duration) {
+// readRing fills the ring of a switch that always captures, as capture.ring: on does, and reads it slowly. It returns
+// what came and how long that took. begun is called when the capture has begun, with a way for the client to end it.
+func readRing(t *testing.T, begun func(f *fake, end func())) (tally capture.Tally, took time.Duration) {
 	t.Helper()
-	server, client := net.Pipe()
-	ctx, end := context.WithCancel(t.Context())
-	defer end()
-	from := time.Now()
-	go func() {
-		r := httptest.NewRequest(http.MethodGet, "/v1/capture?"+query, nil).WithContext(ctx)
-		NewServer(f, start, 0).capture(pipeWriter{server}, r)
-		_ = server.Close()
-	}()
-	slow := &slowReader{Conn: client}
-	if begun != nil {
-		slow.begun = func() { begun(end) }
-	}
-	tally, err := capture.Copy(io.Discard, slow)
-	if err != nil {
-		t.Error(err)
-	}
-	return tally, time.Since(from)
+	synctest.Test(t, func(t *testing.T) {
+		f := &fake{}
+		f.tap.SetMemory(capture.MinMemory)
+		keeper, err := f.tap.Attach(capture.Want{Ports: capture.AllPorts, Snap: capture.MaxSnap})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(keeper.Close)
+		f.feed(t, 0, keptFrames)
+		server, client := net.Pipe()
+		ctx, end := context.WithCancel(t.Context())
+		defer end()
+		from := time.Now()
+		go func() {
+			r := httptest.NewRequest(http.MethodGet, "/v1/capture?last=1h", nil).WithContext(ctx)
+			NewServer(f, start, 0).capture(pipeWriter{server}, r)
+			_ = server.Close()
+		}()
+		slow := &slowReader{Conn: client, begun: func() { begun(f, end) }}
+		if tally, err = capture.Copy(io.Discard, slow); err != nil {
+			t.Error(err)
+		}
+		took = time.Since(from)
+	})
+	return tally, took
 }
 
 // A slowReader takes 100 ms for each read of a pipe.
@@ -247,7 +244,7 @@ type slowReader struct {
 
 func (r *slowReader) Read(b []byte) (int, error) {
 	n, err := r.Conn.Read(b)
-	if r.reads++; r.reads == 4 && r.begun != nil {
+	if r.reads++; r.reads == 4 {
 		r.begun()
 	}
 	time.Sleep(100 * time.Millisecond)
@@ -256,50 +253,32 @@ func (r *slowReader) Read(b []byte) (int, error) {
 
 // Whoever reads what the ring holds gets all of it, however slowly, and not what comes meanwhile.
 func TestCaptureOfTheLastSecondsForASlowReader(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := &fake{}
-		keeper(t, f)
-		const kept, later = 12_000, 5_000
-		f.feed(t, 0, kept)
-		tally, took := slowCapture(t, f, "last=1h", func(func()) { f.feed(t, 0, later) })
-		if tally != (capture.Tally{Frames: kept}) {
-			t.Errorf("%+v, want %d frames", tally, kept)
-		}
-		if took < 2*captureEnd {
-			t.Errorf("the reader took only %v: it was not slow", took)
-		}
-	})
+	tally, took := readRing(t, func(f *fake, _ func()) { f.feed(t, 0, 5000) })
+	if tally != (capture.Tally{Frames: keptFrames}) {
+		t.Errorf("%+v, want %d frames", tally, keptFrames)
+	}
+	if took < 2*captureEnd {
+		t.Errorf("the reader took only %v: it was not slow", took)
+	}
 }
 
 // What is overwritten before a slow reader comes to it is counted.
 func TestCaptureOfTheLastSecondsIsOverwritten(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := &fake{}
-		keeper(t, f)
-		const kept = 12_000
-		f.feed(t, 0, kept)
-		tally, _ := slowCapture(t, f, "last=1h", func(func()) { f.feed(t, 0, 5*kept) })
-		if tally.Frames+tally.Missing != kept || tally.Frames == 0 || tally.Missing == 0 {
-			t.Errorf("%+v, want %d in all, some of them missing", tally, kept)
-		}
-	})
+	tally, _ := readRing(t, func(f *fake, _ func()) { f.feed(t, 0, 5*keptFrames) })
+	if tally.Frames+tally.Missing != keptFrames || tally.Frames == 0 || tally.Missing == 0 {
+		t.Errorf("%+v, want %d in all, some of them missing", tally, keptFrames)
+	}
 }
 
 // A client that ends its capture does not wait for all that it was too slow for: the rest is counted.
 func TestCaptureThatASlowClientEnds(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := &fake{}
-		keeper(t, f)
-		const kept, later = 12_000, 5_000
-		f.feed(t, 0, kept)
-		tally, took := slowCapture(t, f, "last=1h", func(end func()) { end(); f.feed(t, 0, later) })
-		if tally.Frames+tally.Missing != kept || tally.Missing == 0 {
-			t.Errorf("%+v, want %d in all, some of them missing", tally, kept)
-		}
-		if took > captureEnd+2*time.Second {
-			t.Errorf("it took %v to end", took)
-		}
-	})
+	tally, took := readRing(t, func(f *fake, end func()) { end(); f.feed(t, 0, 5000) })
+	if tally.Frames+tally.Missing != keptFrames || tally.Missing == 0 {
+		t.Errorf("%+v, want %d in all, some of them missing", tally, keptFrames)
+	}
+	if took > captureEnd+2*time.Second {
+		t.Errorf("it took %v to end", took)
+	}
 }
 
 // A capture for a time has what comes in it, and not what comes later.

@@ -31,7 +31,7 @@ type Event struct {
 }
 
 func (m *moment) readEvents() *Events {
-	r := &Events{Header: m.Header, Events: []Event{}, Next: m.since, CutOff: m.cutOff}
+	r := &Events{Header: m.Header, Next: m.since, CutOff: m.cutOff}
 	for _, e := range m.source.Events(m.since) {
 		r.Events = append(r.Events, eventOf(m.source, &e))
 		r.Next = e.Seq + 1
@@ -97,7 +97,7 @@ func (s *Server) follow(w http.ResponseWriter, r *http.Request) {
 	}
 	defer s.followers.Add(-1)
 	state := s.State()
-	state.Events = []Event{} // they are lines of their own
+	state.Events = nil // they are lines of their own
 	clearDeadlines(w)
 	w.Header().Set("Content-Type", "application/x-ndjson")
 	c := http.NewResponseController(w)

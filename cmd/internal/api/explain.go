@@ -69,7 +69,7 @@ type TraceRequest struct {
 // Explain makes the answer for one frame.
 func Explain(number int, f *dataplane.TraceResult) ExplainedFrame {
 	e := ExplainedFrame{Number: number, Port: f.Config.Name, Octets: f.Octets, Pieces: f.Pieces, Lossless: f.Lossless,
-		Verdict: verdictOf(f), XOFF: f.Ingress != nil && f.Ingress.TurnsOff, Copies: []ExplainedCopy{}}
+		Verdict: verdictOf(f), XOFF: f.Ingress != nil && f.Ingress.TurnsOff}
 	if f.Priority != dataplane.Unknown {
 		prio := Priority(f.Priority)
 		e.Priority = &prio
@@ -184,6 +184,6 @@ func (s *Server) explain(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusNotFound, unknown)
 		return
 	}
-	reply(w, Explanation{Schema: Schema, Switch: s.source.Name(), Running: true,
+	reply(w, &Explanation{Schema: Schema, Switch: s.source.Name(), Running: true,
 		Frames: []ExplainedFrame{Explain(max(1, number), &f)}})
 }

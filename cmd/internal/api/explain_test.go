@@ -75,11 +75,7 @@ func TestExplainGolden(t *testing.T) {
 		all.Switch = e.Switch
 		all.Frames = append(all.Frames, e.Frames...)
 	}
-	b, err := json.MarshalIndent(all, "", "  ")
-	if err != nil {
-		t.Fatal(err)
-	}
-	golden(t, "explain.json", string(b)+"\n")
+	golden(t, "explain.json", jsonOf(t, all))
 	golden(t, "explain.txt", all.Text())
 }
 

@@ -26,8 +26,7 @@ type FDBEntry struct {
 }
 
 func (m *moment) readFDB() *FDB {
-	r := &FDB{Header: m.Header, Moves: m.snapshot.Bridge.Moves, NotLearned: m.snapshot.Bridge.Full,
-		Entries: []FDBEntry{}}
+	r := &FDB{Header: m.Header, Moves: m.snapshot.Bridge.Moves, NotLearned: m.snapshot.Bridge.Full}
 	for _, e := range m.source.FDB() {
 		entry := FDBEntry{MAC: macAddress(e.MAC), VLAN: e.VID, Port: nonZero(m.portName(e.Port)), Static: e.Static}
 		if age := e.Age.Nanoseconds(); !e.Static {

@@ -6,8 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/http"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -50,27 +48,12 @@ func (b *busy) again() {
 	b.all[len(b.all)-1].Count++
 }
 
-func serveBusy(t *testing.T, b *busy) (*Client, *Server, string) {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "s1.sock")
-	l, err := Listen(path, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	server := NewServer(b, start, 0)
-	s := &http.Server{Handler: server}
-	done := make(chan struct{})
-	go func() { defer close(done); _ = s.Serve(l) }()
-	t.Cleanup(func() { _ = s.Close(); <-done })
-	return NewClient(path), server, path
-}
-
 // The stream begins with the state; then come the events since, new ones, and those whose count grows, until the reader
 // ends it.
 func TestFollow(t *testing.T) {
 	b := &busy{}
 	b.happen(3, "before")
-	c, _, _ := serveBusy(t, b)
+	c, _ := serve(t, b)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	var got []string
@@ -102,7 +85,8 @@ func TestFollow(t *testing.T) {
 // The state that a stream begins with counts since the start, whatever the user has cleared for his own view.
 func TestFollowAfterAClear(t *testing.T) {
 	b := &busy{}
-	c, server, _ := serveBusy(t, b)
+	server := NewServer(b, start, 0)
+	c, _ := serveServer(t, server)
 	server.clearCounters()
 	seen := errors.New("seen")
 	err := c.Follow(context.Background(), nil, func(_ []byte, line *Line) error {
@@ -122,7 +106,7 @@ func TestFollowNew(t *testing.T) {
 	for _, since := range []*uint64{nil, new(uint64(99))} {
 		b := &busy{}
 		b.happen(3, "before")
-		c, _, _ := serveBusy(t, b)
+		c, _ := serve(t, b)
 		err := c.Follow(context.Background(), since, func(_ []byte, line *Line) error {
 			if line.Type == LineState {
 				b.happen(1, "new")
@@ -139,7 +123,8 @@ func TestFollowNew(t *testing.T) {
 // A reader that does not read is cut off, with a sentence, and counted; others go on.
 func TestFollowSlowReader(t *testing.T) {
 	b := &busy{}
-	c, server, path := serveBusy(t, b)
+	server := NewServer(b, start, 0)
+	c, path := serveServer(t, server)
 	conn, err := net.Dial("unix", path)
 	if err != nil {
 		t.Fatal(err)
@@ -175,7 +160,8 @@ func TestFollowSlowReader(t *testing.T) {
 
 // No more follow than the switch can bear, and those who come then are told so.
 func TestFollowTooMany(t *testing.T) {
-	c, server, _ := serveBusy(t, &busy{})
+	server := NewServer(&busy{}, start, 0)
+	c, _ := serveServer(t, server)
 	server.followers.Store(maxFollowers)
 	if err := c.Follow(context.Background(), nil, nil); err == nil || !strings.Contains(err.Error(), "64 readers") {
 		t.Errorf("%v", err)

@@ -135,11 +135,7 @@ type HeadroomMessages struct {
 }
 
 func (m *moment) readHeadroom() *Headroom {
-	r := &Headroom{Header: m.Header, Ports: []HeadroomPort{}}
-	for _, info := range m.source.Headroom() {
-		r.Ports = append(r.Ports, m.headroomPort(&info))
-	}
-	return r
+	return &Headroom{m.Header, each(m.source.Headroom(), m.headroomPort)}
 }
 
 func (m *moment) headroomPort(info *HeadroomInfo) HeadroomPort {
@@ -151,10 +147,9 @@ func (m *moment) headroomPort(info *HeadroomInfo) HeadroomPort {
 		Told: h.ResultAcked, TargetBytes: nonZero(headroom.Octets(h.Target)), InForceBytes: h.InForce,
 		InForceCells: headroom.Cells(h.InForce, info.Cell), Trip: spread(h.RoundTrips), Turn: spread(h.Turnarounds),
 		TurnIdle: spread(h.Idle), TurnBusy: spread(h.Busy), Reaction: spread(h.Reactions),
-		ReactionIdle: spread(h.ReactionsIdle), ReactionBusy: spread(h.ReactionsBusy), Queues: []HeadroomQueue{},
+		ReactionIdle: spread(h.ReactionsIdle), ReactionBusy: spread(h.ReactionsBusy),
 		Messages: HeadroomMessages{Asked: h.Counters.Asked, Answered: h.Counters.Answered, Lost: h.Counters.Lost,
-			Replies: h.Counters.Replies, Results: h.Counters.Results, Streams: h.Counters.Streams,
-			Ignored: []Ignored{}}}
+			Replies: h.Counters.Replies, Results: h.Counters.Results, Streams: h.Counters.Streams}}
 	if h.ManualRequired {
 		p.Remedy = nonZero(fmt.Sprintf("%s: %d", h.Settings.Key, h.ManualBytes))
 	}
@@ -214,7 +209,7 @@ func controlFrames(h *headroom.Report) string {
 func valueOf(cell int64) func(headroom.Terms) HeadroomValue {
 	return func(t headroom.Terms) HeadroomValue {
 		octets := headroom.Octets(t.Bits())
-		v := HeadroomValue{Bits: t.Bits(), Bytes: octets, Cells: headroom.Cells(octets, cell), Terms: []HeadroomTerm{}}
+		v := HeadroomValue{Bits: t.Bits(), Bytes: octets, Cells: headroom.Cells(octets, cell)}
 		for _, term := range t {
 			v.Terms = append(v.Terms, HeadroomTerm{term.Name, term.Bits})
 		}
@@ -230,8 +225,7 @@ func spread(d headroom.Distribution) *Spread {
 		P999Ns: int64(d.P999), MaxNs: int64(d.Max)}
 }
 
-func useOf(s *dataplane.PortSnapshot) []HeadroomQueue {
-	queues := []HeadroomQueue{}
+func useOf(s *dataplane.PortSnapshot) (queues []HeadroomQueue) {
 	use := func(q int, name Priority) {
 		u := &s.Use[q]
 		h := HeadroomQueue{Priority: name, SizeBytes: s.Config.Ingress[q].Headroom, XonBytes: s.Config.Ingress[q].Xon,

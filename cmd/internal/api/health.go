@@ -25,7 +25,7 @@ type Absent struct {
 }
 
 func (m *moment) readHealth() *Health {
-	h := &Health{Header: m.Header, Status: "ok", Ready: true, Waiting: []Absent{}}
+	h := &Health{Header: m.Header, Status: "ok", Ready: true}
 	for _, p := range m.readPorts().Ports {
 		h.PortsConfigured++
 		if p.Up {

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"fmt"
 	"net/http/httptest"
 	"net/url"
 	"reflect"
@@ -51,11 +52,7 @@ func TestHeadroomCheckText(t *testing.T) {
 
 // What linkcheck --headroom answers, as programs read it, stands in a golden file.
 func TestHeadroomCheckGolden(t *testing.T) {
-	var b strings.Builder
-	if err := WriteJSON(&b, sampleCheck()); err != nil {
-		t.Fatal(err)
-	}
-	golden(t, "linkcheck-headroom.json", b.String())
+	golden(t, "linkcheck-headroom.json", jsonOf(t, sampleCheck()))
 }
 
 // The check passes only where the most that came is no more than what is in force, and the peer stopped each time.
@@ -118,37 +115,29 @@ func TestHeadroomCheckThatGrows(t *testing.T) {
 	}
 }
 
-// A port without a speed has to carry half of what its headroom is counted for.
-func TestHeadroomCheckWithoutSpeed(t *testing.T) {
-	for octets, want := range map[uint64]string{
-		625_000: "checked by 1 XOFFs into a link that carried 50.0 % of the 10000 Mbit/s that the headroom of a port " +
-			"without a speed is counted for: at most 10 B came after one, and 20 B are in force: PASS: what came " +
-			"after XOFF fits the headroom in force",
-		624_999: "checked by 1 XOFFs into a link that carried 50.0 % of the 10000 Mbit/s that the headroom of a port " +
-			"without a speed is counted for: at most 10 B came after one, and 20 B are in force: INCONCLUSIVE: what " +
-			"came fits the headroom in force, but the peer was to fill the link, and it carried 50.0 % of the " +
-			"10000 Mbit/s that the headroom of a port without a speed is counted for",
-	} {
-		h := checkOf(&headroom.CheckResult{AfterXoff: []int64{10}, Filled: time.Millisecond, Octets: octets}, 0,
-			HeadroomInForce{[]int64{20}, 20})
-		if got := h.Event(); got != want {
-			t.Errorf("%d octets:\n got %q\nwant %q", octets, got, want)
-		}
-	}
-}
-
-// The event says how full the link was, also where the verdict does not depend on that.
+// The event says how full the link was, also where the verdict does not depend on that. A port without a speed has to
+// carry half of what its headroom is counted for.
 func TestHeadroomCheckEvent(t *testing.T) {
-	const most = 125_000 // octets that 1 Gbit/s carries in the time
-	for octets, want := range map[uint64]string{
-		most: "checked by 1 XOFFs into a link that carried 100.0 % of the port's speed: at most 21 B came after " +
-			"one, and 20 B are in force: FAIL: more came than the headroom in force holds, after 1 of the XOFFs",
-		most / 10: "checked by 1 XOFFs into a link that carried 10.0 % of the port's speed: at most 21 B came after " +
-			"one, and 20 B are in force: FAIL: more came than the headroom in force holds, after 1 of the XOFFs",
+	const noSpeed = "50.0 % of the 10000 Mbit/s that the headroom of a port without a speed is counted for"
+	for _, tt := range []struct {
+		octets        uint64 // in a millisecond
+		speed, after  int64
+		carried, want string
+	}{
+		{125_000, 1e9, 21, "100.0 % of the port's speed",
+			"FAIL: more came than the headroom in force holds, after 1 of the XOFFs"},
+		{12_500, 1e9, 21, "10.0 % of the port's speed",
+			"FAIL: more came than the headroom in force holds, after 1 of the XOFFs"},
+		{625_000, 0, 10, noSpeed, "PASS: what came after XOFF fits the headroom in force"},
+		{624_999, 0, 10, noSpeed, "INCONCLUSIVE: what came fits the headroom in force, but the peer was to fill the " +
+			"link, and it carried " + noSpeed},
 	} {
-		if got := newCheck(&headroom.CheckResult{AfterXoff: []int64{21}, Filled: time.Millisecond, Octets: octets},
-			20).Event(); got != want {
-			t.Errorf("%d octets:\n got %q\nwant %q", octets, got, want)
+		want := fmt.Sprintf("checked by 1 XOFFs into a link that carried %s: at most %d B came after one, and 20 B "+
+			"are in force: %s", tt.carried, tt.after, tt.want)
+		h := checkOf(&headroom.CheckResult{AfterXoff: []int64{tt.after}, Filled: time.Millisecond, Octets: tt.octets},
+			tt.speed, HeadroomInForce{[]int64{20}, 20})
+		if got := h.Event(); got != want {
+			t.Errorf("%d octets:\n got %q\nwant %q", tt.octets, got, want)
 		}
 	}
 }

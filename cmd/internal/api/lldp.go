@@ -92,11 +92,7 @@ type DCBXApp struct {
 	Protocol int      `json:"protocol"`
 }
 
-func (m *moment) readLLDP() *LLDP {
-	r := &LLDP{Header: m.Header, Ports: []LLDPPort{}}
-	r.Ports = append(r.Ports, m.source.LLDP()...)
-	return r
-}
+func (m *moment) readLLDP() *LLDP { return &LLDP{m.Header, m.source.LLDP()} }
 
 // Text implements Reply.
 func (r *LLDP) Text() string {

@@ -61,8 +61,7 @@ type Drop struct {
 }
 
 // dropsOf returns the dropped frames that arrived at a port, by priority and reason.
-func dropsOf(p *dataplane.PortSnapshot) []Drop {
-	drops := []Drop{}
+func dropsOf(p *dataplane.PortSnapshot) (drops []Drop) {
 	for r := range dataplane.NumDropReasons {
 		all := uint64(0)
 		for prio := range p.Counters.Drops {
@@ -80,6 +79,15 @@ func dropsOf(p *dataplane.PortSnapshot) []Drop {
 		}
 	}
 	return drops
+}
+
+// each returns what of makes of each element.
+func each[T, U any](list []T, of func(*T) U) []U {
+	made := make([]U, len(list))
+	for i := range list {
+		made[i] = of(&list[i])
+	}
+	return made
 }
 
 // nonZero returns nil for 0 or an empty text.

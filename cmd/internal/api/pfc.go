@@ -61,26 +61,24 @@ type Reaction struct {
 }
 
 func (m *moment) readPFC() *PFC {
-	r := &PFC{Header: m.Header, Ports: []PFCPort{}, XoffReaction: reaction(&m.snapshot.Xoff),
-		XoffAge: reaction(&m.snapshot.XoffAge)}
-	for i := range m.snapshot.Ports {
-		p := &m.snapshot.Ports[i]
-		v := PFCPort{Port: p.Config.Name, FlowControl: p.Config.Mode.String(), Ignored: []Ignored{},
-			PauseReaction: reaction(&p.Reaction), DelayLate: reaction(&p.Late)}
-		if p.Config.Mode == macctl.ModePause {
-			v.Priorities = []PFCPriority{m.pause(p)}
-		} else {
-			for prio := range uint8(dataplane.NumPriorities) {
-				v.Priorities = append(v.Priorities, m.pfc(p, prio))
-			}
+	return &PFC{m.Header, each(m.snapshot.Ports, m.pfcPort), reaction(&m.snapshot.Xoff), reaction(&m.snapshot.XoffAge)}
+}
+
+func (m *moment) pfcPort(p *dataplane.PortSnapshot) PFCPort {
+	v := PFCPort{Port: p.Config.Name, FlowControl: p.Config.Mode.String(), PauseReaction: reaction(&p.Reaction),
+		DelayLate: reaction(&p.Late)}
+	if p.Config.Mode == macctl.ModePause {
+		v.Priorities = []PFCPriority{m.pause(p)}
+	} else {
+		for prio := range uint8(dataplane.NumPriorities) {
+			v.Priorities = append(v.Priorities, m.pfc(p, prio))
 		}
-		for reason := macctl.ReasonNone + 1; int(reason) < macctl.NumReasons; reason++ {
-			v.Ignored = append(v.Ignored, Ignored{reason.String(), p.Received.Ignored[reason]})
-		}
-		v.Ignored = append(v.Ignored, Ignored{"ring", p.Counters.ControlLost})
-		r.Ports = append(r.Ports, v)
 	}
-	return r
+	for reason := macctl.ReasonNone + 1; int(reason) < macctl.NumReasons; reason++ {
+		v.Ignored = append(v.Ignored, Ignored{reason.String(), p.Received.Ignored[reason]})
+	}
+	v.Ignored = append(v.Ignored, Ignored{"ring", p.Counters.ControlLost})
+	return v
 }
 
 func (m *moment) pfc(p *dataplane.PortSnapshot, prio uint8) PFCPriority {

@@ -51,10 +51,10 @@ type Send struct {
 }
 
 func (m *moment) readPorts() *Ports {
-	r := &Ports{Header: m.Header, Ports: []Port{}}
+	r := &Ports{Header: m.Header}
 	for _, info := range m.source.Ports() {
 		p := Port{Port: info.Name, Interface: info.Interface, Netns: nonZero(info.Netns), Kind: info.Kind,
-			Reason: nonZero(info.State), LosslessPriorities: []Priority{}, DCBXMismatch: info.Mismatch,
+			Reason: nonZero(info.State), DCBXMismatch: info.Mismatch,
 			Recent: m.recent.port(info.Name)}
 		if state := m.port(info.Name); state != nil {
 			p.fill(state)

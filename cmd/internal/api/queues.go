@@ -35,17 +35,14 @@ type Queue struct {
 }
 
 func (m *moment) readQueues() *Queues {
-	r := &Queues{Header: m.Header, Ports: []QueuesPort{}}
-	for i := range m.snapshot.Ports {
-		p := &m.snapshot.Ports[i]
-		v := QueuesPort{Port: p.Config.Name, Queues: []Queue{}, DelayedFrames: p.Delayed, Drops: dropsOf(p)}
+	return &Queues{m.Header, each(m.snapshot.Ports, func(p *dataplane.PortSnapshot) QueuesPort {
+		v := QueuesPort{Port: p.Config.Name, DelayedFrames: p.Delayed, Drops: dropsOf(p)}
 		lossy := m.egress(p.Config.Name)
 		for k := range dataplane.NumPriorities {
 			v.Queues = append(v.Queues, queue(p, k, lossy[k].Dropped))
 		}
-		r.Ports = append(r.Ports, v)
-	}
-	return r
+		return v
+	})}
 }
 
 // egress returns what the buffer knows of a port's egress queues.

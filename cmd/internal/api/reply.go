@@ -165,8 +165,7 @@ func (p Priority) String() string {
 }
 
 // Priorities lists the bits of a vector of priorities, bit n = priority n.
-func Priorities(mask uint8) []Priority {
-	list := []Priority{}
+func Priorities(mask uint8) (list []Priority) {
 	for ; mask != 0; mask &= mask - 1 {
 		list = append(list, Priority(bits.TrailingZeros8(mask)))
 	}

@@ -108,30 +108,6 @@ func sampleTrunks(more uint64) []dataplane.TrunkSnapshot {
 	return []dataplane.TrunkSnapshot{up, side}
 }
 
-// After a clear a trunk's counters begin again, and what it holds now stays.
-func TestTrunkBaseline(t *testing.T) {
-	var before, v dataplane.Snapshot
-	(&fake{}).Snapshot(&before)
-	(&fake{more: 5}).Snapshot(&v)
-	b := &baseline{counters: &before}
-	b.subtract(&v)
-	m := &moment{snapshot: v}
-	r := m.readTrunk()
-	if len(r.Trunks) != 2 {
-		t.Fatalf("%+v", r)
-	}
-	up := r.Trunks[0]
-	if up.Priorities[0].Green.Frames != 5 || up.Priorities[0].Yellow.Frames != 0 || up.Total.Red.Frames != 0 ||
-		up.Priorities[0].MeterDropped.Frames != 0 ||
-		up.Priorities[3].MemberHolds != 0 || up.Members[1].DistributedFrames != 0 || r.Trunks[1].Uplink.Holds != 0 ||
-		r.Trunks[1].Members[0].Holds != 0 {
-		t.Errorf("counters: %+v", up)
-	}
-	if up.Uplink.Bytes != 1518 || !up.Priorities[3].MembersHeld || !up.Members[0].Held {
-		t.Errorf("what is held now: %+v", up)
-	}
-}
-
 // Text shows what left a port, not what was judged or assigned to it, and an uplink that is down.
 func TestTrunkTextIsTrue(t *testing.T) {
 	var v dataplane.Snapshot

@@ -110,13 +110,7 @@ type TrunkTotal struct {
 	REDDropped Frames `json:"red_dropped"`
 }
 
-func (m *moment) readTrunk() *Trunks {
-	r := &Trunks{Header: m.Header, Trunks: []Trunk{}}
-	for i := range m.snapshot.Trunks {
-		r.Trunks = append(r.Trunks, trunkOf(&m.snapshot.Trunks[i]))
-	}
-	return r
-}
+func (m *moment) readTrunk() *Trunks { return &Trunks{m.Header, each(m.snapshot.Trunks, trunkOf)} }
 
 func trunkOf(v *dataplane.TrunkSnapshot) Trunk {
 	c := &v.Config

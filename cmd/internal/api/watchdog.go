@@ -37,13 +37,9 @@ type WatchdogQueue struct {
 const watchdogOff = "off"
 
 func (m *moment) readWatchdog() *Watchdog {
-	r := &Watchdog{Header: m.Header, Queues: []WatchdogQueue{}}
 	all := m.source.Watchdog()
 	m.base.subtractStorms(all)
-	for i := range all {
-		r.Queues = append(r.Queues, m.watchdogQueue(&all[i]))
-	}
-	return r
+	return &Watchdog{m.Header, each(all, m.watchdogQueue)}
 }
 
 func (m *moment) watchdogQueue(s *deadlock.Status) WatchdogQueue {

@@ -48,17 +48,13 @@ func Offline(file string, questions []api.TraceRequest) (*api.Explanation, error
 	for i, q := range questions {
 		f, ok := rest.Trace(q)
 		if !ok {
-			return nil, fmt.Errorf("%s has no port %q: it has %s", file, q.Port, portNames(c))
+			var names []string
+			for i := range c.Ports {
+				names = append(names, c.Ports[i].Name)
+			}
+			return nil, fmt.Errorf("%s has no port %q: it has %s", file, q.Port, strings.Join(names, ", "))
 		}
 		all.Frames = append(all.Frames, api.Explain(i+1, &f))
 	}
 	return all, nil
-}
-
-func portNames(c *config.Config) string {
-	var names []string
-	for i := range c.Ports {
-		names = append(names, c.Ports[i].Name)
-	}
-	return strings.Join(names, ", ")
 }

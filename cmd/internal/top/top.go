@@ -96,15 +96,13 @@ type look struct {
 	panicked error
 }
 
-// runLooks asks the switch until ctx ends. A panic is handed on as an error, so that the terminal is restored before it
-// is shown.
+// runLooks asks the switch until ctx ends.
 func runLooks(ctx context.Context, s Source, delay time.Duration, looks chan<- look) {
 	for {
-		l := ask(ctx, s)
 		select {
 		case <-ctx.Done():
 			return
-		case looks <- l:
+		case looks <- ask(ctx, s):
 		}
 		select {
 		case <-ctx.Done():
@@ -114,6 +112,7 @@ func runLooks(ctx context.Context, s Source, delay time.Duration, looks chan<- l
 	}
 }
 
+// ask hands on a panic as an error, so that the terminal is restored before the panic is shown.
 func ask(ctx context.Context, s Source) (l look) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -126,22 +125,14 @@ func ask(ctx context.Context, s Source) (l look) {
 	return l
 }
 
+var keys = map[tcell.Key]key{tcell.KeyCtrlC: keyQuit, tcell.KeyUp: keyUp, tcell.KeyDown: keyDown,
+	tcell.KeyEnter: keyEnter, tcell.KeyEscape: keyEscape}
+
 func keyOf(e *tcell.EventKey) key {
-	switch e.Key() {
-	case tcell.KeyCtrlC:
-		return keyQuit
-	case tcell.KeyUp:
-		return keyUp
-	case tcell.KeyDown:
-		return keyDown
-	case tcell.KeyEnter:
-		return keyEnter
-	case tcell.KeyEscape:
-		return keyEscape
-	case tcell.KeyRune:
+	if e.Key() == tcell.KeyRune {
 		return runes[e.Str()]
 	}
-	return keyNone
+	return keys[e.Key()]
 }
 
 var styles = map[style]tcell.Style{

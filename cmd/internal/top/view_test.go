@@ -67,8 +67,9 @@ func TestTrunks(t *testing.T) {
 	s := &api.State{Trunks: []api.Trunk{{Trunk: "t1", Metered: true, Uplink: api.TrunkUplink{Port: "p4", Bytes: 1518,
 		PausedByPeer: true},
 		Members: []api.TrunkMember{{Port: "p1", Held: true, AreaBytes: 64}, {Port: "p2", Held: true}},
-		Priorities: []api.TrunkPriority{{Green: frames(10), Yellow: frames(20), Red: frames(30),
-			MeterDropped: frames(3), REDDropped: frames(4)}, {Green: frames(1)}},
+		Priorities: []api.TrunkPriority{
+			{Colours: api.Colours{Green: frames(10), Yellow: frames(20), Red: frames(30)}, MeterDropped: frames(3),
+				REDDropped: frames(4)}, {Colours: api.Colours{Green: frames(1)}}},
 		Total: api.TrunkTotal{REDDropped: frames(5)}}, {Trunk: "t2"}}}
 	got := screen(seen(s), time.Now())
 	for _, want := range []string{"trunk t1  up 1.52kB, down 64B  green 11 yellow 20 red 30, dropped 12  paused by " +

@@ -28,9 +28,7 @@ func handler(t *testing.T, c Config) http.Handler {
 	}
 	c.State = func() *api.State { return sampleState() }
 	h, err := Handler(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return h
 }
 
@@ -43,11 +41,11 @@ func sampleState() *api.State {
 		PFC: []api.PFCPort{{Port: "p1", FlowControl: "pfc", Priorities: []api.PFCPriority{{}}}}}
 }
 
-func samplePoller() *Poller {
-	return NewPoller([]Switch{{Label: "s1", Read: func(context.Context) (*api.State, error) {
-		return sampleState(), nil
-	}}})
+func sampleSwitch(label string) Switch {
+	return Switch{Label: label, Read: func(context.Context) (*api.State, error) { return sampleState(), nil }}
 }
+
+func samplePoller() *Poller { return NewPoller([]Switch{sampleSwitch("s1")}) }
 
 func ask(h http.Handler, method, path string) *http.Response {
 	w := httptest.NewRecorder()

@@ -138,7 +138,7 @@ func TestHangingSwitch(t *testing.T) {
 	b := fastPoller(Switch{Label: "hangs", Read: func(ctx context.Context) (*api.State, error) {
 		<-ctx.Done()
 		return nil, plainError(ctx.Err())
-	}}, Switch{Label: "s1", Read: func(context.Context) (*api.State, error) { return sampleState(), nil }})
+	}}, sampleSwitch("s1"))
 	w, _ := watchAt(t, serve(t, Config{Poller: b}))
 	v := w.next()
 	if v.Switches[0].Answers || !strings.Contains(*v.Switches[0].Error, "in time") || !v.Switches[1].Answers {
@@ -177,7 +177,7 @@ func TestNobodyWatches(t *testing.T) {
 
 // So many watch and no more, until one goes.
 func TestMostClients(t *testing.T) {
-	b := fastPoller(Switch{Label: "s1", Read: func(context.Context) (*api.State, error) { return sampleState(), nil }})
+	b := fastPoller(sampleSwitch("s1"))
 	address := serve(t, Config{Poller: b})
 	var all []*watcher
 	for range maxClients {
@@ -227,11 +227,9 @@ func TestSlowReader(t *testing.T) {
 
 // A switch that ends does not wait for those who watch.
 func TestCloseWhileWatched(t *testing.T) {
-	b := fastPoller(Switch{Label: "s1", Read: func(context.Context) (*api.State, error) { return sampleState(), nil }})
+	b := fastPoller(sampleSwitch("s1"))
 	w := httptest.NewRecorder()
-	if err := b.join(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, b.join())
 	b.Close()
 	b.leave()
 	b.stream(w, httptest.NewRequest(http.MethodGet, "/v1/view", nil))
