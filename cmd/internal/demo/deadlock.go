@@ -22,8 +22,8 @@ const (
 	drainTime     = 800 * time.Millisecond  // until sinks end, so that the rest arrives
 )
 
-// What the watchdog of the demo is told. A hang of a receiver is shorter than what counts as a deadlock; in phase (b)
-// by so much that flows stand still for longer than that because of the lock.
+// Settings of the watchdogs. A receiver hangs for less time than counts as a deadlock. In phase (b) it hangs for so
+// much less that only the lock can make a flow stand still for long enough.
 const (
 	watchPeriod    = 100 * time.Millisecond
 	watchRecovery  = 200 * time.Millisecond

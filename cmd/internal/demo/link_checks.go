@@ -300,8 +300,7 @@ type link struct {
 // peer's burst and send call, which exceed that rate and are there for the worst case.
 func (r *Report) judgeGenerous(at link, runs []LinkResult) {
 	phase, name := runs[0].Phase, fmt.Sprintf("%s at %s: headroom without burst and send call, of 2.5 × most bytes "+
-		"after XOFF without them + 2 frames (median of %d)",
-		at.length, rateName(at.speed), len(runs))
+		"after XOFF without them + 2 frames (median of %d)", at.length, rateName(at.speed), len(runs))
 	if median(runs, func(k LinkResult) float64 { return float64(k.Paced) }) == 0 {
 		r.unjudged(phase, TopicRate, name, "at most 1", "-",
 			"no frame came after an XOFF, since the peer obeys before its next one is due")

@@ -23,8 +23,7 @@ func failed(r *Report) (names []string) {
 func linkRun(length string, wire int64) LinkResult {
 	return LinkResult{Phase: "1", Length: length, Speed: 1e9, Wire: wire, RoundTripNs: 8 * wire,
 		IdleDelayLineLateNs: 400, Measured: 20_000 + wire, Burst: 10_000, Configured: 20_000 + wire, Peak: 5000 + wire,
-		Paced: 5000 + wire,
-		delay: time.Duration(4 * wire)}
+		Paced: 5000 + wire, delay: time.Duration(4 * wire)}
 }
 
 func TestJudgeLinks(t *testing.T) {
@@ -144,8 +143,7 @@ func TestSettled(t *testing.T) {
 		{"not set here", func(p *api.HeadroomPort) { p.InForceBytes-- }, false, true},
 	} {
 		p := &api.HeadroomPort{Measured: &api.HeadroomValue{}, Told: true, PeerFoundBits: new(int64), PeerApplied: true,
-			TargetBytes:  &target,
-			InForceBytes: target, Trip: &api.Spread{Samples: 4 * openingSamples}}
+			TargetBytes: &target, InForceBytes: target, Trip: &api.Spread{Samples: 4 * openingSamples}}
 		tt.change(p)
 		if got := (&linkPhase{}).settled(p); got != tt.want {
 			t.Errorf("%s: %v", tt.name, got)
@@ -170,52 +168,48 @@ func TestThirdUsed(t *testing.T) {
 	}
 }
 
-// All phases are there: each length at both speeds five times, or with Quick a few; a link that grows; a control, last.
-func TestLinkActs(t *testing.T) {
-	quick, all := linkPhases(Options{Seconds: 1, Quick: true}), linkPhases(Options{Seconds: 1})
-	for _, phases := range [][]*linkPhase{quick, all} {
-		last := phases[len(phases)-1]
-		if grows := phases[len(phases)-2]; !last.control || !grows.grow || grows.during == nil {
-			t.Errorf("of %d acts the last are %q and %q", len(phases), grows.title, last.title)
+// All runs are there: each length at both speeds five times, or with Quick a few; a link that grows; a control, last.
+// With a speed all links have it, and the control loses frames on a cable that holds several.
+func TestLinkPhases(t *testing.T) {
+	for _, tt := range []struct {
+		o       Options
+		runs    int
+		control string // its cable
+	}{
+		{Options{}, 46, "10 km"},
+		{Options{Quick: true}, 6, "10 km"},
+		{Options{Speed: 1e9}, 24, "10 km"},
+		{Options{Speed: 1e9, Quick: true}, 6, "10 km"},
+		{Options{Speed: 2e8}, 24, "100 km"},
+		{Options{Speed: 5e7}, 24, "100 km"},
+		{Options{Speed: 5e7, Quick: true}, 6, "100 km"},
+	} {
+		all := linkPhases(tt.o)
+		if len(all) != tt.runs {
+			t.Errorf("%+v: %d runs, want %d", tt.o, len(all), tt.runs)
 		}
-		seen := map[string]bool{}
-		for _, l := range phases {
-			if seen[l.name] || l.build == nil || l.judge == nil || l.prepare == nil {
-				t.Errorf("act %+v", l.title)
+		last, grows := all[len(all)-1], all[len(all)-2]
+		if !last.control || last.cable.length != tt.control || !grows.grow || grows.during == nil {
+			t.Errorf("%+v: the last are %q and %q", tt.o, grows.title, last.title)
+		}
+		seen, count := map[string]bool{}, map[link]int{}
+		for _, l := range all {
+			if seen[l.name] || l.build == nil || l.judge == nil || l.prepare == nil || tt.o.Speed != 0 &&
+				l.speed != tt.o.Speed {
+				t.Errorf("%+v: act %s, %s", tt.o, l.name, l.title)
 			}
 			seen[l.name] = true
-		}
-	}
-	count := map[string]int{}
-	for _, l := range all {
-		if !l.control {
-			count[l.cable.length+" "+rateName(l.speed)]++
-		}
-	}
-	for length, want := range map[string]int{"0 m": 5, "100 m": 5, "10 km": 5, "100 km": 5, "20 km": 1, "200 km": 1} {
-		for _, speed := range []string{"100 Mbit/s", "1 Gbit/s"} {
-			if n := count[length+" "+speed]; n != want {
-				t.Errorf("%s at %s runs %d times, want %d", length, speed, n, want)
+			if !l.control {
+				count[link{l.cable.length, l.speed}]++
 			}
 		}
-	}
-	if len(quick) != 6 {
-		t.Errorf("%d quick acts", len(quick))
-	}
-}
-
-// With a speed all links have it, and the control loses frames on a cable that holds several.
-func TestLinkActsAtASpeed(t *testing.T) {
-	for speed, control := range map[int64]string{1e9: "10 km", 2e8: "100 km", 5e7: "100 km"} {
-		for _, quick := range []bool{true, false} {
-			all := linkPhases(Options{Seconds: 1, Speed: speed, Quick: quick})
-			for _, l := range all {
-				if l.speed != speed || l.control && l.cable.length != control {
-					t.Errorf("%d bit/s, quick %v: %s", speed, quick, l.title)
-				}
-			}
-			if want := map[bool]int{true: 6, false: 24}[quick]; len(all) != want {
-				t.Errorf("%d bit/s, quick %v: %d runs, want %d", speed, quick, len(all), want)
+		if tt.o.Quick || tt.o.Speed != 0 {
+			continue
+		}
+		wanted := map[string]int{"0 m": 5, "100 m": 5, "10 km": 5, "100 km": 5, "20 km": 1, "200 km": 1}
+		for length, want := range wanted {
+			if slow, fast := count[link{length, 1e8}], count[link{length, 1e9}]; slow != want || fast != want {
+				t.Errorf("%s runs %d and %d times, want %d", length, slow, fast, want)
 			}
 		}
 	}

@@ -44,9 +44,8 @@ func (r *Report) flows(w io.Writer, a PhaseResult) {
 	for _, f := range r.Flows {
 		if f.Phase == a.Phase {
 			fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%.1f\t%d\t%.1f\t%d\t%d\t\n", f.Name, priorityName(f, a), f.Sent,
-				f.Received, f.Lost,
-				100*float64(f.Lost)/float64(max(1, f.Sent)), f.Reordered, float64(f.Rate)/1e6, f.Latency.P50/1000,
-				f.Latency.P999/1000)
+				f.Received, f.Lost, 100*float64(f.Lost)/float64(max(1, f.Sent)), f.Reordered, float64(f.Rate)/1e6,
+				f.Latency.P50/1000, f.Latency.P999/1000)
 		}
 	}
 }
@@ -83,8 +82,7 @@ func (r *Report) trunkText(out io.Writer, phase string) error {
 			outcome
 		}{{"links", m.Real}, {"virtual time", m.Model}} {
 			fmt.Fprintf(w, "%d\t%.1f\t%.1f\t%s\t%d\t%d\t%d\t%d\t%d\t\n", m.Priority, float64(m.CIR)/1e6,
-				float64(m.PIR)/1e6, o.name, o.Offered,
-				o.Green, o.Yellow, o.Red, o.Delivered)
+				float64(m.PIR)/1e6, o.name, o.Offered, o.Green, o.Yellow, o.Red, o.Delivered)
 		}
 	}
 	if err := w.Flush(); err != nil {
@@ -95,12 +93,11 @@ func (r *Report) trunkText(out io.Writer, phase string) error {
 			continue
 		}
 		fmt.Fprintf(out, "  distribution %s: members were given %d bytes, %.2f %% off the mean at most; %d of %d "+
-			"frames came late in their flow, overtaken by %d bytes at most\n",
-			d.By, d.Members, 100*d.Imbalance, d.Reordered, d.Sent, d.Overtaken)
+			"frames came late in their flow, overtaken by %d bytes at most\n", d.By, d.Members, 100*d.Imbalance,
+			d.Reordered, d.Sent, d.Overtaken)
 		if d.By == "least-filled" {
 			fmt.Fprintf(out, "  by formula a frame of %d octets, second among frames of %d that reach idle members "+
-				"at once, is overtaken by %d bytes\n",
-				largeFrame, smallFrame, d.Formula)
+				"at once, is overtaken by %d bytes\n", largeFrame, smallFrame, d.Formula)
 		}
 	}
 	return nil

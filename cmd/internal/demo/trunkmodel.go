@@ -66,8 +66,7 @@ func meterModel(c trunk.AggregatorConfig, offers []offer, speed int64) (all [tru
 		sent[next]++
 		times[next] = o.at(sent[next])
 		f := trunk.Frame{Member: o.member, Priority: o.priority, Octets: int64(o.octets + frame.FCSOctets),
-			Metered: int64(frame.WireOctets(o.octets)),
-			Waiting: areas[o.priority]}
+			Metered: int64(frame.WireOctets(o.octets)), Waiting: areas[o.priority]}
 		for _, waiting := range areas {
 			f.All += waiting
 		}

@@ -72,8 +72,7 @@ func (r *Report) control(phase, name, want, got string, shown, overloaded bool) 
 	if !shown && !overloaded {
 		if r.CouldNotRun == "" {
 			r.CouldNotRun = fmt.Sprintf("act %s: %s: %s (wanted: %s). Its load was too small to show anything: "+
-				"choose another one (--speed, --seconds) or free the machine",
-				phase, name, got, want)
+				"choose another one (--speed, --seconds) or free the machine", phase, name, got, want)
 		}
 		return
 	}
