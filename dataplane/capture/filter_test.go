@@ -28,9 +28,7 @@ func TestFilter(t *testing.T) {
 		{"longer than any frame", greater100, frameOf(60), MaxSnap + 1, 0},
 	} {
 		f, err := ParseFilter(test.program)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for range 2 { // the second time too
 			if got := f.Keep(test.data, test.length); got != test.want {
 				t.Errorf("%s: keeps %d, want %d", test.name, got, test.want)
@@ -46,9 +44,7 @@ func TestFilter(t *testing.T) {
 // Octets of one frame do not show in the next one.
 func TestFilterForgets(t *testing.T) {
 	f, err := ParseFilter(macControl)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	f.Keep(append(frameOf(12), 0x88, 0x08), 100)
 	if got := f.Keep(frameOf(12), 100); got != 0 {
 		t.Errorf("keeps %d octets for a type that it has not seen", got)

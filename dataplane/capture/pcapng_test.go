@@ -45,6 +45,14 @@ func file(t testing.TB, o Options, records ...Record) []byte {
 	return s.End(b, 0, 10)
 }
 
+// wantTally compares what a file has, and what is missing, with what is expected.
+func wantTally(t *testing.T, file []byte, want Tally) {
+	t.Helper()
+	if got, err := Copy(io.Discard, bytes.NewReader(file)); err != nil || got != want {
+		t.Errorf("%+v, %v; want %+v", got, err, want)
+	}
+}
+
 func frameOf(n int) []byte { return bytes.Repeat([]byte{0xaa}, n) }
 
 // Another implementation (gopacket) reads the file.
@@ -55,9 +63,7 @@ func TestPcapgoReads(t *testing.T) {
 		Record{Port: 7, Out: true, Time: 2_000_000_003, Length: 1514, Data: frameOf(1514)},
 		Record{Port: 9, Time: 3, Length: 60, Data: frameOf(60)}) // nobody has said what it is
 	r, err := pcapgo.NewNgReader(bytes.NewReader(b), pcapgo.DefaultNgReaderOptions)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if got := r.SectionInfo(); got.Application != "pfcswitch" || got.Comment != "switch s1" {
 		t.Errorf("section %+v", got)
 	}
@@ -67,9 +73,7 @@ func TestPcapgoReads(t *testing.T) {
 		length, octets int
 	}{{1, 0, 61, 61}, {2_000_000_003, 1, 1514, 100}, {3, 2, 60, 60}} {
 		data, info, err := r.ReadPacketData()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if !info.Timestamp.Equal(start.Add(want.at)) || info.InterfaceIndex != want.port ||
 			info.Length != want.length || !bytes.Equal(data, frameOf(want.octets)) {
 			t.Errorf("frame %d: %+v, %d octets; want %+v", i, info, len(data), want)
@@ -140,10 +144,7 @@ func TestLostInRing(t *testing.T) {
 	put(r, 4, 60, 1)
 	s := NewStream(c, Options{Snap: 60, Interfaces: ports})
 	b, _ := s.Append(s.Begin(nil), 1<<20)
-	tally, err := Copy(io.Discard, bytes.NewReader(b))
-	if err != nil || tally != (Tally{Frames: 3, Missing: 5}) {
-		t.Errorf("%+v, %v; want 3 frames and 5 missing", tally, err)
-	}
+	wantTally(t, b, Tally{Frames: 3, Missing: 5})
 	if n := bytes.Count(b, []byte("missing before it: 5 frames lost in the receive ring")); n != 1 {
 		t.Errorf("said %d times, want once", n)
 	}
@@ -153,18 +154,14 @@ func TestLostInRing(t *testing.T) {
 func names(t *testing.T, file []byte) (all []string) {
 	t.Helper()
 	r, err := pcapgo.NewNgReader(bytes.NewReader(file), pcapgo.DefaultNgReaderOptions)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for {
 		_, info, err := r.ReadPacketData()
 		if err != nil {
 			return all
 		}
 		is, err := r.Interface(info.InterfaceIndex)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		all = append(all, is.Name)
 	}
 }
@@ -261,10 +258,7 @@ func TestBounds(t *testing.T) {
 		o    Options
 		want uint64
 	}{{Options{}, 3}, {Options{Frames: 2}, 2}, {Options{Since: 2}, 2}} {
-		tally, err := Copy(io.Discard, bytes.NewReader(file(t, test.o, records...)))
-		if err != nil || tally.Frames != test.want {
-			t.Errorf("%+v: %+v, %v; want %d frames", test.o, tally, err, test.want)
-		}
+		wantTally(t, file(t, test.o, records...), Tally{Frames: test.want})
 	}
 }
 
@@ -281,10 +275,10 @@ func TestMissingAtTheEnd(t *testing.T) {
 	put(r, 7, 60, 0)
 	c.Abandon()
 	b, more := s.Append(b, 1<<20)
-	tally, err := Copy(io.Discard, bytes.NewReader(s.End(b, 0, 1)))
-	if err != nil || more || tally != (Tally{Frames: 1, Missing: 7}) {
-		t.Errorf("%+v, %v; want 1 frame, and 5 and 2 missing", tally, err)
+	if more {
+		t.Error("there is more behind the end")
 	}
+	wantTally(t, s.End(b, 0, 1), Tally{Frames: 1, Missing: 5 + 2})
 }
 
 // Frames lost before the requested time are not missing.
@@ -298,10 +292,7 @@ func TestNotMissingBefore(t *testing.T) {
 	put(r, 4, 60, 1)
 	s := NewStream(c, Options{Snap: 60, Interfaces: ports, Since: 1})
 	b, _ := s.Append(s.Begin(nil), 1<<20)
-	tally, err := Copy(io.Discard, bytes.NewReader(s.End(b, 0, 1)))
-	if err != nil || tally != (Tally{Frames: 1, Missing: 3}) {
-		t.Errorf("%+v, %v; want 1 frame and 3 missing", tally, err)
-	}
+	wantTally(t, s.End(b, 0, 1), Tally{Frames: 1, Missing: 3})
 }
 
 // A copy consists of whole blocks, also if the file ends too early.

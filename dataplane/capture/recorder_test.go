@@ -8,6 +8,13 @@ import (
 	"pgregory.net/rapid"
 )
 
+func must(t rapid.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // put adds a frame of n octets that carries a number.
 func put(r *Recorder, port, n int, number uint64) {
 	b := make([]byte, max(n, 8))
@@ -20,9 +27,7 @@ func put(r *Recorder, port, n int, number uint64) {
 func attach(t testing.TB, tap *Tap, w Want) *Cursor {
 	t.Helper()
 	c, err := tap.Attach(w)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(c.Close)
 	return c
 }
@@ -43,12 +48,10 @@ func TestRecord(t *testing.T) {
 		tap.SetMemory(MinMemory)
 		snap := rapid.IntRange(1, 100).Draw(t, "snap")
 		c, err := tap.Attach(Want{Ports: AllPorts, Snap: snap})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		want := Record{Port: rapid.IntRange(0, MaxPorts-1).Draw(t, "port"), Out: rapid.Bool().Draw(t, "out"),
-			Time: rapid.Int64().Draw(t, "time"),
-			Held: rapid.Int64().Draw(t, "held"), Note: []byte(rapid.String().Draw(t, "note"))}
+			Time: rapid.Int64().Draw(t, "time"), Held: rapid.Int64().Draw(t, "held"),
+			Note: []byte(rapid.String().Draw(t, "note"))}
 		data := rapid.SliceOfN(rapid.Byte(), 0, 200).Draw(t, "data")
 		want.Length = len(data)
 		note := want.Note[:min(len(want.Note), MaxNote)]
@@ -63,8 +66,7 @@ func TestRecord(t *testing.T) {
 		for c.Read(func(got *Record) bool {
 			n++
 			if got.Port != want.Port || got.Out != want.Out || got.Time != want.Time || got.Held != want.Held ||
-				got.Length != want.Length ||
-				got.Missed != uint32(missed) || string(got.Note) != string(note) ||
+				got.Length != want.Length || got.Missed != uint32(missed) || string(got.Note) != string(note) ||
 				string(got.Data) != string(data[:min(snap, len(data))]) {
 				t.Fatalf("got %+v, want %+v with %x", got, want, data)
 			}
@@ -89,8 +91,8 @@ func (r *checked) count() {
 	}
 }
 
-// take reads at most so many records of one chunk.
-func (r *checked) take(t rapid.TB, records int) (more bool) {
+// readSome reads at most so many records of one chunk.
+func (r *checked) readSome(t rapid.TB, records int) (more bool) {
 	return r.Read(func(rec *Record) bool {
 		if records--; records < 0 {
 			return false
@@ -107,7 +109,7 @@ func (r *checked) take(t rapid.TB, records int) (more bool) {
 
 // drain reads the rest. Then every frame until sent was read, or counted as missing.
 func (r *checked) drain(t rapid.TB, sent [4]uint64) {
-	for r.take(t, 1<<30) {
+	for r.readSome(t, 1<<30) {
 	}
 	r.count()
 	for p := range sent {
@@ -133,9 +135,7 @@ func TestReadersGetAllOrCount(t *testing.T) {
 					return
 				}
 				c, err := tap.Attach(everything)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				readers = append(readers, &checked{Cursor: c, from: sent})
 			},
 			"put": func(t *rapid.T) {
@@ -154,7 +154,7 @@ func TestReadersGetAllOrCount(t *testing.T) {
 				if len(readers) == 0 {
 					return
 				}
-				rapid.SampledFrom(readers).Draw(t, "reader").take(t, rapid.IntRange(0, 300).Draw(t, "records"))
+				rapid.SampledFrom(readers).Draw(t, "reader").readSome(t, rapid.IntRange(0, 300).Draw(t, "records"))
 			},
 			"stop": func(t *rapid.T) {
 				if len(readers) == 0 {
@@ -181,8 +181,8 @@ func TestReadersGetAllOrCount(t *testing.T) {
 func TestReadersOfAnOverwrittenRing(t *testing.T) {
 	var tap Tap
 	tap.SetMemory(MinMemory)
-	late, stopped, abandoned := &checked{Cursor: attach(t, &tap, everything)}, &checked{Cursor: attach(t, &tap,
-		everything)}, &checked{Cursor: attach(t, &tap, everything)}
+	reader := func() *checked { return &checked{Cursor: attach(t, &tap, everything)} }
+	late, stopped, abandoned := reader(), reader(), reader()
 	var sent [4]uint64
 	fill := func(octets int) {
 		for n := 0; n < octets; n += 1500 {
@@ -192,12 +192,12 @@ func TestReadersOfAnOverwrittenRing(t *testing.T) {
 	}
 	fill(MinMemory / 2)
 	stopped.Stop()
-	stopped.take(t, 10)
-	abandoned.take(t, 10)
+	stopped.readSome(t, 10)
+	abandoned.readSome(t, 10)
 	abandoned.Abandon()
 	before := sent
 	fill(MinMemory / 4)
-	late.take(t, 10)
+	late.readSome(t, 10)
 	fill(3 * MinMemory)
 	stopped.drain(t, before)
 	abandoned.drain(t, before)

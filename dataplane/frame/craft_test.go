@@ -4,16 +4,17 @@ import (
 	"bytes"
 	"encoding/binary"
 	"net"
-	"testing"
 
 	"github.com/google/gopacket"
 	"github.com/google/gopacket/layers"
+	"pgregory.net/rapid"
 )
 
-// fataler is implemented by testing.T, testing.B and rapid.T.
-type fataler interface {
-	Helper()
-	Fatalf(format string, args ...any)
+func must(t rapid.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }
 
 // shape describes a frame that gopacket builds.
@@ -33,7 +34,7 @@ var (
 )
 
 // build returns the complete frame, and the offsets of its IP and of its TCP or UDP header.
-func (s shape) build(t fataler) (b []byte, network, transport int) {
+func (s shape) build(t rapid.TB) (b []byte, network, transport int) {
 	t.Helper()
 	stack, network := s.link()
 	ip, ipOctets := s.network()
@@ -113,13 +114,11 @@ func (s shape) network() ([]gopacket.SerializableLayer, int) {
 	return []gopacket.SerializableLayer{ip, raw}, 40 + len(raw)
 }
 
-func serialize(t fataler, stack ...gopacket.SerializableLayer) []byte {
+func serialize(t rapid.TB, stack ...gopacket.SerializableLayer) []byte {
 	t.Helper()
 	buffer := gopacket.NewSerializeBuffer()
 	options := gopacket.SerializeOptions{FixLengths: true, ComputeChecksums: true}
-	if err := gopacket.SerializeLayers(buffer, options, stack...); err != nil {
-		t.Fatalf("serialize: %v", err)
-	}
+	must(t, gopacket.SerializeLayers(buffer, options, stack...))
 	return bytes.Clone(buffer.Bytes())
 }
 
@@ -151,7 +150,7 @@ func (s shape) unfinish(b []byte, network, transport int) VnetHeader {
 }
 
 // gsoFrame builds a GSO frame as the kernel hands it over.
-func (s shape) gsoFrame(t fataler, gsoSize int) ([]byte, VnetHeader) {
+func (s shape) gsoFrame(t rapid.TB, gsoSize int) ([]byte, VnetHeader) {
 	t.Helper()
 	b, network, transport := s.build(t)
 	v := s.unfinish(b, network, transport)
@@ -193,7 +192,7 @@ type decoded struct {
 const vxlanPort = 4789
 
 // decode lets gopacket decode b and compute the lengths and checksums of all its headers anew.
-func decode(t fataler, b []byte) (j decoded) {
+func decode(t rapid.TB, b []byte) (j decoded) {
 	t.Helper()
 	packet := gopacket.NewPacket(b, layers.LayerTypeEthernet, gopacket.Default)
 	if failure := packet.ErrorLayer(); failure != nil {
@@ -241,7 +240,7 @@ func (j decoded) network() gopacket.NetworkLayer {
 	return j.ipv6
 }
 
-func equalOctets(t fataler, what string, got, want []byte) {
+func equalOctets(t rapid.TB, what string, got, want []byte) {
 	t.Helper()
 	if !bytes.Equal(got, want) {
 		t.Fatalf("%s\n got %x\nwant %x", what, got, want)
@@ -255,5 +254,3 @@ func ipv6Payload(ip *layers.IPv6) int {
 	}
 	return len(ip.Payload)
 }
-
-var _ fataler = (*testing.T)(nil)

@@ -7,10 +7,11 @@ import (
 	"testing"
 
 	"github.com/google/gopacket/layers"
+	"pgregory.net/rapid"
 )
 
 // cut returns all segments of whole.
-func cut(t fataler, whole []byte, v VnetHeader) [][]byte {
+func cut(t rapid.TB, whole []byte, v VnetHeader) [][]byte {
 	t.Helper()
 	var c Segmenter
 	if refusal := c.Reset(whole, v); refusal != NotRefused {
@@ -72,7 +73,7 @@ func TestSegmenterShapes(t *testing.T) {
 }
 
 // checkSegments checks that gopacket finds the segments well-formed, and that together they equal the GSO frame.
-func checkSegments(t fataler, s shape, whole []byte, segments [][]byte, gso int) {
+func checkSegments(t rapid.TB, s shape, whole []byte, segments [][]byte, gso int) {
 	t.Helper()
 	_, network := s.link()
 	var payload []byte

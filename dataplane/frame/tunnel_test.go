@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/gopacket"
 	"github.com/google/gopacket/layers"
+	"pgregory.net/rapid"
 )
 
 // A wrapping adds outer headers to an inner frame.
@@ -28,7 +29,7 @@ var (
 
 // gsoFrame wraps a GSO frame of shape s as a sender does that leaves all work to its card: the outer UDP checksum,
 // too, is only the sum of its pseudo header, or there is none.
-func (w wrapping) gsoFrame(t fataler, s shape, gsoSize int) ([]byte, VnetHeader) {
+func (w wrapping) gsoFrame(t rapid.TB, s shape, gsoSize int) ([]byte, VnetHeader) {
 	t.Helper()
 	whole, v := s.gsoFrame(t, gsoSize)
 	inner := whole
