@@ -45,10 +45,10 @@ func (c *Cursor) Abandon() {
 	}
 	if c.recorder != c.stop.recorder {
 		_, _, counts := c.recorder.place()
-		c.pass(&counts)
+		c.countMissing(&counts)
 		c.follow()
 	}
-	c.pass(&c.stop.counts)
+	c.countMissing(&c.stop.counts)
 	c.number, c.at = c.stop.number, c.stop.at
 }
 
@@ -92,11 +92,11 @@ func (c *Cursor) readChunk(f func(*Record) bool) (more, end bool) {
 		stop = nil // the stop lies in the ring that replaced this one
 	}
 	if stop != nil && k.number > stop.number { // what was left is overwritten
-		c.pass(&stop.counts)
+		c.countMissing(&stop.counts)
 		return false, true
 	}
 	if k.number != c.number { // the chunks between were overwritten
-		c.pass(&k.first)
+		c.countMissing(&k.first)
 		c.number, c.at = k.number, 0
 	}
 	full := k.full.Load() // before n, which does not change afterwards
@@ -120,8 +120,8 @@ func (c *Cursor) readChunk(f func(*Record) bool) (more, end bool) {
 	return full, !full
 }
 
-// pass counts as missing the frames up to counts that were not read.
-func (c *Cursor) pass(counts *[MaxPorts]uint32) {
+// countMissing counts as missing the frames up to counts that were not read.
+func (c *Cursor) countMissing(counts *[MaxPorts]uint32) {
 	for p := range c.seen {
 		n := uint64(counts[p] - c.seen[p])
 		c.missing[p] += n

@@ -10,6 +10,13 @@ import (
 	"pfcswitch/dataplane/port"
 )
 
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // wire is a pair under the test's own clock.
 func wire(t *testing.T, o Options) (a, b *End, now *int64) {
 	t.Helper()
@@ -19,9 +26,7 @@ func wire(t *testing.T, o Options) (a, b *End, now *int64) {
 		o.Slots = 100
 	}
 	a, b, err := Pair(o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _, _ = a.Close(), b.Close() })
 	return a, b, now
 }
@@ -37,8 +42,8 @@ func batch(frames ...string) *port.Batch {
 	return b
 }
 
-// take receives and releases what has arrived.
-func take(e *End, c port.Class, maxBytes int) (all []string, stamps []int64) {
+// receive receives and releases what has arrived.
+func receive(e *End, c port.Class, maxBytes int) (all []string, stamps []int64) {
 	var frames [8]port.Frame
 	n := e.Receive(c, frames[:], maxBytes)
 	for _, f := range frames[:n] {
@@ -82,17 +87,17 @@ func TestFramesArriveInOrder(t *testing.T) {
 		b.Slots(port.Other) != 100 {
 		t.Errorf("backlog %d", b.Backlog(port.Other).Frames)
 	}
-	got, stamps := take(b, port.Other, 1<<20)
+	got, stamps := receive(b, port.Other, 1<<20)
 	if len(got) != 2 || got[0] != "0 first frame" || got[1] != "0 second" || stamps[0] != 7 {
 		t.Errorf("other ring: %q at %v", got, stamps)
 	}
 	if readable(t, b) != port.WorkLossless {
 		t.Errorf("readable: %03b after the other ring was emptied", readable(t, b))
 	}
-	if got, _ := take(b, port.Lossless, 1<<20); len(got) != 1 || got[0] != "1 lossless" {
+	if got, _ := receive(b, port.Lossless, 1<<20); len(got) != 1 || got[0] != "1 lossless" {
 		t.Errorf("lossless ring: %q", got)
 	}
-	if got, _ := take(a, port.Other, 1<<20); len(got) != 0 {
+	if got, _ := receive(a, port.Other, 1<<20); len(got) != 0 {
 		t.Errorf("the sender received %q", got)
 	}
 }
@@ -109,7 +114,7 @@ func TestReceiveAgain(t *testing.T) {
 	}
 	b.Release(port.Other, 1)
 	b.Rewind(port.Other)
-	if got, _ := take(b, port.Other, 1<<20); len(got) != 3 || got[0] != "two" {
+	if got, _ := receive(b, port.Other, 1<<20); len(got) != 3 || got[0] != "two" {
 		t.Errorf("after Rewind: %q, want all but the released one", got)
 	}
 }
@@ -126,7 +131,7 @@ func TestSpeedAndDelay(t *testing.T) {
 		t.Errorf("backlog %d at the end of the first frame", b.Backlog(port.Other).Frames)
 	}
 	*now = 3000
-	if _, stamps := take(b, port.Other, 1<<20); len(stamps) != 2 || stamps[1] != 3000 {
+	if _, stamps := receive(b, port.Other, 1<<20); len(stamps) != 2 || stamps[1] != 3000 {
 		t.Errorf("stamps %v", stamps)
 	}
 }
@@ -145,9 +150,7 @@ func TestControlOfAPair(t *testing.T) {
 	a, b, now := wire(t, Options{Delay: 10})
 	pfc := make([]byte, 60)
 	pfc[12], pfc[13] = 0x88, 0x08
-	if err := a.SendControl(pfc); err != nil {
-		t.Fatal(err)
-	}
+	must(t, a.SendControl(pfc))
 	pfc[20] = 9 // the sender may use its memory again
 	if got, _ := b.Control(); got != nil {
 		t.Error("a control frame came early")
@@ -182,7 +185,7 @@ func TestRefuse(t *testing.T) {
 	if n, err := a.Send(batch("two")); n != 1 || err != nil {
 		t.Errorf("Send: %d, %v", n, err)
 	}
-	if got, _ := take(b, port.Other, 1<<20); len(got) != 2 {
+	if got, _ := receive(b, port.Other, 1<<20); len(got) != 2 {
 		t.Errorf("received %q", got)
 	}
 }
@@ -191,13 +194,9 @@ func TestRefuse(t *testing.T) {
 func TestSendToAClosedEnd(t *testing.T) {
 	a, b, _ := wire(t, Options{})
 	fd := b.Descriptors(nil, port.WorkOther)[0]
-	if err := b.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, b.Close())
 	other, err := unix.Eventfd(0, unix.EFD_NONBLOCK|unix.EFD_CLOEXEC)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer func() { _ = unix.Close(other) }()
 	if n, err := a.Send(batch("one")); n != 1 || err != nil {
 		t.Errorf("Send: %d, %v", n, err)
@@ -222,7 +221,7 @@ func TestRequireXDP(t *testing.T) {
 	const old = "setsockopt XDP_MAX_TX_SKB_BUDGET: protocol not available (needs " + port.XDPNeeds + ")"
 	for _, tt := range []struct {
 		require         string
-		way             port.TxPath
+		path            port.TxPath
 		skipped, failed bool
 	}{
 		{"1", port.TxPath{XDP: true}, false, false},
@@ -234,7 +233,7 @@ func TestRequireXDP(t *testing.T) {
 	} {
 		t.Setenv("REQUIRE_NETNS", tt.require)
 		v := &verdict{}
-		if RequireXDP(v, tt.way); v.skipped != tt.skipped || v.failed != tt.failed {
+		if RequireXDP(v, tt.path); v.skipped != tt.skipped || v.failed != tt.failed {
 			t.Errorf("%+v: skipped %v, failed %v", tt, v.skipped, v.failed)
 		}
 	}
