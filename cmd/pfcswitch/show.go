@@ -157,7 +157,7 @@ func (o *showFlags) show(cmd *cobra.Command, noun string, since uint64, text fun
 		if err != nil {
 			return nil, err
 		}
-		filter.There = func() ([]string, error) { return portNames(ctx, client) }
+		filter.Existing = func() ([]string, error) { return portNames(ctx, client) }
 		return r, filter.Apply(r)
 	}
 	if o.every > 0 {
@@ -189,8 +189,8 @@ func portNames(ctx context.Context, client *api.Client) (names []string, err err
 // watch prints the answers until Ctrl-C.
 func (o *showFlags) watch(cmd *cobra.Command, ask func(context.Context) (api.Reply, error),
 	text func(api.Reply) string) error {
-	w := watch.Options{Ask: ask, Every: time.Duration(o.every), Out: cmd.OutOrStdout(), Tell: cmd.ErrOrStderr(),
-		Apart: !o.json}
+	w := watch.Options{Ask: ask, Every: time.Duration(o.every), Out: cmd.OutOrStdout(), Notices: cmd.ErrOrStderr(),
+		Separate: !o.json}
 	w.Print = func(out io.Writer, r api.Reply) error {
 		if o.json {
 			return api.WriteJSONLine(out, r)

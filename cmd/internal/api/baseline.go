@@ -10,8 +10,8 @@ import (
 // switch's own counters never go back.
 type baseline struct {
 	time     int64               // of the switch's clock
-	counters *dataplane.Snapshot // nil at the start; of ports and trunks that were gone too; not changed any more
-	lost     uint64              // lossless frames, by ports that were gone too
+	counters *dataplane.Snapshot // nil at the start; also of removed ports and trunks; never changed
+	lost     uint64              // lossless frames, also by removed ports
 	storms   []deadlock.Status   // likewise
 }
 

@@ -27,9 +27,9 @@ type CaptureRequest struct {
 }
 
 const (
-	capturePeriod = 20 * time.Millisecond // between two looks at what has come
+	capturePeriod = 20 * time.Millisecond // how often new frames are looked for
 	capturePiece  = 64 << 10              // octets of one write
-	captureEnd    = 2 * time.Second       // for what is left when the client has ended it
+	captureEnd    = 2 * time.Second       // for the remaining frames after the client has ended it
 	maxFilterText = 128 << 10
 )
 
@@ -142,7 +142,7 @@ func (s *Server) portNumber(name string) (int, error) {
 		if i.Name == name {
 			return i.Port, nil
 		}
-		unknown.There = append(unknown.There, i.Name)
+		unknown.Existing = append(unknown.Existing, i.Name)
 	}
 	return 0, unknown
 }
@@ -200,7 +200,7 @@ func (a *captureReply) run(client context.Context, lasts time.Duration) {
 	}
 }
 
-// write sends a piece, and tells whether the client has taken it.
+// write sends a piece and reports whether the client has taken it.
 func (a *captureReply) write(b []byte) bool {
 	if len(b) == 0 {
 		return true

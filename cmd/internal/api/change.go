@@ -24,7 +24,7 @@ type Applied struct {
 }
 
 func (s *Server) apply(w http.ResponseWriter, r *http.Request) {
-	// a connection that has none is no client's
+	// without a connection there are no deadlines
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(configTimeout))
 	yaml, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxConfig))
 	if tooLong := new(http.MaxBytesError); errors.As(err, &tooLong) {
@@ -68,7 +68,7 @@ func (s *Server) clearCounters() {
 	v := new(dataplane.Snapshot)
 	s.source.Snapshot(v)
 	lost := v.LosslessDrops()
-	addRetired(v, s.source.Retired()) // read last: of what comes or goes meanwhile, one of the two tells
+	addRetired(v, s.source.Retired()) // read last: what comes or goes meanwhile is in one of the two
 	storms := s.source.Watchdog()
 	storms = append(storms, s.source.RetiredStorms()...) // of a queue that is in both, the first counts
 	now := time.Now().UTC()

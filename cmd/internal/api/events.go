@@ -73,8 +73,8 @@ const (
 
 const (
 	maxFollowers = 64
-	// What a reader may leave unread, beside what the kernel holds for it, before it is cut off; and how long it then
-	// has for what is left and the sentence that says so.
+	// A reader that leaves more events unread than followBacklog, beside what the kernel holds for it, is cut off. It
+	// then has followGrace for the remaining lines and the reason.
 	followBacklog = 1024
 	followGrace   = 5 * time.Second
 	followEvery   = 100 * time.Millisecond
@@ -115,7 +115,7 @@ func (s *Server) follow(w http.ResponseWriter, r *http.Request) {
 	if f.cut {
 		reason := fmt.Sprintf("this reader was too slow: %d events waited for it; read faster, or begin again",
 			followBacklog)
-		_ = f.write(w, c, Line{Type: LineEnd, Reason: &reason}) // one who does not read does not read this
+		_ = f.write(w, c, Line{Type: LineEnd, Reason: &reason}) // a reader that does not read misses the reason
 	}
 }
 
@@ -126,8 +126,8 @@ func (s *Server) CutOff() uint64 { return uint64(s.cutOff.Load()) }
 type follower struct {
 	server *Server
 	lines  chan Line
-	next   uint64              // first event that was not taken yet
-	counts [mergeWindow]uint64 // of the newest events that were taken, by sequence number
+	next   uint64              // first event that was not sent yet
+	counts [mergeWindow]uint64 // of the newest events that were sent, by sequence number
 	slow   func()              // is called once the reader is too slow
 	cut    bool
 }
@@ -154,13 +154,13 @@ func (f *follower) runPoll(done <-chan struct{}) {
 	}
 }
 
-// poll takes new events. It never waits for the reader.
+// poll hands new events to the reader. It never waits for the reader.
 func (f *follower) poll() error {
 	first := f.next
 	for _, e := range f.server.source.Events(first - min(first, mergeWindow)) {
 		known := &f.counts[e.Seq%mergeWindow]
 		if e.Seq < first && (*known == 0 || e.Count <= *known) {
-			continue // it was there before this stream began, or has not changed
+			continue // the event is older than this stream, or has not changed
 		}
 		v := eventOf(f.server.source, &e)
 		select {

@@ -179,7 +179,7 @@ func (s *Server) explain(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		unknown := &NoPortError{Name: q.Port}
 		for _, p := range s.source.Ports() {
-			unknown.There = append(unknown.There, p.Name)
+			unknown.Existing = append(unknown.Existing, p.Name)
 		}
 		refuse(w, http.StatusNotFound, unknown)
 		return

@@ -6,9 +6,9 @@ import "slices"
 type Filter struct {
 	Ports      []string   // empty: all
 	Priorities []Priority // empty: all. "all", of a port with 802.3x PAUSE, is kept too
-	// There returns the names of the ports that there are. It is called where an answer, which may have nothing of a
+	// Existing returns the names of the ports that there are. It is called where an answer, which may have nothing of a
 	// port, does not tell.
-	There func() ([]string, error)
+	Existing func() ([]string, error)
 }
 
 // Apply removes from r what the filter does not select. A trunk stays if one of its ports is selected. Answers without
@@ -85,7 +85,7 @@ func keepPorts[T any](f Filter, list *[]T, name func(*T) string) error {
 	for i := range *list {
 		there = append(there, name(&(*list)[i]))
 	}
-	f.There = func() ([]string, error) { return there, nil }
+	f.Existing = func() ([]string, error) { return there, nil }
 	return keepKnown(f, list, func(x *T) []string { return []string{name(x)} })
 }
 
@@ -103,7 +103,7 @@ func keepKnown[T any](f Filter, list *[]T, ports func(*T) []string) error {
 	if len(unseen) == 0 {
 		return nil
 	}
-	there, err := f.There()
+	there, err := f.Existing()
 	if err != nil {
 		return err
 	}

@@ -40,12 +40,12 @@ type HeadroomPort struct {
 	Delay           HeadroomValue  `json:"delay"`           // of the standard
 	Measured        *HeadroomValue `json:"measured"`        // by this end; null while it has not measured
 	PlainBits       *int64         `json:"plain_bits"`      // the measured value without the peer's reaction and burst
-	ReceivedBits    *int64         `json:"received_bits"`   // that follows from what the peer told, bounded
-	PeerFoundBits   *int64         `json:"peer_found_bits"` // the peer's own value, as it told it
+	ReceivedBits    *int64         `json:"received_bits"`   // that follows from the peer's result, bounded
+	PeerFoundBits   *int64         `json:"peer_found_bits"` // the peer's own value, as it sent it
 	ToldBits        *int64         `json:"told_bits"`       // last result sent to the peer; null: none
 	Told            bool           `json:"told"`            // and the peer has acknowledged it
 	PeerHasBytes    *int64         `json:"peer_has_bytes"`  // in force at the peer, or told_bits; null: unknown
-	PeerApplied     bool           `json:"peer_applied"`    // it is no less than what it was told
+	PeerApplied     bool           `json:"peer_applied"`    // it is no less than told_bits
 	TargetBytes     *int64         `json:"target_bytes"`    // what should be in force; null: unknown
 	InForceBytes    int64          `json:"in_force_bytes"`
 	InForceCells    int64          `json:"in_force_cells"`
@@ -103,7 +103,7 @@ type HeadroomQueue struct {
 	Priority   Priority `json:"priority"`
 	SizeBytes  int64    `json:"size_bytes"`
 	XonBytes   int64    `json:"xon_bytes"`      // resume threshold in force
-	Xoffs      uint64   `json:"xoffs"`          // how often the peer was told to stop
+	Xoffs      uint64   `json:"xoffs"`          // XOFFs sent to the peer
 	PeakBytes  int64    `json:"peak_bytes"`     // most that came after an XOFF had left
 	PacedBytes int64    `json:"paced_bytes"`    // the part that the link's speed explains
 	RingBytes  int64    `json:"ring_bytes"`     // most that had come before, and was looked at after

@@ -100,7 +100,7 @@ func NewHeadroomCheck(name string, begun time.Time, r *headroom.CheckResult, inf
 	return h
 }
 
-// filled tells how full the link was: a share of a speed, and that in words.
+// filled returns how full the link was: the share of the speed, and a text.
 func (h *HeadroomCheck) filled() (share float64, text string) {
 	speed, of := macctl.NominalSpeed,
 		fmt.Sprintf("the %d Mbit/s that the headroom of a port without a speed is counted for",

@@ -15,7 +15,7 @@ type LLDP struct {
 // LLDPPort is what a port sends and receives by LLDP.
 type LLDPPort struct {
 	Port        string           `json:"port"`
-	ChassisID   string           `json:"chassis_id"` // as it is told
+	ChassisID   string           `json:"chassis_id"` // as it is sent
 	PortID      string           `json:"port_id"`
 	Statistics  LLDPStatistics   `json:"statistics"` // since the port was opened
 	DCBX        DCBX             `json:"dcbx"`
@@ -74,7 +74,7 @@ type LLDPNeighbor struct {
 	ExpiresNs           int64        `json:"expires_ns"` // until it is forgotten
 	Frames              uint64       `json:"frames"`
 	DCBXVersions        []string     `json:"dcbx_versions"`
-	PFC                 *NeighborPFC `json:"pfc"` // null: it tells none
+	PFC                 *NeighborPFC `json:"pfc"` // null: it sends none
 	Applications        []DCBXApp    `json:"applications"`
 }
 

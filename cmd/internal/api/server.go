@@ -175,16 +175,16 @@ var ErrNoSwitch = errors.New("no running switch found")
 
 // A NoPortError says that there is no port of this name.
 type NoPortError struct {
-	Name  string
-	There []string // names of those that there are
+	Name     string
+	Existing []string // names of those that there are
 }
 
 // Error implements error.
 func (e *NoPortError) Error() string {
-	if len(e.There) == 0 {
+	if len(e.Existing) == 0 {
 		return fmt.Sprintf("there is no port %s: there is none", e.Name)
 	}
-	return fmt.Sprintf("there is no port %s: there are %s", e.Name, strings.Join(e.There, ", "))
+	return fmt.Sprintf("there is no port %s: there are %s", e.Name, strings.Join(e.Existing, ", "))
 }
 
 func unknownNoun(name string) error {

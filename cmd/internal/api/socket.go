@@ -54,7 +54,7 @@ func named(text string) (string, error) {
 	}
 	for _, dir := range folders() {
 		path := filepath.Join(dir, text+".sock")
-		// one that may not be seen is told of when it is opened
+		// a socket that this user may not see fails when it is opened
 		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
 			return path, nil
 		}
@@ -142,12 +142,12 @@ func RemoveStale(path string) (alive bool, err error) {
 	switch {
 	case err == nil:
 		return true, c.Close()
-	case errors.Is(err, unix.EAGAIN): // so many wait for an answer that nobody else may
+	case errors.Is(err, unix.EAGAIN): // its queue of connections is full
 		return true, nil
 	case errors.Is(err, unix.ECONNREFUSED):
 		return false, removeStale(path)
 	}
-	return false, nil // it is not there, or whoever needs it is told why it is of no use
+	return false, nil // it does not exist, or its use fails with the reason
 }
 
 // removeStale removes the socket of a dead switch. A file of another kind stays.

@@ -14,11 +14,11 @@ import (
 type Source interface {
 	// Name is the switch's name in the configuration.
 	Name() string
-	// Ports returns the configured ports in the order of the file, those too whose interface is not there.
+	// Ports returns the configured ports in the order of the file, also those whose interface does not exist.
 	Ports() []PortInfo
 	// Snapshot fills v.
 	Snapshot(v *dataplane.Snapshot)
-	// Retired returns the counters from which ports and trunks go on that come under the names of some that are gone.
+	// Retired returns the counters of removed ports and trunks: ports and trunks of the same names continue from them.
 	Retired() *dataplane.Snapshot
 	// Headroom returns what is known of the headroom of every port with flow control, in the order of the file.
 	Headroom() []HeadroomInfo
@@ -26,26 +26,26 @@ type Source interface {
 	FDB() []bridge.Entry
 	// Watchdog returns the state of every lossless egress queue of the ports that are configured, by port and queue.
 	Watchdog() []deadlock.Status
-	// RetiredStorms returns the counts from which queues go on that are watched no more, and may be again.
+	// RetiredStorms returns the counts of queues that are no longer watched; they continue when they are watched again.
 	RetiredStorms() []deadlock.Status
 	// Events returns the events from sequence number since on, oldest first, as far as they are kept.
 	Events(since uint64) []dataplane.Event
 	// NextEvent returns the sequence number that the next event will have.
 	NextEvent() uint64
-	// LLDP returns what the ports tell and hear, in the order of the file; those that speak no LLDP are left out.
+	// LLDP returns what the ports send and receive by LLDP, in the order of the file. Ports without LLDP are left out.
 	LLDP() []LLDPPort
-	// Trace tells what would become of a frame now; ok is false where there is no such port.
+	// Trace describes what would become of a frame now; ok is false if there is no such port.
 	Trace(q TraceRequest) (f dataplane.TraceResult, ok bool)
 	// WallOf returns the real time of a moment of the switch's clock.
 	WallOf(ns int64) time.Time
-	// ConfigYAML returns the configuration in force as the file that says all of it.
+	// ConfigYAML returns the configuration in force, with every key.
 	ConfigYAML() []byte
 	// Apply puts a configuration in force and returns when it is; on error the old one stays. name stands for the file
 	// in messages.
 	Apply(ctx context.Context, name string, yaml []byte) (warnings []string, err error)
 	// ClearWatermarks starts the user watermarks of the buffer again.
 	ClearWatermarks()
-	// CheckHeadroom checks the headroom of a port by experiment, and returns when it has.
+	// CheckHeadroom checks the headroom of a port by experiment, and returns the result.
 	CheckHeadroom(ctx context.Context, ask HeadroomCheckRequest) (*HeadroomCheck, error)
 	// Tap is where captures attach, and Interfaces appends the ports as they describe them.
 	Tap() *capture.Tap

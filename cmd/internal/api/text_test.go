@@ -153,7 +153,7 @@ func TestFilterOfTrunks(t *testing.T) {
 	if err := (Filter{Ports: []string{"p2"}}).Apply(r); err != nil || len(r.Trunks) != 1 || r.Trunks[0].Trunk != "b" {
 		t.Errorf("%+v, %v, want b alone", r.Trunks, err)
 	}
-	f := Filter{Ports: []string{"p3"}, There: func() ([]string, error) { return []string{"p1", "p2", "p3"}, nil }}
+	f := Filter{Ports: []string{"p3"}, Existing: func() ([]string, error) { return []string{"p1", "p2", "p3"}, nil }}
 	if err := f.Apply(r); err != nil || len(r.Trunks) != 0 {
 		t.Errorf("a port of no trunk: %+v, %v", r.Trunks, err)
 	}
@@ -170,7 +170,7 @@ func TestFilterOfWhatTellsNoPorts(t *testing.T) {
 		}{{"p1", nil, false, true}, {"p3", []string{"p2", "p3"}, true, true},
 			{"p9", []string{"p2", "p3"}, true, false}} {
 			asked := false
-			f := Filter{Ports: []string{tt.port}, There: func() ([]string, error) {
+			f := Filter{Ports: []string{tt.port}, Existing: func() ([]string, error) {
 				asked = true
 				return tt.there, nil
 			}}
@@ -181,7 +181,7 @@ func TestFilterOfWhatTellsNoPorts(t *testing.T) {
 			}
 		}
 		refused := errors.New("refused")
-		if err := (Filter{Ports: []string{"p9"}, There: func() ([]string, error) {
+		if err := (Filter{Ports: []string{"p9"}, Existing: func() ([]string, error) {
 			return nil, refused
 		}}).Apply(answer(&fake{}, noun)); !errors.Is(err, refused) {
 			t.Errorf("%s: %v", noun, err)

@@ -68,7 +68,7 @@ func (d *Daemon) newHeadroomCheck(ask api.HeadroomCheckRequest) (*headroomCheck,
 		}
 	}
 	if r.port == nil {
-		return nil, &api.NoPortError{Name: ask.Port, There: names}
+		return nil, &api.NoPortError{Name: ask.Port, Existing: names}
 	}
 	if r.prober = r.view.probers[ask.Port]; r.prober == nil {
 		return nil, fmt.Errorf("port %s has no flow control, or leads to the host: there is no headroom to check",

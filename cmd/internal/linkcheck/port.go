@@ -28,7 +28,7 @@ func (o *Options) OfPort(ctx context.Context, socket, name string) error {
 	}
 	switch {
 	case found == nil:
-		return &api.NoPortError{Name: name, There: known}
+		return &api.NoPortError{Name: name, Existing: known}
 	case found.Kind == string(config.KindTAP):
 		return fmt.Errorf("port %s leads to this host's own stack: name the port of its wire", name)
 	}

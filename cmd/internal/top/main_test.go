@@ -51,7 +51,7 @@ func topProcess(socket string) int {
 // broken is a source that panics.
 type broken struct{}
 
-func (broken) Look(context.Context) (*api.State, []api.Event, error) { panic("the source is broken") }
+func (broken) Read(context.Context) (*api.State, []api.Event, error) { panic("the source is broken") }
 
 func daemonProcess(file string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)

@@ -71,7 +71,7 @@ type model struct {
 
 	state     *api.State // the newest; nil before the first
 	events    []api.Event
-	fault     string    // why the newest look has no answer; empty where it has one
+	fault     string    // why the newest question has no answer; empty where it has one
 	dead      time.Time // since when
 	restarted time.Time // when the switch was seen to have been started again; zero: never
 
@@ -83,21 +83,21 @@ type model struct {
 func newModel(path string, delay time.Duration) *model { return &model{path: path, delay: delay} }
 
 // update shows an answer. Without an answer the last one stays and is marked as old.
-func (m *model) update(l look, now time.Time) {
-	if l.err != nil {
+func (m *model) update(a answer, now time.Time) {
+	if a.err != nil {
 		if m.fault == "" {
 			m.dead = now
 		}
-		m.fault = l.err.Error()
+		m.fault = a.err.Error()
 		return
 	}
 	if m.state != nil {
-		api.Since(l.state, m.state)
-		if api.Restarted(l.state, m.state) {
+		api.Since(a.state, m.state)
+		if api.Restarted(a.state, m.state) {
 			m.restarted = now
 		}
 	}
-	m.state, m.events, m.fault = l.state, l.events, ""
+	m.state, m.events, m.fault = a.state, a.events, ""
 	if i := m.position(); i < 0 && len(m.state.Ports) > 0 {
 		m.chosen = m.state.Ports[0].Port
 	}

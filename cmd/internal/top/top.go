@@ -19,8 +19,8 @@ import (
 
 // A Source answers what a switch does.
 type Source interface {
-	// Look returns the state and the newest events, oldest first.
-	Look(ctx context.Context) (*api.State, []api.Event, error)
+	// Read returns the state and the newest events, oldest first.
+	Read(ctx context.Context) (*api.State, []api.Event, error)
 }
 
 // A Switch is a Source that asks a running switch.
@@ -29,8 +29,8 @@ type Switch struct{ Client *api.Client }
 // shownEvents is how many of the newest events a Switch returns.
 const shownEvents = 32
 
-// Look implements Source.
-func (s Switch) Look(ctx context.Context) (*api.State, []api.Event, error) {
+// Read implements Source.
+func (s Switch) Read(ctx context.Context) (*api.State, []api.Event, error) {
 	r, err := s.Client.Show(ctx, "state")
 	if err != nil {
 		return nil, nil, err
@@ -62,19 +62,19 @@ func Run(ctx context.Context, s Source, path string, delay time.Duration) error 
 	defer screen.Fini()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	looks := make(chan look)
-	go runLooks(ctx, s, delay, looks)
+	answers := make(chan answer)
+	go runReads(ctx, s, delay, answers)
 	m := newModel(path, delay)
 	draw(screen, m)
 	for !m.quit {
 		select {
 		case <-ctx.Done():
 			return nil
-		case l := <-looks:
-			if l.panicked != nil {
-				return l.panicked
+		case a := <-answers:
+			if a.panicked != nil {
+				return a.panicked
 			}
-			m.update(l, time.Now())
+			m.update(a, time.Now())
 		case e := <-screen.EventQ():
 			switch e := e.(type) {
 			case *tcell.EventKey:
@@ -88,21 +88,21 @@ func Run(ctx context.Context, s Source, path string, delay time.Duration) error 
 	return nil
 }
 
-// A look is an answer of the switch, or the error.
-type look struct {
+// An answer is the state of the switch with its newest events, or an error.
+type answer struct {
 	state    *api.State
 	events   []api.Event
 	err      error
 	panicked error
 }
 
-// runLooks asks the switch until ctx ends.
-func runLooks(ctx context.Context, s Source, delay time.Duration, looks chan<- look) {
+// runReads asks the switch until ctx ends.
+func runReads(ctx context.Context, s Source, delay time.Duration, answers chan<- answer) {
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case looks <- ask(ctx, s):
+		case answers <- ask(ctx, s):
 		}
 		select {
 		case <-ctx.Done():
@@ -113,16 +113,16 @@ func runLooks(ctx context.Context, s Source, delay time.Duration, looks chan<- l
 }
 
 // ask hands on a panic as an error, so that the terminal is restored before the panic is shown.
-func ask(ctx context.Context, s Source) (l look) {
+func ask(ctx context.Context, s Source) (a answer) {
 	defer func() {
 		if v := recover(); v != nil {
-			l.panicked = fmt.Errorf("top: this is a fault of the program: %v\n%s", v, debug.Stack())
+			a.panicked = fmt.Errorf("top: this is a fault of the program: %v\n%s", v, debug.Stack())
 		}
 	}()
 	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
 	defer cancel()
-	l.state, l.events, l.err = s.Look(ctx)
-	return l
+	a.state, a.events, a.err = s.Read(ctx)
+	return a
 }
 
 var keys = map[tcell.Key]key{tcell.KeyCtrlC: keyQuit, tcell.KeyUp: keyUp, tcell.KeyDown: keyDown,

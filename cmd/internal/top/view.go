@@ -9,7 +9,7 @@ import (
 	"pfcswitch/cmd/internal/api"
 )
 
-// A style is how a line looks.
+// A style is how a line answers.
 type style int
 
 const (
@@ -342,7 +342,7 @@ func durationText(ns int64) string { return time.Duration(ns).Round(time.Millise
 
 func (v *view) help() {
 	for _, line := range []string{
-		"Rates and shares are those between the last two looks.",
+		"Rates and shares are those between the last two answers.",
 		"LOST: lossless frames, since the start. It has to be 0.",
 		"held by the peer: it has sent XOFF, and this port waits.",
 		"holding the peer: this port has sent XOFF, and the peer waits.",

@@ -20,7 +20,7 @@ func screen(m *model, now time.Time) string {
 // seen is a model of a state.
 func seen(s *api.State, events ...api.Event) *model {
 	m := newModel("s1.sock", time.Second)
-	m.update(look{state: s, events: events}, time.Now())
+	m.update(answer{state: s, events: events}, time.Now())
 	return m
 }
 

@@ -19,14 +19,14 @@ const Timeout = 5 * time.Second
 
 // Options say what to watch and how to show it.
 type Options struct {
-	Ask   func(context.Context) (api.Reply, error)
-	Every time.Duration
-	Print func(io.Writer, api.Reply) error // an answer, which says all of it
-	Out   io.Writer
-	Tell  io.Writer // for sentences that are no answers
+	Ask     func(context.Context) (api.Reply, error)
+	Every   time.Duration
+	Print   func(io.Writer, api.Reply) error // an answer, which says all of it
+	Out     io.Writer
+	Notices io.Writer // for sentences that are no answers
 	// Size returns the columns and rows of the terminal that Out is; nil where it is none, and answers are appended.
-	Size  func() (columns, rows int)
-	Apart bool // appended answers have a line with the time between them
+	Size     func() (columns, rows int)
+	Separate bool // appended answers have a line with the time between them
 }
 
 // Run watches until ctx ends, which is no error. If the first question has no answer, Run fails. Later Run waits for
@@ -50,9 +50,9 @@ func Run(ctx context.Context, o Options) error {
 // A watcher knows the newest answer.
 type watcher struct {
 	Options
-	last  api.Reply
-	fault string // why the newest question has no answer; empty where it has one
-	back  string // what to say when it has one again
+	last     api.Reply
+	fault    string // why the newest question has no answer; empty where it has one
+	recovery string // what to say when it has one again
 }
 
 func (w *watcher) poll(ctx context.Context) error {
@@ -77,40 +77,40 @@ func (w *watcher) reportError(err error) error {
 	}
 	w.fault = err.Error()
 	if gone := new(api.NoPortError); errors.As(err, &gone) {
-		w.back = "the port is there again"
+		w.recovery = "the port is there again"
 		return w.report("there is nothing to show, which is tried again: " + w.fault)
 	}
-	w.back = "the switch answers again"
+	w.recovery = "the switch answers again"
 	return w.report("the switch does not answer, which is tried again: " + w.fault)
 }
 
 func (w *watcher) report(text string) error {
-	_, err := fmt.Fprintf(w.Tell, "%s %s\n", time.Now().Format(time.TimeOnly), text)
+	_, err := fmt.Fprintf(w.Notices, "%s %s\n", time.Now().Format(time.TimeOnly), text)
 	return err
 }
 
 func (w *watcher) show(r api.Reply) error {
-	var said string
+	var notice string
 	switch {
 	case w.last == nil:
 	case api.Restarted(r, w.last):
-		said = "the switch was started again: it counts from 0"
+		notice = "the switch was started again: it counts from 0"
 	case w.fault != "":
-		said = w.back
+		notice = w.recovery
 	}
 	if w.last != nil {
 		api.Since(r, w.last)
 	}
 	w.last, w.fault = r, ""
 	if w.Size != nil {
-		return w.redraw(r, said)
+		return w.redraw(r, notice)
 	}
-	if said != "" {
-		if err := w.report(said); err != nil {
+	if notice != "" {
+		if err := w.report(notice); err != nil {
 			return err
 		}
 	}
-	if w.Apart {
+	if w.Separate {
 		if _, err := fmt.Fprintf(w.Out, "-- %s --\n", time.Now().Format("2006-01-02 15:04:05.000")); err != nil {
 			return err
 		}
@@ -120,13 +120,13 @@ func (w *watcher) show(r api.Reply) error {
 
 // The sequences of ECMA-48 that a redrawn answer needs. Lines are written over, not erased before: nothing flickers.
 const (
-	home       = "\x1b[H"
-	restOfLine = "\x1b[K"
-	restOfPage = "\x1b[J"
+	cursorHome = "\x1b[H"
+	eraseLine  = "\x1b[K"
+	eraseBelow = "\x1b[J"
 )
 
 // redraw writes the answer over the previous one, as far as the terminal has room.
-func (w *watcher) redraw(r api.Reply, said string) error {
+func (w *watcher) redraw(r api.Reply, notice string) error {
 	var b bytes.Buffer
 	if err := w.Print(&b, r); err != nil {
 		return err
@@ -137,12 +137,12 @@ func (w *watcher) redraw(r api.Reply, said string) error {
 		lines = append(lines[:most-1], fmt.Sprintf("… and %d lines more: make the terminal higher, or ask for less "+
 			"with --port", len(lines)-most+1))
 	}
-	head := fmt.Sprintf("every %v, %s; Ctrl-C ends. %s", w.Every, time.Now().Format(time.TimeOnly), said)
-	out := home
+	head := fmt.Sprintf("every %v, %s; Ctrl-C ends. %s", w.Every, time.Now().Format(time.TimeOnly), notice)
+	out := cursorHome
 	for _, line := range append([]string{head, ""}, lines...) {
-		out += cut(line, columns) + restOfLine + "\r\n"
+		out += cut(line, columns) + eraseLine + "\r\n"
 	}
-	_, err := io.WriteString(w.Out, out+restOfPage)
+	_, err := io.WriteString(w.Out, out+eraseBelow)
 	return err
 }
 

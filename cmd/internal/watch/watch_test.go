@@ -57,18 +57,19 @@ func TestWatch(t *testing.T) {
 			}
 			return ports(begin.Add(time.Minute), int64(n-6)*1e9, uint64(10*(n-6))), nil
 		}}
-		var out, said strings.Builder
+		var out, notice strings.Builder
 		ctx, cancel := context.WithTimeout(context.Background(), 6500*time.Millisecond)
 		defer cancel()
-		if err := Run(ctx, Options{Ask: s.ask, Every: time.Second, Print: rates, Out: &out, Tell: &said}); err != nil {
+		err := Run(ctx, Options{Ask: s.ask, Every: time.Second, Print: rates, Out: &out, Notices: &notice})
+		if err != nil {
 			t.Fatal(err)
 		}
 		if want := "no rate\n500 frames/s\n50 frames/s\nno rate\n10 frames/s\n"; out.String() != want {
 			t.Errorf("got\n%swant\n%s", out.String(), want)
 		}
-		if got := said.String(); strings.Count(got, "no switch") != 1 || strings.Count(got, "answers again") != 1 ||
+		if got := notice.String(); strings.Count(got, "no switch") != 1 || strings.Count(got, "answers again") != 1 ||
 			strings.Count(got, "started again") != 1 {
-			t.Errorf("said\n%s", got)
+			t.Errorf("notice\n%s", got)
 		}
 	})
 }
@@ -92,9 +93,9 @@ func TestRedraw(t *testing.T) {
 		t.Fatal(err)
 	}
 	lines := strings.Split(out.String(), "\r\n")
-	if len(lines) != 6 || !strings.HasPrefix(lines[0], home+"every 1s, ") ||
-		lines[2] != "a line that is far t"+restOfLine || lines[4] != "… and 3 lines more: "+restOfLine ||
-		lines[5] != restOfPage {
+	if len(lines) != 6 || !strings.HasPrefix(lines[0], cursorHome+"every 1s, ") ||
+		lines[2] != "a line that is far t"+eraseLine || lines[4] != "… and 3 lines more: "+eraseLine ||
+		lines[5] != eraseBelow {
 		t.Errorf("%q", lines)
 	}
 }
@@ -105,21 +106,21 @@ func TestWatchPortThatGoes(t *testing.T) {
 		begin := time.Now()
 		s := &switchboard{answer: func(n int) (api.Reply, error) {
 			if n == 2 {
-				return nil, &api.NoPortError{Name: "p1", There: []string{"p2"}}
+				return nil, &api.NoPortError{Name: "p1", Existing: []string{"p2"}}
 			}
 			return ports(begin, int64(n)*1e9, 0), nil
 		}}
-		var said strings.Builder
+		var notice strings.Builder
 		ctx, cancel := context.WithTimeout(context.Background(), 2500*time.Millisecond)
 		defer cancel()
 		if err := Run(ctx, Options{Ask: s.ask, Every: time.Second, Print: rates, Out: io.Discard,
-			Tell: &said}); err != nil {
+			Notices: &notice}); err != nil {
 			t.Fatal(err)
 		}
-		if got := said.String(); !strings.Contains(got,
+		if got := notice.String(); !strings.Contains(got,
 			"nothing to show, which is tried again: there is no port p1: there are p2\n") ||
 			!strings.Contains(got, "the port is there again") || strings.Contains(got, "answer") {
-			t.Errorf("said\n%s", got)
+			t.Errorf("notice\n%s", got)
 		}
 	})
 }

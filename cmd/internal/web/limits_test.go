@@ -68,9 +68,9 @@ func (p pipes) dial() net.Conn {
 
 // servePipes runs the server of the metrics address as the switch does, on pipes, until the test ends.
 func servePipes(t *testing.T) pipes {
-	board := samplePoller()
-	t.Cleanup(board.Close)
-	return served(t, NewServer(handler(t, Config{Poller: board}), slog.New(slog.DiscardHandler)))
+	poller := samplePoller()
+	t.Cleanup(poller.Close)
+	return served(t, NewServer(handler(t, Config{Poller: poller}), slog.New(slog.DiscardHandler)))
 }
 
 // serveLocalPipes runs the server of the control socket, of a switch with a long answer.

@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	pollPeriod  = time.Second            // between two looks
+	pollPeriod  = time.Second            // between two polls
 	pollTimeout = 800 * time.Millisecond // for a switch to answer
 	maxClients  = 32                     // that watch at the same time
 )
@@ -65,11 +65,11 @@ type polledSwitch struct {
 
 // NewPoller returns a poller of switches.
 func NewPoller(switches []Switch) *Poller {
-	b := &Poller{every: pollPeriod, next: make(chan struct{})}
+	p := &Poller{every: pollPeriod, next: make(chan struct{})}
 	for _, s := range switches {
-		b.switches = append(b.switches, &polledSwitch{Switch: s, last: SwitchView{Label: s.Label}})
+		p.switches = append(p.switches, &polledSwitch{Switch: s, last: SwitchView{Label: s.Label}})
 	}
-	return b
+	return p
 }
 
 var (
@@ -78,63 +78,63 @@ var (
 )
 
 // join adds a browser. Each join needs a leave.
-func (b *Poller) join() error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
+func (p *Poller) join() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	switch {
-	case b.closed:
+	case p.closed:
 		return errClosed
-	case b.clients >= maxClients:
+	case p.clients >= maxClients:
 		return errTooMany
 	}
-	if b.clients++; b.stop == nil {
+	if p.clients++; p.stop == nil {
 		ctx, stop := context.WithCancel(context.Background())
-		b.stop = stop
-		b.loops.Go(func() { b.runLoop(ctx) })
+		p.stop = stop
+		p.loops.Go(func() { p.runLoop(ctx) })
 	}
 	return nil
 }
 
 // leave removes a browser. Polling stops with the last one.
-func (b *Poller) leave() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.clients--; b.clients == 0 {
-		b.halt()
+func (p *Poller) leave() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.clients--; p.clients == 0 {
+		p.stopLocked()
 	}
 }
 
 // Close stops polling and waits for its end.
-func (b *Poller) Close() {
-	b.mu.Lock()
-	b.closed = true
-	b.halt()
-	b.mu.Unlock()
-	b.loops.Wait()
+func (p *Poller) Close() {
+	p.mu.Lock()
+	p.closed = true
+	p.stopLocked()
+	p.mu.Unlock()
+	p.loops.Wait()
 }
 
-// halt stops the loop. The caller holds the lock.
-func (b *Poller) halt() {
-	if b.stop != nil {
-		b.stop()
-		b.stop, b.view = nil, nil
+// stopLocked stops the loop.
+func (p *Poller) stopLocked() {
+	if p.stop != nil {
+		p.stop()
+		p.stop, p.view = nil, nil
 	}
 }
 
 // newest returns the newest view, nil if there is none, and a channel that is closed when a newer one comes.
-func (b *Poller) newest() ([]byte, <-chan struct{}) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.view, b.next
+func (p *Poller) newest() ([]byte, <-chan struct{}) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.view, p.next
 }
 
-func (b *Poller) runLoop(ctx context.Context) {
-	b.polling.Lock()
-	defer b.polling.Unlock()
-	tick := time.NewTicker(b.every)
+func (p *Poller) runLoop(ctx context.Context) {
+	p.polling.Lock()
+	defer p.polling.Unlock()
+	tick := time.NewTicker(p.every)
 	defer tick.Stop()
 	for {
-		b.publish(ctx, b.poll(ctx))
+		p.publish(ctx, p.poll(ctx))
 		select {
 		case <-ctx.Done():
 			return
@@ -144,61 +144,61 @@ func (b *Poller) runLoop(ctx context.Context) {
 }
 
 // poll asks all switches at the same time.
-func (b *Poller) poll(ctx context.Context) *View {
+func (p *Poller) poll(ctx context.Context) *View {
 	ctx, cancel := context.WithTimeout(ctx, pollTimeout)
 	defer cancel()
-	v := &View{Schema: api.Schema, Switches: make([]SwitchView, len(b.switches))}
-	var asked sync.WaitGroup
-	for i, w := range b.switches {
-		asked.Go(func() { v.Switches[i] = w.poll(ctx) })
+	v := &View{Schema: api.Schema, Switches: make([]SwitchView, len(p.switches))}
+	var polls sync.WaitGroup
+	for i, s := range p.switches {
+		polls.Go(func() { v.Switches[i] = s.poll(ctx) })
 	}
-	asked.Wait()
+	polls.Wait()
 	v.Time = time.Now().UTC()
 	return v
 }
 
-func (w *polledSwitch) poll(ctx context.Context) SwitchView {
-	s, err := w.Read(ctx)
+func (s *polledSwitch) poll(ctx context.Context) SwitchView {
+	state, err := s.Read(ctx)
 	now := time.Now()
 	if err != nil {
 		text := err.Error()
-		w.last.Answers, w.last.Error = false, &text
-		if w.last.LastAnswer != nil {
-			w.last.SilentNs = int64(now.Sub(w.lastAnswer))
+		s.last.Answers, s.last.Error = false, &text
+		if s.last.LastAnswer != nil {
+			s.last.SilentNs = int64(now.Sub(s.lastAnswer))
 		}
-		return w.last
+		return s.last
 	}
 	utc := now.UTC()
-	w.lastAnswer = now
-	w.last = SwitchView{Label: w.Label, Answers: true, LastAnswer: &utc, State: s}
-	return w.last
+	s.lastAnswer = now
+	s.last = SwitchView{Label: s.Label, Answers: true, LastAnswer: &utc, State: state}
+	return s.last
 }
 
 // publish makes v the newest view, unless polling has stopped.
-func (b *Poller) publish(ctx context.Context, v *View) {
+func (p *Poller) publish(ctx context.Context, v *View) {
 	var text bytes.Buffer
 	err := api.WriteJSONLine(&text, v) // what a switch left out of its arrays is an empty one: the page relies on it
-	b.mu.Lock()
-	defer b.mu.Unlock()
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	if err != nil || ctx.Err() != nil {
 		return
 	}
-	b.view = bytes.TrimSuffix(text.Bytes(), []byte("\n"))
-	close(b.next)
-	b.next = make(chan struct{})
+	p.view = bytes.TrimSuffix(text.Bytes(), []byte("\n"))
+	close(p.next)
+	p.next = make(chan struct{})
 }
 
 // viewTimeout bounds the time in which a browser takes one view. A slow browser skips views.
 const viewTimeout = 5 * time.Second
 
 // stream answers with server-sent events, one view each, until the client closes the connection or is too slow.
-func (b *Poller) stream(w http.ResponseWriter, r *http.Request) {
-	if err := b.join(); err != nil {
+func (p *Poller) stream(w http.ResponseWriter, r *http.Request) {
+	if err := p.join(); err != nil {
 		w.Header().Set("Retry-After", "5")
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		return
 	}
-	defer b.leave()
+	defer p.leave()
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("Cache-Control", "no-store")
 	if r.Method == http.MethodHead {
@@ -209,7 +209,7 @@ func (b *Poller) stream(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	for {
-		view, newer := b.newest()
+		view, newer := p.newest()
 		if view != nil && sendEvent(w, c, []byte("data: "), view, []byte("\n\n")) != nil {
 			return
 		}
@@ -227,8 +227,8 @@ func sendEvent(w http.ResponseWriter, c *http.ResponseController, pieces ...[]by
 		return err
 	}
 	var errs []error
-	for _, p := range pieces {
-		_, err := w.Write(p)
+	for _, piece := range pieces {
+		_, err := w.Write(piece)
 		errs = append(errs, err)
 	}
 	return errors.Join(append(errs, c.Flush())...)

@@ -39,9 +39,9 @@ func Run(ctx context.Context, o Options) error {
 	if err != nil {
 		return err
 	}
-	board := NewPoller(switches)
-	defer board.Close()
-	h, err := Handler(Config{Poller: board, Listen: o.Listen, Hosts: o.Hosts})
+	poller := NewPoller(switches)
+	defer poller.Close()
+	h, err := Handler(Config{Poller: poller, Listen: o.Listen, Hosts: o.Hosts})
 	if err != nil {
 		return err
 	}
