@@ -46,7 +46,7 @@ func answered(t *testing.T, c net.Conn) string {
 	return strings.TrimSpace(line)
 }
 
-// Pipes is a listener whose connections are pipes, which know virtual time.
+// pipes is a listener whose connections are pipes, which know virtual time.
 type pipes chan net.Conn
 
 func (p pipes) Accept() (net.Conn, error) {
@@ -68,9 +68,7 @@ func (p pipes) dial() net.Conn {
 
 // servePipes runs the server of the metrics address as the switch does, on pipes, until the test ends.
 func servePipes(t *testing.T) pipes {
-	poller := samplePoller()
-	t.Cleanup(poller.Close)
-	return served(t, NewServer(handler(t, Config{Poller: poller}), slog.New(slog.DiscardHandler)))
+	return served(t, NewServer(handler(t, Config{}), slog.New(slog.DiscardHandler)))
 }
 
 // serveLocalPipes runs the server of the control socket, of a switch with a long answer.
@@ -219,43 +217,27 @@ func serveLocal(t *testing.T) string {
 	return path
 }
 
-// What comes to the control socket has a bound too.
-func TestLocalBounds(t *testing.T) {
-	path := serveLocal(t)
-	for _, tt := range []struct{ name, sent, want string }{
-		{"a long header", "GET /v1/ports HTTP/1.1\r\nHost: localhost\r\nX-A: " + strings.Repeat("a", 64<<10) +
-			"\r\n\r\n", " 431 "},
-		{"a long path", "GET /v1/" + strings.Repeat("a", 64<<10) + " HTTP/1.1\r\nHost: localhost\r\n\r\n", " 431 "},
-		{"a long configuration", "POST /v1/apply HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2000000\r\n\r\n" +
+// Headers and bodies have a bound, at the metrics address and at the control socket.
+func TestBounds(t *testing.T) {
+	address, socket, long := serve(t, Config{}), serveLocal(t), strings.Repeat("a", 64<<10)
+	const host = " HTTP/1.1\r\nHost: localhost\r\n"
+	for _, tt := range []struct{ name, address, sent, want string }{
+		{"a long header", address, "GET /" + host + "X-A: " + long + "\r\n\r\n", " 431 "},
+		{"a long path", address, "GET /?" + long + host + "\r\n", " 431 "},
+		{"a long body that nobody asked for", address, "GET /v1/state" + host + "Content-Length: 100000000000\r\n\r\n",
+			" 200 "},
+		{"a long header", socket, "GET /v1/ports" + host + "X-A: " + long + "\r\n\r\n", " 431 "},
+		{"a long path", socket, "GET /v1/" + long + host + "\r\n", " 431 "},
+		{"a long configuration", socket, "POST /v1/apply" + host + "Content-Length: 2000000\r\n\r\n" +
 			strings.Repeat("a", 2_000_000), " 400 "},
-		{"a long frame", "POST /v1/explain?port=p1 HTTP/1.1\r\nHost: localhost\r\nContent-Length: 70000\r\n\r\n" +
+		{"a long frame", socket, "POST /v1/explain?port=p1" + host + "Content-Length: 70000\r\n\r\n" +
 			strings.Repeat("a", 70_000), " 400 "},
 	} {
-		c := dial(t, path)
+		c := dial(t, tt.address)
 		go func() { _, _ = io.WriteString(c, tt.sent) }() // it may be cut off before all is sent
 		if got := answered(t, c); !strings.Contains(got, tt.want) {
-			t.Errorf("%s: %s, want%sand its end", tt.name, got, tt.want)
+			t.Errorf("%s: %s: %s, want%sand its end", tt.address, tt.name, got, tt.want)
 		}
-	}
-}
-
-// Headers and bodies have a bound.
-func TestBounds(t *testing.T) {
-	address := serve(t, Config{})
-	c := dial(t, address)
-	fmt.Fprintf(c, "GET / HTTP/1.1\r\nHost: localhost\r\nX-A: %s\r\n\r\n", strings.Repeat("a", 64<<10))
-	if got := answered(t, c); !strings.Contains(got, "431") {
-		t.Errorf("a long header: %s, want 431", got)
-	}
-	c = dial(t, address)
-	fmt.Fprintf(c, "GET /?%s HTTP/1.1\r\nHost: localhost\r\n\r\n", strings.Repeat("a", 64<<10))
-	if got := answered(t, c); !strings.Contains(got, "431") {
-		t.Errorf("a long address: %s, want 431", got)
-	}
-	c = dial(t, address)
-	fmt.Fprintf(c, "GET /v1/state HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000000000\r\n\r\n")
-	if got := answered(t, c); !strings.Contains(got, "200") {
-		t.Errorf("a long body that nobody asked for: %s, want 200 and its end", got)
 	}
 }
 
