@@ -5,7 +5,7 @@ import (
 	"pfcswitch/macctl"
 )
 
-// Whole stands for the one queue of an 802.3x PAUSE port where a watch asks for a queue.
+// WholePort stands for the one queue of an 802.3x PAUSE port where a watch asks for a queue.
 const WholePort = macctl.WholePort
 
 // A WatchReading is what there is to know of an egress queue that may be locked up, at one moment.

@@ -8,7 +8,7 @@
 #   TOOLS="iperf3 ip" scripts/test.sh tools    installs these programs alone, where they are missing
 #
 # Stages: tools gofmt unit netns lint alone fuzz demo bench leftovers. Every stage runs, also where another one failed;
-# the exit status is 0 when none failed. With CI=true a skipped test fails. "lint" includes all of go vet: see .golangci.yml.
+# the exit status is 0 when none failed. With CI=true a skipped test fails.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -94,26 +94,29 @@ stage_gofmt() {
   [[ -z $unformatted ]] || { printf 'not formatted (gofmt -w):\n%s\n' "$unformatted"; return 1; }
 }
 
-# lint runs the linters, which include go vet's checks but for those of assembler files.
+# lint runs the analyzers of cmd/lint as go vet, which keeps in Go's build cache what has not changed, and looks for
+# misspelled words. Its arguments are those of the race detector: what tests have compiled is not compiled again.
 lint() {
   local status=0
-  # shellcheck disable=SC2046 # the names of Go packages have no blanks
-  go vet -asmdecl -buildtag -directive -framepointer $(go list -f '{{if .SFiles}}{{.ImportPath}}{{end}}' ./...) || status=1
-  go tool -modfile=scripts/tools/golangci-lint.mod golangci-lint run ./... || status=1
+  mkdir -p "$WORK/lint"
+  go build -C cmd/lint -o "$WORK/lint/" . github.com/golangci/misspell/cmd/misspell || return 1
+  CGO_ENABLED=${1:+1} go vet "$@" -vettool="$WORK/lint/lint" ./... || status=1
+  find . \( -name '*.go' -o -name '*.md' -o -name '*.sh' \) -not -path '*/.*/*' -print0 |
+    xargs -0 "$WORK/lint/misspell" -error -i ect || status=1 # ECT: ECN-capable transport
   return "$status"
 }
 export -f lint
 
-# The linters take long to compile, and tests on real links mostly wait, so both run at once. Nice 10 gives the tests
-# precedence, and leaves the linters some time where other programs keep all CPUs busy.
+# Tests on real links mostly wait, so the linters run beside them. Nice 10 gives the tests precedence, and leaves the
+# linters some time where other programs keep all CPUs busy.
 start_lint() {
-  setsid nice -n 10 bash -c 'lint >"$WORK/lint.said" 2>&1; echo "$? $SECONDS" >"$WORK/lint.status"' &
+  setsid nice -n 10 bash -c 'lint "$@" >"$WORK/lint.said" 2>&1; echo "$? $SECONDS" >"$WORK/lint.status"' lint "${race[@]}" &
   linter=$!
 }
 
 stage_lint() {
   local status seconds
-  [[ -n $linter ]] || { lint; return; }
+  [[ -n $linter ]] || { lint "${race[@]}"; return; }
   tail --pid="$linter" -f /dev/null
   cat "$work/lint.said"
   read -r status seconds <"$work/lint.status"

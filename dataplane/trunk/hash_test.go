@@ -33,7 +33,7 @@ func flowOf(t *testing.T, b []byte) uint64 {
 }
 
 func TestFlowGoesByAddressesAndPorts(t *testing.T) {
-	for name, make := range map[string]func() []byte{"IPv4": packet, "IPv6": packet6} {
+	for name, build := range map[string]func() []byte{"IPv4": packet, "IPv6": packet6} {
 		net := 18
 		if name == "IPv6" {
 			net = 14
@@ -47,9 +47,9 @@ func TestFlowGoesByAddressesAndPorts(t *testing.T) {
 				net + 30},
 			"IPv6": {net + 3 /* flow label */, net + 7 /* hop limit */, net + 44},
 		}[name]
-		want := flowOf(t, make())
+		want := flowOf(t, build())
 		for _, at := range own {
-			b := make()
+			b := build()
 			b[at] ^= 0x40
 			if at == 15 {
 				b[at] ^= 0x41
@@ -59,7 +59,7 @@ func TestFlowGoesByAddressesAndPorts(t *testing.T) {
 			}
 		}
 		for _, at := range same {
-			b := make()
+			b := build()
 			b[at] ^= 0x40
 			if flowOf(t, b) != want {
 				t.Errorf("%s: octet %d changes the flow", name, at)

@@ -33,6 +33,7 @@ type Station struct {
 	Pliant  atomic.Bool // obeys both PFC and PAUSE, and also takes untagged numbered frames
 
 	Sent     [8]atomic.Uint64 // frames by priority
+	Limit    atomic.Uint64    // frames that a stream sends at most; 0: no limit
 	Paused   atomic.Uint32    // priorities that the switch holds now
 	Controls atomic.Uint64    // MAC Control frames that came
 
@@ -251,9 +252,9 @@ func (o *sender) serve(st Stream, b []byte) bool {
 
 // due tells whether the next frame of a stream may leave now.
 func (o *sender) due(st Stream) bool {
-	sent := o.Sent[st.Prio].Load()
+	sent, limit := o.Sent[st.Prio].Load(), o.Limit.Load()
 	wire := int64(st.length() + 24)
-	return (st.Frames == 0 || sent < st.Frames) && o.shaper.Ready(wire, clock()) &&
+	return (st.Frames == 0 || sent < st.Frames) && (limit == 0 || sent < limit) && o.shaper.Ready(wire, clock()) &&
 		(st.Rate == 0 || float64(sent)*float64(wire)*8 <= float64(st.Rate)*time.Since(o.start).Seconds())
 }
 

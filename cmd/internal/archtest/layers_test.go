@@ -57,6 +57,7 @@ var layers = []layer{
 		"cmd/pfcswitch only parses; cmd/internal does the work"},
 	{[]string{"cmd/bench"}, []string{"cmd/internal/bench"}, "a command only starts its package"},
 	{[]string{"cmd/judge"}, []string{"cmd/internal/judge"}, "a command only starts its package"},
+	{[]string{"cmd/lint"}, nil, "a module of its own"},
 }
 
 // checkLayers finds imports against the layers, in tests too (a test may import its own package).

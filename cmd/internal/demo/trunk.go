@@ -106,25 +106,25 @@ func (p *phase) judgeMetering() {
 		row := Metered{Phase: p.name, Priority: m.priority, What: m.what, CIR: at.Meter.CIR, PIR: at.Meter.PIR,
 			Real:  outcome{Green: at.Green.Frames, Yellow: at.Yellow.Frames, Red: at.Red.Frames},
 			Model: model[m.priority]}
-		real := &row.Real
+		links := &row.Real
 		for _, f := range p.flows {
 			if f.Priority == m.priority {
-				real.Offered, real.Delivered = f.Sent, f.Received
+				links.Offered, links.Delivered = f.Sent, f.Received
 			}
 		}
 		p.report.Meters = append(p.report.Meters, row)
 		p.compareWithModel(&row)
-		offered += real.Offered
-		accounted += real.Delivered + at.MeterDropped.Frames + at.REDDropped.Frames
+		offered += links.Offered
+		accounted += links.Delivered + at.MeterDropped.Frames + at.REDDropped.Frames
 		name := fmt.Sprintf("priority %d", m.priority)
-		p.some(TopicLoss, name+": frames that arrive", real.Delivered)
+		p.some(TopicLoss, name+": frames that arrive", links.Delivered)
 		name += ", " + m.what
 		if i == len(metered)-1 {
-			lost := real.Offered - min(real.Delivered, real.Offered)
-			p.soft(TopicLoss, name+": frames lost", "0", fmt.Sprint(lost), float64(lost)/float64(max(1, real.Offered)))
+			lost := links.Offered - min(links.Delivered, links.Offered)
+			p.soft(TopicLoss, name+": frames lost", "0", fmt.Sprint(lost), float64(lost)/float64(max(1, links.Offered)))
 		} else {
-			p.shows(name+": frames that are not green", real.Yellow+real.Red,
-				p.offeredRate(real.Offered) > (1+overLimit)*m.cir*float64(p.memberSpeed()))
+			p.shows(name+": frames that are not green", links.Yellow+links.Red,
+				p.offeredRate(links.Offered) > (1+overLimit)*m.cir*float64(p.memberSpeed()))
 		}
 	}
 	p.equal(TopicCounters, "offered = delivered + dropped by meter, RED and rings", offered, accounted+p.ringDrops())
