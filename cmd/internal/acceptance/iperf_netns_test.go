@@ -2,13 +2,11 @@ package acceptance
 
 import (
 	"bytes"
-	"encoding/json"
 	"fmt"
-	"os"
-	"strings"
 	"testing"
 
 	"pfcswitch/cmd/internal/lab"
+	"pfcswitch/cmd/internal/traffic"
 	"pfcswitch/dataplane/port"
 )
 
@@ -51,12 +49,9 @@ func (r *Rig) iperf3(path string, streams int) uint64 {
 	r.T.Helper()
 	server, err := r.Host(2).Start(lab.Command{Argv: []string{path, "-s", "-1", "-B", HostIP(2).String()}})
 	must(r.T, err)
-	eventually(r.T, "iperf3 listens", func() (open bool) {
-		must(r.T, r.Host(2).Do(func() error {
-			b, err := os.ReadFile("/proc/thread-self/net/tcp")
-			open = strings.Contains(string(b), ":1451 ") // port 5201
-			return err
-		}))
+	eventually(r.T, "iperf3 listens", func() bool {
+		open, err := r.Host(2).Listens(5201)
+		must(r.T, err)
 		return open
 	})
 	var report bytes.Buffer
@@ -64,17 +59,10 @@ func (r *Rig) iperf3(path string, streams int) uint64 {
 		"1", "-P", fmt.Sprint(streams), "--dscp", "26", "-J"}})
 	must(r.T, err)
 	failed := client.Wait()
-	var found struct {
-		Error string
-		End   struct {
-			Streams  []struct{}
-			Received struct{ Bytes uint64 } `json:"sum_received"`
-		}
-	}
-	must(r.T, json.Unmarshal(report.Bytes(), &found))
-	if failed != nil || found.Error != "" || len(found.End.Streams) != streams {
-		r.T.Fatalf("iperf3: %v, %q, %d streams", failed, found.Error, len(found.End.Streams))
+	found, err := traffic.ParseIperf(report.Bytes())
+	if failed != nil || err != nil || found.Streams != streams {
+		r.T.Fatalf("iperf3: %v, %v, %d streams", failed, err, found.Streams)
 	}
 	must(r.T, server.Wait())
-	return found.End.Received.Bytes
+	return found.Octets
 }

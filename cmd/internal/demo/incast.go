@@ -27,10 +27,9 @@ func (o *Options) progress(text string) {
 // frameOctets is the length of a sender's frames, without FCS.
 const frameOctets = 1514
 
-// The priorities of the demo, and how many senders there are.
+// The lossless priority of the demos, and how many senders there are.
 const (
 	losslessPriority = 3
-	lossyPriority    = 0
 	senders          = 3
 )
 

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -91,7 +90,6 @@ func (r *Report) timeline(out io.Writer, phase string) {
 	}
 	slices.SortStableFunc(all, func(a, b Moment) int { return cmp.Compare(a.At, b.At) })
 	for _, m := range all {
-		fmt.Fprintf(out, "  %8.1f ms  %s%s  %s\n", float64(m.At)/1e6, m.Who, strings.Repeat(" ", width-len(m.Who)),
-			m.Text)
+		fmt.Fprintf(out, "  %8.1f ms  %-*s  %s\n", float64(m.At)/1e6, width, m.Who, m.Text)
 	}
 }
