@@ -22,8 +22,7 @@ func TestIEEETLVs(t *testing.T) {
 	}{
 		{"PFC with the measurement bit", PFC{Reserved: 0x20, Cap: 8, Enable: 0x08}.organization(),
 			ieeeTLV(t, 11, "28 08")},
-		{"PFC with all bits", PFC{Willing: true, MBC: true, Reserved: 0xFF, Cap: 8, Enable: 0x81}.organization(),
-			ieeeTLV(t, 11, "f8 81")},
+		{"PFC with all bits", PFC{Willing: true, Reserved: 0xFF, Cap: 8, Enable: 0x81}.organization(), ieeeTLV(t, 11, "b8 81")},
 		{"ETS configuration", ets.organization(subtypeETS),
 			ieeeTLV(t, 9, "80 01234567 3001013001010001 0202020202020002")},
 		{"ETS recommendation", ets.organization(subtypeRecommendation),
@@ -49,15 +48,15 @@ func TestParseIEEE(t *testing.T) {
 		{"none", []lldp.Organization{{OUI: ouiIEEE, Subtype: 1, Info: "ab"}, {OUI: ouiIntel, Subtype: 11, Info: "ab"}},
 			nil},
 		{"PFC", []lldp.Organization{pfc},
-			&IEEE{PFC: &PFC{Willing: true, MBC: true, Reserved: 0x20, Cap: 8, Enable: 0x18}}},
-		{"PFC twice is none", []lldp.Organization{pfc, pfc2}, &IEEE{Duplicates: 1, DuplicatePFC: true}},
-		{"PFC of three octets", []lldp.Organization{ieeeTLV(t, 11, "28 08 00")}, &IEEE{Malformed: 1}},
+			&IEEE{PFC: &PFC{Willing: true, Reserved: 0x20, Cap: 8, Enable: 0x18}}},
+		{"PFC twice is none", []lldp.Organization{pfc, pfc2}, &IEEE{DuplicatePFC: true}},
+		{"PFC of three octets", []lldp.Organization{ieeeTLV(t, 11, "28 08 00")}, &IEEE{}},
 		{"ETS of twenty octets", []lldp.Organization{ieeeTLV(t, 9, "00 01234567 0000000000000000 00000000000000")},
-			&IEEE{Malformed: 1}},
+			&IEEE{}},
 		{"applications", []lldp.Organization{ieeeTLV(t, 12, "00 63 12b7 61 8906")},
 			&IEEE{Apps: []App{{3, 3, 4791}, {3, 1, 0x8906}}}},
-		{"half an application", []lldp.Organization{ieeeTLV(t, 12, "00 63 12")}, &IEEE{Malformed: 1}},
-		{"empty", []lldp.Organization{ieeeTLV(t, 12, "")}, &IEEE{Malformed: 1}},
+		{"half an application", []lldp.Organization{ieeeTLV(t, 12, "00 63 12")}, &IEEE{}},
+		{"empty", []lldp.Organization{ieeeTLV(t, 12, "")}, &IEEE{}},
 	}
 	for _, tt := range tests {
 		if got := ParseIEEE(tt.list); !reflect.DeepEqual(got, tt.want) {
@@ -108,29 +107,28 @@ func TestParseLegacy(t *testing.T) {
 	if x := parse(); x != nil {
 		t.Errorf("nothing: %+v", x)
 	}
-	if x := parse(control + pfc); x.Control == nil || *x.Control != (Control{0, 0, 1, 2}) || x.Malformed != 0 ||
+	if x := parse(control + pfc); x.Control == nil || *x.Control != (Control{0, 0, 1, 2}) ||
 		!reflect.DeepEqual(x.Features[KindPFC], &Feature{Enable: true, Reserved: 0x10, Data: "\x08\x08"}) {
 		t.Errorf("PFC: %+v", x)
 	}
 	for name, tt := range map[string]struct {
 		info             []string
 		control, feature bool
-		malformed        int
 		twice            bool
 	}{
-		"control twice":      {[]string{control + control + pfc}, false, true, 1, false},
-		"no control":         {[]string{pfc}, false, true, 0, false},
-		"PFC twice":          {[]string{control + pfc + pfc}, true, true, 0, true},
-		"PFC of CIN":         {[]string{control + "0605 0000 90 00 08"}, true, false, 1, false},
-		"a header only":      {[]string{control + "0602 0000"}, true, false, 1, false},
-		"a short control":    {[]string{"0209 0000 00000001 000000" + pfc}, false, true, 1, false},
-		"beyond the end":     {[]string{control + pfc + "0606 0000"}, false, false, 1, false},
-		"an unknown feature": {[]string{control + "0c05 0000 80 00 01" + pfc}, true, true, 0, false},
-		"two of it":          {[]string{control + pfc, control + pfc}, false, false, 1, false},
+		"control twice":      {[]string{control + control + pfc}, false, true, false},
+		"no control":         {[]string{pfc}, false, true, false},
+		"PFC twice":          {[]string{control + pfc + pfc}, true, true, true},
+		"PFC of CIN":         {[]string{control + "0605 0000 90 00 08"}, true, false, false},
+		"a header only":      {[]string{control + "0602 0000"}, true, false, false},
+		"a short control":    {[]string{"0209 0000 00000001 000000" + pfc}, false, true, false},
+		"beyond the end":     {[]string{control + pfc + "0606 0000"}, false, false, false},
+		"an unknown feature": {[]string{control + "0c05 0000 80 00 01" + pfc}, true, true, false},
+		"two of it":          {[]string{control + pfc, control + pfc}, false, false, false},
 	} {
 		x := parse(tt.info...)
 		if (x.Control != nil) != tt.control || (x.Features[KindPFC] != nil) != tt.feature ||
-			x.Malformed != tt.malformed || x.Duplicate[KindPFC] != tt.twice {
+			x.Duplicate[KindPFC] != tt.twice {
 			t.Errorf("%s: got %+v", name, x)
 		}
 	}

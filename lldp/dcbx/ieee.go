@@ -23,16 +23,12 @@ const (
 // Flags of the ETS and PFC configuration TLVs.
 const (
 	flagWilling = 0x80
-	flagCBS     = 0x40 // ETS: credit-based shaper supported
-	flagMBC     = 0x40 // PFC: cannot bypass MACsec
 	reservedPFC = 0x30
 )
 
 // An ETS is an ETS configuration TLV, or a recommendation (IEEE 802.1Q D.2.8, D.2.9).
 type ETS struct {
-	Willing   bool
-	CBS       bool
-	MaxTCs    uint8    // most traffic classes, 0 = 8
+	Willing   bool     // of a configuration
 	Class     [8]uint8 // traffic class of each priority
 	Bandwidth [8]uint8 // percent of each traffic class with selection ETS; together 100
 	Selection [8]uint8 // of each traffic class
@@ -46,14 +42,14 @@ const (
 
 // organization returns e as a TLV.
 //
-//	1 octet:  willing, CBS, 3 reserved bits, 3 bits: maximum of traffic classes (recommendation: reserved)
+//	1 octet:  willing, 0: no credit-based shaper, 3 reserved bits, 3 bits 0: eight traffic classes (recommendation: 0)
 //	4 octets: traffic class of priority 0 to 7, 4 bits each
 //	8 octets: bandwidth of traffic class 0 to 7
 //	8 octets: transmission selection of traffic class 0 to 7
 func (e *ETS) organization(subtype uint8) lldp.Organization {
 	b := make([]byte, 1, etsLength)
 	if subtype == subtypeETS {
-		b[0] = flag(e.Willing, flagWilling) | flag(e.CBS, flagCBS) | e.MaxTCs&7
+		b[0] = flag(e.Willing, flagWilling)
 	}
 	for p := 0; p < 8; p += 2 {
 		b = append(b, e.Class[p]<<4|e.Class[p+1]&0xF)
@@ -66,7 +62,7 @@ func parseETS(info string) (e *ETS, ok bool) {
 	if len(info) != etsLength {
 		return nil, false
 	}
-	e = &ETS{Willing: info[0]&flagWilling != 0, CBS: info[0]&flagCBS != 0, MaxTCs: info[0] & 7}
+	e = &ETS{Willing: info[0]&flagWilling != 0}
 	for p := range e.Class {
 		e.Class[p] = info[1+p/2] >> (4 * (1 - p%2)) & 0xF
 	}
@@ -78,7 +74,6 @@ func parseETS(info string) (e *ETS, ok bool) {
 // A PFC is a PFC configuration TLV (IEEE 802.1Q D.2.10).
 type PFC struct {
 	Willing  bool
-	MBC      bool  // cannot bypass MACsec while MACsec is off
 	Reserved uint8 // bits of mask 0x30; 0x20 says that headroom can be measured automatically
 	Cap      uint8 // traffic classes that can have PFC at a time, 8 = all
 	Enable   uint8 // bit n = priority n
@@ -86,10 +81,10 @@ type PFC struct {
 
 // organization returns p as a TLV.
 //
-//	1 octet: willing, MBC, 2 reserved bits, 4 bits: capability
+//	1 octet: willing, 0: can bypass MACsec, 2 reserved bits, 4 bits: capability
 //	1 octet: PFC enable vector
 func (p PFC) organization() lldp.Organization {
-	flags := flag(p.Willing, flagWilling) | flag(p.MBC, flagMBC) | p.Reserved&reservedPFC | p.Cap&0xF
+	flags := flag(p.Willing, flagWilling) | p.Reserved&reservedPFC | p.Cap&0xF
 	return lldp.Organization{OUI: ouiIEEE, Subtype: subtypePFC, Info: string([]byte{flags, p.Enable})}
 }
 
@@ -97,8 +92,8 @@ func parsePFC(info string) (p *PFC, ok bool) {
 	if len(info) != pfcLength {
 		return nil, false
 	}
-	return &PFC{Willing: info[0]&flagWilling != 0, MBC: info[0]&flagMBC != 0, Reserved: info[0] & reservedPFC,
-		Cap: info[0] & 0xF, Enable: info[1]}, true
+	return &PFC{Willing: info[0]&flagWilling != 0, Reserved: info[0] & reservedPFC, Cap: info[0] & 0xF,
+		Enable: info[1]}, true
 }
 
 // An App gives the priority of an application (IEEE 802.1Q D.2.11).
@@ -162,9 +157,7 @@ type IEEE struct {
 	Recommendation *ETS
 	PFC            *PFC
 	Apps           []App
-	Malformed      int // TLVs with an impossible length
-	Duplicates     int // subtypes that stand more than once
-	DuplicatePFC   bool
+	DuplicatePFC   bool // it stands more than once
 }
 
 // ParseIEEE reads the IEEE TLVs among list. The result is nil where there is none.
@@ -178,9 +171,7 @@ func ParseIEEE(list []lldp.Organization) *IEEE {
 			continue
 		}
 		seen[o.Subtype]++
-		if !x.parse(o) {
-			x.Malformed++
-		}
+		x.parse(o)
 	}
 	if seen == [len(seen)]int{} {
 		return nil
@@ -189,18 +180,17 @@ func ParseIEEE(list []lldp.Organization) *IEEE {
 	return &x
 }
 
-func (x *IEEE) parse(o lldp.Organization) (ok bool) {
+func (x *IEEE) parse(o lldp.Organization) {
 	switch o.Subtype {
 	case subtypeETS:
-		x.ETS, ok = parseETS(o.Info)
+		x.ETS, _ = parseETS(o.Info)
 	case subtypeRecommendation:
-		x.Recommendation, ok = parseETS(o.Info)
+		x.Recommendation, _ = parseETS(o.Info)
 	case subtypePFC:
-		x.PFC, ok = parsePFC(o.Info)
+		x.PFC, _ = parsePFC(o.Info)
 	default:
-		x.Apps, ok = parseApps(o.Info)
+		x.Apps, _ = parseApps(o.Info)
 	}
-	return ok
 }
 
 // dropDuplicates removes TLVs that stand twice: nobody knows which is meant.
@@ -209,7 +199,6 @@ func (x *IEEE) dropDuplicates(seen []int) {
 		if n < 2 {
 			continue
 		}
-		x.Duplicates++
 		switch subtype {
 		case subtypeETS:
 			x.ETS = nil

@@ -68,8 +68,8 @@ func (v Version) types() [NumKinds]lldp.Type {
 	return [NumKinds]lldp.Type{2, 3, 4}
 }
 
-// order is that of the features in the TLV. Wireshark takes CIN for CEE and gets lost behind CIN's PFC, which is an
-// octet shorter, but has read the map by then. Behind CIN's groups, which are longer, it would not find PFC at all.
+// order is that of the features in the TLV. Wireshark reads CIN with the layout of CEE, whose PFC is an octet longer
+// and whose groups are shorter. With PFC first it still finds the map of CIN's PFC.
 func (v Version) order() [NumKinds]Kind {
 	if v == VersionCIN {
 		return [NumKinds]Kind{KindPFC, KindGroups, KindApplication}
@@ -176,7 +176,6 @@ type Legacy struct {
 	Control   *Control // nil where it is missing, malformed or stands twice
 	Features  [NumKinds]*Feature
 	Duplicate [NumKinds]bool // features that stand twice
-	Malformed int
 }
 
 // ParseLegacy reads the TLV of version v among list. The result is nil where there is none, and empty where there are
@@ -188,7 +187,7 @@ func ParseLegacy(list []lldp.Organization, v Version) *Legacy {
 			continue
 		}
 		if x != nil {
-			return &Legacy{Version: v, Malformed: 1}
+			return &Legacy{Version: v}
 		}
 		x = &Legacy{Version: v}
 		x.parse([]byte(o.Info))
@@ -201,16 +200,13 @@ func (x *Legacy) parse(b []byte) {
 	for len(b) > 0 {
 		t, rest, err := lldp.NextTLV(b)
 		if err != nil {
-			*x = Legacy{Version: x.Version, Malformed: x.Malformed + 1}
+			*x = Legacy{Version: x.Version}
 			return
 		}
 		b = rest
 		if t.Type == typeControl {
 			controls++
-			var ok bool
-			if x.Control, ok = parseControl(t.Value); !ok {
-				x.Malformed++
-			}
+			x.Control, _ = parseControl(t.Value)
 			continue
 		}
 		for k, typ := range x.Version.types() {
@@ -221,7 +217,6 @@ func (x *Legacy) parse(b []byte) {
 	}
 	if controls > 1 {
 		x.Control = nil
-		x.Malformed++
 	}
 }
 
@@ -229,7 +224,6 @@ func (x *Legacy) parseFeature(k Kind, b []byte) {
 	f, ok := parseFeature(k, x.Version, b)
 	switch {
 	case !ok:
-		x.Malformed++
 	case x.Features[k] != nil:
 		x.Duplicate[k] = true
 	default:

@@ -219,7 +219,9 @@ func TestRecommendation(t *testing.T) {
 		{Strict: true}}
 	recommended := other.ets(false)
 	m := NewMachine(end(1, 8, willing))
-	m.Update([]*lldp.Neighbour{neighbour(recommended.organization(subtypeRecommendation))}, false, 0)
+	tlv := recommended.organization(subtypeRecommendation)
+	tlv.Info = "\x47" + tlv.Info[1:] // reserved bits, which mean something in a configuration
+	m.Update([]*lldp.Neighbour{neighbour(tlv)}, false, 0)
 	o := m.Outcome()
 	if want, _ := recommended.Queues(); !o.ETSAdopted || o.Queues != want || o.Reason != ReasonNoTLV {
 		t.Errorf("got %+v", o)
@@ -227,6 +229,9 @@ func TestRecommendation(t *testing.T) {
 	if x := ParseIEEE(m.Organization()); x.ETS.Bandwidth != recommended.Bandwidth || !x.ETS.Willing ||
 		x.Recommendation.Bandwidth == recommended.Bandwidth {
 		t.Errorf("announces %+v and recommends %+v", x.ETS, x.Recommendation)
+	}
+	if got := m.Organization()[0]; got.Subtype != subtypeETS || got.Info[0] != flagWilling {
+		t.Errorf("announces %x, want no bit but willing from a recommendation", got.Info)
 	}
 	recommended.Bandwidth[0]++
 	m.Update([]*lldp.Neighbour{neighbour(recommended.organization(subtypeRecommendation))}, false, second)

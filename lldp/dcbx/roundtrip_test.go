@@ -25,14 +25,13 @@ func drawETS(t *rapid.T, subtype uint8) *ETS {
 		e.Class[p] = rapid.Uint8Max(15).Draw(t, "class")
 	}
 	if subtype == subtypeETS {
-		e.Willing, e.CBS, e.MaxTCs = rapid.Bool().Draw(t, "willing"), rapid.Bool().Draw(t, "CBS"),
-			rapid.Uint8Max(7).Draw(t, "classes")
+		e.Willing = rapid.Bool().Draw(t, "willing")
 	}
 	return e
 }
 
 func drawPFC(t *rapid.T) *PFC {
-	return &PFC{Willing: rapid.Bool().Draw(t, "willing"), MBC: rapid.Bool().Draw(t, "MBC"),
+	return &PFC{Willing: rapid.Bool().Draw(t, "willing"),
 		Reserved: rapid.Byte().Draw(t, "reserved") & 0x30,
 		Cap:      rapid.Uint8Max(15).Draw(t, "cap"), Enable: rapid.Byte().Draw(t, "enable")}
 }
