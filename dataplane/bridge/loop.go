@@ -126,8 +126,6 @@ func (g *loopGuard) probeReturned(now int64) LoopReason {
 type LoopEvent struct {
 	Reason LoopReason
 	Port   int // whose flooding changed
-	Sender int // ProbeReturned: the port by which the probe left
-	Where  int // ProbeReturned: the port on which the probe came back
 }
 
 // Happened tells whether flooding changed.
@@ -163,11 +161,9 @@ func (b *Bridge) HandleProbe(p Probe, in int, now int64) (own bool, ev LoopEvent
 	if !b.Own(p) {
 		return false, LoopEvent{}
 	}
-	sender := int(p.Port)
-	port := b.portToShut(sender, in)
+	port := b.portToShut(int(p.Port), in)
 	if reason := b.ports[port].guard.probeReturned(now); reason != NoLoopEvent {
 		ev = b.updateSets(port, reason)
-		ev.Sender, ev.Where = sender, in
 	}
 	return true, ev
 }

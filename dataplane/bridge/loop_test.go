@@ -68,7 +68,7 @@ func TestLoopShutsBothWays(t *testing.T) {
 	b := newGuarded(t, 3)
 	b.Forward(0, frame.Broadcast, stationA, 1, 60, 0)
 	ev := handle(t, b, 1, 2, 10)
-	wantEvent(t, "event", ev, LoopEvent{Reason: ProbeReturned, Port: 2, Sender: 1, Where: 2})
+	wantEvent(t, "event", ev, LoopEvent{Reason: ProbeReturned, Port: 2})
 	if ev.Flooding() || !ev.Happened() || b.LoopState(2) != LoopShut || b.LoopState(1) != LoopWatching {
 		t.Errorf("event %+v, port 2 %v, port 1 %v", ev, b.LoopState(2), b.LoopState(1))
 	}
