@@ -73,7 +73,7 @@ func TestCINOfOthers(t *testing.T) {
 	theirs := lldp.Organization{OUI: lldp.OUI(info), Subtype: info[3], Info: string(info[4:])}
 	x := dcbx.ParseLegacy([]lldp.Organization{theirs}, dcbx.VersionCIN)
 	want := dcbx.Feature{Enable: true, Willing: true, Data: "\x18"}
-	if x == nil || x.Malformed > 0 || x.Control == nil || x.Control.Seq != 1 || x.Features[dcbx.KindPFC] == nil ||
+	if x == nil || x.Control == nil || x.Control.Seq != 1 || x.Features[dcbx.KindPFC] == nil ||
 		*x.Features[dcbx.KindPFC] != want ||
 		x.Features[dcbx.KindGroups] == nil {
 		t.Errorf("lldpad's CIN: %+v", x)
