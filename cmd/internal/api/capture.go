@@ -77,25 +77,22 @@ func parseCapture(q url.Values) (c CaptureRequest, err error) {
 
 // capture answers with a pcapng file. The file ends when the request is fulfilled, or when the client closes its
 // sending direction.
-func (s *Server) capture(w http.ResponseWriter, r *http.Request) {
+func (s *Server) capture(w http.ResponseWriter, r *http.Request) (any, error) {
 	c, err := parseCapture(r.URL.Query())
 	if err != nil {
-		refuse(w, http.StatusBadRequest, err)
-		return
+		return nil, err
 	}
 	o, want, err := s.captureOptions(&c)
 	if err != nil {
-		refuse(w, http.StatusBadRequest, err)
-		return
+		return nil, err
 	}
 	if c.Last > 0 && s.source.Tap().Recorder() == nil {
-		refuse(w, http.StatusConflict, errors.New("nothing was kept: capture.ring is off in the configuration"))
-		return
+		return nil, withStatus(http.StatusConflict,
+			errors.New("nothing was kept: capture.ring is off in the configuration"))
 	}
 	cursor, err := s.source.Tap().Attach(want)
 	if err != nil {
-		refuse(w, http.StatusServiceUnavailable, err)
-		return
+		return nil, withStatus(http.StatusServiceUnavailable, err)
 	}
 	defer cursor.Close()
 	o.Wall = time.Now().UnixNano() - runner.Now()
@@ -110,6 +107,7 @@ func (s *Server) capture(w http.ResponseWriter, r *http.Request) {
 	clearDeadlines(w)
 	w.Header().Set("Content-Type", "application/x-pcapng")
 	a.run(r.Context(), c.For)
+	return nil, nil
 }
 
 // captureOptions translates a request.

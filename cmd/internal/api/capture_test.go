@@ -186,7 +186,8 @@ func TestCaptureOfAStoppedReader(t *testing.T) {
 		begun := time.Now()
 		ended := make(chan time.Duration, 1)
 		go func() {
-			NewServer(f, start, 0).capture(pipeWriter{server}, httptest.NewRequest(http.MethodGet, "/v1/capture", nil))
+			NewServer(f, start, 0).ServeHTTP(pipeWriter{server},
+				httptest.NewRequest(http.MethodGet, "/v1/capture", nil))
 			ended <- time.Since(begun)
 		}()
 		if _, err := client.Read(make([]byte, 1)); err != nil {
@@ -223,7 +224,7 @@ func readRing(t *testing.T, begun func(f *fake, end func())) (tally capture.Tall
 		from := time.Now()
 		go func() {
 			r := httptest.NewRequest(http.MethodGet, "/v1/capture?last=1h", nil).WithContext(ctx)
-			NewServer(f, start, 0).capture(pipeWriter{server}, r)
+			NewServer(f, start, 0).ServeHTTP(pipeWriter{server}, r)
 			_ = server.Close()
 		}()
 		slow := &slowReader{Conn: client, begun: func() { begun(f, end) }}
@@ -288,7 +289,7 @@ func TestCaptureForATime(t *testing.T) {
 		server, client := net.Pipe()
 		begun := time.Now()
 		go func() {
-			NewServer(f, start, 0).capture(pipeWriter{server},
+			NewServer(f, start, 0).ServeHTTP(pipeWriter{server},
 				httptest.NewRequest(http.MethodGet, "/v1/capture?for=500ms", nil))
 			_ = server.Close()
 		}()

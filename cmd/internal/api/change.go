@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -23,7 +24,7 @@ type Applied struct {
 	Warnings []string `json:"warnings"`
 }
 
-func (s *Server) apply(w http.ResponseWriter, r *http.Request) {
+func (s *Server) apply(w http.ResponseWriter, r *http.Request) (any, error) {
 	// without a connection there are no deadlines
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(configTimeout))
 	yaml, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxConfig))
@@ -31,25 +32,17 @@ func (s *Server) apply(w http.ResponseWriter, r *http.Request) {
 		err = fmt.Errorf("it has more than %d bytes: send a configuration alone", tooLong.Limit)
 	}
 	if err != nil {
-		refuse(w, http.StatusBadRequest, fmt.Errorf("the configuration cannot be read: %w", err))
-		return
+		return nil, fmt.Errorf("the configuration cannot be read: %w", err)
 	}
 	clearDeadlines(w)
-	name := r.URL.Query().Get("name")
-	if name == "" {
-		name = "configuration"
-	}
+	name := cmp.Or(r.URL.Query().Get("name"), "configuration")
 	s.change.Lock()
 	defer s.change.Unlock()
 	warnings, err := s.source.Apply(r.Context(), name, yaml)
-	if err != nil {
-		refuse(w, http.StatusConflict, err)
-		return
-	}
-	reply(w, &Applied{Schema, warnings})
+	return &Applied{Schema, warnings}, withStatus(http.StatusConflict, err)
 }
 
-func (s *Server) clear(w http.ResponseWriter, r *http.Request) {
+func (s *Server) clear(w http.ResponseWriter, r *http.Request) (any, error) {
 	setReadDeadline(w)
 	switch what := r.PathValue("what"); what {
 	case "counters":
@@ -57,10 +50,10 @@ func (s *Server) clear(w http.ResponseWriter, r *http.Request) {
 	case "watermarks":
 		s.source.ClearWatermarks()
 	default:
-		refuse(w, http.StatusNotFound, errors.New(what+" cannot be cleared: there are counters and watermarks"))
-		return
+		return nil, withStatus(http.StatusNotFound,
+			errors.New(what+" cannot be cleared: there are counters and watermarks"))
 	}
-	reply(w, &Applied{Schema: Schema})
+	return &Applied{Schema: Schema}, nil
 }
 
 // clearCounters starts the user's counters again, also those of removed ports and trunks, which may come back.

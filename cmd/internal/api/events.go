@@ -83,19 +83,16 @@ const (
 )
 
 // follow answers with the state and then with each event, until the reader closes the connection or is too slow.
-func (s *Server) follow(w http.ResponseWriter, r *http.Request) {
+func (s *Server) follow(w http.ResponseWriter, r *http.Request) (any, error) {
 	since, err := sequence(r, s.source.NextEvent())
 	if err != nil {
-		refuse(w, http.StatusBadRequest, err)
-		return
-	}
-	if s.followers.Add(1) > maxFollowers {
-		s.followers.Add(-1)
-		refuse(w, http.StatusServiceUnavailable, fmt.Errorf("%d readers follow the events already: end one of them",
-			maxFollowers))
-		return
+		return nil, err
 	}
 	defer s.followers.Add(-1)
+	if s.followers.Add(1) > maxFollowers {
+		return nil, withStatus(http.StatusServiceUnavailable,
+			fmt.Errorf("%d readers follow the events already: end one of them", maxFollowers))
+	}
 	state := s.State()
 	state.Events = nil // they are lines of their own
 	clearDeadlines(w)
@@ -105,11 +102,11 @@ func (s *Server) follow(w http.ResponseWriter, r *http.Request) {
 	f.slow = func() { _ = c.SetWriteDeadline(time.Now().Add(followGrace)) }
 	go f.runPoll(r.Context().Done())
 	if f.write(w, c, Line{Type: LineState, State: state}) != nil {
-		return
+		return nil, nil // the reader is gone
 	}
 	for line := range f.lines {
 		if f.write(w, c, line) != nil {
-			return
+			return nil, nil
 		}
 	}
 	if f.cut {
@@ -117,6 +114,7 @@ func (s *Server) follow(w http.ResponseWriter, r *http.Request) {
 			followBacklog)
 		_ = f.write(w, c, Line{Type: LineEnd, Reason: &reason}) // a reader that does not read misses the reason
 	}
+	return nil, nil
 }
 
 // CutOff returns how many readers of events were too slow, and cut off, since the start.

@@ -156,21 +156,18 @@ const maxFrame = port.MaxFrame + frame.TagOctets
 
 // explain answers one request: the body is the frame, the parameter port its ingress port, and vnet its virtio header
 // in hexadecimal digits, for a GSO frame. The switch does not change.
-func (s *Server) explain(w http.ResponseWriter, r *http.Request) {
+func (s *Server) explain(w http.ResponseWriter, r *http.Request) (any, error) {
 	setReadDeadline(w)
 	b, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxFrame))
 	if err != nil {
-		refuse(w, http.StatusBadRequest, fmt.Errorf("the frame cannot be read: %w (at most %d octets)", err, maxFrame))
-		return
+		return nil, fmt.Errorf("the frame cannot be read: %w (at most %d octets)", err, maxFrame)
 	}
 	q := TraceRequest{Port: r.URL.Query().Get("port"), Frame: b}
 	if text := r.URL.Query().Get("vnet"); text != "" {
 		v, err := hex.DecodeString(text)
 		header, ok := frame.DecodeVnetHeader(v)
 		if err != nil || !ok {
-			refuse(w, http.StatusBadRequest, fmt.Errorf("vnet=%s: not the %d octets of a virtio header", text,
-				frame.VnetHeaderOctets))
-			return
+			return nil, fmt.Errorf("vnet=%s: not the %d octets of a virtio header", text, frame.VnetHeaderOctets)
 		}
 		q.Vnet = header
 	}
@@ -181,9 +178,8 @@ func (s *Server) explain(w http.ResponseWriter, r *http.Request) {
 		for _, p := range s.source.Ports() {
 			unknown.Existing = append(unknown.Existing, p.Name)
 		}
-		refuse(w, http.StatusNotFound, unknown)
-		return
+		return nil, withStatus(http.StatusNotFound, unknown)
 	}
-	reply(w, &Explanation{Schema: Schema, Switch: s.source.Name(), Running: true,
-		Frames: []ExplainedFrame{Explain(max(1, number), &f)}})
+	return &Explanation{Schema: Schema, Switch: s.source.Name(), Running: true,
+		Frames: []ExplainedFrame{Explain(max(1, number), &f)}}, nil
 }

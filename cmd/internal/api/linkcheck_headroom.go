@@ -119,18 +119,13 @@ func (h *HeadroomCheck) Event() string {
 		"%s", h.Xoffs, carried, slices.Max(h.Samples), h.InForceBytes, h.verdict())
 }
 
-func (s *Server) checkHeadroom(w http.ResponseWriter, r *http.Request) {
+func (s *Server) checkHeadroom(_ http.ResponseWriter, r *http.Request) (any, error) {
 	ask, err := parseHeadroomCheck(r.URL.Query())
 	if err != nil {
-		refuse(w, http.StatusBadRequest, err)
-		return
+		return nil, err
 	}
 	result, err := s.source.CheckHeadroom(r.Context(), ask)
-	if err != nil {
-		refuse(w, http.StatusConflict, err)
-		return
-	}
-	reply(w, result)
+	return result, withStatus(http.StatusConflict, err)
 }
 
 func parseHeadroomCheck(q url.Values) (ask HeadroomCheckRequest, err error) {

@@ -46,14 +46,28 @@ func NewServer(s Source, started time.Time, at int64) *Server {
 // requests are the handlers by pattern.
 func (s *Server) requests() map[string]http.HandlerFunc {
 	return map[string]http.HandlerFunc{
-		showPattern:                   s.show,
-		"GET /v1/state":               s.answerState,
-		"GET /v1/follow":              s.follow,
-		"GET /v1/capture":             s.capture,
-		"POST /v1/explain":            s.explain,
-		"POST /v1/apply":              s.apply,
-		"POST /v1/clear/{what}":       s.clear,
-		"POST /v1/linkcheck/headroom": s.checkHeadroom,
+		showPattern:                   answering(s.show),
+		"GET /v1/state":               func(w http.ResponseWriter, _ *http.Request) { reply(w, s.State()) },
+		"GET /v1/follow":              answering(s.follow),
+		"GET /v1/capture":             answering(s.capture),
+		"POST /v1/explain":            answering(s.explain),
+		"POST /v1/apply":              answering(s.apply),
+		"POST /v1/clear/{what}":       answering(s.clear),
+		"POST /v1/linkcheck/headroom": answering(s.checkHeadroom),
+	}
+}
+
+// answering returns the handler of a function that returns the answer, nil if it has written the answer itself, or an
+// error.
+func answering(answer func(w http.ResponseWriter, r *http.Request) (any, error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		v, err := answer(w, r)
+		switch {
+		case err != nil:
+			refuse(w, err)
+		case v != nil:
+			reply(w, v)
+		}
 	}
 }
 
@@ -66,12 +80,13 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.mux.ServeHTTP(w, r)
 	case len(methods) > 0:
 		w.Header().Set("Allow", strings.Join(methods, ", "))
-		refuse(w, http.StatusMethodNotAllowed, fmt.Errorf("%s cannot be asked for by %s, only by %s", r.URL.Path,
-			r.Method, methods[0]))
+		refuse(w, withStatus(http.StatusMethodNotAllowed, fmt.Errorf("%s cannot be asked for by %s, only by %s",
+			r.URL.Path, r.Method, methods[0])))
 	case below && name != "" && !strings.Contains(name, "/"):
-		refuse(w, http.StatusNotFound, unknownNoun(name))
+		refuse(w, withStatus(http.StatusNotFound, unknownNoun(name)))
 	default:
-		refuse(w, http.StatusNotFound, fmt.Errorf("there is no %q: every request is below /v1/", r.URL.Path))
+		refuse(w, withStatus(http.StatusNotFound,
+			fmt.Errorf("there is no %q: every request is below /v1/", r.URL.Path)))
 	}
 }
 
@@ -95,14 +110,13 @@ func (s *Server) methods(r *http.Request) (all []string) {
 // showPattern is the pattern of all nouns.
 const showPattern = "GET /v1/{noun}"
 
-func (s *Server) show(w http.ResponseWriter, r *http.Request) {
+func (s *Server) show(w http.ResponseWriter, r *http.Request) (any, error) {
 	setReadDeadline(w)
 	since, err := sequence(r, 0)
 	if err != nil {
-		refuse(w, http.StatusBadRequest, err)
-		return
+		return nil, err
 	}
-	reply(w, nouns[r.PathValue("noun")].answer(s.moment(since)))
+	return nouns[r.PathValue("noun")].answer(s.moment(since)), nil
 }
 
 // sequence returns the first event that a request asks for.
@@ -191,8 +205,26 @@ func unknownNoun(name string) error {
 	return fmt.Errorf("%q is nothing that can be shown: there are %s", name, strings.Join(Nouns(), ", "))
 }
 
+// A statusError is an error with the HTTP status of its answer. Other errors have status 400.
+type statusError struct {
+	error
+	status int
+}
+
+// withStatus returns nil for no error.
+func withStatus(status int, err error) error {
+	if err == nil {
+		return nil
+	}
+	return statusError{err, status}
+}
+
 // refuse answers a request with an error.
-func refuse(w http.ResponseWriter, status int, err error) {
+func refuse(w http.ResponseWriter, err error) {
+	status := http.StatusBadRequest
+	if e := (statusError{}); errors.As(err, &e) {
+		status = e.status
+	}
 	setWriteDeadline(w)
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)

@@ -2,7 +2,6 @@ package api
 
 import (
 	"fmt"
-	"net/http"
 )
 
 // newestEvents is how many events a State has.
@@ -28,8 +27,6 @@ type State struct {
 
 // State returns the state of the switch at this moment.
 func (s *Server) State() *State { return s.since(s.begin, nil, 0).state() }
-
-func (s *Server) answerState(w http.ResponseWriter, _ *http.Request) { reply(w, s.State()) }
 
 func (m *moment) state() *State {
 	next := m.source.NextEvent()
