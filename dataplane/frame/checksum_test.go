@@ -2,7 +2,6 @@ package frame
 
 import (
 	"bytes"
-	"fmt"
 	"testing"
 
 	"github.com/google/gopacket"
@@ -131,29 +130,5 @@ func TestCompleteChecksumRefuses(t *testing.T) {
 			t.Errorf("%s: got %v, want %v", tt.name, got, tt.ok)
 		}
 		equalOctets(t, tt.name, b, whole)
-	}
-}
-
-func BenchmarkSum(b *testing.B) {
-	for _, n := range []int{20, 60, 1500, 65536} {
-		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			data := pattern(n)
-			b.SetBytes(int64(n))
-			b.ReportAllocs()
-			for b.Loop() {
-				Sum(data, 0)
-			}
-		})
-	}
-}
-
-func BenchmarkCompleteChecksum(b *testing.B) {
-	s := shape{payload: 1448}
-	data, network, transport := s.build(b)
-	v := s.unfinish(data, network, transport)
-	b.SetBytes(int64(len(data)))
-	b.ReportAllocs()
-	for b.Loop() {
-		CompleteChecksum(data, v)
 	}
 }

@@ -135,13 +135,3 @@ func TestMarkCEOfGSOFrame(t *testing.T) {
 		}
 	}
 }
-
-func BenchmarkMarkCE(b *testing.B) {
-	data, _, _ := shape{payload: 100}.build(b)
-	b.ReportAllocs()
-	for b.Loop() {
-		if !MarkCE(data, 14, TypeIPv4) {
-			b.Fatal("not marked")
-		}
-	}
-}

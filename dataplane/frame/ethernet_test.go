@@ -85,13 +85,3 @@ func TestWireOctets(t *testing.T) {
 		}
 	}
 }
-
-func BenchmarkParse(b *testing.B) {
-	tagged, _, _ := shape{tags: []uint16{TypeVLAN}, tci: MakeTCI(3, false, 10), payload: 100}.build(b)
-	b.ReportAllocs()
-	for b.Loop() {
-		if h, ok := Parse(tagged); !ok || h.NetOffset != 18 {
-			b.Fatal(h, ok)
-		}
-	}
-}

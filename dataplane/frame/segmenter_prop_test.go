@@ -55,26 +55,50 @@ func checkSkip(t *rapid.T, whole []byte, v VnetHeader, segments [][]byte) {
 	}
 }
 
-func TestDataPathAllocatesNothing(t *testing.T) {
-	whole, v := shape{tags: []uint16{TypeVLAN}, payload: 6000}.gsoFrame(t, 1448)
+// dataPath returns the functions that the data path calls, each with a typical frame.
+func dataPath(t rapid.TB) map[string]func() {
+	tagged, v := shape{tags: []uint16{TypeVLAN}, payload: 6000}.gsoFrame(t, 1448)
+	udp6, udp6v := shape{ipv6: true, udp: true, payload: 64240}.gsoFrame(t, 1448)
 	unfinished, network, transport := shape{udp: true, payload: 1000}.build(t)
 	partial := shape{udp: true, payload: 1000}.unfinish(unfinished, network, transport)
 	sctp := VnetHeader{Flags: VnetNeedsCsum, CsumStart: 34, CsumOffset: sctpChecksumOffset}
 	var c Segmenter
 	dst, header := make([]byte, 2048), make([]byte, VnetHeaderOctets)
-	for name, verb := range map[string]func(){
-		"Parse":            func() { Parse(whole) },
-		"DSCP":             func() { DSCP(whole, 18, TypeIPv4) },
-		"MarkCE":           func() { MarkCE(whole, 18, TypeIPv4) },
-		"CompleteChecksum": func() { CompleteChecksum(unfinished, partial); CompleteChecksum(unfinished, sctp) },
-		"VnetHeader":       func() { v.Shift(4).Encode(header); DecodeVnetHeader(header) },
-		"Segmenter": func() {
+	segment := func(whole []byte, v VnetHeader) func() {
+		return func() {
 			for c.Reset(whole, v); c.Next(dst) > 0; {
 			}
-		},
-	} {
-		if n := testing.AllocsPerRun(50, verb); n != 0 {
+		}
+	}
+	return map[string]func(){
+		"Parse":            func() { Parse(tagged) },
+		"InsertTag":        func() { InsertTag(dst, 8, TypeVLAN, 1) },
+		"DSCP":             func() { DSCP(tagged, 18, TypeIPv4) },
+		"MarkCE":           func() { MarkCE(tagged, 18, TypeIPv4) },
+		"Sum of 20":        func() { Sum(dst[:20], 0) },
+		"Sum of 1500":      func() { Sum(dst[:1500], 0) },
+		"CompleteChecksum": func() { CompleteChecksum(unfinished, partial) },
+		"SCTP checksum":    func() { CompleteChecksum(unfinished, sctp) },
+		"VnetHeader":       func() { v.Shift(4).Encode(header); DecodeVnetHeader(header) },
+		"Segmenter, TCP":   segment(tagged, v),
+		"Segmenter, UDP":   segment(udp6, udp6v),
+	}
+}
+
+func TestDataPathAllocatesNothing(t *testing.T) {
+	for name, f := range dataPath(t) {
+		if n := testing.AllocsPerRun(50, f); n != 0 {
 			t.Errorf("%s: got %v allocations, want 0", name, n)
 		}
+	}
+}
+
+func BenchmarkDataPath(b *testing.B) {
+	for name, f := range dataPath(b) {
+		b.Run(name, func(b *testing.B) {
+			for b.Loop() {
+				f()
+			}
+		})
 	}
 }

@@ -212,22 +212,3 @@ func TestSegmenterResumes(t *testing.T) {
 		t.Errorf("after the last: got %d octets", n)
 	}
 }
-
-func BenchmarkSegmenter(b *testing.B) {
-	for _, s := range []shape{{payload: 64240}, {ipv6: true, payload: 64240}, {udp: true, payload: 64240}} {
-		whole, v := s.gsoFrame(b, 1448)
-		var c Segmenter
-		dst := make([]byte, 2048)
-		b.Run(fmt.Sprintf("ipv6=%v,udp=%v", s.ipv6, s.udp), func(b *testing.B) {
-			b.SetBytes(int64(len(whole)))
-			b.ReportAllocs()
-			for b.Loop() {
-				if c.Reset(whole, v) != NotRefused {
-					b.Fatal("refused")
-				}
-				for c.Next(dst) > 0 {
-				}
-			}
-		})
-	}
-}
