@@ -29,40 +29,57 @@ func cut(t rapid.TB, whole []byte, v VnetHeader) [][]byte {
 	return segments
 }
 
-func TestSegmenterShapes(t *testing.T) {
-	tcpOptions := layers.TCP{Seq: 0xFFFFFF00, Ack: 7, ACK: true, Options: []layers.TCPOption{
+// A gsoShape is a GSO frame with its number of segments.
+type gsoShape struct {
+	name string
+	shape
+	gso, segments int
+	flag          uint8 // of the GSO type
+}
+
+// tcpOptions and tcpECN are headers of GSO frames.
+var (
+	tcpOptions = layers.TCP{Seq: 0xFFFFFF00, Ack: 7, ACK: true, Options: []layers.TCPOption{
 		{OptionType: layers.TCPOptionKindNop}, {OptionType: layers.TCPOptionKindNop},
 		{OptionType: layers.TCPOptionKindTimestamps, OptionLength: 10, OptionData: make([]byte, 8)},
 	}}
-	tests := []struct {
-		name string
-		shape
-		gso, segments int
-	}{
-		{"TCP/IPv4", shape{tcp: tcpOptions, payload: 14480}, 1448, 10},
-		{"last segment short", shape{tcp: tcpOptions, payload: 14481}, 1448, 11},
-		{"one segment", shape{tcp: tcpOptions, payload: 1000}, 1448, 1},
-		{"no payload", shape{tcp: tcpOptions}, 1448, 1},
-		{"odd segments", shape{payload: 4001}, 1001, 4},
-		{"tagged", shape{tags: []uint16{TypeVLAN}, tci: MakeTCI(3, false, 10), payload: 9000}, 1460, 7},
-		{"priority-tagged", shape{tags: []uint16{TypeVLAN}, tci: MakeTCI(3, false, 0), payload: 9000}, 1460, 7},
-		{"two tags", shape{tags: []uint16{TypeServiceTag, TypeVLAN}, tci: MakeTCI(3, false, 10), payload: 9000}, 1460,
-			7},
-		{"IPv4 options", shape{options: true, payload: 9000}, 1436, 7},
-		{"TCP/IPv6", shape{ipv6: true, tcp: tcpOptions, payload: 14280}, 1428, 10},
-		{"TCP/IPv6 tagged", shape{ipv6: true, tags: []uint16{TypeVLAN}, payload: 9000}, 1440, 7},
-		{"TCP/IPv6 extension headers", shape{ipv6: true, options: true, payload: 9000}, 1400, 7},
-		{"UDP/IPv4", shape{udp: true, payload: 9000}, 1472, 7},
-		{"UDP/IPv6 tagged", shape{udp: true, ipv6: true, tags: []uint16{TypeVLAN}, payload: 9001}, 1452, 7},
-		{"UDP/IPv6 extension headers", shape{udp: true, ipv6: true, options: true, payload: 9001}, 1432, 7},
-		{"longest TCP/IPv4", shape{payload: 65535 - 40}, 1460, 45},
-		{"longest TCP/IPv6", shape{ipv6: true, payload: 65535 - 20}, 1440, 46},
-		{"longest UDP/IPv4 tagged", shape{udp: true, tags: []uint16{TypeVLAN}, payload: 65535 - 28}, 1472, 45},
-		{"smallest segments", shape{payload: 65495}, 8, 8187},
-	}
-	for _, tt := range tests {
+	tcpECN = layers.TCP{Seq: 0xFFFFFF00, ACK: true, PSH: true, FIN: true, CWR: true, ECE: true}
+)
+
+var gsoShapes = []gsoShape{
+	{"TCP/IPv4", shape{tcp: tcpOptions, payload: 14480}, 1448, 10, 0},
+	{"last segment short", shape{tcp: tcpOptions, payload: 14481}, 1448, 11, 0},
+	{"one segment", shape{tcp: tcpOptions, payload: 1000}, 1448, 1, 0},
+	{"no payload", shape{tcp: tcpOptions}, 1448, 1, 0},
+	{"odd segments", shape{payload: 4001}, 1001, 4, 0},
+	{"tagged", shape{tags: []uint16{TypeVLAN}, tci: MakeTCI(3, false, 10), payload: 9000}, 1460, 7, 0},
+	{"priority-tagged", shape{tags: []uint16{TypeVLAN}, tci: MakeTCI(3, false, 0), payload: 9000}, 1460, 7, 0},
+	{"two tags", shape{tags: []uint16{TypeServiceTag, TypeVLAN}, tci: 0x600A, payload: 9000}, 1460, 7, 0},
+	{"IPv4 options", shape{options: true, payload: 9000}, 1436, 7, 0},
+	{"TCP/IPv6", shape{ipv6: true, tcp: tcpOptions, payload: 14280}, 1428, 10, 0},
+	{"TCP/IPv6 tagged", shape{ipv6: true, tags: []uint16{TypeVLAN}, payload: 9000}, 1440, 7, 0},
+	{"TCP/IPv6 extension headers", shape{ipv6: true, options: true, payload: 9000}, 1400, 7, 0},
+	{"UDP/IPv4", shape{udp: true, payload: 9000}, 1472, 7, 0},
+	{"UDP/IPv6 tagged", shape{udp: true, ipv6: true, tags: []uint16{TypeVLAN}, payload: 9001}, 1452, 7, 0},
+	{"UDP/IPv6 extension headers", shape{udp: true, ipv6: true, options: true, payload: 9001}, 1432, 7, 0},
+	{"longest TCP/IPv4", shape{payload: 65535 - 40}, 1460, 45, 0},
+	{"longest TCP/IPv6", shape{ipv6: true, payload: 65535 - 20}, 1440, 46, 0},
+	{"longest UDP/IPv4 tagged", shape{udp: true, tags: []uint16{TypeVLAN}, payload: 65535 - 28}, 1472, 45, 0},
+	{"smallest segments", shape{payload: 65495}, 8, 8187, 0},
+	{"TCP/IPv4 with CWR", shape{tcp: tcpECN, payload: 4000}, 1000, 4, GSOECN},
+	{"TCP/IPv6 with CWR", shape{ipv6: true, tcp: tcpECN, payload: 14281}, 1428, 11, GSOECN},
+}
+
+func (s gsoShape) build(t rapid.TB) ([]byte, VnetHeader) {
+	b, v := s.gsoFrame(t, s.gso)
+	v.GSOType |= s.flag
+	return b, v
+}
+
+func TestSegmenterShapes(t *testing.T) {
+	for _, tt := range gsoShapes {
 		t.Run(tt.name, func(t *testing.T) {
-			whole, v := tt.gsoFrame(t, tt.gso)
+			whole, v := tt.build(t)
 			segments := cut(t, whole, v)
 			if len(segments) != tt.segments {
 				t.Errorf("got %d segments, want %d", len(segments), tt.segments)
