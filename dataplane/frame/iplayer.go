@@ -51,33 +51,23 @@ type ipLayer struct {
 	constant  uint16 // sum of the pseudo header without its length
 }
 
-// locate finds the first IP header of b behind any number of VLAN tags. It returns false unless there is a complete,
-// unfragmented IP packet.
+// locate finds the first IP header of b behind any number of C-tags and S-tags: a frame with two tags is forwarded by
+// its outer tag, but segmented as well. It returns false unless there is a complete, unfragmented IP packet.
 func locate(b []byte) (l ipLayer, ok bool) {
-	network, etherType, ok := locateNetwork(b)
-	if !ok {
-		return l, false
-	}
-	l.network = network
-	switch etherType {
-	case TypeIPv4:
-		return l, l.locateIPv4(b)
-	case TypeIPv6:
-		return l, l.locateIPv6(b)
-	}
-	return l, false
-}
-
-// locateNetwork skips C-tags and S-tags alike. A frame with two tags is forwarded by its outer tag, but segmented as
-// well.
-func locateNetwork(b []byte) (offset int, etherType uint16, ok bool) {
-	for offset = typeOffset; offset+2 <= len(b); offset += TagOctets {
-		etherType = binary.BigEndian.Uint16(b[offset:])
-		if etherType != TypeVLAN && etherType != TypeServiceTag {
-			return offset + 2, etherType, true
+	for l.network = HeaderOctets; l.network <= len(b); l.network += TagOctets {
+		switch binary.BigEndian.Uint16(b[l.network-2:]) {
+		case TypeVLAN, TypeServiceTag:
+		case TypeIPv4:
+			ok = l.locateIPv4(b)
+			return l, ok
+		case TypeIPv6:
+			ok = l.locateIPv6(b)
+			return l, ok
+		default:
+			return l, false
 		}
 	}
-	return 0, 0, false
+	return l, false
 }
 
 func (l *ipLayer) locateIPv4(b []byte) bool {
@@ -167,13 +157,11 @@ func (l *ipLayer) seedPartial(b []byte) {
 func (l *ipLayer) seedComplete(b []byte) {
 	field := binary.BigEndian.Uint16(b[l.transport+l.checksum():])
 	l.noSum = l.protocol == protocolUDP && field == 0
-	addresses := b[l.network:l.transport]
+	from, to := l.network+ipv6SourceOffset, l.network+ipv6Octets
 	if l.ipv4 {
-		addresses = addresses[ipv4SourceOffset:ipv4MinOctets]
-	} else {
-		addresses = addresses[ipv6SourceOffset:ipv6Octets]
+		from, to = l.network+ipv4SourceOffset, l.network+ipv4MinOctets
 	}
-	l.constant = Sum(addresses, uint16(l.protocol))
+	l.constant = Sum(b[from:to], uint16(l.protocol))
 }
 
 // A sender with tunnel offloads (VXLAN, Geneve, GRE, IP in IP; a veth has them all) hands over one outer packet around

@@ -1,7 +1,6 @@
 package port
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 
@@ -59,12 +58,11 @@ const (
 
 // dropAfterSockets attaches a program behind the sockets for all protocols and before the sockets for one protocol.
 func dropAfterSockets(index int) (link.Link, error) {
-	big := func(t uint16) int32 { return int32(binary.NativeEndian.Uint16(binary.BigEndian.AppendUint16(nil, t))) }
 	program, err := ebpf.NewProgram(&ebpf.ProgramSpec{Name: "pfcswitch_host", Type: ebpf.SchedCLS,
 		License: "Apache-2.0", Instructions: asm.Instructions{
 			asm.LoadMem(asm.R2, asm.R1, skbProtocol, asm.Word),
 			asm.Mov.Imm(asm.R0, tcxNext),
-			asm.JEq.Imm(asm.R2, big(frame.TypeLLDP), "end"),
+			asm.JEq.Imm(asm.R2, int32(htons(frame.TypeLLDP)), "end"),
 			asm.Mov.Imm(asm.R0, tcxDrop),
 			asm.Return().WithSymbol("end"),
 		}})
