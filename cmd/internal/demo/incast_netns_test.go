@@ -2,6 +2,7 @@ package demo
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -47,35 +48,37 @@ func TestInterruptIsNoVerdict(t *testing.T) {
 	}
 }
 
-// Whoever keeps the lab finds two switches that run and answer.
+// Whoever keeps a lab finds switches that run and answer, and how to get into each node.
 func TestKeptLabRuns(t *testing.T) {
 	labtest.Require(t)
-	o := short
-	kept := incastPhases(o)[1]
-	entered := false
-	kept.enter = func(ctx context.Context, commands []string) {
-		entered = true
-		text := strings.Join(commands, "\n")
-		for _, s := range kept.switches {
-			if _, err := api.NewClient(s.socket).Show(ctx, "ports"); err != nil {
-				t.Errorf("switch %s: %v", s.name, err)
+	ring := deadlockPhases(short)
+	for action, kept := range map[string]*phase{"alert": incastPhases(short)[1], "forward": ring[1], "drop": ring[2]} {
+		entered := 0
+		kept.enter = func(ctx context.Context, commands []string) {
+			entered++
+			for _, s := range kept.switches {
+				if !slices.Contains(commands, s.name+": pfcswitch show pfc -s "+s.socket) {
+					t.Errorf("act %s: no command asks switch %s: %q", kept.name, s.name, commands)
+				}
+				var w *api.Watchdog
+				labtest.Must(t, ask(ctx, s, "watchdog", &w))
+				if len(w.Queues) != len(s.ports) || w.Queues[0].Action != action {
+					t.Errorf("act %s, switch %s: %+v, want %s at each port", kept.name, s.name, w.Queues, action)
+				}
 			}
-			if !strings.Contains(text, "show pfc -s "+s.socket) {
-				t.Errorf("no command asks switch %s:\n%s", s.name, text)
+			text := strings.Join(commands, "\n")
+			for _, n := range kept.lab.Nodes() {
+				if !strings.Contains(text, n.EnterCommand()) {
+					t.Errorf("act %s: no command enters %s:\n%s", kept.name, n.Name(), text)
+				}
 			}
 		}
-		for _, n := range kept.lab.Nodes() {
-			if !strings.Contains(text, n.EnterCommand()) {
-				t.Errorf("no command enters %s:\n%s", n.Name(), text)
-			}
+		r := &Report{}
+		if whole, err := kept.perform(context.Background(), r); err != nil || !whole || len(r.Phases) != 1 {
+			t.Fatalf("act %s: whole %v, %v, %+v", kept.name, whole, err, r.Checks)
 		}
-	}
-	r := &Report{}
-	whole, err := kept.perform(context.Background(), r)
-	if err != nil || !whole {
-		t.Fatalf("whole %v, %v, %+v", whole, err, r.Checks)
-	}
-	if !entered {
-		t.Error("the lab was not kept")
+		if entered != 1 {
+			t.Errorf("act %s was kept %d times", kept.name, entered)
+		}
 	}
 }

@@ -1,7 +1,6 @@
 package demo
 
 import (
-	"context"
 	"testing"
 	"time"
 
@@ -11,35 +10,16 @@ import (
 
 // The CPU time that a process used before the load does not count.
 func TestMeterBeginsWithTheLoad(t *testing.T) {
-	labtest.Require(t)
-	l, err := lab.New(context.Background(), "meter")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := l.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
-	n, err := l.Node("n")
-	if err != nil {
-		t.Fatal(err)
-	}
+	n := labtest.Node(t, labtest.New(t, "meter"), "n")
 	p, err := n.Start(lab.Command{Name: "h1", Argv: []string{"sleep", "0.2"}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := p.Wait(); err != nil {
-		t.Fatal(err)
-	}
+	labtest.Must(t, err)
+	labtest.Must(t, p.Wait())
 	ran, waited := p.Scheduled()
 	if ran <= 0 || waited <= 0 {
 		t.Fatalf("the process ran for %v and waited for %v", ran, waited)
 	}
 	m, err := startMeter([]*lab.Process{p})
-	if err != nil {
-		t.Fatal(err)
-	}
+	labtest.Must(t, err)
 	if u, err := m.read(time.Second); err != nil || u.runQueueDelay != 0 || u.cores != 0 {
 		t.Errorf("since its end: %+v, %v, want nothing", u, err)
 	}

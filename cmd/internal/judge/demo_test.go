@@ -20,7 +20,7 @@ func judgeChanges(t *testing.T, good string, changes []change) {
 	}
 }
 
-func judgeText(t *testing.T, name, text, want string) {
+func judgeText(t *testing.T, name, text, want string) (printed string) {
 	t.Helper()
 	var out strings.Builder
 	ok, err := judgeDemo(strings.NewReader(text), &out)
@@ -30,6 +30,7 @@ func judgeText(t *testing.T, name, text, want string) {
 	if !strings.Contains(out.String(), want) {
 		t.Errorf("%s: the output lacks %q:\n%s", name, want, out.String())
 	}
+	return out.String()
 }
 
 // good is the report of a demo as it should be.
@@ -192,18 +193,15 @@ func TestJudgeDeadlock(t *testing.T) {
 	})
 }
 
-// Rates depend on the machine: they are told, whatever they are.
-func TestRatesAreToldNotJudged(t *testing.T) {
-	var out strings.Builder
-	if ok, err := judgeDemo(strings.NewReader(good), &out); !ok || err != nil {
-		t.Fatal(ok, err)
-	}
+// Rates depend on the machine: they are printed, whatever they are.
+func TestRatesArePrinted(t *testing.T) {
+	printed := judgeText(t, "good", good, "")
 	// Rates are the report's own, whatever an act's time was. 1000 and 3000 of 4000 frames: Jain's index is 4000² /
 	// (2·(1000² + 3000²)) = 0.8.
 	for _, want := range []string{"33.3 Mbit/s, share 25.0 %", "99.9 Mbit/s, share 75.0 %",
 		"44.4 Mbit/s, share 100.0 %", "fairness 0.800", "p50 50 µs, p99.9 70 µs", "lost 600"} {
-		if !strings.Contains(out.String(), want) {
-			t.Errorf("the output lacks %q:\n%s", want, out.String())
+		if !strings.Contains(printed, want) {
+			t.Errorf("the output lacks %q:\n%s", want, printed)
 		}
 	}
 }
