@@ -5,13 +5,24 @@ import (
 	"slices"
 )
 
-// A state of a state machine: enter acts on entry, next returns the following state and the reason. The machine rests
-// in a state that is its own next.
+// A state of a state machine. The machine leaves by the first edge that holds, and rests where none does.
 type state struct {
 	name  string
-	enter func(*Agent)
-	next  func(*Agent) (to int, why string)
+	enter func(*Agent) // nil: nothing to do
+	edges []edge
 }
+
+// An edge leads to another state, for the reason why.
+type edge struct {
+	holds func(*Agent) bool // nil: always
+	to    int
+	why   string
+}
+
+// Conditions of several machines.
+func up(a *Agent) bool   { return a.linkUp }
+func down(a *Agent) bool { return !a.linkUp }
+func off(a *Agent) bool  { return !a.enabled() }
 
 // A machine is a state machine of IEEE 802.1AB clause 9.2 over the variables of an Agent.
 type machine struct {
@@ -47,19 +58,22 @@ const (
 
 // run follows transitions until the machine rests.
 func (m *machine) run(a *Agent) {
-	for next, why := m.states[m.at].next(a); next != m.at; next, why = m.states[m.at].next(a) {
-		m.recordTransition(a, next, why)
-		m.at = next
-		m.states[next].enter(a)
+	for {
+		from := &m.states[m.at]
+		i := slices.IndexFunc(from.edges, func(e edge) bool { return e.holds == nil || e.holds(a) })
+		if i < 0 {
+			return
+		}
+		m.at = from.edges[i].to
+		to := &m.states[m.at]
+		a.transitions++
+		m.newest[m.made%TransitionsKept] = Transition{At: a.now, Machine: m.name, From: from.name, To: to.name,
+			Cause: from.edges[i].why, number: a.transitions}
+		m.made++
+		if to.enter != nil {
+			to.enter(a)
+		}
 	}
-}
-
-// recordTransition keeps a transition that is about to be made.
-func (m *machine) recordTransition(a *Agent, next int, why string) {
-	a.transitions++
-	m.newest[m.made%TransitionsKept] = Transition{At: a.now, Machine: m.name, From: m.states[m.at].name,
-		To: m.states[next].name, Cause: why, number: a.transitions}
-	m.made++
 }
 
 // Transitions returns the newest transitions, TransitionsKept of each machine at most, oldest first.

@@ -21,13 +21,26 @@ const (
 )
 
 var rxStates = [...]state{
-	rxOperational: {"wait-port-operational", (*Agent).forgetAll, (*Agent).afterOperational},
-	rxInitialize:  {"initialize", (*Agent).forgetAll, (*Agent).afterReceiveInitialize},
-	rxWait:        {"wait-for-frame", func(*Agent) {}, (*Agent).afterWait},
-	rxFrame:       {"frame", (*Agent).process, (*Agent).afterFrame},
-	rxDelete:      {"delete-info", (*Agent).deleteInfo, func(*Agent) (int, string) { return rxWait, "deleted" }},
-	rxUpdate:      {"update-info", (*Agent).updateInfo, func(*Agent) (int, string) { return rxWait, "stored" }},
-	rxAged:        {"delete-aged-info", (*Agent).age, func(*Agent) (int, string) { return rxWait, "deleted" }},
+	rxOperational: {"wait-port-operational", (*Agent).forgetAll, []edge{{up, rxInitialize, reasonUp}}},
+	rxInitialize: {"initialize", (*Agent).forgetAll, []edge{
+		{down, rxOperational, reasonDown},
+		{(*Agent).enabled, rxWait, reasonOn},
+	}},
+	rxWait: {"wait-for-frame", nil, []edge{
+		{down, rxOperational, reasonDown},
+		{off, rxInitialize, reasonOff},
+		{func(a *Agent) bool { return a.neighbours.next() <= a.now }, rxAged, "time to live is over"},
+		{func(a *Agent) bool { return a.rx.frame != nil }, rxFrame, "frame received"},
+	}},
+	rxFrame: {"frame", (*Agent).process, []edge{
+		{func(a *Agent) bool { return a.rx.pdu == nil }, rxWait, "discarded"},
+		{func(a *Agent) bool { return a.rx.pdu.TTL == 0 }, rxDelete, "time to live 0"},
+		{(*Agent).refresh, rxWait, "the same again"},
+		{nil, rxUpdate, "news"},
+	}},
+	rxDelete: {"delete-info", (*Agent).deleteInfo, []edge{{nil, rxWait, "deleted"}}},
+	rxUpdate: {"update-info", (*Agent).updateInfo, []edge{{nil, rxWait, "stored"}}},
+	rxAged:   {"delete-aged-info", (*Agent).age, []edge{{nil, rxWait, "deleted"}}},
 }
 
 type receiver struct {
@@ -37,37 +50,6 @@ type receiver struct {
 	source [6]byte
 	pdu    *PDU // of the frame in state rxFrame, nil where it was discarded
 	raw    string
-}
-
-func (a *Agent) afterOperational() (int, string) {
-	if a.linkUp {
-		return rxInitialize, reasonUp
-	}
-	return rxOperational, ""
-}
-
-func (a *Agent) afterReceiveInitialize() (int, string) {
-	switch {
-	case !a.linkUp:
-		return rxOperational, reasonDown
-	case a.enabled():
-		return rxWait, reasonOn
-	}
-	return rxInitialize, ""
-}
-
-func (a *Agent) afterWait() (int, string) {
-	switch {
-	case !a.linkUp:
-		return rxOperational, reasonDown
-	case !a.enabled():
-		return rxInitialize, reasonOff
-	case a.neighbours.next() <= a.now:
-		return rxAged, "time to live is over"
-	case a.rx.frame != nil:
-		return rxFrame, "frame received"
-	}
-	return rxWait, ""
 }
 
 // process reads a frame, and counts its errors.
@@ -94,17 +76,9 @@ func (a *Agent) process() {
 	}
 }
 
-func (a *Agent) afterFrame() (int, string) {
-	p := a.rx.pdu
-	switch {
-	case p == nil:
-		return rxWait, "discarded"
-	case p.TTL == 0:
-		return rxDelete, "time to live 0"
-	case a.neighbours.refresh(p.MSAP(), a.rx.source, a.rx.raw, a.now):
-		return rxWait, "the same again"
-	}
-	return rxUpdate, "news"
+// refresh prolongs the neighbour if the frame announces the same as before, and reports whether it does.
+func (a *Agent) refresh() bool {
+	return a.neighbours.refresh(a.rx.pdu.MSAP(), a.rx.source, a.rx.raw, a.now)
 }
 
 func (a *Agent) deleteInfo() {

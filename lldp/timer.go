@@ -18,12 +18,19 @@ const (
 )
 
 var timerStates = [...]state{
-	timerInitialize: {"initialize", (*Agent).initializeTimer, (*Agent).afterTimerInitialize},
-	timerIdle:       {"idle", func(*Agent) {}, (*Agent).afterTimerIdle},
-	timerExpires: {"expires", (*Agent).timerExpired,
-		func(*Agent) (int, string) { return timerSignal, "a frame is due" }},
-	timerSignal:    {"signal", (*Agent).signal, func(*Agent) (int, string) { return timerIdle, "signalled" }},
-	timerFastStart: {"fast-start", (*Agent).fastStart, func(*Agent) (int, string) { return timerExpires, "greeting" }},
+	timerInitialize: {"initialize", (*Agent).initializeTimer, []edge{
+		{func(a *Agent) bool { return a.linkUp && a.enabled() && a.tx.at == txIdle }, timerIdle, reasonOn},
+	}},
+	timerIdle: {"idle", nil, []edge{
+		{down, timerInitialize, reasonDown},
+		{off, timerInitialize, reasonOff},
+		{func(a *Agent) bool { return a.timer.newNeighbour }, timerFastStart, "new neighbour"},
+		{func(a *Agent) bool { return a.timer.ttr == 0 }, timerExpires, "time is up"},
+		{func(a *Agent) bool { return a.timer.localChange }, timerSignal, "own data changed"},
+	}},
+	timerExpires:   {"expires", (*Agent).timerExpired, []edge{{nil, timerSignal, "a frame is due"}}},
+	timerSignal:    {"signal", (*Agent).signal, []edge{{nil, timerIdle, "signalled"}}},
+	timerFastStart: {"fast-start", (*Agent).fastStart, []edge{{nil, timerExpires, "greeting"}}},
 }
 
 type txTimer struct {
@@ -45,29 +52,6 @@ func (a *Agent) initializeTimer() {
 	t := &a.timer
 	t.ttr, t.fast, t.credit = 0, 0, CreditMax
 	t.now, t.localChange, t.newNeighbour = false, false, false
-}
-
-func (a *Agent) afterTimerInitialize() (int, string) {
-	if !a.linkUp || !a.enabled() || a.tx.at != txIdle {
-		return timerInitialize, ""
-	}
-	return timerIdle, reasonOn
-}
-
-func (a *Agent) afterTimerIdle() (int, string) {
-	switch t := &a.timer; {
-	case !a.linkUp:
-		return timerInitialize, reasonDown
-	case !a.enabled():
-		return timerInitialize, reasonOff
-	case t.newNeighbour:
-		return timerFastStart, "new neighbour"
-	case t.ttr == 0:
-		return timerExpires, "time is up"
-	case t.localChange:
-		return timerSignal, "own data changed"
-	}
-	return timerIdle, ""
 }
 
 func (a *Agent) timerExpired() { a.timer.fast = max(0, a.timer.fast-1) }

@@ -15,10 +15,19 @@ const (
 )
 
 var txStates = [...]state{
-	txInitialize: {"initialize", (*Agent).initializeTransmit, (*Agent).afterInitialize},
-	txIdle:       {"idle", func(*Agent) {}, (*Agent).afterIdle},
-	txShutdown:   {"shutdown-frame", (*Agent).sendShutdown, (*Agent).afterShutdown},
-	txInfo:       {"info-frame", (*Agent).sendInfo, (*Agent).afterInfo},
+	txInitialize: {"initialize", (*Agent).initializeTransmit, []edge{
+		{func(a *Agent) bool { return a.linkUp && a.enabled() }, txIdle, reasonOn},
+	}},
+	txIdle: {"idle", nil, []edge{
+		{down, txInitialize, reasonDown},
+		{off, txShutdown, reasonOff},
+		{func(a *Agent) bool { return a.timer.now && a.timer.credit > 0 }, txInfo, "a frame is to leave"},
+	}},
+	txShutdown: {"shutdown-frame", (*Agent).sendShutdown, []edge{
+		{down, txInitialize, reasonDown},
+		{func(a *Agent) bool { return a.tx.shutdownWhile == 0 }, txInitialize, "silence is over"},
+	}},
+	txInfo: {"info-frame", (*Agent).sendInfo, []edge{{nil, txIdle, "sent"}}},
 }
 
 type transmitter struct {
@@ -39,40 +48,11 @@ func (a *Agent) initializeTransmit() {
 	}
 }
 
-func (a *Agent) afterInitialize() (int, string) {
-	if a.linkUp && a.enabled() {
-		return txIdle, reasonOn
-	}
-	return txInitialize, ""
-}
-
-func (a *Agent) afterIdle() (int, string) {
-	switch {
-	case !a.linkUp:
-		return txInitialize, reasonDown
-	case !a.enabled():
-		return txShutdown, reasonOff
-	case a.timer.now && a.timer.credit > 0:
-		return txInfo, "a frame is to leave"
-	}
-	return txIdle, ""
-}
-
 // sendShutdown ends what was announced.
 func (a *Agent) sendShutdown() {
 	p := PDU{Chassis: a.cfg.Local.Chassis, Port: a.cfg.Local.Port}
 	a.send(&p)
 	a.tx.shutdownWhile = ReinitDelay
-}
-
-func (a *Agent) afterShutdown() (int, string) {
-	switch {
-	case !a.linkUp:
-		return txInitialize, reasonDown
-	case a.tx.shutdownWhile == 0:
-		return txInitialize, "silence is over"
-	}
-	return txShutdown, ""
 }
 
 func (a *Agent) sendInfo() {
@@ -82,8 +62,6 @@ func (a *Agent) sendInfo() {
 	a.timer.credit--
 	a.timer.now = false
 }
-
-func (a *Agent) afterInfo() (int, string) { return txIdle, "sent" }
 
 // ttl returns the time to live that is announced, in seconds.
 func (a *Agent) ttl() uint16 { return uint16(min(0xFFFF, a.cfg.Interval*a.cfg.Hold+1)) }
