@@ -32,11 +32,9 @@ func TestEta(t *testing.T) {
 		{"no rate ignores the frame", Inputs{MaxFrame: tagged}, 2*(65_550+24) + 3840},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			if got := Octets(Eta(tt.in).Bits()); got != tt.want {
-				t.Errorf("Eta(%+v)\n got %d octets\nwant %d", tt.in, got, tt.want)
-			}
-		})
+		if got := Octets(Eta(tt.in).Bits()); got != tt.want {
+			t.Errorf("%s: Eta(%+v)\n got %d octets\nwant %d", tt.name, tt.in, got, tt.want)
+		}
 	}
 }
 
@@ -70,11 +68,9 @@ func TestTermsAreNamed(t *testing.T) {
 		}},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			if !slices.Equal(tt.got, tt.want) {
-				t.Errorf("terms\n got %+v\nwant %+v", tt.got, tt.want)
-			}
-		})
+		if !slices.Equal(tt.got, tt.want) {
+			t.Errorf("%s: terms\n got %+v\nwant %+v", tt.name, tt.got, tt.want)
+		}
 	}
 }
 
@@ -154,11 +150,9 @@ func TestSendLimit(t *testing.T) {
 		{"no rate: one GSO frame", 0, tagged, GSOFrame + WireOverhead},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			if got := SendLimit(tt.speed, tt.frame); got != tt.want {
-				t.Errorf("SendLimit(%d, %d)\n got %d\nwant %d", tt.speed, tt.frame, got, tt.want)
-			}
-		})
+		if got := SendLimit(tt.speed, tt.frame); got != tt.want {
+			t.Errorf("%s: SendLimit(%d, %d)\n got %d\nwant %d", tt.name, tt.speed, tt.frame, got, tt.want)
+		}
 	}
 }
 

@@ -208,7 +208,7 @@ func TestPeerFallsSilent(t *testing.T) {
 	w.run(10 * time.Second)
 	r := w.report(0)
 	if !r.PeerSilent || r.Counters.Lost == 0 || w.ends[0].Target() != found || r.ControlDiscarded {
-		t.Errorf("silent %v, lost %d, target %d, swallowed %v\nwant silent, and %d as before", r.PeerSilent,
+		t.Errorf("silent %v, lost %d, target %d, discarded %v\nwant silent, and %d as before", r.PeerSilent,
 			r.Counters.Lost, w.ends[0].Target(), r.ControlDiscarded, found)
 	}
 	notes := strings.Join(w.ends[0].Notes(), "\n")
@@ -217,8 +217,8 @@ func TestPeerFallsSilent(t *testing.T) {
 	}
 }
 
-// A link that swallows MAC Control frames is found out by the fallback, and measured by it.
-func TestSwallowed(t *testing.T) {
+// The fallback finds a link that discards MAC Control frames, and measures it.
+func TestControlFramesDiscarded(t *testing.T) {
 	for _, from := range []int{0, 1} {
 		w := newWire(settings(7), settings(8))
 		w.lose = func(end int, p macctl.MeasurementFrame) bool { return end == from && !p.Fallback }
@@ -226,18 +226,18 @@ func TestSwallowed(t *testing.T) {
 		w.run(5 * time.Second)
 		r := w.report(0)
 		if !r.ControlDiscarded || r.ControlPasses || r.PeerSilent || r.Measured == nil {
-			t.Errorf("lost from end %d: swallowed %v, passes %v, silent %v\nwant swallowed, and measured", from,
+			t.Errorf("lost from end %d: discarded %v, passes %v, silent %v\nwant discarded, and measured", from,
 				r.ControlDiscarded, r.ControlPasses, r.PeerSilent)
 		}
 		w.lose = nil
 		w.run(time.Second)
 		if r := w.report(0); r.ControlDiscarded || !r.ControlPasses {
-			t.Errorf("they pass again: swallowed %v, passes %v", r.ControlDiscarded, r.ControlPasses)
+			t.Errorf("they pass again: discarded %v, passes %v", r.ControlDiscarded, r.ControlPasses)
 		}
 	}
 	w := measured()
 	if r := w.report(0); !r.ControlPasses || r.ControlDiscarded {
-		t.Errorf("a sound link: passes %v, swallowed %v", r.ControlPasses, r.ControlDiscarded)
+		t.Errorf("a sound link: passes %v, discarded %v", r.ControlPasses, r.ControlDiscarded)
 	}
 }
 

@@ -62,7 +62,7 @@ func TestFoundDoesNotAllocate(t *testing.T) {
 }
 
 // The report has the newest result sent, and whether the peer has acknowledged it.
-func TestReportOfWhatWasTold(t *testing.T) {
+func TestReportOfResults(t *testing.T) {
 	w := newWire(settings(7), settings(8))
 	if r := w.report(0); r.ResultBits != 0 || r.ResultAcked {
 		t.Errorf("before anything was measured: told %d bits, heard %v", r.ResultBits, r.ResultAcked)
@@ -92,7 +92,7 @@ func TestLateAgreementProvesNothing(t *testing.T) {
 		for range 200 {
 			w.run(5 * time.Millisecond)
 			if w.ends[0].ControlDiscarded() {
-				t.Fatalf("swallowed, with a peer that agreed %v late", late)
+				t.Fatalf("discarded, with a peer that agreed %v late", late)
 			}
 		}
 		if !w.ends[0].ControlPasses() {
@@ -102,7 +102,7 @@ func TestLateAgreementProvesNothing(t *testing.T) {
 }
 
 // After a flap to a silent host the note comes again.
-func TestFlapIsToldAgain(t *testing.T) {
+func TestFlapIsNotedAgain(t *testing.T) {
 	w := measured()
 	p := w.ends[0]
 	p.SetUp(false, w.now)

@@ -52,12 +52,10 @@ func TestParsePDU(t *testing.T) {
 		{"time to live 0", chassis + port + "0602 0000" + end, with(func(p *PDU) { p.TTL = 0 }), Discarded{}},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			p, d, err := ParsePDU(unhex(t, tt.hex))
-			if err != nil || d != tt.d || !reflect.DeepEqual(p, tt.want) {
-				t.Errorf("got %+v, %+v, %v\nwant %+v, %+v", p, d, err, tt.want, tt.d)
-			}
-		})
+		p, d, err := ParsePDU(unhex(t, tt.hex))
+		if err != nil || d != tt.d || !reflect.DeepEqual(p, tt.want) {
+			t.Errorf("%s: got %+v, %+v, %v\nwant %+v, %+v", tt.name, p, d, err, tt.want, tt.d)
+		}
 	}
 }
 

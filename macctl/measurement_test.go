@@ -26,13 +26,11 @@ func TestMeasurementFormatAppend(t *testing.T) {
 		{"fallback to the group", [6]byte{}, true, unhex(t, "0180c200000e", "0a0b0c0d0e0f", "88b5 fffe", sampleFields)},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			got := DefaultMeasurementFormat.Append(nil, tt.destination, [6]byte{10, 11, 12, 13, 14, 15}, tt.fallback,
-				sample)
-			if !bytes.Equal(got, tt.want) {
-				t.Errorf("Append\n got %x\nwant %x", got, tt.want)
-			}
-		})
+		got := DefaultMeasurementFormat.Append(nil, tt.destination, [6]byte{10, 11, 12, 13, 14, 15}, tt.fallback,
+			sample)
+		if !bytes.Equal(got, tt.want) {
+			t.Errorf("%s: Append\n got %x\nwant %x", tt.name, got, tt.want)
+		}
 	}
 }
 
