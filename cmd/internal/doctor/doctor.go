@@ -50,13 +50,18 @@ type Target struct {
 	Remedy string
 }
 
-// rules of a port, in the order in which a person should read the findings.
-var rules = []func(*Facts, *Target) []api.Finding{
-	missingNamespace, missingInterface, linkDown, hasMaster, hasAddress, bridgeBetween, xdpAttached, mtuEnds,
-	hardwarePause, receiveOffload, receiveReordering, packetSteering, queueingDiscipline,
-	hostWithoutNIC, segmentationOffload, vlanUnmapped, vlanFiltered, ipv6Noise, untaggedToBridge, dcbxMismatch,
-	manualHeadroom, severalNeighbors, overspeed, losslessLost,
-}
+// A rule makes findings of a target.
+type rule func(*Facts, *Target) []api.Finding
+
+// The rules, in the order in which a person should read the findings. linkRules judge the interface, which has to
+// exist.
+var (
+	absenceRules = []rule{missingNamespace, missingInterface}
+	linkRules    = []rule{linkDown, hasMaster, hasAddress, bridgeBetween, xdpAttached, mtuEnds, hardwarePause,
+		receiveOffload, receiveReordering, packetSteering, queueingDiscipline, hostWithoutNIC, segmentationOffload,
+		vlanUnmapped, vlanFiltered, ipv6Noise}
+	switchRules = []rule{untaggedToBridge, dcbxMismatch, manualHeadroom, severalNeighbors, overspeed, losslessLost}
+)
 
 var severities = map[string]int{api.SeverityError: 0, api.SeverityWarning: 1, api.SeverityNote: 2}
 
@@ -73,11 +78,15 @@ func Judge(f *Facts) *api.Doctor {
 	all := f.judgeMachine()
 	for i := range f.Targets {
 		t := &f.Targets[i]
-		if t.Survey != nil && t.Survey.Peer != nil {
-			r.FarEnds++
+		rules := absenceRules
+		if t.Survey != nil {
+			rules = linkRules
+			if t.Survey.Peer != nil {
+				r.FarEnds++
+			}
 		}
-		for _, rule := range rules {
-			all = append(all, rule(f, t)...)
+		for _, judge := range slices.Concat(rules, switchRules) {
+			all = append(all, judge(f, t)...)
 		}
 	}
 	slices.SortStableFunc(all, func(a, b api.Finding) int {
@@ -123,6 +132,12 @@ func (t *Target) finding(severity, trap string, s *port.Survey, effect, seen, co
 		f.Interface, f.Netns = optional(s.Name), optional(s.Netns)
 	}
 	return []api.Finding{f}
+}
+
+// withKey adds the key of the configuration that repairs a finding.
+func withKey(key string, found []api.Finding) []api.Finding {
+	found[0].Key = optional(key)
+	return found
 }
 
 func optional(s string) *string {

@@ -70,22 +70,11 @@ func (f *Facts) readPorts(ctx context.Context, client *api.Client) error {
 	for i := range f.Config.Ports {
 		p := &f.Config.Ports[i]
 		t := Target{Port: p.Name, Interface: p.Interface, Netns: p.Netns, Config: p, Lossless: losslessOf(f.Config, p)}
-		for k := range live.Ports {
-			if live.Ports[k].Port == p.Name {
-				t.Live = &live.Ports[k]
-			}
-		}
-		for k := range lldp.Ports {
-			if lldp.Ports[k].Port == p.Name {
-				t.LLDP = &lldp.Ports[k]
-			}
-		}
-		for k := range headroom.Ports {
-			if h := &headroom.Ports[k]; h.Port == p.Name && h.ManualRequired {
-				t.Manual = true
-				if h.Remedy != nil {
-					t.Remedy = *h.Remedy
-				}
+		t.Live = first(live.Ports, func(l *api.Port) bool { return l.Port == p.Name })
+		t.LLDP = first(lldp.Ports, func(l *api.LLDPPort) bool { return l.Port == p.Name })
+		if h := first(headroom.Ports, func(h *api.HeadroomPort) bool { return h.Port == p.Name }); h != nil {
+			if t.Manual = h.ManualRequired; t.Manual && h.Remedy != nil {
+				t.Remedy = *h.Remedy
 			}
 		}
 		if p.Kind == config.KindTAP {
@@ -99,6 +88,16 @@ func (f *Facts) readPorts(ctx context.Context, client *api.Client) error {
 			return err
 		}
 		f.Targets = append(f.Targets, t)
+	}
+	return nil
+}
+
+// first returns the first element that matches; nil where none does.
+func first[T any](all []T, matches func(*T) bool) *T {
+	for i := range all {
+		if matches(&all[i]) {
+			return &all[i]
+		}
 	}
 	return nil
 }

@@ -14,8 +14,6 @@ import (
 // port or, without a configuration, the interface itself. The wire of a host NIC has no address.
 func (t *Target) host() *port.Survey {
 	switch {
-	case t.Survey == nil:
-		return nil
 	case t.Config == nil && len(t.Survey.Addresses) > 0:
 		return t.Survey
 	case t.Survey.Peer != nil && len(t.Survey.Peer.Addresses) > 0 && t.Config != nil:
@@ -47,12 +45,7 @@ func segmentationOffload(_ *Facts, t *Target) []api.Finding {
 	if h == nil {
 		return nil
 	}
-	var on []string
-	for _, o := range []string{"tcp-segmentation-offload", "generic-segmentation-offload"} {
-		if h.Offloads[o] {
-			on = append(on, o)
-		}
-	}
+	on := offloadsOn(h, "tcp-segmentation-offload", "generic-segmentation-offload")
 	if len(on) == 0 {
 		return nil
 	}
@@ -63,8 +56,7 @@ func segmentationOffload(_ *Facts, t *Target) []api.Finding {
 
 // vlanUnmapped finds VLAN interfaces that map no priority into the tag.
 func vlanUnmapped(_ *Facts, t *Target) (all []api.Finding) {
-	if t.Survey == nil || t.Survey.Peer == nil || t.Config == nil || t.Config.Trust != config.TrustPCP ||
-		t.Lossless == 0 {
+	if t.Survey.Peer == nil || t.Config == nil || t.Config.Trust != config.TrustPCP || t.Lossless == 0 {
 		return nil
 	}
 	for _, v := range t.Survey.Peer.VLANs {
@@ -82,7 +74,7 @@ func vlanUnmapped(_ *Facts, t *Target) (all []api.Finding) {
 
 // vlanFiltered finds VLANs that the host uses and the port does not carry.
 func vlanFiltered(f *Facts, t *Target) (all []api.Finding) {
-	if t.Survey == nil || t.Survey.Peer == nil || t.Config == nil || t.Config.Wire != "" {
+	if t.Survey.Peer == nil || t.Config == nil || t.Config.Wire != "" {
 		return nil
 	}
 	for _, v := range t.Survey.Peer.VLANs {
@@ -90,13 +82,11 @@ func vlanFiltered(f *Facts, t *Target) (all []api.Finding) {
 			continue
 		}
 		tagged := strings.ReplaceAll(fmt.Sprint(append(slices.Clone(t.Config.Tagged), v.VID)), " ", ", ")
-		finding := t.finding(api.SeverityError, "vlan-filtered", t.Survey.Peer,
-			"every frame of that VLAN is dropped at the port (filtered)",
+		all = append(all, withKey("ports."+t.Port+".tagged: "+tagged, t.finding(api.SeverityError, "vlan-filtered",
+			t.Survey.Peer, "every frame of that VLAN is dropped at the port (filtered)",
 			fmt.Sprintf("%s uses VLAN %d; the port carries %d untagged and %v tagged", v.Name, v.VID, t.Config.PVID,
 				t.Config.Tagged),
-			f.applyCommand(t.Port, "    tagged: "+tagged))
-		finding[0].Key = optional("ports." + t.Port + ".tagged: " + tagged)
-		all = append(all, finding...)
+			f.applyCommand(t.Port, "    tagged: "+tagged)))...)
 	}
 	return all
 }

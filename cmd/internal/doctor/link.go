@@ -14,10 +14,7 @@ import (
 
 // ends are the interface and, where it could be looked at, its far end.
 func (t *Target) ends() []*port.Survey {
-	switch {
-	case t.Survey == nil:
-		return nil
-	case t.Survey.Peer == nil:
+	if t.Survey.Peer == nil {
 		return []*port.Survey{t.Survey}
 	}
 	return []*port.Survey{t.Survey, t.Survey.Peer}
@@ -37,7 +34,7 @@ func missingNamespace(_ *Facts, t *Target) []api.Finding {
 }
 
 func missingInterface(_ *Facts, t *Target) []api.Finding {
-	if t.Survey != nil || errors.Is(t.Absent, port.ErrNoNetns) || t.Config != nil && t.Config.Kind == config.KindTAP {
+	if errors.Is(t.Absent, port.ErrNoNetns) || t.Config != nil && t.Config.Kind == config.KindTAP {
 		return nil
 	}
 	name := shellWord(t.Interface)
@@ -49,7 +46,7 @@ func missingInterface(_ *Facts, t *Target) []api.Finding {
 }
 
 func linkDown(_ *Facts, t *Target) []api.Finding {
-	if t.Survey == nil || t.Survey.Up {
+	if t.Survey.Up {
 		return nil
 	}
 	for _, s := range t.ends() {
@@ -64,7 +61,7 @@ func linkDown(_ *Facts, t *Target) []api.Finding {
 }
 
 func hasMaster(_ *Facts, t *Target) []api.Finding {
-	if t.Survey == nil || t.Survey.MasterKind == "" || t.Config != nil && t.Config.Force {
+	if t.Survey.MasterKind == "" || t.Config != nil && t.Config.Force {
 		return nil
 	}
 	return t.finding(api.SeverityError, "master", t.Survey, "a bridge or bond of the kernel has the interface too: "+
@@ -82,8 +79,7 @@ func nomasterCommand(s *port.Survey) string {
 
 // hasAddress finds ports with an address. Without a configuration, an interface with an address is a host's.
 func hasAddress(_ *Facts, t *Target) []api.Finding {
-	if t.Survey == nil || t.Config == nil || t.Config.Force || t.Config.Kind == config.KindTAP ||
-		len(t.Survey.Addresses) == 0 {
+	if t.Config == nil || t.Config.Force || t.Config.Kind == config.KindTAP || len(t.Survey.Addresses) == 0 {
 		return nil
 	}
 	return t.finding(api.SeverityError, "address", t.Survey,
@@ -95,10 +91,10 @@ func hasAddress(_ *Facts, t *Target) []api.Finding {
 // bridgeBetween finds a kernel bridge at the far end. A bridge never forwards 01-80-C2-00-00-01, whatever
 // group_fwd_mask is.
 func bridgeBetween(_ *Facts, t *Target) []api.Finding {
-	if t.Survey == nil || t.Survey.Peer == nil || t.Survey.Peer.MasterKind == "" {
+	p := t.Survey.Peer
+	if p == nil || p.MasterKind == "" {
 		return nil
 	}
-	p := t.Survey.Peer
 	return t.finding(api.SeverityError, "bridge-between", p, "the bridge eats PAUSE, PFC and LLDP (01-80-C2-00-00-01 "+
 		"and -0E; group_fwd_mask cannot pass the former): nobody behind it is ever paused, nor pauses. "+
 		"Take the interface out, and join it to its counterpart, or run a pfcswitch in the bridge's place",
@@ -106,7 +102,7 @@ func bridgeBetween(_ *Facts, t *Target) []api.Finding {
 }
 
 func xdpAttached(_ *Facts, t *Target) []api.Finding {
-	if t.Survey == nil || !t.Survey.XDP {
+	if !t.Survey.XDP {
 		return nil
 	}
 	return t.finding(api.SeverityWarning, "xdp", t.Survey, "an XDP program sees frames before any socket does, and "+
@@ -116,15 +112,15 @@ func xdpAttached(_ *Facts, t *Target) []api.Finding {
 
 // mtuEnds compares both ends with the port's configured MTU, or with the larger of the two.
 func mtuEnds(_ *Facts, t *Target) (all []api.Finding) {
-	if t.Survey == nil || t.Config == nil && t.Survey.Peer == nil {
+	if t.Config == nil && t.Survey.Peer == nil {
 		return nil
 	}
-	want, why := t.Survey.MTU, ""
-	switch {
-	case t.Config != nil:
+	var want int
+	var why string
+	if t.Config != nil {
 		want, why = t.Config.MTU, fmt.Sprintf("the port's mtu is %d", t.Config.MTU)
-	default:
-		want = max(want, t.Survey.Peer.MTU)
+	} else {
+		want = max(t.Survey.MTU, t.Survey.Peer.MTU)
 		why = fmt.Sprintf("the ends have %d and %d", t.Survey.MTU, t.Survey.Peer.MTU)
 	}
 	for i, s := range t.ends() {
@@ -145,11 +141,10 @@ func mtuEnds(_ *Facts, t *Target) (all []api.Finding) {
 
 // hardwarePause finds NICs that obey PAUSE themselves. A switch turns that off when it starts.
 func hardwarePause(_ *Facts, t *Target) []api.Finding {
-	if t.Survey == nil || t.Survey.Pause == nil || !t.Survey.Pause.Receive && !t.Survey.Pause.Transmit ||
-		t.Config != nil && t.Live == nil {
+	p := t.Survey.Pause
+	if p == nil || !p.Receive && !p.Transmit || t.Config != nil && t.Live == nil {
 		return nil
 	}
-	p := t.Survey.Pause
 	return t.finding(api.SeverityWarning, "hardware-pause", t.Survey, "the NIC obeys and swallows PAUSE itself: the "+
 		"switch never sees it, and PFC frames of the peer may go the same way",
 		fmt.Sprintf("autoneg %v, rx %v, tx %v", p.Autoneg, p.Receive, p.Transmit),
@@ -158,9 +153,6 @@ func hardwarePause(_ *Facts, t *Target) []api.Finding {
 
 // receiveOffload finds receive aggregation (GRO, LRO) at the port.
 func receiveOffload(_ *Facts, t *Target) (all []api.Finding) {
-	if t.Survey == nil {
-		return nil
-	}
 	for _, o := range []struct{ name, short string }{{"generic-receive-offload", "gro"},
 		{"large-receive-offload", "lro"}} {
 		if t.Survey.Offloads[o.name] {
@@ -177,12 +169,7 @@ func receiveOffload(_ *Facts, t *Target) (all []api.Finding) {
 // socket. A veth has a NAPI when it has GRO or an XDP program.
 func receiveReordering(_ *Facts, t *Target) (all []api.Finding) {
 	for i, s := range t.ends() {
-		var on []string
-		for _, o := range []string{"rx-gro-list", "rx-udp-gro-forwarding"} {
-			if s.Offloads[o] {
-				on = append(on, o)
-			}
-		}
+		on := offloadsOn(s, "rx-gro-list", "rx-udp-gro-forwarding")
 		if s.Kind != "veth" || len(on) == 0 || !s.XDP && !s.Offloads["generic-receive-offload"] ||
 			i == 1 && t.packetSocketOnly() {
 			continue
@@ -199,6 +186,11 @@ func receiveReordering(_ *Facts, t *Target) (all []api.Finding) {
 	return all
 }
 
+// offloadsOn returns those of the offloads that are on.
+func offloadsOn(s *port.Survey, names ...string) []string {
+	return slices.DeleteFunc(names, func(name string) bool { return !s.Offloads[name] })
+}
+
 // packetSocketOnly tells whether all frames of the port leave by its packet socket.
 func (t *Target) packetSocketOnly() bool {
 	return t.Config != nil && t.Config.Send == config.SendPacket ||
@@ -207,7 +199,7 @@ func (t *Target) packetSocketOnly() bool {
 
 // packetSteering finds RPS at the port.
 func packetSteering(_ *Facts, t *Target) []api.Finding {
-	if t.Survey == nil || len(t.Survey.Steered) == 0 {
+	if len(t.Survey.Steered) == 0 {
 		return nil
 	}
 	mount := "mount -t sysfs sysfs /sys && for q in /sys/class/net/" + shellWord(t.Survey.Name) +

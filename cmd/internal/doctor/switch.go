@@ -24,13 +24,12 @@ func untaggedToBridge(f *Facts, t *Target) []api.Finding {
 		vid := t.Config.PVID
 		pvid := fmt.Sprintf("    pvid: %d", freeVID(f.Config))
 		tagged := "    tagged: " + strings.ReplaceAll(fmt.Sprint(append(slices.Clone(t.Config.Tagged), vid)), " ", ", ")
-		finding := t.finding(api.SeverityWarning, "priority-untagged", t.Survey, "frames of that VLAN lose their tag "+
-			"here, and the PCP in it: the next switch takes lossless ones for its default priority",
+		key := fmt.Sprintf("ports.%s.%s, %s; and the same at the other end", t.Port, strings.TrimSpace(pvid),
+			strings.TrimSpace(tagged))
+		return withKey(key, t.finding(api.SeverityWarning, "priority-untagged", t.Survey, "frames of that VLAN lose "+
+			"their tag here, and the PCP in it: the next switch takes lossless ones for its default priority",
 			fmt.Sprintf("VLAN %d is tagged at port %s and untagged here (pvid: %d), and a switch is behind this port",
-				vid, other.Name, vid), f.applyCommand(t.Port, pvid, tagged))
-		finding[0].Key = optional(fmt.Sprintf("ports.%s.%s, %s; and the same at the other end", t.Port,
-			strings.TrimSpace(pvid), strings.TrimSpace(tagged)))
-		return finding
+				vid, other.Name, vid), f.applyCommand(t.Port, pvid, tagged)))
 	}
 	return nil
 }
@@ -70,12 +69,10 @@ func dcbxMismatch(f *Facts, t *Target) []api.Finding {
 	if len(willing) > 0 {
 		key = "lldp.willing: true, or " + key
 	}
-	finding := t.finding(api.SeverityError, "dcbx-mismatch", t.Survey,
+	return withKey(key, t.finding(api.SeverityError, "dcbx-mismatch", t.Survey,
 		"a priority that only one end holds loses frames, so that it is lossless at neither",
 		fmt.Sprintf("the neighbor has PFC for %s, this port keeps %v", peer, t.LLDP.DCBX.LosslessPriorities),
-		f.applyCommand("", willing...))
-	finding[0].Key = &key
-	return finding
+		f.applyCommand("", willing...)))
 }
 
 // willingLines is the line of show config that makes the switch follow its neighbors; nothing where it does so already.
@@ -95,12 +92,11 @@ func manualHeadroom(f *Facts, t *Target) []api.Finding {
 	if !t.Manual {
 		return nil
 	}
-	finding := t.finding(api.SeverityWarning, "headroom-by-hand", t.Survey, "the headroom cannot be measured, since "+
+	key := t.Remedy + ", or buffer.headroom: calculated, which keeps the value in force"
+	return withKey(key, t.finding(api.SeverityWarning, "headroom-by-hand", t.Survey, "the headroom cannot be measured, since "+
 		"the peer does not do so or is further away than is believed: what is in force is calculated from speed and "+
 		"cable, and knows nothing of how late the peer reacts",
-		"the switch asks for it (show headroom)", f.applyCommand("", "  headroom: calculated"))
-	finding[0].Key = optional(t.Remedy + ", or buffer.headroom: calculated, which keeps the value in force")
-	return finding
+		"the switch asks for it (show headroom)", f.applyCommand("", "  headroom: calculated")))
 }
 
 func severalNeighbors(_ *Facts, t *Target) []api.Finding {
@@ -120,12 +116,10 @@ func overspeed(f *Facts, t *Target) []api.Finding {
 	if t.Live == nil || t.Live.OverspeedFrames == 0 {
 		return nil
 	}
-	finding := t.finding(api.SeverityWarning, "overspeed", t.Survey, "the peer sends faster than this port's speed: "+
-		"the headroom, which counts in it, is too small, and pauses are too short. Give both ends the same speed; a "+
-		"plain host has none (see host-without-nic)",
-		fmt.Sprintf("%d frames came faster", t.Live.OverspeedFrames)+f.recheckHint(), "")
-	finding[0].Key = optional("ports." + t.Port + ".speed")
-	return finding
+	return withKey("ports."+t.Port+".speed", t.finding(api.SeverityWarning, "overspeed", t.Survey,
+		"the peer sends faster than this port's speed: the headroom, which counts in it, is too small, and pauses are too short. Give both ends the same speed; a "+
+			"plain host has none (see host-without-nic)",
+		fmt.Sprintf("%d frames came faster", t.Live.OverspeedFrames)+f.recheckHint(), ""))
 }
 
 func losslessLost(f *Facts, t *Target) []api.Finding {
