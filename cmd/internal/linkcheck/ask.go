@@ -40,7 +40,7 @@ func (c *checker) request(q request) (a answer, ok bool) {
 }
 
 func (c *checker) requestOnce(q request) (a answer, ok bool) {
-	if c.interrupted() {
+	if c.ctx.Err() != nil {
 		return a, false
 	}
 	c.sequence++
@@ -64,7 +64,7 @@ func (c *checker) requestOnce(q request) (a answer, ok bool) {
 		h, ok := c.wire.Receive(min(until, now+int64(pollInterval)))
 		switch {
 		case ok:
-		case c.interrupted(), now >= until:
+		case c.ctx.Err() != nil, now >= until:
 			return a, false
 		default:
 			continue

@@ -15,6 +15,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"time"
 
 	"pfcswitch/cmd/internal/api"
@@ -73,27 +74,22 @@ type Received struct {
 
 // A checker is one run of all tests.
 type checker struct {
-	interrupted func() bool // it was interrupted
-	o           *Options
-	wire        Wire
-	session     uint16
-	sequence    uint32
-	base        macctl.EchoPath // that is answered
-	peer        [6]byte
-	passes      [macctl.NumPaths]direction
-	counts      linkCounts
-	report      *api.LinkCheck
+	ctx           context.Context
+	o             *Options
+	wire          Wire
+	session       uint16
+	sequence      uint32
+	base          macctl.EchoPath // that is answered
+	peer          [6]byte
+	controlPasses bool // both ways
+	counts        linkCounts
+	report        *api.LinkCheck
 }
-
-// A direction says in which directions a path passes.
-type direction struct{ out, back bool }
 
 // Run checks a link. It returns an error when ctx ends first.
 func Run(ctx context.Context, o *Options, w Wire, session uint16) (*api.LinkCheck, error) {
-	c := &checker{interrupted: func() bool {
-		return ctx.Err() != nil
-	}, o: o, wire: w, session: session, report: &api.LinkCheck{Schema: api.Schema, Interface: o.Interface,
-		OwnBytes: w.MaxFrame(), Checks: []api.LinkTest{}}}
+	c := &checker{ctx: ctx, o: o, wire: w, session: session, report: &api.LinkCheck{Schema: api.Schema,
+		Interface: o.Interface, OwnBytes: w.MaxFrame(), Checks: []api.LinkTest{}}}
 	if o.Netns != "" {
 		c.report.Netns = &o.Netns
 	}
@@ -102,7 +98,7 @@ func Run(ctx context.Context, o *Options, w Wire, session uint16) (*api.LinkChec
 	} else {
 		c.reportSilence()
 	}
-	if c.interrupted() {
+	if ctx.Err() != nil {
 		return nil, errors.New("interrupted: what was found till then says nothing")
 	}
 	return c.report, nil
@@ -110,8 +106,7 @@ func Run(ctx context.Context, o *Options, w Wire, session uint16) (*api.LinkChec
 
 // runTests asks a peer that answers.
 func (c *checker) runTests() {
-	peer := fmt.Sprintf("%02x:%02x:%02x:%02x:%02x:%02x", c.peer[0], c.peer[1], c.peer[2], c.peer[3], c.peer[4],
-		c.peer[5])
+	peer := net.HardwareAddr(c.peer[:]).String()
 	c.report.Peer = &peer
 	c.pfc()
 	c.tag()
@@ -124,12 +119,11 @@ func (c *checker) runTests() {
 	}
 }
 
-// findPeer finds the first way that is answered in kind, and with it which ways pass in which direction.
+// findPeer finds the first path that is answered on the same path.
 func (c *checker) findPeer() bool {
-	for _, way := range []macctl.EchoPath{macctl.PathFallback, macctl.PathControl, macctl.PathBridged} {
-		if a, ok := c.request(request{path: way, answerPath: way}); ok {
-			c.base, c.peer = way, a.Source
-			c.passes[way] = direction{true, true}
+	for _, path := range []macctl.EchoPath{macctl.PathFallback, macctl.PathControl, macctl.PathBridged} {
+		if a, ok := c.request(request{path: path, answerPath: path}); ok {
+			c.base, c.peer = path, a.Source
 			return true
 		}
 	}
@@ -138,10 +132,8 @@ func (c *checker) findPeer() bool {
 
 func (c *checker) add(t api.LinkTest) { c.report.Checks = append(c.report.Checks, t) }
 
-// remedy is a text that may be none.
-func remedy(verdict, text string) *string {
-	if verdict != api.LinkFail {
-		return nil
-	}
-	return &text
+// addFailed adds a test that has failed.
+func (c *checker) addFailed(t api.LinkTest, text, remedy string) {
+	t.Verdict, t.Text, t.Remedy = api.LinkFail, text, &remedy
+	c.add(t)
 }

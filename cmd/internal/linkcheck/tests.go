@@ -19,31 +19,27 @@ func (c *checker) pfc() {
 	}
 	_, out := c.request(request{path: macctl.PathControl, answerPath: c.base})
 	_, back := c.request(request{path: c.base, answerPath: macctl.PathControl})
-	c.passes[macctl.PathControl] = direction{out, back}
+	c.controlPasses = out && back
 	t := api.LinkTest{Check: "pfc", Verdict: api.LinkPass, Out: passText(out), Back: passText(back),
 		Text: "MAC Control frames pass both ways: PAUSE and PFC arrive"}
-	if out && back {
-		c.add(t)
-		return
-	}
-	t.Verdict = api.LinkFail
 	switch {
+	case out && back:
+		c.add(t)
 	case c.base == macctl.PathBridged:
-		t.Text = "a bridge stands between the ends: it forwards ordinary frames, and eats those to " +
-			"01-80-C2-00-00-01; no pause can work"
-		t.Remedy = remedy(t.Verdict, "take the bridge out (ip link set IF nomaster at both of its ports) and join "+
-			"the two links, or put a pfcswitch in its place; group_fwd_mask cannot pass these frames")
+		c.addFailed(t, "a bridge stands between the ends: it forwards ordinary frames, and eats those to "+
+			"01-80-C2-00-00-01; no pause can work",
+			"take the bridge out (ip link set IF nomaster at both of its ports) and join the two links, or put a "+
+				"pfcswitch in its place; group_fwd_mask cannot pass these frames")
 	case out || back:
-		t.Text = "MAC Control frames pass one way only: pauses work in that direction alone"
-		t.Remedy = remedy(t.Verdict, "look at the end that does not get them: a NIC keeps them while its own flow "+
-			"control is on (ethtool -A IF rx off tx off; dcb pfc set dev IF prio-pfc all:off), or a filter drops "+
-			"EtherType 0x8808 (tc filter show dev IF ingress)")
+		c.addFailed(t, "MAC Control frames pass one way only: pauses work in that direction alone",
+			"look at the end that does not get them: a NIC keeps them while its own flow control is on (ethtool -A "+
+				"IF rx off tx off; dcb pfc set dev IF prio-pfc all:off), or a filter drops EtherType 0x8808 (tc "+
+				"filter show dev IF ingress)")
 	default:
-		t.Text = "ordinary frames pass and MAC Control frames are eaten on the way: no pause can work"
-		t.Remedy = remedy(t.Verdict, "a NIC keeps them while its own flow control is on (ethtool -A IF rx off tx "+
-			"off; dcb pfc set dev IF prio-pfc all:off); many MACs, and most tunnels, keep them always")
+		c.addFailed(t, "ordinary frames pass and MAC Control frames are eaten on the way: no pause can work",
+			"a NIC keeps them while its own flow control is on (ethtool -A IF rx off tx off; dcb pfc set dev IF "+
+				"prio-pfc all:off); many MACs, and most tunnels, keep them always")
 	}
-	c.add(t)
 }
 
 func passText(passes bool) string {
@@ -65,24 +61,22 @@ func (c *checker) tag() {
 	tci := uint16(frame.MakeTCI(probePCP, false, c.o.VLAN))
 	name := fmt.Sprintf("the 802.1Q tag (VLAN %d, PCP %d)", c.o.VLAN, probePCP)
 	a, ok := c.request(request{path: c.base, answerPath: c.base, tagged: true, tci: tci})
-	t := api.LinkTest{Check: "tag", Verdict: api.LinkFail, Out: "lost", Back: api.LinkUnknown}
+	t := api.LinkTest{Check: "tag", Verdict: api.LinkPass, Out: "lost", Back: api.LinkUnknown}
 	if !ok {
-		t.Text = "tagged frames are dropped on the way, so that no priority in a tag arrives: " + name
-		t.Remedy = remedy(t.Verdict, "let the VLAN pass: a NIC's filter (ethtool -K IF rx-vlan-filter off), the "+
-			"VLANs of a bridge between (bridge vlan add vid N dev IF), or ask for a VLAN that the link carries "+
-			"(--vlan N)")
-		c.add(t)
+		c.addFailed(t, "tagged frames are dropped on the way, so that no priority in a tag arrives: "+name,
+			"let the VLAN pass: a NIC's filter (ethtool -K IF rx-vlan-filter off), the VLANs of a bridge between "+
+				"(bridge vlan add vid N dev IF), or ask for a VLAN that the link carries (--vlan N)")
 		return
 	}
 	t.Out, t.Back = tagState(a.Tagged, a.TCI, tci), tagState(a.HasTag, a.Tag, tci)
 	if t.Out == "kept" && t.Back == "kept" {
-		t.Verdict, t.Text = api.LinkPass, name+" is kept both ways"
-	} else {
-		t.Text = name + " does not arrive as it was: priorities by PCP are lost or changed"
-		t.Remedy = remedy(t.Verdict, "find what takes it away (a bridge port's PVID: bridge vlan show; tc vlan "+
-			"actions), or use trust: dscp at both ends, which needs no tag")
+		t.Text = name + " is kept both ways"
+		c.add(t)
+		return
 	}
-	c.add(t)
+	c.addFailed(t, name+" does not arrive as it was: priorities by PCP are lost or changed",
+		"find what takes it away (a bridge port's PVID: bridge vlan show; tc vlan actions), or use trust: dscp at "+
+			"both ends, which needs no tag")
 }
 
 func tagState(tagged bool, got, want uint16) string {
@@ -116,13 +110,10 @@ func (c *checker) mtu() {
 		c.add(t)
 		return
 	}
-	t.Verdict = api.LinkFail
-	t.Text = fmt.Sprintf("this end's MTU is %d: longer frames than the other end, or something between, takes are "+
-		"dropped without a word", own-frame.HeaderOctets)
-	t.Remedy = remedy(t.Verdict, fmt.Sprintf("make them alike: ip link set dev %s mtu %d, or raise what is smaller "+
-		"on the way (the interface and, of a switch, ports.NAME.mtu)", c.o.Interface,
-		min(out, back)-frame.HeaderOctets))
-	c.add(t)
+	c.addFailed(t, fmt.Sprintf("this end's MTU is %d: longer frames than the other end, or something between, takes "+
+		"are dropped without a word", own-frame.HeaderOctets),
+		fmt.Sprintf("make them alike: ip link set dev %s mtu %d, or raise what is smaller on the way (the interface "+
+			"and, of a switch, ports.NAME.mtu)", c.o.Interface, min(out, back)-frame.HeaderOctets))
 }
 
 // largest returns the largest n from low to high that passes. low passes, and so does every n below one that passes. It
@@ -158,19 +149,23 @@ func (c *checker) checksum() {
 	}
 	a, ok := c.request(request{path: c.base, answerPath: c.base, partialChecksum: true})
 	t := api.LinkTest{Check: "checksum", Verdict: api.LinkPass, Out: "right", Back: "not tried"}
+	finish := fmt.Sprintf("let this end finish its checksums: ethtool -K %s tx off", c.o.Interface)
+	const left = "a checksum that this end's stack leaves to the link arrives "
 	switch {
 	case !ok:
-		t.Verdict, t.Out, t.Text = api.LinkFail, "lost", "frames with unfinished checksums do not arrive at all"
+		t.Out = "lost"
+		c.addFailed(t, "frames with unfinished checksums do not arrive at all", finish)
+		return
 	case a.Checksum == macctl.ChecksumRight:
-		t.Text = "a checksum that this end's stack leaves to the link arrives finished"
+		t.Text = left + "finished"
 	case a.Checksum == macctl.ChecksumUnfinished:
-		t.Out, t.Text = "marked", "a checksum that this end's stack leaves to the link arrives unfinished, and "+
-			"marked so: a switch or a stack finishes it, a program on a raw socket may not"
+		t.Out, t.Text = "marked", left+"unfinished, and marked so: a switch or a stack finishes it, a program on a "+
+			"raw socket may not"
 	default:
-		t.Verdict, t.Out, t.Text = api.LinkFail, "wrong", "a checksum that this end's stack leaves to the link "+
-			"arrives unfinished, and nothing says so: TCP and UDP drop such packets"
+		t.Out = "wrong"
+		c.addFailed(t, left+"unfinished, and nothing says so: TCP and UDP drop such packets", finish)
+		return
 	}
-	t.Remedy = remedy(t.Verdict, fmt.Sprintf("let this end finish its checksums: ethtool -K %s tx off", c.o.Interface))
 	c.add(t)
 }
 
@@ -215,7 +210,7 @@ var pathNames = [macctl.NumPaths]string{"control", "fallback", "bridged"}
 // roundTrip measures the round-trip time, on the path of PFC frames where that passes.
 func (c *checker) roundTrip() {
 	way := c.base
-	if p := c.passes[macctl.PathControl]; p.out && p.back {
+	if c.controlPasses {
 		way = macctl.PathControl
 	}
 	var total, link, peer []int64
@@ -235,19 +230,17 @@ func (c *checker) roundTrip() {
 	}
 	t := api.LinkTest{Check: "round-trip", Verdict: api.LinkPass, Out: "-", Back: "-"}
 	if len(total) == 0 {
-		t.Verdict, t.Text = api.LinkFail, "none of the frames came back"
-		t.Remedy = remedy(t.Verdict, "the link loses all that is sent one after the other: look at the counters of "+
-			"both interfaces (ip -s link show)")
-		c.add(t)
+		c.addFailed(t, "none of the frames came back", "the link loses all that is sent one after the other: look at "+
+			"the counters of both interfaces (ip -s link show)")
 		return
 	}
 	r.Total, r.Link, r.Peer = spreadOf(total), spreadOf(link), spreadOf(peer)
 	c.report.RoundTrip = r
 	t.Text = fmt.Sprintf("%d of %d came back", r.Asked-r.Lost, r.Asked)
 	if r.Lost > 0 {
-		t.Verdict = api.LinkFail
-		t.Remedy = remedy(t.Verdict, "frames were lost, or were later than --patience: look at the counters of both "+
+		c.addFailed(t, t.Text, "frames were lost, or were later than --patience: look at the counters of both "+
 			"interfaces (ip -s link show)")
+		return
 	}
 	c.add(t)
 }
