@@ -63,7 +63,9 @@ func (c *Config) checkFDB() (faults []*Error) {
 			faults = append(faults, c.Errorf(key, "has no mac: write the station's address"))
 			continue
 		}
-		if fault := c.checkEntryPort(key, entry, names); fault != nil {
+		if entry.Port == "" {
+			faults = append(faults, c.Errorf(key, "has no port: write the key of one under ports"))
+		} else if fault := c.checkPortName(key+".port", entry.Port, names); fault != nil {
 			faults = append(faults, fault)
 		}
 		at := address{entry.MAC, entry.VLAN}
@@ -75,13 +77,6 @@ func (c *Config) checkFDB() (faults []*Error) {
 		first[at] = i
 	}
 	return faults
-}
-
-func (c *Config) checkEntryPort(key string, entry StaticEntry, names []string) *Error {
-	if entry.Port == "" {
-		return c.Errorf(key, "has no port: write the key of one under ports")
-	}
-	return c.checkPortName(key+".port", entry.Port, names)
 }
 
 // checkPortName refuses a name that no port has.

@@ -22,55 +22,6 @@ func mustParse(t *testing.T, text string) *Config {
 	return c
 }
 
-func TestDefaults(t *testing.T) {
-	c := mustParse(t, "ports: {p1: }")
-	for _, tt := range []struct {
-		name      string
-		got, want any
-	}{
-		{"name", c.Name, "pfcswitch"},
-		{"cell", c.Buffer.Cell, int64(256)},
-		{"lossless", c.Buffer.Lossless, Pool{Size: 8 << 20, Auto: true, Alpha: 1}},
-		{"lossy", c.Buffer.Lossy, Pool{Size: 4 << 20, Alpha: 1}},
-		{"private", c.Buffer.Private, int64(4096)},
-		{"headroom", c.Buffer.Headroom, Headroom{Mode: HeadroomAuto}},
-		{"xon", c.Buffer.Xon, (*int64)(nil)},
-		{"xon_offset", c.Buffer.XonOffset, int64(4096)},
-		{"policy", c.Buffer.Policy, PolicyDT},
-		{"ring_hold", c.Buffer.RingHold, true},
-		{"unknown_lossless", c.UnknownLossless, Demote},
-		{"trust", c.Priorities.Trust, TrustPCP},
-		{"lossless priorities", c.Priorities.Lossless, uint8(0)},
-		{"dscp 63", c.Priorities.DSCP[63], uint8(7)},
-		{"queue 5", c.Queues[5], Queue{Weight: 1}},
-		{"ecn", c.ECN, [8]ECN{}},
-		{"ageing", c.Ageing, 300 * time.Second},
-		{"workers", c.Workers, WorkersAuto},
-		{"nice", c.Nice, -10},
-		{"pause", c.Pause, Pause{Quanta: 65535}},
-		{"metrics", c.Metrics.Listen, "127.0.0.1:9808"},
-		{"api", c.API, API{Socket: "/run/pfcswitch/pfcswitch.sock", Auto: true}},
-		{"interface", c.Ports[0].Interface, "p1"},
-		{"kind", c.Ports[0].Kind, KindEthernet},
-		{"speed", c.Ports[0].Speed, int64(1_000_000_000)},
-		{"speed is assumed", c.Ports[0].SpeedAuto, true},
-		{"burst", c.Ports[0].Burst, int64(62_500)},
-		{"mtu", c.Ports[0].MTU, 1500},
-		{"flow control", c.Ports[0].FlowControl, FlowPFC},
-		{"send", c.Ports[0].Send, SendAuto},
-		{"priority tags", c.Ports[0].PriorityTags, KeepPriorityTags},
-		{"ring", c.Ports[0].Ring, Ring{Outage: 60 * time.Millisecond, Frame: 1514, Max: 32 << 20, Other: 2048}},
-		{"pvid", c.Ports[0].PVID, uint16(1)},
-		{"learning, flood, loop", [3]bool{c.Ports[0].Learning, c.Ports[0].Flood, c.Ports[0].Loop},
-			[3]bool{true, true, true}},
-		{"storm", c.Ports[0].Storm, int64(0)},
-	} {
-		if tt.got != tt.want {
-			t.Errorf("%s\n got %v\nwant %v", tt.name, tt.got, tt.want)
-		}
-	}
-}
-
 // What a port does not say it takes from the switch, wherever in the file that stands.
 func TestPortsInherit(t *testing.T) {
 	c := mustParse(t, `
@@ -199,16 +150,7 @@ func TestLimits(t *testing.T) {
 		{"ports", many.String(), "ports", "257 ports: a switch has at most 256"},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			_, _, err := Parse("large.yaml", []byte(tt.text))
-			var fault *Error
-			if !errors.As(err, &fault) {
-				t.Fatalf("want an *Error, got %v", err)
-			}
-			if fault.Key != tt.key || !strings.Contains(fault.Text, tt.want) {
-				t.Errorf("got %v\nwant key %s, %q", fault, tt.key, tt.want)
-			}
-		})
+		t.Run(tt.name, func(t *testing.T) { wantFault(t, tt.text, 0, tt.key, tt.want) })
 	}
 	mustParse(t, "preset: roce\nbuffer: {lossless: {size: 2GiB}, lossy: {size: 2GiB}}\nports: {p1: {speed: 10G, "+
 		"delay: 500ms}}")

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"errors"
 	"strings"
 	"testing"
 )
@@ -19,16 +18,7 @@ func TestOversizedFilesAreRefused(t *testing.T) {
 		{"brackets over lines", strings.Repeat("{a:\n", 100), 33, "brackets are open"},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			_, _, err := Parse("large.yaml", []byte(tt.text))
-			var fault *Error
-			if !errors.As(err, &fault) {
-				t.Fatalf("want an *Error, got %v", err)
-			}
-			if fault.Line != tt.line || !strings.Contains(fault.Text, tt.want) {
-				t.Errorf("got %v\nwant line %d, %q", fault, tt.line, tt.want)
-			}
-		})
+		t.Run(tt.name, func(t *testing.T) { wantFault(t, tt.text, tt.line, "", tt.want) })
 	}
 }
 

@@ -65,11 +65,11 @@ func (m *Metrics) Reachable() bool {
 	return ip == nil || !ip.IsLoopback()
 }
 
-func (c *Config) warnMetrics() (all []Warning) {
+func (c *Config) warnMetrics() []Warning {
 	if c.Metrics.Reachable() && c.Metrics.WebConfig == "" {
-		all = append(all, c.ExposedWarning())
+		return []Warning{c.ExposedWarning()}
 	}
-	return all
+	return nil
 }
 
 // ExposedWarning warns that other machines reach the metrics address without authentication. With a web_config only its

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -44,11 +43,7 @@ func TestHostileFiles(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			begun := time.Now()
-			_, _, err := Parse("hostile.yaml", []byte(tt.text))
-			var fault *Error
-			if !errors.As(err, &fault) || fault.Line != tt.line || !strings.Contains(fault.Text, tt.want) {
-				t.Errorf("got %v\nwant line %d, %q", err, tt.line, tt.want)
-			}
+			wantFault(t, tt.text, tt.line, "", tt.want)
 			if took := time.Since(begun); took > 5*time.Second {
 				t.Errorf("it took %v", took)
 			}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math/bits"
+	"slices"
 	"strconv"
 	"time"
 )
@@ -107,7 +108,7 @@ type Negotiated struct {
 // has to be resolved again.
 func (c *Config) WithNegotiated(all map[string]Negotiated) *Config {
 	changed := *c
-	changed.Ports = append([]Port(nil), c.Ports...)
+	changed.Ports = slices.Clone(c.Ports)
 	for p := range changed.ports() {
 		p.Negotiated = nil
 		if e, ok := all[p.Name]; ok {

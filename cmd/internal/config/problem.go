@@ -60,17 +60,12 @@ func newErrors(faults []*Error) *Errors {
 
 // Warning is something legal that is probably not meant, or, as a note, a useful number.
 type Warning struct {
-	File string
-	Line int
-	Key  string
-	Text string
+	Error
 	Note bool
 }
 
 // String returns "file:line: key: text".
-func (w Warning) String() string {
-	return (&Error{File: w.File, Line: w.Line, Key: w.Key, Text: w.Text}).Error()
-}
+func (w Warning) String() string { return w.Error.Error() }
 
 // source knows the line of each key.
 type source struct {

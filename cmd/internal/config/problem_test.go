@@ -22,6 +22,17 @@ func wantPlaced(t *testing.T, err error) {
 	}
 }
 
+// wantFault parses a text whose first fault is on a line (0: any) and of a key ("": any), and says want.
+func wantFault(t *testing.T, text string, line int, key, want string) {
+	t.Helper()
+	_, _, err := Parse("test.yaml", []byte(text))
+	var fault *Error
+	if !errors.As(err, &fault) || line != 0 && fault.Line != line || key != "" && fault.Key != key ||
+		!strings.Contains(fault.Text, want) {
+		t.Errorf("got %v\nwant line %d, key %q, %q", err, line, key, want)
+	}
+}
+
 func TestErrorsAreShownInOrderAndBounded(t *testing.T) {
 	var b strings.Builder
 	b.WriteString("ports:\n")

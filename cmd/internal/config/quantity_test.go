@@ -9,182 +9,67 @@ import (
 	"pgregory.net/rapid"
 )
 
-func TestSize(t *testing.T) {
-	tests := []struct {
-		text string
-		want int64 // -1: refused
-	}{
-		{"0", 0}, {"1", 1}, {"256B", 256}, {"4KiB", 4096}, {"8MiB", 8 << 20}, {"1GiB", 1 << 30},
-		{"4kB", 4000}, {"4KB", 4000}, {"1.5KiB", 1536}, {"0.5MB", 500_000}, {"0.001kB", 1},
-		{"1024GiB", 1 << 40},
-		{"1025GiB", -1}, {"0.3B", -1}, {"1.5", -1}, {"-1", -1}, {"+1", -1}, {"", -1}, {"KiB", -1}, {"4 KiB", -1},
-		{"4Kib", -1}, {"4k", -1}, {"1e3", -1}, {"0x10", -1}, {"1.", -1}, {".5KiB", -1}, {"1.2.3", -1}, {"1/2", -1},
-		{"99999999999999999999", -1}, {"0.99999999999999999999", -1}, {"999999999999999999GiB", -1},
-	}
-	for _, tt := range tests {
-		t.Run(tt.text, func(t *testing.T) {
-			got, err := size(0, maxSize).read(tt.text)
-			if refused := err != nil; refused != (tt.want < 0) || !refused && got != tt.want {
-				t.Errorf("size(%q)\n got %d, %v\nwant %d", tt.text, got, err, tt.want)
-			}
-		})
-	}
-}
-
-func TestRate(t *testing.T) {
-	tests := []struct {
-		text string
-		want int64 // -1: refused
-	}{
-		{"1M", 1e6}, {"100M", 1e8}, {"1G", 1e9}, {"2.5G", 2_500_000_000}, {"0.8T", 8e11}, {"1000K", 1e6},
-		{"1000000", 1e6},
-		{"999K", -1}, {"801G", -1}, {"1g", -1}, {"1Gbps", -1}, {"fast", -1}, {"", -1},
-	}
-	for _, tt := range tests {
-		t.Run(tt.text, func(t *testing.T) {
-			got, err := rate(minRate).read(tt.text)
-			if refused := err != nil; refused != (tt.want < 0) || !refused && got != tt.want {
-				t.Errorf("rate(%q)\n got %d, %v\nwant %d", tt.text, got, err, tt.want)
-			}
-		})
-	}
-}
-
-func TestDuration(t *testing.T) {
-	tests := []struct {
-		text string
-		want time.Duration // -1: refused
-	}{
-		{"0", 0}, {"0s", 0}, {"5us", 5 * time.Microsecond}, {"5µs", 5 * time.Microsecond},
-		{"10ms", 10 * time.Millisecond},
-		{"0.5s", 500 * time.Millisecond}, {"17ns", 17}, {"1s", time.Second},
-		{"1.1s", -1}, {"10", -1}, {"1m", -1}, {"-1ms", -1}, {"0.5ns", -1}, {"soon", -1},
-	}
-	for _, tt := range tests {
-		t.Run(tt.text, func(t *testing.T) {
-			got, err := duration(0, time.Second).read(tt.text)
-			if refused := err != nil; refused != (tt.want < 0) || !refused && got != tt.want {
-				t.Errorf("duration(%q)\n got %v, %v\nwant %v", tt.text, got, err, tt.want)
-			}
-		})
-	}
-}
-
-// A cable delays by 5 ns/m.
-func TestCable(t *testing.T) {
-	tests := []struct {
-		text string
-		want time.Duration // -1: refused
-	}{
-		{"0", 0}, {"0m", 0}, {"1m", 5}, {"100m", 500}, {"1.5m", 7}, {"10km", 50 * time.Microsecond},
-		{"200000km", time.Second},
-		{"200001km", -1}, {"100", -1}, {"100ft", -1}, {"-1m", -1}, {"0.0001m", -1},
-	}
-	for _, tt := range tests {
-		t.Run(tt.text, func(t *testing.T) {
-			got, err := cable.read(tt.text)
-			if refused := err != nil; refused != (tt.want < 0) || !refused && got != tt.want {
-				t.Errorf("cable(%q)\n got %v, %v\nwant %v", tt.text, got, err, tt.want)
-			}
-		})
-	}
-}
-
-func TestShare(t *testing.T) {
-	tests := []struct {
-		text string
-		want float64 // -1: refused
-	}{
-		{"10%", 0.1}, {"100%", 1}, {"0.1", 0.1}, {"1", 1}, {"0.5%", 0.005},
-		{"0%", -1}, {"0", -1}, {"10", -1}, {"-1%", -1}, {"NaN", -1}, {"Inf%", -1}, {"ten", -1}, {"%", -1},
-	}
-	for _, tt := range tests {
-		t.Run(tt.text, func(t *testing.T) {
-			got, err := share.read(tt.text)
-			if refused := err != nil; refused != (tt.want < 0) || !refused && got != tt.want {
-				t.Errorf("share(%q)\n got %v, %v\nwant %v", tt.text, got, err, tt.want)
-			}
-		})
-	}
-}
-
-func TestAlpha(t *testing.T) {
-	for _, text := range []string{"1", "0.0625", "1024", "8.0"} {
-		if _, err := alpha.read(text); err != nil {
-			t.Errorf("alpha(%q) is refused: %v", text, err)
+// wantReads checks which texts a parser reads as what, and which it refuses.
+func wantReads[T comparable](t *testing.T, name string, p parser[T], good map[string]T, refused ...string) {
+	t.Helper()
+	for text, want := range good {
+		if got, err := p.read(text); err != nil || got != want {
+			t.Errorf("%s %q\n got %v, %v\nwant %v", name, text, got, err, want)
 		}
 	}
-	for _, text := range []string{"0", "-1", "1025", "NaN", "Inf", "1/16", ""} {
-		if got, err := alpha.read(text); err == nil {
-			t.Errorf("alpha(%q)\n got %v\nwant an error", text, got)
+	for _, text := range refused {
+		if got, err := p.read(text); err == nil {
+			t.Errorf("%s %q\n got %v\nwant an error", name, text, got)
 		}
 	}
 }
 
-func TestToggle(t *testing.T) {
-	for text, want := range map[string]bool{"on": true, "true": true, "yes": true, "off": false, "false": false,
-		"no": false} {
-		if got, err := toggle.read(text); err != nil || got != want {
-			t.Errorf("toggle(%q)\n got %v, %v\nwant %v", text, got, err, want)
-		}
-	}
-	for _, text := range []string{"", "1", "On", "enabled"} {
-		if _, err := toggle.read(text); err == nil {
-			t.Errorf("toggle(%q) is accepted", text)
-		}
-	}
+func TestQuantities(t *testing.T) {
+	wantReads(t, "size", size(0, maxSize), map[string]int64{"0": 0, "1": 1, "256B": 256, "4KiB": 4096, "8MiB": 8 << 20,
+		"1GiB": 1 << 30, "4kB": 4000, "4KB": 4000, "1.5KiB": 1536, "0.5MB": 500_000, "0.001kB": 1, "1024GiB": 1 << 40},
+		"1025GiB", "0.3B", "1.5", "-1", "+1", "", "KiB", "4 KiB", "4Kib", "4k", "1e3", "0x10", "1.", ".5KiB", "1.2.3",
+		"1/2", "99999999999999999999", "0.99999999999999999999", "999999999999999999GiB")
+	wantReads(t, "rate", rate(minRate), map[string]int64{"1M": 1e6, "100M": 1e8, "1G": 1e9, "2.5G": 2_500_000_000,
+		"0.8T": 8e11, "1000K": 1e6, "1000000": 1e6},
+		"999K", "801G", "1g", "1Gbps", "fast", "")
+	wantReads(t, "duration", duration(0, time.Second), map[string]time.Duration{"0": 0, "0s": 0,
+		"5us": 5 * time.Microsecond, "5µs": 5 * time.Microsecond, "10ms": 10 * time.Millisecond,
+		"0.5s": 500 * time.Millisecond, "17ns": 17, "1s": time.Second},
+		"1.1s", "10", "1m", "-1ms", "0.5ns", "soon")
+	wantReads(t, "cable, 5 ns/m", cable, map[string]time.Duration{"0": 0, "0m": 0, "1m": 5, "100m": 500, "1.5m": 7,
+		"10km": 50 * time.Microsecond, "200000km": time.Second},
+		"200001km", "100", "100ft", "-1m", "0.0001m")
+	wantReads(t, "share", share, map[string]float64{"10%": 0.1, "100%": 1, "0.1": 0.1, "1": 1, "0.5%": 0.005},
+		"0%", "0", "10", "-1%", "NaN", "Inf%", "ten", "%")
+	wantReads(t, "alpha", alpha, map[string]float64{"1": 1, "0.0625": 0.0625, "1024": 1024, "8.0": 8},
+		"0", "-1", "1025", "NaN", "Inf", "1/16", "")
 }
 
-func TestListenAddress(t *testing.T) {
-	for text, want := range map[string]string{
-		"127.0.0.1:9808": "127.0.0.1:9808", ":9808": ":9808", "[::1]:0": "[::1]:0",
-		"leaf1.example:80": "leaf1.example:80", "off": "",
-	} {
-		if got, err := orOff(listenAddress).read(text); err != nil || got != want {
-			t.Errorf("listenAddress(%q)\n got %q, %v\nwant %q", text, got, err, want)
-		}
-	}
-	for _, text := range []string{"", "9808", "host", "host:", "host:http", "host:65536", "host:00", "a b:1", "::1:80",
-		"host:1/x", "a/b:1"} {
-		if got, err := listenAddress.read(text); err == nil {
-			t.Errorf("listenAddress(%q)\n got %q\nwant an error", text, got)
-		}
-	}
-}
-
-func TestNamesOfTheSystem(t *testing.T) {
-	tests := []struct {
-		name    string
-		parse   parser[string]
-		good    []string
-		refused []string
+func TestWords(t *testing.T) {
+	wantReads(t, "toggle", toggle, map[string]bool{"on": true, "true": true, "yes": true, "off": false, "false": false,
+		"no": false}, "", "1", "On", "enabled")
+	wantReads(t, "listen address", orOff(listenAddress), map[string]string{"127.0.0.1:9808": "127.0.0.1:9808",
+		":9808": ":9808", "[::1]:0": "[::1]:0", "leaf1.example:80": "leaf1.example:80", "off": ""},
+		"", "9808", "host", "host:", "host:http", "host:65536", "host:00", "a b:1", "::1:80", "host:1/x", "a/b:1")
+	for _, tt := range []struct {
+		name          string
+		parse         parser[string]
+		good, refused []string
 	}{
-		{"interface", interfaceName,
-			[]string{"p1", "eth0.100", "e1-1", "fifteen-bytes-1"},
+		{"interface", interfaceName, []string{"p1", "eth0.100", "e1-1", "fifteen-bytes-1"},
 			[]string{"", ".", "..", "sixteen-bytes-12", "a/b", "a b", "a:1", "a\x00"}},
-		{"namespace", namespace,
-			[]string{"sw", "/run/netns/sw", "pid:1", "a:b"},
+		{"namespace", namespace, []string{"sw", "/run/netns/sw", "pid:1", "a:b"},
 			[]string{"", ".", "..", "a/b", "pid:", "pid:0", "pid:-1", "pid:x", "/a\nb"}},
-		{"socket", socketPath,
-			[]string{"/run/pfcswitch/leaf1.sock", "/a b", "/" + strings.Repeat("x", 106)},
+		{"socket", socketPath, []string{"/run/pfcswitch/leaf1.sock", "/a b", "/" + strings.Repeat("x", 106)},
 			[]string{"", "a.sock", "/run/", "/" + strings.Repeat("x", 107), "/a\x01"}},
-		{"switch", switchName,
-			[]string{"leaf1", "7", "a.b_c-d"},
+		{"switch", switchName, []string{"leaf1", "7", "a.b_c-d"},
 			[]string{"", "-a", "a/b", "a b", "é", strings.Repeat("x", 65)}},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			for _, text := range tt.good {
-				if got, err := tt.parse.read(text); err != nil || got != text {
-					t.Errorf("%q\n got %q, %v\nwant itself", text, got, err)
-				}
-			}
-			for _, text := range tt.refused {
-				if _, err := tt.parse.read(text); err == nil {
-					t.Errorf("%q is accepted", text)
-				}
-			}
-		})
+	} {
+		itself := map[string]string{}
+		for _, text := range tt.good {
+			itself[text] = text
+		}
+		wantReads(t, tt.name, tt.parse, itself, tt.refused...)
 	}
 }
 

@@ -37,7 +37,7 @@ func (c *Config) warnings(m Machine) []Warning {
 }
 
 func (c *Config) warning(key, format string, args ...any) Warning {
-	return Warning{File: c.source.file, Line: c.source.line(key), Key: key, Text: fmt.Sprintf(format, args...)}
+	return Warning{Error: *c.Errorf(key, format, args...)}
 }
 
 func (c *Config) warnLossless() (all []Warning) {
