@@ -36,37 +36,40 @@ func TestExamplesOfEndpoints(t *testing.T) {
 	}
 }
 
-// Numbers that mean nothing are refused before anything runs.
-func TestEndpointsRefuseNumbers(t *testing.T) {
-	for _, test := range []struct {
-		command func() *cobra.Command
-		args    string
-		want    string
-	}{
-		{sendCommand, "--seconds -1 --count 1", "--seconds -1"},
-		{sendCommand, "--seconds NaN", "--seconds NaN"},
-		{sendCommand, "--storm 8 --seconds 1", "--storm 8"},
-		{sendCommand, "--storm 3", "--seconds"},
-		{sendCommand, "--storm 3 --seconds 1 --duty 0", "duty of 0"},
-		{sendCommand, "--storm 3 --seconds 1 --flow-control pause", "--storm all"},
-		{sendCommand, "--storm 3 --seconds 1 --flow-control off", "pfc or pause"},
-		{sinkCommand, "--block-for -1s", "-1s"},
-		{sinkCommand, "--block-for 1s --block-every 1s --block-times 3", "the first has to be the shorter one"},
-		{sinkCommand, "--block-for 1s --block-every 2s", "0 times"},
-		{sinkCommand, "--block-for 1s --block-times 3", "3 times"},
-		{sendCommand, "--seconds 1e300", "--seconds 1e+300"},
-		{sendCommand, "--seconds 1 --dscp 200", "DSCP 200"},
-		{sendCommand, "--seconds 1 --vlan 5000", "VLAN 5000"},
-		{sinkCommand, "--seconds -1", "--seconds -1"},
-		{sinkCommand, "--expect -1", "-1 expected senders"},
-		{sinkCommand, "--read-rate -5", "-5 frames a second"},
-		{sinkCommand, "--from 2 --until 1", "not after"},
-	} {
-		if got := fail(t, test.command(), append(strings.Fields(test.args), noInterface)...); !strings.Contains(got,
-			test.want) {
-			t.Errorf("%s: %q, want it to name %q", test.args, got, test.want)
+// wantRefused runs a command with each of the arguments and checks that the error has the text.
+func wantRefused(t *testing.T, command func() *cobra.Command, texts map[string]string) {
+	t.Helper()
+	for args, want := range texts {
+		if got := fail(t, command(), strings.Fields(args)...); !strings.Contains(got, want) {
+			t.Errorf("%s: %q, want it to say %q", args, got, want)
 		}
 	}
+}
+
+// Numbers that mean nothing are refused before anything runs.
+func TestEndpointsRefuseNumbers(t *testing.T) {
+	wantRefused(t, sendCommand, map[string]string{
+		noInterface + " --seconds -1 --count 1":                     "--seconds -1",
+		noInterface + " --seconds NaN":                              "--seconds NaN",
+		noInterface + " --seconds 1e300":                            "--seconds 1e+300",
+		noInterface + " --seconds 1 --dscp 200":                     "DSCP 200",
+		noInterface + " --seconds 1 --vlan 5000":                    "VLAN 5000",
+		noInterface + " --storm 8 --seconds 1":                      "--storm 8",
+		noInterface + " --storm 3":                                  "--seconds",
+		noInterface + " --storm 3 --seconds 1 --duty 0":             "duty of 0",
+		noInterface + " --storm 3 --seconds 1 --flow-control pause": "--storm all",
+		noInterface + " --storm 3 --seconds 1 --flow-control off":   "pfc or pause",
+	})
+	wantRefused(t, sinkCommand, map[string]string{
+		noInterface + " --seconds -1":                                    "--seconds -1",
+		noInterface + " --expect -1":                                     "-1 expected senders",
+		noInterface + " --read-rate -5":                                  "-5 frames a second",
+		noInterface + " --from 2 --until 1":                              "not after",
+		noInterface + " --block-for -1s":                                 "-1s",
+		noInterface + " --block-for 1s --block-every 1s --block-times 3": "the first has to be the shorter one",
+		noInterface + " --block-for 1s --block-every 2s":                 "0 times",
+		noInterface + " --block-for 1s --block-times 3":                  "3 times",
+	})
 }
 
 // show alone is help, and so is a group of nouns.
@@ -83,26 +86,18 @@ func TestShowAloneIsHelp(t *testing.T) {
 
 // Flags of a noun stand before or behind it.
 func TestShowFlags(t *testing.T) {
-	for _, args := range []string{"-s /no/such.sock ports", "ports -s /no/such.sock -j",
-		"-j -s /no/such.sock events --since 3"} {
-		if got := fail(t, showCommand(), strings.Fields(args)...); !strings.Contains(got,
-			"no running switch found at /no/such.sock") {
-			t.Errorf("show %s: %s", args, got)
-		}
-	}
+	const want = "no running switch found at /no/such.sock"
+	wantRefused(t, showCommand, map[string]string{"-s /no/such.sock ports": want, "ports -s /no/such.sock -j": want,
+		"-j -s /no/such.sock events --since 3": want})
 }
 
 // A capture is refused before it begins where it cannot be what was asked for.
 func TestCaptureRefuses(t *testing.T) {
-	for _, test := range []struct{ args, want string }{
-		{"--seconds -1", "--seconds -1"},
-		{"--seconds NaN", "--seconds NaN"},
-		{"--last 1e300", "--last 1e+300"},
-		{"--filter 2,6,0,0,1", "number of its instructions"},
-		{"-s /no/such.sock", "no running switch found at /no/such.sock"},
-	} {
-		if got := fail(t, captureCommand(), strings.Fields(test.args)...); !strings.Contains(got, test.want) {
-			t.Errorf("%s: %q, want it to say %q", test.args, got, test.want)
-		}
-	}
+	wantRefused(t, captureCommand, map[string]string{
+		"--seconds -1":       "--seconds -1",
+		"--seconds NaN":      "--seconds NaN",
+		"--last 1e300":       "--last 1e+300",
+		"--filter 2,6,0,0,1": "number of its instructions",
+		"-s /no/such.sock":   "no running switch found at /no/such.sock",
+	})
 }

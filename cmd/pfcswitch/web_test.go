@@ -13,24 +13,20 @@ func TestWebRefuses(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for _, test := range []struct{ args, want string }{
-		{"--listen 9809", "--listen 9809: is not an address"},
-		{"--listen off", "--listen off: is not an address"},
-		{"--host http://x", `--host "http://x"`},
-		{"--switch http://192.0.2.7:9808/", `"http://192.0.2.7:9808/" is a URL: write host:port alone`},
-		{"--switch a:99999", `"a:99999" is no switch: write host:port`},
-		{"--switch a:0", "is no switch"},
-		{"--switch a:http", "is no switch"},
-		{"--switch a?b:80", "is no switch"},
-		{"--switch leaf1", `"leaf1" is no switch: write host:port`},
-		{"--switch 127.0.0.1:1 --switch 127.0.0.1:1", "stands twice"},
-		{"--switch " + file, "is a file, not a socket"},
-		{"--web-config /no/such.yml --switch 127.0.0.1:1", "/no/such.yml"},
-	} {
-		if got := fail(t, webCommand(), strings.Fields(test.args)...); !strings.Contains(got, test.want) {
-			t.Errorf("%s: %q, want it to say %q", test.args, got, test.want)
-		}
-	}
+	wantRefused(t, webCommand, map[string]string{
+		"--listen 9809":                             "--listen 9809: is not an address",
+		"--listen off":                              "--listen off: is not an address",
+		"--host http://x":                           `--host "http://x"`,
+		"--switch http://192.0.2.7:9808/":           `"http://192.0.2.7:9808/" is a URL: write host:port alone`,
+		"--switch a:99999":                          `"a:99999" is no switch: write host:port`,
+		"--switch a:0":                              "is no switch",
+		"--switch a:http":                           "is no switch",
+		"--switch a?b:80":                           "is no switch",
+		"--switch leaf1":                            `"leaf1" is no switch: write host:port`,
+		"--switch 127.0.0.1:1 --switch 127.0.0.1:1": "stands twice",
+		"--switch " + file:                          "is a file, not a socket",
+		"--web-config /no/such.yml --switch 127.0.0.1:1": "/no/such.yml",
+	})
 }
 
 // check says what is wrong with the file of TLS and passwords: where the configuration names it, what, and what to do.

@@ -6,9 +6,11 @@ import (
 	"encoding/json"
 	"errors"
 	"flag"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -90,33 +92,23 @@ func (w *fakeWire) Receive(until int64) (Received, bool) {
 }
 
 // Filters of a link.
-func eatControl(b []byte) []byte {
-	if binary.BigEndian.Uint16(b[12:]) == macctl.EtherType {
-		return nil
+var (
+	eatControl  = dropIf(func(b []byte) bool { return binary.BigEndian.Uint16(b[12:]) == macctl.EtherType })
+	onlyControl = dropIf(func(b []byte) bool { return binary.BigEndian.Uint16(b[12:]) != macctl.EtherType })
+	eatReserved = dropIf(func(b []byte) bool { return [5]byte(b) == [5]byte{0x01, 0x80, 0xC2, 0, 0} })
+	dropTagged  = dropIf(func(b []byte) bool { return binary.BigEndian.Uint16(b[12:]) == frame.TypeVLAN })
+)
+
+func dropIf(matches func([]byte) bool) func([]byte) []byte {
+	return func(b []byte) []byte {
+		if matches(b) {
+			return nil
+		}
+		return b
 	}
-	return b
 }
 
-func eatReserved(b []byte) []byte {
-	if [5]byte(b) == [5]byte{0x01, 0x80, 0xC2, 0, 0} {
-		return nil
-	}
-	return b
-}
-
-func onlyControl(b []byte) []byte {
-	if binary.BigEndian.Uint16(b[12:]) != macctl.EtherType {
-		return nil
-	}
-	return b
-}
-
-func dropTagged(b []byte) []byte {
-	if binary.BigEndian.Uint16(b[12:]) == frame.TypeVLAN {
-		return nil
-	}
-	return b
-}
+func longest(n int) func([]byte) []byte { return dropIf(func(b []byte) bool { return len(b) > n }) }
 
 func stripTag(b []byte) []byte {
 	if binary.BigEndian.Uint16(b[12:]) == frame.TypeVLAN {
@@ -130,15 +122,6 @@ func rewriteTag(b []byte) []byte {
 		binary.BigEndian.PutUint16(b[14:], 0x000a)
 	}
 	return b
-}
-
-func longest(n int) func([]byte) []byte {
-	return func(b []byte) []byte {
-		if len(b) > n {
-			return nil
-		}
-		return b
-	}
 }
 
 // newWire returns a link that carries everything.
@@ -199,70 +182,53 @@ func TestInterrupted(t *testing.T) {
 
 // Every trap of a link is named for what it is, and a link without one passes.
 func TestTraps(t *testing.T) {
+	passing := map[string]string{"pfc": "pass/pass/pass", "tag": "pass/kept/kept", "mtu": "pass/1500/1500",
+		"checksum": "pass/marked/not tried", "round-trip": "pass/-/-"}
+	const unknown = "unknown/unknown/unknown"
+	silent := map[string]string{"pfc": unknown, "tag": unknown, "mtu": unknown, "checksum": unknown,
+		"round-trip": unknown}
 	for _, test := range []struct {
-		name                     string
-		change                   func(*fakeWire)
-		pfc, tag, mtu, sum, trip string // verdict/out/back
-		peer                     bool
+		name   string
+		change func(*fakeWire)
+		usual  map[string]string // verdict/out/back by test
+		other  string            // what differs from it: tests with their verdicts, by ";"
 	}{
-		{"nothing wrong", func(*fakeWire) {}, "pass/pass/pass", "pass/kept/kept", "pass/1500/1500",
-			"pass/marked/not tried", "pass/-/-", true},
-		{"PFC eaten both ways", func(w *fakeWire) { w.out, w.back = eatControl, eatControl },
-			"fail/eaten/eaten", "pass/kept/kept", "pass/1500/1500", "pass/marked/not tried", "pass/-/-", true},
-		{"PFC eaten on the way out", func(w *fakeWire) {
-			w.out = eatControl
-		}, "fail/eaten/pass", "pass/kept/kept", "pass/1500/1500", "pass/marked/not tried", "pass/-/-", true},
-		{"PFC eaten on the way back", func(w *fakeWire) {
-			w.back = eatControl
-		}, "fail/pass/eaten", "pass/kept/kept", "pass/1500/1500", "pass/marked/not tried", "pass/-/-", true},
-		{"a bridge between", func(w *fakeWire) {
-			w.out, w.back = eatReserved, eatReserved
-		}, "fail/eaten/eaten", "pass/kept/kept", "pass/1500/1500", "pass/marked/not tried", "pass/-/-", true},
-		{"MAC Control only", func(w *fakeWire) {
-			w.out = onlyControl
-		}, "pass/pass/pass", "unknown/unknown/unknown", "pass/1500/1500", "unknown/unknown/unknown", "pass/-/-", true},
-		{"tags dropped", func(w *fakeWire) {
-			w.out = dropTagged
-		}, "pass/pass/pass", "fail/lost/unknown", "pass/1500/1500", "pass/marked/not tried", "pass/-/-", true},
-		{"tags stripped", func(w *fakeWire) {
-			w.out = stripTag
-		}, "pass/pass/pass", "fail/stripped/kept", "pass/1500/1500", "pass/marked/not tried", "pass/-/-", true},
-		{"tags stripped on the way back", func(w *fakeWire) {
-			w.back = stripTag
-		}, "pass/pass/pass", "fail/kept/stripped", "pass/1500/1500", "pass/marked/not tried", "pass/-/-", true},
-		{"tags rewritten", func(w *fakeWire) {
-			w.out = rewriteTag
-		}, "pass/pass/pass", "fail/changed to VLAN 10, PCP 0/kept", "pass/1500/1500", "pass/marked/not tried",
-			"pass/-/-", true},
-		{"a shorter MTU", func(w *fakeWire) {
-			w.out = longest(1407 + 14)
-		}, "pass/pass/pass", "pass/kept/kept", "fail/1407/1407", "pass/marked/not tried", "pass/-/-", true},
-		{"a shorter MTU on the way back", func(w *fakeWire) {
-			w.back = longest(1000)
-		}, "pass/pass/pass", "pass/kept/kept", "fail/1500/986", "pass/marked/not tried", "pass/-/-", true},
-		{"jumbo against 1500", func(w *fakeWire) {
-			w.octets, w.out = 9014, longest(1514)
-		}, "pass/pass/pass", "pass/kept/kept", "fail/1500/1500", "pass/marked/not tried", "pass/-/-", true},
-		{"checksums unfinished and not marked", func(w *fakeWire) {
-			w.octets = 2000
-		}, "pass/pass/pass", "pass/kept/kept", "pass/1986/1986", "fail/wrong/not tried", "pass/-/-", true},
-		{"nobody there", func(w *fakeWire) {
-			w.peer = false
-		}, "unknown/unknown/unknown", "unknown/unknown/unknown", "unknown/unknown/unknown", "unknown/unknown/unknown",
-			"unknown/unknown/unknown", false},
+		{"nothing wrong", func(*fakeWire) {}, passing, ""},
+		{"PFC eaten both ways", func(w *fakeWire) { w.out, w.back = eatControl, eatControl }, passing,
+			"pfc=fail/eaten/eaten"},
+		{"PFC eaten on the way out", func(w *fakeWire) { w.out = eatControl }, passing, "pfc=fail/eaten/pass"},
+		{"PFC eaten on the way back", func(w *fakeWire) { w.back = eatControl }, passing, "pfc=fail/pass/eaten"},
+		{"a bridge between", func(w *fakeWire) { w.out, w.back = eatReserved, eatReserved }, passing,
+			"pfc=fail/eaten/eaten"},
+		{"MAC Control only", func(w *fakeWire) { w.out = onlyControl }, passing,
+			"tag=" + unknown + ";checksum=" + unknown},
+		{"tags dropped", func(w *fakeWire) { w.out = dropTagged }, passing, "tag=fail/lost/unknown"},
+		{"tags stripped", func(w *fakeWire) { w.out = stripTag }, passing, "tag=fail/stripped/kept"},
+		{"tags stripped on the way back", func(w *fakeWire) { w.back = stripTag }, passing, "tag=fail/kept/stripped"},
+		{"tags rewritten", func(w *fakeWire) { w.out = rewriteTag }, passing,
+			"tag=fail/changed to VLAN 10, PCP 0/kept"},
+		{"a shorter MTU", func(w *fakeWire) { w.out = longest(1407 + 14) }, passing, "mtu=fail/1407/1407"},
+		{"a shorter MTU on the way back", func(w *fakeWire) { w.back = longest(1000) }, passing, "mtu=fail/1500/986"},
+		{"jumbo against 1500", func(w *fakeWire) { w.octets, w.out = 9014, longest(1514) }, passing,
+			"mtu=fail/1500/1500"},
+		{"checksums unfinished and not marked", func(w *fakeWire) { w.octets = 2000 }, passing,
+			"mtu=pass/1986/1986;checksum=fail/wrong/not tried"},
+		{"nobody there", func(w *fakeWire) { w.peer = false }, silent, ""},
 		{"somebody who pauses and does not answer", func(w *fakeWire) {
 			w.peer = false
 			w.noise = [][]byte{macctl.AppendPFC(nil, peerMAC, 8, [8]uint16{3: 9}), make([]byte, 60)}
-		}, "unknown/unknown/pass", "unknown/unknown/unknown", "unknown/unknown/unknown", "unknown/unknown/unknown",
-			"unknown/unknown/unknown", false},
-		{"the kernel takes nothing", func(w *fakeWire) {
-			w.refuse = errors.New("down")
-		}, "unknown/unknown/unknown", "unknown/unknown/unknown", "unknown/unknown/unknown", "unknown/unknown/unknown",
-			"unknown/unknown/unknown", false},
+		}, silent, "pfc=unknown/unknown/pass"},
+		{"the kernel takes nothing", func(w *fakeWire) { w.refuse = errors.New("down") }, silent, ""},
 	} {
 		w := newWire()
 		test.change(w)
 		r := check(w)
+		want := maps.Clone(test.usual)
+		for _, text := range strings.Split(test.other, ";") {
+			if name, verdict, ok := strings.Cut(text, "="); ok {
+				want[name] = verdict
+			}
+		}
 		got := map[string]string{}
 		for _, c := range r.Checks {
 			got[c.Check] = c.Verdict + "/" + c.Out + "/" + c.Back
@@ -270,14 +236,10 @@ func TestTraps(t *testing.T) {
 				t.Errorf("%s: %s: verdict %s, remedy %v, text %q", test.name, c.Check, c.Verdict, c.Remedy, c.Text)
 			}
 		}
-		want := map[string]string{"pfc": test.pfc, "tag": test.tag, "mtu": test.mtu, "checksum": test.sum,
-			"round-trip": test.trip}
-		for check, verdict := range want {
-			if got[check] != verdict {
-				t.Errorf("%s: %s: %s, want %s", test.name, check, got[check], verdict)
-			}
+		if !maps.Equal(got, want) {
+			t.Errorf("%s:\n got %v\nwant %v", test.name, got, want)
 		}
-		if (r.Peer != nil) != test.peer {
+		if answered := test.usual["mtu"] != unknown; (r.Peer != nil) != answered {
 			t.Errorf("%s: peer %v", test.name, r.Peer)
 		}
 	}
@@ -346,12 +308,13 @@ func TestGolden(t *testing.T) {
 }
 
 func TestOptionsRefuse(t *testing.T) {
-	for _, change := range []func(*Options){func(o *Options) {
-		o.Count = 0
-	}, func(o *Options) { o.Count = maxTrips + 1 },
-		func(o *Options) {
-			o.Patience = 0
-		}, func(o *Options) { o.Patience = time.Minute }, func(o *Options) { o.VLAN = 4095 }} {
+	for _, change := range []func(*Options){
+		func(o *Options) { o.Count = 0 },
+		func(o *Options) { o.Count = maxTrips + 1 },
+		func(o *Options) { o.Patience = 0 },
+		func(o *Options) { o.Patience = time.Minute },
+		func(o *Options) { o.VLAN = 4095 },
+	} {
 		o := DefaultOptions()
 		change(&o)
 		if o.Check() == nil {
