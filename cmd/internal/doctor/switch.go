@@ -93,9 +93,9 @@ func manualHeadroom(f *Facts, t *Target) []api.Finding {
 		return nil
 	}
 	key := t.Remedy + ", or buffer.headroom: calculated, which keeps the value in force"
-	return withKey(key, t.finding(api.SeverityWarning, "headroom-by-hand", t.Survey, "the headroom cannot be measured, since "+
-		"the peer does not do so or is further away than is believed: what is in force is calculated from speed and "+
-		"cable, and knows nothing of how late the peer reacts",
+	return withKey(key, t.finding(api.SeverityWarning, "headroom-by-hand", t.Survey,
+		"the headroom cannot be measured, since the peer does not do so or is further away than is believed: what "+
+			"is in force is calculated from speed and cable, and knows nothing of how late the peer reacts",
 		"the switch asks for it (show headroom)", f.applyCommand("", "  headroom: calculated")))
 }
 
@@ -117,8 +117,8 @@ func overspeed(f *Facts, t *Target) []api.Finding {
 		return nil
 	}
 	return withKey("ports."+t.Port+".speed", t.finding(api.SeverityWarning, "overspeed", t.Survey,
-		"the peer sends faster than this port's speed: the headroom, which counts in it, is too small, and pauses are too short. Give both ends the same speed; a "+
-			"plain host has none (see host-without-nic)",
+		"the peer sends faster than this port's speed: the headroom, which counts in it, is too small, and pauses "+
+			"are too short. Give both ends the same speed; a plain host has none (see host-without-nic)",
 		fmt.Sprintf("%d frames came faster", t.Live.OverspeedFrames)+f.recheckHint(), ""))
 }
 
