@@ -6,8 +6,6 @@ import (
 	"os/exec"
 	"slices"
 
-	"golang.org/x/sys/unix"
-
 	"pfcswitch/cmd/internal/api"
 )
 
@@ -139,21 +137,12 @@ func (n *network) notePFC() error {
 	return nil
 }
 
-// noteOVS notes what limits Open vSwitch's sockets, and the nice value that it really has.
-func (b *bench) noteOVS(vswitchd *program) error {
-	nice, err := unix.Getpriority(unix.PRIO_PROCESS, vswitchd.Pid())
-	if err != nil {
-		return fmt.Errorf("nice value of ovs-vswitchd: %w", err)
-	}
-	b.noteOnce("Open vSwitch: a rule for each host that receives, before NORMAL; ovs-vswitchd has nice %d; "+
-		"its packet sockets have the system's receive buffer, %s octets (net.core.rmem_default), "+
-		"GSO frames included: what does not fit is lost, and TCP sends it again.",
-		kernelNice-nice, line("/proc/sys/net/core/rmem_default"))
-	return nil
+// noteOVS notes what limits Open vSwitch's sockets.
+func (b *bench) noteOVS() {
+	b.noteOnce("Open vSwitch: a rule for each host that receives, before NORMAL; its packet sockets have the system's "+
+		"receive buffer, %s octets (net.core.rmem_default), GSO frames included: what does not fit is lost, and TCP "+
+		"sends it again.", line("/proc/sys/net/core/rmem_default"))
 }
-
-// kernelNice less the system call's answer, 1 to 40, is the nice value (getpriority(2)).
-const kernelNice = 20
 
 // noteTwoOVS notes what two instances of Open vSwitch mean for its memory.
 func (b *bench) noteTwoOVS() {

@@ -53,9 +53,7 @@ func (b *bench) takes(name string) time.Duration {
 			compared++
 		}
 	}
-	loads := len(o.octets) * len(o.priorities)
-	load := o.load(o.seconds)
-	probe := o.seconds + startsProbe
+	loads, load, probe := len(o.octets)*len(o.priorities), o.load(o.seconds), o.seconds+startsProbe
 	round := time.Duration(0)
 	switch name {
 	case "frames":
@@ -63,6 +61,8 @@ func (b *bench) takes(name string) time.Duration {
 	case "lossfree":
 		one := times(1+confirms, o.load(o.trial)) + times(searches, o.load(o.searchTrial()))
 		return times(o.search*loads*compared, one)
+	case "fdb":
+		return learning + times(4*o.rounds, load+o.seconds)
 	case "tcp":
 		if b.peers.iperf3 != "" {
 			round = times(2*len(o.priorities)*compared, o.seconds+startsTCP)
@@ -77,13 +77,10 @@ func (b *bench) takes(name string) time.Duration {
 		}
 	case "ports":
 		round = times(len(portNumbers)+2, load)
-	case "fdb":
-		return learning + times(4*o.rounds, load+o.seconds)
 	case "trunk":
 		round = times(2*2*loads, load)
 	case "choices":
-		for i := range experiments {
-			e := &experiments[i]
+		for _, e := range experiments {
 			round += times(1+len(e.settings), startsPFC+times(len(e.measure), o.load(o.seconds/3)))
 		}
 	case "flap":

@@ -68,12 +68,12 @@ func (b *bench) recordMemory(all []*network, when string) error {
 		if len(n.daemons) == 0 {
 			continue
 		}
-		m, err := resident(n.daemons)
+		inAll, shared, err := resident(n.daemons)
 		if err != nil {
 			return err
 		}
 		b.record("memory", fmt.Sprintf("ports=%d %s", len(n.hosts), when), n.dut, 0,
-			value{rss, m.rss / (1 << 20)}, value{pss, m.pss / (1 << 20)})
+			value{rss, inAll / (1 << 20)}, value{pss, shared / (1 << 20)})
 	}
 	return nil
 }

@@ -48,10 +48,8 @@ func (b *bench) describe() machine {
 		"iperf3": {b.peers.iperf3, "--version"},
 	} {
 		m.Versions[name] = "missing"
-		if argv[0] != "" {
-			if text, err := b.local(patience, nil, argv...); err == nil {
-				m.Versions[name], _, _ = strings.Cut(string(text), "\n")
-			}
+		if text, err := b.local(patience, nil, argv...); err == nil {
+			m.Versions[name], _, _ = strings.Cut(string(text), "\n")
 		}
 	}
 	return m
@@ -156,37 +154,31 @@ func (u cpuUsage) shares() []value {
 // machineShare is what all CPUs did, for whomever, of what they could.
 func (u cpuUsage) machineShare() value { return value{allCores, 100 * u.share} }
 
-// memory is what processes have in RAM, octets. Of a page that several share, pss has a share.
-type memory struct{ rss, pss float64 }
-
-// resident adds up the memory of processes.
-func resident(all []*program) (m memory, err error) {
+// resident adds up what processes have in RAM, octets. Of a page that several share, pss has a share.
+func resident(all []*program) (rss, pss float64, err error) {
 	for _, p := range all {
 		b, err := os.ReadFile(fmt.Sprintf("/proc/%d/smaps_rollup", p.Pid()))
 		if err != nil {
-			return m, err
+			return 0, 0, err
 		}
-		one, err := parseRollup(b)
+		r, s, err := parseRollup(b)
 		if err != nil {
-			return m, fmt.Errorf("%s: %w", p.Name(), err)
+			return 0, 0, fmt.Errorf("%s: %w", p.Name(), err)
 		}
-		m.rss += one.rss
-		m.pss += one.pss
+		rss, pss = rss+r, pss+s
 	}
-	return m, nil
+	return rss, pss, nil
 }
 
 // rollup matches what resident reads of /proc/PID/smaps_rollup.
-var rollup = regexp.MustCompile(`(?s)\nRss: +([0-9]+) kB\nPss: +([0-9]+) kB\n`)
+var rollup = regexp.MustCompile(`\nRss: +([0-9]+) kB\nPss: +([0-9]+) kB\n`)
 
-func parseRollup(text []byte) (memory, error) {
+func parseRollup(text []byte) (rss, pss float64, err error) {
 	f := rollup.FindSubmatch(text)
 	if f == nil {
-		return memory{}, fmt.Errorf("smaps_rollup: no Rss and Pss in %q", text)
+		return 0, 0, fmt.Errorf("smaps_rollup: no Rss and Pss in %q", text)
 	}
-	octets := func(kib []byte) float64 {
-		n, _ := strconv.ParseFloat(string(kib), 64) // they are digits
-		return n * 1024
-	}
-	return memory{octets(f[1]), octets(f[2])}, nil
+	rss, _ = strconv.ParseFloat(string(f[1]), 64) // these are digits
+	pss, _ = strconv.ParseFloat(string(f[2]), 64)
+	return rss * 1024, pss * 1024, nil
 }

@@ -57,8 +57,8 @@ func TestAlive(t *testing.T) {
 		used.took < 10*time.Millisecond || used.process < 0 || used.process > used.took {
 		t.Errorf("a program that sleeps used %+v, %v", used, err)
 	}
-	if m, err := resident(n.daemons); err != nil || m.rss <= 0 {
-		t.Errorf("its memory: %+v, %v", m, err)
+	if rss, _, err := resident(n.daemons); err != nil || rss <= 0 {
+		t.Errorf("its memory: %v, %v", rss, err)
 	}
 	if err := atWork.alive(); err != nil {
 		t.Errorf("it is at work: %v", err)

@@ -3,6 +3,7 @@ package bench
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -56,23 +57,30 @@ func (b *bench) ports() error {
 func (b *bench) portsRound(all []*network, round, senders int) error {
 	few, many := all[0], all[len(all)-1]
 	rates := map[*network]float64{}
-	var err error
-	for _, n := range alternate(all, round) {
-		if rates[n], err = b.portsRate(n, round, n.flowsToHost2(1), 1); err != nil {
-			return err
+	measure := func(networks []*network, senders int, flows func(*network) []flow) (err error) {
+		for _, n := range alternate(networks, round) {
+			if rates[n], err = b.portsRate(n, round, flows(n), senders); err != nil {
+				return err
+			}
 		}
+		return nil
+	}
+	if err := measure(all, 1, func(n *network) []flow { return n.flowsToHost2(1) }); err != nil {
+		return err
 	}
 	for _, n := range all[1:] {
 		b.record("ports", n.portsConditions(1), dutPFC, round, value{toTwoPorts, rates[n] / rates[few]})
 	}
-	flows := map[*network][]flow{few: few.sharedPortFlows(senders), many: many.pairFlows()}
-	for _, n := range alternate([]*network{few, many}, round) {
-		if rates[n], err = b.portsRate(n, round, flows[n], senders); err != nil {
-			return err
+	err := measure([]*network{few, many}, senders, func(n *network) []flow {
+		if n == few {
+			return slices.Repeat(n.flowsToHost2(1), senders) // of a sender each
 		}
+		return n.pairFlows()
+	})
+	if err == nil {
+		b.record("ports", many.portsConditions(senders), dutPFC, round, value{toShared, rates[many] / rates[few]})
 	}
-	b.record("ports", many.portsConditions(senders), dutPFC, round, value{toShared, rates[many] / rates[few]})
-	return nil
+	return err
 }
 
 func (n *network) portsConditions(senders int) string {
@@ -83,14 +91,6 @@ func (n *network) portsConditions(senders int) string {
 func (n *network) pairFlows() (all []flow) {
 	for i := 0; i+1 < len(n.hosts); i += 2 {
 		all = append(all, flow{n.hosts[i], n.hosts[i+1], mac(i + 2)})
-	}
-	return all
-}
-
-// sharedPortFlows are flows from host 1 to host 2, each of a sender of its own.
-func (n *network) sharedPortFlows(senders int) (all []flow) {
-	for range senders {
-		all = append(all, n.flowsToHost2(1)...)
 	}
 	return all
 }

@@ -2,6 +2,7 @@ package bench
 
 import (
 	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -62,7 +63,8 @@ func TestSampleInterval(t *testing.T) {
 		n.hosts = append(n.hosts, &lab.Node{})
 	}
 	for want, flows := range map[time.Duration][]flow{
-		2 * sampleEvery: n.pairFlows()[:4], 8 * sampleEvery: n.pairFlows(), sampleEvery: n.sharedPortFlows(16),
+		2 * sampleEvery: n.pairFlows()[:4], 8 * sampleEvery: n.pairFlows(),
+		sampleEvery: slices.Repeat(n.flowsToHost2(1), 16),
 	} {
 		if got := (&load{flows: flows}).sampleInterval(); got != want {
 			t.Errorf("%d flows: %v, want %v", len(flows), got, want)

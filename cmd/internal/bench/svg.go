@@ -2,9 +2,11 @@ package bench
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/xml"
 	"fmt"
 	"io"
+	"slices"
 )
 
 // A panel of the plot shows one value of all switches as bars, by conditions.
@@ -55,10 +57,12 @@ func plot(out io.Writer, m machine, rows []row) error {
 	text(10, y, 11, "start",
 		fmt.Sprintf("%d × %s, kernel %s; median and range of %d rounds", m.CPUs, m.CPU, m.Kernel, m.Rounds))
 	for _, p := range panels {
-		shown, largest := p.rows(rows)
+		other := func(r row) bool { return r.what != p.what || r.metric != p.metric }
+		shown := slices.DeleteFunc(slices.Clone(rows), other)
 		if len(shown) == 0 {
 			continue
 		}
+		largest := slices.MaxFunc(shown, func(a, b row) int { return cmp.Compare(a.most, b.most) }).most
 		y += 34
 		text(10, y, 13, "start", p.title)
 		scale := barsWidth / max(largest, 1e-9)
@@ -81,15 +85,4 @@ func plot(out io.Writer, m machine, rows []row) error {
 		`<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" font-family="sans-serif">`+"\n"+
 			`<rect width="100%%" height="100%%" fill="white"/>`+"\n%s</svg>\n", plotWidth, y+20, b.Bytes())
 	return err
-}
-
-// rows returns the panel's rows and the largest value among them.
-func (p *panel) rows(all []row) (shown []*row, largest float64) {
-	for i := range all {
-		if r := &all[i]; r.what == p.what && r.metric == p.metric {
-			shown = append(shown, r)
-			largest = max(largest, r.most)
-		}
-	}
-	return shown, largest
 }
