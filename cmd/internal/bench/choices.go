@@ -86,22 +86,19 @@ func (e *experiment) name(s setting) string {
 func (b *bench) choices() error {
 	defer func(usual time.Duration) { b.opt.seconds = usual }(b.opt.seconds)
 	b.opt.seconds = max(b.opt.seconds/3, 100*time.Millisecond)
-	most := 0
-	for _, e := range experiments {
-		most = max(most, e.ports)
-	}
+	most := slices.MaxFunc(experiments, func(a, b experiment) int { return a.ports - b.ports }).ports
 	n, err := b.newNetwork("choices", dutPFC, most)
 	if err != nil {
 		return err
 	}
-	for round := range b.opt.rounds {
+	return b.eachRound(func(round int) error {
 		for _, e := range experiments {
 			if err := n.experimentRound(&e, round); err != nil {
 				return err
 			}
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 // experimentRound measures every setting of an experiment once.

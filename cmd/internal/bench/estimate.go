@@ -11,7 +11,7 @@ func (b *bench) estimate() string {
 	var all []string
 	var sum time.Duration
 	for _, p := range b.opt.parts {
-		t := b.takes(p.name)
+		t := b.estimatePart(p.name)
 		sum += t
 		all = append(all, fmt.Sprintf("%s %.1f", p.name, t.Minutes()))
 	}
@@ -43,8 +43,8 @@ func (o *options) defaults() time.Duration {
 	return startsPFC + time.Duration(len(o.priorities))*o.load(o.seconds)
 }
 
-// takes estimates a part.
-func (b *bench) takes(name string) time.Duration {
+// estimatePart returns about how long a part takes.
+func (b *bench) estimatePart(name string) time.Duration {
 	o := &b.opt
 	times := func(n int, t time.Duration) time.Duration { return time.Duration(n) * t }
 	compared := 0

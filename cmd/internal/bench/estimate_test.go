@@ -12,17 +12,17 @@ func TestEstimate(t *testing.T) {
 	usual, twice := benchWith(t, ""), benchWith(t, "--rounds 14")
 	said := usual.estimate()
 	for _, p := range parts {
-		once := usual.takes(p.name)
+		once := usual.estimatePart(p.name)
 		if once < 10*time.Second || once > 2*time.Hour || !strings.Contains(said, p.name) {
 			t.Errorf("%s takes %v: %s", p.name, once, said)
 		}
-		if got := twice.takes(p.name); got < 2*once-max(2*learning, usual.opt.defaults()) || got > 2*once {
+		if got := twice.estimatePart(p.name); got < 2*once-max(2*learning, usual.opt.defaults()) || got > 2*once {
 			t.Errorf("%s takes %v, and with twice the rounds %v", p.name, once, got)
 		}
 	}
-	ofAll, memory := usual.takes("frames"), usual.opt.defaults()
+	ofAll, memory := usual.estimatePart("frames"), usual.opt.defaults()
 	usual.peers = peers{}
-	if memory <= 0 || usual.takes("tcp") != 0 || usual.takes("frames")-memory != (ofAll-memory)/2 ||
+	if memory <= 0 || usual.estimatePart("tcp") != 0 || usual.estimatePart("frames")-memory != (ofAll-memory)/2 ||
 		benchWith(t, "--switches bridge").opt.defaults() != 0 {
 		t.Errorf("without peers: %s", usual.estimate())
 	}

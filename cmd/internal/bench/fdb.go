@@ -60,10 +60,8 @@ func (b *bench) fdb() error {
 		return err
 	}
 	fmt.Fprintf(b.out, "%d stations learned in %.1f s\n", number, took.Seconds())
-	for round := range b.opt.rounds {
-		if err := b.fdbRound(empty, full, round, number); err != nil {
-			return errors.Join(err, empty.alive(), full.alive())
-		}
+	if err := b.eachRound(func(round int) error { return b.fdbRound(empty, full, round, number) }); err != nil {
+		return errors.Join(err, empty.alive(), full.alive())
 	}
 	return full.knows(number)
 }

@@ -33,14 +33,14 @@ func (b *bench) flap() error {
 	}
 	b.noteOnce("Flaps: pfcswitch runs with LLDP and its probes against loops off, " +
 		"so that no frame comes but the sender's.")
-	for round := range b.opt.rounds {
+	return b.eachRound(func(round int) error {
 		for _, n := range alternate(all, round) {
 			if err := n.flapRound(round); err != nil {
 				return errors.Join(fmt.Errorf("%s: %w", n.dut, err), n.alive())
 			}
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 // flapYAML is a switch that sends no frame of its own.

@@ -112,6 +112,16 @@ func (b *bench) measure(l load) (o outcome, err error) {
 	return o, err
 }
 
+// eachRound calls f for every round.
+func (b *bench) eachRound(f func(round int) error) error {
+	for round := range b.opt.rounds {
+		if err := f(round); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // inTurn measures the networks in turn, round by round, with frames of every length and priority to host 2, from one
 // host up to so many.
 func (b *bench) inTurn(all []*network, rounds, senders int, measure func(n *network, round int, l load) error) error {

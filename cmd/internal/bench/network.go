@@ -112,13 +112,11 @@ func (n *network) daemon(c lab.Command) (*program, error) {
 }
 
 // alive returns an error where a daemon of the switch has ended.
-func (n *network) alive() error {
+func (n *network) alive() (err error) {
 	for _, d := range n.daemons {
-		if err := d.alive(); err != nil {
-			return err
-		}
+		err = errors.Join(err, d.alive())
 	}
-	return nil
+	return err
 }
 
 // A program is a process at a node whose standard output is kept. It dies with the benchmark, however that ends.

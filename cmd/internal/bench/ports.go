@@ -44,12 +44,7 @@ func (b *bench) ports() error {
 		return err
 	}
 	senders := numbers[len(numbers)-1] / 2
-	for round := range b.opt.rounds {
-		if err := b.portsRound(all, round, senders); err != nil {
-			return err
-		}
-	}
-	return nil
+	return b.eachRound(func(round int) error { return b.portsRound(all, round, senders) })
 }
 
 // portsRound measures one sender and one receiver at every switch, and then as many senders as there may be: each with

@@ -56,7 +56,7 @@ func TestEstimatesOfTexts(t *testing.T) {
 		b := benchWith(t, c.args)
 		sum := 0.0
 		for _, p := range b.opt.parts {
-			sum += b.takes(p.name).Minutes()
+			sum += b.estimatePart(p.name).Minutes()
 		}
 		if sum < 0.9*c.minutes || sum > 1.1*c.minutes {
 			t.Errorf("%q takes %.1f minutes, not about %g", c.args, sum, c.minutes)

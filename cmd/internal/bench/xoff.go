@@ -47,12 +47,7 @@ ports:
 	if err != nil {
 		return err
 	}
-	for round := range b.opt.rounds {
-		if err := n.xoffRound(round); err != nil {
-			return err
-		}
-	}
-	return nil
+	return b.eachRound(n.xoffRound)
 }
 
 func (n *network) xoffRound(round int) error {

@@ -158,9 +158,13 @@ func (s *sender) sendPlanned(now, wall int64) error {
 		s.poller.Poll(refusedDelay)
 		return nil
 	case errors.Is(err, port.ErrDown):
-		return fmt.Errorf("%s: the interface went down after %d frames", s.c.Interface, s.total())
+		return s.down()
 	}
 	return fmt.Errorf("%s: the kernel refuses frames of this length or kind: %w", s.c.Interface, err)
+}
+
+func (s *sender) down() error {
+	return fmt.Errorf("%s: the interface went down after %d frames", s.c.Interface, s.total())
 }
 
 // sleep sleeps until a frame may be sent. Where everything is paused, a MAC Control frame ends the sleep. Where tokens
@@ -176,7 +180,7 @@ func (s *sender) sleep(now, end int64) error {
 	if !s.source.held() {
 		port.Sleep(d)
 	} else if s.poller.Poll(d) == port.Failed {
-		return fmt.Errorf("%s: the interface went down after %d frames", s.c.Interface, s.total())
+		return s.down()
 	}
 	s.readRings()
 	return nil

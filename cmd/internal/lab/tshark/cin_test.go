@@ -10,10 +10,9 @@ import (
 	"pfcswitch/lldp/dcbx"
 )
 
-// tooShort is the complaint about CIN of a tshark that reads it by the layout of CEE, as 4.0 at least does:
-// dissect_dcbx_tlv of Wireshark steps from field to field of CEE, whatever lengths the TLVs state and whichever version
-// it has read just before. CEE's PFC has an octet more than CIN's, so that it is lost from there on. The fields before
-// that are right, and no other complaint is excused, nor one about a frame that is not as wholeCIN wants it.
+// tooShort is the complaint about CIN of a tshark that reads CIN by the layout of CEE, as 4.0 at least does: function
+// dissect_dcbx_tlv steps from field to field of CEE, whatever lengths the TLVs state. CEE's PFC has an octet more than
+// CIN's, so the fields from there on are misread. No other complaint is excused, nor one about an incomplete frame.
 func tooShort(complaint string) bool {
 	return strings.Contains(complaint, "Malformed Packet") || complaint == Complaints[1]
 }
@@ -63,8 +62,8 @@ const theirCIN = "001b21 01" + "020a 0000 00000001 00000000" + "041c 0000 c0 00 
 	"4064 6064 8064 a064 d000 e064" +
 	"0605 0000 c0 00 18" + "0a05 0000 c0 00 08" + "0c05 0000 c0 00 80"
 
-// What tshark says of our CIN it says of lldpad's, so that it is no matter of how we write it; and we read what lldpad
-// writes. NOT TESTED: a switch or an adapter that speaks CIN, of which none is here.
+// tshark has the same complaints about our CIN as about lldpad's, and we read what lldpad writes. NOT TESTED: a switch
+// or an adapter that speaks CIN, of which none is here.
 func TestCINOfOthers(t *testing.T) {
 	info, err := hex.DecodeString(strings.ReplaceAll(theirCIN, " ", ""))
 	if err != nil {

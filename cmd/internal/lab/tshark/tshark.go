@@ -3,8 +3,7 @@
 //	tshark.go             frames or a capture → fields
 //	dcbx_test.go          every frame of LLDP and DCBX
 //	cin_test.go           those of its oldest version, which it misreads
-//	measurement_test.go   every frame that measures headroom
-//	other_test.go         loop probes and echoes
+//	measurement_test.go   every frame that measures headroom, loop probes and echoes
 package tshark
 
 import (
