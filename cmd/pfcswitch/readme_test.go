@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -21,7 +22,7 @@ func topReadme(t *testing.T) string {
 // readmes returns every README.md of the project, by its path from the root.
 func readmes(t *testing.T) map[string]string {
 	t.Helper()
-	all, err := readme.All("../..")
+	all, err := readme.All(os.DirFS("../.."))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -218,7 +218,7 @@ func (x *IEEE) dropDuplicates(seen []int) {
 //	no           yes           own
 //	yes          no            peer's
 //	yes          yes           those of the end whose MAC address decides
-//	no           no            own; where they differ, those that both have, else the priorities of one end lose frames
+//	no           no            own; where they differ, those that both have, else one end loses frames
 func (c *Config) symmetric(peer *PFC, mac [6]byte) pfcDecision {
 	willing := c.willingPFC()
 	switch {

@@ -11,7 +11,7 @@ import (
 	"pfcswitch/lldp"
 )
 
-// These tests know what was announced, and that it is what is read; that what is read makes the same octets again follows
+// These tests know what was announced, and that it is what is read; that what is read makes the same octets follows
 // from comparing both. The layouts themselves stand in codec_test.go.
 
 func octets(t *rapid.T, name string, n int) []byte {
@@ -92,7 +92,8 @@ func TestIEEERoundTrip(t *testing.T) {
 			t.Fatalf("%x: got %+v\nwant %+v", list, got, want)
 		}
 		for _, o := range list {
-			if n := len(o.Info); n > lldp.MaxInfo || o.Subtype != subtypeApplication && n != etsLength && n != pfcLength {
+			if n := len(o.Info); n > lldp.MaxInfo ||
+				o.Subtype != subtypeApplication && n != etsLength && n != pfcLength {
 				t.Fatalf("subtype %d has %d octets", o.Subtype, n)
 			}
 		}

@@ -119,15 +119,7 @@ func uncommentedMethods(s *ast.TypeSpec, i *ast.InterfaceType, group *ast.Commen
 }
 
 func TestPackageComments(t *testing.T) {
-	report(t, "every package has a package comment", checkPackageComments(project(t)))
-}
-
-func TestComments(t *testing.T) {
-	report(t, "every exported name has a comment", checkComments(project(t)))
-}
-
-func TestCheckPackageComments(t *testing.T) {
-	verify(t, checkPackageComments, []check{
+	obeys(t, "every package has a package comment", checkPackageComments, []check{
 		{"one file says it", map[string]string{"a/doc.go": "// Package a is.\npackage a", "a/b.go": "package a"}, nil},
 		{"none does", map[string]string{"a/b.go": "package a", "a/b_test.go": "// Package a.\npackage a"},
 			[]string{"a: has no package comment"}},
@@ -135,8 +127,8 @@ func TestCheckPackageComments(t *testing.T) {
 	})
 }
 
-func TestCheckComments(t *testing.T) {
-	verify(t, checkComments, []check{
+func TestComments(t *testing.T) {
+	obeys(t, "every exported name has a comment", checkComments, []check{
 		{"all said", map[string]string{"a/a.go": `
 // F does.
 func F() {}

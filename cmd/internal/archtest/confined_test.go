@@ -102,11 +102,7 @@ func confinedImport(imported string, confined []string) bool {
 }
 
 func TestConfined(t *testing.T) {
-	report(t, "things stay where they belong", checkConfined(project(t)))
-}
-
-func TestCheckConfined(t *testing.T) {
-	verify(t, checkConfined, []check{
+	obeys(t, "things stay where they belong", checkConfined, []check{
 		{"as it should be", map[string]string{
 			"dataplane/port/afpacket/a.go": "import (\"golang.org/x/sys/unix\"; _ " +
 				"\"github.com/vishvananda/netlink\")\nvar f = unix.AF_PACKET",

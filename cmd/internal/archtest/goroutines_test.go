@@ -28,11 +28,7 @@ func checkGoroutines(t *tree) (found []string) {
 		if f.test || !matches(f.pkg, []string{"dataplane/..."}) {
 			continue
 		}
-		ast.Inspect(f.ast, func(n ast.Node) bool {
-			launch, ok := n.(*ast.GoStmt)
-			if !ok {
-				return true
-			}
+		each(f.ast, func(launch *ast.GoStmt) {
 			name := callee(launch.Call.Fun)
 			if name == "" {
 				found = append(found, fmt.Sprintf("%s: launches a function without a name: make it a method runX, so "+
@@ -43,7 +39,6 @@ func checkGoroutines(t *tree) (found []string) {
 			} else {
 				list[name] = true
 			}
-			return true
 		})
 	}
 	for name, launched := range list {
@@ -68,15 +63,11 @@ func callee(e ast.Expr) string {
 }
 
 func TestGoroutinesAreListed(t *testing.T) {
-	report(t, "dataplane/doc.go lists every goroutine of the data plane", checkGoroutines(project(t)))
-}
-
-func TestCheckGoroutines(t *testing.T) {
 	doc := func(lines ...string) string {
 		return "// Package dataplane is.\n//\n// Goroutines:\n//\n//\t" + strings.Join(lines, "\n//\t") +
 			"\n//\n// And they go on.\npackage dataplane\n"
 	}
-	verify(t, checkGoroutines, []check{
+	obeys(t, "dataplane/doc.go lists every goroutine of the data plane", checkGoroutines, []check{
 		{"a list that is true", map[string]string{
 			"dataplane/doc.go":         doc("go w.run()  — one per worker", "go runWatch  — links"),
 			"dataplane/run.go":         "func f() { for { go w.run(1, 2) } }",

@@ -92,17 +92,13 @@ func layerOf(pkg string) (layer, bool) {
 }
 
 func TestImportsRunOneWay(t *testing.T) {
-	report(t, "imports run one way", checkLayers(project(t)))
-}
-
-func TestCheckLayers(t *testing.T) {
 	imports := func(paths ...string) (src string) {
 		for _, p := range paths {
 			src += fmt.Sprintf("import _ %q\n", p)
 		}
 		return src
 	}
-	verify(t, checkLayers, []check{
+	obeys(t, "imports run one way", checkLayers, []check{
 		{"as it should be", map[string]string{
 			"macctl/a.go":             imports("time", "example.org/other"),
 			"macctl/a_test.go":        imports("pfcswitch/macctl"),

@@ -4,7 +4,6 @@ import (
 	"embed"
 	"fmt"
 	"go/ast"
-	"go/token"
 	"slices"
 	"strconv"
 	"strings"
@@ -101,13 +100,10 @@ func literals(t *tree, pkg string) map[string]bool {
 		if f.test || !matches(f.pkg, []string{pkg + "/..."}) {
 			continue
 		}
-		ast.Inspect(f.ast, func(n ast.Node) bool {
-			if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING {
-				if s, err := strconv.Unquote(lit.Value); err == nil {
-					set[s] = true
-				}
+		each(f.ast, func(lit *ast.BasicLit) {
+			if s, err := strconv.Unquote(lit.Value); err == nil {
+				set[s] = true
 			}
-			return true
 		})
 	}
 	return set
@@ -121,11 +117,7 @@ func commands(t *tree, pkg string) map[string]bool {
 		if f.test || !matches(f.pkg, []string{pkg + "/..."}) {
 			continue
 		}
-		ast.Inspect(f.ast, func(n ast.Node) bool {
-			lit, ok := n.(*ast.CompositeLit)
-			if !ok {
-				return true
-			}
+		each(f.ast, func(lit *ast.CompositeLit) {
 			words := append(wordsOf(lit, "Use"), wordsOf(lit, "ValidArgs")...)
 			for i, w := range words {
 				if i == 0 {
@@ -134,7 +126,6 @@ func commands(t *tree, pkg string) map[string]bool {
 					set[words[0]+" "+w] = true
 				}
 			}
-			return true
 		})
 	}
 	return set
@@ -143,19 +134,11 @@ func commands(t *tree, pkg string) map[string]bool {
 // wordsOf returns the words in the strings of a field of a composite literal.
 func wordsOf(lit *ast.CompositeLit, field string) (words []string) {
 	for _, e := range lit.Elts {
-		kv, ok := e.(*ast.KeyValueExpr)
-		if !ok {
-			continue
-		}
-		if key, ok := kv.Key.(*ast.Ident); !ok || key.Name != field {
-			continue
-		}
-		ast.Inspect(kv.Value, func(n ast.Node) bool {
-			if s, ok := n.(*ast.BasicLit); ok && s.Kind == token.STRING {
+		if kv, ok := e.(*ast.KeyValueExpr); ok && named(kv.Key, field) {
+			each(kv.Value, func(s *ast.BasicLit) {
 				words = append(words, strings.FieldsFunc(s.Value, func(r rune) bool { return !unicode.IsLower(r) })...)
-			}
-			return true
-		})
+			})
+		}
 	}
 	return words
 }
@@ -244,15 +227,6 @@ func TestCheckFamilies(t *testing.T) {
 		{"gone, and there at last", map[string][]string{"pfcswitch_drops": {"port", "reason"},
 			"pfcswitch_trunk": {"trunk"}, "pfcswitch_later": nil}, []string{"later is delivered", "up is gone"}},
 	} {
-		got := checkFamilies(fixed, test.families)
-		slices.Sort(got)
-		if len(got) != len(test.want) {
-			t.Fatalf("%s: got %q, want %d like %q", test.name, got, len(test.want), test.want)
-		}
-		for i, want := range test.want {
-			if !strings.Contains(got[i], want) {
-				t.Errorf("%s: got %q, want one that says %q", test.name, got[i], want)
-			}
-		}
+		t.Run(test.name, func(t *testing.T) { says(t, checkFamilies(fixed, test.families), test.want) })
 	}
 }

@@ -48,12 +48,9 @@ func checkPure(t *tree) (found []string) {
 					imported, f.pkg))
 			}
 		}
-		ast.Inspect(f.ast, func(n ast.Node) bool {
-			if g, ok := n.(*ast.GoStmt); ok {
-				found = append(found, fmt.Sprintf("%s: starts a goroutine: %s is a state machine, dataplane/runner "+
-					"and dataplane/port run it", t.at(g.Pos()), f.pkg))
-			}
-			return true
+		each(f.ast, func(g *ast.GoStmt) {
+			found = append(found, fmt.Sprintf("%s: starts a goroutine: %s is a state machine, dataplane/runner and "+
+				"dataplane/port run it", t.at(g.Pos()), f.pkg))
 		})
 	}
 	return found
@@ -69,14 +66,11 @@ func checkPanics(t *tree) (found []string) {
 			if fn, ok := d.(*ast.FuncDecl); ok && strings.HasPrefix(strings.ToLower(fn.Name.Name), "must") {
 				continue
 			}
-			ast.Inspect(d, func(n ast.Node) bool {
-				if call, ok := n.(*ast.CallExpr); ok {
-					if id, ok := call.Fun.(*ast.Ident); ok && id.Name == "panic" {
-						found = append(found, fmt.Sprintf("%s: panic outside a Must… function: return an error",
-							t.at(call.Pos())))
-					}
+			each(d, func(call *ast.CallExpr) {
+				if named(call.Fun, "panic") {
+					found = append(found, fmt.Sprintf("%s: panic outside a Must… function: return an error",
+						t.at(call.Pos())))
 				}
-				return true
 			})
 		}
 	}
@@ -84,15 +78,7 @@ func checkPanics(t *tree) (found []string) {
 }
 
 func TestStateMachinesArePure(t *testing.T) {
-	report(t, "state machines have no clock, goroutine or I/O", checkPure(project(t)))
-}
-
-func TestNoPanic(t *testing.T) {
-	report(t, "no panic outside Must…", checkPanics(project(t)))
-}
-
-func TestCheckPure(t *testing.T) {
-	verify(t, checkPure, []check{
+	obeys(t, "state machines have no clock, goroutine or I/O", checkPure, []check{
 		{"durations, and all in tests", map[string]string{
 			"macctl/a.go":             "import \"time\"\nconst d = time.Second",
 			"macctl/a_test.go":        "import \"time\"\nfunc f() { go time.Sleep(time.Now().Sub(time.Time{})) }",
@@ -108,8 +94,8 @@ func TestCheckPure(t *testing.T) {
 	})
 }
 
-func TestCheckPanics(t *testing.T) {
-	verify(t, checkPanics, []check{
+func TestNoPanic(t *testing.T) {
+	obeys(t, "no panic outside Must…", checkPanics, []check{
 		{"where it may be", map[string]string{
 			"a/a.go":      "func MustParse() { panic(1) }\nfunc mustBe() { panic(1) }",
 			"a/a_test.go": "func f() { panic(1) }",

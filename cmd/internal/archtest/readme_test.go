@@ -10,55 +10,27 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"pfcswitch/cmd/internal/readme"
 )
-
-// A block is a fenced block of a Markdown text; package readme executes them.
-type block struct {
-	line int      // of its first line of content
-	info []string // the words behind the opening fence
-	text string
-}
-
-func blocks(markdown string) (all []block) {
-	var open *block
-	for i, line := range strings.Split(markdown, "\n") {
-		fence, isFence := strings.CutPrefix(strings.TrimSpace(line), "```")
-		switch {
-		case isFence && open == nil:
-			open = &block{line: i + 2, info: strings.Fields(fence)}
-		case isFence:
-			all = append(all, *open)
-			open = nil
-		case open != nil:
-			open.text += line + "\n"
-		}
-	}
-	return all
-}
 
 // readmes returns the README.md of every folder, by path.
 func readmes(t *tree) map[string]string {
-	all := map[string]string{}
-	_ = walk(t.fs, func(p string) error { // an unreadable README shows as a missing one
-		if path.Base(p) != "README.md" {
-			return nil
-		}
-		b, err := fs.ReadFile(t.fs, p)
-		if err == nil {
-			all[p] = string(b)
-		}
-		return err
-	})
+	all, _ := readme.All(t.fs) // an unreadable README shows as a missing one
 	return all
 }
 
 // checkReadmeKeys finds keys of the configuration that no YAML block of a README shows, as a key or in a comment.
 func checkReadmeKeys(t *tree) (found []string) {
 	var text string
-	for _, markdown := range readmes(t) {
-		for _, b := range blocks(markdown) {
-			if slices.Equal(b.info, []string{"yaml"}) || slices.Equal(b.info, []string{"yaml", "lab"}) {
-				text += b.text
+	for file, markdown := range readmes(t) {
+		blocks, err := readme.Blocks(file, markdown)
+		if err != nil {
+			return []string{err.Error()}
+		}
+		for _, b := range blocks {
+			if slices.Equal(b.Info, []string{"yaml"}) || slices.Equal(b.Info, []string{"yaml", "lab"}) {
+				text += b.Text
 			}
 		}
 	}
@@ -207,34 +179,12 @@ func named(e ast.Expr, name string) bool {
 	return ok && id.Name == name
 }
 
-func TestReadmesHaveOneShape(t *testing.T) {
-	report(t, "READMEs are short, and those of packages have the same headings in the same order",
-		checkReadmeShape(project(t)))
-}
-
-func TestReadmeLinks(t *testing.T) {
-	report(t, "links of READMEs lead to files and headings that exist", checkReadmeLinks(project(t)))
-}
-
 func TestReadmeShowsEveryKey(t *testing.T) {
 	if source := project(t); source.packages()["cmd/internal/config"] != nil && len(configKeys(source)) < 50 {
 		t.Errorf("only %d keys found", len(configKeys(source)))
 	}
-	report(t, "READMEs show every key of the configuration", checkReadmeKeys(project(t)))
-}
-
-func TestBlocks(t *testing.T) {
-	got := blocks("text\n```yaml\na: 1\n\nb: 2\n```\n```\nplain\n```\n  ```console\n  $ x\n  ```\n")
-	want := []block{{3, []string{"yaml"}, "a: 1\n\nb: 2\n"}, {8, []string{}, "plain\n"},
-		{11, []string{"console"}, "  $ x\n"}}
-	if fmt.Sprint(got) != fmt.Sprint(want) {
-		t.Errorf("got %+v, want %+v", got, want)
-	}
-}
-
-func TestCheckReadmeKeys(t *testing.T) {
 	reads := "var a = []any{field{\"cell\", read}, []field{{\"xon\", read}}}"
-	verify(t, checkReadmeKeys, []check{
+	obeys(t, "READMEs show every key of the configuration", checkReadmeKeys, []check{
 		{"all", map[string]string{"cmd/internal/config/a.go": reads,
 			"README.md": "```yaml\ncell: 1 # or xon: 2\n```\n"}, nil},
 		{"one is missing", map[string]string{"cmd/internal/config/a.go": reads,
@@ -244,26 +194,27 @@ func TestCheckReadmeKeys(t *testing.T) {
 	})
 }
 
-func TestCheckReadmeShape(t *testing.T) {
+func TestReadmesHaveOneShape(t *testing.T) {
 	const good = "# x\n\n## What\n\n```sh\n## no heading\n```\n\n## Example\n\n## Configuration\n\n## Commands\n\n## " +
 		"Metrics\n\n" +
 		"## How it works\n\n### More\n\n## Limits\n\n## Measured\n"
-	verify(t, checkReadmeShape, []check{
-		{"as it is", map[string]string{"README.md": "# y\n\n## Other\n", "x/README.md": good}, nil},
-		{"one is missing", map[string]string{"x/README.md": strings.Replace(good, "## Limits\n", "", 1)},
-			[]string{"x/README.md: its headings"}},
-		{"another order", map[string]string{"x/README.md": "## Example\n" + good},
-			[]string{"x/README.md: its headings"}},
-		{"too long", map[string]string{"README.md": strings.Repeat("\n", 251),
-			"x/README.md": good + strings.Repeat("\n", 300)},
-			[]string{"README.md: 251", "x/README.md: 3"}},
-	})
+	obeys(t, "READMEs are short, and those of packages have the same headings in the same order", checkReadmeShape,
+		[]check{
+			{"as it is", map[string]string{"README.md": "# y\n\n## Other\n", "x/README.md": good}, nil},
+			{"one is missing", map[string]string{"x/README.md": strings.Replace(good, "## Limits\n", "", 1)},
+				[]string{"x/README.md: its headings"}},
+			{"another order", map[string]string{"x/README.md": "## Example\n" + good},
+				[]string{"x/README.md: its headings"}},
+			{"too long", map[string]string{"README.md": strings.Repeat("\n", 251),
+				"x/README.md": good + strings.Repeat("\n", 300)},
+				[]string{"README.md: 251", "x/README.md: 3"}},
+		})
 }
 
-func TestCheckReadmeLinks(t *testing.T) {
+func TestReadmeLinks(t *testing.T) {
 	const x = "## How it works, or `not`\n[there](../README.md#y) [home](#how-it-works-or-not) [web](https://x.y/z) " +
 		"`[no](link)`\n```sh\n[no](link)\n```\n"
-	verify(t, checkReadmeLinks, []check{
+	obeys(t, "links of READMEs lead to files and headings that exist", checkReadmeLinks, []check{
 		{"as it is", map[string]string{"README.md": "# Y\n[x](x/README.md) [folder](x)\n", "x/README.md": x}, nil},
 		{"no file", map[string]string{"README.md": "[x](x/README.md)\n"},
 			[]string{"README.md: x/README.md: there is no such file"}},

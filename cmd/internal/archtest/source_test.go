@@ -8,10 +8,10 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"path/filepath"
 	"sort"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"testing/fstest"
 )
@@ -55,18 +55,23 @@ func (f *goFile) imports() map[string]string {
 	return byName
 }
 
+// each calls see for every node of one type.
+func each[N ast.Node](in ast.Node, see func(n N)) {
+	ast.Inspect(in, func(n ast.Node) bool {
+		if n, ok := n.(N); ok {
+			see(n)
+		}
+		return true
+	})
+}
+
 // uses calls see for every qualified identifier of another package, as ("time", "Now").
 func (f *goFile) uses(see func(at token.Pos, importPath, name string)) {
 	imports := f.imports()
-	ast.Inspect(f.ast, func(n ast.Node) bool {
-		sel, ok := n.(*ast.SelectorExpr)
-		if !ok {
-			return true
-		}
+	each(f.ast, func(sel *ast.SelectorExpr) {
 		if x, ok := sel.X.(*ast.Ident); ok && imports[x.Name] != "" {
 			see(sel.Pos(), imports[x.Name], sel.Sel.Name)
 		}
-		return true
 	})
 }
 
@@ -125,27 +130,12 @@ func walk(fsys fs.FS, visit func(p string) error) error {
 	})
 }
 
-// root returns the folder with go.mod.
-func root(t *testing.T) string {
-	t.Helper()
-	dir, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for ; ; dir = filepath.Dir(dir) {
-		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
-			return dir
-		}
-		if dir == filepath.Dir(dir) {
-			t.Fatal("no go.mod in any folder above")
-		}
-	}
-}
+var loadProject = sync.OnceValues(func() (*tree, error) { return load(os.DirFS("../../..")) })
 
-// project loads this project.
+// project returns this project.
 func project(t *testing.T) *tree {
 	t.Helper()
-	tree, err := load(os.DirFS(root(t)))
+	tree, err := loadProject()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -172,11 +162,17 @@ func invented(t *testing.T, files map[string]string) *tree {
 // report fails the test with all that a check found.
 func report(t *testing.T, rule string, found []string) {
 	t.Helper()
-	if len(found) == 0 {
-		return
+	if len(found) > 0 {
+		sort.Strings(found)
+		t.Errorf("%s: %d found\n\t%s", rule, len(found), strings.Join(found, "\n\t"))
 	}
-	sort.Strings(found)
-	t.Errorf("%s: %d found\n\t%s", rule, len(found), strings.Join(found, "\n\t"))
+}
+
+// obeys runs a check over the project, which has to obey the rule, and over invented trees.
+func obeys(t *testing.T, rule string, run func(*tree) []string, checks []check) {
+	t.Helper()
+	report(t, rule, run(project(t)))
+	verify(t, run, checks)
 }
 
 // check is one test of a check: a tree and what must be found in it.
@@ -191,17 +187,22 @@ func verify(t *testing.T, run func(*tree) []string, checks []check) {
 	t.Helper()
 	for _, c := range checks {
 		t.Run(c.name, func(t *testing.T) {
-			got := run(invented(t, c.files))
-			sort.Strings(got)
-			if len(got) != len(c.want) {
-				t.Fatalf("got %d findings %q, want %d like %q", len(got), got, len(c.want), c.want)
-			}
-			for i, want := range c.want {
-				if !strings.Contains(got[i], want) {
-					t.Errorf("got %q, want one that says %q", got[i], want)
-				}
-			}
+			says(t, run(invented(t, c.files)), c.want)
 		})
+	}
+}
+
+// says fails the test unless the findings, in sorted order, have these texts in them.
+func says(t *testing.T, got, want []string) {
+	t.Helper()
+	sort.Strings(got)
+	if len(got) != len(want) {
+		t.Fatalf("got %d findings %q, want %d like %q", len(got), got, len(want), want)
+	}
+	for i, text := range want {
+		if !strings.Contains(got[i], text) {
+			t.Errorf("got %q, want one that says %q", got[i], text)
+		}
 	}
 }
 

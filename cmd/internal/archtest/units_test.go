@@ -3,7 +3,6 @@ package archtest
 import (
 	"fmt"
 	"go/ast"
-	"go/token"
 	"regexp"
 	"strconv"
 	"strings"
@@ -20,14 +19,10 @@ func checkUnits(t *tree) (found []string) {
 		if f.test {
 			continue
 		}
-		ast.Inspect(f.ast, func(n ast.Node) bool {
-			l, ok := n.(*ast.BasicLit)
-			if !ok || l.Kind != token.STRING {
-				return true
-			}
+		each(f.ast, func(l *ast.BasicLit) {
 			text, err := strconv.Unquote(l.Value)
 			if err != nil {
-				return true
+				return // no string
 			}
 			for cell := range strings.SplitSeq(text, "\t") {
 				if capitalUnit.MatchString(strings.TrimSpace(cell)) {
@@ -35,18 +30,13 @@ func checkUnits(t *tree) (found []string) {
 						t.at(l.Pos()), strings.TrimSpace(cell)))
 				}
 			}
-			return true
 		})
 	}
 	return found
 }
 
 func TestUnits(t *testing.T) {
-	report(t, "headings write units as they are", checkUnits(project(t)))
-}
-
-func TestCheckUnits(t *testing.T) {
-	verify(t, checkUnits, []check{
+	obeys(t, "headings write units as they are", checkUnits, []check{
 		{"units", map[string]string{"a/a.go": `var a = []string{"AGE s", "PORT\tP50 µs\tMbit/s\tLOST %\tDROPS/s\t\n", ">RX bit/s",
 				"DROPS", "2 ports", "S", "-S", "RX FRAMES"}`,
 			"a/a_test.go": `var b = "AGE S"`}, nil},

@@ -68,15 +68,11 @@ func checkWalks(t *tree) (found []string) {
 }
 
 func TestWalks(t *testing.T) {
-	report(t, "every station of a walk is in the code", checkWalks(project(t)))
-}
-
-func TestCheckWalks(t *testing.T) {
 	way := func(stations ...string) string {
 		return "# X\n\n## How it works\n\n### The way of a\n\n" + strings.Join(stations, "\n") +
 			"\n\n### The way of b\n\n1. `a/a.go:f`: x\n\n### The way of c\n\n1. `a/a.go:f`: x\n\n## Limits\n\nx\n"
 	}
-	verify(t, checkWalks, []check{
+	obeys(t, "every station of a walk is in the code", checkWalks, []check{
 		{"true ones", map[string]string{walksFile: way("1. `a/a.go:f`: x", "2. `a/a.go:g`: x"),
 			"a/a.go": "func f() {}\nfunc (x *int) g() {}"}, nil},
 		{"a function that is elsewhere", map[string]string{walksFile: way("1. `a/a.go:h`: x"), "a/a.go": "func f() {}",

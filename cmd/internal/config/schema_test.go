@@ -182,7 +182,7 @@ func TestSchemaJudgesAsParse(t *testing.T) {
 			}
 		}
 	}
-	texts, err := readme.All("../../..")
+	texts, err := readme.All(os.DirFS("../../.."))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,17 +3,15 @@ package readme
 import (
 	"fmt"
 	"io/fs"
-	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 )
 
-// All returns every README.md below a folder, by its path from there.
-func All(root string) (map[string]string, error) {
+// All returns every README.md of a tree, by its path.
+func All(tree fs.FS) (map[string]string, error) {
 	all := map[string]string{}
-	err := fs.WalkDir(os.DirFS(root), ".", func(file string, d fs.DirEntry, err error) error {
+	err := fs.WalkDir(tree, ".", func(file string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -23,19 +21,19 @@ func All(root string) (map[string]string, error) {
 		if d.Name() != "README.md" {
 			return nil
 		}
-		text, err := os.ReadFile(filepath.Join(root, file))
+		text, err := fs.ReadFile(tree, file)
 		all[file] = string(text)
 		return err
 	})
 	return all, err
 }
 
-// A block is a fenced block of a Markdown text.
-type block struct {
+// A Block is a fenced block of a Markdown text.
+type Block struct {
 	file  string   // the README.md that has it, from the project's root
 	line  int      // of its first line of content
-	info  []string // the words behind the opening fence
-	text  string
+	Info  []string // the words behind the opening fence
+	Text  string
 	marks []string // of the comment above it
 }
 
@@ -43,23 +41,23 @@ type block struct {
 var mark = regexp.MustCompile(`^<!-- test: (.*) -->$`)
 
 // at is where the block stands.
-func (b *block) at() string { return fmt.Sprintf("%s:%d", b.file, b.line) }
+func (b *Block) at() string { return fmt.Sprintf("%s:%d", b.file, b.line) }
 
-// blocks returns the fenced blocks of the Markdown text of a file.
-func blocks(file, markdown string) (all []block, err error) {
-	var open *block
+// Blocks returns the fenced blocks of the Markdown text of a file.
+func Blocks(file, markdown string) (all []Block, err error) {
+	var open *Block
 	var above string
 	for i, line := range strings.Split(markdown, "\n") {
 		trimmed := strings.TrimSpace(line)
 		fence, isFence := strings.CutPrefix(trimmed, "```")
 		switch {
 		case isFence && open == nil:
-			open = &block{file: file, line: i + 2, info: strings.Fields(fence), marks: marksOf(above)}
+			open = &Block{file: file, line: i + 2, Info: strings.Fields(fence), marks: marksOf(above)}
 		case isFence:
 			all = append(all, *open)
 			open = nil
 		case open != nil:
-			open.text += line + "\n"
+			open.Text += line + "\n"
 		}
 		if trimmed != "" {
 			above = trimmed
@@ -99,10 +97,10 @@ func marksOf(above string) []string {
 	return strings.Split(found[1], ", ")
 }
 
-func (b *block) has(mark string) bool { return slices.Contains(b.marks, mark) }
+func (b *Block) has(mark string) bool { return slices.Contains(b.marks, mark) }
 
 // value returns what stands behind the name of a mark; "" where the block has none of it.
-func (b *block) value(name string) string {
+func (b *Block) value(name string) string {
 	for _, m := range b.marks {
 		if value, ok := strings.CutPrefix(m, name+" "); ok {
 			return value
@@ -112,11 +110,11 @@ func (b *block) value(name string) string {
 }
 
 // kind is the first word behind the fence.
-func (b *block) kind() string {
-	if len(b.info) == 0 {
+func (b *Block) kind() string {
+	if len(b.Info) == 0 {
 		return ""
 	}
-	return b.info[0]
+	return b.Info[0]
 }
 
 // A command is a line behind "$ ", with those that a backslash joins to it, and what it prints.
@@ -127,12 +125,12 @@ type command struct {
 }
 
 // commands returns those of a console block; of another one the whole text.
-func (b *block) commands() (all []command) {
+func (b *Block) commands() (all []command) {
 	if b.kind() != "console" {
-		return []command{{line: b.line, text: b.text}}
+		return []command{{line: b.line, text: b.Text}}
 	}
 	joined := false
-	for i, line := range strings.Split(strings.TrimSuffix(b.text, "\n"), "\n") {
+	for i, line := range strings.Split(strings.TrimSuffix(b.Text, "\n"), "\n") {
 		text, begins := strings.CutPrefix(strings.TrimSpace(line), "$ ")
 		switch {
 		case joined:

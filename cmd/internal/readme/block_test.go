@@ -7,12 +7,12 @@ import (
 )
 
 func TestBlocks(t *testing.T) {
-	got, err := blocks("x.md", "text\n<!-- test: switch, output -->\n\n```console\n$ a \\\n  b\nprints\n$ "+
+	got, err := Blocks("x.md", "text\n<!-- test: switch, output -->\n\n```console\n$ a \\\n  b\nprints\n$ "+
 		"c\n```\n```\nplain\n```\n<!-- test: not here: a, b -->\n```sh\nx\n```\n")
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []block{
+	want := []Block{
 		{"x.md", 5, []string{"console"}, "$ a \\\n  b\nprints\n$ c\n", []string{"switch", "output"}},
 		{"x.md", 11, []string{}, "plain\n", nil},
 		{"x.md", 15, []string{"sh"}, "x\n", []string{"not here: a, b"}},
@@ -24,7 +24,7 @@ func TestBlocks(t *testing.T) {
 	if got := got[0].commands(); fmt.Sprint(got) != fmt.Sprint(commands) {
 		t.Errorf("got  %+v\nwant %+v", got, commands)
 	}
-	if _, err := blocks("x.md", "```sh\nx\n"); err == nil {
+	if _, err := Blocks("x.md", "```sh\nx\n"); err == nil {
 		t.Error("a block without an end is taken")
 	}
 }
@@ -51,7 +51,7 @@ func TestMissing(t *testing.T) {
 }
 
 func TestValue(t *testing.T) {
-	b := block{marks: []string{"switch", "before nic", "status 1"}}
+	b := Block{marks: []string{"switch", "before nic", "status 1"}}
 	if b.value("before") != "nic" || b.value("status") != "1" || b.value("switch") != "" || b.value("by") != "" {
 		t.Errorf("%q %q %q", b.value("before"), b.value("status"), b.value("switch"))
 	}

@@ -12,9 +12,9 @@
 //
 // A comment on the line above a block, which nobody sees in the rendered text, says what it needs:
 //
-//	<!-- test: switch -->       a switch with the first configuration of README.md at the top runs on eth1 to eth3 beside it
+//	<!-- test: switch -->       a switch with the first configuration of the top README.md runs on eth1 to eth3
 //	<!-- test: before NAME -->  testdata/NAME.sh runs before it
-//	<!-- test: aside -->        its first command goes on beside the others, which begin when "ready" of testdata/NAME.sh succeeds
+//	<!-- test: aside -->        its first command goes on; the others begin when "ready" of testdata/NAME.sh succeeds
 //	<!-- test: forever -->      its last command runs until it is interrupted
 //	<!-- test: terminal -->     its last command has a terminal, on which somebody soon presses q
 //	<!-- test: status 1 -->     its last command ends with this status

@@ -49,7 +49,7 @@ func TestCommands(t *testing.T) {
 	labtest.Require(t)
 	all := read(t)
 	project := copyProject(t, all)
-	var here []*block
+	var here []*Block
 	var elsewhere []string
 	for _, b := range all {
 		switch b.kind() {
@@ -60,7 +60,7 @@ func TestCommands(t *testing.T) {
 			}
 			here = append(here, &b)
 		case "yaml":
-			if len(b.info) > 1 && b.info[1] == "lab" {
+			if len(b.Info) > 1 && b.Info[1] == "lab" {
 				here = append(here, b.upAndDown())
 			}
 		}
@@ -80,7 +80,7 @@ func TestCommands(t *testing.T) {
 }
 
 // elsewhere returns why a block is not run here. Where another file runs it, that file has to.
-func (b *block) elsewhere(t *testing.T) string {
+func (b *Block) elsewhere(t *testing.T) string {
 	for _, m := range b.marks {
 		if why, ok := strings.CutPrefix(m, "not here: "); ok {
 			return why
@@ -103,8 +103,8 @@ func (b *block) elsewhere(t *testing.T) string {
 }
 
 // upAndDown are the commands that bring a lab up, see hosts h1 and h2 reach each other, and take it down.
-func (b *block) upAndDown() *block {
-	return &block{file: b.file, line: b.line, text: "cat >lab.yaml <<'END'\n" + b.text + "END\n" + `
+func (b *Block) upAndDown() *Block {
+	return &Block{file: b.file, line: b.line, Text: "cat >lab.yaml <<'END'\n" + b.Text + "END\n" + `
 pfcswitch lab up lab.yaml
 pfcswitch lab exec lab.yaml h2 pfcswitch sink eth0 --expect 1 &
 pfcswitch lab exec lab.yaml h1 pfcswitch send eth0 --speed 200M --seconds 0.2 -j | grep '"lost": 0'
@@ -114,7 +114,7 @@ pfcswitch lab down lab.yaml
 }
 
 // script returns the shell script of a block, each of whose commands writes into a file of its own.
-func (b *block) script() string {
+func (b *Block) script() string {
 	var s strings.Builder
 	s.WriteString("set -e\n" + setUp)
 	if name := b.value("before"); name != "" {
@@ -138,7 +138,7 @@ func (b *block) script() string {
 }
 
 // last is the last command as the marks of the block want it.
-func (b *block) last(text string) string {
+func (b *Block) last(text string) string {
 	if b.has("forever") {
 		// else a second signal may come when the first was obeyed
 		text = "timeout --foreground --preserve-status -s INT 3 " + text
@@ -157,7 +157,7 @@ func (b *block) last(text string) string {
 }
 
 // run runs the commands of a block, each in the shell that ran the one before.
-func (b *block) run(t *testing.T, project string) {
+func (b *Block) run(t *testing.T, project string) {
 	dir := t.TempDir()
 	if out, err := exec.Command("cp", "-a", project+"/.", dir).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
@@ -207,7 +207,7 @@ var once = []string{"GOFLAGS=-trimpath", "CGO_ENABLED=0"}
 
 // copyProject makes a folder with what a reader has who has cloned and built the project: a copy of it, the program,
 // and the first configuration of README.md at the top as switch.yaml.
-func copyProject(t *testing.T, all []block) string {
+func copyProject(t *testing.T, all []Block) string {
 	dir := t.TempDir()
 	for _, args := range [][]string{
 		{"sh", "-c", `tar -C "$0" --exclude=./.git -cf - . | tar -C "$1" -xf -`, root, dir},
@@ -224,13 +224,13 @@ func copyProject(t *testing.T, all []block) string {
 	if err := os.WriteFile(dir+"/bin/sudo", []byte(sudo), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	first := slices.IndexFunc(all, func(b block) bool {
-		return b.file == "README.md" && slices.Equal(b.info, []string{"yaml"})
+	first := slices.IndexFunc(all, func(b Block) bool {
+		return b.file == "README.md" && slices.Equal(b.Info, []string{"yaml"})
 	})
 	if first < 0 {
 		t.Fatal("README.md at the top has no configuration")
 	}
-	if err := os.WriteFile(dir+"/switch.yaml", []byte(all[first].text), 0o600); err != nil {
+	if err := os.WriteFile(dir+"/switch.yaml", []byte(all[first].Text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return dir

@@ -33,7 +33,7 @@ const root = "../../.."
 // texts returns every README.md of the project, by its path from the root.
 func texts(t *testing.T) map[string]string {
 	t.Helper()
-	all, err := All(root)
+	all, err := All(os.DirFS(root))
 	if err != nil || all["README.md"] == "" {
 		t.Fatalf("%d READMEs found: %v", len(all), err)
 	}
@@ -41,11 +41,11 @@ func texts(t *testing.T) map[string]string {
 }
 
 // read returns the blocks of all READMEs.
-func read(t *testing.T) (all []block) {
+func read(t *testing.T) (all []Block) {
 	t.Helper()
 	markdown := texts(t)
 	for _, file := range slices.Sorted(maps.Keys(markdown)) {
-		some, err := blocks(file, markdown[file])
+		some, err := Blocks(file, markdown[file])
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -136,10 +136,10 @@ func TestStagesAreShown(t *testing.T) {
 }
 
 // checkYAML loads a configuration, or has the program that reads another sort of YAML check it.
-func checkYAML(t *testing.T, b *block) {
-	text := []byte(strings.Repeat("\n", b.line-1) + b.text)
+func checkYAML(t *testing.T, b *Block) {
+	text := []byte(strings.Repeat("\n", b.line-1) + b.Text)
 	var err error
-	switch strings.Join(b.info, " ") {
+	switch strings.Join(b.Info, " ") {
 	case "yaml":
 		_, _, err = config.Parse(b.file, text)
 	case "yaml lab":
@@ -149,7 +149,7 @@ func checkYAML(t *testing.T, b *block) {
 	case "yaml web":
 		err = checkWeb(t, string(text))
 	default:
-		err = fmt.Errorf("nobody checks a block of kind %q", b.info)
+		err = fmt.Errorf("nobody checks a block of kind %q", b.Info)
 	}
 	if err != nil {
 		t.Errorf("%s: %v", b.at(), err)
@@ -238,12 +238,12 @@ func TestDefaults(t *testing.T) {
 	})
 	shown, lists := 0, 0
 	for _, b := range read(t) {
-		if b.kind() != "yaml" || !strings.Contains(b.text, "unknown_lossless:") {
+		if b.kind() != "yaml" || !strings.Contains(b.Text, "unknown_lossless:") {
 			continue
 		}
 		lists++
 		var in map[string]any
-		if err := yaml.Unmarshal([]byte(b.text), &in); err != nil {
+		if err := yaml.Unmarshal([]byte(b.Text), &in); err != nil {
 			t.Fatal(err)
 		}
 		for path, value := range leaves("", in) {
