@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"strings"
@@ -111,12 +112,9 @@ func (r *LLDP) Text() string {
 			if x.PFC != nil {
 				pfc, willing = joinPriorities(x.PFC.Priorities), yesNo(x.PFC.Willing)
 			}
-			versions := none
-			if len(x.DCBXVersions) > 0 {
-				versions = strings.Join(x.DCBXVersions, ",")
-			}
-			n.row(p.Port, x.SystemName, x.PortID, x.ChassisID, pfc, willing, versions, seconds(x.AgeNs),
-				strconv.Itoa(x.TTLSeconds), x.SystemDescription)
+			n.row(p.Port, x.SystemName, x.PortID, x.ChassisID, pfc, willing,
+				cmp.Or(strings.Join(x.DCBXVersions, ","), none), fmt.Sprint(x.AgeNs/1e9), strconv.Itoa(x.TTLSeconds),
+				x.SystemDescription)
 		}
 	}
 	return sections(r.headline(), section{"", t}, section{"neighbors", n})
@@ -141,6 +139,3 @@ func yesNo(b bool) string {
 	}
 	return "no"
 }
-
-// seconds writes ns in whole seconds.
-func seconds(ns int64) string { return fmt.Sprint(ns / 1e9) }

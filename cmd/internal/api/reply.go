@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -174,14 +175,7 @@ func Priorities(mask uint8) (list []Priority) {
 
 // joinPriorities writes priorities with commas between.
 func joinPriorities(list []Priority) string {
-	if len(list) == 0 {
-		return none
-	}
-	names := make([]string, len(list))
-	for i, p := range list {
-		names[i] = p.String()
-	}
-	return strings.Join(names, ",")
+	return cmp.Or(strings.Join(each(list, (*Priority).String), ","), none)
 }
 
 // MarshalJSON implements json.Marshaler.

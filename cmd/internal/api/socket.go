@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,10 +21,7 @@ const SocketVariable = "PFCSWITCH_SOCKET"
 // Find returns the control socket for a command: flag if set, else $PFCSWITCH_SOCKET, else the socket of the one
 // running switch. Both name the socket by its path, or the switch by its name, which has no slash.
 func Find(flag string) (string, error) {
-	if flag != "" {
-		return named(flag)
-	}
-	if text := os.Getenv(SocketVariable); text != "" {
+	if text := cmp.Or(flag, os.Getenv(SocketVariable)); text != "" {
 		return named(text)
 	}
 	live, locked := alive(folders())

@@ -145,12 +145,14 @@ func optionalText(s *string) string {
 	return *s
 }
 
+var units = []struct {
+	name string
+	size int64
+}{{"T", 1e12}, {"G", 1e9}, {"M", 1e6}, {"k", 1e3}}
+
 // Rate writes bit/s as the configuration does.
 func Rate(bits int64) string {
-	for _, unit := range []struct {
-		name string
-		size int64
-	}{{"T", 1e12}, {"G", 1e9}, {"M", 1e6}, {"k", 1e3}} {
+	for _, unit := range units {
 		if bits >= unit.size && bits*1000/unit.size*unit.size == bits*1000 {
 			return strconv.FormatFloat(float64(bits)/float64(unit.size), 'f', -1, 64) + unit.name
 		}
@@ -182,12 +184,9 @@ func percent(share float64) string { return strconv.FormatFloat(100*share, 'f', 
 
 // Scaled writes a number with two decimals and the unit's prefix, one below 1000 without either.
 func Scaled(x float64) string {
-	for _, unit := range []struct {
-		name string
-		size float64
-	}{{"G", 1e9}, {"M", 1e6}, {"k", 1e3}} {
-		if x >= unit.size {
-			return strconv.FormatFloat(x/unit.size, 'f', 2, 64) + unit.name
+	for _, unit := range units[1:] {
+		if x >= float64(unit.size) {
+			return strconv.FormatFloat(x/float64(unit.size), 'f', 2, 64) + unit.name
 		}
 	}
 	return strconv.FormatFloat(x, 'f', 0, 64)

@@ -48,11 +48,8 @@ func (d *Daemon) serveWeb(answers *api.Server) (end func(), err error) {
 	}
 	board := web.NewPoller([]web.Switch{{Label: d.Source().Name(),
 		Read: func(context.Context) (*api.State, error) { return answers.State(), nil }}})
-	handler, err := web.Handler(web.Config{Poller: board, State: answers.State, Metrics: d.metricsHandler(answers),
+	handler := web.Handler(web.Config{Poller: board, State: answers.State, Metrics: d.metricsHandler(answers),
 		Listen: cfg.Listen, Hosts: cfg.Hosts})
-	if err != nil {
-		return nil, err
-	}
 	d.log.Info("metrics and page", "url", fmt.Sprintf("%s://%s/", security.Scheme(), d.metricsListener.Addr()),
 		"security", cfg.WebConfig)
 	s := web.NewServer(handler, d.log)

@@ -48,11 +48,9 @@ var policy = map[string]string{
 //	GET /metrics     for Prometheus
 //
 // and nothing that changes anything.
-func Handler(c Config) (http.Handler, error) {
+func Handler(c Config) http.Handler {
 	mux := http.NewServeMux()
-	if err := handlePage(mux); err != nil {
-		return nil, err
-	}
+	handlePage(mux)
 	mux.HandleFunc("GET /v1/view", c.Poller.stream)
 	if c.State != nil {
 		mux.HandleFunc("GET /v1/state", func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, c.State()) })
@@ -65,7 +63,7 @@ func Handler(c Config) (http.Handler, error) {
 			w.Header().Set(key, value)
 		}
 		mux.ServeHTTP(w, r)
-	})), nil
+	}))
 }
 
 // names are the names of this machine. Addresses and names without a dot need not be listed.
@@ -83,23 +81,13 @@ func (c *Config) names() (names []string) {
 	return names
 }
 
-func handlePage(mux *http.ServeMux) error {
-	files, err := fs.ReadDir(static, "static")
-	if err != nil {
-		return err
+func handlePage(mux *http.ServeMux) {
+	files, _ := fs.Glob(static, "static/*") // only a malformed pattern is an error
+	for _, file := range files {
+		content, _ := static.ReadFile(file) // part of the program
+		name := path.Base(file)
+		mux.HandleFunc("GET /"+strings.Replace(name, "index.html", "{$}", 1), serveFile(name, content))
 	}
-	for _, f := range files {
-		b, err := static.ReadFile(path.Join("static", f.Name()))
-		if err != nil {
-			return err
-		}
-		pattern := "GET /" + f.Name()
-		if f.Name() == "index.html" {
-			pattern = "GET /{$}"
-		}
-		mux.HandleFunc(pattern, serveFile(f.Name(), b))
-	}
-	return nil
 }
 
 // serveFile serves a file with an ETag, so that browsers revalidate it each time.

@@ -41,10 +41,7 @@ func Run(ctx context.Context, o Options) error {
 	}
 	poller := NewPoller(switches)
 	defer poller.Close()
-	h, err := Handler(Config{Poller: poller, Listen: o.Listen, Hosts: o.Hosts})
-	if err != nil {
-		return err
-	}
+	h := Handler(Config{Poller: poller, Listen: o.Listen, Hosts: o.Hosts})
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", o.Listen)
 	if err != nil {
 		return fmt.Errorf("%w: take another address with --listen", err)
