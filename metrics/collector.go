@@ -146,7 +146,7 @@ func collectHeadroom(o *output, p *Port, c *dataplane.PortConfig) {
 	if r != nil {
 		measured = headroom.Octets(max(r.Measured.Bits(), r.Received))
 	}
-	for _, label := range ingressLabels(c) {
+	for _, label := range ingressQueues(c) {
 		if n := p.Calculated.Bytes(); n > 0 {
 			o.value(headroomCalculated, float64(n), p.Name, label)
 		}

@@ -32,10 +32,7 @@ func collectPort(o *output, p *dataplane.PortSnapshot) {
 	if p.Config.Delay > 0 || p.Late.Count > 0 {
 		o.histogram(delayLate, &p.Late, name)
 	}
-	for q, label := range ingressLabels(&p.Config) {
-		if p.Config.Mode == macctl.ModePFC {
-			q, _ = strconv.Atoi(label)
-		}
+	for q, label := range ingressQueues(&p.Config) {
 		u := &p.Use[q]
 		o.value(headroomUsedMax, float64(u.Peak), name, label)
 		o.value(headroomXoffs, float64(u.Xoffs), name, label)

@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"iter"
 	"strconv"
 
 	"pfcswitch/dataplane"
@@ -13,17 +14,19 @@ const (
 	unknown = "unknown" // lost before the frame was read
 )
 
-// ingressLabels returns the labels of a port's lossless ingress queues.
-func ingressLabels(c *dataplane.PortConfig) (labels []string) {
-	if c.Mode == macctl.ModePause {
-		return []string{all}
-	}
-	for prio := range dataplane.NumPriorities {
-		if c.LosslessPriorities()&(1<<prio) != 0 {
-			labels = append(labels, strconv.Itoa(prio))
+// ingressQueues yields the numbers and labels of a port's lossless ingress queues.
+func ingressQueues(c *dataplane.PortConfig) iter.Seq2[int, string] {
+	return func(yield func(int, string) bool) {
+		if c.Mode == macctl.ModePause {
+			yield(0, all)
+			return
+		}
+		for q := range dataplane.NumPriorities {
+			if c.LosslessPriorities()&(1<<q) != 0 && !yield(q, strconv.Itoa(q)) {
+				return
+			}
 		}
 	}
-	return labels
 }
 
 // byLabel yields the label of every priority of a port with its count, and whether it is lossless. n has a count for

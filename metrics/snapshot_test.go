@@ -112,13 +112,13 @@ func measured() *headroom.Report {
 		Agreed:   true, PeerSilent: true, ControlDiscarded: true, ResultBits: 88_809,
 		ResultAcked: true, Target: 88_816, Settings: headroom.Settings{Auto: true}, Finding: found, Xon: 7070,
 		Plain: in.PlainBits(found), PeerFound: 88_001, Received: 88_808, Measured: headroom.Measure(in, found),
-		RoundTrips: headroom.Distribution{Samples: 5, Min: 10_000, Median: 20_000, P99: 30_000, P999: 40_000,
-			Max: 50_000},
-		Idle: headroom.Distribution{Samples: 5, Min: 1000, Median: 2000, P99: 3000, P999: 4000, Max: 5000},
+		RoundTrips: times(5, 10_000, 20_000, 30_000, 40_000, 50_000), Idle: times(5, 1000, 2000, 3000, 4000, 5000),
+		Reactions: times(3, 100, 200, 300, 400, 500), ReactionsIdle: times(1, 100, 100, 100, 100, 100),
+		ReactionsBusy: times(2, 200, 200, 300, 400, 500)}
+}
 
-		Reactions:     headroom.Distribution{Samples: 3, Min: 100, Median: 200, P99: 300, P999: 400, Max: 500},
-		ReactionsIdle: headroom.Distribution{Samples: 1, Min: 100, Median: 100, P99: 100, P999: 100, Max: 100},
-		ReactionsBusy: headroom.Distribution{Samples: 2, Min: 200, Median: 200, P99: 300, P999: 400, Max: 500}}
+func times(samples int, least, median, p99, p999, most time.Duration) headroom.Distribution {
+	return headroom.Distribution{Samples: samples, Min: least, Median: median, P99: p99, P999: p999, Max: most}
 }
 
 // config is the configuration of a collector of sample.

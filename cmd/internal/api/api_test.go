@@ -102,6 +102,10 @@ func (f *fake) Retired() *dataplane.Snapshot {
 	return v
 }
 
+func times(samples int, least, median, most time.Duration) headroom.Distribution {
+	return headroom.Distribution{Samples: samples, Min: least, Median: median, P99: most, P999: most, Max: most}
+}
+
 func (f *fake) Headroom() []HeadroomInfo {
 	if f.empty {
 		return nil
@@ -113,15 +117,9 @@ func (f *fake) Headroom() []HeadroomInfo {
 		Settings: headroom.Settings{Auto: true}, Measured: headroom.Measure(in, finding), Plain: in.PlainBits(finding),
 		Received: 600_000, PeerFound: 590_000, ResultBits: 597_404, ResultAcked: true, PeerInForce: 8 * 75_008,
 		PeerApplied: true, Target: 600_000, Finding: finding, InForce: 75_008, Xon: 10_250,
-		Idle: headroom.Distribution{Samples: 6, Min: 3000, Median: 4000, P99: 9000, P999: 9000, Max: 9000},
-		Busy: headroom.Distribution{Samples: 3, Min: 30_000, Median: 40_000, P99: 82_000, P999: 82_000, Max: 82_000},
-		RoundTrips: headroom.Distribution{Samples: 9, Min: 22_000, Median: 23_000, P99: 30_000, P999: 30_000,
-			Max: 30_000},
-		Reactions: headroom.Distribution{Samples: 2, Min: 40_000, Median: 40_000, P99: 90_000, P999: 90_000,
-			Max: 90_000},
-		ReactionsIdle: headroom.Distribution{Samples: 1, Min: 40_000, Median: 40_000, P99: 40_000, P999: 40_000,
-			Max: 40_000}, ReactionsBusy: headroom.Distribution{Samples: 1, Min: 90_000, Median: 90_000, P99: 90_000,
-			P999: 90_000, Max: 90_000},
+		Idle: times(6, 3000, 4000, 9000), Busy: times(3, 30_000, 40_000, 82_000),
+		RoundTrips: times(9, 22_000, 23_000, 30_000), Reactions: times(2, 40_000, 40_000, 90_000),
+		ReactionsIdle: times(1, 40_000, 40_000, 40_000), ReactionsBusy: times(1, 90_000, 90_000, 90_000),
 		Counters: headroom.Counters{Asked: 10, Answered: 9, Lost: 1, Replies: 8, Results: 1, Streams: 2}}
 	p1.Counters.Ignored[headroom.IgnoredUnasked], p1.Counters.Ignored[headroom.IgnoredStranger] = 3, 4
 	p2 := headroom.Report{Known: true, Neighbour: "old", ManualRequired: true, ManualBytes: calculated.Bytes(),
