@@ -170,16 +170,19 @@ func ParseIEEE(list []lldp.Organization) *IEEE {
 		if o.OUI != ouiIEEE || o.Subtype < subtypeETS || o.Subtype > subtypeApplication {
 			continue
 		}
-		seen[o.Subtype]++
+		if seen[o.Subtype]++; seen[o.Subtype] > 1 {
+			o.Info = "" // nobody knows which is meant
+			x.DuplicatePFC = x.DuplicatePFC || o.Subtype == subtypePFC
+		}
 		x.parse(o)
 	}
 	if seen == [len(seen)]int{} {
 		return nil
 	}
-	x.dropDuplicates(seen[:])
 	return &x
 }
 
+// parse reads one TLV. A malformed one is nil.
 func (x *IEEE) parse(o lldp.Organization) {
 	switch o.Subtype {
 	case subtypeETS:
@@ -190,25 +193,6 @@ func (x *IEEE) parse(o lldp.Organization) {
 		x.PFC, _ = parsePFC(o.Info)
 	default:
 		x.Apps, _ = parseApps(o.Info)
-	}
-}
-
-// dropDuplicates removes TLVs that stand twice: nobody knows which is meant.
-func (x *IEEE) dropDuplicates(seen []int) {
-	for subtype, n := range seen {
-		if n < 2 {
-			continue
-		}
-		switch subtype {
-		case subtypeETS:
-			x.ETS = nil
-		case subtypeRecommendation:
-			x.Recommendation = nil
-		case subtypePFC:
-			x.PFC, x.DuplicatePFC = nil, true
-		default:
-			x.Apps = nil
-		}
 	}
 }
 
