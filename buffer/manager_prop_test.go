@@ -194,8 +194,8 @@ func (x *machine) resume(t *rapid.T) {
 	}
 }
 
-// take removes a random frame.
-func take(t *rapid.T, frames *[]frame) (frame, bool) {
+// removeRandom removes a random frame.
+func removeRandom(t *rapid.T, frames *[]frame) (frame, bool) {
 	if len(*frames) == 0 {
 		return frame{}, false
 	}
@@ -209,7 +209,7 @@ func (x *machine) lossyTraffic(t *rapid.T) {
 	for range drawCount.Draw(t, "frames") {
 		if rapid.Bool().Draw(t, "arrival") {
 			x.admitLossy(t)
-		} else if f, ok := take(t, &x.lossy); ok {
+		} else if f, ok := removeRandom(t, &x.lossy); ok {
 			x.m.ReleaseLossy(f.port, f.prio, f.n)
 		}
 	}

@@ -45,8 +45,8 @@ func (r refRules) within(shared int64, s refState) bool {
 	return 16*shared <= sixteenths*(r.segment-s.shared-s.others)
 }
 
-// takes reports whether the shared segment takes n more bytes of the queue.
-func (r refRules) takes(n int64, s refState) bool {
+// fits reports whether the shared segment has room for n more bytes of the queue.
+func (r refRules) fits(n int64, s refState) bool {
 	return r.within(s.shared+n, s) && s.shared+s.others+n <= r.segment
 }
 
@@ -54,7 +54,7 @@ func (r refRules) takes(n int64, s refState) bool {
 func (r refRules) admit(n int64, s refState) (Verdict, refState) {
 	if s.headroom == 0 {
 		rest := max(0, n-(r.q.Private-s.private))
-		if rest == 0 || r.takes(rest, s) {
+		if rest == 0 || r.fits(rest, s) {
 			s.private += n - rest
 			s.shared += rest
 			s.waiting = 0
@@ -66,7 +66,7 @@ func (r refRules) admit(n int64, s refState) (Verdict, refState) {
 		s.off, s.waiting = true, 0
 		return AcceptHeadroom, s
 	}
-	if r.takes(n, s) {
+	if r.fits(n, s) {
 		s.shared += n
 		s.waiting = 0
 		return Accept, s
@@ -86,7 +86,7 @@ func (r refRules) admit(n int64, s refState) (Verdict, refState) {
 // admitEmpty is admit where nothing is held anywhere.
 func (r refRules) admitEmpty(n int64) (Verdict, refState) {
 	empty := refState{}
-	if rest := max(0, n-r.q.Private); rest == 0 || r.takes(rest, empty) {
+	if rest := max(0, n-r.q.Private); rest == 0 || r.fits(rest, empty) {
 		return Accept, empty
 	}
 	if n <= r.q.Headroom {

@@ -92,7 +92,7 @@ func TestObedientPeersLoseNothing(t *testing.T) {
 		m, f, ports := newFabric(t, rapid.Bool().Draw(t, "ring hold"))
 		var held []frame
 		release := func(t *rapid.T) {
-			if fr, ok := take(t, &held); ok {
+			if fr, ok := removeRandom(t, &held); ok {
 				m.Release(fr.port, fr.prio, fr.n)
 			}
 		}
@@ -194,7 +194,7 @@ func TestRingHoldLosesNothing(t *testing.T) {
 			if len(held) == 0 {
 				t.Fatalf("%d frames wait, the buffer is empty", left)
 			}
-			fr, _ := take(t, &held)
+			fr, _ := removeRandom(t, &held)
 			m.Release(fr.port, fr.prio, fr.n)
 			for port := range rings {
 				receive(port)

@@ -75,7 +75,7 @@ func TestNoFalseAlarm(t *testing.T) {
 				r.hold(q, 10)
 				r.pause(q, detection/2)
 				r.run(detection / 3)
-				r.now += max(1000*ms, 3*detection) // no look in this time
+				r.now += max(1000*ms, 3*detection) // no poll in this time
 				r.run(detection / 3)
 				q.Sent += 10
 				r.hold(q, 0)
@@ -126,15 +126,15 @@ func TestNoFalseAlarmSONiC(t *testing.T) {
 	}
 }
 
-// A priority without flow control is not looked at, whatever happens there.
+// A priority without flow control is not polled, whatever happens there.
 func TestUnwatchedQueue(t *testing.T) {
 	r, _ := watchOne(t, patent())
 	other := r.queue(0, 4)
 	r.block(other)
 	r.w.Notify(0, r.now)
 	r.run(10_000 * ms)
-	if other.await || r.looks != 0 || len(r.kinds()) != 0 {
-		t.Errorf("await %v, %d looks, %v", other.await, r.looks, r.kinds())
+	if other.await || r.polls != 0 || len(r.kinds()) != 0 {
+		t.Errorf("await %v, %d polls, %v", other.await, r.polls, r.kinds())
 	}
 	r.w.Notify(7, r.now) // nor a port that nobody knows
 }
@@ -145,7 +145,7 @@ func TestStopOnlyDelaysDetection(t *testing.T) {
 	c.Count = 5
 	r, q := watchOne(t, c)
 	r.block(q)
-	r.run(250 * ms) // two blocked looks
+	r.run(250 * ms) // two blocked polls
 	r.now += 5000 * ms
 	r.run(1)
 	if len(r.kinds()) != 0 {
@@ -154,6 +154,6 @@ func TestStopOnlyDelaysDetection(t *testing.T) {
 	begun := r.now
 	r.run(1000 * ms)
 	if at := r.event(t, Detected, 0).At - begun; at < 299*ms || at > 400*ms {
-		t.Errorf("detected %d ms after the stop, want three looks", at/ms)
+		t.Errorf("detected %d ms after the stop, want three polls", at/ms)
 	}
 }

@@ -49,7 +49,7 @@ func TestConfigCheck(t *testing.T) {
 	}
 }
 
-// refused also tells that a watchdog with that configuration stays as it is.
+// refused also checks that a watchdog with that configuration stays as it is.
 func refused(t *testing.T, name string, c Config) {
 	t.Helper()
 	r, q := watchOne(t, patent())

@@ -8,7 +8,7 @@ import (
 
 const ms = int64(time.Millisecond)
 
-// patent is a configuration of the usual kind: detection after 2 looks, 100 ms apart.
+// patent is a configuration of the usual kind: detection after 2 polls, 100 ms apart.
 func patent() Config {
 	return Config{Fast: true, Period: 100 * time.Millisecond, Count: 2, Action: Forward,
 		Recovery: 200 * time.Millisecond}
@@ -39,11 +39,11 @@ type fakeQueue struct {
 // A rig is a fake switch with a watchdog under virtual time.
 type rig struct {
 	now    int64
-	lag    func() int64 // how late looks are; nil: not at all
+	lag    func() int64 // how late polls are; nil: not at all
 	w      *Watchdog
 	queues map[fakeKey]*fakeQueue
 	events []Event
-	looks  int
+	polls  int
 }
 
 func newRig() *rig {
@@ -170,7 +170,7 @@ func (r *rig) run(d int64) {
 			break
 		}
 		r.now = max(r.now, at)
-		r.looks++
+		r.polls++
 		r.w.Poll(r.now)
 		r.collect()
 	}

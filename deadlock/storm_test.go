@@ -92,7 +92,7 @@ func TestChangeOfSettings(t *testing.T) {
 	if r.event(t, Recovered, 0).At != r.now {
 		t.Error("a shorter recovery time does not count from the detection")
 	}
-	r.run(150 * ms) // armed again, one look taken
+	r.run(150 * ms) // armed again, one poll taken
 	c.Count = 3
 	r.set(t, 0, 1<<3, c)
 	begun := r.now
@@ -107,7 +107,7 @@ func TestChangeOfSettings(t *testing.T) {
 	r.set(t, 0, 1<<3, Config{})
 	r.run(5000 * ms)
 	if r.w.Next() != math.MaxInt64 || q.await {
-		t.Error("looks go on though fast detection is off")
+		t.Error("polls go on though fast detection is off")
 	}
 	r.set(t, 0, 1<<3, patent()) // the queue is stuck already
 	r.run(200 * ms)
@@ -235,7 +235,7 @@ func TestRecoveryObeysTheStandingPause(t *testing.T) {
 	}
 	var v QueueState
 	if r.Read(0, 3, r.now, &v); !v.PausedNow || r.w.Next() != r.now+100*ms {
-		t.Errorf("%+v, next look in %d ms", v, (r.w.Next()-r.now)/ms)
+		t.Errorf("%+v, next poll in %d ms", v, (r.w.Next()-r.now)/ms)
 	}
 }
 
@@ -294,7 +294,7 @@ func TestRemovedPort(t *testing.T) {
 	}
 	r.run(1000 * ms)
 	if r.w.Next() != math.MaxInt64 {
-		t.Error("a look is due at a port that is gone")
+		t.Error("a poll is due at a port that is gone")
 	}
 	retired := func(want int) {
 		t.Helper()

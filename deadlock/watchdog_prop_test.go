@@ -7,7 +7,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// A history of one queue: what happens, and when, as a model that knows only moments, not looks.
+// A history of one queue: what happens, and when, as a model that knows only moments, not polls.
 type history struct {
 	*rig
 	q       *fakeQueue
@@ -53,7 +53,7 @@ func TestDetectionAgainstModel(t *testing.T) {
 		c.Action = Alert // the history is the peer's alone
 		period, detection := int64(c.Period), int64(c.DetectionTime())
 		h := &history{rig: newRig()}
-		onTime := rapid.Bool().Draw(t, "looks on time")
+		onTime := rapid.Bool().Draw(t, "polls on time")
 		if !onTime {
 			h.lag = func() int64 { return rapid.Int64Range(0, 3*period).Draw(t, "lag") }
 		}

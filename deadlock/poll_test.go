@@ -71,7 +71,7 @@ func TestJudge(t *testing.T) {
 }
 
 // Polls that are late by less than a period do not add up.
-func TestLateLooksDoNotAddUp(t *testing.T) {
+func TestLatePollsDoNotAddUp(t *testing.T) {
 	c := patent()
 	c.Count = 15
 	r, q := watchOne(t, c)
@@ -80,24 +80,24 @@ func TestLateLooksDoNotAddUp(t *testing.T) {
 	r.block(q)
 	r.run(15*100*ms + 60*ms)
 	if at := r.event(t, Detected, 0).At - begun; at != 1560*ms {
-		t.Errorf("detected after %d ms, want 1500 and the lateness of the last look, 60", at/ms)
+		t.Errorf("detected after %d ms, want 1500 and the lateness of the last poll, 60", at/ms)
 	}
 }
 
 // A late poll that finds a queue which sent does not shorten the detection time after it.
-func TestLateLookIsNoHeadStart(t *testing.T) {
+func TestLatePollIsNoHeadStart(t *testing.T) {
 	r, q := watchOne(t, patent())
 	r.block(q)
 	r.run(50 * ms)
 	q.Sent++
 	r.lag = func() int64 { return 90 * ms }
-	r.run(150 * ms) // one look, at 190 ms
+	r.run(150 * ms) // one poll, at 190 ms
 	found := r.now - 10*ms
 	r.lag = nil
 	r.run(1000 * ms)
 	e := r.event(t, Detected, 0)
 	if got := e.At - found; got != 200*ms || e.Lasted != 200*time.Millisecond {
-		t.Errorf("detected %d ms after the look that found it free, blocked for %v, want 200 ms", got/ms, e.Lasted)
+		t.Errorf("detected %d ms after the poll that found it free, blocked for %v, want 200 ms", got/ms, e.Lasted)
 	}
 }
 
@@ -109,18 +109,18 @@ func TestIdlePaysNothing(t *testing.T) {
 	r.hold(q, 0)
 	r.pause(q, 10*ms)
 	r.run(10_000 * ms)
-	if r.looks != 0 || r.w.Next() != math.MaxInt64 {
-		t.Errorf("%d looks, next %d: frames without pause, and a pause without frames", r.looks, r.w.Next())
+	if r.polls != 0 || r.w.Next() != math.MaxInt64 {
+		t.Errorf("%d polls, next %d: frames without pause, and a pause without frames", r.polls, r.w.Next())
 	}
 	r.hold(q, 1)
 	r.pause(q, 150*ms)
 	r.run(10_000 * ms)
-	if r.looks != 2 || r.w.Next() != math.MaxInt64 || !q.await {
-		t.Errorf("%d looks at a pause of 150 ms, want 2; next %d, await %v", r.looks, r.w.Next(), q.await)
+	if r.polls != 2 || r.w.Next() != math.MaxInt64 || !q.await {
+		t.Errorf("%d polls at a pause of 150 ms, want 2; next %d, await %v", r.polls, r.w.Next(), q.await)
 	}
 }
 
-func TestLookDoesNotAllocate(t *testing.T) {
+func TestPollDoesNotAllocate(t *testing.T) {
 	r, q := watchOne(t, patent())
 	r.block(q)
 	r.run(1000 * ms)
@@ -130,7 +130,7 @@ func TestLookDoesNotAllocate(t *testing.T) {
 		r.w.Poll(now)
 		r.w.Events()
 	}); n != 0 {
-		t.Errorf("a look allocates %v times", n)
+		t.Errorf("a poll allocates %v times", n)
 	}
 }
 
@@ -143,8 +143,8 @@ func (*blockedSwitch) Read(_ int, _ uint8, now int64, r *QueueState) {
 func (*blockedSwitch) NotifyStuck(int, uint8, bool)   {}
 func (*blockedSwitch) Order(int, uint8, Order, int64) {}
 
-// BenchmarkLook256 is one look at 256 queues that are stuck, the readings of a trivial switch included.
-func BenchmarkLook256(b *testing.B) {
+// BenchmarkPoll256 is one poll at 256 queues that are stuck, the readings of a trivial switch included.
+func BenchmarkPoll256(b *testing.B) {
 	w := New(&blockedSwitch{})
 	c := patent()
 	c.Count = MostCount
@@ -155,9 +155,9 @@ func BenchmarkLook256(b *testing.B) {
 		b.Fatalf("%d queues are armed", got)
 	}
 	w.Events()
-	now, looks := int64(1), 0
+	now, polls := int64(1), 0
 	for b.Loop() {
-		if looks++; looks%(MostCount-1) == 0 { // never detected: the price of a look is wanted
+		if polls++; polls%(MostCount-1) == 0 { // never detected: the price of a poll is wanted
 			for _, q := range w.active {
 				q.pollsLeft = MostCount
 			}
