@@ -6,8 +6,8 @@ import (
 	"pfcswitch/dataplane/trunk"
 )
 
-// throughTrunk decides, as the bridge does for other ports, where a frame goes that came by a port of a trunk: from a
-// member to the uplink, from there to the member that the distributor chooses.
+// throughTrunk decides where a frame goes that came by a port of a trunk: from a member to the uplink, from the uplink
+// to the member that the distributor chooses.
 func (s *Switch) throughTrunk(p *portState, a *Arrival) bridge.Decision {
 	t := p.trunk
 	if bridge.Reserved(a.header.Dst) {
@@ -31,7 +31,7 @@ func (s *Switch) throughTrunk(p *portState, a *Arrival) bridge.Decision {
 	return bridge.Decision{Kind: bridge.Unicast, Port: to}
 }
 
-// able returns the members that are up and carry a frame of that length; where it is too long for all of them, those
+// able returns the members that are up and carry a frame of that length. Where no member carries it, able returns all
 // that are up.
 func (s *Switch) able(t *trunkState, a *Arrival) uint64 {
 	if len(a.Data) <= t.shortest {
@@ -49,7 +49,8 @@ func (s *Switch) able(t *trunkState, a *Arrival) uint64 {
 	return able
 }
 
-// throughTrunkOf returns the trunk that carries a frame that came by one port and leaves by p, nil where none does.
+// throughTrunkOf returns the trunk that carries a frame which leaves by p, and the port that it came by; nil where no
+// trunk does.
 func (s *Switch) throughTrunkOf(p *portState, d *descriptor) (t *trunkState, from *portState) {
 	if p.trunk == nil {
 		return nil, nil
@@ -60,7 +61,7 @@ func (s *Switch) throughTrunkOf(p *portState, d *descriptor) (t *trunkState, fro
 	return p.trunk, from
 }
 
-// load adds a frame that is to leave by p to what its trunk holds (sign 1), or takes it off (-1).
+// load adds a frame that is to leave by p to its trunk's load (sign 1), or subtracts it (-1).
 func (s *Switch) load(p *portState, d *descriptor, sign int64) {
 	t, from := s.throughTrunkOf(p, d)
 	if t == nil {
@@ -88,10 +89,10 @@ func (s *Switch) countSent(p *portState, d *descriptor) {
 	tally.Octets += uint64(trunkOctets(d))
 }
 
-// trunkOctets is what a frame counts in a trunk: with FCS, and not in cells.
+// trunkOctets is the length of a frame in a trunk's accounts: with FCS, not in cells.
 func trunkOctets(d *descriptor) int64 { return int64(d.length) + frame.FCSOctets }
 
-// enterTrunk takes note of a frame on its way out by p, and holds whom its coming makes it hold.
+// enterTrunk counts a frame on its way out by p, and updates the holds that depend on it.
 func (s *Switch) enterTrunk(p *portState, d *descriptor, a *Arrival) {
 	t, from := s.throughTrunkOf(p, d)
 	if t == nil {
@@ -135,8 +136,8 @@ func (s *Switch) deliver(p *portState, d uint32) {
 	s.markPending(p)
 }
 
-// takeTurn takes the next frame out of the arbiter queues, none where they are empty.
-func (s *Switch) takeTurn(t *trunkState) (d uint32, member int) {
+// nextInTurn takes the next frame out of the arbiter queues; none where they are empty.
+func (s *Switch) nextInTurn(t *trunkState) (d uint32, member int) {
 	if member = t.arbiter.Next(t.waiting); member < 0 {
 		return none, member
 	}
@@ -153,13 +154,12 @@ func (s *Switch) takeTurn(t *trunkState) (d uint32, member int) {
 	return d, member
 }
 
-// arbitrate lets members send to the uplink p in turn, until nothing waits for its turn: each frame is judged, and
-// goes to the area of its priority, which is the uplink's egress queue, or is dropped. It is metered at the time of
-// its arrival: how late it is looked at makes its sender neither faster nor slower. What RED counts is what waits in
-// the areas: whichever worker a frame came by, it does not stand before another one until its own turn has come.
+// arbitrate empties the arbiter queues, one frame of each member in turn. Each frame is judged, and goes to the area of
+// its priority, which is the uplink's egress queue, or is dropped. Meters count a frame at the time of its arrival,
+// however late it is judged. RED counts the frames that wait in the areas, and none that waits for its turn.
 func (s *Switch) arbitrate(p *portState) {
 	t := p.trunk
-	for d, member := s.takeTurn(t); d != none; d, member = s.takeTurn(t) {
+	for d, member := s.nextInTurn(t); d != none; d, member = s.nextInTurn(t) {
 		dsc := &s.memory.descs[d]
 		octets := trunkOctets(dsc)
 		f := trunk.Frame{Member: member, Priority: dsc.prio, Octets: octets, Metered: int64(dsc.metered),
@@ -180,14 +180,14 @@ func (s *Switch) arbitrate(p *portState) {
 	}
 }
 
-// emptied tells the trunk whose uplink p is that an area is empty, and perhaps all are.
+// emptied reports an empty area to the trunk whose uplink p is.
 func (p *portState) emptied(q uint8, now int64) {
 	if p.trunk != nil && p.member == uplink {
 		p.trunk.aggregator.Emptied(q, p.occupied == 0, now)
 	}
 }
 
-// metered is what a frame is metered by.
+// metered is the number of octets by which a frame is metered.
 func (t *trunkState) metered(a *Arrival) uint32 {
 	if t.cfg.IPOctets {
 		return uint32(trunk.PacketOctets(a.Data, &a.header))
@@ -195,23 +195,23 @@ func (t *trunkState) metered(a *Arrival) uint32 {
 	return uint32(frame.WireOctets(len(a.Data)))
 }
 
-// passAll empties the arbiter queues of a trunk that is about to be taken apart, without judging.
+// passAll empties the arbiter queues of a trunk that is taken apart. No frame is judged.
 func (s *Switch) passAll(t *trunkState) {
 	p := s.ports[t.cfg.Uplink]
 	if p == nil {
-		return // its frames went when it was removed
+		return // RemovePort has dropped its frames
 	}
-	for d, _ := s.takeTurn(t); d != none; d, _ = s.takeTurn(t) {
+	for d, _ := s.nextInTurn(t); d != none; d, _ = s.nextInTurn(t) {
 		s.push(p, d)
 	}
 }
 
-// purgeArbiter drops what waits for its turn to leave by p.
+// purgeArbiter drops the frames in the arbiter queues of p.
 func (s *Switch) purgeArbiter(p *portState, r DropReason) {
 	if p.trunk == nil || p.member != uplink {
 		return
 	}
-	for d, _ := s.takeTurn(p.trunk); d != none; d, _ = s.takeTurn(p.trunk) {
+	for d, _ := s.nextInTurn(p.trunk); d != none; d, _ = s.nextInTurn(p.trunk) {
 		s.dropQueued(p, d, r)
 	}
 }

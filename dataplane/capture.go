@@ -5,11 +5,10 @@ import (
 	"pfcswitch/macctl"
 )
 
-// The workers capture outside of the switch's lock: they have the octets and know a received frame's disposition, and
-// other workers do not wait for the copying. Two kinds of frames are captured under the lock: those that no worker
-// handles again (of an emptied queue, or dropped by a trunk), and the few MAC Control frames. What passes beside the
-// rings is captured by its sender or receiver. While nobody captures, each of these functions costs a load and a branch
-// for a burst.
+// Workers capture frames outside of the switch's lock, so that no other worker waits for the copying. Two kinds of
+// frames are captured under the lock: frames that no worker handles again (of an emptied queue, or dropped by a trunk),
+// and the few MAC Control frames. Frames that pass beside the rings are captured by their sender or receiver. While
+// nobody captures, each of these functions costs a load and a branch a burst.
 
 // Tap is where readers attach. It needs no lock.
 func (s *Switch) Tap() *capture.Tap { return &s.tap }
@@ -45,7 +44,7 @@ func (s *Switch) tapQueued(p *portState, d *descriptor, reason DropReason) {
 	tap.Unlock()
 }
 
-// tapMissed notes that the rings of port i have lost n frames, which nobody has seen.
+// tapMissed notes that the rings of port i have lost n frames.
 func (s *Switch) tapMissed(i, n int) {
 	if tap := s.tap.Recorder(); tap != nil && tap.Wants(i) {
 		tap.Missed(i, n)

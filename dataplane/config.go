@@ -16,7 +16,7 @@ const NumPriorities = 8
 // MaxPorts is the largest number of ports of a switch.
 const MaxPorts = 256
 
-// Config is what the whole switch is told.
+// Config is the configuration of the whole switch.
 type Config struct {
 	Buffer   buffer.Config
 	Lossless uint8 // priorities that are lossless in this network, bit n = priority n
@@ -25,21 +25,21 @@ type Config struct {
 	// commodity Ethernet at scale).
 	Demote bool
 	Ageing time.Duration // after which a learned address is forgotten
-	// Stations bounds the filtering database, static entries included; 0 is bridge.DefaultMaxEntries. It is that of
-	// New.
+	// Stations bounds the filtering database, static entries included; 0 is bridge.DefaultMaxEntries. Only New reads
+	// it.
 	Stations int
 	// Measurement is the form of the frames that measure headroom.
 	Measurement macctl.MeasurementFormat
 	// Identity marks the switch's own loop probes; it should be random per run.
 	Identity bridge.Identity
-	// Trunks are made of some of the ports, each of one; the others are the bridge's. They come in force with
-	// Reconfigure.
+	// Trunks join some of the ports. A port belongs to one trunk at most, and else to the bridge. Only Reconfigure
+	// reads Trunks.
 	Trunks []TrunkConfig
-	// Suspect, if set, is called when Suspects has something new to tell. It must not block, nor call the switch.
+	// Suspect, if set, is called when Suspects has a new port. It must not block, nor call the switch.
 	Suspect func()
 }
 
-// PortConfig is what one port is told.
+// PortConfig is the configuration of one port.
 type PortConfig struct {
 	Name string
 	MAC  [6]byte
@@ -50,14 +50,14 @@ type PortConfig struct {
 	Delay int64 // ns that everything sent is delayed
 
 	MaxFrame int  // largest frame that is carried, octets without FCS
-	Cut      bool // GSO frames are cut and checksums completed on arrival
+	Cut      bool // GSO frames are segmented and checksums completed on arrival
 
 	Mode     macctl.Mode
 	Lossless uint8 // priorities that PFC is enabled for; all of them where Mode is PAUSE
 	Quanta   uint16
 	Remain   bool // state the free buffer in XOFF frames instead of Quanta
 
-	Prober Prober // measures the headroom of the link; nil: nobody does
+	Prober Prober // measures the headroom of the link; nil where nothing measures
 	Follow uint8  // ingress queues whose headroom SetHeadroom changes, bit n = queue n
 	// FollowXon are the ingress queues whose resume threshold SetXon changes.
 	FollowXon uint8

@@ -7,12 +7,11 @@ import (
 	"pfcswitch/macctl"
 )
 
-// resumePeriod is how often a port whose peer is held looks whether it may be freed, beside the looks at each
-// departure.
+// resumePeriod is after how many ns a port whose peer is held looks at its thresholds, beside each departure.
 const resumePeriod = 1_000_000
 
-// Control takes a MAC Control frame that port i received at stamp, also before SetUp has told that the link is up: the
-// peer may know earlier. It returns the priorities that the frame paused anew.
+// Control handles a MAC Control frame that port i received at stamp, also before SetUp reports the link up: the peer
+// may know earlier. It returns the priorities that the frame paused anew.
 func (s *Switch) Control(i int, b []byte, stamp, now int64) (paused uint8) {
 	p := s.at(i, now)
 	if p == nil {
@@ -29,14 +28,14 @@ func (s *Switch) Control(i int, b []byte, stamp, now int64) (paused uint8) {
 }
 
 // ControlOut appends the MAC Control frame that port i has to send now, and reports whether there is one. Nothing
-// changes until ControlSent. After that it has to be asked again.
+// changes until ControlSent, after which ControlOut has to be called again.
 func (s *Switch) ControlOut(i int, b []byte, now int64) ([]byte, bool) {
 	p := s.at(i, now)
 	if p == nil || !p.up {
 		return b, false
 	}
 	if !p.sender.Pending(now) {
-		p.crossed, p.crossedArrival = 0, 0 // freed before it was told: nothing to measure
+		p.crossed, p.crossedArrival = 0, 0 // freed before XOFF left: nothing to measure
 		return b, false
 	}
 	if p.cfg.Remain {
@@ -45,15 +44,15 @@ func (s *Switch) ControlOut(i int, b []byte, now int64) ([]byte, bool) {
 	return p.sender.AppendFrame(b, now)
 }
 
-// stateRemaining tells the sender how many bits each ingress queue can still take.
+// stateRemaining sets how many bits each ingress queue can still take.
 func (s *Switch) stateRemaining(p *portState) {
 	for q := range uint8(NumPriorities) {
 		p.sender.SetRemaining(q, 8*s.buffer.Room(p.index, q))
 	}
 }
 
-// ControlSent says that the frame of ControlOut left at time now. If that frame reports that an admission crossed a
-// threshold, ControlSent returns the time of CrossedAt and when the admitted frame arrived, else 0.
+// ControlSent reports that the frame of ControlOut left at time now. If an admission that crossed a threshold caused
+// the frame, ControlSent returns the time of CrossedAt and when the admitted frame arrived, else 0.
 func (s *Switch) ControlSent(i int, now int64) (crossed, arrived int64) {
 	p := s.ports[i]
 	p.sender.Sent(now)
@@ -65,10 +64,10 @@ func (s *Switch) ControlSent(i int, now int64) (crossed, arrived int64) {
 	return crossed, arrived
 }
 
-// untimed is a crossing without CrossedAt.
+// untimed stands for a crossing before CrossedAt.
 const untimed = -1
 
-// CrossedAt says when Ingress of port i returned Crossed, to measure how fast XOFF leaves. The time of the burst is
+// CrossedAt sets when Ingress of port i returned Crossed, to measure how fast XOFF leaves. The burst's own time is
 // earlier.
 func (s *Switch) CrossedAt(i int, now int64) {
 	if p := s.ports[i]; p != nil && p.crossed == untimed {
@@ -93,15 +92,15 @@ func (s *Switch) RingHold(i int, hold bool, now int64) {
 	}
 }
 
-// XoffSent reports whether the peer of port i knows that it must not send what is to be held, or there is nobody to
-// be told.
+// XoffSent reports whether XOFF was sent for every priority of port i that is to be held. It is true where the port is
+// down, or not there.
 func (s *Switch) XoffSent(i int) bool {
 	p := s.ports[i]
 	return p == nil || !p.up || p.sender.XoffWanted()&^p.sender.XoffSent() == 0
 }
 
-// WouldCross tells whether so many frames with so many octets in all might bring any lossless queue of a port above its
-// threshold: each takes whole cells.
+// WouldCross reports whether so many frames, with so many octets in all, may bring a lossless queue of port i above its
+// threshold. Each frame takes whole cells.
 func (s *Switch) WouldCross(i int, frames, octets int64) bool {
 	p := s.ports[i]
 	if p == nil {
@@ -116,14 +115,14 @@ func (s *Switch) WouldCross(i int, frames, octets int64) bool {
 	return false
 }
 
-// SeeRing records how many frames wait in the lossless rings of a port.
+// SeeRing records how many frames wait in the lossless rings of port i.
 func (s *Switch) SeeRing(i, frames int) {
 	if p := s.ports[i]; p != nil {
 		p.count.RingFramesMax = max(p.count.RingFramesMax, uint64(frames))
 	}
 }
 
-// TxDeadline returns the time at which the transmit task of port i has to look again even if nothing happens.
+// TxDeadline returns when the transmit task of port i has to run next, even if nothing happens.
 func (s *Switch) TxDeadline(i int, now int64) int64 {
 	p := s.ports[i]
 	if p == nil || !p.up {
@@ -134,13 +133,13 @@ func (s *Switch) TxDeadline(i int, now int64) int64 {
 		at = min(at, now+resumePeriod)
 	}
 	if p.trunk != nil && p.trunk.cfg.Flow.Mode != macctl.ModeOff {
-		at = min(at, p.receiver.NextExpiry()) // whom the trunk holds for it is to be freed
+		at = min(at, p.receiver.NextExpiry()) // then the trunk frees the ports that it holds for this pause
 	}
 	return at
 }
 
-// Tick examines every held queue, for which no arrival or departure may come, and the pauses that trunks pass
-// through, which end by themselves.
+// Tick examines every held queue, because no arrival or departure may come for it, and the pauses that trunks pass
+// through, because they end by themselves.
 func (s *Switch) Tick(now int64) {
 	s.now = now
 	if s.buffer.OffCount() > 0 {

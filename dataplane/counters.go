@@ -63,7 +63,7 @@ type Counters struct {
 	QueueSent, QueueDiscarded [NumPriorities]uint64
 }
 
-// drop counts a frame of port p that ends here. lossless tells whether it was admitted, or was to be, as lossless.
+// drop counts a dropped frame of port p. lossless says that it was admitted, or was to be, as lossless.
 func (s *Switch) drop(p *portState, prio uint8, r DropReason, lossless bool) {
 	p.count.Drops[prio][r]++
 	s.disposition = dropped(r, lossless)

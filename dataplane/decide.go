@@ -5,10 +5,9 @@ import (
 	"pfcswitch/dataplane/frame"
 )
 
-// What stands here decides about frames and changes nothing but what the bridge learns: real frames and traced ones
-// ask it.
+// The functions of this file decide about real frames and traced ones. They change nothing but what the bridge learns.
 
-// A Trap is what of the switch itself takes a frame, so that the frame is not forwarded.
+// A Trap is the part of the switch that handles a frame instead of forwarding it.
 type Trap uint8
 
 // The traps.
@@ -21,7 +20,7 @@ const (
 	TrapLoopProbe
 )
 
-// trapOf tells what of the switch takes a frame.
+// trapOf returns the trap of a frame.
 func (s *Switch) trapOf(p *portState, a *Arrival) Trap {
 	switch t := a.header.EtherType; {
 	case t == frame.TypeMACControl:
@@ -40,8 +39,8 @@ func (s *Switch) trapOf(p *portState, a *Arrival) Trap {
 	return NotTrapped
 }
 
-// route tells where a frame goes: through the port's trunk, or over the bridge, which learns its source where learn
-// is set. member is false where the port is no member of the frame's VLAN.
+// route returns where a frame goes: through the port's trunk, or over the bridge. The bridge learns the source where
+// learn is set. member is false where the port is no member of the frame's VLAN.
 func (s *Switch) route(p *portState, a *Arrival, learn bool) (vid uint16, member bool, d bridge.Decision) {
 	if p.trunk != nil {
 		return bridge.NoVLAN, true, s.throughTrunk(p, a)
@@ -66,7 +65,7 @@ const (
 	toEgressQueues           // flooded
 )
 
-// admission tells how a frame is charged and which egress queue it joins, or why it is dropped.
+// admission returns how a frame is charged and which egress queue it joins, or why it is dropped.
 func (s *Switch) admission(p *portState, a *Arrival, vid uint16, d *bridge.Decision) (how admission, q uint8,
 	why DropReason) {
 	switch d.Kind {
@@ -88,18 +87,18 @@ func (s *Switch) admission(p *portState, a *Arrival, vid uint16, d *bridge.Decis
 	return toEgressQueue, a.priority, 0
 }
 
-// tooLong tells whether a frame is longer than its egress port carries. It would never get out: the port's shaper has
-// no tokens for it, or the kernel refuses it.
+// tooLong reports whether a frame is longer than its egress port carries. Such a frame would never leave: the port's
+// bucket is too small for it, or the kernel refuses it.
 func (s *Switch) tooLong(out *portState, a *Arrival, vid uint16) bool {
 	n := len(a.Data)
 	if n <= out.cfg.MaxFrame {
-		return false // a tag that it gets here does not count
+		return false // a tag that is inserted here does not count
 	}
 	switch tag, _ := s.egressTag(out, a, vid); {
 	case tag == tagStrip:
 		n -= frame.TagOctets
 	case tag == tagSet, tag == tagKeep && a.header.Tagged:
-		n -= frame.TagOctets // nor one that it has
+		n -= frame.TagOctets // nor does the frame's own tag
 	}
 	return n > out.cfg.MaxFrame
 }
@@ -136,8 +135,8 @@ func (s *Switch) lossyQueue() uint8 {
 	return NumPriorities
 }
 
-// egressTag decides what becomes of the VLAN tag (802.1Q 8.6.4). A frame that came priority-tagged leaves so on
-// untagged egress unless the port strips it, else the next hop would lose the priority.
+// egressTag decides about the VLAN tag (802.1Q 8.6.4). A frame that came priority-tagged keeps its tag on untagged
+// egress unless the port strips it: else the next hop would lose the priority.
 func (s *Switch) egressTag(out *portState, a *Arrival, vid uint16) (tagAction, uint16) {
 	tagged := s.bridge.Egress(out.index, vid) == bridge.Tagged
 	switch {

@@ -8,36 +8,36 @@
 // sequential state machine without I/O that takes the time as an argument: frames in at time now, which frames may port
 // p send at time now, tick at time now. Package runner puts it on real ports.
 //
-//	config.go         what a switch and its ports are told
+//	config.go         configuration of a switch and its ports
 //	switch.go         Switch: its state, ports that come, go, flap and change
 //	ports.go          whole configurations, tried before they are put in force
-//	drive.go          what its driver asks beside the calls below
+//	drive.go          further calls of a driver
 //	ingress.go        a received burst: VLAN, learning, forwarding, admission, into the egress queues
-//	decide.go         what is decided about it, for real frames and for those of trace.go
+//	decide.go         decisions about a frame, for real and for traced frames
 //	wait.go           a frame that waits in its ring for buffer
 //	ecn.go            congestion marking on the egress queue
 //	memory.go         packet memory: cells, and frame descriptors without pointers
 //	queue.go          egress queues as lists, and what must wait leaves the ring
 //	egress.go         what a port may send now, and what it has sent
-//	line.go           what a driver tells of a port's delay line
+//	line.go           the driver's reports of a port's delay line
 //	trunks.go         trunks of ports that are no longer the bridge's
 //	aggregate.go      a frame's way through a trunk: members in turn, meters, the choice of a member
-//	trunkflow.go      whom a trunk holds
+//	trunkflow.go      holds that a trunk sets
 //	control.go        MAC Control frames in and out, causes to hold a peer
-//	watch.go          what a deadlock watchdog reads and orders
+//	watch.go          readings and orders of a deadlock watchdog
 //	measure.go        frames that measure the headroom of a link, and what a Prober makes of them
-//	use.go            what really came after an XOFF
+//	use.go            what really arrived after an XOFF
 //	stream.go         frames of a port's own that fill the link for the peer's check of its headroom
 //	probe.go          loop detection and ageing
 //	trace.go          what would become of a frame
 //	counters.go       drop reasons and counters
 //	histogram.go      durations
-//	events.go         what a person should know
-//	capture.go        what is captured, and when
-//	explain.go        what a capture says of MAC Control frames and drops
+//	events.go         events for people
+//	capture.go        captured frames
+//	explain.go        a capture's notes on MAC Control frames and drops
 //	snapshot.go       one consistent picture for metrics and tables
-//	trunksnapshot.go  what a trunk holds and has counted
-//	retired.go        counters that outlive their port, and of how many ports
+//	trunksnapshot.go  state and counters of a trunk
+//	retired.go        counters that outlive their port or trunk
 //
 // A driver puts the switch on links. Package runner is the driver for the links of this machine. For a burst that port
 // i has received, a driver calls

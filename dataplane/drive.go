@@ -2,14 +2,14 @@ package dataplane
 
 import "pfcswitch/dataplane/bridge"
 
-// Nobody is the number of a caller that owns no port. What it makes pending belongs to other workers.
+// Nobody is the number of a caller that owns no port: every port that it makes pending is another worker's.
 const Nobody = -1
 
-// Begin says which worker makes the calls that follow. A driver with one goroutine does not need Begin: the calls are
-// those of worker 0, which then owns every port.
+// Begin sets which worker makes the calls that follow. A driver with one goroutine does not need Begin: worker 0 makes
+// all calls, and owns every port.
 func (s *Switch) Begin(worker int) { s.worker = worker }
 
-// Foreign returns the ports of other workers that got work since the last call, and clears them.
+// Foreign returns the ports of other workers that got work since the last call of Foreign.
 func (s *Switch) Foreign() bridge.PortSet {
 	foreign := s.foreign
 	if !foreign.Empty() {
@@ -18,34 +18,34 @@ func (s *Switch) Foreign() bridge.PortSet {
 	return foreign
 }
 
-// Pending tells whether the transmit task of port i has work: something to tell the peer, or frames.
+// Pending reports whether the transmit task of port i has work: a MAC Control frame or data frames to send.
 func (s *Switch) Pending(i int) bool { return s.pending.Has(i) }
 
-// TakePending tells the same as Pending, and clears it.
+// TakePending is Pending, and clears it.
 func (s *Switch) TakePending(i int) bool {
 	pending := s.pending.Has(i)
 	s.pending.Remove(i)
 	return pending
 }
 
-// MarkPending says that the transmit task of port i has work.
+// MarkPending gives the transmit task of port i work.
 func (s *Switch) MarkPending(i int) {
 	if p := s.ports[i]; p != nil {
 		s.markPending(p)
 	}
 }
 
-// Departures counts lossless frames that have left the buffer. The driver need not offer a frame that waits in its
-// ring again before this number has changed.
+// Departures counts lossless frames that have left the buffer. A driver offers a frame that waits in its ring again
+// when this number has changed.
 func (s *Switch) Departures() uint64 { return s.room }
 
-// Prompt tells whether a frame of the burst that Ingress took last may leave within DeepQueue.
+// Prompt reports whether a frame of the newest burst of Ingress may leave within DeepQueue.
 func (s *Switch) Prompt() bool { return s.prompt }
 
 // DeepQueue is the least time, in ns, that a deep egress queue takes to leave at the port's speed.
 const DeepQueue = 1_000_000
 
-// deep tells whether a frame that comes to queue q of p now would wait for DeepQueue at the port's speed.
+// deep reports whether a frame that joins queue q of p now waits for DeepQueue at least.
 func (p *portState) deep(q uint8) bool {
 	return p.cfg.Speed > 0 && p.count.QueueBytes[q] >= p.cfg.Speed/8*DeepQueue/1_000_000_000
 }

@@ -17,11 +17,10 @@ type plan struct {
 	queue  uint8                         // and its queue
 }
 
-// Dequeue chooses what port i may send at time now, in order: by strict and weighted priority, not paused, within the
-// port's speed, and no more than one send call may take. It returns the number of frames, which Fill puts into a
-// batch. They stay charged and at the head of their queues until Sent. Where it returns 0, TxDeadline tells when to
-// look again. unsettled is the burst that has not been settled: of a frame of it that is dropped here a capture shows
-// the octets.
+// Dequeue plans one send call of port i at time now: frames of priorities that are not paused, by strict and weighted
+// priority, within the port's speed. It returns their number; Fill puts them into a batch. They stay charged, at the
+// head of their queues, until Sent. Where it returns 0, TxDeadline is when to call it again. unsettled is the burst
+// that has not been settled: a capture shows the octets of a frame of it that is dropped here.
 func (s *Switch) Dequeue(i int, now int64, unsettled []Arrival) int {
 	s.now, s.unsettled = now, unsettled
 	n := s.dequeue(i, now)
@@ -74,7 +73,7 @@ func freeSince(p *portState, ready uint8) int64 {
 	return since
 }
 
-// choose fills the plan from the queues that are occupied, of which some may send.
+// choose fills the plan from the ready queues.
 func (s *Switch) choose(p *portState, occupied, ready uint8, now int64) {
 	var heads [NumPriorities]uint32
 	var lengths [NumPriorities]int64
@@ -119,7 +118,7 @@ func (s *Switch) choose(p *portState, occupied, ready uint8, now int64) {
 	}
 }
 
-// orOwn is the head of a queue that is empty and has a stream.
+// orOwn returns the head of a queue, or ownFrame where the queue is empty and only has a stream.
 func orOwn(head uint32) uint32 {
 	if head == none {
 		return ownFrame
@@ -127,8 +126,8 @@ func orOwn(head uint32) uint32 {
 	return head
 }
 
-// waitingOctets is what waits at a port, in octets on the wire. A port that has used up its tokens sleeps until they
-// are worth sched.Quantum, or all that waits.
+// waitingOctets is how many octets on the wire wait at a port. A port that has used up its tokens sleeps until it has
+// tokens for all of them, or for sched.Quantum.
 func (p *portState) waitingOctets(streaming uint8) int64 {
 	if streaming != 0 {
 		return math.MaxInt64
@@ -163,8 +162,8 @@ func (d *descriptor) egressLength() int {
 	return int(d.length)
 }
 
-// Fill puts the frames that Dequeue chose into a batch. arrivals is the burst whose frames have not been settled. It
-// needs no lock: the frames are the port owner's until Sent.
+// Fill puts the planned frames into a batch. arrivals is the burst that has not been settled. Fill needs no lock: until
+// Sent, the frames belong to the worker that owns the port.
 func (s *Switch) Fill(i int, b *port.Batch, arrivals []Arrival) {
 	p := s.ports[i]
 	for k := range p.plan.n {
@@ -223,8 +222,8 @@ func (s *Switch) fill(b *port.Batch, d *descriptor, arrivals []Arrival) {
 	b.End()
 }
 
-// Sent confirms that the first n frames of the plan left the port at time now: their charge is given back, and tokens
-// and the round move. It returns the priorities among them and the length of the longest.
+// Sent confirms that the first n frames of the plan left the port at time now. It gives back their charge, takes their
+// tokens and moves the round. It returns their priorities and the length of the longest.
 func (s *Switch) Sent(i, n int, now int64) (priorities uint8, longest int) {
 	p := s.at(i, now)
 	var octets int64
@@ -262,9 +261,9 @@ func (s *Switch) Sent(i, n int, now int64) (priorities uint8, longest int) {
 
 // A Planned is one frame of the plan that Dequeue made.
 type Planned struct {
-	ID     uint64 // tells it apart from the others that wait
+	ID     uint64 // differs between frames that wait
 	Length int    // octets as it leaves
-	InRing bool   // its octets lie where they were received
+	InRing bool   // its octets lie in the receive ring
 	Origin Origin
 
 	frame uint32
@@ -294,8 +293,8 @@ func (s *Switch) Occupied(i int, now int64) uint8 {
 	return 0
 }
 
-// Refuse drops a frame of the plan, which the kernel will never take. Those before it were confirmed by Sent, so that
-// it is at the head of its queue.
+// Refuse drops a planned frame that the kernel will never take. Sent has confirmed the frames before it, so the frame
+// is at the head of its queue.
 func (s *Switch) Refuse(i int, f Planned, r DropReason, now int64) {
 	s.now = now
 	p, d := s.ports[i], f.frame

@@ -19,8 +19,8 @@ const (
 	EventHeadroom     EventKind = "headroom"
 	EventConfig       EventKind = "config"
 	EventPort         EventKind = "port"
-	// The deadlock watchdog: first and second notification, a deadlock that keeps coming back, the end of that, and an
-	// action that was changed meanwhile.
+	// Of the deadlock watchdog: first and second notification, a deadlock that keeps coming back, the end of that
+	// state, and an action that was changed meanwhile.
 	EventDeadlock          EventKind = "deadlock"
 	EventDeadlockRecovered EventKind = "deadlock-recovered"
 	EventDeadlockRecurring EventKind = "deadlock-recurring"
@@ -77,8 +77,8 @@ func (s *Switch) event(e Event) {
 	l.next++
 }
 
-// peerEvent adds an event about a priority of a port, and about who is at the other end: the station that sends MAC
-// Control frames there, or else the one that sent the newest data frame.
+// peerEvent adds an event about a priority of a port and its peer: the sender of the newest MAC Control frame, or else
+// of the newest lossless frame.
 func (s *Switch) peerEvent(p *portState, kind EventKind, prio uint8, text string) {
 	e := Event{Kind: kind, Port: p.cfg.Name, Priority: int(prio), Peer: p.lastControlSource, Text: text}
 	switch {
@@ -93,7 +93,7 @@ func (s *Switch) peerEvent(p *portState, kind EventKind, prio uint8, text string
 	s.event(e)
 }
 
-// Note adds an event that the caller observed.
+// Note adds an event of the caller.
 func (s *Switch) Note(e Event, now int64) {
 	s.now = now
 	s.event(e)

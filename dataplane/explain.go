@@ -7,7 +7,7 @@ import (
 	"pfcswitch/macctl"
 )
 
-// A disposition tells what became of a received frame: 0 if it goes on, else its DropReason + 1 and two flags.
+// A disposition is what becomes of a received frame: 0 where it goes on, else its DropReason + 1 and two flags.
 type disposition uint8
 
 const (
@@ -40,7 +40,7 @@ func (d disposition) note() []byte { return notes[d] }
 // DropNote is what a capture says of a frame that is dropped.
 func DropNote(r DropReason, lossless bool) []byte { return dropped(r, lossless).note() }
 
-// Note is what a capture says of the frame: nothing where it goes on.
+// Note is what a capture says of the frame: empty where it goes on.
 func (a *Arrival) Note() []byte { return a.disposition.note() }
 
 // Waited is for how many ns the frame waited in its ring for buffer.
@@ -55,7 +55,7 @@ func (s *Switch) setDisposition(a *Arrival) {
 	}
 }
 
-// ExplainControl appends what the newest MAC Control frame of port i has done.
+// ExplainControl appends what the newest MAC Control frame of port i did.
 func (s *Switch) ExplainControl(b []byte, i int) []byte {
 	p := s.ports[i]
 	if p == nil {
@@ -89,7 +89,7 @@ func appendPriorities(b []byte, set uint8) []byte {
 	return b
 }
 
-// ExplainControlOut appends why port i tells its peer what it is about to tell.
+// ExplainControlOut appends the reasons of the MAC Control frame that port i is about to send.
 func (s *Switch) ExplainControlOut(b []byte, i int) []byte {
 	p := s.ports[i]
 	wanted, xoffSent := p.sender.XoffWanted(), p.sender.XoffSent()
@@ -102,7 +102,7 @@ func (s *Switch) ExplainControlOut(b []byte, i int) []byte {
 	return b
 }
 
-// explainUnit appends what is told of one priority, or of all of them, where it is held or was.
+// explainUnit appends the reasons for one priority, or for all of them, where it is held or was.
 func (s *Switch) explainUnit(b []byte, p *portState, q uint8, name string, wanted, xoffSent uint8) []byte {
 	if wanted|xoffSent == 0 {
 		return b

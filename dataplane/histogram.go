@@ -29,7 +29,7 @@ func (h *Histogram) Record(ns int64) {
 	h.Buckets[min(max(i, 0), histogramLen-1)]++
 }
 
-// Halve makes what was recorded count half. What was recorded a few times only may vanish.
+// Halve halves every count. A count of 1 vanishes.
 func (h *Histogram) Halve() {
 	h.Zero /= 2
 	h.Count = h.Zero

@@ -14,18 +14,18 @@ import (
 type Arrival struct {
 	Data []byte // from the destination MAC, without FCS
 	Vnet frame.VnetHeader
-	At   int64 // when it arrived, by the switch's clock; how late it is looked at does not make its sender faster
+	At   int64 // when it arrived, by the switch's clock: meters and shapers count from here
 
 	header      frame.Header
-	held        int64 // ns that it waited in the ring for buffer
+	held        int64 // ns for which it waited in the ring for buffer
 	priority    uint8
 	disposition disposition
-	fault       DropReason // why it is dropped at once, where bad
+	fault       DropReason // where bad: why it is dropped at once
 	bad         bool
 	copies      uint32 // descriptors that still refer to Data, linked by sibling
 }
 
-// Prepare reads and classifies an arrival. It needs nothing of the switch, so that it runs outside of the lock.
+// Prepare parses and classifies an arrival. It does not use the switch, so it needs no lock.
 func (a *Arrival) Prepare(c *classify.Config, maxFrame int) {
 	a.copies, a.bad, a.held, a.disposition = none, false, 0, 0
 	var ok bool
@@ -52,17 +52,16 @@ type Stop uint8
 // The reasons to stop.
 const (
 	Done    Stop = iota // the whole burst was taken
-	Crossed             // a threshold was crossed: tell the peer, then go on
+	Crossed             // a threshold was crossed: send XOFF, then go on
 	Hold                // the next frame must wait in the receive ring
 )
 
-// Ingress takes the frames of a burst that port in received, in order from frame first on, and returns the number of
-// the frame that it did not take any more. The caller goes on with that: at once after Crossed, when buffer was given
-// back after Hold. Copies for ports that the running worker owns lie in their egress queues, but still in the
-// arrival's memory: after sending what may go now, Settle moves the rest. Copies for ports of other workers are in
-// Staged.
+// Ingress takes the frames of a burst that port in received, from frame first on, and returns the number of the first
+// frame that it did not take. The caller goes on with that frame: after Crossed at once, after Hold when buffer was
+// given back. Copies for ports of the calling worker join their egress queues while their octets stay in the arrival:
+// after sending what may go now, Settle moves the rest. Copies for ports of other workers are in Staged.
 //
-// clock is what the real-time clock is ahead of the switch's, for frames that measure.
+// clock is the real-time clock less the switch's clock, for measurement frames.
 func (s *Switch) Ingress(in int, burst []Arrival, first int, now, clock int64) (int, Stop) {
 	s.now, s.clock, s.disposition, s.prompt = now, clock, 0, false
 	p := s.ports[in]
@@ -140,8 +139,8 @@ func (s *Switch) receive(p *portState, a *Arrival, index uint32) bool {
 	return true
 }
 
-// oversize tells, once for each configuration, of a frame that is longer than the port carries. Its sender believes
-// in an MTU that the link does not have, and goes on: no priority and no pause keeps such frames.
+// oversize reports a frame that is longer than the port carries, once for each configuration. Its sender assumes a
+// larger MTU and goes on: no priority and no pause keeps such frames.
 func (s *Switch) oversize(p *portState, a *Arrival) {
 	p.oversize = true
 	octets, mtu := len(a.Data), p.cfg.MaxFrame-frame.HeaderOctets
@@ -187,7 +186,7 @@ func (p *portState) lossless(prio uint8) bool {
 	return p.cfg.LosslessPriorities()>>prio&1 != 0
 }
 
-// overspeed counts what comes faster than the port's speed and twice its burst.
+// overspeed counts frames that exceed the port's speed and twice its burst.
 func (s *Switch) overspeed(p *portState, a *Arrival) {
 	if p.cfg.Speed == 0 {
 		return
@@ -232,7 +231,7 @@ func (s *Switch) admitLossless(p *portState, a *Arrival, index uint32, vid uint1
 	return true
 }
 
-// beyondHeadroom names the peer that sends on after XOFF had time to work.
+// beyondHeadroom reports a peer that sends on although XOFF had time to work.
 func (s *Switch) beyondHeadroom(p *portState, prio uint8) {
 	s.peerEvent(p, EventIgnoresXoff, prio, "frames arrive beyond the headroom although the peer was told to stop: "+
 		"it does not obey, or the headroom is too small")

@@ -2,13 +2,13 @@ package dataplane
 
 import "math"
 
-// A port with a delay has a delay line, which its driver keeps: frames in it have left the buffer, as frames on a
-// cable have.
+// A port with a delay has a delay line, which its driver keeps. Frames in the line have left the buffer, like frames on
+// a cable.
 
-// An Origin is what is still known of a frame that has left the buffer: where its drop would count.
+// An Origin is what a delay line keeps of a frame that has left the buffer: where its drop would count.
 type Origin struct {
 	Control  bool
-	Own      bool // of the port's stream: it is no data frame
+	Own      bool // a frame of the port's stream: no data frame
 	Lossless bool
 	In       uint16
 	Priority uint8
@@ -53,10 +53,10 @@ func (s *Switch) LineSent(i int, c *LineCall, now int64) {
 	}
 }
 
-// LineHolds says how many octets on the wire the delay line of port i holds when Dequeue is called next. Where the
-// line is late, what it still has to send counts as part of the burst: after XOFF no more than that, and what the
-// rate lets pass, is to come.
+// LineHolds sets how many octets on the wire the delay line of port i holds when Dequeue is called next. What a late
+// line still has to send counts as part of the burst. So after XOFF no more follows than the burst, and what the rate
+// lets pass in the delay.
 func (s *Switch) LineHolds(i int, octets int64) { s.ports[i].inLine = octets }
 
-// LineFirst says that port i sends nothing before its line is empty, whose due times bring its worker back.
+// LineFirst sets that port i sends nothing before its line is empty. Its worker comes back at the line's due times.
 func (s *Switch) LineFirst(i int) { s.ports[i].txAt = math.MaxInt64 }

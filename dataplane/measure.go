@@ -9,31 +9,31 @@ import (
 )
 
 // A Prober measures the headroom of one port's link. It is called under the switch's lock and must return at once.
-// Times are of the switch's clock; clock is what the real-time clock, which stamps are taken from, is ahead of it.
+// Times are of the switch's clock; clock is the real-time clock, which stamps are taken from, less the switch's clock.
 type Prober interface {
-	// Receive takes a measurement frame that came at stamp; busy says that the link carries traffic. It reports whether
-	// its answer, which Out has, is to be sent before anything else.
+	// Receive handles a measurement frame that came at stamp; busy says that the link carries traffic. It reports
+	// whether the answer, which Out returns, is to be sent before anything else.
 	Receive(m *macctl.MeasurementFrame, stamp, now, clock int64, busy bool) (urgent bool)
-	// Next returns when Out has to be asked, math.MaxInt64 for never.
+	// Next returns when Out has to be called, math.MaxInt64 for never.
 	Next() int64
 	// Out returns the measurement frame to be sent now, if there is one, and where to: a zero address is the group.
 	Out(now, clock int64) (m macctl.Measurement, to [6]byte, fallback, ok bool)
 	// Stamped says when the kernel sent a frame of Out; clock is that of the moment at which its stamp was converted.
 	Stamped(m *macctl.Measurement, sent, now, clock int64)
-	// Reacted says how many ns after the arrival of an XOFF the last send call of its priority ended; busy says that
-	// the link carries traffic. A priority that had nothing to send has no reaction, and is not told.
+	// Reacted reports how many ns after the arrival of an XOFF the last send call of its priority ended; busy says that
+	// the link carries traffic. A priority that had nothing to send has no reaction.
 	Reacted(ns int64, busy bool)
-	// Found returns the headroom that this end has found by now, in octets; 0 where it has found none. It is asked at
-	// every XOFF.
+	// Found returns the headroom that this end has found by now, in octets; 0 where it has found none. Every XOFF calls
+	// it.
 	Found() int64
-	// Stream returns the priority whose frames the peer may have this port send, and until when; 0 is not at all.
+	// Stream returns the priority of the stream that the peer has asked for, and its end; 0 is no stream.
 	Stream() (priority uint8, until int64)
 	// SetUp says that the link came up or went down.
 	SetUp(up bool, now int64)
 }
 
-// Measurement takes a frame that port i received, if it is a measurement frame, and reports that, and whether it has an
-// answer that is to be sent at once.
+// Measurement handles a frame that port i received, if it is a measurement frame. It reports whether it is one, and
+// whether an answer is to be sent at once.
 func (s *Switch) Measurement(i int, b []byte, stamp, now, clock int64) (taken, urgent bool) {
 	p := s.at(i, now)
 	if p == nil {
@@ -60,7 +60,7 @@ func (s *Switch) Measurement(i int, b []byte, stamp, now, clock int64) (taken, u
 	return true, urgent
 }
 
-// A traffic is what a port's link has carried lately.
+// A traffic is the recent load of a port's link.
 type traffic struct {
 	at     int64 // when it was looked at
 	octets uint64
@@ -74,8 +74,7 @@ const (
 	busyWindow = 1_000_000
 )
 
-// busy tells whether the link of p has carried traffic since it was last looked at, which is done once a second at
-// least.
+// busy reports whether the link of p was busy since the previous call, which is a second ago at most.
 func (p *portState) busy(now int64) bool {
 	l, c := &p.traffic, &p.count
 	past := now - l.at
@@ -89,7 +88,7 @@ func (p *portState) busy(now int64) bool {
 	return l.busy
 }
 
-// handleEcho takes a frame that asks how frames pass the link of p, or an answer, which another program waits for.
+// handleEcho handles an echo: a request that asks how frames pass the link of p, or an answer for another program.
 func (s *Switch) handleEcho(p *portState, b []byte, stamp int64) (taken, urgent bool) {
 	f, reason := s.cfg.Measurement.ParseEcho(b, p.cfg.MAC)
 	if reason != macctl.ReasonNone {
@@ -100,7 +99,7 @@ func (s *Switch) handleEcho(p *portState, b []byte, stamp int64) (taken, urgent 
 	return true, true
 }
 
-// measures tells whether an ordinary frame is a measurement frame for this port.
+// measures reports whether an ordinary frame is a measurement frame for this port.
 func (s *Switch) measures(p *portState, a *Arrival) bool {
 	if s.cfg.Measurement.RecognizesEcho(a.Data) {
 		_, reason := s.cfg.Measurement.ParseEcho(a.Data, p.cfg.MAC)
@@ -113,7 +112,8 @@ func (s *Switch) toThisPort(p *portState, dst uint64) bool {
 	return dst == frame.Address(macctl.FallbackAddress[:]) || dst == address(p.cfg.MAC)
 }
 
-// MeasureOut appends the measurement frame that port i has to send now, if there is one. An echo answer leaves m zero.
+// MeasureOut appends the measurement frame that port i has to send now, if there is one. For an echo answer the
+// measurement is zero.
 func (s *Switch) MeasureOut(i int, b []byte, now, clock int64) ([]byte, macctl.Measurement, bool) {
 	p := s.ports[i]
 	if p == nil || !p.up {
@@ -129,8 +129,8 @@ func (s *Switch) MeasureOut(i int, b []byte, now, clock int64) ([]byte, macctl.M
 	return s.cfg.Measurement.Append(b, to, p.cfg.MAC, fallback, m), m, true
 }
 
-// echoOut appends the answer to a question about the link of p. It is paid for as data is. While the peer pauses its
-// priority it is not sent: the question is asked again.
+// echoOut appends an echo answer. It takes tokens like a data frame. It is dropped while the peer pauses its priority:
+// the peer repeats the request.
 func (s *Switch) echoOut(p *portState, b []byte, now int64) ([]byte, bool) {
 	for {
 		a, ok := p.echo.Next()
@@ -166,12 +166,12 @@ func (s *Switch) MeasureDeadline(i int) int64 {
 		return math.MaxInt64
 	}
 	if p.stream.until != 0 {
-		s.followStream(p) // it may have been taken back
+		s.followStream(p) // the Prober may have ended it
 	}
 	return p.cfg.Prober.Next()
 }
 
-// MeasurementSent hands what a send call showed to the Prober of port i.
+// MeasurementSent hands the stamp of a sent measurement frame to the Prober of port i.
 func (s *Switch) MeasurementSent(i int, m *macctl.Measurement, sent, now, clock int64) {
 	if p := s.ports[i]; p != nil && p.cfg.Prober != nil {
 		p.cfg.Prober.Stamped(m, sent, now, clock)

@@ -23,12 +23,12 @@ type memory struct {
 	spare stock // descriptors
 }
 
-// A stock is what is free of a table: a list of what was given back, the latest first, and all from fresh on, which was
-// never used. So nothing is written of a table that begins or grows.
+// A stock is the free entries of a table: a list of entries that were given back, the newest first, and all entries
+// from fresh on, which were never used. So no entry is written when a table begins or grows.
 type stock struct {
 	list  uint32
 	fresh uint32
-	left  int // in the list and beyond it
+	left  int // number of free entries
 }
 
 func (s *stock) unused() uint32 {
@@ -84,7 +84,7 @@ func newMemory(cell int, octets int64) (*memory, error) {
 	return m, m.grow(int(octets) / cell)
 }
 
-// grow makes the memory at least n cells large. Frames in it stay in their cells, and nothing is copied or written, for
+// grow makes the memory at least n cells large. Frames stay in their cells. Nothing is copied or written, because
 // nothing is forwarded meanwhile.
 func (m *memory) grow(n int) error {
 	old := len(m.next)
@@ -146,10 +146,10 @@ func (m *memory) alloc(octets int) uint32 {
 		return none
 	}
 	m.free.left -= cells
-	first := m.take()
+	first := m.nextFree()
 	last := first
 	for range cells - 1 {
-		c := m.take()
+		c := m.nextFree()
 		m.next[last] = c
 		last = c
 	}
@@ -157,8 +157,8 @@ func (m *memory) alloc(octets int) uint32 {
 	return first
 }
 
-// take returns one of the free cells, which alloc has counted.
-func (m *memory) take() uint32 {
+// nextFree returns a free cell. alloc has counted it.
+func (m *memory) nextFree() uint32 {
 	c := m.free.list
 	if c == none {
 		return m.free.unused()
@@ -167,7 +167,7 @@ func (m *memory) take() uint32 {
 	return c
 }
 
-// drop frees a descriptor and its cells. One that an arrival still refers to is freed by Settle.
+// drop frees a descriptor and its cells. Settle frees a descriptor that an arrival still refers to.
 func (m *memory) drop(d uint32) {
 	first := m.descs[d].cell
 	if first == none {

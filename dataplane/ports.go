@@ -18,10 +18,10 @@ func Steering(c *PortConfig) ([]bpf.RawInstruction, error) {
 	return c.Classify.Fanout(c.LosslessPriorities())
 }
 
-// SetOwner says which worker sends on a port.
+// SetOwner sets which worker sends on a port.
 func (s *Switch) SetOwner(i, worker int) { s.ports[i].owner = worker }
 
-// PortConfig returns what port i was told, and whether there is such a port.
+// PortConfig returns the configuration of port i, and whether there is such a port.
 func (s *Switch) PortConfig(i int) (c PortConfig, ok bool) {
 	if i >= 0 && i < MaxPorts && s.ports[i] != nil {
 		return s.ports[i].cfg, true
@@ -51,8 +51,8 @@ func (s *Switch) SetMAC(i int, mac [6]byte, now int64) (PortConfig, error) {
 	return p.cfg, nil
 }
 
-// Reconfigure puts a whole configuration in force, or on error nothing: ports by number, those that are new and those
-// that are gone included. Ports keep the address that SetMAC gave them.
+// Reconfigure puts a whole configuration in force, or on error nothing. ports are by number: it adds, changes and
+// removes ports. Ports keep the address that SetMAC gave them.
 func (s *Switch) Reconfigure(cfg Config, ports map[int]PortConfig, statics []Static, now int64) error {
 	next, err := Prepare(cfg, ports, statics)
 	if err != nil {
@@ -61,8 +61,7 @@ func (s *Switch) Reconfigure(cfg Config, ports map[int]PortConfig, statics []Sta
 	return s.Apply(next, now)
 }
 
-// A Configuration is a whole one that is right in itself. Whether what waits in the switch leaves room for it is
-// still open.
+// A Configuration is consistent in itself. Whether the frames that wait in the switch leave room for it is still open.
 type Configuration struct {
 	Config
 	ports   map[int]PortConfig
@@ -70,7 +69,7 @@ type Configuration struct {
 	plan    *buffer.Plan
 }
 
-// Prepare does what a configuration takes that does not touch the switch, so that the workers go on meanwhile.
+// Prepare checks a configuration and plans its buffer. It does not touch the switch, so the workers go on meanwhile.
 func Prepare(cfg Config, ports map[int]PortConfig, statics []Static) (*Configuration, error) {
 	if err := tryBridge(cfg, ports, statics); err != nil {
 		return nil, err
@@ -86,8 +85,8 @@ func Prepare(cfg Config, ports map[int]PortConfig, statics []Static) (*Configura
 	return &Configuration{cfg, ports, statics, plan}, err
 }
 
-// Apply is the rest of Reconfigure. Every worker stands still meanwhile, so it must be over long before a receive
-// ring is full.
+// Apply puts a prepared configuration in force. Every worker stands still meanwhile, so Apply must end long before a
+// receive ring is full.
 func (s *Switch) Apply(next *Configuration, now int64) error {
 	s.now = now
 	if err := s.buffer.Ready(next.plan); err != nil {
@@ -116,7 +115,7 @@ func (s *Switch) Apply(next *Configuration, now int64) error {
 	return s.setStatics(next.statics)
 }
 
-// tryBridge tries on a bridge of its own what could not be taken back from the real one.
+// tryBridge tries the configuration on a bridge of its own, because changes of the real bridge cannot be undone.
 func tryBridge(cfg Config, ports map[int]PortConfig, statics []Static) error {
 	b, err := bridge.New(bridge.Config{MaxEntries: max(1, len(statics)), Ageing: cfg.Ageing, Identity: cfg.Identity})
 	if err != nil {
@@ -182,17 +181,17 @@ type Static struct {
 	Port int
 }
 
-// RingLosses is what the kernel has counted of frames that a port's rings, or the host's queues towards it, had no
-// room for.
+// RingLosses are the kernel's counts of frames that found no room in a port's rings, or in the host's queues towards
+// the port.
 type RingLosses struct{ Other, Lossless, Control, Host uint64 }
 
-// ReadLosses takes over what the rings of a port have lost in all.
+// ReadLosses takes over the kernel's counts of a port. They grow until RingsReplaced.
 func (s *Switch) ReadLosses(i int, l RingLosses, now int64) {
 	p := s.ports[i]
 	if p == nil {
 		return
 	}
-	p.busy(now) // so that it judges the last second, whoever asks
+	p.busy(now) // once a second, so that a later call judges no more than the last second
 	s.RingLost(i, port.Other, int(l.Other-p.losses.Other), now)
 	s.RingLost(i, port.Lossless, int(l.Lossless-p.losses.Lossless), now)
 	p.count.ControlLost += l.Control - p.losses.Control
@@ -200,8 +199,7 @@ func (s *Switch) ReadLosses(i int, l RingLosses, now int64) {
 	p.losses = l
 }
 
-// RingsReplaced says that port i has other rings: they count from 0, and what waited in those of before does not wait
-// any more.
+// RingsReplaced reports that port i has new rings. Their counts start at 0, and no frame waits in them yet.
 func (s *Switch) RingsReplaced(i int, now int64) {
 	s.now = now
 	if p := s.ports[i]; p != nil {
@@ -210,7 +208,7 @@ func (s *Switch) RingsReplaced(i int, now int64) {
 	}
 }
 
-// RingLost counts n frames that were lost in a ring of a port. Nobody has read their priority.
+// RingLost counts n frames that were lost in a ring of a port. Their priority is unknown.
 func (s *Switch) RingLost(i int, c port.Class, n int, now int64) {
 	p := s.at(i, now)
 	if p == nil || n <= 0 {

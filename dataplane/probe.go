@@ -6,10 +6,10 @@ import (
 	"pfcswitch/dataplane/bridge"
 )
 
-// ageBudget is how much of the filtering database one call of Age looks at.
+// ageBudget is how many entries of the filtering database one call of Age or FDB looks at.
 const ageBudget = 4096
 
-// handleProbe takes a loop probe of this switch.
+// handleProbe handles a loop probe of this switch.
 func (s *Switch) handleProbe(p *portState, a *Arrival) {
 	probe, err := bridge.ParseProbe(a.Data)
 	if err != nil {
@@ -21,7 +21,7 @@ func (s *Switch) handleProbe(p *portState, a *Arrival) {
 	}
 }
 
-// Probe appends the loop probe that port i has to send at time now, if one is due. ProbeSent says that it left.
+// Probe appends the loop probe that port i has to send at time now, if one is due. ProbeSent confirms it.
 func (s *Switch) Probe(i int, b []byte, now int64) ([]byte, bool) {
 	p := s.at(i, now)
 	if p == nil || s.bridge.LoopDeadline(i) > now {
@@ -41,7 +41,7 @@ func (s *Switch) ProbeSent(i int) { s.ports[i].count.ProbesSent++ }
 // ProbeDeadline returns when Probe has to be called for port i.
 func (s *Switch) ProbeDeadline(i int) int64 { return s.bridge.LoopDeadline(i) }
 
-// Age forgets a part of what is too old. It is called about once a second.
+// Age removes a part of the entries that are too old. It is called about once a second.
 func (s *Switch) Age(now int64) {
 	s.now = now
 	s.bridge.Age(now, ageBudget)

@@ -9,8 +9,8 @@ type Move struct {
 	data []byte
 }
 
-// Settle gives every copy of a burst that is still queued cells of its own and appends what has to be stored to moves.
-// Only the worker that owns a port reads its descriptors, and it stores before it sends again.
+// Settle gives every copy of a burst that is still queued cells of its own, and appends what Store has to copy to
+// moves. Only the worker that owns a port reads its descriptors, and this worker calls Store before it sends again.
 func (s *Switch) Settle(burst []Arrival, moves []Move) []Move {
 	for i := range burst {
 		a := &burst[i]
@@ -30,8 +30,8 @@ func (s *Switch) Settle(burst []Arrival, moves []Move) []Move {
 	return moves
 }
 
-// Staged appends the copies that the last call of Ingress made for ports of other workers. They are charged but not
-// queued: after Store, Publish queues them.
+// Staged appends the copies that the last call of Ingress made for ports of other workers. They are charged, and not
+// queued before Store and Publish.
 func (s *Switch) Staged(moves []Move) []Move {
 	moves = append(moves, s.staged...)
 	s.staged = s.staged[:0]
@@ -55,7 +55,7 @@ func (s *Switch) Publish(moves []Move, now int64) {
 	}
 }
 
-// push puts a frame into its egress queue and says so to the transmit task.
+// push puts a frame into its egress queue and gives the transmit task work.
 func (s *Switch) push(p *portState, d uint32) {
 	s.link(p, d)
 	s.markPending(p)

@@ -10,7 +10,7 @@ import (
 // A Snapshot is the state of a switch at one moment, by value.
 type Snapshot struct {
 	Time   int64  // ns of the switch's clock
-	Config Config // what the whole switch was told last
+	Config Config // of the whole switch
 	Buffer buffer.Snapshot
 	Bridge bridge.Counters
 	Xoff   Histogram // from the admission that crosses a threshold to the entry of the send call
@@ -47,11 +47,10 @@ type PortSnapshot struct {
 	TxPath    port.TxPath        // how frames leave; zero where the port has no sockets, or is a TAP
 	Use       [NumPriorities]Use // by lossless ingress queue; index 0 stands for all where Mode is PAUSE
 	Reaction  Histogram          // from XOFF received to the end of the last send call of its priority
-	// from when a frame was due at the end of the delay line to the send call that it left with
-	Late Histogram
+	Late      Histogram          // from when a frame had passed the delay line to its send call
 }
 
-// Snapshot fills v but for what only the driver of the ports knows. It allocates only where v's slices are too short.
+// Snapshot fills v, except what only the driver of the ports knows. It allocates only where v's slices are too short.
 func (s *Switch) Snapshot(v *Snapshot, now int64) {
 	s.now, v.Time, v.Config = now, now, s.cfg
 	s.buffer.Snapshot(&v.Buffer)
@@ -78,7 +77,7 @@ func (p *portState) snapshot(s *Switch, now int64) PortSnapshot {
 		Delayed: p.delayed, Paused: p.receiver.Paused(now), XoffWanted: p.sender.XoffWanted(),
 		Received: p.receiver.Counters(), ControlSent: p.sender.Counters(),
 		PausedAllNs: p.receiver.PausedTime(macctl.WholePort, now), HeldAllNs: p.sender.HeldTime(macctl.WholePort, now)}
-	v.Pauses, v.Holds = p.pauses, p.holds // after Paused, which tells of those that have run out
+	v.Pauses, v.Holds = p.pauses, p.holds // after Paused, which records pauses that have run out
 	for q := range p.queues {
 		v.Held[q] = p.queues[q].frames + p.queues[q].staged
 		v.PausedNs[q] = p.receiver.PausedTime(uint8(q), now)
@@ -100,8 +99,8 @@ func (v *Snapshot) LosslessDrops() uint64 {
 	return sum
 }
 
-// FDB appends entries of the filtering database to dst, in no order, from where cursor points to, at first 0. It
-// returns where the next ones are; 0 where there are no more.
+// FDB appends entries of the filtering database to dst, in no order, from cursor on, which is 0 at first. It returns
+// the next cursor; 0 where there are no more entries.
 func (s *Switch) FDB(dst []bridge.Entry, cursor int, now int64) ([]bridge.Entry, int) {
 	return s.bridge.Dump(dst, cursor, ageBudget, now)
 }

@@ -10,17 +10,16 @@ import (
 // ownFrame stands in a plan for a frame of the port's stream, which has no descriptor.
 const ownFrame = none - 1
 
-// A stream fills a link with frames of one priority for a time, because the peer checks its headroom. Its frames are
-// chosen like those of any queue, by strict and weighted priority, within the port's speed and not while the priority
-// is paused, but there is always one more and none waits anywhere: they take no buffer, and where frames of the same
-// priority wait, those go first.
+// A stream fills a link with frames of one priority for a time, because the peer checks its headroom. Dequeue chooses
+// its frames like the frames of a queue that never empties: by strict and weighted priority, within the port's speed,
+// and not while the priority is paused. They take no buffer, and waiting data frames of the same priority go first.
 type stream struct {
 	frame []byte // as it leaves; never changed, since it is sent without the lock
 	queue uint8
 	until int64 // 0: there is none
 }
 
-// followStream takes over which stream the Prober of p lets the peer have.
+// followStream begins, prolongs or ends the stream of p as its Prober says.
 func (s *Switch) followStream(p *portState) {
 	prio, until := p.cfg.Prober.Stream()
 	if until <= s.now || !p.lossless(prio) {
@@ -45,7 +44,7 @@ func (p *portState) streaming(now int64) uint8 {
 	return 1 << p.stream.queue
 }
 
-// What a frame of a stream says of itself in its IP header.
+// IP header of a stream's frame.
 const (
 	streamHeader   = 20
 	streamProtocol = 253 // for experiments (RFC 3692)
@@ -102,17 +101,17 @@ func dscpOf(c *PortConfig, prio uint8) uint8 {
 	return selector
 }
 
-// streamAddress is where frames of a stream go. No bridge forwards it, and a port's wire must not either.
+// streamAddress is where frames of a stream go. No bridge forwards it, and neither does a wired port.
 var streamAddress = frame.Address(macctl.FallbackAddress[:])
 
-// streamed is what has come of the peer's streams, and what of the port's own has left.
+// streamed counts the peer's streams (frames, octets) and the port's own (sent).
 type streamed struct {
 	frames [NumPriorities]uint64
 	octets uint64 // on the wire
 	sent   uint64 // octets without FCS
 }
 
-// ofStream tells whether a frame to streamAddress is of a stream.
+// ofStream reports whether a frame to streamAddress is of a stream.
 func (a *Arrival) ofStream() bool {
 	if a.header.EtherType != frame.TypeIPv4 || len(a.Data) < a.header.NetOffset+streamHeader {
 		return false
@@ -121,7 +120,7 @@ func (a *Arrival) ofStream() bool {
 	return ip[9] == streamProtocol && [4]byte(ip[12:]) == streamSource && [4]byte(ip[16:]) == streamDestination
 }
 
-// handleStream takes a frame of the peer's stream: it counts towards what comes after XOFF, and goes no further.
+// handleStream handles a frame of the peer's stream. The frame counts as use of the headroom, and goes no further.
 func (p *portState) handleStream(a *Arrival) {
 	p.count.StreamReceived++
 	p.streamed.frames[a.priority]++
@@ -136,7 +135,7 @@ func (s *Switch) HoldForProbe(i int, prio uint8, hold bool, now int64) {
 	p := s.at(i, now)
 	switch {
 	case p == nil || prio >= NumPriorities:
-	case !hold: // also of a priority that is lossy by now
+	case !hold: // also for a priority that has become lossy
 		s.free(p, prio, macctl.CauseProbe)
 	case p.lossless(prio):
 		s.hold(p, prio, macctl.CauseProbe)
@@ -149,8 +148,8 @@ type HeadroomLook struct {
 	Own      bool   // no other cause holds the priority
 	XoffSent bool   // the peer was told to stop, and that has left the delay line
 	Xoffs    uint64 // how often it was
-	After    int64  // octets on the wire that came after the newest XOFF had left
-	Before   int64  // those that had come before, and were looked at after
+	After    int64  // octets on the wire that arrived after the newest XOFF had left
+	Before   int64  // octets on the wire that had arrived before, and were read after
 	Streamed uint64 // frames of the peer's stream with the priority
 	Octets   uint64 // on the wire, of all frames that have come by the port
 }

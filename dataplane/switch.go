@@ -24,28 +24,26 @@ type Switch struct {
 	events  eventLog
 	statics []Static
 	trunks  []*trunkState
-	random  uint64 // state of the lottery of marks and early discards
-	now     int64  // time of the running call, for what it causes
-	arrived int64  // when the frame came that is being admitted
-	clock   int64  // what the real-time clock is ahead of the switch's, in the running burst
-	worker  int    // who runs the running call of Ingress
+	random  uint64 // state of the random numbers for marks and early discards
+	now     int64  // time of the running call
+	arrived int64  // when the frame arrived that is being admitted
+	clock   int64  // real-time clock less the switch's clock, in the running burst
+	worker  int    // number of the calling worker
 	staged  []Move // copies of the running burst for ports of other workers
-	// pending lists ports whose transmit task has work: a peer to be told something, frames to send.
+	// pending lists ports whose transmit task has work: a MAC Control frame or data frames to send.
 	pending     bridge.PortSet
-	foreign     bridge.PortSet // those of them that another worker than the running one sends on
-	queued      bool           // the running frame has to wait in deep egress queues
-	prompt      bool           // a frame of the running burst has not
+	foreign     bridge.PortSet // pending ports of other workers
+	queued      bool           // the running frame meets deep egress queues only
+	prompt      bool           // a frame of the running burst meets another queue
 	room        uint64         // counts departures of lossless frames
 	wakeDelay   int64
 	retired     archive[retiredPort] // counters of removed ports
-	suspects    bridge.PortSet       // ports of which the watchdog has something to hear
+	suspects    bridge.PortSet       // ports that the watchdog has to look at
 	tap         capture.Tap
 	disposition disposition // of the frame that Ingress looks at
-	// unsettled is the burst whose frames may still lie in the ring, while the worker that has received it calls
-	// Dequeue.
-	unsettled []Arrival
-	// trunkHolds counts holds that a trunk began.
-	trunkHolds    uint64
+	// unsettled is the burst whose frames may still lie in the ring. It is set while Dequeue runs.
+	unsettled     []Arrival
+	trunkHolds    uint64                 // counts holds that a trunk began
 	retiredTrunks archive[TrunkSnapshot] // counters of trunks that are gone, or had other ports
 	lostForgotten uint64                 // lossless drops of ports that are remembered no longer
 	lostGone      uint64                 // lossless drops of all ports that are gone
@@ -69,34 +67,33 @@ type portState struct {
 	trunk    *trunkState // nil for a port of the bridge
 	member   int         // number in the trunk, or uplink
 	delayed  int         // frames in the delay line
-	// octets on the wire in it, as its worker said last; the port's own stream is among them
+	// inLine is how many octets on the wire the delay line holds, the port's own stream included (LineHolds).
 	inLine      int64
 	txAt        int64        // time at which the transmit task has to look again
 	waitFrom    int64        // since when a frame waits in the ring for buffer, 0 where none does
 	held        waitingFrame // the frame that waits, or that waited last
 	interrupted waitingFrame // the same, where a configuration has ended its wait and it has not been offered since
-	// time at which an admission crossed a threshold: 0 where XOFF has left since, untimed before CrossedAt
+	// crossed is when an admission crossed a threshold: 0 where XOFF has left since, untimed before CrossedAt.
 	crossed            int64
-	crossedArrival     int64         // when the frame came that was admitted
-	lastReason         macctl.Reason // what the receiver said of the newest MAC Control frame
+	crossedArrival     int64         // when the admitted frame arrived
+	lastReason         macctl.Reason // result of the newest MAC Control frame
 	lastControlSource  uint64        // source of the newest MAC Control frame
 	lastLosslessSource uint64        // source of the newest lossless frame
 	count              Counters
-	pauses             Histogram  // lengths of the pauses by the peer
-	holds              Histogram  // and of the peer's
+	pauses             Histogram  // lengths of pauses by the peer
+	holds              Histogram  // lengths of holds of the peer
 	losses             RingLosses // as last read
-	awaited            uint8      // queues of which the watchdog wants to know when they hold frames and are paused
-	discardQueues      uint8      // queues that are emptied by its order
-	// a frame longer than the port carries came since the port was configured, and an event says so
-	oversize bool
-	session  uint32 // counts how often the link went down
-	xoffSent uint8  // priorities that the peer was last told to stop
-	use      [NumPriorities]useMeter
-	useNotes []useNote
-	stream   stream
-	streamed streamed
-	traffic  traffic
-	echo     macctl.EchoResponder
+	awaited            uint8      // queues that the watchdog waits for to hold frames while paused
+	discardQueues      uint8      // queues that are emptied by the watchdog's order
+	oversize           bool       // an event has reported an oversized frame under this configuration
+	session            uint32     // counts how often the link went down
+	xoffSent           uint8      // priorities that the newest sent XOFF holds
+	use                [NumPriorities]useMeter
+	useNotes           []useNote
+	stream             stream
+	streamed           streamed
+	traffic            traffic
+	echo               macctl.EchoResponder
 }
 
 // queue is one egress queue: a list of descriptors.
@@ -159,7 +156,7 @@ func (s *Switch) newPort(i int, cfg PortConfig) error {
 	return err
 }
 
-// configure gives a port its configuration, which the buffer has already.
+// configure gives a port its configuration. The buffer already has it.
 func (s *Switch) configure(p *portState, cfg PortConfig) error {
 	loop, err := s.bridge.SetPort(p.index, cfg.Bridge)
 	if err != nil {
@@ -180,7 +177,7 @@ func (s *Switch) configure(p *portState, cfg PortConfig) error {
 	return nil
 }
 
-// RemovePort forgets a port and what it holds, but for its counters.
+// RemovePort removes a port and the frames that it holds, and keeps its counters.
 func (s *Switch) RemovePort(i int, now int64) {
 	p := s.at(i, now)
 	if p == nil {
@@ -195,8 +192,8 @@ func (s *Switch) RemovePort(i int, now int64) {
 	s.sumLosslessDropsGone()
 }
 
-// SetUp tells the switch that a port's link came up or went down. A port that goes down releases what it holds, and
-// both ends forget who paused whom.
+// SetUp reports that a port's link came up or went down. A port that goes down releases what it holds, and both ends
+// forget who paused whom.
 func (s *Switch) SetUp(i int, up bool, now int64) {
 	p := s.at(i, now)
 	if p == nil || p.up == up {
@@ -258,7 +255,7 @@ func (s *Switch) Hold(port int, prio uint8) { s.hold(s.ports[port], prio, macctl
 // Release implements the buffer manager's flow control: the peer of port may send priority prio again.
 func (s *Switch) Release(port int, prio uint8) { s.free(s.ports[port], prio, macctl.CauseBuffer) }
 
-// markPending says that the transmit task of p has work.
+// markPending notes that the transmit task of p has work.
 func (s *Switch) markPending(p *portState) {
 	s.pending.Add(p.index)
 	if p.owner != s.worker {
@@ -288,8 +285,8 @@ func (s *Switch) free(p *portState, prio uint8, c macctl.Cause) {
 // wakeDelayGuess is how late a wake-up is taken to be until it has been measured, in ns.
 const wakeDelayGuess = 300_000
 
-// SetWakeDelay says how late the 99.9 % of wake-ups are that matter for refreshing XOFF in time. Small changes are
-// passed over; of others the workers have to be told.
+// SetWakeDelay sets how late 99.9 % of wake-ups are at most, so that XOFF is refreshed in time. A change by less than a
+// factor of 2 is ignored. After any other change, the workers have to look at their deadlines.
 func (s *Switch) SetWakeDelay(ns, now int64) (changed bool) {
 	s.now = now
 	if ns < 2*s.wakeDelay && 2*ns > s.wakeDelay {

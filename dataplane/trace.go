@@ -11,12 +11,12 @@ import (
 )
 
 // A TraceResult is what would become of a frame that a port received now. The functions that decide on real frames
-// make it; nothing is learned, charged or counted.
+// fill it. Nothing is learned, charged or counted.
 type TraceResult struct {
 	Config PortConfig // of the port that the frame arrives at
 	Up     bool
 	Octets int // of the frame, or of the first of its Pieces
-	Pieces int // frames that a GSO frame is cut into; 1 for all others
+	Pieces int // segments of a GSO frame; 1 for all others
 
 	Header   frame.Header
 	DSCP     int // 0–63; -1 where it is no IP packet
@@ -96,7 +96,7 @@ func (s *Switch) Trace(in int, b []byte, v frame.VnetHeader, now int64) (f Trace
 	return f, true
 }
 
-// cut takes the first of the frames that the port makes of a GSO frame; what cannot be cut is refused.
+// cut replaces a GSO frame by its first segment, where the port segments. refused is a frame that cannot be segmented.
 func (f *TraceResult) cut(a *Arrival) (refused bool) {
 	switch {
 	case !f.Config.Cut:
@@ -117,7 +117,7 @@ func (f *TraceResult) cut(a *Arrival) (refused bool) {
 	return false
 }
 
-// traceFrame goes the way of Ingress and receive.
+// traceFrame mirrors Ingress and receive.
 func (s *Switch) traceFrame(f *TraceResult, p *portState, a *Arrival) {
 	switch {
 	case !p.up:
@@ -150,7 +150,7 @@ func (s *Switch) traceFrame(f *TraceResult, p *portState, a *Arrival) {
 	s.traceDispatch(f, p, a)
 }
 
-// traceDispatch tells what dispatch would do.
+// traceDispatch mirrors dispatch.
 func (s *Switch) traceDispatch(f *TraceResult, p *portState, a *Arrival) {
 	how, q, why := s.admission(p, a, f.VLAN, &f.Decision)
 	if how == toEgressQueues {
@@ -178,7 +178,7 @@ func (s *Switch) traceDispatch(f *TraceResult, p *portState, a *Arrival) {
 	f.Copies = append(f.Copies, c)
 }
 
-// traceAdmission goes the way of admitLossless.
+// traceAdmission mirrors admitLossless.
 func (s *Switch) traceAdmission(f *TraceResult, p *portState, a *Arrival) {
 	predicted := s.buffer.Trace(p.index, a.priority, len(a.Data))
 	f.Ingress = &predicted
@@ -193,8 +193,7 @@ func (s *Switch) traceAdmission(f *TraceResult, p *portState, a *Arrival) {
 	}
 }
 
-// traceLossy goes the way of admitLossy, where copies before this one have taken so much, and returns what this one
-// takes.
+// traceLossy mirrors admitLossy after earlier copies have taken so many octets. It returns the octets of this copy.
 func (s *Switch) traceLossy(c *Copy, out *portState, a *Arrival, taken int64) int64 {
 	predicted := s.buffer.TraceLossy(out.index, c.Queue, len(a.Data), taken)
 	if c.Lossy = &predicted; !predicted.Accepted {
@@ -204,13 +203,13 @@ func (s *Switch) traceLossy(c *Copy, out *portState, a *Arrival, taken int64) in
 	return predicted.Size
 }
 
-// traceFlood goes the way of flood.
+// traceFlood mirrors flood.
 func (s *Switch) traceFlood(f *TraceResult, a *Arrival, q uint8) {
 	f.Demoted = q != a.priority
 	going, taken := 0, int64(0)
 	for i := range f.Decision.Ports.All() {
 		c := s.copyTo(s.ports[i], a, f.VLAN, q)
-		c.MarkShare = 0 // what floods is not marked
+		c.MarkShare = 0 // flooded copies are not marked
 		if s.tooLong(s.ports[i], a, f.VLAN) {
 			c.drop(DropOversize)
 		} else {
@@ -226,7 +225,7 @@ func (s *Switch) traceFlood(f *TraceResult, a *Arrival, q uint8) {
 	}
 }
 
-// copyTo says how a frame would leave by out, and what it meets in the egress queue q.
+// copyTo returns how a frame would leave by queue q of out, and what waits before it.
 func (s *Switch) copyTo(out *portState, a *Arrival, vid uint16, q uint8) Copy {
 	c := Copy{Port: out.index, Name: out.cfg.Name, MaxFrame: out.cfg.MaxFrame, Speed: out.cfg.Speed,
 		Served: out.cfg.Egress[q], Queue: q, Octets: len(a.Data), Tagged: a.header.Tagged, Tag: a.header.TCI,

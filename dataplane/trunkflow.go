@@ -7,7 +7,7 @@ import (
 	"pfcswitch/macctl"
 )
 
-// review looks at all that holds ports of a trunk: what waits, and pauses of peers, which begin, end and expire.
+// review updates all holds of a trunk. They depend on the frames that wait, and on pauses of peers.
 func (s *Switch) review(t *trunkState) {
 	if t.cfg.Flow.Mode == macctl.ModeOff {
 		return
@@ -16,7 +16,7 @@ func (s *Switch) review(t *trunkState) {
 	s.reviewUplink(t)
 }
 
-// reviewSide looks at the holds that depend on what waits to leave by p.
+// reviewSide updates the holds that depend on the frames that wait to leave by p.
 func (s *Switch) reviewSide(p *portState) {
 	switch t := p.trunk; {
 	case t == nil || t.cfg.Flow.Mode == macctl.ModeOff:
@@ -27,7 +27,7 @@ func (s *Switch) reviewSide(p *portState) {
 	}
 }
 
-// reviewPort looks at what depends on whether port p is up and paused.
+// reviewPort updates the holds that depend on whether port p is up and paused.
 func (s *Switch) reviewPort(p *portState) {
 	if p.trunk != nil {
 		p.trunk.setLive(p)
@@ -53,8 +53,8 @@ func (s *Switch) reviewUplink(t *trunkState) {
 	s.applyHolds(t, t.cfg.Flow.ToUplink(t.held, &t.toMembers, common.Paused()), common.Paused())
 }
 
-// applyHolds makes the trunk's hold bits of its ports those of next. A hold that begins in a pause from the other
-// side, paused, is that pause passed on; else what waits is above the high mark.
+// applyHolds gives the ports of a trunk the hold bits of next. A hold that begins while the other side pauses (paused)
+// passes that pause on; any other hold begins by watermark.
 func (s *Switch) applyHolds(t *trunkState, next trunk.Holds, paused uint8) {
 	if next == t.held {
 		return

@@ -9,8 +9,8 @@ import (
 	"pfcswitch/dataplane/trunk"
 )
 
-// TrunkConfig is what one trunk is told. Ports are numbers. What a trunk carries passes unchanged, with its VLAN tag,
-// from members to the uplink or back; nothing is learned and nothing flooded.
+// TrunkConfig is the configuration of one trunk. Ports are numbers. Frames pass a trunk unchanged, with their VLAN tag,
+// from members to the uplink or back. Nothing is learned and nothing flooded.
 type TrunkConfig struct {
 	Name     string
 	Uplink   int
@@ -32,16 +32,16 @@ type trunkState struct {
 	names       []string // of the members' ports
 	uplinkName  string
 	live        uint64 // members that are up, bit n = member n
-	shortest    int    // what every member carries, octets without FCS
+	shortest    int    // smallest MaxFrame of the members
 	aggregator  *trunk.Aggregator
 	distributor trunk.Distributor
 
 	arbiter  trunk.Arbiter
 	queues   []queue    // of the arbiter, by member
 	waiting  uint64     // members that have frames there
-	unjudged trunk.Load // these frames, and those that other workers are about to put there
+	unjudged trunk.Load // frames there, and frames that other workers are about to put there
 
-	toUplink  trunk.Load // from arrival until sent; what of it is not unjudged waits in the areas
+	toUplink  trunk.Load // from arrival until sent: unjudged, or in the areas
 	toMembers trunk.Load
 	held      trunk.Holds
 	count     trunkCounters
@@ -58,7 +58,7 @@ type trunkCounters struct {
 	uplinkPauses HoldCount
 }
 
-// checkTrunks finds trunks that cannot be made of the ports.
+// checkTrunks returns an error where trunks cannot be made of the ports.
 func checkTrunks(trunks []TrunkConfig, ports map[int]PortConfig) error {
 	taken := map[int]string{}
 	for _, c := range trunks {
@@ -78,8 +78,8 @@ func checkTrunks(trunks []TrunkConfig, ports map[int]PortConfig) error {
 	return nil
 }
 
-// setTrunks makes the trunks those of the configuration. Frames that wait stay where they are; a trunk that keeps its
-// name and ports keeps its buckets and, where it also keeps its kind of flow control, whom it holds.
+// setTrunks puts the trunks of a configuration in force. Frames that wait stay where they are. A trunk that keeps its
+// name and ports keeps its buckets; where it also keeps its kind of flow control, it keeps its holds.
 func (s *Switch) setTrunks(trunks []TrunkConfig) {
 	old := s.dissolve(trunks)
 	for _, c := range trunks {
@@ -102,16 +102,15 @@ func (s *Switch) setTrunks(trunks []TrunkConfig) {
 	s.recount()
 }
 
-// bridged tells whether the bridge sees the port as one that is up.
+// bridged reports whether the port is up for the bridge.
 func (p *portState) bridged() bool { return p.up && p.trunk == nil }
 
-// joins tells whether a trunk of that configuration has the same ports.
+// joins reports whether a trunk of that configuration has the same ports.
 func (t *trunkState) joins(c *TrunkConfig) bool {
 	return t.cfg.Uplink == c.Uplink && slices.Equal(t.cfg.Members, c.Members)
 }
 
-// dissolve takes every trunk apart and returns them by name. Nobody is held any more for one that does not go on as
-// it was.
+// dissolve takes every trunk apart and returns the trunks by name. A trunk that does not stay in force ends its holds.
 func (s *Switch) dissolve(next []TrunkConfig) map[string]*trunkState {
 	old := map[string]*trunkState{}
 	for _, t := range s.trunks {
@@ -128,8 +127,8 @@ func (s *Switch) dissolve(next []TrunkConfig) map[string]*trunkState {
 	return old
 }
 
-// staysInForce tells whether a trunk is among the next ones with its kind of flow control, and its ports have not
-// been made anew, which then hold nobody.
+// staysInForce reports whether a trunk is among the next ones with the same kind of flow control, on the same port
+// states: a port that was removed and added anew has no holds.
 func (s *Switch) staysInForce(t *trunkState, next []TrunkConfig) bool {
 	same := func(c TrunkConfig) bool { return c.Name == t.cfg.Name && c.Flow.Mode == t.cfg.Flow.Mode && t.joins(&c) }
 	other := func(i int) bool { return s.ports[i] == nil || s.ports[i].trunk != t }
@@ -156,7 +155,7 @@ func (t *trunkState) configure(c TrunkConfig, now int64) {
 	t.distributor.ByFlow = c.ByFlow
 }
 
-// join tells the ports of a trunk that they belong to it.
+// join makes the ports of a trunk its ports.
 func (s *Switch) join(t *trunkState) {
 	t.live, t.names, t.shortest = 0, t.names[:0], math.MaxInt
 	for m, i := range t.cfg.Members {
@@ -181,7 +180,7 @@ func (t *trunkState) setLive(p *portState) {
 	}
 }
 
-// recount adds up anew what waits for the ports of every trunk, and looks whom to hold.
+// recount counts anew what waits for the ports of every trunk, and updates the holds.
 func (s *Switch) recount() {
 	for _, t := range s.trunks {
 		n := len(t.cfg.Members)

@@ -14,7 +14,7 @@ type TrunkSnapshot struct {
 	Paused    uint8 // priorities of the uplink that its peer holds
 	Held      trunk.Holds
 
-	// Counters. Total is what the total's meter said of frames that asked it; MeterRed and RED are drops by priority.
+	// Counters. Total are the colours of the total's meter; MeterRed and RED are drops by priority.
 	Total        [trunk.NumColours]trunk.Tally
 	MeterRed     [NumPriorities]trunk.Tally
 	RED          [NumPriorities]trunk.Tally
@@ -25,8 +25,8 @@ type TrunkSnapshot struct {
 	UplinkPauses HoldCount
 }
 
-// A HoldCount is how many holds began, and how many of them because a pause from the other side was passed on: the
-// others began by watermark.
+// A HoldCount counts holds that began. Passed is how many of them pass on a pause from the other side; the others began
+// by watermark.
 type HoldCount struct{ Begun, Passed uint64 }
 
 func (c *HoldCount) count(passed bool) {

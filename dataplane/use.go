@@ -5,45 +5,44 @@ import (
 	"pfcswitch/macctl"
 )
 
-// Use is what a lossless ingress queue really took after its peer was told to stop: by the stamps of the frames,
-// which do not depend on when they were looked at. Octets are those on the wire.
+// Use is what a lossless ingress queue really took after XOFF was sent to its peer, by the receive stamps of the
+// frames. Octets are those on the wire.
 type Use struct {
-	Xoffs uint64 // how often the peer was told
+	Xoffs uint64 // XOFFs sent
 	Peak  int64  // most octets that came after one XOFF had left
-	// likewise, of which the link's speed passes no more in the time that has passed: without the peer's burst
+	// Paced is Peak without the peer's burst: no more than the link's speed passes in the time since XOFF.
 	Paced int64
-	Ring  int64 // most that had come before, and were looked at only then
+	Ring  int64 // most octets that had arrived before one XOFF, and were read after it
 	Last  int64 // octets after the newest XOFF
-	// frames after XOFF that found no room, and waited in the ring, because the headroom was too small for what came
-	// after it
+	// Waited are frames after XOFF that waited in the ring because the headroom was too small for what came after XOFF.
 	Waited uint64
-	// frames after XOFF that found none because those that had come before had taken it: alone, what came after would
-	// have fitted
+	// Crowded are frames after XOFF that waited in the ring although what came after XOFF would have fitted: frames
+	// that had arrived before had taken the headroom.
 	Crowded uint64
 
 	Exceeded uint64 // XOFFs after which more came than Room
-	Tight    Tight  // of all XOFFs, that which left least of Room
+	Tight    Tight  // of the XOFF that left least of Room
 }
 
-// A Tight is what came after one XOFF beside the headroom that counted when it was told: the one in force, and where
-// that follows what is found, no more than had been found by then. Both are octets; Used is 0 where nothing has come
-// after any XOFF.
+// A Tight is what came after one XOFF (Used), and the headroom in force when the XOFF was sent (Room). Where the
+// headroom follows what is found, Room is at most what had been found by then. Both are octets; Used is 0 where nothing
+// has come after any XOFF.
 type Tight struct{ Used, Room int64 }
 
-// useMeter counts the use of one queue since the peer was last told.
+// useMeter counts the use of one queue since the newest XOFF.
 type useMeter struct {
 	Use
 	left   int64 // when XOFF left
 	room   int64 // octets of headroom by then
-	before int64 // octets since then that had come before
+	before int64 // octets read since then that had arrived before
 	inLine bool  // XOFF is in the delay line
 }
 
-// A useNote is a frame that came while XOFF was in the delay line: only when that has left it is known whether the
-// line was late, and XOFF with it.
+// A useNote is a frame that came while XOFF was in the delay line. Only when XOFF leaves the line is it known whether
+// the line was late.
 type useNote struct {
 	unit   uint8
-	waits  bool // in the ring: it has not been admitted
+	waits  bool // it waits in the ring
 	octets int32
 	at     int64
 }
@@ -60,7 +59,8 @@ func (p *portState) useUnit(prio uint8) uint8 {
 	return prio & (NumPriorities - 1)
 }
 
-// updateXoffSent starts a count for each queue whose peer was told to stop at time now, and ends those that were freed.
+// updateXoffSent starts a count for each queue for which XOFF was sent at time now, and ends it for each that was
+// freed.
 func (p *portState) updateXoffSent(now int64) {
 	xoffSent := p.sender.XoffSent()
 	for q := range uint8(NumPriorities) {
@@ -78,7 +78,7 @@ func (p *portState) updateXoffSent(now int64) {
 	p.xoffSent = xoffSent
 }
 
-// roomNow is the headroom that what comes after an XOFF of now has to fit, in octets.
+// roomNow is the headroom, in octets, for what comes after an XOFF that is sent now.
 func (p *portState) roomNow(q uint8) int64 {
 	room := p.cfg.Ingress[q].Headroom
 	if p.cfg.Prober == nil || p.cfg.Follow>>q&1 == 0 {
@@ -108,7 +108,7 @@ func (p *portState) leftLine(q uint8, late int64) {
 	p.useNotes = kept
 }
 
-// used counts a frame that came by p while its peer is told to stop.
+// used counts a frame that came by p while its priority is held.
 func (p *portState) used(a *Arrival) {
 	if a.priority >= NumPriorities || p.xoffSent&(1<<a.priority) == 0 {
 		return
@@ -121,7 +121,7 @@ func (p *portState) used(a *Arrival) {
 	p.use[q].add(a.At, int64(octets), macctl.SpeedOrNominal(p.cfg.Speed))
 }
 
-// later puts a frame off until XOFF has left the delay line, where it is in there.
+// later keeps a frame until XOFF has left the delay line. It returns false where XOFF is not in the line.
 func (p *portState) later(n useNote) bool {
 	if !p.use[n.unit].inLine || len(p.useNotes) == cap(p.useNotes) {
 		return false
@@ -130,7 +130,7 @@ func (p *portState) later(n useNote) bool {
 	return true
 }
 
-// add counts octets that came at a time, by a link of speed bit/s.
+// add counts octets that arrived at a time by a link of speed bit/s.
 func (u *useMeter) add(at, octets, speed int64) {
 	if at > u.left {
 		u.Last += octets
@@ -143,7 +143,7 @@ func (u *useMeter) add(at, octets, speed int64) {
 	u.Ring = max(u.Ring, u.before)
 }
 
-// compare holds what has come since XOFF, the newest octets last, against the headroom of then.
+// compare compares what has come since XOFF, with these octets as the newest, with the headroom.
 func (u *useMeter) compare(octets int64) {
 	if u.Last > u.room && u.Last-octets <= u.room {
 		u.Exceeded++
@@ -161,7 +161,7 @@ func (p *portState) usedRing(a *Arrival) {
 	}
 }
 
-// judgeWait tells whether a frame waits for what came after XOFF, or for what had come before.
+// judgeWait counts a waiting frame as Waited or as Crowded.
 func (p *portState) judgeWait(n useNote) {
 	u := &p.use[n.unit]
 	switch {

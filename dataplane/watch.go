@@ -5,23 +5,23 @@ import (
 	"pfcswitch/macctl"
 )
 
-// WholePort stands for the one queue of an 802.3x PAUSE port where a watch asks for a queue.
+// WholePort stands for the one queue of an 802.3x PAUSE port.
 const WholePort = macctl.WholePort
 
-// A WatchReading is what there is to know of an egress queue that may be locked up, at one moment.
+// A WatchReading is the state of an egress queue that may be in a deadlock.
 type WatchReading struct {
 	Held      int    // frames that wait
 	Sent      uint64 // frames that left since the port was added
-	Dropped   uint64 // frames that were discarded by Order
+	Dropped   uint64 // frames that Order discarded
 	PausedNs  int64  // ns for which the peer paused the queue, up to this moment, by the pause timer
-	PausedNow bool   // it does now
-	Requested bool   // the peer wants it to, obeyed or not
+	PausedNow bool
+	Requested bool   // the peer requests a pause, obeyed or not
 	Xoffs     uint64 // XOFFs received, obeyed or not
 	Session   uint32 // counts how often the link went down
 }
 
-// ReadWatch fills r with the state of a queue of port i at time now: a priority, or Whole. It is zero where there is no
-// such port.
+// ReadWatch fills r with the state of a queue of port i at time now: a priority, or WholePort. It is zero where there
+// is no such port.
 func (s *Switch) ReadWatch(i int, queue uint8, now int64, r *WatchReading) {
 	p := s.ports[i]
 	if p == nil {
@@ -43,7 +43,7 @@ func (s *Switch) ReadWatch(i int, queue uint8, now int64, r *WatchReading) {
 	r.Xoffs, r.Session = p.receiver.Xoffs(queue), p.session
 }
 
-// covers returns the egress queues that a queue of a watch stands for.
+// covers returns the egress queues of a queue of ReadWatch.
 func covers(queue uint8) uint8 {
 	if queue == WholePort {
 		return 0xff
@@ -51,8 +51,8 @@ func covers(queue uint8) uint8 {
 	return 1 << queue
 }
 
-// NotifyStuck asks to be told, once, by Suspects, when a queue of port i next holds frames and is paused, or with on
-// false not to be.
+// NotifyStuck asks that Suspects names port i once, when this queue next holds frames while paused. on false ends the
+// request.
 func (s *Switch) NotifyStuck(i int, queue uint8, on bool) {
 	p := s.ports[i]
 	if p == nil {
@@ -64,46 +64,46 @@ func (s *Switch) NotifyStuck(i int, queue uint8, on bool) {
 	}
 }
 
-// reportPaused tells of the queues of p that hold frames and are paused.
+// reportPaused notes that queues of p hold frames while paused.
 func (s *Switch) reportPaused(p *portState, paused uint8) {
 	p.awaited &^= p.occupied & paused
 	if p.cfg.Mode == macctl.ModePause {
 		p.awaited = 0
 	}
-	s.tellWatch(p)
+	s.notifyWatch(p)
 }
 
-func (s *Switch) tellWatch(p *portState) {
+func (s *Switch) notifyWatch(p *portState) {
 	s.suspects.Add(p.index)
 	if s.cfg.Suspect != nil {
 		s.cfg.Suspect()
 	}
 }
 
-// endWatch forgets orders at a link that went down, and tells of it.
+// endWatch ends the orders of a port whose link went down.
 func (s *Switch) endWatch(p *portState) {
 	p.discardQueues = 0
 	p.session++
-	s.tellWatch(p)
+	s.notifyWatch(p)
 }
 
-// Suspects returns and clears the ports with queues for which Await asked, and those whose link went down.
+// Suspects returns and clears the ports that NotifyStuck asked for, and the ports whose link went down.
 func (s *Switch) Suspects() bridge.PortSet {
 	all := s.suspects
 	s.suspects = bridge.PortSet{}
 	return all
 }
 
-// Order says what is done with a queue of port i, to break a deadlock: with ignore XOFF is counted and not obeyed, with
-// discardQueues what the queue holds and gets is dropped too. A link that goes down ends it.
-func (s *Switch) Order(i int, queue uint8, ignore, discardQueues bool, now int64) {
+// Order breaks a deadlock at a queue of port i: with ignore, XOFF is counted and not obeyed; with discard, the queue's
+// frames are dropped too. A link that goes down ends the order.
+func (s *Switch) Order(i int, queue uint8, ignore, discard bool, now int64) {
 	p := s.at(i, now)
 	if p == nil {
 		return
 	}
 	p.receiver.Ignore(queue, ignore, now)
 	p.discardQueues &^= covers(queue)
-	if discardQueues && p.up {
+	if discard && p.up {
 		p.discardQueues |= covers(queue)
 	}
 	s.reviewPort(p)
@@ -113,8 +113,8 @@ func (s *Switch) Order(i int, queue uint8, ignore, discardQueues bool, now int64
 // discardFrames is how many frames one call of Dequeue discards: the lock is held meanwhile.
 const discardFrames = 512
 
-// discardQueues drops what the queues hold that are to be emptied. It runs where frames are chosen to be sent, by the
-// worker that sends them: none of them is on its way into the kernel.
+// discardQueues empties the queues that an order discards. Only Dequeue calls it, by the worker that owns the port: no
+// frame of the port is on its way into the kernel then.
 func (s *Switch) discardQueues(p *portState) {
 	left := discardFrames
 	for q := range uint8(NumPriorities) {
@@ -134,13 +134,12 @@ func (s *Switch) discardQueues(p *portState) {
 	}
 }
 
-// NoteWatch adds an event about a queue of port i and the station at its other end. A port that is gone has its name
-// only.
+// NoteWatch adds an event about a queue of port i and its peer. Where the port is gone, the event has its name only.
 func (s *Switch) NoteWatch(i int, name string, queue uint8, kind EventKind, text string, now int64) {
 	p := s.at(i, now)
 	switch {
 	case p != nil:
-		s.peerEvent(p, kind, min(queue, NumPriorities-1), text) // Whole: peerEvent names all of them
+		s.peerEvent(p, kind, min(queue, NumPriorities-1), text) // WholePort: peerEvent names all priorities
 	case queue == WholePort:
 		s.event(Event{Kind: kind, Port: name, Priority: AllPriorities, Text: text})
 	default:

@@ -9,8 +9,8 @@ import (
 // alivePoll is how often Alive looks whether a worker has begun another round.
 const alivePoll = time.Millisecond
 
-// Alive wakes every worker and waits until each has begun another round. The error names what has not when ctx ends: a
-// worker that hangs moves no frames any more.
+// Alive wakes every worker and waits until each has begun another round. The error names a worker that has not when ctx
+// ends: a worker that hangs moves no frames.
 func (r *Runner) Alive(ctx context.Context) error {
 	for !r.change.TryLock() {
 		if !pause(ctx) {
@@ -30,7 +30,7 @@ func (r *Runner) Alive(ctx context.Context) error {
 	return nil
 }
 
-// pause waits for a poll's time; false where ctx has ended.
+// pause waits for alivePoll. It returns false where ctx has ended.
 func pause(ctx context.Context) bool {
 	select {
 	case <-ctx.Done():

@@ -43,8 +43,8 @@ func (r *Runner) Attach(i int, p port.Port, mac [6]byte) error {
 	})
 }
 
-// Detach takes the sockets of port number i away and closes them, the slow part, beside others. The port stays
-// configured, and down.
+// Detach takes the sockets of port number i away and closes them. Closing is slow and does not stop the workers. The
+// port stays configured, and down.
 func (r *Runner) Detach(i int) error {
 	t, err := r.detach(i)
 	if t != nil {
@@ -73,7 +73,7 @@ func (r *Runner) detach(i int) (*portTask, error) {
 	})
 }
 
-// SetUp tells that the link of port i came up or went down.
+// SetUp reports that the link of port i came up or went down.
 func (r *Runner) SetUp(i int, up bool) error {
 	return r.Do(func(sw *dataplane.Switch) error {
 		if t := r.tasks[i]; t != nil {
@@ -90,7 +90,7 @@ func (r *Runner) SetUp(i int, up bool) error {
 	})
 }
 
-// grow starts workers until there are as many as the ports need with one more.
+// grow starts workers until there are enough for one more port.
 func (r *Runner) grow() error {
 	n := 1
 	for range r.attached() {
@@ -111,7 +111,7 @@ func (r *Runner) grow() error {
 	return nil
 }
 
-// assign shares the tasks among the workers, which stand still.
+// assign shares the tasks among the workers. The workers stand still.
 func (r *Runner) assign(sw *dataplane.Switch) {
 	for _, w := range r.workers {
 		w.receivers, w.transmitters, w.lines = w.receivers[:0], w.transmitters[:0], w.lines[:0]

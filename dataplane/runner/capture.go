@@ -14,14 +14,14 @@ func (r *Runner) Interfaces(dst []capture.Interface) []capture.Interface {
 	return dst
 }
 
-// one captures one frame.
-func one(tap *capture.Recorder, r *capture.Record, b []byte) {
+// captureFrame captures one frame.
+func captureFrame(tap *capture.Recorder, r *capture.Record, b []byte) {
 	tap.Lock()
 	copy(tap.Put(r), b)
 	tap.Unlock()
 }
 
-// tapping returns where to put frames of a port, nil where nobody wants any.
+// tapping returns the recorder for frames of a port, nil where nobody captures them.
 func (w *worker) tapping(t *portTask) *capture.Recorder {
 	tap := w.r.sw.Tap().Recorder()
 	if tap == nil || !tap.Wants(t.index) {
@@ -30,7 +30,7 @@ func (w *worker) tapping(t *portTask) *capture.Recorder {
 	return tap
 }
 
-// tapReceived captures frames that the switch has taken, with what became of them.
+// tapReceived captures frames that the switch has taken, with their dispositions.
 func (w *worker) tapReceived(t *portTask, arrivals []dataplane.Arrival) {
 	tap := w.tapping(t)
 	if tap == nil || len(arrivals) == 0 {
@@ -67,8 +67,8 @@ func (w *worker) tapSent(t *portTask, n int, from int64) {
 	tap.Unlock()
 }
 
-// tapRefused captures frame i of the batch, which the kernel will never take. One that lies in the packet memory is
-// captured where it is taken off its queue.
+// tapRefused captures frame i of the batch, which the kernel will never take. A frame in the packet memory is captured
+// when it leaves its queue.
 func (w *worker) tapRefused(t *portTask, i int, f dataplane.Planned, reason dataplane.DropReason, now int64) {
 	tap := w.tapping(t)
 	if tap == nil || !f.InRing {
@@ -81,11 +81,11 @@ func (w *worker) tapRefused(t *portTask, i int, f dataplane.Planned, reason data
 	tap.Unlock()
 }
 
-// tapHeard captures a MAC Control frame that came at time at and was obeyed, or not, just now. The switch is locked.
-func (w *worker) tapHeard(t *portTask, b []byte, at int64) {
+// tapControl captures a MAC Control frame that came at time at, right after Switch.Control. The switch is locked.
+func (w *worker) tapControl(t *portTask, b []byte, at int64) {
 	if tap := w.tapping(t); tap != nil {
 		w.note = w.r.sw.ExplainControl(w.note[:0], t.index)
-		one(tap, &capture.Record{Port: t.index, Time: at, Length: len(b), Note: w.note}, b)
+		captureFrame(tap, &capture.Record{Port: t.index, Time: at, Length: len(b), Note: w.note}, b)
 		w.note = w.note[:0]
 	}
 }
@@ -97,18 +97,18 @@ func (w *worker) explain(t *portTask, there bool) {
 	}
 }
 
-// tapTold captures a frame of the switch's own that left at time now, and the note that was prepared for it.
-func (w *worker) tapTold(t *portTask, b []byte, now int64) {
+// tapOwn captures a frame of the switch itself that left at time now, with the note of explain.
+func (w *worker) tapOwn(t *portTask, b []byte, now int64) {
 	if tap := w.tapping(t); tap != nil {
-		one(tap, &capture.Record{Port: t.index, Out: true, Time: now, Length: len(b), Note: w.note}, b)
+		captureFrame(tap, &capture.Record{Port: t.index, Out: true, Time: now, Length: len(b), Note: w.note}, b)
 	}
 	w.note = w.note[:0]
 }
 
-// TapBeside captures a frame of port i that came or left at time now beside the rings, as those of LLDP do. Any
-// goroutine may call it.
+// TapBeside captures a frame of port i that came or left at time now beside the rings, such as LLDP. Any goroutine may
+// call it.
 func (r *Runner) TapBeside(i int, out bool, b []byte, now int64) {
 	if tap := r.sw.Tap().Recorder(); tap != nil && tap.Wants(i) {
-		one(tap, &capture.Record{Port: i, Out: out, Time: now, Length: len(b)}, b)
+		captureFrame(tap, &capture.Record{Port: i, Out: out, Time: now, Length: len(b)}, b)
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"pfcswitch/dataplane/bridge"
 )
 
-// steer makes the port's rings follow its lossless priorities. Where only PAUSE is on, every frame is lossless. The
-// kernel takes some 10 ms to replace a program, so it is not asked in vain, and not while the workers stand still.
+// steer makes the port's rings follow its lossless priorities. Under PAUSE every frame is lossless. The kernel takes
+// about 10 ms to replace a program, so only another program is set, and never while the workers stand still.
 func (r *Runner) steer(t *portTask) error {
 	program, err := dataplane.Steering(&t.cfg)
 	if err != nil || slices.Equal(program, t.program) {
@@ -22,8 +22,8 @@ func (r *Runner) steer(t *portTask) error {
 	return nil
 }
 
-// warn notes what failed when the configuration was in force already: that cannot be taken back, so it is no error of
-// the change.
+// warn adds an event about a failure after the configuration came in force. The configuration stays, so this is no
+// error of the change.
 func (r *Runner) warn(t *portTask, what string, err error) {
 	if err != nil {
 		r.Note(dataplane.Event{Kind: dataplane.EventPort, Port: t.cfg.Name, Priority: -1,
@@ -42,8 +42,8 @@ func (r *Runner) SetMAC(i int, mac [6]byte) error {
 	})
 }
 
-// Drain holds the peers of all ports, so that the buffer drains and a configuration fits for which it is too full, or
-// lets those go on whose rings bear it.
+// Drain holds the peers of all ports, so that the buffer drains until a configuration fits. With on false it ends these
+// holds, except where a ring needs one.
 func (r *Runner) Drain(on bool) error {
 	return r.Do(func(sw *dataplane.Switch) error {
 		for t := range r.attached() {
@@ -54,7 +54,7 @@ func (r *Runner) Drain(on bool) error {
 	})
 }
 
-// freeRings ends the holds for rings, whose priorities may be others now, and returns the ports that had one.
+// freeRings ends the holds for rings, because the lossless priorities may change, and returns the ports that had one.
 func (r *Runner) freeRings(sw *dataplane.Switch) (held bridge.PortSet) {
 	for t := range r.attached() {
 		if t.ringHeld {
@@ -65,9 +65,9 @@ func (r *Runner) freeRings(sw *dataplane.Switch) (held bridge.PortSet) {
 	return held
 }
 
-// holdRings holds the peers of the ports that are being drained, and of those that had a hold: their rings may be as
-// full as before, and are looked at only with the next burst. The workers stand still, so that no peer is told of a
-// hold that was given up and begun again meanwhile.
+// holdRings holds the peers of the ports that are being drained, and of the ports in held: their rings may be as full
+// as before, and are measured only with the next burst. The workers stand still, so no XON leaves between freeRings and
+// holdRings.
 func (r *Runner) holdRings(sw *dataplane.Switch, held bridge.PortSet) {
 	for t := range r.attached() {
 		if t.draining || held.Has(t.index) {

@@ -9,15 +9,15 @@ const (
 	contentionShift = 6 // a look weighs 1/64 of the share
 )
 
-// cpuContention is how often threads of this machine waited for a CPU when a worker had nothing to do. A worker that
-// spins keeps a CPU from these threads. Only the first look after some work counts: how long a spin lasts depends on
-// who waits.
+// cpuContention measures how often threads of this machine wait for a CPU when a worker has nothing to do. A worker
+// that spins keeps a CPU from these threads. Only the first look after some work counts, because the length of a spin
+// itself depends on the waiting threads.
 type cpuContention struct {
 	threads threads // nil where they cannot be counted
 	cpus    int     // that the process may use
 	next    int64   // time of the next look
-	idle    int64   // since when there was no work, of the look that was counted last
-	share   int     // of these looks that met a waiting thread; new looks weigh most
+	idle    int64   // since when there was no work, at the look that was counted last
+	share   int     // of counted looks that found a waiting thread; new looks weigh most
 }
 
 // threads counts those that run or wait for a CPU.
@@ -33,8 +33,8 @@ func newCPUContention(cpus int) cpuContention {
 	return cpuContention{share: contentionWhole}
 }
 
-// spinAllowed tells whether a worker without work since idle may go on spinning: no thread waits for a CPU now, and
-// threads waited seldom before. Where the number of threads is unknown, the answer is no.
+// spinAllowed reports whether a worker without work since idle may go on spinning: no thread waits for a CPU now, and
+// threads waited seldom before. It returns false where the number of threads is unknown.
 func (c *cpuContention) spinAllowed(idle, now int64) bool {
 	if c.threads == nil || now < c.next {
 		return !c.contended()
@@ -49,7 +49,7 @@ func (c *cpuContention) spinAllowed(idle, now int64) bool {
 	return !waits && !c.contended()
 }
 
-// record takes account of a look.
+// record counts a look.
 func (c *cpuContention) record(waits bool) {
 	c.share -= c.share >> contentionShift
 	if waits {

@@ -7,24 +7,25 @@ import (
 	"pfcswitch/dataplane"
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/dataplane/port"
+	"pfcswitch/macctl"
 )
 
-// A delayLine holds what is on the way through a port's configured delay: data and MAC Control frames in the order of
-// sending. Frames in it have left the buffer, as frames on a cable have. A cable is never late, but a line is whose
-// worker waits for a CPU: what it owes by then counts as part of the port's burst (lineHeld). What is in it when the
-// delay changes keeps its time, and what follows never overtakes it.
+// A delayLine holds the data and MAC Control frames that are on the way through a port's configured delay, in the order
+// of sending. Frames in it have left the buffer, like frames on a cable. A cable is never late, but a line is late when
+// its worker waits for a CPU: its overdue frames then count as part of the port's burst (LineHolds). When the delay
+// changes, frames in the line keep their time, and no later frame overtakes them.
 type delayLine struct {
 	delay         int64
 	limit         int64      // octets on the wire of one send call beyond its first frame
 	first, newest *delayRing // first: the oldest frames; newest: where frames are put
 	last          int64      // when the frame that was put last leaves
-	holds         int64      // octets on the wire of what is no MAC Control frame
+	holds         int64      // octets on the wire of its frames, except MAC Control frames
 	batch         *port.Batch
 	refused       []dataplane.Refusal // of the last flush
 	longest       int                 // frame that left with it
-	dues          []int64             // when what left with it was due
-	entered       int64               // when the MAC Control frame that left with it was put; 0: none left
-	meant         int64               // and when it had passed its delay
+	dues          []int64             // due times of the frames that left with it
+	entered       int64               // when the MAC Control frame that left with it was put in; 0: none left
+	meant         int64               // when this MAC Control frame had passed its delay
 }
 
 // A delayRing is a piece of the line, in which all frames have the same delay. It is a ring of octets, of records
@@ -39,9 +40,9 @@ type delayLine struct {
 //	 n octets  frame
 type delayRing struct {
 	delay      int64
-	from       int64 // before, nothing leaves: what was put before the ring was made goes first
+	from       int64 // nothing leaves before: frames of the rings before go first
 	octets     []byte
-	head, tail int // octets of the line ever taken and put; tail - head lie in the ring
+	head, tail int // octets ever taken out and put in; tail - head lie in the ring
 	next       *delayRing
 }
 
@@ -67,14 +68,14 @@ func newDelayLine(delay, speed, burst int64) *delayLine {
 	return l
 }
 
-// change gives frames that are put from now on another delay and room: for what a link holds in that time, in
-// smallest frames, and two bursts and GSO frames beyond it.
+// change sets the delay of later frames and makes room for them: for the smallest frames that a link of speed bit/s
+// passes in the delay, two bursts, and four of the largest GSO frames.
 func (l *delayLine) change(delay, speed, burst int64) {
-	octets := 2*(delay/1000*(speed/8)/1_000_000+2*burst) + 4*(port.MaxFrame+recordHeader)
+	octets := 2*(delay/1000*(macctl.SpeedOrNominal(speed)/8)/1_000_000+2*burst) + 4*(port.MaxFrame+recordHeader)
 	old := l.newest
 	l.delay, l.limit = delay, dataplane.SendLimit(speed)
 	l.newest = &delayRing{delay: delay, from: l.last, octets: make([]byte, octets), head: old.tail, tail: old.tail}
-	if old.head == old.tail { // so that there is no more memory than for what is on the way and what will be
+	if old.head == old.tail { // an empty ring needs no memory
 		*old = *l.newest
 		l.newest = old
 		return
@@ -181,7 +182,7 @@ func (l *delayLine) due() int64 {
 	return math.MaxInt64
 }
 
-// over says that the port has no delay any more, and all that was in the line has left.
+// over reports whether the port has no delay any more, and the line is empty.
 func (l *delayLine) over() bool { return l.delay == 0 && l.oldest() == nil }
 
 func meantOf(r []byte) int64 { return int64(binary.NativeEndian.Uint64(r)) }
@@ -194,8 +195,8 @@ func (l *delayLine) clear() {
 	l.first.head, l.first.from, l.last, l.holds = l.first.tail, 0, 0, 0
 }
 
-// flush makes one send call of what is due at time now: of one MAC Control frame, or of data frames up to the limit. It
-// returns how many data frames and octets left, and those that the kernel will never take, which are dropped.
+// flush makes one send call of frames that are due at time now: one MAC Control frame, or data frames up to the limit.
+// It returns how many data frames and octets left, and the dropped frames that the kernel will never take.
 func (l *delayLine) flush(p port.Port, now int64) (sent, octets int, givenUp []dataplane.Refusal, err error) {
 	l.refused, l.longest, l.dues, l.entered = l.refused[:0], 0, l.dues[:0], 0
 	n := l.load(now)
@@ -220,8 +221,7 @@ func (l *delayLine) flush(p port.Port, now int64) (sent, octets int, givenUp []d
 	return sent, octets, l.refused, err
 }
 
-// load puts the data frames that are due at time now, and that no MAC Control frame is before, into the batch: those
-// of one ring.
+// load puts data frames of one ring that are due at time now into the batch, up to the next MAC Control frame.
 func (l *delayLine) load(now int64) int {
 	l.batch.Reset()
 	r := l.oldest()
@@ -260,13 +260,13 @@ func (l *delayLine) flushControl(p port.Port, now int64) (sent, octets int, give
 	return 0, 0, l.refused, err
 }
 
-// pass takes the oldest frame, which has left, out of the line.
+// pass removes the oldest frame, which has left.
 func (l *delayLine) pass() (length int, o dataplane.Origin) {
 	l.dues = append(l.dues, l.due())
 	return l.drop()
 }
 
-// drop takes the oldest frame, which there is, out of the line.
+// drop removes the oldest frame. The line is not empty.
 func (l *delayLine) drop() (length int, o dataplane.Origin) {
 	r := l.oldest()
 	length, o = lengthOf(r), originOf(r)
@@ -277,13 +277,13 @@ func (l *delayLine) drop() (length int, o dataplane.Origin) {
 	return length, o
 }
 
-// attempt is that of sending the oldest frame, which there is.
+// attempt describes an attempt to send the oldest frame. The line is not empty.
 func (l *delayLine) attempt(now int64) attempt {
 	r := l.oldest()
 	return attempt{frame: uint64(l.first.head), length: lengthOf(r), at: now}
 }
 
-// giveUp drops the oldest frame, which there is, and appends it to refused where it is a data frame.
+// giveUp drops the oldest frame, and appends it to refused where it is a data frame. The line is not empty.
 func (l *delayLine) giveUp(refused []dataplane.Refusal) []dataplane.Refusal {
 	if _, o := l.drop(); !o.Control && !o.Own {
 		refused = append(refused, dataplane.Refusal{Origin: o, Reason: dataplane.DropSend})

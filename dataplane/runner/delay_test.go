@@ -13,6 +13,7 @@ import (
 	"pfcswitch/dataplane"
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/dataplane/port"
+	"pfcswitch/macctl"
 )
 
 // A sink is the sending half of a port: it keeps what it is given, and refuses as told.
@@ -157,10 +158,10 @@ func TestDelayLineFull(t *testing.T) {
 
 // A line that newDelayLine made holds what a port sends in its delay, in the smallest frames, with its burst.
 func TestDelayLineIsLargeEnough(t *testing.T) {
-	for _, speed := range []int64{10_000_000, gigabit, 10 * gigabit} {
+	for _, speed := range []int64{0, 10_000_000, gigabit, 10 * gigabit} {
 		const delay, burst = 1_000_000, 62_500
 		l := newDelayLine(delay, speed, burst)
-		octets := int(delay*speed/8/1_000_000_000) + burst
+		octets := int(delay*macctl.SpeedOrNominal(speed)/8/1_000_000_000) + burst
 		for octets > 0 {
 			if !put(l, 1, make([]byte, 14)) {
 				t.Fatalf("%d bit/s: full with %d octets still to come", speed, octets)

@@ -8,10 +8,10 @@
 //	transmit.go    the transmit task of a port
 //	delay.go       the delay line of a port
 //	giveup.go      frames that the kernel or the link never takes
-//	contention.go  whether other threads want the CPU that a worker spins on
+//	contention.go  whether other threads wait for the CPU that a worker spins on
 //	coalesce.go    waiting for more frames
-//	moderate.go    leaving rings alone under load, as NICs moderate interrupts
-//	tuning.go      other choices for that, for experiments
+//	moderate.go    interrupt moderation: rings that are not polled under load
+//	tuning.go      other choices of waiting and sharing, for the benchmark
 //	tick.go        once a second: losses of the rings, ageing, the tx path
 //	change.go      changes of a running port, and what goes wrong after one
 //	replace.go     other sockets for a port that stays up
@@ -19,9 +19,9 @@
 //	capture.go     what workers capture
 //	snapshot.go    one consistent picture of switch and ports
 //
-// Every port has a receive task and a transmit task; a worker is a goroutine that runs the tasks of its ports and alone
-// touches their sockets. A frame whose queue is empty and may go is sent straight from its receive ring slot; what must
-// wait is copied into the packet memory, so that a paused priority never blocks a ring.
+// Every port has a receive task and a transmit task. A worker is a goroutine that runs the tasks of its ports. No other
+// goroutine touches their sockets. A frame whose queue is empty and not paused is sent from its receive ring slot. A
+// frame that must wait is copied into the packet memory, so that a paused priority never blocks a ring.
 //
 // One mutex (Runner.mu) guards the Switch. A worker copies and sends outside of it. A round that receives one burst
 // for one port takes the mutex three times: to admit the frames and choose what leaves, after the send call, and to

@@ -10,7 +10,7 @@ import (
 	"pfcswitch/dataplane/port"
 )
 
-// refused tells whether the kernel will never take the frame that err concerns.
+// refused reports whether the kernel will never take the frame of err.
 func refused(err error) bool {
 	return err != nil && !errors.Is(err, port.ErrAgain) && !errors.Is(err, port.ErrDropped) && !errors.Is(err,
 		port.ErrDown)
@@ -18,36 +18,34 @@ func refused(err error) bool {
 
 // An attempt is a frame that was sent and has not left.
 type attempt struct {
-	frame  uint64 // tells it apart from those that wait with it
+	frame  uint64 // differs between frames that wait
 	length int    // octets as it leaves
 	at     int64  // time
 }
 
-// stuck is what a port knows of frames that the link drops each time.
+// stuck is the state of a port whose link drops a frame each time.
 type stuck struct {
 	last   attempt
-	since  int64 // when last.frame was dropped first
+	since  int64 // when last.frame was first dropped
 	length int   // of the last frame that was given up
-	until  int64 // so long frames of that length and more are given up at once
+	until  int64 // until then, frames of that length and more are given up at once
 }
 
-// How long a frame is sent again that the link drops, which pause between two attempts makes a new beginning (a full
-// queue of the peer drains while nothing is sent), and how long it is remembered that a frame was given up.
 const (
-	stuckLimit  = 1_000_000_000
-	stuckGap    = 50_000_000
-	stuckMemory = 10_000_000_000
+	stuckLimit  = 1_000_000_000  // ns for which a dropped frame is sent again
+	stuckGap    = 50_000_000     // ns between two attempts after which stuckLimit starts anew: a full queue drains
+	stuckMemory = 10_000_000_000 // ns for which a given-up length is remembered
 )
 
-// passed says that a frame of length octets has left: such frames are not hopeless.
+// passed reports that the link has passed a frame of length octets.
 func (s *stuck) passed(length int) {
 	if length >= s.length {
 		s.until = 0
 	}
 }
 
-// givenUp tells whether a frame is to be given up: the link has dropped it for a second, or one that was not longer not
-// long ago. It would hold up all others of its queue, and everybody who sends there.
+// givenUp reports whether a frame is to be given up, because it would block its queue and all senders to it: the link
+// has dropped it for a second, or has recently dropped a frame of this length or a shorter one for a second.
 func (t *portTask) givenUp(sw *dataplane.Switch, err error, a attempt) bool {
 	if !errors.Is(err, port.ErrDropped) {
 		return false

@@ -6,27 +6,27 @@ import (
 	"pfcswitch/dataplane/port"
 )
 
-// Interrupt moderation, as NICs have it: while a port's frames have to wait in an egress queue anyhow, the worker
-// sleeps without listening to the port's receive rings, for as long as a few frames take on the wire.
+// Interrupt moderation, as in NICs: while a port's frames have to wait in an egress queue anyway, the worker sleeps
+// without polling the port's receive rings, for as long as a few frames take on the wire.
 //
-// The load does not leave later for it: the egress queues that the last burst met held frames for moderateDepth, and
-// the rings are looked at before that is over. A frame that meets a shorter queue is prompt, and may have waited in
-// its ring for the port's interval. Then the rings are listened to for promptTime, so that requests and answers beside
-// a load find the worker awake.
+// Moderation does not delay this load: the egress queues of the last burst held frames for moderateDepth, and the rings
+// are read before these queues are empty. A frame that meets a shorter queue is prompt. It may have waited in its ring
+// for the port's interval. After a prompt frame the rings are polled for promptTime, so that requests and answers
+// beside a load find the worker awake.
 //
-// XOFF stays honest by a bound in octets. The lossless rings are left alone only where moderateOctets from each
-// moderated port cannot bring a lossless queue to its threshold. What a peer may send beyond its speed is its burst,
-// for which there is headroom. MAC Control frames end every sleep.
+// A bound in octets keeps XOFF in time: the lossless rings are moderated only where moderateOctets from each moderated
+// port cannot bring a lossless queue to its threshold. Beyond its speed a peer may send its burst, for which there is
+// headroom. MAC Control frames end every sleep.
 const (
 	moderateFrames = 8 // full ones
 	moderateOctets = moderateFrames * (1518 + frame.WireExtras)
 	shortestFrame  = 60 + frame.WireExtras // on the wire
 	moderateDepth  = dataplane.DeepQueue
-	promptTime     = 10_000_000 // ns after a prompt frame in which a port's rings are listened to
+	promptTime     = 10_000_000 // ns after a prompt frame in which a port's rings are polled
 )
 
-// moderation is the interval for which a worker may leave the port's rings alone, 0 where it is shorter than the
-// shortest sleep or nobody knows how much comes meanwhile.
+// moderation is for how many ns a worker may leave the port's rings unpolled: 0 where the port has no speed, or the
+// interval is shorter than the shortest sleep.
 func moderation(c *dataplane.PortConfig) int64 {
 	if c.Speed == 0 {
 		return 0
@@ -38,7 +38,7 @@ func moderation(c *dataplane.PortConfig) int64 {
 	return min(interval, moderateDepth)
 }
 
-// learnLoad takes account of a burst of port t at time now. prompt tells whether a frame of it may have left at once.
+// learnLoad records a burst of port t at time now. prompt says that a frame of it met no deep queue.
 func (w *worker) learnLoad(t *portTask, prompt bool, now int64) {
 	switch {
 	case prompt || t.interval == 0:
@@ -49,7 +49,7 @@ func (w *worker) learnLoad(t *portTask, prompt bool, now int64) {
 	w.deepUntil = t.deepUntil
 }
 
-// moderationLeft is for how long from now on the rings of the port may be left alone, 0 where they may not.
+// moderationLeft is for how many ns from now on the rings of the port may stay unpolled.
 func (t *portTask) moderationLeft(now int64) int64 {
 	if t.ringHeld || t.blocked != [port.NumClasses]bool{} {
 		return 0
@@ -60,20 +60,19 @@ func (t *portTask) moderationLeft(now int64) int64 {
 	return 0
 }
 
-// loaded tells whether the frames that came last have to wait, and more need not be looked for before the worker
-// sleeps.
+// loaded reports whether the newest frames have to wait, so that the worker may sleep before it looks for more.
 func (w *worker) loaded(now int64) bool { return now < w.deepUntil && !w.full }
 
-// moderate shortens a sleep of d ns where rings are left alone in it, and chooses them. A worker with a delay line
-// leaves none alone: a cable is never late. One that serves a host leaves all of them alone for hostModeration, once
-// after work, where threads of this machine often wait for a CPU: a wake-up for each frame would take that from the
-// host's programs.
+// moderate chooses the rings that a sleep of d ns does not poll, and shortens the sleep accordingly. A worker with a
+// delay line polls all rings: a cable is never late. A worker that serves a host polls no ring for hostModeration, once
+// after work, where threads often wait for a CPU: a wake-up for each frame would take that CPU from the host's
+// programs.
 func (w *worker) moderate(sw *dataplane.Switch, d, now int64) int64 {
 	all := w.worked && w.hostNIC && w.cpuContention.contended() && d > hostModeration
 	if w.worked = false; all {
 		d = hostModeration
 	}
-	n := int64(0) // ports whose rings are left alone
+	n := int64(0) // ports whose rings are not polled
 	for _, t := range w.receivers {
 		if t.alone = 0; len(w.lines) == 0 {
 			t.alone = t.moderationLeft(now)
@@ -93,7 +92,7 @@ func (w *worker) moderate(sw *dataplane.Switch, d, now int64) int64 {
 	return d
 }
 
-// mute leaves a ring's sockets out of the sleeps to come, or takes them in again.
+// mute excludes a ring's sockets from later sleeps, or includes them again.
 func (w *worker) mute(t *portTask, c port.Class, on bool) {
 	w.poller.Ignore(t.sockets[c].from, t.sockets[c].to, on)
 }

@@ -7,13 +7,13 @@ import (
 	"pfcswitch/macctl"
 )
 
-// A piece tells where an arrival came from: which of the received frames, and which part of it.
+// A piece is the origin of an arrival: the number of the received frame, and of the segment in it.
 type piece struct {
 	frame  int
 	number int
 }
 
-// receiveBursts runs the receive task of a port for as many bursts of one ring as are its turn.
+// receiveBursts runs the receive task of a port for the bursts of one ring in a round.
 func (w *worker) receiveBursts(t *portTask, c port.Class) bool {
 	work := false
 	for range w.schedule.bursts {
@@ -25,8 +25,8 @@ func (w *worker) receiveBursts(t *portTask, c port.Class) bool {
 	return work
 }
 
-// receive runs the receive task of a port for one burst of one ring, of no more than most frames. It returns how many
-// have left the ring, and whether there was work.
+// receive runs the receive task of a port for one burst of one ring, of at most most frames. It returns how many frames
+// left the ring, and whether there was work.
 func (w *worker) receive(t *portTask, c port.Class, most int) (taken int, worked bool) {
 	if t.blocked[c] && !w.mayRetry(t, c) {
 		return 0, false
@@ -58,8 +58,7 @@ func (w *worker) receive(t *portTask, c port.Class, most int) (taken int, worked
 	return next.frame, admitted > 0 || stop != dataplane.Hold
 }
 
-// fills tells whether the burst of the n frames that were received was as long as bursts may be, so that more may lie
-// there.
+// fills reports whether the burst of n received frames was as long as bursts may be: more frames may wait then.
 func (w *worker) fills(t *portTask, n int) bool {
 	octets := 0
 	for i := range n {
@@ -68,14 +67,14 @@ func (w *worker) fills(t *portTask, n int) bool {
 	return n == w.schedule.frames || octets >= min(w.schedule.octets, t.port.QueueBudget())
 }
 
-// mayRetry tells whether a frame that waits for buffer should be tried again: something has left since, or it is time.
+// mayRetry reports whether a frame that waits for buffer is to be offered again: frames have left since, or it is time.
 func (w *worker) mayRetry(t *portTask, c port.Class) bool {
 	sw := w.lock()
 	defer w.unlock()
 	return sw.Departures() != t.blockedAt[c] || w.clock() >= t.tryAt[c]
 }
 
-// block notes whether the oldest frame of a ring waits for buffer.
+// block records whether the oldest frame of a ring waits for buffer.
 func (w *worker) block(t *portTask, c port.Class, blocked bool) {
 	if blocked {
 		t.tryAt[c] = w.clock() + waitPeriod
@@ -86,9 +85,9 @@ func (w *worker) block(t *portTask, c port.Class, blocked bool) {
 	}
 }
 
-// watchRing holds the peer while a lossless ring is filling up: past three quarters of it, or as soon as what waits
-// would cross a threshold by itself. The hold ends when the fuller ring is half empty. A ring that goes on filling up
-// is measured now and then: its slots are in no cache of this CPU.
+// watchRing holds the peer while a lossless ring fills up: from three quarters on, or as soon as the waiting frames
+// alone would cross a threshold. The hold ends when the fuller ring is half empty. A ring that goes on filling up is
+// measured every watchEvery bursts only, because its slots are in no cache of this CPU.
 func (w *worker) watchRing(t *portTask) {
 	behind := t.cfg.Mode != macctl.ModeOff && t.port.BacklogExceeds(port.Lossless, burstFrames)
 	if !behind && !t.ringHeld {
@@ -124,7 +123,7 @@ func (t *portTask) holdRing(sw *dataplane.Switch) {
 	}
 }
 
-// freeRing ends the hold for a ring whose frames end here, or which is about to be looked at in another way.
+// freeRing ends the hold for a ring whose frames end, or whose priorities change.
 func (t *portTask) freeRing(sw *dataplane.Switch) {
 	if t.ringHeld {
 		t.ringHeld = false
@@ -132,7 +131,7 @@ func (t *portTask) freeRing(sw *dataplane.Switch) {
 	}
 }
 
-// expand turns received frames into arrivals: GSO frames are cut where the port asks for it. It returns the piece
+// expand turns received frames into arrivals: GSO frames are segmented where the port asks for it. It returns the piece
 // that follows the last arrival.
 func (w *worker) expand(t *portTask, c port.Class, n int) ([]dataplane.Arrival, piece) {
 	count, used := 0, 0
@@ -141,7 +140,7 @@ func (w *worker) expand(t *portTask, c port.Class, n int) ([]dataplane.Arrival, 
 		if f.Truncated {
 			continue
 		}
-		begun := i == 0 && t.pieces[c] > 0 // before cutting was switched off
+		begun := i == 0 && t.pieces[c] > 0 // before segmentation was switched off
 		if !f.Vnet.IsGSO() || !t.cfg.Cut && !begun {
 			if count == burstArrivals {
 				return w.arrivals[:count], piece{frame: i}
@@ -173,11 +172,11 @@ func (w *worker) whole(t *portTask, f *port.Frame, a *dataplane.Arrival) {
 	a.Prepare(&t.classify, t.cfg.MaxFrame)
 }
 
-// arrival is when a frame came, by the switch's clock. Stamps are of the real-time clock, which may be set: none is
+// arrival is when a frame came, by the switch's clock. Stamps are of the real-time clock, which may jump: no arrival is
 // later than the burst.
 func (w *worker) arrival(f *port.Frame) int64 { return min(f.Stamp-w.age, w.now) }
 
-// cut makes arrivals of the pieces of a GSO frame from number skip on, as far as arrivals and arena reach.
+// cut makes arrivals of the segments of a GSO frame from number skip on, as far as arrivals and arena reach.
 func (w *worker) cut(t *portTask, f *port.Frame, index, skip, first int, arena []byte) (count, used int, done bool) {
 	if w.segmenter.Reset(f.Data, f.Vnet) != frame.NotRefused {
 		if first == burstArrivals {
@@ -208,9 +207,9 @@ func (w *worker) cut(t *portTask, f *port.Frame, index, skip, first int, arena [
 	}
 }
 
-// admit offers the arrivals to the switch. When a threshold is crossed the peer is told before the rest is looked at.
-// Copies for the ports of other workers are fetched under the same lock that they were made under: the next holder's
-// are not ours. The switch is locked.
+// admit offers the arrivals to the switch. When a threshold is crossed, XOFF is sent before the rest is offered. Staged
+// copies are fetched before the lock is released: the next worker's call of Ingress stages its own. The switch is
+// locked.
 func (w *worker) admit(t *portTask, c port.Class, arrivals []dataplane.Arrival) (int, dataplane.Stop) {
 	sw, now := w.r.sw, w.now
 	taken, stop := 0, dataplane.Crossed
@@ -249,7 +248,7 @@ func (w *worker) admit(t *portTask, c port.Class, arrivals []dataplane.Arrival) 
 	return taken, stop
 }
 
-// controlWork does the control work of all ports, which belongs to a burst, after a single frame. The switch is locked.
+// controlWork does the control work of all ports after a single frame instead of a burst. The switch is locked.
 func (w *worker) controlWork() {
 	for _, t := range w.transmitters {
 		w.obeyControl(t)
@@ -257,8 +256,8 @@ func (w *worker) controlWork() {
 	}
 }
 
-// serve sends what the burst has put into the queues of this worker's ports, and settles the rest: moves say what the
-// caller has to store. The switch is locked.
+// serve sends frames that the burst has put into the queues of this worker's ports, and settles the rest: the caller
+// has to store w.moves. The switch is locked.
 func (w *worker) serve(arrivals []dataplane.Arrival) {
 	w.mine = w.mine[:0]
 	sw := w.r.sw
@@ -281,7 +280,7 @@ func (w *worker) serve(arrivals []dataplane.Arrival) {
 	w.moves = sw.Settle(arrivals, w.moves[:0])
 }
 
-// giveBack releases the slots of the frames before next, which were taken whole, and counts those among them that
+// giveBack releases the slots of the frames before next, and counts as lost the truncated frames among them, which
 // fitted neither a slot nor the queue behind the ring.
 func (w *worker) giveBack(t *portTask, c port.Class, n int, next piece) {
 	lost := 0

@@ -9,11 +9,11 @@ import (
 	"pfcswitch/dataplane/port"
 )
 
-// How long the lossless ring of a port may take to run empty before it is replaced, and how often it is looked at. A
-// peer that obeys late, on a machine that is short of CPU, fills the ring meanwhile: what is left at the end is lost.
+// A peer that obeys late, on a machine that is short of CPU, fills the lossless ring while it drains. Frames that are
+// left after drainPatience are lost.
 const (
-	drainPatience = time.Second
-	drainPeriod   = 2 * time.Millisecond
+	drainPatience = time.Second          // that the ring may take to run empty before it is replaced
+	drainPeriod   = 2 * time.Millisecond // between two looks at the ring
 )
 
 // A Prepared is a port that receives nothing before Start.
@@ -22,11 +22,11 @@ type Prepared interface {
 	Start() error
 }
 
-// Replace gives port number i, which has sockets, others that are open already. The port stays up and keeps what it
-// has learned and queued. Its peer is held until the lossless ring has run empty; what still waits in the rings then
-// is forwarded before anything from the new ones. Frames that have no room in the buffer even then, and those that
-// are not lossless and too many, are counted as lost in their ring; how many lossless ones is returned. Where Replace
-// fails, the sockets of before stay.
+// Replace gives port number i, which has sockets, new sockets that are open already. The port stays up and keeps its
+// learned addresses and queued frames. Its peer is held until the lossless ring has run empty. Frames that are left in
+// the old rings go before any frame of the new rings. Frames that find no room in the buffer, and lossy frames beyond
+// lastOthers, count as lost in their ring. Replace returns the number of lossless frames among them. On error the old
+// sockets stay.
 func (r *Runner) Replace(i int, p Prepared) (lost int, err error) {
 	r.change.Lock()
 	defer r.change.Unlock()
@@ -61,7 +61,7 @@ func (r *Runner) Replace(i int, p Prepared) (lost int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	time.Sleep(drainPeriod) // a CPU may have stood still between the old sockets and the new ones
+	time.Sleep(drainPeriod) // a CPU may have stood still while it showed a frame to the new sockets and not yet the old
 	frames := make([]port.Frame, lookFrames)
 	_ = r.do(func(sw *dataplane.Switch) error {
 		lost = skip(old, port.Lossless, until, frames)
@@ -73,43 +73,42 @@ func (r *Runner) Replace(i int, p Prepared) (lost int, err error) {
 	return lost, nil
 }
 
-// lastOthers is how many frames that are not lossless a standstill has time for, which is a millisecond or so.
+// lastOthers is how many lossy frames a standstill of about a millisecond has time for.
 const lastOthers = 1024
 
-// takeOver makes p receive, and forwards what the sockets of before have received up to the moment, which it returns,
-// from which on p receives everything. The workers stand still.
+// takeOver starts p. It returns the moment from which on p receives every frame, and forwards the frames that the old
+// sockets received before. The workers stand still.
 func (t *portTask) takeOver(p Prepared) (until int64, err error) {
 	w := t.rx
-	// so that little is left for the moment that counts
-	w.takeLast(t, port.Lossless, t.port.Backlog(port.Lossless).Frames)
-	w.takeLast(t, port.Other, min(lastOthers, t.port.Backlog(port.Other).Frames))
+	// Now, so that few frames are left after Start.
+	w.receiveLast(t, port.Lossless, t.port.Backlog(port.Lossless).Frames)
+	w.receiveLast(t, port.Other, min(lastOthers, t.port.Backlog(port.Other).Frames))
 	if err := p.Start(); err != nil {
 		return 0, err
 	}
 	until = w.handover(p)
 	for c, most := range [port.NumClasses]int{port.Other: lastOthers, port.Lossless: math.MaxInt} {
 		skip(p, port.Class(c), until, w.frames[:])
-		w.takeUntil(t, port.Class(c), until, most)
+		w.receiveUntil(t, port.Class(c), until, most)
 		skip(p, port.Class(c), until, w.frames[:]) // what has come to both meanwhile
 	}
 	return until, nil
 }
 
-// takeUntil takes the frames of a ring that came by a moment, but no more than most, up to one that has to wait for
+// receiveUntil receives the frames of a ring that came by a moment: at most most frames, up to a frame that waits for
 // buffer.
-func (w *worker) takeUntil(t *portTask, c port.Class, until int64, most int) {
+func (w *worker) receiveUntil(t *portTask, c port.Class, until int64, most int) {
 	for {
 		n, _ := stamped(t.port, c, until, w.frames[:])
-		taken := w.takeLast(t, c, min(n, most))
+		taken := w.receiveLast(t, c, min(n, most))
 		if most -= taken; n == 0 || taken < n {
 			return
 		}
 	}
 }
 
-// takeLast takes the n oldest frames of a ring, up to one that has to wait for buffer. It returns how many it has
-// taken.
-func (w *worker) takeLast(t *portTask, c port.Class, n int) (taken int) {
+// receiveLast receives the n oldest frames of a ring, up to a frame that waits for buffer. It returns their number.
+func (w *worker) receiveLast(t *portTask, c port.Class, n int) (taken int) {
 	for taken < n {
 		got, worked := w.receive(t, c, min(n-taken, w.schedule.frames))
 		taken += got
@@ -120,9 +119,9 @@ func (w *worker) takeLast(t *portTask, c port.Class, n int) (taken int) {
 	return taken
 }
 
-// handover returns the moment, by the stamps of frames, from which on all of them come to p, which has started: it
-// lies before the first of those if one has come. The kernel shows a frame to p first, and to the sockets of before
-// within handoverTime where it is not interrupted.
+// handover returns the moment, by the stamps of frames, from which on every frame comes to p, which has started. The
+// moment is before the first frame of p. The kernel shows a frame to p first, and to the old sockets within
+// handoverTime where it is not interrupted.
 func (w *worker) handover(p port.Port) int64 {
 	_, started := ClockPair()
 	now := started
@@ -143,8 +142,8 @@ const handoverTime = 10_000 // ns
 // lookFrames is how many frames are looked at in one go.
 const lookFrames = 64
 
-// stamped counts the oldest frames of a ring that came by a moment, as far as there is room to look at them, and
-// returns the stamp of the one that follows them; 0 where none does.
+// stamped counts the oldest frames of a ring that came by a moment, up to the length of room. It returns the stamp of
+// the frame that follows them, 0 where none does.
 func stamped(p port.Port, c port.Class, until int64, room []port.Frame) (n int, next int64) {
 	defer p.Rewind(c)
 	for n < len(room) {
@@ -162,7 +161,7 @@ func stamped(p port.Port, c port.Class, until int64, room []port.Frame) (n int, 
 	return n, 0
 }
 
-// skip passes over the frames of a ring that came by a moment, and counts them.
+// skip releases the frames of a ring that came by a moment, and counts them.
 func skip(p port.Port, c port.Class, until int64, room []port.Frame) (frames int) {
 	for {
 		n, _ := stamped(p, c, until, room)
@@ -175,8 +174,8 @@ func skip(p port.Port, c port.Class, until int64, room []port.Frame) (frames int
 	}
 }
 
-// obeyLast takes the MAC Control frames that have come by a moment to sockets that are about to be closed, and passes
-// over those of them that p has too.
+// obeyLast obeys the MAC Control frames that the old sockets have received by a moment, and releases the same frames in
+// the control ring of p.
 func (t *portTask) obeyLast(sw *dataplane.Switch, p port.Port, until int64) {
 	now, wall := ClockPair()
 	for b, stamp := t.port.Control(); b != nil && stamp <= until; b, stamp = t.port.Control() {
@@ -191,7 +190,7 @@ func (t *portTask) obeyLast(sw *dataplane.Switch, p port.Port, until int64) {
 // drain holds the peer of a port and waits until nothing is on its way from it, and nothing waits in the lossless ring.
 func (r *Runner) drain(t *portTask) {
 	least := drainPeriod + 2*time.Duration(t.cfg.Delay)
-	var begun, told time.Time // of the hold, and when XOFF had left
+	var begun, left time.Time // when the hold began, and when XOFF had left
 	for begun.IsZero() || time.Since(begun) < least+drainPatience {
 		empty := false
 		_ = r.do(func(sw *dataplane.Switch) error {
@@ -200,13 +199,13 @@ func (r *Runner) drain(t *portTask) {
 			}
 			t.holdRing(sw)
 			t.draining = true
-			if told.IsZero() && sw.XoffSent(t.index) {
-				told = time.Now()
+			if left.IsZero() && sw.XoffSent(t.index) {
+				left = time.Now()
 			}
 			empty = t.port.Backlog(port.Lossless).Frames == 0
 			return nil
 		})
-		if empty && !told.IsZero() && time.Since(told) > least {
+		if empty && !left.IsZero() && time.Since(left) > least {
 			return
 		}
 		time.Sleep(drainPeriod)

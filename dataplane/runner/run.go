@@ -24,7 +24,7 @@ type Runner struct {
 	tasks   [dataplane.MaxPorts]*portTask
 	workers []*worker
 	perPort bool
-	tuning  Tuning // a worker takes it over at its start
+	tuning  Tuning // of workers that start
 	cpus    int    // that the process may use: its affinity, and its cgroup's quota
 
 	change sync.Mutex // one change at a time; a change may wait for peers and the kernel
@@ -49,7 +49,7 @@ func ClockPair() (now, wall int64) {
 	return int64(t.Sub(base)), t.UnixNano()
 }
 
-// Options say how a Runner shares its ports among workers. The zero value is how it does by itself.
+// Options set how a Runner shares its ports among workers. The zero value is the default.
 type Options struct {
 	// PerPort gives each port a receive and a transmit goroutine of its own; else a worker serves several ports, and
 	// there are as many workers as CPUs but one.
@@ -104,7 +104,7 @@ func (r *Runner) do(f func(sw *dataplane.Switch) error) error {
 	})
 }
 
-// quiesce runs f while every worker stands still. f must not wait for anybody: nobody is told to stop meanwhile.
+// quiesce runs f while every worker stands still. f must not wait for anything: no XOFF is sent meanwhile.
 func (r *Runner) quiesce(f func() error) error {
 	r.shape.Lock()
 	defer r.shape.Unlock()
@@ -129,8 +129,8 @@ func (r *Runner) pauseWorker() {
 	<-resume
 }
 
-// Configure puts a whole configuration in force, or on error nothing: ports by number, those that are new and those
-// that are gone included. The sockets of a port that is gone are closed.
+// Configure puts a whole configuration in force, or on error nothing. ports are by number: it adds, changes and removes
+// ports. The sockets of a removed port are closed.
 func (r *Runner) Configure(cfg dataplane.Config, ports map[int]dataplane.PortConfig, statics []dataplane.Static) error {
 	next, err := dataplane.Prepare(cfg, ports, statics)
 	if err != nil {
@@ -171,7 +171,7 @@ func (r *Runner) Configure(cfg dataplane.Config, ports map[int]dataplane.PortCon
 	return nil
 }
 
-// adopt hands each port's new configuration to its tasks. It returns the tasks of ports that are gone.
+// adopt gives each task the new configuration of its port. It returns the tasks of removed ports.
 func (r *Runner) adopt(sw *dataplane.Switch, ports map[int]dataplane.PortConfig) (gone []*portTask) {
 	for t := range r.attached() {
 		c, ok := ports[t.index]
@@ -194,8 +194,8 @@ func (r *Runner) View(f func(sw *dataplane.Switch)) {
 	f(r.sw)
 }
 
-// Kick runs f, which may change what the Prober of port number i does, under the switch's lock, and makes the port's
-// transmit task look at it.
+// Kick runs f, which may change the Prober of port number i, under the switch's lock, and gives the port's transmit
+// task work.
 func (r *Runner) Kick(i int, f func(now int64)) {
 	r.View(func(sw *dataplane.Switch) {
 		f(Now())
@@ -241,7 +241,7 @@ func (r *Runner) Close() error {
 	return errors.Join(append(errs, r.sw.Close())...)
 }
 
-// Act runs f, which may change what is done with queues, while the workers go on; it wakes those whose ports got work.
+// Act runs f, which may give ports work, while the workers go on, and wakes the workers of these ports.
 func (r *Runner) Act(f func(sw *dataplane.Switch)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

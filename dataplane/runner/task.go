@@ -19,24 +19,24 @@ type portTask struct {
 
 	// receive task
 	blocked     [port.NumClasses]bool   // the oldest frame waits for buffer
-	blockedAt   [port.NumClasses]uint64 // Switch.room when it last had to wait
-	tryAt       [port.NumClasses]int64  // when it is looked at again, come what may
-	pieces      [port.NumClasses]int    // pieces of the oldest frame that were taken already
-	sockets     [port.NumClasses]span   // of the rings, among those that the worker listens to
+	blockedAt   [port.NumClasses]uint64 // Switch.Departures when it last had to wait
+	tryAt       [port.NumClasses]int64  // when it is offered again in any case
+	pieces      [port.NumClasses]int    // segments of the oldest frame that were taken already
+	sockets     [port.NumClasses]span   // of the rings, among the descriptors that the worker polls
 	ringHeld    bool
 	unwatched   int   // bursts until a ring that fills up is measured again
 	draining    bool  // the peer is held until the rings are replaced, or until a configuration fits
-	interval    int64 // ns for which the rings may be left alone; 0: never
-	alone       int64 // and for which they are in the coming sleep
-	deepUntil   int64 // until then the egress queues hold frames that those of the last burst met
-	promptUntil int64 // until then the rings are listened to
+	interval    int64 // ns for which the rings may stay unpolled; 0: never
+	alone       int64 // ns for which they stay unpolled in the coming sleep
+	deepUntil   int64 // until then the egress queues of the last burst hold frames
+	promptUntil int64 // until then the rings are polled
 
 	// transmit task
 	stuck     stuck
 	more      bool  // there may be more to send at once
-	retryAt   int64 // no sending before: the kernel was full; 0 where it was not
+	retryAt   int64 // no send call before, because the kernel was full; 0 where it was not
 	deadline  int64
-	measureAt int64 // when there is something to be sent about the headroom
+	measureAt int64 // when a measurement frame is due
 	delay     *delayLine
 	lastSent  [dataplane.NumPriorities]int64 // end of the last send call with a frame of the priority
 
@@ -45,10 +45,10 @@ type portTask struct {
 	lateness dataplane.Histogram // from when a frame was due in delay to its send call
 }
 
-// A span is some numbers in a row, the last one excluded.
+// A span is a range of numbers without to.
 type span struct{ from, to int }
 
-// configure takes over what the tasks themselves need of a port's configuration.
+// configure sets what the tasks need of a port's configuration.
 func (t *portTask) configure(cfg dataplane.PortConfig) {
 	changed := t.cfg.Delay != cfg.Delay || t.cfg.Speed != cfg.Speed || t.cfg.Burst != cfg.Burst
 	switch {
@@ -63,17 +63,17 @@ func (t *portTask) configure(cfg dataplane.PortConfig) {
 // hostPort is a port that leads to the stack of the host.
 type hostPort interface {
 	port.Port
-	ClearPause() error // lets the host use the port again after its link has come up or gone down
-	RefreshHostDrops() // asks the kernel what the host's queues had no room for, which may take a while
-	HostDrops() uint64 // is what it has answered last
+	ClearPause() error // lets the host send again after the port's link has come up or gone down
+	RefreshHostDrops() // reads the drop counts of the host's queues from the kernel, which may take a while
+	HostDrops() uint64 // returns the newest counts
 }
 
-// pathPort is a port whose frames can leave by more than one way.
+// pathPort is a port with more than one tx path.
 type pathPort interface {
 	port.Port
-	AllowXDP(look *port.PacketSockets, xdpTx bool) // says whether the faster way may be taken
-	RefreshTxPath(look *port.PacketSockets)        // looks whether another way is right by now
-	TxPath() port.TxPath                           // is the way in use
+	AllowXDP(look *port.PacketSockets, xdpTx bool) // sets whether the faster path may be used
+	RefreshTxPath(look *port.PacketSockets)        // chooses the path anew
+	TxPath() port.TxPath                           // returns the path in use
 }
 
 var (
@@ -81,7 +81,7 @@ var (
 	_ pathPort = (*port.AFPacket)(nil)
 )
 
-// retire hands what the task has measured to the switch, for the sockets of its port go.
+// retire hands the task's measurements to the switch, because the sockets of its port go.
 func (t *portTask) retire(sw *dataplane.Switch) {
 	inRings := 0
 	for c := range port.NumClasses {

@@ -34,7 +34,7 @@ func (r *Runner) runLosses() {
 	}
 }
 
-// followWakes hands on how late sleeps end, those of late above all: what a machine did in its worst hour is forgotten.
+// followWakes hands on how late sleeps end. Recent sleeps count most, so that one slow hour is forgotten.
 func (r *Runner) followWakes(sw *dataplane.Switch, now int64) (changed bool) {
 	if r.wake.Count < wakeSamples {
 		return false
@@ -46,7 +46,7 @@ func (r *Runner) followWakes(sw *dataplane.Switch, now int64) (changed bool) {
 	return changed
 }
 
-// wakeAll ends every worker's sleep: deadlines have come nearer.
+// wakeAll ends every worker's sleep, because deadlines have come nearer.
 func (r *Runner) wakeAll() {
 	r.shape.Lock()
 	defer r.shape.Unlock()
@@ -64,8 +64,8 @@ const (
 // windowSeconds is the length of the watermarks' window.
 const windowSeconds = 10
 
-// losses reads what the port's rings have lost, and what a host had lost before it came here when refreshHostDrops
-// asked last. Runner.shape guards it.
+// losses reads the loss counts of the port's rings, and the TAP drops of the newest refreshHostDrops. Runner.shape
+// guards it.
 func (t *portTask) losses() dataplane.RingLosses {
 	l := dataplane.RingLosses{Other: t.port.Losses(port.Other), Lossless: t.port.Losses(port.Lossless),
 		Control: t.port.ControlLosses()}
@@ -123,8 +123,8 @@ func (r *Runner) refreshTxPaths(turn int) {
 	}
 }
 
-// allowXDP makes a port, a task's or one that is to become it, leave by the way that the task's configuration asks
-// for. Runner.change guards it.
+// allowXDP sets which tx path the port may use, as the task's configuration says. p is the task's port or its next one.
+// Runner.change guards it.
 func (t *portTask) allowXDP(p port.Port, look *port.PacketSockets) {
 	if p, ok := p.(pathPort); ok {
 		p.AllowXDP(look, !t.cfg.Packet)

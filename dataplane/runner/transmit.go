@@ -19,9 +19,8 @@ func (w *worker) readControl(t *portTask) bool {
 	return w.obeyControl(t)
 }
 
-// obeyControl obeys every MAC Control frame that has arrived, but for those that come while it reads a whole ring. It
-// runs before every send call, so that after XOFF's arrival at most the call that is running follows. The switch is
-// locked.
+// obeyControl obeys the MAC Control frames that have arrived, at most a whole ring of them. It runs before every send
+// call: after XOFF's arrival, at most the running call follows. The switch is locked.
 func (w *worker) obeyControl(t *portTask) bool {
 	b, stamp := t.port.Control()
 	if b == nil {
@@ -31,7 +30,7 @@ func (w *worker) obeyControl(t *portTask) bool {
 	answer := false
 	sw := w.r.sw
 	for n := 0; b != nil && n < controlFrames; n++ {
-		if stamp > wall { // it has come since: what is stamped too early makes a link seem shorter
+		if stamp > wall { // it came after the clock was read; an early stamp would make the link seem shorter
 			now, wall = w.clockPair()
 		}
 		at := macctl.ReceiveTime(now-(wall-stamp), now)
@@ -41,7 +40,7 @@ func (w *worker) obeyControl(t *portTask) bool {
 		} else {
 			t.react(sw, sw.Control(t.index, b, at, now), at, now)
 		}
-		w.tapHeard(t, b, at)
+		w.tapControl(t, b, at)
 		t.port.ControlDone()
 		b, stamp = t.port.Control()
 	}
@@ -51,8 +50,8 @@ func (w *worker) obeyControl(t *portTask) bool {
 	return true
 }
 
-// react notes how long after the arrival of XOFF at time at, which is looked at now, the last send call ended of each
-// priority that it paused. One that had nothing to send has not reacted.
+// react records the reaction to an XOFF that arrived at time at, for each priority that it paused: until the end of the
+// last send call of the priority. A priority that had nothing to send has no reaction.
 func (t *portTask) react(sw *dataplane.Switch, paused uint8, at, now int64) {
 	occupied := sw.Occupied(t.index, now)
 	for q := range uint8(dataplane.NumPriorities) {
@@ -63,8 +62,8 @@ func (t *portTask) react(sw *dataplane.Switch, paused uint8, at, now int64) {
 	}
 }
 
-// sendControl tells the peer what it must not send, until it has been told all, and returns what time it is then. The
-// switch is locked, but not while a frame is sent.
+// sendControl sends MAC Control frames until there are no more, and returns the time after the last one. The switch is
+// locked, but not while a frame is sent.
 func (w *worker) sendControl(t *portTask) (now int64) {
 	sw := w.r.sw
 	for {
@@ -91,7 +90,7 @@ func (w *worker) sendControl(t *portTask) (now int64) {
 	}
 }
 
-// emit sends one frame of the switch's own, which is not locked, through the delay line where there is one.
+// emit sends one frame of the switch itself, through the delay line where there is one. The switch is not locked.
 func (w *worker) emit(t *portTask, b []byte, now int64) error {
 	if t.delay != nil {
 		if !t.delay.put(now, dataplane.Origin{Control: true}, &frame.VnetHeader{}, b) {
@@ -100,13 +99,12 @@ func (w *worker) emit(t *portTask, b []byte, now int64) error {
 	} else if err := t.port.SendControl(b); err != nil {
 		return err
 	}
-	w.tapTold(t, b, now)
+	w.tapOwn(t, b, now)
 	return nil
 }
 
-// sendMeasurements sends what there is to be asked and answered about the headroom of a port's link, and one answer
-// about how frames pass it: before the next one a pause is looked for. The switch is locked, but not while a frame is
-// sent.
+// sendMeasurements sends the measurement frames that are due on a port. It sends one echo answer at most, because a
+// pause is looked for before the next one. The switch is locked, but not while a frame is sent.
 func (w *worker) sendMeasurements(t *portTask) {
 	for {
 		now, wall := w.clockPair()
@@ -119,7 +117,7 @@ func (w *worker) sendMeasurements(t *portTask) {
 		w.unlock()
 		stamp := int64(0)
 		if t.delay != nil {
-			_ = w.emit(t, b, now) // one that does not fit the line is asked again
+			_ = w.emit(t, b, now) // the peer repeats a request whose answer finds no room in the line
 		} else {
 			stamp, _ = t.port.SendStamped(b)
 		}
@@ -135,8 +133,8 @@ func (w *worker) sendMeasurements(t *portTask) {
 	}
 }
 
-// transmit runs the transmit task of a port: what the peer must be told, then what may be sent. arrivals is the burst
-// that has not been settled. The switch is locked, but not while frames are sent.
+// transmit runs the transmit task of a port: MAC Control frames, then data frames. arrivals is the burst that has not
+// been settled. The switch is locked, but not while frames are sent.
 func (w *worker) transmit(t *portTask, arrivals []dataplane.Arrival) bool {
 	work, calls, now := false, 0, int64(0)
 	for ; calls < sendCalls; calls++ {
@@ -158,7 +156,7 @@ func (w *worker) transmit(t *portTask, arrivals []dataplane.Arrival) bool {
 			break
 		}
 	}
-	t.more = calls == sendCalls // else something says when there is more: a frame that comes, or the deadline
+	t.more = calls == sendCalls // else a new frame or the deadline starts the next run
 	w.sendProbe(t, now)
 	if t.delay != nil {
 		w.unlock()
@@ -170,7 +168,7 @@ func (w *worker) transmit(t *portTask, arrivals []dataplane.Arrival) bool {
 	return work
 }
 
-// dequeue chooses what a port may send now, and returns the number of frames. The switch is locked.
+// dequeue plans a send call of a port, and returns the number of frames. The switch is locked.
 func (w *worker) dequeue(t *portTask, arrivals []dataplane.Arrival, now int64) int {
 	sw := w.r.sw
 	if w.leaves(t) {
@@ -183,8 +181,8 @@ func (w *worker) dequeue(t *portTask, arrivals []dataplane.Arrival, now int64) i
 	return sw.Dequeue(t.index, now, arrivals)
 }
 
-// send hands the chosen frames to the kernel and confirms what it took. It returns what time it is then, and whether
-// there is more to do at once. The switch is locked, but not meanwhile.
+// send hands the planned frames to the kernel and confirms how many it took. It returns the time after the call, and
+// whether there is more to do at once. The switch is locked, but not during the call.
 func (w *worker) send(t *portTask, arrivals []dataplane.Arrival) (now int64, more bool) {
 	sw := w.r.sw
 	w.unlock()
@@ -216,7 +214,7 @@ func (w *worker) send(t *portTask, arrivals []dataplane.Arrival) (now int64, mor
 	return now, more
 }
 
-// hand gives the batch to the kernel, or to the delay line.
+// hand gives the batch to the kernel or to the delay line.
 func (w *worker) hand(t *portTask) (int, error) {
 	if t.delay == nil {
 		return t.port.Send(w.batch)
@@ -244,7 +242,7 @@ func (w *worker) flushDelay(t *portTask) {
 		now = w.flushCall(t, until, now)
 	}
 	if t.delay.over() {
-		t.more = true // what waited for it goes on
+		t.more = true // frames that waited for the line go on
 	}
 }
 
@@ -272,8 +270,8 @@ func (w *worker) flushCall(t *portTask, until, now int64) (end int64) {
 	return end
 }
 
-// leaves tells whether what is still in the line of a delay that is no more has to leave first; where nothing is, the
-// line goes.
+// leaves reports whether frames are left in the line of a port that has no delay any more. They leave first. An empty
+// line is removed.
 func (w *worker) leaves(t *portTask) bool {
 	if t.delay == nil || t.delay.delay > 0 {
 		return false
@@ -307,7 +305,7 @@ func (w *worker) setDeadline(t *portTask, now int64) {
 	t.measureAt = sw.MeasureDeadline(t.index)
 	t.deadline = min(sw.TxDeadline(t.index, now), sw.ProbeDeadline(t.index), t.measureAt)
 	switch {
-	case t.retryAt != 0: // also where it has passed since: nothing else would bring the frame back
+	case t.retryAt != 0: // also where it has passed: nothing else starts the next attempt
 		t.deadline = t.retryAt
 	case t.more:
 		t.deadline = now

@@ -1,15 +1,14 @@
 package runner
 
-// Tuning changes how workers wait and share their time, so that a benchmark can show what each choice brings. The
-// zero value is the switch as it is; out of their range values are taken for the nearest one that is possible.
+// Tuning changes how workers wait and share their time, so that a benchmark can compare the choices. The zero value is
+// the default. A value out of its range counts as the nearest possible one.
 type Tuning struct {
 	Spin        Spin
 	BurstFrames int  // frames taken from a ring at once, with 2 KiB of room for each: 1 to 256; 0: 64
 	Bursts      int  // bursts of a ring before the next ring has its turn; 0: 1
 	FixedTurn   bool // every round begins with the same port, not with the next one
 	NoCoalesce  bool // a worker does not wait after a round with few frames
-	// control rings, what peers must be told and deadlines are looked at after each frame, not after each burst
-	EachFrame bool
+	EachFrame   bool // control work is done after each frame, not after each burst
 }
 
 // Spin says how long a worker without work goes on looking for some before it sleeps.
@@ -24,7 +23,7 @@ const (
 	SpinEndless // no sleep
 )
 
-// A pace is what a worker makes of a Tuning.
+// A schedule is a Tuning in numbers.
 type schedule struct {
 	frames, octets int // of a burst
 	bursts         int // of a ring in a row

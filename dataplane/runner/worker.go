@@ -24,14 +24,14 @@ const (
 	watchEvery    = 16        // bursts between two measurements of a ring that is filling up
 	minSleep      = 100_000   // ns; deadlines are coalesced to this
 	spinStart     = 5_000     // ns
-	// ns: the cost of a sleep and its end; after little work a longer spin costs more and takes the CPU from the hosts
+	// ns: what a sleep costs. After little work a longer spin costs more, and takes the CPU from the hosts.
 	spinFew        = 15_000
-	spinMax        = 200_000   // ns: after much work, within the spin budget and without contention
+	spinMax        = 200_000   // ns: after much work, within the spin budget, without contention
 	spinRelax      = 8         // pauses of the processor between two looks: other workers want the lock too
-	hostModeration = 100_000   // ns that a host NIC leaves its rings alone after work where the CPUs are crowded
+	hostModeration = 100_000   // ns for which a host NIC does not poll its rings after work, under CPU contention
 	retryDelay     = 200_000   // ns until a frame that the kernel did not take is sent again
 	delaySpin      = 300_000   // ns before a delay line's next frame from which on the worker does not sleep
-	waitPeriod     = 1_000_000 // ns after which a frame that waits in its ring is looked at, come what may
+	waitPeriod     = 1_000_000 // ns after which a frame that waits in its ring is offered in any case
 	noDeadline     = math.MaxInt64
 )
 
@@ -42,19 +42,19 @@ type worker struct {
 	receivers     []*portTask
 	transmitters  []*portTask
 	lines         []*portTask // transmitters with a delay line
-	rewatch       bool        // the descriptors to wait for have changed
+	rewatch       bool        // the descriptors to poll have changed
 	poller        *port.Poller
 	sleeping      atomic.Bool
-	asked         atomic.Bool // whether it is alive; a round answers
+	asked         atomic.Bool // Alive sets it, a round clears it
 	turn          int         // receiver that the next round begins with
 	schedule      schedule
 	spin          int64
-	spinBudget    int64 // ns that it may spin: what its rounds lasted less what it has spun, at most pace.most
+	spinBudget    int64 // ns that it may spin: length of its rounds less its spins, at most schedule.most
 	cpuContention cpuContention
 	worked        bool  // since it slept
-	moderated     bool  // its sleep leaves rings alone
-	deepUntil     int64 // of the port that it has received from last
-	hostNIC       bool  // a receiver is a TAP: it serves a host, perhaps beside other ports
+	moderated     bool  // its sleep does not poll all rings
+	deepUntil     int64 // of the port that it received from last
+	hostNIC       bool  // a receiver is a TAP, so the worker serves a host
 	got           int   // frames that this round has received
 	full          bool  // a burst of this round was as long as bursts may be
 
@@ -70,7 +70,7 @@ type worker struct {
 	mine      []*portTask // ports to be served after a burst
 	batch     *port.Batch
 	control   [128]byte
-	note      []byte // what is to be said of the control frame that is sent next
+	note      []byte // for the capture of the next MAC Control frame
 	fds       []int32
 
 	locks, clocks int // how often it has taken the lock and read the clock, for the tests that count them
@@ -82,7 +82,7 @@ func newWorker(r *Runner, id int) (*worker, error) {
 		return nil, err
 	}
 	schedule := r.tuning.schedule()
-	if r.cpus == 1 { // while this worker waits nobody can send
+	if r.cpus == 1 { // no other thread can send while this worker spins
 		schedule.adaptive, schedule.coalesce = false, false
 	}
 	return &worker{id: id, r: r, schedule: schedule, spin: schedule.spin, cpuContention: newCPUContention(r.cpus),
@@ -128,9 +128,8 @@ func (w *worker) wake() {
 	}
 }
 
-// run is the worker's life: rounds while there is work, spinning for a little, then sleep. It keeps its thread: the
-// Go scheduler preempts a busy goroutine every 10 ms, and where another thread takes it on, the kernel may put that
-// beside a host's.
+// run makes rounds while there is work, then spins for a while, then sleeps. The worker keeps its thread: the Go
+// scheduler preempts a busy goroutine every 10 ms, and the kernel may put the next thread on the CPU of a host.
 func (w *worker) run() {
 	defer w.r.done.Done()
 	runtime.LockOSThread()
@@ -166,22 +165,22 @@ func (w *worker) run() {
 	}
 }
 
-// spins tells whether the worker goes on looking for work after it has had none since idle. In the long run it spins
-// no more than its rounds last, beyond what a sleep costs each time: frames of a load do not meet a sleeping worker
-// in every gap, and few frames do not keep a CPU busy. For longer than a sleep costs it spins only while nobody else
-// wants the CPU.
+// spins reports whether the worker goes on looking for work after it has had none since idle. Beyond the cost of a
+// sleep each time, it spins no longer than its rounds last: frames of a load do not meet a sleeping worker in every
+// gap, and few frames do not keep a CPU busy. It spins for longer than a sleep costs only while no other thread wants
+// the CPU.
 func (w *worker) spins(idle, now int64) bool {
 	spun := now - idle
 	if !w.schedule.adaptive || w.schedule.most <= spinFew || spun < min(w.spin, spinFew) {
 		return spun < w.spin
 	}
-	// asked even where this spin is over: so cpuContention learns that nobody waits any more
+	// Called even where this spin is over, so that cpuContention learns that no thread waits any more.
 	free := w.cpuContention.spinAllowed(idle, now)
 	return free && spun < min(w.spin, w.spinBudget)
 }
 
-// updateSpinBudget takes account of a round with work, from one time until another, and of the spin before it, which
-// began at idle; 0 where there was none.
+// updateSpinBudget counts a round with work, from one time until another, and the spin before it, which began at idle;
+// 0 where there was none.
 func (w *worker) updateSpinBudget(idle, from, until int64) {
 	if idle != 0 {
 		w.spinBudget = max(0, w.spinBudget-(from-idle))
@@ -189,7 +188,7 @@ func (w *worker) updateSpinBudget(idle, from, until int64) {
 	w.spinBudget = min(w.spinBudget+until-from, w.schedule.most)
 }
 
-// round serves every task once and tells whether there was work.
+// round serves every task once and reports whether there was work.
 func (w *worker) round(now int64) bool {
 	work := false
 	for _, t := range w.transmitters {
@@ -211,8 +210,8 @@ func (w *worker) round(now int64) bool {
 	return work
 }
 
-// flushLate sends what has become due in the delay lines of this worker's ports while a port was served: a delay line
-// is a cable, and a cable is never late.
+// flushLate sends frames of this worker's delay lines that became due while a port was served: a delay line stands for
+// a cable, and a cable is never late.
 func (w *worker) flushLate() {
 	for _, t := range w.lines {
 		if t.delay.due() <= w.clock() {
@@ -234,7 +233,7 @@ func (w *worker) due(now int64) []*portTask {
 	return w.mine
 }
 
-// sleep waits for a socket, a deadline or another worker, and learns whether spinning would have been better.
+// sleep waits for a socket, a deadline or another worker, and adapts the length of the spins.
 func (w *worker) sleep() {
 	if w.rewatch {
 		w.watch()
@@ -262,7 +261,7 @@ func (w *worker) sleep() {
 	}
 }
 
-// clearErrors takes the pending errors of all sockets, which would end every sleep at once.
+// clearErrors clears the pending errors of all sockets, which would end every sleep at once.
 func (w *worker) clearErrors() {
 	for _, t := range w.receivers {
 		t.port.ClearError()
@@ -272,8 +271,7 @@ func (w *worker) clearErrors() {
 	}
 }
 
-// adapt makes the spin longer where sleeps end soon, and shorter where they are long: soon is what could have been
-// spun.
+// adapt makes the spin longer after a sleep that a spin could have replaced, and shorter after a long sleep.
 func (w *worker) adapt(slept int64) {
 	most := int64(spinFew)
 	if !w.cpuContention.contended() {
@@ -290,7 +288,7 @@ func (w *worker) adapt(slept int64) {
 	}
 }
 
-// quiet looks a last time whether there is work for this worker, and else returns how long it may sleep (-1: for ever).
+// quiet returns how long the worker may sleep (-1: for ever), or false where there is work.
 func (w *worker) quiet(now int64) (time.Duration, bool) {
 	at := int64(noDeadline)
 	sw := w.lock()
@@ -319,7 +317,7 @@ func (w *worker) quiet(now int64) (time.Duration, bool) {
 			at = min(at, t.tryAt[c])
 		}
 		if t.ringHeld {
-			at = min(at, now+waitPeriod) // its peer is held by the ring, and other workers send what that waits for
+			at = min(at, now+waitPeriod) // the ring holds the peer, and other workers make room in the buffer
 		}
 	}
 	d := w.moderate(sw, max(at-now, minSleep), now)
@@ -329,8 +327,8 @@ func (w *worker) quiet(now int64) (time.Duration, bool) {
 	return time.Duration(d), true
 }
 
-// watch tells the poller which sockets to listen to. A ring whose oldest frame waits for buffer is left out: it would
-// be readable all the time.
+// watch sets which sockets the sleeps poll. A ring whose oldest frame waits for buffer is left out, because it is
+// always readable.
 func (w *worker) watch() {
 	w.rewatch = false
 	w.fds, w.hostNIC = w.fds[:0], false
