@@ -13,7 +13,7 @@ import (
 
 var short = Options{Seconds: 1, Speed: 100_000_000}
 
-// A switch that dies under load is a failure of the switch, told at once; it is no demo that could not run.
+// A switch that dies under load is a failure of the switch, reported at once. It is no demo that could not run.
 func TestCrashFails(t *testing.T) {
 	labtest.Require(t)
 	t.Setenv(crashVariable, "1")
@@ -34,7 +34,7 @@ func TestCrashFails(t *testing.T) {
 		t.Errorf("pass %v, %+v, want a failed check that names the switch and its last words", r.Pass, c)
 	}
 	if d := time.Since(begun); d > phaseTimeout/2 {
-		t.Errorf("it took %v to be told", d)
+		t.Errorf("it took %v to be reported", d)
 	}
 }
 

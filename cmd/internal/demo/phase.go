@@ -59,7 +59,7 @@ const (
 	phaseTimeout = 30 * time.Second // beyond the load
 )
 
-// performPhases runs phases one after the other, until one breaks. The phase that a user keeps is the last one.
+// performPhases runs phases one after the other, until one breaks.
 func performPhases(ctx context.Context, o Options, phases []*phase, r *Report) error {
 	for _, p := range phases {
 		text := fmt.Sprintf("act %s: %s", p.name, p.title)

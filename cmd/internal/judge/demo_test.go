@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// A change of a report that is as it should be, and what the judge says then; "" where it stays content.
+// A change of a report that is as it should be, and what the judge prints then; "" where it still passes.
 type change struct{ name, old, new, want string }
 
 // judgeChanges judges a good report, and the same with changes.
@@ -95,7 +95,7 @@ func TestJudgeDemo(t *testing.T) {
 		{"a verdict against the checks", `"pass":true, "seconds"`, `"pass":false, "seconds"`, "pass is false"},
 		{"lost", `"received":1000,"lost":0`, `"received":999,"lost":1`,
 			"flow h1>h4, priority 3: sent 1000, received 999, lost 1"},
-		{"lost but not told", `"received":1000,`, `"received":999,`, "received 999"},
+		{"lost but not reported", `"received":1000,`, `"received":999,`, "received 999"},
 		{"reordered", `"received":1000,"lost":0,"reordered":0`, `"received":1000,"lost":0,"reordered":2`,
 			"reordered 2"},
 		{"duplicated", `"lost":0,"reordered":0,"duplicated":0`, `"lost":0,"reordered":0,"duplicated":1`,

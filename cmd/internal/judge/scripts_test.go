@@ -12,7 +12,7 @@ import (
 )
 
 // fakeGo stands for the go command: what it builds is a demo that notes each of its runs and says what DEMO_SAYS has,
-// with status DEMO_STATUS, and a judge that is always content.
+// with status DEMO_STATUS, and a judge that always passes.
 const fakeGo = `#!/bin/sh
 [ "$1" = build ] || { echo sh; exit 0; }
 case $4 in
@@ -53,7 +53,7 @@ func demoStage(t *testing.T, script, says, status string) (runs string, err erro
 // demos is how many demos the stage runs.
 const demos = 5
 
-// A stage passes where every demo passes and the judge is content with its report; no demo is tried again.
+// A stage passes where every demo and the judge of its report pass; no demo is tried again.
 func TestDemoStage(t *testing.T) {
 	for _, test := range []struct {
 		says, status string
@@ -98,8 +98,8 @@ func ordinaryBench(t *testing.T, folder string, args ...string) (status int, out
 	if os.Geteuid() == 0 {
 		c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
 	}
-	said, _ := c.CombinedOutput()
-	return c.ProcessState.ExitCode(), string(said)
+	b, _ := c.CombinedOutput()
+	return c.ProcessState.ExitCode(), string(b)
 }
 
 // What an ordinary user cannot run was not run, and did not pass; help is for everybody.

@@ -31,7 +31,7 @@ type testRun struct {
 }
 
 // judgeTests prints a line per package, the output of what failed, the reason of what was skipped and, last, the
-// numbers. It is content when something ran and nothing failed (nor was skipped, where noSkips).
+// numbers. It passes when something ran and nothing failed (nor was skipped, where noSkips).
 func judgeTests(in io.Reader, out io.Writer, noSkips bool) (ok bool, err error) {
 	r := testRun{out: out, output: map[string][]string{}, running: map[string]bool{}, failedTests: map[string]int{}}
 	lines := bufio.NewScanner(in)
@@ -39,7 +39,7 @@ func judgeTests(in io.Reader, out io.Writer, noSkips bool) (ok bool, err error) 
 	for lines.Scan() {
 		var e event
 		if err := json.Unmarshal(lines.Bytes(), &e); err != nil {
-			fmt.Fprintln(out, lines.Text()) // a word of the go command itself
+			fmt.Fprintln(out, lines.Text()) // the go command itself prints plain lines
 			continue
 		}
 		r.see(e)
@@ -98,8 +98,8 @@ func (r *testRun) testEnded(e event) {
 	}
 }
 
-// packageEnded shows what no test that failed has taken the blame for: the output of a build that failed, of a panic,
-// of a time-out, which may come after ordinary failures.
+// packageEnded prints the output that belongs to no failed test: of a failed build, a panic or a time-out, which may
+// come after ordinary failures.
 func (r *testRun) packageEnded(e event) {
 	switch e.Action {
 	case "pass":
@@ -140,17 +140,17 @@ func (r *testRun) print(key string) {
 	delete(r.output, key)
 }
 
-// reason is what a skipped test said, without the lines by which go test frames it.
+// reason is what a skipped test printed, without the lines by which go test frames it.
 func reason(output []string) string {
-	var said []string
+	var lines []string
 	for _, line := range output {
 		line = strings.TrimSpace(line)
 		if line != "" && !strings.HasPrefix(line, "=== ") && !strings.HasPrefix(line, "--- ") {
-			said = append(said, line)
+			lines = append(lines, line)
 		}
 	}
-	if len(said) == 0 {
+	if len(lines) == 0 {
 		return "no reason given"
 	}
-	return strings.Join(said, " ")
+	return strings.Join(lines, " ")
 }
