@@ -21,7 +21,7 @@ func TestReceiveAllocatesNothing(t *testing.T) {
 		for seq := range warm + 1 + runs {
 			send(seq)
 		}
-		eventually(t, name+" frames wait", func() bool { return w.port.Backlog(port.Other).Frames == warm+1+runs })
+		w.awaitBacklog(port.Other, warm+1+runs)
 		if n := w.port.Receive(port.Other, frames[:], 1<<20); n != warm {
 			t.Fatalf("%s: %d frames, want %d", name, n, warm)
 		}

@@ -60,7 +60,7 @@ func TestClassRingsKeepsTheOrder(t *testing.T) {
 		w.send(frame.VnetHeader{}, b)
 		want = append(want, b)
 	}
-	eventually(t, "frames wait", func() bool { return w.port.Backlog(port.Other).Frames == len(want) })
+	w.awaitBacklog(port.Other, len(want))
 	var frames [64]port.Frame
 	for taken := 0; taken < len(want); {
 		n := w.port.Receive(port.Other, frames[:1+rand.IntN(len(frames))], 1<<20)
@@ -133,7 +133,7 @@ func TestSmallRing(t *testing.T) {
 	}
 	w.plain(5, 60)
 	w.plain(3, 1000)
-	eventually(t, "frames wait", func() bool { return w.port.Backlog(port.Other).Frames == 8 })
+	w.awaitBacklog(port.Other, 8)
 	got := w.port.Backlog(port.Other)
 	if want := 5*smallLimit + 3*c.FrameSize; got.Octets != want || got.Fill <= 0 || got.Fill >= 0.5 {
 		t.Errorf("%d octets wait at most, the fullest ring is full to %v; want %d and some", got.Octets, got.Fill, want)
@@ -173,7 +173,7 @@ func TestClassRingsIsBounded(t *testing.T) {
 	c.OtherSlots = 600
 	w.port = openPort(t, c)
 	want := w.plain(500, 60)
-	eventually(t, "frames wait", func() bool { return w.port.Backlog(port.Other).Frames == len(want) })
+	w.awaitBacklog(port.Other, len(want))
 	frames := make([]port.Frame, 500)
 	const most = 256
 	if n := w.port.Receive(port.Other, frames, 1<<20); n != most {

@@ -60,7 +60,7 @@ func TestOversizeFrames(t *testing.T) {
 		for _, s := range all {
 			w.send(s.v, s.b)
 		}
-		eventually(t, "frames wait", func() bool { return w.port.Backlog(port.Other).Frames == len(all) })
+		w.awaitBacklog(port.Other, len(all))
 		for done := 0; done < len(all); {
 			n := 0
 			for range 3 {
@@ -88,7 +88,7 @@ func TestOversizeFrames(t *testing.T) {
 func TestManyOversizeFrames(t *testing.T) {
 	w := newWire(t)
 	want := w.gsoFrames(tci(3, 0), 20, 65_000)
-	eventually(t, "frames wait", func() bool { return w.port.Backlog(port.Lossless).Frames == len(want) })
+	w.awaitBacklog(port.Lossless, len(want))
 	frames := make([]port.Frame, 64)
 	for len(want) > 0 {
 		n := w.port.Receive(port.Lossless, frames, 16<<20)
@@ -107,7 +107,7 @@ func TestFinishOversize(t *testing.T) {
 	w := newWire(t)
 	b, v := gsoFrame(tci(2, 1), 1, 9000)
 	w.send(v, b)
-	eventually(t, "the frame waits", func() bool { return w.port.Backlog(port.Other).Frames == 1 })
+	w.awaitBacklog(port.Other, 1)
 	var f [1]port.Frame
 	w.port.Receive(port.Other, f[:], 1<<20)
 	if f[0].Vnet == (frame.VnetHeader{}) {
@@ -124,7 +124,7 @@ func TestFinishOversize(t *testing.T) {
 func TestOversizeBacklog(t *testing.T) {
 	w := newWire(t)
 	w.gsoFrames(nil, 1, 65_000)
-	eventually(t, "the frame waits", func() bool { return w.port.Backlog(port.Other).Frames == 1 })
+	w.awaitBacklog(port.Other, 1)
 	if w.port.BacklogExceeds(port.Other, 1) {
 		t.Error("one frame is more than one")
 	}
@@ -149,7 +149,7 @@ func TestOversizeQueueFull(t *testing.T) {
 	w := newWire(t)
 	slots := w.port.Slots(port.Other)
 	want := w.gsoFrames(nil, slots, 65_000)
-	eventually(t, "the ring is full", func() bool { return w.port.Backlog(port.Other).Frames == slots })
+	w.awaitBacklog(port.Other, slots)
 	got := w.collect(port.Other, slots)
 	whole, cut := 0, 0
 	for i, f := range got {
@@ -178,7 +178,7 @@ func TestOversizeFramesAfterAFlap(t *testing.T) {
 		w.send(v, b)
 		want = append(want, b)
 	}
-	eventually(t, "frames wait", func() bool { return w.port.Backlog(port.Other).Frames == 3 })
+	w.awaitBacklog(port.Other, 3)
 	setUp(t, w.handle, "sw", false)
 	setUp(t, w.handle, "sw", true)
 	awaitUp(t, w.handle, "sw", true)

@@ -46,7 +46,7 @@ func TestRingWrapsAround(t *testing.T) {
 		}
 		want = append(want, w.plain(n, 60)...)
 		waiting += n
-		eventually(t, "frames wait in the ring", func() bool { return w.port.Backlog(port.Other).Frames == waiting })
+		w.awaitBacklog(port.Other, waiting)
 		for _, limit := range []int{0, waiting - 1, waiting} {
 			if behind := w.port.BacklogExceeds(port.Other, limit); behind != (waiting > min(limit, slots/2)) {
 				t.Fatalf("more than %d of %d frames wait: %v", limit, waiting, behind)
@@ -75,7 +75,7 @@ func TestRingWrapsAround(t *testing.T) {
 func TestReceiveLimit(t *testing.T) {
 	w := newWire(t)
 	w.plain(5, 1000)
-	eventually(t, "frames wait", func() bool { return w.port.Backlog(port.Other).Frames == 5 })
+	w.awaitBacklog(port.Other, 5)
 	var frames [16]port.Frame
 	for _, row := range []struct{ octets, want int }{{1, 1}, {1000, 1}, {1001, 2}, {9000, 1}} {
 		if got := w.port.Receive(port.Other, frames[:], row.octets); got != row.want {
@@ -165,9 +165,8 @@ func TestTagIsPutBack(t *testing.T) {
 		w.send(frame.VnetHeader{}, b)
 	}
 	w.send(frame.VnetHeader{}, service) // the program looks at the TCI alone
-	eventually(t, "frames wait", func() bool {
-		return w.port.Backlog(port.Other).Frames == len(want) && w.port.Backlog(port.Lossless).Frames == 1
-	})
+	w.awaitBacklog(port.Other, len(want))
+	w.awaitBacklog(port.Lossless, 1)
 	var frames [8]port.Frame
 	for range 3 {
 		n := w.port.Receive(port.Other, frames[:], 1<<20)
@@ -213,7 +212,7 @@ func TestHeaderMovesWithTheTag(t *testing.T) {
 	}{{"untagged", nil, 0}, {"tagged", tci(2, 10), 0}, {"GSO frame", nil, 400}, {"tagged GSO frame", tci(2, 0), 400}} {
 		b, v := unfinished(row.tag, 1, 1400, row.gso)
 		w.send(v, b)
-		eventually(t, row.name+" waits", func() bool { return w.port.Backlog(port.Other).Frames == 1 })
+		w.awaitBacklog(port.Other, 1)
 		var frames [2]port.Frame
 		for range 3 {
 			n := w.port.Receive(port.Other, frames[:], 1<<20)
@@ -283,7 +282,7 @@ func TestRefusedFramesAreCounted(t *testing.T) {
 	fits := sctp(1500 + frame.HeaderOctets)
 	w.send(frame.VnetHeader{}, fits)
 	sent = append(append(sent, fits), w.plain(3, 200)...)
-	eventually(t, "frames wait", func() bool { return w.port.Backlog(port.Other).Frames == len(sent) })
+	w.awaitBacklog(port.Other, len(sent))
 	var frames [8]port.Frame
 	wantData(t, frames[:w.port.Receive(port.Other, frames[:], 1<<20)], sent)
 	lost(1 + many)

@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"unsafe"
 
@@ -250,15 +249,13 @@ func allNamespaces() []string {
 		}
 	}
 	add("")
-	names, _ := os.ReadDir(NetnsDir)
-	for _, n := range names {
-		add(filepath.Join(NetnsDir, n.Name()))
+	names, _ := filepath.Glob(NetnsDir + "/*")
+	for _, name := range names {
+		add(name)
 	}
-	processes, _ := os.ReadDir("/proc")
+	processes, _ := filepath.Glob("/proc/[0-9]*")
 	for _, p := range processes {
-		if _, err := strconv.ParseUint(p.Name(), 10, 32); err == nil {
-			add("pid:" + p.Name())
-		}
+		add("pid:" + filepath.Base(p))
 	}
 	return all
 }

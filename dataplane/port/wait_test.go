@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
 	"pfcswitch/dataplane/port"
 )
 
@@ -103,7 +104,7 @@ func TestLongSleepsAreOneSleep(t *testing.T) {
 }
 
 // An ignored descriptor does not end a sleep. Wake and all other descriptors do, and so does an included one.
-func TestMutedDescriptorsEndNoSleep(t *testing.T) {
+func TestIgnoredDescriptorsEndNoSleep(t *testing.T) {
 	const short, long = 5 * time.Millisecond, 20 * time.Second
 	w := newPoller(t)
 	var ends [2][2]int
@@ -120,7 +121,7 @@ func TestMutedDescriptorsEndNoSleep(t *testing.T) {
 		}
 	}
 	write(1)
-	for range 2 { // muted twice is muted
+	for range 2 { // ignored twice is ignored
 		w.Ignore(1, 2, true)
 		var longest time.Duration
 		for range 20 { // a signal of the runtime's ends a sleep as well
@@ -129,7 +130,7 @@ func TestMutedDescriptorsEndNoSleep(t *testing.T) {
 			longest = max(longest, time.Since(from))
 		}
 		if longest < short {
-			t.Errorf("what is muted ended each sleep: the longest lasted %v", longest)
+			t.Errorf("what is ignored ended each sleep: the longest lasted %v", longest)
 		}
 	}
 	for name, wake := range map[string]func(){"Wake": w.Wake, "another descriptor": func() { write(0) }} {
@@ -142,7 +143,7 @@ func TestMutedDescriptorsEndNoSleep(t *testing.T) {
 	w.Ignore(0, 2, true)
 	w.Ignore(1, 2, false)
 	if why := w.Wait(long); why != port.Ready {
-		t.Errorf("a descriptor that was muted before: %v, want ready", why)
+		t.Errorf("a descriptor that was ignored before: %v, want ready", why)
 	}
 	w.Ignore(0, 2, true)
 	w.Watch(fds[:1])

@@ -273,6 +273,14 @@ func (w *wire) collect(c port.Class, n int) (got []port.Frame) {
 	return got
 }
 
+// awaitBacklog waits until n frames wait in the rings of a class.
+func (w *wire) awaitBacklog(c port.Class, n int) {
+	w.t.Helper()
+	eventually(w.t, fmt.Sprintf("%d frames wait in the %v rings", n, c), func() bool {
+		return w.port.Backlog(c).Frames == n
+	})
+}
+
 // ours tells a frame of the test from frames that the kernel sends by itself.
 func ours(b []byte) bool { return len(b) >= 12 && frame.Address(b[6:]) == testSrc }
 
