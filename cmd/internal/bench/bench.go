@@ -239,13 +239,13 @@ func (b *bench) sleep(d time.Duration) error {
 	}
 }
 
-// eventually waits until ready says so.
+// eventually waits until ready returns true, and returns its error then: one that no time mends.
 func (b *bench) eventually(what string, most time.Duration, ready func() (bool, error)) error {
 	var last error
 	for end := time.Now().Add(most); time.Now().Before(end); {
 		ok, err := ready()
 		if ok {
-			return nil
+			return err
 		}
 		last = err
 		if err := b.sleep(5 * time.Millisecond); err != nil {

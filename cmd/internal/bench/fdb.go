@@ -247,8 +247,10 @@ func (f *fdbNetwork) carryBacklog(frames [][]byte) (spent time.Duration, carried
 	used, err := f.usageOf(func() error {
 		return errors.Join(f.signal(syscall.SIGCONT), f.b.eventually(what, patience, func() (bool, error) {
 			now, err := f.received()
-			carried = now - before
-			return carried >= backlogBurst, errors.Join(err, fmt.Errorf("%d did", carried))
+			if carried = now - before; carried < backlogBurst {
+				return false, errors.Join(err, fmt.Errorf("%d did", carried))
+			}
+			return true, err
 		}))
 	})
 	return used.process, carried, err

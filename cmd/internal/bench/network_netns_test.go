@@ -1,6 +1,8 @@
 package bench
 
 import (
+	"errors"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -34,6 +36,22 @@ func TestNetwork(t *testing.T) {
 	labtest.Must(t, n.close())
 	if _, err := os.Stat(path); err == nil {
 		t.Errorf("%s is left behind", path)
+	}
+}
+
+// An error beside true ends the wait at once; one beside false is that of the end.
+func TestEventually(t *testing.T) {
+	b := &bench{ctx: t.Context()}
+	broken := errors.New("broken")
+	for _, tt := range []struct {
+		ready bool
+		err   error
+		says  string
+	}{{true, nil, ""}, {true, broken, "broken"}, {false, broken, "it: not within 20ms\nbroken"}} {
+		err := b.eventually("it", 20*time.Millisecond, func() (bool, error) { return tt.ready, tt.err })
+		if got := fmt.Sprint(err); got != tt.says && !(err == nil && tt.says == "") {
+			t.Errorf("%+v: %v", tt, err)
+		}
 	}
 }
 
