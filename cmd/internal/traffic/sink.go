@@ -145,16 +145,19 @@ func newSink(c *SinkConfig, p port.Port, mac [6]byte) (*sink, error) {
 		return nil, err
 	}
 	s := &sink{c: c, port: p, poller: w, own: frame.Address(mac[:]), flows: map[flowKey]*sinkFlow{},
+		from: nanoseconds(c.From), until: nanoseconds(c.Until),
 		stations: map[uint64]frame.Header{}, read: budget{rate: c.ReadRate},
 		pauser: newPauser(p, mode(c.FlowControl), c.Lossless, c.Speed, mac),
 		peer:   macctl.NewReceiver(mode(c.FlowControl), c.Lossless, c.Speed, mac)}
-	if !c.From.IsZero() {
-		s.from = c.From.UnixNano()
-	}
-	if !c.Until.IsZero() {
-		s.until = c.Until.UnixNano()
-	}
 	return s, nil
+}
+
+// nanoseconds is CLOCK_REALTIME at t, 0 where t is zero.
+func nanoseconds(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixNano()
 }
 
 func (s *sink) run(ctx context.Context) error {
@@ -164,7 +167,10 @@ func (s *sink) run(ctx context.Context) error {
 		ctx, cancel = context.WithTimeout(ctx, s.c.Duration)
 		defer cancel()
 	}
-	pause := s.c.pause()
+	pause, idle := s.c.pause(), idlePause
+	if s.c.Block.For > 0 {
+		idle = readPause
+	}
 	for ctx.Err() == nil && !s.settled() {
 		now := runner.Now()
 		s.pauser.block(s.c.Block.active(time.Now()))
@@ -179,15 +185,15 @@ func (s *sink) run(ctx context.Context) error {
 			port.Sleep(pause)
 			continue
 		}
-		if s.poller.Poll(s.idle()) == port.Failed {
+		if s.poller.Poll(idle) == port.Failed {
 			return fmt.Errorf("%s: the interface went down", s.c.Interface)
 		}
 	}
 	return nil
 }
 
-// A sink lets its rings fill for a while after it has read them, instead of waking up for each frame. Latencies use the
-// kernel's receive stamps and do not change.
+// A sink lets its rings fill for a while after it has read them, instead of waking up for each frame. With nothing to
+// read it sleeps for idlePause. Latencies use the kernel's receive stamps and do not change.
 const (
 	readPause = 500 * time.Microsecond
 	longPause = 2 * time.Millisecond
@@ -202,14 +208,6 @@ func (c *SinkConfig) pause() time.Duration {
 	}
 	octets := int64(sinkSlots / 4 * frame.WireOctets(minRaw))
 	return min(max(readPause, time.Duration(octets*8*int64(time.Second)/macctl.SpeedOrNominal(c.Speed))), longPause)
-}
-
-// idle is how long a sink with nothing to read sleeps.
-func (s *sink) idle() time.Duration {
-	if s.c.Block.For == 0 {
-		return idlePause
-	}
-	return readPause
 }
 
 // settled tells whether every expected sender has answers for all its flows and has not asked again, as it does when an

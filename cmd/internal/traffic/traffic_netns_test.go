@@ -2,6 +2,7 @@ package traffic
 
 import (
 	"context"
+	"sync"
 	"testing"
 	"time"
 
@@ -30,24 +31,19 @@ func exchange(t *testing.T, a, b *lab.Node, sc SendConfig, kc SinkConfig) (*Send
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
 	sc.Netns, sc.Interface, kc.Netns, kc.Interface, kc.Expect = a.Path(), "eth0", b.Path(), "eth0", 1
-	type result struct {
-		r   *SinkReport
-		err error
-	}
-	done := make(chan result, 1) // also where nobody waits for it any more
-	go func() {
-		r, err := RunSink(ctx, kc)
-		done <- result{r, err}
-	}()
+	var got *SinkReport
+	var failed error
+	var running sync.WaitGroup
+	running.Go(func() { got, failed = RunSink(ctx, kc) })
 	sent, err := RunSend(ctx, sc)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatal(err) // the sink ends with ctx
 	}
-	sink := <-done
-	if sink.err != nil {
-		t.Fatal(sink.err)
+	running.Wait()
+	if failed != nil {
+		t.Fatal(failed)
 	}
-	return sent, sink.r
+	return sent, got
 }
 
 func TestNothingIsLostOnALink(t *testing.T) {
