@@ -18,8 +18,7 @@ import (
 	"pfcswitch/macctl"
 )
 
-// crowded returns a switch with so many ports, and so many trunks with so many members, on which everything was
-// counted.
+// crowded returns a switch with ports, and trunks with members, on which everything was counted.
 func crowded(ports int, mode macctl.Mode, trunks, members int) Config {
 	name := func(i int) string { return fmt.Sprintf("p%d", i) }
 	zero := func() uint64 { return 0 }
@@ -87,8 +86,7 @@ func worstPort(name string, mode macctl.Mode) dataplane.PortSnapshot {
 	return p
 }
 
-// The number of series is a sum over ports, trunks and their members, and the part of each is bounded, whatever has
-// happened.
+// The number of series is a sum over ports, trunks and their members. Each adds a bounded number.
 func TestCardinality(t *testing.T) {
 	b, err := os.ReadFile("README.md")
 	if err != nil {
@@ -131,7 +129,7 @@ func TestCrowdedHasEveryFamily(t *testing.T) {
 	}
 }
 
-// Every outcome of a measurement frame has a series from the start, and there are no others.
+// Exactly the outcomes of measurement frames have series, from the start.
 func TestOutcomes(t *testing.T) {
 	var got []string
 	for _, line := range series(t, text(t, crowded(1, macctl.ModePFC, 0, 0)), "headroom_messages_total") {

@@ -24,7 +24,7 @@ func text(t *testing.T, cfg Config) string {
 	return body
 }
 
-// series returns the lines that match a pattern, sorted, which must not be none.
+// series returns the lines that match a pattern, sorted. There has to be one.
 func series(t *testing.T, text, pattern string) []string {
 	t.Helper()
 	found := regexp.MustCompile(`(?m)^pfcswitch_`+pattern+`.*$`).FindAllString(text, -1)
@@ -53,8 +53,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// TestLint holds every metric against Prometheus' rules of naming. Speed alone is in bits per second, which is how
-// Ethernet counts it.
+// TestLint checks every name by Prometheus' rules. Only the speed is in bits per second, as Ethernet counts it.
 func TestLint(t *testing.T) {
 	registry := prometheus.NewPedanticRegistry()
 	registry.MustRegister(checkedCollector{NewCollector(config())})
@@ -103,7 +102,7 @@ func TestFamilies(t *testing.T) {
 	}
 }
 
-// TestEmptySwitch exports a switch without ports, by a daemon that can tell nothing.
+// TestEmptySwitch exports a switch without ports and without a daemon's data.
 func TestEmptySwitch(t *testing.T) {
 	got := text(t, Config{Snapshot: func(*dataplane.Snapshot) {}})
 	if got := series(t, got, "up"); !slices.Equal(got, []string{"pfcswitch_up 1"}) {
@@ -140,7 +139,7 @@ func TestBadPortNameFailsTheScrape(t *testing.T) {
 	}
 }
 
-// outcomes are all that there may be of a measurement frame.
+// outcomes are all outcomes of a measurement frame.
 var outcomes = []string{"asked", "answered", "lost", "replied", "results", "streams", "not-agreed", "unasked",
 	"altered", "backwards", "proportion", "clock", "old", "busy", "stranger"}
 

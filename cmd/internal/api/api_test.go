@@ -224,7 +224,7 @@ func (f *fake) Apply(_ context.Context, name string, yaml []byte) ([]string, err
 	return []string{"mind the gap"}, nil
 }
 
-// answer is what the sample switch says of a noun at a fixed time.
+// answer returns the sample switch's answer to a noun at a fixed time.
 func answer(f *fake, noun string) Reply {
 	if noun == "state" {
 		return momentOf(f).state()
@@ -243,8 +243,7 @@ func momentOf(f *fake) *moment {
 	return m
 }
 
-// before is the sample of the same switch eight seconds earlier, when half of what counts had happened and p3 was not
-// there.
+// before is the sample of the same switch eight seconds earlier: frames and pauses were half, and p3 did not exist.
 func before(v *dataplane.Snapshot) sample {
 	s := sampleOf(v)
 	s.at -= 8e9
@@ -303,7 +302,7 @@ func golden(t *testing.T, name, got string) {
 	}
 }
 
-// A key that is an array for a full switch is an array, and never null, for an empty one.
+// Arrays are arrays, never null, on an empty switch too.
 func TestArraysAreNeverNull(t *testing.T) {
 	for _, noun := range Nouns() {
 		var full, empty any
@@ -387,7 +386,7 @@ func TestClientAndServer(t *testing.T) {
 	}
 }
 
-// The user's counters begin again, the switch's do not.
+// A clear starts the user's counters again, not the switch's.
 func TestClearCounters(t *testing.T) {
 	f := &fake{}
 	c, _ := serve(t, f)

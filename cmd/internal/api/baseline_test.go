@@ -11,8 +11,7 @@ import (
 	"pfcswitch/deadlock"
 )
 
-// levels are what a snapshot holds besides counters: what is now, what was most, and configuration. They stay as they
-// are.
+// levels are the fields of a snapshot that are no counters: gauges, maxima and configuration. A clear leaves them.
 var levels = []string{
 	"Time", "Index", "Config", "Up", "Loop", "Held", "Delayed", "Paused", "Wanted", "RingSlots", "Port", "Name", "Mode",
 	"Removed",
@@ -53,7 +52,7 @@ func snapshotOf(n uint64) *dataplane.Snapshot {
 	return v
 }
 
-// TestEveryCounterIsSubtracted fails for a counter that somebody added to a snapshot and forgot here.
+// TestEveryCounterIsSubtracted fails for a counter that Combine leaves out.
 func TestEveryCounterIsSubtracted(t *testing.T) {
 	v := snapshotOf(10)
 	(&baseline{counters: snapshotOf(7)}).subtract(v)
@@ -91,7 +90,7 @@ func TestLevelsStay(t *testing.T) {
 	}
 }
 
-// A port that the switch has forgotten counts from 0; one that is new has no baseline.
+// A forgotten port counts from 0; a new port has no baseline.
 func TestPortsThatComeAndGo(t *testing.T) {
 	old := &dataplane.Snapshot{Ports: make([]dataplane.PortSnapshot, 2)}
 	old.Ports[0].Config.Name, old.Ports[1].Config.Name = "gone", "back"
@@ -105,7 +104,7 @@ func TestPortsThatComeAndGo(t *testing.T) {
 	}
 }
 
-// What is left of a port that was removed stands beside the port of the same name that came back, and has no counters.
+// A removed port that still holds frames has no counters. It stands beside the new port of the same name.
 func TestBufferOfPortsThatCameBack(t *testing.T) {
 	ports := func(admitted uint64) (v dataplane.Snapshot) {
 		v.Buffer.Ports = []buffer.PortSnapshot{{Name: "p1"}, {Name: "p1", Removed: true}}
@@ -119,7 +118,7 @@ func TestBufferOfPortsThatCameBack(t *testing.T) {
 	}
 }
 
-// Storms are counted from the clear on, and so is what was sent and dropped in one that was there before it.
+// Storms, and the frames of a storm that lasts, are counted since the clear.
 func TestStormsSinceTheClear(t *testing.T) {
 	before := deadlock.Status{Name: "p1", Queue: 3, State: deadlock.Stormed, Since: 7, Detected: 5, Recovered: 4,
 		Recurred: 1, Sent: 10, Dropped: 20, LastSent: 1, LastDropped: 2}
@@ -148,7 +147,7 @@ func TestStormsSinceTheClear(t *testing.T) {
 	}
 }
 
-// A port that goes takes none of what was lost with it.
+// The sum of lossless drops keeps those of a removed port.
 func TestLosslessDropsOfPortsThatAreGone(t *testing.T) {
 	f := &fake{}
 	s := NewServer(f, start, 0)
@@ -162,7 +161,7 @@ func TestLosslessDropsOfPortsThatAreGone(t *testing.T) {
 	}
 }
 
-// The counters of a port that is gone begin at the clear too: it comes back with what it counts from then on.
+// A clear starts the counters of a removed port again too. The port comes back with what it counts from then on.
 func TestClearWhilePortIsGone(t *testing.T) {
 	f := &fake{gone: true}
 	s := NewServer(f, start, 0)
@@ -183,7 +182,7 @@ func TestClearWhilePortIsGone(t *testing.T) {
 	}
 }
 
-// What is gone is added to what is here, by name, and the members that a trunk had to those that it has.
+// addRetired adds removed ports, trunks and trunk members by name.
 func TestAddGone(t *testing.T) {
 	port := func(name string) (p dataplane.PortSnapshot) {
 		p.Config.Name = name

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -135,14 +136,11 @@ func (s *Server) captureOptions(c *CaptureRequest) (o capture.Options, want capt
 }
 
 func (s *Server) portNumber(name string) (int, error) {
-	unknown := &NoPortError{Name: name}
-	for _, i := range s.source.Interfaces(nil) {
-		if i.Name == name {
-			return i.Port, nil
-		}
-		unknown.Existing = append(unknown.Existing, i.Name)
+	all := s.source.Interfaces(nil)
+	if i := slices.IndexFunc(all, func(i capture.Interface) bool { return i.Name == name }); i >= 0 {
+		return all[i].Port, nil
 	}
-	return 0, unknown
+	return 0, &NoPortError{name, each(all, func(i *capture.Interface) string { return i.Name })}
 }
 
 // A captureReply is a capture in progress.

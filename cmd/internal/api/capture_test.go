@@ -28,7 +28,7 @@ func (f *fake) Interfaces(dst []capture.Interface) []capture.Interface {
 	return append(dst, capture.Interface{Port: 0, Name: "p1", Speed: 1e9}, capture.Interface{Port: 1, Name: "p2"})
 }
 
-// feed puts frames of 100 octets into what is captured of a port.
+// feed lets a port capture frames of 100 octets.
 func (f *fake) feed(t *testing.T, port, frames int) {
 	t.Helper()
 	r := f.tap.Recorder()
@@ -44,7 +44,7 @@ func (f *fake) feed(t *testing.T, port, frames int) {
 	r.Unlock()
 }
 
-// record begins a capture, feeds it and returns what it has written when it ends.
+// record begins a capture, feeds it, and returns the file when the capture has ended.
 func record(t *testing.T, request CaptureRequest, feed func(f *fake)) (file []byte, tally capture.Tally) {
 	t.Helper()
 	f := &fake{}
@@ -89,7 +89,7 @@ func blocks(t *testing.T, file []byte) map[uint32]int {
 	return n
 }
 
-// A capture that its client ends has what came before, and the statistics at its end.
+// A capture that the client ends has the frames until then, and statistics at its end.
 func TestCaptureThatItsClientEnds(t *testing.T) {
 	file, tally := record(t, CaptureRequest{}, func(f *fake) { f.feed(t, 0, 10); f.feed(t, 1, 5); f.feed(t, 7, 3) })
 	if want := map[uint32]int{0x0a0d0d0a: 1, 1: 3, 6: 18, 5: 3}; !reflect.DeepEqual(blocks(t, file), want) ||
@@ -123,7 +123,7 @@ func (f full) Write([]byte) (int, error) {
 	return 0, syscall.ENOSPC
 }
 
-// A file that could not be written is told of, also where the capture was to end.
+// An error of the file is returned, even if the capture was to end at that moment.
 func TestCaptureThatCannotBeWritten(t *testing.T) {
 	c, _ := serve(t, &fake{})
 	ctx, cancel := context.WithCancel(t.Context())
@@ -132,7 +132,7 @@ func TestCaptureThatCannotBeWritten(t *testing.T) {
 	}
 }
 
-// What the client asks for, the server reads.
+// The server reads the request as the client wrote it.
 func TestCaptureQuery(t *testing.T) {
 	want := CaptureRequest{Ports: []string{"a", "b"}, Snap: 7, Filter: "1,6 0 0 1", Frames: 9, For: time.Second,
 		Last: time.Minute}
@@ -156,7 +156,7 @@ func TestCaptureQuery(t *testing.T) {
 	}
 }
 
-// Whatever a request says, it is read or refused.
+// Every query is either read with values in range, or refused.
 func FuzzCaptureQuery(f *testing.F) {
 	f.Add("port=a&port=b&snap=7&filter=1%2C6+0+0+1&frames=9&for=1s&last=1m")
 	f.Fuzz(func(t *testing.T, text string) {
@@ -171,14 +171,14 @@ func FuzzCaptureQuery(f *testing.F) {
 	})
 }
 
-// A pipeWriter answers into a pipe, whose reader may stand still.
+// A pipeWriter writes answers into a pipe. The reader of the pipe may stop.
 type pipeWriter struct{ net.Conn }
 
 func (pipeWriter) Header() http.Header { return http.Header{} }
 func (pipeWriter) WriteHeader(int)     {}
 func (pipeWriter) FlushError() error   { return nil }
 
-// Whoever stops to read a capture is cut off, and its place is free again.
+// A reader that stops reading a capture is cut off, and its place is free again.
 func TestCaptureOfAStoppedReader(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{}
@@ -252,7 +252,7 @@ func (r *slowReader) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// Whoever reads what the ring holds gets all of it, however slowly, and not what comes meanwhile.
+// A slow reader of the ring gets all frames that the ring held, and none that came later.
 func TestCaptureOfTheLastSecondsForASlowReader(t *testing.T) {
 	tally, took := readRing(t, func(f *fake, _ func()) { f.feed(t, 0, 5000) })
 	if tally != (capture.Tally{Frames: keptFrames}) {
@@ -263,7 +263,7 @@ func TestCaptureOfTheLastSecondsForASlowReader(t *testing.T) {
 	}
 }
 
-// What is overwritten before a slow reader comes to it is counted.
+// Frames that are overwritten before a slow reader gets them are counted.
 func TestCaptureOfTheLastSecondsIsOverwritten(t *testing.T) {
 	tally, _ := readRing(t, func(f *fake, _ func()) { f.feed(t, 0, 5*keptFrames) })
 	if tally.Frames+tally.Missing != keptFrames || tally.Frames == 0 || tally.Missing == 0 {
@@ -271,7 +271,7 @@ func TestCaptureOfTheLastSecondsIsOverwritten(t *testing.T) {
 	}
 }
 
-// A client that ends its capture does not wait for all that it was too slow for: the rest is counted.
+// A slow client that ends its capture does not wait for the remaining frames: they are counted.
 func TestCaptureThatASlowClientEnds(t *testing.T) {
 	tally, took := readRing(t, func(f *fake, end func()) { end(); f.feed(t, 0, 5000) })
 	if tally.Frames+tally.Missing != keptFrames || tally.Missing == 0 {
@@ -282,7 +282,7 @@ func TestCaptureThatASlowClientEnds(t *testing.T) {
 	}
 }
 
-// A capture for a time has what comes in it, and not what comes later.
+// A capture for a time has the frames of that time alone.
 func TestCaptureForATime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{}

@@ -80,9 +80,7 @@ func Explain(number int, f *dataplane.TraceResult) ExplainedFrame {
 	if f.Dropped {
 		e.Reason = nonZero(f.Reason.String())
 	}
-	for i := range f.Copies {
-		e.Copies = append(e.Copies, copyOf(f, &f.Copies[i]))
-	}
+	e.Copies = each(f.Copies, func(c *dataplane.Copy) ExplainedCopy { return copyOf(f, c) })
 	n := explainer{f: f}
 	n.explain()
 	e.Steps = n.steps
@@ -174,11 +172,8 @@ func (s *Server) explain(w http.ResponseWriter, r *http.Request) (any, error) {
 	number, _ := strconv.Atoi(r.URL.Query().Get("number"))
 	f, ok := s.source.Trace(q)
 	if !ok {
-		unknown := &NoPortError{Name: q.Port}
-		for _, p := range s.source.Ports() {
-			unknown.Existing = append(unknown.Existing, p.Name)
-		}
-		return nil, withStatus(http.StatusNotFound, unknown)
+		names := each(s.source.Ports(), func(p *PortInfo) string { return p.Name })
+		return nil, withStatus(http.StatusNotFound, &NoPortError{q.Port, names})
 	}
 	return &Explanation{Schema: Schema, Switch: s.source.Name(), Running: true,
 		Frames: []ExplainedFrame{Explain(max(1, number), &f)}}, nil

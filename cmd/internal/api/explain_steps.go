@@ -215,11 +215,7 @@ func (n *explainer) flooding() {
 }
 
 func portNames(copies []dataplane.Copy) string {
-	var names []string
-	for i := range copies {
-		names = append(names, copies[i].Name)
-	}
-	return strings.Join(names, ", ")
+	return strings.Join(each(copies, func(c *dataplane.Copy) string { return c.Name }), ", ")
 }
 
 // queueName names an ingress queue, and the key above its settings.

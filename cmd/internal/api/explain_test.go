@@ -17,7 +17,7 @@ import (
 	"pfcswitch/macctl"
 )
 
-// sampleTraces are frames that meet every kind of station, by the port that they arrive at.
+// sampleTraces are frames that meet every kind of station, by ingress port.
 func sampleTraces() map[string]dataplane.TraceResult {
 	in := dataplane.PortConfig{Name: "p1", Speed: 1e9, MaxFrame: 1514, Mode: macctl.ModePFC, Lossless: 1 << 3,
 		Bridge: bridge.PortConfig{PVID: 1}}
@@ -60,7 +60,7 @@ func sampleTraces() map[string]dataplane.TraceResult {
 	return map[string]dataplane.TraceResult{"p1": lossless, "p2": demoted, "p3": filtered, "p4": down}
 }
 
-// What explain answers, as people and as programs read it, stands in golden files.
+// The text and the JSON of explain are golden files.
 func TestExplainGolden(t *testing.T) {
 	server := NewServer(&fake{}, start, 0)
 	all := &Explanation{Schema: Schema, Running: true}
@@ -79,7 +79,7 @@ func TestExplainGolden(t *testing.T) {
 	golden(t, "explain.txt", all.Text())
 }
 
-// Requests that are none are refused, and long ones are not read.
+// Malformed requests are refused, and long ones are not read.
 func TestExplainRefuses(t *testing.T) {
 	server := NewServer(&fake{}, start, 0)
 	for _, test := range []struct {
@@ -101,7 +101,7 @@ func TestExplainRefuses(t *testing.T) {
 	}
 }
 
-// A question and its virtio header cross the socket whole.
+// A frame and its virtio header pass the socket unchanged.
 func TestClientExplains(t *testing.T) {
 	asked := make(chan TraceRequest, 1)
 	client, _ := serve(t, &fake{questions: asked})

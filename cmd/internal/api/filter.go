@@ -81,11 +81,8 @@ func keep[T any](list *[]T, wanted func(*T) bool) {
 
 // keepPorts filters a list that contains every port.
 func keepPorts[T any](f Filter, list *[]T, name func(*T) string) error {
-	var there []string
-	for i := range *list {
-		there = append(there, name(&(*list)[i]))
-	}
-	f.Existing = func() ([]string, error) { return there, nil }
+	names := each(*list, name)
+	f.Existing = func() ([]string, error) { return names, nil }
 	return keepKnown(f, list, func(x *T) []string { return []string{name(x)} })
 }
 

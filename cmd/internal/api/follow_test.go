@@ -48,8 +48,7 @@ func (b *busy) again() {
 	b.all[len(b.all)-1].Count++
 }
 
-// The stream begins with the state; then come the events since, new ones, and those whose count grows, until the reader
-// ends it.
+// The stream has the state, then the events since, new events, and events whose count grows. The reader ends it.
 func TestFollow(t *testing.T) {
 	b := &busy{}
 	b.happen(3, "before")
@@ -82,7 +81,7 @@ func TestFollow(t *testing.T) {
 	}
 }
 
-// The state that a stream begins with counts since the start, whatever the user has cleared for his own view.
+// The state of a stream counts since the start, whatever the user has cleared.
 func TestFollowAfterAClear(t *testing.T) {
 	b := &busy{}
 	server := NewServer(b, start, 0)
@@ -100,8 +99,7 @@ func TestFollowAfterAClear(t *testing.T) {
 	}
 }
 
-// Without a sequence number only new events come; with one that the switch has not come to, as after a restart,
-// likewise.
+// Only new events come without a sequence number, or with one beyond the newest event, as after a restart.
 func TestFollowNew(t *testing.T) {
 	for _, since := range []*uint64{nil, new(uint64(99))} {
 		b := &busy{}
@@ -120,7 +118,7 @@ func TestFollowNew(t *testing.T) {
 	}
 }
 
-// A reader that does not read is cut off, with a sentence, and counted; others go on.
+// A reader that does not read is cut off with a reason, and counted. Other readers go on.
 func TestFollowSlowReader(t *testing.T) {
 	b := &busy{}
 	server := NewServer(b, start, 0)
@@ -158,7 +156,7 @@ func TestFollowSlowReader(t *testing.T) {
 	}
 }
 
-// No more follow than the switch can bear, and those who come then are told so.
+// The number of readers is limited, and a surplus reader gets the reason.
 func TestFollowTooMany(t *testing.T) {
 	server := NewServer(&busy{}, start, 0)
 	c, _ := serveServer(t, server)

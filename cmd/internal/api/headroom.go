@@ -209,11 +209,8 @@ func controlFrames(h *headroom.Report) string {
 func valueOf(cell int64) func(headroom.Terms) HeadroomValue {
 	return func(t headroom.Terms) HeadroomValue {
 		octets := headroom.Octets(t.Bits())
-		v := HeadroomValue{Bits: t.Bits(), Bytes: octets, Cells: headroom.Cells(octets, cell)}
-		for _, term := range t {
-			v.Terms = append(v.Terms, HeadroomTerm{term.Name, term.Bits})
-		}
-		return v
+		return HeadroomValue{Bits: t.Bits(), Bytes: octets, Cells: headroom.Cells(octets, cell),
+			Terms: each(t, func(term *headroom.Term) HeadroomTerm { return HeadroomTerm(*term) })}
 	}
 }
 

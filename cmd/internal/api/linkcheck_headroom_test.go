@@ -50,12 +50,12 @@ func TestHeadroomCheckText(t *testing.T) {
 	}
 }
 
-// What linkcheck --headroom answers, as programs read it, stands in a golden file.
+// The JSON of linkcheck --headroom is a golden file.
 func TestHeadroomCheckGolden(t *testing.T) {
 	golden(t, "linkcheck-headroom.json", jsonOf(t, sampleCheck()))
 }
 
-// The check passes only where the most that came is no more than what is in force, and the peer stopped each time.
+// The check passes only if every sample fits the headroom in force, and the peer stopped each time.
 func TestHeadroomCheckVerdict(t *testing.T) {
 	full := func(after ...int64) headroom.CheckResult {
 		return headroom.CheckResult{AfterXoff: after, Filled: time.Millisecond, Octets: 62_500} // half of 1 Gbit/s
@@ -90,8 +90,8 @@ func TestHeadroomCheckVerdict(t *testing.T) {
 	}
 }
 
-// What came after an XOFF is held against what was in force as it left, though the check has made that more since, and
-// against what is at the end.
+// A sample is compared with the headroom in force when its XOFF left, and with the headroom at the end. The check
+// itself may raise the headroom.
 func TestHeadroomCheckThatGrows(t *testing.T) {
 	r := headroom.CheckResult{AfterXoff: []int64{10, 30}, Filled: time.Millisecond, Octets: 125_000}
 	for _, tt := range []struct {
@@ -151,7 +151,7 @@ func TestQuantile(t *testing.T) {
 	}
 }
 
-// A check is asked for over the socket; what makes no sense is refused before the switch hears of it.
+// A check is requested over the socket. Requests out of range are refused before the switch gets them.
 func TestCheckHeadroom(t *testing.T) {
 	f := &fake{}
 	c, _ := serve(t, f)

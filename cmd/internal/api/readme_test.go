@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// README's table of requests has all that the server answers, and nothing else.
+// README's table of requests has exactly the requests that the server answers.
 func TestReadmeNamesRequests(t *testing.T) {
 	b, err := os.ReadFile("README.md")
 	if err != nil {

@@ -33,7 +33,7 @@ func TestRates(t *testing.T) {
 	}
 }
 
-// growing is a switch that was paused half of its time, and receives a frame a millisecond.
+// growing is a switch that is paused half of the time, and receives a frame each millisecond.
 type growing struct {
 	fake
 	begin time.Time
@@ -70,7 +70,7 @@ func TestLastSeconds(t *testing.T) {
 	})
 }
 
-// Who looks again gets what was between the looks; across a restart or a clear there is nothing.
+// Rates cover the time between two answers. There are none across a restart or a clear.
 func TestSince(t *testing.T) {
 	two := func(change func(h *Header)) (*Ports, *Ports) {
 		old, now := answer(&fake{}, "ports").(*Ports), answer(&fake{more: 50}, "ports").(*Ports)
@@ -113,7 +113,7 @@ func TestFilter(t *testing.T) {
 	}
 }
 
-// SONiC's tables are fixed too.
+// The tables in SONiC's words are golden files too.
 func TestViews(t *testing.T) {
 	for group, views := range Views() {
 		for _, v := range views {

@@ -7,8 +7,7 @@ import (
 	"testing"
 )
 
-// Whatever answers on a switch's socket: a command that reads it says what is wrong, or has a table and the same answer
-// again.
+// Every answer is refused, or has a text and can be written and read again.
 func FuzzParseReply(f *testing.F) {
 	for i, name := range Nouns() {
 		good, err := os.ReadFile(filepath.Join("testdata", name+".json"))

@@ -16,7 +16,7 @@ import (
 	"pfcswitch/dataplane"
 )
 
-// Every error is JSON, also of a path or a method that there is not.
+// Every error is JSON, also for an unknown path or method.
 func TestErrorsAreJSON(t *testing.T) {
 	server := NewServer(&fake{}, start, 0)
 	for _, tt := range []struct {
@@ -48,8 +48,7 @@ func TestErrorsAreJSON(t *testing.T) {
 	}
 }
 
-// What counters cover, and shares are part of, is told by the switch's own clock: whoever sets the machine's clock
-// changes neither.
+// The time that counters cover is of the switch's clock. Setting the machine's clock does not change it.
 func TestElapsedTimeIsOfTheSwitch(t *testing.T) {
 	f := &fake{}
 	s := NewServer(f, time.Now().Add(24*time.Hour), 15e9) // the clock was set back by a day since
@@ -64,7 +63,7 @@ func TestElapsedTimeIsOfTheSwitch(t *testing.T) {
 	}
 }
 
-// A client that begins to send a configuration and then does nothing is told so and cut off.
+// A client that stops in the middle of a configuration gets an error and is cut off.
 func TestStallingClientIsCutOff(t *testing.T) {
 	patience := configTimeout
 	configTimeout = 50 * time.Millisecond
@@ -97,7 +96,7 @@ func TestStallingClientIsCutOff(t *testing.T) {
 	}
 }
 
-// No answer says of a port that is down, such as one whose interface is missing, that it runs or waits for its peer.
+// No answer shows a port that is down as running or paused.
 func TestDownPorts(t *testing.T) {
 	for _, up := range []bool{true, false} {
 		m := &moment{source: &fake{}}
@@ -124,7 +123,7 @@ func TestDownPorts(t *testing.T) {
 	}
 }
 
-// Where there is nothing to show, the answer says so.
+// An empty answer says that there is nothing to show.
 func TestNothingToShow(t *testing.T) {
 	m := &moment{source: &fake{empty: true}, snapshot: dataplane.Snapshot{}}
 	for want, r := range map[string]Reply{"no station is known": m.readFDB(), "no port speaks LLDP": m.readLLDP(),
@@ -135,7 +134,7 @@ func TestNothingToShow(t *testing.T) {
 	}
 }
 
-// The state has what show tells of the same moment, and goes on counting where the user began again.
+// The state has what show prints of the same moment. A clear does not change its counters.
 func TestState(t *testing.T) {
 	f := &fake{}
 	c, _ := serve(t, f)
@@ -171,7 +170,7 @@ func TestState(t *testing.T) {
 	}
 }
 
-// tail cuts the headline off, which tells the time.
+// tail cuts off the headline, which has the time.
 func tail(text string) string {
 	for i := range text {
 		if text[i] == '\n' {
@@ -181,7 +180,7 @@ func tail(text string) string {
 	return text
 }
 
-// Of many events the state has the newest.
+// The state has the newest events.
 func TestStateOfManyEvents(t *testing.T) {
 	all := make([]Event, 3*newestEvents)
 	if got := newest(all); len(got) != newestEvents || &got[0] != &all[2*newestEvents] {

@@ -58,7 +58,7 @@ func TestFindAndListen(t *testing.T) {
 	}
 }
 
-// A file that is not a socket is somebody's: it must not be removed.
+// A file that is not a socket must not be removed.
 func TestListenKeepsFiles(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "precious")
 	if err := os.WriteFile(path, []byte("x"), 0o600); err != nil {
@@ -87,7 +87,7 @@ func TestSocketIsTheOwners(t *testing.T) {
 	}
 }
 
-// Only the socket of a switch that is dead goes.
+// Only the socket of a dead switch is removed.
 func TestRemoveStale(t *testing.T) {
 	dir := t.TempDir()
 	living, dead, none := filepath.Join(dir, "living"), filepath.Join(dir, "dead"), filepath.Join(dir, "none")

@@ -17,12 +17,10 @@ type table struct {
 
 // newTable returns a table with a head. A name that begins with ">" makes a column of numbers, aligned to the right.
 func newTable(names ...string) *table {
-	t := &table{right: make([]bool, len(names))}
-	head := make([]string, len(names))
+	t := &table{right: make([]bool, len(names)), rows: [][]string{make([]string, len(names))}}
 	for i, name := range names {
-		head[i], t.right[i] = strings.CutPrefix(name, ">")
+		t.rows[0][i], t.right[i] = strings.CutPrefix(name, ">")
 	}
-	t.rows = [][]string{head}
 	return t
 }
 
@@ -81,11 +79,11 @@ func (t *table) String() string {
 	for _, row := range t.rows {
 		line := ""
 		for i, cell := range row {
-			pad := strings.Repeat(" ", width[i]-utf8.RuneCountInString(cell))
 			if t.right[i] {
-				cell, pad = pad+cell, ""
+				line += fmt.Sprintf("%*s  ", width[i], cell)
+			} else {
+				line += fmt.Sprintf("%-*s  ", width[i], cell)
 			}
-			line += cell + pad + "  "
 		}
 		s.WriteString(strings.TrimRight(line, " ") + "\n")
 	}

@@ -13,7 +13,7 @@ import (
 	"pfcswitch/macctl"
 )
 
-// What show headroom -v prints stands in a golden file: all that show headroom prints, and more.
+// show headroom -v prints all that show headroom prints, and more. It is a golden file.
 func TestHeadroomDetail(t *testing.T) {
 	r := answer(&fake{}, "headroom").(*Headroom)
 	golden(t, "headroom-detail.txt", r.Detail())
@@ -22,7 +22,7 @@ func TestHeadroomDetail(t *testing.T) {
 	}
 }
 
-// The terms of each value are what it is the sum of: at 1 Gbit/s, with frames of 1518 + 24 octets on the wire, which
+// Each value is the sum of its terms: at 1 Gbit/s, with frames of 1518 + 24 octets on the wire, which
 // are 12,336 bits, 1 km of cable (5000 bits), a response limit of 1024 bits, a send call of 50,000 and a burst of
 // 500,000.
 func TestHeadroomTermsAddUp(t *testing.T) {
@@ -108,7 +108,7 @@ func sampleTrunks(more uint64) []dataplane.TrunkSnapshot {
 	return []dataplane.TrunkSnapshot{up, side}
 }
 
-// Text shows what left a port, not what was judged or assigned to it, and an uplink that is down.
+// Text counts the frames that left a port, not those metered or assigned to it. It shows an uplink that is down.
 func TestTrunkTextIsTrue(t *testing.T) {
 	var v dataplane.Snapshot
 	(&fake{}).Snapshot(&v)
@@ -130,7 +130,7 @@ func TestTrunkTextIsTrue(t *testing.T) {
 	}
 }
 
-// Of trunks a filter keeps those that have one of the ports, whole, and of them the priorities that are wanted.
+// A filter keeps each trunk that has a selected port, with the selected priorities.
 func TestFilterOfTrunks(t *testing.T) {
 	all := answer(&fake{}, "trunk").(*Trunks)
 	for _, name := range all.Trunks[0].ports() {
@@ -159,7 +159,7 @@ func TestFilterOfTrunks(t *testing.T) {
 	}
 }
 
-// A port of which nothing is known is none that there is not.
+// A port without entries is no unknown port.
 func TestFilterOfWhatTellsNoPorts(t *testing.T) {
 	for _, noun := range []string{"fdb", "events", "watchdog"} {
 		for _, tt := range []struct {

@@ -138,7 +138,7 @@ func trunkMeter(metered bool, c trunk.MeterConfig) *TrunkMeter {
 	if !metered {
 		return nil
 	}
-	return &TrunkMeter{CIR: c.CIR, PIR: c.PIR, CBS: c.CBS, PBS: c.PBS}
+	return &TrunkMeter{c.CIR, c.PIR, c.CBS, c.PBS}
 }
 
 func frames(t trunk.Tally) Frames { return Frames{Frames: t.Frames, Bytes: t.Octets} }
@@ -205,11 +205,7 @@ func (r *Trunks) Text() string {
 
 // ports are the names of the trunk's ports.
 func (t *Trunk) ports() []string {
-	names := []string{t.Uplink.Port}
-	for i := range t.Members {
-		names = append(names, t.Members[i].Port)
-	}
-	return names
+	return append(each(t.Members, func(m *TrunkMember) string { return m.Port }), t.Uplink.Port)
 }
 
 func (t *Trunk) portRows(ports *table) {

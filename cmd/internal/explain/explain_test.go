@@ -30,12 +30,12 @@ fdb:
   - {mac: "02:00:00:00:00:03", vlan: 1, port: p3}
 `
 
-// given is a frame of which nothing is said.
+// given is a frame with no flags but its destination.
 func given(dst string) Frame {
 	return Frame{Dst: dst, VLAN: -1, PCP: -1, DSCP: -1, EtherType: -1, GSO: -1, Octets: 1514}
 }
 
-// What a configuration makes of frames, from their addresses, tags and DSCP to where they go and in which queue.
+// A configuration alone decides where frames go and in which queue, by addresses, tags and DSCP.
 func TestOffline(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "leaf1.yaml")
 	if err := os.WriteFile(file, []byte(leaf), 0o600); err != nil {
@@ -113,7 +113,7 @@ func TestOffline(t *testing.T) {
 	}
 }
 
-// Numbers that no frame can have, and flags that contradict each other, are refused.
+// Numbers out of range, and flags that contradict each other, are refused.
 func TestCraftRefuses(t *testing.T) {
 	for want, change := range map[string]func(*Frame){
 		"--vlan 4095":        func(f *Frame) { f.VLAN = 4095 },
@@ -139,7 +139,7 @@ func TestCraftRefuses(t *testing.T) {
 	}
 }
 
-// The frames of pcap files of both orders, and of what our own capture writes, come out as they went in.
+// Frames of pcap files of both byte orders are read unchanged.
 func TestReadCapture(t *testing.T) {
 	frames := [][]byte{{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14}, bytes.Repeat([]byte{9}, 61)}
 	for _, order := range []binary.AppendByteOrder{binary.LittleEndian, binary.BigEndian} {
@@ -190,7 +190,7 @@ func TestReadHex(t *testing.T) {
 	}
 }
 
-// Whatever a file holds, no frame is longer than a port carries, and there are no more than asked for.
+// No frame of any file is longer than a port carries, and there are no more than asked for.
 func FuzzReadCapture(f *testing.F) {
 	f.Add(classic(binary.LittleEndian, 1, []byte{1, 2, 3}))
 	f.Add(classic(binary.BigEndian, 1, []byte{1, 2, 3}))

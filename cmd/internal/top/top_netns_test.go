@@ -85,7 +85,7 @@ func (n *network) storm() (end func()) {
 	}
 }
 
-// A person sees in one glance who pauses whom, that a switch is dead, and that it is back.
+// The screen shows who pauses whom, that the switch is dead, and that it is back.
 func TestTopOnTerminal(t *testing.T) {
 	n := newNetwork(t)
 	x := startTop(t, n.socket, 80, 24)
@@ -123,7 +123,7 @@ func TestTopOnTerminal(t *testing.T) {
 	}
 }
 
-// A switch that hangs is as dead as one that is gone.
+// A switch that hangs is shown as dead too.
 func TestTopHangingSwitch(t *testing.T) {
 	n := newNetwork(t)
 	x := startTop(t, n.socket, 80, 24)

@@ -39,8 +39,7 @@ func rates(out io.Writer, r api.Reply) error {
 	return err
 }
 
-// Rates are by the measured time between two answers, not by the one that was asked for, and a switch that is away for
-// a while, or is started again, is told of once and costs nothing.
+// Rates are by the measured time between two answers. An outage and a restart are each reported once.
 func TestWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()
@@ -81,7 +80,7 @@ func TestWatchNoSwitch(t *testing.T) {
 	}
 }
 
-// On a terminal each answer is written over the one before, as far as there is room.
+// On a terminal each answer is written over the previous one, as far as there is room.
 func TestRedraw(t *testing.T) {
 	var out strings.Builder
 	w := watcher{Options: Options{Every: time.Second, Out: &out, Size: func() (int, int) { return 20, 6 },
@@ -100,7 +99,7 @@ func TestRedraw(t *testing.T) {
 	}
 }
 
-// A port that goes is no switch that does not answer.
+// A removed port is not reported as a switch that does not answer.
 func TestWatchPortThatGoes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begin := time.Now()

@@ -18,7 +18,7 @@ type fakeConn struct {
 
 func (c *fakeConn) Close() error { c.closed = true; return nil }
 
-// Whoever has waited longest makes room; who is at work stays; where all work, the new one goes.
+// The connection that was idle longest is closed, never a busy one. If all are busy, the new one is closed.
 func TestTooManyConnections(t *testing.T) {
 	limit := &connections{max: 2}
 	conns := make([]*fakeConn, 5)
@@ -54,7 +54,7 @@ func TestTooManyConnections(t *testing.T) {
 	}
 }
 
-// Whatever happens, no more than the limit are open, and one that works is never closed for another.
+// No more connections than the limit are open, and a busy one is never closed for another.
 func TestConnectionsAreBounded(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		limit := &connections{max: rapid.IntRange(1, 4).Draw(t, "most")}

@@ -71,7 +71,7 @@ func TestOnlyReading(t *testing.T) {
 	}
 }
 
-// No path leads to a file that is not the page's.
+// No path leads to a file outside of the page.
 func TestNoFiles(t *testing.T) {
 	h := handler(t, Config{})
 	for _, path := range []string{"/static/page.js", "/index.html", "/../handler.go", "/%2e%2e/handler.go",
@@ -110,7 +110,7 @@ func TestHeaders(t *testing.T) {
 	}
 }
 
-// foreign matches what would load or run something from outside of the page's files.
+// foreign matches what would load or run something outside of the page's files.
 var foreign = regexp.MustCompile(`(?i)(https?:)?//[a-z0-9.-]+\.[a-z]+|@import|url\(|style="|<script>|\son[a-z]+="|` +
 	`innerHTML|eval\(`)
 
@@ -143,7 +143,7 @@ func TestPageIsSmallAndAlone(t *testing.T) {
 	}
 }
 
-// A browser that has the page is told so.
+// A browser that has the current page gets 304.
 func TestPageIsKept(t *testing.T) {
 	h := handler(t, Config{})
 	first := ask(h, http.MethodGet, "/page.js")
@@ -186,7 +186,7 @@ func TestAllowedHosts(t *testing.T) {
 	}
 }
 
-// A request by a foreign name gets nothing, whatever it asks for.
+// Every request by a foreign name is refused.
 func TestRebinding(t *testing.T) {
 	h := handler(t, Config{Metrics: http.NotFoundHandler()})
 	for _, path := range []string{"/", "/page.js", "/v1/view", "/v1/state", "/metrics"} {

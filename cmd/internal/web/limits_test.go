@@ -88,7 +88,7 @@ func served(t *testing.T, s *http.Server) pipes {
 	return p
 }
 
-// Whatever a client is slow with, it is cut off in time, at the metrics address and at the control socket.
+// Slow clients are cut off in time, at the metrics address and at the control socket.
 func TestSlowClients(t *testing.T) {
 	const post = " HTTP/1.1\r\nHost: localhost\r\nContent-Length: 4000\r\n\r\n"
 	for where, rows := range map[string]struct {
@@ -120,7 +120,7 @@ func TestSlowClients(t *testing.T) {
 	}
 }
 
-// A slowClient sends, and more again and again; within is when it is cut off.
+// A slowClient sends sent, then more repeatedly. within is the time until it is cut off.
 type slowClient struct {
 	name, sent, more string
 	within           time.Duration
@@ -144,7 +144,7 @@ func (s *slowClient) cutOff(t *testing.T, c net.Conn) {
 	sending.Wait()
 }
 
-// One that does not take an answer is cut off too.
+// A client that does not read its answer is cut off too.
 func TestSlowReaderOfTheSocket(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := serveLocalPipes(t).dial()
@@ -161,7 +161,7 @@ func TestSlowReaderOfTheSocket(t *testing.T) {
 	})
 }
 
-// One that watches is not cut off.
+// A browser that watches is not cut off.
 func TestWatchingForLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := servePipes(t).dial()
@@ -180,7 +180,7 @@ func TestWatchingForLong(t *testing.T) {
 	})
 }
 
-// A slowSource is a switch of which only the filtering database is known, which is large.
+// A slowSource is a switch with a large filtering database and nothing else.
 type slowSource struct{ api.Source }
 
 func (slowSource) Name() string                   { return "s1" }
@@ -241,7 +241,7 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// A thousand connections that say nothing take little memory and keep nobody out, nor do as many that were used once.
+// A thousand idle connections, half of them used once, take little memory and keep nobody out.
 func TestThousandIdle(t *testing.T) {
 	const idle = 1000
 	state := sampleState()

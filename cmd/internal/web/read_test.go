@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// A switch is read at its address and nowhere else, and what is none says so.
+// A switch is read at its address alone. Other services give an error.
 func TestRead(t *testing.T) {
 	good, err := json.Marshal(sampleState())
 	must(t, err)
@@ -70,7 +70,7 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// What can be no address is refused before anybody is asked.
+// A malformed address is refused.
 func TestAt(t *testing.T) {
 	for address, want := range map[string]bool{
 		"192.0.2.7:9808": true, "[2001:db8::1]:9808": true, "[fe80::1%eth0]:9808": true, "leaf1:1": true,
@@ -85,7 +85,7 @@ func TestAt(t *testing.T) {
 	}
 }
 
-// What is not there is said in words.
+// A missing switch gives a plain error.
 func TestReadNobody(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
@@ -99,7 +99,7 @@ func TestReadNobody(t *testing.T) {
 	}
 }
 
-// Whatever another switch sends is a state that can be shown, or an error, and what is a state stays one.
+// Every answer of a switch is an error, or a state that can be written and read again.
 func FuzzDecode(f *testing.F) {
 	good, err := json.Marshal(sampleState())
 	if err != nil {
@@ -125,8 +125,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// A switch that leaves arrays out of its state is shown with empty ones, and takes nothing from the others: the page
-// relies on arrays.
+// The page relies on arrays: those that a switch leaves out of its state are shown empty. Other switches do not change.
 func TestOddSwitch(t *testing.T) {
 	odd := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = w.Write([]byte(`{"schema":1,"ports":[{"port":"x"}],"pfc":[{"port":"x"}],"pools":[{}],"buffer":[{}],` +

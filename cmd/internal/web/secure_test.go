@@ -20,10 +20,10 @@ import (
 	"time"
 )
 
-// passwordHash is bcrypt of "secret", of the least cost.
+// passwordHash is bcrypt of "secret" with the lowest cost.
 const passwordHash = "$2a$04$6DtK3SCgCw9ZYvgCsvCbROYCOkTsuNqQDJoZsuMEp/ypyZGzPsg0K"
 
-// certify writes a self-made certificate for 127.0.0.1 and its key, and returns who trusts it.
+// certify writes a certificate for 127.0.0.1 and its key, and returns a pool that trusts the certificate.
 func certify(t *testing.T, dir string) *x509.CertPool {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -59,8 +59,7 @@ func writeFile(t *testing.T, path, text string) string {
 	return path
 }
 
-// With a certificate and a password in the file, only TLS and who knows the password get anything: page, state, metrics
-// and views.
+// With a certificate and a password in the file, page, state, metrics and views need TLS and the password.
 func TestTLSAndPassword(t *testing.T) {
 	dir := t.TempDir()
 	trust := certify(t, dir)
@@ -114,7 +113,7 @@ func TestTLSAndPassword(t *testing.T) {
 	}
 }
 
-// A file that cannot be used says so in a sentence with its name, what is wrong, and what to do.
+// The error of an unusable file has its name, what is wrong, and what to do.
 func TestCheckSecurity(t *testing.T) {
 	dir := t.TempDir()
 	for _, tt := range []struct{ name, path, want string }{
@@ -151,7 +150,7 @@ func TestCheckSecurity(t *testing.T) {
 	}
 }
 
-// What a file asks for: only passwords, or certificates that are checked, keep others out.
+// Only passwords and checked client certificates authenticate.
 func TestReadSecurity(t *testing.T) {
 	dir := t.TempDir()
 	tls := "tls_server_config: {cert_file: cert.pem, key_file: key.pem"
@@ -179,7 +178,7 @@ func TestReadSecurity(t *testing.T) {
 	}
 }
 
-// The log says by which scheme the page is reached, and warns where others reach it and nobody asks who they are.
+// The log has the scheme of the page, and warns if others reach the page without authentication.
 func TestLogOfPage(t *testing.T) {
 	dir := t.TempDir()
 	certify(t, dir)

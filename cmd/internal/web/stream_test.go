@@ -86,14 +86,14 @@ func (w *watcher) next() (v View) {
 	return v
 }
 
-// fastPoller looks every 20 ms.
+// fastPoller polls every 20 ms.
 func fastPoller(switches ...Switch) *Poller {
 	b := NewPoller(switches)
 	b.every = 20 * time.Millisecond
 	return b
 }
 
-// A switch that stops answering is told as such, with the time since and its last state, and as alive when it is again.
+// A switch that stops answering is shown with the time since and its last state, until it answers again.
 func TestDeadSwitch(t *testing.T) {
 	var dead atomic.Bool
 	b := fastPoller(Switch{Label: "s1", Read: func(context.Context) (*api.State, error) {
@@ -133,7 +133,7 @@ func TestDeadSwitch(t *testing.T) {
 	}
 }
 
-// One switch that hangs does not hold up the others beyond the limit of a look.
+// A switch that hangs delays the others by pollTimeout at most.
 func TestHangingSwitch(t *testing.T) {
 	b := fastPoller(Switch{Label: "hangs", Read: func(ctx context.Context) (*api.State, error) {
 		<-ctx.Done()
@@ -146,7 +146,7 @@ func TestHangingSwitch(t *testing.T) {
 	}
 }
 
-// Nobody is asked while nobody watches.
+// No switch is polled while no browser watches.
 func TestNobodyWatches(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var looks atomic.Int64
@@ -175,7 +175,7 @@ func TestNobodyWatches(t *testing.T) {
 	})
 }
 
-// So many watch and no more, until one goes.
+// The number of browsers is limited.
 func TestMostClients(t *testing.T) {
 	b := fastPoller(sampleSwitch("s1"))
 	address := serve(t, Config{Poller: b})
@@ -197,7 +197,7 @@ func TestMostClients(t *testing.T) {
 	all[1].next()
 }
 
-// A browser that takes nothing is cut off; meanwhile nothing is kept for it, and the others go on.
+// A browser that reads nothing is cut off. The others go on.
 func TestSlowReader(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes readerPatience")
@@ -225,7 +225,7 @@ func TestSlowReader(t *testing.T) {
 	t.Error("the slow one was not cut off")
 }
 
-// A switch that ends does not wait for those who watch.
+// Close does not wait for browsers.
 func TestCloseWhileWatched(t *testing.T) {
 	b := fastPoller(sampleSwitch("s1"))
 	w := httptest.NewRecorder()
