@@ -171,9 +171,9 @@ func trunkFlow(c *config.Config, t *config.Trunk) trunk.FlowConfig {
 	return v
 }
 
-func mark(m *config.Mark) trunk.Mark {
-	if m == nil {
-		return trunk.Mark{}
+func mark(m *config.Mark) (v trunk.Mark) {
+	if m != nil {
+		v = trunk.Mark{High: m.High, Low: m.Low}
 	}
-	return trunk.Mark{High: m.High, Low: m.Low}
+	return v
 }

@@ -116,14 +116,14 @@ const candidatePoll = 50 * time.Millisecond
 // report is called when the list changes, and otherwise less and less often.
 func AwaitCandidates(ctx context.Context, n int, report func(seen []string)) (names []string, err error) {
 	var last []string
-	for begun, told := time.Now(), time.Duration(0); ; {
+	for begun, reported := time.Now(), time.Duration(0); ; {
 		names, seen, err := Candidates()
 		if err != nil || len(names) >= n {
 			return names, err
 		}
-		if waited := time.Since(begun); waited > told || !slices.Equal(seen, last) {
+		if waited := time.Since(begun); waited > reported || !slices.Equal(seen, last) {
 			report(seen)
-			last, told = seen, 2*waited+5*time.Second // ever more rarely
+			last, reported = seen, 2*waited+5*time.Second
 		}
 		select {
 		case <-ctx.Done():

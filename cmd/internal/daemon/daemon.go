@@ -59,10 +59,10 @@ type Daemon struct {
 	metricsListener net.Listener         // nil where there are no metrics
 	published       atomic.Pointer[view] // what readers get, who must not wait for a change
 
-	renegotiate  atomic.Bool    // a neighbour may want something else
+	renegotiate  atomic.Bool    // a neighbour may ask for other settings
 	precision    time.Duration  // of this machine's stamps
-	session      uint16         // tells the measurements of this run from those of others
-	headroomKick chan struct{}  // a port's headroom is to be looked at
+	session      uint16         // identifies the measurements of this run
+	headroomKick chan struct{}  // wakes runHeadroom
 	background   sync.WaitGroup // runHeadroom, runNotify
 	checking     sync.Mutex     // one check of a headroom at a time
 
@@ -73,9 +73,9 @@ type Daemon struct {
 	probers         map[string]*prober           // by name
 	retiredCounters map[string]headroom.Counters // of probers that are gone, by name of the port
 	watched         map[string]*watch            // by namespace
-	losses          []string                     // what the running change has cost
-	speedChanged    bool                         // the speed of a link is another than its port's
-	chassis         [6]byte                      // under which LLDP knows the switch; zero until a port is there
+	losses          []string                     // losses that the running change has caused
+	speedChanged    bool                         // the speed of a link differs from its port's
+	chassis         [6]byte                      // chassis ID of LLDP; zero until a port exists
 	events          chan struct{}                // something changed at an interface
 	flight          *flightRecorder              // nil while nothing is kept
 }

@@ -19,26 +19,26 @@ type portLink struct {
 	cfg              *config.Port
 	number           int
 	socket           socket      // nil while there is no usable interface
-	tap              *port.TAP   // socket, where that is a TAP
-	opened           port.Config // how socket was opened, where it is not
-	at               place       // the interface as it was last seen
+	tap              *port.TAP   // equals socket if the port is a TAP
+	opened           port.Config // settings of socket if the port is no TAP
+	at               place       // the interface at the last look
 	up               bool
-	triedSpeed       int64  // speed of the link that the port was asked to follow, 0 where it does
-	pendingSpeed     int64  // the same, where the buffer has been too full for it
-	state            string // what a person should know, empty when all is well
-	mtuReport        string // what was said of the interface's MTU, empty where that is as large as the port's
+	triedSpeed       int64  // link speed that the port was asked to follow; 0: the port follows
+	pendingSpeed     int64  // link speed that waits for buffer to drain
+	state            string // what a person should know; empty: all is well
+	mtuReport        string // the last report on the interface's MTU; empty: the MTU suits
 	restore          func() error
-	restoreHostStack func() error // lets the host's stack have what the port receives; nil where it does
+	restoreHostStack func() error // lets the host's stack receive again; nil: the stack receives
 
 	speaker         *speaker // nil where there is no LLDP
-	unwilling       bool     // the port could not have what its neighbour asked for, and is not willing
-	dcbxPending     bool     // what DCBX has changed waits for buffer to drain
+	unwilling       bool     // the neighbour's settings did not fit: the port no longer follows them
+	dcbxPending     bool     // a change by DCBX waits for buffer to drain
 	prober          *prober  // nil where there is no flow control
-	headroom        int64    // octets in force of the queues that follow what is found
-	measured        int64    // the same, where it was found; 0 where it is calculated
+	headroom        int64    // octets in force at the queues that follow the measurement
+	measured        int64    // octets, if the headroom in force was measured; else 0
 	discardsControl bool     // the link discards MAC Control frames: the port is lossy
-	refusedHeadroom int64    // octets that were found and that the pool is too small for
-	xon             int64    // resume threshold that was found and is in force, 0: another is
+	refusedHeadroom int64    // measured octets that the pool is too small for
+	xon             int64    // measured resume threshold in force, in octets; 0: another one is in force
 }
 
 // A watch follows the interfaces of one namespace.

@@ -1,10 +1,10 @@
 package daemon
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 	"math"
-	"slices"
 	"time"
 
 	"pfcswitch/cmd/internal/config"
@@ -88,17 +88,24 @@ func (g *watchdog) look() (next int64) {
 
 // act runs f on the watchdog, and reports its events.
 func (g *watchdog) act(f func(now int64)) {
-	var happened []deadlock.Event
+	var reported []deadlock.Event
 	g.runner.Act(func(sw *dataplane.Switch) {
 		g.view.sw = sw
 		f(runner.Now())
-		happened = slices.Clone(g.dog.Events())
-		for i := range happened {
-			addWatchdogEvent(sw, &happened[i])
+		for _, e := range g.dog.Events() {
+			if kind, ok := reportedKinds[e.Kind]; ok {
+				sw.NoteWatch(e.Port, e.Name, e.Queue, kind, describe(&e), e.At)
+				reported = append(reported, e)
+			}
 		}
 	})
-	for i := range happened {
-		g.logEvent(&happened[i])
+	for _, e := range reported {
+		level := slog.LevelInfo
+		if e.Kind == deadlock.Detected || e.Kind == deadlock.Recurring {
+			level = slog.LevelWarn
+		}
+		g.log.Log(context.Background(), level, describe(&e), "port", e.Name, "priority", queueName(e.Queue), "kind",
+			string(reportedKinds[e.Kind]))
 	}
 }
 
@@ -179,26 +186,6 @@ var reportedKinds = map[deadlock.Kind]dataplane.EventKind{
 	deadlock.Recovered: dataplane.EventDeadlockRecovered,
 	deadlock.Recurring: dataplane.EventDeadlockRecurring,
 	deadlock.Reopened:  dataplane.EventDeadlockReopened,
-}
-
-// addWatchdogEvent adds a watchdog event to the switch's events.
-func addWatchdogEvent(sw *dataplane.Switch, e *deadlock.Event) {
-	if kind, ok := reportedKinds[e.Kind]; ok {
-		sw.NoteWatch(e.Port, e.Name, e.Queue, kind, describe(e), e.At)
-	}
-}
-
-// logEvent logs an event.
-func (g *watchdog) logEvent(e *deadlock.Event) {
-	kind, ok := reportedKinds[e.Kind]
-	if !ok {
-		return
-	}
-	log := g.log.Info
-	if e.Kind == deadlock.Detected || e.Kind == deadlock.Recurring {
-		log = g.log.Warn
-	}
-	log(describe(e), "port", e.Name, "priority", queueName(e.Queue), "kind", string(kind))
 }
 
 // queueName names a queue as metrics and tables do.

@@ -52,19 +52,14 @@ func withFileCapabilities(t *testing.T) string {
 	b, err := os.ReadFile(program(t))
 	must(t, err)
 	must(t, os.WriteFile(filepath.Join(dir, "pfcswitch"), b, 0o755))
-	for _, i := range dockerfile() {
-		if i.op == "RUN" && strings.HasPrefix(i.args, "setcap") {
-			must(t, inBuildStage(i.args, dir))
-			return filepath.Join(dir, "pfcswitch")
-		}
-	}
-	t.Fatal("the Dockerfile gives the program no capabilities")
-	return ""
+	command, err := runCommand("build", "setcap")
+	must(t, err)
+	must(t, inBuildStage(command, dir))
+	return filepath.Join(dir, "pfcswitch")
 }
 
 // A machine has a switch in the middle of two hosts, and a folder for its socket.
 type machine struct {
-	lab        *lab.Lab
 	sw, h1, h2 *lab.Node
 	dir        string
 }
@@ -72,10 +67,10 @@ type machine struct {
 func newMachine(t *testing.T) *machine {
 	t.Helper()
 	l := labtest.New(t, "packaging")
-	p := &machine{lab: l, sw: labtest.Node(t, l, "sw"), h1: labtest.Node(t, l, "h1"), h2: labtest.Node(t, l, "h2"),
+	p := &machine{sw: labtest.Node(t, l, "sw"), h1: labtest.Node(t, l, "h1"), h2: labtest.Node(t, l, "h2"),
 		dir: folder(t)}
-	must(t, l.Link(p.h1, "eth0", p.sw, "p1", lab.LinkOptions{}))
-	must(t, l.Link(p.h2, "eth0", p.sw, "p2", lab.LinkOptions{}))
+	cable(t, l, p.h1, "eth0", p.sw, "p1")
+	cable(t, l, p.h2, "eth0", p.sw, "p2")
 	return p
 }
 
@@ -136,15 +131,8 @@ func TestTwoCapabilities(t *testing.T) {
 					p.socket())...).CombinedOutput()
 				return string(out), err
 			}
-			eventually(t, "health is well", func() bool {
-				select {
-				case <-proc.Ended():
-					t.Fatal(proc.Wait())
-				default:
-				}
-				_, err := health()
-				return err == nil
-			})
+			well := func() bool { _, err := health(); return err == nil }
+			waitUntil(t, proc, well)
 			both := fmt.Sprintf("%016x", netRaw|netAdmin)
 			for key, want := range map[string]string{"CapEff": both, "CapPrm": both, "CapBnd": both,
 				"Uid": "65532\t65532\t65532\t65532"} {
@@ -159,8 +147,8 @@ func TestTwoCapabilities(t *testing.T) {
 				return err != nil && strings.Contains(out, "p2")
 			})
 			must(t, p.sw.LinkUp("p2"))
-			eventually(t, "health is well again", func() bool { _, err := health(); return err == nil })
-			must(t, proc.Stop(unix.SIGTERM, 5e9))
+			waitUntil(t, proc, well)
+			stop(t, proc)
 			if out, err := health(); err == nil || !strings.Contains(out, "no running switch found") {
 				t.Errorf("health of a switch that has ended: %v, %s", err, out)
 			}

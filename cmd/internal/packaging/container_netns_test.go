@@ -9,9 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
-
-	"golang.org/x/sys/unix"
 
 	"pfcswitch/cmd/internal/lab"
 	"pfcswitch/cmd/internal/lab/labtest"
@@ -68,17 +65,9 @@ func TestContainer(t *testing.T) {
 	if out, ok := health(); ok {
 		t.Errorf("it is healthy before it has a link: %s", out)
 	}
-	must(t, l.Link(h1, "eth1", sw, "eth1", lab.LinkOptions{}))
-	must(t, l.Link(h2, "eth1", sw, "eth2", lab.LinkOptions{}))
-	eventually(t, "the container is healthy", func() bool {
-		select {
-		case <-container.Ended():
-			t.Fatal(container.Wait())
-		default:
-		}
-		_, ok := health()
-		return ok
-	})
+	cable(t, l, h1, "eth1", sw, "eth1")
+	cable(t, l, h2, "eth1", sw, "eth2")
+	waitUntil(t, container, func() bool { _, ok := health(); return ok })
 	uid, _, _ := strings.Cut(last(t, "USER"), ":")
 	if got := strings.Fields(status(t, container.Pid(), "Uid"))[1]; got != uid {
 		t.Errorf("it runs as %s, want %s", got, uid)
@@ -88,5 +77,5 @@ func TestContainer(t *testing.T) {
 		t.Errorf("its capabilities are %x, %v", got, err)
 	}
 	checkTraffic(t, h2, "eth1", 0.5, map[*lab.Node]string{h1: "eth1"})
-	must(t, container.Stop(unix.SIGTERM, 5*time.Second))
+	stop(t, container)
 }

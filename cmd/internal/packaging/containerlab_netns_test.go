@@ -1,7 +1,6 @@
 package packaging
 
 import (
-	"os/exec"
 	"slices"
 	"strings"
 	"testing"
@@ -19,14 +18,11 @@ import (
 func TestLateInterfaces(t *testing.T) {
 	l := labtest.New(t, "clab")
 	sw, far := labtest.Node(t, l, "sw"), labtest.Node(t, l, "far")
-	must(t, l.Link(sw, "eth0", far, "mgmt", lab.LinkOptions{}))
+	cable(t, l, sw, "eth0", far, "mgmt")
 	must(t, sw.AddAddr("eth0", "172.20.20.2/24"))
 	dir := folder(t)
-	env := []string{"CLAB_INTFS=2", "XDG_RUNTIME_DIR=" + dir}
 	start := func() *lab.Process {
-		proc, err := sw.Start(lab.Command{Name: "switch", Argv: []string{program(t), "run"}, Env: env})
-		must(t, err)
-		return proc
+		return run(t, sw, []string{"CLAB_INTFS=2", "XDG_RUNTIME_DIR=" + dir}, "run")
 	}
 	const socket = "/run/pfcswitch/pfcswitch.sock"
 	proc := start()
@@ -45,10 +41,8 @@ func TestLateInterfaces(t *testing.T) {
 	if got := portsOf(t, socket); !slices.Equal(got, []string{"e1-2", "eth1"}) {
 		t.Errorf("its ports are %v", got)
 	}
-	out, err := exec.Command("nsenter", "--net="+sw.Path(), "ip", "-d", "address", "show", "dev",
-		"eth0").CombinedOutput()
-	must(t, err)
-	if !strings.Contains(string(out), "172.20.20.2/24") || !strings.Contains(string(out), "promiscuity 0") {
+	if out := in(t, sw, "ip", "-d", "address", "show", "dev", "eth0"); !strings.Contains(out, "172.20.20.2/24") ||
+		!strings.Contains(out, "promiscuity 0") {
 		t.Errorf("the management interface has changed: %s", out)
 	}
 
@@ -61,30 +55,25 @@ func TestLateInterfaces(t *testing.T) {
 		out, ok := healthy(t, socket)
 		return !ok && strings.Contains(out, "eth1")
 	})
-	must(t, l.Link(sw, "eth1", far, "a", lab.LinkOptions{}))
+	cable(t, l, sw, "eth1", far, "a")
 	waitFor(t, proc, socket)
-	must(t, proc.Stop(unix.SIGTERM, 5*time.Second))
+	stop(t, proc)
 }
 
 // A wrong number of interfaces is an error at once, and a signal ends the wait.
 func TestLateInterfacesRefused(t *testing.T) {
 	l := labtest.New(t, "clab")
 	sw := labtest.Node(t, l, "sw")
-	run := func(env string) *lab.Process {
-		proc, err := sw.Start(lab.Command{Name: "switch", Argv: []string{program(t), "run"}, Env: []string{env}})
-		must(t, err)
-		return proc
-	}
 	for env, want := range map[string]string{
 		"CLAB_INTFS=two": "CLAB_INTFS=two: it has to be the number of interfaces",
 		"CLAB_INTFS=":    "no interface to take",
 		"CLAB_INTFS=0":   "no interface to take",
 	} {
-		if err := run(env).Wait(); err == nil || !strings.Contains(err.Error(), want) {
+		if err := run(t, sw, []string{env}, "run").Wait(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", env, err)
 		}
 	}
-	proc := run("CLAB_INTFS=1")
+	proc := run(t, sw, []string{"CLAB_INTFS=1"}, "run")
 	eventually(t, "it waits", func() bool { return strings.Contains(proc.Output(), "waiting for 1 interfaces") })
 	_ = proc.Stop(unix.SIGTERM, 5*time.Second)
 	if !strings.Contains(proc.Output(), "interrupted while waiting for 1 interfaces") {

@@ -3,15 +3,11 @@ package packaging
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"path"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-	"time"
-
-	"golang.org/x/sys/unix"
 
 	"pfcswitch/cmd/internal/lab"
 	"pfcswitch/cmd/internal/lab/labtest"
@@ -32,7 +28,7 @@ func (top *topology) run(t *testing.T) {
 	nodes, daemons := map[string]*lab.Node{"": host}, map[string]*lab.Process{}
 	for name, n := range top.nodes {
 		nodes[name] = labtest.Node(t, l, name)
-		must(t, l.Link(nodes[name], "eth0", host, "m-"+name, lab.LinkOptions{}))
+		cable(t, l, nodes[name], "eth0", host, "m-"+name)
 		must(t, nodes[name].AddAddr("eth0", "172.20.20.2/24"))
 		if path.Base(n.argv[0]) == "pfcswitch" {
 			daemons[name] = n.start(t, nodes[name], top.count(name), filepath.Join(dir, name+".sock"))
@@ -47,17 +43,14 @@ func (top *topology) run(t *testing.T) {
 	for name, p := range daemons {
 		waitFor(t, p, filepath.Join(dir, name+".sock"))
 		for _, command := range top.nodes[name].exec {
-			args := append([]string{"--net=" + nodes[name].Path()}, strings.Fields(command)...)
-			if out, err := exec.Command("nsenter", args...).CombinedOutput(); err != nil {
-				t.Errorf("%s: exec %s: %v\n%s", name, command, err, out)
-			}
+			in(t, nodes[name], strings.Fields(command)...)
 		}
 	}
 	if len(daemons) == 0 {
 		t.Error("no switch runs in it")
 	}
 	for _, p := range daemons {
-		must(t, p.Stop(unix.SIGTERM, 5*time.Second))
+		stop(t, p)
 	}
 }
 
@@ -77,7 +70,7 @@ func (top *topology) count(name string) (n int) {
 // has a /run of its own, and here they share one.
 func (n node) start(t *testing.T, at *lab.Node, links int, socket string) *lab.Process {
 	t.Helper()
-	argv := append([]string{program(t)}, n.argv[1:]...)
+	argv := slices.Clone(n.argv[1:])
 	var shadow string
 	for inside, here := range n.files {
 		text, err := os.ReadFile(here)
@@ -87,7 +80,7 @@ func (n node) start(t *testing.T, at *lab.Node, links int, socket string) *lab.P
 	}
 	switch {
 	case shadow != "":
-	case argv[1] == "nic":
+	case argv[0] == "nic":
 		argv = append(argv, "--socket", socket)
 	default: // no file: its socket is the default one
 		eventually(t, "the default socket can be had", func() bool {
@@ -96,8 +89,5 @@ func (n node) start(t *testing.T, at *lab.Node, links int, socket string) *lab.P
 		})
 		must(t, os.Symlink("/run/pfcswitch/pfcswitch.sock", socket))
 	}
-	p, err := at.Start(lab.Command{Name: "container", Argv: argv,
-		Env: append(slices.Clone(n.env), fmt.Sprintf("CLAB_INTFS=%d", links))})
-	must(t, err)
-	return p
+	return run(t, at, append(slices.Clone(n.env), fmt.Sprintf("CLAB_INTFS=%d", links)), argv...)
 }

@@ -89,9 +89,7 @@ func TestDockerfile(t *testing.T) {
 		t.Errorf("USER %s: want numbers that are not root's", got)
 	}
 	want := regexp.MustCompile(`golang:(\d+\.\d+)\.`).FindStringSubmatch(dockerfile()[0].args)
-	mod, err := os.ReadFile(filepath.Join(root, "go.mod"))
-	must(t, err)
-	if want == nil || !strings.Contains(string(mod), "\ngo "+want[1]+".") {
+	if want == nil || !strings.Contains(read(t, "go.mod"), "\ngo "+want[1]+".") {
 		t.Errorf("the image is built by %s, and go.mod wants another Go", dockerfile()[0].args)
 	}
 }
@@ -117,10 +115,7 @@ func TestImageCommands(t *testing.T) {
 		if argv[0] != path {
 			t.Errorf("%q is run, and the program is %s", argv, path)
 		}
-		if out, err := exec.Command(program(t), append(argv[1:], "--help")...).CombinedOutput(); err != nil ||
-			!strings.Contains(string(out), "pfcswitch "+argv[1]) {
-			t.Errorf("%q: %v, %s", argv, err, out)
-		}
+		hasCommand(t, argv)
 	}
 }
 
@@ -147,10 +142,8 @@ func TestProgramIsStatic(t *testing.T) {
 	info, err := os.Stat(path)
 	must(t, err)
 	t.Logf("%.1f MB", float64(info.Size())/1e6)
-	readme, err := os.ReadFile(filepath.Join(root, "scripts/README.md"))
-	must(t, err)
 	var said float64
-	_, text, _ := strings.Cut(string(readme), "nothing but the program (")
+	_, text, _ := strings.Cut(read(t, "scripts/README.md"), "nothing but the program (")
 	if _, err := fmt.Sscanf(text, "%f MB)", &said); err != nil || math.Abs(said*1e6-float64(info.Size())) > 1e6 {
 		t.Errorf("it has %d bytes; scripts/README.md says %v MB (%v)", info.Size(), said, err)
 	}
@@ -161,9 +154,7 @@ func TestProgramIsStatic(t *testing.T) {
 
 // The context of the build has every folder that the program is made of.
 func TestDockerignore(t *testing.T) {
-	b, err := os.ReadFile(filepath.Join(root, ".dockerignore"))
-	must(t, err)
-	lines := strings.Split(string(b), "\n")
+	lines := strings.Split(read(t, ".dockerignore"), "\n")
 	if !slices.Contains(lines, "*") {
 		t.Error("it does not begin with nothing")
 	}

@@ -2,7 +2,6 @@ package packaging
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -11,6 +10,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"pfcswitch/cmd/internal/lab"
 	"pfcswitch/cmd/internal/lab/labtest"
@@ -39,12 +40,11 @@ var build = sync.OnceValues(func() (string, error) {
 	if err := os.Chmod(dir, 0o755); err != nil { // other users run it
 		return "", err
 	}
-	for _, i := range dockerfile() {
-		if i.op == "RUN" && strings.Contains(i.args, "go build") {
-			return built, inBuildStage(i.args, dir)
-		}
+	command, err := runCommand("build", "go build")
+	if err != nil {
+		return "", err
 	}
-	return "", errors.New("the Dockerfile builds nothing")
+	return built, inBuildStage(command, dir)
 })
 
 // inBuildStage runs a command of the Dockerfile's build stage on this machine, with dir for its /out.
@@ -84,6 +84,36 @@ func write(t testing.TB, path, text string) string {
 	return path
 }
 
+// runCommand returns the RUN command of a stage of the Dockerfile that contains a text.
+func runCommand(stage, text string) (string, error) {
+	for _, i := range dockerfile() {
+		if i.stage == stage && i.op == "RUN" && strings.Contains(i.args, text) {
+			return i.args, nil
+		}
+	}
+	return "", fmt.Errorf("the Dockerfile has no command with %s", text)
+}
+
+// run runs the program in a node.
+func run(t testing.TB, at *lab.Node, env []string, args ...string) *lab.Process {
+	t.Helper()
+	p, err := at.Start(lab.Command{Name: "switch", Argv: append([]string{program(t)}, args...), Env: env})
+	must(t, err)
+	return p
+}
+
+// stop ends a program, which has to end well.
+func stop(t testing.TB, p *lab.Process) {
+	t.Helper()
+	must(t, p.Stop(unix.SIGTERM, 5*time.Second))
+}
+
+// cable links two nodes.
+func cable(t testing.TB, l *lab.Lab, a *lab.Node, ifA string, b *lab.Node, ifB string) {
+	t.Helper()
+	must(t, l.Link(a, ifA, b, ifB, lab.LinkOptions{}))
+}
+
 // healthy tells what the health command says.
 func healthy(t testing.TB, socket string) (string, bool) {
 	t.Helper()
@@ -94,14 +124,19 @@ func healthy(t testing.TB, socket string) (string, bool) {
 // waitFor waits until a switch is healthy.
 func waitFor(t testing.TB, p *lab.Process, socket string) {
 	t.Helper()
-	eventually(t, "the switch at "+socket+" is healthy", func() bool {
+	waitUntil(t, p, func() bool { _, ok := healthy(t, socket); return ok })
+}
+
+// waitUntil waits until a switch is healthy by the word of a function.
+func waitUntil(t testing.TB, p *lab.Process, healthy func() bool) {
+	t.Helper()
+	eventually(t, "the switch is healthy", func() bool {
 		select {
 		case <-p.Ended():
 			t.Fatalf("the switch has ended: %v", p.Wait())
 		default:
 		}
-		_, ok := healthy(t, socket)
-		return ok
+		return healthy()
 	})
 }
 

@@ -9,10 +9,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"golang.org/x/sys/unix"
-
-	"pfcswitch/cmd/internal/lab"
 )
 
 // A manager hears what systemd would.
@@ -46,9 +42,8 @@ func (m *manager) next(dogs bool) []string {
 func TestNotify(t *testing.T) {
 	p := newMachine(t)
 	m := listen(t, filepath.Join(p.dir, "notify"))
-	proc, err := p.sw.Start(lab.Command{Name: "switch", Argv: []string{program(t), "run", "-c", p.config(t, "")},
-		Env: []string{"NOTIFY_SOCKET=" + filepath.Join(p.dir, "notify"), "WATCHDOG_USEC=300000", "WATCHDOG_PID="}})
-	must(t, err)
+	proc := run(t, p.sw, []string{"NOTIFY_SOCKET=" + filepath.Join(p.dir, "notify"), "WATCHDOG_USEC=300000",
+		"WATCHDOG_PID="}, "run", "-c", p.config(t, ""))
 	if got := m.next(true); !slices.Equal(got, []string{"READY=1"}) {
 		t.Fatalf("the first message is %q", got)
 	}
@@ -70,7 +65,7 @@ func TestNotify(t *testing.T) {
 	if got := m.next(false); !slices.Equal(got, []string{"READY=1"}) {
 		t.Errorf("its end is told as %q", got)
 	}
-	must(t, proc.Stop(unix.SIGTERM, 5*time.Second))
+	stop(t, proc)
 	if got := m.next(false); !slices.Equal(got, []string{"STOPPING=1"}) {
 		t.Errorf("the end is told as %q", got)
 	}
@@ -79,14 +74,12 @@ func TestNotify(t *testing.T) {
 // Without systemd nothing is missed, and a socket that is gone stops no switch.
 func TestNotifyNobody(t *testing.T) {
 	p := newMachine(t)
-	proc, err := p.sw.Start(lab.Command{Name: "switch", Argv: []string{program(t), "run", "-c", p.config(t, "")},
-		Env: []string{"NOTIFY_SOCKET=" + filepath.Join(p.dir, "nobody")}})
-	must(t, err)
+	proc := run(t, p.sw, []string{"NOTIFY_SOCKET=" + filepath.Join(p.dir, "nobody")}, "run", "-c", p.config(t, ""))
 	waitFor(t, proc, p.socket())
 	if !strings.Contains(proc.Output(), "systemd cannot be told") {
 		t.Errorf("it says nothing of it: %s", proc.Output())
 	}
-	must(t, proc.Stop(unix.SIGTERM, 5*time.Second))
+	stop(t, proc)
 	if _, err := os.Stat(p.socket()); err == nil {
 		t.Error("its socket is left")
 	}

@@ -31,7 +31,7 @@ func TestShowUnderLoad(t *testing.T) {
 			node, name = hosts[n-1], "eth0"
 		}
 		if n <= linked {
-			must(t, l.Link(node, name, sw, fmt.Sprintf("p%d", n), lab.LinkOptions{}))
+			cable(t, l, node, name, sw, fmt.Sprintf("p%d", n))
 		}
 		yaml += fmt.Sprintf("  p%d: {speed: 1G}\n", n)
 	}
@@ -41,16 +41,13 @@ func TestShowUnderLoad(t *testing.T) {
 	socket := filepath.Join(dir, "show.sock")
 	path := write(t, filepath.Join(dir, "show.yaml"), fmt.Sprintf("name: show\npreset: roce\napi: {socket: %s}\nfdb: "+
 		"[{mac: %q, port: p2}]\n%s", socket, mac, yaml))
-	_, err = sw.Start(lab.Command{Name: "switch", Argv: []string{program(t), "run", "-c", path}})
-	must(t, err)
+	run(t, sw, nil, "run", "-c", path)
 	eventually(t, "its links are up", func() bool {
 		out, _ := healthy(t, socket)
 		return strings.Contains(out, fmt.Sprintf("%d of %d ports up", linked, ports))
 	})
 	for _, from := range []*lab.Node{hosts[0], hosts[2]} {
-		p, err := from.Start(lab.Command{Argv: []string{program(t), "send", "eth0", "--no-sink", "--to", mac.String(),
-			"--flow", "3", "--seconds", "60"}})
-		must(t, err)
+		p := run(t, from, nil, "send", "eth0", "--no-sink", "--to", mac.String(), "--flow", "3", "--seconds", "60")
 		t.Cleanup(func() { _ = p.Stop(unix.SIGKILL, time.Second) })
 	}
 	eventually(t, "both senders are held", func() bool {

@@ -8,8 +8,6 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
-
-	"pfcswitch/cmd/internal/lab"
 )
 
 // From the start of the process to the first frame that it forwards takes less than 300 ms, with every key at its
@@ -22,9 +20,8 @@ func TestStartToForwarding(t *testing.T) {
 	must(t, err)
 	path := write(t, filepath.Join(p.dir, "start.yaml"), fmt.Sprintf("name: sw\npreset: roce\napi: {socket: "+
 		"%s}\nports: {p1: {}, p2: {}}\n", p.socket()))
-	sender, err := p.h1.Start(lab.Command{Argv: []string{program(t), "send", "eth0", "--no-sink", "--to", mac.String(),
-		"--flow", "3:rate=10M", "--seconds", "60"}})
-	must(t, err)
+	sender := run(t, p.h1, nil, "send", "eth0", "--no-sink", "--to", mac.String(), "--flow", "3:rate=10M",
+		"--seconds", "60")
 	eventually(t, "the sender sends", func() bool {
 		s, err := p.h1.Stats("eth0")
 		return err == nil && s.SentFrames > 0
@@ -52,8 +49,7 @@ func (p *machine) startToFrame(t *testing.T, path string, end unix.Signal) time.
 	before, err := p.h2.Stats("eth0")
 	must(t, err)
 	begun := time.Now()
-	proc, err := p.sw.Start(lab.Command{Name: "switch", Argv: []string{program(t), "run", "-c", path}})
-	must(t, err)
+	proc := run(t, p.sw, nil, "run", "-c", path)
 	for {
 		now, err := p.h2.Stats("eth0")
 		must(t, err)

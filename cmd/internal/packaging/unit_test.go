@@ -11,21 +11,27 @@ import (
 	"testing"
 )
 
-// unit returns the systemd unit as one of a switch leaf1 whose program is at path.
-func unit(t *testing.T, path string) string {
+// read returns a file of the project.
+func read(t *testing.T, path string) string {
 	t.Helper()
-	b, err := os.ReadFile(filepath.Join(root, "scripts/systemd/pfcswitch@.service"))
+	b, err := os.ReadFile(filepath.Join(root, path))
 	must(t, err)
+	return string(b)
+}
+
+const unitFile = "scripts/systemd/pfcswitch@.service"
+
+// unit returns the systemd unit as one of a switch leaf1 whose program is the one under test.
+func unit(t *testing.T) string {
+	t.Helper()
 	return write(t, filepath.Join(t.TempDir(), "pfcswitch@leaf1.service"),
-		strings.ReplaceAll(string(b), "/usr/bin/pfcswitch", path))
+		strings.ReplaceAll(read(t, unitFile), "/usr/bin/pfcswitch", program(t)))
 }
 
 // setting returns what a unit says of a key.
 func setting(t *testing.T, key string) string {
 	t.Helper()
-	b, err := os.ReadFile(filepath.Join(root, "scripts/systemd/pfcswitch@.service"))
-	must(t, err)
-	m := regexp.MustCompile(`(?m)^` + key + `=(.*)$`).FindStringSubmatch(string(b))
+	m := regexp.MustCompile(`(?m)^` + key + `=(.*)$`).FindStringSubmatch(read(t, unitFile))
 	if m == nil {
 		t.Fatalf("the unit has no %s", key)
 	}
@@ -43,7 +49,7 @@ func analyze(t *testing.T, args ...string) (string, error) {
 }
 
 func TestUnitIsWellFormed(t *testing.T) {
-	if out, err := analyze(t, "verify", unit(t, program(t))); err != nil || strings.TrimSpace(out) != "" {
+	if out, err := analyze(t, "verify", unit(t)); err != nil || strings.TrimSpace(out) != "" {
 		t.Errorf("systemd-analyze verify: %v\n%s", err, out)
 	}
 }
@@ -52,16 +58,14 @@ func TestUnitIsWellFormed(t *testing.T) {
 const exposure = "25"
 
 func TestUnitIsConfined(t *testing.T) {
-	out, err := analyze(t, "security", "--offline=true", "--threshold="+exposure, unit(t, program(t)))
+	out, err := analyze(t, "security", "--offline=true", "--threshold="+exposure, unit(t))
 	if err != nil {
 		t.Errorf("systemd-analyze security: %v\n%s", err, out)
 	}
 	last := out[strings.LastIndex(strings.TrimSpace(out), "\n")+1:]
 	t.Log(last)
-	readme, err := os.ReadFile(filepath.Join(root, "scripts/README.md"))
-	must(t, err)
 	var said, found float64
-	_, text, _ := strings.Cut(string(readme), "`systemd-analyze security`: ")
+	_, text, _ := strings.Cut(read(t, "scripts/README.md"), "`systemd-analyze security`: ")
 	_, level, _ := strings.Cut(last, "pfcswitch@leaf1.service: ")
 	if _, err := fmt.Sscanf(text, "%f", &said); err != nil {
 		t.Errorf("scripts/README.md does not say what systemd-analyze security finds: %v", err)
@@ -72,14 +76,19 @@ func TestUnitIsConfined(t *testing.T) {
 	}
 }
 
+// hasCommand fails the test unless the program has the command that argv runs.
+func hasCommand(t *testing.T, argv []string) {
+	t.Helper()
+	if out, err := exec.Command(program(t), append(argv[1:], "--help")...).CombinedOutput(); err != nil ||
+		!strings.Contains(string(out), "pfcswitch "+argv[1]) {
+		t.Errorf("%q: %v, %s", argv, err, out)
+	}
+}
+
 // The unit runs commands that the program has.
 func TestUnitCommands(t *testing.T) {
 	for _, key := range []string{"ExecStart", "ExecReload"} {
-		argv := strings.Fields(setting(t, key))
-		if out, err := exec.Command(program(t), append(argv[1:], "--help")...).CombinedOutput(); err != nil ||
-			!strings.Contains(string(out), "pfcswitch "+argv[1]) {
-			t.Errorf("%s: %v, %s", key, err, out)
-		}
+		hasCommand(t, strings.Fields(setting(t, key)))
 	}
 	if setting(t, "Type") != "notify" || setting(t, "WatchdogSec") == "" {
 		t.Error("the unit does not wait until the switch is ready, or has no watchdog")

@@ -3,14 +3,11 @@ package packaging
 import (
 	"encoding/json"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"pfcswitch/cmd/internal/api"
 	"pfcswitch/cmd/internal/lab"
@@ -20,8 +17,7 @@ import (
 // askLink asks the other end of a port what passes, and wants PFC to, in both directions.
 func askLink(t *testing.T, node *lab.Node, port, socket string) {
 	t.Helper()
-	p, err := node.Start(lab.Command{Argv: []string{program(t), "linkcheck", port, "-s", socket, "-j"}})
-	must(t, err)
+	p := run(t, node, nil, "linkcheck", port, "-s", socket, "-j")
 	select {
 	case <-p.Ended():
 	case <-time.After(30 * time.Second):
@@ -45,7 +41,7 @@ func TestTunnel(t *testing.T) {
 	l := labtest.New(t, "tunnel")
 	left, right := labtest.Node(t, l, "left"), labtest.Node(t, l, "right")
 	h1, h3, h4 := labtest.Node(t, l, "h1"), labtest.Node(t, l, "h3"), labtest.Node(t, l, "h4")
-	must(t, l.Link(left, "under", right, "under", lab.LinkOptions{}))
+	cable(t, l, left, "under", right, "under")
 	ends := map[*lab.Node]struct{ own, other string }{left: {"192.0.2.1", "192.0.2.2"},
 		right: {"192.0.2.2", "192.0.2.1"}}
 	for node, at := range ends {
@@ -55,11 +51,7 @@ func TestTunnel(t *testing.T) {
 				" dev under dstport 14789",
 			"link set eth3 up",
 		} {
-			cmd := exec.Command("nsenter", append([]string{"--net=" + node.Path(), "ip"},
-				strings.Fields(command)...)...)
-			if out, err := cmd.CombinedOutput(); err != nil {
-				t.Fatalf("ip %s: %v\n%s", command, err, out)
-			}
+			in(t, node, append([]string{"ip"}, strings.Fields(command)...)...)
 		}
 	}
 	small := lab.LinkOptions{MTU: 1450}
@@ -74,8 +66,7 @@ func TestTunnel(t *testing.T) {
 		must(t, err)
 		socket := filepath.Join(dir, name+".sock")
 		path := write(t, filepath.Join(dir, name+".yaml"), string(text)+"api: {socket: "+socket+"}\n")
-		proc, err := node.Start(lab.Command{Name: name, Argv: []string{program(t), "run", "-c", path}})
-		must(t, err)
+		proc := run(t, node, nil, "run", "-c", path)
 		waitFor(t, proc, socket)
 		return proc, api.NewClient(socket)
 	}
@@ -106,6 +97,6 @@ func TestTunnel(t *testing.T) {
 			t.Errorf("%d lossless frames were lost:\n%s", n, events.Text())
 		}
 	}
-	must(t, s1.Stop(unix.SIGTERM, 5*time.Second))
-	must(t, s2.Stop(unix.SIGTERM, 5*time.Second))
+	stop(t, s1)
+	stop(t, s2)
 }

@@ -8,8 +8,6 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"pfcswitch/cmd/internal/api"
 	"pfcswitch/cmd/internal/lab"
 	"pfcswitch/cmd/internal/lab/labtest"
@@ -36,28 +34,23 @@ func TestRunWithoutAFile(t *testing.T) {
 	l := labtest.New(t, "zero")
 	sw, far := labtest.Node(t, l, "sw"), labtest.Node(t, l, "far")
 	for _, name := range []string{"eth0", "eth1", "eth2", "eth3", "eth4", "e1-5"} {
-		must(t, l.Link(sw, name, far, name, lab.LinkOptions{}))
+		cable(t, l, sw, name, far, name)
 	}
 	in(t, sw, "ip", "link", "add", "br0", "type", "bridge")
 	in(t, sw, "ip", "link", "set", "eth2", "master", "br0")
 	must(t, sw.AddAddr("eth3", "192.0.2.1/24"))
 	in(t, sw, "ip", "route", "add", "default", "dev", "eth4")
-	run := func(args ...string) *lab.Process {
-		p, err := sw.Start(lab.Command{Name: "switch", Argv: append([]string{program(t), "run"}, args...)})
-		must(t, err)
-		return p
-	}
 	for _, tt := range []struct{ args, want []string }{
 		{nil, []string{"e1-5", "eth1"}},
 		{[]string{"--port", "eth1"}, []string{"eth1"}},
 		{[]string{"--port", "eth1", "--port", "eth0"}, []string{"eth0", "eth1"}},
 	} {
-		p := run(tt.args...)
+		p := run(t, sw, nil, append([]string{"run"}, tt.args...)...)
 		waitFor(t, p, socket)
 		if got := portsOf(t, socket); !slices.Equal(got, tt.want) {
 			t.Errorf("run %v: it takes %v, want %v", tt.args, got, tt.want)
 		}
-		must(t, p.Stop(unix.SIGTERM, 5*time.Second))
+		stop(t, p)
 	}
 	for _, name := range []string{"eth1", "e1-5"} {
 		must(t, sw.DeleteLink(name))
@@ -69,7 +62,7 @@ func TestRunWithoutAFile(t *testing.T) {
 		{[]string{"-c", "switch.yaml", "--port", "eth1"}, []string{"-c and --port exclude each other"}},
 		{[]string{"--port", "eth3"}, []string{"eth3", "192.0.2.1/24"}},
 	} {
-		p := run(tt.args...)
+		p := run(t, sw, nil, append([]string{"run"}, tt.args...)...)
 		select {
 		case <-p.Ended():
 		case <-time.After(10 * time.Second):
@@ -83,10 +76,11 @@ func TestRunWithoutAFile(t *testing.T) {
 	}
 }
 
-// in runs a command inside of a node.
-func in(t *testing.T, n *lab.Node, argv ...string) {
+// in runs a command inside of a node, and returns what it prints.
+func in(t *testing.T, n *lab.Node, argv ...string) string {
 	t.Helper()
 	p, err := n.Start(lab.Command{Argv: argv})
 	must(t, err)
 	must(t, p.Wait())
+	return p.Output()
 }
