@@ -246,14 +246,14 @@ func TestPace(t *testing.T) {
 }
 
 func TestLinksText(t *testing.T) {
-	r := &Report{Links: []LinkResult{linkRun("0 m", 0), {Phase: "2", Length: "10 km", Speed: 1e8, Control: true,
-		Peak: 90_000, Configured: 30_000, Lost: 7},
+	r := &Report{Demo: "headroom", Links: []LinkResult{linkRun("0 m", 0),
+		{Phase: "2", Length: "10 km", Speed: 1e8, Control: true, Peak: 90_000, Configured: 30_000, Lost: 7},
 		{Phase: "3", Length: "10 km", Speed: 1e8, Peak: 700, Used: 700, Room: 720, Xoffs: 222},
 		{Phase: "4", Length: "10 km", Speed: 1e8, Peak: 900, Used: 900, Room: 999, Xoffs: 333, Lost: 1}}}
 	r.control("2", "frames lost", "more than 0", "7", true, true)
 	r.judge()
 	var out strings.Builder
-	if err := r.linksText(&out); err != nil {
+	if err := r.Text(&out); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"10 km (control)", "100 Mbit/s", "##---", strings.Repeat("#", plotWidth) + "\n",
