@@ -1,8 +1,6 @@
 package buffer
 
-import (
-	"testing"
-)
+import "testing"
 
 // An arrival is one frame offered to, or departing from, priority pgA of a port.
 type arrival struct {

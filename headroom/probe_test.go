@@ -35,6 +35,8 @@ func replied(q macctl.MeasurementFrame) macctl.MeasurementFrame {
 	return a
 }
 
+// Forged and altered answers do not hide that a peer is silent. A peer whose answers cannot be used is not silent: no
+// fallback requests follow, and one note says why the answers are ignored.
 func TestForgedAnswersAreIgnored(t *testing.T) {
 	const rtt = 40_000
 	tests := []struct {
@@ -52,7 +54,8 @@ func TestForgedAnswersAreIgnored(t *testing.T) {
 		{"to everybody", 0, func(a *macctl.MeasurementFrame, _ *Moment) { a.Group = true }, IgnoredAltered},
 		{"other flags", 0, func(a *macctl.MeasurementFrame, _ *Moment) { a.Flags = macctl.MeasureTwoStamps },
 			IgnoredAltered},
-		{"the other EtherType", 0, func(a *macctl.MeasurementFrame, _ *Moment) { a.Fallback = true }, IgnoredAltered},
+		{"the other EtherType", 0, func(a *macctl.MeasurementFrame, _ *Moment) { a.Fallback = !a.Fallback },
+			IgnoredAltered},
 		{"a reflection that was not asked for", 0,
 			func(a *macctl.MeasurementFrame, _ *Moment) { a.Operation = macctl.MeasureRequest }, IgnoredAltered},
 		{"an answer where a reflection was asked for", macctl.MeasureTwoStamps | macctl.MeasureLoopback,
@@ -68,6 +71,9 @@ func TestForgedAnswersAreIgnored(t *testing.T) {
 			IgnoredProportion},
 		{"a reaction of 2 s", 0, func(a *macctl.MeasurementFrame, _ *Moment) { a.Reaction = 2_000_000_000 },
 			IgnoredProportion},
+		{"other flags, and the clock was set", 0, func(a *macctl.MeasurementFrame, at *Moment) {
+			a.Flags, at.Clock = macctl.MeasureTwoStamps, 31
+		}, IgnoredAltered},
 		{"the clock was set", 0, func(_ *macctl.MeasurementFrame, at *Moment) { at.Clock += 1_000_000 }, IgnoredClock},
 		{"the clocks disagree by a little more than stamps may", 0,
 			func(_ *macctl.MeasurementFrame, at *Moment) { at.Clock -= 31 }, IgnoredClock},
@@ -80,6 +86,24 @@ func TestForgedAnswersAreIgnored(t *testing.T) {
 			p.Receive(a, now+rtt, at)
 			if p.count.Ignored[tt.want] != 1 || p.count.Answered != 0 {
 				t.Errorf("ignored %v, answered %d\nwant %v", p.count.Ignored, p.count.Answered, tt.want)
+			}
+			if tt.flags != 0 {
+				return
+			}
+			p = agreed(settings(7))
+			p.Notes()
+			fallback, now := answerAll(p, 2, 4*manyInARow, tt.forge)
+			r, notes := p.Report(now), strings.Join(p.Notes(), "\n")
+			forged := tt.want == IgnoredUnasked || tt.want == IgnoredAltered
+			if r.PeerSilent != forged || (fallback > 0) != forged || (r.Counters.Lost > 0) != forged ||
+				r.Counters.Answered != 0 {
+				t.Errorf("silent %v, %d fallback requests, answered %d, lost %d", r.PeerSilent, fallback,
+					r.Counters.Answered, r.Counters.Lost)
+			}
+			silent := strings.Count(notes, "does not answer")
+			unusable := strings.Count(notes, `could not be used, the newest being ignored as "`+tt.want.String()+`"`)
+			if silent+unusable != 1 || (silent == 1) != forged {
+				t.Errorf("notes %q", notes)
 			}
 		})
 	}

@@ -26,59 +26,6 @@ func answerAll(p *Probe, now int64, requests int, spoil func(a *macctl.Measureme
 	return fallback, now
 }
 
-// A peer whose answers are all ignored is not silent: no fallback requests follow, and one note says why the answers
-// are ignored.
-func TestAnswersThatAreRefusedAreNoSilence(t *testing.T) {
-	for _, tt := range []struct {
-		name  string
-		spoil func(a *macctl.MeasurementFrame, at *Moment)
-		why   string
-	}{
-		{"a clock of 2 ms", func(a *macctl.MeasurementFrame, _ *Moment) { a.Precision = 2_000_000 }, "proportion"},
-		{"stamps that run backwards", func(a *macctl.MeasurementFrame, _ *Moment) { a.Area[1] = a.Area[0] - 1 },
-			"backwards"},
-		{"clocks that disagree", func(_ *macctl.MeasurementFrame, at *Moment) { at.Clock = 31 }, "clock"},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			p := agreed(settings(7))
-			p.Notes()
-			fallback, now := answerAll(p, 2, 4*manyInARow, tt.spoil)
-			r, notes := p.Report(now), strings.Join(p.Notes(), "\n")
-			if r.PeerSilent || fallback != 0 || r.Counters.Answered != 0 || r.Counters.Lost != 0 {
-				t.Errorf("silent %v, %d asked by ordinary frames, answered %d, lost %d", r.PeerSilent, fallback,
-					r.Counters.Answered, r.Counters.Lost)
-			}
-			if strings.Contains(notes, "does not answer") ||
-				strings.Count(notes, `could not be used, the newest being ignored as "`+tt.why+`"`) != 1 {
-				t.Errorf("notes %q", notes)
-			}
-		})
-	}
-}
-
-// Forged and altered answers do not hide that a peer is dead.
-func TestForgedAnswersAreSilence(t *testing.T) {
-	for name, forge := range map[string]func(a *macctl.MeasurementFrame, at *Moment){
-		"another session":  func(a *macctl.MeasurementFrame, _ *Moment) { a.Session++ },
-		"another sequence": func(a *macctl.MeasurementFrame, _ *Moment) { a.Sequence++ },
-		"too late":         func(_ *macctl.MeasurementFrame, at *Moment) { at.Now += int64(2 * time.Second) },
-		"to everybody":     func(a *macctl.MeasurementFrame, _ *Moment) { a.Group = true },
-		"a reflection":     func(a *macctl.MeasurementFrame, _ *Moment) { a.Operation = macctl.MeasureRequest },
-		"other flags, and clock": func(a *macctl.MeasurementFrame, at *Moment) {
-			a.Flags,
-				at.Clock = macctl.MeasureTwoStamps, 31
-		},
-	} {
-		p := agreed(settings(7))
-		p.Notes()
-		_, now := answerAll(p, 2, 2*manyInARow, forge)
-		if notes := strings.Join(p.Notes(), "\n"); !p.Report(now).PeerSilent ||
-			strings.Count(notes, "does not answer") != 1 {
-			t.Errorf("%s: silent %v, notes %q", name, p.Report(now).PeerSilent, notes)
-		}
-	}
-}
-
 // passTime makes a Probe send for d, without a peer.
 func passTime(p *Probe, from int64, d time.Duration) (now int64) {
 	for now = from; now < from+int64(d); now = max(now+1, p.Next()) {

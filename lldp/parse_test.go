@@ -166,8 +166,8 @@ func drawPDU(t *rapid.T) PDU {
 	}
 	id := func(what string) ID { return ID{rapid.Byte().Draw(t, what), octets(what+" ID", 1, MaxID)} }
 	p := PDU{Chassis: id("chassis"), Port: id("port"), TTL: rapid.Uint16Min(1).Draw(t, "TTL"),
-		PortDescription: octets("port description", 0, 255), SystemName: octets("system name", 0,
-			255), SystemDescription: octets("system description", 0, 255)}
+		PortDescription: octets("port description", 0, 255), SystemName: octets("system name", 0, 255),
+		SystemDescription: octets("system description", 0, 255)}
 	if rapid.Bool().Draw(t, "has capabilities") {
 		p.Capabilities = &Capabilities{rapid.Uint16().Draw(t, "supported"), rapid.Uint16().Draw(t, "enabled")}
 	}

@@ -1,8 +1,6 @@
 package macctl
 
-import (
-	"testing"
-)
+import "testing"
 
 // A frame that is to be obeyed is the same after it was written and read again. All other input is ignored with a
 // reason.

@@ -172,8 +172,8 @@ func (m *model) setPort(t *rapid.T) {
 	}
 	c := PortConfig{
 		PVID: rapid.Uint16Range(1, modelVLANs).Draw(t, "pvid"), Tagged: set,
-		Learning: rapid.Bool().Draw(t, "learning"), Flood: rapid.Bool().Draw(t, "flood"), Loop: rapid.Bool().Draw(t,
-			"loop"),
+		Learning: rapid.Bool().Draw(t, "learning"), Flood: rapid.Bool().Draw(t, "flood"),
+		Loop: rapid.Bool().Draw(t, "loop"),
 	}
 	ev, err := m.b.SetPort(i, c)
 	if err != nil {

@@ -78,10 +78,8 @@ func ParseProbe(b []byte) (Probe, error) {
 		return Probe{}, ErrNotProbe
 	}
 	b = untagged(b[addressesLen:])
-	if len(b) < probeUsedLen-addressesLen ||
-		binary.BigEndian.Uint16(b) != ProbeEtherType ||
-		binary.BigEndian.Uint32(b[2:]) != probeMagic ||
-		b[6] != probeVersion {
+	if len(b) < probeUsedLen-addressesLen || binary.BigEndian.Uint16(b) != ProbeEtherType ||
+		binary.BigEndian.Uint32(b[2:]) != probeMagic || b[6] != probeVersion {
 		return Probe{}, ErrNotProbe
 	}
 	return Probe{

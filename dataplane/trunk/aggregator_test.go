@@ -209,8 +209,8 @@ func TestArbiterTakesOneOfEach(t *testing.T) {
 		waiting uint64
 		want    int
 	}{
-		{0, -1}, {0b111, 0}, {0b111, 1}, {0b111, 2}, {0b111, 0}, {0b101, 2}, {0b100, 2}, {0b110, 1}, {0b011,
-			0}, {1 << 63, 63}, {1<<63 | 1, 0},
+		{0, -1}, {0b111, 0}, {0b111, 1}, {0b111, 2}, {0b111, 0}, {0b101, 2}, {0b100, 2}, {0b110, 1}, {0b011, 0},
+		{1 << 63, 63}, {1<<63 | 1, 0},
 	} {
 		if got := a.Next(tt.waiting); got != tt.want {
 			t.Fatalf("step %d: member %d, want %d", i, got, tt.want)

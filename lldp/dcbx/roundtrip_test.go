@@ -38,9 +38,8 @@ func drawPFC(t *rapid.T) *PFC {
 
 func drawApps(t *rapid.T, least, most int) (apps []App) {
 	for range rapid.IntRange(least, most).Draw(t, "applications") {
-		apps = append(apps,
-			App{rapid.Uint8Max(7).Draw(t, "priority"), rapid.Uint8Max(7).Draw(t, "selector"),
-				rapid.Uint16().Draw(t, "protocol")})
+		apps = append(apps, App{rapid.Uint8Max(7).Draw(t, "priority"), rapid.Uint8Max(7).Draw(t, "selector"),
+			rapid.Uint16().Draw(t, "protocol")})
 	}
 	return apps
 }
