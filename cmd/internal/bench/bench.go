@@ -215,14 +215,7 @@ func (b *bench) show(atStart lab.CPUTimes) error {
 		writeFile(b.opt.svg, func(w io.Writer) error { return plot(w, b.machine, rows) }))...)
 }
 
-// noteOnce notes something that several parts may find.
-func (b *bench) noteOnce(format string, args ...any) {
-	if n := fmt.Sprintf(format, args...); !slices.Contains(b.notes, n) {
-		b.note("%s", n)
-	}
-}
-
-// note says something at once, and again below the table.
+// note prints something at once, and again below the table.
 func (b *bench) note(format string, args ...any) {
 	n := fmt.Sprintf(format, args...)
 	b.notes = append(b.notes, n)

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"os/exec"
 	"slices"
-
-	"pfcswitch/cmd/internal/api"
 )
 
 // Names of the devices under test in results.
@@ -62,11 +60,6 @@ func (b *bench) compare() (all []*network, err error) {
 			continue
 		}
 		all = append(all, n)
-		if dut == dutPFC {
-			if err := n.notePFC(); err != nil {
-				return nil, err
-			}
-		}
 		if err := n.forwards(); err != nil {
 			return nil, err
 		}
@@ -79,10 +72,6 @@ func (b *bench) compare() (all []*network, err error) {
 func (b *bench) comparedNetwork(name, dut string, hosts int, yaml string) (*network, error) {
 	if !b.present(dut) {
 		return nil, nil
-	}
-	if dut == dutBridge {
-		b.noteOnce("Linux bridge: without VLAN filtering, its default, while pfcswitch filters; " +
-			"it forwards in the sender's call and needs no receive ring.")
 	}
 	n, err := b.startNetwork(name, dut, hosts, yaml)
 	if errors.Is(err, errNoTSO) { // no later part tries again
@@ -120,34 +109,4 @@ func (n *network) startBridge() error {
 		commands = append(commands, fmt.Sprintf("bridge fdb add %s dev p%d master static", mac(i), i))
 	}
 	return n.b.commands(n.sw, commands...)
-}
-
-// notePFC notes what receive rings pfcswitch has where its senders are.
-func (n *network) notePFC() error {
-	buffer, err := show[*api.Buffer](n, "buffer")
-	if err != nil {
-		return err
-	}
-	for _, p := range buffer.Ports {
-		if p.Port == "p1" && p.Ring != nil {
-			n.b.noteOnce("pfcswitch: every feature and the metrics on; the receive rings of its senders' ports are "+
-				"deep (scripts/bench.yaml): %d slots for lossless frames alone.", p.Ring.Slots)
-		}
-	}
-	return nil
-}
-
-// noteOVS notes what limits Open vSwitch's sockets.
-func (b *bench) noteOVS() {
-	b.noteOnce("Open vSwitch: a rule for each host that receives, before NORMAL; its packet sockets have the system's "+
-		"receive buffer, %s octets (net.core.rmem_default), GSO frames included: what does not fit is lost, and TCP "+
-		"sends it again.", line("/proc/sys/net/core/rmem_default"))
-}
-
-// noteTwoOVS notes what two instances of Open vSwitch mean for its memory.
-func (b *bench) noteTwoOVS() {
-	if b.present(dutOVS) && b.present(dutOVSTSO) {
-		b.noteOnce("Open vSwitch runs twice, with and without TSO: " +
-			"the PSS of each is without half of the pages of their common programs, RSS with all.")
-	}
 }

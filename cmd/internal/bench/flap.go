@@ -31,8 +31,6 @@ func (b *bench) flap() error {
 		}
 		all = append(all, n)
 	}
-	b.noteOnce("Flaps: pfcswitch runs with LLDP and its probes against loops off, " +
-		"so that no frame comes but the sender's.")
 	return b.eachRound(func(round int) error {
 		for _, n := range alternate(all, round) {
 			if err := n.flapRound(round); err != nil {

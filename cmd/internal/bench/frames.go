@@ -16,7 +16,6 @@ func (b *bench) frames() error {
 	if err := b.defaultMemory(); err != nil {
 		return err
 	}
-	b.noteTwoOVS()
 	if err := b.recordMemory(all, "load=idle"); err != nil {
 		return err
 	}

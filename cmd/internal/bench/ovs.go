@@ -32,7 +32,7 @@ func (n *network) startOVS(tso bool) error {
 	if err := o.ports(); err != nil {
 		return errors.Join(err, n.alive())
 	}
-	if n.b.noteOVS(); !tso {
+	if !tso {
 		return nil
 	}
 	text, err := os.ReadFile(log)
