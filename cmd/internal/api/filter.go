@@ -6,8 +6,7 @@ import "slices"
 type Filter struct {
 	Ports      []string   // empty: all
 	Priorities []Priority // empty: all. "all", of a port with 802.3x PAUSE, is kept too
-	// Existing returns the names of the ports that there are. It is called where an answer, which may have nothing of a
-	// port, does not tell.
+	// Existing returns the names of all ports. It is called for answers that need not have an entry of every port.
 	Existing func() ([]string, error)
 }
 
@@ -38,9 +37,9 @@ func (f Filter) Apply(r Reply) error {
 		for i := range r.Ports {
 			keep(&r.Ports[i].Queues, func(q *HeadroomQueue) bool { return f.has(q.Priority) })
 		}
-		return keepPorts(f, &r.Ports, func(p *HeadroomPort) string { return p.Port })
+		return keepKnown(f, &r.Ports, func(p *HeadroomPort) []string { return []string{p.Port} })
 	case *LLDP:
-		return keepPorts(f, &r.Ports, func(p *LLDPPort) string { return p.Port })
+		return keepKnown(f, &r.Ports, func(p *LLDPPort) []string { return []string{p.Port} })
 	case *Trunks:
 		for i := range r.Trunks {
 			t := &r.Trunks[i]
@@ -79,7 +78,7 @@ func keep[T any](list *[]T, wanted func(*T) bool) {
 	*list = slices.DeleteFunc(*list, func(x T) bool { return !wanted(&x) })
 }
 
-// keepPorts filters a list that contains every port.
+// keepPorts filters a list that contains every port whose interface is open, or every port.
 func keepPorts[T any](f Filter, list *[]T, name func(*T) string) error {
 	names := each(*list, name)
 	f.Existing = func() ([]string, error) { return names, nil }

@@ -161,7 +161,7 @@ func TestFilterOfTrunks(t *testing.T) {
 
 // A port without entries is no unknown port.
 func TestFilterOfWhatTellsNoPorts(t *testing.T) {
-	for _, noun := range []string{"fdb", "events", "watchdog"} {
+	for _, noun := range []string{"fdb", "events", "watchdog", "lldp", "headroom"} {
 		for _, tt := range []struct {
 			port  string
 			there []string
