@@ -120,8 +120,8 @@ func (c *Client) open(ctx context.Context, method, path string, body []byte) (io
 	return a.Body, nil
 }
 
-// Follow reads the state and then events as they come, from sequence number since on (nil: new ones), and hands each
-// line to see, as it came and decoded, until the stream ends, see returns an error, or ctx ends, which is none.
+// Follow reads the state and then events from sequence number since on (nil: new ones). It calls see with each line,
+// raw and decoded, until the stream ends, see returns an error, or ctx ends. The end of ctx is no error.
 func (c *Client) Follow(ctx context.Context, since *uint64, see func(raw []byte, line *Line) error) error {
 	path := "/v1/follow"
 	if since != nil {
@@ -162,15 +162,14 @@ func (c *Client) noSwitch(err error) error {
 	return fmt.Errorf("%w at %s (%w): is it running, and may this user open its socket?", ErrNoSwitch, c.socket, err)
 }
 
-// Capture writes a capture to dst as pcapng, until the request is fulfilled or ctx ends. The file is readable however
-// the capture ends.
+// Capture writes a capture to dst as pcapng, until the request is fulfilled or ctx ends. The file is always readable.
 func (c *Client) Capture(ctx context.Context, request CaptureRequest, dst io.Writer) (capture.Tally, error) {
 	var socket net.Conn
 	r, err := http.NewRequest(http.MethodGet, "http://pfcswitch/v1/capture?"+request.query().Encode(), nil)
 	if err != nil {
 		return capture.Tally{}, err
 	}
-	// not with ctx, whose end would close the connection before the end of the file
+	// without ctx, since its end would close the connection before the end of the file
 	a, err := transport(c.socket, func(conn net.Conn) { socket = conn }).RoundTrip(r)
 	if err != nil {
 		return capture.Tally{}, c.noSwitch(err)

@@ -78,7 +78,7 @@ const (
 	followBacklog = 1024
 	followGrace   = 5 * time.Second
 	followEvery   = 100 * time.Millisecond
-	// mergeWindow is among how many of the newest events the switch looks for an equal one.
+	// The switch merges an event with an equal one among the newest mergeWindow events.
 	mergeWindow = 8
 )
 

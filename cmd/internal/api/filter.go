@@ -78,14 +78,14 @@ func keep[T any](list *[]T, wanted func(*T) bool) {
 	*list = slices.DeleteFunc(*list, func(x T) bool { return !wanted(&x) })
 }
 
-// keepPorts filters a list that contains every port whose interface is open, or every port.
+// keepPorts filters a list in which a missing port is an unknown one.
 func keepPorts[T any](f Filter, list *[]T, name func(*T) string) error {
 	names := each(*list, name)
 	f.Existing = func() ([]string, error) { return names, nil }
 	return keepKnown(f, list, func(x *T) []string { return []string{name(x)} })
 }
 
-// keepKnown keeps what concerns one of the selected ports, which have to exist. Ports of the list need no check.
+// keepKnown keeps the elements that concern a selected port. Selected ports that are not in the list have to exist.
 func keepKnown[T any](f Filter, list *[]T, ports func(*T) []string) error {
 	unseen := slices.Clone(f.Ports)
 	keep(list, func(x *T) bool {

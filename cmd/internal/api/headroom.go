@@ -110,8 +110,7 @@ type HeadroomQueue struct {
 	RingFrames uint64   `json:"ring_frames"`    // frames after XOFF that had to wait in the ring
 	Crowded    uint64   `json:"crowded_frames"` // the same, because of what had come before
 
-	// XOFFs after which more came than the room of a HeadroomTightest; a check counts those that exceed what was in
-	// force
+	// XOFFs after which more came than the room of a HeadroomTightest. A check compares with what was in force.
 	ExceededXoffs uint64            `json:"exceeded_xoffs"`
 	Tightest      *HeadroomTightest `json:"tightest"` // the XOFF that left least room; null: none
 }

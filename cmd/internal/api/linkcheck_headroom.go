@@ -52,8 +52,8 @@ type HeadroomCheck struct {
 	Inconclusive  *string `json:"inconclusive"`   // why a fit proves too little; null: sound, or no fit
 }
 
-// fullShare is the share of the speed that makes a link full. Without a speed, the speed counts for which the headroom
-// is calculated.
+// fullShare is the share of the speed from which a link counts as full. A port without a speed counts as one of
+// macctl.NominalSpeed.
 const fullShare = 0.5
 
 // A HeadroomInForce is the headroom in force at each XOFF of a check and at its end, in octets.

@@ -101,7 +101,7 @@ func sampleOfAnswers(at int64, ports []Port, pfc []PFCPort) sample {
 	return s
 }
 
-// The last seconds are those since the oldest of so many samples, one every so often.
+// Rates of the last seconds cover the time since the oldest sample.
 const (
 	sampleEvery = time.Second
 	samplesKept = 10
