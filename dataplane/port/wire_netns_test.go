@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"os"
-	"runtime"
 	"testing"
 	"time"
 
@@ -45,12 +44,11 @@ func newNamespace(t testing.TB) (path string, handle *netlink.Handle) {
 	t.Helper()
 	made := make(chan error)
 	var ns netns.NsHandle
-	go func() { // the thread is in the new namespace and ends with the goroutine
-		runtime.LockOSThread()
+	go port.OnOwnThread(func() {
 		var err error
 		ns, err = netns.New()
 		made <- err
-	}()
+	})
 	if err := <-made; err != nil {
 		unavailable(t, err)
 	}
