@@ -91,9 +91,10 @@ func TestNotesOfPause(t *testing.T) {
 
 // Every disposition has its text, and the text names a reason that exists.
 func TestNotesOfDispositions(t *testing.T) {
+	const reasonMask = 0x3f
 	for f, note := range notes {
-		reason := DropReason(disposition(f)&dispositionReason) - 1
-		there := disposition(f)&dispositionReason != 0 && reason < NumDropReasons &&
+		reason := DropReason(disposition(f)&reasonMask) - 1
+		there := disposition(f)&reasonMask != 0 && reason < NumDropReasons &&
 			disposition(f)&(dispositionLost|dispositionCopy) != dispositionLost|dispositionCopy
 		if there != (note != nil) || there && !strings.Contains(string(note), reason.String()) {
 			t.Errorf("disposition %#x: %q", f, note)

@@ -269,20 +269,21 @@ type Planned struct {
 	frame uint32
 }
 
-// Plan returns frame n of the plan of port i; ok is false where the plan is shorter. Sent and Refuse end the plan.
-func (s *Switch) Plan(i, n int) (f Planned, ok bool) {
+// Plan returns frame n of the plan of port i. Sent and Refuse end the plan. Where the plan is shorter, Refuse ignores
+// the frame.
+func (s *Switch) Plan(i, n int) Planned {
 	p := s.ports[i]
 	if n >= p.plan.n {
-		return Planned{frame: none}, false
+		return Planned{frame: none}
 	}
 	d := p.plan.frames[n]
-	f = Planned{ID: uint64(d), Length: s.leaving(p, d), Origin: Origin{Own: true}, frame: d}
+	f := Planned{ID: uint64(d), Length: s.leaving(p, d), Origin: Origin{Own: true}, frame: d}
 	if d != ownFrame {
 		dsc := &s.memory.descs[d]
 		f.InRing, f.Origin = dsc.cell == none, Origin{Lossless: dsc.charge == chargeLossless, In: dsc.in,
 			Priority: dsc.prio}
 	}
-	return f, true
+	return f
 }
 
 // Occupied returns the priorities that have frames to send at port i.

@@ -11,9 +11,8 @@ import (
 type disposition uint8
 
 const (
-	dispositionLost   disposition = 0x80 // a lossless frame that must not be lost
-	dispositionCopy   disposition = 0x40 // other copies go on
-	dispositionReason disposition = 0x3f
+	dispositionLost disposition = 0x80 // a lossless frame that must not be lost
+	dispositionCopy disposition = 0x40 // other copies go on
 )
 
 // dropped returns the disposition of a dropped frame.

@@ -272,7 +272,7 @@ func (r *rig) send(i, most int) (frames [][]byte) {
 
 // refuse drops the first frame of the plan of port i.
 func (r *rig) refuse(i int, reason DropReason, now int64) {
-	f, _ := r.sw.Plan(i, 0)
+	f := r.sw.Plan(i, 0)
 	r.sw.Refuse(i, f, reason, now)
 }
 

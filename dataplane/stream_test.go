@@ -138,7 +138,7 @@ func TestStreamIsRefused(t *testing.T) {
 	if n := r.sw.Dequeue(0, r.now, nil); n == 0 {
 		t.Fatal("there is no stream")
 	}
-	f, _ := r.sw.Plan(0, 0)
+	f := r.sw.Plan(0, 0)
 	if f.Length != mtu+frame.TagOctets || !f.Origin.Own || f.Origin.Lossless {
 		t.Errorf("the plan begins with %+v", f)
 	}
@@ -268,7 +268,7 @@ func TestStreamAllocatesNothing(t *testing.T) {
 }
 
 // Whatever comes to the address of streams is counted once, as one or as data, and goes no further.
-func FuzzTakeStream(f *testing.F) {
+func FuzzHandleStream(f *testing.F) {
 	c := testPort(9)
 	f.Add(streamFrame(&c, lossless)[12:])
 	f.Add([]byte{0x08, 0x00, 0x45})

@@ -70,8 +70,8 @@ func (w *world) queued() map[int]uint64 {
 	return all
 }
 
-// foreseen is what a TraceResult says will happen.
-func foreseen(f *TraceResult) (h effect) {
+// traced is what a TraceResult says will happen.
+func traced(f *TraceResult) (h effect) {
 	h.waits, h.copies = f.Waits, map[int]uint64{}
 	h.crossed = f.Ingress != nil && f.Ingress.TurnsOff
 	if f.Ingress != nil && !f.Dropped && !f.Waits {
@@ -164,7 +164,7 @@ func (w *world) checkTrace(t *rapid.T) {
 	again, _ := w.sw.Trace(in, b, frame.VnetHeader{}, w.now)
 	if !ok || fmt.Sprint(f.Decision, f.Reason, f.Dropped, f.Waits) != fmt.Sprint(again.Decision, again.Reason,
 		again.Dropped, again.Waits) {
-		t.Fatalf("foreseen twice, and differently: %+v, then %+v", f, again)
+		t.Fatalf("two traces differ: %+v, then %+v", f, again)
 	}
 	off := w.sw.buffer.OffCount()
 	lottery := false
@@ -183,18 +183,17 @@ func (w *world) checkTrace(t *rapid.T) {
 	w.sw.Publish(staged, w.now)
 	w.burst = burst
 	w.settle()
-	want := foreseen(&f)
+	want := traced(&f)
 	if lottery {
 		got.marks, want.marks = 0, 0
 	}
 	if fmt.Sprint(got) != fmt.Sprint(want) {
-		t.Fatalf("frame % x at port %d:\nforeseen %+v\nhappened %+v\nforesight %+v", b[:min(len(b), 40)], in, want,
-			got, f)
+		t.Fatalf("frame % x at port %d:\ntraced   %+v\nhappened %+v\nresult %+v", b[:min(len(b), 40)], in, want, got, f)
 	}
 	w.checkLeaving(t, &f)
 }
 
-// checkLeaving compares the form of what joined a queue with what was foreseen.
+// checkLeaving compares the form of a queued frame with its trace.
 func (w *world) checkLeaving(t *rapid.T, f *TraceResult) {
 	if f.Waits || f.Dropped {
 		return
@@ -206,18 +205,17 @@ func (w *world) checkLeaving(t *rapid.T, f *TraceResult) {
 		}
 		d := &w.sw.memory.descs[w.sw.ports[c.Port].queues[c.Queue].tail]
 		if d.egressLength() != c.Octets {
-			t.Fatalf("leaves with %d octets, foreseen %d", d.egressLength(), c.Octets)
+			t.Fatalf("leaves with %d octets, traced %d", d.egressLength(), c.Octets)
 		}
 		if (d.tag == tagInsert || d.tag == tagSet) && frame.TCI(d.tci) != c.Tag || d.tag == tagStrip && c.Tagged ||
 			d.tag == tagInsert && !c.Tagged {
-			t.Fatalf("tag action %d with TCI %04x, foreseen %v %04x", d.tag, d.tci, c.Tagged, uint16(c.Tag))
+			t.Fatalf("tag action %d with TCI %04x, traced %v %04x", d.tag, d.tci, c.Tagged, uint16(c.Tag))
 		}
 	}
 }
 
-// What is foreseen of a frame is what happens to it, whatever the switch holds at that moment, and foreseeing changes
-// nothing.
-func TestForesightIsWhatHappens(t *testing.T) {
+// A frame meets what its trace says, whatever the switch holds at that moment, and a trace changes nothing.
+func TestTraceIsWhatHappens(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		w := newWorld(t)
@@ -265,8 +263,8 @@ func someVLANs(t *rapid.T) bridge.VLANSet {
 	return bridge.VLANSet{}
 }
 
-// A GSO frame is foreseen by its first piece, an unknown port is none.
-func TestForesightOfGSOFrames(t *testing.T) {
+// A GSO frame is traced by its first piece, an unknown port is none.
+func TestTraceOfGSOFrames(t *testing.T) {
 	r := plainRig(t, 2)
 	b, v := superTCP(host(1), host(0), 3*1000)
 	f, ok := r.sw.Trace(0, b, v, r.now)
@@ -279,7 +277,7 @@ func TestForesightOfGSOFrames(t *testing.T) {
 		t.Errorf("a GSO frame of an unknown type: dropped %v (%v), want malformed", f.Dropped, f.Reason)
 	}
 	if _, ok = r.sw.Trace(7, b, v, r.now); ok {
-		t.Error("a port that does not exist foresees")
+		t.Error("a port that does not exist has a trace")
 	}
 	r.offer(0, several(0, 1, lossless, alone, small)...)
 	if f, _ = r.sw.Trace(0, data(0, 1, lossless, 99, small), frame.VnetHeader{}, r.now); f.Ingress == nil ||
@@ -298,8 +296,8 @@ func superTCP(dst, src uint64, payload int) ([]byte, frame.VnetHeader) {
 		CsumStart: 34, CsumOffset: 16}
 }
 
-// A frame that the switch itself takes is foreseen as taken, by whom.
-func TestForesightOfWhatIsTaken(t *testing.T) {
+// A frame that the switch itself takes is trapped, and its trace names the trap.
+func TestTraceOfWhatIsTaken(t *testing.T) {
 	r, _ := measuringRig(t)
 	peer := testPort(1)
 	almost := streamFrame(&peer, lossless)
@@ -322,8 +320,8 @@ func TestForesightOfWhatIsTaken(t *testing.T) {
 	}
 }
 
-// Through a trunk a frame goes to the uplink, and from there to the member that is foreseen, as it is.
-func TestForesightThroughTrunks(t *testing.T) {
+// Through a trunk a frame goes to the uplink, and from there to the member that the trace names, unchanged.
+func TestTraceThroughTrunks(t *testing.T) {
 	r := trunkRig(t, threeToOne(), nil)
 	b := ether(frame.Broadcast, host(0), tci(lossless, 77), experimental, 1, small)
 	if f, ok := r.sw.Trace(0, b, frame.VnetHeader{}, r.now); !ok || f.Trunk != "up" || f.Dropped ||
@@ -335,7 +333,7 @@ func TestForesightThroughTrunks(t *testing.T) {
 		r.offer(uplinkPort, b)
 		for i := range members {
 			if got, want := len(r.send(i, 64)), f.Copies[0].Port == i; (got == 1) != want {
-				t.Errorf("down: member %d sent %d frames, foreseen is member %d", i, got, f.Copies[0].Port)
+				t.Errorf("down: member %d sent %d frames, the trace names member %d", i, got, f.Copies[0].Port)
 			}
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"pfcswitch/dataplane/port"
-	"pfcswitch/dataplane/trunk"
 	"pfcswitch/macctl"
 )
 
@@ -76,7 +75,7 @@ func TestPFCPassesThroughATrunk(t *testing.T) {
 		t.Errorf("nobody is up: the uplink is told %08b", got)
 	}
 	if v := r.trunk(); v.Holds[lossless] != (HoldCount{Begun: 2, Passed: 2}) ||
-		v.UplinkHolds[lossless] != (HoldCount{Begun: 3, Passed: 3}) || v.Holds[lossless].Marked() != 0 {
+		v.UplinkHolds[lossless] != (HoldCount{Begun: 3, Passed: 3}) {
 		t.Errorf("holds of members %+v, of the uplink %+v: no watermark has held anybody", v.Holds[lossless],
 			v.UplinkHolds[lossless])
 	}
@@ -87,29 +86,6 @@ func TestPFCPassesThroughATrunk(t *testing.T) {
 		if got := r.heldPriorities(i); got != 0 {
 			t.Errorf("the uplink is down: member %d is told %08b", i, got)
 		}
-	}
-}
-
-// Watermarks of a priority hold all members above the high one, and free them below the low one, frame by frame.
-func TestWatermarksHoldMembers(t *testing.T) {
-	const octets = small + 4
-	r := trunkRig(t, marked(threeToOne(), 4*octets, 2*octets), nil)
-	r.offer(0, several(0, 5, lossless, 2, small)...)
-	r.offer(1, several(1, 5, lossless, 2, small)...)
-	r.wantHolds("at the high mark", 0, 0)
-	r.offer(2, several(2, 5, lossless, 3, small)...)
-	r.wantHolds("above it", 1<<lossless, 0)
-	for left := 7; left > 2; left-- {
-		r.wantHolds("between the marks", 1<<lossless, 0)
-		r.now += second
-		r.send(uplinkPort, 1)
-	}
-	r.wantHolds("at the low mark", 1<<lossless, 0)
-	r.now += second
-	r.send(uplinkPort, 1)
-	r.wantHolds("below it", 0, 0)
-	if v := r.trunk(); v.Holds[lossless] != (HoldCount{Begun: 1}) || v.Held != (trunk.Holds{}) {
-		t.Errorf("%+v", v)
 	}
 }
 

@@ -54,13 +54,18 @@ func forMarks(t *testing.T, f func(t *testing.T, m markedTrunk)) {
 	}
 }
 
-// fill lets frames wait.
+// fill lets frames wait. Where all members are held for one priority, each of them sends a part.
 func (m markedTrunk) fill(frames int) {
-	in, to := 0, 5
-	if !m.up {
-		in, to = uplinkPort, 0
+	switch {
+	case !m.up:
+		m.offer(uplinkPort, several(uplinkPort, 0, lossless, frames, small)...)
+	case m.mode == macctl.ModePause:
+		m.offer(0, several(0, 5, lossless, frames, small)...)
+	default:
+		for i := range frames {
+			m.offer(i%members, data(i%members, 5, lossless, i, small))
+		}
 	}
-	m.offer(in, several(in, to, lossless, frames, small)...)
 }
 
 // senders are the ports that what waits leaves by.
@@ -136,6 +141,9 @@ func TestMarksHoldByLoad(t *testing.T) {
 		m.fill(highMark - lowMark + 1)
 		m.wantHeld("at the high mark, once more", false)
 		m.finish()
+		if got := m.holds(); got != 1 {
+			t.Errorf("%d holds have begun, want 1", got)
+		}
 	})
 }
 

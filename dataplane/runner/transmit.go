@@ -193,7 +193,7 @@ func (w *worker) send(t *portTask, arrivals []dataplane.Arrival) (now int64, mor
 	w.tapSent(t, n, from)
 	now = w.clock()
 	w.lock()
-	failed, _ := sw.Plan(t.index, n)
+	failed := sw.Plan(t.index, n)
 	priorities, longest := sw.Sent(t.index, n, now)
 	t.stuck.passed(longest)
 	if err != nil && (refused(err) || t.givenUp(sw, err, attempt{failed.ID, failed.Length, now})) {
@@ -223,8 +223,7 @@ func (w *worker) hand(t *portTask) (int, error) {
 	for i := range w.batch.Len() {
 		v := w.batch.Vnet(i)
 		w.scratch = w.batch.Frame(i, w.scratch[:0])
-		f, _ := w.r.sw.Plan(t.index, i)
-		if !t.delay.put(now, f.Origin, &v, w.scratch) {
+		if !t.delay.put(now, w.r.sw.Plan(t.index, i).Origin, &v, w.scratch) {
 			return i, port.ErrAgain
 		}
 	}
