@@ -119,16 +119,6 @@ func TestCardinality(t *testing.T) {
 	}
 }
 
-// The crowded switch has every family, so that none grows unseen.
-func TestCrowdedHasEveryFamily(t *testing.T) {
-	got := text(t, crowded(1, macctl.ModePFC, 1, 1))
-	for name := range Families() {
-		if !strings.Contains(got, "\n# HELP "+name+" ") && !strings.HasPrefix(got, "# HELP "+name+" ") {
-			t.Errorf("%s is not exported", name)
-		}
-	}
-}
-
 // Exactly the outcomes of measurement frames have series, from the start.
 func TestOutcomes(t *testing.T) {
 	var got []string

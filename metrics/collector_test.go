@@ -14,6 +14,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 
 	"pfcswitch/dataplane"
+	"pfcswitch/macctl"
 )
 
 // text returns everything that a collector exports.
@@ -53,11 +54,16 @@ func TestGolden(t *testing.T) {
 	}
 }
 
+// registry returns a registry with a collector. The registry checks each series against all others.
+func registry(c Config) *prometheus.Registry {
+	r := prometheus.NewPedanticRegistry()
+	r.MustRegister(checkedCollector{NewCollector(c)})
+	return r
+}
+
 // TestLint checks every name by Prometheus' rules. Only the speed is in bits per second, as Ethernet counts it.
 func TestLint(t *testing.T) {
-	registry := prometheus.NewPedanticRegistry()
-	registry.MustRegister(checkedCollector{NewCollector(config())})
-	problems, err := testutil.GatherAndLint(registry)
+	problems, err := testutil.GatherAndLint(registry(config()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,37 +74,38 @@ func TestLint(t *testing.T) {
 	}
 }
 
-// TestFamilies compares the table with what is really exported: every family, with its labels.
+// TestFamilies compares the table with what the sample and the crowded switch export: every family, with its labels.
+// So no family of the crowded switch grows unseen.
 func TestFamilies(t *testing.T) {
-	registry := prometheus.NewPedanticRegistry()
-	registry.MustRegister(checkedCollector{NewCollector(config())})
-	gathered, err := registry.Gather()
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := Families()
-	if len(want) != len(families) {
-		t.Errorf("%d names for %d families: two have the same", len(want), len(families))
-	}
-	for _, f := range gathered {
-		labels, ok := want[f.GetName()]
-		if !ok {
-			t.Errorf("%s is exported and not in the table", f.GetName())
+	for _, c := range []Config{config(), crowded(1, macctl.ModePFC, 1, 1)} {
+		gathered, err := registry(c).Gather()
+		if err != nil {
+			t.Fatal(err)
 		}
-		delete(want, f.GetName())
-		slices.Sort(labels)
-		for _, m := range f.GetMetric() {
-			var got []string
-			for _, l := range m.GetLabel() {
-				got = append(got, l.GetName())
+		want := Families()
+		if len(want) != len(families) {
+			t.Errorf("%d names for %d families: two have the same", len(want), len(families))
+		}
+		for _, f := range gathered {
+			labels, ok := want[f.GetName()]
+			if !ok {
+				t.Errorf("%s is exported and not in the table", f.GetName())
 			}
-			if !slices.Equal(got, labels) {
-				t.Errorf("%s: labels %v, want %v", f.GetName(), got, labels)
+			delete(want, f.GetName())
+			slices.Sort(labels)
+			for _, m := range f.GetMetric() {
+				var got []string
+				for _, l := range m.GetLabel() {
+					got = append(got, l.GetName())
+				}
+				if !slices.Equal(got, labels) {
+					t.Errorf("%s: labels %v, want %v", f.GetName(), got, labels)
+				}
 			}
 		}
-	}
-	if len(want) > 0 {
-		t.Errorf("not exported: %v", slices.Collect(maps.Keys(want)))
+		if len(want) > 0 {
+			t.Errorf("not exported: %v", slices.Collect(maps.Keys(want)))
+		}
 	}
 }
 
@@ -132,9 +139,7 @@ func TestUserViewDoesNotMatter(t *testing.T) {
 func TestBadPortNameFailsTheScrape(t *testing.T) {
 	c := config()
 	c.Ports = func() []Port { return []Port{{Name: "p\xff"}} }
-	registry := prometheus.NewRegistry()
-	registry.MustRegister(checkedCollector{NewCollector(c)})
-	if _, err := registry.Gather(); err == nil || !strings.Contains(err.Error(), "UTF-8") {
+	if _, err := registry(c).Gather(); err == nil || !strings.Contains(err.Error(), "UTF-8") {
 		t.Errorf("error %v, want one about UTF-8", err)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"math"
 	"testing"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"pgregory.net/rapid"
 
 	"pfcswitch/dataplane"
@@ -15,14 +14,12 @@ func TestHistogramBuckets(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		durations := rapid.SliceOf(rapid.OneOf(rapid.Int64Range(-5, 10_000_000_000),
 			rapid.Int64Range(0, 1<<20*1e9))).Draw(t, "ns")
-		registry := prometheus.NewPedanticRegistry()
 		snapshot := func(v *dataplane.Snapshot) {
 			for _, ns := range durations {
 				v.Xoff.Record(ns)
 			}
 		}
-		registry.MustRegister(checkedCollector{NewCollector(Config{Started: started, Snapshot: snapshot})})
-		gathered, err := registry.Gather()
+		gathered, err := registry(Config{Started: started, Snapshot: snapshot}).Gather()
 		if err != nil {
 			t.Fatal(err)
 		}
