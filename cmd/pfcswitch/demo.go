@@ -109,13 +109,8 @@ func demoCommand() *cobra.Command {
 	return c
 }
 
-// demoNotRun prints why the demo does not run and returns the exit status for it; nil for nil.
-func demoNotRun(err error) error {
-	if err == nil {
-		return nil
-	}
-	return notRun("the demo could not run: ", err)
-}
+// demoNotRun prints why the demo does not run and returns the exit status for it.
+func demoNotRun(err error) error { return notRun("the demo could not run: ", err) }
 
 func demoOptions(seconds float64, speed string) (o demo.Options, err error) {
 	if speed != "" {

@@ -153,20 +153,15 @@ func parseFlows(texts []string) ([]traffic.Flow, error) {
 
 func setFlow(f *traffic.Flow, kv string) (err error) {
 	k, v, _ := strings.Cut(kv, "=")
-	switch k {
-	case "octets":
-		f.Octets, err = strconv.Atoi(v)
-	case "large":
-		f.Large, err = strconv.Atoi(v)
-	case "every":
-		f.Every, err = strconv.Atoi(v)
-	case "weight":
-		f.Weight, err = strconv.Atoi(v)
-	case "rate":
-		f.Rate, err = config.ParseRate(v)
-	default:
-		err = fmt.Errorf("%q is not a key: they are octets, rate, weight, large and every", k)
+	numbers := map[string]*int{"octets": &f.Octets, "large": &f.Large, "every": &f.Every, "weight": &f.Weight}
+	if n := numbers[k]; n != nil {
+		*n, err = strconv.Atoi(v)
+		return err
 	}
+	if k != "rate" {
+		return fmt.Errorf("%q is not a key: they are octets, rate, weight, large and every", k)
+	}
+	f.Rate, err = config.ParseRate(v)
 	return err
 }
 

@@ -16,32 +16,26 @@ func (c *Config) check() []*Error {
 	if n := len(c.Ports); n > dataplane.MaxPorts {
 		return []*Error{c.Errorf("ports", "%d ports: a switch has at most %d, so remove some", n, dataplane.MaxPorts)}
 	}
-	faults := slices.Concat(c.checkInterfaces(), c.checkVLANs(), c.checkFDB(), c.checkWires(), c.checkTrunks())
+	faults := slices.Concat(c.checkPorts(), c.checkFDB(), c.checkWires(), c.checkTrunks())
 	if c.Buffer.Policy == PolicyStatic {
 		faults = append(faults, c.checkStatic()...)
 	}
 	return faults
 }
 
-// checkInterfaces refuses two ports on one interface: each would receive every frame.
-func (c *Config) checkInterfaces() (faults []*Error) {
+// checkPorts refuses two ports on one interface, each of which would receive every frame, and a PVID that is tagged.
+func (c *Config) checkPorts() (faults []*Error) {
 	type place struct{ netns, name string }
 	taken := map[place]string{}
-	for _, p := range c.Ports {
+	for p := range c.ports() {
 		at := place{p.Netns, p.Interface}
 		if other, twice := taken[at]; twice {
 			faults = append(faults, c.Errorf("ports."+p.Name+".interface",
 				"%q is already port %s (line %d): give each port an interface of its own",
 				p.Interface, other, c.source.line("ports."+other)))
-			continue
+		} else {
+			taken[at] = p.Name
 		}
-		taken[at] = p.Name
-	}
-	return faults
-}
-
-func (c *Config) checkVLANs() (faults []*Error) {
-	for _, p := range c.Ports {
 		if slices.Contains(p.Tagged, p.PVID) {
 			faults = append(faults, c.Errorf("ports."+p.Name+".tagged",
 				"VLAN %d is the port's PVID and leaves untagged: remove it here, or set another pvid", p.PVID))

@@ -48,8 +48,8 @@ func drawConfig(t *rapid.T) *Config {
 	c := defaults()
 	c.Name = drawName(t, "name")
 	drawBuffer(t, &c.Buffer)
-	c.UnknownLossless = rapid.SampledFrom([]UnknownLossless{Demote, DropUnknown}).Draw(t, "unknown")
-	c.Priorities.Trust = rapid.SampledFrom([]Trust{TrustPCP, TrustDSCP, TrustPort}).Draw(t, "trust")
+	c.UnknownLossless = choose(t, "unknown", Demote, DropUnknown)
+	c.Priorities.Trust = choose(t, "trust", TrustPCP, TrustDSCP, TrustPort)
 	c.Priorities.Default = rapid.Uint8Range(0, 7).Draw(t, "default")
 	c.Priorities.Lossless = rapid.Uint8().Draw(t, "lossless")
 	c.Priorities.DSCP[rapid.IntRange(0, 63).Draw(t, "dscp")] = rapid.Uint8Range(0, 7).Draw(t, "priority of dscp")
@@ -61,7 +61,7 @@ func drawConfig(t *rapid.T) *Config {
 	drawECN(t, &c.ECN[rapid.IntRange(0, 7).Draw(t, "ecn queue")])
 	drawWatchdog(t, &c.Watchdog)
 	c.Ageing = time.Duration(rapid.Int64Range(1e9, 1e12).Draw(t, "ageing"))
-	c.Workers = rapid.SampledFrom([]Workers{WorkersAuto, WorkersPerPort}).Draw(t, "workers")
+	c.Workers = choose(t, "workers", WorkersAuto, WorkersPerPort)
 	c.Nice = rapid.IntRange(-20, 19).Draw(t, "nice")
 	drawMeasuring(t, &c.Headroom)
 	if rapid.Bool().Draw(t, "remaining") {
@@ -69,8 +69,8 @@ func drawConfig(t *rapid.T) *Config {
 	} else {
 		c.Pause.Quanta = rapid.Uint16Range(1, 65535).Draw(t, "quanta")
 	}
-	c.Metrics.Listen = rapid.SampledFrom([]string{"", ":0", "127.0.0.1:9808", "[::1]:80"}).Draw(t, "listen")
-	c.Metrics.WebConfig = rapid.SampledFrom([]string{"", "/etc/web.yml", "/a b/c"}).Draw(t, "web_config")
+	c.Metrics.Listen = choose(t, "listen", "", ":0", "127.0.0.1:9808", "[::1]:80")
+	c.Metrics.WebConfig = choose(t, "web_config", "", "/etc/web.yml", "/a b/c")
 	c.Metrics.Hosts = rapid.SampledFrom([][]string{nil, {"a.example"}, {"b", "c.d-e.example"}}).Draw(t, "hosts")
 	c.API.Socket = "/run/pfcswitch/" + c.Name + ".sock"
 	if c.API.Auto = rapid.Bool().Draw(t, "api auto"); !c.API.Auto {
@@ -102,13 +102,13 @@ func drawTrunk(t *rapid.T, c *Config) {
 	if n < 2 || !rapid.Bool().Draw(t, "trunk") {
 		return
 	}
-	mode := rapid.SampledFrom([]FlowControl{FlowPFC, FlowPause, FlowOff}).Draw(t, "trunk's flow control")
+	mode := choose(t, "trunk's flow control", FlowPFC, FlowPause, FlowOff)
 	trunk := Trunk{
 		Name: drawName(t, "trunk's name"), Uplink: c.Ports[n-1].Name, FlowControl: mode,
-		Distribution: rapid.SampledFrom([]Distribution{LeastFilled, FlowHash}).Draw(t, "distribution"),
-		MeterOctets:  rapid.SampledFrom([]MeterOctets{WireOctets, IPOctets}).Draw(t, "octets"),
-		Colour:       rapid.SampledFrom([]MeterColour{ColourBlind, ColourAware}).Draw(t, "colour"),
-		REDQueue:     rapid.SampledFrom([]REDQueue{InstantaneousQueue, AveragedQueue}).Draw(t, "RED's queue"),
+		Distribution: choose(t, "distribution", LeastFilled, FlowHash),
+		MeterOctets:  choose(t, "octets", WireOctets, IPOctets),
+		Colour:       choose(t, "colour", ColourBlind, ColourAware),
+		REDQueue:     choose(t, "RED's queue", InstantaneousQueue, AveragedQueue),
 	}
 	for i := range c.Ports {
 		p := &c.Ports[i]
@@ -152,6 +152,11 @@ func drawTrunk(t *rapid.T, c *Config) {
 	c.Trunks = append(c.Trunks, trunk)
 }
 
+// choose draws one of several values.
+func choose[T any](t *rapid.T, label string, all ...T) T {
+	return rapid.SampledFrom(all).Draw(t, label)
+}
+
 func drawName(t *rapid.T, label string) string {
 	words := rapid.SampledFrom([]string{"null", "true", "off", "Yes", "1e3", "0x10", "12", "leaf-1", "a.b"})
 	return rapid.OneOf(words, rapid.StringMatching(`[a-zA-Z0-9][a-zA-Z0-9._-]{0,20}`)).Draw(t, label)
@@ -168,7 +173,7 @@ func drawOptional(t *rapid.T, label string, least int64) *int64 {
 func drawAlpha(t *rapid.T) float64 { return rapid.Float64Range(1.0/1024, 1024).Draw(t, "alpha") }
 
 func drawHeadroom(t *rapid.T) Headroom {
-	mode := rapid.SampledFrom([]HeadroomMode{HeadroomAuto, HeadroomCalculated, HeadroomFixed}).Draw(t, "headroom mode")
+	mode := choose(t, "headroom mode", HeadroomAuto, HeadroomCalculated, HeadroomFixed)
 	if mode == HeadroomFixed {
 		return Headroom{Mode: mode, Bytes: drawSize(t, "headroom", 0)}
 	}
@@ -185,7 +190,7 @@ func drawBuffer(t *rapid.T, b *Buffer) {
 	b.Private, b.XonOffset = drawSize(t, "private", 0), drawSize(t, "xon_offset", 0)
 	b.Headroom = drawHeadroom(t)
 	b.RingHold = rapid.Bool().Draw(t, "ring hold")
-	if b.Policy = rapid.SampledFrom([]Policy{PolicyDT, PolicyStatic}).Draw(t, "policy"); b.Policy == PolicyStatic {
+	if b.Policy = choose(t, "policy", PolicyDT, PolicyStatic); b.Policy == PolicyStatic {
 		b.Xoff = new(int64(1 << 20))
 	}
 	b.Xon = drawOptional(t, "xon", 0)
@@ -194,18 +199,18 @@ func drawBuffer(t *rapid.T, b *Buffer) {
 func drawMeasuring(t *rapid.T, h *HeadroomDefaults) {
 	h.K = rapid.Int64Range(0, 1<<24).Draw(t, "k")
 	h.Precision = time.Duration(rapid.Int64Range(0, 1_000_000).Draw(t, "precision"))
-	h.Answer = rapid.SampledFrom([]AnsweringPoint{AnswerGenerator, AnswerLink}).Draw(t, "answer")
-	h.Variant = rapid.SampledFrom([]StampVariant{VariantMAC, VariantClient}).Draw(t, "variant")
-	h.Stamps = rapid.SampledFrom([]Stamps{FourStamps, TwoStamps}).Draw(t, "stamps")
+	h.Answer = choose(t, "answer", AnswerGenerator, AnswerLink)
+	h.Variant = choose(t, "variant", VariantMAC, VariantClient)
+	h.Stamps = choose(t, "stamps", FourStamps, TwoStamps)
 	if h.Stamps == TwoStamps {
-		h.Mode = rapid.SampledFrom([]AnswerMode{ModeAcknowledge, ModeLoopback}).Draw(t, "mode")
+		h.Mode = choose(t, "mode", ModeAcknowledge, ModeLoopback)
 	}
 	h.Opcode = rapid.Uint16Range(0x0102, 0xFFFF).Draw(t, "opcode")
 	h.Identifier = [3]byte(rapid.SliceOfN(rapid.Byte(), 3, 3).Draw(t, "identifier"))
 	h.EtherType = rapid.Uint16Range(0x9000, 0xFFFF).Draw(t, "ethertype")
 	h.Percentile = rapid.Float64Range(50, 100).Draw(t, "percentile")
 	h.Interval = time.Duration(rapid.Int64Range(1e7, 1e11).Draw(t, "interval"))
-	h.Agree = rapid.SampledFrom([]Agreement{AgreeLLDP, AgreeAlways}).Draw(t, "agree")
+	h.Agree = choose(t, "agree", AgreeLLDP, AgreeAlways)
 	h.Min = drawSize(t, "min", 0)
 	h.Max = HeadroomLimit{Times: rapid.Float64Range(1, 1000).Draw(t, "times")}
 	if rapid.Bool().Draw(t, "max is a size") {
@@ -224,7 +229,7 @@ func drawPort(t *rapid.T, c *Config, name string) Port {
 	p.Interface = name
 	p.Force, p.Learning = rapid.Bool().Draw(t, "force"), rapid.Bool().Draw(t, "learning")
 	p.Flood, p.Loop = rapid.Bool().Draw(t, "flood"), rapid.Bool().Draw(t, "loop")
-	p.Netns = rapid.SampledFrom([]string{"", "sw", "null", "/run/netns/a b", "pid:17"}).Draw(t, "netns")
+	p.Netns = choose(t, "netns", "", "sw", "null", "/run/netns/a b", "pid:17")
 	p.MTU = rapid.IntRange(68, 65535).Draw(t, "mtu")
 	if p.SpeedAuto = rapid.Bool().Draw(t, "speed auto"); !p.SpeedAuto {
 		p.Speed = rapid.OneOf(rapid.Just(int64(0)), rapid.Int64Range(minRate, maxRate)).Draw(t, "speed")
@@ -237,10 +242,10 @@ func drawPort(t *rapid.T, c *Config, name string) Port {
 	if p.Watchdog = c.Watchdog; rapid.Bool().Draw(t, "own watchdog") {
 		drawPortWatchdog(t, &p.Watchdog)
 	}
-	p.Trust = rapid.SampledFrom([]Trust{TrustPCP, TrustDSCP, TrustPort}).Draw(t, "port trust")
+	p.Trust = choose(t, "port trust", TrustPCP, TrustDSCP, TrustPort)
 	p.DefaultPriority = rapid.Uint8Range(0, 7).Draw(t, "default priority")
-	p.Send = rapid.SampledFrom([]Send{SendAuto, SendPacket}).Draw(t, "send")
-	p.PriorityTags = rapid.SampledFrom([]PriorityTags{KeepPriorityTags, StripPriorityTags}).Draw(t, "tags")
+	p.Send = choose(t, "send", SendAuto, SendPacket)
+	p.PriorityTags = choose(t, "tags", KeepPriorityTags, StripPriorityTags)
 	p.Storm = rapid.OneOf(rapid.Just(int64(0)), rapid.Int64Range(1000, maxRate)).Draw(t, "storm")
 	p.PVID = rapid.Uint16Range(1, 2000).Draw(t, "pvid")
 	if tagged := rapid.SliceOfNDistinct(rapid.Uint16Range(2001, 4094), 0, 5, rapid.ID[uint16]).Draw(t,
@@ -253,7 +258,7 @@ func drawPort(t *rapid.T, c *Config, name string) Port {
 		Max: rapid.Int64Range(64<<10, 1<<30).Draw(t, "max"), Other: rapid.IntRange(16, 1<<13).Draw(t, "other"),
 		Small: rapid.OneOf(rapid.Just(0), rapid.IntRange(16, 1<<22)).Draw(t, "small"),
 	}
-	p.FlowControl = rapid.SampledFrom([]FlowControl{FlowPFC, FlowPause, FlowOff}).Draw(t, "flow control")
+	p.FlowControl = choose(t, "flow control", FlowPFC, FlowPause, FlowOff)
 	priority := rapid.IntRange(0, 7).Draw(t, "override")
 	if p.FlowControl == FlowPause {
 		priority = 0

@@ -13,7 +13,7 @@ import (
 type LLDP struct {
 	Agent      bool          // speak and hear LLDP at all
 	Interval   time.Duration // between frames, whole seconds
-	Hold       int           // intervals that what was told holds for
+	Hold       int           // intervals for which the neighbors keep what they received
 	DCBX       DCBX
 	Willing    bool          // follow what a peer has
 	TieBreak   TieBreak      // where both ends are willing

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"errors"
 	"fmt"
 	"strconv"
 
@@ -261,21 +260,15 @@ func readMark(v value) *Mark {
 	before := len(v.doc.faults)
 	v.needs("high", "low")
 	v.read(m.fields()...)
-	if err := m.check(); err != nil && len(v.doc.faults) == before && v.schema == nil {
-		v.fail("%v", err)
+	switch {
+	case len(v.doc.faults) > before, v.schema != nil:
+	case m.High == 0 || m.Low == 0:
+		v.fail("needs high and low: write such as {high: 256KiB, low: 128KiB}")
+	case m.High <= m.Low:
+		v.fail("high %s is not above low %s: the peer is held above high and freed below low, so swap or change them",
+			formatSize(m.High), formatSize(m.Low))
 	}
 	return &m
-}
-
-func (m Mark) check() error {
-	switch {
-	case m.High == 0 || m.Low == 0:
-		return errors.New("needs high and low: write such as {high: 256KiB, low: 128KiB}")
-	case m.High <= m.Low:
-		return fmt.Errorf("high %s is not above low %s: the peer is held above high and freed below low, so swap or "+
-			"change them", formatSize(m.High), formatSize(m.Low))
-	}
-	return nil
 }
 
 // ports are the trunk's ports, the uplink first.

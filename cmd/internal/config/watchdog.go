@@ -1,6 +1,7 @@
 package config
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -203,15 +204,13 @@ func (w *Watchdog) slowLimit() int {
 }
 
 // firstOfEach keeps one fault of each key, because a switch-wide fault shows at every port.
-func firstOfEach(faults []*Error) (first []*Error) {
+func firstOfEach(faults []*Error) []*Error {
 	seen := map[string]bool{}
-	for _, f := range faults {
-		if !seen[f.Key] {
-			first = append(first, f)
-		}
+	return slices.DeleteFunc(faults, func(f *Error) bool {
+		again := seen[f.Key]
 		seen[f.Key] = true
-	}
-	return first
+		return again
+	})
 }
 
 // warnWatchdogs finds detection times within the longest legal pause, and settings of ports that are not watched.

@@ -31,8 +31,8 @@ func drawOwnWatchdog(t *rapid.T, w *Watchdog) {
 	}
 	w.Fast = rapid.Bool().Draw(t, "fast")
 	w.Slow = w.Fast && rapid.Bool().Draw(t, "slow too") && w.SlowPeriod > 10*time.Second
-	w.Action = rapid.SampledFrom([]deadlock.Action{deadlock.Alert, deadlock.Forward, deadlock.Drop}).Draw(t, "action")
-	w.Restore = rapid.SampledFrom([]deadlock.Restore{deadlock.Elapsed, deadlock.Quiet}).Draw(t, "restore")
+	w.Action = choose(t, "action", deadlock.Alert, deadlock.Forward, deadlock.Drop)
+	w.Restore = choose(t, "restore", deadlock.Elapsed, deadlock.Quiet)
 	if w.Mode == WatchdogSONiC {
 		w.Detection = draw("detection", 500*time.Millisecond, deadlock.MostDetection)
 		w.Recovery = draw("restoration", 500*time.Millisecond, deadlock.MostRestoration)
