@@ -20,7 +20,6 @@ import (
 	"pfcswitch/dataplane"
 	"pfcswitch/dataplane/capture"
 	"pfcswitch/dataplane/frame"
-	"pfcswitch/dataplane/port/porttest"
 	"pfcswitch/dataplane/runner"
 	"pfcswitch/lldp"
 	"pfcswitch/macctl"
@@ -156,9 +155,7 @@ func TestCapture(t *testing.T) {
 func TestCaptureShowsLLDP(t *testing.T) {
 	tshark.Need(t)
 	r := Start(t, 2, Setup{Each: "loop: off"})
-	s, err := porttest.OpenSocket(r.Host(1).Path(), "eth0")
-	must(t, err)
-	defer s.Close()
+	s := r.Socket(1)
 	eventually(t, "the port speaks", func() bool { return r.LLDP().Statistics.SentFrames > 0 })
 	before := r.LLDP().Statistics.SentFrames
 	k := r.startCapture(r.ServeControl(), api.CaptureRequest{Ports: []string{"p1"}})

@@ -24,11 +24,8 @@ var speeds = []string{"speed: 1G", "speed: none"}
 func (r *Rig) sockets() []*porttest.Socket {
 	r.T.Helper()
 	var all []*porttest.Socket
-	for _, h := range r.Hosts {
-		s, err := porttest.OpenSocket(h.Path(), "eth0")
-		must(r.T, err)
-		r.T.Cleanup(func() { _ = s.Close() })
-		all = append(all, s)
+	for n := range r.Hosts {
+		all = append(all, r.Socket(n+1))
 	}
 	return all
 }

@@ -68,7 +68,7 @@ func TestFarEndMTUAboveThePorts(t *testing.T) {
 	same := Setup{MTU: 3000, Keys: Lossless3, Each: "speed: 1G"} // a veth of 1500 would drop the frames itself
 	r := Start(t, 2, same)
 	client := r.ServeControl()
-	h1 := socketAt(t, r.Host(1), "eth0")
+	h1 := r.Socket(1)
 	long := func(octets int) {
 		t.Helper()
 		before := r.Snapshot(1).Counters.Drops[3][dataplane.DropOversize]

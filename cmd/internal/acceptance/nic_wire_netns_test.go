@@ -14,21 +14,11 @@ import (
 	"github.com/google/gopacket/layers"
 	"golang.org/x/sys/unix"
 
-	"pfcswitch/cmd/internal/lab"
 	"pfcswitch/dataplane"
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/dataplane/port/porttest"
 	"pfcswitch/macctl"
 )
-
-// socketAt opens a packet socket at an interface of a node.
-func socketAt(t *testing.T, n *lab.Node, name string) *porttest.Socket {
-	t.Helper()
-	s, err := porttest.OpenSocket(n.Path(), name)
-	must(t, err)
-	t.Cleanup(func() { _ = s.Close() })
-	return s
-}
 
 // holding makes the far end of a wire hold priority 3 of a host NIC at 100 Mbit/s until the returned function lets it
 // go.

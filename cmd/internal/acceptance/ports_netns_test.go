@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"pfcswitch/cmd/internal/config"
 	"pfcswitch/cmd/internal/lab"
 	"pfcswitch/dataplane"
 	"pfcswitch/dataplane/frame"
@@ -72,9 +71,7 @@ func TestNamespaceReplaced(t *testing.T) {
 	s, err := porttest.OpenSocket(r.Host(2).Path(), "eth1")
 	must(t, err)
 	defer s.Close()
-	first, err := porttest.OpenSocket(r.Host(1).Path(), "eth0")
-	must(t, err)
-	defer first.Close()
+	first := r.Socket(1)
 	want := IPv4UDP(1, 2, 0, 100)
 	eventually(t, "frames come through the interface in the other namespace", func() bool {
 		must(t, first.Send(frame.VnetHeader{}, want))
@@ -232,19 +229,5 @@ func ended(p *lab.Process) bool {
 		return true
 	default:
 		return false
-	}
-}
-
-// Two ports on one interface would each take half of its frames.
-func TestInterfaceTwice(t *testing.T) {
-	r := NewRig(t, 1)
-	yaml := fmt.Sprintf("metrics: {listen: off}\napi: {socket: %s/api.sock}\nports:\n  a: {interface: p1, netns: "+
-		"%s}\n  b: {interface: p1, netns: %[2]s}\n", r.Dir, r.Node.Path())
-	c, _, err := config.Parse("test.yaml", []byte(yaml))
-	if err == nil {
-		_, err = NewSwitch(c, slog.New(slog.NewTextHandler(io.Discard, nil)))
-	}
-	if err == nil || !strings.Contains(err.Error(), "p1") {
-		t.Errorf("error %v, want one that names the interface", err)
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"pfcswitch/cmd/internal/lab"
 	"pfcswitch/cmd/internal/lab/labtest"
 	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/port/porttest"
 	"pfcswitch/headroom"
 	"pfcswitch/macctl"
 )
@@ -358,6 +359,21 @@ func IP(t *testing.T, n *lab.Node, args ...string) string {
 const Timeout = time.Minute
 
 var must, eventually = labtest.Must, labtest.Eventually
+
+// Socket opens a packet socket at eth0 of host n.
+func (r *Rig) Socket(n int) *porttest.Socket {
+	r.T.Helper()
+	return socketAt(r.T, r.Host(n), "eth0")
+}
+
+// socketAt opens a packet socket at an interface of a node.
+func socketAt(t *testing.T, n *lab.Node, name string) *porttest.Socket {
+	t.Helper()
+	s, err := porttest.OpenSocket(n.Path(), name)
+	must(t, err)
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
 
 // Passes shows that lossless frames from one host reach another.
 func (r *Rig) Passes(from, to int) {

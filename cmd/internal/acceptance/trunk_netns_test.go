@@ -50,16 +50,6 @@ func TestTrunkMembersComeAndGo(t *testing.T) {
 	}
 	goesTo("every member gets a share", h1, h2, h3)
 
-	h1.PFC(1<<3, 0xffff)
-	h2.PFC(1<<3, 0xffff)
-	h3.PFC(1<<3, 0xffff)
-	eventually(t, "the uplink is held for its paused members", func() bool { return h4.Paused.Load()&(1<<3) != 0 })
-	h1.PFC(1<<3, 0)
-	eventually(t, "one is free", func() bool { return h4.Paused.Load()&(1<<3) == 0 })
-	h2.PFC(1<<3, 0)
-	h3.PFC(1<<3, 0)
-	goesTo("every member again", h1, h2, h3)
-
 	IP(t, r.Node, "link", "set", "p2", "down")
 	r.WaitUp(2, false)
 	goesTo("the others take its share", h1, h3)

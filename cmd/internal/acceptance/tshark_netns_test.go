@@ -71,9 +71,7 @@ func TestTsharkDecodes(t *testing.T) {
 func (r *Rig) provoke(mode macctl.Mode) (path string) {
 	r.T.Helper()
 	h1, h2 := r.Station(1, mode, 100e6), r.Station(2, mode, 100e6)
-	s, err := porttest.OpenSocket(r.Host(1).Path(), "eth0")
-	must(r.T, err)
-	defer s.Close()
+	s := r.Socket(1)
 	hold := h2.pause
 	if mode == macctl.ModePFC {
 		hold = func(quanta uint16) { h2.PFC(1<<3, quanta) }

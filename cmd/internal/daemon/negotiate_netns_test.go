@@ -10,7 +10,6 @@ import (
 	"pfcswitch/cmd/internal/api"
 	"pfcswitch/dataplane"
 	"pfcswitch/dataplane/frame"
-	"pfcswitch/dataplane/port/porttest"
 	"pfcswitch/lldp"
 	"pfcswitch/macctl"
 )
@@ -192,9 +191,7 @@ func TestNeighbourChangesItsMindUnderLoad(t *testing.T) {
 	r := start(t, 3, Setup{Keys: Lossless3 + "buffer: {lossless: {size: 512KiB}}\nlldp: {willing: true, " +
 		"change_hold: 300ms}", Each: At100M})
 	before := r.Snapshot(1).Config.Lossless
-	s, err := porttest.OpenSocket(r.Host(1).Path(), "eth0")
-	must(t, err)
-	defer s.Close()
+	s := r.Socket(1)
 	tell := func(ttl uint16, mask uint8) {
 		p := lldp.PDU{Chassis: lldp.ID{Subtype: lldp.ChassisLocal, Value: "h1"}, Port: lldp.ID{Subtype: lldp.PortLocal,
 			Value: "1"}, TTL: ttl, Organization: []lldp.Organization{{OUI: lldp.OUI{0, 0x80, 0xC2}, Subtype: 11,
@@ -223,9 +220,7 @@ func TestNeighbourChangesItsMindUnderLoad(t *testing.T) {
 // port forwards meanwhile.
 func TestThousandNeighboursOnALink(t *testing.T) {
 	r := start(t, 2, Setup{Keys: Lossless3 + "lldp: {willing: true, change_hold: 0s}"})
-	s, err := porttest.OpenSocket(r.Host(1).Path(), "eth0")
-	must(t, err)
-	defer s.Close()
+	s := r.Socket(1)
 	begun := time.Now()
 	for i := range 1000 {
 		p := lldp.PDU{Chassis: lldp.ID{Subtype: lldp.ChassisLocal, Value: fmt.Sprint(i)},

@@ -28,6 +28,20 @@ func flood(s *porttest.Socket, n int, v frame.VnetHeader, lossy []byte) error {
 	return nil
 }
 
+// overflow sends n numbered frames of host 1 while the switch stands still.
+func (r *rig) overflow(s *porttest.Socket, n int, stream Stream) {
+	r.T.Helper()
+	must(r.T, r.d().runner.Do(func(*dataplane.Switch) error {
+		b := (&Station{N: 1}).Numbered(stream)
+		for range n {
+			if err := s.Send(frame.VnetHeader{}, b); err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
+}
+
 // While the switch stands still, lossy traffic overflows its own receive ring and costs lossless traffic nothing:
 // frames, frames that do not fit a slot, and GSO frames.
 func TestOverflowingLossyRing(t *testing.T) {
@@ -47,9 +61,7 @@ func TestOverflowingLossyRing(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r := start(t, 2, Setup{Keys: Lossless3, Each: tt.speed})
-			s, err := porttest.OpenSocket(r.Host(1).Path(), "eth0")
-			must(t, err)
-			defer s.Close()
+			s := r.Socket(1)
 			h2 := r.Station(2, macctl.ModePFC, 1e9)
 			must(t, r.d().runner.Do(func(*dataplane.Switch) error { return flood(s, lossless, tt.vnet, tt.lossy) }))
 
@@ -71,20 +83,10 @@ func TestOverflowingLossyRing(t *testing.T) {
 // A ring that overflows with lossless frames breaks the promise, and says so.
 func TestOverflowingLosslessRing(t *testing.T) {
 	r := start(t, 2, Setup{Keys: Lossless3, Each: "speed: 1G, ring: {outage: 1ms}"})
-	s, err := porttest.OpenSocket(r.Host(1).Path(), "eth0")
-	must(t, err)
-	defer s.Close()
+	s := r.Socket(1)
 	h2 := r.Station(2, macctl.ModePFC, 1e9)
 	const sent = 2000
-	must(t, r.d().runner.Do(func(*dataplane.Switch) error {
-		b := (&Station{N: 1}).Numbered(Stream{To: 2, Prio: 3, Octets: 300})
-		for range sent {
-			if err := s.Send(frame.VnetHeader{}, b); err != nil {
-				return err
-			}
-		}
-		return nil
-	}))
+	r.overflow(s, sent, Stream{To: 2, Prio: 3, Octets: 300})
 	eventually(t, "every frame has come or is counted as lost", func() bool {
 		c := r.Snapshot(1).Counters
 		return c.LosslessDrops[dataplane.Unknown] > 0 &&
@@ -103,20 +105,10 @@ func TestRingHoldEnds(t *testing.T) {
 		t.Run(workers, func(t *testing.T) {
 			r := start(t, 2, Setup{Keys: SmallBuffers + "workers: " + workers,
 				Each: "speed: 10M, ring: {outage: 400ms}"})
-			s, err := porttest.OpenSocket(r.Host(1).Path(), "eth0")
-			must(t, err)
-			defer s.Close()
+			s := r.Socket(1)
 			h2 := r.Station(2, macctl.ModePFC, 10e6)
 			const sent = 150
-			must(t, r.d().runner.Do(func(*dataplane.Switch) error {
-				b := (&Station{N: 1}).Numbered(Stream{To: 2, Prio: 3})
-				for range sent {
-					if err := s.Send(frame.VnetHeader{}, b); err != nil {
-						return err
-					}
-				}
-				return nil
-			}))
+			r.overflow(s, sent, Stream{To: 2, Prio: 3})
 			eventually(t, "all frames are through", func() bool { return h2.Tally(1, 3).Frames == sent })
 			if told := r.Snapshot(1).ControlSent; told.XoffSent[3] == 0 {
 				t.Errorf("the peer was never told to stop, so nothing is shown")

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"pfcswitch/cmd/internal/api"
+	"pfcswitch/cmd/internal/config"
 	"pfcswitch/cmd/internal/lab"
 	"pfcswitch/dataplane"
 	"pfcswitch/dataplane/port"
@@ -91,16 +92,21 @@ func TestApplyExchangesInterfaces(t *testing.T) {
 	}
 }
 
-// An interface is one, by whatever name of its namespace.
+// Two ports on one interface would each get half of its frames, whatever its namespace is called.
 func TestInterfaceTwiceByOtherNames(t *testing.T) {
 	r := newRig(t, 1)
 	alias := r.Dir + "/alias"
 	must(t, os.Symlink(r.Node.Path(), alias))
-	c := parse(t, header("test", r.Dir+"/api.sock")+"ports:\n  a: {interface: p1, netns: "+r.Node.Path()+
-		"}\n  b: {interface: p1, netns: "+alias+"}\n")
-	if _, err := New(c, discards, Tuning{}); err == nil ||
-		!strings.Contains(err.Error(), "test.yaml:6: ports.b.interface: p1 is already port a") {
-		t.Errorf("error %v, want one that names both ports", err)
+	for _, name := range []string{r.Node.Path(), alias} {
+		c, _, err := config.Parse("test.yaml", []byte(header("test", r.Dir+"/api.sock")+
+			"ports:\n  a: {interface: p1, netns: "+r.Node.Path()+"}\n  b: {interface: p1, netns: "+name+"}\n"))
+		if err == nil {
+			_, err = New(c, discards, Tuning{})
+		}
+		if err == nil || !strings.Contains(err.Error(), "test.yaml:6: ports.b.interface: ") ||
+			!strings.Contains(err.Error(), "is already port a") {
+			t.Errorf("error %v, want one that names both ports", err)
+		}
 	}
 }
 
