@@ -71,7 +71,6 @@ const (
 	echoBits      = reactionOffset
 	echoPath      = reactionOffset + 1
 	EchoSumOffset = sendLimitOffset
-	echoPattern   = sendLimitOffset + 2
 
 	echoTagged  = 1 << 0
 	echoSumBits = 1 // shift of the checksum's state
@@ -99,12 +98,6 @@ const (
 //	 rest:     zero
 func (f *MeasurementFormat) AppendEcho(
 	b []byte, to, source [6]byte, path EchoPath, octets int, tagged bool, tci uint16, e Echo) []byte {
-	start, shift := len(b), 0
-	if tagged && path != PathControl {
-		shift = tagOctets
-	}
-	b = append(b, make([]byte, max(octets, FrameSize+shift))...)
-	w := b[start:]
 	kind, operation := f.Fallback, echoRequest
 	switch {
 	case path == PathControl:
@@ -115,30 +108,31 @@ func (f *MeasurementFormat) AppendEcho(
 	case !e.Answer:
 		to = EchoAddress
 	}
-	copy(w, to[:])
-	copy(w[sourceOffset:], source[:])
-	if shift > 0 {
-		binary.BigEndian.PutUint16(w[typeOffset:], typeTag)
-		binary.BigEndian.PutUint16(w[typeOffset+2:], tci)
-	}
 	if e.Answer {
 		operation = echoAnswer
 	}
-	w = w[shift:]
-	f.putHeader(w, kind, 0, operation, e.Session, e.Sequence)
-	binary.BigEndian.PutUint64(w[echoReceived:], uint64(e.Received))
-	binary.BigEndian.PutUint64(w[echoSent:], uint64(e.Sent))
-	binary.BigEndian.PutUint16(w[echoOctets:], uint16(min(max(e.Octets, 0), 0xFFFF)))
-	binary.BigEndian.PutUint16(w[echoTCI:], e.TCI)
-	w[echoBits] = byte(e.Checksum&3) << echoSumBits
+	bits := byte(e.Checksum&3) << echoSumBits
 	if e.Tagged {
-		w[echoBits] |= echoTagged
+		bits |= echoTagged
 	}
-	w[echoPath] = byte(e.Path)
-	binary.BigEndian.PutUint32(w[echoPattern:], e.Sequence^0x50464331)
-	binary.BigEndian.PutUint16(w[echoPattern+4:], e.Session|1)
-	if e.Answer || e.Checksum == ChecksumNone {
-		binary.BigEndian.PutUint16(w[EchoSumOffset:], ^internetChecksum(w[EchoSumOffset:]))
+	end := len(b) + octets
+	b = append(append(b, to[:]...), source[:]...)
+	if tagged && path != PathControl {
+		b = binary.BigEndian.AppendUint16(b, typeTag)
+		b = binary.BigEndian.AppendUint16(b, tci)
+	}
+	start := len(b) - typeOffset // of an untagged frame with the same end
+	b = f.appendHeader(b, kind, 0, operation, e.Session, e.Sequence)
+	b = binary.BigEndian.AppendUint64(b, uint64(e.Received))
+	b = binary.BigEndian.AppendUint64(b, uint64(e.Sent))
+	b = binary.BigEndian.AppendUint16(b, uint16(min(max(e.Octets, 0), 0xFFFF)))
+	b = binary.BigEndian.AppendUint16(b, e.TCI)
+	b = append(b, bits, byte(e.Path), 0, 0, 0, 0)
+	b = binary.BigEndian.AppendUint32(b, e.Sequence^0x50464331)
+	b = binary.BigEndian.AppendUint16(b, e.Session|1)
+	b = append(b, make([]byte, max(0, end-len(b)))...)
+	if sum := b[start+EchoSumOffset:]; e.Answer || e.Checksum == ChecksumNone {
+		binary.BigEndian.PutUint16(sum, ^internetChecksum(sum))
 	}
 	return b
 }

@@ -92,9 +92,6 @@ const (
 //	 4 octets: send limit, bits
 //	 4 octets: burst, bits
 func (f *MeasurementFormat) Append(b []byte, destination, source [6]byte, fallback bool, m Measurement) []byte {
-	start := len(b)
-	b = append(b, make([]byte, FrameSize)...)
-	w := b[start:]
 	kind, group := uint16(EtherType), GroupAddress
 	if fallback {
 		kind, group = f.Fallback, FallbackAddress
@@ -102,27 +99,26 @@ func (f *MeasurementFormat) Append(b []byte, destination, source [6]byte, fallba
 	if destination == ([6]byte{}) {
 		destination = group
 	}
-	copy(w, destination[:])
-	copy(w[sourceOffset:], source[:])
-	f.putHeader(w, kind, m.Flags, m.Operation, m.Session, m.Sequence)
-	binary.BigEndian.PutUint64(w[areaOffset:], m.Area[0])
-	binary.BigEndian.PutUint64(w[areaOffset+8:], m.Area[1])
-	binary.BigEndian.PutUint32(w[precisionOffset:], m.Precision)
-	binary.BigEndian.PutUint32(w[reactionOffset:], m.Reaction)
-	binary.BigEndian.PutUint32(w[sendLimitOffset:], m.SendLimit)
-	binary.BigEndian.PutUint32(w[burstOffset:], m.Burst)
+	b = append(append(b, destination[:]...), source[:]...)
+	b = f.appendHeader(b, kind, m.Flags, m.Operation, m.Session, m.Sequence)
+	for _, v := range m.Area {
+		b = binary.BigEndian.AppendUint64(b, v)
+	}
+	for _, v := range [...]uint32{m.Precision, m.Reaction, m.SendLimit, m.Burst} {
+		b = binary.BigEndian.AppendUint32(b, v)
+	}
 	return b
 }
 
-// putHeader writes the fields from the EtherType to the sequence.
-func (f *MeasurementFormat) putHeader(w []byte, kind uint16, flags uint8, operation, session uint16, sequence uint32) {
-	binary.BigEndian.PutUint16(w[typeOffset:], kind)
-	binary.BigEndian.PutUint16(w[opcodeOffset:], f.Opcode)
-	copy(w[identifierOffset:], f.Identifier[:])
-	w[flagsOffset] = measureVersion<<4 | flags&measureFlags
-	binary.BigEndian.PutUint16(w[operationOffset:], operation)
-	binary.BigEndian.PutUint16(w[sessionOffset:], session)
-	binary.BigEndian.PutUint32(w[sequenceOffset:], sequence)
+// appendHeader appends the fields from the EtherType to the sequence.
+func (f *MeasurementFormat) appendHeader(
+	b []byte, kind uint16, flags uint8, operation, session uint16, sequence uint32) []byte {
+	b = binary.BigEndian.AppendUint16(b, kind)
+	b = binary.BigEndian.AppendUint16(b, f.Opcode)
+	b = append(append(b, f.Identifier[:]...), measureVersion<<4|flags&measureFlags)
+	b = binary.BigEndian.AppendUint16(b, operation)
+	b = binary.BigEndian.AppendUint16(b, session)
+	return binary.BigEndian.AppendUint32(b, sequence)
 }
 
 // A MeasurementFrame is a Measurement that was received from Peer, or is to be sent to Peer.

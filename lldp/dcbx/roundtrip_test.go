@@ -11,8 +11,7 @@ import (
 	"pfcswitch/lldp"
 )
 
-// These tests know what was announced, and that it is what is read; that what is read makes the same octets follows
-// from comparing both. The layouts themselves stand in codec_test.go.
+// These tests compare what is read with what was announced. The layouts stand in codec_test.go.
 
 func octets(t *rapid.T, name string, n int) []byte {
 	return rapid.SliceOfN(rapid.Byte(), n, n).Draw(t, name)
@@ -91,8 +90,8 @@ func TestIEEERoundTrip(t *testing.T) {
 			t.Fatalf("%x: got %+v\nwant %+v", list, got, want)
 		}
 		for _, o := range list {
-			if n := len(o.Info); n > lldp.MaxInfo ||
-				o.Subtype != subtypeApplication && n != etsLength && n != pfcLength {
+			n := len(o.Info)
+			if n > lldp.MaxInfo || o.Subtype != subtypeApplication && n != etsLength && n != pfcLength {
 				t.Fatalf("subtype %d has %d octets", o.Subtype, n)
 			}
 		}
