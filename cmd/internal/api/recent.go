@@ -167,23 +167,11 @@ func (l *interval) priority(name string, prio Priority) *PFCRecent {
 // Since makes the rates of r cover the time since an older answer to the same question. After a restart or a clear
 // there are no rates.
 func Since(r, old Reply) {
-	switch r := r.(type) {
-	case *Ports:
-		if old, ok := old.(*Ports); ok {
-			since(&r.Header, &old.Header, r.Ports, old.Ports, nil, nil)
-		}
-	case *PFC:
-		if old, ok := old.(*PFC); ok {
-			since(&r.Header, &old.Header, nil, nil, r.Ports, old.Ports)
-		}
-	case *State:
-		if old, ok := old.(*State); ok {
-			since(&r.Header, &old.Header, r.Ports, old.Ports, r.PFC, old.PFC)
-		}
+	h, ports, pfc := withRates(r)
+	oldHeader, oldPorts, oldPFC := withRates(old)
+	if h == nil || oldHeader == nil {
+		return
 	}
-}
-
-func since(h, oldHeader *Header, ports, oldPorts []Port, pfc, oldPFC []PFCPort) {
 	l := interval{sampleOfAnswers(h.interval(oldHeader), ports, pfc), sampleOfAnswers(0, oldPorts, oldPFC)}
 	for i := range ports {
 		ports[i].Recent = l.port(ports[i].Port)
@@ -194,6 +182,19 @@ func since(h, oldHeader *Header, ports, oldPorts []Port, pfc, oldPFC []PFCPort) 
 			q.Recent = l.priority(pfc[i].Port, q.Priority)
 		}
 	}
+}
+
+// withRates returns the parts of an answer that have rates; h is nil for other answers.
+func withRates(r Reply) (h *Header, ports []Port, pfc []PFCPort) {
+	switch r := r.(type) {
+	case *Ports:
+		return &r.Header, r.Ports, nil
+	case *PFC:
+		return &r.Header, nil, r.Ports
+	case *State:
+		return &r.Header, r.Ports, r.PFC
+	}
+	return nil, nil, nil
 }
 
 // Restarted tells whether the switch was restarted between two answers. Answers without a header cannot tell.
