@@ -40,7 +40,7 @@ func Run(args []string) (status int) {
 		return spin(args[1:], os.Stdout)
 	}
 	defer func() {
-		if err := removeFolders(os.Getpid()); err != nil { // that of scripts/bench.sh too
+		if err := removeFolders(own); err != nil { // that of scripts/bench.sh too
 			fmt.Fprintln(os.Stderr, "bench.sh:", err)
 			status = max(status, 1)
 		}
@@ -153,7 +153,7 @@ const folderPrefix = "pfcbench-"
 
 // setUp makes the folder and finds the programs.
 func (b *bench) setUp() (err error) {
-	if err := removeFolders(0); err != nil {
+	if err := removeFolders(gone); err != nil {
 		return fmt.Errorf("clear what runs that were killed have left: %w", err)
 	}
 	if b.work, err = os.MkdirTemp("", fmt.Sprintf("%s%d-", folderPrefix, os.Getpid())); err != nil {
@@ -170,26 +170,25 @@ func (b *bench) setUp() (err error) {
 // folderName has the process number of a run in its group.
 var folderName = regexp.MustCompile(`^` + folderPrefix + `([1-9][0-9]*)-`)
 
-// removeFolders removes the folders of runs whose process is gone, and those of process own.
-func removeFolders(own int) error {
+// removeFolders removes the folders of the runs whose process number matches.
+func removeFolders(matches func(pid string) bool) error {
 	folders, err := filepath.Glob(filepath.Join(os.TempDir(), folderPrefix+"*"))
 	errs := []error{err}
 	for _, f := range folders {
-		if stale(filepath.Base(f), own) {
+		if m := folderName.FindStringSubmatch(filepath.Base(f)); m != nil && matches(m[1]) {
 			errs = append(errs, os.RemoveAll(f))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-// stale tells whether a name is that of a run whose process is gone, or of process own.
-func stale(name string, own int) bool {
-	m := folderName.FindStringSubmatch(name)
-	if m == nil {
-		return false
-	}
-	_, err := os.Stat("/proc/" + m[1])
-	return m[1] == strconv.Itoa(own) || errors.Is(err, os.ErrNotExist)
+// own tells whether a process number is this one's.
+func own(pid string) bool { return pid == strconv.Itoa(os.Getpid()) }
+
+// gone tells whether a process has ended.
+func gone(pid string) bool {
+	_, err := os.Stat("/proc/" + pid)
+	return errors.Is(err, os.ErrNotExist)
 }
 
 // show prints the table and writes the files. The CPU times at the start of the run were those of atStart.

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -128,15 +129,28 @@ func TestWriteFile(t *testing.T) {
 	}
 }
 
-func TestStale(t *testing.T) {
-	const gone = "4194305" // above the largest process number that Linux gives (2²²)
-	for name, want := range map[string]bool{
-		"pfcbench-" + gone + "-x": true, "pfcbench-" + gone + "-x-y": true, "pfcbench-1-x": false,
-		"pfcbench-77-x": true, "pfcbench-x-y": false, "other-" + gone + "-x": false, "pfcbench-": false,
-		"pfcbench-0-x": false, "pfcbench--1-x": false,
-	} {
-		if got := stale(name, 77); got != want {
-			t.Errorf("%s: %v, want %v", name, got, want)
+func TestRemoveFolders(t *testing.T) {
+	folder := t.TempDir()
+	t.Setenv("TMPDIR", folder)
+	const ended = "4194305" // above the largest process number that Linux gives (2²²)
+	mine := fmt.Sprintf("pfcbench-%d-x", os.Getpid())
+	others := []string{"other-" + ended + "-x", "pfcbench--1-x", "pfcbench-0-x", "pfcbench-1-x", "pfcbench-x-y"}
+	for _, name := range append(others, mine, "pfcbench-"+ended+"-x", "pfcbench-"+ended+"-x-y") {
+		if err := os.Mkdir(filepath.Join(folder, name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, step := range []struct {
+		matches func(string) bool
+		left    []string
+	}{{gone, append(slices.Clone(others), mine)}, {own, others}} {
+		err := removeFolders(step.matches)
+		left, _ := filepath.Glob(folder + "/*")
+		for i := range left {
+			left[i] = filepath.Base(left[i])
+		}
+		if slices.Sort(step.left); err != nil || !slices.Equal(left, step.left) {
+			t.Errorf("%v: left are %q, want %q", err, left, step.left)
 		}
 	}
 }
