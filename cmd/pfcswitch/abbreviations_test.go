@@ -70,7 +70,7 @@ func TestSpellRefuses(t *testing.T) {
 	}
 }
 
-// What is written out stays as it is, whatever it is, and nothing makes spell fail but words.
+// Expanded words expand to themselves.
 func TestSpellIsStable(t *testing.T) {
 	words := []string{"show", "ports", "po", "s", "pfc", "watch", "-w", "--watch", "2", "0.01", "-j", "-s", "--socket",
 		"x", "--", "-", "", "clear", "w", "help", "events", "--port=p1"}
@@ -86,7 +86,7 @@ func TestSpellIsStable(t *testing.T) {
 	})
 }
 
-// The shell offers what can stand behind abbreviated words, in the same instant where no switch answers.
+// The shell completes after abbreviated words, and at once where no switch answers.
 func TestCompletion(t *testing.T) {
 	t.Setenv("XDG_RUNTIME_DIR", t.TempDir())
 	t.Setenv("PFCSWITCH_SOCKET", "/no/such.sock")

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A capture that does not begin leaves the file of before as it was, and makes none.
+// A capture that fails to start neither changes an existing file nor creates one.
 func TestCaptureThatDoesNotBegin(t *testing.T) {
 	dir := t.TempDir()
 	before := filepath.Join(dir, "before.pcapng")
@@ -28,7 +28,7 @@ func TestCaptureThatDoesNotBegin(t *testing.T) {
 	}
 }
 
-// One that begins replaces it.
+// The first write replaces an existing file.
 func TestLateFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "before.pcapng")
 	if err := os.WriteFile(path, []byte("much longer"), 0o600); err != nil {

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// What the demo cannot run with is exit status 2; 1 would say that the switch failed.
+// Wrong arguments of a demo have exit status 2; status 1 would mean that the switch failed.
 func TestDemoUsage(t *testing.T) {
 	for _, args := range []string{"nonsense", "incast incast", "--nonsense", "--speed fast", "--seconds NaN",
 		"--seconds 0", "--seconds +Inf", "--seconds x"} {

@@ -42,7 +42,7 @@ func writeFile(t *testing.T, text string) string {
 	return file
 }
 
-// explain answers from a file, of a frame or of those of another file, in words and as JSON, and says what it needs.
+// explain works on a configuration file, with a frame from flags or from a file, as text and as JSON.
 func TestExplainCommand(t *testing.T) {
 	file := writeFile(t, "name: leaf1\npreset: roce\nports: {p1: {}, p2: {}}\n")
 	frames := filepath.Join(t.TempDir(), "frames.hex")
@@ -73,7 +73,7 @@ func TestExplainCommand(t *testing.T) {
 	}
 }
 
-// A check of a link, and doctor, end with 2 where they could not look, and doctor with 1 where it found something.
+// linkcheck and doctor have exit status 2 where they could not look, and doctor has 1 with findings.
 func TestCouldNotLook(t *testing.T) {
 	for _, args := range []string{"", "p1 --interface eth0", "--answer p1", "p1 -s /no/such.sock",
 		"--interface " + noInterface, "--interface x --count 0", "--interface x --patience 0s"} {

@@ -17,7 +17,7 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// filled gives every value of a document something to say: numbers that tell its place, names that tell what they are.
+// filled sets every field of a document: strings to the field's name, numbers to its index.
 func filled(v reflect.Value, name string, n int) {
 	switch v.Kind() {
 	case reflect.Pointer:
@@ -55,8 +55,7 @@ func filled(v reflect.Value, name string, n int) {
 	}
 }
 
-// What commands print as JSON beside the answers of a switch is fixed: which keys there are, in which order and of
-// which type.
+// The JSON documents of commands have fixed keys, in a fixed order, with fixed types.
 func TestGoldenDocuments(t *testing.T) {
 	event, end := new(api.Line), new(api.Line)
 	for _, tt := range []struct {
@@ -98,7 +97,7 @@ func golden(t *testing.T, file, got string) {
 	}
 }
 
-// A bad file, as check tells programs of it.
+// check -j of a bad file.
 func TestGoldenCheck(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if err := os.WriteFile("leaf1.yaml", []byte("name: leaf1\nports:\n  p1: {sped: 1G}\n  p2: {speed: fast}\n"),

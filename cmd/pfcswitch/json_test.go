@@ -34,7 +34,7 @@ func documents(t *testing.T) []any {
 var unit = regexp.MustCompile(
 	`(^|_)(ns|s|seconds|bytes|bits|cells|bits_per_second|frames_per_second|share|percent|frames|drops)$`)
 
-// Keys whose numbers have no unit: what counts things that the key names, and what is a name itself.
+// Keys whose numbers have no unit: counts of what the key names, and numbers that are names.
 var unitless = strings.Fields(`schema seq next next_event count line more
 	priority queue vlan weight selector protocol slots quanta flow
 	ports_configured ports_up slow_readers_cut_off moves not_learned entries
@@ -44,8 +44,7 @@ var unitless = strings.Fields(`schema seq next next_event count line more
 	sent received reordered duplicated segments_sent_again octets pfc_sent offered green yellow red delivered
 	lossless_drops_since_start behind imbalance speed cpus`)
 
-// Whoever reads the JSON can rely on its shape: keys in one style, units in the keys of numbers, nothing left out, and
-// no array that is null, not in a document that nobody filled.
+// JSON documents have keys in one style, units in the keys of numbers, all keys, and no null in place of an array.
 func TestJSONRules(t *testing.T) {
 	for _, v := range documents(t) {
 		name := reflect.TypeOf(v).Elem().String()

@@ -103,7 +103,7 @@ func TestReadmeCommands(t *testing.T) {
 
 // flagTables returns how often the tables "| command | flags | |" of all READMEs have a flag, by "command --flag".
 func flagTables(t *testing.T) map[string]int {
-	said := map[string]int{}
+	documented := map[string]int{}
 	for file, markdown := range readmes(t) {
 		_, table, _ := strings.Cut(markdown, "\n| command | flags | |\n|---|---|---|\n")
 		table, _, _ = strings.Cut(table, "\n\n")
@@ -116,17 +116,17 @@ func flagTables(t *testing.T) map[string]int {
 					continue
 				}
 				for _, flag := range quoted(cells[1]) {
-					said[c.CommandPath()+" "+strings.Fields(flag)[0]]++
+					documented[c.CommandPath()+" "+strings.Fields(flag)[0]]++
 				}
 			}
 		}
 	}
-	return said
+	return documented
 }
 
 // Every flag of every command stands in one table, and no other does.
 func TestReadmeFlags(t *testing.T) {
-	said := flagTables(t)
+	documented := flagTables(t)
 	var visit func(c *cobra.Command)
 	visit = func(c *cobra.Command) {
 		if c.Hidden || c.Name() == "completion" || c.Name() == "help" {
@@ -137,17 +137,17 @@ func TestReadmeFlags(t *testing.T) {
 			if f.Hidden || f.Name == "help" {
 				return
 			}
-			if said[key] != 1 {
-				t.Errorf("%d tables of READMEs have the flag %s: %s", said[key], key, f.Usage)
+			if documented[key] != 1 {
+				t.Errorf("%d tables of READMEs have the flag %s: %s", documented[key], key, f.Usage)
 			}
-			delete(said, key)
+			delete(documented, key)
 		})
 		for _, sub := range c.Commands() {
 			visit(sub)
 		}
 	}
 	visit(rootCommand())
-	for key := range said {
+	for key := range documented {
 		t.Errorf("a table of a README has the flag %s, which does not exist", key)
 	}
 }
@@ -178,20 +178,20 @@ func commandTable(t *testing.T) (all [][]string) {
 
 // The table of commands has all that the program has, and nothing else.
 func TestReadmeCommandTable(t *testing.T) {
-	said := map[string]bool{}
+	documented := map[string]bool{}
 	for _, words := range commandTable(t) {
 		c, err := known(words)
 		if err != nil {
 			t.Errorf("README.md: `%s`: %v", strings.Join(words, " "), err)
 			continue
 		}
-		said[c.CommandPath()] = true
+		documented[c.CommandPath()] = true
 		for _, word := range words[1:] {
-			said[c.CommandPath()+" "+word] = true
+			documented[c.CommandPath()+" "+word] = true
 		}
 	}
 	want := func(path, short string) {
-		if !said[path] {
+		if !documented[path] {
 			t.Errorf("README.md: the table of commands has no %s: %s", path, short)
 		}
 	}
@@ -209,8 +209,8 @@ func TestReadmeCommandTable(t *testing.T) {
 			want(c.CommandPath()+" "+arg, c.Short)
 		}
 	}
-	if len(said) < 40 {
-		t.Errorf("only %d commands are in the table", len(said))
+	if len(documented) < 40 {
+		t.Errorf("only %d commands are in the table", len(documented))
 	}
 }
 

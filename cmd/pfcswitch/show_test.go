@@ -27,7 +27,7 @@ func TestTextOf(t *testing.T) {
 	}
 }
 
-// What is for the benchmark alone is not in the help, and is refused like any flag where it is wrong.
+// The benchmark's flag is not in the help, and a wrong value is refused.
 func TestTuningIsHidden(t *testing.T) {
 	c := runCommand()
 	if strings.Contains(c.UsageString(), tuningFlag) {

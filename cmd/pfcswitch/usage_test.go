@@ -46,7 +46,7 @@ func wantRefused(t *testing.T, command func() *cobra.Command, texts map[string]s
 	}
 }
 
-// Numbers that mean nothing are refused before anything runs.
+// Impossible numbers are refused before anything runs.
 func TestEndpointsRefuseNumbers(t *testing.T) {
 	wantRefused(t, sendCommand, map[string]string{
 		noInterface + " --seconds -1 --count 1":                     "--seconds -1",
@@ -91,7 +91,7 @@ func TestShowFlags(t *testing.T) {
 		"-j -s /no/such.sock events --since 3": want})
 }
 
-// A capture is refused before it begins where it cannot be what was asked for.
+// An impossible capture is refused before it begins.
 func TestCaptureRefuses(t *testing.T) {
 	wantRefused(t, captureCommand, map[string]string{
 		"--seconds -1":       "--seconds -1",

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A page that cannot be is refused before it listens.
+// Wrong flags are refused before the page listens.
 func TestWebRefuses(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "x")
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
@@ -29,7 +29,7 @@ func TestWebRefuses(t *testing.T) {
 	})
 }
 
-// check says what is wrong with the file of TLS and passwords: where the configuration names it, what, and what to do.
+// check reports faults of the web_config file at the key that names the file.
 func TestCheckOfWebConfig(t *testing.T) {
 	dir := t.TempDir()
 	web := filepath.Join(dir, "web.yml")
@@ -62,7 +62,7 @@ func TestCheckOfWebConfig(t *testing.T) {
 	}
 }
 
-// check warns of an address that others reach where the file of TLS and passwords asks nobody who he is.
+// check warns of a reachable address whose web_config file has no passwords.
 func TestCheckOfExposedMetrics(t *testing.T) {
 	dir := t.TempDir()
 	web := filepath.Join(dir, "web.yml")

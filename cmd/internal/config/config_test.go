@@ -22,7 +22,7 @@ func mustParse(t *testing.T, text string) *Config {
 	return c
 }
 
-// What a port does not say it takes from the switch, wherever in the file that stands.
+// A port inherits missing keys from the switch, whatever the order of the file.
 func TestPortsInherit(t *testing.T) {
 	c := mustParse(t, `
 ports:
@@ -122,7 +122,7 @@ func TestReachable(t *testing.T) {
 	}
 }
 
-// What no machine has is refused here, where it can be said which key it comes from.
+// More than a machine has is refused, with the key that asks for it.
 func TestLimits(t *testing.T) {
 	var many strings.Builder
 	many.WriteString("ports:\n")
@@ -239,7 +239,7 @@ preset: roce
 	}
 }
 
-// A pipe into which nobody writes is not waited for.
+// Reading a pipe without a writer fails at once.
 func TestReadFileOfAnIdlePipe(t *testing.T) {
 	fifo := filepath.Join(t.TempDir(), "fifo")
 	if err := syscall.Mkfifo(fifo, 0o600); err != nil {

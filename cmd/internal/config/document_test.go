@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// What would keep the YAML parser busy for minutes is refused before it.
+// Input that would keep the YAML parser busy for minutes is refused.
 func TestOversizedFilesAreRefused(t *testing.T) {
 	tests := []struct {
 		name, text string
@@ -45,7 +45,7 @@ func TestForeignEditors(t *testing.T) {
 	}
 }
 
-// A merge gives what a mapping does not say itself, the first source before the later ones.
+// A merge adds missing keys; the first source wins.
 func TestMergePrecedence(t *testing.T) {
 	c := mustParse(t, `
 ports:

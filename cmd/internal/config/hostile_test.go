@@ -51,7 +51,7 @@ func TestHostileFiles(t *testing.T) {
 	}
 }
 
-// A file that was cut off while it was written never does harm: it is refused with its place, or is a configuration.
+// A file that was cut off is refused with a line, or is a configuration.
 func TestCutOffFiles(t *testing.T) {
 	whole, err := os.ReadFile("testdata/expand/documented.golden")
 	if err != nil {

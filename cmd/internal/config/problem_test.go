@@ -65,7 +65,7 @@ func TestErrorsAreShownInOrderAndBounded(t *testing.T) {
 	}
 }
 
-// A fault that shows later, or of a key that was not written, is placed at what was written.
+// A fault of a key that is not in the file has the line of the nearest key above.
 func TestErrorfFindsTheNearestLine(t *testing.T) {
 	c := mustParse(t, "name: x\nports:\n  p1:\n    mtu: 1500\nfdb:\n  - {mac: \"02:00:00:00:00:01\",\n     port: p1}\n")
 	tests := []struct {

@@ -138,8 +138,7 @@ func TestSchemaTakesExpansions(t *testing.T) {
 	})
 }
 
-// beyond are the bad files whose fault is no key's own: what keys say to each other, and what YAML itself forbids. Of
-// those the schema says nothing.
+// beyond are the bad files whose fault the schema cannot see: contradicting keys, and what YAML itself forbids.
 var beyond = []string{
 	"documents.yaml",                                              // two YAML documents
 	"loopback.yaml", "port_contradictions.yaml", "tap_wires.yaml", // keys that contradict each other

@@ -76,7 +76,7 @@ links:
 	}
 }
 
-// Faults stand where they were made, in whichever part of the file.
+// Faults have the line and key where they are, in every part of the file.
 func TestTopologyFaults(t *testing.T) {
 	const pair = "name: a\nswitches: {s: {preset: roce}}\nhosts: {h: {}}\n"
 	for _, test := range []struct{ name, text, want string }{
@@ -125,7 +125,7 @@ func TestTopologyFaults(t *testing.T) {
 	}
 }
 
-// A fault in the file of a switch is told of by that file's name.
+// A fault in the file of a switch has that file's name.
 func TestTopologyFileFault(t *testing.T) {
 	_, err := ParseTopology("lab.yaml", []byte("name: a\nswitches: {s: {file: s.yaml}}"),
 		func(string) ([]byte, error) { return []byte("\n\nno_such: 1"), nil })

@@ -73,7 +73,7 @@ func parseWatchdog(t *testing.T, yaml string) (*Config, []Warning) {
 	return c, warnings
 }
 
-// Without a key deadlocks are told of, and nothing is done about them.
+// By default, deadlocks are only reported.
 func TestWatchdogDefaults(t *testing.T) {
 	c, warnings := parseWatchdog(t, "ports: {p1: {speed: 1G}, p2: {speed: 100M}, p3: {speed: none}}\n")
 	for i, count := range []int{2, 4, 2} {
@@ -132,7 +132,7 @@ watchdog: {slow: {period: 20s}}
 	}
 }
 
-// A single pause that lasts as long as what counts as a deadlock is worth a warning.
+// A detection time within a single legal pause has a warning.
 func TestWatchdogWarning(t *testing.T) {
 	for yaml, want := range map[string]int{
 		"watchdog: {period: 100ms, count: 4}\nports: {p1: {speed: 100M}}\n":             0,
@@ -152,7 +152,7 @@ func TestWatchdogWarning(t *testing.T) {
 	}
 }
 
-// What to do about it can be done, and the line is one of the file.
+// The remedy in the warning works, and the line is that of the port.
 func TestWatchdogRemedy(t *testing.T) {
 	_, warnings := parseWatchdog(t, "\n\nports:\n  p1: {speed: 10M}\n")
 	n := 0
@@ -175,7 +175,7 @@ func TestWatchdogRemedy(t *testing.T) {
 	}
 }
 
-// Settings of a port at which nothing looks, since the switch's watchdog is off.
+// Settings of a port have no effect where the switch's watchdog is off.
 func TestWatchdogOffByInheritance(t *testing.T) {
 	for port, want := range map[string]int{
 		"{action: drop}": 1, "{count: 3}": 1, "{slow: off}": 1, "off": 0, "{fast: off, action: drop}": 0,

@@ -37,7 +37,7 @@ func healthy(t *testing.T) *Facts {
 			Live: &api.Port{}, LLDP: &api.LLDPPort{}}}}
 }
 
-// Traps that need a network card, a module of the kernel or another machine are judged by what such a one says.
+// Traps that need a NIC, a kernel module or another machine are judged by made-up facts.
 func TestRules(t *testing.T) {
 	if r := Judge(healthy(t)); !r.Healthy || len(r.Findings) != 0 || r.FarEnds != 1 {
 		t.Fatalf("nothing is wrong, but:\n%s", r.Text())
@@ -150,7 +150,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// What a started switch puts right by itself is no finding of a file.
+// A file has no findings that a switch repairs when it starts.
 func TestNoFalseAlarms(t *testing.T) {
 	for name, set := range map[string]func(f *Facts, s *port.Survey){
 		"a switch that starts switches hardware pause off": func(f *Facts, s *port.Survey) {
@@ -204,7 +204,7 @@ func TestNoFalseAlarms(t *testing.T) {
 	}
 }
 
-// Both ends of one link may be ports, and the namespace may be named in two ways: one command is said once.
+// Both ends of a link may be ports, and the namespace may have two names: the command is reported once.
 func TestSaidOnce(t *testing.T) {
 	for _, netns := range []string{"h", "/run/netns/h"} {
 		f := healthy(t)
@@ -219,7 +219,7 @@ func TestSaidOnce(t *testing.T) {
 	}
 }
 
-// What two ports have in common is said of each of them.
+// A fault that two ports share is reported for each.
 func TestSaidOfEach(t *testing.T) {
 	f := healthy(t)
 	f.Targets[0].Live.LosslessDrops, f.Targets[0].Live.OverspeedFrames = 7, 7
@@ -247,7 +247,7 @@ func TestSaidOfEach(t *testing.T) {
 	}
 }
 
-// A switch that does not follow its neighbor may be told to; to one that does already no such thing is said.
+// The remedy lldp.willing is offered only to a switch that does not follow its neighbor.
 func TestMismatch(t *testing.T) {
 	f := healthy(t)
 	f.mismatch(t, "false")
@@ -276,7 +276,7 @@ func (f *Facts) absent(netns string, why error) {
 	t.Survey, t.Netns, t.Absent = nil, netns, why
 }
 
-// mismatch makes the neighbor differ, of a switch that follows it or not.
+// mismatch makes the neighbor's priorities differ; willing tells whether the switch follows the neighbor.
 func (f *Facts) mismatch(t *testing.T, willing string) {
 	t.Helper()
 	c, _, err := config.Parse("test.yaml", []byte("name: s1\npreset: roce\nlldp: {willing: "+willing+
@@ -314,7 +314,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// The machine is read from files as the kernel writes them; what is not there is not known.
+// ReadMachine reads the kernel's files; a missing file leaves its value unknown.
 func TestReadMachine(t *testing.T) {
 	root := t.TempDir()
 	if m := ReadMachine(root); m.Governor != nil || m.Clock != nil || m.BacklogMax != nil || m.BacklogDrops != 0 ||
@@ -347,7 +347,7 @@ func TestReadMachine(t *testing.T) {
 	}
 }
 
-// Where there is nothing to look at, doctor does not say that nothing is wrong.
+// Without an interface to inspect, doctor fails instead of reporting no fault.
 func TestNothingToLookAt(t *testing.T) {
 	for name, links := range map[string][]port.Link{"nothing": nil,
 		"a bridge and the way here": {{Name: "br0", Kind: "bridge"}, {Name: "eth0", Kind: "veth", Default: true}}} {

@@ -62,7 +62,7 @@ func TestReadNice(t *testing.T) {
 	}
 }
 
-// It is said what allows the nice value, as a limit of a unit and of a container takes it.
+// The remedy names the limits of a unit and of a container that allow the nice value.
 func TestNiceRemedy(t *testing.T) {
 	const want = "nice: 0, which does without; or allow it by CAP_SYS_NICE or a limit (LimitNICE=-10 of a unit, " +
 		"--ulimit nice=30 of a container)"

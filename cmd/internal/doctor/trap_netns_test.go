@@ -95,7 +95,7 @@ func TestLinkTraps(t *testing.T) {
 	}
 }
 
-// A user without the rights is told so, and with the command that gives them to the program doctor is content.
+// Doctor reports missing capabilities. After its command has run, the finding is gone.
 func TestCapabilities(t *testing.T) {
 	labtest.Require(t)
 	if os.Getuid() != 0 {
@@ -116,24 +116,24 @@ func TestCapabilities(t *testing.T) {
 			file).CombinedOutput()
 		return string(out)
 	}
-	said := doctor()
+	report := doctor()
 	want := "setcap cap_net_raw,cap_net_admin=p " + program
-	if !strings.Contains(said, want) {
-		t.Fatalf("want %q in:\n%s", want, said)
+	if !strings.Contains(report, want) {
+		t.Fatalf("want %q in:\n%s", want, report)
 	}
 	shell(t, want)
-	if said = doctor(); strings.Contains(said, "capabilities") {
-		t.Errorf("the program has the rights:\n%s", said)
+	if report = doctor(); strings.Contains(report, "capabilities") {
+		t.Errorf("the program has the rights:\n%s", report)
 	}
 	if me, err := ReadProcess(0); err != nil || !me.Nice.Grantable {
 		t.Skipf("this machine lets nobody have CAP_SYS_NICE: %+v, %v", me, err)
 	}
-	if want = "setcap cap_net_raw,cap_net_admin,cap_sys_nice=p " + program; !strings.Contains(said, want) {
-		t.Fatalf("want %q in:\n%s", want, said)
+	if want = "setcap cap_net_raw,cap_net_admin,cap_sys_nice=p " + program; !strings.Contains(report, want) {
+		t.Fatalf("want %q in:\n%s", want, report)
 	}
 	shell(t, want)
-	if said = doctor(); strings.Contains(said, "machine: nice") {
-		t.Errorf("the program has the right:\n%s", said)
+	if report = doctor(); strings.Contains(report, "machine: nice") {
+		t.Errorf("the program has the right:\n%s", report)
 	}
 }
 
@@ -190,8 +190,7 @@ func TestPriorityUntagged(t *testing.T) {
 	checkRemedy(t, "priority-untagged", r.ofSwitch)
 }
 
-// A VLAN of the host that the port does not carry. The kernel need not have VLAN interfaces for that: the survey is
-// told of one.
+// A VLAN of the host that the port does not carry. The survey gets a made-up VLAN, so the kernel needs no support.
 func TestVLANFiltered(t *testing.T) {
 	labtest.Require(t)
 	build(t)
@@ -209,7 +208,7 @@ func TestVLANFiltered(t *testing.T) {
 	checkRemedy(t, "vlan-filtered", look)
 }
 
-// What a peer has done is counted: no command mends it, and it is said how to begin to count anew.
+// Faults of a peer are counted. No command repairs them; the finding tells how to clear the counters.
 func TestCounterTraps(t *testing.T) {
 	labtest.Require(t)
 	build(t)
@@ -252,7 +251,7 @@ fdb: [{mac: "02:00:00:00:00:02", vlan: 1, port: p2}]
 		}
 	}
 	shell(t, again)
-	if said := r.ofSwitch(); find(said, "overspeed") != nil || find(said, "lossless-lost") != nil {
-		t.Errorf("the counters were cleared:\n%s", said.Text())
+	if report := r.ofSwitch(); find(report, "overspeed") != nil || find(report, "lossless-lost") != nil {
+		t.Errorf("the counters were cleared:\n%s", report.Text())
 	}
 }

@@ -36,7 +36,7 @@ func TestLabs(t *testing.T) {
 	}
 }
 
-// A flow goes from one host to another, whose address is written in the file where it has to be told.
+// A flow goes from one host to another; mac is the destination's address where the sender needs one.
 type flow struct{ from, to, mac string }
 
 // Every example comes up, carries more than its links do, loses nothing, and goes without a trace.
@@ -178,7 +178,7 @@ func refusedTopologies(r *rig) {
 	r.runRefused("is not up", "lab", "down", path)
 }
 
-// Whoever is killed, down leaves nothing, and up begins anew.
+// After any process of a lab was killed, down leaves nothing and up works.
 func killedKeeper(r *rig) {
 	path, name := r.file(pair)
 	r.up(path, name)
@@ -245,7 +245,7 @@ func interruptedUp(r *rig) {
 	r.run("lab", "down", path)
 }
 
-// Where one switch cannot run, none does.
+// If one switch cannot run, the lab does not come up.
 func failedUp(r *rig) {
 	path, name := r.file(pair + "# \n")
 	must(r.t, os.WriteFile(path, []byte(strings.Replace("name: "+name+"\n"+pair[8:], "switches: {",
@@ -309,7 +309,7 @@ links: {l1: {ends: [h1, "s1:p1"], speed: 100M, mtu: 4000}, l2: {ends: [h2, "s1:p
 	}
 }
 
-// A switch that is none of the lab's keeps its socket, though its name begins like those of the lab.
+// A foreign switch keeps its socket, even if its name begins like those of the lab.
 func foreignSocket(r *rig) {
 	path, name := r.file(pair)
 	socket := config.LabSocket(name, "eth1")
@@ -338,7 +338,7 @@ func foreignSocket(r *rig) {
 	r.checkNothingLeft(name)
 }
 
-// Why a switch ended is written where up says, and told by down.
+// The keeper's log has the reason why a switch ended, and down prints the log.
 func keeperLog(r *rig) {
 	path, name := r.file(pair)
 	log := r.statePath(name) + ".log"

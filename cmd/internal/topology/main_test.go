@@ -18,17 +18,17 @@ func TestMain(m *testing.M) {
 	labtest.Main(m)
 }
 
-// readyKeeperVariable is set where this binary is a keeper that is ready when it is told to end: it says so in the file
-// that it names.
+// readyKeeperVariable makes this binary a keeper that is ready just when a signal ends it. The value is the file in
+// which the keeper reports that it runs.
 const readyKeeperVariable = "PFCSWITCH_TEST_LATE_KEEPER"
 
 func runReadyKeeper(ready string) (status int) {
-	told := make(chan os.Signal, 1)
-	signal.Notify(told, unix.SIGTERM)
+	ended := make(chan os.Signal, 1)
+	signal.Notify(ended, unix.SIGTERM)
 	if os.WriteFile(ready, nil, 0o600) != nil {
 		return 1
 	}
-	<-told
+	<-ended
 	if json.NewEncoder(os.NewFile(answerFD, "answer")).Encode(answer{State: State{Schema: 1, Name: "late"}}) != nil ||
 		os.WriteFile(ready+".ended", nil, 0o600) != nil {
 		return 1
