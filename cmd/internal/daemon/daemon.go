@@ -233,7 +233,7 @@ func (d *Daemon) putInForce(ctx context.Context, c *config.Config) error {
 	gone := d.removedNumbers(numbers)
 	d.cfg, d.numbers = c, numbers
 	if err := d.watchdog.configure(c, numbers, ports, gone); err != nil {
-		d.warn("", "the watchdog keeps the settings of before", err)
+		d.warn("", "the watchdog keeps its old settings", err)
 	}
 	d.followConfig(staged)
 	d.updateProbers(ports)

@@ -127,7 +127,7 @@ func (d *Daemon) followConfig(staged map[string]*stagedPort) {
 		p.cfg, p.number = c, d.numbers[c.Name]
 		d.ports[c.Name] = p
 		if o := staged[c.Name]; o != nil && !p.bound(o.at) {
-			d.warn(c.Name, "closing the sockets of before", d.closePort(p))
+			d.warn(c.Name, "closing the old sockets", d.closePort(p))
 		}
 	}
 	for name, p := range old {
@@ -151,7 +151,7 @@ func (d *Daemon) installStaged(p *portLink, o *stagedPort) {
 			return
 		}
 		d.warn(p.cfg.Name, "replacing the receive rings", err)
-		d.warn(p.cfg.Name, "closing the sockets of before", d.closePort(p))
+		d.warn(p.cfg.Name, "closing the old sockets", d.closePort(p))
 	}
 	if err := d.install(p, o); err != nil {
 		d.reportDown(p, err)

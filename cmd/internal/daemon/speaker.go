@@ -40,7 +40,7 @@ type lldpUpdate struct {
 	events    []lldp.Event
 	outcome   *dcbx.Outcome // nil: as before
 	before    dcbx.Outcome
-	status    *statusChange // nil: nothing is to be said
+	status    *statusChange // nil: nothing to report
 	pfc       uint8         // priorities that are lossless
 	agreed    bool          // who can measure headroom has changed
 	neighbour string        // "" where there is none
@@ -131,8 +131,8 @@ func (s *speaker) change(now int64) (n lldpUpdate, changed bool) {
 	}
 	if all := s.x.Agent().Neighbours(); len(all) > 0 {
 		n.neighbour, n.neighMAC = all[0].Name(), all[0].Source
-		told, _ := dcbx.PeerPFC(s.outcome.Version, all[0].Organization)
-		n.peerPFC = told.Enable
+		pfc, _ := dcbx.PeerPFC(s.outcome.Version, all[0].Organization)
+		n.peerPFC = pfc.Enable
 	}
 	return n, len(n.events) > 0 || n.outcome != nil || n.agreed || n.status != nil
 }
@@ -235,8 +235,8 @@ func describeNeighbour(n *lldp.Neighbour, v dcbx.Version, c *dcbx.Config, now in
 		measures := pfc.IEEE && pfc.Reserved&c.IEEEBit != 0 || !pfc.IEEE && pfc.Reserved&c.LegacyBit != 0
 		x.PFC = &api.NeighborPFC{Priorities: api.Priorities(pfc.Enable), Willing: pfc.Willing, Measures: measures}
 	}
-	if told := dcbx.ParseIEEE(n.Organization); told != nil {
-		for _, a := range told.Apps {
+	if tlvs := dcbx.ParseIEEE(n.Organization); tlvs != nil {
+		for _, a := range tlvs.Apps {
 			x.Applications = append(x.Applications, api.DCBXApp{Priority: api.Priority(a.Priority),
 				Selector: int(a.Selector), Protocol: int(a.Protocol)})
 		}
