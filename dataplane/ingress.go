@@ -7,6 +7,7 @@ import (
 	"pfcswitch/dataplane/bridge"
 	"pfcswitch/dataplane/classify"
 	"pfcswitch/dataplane/frame"
+	"pfcswitch/macctl"
 )
 
 // An Arrival is one received frame. Its octets stay where they were received until the switch has sent every copy, or
@@ -183,7 +184,7 @@ func (s *Switch) dispatch(p *portState, a *Arrival, index uint32, vid uint16, d 
 
 // lossless tells whether frames of priority prio that arrive at the port are lossless.
 func (p *portState) lossless(prio uint8) bool {
-	return p.cfg.LosslessPriorities()>>prio&1 != 0
+	return p.cfg.Mode == macctl.ModePause || p.cfg.Mode == macctl.ModePFC && p.cfg.Lossless>>prio&1 != 0
 }
 
 // overspeed counts frames that exceed the port's speed and twice its burst.
