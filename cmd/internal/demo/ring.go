@@ -26,7 +26,7 @@ const ringSwitches = 3
 // it paused.
 const (
 	ringSpeed         = 200_000_000
-	minThresholdSpeed = 50_000_000 // speed below which thresholds do not shrink
+	minThresholdSpeed = 100_000_000 // speed below which thresholds do not shrink
 	hostXoff          = 64 << 10
 	hostXon           = 48 << 10
 	minHeadroom       = 32 << 10
