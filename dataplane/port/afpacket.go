@@ -1,6 +1,7 @@
 package port
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
@@ -162,7 +163,7 @@ func bind(fd, protocol, index int) error {
 	return unix.Bind(fd, &unix.SockaddrLinklayer{Protocol: htons(uint16(protocol)), Ifindex: index})
 }
 
-func htons(v uint16) uint16 { return v<<8 | v>>8 }
+func htons(v uint16) uint16 { return binary.NativeEndian.Uint16([]byte{byte(v >> 8), byte(v)}) }
 
 // setBuffer sets the size of a socket buffer, up to the system's limit in a user namespace, beyond it elsewhere.
 func setBuffer(fd, force, plain, size int) {
