@@ -39,11 +39,7 @@ func OfSwitch(ctx context.Context, socket string) (*Facts, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, err := client.Show(ctx, "config")
-	if err != nil {
-		return nil, err
-	}
-	c, _, err := config.Parse(socket, []byte(r.(*api.Config).YAML))
+	c, err := linkcheck.ConfigOf(ctx, client)
 	if err != nil {
 		return nil, err
 	}

@@ -36,16 +36,23 @@ func (o *Options) OfPort(ctx context.Context, socket, name string) error {
 	if o.Netns, err = NetnsOf(ctx, client, found.Netns); err != nil {
 		return err
 	}
-	if r, err = client.Show(ctx, "config"); err != nil {
-		return err
-	}
-	c, _, err := config.Parse(socket, []byte(r.(*api.Config).YAML))
+	c, err := ConfigOf(ctx, client)
 	if err != nil {
 		return err
 	}
 	o.Format = macctl.MeasurementFormat{Opcode: c.Headroom.Opcode, Identifier: c.Headroom.Identifier,
 		Fallback: c.Headroom.EtherType}
 	return nil
+}
+
+// ConfigOf returns the configuration in force of a running switch.
+func ConfigOf(ctx context.Context, client *api.Client) (*config.Config, error) {
+	r, err := client.Show(ctx, "config")
+	if err != nil {
+		return nil, err
+	}
+	c, _, err := config.Parse("show config", []byte(r.(*api.Config).YAML))
+	return c, err
 }
 
 // NetnsOf returns the name of a port's namespace for this process: "" is its own.
