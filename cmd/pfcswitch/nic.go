@@ -7,7 +7,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"pfcswitch/cmd/internal/config"
-	"pfcswitch/cmd/internal/daemon"
 )
 
 func nicCommand() *cobra.Command {
@@ -34,7 +33,7 @@ It lasts until SIGINT or SIGTERM, and the TAP with it.`,
 			if err != nil {
 				return err
 			}
-			return serve(cmd.Context(), cfg, daemon.Tuning{})
+			return serve(cmd.Context(), cfg)
 		}),
 	}
 	f := c.Flags()

@@ -17,7 +17,6 @@ import (
 func runCommand() *cobra.Command {
 	var file string
 	var ports []string
-	var t daemon.Tuning
 	c := &cobra.Command{
 		Use:   "run",
 		Short: "run the switch in the foreground",
@@ -32,14 +31,12 @@ func runCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return serve(cmd.Context(), cfg, t)
+			return serve(cmd.Context(), cfg)
 		}),
 	}
 	c.Flags().StringVarP(&file, "config", "c", "", "configuration file")
 	registerCompletion(c, "config", completeFile)
 	c.Flags().StringArrayVar(&ports, "port", nil, "interface to take, instead of a file (repeatable)")
-	c.Flags().Var(&t, tuningFlag, "other choices of how workers wait and share, for the benchmark")
-	_ = c.Flags().MarkHidden(tuningFlag) // fails only for a flag that does not exist
 	return c
 }
 
@@ -98,13 +95,10 @@ func zeroPorts(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-// tuningFlag is hidden: it is for the benchmark.
-const tuningFlag = "tuning"
-
-func serve(ctx context.Context, cfg *config.Config, t daemon.Tuning) error {
+func serve(ctx context.Context, cfg *config.Config) error {
 	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
 	refused := daemon.SetNice(cfg.Nice)
-	d, err := daemon.New(cfg, log, t)
+	d, err := daemon.New(cfg, log)
 	if err != nil {
 		return err
 	}

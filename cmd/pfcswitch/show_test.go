@@ -1,7 +1,6 @@
 package main
 
 import (
-	"strings"
 	"testing"
 
 	"pfcswitch/cmd/internal/api"
@@ -24,16 +23,5 @@ func TestTextOf(t *testing.T) {
 		if has := sub.Flags().Lookup("verbose") != nil; has != (sub.Name() == "headroom") {
 			t.Errorf("show %s: -v: %v", sub.Name(), has)
 		}
-	}
-}
-
-// The benchmark's flag is not in the help, and a wrong value is refused.
-func TestTuningIsHidden(t *testing.T) {
-	c := runCommand()
-	if strings.Contains(c.UsageString(), tuningFlag) {
-		t.Errorf("help shows it:\n%s", c.UsageString())
-	}
-	if got := fail(t, c, "--tuning", "spin=some", "-c", "/no/such.yaml"); !strings.Contains(got, "spin=endless") {
-		t.Errorf("%q does not say what there is", got)
 	}
 }

@@ -11,7 +11,7 @@ const (
 // coalesce waits where the round that has ended found few frames and took all of them. A worker with delay lines does
 // not wait: a cable is never late.
 func (w *worker) coalesce() {
-	if w.got == 0 || w.got >= coalesceFew || w.full || len(w.lines) > 0 || !w.schedule.coalesce {
+	if w.got == 0 || w.got >= coalesceFew || w.full || len(w.lines) > 0 || !w.manyCPUs {
 		return
 	}
 	for from := Now(); Now()-from < coalesceTime; {

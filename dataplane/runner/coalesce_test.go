@@ -10,8 +10,8 @@ import (
 // A worker waits after a round with few frames, and after no other.
 func TestCoalesce(t *testing.T) {
 	const few, many, tries = 1, coalesceFew, 50
-	least := func(frames, octets int, v Tuning, change func(w *worker)) time.Duration {
-		m := newTunedRig(t, port.Lossless, repeated(data(0, 1, lossless, 0, octets), max(few, frames)), v, nil)
+	least := func(frames, octets int, change func(w *worker)) time.Duration {
+		m := newWorkerRig(t, port.Lossless, repeated(data(0, 1, lossless, 0, octets), max(few, frames)), nil)
 		best := time.Hour
 		for range tries {
 			m.w.got, m.w.full = 0, false
@@ -25,29 +25,28 @@ func TestCoalesce(t *testing.T) {
 			begun := time.Now()
 			m.w.coalesce()
 			best = min(best, time.Since(begun))
-			m.w.lines = nil
+			m.w.lines, m.w.manyCPUs = nil, true
 		}
 		return best
 	}
 	same := func(*worker) {}
 	for name, got := range map[string]time.Duration{
-		"few frames":        least(few, 60, Tuning{}, same),
-		"some large frames": least(burstOctets/9000, 9000, Tuning{}, same),
-		"a GSO frame":       least(1, 64_000, Tuning{}, same),
+		"few frames":        least(few, 60, same),
+		"some large frames": least(burstOctets/9000, 9000, same),
+		"a GSO frame":       least(1, 64_000, same),
 	} {
 		if got < coalesceTime {
 			t.Errorf("%s: it waits %v, want %v at least", name, got, time.Duration(coalesceTime))
 		}
 	}
 	for name, got := range map[string]time.Duration{
-		"many frames":       least(many, 60, Tuning{}, same),
-		"a full burst":      least(few, 60, Tuning{}, func(w *worker) { w.full = true }),
-		"large frames":      least(burstOctets/9000+1, 9000, Tuning{}, same),
-		"GSO frames":        least(burstOctets/64_000+1, 64_000, Tuning{}, same),
-		"short bursts":      least(8, 60, Tuning{BurstFrames: 8}, same),
-		"a delay line":      least(few, 60, Tuning{}, func(w *worker) { w.lines = w.transmitters[:1] }),
-		"coalescing is off": least(few, 60, Tuning{NoCoalesce: true}, same),
-		"nothing has come":  least(0, 60, Tuning{}, same),
+		"many frames":      least(many, 60, same),
+		"a full burst":     least(few, 60, func(w *worker) { w.full = true }),
+		"large frames":     least(burstOctets/9000+1, 9000, same),
+		"GSO frames":       least(burstOctets/64_000+1, 64_000, same),
+		"a delay line":     least(few, 60, func(w *worker) { w.lines = w.transmitters[:1] }),
+		"there is one CPU": least(few, 60, func(w *worker) { w.manyCPUs = false }),
+		"nothing has come": least(0, 60, same),
 	} {
 		if got >= coalesceTime {
 			t.Errorf("%s: it waits %v", name, got)

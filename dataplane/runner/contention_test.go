@@ -80,19 +80,15 @@ func TestCrowdLooks(t *testing.T) {
 func TestSpinsInACrowd(t *testing.T) {
 	const start, much = 1, 100_000
 	for _, tt := range []struct {
-		spin    Spin
 		threads int
 		spun    int64
 		want    bool
 	}{
-		{SpinAdaptive, 9, spinFew - 1, true}, {SpinAdaptive, 9, spinFew, false},
-		{SpinAdaptive, 2, spinFew, true}, {SpinAdaptive, 2, much - 1, true}, {SpinAdaptive, 2, much, false},
-		{SpinShort, 2, spinFew - 1, true}, {SpinShort, 2, spinFew, false},
-		{SpinMost, 9, spinMax - 1, true}, {SpinEndless, 9, 10 * spinMax, true}, {SpinNone, 1, 0, false},
+		{9, spinFew - 1, true}, {9, spinFew, false}, {2, spinFew, true}, {2, much - 1, true}, {2, much, false},
 	} {
-		w := newTunedRig(t, port.Other, nil, Tuning{Spin: tt.spin}, nil).w
+		w := newWorkerRig(t, port.Other, nil, nil).w
 		w.cpuContention = cpuContention{threads: &waiters{n: tt.threads}, cpus: 2}
-		w.spinBudget = min(much, w.schedule.most)
+		w.spinBudget = much
 		for range 10 {
 			w.adapt(spinFew - 1)
 		}

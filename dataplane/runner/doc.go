@@ -11,7 +11,6 @@
 //	contention.go  whether other threads wait for the CPU that a worker spins on
 //	coalesce.go    waiting for more frames
 //	moderate.go    interrupt moderation: rings that are not polled under load
-//	tuning.go      other choices of waiting and sharing, for the benchmark
 //	tick.go        once a second: losses of the rings, ageing, the tx path
 //	change.go      changes of a running port, and what goes wrong after one
 //	replace.go     other sockets for a port that stays up

@@ -13,18 +13,6 @@ type piece struct {
 	number int
 }
 
-// receiveBursts runs the receive task of a port for the bursts of one ring in a round.
-func (w *worker) receiveBursts(t *portTask, c port.Class) bool {
-	work := false
-	for range w.schedule.bursts {
-		if _, worked := w.receive(t, c, w.schedule.frames); !worked {
-			break
-		}
-		work = true
-	}
-	return work
-}
-
 // receive runs the receive task of a port for one burst of one ring, of at most most frames. It returns how many frames
 // left the ring, and whether there was work.
 func (w *worker) receive(t *portTask, c port.Class, most int) (taken int, worked bool) {
@@ -34,7 +22,7 @@ func (w *worker) receive(t *portTask, c port.Class, most int) (taken int, worked
 	if c == port.Lossless {
 		w.watchRing(t)
 	}
-	n := t.port.Receive(c, w.frames[:most], w.schedule.octets)
+	n := t.port.Receive(c, w.frames[:most], burstOctets)
 	if n == 0 {
 		return 0, false
 	}
@@ -64,7 +52,7 @@ func (w *worker) fills(t *portTask, n int) bool {
 	for i := range n {
 		octets += len(w.frames[i].Data)
 	}
-	return n == w.schedule.frames || octets >= min(w.schedule.octets, t.port.QueueBudget())
+	return n == burstFrames || octets >= min(burstOctets, t.port.QueueBudget())
 }
 
 // mayRetry reports whether a frame that waits for buffer is to be offered again: frames have left since, or it is time.
@@ -216,7 +204,7 @@ func (w *worker) admit(t *portTask, c port.Class, arrivals []dataplane.Arrival) 
 	w.moves = w.moves[:0]
 	for stop != dataplane.Hold && taken < len(arrivals) {
 		first := taken
-		taken, stop = sw.Ingress(t.index, arrivals[:min(taken+w.schedule.step, len(arrivals))], taken, now, w.age)
+		taken, stop = sw.Ingress(t.index, arrivals, taken, now, w.age)
 		w.moves = sw.Staged(w.moves)
 		w.learnLoad(t, sw.Prompt(), now)
 		switch stop {
@@ -238,22 +226,11 @@ func (w *worker) admit(t *portTask, c port.Class, arrivals []dataplane.Arrival) 
 			w.unlock()
 			w.lock()
 		}
-		if w.schedule.step == 1 {
-			w.controlWork()
-		}
 		if taken < len(arrivals) {
 			now = w.clock()
 		}
 	}
 	return taken, stop
-}
-
-// controlWork does the control work of all ports after a single frame instead of a burst. The switch is locked.
-func (w *worker) controlWork() {
-	for _, t := range w.transmitters {
-		w.obeyControl(t)
-		w.setDeadline(t, w.sendControl(t))
-	}
 }
 
 // serve sends frames that the burst has put into the queues of this worker's ports, and settles the rest: the caller

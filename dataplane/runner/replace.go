@@ -110,7 +110,7 @@ func (w *worker) receiveUntil(t *portTask, c port.Class, until int64, most int) 
 // receiveLast receives the n oldest frames of a ring, up to a frame that waits for buffer. It returns their number.
 func (w *worker) receiveLast(t *portTask, c port.Class, n int) (taken int) {
 	for taken < n {
-		got, worked := w.receive(t, c, min(n-taken, w.schedule.frames))
+		got, worked := w.receive(t, c, min(n-taken, burstFrames))
 		taken += got
 		if !worked {
 			break

@@ -24,8 +24,7 @@ type Runner struct {
 	tasks   [dataplane.MaxPorts]*portTask
 	workers []*worker
 	perPort bool
-	tuning  Tuning // of workers that start
-	cpus    int    // that the process may use: its affinity, and its cgroup's quota
+	cpus    int // that the process may use: its affinity, and its cgroup's quota
 
 	change sync.Mutex // one change at a time; a change may wait for peers and the kernel
 	shape  sync.Mutex // within change: guards tasks, their ports and workers against their readers outside of workers
@@ -54,7 +53,6 @@ type Options struct {
 	// PerPort gives each port a receive and a transmit goroutine of its own; else a worker serves several ports, and
 	// there are as many workers as CPUs but one.
 	PerPort bool
-	Tuning  Tuning // for experiments
 }
 
 // New returns a runner for a switch without ports.
@@ -63,7 +61,7 @@ func New(cfg dataplane.Config, o Options) (*Runner, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Runner{sw: sw, perPort: o.PerPort, tuning: o.Tuning, cpus: runtime.GOMAXPROCS(0), parked: make(chan struct{}),
+	r := &Runner{sw: sw, perPort: o.PerPort, cpus: runtime.GOMAXPROCS(0), parked: make(chan struct{}),
 		stop: make(chan struct{})}
 	r.done.Add(1)
 	go r.runLosses()

@@ -23,7 +23,6 @@ type executor struct {
 	name    string
 	cpus    int // as many are thought to be there: one less works
 	perPort bool
-	tuning  Tuning
 }
 
 var executors = []executor{{name: "one worker", cpus: 2}, {name: "three workers", cpus: 4}, {name: "per port",
@@ -69,7 +68,7 @@ func roomy(n int) dataplane.Config {
 // newTestbed starts a Runner whose ports are up.
 func newTestbed(t *testing.T, e executor, cfg dataplane.Config, ports ...dataplane.PortConfig) *testbed {
 	t.Helper()
-	r, err := New(cfg, Options{PerPort: e.perPort, Tuning: e.tuning})
+	r, err := New(cfg, Options{PerPort: e.perPort})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -68,7 +68,7 @@ func TestCutFramesAreCounted(t *testing.T) {
 		t.Run(tt.class.String(), func(t *testing.T) {
 			whole := port.Frame{Data: data(0, 1, lossless, 0, 60), Stamp: wallClock()}
 			m := newWorkerRig(t, tt.class, []port.Frame{whole, {Truncated: true}, whole}, nil)
-			m.w.receive(m.w.r.tasks[0], tt.class, m.w.schedule.frames)
+			m.w.receive(m.w.r.tasks[0], tt.class, burstFrames)
 			m.w.r.View(func(sw *dataplane.Switch) {
 				c := &snapshot(sw).Ports[0].Counters
 				if c.Drops[dataplane.Unknown][dataplane.DropRing] != 1 ||

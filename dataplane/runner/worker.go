@@ -47,9 +47,9 @@ type worker struct {
 	sleeping      atomic.Bool
 	asked         atomic.Bool // Alive sets it, a round clears it
 	turn          int         // receiver that the next round begins with
-	schedule      schedule
+	manyCPUs      bool        // others can send while this worker spins or coalesces
 	spin          int64
-	spinBudget    int64 // ns that it may spin: length of its rounds less its spins, at most schedule.most
+	spinBudget    int64 // ns that it may spin: length of its rounds less its spins, at most spinMax
 	cpuContention cpuContention
 	worked        bool  // since it slept
 	moderated     bool  // its sleep does not poll all rings
@@ -81,11 +81,7 @@ func newWorker(r *Runner, id int) (*worker, error) {
 	if err != nil {
 		return nil, err
 	}
-	schedule := r.tuning.schedule()
-	if r.cpus == 1 { // no other thread can send while this worker spins
-		schedule.adaptive, schedule.coalesce = false, false
-	}
-	return &worker{id: id, r: r, schedule: schedule, spin: schedule.spin, cpuContention: newCPUContention(r.cpus),
+	return &worker{id: id, r: r, manyCPUs: r.cpus != 1, cpuContention: newCPUContention(r.cpus),
 		poller: poller, note: make([]byte, 0, capture.MaxNote), arena: make([]byte, arenaOctets),
 		scratch: make([]byte, 0, port.MaxFrame+frame.TagOctets), moves: make([]dataplane.Move, 0, burstArrivals),
 		mine: make([]*portTask, 0, dataplane.MaxPorts), batch: port.NewBatch()}, nil
@@ -171,7 +167,7 @@ func (w *worker) run() {
 // the CPU.
 func (w *worker) spins(idle, now int64) bool {
 	spun := now - idle
-	if !w.schedule.adaptive || w.schedule.most <= spinFew || spun < min(w.spin, spinFew) {
+	if !w.manyCPUs || spun < min(w.spin, spinFew) {
 		return spun < w.spin
 	}
 	// Called even where this spin is over, so that cpuContention learns that no thread waits any more.
@@ -185,7 +181,7 @@ func (w *worker) updateSpinBudget(idle, from, until int64) {
 	if idle != 0 {
 		w.spinBudget = max(0, w.spinBudget-(from-idle))
 	}
-	w.spinBudget = min(w.spinBudget+until-from, w.schedule.most)
+	w.spinBudget = min(w.spinBudget+until-from, spinMax)
 }
 
 // round serves every task once and reports whether there was work.
@@ -197,11 +193,13 @@ func (w *worker) round(now int64) bool {
 	n := len(w.receivers)
 	for i := range n {
 		t := w.receivers[(w.turn+i)%n]
-		work = w.receiveBursts(t, port.Lossless) || work
-		work = w.receiveBursts(t, port.Other) || work
+		for _, c := range []port.Class{port.Lossless, port.Other} {
+			_, worked := w.receive(t, c, burstFrames)
+			work = work || worked
+		}
 		w.flushLate()
 	}
-	w.turn += w.schedule.turn
+	w.turn++
 	w.lock()
 	for _, t := range w.due(now) {
 		work = w.transmit(t, nil) || work
@@ -275,10 +273,10 @@ func (w *worker) clearErrors() {
 func (w *worker) adapt(slept int64) {
 	most := int64(spinFew)
 	if !w.cpuContention.contended() {
-		most = min(max(w.spinBudget, spinFew), w.schedule.most)
+		most = min(max(w.spinBudget, spinFew), spinMax)
 	}
 	switch {
-	case !w.schedule.adaptive:
+	case !w.manyCPUs:
 	case slept < most:
 		w.spin = min(most, max(spinStart, 2*w.spin))
 	case slept > 4*most:

@@ -75,12 +75,6 @@ type workerRig struct {
 func newWorkerRig(tb testing.TB, c port.Class, frames []port.Frame, change func(cfg *dataplane.Config,
 	ports []dataplane.PortConfig)) *workerRig {
 	tb.Helper()
-	return newTunedRig(tb, c, frames, Tuning{}, change)
-}
-
-func newTunedRig(tb testing.TB, c port.Class, frames []port.Frame, v Tuning, change func(cfg *dataplane.Config,
-	ports []dataplane.PortConfig)) *workerRig {
-	tb.Helper()
 	cfg, ports := roomy(2), unshapedPorts(2)
 	if change != nil {
 		change(&cfg, ports)
@@ -90,7 +84,7 @@ func newTunedRig(tb testing.TB, c port.Class, frames []port.Frame, v Tuning, cha
 		tb.Fatal(err)
 	}
 	tb.Cleanup(func() { _ = sw.Close() })
-	r := &Runner{sw: sw, tuning: v}
+	r := &Runner{sw: sw}
 	w, err := newWorker(r, 0)
 	if err != nil {
 		tb.Fatal(err)

@@ -10,6 +10,6 @@ import (
 
 func TestMain(m *testing.M) {
 	Main(m, func(c *config.Config, log *slog.Logger) (Switch, error) {
-		return daemon.New(c, log, daemon.Tuning{})
+		return daemon.New(c, log)
 	})
 }

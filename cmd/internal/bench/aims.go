@@ -36,7 +36,7 @@ var aims = []aim{
 	{"CPU of a frame of 1514 octets, to the bridge", "delivered", cond{"senders": 1, "octets": 1514},
 		cpuPerFrame, dutBridge, 0, 2, 1.2},
 	{"rate with 32 ports against 2", "ports", cond{"ports": 32, "senders": 1}, toTwoPorts, "", 0.9, 0, 0},
-	{"idle with eight ports, % of a core", "choice", cond{"at": "idle", "ports": 8, "setting": "as-is"},
+	{"idle with eight ports, % of a core", "ports", cond{"load": "idle", "ports": 8},
 		coreShare, "", 0, 1, 0},
 	{"rate of a trunk against the same ports of a bridge", "trunk", nil, toBridged, "", 0.9, 0, 0},
 }

@@ -76,13 +76,9 @@ func (b *bench) estimatePart(name string) time.Duration {
 			round += times(pauseSeries, betweenPauses+3*time.Duration(pauseTime(q)))
 		}
 	case "ports":
-		round = times(len(portNumbers)+2, load)
+		round = times(len(portNumbers)+2, load) + times(len(portNumbers), o.settle+o.seconds)
 	case "trunk":
 		round = times(2*2*loads, load)
-	case "choices":
-		for _, e := range experiments {
-			round += times(1+len(e.settings), startsPFC+times(len(e.measure), o.load(o.seconds/3)))
-		}
 	case "flap":
 		round = times(2*flapSeries, oneFlap)
 	}

@@ -141,11 +141,6 @@ func cpuTime(pid int) (time.Duration, error) {
 	return time.Duration(ts.Nano()), nil
 }
 
-// perFrame returns the CPU time of the switch's programs for each of the frames, µs.
-func (u cpuUsage) perFrame(frames uint64) float64 {
-	return u.process.Seconds() * 1e6 / float64(max(1, frames))
-}
-
 // shares are parts of what was possible: of a core, by the switch, and of all CPUs.
 func (u cpuUsage) shares() []value {
 	return []value{{coreShare, 100 * u.process.Seconds() / u.took.Seconds()}, u.machineShare()}

@@ -50,9 +50,6 @@ func TestCPUTime(t *testing.T) {
 
 func TestCPUUsage(t *testing.T) {
 	u := cpuUsage{took: 2 * time.Second, process: 500 * time.Millisecond, share: 0.25}
-	if got := u.perFrame(1000); got != 500 {
-		t.Errorf("half a second for 1000 frames: %v µs each", got)
-	}
 	if v := u.shares(); v[0] != (value{coreShare, 25}) || v[1] != (value{allCores, 25}) {
 		t.Errorf("half a second of two, and a quarter of all CPUs: %v", v)
 	}

@@ -50,7 +50,6 @@ var parts = []part{
 	{"ports", "pfcswitch with 2 to 32 ports", (*bench).ports},
 	{"fdb", "pfcswitch with 100,000 stations", (*bench).fdb},
 	{"trunk", "pfcswitch's ports as a trunk", (*bench).trunk},
-	{"choices", "pfcswitch with one choice of waiting and waking changed", (*bench).choices},
 	{"flap", "time to forward again after a port flap", (*bench).flap},
 }
 

@@ -20,17 +20,16 @@ const vlan = 10
 
 var sink = mac(2)
 
-// startPFC starts pfcswitch in the network with the configuration in text, whose name and socket it sets, and more
-// flags, and waits until all ports are up.
-func (n *network) startPFC(text string, flags ...string) error {
+// startPFC starts pfcswitch in the network with the configuration in text, whose name and socket it sets, and
+// waits until all ports are up.
+func (n *network) startPFC(text string) error {
 	n.socket = filepath.Join(n.b.work, n.name+".sock")
 	file := filepath.Join(n.b.work, n.name+".yaml")
 	text = fmt.Sprintf("name: %s\napi: {socket: %s}\n%s", n.name, n.socket, text)
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		return err
 	}
-	argv := append([]string{n.b.program, "run", "-c", file}, flags...)
-	if _, err := n.daemon(lab.Command{Argv: argv}); err != nil {
+	if _, err := n.daemon(lab.Command{Argv: []string{n.b.program, "run", "-c", file}}); err != nil {
 		return err
 	}
 	return n.b.eventually("pfcswitch brings its ports up", patience, func() (bool, error) {
@@ -48,14 +47,6 @@ func (n *network) portsUp() (bool, error) {
 	}
 	down := slices.ContainsFunc(r.Ports, func(p api.Port) bool { return !p.Up })
 	return len(r.Ports) > 0 && !down, nil
-}
-
-// stopSwitch ends the switch and leaves hosts and links for another.
-func (n *network) stopSwitch() {
-	for _, d := range n.daemons {
-		d.stop()
-	}
-	n.daemons = nil
 }
 
 // show returns pfcswitch's answer to a noun.

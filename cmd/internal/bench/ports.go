@@ -44,7 +44,26 @@ func (b *bench) ports() error {
 		return err
 	}
 	senders := numbers[len(numbers)-1] / 2
-	return b.eachRound(func(round int) error { return b.portsRound(all, round, senders) })
+	return b.eachRound(func(round int) error {
+		for _, n := range alternate(all, round) {
+			if err := n.idleUsage(round); err != nil {
+				return err
+			}
+		}
+		return b.portsRound(all, round, senders)
+	})
+}
+
+// idleUsage measures the CPU time of a switch while nobody sends.
+func (n *network) idleUsage(round int) error {
+	if err := n.b.sleep(n.b.opt.settle); err != nil {
+		return err
+	}
+	used, err := n.usageOf(func() error { return n.b.sleep(n.b.opt.seconds) })
+	if err == nil {
+		n.b.record("ports", fmt.Sprintf("load=idle ports=%d", len(n.hosts)), n.dut, round, used.shares()...)
+	}
+	return err
 }
 
 // portsRound measures one sender and one receiver at every switch, and then as many senders as there may be: each with

@@ -62,8 +62,6 @@ const (
 	coreShare   = "percent_of_a_core" // by pfcswitch
 	allCores    = "percent_of_all_cpus"
 	ownPerFrame = "switch_cpu_us_per_frame"
-	ofFairShare = "weakest_of_fair_share"
-	toAsIs      = "share_of_as_is" // of the first value of the same conditions
 	outage      = "until_forwarding_ms"
 	outageMost  = "until_forwarding_max_ms"
 )

@@ -148,7 +148,7 @@ func TestAimsMeanRows(t *testing.T) {
 		b.record("tcp", "streams=4 priority=0", of, 0, value{throughput, 1})
 		b.record("latency", probeConditions("half", 60), of, 0, value{p50, 1})
 		b.record("ports", "ports=32 senders=1 octets=60", of, 0, value{toTwoPorts, 1})
-		b.record("choice", "at=idle ports=8 setting=as-is", of, 0, value{coreShare, 1})
+		b.record("ports", "load=idle ports=8", of, 0, value{coreShare, 1})
 		b.record("trunk", "device=trunk senders=1 octets=60 priority=3", of, 0, value{toBridged, 1})
 	}
 	rows := summarize(b.results)

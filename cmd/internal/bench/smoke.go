@@ -20,12 +20,10 @@ var smokeRows = map[string][]struct {
 	"latency":  {{"latency", p99, switchNames}, {machineGaps, highest, []string{dutMachine}}},
 	"xoff":     {{"xoff-reaction", p99, []string{dutPFC}}},
 	"pause":    {{"pause", stopped, []string{dutPFC}}},
-	"ports":    {{"ports", toTwoPorts, []string{dutPFC}}},
+	"ports":    {{"ports", toTwoPorts, []string{dutPFC}}, {"ports", coreShare, []string{dutPFC}}},
 	"fdb":      {{"fdb", toEmpty, []string{dutPFC}}, {"fdb", toOne, []string{dutPFC}}},
 	"trunk":    {{"trunk", toBridged, []string{dutPFC}}},
-	"choices": {{"choice", coreShare, []string{dutPFC}}, {"choice", ofFairShare, []string{dutPFC}},
-		{"choice", toAsIs, []string{dutPFC}}},
-	"flap": {{"flap", outage, []string{dutPFC}}},
+	"flap":     {{"flap", outage, []string{dutPFC}}},
 }
 
 // judgeSmoke returns an error where a part did not give its results.

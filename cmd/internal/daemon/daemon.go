@@ -19,7 +19,6 @@
 //	journal.go             a log that never blocks
 //	process.go             nice value, wake-up delays, systemd
 //	offline.go             a switch without interfaces, for explain
-//	tuning.go              experimental settings of the workers, for the benchmark
 package daemon
 
 import (
@@ -48,7 +47,6 @@ type Daemon struct {
 	log             *slog.Logger // the journal
 	journal         journal
 	runner          *runner.Runner
-	tuning          runner.Tuning
 	watchdog        *watchdog
 	identity        bridge.Identity
 	started         time.Time
@@ -88,10 +86,10 @@ const drainAfter = 100 * time.Millisecond
 
 // New starts a switch with configuration c. Run makes its ports follow their interfaces. The control socket and the
 // metrics address are taken first, so that a second start fails before it touches an interface. t is for experiments.
-func New(c *config.Config, log *slog.Logger, t Tuning) (*Daemon, error) {
+func New(c *config.Config, log *slog.Logger) (*Daemon, error) {
 	j := newJournal(log.Handler())
 	log = slog.New(j)
-	d := &Daemon{log: log, journal: j, tuning: t.value, watchdog: newWatchdog(log), started: time.Now(),
+	d := &Daemon{log: log, journal: j, watchdog: newWatchdog(log), started: time.Now(),
 		startedAt: runner.Now(),
 		inspect:   port.Inspect, openAFPacket: port.Prepare, numbers: map[string]int{},
 		ports: map[string]*portLink{}, probers: map[string]*prober{}, retiredCounters: map[string]headroom.Counters{},
@@ -115,8 +113,8 @@ func (d *Daemon) start(c *config.Config) error {
 	if err != nil {
 		return err
 	}
-	if d.runner, err = runner.New(d.switchConfig(resolved), runner.Options{PerPort: c.Workers == config.WorkersPerPort,
-		Tuning: d.tuning}); err != nil {
+	options := runner.Options{PerPort: c.Workers == config.WorkersPerPort}
+	if d.runner, err = runner.New(d.switchConfig(resolved), options); err != nil {
 		return err
 	}
 	d.watchdog.start(d.runner)

@@ -14,7 +14,6 @@ import (
 	"pfcswitch/cmd/internal/api"
 	"pfcswitch/cmd/internal/config"
 	"pfcswitch/dataplane/port"
-	"pfcswitch/dataplane/runner"
 )
 
 // What only a restart can change is refused with the value of before, whatever that is, and what to restart.
@@ -44,33 +43,6 @@ func TestOnlyARestartChanges(t *testing.T) {
 		if tt.want == "" && err != nil || tt.want != "" &&
 			(err == nil || !strings.HasSuffix(err.Error(), ": "+tt.want)) {
 			t.Errorf("{%s} to {%s}: %v\nwant %q", tt.old, tt.new, err, tt.want)
-		}
-	}
-}
-
-func TestTuning(t *testing.T) {
-	for text, want := range map[string]runner.Tuning{
-		"spin=none":                        {Spin: runner.SpinNone},
-		"spin=short":                       {Spin: runner.SpinShort},
-		"spin=most":                        {Spin: runner.SpinMost},
-		"spin=endless":                     {Spin: runner.SpinEndless},
-		"burst=8":                          {BurstFrames: 8},
-		"bursts=16":                        {Bursts: 16},
-		"gather=none":                      {NoCoalesce: true},
-		"turn=fixed,control=frame":         {FixedTurn: true, EachFrame: true},
-		"burst=256,bursts=1024,spin=none":  {Spin: runner.SpinNone, BurstFrames: 256, Bursts: 1024},
-		"control=frame,burst=1,turn=fixed": {BurstFrames: 1, FixedTurn: true, EachFrame: true},
-	} {
-		var got Tuning
-		if err := got.Set(text); err != nil || got.value != want || got.String() != text {
-			t.Errorf("%s: %+v, %v, want %+v", text, got.value, err, want)
-		}
-	}
-	for _, text := range []string{"", ",", "spin", "spin=", "spin=some", "burst=0", "burst=257", "burst=-1", "burst=x",
-		"bursts=1025", "turn=", "burst=8,", "control=burst"} {
-		var got Tuning
-		if err := got.Set(text); err == nil || got != (Tuning{}) {
-			t.Errorf("%q was taken: %+v", text, got.value)
 		}
 	}
 }
@@ -143,7 +115,7 @@ func TestMTUOfAWireInTheLog(t *testing.T) {
 				Socket: t.TempDir() + "/nic.sock", Metrics: "off"})
 			must(t, err)
 			var log bytes.Buffer
-			d, err := New(c, slog.New(slog.NewTextHandler(&log, nil)), Tuning{})
+			d, err := New(c, slog.New(slog.NewTextHandler(&log, nil)))
 			must(t, err)
 			p := d.ports["nowhere0"]
 			for _, mtu := range []int{1500, 9000, 9000, 1500} {
@@ -166,13 +138,13 @@ func TestPasswordOfMetrics(t *testing.T) {
 	file := filepath.Join(dir, "web.yml")
 	yaml := fmt.Sprintf("metrics: {listen: \"127.0.0.1:0\", web_config: %s}\napi: {socket: %s/api.sock}\n", file, dir)
 	c := parse(t, yaml)
-	if d, err := New(c, discards, Tuning{}); err == nil ||
+	if d, err := New(c, discards); err == nil ||
 		!strings.Contains(err.Error(), "test.yaml:1: metrics.web_config: ") {
 		t.Fatalf("a file that is missing: %v, %v", d, err)
 	}
 	must(t, os.WriteFile(file, []byte("basic_auth_users: {ann: "+
 		"$2a$04$6DtK3SCgCw9ZYvgCsvCbROYCOkTsuNqQDJoZsuMEp/ypyZGzPsg0K}\n"), 0o600))
-	d, err := New(c, discards, Tuning{})
+	d, err := New(c, discards)
 	must(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan error, 1)

@@ -19,7 +19,7 @@ import (
 
 func TestMain(m *testing.M) {
 	acceptance.Main(m, func(c *config.Config, log *slog.Logger) (acceptance.Switch, error) {
-		return New(c, log, Tuning{})
+		return New(c, log)
 	})
 }
 

@@ -101,7 +101,7 @@ func TestInterfaceTwiceByOtherNames(t *testing.T) {
 		c, _, err := config.Parse("test.yaml", []byte(header("test", r.Dir+"/api.sock")+
 			"ports:\n  a: {interface: p1, netns: "+r.Node.Path()+"}\n  b: {interface: p1, netns: "+name+"}\n"))
 		if err == nil {
-			_, err = New(c, discards, Tuning{})
+			_, err = New(c, discards)
 		}
 		if err == nil || !strings.Contains(err.Error(), "test.yaml:6: ports.b.interface: ") ||
 			!strings.Contains(err.Error(), "is already port a") {
@@ -114,7 +114,7 @@ func TestInterfaceTwiceByOtherNames(t *testing.T) {
 func TestStartedTwice(t *testing.T) {
 	r := start(t, 2, Setup{})
 	mode := r.addrGenMode("p1")
-	_, err := New(r.Parse(Setup{}), discards, Tuning{})
+	_, err := New(r.Parse(Setup{}), discards)
 	if err == nil || !strings.Contains(err.Error(), "another switch listens there") {
 		t.Errorf("error %v, want one about the other switch", err)
 	}
@@ -134,7 +134,7 @@ func TestMetricsAddressTaken(t *testing.T) {
 	c := r.Parse(Setup{})
 	c.Metrics.Listen = l.Addr().String()
 	for range 2 {
-		_, err = New(c, discards, Tuning{})
+		_, err = New(c, discards)
 		if err == nil || !strings.Contains(err.Error(), "metrics.listen: ") ||
 			!strings.Contains(err.Error(), "take another address") {
 			t.Errorf("error %v, want one about the metrics address", err)

@@ -44,7 +44,7 @@ func runSwitch(path string, crash bool) int {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
-	d, err := daemon.New(c, slog.New(slog.NewTextHandler(io.Discard, nil)), daemon.Tuning{})
+	d, err := daemon.New(c, slog.New(slog.NewTextHandler(io.Discard, nil)))
 	if err != nil {
 		fmt.Println(err)
 		return 1

@@ -61,7 +61,7 @@ func daemonProcess(file string) int {
 		fmt.Println(err)
 		return 1
 	}
-	d, err := daemon.New(c, slog.New(slog.NewTextHandler(os.Stdout, nil)), daemon.Tuning{})
+	d, err := daemon.New(c, slog.New(slog.NewTextHandler(os.Stdout, nil)))
 	if err != nil {
 		fmt.Println(err)
 		return 1

@@ -22,7 +22,7 @@ func Start(t testing.TB, socket, yaml string) {
 	c, _, err := config.Parse("test.yaml", fmt.Appendf(nil, "name: %s\nmetrics: {listen: off}\napi: {socket: %s}\n%s",
 		strings.TrimSuffix(filepath.Base(socket), ".sock"), socket, yaml))
 	labtest.Must(t, err)
-	d, err := daemon.New(c, slog.New(slog.DiscardHandler), daemon.Tuning{})
+	d, err := daemon.New(c, slog.New(slog.DiscardHandler))
 	labtest.Must(t, err)
 	ctx, cancel := context.WithCancel(context.Background())
 	served := make(chan error, 1)
