@@ -7,12 +7,12 @@
 #   INSTALL=0 scripts/test.sh      without installing missing programs
 #   TOOLS="iperf3 ip" scripts/test.sh tools    installs these programs alone, where they are missing
 #
-# Stages: tools gofmt unit netns lint alone fuzz demo bench leftovers. Every stage runs, also where another one failed;
+# Stages: tools gofmt unit netns alone fuzz demo lint bench leftovers. Every stage runs, also where another one failed;
 # the exit status is 0 when none failed. With CI=true a skipped test fails.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-readonly all_stages=(tools gofmt unit netns lint alone fuzz demo bench leftovers)
+readonly all_stages=(tools gofmt unit netns alone fuzz demo lint bench leftovers)
 readonly absent=77 # what a stage returns that has nothing to do
 
 # Debian packages of the programs that some tests compare with. The project itself needs none of them.
@@ -25,7 +25,7 @@ readonly work
 export WORK=$work # to functions that run in shells of their own
 policy=${POLICY_RC_D:-/usr/sbin/policy-rc.d}
 readonly policy own_policy=$work/own_policy # a file, which a stage's own shell makes for this one to see
-linter="" # the process, and its group, of linters that run during tests
+linter="" # the process, and its group, of linters that run beside the demos
 trap '[[ -z $linter ]] || kill -- "-$linter" 2>/dev/null; [[ ! -e $own_policy ]] || rm -f "$policy"; rm -rf "$work"' EXIT
 trap 'exit 130' INT
 trap 'exit 143' TERM
@@ -107,10 +107,10 @@ lint() {
 }
 export -f lint
 
-# Tests on real links mostly wait, so the linters run beside them. Nice 10 gives the tests precedence, and leaves the
+# The demos leave most of the CPU, so the linters run beside them. Nice 15 gives the demos precedence, and leaves the
 # linters some time where other programs keep all CPUs busy.
 start_lint() {
-  setsid nice -n 10 bash -c 'lint "$@" >"$WORK/lint.said" 2>&1; echo "$? $SECONDS" >"$WORK/lint.status"' lint "${race[@]}" &
+  setsid nice -n 15 bash -c 'lint "$@" >"$WORK/lint.said" 2>&1; echo "$? $SECONDS" >"$WORK/lint.status"' lint "${race[@]}" &
   linter=$!
 }
 
@@ -120,7 +120,7 @@ stage_lint() {
   tail --pid="$linter" -f /dev/null
   cat "$work/lint.said"
   read -r status seconds <"$work/lint.status"
-  echo "took $seconds s, most of them beside tests on real links"
+  echo "took $seconds s, most of them beside the demos"
   return "$status"
 }
 
@@ -144,7 +144,7 @@ pattern() {
   echo "^($(paste -sd'|'))\$"
 }
 
-# test_flags are those of all tests but archtest. All stages use one set of test programs, without tables for debuggers.
+# test_flags are those of tests with goroutines. All stages use one set of test programs, without tables for debuggers.
 test_flags=("${race[@]}" -vet=off -ldflags="-s -w" -o "$work/tests/")
 
 go_test() {
@@ -156,11 +156,15 @@ with_tests() {
   go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' ./...
 }
 
+# The state machines start no goroutine and take no lock, which archtest sees to. So they are tested without the race
+# detector, which makes their tests up to ten times slower.
+readonly sequential=(./buffer ./deadlock ./headroom ./lldp ./lldp/dcbx ./macctl ./dataplane ./dataplane/bridge
+  ./dataplane/sched ./dataplane/trunk ./cmd/internal/archtest)
+
 # One go test runs all packages, so that one compiles while another runs. The tests on real links are left out by name, so
-# no other test may have their names. Stage lint vets the tests. archtest, which reads the source, runs without the race
-# detector, which makes it seven times slower.
+# no other test may have their names. Stage lint vets the tests.
 unit_tests() {
-  local both skip source=./cmd/internal/archtest status=0
+  local both skip status=0
   # shellcheck disable=SC2046 # the names of Go files have no blanks
   both=$(comm -12 <(tests_in $(netns_files)) \
     <(tests_in $(find . -name '*_test.go' -not -name '*_netns_test.go' -not -path '*/.*/*')))
@@ -171,8 +175,8 @@ unit_tests() {
   # shellcheck disable=SC2046
   skip=$(tests_in $(netns_files) | pattern)
   # shellcheck disable=SC2046
-  go_test -json "${test_flags[@]}" -timeout 5m -skip "$skip" $(with_tests | grep -vx "$(go list "$source")") || status=1
-  go test -json -vet=off -timeout 5m "$source" || status=1
+  go_test -json "${test_flags[@]}" -timeout 5m -skip "$skip" $(with_tests | grep -vxf <(go list "${sequential[@]}")) || status=1
+  go test -json -vet=off -timeout 5m "${sequential[@]}" || status=1
   return "$status"
 }
 
@@ -182,11 +186,11 @@ stage_unit() {
 
 # Tests on real links run in parallel, each in namespaces of its own. Some tests need the whole machine and run alone: rates
 # in a storm against rates before; a busy process on every CPU; shares of a CPU; medians of times; senders that take all
-# CPUs in the labs; TCP's time-outs; a ring's outage; a full tunnel; the demos, which judge the machine themselves. The
-# commands of README, which a person runs one at a time, are run after the others, while the linters run.
+# CPUs in the labs; TCP's time-outs; a ring's outage; a full tunnel. The commands of README, which a person runs one at a
+# time, are run after the others.
 readonly alone=(TestBystandersOfAStorm TestOverload TestIdleCost TestScrapeCost TestHeldPriorityStopsNoOther
   TestTimesOfNotification TestShowUnderLoad TestLabs TestHostNIC TestApplyGrowsRings TestTunnel)
-readonly alone_folders=(./cmd/internal/demo) last_folders=(./cmd/internal/readme)
+readonly last_folders=(./cmd/internal/readme)
 
 # runs prints a line for each run of a test program: its folder and its tests. "parallel" are twelve tests of a folder at a
 # time, folders with few tests first; "last" and "alone" are the others.
@@ -200,7 +204,6 @@ runs() {
     fi
     [[ $1 != last ]] || continue
     here=$(grep -xF "$(printf '%s\n' "${alone[@]}")" <<<"$of_folder") || true
-    [[ " ${alone_folders[*]} " != *" $folder "* ]] || here=$of_folder
     [[ $1 == alone ]] || here=$(comm -23 <(echo "$of_folder") <(echo "$here"))
     [[ -z $here ]] || in_turns "$folder" <<<"$here"
   done < <(netns_files -printf '%h\n' | while read -r folder; do
@@ -338,7 +341,7 @@ for stage in "${stages[@]}"; do
   declare -F "stage_$stage" >/dev/null || { echo "no stage $stage; there are: ${all_stages[*]}"; exit 2; }
 done
 for stage in "${stages[@]}"; do
-  [[ $stage != netns || " ${stages[*]} " != *" netns lint "* ]] || start_lint
+  [[ $stage != demo || " ${stages[*]} " != *" demo lint "* ]] || start_lint
   run "$stage"
   [[ $stage != lint ]] || linter=""
 done
