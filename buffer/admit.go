@@ -45,10 +45,10 @@ func (m *Manager) Admit(port int, prio uint8, n int) Verdict {
 		return NoQueue
 	}
 	size := m.Charge(n)
-	where, v := m.place(q, size)
+	where, v := m.chooseSegment(q, size)
 	if v.Accepted() {
 		p.charged[prio] += size
-		q.held.add(where)
+		q.used.add(where)
 		m.lossless.used.add(where)
 	}
 	if v == Wait && q.waiting == 0 {
@@ -81,32 +81,33 @@ func (m *Manager) RestoreWait(port int, prio uint8, n int) {
 	}
 }
 
-// place decides where a frame of size bytes goes, without charging it.
+// chooseSegment decides where a frame of size bytes goes, without charging it.
 //
-// A frame goes to the headroom as a whole. While the headroom holds anything, every later frame goes there too.
-// Charging only what lies above T would lose frames, because T moves while the headroom is in use.
-func (m *Manager) place(q *queue, size int64) (share, Verdict) {
-	held := q.held.bytes()
+// A frame goes to the headroom as a whole. While the headroom holds anything, every later frame goes there too. If only
+// the bytes above T counted as headroom, frames would be lost: other queues fill the shared segment, T falls, and bytes
+// that were below T fill the headroom before the last frames in flight have come.
+func (m *Manager) chooseSegment(q *queue, size int64) (segmentBytes, Verdict) {
+	held := q.used.bytes()
 	if held.headroom == 0 {
 		private := min(size, q.config.Private-held.private)
 		rest := size - private
 		if rest == 0 || m.fitsShared(q, rest) {
-			return share{private: private, shared: rest}, Accept
+			return segmentBytes{private: private, shared: rest}, Accept
 		}
 	}
 	if held.headroom+size <= q.config.Headroom {
-		return share{headroom: size}, AcceptHeadroom
+		return segmentBytes{headroom: size}, AcceptHeadroom
 	}
 	if m.fitsShared(q, size) {
-		return share{shared: size}, Accept
+		return segmentBytes{shared: size}, Accept
 	}
 	switch {
 	case size > largestFrame(m.threshold, q.id, q.config, m.lossless.limit.shared):
-		return share{}, DropOversize
+		return segmentBytes{}, DropOversize
 	case m.ringHold:
-		return share{}, Wait
+		return segmentBytes{}, Wait
 	default:
-		return share{}, DropHeadroom
+		return segmentBytes{}, DropHeadroom
 	}
 }
 
@@ -117,7 +118,7 @@ func largestFrame(policy Threshold, id QueueID, c QueueConfig, shared int64) int
 
 func (m *Manager) fitsShared(q *queue, n int64) bool {
 	free := m.lossless.free()
-	return n <= free && q.held.shared.now+n <= m.threshold.Limit(q.id, q.config, free)
+	return n <= free && q.used.shared.now+n <= m.threshold.Limit(q.id, q.config, free)
 }
 
 func (p *losslessPool) free() int64 { return p.limit.shared - p.used.shared.now }

@@ -24,78 +24,81 @@ func TestAdmitClauses(t *testing.T) {
 		before  []arrival
 		n       int
 		verdict Verdict
-		held    share
+		held    segmentBytes
 		off     bool
 	}{
-		{name: "private takes all", queue: guaranteed, n: 200, verdict: Accept, held: share{private: 200}},
+		{name: "private takes all", queue: guaranteed, n: 200, verdict: Accept, held: segmentBytes{private: 200}},
 		{name: "the rest goes to shared", queue: guaranteed,
-			n: 500, verdict: Accept, held: share{private: 200, shared: 300}},
+			n: 500, verdict: Accept, held: segmentBytes{private: 200, shared: 300}},
 		{name: "what private takes needs no room in shared", queue: guaranteed, before: []arrival{full}, n: 200,
-			verdict: Accept, held: share{private: 200}},
+			verdict: Accept, held: segmentBytes{private: 200}},
 		{name: "shared up to T exactly", queue: plain,
-			before: []arrival{{port: a, n: 400, want: Accept}}, n: 200, verdict: Accept, held: share{shared: 600}},
+			before: []arrival{{port: a, n: 400, want: Accept}}, n: 200, verdict: Accept,
+			held: segmentBytes{shared: 600}},
 		{name: "above T the whole frame goes to headroom and the queue turns OFF",
 			queue: plain, before: []arrival{{port: a, n: 400, want: Accept}}, n: 300,
-			verdict: AcceptHeadroom, held: share{shared: 400, headroom: 300}, off: true},
+			verdict: AcceptHeadroom, held: segmentBytes{shared: 400, headroom: 300}, off: true},
 		{name: "above B_s though below T", queue: QueueConfig{Headroom: 300, Alpha: 8},
 			before: []arrival{{port: b, n: 900, want: Accept}},
-			n:      200, verdict: AcceptHeadroom, held: share{headroom: 200}, off: true},
+			n:      200, verdict: AcceptHeadroom, held: segmentBytes{headroom: 200}, off: true},
 		{name: "headroom never leaves a part of the frame in private", queue: guaranteed, before: []arrival{full},
-			n: 300, verdict: AcceptHeadroom, held: share{headroom: 300}, off: true},
+			n: 300, verdict: AcceptHeadroom, held: segmentBytes{headroom: 300}, off: true},
 		{name: "with headroom in use a frame that private would take goes to headroom",
 			queue:  QueueConfig{Private: 100, Headroom: 300},
 			before: []arrival{full, {port: a, n: 200, want: AcceptHeadroom}},
-			n:      100, verdict: AcceptHeadroom, held: share{headroom: 300}, off: true},
+			n:      100, verdict: AcceptHeadroom, held: segmentBytes{headroom: 300}, off: true},
 		{name: "with headroom in use a frame that shared would take goes to headroom", queue: plain,
 			before: []arrival{full, {port: a, n: 200, want: AcceptHeadroom}, drained}, n: 100, verdict: AcceptHeadroom,
-			held: share{headroom: 300}, off: true},
+			held: segmentBytes{headroom: 300}, off: true},
 		{name: "headroom full, shared has room again", queue: QueueConfig{Private: 100, Headroom: 300},
 			before: []arrival{full, headroom, drained}, n: 200, verdict: Accept,
-			held: share{shared: 200, headroom: 300}, off: true},
+			held: segmentBytes{shared: 200, headroom: 300}, off: true},
 		{name: "headroom full, shared full: wait", queue: plain, before: []arrival{full, headroom}, n: 100,
-			verdict: Wait, held: share{headroom: 300}, off: true},
+			verdict: Wait, held: segmentBytes{headroom: 300}, off: true},
 		{name: "headroom full, shared full: drop without ring hold", noHold: true, queue: plain,
-			before: []arrival{full, headroom}, n: 100, verdict: DropHeadroom, held: share{headroom: 300},
+			before: []arrival{full, headroom}, n: 100, verdict: DropHeadroom, held: segmentBytes{headroom: 300},
 			off: true},
 		{name: "headroom too small for the frame: OFF and wait", queue: QueueConfig{Headroom: 100},
-			before: []arrival{full}, n: 200, verdict: Wait, held: share{}, off: true},
+			before: []arrival{full}, n: 200, verdict: Wait, held: segmentBytes{}, off: true},
 		{name: "headroom too small for the frame: OFF and drop", noHold: true, queue: QueueConfig{Headroom: 100},
-			before: []arrival{full}, n: 200, verdict: DropHeadroom, held: share{}, off: true},
+			before: []arrival{full}, n: 200, verdict: DropHeadroom, held: segmentBytes{}, off: true},
 		{name: "no headroom at all", queue: QueueConfig{},
-			before: []arrival{full}, n: 100, verdict: Wait, held: share{}, off: true},
+			before: []arrival{full}, n: 100, verdict: Wait, held: segmentBytes{}, off: true},
 		{name: "T fell because others filled: still ON, above T, saved by headroom", queue: plain,
 			before: []arrival{{port: a, n: 500, want: Accept}, {port: b, n: 500, want: Accept}}, n: 100,
-			verdict: AcceptHeadroom, held: share{shared: 500, headroom: 100}, off: true},
+			verdict: AcceptHeadroom, held: segmentBytes{shared: 500, headroom: 100}, off: true},
 		{name: "T fell because others filled: still ON, no headroom: PAUSE and wait",
 			queue: QueueConfig{}, before: []arrival{{port: a, n: 500, want: Accept}, {port: b, n: 500, want: Accept}},
-			n: 100, verdict: Wait, held: share{shared: 500}, off: true},
+			n: 100, verdict: Wait, held: segmentBytes{shared: 500}, off: true},
 		{name: "oversize: larger than threshold and headroom in an empty buffer",
 			queue: QueueConfig{Private: 100, Headroom: 300},
-			n:     1200, verdict: DropOversize, held: share{}, off: false},
+			n:     1200, verdict: DropOversize, held: segmentBytes{}, off: false},
 		{name: "oversize: below threshold, larger than the shared segment",
 			queue: QueueConfig{Headroom: 300, Alpha: 8}, n: 1001, verdict: DropOversize},
 		{name: "not oversize: the largest that fits", queue: QueueConfig{Private: 100, Headroom: 300},
-			n: 1100, verdict: Accept, held: share{private: 100, shared: 1000}},
+			n: 1100, verdict: Accept, held: segmentBytes{private: 100, shared: 1000}},
 		{name: "not oversize: waits for others to leave", queue: QueueConfig{Private: 100, Headroom: 300},
-			before: []arrival{{port: b, n: 100, want: Accept}}, n: 1100, verdict: Wait, held: share{}, off: true},
+			before: []arrival{{port: b, n: 100, want: Accept}}, n: 1100, verdict: Wait,
+			held: segmentBytes{}, off: true},
 		{name: "not oversize: fits headroom only", queue: QueueConfig{Headroom: 2000},
-			n: 1100, verdict: AcceptHeadroom, held: share{headroom: 1100}, off: true},
+			n: 1100, verdict: AcceptHeadroom, held: segmentBytes{headroom: 1100}, off: true},
 		{name: "oversize is a drop without ring hold too, and no reason to pause", noHold: true,
-			queue: plain, n: 1100, verdict: DropOversize, held: share{}},
+			queue: plain, n: 1100, verdict: DropOversize, held: segmentBytes{}},
 		{name: "smallest alpha: nothing but headroom", queue: QueueConfig{Headroom: 300, Alpha: MinAlpha},
-			n: 100, verdict: AcceptHeadroom, held: share{headroom: 100}, off: true},
+			n: 100, verdict: AcceptHeadroom, held: segmentBytes{headroom: 100}, off: true},
 		{name: "largest alpha: to the last byte of shared", queue: QueueConfig{Headroom: 300, Alpha: MaxAlpha},
-			before: []arrival{{port: a, n: 900, want: Accept}}, n: 100, verdict: Accept, held: share{shared: 1000}},
+			before: []arrival{{port: a, n: 900, want: Accept}}, n: 100, verdict: Accept,
+			held: segmentBytes{shared: 1000}},
 		{name: "largest alpha: no byte more", queue: QueueConfig{Headroom: 300, Alpha: MaxAlpha},
 			before: []arrival{{port: a, n: 1000, want: Accept}},
-			n:      1, verdict: AcceptHeadroom, held: share{shared: 1000, headroom: 100}, off: true},
+			n:      1, verdict: AcceptHeadroom, held: segmentBytes{shared: 1000, headroom: 100}, off: true},
 		{name: "xon above T does not change admission", queue: QueueConfig{Headroom: 300, Xon: 5000},
 			before: []arrival{{port: a, n: 500, want: Accept}},
-			n:      100, verdict: AcceptHeadroom, held: share{shared: 500, headroom: 100}, off: true},
-		{name: "one octet takes a cell", queue: QueueConfig{}, n: 1, verdict: Accept, held: share{shared: 100}},
+			n:      100, verdict: AcceptHeadroom, held: segmentBytes{shared: 500, headroom: 100}, off: true},
+		{name: "one octet takes a cell", queue: QueueConfig{}, n: 1, verdict: Accept, held: segmentBytes{shared: 100}},
 		{name: "one octet more than a cell takes two", queue: QueueConfig{Private: 100},
-			n: 101, verdict: Accept, held: share{private: 100, shared: 100}},
-		{name: "no octets, no cell", queue: QueueConfig{}, n: 0, verdict: Accept, held: share{}},
+			n: 101, verdict: Accept, held: segmentBytes{private: 100, shared: 100}},
+		{name: "no octets, no cell", queue: QueueConfig{}, n: 0, verdict: Accept, held: segmentBytes{}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -184,7 +187,7 @@ func TestAdmitWithoutQueue(t *testing.T) {
 	must(t, m.SetPort(4, PortConfig{}))
 	for _, id := range []QueueID{{-1, pgA}, {0, pgA + 1}, {0, 8}, {0, 255}, {1, pgA}, {4, 0}, {9, pgA}} {
 		mustAdmit(t, m, id.Port, id.Queue, 100, NoQueue)
-		if m.WouldCross(id.Port, id.Queue, 1<<30) {
+		if m.WouldExceedThreshold(id.Port, id.Queue, 1<<30) {
 			t.Errorf("WouldCross(%v) where there is no queue", id)
 		}
 		if m.Off(id.Port) != 0 {
@@ -202,17 +205,17 @@ func TestWouldCross(t *testing.T) {
 		want    bool
 	}{{0, false}, {200, false}, {700, false}, {701, true}, {5000, true}} // 500 in shared is the fixed point of α = 1
 	for _, tt := range tests {
-		if got := m.WouldCross(0, pgA, tt.backlog); got != tt.want {
+		if got := m.WouldExceedThreshold(0, pgA, tt.backlog); got != tt.want {
 			t.Errorf("WouldCross(%d) = %v, want %v", tt.backlog, got, tt.want)
 		}
 	}
 	mustAdmit(t, m, 1, pgA, 1000, Accept)
-	if m.WouldCross(0, pgA, 200) || !m.WouldCross(0, pgA, 201) {
+	if m.WouldExceedThreshold(0, pgA, 200) || !m.WouldExceedThreshold(0, pgA, 201) {
 		t.Error("shared full: private alone must take 200 and no more")
 	}
 	mustAdmit(t, m, 0, pgA, 300, AcceptHeadroom)
 	m.Release(1, pgA, 1000)
-	if !m.WouldCross(0, pgA, 0) {
+	if !m.WouldExceedThreshold(0, pgA, 0) {
 		t.Error("in headroom already: want true")
 	}
 }
@@ -220,7 +223,7 @@ func TestWouldCross(t *testing.T) {
 func TestWouldCrossStatic(t *testing.T) {
 	m, _ := newTable(t, 1000, Config{Threshold: StaticThreshold{}}, QueueConfig{Xoff: 900}, QueueConfig{Xoff: 900})
 	mustAdmit(t, m, 1, pgA, 500, Accept)
-	if m.WouldCross(0, pgA, 500) || !m.WouldCross(0, pgA, 501) {
+	if m.WouldExceedThreshold(0, pgA, 500) || !m.WouldExceedThreshold(0, pgA, 501) {
 		t.Error("below xoff, but the shared segment has 500 B left")
 	}
 }

@@ -42,7 +42,7 @@ func (m *Manager) RemovePort(port int) {
 	ports := maps.Clone(m.configs)
 	delete(ports, port)
 	// Nothing can fail: the port frees at least as many bytes as its frames move to the shared segment.
-	m.Commit(sum(m.config, ports))
+	m.Commit(newPlan(m.config, ports))
 }
 
 // Ready reports whether the shared segment and each headroom have room for what they would hold under the plan. Its
@@ -67,7 +67,8 @@ func (m *Manager) Ready(next *Plan) error {
 		}
 	}
 	if shared > next.limit.shared {
-		return fmt.Errorf("buffer: lossless pool: B_s would go from %d B to %d B, of which %d B are in use: %w",
+		return fmt.Errorf("buffer: lossless pool: the shared segment would go from %d B to %d B, "+
+			"of which %d B are in use: %w",
 			m.lossless.limit.shared, next.limit.shared, shared, ErrBusy)
 	}
 	return nil
@@ -78,8 +79,8 @@ func (m *Manager) Ready(next *Plan) error {
 //   - a queue that stays keeps its headroom, and fills its private segment from the shared one, or the reverse;
 //   - the bytes of a queue that goes become shared: at most φ + η move, and B_s grows by φ + η;
 //   - a change to or from ModePause joins all queues into one, or parts them by priority.
-func (p *port) redistribute(next *PortConfig) [Priorities]share {
-	var moved [Priorities]share
+func (p *port) redistribute(next *PortConfig) [Priorities]segmentBytes {
+	var moved [Priorities]segmentBytes
 	queueMask := next.queueMask()
 	for prio, n := range p.charged {
 		moved[uint8(prio)&queueMask].shared += n
@@ -87,7 +88,7 @@ func (p *port) redistribute(next *PortConfig) [Priorities]share {
 	for k := range moved {
 		to := &moved[k]
 		if q := &p.ingress[k]; p.keepsQueue(q, next) {
-			to.headroom = q.held.headroom.now
+			to.headroom = q.used.headroom.now
 			to.shared -= to.headroom
 		}
 		to.private = min(next.Queues[k].Private, to.shared)
@@ -115,7 +116,7 @@ func (m *Manager) Commit(next *Plan) {
 	for number := range next.planned {
 		m.addPort(number)
 	}
-	var used share
+	var used segmentBytes
 	for _, p := range m.ports {
 		if p == nil {
 			continue
@@ -123,7 +124,7 @@ func (m *Manager) Commit(next *Plan) {
 		pc, present := next.planned[p.number]
 		m.configure(p, pc, present)
 		for k := range p.ingress {
-			used = used.plus(1, p.ingress[k].held.bytes())
+			used = used.plus(1, p.ingress[k].used.bytes())
 		}
 	}
 	m.lossless.used.set(used)
@@ -159,7 +160,7 @@ func (m *Manager) configure(p *port, next PortConfig, present bool) {
 		}
 		q.lossless = next.isIngress(q.id.Queue)
 		q.config = next.Queues[k]
-		q.held.set(moved[k])
+		q.used.set(moved[k])
 		p.egress[k].alpha = next.LossyAlpha[k]
 	}
 	if p.present && !present {

@@ -44,7 +44,7 @@ func TestRaiseHeadroomWaits(t *testing.T) {
 	mustAdmit(t, m, 1, pgA, 500, Accept)
 	setQueue(t, m, 0, QueueConfig{Headroom: 801}, ErrBusy) // a cell more than B_s - Σω
 	setQueue(t, m, 0, QueueConfig{Headroom: 800}, nil)
-	if got := m.lossless.limit; got != (share{shared: 500, headroom: 800}) {
+	if got := m.lossless.limit; got != (segmentBytes{shared: 500, headroom: 800}) {
 		t.Errorf("segments are %+v", got)
 	}
 	mustAdmit(t, m, 0, pgA, 800, AcceptHeadroom)
@@ -60,11 +60,11 @@ func TestLowerHeadroomWaits(t *testing.T) {
 	setQueue(t, m, 0, QueueConfig{Headroom: 100}, ErrBusy)
 	m.Release(0, pgA, 100)
 	setQueue(t, m, 0, QueueConfig{Headroom: 100}, nil)
-	wantHeld(t, m, 0, pgA, share{headroom: 100})
+	wantHeld(t, m, 0, pgA, segmentBytes{headroom: 100})
 	wantOff(t, m, w, 0, pgA, true)
 	mustAdmit(t, m, 0, pgA, 300, DropHeadroom) // the 200 B that the headroom gave up are shared now
 	mustAdmit(t, m, 0, pgA, 200, Accept)
-	wantHeld(t, m, 0, pgA, share{shared: 200, headroom: 100})
+	wantHeld(t, m, 0, pgA, segmentBytes{shared: 200, headroom: 100})
 	wantSound(t, m, w)
 	m.Release(0, pgA, 100)
 	m.Release(0, pgA, 200)
@@ -79,7 +79,7 @@ func TestHeadroomNeverFits(t *testing.T) {
 	if !errors.Is(err, ErrConfig) || errors.Is(err, ErrBusy) {
 		t.Fatalf("got %v", err)
 	}
-	for _, part := range []string{"B_s = 300 B", "= 400 B", "port 0 priority 3, headroom 1000 B"} {
+	for _, part := range []string{"shared segment of 300 B", "= 400 B", "port 0 priority 3, headroom 1000 B"} {
 		if !strings.Contains(err.Error(), part) {
 			t.Errorf("message\n got: %v\nwant: %q in it", err, part)
 		}
@@ -93,11 +93,11 @@ func TestHeadroomNeverFits(t *testing.T) {
 func TestChangePrivate(t *testing.T) {
 	m, w := newTable(t, 1000, Config{}, QueueConfig{Private: 400, Headroom: 100})
 	mustAdmit(t, m, 0, pgA, 600, Accept)
-	wantHeld(t, m, 0, pgA, share{private: 400, shared: 200})
+	wantHeld(t, m, 0, pgA, segmentBytes{private: 400, shared: 200})
 	setQueue(t, m, 0, QueueConfig{Private: 100, Headroom: 100}, nil)
-	wantHeld(t, m, 0, pgA, share{private: 100, shared: 500})
+	wantHeld(t, m, 0, pgA, segmentBytes{private: 100, shared: 500})
 	setQueue(t, m, 0, QueueConfig{Private: 500, Headroom: 100}, nil)
-	wantHeld(t, m, 0, pgA, share{private: 500, shared: 100})
+	wantHeld(t, m, 0, pgA, segmentBytes{private: 500, shared: 100})
 	m.Release(0, pgA, 600)
 	wantEmpty(t, m, w)
 }
@@ -124,7 +124,7 @@ func TestRemovePort(t *testing.T) {
 	mustAdmit(t, m, 0, pgA, 100, Wait)
 	m.RemovePort(0)
 	wantSound(t, m, w)
-	wantHeld(t, m, 0, pgA, share{shared: 800})
+	wantHeld(t, m, 0, pgA, segmentBytes{shared: 800})
 	wantOff(t, m, w, 0, pgA, false) // nobody is to stay paused by it
 	counted := Counters{Admitted: 2, AdmittedHeadroom: 1, Waited: 1, Xoff: 1, Xon: 1}
 	if got := m.Removed(0).Ingress[pgA]; got != counted {
@@ -139,13 +139,13 @@ func TestRemovePort(t *testing.T) {
 	}
 
 	m.Release(0, pgA, 100)
-	wantHeld(t, m, 0, pgA, share{shared: 700})
+	wantHeld(t, m, 0, pgA, segmentBytes{shared: 700})
 	if err := m.SetPort(0, onePriority(QueueConfig{Private: 200, Headroom: 300})); !errors.Is(err, ErrBusy) {
 		t.Fatalf("the port came back into a full buffer: %v", err)
 	}
 	m.Release(1, pgA, 700)
 	must(t, m.SetPort(0, onePriority(QueueConfig{Private: 200, Headroom: 300})))
-	wantHeld(t, m, 0, pgA, share{private: 200, shared: 500})
+	wantHeld(t, m, 0, pgA, segmentBytes{private: 200, shared: 500})
 	wantSound(t, m, w)
 	if got := m.ports[0].ingress[pgA].count; got != (Counters{}) || m.Removed(0) != (PortCounters{}) {
 		t.Errorf("counters of the port that went: %+v", got)
@@ -178,19 +178,19 @@ func TestChangeMode(t *testing.T) {
 	mustAdmit(t, m, 0, 4, 300, Accept)
 
 	set(macctl.ModePause, 0)
-	wantHeld(t, m, 0, 0, share{private: 100, shared: 900})
-	wantHeld(t, m, 0, 3, share{})
+	wantHeld(t, m, 0, 0, segmentBytes{private: 100, shared: 900})
+	wantHeld(t, m, 0, 3, segmentBytes{})
 	wantOff(t, m, w, 0, 3, false)
 	mustAdmit(t, m, 0, 7, 100, AcceptHeadroom) // above T already
 	wantOff(t, m, w, 0, 0, true)
 	m.Release(0, 3, 200)
-	wantHeld(t, m, 0, 0, share{private: 100, shared: 800})
+	wantHeld(t, m, 0, 0, segmentBytes{private: 100, shared: 800})
 
 	set(macctl.ModePFC, 0b0000_1000)
-	wantHeld(t, m, 0, 0, share{})
-	wantHeld(t, m, 0, 3, share{private: 100, shared: 400})
-	wantHeld(t, m, 0, 4, share{shared: 300}) // no longer lossless
-	wantHeld(t, m, 0, 7, share{shared: 100})
+	wantHeld(t, m, 0, 0, segmentBytes{})
+	wantHeld(t, m, 0, 3, segmentBytes{private: 100, shared: 400})
+	wantHeld(t, m, 0, 4, segmentBytes{shared: 300}) // no longer lossless
+	wantHeld(t, m, 0, 7, segmentBytes{shared: 100})
 	m.Release(0, 4, 300)
 	m.Release(0, 7, 100)
 
@@ -198,13 +198,13 @@ func TestChangeMode(t *testing.T) {
 	set(macctl.ModePause, 0)
 	mustAdmit(t, m, 0, 7, 500, AcceptHeadroom)
 	set(macctl.ModePFC, 0b0000_1001)
-	wantHeld(t, m, 0, 0, share{})
-	wantHeld(t, m, 0, 7, share{shared: 500})
+	wantHeld(t, m, 0, 0, segmentBytes{})
+	wantHeld(t, m, 0, 7, segmentBytes{shared: 500})
 	wantOff(t, m, w, 0, 0, false)
 	m.Release(0, 7, 500)
 
 	set(macctl.ModeOff, 0)
-	wantHeld(t, m, 0, 3, share{shared: 500})
+	wantHeld(t, m, 0, 3, segmentBytes{shared: 500})
 	mustAdmit(t, m, 0, 3, 100, NoQueue)
 	m.Release(0, 3, 500)
 	wantEmpty(t, m, w)

@@ -39,7 +39,7 @@ func drive(m *Manager, wantAccepted func(Verdict)) {
 	for port := range 32 {
 		for prio := range uint8(Priorities) {
 			wantAccepted(m.Admit(port, prio, 1514))
-			m.WouldCross(port, prio, 10000)
+			m.WouldExceedThreshold(port, prio, 10000)
 			m.AdmitLossy(port, prio, 1514)
 			m.ReleaseLossy(port, prio, 1514)
 			m.Release(port, prio, 1514)

@@ -95,9 +95,9 @@ func mustAdmit(t *testing.T, m *Manager, port int, prio uint8, n int, want Verdi
 	}
 }
 
-func wantHeld(t *testing.T, m *Manager, port int, queue uint8, want share) {
+func wantHeld(t *testing.T, m *Manager, port int, queue uint8, want segmentBytes) {
 	t.Helper()
-	if got := m.ports[port].ingress[queue].held.bytes(); got != want {
+	if got := m.ports[port].ingress[queue].used.bytes(); got != want {
 		t.Fatalf("port %d queue %d holds\n got: %+v\nwant: %+v", port, queue, got, want)
 	}
 }
@@ -110,13 +110,13 @@ func wantOff(t *testing.T, m *Manager, w *wire, port int, queue uint8, want bool
 	}
 }
 
-func (s share) total() int64 { return s.private + s.shared + s.headroom }
+func (s segmentBytes) total() int64 { return s.private + s.shared + s.headroom }
 
 // wantSound checks what has to hold at any moment: no count below zero or above its size, every sum the sum of its
 // parts, and the controller's bits those of the queues.
 func wantSound(tb reporter, m *Manager, w *wire) {
 	tb.Helper()
-	var sum share
+	var sum segmentBytes
 	var lossy, charged int64
 	off := 0
 	for _, p := range m.ports {
@@ -125,8 +125,8 @@ func wantSound(tb reporter, m *Manager, w *wire) {
 		}
 		for k := range p.ingress {
 			q := &p.ingress[k]
-			h := q.held.bytes()
-			if min(h.private, h.shared, h.headroom, p.charged[k], p.egress[k].held.now) < 0 {
+			h := q.used.bytes()
+			if min(h.private, h.shared, h.headroom, p.charged[k], p.egress[k].used.now) < 0 {
 				tb.Fatalf("queue %v: negative: %+v", q.id, h)
 			}
 			if h.private > q.config.Private || h.headroom > q.config.Headroom {
@@ -143,7 +143,7 @@ func wantSound(tb reporter, m *Manager, w *wire) {
 			}
 			sum = sum.plus(1, h)
 			charged += p.charged[k]
-			lossy += p.egress[k].held.now
+			lossy += p.egress[k].used.now
 		}
 	}
 	if got := m.lossless.used.bytes(); got != sum || sum.total() != charged {

@@ -51,28 +51,30 @@ func (g *gauge) level() Level {
 	return Level{Now: g.now, Persistent: g.persistent, User: g.user, Window: g.last}
 }
 
-// A share is a number of bytes by segment.
-type share struct{ private, shared, headroom int64 }
+// segmentBytes are numbers of bytes by segment.
+type segmentBytes struct{ private, shared, headroom int64 }
 
 // plus returns the sum of s and sign times n.
-func (s share) plus(sign int64, n share) share {
-	return share{s.private + sign*n.private, s.shared + sign*n.shared, s.headroom + sign*n.headroom}
+func (s segmentBytes) plus(sign int64, n segmentBytes) segmentBytes {
+	return segmentBytes{s.private + sign*n.private, s.shared + sign*n.shared, s.headroom + sign*n.headroom}
 }
 
 // segments are the gauges of a lossless queue, and of the lossless pool as the sum of its queues.
 type segments struct{ private, shared, headroom gauge }
 
-func (s *segments) bytes() share { return share{s.private.now, s.shared.now, s.headroom.now} }
+func (s *segments) bytes() segmentBytes {
+	return segmentBytes{s.private.now, s.shared.now, s.headroom.now}
+}
 
-func (s *segments) add(n share) {
+func (s *segments) add(n segmentBytes) {
 	s.private.add(n.private)
 	s.shared.add(n.shared)
 	s.headroom.add(n.headroom)
 }
 
-func (s *segments) sub(n share) { s.add(share{}.plus(-1, n)) }
+func (s *segments) sub(n segmentBytes) { s.add(segmentBytes{}.plus(-1, n)) }
 
-func (s *segments) set(n share) { s.add(n.plus(-1, s.bytes())) }
+func (s *segments) set(n segmentBytes) { s.add(n.plus(-1, s.bytes())) }
 
 func (s *segments) each(do func(*gauge)) {
 	do(&s.private)
@@ -103,7 +105,7 @@ func (m *Manager) eachGauge(do func(*gauge)) {
 
 func (p *port) eachGauge(do func(*gauge)) {
 	for k := range p.ingress {
-		p.ingress[k].held.each(do)
-		do(&p.egress[k].held)
+		p.ingress[k].used.each(do)
+		do(&p.egress[k].used)
 	}
 }

@@ -63,10 +63,10 @@ func TestWatermarksBySegment(t *testing.T) {
 		m.Release(port, pgA, 800)
 	}
 	s := state(m)
-	peaks := func(o Occupancy) share {
-		return share{o.Private.Persistent, o.Shared.Persistent, o.Headroom.Persistent}
+	peaks := func(o Occupancy) segmentBytes {
+		return segmentBytes{o.Private.Persistent, o.Shared.Persistent, o.Headroom.Persistent}
 	}
-	want := share{private: 100, shared: 500, headroom: 200}
+	want := segmentBytes{private: 100, shared: 500, headroom: 200}
 	for port := range 2 {
 		if got := peaks(s.Ports[port].Ingress[pgA].Used); got != want {
 			t.Errorf("port %d peaks at %+v, want %+v", port, got, want)

@@ -14,7 +14,7 @@ func (m *Manager) AdmitLossy(port int, queue uint8, n int) bool {
 		return false
 	}
 	q.count.Admitted++
-	q.held.add(size)
+	q.used.add(size)
 	m.lossy.used.add(size)
 	return true
 }
@@ -31,18 +31,18 @@ func (m *Manager) lossyQueue(port int, queue uint8) *lossyQueue {
 func (m *Manager) lossyFree() int64 { return m.lossy.size - m.lossy.used.now }
 
 func fitsLossy(q *lossyQueue, size, free int64) bool {
-	return size <= free && q.held.now+size <= dynamicLimit(q.alpha, free)
+	return size <= free && q.used.now+size <= dynamicLimit(q.alpha, free)
 }
 
 // ReleaseLossy gives back a lossy frame that left an egress queue. Port, queue and n are those of its AdmitLossy.
 func (m *Manager) ReleaseLossy(port int, queue uint8, n int) {
 	size := m.Charge(n)
 	p := m.port(port)
-	if p == nil || queue >= Priorities || p.egress[queue].held.now < size {
+	if p == nil || queue >= Priorities || p.egress[queue].used.now < size {
 		m.unbalanced++
 		return
 	}
-	p.egress[queue].held.add(-size)
+	p.egress[queue].used.add(-size)
 	m.lossy.used.add(-size)
 }
 

@@ -30,8 +30,8 @@ type Manager struct {
 }
 
 type losslessPool struct {
-	size  int64 // bytes, whole cells
-	limit share // Σφ, B_s, Ση
+	size  int64        // bytes, whole cells
+	limit segmentBytes // Σφ, B_s, Ση
 	used  segments
 }
 
@@ -62,13 +62,13 @@ type queue struct {
 	off      bool
 	offIndex int   // in Manager.off
 	waiting  int64 // bytes of the frame that got the verdict Wait and has not come in yet, else 0
-	held     segments
+	used     segments
 	count    Counters
 }
 
 type lossyQueue struct {
 	alpha float64
-	held  gauge
+	used  gauge
 	count LossyCounters
 }
 

@@ -16,9 +16,9 @@ type Plan struct {
 	threshold       Threshold
 	lossless, lossy int64 // pool sizes
 	planned         map[int]PortConfig
-	limit           share // Σφ, B_s, Ση
-	queues          int   // lossless ingress queues
-	needed          int64 // what they need B_s to be
+	limit           segmentBytes // Σφ, B_s (the shared segment), Ση
+	queues          int          // lossless ingress queues
+	needed          int64        // what they need the shared segment to be
 }
 
 // NewPlan returns the plan of a configuration of the whole buffer, ports by number. The error names each fault with its
@@ -36,7 +36,7 @@ func NewPlan(c Config, ports map[int]PortConfig) (*Plan, error) {
 	if err := errors.Join(faults...); err != nil {
 		return nil, err
 	}
-	next := sum(c, ports)
+	next := newPlan(c, ports)
 	return next, next.check()
 }
 
@@ -47,8 +47,8 @@ func (c *Config) policy() Threshold {
 	return c.Threshold
 }
 
-// sum adds up a configuration whose numbers are in range.
-func sum(c Config, ports map[int]PortConfig) *Plan {
+// newPlan returns the plan of a configuration whose numbers are in range.
+func newPlan(c Config, ports map[int]PortConfig) *Plan {
 	cell := int64(c.Cell)
 	pl := &Plan{
 		config: c, ports: make(map[int]PortConfig, len(ports)), cell: cell,
@@ -84,7 +84,7 @@ func sum(c Config, ports map[int]PortConfig) *Plan {
 // check refuses a plan that leaves too little to share, or in which some queue could never take a frame.
 func (pl *Plan) check() error {
 	if pl.limit.shared < pl.needed {
-		return configError("lossless pool %d B - private %d B - headroom %d B leaves B_s = %d B to share, "+
+		return configError("lossless pool %d B - private %d B - headroom %d B leaves a shared segment of %d B, "+
 			"needs 2 MTU for each of %d lossless queues = %d B: "+
 			"enlarge buffer.lossless.size to %d B, or lower headroom or private (largest: %s)",
 			pl.lossless, pl.limit.private, pl.limit.headroom, pl.limit.shared, pl.queues, pl.needed,

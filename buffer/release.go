@@ -13,15 +13,15 @@ func (m *Manager) Release(port int, prio uint8, n int) {
 	}
 	p.charged[prio] -= size
 	q := &p.ingress[prio&p.queueMask]
-	back := q.held.splitRelease(size)
-	q.held.sub(back)
+	back := q.used.splitRelease(size)
+	q.used.sub(back)
 	m.lossless.used.sub(back)
 	m.resume(q)
 }
 
 // splitRelease splits the departure of n bytes by segment.
-func (s *segments) splitRelease(n int64) share {
-	var back share
+func (s *segments) splitRelease(n int64) segmentBytes {
+	var back segmentBytes
 	back.headroom = min(n, s.headroom.now)
 	n -= back.headroom
 	back.shared = min(n, s.shared.now)
@@ -48,17 +48,17 @@ func (m *Manager) resume(q *queue) {
 // turn ON, however low T and xon are. The queue stays OFF while a frame would still have to wait in the ring: that
 // frame would turn it OFF again at once.
 func (m *Manager) mayResume(q *queue) bool {
-	if q.held.headroom.now > 0 {
+	if q.used.headroom.now > 0 {
 		return false
 	}
 	t := m.threshold.Limit(q.id, q.config, m.lossless.free())
-	if q.held.shared.now > min(t, max(q.config.Xon, t-q.config.XonOffset)) {
+	if q.used.shared.now > min(t, max(q.config.Xon, t-q.config.XonOffset)) {
 		return false
 	}
 	if q.waiting == 0 {
 		return true
 	}
-	_, v := m.place(q, q.waiting)
+	_, v := m.chooseSegment(q, q.waiting)
 	return v != Wait
 }
 

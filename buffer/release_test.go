@@ -14,7 +14,7 @@ func TestReleaseUnbalanced(t *testing.T) {
 	m.ReleaseLossy(0, pgA, 100)
 	m.ReleaseLossy(0, 8, 100)
 	m.ReleaseLossy(7, pgA, 100)
-	wantHeld(t, m, 0, pgA, share{private: 100, shared: 100})
+	wantHeld(t, m, 0, pgA, segmentBytes{private: 100, shared: 100})
 	if m.unbalanced != 8 {
 		t.Errorf("unbalanced = %d, want 8", m.unbalanced)
 	}
@@ -31,20 +31,23 @@ func TestResumeLevel(t *testing.T) {
 		name      string
 		threshold Threshold
 		queue     QueueConfig
-		want      share // held when it turns ON
+		want      segmentBytes // held when it turns ON
 	}{
-		{"no xon, no offset: as soon as headroom is empty", DynamicThreshold{}, QueueConfig{}, share{shared: 500}},
+		{"no xon, no offset: as soon as headroom is empty", DynamicThreshold{}, QueueConfig{},
+			segmentBytes{shared: 500}},
 		// T - 300 = 400 at ω = 300
-		{"offset below T", DynamicThreshold{}, QueueConfig{XonOffset: 300}, share{shared: 300}},
-		{"xon above T - offset", DynamicThreshold{}, QueueConfig{XonOffset: 900, Xon: 400}, share{shared: 400}},
-		{"xon below T - offset", DynamicThreshold{}, QueueConfig{XonOffset: 300, Xon: 100}, share{shared: 300}},
-		{"xon above T: T counts", DynamicThreshold{}, QueueConfig{Xon: 5000}, share{shared: 500}},
-		{"xon exactly met", DynamicThreshold{}, QueueConfig{XonOffset: 5000, Xon: 200}, share{shared: 200}},
-		{"offset above T and xon 0: only empty of shared", DynamicThreshold{}, QueueConfig{XonOffset: 5000}, share{}},
-		{"private does not count", DynamicThreshold{}, QueueConfig{Private: 200, XonOffset: 5000}, share{private: 200}},
-		{"static", StaticThreshold{}, QueueConfig{Xoff: 500, XonOffset: 200}, share{shared: 300}},
+		{"offset below T", DynamicThreshold{}, QueueConfig{XonOffset: 300}, segmentBytes{shared: 300}},
+		{"xon above T - offset", DynamicThreshold{}, QueueConfig{XonOffset: 900, Xon: 400}, segmentBytes{shared: 400}},
+		{"xon below T - offset", DynamicThreshold{}, QueueConfig{XonOffset: 300, Xon: 100}, segmentBytes{shared: 300}},
+		{"xon above T: T counts", DynamicThreshold{}, QueueConfig{Xon: 5000}, segmentBytes{shared: 500}},
+		{"xon exactly met", DynamicThreshold{}, QueueConfig{XonOffset: 5000, Xon: 200}, segmentBytes{shared: 200}},
+		{"offset above T and xon 0: only empty of shared", DynamicThreshold{}, QueueConfig{XonOffset: 5000},
+			segmentBytes{}},
+		{"private does not count", DynamicThreshold{}, QueueConfig{Private: 200, XonOffset: 5000},
+			segmentBytes{private: 200}},
+		{"static", StaticThreshold{}, QueueConfig{Xoff: 500, XonOffset: 200}, segmentBytes{shared: 300}},
 		{"static, xon above xoff: xoff counts", StaticThreshold{}, QueueConfig{Xoff: 500, Xon: 5000},
-			share{shared: 500}},
+			segmentBytes{shared: 500}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -84,7 +87,7 @@ func TestResumeNotWhileAFrameWaits(t *testing.T) {
 		m.Release(1, pgA, 900)
 		if retry {
 			mustAdmit(t, m, 0, pgA, 200, Accept)
-			wantHeld(t, m, 0, pgA, share{shared: 200})
+			wantHeld(t, m, 0, pgA, segmentBytes{shared: 200})
 		} else {
 			m.Resume()
 		}

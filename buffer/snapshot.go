@@ -125,7 +125,7 @@ func (m *Manager) Snapshot(s *Snapshot) {
 func (p *port) holds() bool {
 	var n int64
 	for k := range p.charged {
-		n += p.charged[k] + p.egress[k].held.now
+		n += p.charged[k] + p.egress[k].used.now
 	}
 	return n > 0
 }
@@ -165,7 +165,7 @@ func (m *Manager) Queue(port int, prio uint8) QueueSnapshot {
 func (m *Manager) snapshotQueue(q *queue) QueueSnapshot {
 	s := QueueSnapshot{
 		Lossless: q.lossless, Config: q.config, Off: q.off, Waiting: q.waiting,
-		Used: q.held.occupancy(), Counters: q.count,
+		Used: q.used.occupancy(), Counters: q.count,
 	}
 	if q.lossless {
 		s.Threshold = m.threshold.Limit(q.id, q.config, m.lossless.free())
@@ -184,6 +184,6 @@ func (m *Manager) snapshotPort(p *port, s *PortSnapshot) {
 func (m *Manager) snapshotLossy(q *lossyQueue) LossySnapshot {
 	return LossySnapshot{
 		Alpha: q.alpha, Threshold: dynamicLimit(q.alpha, m.lossyFree()),
-		Used: q.held.level(), LossyCounters: q.count,
+		Used: q.used.level(), LossyCounters: q.count,
 	}
 }

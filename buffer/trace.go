@@ -17,20 +17,20 @@ func (m *Manager) Trace(port int, prio uint8, n int) TraceResult {
 		return TraceResult{Verdict: NoQueue}
 	}
 	size := m.Charge(n)
-	where, v := m.place(q, size)
+	where, v := m.chooseSegment(q, size)
 	return TraceResult{Verdict: v, Size: size, Private: where.private, Shared: where.shared, Headroom: where.headroom,
 		TurnsOff: v.turnsOff() && !q.off, Queue: m.snapshotQueue(q), Free: m.lossless.free()}
 }
 
-// WouldCross reports whether a queue would stand above its threshold with backlog more bytes, or has bytes in its
-// headroom already. So the caller can stop the peer before it admits what piled up in the receive ring. An exact
+// WouldExceedThreshold reports whether a queue would stand above its threshold with backlog more bytes, or has bytes in
+// its headroom already. So the caller can stop the peer before it admits what piled up in the receive ring. An exact
 // backlog is a sum of Charge.
-func (m *Manager) WouldCross(port int, prio uint8, backlog int64) bool {
+func (m *Manager) WouldExceedThreshold(port int, prio uint8, backlog int64) bool {
 	_, q := m.queue(port, prio)
 	if q == nil {
 		return false
 	}
-	held := q.held.bytes()
+	held := q.used.bytes()
 	if held.headroom > 0 {
 		return true
 	}
@@ -50,7 +50,7 @@ func (m *Manager) Room(port int, prio uint8) int64 {
 	if q == nil {
 		return 0
 	}
-	held := q.held.bytes()
+	held := q.used.bytes()
 	room := q.config.Headroom - held.headroom
 	if held.headroom == 0 {
 		room += q.config.Private - held.private + m.sharedRoom(q)
@@ -61,7 +61,7 @@ func (m *Manager) Room(port int, prio uint8) int64 {
 // sharedRoom returns the most bytes that a queue can add to the shared segment: the largest x with ω + x ≤ T, where T
 // is that before the last byte came. The left side rises with x and the right side does not, so bisection finds x.
 func (m *Manager) sharedRoom(q *queue) int64 {
-	free, held := m.lossless.free(), q.held.shared.now
+	free, held := m.lossless.free(), q.used.shared.now
 	low, high := int64(0), max(0, free)
 	for low < high {
 		x := (low + high + 1) / 2

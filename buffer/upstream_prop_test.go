@@ -103,7 +103,7 @@ func TestObedientPeersLoseNothing(t *testing.T) {
 			if p.off && p.late+size > p.headroom {
 				return // the peer has stopped
 			}
-			wouldCross := m.WouldCross(fr.port, fr.prio, size)
+			wouldCross := m.WouldExceedThreshold(fr.port, fr.prio, size)
 			wasOn := !p.off
 			v := m.Admit(fr.port, fr.prio, fr.n)
 			if !v.Accepted() {

@@ -53,8 +53,9 @@ func (r *rig) empty() {
 		r.tb.Errorf("octets in use: lossless %+v, lossy %+v", used, v.Buffer.Lossy.Used)
 	}
 	m := r.sw.memory
-	if m.free.left != len(m.next) || m.spare.left != len(m.descs) {
-		r.tb.Errorf("free: %d of %d cells, %d of %d descriptors", m.free.left, len(m.next), m.spare.left, len(m.descs))
+	if m.freeCells.left != len(m.next) || m.freeDescs.left != len(m.descs) {
+		r.tb.Errorf("free: %d of %d cells, %d of %d descriptors", m.freeCells.left, len(m.next), m.freeDescs.left,
+			len(m.descs))
 	}
 	for _, p := range v.Ports {
 		if p.Counters.QueueBytes != [NumPriorities]int64{} {

@@ -11,7 +11,7 @@ import (
 // nobody captures, each of these functions costs a load and a branch a burst.
 
 // Tap is where readers attach. It needs no lock.
-func (s *Switch) Tap() *capture.Tap { return &s.tap }
+func (s *Switch) Tap() *capture.Tap { return &s.captureTap }
 
 // Interfaces appends the ports as a capture describes them.
 func (s *Switch) Interfaces(dst []capture.Interface) []capture.Interface {
@@ -26,28 +26,29 @@ func (p *portState) described() capture.Interface {
 	return capture.Interface{Port: p.index, Name: p.cfg.Name, Speed: p.cfg.Speed, MAC: p.cfg.MAC}
 }
 
-// tapQueued captures a frame that is dropped from a queue of p, as it lies in the packet memory, or still in the ring.
-func (s *Switch) tapQueued(p *portState, d *descriptor, reason DropReason) {
-	tap := s.tap.Recorder()
-	if tap == nil || !tap.Wants(p.index) || d.cell == none && s.unsettled == nil {
+// captureQueued captures a frame that is dropped from a queue of p, as it lies in the packet memory, or still in the
+// ring.
+func (s *Switch) captureQueued(p *portState, d *descriptor, reason DropReason) {
+	recorder := s.captureTap.Recorder()
+	if recorder == nil || !recorder.Wants(p.index) || d.cell == none && s.burstInRing == nil {
 		return
 	}
 	r := capture.Record{Port: p.index, Out: true, Time: s.now, Length: int(d.length), Note: dropped(reason,
 		d.charge == chargeLossless).note()}
-	tap.Lock()
-	room := tap.Put(&r)
+	recorder.Lock()
+	room := recorder.Put(&r)
 	if d.cell == none {
-		copy(room, s.unsettled[d.arrival].Data)
+		copy(room, s.burstInRing[d.arrival].Data)
 	} else {
 		s.memory.view(d.cell, 0, len(room), func(b []byte) { room = room[copy(room, b):] })
 	}
-	tap.Unlock()
+	recorder.Unlock()
 }
 
-// tapMissed notes that the rings of port i have lost n frames.
-func (s *Switch) tapMissed(i, n int) {
-	if tap := s.tap.Recorder(); tap != nil && tap.Wants(i) {
-		tap.Missed(i, n)
+// captureMissed notes that the rings of port i have lost n frames.
+func (s *Switch) captureMissed(i, n int) {
+	if recorder := s.captureTap.Recorder(); recorder != nil && recorder.Wants(i) {
+		recorder.Missed(i, n)
 	}
 }
 
@@ -60,5 +61,5 @@ var causes = [...]struct {
 	word  string
 }{
 	{macctl.CauseBuffer, "buffer"}, {macctl.CauseRing, "the receive ring fills up"}, {macctl.CauseTrunk, "trunk"},
-	{macctl.CauseProbe, "headroom measurement"},
+	{macctl.CauseHeadroomProbe, "headroom measurement"},
 }

@@ -21,7 +21,7 @@ type seen struct {
 // tapped attaches to a switch.
 func tapped(tb testing.TB, sw *Switch, snap int) *capture.Cursor {
 	tb.Helper()
-	c, err := sw.tap.Attach(capture.Want{Ports: capture.AllPorts, Snap: snap})
+	c, err := sw.captureTap.Attach(capture.Want{Ports: capture.AllPorts, Snap: snap})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -55,11 +55,11 @@ func TestNotesOfControl(t *testing.T) {
 		}
 	}
 	r.tell(0)
-	r.sw.RingHold(0, true, r.now)
+	r.sw.HoldPeerForRing(0, true, r.now)
 	if got := hold(); !strings.HasPrefix(got, "XOFF refreshed 3: buffer, the receive ring fills up, ") {
 		t.Errorf("note %q", got)
 	}
-	r.sw.RingHold(0, false, r.now)
+	r.sw.HoldPeerForRing(0, false, r.now)
 	r.drain(1, second)
 	if got := hold(); !strings.HasPrefix(got, "XON 3: ingress queue holds ") {
 		t.Errorf("note %q", got)
@@ -107,7 +107,7 @@ func TestHeldFrame(t *testing.T) {
 	r := plainRig(t, 2)
 	frames := several(0, 1, lossless, 2*headroomCells, small)
 	taken, stop := r.arrive(0, frames...)
-	if stop != Hold {
+	if stop != FrameWaits {
 		t.Fatalf("%d frames taken, stop %d: nothing waits", taken, stop)
 	}
 	r.settle()
@@ -118,8 +118,8 @@ func TestHeldFrame(t *testing.T) {
 	if n, _ := r.arrive(0, frames[taken:taken+2]...); n == 0 {
 		t.Fatal("the frame still waits")
 	}
-	if r.burst[0].held < wait || r.burst[1].held != 0 {
-		t.Errorf("waited %d and %d ns, want at least %d and 0", r.burst[0].held, r.burst[1].held, wait)
+	if r.burst[0].waitedNs < wait || r.burst[1].waitedNs != 0 {
+		t.Errorf("waited %d and %d ns, want at least %d and 0", r.burst[0].waitedNs, r.burst[1].waitedNs, wait)
 	}
 	r.settle()
 }

@@ -57,8 +57,8 @@ type PortConfig struct {
 	Quanta   uint16
 	Remain   bool // state the free buffer in XOFF frames instead of Quanta
 
-	Prober Prober // measures the headroom of the link; nil where nothing measures
-	Follow uint8  // ingress queues whose headroom SetHeadroom changes, bit n = queue n
+	Prober HeadroomProber // measures the headroom of the link; nil where nothing measures
+	Follow uint8          // ingress queues whose headroom SetHeadroom changes, bit n = queue n
 	// FollowXon are the ingress queues whose resume threshold SetXon changes.
 	FollowXon uint8
 

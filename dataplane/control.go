@@ -35,7 +35,7 @@ func (s *Switch) ControlOut(i int, b []byte, now int64) ([]byte, bool) {
 		return b, false
 	}
 	if !p.sender.Pending(now) {
-		p.crossed, p.crossedArrival = 0, 0 // freed before XOFF left: nothing to measure
+		p.thresholdCrossedAt, p.crossingArrival = 0, 0 // freed before XOFF left: nothing to measure
 		return b, false
 	}
 	if p.cfg.Remain {
@@ -52,31 +52,31 @@ func (s *Switch) stateRemaining(p *portState) {
 }
 
 // ControlSent reports that the frame of ControlOut left at time now. If an admission that crossed a threshold caused
-// the frame, ControlSent returns the time of CrossedAt and when the admitted frame arrived, else 0.
+// the frame, ControlSent returns the time of ThresholdCrossedAt and when the admitted frame arrived, else 0.
 func (s *Switch) ControlSent(i int, now int64) (crossed, arrived int64) {
 	p := s.ports[i]
 	p.sender.Sent(now)
 	p.updateXoffSent(now)
-	if p.crossed != untimed {
-		crossed, arrived = p.crossed, p.crossedArrival
+	if p.thresholdCrossedAt != timeNotSet {
+		crossed, arrived = p.thresholdCrossedAt, p.crossingArrival
 	}
-	p.crossed, p.crossedArrival = 0, 0
+	p.thresholdCrossedAt, p.crossingArrival = 0, 0
 	return crossed, arrived
 }
 
-// untimed stands for a crossing before CrossedAt.
-const untimed = -1
+// timeNotSet stands for a crossing before ThresholdCrossedAt.
+const timeNotSet = -1
 
-// CrossedAt sets when Ingress of port i returned Crossed, to measure how fast XOFF leaves. The burst's own time is
-// earlier.
-func (s *Switch) CrossedAt(i int, now int64) {
-	if p := s.ports[i]; p != nil && p.crossed == untimed {
-		p.crossed = now
+// ThresholdCrossedAt sets when Ingress of port i returned ThresholdCrossed, to measure how fast XOFF leaves. The
+// burst's own time is earlier.
+func (s *Switch) ThresholdCrossedAt(i int, now int64) {
+	if p := s.ports[i]; p != nil && p.thresholdCrossedAt == timeNotSet {
+		p.thresholdCrossedAt = now
 	}
 }
 
-// RingHold sets or clears the hold of all lossless priorities of a port whose lossless ring fills up.
-func (s *Switch) RingHold(i int, hold bool, now int64) {
+// HoldPeerForRing sets or clears the hold of all lossless priorities of a port whose lossless ring fills up.
+func (s *Switch) HoldPeerForRing(i int, hold bool, now int64) {
 	p := s.at(i, now)
 	if p == nil {
 		return
@@ -99,16 +99,16 @@ func (s *Switch) XoffSent(i int) bool {
 	return p == nil || !p.up || p.sender.XoffWanted()&^p.sender.XoffSent() == 0
 }
 
-// WouldCross reports whether so many frames, with so many octets in all, may bring a lossless queue of port i above its
-// threshold. Each frame takes whole cells.
-func (s *Switch) WouldCross(i int, frames, octets int64) bool {
+// WouldExceedThreshold reports whether so many frames, with so many octets in all, may bring a lossless queue of port i
+// above its threshold. Each frame takes whole cells.
+func (s *Switch) WouldExceedThreshold(i int, frames, octets int64) bool {
 	p := s.ports[i]
 	if p == nil {
 		return false
 	}
 	octets += frames * int64(s.memory.cell)
 	for q := range uint8(NumPriorities) {
-		if p.lossless(q) && s.buffer.WouldCross(i, q, octets) {
+		if p.lossless(q) && s.buffer.WouldExceedThreshold(i, q, octets) {
 			return true
 		}
 	}

@@ -25,7 +25,7 @@
 //	trunkflow.go      holds that a trunk sets
 //	control.go        MAC Control frames in and out, causes to hold a peer
 //	watch.go          readings and orders of a deadlock watchdog
-//	measure.go        frames that measure the headroom of a link, and what a Prober makes of them
+//	measure.go        frames that measure the headroom of a link, and what a HeadroomProber makes of them
 //	use.go            what really arrived after an XOFF
 //	stream.go         frames of a port's own that fill the link for the peer's check of its headroom
 //	probe.go          loop detection and ageing
@@ -44,16 +44,16 @@
 //
 //	Begin            the number of the calling worker; not needed by a driver with one goroutine
 //	Arrival.Prepare  each frame is parsed and classified; needs no lock
-//	Ingress          until the burst is taken: after Crossed (see CrossedAt) XOFF is sent first, after Hold
-//	                 the rest waits in the ring
+//	Ingress          until the burst is taken: after ThresholdCrossed (see ThresholdCrossedAt) XOFF is sent first,
+//	                 after FrameWaits the rest waits in the ring
 //	Staged, Store, Publish  copies for ports of other workers are stored, without a lock, and queued
 //
-// Then it calls, for each port with work (TakePending) or a deadline that has come (TxDeadline, ProbeDeadline,
+// Then it calls, for each port with work (TakePending) or a deadline that has come (TxDeadline, LoopProbeDeadline,
 // MeasureDeadline),
 //
 //	Control, Measurement     for each MAC Control frame that has come
 //	ControlOut, ControlSent  MAC Control frames to the peer, until there are no more
-//	MeasureOut, Probe        measurement frames and loop probes
+//	MeasureOut, LoopProbe    measurement frames and loop probes
 //	Dequeue          what may be sent now
 //	Fill             the chosen frames as a batch; needs no lock
 //	Sent, or Refuse  how many frames the link took; a frame that it never will

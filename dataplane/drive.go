@@ -37,7 +37,7 @@ func (s *Switch) MarkPending(i int) {
 
 // Departures counts lossless frames that have left the buffer. A driver offers a frame that waits in its ring again
 // when this number has changed.
-func (s *Switch) Departures() uint64 { return s.room }
+func (s *Switch) Departures() uint64 { return s.losslessDepartures }
 
 // Prompt reports whether a frame of the newest burst of Ingress may leave within DeepQueue.
 func (s *Switch) Prompt() bool { return s.prompt }
@@ -53,5 +53,5 @@ func (p *portState) deep(q uint8) bool {
 // InUse returns how many cells and descriptors of the packet memory are not free.
 func (s *Switch) InUse() (cells, descriptors int) {
 	m := s.memory
-	return len(m.next) - m.free.left, len(m.descs) - m.spare.left
+	return len(m.next) - m.freeCells.left, len(m.descs) - m.freeDescs.left
 }

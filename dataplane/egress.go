@@ -19,12 +19,12 @@ type plan struct {
 
 // Dequeue plans one send call of port i at time now: frames of priorities that are not paused, by strict and weighted
 // priority, within the port's speed. It returns their number; Fill puts them into a batch. They stay charged, at the
-// head of their queues, until Sent. Where it returns 0, TxDeadline is when to call it again. unsettled is the burst
+// head of their queues, until Sent. Where it returns 0, TxDeadline is when to call it again. burstInRing is the burst
 // that has not been settled: a capture shows the octets of a frame of it that is dropped here.
-func (s *Switch) Dequeue(i int, now int64, unsettled []Arrival) int {
-	s.now, s.unsettled = now, unsettled
+func (s *Switch) Dequeue(i int, now int64, burstInRing []Arrival) int {
+	s.now, s.burstInRing = now, burstInRing
 	n := s.dequeue(i, now)
-	s.unsettled = nil
+	s.burstInRing = nil
 	return n
 }
 
@@ -318,10 +318,10 @@ func (s *Switch) release(p *portState, d uint32) {
 	dsc := &s.memory.descs[d]
 	s.load(p, dsc, -1)
 	if dsc.charge == chargeLossless {
-		s.room++
+		s.losslessDepartures++
 		s.buffer.Release(int(dsc.in), dsc.prio, int(dsc.length))
 	} else {
 		s.buffer.ReleaseLossy(p.index, dsc.queue, int(dsc.length))
 	}
-	s.memory.drop(d)
+	s.memory.freeFrame(d)
 }

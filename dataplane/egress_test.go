@@ -249,7 +249,7 @@ func TestRemovePort(t *testing.T) {
 	if got := r.drain(1, r.now+second); len(got) != alone+1 {
 		t.Errorf("%d frames of the removed port left, want %d", len(got), alone+1)
 	}
-	if r.sw.memory.free.left != len(r.sw.memory.next) || r.snapshot().Buffer.Unbalanced != 0 {
+	if r.sw.memory.freeCells.left != len(r.sw.memory.next) || r.snapshot().Buffer.Unbalanced != 0 {
 		t.Error("cells are missing, or the accounts")
 	}
 	r.reconfigure(testConfig(3), testPorts(3)...)

@@ -61,7 +61,7 @@ type eventLog struct {
 
 func (s *Switch) event(e Event) {
 	if e.Kind == EventLosslessDrop {
-		s.tap.Lost()
+		s.captureTap.Lost()
 	}
 	l := &s.events
 	for i := l.next; i > 0 && i+8 > l.next && i+maxEvents > l.next; i-- {

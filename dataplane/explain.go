@@ -43,7 +43,7 @@ func DropNote(r DropReason, lossless bool) []byte { return dropped(r, lossless).
 func (a *Arrival) Note() []byte { return a.disposition.note() }
 
 // Waited is for how many ns the frame waited in its ring for buffer.
-func (a *Arrival) Waited() int64 { return a.held }
+func (a *Arrival) Waited() int64 { return a.waitedNs }
 
 // setDisposition notes that a frame, or a copy of it, was dropped.
 func (s *Switch) setDisposition(a *Arrival) {

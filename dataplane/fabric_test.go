@@ -122,7 +122,7 @@ func (n *switchNode) receive() (work bool) {
 		}
 		taken, stop := n.r.arrive(i, ring...)
 		n.r.settle()
-		if stop == Hold {
+		if stop == FrameWaits {
 			n.waits++
 		}
 		n.rings[i] = ring[taken:]

@@ -18,7 +18,7 @@ type Arrival struct {
 	At   int64 // when it arrived, by the switch's clock: meters and shapers count from here
 
 	header      frame.Header
-	held        int64 // ns for which it waited in the ring for buffer
+	waitedNs    int64 // ns for which it waited in the ring for buffer
 	priority    uint8
 	disposition disposition
 	fault       DropReason // where bad: why it is dropped at once
@@ -28,7 +28,7 @@ type Arrival struct {
 
 // Prepare parses and classifies an arrival. It does not use the switch, so it needs no lock.
 func (a *Arrival) Prepare(c *classify.Config, maxFrame int) {
-	a.copies, a.bad, a.held, a.disposition = none, false, 0, 0
+	a.copies, a.bad, a.waitedNs, a.disposition = none, false, 0, 0
 	var ok bool
 	if a.header, ok = frame.Parse(a.Data); !ok {
 		a.priority, a.fault, a.bad = Unknown, DropMalformed, true
@@ -52,19 +52,19 @@ type Stop uint8
 
 // The reasons to stop.
 const (
-	Done    Stop = iota // the whole burst was taken
-	Crossed             // a threshold was crossed: send XOFF, then go on
-	Hold                // the next frame must wait in the receive ring
+	Done             Stop = iota // the whole burst was taken
+	ThresholdCrossed             // a threshold was crossed: send XOFF, then go on
+	FrameWaits                   // the next frame must wait in the receive ring
 )
 
 // Ingress takes the frames of a burst that port in received, from frame first on, and returns the number of the first
-// frame that it did not take. The caller goes on with that frame: after Crossed at once, after Hold when buffer was
-// given back. Copies for ports of the calling worker join their egress queues while their octets stay in the arrival:
-// after sending what may go now, Settle moves the rest. Copies for ports of other workers are in Staged.
+// frame that it did not take. The caller goes on with that frame: after ThresholdCrossed at once, after FrameWaits when
+// buffer was given back. Copies for ports of the calling worker join their egress queues while their octets stay in the
+// arrival: after sending what may go now, Settle moves the rest. Copies for ports of other workers are in Staged.
 //
-// clock is the real-time clock less the switch's clock, for measurement frames.
-func (s *Switch) Ingress(in int, burst []Arrival, first int, now, clock int64) (int, Stop) {
-	s.now, s.clock, s.disposition, s.prompt = now, clock, 0, false
+// realTimeOffset is the real-time clock less the switch's clock, for measurement frames.
+func (s *Switch) Ingress(in int, burst []Arrival, first int, now, realTimeOffset int64) (int, Stop) {
+	s.now, s.realTimeOffset, s.disposition, s.prompt = now, realTimeOffset, 0, false
 	p := s.ports[in]
 	if p == nil || !p.up {
 		s.prompt = true
@@ -72,17 +72,17 @@ func (s *Switch) Ingress(in int, burst []Arrival, first int, now, clock int64) (
 		return len(burst), Done
 	}
 	for i := first; i < len(burst); i++ {
-		off, held := s.buffer.OffCount(), s.trunkHolds
+		off, trunkHolds := s.buffer.OffCount(), s.trunkHolds
 		s.queued = false
 		if !s.receive(p, &burst[i], uint32(i)) {
-			return i, Hold
+			return i, FrameWaits
 		}
 		s.prompt = s.prompt || !s.queued
 		if s.disposition != 0 {
 			s.setDisposition(&burst[i])
 		}
-		if s.buffer.OffCount() > off || s.trunkHolds != held {
-			return i + 1, Crossed
+		if s.buffer.OffCount() > off || s.trunkHolds != trunkHolds {
+			return i + 1, ThresholdCrossed
 		}
 	}
 	return len(burst), Done
@@ -130,9 +130,9 @@ func (s *Switch) receive(p *portState, a *Arrival, index uint32) bool {
 	case TrapStream:
 		p.handleStream(a)
 	case TrapMeasurement:
-		s.Measurement(p.index, a.Data, a.At, s.now, s.clock)
+		s.Measurement(p.index, a.Data, a.At, s.now, s.realTimeOffset)
 	case TrapLoopProbe:
-		s.handleProbe(p, a)
+		s.handleLoopProbe(p, a)
 	default: // a control ring, or the agent's socket, has a copy
 		s.count(p, a)
 		s.drop(p, a.priority, DropFiltered, false)
@@ -218,7 +218,7 @@ func (s *Switch) admitLossless(p *portState, a *Arrival, index uint32, vid uint1
 	}
 	s.count(p, a)
 	s.overspeed(p, a)
-	a.held = s.endWait(p, len(a.Data))
+	a.waitedNs = s.endWait(p, len(a.Data))
 	switch {
 	case v.Accepted():
 		s.mark(out, a, a.priority)
@@ -265,7 +265,7 @@ func (s *Switch) flood(p *portState, a *Arrival, index uint32, vid uint16, d *br
 
 // enqueue appends a copy of the arrival to an egress queue, or stages it where another worker owns the port.
 func (s *Switch) enqueue(p *portState, a *Arrival, index uint32, vid uint16, out *portState, q uint8, c charge) {
-	d := s.memory.describe()
+	d := s.memory.allocDescriptor()
 	if d == none {
 		s.unadmit(p, a, out, q, c)
 		return
@@ -281,7 +281,7 @@ func (s *Switch) enqueue(p *portState, a *Arrival, index uint32, vid uint16, out
 		return
 	}
 	if dsc.cell = s.memory.alloc(len(a.Data)); dsc.cell == none {
-		s.memory.forget(d)
+		s.memory.freeDescriptor(d)
 		s.unadmit(p, a, out, q, c)
 		return
 	}

@@ -8,18 +8,20 @@ import (
 	"pfcswitch/macctl"
 )
 
-// A Prober measures the headroom of one port's link. It is called under the switch's lock and must return at once.
-// Times are of the switch's clock; clock is the real-time clock, which stamps are taken from, less the switch's clock.
-type Prober interface {
+// A HeadroomProber measures the headroom of one port's link. It is called under the switch's lock and must return at
+// once. Times are of the switch's clock; realTimeOffset is the real-time clock, which stamps are taken from, less the
+// switch's clock.
+type HeadroomProber interface {
 	// Receive handles a measurement frame that came at stamp; busy says that the link carries traffic. It reports
 	// whether the answer, which Out returns, is to be sent before anything else.
-	Receive(m *macctl.MeasurementFrame, stamp, now, clock int64, busy bool) (urgent bool)
+	Receive(m *macctl.MeasurementFrame, stamp, now, realTimeOffset int64, busy bool) (urgent bool)
 	// Next returns when Out has to be called, math.MaxInt64 for never.
 	Next() int64
 	// Out returns the measurement frame to be sent now, if there is one, and where to: a zero address is the group.
-	Out(now, clock int64) (m macctl.Measurement, to [6]byte, fallback, ok bool)
-	// Stamped says when the kernel sent a frame of Out; clock is that of the moment at which its stamp was converted.
-	Stamped(m *macctl.Measurement, sent, now, clock int64)
+	Out(now, realTimeOffset int64) (m macctl.Measurement, to [6]byte, fallback, ok bool)
+	// Stamped says when the kernel sent a frame of Out; realTimeOffset is that of the moment at which its stamp was
+	// converted.
+	Stamped(m *macctl.Measurement, sent, now, realTimeOffset int64)
 	// Reacted reports how many ns after the arrival of an XOFF the last send call of its priority ended; busy says that
 	// the link carries traffic. A priority that had nothing to send has no reaction.
 	Reacted(ns int64, busy bool)
@@ -34,7 +36,7 @@ type Prober interface {
 
 // Measurement handles a frame that port i received, if it is a measurement frame. It reports whether it is one, and
 // whether an answer is to be sent at once.
-func (s *Switch) Measurement(i int, b []byte, stamp, now, clock int64) (taken, urgent bool) {
+func (s *Switch) Measurement(i int, b []byte, stamp, now, realTimeOffset int64) (taken, urgent bool) {
 	p := s.at(i, now)
 	if p == nil {
 		return false, false
@@ -54,7 +56,7 @@ func (s *Switch) Measurement(i int, b []byte, stamp, now, clock int64) (taken, u
 		return true, false
 	}
 	p.lastControlSource = frame.Address(m.Peer[:])
-	urgent = p.cfg.Prober.Receive(&m, stamp, now, clock, p.busy(now))
+	urgent = p.cfg.Prober.Receive(&m, stamp, now, realTimeOffset, p.busy(now))
 	s.followStream(p)
 	s.markPending(p)
 	return true, urgent
@@ -114,7 +116,7 @@ func (s *Switch) toThisPort(p *portState, dst uint64) bool {
 
 // MeasureOut appends the measurement frame that port i has to send now, if there is one. For an echo answer the
 // measurement is zero.
-func (s *Switch) MeasureOut(i int, b []byte, now, clock int64) ([]byte, macctl.Measurement, bool) {
+func (s *Switch) MeasureOut(i int, b []byte, now, realTimeOffset int64) ([]byte, macctl.Measurement, bool) {
 	p := s.ports[i]
 	if p == nil || !p.up {
 		return b, macctl.Measurement{}, false
@@ -122,7 +124,7 @@ func (s *Switch) MeasureOut(i int, b []byte, now, clock int64) ([]byte, macctl.M
 	if b, ok := s.echoOut(p, b, now); ok || p.cfg.Prober == nil {
 		return b, macctl.Measurement{}, ok
 	}
-	m, to, fallback, ok := p.cfg.Prober.Out(now, clock)
+	m, to, fallback, ok := p.cfg.Prober.Out(now, realTimeOffset)
 	if !ok {
 		return b, m, false
 	}
@@ -172,9 +174,9 @@ func (s *Switch) MeasureDeadline(i int) int64 {
 }
 
 // MeasurementSent hands the stamp of a sent measurement frame to the Prober of port i.
-func (s *Switch) MeasurementSent(i int, m *macctl.Measurement, sent, now, clock int64) {
+func (s *Switch) MeasurementSent(i int, m *macctl.Measurement, sent, now, realTimeOffset int64) {
 	if p := s.ports[i]; p != nil && p.cfg.Prober != nil {
-		p.cfg.Prober.Stamped(m, sent, now, clock)
+		p.cfg.Prober.Stamped(m, sent, now, realTimeOffset)
 	}
 }
 

@@ -15,12 +15,12 @@ const none = ^uint32(0)
 // A frame lies in a chain of cells. Admission charges whole cells for each copy, and there are as many cells and
 // descriptors as the pools have, so neither can run out before the accounting does.
 type memory struct {
-	cell  int
-	data  []byte
-	next  []uint32 // next cell of a chain, of which the free ones form one
-	descs []descriptor
-	free  stock // cells
-	spare stock // descriptors
+	cell      int
+	data      []byte
+	next      []uint32 // next cell of a chain, of which the free ones form one
+	descs     []descriptor
+	freeCells stock
+	freeDescs stock
 }
 
 // A stock is the free entries of a table: a list of entries that were given back, the newest first, and all entries
@@ -58,8 +58,9 @@ type descriptor struct {
 	at       int64  // when it arrived
 }
 
-// unsettled is the number of descriptors beyond one per cell: those of a burst that were sent but not yet settled.
-const unsettled = 16384
+// extraDescriptors is the number of descriptors beyond one per cell: those of a burst that were sent but not yet
+// settled.
+const extraDescriptors = 16384
 
 // tagAction is what happens to the VLAN tag when a frame leaves.
 type tagAction uint8
@@ -80,7 +81,7 @@ const (
 )
 
 func newMemory(cell int, octets int64) (*memory, error) {
-	m := &memory{cell: cell, free: stock{list: none}, spare: stock{list: none}}
+	m := &memory{cell: cell, freeCells: stock{list: none}, freeDescs: stock{list: none}}
 	return m, m.grow(int(octets) / cell)
 }
 
@@ -93,7 +94,7 @@ func (m *memory) grow(n int) error {
 	}
 	var err error
 	if m.data, err = mapping.Grow(m.data, n*m.cell); err == nil {
-		m.descs, err = mapping.Grow(m.descs, n+unsettled)
+		m.descs, err = mapping.Grow(m.descs, n+extraDescriptors)
 	}
 	if err == nil {
 		m.next, err = mapping.Grow(m.next, n) // the last: its length is that of the memory
@@ -102,10 +103,10 @@ func (m *memory) grow(n int) error {
 		return fmt.Errorf("map packet buffer of %d octets: %w", n*m.cell, err)
 	}
 	mapping.Huge(m.data)
-	m.free.left += n - old
-	m.spare.left += n - old
+	m.freeCells.left += n - old
+	m.freeDescs.left += n - old
 	if old == 0 {
-		m.spare.left += unsettled
+		m.freeDescs.left += extraDescriptors
 	}
 	return nil
 }
@@ -118,34 +119,34 @@ func (m *memory) close() error {
 	return errors.Join(errs[:]...)
 }
 
-// describe returns a free descriptor, or none.
-func (m *memory) describe() uint32 {
-	if m.spare.left == 0 {
+// allocDescriptor returns a free descriptor, or none.
+func (m *memory) allocDescriptor() uint32 {
+	if m.freeDescs.left == 0 {
 		return none
 	}
-	m.spare.left--
-	d := m.spare.list
+	m.freeDescs.left--
+	d := m.freeDescs.list
 	if d == none {
-		return m.spare.unused()
+		return m.freeDescs.unused()
 	}
-	m.spare.list = m.descs[d].next
+	m.freeDescs.list = m.descs[d].next
 	return d
 }
 
-// forget frees a descriptor that has no cells.
-func (m *memory) forget(d uint32) {
-	m.descs[d].next = m.spare.list
-	m.spare.list = d
-	m.spare.left++
+// freeDescriptor frees a descriptor that has no cells.
+func (m *memory) freeDescriptor(d uint32) {
+	m.descs[d].next = m.freeDescs.list
+	m.freeDescs.list = d
+	m.freeDescs.left++
 }
 
 // alloc returns a chain of cells for octets, or none.
 func (m *memory) alloc(octets int) uint32 {
 	cells := max(1, (octets+m.cell-1)/m.cell)
-	if m.free.left < cells {
+	if m.freeCells.left < cells {
 		return none
 	}
-	m.free.left -= cells
+	m.freeCells.left -= cells
 	first := m.nextFree()
 	last := first
 	for range cells - 1 {
@@ -159,29 +160,29 @@ func (m *memory) alloc(octets int) uint32 {
 
 // nextFree returns a free cell. alloc has counted it.
 func (m *memory) nextFree() uint32 {
-	c := m.free.list
+	c := m.freeCells.list
 	if c == none {
-		return m.free.unused()
+		return m.freeCells.unused()
 	}
-	m.free.list = m.next[c]
+	m.freeCells.list = m.next[c]
 	return c
 }
 
-// drop frees a descriptor and its cells. Settle frees a descriptor that an arrival still refers to.
-func (m *memory) drop(d uint32) {
+// freeFrame frees a descriptor and its cells. Settle frees a descriptor that an arrival still refers to.
+func (m *memory) freeFrame(d uint32) {
 	first := m.descs[d].cell
 	if first == none {
 		m.descs[d].gone = true
 		return
 	}
 	last := first
-	m.free.left++
+	m.freeCells.left++
 	for ; m.next[last] != none; last = m.next[last] {
-		m.free.left++
+		m.freeCells.left++
 	}
-	m.next[last] = m.free.list
-	m.free.list = first
-	m.forget(d)
+	m.next[last] = m.freeCells.list
+	m.freeCells.list = first
+	m.freeDescriptor(d)
 }
 
 // store copies b into a chain.

@@ -54,7 +54,7 @@ func TestMemoryKeepsOctets(t *testing.T) {
 					b[i] = byte(i*31 + len(held))
 				}
 				m.store(c, b)
-				d := m.describe()
+				d := m.allocDescriptor()
 				m.descs[d] = descriptor{cell: c, length: uint32(n)}
 				held = append(held, stored{d, b})
 				used += need(n)
@@ -65,7 +65,7 @@ func TestMemoryKeepsOctets(t *testing.T) {
 				}
 				i := rapid.IntRange(0, len(held)-1).Draw(t, "which")
 				used -= need(len(held[i].b))
-				m.drop(held[i].desc)
+				m.freeFrame(held[i].desc)
 				held = append(held[:i], held[i+1:]...)
 			},
 			"grow": func(t *rapid.T) {
@@ -86,9 +86,9 @@ func TestMemoryKeepsOctets(t *testing.T) {
 						t.Fatalf("from %d: got %x, want %x", from, got, s.b[from:len(s.b)-from])
 					}
 				}
-				if m.free.left != cells-used || m.spare.left != cells+unsettled-len(held) {
-					t.Fatalf("%d cells and %d descriptors free, want %d and %d", m.free.left, m.spare.left, cells-used,
-						cells+unsettled-len(held))
+				if m.freeCells.left != cells-used || m.freeDescs.left != cells+extraDescriptors-len(held) {
+					t.Fatalf("%d cells and %d descriptors free, want %d and %d", m.freeCells.left, m.freeDescs.left,
+						cells-used, cells+extraDescriptors-len(held))
 				}
 			},
 		})
@@ -107,8 +107,9 @@ func TestMemoryThatCannotGrow(t *testing.T) {
 	if err := m.grow(1 << 50 / cell); err == nil {
 		t.Fatal("the memory grew beyond what a processor can address")
 	}
-	if m.free.left != 1 || m.spare.left != 2+unsettled {
-		t.Errorf("%d cells and %d descriptors free, want 1 and %d", m.free.left, m.spare.left, 2+unsettled)
+	if m.freeCells.left != 1 || m.freeDescs.left != 2+extraDescriptors {
+		t.Errorf("%d cells and %d descriptors free, want 1 and %d", m.freeCells.left, m.freeDescs.left,
+			2+extraDescriptors)
 	}
 	if err := m.grow(4); err != nil || m.alloc(3*cell) == none || m.alloc(cell) != none {
 		t.Errorf("the memory did not grow by two cells: %v", err)
@@ -130,11 +131,11 @@ func TestViewJoinsNeighbours(t *testing.T) {
 	if parts != 1 {
 		t.Errorf("ten cells in a row leave in %d parts, want 1", parts)
 	}
-	if m.describe() != 0 {
+	if m.allocDescriptor() != 0 {
 		t.Error("the lowest descriptor does not come first")
 	}
-	m.spare.left = 0
-	if m.describe() != none {
+	m.freeDescs.left = 0
+	if m.allocDescriptor() != none {
 		t.Error("a descriptor where none is left")
 	}
 }
@@ -144,14 +145,14 @@ func TestBufferMemoryFault(t *testing.T) {
 	for _, worker := range []int{0, 1} {
 		r := plainRig(t, 2)
 		r.sw.SetOwner(1, worker)
-		spare, free := r.sw.memory.spare, r.sw.memory.free
+		spare, free := r.sw.memory.freeDescs, r.sw.memory.freeCells
 		if worker == 0 {
-			r.sw.memory.spare = stock{}
+			r.sw.memory.freeDescs = stock{}
 		} else {
-			r.sw.memory.free = stock{}
+			r.sw.memory.freeCells = stock{}
 		}
 		r.arrive(0, data(0, 1, lossless, 0, small), data(0, 1, 0, 0, small))
-		r.sw.memory.spare, r.sw.memory.free = spare, free
+		r.sw.memory.freeDescs, r.sw.memory.freeCells = spare, free
 		c := r.count(0)
 		if c.Drops[lossless][DropBufferMemory] != 1 || c.Drops[0][DropBufferMemory] != 1 ||
 			c.LosslessDrops[lossless] != 1 || c.LosslessDrops[0] != 0 {
@@ -214,14 +215,14 @@ func (r *rig) fillUp(t *rapid.T, n int) {
 		if rapid.Bool().Draw(t, "flood") {
 			dst = 0xFF_FF_FF_FF_FF_FF
 		}
-		before := r.sw.memory.free.left + r.sw.memory.spare.left
+		before := r.sw.memory.freeCells.left + r.sw.memory.freeDescs.left
 		taken, _ := r.arrive(in, slices.Repeat([][]byte{ether(dst, host(in), nil, experimental, 0, 14)}, 64)...)
 		if bits.OnesCount(uint(taken))%2 == 0 { // some of it leaves before the rest is settled
 			r.send(rapid.IntRange(0, n-1).Draw(t, "sender"), 64)
 			r.now += second
 		}
 		r.settle()
-		if r.sw.memory.free.left+r.sw.memory.spare.left >= before {
+		if r.sw.memory.freeCells.left+r.sw.memory.freeDescs.left >= before {
 			full++
 		}
 	}

@@ -46,7 +46,7 @@ func (s *Switch) SetMAC(i int, mac [6]byte, now int64) (PortConfig, error) {
 		return PortConfig{}, fmt.Errorf("there is no port number %d", i)
 	}
 	p.cfg.MAC = mac
-	s.tap.Describe(p.described())
+	s.captureTap.Describe(p.described())
 	s.instruct(p)
 	return p.cfg, nil
 }
@@ -146,7 +146,7 @@ func (s *Switch) setPort(i int, c PortConfig) error {
 	s.interruptWaits(p)
 	for q := range uint8(NumPriorities) { // a check of the headroom ends with the flow control of its priority
 		if !p.lossless(q) {
-			p.sender.Release(q, macctl.CauseProbe)
+			p.sender.Release(q, macctl.CauseHeadroomProbe)
 		}
 	}
 	s.instruct(p)
@@ -215,7 +215,7 @@ func (s *Switch) RingLost(i int, c port.Class, n int, now int64) {
 		return
 	}
 	p.count.Drops[Unknown][DropRing] += uint64(n)
-	s.tapMissed(i, n)
+	s.captureMissed(i, n)
 	if c != port.Lossless || p.cfg.Mode == macctl.ModeOff {
 		return
 	}

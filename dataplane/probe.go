@@ -9,20 +9,20 @@ import (
 // ageBudget is how many entries of the filtering database one call of Age or FDB looks at.
 const ageBudget = 4096
 
-// handleProbe handles a loop probe of this switch.
-func (s *Switch) handleProbe(p *portState, a *Arrival) {
+// handleLoopProbe handles a loop probe of this switch.
+func (s *Switch) handleLoopProbe(p *portState, a *Arrival) {
 	probe, err := bridge.ParseProbe(a.Data)
 	if err != nil {
 		return
 	}
 	if own, ev := s.bridge.HandleProbe(probe, p.index, s.now); own {
-		p.count.ProbesReceived++
+		p.count.LoopProbesReceived++
 		s.loopEvent(ev)
 	}
 }
 
-// Probe appends the loop probe that port i has to send at time now, if one is due. ProbeSent confirms it.
-func (s *Switch) Probe(i int, b []byte, now int64) ([]byte, bool) {
+// LoopProbe appends the loop probe that port i has to send at time now, if one is due. LoopProbeSent confirms it.
+func (s *Switch) LoopProbe(i int, b []byte, now int64) ([]byte, bool) {
 	p := s.at(i, now)
 	if p == nil || s.bridge.LoopDeadline(i) > now {
 		return b, false
@@ -35,11 +35,11 @@ func (s *Switch) Probe(i int, b []byte, now int64) ([]byte, bool) {
 	return bridge.AppendProbe(b, address(p.cfg.MAC), probe), true
 }
 
-// ProbeSent counts a loop probe of port i that left.
-func (s *Switch) ProbeSent(i int) { s.ports[i].count.ProbesSent++ }
+// LoopProbeSent counts a loop probe of port i that left.
+func (s *Switch) LoopProbeSent(i int) { s.ports[i].count.LoopProbesSent++ }
 
-// ProbeDeadline returns when Probe has to be called for port i.
-func (s *Switch) ProbeDeadline(i int) int64 { return s.bridge.LoopDeadline(i) }
+// LoopProbeDeadline returns when LoopProbe has to be called for port i.
+func (s *Switch) LoopProbeDeadline(i int) int64 { return s.bridge.LoopDeadline(i) }
 
 // Age removes a part of the entries that are too old. It is called about once a second.
 func (s *Switch) Age(now int64) {

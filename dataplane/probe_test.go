@@ -20,10 +20,10 @@ func looping(tb reporter, n int) *rig {
 func TestProbeIsSent(t *testing.T) {
 	r := looping(t, 1)
 	for round := range 3 {
-		if at := r.sw.ProbeDeadline(0); at > r.now {
+		if at := r.sw.LoopProbeDeadline(0); at > r.now {
 			t.Fatalf("round %d: due at %d, want by %d", round, at, r.now)
 		}
-		b, ok := r.sw.Probe(0, nil, r.now)
+		b, ok := r.sw.LoopProbe(0, nil, r.now)
 		p, err := bridge.ParseProbe(b)
 		if !ok || err != nil || p.Identity != testConfig(1).Identity || p.Port != 0 {
 			t.Fatalf("round %d: %+v, %v, %v", round, p, ok, err)
@@ -31,16 +31,16 @@ func TestProbeIsSent(t *testing.T) {
 		if address(r.sw.ports[0].cfg.MAC) != 0x02_00_00_00_01_00 || b[6] != 2 || b[11] != 0 {
 			t.Errorf("source address % x", b[6:12])
 		}
-		if _, ok := r.sw.Probe(0, nil, r.now); ok {
+		if _, ok := r.sw.LoopProbe(0, nil, r.now); ok {
 			t.Error("a second one at once")
 		}
-		r.sw.ProbeSent(0)
+		r.sw.LoopProbeSent(0)
 		r.now += int64(bridge.ProbeInterval)
 	}
-	if got := r.count(0).ProbesSent; got != 3 {
+	if got := r.count(0).LoopProbesSent; got != 3 {
 		t.Errorf("counted %d, want 3", got)
 	}
-	if _, ok := r.sw.Probe(7, nil, r.now); ok {
+	if _, ok := r.sw.LoopProbe(7, nil, r.now); ok {
 		t.Error("a port that is not there sends a probe")
 	}
 }
@@ -48,14 +48,14 @@ func TestProbeIsSent(t *testing.T) {
 // An own probe that comes back shuts the port for flooding, with an event; it is no data frame.
 func TestProbeComesBack(t *testing.T) {
 	r := looping(t, 3)
-	b, _ := r.sw.Probe(0, nil, r.now)
+	b, _ := r.sw.LoopProbe(0, nil, r.now)
 	r.offer(1, b)
 	r.offer(2, ether(0xFF_FF_FF_FF_FF_FF, host(2), nil, experimental, 0, 60))
 	if got := r.sentBy(3); len(got[0]) != 1 || len(got[1]) != 0 {
 		t.Errorf("ports 0 and 1 sent %d and %d copies, want 1 and none", len(got[0]), len(got[1]))
 	}
-	if c := r.count(1); c.ProbesReceived != 1 || c.ReceivedFrames != 0 {
-		t.Errorf("%d probes, %d frames received, want 1 and 0", c.ProbesReceived, c.ReceivedFrames)
+	if c := r.count(1); c.LoopProbesReceived != 1 || c.ReceivedFrames != 0 {
+		t.Errorf("%d probes, %d frames received, want 1 and 0", c.LoopProbesReceived, c.ReceivedFrames)
 	}
 	if v := r.snapshot(); v.Ports[1].Loop != bridge.LoopShut {
 		t.Errorf("port 1 is %v, want shut", v.Ports[1].Loop)
@@ -65,7 +65,7 @@ func TestProbeComesBack(t *testing.T) {
 	}
 
 	r.now += int64(bridge.Holdoff)
-	r.sw.Probe(1, nil, r.now)
+	r.sw.LoopProbe(1, nil, r.now)
 	if e := r.lastEvent(); e.Kind != EventLoop || !strings.Contains(e.Text, "flooding on again") {
 		t.Errorf("last event %+v, want the end of the loop", e)
 	}
@@ -77,8 +77,8 @@ func TestForeignProbeIsForwarded(t *testing.T) {
 	r := looping(t, 2)
 	b := bridge.AppendProbe(nil, 0x02_00_00_00_55_55, bridge.Probe{Identity: bridge.Identity{9}})
 	r.offer(0, b)
-	if got := r.send(1, 64); len(got) != 1 || r.count(0).ProbesReceived != 0 {
-		t.Errorf("%d frames left, %d probes counted, want 1 and 0", len(got), r.count(0).ProbesReceived)
+	if got := r.send(1, 64); len(got) != 1 || r.count(0).LoopProbesReceived != 0 {
+		t.Errorf("%d frames left, %d probes counted, want 1 and 0", len(got), r.count(0).LoopProbesReceived)
 	}
 	r.offer(0, ether(host(1), host(0), nil, bridge.ProbeEtherType, 0, 60)) // the EtherType alone makes no probe
 	if got := r.send(1, 64); len(got) != 1 {

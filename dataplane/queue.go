@@ -19,7 +19,7 @@ func (s *Switch) Settle(burst []Arrival, moves []Move) []Move {
 			next := dsc.sibling
 			dsc.sibling = none
 			if dsc.gone {
-				s.memory.forget(d)
+				s.memory.freeDescriptor(d)
 			} else if dsc.cell = s.memory.alloc(int(dsc.length)); dsc.cell != none {
 				moves = append(moves, Move{cell: dsc.cell, data: a.Data})
 			}

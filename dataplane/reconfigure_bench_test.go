@@ -53,7 +53,7 @@ func BenchmarkGrow(b *testing.B) {
 			b.Fatal(err)
 		}
 		for c := m.alloc(cell); c != none; c = m.alloc(cell) {
-			m.descs[m.describe()].cell = c
+			m.descs[m.allocDescriptor()].cell = c
 			m.store(c, []byte{1})
 		}
 		began := time.Now()

@@ -230,7 +230,7 @@ func (r *rig) arriveAt(at int64, in int, frames ...[]byte) (taken int, stop Stop
 	for i := range r.burst {
 		r.burst[i].At = at
 	}
-	for stop = Crossed; stop == Crossed && taken < len(frames); {
+	for stop = ThresholdCrossed; stop == ThresholdCrossed && taken < len(frames); {
 		r.sw.Begin(0)
 		taken, stop = r.sw.Ingress(in, r.burst, taken, r.now, 0)
 	}

@@ -18,7 +18,7 @@ func tight(tb reporter, ringHold bool) *rig {
 	r := newRig(tb, cfg, p, testPort(1))
 	r.hear(1, lossless, 0xffff)
 	taken, stop := 0, Done
-	for taken == 0 || stop != Hold && faults(r.snapshot()) == 0 {
+	for taken == 0 || stop != FrameWaits && faults(r.snapshot()) == 0 {
 		if taken, stop = r.arrive(0, data(0, 1, lossless, 0, small)); taken == 0 {
 			break
 		}
@@ -36,7 +36,7 @@ func TestFrameWaitsInTheRing(t *testing.T) {
 	waiting := [][]byte{data(0, 1, lossless, 1, small), data(0, 1, lossless, 2, small)}
 	for range 3 {
 		r.now += 1000
-		if taken, stop := r.arrive(0, waiting...); taken != 0 || stop != Hold {
+		if taken, stop := r.arrive(0, waiting...); taken != 0 || stop != FrameWaits {
 			t.Fatalf("taken %d (%v), want the first frame to wait", taken, stop)
 		}
 		r.settle()
@@ -47,12 +47,12 @@ func TestFrameWaitsInTheRing(t *testing.T) {
 		t.Errorf("last event %+v, want one ring-hold of p0 priority %d", last, lossless)
 	}
 	r.hear(1, lossless, 0)
-	room := r.sw.room
+	room := r.sw.losslessDepartures
 	for range 40 {
 		r.send(1, 1)
 	}
-	if r.sw.room != room+40 {
-		t.Errorf("%d departures were noticed, want 40", r.sw.room-room)
+	if r.sw.losslessDepartures != room+40 {
+		t.Errorf("%d departures were noticed, want 40", r.sw.losslessDepartures-room)
 	}
 	r.now += 500
 	r.offer(0, waiting...)
@@ -145,7 +145,7 @@ func TestWaitingFrameIsCountedOnce(t *testing.T) {
 			r.now += 1000
 			waits := func(octets int) {
 				t.Helper()
-				if taken, stop := r.arrive(0, data(0, 1, lossless, 1, octets)); taken != 0 || stop != Hold {
+				if taken, stop := r.arrive(0, data(0, 1, lossless, 1, octets)); taken != 0 || stop != FrameWaits {
 					t.Fatalf("taken %d (%v), want the frame to wait", taken, stop)
 				}
 			}

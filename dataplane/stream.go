@@ -130,15 +130,15 @@ func (p *portState) handleStream(a *Arrival) {
 	}
 }
 
-// HoldForProbe sets or clears the hold of a headroom measurement on a priority of the peer of port i.
-func (s *Switch) HoldForProbe(i int, prio uint8, hold bool, now int64) {
+// HoldForHeadroomProbe sets or clears the hold of a headroom measurement on a priority of the peer of port i.
+func (s *Switch) HoldForHeadroomProbe(i int, prio uint8, hold bool, now int64) {
 	p := s.at(i, now)
 	switch {
 	case p == nil || prio >= NumPriorities:
 	case !hold: // also for a priority that has become lossy
-		s.free(p, prio, macctl.CauseProbe)
+		s.free(p, prio, macctl.CauseHeadroomProbe)
 	case p.lossless(prio):
-		s.hold(p, prio, macctl.CauseProbe)
+		s.hold(p, prio, macctl.CauseHeadroomProbe)
 	}
 }
 
@@ -161,7 +161,7 @@ func (s *Switch) LookAtHeadroom(i int, prio uint8) (l HeadroomLook) {
 		return l
 	}
 	u := &p.use[p.useUnit(prio)]
-	return HeadroomLook{Up: p.up, Own: p.sender.Causes(prio)&^macctl.CauseProbe == 0,
+	return HeadroomLook{Up: p.up, Own: p.sender.Causes(prio)&^macctl.CauseHeadroomProbe == 0,
 		XoffSent: p.xoffSent&(1<<prio) != 0 && !u.inLine, Xoffs: u.Xoffs, After: u.Last,
 		Before: u.before, Streamed: p.streamed.frames[prio],
 		Octets: p.count.ReceivedBytes + p.count.ReceivedFrames*frame.WireExtras + p.streamed.octets}

@@ -193,7 +193,7 @@ func TestStreamAtThePeer(t *testing.T) {
 		l.Octets < 5*uint64(frame.WireOctets(len(b))) {
 		t.Errorf("look %+v", l)
 	}
-	r.sw.HoldForProbe(0, lossless, true, r.now)
+	r.sw.HoldForHeadroomProbe(0, lossless, true, r.now)
 	if r.tell(0) == nil {
 		t.Fatal("XOFF does not leave")
 	}
@@ -208,7 +208,7 @@ func TestStreamAtThePeer(t *testing.T) {
 		t.Error("the buffer holds the peer too, and the look does not say so")
 	}
 	r.sw.Release(0, lossless)
-	r.sw.HoldForProbe(0, lossless, false, r.now)
+	r.sw.HoldForHeadroomProbe(0, lossless, false, r.now)
 	if r.tell(0) == nil || r.sw.ports[0].sender.XoffSent() != 0 {
 		t.Error("the peer is not freed")
 	}
@@ -218,8 +218,8 @@ func TestStreamAtThePeer(t *testing.T) {
 	if l := r.sw.LookAtHeadroom(77, lossless); l != (HeadroomLook{}) {
 		t.Errorf("no port: %+v", l)
 	}
-	r.sw.HoldForProbe(0, 5, true, r.now)
-	r.sw.HoldForProbe(77, lossless, true, r.now)
+	r.sw.HoldForHeadroomProbe(0, 5, true, r.now)
+	r.sw.HoldForHeadroomProbe(77, lossless, true, r.now)
 	if r.tell(0) != nil {
 		t.Error("a lossy priority is held")
 	}
@@ -230,7 +230,7 @@ func TestStreamAtThePeer(t *testing.T) {
 // counts.
 func TestProbeHoldEndsWithFlowControl(t *testing.T) {
 	r, _ := measuringRig(t)
-	r.sw.HoldForProbe(0, lossless, true, r.now)
+	r.sw.HoldForHeadroomProbe(0, lossless, true, r.now)
 	if r.tell(0) == nil || r.sw.ports[0].sender.XoffSent() != 1<<lossless {
 		t.Fatal("the peer is not held")
 	}
@@ -244,8 +244,8 @@ func TestProbeHoldEndsWithFlowControl(t *testing.T) {
 			t.Errorf("lossless %08b: told %08b, causes %b", c.Lossless, s.XoffSent(), s.Causes(lossless))
 		}
 	}
-	r.sw.ports[0].sender.Hold(5, macctl.CauseProbe) // a lossy one
-	r.sw.HoldForProbe(0, 5, false, r.now)
+	r.sw.ports[0].sender.Hold(5, macctl.CauseHeadroomProbe) // a lossy one
+	r.sw.HoldForHeadroomProbe(0, 5, false, r.now)
 	if got := r.sw.ports[0].sender.Causes(5); got != 0 {
 		t.Errorf("still held for %b", got)
 	}

@@ -16,33 +16,33 @@ import (
 // A Switch is the sequential core: it decides, and does no I/O. Times are nanoseconds of one monotonic clock. It is not
 // safe for concurrent use.
 type Switch struct {
-	cfg     Config
-	ports   [MaxPorts]*portState
-	bridge  *bridge.Bridge
-	buffer  *buffer.Manager
-	memory  *memory
-	events  eventLog
-	statics []Static
-	trunks  []*trunkState
-	random  uint64 // state of the random numbers for marks and early discards
-	now     int64  // time of the running call
-	arrived int64  // when the frame arrived that is being admitted
-	clock   int64  // real-time clock less the switch's clock, in the running burst
-	worker  int    // number of the calling worker
-	staged  []Move // copies of the running burst for ports of other workers
+	cfg            Config
+	ports          [MaxPorts]*portState
+	bridge         *bridge.Bridge
+	buffer         *buffer.Manager
+	memory         *memory
+	events         eventLog
+	statics        []Static
+	trunks         []*trunkState
+	random         uint64 // state of the random numbers for marks and early discards
+	now            int64  // time of the running call
+	arrived        int64  // when the frame arrived that is being admitted
+	realTimeOffset int64  // real-time clock less the switch's clock, in the running burst
+	worker         int    // number of the calling worker
+	staged         []Move // copies of the running burst for ports of other workers
 	// pending lists ports whose transmit task has work: a MAC Control frame or data frames to send.
-	pending     bridge.PortSet
-	foreign     bridge.PortSet // pending ports of other workers
-	queued      bool           // the running frame meets deep egress queues only
-	prompt      bool           // a frame of the running burst meets another queue
-	room        uint64         // counts departures of lossless frames
-	wakeDelay   int64
-	retired     archive[retiredPort] // counters of removed ports
-	suspects    bridge.PortSet       // ports that the watchdog has to look at
-	tap         capture.Tap
-	disposition disposition // of the frame that Ingress looks at
-	// unsettled is the burst whose frames may still lie in the ring. It is set while Dequeue runs.
-	unsettled     []Arrival
+	pending            bridge.PortSet
+	foreign            bridge.PortSet // pending ports of other workers
+	queued             bool           // the running frame meets deep egress queues only
+	prompt             bool           // a frame of the running burst meets another queue
+	losslessDepartures uint64         // only grows
+	wakeDelay          int64
+	retired            archive[retiredPort] // counters of removed ports
+	suspects           bridge.PortSet       // ports that the watchdog has to look at
+	captureTap         capture.Tap
+	disposition        disposition // of the frame that Ingress looks at
+	// burstInRing is the burst whose frames may still lie in the ring. It is set while Dequeue runs.
+	burstInRing   []Arrival
 	trunkHolds    uint64                 // counts holds that a trunk began
 	retiredTrunks archive[TrunkSnapshot] // counters of trunks that are gone, or had other ports
 	lostForgotten uint64                 // lossless drops of ports that are remembered no longer
@@ -68,14 +68,15 @@ type portState struct {
 	member   int         // number in the trunk, or uplink
 	delayed  int         // frames in the delay line
 	// inLine is how many octets on the wire the delay line holds, the port's own stream included (LineHolds).
-	inLine      int64
-	txAt        int64        // time at which the transmit task has to look again
-	waitFrom    int64        // since when a frame waits in the ring for buffer, 0 where none does
-	held        waitingFrame // the frame that waits, or that waited last
-	interrupted waitingFrame // the same, where a configuration has ended its wait and it has not been offered since
-	// crossed is when an admission crossed a threshold: 0 where XOFF has left since, untimed before CrossedAt.
-	crossed            int64
-	crossedArrival     int64         // when the admitted frame arrived
+	inLine       int64
+	txAt         int64        // time at which the transmit task has to look again
+	waitFrom     int64        // since when a frame waits in the ring for buffer, 0 where none does
+	waitingFrame waitingFrame // the frame that waits, or that waited last
+	interrupted  waitingFrame // the same, where a configuration has ended its wait and it has not been offered since
+	// thresholdCrossedAt is when an admission crossed a threshold: 0 where XOFF has left since, timeNotSet before
+	// ThresholdCrossedAt.
+	thresholdCrossedAt int64
+	crossingArrival    int64         // when the frame of that admission arrived
 	lastReason         macctl.Reason // result of the newest MAC Control frame
 	lastControlSource  uint64        // source of the newest MAC Control frame
 	lastLosslessSource uint64        // source of the newest lossless frame
@@ -163,7 +164,7 @@ func (s *Switch) configure(p *portState, cfg PortConfig) error {
 		return fmt.Errorf("port %s: %w", cfg.Name, err)
 	}
 	p.cfg, p.oversize = cfg, false
-	s.tap.Describe(p.described())
+	s.captureTap.Describe(p.described())
 	if cfg.Delay > 0 && p.useNotes == nil {
 		p.useNotes = make([]useNote, 0, maxUseNotes)
 	}
@@ -200,7 +201,7 @@ func (s *Switch) SetUp(i int, up bool, now int64) {
 		return
 	}
 	p.up = up
-	p.crossed = 0
+	p.thresholdCrossedAt = 0
 	s.abandonWaits(p)
 	s.loopEvent(s.bridge.SetUp(i, p.bridged()))
 	p.sender.Reset(now)
@@ -244,7 +245,7 @@ func (s *Switch) dropQueued(p *portState, d uint32, r DropReason) {
 	if from == nil {
 		from = p
 	}
-	s.tapQueued(p, &dsc, r)
+	s.captureQueued(p, &dsc, r)
 	s.release(p, d)
 	s.drop(from, dsc.prio, r, dsc.charge == chargeLossless)
 }
@@ -268,8 +269,8 @@ func (s *Switch) hold(p *portState, prio uint8, c macctl.Cause) {
 		return
 	}
 	p.sender.Hold(prio, c)
-	if c == macctl.CauseBuffer && p.crossed == 0 {
-		p.crossed, p.crossedArrival = untimed, s.arrived
+	if c == macctl.CauseBuffer && p.thresholdCrossedAt == 0 {
+		p.thresholdCrossedAt, p.crossingArrival = timeNotSet, s.arrived
 	}
 	s.markPending(p)
 }

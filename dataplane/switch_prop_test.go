@@ -105,8 +105,8 @@ func (w *world) take(t *rapid.T, in int) {
 	}
 	worker := w.sw.ports[in].owner
 	burst := w.receive(in, w.rings[in])
-	taken, stop := 0, Crossed
-	for stop == Crossed && taken < len(burst) {
+	taken, stop := 0, ThresholdCrossed
+	for stop == ThresholdCrossed && taken < len(burst) {
 		w.sw.Begin(worker)
 		taken, stop = w.sw.Ingress(in, burst, taken, w.now, 0)
 		w.check(t) // staged copies count as held
@@ -253,7 +253,7 @@ func (w *world) drainAll(t *rapid.T) {
 	for i, p := range w.sw.ports[:worldPorts] {
 		if p != nil {
 			w.setUp(i, true)
-			w.sw.RingHold(i, false, w.now)
+			w.sw.HoldPeerForRing(i, false, w.now)
 			w.ringSet[i] = false
 		}
 	}
@@ -330,12 +330,12 @@ func TestSwitchKeepsItsAccounts(t *testing.T) {
 			"link": func(t *rapid.T) { w.setUp(drawPort.Draw(t, "port"), rapid.Bool().Draw(t, "up")) },
 			"ring": func(t *rapid.T) {
 				i, hold := drawPort.Draw(t, "port"), rapid.Bool().Draw(t, "hold")
-				w.sw.RingHold(i, hold, w.now)
+				w.sw.HoldPeerForRing(i, hold, w.now)
 				w.ringSet[i] = hold && w.sw.ports[i] != nil && w.sw.ports[i].cfg.Mode != macctl.ModeOff
 			},
 			"reconfigure": func(t *rapid.T) {
 				for i := range worldPorts { // as the Runner does
-					w.sw.RingHold(i, false, w.now)
+					w.sw.HoldPeerForRing(i, false, w.now)
 					w.ringSet[i] = false
 				}
 				w.reconfigure(t)
@@ -380,8 +380,9 @@ func (w *world) wantNothingLeft(t *rapid.T) {
 	if used.Private.Now+used.Shared.Now+used.Headroom.Now+v.Buffer.Lossy.Used.Shared.Now != 0 || v.Buffer.Off != 0 {
 		t.Fatalf("left in the buffer: %+v, %+v, %d queues OFF", used, v.Buffer.Lossy.Used, v.Buffer.Off)
 	}
-	if m.free.left != len(m.next) || m.spare.left != len(m.descs) {
-		t.Fatalf("free: %d of %d cells, %d of %d descriptors", m.free.left, len(m.next), m.spare.left, len(m.descs))
+	if m.freeCells.left != len(m.next) || m.freeDescs.left != len(m.descs) {
+		t.Fatalf("free: %d of %d cells, %d of %d descriptors", m.freeCells.left, len(m.next), m.freeDescs.left,
+			len(m.descs))
 	}
 	for i := range v.Ports {
 		for w.tell(v.Ports[i].Index) != nil {

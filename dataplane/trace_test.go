@@ -175,7 +175,7 @@ func (w *world) checkTrace(t *rapid.T) {
 	got := w.observe(in, func() bool {
 		w.sw.Begin(p.owner)
 		_, stop := w.sw.Ingress(in, burst, 0, w.now, 0)
-		return stop == Hold
+		return stop == FrameWaits
 	})
 	got.crossed = w.sw.buffer.OffCount() > off
 	staged := w.sw.Staged(nil)

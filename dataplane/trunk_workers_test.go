@@ -81,7 +81,7 @@ func newArea(tb reporter) *area {
 func (a *area) feed(in int, prio uint8, n int) {
 	a.settle()
 	a.burst = a.receive(in, several(in, 5, prio, n, small))
-	for taken, stop := 0, Crossed; stop == Crossed && taken < len(a.burst); {
+	for taken, stop := 0, ThresholdCrossed; stop == ThresholdCrossed && taken < len(a.burst); {
 		a.sw.Begin(areaOwners[in])
 		taken, stop = a.sw.Ingress(in, a.burst, taken, a.now, 0)
 	}

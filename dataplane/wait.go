@@ -13,7 +13,7 @@ func (s *Switch) startWait(p *portState, a *Arrival) {
 	if p.waitFrom != 0 {
 		return
 	}
-	p.waitFrom, p.held = max(1, s.now), waitingFrameOf(a)
+	p.waitFrom, p.waitingFrame = max(1, s.now), waitingFrameOf(a)
 	p.usedRing(a)
 	s.peerEvent(p, EventRingHold, a.priority,
 		"lossless frames wait in the receive ring: the headroom is too small for this peer, "+
@@ -53,7 +53,7 @@ func (s *Switch) interruptWaits(p *portState) {
 	waits := p.waitFrom != 0
 	s.abandonWaits(p)
 	if waits {
-		p.interrupted = p.held
+		p.interrupted = p.waitingFrame
 	}
 }
 

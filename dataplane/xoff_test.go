@@ -46,9 +46,9 @@ func TestXoffBeforeTheRestOfTheBurst(t *testing.T) {
 	r.hear(1, lossless, 0xffff)
 	r.burst = r.receive(0, several(0, 1, lossless, alone+10, small))
 	taken, stop := r.sw.Ingress(0, r.burst, 0, r.now, 0)
-	if taken != alone+1 || stop != Crossed {
+	if taken != alone+1 || stop != ThresholdCrossed {
 		t.Fatalf("Ingress took %d (%v), want to stop behind the frame that crossed: %d (%v)", taken, stop, alone+1,
-			Crossed)
+			ThresholdCrossed)
 	}
 	if !r.sw.TakePending(0) || r.sw.TakePending(0) {
 		t.Error("port 0 is not urgent, or twice")
@@ -173,45 +173,45 @@ func TestRefresh(t *testing.T) {
 // Buffer and ring hold the peer each for itself.
 func TestHoldCauses(t *testing.T) {
 	r := plainRig(t, 2)
-	r.sw.RingHold(0, true, r.now)
+	r.sw.HoldPeerForRing(0, true, r.now)
 	r.wantXoffSent(0, 0xffff)
 	r.hear(1, lossless, 0xffff)
 	r.offer(0, several(0, 1, lossless, alone+1, small)...)
 	r.wantSilent(0)
-	r.sw.RingHold(0, false, r.now)
+	r.sw.HoldPeerForRing(0, false, r.now)
 	r.wantSilent(0)
-	r.sw.RingHold(0, true, r.now)
+	r.sw.HoldPeerForRing(0, true, r.now)
 	r.hear(1, lossless, 0)
 	r.drain(1, r.now+3*resumePeriod)
 	r.wantSilent(0)
-	r.sw.RingHold(0, false, r.now)
+	r.sw.HoldPeerForRing(0, false, r.now)
 	r.wantXoffSent(0, 0)
 	r.empty()
 }
 
 func TestRingHoldByMode(t *testing.T) {
 	r := newRig(t, testConfig(2), pausePort(0), testPort(1))
-	r.sw.RingHold(0, true, r.now)
+	r.sw.HoldPeerForRing(0, true, r.now)
 	if f, _ := macctl.Parse(r.tell(0), [6]byte{}); f.Opcode != macctl.OpcodePause || f.Pause != 0xffff {
 		t.Errorf("told %+v, want PAUSE", f)
 	}
 	off := testPort(0)
 	off.Mode, off.Lossless = macctl.ModeOff, 0
 	r = newRig(t, testConfig(2), off, testPort(1))
-	r.sw.RingHold(0, true, r.now)
+	r.sw.HoldPeerForRing(0, true, r.now)
 	r.wantSilent(0)
-	r.sw.RingHold(7, true, r.now) // a port that is not there
+	r.sw.HoldPeerForRing(7, true, r.now) // a port that is not there
 }
 
 func TestWouldCross(t *testing.T) {
 	r := plainRig(t, 2)
-	if r.sw.WouldCross(0, 0, alone*small) {
+	if r.sw.WouldExceedThreshold(0, 0, alone*small) {
 		t.Error("what just fits would cross")
 	}
-	if !r.sw.WouldCross(0, 0, alone*small+cell) {
+	if !r.sw.WouldExceedThreshold(0, 0, alone*small+cell) {
 		t.Error("one cell more would not cross")
 	}
-	if r.sw.WouldCross(9, 1, 1<<40) {
+	if r.sw.WouldExceedThreshold(9, 1, 1<<40) {
 		t.Error("a port that is not there would cross")
 	}
 }
@@ -238,14 +238,14 @@ func TestCrossedIsMeasuredOnce(t *testing.T) {
 	r := plainRig(t, 2)
 	r.hear(1, lossless, 0xffff)
 	r.offer(0, several(0, 1, lossless, alone+1, small)...)
-	r.sw.CrossedAt(0, 1000)
+	r.sw.ThresholdCrossedAt(0, 1000)
 	r.hear(1, lossless, 0)
 	r.drain(1, r.now+second) // free again before XOFF left
 	r.wantSilent(0)
 	r.hear(1, lossless, 0xffff)
 	r.offer(0, several(0, 1, lossless, alone+1, small)...)
-	r.sw.CrossedAt(0, 5000)
-	r.sw.CrossedAt(0, 6000) // nothing has crossed since
+	r.sw.ThresholdCrossedAt(0, 5000)
+	r.sw.ThresholdCrossedAt(0, 6000) // nothing has crossed since
 	if _, ok := r.sw.ControlOut(0, nil, r.now); !ok {
 		t.Fatal("no XOFF")
 	}

@@ -7,10 +7,10 @@ type Cause uint8
 
 // The holders.
 const (
-	CauseBuffer Cause = 1 << iota // an ingress queue crossed its threshold
-	CauseRing                     // the port's receive ring fills faster than it is read
-	CauseTrunk                    // a trunk's watermark, or a pause that came from its other side
-	CauseProbe                    // a headroom measurement
+	CauseBuffer        Cause = 1 << iota // an ingress queue crossed its threshold
+	CauseRing                            // the port's receive ring fills faster than it is read
+	CauseTrunk                           // a trunk's watermark, or a pause that came from its other side
+	CauseHeadroomProbe                   // a headroom measurement
 )
 
 // InitiatorConfig is what an Initiator needs to know of its port.

@@ -126,7 +126,7 @@ func TestInitiatorHasNoEdges(t *testing.T) {
 
 func TestInitiatorCauses(t *testing.T) {
 	s := newSender(t, nil)
-	causes := []Cause{CauseBuffer, CauseRing, CauseTrunk, CauseProbe}
+	causes := []Cause{CauseBuffer, CauseRing, CauseTrunk, CauseHeadroomProbe}
 	for _, c := range causes {
 		s.Hold(3, c)
 		s.Hold(3, c) // a bit, not a count

@@ -63,7 +63,7 @@ func (r *Runner) detach(i int) (*portTask, error) {
 	}
 	r.refreshHostDrops(func(n int) bool { return n == i })
 	return t, r.do(func(sw *dataplane.Switch) error {
-		t.freeRing(sw)
+		t.releasePeerForRing(sw)
 		sw.ReadLosses(i, t.losses(), Now())
 		sw.SetUp(i, false, Now())
 		t.retire(sw)
@@ -77,7 +77,7 @@ func (r *Runner) detach(i int) (*portTask, error) {
 func (r *Runner) SetUp(i int, up bool) error {
 	return r.Do(func(sw *dataplane.Switch) error {
 		if t := r.tasks[i]; t != nil {
-			t.freeRing(sw)
+			t.releasePeerForRing(sw)
 			sw.SetUp(i, up, Now())
 			if !up && t.delay != nil {
 				t.delay.clear()

@@ -15,100 +15,100 @@ func (r *Runner) Interfaces(dst []capture.Interface) []capture.Interface {
 }
 
 // captureFrame captures one frame.
-func captureFrame(tap *capture.Recorder, r *capture.Record, b []byte) {
-	tap.Lock()
-	copy(tap.Put(r), b)
-	tap.Unlock()
+func captureFrame(recorder *capture.Recorder, r *capture.Record, b []byte) {
+	recorder.Lock()
+	copy(recorder.Put(r), b)
+	recorder.Unlock()
 }
 
-// tapping returns the recorder for frames of a port, nil where nobody captures them.
-func (w *worker) tapping(t *portTask) *capture.Recorder {
-	tap := w.r.sw.Tap().Recorder()
-	if tap == nil || !tap.Wants(t.index) {
+// recorderOf returns the recorder for frames of a port, nil where nobody captures them.
+func (w *worker) recorderOf(t *portTask) *capture.Recorder {
+	recorder := w.r.sw.Tap().Recorder()
+	if recorder == nil || !recorder.Wants(t.index) {
 		return nil
 	}
-	return tap
+	return recorder
 }
 
-// tapReceived captures frames that the switch has taken, with their dispositions.
-func (w *worker) tapReceived(t *portTask, arrivals []dataplane.Arrival) {
-	tap := w.tapping(t)
-	if tap == nil || len(arrivals) == 0 {
+// captureReceived captures frames that the switch has taken, with their dispositions.
+func (w *worker) captureReceived(t *portTask, arrivals []dataplane.Arrival) {
+	recorder := w.recorderOf(t)
+	if recorder == nil || len(arrivals) == 0 {
 		return
 	}
-	tap.Lock()
+	recorder.Lock()
 	for i := range arrivals {
 		a := &arrivals[i]
 		r := capture.Record{Port: t.index, Time: a.At, Held: a.Waited(), Length: len(a.Data), Note: a.Note()}
-		copy(tap.Put(&r), a.Data)
+		copy(recorder.Put(&r), a.Data)
 	}
-	tap.Unlock()
+	recorder.Unlock()
 }
 
-// tapTime is the time of the send call that follows, 0 where nobody captures.
-func (w *worker) tapTime() int64 {
+// captureTime is the time of the send call that follows, 0 where nobody captures.
+func (w *worker) captureTime() int64 {
 	if w.r.sw.Tap().Recorder() == nil {
 		return 0
 	}
 	return Now()
 }
 
-// tapSent captures the first n frames of the batch, which the kernel took in the send call that began at time from.
-func (w *worker) tapSent(t *portTask, n int, from int64) {
-	tap := w.tapping(t)
-	if tap == nil || n == 0 || from == 0 {
+// captureSent captures the first n frames of the batch, which the kernel took in the send call that began at time from.
+func (w *worker) captureSent(t *portTask, n int, from int64) {
+	recorder := w.recorderOf(t)
+	if recorder == nil || n == 0 || from == 0 {
 		return
 	}
-	tap.Lock()
+	recorder.Lock()
 	for i := range n {
 		r := capture.Record{Port: t.index, Out: true, Time: from, Length: w.batch.Length(i)}
-		w.batch.Peek(i, tap.Put(&r))
+		w.batch.Peek(i, recorder.Put(&r))
 	}
-	tap.Unlock()
+	recorder.Unlock()
 }
 
-// tapRefused captures frame i of the batch, which the kernel will never take. A frame in the packet memory is captured
-// when it leaves its queue.
-func (w *worker) tapRefused(t *portTask, i int, f dataplane.Planned, reason dataplane.DropReason, now int64) {
-	tap := w.tapping(t)
-	if tap == nil || !f.InRing {
+// captureRefused captures frame i of the batch, which the kernel will never take. A frame in the packet memory is
+// captured when it leaves its queue.
+func (w *worker) captureRefused(t *portTask, i int, f dataplane.Planned, reason dataplane.DropReason, now int64) {
+	recorder := w.recorderOf(t)
+	if recorder == nil || !f.InRing {
 		return
 	}
 	r := capture.Record{Port: t.index, Out: true, Time: now, Length: w.batch.Length(i), Note: dataplane.DropNote(reason,
 		f.Origin.Lossless)}
-	tap.Lock()
-	w.batch.Peek(i, tap.Put(&r))
-	tap.Unlock()
+	recorder.Lock()
+	w.batch.Peek(i, recorder.Put(&r))
+	recorder.Unlock()
 }
 
-// tapControl captures a MAC Control frame that came at time at, right after Switch.Control. The switch is locked.
-func (w *worker) tapControl(t *portTask, b []byte, at int64) {
-	if tap := w.tapping(t); tap != nil {
+// captureControl captures a MAC Control frame that came at time at, right after Switch.Control. The switch is locked.
+func (w *worker) captureControl(t *portTask, b []byte, at int64) {
+	if recorder := w.recorderOf(t); recorder != nil {
 		w.note = w.r.sw.ExplainControl(w.note[:0], t.index)
-		captureFrame(tap, &capture.Record{Port: t.index, Time: at, Length: len(b), Note: w.note}, b)
+		captureFrame(recorder, &capture.Record{Port: t.index, Time: at, Length: len(b), Note: w.note}, b)
 		w.note = w.note[:0]
 	}
 }
 
 // explain prepares the note of the MAC Control frame that ControlOut has made. The switch is locked.
 func (w *worker) explain(t *portTask, there bool) {
-	if there && w.tapping(t) != nil {
+	if there && w.recorderOf(t) != nil {
 		w.note = w.r.sw.ExplainControlOut(w.note[:0], t.index)
 	}
 }
 
-// tapOwn captures a frame of the switch itself that left at time now, with the note of explain.
-func (w *worker) tapOwn(t *portTask, b []byte, now int64) {
-	if tap := w.tapping(t); tap != nil {
-		captureFrame(tap, &capture.Record{Port: t.index, Out: true, Time: now, Length: len(b), Note: w.note}, b)
+// captureOwn captures a frame of the switch itself that left at time now, with the note of explain.
+func (w *worker) captureOwn(t *portTask, b []byte, now int64) {
+	if recorder := w.recorderOf(t); recorder != nil {
+		captureFrame(recorder, &capture.Record{Port: t.index, Out: true, Time: now, Length: len(b), Note: w.note}, b)
 	}
 	w.note = w.note[:0]
 }
 
-// TapBeside captures a frame of port i that came or left at time now beside the rings, such as LLDP. Any goroutine may
-// call it.
-func (r *Runner) TapBeside(i int, out bool, b []byte, now int64) {
-	if tap := r.sw.Tap().Recorder(); tap != nil && tap.Wants(i) {
-		captureFrame(tap, &capture.Record{Port: i, Out: out, Time: now, Length: len(b)}, b)
+// CaptureBesideRings captures a frame of port i that came or left at time now beside the rings, such as LLDP. Any
+// goroutine may call it.
+func (r *Runner) CaptureBesideRings(i int, out bool, b []byte, now int64) {
+	if recorder := r.sw.Tap().Recorder(); recorder != nil && recorder.Wants(i) {
+		captureFrame(recorder, &capture.Record{Port: i, Out: out, Time: now, Length: len(b)}, b)
 	}
 }

@@ -49,29 +49,30 @@ func (r *Runner) Drain(on bool) error {
 		for t := range r.attached() {
 			t.draining = on
 		}
-		r.holdRings(sw, bridge.PortSet{})
+		r.holdPeersForRings(sw, bridge.PortSet{})
 		return nil
 	})
 }
 
-// freeRings ends the holds for rings, because the lossless priorities may change, and returns the ports that had one.
-func (r *Runner) freeRings(sw *dataplane.Switch) (held bridge.PortSet) {
+// releasePeersForRings ends the holds for rings, because the lossless priorities may change, and returns the ports that
+// had one.
+func (r *Runner) releasePeersForRings(sw *dataplane.Switch) (held bridge.PortSet) {
 	for t := range r.attached() {
 		if t.ringHeld {
 			held.Add(t.index)
-			t.freeRing(sw)
+			t.releasePeerForRing(sw)
 		}
 	}
 	return held
 }
 
-// holdRings holds the peers of the ports that are being drained, and of the ports in held: their rings may be as full
-// as before, and are measured only with the next burst. The workers stand still, so no XON leaves between freeRings and
-// holdRings.
-func (r *Runner) holdRings(sw *dataplane.Switch, held bridge.PortSet) {
+// holdPeersForRings holds the peers of the ports that are being drained, and of the ports in held: their rings may be
+// as full as before, and are measured only with the next burst. The workers stand still, so no XON leaves between
+// releasePeersForRings and holdPeersForRings.
+func (r *Runner) holdPeersForRings(sw *dataplane.Switch, held bridge.PortSet) {
 	for t := range r.attached() {
 		if t.draining || held.Has(t.index) {
-			t.holdRing(sw)
+			t.holdPeerForRing(sw)
 		}
 	}
 }

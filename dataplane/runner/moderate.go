@@ -86,7 +86,7 @@ func (w *worker) moderate(sw *dataplane.Switch, d, now int64) int64 {
 	for _, t := range w.receivers {
 		other := all || t.alone > 0
 		w.mute(t, port.Other, other)
-		w.mute(t, port.Lossless, all || other && !sw.WouldCross(t.index, n*moderateOctets/shortestFrame,
+		w.mute(t, port.Lossless, all || other && !sw.WouldExceedThreshold(t.index, n*moderateOctets/shortestFrame,
 			n*moderateOctets))
 	}
 	return d

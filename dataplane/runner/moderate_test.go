@@ -169,7 +169,7 @@ func TestModeratedPortsShareTheBuffer(t *testing.T) {
 			ports[0].Speed, ports[1].Speed = 200*megabit, 200*megabit
 		})
 		sw := m.w.r.sw
-		for !sw.WouldCross(0, 2*moderateOctets/shortestFrame, 2*moderateOctets) {
+		for !sw.WouldExceedThreshold(0, 2*moderateOctets/shortestFrame, 2*moderateOctets) {
 			m.fill(t, 1)
 		}
 		m.w.r.tasks[0].port = &ringed{m.in, map[port.Work]int32{port.WorkLossless: readable(t)}}

@@ -30,7 +30,7 @@ func TestProbeThatIsRefused(t *testing.T) {
 	c.Bridge.Loop = true
 	l := newTestbed(t, executors[0], roomy(1), c)
 	l.must(l.r.Detach(0))
-	sent := func() uint64 { return l.snapshotOf(0).Counters.ProbesSent }
+	sent := func() uint64 { return l.snapshotOf(0).Counters.LoopProbesSent }
 	before := sent()
 	end := &probeRefuser{}
 	l.attach(0, func(near *porttest.End) port.Port {

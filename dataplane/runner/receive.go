@@ -20,7 +20,7 @@ func (w *worker) receive(t *portTask, c port.Class, most int) (taken int, worked
 		return 0, false
 	}
 	if c == port.Lossless {
-		w.watchRing(t)
+		w.holdPeerWhileRingFills(t)
 	}
 	n := t.port.Receive(c, w.frames[:most], burstOctets)
 	if n == 0 {
@@ -29,7 +29,7 @@ func (w *worker) receive(t *portTask, c port.Class, most int) (taken int, worked
 	w.got += n
 	w.full = w.full || w.fills(t, n)
 	now, wall := w.clockPair()
-	w.now, w.age = now, wall-now
+	w.now, w.realTimeOffset = now, wall-now
 	arrivals, next := w.expand(t, c, n)
 	w.lock()
 	admitted, stop := w.admit(t, c, arrivals)
@@ -42,8 +42,8 @@ func (w *worker) receive(t *portTask, c port.Class, most int) (taken int, worked
 		next = w.origin[admitted]
 	}
 	w.giveBack(t, c, n, next)
-	w.block(t, c, stop == dataplane.Hold)
-	return next.frame, admitted > 0 || stop != dataplane.Hold
+	w.block(t, c, stop == dataplane.FrameWaits)
+	return next.frame, admitted > 0 || stop != dataplane.FrameWaits
 }
 
 // fills reports whether the burst of n received frames was as long as bursts may be: more frames may wait then.
@@ -73,10 +73,10 @@ func (w *worker) block(t *portTask, c port.Class, blocked bool) {
 	}
 }
 
-// watchRing holds the peer while a lossless ring fills up: from three quarters on, or as soon as the waiting frames
-// alone would cross a threshold. The hold ends when the fuller ring is half empty. A ring that goes on filling up is
-// measured every watchEvery bursts only, because its slots are in no cache of this CPU.
-func (w *worker) watchRing(t *portTask) {
+// holdPeerWhileRingFills holds the peer while a lossless ring fills up: from three quarters on, or as soon as the
+// waiting frames alone would cross a threshold. The hold ends when the fuller ring is half empty. A ring that goes on
+// filling up is measured every watchEvery bursts only, because its slots are in no cache of this CPU.
+func (w *worker) holdPeerWhileRingFills(t *portTask) {
 	behind := t.cfg.Mode != macctl.ModeOff && t.port.BacklogExceeds(port.Lossless, burstFrames)
 	if !behind && !t.ringHeld {
 		t.unwatched = 0
@@ -91,11 +91,11 @@ func (w *worker) watchRing(t *portTask) {
 	sw := w.lock()
 	now := w.clock()
 	sw.SeeRing(t.index, backlog.Frames)
-	cross := sw.WouldCross(t.index, int64(backlog.Frames), int64(backlog.Octets))
+	cross := sw.WouldExceedThreshold(t.index, int64(backlog.Frames), int64(backlog.Octets))
 	hold := t.draining || backlog.Fill > 0.75 || cross || t.ringHeld && backlog.Fill > 0.5
 	if hold != t.ringHeld {
 		t.ringHeld = hold
-		sw.RingHold(t.index, hold, now)
+		sw.HoldPeerForRing(t.index, hold, now)
 	}
 	if t.tx == w {
 		w.sendControl(t)
@@ -103,19 +103,19 @@ func (w *worker) watchRing(t *portTask) {
 	w.unlock()
 }
 
-// holdRing begins the hold for a ring.
-func (t *portTask) holdRing(sw *dataplane.Switch) {
+// holdPeerForRing begins to hold the peer for a ring.
+func (t *portTask) holdPeerForRing(sw *dataplane.Switch) {
 	if !t.ringHeld {
 		t.ringHeld = true
-		sw.RingHold(t.index, true, Now())
+		sw.HoldPeerForRing(t.index, true, Now())
 	}
 }
 
-// freeRing ends the hold for a ring whose frames end, or whose priorities change.
-func (t *portTask) freeRing(sw *dataplane.Switch) {
+// releasePeerForRing ends the hold for a ring whose frames end, or whose priorities change.
+func (t *portTask) releasePeerForRing(sw *dataplane.Switch) {
 	if t.ringHeld {
 		t.ringHeld = false
-		sw.RingHold(t.index, false, Now())
+		sw.HoldPeerForRing(t.index, false, Now())
 	}
 }
 
@@ -162,7 +162,7 @@ func (w *worker) whole(t *portTask, f *port.Frame, a *dataplane.Arrival) {
 
 // arrival is when a frame came, by the switch's clock. Stamps are of the real-time clock, which may jump: no arrival is
 // later than the burst.
-func (w *worker) arrival(f *port.Frame) int64 { return min(f.Stamp-w.age, w.now) }
+func (w *worker) arrival(f *port.Frame) int64 { return min(f.Stamp-w.realTimeOffset, w.now) }
 
 // cut makes arrivals of the segments of a GSO frame from number skip on, as far as arrivals and arena reach.
 func (w *worker) cut(t *portTask, f *port.Frame, index, skip, first int, arena []byte) (count, used int, done bool) {
@@ -200,22 +200,22 @@ func (w *worker) cut(t *portTask, f *port.Frame, index, skip, first int, arena [
 // locked.
 func (w *worker) admit(t *portTask, c port.Class, arrivals []dataplane.Arrival) (int, dataplane.Stop) {
 	sw, now := w.r.sw, w.now
-	taken, stop := 0, dataplane.Crossed
+	taken, stop := 0, dataplane.ThresholdCrossed
 	w.moves = w.moves[:0]
-	for stop != dataplane.Hold && taken < len(arrivals) {
+	for stop != dataplane.FrameWaits && taken < len(arrivals) {
 		first := taken
-		taken, stop = sw.Ingress(t.index, arrivals, taken, now, w.age)
+		taken, stop = sw.Ingress(t.index, arrivals, taken, now, w.realTimeOffset)
 		w.moves = sw.Staged(w.moves)
 		w.learnLoad(t, sw.Prompt(), now)
 		switch stop {
-		case dataplane.Hold:
+		case dataplane.FrameWaits:
 			t.blockedAt[c] = sw.Departures()
-		case dataplane.Crossed:
-			sw.CrossedAt(t.index, w.clock())
+		case dataplane.ThresholdCrossed:
+			sw.ThresholdCrossedAt(t.index, w.clock())
 		}
-		if w.tapping(t) != nil {
+		if w.recorderOf(t) != nil {
 			w.unlock()
-			w.tapReceived(t, arrivals[first:taken])
+			w.captureReceived(t, arrivals[first:taken])
 			w.lock()
 		}
 		switch {

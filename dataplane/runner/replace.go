@@ -46,7 +46,7 @@ func (r *Runner) Replace(i int, p Prepared) (lost int, err error) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		t.draining = false
-		t.freeRing(r.sw)
+		t.releasePeerForRing(r.sw)
 		if err != nil {
 			return fmt.Errorf("port %s: %w", t.cfg.Name, err)
 		}
@@ -197,7 +197,7 @@ func (r *Runner) drain(t *portTask) {
 			if begun.IsZero() {
 				begun = time.Now() // not before: a change may have to wait for its turn
 			}
-			t.holdRing(sw)
+			t.holdPeerForRing(sw)
 			t.draining = true
 			if left.IsZero() && sw.XoffSent(t.index) {
 				left = time.Now()

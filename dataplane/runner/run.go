@@ -140,8 +140,8 @@ func (r *Runner) Configure(cfg dataplane.Config, ports map[int]dataplane.PortCon
 	goes := func(i int) bool { _, stays := ports[i]; return !stays }
 	r.refreshHostDrops(goes)
 	err = r.do(func(sw *dataplane.Switch) error {
-		held := r.freeRings(sw)
-		defer func() { r.holdRings(sw, held) }()
+		held := r.releasePeersForRings(sw)
+		defer func() { r.holdPeersForRings(sw, held) }()
 		for t := range r.attached() {
 			if goes(t.index) {
 				sw.ReadLosses(t.index, t.losses(), Now())

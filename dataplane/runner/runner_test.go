@@ -138,7 +138,7 @@ func (l *testbed) wantNoDeadline() {
 	l.must(l.r.Do(func(sw *dataplane.Switch) error {
 		for i, task := range l.r.tasks {
 			if task != nil && (task.deadline != noDeadline && task.deadline > Now() ||
-				sw.ProbeDeadline(i) != noDeadline) {
+				sw.LoopProbeDeadline(i) != noDeadline) {
 				l.t.Errorf("port %d has a deadline in %d ns: the test proves nothing", i, task.deadline-Now())
 			}
 		}
@@ -242,5 +242,5 @@ func TestRunnerSendsProbes(t *testing.T) {
 		t.Errorf("the first frame is %x", frames[0].Data)
 	}
 	l.stations[0].send(frames[0].Data)
-	eventually(t, "the loop is seen", func() bool { return l.balanced().Ports[0].Counters.ProbesReceived == 1 })
+	eventually(t, "the loop is seen", func() bool { return l.balanced().Ports[0].Counters.LoopProbesReceived == 1 })
 }

@@ -40,7 +40,7 @@ func (w *worker) obeyControl(t *portTask) bool {
 		} else {
 			t.react(sw, sw.Control(t.index, b, at, now), at, now)
 		}
-		w.tapControl(t, b, at)
+		w.captureControl(t, b, at)
 		t.port.ControlDone()
 		b, stamp = t.port.Control()
 	}
@@ -99,7 +99,7 @@ func (w *worker) emit(t *portTask, b []byte, now int64) error {
 	} else if err := t.port.SendControl(b); err != nil {
 		return err
 	}
-	w.tapOwn(t, b, now)
+	w.captureOwn(t, b, now)
 	return nil
 }
 
@@ -188,16 +188,16 @@ func (w *worker) send(t *portTask, arrivals []dataplane.Arrival) (now int64, mor
 	w.unlock()
 	w.batch.Reset()
 	sw.Fill(t.index, w.batch, arrivals)
-	from := w.tapTime()
+	from := w.captureTime()
 	n, err := w.hand(t)
-	w.tapSent(t, n, from)
+	w.captureSent(t, n, from)
 	now = w.clock()
 	w.lock()
 	failed := sw.Plan(t.index, n)
 	priorities, longest := sw.Sent(t.index, n, now)
 	t.stuck.passed(longest)
 	if err != nil && (refused(err) || t.givenUp(sw, err, attempt{failed.ID, failed.Length, now})) {
-		w.tapRefused(t, n, failed, refusedFor(err), now)
+		w.captureRefused(t, n, failed, refusedFor(err), now)
 		sw.Refuse(t.index, failed, refusedFor(err), now)
 		err = nil
 	}
@@ -285,7 +285,7 @@ func (w *worker) leaves(t *portTask) bool {
 
 // sendProbe sends a loop probe where one is due. The switch is locked, but not while the probe is sent.
 func (w *worker) sendProbe(t *portTask, now int64) {
-	b, ok := w.r.sw.Probe(t.index, w.control[:0], now)
+	b, ok := w.r.sw.LoopProbe(t.index, w.control[:0], now)
 	if !ok {
 		return
 	}
@@ -293,7 +293,7 @@ func (w *worker) sendProbe(t *portTask, now int64) {
 	err := w.emit(t, b, now)
 	w.lock()
 	if err == nil { // else the next one follows in a second
-		w.r.sw.ProbeSent(t.index)
+		w.r.sw.LoopProbeSent(t.index)
 	}
 }
 
@@ -302,7 +302,7 @@ func (w *worker) setDeadline(t *portTask, now int64) {
 	sw := w.r.sw
 	sw.Tick(now)
 	t.measureAt = sw.MeasureDeadline(t.index)
-	t.deadline = min(sw.TxDeadline(t.index, now), sw.ProbeDeadline(t.index), t.measureAt)
+	t.deadline = min(sw.TxDeadline(t.index, now), sw.LoopProbeDeadline(t.index), t.measureAt)
 	switch {
 	case t.retryAt != 0: // also where it has passed: nothing else starts the next attempt
 		t.deadline = t.retryAt

@@ -58,20 +58,20 @@ type worker struct {
 	got           int   // frames that this round has received
 	full          bool  // a burst of this round was as long as bursts may be
 
-	frames    [burstArrivals]port.Frame
-	arrivals  [burstArrivals]dataplane.Arrival
-	origin    [burstArrivals]piece
-	arena     []byte
-	now       int64 // of this burst
-	age       int64 // real time less switch time, of this burst
-	segmenter frame.Segmenter
-	scratch   []byte // a frame on its way into a delay line
-	moves     []dataplane.Move
-	mine      []*portTask // ports to be served after a burst
-	batch     *port.Batch
-	control   [128]byte
-	note      []byte // for the capture of the next MAC Control frame
-	fds       []int32
+	frames         [burstArrivals]port.Frame
+	arrivals       [burstArrivals]dataplane.Arrival
+	origin         [burstArrivals]piece
+	arena          []byte
+	now            int64 // of this burst
+	realTimeOffset int64 // real time less switch time, of this burst
+	segmenter      frame.Segmenter
+	scratch        []byte // a frame on its way into a delay line
+	moves          []dataplane.Move
+	mine           []*portTask // ports to be served after a burst
+	batch          *port.Batch
+	control        [128]byte
+	note           []byte // for the capture of the next MAC Control frame
+	fds            []int32
 
 	locks, clocks int // how often it has taken the lock and read the clock, for the tests that count them
 }
@@ -295,7 +295,7 @@ func (w *worker) quiet(now int64) (time.Duration, bool) {
 		if sw.Pending(t.index) || t.more {
 			return 0, false
 		}
-		at = min(at, t.deadline, sw.ProbeDeadline(t.index))
+		at = min(at, t.deadline, sw.LoopProbeDeadline(t.index))
 		if t.delay != nil {
 			if due := max(t.delay.due(), t.retryAt); due < now+delaySpin {
 				return 0, false

@@ -88,7 +88,7 @@ func (p *Port) fill(v *dataplane.PortSnapshot) {
 	p.ReceiveFrames, p.ReceiveBytes, p.TransmitFrames, p.TransmitBytes = c.ReceivedFrames, c.ReceivedBytes,
 		c.SentFrames, c.SentBytes
 	p.OverspeedFrames, p.FloodCopies = c.Overspeed, c.Copies
-	p.ProbeReceiveFrames, p.ProbeSendFrames = c.ProbesReceived, c.ProbesSent
+	p.ProbeReceiveFrames, p.ProbeSendFrames = c.LoopProbesReceived, c.LoopProbesSent
 	if v.Config.TAP {
 		p.TAPDrops = &c.HostDrops
 	}

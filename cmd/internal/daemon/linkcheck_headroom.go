@@ -137,7 +137,7 @@ func (r *headroomCheck) execute(o headroom.CheckOutput) {
 			r.inForce = append(r.inForce, r.headroomInForce(sw))
 		}
 		r.held = o.Hold
-		sw.HoldForProbe(r.number, r.priority, o.Hold, runner.Now())
+		sw.HoldForHeadroomProbe(r.number, r.priority, o.Hold, runner.Now())
 		switch {
 		case o.Done:
 			r.prober.AskStream(r.priority, 0)

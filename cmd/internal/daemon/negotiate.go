@@ -36,7 +36,7 @@ func (d *Daemon) configureLLDP(p *portLink) {
 	}
 	number := p.number
 	p.speaker = startSpeaker(p.cfg.Name, socket, agent, machine, d.handleUpdate,
-		func(out bool, frame []byte, now int64) { d.runner.TapBeside(number, out, frame, now) })
+		func(out bool, frame []byte, now int64) { d.runner.CaptureBesideRings(number, out, frame, now) })
 	p.speaker.setLink(p.up)
 	d.renegotiate.Store(true) // the settings in force may come from an earlier neighbour
 	d.kick()

@@ -19,9 +19,9 @@ type prober struct {
 	targetChanged func() // must not block
 }
 
-var _ dataplane.Prober = (*prober)(nil)
+var _ dataplane.HeadroomProber = (*prober)(nil)
 
-// Receive implements dataplane.Prober.
+// Receive implements dataplane.HeadroomProber.
 func (p *prober) Receive(m *macctl.MeasurementFrame, stamp, now, clock int64, busy bool) bool {
 	in := *m
 	in.Busy = busy
@@ -33,20 +33,20 @@ func (p *prober) Receive(m *macctl.MeasurementFrame, stamp, now, clock int64, bu
 	return urgent
 }
 
-// Out implements dataplane.Prober.
+// Out implements dataplane.HeadroomProber.
 func (p *prober) Out(now, clock int64) (m macctl.Measurement, to [6]byte, fallback, ok bool) {
 	out, ok := p.Probe.Out(headroom.Moment{Now: now, Clock: clock})
 	return out.Measurement, out.Peer, out.Fallback, ok
 }
 
-// Stamped implements dataplane.Prober. The send stamp of an answer would come too late and is ignored.
+// Stamped implements dataplane.HeadroomProber. The send stamp of an answer would come too late and is ignored.
 func (p *prober) Stamped(m *macctl.Measurement, sent, now, clock int64) {
 	if m.Operation == macctl.MeasureRequest {
 		p.Probe.Stamped(m.Session, m.Sequence, sent, headroom.Moment{Now: now, Clock: clock})
 	}
 }
 
-// Reacted implements dataplane.Prober.
+// Reacted implements dataplane.HeadroomProber.
 func (p *prober) Reacted(ns int64, busy bool) { p.Probe.Reacted(time.Duration(ns), busy) }
 
 // probeReport returns what a prober knows now.

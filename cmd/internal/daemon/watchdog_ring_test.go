@@ -100,8 +100,8 @@ func (n *ringNode) receive(i int, now int64) {
 		c := n.ports[i]
 		burst[k].Prepare(&c.Classify, c.MaxFrame)
 	}
-	taken, stop := 0, dataplane.Crossed
-	for stop == dataplane.Crossed && taken < len(burst) {
+	taken, stop := 0, dataplane.ThresholdCrossed
+	for stop == dataplane.ThresholdCrossed && taken < len(burst) {
 		taken, stop = n.sw.Ingress(i, burst, taken, now, 0)
 	}
 	n.sw.Store(n.sw.Settle(burst[:taken], nil))
