@@ -22,7 +22,8 @@ func TestIEEETLVs(t *testing.T) {
 	}{
 		{"PFC with the measurement bit", PFC{Reserved: 0x20, Cap: 8, Enable: 0x08}.organization(),
 			ieeeTLV(t, 11, "28 08")},
-		{"PFC with all bits", PFC{Willing: true, Reserved: 0xFF, Cap: 8, Enable: 0x81}.organization(), ieeeTLV(t, 11, "b8 81")},
+		{"PFC with all bits", PFC{Willing: true, Reserved: 0xFF, Cap: 8, Enable: 0x81}.organization(),
+			ieeeTLV(t, 11, "b8 81")},
 		{"ETS configuration", ets.organization(subtypeETS),
 			ieeeTLV(t, 9, "80 01234567 3001013001010001 0202020202020002")},
 		{"ETS recommendation", ets.organization(subtypeRecommendation),

@@ -88,9 +88,7 @@ const (
 // checkColumns finds the lines that are wider than maxColumns, besides imports and the text of raw strings.
 func checkColumns(t *tree) (found []string) {
 	for _, f := range t.files {
-		if f.pkg != "lldp/dcbx" { // which still has some
-			found = append(found, t.wideLines(f)...)
-		}
+		found = append(found, t.wideLines(f)...)
 	}
 	return found
 }
