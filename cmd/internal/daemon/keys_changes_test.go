@@ -102,6 +102,9 @@ var bridgeChanges = slices.Concat(restartChanges, []change{
 	key("ports.p4.flow_control", "off", at(4, func(p portState) bool { return p.Config.Mode == macctl.ModeOff })),
 	key("ports.p1.flow_control", "pause", at(1, func(p portState) bool { return p.Config.Mode == macctl.ModePause })),
 	key("ports.p1.speed", "200M", at(1, func(p portState) bool { return p.Config.Speed == 200e6 })),
+	// room for the longest frames, which only a port without a speed takes
+	{path: "ports.p1.speed", value: "none", also: tree{"buffer.lossless.size": "4MiB", "buffer.lossy.size": "128KiB"},
+		effect: at(1, func(p portState) bool { return p.Config.Speed == 0 })},
 	key("ports.p2.burst", "64KiB", at(2, func(p portState) bool { return p.Config.Burst == 64<<10 })),
 	key("ports.p2.delay", "200us", at(2, func(p portState) bool { return p.Config.Delay == 200_000 })),
 	{path: "ports.p2.cable", value: "10km", shows: "-",
