@@ -110,9 +110,7 @@ func TestCompletion(t *testing.T) {
 	} {
 		root := rootCommand()
 		args, err := expandArguments(root, append([]string{cobra.ShellCompRequestCmd}, tt.words...))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		var out bytes.Buffer
 		root.SetArgs(args)
 		root.SetOut(&out)

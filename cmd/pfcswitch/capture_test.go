@@ -11,9 +11,7 @@ import (
 func TestCaptureThatDoesNotBegin(t *testing.T) {
 	dir := t.TempDir()
 	before := filepath.Join(dir, "before.pcapng")
-	if err := os.WriteFile(before, []byte("precious"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(before, []byte("precious"), 0o600))
 	for _, file := range []string{before, filepath.Join(dir, "new.pcapng")} {
 		if got := fail(t, captureCommand(), "-s", filepath.Join(dir, "none.sock"), "-w", file); !strings.Contains(got,
 			"none.sock") {
@@ -31,18 +29,14 @@ func TestCaptureThatDoesNotBegin(t *testing.T) {
 // The first write replaces an existing file.
 func TestLateFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "before.pcapng")
-	if err := os.WriteFile(path, []byte("much longer"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, []byte("much longer"), 0o600))
 	l := &lazyFile{path: path}
 	for _, text := range []string{"sho", "rt"} {
 		if n, err := l.Write([]byte(text)); n != len(text) || err != nil {
 			t.Fatalf("%d octets, %v", n, err)
 		}
 	}
-	if err := l.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, l.Close())
 	if b, err := os.ReadFile(path); err != nil || string(b) != "short" {
 		t.Errorf("it holds %q, %v", b, err)
 	}

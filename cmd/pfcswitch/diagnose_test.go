@@ -36,9 +36,7 @@ func run(t *testing.T, c *cobra.Command, args ...string) (out string, status int
 func writeFile(t *testing.T, text string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "leaf.yaml")
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, []byte(text), 0o600))
 	return file
 }
 
@@ -46,10 +44,8 @@ func writeFile(t *testing.T, text string) string {
 func TestExplainCommand(t *testing.T) {
 	file := writeFile(t, "name: leaf1\npreset: roce\nports: {p1: {}, p2: {}}\n")
 	frames := filepath.Join(t.TempDir(), "frames.hex")
-	if err := os.WriteFile(frames, []byte("020000000002020000000001810060000800\n0180c2000001020000000001 8808 0001\n"),
-		0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(frames, []byte("020000000002020000000001810060000800\n0180c2000001020000000001 8808 0001\n"),
+		0o600))
 	for _, test := range []struct {
 		args   string
 		status int
@@ -97,9 +93,7 @@ func TestCouldNotLook(t *testing.T) {
 func TestStoppedSwitch(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "s.sock")
 	l, err := net.Listen("unix", socket)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer func() { _ = l.Close() }() // it accepts nobody
 	type ended struct {
 		args, out string

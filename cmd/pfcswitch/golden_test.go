@@ -2,20 +2,17 @@ package main
 
 import (
 	"bytes"
-	"flag"
 	"fmt"
 	"os"
-	"path/filepath"
 	"reflect"
 	"testing"
 	"time"
 
 	"pfcswitch/cmd/internal/api"
 	"pfcswitch/cmd/internal/demo"
+	"pfcswitch/cmd/internal/golden"
 	"pfcswitch/cmd/internal/traffic"
 )
-
-var update = flag.Bool("update", false, "write the golden files")
 
 // filled sets every field of a document: strings to the field's name, numbers to its index.
 func filled(v reflect.Value, name string, n int) {
@@ -73,37 +70,16 @@ func TestGoldenDocuments(t *testing.T) {
 		event.State, event.Reason, event.Type = nil, nil, api.LineEvent
 		end.State, end.Event, end.Type = nil, nil, api.LineEnd
 		var b bytes.Buffer
-		if err := api.WriteJSON(&b, tt.v); err != nil {
-			t.Fatal(err)
-		}
-		golden(t, tt.file, b.String())
-	}
-}
-
-func golden(t *testing.T, file, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", file)
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got != string(want) {
-		t.Errorf("%s differs (go test -update writes it anew):\ngot\n%s\nwant\n%s", path, got, want)
+		must(t, api.WriteJSON(&b, tt.v))
+		golden.Check(t, tt.file, b.String())
 	}
 }
 
 // check -j of a bad file.
 func TestGoldenCheck(t *testing.T) {
 	t.Chdir(t.TempDir())
-	if err := os.WriteFile("leaf1.yaml", []byte("name: leaf1\nports:\n  p1: {sped: 1G}\n  p2: {speed: fast}\n"),
-		0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile("leaf1.yaml", []byte("name: leaf1\nports:\n  p1: {sped: 1G}\n  p2: {speed: fast}\n"),
+		0o600))
 	out, status := run(t, checkCommand(), "leaf1.yaml", "-j")
 	const want = `{
   "schema": 1,

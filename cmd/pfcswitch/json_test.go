@@ -22,9 +22,7 @@ func documents(t *testing.T) []any {
 		new(api.Doctor), new(api.LinkCheck), new(api.HeadroomCheck), new(api.Explanation)}
 	for _, noun := range api.Nouns() {
 		r, err := api.Parse(noun, []byte(`{"schema":1}`))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		all = append(all, r)
 	}
 	return all
@@ -50,13 +48,9 @@ func TestJSONRules(t *testing.T) {
 		name := reflect.TypeOf(v).Elem().String()
 		checkType(t, name, reflect.TypeOf(v).Elem(), "")
 		var b bytes.Buffer
-		if err := api.WriteJSON(&b, v); err != nil {
-			t.Fatal(err)
-		}
+		must(t, api.WriteJSON(&b, v))
 		var keys map[string]any
-		if err := json.Unmarshal(b.Bytes(), &keys); err != nil {
-			t.Fatal(err)
-		}
+		must(t, json.Unmarshal(b.Bytes(), &keys))
 		if _, ok := keys["schema"].(float64); !ok {
 			t.Errorf("%s: no schema", name)
 		}

@@ -23,9 +23,7 @@ func topReadme(t *testing.T) string {
 func readmes(t *testing.T) map[string]string {
 	t.Helper()
 	all, err := readme.All(os.DirFS("../.."))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return all
 }
 

@@ -39,12 +39,9 @@ func TestScrapeCost(t *testing.T) {
 			fmt.Fprintf(&yaml, port, name, r.Node.Path())
 		}
 	}
-	path, program := filepath.Join(r.Dir, "wide.yaml"), filepath.Join(r.Dir, "pfcswitch")
+	path := filepath.Join(r.Dir, "wide.yaml")
 	must(t, os.WriteFile(path, []byte(yaml.String()), 0o600))
-	if out, err := exec.Command("go", "build", "-o", program, "pfcswitch/cmd/pfcswitch").CombinedOutput(); err != nil {
-		t.Fatalf("build: %v\n%s", err, out)
-	}
-	cmd := exec.Command(program, "run", "-c", path)
+	cmd := exec.Command(labtest.Program(t), "run", "-c", path)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	labtest.Start(t, cmd)
 	defer func() { must(t, cmd.Process.Signal(syscall.SIGTERM)); must(t, cmd.Wait()) }()

@@ -5,9 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"flag"
 	"net/http"
-	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -15,6 +13,8 @@ import (
 	"time"
 
 	"pfcswitch/buffer"
+	"pfcswitch/cmd/internal/golden"
+	"pfcswitch/cmd/internal/lab/labtest"
 	"pfcswitch/dataplane"
 	"pfcswitch/dataplane/bridge"
 	"pfcswitch/dataplane/capture"
@@ -23,7 +23,7 @@ import (
 	"pfcswitch/macctl"
 )
 
-var update = flag.Bool("update", false, "write the golden files")
+var must = labtest.Must
 
 var start = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
@@ -263,12 +263,10 @@ func TestGolden(t *testing.T) {
 	for _, noun := range Nouns() {
 		r := answer(&fake{}, noun)
 		b := jsonOf(t, r)
-		golden(t, noun+".json", b)
-		golden(t, noun+".txt", r.Text())
+		golden.Check(t, noun+".json", b)
+		golden.Check(t, noun+".txt", r.Text())
 		again, err := Parse(noun, []byte(b))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if again.Text() != r.Text() {
 			t.Errorf("%s: the table made from the JSON differs:\n%s\nwant\n%s", noun, again.Text(), r.Text())
 		}
@@ -279,37 +277,16 @@ func TestGolden(t *testing.T) {
 func jsonOf(t *testing.T, v any) string {
 	t.Helper()
 	var b strings.Builder
-	if err := WriteJSON(&b, v); err != nil {
-		t.Fatal(err)
-	}
+	must(t, WriteJSON(&b, v))
 	return b.String()
-}
-
-func golden(t *testing.T, name, got string) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got != string(want) {
-		t.Errorf("%s differs (go test -update writes it anew):\ngot\n%s\nwant\n%s", name, got, want)
-	}
 }
 
 // Arrays are arrays, never null, on an empty switch too.
 func TestArraysAreNeverNull(t *testing.T) {
 	for _, noun := range Nouns() {
 		var full, empty any
-		if err := errors.Join(json.Unmarshal([]byte(jsonOf(t, answer(&fake{}, noun))), &full),
-			json.Unmarshal([]byte(jsonOf(t, answer(&fake{empty: true}, noun))), &empty)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errors.Join(json.Unmarshal([]byte(jsonOf(t, answer(&fake{}, noun))), &full),
+			json.Unmarshal([]byte(jsonOf(t, answer(&fake{empty: true}, noun))), &empty)))
 		compareArrays(t, noun, full, empty)
 	}
 }
@@ -342,9 +319,7 @@ func serveServer(t *testing.T, server *Server) (*Client, string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "s1.sock")
 	l, err := Listen(path, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	s := &http.Server{Handler: server}
 	var serving sync.WaitGroup
 	serving.Go(func() { _ = s.Serve(l) })
@@ -391,18 +366,12 @@ func TestClearCounters(t *testing.T) {
 	f := &fake{}
 	c, _ := serve(t, f)
 	ctx := context.Background()
-	if err := c.Clear(ctx, "counters"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Clear(ctx, "counters"))
 	f.more = 5
 	r, err := c.Show(ctx, "ports")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	storms, err := c.Show(ctx, "watchdog")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if q := storms.(*Watchdog).Queues[0]; q.Detected != 0 || q.Dropped != 0 || q.LastDropped != 0 ||
 		q.State != deadlock.Stormed {
 		t.Errorf("after the clear: %+v", q)

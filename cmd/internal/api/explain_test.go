@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"pfcswitch/buffer"
+	"pfcswitch/cmd/internal/golden"
 	"pfcswitch/dataplane"
 	"pfcswitch/dataplane/bridge"
 	"pfcswitch/dataplane/classify"
@@ -75,8 +76,8 @@ func TestExplainGolden(t *testing.T) {
 		all.Switch = e.Switch
 		all.Frames = append(all.Frames, e.Frames...)
 	}
-	golden(t, "explain.json", jsonOf(t, all))
-	golden(t, "explain.txt", all.Text())
+	golden.Check(t, "explain.json", jsonOf(t, all))
+	golden.Check(t, "explain.txt", all.Text())
 }
 
 // Malformed requests are refused, and long ones are not read.
@@ -108,9 +109,7 @@ func TestClientExplains(t *testing.T) {
 	q := TraceRequest{Port: "p1", Frame: []byte{1, 2, 3}, Vnet: frame.VnetHeader{Flags: 1, GSOType: 1, GSOSize: 1448,
 		HdrLen: math.MaxUint16, CsumStart: 34, CsumOffset: 16}}
 	e, err := client.Explain(context.Background(), 7, q)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if got := <-asked; string(got.Frame) != string(q.Frame) || got.Vnet != q.Vnet || got.Port != q.Port {
 		t.Errorf("asked %+v, want %+v", got, q)
 	}

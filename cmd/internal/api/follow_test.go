@@ -9,8 +9,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
+	"pfcswitch/cmd/internal/lab/labtest"
 	"pfcswitch/dataplane"
 )
 
@@ -124,20 +124,13 @@ func TestFollowSlowReader(t *testing.T) {
 	server := NewServer(b, start, 0)
 	c, path := serveServer(t, server)
 	conn, err := net.Dial("unix", path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer func() { _ = conn.Close() }()
 	if _, err := fmt.Fprint(conn, "GET /v1/follow HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"); err != nil {
 		t.Fatal(err)
 	}
 	long := strings.Repeat("x", 1000)
-	for deadline := time.Now().Add(20 * time.Second); server.cutOff.Load() == 0; time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("the reader was not cut off")
-		}
-		b.happen(400, long)
-	}
+	labtest.Eventually(t, "the reader is cut off", func() bool { b.happen(100, long); return server.cutOff.Load() > 0 })
 	last := ""
 	for lines := bufio.NewScanner(conn); lines.Scan(); {
 		if strings.Contains(lines.Text(), `"type"`) {

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"pfcswitch/cmd/internal/golden"
 	"pfcswitch/dataplane"
 	"pfcswitch/headroom"
 	"pfcswitch/macctl"
@@ -52,7 +53,7 @@ func TestHeadroomCheckText(t *testing.T) {
 
 // The JSON of linkcheck --headroom is a golden file.
 func TestHeadroomCheckGolden(t *testing.T) {
-	golden(t, "linkcheck-headroom.json", jsonOf(t, sampleCheck()))
+	golden.Check(t, "linkcheck-headroom.json", jsonOf(t, sampleCheck()))
 }
 
 // The check passes only if every sample fits the headroom in force, and the peer stopped each time.

@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"pfcswitch/cmd/internal/golden"
 	"pfcswitch/dataplane"
 )
 
@@ -117,7 +118,7 @@ func TestFilter(t *testing.T) {
 func TestViews(t *testing.T) {
 	for group, views := range Views() {
 		for _, v := range views {
-			golden(t, strings.ReplaceAll(group+" "+v.Words, " ", "-")+".txt", v.Text(answer(&fake{}, v.Noun)))
+			golden.Check(t, strings.ReplaceAll(group+" "+v.Words, " ", "-")+".txt", v.Text(answer(&fake{}, v.Noun)))
 		}
 	}
 }

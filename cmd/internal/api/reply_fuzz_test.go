@@ -11,9 +11,7 @@ import (
 func FuzzParseReply(f *testing.F) {
 	for i, name := range Nouns() {
 		good, err := os.ReadFile(filepath.Join("testdata", name+".json"))
-		if err != nil {
-			f.Fatal(err)
-		}
+		must(f, err)
 		if _, err := Parse(name, good); err != nil {
 			f.Fatalf("%s: %v", name, err)
 		}
@@ -28,9 +26,7 @@ func FuzzParseReply(f *testing.F) {
 		}
 		_ = r.Text()
 		text, err := json.Marshal(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if _, err := Parse(name, text); err != nil {
 			t.Errorf("%s cannot be read again: %v\n%s", name, err, text)
 		}

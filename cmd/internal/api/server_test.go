@@ -70,22 +70,14 @@ func TestStallingClientIsCutOff(t *testing.T) {
 	t.Cleanup(func() { configTimeout = patience })
 	_, socket := serve(t, &fake{})
 	conn, err := net.Dial("unix", socket)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer func() { _ = conn.Close() }()
 	_, err = fmt.Fprint(conn, "POST /v1/apply HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\nname: x\n")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := conn.SetReadDeadline(time.Now().Add(5 * time.Second)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, conn.SetReadDeadline(time.Now().Add(5*time.Second)))
 	r := bufio.NewReader(conn)
 	answer, err := http.ReadResponse(r, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	said, err := io.ReadAll(answer.Body)
 	if err != nil || answer.StatusCode != http.StatusBadRequest ||
 		!strings.Contains(string(said), "the configuration cannot be read") {
@@ -138,17 +130,11 @@ func TestNothingToShow(t *testing.T) {
 func TestState(t *testing.T) {
 	f := &fake{}
 	c, _ := serve(t, f)
-	if err := c.Clear(context.Background(), "counters"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Clear(context.Background(), "counters"))
 	b, err := c.Raw(context.Background(), "state", 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var s State
-	if err := json.Unmarshal(b, &s); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(b, &s))
 	if s.Schema != Schema || s.Cleared != nil || s.LosslessDrops != 2 || s.SwitchNs != 20e9 ||
 		s.PFC[0].Priorities[3].SentPausedNs != 812_000_000 {
 		t.Errorf("counters were cleared, or are missing: %+v", s.Header)

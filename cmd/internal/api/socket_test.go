@@ -23,9 +23,7 @@ func TestFindAndListen(t *testing.T) {
 		t.Errorf("the name of no switch: %q, %v", got, err)
 	}
 	first, err := Listen(filepath.Join(dir, "pfcswitch", "one.sock"), false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	live, _ := alive([]string{filepath.Join(dir, "pfcswitch")})
 	if len(live) != 1 || filepath.Base(live[0]) != "one.sock" {
 		t.Errorf("found %v, want one.sock", live)
@@ -37,9 +35,7 @@ func TestFindAndListen(t *testing.T) {
 		t.Errorf("listening twice: %v, want an error that names the other switch", err)
 	}
 	first.(interface{ SetUnlinkOnClose(bool) }).SetUnlinkOnClose(false)
-	if err := first.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, first.Close())
 	if live, _ := alive([]string{filepath.Join(dir, "pfcswitch")}); len(live) != 0 {
 		t.Errorf("a dead socket was found: %v", live)
 	}
@@ -61,9 +57,7 @@ func TestFindAndListen(t *testing.T) {
 // A file that is not a socket must not be removed.
 func TestListenKeepsFiles(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "precious")
-	if err := os.WriteFile(path, []byte("x"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, []byte("x"), 0o600))
 	if l, err := Listen(path, false); err == nil {
 		_ = l.Close()
 		t.Error("listening in place of a file: no error")
@@ -78,9 +72,7 @@ func TestSocketIsTheOwners(t *testing.T) {
 	defer unix.Umask(unix.Umask(0))
 	path := filepath.Join(t.TempDir(), "s1.sock")
 	l, err := Listen(path, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer func() { _ = l.Close() }()
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("mode %v, %v, want 0600", info.Mode().Perm(), err)
@@ -92,18 +84,12 @@ func TestRemoveStale(t *testing.T) {
 	dir := t.TempDir()
 	living, dead, none := filepath.Join(dir, "living"), filepath.Join(dir, "dead"), filepath.Join(dir, "none")
 	l, err := Listen(living, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer func() { _ = l.Close() }()
 	gone, err := Listen(dead, false)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	gone.(*net.UnixListener).SetUnlinkOnClose(false)
-	if err := gone.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, gone.Close())
 	for path, want := range map[string]bool{living: true, dead: false, none: false} {
 		alive, err := RemoveStale(path)
 		_, there := os.Lstat(path)

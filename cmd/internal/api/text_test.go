@@ -7,6 +7,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"pfcswitch/cmd/internal/golden"
 	"pfcswitch/dataplane"
 	"pfcswitch/dataplane/trunk"
 	"pfcswitch/headroom"
@@ -16,7 +17,7 @@ import (
 // show headroom -v prints all that show headroom prints, and more. It is a golden file.
 func TestHeadroomDetail(t *testing.T) {
 	r := answer(&fake{}, "headroom").(*Headroom)
-	golden(t, "headroom-detail.txt", r.Detail())
+	golden.Check(t, "headroom-detail.txt", r.Detail())
 	if !strings.HasPrefix(r.Detail(), r.Text()) {
 		t.Errorf("the detail is not what else there is:\n%s", r.Detail())
 	}
@@ -135,9 +136,7 @@ func TestFilterOfTrunks(t *testing.T) {
 	all := answer(&fake{}, "trunk").(*Trunks)
 	for _, name := range all.Trunks[0].ports() {
 		r := answer(&fake{}, "trunk").(*Trunks)
-		if err := (Filter{Ports: []string{name}, Priorities: []Priority{3}}).Apply(r); err != nil {
-			t.Fatal(err)
-		}
+		must(t, (Filter{Ports: []string{name}, Priorities: []Priority{3}}).Apply(r))
 		if len(r.Trunks) == 0 || len(r.Trunks[0].Members) != len(all.Trunks[0].Members) {
 			t.Fatalf("%s: %+v", name, r.Trunks)
 		}

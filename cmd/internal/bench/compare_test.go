@@ -9,9 +9,7 @@ import (
 // Without their rings, the ports of the comparisons have the default ones.
 func TestRingsOfBenchYAML(t *testing.T) {
 	text, err := os.ReadFile("../../../scripts/bench.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	left := ringKey.ReplaceAllString(string(text), "")
 	if strings.Contains(left, "ring:") || strings.Count(left, "tagged: [10]}") != comparedHosts {
 		t.Errorf("without rings:\n%s", left)

@@ -32,8 +32,6 @@ func TestEstimate(t *testing.T) {
 func benchWith(t *testing.T, args string) *bench {
 	t.Helper()
 	o, err := parseOptions(strings.Fields(args), io.Discard)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return &bench{opt: o, peers: peers{ovs: "x", iperf3: "x"}}
 }

@@ -17,9 +17,7 @@ func TestParseRollup(t *testing.T) {
 		}
 	}
 	b, err := os.ReadFile("/proc/self/smaps_rollup")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if rss, pss, err := parseRollup(b); err != nil || rss < 1<<20 || pss > rss {
 		t.Errorf("the kernel's own file: %v, %v, %v", rss, pss, err)
 	}
@@ -28,16 +26,12 @@ func TestParseRollup(t *testing.T) {
 // A process that works has the CPU time that it knows of itself, and one that is gone none.
 func TestCPUTime(t *testing.T) {
 	before, err := cpuTime(os.Getpid())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	const work = 50 * time.Millisecond
 	start := time.Now()
 	for time.Since(start) < 20*work {
 		now, err := cpuTime(os.Getpid())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if now-before >= work {
 			if took := time.Since(start); took < work/2 {
 				t.Errorf("%v of CPU time within %v", now-before, took)

@@ -136,9 +136,7 @@ func TestRemoveFolders(t *testing.T) {
 	mine := fmt.Sprintf("pfcbench-%d-x", os.Getpid())
 	others := []string{"other-" + ended + "-x", "pfcbench--1-x", "pfcbench-0-x", "pfcbench-1-x", "pfcbench-x-y"}
 	for _, name := range append(others, mine, "pfcbench-"+ended+"-x", "pfcbench-"+ended+"-x-y") {
-		if err := os.Mkdir(filepath.Join(folder, name), 0o700); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Mkdir(filepath.Join(folder, name), 0o700))
 	}
 	for _, step := range []struct {
 		matches func(string) bool

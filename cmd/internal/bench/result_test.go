@@ -8,7 +8,11 @@ import (
 	"math"
 	"strings"
 	"testing"
+
+	"pfcswitch/cmd/internal/lab/labtest"
 )
+
+var must = labtest.Must
 
 // rounds are results of one value.
 func rounds(of string, values ...float64) (all []result) {
@@ -49,10 +53,8 @@ func TestJSONLines(t *testing.T) {
 	b.record("pause", "quanta=200 asked_us=1024.0", dutPFC, 2, value{stopped, 1100.5}, value{early, 0},
 		value{beyond, math.NaN()}, value{toTwoPorts, math.Inf(1)})
 	var out bytes.Buffer
-	if err := writeJSON(&out, machine{What: "machine", CPUs: 2, Busy: 0.25}, &cpuGaps{}, b.results,
-		summarize(b.results)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, writeJSON(&out, machine{What: "machine", CPUs: 2, Busy: 0.25}, &cpuGaps{}, b.results,
+		summarize(b.results)))
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 	if !strings.Contains(lines[0], `"busy_cpu_share":0.25,`) {
 		t.Errorf("of the machine: %s", lines[0])
@@ -75,10 +77,8 @@ func TestJSONLines(t *testing.T) {
 
 func TestTable(t *testing.T) {
 	var out bytes.Buffer
-	if err := printTable(&out, summarize(append(rounds(dutPFC, 3e5, 1e5, 2e5),
-		rounds(dutBridge, 1e5, 1e5, 1e5)...))); err != nil {
-		t.Fatal(err)
-	}
+	must(t, printTable(&out, summarize(append(rounds(dutPFC, 3e5, 1e5, 2e5),
+		rounds(dutBridge, 1e5, 1e5, 1e5)...))))
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 	if len(lines) != 3 {
 		t.Fatalf("%d lines:\n%s", len(lines), out.String())
@@ -106,9 +106,7 @@ func TestNumber(t *testing.T) {
 func TestAims(t *testing.T) {
 	rows := summarize(append(rounds(dutPFC, 130), rounds(dutBridge, 100)...))
 	var out bytes.Buffer
-	if err := printAims(&out, rows); err != nil {
-		t.Fatal(err)
-	}
+	must(t, printAims(&out, rows))
 	said := strings.Join(strings.Fields(out.String()), " ")
 	if !strings.Contains(said, "to the bridge senders=1 octets=60 priority=3 at least 1.2 1.6 1.30 yes") ||
 		strings.Contains(said, "Open vSwitch") {
@@ -168,9 +166,7 @@ func TestAimsMeanRows(t *testing.T) {
 func TestPlot(t *testing.T) {
 	rows := summarize(append(rounds(dutPFC, 30, 10, 20), rounds(dutBridge, 40)...))
 	var out bytes.Buffer
-	if err := plot(&out, machine{CPU: "<&> CPU", CPUs: 2}, rows); err != nil {
-		t.Fatal(err)
-	}
+	must(t, plot(&out, machine{CPU: "<&> CPU", CPUs: 2}, rows))
 	s := out.String()
 	for _, want := range []string{
 		"&lt;&amp;&gt; CPU",

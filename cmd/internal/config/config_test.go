@@ -56,9 +56,7 @@ func TestPortsKeepTheOrderOfTheFile(t *testing.T) {
 
 func TestLoad(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "leaf1.yaml")
-	if err := os.WriteFile(file, []byte("name: leaf1\nspeed: 1G\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, []byte("name: leaf1\nspeed: 1G\n"), 0o600))
 	if _, _, err := Load(file); err == nil || !strings.HasPrefix(err.Error(), file+":2: speed: unknown key") {
 		t.Errorf("Load\n got %v\nwant a fault in %s:2", err, file)
 	}
@@ -69,9 +67,7 @@ func TestLoad(t *testing.T) {
 
 func TestParseReturnsWarnings(t *testing.T) {
 	_, warnings, err := Parse("test.yaml", []byte("ports: {p1: }"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if len(warnings) != 1 || warnings[0].Key != "priorities.lossless" || warnings[0].Note {
 		t.Errorf("warnings\n got %v\nwant one about priorities.lossless", warnings)
 	}
@@ -159,9 +155,7 @@ func TestLimits(t *testing.T) {
 func TestHostNICKeys(t *testing.T) {
 	c, _, err := HostNIC(NIC{Wire: "eth1", TAP: "host0", Addresses: []string{"10.0.0.1/24", "fd00::1/64"}, Speed: "10G",
 		MTU: 9000, Metrics: "off"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	wire, host := c.port("eth1"), c.port("host0")
 	if c.Name != "nic-eth1" || c.Metrics.Listen != "" || wire.Speed != 10e9 || wire.MTU != 9000 || host.MTU != 9000 ||
 		len(host.Addresses) != 2 {
@@ -242,9 +236,7 @@ preset: roce
 // Reading a pipe without a writer fails at once.
 func TestReadFileOfAnIdlePipe(t *testing.T) {
 	fifo := filepath.Join(t.TempDir(), "fifo")
-	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, syscall.Mkfifo(fifo, 0o600))
 	done := make(chan error, 1)
 	for _, read := range []func() error{
 		func() error { _, err := ReadFile(fifo); return err },
@@ -265,9 +257,7 @@ func TestReadFileOfAnIdlePipe(t *testing.T) {
 // The pipe of a shell's "<(...)" is a configuration like a file.
 func TestReadFileOfAPipe(t *testing.T) {
 	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer func() { _ = r.Close() }()
 	const text = "ports: {p1: {}}\n"
 	go func() {

@@ -5,23 +5,6 @@ import (
 	"testing"
 )
 
-// Input that would keep the YAML parser busy for minutes is refused.
-func TestOversizedFilesAreRefused(t *testing.T) {
-	tests := []struct {
-		name, text string
-		line       int
-		want       string
-	}{
-		{"bytes", strings.Repeat("#\n", 200_000), 1, "at most 262144"},
-		{"line", "name: x\n# " + strings.Repeat("x", 5000), 2, "at most 4096"},
-		{"brackets", "name: x\nports: " + strings.Repeat("[", 100), 2, "brackets are open"},
-		{"brackets over lines", strings.Repeat("{a:\n", 100), 33, "brackets are open"},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) { wantFault(t, tt.text, tt.line, "", tt.want) })
-	}
-}
-
 // Merges multiply: ten levels of ten would be 10^10 without a bound.
 func TestMergesAreBounded(t *testing.T) {
 	var b strings.Builder
@@ -34,14 +17,6 @@ func TestMergesAreBounded(t *testing.T) {
 	_, _, err := Parse("merges.yaml", []byte(b.String()))
 	if err == nil || !strings.Contains(err.Error(), "<< merges") {
 		t.Errorf("got %v\nwant a fault about merges", err)
-	}
-}
-
-// Files of other systems' editors are read: a byte order mark, lines that end in two characters.
-func TestForeignEditors(t *testing.T) {
-	if c := mustParse(t, "\ufeffname: leaf1\r\nports:\r\n  p1: {mtu: 9000}\r\n"); c.Name != "leaf1" ||
-		c.Ports[0].MTU != 9000 {
-		t.Errorf("got name %q, MTU %d", c.Name, c.Ports[0].MTU)
 	}
 }
 
@@ -68,7 +43,8 @@ ports:
 func TestEveryWayToWriteAScalar(t *testing.T) {
 	for _, text := range []string{"name: leaf1", "name: 'leaf1'", `"name": "leaf1"`, "name: !!str leaf1",
 		"name: |-\n  leaf1", "{name: leaf1}", "name: &n leaf1", "name:\n  leaf1", "%YAML 1.2\n---\nname: leaf1",
-		"---\nname: leaf1\n", "name: leaf1\r\n"} {
+		"---\nname: leaf1\n",
+		"\ufeffports:\r\n  p1: {mtu: 9000}\r\nname: leaf1\r\n"} { // as editors of other systems write it
 		c, _, err := Parse("test.yaml", []byte(text))
 		if err != nil {
 			t.Errorf("%q: %v", text, err)

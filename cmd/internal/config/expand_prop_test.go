@@ -8,14 +8,18 @@ import (
 	"pgregory.net/rapid"
 )
 
-// What Expand writes, Parse reads as the same configuration.
+// What Expand writes, Parse reads as the same configuration, and the schema takes it.
 func TestExpandThenParse(t *testing.T) {
+	valid := validator(t)
 	rapid.Check(t, func(t *rapid.T) {
 		want, err := drawConfig(t).Resolve(nil)
 		if err != nil {
 			t.Skip(err)
 		}
 		text := Expand(want)
+		if err := valid(text); err != nil {
+			t.Fatalf("%v\n%s", err, text)
+		}
 		got, _, err := Parse("expanded.yaml", text)
 		if err != nil {
 			t.Fatalf("the expansion is refused: %v\n%s", err, text)

@@ -40,6 +40,10 @@ func TestHostileFiles(t *testing.T) {
 		{"half a word", "name: x\npreset: roc", 2, "did you mean roce?"},
 		{"a list", "name: x\nports: [p1]\n", 2, "want a mapping (key: value), not a list"},
 		{"an unknown key", "name: x\nprots: {}\n", 2, "did you mean ports?"},
+		{"too many bytes", strings.Repeat("#\n", 200_000), 1, "at most 262144"},
+		{"a long line", "name: x\n# " + strings.Repeat("x", 5000), 2, "at most 4096"},
+		{"too many brackets", "name: x\nports: " + strings.Repeat("[", 100), 2, "brackets are open"},
+		{"too many brackets over lines", strings.Repeat("{a:\n", 100), 33, "brackets are open"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			begun := time.Now()
@@ -54,9 +58,7 @@ func TestHostileFiles(t *testing.T) {
 // A file that was cut off is refused with a line, or is a configuration.
 func TestCutOffFiles(t *testing.T) {
 	whole, err := os.ReadFile("testdata/expand/documented.golden")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	refused := 0
 	for n := 0; n < len(whole); n += 7 {
 		if _, _, err := Parse("cut.yaml", whole[:n]); err != nil {
@@ -72,12 +74,8 @@ func TestCutOffFiles(t *testing.T) {
 // A file of 100 MB, or one that never ends, is not read to its end.
 func TestHugeFiles(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "huge.yaml")
-	if err := os.WriteFile(path, []byte("name: x\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Truncate(path, 100<<20); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, []byte("name: x\n"), 0o600))
+	must(t, os.Truncate(path, 100<<20))
 	for _, file := range []string{path, "/dev/zero"} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)

@@ -89,9 +89,7 @@ func TestPortWithoutSpeed(t *testing.T) {
 func TestResolveTakesTheLinksSpeed(t *testing.T) {
 	c := mustParse(t, "preset: roce\nports: {p1: {}, p2: {speed: 100M}, p3: {burst: 5000B}}")
 	resolved, err := c.Resolve(map[string]int64{"p1": 10 * gbit, "p2": 10 * gbit, "p3": -1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for i, want := range []struct{ speed, burst int64 }{{10 * gbit, 625_000}, {gbit / 10, 6250}, {gbit, 5000}} {
 		p := resolved.Ports[i]
 		if p.Speed != want.speed || p.Burst != want.burst {
@@ -105,9 +103,7 @@ func TestResolveTakesTheLinksSpeed(t *testing.T) {
 		t.Errorf("Resolve changed its receiver: speed %d", got)
 	}
 	again, err := resolved.Resolve(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if got, want := string(Expand(again)), string(Expand(c)); got != want {
 		t.Errorf("resolving back to 1G\n got\n%s\nwant\n%s", got, want)
 	}

@@ -13,31 +13,25 @@ import (
 
 	"github.com/goccy/go-yaml"
 	"github.com/santhosh-tekuri/jsonschema/v6"
-	"pgregory.net/rapid"
 
+	"pfcswitch/cmd/internal/lab/labtest"
 	"pfcswitch/cmd/internal/readme"
 )
+
+var must = labtest.Must
 
 // validator compiles the schema with a validator of others, which holds it against the standard's own schema.
 func validator(t testing.TB) func(text []byte) error {
 	t.Helper()
 	b, err := NewSchema().JSON()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	parsed, err := jsonschema.UnmarshalJSON(bytes.NewReader(b))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	c := jsonschema.NewCompiler()
 	c.DefaultDraft(jsonschema.Draft2020)
-	if err := c.AddResource("pfcswitch.json", parsed); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.AddResource("pfcswitch.json", parsed))
 	s, err := c.Compile("pfcswitch.json")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return func(text []byte) error {
 		v, err := asJSON(text)
 		if err != nil {
@@ -123,21 +117,6 @@ func TestSchemaDefaults(t *testing.T) {
 	}
 }
 
-// What Expand writes the schema takes.
-func TestSchemaTakesExpansions(t *testing.T) {
-	valid := validator(t)
-	rapid.Check(t, func(t *rapid.T) {
-		c, err := drawConfig(t).Resolve(nil)
-		if err != nil {
-			t.Skip(err)
-		}
-		text := Expand(c)
-		if err := valid(text); err != nil {
-			t.Fatalf("%v\n%s", err, text)
-		}
-	})
-}
-
 // beyond are the bad files whose fault the schema cannot see: contradicting keys, and what YAML itself forbids.
 var beyond = []string{
 	"documents.yaml",                                              // two YAML documents
@@ -158,9 +137,7 @@ func TestSchemaJudgesAsParse(t *testing.T) {
 		}
 		for _, file := range files {
 			data, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			_, _, fault := Parse(file, data)
 			judged := valid(data)
 			name := filepath.Base(file)
@@ -182,9 +159,7 @@ func TestSchemaJudgesAsParse(t *testing.T) {
 		}
 	}
 	texts, err := readme.All(os.DirFS("../../.."))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for file, text := range texts {
 		for _, block := range regexp.MustCompile("(?ms)^```yaml\n(.*?)^```").FindAllStringSubmatch(text, -1) {
 			good = append(good, file)

@@ -33,9 +33,7 @@ links:
 		}
 		return []byte("name: leaf2\npreset: roce\napi: {socket: /s2.sock}\n"), nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if len(lab.Switches) != 2 || len(lab.Hosts) != 2 || len(lab.Links) != 3 {
 		t.Fatalf("got %d switches, %d hosts, %d links", len(lab.Switches), len(lab.Hosts), len(lab.Links))
 	}

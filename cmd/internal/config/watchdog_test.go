@@ -67,9 +67,7 @@ func drawPortWatchdog(t *rapid.T, w *Watchdog) {
 func parseWatchdog(t *testing.T, yaml string) (*Config, []Warning) {
 	t.Helper()
 	c, warnings, err := Parse("switch.yaml", []byte("preset: roce\n"+yaml))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return c, warnings
 }
 

@@ -29,9 +29,7 @@ func TestHostsWithoutIperf3(t *testing.T) {
 	labtest.Require(t)
 	t.Setenv("PATH", t.TempDir())
 	r, err := Hosts(context.Background(), Options{Seconds: 1, Speed: 100_000_000})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, c := range r.Checks {
 		if !c.Pass && c.Kind == Hard {
 			t.Errorf("act %s: %s: want %s, got %s", c.Phase, c.Name, c.Want, c.Got)

@@ -19,9 +19,7 @@ func TestCrashFails(t *testing.T) {
 	t.Setenv(crashVariable, "1")
 	begun := time.Now()
 	r, err := Incast(context.Background(), short)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if len(r.Phases) != 1 || len(r.Checks) != 2 {
 		t.Fatalf("acts %+v, checks %+v, want one act and two checks", r.Phases, r.Checks)
 	}

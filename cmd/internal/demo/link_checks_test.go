@@ -253,9 +253,7 @@ func TestLinksText(t *testing.T) {
 	r.control("2", "frames lost", "more than 0", "7", true, true)
 	r.judge()
 	var out strings.Builder
-	if err := r.Text(&out); err != nil {
-		t.Fatal(err)
-	}
+	must(t, r.Text(&out))
 	for _, want := range []string{"10 km (control)", "100 Mbit/s", "##---", strings.Repeat("#", plotWidth) + "\n",
 		"PASS (1 checks, 0 failed)", "\n    4   2 "} {
 		if !strings.Contains(out.String(), want) {

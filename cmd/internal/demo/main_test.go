@@ -17,6 +17,8 @@ import (
 	"pfcswitch/cmd/internal/lab/labtest"
 )
 
+var must = labtest.Must
+
 // The test binary, started by a phase as one of its processes, is a switch, or an endpoint that only says that it has
 // nothing to say. With crashKey in the environment the switch dies early, and endpoints wait.
 const crashVariable = "DEMO_TEST_CRASH"

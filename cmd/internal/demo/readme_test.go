@@ -12,9 +12,7 @@ import (
 func shown(t *testing.T, file, command string) (lines []string) {
 	t.Helper()
 	b, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_, text, _ := strings.Cut(string(b), "```console\n$ "+command+"\n")
 	text, _, _ = strings.Cut(text, "```")
 	text, _, _ = strings.Cut(text, "\n$ ")
@@ -100,9 +98,7 @@ func TestReadmeShowsDemos(t *testing.T) {
 			}
 		}
 		var b strings.Builder
-		if err := r.Text(&b); err != nil {
-			t.Fatal(err)
-		}
+		must(t, r.Text(&b))
 		var printed []string
 		for line := range strings.Lines(b.String()) {
 			printed = append(printed, strings.Join(strings.Fields(line), " "))

@@ -16,9 +16,7 @@ func TestRingConfigurations(t *testing.T) {
 	g := &ring{phase: &phase{speed: 200_000_000}, watchdog: watchSettings(slowWatchCount, watchRecovery, "forward")}
 	for k := range ringSwitches {
 		c, warnings, err := config.Parse("ring.yaml", []byte(g.config(k)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if len(warnings) > 0 {
 			t.Errorf("s%d: %v", k+1, warnings)
 		}

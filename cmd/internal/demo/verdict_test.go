@@ -107,9 +107,7 @@ func TestVerdict(t *testing.T) {
 		}
 		r.judge()
 		var out strings.Builder
-		if err := r.Text(&out); err != nil {
-			t.Fatal(err)
-		}
+		must(t, r.Text(&out))
 		text := out.String()
 		if last := text[strings.LastIndex(text[:len(text)-1], "\n")+1:]; r.Pass != tt.pass ||
 			!strings.HasPrefix(last, tt.word) {

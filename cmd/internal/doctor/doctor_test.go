@@ -3,7 +3,6 @@ package doctor
 import (
 	"encoding/json"
 	"errors"
-	"flag"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,18 +10,15 @@ import (
 
 	"pfcswitch/cmd/internal/api"
 	"pfcswitch/cmd/internal/config"
+	"pfcswitch/cmd/internal/golden"
 	"pfcswitch/dataplane/port"
 )
-
-var update = flag.Bool("update", false, "write the golden files")
 
 // healthy are the facts of a link between two switches without a fault.
 func healthy(t *testing.T) *Facts {
 	t.Helper()
 	c, _, err := config.Parse("test.yaml", []byte("name: s1\npreset: roce\nports: {p1: {interface: eth1}}\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	backlog, clock := 1000, "tsc"
 	s := &port.Survey{Link: port.Link{Name: "eth1", Kind: "veth", MTU: 1500, Up: true}, AdminUp: true, Qdisc: "noqueue",
 		Offloads: map[string]bool{}}
@@ -281,9 +277,7 @@ func (f *Facts) mismatch(t *testing.T, willing string) {
 	t.Helper()
 	c, _, err := config.Parse("test.yaml", []byte("name: s1\npreset: roce\nlldp: {willing: "+willing+
 		"}\nports: {p1: {interface: eth1}}\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	f.Config, f.Targets[0].Config = c, &c.Ports[0]
 	f.Targets[0].LLDP.DCBX = api.DCBX{Mismatch: true, LosslessPriorities: []api.Priority{3}}
 }
@@ -297,20 +291,10 @@ func TestGolden(t *testing.T) {
 	f.NotSeen = []string{"the far end of eth2: it has no name"}
 	r := Judge(f)
 	b, err := json.MarshalIndent(r, "", "  ")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for name, got := range map[string]string{"doctor.json": string(b) + "\n", "doctor.txt": r.Text(),
 		"healthy.txt": Judge(healthy(t)).Text()} {
-		path := filepath.Join("testdata", name)
-		if *update {
-			if err := errors.Join(os.MkdirAll("testdata", 0o755), os.WriteFile(path, []byte(got), 0o644)); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if want, err := os.ReadFile(path); err != nil || got != string(want) {
-			t.Errorf("%s differs (-update writes it anew): %v\n%s", name, err, got)
-		}
+		golden.Check(t, name, got)
 	}
 }
 
@@ -329,10 +313,8 @@ func TestReadMachine(t *testing.T) {
 			"00000002 0\nx\n",
 	} {
 		path = filepath.Join(root, path)
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755),
-			os.WriteFile(path, []byte(text), 0o644)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o755),
+			os.WriteFile(path, []byte(text), 0o644)))
 	}
 	m := ReadMachine(root)
 	if m.Governor == nil || *m.Governor != "powersave" || m.Clock == nil || *m.Clock != "hpet" || m.BacklogMax == nil ||

@@ -1,16 +1,9 @@
 package doctor
 
 import (
-	"os"
 	"testing"
 
 	"pfcswitch/cmd/internal/lab/labtest"
 )
 
-func TestMain(m *testing.M) {
-	labtest.Main(m, func() {
-		if bin != "" {
-			_ = os.RemoveAll(bin)
-		}
-	})
-}
+func TestMain(m *testing.M) { labtest.Main(m) }

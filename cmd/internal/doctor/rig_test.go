@@ -3,12 +3,10 @@ package doctor
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -29,29 +27,6 @@ type rig struct {
 	file   string // configuration with port p1
 	socket string
 }
-
-// bin is where the program is, which the commands of findings name.
-var bin string
-
-// build makes the program once for all tests of a run, as the image is built.
-func build(t *testing.T) {
-	t.Helper()
-	var err error
-	bin, err = built()
-	must(t, err)
-}
-
-var built = sync.OnceValues(func() (dir string, err error) {
-	if dir, err = os.MkdirTemp("", "pfcswitch-doctor"); err != nil {
-		return "", err
-	}
-	cmd := exec.Command("go", "build", "-trimpath", "-o", dir, "pfcswitch/cmd/pfcswitch")
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return dir, fmt.Errorf("build: %w\n%s", err, out)
-	}
-	return dir, nil
-})
 
 func newRig(t *testing.T) *rig {
 	t.Helper()
@@ -123,7 +98,8 @@ func shell(t *testing.T, command string) {
 	cmd := exec.Command("/bin/sh", "-c", "exec 2>&1; "+command)
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
-	cmd.Env = append(os.Environ(), "PATH="+bin+string(os.PathListSeparator)+os.Getenv("PATH"))
+	cmd.Env = append(os.Environ(), "PATH="+filepath.Dir(labtest.Program(t))+string(os.PathListSeparator)+
+		os.Getenv("PATH"))
 	cmd.SysProcAttr = group()
 	labtest.Start(t, cmd)
 	ended := make(chan error, 1)

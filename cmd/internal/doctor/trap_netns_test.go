@@ -28,7 +28,6 @@ func terminate(leader int) { _ = syscall.Kill(-leader, syscall.SIGTERM) }
 // it.
 func TestLinkTraps(t *testing.T) {
 	labtest.Require(t)
-	build(t)
 	for _, test := range []struct {
 		trap string
 		set  func(t *testing.T, r *rig)
@@ -101,13 +100,12 @@ func TestCapabilities(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("only root may give a program rights")
 	}
-	build(t)
 	dir, err := os.MkdirTemp("/var/tmp", "doctor")
 	must(t, err)
 	t.Cleanup(func() { must(t, os.RemoveAll(dir)) })
 	must(t, os.Chmod(dir, 0o755))
 	program, file := filepath.Join(dir, "pfcswitch"), filepath.Join(dir, "switch.yaml")
-	b, err := os.ReadFile(filepath.Join(bin, "pfcswitch"))
+	b, err := os.ReadFile(labtest.Program(t))
 	must(t, err)
 	must(t, os.WriteFile(program, b, 0o755))
 	must(t, os.WriteFile(file, []byte("ports: {lo: {force: true}}\n"), 0o644))
@@ -141,7 +139,6 @@ func TestCapabilities(t *testing.T) {
 // runs.
 func TestSwitchTraps(t *testing.T) {
 	labtest.Require(t)
-	build(t)
 	for trap, keys := range map[string]string{"dcbx-mismatch": "priorities: {lossless: [4]}\nlldp: {interval: 1s}",
 		"headroom-by-hand": "lldp: {interval: 1s, bit_ieee: off}"} {
 		t.Run(trap, func(t *testing.T) {
@@ -179,7 +176,6 @@ func TestNamespace(t *testing.T) {
 // A VLAN that is tagged at one port and ends at another, behind which is a switch.
 func TestPriorityUntagged(t *testing.T) {
 	labtest.Require(t)
-	build(t)
 	r := newRig(t)
 	must(t, r.lab.Link(r.sw, "p2", r.h, "dr1", lab.LinkOptions{}))
 	other := filepath.Join(t.TempDir(), "o.sock")
@@ -193,7 +189,6 @@ func TestPriorityUntagged(t *testing.T) {
 // A VLAN of the host that the port does not carry. The survey gets a made-up VLAN, so the kernel needs no support.
 func TestVLANFiltered(t *testing.T) {
 	labtest.Require(t)
-	build(t)
 	r := newRig(t)
 	daemontest.Start(t, r.socket, "preset: roce\nports: {p1: {tagged: [20], netns: "+r.sw.Path()+"}}\n")
 	look := func() *api.Doctor {
@@ -211,7 +206,6 @@ func TestVLANFiltered(t *testing.T) {
 // Faults of a peer are counted. No command repairs them; the finding tells how to clear the counters.
 func TestCounterTraps(t *testing.T) {
 	labtest.Require(t)
-	build(t)
 	r := newRig(t)
 	must(t, r.lab.Link(r.sw, "p2", r.h, "dr1", lab.LinkOptions{}))
 	daemontest.Start(t, r.socket, `preset: roce

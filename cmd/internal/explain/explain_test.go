@@ -38,9 +38,7 @@ func given(dst string) Frame {
 // A configuration alone decides where frames go and in which queue, by addresses, tags and DSCP.
 func TestOffline(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "leaf1.yaml")
-	if err := os.WriteFile(file, []byte(leaf), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(file, []byte(leaf), 0o600))
 	for _, test := range []struct {
 		in, dst string
 		change  func(*Frame)
@@ -74,13 +72,9 @@ func TestOffline(t *testing.T) {
 		f := given(test.dst)
 		test.change(&f)
 		q, err := f.Request(test.in)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		e, err := Offline(file, []api.TraceRequest{q, q})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		got := e.Frames[0]
 		var ports []string
 		for _, c := range got.Copies {
@@ -101,9 +95,7 @@ func TestOffline(t *testing.T) {
 	}
 	f := given("02:00:00:00:00:02")
 	q, err := f.Request("p9")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, err := Offline(file, []api.TraceRequest{q}); err == nil ||
 		!strings.Contains(err.Error(), "it has p1, p2, p3, p4") {
 		t.Errorf("a port that does not exist: %v", err)
@@ -237,8 +229,6 @@ func pcapng(t testing.TB) []byte {
 	if err == nil {
 		err = w.Flush()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return b.Bytes()
 }

@@ -9,7 +9,11 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"pfcswitch/cmd/internal/lab/labtest"
 )
+
+var must = labtest.Must
 
 // fakeGo stands for the go command: what it builds is a demo that notes each of its runs and says what DEMO_SAYS has,
 // with status DEMO_STATUS, and a judge that always passes.
@@ -26,9 +30,7 @@ chmod +x "$3"
 // install writes a program.
 func install(t *testing.T, path, text string) {
 	t.Helper()
-	if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o755)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o755)))
 }
 
 // demoStage runs a script's stage demo with a demo of the test's own, and returns what the demo noted.
@@ -88,9 +90,7 @@ func TestCIRunSaysThatItIsCI(t *testing.T) {
 func ordinaryBench(t *testing.T, folder string, args ...string) (status int, out string) {
 	t.Helper()
 	script, err := os.Open("../../../scripts/bench.sh")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer func() { _ = script.Close() }()
 	c := exec.Command("bash", append([]string{"-s", "--"}, args...)...)
 	c.Stdin, c.Dir, c.Env = script, "/", append(os.Environ(), "PATH="+folder+":"+os.Getenv("PATH"),
@@ -105,13 +105,9 @@ func ordinaryBench(t *testing.T, folder string, args ...string) (status int, out
 // What an ordinary user cannot run was not run, and did not pass; help is for everybody.
 func TestBenchAsOrdinaryUser(t *testing.T) {
 	dir, err := os.MkdirTemp("", "judge") // unlike t.TempDir, other users may enter it
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	if err := os.Chmod(dir, 0o777); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Chmod(dir, 0o777))
 	install(t, filepath.Join(dir, "go"), fakeGo)
 	for option, want := range map[string]int{"--smoke": 77, "--help": 0} {
 		if got, out := ordinaryBench(t, dir, option); got != want {
@@ -125,9 +121,7 @@ func TestBenchStage(t *testing.T) {
 	dir := t.TempDir()
 	const fakeBench = "#!/bin/bash\n[ $BENCH_STATUS != 0 ] || tee \"$3\" \"$5\" <<< {}\nexit $BENCH_STATUS\n"
 	text, err := os.ReadFile("../../../scripts/test.sh")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	install(t, filepath.Join(dir, "scripts/test.sh"), string(text))
 	install(t, filepath.Join(dir, "scripts/bench.sh"), fakeBench)
 	install(t, filepath.Join(dir, "bin/go"), fakeGo)
@@ -163,9 +157,7 @@ func installing(t *testing.T, aptGet string, env ...string) (c *exec.Cmd, policy
 		if err == nil {
 			err = os.Symlink(path, filepath.Join(dir, program))
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 	}
 	install(t, filepath.Join(dir, "go"), fakeGo)
 	install(t, filepath.Join(dir, "apt-get"), aptGet)
@@ -206,9 +198,7 @@ func TestInterruptedInstallation(t *testing.T) {
 	c, policy := installing(t, "#!/bin/sh\n[ \"$2\" = update ] || { touch \"$APT_LOG\"; exec sleep 60; }\n")
 	started := filepath.Join(filepath.Dir(policy), "apt")
 	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Start())
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(5 * time.Millisecond) {
 		if _, err := os.Stat(started); err == nil {
 			break

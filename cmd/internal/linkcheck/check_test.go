@@ -5,21 +5,17 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"errors"
-	"flag"
 	"maps"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"pfcswitch/cmd/internal/api"
+	"pfcswitch/cmd/internal/golden"
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/macctl"
 )
-
-var update = flag.Bool("update", false, "write the golden files")
 
 // A fakeWire is a link under virtual time whose other end is an EchoResponder. out and back may change or drop a frame.
 type fakeWire struct {
@@ -295,15 +291,7 @@ func TestGolden(t *testing.T) {
 	}
 	for name, got := range map[string]string{"linkcheck.json": string(b) + "\n", "linkcheck.txt": r.Text(),
 		"silent.txt": check(silent).Text()} {
-		path := filepath.Join("testdata", name)
-		if *update {
-			if err := errors.Join(os.MkdirAll("testdata", 0o755), os.WriteFile(path, []byte(got), 0o644)); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if want, err := os.ReadFile(path); err != nil || got != string(want) {
-			t.Errorf("%s differs (-update writes it anew): %v\n%s", name, err, got)
-		}
+		golden.Check(t, name, got)
 	}
 }
 

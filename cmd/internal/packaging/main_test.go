@@ -18,33 +18,21 @@ import (
 	"pfcswitch/cmd/internal/traffic"
 )
 
-func TestMain(m *testing.M) {
-	labtest.Main(m, func() {
-		if built != "" {
-			_ = os.RemoveAll(filepath.Dir(built))
-		}
-	})
-}
+func TestMain(m *testing.M) { labtest.Main(m) }
 
 const root = "../../.." // of the project
 
-var built string // where build has put the program
-
 // build makes the program once, by the command of the Dockerfile.
 var build = sync.OnceValues(func() (string, error) {
-	dir, err := os.MkdirTemp("", "pfcswitch-packaging")
+	dir, err := labtest.Folder()
 	if err != nil {
-		return "", err
-	}
-	built = filepath.Join(dir, "pfcswitch")
-	if err := os.Chmod(dir, 0o755); err != nil { // other users run it
 		return "", err
 	}
 	command, err := runCommand("build", "go build")
 	if err != nil {
 		return "", err
 	}
-	return built, inBuildStage(command, dir)
+	return filepath.Join(dir, "pfcswitch"), inBuildStage(command, dir)
 })
 
 // inBuildStage runs a command of the Dockerfile's build stage on this machine, with dir for its /out.

@@ -221,17 +221,13 @@ func copyProject(t *testing.T, all []Block) string {
 		}
 	}
 	const sudo = "#!/bin/sh\nexec \"$@\"\n"
-	if err := os.WriteFile(dir+"/bin/sudo", []byte(sudo), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(dir+"/bin/sudo", []byte(sudo), 0o755))
 	first := slices.IndexFunc(all, func(b Block) bool {
 		return b.file == "README.md" && slices.Equal(b.Info, []string{"yaml"})
 	})
 	if first < 0 {
 		t.Fatal("README.md at the top has no configuration")
 	}
-	if err := os.WriteFile(dir+"/switch.yaml", []byte(all[first].Text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(dir+"/switch.yaml", []byte(all[first].Text), 0o600))
 	return dir
 }

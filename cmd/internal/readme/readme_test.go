@@ -25,8 +25,11 @@ import (
 
 	"pfcswitch/cmd/internal/api"
 	"pfcswitch/cmd/internal/config"
+	"pfcswitch/cmd/internal/lab/labtest"
 	"pfcswitch/cmd/internal/web"
 )
+
+var must = labtest.Must
 
 const root = "../../.."
 
@@ -46,9 +49,7 @@ func read(t *testing.T) (all []Block) {
 	markdown := texts(t)
 	for _, file := range slices.Sorted(maps.Keys(markdown)) {
 		some, err := Blocks(file, markdown[file])
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		all = append(all, some...)
 	}
 	return all
@@ -88,9 +89,7 @@ func TestBenchmarksAreThere(t *testing.T) {
 			args := []string{"-rlE", "--include=*_test.go", pattern, root}
 			if folder != "" { // go test looks into this folder alone
 				files, err := filepath.Glob(filepath.Join(root, folder, "*_test.go"))
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				args = append([]string{"-lE", pattern, os.DevNull}, files...)
 			}
 			if out, err := exec.Command("grep", args...).CombinedOutput(); err != nil {
@@ -106,9 +105,7 @@ func TestBenchmarksAreThere(t *testing.T) {
 // README.md at the top shows what the test command prints at its end: each stage of it, in its order.
 func TestStagesAreShown(t *testing.T) {
 	script, err := os.ReadFile(root + "/scripts/test.sh")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	stages := regexp.MustCompile(`(?m)^readonly all_stages=\((.*)\)$`).FindStringSubmatch(string(script))
 	if stages == nil {
 		t.Fatal("scripts/test.sh has no stages")
@@ -243,9 +240,7 @@ func TestDefaults(t *testing.T) {
 		}
 		lists++
 		var in map[string]any
-		if err := yaml.Unmarshal([]byte(b.Text), &in); err != nil {
-			t.Fatal(err)
-		}
+		must(t, yaml.Unmarshal([]byte(b.Text), &in))
 		for path, value := range leaves("", in) {
 			want, known := defaults[path]
 			if !known || slices.ContainsFunc(examples, func(e string) bool {
@@ -270,9 +265,7 @@ func TestNouns(t *testing.T) {
 	for _, noun := range api.Nouns() {
 		row := regexp.MustCompile("(?m)^\\| `"+noun+"` \\|.*`.*$").FindAllString(text, -1)
 		r, err := api.Parse(noun, []byte(`{"schema":1}`))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, key := range keysOf(reflect.TypeOf(r).Elem()) {
 			if !slices.ContainsFunc(row, func(r string) bool { return strings.Contains(r, "`"+key+"`") }) {
 				t.Errorf("cmd/internal/api/README.md: no table has `%s` of the answer %s", key, noun)

@@ -34,18 +34,12 @@ type terminal struct {
 func startTop(t *testing.T, socket string, columns, rows uint16, env ...string) *terminal {
 	t.Helper()
 	master, slave, err := pty.Open()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	term := &terminal{t: t, pty: master, tty: slave, ended: make(chan error, 1),
 		vt: vt.NewMockTerm(vt.MockOptSize{X: vt.Col(columns), Y: vt.Row(rows)})}
-	if err := pty.Setsize(master, &pty.Winsize{Cols: columns, Rows: rows}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, pty.Setsize(master, &pty.Winsize{Cols: columns, Rows: rows}))
 	term.begin = term.modes()
-	if err := term.vt.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, term.vt.Start())
 	go term.runOutput()
 	go term.runAnswers()
 	term.cmd = exec.Command("/proc/self/exe")

@@ -33,17 +33,13 @@ func newNetwork(t *testing.T) *network {
 	dir := t.TempDir()
 	n := &network{t: t, sw: labtest.Node(t, l, "sw"), host: labtest.Node(t, l, "h1"),
 		file: filepath.Join(dir, "switch.yaml"), socket: filepath.Join(dir, "s.sock")}
-	if err := l.Link(n.host, "eth0", n.sw, "p1", lab.LinkOptions{}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, l.Link(n.host, "eth0", n.sw, "p1", lab.LinkOptions{}))
 	yaml := fmt.Sprintf("name: leaf1\nmetrics: {listen: off}\napi: {socket: %s}\npriorities: {lossless: "+
 		"[3]}\nports:\n  p1: {speed: 100M}\n", n.socket)
 	for i := 2; i <= 9; i++ {
 		yaml += fmt.Sprintf("  absent%d: {}\n", i)
 	}
-	if err := os.WriteFile(n.file, []byte(yaml), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(n.file, []byte(yaml), 0o600))
 	n.start()
 	return n
 }
@@ -55,12 +51,9 @@ func (n *network) start() {
 		Env: []string{daemonKey + "=" + n.file}}); err != nil {
 		n.t.Fatal(err)
 	}
-	for deadline := time.Now().Add(testTimeout); !strings.Contains(n.daemon.Output(),
-		`msg="port is open" port=p1`); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			n.t.Fatalf("the switch has not opened its port:\n%s", n.daemon.Output())
-		}
-	}
+	labtest.Eventually(n.t, "the switch has opened its port", func() bool {
+		return strings.Contains(n.daemon.Output(), `msg="port is open" port=p1`)
+	})
 }
 
 // stop kills the switch.
@@ -128,13 +121,9 @@ func TestTopHangingSwitch(t *testing.T) {
 	n := newNetwork(t)
 	x := startTop(t, n.socket, 80, 24)
 	x.sees("leaf1")
-	if err := syscall.Kill(n.daemon.Pid(), syscall.SIGSTOP); err != nil {
-		t.Fatal(err)
-	}
+	must(t, syscall.Kill(n.daemon.Pid(), syscall.SIGSTOP))
 	x.sees("NO SWITCH for")
-	if err := syscall.Kill(n.daemon.Pid(), syscall.SIGCONT); err != nil {
-		t.Fatal(err)
-	}
+	must(t, syscall.Kill(n.daemon.Pid(), syscall.SIGCONT))
 	x.types("\x03")
 	if err := x.restored(); err != nil {
 		t.Errorf("top ends with %v after Ctrl-C", err)
@@ -149,9 +138,7 @@ func TestTopRestoresTerminal(t *testing.T) {
 	for _, s := range []syscall.Signal{syscall.SIGTERM, syscall.SIGHUP, syscall.SIGINT} {
 		x := startTop(t, n.socket, 80, 24, "NO_COLOR=1")
 		x.sees("leaf1")
-		if err := syscall.Kill(x.cmd.Process.Pid, s); err != nil {
-			t.Fatal(err)
-		}
+		must(t, syscall.Kill(x.cmd.Process.Pid, s))
 		if err := x.restored(); err != nil {
 			t.Errorf("%v: top ends with %v", s, err)
 		}
@@ -171,9 +158,5 @@ func TestTopRestoresTerminal(t *testing.T) {
 		out := x.written()
 		return strings.LastIndex(out, "the source is broken") > strings.LastIndex(out, "\x1b[?1049l")
 	}
-	for deadline := time.Now().Add(testTimeout); !told(); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("what has happened is not told on the page that stays")
-		}
-	}
+	labtest.Eventually(t, "the page that stays tells what has happened", told)
 }

@@ -28,16 +28,7 @@ type rig struct {
 func newRig(t *testing.T) *rig {
 	t.Helper()
 	labtest.Require(t)
-	dir, err := os.MkdirTemp("", "pfcswitch-lab") // unlike t.TempDir, other users may enter it
-	must(t, err)
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	must(t, os.Chmod(dir, 0o755))
-	r := &rig{t: t, program: filepath.Join(dir, "pfcswitch")}
-	if out, err := exec.Command("go", "build", "-o", r.program,
-		"pfcswitch/cmd/pfcswitch").CombinedOutput(); err != nil {
-		t.Fatalf("build: %v\n%s", err, out)
-	}
-	return r
+	return &rig{t: t, program: labtest.Program(t)}
 }
 
 // withTest is the same rig for a part of the test.

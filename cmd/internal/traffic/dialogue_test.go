@@ -4,10 +4,13 @@ import (
 	"testing"
 	"time"
 
+	"pfcswitch/cmd/internal/lab/labtest"
 	"pfcswitch/dataplane/port"
 	"pfcswitch/dataplane/port/porttest"
 	"pfcswitch/dataplane/runner"
 )
+
+var must = labtest.Must
 
 const (
 	senderAddress = 0x020000000001
@@ -19,9 +22,7 @@ const (
 func wire(t *testing.T) (near, far *porttest.End) {
 	t.Helper()
 	near, far, err := porttest.Pair(porttest.Options{Now: runner.Now, Slots: 4096})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _, _ = near.Close(), far.Close() })
 	return near, far
 }
@@ -29,19 +30,15 @@ func wire(t *testing.T) (near, far *porttest.End) {
 // speak lets a station say m to the sender.
 func speak(t *testing.T, far *porttest.End, from uint64, m message) {
 	t.Helper()
-	if err := far.SendControl(wrap(addressing{destination: senderAddress, source: from, octets: minMessage},
-		m)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, far.SendControl(wrap(addressing{destination: senderAddress, source: from, octets: minMessage},
+		m)))
 }
 
 func testSender(t *testing.T, c SendConfig) (*sender, *porttest.End) {
 	t.Helper()
 	near, far := wire(t)
 	s, err := newSender(&c, near, senderAddress)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = s.poller.Close() })
 	return s, far
 }
@@ -52,9 +49,7 @@ func testSink(t *testing.T, c SinkConfig) (*sink, *porttest.End) {
 	near, far := wire(t)
 	c.FlowControl = "off"
 	s, err := newSink(&c, near, testMAC)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = s.poller.Close() })
 	return s, far
 }
@@ -216,9 +211,7 @@ func TestSinkWindow(t *testing.T) {
 
 func TestSinkCheck(t *testing.T) {
 	good := SinkConfig{Expect: 1, ReadRate: 1, Duration: 1}
-	if err := good.Check(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, good.Check())
 	for _, c := range []SinkConfig{{Expect: -1}, {ReadRate: -5}, {Duration: -1}, {Slots: 1}, {Slots: -1},
 		{Slots: maxSlots + 1, From: time.Unix(1, 0), Until: time.Unix(2, 0)}} {
 		if c.Check() == nil {

@@ -53,15 +53,11 @@ func TestSenderReportsItsStall(t *testing.T) {
 	near, _ := wire(t)
 	const kept = 30 * time.Millisecond
 	s, err := newSender(&c, &slowPort{near, kept}, senderAddress)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _ = s.poller.Close() })
 	s.sink = sinkAddress
 	s.prepare(testMAC)
-	if err := s.load(context.Background()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.load(context.Background()))
 	r := s.report()
 	if r.LongestStall < int64(kept) || r.LongestStall > r.Elapsed {
 		t.Errorf("the longest stall lasted %d ns of %d, want at least %v", r.LongestStall, r.Elapsed, kept)
@@ -80,9 +76,7 @@ func TestStallOfASleeper(t *testing.T) {
 	for _, tt := range []struct{ retry, end, want int64 }{{now + 1000, now + 5000, now + 1000},
 		{now + 9000, now + 5000, now + 5000}} {
 		s.source.retry = tt.retry
-		if err := s.sleep(now, tt.end); err != nil {
-			t.Fatal(err)
-		}
+		must(t, s.sleep(now, tt.end))
 		if s.lateness.due != tt.want {
 			t.Errorf("%+v: due at %d", tt, s.lateness.due)
 		}
@@ -108,9 +102,7 @@ func TestSleepsOfASender(t *testing.T) {
 		for range 10 { // a signal of the runtime's ends a sleep as well
 			now := runner.Now()
 			s.source.retry = now + int64(long)
-			if err := s.sleep(now, math.MaxInt64); err != nil {
-				t.Fatal(err)
-			}
+			must(t, s.sleep(now, math.MaxInt64))
 			longest = max(longest, time.Duration(runner.Now()-now))
 		}
 		return longest

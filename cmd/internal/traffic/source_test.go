@@ -262,9 +262,7 @@ func TestFillDoesNotAllocate(t *testing.T) {
 func TestCheck(t *testing.T) {
 	good := twoFlows()
 	good.Duration = 1
-	if err := good.Check(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, good.Check())
 	for name, change := range map[string]func(*SendConfig){
 		"no flow":      func(c *SendConfig) { c.Flows = nil },
 		"no end":       func(c *SendConfig) { c.Duration = 0 },

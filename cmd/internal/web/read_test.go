@@ -102,9 +102,7 @@ func TestReadNobody(t *testing.T) {
 // Every answer of a switch is an error, or a state that can be written and read again.
 func FuzzDecode(f *testing.F) {
 	good, err := json.Marshal(sampleState())
-	if err != nil {
-		f.Fatal(err)
-	}
+	must(f, err)
 	f.Add(good)
 	f.Add([]byte(`{"schema":1,"pfc":[{"port":"p1","priorities":[{"priority":"all"}]},` +
 		`{"port":"p1","priorities":null}]}`))
@@ -116,9 +114,7 @@ func FuzzDecode(f *testing.F) {
 			return
 		}
 		text, err := json.Marshal(s)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if _, err := decode(bytes.NewReader(text)); err != nil {
 			t.Fatalf("what was read cannot be read again: %v\n%s", err, text)
 		}

@@ -18,7 +18,11 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"pfcswitch/cmd/internal/lab/labtest"
 )
+
+var must = labtest.Must
 
 // passwordHash is bcrypt of "secret" with the lowest cost.
 const passwordHash = "$2a$04$6DtK3SCgCw9ZYvgCsvCbROYCOkTsuNqQDJoZsuMEp/ypyZGzPsg0K"
@@ -44,13 +48,6 @@ func certify(t *testing.T, dir string) *x509.CertPool {
 	must(t, err)
 	trust.AddCert(certificate)
 	return trust
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 func writeFile(t *testing.T, path, text string) string {

@@ -19,6 +19,7 @@ import (
 	"go.uber.org/goleak"
 
 	"pfcswitch/cmd/internal/api"
+	"pfcswitch/cmd/internal/lab/labtest"
 )
 
 // serve runs a server as the switch does.
@@ -30,9 +31,7 @@ func serve(t *testing.T, c Config) (address string) {
 	}
 	h := handler(t, c)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	s := NewServer(h, slog.New(slog.NewTextHandler(io.Discard, nil)))
 	ended := make(chan error, 1)
 	go func() { ended <- Serve(s, l, "", nil) }()
@@ -58,9 +57,7 @@ func watchAt(t *testing.T, address string) (*watcher, *http.Response) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/v1/view", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	a, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Do(r)
 	if err != nil {
 		cancel()
@@ -191,7 +188,8 @@ func TestMostClients(t *testing.T) {
 		t.Errorf("one too many: %s", a.Status)
 	}
 	all[0].end()
-	await(t, "there is room again", func() bool { b.mu.Lock(); defer b.mu.Unlock(); return b.clients < maxClients })
+	labtest.Eventually(t, "there is room again",
+		func() bool { b.mu.Lock(); defer b.mu.Unlock(); return b.clients < maxClients })
 	w, _ := watchAt(t, address)
 	w.next()
 	all[1].next()
@@ -207,9 +205,7 @@ func TestSlowReader(t *testing.T) {
 	b := fastPoller(Switch{Label: "s1", Read: func(context.Context) (*api.State, error) { return long, nil }})
 	address := serve(t, Config{Poller: b})
 	slow, err := net.Dial("tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer func() { _ = slow.Close() }()
 	fmt.Fprintf(slow, "GET /v1/view HTTP/1.1\r\nHost: localhost\r\n\r\n")
 	w, _ := watchAt(t, address)
@@ -235,14 +231,5 @@ func TestCloseWhileWatched(t *testing.T) {
 	b.stream(w, httptest.NewRequest(http.MethodGet, "/v1/view", nil))
 	if w.Code != http.StatusServiceUnavailable {
 		t.Errorf("status %d after Close", w.Code)
-	}
-}
-
-func await(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); !holds(); time.Sleep(2 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("still not: %s", what)
-		}
 	}
 }

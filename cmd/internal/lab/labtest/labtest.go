@@ -1,13 +1,16 @@
 // Package labtest lets Go tests use labs: Main gets a test binary the rights, Require skips a test without them, New
-// makes a lab that ends with the test.
+// makes a lab that ends with the test, and Program builds pfcswitch.
 package labtest
 
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
+	"sync"
 	"testing"
 	"time"
 
@@ -20,20 +23,52 @@ import (
 var unavailable error
 
 // Main runs the tests of a package, for ordinary users in a user namespace. TestMain calls it; it does not return.
-// Where the system forbids namespaces, the tests run nevertheless, and Require skips those that need a lab. Main calls
-// the functions in after when all tests have ended.
-func Main(m *testing.M, after ...func()) {
+// Where the system forbids namespaces, the tests run nevertheless, and Require skips those that need a lab.
+func Main(m *testing.M) {
 	status, inside, err := lab.Enter(os.Args[1:])
 	if err == nil && !inside {
 		os.Exit(status)
 	}
 	unavailable = err
 	status = m.Run()
-	for _, f := range after {
-		f()
-	}
+	_ = os.RemoveAll(folder)
 	os.Exit(status)
 }
+
+// folder is what Folder has made; empty before.
+var folder string
+
+// Folder makes a folder that other users may enter: one for all tests of the process. Main removes it.
+var Folder = sync.OnceValues(func() (string, error) {
+	dir, err := os.MkdirTemp("", "pfcswitch-test")
+	if err != nil {
+		return "", err
+	}
+	folder = dir
+	return dir, os.Chmod(dir, 0o755)
+})
+
+// Program builds pfcswitch in Folder, once for all tests of the process, and returns its path.
+func Program(t testing.TB) string {
+	t.Helper()
+	path, err := program()
+	Must(t, err)
+	return path
+}
+
+var program = sync.OnceValues(func() (string, error) {
+	dir, err := Folder()
+	if err != nil {
+		return "", err
+	}
+	path := filepath.Join(dir, "pfcswitch")
+	cmd := exec.Command("go", "build", "-trimpath", "-o", path, "pfcswitch/cmd/pfcswitch")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0") // as the image is built
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build: %w\n%s", err, out)
+	}
+	return path, nil
+})
 
 // Require skips the test, with the reason, where this process can build no lab. With REQUIRE_NETNS=1 in the
 // environment, as in CI, the test fails instead. The package's TestMain must be Main.

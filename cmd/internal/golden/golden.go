@@ -1,0 +1,29 @@
+// Package golden compares what tests make with files in their testdata.
+package golden
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+// Check fails the test where got differs from a file of testdata. With -update it writes the file first.
+func Check(t testing.TB, file, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", file)
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got != string(want) {
+		t.Errorf("%s differs (go test -update writes it anew):\ngot\n%s\nwant\n%s", path, got, want)
+	}
+}
