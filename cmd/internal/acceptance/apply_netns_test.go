@@ -54,8 +54,6 @@ func TestApplyRefused(t *testing.T) {
 			"lossless.size"},
 		{"PFC and PAUSE", Setup{Keys: Lossless3, Each: "flow_control: [pfc, pause]"},
 			"PFC and PAUSE exclude each other"},
-		{"another cell size", Setup{Keys: Lossless3 + "buffer: {cell: 512B}"}, "restart"},
-		{"other workers", Setup{Keys: Lossless3 + "workers: per-port"}, "restart"},
 		{"unknown key", Setup{Keys: Lossless3 + "bufer: {}"}, "bufer"},
 		{"address in the filtering database behind no port",
 			Setup{Keys: Lossless3 + `fdb: [{mac: "02:00:00:00:00:09", vlan: 1, port: p9}]`}, "p9"},

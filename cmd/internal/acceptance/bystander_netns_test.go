@@ -53,7 +53,7 @@ func TestBystandersOfAStorm(t *testing.T) {
 				streams = append(streams, Stream{To: 2, Prio: 0, Rate: 30e6})
 			}
 			stops := []func(){h3.Send(Stream{To: 4, Prio: 3}), h1.Send(streams...)}
-			ratios := pairs(t, r, h2, tt.mode, flows)
+			ratios := pairs(t, r, h2, flows)
 			for _, stop := range stops {
 				stop()
 			}
@@ -73,16 +73,16 @@ func TestBystandersOfAStorm(t *testing.T) {
 }
 
 // pairs returns, for each flow, the ratio of its rates with and without a storm, in pairs whose order alternates.
-func pairs(t *testing.T, r *Rig, storming *Station, mode macctl.Mode, flows []bystander) (ratios [][]float64) {
+func pairs(t *testing.T, r *Rig, storming *Station, flows []bystander) (ratios [][]float64) {
 	ratios = make([][]float64, len(flows))
 	calm := func() []float64 { return window(flows) }
 	storm := func() []float64 {
 		before := r.watch(2).Detected
-		end := storming.storm(mode)
+		end := storming.storm()
 		eventually(t, "the storm is found", func() bool { return r.watch(2).Detected > before })
 		rates := window(flows)
 		end()
-		storming.resume(mode)
+		storming.pause(0)
 		return rates
 	}
 	window(flows) // until the flows flow
@@ -111,13 +111,4 @@ func kept(ratios []float64) bool { return math.Abs(middle(ratios)-1) <= 0.05 }
 
 func allKept(flows [][]float64) bool {
 	return !slices.ContainsFunc(flows, func(r []float64) bool { return !kept(r) })
-}
-
-// resume lets a station end its pause.
-func (s *Station) resume(mode macctl.Mode) {
-	if mode == macctl.ModePause {
-		s.pause(0)
-		return
-	}
-	s.PFC(1<<3, 0)
 }

@@ -7,7 +7,6 @@ import (
 
 	"pfcswitch/cmd/internal/lab"
 	"pfcswitch/cmd/internal/traffic"
-	"pfcswitch/dataplane/port"
 )
 
 // iperf3 as Debian ships it, with the kernels' default offloads, through the switch in a lossless class: its
@@ -15,14 +14,7 @@ import (
 func TestIperf3(t *testing.T) {
 	path := program(t, "iperf3", "iperf3")
 	r := NewRig(t, 2)
-	for n, h := range r.Hosts {
-		must(t, h.AddAddr("eth0", HostIP(n+1).String()+"/24"))
-		s, err := port.SurveyOne(h.Path(), "eth0")
-		must(t, err)
-		if !s.Offloads["tcp-segmentation-offload"] || !s.Offloads["tx-checksumming"] {
-			t.Fatalf("h%d does not use the offloads that this is about: %v", n+1, s.Offloads)
-		}
-	}
+	r.offloadingHosts()
 	r.Start(Setup{Keys: "priorities: {lossless: [3], trust: dscp, dscp: {26: 3}}", Each: "speed: none"})
 	for _, streams := range []int{1, 4} {
 		t.Run(fmt.Sprintf("%d streams", streams), func(t *testing.T) {

@@ -133,7 +133,7 @@ func pump(t *testing.T, from *lab.Node, to *net.TCPAddr, dscp int) (info *unix.T
 		return err
 	}))
 	defer c.Close()
-	must(t, onSocket(c, func(fd int) error { return unix.SetsockoptInt(fd, unix.IPPROTO_IP, unix.IP_TOS, dscp<<2) }))
+	must(t, setDSCP(c, dscp))
 	b := pattern(64 << 10)
 	for end := time.Now().Add(2 * time.Second); time.Now().Before(end); octets += len(b) {
 		if _, err := c.Write(b); err != nil {

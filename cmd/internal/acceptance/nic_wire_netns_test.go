@@ -58,12 +58,10 @@ func (r *Rig) datagrams(dscp int) (send func(n int)) {
 		return err
 	}))
 	r.T.Cleanup(func() { _ = c.Close() })
-	raw, err := c.SyscallConn()
-	must(r.T, err)
-	must(r.T, raw.Control(func(fd uintptr) {
-		must(r.T, unix.SetsockoptInt(int(fd), unix.IPPROTO_IP, unix.IP_TOS, dscp<<2))
-		// it never waits for the TAP
-		must(r.T, unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_SNDBUFFORCE, 64<<20))
+	must(r.T, setDSCP(c, dscp))
+	// it never waits for the TAP
+	must(r.T, onSocket(c, func(fd int) error {
+		return unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_SNDBUFFORCE, 64<<20)
 	}))
 	b, next := make([]byte, 1400), uint32(0)
 	return func(n int) {

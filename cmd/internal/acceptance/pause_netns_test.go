@@ -7,9 +7,13 @@ import (
 	"pfcswitch/macctl"
 )
 
-// pause tells the switch to stop for quanta.
+// pause tells the switch to stop priority 3 for quanta: all priorities where the station's mode is PAUSE.
 func (s *Station) pause(quanta uint16) {
 	s.t.Helper()
+	if s.mode != macctl.ModePause {
+		s.PFC(1<<3, quanta)
+		return
+	}
 	must(s.t, s.port.SendControl(macctl.AppendPause(nil, [6]byte(HostMAC(s.N)), quanta)))
 }
 
@@ -47,7 +51,7 @@ func TestPeerPauses(t *testing.T) {
 			})
 
 			before := time.Now()
-			heard := h2.holdPort(r, mode, pauseQuanta)
+			heard := h2.holdPort(r, pauseQuanta)
 			end := before.Add(pauseTime)
 			eventually(t, "the pause is over", func() bool { return h2.count(1, 3, end, end.Add(time.Hour)) > 50 })
 			stop()
@@ -74,18 +78,14 @@ func TestPeerPauses(t *testing.T) {
 	}
 }
 
-// holdPort pauses priority 3 of the switch's port and returns a moment at which the switch knew.
-func (s *Station) holdPort(r *Rig, mode macctl.Mode, quanta uint16) time.Time {
+// holdPort pauses the switch's port and returns a moment at which the switch knew.
+func (s *Station) holdPort(r *Rig, quanta uint16) time.Time {
 	s.t.Helper()
-	if mode == macctl.ModePause {
-		s.pause(quanta)
-		eventually(s.t, "the switch has received PAUSE",
-			func() bool { return r.Snapshot(s.N).Received.PauseFrames == 1 })
-	} else {
-		s.PFC(1<<3, quanta)
-		eventually(s.t, "the switch has received PFC",
-			func() bool { return r.Snapshot(s.N).Received.PFCFrames[3] == 1 })
-	}
+	s.pause(quanta)
+	eventually(s.t, "the switch has received it", func() bool {
+		c := r.Snapshot(s.N).Received
+		return s.mode == macctl.ModePause && c.PauseFrames == 1 || s.mode == macctl.ModePFC && c.PFCFrames[3] == 1
+	})
 	return time.Now()
 }
 

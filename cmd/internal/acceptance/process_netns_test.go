@@ -61,9 +61,7 @@ func TestStoppedThread(t *testing.T) {
 			r := NewRig(t, 3)
 			p := r.StartProcess(Setup{Keys: Lossless3, Each: tt.keys})
 			// Two senders keep the queue of p2 full, so that there is always something to send.
-			h1, h2, h3 := r.Station(1, macctl.ModePFC, tt.speed), r.Station(2, macctl.ModePFC, tt.speed),
-				r.Station(3, macctl.ModePFC, tt.speed)
-			stop1, stop3 := h1.Send(Stream{To: 2, Prio: 3}), h3.Send(Stream{To: 2, Prio: 3})
+			_, h2, _, end := r.Incast(macctl.ModePFC, tt.speed)
 			for round := range 8 {
 				before := h2.Tally(1, 3).Frames + h2.Tally(3, 3).Frames
 				eventually(t, "a backlog has grown",
@@ -72,21 +70,18 @@ func TestStoppedThread(t *testing.T) {
 				time.Sleep(5 * time.Millisecond) // what the kernel has taken arrives
 				xoff := time.Now()
 				h2.PFC(1<<3, 0xffff)
-				end := xoff.Add(time.Duration(macctl.QuantaDuration(0xffff, tt.speed)))
+				until := xoff.Add(time.Duration(macctl.QuantaDuration(0xffff, tt.speed)))
 				time.Sleep(2 * time.Millisecond) // XOFF arrives
 				thaw(t, p)
 				time.Sleep(15 * time.Millisecond)
-				n := h2.count(1, 3, xoff, end) + h2.count(3, 3, xoff, end)
+				n := h2.count(1, 3, xoff, until) + h2.count(3, 3, xoff, until)
 				t.Logf("round %d: %d frames after XOFF", round, n)
 				if n > tt.after {
 					t.Errorf("round %d: %d frames came after XOFF, want at most %d", round, n, tt.after)
 				}
 				h2.PFC(1<<3, 0)
 			}
-			stop1()
-			stop3()
-			h2.Whole(h1, 3)
-			h2.Whole(h3, 3)
+			end()
 			must(t, p.Stop(syscall.SIGTERM, Timeout))
 		})
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"syscall"
 	"testing"
 	"time"
 
@@ -24,14 +25,7 @@ func TestTCP(t *testing.T) {
 	for _, speed := range speeds {
 		t.Run(speed, func(t *testing.T) {
 			r := NewRig(t, 2)
-			for n, h := range r.Hosts {
-				s, err := port.SurveyOne(h.Path(), "eth0")
-				must(t, err)
-				if !s.Offloads["tcp-segmentation-offload"] || !s.Offloads["tx-checksumming"] {
-					t.Fatalf("h%d does not use the offloads that this is about: %v", n+1, s.Offloads)
-				}
-				must(t, h.AddAddr("eth0", HostIP(n+1).String()+"/24"))
-			}
+			r.offloadingHosts()
 			must(t, r.Lab.Link(r.Node, "q1", r.Node, "q2", lab.LinkOptions{}))
 			for n := 1; n <= 2; n++ {
 				Run(t, r.lineSwitch(n, speed))
@@ -39,6 +33,19 @@ func TestTCP(t *testing.T) {
 			t.Run("lossy", func(t *testing.T) { transfer(t, r, 0) })
 			t.Run("lossless", func(t *testing.T) { transfer(t, r, 26) })
 		})
+	}
+}
+
+// offloadingHosts gives the hosts addresses, and fails the test unless their kernels leave work to the interface.
+func (r *Rig) offloadingHosts() {
+	r.T.Helper()
+	for n, h := range r.Hosts {
+		s, err := port.SurveyOne(h.Path(), "eth0")
+		must(r.T, err)
+		if !s.Offloads["tcp-segmentation-offload"] || !s.Offloads["tx-checksumming"] {
+			r.T.Fatalf("h%d does not use the offloads that this is about: %v", n+1, s.Offloads)
+		}
+		must(r.T, h.AddAddr("eth0", HostIP(n+1).String()+"/24"))
 	}
 }
 
@@ -75,10 +82,7 @@ func transfer(t *testing.T, r *Rig, dscp int) {
 		return err
 	}))
 	defer client.Close()
-	must(t, onSocket(client, func(fd int) error {
-		return unix.SetsockoptInt(fd, unix.IPPROTO_IP, unix.IP_TOS,
-			dscp<<2)
-	}))
+	must(t, setDSCP(client, dscp))
 	received := make(chan [sha256.Size]byte, 1)
 	go digest(listener, received)
 
@@ -124,8 +128,13 @@ func tcpInfo(t *testing.T, c *net.TCPConn) (info *unix.TCPInfo) {
 	return info
 }
 
+// setDSCP makes a connection send with a DSCP.
+func setDSCP(c syscall.Conn, dscp int) error {
+	return onSocket(c, func(fd int) error { return unix.SetsockoptInt(fd, unix.IPPROTO_IP, unix.IP_TOS, dscp<<2) })
+}
+
 // onSocket runs f on the descriptor of a connection.
-func onSocket(c *net.TCPConn, f func(fd int) error) error {
+func onSocket(c syscall.Conn, f func(fd int) error) error {
 	raw, err := c.SyscallConn()
 	if err != nil {
 		return err

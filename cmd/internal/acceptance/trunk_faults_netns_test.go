@@ -13,7 +13,7 @@ import (
 )
 
 // A running trunk refuses what contradicts itself or the speeds of its links, says where and what to do, and carries on
-// as it was.
+// as it was. The faults that a file shows by itself are golden files of package config.
 func TestTrunkRefusesWhatCannotBe(t *testing.T) {
 	good := threeToOne(", meters: {0: {cir: 400M, pir: 600M}}")
 	r := Start(t, 4, Setup{Keys: good, Each: "ring: {outage: 400ms}"}) // veth: 1 Gbit/s
@@ -27,10 +27,6 @@ func TestTrunkRefusesWhatCannotBe(t *testing.T) {
 		{"all eight set, and less", threeToOne(all),
 			"trunks.up.meters: the committed rates of all eight priorities are 800M together, below the 1G of uplink " +
 				"p4: raise one by 200M"},
-		{"peak below committed", threeToOne(", meters: {0: {cir: 400M, pir: 300M}}"),
-			"trunks.up.meters.0.pir: 300M is below cir 400M"},
-		{"committed burst below a frame", threeToOne(", meters: {0: {cbs: 1500B}}"),
-			"trunks.up.meters.0.cbs: 1500B is below one frame"},
 		{"peak burst below a frame", threeToOne(", meters: {0: {pbs: 64B}}"),
 			"trunks.up.meters.0.pbs: 64B is below one frame"},
 		{"total's burst below a frame", threeToOne(", meters: {total: {cbs: 1KiB}}"),
@@ -39,9 +35,6 @@ func TestTrunkRefusesWhatCannotBe(t *testing.T) {
 			1), "p2 is in trunk other already"},
 		{"a member twice", strings.Replace(good, "[p1, p2, p3]", "[p1, p2, p1]", 1),
 			"trunks.up.members[2]: port p1 is in trunk up already"},
-		{"an uplink that is a member", strings.Replace(good, "[p1, p2, p3]", "[p1, p4]", 1),
-			`trunks.up.uplink: "p4" is a member too`},
-		{"a port that is not there", strings.Replace(good, "p3]", "p9]", 1), `trunks.up.members[2]: "p9" is no port`},
 		{"no room above a watermark", threeToOne(", watermarks: {priority: {3: {high: 64MiB, low: 1KiB}}}"),
 			"trunks.up.watermarks.priority.3.high: 64MiB leaves too little"},
 	} {

@@ -44,11 +44,7 @@ func forTrunkModes(t *testing.T, marks map[macctl.Mode]string, members, uplink f
 // say lets a host pause its port: the lossless priority, or all of it.
 func (c *controlled) say(quanta uint16, hosts ...*Station) {
 	for _, s := range hosts {
-		if c.mode == macctl.ModePause {
-			s.pause(quanta)
-		} else {
-			s.PFC(1<<3, quanta)
-		}
+		s.pause(quanta)
 	}
 }
 

@@ -72,16 +72,12 @@ func (r *Rig) provoke(mode macctl.Mode) (path string) {
 	r.T.Helper()
 	h1, h2 := r.Station(1, mode, 100e6), r.Station(2, mode, 100e6)
 	s := r.Socket(1)
-	hold := h2.pause
-	if mode == macctl.ModePFC {
-		hold = func(quanta uint16) { h2.PFC(1<<3, quanta) }
-	}
-	hold(0xffff)
+	h2.pause(0xffff)
 	stop := h1.Send(Stream{To: 2, Prio: 3})
 	eventually(r.T, "host 1 was told to stop, and told again",
-		func() bool { hold(0xffff); return h1.Controls.Load() >= 2 })
+		func() bool { h2.pause(0xffff); return h1.Controls.Load() >= 2 })
 	stop()
-	hold(0)
+	h2.pause(0)
 	h2.Whole(h1, 3)
 	eventually(r.T, "host 1 is free", func() bool { return r.Snapshot(1).XoffWanted == 0 })
 	return recorded(r.T, s, filepath.Join(r.Dir, "control.pcap"))

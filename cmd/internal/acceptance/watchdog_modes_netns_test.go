@@ -17,7 +17,7 @@ func TestSONiCStorm(t *testing.T) {
 			r := Start(t, 2, Setup{Keys: Lossless3 + "watchdog: {mode: sonic, detection: 100ms, restoration: " +
 				"200ms, poll: 100ms}", Each: At100M + flow(mode)})
 			h1, h2 := r.Station(1, mode, 100e6), r.Station(2, mode, 100e6)
-			calm := h2.storm(mode)
+			calm := h2.storm()
 			eventually(t, "the switch is paused", func() bool { return r.Snapshot(2).Paused&(1<<3) != 0 })
 			stop := h1.Send(Stream{To: 2, Prio: 3, Rate: 5e6})
 			eventually(t, "the storm is found", func() bool { return r.watch(2).State == deadlock.Stormed })
@@ -28,7 +28,7 @@ func TestSONiCStorm(t *testing.T) {
 				t.Errorf("while XOFF comes: %+v", s)
 			}
 			calm()
-			h2.resume(mode)
+			h2.pause(0)
 			quiet := time.Now()
 			eventually(t, "the storm is over", func() bool { return r.watch(2).State == deadlock.Operational })
 			if d := time.Since(quiet); d < 200*time.Millisecond {
@@ -49,7 +49,7 @@ func TestRecurringStorm(t *testing.T) {
 	r := Start(t, 2, Setup{Keys: Lossless3 + "watchdog: {period: 10ms, count: 2, recovery: 10ms, action: " +
 		"forward, slow: {period: 1s, threshold: 5}}", Each: At100M})
 	h1, h2 := r.Station(1, macctl.ModePFC, 100e6), r.Station(2, macctl.ModePFC, 100e6)
-	calm := h2.storm(macctl.ModePFC)
+	calm := h2.storm()
 	stop := h1.Send(Stream{To: 2, Prio: 3, Rate: 5e6})
 	eventually(t, "PFC is off", func() bool { return r.watch(2).State == deadlock.Closed })
 	before := r.watch(2)
@@ -63,7 +63,7 @@ func TestRecurringStorm(t *testing.T) {
 	eventually(t, "PFC is on again", func() bool { return len(r.Events(dataplane.EventDeadlockReopened, 2)) > 0 })
 	eventually(t, "the deadlock is found again", func() bool { return r.watch(2).Detected > before.Detected })
 	calm()
-	h2.resume(macctl.ModePFC)
+	h2.pause(0)
 	stop()
 	h2.Whole(h1, 3)
 	if e := r.Events(dataplane.EventDeadlockRecurring, 2); len(e) == 0 {

@@ -12,17 +12,13 @@ import (
 	"pfcswitch/macctl"
 )
 
-// storm lets a station pause priority 3, or under PAUSE the port, without end.
-func (s *Station) storm(mode macctl.Mode) (stop func()) {
+// storm lets a station pause its port without end.
+func (s *Station) storm() (stop func()) {
 	ended, over := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(over)
 		for {
-			if mode == macctl.ModePause {
-				s.pause(0xffff)
-			} else {
-				s.PFC(1<<3, 0xffff)
-			}
+			s.pause(0xffff)
 			select {
 			case <-ended:
 				return
@@ -59,7 +55,7 @@ func TestStorm(t *testing.T) {
 			h1, h2 := r.Station(1, tt.mode, 100e6), r.Station(2, tt.mode, 100e6)
 			h3, h4 := r.Station(3, tt.mode, 100e6), r.Station(4, tt.mode, 100e6)
 			stopBystander := h3.Send(Stream{To: 4, Prio: 3, Rate: 20e6})
-			calm := h2.storm(tt.mode)
+			calm := h2.storm()
 			stop := h1.Send(Stream{To: 2, Prio: 3, Rate: 10e6})
 			eventually(t, "the storm is found", func() bool { return r.watch(2).Detected > 0 })
 			switch tt.action {
@@ -125,7 +121,7 @@ func changeInAStorm(t *testing.T, mode macctl.Mode, settings, end string) {
 	action := func(name string) Setup { return with(fmt.Sprintf(settings, name)) }
 	r.Start(action("alert"))
 	h1, h2 := r.Station(1, mode, 100e6), r.Station(2, mode, 100e6)
-	calm := h2.storm(mode)
+	calm := h2.storm()
 	eventually(t, "the switch is paused", func() bool { return r.Snapshot(2).Paused&(1<<3) != 0 })
 	h1.Send(Stream{To: 2, Prio: 3, Frames: 50})
 	eventually(t, "the storm is found", func() bool { return r.watch(2).State == deadlock.Stormed })
