@@ -17,7 +17,14 @@ import (
 	"pfcswitch/macctl"
 )
 
-// switchConfig translates what concerns the whole switch.
+// thresholds are the policies of the lossless pool by the value of buffer.policy.
+var thresholds = map[config.Policy]buffer.Threshold{
+	config.PolicyDT:     buffer.DynamicThreshold{},
+	config.PolicyStatic: buffer.StaticThreshold{},
+}
+
+// switchConfig translates what concerns the whole switch. It panics where the configuration has read a policy that
+// thresholds lacks: no file can be the cause.
 func switchConfig(c *config.Config, identity bridge.Identity) dataplane.Config {
 	b := buffer.Config{
 		Cell:     int(c.Buffer.Cell),
@@ -25,8 +32,8 @@ func switchConfig(c *config.Config, identity bridge.Identity) dataplane.Config {
 		Lossy:    buffer.PoolConfig{Size: c.Buffer.Lossy.Size, Alpha: c.Buffer.Lossy.Alpha},
 		RingHold: c.Buffer.RingHold,
 	}
-	if c.Buffer.Policy == config.PolicyStatic {
-		b.Threshold = buffer.StaticThreshold{}
+	if b.Threshold = thresholds[c.Buffer.Policy]; b.Threshold == nil {
+		panic(fmt.Sprintf("daemon: thresholds lacks buffer.policy %q", c.Buffer.Policy))
 	}
 	h, lossless := &c.Headroom, c.Priorities.Lossless
 	for i := range c.Ports {
