@@ -20,7 +20,7 @@ func checkCommand() *cobra.Command {
 		Short: "check a configuration file without running it",
 		Long: "Exit status 0 where the file is good (warnings on standard error), 1 with file:line: " +
 			"key: what is wrong and what to do.\nWith -j, errors and warnings are on standard output.",
-		Args:              cobra.ExactArgs(1),
+		Args:              checkArguments,
 		ValidArgsFunction: forOneArgument(completeFile),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r := checkFile(args[0])

@@ -39,7 +39,7 @@ user namespaces.`,
 		Use:   "exec FILE NODE PROGRAM [ARGUMENT]...",
 		Short: "run a program inside a node of a lab",
 		Long:  "FILE is the lab's file or its name. Needs nsenter.",
-		Args:  cobra.MinimumNArgs(3),
+		Args:  checkArguments,
 		RunE:  func(_ *cobra.Command, args []string) error { return topology.Exec(args[0], args[1], args[2:]) },
 	}
 	exec.Flags().SetInterspersed(false) // flags behind the program are its own
@@ -49,6 +49,6 @@ user namespaces.`,
 
 // labFileCommand makes a command with a lab's file as its argument.
 func labFileCommand(name, short string, run func(*cobra.Command, string) error, more ...os.Signal) *cobra.Command {
-	return &cobra.Command{Use: name + " FILE", Short: short, Args: cobra.ExactArgs(1),
+	return &cobra.Command{Use: name + " FILE", Short: short, Args: checkArguments,
 		RunE: untilSignal(func(cmd *cobra.Command, args []string) error { return run(cmd, args[0]) }, more...)}
 }

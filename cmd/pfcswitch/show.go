@@ -245,7 +245,7 @@ func clearCommand() *cobra.Command {
 		Use:       "clear watermarks|counters",
 		Short:     "start this user's watermarks or counters again",
 		Long:      `Starts the counters or watermarks that "show" prints again. The counters of /metrics never go back.`,
-		Args:      cobra.MatchAll(cobra.ExactArgs(1), cobra.OnlyValidArgs),
+		Args:      checkArguments,
 		ValidArgs: []string{"watermarks", "counters"},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			path, err := api.Find(socket)
@@ -268,7 +268,7 @@ func applyCommand() *cobra.Command {
 		Short: "change the configuration of a running switch",
 		Long: "Puts the file in force while the switch runs, all of it, and returns when it is. On an " +
 			"error the old configuration\nstays and the exit status is 1.",
-		Args:              cobra.ExactArgs(1),
+		Args:              checkArguments,
 		ValidArgsFunction: forOneArgument(completeFile),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			yaml, err := config.ReadFile(args[0])

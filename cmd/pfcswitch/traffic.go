@@ -92,7 +92,7 @@ port's speed, and exchanges totals with it at the end. A flow is PRIORITY[:key=v
 every=N,large=OCTETS makes each N-th frame of another length.`,
 		Example: "  pfcswitch send eth0 --speed 1G --flow 3 --flow 0:octets=128,rate=10M --seconds 10\n  pfcswitch " +
 			"send eth0 --storm 3 --duty 100 --seconds 5",
-		Args: cobra.ExactArgs(1),
+		Args: checkArguments,
 		RunE: untilSignal(func(cmd *cobra.Command, args []string) error {
 			if storm.priority != "" {
 				return storm.run(cmd, &e, args[0], sc.Start)
@@ -174,7 +174,7 @@ func sinkCommand() *cobra.Command {
 		Long: "Receives what pfcswitch send sends and holds its peer by PFC or PAUSE when it falls behind itself. " +
 			"It ends when the\nexpected senders have settled their totals, after --seconds, or by a signal.",
 		Example: "  pfcswitch sink eth0 --expect 3",
-		Args:    cobra.ExactArgs(1),
+		Args:    checkArguments,
 		RunE: untilSignal(func(cmd *cobra.Command, args []string) error {
 			var err error
 			if sc.Speed, sc.Lossless, err = e.parse(); err != nil {
