@@ -32,7 +32,7 @@ func TestHostsWithoutIperf3(t *testing.T) {
 	must(t, err)
 	for _, c := range r.Checks {
 		if !c.Pass && c.Kind == Hard {
-			t.Errorf("act %s: %s: want %s, got %s", c.Phase, c.Name, c.Want, c.Got)
+			t.Errorf("phase %s: %s: want %s, got %s", c.Phase, c.Name, c.Want, c.Got)
 		}
 	}
 	if len(r.Transfers) != 2*senders || r.Transfers[0].Program != "own" {

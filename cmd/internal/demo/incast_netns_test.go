@@ -21,7 +21,7 @@ func TestCrashFails(t *testing.T) {
 	r, err := Incast(context.Background(), short)
 	must(t, err)
 	if len(r.Phases) != 1 || len(r.Checks) != 2 {
-		t.Fatalf("acts %+v, checks %+v, want one act and two checks", r.Phases, r.Checks)
+		t.Fatalf("phases %+v, checks %+v, want one phase and two checks", r.Phases, r.Checks)
 	}
 	c := r.Checks[0]
 	if left := r.Checks[1]; left.Topic != TopicLeft || !left.Pass {
@@ -56,27 +56,27 @@ func TestKeptLabRuns(t *testing.T) {
 			entered++
 			for _, s := range kept.switches {
 				if !slices.Contains(commands, s.name+": pfcswitch show pfc -s "+s.socket) {
-					t.Errorf("act %s: no command asks switch %s: %q", kept.name, s.name, commands)
+					t.Errorf("phase %s: no command asks switch %s: %q", kept.name, s.name, commands)
 				}
 				var w *api.Watchdog
 				labtest.Must(t, ask(ctx, s, "watchdog", &w))
 				if len(w.Queues) != len(s.ports) || w.Queues[0].Action != action {
-					t.Errorf("act %s, switch %s: %+v, want %s at each port", kept.name, s.name, w.Queues, action)
+					t.Errorf("phase %s, switch %s: %+v, want %s at each port", kept.name, s.name, w.Queues, action)
 				}
 			}
 			text := strings.Join(commands, "\n")
 			for _, n := range kept.lab.Nodes() {
 				if !strings.Contains(text, n.EnterCommand()) {
-					t.Errorf("act %s: no command enters %s:\n%s", kept.name, n.Name(), text)
+					t.Errorf("phase %s: no command enters %s:\n%s", kept.name, n.Name(), text)
 				}
 			}
 		}
 		r := &Report{}
 		if whole, err := kept.perform(context.Background(), r); err != nil || !whole || len(r.Phases) != 1 {
-			t.Fatalf("act %s: whole %v, %v, %+v", kept.name, whole, err, r.Checks)
+			t.Fatalf("phase %s: whole %v, %v, %+v", kept.name, whole, err, r.Checks)
 		}
 		if entered != 1 {
-			t.Errorf("act %s was kept %d times", kept.name, entered)
+			t.Errorf("phase %s was kept %d times", kept.name, entered)
 		}
 	}
 }

@@ -28,16 +28,16 @@ func TestKeptPhaseIsLast(t *testing.T) {
 	} {
 		o := Options{Seconds: 5, Speed: 200_000_000}
 		if got := names(tt.phases(o)); !slices.Equal(got, tt.all) {
-			t.Errorf("acts %v, want %v", got, tt.all)
+			t.Errorf("phases %v, want %v", got, tt.all)
 		}
 		o.Enter = func(context.Context, []string) {}
 		kept := tt.phases(o)
 		if got := names(kept); !slices.Equal(got, tt.withEnter) {
-			t.Errorf("acts %v, want %v", got, tt.withEnter)
+			t.Errorf("phases %v, want %v", got, tt.withEnter)
 		}
 		for i, p := range kept {
 			if (p.enter != nil) != (i == len(kept)-1) || p.speed != o.Speed {
-				t.Errorf("act %s is kept: %v, at %d bit/s", p.name, p.enter != nil, p.speed)
+				t.Errorf("phase %s is kept: %v, at %d bit/s", p.name, p.enter != nil, p.speed)
 			}
 		}
 	}

@@ -196,7 +196,7 @@ func TestLinkPhases(t *testing.T) {
 		for _, l := range all {
 			if seen[l.name] || l.build == nil || l.judge == nil || l.prepare == nil || tt.o.Speed != 0 &&
 				l.speed != tt.o.Speed {
-				t.Errorf("%+v: act %s, %s", tt.o, l.name, l.title)
+				t.Errorf("%+v: phase %s, %s", tt.o, l.name, l.title)
 			}
 			seen[l.name] = true
 			if !l.control {

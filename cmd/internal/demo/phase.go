@@ -62,14 +62,14 @@ const (
 // performPhases runs phases one after the other, until one breaks.
 func performPhases(ctx context.Context, o Options, phases []*phase, r *Report) error {
 	for _, p := range phases {
-		text := fmt.Sprintf("act %s: %s", p.name, p.title)
+		text := fmt.Sprintf("phase %s: %s", p.name, p.title)
 		if p.seconds > 0 {
 			text += fmt.Sprintf(" (%v)", p.seconds)
 		}
 		o.progress(text)
 		whole, err := p.perform(ctx, r)
 		if err != nil {
-			return fmt.Errorf("act %s: %w", p.name, err)
+			return fmt.Errorf("phase %s: %w", p.name, err)
 		}
 		if !whole {
 			break

@@ -37,7 +37,7 @@ func read(t *testing.T, phases []PhaseResult, lines []string) *Report {
 		if name, _, ok := strings.Cut(line, ") "); ok && line[0] == '(' {
 			at := slices.IndexFunc(phases, func(a PhaseResult) bool { return a.Phase == name[1:] })
 			if at < 0 {
-				t.Fatalf("the demo has no act %s", name[1:])
+				t.Fatalf("the demo has no phase %s", name[1:])
 			}
 			now = phases[at]
 			r.Phases = append(r.Phases, now)
@@ -85,11 +85,11 @@ func TestReadmeShowsDemos(t *testing.T) {
 		phases  []PhaseResult
 		rows    int // of flows or connections, at least
 	}{{"../../../README.md", "go run ./cmd/pfcswitch demo incast", results(incastPhases(short)), 8},
-		{"README.md", "sudo ./pfcswitch demo host", results(hostPhases(short)), 4}} {
+		{"README.md", "./pfcswitch demo host", results(hostPhases(short)), 4}} {
 		lines := shown(t, tt.file, tt.command)
 		r := read(t, tt.phases, lines)
 		if len(r.Phases) != len(tt.phases) || len(r.Flows)+len(r.Transfers) < tt.rows {
-			t.Fatalf("%s: the README shows %d acts, %d flows, %d connections", tt.command, len(r.Phases), len(r.Flows),
+			t.Fatalf("%s: the README shows %d phases, %d flows, %d connections", tt.command, len(r.Phases), len(r.Flows),
 				len(r.Transfers))
 		}
 		for _, f := range r.Flows {

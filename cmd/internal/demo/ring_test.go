@@ -52,7 +52,7 @@ func TestTimeline(t *testing.T) {
 	p := &phase{name: "b", report: r}
 	p.addMoment(20*time.Millisecond, "s1:out", "later")
 	p.addMoment(10*time.Millisecond, "h1>r2", "earlier, for %d ms", 5)
-	(&phase{name: "c", report: r}).addMoment(0, "s1", "another act")
+	(&phase{name: "c", report: r}).addMoment(0, "s1", "another phase")
 	var out strings.Builder
 	r.timeline(&out, "b")
 	want := "      10.0 ms  h1>r2   earlier, for 5 ms\n      20.0 ms  s1:out  later\n"

@@ -71,7 +71,7 @@ func (r *Report) unjudged(phase, topic, name, want, got, why string) {
 func (r *Report) control(phase, name, want, got string, shown, overloaded bool) {
 	if !shown && !overloaded {
 		if r.CouldNotRun == "" {
-			r.CouldNotRun = fmt.Sprintf("act %s: %s: %s (wanted: %s). Its load was too small to show anything: "+
+			r.CouldNotRun = fmt.Sprintf("phase %s: %s: %s (wanted: %s). Its load was too small to show anything: "+
 				"choose another one (--speed, --seconds) or free the machine", phase, name, got, want)
 		}
 		return

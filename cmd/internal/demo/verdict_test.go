@@ -29,7 +29,7 @@ func control(got string, shown, overloaded bool) func(*Report) {
 // What ends a demo early excuses nothing that was found before, and is no verdict where nothing was.
 func TestFinish(t *testing.T) {
 	refused, stopped := errors.New("no namespaces"), errors.New("interrupted")
-	crashed := fmt.Errorf("act a: %w", &programError{"a", errors.New("panic")})
+	crashed := fmt.Errorf("phase a: %w", &programError{"a", errors.New("panic")})
 	for _, tt := range []struct {
 		name     string
 		add      checks
@@ -89,7 +89,7 @@ func TestVerdict(t *testing.T) {
 		{"two are not judged", checks{rate("90 %", 0.05, busy), open},
 			"PASS (2 checks, 0 failed, 2 not judged: (a) s1 waited", true, 2},
 		{"a control that shows nothing, without a load", checks{whole, control("0", false, false)},
-			"COULD NOT RUN: act c1: frames lost: 0 (wanted: more than 0). Its load was too small", false, 0},
+			"COULD NOT RUN: phase c1: frames lost: 0 (wanted: more than 0). Its load was too small", false, 0},
 		{"a control that shows nothing under a load", checks{control("0", false, true)}, "FAIL (1 checks, 1 failed)",
 			false, 0},
 		{"a control that shows what it has to", checks{control("7", true, false)}, "PASS (1 checks, 0 failed)", true,

@@ -13,11 +13,11 @@ import (
 func findings(name string) []func(*demo.Report) faultList {
 	switch name {
 	case "deadlock":
-		return []func(*demo.Report) faultList{ownVerdict, allActs, lossAndOrder, deadlockChecked}
+		return []func(*demo.Report) faultList{ownVerdict, allPhases, lossAndOrder, deadlockChecked}
 	case "headroom":
 		return []func(*demo.Report) faultList{ownVerdict, allLinks, lossAndOrder, headroomSuffices, trips}
 	}
-	return []func(*demo.Report) faultList{ownVerdict, allActs, lossAndOrder, pauses, controlRun, metering}
+	return []func(*demo.Report) faultList{ownVerdict, allPhases, lossAndOrder, pauses, controlRun, metering}
 }
 
 // A faultList says what is wrong with a report.
@@ -52,10 +52,10 @@ func ownVerdict(r *demo.Report) (faults faultList) {
 	for _, c := range r.Checks {
 		switch {
 		case !c.Judged && (c.Kind != "soft" || c.Reason == ""):
-			faults.add("act %s: %s: a check of kind %q is not judged, by reason %q", c.Phase, c.Name, c.Kind, c.Reason)
+			faults.add("phase %s: %s: a check of kind %q is not judged, by reason %q", c.Phase, c.Name, c.Kind, c.Reason)
 		case c.Judged && !c.Pass:
 			all = false
-			faults.add("act %s: %s: got %s, want %s", c.Phase, c.Name, c.Got, c.Want)
+			faults.add("phase %s: %s: got %s, want %s", c.Phase, c.Name, c.Got, c.Want)
 		}
 	}
 	if r.CouldNotRun != "" {
@@ -67,12 +67,12 @@ func ownVerdict(r *demo.Report) (faults faultList) {
 	return faults
 }
 
-// leftOpen tells whether the demo has left a check of an act unjudged, since the machine fell short in it.
-func leftOpen(r *demo.Report, act string) bool {
-	return slices.ContainsFunc(r.Checks, func(c demo.Check) bool { return c.Phase == act && !c.Judged })
+// leftOpen tells whether the demo has left a check of a phase unjudged, since the machine fell short in it.
+func leftOpen(r *demo.Report, phase string) bool {
+	return slices.ContainsFunc(r.Checks, func(c demo.Check) bool { return c.Phase == phase && !c.Judged })
 }
 
-// A kind is what an act has to show.
+// A kind is what a phase has to show.
 type kind int
 
 const (
@@ -83,41 +83,41 @@ const (
 	lockUp               // lossless frames that are stuck for ever, or dropped to end that
 )
 
-// A wantedAct is an act that a demo has to have.
-type wantedAct struct {
-	act  string
-	kind kind
+// A wantedPhase is a phase that a demo has to have.
+type wantedPhase struct {
+	phase string
+	kind  kind
 }
 
-var wantedActs = map[string][]wantedAct{
+var wantedPhases = map[string][]wantedPhase{
 	"incast":   {{"a", lossless}, {"b", lossless}, {"c1", control}, {"c2", control}},
 	"host":     {{"a", lossless}, {"b", control}},
 	"trunk":    {{"1", lossy}, {"2a", lossless}, {"2b", spread}, {"3a", lossy}, {"3b", lossy}},
 	"deadlock": {{"a", lockUp}, {"b", lossless}, {"c", lockUp}, {"d", lossless}},
 }
 
-// allActs finds acts that are missing, are not what they have to be or show nothing. Where nothing must be lost there
-// has to be a lossless flow, and a switch that says what it did.
-func allActs(r *demo.Report) (faults faultList) {
-	if wantedActs[r.Demo] == nil {
+// allPhases finds phases that are missing, are not what they have to be or show nothing. Where nothing must be lost,
+// there has to be a lossless flow, and a switch that says what it did.
+func allPhases(r *demo.Report) (faults faultList) {
+	if wantedPhases[r.Demo] == nil {
 		faults.add("demo %q: this script does not know it", r.Demo)
 	}
-	for _, a := range wantedActs[r.Demo] {
+	for _, a := range wantedPhases[r.Demo] {
 		isControl := a.kind == control
-		shown := func(b demo.PhaseResult) bool { return b.Phase == a.act && b.Control == isControl }
-		lost := func(f demo.Flow) bool { return f.Phase == a.act && f.Priority == 3 && f.Lost > 0 }
+		shown := func(b demo.PhaseResult) bool { return b.Phase == a.phase && b.Control == isControl }
+		lost := func(f demo.Flow) bool { return f.Phase == a.phase && f.Priority == 3 && f.Lost > 0 }
 		switch {
 		case !slices.ContainsFunc(r.Phases, shown):
-			faults.add("no act %s (control: %v): the demo did not show all", a.act, isControl)
+			faults.add("no phase %s (control: %v): the demo did not show all", a.phase, isControl)
 		case isControl:
 		case a.kind == lockUp:
 			if !slices.ContainsFunc(r.Flows, lost) {
-				faults.add("act %s: every frame of priority 3 arrived, so nothing was locked up", a.act)
+				faults.add("phase %s: every frame of priority 3 arrived, so nothing was locked up", a.phase)
 			}
-		case a.kind != lossy && !losslessAct(r, a.act):
-			faults.add("act %s: no lossless flow", a.act)
-		case !slices.ContainsFunc(r.Switches, func(s demo.SwitchResult) bool { return s.Phase == a.act }):
-			faults.add("act %s: no counters of any switch", a.act)
+		case a.kind != lossy && !losslessPhase(r, a.phase):
+			faults.add("phase %s: no lossless flow", a.phase)
+		case !slices.ContainsFunc(r.Switches, func(s demo.SwitchResult) bool { return s.Phase == a.phase }):
+			faults.add("phase %s: no counters of any switch", a.phase)
 		}
 	}
 	return faults
@@ -129,53 +129,53 @@ func lossAndOrder(r *demo.Report) (faults faultList) {
 		if !f.Lossless {
 			continue
 		}
-		disordered := f.Reordered != 0 && !slices.Contains(wantedActs[r.Demo], wantedAct{f.Phase, spread})
+		disordered := f.Reordered != 0 && !slices.Contains(wantedPhases[r.Demo], wantedPhase{f.Phase, spread})
 		if f.Sent == 0 || f.Received != f.Sent || f.Lost != 0 || disordered || f.Duplicated != 0 {
-			faults.add("act %s, flow %s, priority %d: sent %d, received %d, lost %d, reordered %d, duplicated %d",
+			faults.add("phase %s, flow %s, priority %d: sent %d, received %d, lost %d, reordered %d, duplicated %d",
 				f.Phase, f.Name, f.Priority, f.Sent, f.Received, f.Lost, f.Reordered, f.Duplicated)
 		}
 	}
 	for _, t := range r.Transfers {
 		if t.Octets == 0 {
-			faults.add("act %s, %s: nothing arrived by TCP", t.Phase, t.Name)
+			faults.add("phase %s, %s: nothing arrived by TCP", t.Phase, t.Name)
 		}
 	}
 	for _, s := range r.Switches {
-		if losslessAct(r, s.Phase) && s.LosslessDrops != 0 {
-			faults.add("act %s, switch %s: lossless_drops %d", s.Phase, s.Name, s.LosslessDrops)
+		if losslessPhase(r, s.Phase) && s.LosslessDrops != 0 {
+			faults.add("phase %s, switch %s: lossless_drops %d", s.Phase, s.Name, s.LosslessDrops)
 		}
 	}
 	return faults
 }
 
-// pauses finds acts in which flow control was not put to the test, and headroom that did not suffice.
+// pauses finds phases in which flow control was not put to the test, and headroom that did not suffice.
 func pauses(r *demo.Report) (faults faultList) {
 	sent := map[string]uint64{}
 	for _, s := range r.Switches {
 		sent[s.Phase] += s.PFCSent
 		for _, h := range s.Headroom {
-			if losslessAct(r, s.Phase) && h.Peak > h.Configured {
-				faults.add("act %s, %s:%s, priority %d: %d bytes of headroom used, %d configured",
+			if losslessPhase(r, s.Phase) && h.Peak > h.Configured {
+				faults.add("phase %s, %s:%s, priority %d: %d bytes of headroom used, %d configured",
 					s.Phase, s.Name, h.Port, h.Priority, h.Peak, h.Configured)
 			}
 		}
 	}
-	for act, n := range sent {
-		if losslessAct(r, act) && n == 0 {
-			faults.add("act %s: no switch sent PFC, so nothing was shown", act)
+	for phase, n := range sent {
+		if losslessPhase(r, phase) && n == 0 {
+			faults.add("phase %s: no switch sent PFC, so nothing was shown", phase)
 		}
 	}
 	return faults
 }
 
-// losslessAct says whether an act has a flow that must not lose frames.
-func losslessAct(r *demo.Report, act string) bool {
-	return slices.ContainsFunc(r.Flows, func(f demo.Flow) bool { return f.Phase == act && f.Lossless }) ||
-		slices.ContainsFunc(r.Transfers, func(t demo.Transfer) bool { return t.Phase == act && t.Lossless })
+// losslessPhase says whether a phase has a flow that must not lose frames.
+func losslessPhase(r *demo.Report, phase string) bool {
+	return slices.ContainsFunc(r.Flows, func(f demo.Flow) bool { return f.Phase == phase && f.Lossless }) ||
+		slices.ContainsFunc(r.Transfers, func(t demo.Transfer) bool { return t.Phase == phase && t.Lossless })
 }
 
-// controlRun finds a demo whose control acts lost nothing in the priority that is lossless elsewhere. The same load
-// without flow control must lose frames, else the lossless acts show nothing.
+// controlRun finds a demo whose control phases lost nothing in the priority that is lossless elsewhere. The same load
+// without flow control must lose frames, else the lossless phases show nothing.
 func controlRun(r *demo.Report) (faults faultList) {
 	protected := map[uint8]bool{}
 	for _, f := range r.Flows {
@@ -185,7 +185,7 @@ func controlRun(r *demo.Report) (faults faultList) {
 		lost := func(f demo.Flow) bool { return f.Phase == a.Phase && protected[f.Priority] && f.Lost > 0 }
 		retransmitted := func(t demo.Transfer) bool { return t.Phase == a.Phase && t.Retransmitted > 0 }
 		if a.Control && !slices.ContainsFunc(r.Flows, lost) && !slices.ContainsFunc(r.Transfers, retransmitted) {
-			faults.add("act %s: without flow control nothing was lost, so the load was too small to show anything",
+			faults.add("phase %s: without flow control nothing was lost, so the load was too small to show anything",
 				a.Phase)
 		}
 	}
@@ -212,26 +212,26 @@ func metering(r *demo.Report) (faults faultList) {
 	return faults
 }
 
-// deadlockChecked finds acts of demo deadlock in which nothing was checked about one.
+// deadlockChecked finds phases of demo deadlock in which nothing was checked about one.
 func deadlockChecked(r *demo.Report) (faults faultList) {
-	for _, a := range wantedActs[r.Demo] {
-		about := func(c demo.Check) bool { return c.Phase == a.act && (c.Topic == "deadlock" || c.Topic == "control") }
+	for _, a := range wantedPhases[r.Demo] {
+		about := func(c demo.Check) bool { return c.Phase == a.phase && (c.Topic == "deadlock" || c.Topic == "control") }
 		if !slices.ContainsFunc(r.Checks, about) {
-			faults.add("act %s: nothing was checked about a deadlock", a.act)
+			faults.add("phase %s: nothing was checked about a deadlock", a.phase)
 		}
 	}
 	return faults
 }
 
-// printRates prints the soft checks, what each flow got and how evenly the flows of an act and priority shared (Jain's
+// printRates prints the soft checks, what each flow got and how evenly the flows of a phase and priority shared (Jain's
 // index, 1 is even).
 func printRates(out io.Writer, r *demo.Report) {
 	for _, c := range r.Checks {
 		switch {
 		case !c.Judged:
-			fmt.Fprintf(out, "not judged: act %s %s: %s (wanted: %s): %s\n", c.Phase, c.Name, c.Got, c.Want, c.Reason)
+			fmt.Fprintf(out, "not judged: phase %s %s: %s (wanted: %s): %s\n", c.Phase, c.Name, c.Got, c.Want, c.Reason)
 		case c.Kind == "soft":
-			fmt.Fprintf(out, "act %s %s: %s (wanted: %s)\n", c.Phase, c.Name, c.Got, c.Want)
+			fmt.Fprintf(out, "phase %s %s: %s (wanted: %s)\n", c.Phase, c.Name, c.Got, c.Want)
 		}
 	}
 	for _, f := range r.Flows {
@@ -241,7 +241,7 @@ func printRates(out io.Writer, r *demo.Report) {
 				n, sum, squares = n+1, sum+x, squares+x*x
 			}
 		}
-		fmt.Fprintf(out, "act %s %-10s priority %d: %8d frames, %7.1f Mbit/s, share %4.1f %%, lost %d, "+
+		fmt.Fprintf(out, "phase %s %-10s priority %d: %8d frames, %7.1f Mbit/s, share %4.1f %%, lost %d, "+
 			"latency p50 %d µs, p99.9 %d µs; fairness %.3f\n", f.Phase, f.Name, f.Priority, f.Received,
 			float64(f.Rate)/1e6, 100*float64(f.Received)/max(1, sum), f.Lost, f.Latency.P50/1000, f.Latency.P999/1000,
 			sum*sum/max(1, n*squares))

@@ -69,12 +69,12 @@ func TestJudgeDemoHost(t *testing.T) {
 	judgeChanges(t, goodHost, []change{
 		{"unknown demo", `"demo":"host"`, `"demo":"ghost"`, "does not know it"},
 		{"a switch lost frames", `"name":"s1","pfc_sent":17`, `"name":"s1","lossless_drops":1,"pfc_sent":17`,
-			"act a, switch s1: lossless_drops 1"},
+			"phase a, switch s1: lossless_drops 1"},
 		{"nothing arrived", `"octets":1000`, `"octets":0`, "h1>h4: nothing arrived by TCP"},
-		{"nothing lossless", `"lossless":true`, `"lossless":false`, "act a: no lossless flow"},
+		{"nothing lossless", `"lossless":true`, `"lossless":false`, "phase a: no lossless flow"},
 		{"nobody was held", `"pfc_sent":17`, `"pfc_sent":0`, "no switch sent PFC"},
 		{"nothing was lost without flow control", `"segments_sent_again":7`, `"segments_sent_again":0`,
-			"act b: without flow control nothing was lost"},
+			"phase b: without flow control nothing was lost"},
 	})
 }
 
@@ -88,8 +88,8 @@ func TestJudgeDemo(t *testing.T) {
 			`share: a check of kind "soft" is not judged, by reason ""`},
 		{"a hard check is not judged", `"got":"0","pass":true,"judged":true`,
 			`"got":"0","judged":false,"reason":"s1 waited"`, "lossless frames lost: a check of kind"},
-		{"it could not run", `"pass":true, "seconds"`, `"pass":false, "could_not_run":"act c1: no load", "seconds"`,
-			"it could not run: act c1: no load"},
+		{"it could not run", `"pass":true, "seconds"`, `"pass":false, "could_not_run":"phase c1: no load", "seconds"`,
+			"it could not run: phase c1: no load"},
 		{"pass without checks", `{"act":"a","name":"lossless frames lost","want":"0","got":"0","pass":true,"judged":true},
   {"act":"a","name":"share","kind":"soft","want":"95 %","got":"96 %","pass":true,"judged":true}`, "", "of 0 checks"},
 		{"a verdict against the checks", `"pass":true, "seconds"`, `"pass":false, "seconds"`, "pass is false"},
@@ -101,21 +101,21 @@ func TestJudgeDemo(t *testing.T) {
 		{"duplicated", `"lost":0,"reordered":0,"duplicated":0`, `"lost":0,"reordered":0,"duplicated":1`,
 			"duplicated 1"},
 		{"idle flow", `"sent":1000,"received":1000`, `"sent":0,"received":0`, "sent 0"},
-		{"all lossy", `"lossless":true`, `"lossless":false`, "act b: no lossless flow"},
-		{"a lossless act without flows", `{"act":"b","name":"h1>h4"`, `{"act":"x","name":"h1>h4"`,
-			"act b: no lossless flow"},
-		{"a lossless act without a switch", `{"act":"b","name":"s2"`, `{"act":"x","name":"s2"`,
-			"act b: no counters of any switch"},
+		{"all lossy", `"lossless":true`, `"lossless":false`, "phase b: no lossless flow"},
+		{"a lossless phase without flows", `{"act":"b","name":"h1>h4"`, `{"act":"x","name":"h1>h4"`,
+			"phase b: no lossless flow"},
+		{"a lossless phase without a switch", `{"act":"b","name":"s2"`, `{"act":"x","name":"s2"`,
+			"phase b: no counters of any switch"},
 		{"counted drops", `"lossless_drops":0,"pfc_sent":17`, `"lossless_drops":3,"pfc_sent":17`, "lossless_drops 3"},
 		{"no PFC", `"pfc_sent":17`, `"pfc_sent":0`, "no switch sent PFC"},
 		{"headroom too small", `"peak_bytes":20000`, `"peak_bytes":20001`,
 			"20001 bytes of headroom used, 20000 configured"},
 		{"control run without loss", `"received":400,"lost":600`, `"received":1000,"lost":0`,
-			"act c1: without flow control nothing was lost"},
-		{"no control acts", `"control":true`, `"control":false`, "no act c2 (control: true)"},
-		{"one control act", `,{"act":"c2","control":true}`, "", "no act c2"},
-		{"one lossless act", `{"act":"b","control":false},`, "", "no act b (control: false)"},
-		{"no acts", `"acts":[`, `"other":[`, "no act a"},
+			"phase c1: without flow control nothing was lost"},
+		{"no control phases", `"control":true`, `"control":false`, "no phase c2 (control: true)"},
+		{"one control phase", `,{"act":"c2","control":true}`, "", "no phase c2"},
+		{"one lossless phase", `{"act":"b","control":false},`, "", "no phase b (control: false)"},
+		{"no phases", `"acts":[`, `"other":[`, "no phase a"},
 	})
 }
 
@@ -137,8 +137,8 @@ const goodTrunk = `{"schema":1, "demo":"trunk", "pass":true, "seconds":2,
 func TestJudgeDemoTrunk(t *testing.T) {
 	judgeChanges(t, goodTrunk, []change{
 		{"unknown demo", `"demo":"trunk"`, `"demo":"trank"`, "does not know it"},
-		{"an act is missing", `{"act":"3a","control":false},`, "", "no act 3a"},
-		{"nothing lossless", `"lossless":true`, `"lossless":false`, "act 2a: no lossless flow"},
+		{"a phase is missing", `{"act":"3a","control":false},`, "", "no phase 3a"},
+		{"nothing lossless", `"lossless":true`, `"lossless":false`, "phase 2a: no lossless flow"},
 		{"lossless and lost", `"sent":100,"received":100},
   {"act":"2b"`, `"sent":100,"received":99},
   {"act":"2b"`, "sent 100, received 99"},
@@ -146,8 +146,8 @@ func TestJudgeDemoTrunk(t *testing.T) {
 		{"out of order", `"sent":100,"received":100},
   {"act":"2b"`, `"sent":100,"received":100,"reordered":1},
   {"act":"2b"`, "reordered 1"},
-		{"nobody was held", `"pfc_sent":17`, `"pfc_sent":0`, "act 2a: no switch sent PFC"},
-		{"the uplink was not held", `"pfc_sent":18`, `"pfc_sent":0`, "act 2b: no switch sent PFC"},
+		{"nobody was held", `"pfc_sent":17`, `"pfc_sent":0`, "phase 2a: no switch sent PFC"},
+		{"the uplink was not held", `"pfc_sent":18`, `"pfc_sent":0`, "phase 2b: no switch sent PFC"},
 		{"nothing is red", `"red":60`, `"red":0`, "above its peak rate: false"},
 		{"nothing is yellow only", `"yellow":30`, `"yellow":0`, "between its rates: false"},
 		{"green and lost", `"delivered":50`, `"delivered":49`, "below its committed rate: false"},
@@ -181,22 +181,22 @@ func TestJudgeDeadlock(t *testing.T) {
 			"frames that wait: got 5, 0"},
 		{"it stood too long", `"pass":true, "seconds"`, `"pass":false, "seconds"`, "pass is false"},
 		{"nobody was hurt", `"received":970,"lost":30`, `"received":1000,"lost":0`,
-			"act a: every frame of priority 3 arrived"},
-		{"nothing was dropped", `"received":88,"lost":12`, `"received":100,"lost":0`, "act c: every frame"},
+			"phase a: every frame of priority 3 arrived"},
+		{"nothing was dropped", `"received":88,"lost":12`, `"received":100,"lost":0`, "phase c: every frame"},
 		{"lost in recovery", `"sent":7,"received":7`, `"sent":7,"received":6,"lost":1`, "sent 7, received 6, lost 1"},
 		{"a switch lost", `"act":"d","name":"s1","lossless_drops":0`, `"act":"d","name":"s1","lossless_drops":2`,
 			"lossless_drops 2"},
-		{"no bystander", `{"act":"d","name":"h2>r2"`, `{"act":"x","name":"h2>r2"`, "act d: no lossless flow"},
-		{"an act is missing", `,{"act":"d"}]`, `]`, "no act d"},
+		{"no bystander", `{"act":"d","name":"h2>r2"`, `{"act":"x","name":"h2>r2"`, "phase d: no lossless flow"},
+		{"a phase is missing", `,{"act":"d"}]`, `]`, "no phase d"},
 		{"nothing checked", `"act":"c","name":"deadlocks detected"`, `"act":"x","name":"deadlocks detected"`,
-			"act c: nothing was checked"},
+			"phase c: nothing was checked"},
 	})
 }
 
 // Rates depend on the machine: they are printed, whatever they are.
 func TestRatesArePrinted(t *testing.T) {
 	printed := judgeText(t, "good", good, "")
-	// Rates are the report's own, whatever an act's time was. 1000 and 3000 of 4000 frames: Jain's index is 4000² /
+	// Rates are the report's own, whatever a phase's time was. 1000 and 3000 of 4000 frames: Jain's index is 4000² /
 	// (2·(1000² + 3000²)) = 0.8.
 	for _, want := range []string{"33.3 Mbit/s, share 25.0 %", "99.9 Mbit/s, share 75.0 %",
 		"44.4 Mbit/s, share 100.0 %", "fairness 0.800", "p50 50 µs, p99.9 70 µs", "lost 600"} {

@@ -50,20 +50,20 @@ func headroomSuffices(r *demo.Report) (faults faultList) {
 	for _, k := range r.Links {
 		switch {
 		case k.Control && k.Lost == 0:
-			faults.add("act %s: nothing was lost with too little headroom, so the load was too small to show anything",
+			faults.add("phase %s: nothing was lost with too little headroom, so the load was too small to show anything",
 				k.Phase)
 		case k.Control:
-		case !losslessAct(r, k.Phase):
-			faults.add("act %s: no lossless flow", k.Phase)
+		case !losslessPhase(r, k.Phase):
+			faults.add("phase %s: no lossless flow", k.Phase)
 		case k.Measured == 0 || k.Configured < k.Measured:
-			faults.add("act %s: %d bytes measured, %d in force", k.Phase, k.Measured, k.Configured)
+			faults.add("phase %s: %d bytes measured, %d in force", k.Phase, k.Measured, k.Configured)
 		case leftOpen(r, k.Phase): // processes that stood still make too few pauses, and late frames
 		case k.Blocked < enoughXoffs:
-			faults.add("act %s: the receiver blocked %d times", k.Phase, k.Blocked)
+			faults.add("phase %s: the receiver blocked %d times", k.Phase, k.Blocked)
 		case k.Xoffs < enoughXoffs || k.Peak == 0:
-			faults.add("act %s: %d XOFFs, at most %d bytes after one: nothing was shown", k.Phase, k.Xoffs, k.Peak)
+			faults.add("phase %s: %d XOFFs, at most %d bytes after one: nothing was shown", k.Phase, k.Xoffs, k.Peak)
 		case k.Used == 0 || k.Used > k.Peak || k.Used > k.Room || k.Exceeded > 0 || k.RingFrames > 0:
-			faults.add("act %s: %d bytes came after an XOFF, %d had been found by then; %d XOFFs let more "+
+			faults.add("phase %s: %d bytes came after an XOFF, %d had been found by then; %d XOFFs let more "+
 				"through; %d frames waited in the ring", k.Phase, k.Used, k.Room, k.Exceeded, k.RingFrames)
 		}
 	}
@@ -74,7 +74,7 @@ func headroomSuffices(r *demo.Report) (faults faultList) {
 func trips(r *demo.Report) (faults faultList) {
 	for _, k := range r.Links {
 		if least := leastTrips[k.Length]; !k.Control && k.RoundTripNs < least {
-			faults.add("act %s: a trip of %d ns there and back, on a link that takes %d", k.Phase, k.RoundTripNs, least)
+			faults.add("phase %s: a trip of %d ns there and back, on a link that takes %d", k.Phase, k.RoundTripNs, least)
 		}
 	}
 	return faults

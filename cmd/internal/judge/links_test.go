@@ -8,27 +8,27 @@ import (
 	"testing"
 )
 
-// A linkReport makes a report of demo headroom with a run in each act.
+// A linkReport makes a report of demo headroom with a run in each phase.
 type linkReport struct{ flows, links []string }
 
 // add adds a run that loses nothing. tripNs 0 is that of the link, and xoffs is also how often the receiver blocks.
 func (r *linkReport) add(length string, mbits int, measured, configured, peak, tripNs int64, xoffs int) {
-	act := len(r.links) + 1
+	phase := len(r.links) + 1
 	r.flows = append(r.flows, fmt.Sprintf(
-		`{"act":"%d","name":"h1>h3","priority":3,"lossless":true,"sent":7,"received":7}`, act))
+		`{"act":"%d","name":"h1>h3","priority":3,"lossless":true,"sent":7,"received":7}`, phase))
 	r.links = append(r.links, fmt.Sprintf(`{"act":"%d","length":"%s","speed_bits_per_second":%d000000,`+
 		`"measured_bytes":%d,"configured_bytes":%d,"peak_bytes":%d,"tightest_used_bytes":%d,`+
-		`"tightest_room_bytes":80000,"trip_ns":%d,"blocked":%d,"xoffs":%d}`, act, length, mbits, measured, configured,
+		`"tightest_room_bytes":80000,"trip_ns":%d,"blocked":%d,"xoffs":%d}`, phase, length, mbits, measured, configured,
 		peak, peak-9, cmp.Or(tripNs, leastTrips[length]), xoffs, xoffs))
 }
 
 // json adds the control and returns the report.
 func (r *linkReport) json(keys string) string {
-	act := len(r.links) + 1
+	phase := len(r.links) + 1
 	flows := append(r.flows, fmt.Sprintf(
-		`{"act":"%d","name":"h1>h3","priority":3,"sent":9,"received":8,"lost":1}`, act))
+		`{"act":"%d","name":"h1>h3","priority":3,"sent":9,"received":8,"lost":1}`, phase))
 	links := append(r.links, fmt.Sprintf(`{"act":"%d","length":"10 km","speed_bits_per_second":1000000000,`+
-		`"control":true,"measured_bytes":80000,"configured_bytes":3072,"peak_bytes":9000,"lost_frames":1}`, act))
+		`"control":true,"measured_bytes":80000,"configured_bytes":3072,"peak_bytes":9000,"lost_frames":1}`, phase))
 	return `{"schema":1, "demo":"headroom", "pass":true,` + keys + `
  "checks":[{"act":"1","name":"lossless frames lost","want":"0","got":"0","pass":true,"judged":true}],
  "flows":[` + strings.Join(flows, ",\n") + `],
@@ -69,27 +69,27 @@ func TestJudgeLinks(t *testing.T) {
 	judgeChanges(t, quickLinks, []change{
 		{"more than was found by then", `"tightest_used_bytes":79991,"tightest_room_bytes":80000`,
 			`"tightest_used_bytes":79991,"tightest_room_bytes":79990`,
-			"act 2: 79991 bytes came after an XOFF, 79990 had been found by then"},
+			"phase 2: 79991 bytes came after an XOFF, 79990 had been found by then"},
 		{"more than was found, after another XOFF", `"tightest_used_bytes":79991,`,
 			`"tightest_used_bytes":79991,"exceeded_xoffs":1,`,
-			"act 2: 79991 bytes came after an XOFF, 80000 had been found by then; 1 XOFFs let more through"},
+			"phase 2: 79991 bytes came after an XOFF, 80000 had been found by then; 1 XOFFs let more through"},
 		{"no XOFF that let anything through", `"tightest_used_bytes":79991`, `"tightest_used_bytes":0`,
-			"act 2: 0 bytes came after an XOFF"},
+			"phase 2: 0 bytes came after an XOFF"},
 		{"more after one XOFF than after any", `"tightest_used_bytes":79991`, `"tightest_used_bytes":80001`,
-			"act 2: 80001 bytes came after an XOFF"},
+			"phase 2: 80001 bytes came after an XOFF"},
 		{"a trip that is shorter than the link", `"trip_ns":1003000`, `"trip_ns":999999`,
-			"act 4: a trip of 999999 ns there and back, on a link that takes 1000000"},
+			"phase 4: a trip of 999999 ns there and back, on a link that takes 1000000"},
 		{"waited in the ring", `"peak_bytes":80000,`, `"peak_bytes":80000,"ring_frames":3,`,
 			"3 frames waited in the ring"},
 		{"less in force than measured", `"configured_bytes":70144`, `"configured_bytes":69888`,
-			"act 1: 70000 bytes measured, 69888 in force"},
-		{"not measured", `"measured_bytes":70000`, `"measured_bytes":0`, "act 1: 0 bytes measured"},
-		{"few XOFFs", `"xoffs":200}`, `"xoffs":199}`, "act 2: 199 XOFFs"},
-		{"nobody blocked", `"blocked":250`, `"blocked":199`, "act 1: the receiver blocked 199 times"},
+			"phase 1: 70000 bytes measured, 69888 in force"},
+		{"not measured", `"measured_bytes":70000`, `"measured_bytes":0`, "phase 1: 0 bytes measured"},
+		{"few XOFFs", `"xoffs":200}`, `"xoffs":199}`, "phase 2: 199 XOFFs"},
+		{"nobody blocked", `"blocked":250`, `"blocked":199`, "phase 1: the receiver blocked 199 times"},
 		{"the control lost nothing", `"lost_frames":1`, `"lost_frames":0`,
-			"act 6: nothing was lost with too little headroom"},
+			"phase 6: nothing was lost with too little headroom"},
 		{"lost", `"sent":7,"received":7`, `"sent":7,"received":6`, "sent 7, received 6"},
-		{"no flow", `"act":"3","name":"h1>h3"`, `"act":"9","name":"h1>h3"`, "act 3: no lossless flow"},
+		{"no flow", `"act":"3","name":"h1>h3"`, `"act":"9","name":"h1>h3"`, "phase 3: no lossless flow"},
 		{"no control", `"control":true,`, "", "0 of 1 runs of 10 km at 1000 Mbit/s (control: true)"},
 		{"no link that grows", "10 km+", "10 m", "0 of 1 runs of 10 km+ at 1000"},
 		{"no link without delay", `"0 m"`, `"1 m"`, "0 of 1 runs of 0 m at 1000"},
@@ -99,9 +99,9 @@ func TestJudgeLinks(t *testing.T) {
 }
 
 // openCheck is a check of a run that was not judged.
-func openCheck(act string) string {
+func openCheck(phase string) string {
 	return strings.Replace(quickLinks, `"checks":[`,
-		`"checks":[{"act":"`+act+`","name":"XOFFs","kind":"soft",
+		`"checks":[{"act":"`+phase+`","name":"XOFFs","kind":"soft",
 			"want":"at least 200","got":"19","judged":false,"reason":"it waited"},`, 1)
 }
 
@@ -111,12 +111,12 @@ func TestJudgeLinksOfABusyMachine(t *testing.T) {
 	late := strings.NewReplacer(`"xoffs":200}`, `"xoffs":19}`, `"tightest_used_bytes":79991`,
 		`"tightest_used_bytes":90000`)
 	out := judgeText(t, "busy", late.Replace(openCheck("2")), "")
-	if !strings.Contains(out, "not judged: act 2 XOFFs: 19 (wanted: at least 200): it waited\n") {
+	if !strings.Contains(out, "not judged: phase 2 XOFFs: 19 (wanted: at least 200): it waited\n") {
 		t.Errorf("the output does not name the check:\n%s", out)
 	}
-	judgeText(t, "busy in another run", late.Replace(openCheck("1")), "act 2: 19 XOFFs")
+	judgeText(t, "busy in another run", late.Replace(openCheck("1")), "phase 2: 19 XOFFs")
 	judgeText(t, "busy, and lost", strings.ReplaceAll(late.Replace(openCheck("2")), `"received":7`, `"received":6`),
-		"act 2, flow h1>h3, priority 3: sent 7, received 6")
+		"phase 2, flow h1>h3, priority 3: sent 7, received 6")
 	judgeText(t, "busy, and the control lost nothing",
 		strings.Replace(late.Replace(openCheck("2")), `"lost_frames":1`, `"lost_frames":0`, 1),
 		"nothing was lost with too little headroom")
