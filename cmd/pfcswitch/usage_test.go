@@ -49,7 +49,8 @@ func wantRefused(t *testing.T, command func() *cobra.Command, texts map[string]s
 // A command names the arguments that it lacks, or that are too many.
 func TestArguments(t *testing.T) {
 	wantRefused(t, rootCommand, map[string]string{
-		"lab exec":           "lab exec: missing FILE NODE PROGRAM: write pfcswitch lab exec FILE NODE PROGRAM [ARGUMENT]...",
+		"lab exec": "lab exec: missing FILE NODE PROGRAM: write pfcswitch lab exec FILE NODE PROGRAM " +
+			"[ARGUMENT]...",
 		"lab exec incast h1": "lab exec: missing PROGRAM: write",
 		"lab up":             "lab up: missing FILE: write pfcswitch lab up FILE",
 		"lab down a b":       `lab down: "b" is one argument too many: write pfcswitch lab down FILE`,

@@ -23,9 +23,8 @@ var thresholds = map[config.Policy]buffer.Threshold{
 	config.PolicyStatic: buffer.StaticThreshold{},
 }
 
-// switchConfig translates what concerns the whole switch. It panics where the configuration has read a policy that
-// thresholds lacks: no file can be the cause.
-func switchConfig(c *config.Config, identity bridge.Identity) dataplane.Config {
+// switchConfig translates what concerns the whole switch.
+func switchConfig(c *config.Config, identity bridge.Identity) (dataplane.Config, error) {
 	b := buffer.Config{
 		Cell:     int(c.Buffer.Cell),
 		Lossless: buffer.PoolConfig{Size: c.Buffer.Lossless.Size, Alpha: c.Buffer.Lossless.Alpha},
@@ -33,7 +32,7 @@ func switchConfig(c *config.Config, identity bridge.Identity) dataplane.Config {
 		RingHold: c.Buffer.RingHold,
 	}
 	if b.Threshold = thresholds[c.Buffer.Policy]; b.Threshold == nil {
-		panic(fmt.Sprintf("daemon: thresholds lacks buffer.policy %q", c.Buffer.Policy))
+		return dataplane.Config{}, fmt.Errorf("buffer.policy: no threshold is known for %q", c.Buffer.Policy)
 	}
 	h, lossless := &c.Headroom, c.Priorities.Lossless
 	for i := range c.Ports {
@@ -43,7 +42,7 @@ func switchConfig(c *config.Config, identity bridge.Identity) dataplane.Config {
 	}
 	return dataplane.Config{Buffer: b, Lossless: lossless, Demote: c.UnknownLossless == config.Demote,
 		Ageing: c.Ageing, Identity: identity, Measurement: macctl.MeasurementFormat{Opcode: h.Opcode,
-			Identifier: h.Identifier, Fallback: h.EtherType}}
+			Identifier: h.Identifier, Fallback: h.EtherType}}, nil
 }
 
 // segmentsGSO tells whether GSO frames are segmented. One port with a speed makes all ports segment.

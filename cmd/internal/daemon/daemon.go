@@ -113,8 +113,11 @@ func (d *Daemon) start(c *config.Config) error {
 	if err != nil {
 		return err
 	}
-	options := runner.Options{PerPort: c.Workers == config.WorkersPerPort}
-	if d.runner, err = runner.New(d.switchConfig(resolved), options); err != nil {
+	sc, err := d.switchConfig(resolved)
+	if err != nil {
+		return err
+	}
+	if d.runner, err = runner.New(sc, runner.Options{PerPort: c.Workers == config.WorkersPerPort}); err != nil {
 		return err
 	}
 	d.watchdog.start(d.runner)
@@ -124,10 +127,10 @@ func (d *Daemon) start(c *config.Config) error {
 }
 
 // switchConfig translates what concerns the whole switch, which calls the watchdog.
-func (d *Daemon) switchConfig(c *config.Config) dataplane.Config {
-	sc := switchConfig(c, d.identity)
+func (d *Daemon) switchConfig(c *config.Config) (dataplane.Config, error) {
+	sc, err := switchConfig(c, d.identity)
 	sc.Suspect = d.watchdog.suspect
-	return sc
+	return sc, err
 }
 
 // resolve fills in the values that follow from link speeds, and refuses interfaces that must not become ports.
@@ -205,6 +208,10 @@ func (d *Daemon) putInForce(ctx context.Context, c *config.Config) error {
 	if err != nil {
 		return err
 	}
+	sc, err := d.switchConfig(c)
+	if err != nil {
+		return err
+	}
 	ports, err := d.portConfigs(c, numbers, true)
 	if err != nil {
 		return err
@@ -217,7 +224,6 @@ func (d *Daemon) putInForce(ctx context.Context, c *config.Config) error {
 	if err != nil {
 		return errors.Join(err, recorder.discard())
 	}
-	sc := d.switchConfig(c)
 	sc.Trunks = trunkConfigs(c, numbers)
 	err = d.configure(ctx, sc, ports, statics(c, numbers))
 	if errors.Is(err, buffer.ErrConfig) { // perhaps because of the measured headroom: the calculated one may fit

@@ -33,7 +33,10 @@ func NewOfflineSwitch(c *config.Config) (*OfflineSwitch, error) {
 	if err != nil {
 		return nil, err
 	}
-	sc := switchConfig(c, bridge.Identity{1})
+	sc, err := switchConfig(c, bridge.Identity{1})
+	if err != nil {
+		return nil, err
+	}
 	if r.sw, err = dataplane.New(sc, offlineTime); err != nil {
 		return nil, err
 	}

@@ -89,8 +89,8 @@ func TestReadmeShowsDemos(t *testing.T) {
 		lines := shown(t, tt.file, tt.command)
 		r := read(t, tt.phases, lines)
 		if len(r.Phases) != len(tt.phases) || len(r.Flows)+len(r.Transfers) < tt.rows {
-			t.Fatalf("%s: the README shows %d phases, %d flows, %d connections", tt.command, len(r.Phases), len(r.Flows),
-				len(r.Transfers))
+			t.Fatalf("%s: the README shows %d phases, %d flows, %d connections", tt.command, len(r.Phases),
+				len(r.Flows), len(r.Transfers))
 		}
 		for _, f := range r.Flows {
 			if f.Sent != f.Received+f.Lost || f.Lossless && f.Lost+f.Reordered != 0 {

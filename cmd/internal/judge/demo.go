@@ -52,7 +52,8 @@ func ownVerdict(r *demo.Report) (faults faultList) {
 	for _, c := range r.Checks {
 		switch {
 		case !c.Judged && (c.Kind != "soft" || c.Reason == ""):
-			faults.add("phase %s: %s: a check of kind %q is not judged, by reason %q", c.Phase, c.Name, c.Kind, c.Reason)
+			faults.add("phase %s: %s: a check of kind %q is not judged, by reason %q", c.Phase, c.Name, c.Kind,
+				c.Reason)
 		case c.Judged && !c.Pass:
 			all = false
 			faults.add("phase %s: %s: got %s, want %s", c.Phase, c.Name, c.Got, c.Want)
@@ -215,7 +216,9 @@ func metering(r *demo.Report) (faults faultList) {
 // deadlockChecked finds phases of demo deadlock in which nothing was checked about one.
 func deadlockChecked(r *demo.Report) (faults faultList) {
 	for _, a := range wantedPhases[r.Demo] {
-		about := func(c demo.Check) bool { return c.Phase == a.phase && (c.Topic == "deadlock" || c.Topic == "control") }
+		about := func(c demo.Check) bool {
+			return c.Phase == a.phase && (c.Topic == "deadlock" || c.Topic == "control")
+		}
 		if !slices.ContainsFunc(r.Checks, about) {
 			faults.add("phase %s: nothing was checked about a deadlock", a.phase)
 		}

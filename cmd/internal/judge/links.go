@@ -50,8 +50,8 @@ func headroomSuffices(r *demo.Report) (faults faultList) {
 	for _, k := range r.Links {
 		switch {
 		case k.Control && k.Lost == 0:
-			faults.add("phase %s: nothing was lost with too little headroom, so the load was too small to show anything",
-				k.Phase)
+			faults.add("phase %s: nothing was lost with too little headroom, so the load was too small to show "+
+				"anything", k.Phase)
 		case k.Control:
 		case !losslessPhase(r, k.Phase):
 			faults.add("phase %s: no lossless flow", k.Phase)
@@ -74,7 +74,8 @@ func headroomSuffices(r *demo.Report) (faults faultList) {
 func trips(r *demo.Report) (faults faultList) {
 	for _, k := range r.Links {
 		if least := leastTrips[k.Length]; !k.Control && k.RoundTripNs < least {
-			faults.add("phase %s: a trip of %d ns there and back, on a link that takes %d", k.Phase, k.RoundTripNs, least)
+			faults.add("phase %s: a trip of %d ns there and back, on a link that takes %d", k.Phase, k.RoundTripNs,
+				least)
 		}
 	}
 	return faults
