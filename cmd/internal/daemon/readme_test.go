@@ -70,7 +70,7 @@ func TestReadmeSaysWhatAHeadroomHolds(t *testing.T) {
 		_, share := worth(80, size-fcs)
 		least = min(least, share)
 	}
-	if said := fmt.Sprintf("at least 80 B; with that no frame fills less than %.1f of 100",
+	if said := fmt.Sprintf("`buffer.cell: 80B`, the least. Then %.1f or more bytes on the wire fit into 100 bytes",
 		least); !strings.Contains(string(b), said) {
 		t.Errorf("buffer/README.md does not say %q", said)
 	}
