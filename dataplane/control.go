@@ -57,7 +57,10 @@ func (s *Switch) ControlSent(i int, now int64) (crossed, arrived int64) {
 	p := s.ports[i]
 	p.sender.Sent(now)
 	p.updateXoffSent(now)
-	if p.thresholdCrossedAt != timeNotSet {
+	switch {
+	case p.thresholdCrossedAt > now:
+		return 0, 0 // after ControlOut: the next frame reports it
+	case p.thresholdCrossedAt != timeNotSet:
 		crossed, arrived = p.thresholdCrossedAt, p.crossingArrival
 	}
 	p.thresholdCrossedAt, p.crossingArrival = 0, 0
@@ -67,8 +70,8 @@ func (s *Switch) ControlSent(i int, now int64) (crossed, arrived int64) {
 // timeNotSet stands for a crossing before ThresholdCrossedAt.
 const timeNotSet = -1
 
-// ThresholdCrossedAt sets when Ingress of port i returned ThresholdCrossed, to measure how fast XOFF leaves. The
-// burst's own time is earlier.
+// ThresholdCrossedAt sets when Ingress of port i returned ThresholdCrossed or FrameWaits, to measure how fast XOFF
+// leaves. The burst's own time is earlier.
 func (s *Switch) ThresholdCrossedAt(i int, now int64) {
 	if p := s.ports[i]; p != nil && p.thresholdCrossedAt == timeNotSet {
 		p.thresholdCrossedAt = now

@@ -260,3 +260,18 @@ func TestCrossedIsMeasuredOnce(t *testing.T) {
 		t.Errorf("a refresh reports a crossing at %d, by a frame of %d", crossed, arrived)
 	}
 }
+
+// A frame that was made before the crossing does not report it.
+func TestCrossedDuringASendCall(t *testing.T) {
+	r := plainRig(t, 2)
+	r.hear(1, lossless, 0xffff)
+	r.sw.HoldPeerForRing(0, true, r.now)
+	if _, ok := r.sw.ControlOut(0, nil, r.now); !ok {
+		t.Fatal("no XOFF")
+	}
+	r.offer(0, several(0, 1, lossless, alone+1, small)...)
+	r.sw.ThresholdCrossedAt(0, r.now+10)
+	if crossed, arrived := r.sw.ControlSent(0, r.now); crossed != 0 || arrived != 0 {
+		t.Errorf("a frame made before reports a crossing at %d, by a frame of %d", crossed, arrived)
+	}
+}

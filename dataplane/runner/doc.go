@@ -24,5 +24,6 @@
 //
 // One mutex (Runner.mu) guards the Switch. A worker copies and sends outside of it. A round that receives one burst
 // for one port takes the mutex three times: to admit the frames and choose what leaves, after the send call, and to
-// look which ports are due. The round reads the clock five times. TestLocksOfABurst counts.
+// look which ports are due. The round reads the clock five times. TestLocksOfABurst counts. Between two ports, and
+// between every few MAC Control frames of a port, it yields the mutex, because another worker may have XOFF to send.
 package runner

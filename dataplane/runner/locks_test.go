@@ -1,6 +1,11 @@
 package runner
 
-import "testing"
+import (
+	"testing"
+
+	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/port"
+)
 
 // How often a round takes the lock and reads the clock that receives one burst for one port: the package comment says
 // these numbers. Beside these, run reads the clock twice: before the round and after it. XOFF, control frames and
@@ -30,5 +35,56 @@ func TestLocksOfABurst(t *testing.T) {
 		default:
 			t.Logf("%s: %v locks and %v clock reads a round", name, float64(w.locks)/rounds, float64(w.clocks)/rounds)
 		}
+	}
+}
+
+// However much a worker has to do, another one can take the lock between two ports, and between a few MAC Control
+// frames.
+func TestOthersGetTheLock(t *testing.T) {
+	m := newWorkerRig(t, port.Lossless, nil, nil)
+	locks := func() int {
+		before := m.w.locks
+		m.round()
+		return m.w.locks - before
+	}
+	locks()
+	for _, ports := range []int{1, 2} {
+		for i := range ports {
+			m.w.r.sw.MarkPending(i)
+		}
+		if n := locks(); n != ports {
+			t.Errorf("%d ports without frames: %d locks, want one for each", ports, n)
+		}
+	}
+	m.in.frames = repeated(data(0, 1, lossless, 0, 60), burstFrames)
+	locks()
+	m.w.r.sw.MarkPending(0) // served beside port 1
+	if n := locks(); n != locksOfBurst+1 {
+		t.Errorf("%d locks for a burst and another port, want %d", n, locksOfBurst+1)
+	}
+	m.in.frames = nil
+	flood := &controlFlood{loopPort: m.in, left: controlFrames}
+	m.w.r.tasks[0].port = flood
+	// Once for the flood, and once for the port, which it gives work.
+	if n := locks(); flood.left != 0 || n != 2+controlFrames/controlYield {
+		t.Errorf("%d locks for a flood of MAC Control frames, of which %d are left", n, flood.left)
+	}
+}
+
+// XOFF is timed also where the frame that crosses the threshold finds no headroom.
+func TestXoffOfAWaitingFrameIsTimed(t *testing.T) {
+	m := newWorkerRig(t, port.Lossless, repeated(data(0, 1, lossless, 0, mtu), burstFrames),
+		func(_ *dataplane.Config, ports []dataplane.PortConfig) {
+			for i := range ports {
+				ports[i].Ingress[lossless].Headroom = cell // less than a frame
+			}
+		})
+	(&rig{sw: m.w.r.sw, now: Now()}).hear(1, lossless, 0xffff)
+	for n := 0; m.in.controlSent == 0 && n < 1000; n++ {
+		m.round()
+	}
+	waits := inRing(m.w.r.sw, 0)
+	if m.in.controlSent != 1 || m.w.r.xoff.Count != 1 || !waits {
+		t.Errorf("%d XOFF, %d of them timed, want 1; a frame waits: %v", m.in.controlSent, m.w.r.xoff.Count, waits)
 	}
 }

@@ -207,10 +207,10 @@ func (w *worker) admit(t *portTask, c port.Class, arrivals []dataplane.Arrival) 
 		taken, stop = sw.Ingress(t.index, arrivals, taken, now, w.realTimeOffset)
 		w.moves = sw.Staged(w.moves)
 		w.learnLoad(t, sw.Prompt(), now)
-		switch stop {
-		case dataplane.FrameWaits:
+		if stop == dataplane.FrameWaits {
 			t.blockedAt[c] = sw.Departures()
-		case dataplane.ThresholdCrossed:
+		}
+		if stop != dataplane.Done {
 			sw.ThresholdCrossedAt(t.index, w.clock())
 		}
 		if w.recorderOf(t) != nil {
@@ -222,9 +222,8 @@ func (w *worker) admit(t *portTask, c port.Class, arrivals []dataplane.Arrival) 
 		case stop == dataplane.Done:
 		case t.tx == w:
 			w.sendControl(t)
-		default: // its worker has to be woken at once
-			w.unlock()
-			w.lock()
+		default: // the port's worker has to send XOFF at once
+			w.yield()
 		}
 		if taken < len(arrivals) {
 			now = w.clock()
@@ -248,10 +247,12 @@ func (w *worker) serve(arrivals []dataplane.Arrival) {
 		sw.Store(w.moves)
 		w.lock()
 		sw.Publish(w.moves, w.clock())
-		w.unlock() // so that their workers are woken at once
-		w.lock()
+		w.yield() // their workers have to send at once
 	}
-	for _, t := range w.mine {
+	for i, t := range w.mine {
+		if i > 0 {
+			w.yield()
+		}
 		w.transmit(t, arrivals)
 	}
 	w.moves = sw.Settle(arrivals, w.moves[:0])

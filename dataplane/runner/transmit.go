@@ -30,6 +30,9 @@ func (w *worker) obeyControl(t *portTask) bool {
 	answer := false
 	sw := w.r.sw
 	for n := 0; b != nil && n < controlFrames; n++ {
+		if n%controlYield == controlYield-1 {
+			w.yield()
+		}
 		if stamp > wall { // it came after the clock was read; an early stamp would make the link seem shorter
 			now, wall = w.clockPair()
 		}

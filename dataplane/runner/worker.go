@@ -21,6 +21,7 @@ const (
 	arenaOctets   = 256 << 10 // memory for those pieces
 	sendCalls     = 4         // of one port in a row
 	controlFrames = 256       // likewise, and as many as its ring holds: a peer that sends more must not keep the lock
+	controlYield  = 32        // of them between two yields
 	watchEvery    = 16        // bursts between two measurements of a ring that is filling up
 	minSleep      = 100_000   // ns; deadlines are coalesced to this
 	spinStart     = 5_000     // ns
@@ -28,6 +29,7 @@ const (
 	spinFew        = 15_000
 	spinMax        = 200_000   // ns: after much work, within the spin budget, without contention
 	spinRelax      = 8         // pauses of the processor between two looks: other workers want the lock too
+	yieldRelax     = 4         // pauses of the processor in which another worker can take the lock
 	hostModeration = 100_000   // ns for which a host NIC does not poll its rings after work, under CPU contention
 	retryDelay     = 200_000   // ns until a frame that the kernel did not take is sent again
 	delaySpin      = 300_000   // ns before a delay line's next frame from which on the worker does not sleep
@@ -117,6 +119,13 @@ func (w *worker) unlock() {
 	}
 }
 
+// yield lets other workers have the lock: one of them may have XOFF to send. It wakes those whose ports got work.
+func (w *worker) yield() {
+	w.unlock()
+	relax(yieldRelax)
+	w.lock()
+}
+
 // wake ends the worker's sleep. It costs a system call only where the worker sleeps.
 func (w *worker) wake() {
 	if w.sleeping.Swap(false) {
@@ -201,7 +210,10 @@ func (w *worker) round(now int64) bool {
 	}
 	w.turn++
 	w.lock()
-	for _, t := range w.due(now) {
+	for i, t := range w.due(now) {
+		if i > 0 {
+			w.yield()
+		}
 		work = w.transmit(t, nil) || work
 	}
 	w.unlock()
