@@ -16,7 +16,7 @@ func doctorCommand() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "doctor [FILE]",
-		Short: "name what spoils a topology, with the command that mends each",
+		Short: "find settings that cause loss, each with the command that mends it",
 		Long: `Looks at the ports of the switch that runs (or of -s SOCKET), or of a configuration file, or, where
 neither is there, at the interfaces of this network namespace: what they are, what is at the far end of each link,
 and the machine. Changes nothing. Exit status 0: nothing found, 1: there are findings, 2: it could not look.`,

@@ -25,12 +25,11 @@ func explainCommand() *cobra.Command {
 	var o explainFlags
 	c := &cobra.Command{
 		Use:   "explain --in PORT --dst MAC",
-		Short: "say what would become of a frame, and why",
-		Long: `Says station by station what would become of a frame that arrives now: priority, VLAN, where it goes,
-whether the buffer has room, whether the peer is told to stop, which queue, what waits before it, whether the queue
-is paused; with the key of the configuration that decides, and the figures of this moment. It is the data path's own
-code that answers, and nothing is sent, learned or counted. With -c it is a configuration at rest that is asked:
-every port up, nothing learned, the buffer empty.`,
+		Short: "say where a frame would go, or why it would be dropped",
+		Long: `Prints the way of a frame that arrives now, step by step: priority, VLAN, ports that it leaves by, room in
+the buffer, XOFF to the peer, queue, frames ahead of it, pauses. Each step names the key of the configuration that
+decides, and the current figures. The code that forwards frames answers; nothing is sent, learned or counted. With -c
+a configuration file answers, as a switch with every port up, nothing learned and an empty buffer.`,
 		Example: "  pfcswitch explain --in p1 --dst 02:00:00:00:00:04 --vlan 10 --pcp 3\n" +
 			"  pfcswitch explain --in p1 --dst ff:ff:ff:ff:ff:ff --dscp 26 --octets 1514 -c switch.yaml\n" +
 			"  pfcswitch explain --in p1 --pcap frames.pcapng --frames 3 -j",

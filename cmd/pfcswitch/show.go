@@ -243,7 +243,7 @@ func clearCommand() *cobra.Command {
 	var socket string
 	c := &cobra.Command{
 		Use:       "clear watermarks|counters",
-		Short:     "start this user's watermarks or counters again",
+		Short:     "begin the counters or watermarks of show at 0 again",
 		Long:      `Starts the counters or watermarks that "show" prints again. The counters of /metrics never go back.`,
 		Args:      checkArguments,
 		ValidArgs: []string{"watermarks", "counters"},
@@ -294,7 +294,7 @@ func versionCommand() *cobra.Command {
 	var asJSON bool
 	c := &cobra.Command{
 		Use:   "version",
-		Short: "say what this program is",
+		Short: "print version, commit and platform",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			v := api.ThisVersion()
