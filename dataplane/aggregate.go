@@ -61,8 +61,8 @@ func (s *Switch) throughTrunkOf(p *portState, d *descriptor) (t *trunkState, fro
 	return p.trunk, from
 }
 
-// load adds a frame that is to leave by p to its trunk's load (sign 1), or subtracts it (-1).
-func (s *Switch) load(p *portState, d *descriptor, sign int64) {
+// changeTrunkLoad adds a frame that is to leave by p to its trunk's load (sign 1), or subtracts it (-1).
+func (s *Switch) changeTrunkLoad(p *portState, d *descriptor, sign int64) {
 	t, from := s.throughTrunkOf(p, d)
 	if t == nil {
 		return
@@ -111,7 +111,7 @@ func (s *Switch) enterTrunk(p *portState, d *descriptor, a *Arrival) {
 		tally.Octets += uint64(octets)
 	}
 	if t.cfg.Flow.Lossless&(1<<d.prio) != 0 {
-		s.reviewSide(p)
+		s.updateHoldsBehind(p)
 	}
 }
 

@@ -23,7 +23,7 @@ func (s *Switch) Control(i int, b []byte, stamp, now int64) (paused uint8) {
 	before := p.receiver.Paused(now)
 	p.lastReason = p.receiver.Receive(b, stamp, now)
 	s.markPending(p)
-	s.reviewPort(p)
+	s.updateHoldsOfPort(p)
 	return p.receiver.Paused(now) &^ before
 }
 
@@ -88,9 +88,9 @@ func (s *Switch) HoldPeerForRing(i int, hold bool, now int64) {
 		switch {
 		case !p.lossless(q):
 		case hold:
-			s.hold(p, q, macctl.CauseRing)
+			s.holdPeer(p, q, macctl.CauseRing)
 		default:
-			s.free(p, q, macctl.CauseRing)
+			s.releasePeer(p, q, macctl.CauseRing)
 		}
 	}
 }
@@ -149,6 +149,6 @@ func (s *Switch) Tick(now int64) {
 		s.buffer.Resume()
 	}
 	for _, t := range s.trunks {
-		s.review(t)
+		s.updateTrunkHolds(t)
 	}
 }

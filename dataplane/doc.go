@@ -37,7 +37,7 @@
 //	explain.go        a capture's notes on MAC Control frames and drops
 //	snapshot.go       one consistent picture for metrics and tables
 //	trunksnapshot.go  state and counters of a trunk
-//	retired.go        counters that outlive their port or trunk
+//	removed.go        counters that outlive their port or trunk
 //
 // A driver puts the switch on links. Package runner is the driver for the links of this machine. For a burst that port
 // i has received, a driver calls

@@ -39,15 +39,15 @@ func (s *Switch) MarkPending(i int) {
 // when this number has changed.
 func (s *Switch) Departures() uint64 { return s.losslessDepartures }
 
-// Prompt reports whether a frame of the newest burst of Ingress may leave within DeepQueue.
-func (s *Switch) Prompt() bool { return s.prompt }
+// MayLeaveSoon reports whether a frame of the newest burst of Ingress may leave within LongQueue.
+func (s *Switch) MayLeaveSoon() bool { return s.mayLeaveSoon }
 
-// DeepQueue is the least time, in ns, that a deep egress queue takes to leave at the port's speed.
-const DeepQueue = 1_000_000
+// LongQueue is the least time, in ns, that a long egress queue takes to leave at the port's speed.
+const LongQueue = 1_000_000
 
-// deep reports whether a frame that joins queue q of p now waits for DeepQueue at least.
-func (p *portState) deep(q uint8) bool {
-	return p.cfg.Speed > 0 && p.count.QueueBytes[q] >= p.cfg.Speed/8*DeepQueue/1_000_000_000
+// longQueue reports whether a frame that joins queue q of p now waits for LongQueue at least.
+func (p *portState) longQueue(q uint8) bool {
+	return p.cfg.Speed > 0 && p.count.QueueBytes[q] >= p.cfg.Speed/8*LongQueue/1_000_000_000
 }
 
 // InUse returns how many cells and descriptors of the packet memory are not free.

@@ -10,11 +10,11 @@ import (
 
 // plan is the burst that Dequeue chose and Sent has not yet confirmed.
 type plan struct {
-	n      int
-	frames [port.BatchFrames]uint32      // descriptors, or ownFrame
-	rounds [port.BatchFrames]sched.State // state of the round after each frame
-	own    []byte                        // the frame that ownFrame stands for
-	queue  uint8                         // and its queue
+	n           int
+	frames      [port.BatchFrames]uint32      // descriptors, or streamMarker
+	rounds      [port.BatchFrames]sched.State // state of the round after each frame
+	streamFrame []byte                        // the frame that streamMarker stands for
+	streamQueue uint8                         // and its queue
 }
 
 // Dequeue plans one send call of port i at time now: frames of priorities that are not paused, by strict and weighted
@@ -45,7 +45,7 @@ func (s *Switch) dequeue(i int, now int64) int {
 		return 0
 	}
 	paused := p.receiver.Paused(now)
-	if p.occupied&paused&p.awaited != 0 {
+	if p.occupied&paused&p.watchedQueues != 0 {
 		s.reportPaused(p, paused)
 	}
 	ready := occupied &^ paused &^ p.discardQueues
@@ -77,11 +77,11 @@ func freeSince(p *portState, ready uint8) int64 {
 func (s *Switch) choose(p *portState, occupied, ready uint8, now int64) {
 	var heads [NumPriorities]uint32
 	var lengths [NumPriorities]int64
-	p.plan.own, p.plan.queue = p.stream.frame, p.stream.queue
+	p.plan.streamFrame, p.plan.streamQueue = p.stream.frame, p.stream.queue
 	streaming := p.streaming(now)
 	for q := range p.queues {
 		if ready&(1<<q) != 0 {
-			heads[q] = orOwn(p.queues[q].head)
+			heads[q] = headOrStream(p.queues[q].head)
 			lengths[q] = s.wire(p, heads[q])
 		}
 	}
@@ -105,7 +105,7 @@ func (s *Switch) choose(p *portState, occupied, ready uint8, now int64) {
 		}
 		p.plan.frames[p.plan.n], p.plan.rounds[p.plan.n] = heads[q], round
 		p.plan.n++
-		if heads[q] != ownFrame {
+		if heads[q] != streamMarker {
 			heads[q] = s.memory.descs[heads[q]].next
 		}
 		if heads[q] == none && streaming&(1<<q) == 0 {
@@ -113,15 +113,15 @@ func (s *Switch) choose(p *portState, occupied, ready uint8, now int64) {
 			ready &^= 1 << q
 			continue
 		}
-		heads[q] = orOwn(heads[q])
+		heads[q] = headOrStream(heads[q])
 		lengths[q] = s.wire(p, heads[q])
 	}
 }
 
-// orOwn returns the head of a queue, or ownFrame where the queue is empty and only has a stream.
-func orOwn(head uint32) uint32 {
+// headOrStream returns the head of a queue, or streamMarker where the queue is empty and only has a stream.
+func headOrStream(head uint32) uint32 {
 	if head == none {
-		return ownFrame
+		return streamMarker
 	}
 	return head
 }
@@ -146,8 +146,8 @@ func (s *Switch) wire(p *portState, d uint32) int64 {
 
 // leaving is the length of a planned frame of p as it leaves.
 func (s *Switch) leaving(p *portState, d uint32) int {
-	if d == ownFrame {
-		return len(p.plan.own)
+	if d == streamMarker {
+		return len(p.plan.streamFrame)
 	}
 	return s.memory.descs[d].egressLength()
 }
@@ -167,13 +167,13 @@ func (d *descriptor) egressLength() int {
 func (s *Switch) Fill(i int, b *port.Batch, arrivals []Arrival) {
 	p := s.ports[i]
 	for k := range p.plan.n {
-		if p.plan.frames[k] == ownFrame {
+		if p.plan.frames[k] == streamMarker {
 			if b.Full(1) {
 				p.plan.n = k
 				return
 			}
 			b.Begin(&frame.VnetHeader{})
-			b.Part(p.plan.own)
+			b.Part(p.plan.streamFrame)
 			b.End()
 			continue
 		}
@@ -230,10 +230,10 @@ func (s *Switch) Sent(i, n int, now int64) (priorities uint8, longest int) {
 	for _, d := range p.plan.frames[:n] {
 		octets += s.wire(p, d)
 		longest = max(longest, s.leaving(p, d))
-		if d == ownFrame {
-			priorities |= 1 << p.plan.queue
+		if d == streamMarker {
+			priorities |= 1 << p.plan.streamQueue
 			p.count.Streamed++
-			p.streamed.sent += uint64(len(p.plan.own))
+			p.streamed.sent += uint64(len(p.plan.streamFrame))
 			continue
 		}
 		dsc := &s.memory.descs[d]
@@ -253,7 +253,7 @@ func (s *Switch) Sent(i, n int, now int64) (priorities uint8, longest int) {
 		p.shaper.Take(octets)
 		p.round = p.plan.rounds[n-1]
 		s.buffer.Resume()
-		s.reviewSide(p)
+		s.updateHoldsBehind(p)
 	}
 	p.plan.n = 0
 	return priorities, longest
@@ -278,7 +278,7 @@ func (s *Switch) Plan(i, n int) Planned {
 	}
 	d := p.plan.frames[n]
 	f := Planned{ID: uint64(d), Length: s.leaving(p, d), Origin: Origin{Own: true}, frame: d}
-	if d != ownFrame {
+	if d != streamMarker {
 		dsc := &s.memory.descs[d]
 		f.InRing, f.Origin = dsc.cell == none, Origin{Lossless: dsc.charge == chargeLossless, In: dsc.in,
 			Priority: dsc.prio}
@@ -303,20 +303,20 @@ func (s *Switch) Refuse(i int, f Planned, r DropReason, now int64) {
 		return
 	}
 	p.plan.n = 0
-	if d == ownFrame {
+	if d == streamMarker {
 		p.stream = stream{}
 		return
 	}
 	s.pop(p, s.memory.descs[d].queue)
 	s.dropQueued(p, d, r)
 	s.buffer.Resume()
-	s.reviewSide(p)
+	s.updateHoldsBehind(p)
 }
 
 // release gives back the charge, the cells and the descriptor of a frame that left a queue of p.
 func (s *Switch) release(p *portState, d uint32) {
 	dsc := &s.memory.descs[d]
-	s.load(p, dsc, -1)
+	s.changeTrunkLoad(p, dsc, -1)
 	if dsc.charge == chargeLossless {
 		s.losslessDepartures++
 		s.buffer.Release(int(dsc.in), dsc.prio, int(dsc.length))

@@ -64,20 +64,20 @@ const (
 //
 // realTimeOffset is the real-time clock less the switch's clock, for measurement frames.
 func (s *Switch) Ingress(in int, burst []Arrival, first int, now, realTimeOffset int64) (int, Stop) {
-	s.now, s.realTimeOffset, s.disposition, s.prompt = now, realTimeOffset, 0, false
+	s.now, s.realTimeOffset, s.disposition, s.mayLeaveSoon = now, realTimeOffset, 0, false
 	p := s.ports[in]
 	if p == nil || !p.up {
-		s.prompt = true
+		s.mayLeaveSoon = true
 		s.ignore(p, burst[first:])
 		return len(burst), Done
 	}
 	for i := first; i < len(burst); i++ {
 		off, trunkHolds := s.buffer.OffCount(), s.trunkHolds
-		s.queued = false
+		s.onlyLongQueues = false
 		if !s.receive(p, &burst[i], uint32(i)) {
 			return i, FrameWaits
 		}
-		s.prompt = s.prompt || !s.queued
+		s.mayLeaveSoon = s.mayLeaveSoon || !s.onlyLongQueues
 		if s.disposition != 0 {
 			s.setDisposition(&burst[i])
 		}
@@ -104,7 +104,7 @@ func (s *Switch) count(p *portState, a *Arrival) {
 	p.count.ReceivedFrames++
 	p.count.ReceivedBytes += uint64(len(a.Data))
 	if p.xoffSent != 0 {
-		p.used(a)
+		p.countAfterXoff(a)
 	}
 }
 
@@ -169,7 +169,7 @@ func (s *Switch) dispatch(p *portState, a *Arrival, index uint32, vid uint16, d 
 	switch how {
 	case toEgressQueue:
 		out := s.ports[d.Port]
-		s.queued = out.deep(q)
+		s.onlyLongQueues = out.longQueue(q)
 		if s.admitLossy(p, a, out, q) {
 			s.mark(out, a, q)
 			s.enqueue(p, a, index, vid, out, q, chargeLossy)
@@ -207,7 +207,7 @@ func (s *Switch) overspeed(p *portState, a *Arrival) {
 // admitLossless charges a frame to its ingress queue. It returns false where the frame must wait in the ring.
 func (s *Switch) admitLossless(p *portState, a *Arrival, index uint32, vid uint16, out *portState) bool {
 	s.arrived, p.lastLosslessSource = a.At, a.header.Src
-	s.queued = out.deep(a.priority)
+	s.onlyLongQueues = out.longQueue(a.priority)
 	if p.interrupted.octets != 0 {
 		s.resumeWait(p, a)
 	}
@@ -250,10 +250,10 @@ func (s *Switch) admitLossy(p *portState, a *Arrival, out *portState, q uint8) b
 // flood sends a copy to queue q of every port of the decision, never as lossless.
 func (s *Switch) flood(p *portState, a *Arrival, index uint32, vid uint16, d *bridge.Decision, q uint8) {
 	p.count.Copies += uint64(d.Ports.Len() - 1)
-	s.queued = true
+	s.onlyLongQueues = true
 	for i := range d.Ports.All() {
 		out := s.ports[i]
-		s.queued = s.queued && out.deep(q)
+		s.onlyLongQueues = s.onlyLongQueues && out.longQueue(q)
 		switch {
 		case s.tooLong(out, a, vid):
 			s.drop(p, a.priority, DropOversize, false)

@@ -37,8 +37,8 @@ func (s *Switch) LineSent(i int, c *LineCall, now int64) {
 	p := s.at(i, now)
 	p.shaper.Held(c.Held, p.cfg.Delay, c.Ended)
 	for q := range uint8(NumPriorities) {
-		if u := &p.use[q]; c.Entered != 0 && u.inLine && u.left == c.Entered {
-			p.leftLine(q, c.Late)
+		if u := &p.headroomUse[q]; c.Entered != 0 && u.inLine && u.left == c.Entered {
+			p.xoffLeftDelayLine(q, c.Late)
 		}
 	}
 	p.delayed -= c.Sent + len(c.Refused)

@@ -47,7 +47,7 @@ func TestUseOfAnXoffThatIsOvertaken(t *testing.T) {
 	r.send(1, 64)
 	r.wantXoffSent(0, 0)
 	r.sw.LineSent(0, &LineCall{Entered: 1000, Late: 300}, r.now)
-	if use := r.snapshot().Ports[0].Use[lossless]; use.Peak != 0 || use.Last != 0 || use.Ring != 3*onWire {
+	if use := r.snapshot().Ports[0].HeadroomUse[lossless]; use.Peak != 0 || use.Last != 0 || use.Ring != 3*onWire {
 		t.Errorf("use %+v, want 3 frames before XOFF", use)
 	}
 }

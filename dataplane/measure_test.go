@@ -239,9 +239,9 @@ func TestUse(t *testing.T) {
 	r.offerAt(900, several(0, 1, lossless, 3, small))
 	r.offerAt(1001, several(0, 1, lossless, 5, small))
 	r.offerAt(1001, several(0, 1, 0, 5, small)) // another priority
-	use := r.snapshot().Ports[0].Use[lossless]
-	want := Use{Xoffs: 1, Peak: 5 * onWire, Last: 5 * onWire, Ring: 3 * onWire, Tight: Tight{Used: 5 * onWire,
-		Room: headroomCells * cell}}
+	use := r.snapshot().Ports[0].HeadroomUse[lossless]
+	want := HeadroomUse{Xoffs: 1, Peak: 5 * onWire, Last: 5 * onWire, Ring: 3 * onWire,
+		LeastLeft: XoffUse{Used: 5 * onWire, Room: headroomCells * cell}}
 	if use != want {
 		t.Errorf("use\n got %+v\nwant %+v", use, want)
 	}
@@ -249,7 +249,7 @@ func TestUse(t *testing.T) {
 	r.drain(1, 2*second)
 	r.tell(0) // XON
 	r.offerAt(r.now, several(0, 1, lossless, 7, small))
-	if got := r.snapshot().Ports[0].Use[lossless].Peak; got != 5*onWire {
+	if got := r.snapshot().Ports[0].HeadroomUse[lossless].Peak; got != 5*onWire {
 		t.Errorf("frames after XON count: peak %d", got)
 	}
 }
@@ -258,10 +258,10 @@ func TestUse(t *testing.T) {
 // however often it is offered.
 func TestUseWaited(t *testing.T) {
 	tests := []struct {
-		name            string
-		delay           int64
-		filled          int64 // when the frames came that fill the headroom
-		waited, crowded uint64
+		name                  string
+		delay                 int64
+		filled                int64 // when the frames came that fill the headroom
+		waited, behindEarlier uint64
 	}{
 		{"more came after XOFF than the headroom holds", 0, 1001, 1, 0},
 		{"it is filled with what had come before", 0, 900, 0, 1},
@@ -282,9 +282,10 @@ func TestUseWaited(t *testing.T) {
 			r.now += 1000
 		}
 		r.sw.LineSent(0, &LineCall{Entered: 1000}, r.now)
-		if use := r.snapshot().Ports[0].Use[lossless]; use.Waited != tt.waited || use.Crowded != tt.crowded {
-			t.Errorf("%s\n got %d waited, %d crowded\nwant %d, %d", tt.name, use.Waited, use.Crowded, tt.waited,
-				tt.crowded)
+		use := r.snapshot().Ports[0].HeadroomUse[lossless]
+		if use.Waited != tt.waited || use.WaitedBehindEarlier != tt.behindEarlier {
+			t.Errorf("%s\n got %d waited, %d behind earlier frames\nwant %d, %d", tt.name, use.Waited,
+				use.WaitedBehindEarlier, tt.waited, tt.behindEarlier)
 		}
 	}
 }
@@ -300,12 +301,12 @@ func TestUseOfALateDelayLine(t *testing.T) {
 	r.wantXoffSent(0, 0xffff) // enters the line
 	r.offerAt(1040, several(0, 1, lossless, 2, small))
 	r.offerAt(1060, several(0, 1, lossless, 3, small))
-	if use := r.snapshot().Ports[0].Use[lossless]; use.Peak != 0 || use.Ring != 0 {
+	if use := r.snapshot().Ports[0].HeadroomUse[lossless]; use.Peak != 0 || use.Ring != 0 {
 		t.Errorf("counted before XOFF has left the line: %+v", use)
 	}
 	r.sw.LineSent(0, &LineCall{Entered: 1000, Late: 50}, r.now) // at 1150 instead of 1100
 	r.offerAt(1170, several(0, 1, lossless, 4, small))
-	use := r.snapshot().Ports[0].Use[lossless]
+	use := r.snapshot().Ports[0].HeadroomUse[lossless]
 	if use.Peak != 7*onWire || use.Ring != 2*onWire {
 		t.Errorf("use\n got %+v\nwant 7 frames after XOFF and 2 before", use)
 	}

@@ -47,7 +47,7 @@ func (s *Switch) SetMAC(i int, mac [6]byte, now int64) (PortConfig, error) {
 	}
 	p.cfg.MAC = mac
 	s.captureTap.Describe(p.described())
-	s.instruct(p)
+	s.configureMACControl(p)
 	return p.cfg, nil
 }
 
@@ -61,7 +61,7 @@ func (s *Switch) Reconfigure(cfg Config, ports map[int]PortConfig, statics []Sta
 	return s.Apply(next, now)
 }
 
-// A Configuration is consistent in itself. Whether the frames that wait in the switch leave room for it is still open.
+// A Configuration was checked on its own. Apply may still fail with buffer.ErrBusy.
 type Configuration struct {
 	Config
 	ports   map[int]PortConfig
@@ -110,7 +110,7 @@ func (s *Switch) Apply(next *Configuration, now int64) error {
 			return err
 		}
 	}
-	s.sumLosslessDropsGone()
+	s.sumLosslessDropsRemoved()
 	s.setTrunks(next.Trunks)
 	return s.setStatics(next.statics)
 }
@@ -149,12 +149,12 @@ func (s *Switch) setPort(i int, c PortConfig) error {
 			p.sender.Release(q, macctl.CauseHeadroomProbe)
 		}
 	}
-	s.instruct(p)
+	s.configureMACControl(p)
 	return nil
 }
 
-// instruct hands a port's configuration to its MAC Control sublayer.
-func (s *Switch) instruct(p *portState) {
+// configureMACControl hands a port's configuration to its MAC Control sublayer.
+func (s *Switch) configureMACControl(p *portState) {
 	p.receiver.Configure(p.cfg.Mode, p.cfg.Lossless, p.cfg.Speed, p.cfg.MAC, s.now)
 	p.sender.Configure(s.initiatorConfig(p.cfg), s.now)
 	s.markPending(p)

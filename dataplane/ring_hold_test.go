@@ -158,14 +158,14 @@ func TestWaitingFrameIsCountedOnce(t *testing.T) {
 			r.reconfigure(r.sw.cfg, wide, other)
 			r.offer(0, data(0, 1, lossless, 1, row.octets))
 
-			c, use, queue := r.count(0), r.sw.ports[0].use[lossless].Use, r.sw.buffer.Queue(0, lossless)
+			c, use, queue := r.count(0), r.sw.ports[0].headroomUse[lossless].HeadroomUse, r.sw.buffer.Queue(0, lossless)
 			var reported uint64
 			for _, e := range r.events(EventRingHold) {
 				reported += e.Count
 			}
-			if queue.Waited != row.want || use.Waited+use.Crowded != row.want-1 || reported != row.want {
+			if queue.Waited != row.want || use.Waited+use.WaitedBehindEarlier != row.want-1 || reported != row.want {
 				t.Errorf("%d frames waited by the buffer, %d by the events, want %d; %d after XOFF, want %d",
-					queue.Waited, reported, row.want, use.Waited+use.Crowded, row.want-1)
+					queue.Waited, reported, row.want, use.Waited+use.WaitedBehindEarlier, row.want-1)
 			}
 			if c.RingHoldBytes != uint64(row.octets) || c.RingHoldNs != uint64(r.now-from) {
 				t.Errorf("held %d octets for %d ns, want %d for %d", c.RingHoldBytes, c.RingHoldNs, row.octets,

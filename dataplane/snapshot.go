@@ -18,9 +18,9 @@ type Snapshot struct {
 	XoffAge Histogram
 	Ports   []PortSnapshot
 	Trunks  []TrunkSnapshot
-	// LosslessDropsGone are the lossless drops of ports that were removed. The counters of Ports, and of Buffer, go on
-	// from those of removed ports of the same names.
-	LosslessDropsGone uint64
+	// LosslessDropsRemoved are the lossless drops of ports that were removed. The counters of Ports, and of Buffer, go
+	// on from those of removed ports of the same names.
+	LosslessDropsRemoved uint64
 }
 
 // A PortSnapshot is the state of one port.
@@ -43,11 +43,11 @@ type PortSnapshot struct {
 	PausedAllNs, HeldAllNs int64
 	Pauses, Holds          Histogram // lengths of those that have ended
 
-	RingSlots int
-	TxPath    port.TxPath        // how frames leave; zero where the port has no sockets, or is a TAP
-	Use       [NumPriorities]Use // by lossless ingress queue; index 0 stands for all where Mode is PAUSE
-	Reaction  Histogram          // from XOFF received to the end of the last send call of its priority
-	Late      Histogram          // from when a frame had passed the delay line to its send call
+	RingSlots   int
+	TxPath      port.TxPath                // how frames leave; zero where the port has no sockets, or is a TAP
+	HeadroomUse [NumPriorities]HeadroomUse // by lossless ingress queue; index 0 stands for all where Mode is PAUSE
+	Reaction    Histogram                  // from XOFF received to the end of the last send call of its priority
+	Late        Histogram                  // from when a frame had passed the delay line to its send call
 }
 
 // Snapshot fills v, except what only the driver of the ports knows. It allocates only where v's slices are too short.
@@ -56,12 +56,12 @@ func (s *Switch) Snapshot(v *Snapshot, now int64) {
 	s.buffer.Snapshot(&v.Buffer)
 	for i := range v.Buffer.Ports {
 		p := &v.Buffer.Ports[i]
-		if old := s.retired.byName[p.Name]; !p.Removed && old != nil {
+		if old := s.removedPorts.byName[p.Name]; !p.Removed && old != nil {
 			p.Combine(&old.buffer, Add)
 		}
 	}
 	v.Bridge = s.bridge.Counters()
-	v.LosslessDropsGone = s.lostGone
+	v.LosslessDropsRemoved = s.losslessDropsRemoved
 	v.Ports = v.Ports[:0]
 	for p := range s.existing() {
 		v.Ports = append(v.Ports, p.snapshot(s, now))
@@ -82,9 +82,9 @@ func (p *portState) snapshot(s *Switch, now int64) PortSnapshot {
 		v.Held[q] = p.queues[q].frames + p.queues[q].staged
 		v.PausedNs[q] = p.receiver.PausedTime(uint8(q), now)
 		v.HeldNs[q] = p.sender.HeldTime(uint8(q), now)
-		v.Use[q] = p.use[q].Use
+		v.HeadroomUse[q] = p.headroomUse[q].HeadroomUse
 	}
-	if old := s.retired.byName[p.cfg.Name]; old != nil {
+	if old := s.removedPorts.byName[p.cfg.Name]; old != nil {
 		v.Combine(&old.PortSnapshot, Add)
 	}
 	return v
@@ -92,9 +92,9 @@ func (p *portState) snapshot(s *Switch, now int64) PortSnapshot {
 
 // LosslessDrops sums up what must stay 0, of ports that are gone too.
 func (v *Snapshot) LosslessDrops() uint64 {
-	sum := v.LosslessDropsGone
+	sum := v.LosslessDropsRemoved
 	for i := range v.Ports {
-		sum += v.Ports[i].lost()
+		sum += v.Ports[i].losslessDrops()
 	}
 	return sum
 }

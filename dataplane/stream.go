@@ -7,8 +7,8 @@ import (
 	"pfcswitch/macctl"
 )
 
-// ownFrame stands in a plan for a frame of the port's stream, which has no descriptor.
-const ownFrame = none - 1
+// streamMarker stands in a plan for a frame of the port's stream, which has no descriptor.
+const streamMarker = none - 1
 
 // A stream fills a link with frames of one priority for a time, because the peer checks its headroom. Dequeue chooses
 // its frames like the frames of a queue that never empties: by strict and weighted priority, within the port's speed,
@@ -126,7 +126,7 @@ func (p *portState) handleStream(a *Arrival) {
 	p.streamed.frames[a.priority]++
 	p.streamed.octets += uint64(frame.WireOctets(len(a.Data)))
 	if p.xoffSent != 0 {
-		p.used(a)
+		p.countAfterXoff(a)
 	}
 }
 
@@ -136,9 +136,9 @@ func (s *Switch) HoldForHeadroomProbe(i int, prio uint8, hold bool, now int64) {
 	switch {
 	case p == nil || prio >= NumPriorities:
 	case !hold: // also for a priority that has become lossy
-		s.free(p, prio, macctl.CauseHeadroomProbe)
+		s.releasePeer(p, prio, macctl.CauseHeadroomProbe)
 	case p.lossless(prio):
-		s.hold(p, prio, macctl.CauseHeadroomProbe)
+		s.holdPeer(p, prio, macctl.CauseHeadroomProbe)
 	}
 }
 
@@ -160,7 +160,7 @@ func (s *Switch) LookAtHeadroom(i int, prio uint8) (l HeadroomLook) {
 	if p == nil || prio >= NumPriorities {
 		return l
 	}
-	u := &p.use[p.useUnit(prio)]
+	u := &p.headroomUse[p.ingressQueueOf(prio)]
 	return HeadroomLook{Up: p.up, Own: p.sender.Causes(prio)&^macctl.CauseHeadroomProbe == 0,
 		XoffSent: p.xoffSent&(1<<prio) != 0 && !u.inLine, Xoffs: u.Xoffs, After: u.Last,
 		Before: u.before, Streamed: p.streamed.frames[prio],

@@ -33,20 +33,20 @@ type Switch struct {
 	// pending lists ports whose transmit task has work: a MAC Control frame or data frames to send.
 	pending            bridge.PortSet
 	foreign            bridge.PortSet // pending ports of other workers
-	queued             bool           // the running frame meets deep egress queues only
-	prompt             bool           // a frame of the running burst meets another queue
+	onlyLongQueues     bool           // the running frame meets long egress queues only
+	mayLeaveSoon       bool           // a frame of the running burst meets a shorter queue
 	losslessDepartures uint64         // only grows
 	wakeDelay          int64
-	retired            archive[retiredPort] // counters of removed ports
+	removedPorts       archive[removedPort] // counters of removed ports
 	suspects           bridge.PortSet       // ports that the watchdog has to look at
 	captureTap         capture.Tap
 	disposition        disposition // of the frame that Ingress looks at
 	// burstInRing is the burst whose frames may still lie in the ring. It is set while Dequeue runs.
-	burstInRing   []Arrival
-	trunkHolds    uint64                 // counts holds that a trunk began
-	retiredTrunks archive[TrunkSnapshot] // counters of trunks that are gone, or had other ports
-	lostForgotten uint64                 // lossless drops of ports that are remembered no longer
-	lostGone      uint64                 // lossless drops of all ports that are gone
+	burstInRing          []Arrival
+	trunkHolds           uint64                 // counts holds that a trunk began
+	removedTrunks        archive[TrunkSnapshot] // counters of trunks that are gone, or had other ports
+	losslessDropsEvicted uint64                 // of removed ports whose counters made room for newer ones
+	losslessDropsRemoved uint64                 // of all removed ports
 }
 
 // portState is one port.
@@ -84,13 +84,13 @@ type portState struct {
 	pauses             Histogram  // lengths of pauses by the peer
 	holds              Histogram  // lengths of holds of the peer
 	losses             RingLosses // as last read
-	awaited            uint8      // queues that the watchdog waits for to hold frames while paused
+	watchedQueues      uint8      // queues that the watchdog waits for to hold frames while paused
 	discardQueues      uint8      // queues that are emptied by the watchdog's order
 	oversize           bool       // an event has reported an oversized frame under this configuration
 	session            uint32     // counts how often the link went down
 	xoffSent           uint8      // priorities that the newest sent XOFF holds
-	use                [NumPriorities]useMeter
-	useNotes           []useNote
+	headroomUse        [NumPriorities]headroomUseMeter
+	deferredFrames     []deferredFrame
 	stream             stream
 	streamed           streamed
 	traffic            traffic
@@ -107,7 +107,7 @@ type queue struct {
 // New returns a switch without ports.
 func New(cfg Config, now int64) (*Switch, error) {
 	s := &Switch{cfg: cfg, now: now, wakeDelay: wakeDelayGuess, random: binary.LittleEndian.Uint64(cfg.Identity[:]) | 1}
-	s.retired.byName, s.retiredTrunks.byName = map[string]*retiredPort{}, map[string]*TrunkSnapshot{}
+	s.removedPorts.byName, s.removedTrunks.byName = map[string]*removedPort{}, map[string]*TrunkSnapshot{}
 	var err error
 	if s.buffer, err = buffer.New(cfg.Buffer, s); err != nil {
 		return nil, err
@@ -165,8 +165,8 @@ func (s *Switch) configure(p *portState, cfg PortConfig) error {
 	}
 	p.cfg, p.oversize = cfg, false
 	s.captureTap.Describe(p.described())
-	if cfg.Delay > 0 && p.useNotes == nil {
-		p.useNotes = make([]useNote, 0, maxUseNotes)
+	if cfg.Delay > 0 && p.deferredFrames == nil {
+		p.deferredFrames = make([]deferredFrame, 0, maxDeferredFrames)
 	}
 	if cfg.Prober != nil {
 		cfg.Prober.SetUp(p.up, s.now)
@@ -186,11 +186,11 @@ func (s *Switch) RemovePort(i int, now int64) {
 	}
 	s.SetUp(i, false, now)
 	s.buffer.RemovePort(i)
-	s.retire(p)
+	s.keepRemovedPort(p)
 	s.bridge.RemovePort(i)
 	s.ports[i] = nil
 	s.pending.Remove(i)
-	s.sumLosslessDropsGone()
+	s.sumLosslessDropsRemoved()
 }
 
 // SetUp reports that a port's link came up or went down. A port that goes down releases what it holds, and both ends
@@ -209,7 +209,7 @@ func (s *Switch) SetUp(i int, up bool, now int64) {
 	if p.cfg.Prober != nil {
 		p.cfg.Prober.SetUp(up, now)
 	}
-	defer s.reviewPort(p)
+	defer s.updateHoldsOfPort(p)
 	if up {
 		s.event(Event{Kind: EventPortUp, Port: p.cfg.Name, Priority: -1})
 		s.markPending(p) // a peer that missed our XOFF must hear it
@@ -251,10 +251,12 @@ func (s *Switch) dropQueued(p *portState, d uint32, r DropReason) {
 }
 
 // Hold implements the buffer manager's flow control: the peer of port must stop priority prio.
-func (s *Switch) Hold(port int, prio uint8) { s.hold(s.ports[port], prio, macctl.CauseBuffer) }
+func (s *Switch) Hold(port int, prio uint8) { s.holdPeer(s.ports[port], prio, macctl.CauseBuffer) }
 
 // Release implements the buffer manager's flow control: the peer of port may send priority prio again.
-func (s *Switch) Release(port int, prio uint8) { s.free(s.ports[port], prio, macctl.CauseBuffer) }
+func (s *Switch) Release(port int, prio uint8) {
+	s.releasePeer(s.ports[port], prio, macctl.CauseBuffer)
+}
 
 // markPending notes that the transmit task of p has work.
 func (s *Switch) markPending(p *portState) {
@@ -264,7 +266,7 @@ func (s *Switch) markPending(p *portState) {
 	}
 }
 
-func (s *Switch) hold(p *portState, prio uint8, c macctl.Cause) {
+func (s *Switch) holdPeer(p *portState, prio uint8, c macctl.Cause) {
 	if p == nil {
 		return
 	}
@@ -275,7 +277,7 @@ func (s *Switch) hold(p *portState, prio uint8, c macctl.Cause) {
 	s.markPending(p)
 }
 
-func (s *Switch) free(p *portState, prio uint8, c macctl.Cause) {
+func (s *Switch) releasePeer(p *portState, prio uint8, c macctl.Cause) {
 	if p == nil {
 		return
 	}

@@ -191,7 +191,7 @@ func (w *world) reconfigure(t *rapid.T) {
 func (w *world) everything() *Snapshot {
 	v := *w.snapshot()
 	v.Ports = slices.Clone(v.Ports)
-	for name, old := range w.sw.retired.byName {
+	for name, old := range w.sw.removedPorts.byName {
 		if !slices.ContainsFunc(v.Ports, func(p PortSnapshot) bool { return p.Config.Name == name }) {
 			v.Ports = append(v.Ports, old.PortSnapshot)
 		}

@@ -7,35 +7,35 @@ import (
 	"pfcswitch/macctl"
 )
 
-// review updates all holds of a trunk. They depend on the frames that wait, and on pauses of peers.
-func (s *Switch) review(t *trunkState) {
+// updateTrunkHolds updates all holds of a trunk. They depend on the frames that wait, and on pauses of peers.
+func (s *Switch) updateTrunkHolds(t *trunkState) {
 	if t.cfg.Flow.Mode == macctl.ModeOff {
 		return
 	}
-	s.reviewMembers(t)
-	s.reviewUplink(t)
+	s.updateMemberHolds(t)
+	s.updateUplinkHolds(t)
 }
 
-// reviewSide updates the holds that depend on the frames that wait to leave by p.
-func (s *Switch) reviewSide(p *portState) {
+// updateHoldsBehind updates the holds that depend on the frames that wait to leave by p.
+func (s *Switch) updateHoldsBehind(p *portState) {
 	switch t := p.trunk; {
 	case t == nil || t.cfg.Flow.Mode == macctl.ModeOff:
 	case p.member == uplink:
-		s.reviewMembers(t)
+		s.updateMemberHolds(t)
 	default:
-		s.reviewUplink(t)
+		s.updateUplinkHolds(t)
 	}
 }
 
-// reviewPort updates the holds that depend on whether port p is up and paused.
-func (s *Switch) reviewPort(p *portState) {
+// updateHoldsOfPort updates the holds that depend on whether port p is up and paused.
+func (s *Switch) updateHoldsOfPort(p *portState) {
 	if p.trunk != nil {
 		p.trunk.setLive(p)
-		s.review(p.trunk)
+		s.updateTrunkHolds(p.trunk)
 	}
 }
 
-func (s *Switch) reviewMembers(t *trunkState) {
+func (s *Switch) updateMemberHolds(t *trunkState) {
 	var paused uint8
 	if p := s.ports[t.cfg.Uplink]; p != nil {
 		paused = p.receiver.Paused(s.now)
@@ -43,7 +43,7 @@ func (s *Switch) reviewMembers(t *trunkState) {
 	s.applyHolds(t, t.cfg.Flow.Members(t.held, &t.toUplink, paused), paused)
 }
 
-func (s *Switch) reviewUplink(t *trunkState) {
+func (s *Switch) updateUplinkHolds(t *trunkState) {
 	var common trunk.Common
 	for _, i := range t.cfg.Members {
 		if p := s.ports[i]; p != nil && p.up {
@@ -90,16 +90,16 @@ func (s *Switch) holdUplink(t *trunkState, old, next, paused uint8) {
 }
 
 // turnHold sets or clears the trunk's hold bit of a priority of a port, which under PAUSE is that of all of them.
-func (s *Switch) turnHold(i int, prio uint8, hold, held bool, begun *HoldCount, passed bool) {
+func (s *Switch) turnHold(i int, prio uint8, hold, wasHeld bool, begun *HoldCount, passed bool) {
 	switch {
-	case hold == held:
+	case hold == wasHeld:
 	case hold:
-		s.hold(s.ports[i], prio, macctl.CauseTrunk)
+		s.holdPeer(s.ports[i], prio, macctl.CauseTrunk)
 		s.trunkHolds++
 		if begun != nil {
 			begun.count(passed)
 		}
 	default:
-		s.free(s.ports[i], prio, macctl.CauseTrunk)
+		s.releasePeer(s.ports[i], prio, macctl.CauseTrunk)
 	}
 }

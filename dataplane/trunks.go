@@ -94,7 +94,7 @@ func (s *Switch) setTrunks(trunks []TrunkConfig) {
 		s.join(t)
 	}
 	for _, t := range old {
-		s.retireTrunk(t)
+		s.keepRemovedTrunk(t)
 	}
 	for p := range s.existing() {
 		s.loopEvent(s.bridge.SetUp(p.index, p.bridged()))
@@ -192,11 +192,11 @@ func (s *Switch) recount() {
 		}
 		for occupied := p.occupied; occupied != 0; occupied &= occupied - 1 {
 			for d := p.queues[bits.TrailingZeros8(occupied)].head; d != none; d = s.memory.descs[d].next {
-				s.load(p, &s.memory.descs[d], 1)
+				s.changeTrunkLoad(p, &s.memory.descs[d], 1)
 			}
 		}
 	}
 	for _, t := range s.trunks {
-		s.review(t)
+		s.updateTrunkHolds(t)
 	}
 }

@@ -78,24 +78,24 @@ func (s *Switch) snapshotTrunk(t *trunkState) TrunkSnapshot {
 		}
 		v.Members = append(v.Members, member)
 	}
-	if old := s.retiredTrunks.byName[t.cfg.Name]; old != nil {
+	if old := s.removedTrunks.byName[t.cfg.Name]; old != nil {
 		v.Combine(old, Add)
 	}
 	return v
 }
 
-// retireTrunk keeps the counters of a trunk that ends, and of the members that it had before.
-func (s *Switch) retireTrunk(t *trunkState) {
+// keepRemovedTrunk keeps the counters of a trunk that ends, and of the members that it had before.
+func (s *Switch) keepRemovedTrunk(t *trunkState) {
 	name, v := t.cfg.Name, s.snapshotTrunk(t)
-	if old := s.retiredTrunks.byName[name]; old != nil {
+	if old := s.removedTrunks.byName[name]; old != nil {
 		for i := range old.Members {
 			if v.member(old.Members[i].Port) == nil {
 				v.Members = append(v.Members, old.Members[i])
 			}
 		}
 	}
-	v.Members = v.Members[:min(len(v.Members), len(t.cfg.Members)+maxRetiredMembers)]
-	s.retiredTrunks.keep(name, &v, s.hasTrunk)
+	v.Members = v.Members[:min(len(v.Members), len(t.cfg.Members)+maxRemovedMembers)]
+	s.removedTrunks.keep(name, &v, s.hasTrunk)
 }
 
 // member returns a member by its port's name, nil where there is none.

@@ -5,9 +5,9 @@ import (
 	"pfcswitch/macctl"
 )
 
-// Use is what a lossless ingress queue really took after XOFF was sent to its peer, by the receive stamps of the
-// frames. Octets are those on the wire.
-type Use struct {
+// HeadroomUse is what a lossless ingress queue really took after XOFF was sent to its peer, by the receive stamps of
+// the frames. Octets are those on the wire.
+type HeadroomUse struct {
 	Xoffs uint64 // XOFFs sent
 	Peak  int64  // most octets that came after one XOFF had left
 	// Paced is Peak without the peer's burst: no more than the link's speed passes in the time since XOFF.
@@ -16,43 +16,43 @@ type Use struct {
 	Last  int64 // octets after the newest XOFF
 	// Waited are frames after XOFF that waited in the ring because the headroom was too small for what came after XOFF.
 	Waited uint64
-	// Crowded are frames after XOFF that waited in the ring although what came after XOFF would have fitted: frames
-	// that had arrived before had taken the headroom.
-	Crowded uint64
+	// WaitedBehindEarlier are frames after XOFF that waited in the ring although what came after XOFF would have
+	// fitted: frames that had arrived before had taken the headroom.
+	WaitedBehindEarlier uint64
 
-	Exceeded uint64 // XOFFs after which more came than Room
-	Tight    Tight  // of the XOFF that left least of Room
+	Exceeded  uint64  // XOFFs after which more came than Room
+	LeastLeft XoffUse // what came after the XOFF that left least of its Room
 }
 
-// A Tight is what came after one XOFF (Used), and the headroom in force when the XOFF was sent (Room). Where the
+// An XoffUse is what came after one XOFF (Used), and the headroom in force when the XOFF was sent (Room). Where the
 // headroom follows what is found, Room is at most what had been found by then. Both are octets; Used is 0 where nothing
 // has come after any XOFF.
-type Tight struct{ Used, Room int64 }
+type XoffUse struct{ Used, Room int64 }
 
-// useMeter counts the use of one queue since the newest XOFF.
-type useMeter struct {
-	Use
+// headroomUseMeter counts the use of one queue since the newest XOFF.
+type headroomUseMeter struct {
+	HeadroomUse
 	left   int64 // when XOFF left
 	room   int64 // octets of headroom by then
 	before int64 // octets read since then that had arrived before
 	inLine bool  // XOFF is in the delay line
 }
 
-// A useNote is a frame that came while XOFF was in the delay line. Only when XOFF leaves the line is it known whether
-// the line was late.
-type useNote struct {
-	unit   uint8
-	waits  bool // it waits in the ring
-	octets int32
-	at     int64
+// A deferredFrame is a frame that came while XOFF was in the delay line. Only when XOFF leaves the line is it known
+// whether the line was late.
+type deferredFrame struct {
+	queue       uint8
+	waitsInRing bool // for buffer
+	octets      int32
+	at          int64
 }
 
-// maxUseNotes is what a delay line of a millisecond at 1 Gbit/s needs with smallest frames. Beyond it, frames count as
-// after XOFF.
-const maxUseNotes = 2048
+// maxDeferredFrames is what a delay line of a millisecond at 1 Gbit/s needs with smallest frames. Beyond it, frames
+// count as after XOFF.
+const maxDeferredFrames = 2048
 
-// useUnit is the queue that a priority belongs to.
-func (p *portState) useUnit(prio uint8) uint8 {
+// ingressQueueOf is the queue that a priority belongs to.
+func (p *portState) ingressQueueOf(prio uint8) uint8 {
 	if p.cfg.Mode == macctl.ModePause {
 		return 0
 	}
@@ -64,15 +64,15 @@ func (p *portState) useUnit(prio uint8) uint8 {
 func (p *portState) updateXoffSent(now int64) {
 	xoffSent := p.sender.XoffSent()
 	for q := range uint8(NumPriorities) {
-		u, bit := &p.use[q], uint8(1)<<q
+		u, bit := &p.headroomUse[q], uint8(1)<<q
 		switch {
-		case p.useUnit(q) != q || (xoffSent^p.xoffSent)&bit == 0:
+		case p.ingressQueueOf(q) != q || (xoffSent^p.xoffSent)&bit == 0:
 		case xoffSent&bit != 0:
 			u.Xoffs++
 			u.left, u.Last, u.before, u.inLine = now, 0, 0, p.cfg.Delay > 0 || p.delayed > 0
 			u.room = p.roomNow(q)
 		case u.inLine: // freed before XOFF has left: nothing came after it
-			p.leftLine(q, now-u.left)
+			p.xoffLeftDelayLine(q, now-u.left)
 		}
 	}
 	p.xoffSent = xoffSent
@@ -90,48 +90,51 @@ func (p *portState) roomNow(q uint8) int64 {
 	return room
 }
 
-func (p *portState) leftLine(q uint8, late int64) {
-	u := &p.use[q]
-	u.left += late
+// xoffLeftDelayLine counts the frames that came while an XOFF of queue q was in the delay line. That XOFF counts as
+// sent lateNs later than it entered the line.
+func (p *portState) xoffLeftDelayLine(q uint8, lateNs int64) {
+	u := &p.headroomUse[q]
+	u.left += lateNs
 	u.inLine = false
-	kept := p.useNotes[:0]
-	for _, n := range p.useNotes {
+	kept := p.deferredFrames[:0]
+	for _, n := range p.deferredFrames {
 		switch {
-		case n.unit != q:
+		case n.queue != q:
 			kept = append(kept, n)
-		case n.waits:
+		case n.waitsInRing:
 			p.judgeWait(n)
 		default:
 			u.add(n.at, int64(n.octets), macctl.SpeedOrNominal(p.cfg.Speed))
 		}
 	}
-	p.useNotes = kept
+	p.deferredFrames = kept
 }
 
-// used counts a frame that came by p while its priority is held.
-func (p *portState) used(a *Arrival) {
+// countAfterXoff counts a frame that came by p while its priority is held.
+func (p *portState) countAfterXoff(a *Arrival) {
 	if a.priority >= NumPriorities || p.xoffSent&(1<<a.priority) == 0 {
 		return
 	}
-	q := p.useUnit(a.priority)
+	q := p.ingressQueueOf(a.priority)
 	octets := frame.WireOctets(len(a.Data))
-	if p.later(useNote{unit: q, octets: int32(octets), at: a.At}) {
+	if p.deferUntilXoffLeaves(deferredFrame{queue: q, octets: int32(octets), at: a.At}) {
 		return
 	}
-	p.use[q].add(a.At, int64(octets), macctl.SpeedOrNominal(p.cfg.Speed))
+	p.headroomUse[q].add(a.At, int64(octets), macctl.SpeedOrNominal(p.cfg.Speed))
 }
 
-// later keeps a frame until XOFF has left the delay line. It returns false where XOFF is not in the line.
-func (p *portState) later(n useNote) bool {
-	if !p.use[n.unit].inLine || len(p.useNotes) == cap(p.useNotes) {
+// deferUntilXoffLeaves keeps a frame until XOFF has left the delay line. It returns false where XOFF is not in the
+// line.
+func (p *portState) deferUntilXoffLeaves(n deferredFrame) bool {
+	if !p.headroomUse[n.queue].inLine || len(p.deferredFrames) == cap(p.deferredFrames) {
 		return false
 	}
-	p.useNotes = append(p.useNotes, n)
+	p.deferredFrames = append(p.deferredFrames, n)
 	return true
 }
 
 // add counts octets that arrived at a time by a link of speed bit/s.
-func (u *useMeter) add(at, octets, speed int64) {
+func (u *headroomUseMeter) add(at, octets, speed int64) {
 	if at > u.left {
 		u.Last += octets
 		u.Peak = max(u.Peak, u.Last)
@@ -144,30 +147,31 @@ func (u *useMeter) add(at, octets, speed int64) {
 }
 
 // compare compares what has come since XOFF, with these octets as the newest, with the headroom.
-func (u *useMeter) compare(octets int64) {
+func (u *headroomUseMeter) compare(octets int64) {
 	if u.Last > u.room && u.Last-octets <= u.room {
 		u.Exceeded++
 	}
-	if t := &u.Tight; t.Used == 0 || u.room-u.Last < t.Room-t.Used {
-		*t = Tight{u.Last, u.room}
+	if t := &u.LeastLeft; t.Used == 0 || u.room-u.Last < t.Room-t.Used {
+		*t = XoffUse{u.Last, u.room}
 	}
 }
 
-// usedRing counts a frame that has to wait in the ring.
-func (p *portState) usedRing(a *Arrival) {
-	n := useNote{unit: p.useUnit(a.priority), waits: true, octets: int32(frame.WireOctets(len(a.Data))), at: a.At}
-	if p.xoffSent&(1<<a.priority) != 0 && !p.later(n) {
+// countRingWait counts a frame that has to wait in the ring.
+func (p *portState) countRingWait(a *Arrival) {
+	n := deferredFrame{queue: p.ingressQueueOf(a.priority), waitsInRing: true,
+		octets: int32(frame.WireOctets(len(a.Data))), at: a.At}
+	if p.xoffSent&(1<<a.priority) != 0 && !p.deferUntilXoffLeaves(n) {
 		p.judgeWait(n)
 	}
 }
 
-// judgeWait counts a waiting frame as Waited or as Crowded.
-func (p *portState) judgeWait(n useNote) {
-	u := &p.use[n.unit]
+// judgeWait counts a waiting frame as Waited or as WaitedBehindEarlier.
+func (p *portState) judgeWait(n deferredFrame) {
+	u := &p.headroomUse[n.queue]
 	switch {
 	case n.at <= u.left:
-	case u.before > 0 && u.Last+int64(n.octets) <= p.cfg.Ingress[n.unit].Headroom:
-		u.Crowded++
+	case u.before > 0 && u.Last+int64(n.octets) <= p.cfg.Ingress[n.queue].Headroom:
+		u.WaitedBehindEarlier++
 	default:
 		u.Waited++
 	}

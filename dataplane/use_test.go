@@ -16,7 +16,7 @@ func TestPacedUse(t *testing.T) {
 		{"a burst, and the last frame later", []int64{500 * octet, 500 * octet, 2500 * octet}, 3000, 2500},
 		{"before XOFF has left", []int64{-1, 0}, 0, 0},
 	} {
-		var u useMeter
+		var u headroomUseMeter
 		for _, at := range tt.at {
 			u.add(at, 1000, speed)
 		}
@@ -33,7 +33,7 @@ func TestUseOfTheHeadroomOfThen(t *testing.T) {
 	p := &prober{}
 	c.Prober, c.Follow = p, 1<<lossless
 	r := newRig(t, testConfig(2), c, testPort(1))
-	xoff := func(frames int) Use {
+	xoff := func(frames int) HeadroomUse {
 		r.hear(1, lossless, 0xffff)
 		r.offer(0, several(0, 1, lossless, alone+1, small)...)
 		r.wantXoffSent(0, 0xffff)
@@ -43,7 +43,7 @@ func TestUseOfTheHeadroomOfThen(t *testing.T) {
 		r.hear(1, lossless, 0)
 		r.drain(1, r.now+second)
 		r.tell(0) // XON
-		return r.snapshot().Ports[0].Use[lossless]
+		return r.snapshot().Ports[0].HeadroomUse[lossless]
 	}
 	const inForce = headroomCells * cell
 	for i, tt := range []struct {
@@ -64,9 +64,9 @@ func TestUseOfTheHeadroomOfThen(t *testing.T) {
 	} {
 		p.found, r.sw.ports[0].cfg.Follow = tt.found, tt.follow
 		use := xoff(tt.frames)
-		if want := (Tight{Used: tt.used * onWire, Room: tt.room}); use.Tight != want ||
+		if want := (XoffUse{Used: tt.used * onWire, Room: tt.room}); use.LeastLeft != want ||
 			use.Exceeded != uint64(tt.exceed) || use.Xoffs != uint64(i)+1 {
-			t.Errorf("%s: %+v, exceeded %d of %d times\nwant %+v, %d of %d", tt.what, use.Tight, use.Exceeded,
+			t.Errorf("%s: %+v, exceeded %d of %d times\nwant %+v, %d of %d", tt.what, use.LeastLeft, use.Exceeded,
 				use.Xoffs, want, tt.exceed, i+1)
 		}
 	}

@@ -14,7 +14,7 @@ func (s *Switch) startWait(p *portState, a *Arrival) {
 		return
 	}
 	p.waitFrom, p.waitingFrame = max(1, s.now), waitingFrameOf(a)
-	p.usedRing(a)
+	p.countRingWait(a)
 	s.peerEvent(p, EventRingHold, a.priority,
 		"lossless frames wait in the receive ring: the headroom is too small for this peer, "+
 			"or the peer does not obey XOFF")

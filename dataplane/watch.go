@@ -12,7 +12,7 @@ const WholePort = macctl.WholePort
 type WatchReading struct {
 	Held      int    // frames that wait
 	Sent      uint64 // frames that left since the port was added
-	Dropped   uint64 // frames that Order discarded
+	Dropped   uint64 // frames that BreakDeadlock discarded
 	PausedNs  int64  // ns for which the peer paused the queue, up to this moment, by the pause timer
 	PausedNow bool
 	Requested bool   // the peer requests a pause, obeyed or not
@@ -51,24 +51,24 @@ func covers(queue uint8) uint8 {
 	return 1 << queue
 }
 
-// NotifyStuck asks that Suspects names port i once, when this queue next holds frames while paused. on false ends the
+// NotifyPaused asks that Suspects names port i once, when this queue next holds frames while paused. on false ends the
 // request.
-func (s *Switch) NotifyStuck(i int, queue uint8, on bool) {
+func (s *Switch) NotifyPaused(i int, queue uint8, on bool) {
 	p := s.ports[i]
 	if p == nil {
 		return
 	}
-	p.awaited &^= covers(queue)
+	p.watchedQueues &^= covers(queue)
 	if on {
-		p.awaited |= covers(queue)
+		p.watchedQueues |= covers(queue)
 	}
 }
 
 // reportPaused notes that queues of p hold frames while paused.
 func (s *Switch) reportPaused(p *portState, paused uint8) {
-	p.awaited &^= p.occupied & paused
+	p.watchedQueues &^= p.occupied & paused
 	if p.cfg.Mode == macctl.ModePause {
-		p.awaited = 0
+		p.watchedQueues = 0
 	}
 	s.notifyWatch(p)
 }
@@ -87,26 +87,26 @@ func (s *Switch) endWatch(p *portState) {
 	s.notifyWatch(p)
 }
 
-// Suspects returns and clears the ports that NotifyStuck asked for, and the ports whose link went down.
+// Suspects returns and clears the ports that NotifyPaused asked for, and the ports whose link went down.
 func (s *Switch) Suspects() bridge.PortSet {
 	all := s.suspects
 	s.suspects = bridge.PortSet{}
 	return all
 }
 
-// Order breaks a deadlock at a queue of port i: with ignore, XOFF is counted and not obeyed; with discard, the queue's
-// frames are dropped too. A link that goes down ends the order.
-func (s *Switch) Order(i int, queue uint8, ignore, discard bool, now int64) {
+// BreakDeadlock gives an order for a queue of port i: with ignoreXoff, XOFF is counted and not obeyed; with discard,
+// the queue's frames are dropped too. With neither, it ends the order. A link that goes down ends the order too.
+func (s *Switch) BreakDeadlock(i int, queue uint8, ignoreXoff, discard bool, now int64) {
 	p := s.at(i, now)
 	if p == nil {
 		return
 	}
-	p.receiver.Ignore(queue, ignore, now)
+	p.receiver.Ignore(queue, ignoreXoff, now)
 	p.discardQueues &^= covers(queue)
 	if discard && p.up {
 		p.discardQueues |= covers(queue)
 	}
-	s.reviewPort(p)
+	s.updateHoldsOfPort(p)
 	s.markPending(p)
 }
 
@@ -128,7 +128,7 @@ func (s *Switch) discardQueues(p *portState) {
 		return
 	}
 	s.buffer.Resume()
-	s.reviewSide(p)
+	s.updateHoldsBehind(p)
 	if p.discardQueues&p.occupied != 0 {
 		s.markPending(p)
 	}

@@ -47,8 +47,8 @@ func TestSuspects(t *testing.T) {
 		all := r.sw.Suspects()
 		return all.Has(1)
 	}
-	r.sw.NotifyStuck(1, lossless, true)
-	r.sw.NotifyStuck(9, lossless, true)
+	r.sw.NotifyPaused(1, lossless, true)
+	r.sw.NotifyPaused(9, lossless, true)
 	r.hear(1, lossless, 0xffff)
 	if reported() {
 		t.Error("told of a queue that is empty")
@@ -58,7 +58,7 @@ func TestSuspects(t *testing.T) {
 		t.Errorf("frames after the pause: %d calls, want to be told once", calls)
 	}
 	r.hear(1, lossless, 0)
-	r.sw.NotifyStuck(1, lossless, true)
+	r.sw.NotifyPaused(1, lossless, true)
 	if reported() {
 		t.Error("told of a queue that is free")
 	}
@@ -67,8 +67,8 @@ func TestSuspects(t *testing.T) {
 	if !reported() {
 		t.Error("not told of a pause after the frames")
 	}
-	r.sw.NotifyStuck(1, lossless, true)
-	r.sw.NotifyStuck(1, lossless, false)
+	r.sw.NotifyPaused(1, lossless, true)
+	r.sw.NotifyPaused(1, lossless, false)
 	if reported() {
 		t.Error("told though nobody wants to know")
 	}
@@ -93,7 +93,7 @@ func stuckRig(t *testing.T, held int) *rig {
 func TestOrderIgnore(t *testing.T) {
 	r := stuckRig(t, alone+1)
 	r.sw.TakePending(1)
-	r.sw.Order(1, lossless, true, false, r.now)
+	r.sw.BreakDeadlock(1, lossless, true, false, r.now)
 	if !r.sw.TakePending(1) {
 		t.Error("the port is not told that it has work")
 	}
@@ -107,7 +107,7 @@ func TestOrderIgnore(t *testing.T) {
 	if r.sw.buffer.OffCount() != 0 || r.tell(0) == nil {
 		t.Error("upstream is not released")
 	}
-	r.sw.Order(1, lossless, false, false, r.now)
+	r.sw.BreakDeadlock(1, lossless, false, false, r.now)
 	r.hear(1, lossless, 0xffff)
 	r.offer(0, data(0, 1, lossless, 0, small))
 	if r.send(1, 64) != nil {
@@ -121,7 +121,7 @@ func TestOrderDiscard(t *testing.T) {
 	r := stuckRig(t, alone+1)
 	r.offer(0, several(0, 1, 0, 3, small)...)
 	r.offer(2, data(2, 0, lossless, 0, small))
-	r.sw.Order(1, lossless, true, true, r.now)
+	r.sw.BreakDeadlock(1, lossless, true, true, r.now)
 	if got := counts(r.drain(1, r.now+second)); got[lossless] != 0 || got[0] != 3 {
 		t.Errorf("sent by priority %v, want 3 of priority 0 only", got)
 	}
@@ -144,7 +144,7 @@ func TestOrderDiscard(t *testing.T) {
 		t.Errorf("%d frames left by the port beside it, want 1", len(got))
 	}
 	r.empty()
-	r.sw.Order(1, lossless, false, false, r.now)
+	r.sw.BreakDeadlock(1, lossless, false, false, r.now)
 	r.hear(1, lossless, 0)
 	r.offer(0, data(0, 1, lossless, 0, small))
 	if got := r.send(1, 64); len(got) != 1 {
@@ -164,7 +164,7 @@ func TestDiscardReleasesOthers(t *testing.T) {
 	if n := r.sw.buffer.OffCount(); n != 2 {
 		t.Fatalf("%d queues are held, want those of ports 0 and 2", n)
 	}
-	r.sw.Order(1, lossless, true, true, r.now)
+	r.sw.BreakDeadlock(1, lossless, true, true, r.now)
 	if n := r.sw.Dequeue(1, r.now, nil); n != 0 || r.sw.buffer.OffCount() != 0 {
 		t.Errorf("%d frames to send, %d queues held", n, r.sw.buffer.OffCount())
 	}
@@ -177,13 +177,13 @@ func TestOrderFreesTheTrunk(t *testing.T) {
 	r := trunkRig(t, marked(threeToOne(), 4*octets, 2*octets), nil)
 	r.hear(uplinkPort, lossless, 0xffff)
 	r.wantHolds("the uplink is paused", 1<<lossless, 0)
-	r.sw.Order(uplinkPort, lossless, true, false, r.now)
+	r.sw.BreakDeadlock(uplinkPort, lossless, true, false, r.now)
 	r.wantHolds("its pause is ignored", 0, 0)
 	for i := range members {
 		r.offer(i, several(i, 5, lossless, 3, small)...)
 	}
 	r.wantHolds("above the mark", 1<<lossless, 0)
-	r.sw.Order(uplinkPort, lossless, true, true, r.now)
+	r.sw.BreakDeadlock(uplinkPort, lossless, true, true, r.now)
 	r.sw.Dequeue(uplinkPort, r.now, nil)
 	r.wantHolds("what waited is dropped", 0, 0)
 }
@@ -195,7 +195,7 @@ func TestDiscardAndSending(t *testing.T) {
 	n := r.sw.Dequeue(1, r.now, nil)
 	r.batch.Reset()
 	r.sw.Fill(1, r.batch, r.burst)
-	r.sw.Order(1, lossless, true, true, r.now)
+	r.sw.BreakDeadlock(1, lossless, true, true, r.now)
 	if v := r.read(1, lossless); v.Held != 4 {
 		t.Fatalf("%d frames are left while some are being sent", v.Held)
 	}
@@ -211,7 +211,7 @@ func TestDiscardAndSending(t *testing.T) {
 	r = newRig(t, cfg, testPorts(2)...)
 	r.hear(1, lossless, 0xffff)
 	r.offer(0, several(0, 1, lossless, discardFrames+1, small)...)
-	r.sw.Order(1, lossless, true, true, r.now)
+	r.sw.BreakDeadlock(1, lossless, true, true, r.now)
 	r.sw.TakePending(1)
 	if n := r.sw.Dequeue(1, r.now, nil); n != 0 || r.read(1, lossless).Held != 1 || !r.sw.TakePending(1) {
 		t.Errorf("sends %d, holds %d, want to be called again for the last one", n, r.read(1, lossless).Held)
@@ -225,7 +225,7 @@ func TestDiscardAndSending(t *testing.T) {
 // A PAUSE port is one queue: all priorities are ignored and emptied together.
 func TestWatchWhole(t *testing.T) {
 	r := newRig(t, testConfig(2), pausePort(0), pausePort(1))
-	r.sw.NotifyStuck(1, WholePort, true)
+	r.sw.NotifyPaused(1, WholePort, true)
 	r.pause(1, 0xffff)
 	r.offer(0, data(0, 1, 0, 0, small), data(0, 1, 5, 0, small))
 	r.sw.Dequeue(1, r.now, nil)
@@ -235,13 +235,13 @@ func TestWatchWhole(t *testing.T) {
 	if v := r.read(1, WholePort); v.Held != 2 || !v.PausedNow || v.Xoffs != 1 {
 		t.Errorf("%+v", v)
 	}
-	r.sw.Order(1, WholePort, true, false, r.now)
+	r.sw.BreakDeadlock(1, WholePort, true, false, r.now)
 	r.pause(1, 0xffff)
 	if got := r.send(1, 64); len(got) != 2 || r.read(1, WholePort).Sent != 2 {
 		t.Errorf("%d frames left, want 2", len(got))
 	}
 	r.offer(0, data(0, 1, 7, 0, small))
-	r.sw.Order(1, WholePort, true, true, r.now)
+	r.sw.BreakDeadlock(1, WholePort, true, true, r.now)
 	if got := r.send(1, 64); got != nil || r.read(1, WholePort).Dropped != 1 {
 		t.Errorf("%d frames left, %d dropped", len(got), r.read(1, WholePort).Dropped)
 	}
@@ -251,11 +251,11 @@ func TestWatchWhole(t *testing.T) {
 // A link that goes down ends every order.
 func TestLinkDownEndsOrders(t *testing.T) {
 	r := plainRig(t, 2)
-	r.sw.Order(1, lossless, true, true, r.now)
+	r.sw.BreakDeadlock(1, lossless, true, true, r.now)
 	r.sw.SetUp(1, false, r.now)
-	r.sw.Order(1, lossless, true, true, r.now) // nor does one begin there
+	r.sw.BreakDeadlock(1, lossless, true, true, r.now) // nor does one begin there
 	r.sw.SetUp(1, true, r.now)
-	r.sw.Order(1, lossless, false, false, r.now)
+	r.sw.BreakDeadlock(1, lossless, false, false, r.now)
 	r.hear(1, lossless, 0xffff)
 	r.offer(0, data(0, 1, lossless, 0, small))
 	if r.send(1, 64) != nil || r.read(1, lossless).Held != 1 {
@@ -266,7 +266,7 @@ func TestLinkDownEndsOrders(t *testing.T) {
 // Ordinary life costs no allocation with a watchdog.
 func TestDiscardDoesNotAllocate(t *testing.T) {
 	r := plainRig(t, 2)
-	r.sw.Order(1, lossless, true, true, r.now)
+	r.sw.BreakDeadlock(1, lossless, true, true, r.now)
 	burst := r.receive(0, several(0, 1, lossless, 8, small))
 	moves := make([]Move, 0, 8)
 	if n := testing.AllocsPerRun(200, func() {

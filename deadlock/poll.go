@@ -80,7 +80,7 @@ func (w *Watchdog) await(q *queue, now int64) {
 	q.keep(r, now)
 	if !r.stuck() {
 		w.schedule(q, noDeadline)
-		w.sw.NotifyStuck(q.port.number, q.number, true)
+		w.sw.NotifyPaused(q.port.number, q.number, true)
 		return
 	}
 	q.state = armed

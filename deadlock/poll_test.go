@@ -140,7 +140,7 @@ type blockedSwitch struct{}
 func (*blockedSwitch) Read(_ int, _ uint8, now int64, r *QueueState) {
 	r.Held, r.Sent, r.PausedNs, r.PausedNow, r.Requested = 3, 7, now, true, true
 }
-func (*blockedSwitch) NotifyStuck(int, uint8, bool)   {}
+func (*blockedSwitch) NotifyPaused(int, uint8, bool)  {}
 func (*blockedSwitch) Order(int, uint8, Order, int64) {}
 
 // BenchmarkPoll256 is one poll at 256 queues that are stuck, the readings of a trivial switch included.

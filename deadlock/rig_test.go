@@ -83,8 +83,8 @@ func (r *rig) Read(port int, queue uint8, now int64, v *QueueState) {
 	v.Requested = v.PausedNow || q.asked > now
 }
 
-// NotifyStuck implements Switch.
-func (r *rig) NotifyStuck(port int, queue uint8, on bool) { r.queue(port, queue).await = on }
+// NotifyPaused implements Switch.
+func (r *rig) NotifyPaused(port int, queue uint8, on bool) { r.queue(port, queue).await = on }
 
 // Order implements Switch.
 func (r *rig) Order(port int, queue uint8, o Order, now int64) {

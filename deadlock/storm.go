@@ -150,5 +150,5 @@ func (w *Watchdog) release(q *queue, reason string, now int64) {
 	if before == stormed || before == closed {
 		w.order(q, now)
 	}
-	w.sw.NotifyStuck(q.port.number, q.number, false)
+	w.sw.NotifyPaused(q.port.number, q.number, false)
 }

@@ -257,7 +257,7 @@ type pauseSwitch struct{ await, obey bool }
 
 func (o *pauseSwitch) Read(int, uint8, int64, *QueueState) {}
 
-func (o *pauseSwitch) NotifyStuck(_ int, queue uint8, on bool) {
+func (o *pauseSwitch) NotifyPaused(_ int, queue uint8, on bool) {
 	if queue == 3 || queue == All {
 		o.await = on
 	}

@@ -44,8 +44,8 @@ const (
 type Switch interface {
 	// Read fills r with the state of a queue at time now, zero for a queue that does not exist.
 	Read(port int, queue uint8, now int64, r *QueueState)
-	// NotifyStuck asks for one Notify when the queue next holds frames and is paused. With on false it asks for none.
-	NotifyStuck(port int, queue uint8, on bool)
+	// NotifyPaused asks for one Notify when the queue next holds frames and is paused. With on false it asks for none.
+	NotifyPaused(port int, queue uint8, on bool)
 	// Order puts an order in force.
 	Order(port int, queue uint8, o Order, now int64)
 }
@@ -208,7 +208,7 @@ func (w *Watchdog) change(q *queue, old *Config, now int64) {
 	}
 }
 
-// Notify says that queues of a port hold frames and are paused, which NotifyStuck asked for, or that the link of the
+// Notify says that queues of a port hold frames and are paused, which NotifyPaused asked for, or that the link of the
 // port has gone down.
 func (w *Watchdog) Notify(number int, now int64) {
 	p := w.port(number)

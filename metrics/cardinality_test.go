@@ -80,8 +80,8 @@ func worstPort(name string, mode macctl.Mode) dataplane.PortSnapshot {
 		}
 		p.Counters.LosslessDrops[prio] = 1
 	}
-	for q := range p.Use {
-		p.Use[q].Tight.Used = 1
+	for q := range p.HeadroomUse {
+		p.HeadroomUse[q].LeastLeft.Used = 1
 	}
 	return p
 }

@@ -33,15 +33,15 @@ func collectPort(o *output, p *dataplane.PortSnapshot) {
 		o.histogram(delayLate, &p.Late, name)
 	}
 	for q, label := range ingressQueues(&p.Config) {
-		u := &p.Use[q]
+		u := &p.HeadroomUse[q]
 		o.value(headroomUsedMax, float64(u.Peak), name, label)
 		o.value(headroomXoffs, float64(u.Xoffs), name, label)
 		o.value(headroomBefore, float64(u.Ring), name, label)
 		o.value(headroomWaited, float64(u.Waited), name, label, "after")
-		o.value(headroomWaited, float64(u.Crowded), name, label, "before")
+		o.value(headroomWaited, float64(u.WaitedBehindEarlier), name, label, "before")
 		o.value(headroomExceeded, float64(u.Exceeded), name, label)
-		if u.Tight.Used > 0 {
-			o.value(headroomLeastLeft, float64(u.Tight.Room-u.Tight.Used), name, label)
+		if u.LeastLeft.Used > 0 {
+			o.value(headroomLeastLeft, float64(u.LeastLeft.Room-u.LeastLeft.Used), name, label)
 		}
 		o.value(headroomXon, float64(p.Config.Ingress[q].Xon), name, label)
 	}

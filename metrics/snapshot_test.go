@@ -19,7 +19,7 @@ func sample(v *dataplane.Snapshot) {
 	v.Bridge.Entries, v.Bridge.Moves, v.Bridge.Full = 17, 2, 1
 	v.Xoff.Record(30_000)
 	v.XoffAge.Record(70_000)
-	v.LosslessDropsGone = 3
+	v.LosslessDropsRemoved = 3
 	v.Ports = []dataplane.PortSnapshot{pfcPort(), pausePort(), offPort()}
 	v.Trunks = sampleTrunks()
 	v.Buffer = buffer.Snapshot{
@@ -75,8 +75,8 @@ func pfcPort() dataplane.PortSnapshot {
 		p.Reaction.Record(ns)
 		p.Late.Record(ns / 2)
 	}
-	p.Use[3] = dataplane.Use{Xoffs: 9, Peak: 7002, Ring: 803, Waited: 4, Crowded: 5, Exceeded: 2,
-		Tight: dataplane.Tight{Used: 7001, Room: 7000}}
+	p.HeadroomUse[3] = dataplane.HeadroomUse{Xoffs: 9, Peak: 7002, Ring: 803, Waited: 4,
+		WaitedBehindEarlier: 5, Exceeded: 2, LeastLeft: dataplane.XoffUse{Used: 7001, Room: 7000}}
 	p.Config.Ingress[3].Xon = 6125
 	p.Pauses.Record(1_204_000)
 	p.Holds.Record(800_000_000)

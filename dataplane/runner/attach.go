@@ -66,7 +66,7 @@ func (r *Runner) detach(i int) (*portTask, error) {
 		t.releasePeerForRing(sw)
 		sw.ReadLosses(i, t.losses(), Now())
 		sw.SetUp(i, false, Now())
-		t.retire(sw)
+		t.keepMeasurements(sw)
 		r.tasks[i] = nil
 		r.assign(sw)
 		return nil

@@ -171,7 +171,7 @@ func TestRingsThatGoAreCounted(t *testing.T) {
 			l.waits(0)
 			l.must(leave(l))
 			var c *dataplane.Counters
-			if old := l.r.Retired().Ports; len(old) == 1 {
+			if old := l.r.RemovedCounters().Ports; len(old) == 1 {
 				c = &old[0].Counters
 			}
 			if p := l.snapshotOf(0); p.Config.Name == "p0" {
@@ -281,8 +281,9 @@ func TestCountersOutliveTheirPort(t *testing.T) {
 	ports := asMap(unshapedPorts(3)...)
 	delete(ports, 0)
 	l.must(l.r.Configure(l.cfg, ports, nil))
-	if gone := l.snapshot(); gone.LosslessDropsGone != 5 || before.LosslessDropsGone != 0 || len(gone.Ports) != 2 {
-		t.Errorf("%d lossless drops of ports that are gone, want 5", gone.LosslessDropsGone)
+	gone := l.snapshot()
+	if gone.LosslessDropsRemoved != 5 || before.LosslessDropsRemoved != 0 || len(gone.Ports) != 2 {
+		t.Errorf("%d lossless drops of ports that are gone, want 5", gone.LosslessDropsRemoved)
 	}
 	for range 2 {
 		l.must(l.r.Configure(l.cfg, asMap(unshapedPorts(3)...), nil))
@@ -291,7 +292,7 @@ func TestCountersOutliveTheirPort(t *testing.T) {
 		was, is := &before.Ports[0], &back.Ports[0]
 		if is.Counters.ReceivedFrames != was.Counters.ReceivedFrames ||
 			is.Counters.LosslessDrops != was.Counters.LosslessDrops ||
-			is.Reaction.Count != was.Reaction.Count || back.LosslessDropsGone != 0 {
+			is.Reaction.Count != was.Reaction.Count || back.LosslessDropsRemoved != 0 {
 			t.Errorf("the port that came back has counted %+v, %d reactions, want %+v, %d", is.Counters,
 				is.Reaction.Count, was.Counters, was.Reaction.Count)
 		}

@@ -10,8 +10,8 @@ import (
 // without polling the port's receive rings, for as long as a few frames take on the wire.
 //
 // Moderation does not delay this load: the egress queues of the last burst held frames for moderateDepth, and the rings
-// are read before these queues are empty. A frame that meets a shorter queue is prompt. It may have waited in its ring
-// for the port's interval. After a prompt frame the rings are polled for promptTime, so that requests and answers
+// are read before these queues are empty. A frame that meets a shorter queue may have waited in its ring
+// for the port's interval. After such a frame the rings are polled for pollTime, so that requests and answers
 // beside a load find the worker awake.
 //
 // A bound in octets keeps XOFF in time: the lossless rings are moderated only where moderateOctets from each moderated
@@ -21,8 +21,8 @@ const (
 	moderateFrames = 8 // full ones
 	moderateOctets = moderateFrames * (1518 + frame.WireExtras)
 	shortestFrame  = 60 + frame.WireExtras // on the wire
-	moderateDepth  = dataplane.DeepQueue
-	promptTime     = 10_000_000 // ns after a prompt frame in which a port's rings are polled
+	moderateDepth  = dataplane.LongQueue
+	pollTime       = 10_000_000 // ns after a frame that met a shorter queue
 )
 
 // moderation is for how many ns a worker may leave the port's rings unpolled: 0 where the port has no speed, or the
@@ -38,15 +38,15 @@ func moderation(c *dataplane.PortConfig) int64 {
 	return min(interval, moderateDepth)
 }
 
-// learnLoad records a burst of port t at time now. prompt says that a frame of it met no deep queue.
-func (w *worker) learnLoad(t *portTask, prompt bool, now int64) {
+// learnLoad records a burst of port t at time now. mayLeaveSoon says that a frame of it met no long queue.
+func (w *worker) learnLoad(t *portTask, mayLeaveSoon bool, now int64) {
 	switch {
-	case prompt || t.interval == 0:
-		t.deepUntil, t.promptUntil = 0, now+promptTime
-	case now >= t.promptUntil:
-		t.deepUntil = now + moderateDepth
+	case mayLeaveSoon || t.interval == 0:
+		t.longQueueUntil, t.pollUntil = 0, now+pollTime
+	case now >= t.pollUntil:
+		t.longQueueUntil = now + moderateDepth
 	}
-	w.deepUntil = t.deepUntil
+	w.longQueueUntil = t.longQueueUntil
 }
 
 // moderationLeft is for how many ns from now on the rings of the port may stay unpolled.
@@ -54,14 +54,14 @@ func (t *portTask) moderationLeft(now int64) int64 {
 	if t.ringHeld || t.blocked != [port.NumClasses]bool{} {
 		return 0
 	}
-	if d := min(t.interval, t.deepUntil-now); d >= minSleep {
+	if d := min(t.interval, t.longQueueUntil-now); d >= minSleep {
 		return d
 	}
 	return 0
 }
 
 // loaded reports whether the newest frames have to wait, so that the worker may sleep before it looks for more.
-func (w *worker) loaded(now int64) bool { return now < w.deepUntil && !w.full }
+func (w *worker) loaded(now int64) bool { return now < w.longQueueUntil && !w.full }
 
 // moderate chooses the rings that a sleep of d ns does not poll, and shortens the sleep accordingly. A worker with a
 // delay line polls all rings: a cable is never late. A worker that serves a host polls no ring for hostModeration, once

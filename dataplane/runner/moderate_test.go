@@ -30,16 +30,16 @@ func TestModerationIsBoundInOctets(t *testing.T) {
 	}
 }
 
-// Rings are left alone from a burst that met deep queues until these may be empty, and not within promptTime after a
-// prompt frame: one request among others, or several in a row, find the worker listening.
-func TestRingsAreListenedToAfterAPromptFrame(t *testing.T) {
+// Rings are left alone from a burst that met long queues until these may be empty, and not within pollTime after a
+// frame that may leave soon: one request among others, or several in a row, find the worker listening.
+func TestRingsArePolledAfterAFrameThatMayLeaveSoon(t *testing.T) {
 	const ms = second / 1000
 	w := &worker{}
 	p := &portTask{interval: ms / 2}
 	for i, step := range []struct {
-		at            int64
-		burst, prompt bool
-		quiet         int64
+		at          int64
+		burst, soon bool
+		quiet       int64
 	}{
 		{at: 1 * ms},
 		{at: 2 * ms, burst: true, quiet: ms / 2},
@@ -47,20 +47,20 @@ func TestRingsAreListenedToAfterAPromptFrame(t *testing.T) {
 		{at: 2*ms + 3*ms/4, quiet: ms / 4},
 		{at: 3*ms - minSleep + 1},
 		{at: 3*ms - minSleep/2, burst: true, quiet: ms / 2},
-		{at: 4 * ms, burst: true, prompt: true},
+		{at: 4 * ms, burst: true, soon: true},
 		{at: 5 * ms, burst: true},
-		{at: 4*ms + promptTime - 1, burst: true},
-		{at: 4*ms + promptTime, burst: true, quiet: ms / 2},
-		{at: 5*ms + promptTime, burst: true, prompt: true},
-		{at: 5*ms + promptTime + 1},
+		{at: 4*ms + pollTime - 1, burst: true},
+		{at: 4*ms + pollTime, burst: true, quiet: ms / 2},
+		{at: 5*ms + pollTime, burst: true, soon: true},
+		{at: 5*ms + pollTime + 1},
 	} {
 		if step.burst {
-			w.learnLoad(p, step.prompt, step.at)
+			w.learnLoad(p, step.soon, step.at)
 		}
 		if got := p.moderationLeft(step.at); got != step.quiet {
 			t.Errorf("step %d: left alone for %d ns, want %d", i, got, step.quiet)
 		}
-		if loaded := w.loaded(step.at); loaded != (step.at < p.deepUntil) || step.quiet > 0 && !loaded {
+		if loaded := w.loaded(step.at); loaded != (step.at < p.longQueueUntil) || step.quiet > 0 && !loaded {
 			t.Errorf("step %d: the worker looks for more, or does not: %v", i, loaded)
 		}
 	}
@@ -104,7 +104,7 @@ func TestModerate(t *testing.T) {
 		other, lossless bool // are left alone
 		d               int64
 	}{
-		{"deep queues", func(*workerRig, *portTask) {}, true, true, quiet},
+		{"long queues", func(*workerRig, *portTask) {}, true, true, quiet},
 		{"a lossless queue near its threshold", func(m *workerRig, _ *portTask) {
 			m.fill(t, 334)
 		}, true, false, quiet},
@@ -113,7 +113,7 @@ func TestModerate(t *testing.T) {
 			m.reconfigure(t)
 			m.fill(t, 334)
 		}, true, true, quiet},
-		{"queues that may be empty", func(_ *workerRig, p *portTask) { p.deepUntil = 0 }, false, false, long},
+		{"queues that may be empty", func(_ *workerRig, p *portTask) { p.longQueueUntil = 0 }, false, false, long},
 		{"a port without a speed", func(_ *workerRig, p *portTask) { p.cfg.Speed = 0; p.configure(p.cfg) }, false,
 			false, long},
 		{"a fast port", func(_ *workerRig, p *portTask) { p.cfg.Speed = gigabit; p.configure(p.cfg) }, false, false,
@@ -124,16 +124,16 @@ func TestModerate(t *testing.T) {
 			p.blocked[port.Lossless] = true
 		}, false, false, long},
 		{"a host beside waiting threads, after work", func(m *workerRig, p *portTask) {
-			m.w.hostNIC, m.w.worked, m.w.cpuContention, p.deepUntil = true, true, crowded, 0
+			m.w.hostNIC, m.w.worked, m.w.cpuContention, p.longQueueUntil = true, true, crowded, 0
 		}, true, true, hostModeration},
 		{"a host beside waiting threads, without work", func(m *workerRig, p *portTask) {
-			m.w.hostNIC, m.w.cpuContention, p.deepUntil = true, crowded, 0
+			m.w.hostNIC, m.w.cpuContention, p.longQueueUntil = true, crowded, 0
 		}, false, false, long},
 		{"a host alone, after work", func(m *workerRig, p *portTask) {
-			m.w.hostNIC, m.w.worked, p.deepUntil = true, true, 0
+			m.w.hostNIC, m.w.worked, p.longQueueUntil = true, true, 0
 		}, false, false, long},
 		{"no host, beside waiting threads, after work", func(m *workerRig, p *portTask) {
-			m.w.worked, m.w.cpuContention, p.deepUntil = true, crowded, 0
+			m.w.worked, m.w.cpuContention, p.longQueueUntil = true, crowded, 0
 		}, false, false, long},
 	} {
 		rings := map[port.Work]bool{port.WorkOther: tt.other, port.WorkLossless: tt.lossless, port.WorkControl: false}
@@ -147,7 +147,7 @@ func TestModerate(t *testing.T) {
 			m.w.watch()
 			opened := m.w.cpuContention
 			m.w.cpuContention = cpuContention{}
-			p.deepUntil = 2 * moderateDepth
+			p.longQueueUntil = 2 * moderateDepth
 			tt.change(m, p)
 			d := m.w.moderate(m.w.r.sw, long, moderateDepth)
 			if got := expires(m.w.poller); d != tt.d || got != alone {
@@ -176,7 +176,7 @@ func TestModeratedPortsShareTheBuffer(t *testing.T) {
 		m.w.r.tasks[1].port = &ringed{m.out, nil}
 		m.w.watch()
 		for _, p := range m.w.receivers[:loaded] {
-			p.deepUntil = 2 * moderateDepth
+			p.longQueueUntil = 2 * moderateDepth
 		}
 		m.w.moderate(sw, second, moderateDepth)
 		if got := expires(m.w.poller); got != alone {
@@ -214,7 +214,7 @@ func TestLoadIsLearnedFromBursts(t *testing.T) {
 	})
 	p := m.w.r.tasks[0]
 	for i, want := range []bool{false, true} {
-		p.promptUntil = 0
+		p.pollUntil = 0
 		m.round()
 		if got := p.moderationLeft(Now()) > 0; got != want {
 			t.Errorf("round %d: the rings are left alone: %v, want %v", i, got, want)

@@ -206,7 +206,7 @@ func (w *worker) admit(t *portTask, c port.Class, arrivals []dataplane.Arrival) 
 		first := taken
 		taken, stop = sw.Ingress(t.index, arrivals, taken, now, w.realTimeOffset)
 		w.moves = sw.Staged(w.moves)
-		w.learnLoad(t, sw.Prompt(), now)
+		w.learnLoad(t, sw.MayLeaveSoon(), now)
 		if stop == dataplane.FrameWaits {
 			t.blockedAt[c] = sw.Departures()
 		}

@@ -174,7 +174,7 @@ func (r *Runner) adopt(sw *dataplane.Switch, ports map[int]dataplane.PortConfig)
 	for t := range r.attached() {
 		c, ok := ports[t.index]
 		if !ok {
-			t.retire(sw)
+			t.keepMeasurements(sw)
 			gone = append(gone, t)
 			r.tasks[t.index] = nil
 			continue

@@ -29,10 +29,10 @@ func (r *Runner) Snapshot(v *dataplane.Snapshot) {
 	}
 }
 
-// Retired is the snapshot of Switch.Retired.
-func (r *Runner) Retired() *dataplane.Snapshot {
-	var gone dataplane.Retired
-	r.View(func(sw *dataplane.Switch) { gone = sw.Retired() })
+// RemovedCounters is the snapshot of Switch.RemovedCounters.
+func (r *Runner) RemovedCounters() *dataplane.Snapshot {
+	var gone dataplane.RemovedCounters
+	r.View(func(sw *dataplane.Switch) { gone = sw.RemovedCounters() })
 	return gone.Snapshot()
 }
 

@@ -18,18 +18,18 @@ type portTask struct {
 	program  []bpf.RawInstruction // in force; guarded by Runner.change
 
 	// receive task
-	blocked     [port.NumClasses]bool   // the oldest frame waits for buffer
-	blockedAt   [port.NumClasses]uint64 // Switch.Departures when it last had to wait
-	tryAt       [port.NumClasses]int64  // when it is offered again in any case
-	pieces      [port.NumClasses]int    // segments of the oldest frame that were taken already
-	sockets     [port.NumClasses]span   // of the rings, among the descriptors that the worker polls
-	ringHeld    bool
-	unwatched   int   // bursts until a ring that fills up is measured again
-	draining    bool  // the peer is held until the rings are replaced, or until a configuration fits
-	interval    int64 // ns for which the rings may stay unpolled; 0: never
-	alone       int64 // ns for which they stay unpolled in the coming sleep
-	deepUntil   int64 // until then the egress queues of the last burst hold frames
-	promptUntil int64 // until then the rings are polled
+	blocked        [port.NumClasses]bool   // the oldest frame waits for buffer
+	blockedAt      [port.NumClasses]uint64 // Switch.Departures when it last had to wait
+	tryAt          [port.NumClasses]int64  // when it is offered again in any case
+	pieces         [port.NumClasses]int    // segments of the oldest frame that were taken already
+	sockets        [port.NumClasses]span   // of the rings, among the descriptors that the worker polls
+	ringHeld       bool
+	unwatched      int   // bursts until a ring that fills up is measured again
+	draining       bool  // the peer is held until the rings are replaced, or until a configuration fits
+	interval       int64 // ns for which the rings may stay unpolled; 0: never
+	alone          int64 // ns for which they stay unpolled in the coming sleep
+	longQueueUntil int64 // until then the egress queues of the last burst hold frames
+	pollUntil      int64 // until then the rings are polled
 
 	// transmit task
 	stuck     stuck
@@ -81,11 +81,11 @@ var (
 	_ pathPort = (*port.AFPacket)(nil)
 )
 
-// retire hands the task's measurements to the switch, because the sockets of its port go.
-func (t *portTask) retire(sw *dataplane.Switch) {
+// keepMeasurements hands the task's measurements to the switch, because the sockets of its port go.
+func (t *portTask) keepMeasurements(sw *dataplane.Switch) {
 	inRings := 0
 	for c := range port.NumClasses {
 		inRings += t.port.Backlog(c).Frames
 	}
-	sw.Retire(t.cfg.Name, &t.reaction, &t.lateness, inRings)
+	sw.KeepMeasurements(t.cfg.Name, &t.reaction, &t.lateness, inRings)
 }

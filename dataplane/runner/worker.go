@@ -39,26 +39,26 @@ const (
 
 // A worker is a goroutine that runs receive and transmit tasks. All its memory is set aside at the start.
 type worker struct {
-	id            int
-	r             *Runner
-	receivers     []*portTask
-	transmitters  []*portTask
-	lines         []*portTask // transmitters with a delay line
-	rewatch       bool        // the descriptors to poll have changed
-	poller        *port.Poller
-	sleeping      atomic.Bool
-	asked         atomic.Bool // Alive sets it, a round clears it
-	turn          int         // receiver that the next round begins with
-	manyCPUs      bool        // others can send while this worker spins or coalesces
-	spin          int64
-	spinBudget    int64 // ns that it may spin: length of its rounds less its spins, at most spinMax
-	cpuContention cpuContention
-	worked        bool  // since it slept
-	moderated     bool  // its sleep does not poll all rings
-	deepUntil     int64 // of the port that it received from last
-	hostNIC       bool  // a receiver is a TAP, so the worker serves a host
-	got           int   // frames that this round has received
-	full          bool  // a burst of this round was as long as bursts may be
+	id             int
+	r              *Runner
+	receivers      []*portTask
+	transmitters   []*portTask
+	lines          []*portTask // transmitters with a delay line
+	rewatch        bool        // the descriptors to poll have changed
+	poller         *port.Poller
+	sleeping       atomic.Bool
+	asked          atomic.Bool // Alive sets it, a round clears it
+	turn           int         // receiver that the next round begins with
+	manyCPUs       bool        // others can send while this worker spins or coalesces
+	spin           int64
+	spinBudget     int64 // ns that it may spin: length of its rounds less its spins, at most spinMax
+	cpuContention  cpuContention
+	worked         bool  // since it slept
+	moderated      bool  // its sleep does not poll all rings
+	longQueueUntil int64 // of the port that it received from last
+	hostNIC        bool  // a receiver is a TAP, so the worker serves a host
+	got            int   // frames that this round has received
+	full           bool  // a burst of this round was as long as bursts may be
 
 	frames         [burstArrivals]port.Frame
 	arrivals       [burstArrivals]dataplane.Arrival

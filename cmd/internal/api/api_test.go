@@ -63,8 +63,8 @@ func (f *fake) Snapshot(v *dataplane.Snapshot) {
 	p1.Config = dataplane.PortConfig{Name: "p1", Speed: 1e9, Mode: macctl.ModePFC, Lossless: 1 << 3}
 	p1.Counters.ReceivedFrames, p1.Counters.ReceivedBytes, p1.Counters.SentFrames = 1000+f.more, 1514000, 900
 	p1.Counters.Drops[0][dataplane.DropLossyThreshold] = 17
-	p1.Use[3] = dataplane.Use{Xoffs: 2000, Peak: 7000, Ring: 30_000, Waited: 1, Exceeded: 1,
-		Tight: dataplane.Tight{Used: 6000, Room: 5500}}
+	p1.HeadroomUse[3] = dataplane.HeadroomUse{Xoffs: 2000, Peak: 7000, Ring: 30_000, Waited: 1, Exceeded: 1,
+		LeastLeft: dataplane.XoffUse{Used: 6000, Room: 5500}}
 	p1.Config.Ingress[3].Headroom, p1.Config.Ingress[3].Xon = 75_008, 10_250
 	p1.Counters.Drops[dataplane.Unknown][dataplane.DropRing] = 2
 	p1.Counters.LosslessDrops[dataplane.Unknown] = 2
@@ -79,7 +79,7 @@ func (f *fake) Snapshot(v *dataplane.Snapshot) {
 	v.Ports = []dataplane.PortSnapshot{p1, p2, p3}
 	v.Trunks = sampleTrunks(f.more)
 	if f.gone {
-		v.Ports, v.LosslessDropsGone = v.Ports[1:], 2
+		v.Ports, v.LosslessDropsRemoved = v.Ports[1:], 2
 	}
 	q := buffer.QueueSnapshot{Lossless: true, Threshold: 4 << 20, Config: buffer.QueueConfig{Private: 4096,
 		Headroom: 72192}}
@@ -93,7 +93,7 @@ func (f *fake) Snapshot(v *dataplane.Snapshot) {
 	v.Buffer.Lossy = buffer.PoolSnapshot{Size: 4 << 20, SharedSize: 4 << 20}
 }
 
-func (f *fake) Retired() *dataplane.Snapshot {
+func (f *fake) RemovedCounters() *dataplane.Snapshot {
 	v := new(dataplane.Snapshot)
 	if f.gone {
 		(&fake{}).Snapshot(v)

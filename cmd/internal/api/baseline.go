@@ -15,8 +15,8 @@ type baseline struct {
 	storms   []deadlock.Status   // likewise
 }
 
-// addRetired adds the ports, trunks and trunk members of gone that v does not have.
-func addRetired(v, gone *dataplane.Snapshot) {
+// addRemoved adds the ports, trunks and trunk members of gone that v does not have.
+func addRemoved(v, gone *dataplane.Snapshot) {
 	addMissing(&v.Ports, gone.Ports, portName)
 	addMissing(&v.Buffer.Ports, gone.Buffer.Ports, bufferName)
 	pairs(v.Trunks, gone.Trunks, trunkName, func(t, old *dataplane.TrunkSnapshot) {
@@ -80,7 +80,7 @@ func (b *baseline) subtract(v *dataplane.Snapshot) {
 	v.Xoff.Combine(&old.Xoff, countSince)
 	v.XoffAge.Combine(&old.XoffAge, countSince)
 	v.Buffer.Unbalanced = countSince(v.Buffer.Unbalanced, old.Buffer.Unbalanced)
-	v.LosslessDropsGone = countSince(v.LosslessDropsGone, old.LosslessDropsGone)
+	v.LosslessDropsRemoved = countSince(v.LosslessDropsRemoved, old.LosslessDropsRemoved)
 	v.Bridge.Moves = countSince(v.Bridge.Moves, old.Bridge.Moves)
 	v.Bridge.Full = countSince(v.Bridge.Full, old.Bridge.Full)
 }

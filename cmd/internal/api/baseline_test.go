@@ -16,7 +16,7 @@ var levels = []string{
 	"Time", "Index", "Config", "Up", "Loop", "Held", "Delayed", "Paused", "Wanted", "RingSlots", "Port", "Name", "Mode",
 	"Removed",
 	"QueueBytes", "QueueBytesMax", "RingFramesMax", "Entries", "Static", "Lossless", "Lossy", "Off", "Threshold",
-	"Waiting", "Used", "Alpha", "Peak", "Paced", "Tight", "Ring", "Last", "ToUplink", "ToMembers", "Share", "Area",
+	"Waiting", "Used", "Alpha", "Peak", "Paced", "LeastLeft", "Ring", "Last", "ToUplink", "ToMembers", "Share", "Area",
 }
 
 // everyCounter calls do for every counter below v.
@@ -182,7 +182,7 @@ func TestClearWhilePortIsGone(t *testing.T) {
 	}
 }
 
-// addRetired adds removed ports, trunks and trunk members by name.
+// addRemoved adds removed ports, trunks and trunk members by name.
 func TestAddGone(t *testing.T) {
 	port := func(name string) (p dataplane.PortSnapshot) {
 		p.Config.Name = name
@@ -201,7 +201,7 @@ func TestAddGone(t *testing.T) {
 	gone := &dataplane.Snapshot{Ports: []dataplane.PortSnapshot{port("p1"), port("p2")},
 		Trunks: []dataplane.TrunkSnapshot{trunk("down", "p3"), trunk("up", "p1", "p2")}}
 	gone.Buffer.Ports = []buffer.PortSnapshot{{Name: "p1"}, {Name: "p2"}}
-	addRetired(v, gone)
+	addRemoved(v, gone)
 	want := &dataplane.Snapshot{Ports: []dataplane.PortSnapshot{port("p1"), port("p2")},
 		Trunks: []dataplane.TrunkSnapshot{trunk("up", "p1", "p2"), trunk("down", "p3")}}
 	want.Buffer.Ports = []buffer.PortSnapshot{{Name: "p1"}, {Name: "p2", Removed: true}, {Name: "p2"}}

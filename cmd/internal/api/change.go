@@ -61,7 +61,7 @@ func (s *Server) clearCounters() {
 	v := new(dataplane.Snapshot)
 	s.source.Snapshot(v)
 	lost := v.LosslessDrops()
-	addRetired(v, s.source.Retired()) // read last: what comes or goes meanwhile is in one of the two
+	addRemoved(v, s.source.RemovedCounters()) // read last: what comes or goes meanwhile is in one of the two
 	storms := s.source.Watchdog()
 	storms = append(storms, s.source.RetiredStorms()...) // of a queue that is in both, the first counts
 	now := time.Now().UTC()

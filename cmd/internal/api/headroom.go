@@ -223,12 +223,12 @@ func spread(d headroom.Distribution) *Spread {
 
 func useOf(s *dataplane.PortSnapshot) (queues []HeadroomQueue) {
 	use := func(q int, name Priority) {
-		u := &s.Use[q]
+		u := &s.HeadroomUse[q]
 		h := HeadroomQueue{Priority: name, SizeBytes: s.Config.Ingress[q].Headroom, XonBytes: s.Config.Ingress[q].Xon,
 			Xoffs: u.Xoffs, PeakBytes: u.Peak, PacedBytes: u.Paced, RingBytes: u.Ring, RingFrames: u.Waited,
-			Crowded: u.Crowded, ExceededXoffs: u.Exceeded}
-		if u.Tight.Used > 0 {
-			h.Tightest = &HeadroomTightest{u.Tight.Used, u.Tight.Room}
+			Crowded: u.WaitedBehindEarlier, ExceededXoffs: u.Exceeded}
+		if u.LeastLeft.Used > 0 {
+			h.Tightest = &HeadroomTightest{u.LeastLeft.Used, u.LeastLeft.Room}
 		}
 		queues = append(queues, h)
 	}

@@ -18,8 +18,9 @@ type Source interface {
 	Ports() []PortInfo
 	// Snapshot fills v.
 	Snapshot(v *dataplane.Snapshot)
-	// Retired returns the counters of removed ports and trunks: ports and trunks of the same names continue from them.
-	Retired() *dataplane.Snapshot
+	// RemovedCounters returns the counters of removed ports and trunks: ports and trunks of the same names continue
+	// from them.
+	RemovedCounters() *dataplane.Snapshot
 	// Headroom returns what is known of the headroom of every port with flow control, in the order of the file.
 	Headroom() []HeadroomInfo
 	// FDB returns the entries of the filtering database, in any order.

@@ -170,12 +170,12 @@ func (s *switchView) Read(port int, queue uint8, now int64, r *deadlock.QueueSta
 	s.sw.ReadWatch(port, queue, now, (*dataplane.WatchReading)(r))
 }
 
-// NotifyStuck implements deadlock.Switch.
-func (s *switchView) NotifyStuck(port int, queue uint8, on bool) { s.sw.NotifyStuck(port, queue, on) }
+// NotifyPaused implements deadlock.Switch.
+func (s *switchView) NotifyPaused(port int, queue uint8, on bool) { s.sw.NotifyPaused(port, queue, on) }
 
 // Order implements deadlock.Switch.
 func (s *switchView) Order(port int, queue uint8, o deadlock.Order, now int64) {
-	s.sw.Order(port, queue, o != deadlock.Obey, o == deadlock.Discard, now)
+	s.sw.BreakDeadlock(port, queue, o != deadlock.Obey, o == deadlock.Discard, now)
 }
 
 // reportedKinds are the watchdog events that a person should know, with their names. A queue that was stuck for a

@@ -7,27 +7,28 @@ import (
 	"pfcswitch/buffer"
 )
 
-// A retiredPort is what a port that is gone has counted. It is replaced, never changed.
-type retiredPort struct {
+// A removedPort is what a removed port has counted. It is replaced, never changed.
+type removedPort struct {
 	PortSnapshot
 	buffer buffer.PortCounters
 }
 
-// retire keeps the counters of a port that is being removed: one of the same name goes on from them, so that no counter
-// ever goes back.
-func (s *Switch) retire(p *portState) {
-	now := &retiredPort{PortSnapshot: p.snapshot(s, s.now), buffer: s.buffer.Removed(p.index)}
-	if old := s.retired.byName[p.cfg.Name]; old != nil {
+// keepRemovedPort keeps the counters of a port that is being removed: one of the same name goes on from them, so that
+// no counter ever goes back.
+func (s *Switch) keepRemovedPort(p *portState) {
+	now := &removedPort{PortSnapshot: p.snapshot(s, s.now), buffer: s.buffer.Removed(p.index)}
+	if old := s.removedPorts.byName[p.cfg.Name]; old != nil {
 		now.buffer.Combine(&old.buffer, Add)
 	}
 	s.keepPort(p.cfg.Name, now)
 }
 
-// Retire keeps what the driver has measured of a port whose sockets go: reactions, and how late its delay line was.
-// inRings frames wait in the port's rings and are lost with them. They have not been received, and are no fault.
-func (s *Switch) Retire(name string, reaction, late *Histogram, inRings int) {
-	now := &retiredPort{}
-	if old := s.retired.byName[name]; old != nil {
+// KeepMeasurements keeps what the driver has measured of a port whose sockets go: reactions, and how late its delay
+// line was. inRings frames wait in the port's rings and are lost with them. They have not been received, and are no
+// fault.
+func (s *Switch) KeepMeasurements(name string, reaction, late *Histogram, inRings int) {
+	now := &removedPort{}
+	if old := s.removedPorts.byName[name]; old != nil {
 		*now = *old
 	}
 	now.Reaction.Combine(reaction, Add)
@@ -36,20 +37,20 @@ func (s *Switch) Retire(name string, reaction, late *Histogram, inRings int) {
 	s.keepPort(name, now)
 }
 
-// A Retired is what ports and trunks that are gone have counted.
-type Retired struct {
-	ports  map[string]*retiredPort
+// RemovedCounters are what removed ports and trunks have counted.
+type RemovedCounters struct {
+	ports  map[string]*removedPort
 	trunks map[string]*TrunkSnapshot
 }
 
-// Retired returns what ports and trunks that come back go on counting from. A port that is here is among them where it,
-// or its sockets, were gone before. The result does not change any more.
-func (s *Switch) Retired() Retired {
-	return Retired{maps.Clone(s.retired.byName), maps.Clone(s.retiredTrunks.byName)}
+// RemovedCounters returns what ports and trunks that come back go on counting from. A port that is here is among them
+// where it, or its sockets, were gone before. The result does not change any more.
+func (s *Switch) RemovedCounters() RemovedCounters {
+	return RemovedCounters{maps.Clone(s.removedPorts.byName), maps.Clone(s.removedTrunks.byName)}
 }
 
 // Snapshot returns them as a snapshot, in which nothing but counters and names means anything. It needs no lock.
-func (r Retired) Snapshot() *Snapshot {
+func (r RemovedCounters) Snapshot() *Snapshot {
 	v := new(Snapshot)
 	for _, name := range slices.Sorted(maps.Keys(r.ports)) {
 		p := r.ports[name].PortSnapshot
@@ -92,11 +93,12 @@ func (v *PortSnapshot) Combine(old *PortSnapshot, join Join) {
 	v.Holds.Combine(&old.Holds, join)
 	v.Reaction.Combine(&old.Reaction, join)
 	v.Late.Combine(&old.Late, join)
-	for q := range v.Use {
-		v.Use[q].Xoffs = join(v.Use[q].Xoffs, old.Use[q].Xoffs)
-		v.Use[q].Waited = join(v.Use[q].Waited, old.Use[q].Waited)
-		v.Use[q].Crowded = join(v.Use[q].Crowded, old.Use[q].Crowded)
-		v.Use[q].Exceeded = join(v.Use[q].Exceeded, old.Use[q].Exceeded)
+	for q := range v.HeadroomUse {
+		u, o := &v.HeadroomUse[q], &old.HeadroomUse[q]
+		u.Xoffs = join(u.Xoffs, o.Xoffs)
+		u.Waited = join(u.Waited, o.Waited)
+		u.WaitedBehindEarlier = join(u.WaitedBehindEarlier, o.WaitedBehindEarlier)
+		u.Exceeded = join(u.Exceeded, o.Exceeded)
 	}
 }
 
@@ -145,14 +147,14 @@ func (h *Histogram) Combine(old *Histogram, join Join) {
 	joinEach(h.Buckets[:], old.Buckets[:], join)
 }
 
-// maxRetired is how many names of ports that are gone are remembered, and of trunks. What comes back after that
+// maxRemoved is how many names of ports that are gone are remembered, and of trunks. What comes back after that
 // begins at 0.
-const maxRetired = 1024
+const maxRemoved = 1024
 
-// maxRetiredMembers is how many former members of a trunk are remembered.
-const maxRetiredMembers = 128
+// maxRemovedMembers is how many former members of a trunk are remembered.
+const maxRemovedMembers = 128
 
-// An archive keeps what was counted under names, the newest maxRetired of them.
+// An archive keeps what was counted under names, the newest maxRemoved of them.
 type archive[T any] struct {
 	byName map[string]*T
 	names  []string // the oldest first
@@ -167,7 +169,7 @@ func (a *archive[T]) keep(name string, v *T, inUse func(string) bool) (forgotten
 	}
 	a.names = append(a.names, name)
 	oldest := slices.IndexFunc(a.names, func(n string) bool { return n != name && !inUse(n) })
-	if len(a.names) <= maxRetired || oldest < 0 {
+	if len(a.names) <= maxRemoved || oldest < 0 {
 		return nil
 	}
 	n := a.names[oldest]
@@ -178,9 +180,9 @@ func (a *archive[T]) keep(name string, v *T, inUse func(string) bool) (forgotten
 }
 
 // keepPort puts a port into the archive. Of a port that is forgotten, only its lossless drops are kept.
-func (s *Switch) keepPort(name string, v *retiredPort) {
-	if forgotten := s.retired.keep(name, v, s.hasPort); forgotten != nil {
-		s.lostForgotten += forgotten.lost()
+func (s *Switch) keepPort(name string, v *removedPort) {
+	if forgotten := s.removedPorts.keep(name, v, s.hasPort); forgotten != nil {
+		s.losslessDropsEvicted += forgotten.losslessDrops()
 	}
 }
 
@@ -193,25 +195,25 @@ func (s *Switch) hasTrunk(name string) bool {
 	return slices.ContainsFunc(s.trunks, func(t *trunkState) bool { return t.cfg.Name == name })
 }
 
-// lost is how many lossless frames a port has lost.
-func (v *PortSnapshot) lost() (sum uint64) {
+// losslessDrops is how many lossless frames a port has lost.
+func (v *PortSnapshot) losslessDrops() (sum uint64) {
 	for _, n := range v.Counters.LosslessDrops {
 		sum += n
 	}
 	return sum
 }
 
-// sumLosslessDropsGone adds up the lossless drops of ports that are gone. The sum changes only where a port comes or
+// sumLosslessDropsRemoved adds up the lossless drops of ports that are gone. The sum changes only where a port comes or
 // goes.
-func (s *Switch) sumLosslessDropsGone() {
-	s.lostGone = s.lostForgotten
+func (s *Switch) sumLosslessDropsRemoved() {
+	s.losslessDropsRemoved = s.losslessDropsEvicted
 	here := map[string]bool{}
 	for p := range s.existing() {
 		here[p.cfg.Name] = true
 	}
-	for name, old := range s.retired.byName {
+	for name, old := range s.removedPorts.byName {
 		if !here[name] {
-			s.lostGone += old.lost()
+			s.losslessDropsRemoved += old.losslessDrops()
 		}
 	}
 }

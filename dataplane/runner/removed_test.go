@@ -23,7 +23,7 @@ func TestRetired(t *testing.T) {
 		}
 	}
 	put(asMap(testPort(0), testPort(1)))
-	if v := r.Retired(); len(v.Ports)+len(v.Buffer.Ports)+len(v.Trunks) != 0 {
+	if v := r.RemovedCounters(); len(v.Ports)+len(v.Buffer.Ports)+len(v.Trunks) != 0 {
 		t.Errorf("nothing was gone before: %+v", v)
 	}
 	r.View(func(sw *dataplane.Switch) {
@@ -41,7 +41,7 @@ func TestRetired(t *testing.T) {
 	put(asMap(testPort(0), testPort(1)))
 	cfg.Trunks = nil
 	put(asMap(testPort(0)))
-	old := r.Retired()
+	old := r.RemovedCounters()
 	if len(old.Ports) != 1 || len(old.Buffer.Ports) != 1 || len(old.Trunks) != 1 {
 		t.Fatalf("%d ports, %d in the buffer, %d trunks, want 1 each", len(old.Ports), len(old.Buffer.Ports),
 			len(old.Trunks))
@@ -55,11 +55,11 @@ func TestRetired(t *testing.T) {
 	task.reaction.Record(1000)
 	r.View(func(sw *dataplane.Switch) {
 		task.cfg.Name = "p0" // its sockets go, and it stays
-		task.retire(sw)
+		task.keepMeasurements(sw)
 		task.cfg.Name = "p1"
-		task.retire(sw)
+		task.keepMeasurements(sw)
 	})
-	both := r.Retired()
+	both := r.RemovedCounters()
 	if n := both.Ports; len(n) != 2 || n[0].Config.Name != "p0" || n[0].Reaction.Count != 1 ||
 		n[1].Reaction.Count != 1 {
 		t.Errorf("%d ports, want p0 and p1 with a reaction each", len(n))

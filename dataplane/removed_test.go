@@ -12,7 +12,7 @@ func TestEveryCounterIsAdded(t *testing.T) {
 	v, old := &PortSnapshot{}, &PortSnapshot{}
 	counters := func(s *PortSnapshot) (all []reflect.Value) {
 		for _, name := range []string{"Counters", "Received", "ControlSent", "PausedNs", "HeldNs", "PausedAllNs",
-			"HeldAllNs", "Pauses", "Holds", "Reaction", "Use"} {
+			"HeldAllNs", "Pauses", "Holds", "Reaction", "HeadroomUse"} {
 			all = append(all, numbers(reflect.ValueOf(s).Elem().FieldByName(name))...)
 		}
 		return all
@@ -35,7 +35,7 @@ func numbers(v reflect.Value) (all []reflect.Value) {
 	case reflect.Struct:
 		for i := range v.NumField() {
 			if name := v.Type().Field(i).Name; !slices.Contains([]string{"RingFramesMax", "QueueBytes", "QueueBytesMax",
-				"Peak", "Paced", "Tight", "Ring", "Last"}, name) {
+				"Peak", "Paced", "LeastLeft", "Ring", "Last"}, name) {
 				all = append(all, numbers(v.Field(i))...)
 			}
 		}
