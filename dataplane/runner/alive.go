@@ -20,7 +20,7 @@ func (r *Runner) Alive(ctx context.Context) error {
 	workers := append([]*worker(nil), r.workers...)
 	r.change.Unlock()
 	for _, w := range workers {
-		for w.asked.Store(true); w.asked.Load(); {
+		for w.aliveAsked.Store(true); w.aliveAsked.Load(); {
 			w.wake()
 			if !pause(ctx) {
 				return fmt.Errorf("worker %d has done no round: %w", w.id, ctx.Err())

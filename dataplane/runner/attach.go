@@ -101,9 +101,9 @@ func (r *Runner) grow() error {
 		if err != nil {
 			return err
 		}
-		r.shape.Lock()
+		r.tasksMu.Lock()
 		r.workers = append(r.workers, w)
-		r.shape.Unlock()
+		r.tasksMu.Unlock()
 		runtime.GOMAXPROCS(max(runtime.GOMAXPROCS(0), len(r.workers)+4))
 		r.done.Add(1)
 		go w.run()
@@ -115,7 +115,7 @@ func (r *Runner) grow() error {
 func (r *Runner) assign(sw *dataplane.Switch) {
 	for _, w := range r.workers {
 		w.receivers, w.transmitters, w.lines = w.receivers[:0], w.transmitters[:0], w.lines[:0]
-		w.rewatch = true
+		w.pollSetChanged = true
 	}
 	next := 0
 	for t := range r.attached() {

@@ -9,9 +9,9 @@ const (
 )
 
 // coalesce waits where the round that has ended found few frames and took all of them. A worker with delay lines does
-// not wait: a cable is never late.
+// not wait: frames in a delay line must leave on time.
 func (w *worker) coalesce() {
-	if w.got == 0 || w.got >= coalesceFew || w.full || len(w.lines) > 0 || !w.manyCPUs {
+	if w.framesThisRound == 0 || w.framesThisRound >= coalesceFew || w.burstWasFull || len(w.lines) > 0 || !w.manyCPUs {
 		return
 	}
 	for from := Now(); Now()-from < coalesceTime; {

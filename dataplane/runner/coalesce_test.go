@@ -14,12 +14,12 @@ func TestCoalesce(t *testing.T) {
 		m := newWorkerRig(t, port.Lossless, repeated(data(0, 1, lossless, 0, octets), max(few, frames)), nil)
 		best := time.Hour
 		for range tries {
-			m.w.got, m.w.full = 0, false
+			m.w.framesThisRound, m.w.burstWasFull = 0, false
 			if frames > 0 {
 				m.round()
 			}
-			if m.w.got != frames {
-				t.Fatalf("%d frames in a round, want %d", m.w.got, frames)
+			if m.w.framesThisRound != frames {
+				t.Fatalf("%d frames in a round, want %d", m.w.framesThisRound, frames)
 			}
 			change(m.w)
 			begun := time.Now()
@@ -41,7 +41,7 @@ func TestCoalesce(t *testing.T) {
 	}
 	for name, got := range map[string]time.Duration{
 		"many frames":      least(many, 60, same),
-		"a full burst":     least(few, 60, func(w *worker) { w.full = true }),
+		"a full burst":     least(few, 60, func(w *worker) { w.burstWasFull = true }),
 		"large frames":     least(burstOctets/9000+1, 9000, same),
 		"GSO frames":       least(burstOctets/64_000+1, 64_000, same),
 		"a delay line":     least(few, 60, func(w *worker) { w.lines = w.transmitters[:1] }),

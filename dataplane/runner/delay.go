@@ -11,9 +11,9 @@ import (
 )
 
 // A delayLine holds the data and MAC Control frames that are on the way through a port's configured delay, in the order
-// of sending. Frames in it have left the buffer, like frames on a cable. A cable is never late, but a line is late when
-// its worker waits for a CPU: its overdue frames then count as part of the port's burst (LineHolds). When the delay
-// changes, frames in the line keep their time, and no later frame overtakes them.
+// of sending. Frames in it have left the buffer, like frames on a cable. A line is late when its worker waits for
+// a CPU: its overdue frames then count as part of the port's burst (LineHolds). When the delay changes, frames in the
+// line keep their time, and no later frame overtakes them.
 type delayLine struct {
 	delay         int64
 	limit         int64      // octets on the wire of one send call beyond its first frame
@@ -199,13 +199,13 @@ func (l *delayLine) clear() {
 // It returns how many data frames and octets left, and the dropped frames that the kernel will never take.
 func (l *delayLine) flush(p port.Port, now int64) (sent, octets int, givenUp []dataplane.Refusal, err error) {
 	l.refused, l.longest, l.dues, l.entered = l.refused[:0], 0, l.dues[:0], 0
-	n := l.load(now)
+	n := l.fillBatch(now)
 	if n == 0 {
 		return l.flushControl(p, now)
 	}
 	n, err = p.Send(l.batch)
 	for range n {
-		length, o := l.pass()
+		length, o := l.removeSent()
 		if !o.Own {
 			sent++
 			octets += length
@@ -213,7 +213,7 @@ func (l *delayLine) flush(p port.Port, now int64) (sent, octets int, givenUp []d
 		}
 	}
 	if refused(err) {
-		if _, o := l.drop(); !o.Own {
+		if _, o := l.removeOldest(); !o.Own {
 			l.refused = append(l.refused, dataplane.Refusal{Origin: o, Reason: refusedFor(err)})
 		}
 		err = nil
@@ -221,8 +221,8 @@ func (l *delayLine) flush(p port.Port, now int64) (sent, octets int, givenUp []d
 	return sent, octets, l.refused, err
 }
 
-// load puts data frames of one ring that are due at time now into the batch, up to the next MAC Control frame.
-func (l *delayLine) load(now int64) int {
+// fillBatch puts data frames of one ring that are due at time now into the batch, up to the next MAC Control frame.
+func (l *delayLine) fillBatch(now int64) int {
 	l.batch.Reset()
 	r := l.oldest()
 	g := l.first
@@ -252,22 +252,22 @@ func (l *delayLine) flushControl(p port.Port, now int64) (sent, octets int, give
 	case err == nil:
 		l.meant = meantOf(r)
 		l.entered = l.meant - l.first.delay
-		l.pass()
+		l.removeSent()
 	case refused(err):
-		l.drop()
+		l.removeOldest()
 		err = nil
 	}
 	return 0, 0, l.refused, err
 }
 
-// pass removes the oldest frame, which has left.
-func (l *delayLine) pass() (length int, o dataplane.Origin) {
+// removeSent removes the oldest frame, which has left.
+func (l *delayLine) removeSent() (length int, o dataplane.Origin) {
 	l.dues = append(l.dues, l.due())
-	return l.drop()
+	return l.removeOldest()
 }
 
-// drop removes the oldest frame. The line is not empty.
-func (l *delayLine) drop() (length int, o dataplane.Origin) {
+// removeOldest removes the oldest frame. The line is not empty.
+func (l *delayLine) removeOldest() (length int, o dataplane.Origin) {
 	r := l.oldest()
 	length, o = lengthOf(r), originOf(r)
 	if !o.Control {
@@ -285,7 +285,7 @@ func (l *delayLine) attempt(now int64) attempt {
 
 // giveUp drops the oldest frame, and appends it to refused where it is a data frame. The line is not empty.
 func (l *delayLine) giveUp(refused []dataplane.Refusal) []dataplane.Refusal {
-	if _, o := l.drop(); !o.Control && !o.Own {
+	if _, o := l.removeOldest(); !o.Control && !o.Own {
 		refused = append(refused, dataplane.Refusal{Origin: o, Reason: dataplane.DropSend})
 	}
 	return refused

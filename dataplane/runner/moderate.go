@@ -61,12 +61,12 @@ func (t *portTask) moderationLeft(now int64) int64 {
 }
 
 // loaded reports whether the newest frames have to wait, so that the worker may sleep before it looks for more.
-func (w *worker) loaded(now int64) bool { return now < w.longQueueUntil && !w.full }
+func (w *worker) loaded(now int64) bool { return now < w.longQueueUntil && !w.burstWasFull }
 
 // moderate chooses the rings that a sleep of d ns does not poll, and shortens the sleep accordingly. A worker with a
-// delay line polls all rings: a cable is never late. A worker that serves a host polls no ring for hostModeration, once
-// after work, where threads often wait for a CPU: a wake-up for each frame would take that CPU from the host's
-// programs.
+// delay line polls all rings: frames in a delay line must leave on time. A worker that serves a host polls no ring for
+// hostModeration, once after work, where threads often wait for a CPU: a wake-up for each frame would take that CPU
+// from the host's programs.
 func (w *worker) moderate(sw *dataplane.Switch, d, now int64) int64 {
 	all := w.worked && w.hostNIC && w.cpuContention.contended() && d > hostModeration
 	if w.worked = false; all {
@@ -74,17 +74,17 @@ func (w *worker) moderate(sw *dataplane.Switch, d, now int64) int64 {
 	}
 	n := int64(0) // ports whose rings are not polled
 	for _, t := range w.receivers {
-		if t.alone = 0; len(w.lines) == 0 {
-			t.alone = t.moderationLeft(now)
+		if t.unpolledNs = 0; len(w.lines) == 0 {
+			t.unpolledNs = t.moderationLeft(now)
 		}
-		if t.alone > 0 {
-			d = min(d, t.alone)
+		if t.unpolledNs > 0 {
+			d = min(d, t.unpolledNs)
 			n++
 		}
 	}
 	w.moderated = all || n > 0
 	for _, t := range w.receivers {
-		other := all || t.alone > 0
+		other := all || t.unpolledNs > 0
 		w.mute(t, port.Other, other)
 		w.mute(t, port.Lossless, all || other && !sw.WouldExceedThreshold(t.index, n*moderateOctets/shortestFrame,
 			n*moderateOctets))

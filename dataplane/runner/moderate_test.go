@@ -144,7 +144,7 @@ func TestModerate(t *testing.T) {
 			p := m.w.r.tasks[0]
 			p.port = &ringed{m.in, map[port.Work]int32{what: readable(t)}}
 			m.w.r.tasks[1].port = &ringed{m.out, nil}
-			m.w.watch()
+			m.w.updatePollSet()
 			opened := m.w.cpuContention
 			m.w.cpuContention = cpuContention{}
 			p.longQueueUntil = 2 * moderateDepth
@@ -174,7 +174,7 @@ func TestModeratedPortsShareTheBuffer(t *testing.T) {
 		}
 		m.w.r.tasks[0].port = &ringed{m.in, map[port.Work]int32{port.WorkLossless: readable(t)}}
 		m.w.r.tasks[1].port = &ringed{m.out, nil}
-		m.w.watch()
+		m.w.updatePollSet()
 		for _, p := range m.w.receivers[:loaded] {
 			p.longQueueUntil = 2 * moderateDepth
 		}

@@ -47,7 +47,7 @@ func TestReaction(t *testing.T) {
 			task := portTask{index: 0}
 			task.lastSent[lossless] = tt.last
 			r.now = looked
-			task.react(r.sw, r.sw.Control(0, tt.b, arrived, r.now), arrived, r.now)
+			task.recordReaction(r.sw, r.sw.Control(0, tt.b, arrived, r.now), arrived, r.now)
 			if !slices.Equal(p.reacted, tt.want) || task.reaction.Count != uint64(len(tt.want)) {
 				t.Errorf("the prober was told %v, the histogram has %d\nwant %v", p.reacted, task.reaction.Count,
 					tt.want)
@@ -98,7 +98,7 @@ func TestReactionKnowsTheLoad(t *testing.T) {
 	r, p := measuringRig(t)
 	task := portTask{index: 0}
 	xoff := func() {
-		task.react(r.sw, r.hear(0, lossless, 0xffff), r.now, r.now)
+		task.recordReaction(r.sw, r.hear(0, lossless, 0xffff), r.now, r.now)
 		r.hear(0, lossless, 0)
 	}
 	for _, tt := range []struct {

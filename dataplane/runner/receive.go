@@ -7,10 +7,10 @@ import (
 	"pfcswitch/macctl"
 )
 
-// A piece is the origin of an arrival: the number of the received frame, and of the segment in it.
-type piece struct {
-	frame  int
-	number int
+// A frameSegment is the origin of an arrival: the number of the received frame, and of the segment in it.
+type frameSegment struct {
+	frame   int
+	segment int
 }
 
 // receive runs the receive task of a port for one burst of one ring, of at most most frames. It returns how many frames
@@ -26,8 +26,8 @@ func (w *worker) receive(t *portTask, c port.Class, most int) (taken int, worked
 	if n == 0 {
 		return 0, false
 	}
-	w.got += n
-	w.full = w.full || w.fills(t, n)
+	w.framesThisRound += n
+	w.burstWasFull = w.burstWasFull || w.fills(t, n)
 	now, wall := w.clockPair()
 	w.now, w.realTimeOffset = now, wall-now
 	arrivals, next := w.expand(t, c, n)
@@ -69,24 +69,24 @@ func (w *worker) block(t *portTask, c port.Class, blocked bool) {
 	}
 	if t.blocked[c] != blocked {
 		t.blocked[c] = blocked
-		w.rewatch = true
+		w.pollSetChanged = true
 	}
 }
 
 // holdPeerWhileRingFills holds the peer while a lossless ring fills up: from three quarters on, or as soon as the
 // waiting frames alone would cross a threshold. The hold ends when the fuller ring is half empty. A ring that goes on
-// filling up is measured every watchEvery bursts only, because its slots are in no cache of this CPU.
+// filling up is measured every measureRingEvery bursts only, because its slots are in no cache of this CPU.
 func (w *worker) holdPeerWhileRingFills(t *portTask) {
 	behind := t.cfg.Mode != macctl.ModeOff && t.port.BacklogExceeds(port.Lossless, burstFrames)
 	if !behind && !t.ringHeld {
-		t.unwatched = 0
+		t.burstsUntilMeasured = 0
 		return
 	}
-	if behind && t.unwatched > 0 {
-		t.unwatched--
+	if behind && t.burstsUntilMeasured > 0 {
+		t.burstsUntilMeasured--
 		return
 	}
-	t.unwatched = watchEvery
+	t.burstsUntilMeasured = measureRingEvery
 	backlog := t.port.Backlog(port.Lossless)
 	sw := w.lock()
 	now := w.clock()
@@ -119,40 +119,40 @@ func (t *portTask) releasePeerForRing(sw *dataplane.Switch) {
 	}
 }
 
-// expand turns received frames into arrivals: GSO frames are segmented where the port asks for it. It returns the piece
-// that follows the last arrival.
-func (w *worker) expand(t *portTask, c port.Class, n int) ([]dataplane.Arrival, piece) {
+// expand turns received frames into arrivals: GSO frames are segmented where the port asks for it. It returns the
+// frameSegment that follows the last arrival.
+func (w *worker) expand(t *portTask, c port.Class, n int) ([]dataplane.Arrival, frameSegment) {
 	count, used := 0, 0
 	for i := range n {
 		f := &w.frames[i]
 		if f.Truncated {
 			continue
 		}
-		begun := i == 0 && t.pieces[c] > 0 // before segmentation was switched off
+		begun := i == 0 && t.segmentsTaken[c] > 0 // before segmentation was switched off
 		if !f.Vnet.IsGSO() || !t.cfg.Cut && !begun {
 			if count == burstArrivals {
-				return w.arrivals[:count], piece{frame: i}
+				return w.arrivals[:count], frameSegment{frame: i}
 			}
-			w.whole(t, f, &w.arrivals[count])
-			w.origin[count] = piece{frame: i}
+			w.expandWhole(t, f, &w.arrivals[count])
+			w.origin[count] = frameSegment{frame: i}
 			count++
 			continue
 		}
 		skip := 0
 		if i == 0 {
-			skip = t.pieces[c]
+			skip = t.segmentsTaken[c]
 		}
-		m, bytes, done := w.cut(t, f, i, skip, count, w.arena[used:])
+		m, bytes, done := w.expandSegments(t, f, i, skip, count, w.arena[used:])
 		count, used = count+m, used+bytes
 		if !done {
-			return w.arrivals[:count], piece{frame: i, number: skip + m}
+			return w.arrivals[:count], frameSegment{frame: i, segment: skip + m}
 		}
 	}
-	return w.arrivals[:count], piece{frame: n}
+	return w.arrivals[:count], frameSegment{frame: n}
 }
 
-// whole makes one arrival of a frame.
-func (w *worker) whole(t *portTask, f *port.Frame, a *dataplane.Arrival) {
+// expandWhole makes one arrival of a frame.
+func (w *worker) expandWhole(t *portTask, f *port.Frame, a *dataplane.Arrival) {
 	if t.cfg.Cut && f.Vnet.NeedsCsum() && frame.CompleteChecksum(f.Data, f.Vnet) {
 		f.Finish()
 	}
@@ -164,8 +164,9 @@ func (w *worker) whole(t *portTask, f *port.Frame, a *dataplane.Arrival) {
 // later than the burst.
 func (w *worker) arrival(f *port.Frame) int64 { return min(f.Stamp-w.realTimeOffset, w.now) }
 
-// cut makes arrivals of the segments of a GSO frame from number skip on, as far as arrivals and arena reach.
-func (w *worker) cut(t *portTask, f *port.Frame, index, skip, first int, arena []byte) (count, used int, done bool) {
+// expandSegments makes arrivals of the segments of a GSO frame from number skip on, as far as arrivals and arena reach.
+func (w *worker) expandSegments(t *portTask, f *port.Frame, index, skip, first int, arena []byte) (count, used int,
+	done bool) {
 	if w.segmenter.Reset(f.Data, f.Vnet) != frame.NotRefused {
 		if first == burstArrivals {
 			return 0, 0, false
@@ -174,7 +175,7 @@ func (w *worker) cut(t *portTask, f *port.Frame, index, skip, first int, arena [
 		a.Data, a.Vnet, a.At = f.Data, f.Vnet, w.arrival(f)
 		a.Prepare(&t.classify, t.cfg.MaxFrame)
 		a.Malformed()
-		w.origin[first] = piece{frame: index}
+		w.origin[first] = frameSegment{frame: index}
 		return 1, 0, true
 	}
 	w.segmenter.Skip(skip)
@@ -189,7 +190,7 @@ func (w *worker) cut(t *portTask, f *port.Frame, index, skip, first int, arena [
 		a := &w.arrivals[first+count]
 		a.Data, a.Vnet, a.At = arena[used:used+n], frame.VnetHeader{}, w.arrival(f)
 		a.Prepare(&t.classify, t.cfg.MaxFrame)
-		w.origin[first+count] = piece{frame: index, number: number}
+		w.origin[first+count] = frameSegment{frame: index, segment: number}
 		used += n
 		count++
 	}
@@ -235,11 +236,11 @@ func (w *worker) admit(t *portTask, c port.Class, arrivals []dataplane.Arrival) 
 // serve sends frames that the burst has put into the queues of this worker's ports, and settles the rest: the caller
 // has to store w.moves. The switch is locked.
 func (w *worker) serve(arrivals []dataplane.Arrival) {
-	w.mine = w.mine[:0]
+	w.portsToServe = w.portsToServe[:0]
 	sw := w.r.sw
 	for _, t := range w.transmitters {
 		if sw.TakePending(t.index) {
-			w.mine = append(w.mine, t)
+			w.portsToServe = append(w.portsToServe, t)
 		}
 	}
 	if len(w.moves) > 0 {
@@ -249,7 +250,7 @@ func (w *worker) serve(arrivals []dataplane.Arrival) {
 		sw.Publish(w.moves, w.clock())
 		w.yield() // their workers have to send at once
 	}
-	for i, t := range w.mine {
+	for i, t := range w.portsToServe {
 		if i > 0 {
 			w.yield()
 		}
@@ -260,7 +261,7 @@ func (w *worker) serve(arrivals []dataplane.Arrival) {
 
 // giveBack releases the slots of the frames before next, and counts as lost the truncated frames among them, which
 // fitted neither a slot nor the queue behind the ring.
-func (w *worker) giveBack(t *portTask, c port.Class, n int, next piece) {
+func (w *worker) giveBack(t *portTask, c port.Class, n int, next frameSegment) {
 	lost := 0
 	for i := range next.frame {
 		if w.frames[i].Truncated {
@@ -272,7 +273,7 @@ func (w *worker) giveBack(t *portTask, c port.Class, n int, next piece) {
 		w.unlock()
 	}
 	t.port.Release(c, next.frame)
-	t.pieces[c] = next.number
+	t.segmentsTaken[c] = next.segment
 	if next.frame < n {
 		t.port.Rewind(c)
 	}

@@ -7,7 +7,7 @@ import (
 	"pfcswitch/dataplane/port"
 )
 
-// A GSO frame of which pieces were taken goes on with the piece that waits, whichever that is.
+// A GSO frame of which segments were taken goes on with the segment that waits, whichever that is.
 func TestGSOFrameGoesOn(t *testing.T) {
 	const segments = 8
 	m := newWorkerRig(t, port.Other, nil, nil)
@@ -15,20 +15,20 @@ func TestGSOFrameGoesOn(t *testing.T) {
 	super := gsoFrame(segments)
 	var whole [][]byte
 	for taken := range segments + 1 {
-		m.w.frames[0], task.pieces[port.Other] = super, taken
+		m.w.frames[0], task.segmentsTaken[port.Other] = super, taken
 		arrivals, next := m.w.expand(task, port.Other, 1)
 		if taken == 0 {
 			for i := range arrivals {
 				whole = append(whole, bytes.Clone(arrivals[i].Data))
 			}
 		}
-		if len(whole) != segments || len(arrivals) != segments-taken || next != (piece{frame: 1}) {
-			t.Fatalf("%d taken: %d pieces more of %d, then %+v", taken, len(arrivals), len(whole), next)
+		if len(whole) != segments || len(arrivals) != segments-taken || next != (frameSegment{frame: 1}) {
+			t.Fatalf("%d taken: %d segments more of %d, then %+v", taken, len(arrivals), len(whole), next)
 		}
 		for i := range arrivals {
-			if want := taken + i; m.w.origin[i] != (piece{number: want}) || !bytes.Equal(arrivals[i].Data,
+			if want := taken + i; m.w.origin[i] != (frameSegment{segment: want}) || !bytes.Equal(arrivals[i].Data,
 				whole[want]) {
-				t.Errorf("%d taken: arrival %d is from %+v, want piece %d", taken, i, m.w.origin[i], want)
+				t.Errorf("%d taken: arrival %d is from %+v, want segment %d", taken, i, m.w.origin[i], want)
 			}
 		}
 	}

@@ -54,7 +54,7 @@ func (r *Runner) Replace(i int, p Prepared) (lost int, err error) {
 		r.sw.ReadLosses(i, t.losses(), Now())
 		r.sw.RingsReplaced(i, Now())
 		t.port, t.program = p, program
-		t.blocked, t.pieces = [port.NumClasses]bool{}, [port.NumClasses]int{}
+		t.blocked, t.segmentsTaken = [port.NumClasses]bool{}, [port.NumClasses]int{}
 		r.assign(r.sw)
 		return nil
 	})

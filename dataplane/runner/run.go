@@ -26,14 +26,14 @@ type Runner struct {
 	perPort bool
 	cpus    int // that the process may use: its affinity, and its cgroup's quota
 
-	change sync.Mutex // one change at a time; a change may wait for peers and the kernel
-	shape  sync.Mutex // within change: guards tasks, their ports and workers against their readers outside of workers
-	halt   atomic.Bool
-	parked chan struct{}
-	resume chan struct{}
-	quit   atomic.Bool
-	done   sync.WaitGroup
-	stop   chan struct{}
+	change  sync.Mutex // one change at a time; a change may wait for peers and the kernel
+	tasksMu sync.Mutex // taken after change; guards tasks, their ports and workers against readers outside of workers
+	halt    atomic.Bool
+	parked  chan struct{}
+	resume  chan struct{}
+	quit    atomic.Bool
+	done    sync.WaitGroup
+	stop    chan struct{}
 }
 
 // base is the zero of the switch's clock. It lies in the past so that time 0 never comes.
@@ -104,8 +104,8 @@ func (r *Runner) do(f func(sw *dataplane.Switch) error) error {
 
 // quiesce runs f while every worker stands still. f must not wait for anything: no XOFF is sent meanwhile.
 func (r *Runner) quiesce(f func() error) error {
-	r.shape.Lock()
-	defer r.shape.Unlock()
+	r.tasksMu.Lock()
+	defer r.tasksMu.Unlock()
 	r.resume = make(chan struct{})
 	r.halt.Store(true)
 	for _, w := range r.workers {

@@ -11,8 +11,8 @@ import (
 // something.
 func (r *Runner) Snapshot(v *dataplane.Snapshot) {
 	r.readLosses()
-	r.shape.Lock()
-	defer r.shape.Unlock()
+	r.tasksMu.Lock()
+	defer r.tasksMu.Unlock()
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.sw.Snapshot(v, Now())

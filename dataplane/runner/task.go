@@ -18,18 +18,18 @@ type portTask struct {
 	program  []bpf.RawInstruction // in force; guarded by Runner.change
 
 	// receive task
-	blocked        [port.NumClasses]bool   // the oldest frame waits for buffer
-	blockedAt      [port.NumClasses]uint64 // Switch.Departures when it last had to wait
-	tryAt          [port.NumClasses]int64  // when it is offered again in any case
-	pieces         [port.NumClasses]int    // segments of the oldest frame that were taken already
-	sockets        [port.NumClasses]span   // of the rings, among the descriptors that the worker polls
-	ringHeld       bool
-	unwatched      int   // bursts until a ring that fills up is measured again
-	draining       bool  // the peer is held until the rings are replaced, or until a configuration fits
-	interval       int64 // ns for which the rings may stay unpolled; 0: never
-	alone          int64 // ns for which they stay unpolled in the coming sleep
-	longQueueUntil int64 // until then the egress queues of the last burst hold frames
-	pollUntil      int64 // until then the rings are polled
+	blocked             [port.NumClasses]bool   // the oldest frame waits for buffer
+	blockedAt           [port.NumClasses]uint64 // Switch.Departures when it last had to wait
+	tryAt               [port.NumClasses]int64  // when it is offered again in any case
+	segmentsTaken       [port.NumClasses]int    // segments of the oldest frame that were taken already
+	sockets             [port.NumClasses]span   // of the rings, among the descriptors that the worker polls
+	ringHeld            bool
+	burstsUntilMeasured int   // of a ring that fills up
+	draining            bool  // the peer is held until the rings are replaced, or until a configuration fits
+	interval            int64 // ns for which the rings may stay unpolled; 0: never
+	unpolledNs          int64 // for which they stay unpolled in the coming sleep
+	longQueueUntil      int64 // until then the egress queues of the last burst hold frames
+	pollUntil           int64 // until then the rings are polled
 
 	// transmit task
 	stuck     stuck

@@ -48,8 +48,8 @@ func (r *Runner) followWakes(sw *dataplane.Switch, now int64) (changed bool) {
 
 // wakeAll ends every worker's sleep, because deadlines have come nearer.
 func (r *Runner) wakeAll() {
-	r.shape.Lock()
-	defer r.shape.Unlock()
+	r.tasksMu.Lock()
+	defer r.tasksMu.Unlock()
 	for _, w := range r.workers {
 		w.wake()
 	}
@@ -64,7 +64,7 @@ const (
 // windowSeconds is the length of the watermarks' window.
 const windowSeconds = 10
 
-// losses reads the loss counts of the port's rings, and the TAP drops of the newest refreshHostDrops. Runner.shape
+// losses reads the loss counts of the port's rings, and the TAP drops of the newest refreshHostDrops. Runner.tasksMu
 // guards it.
 func (t *portTask) losses() dataplane.RingLosses {
 	l := dataplane.RingLosses{Other: t.port.Losses(port.Other), Lossless: t.port.Losses(port.Lossless),
@@ -85,8 +85,8 @@ func (r *Runner) refreshHostDrops(match func(i int) bool) {
 // portsOf returns the ports of a kind whose numbers match accepts. A call of such a port may wait for the kernel: the
 // caller then holds no lock.
 func portsOf[T port.Port](r *Runner, match func(i int) bool) (all []T) {
-	r.shape.Lock()
-	defer r.shape.Unlock()
+	r.tasksMu.Lock()
+	defer r.tasksMu.Unlock()
 	for t := range r.attached() {
 		if p, ok := t.port.(T); ok && match(t.index) {
 			all = append(all, p)
@@ -100,8 +100,8 @@ func anyPort(int) bool { return true }
 // readLosses takes over the kernel's loss counters of every ring.
 func (r *Runner) readLosses() {
 	r.refreshHostDrops(anyPort)
-	r.shape.Lock()
-	defer r.shape.Unlock()
+	r.tasksMu.Lock()
+	defer r.tasksMu.Unlock()
 	for t := range r.attached() {
 		l := t.losses()
 		r.View(func(sw *dataplane.Switch) { sw.ReadLosses(t.index, l, Now()) })

@@ -41,7 +41,7 @@ func (w *worker) obeyControl(t *portTask) bool {
 		if answer = answer || urgent; taken {
 			t.measureAt = now
 		} else {
-			t.react(sw, sw.Control(t.index, b, at, now), at, now)
+			t.recordReaction(sw, sw.Control(t.index, b, at, now), at, now)
 		}
 		w.captureControl(t, b, at)
 		t.port.ControlDone()
@@ -53,9 +53,9 @@ func (w *worker) obeyControl(t *portTask) bool {
 	return true
 }
 
-// react records the reaction to an XOFF that arrived at time at, for each priority that it paused: until the end of the
-// last send call of the priority. A priority that had nothing to send has no reaction.
-func (t *portTask) react(sw *dataplane.Switch, paused uint8, at, now int64) {
+// recordReaction records the reaction to an XOFF that arrived at time at, for each priority that it paused: until the
+// end of the last send call of the priority. A priority that had nothing to send has no reaction.
+func (t *portTask) recordReaction(sw *dataplane.Switch, paused uint8, at, now int64) {
 	occupied := sw.Occupied(t.index, now)
 	for q := range uint8(dataplane.NumPriorities) {
 		if paused&(1<<q) != 0 && (occupied&(1<<q) != 0 || t.lastSent[q] > at) {
@@ -192,7 +192,7 @@ func (w *worker) send(t *portTask, arrivals []dataplane.Arrival) (now int64, mor
 	w.batch.Reset()
 	sw.Fill(t.index, w.batch, arrivals)
 	from := w.captureTime()
-	n, err := w.hand(t)
+	n, err := w.sendBatch(t)
 	w.captureSent(t, n, from)
 	now = w.clock()
 	w.lock()
@@ -217,8 +217,8 @@ func (w *worker) send(t *portTask, arrivals []dataplane.Arrival) (now int64, mor
 	return now, more
 }
 
-// hand gives the batch to the kernel or to the delay line.
-func (w *worker) hand(t *portTask) (int, error) {
+// sendBatch gives the batch to the kernel or to the delay line.
+func (w *worker) sendBatch(t *portTask) (int, error) {
 	if t.delay == nil {
 		return t.port.Send(w.batch)
 	}

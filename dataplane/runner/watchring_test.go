@@ -41,7 +41,7 @@ func TestRingHoldsThePeer(t *testing.T) {
 	}{{0.6, false}, {0.75, false}, {0.8, true}, {0.6, true}, {0.51, true}, {0.5, false}, {0.7, false}, {1, true}, {0.4,
 		false}, {0.9, true}, {0, false}} {
 		ring.fill = step.fill
-		for range watchEvery + 1 { // a ring that fills up is not measured before each burst
+		for range measureRingEvery + 1 { // a ring that fills up is not measured before each burst
 			m.round()
 		}
 		if holds := ring.quanta > 0; holds != step.holds {

@@ -15,16 +15,16 @@ import (
 
 // Limits of a worker's round. A burst is bounded so that one port cannot starve another.
 const (
-	burstFrames   = 64
-	burstOctets   = 128 << 10
-	burstArrivals = 256       // pieces of cut GSO frames included
-	arenaOctets   = 256 << 10 // memory for those pieces
-	sendCalls     = 4         // of one port in a row
-	controlFrames = 256       // likewise, and as many as its ring holds: a peer that sends more must not keep the lock
-	controlYield  = 32        // of them between two yields
-	watchEvery    = 16        // bursts between two measurements of a ring that is filling up
-	minSleep      = 100_000   // ns; deadlines are coalesced to this
-	spinStart     = 5_000     // ns
+	burstFrames      = 64
+	burstOctets      = 128 << 10
+	burstArrivals    = 256       // segments of GSO frames included
+	arenaOctets      = 256 << 10 // memory for those segments
+	sendCalls        = 4         // of one port in a row
+	controlFrames    = 256       // likewise, a whole ring of them: a peer that sends more must not keep the lock
+	controlYield     = 32        // of them between two yields
+	measureRingEvery = 16        // bursts between two measurements of a ring that is filling up
+	minSleep         = 100_000   // ns; deadlines are coalesced to this
+	spinStart        = 5_000     // ns
 	// ns: what a sleep costs. After little work a longer spin costs more, and takes the CPU from the hosts.
 	spinFew        = 15_000
 	spinMax        = 200_000   // ns: after much work, within the spin budget, without contention
@@ -39,37 +39,37 @@ const (
 
 // A worker is a goroutine that runs receive and transmit tasks. All its memory is set aside at the start.
 type worker struct {
-	id             int
-	r              *Runner
-	receivers      []*portTask
-	transmitters   []*portTask
-	lines          []*portTask // transmitters with a delay line
-	rewatch        bool        // the descriptors to poll have changed
-	poller         *port.Poller
-	sleeping       atomic.Bool
-	asked          atomic.Bool // Alive sets it, a round clears it
-	turn           int         // receiver that the next round begins with
-	manyCPUs       bool        // others can send while this worker spins or coalesces
-	spin           int64
-	spinBudget     int64 // ns that it may spin: length of its rounds less its spins, at most spinMax
-	cpuContention  cpuContention
-	worked         bool  // since it slept
-	moderated      bool  // its sleep does not poll all rings
-	longQueueUntil int64 // of the port that it received from last
-	hostNIC        bool  // a receiver is a TAP, so the worker serves a host
-	got            int   // frames that this round has received
-	full           bool  // a burst of this round was as long as bursts may be
+	id              int
+	r               *Runner
+	receivers       []*portTask
+	transmitters    []*portTask
+	lines           []*portTask // transmitters with a delay line
+	pollSetChanged  bool        // the descriptors to poll have changed
+	poller          *port.Poller
+	sleeping        atomic.Bool
+	aliveAsked      atomic.Bool // Alive sets it, a round clears it
+	nextReceiver    int         // receiver that the next round begins with
+	manyCPUs        bool        // others can send while this worker spins or coalesces
+	spin            int64
+	spinBudget      int64 // ns that it may spin: length of its rounds less its spins, at most spinMax
+	cpuContention   cpuContention
+	worked          bool  // since it slept
+	moderated       bool  // its sleep does not poll all rings
+	longQueueUntil  int64 // of the port that it received from last
+	hostNIC         bool  // a receiver is a TAP, so the worker serves a host
+	framesThisRound int   // frames that this round has received
+	burstWasFull    bool  // a burst of this round was as long as bursts may be
 
 	frames         [burstArrivals]port.Frame
 	arrivals       [burstArrivals]dataplane.Arrival
-	origin         [burstArrivals]piece
+	origin         [burstArrivals]frameSegment
 	arena          []byte
 	now            int64 // of this burst
 	realTimeOffset int64 // real time less switch time, of this burst
 	segmenter      frame.Segmenter
 	scratch        []byte // a frame on its way into a delay line
 	moves          []dataplane.Move
-	mine           []*portTask // ports to be served after a burst
+	portsToServe   []*portTask // ports to be served after a burst
 	batch          *port.Batch
 	control        [128]byte
 	note           []byte // for the capture of the next MAC Control frame
@@ -86,7 +86,7 @@ func newWorker(r *Runner, id int) (*worker, error) {
 	return &worker{id: id, r: r, manyCPUs: r.cpus != 1, cpuContention: newCPUContention(r.cpus),
 		poller: poller, note: make([]byte, 0, capture.MaxNote), arena: make([]byte, arenaOctets),
 		scratch: make([]byte, 0, port.MaxFrame+frame.TagOctets), moves: make([]dataplane.Move, 0, burstArrivals),
-		mine: make([]*portTask, 0, dataplane.MaxPorts), batch: port.NewBatch()}, nil
+		portsToServe: make([]*portTask, 0, dataplane.MaxPorts), batch: port.NewBatch()}, nil
 }
 
 func (w *worker) close() error { return errors.Join(w.poller.Close(), w.cpuContention.close()) }
@@ -144,11 +144,11 @@ func (w *worker) run() {
 		if w.r.halt.Load() {
 			w.r.pauseWorker()
 		}
-		if w.asked.Load() {
-			w.asked.Store(false)
+		if w.aliveAsked.Load() {
+			w.aliveAsked.Store(false)
 		}
 		now := w.clock()
-		w.got, w.full = 0, false
+		w.framesThisRound, w.burstWasFull = 0, false
 		if w.round(now) {
 			w.updateSpinBudget(idle, now, w.clock())
 			w.worked, idle = true, 0
@@ -201,14 +201,14 @@ func (w *worker) round(now int64) bool {
 	}
 	n := len(w.receivers)
 	for i := range n {
-		t := w.receivers[(w.turn+i)%n]
+		t := w.receivers[(w.nextReceiver+i)%n]
 		for _, c := range []port.Class{port.Lossless, port.Other} {
 			_, worked := w.receive(t, c, burstFrames)
 			work = work || worked
 		}
 		w.flushLate()
 	}
-	w.turn++
+	w.nextReceiver++
 	w.lock()
 	for i, t := range w.due(now) {
 		if i > 0 {
@@ -220,8 +220,8 @@ func (w *worker) round(now int64) bool {
 	return work
 }
 
-// flushLate sends frames of this worker's delay lines that became due while a port was served: a delay line stands for
-// a cable, and a cable is never late.
+// flushLate sends frames of this worker's delay lines that became due while a port was served: such frames must leave
+// on time.
 func (w *worker) flushLate() {
 	for _, t := range w.lines {
 		if t.delay.due() <= w.clock() {
@@ -232,21 +232,21 @@ func (w *worker) flushLate() {
 
 // due collects the ports whose transmit task has work. The switch is locked.
 func (w *worker) due(now int64) []*portTask {
-	w.mine = w.mine[:0]
+	w.portsToServe = w.portsToServe[:0]
 	sw := w.r.sw
 	for _, t := range w.transmitters {
 		if sw.TakePending(t.index) || t.more || now >= t.deadline || t.delay != nil && now >= max(t.delay.due(),
 			t.retryAt) {
-			w.mine = append(w.mine, t)
+			w.portsToServe = append(w.portsToServe, t)
 		}
 	}
-	return w.mine
+	return w.portsToServe
 }
 
 // sleep waits for a socket, a deadline or another worker, and adapts the length of the spins.
 func (w *worker) sleep() {
-	if w.rewatch {
-		w.watch()
+	if w.pollSetChanged {
+		w.updatePollSet()
 	}
 	w.sleeping.Store(true)
 	from := w.clock()
@@ -337,10 +337,10 @@ func (w *worker) quiet(now int64) (time.Duration, bool) {
 	return time.Duration(d), true
 }
 
-// watch sets which sockets the sleeps poll. A ring whose oldest frame waits for buffer is left out, because it is
-// always readable.
-func (w *worker) watch() {
-	w.rewatch = false
+// updatePollSet sets which sockets the sleeps poll. A ring whose oldest frame waits for buffer is left out, because it
+// is always readable.
+func (w *worker) updatePollSet() {
+	w.pollSetChanged = false
 	w.fds, w.hostNIC = w.fds[:0], false
 	for _, t := range w.transmitters {
 		w.fds = t.port.Descriptors(w.fds, port.WorkControl)
