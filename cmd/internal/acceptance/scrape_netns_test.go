@@ -1,14 +1,14 @@
 package acceptance
 
 import (
+	"context"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -29,27 +29,28 @@ func TestScrapeCost(t *testing.T) {
 	const ports, scrapes, windows, most = 32, 20, 5, 20 * time.Millisecond
 	r := NewRig(t, 0)
 	var yaml strings.Builder
-	address := freeAddress(t)
+	const address = "127.0.0.1:9808" // in the switch's namespace
 	fmt.Fprintf(&yaml, "name: wide\nmetrics: {listen: %q}\napi: {socket: %s/api.sock}\npriorities: {lossless: [0, 1, "+
 		"2, 3, 4, 5, 6, 7]}\nbuffer: {private: 512B, headroom: 4KiB}\nports:\n", address, r.Dir)
 	for n := 1; n <= ports; n += 2 {
 		must(t, r.Lab.Link(r.Node, PortName(n), r.Node, PortName(n+1), lab.LinkOptions{}))
 		for _, name := range []string{PortName(n), PortName(n + 1)} {
-			const port = "  %s: {netns: %s, speed: 100M, flood: off, loop: off, ring: {outage: 1ms, other: 64}}\n"
-			fmt.Fprintf(&yaml, port, name, r.Node.Path())
+			fmt.Fprintf(&yaml, "  %s: {speed: 100M, flood: off, loop: off, ring: {outage: 1ms, other: 64}}\n", name)
 		}
 	}
 	path := filepath.Join(r.Dir, "wide.yaml")
 	must(t, os.WriteFile(path, []byte(yaml.String()), 0o600))
-	cmd := exec.Command(labtest.Program(t), "run", "-c", path)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
-	labtest.Start(t, cmd)
-	defer func() { must(t, cmd.Process.Signal(syscall.SIGTERM)); must(t, cmd.Wait()) }()
+	p, err := r.Node.Start(lab.Command{Name: "switch", Argv: []string{labtest.Program(t), "run", "-c", path}})
+	must(t, err)
 	eventually(t, "all ports are up", func() bool {
 		a, err := api.NewClient(filepath.Join(r.Dir, "api.sock")).Show(t.Context(), "health")
 		return err == nil && a.(*api.Health).PortsUp == ports
 	})
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true,
+		DialContext: func(_ context.Context, network, address string) (c net.Conn, err error) {
+			err = r.Node.Do(func() error { c, err = net.Dial(network, address); return err })
+			return c, err
+		}}}
 	scrape := func() (series, native int) {
 		q, err := http.NewRequest(http.MethodGet, "http://"+address+"/metrics", nil)
 		must(t, err)
@@ -65,12 +66,14 @@ func TestScrapeCost(t *testing.T) {
 	series, native := scrape()
 	took := make([]time.Duration, windows)
 	for i := range took {
-		before := cpu(t, cmd.Process.Pid)
+		before, _ := p.Scheduled()
 		for range scrapes {
 			scrape()
 		}
-		took[i] = (cpu(t, cmd.Process.Pid) - before) / scrapes
+		after, _ := p.Scheduled()
+		took[i] = (after - before) / scrapes
 	}
+	must(t, p.Stop(syscall.SIGTERM, Timeout))
 	slices.Sort(took)
 	t.Logf("a scrape of %d ports, %d series, %d of them native histograms, takes %v of a CPU, %v to %v in %d windows "+
 		"of %d", ports, series, native, took[windows/2].Round(10*time.Microsecond), took[0].Round(10*time.Microsecond),
@@ -132,19 +135,4 @@ func fields(t *testing.T, message []byte, number protowire.Number) (found [][]by
 		message = message[head+n:]
 	}
 	return found
-}
-
-// cpu returns the time that the threads of a process have run.
-func cpu(t *testing.T, pid int) (sum time.Duration) {
-	t.Helper()
-	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
-	must(t, err)
-	for _, f := range files {
-		b, err := os.ReadFile(f)
-		must(t, err)
-		ns, err := strconv.ParseInt(strings.Fields(string(b))[0], 10, 64) // ran, waited, times
-		must(t, err)
-		sum += time.Duration(ns)
-	}
-	return sum
 }
