@@ -14,6 +14,7 @@ import (
 
 	"pfcswitch/cmd/internal/api"
 	"pfcswitch/cmd/internal/lab"
+	"pfcswitch/cmd/internal/lab/labtest"
 )
 
 // program returns where a program is that a test compares with.
@@ -35,9 +36,7 @@ func program(t *testing.T, name, debian string) string {
 // its own.
 func needsRoot(t *testing.T, name string) {
 	t.Helper()
-	users, err := os.ReadFile("/proc/self/uid_map")
-	must(t, err)
-	if f := strings.Fields(string(users)); os.Geteuid() != 0 || len(f) < 3 || f[2] == "1" {
+	if os.Geteuid() != 0 || labtest.OneUser(t) {
 		t.Skipf("NOT TESTED against another implementation: %s needs root, and more than one user", name)
 	}
 }
@@ -54,13 +53,11 @@ func startLLDPD(t *testing.T, n *lab.Node) *otherEnd {
 	t.Helper()
 	needsRoot(t, "lldpd")
 	path := program(t, "lldpd", "lldpd")
-	dir, err := os.MkdirTemp("", "lldpd") // t.TempDir is too long for a socket
-	must(t, err)
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	must(t, os.Chmod(dir, 0o755)) // lldpd does not stay root
-	o := &otherEnd{t: t, cli: program(t, "lldpcli", "lldpd"), socket: filepath.Join(dir, "s")}
+	// a short path, for a socket of lldpd, which does not stay root
+	o := &otherEnd{t: t, cli: program(t, "lldpcli", "lldpd"), socket: filepath.Join(labtest.TempDir(t), "s")}
 	script := fmt.Sprintf("mount -t tmpfs none /run && mkdir -p /run/lldpd && exec %s -d -u %s -I eth0 -O /dev/null "+
 		"-S 'another switch'", path, o.socket)
+	var err error
 	o.process, err = n.Start(lab.Command{Name: "lldpd", Argv: []string{"unshare", "-m", "sh", "-c", script}})
 	must(t, err)
 	t.Cleanup(func() {

@@ -349,10 +349,7 @@ func (r *Rig) NoLosslessDrops(except ...int) {
 // IP runs a command of iproute2 in a node.
 func IP(t *testing.T, n *lab.Node, args ...string) string {
 	t.Helper()
-	p, err := n.Start(lab.Command{Argv: append([]string{"ip"}, args...)})
-	must(t, err)
-	must(t, p.Wait())
-	return p.Output()
+	return labtest.Run(t, n, append([]string{"ip"}, args...)...)
 }
 
 // Timeout is how long a test waits for an event. It is long, because a slow machine is not a fault.

@@ -45,9 +45,7 @@ func (r *rig) write(yaml string) { must(r.t, os.WriteFile(r.file, []byte("nice: 
 // runIn runs a command in a node.
 func runIn(t *testing.T, n *lab.Node, command string) {
 	t.Helper()
-	p, err := n.Start(lab.Command{Argv: strings.Fields(command)})
-	must(t, err)
-	must(t, p.Wait())
+	labtest.Run(t, n, strings.Fields(command)...)
 }
 
 // ofFile judges the configuration file.

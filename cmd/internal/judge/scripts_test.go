@@ -104,9 +104,7 @@ func ordinaryBench(t *testing.T, folder string, args ...string) (status int, out
 
 // What an ordinary user cannot run was not run, and did not pass; help is for everybody.
 func TestBenchAsOrdinaryUser(t *testing.T) {
-	dir, err := os.MkdirTemp("", "judge") // unlike t.TempDir, other users may enter it
-	must(t, err)
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	dir := labtest.TempDir(t)
 	must(t, os.Chmod(dir, 0o777))
 	install(t, filepath.Join(dir, "go"), fakeGo)
 	for option, want := range map[string]int{"--smoke": 77, "--help": 0} {

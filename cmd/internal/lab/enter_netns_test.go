@@ -17,9 +17,7 @@ import (
 func testUser(t *testing.T) *syscall.SysProcAttr {
 	t.Helper()
 	requireUserNamespaces(t)
-	uidMap, err := os.ReadFile("/proc/self/uid_map")
-	labtest.Must(t, err)
-	if f := strings.Fields(string(uidMap)); len(f) == 3 && f[2] == "1" {
+	if labtest.OneUser(t) {
 		return &syscall.SysProcAttr{}
 	}
 	return &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}

@@ -19,9 +19,7 @@ var must = labtest.Must
 // ip runs a command of iproute2 in a node.
 func ip(t *testing.T, n *lab.Node, args string) {
 	t.Helper()
-	p, err := n.Start(lab.Command{Argv: append([]string{"ip"}, strings.Fields(args)...)})
-	must(t, err)
-	must(t, p.Wait())
+	labtest.Run(t, n, append([]string{"ip"}, strings.Fields(args)...)...)
 }
 
 // checkLink checks the interface of a node.

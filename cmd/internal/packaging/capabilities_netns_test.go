@@ -33,9 +33,7 @@ func as(args ...string) []string {
 func requireUsers(t *testing.T) {
 	t.Helper()
 	labtest.Require(t)
-	b, err := os.ReadFile("/proc/self/uid_map")
-	must(t, err)
-	if f := strings.Fields(string(b)); len(f) == 3 && f[2] == "1" {
+	if labtest.OneUser(t) {
 		t.Skip("the tests are an ordinary user's, who cannot become another one: run them as root")
 	}
 	for _, tool := range []string{"setcap", "setpriv"} {
@@ -48,7 +46,7 @@ func requireUsers(t *testing.T) {
 // withFileCapabilities returns a copy of the program as the image has it.
 func withFileCapabilities(t *testing.T) string {
 	t.Helper()
-	dir := folder(t)
+	dir := labtest.TempDir(t)
 	b, err := os.ReadFile(program(t))
 	must(t, err)
 	must(t, os.WriteFile(filepath.Join(dir, "pfcswitch"), b, 0o755))
@@ -68,7 +66,7 @@ func newMachine(t *testing.T) *machine {
 	t.Helper()
 	l := labtest.New(t, "packaging")
 	p := &machine{sw: labtest.Node(t, l, "sw"), h1: labtest.Node(t, l, "h1"), h2: labtest.Node(t, l, "h2"),
-		dir: folder(t)}
+		dir: labtest.TempDir(t)}
 	cable(t, l, p.h1, "eth0", p.sw, "p1")
 	cable(t, l, p.h2, "eth0", p.sw, "p2")
 	return p

@@ -17,7 +17,7 @@ import (
 // rootfs makes the file system of the last image: its stage's copies of what the build stage made.
 func rootfs(t *testing.T) string {
 	t.Helper()
-	out, fs := folder(t), folder(t)
+	out, fs := labtest.TempDir(t), labtest.TempDir(t)
 	for _, i := range dockerfile() {
 		switch {
 		case i.stage == "build" && i.op == "RUN" && strings.Contains(i.args, "go build"):

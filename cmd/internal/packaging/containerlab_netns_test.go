@@ -20,7 +20,7 @@ func TestLateInterfaces(t *testing.T) {
 	sw, far := labtest.Node(t, l, "sw"), labtest.Node(t, l, "far")
 	cable(t, l, sw, "eth0", far, "mgmt")
 	must(t, sw.AddAddr("eth0", "172.20.20.2/24"))
-	dir := folder(t)
+	dir := labtest.TempDir(t)
 	start := func() *lab.Process {
 		return run(t, sw, []string{"CLAB_INTFS=2", "XDG_RUNTIME_DIR=" + dir}, "run")
 	}
@@ -41,8 +41,8 @@ func TestLateInterfaces(t *testing.T) {
 	if got := portsOf(t, socket); !slices.Equal(got, []string{"e1-2", "eth1"}) {
 		t.Errorf("its ports are %v", got)
 	}
-	if out := in(t, sw, "ip", "-d", "address", "show", "dev", "eth0"); !strings.Contains(out, "172.20.20.2/24") ||
-		!strings.Contains(out, "promiscuity 0") {
+	out := labtest.Run(t, sw, "ip", "-d", "address", "show", "dev", "eth0")
+	if !strings.Contains(out, "172.20.20.2/24") || !strings.Contains(out, "promiscuity 0") {
 		t.Errorf("the management interface has changed: %s", out)
 	}
 

@@ -23,7 +23,7 @@ func TestLabFilesRun(t *testing.T) {
 
 func (top *topology) run(t *testing.T) {
 	l := labtest.New(t, "engine")
-	dir := folder(t)
+	dir := labtest.TempDir(t)
 	host := labtest.Node(t, l, "host")
 	nodes, daemons := map[string]*lab.Node{"": host}, map[string]*lab.Process{}
 	for name, n := range top.nodes {
@@ -43,7 +43,7 @@ func (top *topology) run(t *testing.T) {
 	for name, p := range daemons {
 		waitFor(t, p, filepath.Join(dir, name+".sock"))
 		for _, command := range top.nodes[name].exec {
-			in(t, nodes[name], strings.Fields(command)...)
+			labtest.Run(t, nodes[name], strings.Fields(command)...)
 		}
 	}
 	if len(daemons) == 0 {

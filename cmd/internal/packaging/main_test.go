@@ -55,16 +55,6 @@ func program(t testing.TB) string {
 
 var must, eventually = labtest.Must, labtest.Eventually
 
-// folder returns a folder that other users may enter.
-func folder(t testing.TB) string {
-	t.Helper()
-	dir, err := os.MkdirTemp("", "pfcswitch-test")
-	must(t, err)
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	must(t, os.Chmod(dir, 0o755))
-	return dir
-}
-
 // write writes a file that others may read.
 func write(t testing.TB, path, text string) string {
 	t.Helper()

@@ -37,7 +37,7 @@ func TestShowUnderLoad(t *testing.T) {
 	}
 	mac, err := hosts[1].MAC("eth0")
 	must(t, err)
-	dir := folder(t)
+	dir := labtest.TempDir(t)
 	socket := filepath.Join(dir, "show.sock")
 	path := write(t, filepath.Join(dir, "show.yaml"), fmt.Sprintf("name: show\npreset: roce\napi: {socket: %s}\nfdb: "+
 		"[{mac: %q, port: p2}]\n%s", socket, mac, yaml))

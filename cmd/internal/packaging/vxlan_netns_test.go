@@ -51,7 +51,7 @@ func TestTunnel(t *testing.T) {
 				" dev under dstport 14789",
 			"link set eth3 up",
 		} {
-			in(t, node, append([]string{"ip"}, strings.Fields(command)...)...)
+			labtest.Run(t, node, append([]string{"ip"}, strings.Fields(command)...)...)
 		}
 	}
 	small := lab.LinkOptions{MTU: 1450}
@@ -60,7 +60,7 @@ func TestTunnel(t *testing.T) {
 	must(t, l.Link(right, "eth1", h3, "eth1", small))
 	must(t, l.Link(right, "eth2", h4, "eth1", small))
 
-	dir := folder(t)
+	dir := labtest.TempDir(t)
 	start := func(node *lab.Node, name string) (*lab.Process, *api.Client) {
 		text, err := os.ReadFile(filepath.Join(root, "scripts/clab/two-hosts", name+".yaml"))
 		must(t, err)

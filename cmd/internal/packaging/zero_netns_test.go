@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"pfcswitch/cmd/internal/api"
-	"pfcswitch/cmd/internal/lab"
 	"pfcswitch/cmd/internal/lab/labtest"
 )
 
@@ -36,10 +35,10 @@ func TestRunWithoutAFile(t *testing.T) {
 	for _, name := range []string{"eth0", "eth1", "eth2", "eth3", "eth4", "e1-5"} {
 		cable(t, l, sw, name, far, name)
 	}
-	in(t, sw, "ip", "link", "add", "br0", "type", "bridge")
-	in(t, sw, "ip", "link", "set", "eth2", "master", "br0")
+	labtest.Run(t, sw, "ip", "link", "add", "br0", "type", "bridge")
+	labtest.Run(t, sw, "ip", "link", "set", "eth2", "master", "br0")
 	must(t, sw.AddAddr("eth3", "192.0.2.1/24"))
-	in(t, sw, "ip", "route", "add", "default", "dev", "eth4")
+	labtest.Run(t, sw, "ip", "route", "add", "default", "dev", "eth4")
 	for _, tt := range []struct{ args, want []string }{
 		{nil, []string{"e1-5", "eth1"}},
 		{[]string{"--port", "eth1"}, []string{"eth1"}},
@@ -74,13 +73,4 @@ func TestRunWithoutAFile(t *testing.T) {
 			}
 		}
 	}
-}
-
-// in runs a command inside of a node, and returns what it prints.
-func in(t *testing.T, n *lab.Node, argv ...string) string {
-	t.Helper()
-	p, err := n.Start(lab.Command{Argv: argv})
-	must(t, err)
-	must(t, p.Wait())
-	return p.Output()
 }

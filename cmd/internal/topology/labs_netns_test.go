@@ -17,6 +17,7 @@ import (
 	"pfcswitch/cmd/internal/api"
 	"pfcswitch/cmd/internal/config"
 	"pfcswitch/cmd/internal/lab"
+	"pfcswitch/cmd/internal/lab/labtest"
 	"pfcswitch/cmd/internal/traffic"
 )
 
@@ -256,18 +257,14 @@ func failedUp(r *rig) {
 
 // An unprivilegedUser user has labs in a user namespace, where the system allows those.
 func unprivilegedUser(r *rig) {
-	b, err := os.ReadFile("/proc/self/uid_map")
-	must(r.t, err)
-	if f := strings.Fields(string(b)); os.Getuid() == 0 && f[2] == "1" {
+	if os.Getuid() == 0 && labtest.OneUser(r.t) {
 		r.t.Log("the test itself is an ordinary user's, in a user namespace: what follows runs as that")
 	} else {
 		r.user = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
 	}
 	path, name := r.file(pair)
 	if r.user != nil {
-		dir, err := os.MkdirTemp("", "pfcswitch-run")
-		must(r.t, err)
-		r.t.Cleanup(func() { _ = os.RemoveAll(dir) })
+		dir := labtest.TempDir(r.t)
 		must(r.t, os.Chown(dir, 65534, 65534))
 		r.env = []string{"XDG_RUNTIME_DIR="}
 		r.runRefused("XDG_RUNTIME_DIR is not set", "lab", "up", path)

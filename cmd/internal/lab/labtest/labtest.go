@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -47,6 +48,34 @@ var Folder = sync.OnceValues(func() (string, error) {
 	folder = dir
 	return dir, os.Chmod(dir, 0o755)
 })
+
+// TempDir is t.TempDir with a short path, which other users may enter.
+func TempDir(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("", "pfcswitch-test")
+	Must(t, err)
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	Must(t, os.Chmod(dir, 0o755))
+	return dir
+}
+
+// OneUser reports whether the tests are an ordinary user's, in a user namespace in which nobody else can be.
+func OneUser(t testing.TB) bool {
+	t.Helper()
+	b, err := os.ReadFile("/proc/self/uid_map")
+	Must(t, err)
+	f := strings.Fields(string(b))
+	return len(f) == 3 && f[2] == "1"
+}
+
+// Run runs a command in a node, which has to succeed, and returns what it prints.
+func Run(t testing.TB, n *lab.Node, argv ...string) string {
+	t.Helper()
+	p, err := n.Start(lab.Command{Argv: argv})
+	Must(t, err)
+	Must(t, p.Wait())
+	return p.Output()
+}
 
 // Program builds pfcswitch in Folder, once for all tests of the process, and returns its path.
 func Program(t testing.TB) string {
