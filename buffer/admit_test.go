@@ -188,7 +188,7 @@ func TestAdmitWithoutQueue(t *testing.T) {
 	for _, id := range []QueueID{{-1, pgA}, {0, pgA + 1}, {0, 8}, {0, 255}, {1, pgA}, {4, 0}, {9, pgA}} {
 		mustAdmit(t, m, id.Port, id.Queue, 100, NoQueue)
 		if m.WouldExceedThreshold(id.Port, id.Queue, 1<<30) {
-			t.Errorf("WouldCross(%v) where there is no queue", id)
+			t.Errorf("WouldExceedThreshold(%v) where there is no queue", id)
 		}
 		if m.Off(id.Port) != 0 {
 			t.Errorf("Off(%d) where nothing is", id.Port)
@@ -197,7 +197,7 @@ func TestAdmitWithoutQueue(t *testing.T) {
 	wantEmpty(t, m, w)
 }
 
-func TestWouldCross(t *testing.T) {
+func TestWouldExceedThreshold(t *testing.T) {
 	m, _ := newTable(t, 1000, Config{RingHold: true}, QueueConfig{Private: 200, Headroom: 300},
 		QueueConfig{Alpha: MaxAlpha})
 	tests := []struct {
@@ -206,7 +206,7 @@ func TestWouldCross(t *testing.T) {
 	}{{0, false}, {200, false}, {700, false}, {701, true}, {5000, true}} // 500 in shared is the fixed point of α = 1
 	for _, tt := range tests {
 		if got := m.WouldExceedThreshold(0, pgA, tt.backlog); got != tt.want {
-			t.Errorf("WouldCross(%d) = %v, want %v", tt.backlog, got, tt.want)
+			t.Errorf("WouldExceedThreshold(%d) = %v, want %v", tt.backlog, got, tt.want)
 		}
 	}
 	mustAdmit(t, m, 1, pgA, 1000, Accept)
@@ -220,7 +220,7 @@ func TestWouldCross(t *testing.T) {
 	}
 }
 
-func TestWouldCrossStatic(t *testing.T) {
+func TestWouldExceedThresholdStatic(t *testing.T) {
 	m, _ := newTable(t, 1000, Config{Threshold: StaticThreshold{}}, QueueConfig{Xoff: 900}, QueueConfig{Xoff: 900})
 	mustAdmit(t, m, 1, pgA, 500, Accept)
 	if m.WouldExceedThreshold(0, pgA, 500) || !m.WouldExceedThreshold(0, pgA, 501) {

@@ -110,7 +110,7 @@ func TestObedientPeersLoseNothing(t *testing.T) {
 				t.Fatalf("%+v: verdict %v, %+v", fr, v, *p)
 			}
 			if wasOn && p.off && !wouldCross {
-				t.Fatalf("%+v turned its queue OFF, WouldCross did not say so", fr)
+				t.Fatalf("%+v turned its queue OFF, WouldExceedThreshold did not say so", fr)
 			}
 			p.late += size
 			held = append(held, fr)

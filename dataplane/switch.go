@@ -266,6 +266,7 @@ func (s *Switch) markPending(p *portState) {
 	}
 }
 
+// holdPeer holds a priority of the peer of p for one more cause. p is nil where the port is gone.
 func (s *Switch) holdPeer(p *portState, prio uint8, c macctl.Cause) {
 	if p == nil {
 		return
@@ -277,6 +278,7 @@ func (s *Switch) holdPeer(p *portState, prio uint8, c macctl.Cause) {
 	s.markPending(p)
 }
 
+// releasePeer ends the hold for one cause.
 func (s *Switch) releasePeer(p *portState, prio uint8, c macctl.Cause) {
 	if p == nil {
 		return

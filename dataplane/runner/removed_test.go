@@ -8,7 +8,7 @@ import (
 	"pfcswitch/dataplane/port/porttest"
 )
 
-// What Retired returns is what a port, or a trunk, that comes back goes on from, and does not change any more.
+// What RemovedCounters returns is what a port, or a trunk, that comes back goes on from, and does not change any more.
 func TestRetired(t *testing.T) {
 	cfg := testConfig(2)
 	r, err := New(cfg, Options{})

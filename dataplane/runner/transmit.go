@@ -160,7 +160,7 @@ func (w *worker) transmit(t *portTask, arrivals []dataplane.Arrival) bool {
 		}
 	}
 	t.more = calls == sendCalls // else a new frame or the deadline starts the next run
-	w.sendProbe(t, now)
+	w.sendLoopProbe(t, now)
 	if t.delay != nil {
 		w.unlock()
 		w.flushDelay(t)
@@ -286,8 +286,8 @@ func (w *worker) leaves(t *portTask) bool {
 	return false
 }
 
-// sendProbe sends a loop probe where one is due. The switch is locked, but not while the probe is sent.
-func (w *worker) sendProbe(t *portTask, now int64) {
+// sendLoopProbe sends a loop probe where one is due. The switch is locked, but not while the probe is sent.
+func (w *worker) sendLoopProbe(t *portTask, now int64) {
 	b, ok := w.r.sw.LoopProbe(t.index, w.control[:0], now)
 	if !ok {
 		return

@@ -22,10 +22,10 @@ type prober struct {
 var _ dataplane.HeadroomProber = (*prober)(nil)
 
 // Receive implements dataplane.HeadroomProber.
-func (p *prober) Receive(m *macctl.MeasurementFrame, stamp, now, clock int64, busy bool) bool {
+func (p *prober) Receive(m *macctl.MeasurementFrame, stamp, now, realTimeOffset int64, busy bool) bool {
 	in := *m
 	in.Busy = busy
-	urgent := p.Probe.Receive(in, stamp, headroom.Moment{Now: now, Clock: clock})
+	urgent := p.Probe.Receive(in, stamp, headroom.Moment{Now: now, Clock: realTimeOffset})
 	if t := p.Target(); t != p.target {
 		p.target = t
 		p.targetChanged()
@@ -34,15 +34,15 @@ func (p *prober) Receive(m *macctl.MeasurementFrame, stamp, now, clock int64, bu
 }
 
 // Out implements dataplane.HeadroomProber.
-func (p *prober) Out(now, clock int64) (m macctl.Measurement, to [6]byte, fallback, ok bool) {
-	out, ok := p.Probe.Out(headroom.Moment{Now: now, Clock: clock})
+func (p *prober) Out(now, realTimeOffset int64) (m macctl.Measurement, to [6]byte, fallback, ok bool) {
+	out, ok := p.Probe.Out(headroom.Moment{Now: now, Clock: realTimeOffset})
 	return out.Measurement, out.Peer, out.Fallback, ok
 }
 
 // Stamped implements dataplane.HeadroomProber. The send stamp of an answer would come too late and is ignored.
-func (p *prober) Stamped(m *macctl.Measurement, sent, now, clock int64) {
+func (p *prober) Stamped(m *macctl.Measurement, sent, now, realTimeOffset int64) {
 	if m.Operation == macctl.MeasureRequest {
-		p.Probe.Stamped(m.Session, m.Sequence, sent, headroom.Moment{Now: now, Clock: clock})
+		p.Probe.Stamped(m.Session, m.Sequence, sent, headroom.Moment{Now: now, Clock: realTimeOffset})
 	}
 }
 
