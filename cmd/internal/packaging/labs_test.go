@@ -134,31 +134,10 @@ func command(t *testing.T, cmd string) []string {
 // kne is the part of KNE's topology (proto/topo.proto) that our files use: fields by their names, types and numbers.
 func kne(t *testing.T) protoreflect.MessageDescriptor {
 	t.Helper()
-	const schema = `
-		name: "topo.proto" package: "topo" syntax: "proto3"
-		enum_type { name: "Vendor" value { name: "UNKNOWN" number: 0 } value { name: "HOST" number: 1 } }
-		message_type { name: "Topology"
-			field { name: "name" number: 1 label: LABEL_OPTIONAL type: TYPE_STRING }
-			field { name: "nodes" number: 2 label: LABEL_REPEATED type: TYPE_MESSAGE type_name: ".topo.Node" }
-			field { name: "links" number: 3 label: LABEL_REPEATED type: TYPE_MESSAGE type_name: ".topo.Link" } }
-		message_type { name: "Node"
-			field { name: "name" number: 1 label: LABEL_OPTIONAL type: TYPE_STRING }
-			field { name: "config" number: 5 label: LABEL_OPTIONAL type: TYPE_MESSAGE type_name: ".topo.Config" }
-			field { name: "vendor" number: 8 label: LABEL_OPTIONAL type: TYPE_ENUM type_name: ".topo.Vendor" } }
-		message_type { name: "Link"
-			field { name: "a_node" number: 1 label: LABEL_OPTIONAL type: TYPE_STRING }
-			field { name: "a_int" number: 2 label: LABEL_OPTIONAL type: TYPE_STRING }
-			field { name: "z_node" number: 3 label: LABEL_OPTIONAL type: TYPE_STRING }
-			field { name: "z_int" number: 4 label: LABEL_OPTIONAL type: TYPE_STRING } }
-		message_type { name: "Config"
-			field { name: "command" number: 1 label: LABEL_REPEATED type: TYPE_STRING }
-			field { name: "args" number: 2 label: LABEL_REPEATED type: TYPE_STRING }
-			field { name: "image" number: 3 label: LABEL_OPTIONAL type: TYPE_STRING }
-			field { name: "config_path" number: 6 label: LABEL_OPTIONAL type: TYPE_STRING }
-			field { name: "config_file" number: 7 label: LABEL_OPTIONAL type: TYPE_STRING }
-			field { name: "file" number: 102 label: LABEL_OPTIONAL type: TYPE_STRING } }`
+	schema, err := os.ReadFile("testdata/kne.txtpb")
+	must(t, err)
 	var d descriptorpb.FileDescriptorProto
-	must(t, prototext.Unmarshal([]byte(schema), &d))
+	must(t, prototext.Unmarshal(schema, &d))
 	file, err := protodesc.NewFile(&d, nil)
 	must(t, err)
 	return file.Messages().ByName("Topology")
