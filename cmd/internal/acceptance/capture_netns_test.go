@@ -158,9 +158,9 @@ func TestCaptureShowsLLDP(t *testing.T) {
 	k := r.startCapture(r.ServeControl(), api.CaptureRequest{Ports: []string{"p1"}})
 	p := lldp.PDU{Chassis: lldp.ID{Subtype: lldp.ChassisLocal, Value: "h1"}, Port: lldp.ID{Subtype: lldp.PortLocal,
 		Value: "1"}, TTL: 100, SystemName: "a peer"}
-	told := lldp.AppendFrame(nil, [6]byte(HostMAC(1)), &p)
-	must(t, s.Send(frame.VnetHeader{}, told))
-	must(t, s.Send(frame.VnetHeader{}, told[:30])) // ends within a TLV
+	announcement := lldp.AppendFrame(nil, [6]byte(HostMAC(1)), &p)
+	must(t, s.Send(frame.VnetHeader{}, announcement))
+	must(t, s.Send(frame.VnetHeader{}, announcement[:30])) // ends within a TLV
 	eventually(t, "the switch has taken both, and greets", func() bool {
 		n := r.LLDP().Statistics
 		return n.ReceivedFrames == 2 && n.DiscardedFrames == 1 && n.SentFrames > before

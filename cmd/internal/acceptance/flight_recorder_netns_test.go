@@ -47,14 +47,14 @@ func TestLossIsWritten(t *testing.T) {
 	if len(files) != 1 || info.Mode().Perm() != 0o600 {
 		t.Errorf("files %v, mode %v; want one for the whole incident, for its owner alone", files, info.Mode())
 	}
-	var told []string
+	var texts []string
 	for _, e := range r.Source().Events(0) {
 		if e.Kind == dataplane.EventCapture {
-			told = append(told, e.Text)
+			texts = append(texts, e.Text)
 		}
 	}
-	if len(told) != 1 || !strings.Contains(told[0], path) {
-		t.Errorf("events %q, want one that names %s", told, path)
+	if len(texts) != 1 || !strings.Contains(texts[0], path) {
+		t.Errorf("events %q, want one that names %s", texts, path)
 	}
 	frames := tshark.Fields(t, path, captureFields...)
 	// the ring where the machine lets the switch wait

@@ -87,8 +87,8 @@ func (o *otherEnd) must(args ...string) string {
 	return out
 }
 
-// tells makes lldpd tell a TLV of IEEE 802.1.
-func (o *otherEnd) tells(subtype, info string) {
+// announce makes lldpd announce a TLV of IEEE 802.1.
+func (o *otherEnd) announce(subtype, info string) {
 	o.must("unconfigure", "lldp", "custom-tlv", "oui", "00,80,c2", "subtype", subtype)
 	o.must("configure", "lldp", "custom-tlv", "oui", "00,80,c2", "subtype", subtype, "oui-info", info)
 	o.must("update")
@@ -134,7 +134,7 @@ func TestLLDPD(t *testing.T) {
 		t.Errorf("without DCBX: %+v", d)
 	}
 
-	o.tells("11", "28,30") // not willing, can measure, priorities 4 and 5
+	o.announce("11", "28,30") // not willing, can measure, priorities 4 and 5
 	eventually(t, "the port follows", func() bool { return r.Snapshot(1).Config.Lossless == 0x30 })
 	if d := r.LLDP().DCBX; d.Reason != "peer" || !d.MeasurementAgreed || d.Mismatch {
 		t.Errorf("following: %+v", d)
@@ -143,16 +143,16 @@ func TestLLDPD(t *testing.T) {
 		return strings.Contains(o.must("show", "neighbors", "details"),
 			"A8,30")
 	})
-	o.tells("11", "08,30")
+	o.announce("11", "08,30")
 	eventually(t, "the measurement is not agreed any more", func() bool { return !r.LLDP().DCBX.MeasurementAgreed })
-	o.tells("12", "00,63,12,b7")
+	o.announce("12", "00,63,12,b7")
 	eventually(t, "the application is heard", func() bool {
 		return slices.Equal(r.LLDP().Neighbors[0].Applications,
 			[]api.DCBXApp{{Priority: 3, Selector: 3, Protocol: 4791}})
 	})
-	o.tells("11", "08,30,00") // an octet too long
+	o.announce("11", "08,30,00") // an octet too long
 	eventually(t, "the port is on its own", func() bool { return r.Snapshot(1).Config.Lossless == 0x08 })
-	o.tells("11", "08,80")
+	o.announce("11", "08,80")
 	eventually(t, "the port follows", func() bool { return r.Snapshot(1).Config.Lossless == 0x80 })
 
 	must(t, o.process.Stop(syscall.SIGTERM, 2*time.Second)) // says goodbye

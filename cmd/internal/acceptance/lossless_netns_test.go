@@ -44,13 +44,13 @@ func oversubscribe(t *testing.T, mode macctl.Mode, workers string) {
 // xoffSent fails the test where port n sent other control frames than its mode has, or other priorities than 3.
 func (r *Rig) xoffSent(n int, mode macctl.Mode) {
 	r.T.Helper()
-	told := r.Snapshot(n).ControlSent
-	for prio, frames := range told.PFCFrames {
+	control := r.Snapshot(n).ControlSent
+	for prio, frames := range control.PFCFrames {
 		if frames > 0 && (prio != 3 || mode == macctl.ModePause) {
 			r.T.Errorf("%s sent %d PFC frames with priority %d", PortName(n), frames, prio)
 		}
 	}
-	if mode == macctl.ModePFC && told.PauseFrames > 0 {
-		r.T.Errorf("%s sent %d PAUSE frames under PFC", PortName(n), told.PauseFrames)
+	if mode == macctl.ModePFC && control.PauseFrames > 0 {
+		r.T.Errorf("%s sent %d PAUSE frames under PFC", PortName(n), control.PauseFrames)
 	}
 }

@@ -36,7 +36,7 @@ func TestTAPNameTaken(t *testing.T) {
 // namespace than the daemon.
 func TestInterfaceMTUBelowThePorts(t *testing.T) {
 	r := Start(t, 2, Setup{Ports: map[int]string{1: "mtu: 9000"}})
-	tells := func(n int, text string) {
+	wantEvents := func(n int, text string) {
 		t.Helper()
 		eventually(t, "an event says that "+text, func() bool {
 			all := r.Events(dataplane.EventPort, 1)
@@ -44,19 +44,19 @@ func TestInterfaceMTUBelowThePorts(t *testing.T) {
 		})
 	}
 	command := port.CommandIn(r.Node.Path(), "ip link set dev p1 mtu 9000")
-	tells(1, "interface p1 has an MTU of 1500, below the port's mtu of 9000: longer frames cannot leave by it ("+
+	wantEvents(1, "interface p1 has an MTU of 1500, below the port's mtu of 9000: longer frames cannot leave by it ("+
 		command+", at the far end too")
 	r.Passes(1, 2)
 	if out, err := exec.Command("/bin/sh", "-c", command).CombinedOutput(); err != nil {
 		t.Fatalf("%s: %v\n%s", command, err, out)
 	}
-	tells(2, "interface p1 has an MTU of 9000 now, enough for the port's mtu of 9000")
+	wantEvents(2, "interface p1 has an MTU of 9000 now, enough for the port's mtu of 9000")
 	IP(t, r.Node, "link", "set", "dev", "p1", "mtu", "1400")
-	tells(3, "interface p1 has an MTU of 1400, below")
+	wantEvents(3, "interface p1 has an MTU of 1400, below")
 	must(t, r.Apply(Setup{Ports: map[int]string{1: "mtu: 1400"}}, 2))
-	tells(4, "interface p1 has an MTU of 1400 now, enough for the port's mtu of 1400")
+	wantEvents(4, "interface p1 has an MTU of 1400 now, enough for the port's mtu of 1400")
 	must(t, r.Apply(Setup{Ports: map[int]string{1: "mtu: 1600"}}, 2))
-	tells(5, "interface p1 has an MTU of 1400, below the port's mtu of 1600")
+	wantEvents(5, "interface p1 has an MTU of 1400, below the port's mtu of 1600")
 	if got := r.Events(dataplane.EventPort, 2); len(got) != 0 {
 		t.Errorf("events of the port that fits: %+v", got)
 	}
@@ -80,7 +80,7 @@ func TestFarEndMTUAboveThePorts(t *testing.T) {
 		r.Passes(1, 2)
 		r.Passes(2, 1)
 	}
-	tells := func(want ...string) {
+	wantEvents := func(want ...string) {
 		t.Helper()
 		reply, err := client.Show(t.Context(), "events")
 		must(t, err)
@@ -102,9 +102,9 @@ func TestFarEndMTUAboveThePorts(t *testing.T) {
 	)
 	long(3014)
 	long(2014)
-	tells(longest)
+	wantEvents(longest)
 	must(t, r.Apply(same, 2))
 	long(2014)
-	tells(longest, shorter)
+	wantEvents(longest, shorter)
 	r.NoLosslessDrops()
 }

@@ -24,7 +24,7 @@ import (
 // go.
 func holding(t *testing.T, s *porttest.Socket) (free func()) {
 	t.Helper()
-	tell := func(quanta uint16) {
+	pause := func(quanta uint16) {
 		if err := s.Send(frame.VnetHeader{}, macctl.AppendPFC(nil, [6]byte(PortMAC(1)), 1<<3,
 			[8]uint16{3: quanta})); err != nil {
 			t.Error(err)
@@ -32,7 +32,7 @@ func holding(t *testing.T, s *porttest.Socket) (free func()) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	var held sync.WaitGroup
-	tell(0xffff) // for 336 ms
+	pause(0xffff) // for 336 ms
 	held.Go(func() {
 		for tick := time.NewTicker(50 * time.Millisecond); ; {
 			select {
@@ -40,11 +40,11 @@ func holding(t *testing.T, s *porttest.Socket) (free func()) {
 				tick.Stop()
 				return
 			case <-tick.C:
-				tell(0xffff)
+				pause(0xffff)
 			}
 		}
 	})
-	free = sync.OnceFunc(func() { cancel(); held.Wait(); tell(0) })
+	free = sync.OnceFunc(func() { cancel(); held.Wait(); pause(0) })
 	t.Cleanup(free)
 	return free
 }

@@ -168,7 +168,7 @@ func TestMembersAreHeldByWatermark(t *testing.T) {
 			c.uplink.Whole(c.members[i], 3)
 		}
 		c.NoLosslessDrops()
-		if told := c.Snapshot(4).ControlSent; told.PFCFrames[3]+told.PauseFrames != 0 {
+		if control := c.Snapshot(4).ControlSent; control.PFCFrames[3]+control.PauseFrames != 0 {
 			t.Error("the uplink was told to stop, and it sends nothing")
 		}
 		c.nobodyHeld()
@@ -207,7 +207,7 @@ func TestUplinkIsHeldByWatermark(t *testing.T) {
 		}
 		c.NoLosslessDrops()
 		for n := 1; n <= 3; n++ {
-			if told := c.Snapshot(n).ControlSent; told.PFCFrames[3]+told.PauseFrames != 0 {
+			if control := c.Snapshot(n).ControlSent; control.PFCFrames[3]+control.PauseFrames != 0 {
 				t.Errorf("member %d was told to stop what it does not send", n)
 			}
 		}

@@ -17,16 +17,16 @@ func TestHeadroomThatThePeerHasFound(t *testing.T) {
 	// 50 kB that b cannot see
 	p := newPair(t, both(measuring+atOnce), [2]string{"speed: 1G, k: 400000", "speed: 1G"})
 	p.measured()
-	var own, told headroom.Report
+	var own, peer headroom.Report
 	eventually(t, "what end 0 has found is in force at end 1", func() bool {
-		told, own = p.found(0), p.found(1)
+		peer, own = p.found(0), p.found(1)
 		want := p.ends[1].cfg.Buffer.WholeCells(headroom.Octets(own.Received))
 		return own.Received > own.Measured.Bits()+300_000 && own.InForce == want &&
 			p.snapshot(1).Config.Ingress[3].Headroom == want &&
-			told.PeerInForce == 8*want
+			peer.PeerInForce == 8*want
 	})
-	if before := headroom.Octets(own.Calculated); own.InForce < before+30_000 || !told.PeerApplied {
-		t.Errorf("in force %d, calculated %d; applied, as end 0 knows: %v", own.InForce, before, told.PeerApplied)
+	if before := headroom.Octets(own.Calculated); own.InForce < before+30_000 || !peer.PeerApplied {
+		t.Errorf("in force %d, calculated %d; applied, as end 0 knows: %v", own.InForce, before, peer.PeerApplied)
 	}
 	if said := p.events(1, dataplane.EventHeadroom, fmt.Sprintf("headroom %d B, was ", own.InForce)); len(said) != 1 ||
 		!strings.HasSuffix(said[0], ": told by neighbour a") {

@@ -78,16 +78,16 @@ func TestPoolTooSmallForTheHeadroom(t *testing.T) {
 	p := newPair(t, both(strings.Replace(measuring, "}", ", min: 200KiB}", 1)+atOnce+
 		"buffer: {lossless: {size: 128KiB}}\n"), both("speed: 1G"))
 	before := p.snapshot(0).Config.Ingress[3].Headroom
-	told := func() int {
+	warnings := func() int {
 		return len(p.events(0, dataplane.EventHeadroom, fmt.Sprintf(
 			"the link needs a headroom of 204800 B, and %d B stay in force: ", before)))
 	}
-	eventually(t, "a person is told", func() bool { return told() > 0 })
+	eventually(t, "a person is told", func() bool { return warnings() > 0 })
 	time.Sleep(2 * headroomPeriod)
 	if got := p.snapshot(0).Config.Ingress[3].Headroom; got != before || p.found(0).InForce != before {
 		t.Errorf("in force %d, and by the report %d, was %d", got, p.found(0).InForce, before)
 	}
-	if n := told(); n != 1 {
+	if n := warnings(); n != 1 {
 		t.Errorf("told %d times", n)
 	}
 }

@@ -25,8 +25,8 @@ func (r *rig) reports(speed int64) {
 	r.d().kick()
 }
 
-// tells waits for the one event of port p1 that has all these words. It comes after the change that it is about.
-func (r *rig) tells(words ...string) {
+// awaitEvent waits for the one event of port p1 that has all these words. It comes after the change that it is about.
+func (r *rig) awaitEvent(words ...string) {
 	r.T.Helper()
 	eventually(r.T, fmt.Sprintf("an event with %q", words), func() bool {
 		n := 0
@@ -51,7 +51,7 @@ func TestSpeedFollowsTheLink(t *testing.T) {
 	if got := r.Snapshot(2).Config.Speed; got != 1e9 {
 		t.Errorf("the other port's speed is %d", got)
 	}
-	r.tells("100 Mbit/s")
+	r.awaitEvent("100 Mbit/s")
 	r.reports(0)
 	r.reports(200e6)
 	speed(200e6)
@@ -59,7 +59,7 @@ func TestSpeedFollowsTheLink(t *testing.T) {
 	must(t, r.Apply(Setup{Keys: Lossless3 + "buffer: {lossless: {size: 256KiB}}",
 		Each: "ring: {outage: 1ms}"}, 2))
 	r.reports(100e9)
-	r.tells("stays at 200 Mbit/s", "buffer.lossless.size")
+	r.awaitEvent("stays at 200 Mbit/s", "buffer.lossless.size")
 	speed(200e6)
 	r.Passes(1, 2)
 }
@@ -81,7 +81,7 @@ func TestSpeedWaitsForTheBuffer(t *testing.T) {
 		h2.PFC(1<<3, 0xffff)
 		return len(r.Events(dataplane.EventPort, 1)) > 0
 	})
-	r.tells("10 Mbit/s", "tried again until it is in force")
+	r.awaitEvent("10 Mbit/s", "tried again until it is in force")
 	if got := r.Snapshot(1).Config.Speed; got != 1e9 {
 		t.Errorf("with a full buffer the port's speed is %d", got)
 	}
@@ -99,7 +99,7 @@ func TestAddressChanges(t *testing.T) {
 	want := [6]byte{2, 0, 0, 0, 7, 7}
 	IP(t, r.Node, "link", "set", "p1", "address", "02:00:00:00:07:07")
 	eventually(t, "the port has the address", func() bool { return r.Snapshot(1).Config.MAC == want })
-	r.tells("02:00:00:00:07:07")
+	r.awaitEvent("02:00:00:00:07:07")
 	must(t, r.Apply(Setup{}, 2))
 	if got := r.Snapshot(1).Config.MAC; got != want {
 		t.Errorf("a new configuration has brought back the address %x", got)

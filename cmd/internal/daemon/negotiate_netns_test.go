@@ -60,8 +60,8 @@ func TestTwoSwitches(t *testing.T) {
 				}) {
 					t.Errorf("%s: transitions %+v", names[i], p.lldp(i).Transitions)
 				}
-				if told := p.events(i, dataplane.EventDCBX, "does not agree with"); (len(told) > 0) != tt.mismatch {
-					t.Errorf("%s: events %q", names[i], told)
+				if texts := p.events(i, dataplane.EventDCBX, "does not agree with"); (len(texts) > 0) != tt.mismatch {
+					t.Errorf("%s: events %q", names[i], texts)
 				}
 				if got := p.ends[i].Source().Ports()[0].Mismatch; got != tt.mismatch {
 					t.Errorf("%s: ports say mismatch %t", names[i], got)
@@ -192,7 +192,7 @@ func TestNeighbourChangesItsMindUnderLoad(t *testing.T) {
 		"change_hold: 300ms}", Each: At100M})
 	before := r.Snapshot(1).Config.Lossless
 	s := r.Socket(1)
-	tell := func(ttl uint16, mask uint8) {
+	announce := func(ttl uint16, mask uint8) {
 		p := lldp.PDU{Chassis: lldp.ID{Subtype: lldp.ChassisLocal, Value: "h1"}, Port: lldp.ID{Subtype: lldp.PortLocal,
 			Value: "1"}, TTL: ttl, Organization: []lldp.Organization{{OUI: lldp.OUI{0, 0x80, 0xC2}, Subtype: 11,
 			Info: string([]byte{0x08, mask})}}}
@@ -201,7 +201,7 @@ func TestNeighbourChangesItsMindUnderLoad(t *testing.T) {
 	_, _, _, end := r.Incast(macctl.ModePFC, 100e6)
 	seen, changes, last := map[uint8]bool{}, 0, before
 	for begun, i := time.Now(), 0; time.Since(begun) < 3*time.Second; i++ {
-		tell(100, []uint8{0x08, 0x18, 0x28, 0x3c}[i%4])
+		announce(100, []uint8{0x08, 0x18, 0x28, 0x3c}[i%4])
 		time.Sleep(7 * time.Millisecond)
 		if got := r.Snapshot(1).Config.Lossless; got != last {
 			last, seen[got] = got, true
@@ -211,7 +211,7 @@ func TestNeighbourChangesItsMindUnderLoad(t *testing.T) {
 	if most := int(3*time.Second/hold) + 1; len(seen) < 2 || changes > most {
 		t.Errorf("%d changes to %v, want at most %d, and to more than one", changes, seen, most)
 	}
-	tell(0, 0)
+	announce(0, 0)
 	eventually(t, "the configuration holds again", func() bool { return r.Snapshot(1).Config.Lossless == before })
 	end()
 }

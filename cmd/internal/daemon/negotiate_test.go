@@ -104,14 +104,14 @@ func TestBusyBufferKeepsTheWish(t *testing.T) {
 	if d.ports["p1"].dcbxPending || d.renegotiate.Load() {
 		t.Error("there is still something to wait for")
 	}
-	var told []string
+	var texts []string
 	for _, e := range d.Source().Events(0) {
 		if strings.Contains(e.Text, "DCBX") {
-			told = append(told, fmt.Sprintf("%s %d: %s", e.Port, e.Count, e.Text))
+			texts = append(texts, fmt.Sprintf("%s %d: %s", e.Port, e.Count, e.Text))
 		}
 	}
-	if len(told) != 1 || !strings.HasPrefix(told[0], "p1 1: what DCBX has changed is not in force yet") {
-		t.Errorf("told %q, want once that it waits", told)
+	if len(texts) != 1 || !strings.HasPrefix(texts[0], "p1 1: what DCBX has changed is not in force yet") {
+		t.Errorf("told %q, want once that it waits", texts)
 	}
 }
 

@@ -70,8 +70,8 @@ func (n *notices) times() []time.Time {
 func TestTimesOfNotification(t *testing.T) {
 	r := start(t, 2, Setup{Keys: Lossless3 + "watchdog: {period: 10ms, count: 3, recovery: 50ms, action: " +
 		"forward}", Each: At100M})
-	told := &notices{Handler: slog.DiscardHandler}
-	r.d().watchdog.act(func(int64) { r.d().watchdog.log = slog.New(enabled{told}) })
+	logged := &notices{Handler: slog.DiscardHandler}
+	r.d().watchdog.act(func(int64) { r.d().watchdog.log = slog.New(enabled{logged}) })
 	h1, h2 := r.Station(1, macctl.ModePFC, 100e6), r.Station(2, macctl.ModePFC, 100e6)
 	const detection, recovery, period = 30 * time.Millisecond, 50 * time.Millisecond, 10 * time.Millisecond
 	var found, restored, freed []time.Duration
@@ -80,10 +80,10 @@ func TestTimesOfNotification(t *testing.T) {
 		eventually(t, "the switch is paused", func() bool { return r.Snapshot(2).Paused&(1<<3) != 0 })
 		begun := time.Now()
 		h1.Send(Stream{To: 2, Prio: 3, Frames: uint64(round) + 1})
-		eventually(t, "the end of the storm", func() bool { return len(told.times()) == 2*(round+1) })
+		eventually(t, "the end of the storm", func() bool { return len(logged.times()) == 2*(round+1) })
 		h2.PFC(1<<3, 0)
 		eventually(t, "the switch is free", func() bool { return r.Snapshot(2).Paused&(1<<3) == 0 })
-		at := told.times()[2*round:]
+		at := logged.times()[2*round:]
 		found = append(found, at[0].Sub(begun))
 		restored = append(restored, at[1].Sub(at[0]))
 		eventually(t, "the frame has come", func() bool { return len(h2.Arrivals(begun)) > 0 })

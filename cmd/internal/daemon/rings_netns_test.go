@@ -110,7 +110,7 @@ func TestRingHoldEnds(t *testing.T) {
 			const sent = 150
 			r.overflow(s, sent, Stream{To: 2, Prio: 3})
 			eventually(t, "all frames are through", func() bool { return h2.Tally(1, 3).Frames == sent })
-			if told := r.Snapshot(1).ControlSent; told.XoffSent[3] == 0 {
+			if control := r.Snapshot(1).ControlSent; control.XoffSent[3] == 0 {
 				t.Errorf("the peer was never told to stop, so nothing is shown")
 			}
 			eventually(t, "the peer is free", func() bool { return r.Snapshot(1).XoffWanted == 0 })
