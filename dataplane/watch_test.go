@@ -252,14 +252,17 @@ func TestWatchWhole(t *testing.T) {
 func TestLinkDownEndsOrders(t *testing.T) {
 	r := plainRig(t, 2)
 	r.sw.BreakDeadlock(1, lossless, true, true, r.now)
-	r.sw.SetUp(1, false, r.now)
-	r.sw.BreakDeadlock(1, lossless, true, true, r.now) // nor does one begin there
-	r.sw.SetUp(1, true, r.now)
-	r.sw.BreakDeadlock(1, lossless, false, false, r.now)
-	r.hear(1, lossless, 0xffff)
-	r.offer(0, data(0, 1, lossless, 0, small))
-	if r.send(1, 64) != nil || r.read(1, lossless).Held != 1 {
-		t.Errorf("%+v: XOFF is not obeyed, or the queue is emptied", r.read(1, lossless))
+	for _, begins := range []bool{false, true} { // an order, while the link is down
+		r.sw.SetUp(1, false, r.now)
+		if begins {
+			r.sw.BreakDeadlock(1, lossless, false, true, r.now)
+		}
+		r.sw.SetUp(1, true, r.now)
+		r.hear(1, lossless, 0xffff)
+		r.offer(0, data(0, 1, lossless, 0, small))
+		if r.send(1, 64) != nil || r.read(1, lossless).Held != 1 {
+			t.Errorf("%+v: XOFF is not obeyed, or the queue is emptied", r.read(1, lossless))
+		}
 	}
 }
 

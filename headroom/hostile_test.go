@@ -224,7 +224,7 @@ func TestThePeersWordIsBounded(t *testing.T) {
 	}
 }
 
-// A peer that claims no round trip, a send limit of a bit and no burst gets no less than IEEE 802.1Q asks for.
+// A peer that claims no round trip, a send limit of a bit and no burst gets no less than IEEE 802.1Q asks for, and K.
 func TestLiesDoNotLowerBelowTheFloor(t *testing.T) {
 	for speed, want := range map[int64]int64{ // bits
 		1e8:  2*12_336 + 672 + 512,
@@ -233,7 +233,8 @@ func TestLiesDoNotLowerBelowTheFloor(t *testing.T) {
 		0:    2*(65_550+24)*8 + 672 + 30_720,
 	} {
 		s := settings(7)
-		s.Inputs.Speed, s.Inputs.Delay, s.Precision = speed, time.Millisecond, 0
+		s.Inputs.Speed, s.Inputs.Delay, s.Inputs.K, s.Precision = speed, time.Millisecond, 800, 0
+		want += s.Inputs.K
 		s.Calculated = Calculate(s.Inputs, macctl.ModePFC).Bits()
 		p, now := agreed(s), int64(1)
 		for range 100 * perInterval {

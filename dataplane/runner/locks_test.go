@@ -79,12 +79,36 @@ func TestXoffOfAWaitingFrameIsTimed(t *testing.T) {
 				ports[i].Ingress[lossless].Headroom = cell // less than a frame
 			}
 		})
-	(&rig{sw: m.w.r.sw, now: Now()}).hear(1, lossless, 0xffff)
+	m.out.control = [][]byte{pfc(lossless, 0xffff)}
 	for n := 0; m.in.controlSent == 0 && n < 1000; n++ {
 		m.round()
 	}
 	waits := inRing(m.w.r.sw, 0)
 	if m.in.controlSent != 1 || m.w.r.xoff.Count != 1 || !waits {
 		t.Errorf("%d XOFF, %d of them timed, want 1; a frame waits: %v", m.in.controlSent, m.w.r.xoff.Count, waits)
+	}
+}
+
+// A worker does not sleep while a frame waits in its ring that has room since others have left.
+func TestDeparturesEndTheWait(t *testing.T) {
+	m := newWorkerRig(t, port.Lossless, repeated(data(0, 1, lossless, 0, mtu), burstFrames), nil)
+	m.out.control = [][]byte{pfc(lossless, 0xffff)}
+	for n := 0; !m.w.r.tasks[0].blocked[port.Lossless] && n < 1000; n++ {
+		m.round()
+	}
+	r := &rig{tb: t, sw: m.w.r.sw, now: Now(), batch: m.w.batch}
+	rests := func() bool {
+		for i := range m.w.r.tasks[:2] {
+			r.sw.TakePending(i)
+		}
+		_, rests := m.w.quiet(Now())
+		return rests
+	}
+	if !rests() {
+		t.Error("the worker does not sleep while a frame has to wait")
+	}
+	r.hear(1, lossless, 0)
+	if n := r.send(1); n == 0 || rests() {
+		t.Errorf("the worker sleeps although %d frames have left", n)
 	}
 }
