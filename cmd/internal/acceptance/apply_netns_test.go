@@ -5,39 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"pfcswitch/cmd/internal/lab"
 	"pfcswitch/dataplane"
 	"pfcswitch/macctl"
 )
-
-// A change of the configuration under load costs peers that obey nothing. Package daemon changes every single key so.
-func TestApplyUnderLoad(t *testing.T) {
-	r := Start(t, 4, Setup{Keys: SmallBuffers, Each: At100M})
-	_, h2, _, end := r.Incast(macctl.ModePFC, 100e6)
-	for _, step := range []struct {
-		name, more string
-		ports      map[int]string
-		count      int
-	}{
-		{"one queue's keys", "", map[int]string{1: "priorities: {3: {alpha: 0.5, headroom: 60KiB, private: 0B, xon: " +
-			"8KiB}}"}, 4},
-		{"remaining pause times", "pause: {quanta: remaining}\n", nil, 4},
-		{"without a port", "", nil, 3},
-		{"with it again", "", nil, 4},
-		{"an FDB by learning", "fdb: [{mac: \"02:00:00:00:00:02\", vlan: 1, port: p2}]\nageing: 10s\n", nil, 4},
-		{"another port's keys", "", map[int]string{4: "flow_control: pause, pvid: 7, storm: 1M"}, 4},
-	} {
-		if err := r.Apply(Setup{Keys: SmallBuffers + step.more, Each: At100M, Ports: step.ports},
-			step.count); err != nil {
-			t.Errorf("%s: %v", step.name, err)
-		}
-		h2.GoesOn(1, 50)
-	}
-	must(t, r.Apply(Setup{Keys: "buffer: {lossless: {size: 4MiB}, lossy: {size: 1MiB}}\n" + Lossless3,
-		Each: At100M}, 4))
-	h2.GoesOn(1, 50)
-	end()
-}
 
 // A configuration that cannot be put in force leaves the old one in force, whole.
 func TestApplyRefused(t *testing.T) {
@@ -64,12 +34,6 @@ func TestApplyRefused(t *testing.T) {
 				t.Errorf("error %v, want one about %q", err, tt.want)
 			}
 		})
-	}
-	must(t, r.Lab.Link(r.Host(2), "eth1", r.Node, "p3", lab.LinkOptions{}))
-	must(t, r.Node.AddAddr("p3", "192.0.2.1/24"))
-	if err := r.Apply(Setup{Keys: Lossless3}, 3); err == nil ||
-		!strings.Contains(err.Error(), "has the address 192.0.2.1/24") {
-		t.Errorf("a port more whose interface is in use: error %v, want one about its address", err)
 	}
 	if after := r.Snapshot(1).Config; after != before {
 		t.Errorf("the port has another configuration:\n was %+v\n is  %+v", before, after)

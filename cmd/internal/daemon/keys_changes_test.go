@@ -77,6 +77,12 @@ var bridgeChanges = slices.Concat(restartChanges, []change{
 				func(e bridge.Entry) bool { return e.MAC == 0x02_00_00_00_00_77 })
 		}},
 	key("ageing", "20s", overall(func(s switchState) bool { return s.Config.Ageing == 20*time.Second })),
+	{path: "fdb", value: []any{tree{"mac": "02:00:00:00:00:02", "port": "p2"}}, shows: "-", // the others are learned
+		effect: func(r *rig) bool {
+			return !slices.ContainsFunc(r.d().runner.FDB(),
+				func(e bridge.Entry) bool { return e.Static && e.MAC == 0x02_00_00_00_00_01 })
+		}},
+	key("pause.quanta", "remaining", at(1, func(p portState) bool { return p.Config.Remain })),
 	key("pause.quanta", 2000, at(1, func(p portState) bool { return p.Config.Quanta == 2000 })),
 
 	{path: "ports.p4", value: tree{"kind": "tap", "interface": "tap4", "netns": "SW",
