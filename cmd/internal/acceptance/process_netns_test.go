@@ -87,12 +87,8 @@ func TestStoppedThread(t *testing.T) {
 	}
 }
 
-// restartBound is how long a switch may take from its launch to the first frame that it forwards. It takes a tenth of a
-// second where two CPUs are busy with something else all the time; the rest is for machines that are busier.
-const restartBound = 2 * time.Second
-
 // A killed switch leaves its peers paused for no longer than they were told, and nothing behind that keeps the next one
-// from going on: it forwards, and loses nothing that is lossless.
+// from going on: it forwards, and loses nothing that is lossless. How soon it does is tested in package packaging.
 func TestKillAndRestart(t *testing.T) {
 	const pause = 336 * time.Millisecond // 65535 quanta at 100 Mbit/s
 	r := NewRig(t, 3)
@@ -118,11 +114,6 @@ func TestKillAndRestart(t *testing.T) {
 	launched := time.Now()
 	p = r.StartProcess(s)
 	eventually(t, "frames arrive again", func() bool { return len(h2.Arrivals(launched)) > 0 })
-	took := h2.Arrivals(launched)[0].Stamp.Sub(launched)
-	t.Logf("the restarted switch forwarded %v after its launch (at most %v)", took, restartBound)
-	if took > restartBound {
-		t.Errorf("the restarted switch forwarded only %v after its launch, want %v at most", took, restartBound)
-	}
 	gap := func(from int) uint64 { a := h2.Tally(from, 3); return a.Next - a.Frames }
 	eventually(t, "both senders are through again", func() bool {
 		return h2.count(1, 3, launched, time.Now()) > 100 && h2.count(3, 3, launched, time.Now()) > 100

@@ -63,28 +63,34 @@ func TestElapsedTimeIsOfTheSwitch(t *testing.T) {
 	}
 }
 
-// A client that stops in the middle of a configuration gets an error and is cut off.
-func TestStallingClientIsCutOff(t *testing.T) {
+// A client that stops in the middle of a configuration, or goes away, gets an error and is cut off.
+func TestHalfAConfiguration(t *testing.T) {
 	patience := configTimeout
 	configTimeout = 50 * time.Millisecond
 	t.Cleanup(func() { configTimeout = patience })
-	_, socket := serve(t, &fake{})
-	conn, err := net.Dial("unix", socket)
-	must(t, err)
-	defer func() { _ = conn.Close() }()
-	_, err = fmt.Fprint(conn, "POST /v1/apply HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\nname: x\n")
-	must(t, err)
-	must(t, conn.SetReadDeadline(time.Now().Add(5*time.Second)))
-	r := bufio.NewReader(conn)
-	answer, err := http.ReadResponse(r, nil)
-	must(t, err)
-	said, err := io.ReadAll(answer.Body)
-	if err != nil || answer.StatusCode != http.StatusBadRequest ||
-		!strings.Contains(string(said), "the configuration cannot be read") {
-		t.Errorf("%d %s %v, want 400 and a reason", answer.StatusCode, said, err)
-	}
-	if _, err := r.ReadByte(); err != io.EOF {
-		t.Errorf("the connection goes on: %v", err)
+	f := &fake{}
+	_, socket := serve(t, f)
+	for _, closes := range []bool{false, true} {
+		conn, err := net.Dial("unix", socket)
+		must(t, err)
+		_, err = fmt.Fprint(conn, "POST /v1/apply HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\nname: x\n")
+		must(t, err)
+		if closes {
+			must(t, conn.(*net.UnixConn).CloseWrite())
+		}
+		must(t, conn.SetReadDeadline(time.Now().Add(5*time.Second)))
+		r := bufio.NewReader(conn)
+		answer, err := http.ReadResponse(r, nil)
+		must(t, err)
+		said, err := io.ReadAll(answer.Body)
+		if err != nil || answer.StatusCode != http.StatusBadRequest || f.applied != "" ||
+			!strings.Contains(string(said), "the configuration cannot be read") {
+			t.Errorf("closes %v: %d %s %v, want 400 and a reason", closes, answer.StatusCode, said, err)
+		}
+		if _, err := r.ReadByte(); err != io.EOF {
+			t.Errorf("closes %v: the connection goes on: %v", closes, err)
+		}
+		_ = conn.Close()
 	}
 }
 

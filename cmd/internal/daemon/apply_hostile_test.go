@@ -1,12 +1,7 @@
 package daemon
 
 import (
-	"bufio"
 	"context"
-	"fmt"
-	"io"
-	"net"
-	"net/http"
 	"strings"
 	"testing"
 	"time"
@@ -50,22 +45,6 @@ func TestHostileApply(t *testing.T) {
 			}
 		})
 	}
-	t.Run("cut off", func(t *testing.T) {
-		conn, err := net.Dial("unix", socket)
-		must(t, err)
-		defer func() { _ = conn.Close() }()
-		_, err = fmt.Fprintf(conn, "POST /v1/apply HTTP/1.1\r\nHost: x\r\nContent-Length: %d\r\n\r\nname: other\n",
-			1000)
-		must(t, err)
-		must(t, conn.(*net.UnixConn).CloseWrite())
-		answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
-		must(t, err)
-		said, err := io.ReadAll(answer.Body)
-		must(t, err)
-		if answer.StatusCode != http.StatusBadRequest || !strings.Contains(string(said), "cannot be read") {
-			t.Errorf("%d %s, want 400 and a reason", answer.StatusCode, said)
-		}
-	})
 	after, err := client.Show(context.Background(), "config")
 	must(t, err)
 	if after.Text() != before.Text() {
