@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"slices"
 	"strconv"
@@ -40,8 +39,8 @@ func OpenThreads() (*Threads, error) {
 
 // Runnable returns how many threads run or wait for a CPU, including the caller.
 func (t *Threads) Runnable() (int, error) {
-	n, err := t.file.ReadAt(t.text[:], 0)
-	if err != nil && !errors.Is(err, io.EOF) {
+	n, err := unix.Pread(int(t.file.Fd()), t.text[:], 0) // one call; File.ReadAt makes a second one to see the end
+	if err != nil {
 		return 0, err
 	}
 	return runnable(t.text[:n])

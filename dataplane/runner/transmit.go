@@ -81,6 +81,7 @@ func (w *worker) sendControl(t *portTask) (now int64) {
 		err := w.emit(t, b, now)
 		w.lock()
 		if err != nil {
+			w.note = w.note[:0]
 			t.retryAt = now + retryDelay
 			t.deadline = min(t.deadline, t.retryAt)
 			return now
@@ -122,7 +123,10 @@ func (w *worker) sendMeasurements(t *portTask) {
 		if t.delay != nil {
 			_ = w.emit(t, b, now) // the peer repeats a request whose answer finds no room in the line
 		} else {
-			stamp, _ = t.port.SendStamped(b)
+			var err error
+			if stamp, err = t.port.SendStamped(b); err == nil {
+				w.captureOwn(t, b, now)
+			}
 		}
 		after, wall := w.clockPair()
 		w.lock()
