@@ -48,13 +48,14 @@ func (s *Switch) abandonWaits(p *portState) {
 }
 
 // interruptWaits ends all waits at p where a configuration begins: the frame at the head of the ring may go another way
-// now. resumeWait goes on with the wait of a frame that has to wait still.
+// now. resumeWait goes on with the wait of a frame that has to wait still, however many configurations came meanwhile.
 func (s *Switch) interruptWaits(p *portState) {
-	waits := p.waitFrom != 0
-	s.abandonWaits(p)
-	if waits {
-		p.interrupted = p.waitingFrame
+	waiting := p.interrupted
+	if p.waitFrom != 0 {
+		waiting = p.waitingFrame
 	}
+	s.abandonWaits(p)
+	p.interrupted = waiting
 }
 
 // resumeWait goes on with the wait that a configuration has interrupted, where a is the frame that waited.
