@@ -12,6 +12,8 @@ const (
 	Priorities = 8
 	// MinAlpha and MaxAlpha bound a threshold's α. The range contains SAI's (2^-8 to 2^7) and devlink's (from 2^-10).
 	MinAlpha, MaxAlpha = 1.0 / 1024, 1024.0
+	// NoXonOffset is the XonOffset of a queue whose Xon alone counts.
+	NoXonOffset = -1
 	// MaxSize bounds every size, in bytes, so that no product or sum of sizes overflows or loses a bit in a float64.
 	MaxSize = 1 << 40
 	// MaxPort is the highest port number: ports stand in a slice.
@@ -53,7 +55,7 @@ type QueueConfig struct {
 	Private   int64 // φ, guaranteed to this queue; rounded up to cells
 	Headroom  int64 // η, for what arrives after XOFF, counted in cells; rounded up to cells
 	Xon       int64 // resume at or below this much of the shared segment...
-	XonOffset int64 // ...or this far below the threshold, whichever is higher
+	XonOffset int64 // ...or this far below the threshold, whichever is higher; NoXonOffset: xon alone counts
 	Xoff      int64 // the threshold of StaticThreshold; not used by DynamicThreshold
 	// Alpha is the queue's α; 0 means the lossless pool's.
 	Alpha float64
@@ -127,7 +129,7 @@ func (c *QueueConfig) validate(policy Threshold) error {
 	}{
 		{"private", c.Private}, {"headroom", c.Headroom}, {"xon", c.Xon}, {"xon_offset", c.XonOffset}, {"xoff", c.Xoff},
 	} {
-		if s.size < 0 || s.size > MaxSize {
+		if (s.size < 0 || s.size > MaxSize) && (s.name != "xon_offset" || s.size != NoXonOffset) {
 			return fmt.Errorf("%s %d B is outside 0 to %d", s.name, s.size, int64(MaxSize))
 		}
 	}

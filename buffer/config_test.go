@@ -65,7 +65,7 @@ func TestPlan(t *testing.T) {
 		{"private", queue(func(q *QueueConfig) { q.Private = -1 }), []string{"p1 priority 3: private -1 B"}},
 		{"headroom", queue(func(q *QueueConfig) { q.Headroom = MaxSize + 1 }), []string{"p1 priority 3: headroom"}},
 		{"xon", queue(func(q *QueueConfig) { q.Xon = -1 }), []string{"p1 priority 3: xon -1 B"}},
-		{"xon_offset", queue(func(q *QueueConfig) { q.XonOffset = -1 }), []string{"p1 priority 3: xon_offset -1 B"}},
+		{"xon_offset", queue(func(q *QueueConfig) { q.XonOffset = -2 }), []string{"p1 priority 3: xon_offset -2 B"}},
 		{"xoff", queue(func(q *QueueConfig) { q.Xoff = -1 }), []string{"p1 priority 3: xoff -1 B"}},
 		{"alpha", queue(func(q *QueueConfig) { q.Alpha = MaxAlpha * 2 }), []string{"p1 priority 3: alpha 2048"}},
 		{"alpha infinite", queue(func(q *QueueConfig) { q.Alpha = math.Inf(1) }),

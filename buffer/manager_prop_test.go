@@ -42,7 +42,7 @@ var (
 			Private:   rapid.Int64Range(0, 3000).Draw(t, "private"),
 			Headroom:  rapid.Int64Range(0, 6000).Draw(t, "headroom"),
 			Xon:       rapid.Int64Range(0, 4000).Draw(t, "xon"),
-			XonOffset: rapid.Int64Range(0, 4000).Draw(t, "xon_offset"),
+			XonOffset: rapid.OneOf(rapid.Just[int64](NoXonOffset), rapid.Int64Range(0, 4000)).Draw(t, "xon_offset"),
 			Xoff:      rapid.Int64Range(1, 8000).Draw(t, "xoff"),
 			Alpha:     rapid.SampledFrom([]float64{0, 1.0 / 16, 1, 8}).Draw(t, "alpha"),
 		}

@@ -111,7 +111,8 @@ func (r refRules) resume(s refState) refState {
 		return s
 	}
 	empty := s.private+s.shared == 0
-	low := r.within(s.shared, s) && (s.shared <= r.q.Xon || r.within(s.shared+r.q.XonOffset, s))
+	low := r.within(s.shared, s) && (s.shared <= r.q.Xon ||
+		r.q.XonOffset != NoXonOffset && r.within(s.shared+r.q.XonOffset, s))
 	if !empty && !low {
 		return s
 	}

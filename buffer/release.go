@@ -44,15 +44,13 @@ func (m *Manager) resume(q *queue) {
 }
 
 // mayResume decides on a queue that is OFF. The queue may turn ON when its headroom is empty and it holds no more of
-// the shared segment than min(T, max(xon, T - xon_offset)). That bound is never negative, so an empty queue may always
-// turn ON, however low T and xon are. The queue stays OFF while a frame would still have to wait in the ring: that
-// frame would turn it OFF again at once.
+// the shared segment than its resume level. The queue stays OFF while a frame would still have to wait in the ring:
+// that frame would turn it OFF again at once.
 func (m *Manager) mayResume(q *queue) bool {
 	if q.used.headroom.now > 0 {
 		return false
 	}
-	t := m.threshold.Limit(q.id, q.config, m.lossless.free())
-	if q.used.shared.now > min(t, max(q.config.Xon, t-q.config.XonOffset)) {
+	if q.used.shared.now > q.config.resumeLevel(m.threshold.Limit(q.id, q.config, m.lossless.free())) {
 		return false
 	}
 	if q.waiting == 0 {
@@ -60,6 +58,16 @@ func (m *Manager) mayResume(q *queue) bool {
 	}
 	_, v := m.chooseSegment(q, q.waiting)
 	return v != Wait
+}
+
+// resumeLevel returns min(t, max(xon, t - xon_offset)) for a threshold t, and min(t, xon) without an offset. The level
+// is never negative, so an empty queue may always turn ON, however low t and xon are.
+func (c *QueueConfig) resumeLevel(t int64) int64 {
+	level := c.Xon
+	if c.XonOffset != NoXonOffset {
+		level = max(level, t-c.XonOffset)
+	}
+	return min(t, level)
 }
 
 func (m *Manager) turnOff(q *queue) {

@@ -177,7 +177,7 @@ var (
 	headroomSendLimit = gauge("headroom_peer_send_call_bytes",
 		"S of the formula, the peer's largest send call; missing where it states none.", byPort...)
 	headroomXon = gauge("headroom_xon_bytes",
-		"Resume threshold of a lossless ingress queue in force.", byPriority...)
+		"The xon of a lossless ingress queue that is in force.", byPriority...)
 	headroomXonMeasured = gauge("headroom_xon_measured_bytes", "Resume threshold that the link needs by measurement.",
 		byPort...)
 	headroomFormulaPart = gauge("headroom_formula_part_bytes",

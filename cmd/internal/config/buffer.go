@@ -8,7 +8,7 @@ type Buffer struct {
 	Private   int64 // φ of each lossless ingress queue
 	Headroom  Headroom
 	Xon       *int64 // resume threshold; nil: what keeps the link busy, see Resolve
-	XonOffset int64  // below the threshold at which a paused queue resumes
+	XonOffset *int64 // below the threshold at which a paused queue resumes; nil: only Xon is written
 	Xoff      *int64 // threshold of PolicyStatic; nil: not written
 	Policy    Policy
 	RingHold  bool // a lossless frame without room waits in its receive ring instead of being dropped
@@ -58,14 +58,20 @@ const (
 
 func defaultBuffer() Buffer {
 	return Buffer{
-		Cell:      256,
-		Lossless:  Pool{Auto: true, Alpha: 1},
-		Lossy:     Pool{Size: 4 << 20, Alpha: 1},
-		Private:   4 << 10,
-		Headroom:  Headroom{Mode: HeadroomAuto},
-		XonOffset: 4 << 10,
-		Policy:    PolicyDT,
-		RingHold:  true,
+		Cell:     256,
+		Lossless: Pool{Auto: true, Alpha: 1},
+		Lossy:    Pool{Size: 4 << 20, Alpha: 1},
+		Private:  4 << 10,
+		Headroom: Headroom{Mode: HeadroomAuto},
+		Policy:   PolicyDT,
+		RingHold: true,
+	}
+}
+
+// defaultXonOffset fills in xon_offset, where neither it nor xon is written.
+func (b *Buffer) defaultXonOffset() {
+	if b.Xon == nil && b.XonOffset == nil {
+		b.XonOffset = new(int64(4 << 10))
 	}
 }
 
@@ -85,7 +91,7 @@ func (b *Buffer) fields() []field {
 		key("private", &b.Private, size(0, maxSize)),
 		key("headroom", &b.Headroom, headroomSource),
 		optional("xon", &b.Xon, size(0, maxSize)),
-		key("xon_offset", &b.XonOffset, size(0, maxSize)),
+		optional("xon_offset", &b.XonOffset, size(0, maxSize)),
 		optional("xoff", &b.Xoff, size(1, maxSize)),
 		key("policy", &b.Policy, oneOf(PolicyDT, PolicyStatic)),
 		key("ring_hold", &b.RingHold, toggle),

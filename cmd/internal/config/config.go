@@ -98,6 +98,7 @@ func Parse(name string, data []byte) (*Config, []Warning, error) {
 func (d *document) config() (*Config, []Warning, error) {
 	c := defaults()
 	d.root.read(c.sections()...)
+	c.Buffer.defaultXonOffset()
 	c.source = source{file: d.file, lines: d.lines}
 	if c.API.Auto {
 		c.API.Socket = "/run/pfcswitch/" + c.Name + ".sock"

@@ -191,13 +191,14 @@ func drawBuffer(t *rapid.T, b *Buffer) {
 		b.Lossless.Size = rapid.Int64Range(1<<20, 1<<30).Draw(t, "lossless size")
 	}
 	b.Lossy = Pool{Size: rapid.Int64Range(64<<10, 1<<30).Draw(t, "lossy size"), Alpha: drawAlpha(t)}
-	b.Private, b.XonOffset = drawSize(t, "private", 0), drawSize(t, "xon_offset", 0)
+	b.Private, b.XonOffset = drawSize(t, "private", 0), drawOptional(t, "xon_offset", 0)
 	b.Headroom = drawHeadroom(t)
 	b.RingHold = rapid.Bool().Draw(t, "ring hold")
 	if b.Policy = choose(t, "policy", PolicyDT, PolicyStatic); b.Policy == PolicyStatic {
 		b.Xoff = new(int64(1 << 20))
 	}
 	b.Xon = drawOptional(t, "xon", 0)
+	b.defaultXonOffset()
 }
 
 func drawMeasuring(t *rapid.T, h *HeadroomDefaults) {

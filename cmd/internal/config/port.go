@@ -325,6 +325,15 @@ func (o *Override) fields() []field {
 	}
 }
 
+// xonOffset returns the xon_offset in force; nil: xon alone counts. An xon of the priority's own stands before both
+// keys of buffer.
+func (o *Override) xonOffset(b *Buffer) *int64 {
+	if o.Xon != nil || o.XonOffset != nil {
+		return o.XonOffset
+	}
+	return b.XonOffset
+}
+
 // empty reports whether nothing is set.
 func (o Override) empty() bool { return o == Override{} }
 

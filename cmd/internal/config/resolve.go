@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strconv"
 
+	"pfcswitch/buffer"
 	"pfcswitch/headroom"
 )
 
@@ -17,7 +18,7 @@ type ResolvedQueue struct {
 	Private   int64
 	Headroom  int64
 	Xon       int64
-	XonOffset int64
+	XonOffset int64 // or buffer.NoXonOffset
 	Xoff      int64 // threshold of PolicyStatic; 0: not written
 	Alpha     float64
 }
@@ -109,7 +110,7 @@ func (p *Port) resolveQueue(c *Config, priority int) ResolvedQueue {
 		Private:   b.WholeCells(pick(own.Private, b.Private)),
 		Headroom:  b.WholeCells(eta.Bytes),
 		Xon:       pick(own.Xon, pick(b.Xon, headroom.DefaultXon(p.HeadroomInputs()))),
-		XonOffset: pick(own.XonOffset, b.XonOffset),
+		XonOffset: pick(own.xonOffset(b), buffer.NoXonOffset),
 		Xoff:      pick(own.Xoff, pick(b.Xoff, 0)),
 		Alpha:     pick(own.Alpha, share),
 	}

@@ -23,10 +23,10 @@ const minRefresh = 200 * time.Microsecond
 // Warnings finds settings that are legal and probably not meant.
 func (c *Config) Warnings() []Warning { return c.warnings(Machine{}) }
 
-// Check returns the Warnings, the warnings that depend on the machine, and a note for every lossless receive ring about
-// its outage.
+// Check returns the Warnings, the warnings that depend on the machine, a note for every written XON point, and one for
+// every lossless receive ring about its outage.
 func (c *Config) Check(m Machine) []Warning {
-	return append(c.warnings(m), c.ringNotes()...)
+	return slices.Concat(c.warnings(m), c.resumeNotes(), c.ringNotes())
 }
 
 func (c *Config) warnings(m Machine) []Warning {
@@ -154,6 +154,40 @@ func (c *Config) warnPause(m Machine) (all []Warning) {
 // pauseTime is the duration of a pause at the port's speed.
 func (p *Port) pauseTime(quanta uint16) time.Duration {
 	return time.Duration(macctl.QuantaDuration(quanta, p.Speed))
+}
+
+// resumeNotes say where a held queue resumes, for buffer and for every priority of a port that writes xon.
+func (c *Config) resumeNotes() (all []Warning) {
+	note := func(key string, xon, offset *int64) {
+		text := "a held queue resumes at xon, %s, and never above its threshold: xon_offset does not apply, because " +
+			"it is not written beside xon"
+		values := []any{formatSize(*xon)}
+		if offset != nil {
+			text = "a held queue resumes at xon, %s, or xon_offset, %s, below its threshold, whichever is higher, " +
+				"and never above its threshold: without xon_offset, xon alone counts"
+			values = append(values, formatSize(*offset))
+		}
+		w := c.warning(key+".xon", text, values...)
+		w.Note = true
+		all = append(all, w)
+	}
+	b := &c.Buffer
+	if b.Xon != nil && c.reserve().queues > 0 {
+		note("buffer", b.Xon, b.XonOffset)
+	}
+	for _, p := range c.Ports {
+		for priority := range p.Priorities {
+			own := &p.Priorities[priority]
+			xon := own.Xon
+			if xon == nil && own.XonOffset != nil {
+				xon = b.Xon
+			}
+			if xon != nil && p.Queues[priority].Lossless {
+				note("ports."+p.Name+".priorities."+p.priorityKey(priority), xon, own.XonOffset)
+			}
+		}
+	}
+	return all
 }
 
 func (c *Config) ringNotes() (all []Warning) {

@@ -51,8 +51,8 @@ type ringNode struct {
 func ringYAML(k int, watchdog string) string {
 	const dull = "speed: 100M, learning: off, flood: off, loop: off"
 	var b strings.Builder
-	fmt.Fprintf(&b, "preset: roce\nwatchdog: %s\necn: {3: off}\nbuffer: {policy: static, xoff: 256KiB, private: 0B, "+
-		"xon_offset: 256KiB}\nports:\n", watchdog)
+	fmt.Fprintf(&b, "preset: roce\nwatchdog: %s\necn: {3: off}\nbuffer: {policy: static, xoff: 256KiB, private: 0B}\n"+
+		"ports:\n", watchdog)
 	fmt.Fprintf(&b, "  host: {%s, priorities: {3: {xoff: 64KiB, xon: 48KiB}}}\n  sink: {%s}\n", dull, dull)
 	fmt.Fprintf(&b, "  in: {%s, priorities: {3: {xon: 8KiB}}}\n  out: {%s, priorities: {3: {xon: 8KiB}}}\nfdb:\n", dull,
 		dull)

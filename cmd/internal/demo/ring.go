@@ -129,8 +129,7 @@ func (p *phase) sendShares(to net.HardwareAddr, flows map[int]int64, noSink bool
 func (g *ring) config(k int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "preset: roce\nwatchdog: %s\necn: {3: off}\n", g.watchdog)
-	xoff := g.size(ringXoff)
-	fmt.Fprintf(&b, "buffer: {policy: static, xoff: %d, private: 0B, xon_offset: %d}\nports:\n", xoff, xoff)
+	fmt.Fprintf(&b, "buffer: {policy: static, xoff: %d, private: 0B}\nports:\n", g.size(ringXoff))
 	const fixed = "learning: off, flood: off, loop: off, " + longRing
 	host := fmt.Sprintf("{3: {xoff: %d, xon: %d, headroom: %d}}", g.size(hostXoff), g.size(hostXon),
 		max(minHeadroom, g.size(hostHeadroom)))
