@@ -13,6 +13,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"pfcswitch/cmd/internal/lab"
 )
 
 // SocketVariable is the environment variable that names the control socket.
@@ -73,7 +75,7 @@ func RunningNames() []string {
 
 // folders are where switches put their sockets by default.
 func folders() []string {
-	all := []string{"/run/pfcswitch"}
+	all := []string{"/run/pfcswitch", lab.Folder}
 	if dir := os.Getenv("XDG_RUNTIME_DIR"); dir != "" {
 		all = append(all, filepath.Join(dir, "pfcswitch"))
 	}

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+
+	"pfcswitch/cmd/internal/lab"
 )
 
 // A Topology is a lab: switches and hosts, and the links between them.
@@ -97,7 +99,7 @@ func TopologyName(data []byte) (name string) {
 }
 
 // LabSocket is the control socket of a node of a lab. Commands find it as LAB-NODE.
-func LabSocket(lab, node string) string { return "/run/pfcswitch/" + lab + "-" + node + ".sock" }
+func LabSocket(name, node string) string { return lab.Folder + "/" + name + "-" + node + ".sock" }
 
 var labNames = regexp.MustCompile(`^[a-z0-9_.]{1,32}$`)
 

@@ -38,7 +38,7 @@ links:
 		t.Fatalf("got %d switches, %d hosts, %d links", len(lab.Switches), len(lab.Hosts), len(lab.Links))
 	}
 	s1, s2, nic := lab.Switches[0].Config, lab.Switches[1].Config, lab.Hosts[1].NIC
-	if s1.Name != "s1" || s1.API.Socket != "/run/pfcswitch/pair-s1.sock" {
+	if s1.Name != "s1" || s1.API.Socket != "/run/pfcswitch-labs/pair-s1.sock" {
 		t.Errorf("s1 is %s at %s", s1.Name, s1.API.Socket)
 	}
 	if s2.Name != "leaf2" || s2.API.Socket != "/s2.sock" {

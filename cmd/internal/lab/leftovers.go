@@ -14,55 +14,26 @@ import (
 
 // A registry has two folders: the names of namespaces, as "ip netns" has them, and a lock file for each lab. A lab has
 // its lock from before its first namespace until after its last. The kernel releases the lock of a process that dies.
-// So a namespace is a leftover when the lock of its lab is free.
+// So a namespace is a leftover when the lock of its lab is there and free. A namespace without a lock is left alone:
+// its lab may have the lock in another /run.
 type registry struct {
 	namespaces string
 	locks      string
 }
 
-var systemRegistry = registry{namespaces: "/run/netns", locks: "/run/pfcswitch/labs"}
+var systemRegistry = registry{namespaces: "/run/netns", locks: Folder + "/locks"}
 
 // namespacePrefix begins the name of every namespace of every lab.
 const namespacePrefix = "pfcsw-"
 
 // lock takes the lock of the lab called key ("PID-NAME") and creates its file.
 func (p registry) lock(key string) (*os.File, error) {
-	if err := os.MkdirAll(p.locks, 0o755); err != nil {
-		return nil, err
-	}
 	return LockFile(filepath.Join(p.locks, key+".lock"))
-}
-
-// LockFile opens or creates the file at path and locks it until the file is closed or the process dies. The error is
-// unix.EWOULDBLOCK where another process has the lock. The holder may remove the file before it closes it.
-func LockFile(path string) (*os.File, error) {
-	for {
-		f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
-		if err != nil {
-			return nil, err
-		}
-		if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-			return nil, errors.Join(err, f.Close())
-		}
-		if sameFile(f, path) {
-			return f, nil
-		}
-		_ = f.Close() // a sweep removed it between open and lock
-	}
 }
 
 // unlock removes the lock file, then releases the lock: in this order nobody can hold a lock on a removed file.
 func (p registry) unlock(f *os.File) error {
 	return errors.Join(os.Remove(f.Name()), f.Close())
-}
-
-func sameFile(f *os.File, path string) bool {
-	a, err := f.Stat()
-	if err != nil {
-		return false
-	}
-	b, err := os.Stat(path)
-	return err == nil && os.SameFile(a, b)
 }
 
 // labNamespace matches the namespace pfcsw-PID-NAME-NODE; the group is the lab's key.
@@ -73,23 +44,23 @@ func Sweep() error { return systemRegistry.sweep() }
 
 // sweep deletes the namespaces and lock files of all labs whose process is dead.
 func (p registry) sweep() error {
-	entries, err := os.ReadDir(p.namespaces)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	stale := map[string][]string{} // by lab
-	for _, e := range entries {
-		if m := labNamespace.FindStringSubmatch(e.Name()); m != nil {
-			stale[m[1]] = append(stale[m[1]], e.Name())
-		}
-	}
 	locks, err := filepath.Glob(filepath.Join(p.locks, "*.lock"))
 	if err != nil {
 		return err
 	}
+	stale := map[string][]string{} // namespaces by lab
 	for _, l := range locks {
-		if key := strings.TrimSuffix(filepath.Base(l), ".lock"); stale[key] == nil {
-			stale[key] = []string{}
+		stale[strings.TrimSuffix(filepath.Base(l), ".lock")] = nil
+	}
+	entries, err := os.ReadDir(p.namespaces)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	for _, e := range entries {
+		if m := labNamespace.FindStringSubmatch(e.Name()); m != nil {
+			if names, locked := stale[m[1]]; locked {
+				stale[m[1]] = append(names, e.Name())
+			}
 		}
 	}
 	var errs []error

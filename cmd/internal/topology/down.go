@@ -36,7 +36,7 @@ func Down(ctx context.Context, argument string, out io.Writer) error {
 	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
 		return errors.Join(fmt.Errorf("lab %s %w", name, ErrNotUp), removeLeftovers(name, path))
 	}
-	log, err := os.Open(logPath(path)) // before the keeper ends, which removes the file
+	log, err := lab.OpenOwn(logPath(path), os.O_RDONLY) // before the keeper ends, which removes the file
 	if err == nil {
 		defer func() { _ = log.Close() }()
 	}

@@ -123,4 +123,4 @@ func (d *daemon) runWatch(ctx context.Context) {
 }
 
 // configFolder is where the configurations of a lab's switches are.
-func configFolder(name string) string { return filepath.Join("/run/pfcswitch", "lab-"+name) }
+func configFolder(name string) string { return filepath.Join(lab.Folder, "lab-"+name) }

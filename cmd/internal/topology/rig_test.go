@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"testing"
 
+	"pfcswitch/cmd/internal/lab"
 	"pfcswitch/cmd/internal/lab/labtest"
 )
 
@@ -104,15 +105,14 @@ func (r *rig) statePath(name string) string {
 			return filepath.Join(dir, "pfcswitch", "topologies", name+".json")
 		}
 	}
-	return filepath.Join("/run/pfcswitch/topologies", name+".json")
+	return filepath.Join(lab.Folder, "topologies", name+".json")
 }
 
 // checkNothingLeft looks for what a lab consists of.
 func (r *rig) checkNothingLeft(name string) {
 	r.t.Helper()
-	for _, pattern := range []string{"/run/netns/pfcsw-*-" + name + "-*", "/run/pfcswitch/" + name + "-*",
-		"/run/pfcswitch/lab-" + name + "*",
-		"/run/pfcswitch/labs/*-" + name + ".lock", r.statePath(name) + "*"} {
+	for _, pattern := range []string{"/run/netns/pfcsw-*-" + name + "-*", lab.Folder + "/" + name + "-*",
+		lab.Folder + "/lab-" + name + "*", lab.Folder + "/locks/*-" + name + ".lock", r.statePath(name) + "*"} {
 		left, err := filepath.Glob(pattern)
 		must(r.t, err)
 		if len(left) > 0 {

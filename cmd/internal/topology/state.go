@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"pfcswitch/cmd/internal/config"
+	"pfcswitch/cmd/internal/lab"
 )
 
 // A State is the content of a lab's state file.
@@ -30,10 +31,10 @@ type Node struct {
 	Socket    string   `json:"socket"`    // of the switch or host NIC; "" where there is none
 }
 
-// stateDir is the folder of state files: for root beside the sockets, else in the user's run-time folder.
+// stateDir is the folder of state files: for root that of labs, else in the user's run-time folder.
 func stateDir() (string, error) {
 	if os.Geteuid() == 0 {
-		return "/run/pfcswitch/topologies", nil
+		return lab.Folder + "/topologies", nil
 	}
 	dir := os.Getenv("XDG_RUNTIME_DIR")
 	if dir == "" {
@@ -76,8 +77,12 @@ func nameOf(argument string) (string, error) {
 
 // readState reads a state file. ok is false before the keeper has written the file, and after it has removed it.
 func readState(path string) (s State, ok bool) {
-	b, err := os.ReadFile(path)
-	return s, err == nil && json.Unmarshal(b, &s) == nil && s.Keeper > 0
+	f, err := lab.OpenOwn(path, os.O_RDONLY)
+	if err != nil {
+		return s, false
+	}
+	defer func() { _ = f.Close() }()
+	return s, json.NewDecoder(f).Decode(&s) == nil && s.Keeper > 0
 }
 
 // write replaces the content of the state file.

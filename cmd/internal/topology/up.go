@@ -46,9 +46,6 @@ func Up(ctx context.Context, file string, keeper []string, out io.Writer) error 
 	if err != nil {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
-		return fmt.Errorf("lab %s: %w", t.Name, err)
-	}
 	lock, err := lab.LockFile(path)
 	if errors.Is(err, unix.EWOULDBLOCK) {
 		return fmt.Errorf("lab %s is up already: pfcswitch lab down %s", t.Name, topologyFile(path, file))
@@ -77,7 +74,7 @@ func startKeeper(ctx context.Context, name, path string, lock *os.File, args []s
 	if err := removeLeftovers(name, path); err != nil {
 		return nil, err
 	}
-	log, err := os.Create(logPath(path))
+	log, err := lab.OpenOwn(logPath(path), os.O_CREATE|os.O_TRUNC|os.O_RDWR)
 	if err != nil {
 		return nil, fmt.Errorf("lab %s: %w", name, err)
 	}
