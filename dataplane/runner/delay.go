@@ -10,25 +10,32 @@ import (
 	"pfcswitch/macctl"
 )
 
-// A delayLine holds the data and MAC Control frames that are on the way through a port's configured delay, in the order
-// of sending. Frames in it have left the buffer, like frames on a cable. A line is late when its worker waits for
-// a CPU: its overdue frames then count as part of the port's burst (LineHolds). When the delay changes, frames in the
-// line keep their time, and no later frame overtakes them.
+// A delayLine holds the frames that are on the way through a port's configured delay, like frames on a cable: they have
+// left the buffer. Data and MAC Control frames have a lane each, so that no data, late or refused by the kernel, keeps
+// a MAC Control frame from entering the line or from leaving it. A line is late when its worker waits for a CPU: its
+// overdue data frames then count as part of the port's burst (LineHolds). When the delay changes, frames in the line
+// keep their time, and no later frame of their lane overtakes them.
 type delayLine struct {
 	delay         int64
-	limit         int64      // octets on the wire of one send call beyond its first frame
-	first, newest *delayRing // first: the oldest frames; newest: where frames are put
-	last          int64      // when the frame that was put last leaves
-	holds         int64      // octets on the wire of its frames, except MAC Control frames
+	limit         int64 // octets on the wire of one send call beyond its first frame
+	data, control lane
+	holds         int64 // octets on the wire of the data frames
 	batch         *port.Batch
 	refused       []dataplane.Refusal // of the last flush
 	longest       int                 // frame that left with it
 	dues          []int64             // due times of the frames that left with it
 	entered       int64               // when the MAC Control frame that left with it was put in; 0: none left
 	meant         int64               // when this MAC Control frame had passed its delay
+	retryControl  int64               // no MAC Control frame leaves before, because the kernel was full
 }
 
-// A delayRing is a piece of the line, in which all frames have the same delay. It is a ring of octets, of records
+// A lane holds frames of one kind, in the order of sending.
+type lane struct {
+	first, newest *delayRing // first: the oldest frames; newest: where frames are put
+	last          int64      // when the frame that was put last leaves
+}
+
+// A delayRing is a piece of a lane, in which all frames have the same delay. It is a ring of octets, of records
 //
 //	 8 octets  time at which the frame has passed the delay
 //	 4 octets  length of the frame
@@ -62,18 +69,35 @@ const (
 
 // newDelayLine returns a line for delay ns at speed bit/s.
 func newDelayLine(delay, speed, burst int64) *delayLine {
-	l := &delayLine{newest: &delayRing{}, batch: port.NewBatch(), dues: make([]int64, 0, port.BatchFrames)}
-	l.first = l.newest
+	l := &delayLine{data: newLane(), control: newLane(), batch: port.NewBatch(),
+		dues: make([]int64, 0, port.BatchFrames)}
 	l.change(delay, speed, burst)
 	return l
 }
 
+func newLane() lane {
+	g := &delayRing{}
+	return lane{first: g, newest: g}
+}
+
+// A port sends MAC Control frames no faster than one each controlGap ns, or controlBurst of them at once.
+const (
+	controlGap   = 10_000
+	controlBurst = 64
+)
+
 // change sets the delay of later frames and makes room for them: for the smallest frames that a link of speed bit/s
-// passes in the delay, two bursts, and four of the largest GSO frames.
+// passes in the delay, two bursts, and four of the largest GSO frames; and for MAC Control frames.
 func (l *delayLine) change(delay, speed, burst int64) {
-	octets := 2*(delay/1000*(macctl.SpeedOrNominal(speed)/8)/1_000_000+2*burst) + 4*(port.MaxFrame+recordHeader)
-	old := l.newest
 	l.delay, l.limit = delay, dataplane.SendLimit(speed)
+	passes := delay / 1000 * (macctl.SpeedOrNominal(speed) / 8) / 1_000_000
+	controls := min(delay/controlGap, passes/int64(frame.WireOctets(macctl.FrameSize))) + controlBurst
+	l.data.change(delay, 2*(passes+2*burst)+4*(port.MaxFrame+recordHeader))
+	l.control.change(delay, controls*(recordHeader+macctl.FrameSize))
+}
+
+func (l *lane) change(delay, octets int64) {
+	old := l.newest
 	l.newest = &delayRing{delay: delay, from: l.last, octets: make([]byte, octets), head: old.tail, tail: old.tail}
 	if old.head == old.tail { // an empty ring needs no memory
 		*old = *l.newest
@@ -83,8 +107,23 @@ func (l *delayLine) change(delay, speed, burst int64) {
 	old.next = l.newest
 }
 
-// put appends a frame that is sent at time now, and returns false where the line is full.
+// put appends a frame that is sent at time now. It returns false where there is no room for data. A MAC Control frame
+// without room takes that of the oldest ones, whose state it replaces.
 func (l *delayLine) put(now int64, o dataplane.Origin, vnet *frame.VnetHeader, b []byte) bool {
+	if o.Control {
+		for !l.control.put(now, o, vnet, b) {
+			l.removeOldest(&l.control)
+		}
+		return true
+	}
+	if !l.data.put(now, o, vnet, b) {
+		return false
+	}
+	l.holds += int64(frame.WireOctets(len(b)))
+	return true
+}
+
+func (l *lane) put(now int64, o dataplane.Origin, vnet *frame.VnetHeader, b []byte) bool {
 	g := l.newest
 	at, ok := g.reserve(recordHeader + len(b))
 	if !ok {
@@ -97,9 +136,6 @@ func (l *delayLine) put(now int64, o dataplane.Origin, vnet *frame.VnetHeader, b
 	encodeOrigin(r, o)
 	copy(r[recordHeader:], b)
 	l.last = g.due(r)
-	if !o.Control {
-		l.holds += int64(frame.WireOctets(len(b)))
-	}
 	return true
 }
 
@@ -161,8 +197,8 @@ func (g *delayRing) record(from int) (r []byte, at int) {
 // due returns when the frame of a record leaves.
 func (g *delayRing) due(r []byte) int64 { return max(meantOf(r), g.from) }
 
-// oldest returns the record at the head of the first ring, nil where the line is empty.
-func (l *delayLine) oldest() []byte {
+// oldest returns the record at the head of the first ring, nil where the lane is empty.
+func (l *lane) oldest() []byte {
 	for {
 		g := l.first
 		r, at := g.record(g.head)
@@ -175,15 +211,28 @@ func (l *delayLine) oldest() []byte {
 }
 
 // due returns when the oldest frame leaves.
-func (l *delayLine) due() int64 {
+func (l *lane) due() int64 {
 	if r := l.oldest(); r != nil {
 		return l.first.due(r)
 	}
 	return math.MaxInt64
 }
 
+// clear empties the lane.
+func (l *lane) clear() {
+	l.first = l.newest
+	l.first.head, l.first.from, l.last = l.first.tail, 0, 0
+}
+
+// due returns when the next frame leaves. The kernel takes no data before retryData.
+func (l *delayLine) due(retryData int64) int64 {
+	return min(max(l.control.due(), l.retryControl), max(l.data.due(), retryData))
+}
+
 // over reports whether the port has no delay any more, and the line is empty.
-func (l *delayLine) over() bool { return l.delay == 0 && l.oldest() == nil }
+func (l *delayLine) over() bool {
+	return l.delay == 0 && l.data.oldest() == nil && l.control.oldest() == nil
+}
 
 func meantOf(r []byte) int64 { return int64(binary.NativeEndian.Uint64(r)) }
 
@@ -191,21 +240,24 @@ func lengthOf(r []byte) int { return int(binary.NativeEndian.Uint32(r[recordLeng
 
 // clear empties the line: the link went down.
 func (l *delayLine) clear() {
-	l.first = l.newest
-	l.first.head, l.first.from, l.last, l.holds = l.first.tail, 0, 0, 0
+	l.data.clear()
+	l.control.clear()
+	l.holds, l.retryControl = 0, 0
 }
 
-// flush makes one send call of frames that are due at time now: one MAC Control frame, or data frames up to the limit.
-// It returns how many data frames and octets left, and the dropped frames that the kernel will never take.
+// flush makes one send call of frames that are due at time now: one MAC Control frame, or else data frames up to the
+// limit. It returns how many data frames and octets left, and the dropped frames that the kernel will never take. err
+// concerns the oldest data frame.
 func (l *delayLine) flush(p port.Port, now int64) (sent, octets int, givenUp []dataplane.Refusal, err error) {
 	l.refused, l.longest, l.dues, l.entered = l.refused[:0], 0, l.dues[:0], 0
-	n := l.fillBatch(now)
-	if n == 0 {
-		return l.flushControl(p, now)
+	if max(l.control.due(), l.retryControl) <= now {
+		l.flushControl(p, now)
+		return 0, 0, nil, nil
 	}
-	n, err = p.Send(l.batch)
+	l.fillBatch(now)
+	n, err := p.Send(l.batch)
 	for range n {
-		length, o := l.removeSent()
+		length, o := l.removeSent(&l.data)
 		if !o.Own {
 			sent++
 			octets += length
@@ -213,7 +265,7 @@ func (l *delayLine) flush(p port.Port, now int64) (sent, octets int, givenUp []d
 		}
 	}
 	if refused(err) {
-		if _, o := l.removeOldest(); !o.Own {
+		if _, o := l.removeOldest(&l.data); !o.Own {
 			l.refused = append(l.refused, dataplane.Refusal{Origin: o, Reason: refusedFor(err)})
 		}
 		err = nil
@@ -221,14 +273,28 @@ func (l *delayLine) flush(p port.Port, now int64) (sent, octets int, givenUp []d
 	return sent, octets, l.refused, err
 }
 
-// fillBatch puts data frames of one ring that are due at time now into the batch, up to the next MAC Control frame.
-func (l *delayLine) fillBatch(now int64) int {
+// flushControl sends the oldest MAC Control frame, which is due. Where the kernel does not take it now, it stays.
+func (l *delayLine) flushControl(p port.Port, now int64) {
+	r := l.control.oldest()
+	switch err := p.SendControl(r[recordHeader : recordHeader+lengthOf(r)]); {
+	case err == nil:
+		l.meant = meantOf(r)
+		l.entered = l.meant - l.control.first.delay
+		l.removeSent(&l.control)
+	case refused(err):
+		l.removeOldest(&l.control)
+	default:
+		l.retryControl = now + retryDelay
+	}
+}
+
+// fillBatch puts data frames of one ring that are due at time now into the batch.
+func (l *delayLine) fillBatch(now int64) {
 	l.batch.Reset()
-	r := l.oldest()
-	g := l.first
+	r := l.data.oldest()
+	g := l.data.first
 	at := g.head
-	for octets := int64(0); r != nil && g.due(r) <= now && !originOf(r).Control &&
-		!l.batch.Full(1); r, at = g.record(at) {
+	for octets := int64(0); r != nil && g.due(r) <= now && !l.batch.Full(1); r, at = g.record(at) {
 		n := lengthOf(r)
 		if octets += int64(frame.WireOctets(n)); l.batch.Len() > 0 && octets > l.limit {
 			break
@@ -239,53 +305,34 @@ func (l *delayLine) fillBatch(now int64) int {
 		l.batch.End()
 		at += recordHeader + n
 	}
-	return l.batch.Len()
 }
 
-func (l *delayLine) flushControl(p port.Port, now int64) (sent, octets int, givenUp []dataplane.Refusal, err error) {
-	r := l.oldest()
-	if r == nil || l.first.due(r) > now {
-		return 0, 0, l.refused, nil
-	}
-	err = p.SendControl(r[recordHeader : recordHeader+lengthOf(r)])
-	switch {
-	case err == nil:
-		l.meant = meantOf(r)
-		l.entered = l.meant - l.first.delay
-		l.removeSent()
-	case refused(err):
-		l.removeOldest()
-		err = nil
-	}
-	return 0, 0, l.refused, err
+// removeSent removes the oldest frame of a lane, which has left.
+func (l *delayLine) removeSent(of *lane) (length int, o dataplane.Origin) {
+	l.dues = append(l.dues, of.due())
+	return l.removeOldest(of)
 }
 
-// removeSent removes the oldest frame, which has left.
-func (l *delayLine) removeSent() (length int, o dataplane.Origin) {
-	l.dues = append(l.dues, l.due())
-	return l.removeOldest()
-}
-
-// removeOldest removes the oldest frame. The line is not empty.
-func (l *delayLine) removeOldest() (length int, o dataplane.Origin) {
-	r := l.oldest()
+// removeOldest removes the oldest frame of a lane, which is not empty.
+func (l *delayLine) removeOldest(of *lane) (length int, o dataplane.Origin) {
+	r := of.oldest()
 	length, o = lengthOf(r), originOf(r)
 	if !o.Control {
 		l.holds -= int64(frame.WireOctets(length))
 	}
-	l.first.head += recordHeader + length
+	of.first.head += recordHeader + length
 	return length, o
 }
 
-// attempt describes an attempt to send the oldest frame. The line is not empty.
+// attempt describes an attempt to send the oldest data frame. There is one.
 func (l *delayLine) attempt(now int64) attempt {
-	r := l.oldest()
-	return attempt{frame: uint64(l.first.head), length: lengthOf(r), at: now}
+	r := l.data.oldest()
+	return attempt{frame: uint64(l.data.first.head), length: lengthOf(r), at: now}
 }
 
-// giveUp drops the oldest frame, and appends it to refused where it is a data frame. The line is not empty.
+// giveUp drops the oldest data frame, and appends it to refused unless it is of the port's own stream.
 func (l *delayLine) giveUp(refused []dataplane.Refusal) []dataplane.Refusal {
-	if _, o := l.removeOldest(); !o.Control && !o.Own {
+	if _, o := l.removeOldest(&l.data); !o.Own {
 		refused = append(refused, dataplane.Refusal{Origin: o, Reason: dataplane.DropSend})
 	}
 	return refused

@@ -53,15 +53,18 @@ func (s *sink) SendControl(b []byte) error {
 	return nil
 }
 
-// line returns a delay line with a ring of the given length.
+// line returns a delay line with rings of the given length.
 func line(delay int64, octets int) *delayLine {
-	g := &delayRing{delay: delay, octets: make([]byte, octets)}
-	return &delayLine{delay: delay, first: g, newest: g, batch: port.NewBatch()}
+	lane := func() lane {
+		g := &delayRing{delay: delay, octets: make([]byte, octets)}
+		return lane{first: g, newest: g}
+	}
+	return &delayLine{delay: delay, data: lane(), control: lane(), batch: port.NewBatch()}
 }
 
 // flushAll makes send calls until nothing is due, or one failed.
 func flushAll(l *delayLine, p port.Port, now int64) (sent, octets int, dropped []dataplane.Refusal, err error) {
-	for err == nil && l.due() <= now {
+	for err == nil && l.due(0) <= now {
 		var n, o int
 		var refused []dataplane.Refusal
 		n, o, refused, err = l.flush(p, now)
@@ -78,14 +81,14 @@ func put(l *delayLine, now int64, b []byte) bool {
 func TestDelayLine(t *testing.T) {
 	l, s := line(1000, 4096), &sink{}
 	v := unfinished(14)
-	if l.due() != math.MaxInt64 {
+	if l.due(0) != math.MaxInt64 {
 		t.Error("an empty line is due")
 	}
 	l.put(5, dataplane.Origin{}, &v, []byte("first frame."))
 	l.put(6, dataplane.Origin{Control: true}, &frame.VnetHeader{}, []byte("control"))
 	l.put(9, dataplane.Origin{}, &frame.VnetHeader{}, []byte("second frame"))
-	if l.due() != 1005 {
-		t.Errorf("due at %d, want 1005", l.due())
+	if l.due(0) != 1005 {
+		t.Errorf("due at %d, want 1005", l.due(0))
 	}
 	if sent, octets, refused, err := flushAll(l, s, 1004); sent+octets+len(refused) != 0 || err != nil {
 		t.Errorf("1 ns early: %d %d %v %v", sent, octets, refused, err)
@@ -101,7 +104,7 @@ func TestDelayLine(t *testing.T) {
 		s.vnets[1] != (frame.VnetHeader{}) {
 		t.Errorf("the second: %d, %q", sent, s.frames)
 	}
-	if l.due() != math.MaxInt64 {
+	if l.due(0) != math.MaxInt64 {
 		t.Error("an empty line is due")
 	}
 }
@@ -151,7 +154,7 @@ func TestDelayLineFull(t *testing.T) {
 	for put(l, 1, make([]byte, 100)) {
 	}
 	l.clear()
-	if l.due() != math.MaxInt64 || !put(l, 1, make([]byte, 100)) {
+	if l.due(0) != math.MaxInt64 || !put(l, 1, make([]byte, 100)) {
 		t.Error("clear did not empty the line")
 	}
 }
@@ -174,36 +177,94 @@ func TestDelayLineIsLargeEnough(t *testing.T) {
 	}
 }
 
-// Against a plain queue, with frames of all lengths and a small ring, so that it wraps around in every way, and with
-// a delay that changes.
-func TestDelayLineIsAQueue(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		l := line(rapid.Int64Range(0, 50).Draw(t, "delay"), rapid.IntRange(60, 600).Draw(t, "ring"))
-		type entry struct {
-			due     int64
-			b       []byte
-			control bool
+// XOFF enters a line that is full of data, and leaves on time where the kernel refuses the data before it. What is
+// sent without end while the kernel takes none takes the place of the oldest: the newest state leaves.
+func TestDelayLineRefusesNoXOFF(t *testing.T) {
+	const delay = 1000
+	l, s := newDelayLine(delay, gigabit, 10_000), &sink{}
+	xoff := func(now int64, quanta uint16) bool {
+		return l.put(now, dataplane.Origin{Control: true}, &frame.VnetHeader{}, pfc(lossless, quanta))
+	}
+	for put(l, 1, make([]byte, port.MaxFrame)) || put(l, 1, make([]byte, 60)) {
+	}
+	if !xoff(2, 7) {
+		t.Fatal("a full line refuses XOFF")
+	}
+	s.refuse = []error{port.ErrDropped, nil}
+	retry := int64(0)
+	for now := int64(0); l.due(retry) <= 2+delay; {
+		now = max(now, l.due(retry))
+		if _, _, _, err := l.flush(s, now); err != nil {
+			retry = now + retryDelay
 		}
-		var model []entry
-		s, now, last, serial := &sink{}, int64(1), int64(0), byte(0)
+	}
+	if len(s.control) != 1 || l.entered != 2 || len(s.frames) != 0 {
+		t.Errorf("%d XOFFs have left behind data that the kernel refuses, %d data frames", len(s.control),
+			len(s.frames))
+	}
+	held := l.holds
+	for i := range uint16(10_000) {
+		if s.refuse = []error{port.ErrAgain}; !xoff(int64(i), i) {
+			t.Fatal("refused")
+		}
+		_, _, _, _ = l.flush(s, retry-1)
+	}
+	for s.refuse, s.control = nil, nil; l.control.oldest() != nil; {
+		_, _, _, _ = l.flush(s, second)
+	}
+	if n := len(s.control); n < controlBurst || !bytes.Equal(s.control[n-1], pfc(lossless, 9_999)) || l.holds > held {
+		t.Errorf("%d leave after all, the newest is %x", n, s.control[n-1])
+	}
+}
+
+// Against plain queues, with frames of all lengths and small rings, so that they wrap around in every way, and with
+// a delay that changes.
+func TestDelayLineIsTwoQueues(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		l := line(rapid.Int64Range(0, 50).Draw(t, "delay"), rapid.IntRange(150, 600).Draw(t, "ring"))
+		type entry struct {
+			due int64
+			b   []byte
+		}
+		var data, control []entry
+		var last [2]int64 // of data and control, when the newest leaves
+		s, now, serial := &sink{}, int64(1), byte(0)
 		t.Repeat(map[string]func(*rapid.T){
 			"put": func(t *rapid.T) {
 				serial++
-				e := entry{max(now+l.delay, last), bytes.Repeat([]byte{serial},
-					rapid.IntRange(14, 120).Draw(t, "octets")), rapid.Bool().Draw(t, "control")}
+				e := entry{max(now+l.delay, last[0]), bytes.Repeat([]byte{serial},
+					rapid.IntRange(14, 120).Draw(t, "octets"))}
 				used := 0
-				for _, m := range model {
+				for _, m := range data {
 					used += recordHeader + len(m.b)
 				}
-				took := l.put(now, dataplane.Origin{Control: e.control}, &frame.VnetHeader{}, e.b)
+				took := put(l, now, e.b)
 				if took {
-					model, last = append(model, e), e.due
+					data, last[0] = append(data, e), e.due
 				}
 				// The end of the ring may be left unused once, by less than the longest record.
-				if need := used + recordHeader + len(e.b); took && need > len(l.newest.octets) ||
-					!took && len(model) == 0 && need <= len(l.newest.octets)/2 {
-					t.Fatalf("taken: %v, %d of %d octets needed", took, need, len(l.newest.octets))
+				if need := used + recordHeader + len(e.b); took && need > len(l.data.newest.octets) ||
+					!took && len(data) == 0 && need <= len(l.data.newest.octets)/2 {
+					t.Fatalf("taken: %v, %d of %d octets needed", took, need, len(l.data.newest.octets))
 				}
+			},
+			"put control": func(t *rapid.T) {
+				serial++
+				e := entry{max(now+l.delay, last[1]), bytes.Repeat([]byte{serial}, 14)}
+				if !l.put(now, dataplane.Origin{Control: true}, &frame.VnetHeader{}, e.b) {
+					t.Fatal("MAC Control is refused")
+				}
+				control, last[1] = append(control, e), e.due
+				left := 0 // the oldest may have gone
+				for _, at := l.control.oldest(), l.control.first; at != nil; at = at.next {
+					for r, i := at.record(at.head); r != nil; r, i = at.record(i + recordHeader + lengthOf(r)) {
+						left++
+					}
+				}
+				if left < 1 || left > len(control) {
+					t.Fatalf("%d MAC Control frames in the line, %d sent", left, len(control))
+				}
+				control = control[len(control)-left:]
 			},
 			"change": func(t *rapid.T) {
 				l.change(rapid.Int64Range(0, 50).Draw(t, "delay"), gigabit, 100)
@@ -215,33 +276,34 @@ func TestDelayLineIsAQueue(t *testing.T) {
 				}
 				s.frames, s.control = nil, nil
 				sent, octets, _, err := flushAll(l, s, now)
-				var wantFrames, wantControl [][]byte
-				n := 0
-				for n < len(model) && model[n].due <= now && n < len(s.frames)+len(s.control) {
-					if model[n].control {
-						wantControl = append(wantControl, model[n].b)
-					} else {
-						wantFrames = append(wantFrames, model[n].b)
-						octets -= len(model[n].b)
+				leave := func(model []entry, got [][]byte) []entry {
+					for i, b := range got {
+						if i == len(model) || !bytes.Equal(b, model[i].b) || model[i].due > now {
+							t.Fatalf("left at %d: %q, want %+v", now, got, model)
+						}
 					}
-					n++
+					return model[len(got):]
 				}
-				if !equal(s.frames, wantFrames) || !equal(s.control, wantControl) || sent != len(wantFrames) ||
-					octets != 0 {
-					t.Fatalf("left: %d frames %q %q, want %q %q", sent, s.frames, s.control, wantFrames, wantControl)
+				data, control = leave(data, s.frames), leave(control, s.control)
+				for _, b := range s.frames {
+					octets -= len(b)
 				}
-				model = model[n:]
-				if err == nil && len(model) > 0 && model[0].due <= now {
-					t.Fatalf("a frame due at %d stays at %d", model[0].due, now)
+				if sent != len(s.frames) || octets != 0 {
+					t.Fatalf("%d left, said %d; %d octets more", len(s.frames), sent, octets)
 				}
-				s.refuse = nil
+				if err == nil && len(data) > 0 && data[0].due <= now {
+					t.Fatalf("a frame due at %d stays at %d", data[0].due, now)
+				}
+				s.refuse, l.retryControl = nil, 0
 			},
 			"": func(t *rapid.T) {
 				want := int64(math.MaxInt64)
-				if len(model) > 0 {
-					want = model[0].due
+				for _, model := range [][]entry{data, control} {
+					if len(model) > 0 {
+						want = min(want, model[0].due)
+					}
 				}
-				if got := l.due(); got != want {
+				if got := l.due(0); got != want {
 					t.Fatalf("due at %d, want %d", got, want)
 				}
 			},
@@ -266,7 +328,7 @@ func TestStreamInTheDelayLine(t *testing.T) {
 		t.Errorf("%d data frames of %d octets, %d refused, %v; %d left", sent, octets, len(refused), err,
 			len(out.frames))
 	}
-	if l.entered != 0 || l.holds != 0 || l.due() != math.MaxInt64 {
+	if l.entered != 0 || l.holds != 0 || l.due(0) != math.MaxInt64 {
 		t.Error("they count as MAC Control, or stay")
 	}
 	_ = l.put(5, dataplane.Origin{Own: true}, &frame.VnetHeader{}, b)

@@ -97,9 +97,7 @@ func (w *worker) sendControl(t *portTask) (now int64) {
 // emit sends one frame of the switch itself, through the delay line where there is one. The switch is not locked.
 func (w *worker) emit(t *portTask, b []byte, now int64) error {
 	if t.delay != nil {
-		if !t.delay.put(now, dataplane.Origin{Control: true}, &frame.VnetHeader{}, b) {
-			return port.ErrAgain
-		}
+		t.delay.put(now, dataplane.Origin{Control: true}, &frame.VnetHeader{}, b)
 	} else if err := t.port.SendControl(b); err != nil {
 		return err
 	}
@@ -121,7 +119,7 @@ func (w *worker) sendMeasurements(t *portTask) {
 		w.unlock()
 		stamp := int64(0)
 		if t.delay != nil {
-			_ = w.emit(t, b, now) // the peer repeats a request whose answer finds no room in the line
+			_ = w.emit(t, b, now)
 		} else {
 			var err error
 			if stamp, err = t.port.SendStamped(b); err == nil {
@@ -244,7 +242,7 @@ func (w *worker) flushDelay(t *portTask) {
 	}
 	now := w.clock()
 	until := now
-	for now >= t.retryAt && t.delay.due() <= until {
+	for t.delay.due(t.retryAt) <= until {
 		now = w.flushCall(t, until, now)
 	}
 	if t.delay.over() {

@@ -224,7 +224,7 @@ func (w *worker) round(now int64) bool {
 // on time.
 func (w *worker) flushLate() {
 	for _, t := range w.lines {
-		if t.delay.due() <= w.clock() {
+		if t.delay.due(t.retryAt) <= w.clock() {
 			w.flushDelay(t)
 		}
 	}
@@ -235,8 +235,8 @@ func (w *worker) due(now int64) []*portTask {
 	w.portsToServe = w.portsToServe[:0]
 	sw := w.r.sw
 	for _, t := range w.transmitters {
-		if sw.TakePending(t.index) || t.more || now >= t.deadline || t.delay != nil && now >= max(t.delay.due(),
-			t.retryAt) {
+		if sw.TakePending(t.index) || t.more || now >= t.deadline ||
+			t.delay != nil && now >= t.delay.due(t.retryAt) {
 			w.portsToServe = append(w.portsToServe, t)
 		}
 	}
@@ -309,7 +309,7 @@ func (w *worker) quiet(now int64) (time.Duration, bool) {
 		}
 		at = min(at, t.deadline, sw.LoopProbeDeadline(t.index))
 		if t.delay != nil {
-			if due := max(t.delay.due(), t.retryAt); due < now+delaySpin {
+			if due := t.delay.due(t.retryAt); due < now+delaySpin {
 				return 0, false
 			} else if due != noDeadline {
 				at = min(at, due-delaySpin)

@@ -216,10 +216,10 @@ func (c *Config) checkPortLimits() (faults []*Error) {
 }
 
 // delayBytes is the memory of the delay line of a port: two bursts, and twice what the link holds, because small frames
-// need more.
+// need more, and once more for MAC Control frames.
 func (p *Port) delayBytes() int64 {
 	if p.Delay == 0 {
 		return 0
 	}
-	return 2 * (headroom.BitsIn(p.Speed, p.Delay)/8 + 2*p.Burst)
+	return 3*headroom.BitsIn(p.Speed, p.Delay)/8 + 4*p.Burst
 }
