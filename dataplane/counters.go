@@ -54,7 +54,7 @@ type Counters struct {
 	Overspeed                 uint64 // frames that came faster than the port's speed and burst
 	Drops                     [NumPriorities + 1][NumDropReasons]uint64
 	LosslessDrops             [NumPriorities + 1]uint64
-	Marked                    [NumPriorities]uint64 // ECN CE by egress queue
+	Marked                    [NumPriorities]uint64 // ECN CE by egress queue, set here
 	RingHoldNs                uint64                // time that a lossless frame waited in the ring for buffer
 	RingHoldBytes             uint64
 	RingFramesMax             uint64 // most frames seen waiting in the lossless rings

@@ -3,7 +3,7 @@ package dataplane
 import "pfcswitch/dataplane/frame"
 
 // mark sets congestion experienced in a frame that is about to join queue q, by the length of the queue. A frame whose
-// sender does not know ECN passes unmarked.
+// sender does not know ECN passes unmarked, and one that came marked passes as it is.
 func (s *Switch) mark(out *portState, a *Arrival, q uint8) {
 	if share := out.cfg.ECN[q].share(out.count.QueueBytes[q]); share == 0 || share < 1 && s.random01() >= share {
 		return

@@ -84,7 +84,8 @@ func marking(t *testing.T, kmin, kmax int64, pmax float64) *rig {
 	return r
 }
 
-// A frame is marked by the length of its queue before it: none below Kmin, all above Kmax.
+// A frame is marked by the length of its queue before it: none below Kmin, all above Kmax. Frames that came with CE do
+// not count as marked here.
 func TestMarkByQueueLength(t *testing.T) {
 	const kmin, kmax = 10 * small, 20 * small
 	rows := []struct {
@@ -93,6 +94,8 @@ func TestMarkByQueueLength(t *testing.T) {
 		ecn  uint8
 		want uint8 // above Kmax
 	}{
+		{"IPv4 CE", false, ce, ce},
+		{"IPv6 CE", true, ce, ce},
 		{"IPv4 ECT(0)", false, ect0, ce},
 		{"IPv4 ECT(1)", false, ect1, ce},
 		{"IPv4 Not-ECT", false, notECT, notECT},
@@ -112,7 +115,7 @@ func TestMarkByQueueLength(t *testing.T) {
 				if i > kmax/small {
 					want = row.want
 				}
-				if want == ce {
+				if want != row.ecn {
 					marked++
 				}
 				if got := codepoint(t, b); got != want {

@@ -33,7 +33,7 @@ type TraceResult struct {
 	Decision bridge.Decision
 	Demoted  bool // from its lossless priority to the queue that Copies name
 
-	Marks      bool                // it can carry an ECN mark
+	Marks      bool                // it can get an ECN mark
 	Ingress    *buffer.TraceResult // of a frame that is charged to a lossless ingress queue
 	XoffWanted bool                // the peer is held already, for whatever cause
 	InRing     bool                // an earlier frame waits in the receive ring, so this one waits behind it

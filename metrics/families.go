@@ -121,8 +121,8 @@ var (
 	egressQueue     = gauge("egress_queue_bytes", "Bytes that wait in an egress queue.", byPriority...)
 	egressQueueMax  = gauge("egress_queue_max_bytes", "Most bytes that waited in an egress queue.", byPriority...)
 	egressQueueSent = counter("egress_queue_transmit_frames_total", "Frames that left an egress queue.", byPriority...)
-	ecnMarked       = counter("ecn_marked_frames_total", "Frames marked congestion experienced on an egress queue.",
-		byPriority...)
+	ecnMarked       = counter("ecn_marked_frames_total",
+		"Frames that this switch marked congestion experienced on an egress queue.", byPriority...)
 
 	headroomCalculated = gauge("headroom_calculated_bytes",
 		"Headroom that a lossless ingress queue needs by calculation.", byPriority...)

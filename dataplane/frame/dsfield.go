@@ -42,10 +42,10 @@ func DSCP(b []byte, netOffset int, etherType uint16) (uint8, bool) {
 }
 
 // MarkCE sets congestion experienced in the packet whose header starts at b[netOffset], if its sender supports ECN
-// (ECT(0) or ECT(1)), and updates the IPv4 header checksum. It returns whether the packet now carries CE, also if it
-// was marked before: the receiver will slow the sender down either way. It returns false and changes nothing for
-// Not-ECT, for a header that is truncated or of another version, and for a packet that is not IP. A GSO frame is
-// marked once, and its segments inherit the mark. No TCP or UDP checksum covers the field.
+// (ECT(0) or ECT(1)), and updates the IPv4 header checksum. It returns whether it has marked the packet. It returns
+// false and changes nothing for CE, for Not-ECT, for a header that is truncated or of another version, and for a packet
+// that is not IP. A GSO frame is marked once, and its segments inherit the mark. No TCP or UDP checksum covers the
+// field.
 func MarkCE(b []byte, netOffset int, etherType uint16) bool {
 	if netOffset < 0 || netOffset > len(b) {
 		return false
@@ -59,8 +59,11 @@ func MarkCE(b []byte, netOffset int, etherType uint16) bool {
 	return false
 }
 
+// markable tells whether the ECN codepoint of a DS field is ECT(0) or ECT(1).
+func markable(ds byte) bool { return ds&ecnMask != ecnNotECT && ds&ecnMask != ecnCE }
+
 func markIPv4(p []byte) bool {
-	if len(p) < ipv4MinOctets || p[0]>>4 != 4 || p[1]&ecnMask == ecnNotECT {
+	if len(p) < ipv4MinOctets || p[0]>>4 != 4 || !markable(p[1]) {
 		return false
 	}
 	before := binary.BigEndian.Uint16(p)
@@ -74,7 +77,7 @@ func markIPv4(p []byte) bool {
 
 func markIPv6(p []byte) bool {
 	// ECN stands in the high half of the second octet; IPv6 has no header checksum.
-	if len(p) < ipv6Octets || p[0]>>4 != 6 || p[1]>>4&ecnMask == ecnNotECT {
+	if len(p) < ipv6Octets || p[0]>>4 != 6 || !markable(p[1]>>4) {
 		return false
 	}
 	p[1] |= ecnCE << 4

@@ -57,8 +57,8 @@ func TestMarkCE(t *testing.T) {
 			t.Errorf("%+v: traffic class %08b, flow label %x", s, j.ipv6.TrafficClass, j.ipv6.FlowLabel)
 		}
 		marked := bytes.Clone(b)
-		if !MarkCE(b, h.NetOffset, h.EtherType) {
-			t.Errorf("%+v: a packet with CE does not count as marked", s)
+		if MarkCE(b, h.NetOffset, h.EtherType) {
+			t.Errorf("%+v: a packet that came with CE counts as marked here", s)
 		}
 		equalOctets(t, "marked twice", b, marked)
 	}

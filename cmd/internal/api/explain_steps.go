@@ -314,8 +314,8 @@ func (n *explainer) lossy(c *dataplane.Copy) {
 func (n *explainer) marking(c *dataplane.Copy) {
 	key := fmt.Sprintf("ecn.%d", c.Queue)
 	if !n.f.Marks {
-		n.add("ecn", key, "the queue is long enough to mark, but the sender of this frame does not know ECN: it "+
-			"passes unmarked")
+		n.add("ecn", key, "the queue is long enough to mark, but the sender of this frame does not know ECN, or the "+
+			"frame came marked: it passes as it is")
 		return
 	}
 	n.add("ecn", key, "the queue holds %s B: %s %% of such frames are marked CE", count(c.AheadOctets),
