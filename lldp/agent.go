@@ -49,7 +49,7 @@ type Statistics struct {
 	TLVsDiscarded    uint64
 	TLVsUnrecognized uint64 // of reserved types
 	Ageouts          uint64 // neighbours whose time to live ran out
-	NotStored        uint64 // frames of neighbours for which there was no room
+	NotStored        uint64 // neighbours that were forgotten because there was no room for another
 }
 
 const second = 1_000_000_000
@@ -61,6 +61,7 @@ func NewAgent(c Config) *Agent {
 	a.tx.machine = machine{name: "transmit", states: txStates[:]}
 	a.timer.machine = machine{name: "timer", states: timerStates[:]}
 	a.initializeTimer()
+	a.neighbours.hold = a.crowdHold()
 	return a
 }
 
@@ -70,11 +71,21 @@ func (a *Agent) Configure(c Config, now int64) {
 	if a.announced() && (c.Local.MSAP() != a.cfg.Local.MSAP() || c.MAC != a.cfg.MAC) {
 		a.next = &c
 	} else {
-		a.cfg, a.next = c, nil
+		a.setConfig(c)
 		a.timer.localChange = true
 	}
 	a.run(now)
 }
+
+// setConfig puts a configuration in force.
+func (a *Agent) setConfig(c Config) {
+	a.cfg, a.next = c, nil
+	a.neighbours.hold = a.crowdHold()
+}
+
+// crowdHold is for how long a neighbour holds at most where there are others, in ns. Ends with long intervals are given
+// as long as this end itself asks for.
+func (a *Agent) crowdHold() int64 { return max(crowdHold, int64(a.ttl())) * second }
 
 // SetOrganization replaces the organizationally specific TLVs that are sent. A change is sent soon.
 func (a *Agent) SetOrganization(list []Organization, now int64) {
@@ -95,6 +106,7 @@ func (a *Agent) SetLink(up bool, now int64) {
 	a.linkUp = up
 	if up {
 		a.tickAt = now + second
+		a.neighbours.knownHeard = now
 	}
 	a.run(now)
 }
@@ -162,7 +174,6 @@ func (a *Agent) ticksToGo() int64 {
 func (a *Agent) run(now int64) {
 	a.now = now
 	a.tick(now)
-	a.neighbours.expireFull(now)
 	a.rx.machine.run(a)
 	a.timer.machine.run(a)
 	a.tx.machine.run(a)
@@ -188,8 +199,12 @@ func (a *Agent) tick(now int64) {
 // Neighbours returns the neighbours in the order in which they came. The caller must not change the list.
 func (a *Agent) Neighbours() []*Neighbour { return a.neighbours.list }
 
-// TooMany reports whether a neighbour could not be stored lately.
-func (a *Agent) TooMany() bool { return a.neighbours.fullUntil != 0 }
+// Follow returns the neighbour that counts, nil where there is none: the only one, and of several the one that this end
+// knows. An end knows a neighbour that suits and was heard again, and remembers it when the link goes down. So made-up
+// neighbours do not lock the real one out.
+func (a *Agent) Follow(suits func(*Neighbour) bool) *Neighbour {
+	return a.neighbours.follow(suits, a.now)
+}
 
 // Statistics returns the counters.
 func (a *Agent) Statistics() Statistics { return a.stats }

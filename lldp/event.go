@@ -9,11 +9,14 @@ const (
 	EventAged                      // its time to live is over
 	EventShutdown                  // its shutdown frame came
 	EventGone                      // the link went down, or this end was switched off
-	EventTooMany                   // there was no room for it
+	EventTooMany                   // there was no room for it any more
+	EventAnother                   // its first frame came, and there are others
 )
 
 var eventTexts = [...]string{"is the neighbour", "is silent and forgotten", "has stopped speaking LLDP",
-	"is forgotten with the link", "is not stored: there are too many neighbours, although LLDP crosses no bridge"}
+	"is forgotten with the link", "is forgotten: there are too many neighbours, although LLDP crosses no bridge",
+	"is one more neighbour on this link, which should have only one: a device between passes LLDP on, " +
+		"or a host makes it up"}
 
 // String returns the end of a sentence that begins with the neighbour.
 func (k EventKind) String() string {

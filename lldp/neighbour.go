@@ -1,13 +1,22 @@
 package lldp
 
 import (
+	"cmp"
 	"math"
 	"slices"
 )
 
 // MaxNeighbours is how many neighbours an Agent keeps. A link has one neighbour. More mean an attack, or a bridge that
-// forwards what it must not forward.
+// forwards what it must not forward. Where another one comes, the one that was not heard for longest is forgotten.
 const MaxNeighbours = 16
+
+// crowdHold is for how many seconds a neighbour holds at least where there are others, whatever its time to live: the
+// default of IEEE 802.1AB. A neighbour that this end knows keeps its place for that time too.
+const crowdHold = 121
+
+// provenAfter is how long after its first frame a neighbour must be heard again to become known. Neighbours with a fast
+// start are after a second.
+const provenAfter = second / 2
 
 // A Neighbour is what another end has announced.
 type Neighbour struct {
@@ -16,17 +25,24 @@ type Neighbour struct {
 	Since   int64   // when its first frame came
 	Changed int64   // when its last frame with a change came
 	Seen    int64   // when its last frame came
-	Expires int64   // when its time to live ends
+	Expires int64   // when it is forgotten
 	Frames  uint64
 
 	raw string
 }
 
-// A neighbourTable holds the neighbours of a port. fullUntil is when the last neighbour expires for which there was no
-// room, 0 where there was room for all.
+// Proven reports whether the neighbour was heard again after its first frames. Whoever sends made-up frames only once
+// is not.
+func (n *Neighbour) Proven() bool { return n.Seen-n.Since >= provenAfter }
+
+// A neighbourTable holds the neighbours of a port. The known neighbour, if there is one, keeps its place in a table
+// that is full.
 type neighbourTable struct {
-	list      []*Neighbour
-	fullUntil int64
+	list []*Neighbour
+	hold int64 // ns for which a neighbour holds at most where there are others
+
+	known      MSAP
+	knownHeard int64 // when the known neighbour was heard, or could not be heard since there was no link
 }
 
 func (t *neighbourTable) find(who MSAP) int {
@@ -40,30 +56,53 @@ func (t *neighbourTable) refresh(who MSAP, source [6]byte, raw string, now int64
 		return false
 	}
 	t.list[i].Source = source
-	t.list[i].refresh(now)
+	t.heard(t.list[i], now)
 	return true
 }
 
-func (n *Neighbour) refresh(now int64) {
-	n.Seen, n.Expires = now, now+int64(n.TTL)*second
+// heard counts a frame of a neighbour.
+func (t *neighbourTable) heard(n *Neighbour, now int64) {
+	n.Seen = now
 	n.Frames++
+	if n.MSAP() == t.known {
+		t.knownHeard = now
+	}
+	t.limit()
 }
 
-// store keeps an announcement. It returns nil where there is no room, and whether the neighbour is new.
-func (t *neighbourTable) store(p PDU, source [6]byte, raw string, now int64) (n *Neighbour, isNew bool) {
+// limit sets when each neighbour is forgotten. A neighbour that is alone holds for as long as it says.
+func (t *neighbourTable) limit() {
+	for _, n := range t.list {
+		life := int64(n.TTL) * second
+		if len(t.list) > 1 {
+			life = min(life, t.hold)
+		}
+		n.Expires = n.Seen + life
+	}
+}
+
+// store keeps an announcement. isNew tells whether the neighbour is new, and forgotten is the one that had to make
+// room.
+func (t *neighbourTable) store(p PDU, source [6]byte, raw string, now int64) (n *Neighbour, isNew bool,
+	forgotten *Neighbour) {
 	if i := t.find(p.MSAP()); i >= 0 {
 		n = t.list[i]
 	} else {
-		if len(t.list) >= MaxNeighbours {
-			t.fullUntil = max(t.fullUntil, now+int64(p.TTL)*second)
-			return nil, false
+		if len(t.list) == MaxNeighbours {
+			forgotten = t.remove(t.leastHeard())
 		}
 		n, isNew = &Neighbour{Since: now}, true
 		t.list = append(t.list, n)
 	}
 	n.PDU, n.Source, n.raw, n.Changed = p, source, raw, now
-	n.refresh(now)
-	return n, isNew
+	t.heard(n, now)
+	return n, isNew, forgotten
+}
+
+// leastHeard returns the neighbour that was not heard for longest, but not the known one.
+func (t *neighbourTable) leastHeard() MSAP {
+	others := slices.DeleteFunc(slices.Clone(t.list), func(n *Neighbour) bool { return n.MSAP() == t.known })
+	return slices.MinFunc(others, func(a, b *Neighbour) int { return cmp.Compare(a.Seen, b.Seen) }).MSAP()
 }
 
 func (t *neighbourTable) remove(who MSAP) *Neighbour {
@@ -73,17 +112,11 @@ func (t *neighbourTable) remove(who MSAP) *Neighbour {
 	}
 	n := t.list[i]
 	t.list = slices.Delete(t.list, i, i+1)
+	t.limit()
 	return n
 }
 
-// expireFull clears fullUntil when all neighbours have expired for which there was no room.
-func (t *neighbourTable) expireFull(now int64) {
-	if t.fullUntil <= now {
-		t.fullUntil = 0
-	}
-}
-
-// expire removes and returns the neighbours whose time to live is over.
+// expire removes and returns the neighbours whose time is over.
 func (t *neighbourTable) expire(now int64) (gone []*Neighbour) {
 	t.list = slices.DeleteFunc(t.list, func(n *Neighbour) bool {
 		if n.Expires > now {
@@ -92,32 +125,53 @@ func (t *neighbourTable) expire(now int64) (gone []*Neighbour) {
 		gone = append(gone, n)
 		return true
 	})
+	t.limit()
 	return gone
 }
 
 func (t *neighbourTable) clear() (gone []*Neighbour) {
-	gone, t.list, t.fullUntil = t.list, nil, 0
+	gone, t.list = t.list, nil
 	return gone
 }
 
-// next returns when expireFull or expire has something to do.
+// next returns when expire has something to do.
 func (t *neighbourTable) next() int64 {
 	next := int64(math.MaxInt64)
 	for _, n := range t.list {
 		next = min(next, n.Expires)
 	}
-	if t.fullUntil != 0 {
-		next = min(next, t.fullUntil)
-	}
 	return next
+}
+
+// follow returns the neighbour that a port with several is to follow: the known one, else the newest that was heard
+// again and suits, which is known from then on. Another becomes the known one only after that one was silent for hold.
+func (t *neighbourTable) follow(suits func(*Neighbour) bool, now int64) *Neighbour {
+	if i := t.find(t.known); i >= 0 {
+		return t.list[i]
+	}
+	var newest *Neighbour
+	for _, n := range t.list {
+		if n.Proven() && suits(n) && (newest == nil || n.Since >= newest.Since) {
+			newest = n
+		}
+	}
+	if newest != nil && (t.known == MSAP{} || now-t.knownHeard >= t.hold) {
+		t.known, t.knownHeard = newest.MSAP(), now
+		return newest
+	}
+	if len(t.list) == 1 {
+		return t.list[0]
+	}
+	return nil
 }
 
 // An Agreement says which ends of a port's link support automatic headroom measurement. Both announce it by a reserved
 // bit of the PFC TLV that DCBX sends (mask 0x20 of its flags in the IEEE version, 0x10 in the older ones).
 type Agreement struct {
-	Port      string // of the switch
-	Own, Peer bool   // the bit as this end sends it, and as the peer sent it last; without a peer Peer is false
-	Neighbour string // name of the peer for messages: its system name, else its chassis ID; "" where there is none
+	Port      string  // of the switch
+	Own, Peer bool    // the bit as this end sends it, and as the peer sent it last; without a peer Peer is false
+	Neighbour string  // name of the peer for messages: its system name, else its chassis ID; "" where there is none
+	Address   [6]byte // of the peer, the source of its last frame
 }
 
 // Agreed reports whether both ends support it. Only then measurement frames are sent and answered.

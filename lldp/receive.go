@@ -88,13 +88,17 @@ func (a *Agent) deleteInfo() {
 }
 
 func (a *Agent) updateInfo() {
-	n, isNew := a.neighbours.store(*a.rx.pdu, a.rx.source, a.rx.raw, a.now)
-	switch {
-	case n == nil:
+	n, isNew, forgotten := a.neighbours.store(*a.rx.pdu, a.rx.source, a.rx.raw, a.now)
+	if forgotten != nil {
 		a.stats.NotStored++
-		a.log.add(EventTooMany, &Neighbour{PDU: *a.rx.pdu}, a.now)
-	case isNew:
-		a.log.add(EventNew, n, a.now)
+		a.log.add(EventTooMany, forgotten, a.now)
+	}
+	if isNew {
+		kind := EventNew
+		if len(a.neighbours.list) > 1 {
+			kind = EventAnother
+		}
+		a.log.add(kind, n, a.now)
 		a.timer.newNeighbour = true
 	}
 }

@@ -44,7 +44,7 @@ func (t *transmitter) tick() { t.shutdownWhile = max(0, t.shutdownWhile-1) }
 func (a *Agent) initializeTransmit() {
 	a.tx.shutdownWhile = 0
 	if a.next != nil {
-		a.cfg, a.next = *a.next, nil
+		a.setConfig(*a.next)
 	}
 }
 

@@ -7,11 +7,12 @@ import "pfcswitch/lldp"
 type Exchange struct {
 	agent   *lldp.Agent
 	machine *Machine
+	peer    *lldp.Neighbour // that the Machine follows
 }
 
 // NewExchange returns an Exchange whose link is down.
 func NewExchange(l lldp.Config, c Config) *Exchange {
-	x := &Exchange{lldp.NewAgent(l), NewMachine(c)}
+	x := &Exchange{agent: lldp.NewAgent(l), machine: NewMachine(c)}
 	x.agent.SetOrganization(x.machine.Organization(), 0)
 	return x
 }
@@ -65,14 +66,18 @@ func (x *Exchange) Outcome() Outcome { return x.machine.Outcome() }
 // Agreement returns which ends can measure headroom. A peer that is gone cannot, also while its outcome stays in force.
 func (x *Exchange) Agreement(port string) lldp.Agreement {
 	a := lldp.Agreement{Port: port, Own: x.machine.measures()}
-	if all := x.agent.Neighbours(); len(all) > 0 {
-		a.Neighbour, a.Peer = all[0].Name(), x.machine.Outcome().Measures
+	if x.peer != nil {
+		a.Neighbour, a.Address, a.Peer = x.peer.Name(), x.peer.Source, x.machine.Outcome().Measures
 	}
 	return a
 }
 
+// Peer returns the neighbour that is followed, nil where there is none.
+func (x *Exchange) Peer() *lldp.Neighbour { return x.peer }
+
 // sync passes news between the two halves.
 func (x *Exchange) sync(now int64) {
-	x.machine.Update(x.agent.Neighbours(), x.agent.TooMany(), now)
+	x.peer = x.agent.Follow(func(n *lldp.Neighbour) bool { return len(Versions(n.Organization)) > 0 })
+	x.machine.Update(x.peer, len(x.agent.Neighbours()) > 0, now)
 	x.agent.SetOrganization(x.machine.Organization(), now)
 }

@@ -146,6 +146,32 @@ func TestAgreementEndsWithThePeer(t *testing.T) {
 	}
 }
 
+// Made-up neighbours do not come between two ends, whether they speak before or after; an end that speaks no DCBX does
+// not count either.
+func TestMadeUpNeighbours(t *testing.T) {
+	for _, tlvs := range [][]lldp.Organization{nil, {PFC{Cap: 8, Enable: 0x40}.organization()}} {
+		l := connect(t, end(1, 0x08), end(2, 0x10, willing))
+		madeUp := func() {
+			for i := range byte(lldp.MaxNeighbours + 1) {
+				p := lldp.PDU{Chassis: lldp.ID{Subtype: lldp.ChassisLocal, Value: "x"},
+					Port: lldp.ID{Subtype: lldp.PortLocal, Value: string(i)}, TTL: 0xFFFF, Organization: tlvs}
+				l.ends[1].Receive(lldp.AppendFrame(nil, [6]byte{2, 0, 0, 0, 1, i}, &p), l.now)
+			}
+		}
+		madeUp()
+		for range 3 {
+			l.run(2)
+			l.want(result{VersionIEEE, 0x08, ReasonOwn, false, true},
+				result{VersionIEEE, 0x08, ReasonPeer, false, true})
+			if a := l.ends[1].Agreement("p1"); !a.Agreed() || a.Neighbour != "02:00:00:00:00:01" ||
+				a.Address != [6]byte{2, 0, 0, 0, 0, 1} {
+				t.Errorf("agreement %+v", a)
+			}
+			madeUp()
+		}
+	}
+}
+
 func TestPeerPFC(t *testing.T) {
 	ieee := PFC{Willing: true, Reserved: 0x20, Cap: 8, Enable: 0x18}.organization()
 	cee := ceePeer(1, 1, &Feature{Enable: true, Willing: true, Reserved: 0x10, Data: "\x28\x08"})

@@ -116,27 +116,26 @@ func (m *Machine) announces(k Kind) bool {
 	return m.version.types()[k] != 0 && (k != KindApplication || len(m.feature[k].own.Data) > 0)
 }
 
-// Update follows the neighbours of the port. crowded says that there are more than are listed. The same neighbours
-// again change nothing.
-func (m *Machine) Update(neighbours []*lldp.Neighbour, crowded bool, now int64) {
-	m.holdDown.propose(m.decide(neighbours, crowded), now)
+// Update follows the neighbour n of the port; nil is none, or several of which none counts. The same again changes
+// nothing.
+func (m *Machine) Update(n *lldp.Neighbour, several bool, now int64) {
+	m.holdDown.propose(m.decide(n, several), now)
 }
 
 // decide returns the outcome.
-func (m *Machine) decide(neighbours []*lldp.Neighbour, crowded bool) Outcome {
+func (m *Machine) decide(n *lldp.Neighbour, several bool) Outcome {
 	switch {
 	case m.cfg.Mode == ModeOff:
 		return m.cfg.localOutcome(m.version, ReasonOff)
-	case len(neighbours) == 0:
+	case n == nil && several:
+		return m.cfg.localOutcome(m.version, ReasonSeveral)
+	case n == nil:
 		if m.version != m.cfg.Mode.initialVersion() || m.control.ack != 0 || m.control.acked != 0 {
 			m.control = control{} // the peer that has acknowledged numbers is gone
 			m.setVersion(m.cfg.Mode.initialVersion())
 		}
 		return m.cfg.localOutcome(m.version, ReasonNoPeer)
-	case len(neighbours) > 1 || crowded:
-		return m.cfg.localOutcome(m.version, ReasonSeveral)
 	}
-	n := neighbours[0]
 	if v := m.cfg.Mode.detect(m.version, n.Organization); v != m.version {
 		m.setVersion(v)
 	}

@@ -62,7 +62,7 @@ func TestFeatureStates(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			m := NewMachine(tt.cfg)
-			m.Update([]*lldp.Neighbour{neighbour(tt.peer)}, false, 0) // the version is detected here
+			m.Update(neighbour(tt.peer), false, 0) // the version is detected here
 			f := &m.feature[KindPFC]
 			o := m.Outcome()
 			got := pfcDecision{o.PFC, o.Reason, o.Mismatch}
@@ -82,7 +82,7 @@ func TestControl(t *testing.T) {
 		t.Errorf("first: %+v", c)
 	}
 	differs := &Feature{Enable: true, Data: "\x08\x08"}
-	receive := func(seq, ack uint32) { m.Update([]*lldp.Neighbour{neighbour(ceePeer(seq, ack, differs))}, false, 0) }
+	receive := func(seq, ack uint32) { m.Update(neighbour(ceePeer(seq, ack, differs)), false, 0) }
 	receive(5, 0)
 	if x := announced(); *x.Control != (Control{Seq: 1, Ack: 5}) || x.Features[KindPFC].Error {
 		t.Errorf("not acknowledged: %+v", x)
@@ -112,7 +112,7 @@ func TestControl(t *testing.T) {
 	}
 	bad := neighbour(ceePeer(9, 1, differs))
 	bad.Organization[0].Info = bad.Organization[0].Info[:2] + "\x01" + bad.Organization[0].Info[3:]
-	m.Update([]*lldp.Neighbour{bad}, false, 2)
+	m.Update(bad, false, 2)
 	if x := announced(); x.Control.Ack != 0 {
 		t.Errorf("a control TLV of version 1 is taken: %+v", x.Control)
 	}
@@ -125,7 +125,7 @@ func TestConfigureIsAnnouncedUnderANewNumber(t *testing.T) {
 	m := NewMachine(c)
 	announced := func() Control { return *ParseLegacy(m.Organization(), VersionCEE).Control }
 	receive := func(ack uint32) Outcome {
-		m.Update([]*lldp.Neighbour{neighbour(ceePeer(5, ack, &Feature{Enable: true, Data: "\x08\x08"}))}, false, 0)
+		m.Update(neighbour(ceePeer(5, ack, &Feature{Enable: true, Data: "\x08\x08"})), false, 0)
 		return m.Outcome()
 	}
 	if o := receive(1); o.PFC != 8 || o.Reason != ReasonPeer {
@@ -163,7 +163,7 @@ func TestConfigureIsAnnouncedUnderANewNumber(t *testing.T) {
 func TestTwoOfAnotherTLV(t *testing.T) {
 	m := NewMachine(end(1, 8))
 	ets := weights.ets(false)
-	m.Update([]*lldp.Neighbour{neighbour(ets.organization(subtypeETS), ets.organization(subtypeETS))}, false, 0)
+	m.Update(neighbour(ets.organization(subtypeETS), ets.organization(subtypeETS)), false, 0)
 	if got := m.Outcome().Reason; got != ReasonNoTLV {
 		t.Errorf("reason %v, want %v", got, ReasonNoTLV)
 	}
@@ -181,7 +181,7 @@ func TestVersionDetection(t *testing.T) {
 		{nil, VersionCEE}, // it says nothing of DCBX in this frame
 		{[]lldp.Organization{cin, cee, pfc}, VersionIEEE}, {[]lldp.Organization{cin}, VersionCIN},
 	} {
-		m.Update([]*lldp.Neighbour{neighbour(step.list...)}, false, int64(i)*second)
+		m.Update(neighbour(step.list...), false, int64(i)*second)
 		if got := Versions(m.Organization()); len(got) != 1 || got[0] != step.want {
 			t.Errorf("step %d: speaks %v, want %v alone", i, got, step.want)
 		}
@@ -192,20 +192,16 @@ func TestVersionDetection(t *testing.T) {
 	}
 }
 
-// Where there are several neighbours, none is followed.
+// Where there are several neighbours and none of them counts, the configuration holds.
 func TestSeveralPeers(t *testing.T) {
-	one, two := neighbour(PFC{Cap: 8, Enable: 0x10, Reserved: 0x20}.organization()), neighbour()
+	one := neighbour(PFC{Cap: 8, Enable: 0x10, Reserved: 0x20}.organization())
 	m := NewMachine(end(1, 0x08, willing))
 	for i, step := range []struct {
-		list    []*lldp.Neighbour
-		crowded bool
+		n       *lldp.Neighbour
+		several bool
 		want    Reason
-	}{
-		{[]*lldp.Neighbour{one}, false, ReasonPeer}, {[]*lldp.Neighbour{one, two}, false, ReasonSeveral},
-		{[]*lldp.Neighbour{one}, false, ReasonPeer}, {[]*lldp.Neighbour{one}, true, ReasonSeveral},
-		{nil, false, ReasonNoPeer},
-	} {
-		m.Update(step.list, step.crowded, int64(i)*second)
+	}{{one, false, ReasonPeer}, {nil, true, ReasonSeveral}, {one, true, ReasonPeer}, {nil, false, ReasonNoPeer}} {
+		m.Update(step.n, step.several, int64(i)*second)
 		if o := m.Outcome(); o.Reason != step.want || o.Measures != (step.want == ReasonPeer) ||
 			(o.PFC == 0x10) != (step.want == ReasonPeer) {
 			t.Errorf("step %d: %+v, want %v", i, o, step.want)
@@ -221,7 +217,7 @@ func TestRecommendation(t *testing.T) {
 	m := NewMachine(end(1, 8, willing))
 	tlv := recommended.organization(subtypeRecommendation)
 	tlv.Info = "\x47" + tlv.Info[1:] // reserved bits, which mean something in a configuration
-	m.Update([]*lldp.Neighbour{neighbour(tlv)}, false, 0)
+	m.Update(neighbour(tlv), false, 0)
 	o := m.Outcome()
 	if want, _ := recommended.Queues(); !o.ETSAdopted || o.Queues != want || o.Reason != ReasonNoTLV {
 		t.Errorf("got %+v", o)
@@ -234,7 +230,7 @@ func TestRecommendation(t *testing.T) {
 		t.Errorf("announces %x, want no bit but willing from a recommendation", got.Info)
 	}
 	recommended.Bandwidth[0]++
-	m.Update([]*lldp.Neighbour{neighbour(recommended.organization(subtypeRecommendation))}, false, second)
+	m.Update(neighbour(recommended.organization(subtypeRecommendation)), false, second)
 	if o := m.Outcome(); o.ETSAdopted || o.Queues != weights {
 		t.Errorf("101 percent: %+v", o)
 	}
@@ -260,7 +256,7 @@ func TestHold(t *testing.T) {
 		for range rapid.IntRange(1, 50).Draw(t, "frames") {
 			now += rapid.Int64Range(0, second).Draw(t, "gap")
 			mask = rapid.Byte().Draw(t, "priorities")
-			m.Update([]*lldp.Neighbour{neighbour(PFC{Cap: 8, Enable: mask}.organization())}, false, now)
+			m.Update(neighbour(PFC{Cap: 8, Enable: mask}.organization()), false, now)
 			look()
 		}
 		if next := m.Next(); next != math.MaxInt64 {
@@ -268,7 +264,7 @@ func TestHold(t *testing.T) {
 				t.Fatalf("at %d: next %d", now, next)
 			}
 			now = max(now, next)
-			m.Update([]*lldp.Neighbour{neighbour(PFC{Cap: 8, Enable: mask}.organization())}, false, now)
+			m.Update(neighbour(PFC{Cap: 8, Enable: mask}.organization()), false, now)
 			look()
 		}
 		if o := m.Outcome(); o.PFC != mask || m.Next() != math.MaxInt64 {
@@ -285,7 +281,7 @@ func TestHoldIsSettable(t *testing.T) {
 		changes := func(seconds int64) (n int) { // of a peer that says something else every second
 			for was := m.Outcome().PFC; seconds > 0; seconds-- {
 				now += second
-				m.Update([]*lldp.Neighbour{neighbour(peer{mask: 1 << (now / second % 8)}.tlvs(v)...)}, false, now)
+				m.Update(neighbour(peer{mask: 1 << (now / second % 8)}.tlvs(v)...), false, now)
 				if got := m.Outcome().PFC; got != was {
 					was = got
 					n++
@@ -322,7 +318,7 @@ func FuzzUpdate(f *testing.F) {
 			end(1, 0x18, mode(ModeCIN), willing)} {
 			m := NewMachine(c)
 			for now := range int64(4) {
-				m.Update([]*lldp.Neighbour{n}, false, now*second)
+				m.Update(n, false, now*second)
 				for _, o := range m.Organization() {
 					if len(o.Info) > lldp.MaxInfo {
 						t.Errorf("a TLV of %d octets", len(o.Info))
@@ -357,7 +353,7 @@ func TestModesGoOnNumbering(t *testing.T) {
 				x := Legacy{Version: VersionCEE, Control: &Control{Seq: 5, Ack: ack}}
 				x.Features[KindPFC] = &Feature{Enable: true, Willing: true, Data: "\x08\x08"}
 				x.Features[KindGroups] = &Feature{Enable: true, Willing: true, Data: weights.groupData()}
-				m.Update([]*lldp.Neighbour{neighbour(x.organization())}, false, 0)
+				m.Update(neighbour(x.organization()), false, 0)
 			}
 			receive(0)
 			receive(1) // what was announced is acknowledged

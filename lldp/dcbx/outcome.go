@@ -5,7 +5,7 @@ import "math"
 // An Outcome is what follows from the exchange for the port. Outcomes are comparable.
 type Outcome struct {
 	Version Version // that this end speaks
-	Peer    bool    // the only neighbour speaks it too
+	Peer    bool    // the neighbour that counts speaks it too
 
 	PFC      uint8  // priorities that are lossless, bit n = priority n
 	Reason   Reason // why these

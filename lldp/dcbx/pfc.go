@@ -9,7 +9,7 @@ type Reason uint8
 const (
 	ReasonOff       Reason = iota // DCBX is off: those of the configuration
 	ReasonNoPeer                  // no neighbour speaks DCBX: those of the configuration
-	ReasonSeveral                 // several do, so none is believed: those of the configuration
+	ReasonSeveral                 // several do, and none of them is known: those of the configuration
 	ReasonNoTLV                   // the peer announces no PFC: those of the configuration
 	ReasonDuplicate               // the peer announces PFC twice: those of the configuration
 	// the peer has not acknowledged the announcement yet (CEE, CIN): those of the configuration

@@ -59,7 +59,7 @@ func (p peer) tlvs(v Version) (list []lldp.Organization) {
 func withPeer(c Config, v Version, p peer) *Machine {
 	c.Mode = Mode(v)
 	m := NewMachine(c)
-	m.Update([]*lldp.Neighbour{neighbour(p.tlvs(v)...)}, false, 0)
+	m.Update(neighbour(p.tlvs(v)...), false, 0)
 	return m
 }
 
@@ -195,7 +195,7 @@ func TestErrorsOfGroups(t *testing.T) {
 		x.Features[KindGroups].Data = string(data)
 		c := end(1, 8, willing, mode(Mode(v)))
 		m := NewMachine(c)
-		m.Update([]*lldp.Neighbour{neighbour(x.organization())}, false, 0)
+		m.Update(neighbour(x.organization()), false, 0)
 		if o := m.Outcome(); o.ETSAdopted || o.Queues != weights {
 			t.Errorf("%v: 101 percent: %+v", v, o)
 		}
@@ -221,7 +221,7 @@ func TestSharesStayWhileThePeerThinks(t *testing.T) {
 		m := withPeer(c, v, p)
 		c.Queues[0].Weight = 99
 		m.Configure(c)
-		m.Update([]*lldp.Neighbour{neighbour(p.tlvs(v)...)}, false, 1)
+		m.Update(neighbour(p.tlvs(v)...), false, 1)
 		if o := m.Outcome(); m.feature[KindGroups].state != featureWait || !o.ETSAdopted ||
 			o.Queues != scaled(t, v, theirs) {
 			t.Errorf("%v: state %d, %+v", v, m.feature[KindGroups].state, o)

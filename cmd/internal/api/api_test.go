@@ -148,7 +148,7 @@ func (f *fake) LLDP() []LLDPPort {
 			SystemName: nonZero("spine1"), SystemDescription: nonZero("a switch"),
 			Capabilities: []string{"bridge", "router"}, EnabledCapabilities: []string{"bridge"},
 			ManagementAddresses: []string{"192.0.2.1"}, TTLSeconds: 121, AgeNs: 3_200_000_000,
-			ExpiresNs: 117_800_000_000, Frames: 6, DCBXVersions: []string{"ieee"},
+			ExpiresNs: 117_800_000_000, Frames: 6, Followed: true, DCBXVersions: []string{"ieee"},
 			PFC:          &NeighborPFC{Priorities: []Priority{3, 4}, Measures: true},
 			Applications: []DCBXApp{{3, 3, 4791}}}},
 		Transitions: []LLDPTransition{{Machine: "receive", From: "wait-for-frame", To: "frame", Cause: "frame received",

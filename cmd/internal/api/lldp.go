@@ -33,7 +33,7 @@ type LLDPStatistics struct {
 	DiscardedTLVs    uint64 `json:"discarded_tlvs"`
 	UnrecognizedTLVs uint64 `json:"unrecognized_tlvs"`
 	Ageouts          uint64 `json:"ageouts"`
-	NotStoredFrames  uint64 `json:"not_stored_frames"` // of neighbours for whom there was no room
+	NotStoredFrames  uint64 `json:"not_stored_frames"` // neighbours that were forgotten for another
 }
 
 // LLDPTransition is a step of a state machine of IEEE 802.1AB 9.2.
@@ -48,7 +48,7 @@ type LLDPTransition struct {
 // DCBX is the outcome of the exchange.
 type DCBX struct {
 	Version            string     `json:"version"` // that this end speaks: ieee, cee, cin, off
-	Peer               bool       `json:"peer"`    // one neighbour speaks it too
+	Peer               bool       `json:"peer"`    // the neighbour that is followed speaks it too
 	Willing            bool       `json:"willing"`
 	LosslessPriorities []Priority `json:"lossless_priorities"` // that the port has under PFC
 	Reason             string     `json:"reason"`              // why these: own, peer, mismatch, no-peer, …
@@ -74,6 +74,7 @@ type LLDPNeighbor struct {
 	AgeNs               int64        `json:"age_ns"`     // since its last frame
 	ExpiresNs           int64        `json:"expires_ns"` // until it is forgotten
 	Frames              uint64       `json:"frames"`
+	Followed            bool         `json:"followed"` // of several neighbours, the one that counts
 	DCBXVersions        []string     `json:"dcbx_versions"`
 	PFC                 *NeighborPFC `json:"pfc"` // null: it sends none
 	Applications        []DCBXApp    `json:"applications"`
@@ -101,7 +102,7 @@ func (r *LLDP) Text() string {
 		return r.headline() + "\nno port speaks LLDP\n"
 	}
 	t := newTable("PORT", "DCBX", "LOSSLESS", "WHY", "MISMATCH", "MEASURES", ">TX FRAMES", ">RX FRAMES", ">BAD")
-	n := newTable("PORT", "NEIGHBOR", "ITS PORT", "CHASSIS", "PFC", "WILLING", "DCBX", ">AGE s", ">TTL s",
+	n := newTable("PORT", "NEIGHBOR", "ITS PORT", "CHASSIS", "PFC", "WILLING", "DCBX", "FOLLOWED", ">AGE s", ">TTL s",
 		"DESCRIPTION")
 	for _, p := range r.Ports {
 		t.row(p.Port, p.DCBX.Version, joinPriorities(p.DCBX.LosslessPriorities), p.DCBX.Reason, yesNo(p.DCBX.Mismatch),
@@ -113,8 +114,8 @@ func (r *LLDP) Text() string {
 				pfc, willing = joinPriorities(x.PFC.Priorities), yesNo(x.PFC.Willing)
 			}
 			n.row(p.Port, x.SystemName, x.PortID, x.ChassisID, pfc, willing,
-				cmp.Or(strings.Join(x.DCBXVersions, ","), none), fmt.Sprint(x.AgeNs/1e9), strconv.Itoa(x.TTLSeconds),
-				x.SystemDescription)
+				cmp.Or(strings.Join(x.DCBXVersions, ","), none), yesNo(x.Followed), fmt.Sprint(x.AgeNs/1e9),
+				strconv.Itoa(x.TTLSeconds), x.SystemDescription)
 		}
 	}
 	return sections(r.headline(), section{"", t}, section{"neighbors", n})

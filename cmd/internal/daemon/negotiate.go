@@ -250,7 +250,8 @@ func outcomeSentence(n *lldpUpdate) (text string, why bool) {
 			"give both ends the same, or write lldp.willing: true at one",
 			n.neighbour, o.Reason, api.Priorities(n.peerPFC), api.Priorities(o.PFC)), true
 	case o.Reason == dcbx.ReasonSeveral && n.before.Reason != o.Reason:
-		return "several neighbours speak on one link: none is followed, and the configuration holds", true
+		return "several neighbours speak on one link, and none of them is known: none is followed, " +
+			"and the configuration holds", true
 	case (o.Reason == dcbx.ReasonPeer || o.Reason == dcbx.ReasonTiePeer) && (n.before.Reason != o.Reason ||
 		n.before.PFC != o.PFC):
 		return fmt.Sprintf("the port follows %s: priorities %v are lossless", n.neighbour, api.Priorities(o.PFC)), true

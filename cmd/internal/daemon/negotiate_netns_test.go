@@ -7,7 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"pfcswitch/cmd/internal/acceptance"
 	"pfcswitch/cmd/internal/api"
+	"pfcswitch/cmd/internal/lab"
 	"pfcswitch/dataplane"
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/lldp"
@@ -214,6 +216,34 @@ func TestNeighbourChangesItsMindUnderLoad(t *testing.T) {
 	announce(0, 0)
 	eventually(t, "the configuration holds again", func() bool { return r.Snapshot(1).Config.Lossless == before })
 	end()
+}
+
+// Made-up neighbours that speak first after link-up, and say that they hold for hours, do not keep the real one out.
+func TestMadeUpNeighboursComeFirst(t *testing.T) {
+	r := newRig(t, 1)
+	keys := lossless("3") + "lldp: {willing: true, change_hold: 0s}"
+	p := &pair{rig: r, nodes: [2]*lab.Node{r.Host(1), r.Node}, interfaces: [2]string{"eth0", "p1"}}
+	p.start(1, keys)
+	t.Cleanup(func() { acceptance.Together(p.halt[:]) })
+	eventually(t, "the link is up", func() bool { return p.snapshot(1).Up })
+	s := r.Socket(1)
+	for i := range lldp.MaxNeighbours + 1 {
+		announced := lldp.PDU{Chassis: lldp.ID{Subtype: lldp.ChassisLocal, Value: fmt.Sprint(i)},
+			Port: lldp.ID{Subtype: lldp.PortLocal, Value: "1"}, TTL: 0xFFFF,
+			Organization: []lldp.Organization{{OUI: lldp.OUI{0, 0x80, 0xC2}, Subtype: 11, Info: "\x08\xf0"}}}
+		must(t, s.Send(frame.VnetHeader{}, lldp.AppendFrame(nil, [6]byte(HostMAC(1)), &announced)))
+	}
+	eventually(t, "they are stored", func() bool { return len(p.lldp(1).Neighbors) == lldp.MaxNeighbours })
+	p.start(0, lossless("5"))
+	p.agrees(1, "ieee", "peer", 0x20)
+	p.agreed(0, 1)
+	p.reports(1, dataplane.EventLLDP, "is one more neighbour on this link")
+	for _, n := range p.lldp(1).Neighbors {
+		real := n.SystemName != nil && *n.SystemName == "a"
+		if real != n.Followed || n.ExpiresNs > int64(121*time.Second) {
+			t.Errorf("neighbor %+v", n)
+		}
+	}
 }
 
 // A thousand neighbours and frames that are none: a few are kept for as long as they say, nobody is followed, and the

@@ -35,7 +35,7 @@ func TestOutcomeSentence(t *testing.T) {
 		{"mismatch is over", mismatch, same, "priorities [3] are lossless (own)"},
 		{"follows", alone, follows, "the port follows spine: priorities [4 5] are lossless"},
 		{"follows no more", follows, alone, "priorities [3] are lossless (no-peer)"},
-		{"several", same, several, "several neighbours speak on one link"},
+		{"several", same, several, "several neighbours speak on one link, and none of them is known"},
 		{"shares", same, shares, "the shares of the egress queues follow the neighbour"},
 		{"own shares", shares, same, "the shares of the egress queues follow the configuration"},
 	} {

@@ -129,9 +129,9 @@ func (s *speaker) change(now int64) (n lldpUpdate, changed bool) {
 	if a := s.x.Agreement(s.port); a != s.agreement {
 		s.agreement, n.agreed = a, true
 	}
-	if all := s.x.Agent().Neighbours(); len(all) > 0 {
-		n.neighbour, n.neighMAC = all[0].Name(), all[0].Source
-		pfc, _ := dcbx.PeerPFC(s.outcome.Version, all[0].Organization)
+	if peer := s.x.Peer(); peer != nil {
+		n.neighbour, n.neighMAC = peer.Name(), peer.Source
+		pfc, _ := dcbx.PeerPFC(s.outcome.Version, peer.Organization)
 		n.peerPFC = pfc.Enable
 	}
 	return n, len(n.events) > 0 || n.outcome != nil || n.agreed || n.status != nil
@@ -204,7 +204,9 @@ func (s *speaker) describe() (p api.LLDPPort) {
 				Reason: o.Reason.String(), Mismatch: o.Mismatch, ETSAdopted: o.ETSAdopted, MeasuresHere: agreed.Own,
 				MeasuresPeer: agreed.Peer, MeasurementAgreed: agreed.Agreed()}}
 		for _, n := range x.Agent().Neighbours() {
-			p.Neighbors = append(p.Neighbors, describeNeighbour(n, o.Version, &s.machine, now))
+			described := describeNeighbour(n, o.Version, &s.machine, now)
+			described.Followed = n == x.Peer()
+			p.Neighbors = append(p.Neighbors, described)
 		}
 		for _, t := range x.Agent().Transitions() {
 			p.Transitions = append(p.Transitions, api.LLDPTransition{Machine: t.Machine, From: t.From, To: t.To,
