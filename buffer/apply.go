@@ -5,12 +5,38 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 )
 
 // ErrBusy is wrapped by the error about a configuration that fits, but not yet: a headroom to be lowered still holds
 // more than its new size, or the shared segment is still too full for its new size. Nothing has changed; the caller
 // tries again after departures.
 var ErrBusy = errors.New("not yet, try again when the buffer has drained")
+
+// A BusyError wraps ErrBusy and says what has to leave.
+type BusyError struct {
+	Excess int64 // bytes that have to leave
+	// Ports are those whose frames have to leave, by number: the fewest that make room, so those that hold the most.
+	Ports   []int
+	reasons []string
+}
+
+// Error says which segment holds too much.
+func (e *BusyError) Error() string { return strings.Join(e.reasons, "; ") + ": " + ErrBusy.Error() }
+
+// Unwrap makes it an ErrBusy.
+func (e *BusyError) Unwrap() error { return ErrBusy }
+
+// add notes that frames of a port, or of several, hold some bytes too many.
+func (e *BusyError) add(excess int64, reason string, ports ...int) {
+	e.Excess += excess
+	e.reasons = append(e.reasons, reason)
+	for _, port := range ports {
+		if !slices.Contains(e.Ports, port) {
+			e.Ports = append(e.Ports, port)
+		}
+	}
+}
 
 // Apply puts a configuration of the whole buffer in force: all of it, or on error nothing. Ports that are not in it
 // are removed. Errors wrap ErrConfig (it will never fit) or ErrBusy (not yet). The cell cannot change.
@@ -46,32 +72,51 @@ func (m *Manager) RemovePort(port int) {
 }
 
 // Ready reports whether the shared segment and each headroom have room for what they would hold under the plan. Its
-// errors are those of Apply.
+// errors are those of Apply; ErrBusy is wrapped by a BusyError.
 func (m *Manager) Ready(next *Plan) error {
 	if next.cell != m.cell {
 		return configError("cell cannot change from %d B to %d B while frames are charged in it: restart",
 			m.cell, next.cell)
 	}
-	var shared int64
+	var busy BusyError
+	var used int64
+	shared := make([]int64, len(m.ports))
 	for _, p := range m.ports {
 		if p == nil {
 			continue
 		}
 		pc := next.planned[p.number]
 		for k, held := range p.redistribute(&pc) {
-			if held.headroom > pc.Queues[k].Headroom {
-				return fmt.Errorf("buffer: %s: headroom holds %d B, to be lowered to %d B: %w",
-					pc.queueLabel(p.number, uint8(k)), held.headroom, pc.Queues[k].Headroom, ErrBusy)
+			if excess := held.headroom - pc.Queues[k].Headroom; excess > 0 {
+				busy.add(excess, fmt.Sprintf("buffer: %s: headroom holds %d B, to be lowered to %d B",
+					pc.queueLabel(p.number, uint8(k)), held.headroom, pc.Queues[k].Headroom), p.number)
 			}
-			shared += held.shared
+			shared[p.number] += held.shared
+			used += held.shared
 		}
 	}
-	if shared > next.limit.shared {
-		return fmt.Errorf("buffer: lossless pool: the shared segment would go from %d B to %d B, "+
-			"of which %d B are in use: %w",
-			m.lossless.limit.shared, next.limit.shared, shared, ErrBusy)
+	if excess := used - next.limit.shared; excess > 0 {
+		busy.add(excess, fmt.Sprintf("buffer: lossless pool: the shared segment would go from %d B to %d B, "+
+			"of which %d B are in use", m.lossless.limit.shared, next.limit.shared, used), largest(shared, excess)...)
+	}
+	if busy.Excess > 0 {
+		return &busy
 	}
 	return nil
+}
+
+// largest returns the fewest ports that hold at least so many bytes together.
+func largest(held []int64, bytes int64) (ports []int) {
+	for bytes > 0 {
+		most := 0
+		for i := range held {
+			if held[i] > held[most] {
+				most = i
+			}
+		}
+		ports, bytes, held[most] = append(ports, most), bytes-held[most], 0
+	}
+	return ports
 }
 
 // redistribute returns what each ingress queue of p holds under another configuration. The same bytes stay charged to

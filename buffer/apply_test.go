@@ -2,7 +2,9 @@ package buffer
 
 import (
 	"errors"
+	"maps"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -272,4 +274,42 @@ func TestShrinkPools(t *testing.T) {
 	m.ReleaseLossy(0, 1, 100)
 	m.Release(0, pgA, 400)
 	wantEmpty(t, m, w)
+}
+
+// What is too much has to leave by the fewest ports, so those that hold the most, and by each whose headroom shrinks.
+func TestBusyNamesWhoHasToLeave(t *testing.T) {
+	m, _ := newTable(t, 1000, Config{}, QueueConfig{Alpha: MaxAlpha}, QueueConfig{Alpha: MaxAlpha, Headroom: 400},
+		QueueConfig{Alpha: MaxAlpha})
+	mustAdmit(t, m, 0, pgA, 100, Accept)
+	mustAdmit(t, m, 1, pgA, 300, Accept)
+	mustAdmit(t, m, 2, pgA, 600, Accept)
+	mustAdmit(t, m, 1, pgA, 400, AcceptHeadroom)
+	for _, row := range []struct {
+		size, headroom int64 // of the pool, and of port 1
+		excess         int64
+		ports          []int
+	}{
+		{1400, 400, 0, nil},
+		{1300, 400, 100, []int{2}},
+		{1000, 400, 400, []int{2}},
+		{700 + 300, 300, 100 + 300, []int{1, 2}},
+		{1400, 100, 300, []int{1}},
+	} {
+		c, ports := m.config, maps.Clone(m.configs)
+		c.Lossless.Size = row.size
+		pc := ports[1]
+		pc.Queues[pgA].Headroom = row.headroom
+		ports[1] = pc
+		err := m.Apply(c, ports)
+		var busy *BusyError
+		if row.excess == 0 {
+			must(t, err)
+			continue
+		}
+		if !errors.As(err, &busy) || !errors.Is(err, ErrBusy) || busy.Excess != row.excess ||
+			!slices.Equal(busy.Ports, row.ports) {
+			t.Errorf("pool %d B, headroom %d B: %+v (%v), want %d B of ports %v", row.size, row.headroom, busy, err,
+				row.excess, row.ports)
+		}
+	}
 }

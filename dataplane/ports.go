@@ -61,7 +61,7 @@ func (s *Switch) Reconfigure(cfg Config, ports map[int]PortConfig, statics []Sta
 	return s.Apply(next, now)
 }
 
-// A Configuration was checked on its own. Apply may still fail with buffer.ErrBusy.
+// A Configuration was checked on its own. Apply may still fail with a buffer.BusyError.
 type Configuration struct {
 	Config
 	ports   map[int]PortConfig
@@ -85,11 +85,14 @@ func Prepare(cfg Config, ports map[int]PortConfig, statics []Static) (*Configura
 	return &Configuration{cfg, ports, statics, plan}, err
 }
 
+// Ready reports whether the buffer has room for a prepared configuration. Its errors are those of Apply.
+func (s *Switch) Ready(next *Configuration) error { return s.buffer.Ready(next.plan) }
+
 // Apply puts a prepared configuration in force. Every worker stands still meanwhile, so Apply must end long before a
 // receive ring is full.
 func (s *Switch) Apply(next *Configuration, now int64) error {
 	s.now = now
-	if err := s.buffer.Ready(next.plan); err != nil {
+	if err := s.Ready(next); err != nil {
 		return err
 	}
 	if err := s.memory.grow(int(s.buffer.MaxCharged(next.plan)) / next.Buffer.Cell); err != nil {

@@ -42,12 +42,12 @@ func (r *Runner) SetMAC(i int, mac [6]byte) error {
 	})
 }
 
-// Drain holds the peers of all ports, so that the buffer drains until a configuration fits. With on false it ends these
-// holds, except where a ring needs one.
-func (r *Runner) Drain(on bool) error {
+// Drain holds the peers of these ports, so that the buffer drains until a configuration fits, and ends the holds of
+// other ports, except where a ring needs one.
+func (r *Runner) Drain(ports bridge.PortSet) error {
 	return r.Do(func(sw *dataplane.Switch) error {
 		for t := range r.attached() {
-			t.draining = on
+			t.draining = ports.Has(t.index)
 		}
 		r.holdPeersForRings(sw, bridge.PortSet{})
 		return nil

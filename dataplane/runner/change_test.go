@@ -12,6 +12,7 @@ import (
 
 	"pfcswitch/buffer"
 	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/bridge"
 	"pfcswitch/dataplane/port"
 	"pfcswitch/dataplane/port/porttest"
 	"pfcswitch/macctl"
@@ -213,7 +214,7 @@ func TestRingHoldsSurviveChanges(t *testing.T) {
 			return nil
 		},
 		"in force":   func() error { return l.r.Configure(cfg, l.ports, l.statics) },
-		"drain ends": func() error { return errors.Join(l.r.Drain(true), l.r.Drain(false)) },
+		"drain ends": func() error { return errors.Join(l.r.Drain(portSet(0)), l.r.Drain(portSet())) },
 	} {
 		before := controlSent()
 		for range 5 {
@@ -304,17 +305,20 @@ func TestCountersOutliveTheirPort(t *testing.T) {
 }
 
 // Peers that are held until a configuration fits stay held while others are tried, refused or in force, and are told
-// once.
+// once. Nobody else is held.
 func TestDrain(t *testing.T) {
 	forExecutors(t, func(t *testing.T, e executor) {
-		ports := unshapedPorts(2)
-		l := newTestbed(t, e, roomy(2), ports...)
-		wanted := func() (all [2]uint8, told uint64) {
+		ports := unshapedPorts(3)
+		l := newTestbed(t, e, roomy(3), ports...)
+		wanted := func() (all [3]uint8, told uint64) {
 			v := l.snapshot()
-			return [2]uint8{v.Ports[0].XoffWanted, v.Ports[1].XoffWanted}, v.Ports[0].ControlSent.XonSent[lossless]
+			for i := range all {
+				all[i] = v.Ports[i].XoffWanted
+			}
+			return all, v.Ports[0].ControlSent.XonSent[lossless]
 		}
-		held := [2]uint8{1 << lossless, 1 << lossless}
-		l.must(l.r.Drain(true))
+		held := [3]uint8{1 << lossless, 1 << lossless, 0}
+		l.must(l.r.Drain(portSet(0, 1)))
 		if got, _ := wanted(); got != held {
 			t.Errorf("held %08b, want %08b", got, held)
 		}
@@ -323,17 +327,23 @@ func TestDrain(t *testing.T) {
 			l.r.View(func(sw *dataplane.Switch) { told = sw.XoffSent(0) && sw.XoffSent(1) })
 			return told
 		})
-		all := map[int]dataplane.PortConfig{0: ports[0], 1: ports[1]}
-		small := roomy(2)
+		small := roomy(3)
 		small.Buffer.Lossless.Size = cell
-		if err := l.r.Configure(small, all, nil); err == nil {
+		if err := l.r.Configure(small, asMap(ports...), nil); err == nil {
 			t.Error("a pool of one cell fits")
 		}
-		l.must(l.r.Configure(roomy(2), all, nil))
+		l.must(l.r.Configure(roomy(3), asMap(ports...), nil))
 		if got, xon := wanted(); got != held || xon != 0 {
 			t.Errorf("after other configurations held %08b, want %08b; %d times told to go on", got, held, xon)
 		}
-		l.must(l.r.Drain(false))
-		eventually(t, "both may go on", func() bool { got, xon := wanted(); return got == [2]uint8{} && xon > 0 })
+		l.must(l.r.Drain(portSet()))
+		eventually(t, "both may go on", func() bool { got, xon := wanted(); return got == [3]uint8{} && xon > 0 })
 	})
+}
+
+func portSet(numbers ...int) (s bridge.PortSet) {
+	for _, i := range numbers {
+		s.Add(i)
+	}
+	return s
 }

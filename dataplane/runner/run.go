@@ -128,7 +128,8 @@ func (r *Runner) pauseWorker() {
 }
 
 // Configure puts a whole configuration in force, or on error nothing. ports are by number: it adds, changes and removes
-// ports. The sockets of a removed port are closed.
+// ports. The sockets of a removed port are closed. The workers stop only for a configuration that the buffer has room
+// for: the others fail with a buffer.BusyError.
 func (r *Runner) Configure(cfg dataplane.Config, ports map[int]dataplane.PortConfig, statics []dataplane.Static) error {
 	next, err := dataplane.Prepare(cfg, ports, statics)
 	if err != nil {
@@ -136,6 +137,9 @@ func (r *Runner) Configure(cfg dataplane.Config, ports map[int]dataplane.PortCon
 	}
 	r.change.Lock()
 	defer r.change.Unlock()
+	if r.View(func(sw *dataplane.Switch) { err = sw.Ready(next) }); err != nil {
+		return err
+	}
 	var gone []*portTask
 	goes := func(i int) bool { _, stays := ports[i]; return !stays }
 	r.refreshHostDrops(goes)

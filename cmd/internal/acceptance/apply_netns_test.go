@@ -67,3 +67,35 @@ func TestApplyGrowsRings(t *testing.T) {
 	}
 	end()
 }
+
+// A configuration that a full pool has no room for is refused, and nobody stands still for it whose frames are not
+// those that fill the pool.
+func TestApplyToAFullPool(t *testing.T) {
+	const alone = "watchdog: {fast: off, slow: off}\nbuffer: {lossless: {size: 1MiB, alpha: 8}, headroom: 16KiB}\n"
+	r := Start(t, 4, Setup{Keys: Lossless3 + alone, Each: At100M})
+	h1, h2 := r.Station(1, macctl.ModePFC, 100e6), r.Station(2, macctl.ModePFC, 100e6)
+	h3, h4 := r.Station(3, macctl.ModePFC, 100e6), r.Station(4, macctl.ModePFC, 100e6)
+	open := h2.storm()
+	stops := []func(){h3.Send(Stream{To: 4, Prio: 3, Rate: 20e6}), h1.Send(Stream{To: 2, Prio: 3})}
+	eventually(t, "the pool is full", func() bool { return r.Snapshot(1).XoffWanted&(1<<3) != 0 })
+
+	begun := h4.Tally(3, 3).Frames
+	err := r.Apply(Setup{Keys: Lossless3 + strings.Replace(alone, "1MiB", "384KiB", 1), Each: At100M}, 4)
+	if err == nil || !strings.Contains(err.Error(), "try again when the buffer has drained") {
+		t.Errorf("error %v, want that the buffer is too full", err)
+	}
+	if n := h4.Tally(3, 3).Frames - begun; n == 0 {
+		t.Error("nothing of the bystander came meanwhile, so nothing is shown")
+	}
+	if s := r.Snapshot(3).ControlSent; s.XoffSent[3] != 0 || h3.Controls.Load() != 0 {
+		t.Errorf("the bystander was told %d times to stop", s.XoffSent[3])
+	}
+	open()
+	h2.PFC(1<<3, 0)
+	for _, stop := range stops {
+		stop()
+	}
+	h2.Whole(h1, 3)
+	h4.Whole(h3, 3)
+	r.NoLosslessDrops()
+}

@@ -1,6 +1,7 @@
 // Package daemon assembles a running switch: configuration, data plane, ports on Linux interfaces, API and metrics.
 //
 //	daemon.go              Daemon: start, apply, stop
+//	drain.go               changes that wait for the buffer
 //	build.go               configuration → settings of the data plane, of its ports and trunks
 //	check.go               interfaces that must not become ports
 //	ports.go               ports that follow their interfaces
@@ -77,12 +78,6 @@ type Daemon struct {
 	events          chan struct{}                // something changed at an interface
 	flight          *flightRecorder              // nil while nothing is kept
 }
-
-// applyTimeout is how long an apply waits for buffer to drain so that a change fits.
-const applyTimeout = 5 * time.Second
-
-// drainAfter is how long it waits before it holds the peers for that.
-const drainAfter = 100 * time.Millisecond
 
 // New starts a switch with configuration c. Run makes its ports follow their interfaces. The control socket and the
 // metrics address are taken first, so that a second start fails before it touches an interface. t is for experiments.
@@ -257,38 +252,6 @@ func (d *Daemon) portConfigs(c *config.Config, numbers map[string]int, keep bool
 		}
 	}
 	return ports, err
-}
-
-// configure hands a configuration to the data plane. If the buffer is too full for the change, configure retries for
-// applyTimeout or until ctx ends. If the buffer does not drain by itself, configure pauses the peers.
-func (d *Daemon) configure(ctx context.Context, c dataplane.Config, ports map[int]dataplane.PortConfig,
-	statics []dataplane.Static) (err error) {
-	begun, drains := time.Now(), false
-	defer func() {
-		if drains {
-			err = errors.Join(err, d.runner.Drain(false))
-		}
-	}()
-	ctx, cancel := context.WithTimeout(ctx, applyTimeout)
-	defer cancel()
-	for {
-		d.watchdog.save(d.numbers, ports)
-		err := d.runner.Configure(c, ports, statics)
-		if err == nil || !errors.Is(err, buffer.ErrBusy) {
-			return err
-		}
-		if !drains && time.Since(begun) > drainAfter {
-			drains = true
-			if err := d.runner.Drain(true); err != nil {
-				return err
-			}
-		}
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("%w (waited %v)", err, time.Since(begun).Round(10*time.Millisecond))
-		case <-time.After(10 * time.Millisecond):
-		}
-	}
 }
 
 // number gives each port a number. A port that stays keeps its number. A new port never gets the number of a port that

@@ -143,10 +143,6 @@ func (d *Daemon) negotiated(c *config.Config) map[string]config.Negotiated {
 	return all
 }
 
-// busyTimeout is how long a change of the switch's own waits for the buffer to drain. The timeout is short, because
-// other changes wait meanwhile. The change is retried later.
-const busyTimeout = 100 * time.Millisecond
-
 // negotiate puts the results of DCBX in force, port by port, so that a failure at one port does not stop the others. A
 // change that the buffer is too full for is retried.
 func (d *Daemon) negotiate(ctx context.Context) {

@@ -1,0 +1,83 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"pfcswitch/buffer"
+	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/bridge"
+)
+
+// A change that the buffer is too full for is looked at every drainPeriod. It is given up after drainLooks looks in
+// which the buffer has not drained by half of what is too much: 100 ms where nothing leaves.
+const (
+	drainPeriod = 10 * time.Millisecond
+	drainLooks  = 10
+	// freeLooks are the looks before any peer is held, so that what leaves by itself costs nobody anything.
+	freeLooks = 3
+)
+
+// busyTimeout is how long a change of the switch's own waits. It holds nobody, other changes wait meanwhile, and it is
+// retried later.
+const busyTimeout = freeLooks*drainPeriod - drainPeriod/2
+
+// A drainWait is a change that waits for the buffer to drain.
+type drainWait struct {
+	looks  int   // all
+	since  int   // looks since excess has halved
+	excess int64 // bytes that were too much then
+	held   bridge.PortSet
+}
+
+// look takes over what is too much now. It reports whether the change is to be given up, and whether held has changed:
+// the ports whose frames have to leave, and no others.
+func (w *drainWait) look(busy *buffer.BusyError) (giveUp, hold bool) {
+	if w.looks++; w.looks == 1 || busy.Excess <= w.excess/2 {
+		w.since, w.excess = 0, busy.Excess
+	}
+	if w.since++; w.since > drainLooks || w.looks <= freeLooks {
+		return w.since > drainLooks, false
+	}
+	before := w.held
+	for _, port := range busy.Ports {
+		w.held.Add(port)
+	}
+	return false, w.held != before
+}
+
+// configure hands a configuration to the data plane. If the buffer is too full for it, configure waits while the buffer
+// drains and until ctx ends. It holds the peers of the ports whose frames have to leave.
+func (d *Daemon) configure(ctx context.Context, c dataplane.Config, ports map[int]dataplane.PortConfig,
+	statics []dataplane.Static) (err error) {
+	begun := time.Now()
+	var w drainWait
+	defer func() {
+		if !w.held.Empty() {
+			err = errors.Join(err, d.runner.Drain(bridge.PortSet{}))
+		}
+	}()
+	for {
+		d.watchdog.save(d.numbers, ports)
+		err := d.runner.Configure(c, ports, statics)
+		var busy *buffer.BusyError
+		if !errors.As(err, &busy) {
+			return err
+		}
+		giveUp, hold := w.look(busy)
+		if giveUp || ctx.Err() != nil {
+			return fmt.Errorf("%w (waited %v)", err, time.Since(begun).Round(drainPeriod))
+		}
+		if hold {
+			if err := d.runner.Drain(w.held); err != nil {
+				return err
+			}
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(drainPeriod):
+		}
+	}
+}
