@@ -30,7 +30,7 @@ type Config struct {
 	Stations int
 	// Measurement is the form of the frames that measure headroom.
 	Measurement macctl.MeasurementFormat
-	// Identity marks the switch's own loop probes; it should be random per run.
+	// Identity marks the switch's own loop probes; it is random per run.
 	Identity bridge.Identity
 	// Trunks join some of the ports. A port belongs to one trunk at most, and else to the bridge. Only Reconfigure
 	// reads Trunks.

@@ -1,5 +1,7 @@
 package dataplane
 
+import "pfcswitch/dataplane/bridge"
+
 // A DropReason names why a frame was not forwarded. The same name is the metric label, the table column and the event.
 type DropReason uint8
 
@@ -43,10 +45,12 @@ const Unknown = NumPriorities
 
 // Counters of one port. They only grow, as long as the switch runs.
 type Counters struct {
-	ReceivedFrames, ReceivedBytes      uint64 // data frames that left the ring, after cutting; octets without FCS
-	SentFrames, SentBytes              uint64 // data frames that the kernel took
-	Copies                             uint64 // flood copies beyond the first, of frames received here
-	LoopProbesSent, LoopProbesReceived uint64 // loop probes, not counted as data
+	ReceivedFrames, ReceivedBytes uint64 // data frames that left the ring, after cutting; octets without FCS
+	SentFrames, SentBytes         uint64 // data frames that the kernel took
+	Copies                        uint64 // flood copies beyond the first, of frames received here
+	LoopProbesSent                uint64 // loop probes, not counted as data
+	// LoopProbesReceived are those with this switch's identity, by what it thinks of them.
+	LoopProbesReceived [bridge.NumProbeVerdicts]uint64
 	// frames of the port's own stream for a check of the peer's headroom, and of the peer's, not counted as data
 	Streamed, StreamReceived  uint64
 	ControlLost               uint64 // MAC Control frames that their ring had no room for

@@ -15,9 +15,13 @@ func (s *Switch) handleLoopProbe(p *portState, a *Arrival) {
 	if err != nil {
 		return
 	}
-	if own, ev := s.bridge.HandleProbe(probe, p.index, s.now); own {
-		p.count.LoopProbesReceived++
-		s.loopEvent(ev)
+	verdict, ev := s.bridge.HandleProbe(probe, p.index, s.now)
+	p.count.LoopProbesReceived[verdict]++
+	s.loopEvent(ev)
+	if verdict == bridge.ProbeForged || verdict == bridge.ProbeLate {
+		s.event(Event{Kind: EventLoop, Port: p.cfg.Name, Priority: -1, Peer: a.header.Src,
+			Text: "ignored a loop probe that this switch has not sent, or not lately: somebody behind the port " +
+				"forges or records them"})
 	}
 }
 
@@ -48,12 +52,22 @@ func (s *Switch) Age(now int64) {
 }
 
 func (s *Switch) loopEvent(e bridge.LoopEvent) {
-	if !e.Happened() || s.ports[e.Port] == nil {
+	p := s.ports[e.Port]
+	if !e.Happened() || p == nil {
 		return
 	}
 	text := fmt.Sprintf("flooding on again: %s", e.Reason)
+	p.loop = ""
 	if !e.Flooding() {
-		text = fmt.Sprintf("flooding off: %s", e.Reason)
+		p.loop = fmt.Sprintf("a loop probe of %s came back on %s", s.portName(e.Sender), s.portName(e.In))
+		text = fmt.Sprintf("flooding off: %s. It comes on again %v after the last one", p.loop, bridge.Holdoff)
 	}
-	s.event(Event{Kind: EventLoop, Port: s.ports[e.Port].cfg.Name, Priority: -1, Text: text})
+	s.event(Event{Kind: EventLoop, Port: p.cfg.Name, Priority: -1, Text: text})
+}
+
+func (s *Switch) portName(i int) string {
+	if s.ports[i] == nil {
+		return "a removed port"
+	}
+	return s.ports[i].cfg.Name
 }

@@ -1,6 +1,7 @@
 package dataplane
 
 import (
+	"bytes"
 	"strings"
 	"testing"
 
@@ -25,7 +26,7 @@ func TestProbeIsSent(t *testing.T) {
 		}
 		b, ok := r.sw.LoopProbe(0, nil, r.now)
 		p, err := bridge.ParseProbe(b)
-		if !ok || err != nil || p.Identity != testConfig(1).Identity || p.Port != 0 {
+		if !ok || err != nil || p.Identity != testConfig(1).Identity.Public || p.Port != 0 {
 			t.Fatalf("round %d: %+v, %v, %v", round, p, ok, err)
 		}
 		if address(r.sw.ports[0].cfg.MAC) != 0x02_00_00_00_01_00 || b[6] != 2 || b[11] != 0 {
@@ -54,13 +55,16 @@ func TestProbeComesBack(t *testing.T) {
 	if got := r.sentBy(3); len(got[0]) != 1 || len(got[1]) != 0 {
 		t.Errorf("ports 0 and 1 sent %d and %d copies, want 1 and none", len(got[0]), len(got[1]))
 	}
-	if c := r.count(1); c.LoopProbesReceived != 1 || c.ReceivedFrames != 0 {
-		t.Errorf("%d probes, %d frames received, want 1 and 0", c.LoopProbesReceived, c.ReceivedFrames)
+	if c := r.count(1); c.LoopProbesReceived[bridge.ProbeReturns] != 1 || c.ReceivedFrames != 0 {
+		t.Errorf("%d probes, %d frames received, want 1 and 0", c.LoopProbesReceived[bridge.ProbeReturns],
+			c.ReceivedFrames)
 	}
-	if v := r.snapshot(); v.Ports[1].Loop != bridge.LoopShut {
-		t.Errorf("port 1 is %v, want shut", v.Ports[1].Loop)
+	const why = "a loop probe of p0 came back on p1"
+	if v := r.snapshot(); v.Ports[1].Loop != bridge.LoopShut || v.Ports[1].LoopWhy != why {
+		t.Errorf("port 1 is %v: %q, want shut: %s", v.Ports[1].Loop, v.Ports[1].LoopWhy, why)
 	}
-	if e := r.lastEvent(); e.Kind != EventLoop || e.Port != "p1" || !strings.Contains(e.Text, "flooding off") {
+	e := r.lastEvent()
+	if e.Kind != EventLoop || e.Port != "p1" || !strings.Contains(e.Text, "flooding off: "+why) {
 		t.Errorf("last event %+v", e)
 	}
 
@@ -69,16 +73,20 @@ func TestProbeComesBack(t *testing.T) {
 	if e := r.lastEvent(); e.Kind != EventLoop || !strings.Contains(e.Text, "flooding on again") {
 		t.Errorf("last event %+v, want the end of the loop", e)
 	}
+	if why := r.snapshot().Ports[1].LoopWhy; why != "" {
+		t.Errorf("port 1 still says %q", why)
+	}
 	r.empty()
 }
 
 // Probes of other switches are frames like any other.
 func TestForeignProbeIsForwarded(t *testing.T) {
 	r := looping(t, 2)
-	b := bridge.AppendProbe(nil, 0x02_00_00_00_55_55, bridge.Probe{Identity: bridge.Identity{9}})
+	b := bridge.AppendProbe(nil, 0x02_00_00_00_55_55, bridge.Probe{Identity: [8]byte{9}})
 	r.offer(0, b)
-	if got := r.send(1, 64); len(got) != 1 || r.count(0).LoopProbesReceived != 0 {
-		t.Errorf("%d frames left, %d probes counted, want 1 and 0", len(got), r.count(0).LoopProbesReceived)
+	probes := r.count(0).LoopProbesReceived
+	if got := r.send(1, 64); len(got) != 1 || probes != [bridge.NumProbeVerdicts]uint64{} {
+		t.Errorf("%d frames left, %v probes counted, want 1 and none", len(got), probes)
 	}
 	r.offer(0, ether(host(1), host(0), nil, bridge.ProbeEtherType, 0, 60)) // the EtherType alone makes no probe
 	if got := r.send(1, 64); len(got) != 1 {
@@ -101,4 +109,31 @@ func TestAge(t *testing.T) {
 	if got := r.snapshot().Bridge.Entries; got != 2 {
 		t.Errorf("%d entries after the ageing time, want the static ones", got)
 	}
+}
+
+// Recorded and forged probes are counted by what is wrong with them, and shut nothing. An event names the port.
+func TestProbesOfStrangers(t *testing.T) {
+	r := looping(t, 3)
+	old, _ := r.sw.LoopProbe(0, nil, r.now)
+	old = bytes.Clone(old)
+	for range 2 {
+		r.now += int64(bridge.ProbeInterval)
+		r.sw.LoopProbe(0, nil, r.now)
+	}
+	forged := bytes.Clone(old)
+	forged[29]++ // the port's number
+	r.offer(1, old)
+	r.offer(2, forged)
+	for i, want := range []bridge.ProbeVerdict{1: bridge.ProbeLate, 2: bridge.ProbeForged} {
+		if got := r.count(i).LoopProbesReceived; i > 0 && (got[want] != 1 || got[bridge.ProbeReturns] != 0) {
+			t.Errorf("port %d: %v, want one %v", i, got, want)
+		}
+		if v := r.snapshot(); v.Ports[i].Loop != bridge.LoopWatching {
+			t.Errorf("port %d is %v", i, v.Ports[i].Loop)
+		}
+	}
+	if e := r.lastEvent(); e.Kind != EventLoop || e.Port != "p2" || !strings.Contains(e.Text, "ignored") {
+		t.Errorf("last event %+v", e)
+	}
+	r.empty()
 }

@@ -121,7 +121,7 @@ func (c *Counters) combine(old *Counters, join Join) {
 	c.LoopProbesSent = join(c.LoopProbesSent, old.LoopProbesSent)
 	c.Streamed = join(c.Streamed, old.Streamed)
 	c.StreamReceived = join(c.StreamReceived, old.StreamReceived)
-	c.LoopProbesReceived = join(c.LoopProbesReceived, old.LoopProbesReceived)
+	joinEach(c.LoopProbesReceived[:], old.LoopProbesReceived[:], join)
 	c.ControlLost = join(c.ControlLost, old.ControlLost)
 	c.HostDrops = join(c.HostDrops, old.HostDrops)
 	c.Overspeed = join(c.Overspeed, old.Overspeed)

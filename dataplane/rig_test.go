@@ -56,7 +56,7 @@ func testConfig(n int) Config {
 		Demote:   true,
 		Ageing:   time.Minute,
 		Stations: 1024, // a property makes hundreds of switches
-		Identity: bridge.Identity{1, 2, 3},
+		Identity: bridge.Identity{Public: [8]byte{1, 2, 3}},
 	}
 }
 

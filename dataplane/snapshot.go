@@ -29,6 +29,7 @@ type PortSnapshot struct {
 	Config   PortConfig
 	Up       bool
 	Loop     bridge.LoopState
+	LoopWhy  string // where Loop is shut: the probe that came back
 	Counters Counters
 	Held     [NumPriorities]int // frames in the egress queues
 	Delayed  int                // frames in the delay line
@@ -73,8 +74,8 @@ func (s *Switch) Snapshot(v *Snapshot, now int64) {
 }
 
 func (p *portState) snapshot(s *Switch, now int64) PortSnapshot {
-	v := PortSnapshot{Index: p.index, Config: p.cfg, Up: p.up, Loop: s.bridge.LoopState(p.index), Counters: p.count,
-		Delayed: p.delayed, Paused: p.receiver.Paused(now), XoffWanted: p.sender.XoffWanted(),
+	v := PortSnapshot{Index: p.index, Config: p.cfg, Up: p.up, Loop: s.bridge.LoopState(p.index), LoopWhy: p.loop,
+		Counters: p.count, Delayed: p.delayed, Paused: p.receiver.Paused(now), XoffWanted: p.sender.XoffWanted(),
 		Received: p.receiver.Counters(), ControlSent: p.sender.Counters(),
 		PausedAllNs: p.receiver.PausedTime(macctl.WholePort, now), HeldAllNs: p.sender.HeldTime(macctl.WholePort, now)}
 	v.Pauses, v.Holds = p.pauses, p.holds // after Paused, which records pauses that have run out

@@ -87,6 +87,7 @@ type portState struct {
 	watchedQueues      uint8      // queues that the watchdog waits for to hold frames while paused
 	discardQueues      uint8      // queues that are emptied by the watchdog's order
 	oversize           bool       // an event has reported an oversized frame under this configuration
+	loop               string     // which probe shut the port's flooding; empty where flooding is on
 	session            uint32     // counts how often the link went down
 	xoffSent           uint8      // priorities that the newest sent XOFF holds
 	headroomUse        [NumPriorities]headroomUseMeter
@@ -106,7 +107,8 @@ type queue struct {
 
 // New returns a switch without ports.
 func New(cfg Config, now int64) (*Switch, error) {
-	s := &Switch{cfg: cfg, now: now, wakeDelay: wakeDelayGuess, random: binary.LittleEndian.Uint64(cfg.Identity[:]) | 1}
+	s := &Switch{cfg: cfg, now: now, wakeDelay: wakeDelayGuess,
+		random: binary.LittleEndian.Uint64(cfg.Identity.Public[:]) | 1}
 	s.removedPorts.byName, s.removedTrunks.byName = map[string]*removedPort{}, map[string]*TrunkSnapshot{}
 	var err error
 	if s.buffer, err = buffer.New(cfg.Buffer, s); err != nil {

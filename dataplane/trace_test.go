@@ -127,9 +127,9 @@ func (w *world) randomFrame(t *rapid.T, in int) []byte {
 	}
 	switch rapid.IntRange(0, 9).Draw(t, "special") {
 	case 0:
-		return bridge.AppendProbe(nil, src, bridge.Probe{Identity: w.sw.cfg.Identity})
+		return bridge.AppendProbe(nil, src, bridge.Probe{Identity: w.sw.cfg.Identity.Public})
 	case 1:
-		return bridge.AppendProbe(nil, src, bridge.Probe{Identity: bridge.Identity{9}})
+		return bridge.AppendProbe(nil, src, bridge.Probe{Identity: [8]byte{9}})
 	case 2:
 		return w.sw.cfg.Measurement.Append(nil, [6]byte{}, [6]byte{2}, true,
 			macctl.Measurement{Operation: macctl.MeasureRequest})
@@ -310,7 +310,7 @@ func TestTraceOfWhatIsTaken(t *testing.T) {
 		{"stream", streamFrame(&peer, lossless), TrapStream},
 		{"like a stream", almost, NotTrapped},
 		{"measurement", request([6]byte{}, true), TrapMeasurement},
-		{"probe", bridge.AppendProbe(nil, host(1), bridge.Probe{Identity: r.sw.cfg.Identity}), TrapLoopProbe},
+		{"probe", bridge.AppendProbe(nil, host(1), bridge.Probe{Identity: r.sw.cfg.Identity.Public}), TrapLoopProbe},
 		{"PFC", r.pfcFrame(1, 1<<lossless, nil), TrapMACControl},
 		{"data", data(0, 1, lossless, 1, small), NotTrapped},
 	} {

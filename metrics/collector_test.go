@@ -160,7 +160,7 @@ func TestLabelValues(t *testing.T) {
 		"outcome": outcomes, "load": {"idle", "busy", "any"}, "percentile": {"0", "50", "99", "99.9", "100"},
 		"reason": {"truncated", "destination", "opcode", "disabled", "priority", "vector", "watchdog"},
 		"value":  {"eta", "delay", "plain", "measured", "peer", "received", "told", "peer_has", "target"},
-		"behind": {"after", "before"},
+		"behind": {"after", "before"}, "verdict": {"returns", "used", "late", "forged"},
 		"part": {"wire", "reaction", "largest-frame-before-the-pause-frame", "largest-frame-that-the-peer-finishes",
 			"measurement-frame", "k", "burst", "pause-frame", "response-limit", "waiting",
 			"propagation-of-the-pause-frame", "processing", "response", "propagation-of-the-last-frame",

@@ -70,6 +70,8 @@ var (
 		byPort...)
 	portLoop = gauge("port_loop", "1 while the port's flooding is off since a loop was found: an own probe came back.",
 		byPort...)
+	loopProbes = counter("loop_probes_received_frames_total", "Loop probes with this switch's identity, by what it "+
+		"thinks of them: returns is a loop; used, late and forged ones are ignored.", "port", "verdict")
 	receiveFrames  = counter("receive_frames_total", "Data frames received, after GSO frames were cut.", byPort...)
 	receiveBytes   = counter("receive_bytes_total", "Bytes of received data frames, without FCS.", byPort...)
 	transmitFrames = counter("transmit_frames_total", "Data frames that the kernel took.", byPort...)

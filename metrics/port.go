@@ -17,6 +17,9 @@ func collectPort(o *output, p *dataplane.PortSnapshot) {
 	o.value(portUp, boolValue(p.Up), name)
 	o.value(portSpeed, float64(p.Config.Speed), name)
 	o.value(portLoop, boolValue(p.Loop == bridge.LoopShut), name)
+	for v, n := range c.LoopProbesReceived {
+		o.value(loopProbes, float64(n), name, bridge.ProbeVerdict(v).String())
+	}
 	o.value(receiveFrames, float64(c.ReceivedFrames), name)
 	o.value(receiveBytes, float64(c.ReceivedBytes), name)
 	o.value(transmitFrames, float64(c.SentFrames), name)

@@ -2,7 +2,10 @@ package bridge
 
 import (
 	"cmp"
+	"crypto/hmac"
+	"crypto/sha256"
 	"fmt"
+	"hash"
 	"time"
 )
 
@@ -26,8 +29,8 @@ type Config struct {
 	// Ageing is how long a learned entry lives without a frame from its station. 0 means DefaultAgeing.
 	Ageing time.Duration
 
-	// Identity is drawn at random by each run of the switch and tells its own loop probes from those of others. A
-	// bridge needs it once a port has Loop set.
+	// Identity is drawn at random by each run of the switch and tells its own loop probes from those of others, and
+	// from forged ones. A bridge needs it once a port has Loop set.
 	Identity Identity
 }
 
@@ -44,7 +47,9 @@ type Bridge struct {
 	ports [MaxPorts]port
 
 	identity Identity
-	holdoff  int64 // Holdoff, shorter in a test
+	hmac     hash.Hash // keyed with the identity's secret
+	scratch  []byte    // for authenticator
+	holdoff  int64     // Holdoff, shorter in a test
 }
 
 // New returns a bridge without ports. The error tells which setting is out of range.
@@ -53,7 +58,7 @@ func New(c Config) (*Bridge, error) {
 		return nil, fmt.Errorf("bridge: %d filtering database entries (use 1 to %d, or 0 for %d)", c.MaxEntries,
 			entriesLimit, DefaultMaxEntries)
 	}
-	b := &Bridge{identity: c.Identity, holdoff: int64(Holdoff)}
+	b := &Bridge{identity: c.Identity, hmac: hmac.New(sha256.New, c.Identity.Secret[:]), holdoff: int64(Holdoff)}
 	b.fdb.init(cmp.Or(c.MaxEntries, DefaultMaxEntries))
 	if err := b.SetAgeing(c.Ageing); err != nil {
 		return nil, err

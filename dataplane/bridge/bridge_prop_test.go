@@ -247,9 +247,9 @@ func (m *model) removeStatic(t *rapid.T) {
 // probe returns an own probe to the port by which it left.
 func (m *model) probe(t *rapid.T) {
 	i := anyPort.Draw(t, "port")
-	_, ev := m.b.HandleProbe(Probe{Identity: testIdentity, Port: uint16(i)}, i, m.now)
 	p := m.ports[i]
 	guards := p != nil && p.up && p.loop
+	ev := handle(m.b, i, i, m.now)
 	if want := guards && !p.shut; ev.Happened() != want {
 		t.Fatalf("event %+v, want one: %v", ev, want)
 	}

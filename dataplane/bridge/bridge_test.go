@@ -18,7 +18,7 @@ const (
 	stationC = 0x0200_0000_000C
 )
 
-var testIdentity = Identity{0xDE, 0xAD, 0xBE, 0xEF, 1, 2, 3, 4}
+var testIdentity = Identity{Public: [8]byte{0xDE, 0xAD, 0xBE, 0xEF, 1, 2, 3, 4}, Secret: [32]byte{5: 6}}
 
 // plain is a port in VLAN 1 with the defaults of the configuration.
 func plain() PortConfig { return PortConfig{PVID: 1, Learning: true, Flood: true} }

@@ -10,7 +10,7 @@ const (
 	ProbeInterval = time.Second
 
 	// Holdoff is how long the flooding of a port stays off after the last own probe came back on the port.
-	Holdoff = 30 * time.Second
+	Holdoff = 5 * ProbeInterval
 
 	// NoDeadline is the deadline of a port on which nothing is due.
 	NoDeadline = math.MaxInt64
@@ -66,7 +66,12 @@ type loopGuard struct {
 	due      int64 // when the next probe leaves
 	returned int64 // in LoopShut: when the last probe came back
 	sequence uint32
+	used     [probeWindow]PortSet // ports on which the newest probes came back, by sequence number modulo the window
+	valid    uint32               // probes that may still come back: the newest ones, up to the window
 }
+
+// probeWindow is how many probes of a port may be under way. One that comes back later is no longer obeyed.
+const probeWindow = 2
 
 // arm leaves idle.
 func (g *loopGuard) arm() {
@@ -75,10 +80,10 @@ func (g *loopGuard) arm() {
 	}
 }
 
-// disarm goes to idle and tells whether flooding was off.
+// disarm goes to idle and tells whether flooding was off. Probes that are under way are no longer obeyed.
 func (g *loopGuard) disarm() (wasShut bool) {
 	wasShut = g.state == LoopShut
-	g.state = LoopIdle
+	g.state, g.valid = LoopIdle, 0
 	return wasShut
 }
 
@@ -107,7 +112,23 @@ func (g *loopGuard) tick(now, holdoff int64) (send bool, reason LoopReason) {
 	}
 	g.due = now + int64(ProbeInterval)
 	g.sequence++
+	g.used[g.sequence%probeWindow] = PortSet{}
+	g.valid = min(g.valid+1, probeWindow)
 	return true, reason
+}
+
+// use uses the probe of that sequence number up for port in. A probe that loops comes back once by each port of the
+// loop; what comes back again, or late, may be a recording.
+func (g *loopGuard) use(sequence uint32, in int) ProbeVerdict {
+	if g.sequence-sequence >= g.valid {
+		return ProbeLate
+	}
+	used := &g.used[sequence%probeWindow]
+	if used.Has(in) {
+		return ProbeUsed
+	}
+	used.Add(in)
+	return ProbeReturns
 }
 
 // probeReturned notes that a probe came back.
@@ -124,8 +145,9 @@ func (g *loopGuard) probeReturned(now int64) LoopReason {
 
 // A LoopEvent tells that loop detection changed the flooding of a port. The zero value tells that nothing changed.
 type LoopEvent struct {
-	Reason LoopReason
-	Port   int // whose flooding changed
+	Reason     LoopReason
+	Port       int // whose flooding changed
+	Sender, In int // for ProbeReturned: the ports by which the probe left and came back
 }
 
 // Happened tells whether flooding changed.
@@ -149,23 +171,48 @@ func (b *Bridge) LoopTick(port int, now int64) (p Probe, send bool, ev LoopEvent
 	if reason != NoLoopEvent {
 		ev = b.updateSets(port, reason)
 	}
-	return Probe{Identity: b.identity, Port: uint16(port), Sequence: g.sequence}, send, ev
+	if p = (Probe{Identity: b.identity.Public, Port: uint16(port), Sequence: g.sequence}); send {
+		p.Authenticator = b.authenticator(&p)
+	}
+	return p, send, ev
 }
 
-// Own tells whether this switch sent a probe.
-func (b *Bridge) Own(p Probe) bool { return p.Identity == b.identity }
+// A ProbeVerdict is what HandleProbe thinks of a probe with this switch's identity.
+type ProbeVerdict uint8
 
-// HandleProbe handles a probe that port in received. If own is false, another switch sent the probe, and the caller
-// forwards it like any other frame. Otherwise the probe ends here. The event tells whether a port was shut for it.
-func (b *Bridge) HandleProbe(p Probe, in int, now int64) (own bool, ev LoopEvent) {
-	if !b.Own(p) {
-		return false, LoopEvent{}
+// The verdicts. Only ProbeReturns is a sign of a loop.
+const (
+	ProbeReturns ProbeVerdict = iota // sent by this switch, and here for the first time on this port
+	ProbeUsed                        // it came back on this port before
+	ProbeLate                        // not among the newest probes of the port that it names
+	ProbeForged                      // not made by this switch: the authenticator is wrong
+	NumProbeVerdicts
+)
+
+// String names the verdict as metrics do.
+func (v ProbeVerdict) String() string { return nameOf("ProbeVerdict", probeVerdictNames, uint8(v)) }
+
+var probeVerdictNames = []string{ProbeReturns: "returns", ProbeUsed: "used", ProbeLate: "late", ProbeForged: "forged"}
+
+// Own tells whether a probe has this switch's identity. Another switch's is forwarded like any other frame.
+func (b *Bridge) Own(p Probe) bool { return p.Identity == b.identity.Public }
+
+// HandleProbe handles a probe with this switch's identity that port in received. The probe ends here. The event tells
+// whether a port was shut for it.
+func (b *Bridge) HandleProbe(p Probe, in int, now int64) (v ProbeVerdict, ev LoopEvent) {
+	if int(p.Port) >= MaxPorts || p.Authenticator != b.authenticator(&p) {
+		return ProbeForged, ev
 	}
-	port := b.portToShut(int(p.Port), in)
+	sender := int(p.Port)
+	if v = b.ports[sender].guard.use(p.Sequence, in); v != ProbeReturns {
+		return v, ev
+	}
+	port := b.portToShut(sender, in)
 	if reason := b.ports[port].guard.probeReturned(now); reason != NoLoopEvent {
 		ev = b.updateSets(port, reason)
+		ev.Sender, ev.In = sender, in
 	}
-	return true, ev
+	return v, ev
 }
 
 // portToShut returns the port to shut for a probe that left by sender and came back on in. That is in, with two
@@ -173,9 +220,6 @@ func (b *Bridge) HandleProbe(p Probe, in int, now int64) (own bool, ev LoopEvent
 // ports see each other's probes, and shutting both would cut off what is behind them. If both are shut, only the
 // hold-off of the higher port restarts, so that the other port comes back when its own reason is gone.
 func (b *Bridge) portToShut(sender, in int) int {
-	if sender >= MaxPorts {
-		return in
-	}
 	s, r := b.LoopState(sender), b.LoopState(in)
 	if r == LoopIdle || s == LoopShut && (r != LoopShut || sender > in) {
 		return sender

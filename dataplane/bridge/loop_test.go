@@ -23,7 +23,12 @@ func guarded() PortConfig {
 	return c
 }
 
-func ownProbe(sender int) Probe { return Probe{Identity: testIdentity, Port: uint16(sender)} }
+// nextProbe makes a port send its next probe at once, where it looks for loops.
+func nextProbe(b *Bridge, sender int, now int64) Probe {
+	b.ports[sender].guard.due = now
+	p, _, _ := b.LoopTick(sender, now)
+	return p
+}
 
 func wantEvent(t testing.TB, what string, got, want LoopEvent) {
 	t.Helper()
@@ -32,14 +37,14 @@ func wantEvent(t testing.TB, what string, got, want LoopEvent) {
 	}
 }
 
-// handle handles an own probe and returns the event.
-func handle(t testing.TB, b *Bridge, sender, in int, now int64) LoopEvent {
-	t.Helper()
-	own, ev := b.HandleProbe(ownProbe(sender), in, now)
-	if !own {
-		t.Errorf("the probe of port %d was not recognised as an own one", sender)
-	}
+// handle returns the event of the sender's next probe, which comes back on port in.
+func handle(b *Bridge, sender, in int, now int64) LoopEvent {
+	_, ev := b.HandleProbe(nextProbe(b, sender, now), in, now)
 	return ev
+}
+
+func shutBy(port, sender, in int) LoopEvent {
+	return LoopEvent{Reason: ProbeReturned, Port: port, Sender: sender, In: in}
 }
 
 func TestLoopTick(t *testing.T) {
@@ -48,7 +53,8 @@ func TestLoopTick(t *testing.T) {
 		t.Errorf("deadline %d of a new port, want 0", got)
 	}
 	for seq := range uint32(3) {
-		want := Probe{Identity: testIdentity, Port: 2, Sequence: seq + 1}
+		want := Probe{Identity: testIdentity.Public, Port: 2, Sequence: seq + 1}
+		want.Authenticator = b.authenticator(&want)
 		got, send, ev := b.LoopTick(2, int64(seq)*second)
 		if got != want || !send || ev.Happened() {
 			t.Errorf("got %+v, %v, %+v; want %+v, true and no event", got, send, ev, want)
@@ -67,8 +73,8 @@ func TestLoopTick(t *testing.T) {
 func TestLoopShutsBothWays(t *testing.T) {
 	b := newGuarded(t, 3)
 	b.Forward(0, frame.Broadcast, stationA, 1, 60, 0)
-	ev := handle(t, b, 1, 2, 10)
-	wantEvent(t, "event", ev, LoopEvent{Reason: ProbeReturned, Port: 2})
+	ev := handle(b, 1, 2, 10)
+	wantEvent(t, "event", ev, shutBy(2, 1, 2))
 	if ev.Flooding() || !ev.Happened() || b.LoopState(2) != LoopShut || b.LoopState(1) != LoopWatching {
 		t.Errorf("event %+v, port 2 %v, port 1 %v", ev, b.LoopState(2), b.LoopState(1))
 	}
@@ -111,10 +117,7 @@ func TestPortToShut(t *testing.T) {
 		{"both shut, but a loop behind one", []int{1, 2}, nil, 1, 1, []int{1, 2}, []int{1}},
 		{"another loop of a third port", []int{2}, nil, 1, 3, []int{2, 3}, []int{3}},
 		{"the receiver does not look", nil, []int{2}, 1, 2, []int{1}, []int{1}},
-		{"the sender no longer looks", nil, []int{1}, 1, 2, []int{2}, []int{2}},
 		{"neither looks", nil, []int{1, 2}, 1, 2, nil, nil},
-		{"a port that we do not have", nil, nil, 5000, 2, []int{2}, []int{2}},
-		{"a port that was never set", nil, nil, 200, 2, []int{2}, []int{2}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			b := newGuarded(t, 4)
@@ -122,9 +125,9 @@ func TestPortToShut(t *testing.T) {
 				setPort(t, b, i, plain())
 			}
 			for _, i := range tt.shut {
-				handle(t, b, i, i, 1)
+				handle(b, i, i, 1)
 			}
-			ev := handle(t, b, tt.sender, tt.in, 2)
+			ev := handle(b, tt.sender, tt.in, 2)
 			var shut, returned []int
 			for i := range 4 {
 				if b.LoopState(i) == LoopShut {
@@ -146,17 +149,87 @@ func TestPortToShut(t *testing.T) {
 
 func TestForeignProbe(t *testing.T) {
 	b := newGuarded(t, 2)
-	p := ownProbe(0)
+	p := nextProbe(b, 0, 0)
+	own := b.Own(p)
 	p.Identity[7]++
-	own, ev := b.HandleProbe(p, 1, 5)
-	if own || ev.Happened() || b.LoopState(1) != LoopWatching {
-		t.Errorf("own %v, event %+v, port 1 %v", own, ev, b.LoopState(1))
+	if !own || b.Own(p) {
+		t.Errorf("own %v, another switch's own %v; want true, false", own, b.Own(p))
+	}
+}
+
+// TestProbeIsUsedOnce: a probe shuts a port only when it comes back for the first time on that port, soon, and as this
+// switch made it.
+func TestProbeIsUsedOnce(t *testing.T) {
+	probes := func(b *Bridge) (p [4]Probe) { // the four newest of port 0
+		for i := range p {
+			p[i] = nextProbe(b, 0, int64(i))
+		}
+		return p
+	}
+	change := func(f func(p *Probe)) func(*Bridge, Probe) Probe {
+		return func(_ *Bridge, p Probe) Probe { f(&p); return p }
+	}
+	for _, tt := range []struct {
+		name  string
+		probe int // of the four
+		alter func(b *Bridge, p Probe) Probe
+		want  ProbeVerdict
+	}{
+		{"the newest", 3, nil, ProbeReturns},
+		{"the one before", 2, nil, ProbeReturns},
+		{"a recording", 1, nil, ProbeLate},
+		{"an older recording", 0, nil, ProbeLate},
+		{"used before on this port", 3, func(b *Bridge, p Probe) Probe { b.HandleProbe(p, 1, 5); return p }, ProbeUsed},
+		{"used before on another port", 3, func(b *Bridge, p Probe) Probe { b.HandleProbe(p, 2, 5); return p },
+			ProbeReturns},
+		{"of a port that went down since", 3, func(b *Bridge, p Probe) Probe {
+			b.SetUp(0, false)
+			b.SetUp(0, true)
+			return p
+		}, ProbeLate},
+		{"another port's number", 3, change(func(p *Probe) { p.Port = 2 }), ProbeForged},
+		{"a number that no port has", 3, change(func(p *Probe) { p.Port = 5000 }), ProbeForged},
+		{"the next sequence number", 3, change(func(p *Probe) { p.Sequence++ }), ProbeForged},
+		{"another authenticator", 3, change(func(p *Probe) { p.Authenticator[15]++ }), ProbeForged},
+		{"a number that was never sent, with its authenticator", 3, func(b *Bridge, p Probe) Probe {
+			p.Sequence++
+			p.Authenticator = b.authenticator(&p)
+			return p
+		}, ProbeLate},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			b := newGuarded(t, 3)
+			p := probes(b)[tt.probe]
+			if tt.alter != nil {
+				p = tt.alter(b, p)
+			}
+			was := b.LoopState(1)
+			got, ev := b.HandleProbe(p, 1, 6)
+			if got != tt.want || ev.Happened() && got != ProbeReturns || got != ProbeReturns && b.LoopState(1) != was {
+				t.Errorf("%v, event %+v, port 1 %v; want %v", got, ev, b.LoopState(1), tt.want)
+			}
+		})
+	}
+}
+
+// TestProbesDoNotAllocate: neither those that come back nor forged ones.
+func TestProbesDoNotAllocate(t *testing.T) {
+	b := newGuarded(t, 2)
+	now := int64(0)
+	if got := testing.AllocsPerRun(100, func() {
+		now += second
+		p, _, _ := b.LoopTick(0, now)
+		b.HandleProbe(p, 1, now)
+		p.Sequence++
+		b.HandleProbe(p, 1, now)
+	}); got != 0 {
+		t.Errorf("%v allocations", got)
 	}
 }
 
 func TestLoopEndsWithLinkOrSetting(t *testing.T) {
 	b := newGuarded(t, 3)
-	handle(t, b, 1, 1, 0)
+	handle(b, 1, 1, 0)
 	wantEvent(t, "down", b.SetUp(1, false), LoopEvent{Reason: LinkDown, Port: 1})
 	wantEvent(t, "down again", b.SetUp(1, false), LoopEvent{})
 	if got := b.LoopDeadline(1); got != NoDeadline {
@@ -165,15 +238,15 @@ func TestLoopEndsWithLinkOrSetting(t *testing.T) {
 	wantEvent(t, "up", b.SetUp(1, true), LoopEvent{})
 	wantDecision(t, "floods", b.Forward(0, frame.Broadcast, stationA, 1, 60, 1), flood(Broadcast, 1, 2))
 
-	handle(t, b, 1, 1, 2)
+	handle(b, 1, 1, 2)
 	wantEvent(t, "unchanged", setPort(t, b, 1, guarded()), LoopEvent{})
 	wantDecision(t, "still shut", b.Forward(0, frame.Broadcast, stationA, 1, 60, 3), flood(Broadcast, 2))
 	wantEvent(t, "loop: off", setPort(t, b, 1, plain()), LoopEvent{Reason: DetectionOff, Port: 1})
 	wantDecision(t, "floods", b.Forward(0, frame.Broadcast, stationA, 1, 60, 4), flood(Broadcast, 1, 2))
-	handle(t, b, 1, 1, 5)
+	handle(b, 1, 1, 5)
 	wantDecision(t, "does not look any more", b.Forward(0, frame.Broadcast, stationA, 1, 60, 6), flood(Broadcast, 1, 2))
 
-	handle(t, b, 2, 2, 7)
+	handle(b, 2, 2, 7)
 	b.RemovePort(2)
 	setPort(t, b, 2, guarded())
 	wantEvent(t, "the next port of that index", b.SetUp(2, true), LoopEvent{})
@@ -209,11 +282,11 @@ func TestLoopThroughAnotherSwitch(t *testing.T) {
 		t.Errorf("ports %v flood into the segment, want [1]", got)
 	}
 	b.SetUp(1, false)
-	run(100*second, 129*second)
+	run(100*second, 104*second)
 	if got := floods(); got != nil {
 		t.Errorf("ports %v flood before the hold-off has passed", got)
 	}
-	run(129*second, 200*second)
+	run(104*second, 200*second)
 	if got := floods(); !slices.Equal(got, []int{2}) {
 		t.Errorf("ports %v flood into the segment, want [2]", got)
 	}
@@ -221,7 +294,7 @@ func TestLoopThroughAnotherSwitch(t *testing.T) {
 
 const (
 	interval = second
-	holdoff  = 30 * second
+	holdoff  = int64(Holdoff)
 )
 
 // TestLoopGuard walks through the states. Each step is one input, with the state and the result that it leads to.
@@ -261,12 +334,12 @@ func TestLoopGuard(t *testing.T) {
 		{"a loop that persists holds it", []step{
 			{0, "arm", LoopWatching, NoLoopEvent, false, 0},
 			{0, "back", LoopShut, ProbeReturned, false, 0},
-			{29 * second, "tick", LoopShut, NoLoopEvent, true, 30 * second},
-			{29*second + 5, "back", LoopShut, NoLoopEvent, false, 30 * second},
-			{30 * second, "tick", LoopShut, NoLoopEvent, true, 31 * second},
-			{58 * second, "tick", LoopShut, NoLoopEvent, true, 59 * second},
-			{59*second + 4, "tick", LoopShut, NoLoopEvent, true, 59*second + 5},
-			{59*second + 5, "tick", LoopWatching, HoldoffPassed, false, 60*second + 4},
+			{4 * second, "tick", LoopShut, NoLoopEvent, true, 5 * second},
+			{4*second + 5, "back", LoopShut, NoLoopEvent, false, 5 * second},
+			{5 * second, "tick", LoopShut, NoLoopEvent, true, 6 * second},
+			{8 * second, "tick", LoopShut, NoLoopEvent, true, 9 * second},
+			{9*second + 4, "tick", LoopShut, NoLoopEvent, true, 9*second + 5},
+			{9*second + 5, "tick", LoopWatching, HoldoffPassed, false, 10*second + 4},
 		}},
 		{"found again after the hold-off", []step{
 			{0, "arm", LoopWatching, NoLoopEvent, false, 0},

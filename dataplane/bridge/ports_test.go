@@ -102,7 +102,7 @@ func TestRemovePort(t *testing.T) {
 	}
 	wantCounters(t, b, Counters{Entries: 101, Static: 100})
 	setPort(t, b, 0, guarded())
-	handle(t, b, 0, 0, 0)
+	handle(b, 0, 0, 0)
 	b.RemovePort(0)
 	wantCounters(t, b, Counters{Entries: 50, Static: 50})
 	wantDecision(t, "in", b.Forward(0, frame.Broadcast, stationA, 1, 60, 0), drop(DropPortDown))

@@ -19,28 +19,52 @@ const (
 	ProbeLen = 60
 
 	probeMagic   = 0x4C4F_4F50 // "LOOP"
-	probeVersion = 1
+	probeVersion = 2
 
-	addressesLen = 2 * frame.AddressOctets
-	probeUsedLen = addressesLen + 2 + 20 // what of ProbeLen is not padding
-	maxTags      = 2
+	addressesLen     = 2 * frame.AddressOctets
+	authenticatorLen = 16
+	probeUsedLen     = addressesLen + 2 + 20 + authenticatorLen // what of ProbeLen is not padding
+	maxTags          = 2
 )
 
 // ErrNotProbe is returned when a frame
 //   - is not addressed to ProbeAddress,
 //   - carries another EtherType, or more than two VLAN tags before it,
-//   - ends before the sequence number does,
+//   - ends before the authenticator does,
 //   - has another magic number or version.
 var ErrNotProbe = errors.New("bridge: not a loop probe")
 
 // Identity tells one run of one switch from all others.
-type Identity [8]byte
+type Identity struct {
+	Public [8]byte  // stands in the switch's probes
+	Secret [32]byte // keys their authenticator, so that nobody else can make a probe of this switch
+}
 
 // A Probe is a frame that a switch sends to see whether it comes back.
 type Probe struct {
-	Identity Identity // of the sending switch
-	Port     uint16   // index of the port by which it left
-	Sequence uint32   // counts the port's probes, so that a capture tells a loop from a replay; not checked
+	Identity      [8]byte // the public part of the sending switch's
+	Port          uint16  // index of the port by which it left
+	Sequence      uint32  // counts the port's probes, from 1 on
+	Authenticator [authenticatorLen]byte
+}
+
+// signed appends what the authenticator covers.
+func (p *Probe) signed(b []byte) []byte {
+	b = binary.BigEndian.AppendUint32(b, probeMagic)
+	b = append(b, probeVersion, 0)
+	b = append(b, p.Identity[:]...)
+	b = binary.BigEndian.AppendUint16(b, p.Port)
+	return binary.BigEndian.AppendUint32(b, p.Sequence)
+}
+
+// authenticator returns the authenticator of p: the first half of HMAC-SHA256 with the switch's secret.
+func (b *Bridge) authenticator(p *Probe) (a [authenticatorLen]byte) {
+	b.hmac.Reset()
+	b.scratch = p.signed(b.scratch[:0])
+	_, _ = b.hmac.Write(b.scratch) // a hash takes all
+	b.scratch = b.hmac.Sum(b.scratch[:0])
+	copy(a[:], b.scratch)
+	return a
 }
 
 // AppendProbe appends p as an untagged frame from the port's MAC address src, ProbeLen octets without FCS, and returns
@@ -50,23 +74,21 @@ type Probe struct {
 //	 6 octets: source
 //	 2 octets: EtherType 0x88B6
 //	 4 octets: magic "LOOP"
-//	 1 octet:  version 1
+//	 1 octet:  version 2
 //	 1 octet:  zero, ignored on receipt
 //	 8 octets: identity
 //	 2 octets: port
 //	 4 octets: sequence
-//	26 octets: zero, ignored on receipt
+//	16 octets: authenticator of the 20 octets from the magic on
+//	10 octets: zero, ignored on receipt
 func AppendProbe(b []byte, src uint64, p Probe) []byte {
 	var addresses [addressesLen]byte
 	frame.PutAddress(addresses[:], ProbeAddress)
 	frame.PutAddress(addresses[frame.AddressOctets:], src)
 	b = append(b, addresses[:]...)
 	b = binary.BigEndian.AppendUint16(b, ProbeEtherType)
-	b = binary.BigEndian.AppendUint32(b, probeMagic)
-	b = append(b, probeVersion, 0)
-	b = append(b, p.Identity[:]...)
-	b = binary.BigEndian.AppendUint16(b, p.Port)
-	b = binary.BigEndian.AppendUint32(b, p.Sequence)
+	b = p.signed(b)
+	b = append(b, p.Authenticator[:]...)
 	var padding [ProbeLen - probeUsedLen]byte
 	return append(b, padding[:]...)
 }
@@ -83,9 +105,10 @@ func ParseProbe(b []byte) (Probe, error) {
 		return Probe{}, ErrNotProbe
 	}
 	return Probe{
-		Identity: Identity(b[8:16]),
-		Port:     binary.BigEndian.Uint16(b[16:]),
-		Sequence: binary.BigEndian.Uint32(b[18:]),
+		Identity:      [8]byte(b[8:16]),
+		Port:          binary.BigEndian.Uint16(b[16:]),
+		Sequence:      binary.BigEndian.Uint32(b[18:]),
+		Authenticator: [authenticatorLen]byte(b[22:]),
 	}, nil
 }
 

@@ -11,8 +11,8 @@ import (
 func FuzzParseProbe(f *testing.F) {
 	sent := unhex(f, probeHex)
 	f.Add(sent)
-	f.Add(sent[:34])
-	f.Add(sent[:33])
+	f.Add(sent[:50])
+	f.Add(sent[:49])
 	f.Add(append(sent[:12:12], append([]byte{0x81, 0, 0x60, 0x0A}, sent[12:]...)...))
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, in []byte) {
@@ -35,7 +35,7 @@ func FuzzParseProbe(f *testing.F) {
 		}{
 			{"addresses", out[:12], in[:12]},
 			{"EtherType, magic, version", out[12:19], body[:7]},
-			{"identity, port, sequence", out[20:34], body[8:22]},
+			{"identity, port, sequence, authenticator", out[20:50], body[8:38]},
 		} {
 			if !bytes.Equal(part.got, part.want) {
 				t.Fatalf("%s: got %x, want %x", part.name, part.got, part.want)

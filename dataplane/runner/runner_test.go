@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/bridge"
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/dataplane/port"
 	"pfcswitch/macctl"
@@ -242,5 +243,5 @@ func TestRunnerSendsProbes(t *testing.T) {
 		t.Errorf("the first frame is %x", frames[0].Data)
 	}
 	l.stations[0].send(frames[0].Data)
-	eventually(t, "the loop is seen", func() bool { return l.balanced().Ports[0].Counters.LoopProbesReceived == 1 })
+	eventually(t, "the loop is seen", func() bool { return l.balanced().Ports[0].Loop == bridge.LoopShut })
 }

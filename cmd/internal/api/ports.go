@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/bridge"
 	"pfcswitch/dataplane/port"
 )
 
@@ -27,6 +28,7 @@ type Port struct {
 	LosslessPriorities []Priority `json:"lossless_priorities"`
 	DCBXMismatch       bool       `json:"dcbx_mismatch"` // the neighbor does not agree with these
 	Loop               *string    `json:"loop"`          // watching; shut: a loop was found; idle
+	LoopReason         *string    `json:"loop_reason"`   // which probe came back; null where no loop was found
 
 	ReceiveFrames   uint64  `json:"receive_frames"` // after GSO frames were cut
 	ReceiveBytes    uint64  `json:"receive_bytes"`
@@ -40,6 +42,7 @@ type Port struct {
 	FloodCopies        uint64 `json:"flood_copies"`
 	ProbeReceiveFrames uint64 `json:"probe_receive_frames"` // own loop probes, not counted among the frames
 	ProbeSendFrames    uint64 `json:"probe_transmit_frames"`
+	ProbeIgnoredFrames uint64 `json:"probe_ignored_frames"` // used before, late or forged
 
 	Recent *PortRecent `json:"recent"` // null where the port was not there, or began to count anew, at the begin
 }
@@ -84,11 +87,15 @@ func (p *Port) fill(v *dataplane.PortSnapshot) {
 		p.SpeedBitsPerSecond = &v.Config.Speed
 	}
 	p.FlowControl, p.Loop = nonZero(v.Config.Mode.String()), nonZero(v.Loop.String())
+	p.LoopReason = nonZero(v.LoopWhy)
 	p.LosslessPriorities = Priorities(v.Config.LosslessPriorities())
 	p.ReceiveFrames, p.ReceiveBytes, p.TransmitFrames, p.TransmitBytes = c.ReceivedFrames, c.ReceivedBytes,
 		c.SentFrames, c.SentBytes
 	p.OverspeedFrames, p.FloodCopies = c.Overspeed, c.Copies
-	p.ProbeReceiveFrames, p.ProbeSendFrames = c.LoopProbesReceived, c.LoopProbesSent
+	p.ProbeReceiveFrames, p.ProbeSendFrames = c.LoopProbesReceived[bridge.ProbeReturns], c.LoopProbesSent
+	for _, n := range c.LoopProbesReceived[bridge.ProbeReturns+1:] {
+		p.ProbeIgnoredFrames += n
+	}
 	if v.Config.TAP {
 		p.TAPDrops = &c.HostDrops
 	}
@@ -154,7 +161,7 @@ func (p *Port) note() string {
 	case p.Reason != nil:
 		return *p.Reason
 	case optionalText(p.Loop) == "shut":
-		return "flooding is off: a loop was found"
+		return "flooding is off: " + optionalText(p.LoopReason)
 	case p.DCBXMismatch:
 		return "PFC does not agree with the neighbor: see show lldp"
 	case p.TAPDrops != nil && *p.TAPDrops > 0:

@@ -97,10 +97,12 @@ func New(c *config.Config, log *slog.Logger) (*Daemon, error) {
 }
 
 func (d *Daemon) start(c *config.Config) error {
-	if _, err := rand.Read(d.identity[:]); err != nil {
-		return err
+	for _, b := range [][]byte{d.identity.Public[:], d.identity.Secret[:]} {
+		if _, err := rand.Read(b); err != nil {
+			return err
+		}
 	}
-	d.session = binary.NativeEndian.Uint16(d.identity[:])
+	d.session = binary.NativeEndian.Uint16(d.identity.Public[:])
 	if err := d.openListeners(c); err != nil {
 		return err
 	}

@@ -33,7 +33,7 @@ func NewOfflineSwitch(c *config.Config) (*OfflineSwitch, error) {
 	if err != nil {
 		return nil, err
 	}
-	sc, err := switchConfig(c, bridge.Identity{1})
+	sc, err := switchConfig(c, bridge.Identity{Public: [8]byte{1}})
 	if err != nil {
 		return nil, err
 	}

@@ -76,7 +76,7 @@ func TestReadsMeasurementFrames(t *testing.T) {
 func TestReadsProbesAndEchoes(t *testing.T) {
 	source := [6]byte{2, 0, 0, 0, 0, 1}
 	frames := [][]byte{bridge.AppendProbe(nil, 0x020000000001,
-		bridge.Probe{Identity: bridge.Identity{1, 2}, Port: 3, Sequence: 4})}
+		bridge.Probe{Identity: [8]byte{1, 2}, Port: 3, Sequence: 4})}
 	var control []bool
 	control = append(control, false)
 	for way := range macctl.NumPaths {

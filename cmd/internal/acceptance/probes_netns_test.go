@@ -1,0 +1,63 @@
+package acceptance
+
+import (
+	"bytes"
+	"testing"
+
+	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/bridge"
+	"pfcswitch/dataplane/frame"
+	"pfcswitch/dataplane/port/porttest"
+)
+
+// A host that replays a recorded loop probe, or sends one with another port's number by a port that does not look for
+// loops, stops no flooding: broadcasts go on between all hosts.
+func TestRecordedLoopProbes(t *testing.T) {
+	r := Start(t, 3, Setup{Ports: map[int]string{3: "loop: off"}})
+	s := r.sockets()
+	recorded := nextLoopProbe(t, s[1])
+	for range 2 {
+		nextLoopProbe(t, s[1])
+	}
+	must(t, s[1].Send(frame.VnetHeader{}, recorded))
+	forged := bytes.Clone(recorded)
+	forged[29] ^= 1 // the number of the other port that looks for loops
+	must(t, s[2].Send(frame.VnetHeader{}, forged))
+	ignored := func(n int) uint64 {
+		c := r.Snapshot(n).Counters.LoopProbesReceived
+		return c[bridge.ProbeLate] + c[bridge.ProbeForged]
+	}
+	eventually(t, "both are ignored", func() bool { return ignored(2) == 1 && ignored(3) == 1 })
+	for n := 1; n <= 3; n++ {
+		if got := r.Snapshot(n); got.Loop == bridge.LoopShut {
+			t.Errorf("%s is shut: %s", PortName(n), got.LoopWhy)
+		}
+		if e := r.Events(dataplane.EventLoop, n); len(e) != min(n-1, 1) {
+			t.Errorf("%s: events %+v", PortName(n), e)
+		}
+	}
+	cry := Ethernet(1, 2, 0x88b5, pattern(50))
+	copy(cry, bytes.Repeat([]byte{0xff}, 6))
+	for range 25 {
+		must(t, s[0].Send(frame.VnetHeader{}, cry))
+	}
+	for range 25 {
+		for _, to := range s[1:] {
+			if got := next(t, to); !bytes.Equal(got.Data, cry) {
+				t.Fatalf("got %x, want the broadcast", got.Data)
+			}
+		}
+	}
+}
+
+// nextLoopProbe returns the next loop probe at a host.
+func nextLoopProbe(t *testing.T, s *porttest.Socket) []byte {
+	t.Helper()
+	for {
+		p, err := s.Receive(Timeout)
+		must(t, err)
+		if isProbe(p.Data) {
+			return bytes.Clone(p.Data)
+		}
+	}
+}
