@@ -103,8 +103,9 @@ func serve(ctx context.Context, cfg *config.Config) error {
 		return err
 	}
 	if refused != nil {
-		d.ReportNiceFailure(refused)
+		d.ReportRefused("other programs of this machine may keep the switch waiting", refused)
 	}
+	d.Confine()
 	err = d.Serve(ctx)
 	if closeErr := d.Close(); err == nil {
 		err = closeErr

@@ -30,6 +30,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -75,6 +76,7 @@ type Daemon struct {
 	losses          []string                     // losses that the running change has caused
 	speedChanged    bool                         // the speed of a link differs from its port's
 	chassis         [6]byte                      // chassis ID of LLDP; zero until a port exists
+	noNamespaces    bool                         // this process gave up the right to enter network namespaces
 	events          chan struct{}                // something changed at an interface
 	flight          *flightRecorder              // nil while nothing is kept
 }
@@ -185,6 +187,10 @@ func (d *Daemon) checkRestartKeys(c *config.Config) error {
 			return c.Errorf(k.key, "%v: cannot change while the switch runs (it is %v): restart the switch, or keep "+
 				"the value", asWritten(k.new), asWritten(k.old))
 		}
+	}
+	if i := slices.IndexFunc(c.Ports, inNamespace); i >= 0 && d.noNamespaces {
+		return c.Errorf("ports."+c.Ports[i].Name+".netns", "%s: the switch started without ports in other network "+
+			"namespaces and gave up the right to enter them: restart it", c.Ports[i].Netns)
 	}
 	return nil
 }

@@ -88,7 +88,7 @@ func TestSetNiceIsRefused(t *testing.T) {
 	}
 	var log bytes.Buffer
 	d := unpluggedLog(t, "", "flow_control: off", slog.New(slog.NewTextHandler(&log, nil)))
-	d.ReportNiceFailure(refused)
+	d.ReportRefused("the switch may wait", refused)
 	noted := func(e dataplane.Event) bool { return e.Kind == dataplane.EventConfig && e.Port == "" && e.Text == said }
 	if events := d.Source().Events(0); !slices.ContainsFunc(events, noted) {
 		t.Errorf("events %+v, want one with %q", events, said)

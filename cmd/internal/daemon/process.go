@@ -13,15 +13,30 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pfcswitch/cmd/internal/config"
+	"pfcswitch/cmd/internal/privilege"
 	"pfcswitch/dataplane"
 	"pfcswitch/dataplane/port"
 )
 
-// ReportNiceFailure reports that SetNice has failed. The switch goes on without it.
-func (d *Daemon) ReportNiceFailure(err error) {
-	d.log.Warn("other programs of this machine may keep the switch waiting", "error", err)
+// ReportRefused reports what the system has refused and what follows from it. The switch goes on without it.
+func (d *Daemon) ReportRefused(effect string, err error) {
+	d.log.Warn(effect, "error", err)
 	d.addEvent(dataplane.EventConfig, "", err.Error())
 }
+
+// Confine gives up the rights of this process that the running switch does not need. Only a switch that has ports in
+// other network namespaces keeps the right to enter them, so Apply refuses the first such port of another one.
+func (d *Daemon) Confine() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	namespaces := slices.ContainsFunc(d.cfg.Ports, inNamespace)
+	d.noNamespaces = !namespaces
+	if err := privilege.Confine(namespaces); err != nil {
+		d.ReportRefused("the switch has more rights than it needs", err)
+	}
+}
+
+func inNamespace(p config.Port) bool { return p.Netns != "" }
 
 // SetNice gives every thread of this process a nice value, -20 (most of the CPU) to 19; 0 changes nothing. Then no
 // program of a host keeps the switch from forwarding, as none keeps the kernel's own bridge. All threads need the

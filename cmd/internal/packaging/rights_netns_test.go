@@ -1,0 +1,107 @@
+package packaging
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"pfcswitch/cmd/internal/lab"
+)
+
+// A switch of root has given up all rights but those for ports that come back: in every thread, without systemd. It
+// goes on to change its configuration and to carry traffic.
+func TestRightsOfTheSwitch(t *testing.T) {
+	p := newMachine(t)
+	proc := p.start(t, "", program(t))
+	waitFor(t, proc, p.socket())
+	var own uint64
+	_, err := fmt.Sscanf(status(t, os.Getpid(), "CapPrm"), "%x", &own)
+	must(t, err)
+	kept := fmt.Sprintf("%016x", own&(netRaw|netAdmin|1<<unix.CAP_BPF|1<<unix.CAP_IPC_LOCK|1<<unix.CAP_SYS_NICE))
+	threads, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", proc.Pid()))
+	must(t, err)
+	for _, thread := range threads {
+		id, err := strconv.Atoi(thread.Name())
+		must(t, err)
+		for key, want := range map[string]string{"CapEff": kept, "CapPrm": kept, "CapBnd": kept,
+			"CapAmb": "0000000000000000", "NoNewPrivs": "1", "Seccomp": "2"} {
+			if got := status(t, id, key); got != want {
+				t.Errorf("thread %d: %s is %s, want %s", id, key, got, want)
+			}
+		}
+	}
+	apply := func(keys string) (string, error) {
+		out, err := exec.Command(program(t), "apply", p.config(t, keys), "-s", p.socket()).CombinedOutput()
+		return string(out), err
+	}
+	if out, err := apply(", netns: " + p.h1.Path()); err == nil || !strings.Contains(out, "restart it") {
+		t.Errorf("a port in a namespace that the switch cannot enter any more: %v, %s", err, out)
+	}
+	if out, err := apply(", mtu: 2000"); err != nil {
+		t.Errorf("apply: %v, %s", err, out)
+	}
+	must(t, p.sw.LinkDown("p2"))
+	must(t, p.sw.LinkUp("p2"))
+	waitFor(t, proc, p.socket())
+	checkTraffic(t, p.h2, "eth0", 0.5, map[*lab.Node]string{p.h1: "eth0"})
+	stop(t, proc)
+	if strings.Contains(proc.Output(), "not permitted") {
+		t.Errorf("something failed: %s", proc.Output())
+	}
+}
+
+// Clients that connect and say nothing, and one that sends without end, cost the switch bounded memory. Others are
+// answered.
+func TestClientsAreBounded(t *testing.T) {
+	const slow, most = 200, 48 << 20
+	p := newMachine(t)
+	proc := p.start(t, "", program(t))
+	waitFor(t, proc, p.socket())
+	before := resident(t, proc.Pid())
+	for range slow {
+		c, err := net.Dial("unix", p.socket())
+		must(t, err)
+		defer func() { _ = c.Close() }()
+		_, err = io.WriteString(c, "POST /v1/apply HTTP/1.1\r\nHost: switch\r\nContent-Le")
+		must(t, err)
+	}
+	client := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{
+		Dial: func(string, string) (net.Conn, error) { return net.Dial("unix", p.socket()) }}}
+	for _, path := range []string{"apply", "clear/counters", "explain?in=p1"} {
+		endless := io.LimitReader(zeros{}, 1<<30)
+		if a, err := client.Post("http://switch/v1/"+path, "text/plain", endless); err == nil { // else it hung up
+			_ = a.Body.Close()
+		}
+	}
+	if out, ok := healthy(t, p.socket()); !ok {
+		t.Errorf("beside %d slow clients: %s", slow, out)
+	}
+	if now := resident(t, proc.Pid()); now-before > most {
+		t.Errorf("memory grew from %d to %d KiB", before>>10, now>>10)
+	}
+	stop(t, proc)
+}
+
+type zeros struct{}
+
+func (zeros) Read(b []byte) (int, error) {
+	clear(b)
+	return len(b), nil
+}
+
+// resident is the memory of a process, in octets.
+func resident(t *testing.T, pid int) int {
+	t.Helper()
+	kib, err := strconv.Atoi(strings.TrimSuffix(status(t, pid, "VmRSS"), " kB"))
+	must(t, err)
+	return kib << 10
+}
