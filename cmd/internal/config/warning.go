@@ -23,10 +23,10 @@ const minRefresh = 200 * time.Microsecond
 // Warnings finds settings that are legal and probably not meant.
 func (c *Config) Warnings() []Warning { return c.warnings(Machine{}) }
 
-// Check returns the Warnings, the warnings that depend on the machine, a note for every written XON point, and one for
-// every lossless receive ring about its outage.
+// Check returns the Warnings, the warnings that depend on the machine, a note for every written XON point, one about
+// ports that the switch's watchdog does not watch, and one for every lossless receive ring about its outage.
 func (c *Config) Check(m Machine) []Warning {
-	return slices.Concat(c.warnings(m), c.resumeNotes(), c.ringNotes())
+	return slices.Concat(c.warnings(m), c.resumeNotes(), c.watchdogNotes(), c.ringNotes())
 }
 
 func (c *Config) warnings(m Machine) []Warning {

@@ -224,6 +224,10 @@ func (c *Config) warnWatchdogs() (all []Warning) {
 					"port %s: has no effect, since the watchdog is off for the switch: write fast: on here too",
 					p.Name))
 			}
+		case c.ownWatchdog(p) && c.unwatched(p) != "":
+			all = append(all, c.warning("ports."+p.Name+".watchdog",
+				"port %s is not watched: the watchdog looks at lossless queues that a peer pauses, and %s", p.Name,
+				c.unwatched(p)))
 		case len(p.losslessPriorities(c)) > 0 && w.DetectionTime() <= p.maxPause():
 			all = append(all, c.warning(c.nearestWritten(c.watchdogKey(p), "ports."+p.Name),
 				"port %s: a queue that is blocked for %s is taken for a deadlock, and one pause may last %s at %s "+
@@ -232,6 +236,49 @@ func (c *Config) warnWatchdogs() (all []Warning) {
 		}
 	}
 	return all
+}
+
+// ownWatchdog tells whether a port's watchdog differs from the switch's.
+func (c *Config) ownWatchdog(p *Port) bool {
+	own := p.Watchdog
+	if own.CountAuto {
+		own.Count = c.Watchdog.Count // that of the port is resolved
+	}
+	return own != c.Watchdog
+}
+
+// unwatched says why no queue of a port is watched; empty: some are.
+func (c *Config) unwatched(p *Port) string {
+	switch {
+	case p.isTAP():
+		return "the host behind a TAP pauses nobody"
+	case p.FlowControl == FlowOff:
+		return "flow_control is off here"
+	case len(p.losslessPriorities(c)) == 0:
+		return "nothing is lossless here"
+	}
+	return ""
+}
+
+// WantsWatchdog tells whether a port's watchdog was configured, at the port or, unless it is a TAP, for the switch.
+func (c *Config) WantsWatchdog(p *Port) bool {
+	return p.Watchdog.Fast && (c.ownWatchdog(p) || c.source.lines["watchdog"] != 0 && !p.isTAP())
+}
+
+// watchdogNotes name the ports that a watchdog which was configured for the switch does not watch.
+func (c *Config) watchdogNotes() []Warning {
+	var names []string
+	for p := range c.ports() {
+		if c.WantsWatchdog(p) && !c.ownWatchdog(p) && c.unwatched(p) != "" {
+			names = append(names, p.Name)
+		}
+	}
+	if len(names) == 0 {
+		return nil
+	}
+	w := c.warning("watchdog", "ports that are not watched: %s: they have no lossless priority", list(names))
+	w.Note = true
+	return []Warning{w}
 }
 
 // hasNoEffect tells whether a port has settings while its watchdog is off. A written fast key means that they are kept

@@ -198,6 +198,41 @@ func TestWatchdogOffByInheritance(t *testing.T) {
 	}
 }
 
+// Check says of every port with a watchdog of its own that is not watched, and, where the switch's is written, which
+// ports it does not watch.
+func TestUnwatchedPorts(t *testing.T) {
+	for _, tt := range []struct {
+		yaml           string
+		warnings, note string
+	}{
+		{"ports: {p1: {}, p2: {flow_control: off}}", "", ""},
+		{"ports: {p1: {}, p2: {flow_control: off, watchdog: {action: drop}}}", "ports.p2.watchdog", ""},
+		{"ports: {p1: {}, p2: {flow_control: off, watchdog: {mode: sonic}}}", "ports.p2.watchdog", ""},
+		{"ports: {p1: {}, p2: {flow_control: off, watchdog: off}}", "", ""},
+		{"priorities: {lossless: []}\nports: {p1: {watchdog: {slow: on}}}", "ports.p1.watchdog", ""},
+		{"ports: {p1: {}, t: {kind: tap, wire: p1, watchdog: {action: drop}}}", "ports.t.watchdog", ""},
+		{"watchdog: {action: drop}\nports: {p1: {}, t: {kind: tap, wire: p1}}", "", ""},
+		{"watchdog: {action: drop}\nports: {p1: {}, p2: {flow_control: off}, p3: {flow_control: off}}", "", "p2, p3"},
+		{"watchdog: off\nports: {p1: {}, p2: {flow_control: off}}", "", ""},
+	} {
+		c, _ := parseWatchdog(t, tt.yaml+"\n")
+		warnings, note := "", ""
+		for _, w := range c.Check(Machine{}) {
+			switch {
+			case !strings.Contains(w.Text, "not watched"):
+			case w.Note:
+				_, note, _ = strings.Cut(w.Text, "not watched: ")
+				note, _, _ = strings.Cut(note, ":")
+			default:
+				warnings += w.Key
+			}
+		}
+		if warnings != tt.warnings || note != tt.note {
+			t.Errorf("%s\n got warnings %q, note %q\nwant %q, %q", tt.yaml, warnings, note, tt.warnings, tt.note)
+		}
+	}
+}
+
 func about(warnings []Warning, word string) (n int) {
 	for _, w := range warnings {
 		if strings.Contains(w.Text, word) {

@@ -21,6 +21,7 @@ type watchdog struct {
 	runner *runner.Runner
 	dog    *deadlock.Watchdog
 	view   switchView
+	idle   map[string]bool // ports whose watchdog is configured and watches no queue; of configure alone
 	wake   chan struct{}
 	stop   chan struct{}
 	done   chan struct{} // nil where it never ran
@@ -109,22 +110,43 @@ func (g *watchdog) act(f func(now int64)) {
 	}
 }
 
+// reportIdle logs the ports whose configured watchdog watches no queue, and those where it does again: DCBX, or a link
+// that blocks MAC Control frames, may take the lossless priorities of a port away.
+func (g *watchdog) reportIdle(idle map[string]bool) {
+	for name := range idle {
+		if !g.idle[name] {
+			g.log.Warn("the port is not watched for deadlocks: it has no lossless priority", "port", name)
+		}
+	}
+	for name := range g.idle {
+		if !idle[name] {
+			g.log.Info("the port is watched again, or its watchdog was taken away", "port", name)
+		}
+	}
+	g.idle = idle
+}
+
 // configure makes the watchdog follow a configuration and the ports of the data plane, by number. gone are the numbers
 // of removed ports.
 func (g *watchdog) configure(c *config.Config, numbers map[string]int, ports map[int]dataplane.PortConfig,
 	gone []int) (err error) {
+	idle := map[string]bool{}
 	g.act(func(now int64) {
 		for _, n := range gone {
 			g.dog.Remove(n, now)
 		}
 		for i := range c.Ports {
 			p, n := &c.Ports[i], numbers[c.Ports[i].Name]
-			if fault := g.dog.Set(n, p.Name, watchedQueues(ports[n]), p.Watchdog.Config, now); fault != nil &&
-				err == nil {
+			queues := watchedQueues(ports[n])
+			if fault := g.dog.Set(n, p.Name, queues, p.Watchdog.Config, now); fault != nil && err == nil {
 				err = fmt.Errorf("port %s: %w", p.Name, fault)
+			}
+			if queues == 0 && c.WantsWatchdog(p) {
+				idle[p.Name] = true
 			}
 		}
 	})
+	g.reportIdle(idle)
 	g.suspect()
 	return err
 }

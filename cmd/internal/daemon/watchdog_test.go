@@ -71,6 +71,28 @@ func TestWatchedWhileLossless(t *testing.T) {
 	}
 }
 
+// A configured watchdog that watches nothing of a port is logged, once, whatever has taken the lossless priorities
+// away.
+func TestUnwatchedPortIsLogged(t *testing.T) {
+	for keys, want := range map[string]int{"watchdog: {action: drop}": 1, "": 0, "watchdog: off": 0} {
+		var out strings.Builder
+		d := unpluggedLog(t, Lossless3+keys, "flow_control: pfc", slog.New(slog.NewTextHandler(&out, nil)))
+		for range 2 {
+			d.ports["p1"].discardsControl = true
+			must(t, d.putInForce(t.Context(), d.cfg))
+		}
+		d.ports["p1"].discardsControl = false
+		must(t, d.putInForce(t.Context(), d.cfg))
+		must(t, d.Close())
+		for _, text := range []string{"is not watched", "is watched again"} {
+			if n := strings.Count(out.String(), text); n != want ||
+				want > 0 && !strings.Contains(out.String(), "port=p1") {
+				t.Errorf("%q: %q is logged %d times, want %d:\n%s", keys, text, n, want, out.String())
+			}
+		}
+	}
+}
+
 // Each port is watched by its own settings, and a change of them is in force at once.
 func TestSettingsOfEachPort(t *testing.T) {
 	d := unplugged(t, Lossless3+"watchdog: {count: 5, action: forward}", "flow_control: pfc")
