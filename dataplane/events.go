@@ -14,6 +14,7 @@ const (
 	EventIgnoresXoff  EventKind = "peer-ignores-xoff"
 	EventOverspeed    EventKind = "overspeed"
 	EventOversize     EventKind = "oversize"
+	EventMalformed    EventKind = "malformed"
 	EventLinkDrops    EventKind = "link-drops"
 	EventLoop         EventKind = "loop"
 	EventHeadroom     EventKind = "headroom"

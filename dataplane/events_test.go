@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+
+	"pfcswitch/dataplane/port"
 )
 
 // Equal events within a second are one, also with a few others between them.
@@ -119,6 +121,54 @@ func TestOversizeIsTold(t *testing.T) {
 	reported(first, says(2015, 2014))
 	if got := len(r.drain(1, r.now+second)); got != 2 {
 		t.Errorf("%d frames passed, want the two that fit", got)
+	}
+	r.empty()
+}
+
+// A frame longer than any port carries, and a frame that the kernel hands over to nobody, are counted and told of once
+// for each configuration, each with what to do at its sender.
+func TestUnreadableFramesAreTold(t *testing.T) {
+	r := plainRig(t, 2)
+	long := r.receive(0, [][]byte{data(0, 1, lossless, 0, port.MaxFrame+18)})[0]
+	long.Octets = 100_004
+	long.Prepare(&r.sw.ports[0].cfg.Classify, port.MaxFrame)
+	offer := func() {
+		r.sw.Ingress(0, []Arrival{long, r.receive(0, [][]byte{nil})[0]}, 0, r.now, 0)
+	}
+	for _, row := range []struct {
+		kind   EventKind
+		reason DropReason
+		prio   int
+		peer   uint64
+		want   string
+	}{
+		{EventOversize, DropOversize, lossless, host(0), "a GSO frame of 100004 octets came (BIG TCP), and the " +
+			"switch takes 65550: longer frames are dropped (oversize), those of lossless priorities too. " +
+			"At the station that sends them: ip link set dev eth0 gso_max_size 65536 gso_ipv4_max_size 65536"},
+		{EventMalformed, DropMalformed, Unknown, 0, "a GSO frame came of a kind that the kernel hands to no packet " +
+			"socket (SCTP, UDP fragmentation): such frames are dropped (malformed), those of lossless priorities " +
+			"too. Switch it off at the station that sends them (ethtool -K eth0 tx-sctp-segmentation off; in the " +
+			"network card of a virtual machine, host_ufo=off)"},
+	} {
+		before := r.count(0).Drops[row.prio][row.reason]
+		for range 3 {
+			offer()
+		}
+		if got := r.count(0).Drops[row.prio][row.reason] - before; got != 3 {
+			t.Errorf("%d drops for %v, want 3", got, row.reason)
+		}
+		all := r.events(row.kind)
+		if len(all) != 1 || all[0].Text != row.want || all[0].Peer != row.peer || all[0].Port != "p0" {
+			t.Errorf("events %+v\nwant one about %x: %s", all, row.peer, row.want)
+		}
+	}
+	larger := testPorts(2)
+	larger[0].MaxFrame, larger[1].MaxFrame = 2014, 2014
+	r.reconfigure(testConfig(2), larger...)
+	r.now += 2 * eventJoin
+	offer()
+	if n, m := len(r.events(EventOversize)), len(r.events(EventMalformed)); n != 2 || m != 2 {
+		t.Errorf("%d and %d events after a change of the configuration, want 2 of each", n, m)
 	}
 	r.empty()
 }

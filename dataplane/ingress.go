@@ -7,6 +7,7 @@ import (
 	"pfcswitch/dataplane/bridge"
 	"pfcswitch/dataplane/classify"
 	"pfcswitch/dataplane/frame"
+	"pfcswitch/dataplane/port"
 	"pfcswitch/macctl"
 )
 
@@ -16,6 +17,8 @@ type Arrival struct {
 	Data []byte // from the destination MAC, without FCS
 	Vnet frame.VnetHeader
 	At   int64 // when it arrived, by the switch's clock: meters and shapers count from here
+	// of a frame longer than port.MaxFrame, which Data is only the start of; else 0
+	Octets int
 
 	header      frame.Header
 	waitedNs    int64 // ns for which it waited in the ring for buffer
@@ -39,7 +42,7 @@ func (a *Arrival) Prepare(c *classify.Config, maxFrame int) {
 	if a.header.Tagged {
 		limit += frame.TagOctets
 	}
-	if len(a.Data) > limit {
+	if max(len(a.Data), a.Octets) > limit {
 		a.fault, a.bad = DropOversize, true
 	}
 }
@@ -113,9 +116,7 @@ func (s *Switch) receive(p *portState, a *Arrival, index uint32) bool {
 	if a.bad {
 		s.count(p, a)
 		s.drop(p, a.priority, a.fault, false)
-		if a.fault == DropOversize && !p.oversize {
-			s.oversize(p, a)
-		}
+		s.reportFault(p, a)
 		return true
 	}
 	switch s.trapOf(p, a) {
@@ -140,20 +141,40 @@ func (s *Switch) receive(p *portState, a *Arrival, index uint32) bool {
 	return true
 }
 
-// oversize reports a frame that is longer than the port carries, once for each configuration. Its sender assumes a
-// larger MTU and goes on: no priority and no pause keeps such frames.
-func (s *Switch) oversize(p *portState, a *Arrival) {
-	p.oversize = true
+// reportFault reports a frame that the port does not carry, the first of its kind for each configuration. Its sender
+// goes on: no priority and no pause keeps such frames.
+func (s *Switch) reportFault(p *portState, a *Arrival) {
+	e := Event{Kind: EventOversize, Port: p.cfg.Name, Priority: -1}
+	switch {
+	case a.fault == DropMalformed && len(a.Data) == 0 && !p.reported[DropMalformed]:
+		e.Kind, e.Text = EventMalformed, "a GSO frame came of a kind that the kernel hands to no packet socket "+
+			"(SCTP, UDP fragmentation): such frames are dropped (malformed), those of lossless priorities too. "+
+			"Switch it off at the station that sends them (ethtool -K eth0 tx-sctp-segmentation off; "+
+			"in the network card of a virtual machine, host_ufo=off)"
+	case a.fault == DropOversize && !p.reported[DropOversize]:
+		e.Peer, e.Text = a.header.Src, p.tooLong(a)
+	default:
+		return
+	}
+	p.reported[a.fault] = true
+	s.event(e)
+}
+
+// tooLong says what to do about a frame that is longer than the port carries.
+func (p *portState) tooLong(a *Arrival) string {
+	if a.Octets > port.MaxFrame {
+		return fmt.Sprintf("a GSO frame of %d octets came (BIG TCP), and the switch takes %d: longer frames are "+
+			"dropped (oversize), those of lossless priorities too. At the station that sends them: "+
+			"ip link set dev eth0 gso_max_size 65536 gso_ipv4_max_size 65536", a.Octets, port.MaxFrame)
+	}
 	octets, mtu := len(a.Data), p.cfg.MaxFrame-frame.HeaderOctets
 	if a.header.Tagged {
 		octets -= frame.TagOctets
 	}
-	s.event(Event{Kind: EventOversize, Port: p.cfg.Name, Priority: -1, Peer: a.header.Src,
-		Text: fmt.Sprintf("a frame of %d octets came, and at an mtu of %d the port carries %d "+
-			"(a tag comes on top): longer frames are dropped (oversize), those of lossless "+
-			"priorities too. Lower the MTU of the station that sends them to %d, "+
-			"or raise ports.%s.mtu to %d (pfcswitch nic: --mtu)",
-			octets, mtu, p.cfg.MaxFrame, mtu, p.cfg.Name, octets-frame.HeaderOctets)})
+	return fmt.Sprintf("a frame of %d octets came, and at an mtu of %d the port carries %d (a tag comes on top): "+
+		"longer frames are dropped (oversize), those of lossless priorities too. Lower the MTU of the station that "+
+		"sends them to %d, or raise ports.%s.mtu to %d (pfcswitch nic: --mtu)",
+		octets, mtu, p.cfg.MaxFrame, mtu, p.cfg.Name, octets-frame.HeaderOctets)
 }
 
 func (s *Switch) dispatch(p *portState, a *Arrival, index uint32, vid uint16, d *bridge.Decision) bool {

@@ -86,7 +86,6 @@ type portState struct {
 	losses             RingLosses // as last read
 	watchedQueues      uint8      // queues that the watchdog waits for to hold frames while paused
 	discardQueues      uint8      // queues that are emptied by the watchdog's order
-	oversize           bool       // an event has reported an oversized frame under this configuration
 	loop               string     // which probe shut the port's flooding; empty where flooding is on
 	session            uint32     // counts how often the link went down
 	xoffSent           uint8      // priorities that the newest sent XOFF holds
@@ -96,6 +95,7 @@ type portState struct {
 	streamed           streamed
 	traffic            traffic
 	echo               macctl.EchoResponder
+	reported           [NumDropReasons]bool // faults of frames that events have told of under this configuration
 }
 
 // queue is one egress queue: a list of descriptors.
@@ -165,7 +165,7 @@ func (s *Switch) configure(p *portState, cfg PortConfig) error {
 	if err != nil {
 		return fmt.Errorf("port %s: %w", cfg.Name, err)
 	}
-	p.cfg, p.oversize = cfg, false
+	p.cfg, p.reported = cfg, [NumDropReasons]bool{}
 	s.captureTap.Describe(p.described())
 	if cfg.Delay > 0 && p.deferredFrames == nil {
 		p.deferredFrames = make([]deferredFrame, 0, maxDeferredFrames)

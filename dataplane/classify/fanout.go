@@ -14,8 +14,8 @@ const (
 	RingOther    = 0
 	RingLossless = 1
 	RingControl  = 2
-	RingRefused  = 3 // for frames that no ring can take; nobody reads it
-	RingSmall    = 4 // added to RingOther and RingLossless for frames of up to SmallFrame octets
+	RingLong     = 3 // added to RingOther and RingLossless for frames above the MTU, and for those that fit no slot
+	RingSmall    = 5 // added to RingOther and RingLossless for frames of up to SmallFrame octets
 )
 
 // SmallFrame is the longest frame (octets without FCS and without an outer VLAN tag) that goes to a ring of small
@@ -24,10 +24,9 @@ const (
 const SmallFrame = 144
 
 // Fanout returns the program for PACKET_FANOUT_DATA of a PACKET_FANOUT_CBPF group. It returns RingControl for MAC
-// Control (0x8808) and LLDP (0x88CC) frames, also behind an outer tag, and RingRefused for GSO frames of SCTP. For all
-// others it returns RingLossless if their priority is in lossless (bit n = priority n), else RingOther, and adds
-// RingSmall for a small frame. It decides exactly as Priority does, also for truncated packets. The error is that of
-// Validate.
+// Control (0x8808) and LLDP (0x88CC) frames, also behind an outer tag. For all others it returns RingLossless if their
+// priority is in lossless (bit n = priority n), else RingOther, and adds RingSmall for a small frame and RingLong for a
+// long one. It decides exactly as Priority does, also for truncated packets. The error is that of Validate.
 //
 // In the fanout hook the packet starts at its network header. The outer tag of either kind is in metadata, and the
 // protocol is the EtherType behind the tag. Loads have plain offsets, not those relative to SKF_NET_OFF, which is the
@@ -37,9 +36,6 @@ func (c *Config) Fanout(lossless uint8) ([]bpf.RawInstruction, error) {
 		return nil, err
 	}
 	program := fanoutControl()
-	if c.MTU > 0 {
-		program = append(program, fanoutRefused(c.MTU)...)
-	}
 	switch {
 	case lossless == 0 || lossless == 0xFF || c.Trust == TrustPort:
 	case c.Trust == TrustPCP:
@@ -47,7 +43,7 @@ func (c *Config) Fanout(lossless uint8) ([]bpf.RawInstruction, error) {
 	default:
 		program = append(program, c.fanoutDSCP(lossless)...)
 	}
-	return bpf.Assemble(link(program, ring(lossless, c.Default)))
+	return bpf.Assemble(c.link(program, ring(lossless, c.Default)))
 }
 
 // ring returns the ring of a priority, which is its bit in lossless: the programs take the ring out of a word of bits.
@@ -56,9 +52,9 @@ func ring(lossless, priority uint8) uint32 { return uint32(lossless >> priority 
 // toFallback marks a jump to the instruction that loads the ring of the default priority.
 const toFallback = math.MaxUint8
 
-// link appends the instructions that load the ring of the default priority and add RingSmall for a small frame. It also
-// sets the jumps to the former.
-func link(program []bpf.Instruction, fallback uint32) []bpf.Instruction {
+// link appends the instructions that load the ring of the default priority and add RingSmall for a small frame or
+// RingLong for a long one. It also sets the jumps to the former.
+func (c *Config) link(program []bpf.Instruction, fallback uint32) []bpf.Instruction {
 	for i, instruction := range program {
 		if jump, ok := instruction.(bpf.JumpIf); ok && jump.SkipTrue == toFallback {
 			jump.SkipTrue = uint8(len(program) - i - 1)
@@ -72,6 +68,10 @@ func link(program []bpf.Instruction, fallback uint32) []bpf.Instruction {
 		bpf.JumpIf{Cond: bpf.JumpGreaterThan, Val: SmallFrame - frame.HeaderOctets, SkipTrue: 3},
 		bpf.TXA{},
 		bpf.ALUOpConstant{Op: bpf.ALUOpAdd, Val: RingSmall},
+		bpf.RetA{},
+		bpf.JumpIf{Cond: bpf.JumpLessOrEqual, Val: c.longest(), SkipTrue: 3},
+		bpf.TXA{},
+		bpf.ALUOpConstant{Op: bpf.ALUOpAdd, Val: RingLong},
 		bpf.RetA{},
 		bpf.TXA{},
 		bpf.RetA{},
@@ -88,24 +88,17 @@ func fanoutControl() []bpf.Instruction {
 	}
 }
 
-const protocolSCTP = 132
-
-// fanoutRefused returns for SCTP packets above the MTU and falls through for others. There is no virtio_net_hdr for GSO
-// frames of SCTP. A kernel that has to write one into a ring of version 2 marks the ring's head as taken for ever
-// (tpacket_rcv up to 6.18 at least), so that one such frame would stop the ring.
-func fanoutRefused(mtu int) []bpf.Instruction {
-	return []bpf.Instruction{
-		bpf.LoadExtension{Num: bpf.ExtLen},
-		bpf.JumpIf{Cond: bpf.JumpLessOrEqual, Val: uint32(mtu), SkipTrue: 8},
-		bpf.LoadExtension{Num: bpf.ExtProto},
-		bpf.JumpIf{Cond: bpf.JumpEqual, Val: uint32(frame.TypeIPv4), SkipTrue: 3},
-		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: uint32(frame.TypeIPv6), SkipTrue: 5},
-		bpf.LoadAbsolute{Off: 6, Size: 1}, // next header
-		bpf.Jump{Skip: 1},
-		bpf.LoadAbsolute{Off: 9, Size: 1}, // protocol
-		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: protocolSCTP, SkipTrue: 1},
-		bpf.RetConstant{Val: RingRefused},
+// longest returns the octets behind the MAC header of the longest frame that is not long: a longer one does not fit its
+// slot, or it is a GSO frame.
+func (c *Config) longest() uint32 {
+	n := uint32(math.MaxUint32)
+	if c.MTU > 0 {
+		n = uint32(c.MTU)
 	}
+	if c.Slot > 0 {
+		n = min(n, uint32(c.Slot-frame.HeaderOctets))
+	}
+	return n
 }
 
 // fanoutPCP leaves bit PCP of lossless in A.

@@ -168,7 +168,7 @@ func TestFanoutIsShort(t *testing.T) {
 		lossless uint8
 		want     int
 	}{
-		{TrustPCP, 0, 13}, {TrustDSCP, 0xFF, 13}, {TrustPort, 8, 13}, {TrustPCP, 8, 24}, {TrustDSCP, 8, 38},
+		{TrustPCP, 0, 17}, {TrustDSCP, 0xFF, 17}, {TrustPort, 8, 17}, {TrustPCP, 8, 28}, {TrustDSCP, 8, 42},
 	}
 	for _, tt := range tests {
 		c := Config{Trust: tt.trust, DSCP: DefaultDSCP()}
@@ -201,36 +201,31 @@ func TestFanoutControl(t *testing.T) {
 	}
 }
 
-// SCTP packets above the MTU, and nothing else, go to the ring that nobody reads: not shorter SCTP, not other GSO
-// frames.
-func TestFanoutRefused(t *testing.T) {
-	ipv4 := func(protocol byte, n int) []byte {
-		b := make([]byte, n)
-		b[0], b[9] = 0x45, protocol
-		return b
-	}
-	ipv6 := func(protocol byte, n int) []byte {
-		b := make([]byte, n)
-		b[0], b[6] = 0x60, protocol
-		return b
-	}
-	c := Config{Trust: TrustPCP, Default: 3, DSCP: DefaultDSCP(), MTU: 1500}
-	raw, err := c.Fanout(0x08)
-	if err != nil {
-		t.Fatal(err)
-	}
+// Frames above the MTU, and those that fit no slot, go to the ring for long frames of their class, whatever they hold.
+func TestFanoutLong(t *testing.T) {
+	ipv4 := func(n int) buffered { return buffered{protocol: frame.TypeIPv4, packet: make([]byte, n)} }
 	for _, row := range []struct {
-		name string
-		k    buffered
-		want int
+		name      string
+		mtu, slot int
+		k         buffered
+		want      int
 	}{
-		{"SCTP, too long", buffered{protocol: frame.TypeIPv4, packet: ipv4(protocolSCTP, 1501)}, RingRefused},
-		{"SCTP over IPv6, too long", buffered{protocol: frame.TypeIPv6, packet: ipv6(protocolSCTP, 3000)}, RingRefused},
-		{"SCTP that fits", buffered{protocol: frame.TypeIPv4, packet: ipv4(protocolSCTP, 1500)}, RingLossless},
-		{"TCP GSO frame", buffered{protocol: frame.TypeIPv4, packet: ipv4(6, 9000)}, RingLossless},
-		{"TCP GSO frame over IPv6", buffered{protocol: frame.TypeIPv6, packet: ipv6(6, 9000)}, RingLossless},
-		{"neither", buffered{protocol: frame.TypeARP, packet: ipv4(protocolSCTP, 9000)}, RingLossless},
+		{"at the MTU", 1500, 0, ipv4(1500), RingLossless},
+		{"above the MTU", 1500, 0, ipv4(1501), RingLossless + RingLong},
+		{"above the MTU and in a slot", 1500, 9014, ipv4(1501), RingLossless + RingLong},
+		{"fits its slot", 9000, 1514, ipv4(1500), RingLossless},
+		{"fits no slot", 9000, 1514, ipv4(1501), RingLossless + RingLong},
+		{"no limit", 0, 0, ipv4(65_000), RingLossless},
+		{"small", 1500, 1514, ipv4(SmallFrame - frame.HeaderOctets), RingLossless + RingSmall},
+		{"no IP", 1500, 1514, buffered{protocol: frame.TypeARP, packet: make([]byte, 9000)}, RingLossless + RingLong},
+		{"of a lossy priority", 1500, 1514, buffered{tagged: 1, tpid: frame.TypeVLAN, tci: 4 << 13,
+			protocol: frame.TypeIPv4, packet: make([]byte, 9000)}, RingOther + RingLong},
 	} {
+		c := Config{Trust: TrustPCP, Default: 3, DSCP: DefaultDSCP(), MTU: row.mtu, Slot: row.slot}
+		raw, err := c.Fanout(0x08)
+		if err != nil {
+			t.Fatal(err)
+		}
 		if got := newMachine(t, raw).run(t, row.k); got != row.want {
 			t.Errorf("%s: ring %d, want %d", row.name, got, row.want)
 		}

@@ -36,7 +36,8 @@ type Config struct {
 	Trust   Trust
 	Default uint8        // 0–7: the priority of frames that carry nothing that the port trusts
 	DSCP    [DSCPs]uint8 // 0–7: priority by codepoint
-	MTU     int          // of the link, in octets behind the MAC header; only Fanout reads it, and 0 is unknown
+	MTU     int          // of the link, in octets behind the MAC header; 0: unknown
+	Slot    int          // octets without FCS and outer tag of a frame that a slot of its ring holds; 0: of any frame
 }
 
 // DefaultDSCP returns the map that is in force where the user sets nothing: DSCP >> 3, the class selector (RFC 2474

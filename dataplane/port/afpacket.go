@@ -29,8 +29,8 @@ type Config struct {
 	// also open an AF_XDP socket for sending where the interface suits it: see AllowXDP, RefreshTxPath
 	XDP bool
 
-	// Fanout returns the ring of a frame: Other (0), Lossless (1), MAC Control (2), no ring (3), and for a small frame
-	// Other (4) or Lossless (5).
+	// Fanout returns the ring of a frame: Other (0), Lossless (1), MAC Control (2), for a long frame Other (3) or
+	// Lossless (4), and for a small frame Other (5) or Lossless (6).
 	Fanout []bpf.RawInstruction
 }
 
@@ -47,9 +47,8 @@ type AFPacket struct {
 	classes   [NumClasses]classRings
 	rings     []*ring // in the order in which they joined their fanout group
 	control   *ring
-	refused   *ring // a socket without slots for frames that no ring can take
-	data      int   // send socket for data frames
-	controlTx int   // send socket for MAC Control frames
+	data      int // send socket for data frames
+	controlTx int // send socket for MAC Control frames
 	stamper   stamper
 	losses    [NumClasses]atomic.Uint64
 
@@ -309,9 +308,6 @@ func (p *AFPacket) Bound() bool {
 func (p *AFPacket) Losses(c Class) uint64 {
 	for _, r := range p.classes[c].rings {
 		p.losses[c].Add(uint64(r.statistics().Drops))
-	}
-	if c == Other {
-		p.losses[c].Add(uint64(p.refused.statistics().Packets))
 	}
 	return p.losses[c].Load()
 }

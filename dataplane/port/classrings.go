@@ -1,6 +1,7 @@
 package port
 
-// classRings are the data rings of one class: one for small frames, where the port has it, and one for all others.
+// classRings are the data rings of one class: one for frames that are neither long nor small, one for long frames, and,
+// where the port has it, one for small ones.
 // Frames are handed over in the order in which they arrived, whichever ring holds them.
 type classRings struct {
 	rings   []*ring
@@ -86,7 +87,7 @@ func (l *classRings) oldest() (first, other int) {
 
 // release gives the n oldest received frames back to the kernel.
 func (l *classRings) release(n int) {
-	var counts [2]int
+	var counts [3]int
 	for range n {
 		counts[l.from[l.first]]++
 		l.first = (l.first + 1) % maxPending
@@ -131,7 +132,9 @@ func (l *classRings) backlog() Backlog {
 func (l *classRings) slots() int {
 	n := 0
 	for _, r := range l.rings {
-		n += r.slots
+		if r.frameSize > 0 {
+			n += r.slots
+		}
 	}
 	return n
 }

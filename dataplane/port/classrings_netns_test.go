@@ -23,7 +23,7 @@ func bySize(t *testing.T) []bpf.RawInstruction {
 	program, err := bpf.Assemble([]bpf.Instruction{
 		bpf.LoadExtension{Num: bpf.ExtLen},
 		bpf.JumpIf{Cond: bpf.JumpGreaterThan, Val: smallLimit - frame.HeaderOctets, SkipTrue: 1},
-		bpf.RetConstant{Val: 4},
+		bpf.RetConstant{Val: smallRing},
 		bpf.RetConstant{Val: uint32(port.Other)},
 	})
 	must(t, err)

@@ -16,18 +16,19 @@ const maxSmallSlots = 16384
 // A ringConfig is the setup of one ring of a port.
 type ringConfig struct {
 	slots     int
-	frameSize int
+	frameSize int  // longest frame that a slot holds; 0: each frame is in the queue behind the ring
 	data      bool // the ring takes GSO frames too
+	queue     int  // octets of the queue behind the ring
 }
 
 // openRings opens the rings as one fanout group, so that a frame passes one hook and one program. The sockets drop
 // every frame until Start. By then the group is complete, so that no frame is seen twice or by the wrong ring.
 func (p *AFPacket) openRings(c Config, index int) error {
-	configs := []ringConfig{Other: {c.OtherSlots, c.FrameSize, true}, Lossless: {c.LosslessSlots, c.FrameSize, true},
-		controlRing: {slots: controlSlots, frameSize: controlFrame}, refusedRing: {}}
+	configs := []ringConfig{Other: c.ring(c.OtherSlots), Lossless: c.ring(c.LosslessSlots),
+		controlRing: {slots: controlSlots, frameSize: controlFrame}}
+	configs = append(configs, c.longRing(c.OtherSlots), c.longRing(c.LosslessSlots))
 	if c.SmallFrame > 0 {
-		configs = append(configs, ringConfig{c.Small(c.OtherSlots), c.SmallFrame, true},
-			ringConfig{c.Small(c.LosslessSlots), c.SmallFrame, true})
+		configs = append(configs, c.smallRing(c.OtherSlots), c.smallRing(c.LosslessSlots))
 	}
 	if err := p.makeRings(configs); err != nil {
 		return err
@@ -35,13 +36,13 @@ func (p *AFPacket) openRings(c Config, index int) error {
 	group := newGroup
 	for i, r := range p.rings {
 		var err error
-		if group, err = r.join(index, group, configs[i].data); err != nil {
+		if group, err = r.join(index, group, configs[i].queue); err != nil {
 			return err
 		}
 	}
-	p.control, p.refused = p.rings[controlRing], p.rings[refusedRing]
+	p.control = p.rings[controlRing]
 	for class := range p.classes {
-		p.classes[class].rings = []*ring{p.rings[class]}
+		p.classes[class].rings = []*ring{p.rings[class], p.rings[longRings+class]}
 		if c.SmallFrame > 0 {
 			p.classes[class].rings = append(p.classes[class].rings, p.rings[smallRings+class])
 		}
@@ -51,10 +52,23 @@ func (p *AFPacket) openRings(c Config, index int) error {
 
 // Rings that follow those of the classes, numbered as the fanout program returns them.
 const (
-	controlRing = iota + int(NumClasses)
-	refusedRing
-	smallRings
+	controlRing = int(NumClasses)
+	longRings   = controlRing + 1
+	smallRings  = longRings + int(NumClasses)
 )
+
+func (c *Config) ring(slots int) ringConfig {
+	return ringConfig{slots: slots, frameSize: c.FrameSize, data: true, queue: oversizeQueue}
+}
+
+// longRing is the setup of a ring for long frames beside a ring of slots slots. Its queue holds as much memory.
+func (c *Config) longRing(slots int) ringConfig {
+	return ringConfig{slots: slots, data: true, queue: max(oversizeQueue, slots*SlotOctets(c.FrameSize))}
+}
+
+func (c *Config) smallRing(slots int) ringConfig {
+	return ringConfig{slots: c.Small(slots), frameSize: c.SmallFrame, data: true, queue: oversizeQueue}
+}
 
 // makeRings opens the sockets on this thread, in whose network namespace they then are. It maps the rings in parallel,
 // since the kernel delays each mapping but not all of them one after the other.
@@ -70,11 +84,7 @@ func (p *AFPacket) makeRings(configs []ringConfig) error {
 		}
 	}
 	return cmp.Or(inParallel(len(configs), func(i int) error { // the first error is enough
-		c := configs[i]
-		if c.slots == 0 {
-			return nil
-		}
-		return p.rings[i].mapSlots(c.slots, c.frameSize, c.data)
+		return p.rings[i].mapSlots(configs[i].slots, configs[i].frameSize, configs[i].data)
 	})...)
 }
 
@@ -106,12 +116,9 @@ func (p *AFPacket) Start() error {
 // newGroup asks join for a new group. The kernel numbers groups from 0.
 const newGroup = -1
 
-// join binds a ring's socket as the next member of a fanout group and returns the group.
-func (r *ring) join(index, group int, data bool) (int, error) {
-	queue := 0
-	if data {
-		queue = max(oversizeQueue, r.slots*r.slotSize)
-	}
+// join binds a ring's socket, with room for queue octets behind the ring, as the next member of a fanout group and
+// returns the group.
+func (r *ring) join(index, group, queue int) (int, error) {
 	setBuffer(r.fd, unix.SO_RCVBUFFORCE, unix.SO_RCVBUF, queue)
 	if err := promiscuous(r.fd, index); err != nil {
 		return group, fmt.Errorf("promiscuous mode: %w", err)

@@ -12,6 +12,11 @@ import (
 // Slots are small so that the ring stays in the cache. A GSO or jumbo frame that does not fit is marked TP_STATUS_COPY
 // by the kernel and queued whole on the same socket, in slot order (PACKET_COPY_THRESH). Such a frame is fetched into
 // one of a few buffers, which belongs to its slot until the slot is released.
+//
+// Long frames have a ring of their own, with slots that hold nothing but the frame's arrival. A GSO frame may be of a
+// kind that a virtio_net_hdr cannot express (SCTP, UFO and others, in tunnels too). A kernel that has to write such a
+// header into a slot of version 2 marks the ring's head as taken for ever (tpacket_rcv up to 6.18 at least). But when a
+// process fetches such a frame, the kernel only refuses that one.
 const (
 	oversizeBuffers = 4
 	oversizeLen     = frame.TagOctets + frame.VnetHeaderOctets + MaxFrame
@@ -32,6 +37,8 @@ type oversizeBuffer struct {
 	at   int // where the frame starts, behind its virtio_net_hdr
 	end  int
 	b    []byte
+
+	octets int // of a frame that b is too short for; else 0
 }
 
 // readOversize hands over the frame of slot r.next from the socket's queue.
@@ -43,11 +50,14 @@ func (r *ring) readOversize(s []byte, st uint32, f *Frame) bool {
 	}
 	if !o.used && !r.fetch(o, s, st) {
 		header(s).Status = st &^ unix.TP_STATUS_COPY // the frame is lost and must not be looked for again
-		f.Truncated, f.Data = true, nil
+		f.Truncated = true
 		return true
 	}
-	f.vnet, f.Data = o.b[o.at-frame.VnetHeaderOctets:o.at], o.b[o.at:o.end]
-	f.Vnet, _ = frame.DecodeVnetHeader(f.vnet)
+	f.Data, f.Octets = o.b[o.at:o.end], o.octets
+	if f.Octets == 0 {
+		f.vnet = o.b[o.at-frame.VnetHeaderOctets : o.at]
+		f.Vnet, _ = frame.DecodeVnetHeader(f.vnet)
+	}
 	return true
 }
 
@@ -70,14 +80,23 @@ func (r *ring) fetch(o *oversizeBuffer, s []byte, st uint32) bool {
 		o.b = make([]byte, oversizeLen)
 	}
 	b, n := o.b[frame.TagOctets:], frame.VnetHeaderOctets+int(header(s).Len)
-	if !r.receiveQueued(b, n) {
+	fetched, refused := r.receiveQueued(b, n)
+	if !fetched {
 		return false
 	}
 	o.used, o.slot, o.at, o.end = true, r.next, frame.TagOctets+frame.VnetHeaderOctets, frame.TagOctets+n
+	if refused {
+		clear(o.b[:o.at])
+		o.end = o.at
+		return true
+	}
 	if st&unix.TP_STATUS_VLAN_VALID != 0 {
 		v, _ := frame.DecodeVnetHeader(b)
 		o.at = insertTag(o.b, o.at, s, st)
 		v.Shift(frame.TagOctets).Encode(o.b)
+	}
+	if o.octets = 0; o.end > len(o.b) {
+		o.octets, o.end = o.end-o.at, len(o.b)
 	}
 	return true
 }
@@ -97,21 +116,23 @@ func (r *ring) queued() (octets, limit int) {
 	return octets, max(1, int(info[unix.SK_MEMINFO_RCVBUF]))
 }
 
-// receiveQueued reads the oldest queued frame that has n octets with its virtio_net_hdr. Frames of other lengths
-// belong to slots that were given up and are dropped, so that no other slot gets them. receiveQueued also takes a
-// pending error of a link that went down.
-func (r *ring) receiveQueued(b []byte, n int) bool {
+// receiveQueued reads the oldest queued frame that has n octets with its virtio_net_hdr, as much of it as b holds. The
+// kernel may have refused to hand it over. Frames of other lengths belong to slots that were given up and are dropped,
+// so that no other slot gets them. receiveQueued also takes a pending error of a link that went down.
+func (r *ring) receiveQueued(b []byte, n int) (fetched, refused bool) {
 	for range oversizeTries {
 		got, _, errno := syscall.RawSyscall6(unix.SYS_RECVFROM, uintptr(r.fd), uintptr(unsafe.Pointer(&b[0])),
-			uintptr(len(b)), unix.MSG_DONTWAIT, 0, 0)
+			uintptr(len(b)), unix.MSG_DONTWAIT|unix.MSG_TRUNC, 0, 0)
 		switch {
 		case errno == unix.EAGAIN:
-			return false
+			return false, false
+		case errno == unix.EINVAL: // no virtio_net_hdr expresses the frame
+			return true, true
 		case errno == 0 && int(got) == n && n >= frame.VnetHeaderOctets+frame.HeaderOctets:
-			return true
+			return true, false
 		}
 	}
-	return false
+	return false, false
 }
 
 // release frees the buffer of slot, if it has one.

@@ -58,10 +58,13 @@ func (c Class) String() string {
 
 // A Frame is one received frame. Data is valid until the frame is released.
 type Frame struct {
-	Data      []byte           // from the destination MAC, VLAN tag in its place, without FCS
+	// from the destination MAC, VLAN tag in its place, without FCS; empty where the kernel cannot say how much of its
+	// checksum and segmentation is still to do
+	Data      []byte
 	Vnet      frame.VnetHeader // checksum and segmentation state; zero for an ordinary frame
 	Stamp     int64            // receive time, ns of CLOCK_REALTIME
-	Truncated bool             // Data is shorter than what arrived: there was no room for the whole frame
+	Truncated bool             // there was no room for the frame: there is no Data, or of a MAC Control frame the start
+	Octets    int              // of a frame longer than MaxFrame, which Data is only the start of; else 0
 
 	vnet []byte // the octets that Vnet was read from, if any
 }

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"golang.org/x/net/bpf"
-	"golang.org/x/sys/unix"
 
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/dataplane/port"
@@ -235,55 +234,4 @@ func TestHeaderMovesWithTheTag(t *testing.T) {
 		}
 		w.port.Release(port.Other, n)
 	}
-}
-
-// withoutSCTP is the end of byPCP behind the check that Fanout of package classify makes: SCTP over IPv4 of more than
-// 1500 octets goes to the ring that nobody reads.
-func withoutSCTP(t *testing.T) []bpf.RawInstruction {
-	t.Helper()
-	refused, err := bpf.Assemble([]bpf.Instruction{
-		bpf.LoadExtension{Num: bpf.ExtLen},
-		bpf.JumpIf{Cond: bpf.JumpLessOrEqual, Val: 1500, SkipTrue: 5},
-		bpf.LoadExtension{Num: bpf.ExtProto},
-		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: uint32(frame.TypeIPv4), SkipTrue: 3},
-		bpf.LoadAbsolute{Off: 9, Size: 1}, // protocol
-		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: unix.IPPROTO_SCTP, SkipTrue: 1},
-		bpf.RetConstant{Val: refusedRing},
-	})
-	must(t, err)
-	return append(refused, byPCP(t)...)
-}
-
-// Frames that no ring can take are counted one by one as lost, even more of them than a socket holds. Frames before and
-// behind them arrive.
-func TestRefusedFramesAreCounted(t *testing.T) {
-	w := newWire(t)
-	must(t, w.port.Steer(withoutSCTP(t)))
-	sctp := func(octets int) []byte {
-		b, _ := unfinished(nil, 0, octets, 0)
-		b[frame.HeaderOctets+9] = unix.IPPROTO_SCTP
-		return b
-	}
-	lost := func(n uint64) {
-		t.Helper()
-		eventually(t, "losses are counted", func() bool { return w.port.Losses(port.Other) >= n })
-		if other, lossless := w.port.Losses(port.Other), w.port.Losses(port.Lossless); other != n || lossless != 0 {
-			t.Fatalf("lost %d and %d, want %d and 0", other, lossless, n)
-		}
-	}
-	sent := w.plain(1, 200)
-	w.send(frame.VnetHeader{}, sctp(3000+frame.HeaderOctets))
-	lost(1)
-	const many = 500 // 1.5 MB, several times the receive buffer of a socket
-	for range many {
-		w.send(frame.VnetHeader{}, sctp(3000+frame.HeaderOctets))
-	}
-	lost(1 + many)
-	fits := sctp(1500 + frame.HeaderOctets)
-	w.send(frame.VnetHeader{}, fits)
-	sent = append(append(sent, fits), w.plain(3, 200)...)
-	w.awaitBacklog(port.Other, len(sent))
-	var frames [8]port.Frame
-	wantData(t, frames[:w.port.Receive(port.Other, frames[:], 1<<20)], sent)
-	lost(1 + many)
 }

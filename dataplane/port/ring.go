@@ -15,6 +15,11 @@ const (
 	slotReserve = 4   // PACKET_RESERVE: room for the VLAN tag in front of the frame
 	slotHeader  = 112 // the most that a slot holds before the frame
 	blockSize   = 256 << 10
+
+	// A slot that has no room for a frame, nor for the virtio_net_hdr before it. The kernel then leaves both out, and
+	// all of the frame comes through the queue behind the ring.
+	longSlot  = 64
+	longBlock = 64 << 10
 )
 
 // A ring is the receive ring of one AF_PACKET socket. The kernel hands slots over in order and gets them back in order.
@@ -47,9 +52,13 @@ const (
 )
 
 // mapSlots sets up the receive ring of a socket that is not bound yet, with at least slots slots for frames of up to
-// frameSize octets. If vnet is set, a larger frame comes through the oversize queue.
+// frameSize octets. If vnet is set, a larger frame comes through the oversize queue: each one where frameSize is 0.
 func (r *ring) mapSlots(slots, frameSize int, vnet bool) error {
+	block := blockSize
 	r.vnet, r.frameSize, r.slotSize = vnet, frameSize, SlotOctets(frameSize)
+	if frameSize == 0 {
+		block, r.slotSize = longBlock, longSlot
+	}
 	for _, o := range []struct {
 		opt, val int
 		name     string
@@ -63,7 +72,6 @@ func (r *ring) mapSlots(slots, frameSize int, vnet bool) error {
 			return fmt.Errorf("setsockopt %s: %w", o.name, err)
 		}
 	}
-	block := blockSize
 	for block < r.slotSize {
 		block *= 2
 	}
@@ -80,7 +88,7 @@ func (r *ring) mapSlots(slots, frameSize int, vnet bool) error {
 		return fmt.Errorf("map receive ring of %d octets: %w", block*blocks, err)
 	}
 	r.mem = mem
-	if vnet {
+	if vnet && frameSize > 0 {
 		r.small = make([]byte, maxPending*smallSlot)
 	}
 	return nil
@@ -154,12 +162,13 @@ func (r *ring) after(i int) int {
 func (r *ring) read(s []byte, st uint32, f *Frame) bool {
 	h := header(s)
 	mac, snap := int(h.Mac), int(h.Snaplen)
-	f.Stamp = stamp(s)
-	f.Vnet, f.Truncated, f.vnet = frame.VnetHeader{}, false, nil
+	*f = Frame{Stamp: stamp(s)}
 	if st&unix.TP_STATUS_COPY != 0 {
 		return r.readOversize(s, st, f)
 	}
-	f.Truncated = h.Snaplen < h.Len
+	if f.Truncated = h.Snaplen < h.Len; f.Truncated && r.vnet {
+		return true
+	}
 	if r.vnet {
 		f.vnet = s[mac-frame.VnetHeaderOctets : mac]
 		f.Vnet, _ = frame.DecodeVnetHeader(f.vnet)

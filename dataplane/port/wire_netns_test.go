@@ -111,10 +111,12 @@ func eventually(t testing.TB, what string, done func() bool) {
 	}
 }
 
-// Results of a program: the ring of MAC Control frames, and the ring that nobody reads.
+// Results of a program: the ring of MAC Control frames, and for frames of the class Other the rings for long and for
+// small ones.
 const (
 	controlRing = 2
-	refusedRing = 3
+	longRing    = 3
+	smallRing   = 5
 )
 
 // byPCP steers frames of priority 3 to the lossless ring, and MAC Control and LLDP frames to the control ring. In the

@@ -156,7 +156,7 @@ func (w *worker) expandWhole(t *portTask, f *port.Frame, a *dataplane.Arrival) {
 	if t.cfg.Cut && f.Vnet.NeedsCsum() && frame.CompleteChecksum(f.Data, f.Vnet) {
 		f.Finish()
 	}
-	a.Data, a.Vnet, a.At = f.Data, f.Vnet, w.arrival(f)
+	a.Data, a.Vnet, a.At, a.Octets = f.Data, f.Vnet, w.arrival(f), f.Octets
 	a.Prepare(&t.classify, t.cfg.MaxFrame)
 }
 
@@ -172,7 +172,7 @@ func (w *worker) expandSegments(t *portTask, f *port.Frame, index, skip, first i
 			return 0, 0, false
 		}
 		a := &w.arrivals[first]
-		a.Data, a.Vnet, a.At = f.Data, f.Vnet, w.arrival(f)
+		a.Data, a.Vnet, a.At, a.Octets = f.Data, f.Vnet, w.arrival(f), 0
 		a.Prepare(&t.classify, t.cfg.MaxFrame)
 		a.Malformed()
 		w.origin[first] = frameSegment{frame: index}
@@ -188,7 +188,7 @@ func (w *worker) expandSegments(t *portTask, f *port.Frame, index, skip, first i
 		}
 		n := w.segmenter.Next(arena[used:])
 		a := &w.arrivals[first+count]
-		a.Data, a.Vnet, a.At = arena[used:used+n], frame.VnetHeader{}, w.arrival(f)
+		a.Data, a.Vnet, a.At, a.Octets = arena[used:used+n], frame.VnetHeader{}, w.arrival(f), 0
 		a.Prepare(&t.classify, t.cfg.MaxFrame)
 		w.origin[first+count] = frameSegment{frame: index, segment: number}
 		used += n

@@ -185,8 +185,7 @@ func TestFramesThatStay(t *testing.T) {
 		{"back to where it came from", IPv4UDP(1, 1, 0, 50), dataplane.DropSamePort, 0},
 		{"longer than the MTU", IPv4UDP(1, 2, 0, 1473), dataplane.DropOversize, 0},
 		{"longer than the MTU, lossless", Tagged(IPv4UDP(1, 2, 0, 1473), 0x8100, 3<<13), dataplane.DropOversize, 3},
-		{"SCTP longer than the MTU", sctp, dataplane.DropRing, dataplane.Unknown},
-		{"SCTP longer than the MTU, lossless", Tagged(sctp, 0x8100, 3<<13), dataplane.DropRing, dataplane.Unknown},
+		{"longer than the MTU, SCTP", sctp, dataplane.DropOversize, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			before := r.Snapshot(1).Counters.Drops[tt.prio][tt.reason]

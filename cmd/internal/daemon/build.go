@@ -78,7 +78,7 @@ func portConfig(c *config.Config, p *config.Port) (dataplane.PortConfig, error) 
 		Delay: int64(p.Delay / time.Nanosecond), MaxFrame: p.MTU + frame.HeaderOctets, Cut: cut,
 		Quanta: c.Pause.Quanta, Remain: c.Pause.Remaining,
 		Classify: classify.Config{Trust: trusts[p.Trust], Default: p.DefaultPriority, DSCP: c.Priorities.DSCP,
-			MTU: p.MTU},
+			MTU: p.MTU, Slot: int(p.Ring.Frame)},
 		Bridge: bridge.PortConfig{PVID: p.PVID, Tagged: tagged, Learning: p.Learning, Flood: p.Flood, Storm: p.Storm,
 			Loop: p.Loop},
 		StripZero: p.PriorityTags == config.StripPriorityTags,

@@ -1,0 +1,65 @@
+package acceptance
+
+import (
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/frame"
+	"pfcswitch/dataplane/port"
+	"pfcswitch/macctl"
+)
+
+// machine replaces host n by a virtual machine: the port's interface is a TAP of this process. It returns what sends a
+// frame of the machine.
+func (r *Rig) machine(n int) (send func(v frame.VnetHeader, b []byte)) {
+	r.T.Helper()
+	must(r.T, r.Node.DeleteLink(PortName(n)))
+	r.WaitUp(n, false)
+	fd := -1
+	must(r.T, port.InNetns(r.Node.Path(), func() (err error) {
+		if fd, err = unix.Open("/dev/net/tun", unix.O_RDWR|unix.O_CLOEXEC, 0); err != nil {
+			return err
+		}
+		request, err := unix.NewIfreq(PortName(n))
+		if err != nil {
+			return err
+		}
+		request.SetUint16(unix.IFF_TAP | unix.IFF_NO_PI | unix.IFF_VNET_HDR)
+		return unix.IoctlIfreq(fd, unix.TUNSETIFF, request)
+	}))
+	r.T.Cleanup(func() { _ = unix.Close(fd) })
+	IP(r.T, r.Node, "link", "set", "dev", PortName(n), "up")
+	r.WaitUp(n, true)
+	return func(v frame.VnetHeader, b []byte) {
+		r.T.Helper()
+		head := make([]byte, frame.VnetHeaderOctets)
+		v.Encode(head)
+		_, err := unix.Writev(fd, [][]byte{head, b})
+		must(r.T, err)
+	}
+}
+
+// A datagram that a virtual machine leaves to the switch to fragment, which the kernel hands to no packet socket, is
+// dropped and told of. It costs no other frame its place.
+func TestMachineLeavesFragmentation(t *testing.T) {
+	r := Start(t, 2, Setup{Keys: "priorities: {lossless: [3], default: 3}\n"})
+	send := r.machine(1)
+	h2 := r.Station(2, macctl.ModePFC, 1e9)
+	const frames = 10
+	send(frame.VnetHeader{Flags: frame.VnetNeedsCsum, GSOType: frame.GSOUDP, HdrLen: 42, GSOSize: 1480, CsumStart: 34,
+		CsumOffset: 6}, IPv4UDP(1, 2, 0, 4000))
+	for range frames {
+		send(frame.VnetHeader{}, (&Station{N: 1}).Numbered(Stream{To: 2, Prio: 3, Octets: 1000}))
+	}
+	eventually(t, "all other frames arrive", func() bool { return h2.Tally(1, 3).Frames == frames })
+	if got := r.Snapshot(1).Counters.Drops[dataplane.Unknown][dataplane.DropMalformed]; got != 1 {
+		t.Errorf("%d frames dropped as malformed, want 1", got)
+	}
+	if e := r.Events(dataplane.EventMalformed, 1); len(e) != 1 || !strings.Contains(e[0].Text, "the kernel hands") {
+		t.Errorf("events %+v, want one about the kernel", e)
+	}
+	r.NoLosslessDrops()
+}
