@@ -1,6 +1,8 @@
 package dataplane
 
 import (
+	"slices"
+
 	"pfcswitch/buffer"
 	"pfcswitch/dataplane/bridge"
 	"pfcswitch/dataplane/port"
@@ -70,6 +72,18 @@ func (s *Switch) Snapshot(v *Snapshot, now int64) {
 	v.Trunks = v.Trunks[:0]
 	for _, t := range s.trunks {
 		v.Trunks = append(v.Trunks, s.snapshotTrunk(t))
+	}
+}
+
+// CopyFrom makes v a copy of o that shares nothing with it. It allocates only where v's slices are too short.
+func (v *Snapshot) CopyFrom(o *Snapshot) {
+	ports, bufferPorts, trunks := v.Ports, v.Buffer.Ports, v.Trunks
+	*v = *o
+	v.Ports = append(ports[:0], o.Ports...)
+	v.Buffer.Ports = append(bufferPorts[:0], o.Buffer.Ports...)
+	v.Trunks = append(trunks[:0], o.Trunks...)
+	for i := range v.Trunks {
+		v.Trunks[i].Members = slices.Clone(o.Trunks[i].Members)
 	}
 }
 

@@ -26,6 +26,8 @@ type Runner struct {
 	perPort bool
 	cpus    int // that the process may use: its affinity, and its cgroup's quota
 
+	snapshots snapshots
+
 	change  sync.Mutex // one change at a time; a change may wait for peers and the kernel
 	tasksMu sync.Mutex // taken after change; guards tasks, their ports and workers against readers outside of workers
 	halt    atomic.Bool

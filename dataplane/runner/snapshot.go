@@ -1,15 +1,38 @@
 package runner
 
 import (
+	"sync"
+	"time"
+
 	"pfcswitch/dataplane"
 	"pfcswitch/dataplane/bridge"
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/dataplane/port"
 )
 
-// Snapshot fills v. It allocates only where v's slices are too short, and does not wait for a change that waits for
-// something.
+// snapshotEvery bounds how often the switch's lock is held for readers.
+const snapshotEvery = 2 * time.Millisecond
+
+// snapshots are taken into memory of their own, so that nothing is allocated while the switch is locked.
+type snapshots struct {
+	sync.Mutex // guards last, which readers share who came before it was taken
+	last       dataplane.Snapshot
+}
+
+// Snapshot fills v with the state of a moment after the call. It does not wait for a change that waits for something.
 func (r *Runner) Snapshot(v *dataplane.Snapshot) {
+	called := Now()
+	s := &r.snapshots
+	s.Lock()
+	defer s.Unlock()
+	if s.last.Time <= called {
+		time.Sleep(time.Duration(s.last.Time-Now()) + snapshotEvery)
+		r.takeSnapshot(&s.last)
+	}
+	v.CopyFrom(&s.last)
+}
+
+func (r *Runner) takeSnapshot(v *dataplane.Snapshot) {
 	r.readLosses()
 	r.tasksMu.Lock()
 	defer r.tasksMu.Unlock()

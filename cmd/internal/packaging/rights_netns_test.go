@@ -7,8 +7,11 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -59,12 +62,13 @@ func TestRightsOfTheSwitch(t *testing.T) {
 	}
 }
 
-// Clients that connect and say nothing, and one that sends without end, cost the switch bounded memory. Others are
-// answered.
+// Clients that connect and say nothing, one that sends without end, and many that scrape without end cost the switch
+// bounded memory. Others are answered.
 func TestClientsAreBounded(t *testing.T) {
 	const slow, most = 200, 48 << 20
 	p := newMachine(t)
-	proc := p.start(t, "", program(t))
+	proc := run(t, p.sw, nil, "run", "-c", write(t, filepath.Join(p.dir, "served.yaml"), "name: sw\nmetrics: {listen: "+
+		"127.0.0.1:9808}\napi: {socket: "+p.socket()+"}\nports: {p1: {}, p2: {}}\n"))
 	waitFor(t, proc, p.socket())
 	before := resident(t, proc.Pid())
 	for range slow {
@@ -82,6 +86,7 @@ func TestClientsAreBounded(t *testing.T) {
 			_ = a.Body.Close()
 		}
 	}
+	p.checkScrapes(t, 40, 25)
 	if out, ok := healthy(t, p.socket()); !ok {
 		t.Errorf("beside %d slow clients: %s", slow, out)
 	}
@@ -89,6 +94,43 @@ func TestClientsAreBounded(t *testing.T) {
 		t.Errorf("memory grew from %d to %d KiB", before>>10, now>>10)
 	}
 	stop(t, proc)
+}
+
+// checkScrapes lets so many clients scrape so often each: some are refused with status 503, and nothing else happens.
+func (p *machine) checkScrapes(t *testing.T, clients, times int) {
+	t.Helper()
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true,
+		Dial: func(network, address string) (c net.Conn, err error) {
+			err = p.sw.Do(func() error { c, err = net.Dial(network, address); return err })
+			return c, err
+		}}}
+	var answered, refused atomic.Int64
+	var all sync.WaitGroup
+	for range clients {
+		all.Go(func() {
+			for range times {
+				a, err := client.Get("http://127.0.0.1:9808/metrics")
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				_, _ = io.Copy(io.Discard, a.Body)
+				_ = a.Body.Close()
+				switch a.StatusCode {
+				case http.StatusOK:
+					answered.Add(1)
+				case http.StatusServiceUnavailable:
+					refused.Add(1)
+				default:
+					t.Errorf("a scrape: %s", a.Status)
+				}
+			}
+		})
+	}
+	all.Wait()
+	if answered.Load() == 0 || refused.Load() == 0 {
+		t.Errorf("of %d scrapes %d were answered and %d refused", clients*times, answered.Load(), refused.Load())
+	}
 }
 
 type zeros struct{}

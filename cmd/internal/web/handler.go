@@ -52,11 +52,13 @@ func Handler(c Config) http.Handler {
 	mux := http.NewServeMux()
 	handlePage(mux)
 	mux.HandleFunc("GET /v1/view", c.Poller.stream)
+	paced := newPacer()
 	if c.State != nil {
-		mux.HandleFunc("GET /v1/state", func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, c.State()) })
+		mux.Handle("GET /v1/state", paced.handler(http.HandlerFunc(
+			func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, c.State()) })))
 	}
 	if c.Metrics != nil {
-		mux.Handle("GET /metrics", c.Metrics)
+		mux.Handle("GET /metrics", paced.handler(c.Metrics))
 	}
 	return guard(c.names(), http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		for key, value := range policy {
