@@ -110,11 +110,13 @@ func (r *Runner) quiesce(f func() error) error {
 	defer r.tasksMu.Unlock()
 	r.resume = make(chan struct{})
 	r.halt.Store(true)
-	for _, w := range r.workers {
-		w.wake()
-	}
-	for range r.workers {
-		<-r.parked
+	if !r.quit.Load() {
+		for _, w := range r.workers {
+			w.wake()
+		}
+		for range r.workers {
+			<-r.parked
+		}
 	}
 	err := f()
 	r.halt.Store(false)
@@ -227,18 +229,28 @@ func (r *Runner) Note(e dataplane.Event) {
 	r.View(func(sw *dataplane.Switch) { sw.Note(e, Now()) })
 }
 
-// Close stops the workers and closes every port.
-func (r *Runner) Close() error {
-	var errs []error
-	for i := range r.tasks {
-		errs = append(errs, r.Detach(i))
+// Stop ends the workers: no frame is forwarded any more. Then no change has to wait for a worker, so that the ports of
+// a loaded switch are detached without a wait each.
+func (r *Runner) Stop() {
+	r.change.Lock()
+	defer r.change.Unlock()
+	if r.quit.Swap(true) {
+		return
 	}
-	r.quit.Store(true)
 	close(r.stop)
 	for _, w := range r.workers {
 		w.wake()
 	}
 	r.done.Wait()
+}
+
+// Close stops the workers and closes every port.
+func (r *Runner) Close() error {
+	r.Stop()
+	var errs []error
+	for i := range r.tasks {
+		errs = append(errs, r.Detach(i))
+	}
 	for _, w := range r.workers {
 		errs = append(errs, w.close())
 	}

@@ -3,6 +3,7 @@ package runner
 import (
 	"math/rand/v2"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"pfcswitch/dataplane/bridge"
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/dataplane/port"
+	"pfcswitch/dataplane/port/porttest"
 	"pfcswitch/macctl"
 )
 
@@ -244,4 +246,39 @@ func TestRunnerSendsProbes(t *testing.T) {
 	}
 	l.stations[0].send(frames[0].Data)
 	eventually(t, "the loop is seen", func() bool { return l.balanced().Ports[0].Loop == bridge.LoopShut })
+}
+
+// A busyPort keeps a worker for a while at each look for frames, as one with a load does. It counts these looks.
+type busyPort struct {
+	*porttest.End
+	busy  *atomic.Bool
+	looks *atomic.Int64
+}
+
+func (p busyPort) Receive(c port.Class, dst []port.Frame, most int) int {
+	if p.busy.Load() {
+		p.looks.Add(1)
+		time.Sleep(time.Millisecond)
+	}
+	return p.End.Receive(c, dst, most)
+}
+
+// A loaded switch ends with the round that its workers are in, and not one round later for each port.
+func TestCloseWaitsForOneRound(t *testing.T) {
+	const n = 16
+	var busy atomic.Bool
+	var looks atomic.Int64
+	t.Cleanup(func() { // after Close
+		if got := looks.Load(); got > 2*n*int64(port.NumClasses) {
+			t.Errorf("the worker has looked at %d rings, want at most two rounds of %d", got, n*port.NumClasses)
+		}
+	})
+	l := newTestbed(t, executors[0], roomy(n))
+	l.must(l.r.Configure(roomy(n), asMap(unshapedPorts(n)...), nil))
+	for i := range n {
+		l.stations = append(l.stations, &station{l: l, id: i})
+		l.ports[i] = unshaped(i)
+		l.attach(i, func(p *porttest.End) port.Port { return busyPort{p, &busy, &looks} })
+	}
+	busy.Store(true)
 }

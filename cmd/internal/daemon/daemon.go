@@ -326,7 +326,11 @@ func (d *Daemon) Close() error {
 	for ns := range d.watched {
 		d.unwatch(ns)
 	}
-	errs := []error{d.flight.end(), d.closeAllPorts()}
+	errs := []error{d.flight.end()}
+	if d.runner != nil {
+		d.runner.Stop()
+	}
+	errs = append(errs, d.closeAllPorts())
 	d.watchdog.close()
 	if d.runner != nil {
 		errs = append(errs, d.runner.Close())
