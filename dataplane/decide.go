@@ -18,6 +18,9 @@ const (
 	TrapStream
 	TrapMeasurement
 	TrapLoopProbe
+	TrapOfAnotherLink // a measurement frame that is not for this port
+	TrapOwnSource     // the source is the address of a port of this switch
+	numTraps
 )
 
 // trapOf returns the trap of a frame.
@@ -31,10 +34,15 @@ func (s *Switch) trapOf(p *portState, a *Arrival) Trap {
 		return TrapStream
 	case t == s.cfg.Measurement.Fallback && s.measures(p, a):
 		return TrapMeasurement
+	case t == s.cfg.Measurement.Fallback && s.cfg.Measurement.StaysOnLink(a.Data):
+		return TrapOfAnotherLink
 	case t == bridge.ProbeEtherType && p.trunk == nil:
 		if probe, err := bridge.ParseProbe(a.Data); err == nil && s.bridge.Own(probe) {
 			return TrapLoopProbe
 		}
+	}
+	if !p.cfg.TAP && s.ownAddresses[a.header.Src] { // the host behind a TAP uses the address of its wire
+		return TrapOwnSource
 	}
 	return NotTrapped
 }

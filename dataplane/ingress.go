@@ -119,7 +119,7 @@ func (s *Switch) receive(p *portState, a *Arrival, index uint32) bool {
 		s.reportFault(p, a)
 		return true
 	}
-	switch s.trapOf(p, a) {
+	switch trap := s.trapOf(p, a); trap {
 	case NotTrapped:
 		vid, member, d := s.route(p, a, true)
 		if !member {
@@ -134,9 +134,10 @@ func (s *Switch) receive(p *portState, a *Arrival, index uint32) bool {
 		s.Measurement(p.index, a.Data, a.At, s.now, s.realTimeOffset)
 	case TrapLoopProbe:
 		s.handleLoopProbe(p, a)
-	default: // a control ring, or the agent's socket, has a copy
+	default: // of MAC Control and LLDP frames, a control ring or the agent's socket has a copy
 		s.count(p, a)
 		s.drop(p, a.priority, DropFiltered, false)
+		s.reportForged(p, a, trap)
 	}
 	return true
 }
@@ -175,6 +176,23 @@ func (p *portState) tooLong(a *Arrival) string {
 		"longer frames are dropped (oversize), those of lossless priorities too. Lower the MTU of the station that "+
 		"sends them to %d, or raise ports.%s.mtu to %d (pfcswitch nic: --mtu)",
 		octets, mtu, p.cfg.MaxFrame, mtu, p.cfg.Name, octets-frame.HeaderOctets)
+}
+
+// forgedTexts describe frames that no station may send.
+var forgedTexts = [numTraps]string{
+	TrapOfAnotherLink: "a measurement frame came that is not for this port: a host may want to change the headroom " +
+		"of another link",
+	TrapOwnSource: "a frame came whose source is the address of a port of this switch: a host pretends to be the " +
+		"switch, or there is a loop",
+}
+
+// reportForged reports the first frame under a configuration that no station may send.
+func (s *Switch) reportForged(p *portState, a *Arrival, t Trap) {
+	if forgedTexts[t] != "" && !p.reportedTraps[t] {
+		p.reportedTraps[t] = true
+		s.event(Event{Kind: EventPort, Port: p.cfg.Name, Priority: -1, Peer: a.header.Src,
+			Text: forgedTexts[t] + "; such frames are dropped (filtered)"})
+	}
 }
 
 func (s *Switch) dispatch(p *portState, a *Arrival, index uint32, vid uint16, d *bridge.Decision) bool {

@@ -2,6 +2,7 @@ package dataplane
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"math"
 	"slices"
@@ -135,7 +136,56 @@ func TestFallbackMeasurement(t *testing.T) {
 	}
 }
 
-// They go no further through a trunk either, to the group or to the port; those for others do.
+// tagged inserts a tag into a frame.
+func tagged(b []byte, tci uint16) []byte {
+	head := binary.BigEndian.AppendUint16(slices.Clone(b[:2*frame.AddressOctets]), frame.TypeVLAN)
+	return append(binary.BigEndian.AppendUint16(head, tci), b[2*frame.AddressOctets:]...)
+}
+
+// A host cannot speak to the neighbour of another port in the name of this switch: measurement frames stay on their
+// link, also those with a tag that would be stripped, and no frame from an address of the switch passes. Echo frames,
+// which try how bridges pass frames on, do.
+func TestNothingInTheNameOfThisSwitch(t *testing.T) {
+	r, _ := measuringRig(t)
+	f := macctl.DefaultMeasurementFormat
+	forged := f.Append(nil, macOf(host(1)), r.sw.ports[1].cfg.MAC, true,
+		macctl.Measurement{Operation: macctl.MeasureResult, Area: [2]uint64{1 << 30, 0}})
+	other := ether(host(1), address(r.sw.ports[1].cfg.MAC), nil, experimental, 1, small)
+	for _, b := range [][]byte{forged, tagged(forged, 1), tagged(forged, 0),
+		f.Append(nil, macOf(host(1)), peerMAC, true, macctl.Measurement{Operation: macctl.MeasureAnswer}),
+		f.Append(nil, macOf(frame.Broadcast), peerMAC, true, macctl.Measurement{}), other, other} {
+		r.offer(0, b)
+	}
+	if c := r.count(0); c.Drops[0][DropFiltered] != 7 || c.ReceivedFrames != 7 {
+		t.Errorf("%d received, dropped %v, want 7 of each", c.ReceivedFrames, c.Drops)
+	}
+	if n := len(r.drain(1, second)); n != 0 {
+		t.Errorf("%d frames passed", n)
+	}
+	var events []Event
+	for _, e := range r.sw.Events(nil, 0) {
+		if e.Kind == EventPort {
+			events = append(events, e)
+		}
+	}
+	if own := address(r.sw.ports[1].cfg.MAC); len(events) != 2 || events[0].Port != "p0" || events[0].Peer != own ||
+		events[1].Port != "p0" || events[1].Peer != own || events[0].Text == events[1].Text {
+		t.Errorf("events %+v", events)
+	}
+	r.offer(0, f.AppendEcho(nil, macOf(host(1)), peerMAC, macctl.PathBridged, 60, false, 0,
+		macctl.Echo{Answer: true}))
+	if n := len(r.drain(1, second)); n != 1 {
+		t.Errorf("%d echo frames passed, want 1", n)
+	}
+}
+
+// macOf returns the octets of an address.
+func macOf(a uint64) (mac [6]byte) {
+	frame.PutAddress(mac[:], a)
+	return mac
+}
+
+// They go no further through a trunk either.
 func TestFallbackMeasurementAtATrunk(t *testing.T) {
 	probers := map[int]*prober{0: {}, uplinkPort: {}}
 	r := trunkRig(t, threeToOne(), func(cfg *Config, ports []PortConfig) {
@@ -155,8 +205,8 @@ func TestFallbackMeasurementAtATrunk(t *testing.T) {
 	}
 	r.empty()
 	r.offer(0, request(peerMAC, true))
-	if got := r.drain(uplinkPort, second); len(got) != 1 {
-		t.Errorf("%d frames to another station went through, want 1", len(got))
+	if got := r.drain(uplinkPort, second); len(got) != 0 {
+		t.Errorf("%d frames to another station went through", len(got))
 	}
 }
 

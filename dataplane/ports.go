@@ -46,9 +46,20 @@ func (s *Switch) SetMAC(i int, mac [6]byte, now int64) (PortConfig, error) {
 		return PortConfig{}, fmt.Errorf("there is no port number %d", i)
 	}
 	p.cfg.MAC = mac
+	s.updateOwnAddresses()
 	s.captureTap.Describe(p.described())
 	s.configureMACControl(p)
 	return p.cfg, nil
+}
+
+// updateOwnAddresses collects the addresses of all ports, as far as they are known.
+func (s *Switch) updateOwnAddresses() {
+	clear(s.ownAddresses)
+	for p := range s.existing() {
+		if p.cfg.MAC != [6]byte{} {
+			s.ownAddresses[address(p.cfg.MAC)] = true
+		}
+	}
 }
 
 // Reconfigure puts a whole configuration in force, or on error nothing. ports are by number: it adds, changes and

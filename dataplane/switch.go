@@ -37,6 +37,7 @@ type Switch struct {
 	mayLeaveSoon       bool           // a frame of the running burst meets a shorter queue
 	losslessDepartures uint64         // only grows
 	wakeDelay          int64
+	ownAddresses       map[uint64]bool      // of all ports
 	removedPorts       archive[removedPort] // counters of removed ports
 	suspects           bridge.PortSet       // ports that the watchdog has to look at
 	captureTap         capture.Tap
@@ -96,6 +97,7 @@ type portState struct {
 	traffic            traffic
 	echo               macctl.EchoResponder
 	reported           [NumDropReasons]bool // faults of frames that events have told of under this configuration
+	reportedTraps      [numTraps]bool       // likewise of frames that nobody may send
 }
 
 // queue is one egress queue: a list of descriptors.
@@ -107,7 +109,7 @@ type queue struct {
 
 // New returns a switch without ports.
 func New(cfg Config, now int64) (*Switch, error) {
-	s := &Switch{cfg: cfg, now: now, wakeDelay: wakeDelayGuess,
+	s := &Switch{cfg: cfg, now: now, ownAddresses: map[uint64]bool{}, wakeDelay: wakeDelayGuess,
 		random: binary.LittleEndian.Uint64(cfg.Identity.Public[:]) | 1}
 	s.removedPorts.byName, s.removedTrunks.byName = map[string]*removedPort{}, map[string]*TrunkSnapshot{}
 	var err error
@@ -165,7 +167,8 @@ func (s *Switch) configure(p *portState, cfg PortConfig) error {
 	if err != nil {
 		return fmt.Errorf("port %s: %w", cfg.Name, err)
 	}
-	p.cfg, p.reported = cfg, [NumDropReasons]bool{}
+	p.cfg, p.reported, p.reportedTraps = cfg, [NumDropReasons]bool{}, [numTraps]bool{}
+	s.updateOwnAddresses()
 	s.captureTap.Describe(p.described())
 	if cfg.Delay > 0 && p.deferredFrames == nil {
 		p.deferredFrames = make([]deferredFrame, 0, maxDeferredFrames)
@@ -191,6 +194,7 @@ func (s *Switch) RemovePort(i int, now int64) {
 	s.keepRemovedPort(p)
 	s.bridge.RemovePort(i)
 	s.ports[i] = nil
+	s.updateOwnAddresses()
 	s.pending.Remove(i)
 	s.sumLosslessDropsRemoved()
 }

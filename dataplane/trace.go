@@ -129,7 +129,8 @@ func (s *Switch) traceFrame(f *TraceResult, p *portState, a *Arrival) {
 		return
 	}
 	if f.Trap = s.trapOf(p, a); f.Trap != NotTrapped {
-		if f.Trap == TrapMACControl || f.Trap == TrapLLDP {
+		switch f.Trap {
+		case TrapMACControl, TrapLLDP, TrapOfAnotherLink, TrapOwnSource:
 			f.drop(DropFiltered)
 		}
 		return

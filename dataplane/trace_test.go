@@ -302,6 +302,7 @@ func TestTraceOfWhatIsTaken(t *testing.T) {
 	peer := testPort(1)
 	almost := streamFrame(&peer, lossless)
 	almost[frame.HeaderOctets+frame.TagOctets+9]++ // another protocol
+	frame.PutAddress(almost[frame.AddressOctets:], host(1))
 	for _, tt := range []struct {
 		name string
 		b    []byte
@@ -312,6 +313,9 @@ func TestTraceOfWhatIsTaken(t *testing.T) {
 		{"measurement", request([6]byte{}, true), TrapMeasurement},
 		{"probe", bridge.AppendProbe(nil, host(1), bridge.Probe{Identity: r.sw.cfg.Identity.Public}), TrapLoopProbe},
 		{"PFC", r.pfcFrame(1, 1<<lossless, nil), TrapMACControl},
+		{"measurement of another link", request(peerMAC, true), TrapOfAnotherLink},
+		{"tagged measurement of another link", tagged(request(peerMAC, true), 1), TrapOfAnotherLink},
+		{"from an own address", ether(host(1), address(peer.MAC), nil, 0x0800, 1, small), TrapOwnSource},
 		{"data", data(0, 1, lossless, 1, small), NotTrapped},
 	} {
 		if f, _ := r.sw.Trace(0, tt.b, frame.VnetHeader{}, r.now); f.Trap != tt.want {

@@ -137,6 +137,76 @@ func TestResultOfAStranger(t *testing.T) {
 	}
 }
 
+// A message counts only from this very link: from the neighbour that LLDP names, a request or result at the group
+// address, a result of the session of the neighbour's requests.
+func TestOnlyTheLinkCounts(t *testing.T) {
+	for name, tt := range map[string]struct {
+		forge func(m *macctl.MeasurementFrame)
+		want  Ignored
+	}{
+		"to the port's own address": {func(m *macctl.MeasurementFrame) { m.Group = false }, IgnoredUnasked},
+		"of another session":        {func(m *macctl.MeasurementFrame) { m.Session++ }, IgnoredStranger},
+		"of another station":        {func(m *macctl.MeasurementFrame) { m.Peer = stranger }, IgnoredStranger},
+		"a request of another station": {func(m *macctl.MeasurementFrame) {
+			m.Operation, m.Peer = macctl.MeasureRequest, stranger
+		}, IgnoredStranger},
+		"an answer to nothing": {func(m *macctl.MeasurementFrame) {
+			m.Operation, m.Group = macctl.MeasureAnswer, false
+		}, IgnoredUnasked},
+	} {
+		w := newWire(settings(7), settings(8))
+		w.lose = func(from int, p macctl.MeasurementFrame) bool {
+			return from == 1 && p.Operation == macctl.MeasureResult
+		}
+		w.ends[0].SetNeighbour(w.address[1], w.now)
+		w.agree()
+		w.run(time.Second)
+		p := w.ends[0]
+		found, replies := p.Target(), p.count.Replies
+		m := result(w.address[1], 8, 1, maxHeadroomBits)
+		tt.forge(&m)
+		p.Receive(m, w.now, w.moment(0))
+		drain(p, w.moment(0), ignore)
+		if p.Target() != found || p.count.Replies != replies || p.count.Ignored[tt.want] != 1 {
+			t.Errorf("%s: target %d, was %d; ignored %v", name, p.Target(), found, p.count.Ignored)
+		}
+		p.Receive(result(w.address[1], 8, 1, maxHeadroomBits), w.now, w.moment(0))
+		if p.Target() <= found {
+			t.Errorf("%s: after it the neighbour's own result does not count", name)
+		}
+	}
+}
+
+// Nobody far away can guess what an answer must repeat: sessions and sequences begin at random.
+func TestSequenceBeginsWhereItIsTold(t *testing.T) {
+	s := settings(7)
+	s.Sequence = 1<<32 - 2 // the count goes on beyond the largest number
+	w := newWire(s, settings(8))
+	w.agree()
+	w.run(time.Second)
+	if n := w.sent[0].Sequence; n != 1<<32-1 {
+		t.Errorf("the first request has number %d", n)
+	}
+	if r := w.report(0); r.Measured == nil || !r.ResultAcked || ignored(r)+ignored(w.report(1)) != 0 {
+		t.Errorf("%+v", r.Counters)
+	}
+}
+
+// Another neighbour on the link is measured anew.
+func TestAnotherNeighbour(t *testing.T) {
+	w := measured()
+	p := w.ends[0]
+	p.SetNeighbour(stranger, w.now)
+	if p.Found() != 0 || p.Target() == 0 {
+		t.Errorf("measured %d, target %d", p.Found(), p.Target())
+	}
+	w.address[1] = stranger
+	w.run(time.Second)
+	if p.Found() == 0 || !w.report(0).ResultAcked {
+		t.Error("the new neighbour was not measured")
+	}
+}
+
 // A forged result with the peer's address counts for some minutes. Then the peer's own result counts again.
 func TestForgedResultIsForgotten(t *testing.T) {
 	w := measured()

@@ -23,6 +23,7 @@ type Settings struct {
 	Interval   time.Duration // in which eight samples are taken
 	Flags      uint8         // how requests are to be answered
 	Session    uint16        // tells this run of this end from others; random
+	Sequence   uint32        // number before that of the first message; random, so that nobody far away can guess it
 
 	Streams  bool  // the peer may have this end fill the link
 	Lossless uint8 // with these priorities, bit n = priority n
@@ -46,6 +47,7 @@ type Probe struct {
 	agreed         bool
 	agreementKnown bool // SetAgreed was called
 	neighbour      string
+	address        [6]byte // of the neighbour; zero: not known
 	warned         bool
 	notes          []string
 	notesUntil     int64 // until then notes use up noteGap each
@@ -66,6 +68,8 @@ type Probe struct {
 	controlPath controlPath
 
 	// responder
+	asker         uint16 // session of the peer's requests, where askerKnown
+	askerKnown    bool
 	replies       [maxPendingReplies]pendingReply
 	first         int
 	waiting       int
@@ -99,6 +103,7 @@ type Counters struct {
 func NewProbe(s Settings) *Probe {
 	p := &Probe{}
 	p.nextRequest, p.results.nextCheck = math.MaxInt64, math.MaxInt64
+	p.sequence, p.results.sequence, p.stream.sequence = s.Sequence+1, s.Sequence, s.Sequence
 	p.Configure(s, 0)
 	return p
 }
@@ -169,6 +174,19 @@ func (p *Probe) SetAgreed(own, peer bool, neighbour string, now int64) {
 	p.warn(now)
 }
 
+// SetNeighbour says which address the neighbour has, by LLDP; zero where that is not known. Messages of other stations
+// do not count. With another neighbour measuring begins anew.
+func (p *Probe) SetNeighbour(address [6]byte, now int64) {
+	if address == p.address {
+		return
+	}
+	p.address = address
+	p.restart(now)
+}
+
+// Neighbour returns the argument of the last SetNeighbour.
+func (p *Probe) Neighbour() [6]byte { return p.address }
+
 // Agreed returns the arguments of the last SetAgreed, false and "" before the first. agreed means that both ends
 // measure.
 func (p *Probe) Agreed() (own, agreed bool, neighbour string) {
@@ -187,6 +205,7 @@ func (p *Probe) restart(now int64) {
 	p.measuredBits = 0
 	p.requests = [maxOpenRequests]openRequest{}
 	p.waiting, p.asked, p.unanswered, p.unusable, p.tooFar, p.farTrip = 0, 0, 0, 0, 0, 0
+	p.askerKnown = false
 	p.parameters, p.responder, p.controlPath = parameterWindow{}, [6]byte{}, controlPath{}
 	p.target.lowerTo, p.exceedsMax = 0, false
 	p.results.restart()
@@ -275,6 +294,10 @@ func (p *Probe) Notes() []string {
 
 // Receive handles a message that came at stamp, by the switch's clock, and is looked at now. It reports whether Out has
 // an answer that is to be sent before anything else.
+//
+// Requests and results count at the group address only, which no bridge forwards: they come from this very link. What
+// comes to the port's own address may come from afar. It counts only as the reply to an open message of this end, whose
+// session and sequence nobody else on the way knows.
 func (p *Probe) Receive(in macctl.MeasurementFrame, stamp int64, at Moment) (urgent bool) {
 	if in.Flags&macctl.MeasureClient != 0 {
 		stamp = at.Now
@@ -283,14 +306,18 @@ func (p *Probe) Receive(in macctl.MeasurementFrame, stamp int64, at Moment) (urg
 	switch {
 	case !p.Measuring():
 		p.ignore(IgnoredNotAgreed)
+	case p.address != [6]byte{} && in.Peer != p.address:
+		p.ignore(IgnoredStranger)
 	case in.Operation == macctl.MeasureRequest && in.Group && stamp <= p.doubtfulUntil:
 		p.ignore(IgnoredClock)
 	case in.Operation == macctl.MeasureRequest && in.Group:
 		return p.handleRequest(in, stamp, at)
 	case in.Operation == macctl.MeasureAnswer, in.Operation == macctl.MeasureRequest:
 		p.handleAnswer(in, stamp, at)
-	case in.Operation == macctl.MeasureResult:
+	case in.Operation == macctl.MeasureResult && in.Group:
 		p.handleResult(in, at.Now)
+	case in.Operation == macctl.MeasureResult:
+		p.ignore(IgnoredUnasked)
 	case in.Operation == macctl.MeasureResultAck:
 		p.handleAck(in, at.Now)
 	case in.Operation == macctl.MeasureStream && in.Group:

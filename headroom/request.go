@@ -220,6 +220,7 @@ type pendingReply struct {
 
 // handleRequest queues the answer to a request, and reports whether the answer is to be sent at once.
 func (p *Probe) handleRequest(in macctl.MeasurementFrame, stamp int64, at Moment) (urgent bool) {
+	p.asker, p.askerKnown = in.Session, true
 	if p.waiting == maxPendingReplies {
 		p.ignore(IgnoredBusy)
 		return false

@@ -128,7 +128,7 @@ func (p *Probe) handleResult(in macctl.MeasurementFrame, now int64) {
 	p.expireResult(now)
 	known := r.received && in.Peer == r.from.Peer && in.Session == r.peer.Session
 	switch ahead := int32(in.Sequence - r.peer.Sequence); {
-	case p.isStranger(in.Peer):
+	case p.isStranger(in.Peer), p.askerKnown && in.Session != p.asker:
 		p.ignore(IgnoredStranger)
 		return
 	case known && ahead < 0:
@@ -201,7 +201,7 @@ func (p *Probe) sampleAdded(now int64) {
 	p.warnOver(now)
 	p.updateTarget(now)
 	p.results.nextCheck = min(p.results.nextCheck, now+int64(p.set.Interval))
-	if p.results.sequence == 0 {
+	if p.results.sent.Operation == 0 {
 		p.results.nextCheck = now
 	}
 }

@@ -161,6 +161,13 @@ func (f *MeasurementFormat) RecognizesEcho(b []byte) bool {
 	return operation == echoRequest || operation == echoAnswer
 }
 
+// StaysOnLink reports whether b, with or without a tag, is a frame of this format that no bridge may forward: any but
+// an echo frame, which tries how bridges pass it on.
+func (f *MeasurementFormat) StaysOnLink(b []byte) bool {
+	w, _ := skipTag(b)
+	return f.Recognizes(w) && !f.RecognizesEcho(b)
+}
+
 // isStation reports whether an address can be that of a station: no group, and not zero.
 func isStation(address [6]byte) bool { return address[0]&1 == 0 && address != [6]byte{} }
 

@@ -118,6 +118,10 @@ var trapTexts = map[dataplane.Trap]string{
 	dataplane.TrapMeasurement: "a measurement frame for this port: it is answered or counted, and never forwarded",
 	dataplane.TrapLoopProbe: "a loop probe of this very switch: there is a loop, and flooding on a port of it is " +
 		"switched off",
+	dataplane.TrapOfAnotherLink: "a measurement frame that is not for this port: such frames stay on their link, and " +
+		"it is dropped (filtered)",
+	dataplane.TrapOwnSource: "its source is the address of a port of this switch: a host pretends to be the switch, " +
+		"or there is a loop, and it is dropped (filtered)",
 }
 
 func (n *explainer) oversize() {

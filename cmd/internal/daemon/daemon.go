@@ -25,7 +25,6 @@ package daemon
 import (
 	"context"
 	"crypto/rand"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -61,7 +60,6 @@ type Daemon struct {
 
 	renegotiate  atomic.Bool    // a neighbour may ask for other settings
 	precision    time.Duration  // of this machine's stamps
-	session      uint16         // identifies the measurements of this run
 	headroomKick chan struct{}  // wakes runHeadroom
 	background   sync.WaitGroup // runHeadroom, runNotify
 	checking     sync.Mutex     // one check of a headroom at a time
@@ -104,7 +102,6 @@ func (d *Daemon) start(c *config.Config) error {
 			return err
 		}
 	}
-	d.session = binary.NativeEndian.Uint16(d.identity.Public[:])
 	if err := d.openListeners(c); err != nil {
 		return err
 	}

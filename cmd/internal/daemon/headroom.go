@@ -2,6 +2,8 @@ package daemon
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -177,11 +179,18 @@ func (d *Daemon) applyAgreement(p *portLink) {
 	}
 	var own, agreed bool
 	var neighbour string
-	d.runner.View(func(*dataplane.Switch) { own, agreed, neighbour = p.prober.Agreed() })
-	if a.Own == own && a.Agreed() == agreed && a.Neighbour == neighbour {
+	var address [6]byte
+	d.runner.View(func(*dataplane.Switch) {
+		own, agreed, neighbour = p.prober.Agreed()
+		address = p.prober.Neighbour()
+	})
+	if a.Own == own && a.Agreed() == agreed && a.Neighbour == neighbour && a.Address == address {
 		return // or nobody has spoken yet
 	}
-	d.runner.Kick(p.number, func(now int64) { p.prober.SetAgreed(a.Own, a.Peer, a.Neighbour, now) })
+	d.runner.Kick(p.number, func(now int64) {
+		p.prober.SetNeighbour(a.Address, now)
+		p.prober.SetAgreed(a.Own, a.Peer, a.Neighbour, now)
+	})
 }
 
 // attachProber gives a port of the data plane its Prober. With keep the port also keeps its measured headroom.
@@ -222,7 +231,13 @@ func (d *Daemon) attachProber(pc *dataplane.PortConfig, c *config.Config, p *con
 
 // newProber makes the Prober of a port. Its counters continue those of an earlier Prober of this port.
 func (d *Daemon) newProber(c *config.Config, p *config.Port) *prober {
-	n := &prober{Probe: headroom.NewProbe(d.probeSettings(c, p)), targetChanged: d.kickHeadroom}
+	var random [6]byte
+	_, _ = rand.Read(random[:]) // never fails
+	n := &prober{targetChanged: d.kickHeadroom, session: binary.NativeEndian.Uint16(random[:]),
+		sequence: binary.NativeEndian.Uint32(random[2:])}
+	s := d.probeSettings(c, p)
+	s.Session, s.Sequence = n.session, n.sequence
+	n.Probe = headroom.NewProbe(s)
 	n.Continue(d.retiredCounters[p.Name])
 	delete(d.retiredCounters, p.Name)
 	d.probers[p.Name] = n
@@ -255,8 +270,9 @@ func (d *Daemon) updateProbers(ports map[int]dataplane.PortConfig) {
 		p.prober = known
 		settings, octets := d.probeSettings(d.cfg, p.cfg), headroomOf(ports[p.number])
 		d.runner.Kick(p.number, func(now int64) {
-			known.Configure(settings, now)
+			known.configure(settings, now)
 			if d.cfg.Headroom.Agree == config.AgreeAlways {
+				known.SetNeighbour([6]byte{}, now)
 				known.SetAgreed(true, true, "", now)
 			}
 		})

@@ -15,6 +15,8 @@ import (
 // A prober is the headroom.Probe of one port for the data plane. The switch's lock guards it.
 type prober struct {
 	*headroom.Probe
+	session       uint16 // session and first sequence tell this Probe from others, and cannot be guessed
+	sequence      uint32
 	target        int64  // as last seen
 	targetChanged func() // must not block
 }
@@ -48,6 +50,12 @@ func (p *prober) Stamped(m *macctl.Measurement, sent, now, realTimeOffset int64)
 
 // Reacted implements dataplane.HeadroomProber.
 func (p *prober) Reacted(ns int64, busy bool) { p.Probe.Reacted(time.Duration(ns), busy) }
+
+// configure changes the settings.
+func (p *prober) configure(s headroom.Settings, now int64) {
+	s.Session, s.Sequence = p.session, p.sequence
+	p.Configure(s, now)
+}
 
 // probeReport returns what a prober knows now.
 func (d *Daemon) probeReport(p *prober) (r headroom.Report) {
@@ -86,13 +94,13 @@ func autoXonQueues(c *config.Config, p *config.Port) (queues uint8) {
 	return queues
 }
 
-// probeSettings translates what a port's Probe needs.
+// probeSettings translates what the Probe of a port needs, but for its session.
 func (d *Daemon) probeSettings(c *config.Config, p *config.Port) headroom.Settings {
 	h, calculated := &c.Headroom, p.CalculatedHeadroom().Bits()
 	s := headroom.Settings{Inputs: p.HeadroomInputs(), Calculated: calculated, Min: 8 * h.Min,
 		Max: h.Max.Bits(calculated), Auto: autoHeadroomQueues(c, p) != 0, Key: headroomKey(p),
 		Precision:  max(h.Precision, d.precision), // no stamp is finer than this machine's
-		Percentile: h.Percentile / 100, Interval: h.Interval, Session: d.session, Streams: h.SendRequest}
+		Percentile: h.Percentile / 100, Interval: h.Interval, Streams: h.SendRequest}
 	_, s.Lossless = flowControl(c, p)
 	if h.Max.Times == 0 { // a size was written: of all that is found
 		s.Limit = s.Max

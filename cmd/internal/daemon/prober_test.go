@@ -28,7 +28,7 @@ func TestProbeSettings(t *testing.T) {
 		{"calculated, but for this port", "buffer: {headroom: calculated}", "priorities: {3: {headroom: auto}}", 0,
 			true, "ports.p1.priorities.3.headroom", 0, 0},
 	}
-	d := &Daemon{precision: 40 * time.Nanosecond, session: 7}
+	d := &Daemon{precision: 40 * time.Nanosecond}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			c := parse(t, "preset: roce\n"+tt.yaml+"\nports: {p1: {"+tt.port+"}}\n")
@@ -43,7 +43,7 @@ func TestProbeSettings(t *testing.T) {
 			if s.Limit != tt.most {
 				t.Errorf("limit %d, want that of a size, %d", s.Limit, tt.most)
 			}
-			if s.Precision != 40 || s.Session != 7 || math.Abs(s.Percentile-0.999) > 1e-9 || s.Interval != time.Second {
+			if s.Precision != 40 || math.Abs(s.Percentile-0.999) > 1e-9 || s.Interval != time.Second {
 				t.Errorf("got %+v", s)
 			}
 		})
@@ -90,8 +90,8 @@ func TestProber(t *testing.T) {
 	if out, _, _, _ := p.Out(15, 0); out.Reaction != 7 || p.Report(15).ReactionsIdle.Samples != 1 {
 		t.Errorf("the answer states a reaction of %d ns, want 7", out.Reaction)
 	}
-	result := macctl.MeasurementFrame{Measurement: macctl.Measurement{Operation: macctl.MeasureResult, Session: 4,
-		Sequence: 1, Area: [2]uint64{2_000_000, 1000}}}
+	result := macctl.MeasurementFrame{Measurement: macctl.Measurement{Operation: macctl.MeasureResult,
+		Sequence: 1, Area: [2]uint64{2_000_000, 1000}}, Group: true}
 	if p.Receive(&result, 20, 21, 0, true); found != 1 || p.Target() != 250_000 {
 		t.Errorf("told %d times, target %d", found, p.Target())
 	}
