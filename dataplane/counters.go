@@ -35,6 +35,13 @@ var dropNames = [NumDropReasons]string{
 // String returns the name as metrics print it.
 func (r DropReason) String() string { return dropNames[r] }
 
+// faultTexts say for events what a fault is. Those of DropRing are in ringLost's callers.
+var faultTexts = [NumDropReasons]string{
+	DropLosslessHeadroom: "lossless-headroom: the headroom was full, and buffer.ring_hold is off",
+	DropBufferMemory:     "buffer-memory: the packet memory had no room, though the buffer had: a fault of this switch",
+	DropSend:             "send: the kernel refused the frame at the port that it was to leave by",
+}
+
 // fault tells whether the reason breaks the promise when it hits a lossless priority.
 func (r DropReason) fault() bool {
 	return r == DropLosslessHeadroom || r == DropBufferMemory || r == DropRing || r == DropSend
@@ -73,6 +80,6 @@ func (s *Switch) drop(p *portState, prio uint8, r DropReason, lossless bool) {
 	s.disposition = dropped(r, lossless)
 	if lossless && r.fault() {
 		p.count.LosslessDrops[prio]++
-		s.peerEvent(p, EventLosslessDrop, prio, r.String())
+		s.peerEvent(p, EventLosslessDrop, prio, faultTexts[r])
 	}
 }

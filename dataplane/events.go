@@ -43,7 +43,8 @@ type Event struct {
 	Priority int       `json:"priority"`
 	Peer     uint64    `json:"peer"`
 	Text     string    `json:"text"`
-	Count    uint64    `json:"count"` // equal events in a row, within eventJoin of the first
+	// Count is how often it happened, or how many frames were lost. Equal events within eventJoin of the first are one.
+	Count uint64 `json:"count"`
 }
 
 // AllPriorities stands for the one queue of an 802.3x PAUSE port.
@@ -61,6 +62,7 @@ type eventLog struct {
 }
 
 func (s *Switch) event(e Event) {
+	e.Count = max(1, e.Count)
 	if e.Kind == EventLosslessDrop {
 		s.captureTap.Lost()
 	}
@@ -69,11 +71,11 @@ func (s *Switch) event(e Event) {
 		last := &l.ring[(i-1)%maxEvents]
 		if last.Kind == e.Kind && last.Port == e.Port && last.Priority == e.Priority && last.Text == e.Text &&
 			s.now-last.Time < eventJoin {
-			last.Count++
+			last.Count += e.Count
 			return
 		}
 	}
-	e.Time, e.Seq, e.Count = s.now, l.next, 1
+	e.Time, e.Seq = s.now, l.next
 	l.ring[l.next%maxEvents] = e
 	l.next++
 }
@@ -81,7 +83,13 @@ func (s *Switch) event(e Event) {
 // peerEvent adds an event about a priority of a port and its peer: the sender of the newest MAC Control frame, or else
 // of the newest lossless frame.
 func (s *Switch) peerEvent(p *portState, kind EventKind, prio uint8, text string) {
-	e := Event{Kind: kind, Port: p.cfg.Name, Priority: int(prio), Peer: p.lastControlSource, Text: text}
+	s.peerEvents(p, kind, prio, text, 1)
+}
+
+// peerEvents is peerEvent for n at once.
+func (s *Switch) peerEvents(p *portState, kind EventKind, prio uint8, text string, n int) {
+	e := Event{Kind: kind, Port: p.cfg.Name, Priority: int(prio), Peer: p.lastControlSource, Text: text,
+		Count: uint64(n)}
 	switch {
 	case prio == Unknown:
 		e.Priority = -1

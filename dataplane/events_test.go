@@ -46,6 +46,24 @@ func TestEventsAreJoined(t *testing.T) {
 	}
 }
 
+// The count of a lossless-drop is what was lost, also where a whole reading of the kernel's counter is one event.
+func TestLostFramesAreCountedInTheEvent(t *testing.T) {
+	r := plainRig(t, 1)
+	for _, lossless := range []uint64{1020, 1023} {
+		r.sw.ReadLosses(0, RingLosses{Lossless: lossless}, r.now)
+	}
+	r.sw.RingLost(0, port.Lossless, 7, r.now)
+	r.now += 2 * eventJoin
+	r.sw.ReadLosses(0, RingLosses{Lossless: 4132}, r.now)
+	var counts []uint64
+	for _, e := range r.events(EventLosslessDrop) {
+		counts = append(counts, e.Count)
+	}
+	if want := []uint64{1023, 7, 3109}; !slices.Equal(counts, want) {
+		t.Errorf("events count %v lost frames, want %v", counts, want)
+	}
+}
+
 // The log keeps the newest.
 func TestEventsOverflow(t *testing.T) {
 	r := plainRig(t, 0)

@@ -201,13 +201,19 @@ type RingLosses struct{ Other, Lossless, Control, Host uint64 }
 
 // ReadLosses takes over the kernel's counts of a port. They grow until RingsReplaced.
 func (s *Switch) ReadLosses(i int, l RingLosses, now int64) {
-	p := s.ports[i]
+	p := s.at(i, now)
 	if p == nil {
 		return
 	}
 	p.busy(now) // once a second, so that a later call judges no more than the last second
-	s.RingLost(i, port.Other, int(l.Other-p.losses.Other), now)
-	s.RingLost(i, port.Lossless, int(l.Lossless-p.losses.Lossless), now)
+	overflow := "the lossless receive ring overflowed: this switch did not read it for longer than ring.outage, and " +
+		"nothing that it has read shows that the peer sent on after XOFF"
+	if p.peerOverran() {
+		overflow = "the lossless receive ring overflowed: more came after XOFF than the headroom holds, so that the " +
+			"peer does not obey XOFF in time, or the headroom is too small"
+	}
+	s.ringLost(p, port.Other, int(l.Other-p.losses.Other), overflow)
+	s.ringLost(p, port.Lossless, int(l.Lossless-p.losses.Lossless), overflow)
 	p.count.ControlLost += l.Control - p.losses.Control
 	p.count.HostDrops += l.Host - p.losses.Host
 	p.losses = l
@@ -222,21 +228,26 @@ func (s *Switch) RingsReplaced(i int, now int64) {
 	}
 }
 
-// RingLost counts n frames that were lost in a ring of a port. Their priority is unknown.
+// RingLost counts n frames of a port that were lost on the way from the kernel, though their ring had room.
 func (s *Switch) RingLost(i int, c port.Class, n int, now int64) {
-	p := s.at(i, now)
-	if p == nil || n <= 0 {
+	if p := s.at(i, now); p != nil {
+		s.ringLost(p, c, n, "frames were lost between the kernel and the switch: it had no memory for a long frame, "+
+			"or the receive rings were replaced while frames came")
+	}
+}
+
+// ringLost counts n frames that were lost in a ring of p. Their priority is unknown.
+func (s *Switch) ringLost(p *portState, c port.Class, n int, why string) {
+	if n <= 0 {
 		return
 	}
 	p.count.Drops[Unknown][DropRing] += uint64(n)
-	s.captureMissed(i, n)
+	s.captureMissed(p.index, n)
 	if c != port.Lossless || p.cfg.Mode == macctl.ModeOff {
 		return
 	}
 	p.count.LosslessDrops[Unknown] += uint64(n)
-	s.peerEvent(p, EventLosslessDrop, Unknown,
-		"the lossless receive ring overflowed: the peer sends on although it was told to stop, "+
-			"or this machine stood still for longer than ring.outage")
+	s.peerEvents(p, EventLosslessDrop, Unknown, why, n)
 }
 
 // address returns a MAC address as frames carry it.

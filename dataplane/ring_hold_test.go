@@ -1,6 +1,7 @@
 package dataplane
 
 import (
+	"strings"
 	"testing"
 
 	"pfcswitch/dataplane/frame"
@@ -199,6 +200,39 @@ func TestRingLosses(t *testing.T) {
 			c.LosslessDrops[Unknown])
 	}
 	r.sw.ReadLosses(5, RingLosses{1, 1, 1, 1}, r.now) // a port that is not there
+}
+
+// A ring that overflows is the peer's fault only where frames that came after XOFF were too much for the headroom:
+// since the last reading, or before it and the peer has been held since.
+func TestOverflowIsBlamedByEvidence(t *testing.T) {
+	r := plainRig(t, 1)
+	p, lost := r.sw.ports[0], uint64(0)
+	const peer, self = "the peer does not obey XOFF in time", "this switch did not read it"
+	for _, row := range []struct {
+		name     string
+		waited   uint64 // frames after XOFF without room, in all
+		early    uint64 // the same behind frames that had come before XOFF
+		xoffSent uint8
+		want     string
+	}{
+		{"nothing was told to the peer", 0, 0, 0, self},
+		{"told, and nothing came after", 0, 0, 1 << lossless, self},
+		{"frames from before XOFF took the headroom", 0, 5, 1 << lossless, self},
+		{"too much came after XOFF", 2, 5, 1 << lossless, peer},
+		{"the peer is held still", 2, 5, 1 << lossless, peer},
+		{"the peer was free in between", 2, 5, 0, self},
+		{"the peer is held anew", 2, 5, 1 << lossless, self},
+		{"too much came again, and the peer is free by now", 3, 5, 0, peer},
+	} {
+		p.headroomUse[lossless].Waited, p.headroomUse[lossless].WaitedBehindEarlier = row.waited, row.early
+		p.xoffSent = row.xoffSent
+		r.now += 2 * eventJoin
+		lost += 10
+		r.sw.ReadLosses(0, RingLosses{Lossless: lost}, r.now)
+		if e := r.lastEvent(); e.Kind != EventLosslessDrop || e.Count != 10 || !strings.Contains(e.Text, row.want) {
+			t.Errorf("%s: event %+v, want one that says %q", row.name, e, row.want)
+		}
+	}
 }
 
 func TestSeeRing(t *testing.T) {

@@ -90,6 +90,8 @@ type portState struct {
 	loop               string     // which probe shut the port's flooding; empty where flooding is on
 	session            uint32     // counts how often the link went down
 	xoffSent           uint8      // priorities that the newest sent XOFF holds
+	overran            bool       // what peerOverran has reported last
+	waited             uint64     // HeadroomUse.Waited of all queues by then
 	headroomUse        [NumPriorities]headroomUseMeter
 	deferredFrames     []deferredFrame
 	stream             stream

@@ -165,6 +165,18 @@ func (p *portState) countRingWait(a *Arrival) {
 	}
 }
 
+// peerOverran reports whether frames that came after XOFF were too much for a headroom since the last call, or before
+// it and the peer has been held since. Only that shows that an overflow of the ring is the peer's.
+func (p *portState) peerOverran() bool {
+	var waited uint64
+	for q := range p.headroomUse {
+		waited += p.headroomUse[q].Waited
+	}
+	p.overran = waited > p.waited || p.overran && p.xoffSent != 0
+	p.waited = waited
+	return p.overran
+}
+
 // judgeWait counts a waiting frame as Waited or as WaitedBehindEarlier.
 func (p *portState) judgeWait(n deferredFrame) {
 	u := &p.headroomUse[n.queue]

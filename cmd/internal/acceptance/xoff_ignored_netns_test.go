@@ -19,7 +19,7 @@ func TestPeerIgnoresXoff(t *testing.T) {
 		prio   int
 	}{
 		{"on", []dataplane.EventKind{dataplane.EventRingHold, dataplane.EventLosslessDrop},
-			"sends on although it was told to stop", dataplane.DropRing, dataplane.Unknown},
+			"the peer does not obey XOFF in time", dataplane.DropRing, dataplane.Unknown},
 		{"off", []dataplane.EventKind{dataplane.EventIgnoresXoff, dataplane.EventLosslessDrop},
 			"although the peer was told to stop", dataplane.DropLosslessHeadroom, 3},
 	} {

@@ -27,7 +27,7 @@ type Event struct {
 	Priority *Priority `json:"priority"` // null: the whole port
 	Peer     *string   `json:"peer"`     // address of the station at the other end; null: none, or unknown
 	Text     string    `json:"text"`
-	Count    uint64    `json:"count"` // equal events within a second are one
+	Count    uint64    `json:"count"` // how often, or how many frames were lost; equal events within a second are one
 }
 
 func (m *moment) readEvents() *Events {

@@ -127,8 +127,8 @@ func losslessLost(f *Facts, t *Target) []api.Finding {
 		return nil
 	}
 	return t.finding(api.SeverityError, "lossless-lost", t.Survey, "frames that must not be lost were: see show "+
-		"events for the reason and the peer. Reason ring: ports.*.ring.outage is too short for this machine; "+
-		"lossless-headroom: the headroom is too small, or the peer does not obey",
+		"events for the reason. Where the receive ring overflowed, they say whether the peer sent on after XOFF, or "+
+		"ports.*.ring.outage is too short for this machine",
 		fmt.Sprintf("%d lossless frames", t.Live.LosslessDrops)+f.recheckHint(), "")
 }
 
