@@ -23,13 +23,16 @@ const (
 	DropMalformed                          // not an Ethernet frame, or a GSO frame that cannot be cut
 	DropPortDown                           // the egress port went down
 	DropStorm                              // the ingress port's flooding limit
+	DropFrameType                          // a type of frame, tagged or untagged, that the ingress port does not accept
+	DropDoubleTag                          // two tags, of which the first would be removed and show the second
 	NumDropReasons
 )
 
 var dropNames = [NumDropReasons]string{
 	"filtered", "same-port", "unknown-lossless", "lossy-threshold", "lossless-headroom", "buffer-memory",
 	"red", "meter-red",
-	"watchdog", "ring", "send", "oversize", "malformed", "port-down", "storm",
+	"watchdog", "ring", "send", "oversize", "malformed", "port-down", "storm", "frame-type",
+	"double-tag",
 }
 
 // String returns the name as metrics print it.

@@ -48,19 +48,21 @@ func (s *Switch) trapOf(p *portState, a *Arrival) Trap {
 }
 
 // route returns where a frame goes: through the port's trunk, or over the bridge. The bridge learns the source where
-// learn is set. member is false where the port is no member of the frame's VLAN.
-func (s *Switch) route(p *portState, a *Arrival, learn bool) (vid uint16, member bool, d bridge.Decision) {
+// learn is set. refused is not DropNone where the port does not take the frame.
+func (s *Switch) route(p *portState, a *Arrival, learn bool) (vid uint16, refused bridge.DropReason,
+	d bridge.Decision) {
 	if p.trunk != nil {
-		return bridge.NoVLAN, true, s.throughTrunk(p, a)
+		return bridge.NoVLAN, bridge.DropNone, s.throughTrunk(p, a)
 	}
-	vid, member = s.bridge.Ingress(p.index, a.header.Tagged, a.header.TCI.VID())
+	vid, refused = s.bridge.Ingress(p.index, a.header.Tagged, a.header.TCI.VID())
 	switch {
-	case !member:
-		return vid, false, d
+	case refused != bridge.DropNone:
 	case learn:
-		return vid, true, s.bridge.Forward(p.index, a.header.Dst, a.header.Src, vid, len(a.Data), s.now)
+		d = s.bridge.Forward(p.index, a.header.Dst, a.header.Src, vid, len(a.Data), s.now)
+	default:
+		d = s.bridge.Trace(p.index, a.header.Dst, a.header.Src, vid, s.now)
 	}
-	return vid, true, s.bridge.Trace(p.index, a.header.Dst, a.header.Src, vid, s.now)
+	return vid, refused, d
 }
 
 // An admission is how a frame is charged, where it is not dropped.
@@ -86,13 +88,24 @@ func (s *Switch) admission(p *portState, a *Arrival, vid uint16, d *bridge.Decis
 		}
 		return toEgressQueues, q, 0
 	}
-	switch {
-	case s.tooLong(s.ports[d.Port], a, vid):
-		return notAdmitted, a.priority, DropOversize
-	case p.lossless(a.priority):
+	if why, barred := s.barred(p, s.ports[d.Port], a, vid); barred {
+		return notAdmitted, a.priority, why
+	}
+	if p.lossless(a.priority) {
 		return toIngressQueue, a.priority, 0
 	}
 	return toEgressQueue, a.priority, 0
+}
+
+// barred returns why a frame that p received must not leave by out, if so.
+func (s *Switch) barred(p, out *portState, a *Arrival, vid uint16) (why DropReason, barred bool) {
+	switch {
+	case s.tooLong(out, a, vid):
+		return DropOversize, true
+	case a.header.Tagged && a.header.EtherType == frame.TypeVLAN && s.hopsVLAN(p, out, a, vid):
+		return DropDoubleTag, true
+	}
+	return 0, false
 }
 
 // tooLong reports whether a frame is longer than its egress port carries. Such a frame would never leave: the port's
@@ -111,6 +124,18 @@ func (s *Switch) tooLong(out *portState, a *Arrival, vid uint16) bool {
 	return n > out.cfg.MaxFrame
 }
 
+// hopsVLAN reports whether a frame with two tags would get from its VLAN into that of the second, because out removes
+// the first: out carries the VLAN of the second, or the first did not matter at p, as only a sender with that aim
+// writes it. Else the second tag is payload of a tunnel that ends at out.
+func (s *Switch) hopsVLAN(p, out *portState, a *Arrival, vid uint16) bool {
+	if tag, _ := s.egressTag(out, a, vid); tag != tagStrip {
+		return false
+	}
+	inner, ok := frame.Parse(a.Data[frame.TagOctets:]) // from here on the second tag stands where the first did
+	return !ok || out.cfg.Bridge.Tagged.Has(inner.TCI.VID()) ||
+		s.bridge.Egress(p.index, vid) == bridge.Untagged
+}
+
 func bridgeReason(r bridge.DropReason) DropReason {
 	switch r {
 	case bridge.DropSamePort:
@@ -119,6 +144,8 @@ func bridgeReason(r bridge.DropReason) DropReason {
 		return DropPortDown
 	case bridge.DropStorm:
 		return DropStorm
+	case bridge.DropFrameType:
+		return DropFrameType
 	}
 	return DropFiltered
 }

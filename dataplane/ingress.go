@@ -121,10 +121,10 @@ func (s *Switch) receive(p *portState, a *Arrival, index uint32) bool {
 	}
 	switch trap := s.trapOf(p, a); trap {
 	case NotTrapped:
-		vid, member, d := s.route(p, a, true)
-		if !member {
+		vid, refused, d := s.route(p, a, true)
+		if refused != bridge.DropNone {
 			s.count(p, a)
-			s.drop(p, a.priority, DropFiltered, false)
+			s.drop(p, a.priority, bridgeReason(refused), false)
 			return true
 		}
 		return s.dispatch(p, a, index, vid, &d)
@@ -293,10 +293,9 @@ func (s *Switch) flood(p *portState, a *Arrival, index uint32, vid uint16, d *br
 	for i := range d.Ports.All() {
 		out := s.ports[i]
 		s.onlyLongQueues = s.onlyLongQueues && out.longQueue(q)
-		switch {
-		case s.tooLong(out, a, vid):
-			s.drop(p, a.priority, DropOversize, false)
-		case s.admitLossy(p, a, out, q):
+		if why, barred := s.barred(p, out, a, vid); barred {
+			s.drop(p, a.priority, why, false)
+		} else if s.admitLossy(p, a, out, q) {
 			s.enqueue(p, a, index, vid, out, q, chargeLossy)
 		}
 	}

@@ -135,12 +135,14 @@ func (s *Switch) traceFrame(f *TraceResult, p *portState, a *Arrival) {
 		}
 		return
 	}
-	f.VLAN, f.Member, f.Decision = s.route(p, a, false)
+	var refused bridge.DropReason
+	f.VLAN, refused, f.Decision = s.route(p, a, false)
+	f.Member = refused != bridge.DropFiltered
 	switch {
 	case p.trunk != nil:
 		f.Trunk = p.trunk.cfg.Name
-	case !f.Member:
-		f.drop(DropFiltered)
+	case refused != bridge.DropNone:
+		f.drop(bridgeReason(refused))
 		return
 	default:
 		f.Station = s.bridge.Lookup(a.header.Dst, f.VLAN, s.now)
@@ -155,7 +157,7 @@ func (s *Switch) traceFrame(f *TraceResult, p *portState, a *Arrival) {
 func (s *Switch) traceDispatch(f *TraceResult, p *portState, a *Arrival) {
 	how, q, why := s.admission(p, a, f.VLAN, &f.Decision)
 	if how == toEgressQueues {
-		s.traceFlood(f, a, q)
+		s.traceFlood(f, p, a, q)
 		return
 	}
 	if how == notAdmitted {
@@ -205,14 +207,14 @@ func (s *Switch) traceLossy(c *Copy, out *portState, a *Arrival, taken int64) in
 }
 
 // traceFlood mirrors flood.
-func (s *Switch) traceFlood(f *TraceResult, a *Arrival, q uint8) {
+func (s *Switch) traceFlood(f *TraceResult, p *portState, a *Arrival, q uint8) {
 	f.Demoted = q != a.priority
 	going, taken := 0, int64(0)
 	for i := range f.Decision.Ports.All() {
 		c := s.copyTo(s.ports[i], a, f.VLAN, q)
 		c.MarkShare = 0 // flooded copies are not marked
-		if s.tooLong(s.ports[i], a, f.VLAN) {
-			c.drop(DropOversize)
+		if why, barred := s.barred(p, s.ports[i], a, f.VLAN); barred {
+			c.drop(why)
 		} else {
 			taken += s.traceLossy(&c, s.ports[i], a, taken)
 		}

@@ -171,3 +171,43 @@ func TestWireLengthCountsTheTagThatLeaves(t *testing.T) {
 	r.drain(0, r.now+second)
 	r.empty()
 }
+
+// A frame with two tags leaves where the first stays. Where its removal would put the frame into another VLAN, the
+// frame stays, whether it is unicast or flooded.
+func TestDoubleTags(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		in, out int
+		outer   *frame.TCI
+		inner   byte
+		leaves  bool
+	}{
+		{"tagged to tagged", 0, 2, tci(3, 10), 99, true},
+		{"the end of a tunnel", 0, 1, tci(3, 10), 99, true},
+		{"a VLAN that the port carries", 2, 0, tci(3, 1), 10, false},
+		{"priority-tagged to untagged: kept", 3, 1, tci(3, 0), 99, true},
+		{"priority-tagged to untagged that strips", 1, 3, tci(3, 0), 99, false},
+		{"the PVID's tag to untagged", 1, 3, tci(3, 10), 99, false},
+	} {
+		for name, dst := range map[string]uint64{"unicast": host(tt.out), "flooded": frame.Broadcast} {
+			t.Run(tt.name+", "+name, func(t *testing.T) {
+				r := vlans(t)
+				b := ether(dst, host(tt.in), tt.outer, frame.TypeVLAN, 3, 100)
+				copy(b[18:], []byte{0x60, tt.inner, 8, 0})
+				r.offer(tt.in, b)
+				sent := r.send(tt.out, 64)
+				if got := len(sent) == 1; got != tt.leaves {
+					t.Errorf("left: %v, want %v", got, tt.leaves)
+				}
+				got := r.count(tt.in).Drops[3][DropDoubleTag]
+				if (got > 0) == tt.leaves && name == "unicast" || got == 0 && !tt.leaves {
+					t.Errorf("%d drops (double-tag)", got)
+				}
+				for i := range 4 {
+					r.send(i, 64)
+				}
+				r.empty()
+			})
+		}
+	}
+}

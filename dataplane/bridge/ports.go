@@ -6,6 +6,7 @@ import "fmt"
 type PortConfig struct {
 	PVID     uint16  // VLAN of untagged frames, both ways: 1 to 4094
 	Tagged   VLANSet // VLANs whose frames pass with their tag; a PVID among them leaves untagged all the same
+	Admit    Admit   // types of frames that are accepted
 	Learning bool    // learn source addresses
 	Flood    bool    // let flooded frames leave by this port
 	Storm    int64   // most that frames received here may flood, in bit/s of wire octets (frame + 24); 0: no limit
@@ -25,6 +26,7 @@ type port struct {
 	wired   bool
 	wire    int
 	pvid    uint16
+	admit   Admit
 	storm   storm
 	guard   loopGuard
 }
@@ -40,7 +42,7 @@ func (b *Bridge) SetPort(i int, c PortConfig) (LoopEvent, error) {
 	if p.storm.rate != c.Storm || !p.present {
 		p.storm = newStorm(c.Storm)
 	}
-	p.present, p.flood, p.loop, p.wired, p.wire = true, c.Flood, c.Loop, c.Wired, c.Wire
+	p.present, p.flood, p.loop, p.wired, p.wire, p.admit = true, c.Flood, c.Loop, c.Wired, c.Wire, c.Admit
 	if b.join(i, &c) {
 		b.fdb.flush(i)
 	}

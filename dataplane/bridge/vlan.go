@@ -35,17 +35,36 @@ func (s *VLANSet) Has(vid uint16) bool {
 	return vid < vidCount && s.bits[vid>>6]&(1<<(vid&63)) != 0
 }
 
+// Admit is the acceptable frame types of a port (802.1Q 6.9). A frame with a VID of 0 is priority-tagged.
+type Admit uint8
+
+// The acceptable frame types.
+const (
+	AdmitAll      Admit = iota
+	AdmitTagged         // frames with a VID only
+	AdmitUntagged       // untagged and priority-tagged frames only
+)
+
 // Ingress returns the VLAN of a frame received on port: the VID of its tag, or the port's PVID if the frame is
-// untagged or priority-tagged (VID 0). ok is false, and the frame is dropped as filtered, if the port is not a member
-// of that VLAN or the tag carries 4095 (802.1Q 6.9.1, 8.6.2). The frames of a wired port are of NoVLAN.
-func (b *Bridge) Ingress(port int, tagged bool, vid uint16) (_ uint16, ok bool) {
-	if b.ports[port].wired {
-		return NoVLAN, true
+// untagged or priority-tagged. The frame is dropped unless the reason is DropNone: the port does not accept its type
+// (802.1Q 6.9), is not a member of its VLAN, or the tag carries 4095 (6.9.1, 8.6.2). The frames of a wired port are of
+// NoVLAN.
+func (b *Bridge) Ingress(port int, tagged bool, vid uint16) (uint16, DropReason) {
+	p := &b.ports[port]
+	if p.wired {
+		return NoVLAN, DropNone
 	}
+	refused := AdmitUntagged
 	if !tagged || vid == 0 {
-		vid = b.ports[port].pvid
+		vid, refused = p.pvid, AdmitTagged
 	}
-	return vid, b.member(port, vid)
+	switch {
+	case !b.member(port, vid):
+		return vid, DropFiltered
+	case p.admit == refused:
+		return vid, DropFrameType
+	}
+	return vid, DropNone
 }
 
 // member tells whether port is in the member set of vid. VIDs 0 and 4095 have no members.

@@ -22,31 +22,35 @@ func TestVLANs(t *testing.T) {
 
 func TestIngress(t *testing.T) {
 	b := newBridge(t, Config{})
-	setPort(t, b, 0, PortConfig{PVID: 5, Tagged: vlans(t, 10, 4094)})
+	for i, a := range []Admit{AdmitAll, AdmitTagged, AdmitUntagged} {
+		setPort(t, b, i, PortConfig{PVID: 5, Tagged: vlans(t, 10, 4094), Admit: a})
+	}
+	const none = DropNone
 	for _, tt := range []struct {
 		name   string
-		port   int
 		tagged bool
 		vid    uint16
 		want   uint16
-		ok     bool
+		why    [3]DropReason // with admit: all, tagged, untagged
 	}{
-		{"untagged", 0, false, 0, 5, true},
-		{"untagged, whatever stands in vid", 0, false, 99, 5, true},
-		{"priority tag", 0, true, 0, 5, true},
-		{"tagged with the PVID", 0, true, 5, 5, true},
-		{"tagged member", 0, true, 10, 10, true},
-		{"highest VLAN", 0, true, 4094, 4094, true},
-		{"not a member", 0, true, 11, 11, false},
-		{"reserved VID", 0, true, 4095, 4095, false},
-		{"more than 12 bits", 0, true, 4096 + 10, 4096 + 10, false},
-		{"no such port, untagged", 1, false, 0, 0, false},
-		{"no such port, tagged", 1, true, 10, 10, false},
+		{"untagged", false, 0, 5, [3]DropReason{none, DropFrameType, none}},
+		{"untagged, whatever stands in vid", false, 99, 5, [3]DropReason{none, DropFrameType, none}},
+		{"priority tag", true, 0, 5, [3]DropReason{none, DropFrameType, none}},
+		{"tagged with the PVID", true, 5, 5, [3]DropReason{none, none, DropFrameType}},
+		{"tagged member", true, 10, 10, [3]DropReason{none, none, DropFrameType}},
+		{"highest VLAN", true, 4094, 4094, [3]DropReason{none, none, DropFrameType}},
+		{"not a member", true, 11, 11, [3]DropReason{DropFiltered, DropFiltered, DropFiltered}},
+		{"reserved VID", true, 4095, 4095, [3]DropReason{DropFiltered, DropFiltered, DropFiltered}},
+		{"more than 12 bits", true, 4106, 4106, [3]DropReason{DropFiltered, DropFiltered, DropFiltered}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got, ok := b.Ingress(tt.port, tt.tagged, tt.vid)
-			if got != tt.want || ok != tt.ok {
-				t.Errorf("got %d, %v; want %d, %v", got, ok, tt.want, tt.ok)
+			for i, why := range tt.why {
+				if got, reason := b.Ingress(i, tt.tagged, tt.vid); got != tt.want || reason != why {
+					t.Errorf("port %d: got %d, %v; want %d, %v", i, got, reason, tt.want, why)
+				}
+			}
+			if _, reason := b.Ingress(7, tt.tagged, tt.vid); reason != DropFiltered {
+				t.Errorf("a port that is not there: %v", reason)
 			}
 		})
 	}

@@ -17,9 +17,9 @@ func TestWire(t *testing.T) {
 	b.SetUp(2, true)
 	for _, dst := range []uint64{stationB, frame.Broadcast, 0x0180_C200_000E, bridgeManagement} {
 		for _, tag := range []uint16{0, 1, 7, 4095} {
-			vid, ok := b.Ingress(2, tag != 0, tag)
-			if vid != NoVLAN || !ok {
-				t.Errorf("tag %d: VLAN %d, %v", tag, vid, ok)
+			vid, why := b.Ingress(2, tag != 0, tag)
+			if vid != NoVLAN || why != DropNone {
+				t.Errorf("tag %d: VLAN %d, %v", tag, vid, why)
 			}
 			if got := b.Forward(2, dst, stationA, vid, 60, 0); got != drop(DropPortDown) {
 				t.Errorf("to %012x while the other end is down: %+v", dst, got)

@@ -129,7 +129,8 @@ func TestFramesChangeTheirTags(t *testing.T) {
 		fmt.Fprintf(&fdb, "  - {mac: %q, vlan: 10, port: %s}\n", HostMAC(n), PortName(n))
 	}
 	s := Setup{MTU: 9000, Keys: Lossless3 + "fdb:\n" + fdb.String(), Ports: map[int]string{
-		1: "tagged: [10]", 2: "pvid: 10", 3: "tagged: [10]", 4: "pvid: 10, priority_tags: strip, default_priority: 5"}}
+		1: "tagged: [10]", 2: "pvid: 10", 3: "tagged: [10]",
+		4: "pvid: 10, admit: all, priority_tags: strip, default_priority: 5"}}
 	for _, speed := range speeds {
 		t.Run(speed, func(t *testing.T) {
 			s.Each = speed + ", mtu: 9000"

@@ -155,6 +155,8 @@ func (n *explainer) vlan() {
 	switch {
 	case f.Config.Bridge.Wired:
 		n.add("vlan", "ports", "the port is joined to one other: VLANs do not matter")
+	case f.Reason == dataplane.DropFrameType && f.Dropped:
+		n.add("vlan", n.portKey("admit"), "%s, and %s accepts no such frames: %s", from, f.Config.Name, n.dropped())
 	case f.Member:
 		n.add("vlan", key, "%s, of which %s is a member", from, f.Config.Name)
 	default:

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"iter"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -44,6 +45,7 @@ type Port struct {
 
 	PVID     uint16
 	Tagged   []uint16
+	Admit    Admit
 	Learning bool
 	Flood    bool
 	Storm    int64 // bit/s of flooded traffic; 0: no limit
@@ -67,6 +69,30 @@ const (
 	KeepPriorityTags  PriorityTags = "keep" // it leaves so, and keeps its priority
 	StripPriorityTags PriorityTags = "strip"
 )
+
+// Admit is the acceptable frame types of a port (802.1Q 6.9).
+type Admit string
+
+// The values of admit.
+const (
+	AdmitAuto     Admit = "auto" // untagged on a port that carries no VLAN tagged, beside ports that do; else all
+	AdmitAll      Admit = "all"
+	AdmitTagged   Admit = "tagged"
+	AdmitUntagged Admit = "untagged" // and priority-tagged
+)
+
+// AdmitOf returns which frames a port accepts. With admit: auto a tag is refused on a port without tagged VLANs, unless
+// no port of the switch has any. The tag would have to be that of the PVID, and would be removed on the way to a port
+// with tagged VLANs, where what stands behind it may be the tag of another VLAN.
+func (c *Config) AdmitOf(p *Port) Admit {
+	switch {
+	case p.Admit != AdmitAuto:
+		return p.Admit
+	case len(p.Tagged) == 0 && slices.ContainsFunc(c.Ports, func(p Port) bool { return len(p.Tagged) > 0 }):
+		return AdmitUntagged
+	}
+	return AdmitAll
+}
 
 // Send is how frames leave through an interface.
 type Send string
@@ -158,7 +184,7 @@ func (c *Config) defaultPort(name string) Port {
 		Speed: defaultSpeed, SpeedAuto: true, BurstAuto: true, K: c.Headroom.K, MTU: 1500,
 		Trust: c.Priorities.Trust, DefaultPriority: c.Priorities.Default, PriorityTags: KeepPriorityTags,
 		FlowControl: FlowPFC, Ring: defaultRing(), Send: SendAuto, Watchdog: c.Watchdog,
-		PVID: 1, Learning: true, Flood: true, Loop: true,
+		PVID: 1, Admit: AdmitAuto, Learning: true, Flood: true, Loop: true,
 	}
 }
 
@@ -189,6 +215,7 @@ func (p *Port) fields() []field {
 		key("send", &p.Send, oneOf(SendAuto, SendPacket)).when(!tap),
 		key("pvid", &p.PVID, vlan),
 		entries("tagged", &p.Tagged, vlan, "VLAN %d"),
+		key("admit", &p.Admit, oneOf(AdmitAuto, AdmitAll, AdmitTagged, AdmitUntagged)),
 		key("learning", &p.Learning, truth),
 		key("flood", &p.Flood, toggle),
 		key("storm", &p.Storm, orWord(rate(1000), "off", 0)),

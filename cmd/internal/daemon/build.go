@@ -79,8 +79,8 @@ func portConfig(c *config.Config, p *config.Port) (dataplane.PortConfig, error) 
 		Quanta: c.Pause.Quanta, Remain: c.Pause.Remaining,
 		Classify: classify.Config{Trust: trusts[p.Trust], Default: p.DefaultPriority, DSCP: c.Priorities.DSCP,
 			MTU: p.MTU, Slot: int(p.Ring.Frame)},
-		Bridge: bridge.PortConfig{PVID: p.PVID, Tagged: tagged, Learning: p.Learning, Flood: p.Flood, Storm: p.Storm,
-			Loop: p.Loop},
+		Bridge: bridge.PortConfig{PVID: p.PVID, Tagged: tagged, Admit: admits[c.AdmitOf(p)],
+			Learning: p.Learning, Flood: p.Flood, Storm: p.Storm, Loop: p.Loop},
 		StripZero: p.PriorityTags == config.StripPriorityTags,
 		Packet:    p.Send == config.SendPacket,
 	}
@@ -106,6 +106,9 @@ func flowControl(c *config.Config, p *config.Port) (macctl.Mode, uint8) {
 	mode := p.FlowControl.Mode()
 	return mode, mode.Lossless(c.LosslessOf(p))
 }
+
+var admits = map[config.Admit]bridge.Admit{config.AdmitAll: bridge.AdmitAll,
+	config.AdmitTagged: bridge.AdmitTagged, config.AdmitUntagged: bridge.AdmitUntagged}
 
 var trusts = map[config.Trust]classify.Trust{config.TrustPCP: classify.TrustPCP, config.TrustDSCP: classify.TrustDSCP,
 	config.TrustPort: classify.TrustPort}

@@ -145,6 +145,8 @@ var bridgeChanges = slices.Concat(restartChanges, []change{
 	{path: "ports.p1.tagged", value: []any{10, 20}, shows: "[10 20]", effect: at(1, func(p portState) bool {
 		return p.Config.Bridge.Tagged.Has(10) && p.Config.Bridge.Tagged.Has(20)
 	})},
+	key("ports.p1.admit", "untagged",
+		at(1, func(p portState) bool { return p.Config.Bridge.Admit == bridge.AdmitUntagged })),
 	key("ports.p1.learning", false, at(1, func(p portState) bool { return !p.Config.Bridge.Learning })),
 	key("ports.p1.flood", "off", at(1, func(p portState) bool { return !p.Config.Bridge.Flood })),
 	key("ports.p1.storm", "1M", at(1, func(p portState) bool { return p.Config.Bridge.Storm == 1e6 })),
