@@ -67,6 +67,14 @@ func (s *Switch) ControlSent(i int, now int64) (crossed, arrived int64) {
 	return crossed, arrived
 }
 
+// RefreshEvery returns after how many ns the frame of ControlOut is to be sent again, 0 where it holds nobody.
+func (s *Switch) RefreshEvery(i int) int64 { return s.ports[i].sender.RefreshEvery() }
+
+// ControlRefreshed reports that the frame of the last ControlSent has left n times more, the last time at time at.
+func (s *Switch) ControlRefreshed(i int, n uint64, at int64) {
+	s.ports[i].sender.Refreshed(n, at)
+}
+
 // timeNotSet stands for a crossing before ThresholdCrossedAt.
 const timeNotSet = -1
 

@@ -57,6 +57,7 @@ type Initiator struct {
 	sentAt    int64
 	refreshAt int64
 	draft     draft
+	last      draft // of the last call of Sent
 
 	timers              [numUnits]pauseTimer // as the peer's run
 	frames              [numUnits]uint64
@@ -199,7 +200,7 @@ func (i *Initiator) Sent(now int64) {
 	}
 	i.xoffSent, i.sentAt = i.draft.held, now
 	i.refreshAt = i.nextRefresh(&i.draft)
-	i.draft = draft{}
+	i.last, i.draft = i.draft, draft{}
 }
 
 // OnPauseEnd makes f be called with the ns for which the peer was held, by PFC or PAUSE: when the peer is freed, or

@@ -90,6 +90,7 @@ func TestInitiatorConverges(t *testing.T) {
 		i := NewInitiator(w.config)
 		peer := &modelPeer{speed: 10 * giga}
 		now := int64(0)
+		var last []byte // that arrived
 		send := func(t *rapid.T, works bool) {
 			frame, ok := i.AppendFrame(nil, now)
 			if ok != i.Pending(now) {
@@ -97,6 +98,7 @@ func TestInitiatorConverges(t *testing.T) {
 			}
 			if ok && works {
 				peer.receive(t, frame, now)
+				last = frame
 				i.Sent(now)
 			}
 		}
@@ -128,8 +130,15 @@ func TestInitiatorConverges(t *testing.T) {
 			"advance": func(t *rapid.T) { now += rapid.Int64Range(0, 2*mega).Draw(t, "ns") },
 			"send":    func(t *rapid.T) { send(t, true) },
 			"fail":    func(t *rapid.T) { send(t, false) },
+			"again": func(t *rapid.T) { // by somebody who knows the frame only
+				if last != nil {
+					peer.receive(t, last, now)
+					i.Refreshed(1, now)
+				}
+			},
 			"reset": func(t *rapid.T) {
 				i.Reset(now)
+				last = nil
 				*peer = modelPeer{speed: peer.speed}
 			},
 			"configure": func(t *rapid.T) {

@@ -21,6 +21,7 @@
 //	pause.go       switches off the hardware PAUSE and PFC of a physical NIC
 //	survey.go      everything about an interface that matters to a person who looks for a fault
 //	netns.go       work inside another network namespace
+//	urgent.go      threads that run as soon as they wake up
 //	machine.go     what limits the machine: runnable threads, backlog drops, exactness of clocks
 //
 // Package porttest beside it holds an in-memory pair.
@@ -120,8 +121,9 @@ type Port interface {
 	Release(c Class, n int)
 	// Rewind makes Receive start again at the oldest frame that is not released.
 	Rewind(c Class)
-	// BacklogExceeds tells whether more than n frames, or more than half of its slots, wait in one ring of the class.
-	// It is also true after a frame that was too large for a slot: only Backlog counts those. It costs one load a ring.
+	// BacklogExceeds tells whether more than n frames, or more than a quarter of its slots, wait in one ring of the
+	// class. It is also true after a frame that was too large for a slot: only Backlog counts those. It costs one load
+	// a ring.
 	BacklogExceeds(c Class, n int) bool
 	// Backlog returns what waits in the rings of the class.
 	Backlog(c Class) Backlog
@@ -136,7 +138,8 @@ type Port interface {
 	// Send hands the frames of b to the kernel in order and returns how many the kernel took. If n < b.Len(), the error
 	// concerns frame n.
 	Send(b *Batch) (n int, err error)
-	// SendControl sends one MAC Control frame on a socket of its own, ahead of what Send has queued.
+	// SendControl sends one MAC Control frame on a socket of its own, ahead of what Send has queued. Another goroutine
+	// than that of the transmit task may call it too.
 	SendControl(b []byte) error
 	// SendStamped is SendControl with the time at which the frame left (ns of CLOCK_REALTIME). The stamp is 0 if the
 	// kernel does not report it at once.

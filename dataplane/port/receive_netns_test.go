@@ -47,7 +47,7 @@ func TestRingWrapsAround(t *testing.T) {
 		waiting += n
 		w.awaitBacklog(port.Other, waiting)
 		for _, limit := range []int{0, waiting - 1, waiting} {
-			if behind := w.port.BacklogExceeds(port.Other, limit); behind != (waiting > min(limit, slots/2)) {
+			if behind := w.port.BacklogExceeds(port.Other, limit); behind != (waiting > min(limit, slots/4)) {
 				t.Fatalf("more than %d of %d frames wait: %v", limit, waiting, behind)
 			}
 		}

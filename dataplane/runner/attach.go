@@ -67,6 +67,7 @@ func (r *Runner) detach(i int) (*portTask, error) {
 		sw.ReadLosses(i, t.losses(), Now())
 		sw.SetUp(i, false, Now())
 		t.keepMeasurements(sw)
+		r.refresher.Stop(i)
 		r.tasks[i] = nil
 		r.assign(sw)
 		return nil
@@ -78,6 +79,7 @@ func (r *Runner) SetUp(i int, up bool) error {
 	return r.Do(func(sw *dataplane.Switch) error {
 		if t := r.tasks[i]; t != nil {
 			t.releasePeerForRing(sw)
+			r.refresher.Stop(i)
 			sw.SetUp(i, up, Now())
 			if !up && t.delay != nil {
 				t.delay.clear()

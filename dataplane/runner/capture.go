@@ -105,6 +105,9 @@ func (w *worker) captureOwn(t *portTask, b []byte, now int64) {
 	w.note = w.note[:0]
 }
 
+// captureRefresh captures a MAC Control frame that the Refresher has sent again.
+func (r *Runner) captureRefresh(i int, b []byte, now int64) { r.CaptureBesideRings(i, true, b, now) }
+
 // CaptureBesideRings captures a frame of port i that came or left at time now beside the rings, such as LLDP. Any
 // goroutine may call it.
 func (r *Runner) CaptureBesideRings(i int, out bool, b []byte, now int64) {

@@ -6,6 +6,7 @@
 //	worker.go      a worker's round, spinning and sleeping
 //	receive.go     the receive task of a port
 //	transmit.go    the transmit task of a port
+//	refresh.go     XOFF that is sent again while a worker gets no CPU
 //	delay.go       the delay line of a port
 //	giveup.go      frames that the kernel or the link never takes
 //	contention.go  whether other threads wait for the CPU that a worker spins on
@@ -19,8 +20,9 @@
 //	snapshot.go    one consistent picture of switch and ports
 //
 // Every port has a receive task and a transmit task. A worker is a goroutine that runs the tasks of its ports. No other
-// goroutine touches their sockets. A frame whose queue is empty and not paused is sent from its receive ring slot. A
-// frame that must wait is copied into the packet memory, so that a paused priority never blocks a ring.
+// goroutine touches their sockets, but for the Refresher, which may send XOFF again. A frame whose queue is empty and
+// not paused is sent from its receive ring slot. A frame that must wait is copied into the packet memory, so that a
+// paused priority never blocks a ring.
 //
 // One mutex (Runner.mu) guards the Switch. A worker copies and sends outside of it. A round that receives one burst
 // for one port takes the mutex three times: to admit the frames and choose what leaves, after the send call, and to

@@ -1,6 +1,8 @@
 package runner
 
 import (
+	"math"
+
 	"pfcswitch/dataplane"
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/dataplane/port"
@@ -73,16 +75,24 @@ func (w *worker) block(t *portTask, c port.Class, blocked bool) {
 	}
 }
 
-// holdPeerWhileRingFills holds the peer while a lossless ring fills up: from three quarters on, or as soon as the
-// waiting frames alone would cross a threshold. The hold ends when the fuller ring is half empty. A ring that goes on
-// filling up is measured every measureRingEvery bursts only, because its slots are in no cache of this CPU.
+// Shares of a lossless ring. The peer is held from ringHigh on, until no more than ringLow is left. The rest is for
+// what arrives while this worker gets no CPU: see the formula in dataplane/README.md.
+const (
+	ringHigh = 0.25 // as in port.Port.BacklogExceeds
+	ringLow  = 0.125
+)
+
+// holdPeerWhileRingFills holds the peer while a lossless ring fills up: from ringHigh on, or as soon as the waiting
+// frames alone would cross a threshold. A ring that fills up, or that drains, is measured every measureRingEvery bursts
+// only, because its slots are in no cache of this CPU. Whether ringHigh is exceeded is one load, before every burst.
 func (w *worker) holdPeerWhileRingFills(t *portTask) {
 	behind := t.cfg.Mode != macctl.ModeOff && t.port.BacklogExceeds(port.Lossless, burstFrames)
 	if !behind && !t.ringHeld {
 		t.burstsUntilMeasured = 0
 		return
 	}
-	if behind && t.burstsUntilMeasured > 0 {
+	high := behind && !t.ringHeld && t.port.BacklogExceeds(port.Lossless, math.MaxInt)
+	if behind && !high && t.burstsUntilMeasured > 0 {
 		t.burstsUntilMeasured--
 		return
 	}
@@ -92,7 +102,7 @@ func (w *worker) holdPeerWhileRingFills(t *portTask) {
 	now := w.clock()
 	sw.SeeRing(t.index, backlog.Frames)
 	cross := sw.WouldExceedThreshold(t.index, int64(backlog.Frames), int64(backlog.Octets))
-	hold := t.draining || backlog.Fill > 0.75 || cross || t.ringHeld && backlog.Fill > 0.5
+	hold := t.draining || backlog.Fill > ringHigh || cross || t.ringHeld && backlog.Fill > ringLow
 	if hold != t.ringHeld {
 		t.ringHeld = hold
 		sw.HoldPeerForRing(t.index, hold, now)

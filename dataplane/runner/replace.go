@@ -47,6 +47,7 @@ func (r *Runner) Replace(i int, p Prepared) (lost int, err error) {
 		defer r.mu.Unlock()
 		t.draining = false
 		t.releasePeerForRing(r.sw)
+		r.refresher.Stop(i)
 		if err != nil {
 			return fmt.Errorf("port %s: %w", t.cfg.Name, err)
 		}

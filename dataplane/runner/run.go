@@ -36,6 +36,8 @@ type Runner struct {
 	quit    atomic.Bool
 	done    sync.WaitGroup
 	stop    chan struct{}
+
+	refresher *Refresher
 }
 
 // base is the zero of the switch's clock. It lies in the past so that time 0 never comes.
@@ -65,6 +67,9 @@ func New(cfg dataplane.Config, o Options) (*Runner, error) {
 	}
 	r := &Runner{sw: sw, perPort: o.PerPort, cpus: runtime.GOMAXPROCS(0), parked: make(chan struct{}),
 		stop: make(chan struct{})}
+	if r.refresher, err = NewRefresher(dataplane.MaxPorts, r.captureRefresh); err != nil {
+		return nil, err
+	}
 	r.done.Add(1)
 	go r.runLosses()
 	return r, nil
@@ -184,6 +189,7 @@ func (r *Runner) adopt(sw *dataplane.Switch, ports map[int]dataplane.PortConfig)
 		if !ok {
 			t.keepMeasurements(sw)
 			gone = append(gone, t)
+			r.refresher.Stop(t.index)
 			r.tasks[t.index] = nil
 			continue
 		}
@@ -254,6 +260,7 @@ func (r *Runner) Close() error {
 	for _, w := range r.workers {
 		errs = append(errs, w.close())
 	}
+	errs = append(errs, r.refresher.Close())
 	return errors.Join(append(errs, r.sw.Close())...)
 }
 

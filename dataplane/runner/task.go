@@ -60,6 +60,15 @@ func (t *portTask) configure(cfg dataplane.PortConfig) {
 	t.cfg, t.classify, t.interval = cfg, cfg.Classify, moderation(&cfg)
 }
 
+// refreshEvery returns after how many ns the Refresher sends the frame of ControlOut again, 0 for never. A host NIC's
+// TAP obeys a state, which never runs out, and no frame passes a delay line by.
+func (t *portTask) refreshEvery(sw *dataplane.Switch) int64 {
+	if _, host := t.port.(hostPort); host || t.delay != nil {
+		return 0
+	}
+	return sw.RefreshEvery(t.index)
+}
+
 // hostPort is a port that leads to the stack of the host.
 type hostPort interface {
 	port.Port

@@ -71,13 +71,18 @@ func (w *worker) sendControl(t *portTask) (now int64) {
 	sw := w.r.sw
 	for {
 		now = w.clock()
+		if n, at := w.r.refresher.Taken(t.index); n > 0 {
+			sw.ControlRefreshed(t.index, n, at)
+		}
 		b, ok := sw.ControlOut(t.index, w.control[:0], now)
 		w.explain(t, ok)
 		if !ok {
 			return now
 		}
+		every := t.refreshEvery(sw)
 		w.unlock()
 		now = w.clock()
+		w.r.refresher.Set(t.index, t.port, b, now, every)
 		err := w.emit(t, b, now)
 		w.lock()
 		if err != nil {

@@ -29,7 +29,7 @@ func (p *filling) SendControl(b []byte) error {
 	return nil
 }
 
-// The peer is held from where three quarters of a lossless ring are full until no more than half of it is, though the
+// The peer is held from where a quarter of a lossless ring is full until no more than an eighth of it is, though the
 // buffer is empty.
 func TestRingHoldsThePeer(t *testing.T) {
 	m := newWorkerRig(t, port.Lossless, nil, nil)
@@ -38,8 +38,8 @@ func TestRingHoldsThePeer(t *testing.T) {
 	for i, step := range []struct {
 		fill  float64
 		holds bool
-	}{{0.6, false}, {0.75, false}, {0.8, true}, {0.6, true}, {0.51, true}, {0.5, false}, {0.7, false}, {1, true}, {0.4,
-		false}, {0.9, true}, {0, false}} {
+	}{{0.2, false}, {0.25, false}, {0.26, true}, {0.2, true}, {0.13, true}, {0.125, false}, {0.2, false}, {1, true},
+		{0.1, false}, {0.9, true}, {0, false}} {
 		ring.fill = step.fill
 		for range measureRingEvery + 1 { // a ring that fills up is not measured before each burst
 			m.round()

@@ -84,7 +84,7 @@ func newWorkerRig(tb testing.TB, c port.Class, frames []port.Frame, change func(
 		tb.Fatal(err)
 	}
 	tb.Cleanup(func() { _ = sw.Close() })
-	r := &Runner{sw: sw}
+	r := &Runner{sw: sw, refresher: &Refresher{ports: make([]refresh, dataplane.MaxPorts)}} // sends nothing by itself
 	w, err := newWorker(r, 0)
 	if err != nil {
 		tb.Fatal(err)

@@ -1,0 +1,121 @@
+package runner
+
+import (
+	"bytes"
+	"slices"
+	"testing"
+
+	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/port"
+	"pfcswitch/macctl"
+)
+
+// An exit is a port that keeps the MAC Control frames that leave by it.
+type exit struct {
+	loopPort
+	left [][]byte
+	err  error
+}
+
+func (p *exit) SendControl(b []byte) error {
+	if p.err == nil {
+		p.left = append(p.left, bytes.Clone(b))
+	}
+	return p.err
+}
+
+// A frame that holds somebody is sent again, the newest one only, until it holds nobody. Nothing waits for a lock.
+func TestRefreshOfAFrame(t *testing.T) {
+	var f refresh
+	p := &exit{}
+	xoff, xon, captured := bytes.Repeat([]byte{1}, macctl.FrameSize), bytes.Repeat([]byte{2}, macctl.FrameSize), 0
+	send := func(now, next int64, left int) {
+		t.Helper()
+		got := f.send(0, now, func(i int, b []byte, at int64) {
+			if captured++; at != now || !bytes.Equal(b, xoff) {
+				t.Errorf("captured at %d: % x, want XOFF at %d", at, b, now)
+			}
+		})
+		if got != next || len(p.left) != left || captured != left {
+			t.Fatalf("at %d: look again at %d, %d frames sent, want %d and %d", now, got, len(p.left), next, left)
+		}
+	}
+	if due := f.set(p, xoff, 100, 50); due != 150 {
+		t.Errorf("due at %d", due)
+	}
+	send(149, 150, 0)
+	f.Lock()
+	send(150, 150+macctl.MinRefresh, 0)
+	f.Unlock()
+	send(160, 210, 1)
+	send(300, 350, 2)
+	p.err = port.ErrDown
+	send(350, 400, 2)
+	p.err = nil
+	f.set(p, xoff, 390, 50)
+	send(439, 440, 2)
+	send(440, 490, 3)
+	f.set(p, xon, 480, 0)
+	send(1000, noDeadline, 3)
+	if !slices.EqualFunc(p.left, [][]byte{xoff, xoff, xoff}, bytes.Equal) {
+		t.Errorf("% x", p.left)
+	}
+}
+
+// XOFF is sent again while no worker runs, here because a change goes on, and nobody is held longer than is wanted.
+func TestRefreshWithoutWorkers(t *testing.T) {
+	forExecutors(t, func(t *testing.T, e executor) {
+		l := newTestbed(t, e, roomy(2), unshapedPorts(2)...)
+		f := &l.r.refresher.ports[0]
+		l.must(l.r.Do(func(sw *dataplane.Switch) error {
+			sw.HoldPeerForRing(0, true, Now())
+			return nil
+		}))
+		eventually(t, "XOFF leaves", func() bool { return f.due.Load() != noDeadline })
+		l.must(l.r.quiesce(func() error {
+			before := f.sent.Load()
+			eventually(t, "XOFF is sent again without a worker", func() bool { return f.sent.Load() >= before+3 })
+			return nil
+		}))
+		l.must(l.r.Do(func(sw *dataplane.Switch) error {
+			sw.HoldPeerForRing(0, false, Now())
+			return nil
+		}))
+		eventually(t, "XON leaves", func() bool { return f.due.Load() == noDeadline })
+		eventually(t, "the peer may send", func() bool {
+			s := l.stations[0]
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			return s.receiver.Paused(Now()) == 0
+		})
+	})
+}
+
+// Ports that have no link, no sockets, a delay line or a host behind them are not refreshed.
+func TestRefreshEnds(t *testing.T) {
+	for name, end := range map[string]func(l *testbed) error{
+		"link down": func(l *testbed) error { return l.r.SetUp(0, false) },
+		"detached":  func(l *testbed) error { return l.r.Detach(0) },
+		"removed": func(l *testbed) error {
+			delete(l.ports, 0)
+			l.losesFrames = true
+			return l.r.Configure(l.cfg, l.ports, nil)
+		},
+		"delay": func(l *testbed) error {
+			c := l.ports[0]
+			c.Delay = 1000
+			l.ports[0] = c
+			return l.r.Configure(l.cfg, l.ports, l.statics)
+		},
+	} {
+		l := newTestbed(t, executors[0], roomy(2), unshapedPorts(2)...)
+		l.must(l.r.Do(func(sw *dataplane.Switch) error {
+			sw.HoldPeerForRing(0, true, Now())
+			return nil
+		}))
+		due := l.r.refresher.ports[0].due.Load
+		eventually(t, name+": XOFF is to be sent again", func() bool { return due() != noDeadline })
+		l.must(end(l))
+		eventually(t, name+": XOFF is not sent again", func() bool { return due() == noDeadline })
+	}
+}

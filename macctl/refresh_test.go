@@ -1,0 +1,36 @@
+package macctl
+
+import "testing"
+
+// Refreshed counts frames, and lets pause and next refresh begin anew. What arrives after XON changes counters only.
+func TestRefreshed(t *testing.T) {
+	i := NewInitiator(InitiatorConfig{Mode: ModePFC, Enabled: 1 << 3, Speed: 10 * giga})
+	i.Hold(3, CauseBuffer)
+	pause := QuantaDuration(0xFFFF, 10*giga)
+	if _, ok := i.AppendFrame(nil, 0); !ok || i.RefreshEvery() != pause/2 {
+		t.Fatalf("a frame: %v, to be sent again every %d ns, want %d", ok, i.RefreshEvery(), pause/2)
+	}
+	i.Sent(0)
+	if i.RefreshEvery() != 0 {
+		t.Error("a frame that has left is to be sent again")
+	}
+	i.Refreshed(2, pause)
+	if got := i.Counters().PFCFrames[3]; got != 3 {
+		t.Errorf("%d frames, want 3", got)
+	}
+	if got := i.HeldTime(3, 2*pause-1); got != 2*pause-1 {
+		t.Errorf("held for %d ns, want %d", got, 2*pause-1)
+	}
+	if i.Pending(pause+pause/2-1) || !i.Pending(pause+pause/2) {
+		t.Errorf("the next refresh is at %d, want %d", i.NextRefresh(), pause+pause/2)
+	}
+	i.Release(3, CauseBuffer)
+	if _, ok := i.AppendFrame(nil, 2*pause); !ok || i.RefreshEvery() != 0 {
+		t.Errorf("XON: %v, to be sent again every %d ns, want 0", ok, i.RefreshEvery())
+	}
+	i.Sent(2 * pause)
+	i.Refreshed(1, 2*pause-1)
+	if got := i.Counters(); got.PFCFrames[3] != 5 || got.XoffSent[3] != 1 || i.HeldTime(3, 3*pause) != 2*pause {
+		t.Errorf("%+v, held for %d ns, want 5 frames, one XOFF, %d ns", got, i.HeldTime(3, 3*pause), 2*pause)
+	}
+}
