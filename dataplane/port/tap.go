@@ -231,8 +231,17 @@ func (t *TAP) Rewind(Class) { t.next = t.head }
 // BacklogExceeds implements Port. Frames that wait in the kernel cannot be lost: the host waits with them.
 func (t *TAP) BacklogExceeds(Class, int) bool { return false }
 
-// Backlog implements Port.
-func (t *TAP) Backlog(Class) Backlog { return Backlog{} }
+// Backlog implements Port. It counts the frames that were read: they go with the TAP.
+func (t *TAP) Backlog(c Class) (b Backlog) {
+	if c != Lossless {
+		return b
+	}
+	for _, f := range t.frames[t.head:t.count] {
+		b.Frames++
+		b.Octets += len(f.Data)
+	}
+	return b
+}
 
 // Slots implements Port.
 func (t *TAP) Slots(Class) int { return tapFrames }

@@ -99,6 +99,34 @@ func (h *tap) pause(priorities uint8) {
 	must(h.t, h.SendControl(append(binary.BigEndian.AppendUint16(make([]byte, 12), frame.TypeMACControl), priorities)))
 }
 
+// Frames that were read from the kernel and not released are those that go with the TAP.
+func TestTAPBacklog(t *testing.T) {
+	h := newTAP(t, port.QueueRule{})
+	const n = 5
+	h.pause(0xff)
+	for i := range n {
+		h.send(0, craft(nil, experimental, i, 100))
+	}
+	if b := h.Backlog(port.Lossless); b != (port.Backlog{}) {
+		t.Errorf("frames wait in the host, and not here: %+v", b)
+	}
+	h.pause(0)
+	var frames [64]port.Frame
+	h.collect(1)
+	got := 1 + h.Receive(port.Lossless, frames[:], 1<<20)
+	h.Rewind(port.Lossless)
+	if b := h.Backlog(port.Lossless); b.Frames != got-1 || got < n || b.Octets < 100*(n-1) {
+		t.Errorf("%d frames of %d octets wait after 1 of %d, want %d", b.Frames, b.Octets, got, got-1)
+	}
+	if b := h.Backlog(port.Other); b.Frames != 0 {
+		t.Errorf("%d frames of the other class, want none", b.Frames)
+	}
+	h.collect(n)
+	if b := h.Backlog(port.Lossless); b.Frames != 0 {
+		t.Errorf("%d frames wait after all, want none", b.Frames)
+	}
+}
+
 // With trust in tags, a frame's queue is that of its tag, or else of its socket, which then becomes a priority tag.
 func TestTAPQueuesByTagAndSocket(t *testing.T) {
 	h := newTAP(t, port.QueueRule{Tags: true, DSCP: &[64]uint8{0: 7, 26: 4}, Default: 1})

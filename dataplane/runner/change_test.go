@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -111,6 +112,69 @@ func TestReplaceLosesNothing(t *testing.T) {
 			t.Errorf("received %d frames, dropped %v", c.ReceivedFrames, c.Drops)
 		}
 	})
+}
+
+// Lossy frames that wait in a long ring when it is replaced are forwarded before.
+func TestReplaceForwardsALongRing(t *testing.T) {
+	const n = 8000
+	l := newTestbed(t, executors[0], roomy(2), unshapedPorts(2)...)
+	near, far := l.second()
+	l.must(l.r.Detach(0))
+	var busy atomic.Bool
+	l.attach(0, func(p *porttest.End) port.Port { return busyPort{p, &busy, new(atomic.Int64)} })
+	l.must(l.r.Do(func(*dataplane.Switch) error { // the worker stands still
+		l.stations[0].send(several(0, 1, 0, n, small)...)
+		return nil
+	}))
+	busy.Store(true)
+	_, err := l.r.Replace(0, near)
+	l.must(err)
+	l.stations[0].link(near.End, far)
+	c := l.empties().Ports[0].Counters
+	if lost := c.Drops[dataplane.Unknown][dataplane.DropRing]; lost != 0 || c.ReceivedFrames != n {
+		t.Errorf("%d frames are forwarded and %d lost in the ring, want %d and none", c.ReceivedFrames, lost, n)
+	}
+}
+
+// The workers stand still for no longer where the real-time clock is set meanwhile.
+func TestHandoverWhileTheClockIsSet(t *testing.T) {
+	for name, step := range map[string]int64{"back": -3600 * second, "forth": 3600 * second} {
+		t.Run(name, func(t *testing.T) {
+			near, far, err := porttest.Pair(porttest.Options{Now: wallClock, Slots: 64})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _, _ = near.Close(), far.Close() })
+			calls, now, wall := 0, int64(0), wallClock()
+			until := handover(near, make([]port.Frame, 8), func() (int64, int64) {
+				if calls++; calls == 3 {
+					wall += step
+				}
+				if calls > 100 {
+					t.Fatal("the workers stand still until the clock is what it was")
+				}
+				now, wall = now+1000, wall+1000
+				return now, wall
+			})
+			if until != wall {
+				t.Errorf("the handover ends at %d, want now, %d", until, wall)
+			}
+		})
+	}
+}
+
+// A stamp later than now is from before the clock was set back.
+func TestCameBy(t *testing.T) {
+	wall := wallClock()
+	for _, row := range []struct {
+		stamp, until int64
+		want         bool
+	}{{wall - 2, wall - 1, true}, {wall - 1, wall - 1, true}, {wall - 1, wall - 2, false},
+		{wall + 3600*second, wall - 2, true}} {
+		if got := cameBy(row.stamp, row.until); got != row.want {
+			t.Errorf("a stamp %d ns after the moment came by it: %v, want %v", row.stamp-row.until, got, row.want)
+		}
+	}
 }
 
 // crowded is a switch whose buffer takes few lossless frames for port 1, which sends none.

@@ -24,9 +24,9 @@ type Prepared interface {
 
 // Replace gives port number i, which has sockets, new sockets that are open already. The port stays up and keeps its
 // learned addresses and queued frames. Its peer is held until the lossless ring has run empty. Frames that are left in
-// the old rings go before any frame of the new rings. Frames that find no room in the buffer, and lossy frames beyond
-// lastOthers, count as lost in their ring. Replace returns the number of lossless frames among them. On error the old
-// sockets stay.
+// the old rings go before any frame of the new rings. Frames that find no room in the buffer, and under a lasting
+// overload lossy frames beyond lastOthers, count as lost in their ring. Replace returns the number of lossless frames
+// among them. On error the old sockets stay.
 func (r *Runner) Replace(i int, p Prepared) (lost int, err error) {
 	r.change.Lock()
 	defer r.change.Unlock()
@@ -39,6 +39,7 @@ func (r *Runner) Replace(i int, p Prepared) (lost int, err error) {
 		return 0, err
 	}
 	t.allowXDP(p, new(port.PacketSockets))
+	r.awaitOthers(t)
 	r.drain(t)
 	old, until := t.port, int64(0)
 	err = r.quiesce(func() (err error) {
@@ -87,7 +88,7 @@ func (t *portTask) takeOver(p Prepared) (until int64, err error) {
 	if err := p.Start(); err != nil {
 		return 0, err
 	}
-	until = w.handover(p)
+	until = handover(p, w.frames[:], ClockPair)
 	for c, most := range [port.NumClasses]int{port.Other: lastOthers, port.Lossless: math.MaxInt} {
 		skip(p, port.Class(c), until, w.frames[:])
 		w.receiveUntil(t, port.Class(c), until, most)
@@ -122,16 +123,16 @@ func (w *worker) receiveLast(t *portTask, c port.Class, n int) (taken int) {
 
 // handover returns the moment, by the stamps of frames, from which on every frame comes to p, which has started. The
 // moment is before the first frame of p. The kernel shows a frame to p first, and to the old sockets within
-// handoverTime where it is not interrupted.
-func (w *worker) handover(p port.Port) int64 {
-	_, started := ClockPair()
-	now := started
-	for now < started+handoverTime {
-		_, now = ClockPair()
+// handoverTime where it is not interrupted. Stamps are of the real-time clock, which may jump, and only the other one
+// says how long the workers stand still.
+func handover(p port.Port, room []port.Frame, clock func() (now, wall int64)) int64 {
+	begun, started := clock()
+	now, until := begun, started
+	for now < begun+handoverTime {
+		now, until = clock()
 	}
-	until := now
 	for c := range port.NumClasses {
-		if _, next := stamped(p, c, started, w.frames[:]); next != 0 {
+		if _, next := stamped(p, c, started, room); next != 0 {
 			until = min(until, next-1)
 		}
 	}
@@ -139,6 +140,15 @@ func (w *worker) handover(p port.Port) int64 {
 }
 
 const handoverTime = 10_000 // ns
+
+// cameBy reports whether a frame came by a moment. A stamp of the future is from before the clock was set back.
+func cameBy(stamp, until int64) bool {
+	if stamp <= until {
+		return true
+	}
+	_, wall := ClockPair()
+	return stamp > wall
+}
 
 // lookFrames is how many frames are looked at in one go.
 const lookFrames = 64
@@ -153,7 +163,7 @@ func stamped(p port.Port, c port.Class, until int64, room []port.Frame) (n int, 
 			return n, 0
 		}
 		for _, f := range room[n : n+got] {
-			if f.Stamp > until {
+			if !cameBy(f.Stamp, until) {
 				return n, f.Stamp
 			}
 			n++
@@ -179,12 +189,28 @@ func skip(p port.Port, c port.Class, until int64, room []port.Frame) (frames int
 // the control ring of p.
 func (t *portTask) obeyLast(sw *dataplane.Switch, p port.Port, until int64) {
 	now, wall := ClockPair()
-	for b, stamp := t.port.Control(); b != nil && stamp <= until; b, stamp = t.port.Control() {
+	for b, stamp := t.port.Control(); b != nil && cameBy(stamp, until); b, stamp = t.port.Control() {
 		sw.Control(t.index, b, now-(wall-stamp), now)
 		t.port.ControlDone()
 	}
-	for b, stamp := p.Control(); b != nil && stamp <= until; b, stamp = p.Control() {
+	for b, stamp := p.Control(); b != nil && cameBy(stamp, until); b, stamp = p.Control() {
 		p.ControlDone()
+	}
+}
+
+// awaitOthers waits until no more lossy frames wait than a standstill has time for. It waits as long as for the
+// lossless ring, and holds nobody.
+func (r *Runner) awaitOthers(t *portTask) {
+	for range drainPatience / drainPeriod {
+		waiting := 0
+		_ = r.do(func(*dataplane.Switch) error {
+			waiting = t.port.Backlog(port.Other).Frames
+			return nil
+		})
+		if waiting <= lastOthers {
+			return
+		}
+		time.Sleep(drainPeriod)
 	}
 }
 
