@@ -46,7 +46,7 @@ type PortSnapshot struct {
 	PausedAllNs, HeldAllNs int64
 	Pauses, Holds          Histogram // lengths of those that have ended
 
-	RingSlots   int
+	RingSlots   port.Slots                 // of the lossless rings
 	TxPath      port.TxPath                // how frames leave; zero where the port has no sockets, or is a TAP
 	HeadroomUse [NumPriorities]HeadroomUse // by lossless ingress queue; index 0 stands for all where Mode is PAUSE
 	Reaction    Histogram                  // from XOFF received to the end of the last send call of its priority

@@ -207,7 +207,7 @@ func (p *AFPacket) BacklogExceeds(c Class, n int) bool { return p.classes[c].beh
 func (p *AFPacket) Backlog(c Class) Backlog { return p.classes[c].backlog() }
 
 // Slots implements Port.
-func (p *AFPacket) Slots(c Class) int { return p.classes[c].slots() }
+func (p *AFPacket) Slots(c Class) Slots { return p.classes[c].slots() }
 
 // Control implements Port. LLDP frames come to the control ring so that no data ring gets them. Control skips them.
 func (p *AFPacket) Control() ([]byte, int64) {

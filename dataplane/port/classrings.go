@@ -129,12 +129,14 @@ func (l *classRings) backlog() Backlog {
 	return b
 }
 
-func (l *classRings) slots() int {
-	n := 0
-	for _, r := range l.rings {
-		if r.frameSize > 0 {
-			n += r.slots
+func (l *classRings) slots() (s Slots) {
+	for i, r := range l.rings {
+		switch {
+		case i == 0:
+			s.Full = r.slots
+		case r.frameSize > 0:
+			s.Small = r.slots
 		}
 	}
-	return n
+	return s
 }

@@ -147,7 +147,7 @@ func TestOversizeBacklog(t *testing.T) {
 // If the oversize queue is full, frames are marked as truncated. The others keep their place and their octets.
 func TestOversizeQueueFull(t *testing.T) {
 	w := newWire(t)
-	slots := w.port.Slots(port.Other)
+	slots := w.port.Slots(port.Other).Full
 	want := w.gsoFrames(nil, slots, 65_000)
 	w.awaitBacklog(port.Other, slots)
 	got := w.collect(port.Other, slots)

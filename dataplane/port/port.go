@@ -77,6 +77,10 @@ func (f *Frame) Finish() {
 	clear(f.vnet)
 }
 
+// Slots are how many frames the rings of a class hold: frames of any length that fits a slot (Full), and small ones,
+// which have slots beside them (Small; 0 where the port has no such ring).
+type Slots struct{ Full, Small int }
+
 // A Backlog is what waits in the rings of a class.
 type Backlog struct {
 	Frames int
@@ -128,7 +132,7 @@ type Port interface {
 	// Backlog returns what waits in the rings of the class.
 	Backlog(c Class) Backlog
 	// Slots returns how many frames the rings of the class hold.
-	Slots(c Class) int
+	Slots(c Class) Slots
 
 	// Control returns the oldest waiting MAC Control frame (EtherType 0x8808) and its receive stamp in ns of
 	// CLOCK_REALTIME, or nil. It costs one load. ControlDone releases the frame.

@@ -31,7 +31,7 @@ func TestReceive(t *testing.T) {
 // The ring wraps around, also when it is full, and hands over every frame once and in order.
 func TestRingWrapsAround(t *testing.T) {
 	w := newWire(t)
-	slots := w.port.Slots(port.Other)
+	slots := w.port.Slots(port.Other).Full
 	if slots < 1 || slots > 1000 {
 		t.Fatalf("%d slots", slots)
 	}
@@ -105,7 +105,7 @@ func TestSlotsOfSmallFramesStay(t *testing.T) {
 // Frames that a full ring has no room for are counted. The other ring loses nothing, and earlier frames stay.
 func TestLossesAreCounted(t *testing.T) {
 	w := newWire(t)
-	slots := w.port.Slots(port.Other)
+	slots := w.port.Slots(port.Other).Full
 	const beyond = 37
 	want := w.plain(slots+beyond, 60)[:slots]
 	kept := craft(tci(3, 0), experimental, 7, 64)

@@ -244,7 +244,7 @@ func (t *TAP) Backlog(c Class) (b Backlog) {
 }
 
 // Slots implements Port.
-func (t *TAP) Slots(Class) int { return tapFrames }
+func (t *TAP) Slots(Class) Slots { return Slots{Full: tapFrames} }
 
 // Control implements Port. A host's stack sends no MAC Control frames.
 func (t *TAP) Control() ([]byte, int64) { return nil, 0 }

@@ -67,8 +67,8 @@ func TestReplace(t *testing.T) {
 			return len(b.received(0, lossless)) == n && len(b.received(0, 0)) == 10
 		})
 		v := l.empties()
-		if !v.Ports[0].Up || v.Ports[0].RingSlots != 16384 || v.Ports[0].XoffWanted != 0 {
-			t.Errorf("up %v, %d slots, holds %08b", v.Ports[0].Up, v.Ports[0].RingSlots, v.Ports[0].XoffWanted)
+		if !v.Ports[0].Up || v.Ports[0].RingSlots.Full != 16384 || v.Ports[0].XoffWanted != 0 {
+			t.Errorf("up %v, %d slots, holds %08b", v.Ports[0].Up, v.Ports[0].RingSlots.Full, v.Ports[0].XoffWanted)
 		}
 		for _, event := range l.r.sw.Events(nil, 0) {
 			if event.Kind == dataplane.EventPortDown {

@@ -194,9 +194,9 @@ func TestRunnerSendsPFC(t *testing.T) {
 		b.hold(0)
 		eventually(t, "the sender is freed", func() bool { return a.paused() == 0 })
 		v := l.empties()
-		if v.Xoff.Count == 0 || v.Ports[0].ControlSent.XoffSent[lossless] == 0 || v.Ports[0].RingSlots != 8192 {
+		if v.Xoff.Count == 0 || v.Ports[0].ControlSent.XoffSent[lossless] == 0 || v.Ports[0].RingSlots.Full != 8192 {
 			t.Errorf("XOFF measured %d, counted %d times; %d slots", v.Xoff.Count,
-				v.Ports[0].ControlSent.XoffSent[lossless], v.Ports[0].RingSlots)
+				v.Ports[0].ControlSent.XoffSent[lossless], v.Ports[0].RingSlots.Full)
 		}
 	})
 }

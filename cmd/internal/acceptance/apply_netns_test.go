@@ -53,11 +53,12 @@ func TestApplyRefused(t *testing.T) {
 func TestApplyGrowsRings(t *testing.T) {
 	r := Start(t, 3, Setup{Keys: Lossless3, Each: At100M})
 	_, h2, _, end := r.Incast(macctl.ModePFC, 100e6)
+	total := func() int { s := r.Snapshot(1).RingSlots; return s.Full + s.Small }
 	for i, each := range []string{"speed: 100M, ring: {outage: 500ms}", "speed: 100M, mtu: 2000, ring: {outage: 600ms}",
 		"speed: 200M, ring: {outage: 800ms}", "speed: 200M, ring: {outage: 800ms, small: 40000}", At100M} {
-		slots, ups := r.Snapshot(1).RingSlots, len(r.Events(dataplane.EventPortUp, 1))
+		slots, ups := total(), len(r.Events(dataplane.EventPortUp, 1))
 		must(t, r.Apply(Setup{Keys: Lossless3, Each: each}, 3))
-		if got := r.Snapshot(1).RingSlots; i < 4 && i != 1 && got <= slots || i == 4 && got != slots {
+		if got := total(); i < 4 && i != 1 && got <= slots || i == 4 && got != slots {
 			t.Errorf("%s: %d slots, were %d", each, got, slots)
 		}
 		if got := len(r.Events(dataplane.EventPortUp, 1)); got != ups {

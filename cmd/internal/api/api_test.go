@@ -18,6 +18,7 @@ import (
 	"pfcswitch/dataplane"
 	"pfcswitch/dataplane/bridge"
 	"pfcswitch/dataplane/capture"
+	"pfcswitch/dataplane/port"
 	"pfcswitch/deadlock"
 	"pfcswitch/headroom"
 	"pfcswitch/macctl"
@@ -59,7 +60,7 @@ func (f *fake) Snapshot(v *dataplane.Snapshot) {
 	v.Xoff.Record(1300)
 	v.XoffAge.Record(21_000)
 	v.Bridge = bridge.Counters{Entries: 2}
-	p1 := dataplane.PortSnapshot{Index: 0, Up: true, RingSlots: 4876, Paused: 1 << 3}
+	p1 := dataplane.PortSnapshot{Index: 0, Up: true, RingSlots: port.Slots{Full: 4876, Small: 16384}, Paused: 1 << 3}
 	p1.Config = dataplane.PortConfig{Name: "p1", Speed: 1e9, Mode: macctl.ModePFC, Lossless: 1 << 3}
 	p1.Counters.ReceivedFrames, p1.Counters.ReceivedBytes, p1.Counters.SentFrames = 1000+f.more, 1514000, 900
 	p1.Counters.Drops[0][dataplane.DropLossyThreshold] = 17

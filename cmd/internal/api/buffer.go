@@ -82,10 +82,11 @@ type EgressBuffer struct {
 
 // Ring describes the lossless receive rings of a port.
 type Ring struct {
-	Slots     int    `json:"slots"`
-	MaxFrames uint64 `json:"max_frames"` // most that were seen waiting, since the start
-	HoldNs    uint64 `json:"hold_ns"`    // time for which a frame waited for buffer
-	HoldBytes uint64 `json:"hold_bytes"`
+	Slots      int    `json:"slots"`       // for frames of any length up to ring.frame
+	SmallSlots int    `json:"small_slots"` // beside them, for frames of up to 144 octets
+	MaxFrames  uint64 `json:"max_frames"`  // most that were seen waiting, since the start
+	HoldNs     uint64 `json:"hold_ns"`     // time for which a frame waited for buffer
+	HoldBytes  uint64 `json:"hold_bytes"`
 }
 
 func (m *moment) readBuffer() *Buffer {
@@ -119,8 +120,8 @@ func (m *moment) bufferPort(b *buffer.PortSnapshot) BufferPort {
 	}
 	if p := m.port(b.Name); p != nil && !b.Removed {
 		c := &p.Counters
-		v.Up, v.Ring = p.Up, &Ring{Slots: p.RingSlots, MaxFrames: c.RingFramesMax, HoldNs: c.RingHoldNs,
-			HoldBytes: c.RingHoldBytes}
+		v.Up, v.Ring = p.Up, &Ring{Slots: p.RingSlots.Full, SmallSlots: p.RingSlots.Small,
+			MaxFrames: c.RingFramesMax, HoldNs: c.RingHoldNs, HoldBytes: c.RingHoldBytes}
 	}
 	return v
 }
@@ -156,9 +157,9 @@ func (r *Buffer) Text() string {
 	}, "PORT", "QUEUE", ">USED", ">THRESHOLD", ">MAX", ">MAX SINCE CLEAR", ">MAX LAST 10 s", ">DROPS")
 	rings := tableOf(r.Ports, func(t *table, p *BufferPort) {
 		if p.Ring != nil && len(p.IngressQueues) > 0 {
-			t.row(p.Port, p.Ring.Slots, p.Ring.MaxFrames, ns(p.Ring.HoldNs), p.Ring.HoldBytes)
+			t.row(p.Port, p.Ring.Slots, p.Ring.SmallSlots, p.Ring.MaxFrames, ns(p.Ring.HoldNs), p.Ring.HoldBytes)
 		}
-	}, "PORT", ">SLOTS", ">MOST WAITING", ">HELD FOR", ">HELD BYTES")
+	}, "PORT", ">SLOTS", ">SMALL SLOTS", ">MOST WAITING", ">HELD FOR", ">HELD BYTES")
 	return sections(r.headline(), section{"", pools}, section{"Lossless ingress queues", r.ingressTable()},
 		section{"Lossy egress queues that were used", egress}, section{"Lossless receive rings", rings})
 }

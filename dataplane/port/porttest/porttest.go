@@ -165,7 +165,7 @@ func (e *End) Backlog(c port.Class) port.Backlog {
 }
 
 // Slots implements port.Port.
-func (e *End) Slots(port.Class) int { return e.o.Slots }
+func (e *End) Slots(port.Class) port.Slots { return port.Slots{Full: e.o.Slots} }
 
 // Control implements port.Port.
 func (e *End) Control() ([]byte, int64) {

@@ -84,7 +84,7 @@ func TestFramesArriveInOrder(t *testing.T) {
 		t.Errorf("readable: %03b", got)
 	}
 	if b.Backlog(port.Other).Frames != 2 || !b.BacklogExceeds(port.Other, 1) || b.BacklogExceeds(port.Other, 2) ||
-		b.Slots(port.Other) != 100 {
+		b.Slots(port.Other).Full != 100 {
 		t.Errorf("backlog %d", b.Backlog(port.Other).Frames)
 	}
 	got, stamps := receive(b, port.Other, 1<<20)
