@@ -53,7 +53,9 @@ func (f *refresh) send(i int, now int64, sent func(i int, b []byte, now int64)) 
 	if b := f.frame[:f.octets]; f.port.SendControl(b) == nil {
 		f.at = now
 		f.sent.Add(1)
-		sent(i, b, now)
+		if sent != nil {
+			sent(i, b, now)
+		}
 	}
 	next = now + f.every
 	f.due.Store(next)
@@ -72,7 +74,8 @@ type Refresher struct {
 	done   sync.WaitGroup
 }
 
-// NewRefresher starts a Refresher for ports 0 to n−1. It calls sent for each frame that has left.
+// NewRefresher starts a Refresher for ports 0 to n−1. It calls sent, if it is not nil,
+// for each frame that has left.
 func NewRefresher(n int, sent func(i int, b []byte, now int64)) (*Refresher, error) {
 	poller, err := port.NewPoller()
 	if err != nil {

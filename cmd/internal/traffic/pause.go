@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"pfcswitch/dataplane/port"
+	"pfcswitch/dataplane/runner"
 	"pfcswitch/macctl"
 )
 
@@ -12,17 +13,22 @@ import (
 // The rest is for frames that arrive before the sink runs again: a switch without a speed sends a million frames a
 // second.
 type pauser struct {
-	port    port.Port
-	sender  *macctl.Initiator
-	mask    uint8
-	holding bool
-	buf     [2 * macctl.FrameSize]byte
-	blocked bool
+	port      port.Port
+	sender    *macctl.Initiator
+	refresher *runner.Refresher // holds the peer while the sink gets no CPU
+	mask      uint8
+	holding   bool
+	buf       [2 * macctl.FrameSize]byte
+	blocked   bool
 }
 
-func newPauser(on port.Port, mode macctl.Mode, lossless uint8, speed int64, own [6]byte) *pauser {
-	return &pauser{port: on, mask: lossless, sender: macctl.NewInitiator(
-		macctl.InitiatorConfig{Mode: mode, Enabled: lossless, Speed: speed, Source: own})}
+func newPauser(on port.Port, mode macctl.Mode, lossless uint8, speed int64, own [6]byte) (*pauser, error) {
+	r, err := runner.NewRefresher(1, nil)
+	if err != nil {
+		return nil, err
+	}
+	return &pauser{port: on, mask: lossless, refresher: r, sender: macctl.NewInitiator(
+		macctl.InitiatorConfig{Mode: mode, Enabled: lossless, Speed: speed, Source: own})}, nil
 }
 
 // update decides by the ring's backlog whether to pause the peer, and sends the control frames that are due.
@@ -34,13 +40,30 @@ func (p *pauser) update(now int64) {
 			p.set(holding, macctl.CauseRing)
 		}
 	}
-	for p.sender.Pending(now) {
+	for p.countRefreshes(); p.sender.Pending(now); p.countRefreshes() {
 		b, ok := p.sender.AppendFrame(p.buf[:0], now)
-		if !ok || p.port.SendControl(b) != nil {
+		if !ok {
+			return
+		}
+		if p.refresher.Set(0, p.port, b, now, p.sender.RefreshEvery()); p.port.SendControl(b) != nil {
 			return
 		}
 		p.sender.Sent(now)
 	}
+}
+
+// countRefreshes takes over what the refresher has sent.
+func (p *pauser) countRefreshes() {
+	if n, at := p.refresher.Taken(0); n > 0 {
+		p.sender.Refreshed(n, at)
+	}
+}
+
+// close ends the refreshes.
+func (p *pauser) close() error {
+	err := p.refresher.Close()
+	p.countRefreshes()
+	return err
 }
 
 // block pauses the peer, or not, independently of the ring.

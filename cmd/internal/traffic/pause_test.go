@@ -3,6 +3,10 @@ package traffic
 import (
 	"testing"
 	"time"
+
+	"pfcswitch/dataplane/port/porttest"
+	"pfcswitch/dataplane/runner"
+	"pfcswitch/macctl"
 )
 
 func TestBlocked(t *testing.T) {
@@ -29,5 +33,33 @@ func TestBlocked(t *testing.T) {
 	}
 	if never := (Blocking{}); never.active(at) || never.active(time.Time{}) {
 		t.Error("a sink that is not to block does")
+	}
+}
+
+// The peer of a sink that gets no CPU stays held: XOFF is sent again without the sink, and counted.
+func TestPauserIsRefreshed(t *testing.T) {
+	near, far, err := porttest.Pair(porttest.Options{Now: runner.Now, Slots: 16})
+	must(t, err)
+	defer func() { _, _ = near.Close(), far.Close() }()
+	p, err := newPauser(near, macctl.ModePFC, 1<<3, 0, [6]byte{})
+	must(t, err)
+	p.block(true)
+	p.update(runner.Now())
+	const least = 4
+	for n, deadline := uint64(0), time.Now().Add(30*time.Second); n < least; time.Sleep(time.Millisecond) {
+		for b, _ := far.Control(); b != nil; b, _ = far.Control() {
+			if f, _ := macctl.Parse(b, macctl.GroupAddress); f.Time[3] != 0xffff {
+				t.Fatalf("%+v, want XOFF", f)
+			}
+			far.ControlDone()
+			n++
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("XOFF came %d times, want %d", n, least)
+		}
+	}
+	must(t, p.close())
+	if got := p.sender.Counters(); got.PFCFrames[3] < least || got.XoffSent[3] != 1 {
+		t.Errorf("%+v, want one XOFF and %d frames or more", got, least)
 	}
 }

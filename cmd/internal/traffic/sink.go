@@ -133,7 +133,7 @@ func RunSink(ctx context.Context, c SinkConfig) (*SinkReport, error) {
 		return nil, err
 	}
 	defer func() { _ = s.poller.Close() }()
-	if err := s.run(ctx); err != nil {
+	if err := errors.Join(s.run(ctx), s.pauser.close()); err != nil {
 		return nil, err
 	}
 	return s.report(), nil
@@ -144,10 +144,14 @@ func newSink(c *SinkConfig, p port.Port, mac [6]byte) (*sink, error) {
 	if err != nil {
 		return nil, err
 	}
+	pauser, err := newPauser(p, mode(c.FlowControl), c.Lossless, c.Speed, mac)
+	if err != nil {
+		return nil, errors.Join(err, w.Close())
+	}
 	s := &sink{c: c, port: p, poller: w, own: frame.Address(mac[:]), flows: map[flowKey]*sinkFlow{},
 		from: nanoseconds(c.From), until: nanoseconds(c.Until),
 		stations: map[uint64]frame.Header{}, read: budget{rate: c.ReadRate},
-		pauser: newPauser(p, mode(c.FlowControl), c.Lossless, c.Speed, mac),
+		pauser: pauser,
 		peer:   macctl.NewReceiver(mode(c.FlowControl), c.Lossless, c.Speed, mac)}
 	return s, nil
 }
