@@ -27,6 +27,13 @@ func (s *Switch) Control(i int, b []byte, stamp, now int64) (paused uint8) {
 	return p.receiver.Paused(now) &^ before
 }
 
+// ControlSurplus counts a MAC Control frame of a flood at port i, which a newer one follows.
+func (s *Switch) ControlSurplus(i int) {
+	if p := s.ports[i]; p != nil {
+		p.receiver.CountIgnored(macctl.ReasonSurplus)
+	}
+}
+
 // ControlOut appends the MAC Control frame that port i has to send now, and reports whether there is one. Nothing
 // changes until ControlSent, after which ControlOut has to be called again.
 func (s *Switch) ControlOut(i int, b []byte, now int64) ([]byte, bool) {

@@ -39,12 +39,13 @@ const (
 	ReasonPriority                  // PFC for a priority that is not enabled; enabled ones in the frame are obeyed
 	ReasonVector                    // high octet of the PFC vector is not zero; the frame is obeyed all the same
 	ReasonWatchdog                  // XOFF that Receiver.Ignore has switched off, to break a deadlock
+	ReasonSurplus                   // one of a flood of frames, followed by a newer one
 
 	NumReasons = int(iota) // for arrays indexed by Reason
 )
 
 var reasonNames = [NumReasons]string{
-	"none", "truncated", "destination", "opcode", "disabled", "priority", "vector", "watchdog"}
+	"none", "truncated", "destination", "opcode", "disabled", "priority", "vector", "watchdog", "surplus"}
 
 // String returns the reason as it stands in metric labels.
 func (r Reason) String() string {

@@ -118,7 +118,7 @@ func TestNames(t *testing.T) {
 		}
 	}
 	for r, name := range []string{"none", "truncated", "destination", "opcode", "disabled", "priority", "vector",
-		"watchdog", "unknown"} {
+		"watchdog", "surplus", "unknown"} {
 		if got := Reason(r).String(); got != name {
 			t.Errorf("Reason(%d) = %q, want %q", r, got, name)
 		}

@@ -55,7 +55,7 @@ func TestPauseTimeByMode(t *testing.T) {
 
 func TestIgnoredControlFrames(t *testing.T) {
 	p := dataplane.PortSnapshot{Config: dataplane.PortConfig{Name: "p1"}}
-	p.Received.Ignored = [macctl.NumReasons]uint64{99, 1, 2, 3, 4, 5, 6, 8}
+	p.Received.Ignored = [macctl.NumReasons]uint64{99, 1, 2, 3, 4, 5, 6, 8, 9}
 	p.Counters.ControlLost = 7
 	want := []string{
 		`pfcswitch_mac_control_ignored_frames_total{port="p1",reason="destination"} 2`,
@@ -63,6 +63,7 @@ func TestIgnoredControlFrames(t *testing.T) {
 		`pfcswitch_mac_control_ignored_frames_total{port="p1",reason="opcode"} 3`,
 		`pfcswitch_mac_control_ignored_frames_total{port="p1",reason="priority"} 5`,
 		`pfcswitch_mac_control_ignored_frames_total{port="p1",reason="ring"} 7`,
+		`pfcswitch_mac_control_ignored_frames_total{port="p1",reason="surplus"} 9`,
 		`pfcswitch_mac_control_ignored_frames_total{port="p1",reason="truncated"} 1`,
 		`pfcswitch_mac_control_ignored_frames_total{port="p1",reason="vector"} 6`,
 		`pfcswitch_mac_control_ignored_frames_total{port="p1",reason="watchdog"} 8`,

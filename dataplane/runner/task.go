@@ -38,6 +38,7 @@ type portTask struct {
 	deadline  int64
 	measureAt int64 // when a measurement frame is due
 	delay     *delayLine
+	police    policer
 	lastSent  [dataplane.NumPriorities]int64 // end of the last send call with a frame of the priority
 
 	// guarded by Runner.mu

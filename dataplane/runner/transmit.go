@@ -19,8 +19,8 @@ func (w *worker) readControl(t *portTask) bool {
 	return w.obeyControl(t)
 }
 
-// obeyControl obeys the MAC Control frames that have arrived, at most a whole ring of them. It runs before every send
-// call: after XOFF's arrival, at most the running call follows. The switch is locked.
+// obeyControl obeys the MAC Control frames that have arrived, at most a whole ring of them; of a flood only the newest.
+// It runs before every send call: after XOFF's arrival, at most the running call follows. The switch is locked.
 func (w *worker) obeyControl(t *portTask) bool {
 	b, stamp := t.port.Control()
 	if b == nil {
@@ -28,7 +28,6 @@ func (w *worker) obeyControl(t *portTask) bool {
 	}
 	now, wall := w.clockPair()
 	answer := false
-	sw := w.r.sw
 	for n := 0; b != nil && n < controlFrames; n++ {
 		if n%controlYield == controlYield-1 {
 			w.yield()
@@ -37,20 +36,32 @@ func (w *worker) obeyControl(t *portTask) bool {
 			now, wall = w.clockPair()
 		}
 		at := macctl.ReceiveTime(now-(wall-stamp), now)
-		taken, urgent := sw.Measurement(t.index, b, at, now, wall-now)
-		if answer = answer || urgent; taken {
-			t.measureAt = now
-		} else {
-			t.recordReaction(sw, sw.Control(t.index, b, at, now), at, now)
-		}
-		w.captureControl(t, b, at)
+		w.received = append(w.received[:0], b...)
 		t.port.ControlDone()
 		b, stamp = t.port.Control()
+		if !t.police.allow(now) && b != nil {
+			w.r.sw.ControlSurplus(t.index)
+		} else if w.obey(t, w.received, at, now, wall) {
+			answer = true
+		}
 	}
 	if answer {
 		w.sendMeasurements(t)
 	}
 	return true
+}
+
+// obey obeys one MAC Control frame that came at time at. It reports whether the frame is to be answered at once.
+func (w *worker) obey(t *portTask, b []byte, at, now, wall int64) (answer bool) {
+	sw := w.r.sw
+	taken, answer := sw.Measurement(t.index, b, at, now, wall-now)
+	if taken {
+		t.measureAt = now
+	} else {
+		t.recordReaction(sw, sw.Control(t.index, b, at, now), at, now)
+	}
+	w.captureControl(t, b, at)
+	return answer
 }
 
 // recordReaction records the reaction to an XOFF that arrived at time at, for each priority that it paused: until the

@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"slices"
 	"testing"
 
 	"pfcswitch/dataplane"
@@ -71,5 +72,46 @@ func TestControlWithoutEnd(t *testing.T) {
 	m.in.frames = repeated(data(0, 1, lossless, 0, 60), burstFrames)
 	if m.w.round(Now()); m.out.sent != burstFrames {
 		t.Errorf("%d frames were sent in a round, beside %d that were read", m.out.sent, c.read)
+	}
+}
+
+// A controlQueue has these MAC Control frames.
+type controlQueue struct {
+	*loopPort
+	frames [][]byte
+}
+
+func (c *controlQueue) Control() ([]byte, int64) {
+	if len(c.frames) == 0 {
+		return nil, 0
+	}
+	return c.frames[0], wallClock()
+}
+
+func (c *controlQueue) ControlDone() { c.frames = c.frames[1:] }
+
+// Of a flood the newest frame counts, and those before it that the policer lets pass; the others are counted.
+func TestNewestOfAFloodCounts(t *testing.T) {
+	m := newWorkerRig(t, port.Lossless, nil, nil)
+	out := m.w.r.tasks[1]
+	const floods = 20
+	var v dataplane.Snapshot
+	for n := range floods {
+		flood := slices.Repeat([][]byte{pfc(lossless, 0xffff), pfc(lossless, 0)}, controlFrames/2)
+		held := n%2 == 0
+		if held {
+			flood[controlFrames-1] = pfc(lossless, 0xffff)
+		}
+		out.port = &controlQueue{m.out, flood}
+		m.w.readControl(out)
+		m.w.r.sw.Snapshot(&v, Now())
+		if got := v.Ports[1].Paused; (got != 0) != held {
+			t.Fatalf("flood %d: paused %08b, want what the newest frame says (%v)", n, got, held)
+		}
+	}
+	c := v.Ports[1].Received
+	surplus := c.Ignored[macctl.ReasonSurplus]
+	if surplus == 0 || surplus+c.PFCFrames[lossless] != floods*controlFrames {
+		t.Errorf("%d surplus frames and %d obeyed ones of %d", surplus, c.PFCFrames[lossless], floods*controlFrames)
 	}
 }

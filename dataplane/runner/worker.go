@@ -68,6 +68,7 @@ type worker struct {
 	realTimeOffset int64 // real time less switch time, of this burst
 	segmenter      frame.Segmenter
 	scratch        []byte // a frame on its way into a delay line
+	received       []byte // a MAC Control frame
 	moves          []dataplane.Move
 	portsToServe   []*portTask // ports to be served after a burst
 	batch          *port.Batch
@@ -85,7 +86,8 @@ func newWorker(r *Runner, id int) (*worker, error) {
 	}
 	return &worker{id: id, r: r, manyCPUs: r.cpus != 1, cpuContention: newCPUContention(r.cpus),
 		poller: poller, note: make([]byte, 0, capture.MaxNote), arena: make([]byte, arenaOctets),
-		scratch: make([]byte, 0, port.MaxFrame+frame.TagOctets), moves: make([]dataplane.Move, 0, burstArrivals),
+		scratch:  make([]byte, 0, port.MaxFrame+frame.TagOctets),
+		received: make([]byte, 0, port.MaxFrame+frame.TagOctets), moves: make([]dataplane.Move, 0, burstArrivals),
 		portsToServe: make([]*portTask, 0, dataplane.MaxPorts), batch: port.NewBatch()}, nil
 }
 

@@ -108,7 +108,7 @@ func TestControlFramesFromTheWire(t *testing.T) {
 	}
 }
 
-// A flood of control frames is neither forwarded nor keeps data from passing.
+// A flood of control frames is neither forwarded nor keeps data from passing, and its newest frame is obeyed.
 func TestControlFrameFlood(t *testing.T) {
 	r := Start(t, 2, Setup{Keys: Lossless3, Each: At100M})
 	s := r.sockets()
@@ -118,6 +118,9 @@ func TestControlFrameFlood(t *testing.T) {
 	for range 20_000 {
 		must(t, s[1].Send(frame.VnetHeader{}, junk))
 	}
+	before := r.Snapshot(2).PausedNs[3]
+	must(t, s[1].Send(frame.VnetHeader{}, macctl.AppendPFC(nil, [6]byte(HostMAC(2)), 1<<3, [8]uint16{3: 0xffff})))
+	eventually(t, "XOFF at the end of the flood is obeyed", func() bool { return r.Snapshot(2).PausedNs[3] > before })
 	h2.Whole(h1, 3)
 	r.NoLosslessDrops()
 }
