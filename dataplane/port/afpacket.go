@@ -45,7 +45,8 @@ const (
 // AFPacket is a Port on AF_PACKET sockets.
 type AFPacket struct {
 	classes   [NumClasses]classRings
-	rings     []*ring // in the order in which they joined their fanout group
+	rings     []*ring              // in the order in which they joined their fanout group
+	program   []bpf.RawInstruction // of that group
 	control   *ring
 	data      int // send socket for data frames
 	controlTx int // send socket for MAC Control frames

@@ -3,6 +3,7 @@ package port
 import (
 	"cmp"
 	"fmt"
+	"slices"
 
 	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
@@ -140,10 +141,14 @@ func (r *ring) join(index, group, queue int) (int, error) {
 	return group & 0xffff, nil
 }
 
-// Steer implements Port.
+// Steer implements Port. The kernel takes about 10 ms to replace a program, so only another program is set.
 func (p *AFPacket) Steer(program []bpf.RawInstruction) error {
+	if p.program != nil && slices.Equal(program, p.program) {
+		return nil
+	}
 	if err := attach(p.rings[0].fd, unix.SOL_PACKET, unix.PACKET_FANOUT_DATA, program); err != nil {
 		return fmt.Errorf("attach fanout program: %w", err)
 	}
+	p.program = program
 	return nil
 }

@@ -149,7 +149,8 @@ type Port interface {
 	// kernel does not report it at once.
 	SendStamped(b []byte) (stamp int64, err error)
 
-	// Steer replaces the classic BPF program that picks the data ring of a frame.
+	// Steer replaces the classic BPF program that picks the data ring of a frame, which takes some 10 ms where it is
+	// another one. One call at a time.
 	Steer(program []bpf.RawInstruction) error
 	// Descriptors appends the file descriptors that become readable for the kinds of work in what.
 	Descriptors(fds []int32, what Work) []int32

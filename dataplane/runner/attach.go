@@ -23,7 +23,7 @@ func (r *Runner) Attach(i int, p port.Port, mac [6]byte) error {
 	if !known {
 		return fmt.Errorf("there is no port number %d", i)
 	}
-	if err := r.steer(t); err != nil {
+	if err := t.steer(); err != nil {
 		return fmt.Errorf("port %s: %w", t.cfg.Name, err)
 	}
 	t.allowXDP(p, new(port.PacketSockets))

@@ -2,24 +2,19 @@ package runner
 
 import (
 	"fmt"
-	"slices"
 
 	"pfcswitch/dataplane"
 	"pfcswitch/dataplane/bridge"
 )
 
-// steer makes the port's rings follow its lossless priorities. Under PAUSE every frame is lossless. The kernel takes
-// about 10 ms to replace a program, so only another program is set, and never while the workers stand still.
-func (r *Runner) steer(t *portTask) error {
+// steer makes the port's rings follow its lossless priorities. Under PAUSE every frame is lossless. The kernel may take
+// its time, so the workers go on meanwhile.
+func (t *portTask) steer() error {
 	program, err := dataplane.Steering(&t.cfg)
-	if err != nil || slices.Equal(program, t.program) {
+	if err != nil {
 		return err
 	}
-	if err := t.port.Steer(program); err != nil {
-		return err
-	}
-	t.program = program
-	return nil
+	return t.port.Steer(program)
 }
 
 // warn adds an event about a failure after the configuration came in force. The configuration stays, so this is no

@@ -34,10 +34,6 @@ func (r *Runner) Replace(i int, p Prepared) (lost int, err error) {
 	if t == nil {
 		return 0, fmt.Errorf("port number %d has no sockets to replace", i)
 	}
-	program, err := dataplane.Steering(&t.cfg)
-	if err != nil {
-		return 0, err
-	}
 	t.allowXDP(p, new(port.PacketSockets))
 	r.awaitOthers(t)
 	r.drain(t)
@@ -55,7 +51,7 @@ func (r *Runner) Replace(i int, p Prepared) (lost int, err error) {
 		t.obeyLast(r.sw, p, until)
 		r.sw.ReadLosses(i, t.losses(), Now())
 		r.sw.RingsReplaced(i, Now())
-		t.port, t.program = p, program
+		t.port = p
 		t.blocked, t.segmentsTaken = [port.NumClasses]bool{}, [port.NumClasses]int{}
 		r.assign(r.sw)
 		return nil

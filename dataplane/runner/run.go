@@ -173,7 +173,7 @@ func (r *Runner) Configure(cfg dataplane.Config, ports map[int]dataplane.PortCon
 	var look port.PacketSockets
 	for t := range r.attached() {
 		r.warn(t, "frames are still sorted into rings by the priorities of before (apply the configuration again)",
-			r.steer(t))
+			t.steer())
 		t.allowXDP(t.port, &look)
 	}
 	for _, t := range gone {

@@ -1,8 +1,6 @@
 package runner
 
 import (
-	"golang.org/x/net/bpf"
-
 	"pfcswitch/dataplane"
 	"pfcswitch/dataplane/classify"
 	"pfcswitch/dataplane/port"
@@ -15,7 +13,6 @@ type portTask struct {
 	classify classify.Config
 	cfg      dataplane.PortConfig
 	rx, tx   *worker
-	program  []bpf.RawInstruction // in force; guarded by Runner.change
 
 	// receive task
 	blocked             [port.NumClasses]bool   // the oldest frame waits for buffer
