@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"testing"
 
+	"pfcswitch/dataplane"
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/macctl"
 )
@@ -123,4 +124,23 @@ func TestControlFrameFlood(t *testing.T) {
 	eventually(t, "XOFF at the end of the flood is obeyed", func() bool { return r.Snapshot(2).PausedNs[3] > before })
 	h2.Whole(h1, 3)
 	r.NoLosslessDrops()
+}
+
+// A host that floods gets a tenth of its port's speed for that, without a key, and takes nothing from others' flows.
+func TestBroadcastStorm(t *testing.T) {
+	const broadcasts = 2000
+	r := Start(t, 3, Setup{Keys: Lossless3, Each: At100M})
+	s := r.sockets()
+	h1, h2 := r.Station(1, macctl.ModePFC, 100e6), r.Station(2, macctl.ModePFC, 100e6)
+	h1.Send(Stream{To: 2, Prio: 3, Frames: 500, Rate: 40e6})
+	storm := append([]byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff}, HostMAC(3)...)
+	storm = append(storm, make([]byte, 1500)...)
+	for range broadcasts {
+		must(t, s[2].Send(frame.VnetHeader{}, storm))
+	}
+	h2.Whole(h1, 3)
+	r.NoLosslessDrops()
+	eventually(t, "broadcasts above the limit are dropped", func() bool {
+		return r.Snapshot(3).Counters.Drops[0][dataplane.DropStorm] > 0
+	})
 }

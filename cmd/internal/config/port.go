@@ -43,13 +43,14 @@ type Port struct {
 	Negotiated  *Negotiated // by DCBX, in the place of what is configured; nil: nothing
 	Watchdog    Watchdog
 
-	PVID     uint16
-	Tagged   []uint16
-	Admit    Admit
-	Learning bool
-	Flood    bool
-	Storm    int64 // bit/s of flooded traffic; 0: no limit
-	Loop     bool  // detect loops by a probe frame
+	PVID      uint16
+	Tagged    []uint16
+	Admit     Admit
+	Learning  bool
+	Flood     bool
+	Storm     int64 // bit/s of flooded traffic; 0: no limit
+	StormAuto bool  // Storm follows from the speed
+	Loop      bool  // detect loops by a probe frame
 }
 
 // Kind is the kind of interface behind a port.
@@ -181,7 +182,7 @@ var portName = textual(nameForm, "cannot name a port: "+nameRule,
 func (c *Config) defaultPort(name string) Port {
 	return Port{
 		Name: name, Interface: name, Kind: KindEthernet,
-		Speed: defaultSpeed, SpeedAuto: true, BurstAuto: true, K: c.Headroom.K, MTU: 1500,
+		Speed: defaultSpeed, SpeedAuto: true, BurstAuto: true, StormAuto: true, K: c.Headroom.K, MTU: 1500,
 		Trust: c.Priorities.Trust, DefaultPriority: c.Priorities.Default, PriorityTags: KeepPriorityTags,
 		FlowControl: FlowPFC, Ring: defaultRing(), Send: SendAuto, Watchdog: c.Watchdog,
 		PVID: 1, Admit: AdmitAuto, Learning: true, Flood: true, Loop: true,
@@ -218,7 +219,8 @@ func (p *Port) fields() []field {
 		key("admit", &p.Admit, oneOf(AdmitAuto, AdmitAll, AdmitTagged, AdmitUntagged)),
 		key("learning", &p.Learning, truth),
 		key("flood", &p.Flood, toggle),
-		key("storm", &p.Storm, orWord(rate(1000), "off", 0)),
+		flagged("storm", "auto", &p.StormAuto, &p.Storm, or(orWord(rate(1000), "off", 0), "auto")).
+			noted(p.StormAuto, formatRate(p.Storm)),
 		key("loop", &p.Loop, toggle),
 	}
 }

@@ -48,6 +48,9 @@ func (c *Config) fill(speeds map[string]int64) (*Config, []*Error) {
 		if p.BurstAuto {
 			p.Burst = headroom.DefaultBurst(p.Speed, p.MaxFrame())
 		}
+		if p.StormAuto {
+			p.Storm = p.defaultStorm()
+		}
 		p.resolveWatchdog()
 		p.Queues = [8]ResolvedQueue{}
 		for _, priority := range p.losslessPriorities(c) {
@@ -55,6 +58,15 @@ func (c *Config) fill(speeds map[string]int64) (*Config, []*Error) {
 		}
 	}
 	return &resolved, append(resolved.resolvePools(), resolved.resolveTrunks()...)
+}
+
+// defaultStorm is what a port may flood where nothing is written, in bit/s: a tenth of its speed, and 1G at most.
+func (p *Port) defaultStorm() int64 {
+	const most = 1e9
+	if p.Speed == 0 {
+		return most
+	}
+	return min(p.Speed/10, most)
 }
 
 // HeadroomInputs are the inputs of the port's calculated headroom.
