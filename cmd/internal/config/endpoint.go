@@ -119,7 +119,7 @@ type Capture struct {
 	Last      time.Duration // how much the file holds, as far as Memory reaches
 	Snap      int           // octets of each frame in it
 	Directory string        // absolute; where files are written. No command can name another
-	Files     int           // most files; the oldest is replaced
+	Files     int           // most files; the oldest is replaced, but for the first of a run
 }
 
 func defaultCapture() Capture {

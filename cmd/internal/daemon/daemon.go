@@ -77,6 +77,7 @@ type Daemon struct {
 	noNamespaces    bool                         // this process gave up the right to enter network namespaces
 	events          chan struct{}                // something changed at an interface
 	flight          *flightRecorder              // nil while nothing is kept
+	firstLoss       string                       // file of this run's first loss; of the flight recorder's goroutine
 }
 
 // New starts a switch with configuration c. Run makes its ports follow their interfaces. The control socket and the

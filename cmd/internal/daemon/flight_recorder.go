@@ -161,6 +161,9 @@ func (f *flightRecorder) report(name string, frames uint64, err error) {
 
 // write writes the recorded frames to a file and returns its name.
 func (f *flightRecorder) write() (name string, frames uint64, err error) {
+	if name, err = f.nextName(); err != nil {
+		return "", 0, err
+	}
 	w, err := f.create()
 	if err != nil {
 		return "", 0, err
@@ -169,13 +172,13 @@ func (f *flightRecorder) write() (name string, frames uint64, err error) {
 	if err = errors.Join(err, w.Close()); err != nil {
 		return "", 0, err
 	}
-	if name, err = f.nextName(); err != nil {
-		return "", 0, err
+	if f.d.firstLoss == "" {
+		f.d.firstLoss = name
 	}
 	return name, frames, f.folder.Rename(f.partialName(), name)
 }
 
-// nextName returns a free file name, or else the name of the oldest file.
+// nextName returns a free file name, or else the name of the oldest file but that of this run's first loss.
 func (f *flightRecorder) nextName() (name string, err error) {
 	var oldest time.Time
 	for n := range f.cfg.Files {
@@ -187,9 +190,12 @@ func (f *flightRecorder) nextName() (name string, err error) {
 		if err != nil {
 			return "", err
 		}
-		if name == "" || info.ModTime().Before(oldest) {
+		if candidate != f.d.firstLoss && (name == "" || info.ModTime().Before(oldest)) {
 			name, oldest = candidate, info.ModTime()
 		}
+	}
+	if name == "" {
+		return "", errors.New("the file of the first loss is kept, and capture.files is 1: raise it")
 	}
 	return name, nil
 }

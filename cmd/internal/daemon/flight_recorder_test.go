@@ -1,0 +1,52 @@
+package daemon
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// The file of the first loss of a run stays, whatever is lost later, also where the recorder is changed in between. The
+// other names go round, and a later run replaces the oldest file first.
+func TestFirstLossIsKept(t *testing.T) {
+	folder, age := t.TempDir(), time.Now().Add(-time.Hour)
+	daemon := func(files int) *Daemon {
+		return unplugged(t, Lossless3+fmt.Sprintf("capture: {ring: on, directory: %s, files: %d}", folder, files),
+			"flow_control: pfc")
+	}
+	lose := func(d *Daemon, n int) (names []string) {
+		t.Helper()
+		for range n {
+			name, _, err := d.flight.write()
+			if err != nil {
+				return append(names, err.Error())
+			}
+			age = age.Add(time.Second)
+			must(t, os.Chtimes(filepath.Join(folder, name), age, age))
+			names = append(names, strings.TrimSuffix(strings.TrimPrefix(name, "test-loss-"), ".pcapng"))
+		}
+		return names
+	}
+	first := daemon(3)
+	got := lose(first, 4)
+	c := *first.cfg
+	c.Capture.Snap = 100
+	must(t, first.putInForce(t.Context(), &c))
+	got = append(got, lose(first, 3)...)
+	if want := []string{"1", "2", "3", "2", "3", "2", "3"}; !slices.Equal(got, want) {
+		t.Errorf("losses are written to %v, want %v", got, want)
+	}
+	if got, want := lose(daemon(3), 5), []string{"1", "2", "3", "2", "3"}; !slices.Equal(got, want) {
+		t.Errorf("a later run writes its losses to %v, want %v", got, want)
+	}
+	if got := lose(daemon(1), 2); len(got) != 2 || got[0] != "1" || !strings.Contains(got[1], "first loss is kept") {
+		t.Errorf("with one file: %v, want the first loss and why there is no other", got)
+	}
+	if all, err := os.ReadDir(folder); err != nil || len(all) != 3 {
+		t.Errorf("files %v (%v), want three", all, err)
+	}
+}
