@@ -59,6 +59,9 @@ func (s *Switch) route(p *portState, a *Arrival, learn bool) (vid uint16, refuse
 	case refused != bridge.DropNone:
 	case learn:
 		d = s.bridge.Forward(p.index, a.header.Dst, a.header.Src, vid, len(a.Data), s.now)
+		if n, ok := s.bridge.TakeNotice(); ok {
+			s.noticeEvent(n)
+		}
 	default:
 		d = s.bridge.Trace(p.index, a.header.Dst, a.header.Src, vid, s.now)
 	}

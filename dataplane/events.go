@@ -17,6 +17,7 @@ const (
 	EventMalformed    EventKind = "malformed"
 	EventLinkDrops    EventKind = "link-drops"
 	EventLoop         EventKind = "loop"
+	EventStations     EventKind = "stations"
 	EventHeadroom     EventKind = "headroom"
 	EventConfig       EventKind = "config"
 	EventPort         EventKind = "port"

@@ -95,6 +95,7 @@ func (c *Collector) collectSwitch(o *output, v *dataplane.Snapshot) {
 	o.value(fdbEntries, float64(v.Bridge.Entries))
 	o.value(fdbMoves, float64(v.Bridge.Moves))
 	o.value(fdbNotLearned, float64(v.Bridge.Full))
+	o.value(fdbForgotten, float64(v.Bridge.Forgot))
 	for _, source := range []struct {
 		f     *family
 		count func() uint64

@@ -236,7 +236,9 @@ var (
 	fdbMoves   = counter("fdb_moves_total",
 		"Stations that went from one port to another, as after a move, or in a loop.")
 	fdbNotLearned = counter("fdb_not_learned_frames_total",
-		"Frames whose source was not learned since the filtering database was full.")
+		"Frames whose source was not learned since there was no room.")
+	fdbForgotten = counter("fdb_forgotten_total", "Learned entries that made room for others, of a port at its limit "+
+		"of stations, or in a full database.")
 
 	trunkBytes = gauge("trunk_bytes", "Bytes, with FCS, that wait in a trunk to leave by the uplink or by members.",
 		"trunk", "priority", "to")

@@ -16,7 +16,7 @@ const (
 	// DefaultAgeing is the ageing time that 802.1Q recommends (8.8.3).
 	DefaultAgeing = 300 * time.Second
 
-	// entriesLimit bounds what a configuration may ask for: 4 Mi entries take 192 MiB.
+	// entriesLimit bounds what a configuration may ask for: 4 Mi entries take 320 MiB.
 	entriesLimit = 1 << 22
 )
 
@@ -71,11 +71,13 @@ type Counters struct {
 	Entries int    // entries held, static ones included; an aged one counts until the sweep has met it
 	Static  int    // entries that the configuration made
 	Moves   uint64 // learned entries that changed their port: a station moved, or there is a loop
-	Full    uint64 // frames whose source was not learned because the database was full
+	Full    uint64 // frames whose source was not learned because there was no room
+	Forgot  uint64 // learned entries that made room for others, of a port at its limit or in a full database
 }
 
-// Counters returns the state of the filtering database. Moves and Full never go back.
+// Counters returns the state of the filtering database. Moves, Full and Forgot never go back.
 func (b *Bridge) Counters() Counters {
 	f := &b.fdb
-	return Counters{Entries: f.used - f.stale, Static: f.static, Moves: f.moves, Full: f.full}
+	return Counters{Entries: f.used - f.stale, Static: f.static, Moves: f.moves, Full: f.full,
+		Forgot: f.forgot}
 }

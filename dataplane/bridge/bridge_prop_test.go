@@ -1,7 +1,9 @@
 package bridge
 
 import (
+	"cmp"
 	"math"
+	"slices"
 	"testing"
 	"time"
 
@@ -25,6 +27,8 @@ type modelEntry struct {
 	port   int
 	seen   int64
 	static bool
+	place  int // in the line of the port's learned stations
+	heard  bool
 }
 
 type modelPort struct {
@@ -46,6 +50,8 @@ type model struct {
 	ports   map[int]*modelPort
 	moves   uint64
 	full    uint64
+	forgot  uint64
+	places  int
 }
 
 func (m *model) expire() {
@@ -106,13 +112,49 @@ func (m *model) learn(k modelKey, in int) {
 	switch {
 	case known && e.static:
 		return
-	case !m.canLearn(k):
+	case !m.canLearn(k) && !m.forgetForPort(in):
 		m.full++
 		return
 	case known && e.port != in:
 		m.moves++
+	case known:
+		m.entries[k] = modelEntry{port: in, seen: m.now, place: e.place, heard: true}
+		return
 	}
-	m.entries[k] = modelEntry{port: in, seen: m.now}
+	m.places++
+	m.entries[k] = modelEntry{port: in, seen: m.now, place: m.places}
+}
+
+// forgetForPort makes room at the cost of the port that has most learned stations: the first in line goes, and those
+// that were heard since they got their place go to the end of the line instead.
+func (m *model) forgetForPort(in int) bool {
+	var lines [modelPorts][]modelKey
+	for k, e := range m.entries {
+		if !e.static {
+			lines[e.port] = append(lines[e.port], k)
+		}
+	}
+	most := in
+	for i := range lines {
+		if len(lines[i]) > len(lines[most]) {
+			most = i
+		}
+	}
+	line := lines[most]
+	if len(line) == 0 {
+		return false
+	}
+	slices.SortFunc(line, func(x, y modelKey) int { return cmp.Compare(m.entries[x].place, m.entries[y].place) })
+	for looks := 0; looks < forgetLooks && m.entries[line[0]].heard; looks++ {
+		e := m.entries[line[0]]
+		m.places++
+		e.place, e.heard = m.places, false
+		m.entries[line[0]] = e
+		line = append(line[1:], line[0])
+	}
+	delete(m.entries, line[0])
+	m.forgot++
+	return true
 }
 
 func (m *model) floodTo(in int, dst uint64, vid uint16) Decision {
@@ -280,9 +322,10 @@ func (m *model) check(t *rapid.T) {
 			static++
 		}
 	}
-	if c.Moves != m.moves || c.Full != m.full || c.Static != static || c.Entries < len(m.entries) || c.Entries > m.max {
-		t.Fatalf("counters %+v; want %d moves, %d full, %d static, %d to %d entries", c, m.moves, m.full, static,
-			len(m.entries), m.max)
+	if c.Moves != m.moves || c.Full != m.full || c.Forgot != m.forgot || c.Static != static ||
+		c.Entries < len(m.entries) || c.Entries > m.max {
+		t.Fatalf("counters %+v; want %d moves, %d full, %d forgotten, %d static, %d to %d entries", c, m.moves, m.full,
+			m.forgot, static, len(m.entries), m.max)
 	}
 	dump := dumpAll(m.b, 3, m.now)
 	if len(dump) != len(m.entries) {

@@ -77,6 +77,7 @@ func (f *fdb) bindStatic(key uint64, port int, now int64) bool {
 	switch {
 	case found:
 		f.uncount(&f.slots[i])
+		f.unlink(i)
 	case f.makeRoom(now, len(f.slots)):
 		i, _ = f.find(key) // only now: making room shifts entries
 		f.used++

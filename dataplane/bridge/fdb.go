@@ -22,6 +22,8 @@ type fdb struct {
 	stale  int // of these, learned in a former generation of their port
 	moves  uint64
 	full   uint64
+	forgot uint64
+	notice Notice // not yet taken
 
 	ageing int64 // nanoseconds
 	cursor int   // slot that the sweep looks at next
@@ -30,15 +32,18 @@ type fdb struct {
 	// next generation. The cost does not depend on the size of the table.
 	generation [MaxPorts]uint32
 	learned    [MaxPorts]int // entries of the port's present generation
+	stations   [MaxPorts]stations
 }
 
 // entry is one slot; key 0 marks it empty.
 type entry struct {
-	key        uint64
-	seen       int64 // when the last frame came from the station
-	generation uint32
-	port       uint16
-	static     bool
+	key          uint64
+	seen         int64 // when the last frame came from the station
+	generation   uint32
+	older, newer uint32 // neighbours in the port's list, see stations
+	port         uint16
+	heard        bool // a frame came from the station since it got its place in the list
+	static       bool
 }
 
 // fdbKey joins 48 bits of MAC and 12 bits of VID. It is never 0, because a VID is never 0.
@@ -81,14 +86,15 @@ func (f *fdb) learn(key uint64, port int, now int64) {
 		return
 	}
 	if int(e.port) != port || e.generation != f.generation[port] {
-		f.move(e, port, now)
+		f.move(key, port, now)
+		return
 	}
-	e.seen = now
+	e.seen, e.heard = now, true
 }
 
 // enter makes a learned entry, if there is room.
 func (f *fdb) enter(key uint64, port int, now int64) {
-	if !f.makeRoom(now, fullSweep) {
+	if !f.makePortRoom(port, now) || !f.makeRoom(now, fullSweep) && !f.forgetForPort(port, now) {
 		f.full++
 		return
 	}
@@ -96,16 +102,29 @@ func (f *fdb) enter(key uint64, port int, now int64) {
 	f.slots[i] = entry{key: key, seen: now, generation: f.generation[port], port: uint16(port)}
 	f.used++
 	f.learned[port]++
+	f.append(i)
 }
 
-// move gives a learned entry to port. Only a live entry counts as moved.
-func (f *fdb) move(e *entry, port int, now int64) {
+// move gives a learned entry to port, if there is room. Only a live entry counts as moved.
+func (f *fdb) move(key uint64, port int, now int64) {
+	if !f.makePortRoom(port, now) {
+		f.full++
+		return
+	}
+	i, found := f.find(key) // only now: making room shifts entries
+	if !found {
+		f.enter(key, port, now)
+		return
+	}
+	e := &f.slots[i]
 	if !f.dead(e, now) {
 		f.moves++
 	}
 	f.uncount(e)
-	e.port, e.generation = uint16(port), f.generation[port]
+	f.unlink(i)
+	e.port, e.generation, e.seen = uint16(port), f.generation[port], now
 	f.learned[port]++
+	f.append(i)
 }
 
 // lookup returns the port behind which the station of key is.
@@ -121,10 +140,12 @@ func (f *fdb) lookup(key uint64, now int64) (port int, ok bool) {
 // home.
 func (f *fdb) remove(i int) {
 	f.uncount(&f.slots[i])
+	f.unlink(i)
 	f.used--
 	for j := (i + 1) & f.mask; f.slots[j].key != 0; j = (j + 1) & f.mask {
 		if (j-f.home(f.slots[j].key))&f.mask >= (j-i)&f.mask {
 			f.slots[i] = f.slots[j]
+			f.relink(i)
 			i = j
 		}
 	}

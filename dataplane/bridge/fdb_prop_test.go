@@ -42,9 +42,47 @@ func (m *tableModel) fits(key uint64) bool {
 
 func (m *tableModel) learn(t *rapid.T) {
 	key, port := anyKey.Draw(t, "key"), anyTablePort.Draw(t, "port")
+	fits, victim := m.fits(key), m.most(port)
 	m.f.learn(key, port, 0)
-	if m.fits(key) && !m.entries[key].static {
-		m.entries[key] = tableEntry{port: port}
+	switch {
+	case m.entries[key].static || !fits && victim < 0:
+		return
+	case !fits:
+		m.forget(t, victim)
+	}
+	m.entries[key] = tableEntry{port: port}
+}
+
+// most returns the port that has most learned stations, port where no other has more, -1 where there are none.
+func (m *tableModel) most(port int) int {
+	var counts [MaxPorts]int
+	for _, e := range m.entries {
+		if !e.static {
+			counts[e.port]++
+		}
+	}
+	for i, n := range counts {
+		if n > counts[port] {
+			port = i
+		}
+	}
+	if counts[port] == 0 {
+		return -1
+	}
+	return port
+}
+
+// forget takes the one learned station of a port out of the model that the table has forgotten.
+func (m *tableModel) forget(t *rapid.T, port int) {
+	gone := 0
+	for key, e := range m.entries {
+		if _, ok := m.f.lookup(key, 0); !ok && e.port == port && !e.static {
+			delete(m.entries, key)
+			gone++
+		}
+	}
+	if gone != 1 {
+		t.Fatalf("port %d has lost %d stations, want 1", port, gone)
 	}
 }
 
@@ -95,6 +133,7 @@ func (m *tableModel) check(t *rapid.T) {
 	for _, n := range f.learned {
 		counted += n
 	}
+	m.checkLists(t)
 	occupied := 0
 	for i := range f.slots {
 		if f.slots[i].key == 0 {
@@ -109,5 +148,29 @@ func (m *tableModel) check(t *rapid.T) {
 	}
 	if occupied != f.used || counted != f.used {
 		t.Fatalf("%d slots occupied, %d counted as static, stale or learned; want both %d", occupied, counted, f.used)
+	}
+}
+
+// checkLists follows the list of each port: it has the port's learned entries, each once.
+func (m *tableModel) checkLists(t *rapid.T) {
+	f, listed := &m.f, 0
+	for port := range f.stations {
+		before := uint32(0)
+		for at := f.stations[port].first; at != 0; at = f.slots[at-1].newer {
+			e := &f.slots[at-1]
+			if e.key == 0 || e.static || int(e.port) != port || e.older != before {
+				t.Fatalf("slot %d in the list of port %d: %+v, before it slot %d", at-1, port, *e, int(before)-1)
+			}
+			before = at
+			if listed++; listed > f.used {
+				t.Fatalf("the list of port %d has a loop", port)
+			}
+		}
+		if before != f.stations[port].last {
+			t.Fatalf("port %d: the last one is at %d, want %d", port, f.stations[port].last, before)
+		}
+	}
+	if listed != f.used-f.static {
+		t.Fatalf("%d entries in lists, want %d", listed, f.used-f.static)
 	}
 }

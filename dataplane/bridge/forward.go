@@ -133,20 +133,8 @@ func (b *Bridge) Trace(in int, dst, src uint64, vid uint16, now int64) Decision 
 // learns tells whether a frame from src would enter src, behind port in, into the filtering database.
 func (b *Bridge) learns(in int, src uint64, vid uint16, now int64) bool {
 	i, found := b.fdb.find(fdbKey(src, vid))
-	return b.learnable(in, src) && (found && !b.fdb.slots[i].static || !found && b.fdb.hasRoom(now))
-}
-
-// hasRoom tells whether a new station would find room: a free slot, or a dead entry within the sweep of learning.
-func (f *fdb) hasRoom(now int64) bool {
-	if f.used < f.max {
-		return true
-	}
-	for k := range min(fullSweep, len(f.slots)) {
-		if e := &f.slots[(f.cursor+k)&f.mask]; e.key != 0 && f.dead(e, now) {
-			return true
-		}
-	}
-	return false
+	room := b.fdb.used < b.fdb.max || b.fdb.used > b.fdb.static
+	return b.learnable(in, src) && (found && !b.fdb.slots[i].static || !found && room)
 }
 
 // An Entered is what the filtering database knows of a station.

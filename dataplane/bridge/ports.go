@@ -8,6 +8,7 @@ type PortConfig struct {
 	Tagged   VLANSet // VLANs whose frames pass with their tag; a PVID among them leaves untagged all the same
 	Admit    Admit   // types of frames that are accepted
 	Learning bool    // learn source addresses
+	Stations int     // most that are learned; 0: as many as there is room for
 	Flood    bool    // let flooded frames leave by this port
 	Storm    int64   // most that frames received here may flood, in bit/s of wire octets (frame + 24); 0: no limit
 	Loop     bool    // send loop probes, and shut the port's flooding when one comes back
@@ -47,6 +48,7 @@ func (b *Bridge) SetPort(i int, c PortConfig) (LoopEvent, error) {
 		b.fdb.flush(i)
 	}
 	b.learning.set(i, c.Learning)
+	b.fdb.stations[i].limit = c.Stations
 	return b.updateGuard(i, DetectionOff), nil
 }
 
@@ -58,6 +60,8 @@ func (b *Bridge) check(i int, c *PortConfig) error {
 		return fmt.Errorf("bridge: port %d: PVID %d does not exist (use %d to %d)", i, c.PVID, minVID, maxVID)
 	case c.Wired && (uint(c.Wire) >= MaxPorts || c.Wire == i):
 		return fmt.Errorf("bridge: port %d: wired to port %d (use another, 0 to %d)", i, c.Wire, MaxPorts-1)
+	case c.Stations < 0:
+		return fmt.Errorf("bridge: port %d: %d stations (use 1 or more, or 0 for no limit)", i, c.Stations)
 	case c.Storm < 0 || c.Storm > MaxStorm:
 		return fmt.Errorf("bridge: port %d: storm limit of %d bit/s (use 1 to %d, or 0 for none)", i, c.Storm,
 			int64(MaxStorm))
@@ -94,6 +98,7 @@ func (b *Bridge) RemovePort(i int) {
 		s.Remove(i)
 	}
 	b.ports[i] = port{}
+	b.fdb.stations[i].limit, b.fdb.stations[i].quietUntil = 0, 0
 }
 
 // SetUp tells the bridge the state of a port's link. A port that goes down forgets what it learned, and a loop found

@@ -83,6 +83,7 @@ func (b *baseline) subtract(v *dataplane.Snapshot) {
 	v.LosslessDropsRemoved = countSince(v.LosslessDropsRemoved, old.LosslessDropsRemoved)
 	v.Bridge.Moves = countSince(v.Bridge.Moves, old.Bridge.Moves)
 	v.Bridge.Full = countSince(v.Bridge.Full, old.Bridge.Full)
+	v.Bridge.Forgot = countSince(v.Bridge.Forgot, old.Bridge.Forgot)
 }
 
 // subtractStorms leaves in all the counts since the baseline. For a storm that started earlier, the frames since the

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"pfcswitch/dataplane/bridge"
 	"pfcswitch/headroom"
 	"pfcswitch/macctl"
 )
@@ -47,6 +48,7 @@ type Port struct {
 	Tagged    []uint16
 	Admit     Admit
 	Learning  bool
+	Stations  int // most that are learned
 	Flood     bool
 	Storm     int64 // bit/s of flooded traffic; 0: no limit
 	StormAuto bool  // Storm follows from the speed
@@ -133,6 +135,8 @@ const (
 	// defaultSpeed is that of a link without one of its own, in bit/s.
 	defaultSpeed int64         = 1_000_000_000
 	maxDelay     time.Duration = time.Second
+	// defaultStations is what one port may learn: a thirty-second part of the filtering database.
+	defaultStations = bridge.DefaultMaxEntries / 32
 )
 
 // MaxFrame is the largest frame in octets without FCS, with one VLAN tag.
@@ -185,7 +189,7 @@ func (c *Config) defaultPort(name string) Port {
 		Speed: defaultSpeed, SpeedAuto: true, BurstAuto: true, StormAuto: true, K: c.Headroom.K, MTU: 1500,
 		Trust: c.Priorities.Trust, DefaultPriority: c.Priorities.Default, PriorityTags: KeepPriorityTags,
 		FlowControl: FlowPFC, Ring: defaultRing(), Send: SendAuto, Watchdog: c.Watchdog,
-		PVID: 1, Admit: AdmitAuto, Learning: true, Flood: true, Loop: true,
+		PVID: 1, Admit: AdmitAuto, Learning: true, Stations: defaultStations, Flood: true, Loop: true,
 	}
 }
 
@@ -218,6 +222,7 @@ func (p *Port) fields() []field {
 		entries("tagged", &p.Tagged, vlan, "VLAN %d"),
 		key("admit", &p.Admit, oneOf(AdmitAuto, AdmitAll, AdmitTagged, AdmitUntagged)),
 		key("learning", &p.Learning, truth),
+		key("stations", &p.Stations, number[int]("stations", 1, bridge.DefaultMaxEntries)),
 		key("flood", &p.Flood, toggle),
 		flagged("storm", "auto", &p.StormAuto, &p.Storm, or(orWord(rate(1000), "off", 0), "auto")).
 			noted(p.StormAuto, formatRate(p.Storm)),

@@ -80,7 +80,7 @@ func portConfig(c *config.Config, p *config.Port) (dataplane.PortConfig, error) 
 		Classify: classify.Config{Trust: trusts[p.Trust], Default: p.DefaultPriority, DSCP: c.Priorities.DSCP,
 			MTU: p.MTU, Slot: int(p.Ring.Frame)},
 		Bridge: bridge.PortConfig{PVID: p.PVID, Tagged: tagged, Admit: admits[c.AdmitOf(p)],
-			Learning: p.Learning, Flood: p.Flood, Storm: p.Storm, Loop: p.Loop},
+			Learning: p.Learning, Stations: p.Stations, Flood: p.Flood, Storm: p.Storm, Loop: p.Loop},
 		StripZero: p.PriorityTags == config.StripPriorityTags,
 		Packet:    p.Send == config.SendPacket,
 	}

@@ -1,0 +1,40 @@
+package bridge
+
+import "time"
+
+// NoticeKind is what a Notice is about.
+type NoticeKind uint8
+
+// The kinds of a Notice.
+const (
+	NoNotice  NoticeKind = iota
+	PortFull             // a port has reached its limit of stations: those that were silent for longest are forgotten
+	TableFull            // the table is full: stations of the port that has most are forgotten
+)
+
+// A Notice is something about the filtering database that a person should know.
+type Notice struct {
+	Kind     NoticeKind
+	Port     int
+	Stations int // learned at the port
+}
+
+// noticeInterval is the least time between two notices about one port.
+const noticeInterval = int64(10 * time.Second)
+
+// TakeNotice returns the notice that Forward has left, if any.
+func (b *Bridge) TakeNotice() (Notice, bool) {
+	n := b.fdb.notice
+	if n.Kind == NoNotice {
+		return n, false
+	}
+	b.fdb.notice = Notice{}
+	return n, true
+}
+
+// tell leaves a notice, unless there was one about that port a short time ago.
+func (f *fdb) tell(n Notice, now int64) {
+	if s := &f.stations[n.Port]; now >= s.quietUntil {
+		s.quietUntil, f.notice = now+noticeInterval, n
+	}
+}
