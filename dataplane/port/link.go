@@ -73,6 +73,17 @@ func Interfaces(ns string) ([]Link, error) {
 	return all, err
 }
 
+// SetMTU sets the MTU of interface l of namespace ns.
+func SetMTU(ns string, l Link, mtu int) error {
+	return InNetns(ns, func() error {
+		link, err := netlink.LinkByIndex(l.Index)
+		if err != nil {
+			return lookupError(l.Name, err)
+		}
+		return netlink.LinkSetMTU(link, mtu)
+	})
+}
+
 func lookupError(name string, err error) error {
 	var gone netlink.LinkNotFoundError
 	if errors.As(err, &gone) {

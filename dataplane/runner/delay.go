@@ -27,6 +27,7 @@ type delayLine struct {
 	entered       int64               // when the MAC Control frame that left with it was put in; 0: none left
 	meant         int64               // when this MAC Control frame had passed its delay
 	retryControl  int64               // no MAC Control frame leaves before, because the kernel was full
+	mtu           *linkMTU            // nil: the kernel's errors stand
 }
 
 // A lane holds frames of one kind, in the order of sending.
@@ -256,6 +257,7 @@ func (l *delayLine) flush(p port.Port, now int64) (sent, octets int, givenUp []d
 	}
 	l.fillBatch(now)
 	n, err := p.Send(l.batch)
+	err = l.mtu.judge(err, l.batch, n)
 	for range n {
 		length, o := l.removeSent(&l.data)
 		if !o.Own {

@@ -36,6 +36,7 @@ type portTask struct {
 	measureAt int64 // when a measurement frame is due
 	delay     *delayLine
 	police    policer
+	mtu       linkMTU
 	lastSent  [dataplane.NumPriorities]int64 // end of the last send call with a frame of the priority
 
 	// guarded by Runner.mu
@@ -52,9 +53,11 @@ func (t *portTask) configure(cfg dataplane.PortConfig) {
 	switch {
 	case t.delay == nil && cfg.Delay > 0:
 		t.delay = newDelayLine(cfg.Delay, cfg.Speed, cfg.Burst)
+		t.delay.mtu = &t.mtu
 	case t.delay != nil && changed:
 		t.delay.change(cfg.Delay, cfg.Speed, cfg.Burst)
 	}
+	t.mtu.port.Store(int32(cfg.Classify.MTU))
 	t.cfg, t.classify, t.interval = cfg, cfg.Classify, moderation(&cfg)
 }
 

@@ -238,7 +238,8 @@ func (w *worker) send(t *portTask, arrivals []dataplane.Arrival) (now int64, mor
 // sendBatch gives the batch to the kernel or to the delay line.
 func (w *worker) sendBatch(t *portTask) (int, error) {
 	if t.delay == nil {
-		return t.port.Send(w.batch)
+		n, err := t.port.Send(w.batch)
+		return n, t.mtu.judge(err, w.batch, n)
 	}
 	now := w.clock()
 	for i := range w.batch.Len() {

@@ -31,9 +31,9 @@ func TestTAPNameTaken(t *testing.T) {
 	r.Passes(1, 2)
 }
 
-// Where an interface takes shorter frames than its port, that is said with both numbers and what to do, once, also
-// after a change of either, and the port works with what fits. The command runs as it is said: the port is in another
-// namespace than the daemon.
+// Where an interface takes shorter frames than its port from the start, that is said with both numbers and what to do,
+// once, also after a change of either, and the port works with what fits. The command runs as it is said: the port is
+// in another namespace than the daemon. An MTU that suits the port stays so: see TestMTULoweredUnderTraffic.
 func TestInterfaceMTUBelowThePorts(t *testing.T) {
 	r := Start(t, 2, Setup{Ports: map[int]string{1: "mtu: 9000"}})
 	wantEvents := func(n int, text string) {
@@ -52,11 +52,11 @@ func TestInterfaceMTUBelowThePorts(t *testing.T) {
 	}
 	wantEvents(2, "interface p1 has an MTU of 9000 now, enough for the port's mtu of 9000")
 	IP(t, r.Node, "link", "set", "dev", "p1", "mtu", "1400")
-	wantEvents(3, "interface p1 has an MTU of 1400, below")
-	must(t, r.Apply(Setup{Ports: map[int]string{1: "mtu: 1400"}}, 2))
-	wantEvents(4, "interface p1 has an MTU of 1400 now, enough for the port's mtu of 1400")
-	must(t, r.Apply(Setup{Ports: map[int]string{1: "mtu: 1600"}}, 2))
-	wantEvents(5, "interface p1 has an MTU of 1400, below the port's mtu of 1600")
+	wantEvents(3, "the switch has set the MTU to 9000 again (write ports.p1.mtu: 1400")
+	must(t, r.Apply(Setup{Ports: map[int]string{1: "mtu: 9600"}}, 2))
+	wantEvents(4, "interface p1 has an MTU of 9000, below the port's mtu of 9600")
+	must(t, r.Apply(Setup{Ports: map[int]string{1: "mtu: 8000"}}, 2))
+	wantEvents(5, "interface p1 has an MTU of 9000 now, enough for the port's mtu of 8000")
 	if got := r.Events(dataplane.EventPort, 2); len(got) != 0 {
 		t.Errorf("events of the port that fits: %+v", got)
 	}

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
-	"slices"
 
 	"pfcswitch/buffer"
 	"pfcswitch/cmd/internal/config"
@@ -30,39 +29,6 @@ func (d *Daemon) updateLink(p *portLink, l port.Link) {
 	case l.Speed != p.triedSpeed:
 		p.triedSpeed, d.speedChanged = l.Speed, true
 	}
-}
-
-// reportMTU reports an MTU that does not suit the port, and when it suits again.
-func (d *Daemon) reportMTU(p *portLink) {
-	l, want, text := &p.at.link, p.cfg.MTU, d.mtuMismatch(p)
-	if text == p.mtuReport {
-		return
-	}
-	p.mtuReport = text
-	level := slog.LevelWarn
-	if text == "" {
-		level, text = slog.LevelInfo, fmt.Sprintf("interface %s has an MTU of %d now, enough for the port's mtu of %d",
-			l.Name, l.MTU, want)
-	}
-	d.report(level, dataplane.EventPort, p.cfg.Name, text)
-}
-
-// mtuMismatch says that an interface takes shorter frames than its port, or that the wire of a host NIC takes longer
-// ones. Stations often use the MTU of such a wire. A TAP gets the MTU of its port.
-func (d *Daemon) mtuMismatch(p *portLink) string {
-	l, want := &p.at.link, p.cfg.MTU
-	command := port.CommandIn(p.cfg.Netns, fmt.Sprintf("ip link set dev %s mtu %d", port.ShellWord(l.Name), want))
-	wire := slices.ContainsFunc(d.cfg.Ports, func(o config.Port) bool { return o.Wire == p.cfg.Name })
-	switch {
-	case p.tap == nil && l.MTU < want:
-		return fmt.Sprintf("interface %s has an MTU of %d, below the port's mtu of %d: longer frames cannot leave by "+
-			"it (%s, at the far end too, or write mtu: %d)", l.Name, l.MTU, want, command, l.MTU)
-	case wire && l.MTU > want && segmentsGSO(d.cfg):
-		return fmt.Sprintf("interface %s has an MTU of %d, above the port's mtu of %d: longer frames that stations "+
-			"with that MTU send are dropped (%s, at the far end too, or write mtu: %d for this port and its TAP: "+
-			"pfcswitch nic --mtu %d)", l.Name, l.MTU, want, command, l.MTU, l.MTU)
-	}
-	return ""
 }
 
 // applyLinkSpeeds makes the ports with speed: auto follow their links. A link without a reported speed changes nothing.

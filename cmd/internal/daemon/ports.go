@@ -267,8 +267,9 @@ func (d *Daemon) open(p *portLink, at place) error {
 
 // followLink takes over the state of the link, and what else has changed.
 func (d *Daemon) followLink(p *portLink, l port.Link) {
+	was := p.at.link.MTU
 	d.updateLink(p, l)
-	d.reportMTU(p)
+	d.followMTU(p, was)
 	d.tuneTAP(p)
 	d.disableHostStack(p)
 	if p.up == l.Up {

@@ -1,0 +1,46 @@
+package runner
+
+import (
+	"errors"
+	"sync/atomic"
+
+	"golang.org/x/sys/unix"
+
+	"pfcswitch/dataplane/frame"
+	"pfcswitch/dataplane/port"
+)
+
+// linkMTU compares the MTU of a port with that of its interface, which any program may change at any time.
+type linkMTU struct {
+	port atomic.Int32 // of the port; 0: unknown
+	link atomic.Int32 // of the interface as SetLinkMTU told last; 0: unknown
+}
+
+// errLinkMTU is returned for a frame that the port carries and its interface does not.
+var errLinkMTU = errors.New("the MTU of the interface is below that of the port")
+
+// judge replaces the kernel's error that frame n of a batch is too long for the interface. Where the port carries the
+// frame, and the MTU was lowered since SetLinkMTU, the frame waits as one that the link drops: the MTU may be raised
+// again at once.
+func (m *linkMTU) judge(err error, b *port.Batch, n int) error {
+	if err == nil || m == nil || !errors.Is(err, unix.EMSGSIZE) {
+		return err
+	}
+	mtu := m.port.Load()
+	switch {
+	case b.Length(n) > int(mtu)+frame.HeaderOctets+frame.TagOctets:
+		return err
+	case m.link.Load() == 0 || m.link.Load() >= mtu:
+		return port.ErrDropped
+	}
+	return errLinkMTU
+}
+
+// SetLinkMTU tells the MTU of the interface of port number i.
+func (r *Runner) SetLinkMTU(i, mtu int) {
+	r.tasksMu.Lock()
+	defer r.tasksMu.Unlock()
+	if t := r.tasks[i]; t != nil {
+		t.mtu.link.Store(int32(mtu))
+	}
+}
