@@ -42,6 +42,16 @@ func (m *Manager) WouldExceedThreshold(port int, prio uint8, backlog int64) bool
 	return free < 0 || held.shared+rest > m.threshold.Limit(q.id, q.config, free)
 }
 
+// MostShared returns the most bytes of the shared segment that a queue can hold, while no other holds any. A queue
+// cannot resume at more.
+func (m *Manager) MostShared(port int, prio uint8) int64 {
+	_, q := m.queue(port, prio)
+	if q == nil {
+		return 0
+	}
+	return m.sharedRoom(q, 0, m.lossless.limit.shared)
+}
+
 // Room returns how many bytes a queue can still take before a frame finds no room: the rest of its private segment, its
 // part of the shared segment, and the headroom. Under DynamicThreshold the threshold falls while the queue fills. A
 // priority that is not lossless has no room.
@@ -53,15 +63,15 @@ func (m *Manager) Room(port int, prio uint8) int64 {
 	held := q.used.bytes()
 	room := q.config.Headroom - held.headroom
 	if held.headroom == 0 {
-		room += q.config.Private - held.private + m.sharedRoom(q)
+		room += q.config.Private - held.private + m.sharedRoom(q, held.shared, m.lossless.free())
 	}
 	return room
 }
 
-// sharedRoom returns the most bytes that a queue can add to the shared segment: the largest x with ω + x ≤ T, where T
-// is that before the last byte came. The left side rises with x and the right side does not, so bisection finds x.
-func (m *Manager) sharedRoom(q *queue) int64 {
-	free, held := m.lossless.free(), q.used.shared.now
+// sharedRoom returns the most bytes that a queue can add to the ω that it has of the shared segment: the largest x with
+// held + x ≤ T, where T is that before the last byte came. The left side rises with x and the right side does not, so
+// bisection finds x.
+func (m *Manager) sharedRoom(q *queue, held, free int64) int64 {
 	low, high := int64(0), max(0, free)
 	for low < high {
 		x := (low + high + 1) / 2

@@ -3,7 +3,6 @@ package dataplane
 import (
 	"math"
 
-	"pfcswitch/buffer"
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/macctl"
 )
@@ -187,17 +186,14 @@ func (s *Switch) Reacted(i int, ns int64) {
 	}
 }
 
-// SetXon sets the resume threshold, in octets, of the ingress queues of port i in PortConfig.FollowXon. It always fits.
+// SetXon sets the resume threshold, in octets, of the ingress queues of port i in PortConfig.FollowXon. It always fits:
+// no queue gets more than it can ever hold.
 func (s *Switch) SetXon(i int, octets, now int64) error {
 	err := s.setQueues(i, now, func(c *PortConfig, q int) {
 		if c.FollowXon>>q&1 == 0 {
 			return
 		}
-		u := &c.Ingress[q]
-		u.Xon = min(max(octets, 0), buffer.MaxSize)
-		if u.Xoff > 0 { // the static policy resumes below Xoff
-			u.Xon = min(u.Xon, u.Xoff)
-		}
+		c.Ingress[q].Xon = min(max(octets, 0), s.buffer.MostShared(i, uint8(q)))
 	})
 	if err == nil {
 		s.buffer.Resume()

@@ -252,7 +252,7 @@ func TestBoundLeavesRoom(t *testing.T) {
 				w := newWire(a, b)
 				w.delay, w.turn = [2]int64{500_000, 500_000}, 200_000
 				w.agree()
-				w.run(2 * time.Second)
+				w.run(3 * time.Second)
 				r := w.report(0)
 				if ignored(r) != 0 || r.Target < r.Measured.Bits() || r.Wire() < BitsIn(speed, time.Millisecond) {
 					t.Errorf("%d bit/s, burst %d, flags %d: measured %d, of which %d on the way, target %d, ignored %v",
@@ -282,6 +282,7 @@ func TestThePeersWordIsBounded(t *testing.T) {
 			now = max(p.nextRequest, now+6_000_000)
 			q, _ = p.Out(Moment{Now: now})
 		}
+		p.updateTarget(now + growthPeriod)
 		want := p.set.Inputs.WireBits(Finding{RoundTrip: 5*time.Millisecond + 2, Precision: p.set.Precision}) +
 			4*p.set.Calculated
 		if got := p.target.bits; got != want || p.count.Ignored != [NumIgnored]uint64{} {

@@ -15,6 +15,7 @@ type Settings struct {
 	Min        int64  // least bits of a headroom that was found; 0: Floor
 	Max        int64  // most bits that rest on the peer's word; 0: 4 × Calculated
 	Limit      int64  // most bits of a headroom that was found, but for the least; 0: none
+	Share      int64  // likewise, so that one port does not take the pool of all
 	Auto       bool   // the port's headroom is to follow
 	Key        string // where the headroom is set by hand, for messages
 
@@ -83,6 +84,9 @@ type Probe struct {
 	measuredBits int64 // bits that this end has measured
 	inForce      int64 // octets
 	exceedsMax   bool  // more was measured than Max and Limit allow
+	exceedsShare bool  // more is wanted than Share allows
+	holdUntil    int64 // when the headroom that was found is given back; 0 where the link is measured, or never was
+	givenBack    bool  // and it is, until the link is measured again
 
 	stream streams
 
@@ -144,7 +148,7 @@ func (p *Probe) Configure(s Settings, now int64) {
 // Inputs returns the inputs of the latest settings.
 func (p *Probe) Inputs() Inputs { return p.set.Inputs }
 
-// SetUp says that the link came up or went down. The headroom that was found stays in force.
+// SetUp says that the link came up or went down. The headroom that was found stays for holdFor intervals.
 func (p *Probe) SetUp(up bool, now int64) {
 	if p.up == up {
 		return
@@ -154,7 +158,8 @@ func (p *Probe) SetUp(up bool, now int64) {
 }
 
 // SetAgreed says whether this end and its peer state that they measure, and who the neighbour is ("" where there is
-// none). Unless both state it, measuring stops, the headroom in force stays, and a note tells a person.
+// none). Unless both state it, measuring stops, the headroom in force stays for holdFor intervals, and a note tells a
+// person.
 func (p *Probe) SetAgreed(own, peer bool, neighbour string, now int64) {
 	agreed, before := own && peer, p.neighbour
 	p.neighbour = neighbour
@@ -207,7 +212,10 @@ func (p *Probe) restart(now int64) {
 	p.waiting, p.asked, p.unanswered, p.unusable, p.tooFar, p.farTrip = 0, 0, 0, 0, 0, 0
 	p.askerKnown = false
 	p.parameters, p.responder, p.controlPath = parameterWindow{}, [6]byte{}, controlPath{}
-	p.target.lowerTo, p.exceedsMax = 0, false
+	p.target.lowerTo, p.exceedsMax, p.exceedsShare = 0, false, false
+	if p.target.bits > 0 && p.holdUntil == 0 && !p.givenBack {
+		p.holdUntil = now + holdFor*int64(p.set.Interval)
+	}
 	p.results.restart()
 	p.stream.restart()
 	p.nextRequest = math.MaxInt64

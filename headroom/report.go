@@ -15,17 +15,19 @@ type Report struct {
 
 	Settings    Settings
 	Calculated  int64
-	Measured    Terms // by this end; nil where it has not measured yet
-	Plain       int64 // the formula without the reaction and the burst
-	Received    int64 // that follows from the peer's result, bounded; 0 where there is none
-	PeerFound   int64 // the peer's own value as it sent it
-	ResultBits  int64 // newest result sent to the peer; 0 where none was sent since the link came up
-	ResultAcked bool  // the peer has acknowledged that result
-	PeerInForce int64 // in force at the peer, as its newest acknowledgement says; 0 where there is none
-	PeerApplied bool  // PeerInForce is at least the newest result
-	Target      int64 // that should be in force; 0 where nothing was found
-	InForce     int64 // octets
-	Xon         int64 // resume threshold by measurement, in octets; 0 where this end has not measured yet
+	Measured    Terms  // by this end; nil where it has not measured yet
+	Plain       int64  // the formula without the reaction and the burst
+	Received    int64  // that follows from the peer's result, bounded; 0 where there is none
+	PeerFound   int64  // the peer's own value as it sent it
+	ResultBits  int64  // newest result sent to the peer; 0 where none was sent since the link came up
+	ResultAcked bool   // the peer has acknowledged that result
+	PeerInForce int64  // in force at the peer, as its newest acknowledgement says; 0 where there is none
+	PeerApplied bool   // PeerInForce is at least the newest result
+	Target      int64  // that should be in force; 0 where nothing was found
+	Needs       int64  // by what was measured and by what the peer has told, without bounds
+	Bound       string // what keeps Target below what the link seems to need; "" where it is as much
+	InForce     int64  // octets
+	Xon         int64  // resume threshold by measurement, in octets; 0 where this end has not measured yet
 
 	Finding       Finding
 	RoundTrips    Distribution // t
@@ -47,6 +49,7 @@ func (p *Probe) Report(now int64) Report {
 		ControlPasses: p.ControlPasses(), ControlDiscarded: p.ControlDiscarded(),
 		Settings: p.set, Calculated: p.set.Calculated, Received: p.receivedBits(), ResultAcked: p.results.acked,
 		PeerInForce: p.results.peerInForce, PeerApplied: p.results.applied(), Target: p.target.bits, InForce: p.inForce,
+		Needs: max(p.measuredNeed(), p.receivedNeed()), Bound: p.target.bound,
 		RoundTrips: p.estimate.trips.distribution(), Turnarounds: p.estimate.turns.all.distribution(),
 		Idle: p.estimate.turns.idle.distribution(), Busy: p.estimate.turns.busy.distribution(),
 		Reactions: p.reactions.all.distribution(), ReactionsIdle: p.reactions.idle.distribution(),

@@ -198,6 +198,7 @@ func (p *Probe) sampleAdded(now int64) {
 	if !p.estimate.Settled() {
 		return
 	}
+	p.holdUntil, p.givenBack = 0, false
 	p.warnOver(now)
 	p.updateTarget(now)
 	p.results.nextCheck = min(p.results.nextCheck, now+int64(p.set.Interval))

@@ -1,17 +1,43 @@
 package headroom
 
-import "fmt"
+import (
+	"fmt"
+	"time"
+)
 
 // lowerAfter is for how many intervals a smaller value must have been enough before the headroom is lowered.
 const lowerAfter = 16
 
-// A target is the headroom that a port should have. It rises at once and falls slowly, from the first value on.
+// holdFor is for how many intervals a headroom that was found stays without a measurement of the link.
+const holdFor = 4 * lowerAfter
+
+// growth is by how much a headroom may be multiplied within growthPeriod: a peer that answers late must not take a pool
+// at once.
+const (
+	growth       = 4
+	growthPeriod = int64(time.Second)
+)
+
+// A target is the headroom that a port should have. It rises at once, but for growth, and falls slowly, from the first
+// value on.
 type target struct {
 	bits    int64 // 0 where nothing was found
 	proven  int64 // part of bits that does not rest on the peer's word alone
 	lowerTo int64 // most that was wanted since less than bits was wanted; 0 where bits are wanted
 	lowerAt int64 // when bits falls to lowerTo
 	reason  string
+	bound   string // what keeps bits below what the link seems to need; "" where they are as much
+
+	most      int64 // of bits, until mostUntil
+	mostUntil int64
+}
+
+// limitGrowth returns how much of the bits that are wanted may be in force now; atOnce may be in any case.
+func (t *target) limitGrowth(want, atOnce, now int64) int64 {
+	if now >= t.mostUntil {
+		t.most, t.mostUntil = growth*t.bits, now+growthPeriod
+	}
+	return min(want, max(t.most, t.bits, atOnce))
 }
 
 // set follows the bits that are wanted now.
@@ -44,10 +70,57 @@ func (p *Probe) updateTarget(now int64) {
 		p.target.proven = own
 	}
 	before := p.target.bits
-	p.target.set(max(p.target.proven, received, p.floor()), now, lowerAfter*int64(p.set.Interval))
+	p.target.set(p.bounded(max(p.target.proven, received, p.floor()), now), now, lowerAfter*int64(p.set.Interval))
 	if p.target.bits != before {
 		p.target.reason = p.changeReason(p.target.bits > before)
 	}
+}
+
+// The bounds of a headroom, as reasons name them.
+const (
+	boundMax    = "headroom.max allows no more"
+	boundShare  = "headroom.share allows no more"
+	boundGrowth = "it grows no more than fourfold in a second"
+)
+
+// bounded returns how much of the bits that are wanted may be in force now, and notes the bound that acts. What the
+// configuration itself asks for is not bounded.
+func (p *Probe) bounded(want, now int64) int64 {
+	t, most := &p.target, max(p.set.Share, p.floor())
+	t.bound = ""
+	if p.exceedsMax {
+		t.bound = boundMax
+	}
+	exceedsShare := p.set.Share > 0 && want > most
+	if exceedsShare {
+		if !p.exceedsShare {
+			p.note(now, "the link to %s needs a headroom of %d B by what was measured and by what the peer says, and "+
+				"headroom.share leaves %d B, so that one port does not take the buffer of all: where it is true, "+
+				"write the cable or delay of the port, a larger headroom.share, or %s: %d",
+				p.peer(), Octets(want), Octets(most), p.set.Key, Octets(want))
+		}
+		want, t.bound = most, boundShare
+	}
+	p.exceedsShare = exceedsShare
+	if allowed := t.limitGrowth(want, max(p.set.Max, p.floor()), now); allowed < want {
+		want, t.bound = allowed, boundGrowth
+	}
+	return want
+}
+
+// Advance gives back a headroom that was found where the link has not been measured for long: after the link went down,
+// the neighbour became another one, or the two ends agreed no more.
+func (p *Probe) Advance(now int64) {
+	if p.holdUntil == 0 || now < p.holdUntil {
+		return
+	}
+	p.holdUntil, p.givenBack = 0, true
+	if p.target.bits == 0 || p.target.bits == p.set.Calculated {
+		return
+	}
+	p.target = target{bits: p.set.Calculated, proven: p.set.Calculated,
+		reason: fmt.Sprintf("calculated, since the link was not measured for %d intervals", holdFor)}
+	p.updateTarget(now)
 }
 
 // floor returns the bits below which the target never goes.
@@ -61,8 +134,10 @@ func (p *Probe) floor() int64 {
 // changeReason says why the target has changed.
 func (p *Probe) changeReason(raised bool) string {
 	switch {
+	case p.target.bound != "":
+		return p.target.bound
 	case max(p.measuredNeed(), p.receivedNeed()) > p.target.bits:
-		return "headroom.max allows no more"
+		return boundMax
 	case raised:
 		return p.targetSource()
 	}
@@ -105,7 +180,10 @@ func (p *Probe) Found() int64 { return Octets(p.measuredBits) }
 // Xon is the resume threshold that the port should have where none is configured, in octets; 0 where this end has not
 // measured yet.
 func (p *Probe) Xon() int64 {
-	if !p.estimate.Settled() {
+	switch {
+	case p.givenBack:
+		return DefaultXon(p.set.Inputs)
+	case !p.estimate.Settled():
 		return 0
 	}
 	return MeasuredXon(p.set.Inputs, p.finding())

@@ -149,7 +149,8 @@ var (
 	headroomValue = gauge("headroom_value_bytes",
 		"Headroom of a port by each way to find it: eta and delay are formulas, plain is measured without the "+
 			"peer's reaction and burst, peer is what that has found, received what it means here, told what it was "+
-			"told, peer_has what is in force there, target what should be in force.", "port", "value")
+			"told, peer_has what is in force there, target what should be in force, needs what the link seems to need "+
+			"where a bound allows no more than target.", "port", "value")
 	headroomPart   = gauge("headroom_part_bytes", "Parts of the headroom that this end has measured.", "port", "part")
 	headroomAgreed = gauge("headroom_agreed", "1 where both ends of the link measure its headroom.", byPort...)
 	headroomXoffs  = counter("headroom_xoffs_total", "How often the peer was told to stop.", byPriority...)

@@ -25,6 +25,9 @@ func collectMeasured(o *output, p *Port) {
 	if r.Target > 0 {
 		o.bits(r.Target, p.Name, "target")
 	}
+	if r.Bound != "" {
+		o.bits(r.Needs, p.Name, "needs")
+	}
 	if r.Measured != nil {
 		collectFinding(o, p.Name, r)
 	}

@@ -47,6 +47,8 @@ type HeadroomPort struct {
 	PeerHasBytes    *int64         `json:"peer_has_bytes"`  // in force at the peer, or told_bits; null: unknown
 	PeerApplied     bool           `json:"peer_applied"`    // it is no less than told_bits
 	TargetBytes     *int64         `json:"target_bytes"`    // what should be in force; null: unknown
+	NeedsBytes      *int64         `json:"needs_bytes"`     // the need that a bound keeps target_bytes below; null: none does
+	Bound           *string        `json:"bound"`           // that bound
 	InForceBytes    int64          `json:"in_force_bytes"`
 	InForceCells    int64          `json:"in_force_cells"`
 	XonBytes        *int64         `json:"xon_bytes"` // resume threshold that was measured; null while this end has not
@@ -149,6 +151,9 @@ func (m *moment) headroomPort(info *HeadroomInfo) HeadroomPort {
 		ReactionIdle: spread(h.ReactionsIdle), ReactionBusy: spread(h.ReactionsBusy),
 		Messages: HeadroomMessages{Asked: h.Counters.Asked, Answered: h.Counters.Answered, Lost: h.Counters.Lost,
 			Replies: h.Counters.Replies, Results: h.Counters.Results, Streams: h.Counters.Streams}}
+	if h.Bound != "" {
+		p.NeedsBytes, p.Bound = nonZero(headroom.Octets(h.Needs)), &h.Bound
+	}
 	if h.ManualRequired {
 		p.Remedy = nonZero(fmt.Sprintf("%s: %d", h.Settings.Key, h.ManualBytes))
 	}

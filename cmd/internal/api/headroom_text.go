@@ -24,6 +24,7 @@ func (r *Headroom) brief() []section {
 		{"Headroom of each lossless queue, bytes; PEER SAYS is what it has told, COUNTS what that means here",
 			r.values()},
 		{"Ports whose headroom cannot be measured: set it by hand", r.remedies()},
+		{"Headrooms that a bound keeps below what the link seems to need, bytes", r.bounded()},
 		{"Use: bytes on the wire after XOFF had left, and what they left of the headroom of then; FROM THE RING had " +
 			"come before", r.used()},
 		{"Measurement frames that were ignored", r.ignored()},
@@ -62,6 +63,14 @@ func (r *Headroom) remedies() *table {
 			t.row(p.Port, *p.Remedy)
 		}
 	}, "PORT", "WRITE")
+}
+
+func (r *Headroom) bounded() *table {
+	return tableOf(r.Ports, func(t *table, p *HeadroomPort) {
+		if p.Bound != nil {
+			t.row(p.Port, p.NeedsBytes, p.TargetBytes, *p.Bound)
+		}
+	}, "PORT", ">SEEMS TO NEED", ">MAY HAVE", "BOUND")
 }
 
 func (r *Headroom) used() *table {

@@ -29,7 +29,7 @@ var headroomMetrics = map[string]string{
 	"plain_bits":     "headroom_value_bytes", "received_bits": "headroom_value_bytes",
 	"peer_found_bits": "headroom_value_bytes",
 	"told_bits":       "headroom_value_bytes", "peer_has_bytes": "headroom_value_bytes",
-	"target_bytes":   "headroom_value_bytes",
+	"target_bytes": "headroom_value_bytes", "needs_bytes": "headroom_value_bytes",
 	"told":           "headroom_told",
 	"in_force_bytes": "headroom_configured_bytes",
 	"xon_bytes":      "headroom_xon_measured_bytes",
@@ -54,7 +54,7 @@ var headroomMetrics = map[string]string{
 // notMetrics are the keys that have none.
 var notMetrics = map[string]string{
 	"port": "a label", "queues.priority": "a label",
-	"neighbor": "a text", "remedy": "a text",
+	"neighbor": "a text", "remedy": "a text", "bound": "a text",
 	"peer_applied":       "peer_has by told",
 	"turn":               "of the same samples as turn_idle and turn_busy",
 	"queues.paced_bytes": "the part of peak_bytes that demo headroom compares",

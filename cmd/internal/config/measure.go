@@ -25,6 +25,7 @@ type HeadroomDefaults struct {
 	Interval   time.Duration // in which eight measurements are made
 	Min        int64         // bytes below which nothing found goes; 0: what IEEE 802.1Q asks for without a cable
 	Max        HeadroomLimit
+	Share      float64 // of the shared segment that all measured headrooms may take beyond the calculated ones
 	Agree      Agreement
 	// SendRequest lets a peer that has agreed to measure have this end fill the link, for its own check.
 	SendRequest bool
@@ -86,7 +87,7 @@ func defaultHeadroom() HeadroomDefaults {
 	return HeadroomDefaults{Answer: AnswerGenerator, Mode: ModeAcknowledge, Stamps: FourStamps, Variant: VariantMAC,
 		Opcode: 0xFFFE, Identifier: [3]byte{0x02, 0x50, 0x46}, EtherType: 0x88B5, Percentile: 99.9,
 		Interval: time.Second,
-		Max:      HeadroomLimit{Times: 4}, Agree: AgreeLLDP}
+		Max:      HeadroomLimit{Times: 4}, Share: 0.5, Agree: AgreeLLDP}
 }
 
 // bitsOfK reads the part of the headroom that neither calculation nor measurement can see.
@@ -107,6 +108,7 @@ func (h *HeadroomDefaults) fields() []field {
 		key("interval", &h.Interval, duration(10*time.Millisecond, 100*time.Second)),
 		key("min", &h.Min, size(0, maxSize)),
 		key("max", &h.Max, headroomLimit),
+		key("share", &h.Share, share),
 		key("agree", &h.Agree, oneOf(AgreeLLDP, AgreeAlways)),
 		key("send_request", &h.SendRequest, toggle),
 	}

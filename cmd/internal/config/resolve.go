@@ -1,6 +1,7 @@
 package config
 
 import (
+	"math/bits"
 	"slices"
 	"strconv"
 
@@ -158,6 +159,29 @@ func (c *Config) reserve() (r reservation) {
 func (c *Config) Shared() int64 {
 	r := c.reserve()
 	return c.Buffer.Lossless.Size - r.private - r.headroom
+}
+
+// MostHeadroom is the most that a measured headroom may be, in bytes of the buffer for each queue of the port: what is
+// calculated, and an equal part of headroom.share for each queue whose headroom is measured, on any port.
+func (c *Config) MostHeadroom(p *Port) int64 {
+	measured := int64(0)
+	for other := range c.ports() {
+		measured += int64(bits.OnesCount8(c.MeasuredQueues(other)))
+	}
+	part := int64(c.Headroom.Share * float64(c.Shared()) / float64(max(1, measured)))
+	return c.Buffer.WholeCells(p.CalculatedHeadroom().Bytes()) + part/c.Buffer.Cell*c.Buffer.Cell
+}
+
+// MeasuredQueues are the ingress queues of a port whose headroom follows the measurement: buffer.headroom or their own
+// is auto.
+func (c *Config) MeasuredQueues(p *Port) (queues uint8) {
+	for q := range p.Queues {
+		source := pick(p.Priorities[q].Headroom, c.Buffer.Headroom)
+		if !p.isTAP() && p.Queues[q].Lossless && source.Mode == HeadroomAuto {
+			queues |= 1 << q
+		}
+	}
+	return queues
 }
 
 // resolvePools sizes an automatic lossless pool and refuses pools that are too small.

@@ -13,6 +13,7 @@ import (
 	"pfcswitch/buffer"
 	"pfcswitch/cmd/internal/config"
 	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/runner"
 	"pfcswitch/headroom"
 	"pfcswitch/lldp"
 	"pfcswitch/lldp/dcbx"
@@ -62,6 +63,7 @@ func (d *Daemon) followHeadroom(ctx context.Context) time.Duration {
 		var discarded, unknown bool
 		d.runner.View(func(*dataplane.Switch) {
 			k := p.prober
+			k.Advance(runner.Now())
 			notes, target, reason, xon, discarded = k.Notes(), k.Target(), k.Reason(), k.Xon(), k.ControlDiscarded()
 			unknown = k.Measuring() && !discarded && !k.ControlPasses()
 		})
@@ -113,7 +115,7 @@ var selfTestTexts = map[bool]string{
 // is too small, the old value stays.
 func (d *Daemon) setHeadroom(p *portLink, octets int64, reason string) error {
 	if octets == 0 || octets == p.headroom || p.discardsControl ||
-		autoHeadroomQueues(d.cfg, p.cfg) == 0 {
+		d.cfg.MeasuredQueues(p.cfg) == 0 {
 		return nil
 	}
 	err := d.trunkRoom(p, octets)
@@ -211,7 +213,7 @@ func (d *Daemon) attachProber(pc *dataplane.PortConfig, c *config.Config, p *con
 		pc.Mode, pc.Lossless = macctl.ModeOff, 0
 		return
 	}
-	pc.Follow, pc.FollowXon = autoHeadroomQueues(c, p), autoXonQueues(c, p)
+	pc.Follow, pc.FollowXon = c.MeasuredQueues(p), autoXonQueues(c, p)
 	if !keep || r == nil || r.measured == 0 {
 		return
 	}

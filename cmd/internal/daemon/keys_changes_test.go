@@ -188,6 +188,8 @@ var bridgeChanges = slices.Concat(restartChanges, []change{
 		probing(func(r *headroom.Report) bool { return r.Settings.Interval == 2*time.Second })),
 	key("headroom.min", "20KiB", probing(func(r *headroom.Report) bool { return r.Settings.Min == 8*20<<10 })),
 	key("headroom.max", "8x", probing(func(r *headroom.Report) bool { return r.Settings.Max == 8*r.Calculated })),
+	key("headroom.share", "1%", // else it is some hundred thousand bytes
+		probing(func(r *headroom.Report) bool { return r.Settings.Share < r.Calculated+8*100_000 })),
 	key("headroom.agree", "always", probing(func(r *headroom.Report) bool { return r.Agreed })),
 	key("lldp.agent", "off", linked(1, func(p *portLink) bool { return p.speaker == nil })),
 	key("lldp.interval", "1s", spoken(func(a *lldp.Config, _ *dcbx.Config) bool { return a.Interval == 1 })),

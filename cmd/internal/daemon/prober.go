@@ -69,21 +69,6 @@ func clockPrecision() time.Duration {
 	return time.Duration(port.ClockStep(runner.Now) + port.ClockError(runner.ClockPair))
 }
 
-// autoHeadroomQueues are the ingress queues of a port whose headroom follows the measurement: buffer.headroom or their
-// own is auto.
-func autoHeadroomQueues(c *config.Config, p *config.Port) (queues uint8) {
-	for q := range p.Queues {
-		eta := c.Buffer.Headroom
-		if own := p.Priorities[q].Headroom; own != nil {
-			eta = *own
-		}
-		if p.Queues[q].Lossless && eta.Mode == config.HeadroomAuto {
-			queues |= 1 << q
-		}
-	}
-	return queues
-}
-
 // autoXonQueues are the ingress queues of a port whose resume threshold follows the measurement: the file has none.
 func autoXonQueues(c *config.Config, p *config.Port) (queues uint8) {
 	for q := range p.Queues {
@@ -98,7 +83,7 @@ func autoXonQueues(c *config.Config, p *config.Port) (queues uint8) {
 func (d *Daemon) probeSettings(c *config.Config, p *config.Port) headroom.Settings {
 	h, calculated := &c.Headroom, p.CalculatedHeadroom().Bits()
 	s := headroom.Settings{Inputs: p.HeadroomInputs(), Calculated: calculated, Min: 8 * h.Min,
-		Max: h.Max.Bits(calculated), Auto: autoHeadroomQueues(c, p) != 0, Key: headroomKey(p),
+		Max: h.Max.Bits(calculated), Share: 8 * c.MostHeadroom(p), Auto: c.MeasuredQueues(p) != 0, Key: headroomKey(p),
 		Precision:  max(h.Precision, d.precision), // no stamp is finer than this machine's
 		Percentile: h.Percentile / 100, Interval: h.Interval, Streams: h.SendRequest}
 	_, s.Lossless = flowControl(c, p)
