@@ -9,7 +9,7 @@ const (
 	Accept
 	// AcceptHeadroom: the frame is charged to the headroom, the queue is OFF.
 	AcceptHeadroom
-	// Wait: there is no room, the queue is OFF, and the frame has to stay in the receive ring (Config.RingHold).
+	// Wait: there is no room, the queue is OFF, and the frame has to wait, charged to no segment (Config.RingHold).
 	Wait
 	// DropHeadroom: there is no room, without RingHold: the frame is lost, drop reason lossless-headroom.
 	DropHeadroom
@@ -38,7 +38,7 @@ func (v Verdict) turnsOff() bool { return v == AcceptHeadroom || v == Wait || v 
 
 // Admit decides on a lossless frame of n octets without FCS that arrived at a port, and charges it if it is accepted.
 // The queue turns OFF when the frame needs the headroom or finds no room. A queue that is OFF may turn ON again.
-// After Wait the caller offers the same frame again, before any later frame of its port.
+// After Wait the caller offers the same frame again, before any later frame of its queue.
 func (m *Manager) Admit(port int, prio uint8, n int) Verdict {
 	p, q := m.queue(port, prio)
 	if q == nil {
@@ -71,13 +71,6 @@ func (m *Manager) CancelWait(port int, prio uint8) {
 	if _, q := m.queue(port, prio); q != nil && q.waiting != 0 {
 		q.waiting = 0
 		m.resume(q)
-	}
-}
-
-// RestoreWait takes CancelWait back: the frame of n octets is offered next after all, and is not counted anew.
-func (m *Manager) RestoreWait(port int, prio uint8, n int) {
-	if _, q := m.queue(port, prio); q != nil {
-		q.waiting = m.Charge(n)
 	}
 }
 

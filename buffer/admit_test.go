@@ -118,33 +118,30 @@ func TestAdmitClauses(t *testing.T) {
 	}
 }
 
-// A frame whose wait is cancelled and restored is counted once. A dropped frame waits no more.
-func TestRememberedFrameIsCountedOnce(t *testing.T) {
+// A waiting frame is counted once until its wait is cancelled. A dropped frame waits no more.
+func TestWaitingFrameIsCountedOnce(t *testing.T) {
 	m, w := newTable(t, 1000, Config{RingHold: true}, QueueConfig{Headroom: 100})
 	mustAdmit(t, m, 0, pgA, 500, Accept)
 	mustAdmit(t, m, 0, pgA, 100, AcceptHeadroom)
 	mustAdmit(t, m, 0, pgA, 100, Wait)
-	again := func(remember bool, waited uint64) {
+	again := func(cancel bool, waited uint64) {
 		t.Helper()
-		m.CancelWait(0, pgA)
-		if remember {
-			m.RestoreWait(0, pgA, 100)
+		if cancel {
+			m.CancelWait(0, pgA)
 		}
 		mustAdmit(t, m, 0, pgA, 100, Wait)
 		if got := m.Queue(0, pgA); got.Waited != waited || got.Waiting != 100 {
 			t.Errorf("%d frames waited, %d octets wait, want %d and 100", got.Waited, got.Waiting, waited)
 		}
 	}
-	again(true, 1)
-	again(false, 2)
-	m.RestoreWait(0, Priorities, 100) // no queue
+	again(false, 1)
+	again(true, 2)
+	m.CancelWait(0, Priorities) // no queue
 	wantSound(t, m, w)
 
 	c := m.config
 	c.RingHold = false
 	must(t, m.Apply(c, m.configs))
-	m.CancelWait(0, pgA)
-	m.RestoreWait(0, pgA, 100)
 	mustAdmit(t, m, 0, pgA, 100, DropHeadroom)
 	if got := m.Queue(0, pgA).Waiting; got != 0 {
 		t.Errorf("%d octets of a frame that was dropped wait", got)

@@ -12,7 +12,7 @@ func accounts(v *Snapshot) (l ledger) {
 		l.received += p.Counters.ReceivedFrames
 		l.copies += p.Counters.Copies
 		l.sent += p.Counters.SentFrames
-		l.held += uint64(p.Delayed)
+		l.held += uint64(p.Delayed + p.Waiting)
 		for _, n := range p.Held {
 			l.held += uint64(n)
 		}

@@ -102,26 +102,24 @@ func TestNotesOfDispositions(t *testing.T) {
 	}
 }
 
-// A frame that waited in its ring says how long, and only that one.
+// A frame that waited for buffer is captured when it goes on, with the time of its arrival and how long it waited.
 func TestHeldFrame(t *testing.T) {
 	r := plainRig(t, 2)
-	frames := several(0, 1, lossless, 2*headroomCells, small)
-	taken, stop := r.arrive(0, frames...)
-	if stop != FrameWaits {
-		t.Fatalf("%d frames taken, stop %d: nothing waits", taken, stop)
+	tap := tapped(t, r.sw, 64)
+	arrived := r.now
+	for seq := 0; !r.sw.RoomWaits(0); seq++ {
+		r.offer(0, data(0, 1, lossless, seq, small))
 	}
-	r.settle()
 	const wait = 700_000
 	r.now += wait
 	for r.send(1, 8) != nil { // room
 	}
-	if n, _ := r.arrive(0, frames[taken:taken+2]...); n == 0 {
-		t.Fatal("the frame still waits")
+	if n := r.leaveRoom(0); n != 1 {
+		t.Fatalf("%d frames have waited", n)
 	}
-	if r.burst[0].waitedNs < wait || r.burst[1].waitedNs != 0 {
-		t.Errorf("waited %d and %d ns, want at least %d and 0", r.burst[0].waitedNs, r.burst[1].waitedNs, wait)
+	if got := read(tap); len(got) != 1 || got[0].held != r.now-arrived || got[0].note != "" || got[0].length != small {
+		t.Errorf("captured %+v, want one frame that waited for %d ns", got, r.now-arrived)
 	}
-	r.settle()
 }
 
 // A flood says so where a copy of it was dropped, and others go on.

@@ -14,7 +14,7 @@
 //	drive.go          further calls of a driver
 //	ingress.go        a received burst: VLAN, learning, forwarding, admission, into the egress queues
 //	decide.go         decisions about a frame, for real and for traced frames
-//	wait.go           a frame that waits in its ring for buffer
+//	waitingroom.go    frames that wait for buffer, by ingress queue
 //	ecn.go            congestion marking on the egress queue
 //	memory.go         packet memory: cells, and frame descriptors without pointers
 //	queue.go          egress queues as lists, and what must wait leaves the ring
@@ -46,6 +46,7 @@
 //	Arrival.Prepare  each frame is parsed and classified; needs no lock
 //	Ingress          until the burst is taken: after ThresholdCrossed (see ThresholdCrossedAt) XOFF is sent first,
 //	                 after FrameWaits the rest waits in the ring
+//	LeaveRoom        where frames have left the buffer: frames in the port's waiting room go on
 //	Staged, Store, Publish  copies for ports of other workers are stored, without a lock, and queued
 //
 // Then it calls, for each port with work (TakePending) or a deadline that has come (TxDeadline, LoopProbeDeadline,

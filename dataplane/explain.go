@@ -42,8 +42,8 @@ func DropNote(r DropReason, lossless bool) []byte { return dropped(r, lossless).
 // Note is what a capture says of the frame: empty where it goes on.
 func (a *Arrival) Note() []byte { return a.disposition.note() }
 
-// Waited is for how many ns the frame waited in its ring for buffer.
-func (a *Arrival) Waited() int64 { return a.waitedNs }
+// Waits reports whether the frame is in a waiting room. It is captured when it leaves.
+func (a *Arrival) Waits() bool { return a.waits }
 
 // setDisposition notes that a frame, or a copy of it, was dropped.
 func (s *Switch) setDisposition(a *Arrival) {

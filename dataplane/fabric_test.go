@@ -117,12 +117,13 @@ func (n *switchNode) serve() {
 
 func (n *switchNode) receive() (work bool) {
 	for i, ring := range n.rings {
+		work = n.r.leaveRoom(i) > 0 || work
 		if len(ring) == 0 {
 			continue
 		}
-		taken, stop := n.r.arrive(i, ring...)
+		taken, _ := n.r.arrive(i, ring...)
 		n.r.settle()
-		if stop == FrameWaits {
+		if n.r.sw.RoomWaits(i) {
 			n.waits++
 		}
 		n.rings[i] = ring[taken:]

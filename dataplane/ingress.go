@@ -21,17 +21,17 @@ type Arrival struct {
 	Octets int
 
 	header      frame.Header
-	waitedNs    int64 // ns for which it waited in the ring for buffer
 	priority    uint8
 	disposition disposition
 	fault       DropReason // where bad: why it is dropped at once
 	bad         bool
+	waits       bool   // it is in a waiting room, or has been
 	copies      uint32 // descriptors that still refer to Data, linked by sibling
 }
 
 // Prepare parses and classifies an arrival. It does not use the switch, so it needs no lock.
 func (a *Arrival) Prepare(c *classify.Config, maxFrame int) {
-	a.copies, a.bad, a.waitedNs, a.disposition = none, false, 0, 0
+	a.copies, a.bad, a.waits, a.disposition = none, false, false, 0
 	var ok bool
 	if a.header, ok = frame.Parse(a.Data); !ok {
 		a.priority, a.fault, a.bad = Unknown, DropMalformed, true
@@ -57,13 +57,14 @@ type Stop uint8
 const (
 	Done             Stop = iota // the whole burst was taken
 	ThresholdCrossed             // a threshold was crossed: send XOFF, then go on
-	FrameWaits                   // the next frame must wait in the receive ring
+	FrameWaits                   // the next frame must wait in the receive ring: the waiting room is full
 )
 
 // Ingress takes the frames of a burst that port in received, from frame first on, and returns the number of the first
 // frame that it did not take. The caller goes on with that frame: after ThresholdCrossed at once, after FrameWaits when
-// buffer was given back. Copies for ports of the calling worker join their egress queues while their octets stay in the
-// arrival: after sending what may go now, Settle moves the rest. Copies for ports of other workers are in Staged.
+// frames have left the waiting room (LeaveRoom). Copies for ports of the calling worker join their egress queues while
+// their octets stay in the arrival: after sending what may go now, Settle moves the rest. Copies for ports of other
+// workers, and frames for the waiting room, are in Staged.
 //
 // realTimeOffset is the real-time clock less the switch's clock, for measurement frames.
 func (s *Switch) Ingress(in int, burst []Arrival, first int, now, realTimeOffset int64) (int, Stop) {
@@ -104,6 +105,9 @@ func (s *Switch) ignore(p *portState, burst []Arrival) {
 }
 
 func (s *Switch) count(p *portState, a *Arrival) {
+	if a.waits {
+		return // it was counted on its way into the waiting room
+	}
 	p.count.ReceivedFrames++
 	p.count.ReceivedBytes += uint64(len(a.Data))
 	if p.xoffSent != 0 {
@@ -111,7 +115,7 @@ func (s *Switch) count(p *portState, a *Arrival) {
 	}
 }
 
-// receive takes one frame. It returns false where the frame must wait.
+// receive takes one frame. It returns false where the frame must wait in the ring.
 func (s *Switch) receive(p *portState, a *Arrival, index uint32) bool {
 	if a.bad {
 		s.count(p, a)
@@ -121,13 +125,9 @@ func (s *Switch) receive(p *portState, a *Arrival, index uint32) bool {
 	}
 	switch trap := s.trapOf(p, a); trap {
 	case NotTrapped:
-		vid, refused, d := s.route(p, a, true)
-		if refused != bridge.DropNone {
-			s.count(p, a)
-			s.drop(p, a.priority, bridgeReason(refused), false)
-			return true
+		if p.room.waiting>>p.ingressQueueOf(a.priority)&1 != 0 || !s.forward(p, a, index) {
+			return s.enterRoom(p, a)
 		}
-		return s.dispatch(p, a, index, vid, &d)
 	case TrapStream:
 		p.handleStream(a)
 	case TrapMeasurement:
@@ -195,13 +195,21 @@ func (s *Switch) reportForged(p *portState, a *Arrival, t Trap) {
 	}
 }
 
+// forward takes a frame to its egress queues, or drops it. It returns false where the frame must wait for buffer.
+func (s *Switch) forward(p *portState, a *Arrival, index uint32) bool {
+	vid, refused, d := s.route(p, a, true)
+	if refused != bridge.DropNone {
+		s.count(p, a)
+		s.drop(p, a.priority, bridgeReason(refused), false)
+		return true
+	}
+	return s.dispatch(p, a, index, vid, &d)
+}
+
 func (s *Switch) dispatch(p *portState, a *Arrival, index uint32, vid uint16, d *bridge.Decision) bool {
 	how, q, why := s.admission(p, a, vid, d)
 	if how == toIngressQueue {
 		return s.admitLossless(p, a, index, vid, s.ports[d.Port])
-	}
-	if p.lossless(a.priority) {
-		s.abandonWait(p, a.priority)
 	}
 	s.count(p, a)
 	s.overspeed(p, a)
@@ -228,7 +236,7 @@ func (p *portState) lossless(prio uint8) bool {
 
 // overspeed counts frames that exceed the port's speed and twice its burst.
 func (s *Switch) overspeed(p *portState, a *Arrival) {
-	if p.cfg.Speed == 0 {
+	if p.cfg.Speed == 0 || a.waits {
 		return
 	}
 	octets := int64(frame.WireOctets(len(a.Data)))
@@ -243,13 +251,10 @@ func (s *Switch) overspeed(p *portState, a *Arrival) {
 	}
 }
 
-// admitLossless charges a frame to its ingress queue. It returns false where the frame must wait in the ring.
+// admitLossless charges a frame to its ingress queue. It returns false where the frame must wait for buffer.
 func (s *Switch) admitLossless(p *portState, a *Arrival, index uint32, vid uint16, out *portState) bool {
 	s.arrived, p.lastLosslessSource = a.At, a.header.Src
 	s.onlyLongQueues = out.longQueue(a.priority)
-	if p.interrupted.octets != 0 {
-		s.resumeWait(p, a)
-	}
 	v := s.buffer.Admit(p.index, a.priority, len(a.Data))
 	if v == buffer.Wait {
 		s.startWait(p, a)
@@ -257,7 +262,6 @@ func (s *Switch) admitLossless(p *portState, a *Arrival, index uint32, vid uint1
 	}
 	s.count(p, a)
 	s.overspeed(p, a)
-	a.waitedNs = s.endWait(p, len(a.Data))
 	switch {
 	case v.Accepted():
 		s.mark(out, a, a.priority)
@@ -312,7 +316,7 @@ func (s *Switch) enqueue(p *portState, a *Arrival, index uint32, vid uint16, out
 	*dsc = descriptor{next: none, sibling: none, cell: none, arrival: index, length: uint32(len(a.Data)), vnet: a.Vnet,
 		in: uint16(p.index), prio: a.priority, queue: q, charge: c}
 	dsc.tag, dsc.tci = s.egressTag(out, a, vid)
-	if out.owner == s.worker {
+	if out.owner == s.worker && !a.waits {
 		dsc.sibling, a.copies = a.copies, d
 		s.enterTrunk(out, dsc, a)
 		s.deliver(out, d)
@@ -324,6 +328,12 @@ func (s *Switch) enqueue(p *portState, a *Arrival, index uint32, vid uint16, out
 		return
 	}
 	s.enterTrunk(out, dsc, a)
+	if a.waits {
+		a.copies = d // for setDisposition
+		s.memory.store(dsc.cell, a.Data)
+		s.deliver(out, d)
+		return
+	}
 	out.queues[q].staged++
 	s.staged = append(s.staged, Move{desc: d, port: out.index, cell: dsc.cell, data: a.Data})
 }

@@ -325,8 +325,9 @@ func TestUseWaited(t *testing.T) {
 		if taken := r.offerAt(tt.filled, several(0, 1, lossless, headroomCells-1, small)); taken != headroomCells-1 {
 			t.Fatalf("%s: %d frames were taken", tt.name, taken)
 		}
+		r.offerAt(1001, several(0, 1, lossless, 1, small))
 		for range 3 {
-			if taken := r.offerAt(1001, several(0, 1, lossless, 1, small)); taken != 0 {
+			if !r.sw.RoomWaits(0) || r.leaveRoom(0) != 0 {
 				t.Fatalf("%s: nothing waits", tt.name)
 			}
 			r.now += 1000

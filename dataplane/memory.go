@@ -13,7 +13,7 @@ const none = ^uint32(0)
 
 // A memory is the packet buffer: cells of one size, and a descriptor for each frame copy that waits or is being sent.
 // A frame lies in a chain of cells. Admission charges whole cells for each copy, and there are as many cells and
-// descriptors as the pools have, so neither can run out before the accounting does.
+// descriptors as the pools have, and the waiting rooms beside them, so neither can run out before the accounting does.
 type memory struct {
 	cell      int
 	data      []byte
@@ -55,7 +55,8 @@ type descriptor struct {
 	// Where a trunk meters the frame:
 	eligible bool   // the tag allows a drop
 	metered  uint32 // octets
-	at       int64  // when it arrived
+
+	at int64 // when it arrived: where a trunk meters it, or in a waiting room
 }
 
 // extraDescriptors is the number of descriptors beyond one per cell: those of a burst that were sent but not yet
@@ -140,9 +141,12 @@ func (m *memory) freeDescriptor(d uint32) {
 	m.freeDescs.left++
 }
 
+// cells is the number of cells of a frame.
+func (m *memory) cells(octets int) int { return max(1, (octets+m.cell-1)/m.cell) }
+
 // alloc returns a chain of cells for octets, or none.
 func (m *memory) alloc(octets int) uint32 {
-	cells := max(1, (octets+m.cell-1)/m.cell)
+	cells := m.cells(octets)
 	if m.freeCells.left < cells {
 		return none
 	}
@@ -189,6 +193,13 @@ func (m *memory) freeFrame(d uint32) {
 func (m *memory) store(first uint32, b []byte) {
 	for c := first; c != none && len(b) > 0; c = m.next[c] {
 		b = b[copy(m.data[int(c)*m.cell:int(c+1)*m.cell], b):]
+	}
+}
+
+// load copies a chain into b.
+func (m *memory) load(first uint32, b []byte) {
+	for c := first; c != none && len(b) > 0; c = m.next[c] {
+		b = b[copy(b, m.data[int(c)*m.cell:int(c+1)*m.cell]):]
 	}
 }
 

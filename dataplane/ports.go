@@ -106,7 +106,8 @@ func (s *Switch) Apply(next *Configuration, now int64) error {
 	if err := s.Ready(next); err != nil {
 		return err
 	}
-	if err := s.memory.grow(int(s.buffer.MaxCharged(next.plan)) / next.Buffer.Cell); err != nil {
+	s.poolCells = int(s.buffer.MaxCharged(next.plan)) / next.Buffer.Cell
+	if err := s.growMemory(len(next.ports)); err != nil {
 		return err
 	}
 	s.buffer.Commit(next.plan)
@@ -154,10 +155,13 @@ func (s *Switch) setPort(i int, c PortConfig) error {
 		return s.newPort(i, c)
 	}
 	c.MAC = p.cfg.MAC
+	before := p.cfg.Mode
 	if err := s.configure(p, c); err != nil {
 		return err
 	}
-	s.interruptWaits(p)
+	if before != c.Mode {
+		s.sortRoom(p)
+	}
 	for q := range uint8(NumPriorities) { // a check of the headroom ends with the flow control of its priority
 		if !p.lossless(q) {
 			p.sender.Release(q, macctl.CauseHeadroomProbe)
@@ -219,12 +223,10 @@ func (s *Switch) ReadLosses(i int, l RingLosses, now int64) {
 	p.losses = l
 }
 
-// RingsReplaced reports that port i has new rings. Their counts start at 0, and no frame waits in them yet.
-func (s *Switch) RingsReplaced(i int, now int64) {
-	s.now = now
+// RingsReplaced reports that port i has new rings. Their counts start at 0.
+func (s *Switch) RingsReplaced(i int) {
 	if p := s.ports[i]; p != nil {
 		p.losses = RingLosses{}
-		s.abandonWaits(p)
 	}
 }
 

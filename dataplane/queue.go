@@ -49,6 +49,9 @@ func (s *Switch) Store(moves []Move) {
 func (s *Switch) Publish(moves []Move, now int64) {
 	s.now = now
 	for _, m := range moves {
+		if m.port == inRoom {
+			continue
+		}
 		p := s.ports[m.port]
 		p.queues[s.memory.descs[m.desc].queue].staged--
 		s.deliver(p, m.desc)

@@ -233,6 +233,11 @@ func (r *rig) arriveAt(at int64, in int, frames ...[]byte) (taken int, stop Stop
 	for stop = ThresholdCrossed; stop == ThresholdCrossed && taken < len(frames); {
 		r.sw.Begin(0)
 		taken, stop = r.sw.Ingress(in, r.burst, taken, r.now, 0)
+		if r.sw.RoomWaits(in) {
+			staged := r.sw.Staged(nil)
+			r.sw.Store(staged)
+			r.sw.Publish(staged, r.now)
+		}
 	}
 	return taken, stop
 }
@@ -254,6 +259,9 @@ func (r *rig) offer(in int, frames ...[]byte) {
 	}
 	r.settle()
 }
+
+// leaveRoom offers what waits at port in to the buffer again, and returns how many frames went on.
+func (r *rig) leaveRoom(in int) int { return r.sw.LeaveRoom(in, math.MaxInt, r.now) }
 
 // send makes one send call of port i, of which the kernel takes at most most frames, and returns what it took.
 func (r *rig) send(i, most int) (frames [][]byte) {

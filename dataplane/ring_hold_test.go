@@ -9,7 +9,8 @@ import (
 	"pfcswitch/macctl"
 )
 
-// tight is a rig whose port 0 has headroom for one small frame only, and has used it.
+// tight is a rig whose port 0 has headroom for one small frame only, and has used it. The last frame found no room:
+// with ringHold it waits.
 func tight(tb reporter, ringHold bool) *rig {
 	tb.Helper()
 	cfg := testConfig(2)
@@ -18,27 +19,23 @@ func tight(tb reporter, ringHold bool) *rig {
 	p.Ingress[lossless].Headroom = cell
 	r := newRig(tb, cfg, p, testPort(1))
 	r.hear(1, lossless, 0xffff)
-	taken, stop := 0, Done
-	for taken == 0 || stop != FrameWaits && faults(r.snapshot()) == 0 {
-		if taken, stop = r.arrive(0, data(0, 1, lossless, 0, small)); taken == 0 {
-			break
-		}
-		r.settle()
+	for seq := 0; !r.sw.RoomWaits(0) && faults(r.snapshot()) == 0; seq++ {
+		r.offer(0, data(0, 1, lossless, seq, small))
 	}
 	return r
 }
 
-// A lossless frame without room waits in the ring, and so do those behind it; nothing is lost.
+// A lossless frame without room waits, and so do those behind it, in the ring where the waiting room is full; nothing
+// is lost.
 func TestFrameWaitsInTheRing(t *testing.T) {
 	r := tight(t, true)
-	r.settle()
 	from := r.now
 	first := r.count(0).ReceivedFrames
 	waiting := [][]byte{data(0, 1, lossless, 1, small), data(0, 1, lossless, 2, small)}
 	for range 3 {
 		r.now += 1000
-		if taken, stop := r.arrive(0, waiting...); taken != 0 || stop != FrameWaits {
-			t.Fatalf("taken %d (%v), want the first frame to wait", taken, stop)
+		if taken, stop := r.arrive(0, waiting...); taken != 0 || stop != FrameWaits || r.leaveRoom(0) != 0 {
+			t.Fatalf("taken %d (%v), want that the frames wait", taken, stop)
 		}
 		r.settle()
 		r.balanced()
@@ -56,6 +53,7 @@ func TestFrameWaitsInTheRing(t *testing.T) {
 		t.Errorf("%d departures were noticed, want 40", r.sw.losslessDepartures-room)
 	}
 	r.now += 500
+	r.leaveRoom(0)
 	r.offer(0, waiting...)
 	c := r.count(0)
 	if want := uint64(r.now - from); c.RingHoldNs != want || c.RingHoldBytes != small {
@@ -81,102 +79,78 @@ func TestDropBeyondHeadroom(t *testing.T) {
 	r.balanced()
 }
 
-// The time for which a frame waited ends with the link.
+// The wait of a frame ends with the link, which loses the frame.
 func TestRingHoldEndsWithTheLink(t *testing.T) {
 	r := tight(t, true)
 	r.now += 1000
 	r.sw.SetUp(0, false, r.now)
+	r.balanced()
 	r.now += second
 	r.sw.SetUp(0, true, r.now)
 	r.hear(1, lossless, 0)
 	r.drain(1, r.now+second)
 	r.offer(0, data(0, 1, lossless, 1, small))
-	if got := r.count(0).RingHoldNs; got != 1000 {
-		t.Errorf("held for %d ns, want the 1000 until the link went down", got)
+	if c := r.count(0); c.RingHoldNs != 1000 || c.Drops[lossless][DropPortDown] != 1 || faults(r.snapshot()) != 0 {
+		t.Errorf("held for %d ns, want the 1000 until the link went down; %d frames lost with it, want 1", c.RingHoldNs,
+			c.Drops[lossless][DropPortDown])
 	}
+	r.drain(1, r.now+second)
+	r.empty()
 }
 
-// A wait ends with a configuration under which the frame is not to be admitted any more.
+// A wait ends with a configuration under which the frame is lossy.
 func TestRingHoldEndsWithTheConfiguration(t *testing.T) {
-	for name, change := range map[string]func(c *PortConfig){
-		"without flow control": func(c *PortConfig) { c.Mode = macctl.ModeOff },
-		"too long":             func(c *PortConfig) { c.MaxFrame = small - 2*frame.TagOctets },
-	} {
-		t.Run(name, func(t *testing.T) {
-			r := tight(t, true)
-			before, other := r.sw.ports[0].cfg, r.sw.ports[1].cfg
-			next := before
-			change(&next)
-			r.now += 1000
-			r.reconfigure(r.sw.cfg, next, other)
-			if f, _ := r.sw.Trace(0, data(0, 1, lossless, 1, 60), frame.VnetHeader{}, r.now); f.InRing {
-				t.Error("a frame is said to wait in the ring yet")
-			}
-			r.offer(0, data(0, 1, lossless, 1, small))
-			r.now += second
-			r.reconfigure(r.sw.cfg, before, other)
-			r.hear(1, lossless, 0)
-			r.drain(1, r.now+second)
-			r.offer(0, data(0, 1, lossless, 2, small))
-			if got := r.count(0).RingHoldNs; got != 1000 {
-				t.Errorf("held for %d ns, want the 1000 until the configuration changed", got)
-			}
-			r.drain(1, r.now+second)
-			r.empty()
-		})
+	r := tight(t, true)
+	before, other := r.sw.ports[0].cfg, r.sw.ports[1].cfg
+	next := before
+	next.Mode = macctl.ModeOff
+	r.now += 1000
+	r.reconfigure(r.sw.cfg, next, other)
+	r.leaveRoom(0)
+	if f, _ := r.sw.Trace(0, data(0, 1, lossless, 1, 60), frame.VnetHeader{}, r.now); f.InRing {
+		t.Error("a frame is said to wait yet")
 	}
+	r.offer(0, data(0, 1, lossless, 1, small))
+	r.now += second
+	r.reconfigure(r.sw.cfg, before, other)
+	r.hear(1, lossless, 0)
+	r.drain(1, r.now+second)
+	r.offer(0, data(0, 1, lossless, 2, small))
+	if got := r.count(0).RingHoldNs; got != 1000 {
+		t.Errorf("held for %d ns, want the 1000 until the configuration changed", got)
+	}
+	r.drain(1, r.now+second)
+	r.empty()
 }
 
-// A frame that waits through new configurations is counted once, and its octets too; one that comes in its place is
-// another.
+// A frame that waits through new configurations is counted once, and its octets too.
 func TestWaitingFrameIsCountedOnce(t *testing.T) {
-	for _, row := range []struct {
-		name   string
-		octets int // of the frame that is offered under the new configuration
-		want   uint64
-	}{{"the same frame", small, 1}, {"another frame", small - 1, 2}} {
-		t.Run(row.name, func(t *testing.T) {
-			r := tight(t, true)
-			wide, other := r.sw.ports[0].cfg, r.sw.ports[1].cfg
-			from := r.now
-			// after the frame has begun to wait, so that only what begins anew counts as after XOFF
-			if r.tell(0) == nil {
-				t.Fatal("the peer is not told to stop")
-			}
-			r.now += 1000
-			waits := func(octets int) {
-				t.Helper()
-				if taken, stop := r.arrive(0, data(0, 1, lossless, 1, octets)); taken != 0 || stop != FrameWaits {
-					t.Fatalf("taken %d (%v), want the frame to wait", taken, stop)
-				}
-			}
-			waits(small)
-			for range 2 { // the second comes before the frame is offered again
-				r.reconfigure(r.sw.cfg, wide, other)
-			}
-			waits(row.octets)
-			r.now += 1000
-			waits(row.octets)
-			wide.Ingress[lossless].Headroom *= 2 // the frame fits now
-			r.reconfigure(r.sw.cfg, wide, other)
-			r.offer(0, data(0, 1, lossless, 1, row.octets))
-
-			c, use, queue := r.count(0), r.sw.ports[0].headroomUse[lossless].HeadroomUse, r.sw.buffer.Queue(0, lossless)
-			var reported uint64
-			for _, e := range r.events(EventRingHold) {
-				reported += e.Count
-			}
-			if queue.Waited != row.want || use.Waited+use.WaitedBehindEarlier != row.want-1 || reported != row.want {
-				t.Errorf("%d frames waited by the buffer, %d by the events, want %d; %d after XOFF, want %d",
-					queue.Waited, reported, row.want, use.Waited+use.WaitedBehindEarlier, row.want-1)
-			}
-			if c.RingHoldBytes != uint64(row.octets) || c.RingHoldNs != uint64(r.now-from) {
-				t.Errorf("held %d octets for %d ns, want %d for %d", c.RingHoldBytes, c.RingHoldNs, row.octets,
-					r.now-from)
-			}
-			r.balanced()
-		})
+	r := tight(t, true)
+	wide, other := r.sw.ports[0].cfg, r.sw.ports[1].cfg
+	from := r.now
+	for range 2 {
+		r.now += 1000
+		r.reconfigure(r.sw.cfg, wide, other)
+		if r.leaveRoom(0) != 0 {
+			t.Fatal("the frame waits no more")
+		}
 	}
+	r.now += 1000
+	wide.Ingress[lossless].Headroom *= 2 // the frame fits now
+	r.reconfigure(r.sw.cfg, wide, other)
+	if r.leaveRoom(0) != 1 {
+		t.Fatal("the frame waits still")
+	}
+	c, queue := r.count(0), r.sw.buffer.Queue(0, lossless)
+	var reported uint64
+	for _, e := range r.events(EventRingHold) {
+		reported += e.Count
+	}
+	if queue.Waited != 1 || reported != 1 || c.RingHoldBytes != small || c.RingHoldNs != uint64(r.now-from) {
+		t.Errorf("%d frames waited by the buffer, %d by the events; held %d octets for %d ns, want 1, 1, %d, %d",
+			queue.Waited, reported, c.RingHoldBytes, c.RingHoldNs, small, r.now-from)
+	}
+	r.balanced()
 }
 
 // The kernel's loss counters only grow; a reading adds what is new, and only losses of the lossless ring are a fault.

@@ -35,6 +35,7 @@ type PortSnapshot struct {
 	Counters Counters
 	Held     [NumPriorities]int // frames in the egress queues
 	Delayed  int                // frames in the delay line
+	Waiting  int                // frames that wait for buffer
 
 	Paused      uint8 // priorities that the peer holds here now
 	XoffWanted  uint8 // priorities of the peer that are held from here
@@ -89,8 +90,8 @@ func (v *Snapshot) CopyFrom(o *Snapshot) {
 
 func (p *portState) snapshot(s *Switch, now int64) PortSnapshot {
 	v := PortSnapshot{Index: p.index, Config: p.cfg, Up: p.up, Loop: s.bridge.LoopState(p.index), LoopWhy: p.loop,
-		Counters: p.count, Delayed: p.delayed, Paused: p.receiver.Paused(now), XoffWanted: p.sender.XoffWanted(),
-		Received: p.receiver.Counters(), ControlSent: p.sender.Counters(),
+		Counters: p.count, Delayed: p.delayed, Waiting: p.room.frames, Paused: p.receiver.Paused(now),
+		XoffWanted: p.sender.XoffWanted(), Received: p.receiver.Counters(), ControlSent: p.sender.Counters(),
 		PausedAllNs: p.receiver.PausedTime(macctl.WholePort, now), HeldAllNs: p.sender.HeldTime(macctl.WholePort, now)}
 	v.Pauses, v.Holds = p.pauses, p.holds // after Paused, which records pauses that have run out
 	for q := range p.queues {

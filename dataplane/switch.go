@@ -48,6 +48,9 @@ type Switch struct {
 	removedTrunks        archive[TrunkSnapshot] // counters of trunks that are gone, or had other ports
 	losslessDropsEvicted uint64                 // of removed ports whose counters made room for newer ones
 	losslessDropsRemoved uint64                 // of all removed ports
+	poolCells            int                    // of the packet memory, for what the pools charge
+	fromRoom             Arrival                // the frame that leaves a waiting room, with its octets in roomFrame
+	roomFrame            []byte
 }
 
 // portState is one port.
@@ -69,11 +72,9 @@ type portState struct {
 	member   int         // number in the trunk, or uplink
 	delayed  int         // frames in the delay line
 	// inLine is how many octets on the wire the delay line holds, the port's own stream included (LineHolds).
-	inLine       int64
-	txAt         int64        // time at which the transmit task has to look again
-	waitFrom     int64        // since when a frame waits in the ring for buffer, 0 where none does
-	waitingFrame waitingFrame // the frame that waits, or that waited last
-	interrupted  waitingFrame // the same, where a configuration has ended its wait and it has not been offered since
+	inLine int64
+	txAt   int64 // time at which the transmit task has to look again
+	room   waitingRoom
 	// thresholdCrossedAt is when an admission crossed a threshold: 0 where XOFF has left since, timeNotSet before
 	// ThresholdCrossedAt.
 	thresholdCrossedAt int64
@@ -121,6 +122,7 @@ func New(cfg Config, now int64) (*Switch, error) {
 	if s.memory, err = newMemory(cfg.Buffer.Cell, cfg.Buffer.Lossless.Size+cfg.Buffer.Lossy.Size); err != nil {
 		return nil, err
 	}
+	s.poolCells = len(s.memory.next)
 	s.bridge, err = bridge.New(bridge.Config{MaxEntries: cfg.Stations, Ageing: cfg.Ageing, Identity: cfg.Identity})
 	return s, err
 }
@@ -210,7 +212,7 @@ func (s *Switch) SetUp(i int, up bool, now int64) {
 	}
 	p.up = up
 	p.thresholdCrossedAt = 0
-	s.abandonWaits(p)
+	s.emptyRoom(p)
 	s.loopEvent(s.bridge.SetUp(i, p.bridged()))
 	p.sender.Reset(now)
 	p.updateXoffSent(now)

@@ -77,6 +77,11 @@ func newWorld(t *rapid.T) *world {
 		ports[i] = drawPortConfig(t, i)
 	}
 	w := &world{rig: newRig(t, drawConfig(t, 400), ports...)}
+	for i := range ports {
+		if err := w.sw.SetRoom(i, rapid.SampledFrom([]int{0, 10 * cell, 1000 * cell}).Draw(t, "room")); err != nil {
+			t.Fatal(err)
+		}
+	}
 	w.sw.SetOwner(3, 1) // worker 0 owns the others
 	return w
 }
@@ -104,6 +109,9 @@ func (w *world) take(t *rapid.T, in int) {
 		return
 	}
 	worker := w.sw.ports[in].owner
+	w.sw.Begin(worker)
+	w.sw.LeaveRoom(in, rapid.IntRange(1, 50).Draw(t, "of the room"), w.now)
+	w.check(t)
 	burst := w.receive(in, w.rings[in])
 	taken, stop := 0, ThresholdCrossed
 	for stop == ThresholdCrossed && taken < len(burst) {
@@ -281,7 +289,7 @@ func (w *world) drainAll(t *rapid.T) {
 // idle tells whether nothing waits in a ring or a queue.
 func (w *world) idle() bool {
 	for i, p := range w.sw.ports[:worldPorts] {
-		if len(w.rings[i]) > 0 || p != nil && p.occupied != 0 {
+		if len(w.rings[i]) > 0 || p != nil && (p.occupied != 0 || p.room.waiting != 0) {
 			return false
 		}
 	}

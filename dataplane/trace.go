@@ -36,7 +36,7 @@ type TraceResult struct {
 	Marks      bool                // it can get an ECN mark
 	Ingress    *buffer.TraceResult // of a frame that is charged to a lossless ingress queue
 	XoffWanted bool                // the peer is held already, for whatever cause
-	InRing     bool                // an earlier frame waits in the receive ring, so this one waits behind it
+	InRing     bool                // an earlier frame of its ingress queue waits for buffer, and this one behind it
 
 	Copies  []Copy // by egress port
 	Waits   bool   // in the receive ring, until there is room
@@ -78,8 +78,7 @@ func (s *Switch) Trace(in int, b []byte, v frame.VnetHeader, now int64) (f Trace
 	}
 	s.now = now
 	p := s.ports[in]
-	f = TraceResult{Config: p.cfg, Up: p.up, DSCP: -1, Pieces: 1, XoffWanted: p.sender.XoffWanted() != 0,
-		InRing: p.waitFrom != 0}
+	f = TraceResult{Config: p.cfg, Up: p.up, DSCP: -1, Pieces: 1, XoffWanted: p.sender.XoffWanted() != 0}
 	a := Arrival{Data: slices.Clone(b), Vnet: v, At: now}
 	refused := f.cut(&a)
 	f.Octets = len(a.Data)
@@ -87,6 +86,7 @@ func (s *Switch) Trace(in int, b []byte, v frame.VnetHeader, now int64) (f Trace
 		a.Malformed()
 	}
 	f.Header, f.Priority = a.header, a.priority
+	f.InRing = p.room.waiting>>p.ingressQueueOf(a.priority)&1 != 0
 	f.Marks = frame.MarkCE(slices.Clone(a.Data[:min(len(a.Data), ceOctets)]), a.header.NetOffset, a.header.EtherType)
 	f.Lossless = !a.bad && p.lossless(a.priority)
 	if dscp, isIP := frame.DSCP(a.Data, a.header.NetOffset, a.header.EtherType); isIP && a.priority != Unknown {

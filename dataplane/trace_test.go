@@ -175,7 +175,7 @@ func (w *world) checkTrace(t *rapid.T) {
 	got := w.observe(in, func() bool {
 		w.sw.Begin(p.owner)
 		_, stop := w.sw.Ingress(in, burst, 0, w.now, 0)
-		return stop == FrameWaits
+		return stop == FrameWaits || burst[0].waits
 	})
 	got.crossed = w.sw.buffer.OffCount() > off
 	staged := w.sw.Staged(nil)
@@ -183,6 +183,12 @@ func (w *world) checkTrace(t *rapid.T) {
 	w.sw.Publish(staged, w.now)
 	w.burst = burst
 	w.settle()
+	if f.InRing {
+		if behind := f.Up && !f.Faulty && f.Trap == NotTrapped; got.waits != behind {
+			t.Fatalf("behind a frame that waits, % x waits: %v, want %v", b[:min(len(b), 40)], got.waits, behind)
+		}
+		return
+	}
 	want := traced(&f)
 	if lottery {
 		got.marks, want.marks = 0, 0

@@ -156,10 +156,12 @@ func (u *headroomUseMeter) compare(octets int64) {
 	}
 }
 
-// countRingWait counts a frame that has to wait in the ring.
+// countRingWait counts a frame that has to wait for buffer. The octets of a frame in the waiting room count already.
 func (p *portState) countRingWait(a *Arrival) {
-	n := deferredFrame{queue: p.ingressQueueOf(a.priority), waitsInRing: true,
-		octets: int32(frame.WireOctets(len(a.Data))), at: a.At}
+	n := deferredFrame{queue: p.ingressQueueOf(a.priority), waitsInRing: true, at: a.At}
+	if !a.waits {
+		n.octets = int32(frame.WireOctets(len(a.Data)))
+	}
 	if p.xoffSent&(1<<a.priority) != 0 && !p.deferUntilXoffLeaves(n) {
 		p.judgeWait(n)
 	}

@@ -210,6 +210,14 @@ func (p *AFPacket) Backlog(c Class) Backlog { return p.classes[c].backlog() }
 // Slots implements Port.
 func (p *AFPacket) Slots(c Class) Slots { return p.classes[c].slots() }
 
+// Octets implements Port.
+func (p *AFPacket) Octets(c Class) (octets int) {
+	for _, r := range p.classes[c].rings {
+		octets += len(r.mem)
+	}
+	return octets
+}
+
 // Control implements Port. LLDP frames come to the control ring so that no data ring gets them. Control skips them.
 func (p *AFPacket) Control() ([]byte, int64) {
 	r := p.control

@@ -131,8 +131,9 @@ type Port interface {
 	BacklogExceeds(c Class, n int) bool
 	// Backlog returns what waits in the rings of the class.
 	Backlog(c Class) Backlog
-	// Slots returns how many frames the rings of the class hold.
+	// Slots returns how many frames the rings of the class hold, and Octets the memory of these rings.
 	Slots(c Class) Slots
+	Octets(c Class) int
 
 	// Control returns the oldest waiting MAC Control frame (EtherType 0x8808) and its receive stamp in ns of
 	// CLOCK_REALTIME, or nil. It costs one load. ControlDone releases the frame.

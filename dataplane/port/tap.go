@@ -246,6 +246,9 @@ func (t *TAP) Backlog(c Class) (b Backlog) {
 // Slots implements Port.
 func (t *TAP) Slots(Class) Slots { return Slots{Full: tapFrames} }
 
+// Octets implements Port.
+func (t *TAP) Octets(Class) int { return tapFrames * MaxFrame }
+
 // Control implements Port. A host's stack sends no MAC Control frames.
 func (t *TAP) Control() ([]byte, int64) { return nil, 0 }
 

@@ -35,8 +35,11 @@ func (r *Runner) Attach(i int, p port.Port, mac [6]byte) error {
 		if r.tasks[i] != nil {
 			return fmt.Errorf("port %s: has its sockets already", cfg.Name)
 		}
+		if err := sw.SetRoom(i, p.Octets(port.Lossless)); err != nil {
+			return fmt.Errorf("port %s: %w", cfg.Name, err)
+		}
 		t.configure(cfg)
-		sw.RingsReplaced(i, Now())
+		sw.RingsReplaced(i)
 		r.tasks[i] = t
 		r.assign(sw)
 		return nil

@@ -39,7 +39,10 @@ func (w *worker) captureReceived(t *portTask, arrivals []dataplane.Arrival) {
 	recorder.Lock()
 	for i := range arrivals {
 		a := &arrivals[i]
-		r := capture.Record{Port: t.index, Time: a.At, Held: a.Waited(), Length: len(a.Data), Note: a.Note()}
+		if a.Waits() {
+			continue
+		}
+		r := capture.Record{Port: t.index, Time: a.At, Length: len(a.Data), Note: a.Note()}
 		copy(recorder.Put(&r), a.Data)
 	}
 	recorder.Unlock()

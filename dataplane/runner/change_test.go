@@ -24,6 +24,14 @@ type failingPort struct {
 	*porttest.End
 	started, steered error
 	meanwhile        func() // what happens while it starts
+	roomless         bool   // its waiting room has no room
+}
+
+func (f *failingPort) Octets(c port.Class) int {
+	if f.roomless {
+		return 0
+	}
+	return f.End.Octets(c)
 }
 
 func (f *failingPort) Start() error {
@@ -177,12 +185,14 @@ func TestCameBy(t *testing.T) {
 	}
 }
 
-// crowded is a switch whose buffer takes few lossless frames for port 1, which sends none.
+// crowded is a switch whose buffer takes few lossless frames for port 1, which sends none. All but one of those behind
+// them wait in the ring of port 0, since its waiting room has no room.
 func crowded(t *testing.T) *testbed {
 	ports := unshapedPorts(2)
 	ports[0].Ingress[lossless].Headroom = cell
 	ports[1] = slowest(1)
 	l := newTestbed(t, executors[0], testConfig(2), ports...)
+	l.must(l.r.Do(func(sw *dataplane.Switch) error { return sw.SetRoom(0, 0) }))
 	l.stations[1].stop()
 	return l
 }
@@ -202,6 +212,7 @@ func TestReplaceCountsWhatWaits(t *testing.T) {
 	l.stations[0].send(several(0, 1, lossless, 500, small)...)
 	l.waits(0)
 	near, _ := l.second()
+	near.roomless = true
 	var lost int
 	var err error
 	done := make(chan struct{})
@@ -217,6 +228,23 @@ func TestReplaceCountsWhatWaits(t *testing.T) {
 		c.Drops[dataplane.Unknown][dataplane.DropRing] != uint64(lost) {
 		t.Errorf("lost %d (%v), counted %d and %d", lost, err, c.LosslessDrops[dataplane.Unknown],
 			c.Drops[dataplane.Unknown][dataplane.DropRing])
+	}
+}
+
+// What the ring still holds when it is replaced goes into the waiting room, where there is room.
+func TestReplaceKeepsWhatWaits(t *testing.T) {
+	l := crowded(t)
+	const n = 500
+	l.stations[0].send(several(0, 1, lossless, n, small)...)
+	l.waits(0)
+	near, _ := l.second()
+	if lost, err := l.r.Replace(0, near); lost != 0 || err != nil {
+		t.Errorf("lost %d, %v", lost, err)
+	}
+	l.stations[1].hold(0)
+	eventually(t, "all arrive", func() bool { return len(l.stations[1].received(0, lossless)) == n })
+	if got := l.stations[1].received(0, lossless); !slices.IsSorted(got) {
+		t.Error("the frames arrive out of order")
 	}
 }
 

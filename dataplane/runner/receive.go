@@ -57,14 +57,36 @@ func (w *worker) fills(t *portTask, n int) bool {
 	return n == burstFrames || octets >= min(burstOctets, t.port.QueueBudget())
 }
 
-// mayRetry reports whether a frame that waits for buffer is to be offered again: frames have left since, or it is time.
+// leaveRoom offers the frames in the waiting room of a port to the buffer again, where frames have left since, or it is
+// time.
+func (w *worker) leaveRoom(t *portTask) (worked bool) {
+	if !t.roomWaits {
+		return false
+	}
+	sw := w.lock()
+	defer w.unlock()
+	now := w.clock()
+	if sw.Departures() == t.roomAt && now < t.roomTryAt {
+		return false
+	}
+	left := sw.LeaveRoom(t.index, burstFrames, now)
+	sw.ThresholdCrossedAt(t.index, now)
+	t.roomAt, t.roomTryAt, t.roomWaits = sw.Departures(), now+waitPeriod, sw.RoomWaits(t.index)
+	if left == burstFrames {
+		t.roomTryAt = now
+	}
+	return left > 0
+}
+
+// mayRetry reports whether a ring whose oldest frame has to wait is to be read again: frames have left since, or it is
+// time.
 func (w *worker) mayRetry(t *portTask, c port.Class) bool {
 	sw := w.lock()
 	defer w.unlock()
 	return sw.Departures() != t.blockedAt[c] || w.clock() >= t.tryAt[c]
 }
 
-// block records whether the oldest frame of a ring waits for buffer.
+// block records whether the oldest frame of a ring has to wait, because the waiting room is full.
 func (w *worker) block(t *portTask, c port.Class, blocked bool) {
 	if blocked {
 		t.tryAt[c] = w.clock() + waitPeriod
@@ -220,6 +242,9 @@ func (w *worker) admit(t *portTask, c port.Class, arrivals []dataplane.Arrival) 
 		w.learnLoad(t, sw.MayLeaveSoon(), now)
 		if stop == dataplane.FrameWaits {
 			t.blockedAt[c] = sw.Departures()
+		}
+		if !t.roomWaits && sw.RoomWaits(t.index) {
+			t.roomWaits, t.roomAt, t.roomTryAt = true, sw.Departures(), now+waitPeriod
 		}
 		if stop != dataplane.Done {
 			sw.ThresholdCrossedAt(t.index, w.clock())

@@ -34,6 +34,9 @@ func (r *Runner) Replace(i int, p Prepared) (lost int, err error) {
 	if t == nil {
 		return 0, fmt.Errorf("port number %d has no sockets to replace", i)
 	}
+	if err := r.do(func(sw *dataplane.Switch) error { return sw.SetRoom(i, p.Octets(port.Lossless)) }); err != nil {
+		return 0, fmt.Errorf("port %s: %w", t.cfg.Name, err)
+	}
 	t.allowXDP(p, new(port.PacketSockets))
 	r.awaitOthers(t)
 	r.drain(t)
@@ -50,7 +53,7 @@ func (r *Runner) Replace(i int, p Prepared) (lost int, err error) {
 		}
 		t.obeyLast(r.sw, p, until)
 		r.sw.ReadLosses(i, t.losses(), Now())
-		r.sw.RingsReplaced(i, Now())
+		r.sw.RingsReplaced(i)
 		t.port = p
 		t.blocked, t.segmentsTaken = [port.NumClasses]bool{}, [port.NumClasses]int{}
 		r.assign(r.sw)

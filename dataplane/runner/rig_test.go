@@ -138,7 +138,7 @@ func accounts(v *dataplane.Snapshot) (l ledger) {
 		l.received += p.Counters.ReceivedFrames
 		l.copies += p.Counters.Copies
 		l.sent += p.Counters.SentFrames
-		l.held += uint64(p.Delayed)
+		l.held += uint64(p.Delayed + p.Waiting)
 		for _, n := range p.Held {
 			l.held += uint64(n)
 		}

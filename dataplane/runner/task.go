@@ -15,11 +15,14 @@ type portTask struct {
 	rx, tx   *worker
 
 	// receive task
-	blocked             [port.NumClasses]bool   // the oldest frame waits for buffer
+	blocked             [port.NumClasses]bool   // the oldest frame waits in the ring
 	blockedAt           [port.NumClasses]uint64 // Switch.Departures when it last had to wait
 	tryAt               [port.NumClasses]int64  // when it is offered again in any case
 	segmentsTaken       [port.NumClasses]int    // segments of the oldest frame that were taken already
 	sockets             [port.NumClasses]span   // of the rings, among the descriptors that the worker polls
+	roomWaits           bool                    // frames wait in the waiting room
+	roomAt              uint64                  // Switch.Departures when they last had to stay
+	roomTryAt           int64                   // when they are offered again in any case
 	ringHeld            bool
 	burstsUntilMeasured int   // of a ring that fills up
 	draining            bool  // the peer is held until the rings are replaced, or until a configuration fits

@@ -204,6 +204,7 @@ func (w *worker) round(now int64) bool {
 	n := len(w.receivers)
 	for i := range n {
 		t := w.receivers[(w.nextReceiver+i)%n]
+		work = w.leaveRoom(t) || work
 		for _, c := range []port.Class{port.Lossless, port.Other} {
 			_, worked := w.receive(t, c, burstFrames)
 			work = work || worked
@@ -319,6 +320,12 @@ func (w *worker) quiet(now int64) (time.Duration, bool) {
 		}
 	}
 	for _, t := range w.receivers {
+		if t.roomWaits {
+			if sw.Departures() != t.roomAt {
+				return 0, false
+			}
+			at = min(at, t.roomTryAt)
+		}
 		for c := range port.NumClasses {
 			if !t.blocked[c] {
 				continue
@@ -339,8 +346,8 @@ func (w *worker) quiet(now int64) (time.Duration, bool) {
 	return time.Duration(d), true
 }
 
-// updatePollSet sets which sockets the sleeps poll. A ring whose oldest frame waits for buffer is left out, because it
-// is always readable.
+// updatePollSet sets which sockets the sleeps poll. A ring whose oldest frame has to wait is left out, because it is
+// always readable.
 func (w *worker) updatePollSet() {
 	w.pollSetChanged = false
 	w.fds, w.hostNIC = w.fds[:0], false

@@ -54,6 +54,7 @@ func (p *loopPort) Rewind(port.Class)                   {}
 func (p *loopPort) BacklogExceeds(port.Class, int) bool { return false }
 func (p *loopPort) Backlog(port.Class) port.Backlog     { return port.Backlog{Frames: 100} }
 func (p *loopPort) Slots(port.Class) port.Slots         { return port.Slots{Full: 8192} }
+func (p *loopPort) Octets(port.Class) int               { return 8192 * 2048 }
 func (p *loopPort) SendControl([]byte) error            { p.controlSent++; return nil }
 func (p *loopPort) Steer([]bpf.RawInstruction) error    { return nil }
 func (p *loopPort) Close() error                        { return nil }

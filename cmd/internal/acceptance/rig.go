@@ -271,7 +271,7 @@ func balance(s *dataplane.Snapshot) (in, out, dropped, held uint64) {
 		for _, n := range p.Held {
 			held += uint64(n)
 		}
-		held += uint64(p.Delayed)
+		held += uint64(p.Delayed + p.Waiting)
 	}
 	return in, out, dropped, held
 }

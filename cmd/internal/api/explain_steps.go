@@ -241,7 +241,7 @@ func (n *explainer) admission() {
 	q := &p.Queue
 	if n.f.InRing {
 		n.add("ring", "buffer.ring_hold",
-			"a frame of %s waits in the receive ring for room: what comes now waits behind it", n.f.Config.Name)
+			"a frame of %s of %s waits for room: what comes now waits behind it", name, n.f.Config.Name)
 	}
 	n.add("buffer", key, "%s of %s: private %s of %s, shared %s of %s (threshold; %s of the shared segment are "+
 		"free), headroom %s of %s; the frame takes %s", name, n.f.Config.Name, count(q.Used.Private.Now),

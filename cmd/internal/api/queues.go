@@ -18,6 +18,7 @@ type QueuesPort struct {
 	Port          string  `json:"port"`
 	Queues        []Queue `json:"queues"`         // number 0 to 7, in this order
 	DelayedFrames int     `json:"delayed_frames"` // in the delay line: they have left their queues
+	WaitingFrames int     `json:"waiting_frames"` // that came by this port and wait for buffer
 	Drops         []Drop  `json:"drops"`          // by the priority that the frames arrived with; only what happened
 }
 
@@ -36,7 +37,8 @@ type Queue struct {
 
 func (m *moment) readQueues() *Queues {
 	return &Queues{m.Header, each(m.snapshot.Ports, func(p *dataplane.PortSnapshot) QueuesPort {
-		v := QueuesPort{Port: p.Config.Name, DelayedFrames: p.Delayed, Drops: dropsOf(p)}
+		v := QueuesPort{Port: p.Config.Name, DelayedFrames: p.Delayed, WaitingFrames: p.Waiting,
+			Drops: dropsOf(p)}
 		lossy := m.egress(p.Config.Name)
 		for k := range dataplane.NumPriorities {
 			v.Queues = append(v.Queues, queue(p, k, lossy[k].Dropped))

@@ -167,6 +167,11 @@ func (e *End) Backlog(c port.Class) port.Backlog {
 // Slots implements port.Port.
 func (e *End) Slots(port.Class) port.Slots { return port.Slots{Full: e.o.Slots} }
 
+// Octets implements port.Port: as if each slot were of slotOctets.
+func (e *End) Octets(port.Class) int { return e.o.Slots * slotOctets }
+
+const slotOctets = 2048
+
 // Control implements port.Port.
 func (e *End) Control() ([]byte, int64) {
 	e.mu.Lock()
