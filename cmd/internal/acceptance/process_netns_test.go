@@ -87,10 +87,10 @@ func TestStoppedThread(t *testing.T) {
 	}
 }
 
-// A killed switch leaves its peers paused for no longer than they were told, and nothing behind that keeps the next one
-// from going on: it forwards, and loses nothing that is lossless. How soon it does is tested in package packaging.
+// A killed switch leaves its peers paused for no longer than a pause lasts, and nothing behind that keeps the next one
+// from going on: it forwards, and loses nothing that is lossless. What lay in the buffer and the rings is gone, and
+// what was sent while there was no switch. How soon the next one forwards is tested in package packaging.
 func TestKillAndRestart(t *testing.T) {
-	const pause = 336 * time.Millisecond // 65535 quanta at 100 Mbit/s
 	r := NewRig(t, 3)
 	s := Setup{Keys: SmallBuffers, Each: At100M}
 	p := r.StartProcess(s)
@@ -101,11 +101,14 @@ func TestKillAndRestart(t *testing.T) {
 		func() bool { return h1.Controls.Load() > 2 && h3.Controls.Load() > 2 })
 	eventually(t, "a sender is held", func() bool { return h1.Paused.Load()+h3.Paused.Load() > 0 })
 
-	killed := time.Now()
-	must(t, syscall.Kill(p.Pid(), syscall.SIGKILL))
+	sent := func() uint64 { return h1.Sent[3].Load() + h3.Sent[3].Load() }
+	sentBefore := sent()
+	must(t, p.Stop(syscall.SIGKILL, Timeout))
+	dead := clock()
 	eventually(t, "the senders are free", func() bool { return h1.Paused.Load()+h3.Paused.Load() == 0 })
-	t.Logf("the senders were free %v after the switch was killed (one pause is %v)", time.Since(killed), pause)
-	<-p.Ended()
+	for _, h := range []*Station{h1, h3} {
+		h.resumesInTime(dead)
+	}
 	if link := IP(t, r.Node, "-d", "link", "show", "p1"); !strings.Contains(link, "promiscuity 0") ||
 		!strings.Contains(link, ",UP,") {
 		t.Errorf("after SIGKILL p1 is not as it was: %s", link)
@@ -119,6 +122,11 @@ func TestKillAndRestart(t *testing.T) {
 		return h2.count(1, 3, launched, time.Now()) > 100 && h2.count(3, 3, launched, time.Now()) > 100
 	})
 	before := gap(1) + gap(3)
+	c := r.Parse(s)
+	inSwitch := uint64(c.Buffer.Lossless.Size/1518 + 2*c.Ports[0].LosslessSlots())
+	if most := sent() - sentBefore + inSwitch; before > most {
+		t.Errorf("%d frames are gone, want at most %d", before, most)
+	}
 	time.Sleep(500 * time.Millisecond)
 	stop1()
 	stop3()
@@ -129,6 +137,20 @@ func TestKillAndRestart(t *testing.T) {
 		t.Errorf("the restarted switch lost %d lossless frames", after-before)
 	}
 	must(t, p.Stop(syscall.SIGTERM, Timeout))
+}
+
+// resumesInTime fails the test unless the station's own pause timers, at 100 Mbit/s, end within one pause of the newest
+// XOFF, and no XOFF came after the switch was dead.
+func (s *Station) resumesInTime(dead int64) {
+	s.t.Helper()
+	xoff, free := s.XoffAt.Load(), s.FreeAt.Load()
+	pause := macctl.QuantaDuration(0xffff, 100e6)
+	s.t.Logf("h%d: XOFF came %v before the switch was dead, the pause ended after %v (one pause is %v)", s.N,
+		time.Duration(dead-xoff), time.Duration(free-xoff), time.Duration(pause))
+	if xoff == 0 || xoff > dead || free <= xoff || free-xoff > pause {
+		s.t.Errorf("h%d is paused %v after the switch's death, until %v after its XOFF, want at most %v", s.N,
+			time.Duration(xoff-dead), time.Duration(free-xoff), time.Duration(pause))
+	}
 }
 
 // The switch takes IPv6 link-local addresses off its ports and gives them back when it ends. Where it was killed, the

@@ -36,6 +36,8 @@ type Station struct {
 	Limit    atomic.Uint64    // frames that a stream sends at most; 0: no limit
 	Paused   atomic.Uint32    // priorities that the switch holds now
 	Controls atomic.Uint64    // MAC Control frames that came
+	XoffAt   atomic.Int64     // when the newest XOFF came, by clock
+	FreeAt   atomic.Int64     // when the pause ends that it began or renewed
 
 	mu       sync.Mutex // guards what follows
 	received map[origin]*Tally
@@ -291,8 +293,13 @@ func (o *sender) obey() uint8 {
 			return paused
 		}
 		o.Controls.Add(1)
+		came := now - (time.Now().UnixNano() - stamp)
 		for _, r := range o.receivers {
-			r.Receive(b, now-(time.Now().UnixNano()-stamp), now)
+			r.Receive(b, came, now)
+			if r.Paused(came) != 0 {
+				o.XoffAt.Store(came)
+				o.FreeAt.Store(r.NextExpiry())
+			}
 		}
 		o.port.ControlDone()
 	}

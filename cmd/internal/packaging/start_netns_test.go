@@ -2,6 +2,7 @@ package packaging
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -11,8 +12,8 @@ import (
 )
 
 // From the start of the process to the first frame that it forwards takes less than 300 ms, with every key at its
-// default, after a switch that ended and after one that was killed. What else the machine has to do only makes it
-// worse, so the best of some rounds decides.
+// default, after a switch that ended and after one that was killed: in the median of some rounds, less what a thread of
+// the switch had to wait for a CPU.
 func TestStartToForwarding(t *testing.T) {
 	const limit, rounds = 300 * time.Millisecond, 5
 	p := newMachine(t)
@@ -35,15 +36,16 @@ func TestStartToForwarding(t *testing.T) {
 		slices.Sort(took)
 		t.Logf("start to forwarding, after %v: median %v, %v to %v (load %s)", after, took[rounds/2], took[0],
 			took[rounds-1], load())
-		if took[0] >= limit { // the others say how busy the machine was
-			t.Errorf("start to forwarding: %v at best, want less than %v", took[0], limit)
+		if took[rounds/2] >= limit {
+			t.Errorf("start to forwarding: %v in the median, want less than %v", took[rounds/2], limit)
 		}
 	}
 	_ = sender.Stop(unix.SIGKILL, time.Second)
 }
 
 // startToFrame starts a switch, ends it by a signal, and returns the time from its start to the first frame that h2
-// receives of the sender: what the switch itself sends there, LLDP and probes, is shorter.
+// receives of the sender, less what the switch had to wait for a CPU. What the switch itself sends there, LLDP and
+// probes, is shorter than the sender's frames.
 func (p *machine) startToFrame(t *testing.T, path string, end unix.Signal) time.Duration {
 	t.Helper()
 	before, err := p.h2.Stats("eth0")
@@ -57,12 +59,12 @@ func (p *machine) startToFrame(t *testing.T, path string, end unix.Signal) time.
 			break
 		}
 		before = now
-		if time.Since(begun) > 5*time.Second {
-			t.Fatalf("nothing is forwarded within 5 s: %s", proc.Output())
+		if time.Since(begun) > 10*time.Second {
+			t.Fatalf("nothing is forwarded within 10 s: %s", proc.Output())
 		}
 		time.Sleep(time.Millisecond)
 	}
-	took := time.Since(begun)
+	took := time.Since(begun) - waited(t, proc.Pid())
 	// it counts the other way round
 	if raw, err := unix.Getpriority(unix.PRIO_PROCESS, proc.Pid()); err != nil || 20-raw != -10 {
 		t.Errorf("the switch has nice %d, %v, want the default, -10", 20-raw, err)
@@ -71,4 +73,23 @@ func (p *machine) startToFrame(t *testing.T, path string, end unix.Signal) time.
 		t.Fatal(err)
 	}
 	return took
+}
+
+// waited returns how long one thread of a process, the one that did so longest, was ready to run and had no CPU.
+func waited(t *testing.T, pid int) (longest time.Duration) {
+	t.Helper()
+	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
+	must(t, err)
+	for _, path := range threads {
+		b, err := os.ReadFile(path)
+		if err != nil {
+			continue // the thread has ended
+		}
+		var ran, wait time.Duration
+		if _, err := fmt.Sscan(string(b), &ran, &wait); err != nil {
+			t.Fatalf("%s: %v", path, err)
+		}
+		longest = max(longest, wait)
+	}
+	return longest
 }
