@@ -30,6 +30,7 @@ type Station struct {
 	speed   int64 // bit/s; 0: as fast as it can
 	mode    macctl.Mode
 	senders sync.WaitGroup
+	Forget  atomic.Bool // keeps no list of what arrived
 	Pliant  atomic.Bool // obeys both PFC and PAUSE, and also takes untagged numbered frames
 
 	Sent     [8]atomic.Uint64 // frames by priority
@@ -149,7 +150,7 @@ func (s *Station) record(f port.Frame) {
 	b := f.Data
 	stamp := time.Unix(0, f.Stamp)
 	if binary.BigEndian.Uint16(b[12:]) == macctl.EtherType {
-		s.log = append(s.log, Arrival{Stamp: stamp, octets: len(b), pfc: true})
+		s.note(Arrival{Stamp: stamp, octets: len(b), pfc: true})
 		return
 	}
 	body := b[14:]
@@ -171,7 +172,13 @@ func (s *Station) record(f port.Frame) {
 	} else {
 		a.Next = number + 1
 	}
-	s.log = append(s.log, Arrival{origin: from, Stamp: stamp, octets: len(b)})
+	s.note(Arrival{origin: from, Stamp: stamp, octets: len(b)})
+}
+
+func (s *Station) note(a Arrival) {
+	if !s.Forget.Load() {
+		s.log = append(s.log, a)
+	}
 }
 
 // Send starts streams. They end by their number of frames, or when the returned function is called.
