@@ -270,15 +270,12 @@ func (s *Switch) admitLossless(p *portState, a *Arrival, index uint32, vid uint1
 		s.drop(p, a.priority, DropOversize, true)
 	default:
 		s.drop(p, a.priority, DropLosslessHeadroom, true)
-		s.beyondHeadroom(p, a.priority)
+		if p.lostAfterXoff(a) {
+			s.peerEvent(p, EventIgnoresXoff, a.priority, "more came after XOFF than the headroom holds: it is too "+
+				"small, or the peer does not obey XOFF")
+		}
 	}
 	return true
-}
-
-// beyondHeadroom reports a peer that sends on although XOFF had time to work.
-func (s *Switch) beyondHeadroom(p *portState, prio uint8) {
-	s.peerEvent(p, EventIgnoresXoff, prio, "frames arrive beyond the headroom although the peer was told to stop: "+
-		"it does not obey, or the headroom is too small")
 }
 
 // admitLossy charges a frame to its egress queue, or drops it at the queue's threshold.

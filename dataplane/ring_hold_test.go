@@ -66,17 +66,60 @@ func TestFrameWaitsInTheRing(t *testing.T) {
 	r.empty()
 }
 
-// Without ring_hold the frame is lost, and the peer is named.
+// Without ring_hold the frame is lost.
 func TestDropBeyondHeadroom(t *testing.T) {
 	r := tight(t, false)
 	c := r.count(0)
 	if c.Drops[lossless][DropLosslessHeadroom] != 1 || c.LosslessDrops[lossless] != 1 {
 		t.Errorf("drops %v, lossless %v, want one", c.Drops, c.LosslessDrops)
 	}
-	if len(r.events(EventLosslessDrop)) != 1 || len(r.events(EventIgnoresXoff)) != 1 {
-		t.Errorf("events %v, want one lossless-drop and one peer-ignores-xoff", r.sw.Events(nil, 0))
+	if len(r.events(EventLosslessDrop)) != 1 || len(r.events(EventIgnoresXoff)) != 0 {
+		t.Errorf("events %v, want one lossless-drop, and no blame: XOFF has not left", r.sw.Events(nil, 0))
 	}
 	r.balanced()
+}
+
+// The peer is said not to obey where the stamps show it: too much came after XOFF. Frames from before XOFF, and those
+// that found the headroom full of such frames, are the switch's.
+func TestBlameByStamps(t *testing.T) {
+	const blame = "the peer does not obey XOFF"
+	for _, row := range []struct {
+		name   string
+		before int   // frames from before XOFF, which are read after it
+		after  int   // frames from after XOFF
+		at     int64 // when the frame without room came, since XOFF left
+		blamed bool
+	}{
+		{"before XOFF", 0, 0, 0, false},
+		{"after XOFF", 0, 0, 1, true},
+		{"after XOFF, behind frames from before", 1, 0, 1, false},
+		{"the same, and too much came after XOFF", 1, 4, 1, true},
+	} {
+		for _, hold := range []bool{true, false} {
+			r := tight(t, hold)
+			r.sw.ports[0].cfg.Ingress[lossless].Headroom = 4 * cell // what came after XOFF has to exceed
+			left := r.now + 2*eventJoin                             // no event is joined to earlier ones
+			r.now = left
+			r.wantXoffSent(0, 0xffff)
+			u := &r.sw.ports[0].headroomUse[lossless]
+			u.before, u.Last = int64(row.before)*onWire, int64(row.after)*onWire
+			since := r.sw.NextEvent()
+			a := r.receive(0, [][]byte{data(0, 1, lossless, 1, small)})[0]
+			a.At, r.now = left+row.at, left+1000
+			r.sw.ports[0].room.refused = 0
+			r.sw.admitLossless(r.sw.ports[0], &a, 0, 0, r.sw.ports[1])
+			blamed := 0
+			for _, e := range r.sw.Events(nil, since) {
+				if strings.Contains(e.Text, blame) {
+					blamed++
+				}
+			}
+			if (blamed == 1) != row.blamed {
+				t.Errorf("%s, ring_hold %v: events %+v, want the peer blamed: %v", row.name, hold,
+					r.sw.Events(nil, since), row.blamed)
+			}
+		}
+	}
 }
 
 // The wait of a frame ends with the link, which loses the frame.

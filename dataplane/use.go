@@ -156,15 +156,27 @@ func (u *headroomUseMeter) compare(octets int64) {
 	}
 }
 
-// countRingWait counts a frame that has to wait for buffer. The octets of a frame in the waiting room count already.
-func (p *portState) countRingWait(a *Arrival) {
+// countRingWait counts a frame that has to wait for buffer, and reports whether too much came after XOFF. The octets of
+// a frame in the waiting room count already.
+func (p *portState) countRingWait(a *Arrival) (overran bool) {
 	n := deferredFrame{queue: p.ingressQueueOf(a.priority), waitsInRing: true, at: a.At}
 	if !a.waits {
 		n.octets = int32(frame.WireOctets(len(a.Data)))
 	}
-	if p.xoffSent&(1<<a.priority) != 0 && !p.deferUntilXoffLeaves(n) {
-		p.judgeWait(n)
-	}
+	return p.xoffSent&(1<<a.priority) != 0 && !p.deferUntilXoffLeaves(n) && p.judgeWait(n)
+}
+
+// lostAfterXoff reports whether too much came after XOFF, where a frame is dropped that has been counted.
+func (p *portState) lostAfterXoff(a *Arrival) bool {
+	q := p.ingressQueueOf(a.priority)
+	return p.xoffSent&(1<<a.priority) != 0 && !p.headroomUse[q].inLine && p.overruns(q, a.At, 0)
+}
+
+// overruns reports whether a frame that came at a time, with so many octets that are not counted yet, came after XOFF
+// and is too much for the headroom: no frame from before XOFF has taken its room.
+func (p *portState) overruns(q uint8, at, octets int64) bool {
+	u := &p.headroomUse[q]
+	return at > u.left && (u.before == 0 || u.Last+octets > p.cfg.Ingress[q].Headroom)
 }
 
 // peerOverran reports whether frames that came after XOFF were too much for a headroom since the last call, or before
@@ -179,14 +191,15 @@ func (p *portState) peerOverran() bool {
 	return p.overran
 }
 
-// judgeWait counts a waiting frame as Waited or as WaitedBehindEarlier.
-func (p *portState) judgeWait(n deferredFrame) {
+// judgeWait counts a waiting frame as Waited or as WaitedBehindEarlier, and reports whether too much came after XOFF.
+func (p *portState) judgeWait(n deferredFrame) (overran bool) {
 	u := &p.headroomUse[n.queue]
+	overran = p.overruns(n.queue, n.at, int64(n.octets))
 	switch {
-	case n.at <= u.left:
-	case u.before > 0 && u.Last+int64(n.octets) <= p.cfg.Ingress[n.queue].Headroom:
-		u.WaitedBehindEarlier++
-	default:
+	case overran:
 		u.Waited++
+	case n.at > u.left:
+		u.WaitedBehindEarlier++
 	}
+	return overran
 }

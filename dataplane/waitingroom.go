@@ -194,10 +194,13 @@ func (s *Switch) startWait(p *portState, a *Arrival) {
 		r.since = s.now
 	}
 	r.refused |= bit
-	p.countRingWait(a)
-	s.peerEvent(p, EventRingHold, a.priority,
-		"lossless frames wait in the receive ring: the headroom is too small for this peer, "+
-			"or the peer does not obey XOFF")
+	text := "lossless frames wait for buffer: they came before XOFF left, or found the headroom full of such frames, " +
+		"which is not the peer's fault"
+	if p.countRingWait(a) {
+		text = "lossless frames wait for buffer: more came after XOFF than the headroom holds: it is too small, or " +
+			"the peer does not obey XOFF"
+	}
+	s.peerEvent(p, EventRingHold, a.priority, text)
 }
 
 // endWait notes that the first waiting frame of an ingress queue, of so many octets, goes on.

@@ -21,7 +21,7 @@ func TestPeerIgnoresXoff(t *testing.T) {
 		{"on", []dataplane.EventKind{dataplane.EventRingHold, dataplane.EventLosslessDrop},
 			"the peer does not obey XOFF in time", dataplane.DropRing, dataplane.Unknown},
 		{"off", []dataplane.EventKind{dataplane.EventIgnoresXoff, dataplane.EventLosslessDrop},
-			"although the peer was told to stop", dataplane.DropLosslessHeadroom, 3},
+			"the peer does not obey XOFF", dataplane.DropLosslessHeadroom, 3},
 	} {
 		t.Run("ring_hold "+tt.hold, func(t *testing.T) {
 			// The liar's queue is small, so that it fills; the others' is large, so that no pause of this machine fills
