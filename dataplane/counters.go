@@ -23,6 +23,7 @@ const (
 	DropMalformed                          // not an Ethernet frame, or a GSO frame that cannot be cut
 	DropPortDown                           // the egress port went down
 	DropStorm                              // the ingress port's flooding limit
+	DropSourceGuard                        // the source belongs to another port, or is not one that the port accepts
 	DropFrameType                          // a type of frame, tagged or untagged, that the ingress port does not accept
 	DropDoubleTag                          // two tags, of which the first would be removed and show the second
 	NumDropReasons
@@ -31,7 +32,7 @@ const (
 var dropNames = [NumDropReasons]string{
 	"filtered", "same-port", "unknown-lossless", "lossy-threshold", "lossless-headroom", "buffer-memory",
 	"red", "meter-red",
-	"watchdog", "ring", "send", "oversize", "malformed", "port-down", "storm", "frame-type",
+	"watchdog", "ring", "send", "oversize", "malformed", "port-down", "storm", "source-guard", "frame-type",
 	"double-tag",
 }
 

@@ -149,6 +149,8 @@ func bridgeReason(r bridge.DropReason) DropReason {
 		return DropStorm
 	case bridge.DropFrameType:
 		return DropFrameType
+	case bridge.DropSourceGuard:
+		return DropSourceGuard
 	}
 	return DropFiltered
 }

@@ -18,6 +18,7 @@ const (
 	EventLinkDrops    EventKind = "link-drops"
 	EventLoop         EventKind = "loop"
 	EventStations     EventKind = "stations"
+	EventMoves        EventKind = "moves"
 	EventHeadroom     EventKind = "headroom"
 	EventConfig       EventKind = "config"
 	EventPort         EventKind = "port"

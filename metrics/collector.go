@@ -94,6 +94,8 @@ func (c *Collector) collectSwitch(o *output, v *dataplane.Snapshot) {
 	o.value(allLosslessDrops, float64(v.LosslessDrops()))
 	o.value(fdbEntries, float64(v.Bridge.Entries))
 	o.value(fdbMoves, float64(v.Bridge.Moves))
+	o.value(fdbHolds, float64(v.Bridge.Holds))
+	o.value(fdbRefusedMoves, float64(v.Bridge.Refused))
 	o.value(fdbNotLearned, float64(v.Bridge.Full))
 	o.value(fdbForgotten, float64(v.Bridge.Forgot))
 	for _, source := range []struct {

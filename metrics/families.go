@@ -236,7 +236,10 @@ var (
 	fdbEntries = gauge("fdb_entries", "Entries of the filtering database.")
 	fdbMoves   = counter("fdb_moves_total",
 		"Stations that went from one port to another, as after a move, or in a loop.")
-	fdbNotLearned = counter("fdb_not_learned_frames_total",
+	fdbHolds = counter("fdb_holds_total",
+		"Holds of stations that moved too often, because two senders use an address.")
+	fdbRefusedMoves = counter("fdb_refused_moves_total", "Moves of stations that a hold refused.")
+	fdbNotLearned   = counter("fdb_not_learned_frames_total",
 		"Frames whose source was not learned since there was no room.")
 	fdbForgotten = counter("fdb_forgotten_total", "Learned entries that made room for others, of a port at its limit "+
 		"of stations, or in a full database.")

@@ -36,10 +36,11 @@ type Config struct {
 
 // A Bridge is the forwarding process of one switch. It is not safe for concurrent use.
 type Bridge struct {
-	// Forward looks at four sets and at the member set of the frame's VLAN.
+	// Forward looks at five sets and at the member set of the frame's VLAN.
 	up       PortSet // ports whose link is up
 	learning PortSet // ports that learn
 	flooding PortSet // ports that flooded frames may leave by: flood is on and no loop has shut it
+	secure   PortSet // ports with a source guard
 	shut     PortSet // ports shut for flooding, both ways, because of a loop
 	members  [vidCount]PortSet
 
@@ -60,6 +61,7 @@ func New(c Config) (*Bridge, error) {
 	}
 	b := &Bridge{identity: c.Identity, hmac: hmac.New(sha256.New, c.Identity.Secret[:]), holdoff: int64(Holdoff)}
 	b.fdb.init(cmp.Or(c.MaxEntries, DefaultMaxEntries))
+	b.fdb.up = &b.up
 	if err := b.SetAgeing(c.Ageing); err != nil {
 		return nil, err
 	}
@@ -71,13 +73,15 @@ type Counters struct {
 	Entries int    // entries held, static ones included; an aged one counts until the sweep has met it
 	Static  int    // entries that the configuration made
 	Moves   uint64 // learned entries that changed their port: a station moved, or there is a loop
+	Holds   uint64 // of stations that moved too often
+	Refused uint64 // moves that a hold refused
 	Full    uint64 // frames whose source was not learned because there was no room
 	Forgot  uint64 // learned entries that made room for others, of a port at its limit or in a full database
 }
 
-// Counters returns the state of the filtering database. Moves, Full and Forgot never go back.
+// Counters returns the state of the filtering database. The others never go back.
 func (b *Bridge) Counters() Counters {
 	f := &b.fdb
-	return Counters{Entries: f.used - f.stale, Static: f.static, Moves: f.moves, Full: f.full,
-		Forgot: f.forgot}
+	return Counters{Entries: f.used - f.stale, Static: f.static, Moves: f.moves, Holds: f.holds, Refused: f.refused,
+		Full: f.full, Forgot: f.forgot}
 }

@@ -354,7 +354,7 @@ func TestBridgeIsItsModel(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		b.holdoff = modelHold
+		b.holdoff, b.fdb.moveLimit = modelHold, math.MaxUint8
 		m.b = b
 		for i := range modelPorts - 1 {
 			m.ports[i] = &modelPort{pvid: 1, learning: true, flood: true, up: true}

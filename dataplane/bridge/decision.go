@@ -42,17 +42,19 @@ const (
 	DropNone DropReason = iota
 	// VLAN not in the member set, reserved address, nowhere to flood to, or shut by loop detection
 	DropFiltered
-	DropSamePort  // the destination is where the frame came from
-	DropPortDown  // every port that it should leave by, or the one that it came in by, is down
-	DropStorm     // the ingress port has used up what it may flood
-	DropFrameType // the ingress port does not accept the frame's type: tagged, or untagged
+	DropSamePort    // the destination is where the frame came from
+	DropPortDown    // every port that it should leave by, or the one that it came in by, is down
+	DropStorm       // the ingress port has used up what it may flood
+	DropSourceGuard // the source belongs to another port, or is not one of those that a secure port accepts
+	DropFrameType   // the ingress port does not accept the frame's type: tagged, or untagged
 )
 
 // String returns the reason's name in counters.
 func (r DropReason) String() string { return nameOf("DropReason", dropReasonNames, uint8(r)) }
 
 var dropReasonNames = []string{DropNone: "none", DropFiltered: "filtered",
-	DropSamePort: "same-port", DropPortDown: "port-down", DropStorm: "storm", DropFrameType: "frame-type"}
+	DropSamePort: "same-port", DropPortDown: "port-down", DropStorm: "storm", DropFrameType: "frame-type",
+	DropSourceGuard: "source-guard"}
 
 // A Decision is the disposition of one frame.
 type Decision struct {

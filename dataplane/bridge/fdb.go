@@ -16,14 +16,20 @@ type fdb struct {
 	seed  uint64 // secret, so that nobody can choose addresses that collide
 	mult  uint64 // secret and odd
 
-	max    int // most slots in use
-	used   int // slots in use
-	static int // of these, static
-	stale  int // of these, learned in a former generation of their port
-	moves  uint64
-	full   uint64
-	forgot uint64
-	notice Notice // not yet taken
+	max     int // most slots in use
+	used    int // slots in use
+	static  int // of these, static
+	stale   int // of these, learned in a former generation of their port
+	moves   uint64
+	holds   uint64
+	refused uint64 // moves
+	full    uint64
+	forgot  uint64
+	notice  Notice // not yet taken
+
+	moveLimit uint8    // moveLimit, without effect in some tests
+	up        *PortSet // the bridge's
+	sticky    PortSet  // ports whose learned stations stay as long as the link is up
 
 	ageing int64 // nanoseconds
 	cursor int   // slot that the sweep looks at next
@@ -41,6 +47,7 @@ type entry struct {
 	seen         int64 // when the last frame came from the station
 	generation   uint32
 	older, newer uint32 // neighbours in the port's list, see stations
+	moves        moves
 	port         uint16
 	heard        bool // a frame came from the station since it got its place in the list
 	static       bool
@@ -54,6 +61,7 @@ func (f *fdb) init(entries int) {
 	size := 1 << bits.Len(uint(entries+entries/3))
 	f.slots, f.mask, f.max = make([]entry, size), size-1, entries
 	f.seed, f.mult = rand.Uint64(), rand.Uint64()|1
+	f.moveLimit, f.up = moveLimit, new(PortSet)
 }
 
 // home is the slot at which the search for key begins.
@@ -74,22 +82,27 @@ func (f *fdb) find(key uint64) (slot int, found bool) {
 	}
 }
 
-// learn notes that the station of key was seen on port.
-func (f *fdb) learn(key uint64, port int, now int64) {
+// learn notes that the station of key was seen on port. elsewhere says that the station was behind another port.
+func (f *fdb) learn(key uint64, port int, now int64) (elsewhere bool) {
 	i, found := f.find(key)
 	if !found {
 		f.enter(key, port, now)
-		return
+		return false
 	}
 	e := &f.slots[i]
-	if e.static {
-		return
-	}
-	if int(e.port) != port || e.generation != f.generation[port] {
+	switch {
+	case e.static:
+		return int(e.port) != port
+	case int(e.port) == port && e.generation == f.generation[port]:
+		e.seen, e.heard = now, true
+		return false
+	case f.dead(e, now):
+		e.moves = newMoves(port, now)
 		f.move(key, port, now)
-		return
+		return false
 	}
-	e.seen, e.heard = now, true
+	f.moveLive(e, port, now)
+	return true
 }
 
 // enter makes a learned entry, if there is room.
@@ -99,13 +112,14 @@ func (f *fdb) enter(key uint64, port int, now int64) {
 		return
 	}
 	i, _ := f.find(key) // only now: making room shifts entries
-	f.slots[i] = entry{key: key, seen: now, generation: f.generation[port], port: uint16(port)}
+	f.slots[i] = entry{key: key, seen: now, generation: f.generation[port], port: uint16(port),
+		moves: newMoves(port, now)}
 	f.used++
 	f.learned[port]++
 	f.append(i)
 }
 
-// move gives a learned entry to port, if there is room. Only a live entry counts as moved.
+// move gives a learned entry to port, if there is room.
 func (f *fdb) move(key uint64, port int, now int64) {
 	if !f.makePortRoom(port, now) {
 		f.full++
@@ -117,9 +131,6 @@ func (f *fdb) move(key uint64, port int, now int64) {
 		return
 	}
 	e := &f.slots[i]
-	if !f.dead(e, now) {
-		f.moves++
-	}
 	f.uncount(e)
 	f.unlink(i)
 	e.port, e.generation, e.seen = uint16(port), f.generation[port], now
@@ -191,7 +202,7 @@ func (b *Bridge) Flush(port int) { b.fdb.flush(port) }
 
 // dead tells whether an entry is aged or flushed.
 func (f *fdb) dead(e *entry, now int64) bool {
-	return !e.static && (e.generation != f.generation[e.port] || now-e.seen >= f.ageing)
+	return !e.static && (e.generation != f.generation[e.port] || now-e.seen >= f.ageing && !f.sticky.Has(int(e.port)))
 }
 
 // makeRoom tells whether one more entry fits. If the table is full, it looks for dead entries in the next budget slots.

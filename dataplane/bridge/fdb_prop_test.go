@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"math"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -12,7 +13,7 @@ func TestTableIsAMap(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := &tableModel{entries: map[uint64]tableEntry{}}
 		m.f.init(rapid.IntRange(1, 23).Draw(t, "max")) // at most 32 slots: the sweep of a full table sees them all
-		m.f.ageing = 1
+		m.f.ageing, m.f.moveLimit = 1, math.MaxUint8
 		t.Repeat(map[string]func(*rapid.T){
 			"learn": m.learn, "learn2": m.learn, "learn3": m.learn, "bind": m.bind, "remove": m.remove,
 			"flush": m.flush, "sweep": m.sweep, "": m.check,

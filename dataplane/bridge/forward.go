@@ -21,7 +21,12 @@ func (b *Bridge) Forward(in int, dst, src uint64, vid uint16, octets int, now in
 	if d, done := b.precheck(in, dst, vid, now); done {
 		return d
 	}
-	b.learn(in, src, vid, now)
+	if b.bars(in, src, vid, now) {
+		return drop(DropSourceGuard)
+	}
+	if b.learn(in, src, vid, now) && b.strayProbe(in, dst) {
+		return drop(DropFiltered)
+	}
 	d := b.choose(in, dst, vid, now)
 	if d.Kind == Flood && !b.ports[in].storm.charge(octets, now) {
 		return drop(DropStorm)
@@ -60,11 +65,15 @@ func (b *Bridge) choose(in int, dst uint64, vid uint16, now int64) Decision {
 
 // learn is the Learning Process (802.1Q 8.7). It ignores group addresses, and the zero address, which broken senders
 // use.
-func (b *Bridge) learn(in int, src uint64, vid uint16, now int64) {
-	if b.learnable(in, src) {
-		b.fdb.learn(fdbKey(src, vid), in, now)
-	}
+//
+// elsewhere says that the station was behind another port.
+func (b *Bridge) learn(in int, src uint64, vid uint16, now int64) (elsewhere bool) {
+	return b.learnable(in, src) && b.fdb.learn(fdbKey(src, vid), in, now)
 }
+
+// strayProbe tells whether a frame whose sender is behind another port is another switch's loop probe that somebody
+// behind port in has sent back. A loop there is found by this switch's own probes.
+func (b *Bridge) strayProbe(in int, dst uint64) bool { return dst == ProbeAddress && b.ports[in].loop }
 
 func (b *Bridge) learnable(in int, src uint64) bool {
 	return b.learning.Has(in) && !frame.IsGroup(src) && src != 0
@@ -120,6 +129,13 @@ func (b *Bridge) Trace(in int, dst, src uint64, vid uint16, now int64) Decision 
 	if d, done := b.precheck(in, dst, vid, now); done {
 		return d
 	}
+	if b.bars(in, src, vid, now) {
+		return drop(DropSourceGuard)
+	}
+	from := b.Lookup(src, vid, now)
+	if b.learnable(in, src) && from.Known && from.Port != in && b.strayProbe(in, dst) {
+		return drop(DropFiltered)
+	}
 	if dst == src && b.learns(in, src, vid, now) {
 		return drop(DropSamePort)
 	}
@@ -133,8 +149,16 @@ func (b *Bridge) Trace(in int, dst, src uint64, vid uint16, now int64) Decision 
 // learns tells whether a frame from src would enter src, behind port in, into the filtering database.
 func (b *Bridge) learns(in int, src uint64, vid uint16, now int64) bool {
 	i, found := b.fdb.find(fdbKey(src, vid))
+	if found {
+		e := b.fdb.slots[i]
+		at := in
+		if !b.fdb.dead(&e, now) && int(e.port) != in {
+			at, _ = e.moves.move(int(e.port), in, b.fdb.moveLimit, now)
+		}
+		return b.learnable(in, src) && !e.static && at == in
+	}
 	room := b.fdb.used < b.fdb.max || b.fdb.used > b.fdb.static
-	return b.learnable(in, src) && (found && !b.fdb.slots[i].static || !found && room)
+	return b.learnable(in, src) && room
 }
 
 // An Entered is what the filtering database knows of a station.

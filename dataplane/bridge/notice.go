@@ -7,9 +7,10 @@ type NoticeKind uint8
 
 // The kinds of a Notice.
 const (
-	NoNotice  NoticeKind = iota
-	PortFull             // a port has reached its limit of stations: those that were silent for longest are forgotten
-	TableFull            // the table is full: stations of the port that has most are forgotten
+	NoNotice    NoticeKind = iota
+	PortFull               // a port has reached its limit of stations: those that were silent for longest are forgotten
+	TableFull              // the table is full: stations of the port that has most are forgotten
+	StationHeld            // a station moved too often between Port and Home, and is held at Home
 )
 
 // A Notice is something about the filtering database that a person should know.
@@ -17,6 +18,11 @@ type Notice struct {
 	Kind     NoticeKind
 	Port     int
 	Stations int // learned at the port
+
+	Home int // of StationHeld, as are the next
+	MAC  uint64
+	VID  uint16
+	Hold time.Duration
 }
 
 // noticeInterval is the least time between two notices about one port.

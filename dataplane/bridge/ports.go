@@ -8,6 +8,7 @@ type PortConfig struct {
 	Tagged   VLANSet // VLANs whose frames pass with their tag; a PVID among them leaves untagged all the same
 	Admit    Admit   // types of frames that are accepted
 	Learning bool    // learn source addresses
+	Secure   Secure  // which stations may send
 	Stations int     // most that are learned; 0: as many as there is room for
 	Flood    bool    // let flooded frames leave by this port
 	Storm    int64   // most that frames received here may flood, in bit/s of wire octets (frame + 24); 0: no limit
@@ -27,6 +28,7 @@ type port struct {
 	wired   bool
 	wire    int
 	pvid    uint16
+	secure  Secure
 	admit   Admit
 	storm   storm
 	guard   loopGuard
@@ -48,6 +50,9 @@ func (b *Bridge) SetPort(i int, c PortConfig) (LoopEvent, error) {
 		b.fdb.flush(i)
 	}
 	b.learning.set(i, c.Learning)
+	p.secure = c.Secure
+	b.secure.set(i, c.Secure != SecureOff)
+	b.fdb.sticky.set(i, c.Secure == SecureSticky)
 	b.fdb.stations[i].limit = c.Stations
 	return b.updateGuard(i, DetectionOff), nil
 }
@@ -60,6 +65,8 @@ func (b *Bridge) check(i int, c *PortConfig) error {
 		return fmt.Errorf("bridge: port %d: PVID %d does not exist (use %d to %d)", i, c.PVID, minVID, maxVID)
 	case c.Wired && (uint(c.Wire) >= MaxPorts || c.Wire == i):
 		return fmt.Errorf("bridge: port %d: wired to port %d (use another, 0 to %d)", i, c.Wire, MaxPorts-1)
+	case c.Secure == SecureSticky && !c.Learning:
+		return fmt.Errorf("bridge: port %d: sticky stations without learning (switch learning on, or write static)", i)
 	case c.Stations < 0:
 		return fmt.Errorf("bridge: port %d: %d stations (use 1 or more, or 0 for no limit)", i, c.Stations)
 	case c.Storm < 0 || c.Storm > MaxStorm:
@@ -94,7 +101,8 @@ func (b *Bridge) RemovePort(i int) {
 	for vid := range b.members {
 		b.members[vid].Remove(i)
 	}
-	for _, s := range []*PortSet{&b.up, &b.learning, &b.flooding, &b.shut} {
+	for _, s := range []*PortSet{&b.up, &b.learning, &b.flooding, &b.shut, &b.secure,
+		&b.fdb.sticky} {
 		s.Remove(i)
 	}
 	b.ports[i] = port{}

@@ -72,13 +72,13 @@ func (f *fdb) makePortRoom(port int, now int64) bool {
 // forgetForPort makes room in a full table for a station of a port, at the cost of the port that has most stations. It
 // fails if there are only static entries.
 func (f *fdb) forgetForPort(port int, now int64) bool {
-	most := port
+	most, stations := port, 0
 	for i, n := range f.learned {
-		if n > f.learned[most] {
-			most = i
+		if (n > stations || n == stations && i == port) && !f.sticky.Has(i) {
+			most, stations = i, n
 		}
 	}
-	if f.learned[most] == 0 {
+	if stations == 0 {
 		return false
 	}
 	f.tell(Notice{Kind: TableFull, Port: most, Stations: f.learned[most]}, now)

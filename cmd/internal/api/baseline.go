@@ -82,6 +82,8 @@ func (b *baseline) subtract(v *dataplane.Snapshot) {
 	v.Buffer.Unbalanced = countSince(v.Buffer.Unbalanced, old.Buffer.Unbalanced)
 	v.LosslessDropsRemoved = countSince(v.LosslessDropsRemoved, old.LosslessDropsRemoved)
 	v.Bridge.Moves = countSince(v.Bridge.Moves, old.Bridge.Moves)
+	v.Bridge.Holds = countSince(v.Bridge.Holds, old.Bridge.Holds)
+	v.Bridge.Refused = countSince(v.Bridge.Refused, old.Bridge.Refused)
 	v.Bridge.Full = countSince(v.Bridge.Full, old.Bridge.Full)
 	v.Bridge.Forgot = countSince(v.Bridge.Forgot, old.Bridge.Forgot)
 }

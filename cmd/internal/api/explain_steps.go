@@ -189,6 +189,8 @@ func (n *explainer) forwarding() {
 		n.drop("", "the destination is one of those that no bridge forwards (802.1Q table 8-1)")
 	case f.Reason == dataplane.DropSamePort:
 		n.drop("fdb", "the destination is behind the port that the frame came by")
+	case f.Reason == dataplane.DropSourceGuard:
+		n.drop("ports.*.secure", "the source belongs to a secure port, or is not one that a secure port accepts")
 	case f.Reason == dataplane.DropStorm:
 		n.drop(n.portKey("storm"), "the frame would have to be flooded, and the port has used up what it may flood")
 	case f.Reason == dataplane.DropPortDown:

@@ -12,6 +12,7 @@ import (
 type FDB struct {
 	Header
 	Moves      uint64     `json:"moves"`       // stations that went from one port to another
+	Holds      uint64     `json:"holds"`       // of stations that moved too often
 	NotLearned uint64     `json:"not_learned"` // frames whose source was not learned because there was no room
 	Forgotten  uint64     `json:"forgotten"`   // learned entries that made room for others
 	Entries    []FDBEntry `json:"entries"`     // by VLAN, then address
@@ -27,8 +28,9 @@ type FDBEntry struct {
 }
 
 func (m *moment) readFDB() *FDB {
-	r := &FDB{Header: m.Header, Moves: m.snapshot.Bridge.Moves, NotLearned: m.snapshot.Bridge.Full,
-		Forgotten: m.snapshot.Bridge.Forgot}
+	r := &FDB{Header: m.Header, Moves: m.snapshot.Bridge.Moves, Holds: m.snapshot.Bridge.Holds,
+		NotLearned: m.snapshot.Bridge.Full,
+		Forgotten:  m.snapshot.Bridge.Forgot}
 	for _, e := range m.source.FDB() {
 		entry := FDBEntry{MAC: macAddress(e.MAC), VLAN: e.VID, Port: nonZero(m.portName(e.Port)), Static: e.Static}
 		if age := e.Age.Nanoseconds(); !e.Static {

@@ -253,6 +253,9 @@ func drawPort(t *rapid.T, c *Config, name string) Port {
 	p.Send = choose(t, "send", SendAuto, SendPacket)
 	p.PriorityTags = choose(t, "tags", KeepPriorityTags, StripPriorityTags)
 	p.Storm = rapid.OneOf(rapid.Just(int64(0)), rapid.Int64Range(1000, maxRate)).Draw(t, "storm")
+	if p.Learning {
+		p.Secure = choose(t, "secure", SecureOff, SecureSticky, SecureStatic)
+	}
 	p.Stations = rapid.IntRange(1, 131072).Draw(t, "stations")
 	p.Admit = choose(t, "admit", AdmitAuto, AdmitAll, AdmitTagged, AdmitUntagged)
 	p.PVID = rapid.Uint16Range(1, 2000).Draw(t, "pvid")

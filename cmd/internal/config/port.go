@@ -48,6 +48,7 @@ type Port struct {
 	Tagged    []uint16
 	Admit     Admit
 	Learning  bool
+	Secure    Secure
 	Stations  int // most that are learned
 	Flood     bool
 	Storm     int64 // bit/s of flooded traffic; 0: no limit
@@ -96,6 +97,16 @@ func (c *Config) AdmitOf(p *Port) Admit {
 	}
 	return AdmitAll
 }
+
+// Secure is which stations may send by a port (source guard).
+type Secure string
+
+// The values of secure.
+const (
+	SecureOff    Secure = "off"
+	SecureSticky Secure = "sticky" // those that came first, up to stations, as long as the link is up
+	SecureStatic Secure = "static" // those of fdb
+)
 
 // Send is how frames leave through an interface.
 type Send string
@@ -189,7 +200,8 @@ func (c *Config) defaultPort(name string) Port {
 		Speed: defaultSpeed, SpeedAuto: true, BurstAuto: true, StormAuto: true, K: c.Headroom.K, MTU: 1500,
 		Trust: c.Priorities.Trust, DefaultPriority: c.Priorities.Default, PriorityTags: KeepPriorityTags,
 		FlowControl: FlowPFC, Ring: defaultRing(), Send: SendAuto, Watchdog: c.Watchdog,
-		PVID: 1, Admit: AdmitAuto, Learning: true, Stations: defaultStations, Flood: true, Loop: true,
+		PVID: 1, Admit: AdmitAuto, Learning: true, Secure: SecureOff, Stations: defaultStations, Flood: true,
+		Loop: true,
 	}
 }
 
@@ -222,6 +234,7 @@ func (p *Port) fields() []field {
 		entries("tagged", &p.Tagged, vlan, "VLAN %d"),
 		key("admit", &p.Admit, oneOf(AdmitAuto, AdmitAll, AdmitTagged, AdmitUntagged)),
 		key("learning", &p.Learning, truth),
+		key("secure", &p.Secure, oneOf(SecureOff, SecureSticky, SecureStatic)),
 		key("stations", &p.Stations, number[int]("stations", 1, bridge.DefaultMaxEntries)),
 		key("flood", &p.Flood, toggle),
 		flagged("storm", "auto", &p.StormAuto, &p.Storm, or(orWord(rate(1000), "off", 0), "auto")).
@@ -251,6 +264,10 @@ func (p *Port) check(v value) {
 	length, both := find(v.pairs(), "cable")
 	if delay && both {
 		length.value.fail("delay is given too: a cable is a delay of 5 ns/m, so remove one of the two")
+	}
+	if p.Secure == SecureSticky && !p.Learning {
+		v.at("secure").fail("sticky keeps the stations that the port learns, and learning is off: switch it on, or " +
+			"write static")
 	}
 	least := p.MaxFrame() + headroom.WireOverhead
 	if p.Speed > 0 && !p.BurstAuto && p.Burst < least {

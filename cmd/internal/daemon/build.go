@@ -80,7 +80,8 @@ func portConfig(c *config.Config, p *config.Port) (dataplane.PortConfig, error) 
 		Classify: classify.Config{Trust: trusts[p.Trust], Default: p.DefaultPriority, DSCP: c.Priorities.DSCP,
 			MTU: p.MTU, Slot: int(p.Ring.Frame)},
 		Bridge: bridge.PortConfig{PVID: p.PVID, Tagged: tagged, Admit: admits[c.AdmitOf(p)],
-			Learning: p.Learning, Stations: p.Stations, Flood: p.Flood, Storm: p.Storm, Loop: p.Loop},
+			Learning: p.Learning, Secure: secures[p.Secure], Stations: p.Stations, Flood: p.Flood, Storm: p.Storm,
+			Loop: p.Loop},
 		StripZero: p.PriorityTags == config.StripPriorityTags,
 		Packet:    p.Send == config.SendPacket,
 	}
@@ -109,6 +110,9 @@ func flowControl(c *config.Config, p *config.Port) (macctl.Mode, uint8) {
 
 var admits = map[config.Admit]bridge.Admit{config.AdmitAll: bridge.AdmitAll,
 	config.AdmitTagged: bridge.AdmitTagged, config.AdmitUntagged: bridge.AdmitUntagged}
+
+var secures = map[config.Secure]bridge.Secure{config.SecureOff: bridge.SecureOff,
+	config.SecureSticky: bridge.SecureSticky, config.SecureStatic: bridge.SecureStatic}
 
 var trusts = map[config.Trust]classify.Trust{config.TrustPCP: classify.TrustPCP, config.TrustDSCP: classify.TrustDSCP,
 	config.TrustPort: classify.TrustPort}

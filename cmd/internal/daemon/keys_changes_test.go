@@ -148,6 +148,8 @@ var bridgeChanges = slices.Concat(restartChanges, []change{
 	key("ports.p1.admit", "untagged",
 		at(1, func(p portState) bool { return p.Config.Bridge.Admit == bridge.AdmitUntagged })),
 	key("ports.p1.learning", false, at(1, func(p portState) bool { return !p.Config.Bridge.Learning })),
+	key("ports.p1.secure", "sticky",
+		at(1, func(p portState) bool { return p.Config.Bridge.Secure == bridge.SecureSticky })),
 	key("ports.p1.stations", 9, at(1, func(p portState) bool { return p.Config.Bridge.Stations == 9 })),
 	key("ports.p1.flood", "off", at(1, func(p portState) bool { return !p.Config.Bridge.Flood })),
 	key("ports.p1.storm", "1M", at(1, func(p portState) bool { return p.Config.Bridge.Storm == 1e6 })),

@@ -1,0 +1,94 @@
+package acceptance
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/frame"
+	"pfcswitch/dataplane/port/porttest"
+)
+
+// A host that sends with another one's address, as often as that one does, takes few of its frames, and none of those
+// of a secure port. An event names both ports.
+func TestStolenAddressOnTheWire(t *testing.T) {
+	for _, secure := range []string{"off", "sticky"} {
+		t.Run("secure "+secure, func(t *testing.T) {
+			r := Start(t, 4, Setup{Keys: Lossless3 + "fdb: []", Each: "storm: off",
+				Ports: map[int]string{2: "secure: " + secure}})
+			s := r.sockets()
+			hello := Ethernet(2, 3, 0x88b5, pattern(50)) // a thief sends the same
+			ask := Ethernet(1, 2, 0x88b5, pattern(60))
+			put := func(n int, b []byte) { must(t, s[n-1].Send(frame.VnetHeader{}, b)) }
+			put(2, hello)
+			eventually(t, "h2 is known", func() bool { return len(r.Source().FDB()) > 0 })
+			const rounds = 500
+			taken := 0
+			for range rounds {
+				put(2, hello)
+				put(4, hello)
+				put(1, ask)
+				taken += arrived(t, s[3], ask)
+			}
+			limit := rounds / 5
+			if secure == "sticky" {
+				limit = 0
+				eventually(t, "each frame of the thief is dropped", func() bool {
+					return r.Snapshot(4).Counters.Drops[0][dataplane.DropSourceGuard] == rounds
+				})
+			} else if e := r.Events(dataplane.EventMoves, 4); len(e) == 0 || !strings.Contains(e[0].Text, "p2") ||
+				e[0].Peer != frame.Address(HostMAC(2)) {
+				t.Errorf("events %+v, want one that names p2 and the address", e)
+			}
+			if taken > limit {
+				t.Errorf("h4 took %d of %d frames to h2, want at most %d", taken, rounds, limit)
+			}
+		})
+	}
+}
+
+// arrived waits for 2 ms and counts the frames that have come.
+func arrived(t *testing.T, s *porttest.Socket, want []byte) (n int) {
+	t.Helper()
+	for {
+		p, err := s.Receive(2 * time.Millisecond)
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			return n
+		}
+		must(t, err)
+		if bytes.Equal(p.Data, want) {
+			n++
+		}
+	}
+}
+
+// A host that moves to another port is there at once, from a secure port as soon as its link is down.
+func TestHostMovesAtOnce(t *testing.T) {
+	r := Start(t, 3, Setup{Keys: Lossless3 + "fdb: []", Ports: map[int]string{2: "secure: sticky"}})
+	s := r.sockets()
+	ask := Ethernet(1, 2, 0x88b5, pattern(60))
+	at := func(from, at int, b []byte) {
+		t.Helper()
+		must(t, s[from-1].Send(frame.VnetHeader{}, b))
+		eventually(t, PortName(at)+" has it", func() bool {
+			for _, e := range r.Source().FDB() {
+				if e.MAC == frame.Address(b[6:]) && e.Port == r.Snapshot(at).Index {
+					return true
+				}
+			}
+			return false
+		})
+	}
+	at(2, 2, Ethernet(2, 1, 0x88b5, pattern(50)))
+	must(t, r.Host(2).LinkDown("eth0"))
+	r.WaitUp(2, false)
+	at(3, 3, Ethernet(2, 1, 0x88b5, pattern(50)))
+	must(t, s[0].Send(frame.VnetHeader{}, ask))
+	eventually(t, "the frame comes to h3", func() bool { return arrived(t, s[2], ask) == 1 })
+	at(1, 1, Ethernet(3, 2, 0x88b5, pattern(50))) // another address, between open ports
+	at(3, 3, Ethernet(3, 2, 0x88b5, pattern(50)))
+}

@@ -1,0 +1,34 @@
+package bridge
+
+import "pfcswitch/dataplane/frame"
+
+// Secure is which stations may send by a port. No other port may send for the stations of a secure port.
+type Secure uint8
+
+// The kinds of source guard.
+const (
+	SecureOff    Secure = iota
+	SecureSticky        // those that came first, up to the port's limit, as long as the link is up
+	SecureStatic        // those with a static entry
+)
+
+// bars tells whether the source guard drops a frame from src that port in received: the station belongs to a secure
+// port, or the port is secure itself and the station has no place there.
+func (b *Bridge) bars(in int, src uint64, vid uint16, now int64) bool {
+	if b.secure.Empty() {
+		return false
+	}
+	from := b.Lookup(src, vid, now)
+	if from.Known && from.Port != in && b.secure.Has(from.Port) {
+		return true
+	}
+	here := from.Known && from.Port == in
+	switch b.ports[in].secure {
+	case SecureStatic:
+		return !here || !from.Static
+	case SecureSticky:
+		s := &b.fdb.stations[in]
+		return !here && (frame.IsGroup(src) || src == 0 || s.limit > 0 && b.fdb.learned[in] >= s.limit)
+	}
+	return false
+}

@@ -1,0 +1,70 @@
+package bridge
+
+import (
+	"testing"
+
+	"pfcswitch/dataplane/frame"
+)
+
+// TestSourceGuard: what a frame's source decides, by where the station belongs and which ports are secure.
+func TestSourceGuard(t *testing.T) {
+	const sticky, static, open = 0, 1, 2 // ports
+	for _, tt := range []struct {
+		name   string
+		in     int
+		src    uint64
+		barred bool
+	}{
+		{"its own station", sticky, stationA, false},
+		{"another one below the limit", sticky, stationC, false},
+		{"of a static entry elsewhere", sticky, stationB, true},
+		{"a group address", sticky, frame.Broadcast, true},
+		{"no address", sticky, 0, true},
+		{"the station of the static entry", static, stationB, false},
+		{"a station without an entry", static, stationC, true},
+		{"the station of a sticky port", static, stationA, true},
+		{"the station of a sticky port, by an open one", open, stationA, true},
+		{"the static entry's, by an open port", open, stationB, true},
+		{"a stranger by an open port", open, stationC, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			b := newPlain(t, 4, Config{Ageing: 100})
+			for port, s := range map[int]Secure{sticky: SecureSticky, static: SecureStatic} {
+				c := plain()
+				c.Secure, c.Stations = s, 2
+				setPort(t, b, port, c)
+			}
+			hear(b, sticky, stationA, 0)
+			must(t, b.AddStatic(stationB, 1, static, 0))
+			want := flood(Broadcast, 0, 1, 2, 3)
+			want.Ports.Remove(tt.in)
+			if tt.barred {
+				want = drop(DropSourceGuard)
+			}
+			const now = 1000 // a sticky station does not age
+			wantDecision(t, "foreseen", b.Trace(tt.in, frame.Broadcast, tt.src, 1, now), want)
+			wantDecision(t, "done", b.Forward(tt.in, frame.Broadcast, tt.src, 1, 60, now), want)
+		})
+	}
+}
+
+// TestStickyLimit: those that came first stay, until the link goes down. Nobody moves in or out.
+func TestStickyLimit(t *testing.T) {
+	b := newPlain(t, 2, Config{MaxEntries: 3})
+	c := plain()
+	c.Secure, c.Stations = SecureSticky, 1
+	setPort(t, b, 0, c)
+	hear(b, 0, stationA, 0)
+	hear(b, 1, stationB, 0)
+	for _, mac := range []uint64{stationB, stationC} {
+		wantDecision(t, "beyond the limit", b.Forward(0, frame.Broadcast, mac, 1, 60, 1), drop(DropSourceGuard))
+	}
+	crowd(b, 1, 10, 1) // the table is full: the open port forgets its own
+	wantAt(t, "sticky", b, stationA, 0, 1)
+	b.SetUp(0, false)
+	hear(b, 1, stationA, 2)
+	wantAt(t, "moved with the link", b, stationA, 1, 2)
+	c.Learning = false
+	_, err := b.SetPort(0, c)
+	wantError(t, err, "switch learning on")
+}
