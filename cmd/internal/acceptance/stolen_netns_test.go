@@ -11,6 +11,7 @@ import (
 	"pfcswitch/dataplane"
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/dataplane/port/porttest"
+	"pfcswitch/macctl"
 )
 
 // A host that sends with another one's address, as often as that one does, takes few of its frames, and none of those
@@ -91,4 +92,19 @@ func TestHostMovesAtOnce(t *testing.T) {
 	eventually(t, "the frame comes to h3", func() bool { return arrived(t, s[2], ask) == 1 })
 	at(1, 1, Ethernet(3, 2, 0x88b5, pattern(50))) // another address, between open ports
 	at(3, 3, Ethernet(3, 2, 0x88b5, pattern(50)))
+}
+
+// A thief that keeps what it has taken paused, by one XOFF in 20 ms, is found by the watchdog as it is by default.
+func TestPausedLootIsSeen(t *testing.T) {
+	r := Start(t, 3, Setup{Keys: Lossless3 + "fdb: []"})
+	h1, h3 := r.Station(1, macctl.ModePFC, 1e9), r.Station(3, macctl.ModePFC, 1e9)
+	must(t, r.Socket(3).Send(frame.VnetHeader{}, Ethernet(2, 1, 0x88b5, pattern(50))))
+	eventually(t, "the address is taken", func() bool { return len(r.Source().FDB()) > 0 })
+	release := h3.pausesForGood(r)
+	stop := h1.Send(Stream{To: 2, Prio: 3, Rate: 10e6})
+	eventually(t, "an event names the port", func() bool {
+		return len(r.Events(dataplane.EventDeadlock, 3)) > 0
+	})
+	release()
+	stop()
 }
