@@ -77,9 +77,19 @@ func (s *Switch) ControlSent(i int, now int64) (crossed, arrived int64) {
 // RefreshEvery returns after how many ns the frame of ControlOut is to be sent again, 0 where it holds nobody.
 func (s *Switch) RefreshEvery(i int) int64 { return s.ports[i].sender.RefreshEvery() }
 
+// AppendHold appends an XOFF for all that is lossless at port i, and returns after how many ns it is to be sent again,
+// 0 where nothing is lossless.
+func (s *Switch) AppendHold(i int, b []byte) (frame []byte, every int64) {
+	return s.ports[i].sender.AppendHold(b)
+}
+
 // ControlRefreshed reports that the frame of the last ControlSent has left n times more, the last time at time at.
-func (s *Switch) ControlRefreshed(i int, n uint64, at int64) {
-	s.ports[i].sender.Refreshed(n, at)
+// With all, the newest frame that has left was that of AppendHold: ControlOut takes it back, unless HoldPeerForRing
+// holds the peer.
+func (s *Switch) ControlRefreshed(i int, n uint64, at int64, all bool) {
+	p := s.ports[i]
+	p.sender.Refreshed(n, at, all)
+	p.updateXoffSent(at)
 }
 
 // timeNotSet stands for a crossing before ThresholdCrossedAt.

@@ -157,10 +157,15 @@ func (i *Initiator) AppendFrame(b []byte, now int64) ([]byte, bool) {
 		return b, false
 	}
 	i.draft = i.state()
+	return i.appendDraft(b), true
+}
+
+// appendDraft appends the frame of the draft.
+func (i *Initiator) appendDraft(b []byte) []byte {
 	if i.draft.units == onlyWholePort {
-		return AppendPause(b, i.config.Source, i.draft.time[WholePort]), true
+		return AppendPause(b, i.config.Source, i.draft.time[WholePort])
 	}
-	return AppendPFC(b, i.config.Source, i.draft.units.vector(), [8]uint16(i.draft.time[:])), true
+	return AppendPFC(b, i.config.Source, i.draft.units.vector(), [8]uint16(i.draft.time[:]))
 }
 
 // state returns the next frame: the state of all units under flow control, and of those that have left it.

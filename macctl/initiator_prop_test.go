@@ -133,7 +133,7 @@ func TestInitiatorConverges(t *testing.T) {
 			"again": func(t *rapid.T) { // by somebody who knows the frame only
 				if last != nil {
 					peer.receive(t, last, now)
-					i.Refreshed(1, now)
+					i.Refreshed(1, now, false)
 				}
 			},
 			"reset": func(t *rapid.T) {

@@ -15,18 +15,45 @@ func (i *Initiator) RefreshEvery() (ns int64) {
 	return ns
 }
 
-// Refreshed says that the frame of the last call of Sent has left n times more, the last time at time at.
-func (i *Initiator) Refreshed(n uint64, at int64) {
-	later := i.xoffSent != 0 && at > i.sentAt
-	for s := i.last.units; s != 0; s &= s - 1 {
+// AppendHold appends an XOFF for all units under flow control, and returns after how many ns it is to be sent again.
+// Who sends it tells Refreshed. It returns 0 where there is no flow control.
+func (i *Initiator) AppendHold(b []byte) (frame []byte, every int64) {
+	before := i.draft
+	defer func() { i.draft = before }()
+	if i.draft = i.everything(); i.draft.held == 0 {
+		return b, 0
+	}
+	return i.appendDraft(b), i.RefreshEvery()
+}
+
+// everything is a draft that holds all units under flow control.
+func (i *Initiator) everything() draft {
+	d := draft{units: i.units, held: i.units}
+	for s := d.held; s != 0; s &= s - 1 {
+		d.time[s.first()] = i.config.Quanta
+	}
+	return d
+}
+
+// Refreshed says that the frame of the last call of Sent has left n times more, the last time at time at. With all, the
+// newest frame that has left was that of AppendHold: who sent it may have read the clock long before.
+func (i *Initiator) Refreshed(n uint64, at int64, all bool) {
+	d := i.last
+	if all {
+		d = i.everything()
+	}
+	later := all || i.xoffSent != 0 && at > i.sentAt
+	at = max(at, i.sentAt)
+	for s := d.units; s != 0; s &= s - 1 {
 		unit := s.first()
 		i.frames[unit] += n
 		if later {
-			i.load(unit, at, QuantaDuration(i.last.time[unit], i.config.Speed))
+			i.load(unit, at, QuantaDuration(d.time[unit], i.config.Speed))
+			i.xoffCount[unit] += uint64(d.held >> unit &^ (i.xoffSent >> unit) & 1)
 		}
 	}
 	if later {
-		i.sentAt = at
-		i.refreshAt = i.nextRefresh(&i.last)
+		i.xoffSent, i.sentAt, i.last = d.held, at, d
+		i.refreshAt = i.nextRefresh(&d)
 	}
 }

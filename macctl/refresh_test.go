@@ -14,7 +14,7 @@ func TestRefreshed(t *testing.T) {
 	if i.RefreshEvery() != 0 {
 		t.Error("a frame that has left is to be sent again")
 	}
-	i.Refreshed(2, pause)
+	i.Refreshed(2, pause, false)
 	if got := i.Counters().PFCFrames[3]; got != 3 {
 		t.Errorf("%d frames, want 3", got)
 	}
@@ -29,7 +29,7 @@ func TestRefreshed(t *testing.T) {
 		t.Errorf("XON: %v, to be sent again every %d ns, want 0", ok, i.RefreshEvery())
 	}
 	i.Sent(2 * pause)
-	i.Refreshed(1, 2*pause-1)
+	i.Refreshed(1, 2*pause-1, false)
 	if got := i.Counters(); got.PFCFrames[3] != 5 || got.XoffSent[3] != 1 || i.HeldTime(3, 3*pause) != 2*pause {
 		t.Errorf("%+v, held for %d ns, want 5 frames, one XOFF, %d ns", got, i.HeldTime(3, 3*pause), 2*pause)
 	}

@@ -84,6 +84,7 @@ func (r *Runner) SetUp(i int, up bool) error {
 			t.releasePeerForRing(sw)
 			r.refresher.Stop(i)
 			sw.SetUp(i, up, Now())
+			t.protect(sw)
 			if !up && t.delay != nil {
 				t.delay.clear()
 			}
@@ -136,5 +137,7 @@ func (r *Runner) assign(sw *dataplane.Switch) {
 			t.tx.lines = append(t.tx.lines, t)
 		}
 		sw.SetOwner(t.index, t.tx.id)
+		t.refresh = &r.refresher.ports[t.index]
+		t.protect(sw)
 	}
 }

@@ -32,6 +32,7 @@ func (r *Runner) SetMAC(i int, mac [6]byte) error {
 		_, err := sw.SetMAC(i, mac, Now())
 		if t := r.tasks[i]; t != nil && err == nil {
 			t.cfg.MAC = mac
+			t.protect(sw)
 		}
 		return err
 	})
@@ -53,7 +54,7 @@ func (r *Runner) Drain(ports bridge.PortSet) error {
 // had one.
 func (r *Runner) releasePeersForRings(sw *dataplane.Switch) (held bridge.PortSet) {
 	for t := range r.attached() {
-		if t.ringHeld {
+		if t.takeLateHold(); t.ringHeld {
 			held.Add(t.index)
 			t.releasePeerForRing(sw)
 		}

@@ -18,6 +18,9 @@ type frameSegment struct {
 // receive runs the receive task of a port for one burst of one ring, of at most most frames. It returns how many frames
 // left the ring, and whether there was work.
 func (w *worker) receive(t *portTask, c port.Class, most int) (taken int, worked bool) {
+	if c == port.Lossless {
+		w.look(t, w.now)
+	}
 	if t.blocked[c] && !w.mayRetry(t, c) {
 		return 0, false
 	}
@@ -46,6 +49,13 @@ func (w *worker) receive(t *portTask, c port.Class, most int) (taken int, worked
 	w.giveBack(t, c, n, next)
 	w.block(t, c, stop == dataplane.FrameWaits)
 	return next.frame, admitted > 0 || stop != dataplane.FrameWaits
+}
+
+// look tells the Refresher that this worker is about to look at the port's lossless rings.
+func (w *worker) look(t *portTask, now int64) {
+	if t.lookWithin > 0 {
+		w.r.refresher.looked(t.index, now, t.lookWithin)
+	}
 }
 
 // fills reports whether the burst of n received frames was as long as bursts may be: more frames may wait then.
@@ -104,17 +114,21 @@ const (
 	ringLow  = 0.125
 )
 
+// ringHolds reports whether a ring that is full to fill, 0 to 1, holds the peer, which is held already or not.
+func ringHolds(held bool, fill float64) bool { return fill > ringHigh || held && fill > ringLow }
+
 // holdPeerWhileRingFills holds the peer while a lossless ring fills up: from ringHigh on, or as soon as the waiting
 // frames alone would cross a threshold. A ring that fills up, or that drains, is measured every measureRingEvery bursts
 // only, because its slots are in no cache of this CPU. Whether ringHigh is exceeded is one load, before every burst.
 func (w *worker) holdPeerWhileRingFills(t *portTask) {
+	late := t.refresh.late.Load()
 	behind := t.cfg.Mode != macctl.ModeOff && t.port.BacklogExceeds(port.Lossless, burstFrames)
-	if !behind && !t.ringHeld {
+	if !behind && !t.ringHeld && !late {
 		t.burstsUntilMeasured = 0
 		return
 	}
 	high := behind && !t.ringHeld && t.port.BacklogExceeds(port.Lossless, math.MaxInt)
-	if behind && !high && t.burstsUntilMeasured > 0 {
+	if behind && !high && !late && t.burstsUntilMeasured > 0 {
 		t.burstsUntilMeasured--
 		return
 	}
@@ -122,10 +136,15 @@ func (w *worker) holdPeerWhileRingFills(t *portTask) {
 	backlog := t.port.Backlog(port.Lossless)
 	sw := w.lock()
 	now := w.clock()
+	if late {
+		w.countRefreshes(t)
+		t.takeLateHold()
+		sw.MarkPending(t.index) // XON leaves where this look says so
+	}
 	sw.SeeRing(t.index, backlog.Frames)
 	cross := sw.WouldExceedThreshold(t.index, int64(backlog.Frames), int64(backlog.Octets))
-	hold := t.draining || backlog.Fill > ringHigh || cross || t.ringHeld && backlog.Fill > ringLow
-	if hold != t.ringHeld {
+	hold := t.draining || cross || ringHolds(t.ringHeld, backlog.Fill)
+	if hold != t.ringHeld || late {
 		t.ringHeld = hold
 		sw.HoldPeerForRing(t.index, hold, now)
 	}
@@ -135,9 +154,17 @@ func (w *worker) holdPeerWhileRingFills(t *portTask) {
 	w.unlock()
 }
 
+// takeLateHold makes the task responsible for the hold of a Refresher that found that nobody looked. It reports whether
+// there is one.
+func (t *portTask) takeLateHold() (late bool) {
+	late = t.refresh.late.Swap(false)
+	t.ringHeld = t.ringHeld || late
+	return late
+}
+
 // holdPeerForRing begins to hold the peer for a ring.
 func (t *portTask) holdPeerForRing(sw *dataplane.Switch) {
-	if !t.ringHeld {
+	if t.takeLateHold() || !t.ringHeld {
 		t.ringHeld = true
 		sw.HoldPeerForRing(t.index, true, Now())
 	}
@@ -145,7 +172,7 @@ func (t *portTask) holdPeerForRing(sw *dataplane.Switch) {
 
 // releasePeerForRing ends the hold for a ring whose frames end, or whose priorities change.
 func (t *portTask) releasePeerForRing(sw *dataplane.Switch) {
-	if t.ringHeld {
+	if t.takeLateHold(); t.ringHeld {
 		t.ringHeld = false
 		sw.HoldPeerForRing(t.index, false, Now())
 	}

@@ -26,38 +26,39 @@ func (p *exit) SendControl(b []byte) error {
 
 // A frame that holds somebody is sent again, the newest one only, until it holds nobody. Nothing waits for a lock.
 func TestRefreshOfAFrame(t *testing.T) {
-	var f refresh
+	f := &newRefresher(1).ports[0]
 	p := &exit{}
-	xoff, xon, captured := bytes.Repeat([]byte{1}, macctl.FrameSize), bytes.Repeat([]byte{2}, macctl.FrameSize), 0
-	send := func(now, next int64, left int) {
+	frame, captured := bytes.Repeat([]byte{1}, macctl.FrameSize), 0
+	run := func(now, next int64, left int) {
 		t.Helper()
-		got := f.send(0, now, func(i int, b []byte, at int64) {
-			if captured++; at != now || !bytes.Equal(b, xoff) {
-				t.Errorf("captured at %d: % x, want XOFF at %d", at, b, now)
+		got := f.run(now, func(b []byte) {
+			if captured++; !bytes.Equal(b, frame) {
+				t.Errorf("captured: % x, want XOFF", b)
 			}
 		})
 		if got != next || len(p.left) != left || captured != left {
 			t.Fatalf("at %d: look again at %d, %d frames sent, want %d and %d", now, got, len(p.left), next, left)
 		}
 	}
-	if due := f.set(p, xoff, 100, 50); due != 150 {
+	xoff := newXoff(frame, 50)
+	if due := f.set(p, xoff, 100); due != 150 {
 		t.Errorf("due at %d", due)
 	}
-	send(149, 150, 0)
+	run(149, 150, 0)
 	f.Lock()
-	send(150, 150+macctl.MinRefresh, 0)
+	run(150, 150+macctl.MinRefresh, 0)
 	f.Unlock()
-	send(160, 210, 1)
-	send(300, 350, 2)
+	run(160, 210, 1)
+	run(300, 350, 2)
 	p.err = port.ErrDown
-	send(350, 400, 2)
+	run(350, 400, 2)
 	p.err = nil
-	f.set(p, xoff, 390, 50)
-	send(439, 440, 2)
-	send(440, 490, 3)
-	f.set(p, xon, 480, 0)
-	send(1000, noDeadline, 3)
-	if !slices.EqualFunc(p.left, [][]byte{xoff, xoff, xoff}, bytes.Equal) {
+	f.set(p, xoff, 390)
+	run(439, 440, 2)
+	run(440, 490, 3)
+	f.set(p, newXoff([]byte{2}, 0), 480)
+	run(1000, noDeadline, 3)
+	if !slices.EqualFunc(p.left, [][]byte{frame, frame, frame}, bytes.Equal) {
 		t.Errorf("% x", p.left)
 	}
 }
@@ -88,6 +89,35 @@ func TestRefreshWithoutWorkers(t *testing.T) {
 			defer s.mu.Unlock()
 			return s.receiver.Paused(Now()) == 0
 		})
+	})
+}
+
+// A peer whose frames wait is held where no worker looks, here because a change goes on. The first look ends that hold.
+func TestHoldWhereNobodyLooks(t *testing.T) {
+	forExecutors(t, func(t *testing.T, e executor) {
+		l := newTestbed(t, e, roomy(2), unshapedPorts(2)...)
+		a, b, f := l.stations[0], l.stations[1], &l.r.refresher.ports[0]
+		const n = 20
+		for round := range 3 {
+			l.must(l.r.quiesce(func() error {
+				eventually(t, "the time to look is over", func() bool { return f.lookBy.Load() < Now() })
+				if f.late.Load() {
+					t.Error("an empty ring holds the peer")
+				}
+				a.send(several(0, 1, lossless, (round+1)*n, 60)[round*n:]...)
+				eventually(t, "the peer is held", func() bool { return f.late.Load() && f.due.Load() != noDeadline })
+				return nil
+			}))
+			eventually(t, "all frames arrive", func() bool { return len(b.received(0, lossless)) == (round+1)*n })
+			eventually(t, "the peer is free", func() bool {
+				l.r.mu.Lock()
+				defer l.r.mu.Unlock()
+				return !f.late.Load() && f.due.Load() == noDeadline && l.r.sw.XoffSent(0)
+			})
+		}
+		if c := l.empties().Ports[0]; c.ControlSent.XoffSent[lossless] != 3 || c.ControlSent.XonSent[lossless] != 3 {
+			t.Errorf("%+v, want XOFF and XON three times", c.ControlSent)
+		}
 	})
 }
 

@@ -1,6 +1,8 @@
 package runner
 
 import (
+	"golang.org/x/sys/unix"
+
 	"pfcswitch/dataplane"
 	"pfcswitch/dataplane/classify"
 	"pfcswitch/dataplane/port"
@@ -24,6 +26,8 @@ type portTask struct {
 	roomAt              uint64                  // Switch.Departures when they last had to stay
 	roomTryAt           int64                   // when they are offered again in any case
 	ringHeld            bool
+	refresh             *refresh
+	lookWithin          int64 // ns after which the Refresher holds the peer if this task does not look; 0: never
 	burstsUntilMeasured int   // of a ring that fills up
 	draining            bool  // the peer is held until the rings are replaced, or until a configuration fits
 	interval            int64 // ns for which the rings may stay unpolled; 0: never
@@ -64,13 +68,39 @@ func (t *portTask) configure(cfg dataplane.PortConfig) {
 	t.cfg, t.classify, t.interval = cfg, cfg.Classify, moderation(&cfg)
 }
 
-// refreshEvery returns after how many ns the Refresher sends the frame of ControlOut again, 0 for never. A host NIC's
-// TAP obeys a state, which never runs out, and no frame passes a delay line by.
+// refreshable tells whether the Refresher may send MAC Control frames of the port. A host NIC's TAP obeys a state,
+// which never runs out, and no frame passes a delay line by.
+func (t *portTask) refreshable() bool {
+	_, host := t.port.(hostPort)
+	return !host && t.delay == nil
+}
+
+// refreshEvery returns after how many ns the Refresher sends the frame of ControlOut again, 0 for never.
 func (t *portTask) refreshEvery(sw *dataplane.Switch) int64 {
-	if _, host := t.port.(hostPort); host || t.delay != nil {
+	if !t.refreshable() {
 		return 0
 	}
 	return sw.RefreshEvery(t.index)
+}
+
+// protect lets the Refresher hold the peer where the worker does not look at the lossless rings. The worker stands
+// still.
+func (t *portTask) protect(sw *dataplane.Switch) {
+	t.lookWithin = 0
+	hold, every := sw.AppendHold(t.index, nil)
+	if !t.refreshable() || every == 0 {
+		t.refresh.protect(nil)
+		return
+	}
+	t.lookWithin = lookWithin(every)
+	var rings []unix.PollFd
+	for _, fd := range t.port.Descriptors(nil, port.WorkLossless) {
+		rings = append(rings, unix.PollFd{Fd: fd, Events: unix.POLLIN})
+	}
+	t.refresh.protect(&guard{port: t.port, hold: newXoff(hold, every), wake: t.rx.wake, waiting: func() bool {
+		n, err := unix.Poll(rings, 0)
+		return err == nil && n > 0
+	}})
 }
 
 // hostPort is a port that leads to the stack of the host.

@@ -82,9 +82,7 @@ func (w *worker) sendControl(t *portTask) (now int64) {
 	sw := w.r.sw
 	for {
 		now = w.clock()
-		if n, at := w.r.refresher.Taken(t.index); n > 0 {
-			sw.ControlRefreshed(t.index, n, at)
-		}
+		w.countRefreshes(t)
 		b, ok := sw.ControlOut(t.index, w.control[:0], now)
 		w.explain(t, ok)
 		if !ok {
@@ -107,6 +105,18 @@ func (w *worker) sendControl(t *portTask) (now int64) {
 			w.r.xoff.Record(now - crossed)
 			w.r.xoffAge.Record(now - arrived)
 		}
+	}
+}
+
+// countRefreshes takes over what the Refresher has sent. Where it holds the peer because no worker looked, that hold
+// stays until one has looked. The switch is locked.
+func (w *worker) countRefreshes(t *portTask) {
+	n, at, all := w.r.refresher.Taken(t.index)
+	if n == 0 {
+		return
+	}
+	if w.r.sw.ControlRefreshed(t.index, n, at, all); all && t.refresh.late.Load() {
+		w.r.sw.HoldPeerForRing(t.index, true, at)
 	}
 }
 

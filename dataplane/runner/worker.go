@@ -144,6 +144,9 @@ func (w *worker) run() {
 	idle := int64(0) // since when there was no work
 	for !w.r.quit.Load() {
 		if w.r.halt.Load() {
+			for _, t := range w.receivers {
+				w.look(t, w.clock())
+			}
 			w.r.pauseWorker()
 		}
 		if w.aliveAsked.Load() {
@@ -201,6 +204,7 @@ func (w *worker) round(now int64) bool {
 	for _, t := range w.transmitters {
 		work = w.readControl(t) || work
 	}
+	w.now = now
 	n := len(w.receivers)
 	for i := range n {
 		t := w.receivers[(w.nextReceiver+i)%n]
@@ -257,6 +261,11 @@ func (w *worker) sleep() {
 	if !ok || w.r.halt.Load() || w.r.quit.Load() {
 		w.sleeping.Store(false)
 		return
+	}
+	if !w.moderated { // frames that come end this sleep
+		for _, t := range w.receivers {
+			w.r.refresher.rests(t.index)
+		}
 	}
 	why := w.poller.Poll(d)
 	w.sleeping.Store(false)
@@ -334,6 +343,9 @@ func (w *worker) quiet(now int64) (time.Duration, bool) {
 				return 0, false
 			}
 			at = min(at, t.tryAt[c])
+		}
+		if t.refresh.late.Load() {
+			return 0, false
 		}
 		if t.ringHeld {
 			at = min(at, now+waitPeriod) // the ring holds the peer, and other workers make room in the buffer

@@ -47,17 +47,18 @@ func (p *loopPort) Control() ([]byte, int64) {
 	return p.control[p.turn%len(p.control)], wallClock()
 }
 
-func (p *loopPort) QueueBudget() int                    { return math.MaxInt }
-func (p *loopPort) ControlDone()                        { p.waits, p.turn = false, p.turn+1 }
-func (p *loopPort) Release(port.Class, int)             {}
-func (p *loopPort) Rewind(port.Class)                   {}
-func (p *loopPort) BacklogExceeds(port.Class, int) bool { return false }
-func (p *loopPort) Backlog(port.Class) port.Backlog     { return port.Backlog{Frames: 100} }
-func (p *loopPort) Slots(port.Class) port.Slots         { return port.Slots{Full: 8192} }
-func (p *loopPort) Octets(port.Class) int               { return 8192 * 2048 }
-func (p *loopPort) SendControl([]byte) error            { p.controlSent++; return nil }
-func (p *loopPort) Steer([]bpf.RawInstruction) error    { return nil }
-func (p *loopPort) Close() error                        { return nil }
+func (p *loopPort) QueueBudget() int                             { return math.MaxInt }
+func (p *loopPort) ControlDone()                                 { p.waits, p.turn = false, p.turn+1 }
+func (p *loopPort) Release(port.Class, int)                      {}
+func (p *loopPort) Rewind(port.Class)                            {}
+func (p *loopPort) BacklogExceeds(port.Class, int) bool          { return false }
+func (p *loopPort) Backlog(port.Class) port.Backlog              { return port.Backlog{Frames: 100} }
+func (p *loopPort) Slots(port.Class) port.Slots                  { return port.Slots{Full: 8192} }
+func (p *loopPort) Octets(port.Class) int                        { return 8192 * 2048 }
+func (p *loopPort) Descriptors(fds []int32, _ port.Work) []int32 { return fds }
+func (p *loopPort) SendControl([]byte) error                     { p.controlSent++; return nil }
+func (p *loopPort) Steer([]bpf.RawInstruction) error             { return nil }
+func (p *loopPort) Close() error                                 { return nil }
 
 func (p *loopPort) Send(b *port.Batch) (int, error) {
 	p.sent += b.Len()
@@ -85,7 +86,7 @@ func newWorkerRig(tb testing.TB, c port.Class, frames []port.Frame, change func(
 		tb.Fatal(err)
 	}
 	tb.Cleanup(func() { _ = sw.Close() })
-	r := &Runner{sw: sw, refresher: &Refresher{ports: make([]refresh, dataplane.MaxPorts)}} // sends nothing by itself
+	r := &Runner{sw: sw, refresher: newRefresher(dataplane.MaxPorts)}
 	w, err := newWorker(r, 0)
 	if err != nil {
 		tb.Fatal(err)

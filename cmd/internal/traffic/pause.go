@@ -54,8 +54,8 @@ func (p *pauser) update(now int64) {
 
 // countRefreshes takes over what the refresher has sent.
 func (p *pauser) countRefreshes() {
-	if n, at := p.refresher.Taken(0); n > 0 {
-		p.sender.Refreshed(n, at)
+	if n, at, _ := p.refresher.Taken(0); n > 0 {
+		p.sender.Refreshed(n, at, false)
 	}
 }
 

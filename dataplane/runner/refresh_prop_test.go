@@ -1,0 +1,105 @@
+package runner
+
+import (
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"pfcswitch/macctl"
+)
+
+// A starvedPort is a port with a lossless ring in virtual time: its peer obeys within reaction and sends at full speed
+// all the time, its worker looks when it gets a CPU, and its Refresher runs somewhat late. The ring is measured by the
+// time that takes to fill it.
+type starvedPort struct {
+	t         *rapid.T
+	loopPort  // that the Refresher sends by
+	initiator *macctl.Initiator
+	refresh   *refresh
+	now       int64
+	reaction  int64
+	capacity  int64
+	level     int64
+	stops     int64 // when the peer stops sending
+	resumes   int64 // when it goes on
+	idle      int64 // until when it has nothing to send
+	held      bool
+}
+
+// SendControl is the way of frames to the peer.
+func (p *starvedPort) SendControl(b []byte) error {
+	f, _ := macctl.Parse(b, macctl.GroupAddress)
+	until := p.now + macctl.QuantaDuration(f.Time[lossless], 0)
+	if p.now >= p.resumes { // it sends, and goes on for its reaction
+		p.stops = p.now + p.reaction
+	}
+	p.resumes = max(until, p.now)
+	return nil
+}
+
+// advance lets the peer send until a moment.
+func (p *starvedPort) advance(to int64) {
+	sends := func(from, to int64) int64 { return max(0, to-from) }
+	from := max(p.now, p.idle)
+	p.level += sends(from, min(to, p.stops)) + sends(max(from, p.resumes, p.stops), to)
+	if p.now = to; p.level > p.capacity {
+		p.t.Fatalf("at %d: the ring overflows, held %v", p.now, p.held)
+	}
+}
+
+// look is what a worker does that gets a CPU for so long that it reads up to most of the ring.
+func (p *starvedPort) look(wait, most int64) {
+	p.refresh.lookBy.Store(p.now + wait)
+	late := p.refresh.late.Swap(false)
+	if n := p.refresh.sent.Swap(0); n > 0 {
+		p.initiator.Refreshed(n, p.refresh.at, p.refresh.all)
+	}
+	p.held = ringHolds(p.held || late, float64(p.level)/float64(p.capacity))
+	if p.held {
+		p.initiator.Hold(lossless, macctl.CauseRing)
+	} else {
+		p.initiator.Release(lossless, macctl.CauseRing)
+	}
+	for {
+		b, ok := p.initiator.AppendFrame(nil, p.now)
+		if !ok {
+			break
+		}
+		p.refresh.set(p, newXoff(b, p.initiator.RefreshEvery()), p.now)
+		_ = p.SendControl(b)
+		p.initiator.Sent(p.now)
+	}
+	p.level -= min(most, p.level)
+}
+
+// However long a worker gets no CPU, the ring of a peer that obeys does not overflow. The lateness of the Refresher is
+// below half of a pause. Beside ringHigh, the ring takes what comes within the time to look, the lateness and the
+// reaction. Empty at first, it takes what comes within one more time to look: the Refresher may look just before.
+func TestStarvedWorkerLosesNothing(t *testing.T) {
+	upTo := func(most int64) *rapid.Generator[int64] {
+		return rapid.OneOf(rapid.Just(int64(0)), rapid.Just(most), rapid.Int64Range(0, most))
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		p := &starvedPort{t: t, refresh: &newRefresher(1).ports[0], now: 1, reaction: upTo(200_000).Draw(t, "reaction")}
+		p.initiator = macctl.NewInitiator(macctl.InitiatorConfig{Mode: macctl.ModePFC, Enabled: 1 << lossless})
+		hold, every := p.initiator.AppendHold(nil)
+		wait, late := lookWithin(every), upTo(every-1).Draw(t, "late at most")
+		p.capacity = max(4*(wait+late+p.reaction)/3, 2*wait+late+p.reaction)
+		p.refresh.protect(&guard{port: p, hold: newXoff(hold, every), waiting: func() bool { return p.level > 0 },
+			wake: func() {}})
+		p.look(wait, 0)
+		next := min(p.refresh.due.Load(), p.refresh.lookBy.Load())
+		for range rapid.IntRange(1, 50).Draw(t, "looks") {
+			look := p.now + rapid.OneOf(rapid.Int64Range(0, wait), upTo(100_000_000)).Draw(t, "gap")
+			p.idle = p.now + upTo(2*wait).Draw(t, "idle")
+			for next < look {
+				p.advance(max(p.now, next))
+				p.advance(p.now + upTo(late).Draw(t, "late"))
+				next = p.refresh.run(p.now, func([]byte) {})
+			}
+			p.advance(max(p.now, look))
+			p.look(wait, upTo(p.capacity).Draw(t, "read"))
+			next = min(next, p.refresh.due.Load(), p.refresh.lookBy.Load())
+		}
+	})
+}
