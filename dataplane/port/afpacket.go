@@ -53,6 +53,7 @@ type AFPacket struct {
 	stamper   stamper
 	losses    [NumClasses]atomic.Uint64
 
+	stopped       atomic.Bool
 	controlLosses atomic.Uint64
 
 	xdpTx    *xdpTx // nil: frames leave by the packet socket only
@@ -316,10 +317,17 @@ func (p *AFPacket) Bound() bool {
 // Losses implements Port. Only one goroutine may call it, since reading resets the kernel's counter.
 func (p *AFPacket) Losses(c Class) uint64 {
 	for _, r := range p.classes[c].rings {
-		p.losses[c].Add(uint64(r.statistics().Drops))
+		drops := r.statistics().Drops
+		p.losses[c].Add(uint64(drops))
+		if r.stopped(drops) {
+			p.stopped.Store(true)
+		}
 	}
 	return p.losses[c].Load()
 }
+
+// Stopped reports whether Losses has found that the kernel has stopped a ring: no later frame comes by it.
+func (p *AFPacket) Stopped() bool { return p.stopped.Load() }
 
 // ControlLosses implements Port.
 func (p *AFPacket) ControlLosses() uint64 {

@@ -122,6 +122,9 @@ func TestLossesAreCounted(t *testing.T) {
 	if lost := w.port.Losses(port.Other); lost != beyond {
 		t.Errorf("%d lost after the ring was emptied", lost)
 	}
+	if w.port.Stopped() {
+		t.Error("a full ring counts as one that the kernel has stopped")
+	}
 }
 
 // Each frame arrives in the one ring that the program returns, also after Steer.

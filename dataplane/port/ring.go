@@ -37,6 +37,7 @@ type ring struct {
 	next     int    // next slot to be received
 	pending  int    // slots received and not released; tells a full ring from an empty one
 	barrier  uint32 // counts releases
+	released uint32 // barrier at the last call of stopped
 
 	small    []byte // copies of small frames that are received and not released
 	copies   int
@@ -234,6 +235,24 @@ func (r *ring) rewind() { r.next, r.pending, r.copies = r.head, 0, 0 }
 
 // behind tells whether more than n slots, counted from the oldest, are filled.
 func (r *ring) behind(n int) bool { return n < r.slots && r.filled((r.head+n)%r.slots) }
+
+// stopped reports whether the kernel has stopped the ring. drops is what it has dropped since the last call. Nothing
+// that was released since and half of the slots free mean that there was room at every drop. Then the kernel has met a
+// GSO frame that no virtio_net_hdr expresses, shorter than a slot, and takes the ring's head for a slot in use.
+func (r *ring) stopped(drops uint32) bool {
+	before := r.released
+	r.released = atomic.LoadUint32(&r.barrier)
+	if drops == 0 || r.released != before {
+		return false
+	}
+	free := 0
+	for i := range r.slots {
+		if !r.filled(i) {
+			free++
+		}
+	}
+	return free > r.slots/2
+}
 
 // backlog counts the filled slots. They are contiguous from the oldest, so that a binary search finds the end.
 func (r *ring) backlog() int {

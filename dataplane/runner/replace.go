@@ -52,7 +52,7 @@ func (r *Runner) Replace(i int, p Prepared) (lost int, err error) {
 			return fmt.Errorf("port %s: %w", t.cfg.Name, err)
 		}
 		t.obeyLast(r.sw, p, until)
-		r.sw.ReadLosses(i, t.losses(), Now())
+		readLosses(r.sw, i, t.losses(), t.stopped())
 		r.sw.RingsReplaced(i)
 		t.port = p
 		t.blocked, t.segmentsTaken = [port.NumClasses]bool{}, [port.NumClasses]int{}

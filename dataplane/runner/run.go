@@ -24,7 +24,9 @@ type Runner struct {
 	tasks   [dataplane.MaxPorts]*portTask
 	workers []*worker
 	perPort bool
-	cpus    int // that the process may use: its affinity, and its cgroup's quota
+
+	ringStopped func()
+	cpus        int // that the process may use: its affinity, and its cgroup's quota
 
 	snapshots snapshots
 
@@ -57,6 +59,8 @@ type Options struct {
 	// PerPort gives each port a receive and a transmit goroutine of its own; else a worker serves several ports, and
 	// there are as many workers as CPUs but one.
 	PerPort bool
+	// RingStopped is called while the kernel has stopped a receive ring of a port: only Replace helps.
+	RingStopped func()
 }
 
 // New returns a runner for a switch without ports.
@@ -65,8 +69,8 @@ func New(cfg dataplane.Config, o Options) (*Runner, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Runner{sw: sw, perPort: o.PerPort, cpus: runtime.GOMAXPROCS(0), parked: make(chan struct{}),
-		stop: make(chan struct{})}
+	r := &Runner{sw: sw, perPort: o.PerPort, ringStopped: o.RingStopped, cpus: runtime.GOMAXPROCS(0),
+		parked: make(chan struct{}), stop: make(chan struct{})}
 	if r.refresher, err = NewRefresher(dataplane.MaxPorts, r.captureRefresh); err != nil {
 		return nil, err
 	}

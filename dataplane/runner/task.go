@@ -111,6 +111,18 @@ type hostPort interface {
 	HostDrops() uint64 // returns the newest counts
 }
 
+// ringPort is a port with rings that the kernel may stop.
+type ringPort interface {
+	port.Port
+	Stopped() bool // whether it has, by the last call of Losses
+}
+
+// stopped reports whether the kernel has stopped a ring of the port.
+func (t *portTask) stopped() bool {
+	p, ok := t.port.(ringPort)
+	return ok && p.Stopped()
+}
+
 // pathPort is a port with more than one tx path.
 type pathPort interface {
 	port.Port
@@ -122,6 +134,7 @@ type pathPort interface {
 var (
 	_ hostPort = (*port.TAP)(nil)
 	_ pathPort = (*port.AFPacket)(nil)
+	_ ringPort = (*port.AFPacket)(nil)
 )
 
 // keepMeasurements hands the task's measurements to the switch, because the sockets of its port go.

@@ -12,10 +12,15 @@ func (r *Runner) runLosses() {
 	defer r.done.Done()
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
-	for n := 0; ; n++ {
+	look := time.NewTicker(stoppedPeriod)
+	defer look.Stop()
+	for n := 0; ; {
 		select {
 		case <-r.stop:
 			return
+		case <-look.C:
+			r.findStopped()
+			continue
 		case <-tick.C:
 		}
 		r.readLosses()
@@ -31,6 +36,7 @@ func (r *Runner) runLosses() {
 		if changed {
 			r.wakeAll()
 		}
+		n++
 	}
 }
 
@@ -103,8 +109,33 @@ func (r *Runner) readLosses() {
 	r.tasksMu.Lock()
 	defer r.tasksMu.Unlock()
 	for t := range r.attached() {
-		l := t.losses()
-		r.View(func(sw *dataplane.Switch) { sw.ReadLosses(t.index, l, Now()) })
+		l, stopped := t.losses(), t.stopped()
+		r.View(func(sw *dataplane.Switch) { readLosses(sw, t.index, l, stopped) })
+	}
+}
+
+// readLosses hands the losses of port number i to the switch. stopped says that the kernel has stopped a ring.
+func readLosses(sw *dataplane.Switch, i int, l dataplane.RingLosses, stopped bool) {
+	if stopped {
+		sw.RingStopped(i, l, Now())
+	}
+	sw.ReadLosses(i, l, Now())
+}
+
+// stoppedPeriod is the time between two looks for rings that the kernel has stopped.
+const stoppedPeriod = 100 * time.Millisecond
+
+// findStopped calls ringStopped where the kernel has stopped a ring of a port.
+func (r *Runner) findStopped() {
+	r.tasksMu.Lock()
+	found := false
+	for t := range r.attached() {
+		t.losses()
+		found = found || t.stopped()
+	}
+	r.tasksMu.Unlock()
+	if found && r.ringStopped != nil {
+		r.ringStopped()
 	}
 }
 

@@ -3,6 +3,7 @@ package acceptance
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -62,4 +63,42 @@ func TestMachineLeavesFragmentation(t *testing.T) {
 		t.Errorf("events %+v, want one about the kernel", e)
 	}
 	r.NoLosslessDrops()
+}
+
+// A ring that the kernel stops, at a GSO frame as short as an ordinary one, is found, and the sockets are replaced.
+// Every frame that was lost until then is counted, and the event names the kernel.
+func TestRingThatTheKernelStops(t *testing.T) {
+	r := Start(t, 2, Setup{Keys: "priorities: {lossless: [3], default: 3}\n"})
+	send := r.machine(1)
+	h2 := r.Station(2, macctl.ModePFC, 1e9)
+	ordinary := (&Station{N: 1}).Numbered(Stream{To: 2, Prio: 3, Octets: 1000})
+	for range 2 { // the second time, no earlier than a second after the first
+		lost := r.Snapshot(1).Counters.LosslessDrops[dataplane.Unknown]
+		arrived, sent := h2.Tally(1, 3).Frames, uint64(1)
+		send(frame.VnetHeader{Flags: frame.VnetNeedsCsum, GSOType: frame.GSOUDP, HdrLen: 42, GSOSize: 200,
+			CsumStart: 34, CsumOffset: 6}, IPv4UDP(1, 2, 0, 400))
+		eventually(t, "frames arrive again", func() bool {
+			send(frame.VnetHeader{}, ordinary)
+			sent++
+			time.Sleep(time.Millisecond)
+			return h2.Tally(1, 3).Frames > arrived+100
+		})
+		var got uint64
+		eventually(t, "every frame has arrived or is counted", func() bool {
+			got = r.Snapshot(1).Counters.LosslessDrops[dataplane.Unknown] - lost
+			return got+h2.Tally(1, 3).Frames-arrived == sent
+		})
+		if got == 0 {
+			t.Error("nothing was lost: the ring did not stop, and nothing is tested")
+		}
+	}
+	all := r.Events(dataplane.EventLosslessDrop, 1)
+	for _, e := range all {
+		if !strings.HasPrefix(e.Text, "the kernel stopped a receive ring") {
+			t.Errorf("event %+v, want one that names the kernel", e)
+		}
+	}
+	if all := r.Events(dataplane.EventPort, 1); !strings.Contains(all[len(all)-1].Text, "the sockets are replaced") {
+		t.Errorf("events %+v, want one about the sockets", all)
+	}
 }

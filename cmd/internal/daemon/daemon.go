@@ -59,6 +59,7 @@ type Daemon struct {
 	published       atomic.Pointer[view] // what readers get, who must not wait for a change
 
 	renegotiate  atomic.Bool    // a neighbour may ask for other settings
+	ringStopped  atomic.Bool    // the kernel has stopped a receive ring
 	precision    time.Duration  // of this machine's stamps
 	headroomKick chan struct{}  // wakes runHeadroom
 	background   sync.WaitGroup // runHeadroom, runNotify
@@ -114,7 +115,8 @@ func (d *Daemon) start(c *config.Config) error {
 	if err != nil {
 		return err
 	}
-	if d.runner, err = runner.New(sc, runner.Options{PerPort: c.Workers == config.WorkersPerPort}); err != nil {
+	if d.runner, err = runner.New(sc, runner.Options{PerPort: c.Workers == config.WorkersPerPort,
+		RingStopped: func() { d.ringStopped.Store(true); d.kick() }}); err != nil {
 		return err
 	}
 	d.watchdog.start(d.runner)

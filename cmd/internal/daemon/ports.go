@@ -23,10 +23,11 @@ type portLink struct {
 	opened           port.Config // settings of socket if the port is no TAP
 	at               place       // the interface at the last look
 	up               bool
-	triedSpeed       int64  // link speed that the port was asked to follow; 0: the port follows
-	pendingSpeed     int64  // link speed that waits for buffer to drain
-	state            string // what a person should know; empty: all is well
-	mtuReport        string // the last report on the interface's MTU; empty: the MTU suits
+	replaced         time.Time // when the kernel had last stopped a ring of it
+	triedSpeed       int64     // link speed that the port was asked to follow; 0: the port follows
+	pendingSpeed     int64     // link speed that waits for buffer to drain
+	state            string    // what a person should know; empty: all is well
+	mtuReport        string    // the last report on the interface's MTU; empty: the MTU suits
 	restore          func() error
 	restoreHostStack func() error // lets the host's stack receive again; nil: the stack receives
 
@@ -60,6 +61,9 @@ func (d *Daemon) Run(ctx context.Context) {
 	for {
 		d.mu.Lock()
 		complete := d.reconcile()
+		if d.ringStopped.Swap(false) {
+			d.replaceStopped()
+		}
 		if d.speedChanged {
 			d.applyLinkSpeeds(ctx)
 		}

@@ -3,11 +3,14 @@ package daemon
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"pfcswitch/cmd/internal/config"
+	"pfcswitch/dataplane"
 	"pfcswitch/dataplane/port"
 )
 
@@ -165,12 +168,43 @@ func (d *Daemon) replace(p *portLink, o *stagedPort) error {
 	}
 	p.socket, p.opened, p.restore = o.socket, o.opened, o.restore
 	if lost > 0 {
-		text := fmt.Sprintf("%d frames waited in the lossless ring when it was replaced by a larger one, and are lost",
-			lost)
+		text := fmt.Sprintf("%d frames waited in the lossless ring when it was replaced, and are lost", lost)
 		d.log.Warn(text, "port", p.cfg.Name)
 		d.losses = append(d.losses, "port "+p.cfg.Name+": "+text)
 	}
 	return nil
+}
+
+// replacePause is the least time between two replacements of a port's sockets: a host that stops a ring again and again
+// costs the other ports little.
+const replacePause = time.Second
+
+// replaceStopped replaces the sockets of each port of which the kernel has stopped a receive ring.
+func (d *Daemon) replaceStopped() {
+	for _, p := range d.ports {
+		s, ok := p.socket.(interface{ Stopped() bool })
+		if !ok || !s.Stopped() || time.Since(p.replaced) < replacePause {
+			continue
+		}
+		p.replaced = time.Now()
+		want, err := socketConfig(d.cfg, p.cfg)
+		var o *stagedPort
+		if err == nil {
+			o, err = d.openSockets(want, p.at)
+		}
+		if err == nil {
+			if err = d.replace(p, o); err != nil {
+				err = errors.Join(err, o.socket.Close())
+			}
+		}
+		if err != nil {
+			d.warn(p.cfg.Name, "replacing the sockets of a receive ring that the kernel has stopped", err)
+			continue
+		}
+		d.report(slog.LevelWarn, dataplane.EventPort, p.cfg.Name, "the kernel had stopped a receive ring at a GSO "+
+			"frame that it cannot describe to a packet socket (a fault of Linux): the sockets are replaced. Switch "+
+			"UDP fragmentation and SCTP segmentation off at the station that sends such frames")
+	}
 }
 
 // bound tells whether the port has this interface.
