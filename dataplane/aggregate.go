@@ -136,11 +136,55 @@ func (s *Switch) deliver(p *portState, d uint32) {
 	s.markPending(p)
 }
 
-// nextInTurn takes the next frame out of the arbiter queues; none where they are empty.
-func (s *Switch) nextInTurn(t *trunkState) (d uint32, member int) {
-	if member = t.arbiter.Next(t.waiting); member < 0 {
+// turnPatience is for how many ns a turn waits at most: a worker that gets no CPU does not stop the uplink.
+const turnPatience = 200_000
+
+// FramesInRings reports whether the rings of port i have frames that its next burst will bring. Where the port is a
+// member of a trunk, its turn waits for them, since another member's burst may be in the arbiter queues already. It
+// returns whether the turn waits: then the driver reports when the rings are empty.
+func (s *Switch) FramesInRings(i int, are bool, now int64) (waits bool) {
+	p := s.ports[i]
+	if p == nil || p.trunk == nil || p.member == uplink {
+		return false
+	}
+	t := p.trunk
+	if are {
+		t.toCome[p.member] = now + turnPatience
+	} else if t.toCome[p.member] != 0 {
+		t.toCome[p.member] = 0
+		if out := s.ports[t.cfg.Uplink]; t.waiting != 0 && out != nil {
+			s.markPending(out)
+		}
+	}
+	return are
+}
+
+// Members returns the members of the trunk whose uplink port i is.
+func (s *Switch) Members(i int) []int {
+	if p := s.ports[i]; p != nil && p.trunk != nil && p.member == uplink {
+		return p.trunk.cfg.Members
+	}
+	return nil
+}
+
+// expected returns the members whose turn waits for frames in their rings.
+func (t *trunkState) expected(now int64) (members uint64) {
+	for m, until := range t.toCome {
+		if until > now {
+			members |= 1 << m
+		}
+	}
+	return members
+}
+
+// nextInTurn takes the next frame out of the arbiter queues; none where they are empty, or where it is the turn of an
+// expected member that has none there.
+func (s *Switch) nextInTurn(t *trunkState, expected uint64) (d uint32, member int) {
+	turn := t.arbiter
+	if member = turn.Next(t.waiting | expected); member < 0 || t.waiting>>member&1 == 0 {
 		return none, member
 	}
+	t.arbiter = turn
 	q := &t.queues[member]
 	d = q.head
 	dsc := &s.memory.descs[d]
@@ -154,12 +198,15 @@ func (s *Switch) nextInTurn(t *trunkState) (d uint32, member int) {
 	return d, member
 }
 
-// arbitrate empties the arbiter queues, one frame of each member in turn. Each frame is judged, and goes to the area of
-// its priority, which is the uplink's egress queue, or is dropped. Meters count a frame at the time of its arrival,
+// arbitrate empties the arbiter queues, one frame of each member in turn, up to the turn of a member whose frames are
+// still in its rings. Each frame is judged, and goes to the area of its priority, which is the uplink's egress queue,
+// or is dropped. Meters count a frame at the time of its arrival,
 // however late it is judged. RED counts the frames that wait in the areas, and none that waits for its turn.
 func (s *Switch) arbitrate(p *portState) {
 	t := p.trunk
-	for d, member := s.nextInTurn(t); d != none; d, member = s.nextInTurn(t) {
+	expected := t.expected(s.now)
+	d, member := s.nextInTurn(t, expected)
+	for ; d != none; d, member = s.nextInTurn(t, expected) {
 		dsc := &s.memory.descs[d]
 		octets := trunkOctets(dsc)
 		f := trunk.Frame{Member: member, Priority: dsc.prio, Octets: octets, Metered: int64(dsc.metered),
@@ -177,6 +224,9 @@ func (s *Switch) arbitrate(p *portState) {
 		case trunk.DropMeterRed:
 			s.dropQueued(p, d, DropMeterRed)
 		}
+	}
+	if member >= 0 {
+		t.turnEnds = t.toCome[member]
 	}
 }
 
@@ -201,7 +251,7 @@ func (s *Switch) passAll(t *trunkState) {
 	if p == nil {
 		return // RemovePort has dropped its frames
 	}
-	for d, _ := s.nextInTurn(t); d != none; d, _ = s.nextInTurn(t) {
+	for d, _ := s.nextInTurn(t, 0); d != none; d, _ = s.nextInTurn(t, 0) {
 		s.push(p, d)
 	}
 }
@@ -211,7 +261,7 @@ func (s *Switch) purgeArbiter(p *portState, r DropReason) {
 	if p.trunk == nil || p.member != uplink {
 		return
 	}
-	for d, _ := s.nextInTurn(p.trunk); d != none; d, _ = s.nextInTurn(p.trunk) {
+	for d, _ := s.nextInTurn(p.trunk, 0); d != none; d, _ = s.nextInTurn(p.trunk, 0) {
 		s.dropQueued(p, d, r)
 	}
 }

@@ -160,6 +160,9 @@ func (s *Switch) TxDeadline(i int, now int64) int64 {
 	if s.buffer.Off(i) != 0 {
 		at = min(at, now+resumePeriod)
 	}
+	if p.trunk != nil && p.member == uplink && p.trunk.waiting != 0 {
+		at = min(at, p.trunk.turnEnds)
+	}
 	if p.trunk != nil && p.trunk.cfg.Flow.Mode != macctl.ModeOff {
 		at = min(at, p.receiver.NextExpiry()) // then the trunk frees the ports that it holds for this pause
 	}

@@ -127,44 +127,6 @@ func TestTrunkAndBridgeAreApart(t *testing.T) {
 	r.empty()
 }
 
-// One frame of each member that has some, in turn, within a priority.
-func TestMembersTakeTurns(t *testing.T) {
-	r := trunkRig(t, threeToOne(), nil)
-	r.offer(0, several(0, 5, lossless, 5, small)...)
-	r.offer(1, several(1, 5, lossless, 2, small)...)
-	r.offer(2, several(2, 5, lossless, 3, small)...)
-	if v := r.trunk(); v.Members[0].Share != 5*(small+4) || v.ToUplink[lossless] != 10*(small+4) ||
-		r.snapshot().Ports[uplinkPort].Held[lossless] != 10 {
-		t.Errorf("before they are sent: %+v", v)
-	}
-	if got, want := origins(r.drain(uplinkPort, second)), []int{0, 1, 2, 0, 1, 2, 0, 2, 0, 0}; !slices.Equal(got,
-		want) {
-		t.Errorf("sent in the order %v, want %v", got, want)
-	}
-	r.empty()
-	if v := r.trunk(); v.Members[0].Colours[lossless][trunk.Green] != (trunk.Tally{Frames: 5,
-		Octets: 5 * (small + 4)}) || v.ToUplink != [8]int64{} {
-		t.Errorf("afterwards: %+v", v)
-	}
-}
-
-// Frames of other workers' ports take their turn all the same.
-func TestMembersOfOtherWorkersTakeTurns(t *testing.T) {
-	r := trunkRig(t, threeToOne(), nil)
-	r.sw.SetOwner(uplinkPort, 1)
-	for m := range members {
-		r.arrive(m, several(m, 5, lossless, 2, small)...)
-		staged := r.sw.Staged(nil)
-		r.sw.Store(staged)
-		r.sw.Publish(staged, r.now)
-		r.settle()
-	}
-	if got, want := origins(r.drain(uplinkPort, second)), []int{0, 1, 2, 0, 1, 2}; !slices.Equal(got, want) {
-		t.Errorf("sent in the order %v, want %v", got, want)
-	}
-	r.empty()
-}
-
 // Frames go to the member that holds least; one that is down gets none, and gets its share again.
 func TestUplinkFillsMembersEvenly(t *testing.T) {
 	r := trunkRig(t, threeToOne(), nil)

@@ -39,6 +39,8 @@ type trunkState struct {
 	arbiter  trunk.Arbiter
 	queues   []queue    // of the arbiter, by member
 	waiting  uint64     // members that have frames there
+	toCome   []int64    // by member: until when its turn waits for frames in its rings
+	turnEnds int64      // of them, the one of the member whose turn it is
 	unjudged trunk.Load // frames there, and frames that other workers are about to put there
 
 	toUplink  trunk.Load // from arrival until sent: unjudged, or in the areas
@@ -138,7 +140,7 @@ func (s *Switch) staysInForce(t *trunkState, next []TrunkConfig) bool {
 func (s *Switch) newTrunk(c TrunkConfig) *trunkState {
 	n := len(c.Members)
 	c.Aggregate.Members = n
-	t := &trunkState{cfg: c, queues: make([]queue, n), unjudged: trunk.NewLoad(n),
+	t := &trunkState{cfg: c, queues: make([]queue, n), toCome: make([]int64, n), unjudged: trunk.NewLoad(n),
 		aggregator: trunk.NewAggregator(c.Aggregate, s.random01, s.now),
 		count: trunkCounters{distributed: make([][NumPriorities]trunk.Tally, n), sent: make([]trunk.Tally, n),
 			memberHolds: make([]HoldCount, n)}}

@@ -5,6 +5,7 @@
 //	task.go        the receive and transmit task of one port
 //	worker.go      a worker's round, spinning and sleeping
 //	receive.go     the receive task of a port
+//	turns.go       which members of a trunk have frames in their rings
 //	transmit.go    the transmit task of a port
 //	refresh.go     XOFF that is sent again while a worker gets no CPU
 //	delay.go       the delay line of a port

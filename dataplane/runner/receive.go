@@ -29,19 +29,24 @@ func (w *worker) receive(t *portTask, c port.Class, most int) (taken int, worked
 	}
 	n := t.port.Receive(c, w.frames[:most], burstOctets)
 	if n == 0 {
+		w.ringIsEmpty(t, c)
 		return 0, false
 	}
 	w.framesThisRound += n
-	w.burstWasFull = w.burstWasFull || w.fills(t, n)
+	t.left[c] = w.fills(t, n)
+	w.burstWasFull = w.burstWasFull || t.left[c]
 	now, wall := w.clockPair()
 	w.now, w.realTimeOffset = now, wall-now
 	arrivals, next := w.expand(t, c, n)
-	w.lock()
+	t.left[c] = t.left[c] || next.frame < n
+	w.reading = t
+	t.awaited = w.lock().FramesInRings(t.index, t.hasLeft(), now)
 	admitted, stop := w.admit(t, c, arrivals)
 	if admitted > 0 {
 		w.serve(arrivals[:admitted])
 	}
 	w.unlock()
+	w.reading = nil
 	w.r.sw.Store(w.moves)
 	if admitted < len(arrivals) {
 		next = w.origin[admitted]

@@ -22,6 +22,9 @@ type portTask struct {
 	tryAt               [port.NumClasses]int64  // when it is offered again in any case
 	segmentsTaken       [port.NumClasses]int    // segments of the oldest frame that were taken already
 	sockets             [port.NumClasses]span   // of the rings, among the descriptors that the worker polls
+	left                [port.NumClasses]bool   // the newest burst has left frames in the ring
+	jammed              [port.NumClasses]bool   // the ring seems to have frames, and gave none
+	awaited             bool                    // the turn of this member of a trunk waits for them
 	roomWaits           bool                    // frames wait in the waiting room
 	roomAt              uint64                  // Switch.Departures when they last had to stay
 	roomTryAt           int64                   // when they are offered again in any case

@@ -209,6 +209,7 @@ func (w *worker) dequeue(t *portTask, arrivals []dataplane.Arrival, now int64) i
 	if t.delay != nil {
 		sw.LineHolds(t.index, t.delay.holds)
 	}
+	w.lookAtMembers(t, now)
 	return sw.Dequeue(t.index, now, arrivals)
 }
 

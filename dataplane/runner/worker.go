@@ -64,8 +64,9 @@ type worker struct {
 	arrivals       [burstArrivals]dataplane.Arrival
 	origin         [burstArrivals]frameSegment
 	arena          []byte
-	now            int64 // of this burst
-	realTimeOffset int64 // real time less switch time, of this burst
+	reading        *portTask // whose burst is running
+	now            int64     // of this burst
+	realTimeOffset int64     // real time less switch time, of this burst
 	segmenter      frame.Segmenter
 	scratch        []byte // a frame on its way into a delay line
 	received       []byte // a MAC Control frame
