@@ -30,6 +30,8 @@ func (s *Switch) KeepMeasurements(name string, reaction, late *Histogram, inRing
 	now := &removedPort{}
 	if old := s.removedPorts.byName[name]; old != nil {
 		*now = *old
+	} else if i, ok := s.PortNumber(name); ok {
+		now.Begun = s.ports[i].begun
 	}
 	now.Reaction.Combine(reaction, Add)
 	now.Late.Combine(late, Add)

@@ -32,10 +32,18 @@ func TestPortsOfManyNames(t *testing.T) {
 	if len(r.sw.removedPorts.byName) != maxRemoved || len(r.sw.removedPorts.names) != maxRemoved {
 		t.Errorf("%d names are remembered, %d in order", len(r.sw.removedPorts.byName), len(r.sw.removedPorts.names))
 	}
+	begun := r.now
 	for name, lost := range map[string]uint64{"q0": 0, fmt.Sprint("q", names-1): 2} { // forgotten, and not
+		r.now++
 		add(name)
-		if got := r.snapshot().Ports[1].Counters.LosslessDrops[Unknown]; got != lost {
-			t.Errorf("%s came back with %d lossless drops, want %d", name, got, lost)
+		p := r.snapshot().Ports[1]
+		if got := p.Counters.LosslessDrops[Unknown]; got != lost || (p.Begun == begun) != (lost > 0) {
+			t.Errorf("%s came back with %d lossless drops, want %d; it counts since %d, now is %d", name, got, lost,
+				p.Begun, r.now)
+		}
+		r.sw.KeepMeasurements(name, new(Histogram), new(Histogram), 0)
+		if again := r.snapshot().Ports[1].Begun; again != p.Begun {
+			t.Errorf("%s counts since %d when its sockets are gone, want %d", name, again, p.Begun)
 		}
 		r.sw.RemovePort(1, r.now)
 	}

@@ -28,6 +28,7 @@ type Snapshot struct {
 // A PortSnapshot is the state of one port.
 type PortSnapshot struct {
 	Index    int
+	Begun    int64 // when its counters were 0: a port that was removed and is remembered goes on from before
 	Config   PortConfig
 	Up       bool
 	Loop     bridge.LoopState
@@ -89,8 +90,8 @@ func (v *Snapshot) CopyFrom(o *Snapshot) {
 }
 
 func (p *portState) snapshot(s *Switch, now int64) PortSnapshot {
-	v := PortSnapshot{Index: p.index, Config: p.cfg, Up: p.up, Loop: s.bridge.LoopState(p.index), LoopWhy: p.loop,
-		Counters: p.count, Delayed: p.delayed, Waiting: p.room.frames, Paused: p.receiver.Paused(now),
+	v := PortSnapshot{Index: p.index, Begun: p.begun, Config: p.cfg, Up: p.up, Loop: s.bridge.LoopState(p.index),
+		LoopWhy: p.loop, Counters: p.count, Delayed: p.delayed, Waiting: p.room.frames, Paused: p.receiver.Paused(now),
 		XoffWanted: p.sender.XoffWanted(), Received: p.receiver.Counters(), ControlSent: p.sender.Counters(),
 		PausedAllNs: p.receiver.PausedTime(macctl.WholePort, now), HeldAllNs: p.sender.HeldTime(macctl.WholePort, now)}
 	v.Pauses, v.Holds = p.pauses, p.holds // after Paused, which records pauses that have run out

@@ -57,7 +57,8 @@ type Switch struct {
 type portState struct {
 	cfg      PortConfig
 	index    int
-	owner    int // worker that sends on the port
+	begun    int64 // PortSnapshot.Begun
+	owner    int   // worker that sends on the port
 	up       bool
 	receiver *macctl.Receiver
 	sender   *macctl.Initiator
@@ -149,7 +150,10 @@ func (s *Switch) existing() iter.Seq[*portState] {
 
 // newPort adds port i, which the buffer already has. The port is down until SetUp.
 func (s *Switch) newPort(i int, cfg PortConfig) error {
-	p := &portState{index: i, txAt: math.MaxInt64}
+	p := &portState{index: i, begun: s.now, txAt: math.MaxInt64}
+	if old := s.removedPorts.byName[cfg.Name]; old != nil {
+		p.begun = old.Begun
+	}
 	for q := range p.queues {
 		p.queues[q] = queue{head: none, tail: none}
 	}

@@ -71,11 +71,18 @@ func (b *baseline) subtract(v *dataplane.Snapshot) {
 	if old == nil {
 		return
 	}
-	pairs(v.Ports, old.Ports, portName, func(p, old *dataplane.PortSnapshot) { p.Combine(old, countSince) })
+	forgotten := map[string]bool{} // ports that count from 0 again
+	pairs(v.Ports, old.Ports, portName, func(p, old *dataplane.PortSnapshot) {
+		if forgotten[p.Config.Name] = p.Begun != old.Begun; p.Begun == old.Begun {
+			p.Combine(old, countSince)
+		}
+	})
 	pairs(v.Trunks, old.Trunks, trunkName, func(t, old *dataplane.TrunkSnapshot) { t.Combine(old, countSince) })
 	pairs(v.Buffer.Ports, old.Buffer.Ports, bufferName, func(p, old *buffer.PortSnapshot) {
-		counters := old.Counters()
-		p.Combine(&counters, countSince)
+		if !forgotten[p.Name] {
+			counters := old.Counters()
+			p.Combine(&counters, countSince)
+		}
 	})
 	v.Xoff.Combine(&old.Xoff, countSince)
 	v.XoffAge.Combine(&old.XoffAge, countSince)

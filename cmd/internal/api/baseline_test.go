@@ -14,7 +14,7 @@ import (
 // levels are the fields of a snapshot that are no counters: gauges, maxima and configuration. A clear leaves them.
 var levels = []string{
 	"Time", "Index", "Config", "Up", "Loop", "Held", "Delayed", "Paused", "Wanted", "RingSlots", "Port", "Name", "Mode",
-	"Removed",
+	"Removed", "Begun",
 	"QueueBytes", "QueueBytesMax", "RingFramesMax", "Entries", "Static", "Lossless", "Lossy", "Off", "Threshold",
 	"Waiting", "Used", "Alpha", "Peak", "Paced", "LeastLeft", "Ring", "Last", "ToUplink", "ToMembers", "Share", "Area",
 }
@@ -90,17 +90,34 @@ func TestLevelsStay(t *testing.T) {
 	}
 }
 
-// A forgotten port counts from 0; a new port has no baseline.
+// A port that was forgotten counts from 0 when it comes back, however far; a new port has no baseline.
 func TestPortsThatComeAndGo(t *testing.T) {
-	old := &dataplane.Snapshot{Ports: make([]dataplane.PortSnapshot, 2)}
-	old.Ports[0].Config.Name, old.Ports[1].Config.Name = "gone", "back"
-	old.Ports[0].Counters.SentFrames, old.Ports[1].Counters.SentFrames = 50, 60
-	v := &dataplane.Snapshot{Ports: make([]dataplane.PortSnapshot, 2)}
-	v.Ports[0].Config.Name, v.Ports[1].Config.Name = "back", "new"
-	v.Ports[0].Counters.SentFrames, v.Ports[1].Counters.SentFrames = 2, 3
-	(&baseline{counters: old}).subtract(v)
-	if a, b := v.Ports[0].Counters.SentFrames, v.Ports[1].Counters.SentFrames; a != 2 || b != 3 {
-		t.Errorf("got %d and %d frames, want 2 and 3", a, b)
+	const cleared = 50
+	ports := func(sent uint64, begun int64, names ...string) *dataplane.Snapshot {
+		v := &dataplane.Snapshot{Ports: make([]dataplane.PortSnapshot, len(names))}
+		v.Buffer.Ports = make([]buffer.PortSnapshot, len(names))
+		for i, name := range names {
+			v.Ports[i].Config.Name, v.Ports[i].Counters.SentFrames, v.Ports[i].Begun = name, sent, begun
+			v.Buffer.Ports[i].Name, v.Buffer.Ports[i].Ingress[3].Admitted = name, sent
+		}
+		return v
+	}
+	for _, row := range []struct {
+		name  string
+		begun int64 // 1 at the clear
+		sent  uint64
+		want  uint64 // of the port that came back
+	}{{"remembered", 1, cleared + 10, 10}, {"forgotten", 2, 2, 2}, {"forgotten, and beyond", 2, cleared + 10,
+		cleared + 10}} {
+		v := ports(row.sent, row.begun, "back", "new")
+		(&baseline{counters: ports(cleared, 1, "gone", "back")}).subtract(v)
+		if a, b := v.Ports[0].Counters.SentFrames, v.Ports[1].Counters.SentFrames; a != row.want || b != row.sent {
+			t.Errorf("%s: got %d and %d frames, want %d and %d", row.name, a, b, row.want, row.sent)
+		}
+		if a, b := v.Buffer.Ports[0].Ingress[3].Admitted, v.Buffer.Ports[1].Ingress[3].Admitted; a != row.want ||
+			b != row.sent {
+			t.Errorf("%s: %d and %d frames admitted, want %d and %d", row.name, a, b, row.want, row.sent)
+		}
 	}
 }
 
