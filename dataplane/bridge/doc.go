@@ -1,8 +1,11 @@
 // Package bridge decides where a frame goes, as an IEEE 802.1Q VLAN bridge. A frame meets these steps, in this order:
 //
-//	Ingress (vlan.go)      tag or PVID → VID, member set                  802.1Q 6.9, 8.6.2
+//	Ingress (vlan.go)      tag or PVID → VID, frame types, member set     802.1Q 6.9, 8.6.2
 //	Forward (forward.go)   reserved addresses, port state                 8.6.1, 8.6.3
+//	  bars (secure.go)     may the source send by this port?
 //	  learn (fdb.go)       source address → port                          8.7
+//	    moves.go           hold of a station that two senders use
+//	    stations.go        limit of a port, and who is forgotten
 //	  lookup (fdb.go)      destination address → one port                 8.6.3, 8.8
 //	  flood (forward.go)   no entry, or a group address → member ports    8.6.4
 //	  storm (storm.go)     limit on what one port may flood

@@ -50,6 +50,30 @@ func TestRecordedLoopProbes(t *testing.T) {
 	}
 }
 
+// A host that sends a loop probe of another switch straight back reaches only its own switch, which does not forward
+// the probe: flooding between the switches goes on.
+func TestLoopProbesSentBack(t *testing.T) {
+	r := NewRig(t, 3)
+	r.linkBehind()
+	r.Start(Setup{Keys: "fdb: []", Ports: map[int]string{3: "loop: off"}})
+	r.startBehind("loop: on", "loop: on")
+	host := socketAt(t, r.Host(3), "eth1")
+	b := nextLoopProbe(t, host)
+	for !bytes.Equal(b[6:12], PortMAC(2)) { // the second switch's own
+		b = nextLoopProbe(t, host)
+	}
+	must(t, host.Send(frame.VnetHeader{}, b))
+	cry := Ethernet(3, 1, 0x88b5, pattern(50)) // behind the probes
+	copy(cry, bytes.Repeat([]byte{0xff}, 6))
+	must(t, host.Send(frame.VnetHeader{}, cry))
+	eventually(t, "a broadcast comes through both switches", func() bool {
+		return r.Snapshot(2).Counters.ReceivedFrames > 0
+	})
+	if p := r.Snapshot(2); p.Loop != bridge.LoopWatching || p.Counters.LoopProbesReceived[bridge.ProbeReturns] != 0 {
+		t.Errorf("p2 is %v, %v; probes %v", p.Loop, p.LoopWhy, p.Counters.LoopProbesReceived)
+	}
+}
+
 // nextLoopProbe returns the next loop probe at a host.
 func nextLoopProbe(t *testing.T, s *porttest.Socket) []byte {
 	t.Helper()

@@ -21,12 +21,9 @@ func TestNoVLANHop(t *testing.T) {
 	}{{"auto", dataplane.DropFrameType}, {"all", dataplane.DropDoubleTag}} {
 		t.Run("admit "+tt.admit, func(t *testing.T) {
 			r := NewRig(t, 3)
-			must(t, r.Lab.Link(r.Host(3), "eth1", r.Host(2), "q3", lab.LinkOptions{}))
+			r.linkBehind()
 			r.Start(Setup{Ports: map[int]string{1: "admit: " + tt.admit, 2: "tagged: [20]"}, Keys: `fdb: [{mac: "02:00:00:00:00:03", vlan: 1, port: p2}]`})
-			s2, _ := Run(t, Parse(t, Header("s2", r.Dir+"/s2.sock")+fmt.Sprintf(
-				"ports:\n  up: {interface: eth0, netns: %[1]s, tagged: [20]}\n  q3: {netns: %[1]s, pvid: 20}\n",
-				r.Host(2).Path())))
-			eventually(t, "the second switch is up", func() bool { return nicUp(s2) })
+			r.startBehind("tagged: [20]", "pvid: 20")
 			host, victim := r.Socket(1), socketAt(t, r.Host(3), "eth1")
 			before := r.Snapshot(1).Counters.Drops[0][tt.reason]
 			for range 5 {
@@ -38,6 +35,22 @@ func TestNoVLANHop(t *testing.T) {
 			silent(t, victim)
 		})
 	}
+}
+
+// linkBehind makes a second link of host 3, to host 2, whose namespace is that of a second switch.
+func (r *Rig) linkBehind() {
+	r.T.Helper()
+	must(r.T, r.Lab.Link(r.Host(3), "eth1", r.Host(2), "q3", lab.LinkOptions{}))
+}
+
+// startBehind runs the second switch, with keys of its port to the first and of its port to host 3.
+func (r *Rig) startBehind(up, q3 string) Switch {
+	r.T.Helper()
+	s2, _ := Run(r.T, Parse(r.T, Header("s2", r.Dir+"/s2.sock")+fmt.Sprintf(
+		"ports:\n  up: {interface: eth0, netns: %[1]s, %[2]s}\n  q3: {netns: %[1]s, %[3]s}\n",
+		r.Host(2).Path(), up, q3)))
+	eventually(r.T, "the second switch is up", func() bool { return nicUp(s2) })
+	return s2
 }
 
 // Priority-tagged frames, and with admit: all also those with the tag of the PVID, still pass an untagged port beside
