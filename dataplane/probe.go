@@ -15,7 +15,10 @@ func (s *Switch) handleLoopProbe(p *portState, a *Arrival) {
 	if err != nil {
 		return
 	}
-	verdict, ev := s.bridge.HandleProbe(probe, p.index, s.now)
+	verdict, ev := bridge.ProbeForged, bridge.LoopEvent{}
+	if s.sentProbe(&probe, a.header.Src) {
+		verdict, ev = s.bridge.HandleProbe(probe, p.index, s.now)
+	}
 	p.count.LoopProbesReceived[verdict]++
 	s.loopEvent(ev)
 	if verdict == bridge.ProbeForged || verdict == bridge.ProbeLate {
@@ -23,6 +26,13 @@ func (s *Switch) handleLoopProbe(p *portState, a *Arrival) {
 			Text: "ignored a loop probe that this switch has not sent, or not lately: somebody behind the port " +
 				"forges or records them"})
 	}
+}
+
+// sentProbe reports whether the source of a probe is the port that it names. A loop keeps the source. A host that sends
+// a probe back cannot: other switches know that the probe's source is not there.
+func (s *Switch) sentProbe(probe *bridge.Probe, source uint64) bool {
+	i := int(probe.Port)
+	return i < len(s.ports) && s.ports[i] != nil && source == address(s.ports[i].cfg.MAC)
 }
 
 // LoopProbe appends the loop probe that port i has to send at time now, if one is due. LoopProbeSent confirms it.

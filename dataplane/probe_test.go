@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"pfcswitch/dataplane/bridge"
+	"pfcswitch/dataplane/frame"
 )
 
 // looping is a rig whose ports look for loops.
@@ -134,6 +135,20 @@ func TestProbesOfStrangers(t *testing.T) {
 	}
 	if e := r.lastEvent(); e.Kind != EventLoop || e.Port != "p2" || !strings.Contains(e.Text, "ignored") {
 		t.Errorf("last event %+v", e)
+	}
+	r.empty()
+}
+
+// A host behind another switch that sends the newest probe back under its own address shuts nothing.
+func TestProbeIsSentBack(t *testing.T) {
+	r := looping(t, 2)
+	b, _ := r.sw.LoopProbe(0, nil, r.now)
+	b = bytes.Clone(b)
+	frame.PutAddress(b[frame.AddressOctets:], host(1))
+	r.offer(0, b)
+	v := r.snapshot().Ports[0]
+	if v.Loop != bridge.LoopWatching || v.Counters.LoopProbesReceived[bridge.ProbeForged] != 1 {
+		t.Errorf("port 0 is %v, probes %v, want a forged one", v.Loop, v.Counters.LoopProbesReceived)
 	}
 	r.empty()
 }

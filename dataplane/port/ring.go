@@ -251,7 +251,7 @@ func (r *ring) stopped(drops uint32) bool {
 			free++
 		}
 	}
-	return free > r.slots/2
+	return free > r.slots/2 && atomic.LoadUint32(&r.barrier) == before // else a worker may have freed them meanwhile
 }
 
 // backlog counts the filled slots. They are contiguous from the oldest, so that a binary search finds the end.
