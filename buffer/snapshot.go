@@ -162,6 +162,14 @@ func (m *Manager) Queue(port int, prio uint8) QueueSnapshot {
 	return QueueSnapshot{}
 }
 
+// InHeadroom returns how many bytes a queue holds in its headroom.
+func (m *Manager) InHeadroom(port int, prio uint8) int64 {
+	if _, q := m.queue(port, prio); q != nil {
+		return q.used.headroom.now
+	}
+	return 0
+}
+
 func (m *Manager) snapshotQueue(q *queue) QueueSnapshot {
 	s := QueueSnapshot{
 		Lossless: q.lossless, Config: q.config, Off: q.off, Waiting: q.waiting,

@@ -8,13 +8,30 @@ import (
 	"pfcswitch/macctl"
 )
 
-// A peer sends to one ingress queue. After XOFF at most η bytes, in cells, still arrive, counted from the frame that
-// turned the queue OFF. A headroom promises to hold them.
+// A peer sends to one ingress queue. It knows nothing of cells: after XOFF so many octets on the wire still arrive, in
+// frames of any size, counted from the frame that turned the queue OFF. A headroom promises to hold them.
 type peer struct {
-	headroom int64
-	late     int64 // bytes arrived since the queue turned OFF, or since just before
+	reaction int64 // octets on the wire
+	late     int64 // octets on the wire that arrived since the queue turned OFF, or since just before
 	off      bool
 }
+
+const (
+	minOctets    = 60 // of a frame without FCS
+	wireOverhead = 24 // octets of a frame on the wire beyond them: FCS, preamble, gap
+)
+
+// headroomFor is the headroom that holds so many octets on the wire, in frames of whichever length takes most.
+func headroomFor(octets, cell int64) (most int64) {
+	for n := int64(minOctets); n <= fabricMTU; n++ {
+		wire := n + wireOverhead
+		most = max(most, (octets+wire-1)/wire*wholeCells(n, cell))
+	}
+	return most
+}
+
+// obeys reports whether the peer keeps back a frame of n octets.
+func (p *peer) obeys(n int) bool { return p.off && p.late+int64(n)+wireOverhead > p.reaction }
 
 // A fabric has peers around one Manager, and is the Manager's flow controller.
 type fabric struct {
@@ -38,7 +55,7 @@ const (
 	fabricMTU   = 1518
 )
 
-// newFabric returns a tight buffer: little shared segment, and headroom of one to four MTU for each queue.
+// newFabric returns a tight buffer: little shared segment, and for each queue headroom for one to four MTU on the wire.
 func newFabric(t *rapid.T, ringHold bool) (*Manager, *fabric, map[int]PortConfig) {
 	c := Config{
 		Cell: drawCell.Draw(t, "cell"), RingHold: ringHold,
@@ -58,8 +75,9 @@ func newFabric(t *rapid.T, ringHold bool) (*Manager, *fabric, map[int]PortConfig
 				continue
 			}
 			pc.Queues[k] = drawQueue.Draw(t, "queue")
-			pc.Queues[k].Headroom = mtu * rapid.Int64Range(1, 4).Draw(t, "headroom in MTU")
-			f.peers[QueueID{port, uint8(k)}] = &peer{headroom: pc.Queues[k].Headroom}
+			p := &peer{reaction: rapid.Int64Range(1, 4).Draw(t, "reaction in MTU") * (fabricMTU + wireOverhead)}
+			pc.Queues[k].Headroom = headroomFor(p.reaction, int64(c.Cell))
+			f.peers[QueueID{port, uint8(k)}] = p
 			c.Lossless.Size += 2*mtu + pc.Queues[k].Headroom + pc.Queues[k].Private + 2*int64(c.Cell)
 		}
 		ports[port] = pc
@@ -75,7 +93,8 @@ func newFabric(t *rapid.T, ringHold bool) (*Manager, *fabric, map[int]PortConfig
 	return m, f, ports
 }
 
-var drawOctets = rapid.SampledFrom([]int{60, 256, 257, 1000, fabricMTU, fabricMTU})
+var drawOctets = rapid.OneOf(rapid.SampledFrom([]int{minOctets, minOctets, 256, 257, 1000, fabricMTU, fabricMTU}),
+	rapid.IntRange(minOctets, fabricMTU))
 
 func drawFrame(t *rapid.T, ports map[int]PortConfig) frame {
 	f := frame{port: rapid.IntRange(0, fabricPorts-1).Draw(t, "port"), prio: drawPrio.Draw(t, "prio"),
@@ -86,7 +105,8 @@ func drawFrame(t *rapid.T, ports map[int]PortConfig) frame {
 	return f
 }
 
-// Peers that obey XOFF lose nothing and never wait, in any order of arrivals, departures and changes of configuration.
+// Peers that obey XOFF lose nothing and never wait, in any order of arrivals, departures and changes of configuration,
+// also where they use their whole reaction with frames of any size.
 func TestObedientPeersLoseNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m, f, ports := newFabric(t, rapid.Bool().Draw(t, "ring hold"))
@@ -99,10 +119,10 @@ func TestObedientPeersLoseNothing(t *testing.T) {
 		arrive := func(t *rapid.T, fr frame) {
 			pc := ports[fr.port]
 			p := f.peers[QueueID{fr.port, fr.prio & pc.queueMask()}]
-			size := m.Charge(fr.n)
-			if p.off && p.late+size > p.headroom {
-				return // the peer has stopped
+			if p.obeys(fr.n) {
+				return
 			}
+			size := m.Charge(fr.n)
 			wouldCross := m.WouldExceedThreshold(fr.port, fr.prio, size)
 			wasOn := !p.off
 			v := m.Admit(fr.port, fr.prio, fr.n)
@@ -112,8 +132,16 @@ func TestObedientPeersLoseNothing(t *testing.T) {
 			if wasOn && p.off && !wouldCross {
 				t.Fatalf("%+v turned its queue OFF, WouldExceedThreshold did not say so", fr)
 			}
-			p.late += size
+			p.late += int64(fr.n) + wireOverhead
 			held = append(held, fr)
+		}
+		useReaction := func(t *rapid.T) {
+			fr := drawFrame(t, ports)
+			pc := ports[fr.port]
+			p := f.peers[QueueID{fr.port, fr.prio & pc.queueMask()}]
+			for p.off && !p.obeys(fr.n) {
+				arrive(t, fr)
+			}
 		}
 		t.Repeat(map[string]func(*rapid.T){
 			"arrive": func(t *rapid.T) {
@@ -125,6 +153,7 @@ func TestObedientPeersLoseNothing(t *testing.T) {
 					}
 				}
 			},
+			"use the whole reaction": useReaction,
 			"release": func(t *rapid.T) {
 				for range drawCount.Draw(t, "frames") {
 					release(t)

@@ -63,7 +63,7 @@ func (s *Switch) stateRemaining(p *portState) {
 func (s *Switch) ControlSent(i int, now int64) (crossed, arrived int64) {
 	p := s.ports[i]
 	p.sender.Sent(now)
-	p.updateXoffSent(now)
+	s.updateXoffSent(p, now)
 	switch {
 	case p.thresholdCrossedAt > now:
 		return 0, 0 // after ControlOut: the next frame reports it
@@ -89,7 +89,7 @@ func (s *Switch) AppendHold(i int, b []byte) (frame []byte, every int64) {
 func (s *Switch) ControlRefreshed(i int, n uint64, at int64, all bool) {
 	p := s.ports[i]
 	p.sender.Refreshed(n, at, all)
-	p.updateXoffSent(at)
+	s.updateXoffSent(p, at)
 }
 
 // timeNotSet stands for a crossing before ThresholdCrossedAt.

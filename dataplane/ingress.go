@@ -111,7 +111,7 @@ func (s *Switch) count(p *portState, a *Arrival) {
 	p.count.ReceivedFrames++
 	p.count.ReceivedBytes += uint64(len(a.Data))
 	if p.xoffSent != 0 {
-		p.countAfterXoff(a)
+		s.countAfterXoff(p, a)
 	}
 }
 
@@ -129,7 +129,7 @@ func (s *Switch) receive(p *portState, a *Arrival, index uint32) bool {
 			return s.enterRoom(p, a)
 		}
 	case TrapStream:
-		p.handleStream(a)
+		s.handleStream(p, a)
 	case TrapMeasurement:
 		s.Measurement(p.index, a.Data, a.At, s.now, s.realTimeOffset)
 	case TrapLoopProbe:
@@ -260,6 +260,7 @@ func (s *Switch) admitLossless(p *portState, a *Arrival, index uint32, vid uint1
 		s.startWait(p, a)
 		return false
 	}
+	overran := v == buffer.DropHeadroom && s.countNoRoom(p, a)
 	s.count(p, a)
 	s.overspeed(p, a)
 	switch {
@@ -270,7 +271,7 @@ func (s *Switch) admitLossless(p *portState, a *Arrival, index uint32, vid uint1
 		s.drop(p, a.priority, DropOversize, true)
 	default:
 		s.drop(p, a.priority, DropLosslessHeadroom, true)
-		if p.lostAfterXoff(a) {
+		if overran {
 			s.peerEvent(p, EventIgnoresXoff, a.priority, "more came after XOFF than the headroom holds: it is too "+
 				"small, or the peer does not obey XOFF")
 		}

@@ -24,8 +24,8 @@ type HeadroomProber interface {
 	// Reacted reports how many ns after the arrival of an XOFF the last send call of its priority ended; busy says that
 	// the link carries traffic. A priority that had nothing to send has no reaction.
 	Reacted(ns int64, busy bool)
-	// Found returns the headroom that this end has found by now, in octets; 0 where it has found none. Every XOFF calls
-	// it.
+	// Found returns for how many octets on the wire the headroom in force was found; 0 where this end has found none.
+	// Every XOFF calls it.
 	Found() int64
 	// Stream returns the priority of the stream that the peer has asked for, and its end; 0 is no stream.
 	Stream() (priority uint8, until int64)

@@ -290,8 +290,8 @@ func TestUse(t *testing.T) {
 	r.offerAt(1001, several(0, 1, lossless, 5, small))
 	r.offerAt(1001, several(0, 1, 0, 5, small)) // another priority
 	use := r.snapshot().Ports[0].HeadroomUse[lossless]
-	want := HeadroomUse{Xoffs: 1, Peak: 5 * onWire, Last: 5 * onWire, Ring: 3 * onWire,
-		LeastLeft: XoffUse{Used: 5 * onWire, Room: headroomCells * cell}}
+	want := HeadroomUse{Xoffs: 1, Peak: 5 * onWire, Last: 5 * onWire, LateXoffs: 1, Ring: 3 * onWire,
+		RingTotal: 3 * onWire, LateNs: 100, LeastLeft: XoffUse{Used: 6 * cell, Room: headroomCells * cell}}
 	if use != want {
 		t.Errorf("use\n got %+v\nwant %+v", use, want)
 	}

@@ -35,7 +35,8 @@ func numbers(v reflect.Value) (all []reflect.Value) {
 	case reflect.Struct:
 		for i := range v.NumField() {
 			if name := v.Type().Field(i).Name; !slices.Contains([]string{"RingFramesMax", "QueueBytes", "QueueBytesMax",
-				"Peak", "Paced", "LeastLeft", "Ring", "Last"}, name) {
+				"Peak", "Paced", "LeastLeft", "Ring", "LateNs",
+				"Last"}, name) {
 				all = append(all, numbers(v.Field(i))...)
 			}
 		}

@@ -66,17 +66,41 @@ func TestFrameWaitsInTheRing(t *testing.T) {
 	r.empty()
 }
 
-// Without ring_hold the frame is lost.
+// Without ring_hold the frame is lost. Its cause is counted by when it came.
 func TestDropBeyondHeadroom(t *testing.T) {
-	r := tight(t, false)
-	c := r.count(0)
-	if c.Drops[lossless][DropLosslessHeadroom] != 1 || c.LosslessDrops[lossless] != 1 {
-		t.Errorf("drops %v, lossless %v, want one", c.Drops, c.LosslessDrops)
+	r := tight(t, false) // XOFF has not left yet
+	var use HeadroomUse
+	lost := func(what string, n uint64, blamed int) {
+		t.Helper()
+		c := r.count(0)
+		if c.Drops[lossless][DropLosslessHeadroom] != n || c.LosslessDrops[lossless] != n {
+			t.Errorf("%s: drops %v, lossless %v, want %d", what, c.Drops, c.LosslessDrops, n)
+		}
+		use = r.snapshot().Ports[0].HeadroomUse[lossless]
+		var lossy, named uint64
+		for _, e := range r.events(EventLosslessDrop) {
+			lossy += e.Count
+		}
+		for _, e := range r.events(EventIgnoresXoff) {
+			named += e.Count
+		}
+		if lossy != n || named != uint64(blamed) {
+			t.Errorf("%s: events %v, want %d lossless-drop and %d peer-ignores-xoff", what,
+				r.sw.Events(nil, 0), n, blamed)
+		}
+		r.balanced()
 	}
-	if len(r.events(EventLosslessDrop)) != 1 || len(r.events(EventIgnoresXoff)) != 0 {
-		t.Errorf("events %v, want one lossless-drop, and no blame: XOFF has not left", r.sw.Events(nil, 0))
+	lost("XOFF has not left", 1, 0)
+	r.now = 1000
+	r.wantXoffSent(0, 0xffff)
+	r.now = 2000
+	r.offerAt(999, several(0, 1, lossless, 1, small))
+	lost("it came before XOFF", 2, 0)
+	r.offerAt(1001, several(0, 1, lossless, 1, small))
+	lost("it came after XOFF", 3, 1)
+	if use.WaitedEarly != 2 || use.Waited != 1 || use.LateXoffs != 1 || use.LateNs != 1 || use.RingTotal != onWire {
+		t.Errorf("use %+v, want two frames early and one after XOFF, one of them 1 ns before", use)
 	}
-	r.balanced()
 }
 
 // The peer is said not to obey where the stamps show it: too much came after XOFF. Frames from before XOFF, and those
@@ -91,7 +115,7 @@ func TestBlameByStamps(t *testing.T) {
 		blamed bool
 	}{
 		{"before XOFF", 0, 0, 0, false},
-		{"after XOFF", 0, 0, 1, true},
+		{"after XOFF", 0, 4, 1, true},
 		{"after XOFF, behind frames from before", 1, 0, 1, false},
 		{"the same, and too much came after XOFF", 1, 4, 1, true},
 	} {
@@ -102,7 +126,7 @@ func TestBlameByStamps(t *testing.T) {
 			r.now = left
 			r.wantXoffSent(0, 0xffff)
 			u := &r.sw.ports[0].headroomUse[lossless]
-			u.before, u.Last = int64(row.before)*onWire, int64(row.after)*onWire
+			u.before, u.charged = int64(row.before)*onWire, int64(row.after)*cell
 			since := r.sw.NextEvent()
 			a := r.receive(0, [][]byte{data(0, 1, lossless, 1, small)})[0]
 			a.At, r.now = left+row.at, left+1000

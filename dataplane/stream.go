@@ -121,12 +121,12 @@ func (a *Arrival) ofStream() bool {
 }
 
 // handleStream handles a frame of the peer's stream. The frame counts as use of the headroom, and goes no further.
-func (p *portState) handleStream(a *Arrival) {
+func (s *Switch) handleStream(p *portState, a *Arrival) {
 	p.count.StreamReceived++
 	p.streamed.frames[a.priority]++
 	p.streamed.octets += uint64(frame.WireOctets(len(a.Data)))
 	if p.xoffSent != 0 {
-		p.countAfterXoff(a)
+		s.countAfterXoff(p, a)
 	}
 }
 

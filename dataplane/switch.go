@@ -219,7 +219,7 @@ func (s *Switch) SetUp(i int, up bool, now int64) {
 	s.emptyRoom(p)
 	s.loopEvent(s.bridge.SetUp(i, p.bridged()))
 	p.sender.Reset(now)
-	p.updateXoffSent(now)
+	s.updateXoffSent(p, now)
 	if p.cfg.Prober != nil {
 		p.cfg.Prober.SetUp(up, now)
 	}

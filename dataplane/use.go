@@ -12,39 +12,61 @@ type HeadroomUse struct {
 	Peak  int64  // most octets that came after one XOFF had left
 	// Paced is Peak without the peer's burst: no more than the link's speed passes in the time since XOFF.
 	Paced int64
-	Ring  int64 // most octets that had arrived before one XOFF, and were read after it
 	Last  int64 // octets after the newest XOFF
-	// Waited are frames after XOFF that waited in the ring because the headroom was too small for what came after XOFF.
-	Waited uint64
-	// WaitedBehindEarlier are frames after XOFF that waited in the ring although what came after XOFF would have
-	// fitted: frames that had arrived before had taken the headroom.
+
+	// This switch is late by what had arrived before XOFF left, and was read after it: that is the ring's.
+	LateXoffs uint64 // XOFFs that left so late
+	Ring      int64  // most octets that had arrived before one XOFF
+	RingTotal uint64 // all of those octets
+	LateNs    int64  // longest time for which one of those frames lay in the ring until XOFF left
+
+	// Frames that found no room: they wait in the ring, or with ring_hold: off they are dropped.
+	Waited uint64 // after XOFF, because the headroom was too small for what came after XOFF
+	// WaitedBehindEarlier came after XOFF, and all that came after XOFF would have fitted: frames that had arrived
+	// before had taken the headroom.
 	WaitedBehindEarlier uint64
+	WaitedEarly         uint64 // had arrived before XOFF left
 
 	Exceeded  uint64  // XOFFs after which more came than Room
 	LeastLeft XoffUse // what came after the XOFF that left least of its Room
 }
 
-// An XoffUse is what came after one XOFF (Used), and the headroom in force when the XOFF was sent (Room). Where the
-// headroom follows what is found, Room is at most what had been found by then. Both are octets; Used is 0 where nothing
-// has come after any XOFF.
+// An XoffUse is what came after one XOFF (Used), and the headroom when the XOFF was sent (Room): octets on the wire
+// where they had been found by then and the headroom follows what is found, else bytes of the buffer. Used is 0 where
+// nothing has come after any XOFF.
 type XoffUse struct{ Used, Room int64 }
 
 // headroomUseMeter counts the use of one queue since the newest XOFF.
 type headroomUseMeter struct {
 	HeadroomUse
-	left   int64 // when XOFF left
-	room   int64 // octets of headroom by then
-	before int64 // octets read since then that had arrived before
-	inLine bool  // XOFF is in the delay line
+	left    int64 // when XOFF left
+	found   int64 // octets on the wire that the headroom was found to need by then; 0: compare bytes
+	room    int64 // bytes of headroom by then
+	charged int64 // bytes of the buffer for what has come since, and for the frame that crossed the threshold
+	before  int64 // octets read since then that had arrived before
+	inLine  bool  // XOFF is in the delay line
+}
+
+// A frameUse is a frame that comes while its priority is held.
+type frameUse struct {
+	octets, bytes int64 // on the wire and in the buffer
+	at            int64 // when it arrived
+}
+
+// useOf returns what a frame takes. One that is in a waiting room is counted already.
+func (s *Switch) useOf(a *Arrival) frameUse {
+	if a.waits {
+		return frameUse{at: a.At}
+	}
+	return frameUse{int64(frame.WireOctets(len(a.Data))), s.buffer.Charge(len(a.Data)), a.At}
 }
 
 // A deferredFrame is a frame that came while XOFF was in the delay line. Only when XOFF leaves the line is it known
 // whether the line was late.
 type deferredFrame struct {
-	queue       uint8
-	waitsInRing bool // for buffer
-	octets      int32
-	at          int64
+	frameUse
+	queue  uint8
+	noRoom bool
 }
 
 // maxDeferredFrames is what a delay line of a millisecond at 1 Gbit/s needs with smallest frames. Beyond it, frames
@@ -61,7 +83,7 @@ func (p *portState) ingressQueueOf(prio uint8) uint8 {
 
 // updateXoffSent starts a count for each queue for which XOFF was sent at time now, and ends it for each that was
 // freed.
-func (p *portState) updateXoffSent(now int64) {
+func (s *Switch) updateXoffSent(p *portState, now int64) {
 	xoffSent := p.sender.XoffSent()
 	for q := range uint8(NumPriorities) {
 		u, bit := &p.headroomUse[q], uint8(1)<<q
@@ -70,7 +92,8 @@ func (p *portState) updateXoffSent(now int64) {
 		case xoffSent&bit != 0:
 			u.Xoffs++
 			u.left, u.Last, u.before, u.inLine = now, 0, 0, p.cfg.Delay > 0 || p.delayed > 0
-			u.room = p.roomNow(q)
+			u.room, u.found = p.cfg.Ingress[q].Headroom, p.found(q)
+			u.charged = min(s.buffer.InHeadroom(p.index, q), s.buffer.Charge(p.cfg.MaxFrame))
 		case u.inLine: // freed before XOFF has left: nothing came after it
 			p.xoffLeftDelayLine(q, now-u.left)
 		}
@@ -78,16 +101,13 @@ func (p *portState) updateXoffSent(now int64) {
 	p.xoffSent = xoffSent
 }
 
-// roomNow is the headroom, in octets, for what comes after an XOFF that is sent now.
-func (p *portState) roomNow(q uint8) int64 {
-	room := p.cfg.Ingress[q].Headroom
+// found is for how many octets on the wire after an XOFF the headroom of queue q was found by now; 0 where the headroom
+// does not follow what is found.
+func (p *portState) found(q uint8) int64 {
 	if p.cfg.Prober == nil || p.cfg.Follow>>q&1 == 0 {
-		return room
+		return 0
 	}
-	if found := p.cfg.Prober.Found(); found > 0 {
-		room = min(room, found)
-	}
-	return room
+	return p.cfg.Prober.Found()
 }
 
 // xoffLeftDelayLine counts the frames that came while an XOFF of queue q was in the delay line. That XOFF counts as
@@ -101,26 +121,24 @@ func (p *portState) xoffLeftDelayLine(q uint8, lateNs int64) {
 		switch {
 		case n.queue != q:
 			kept = append(kept, n)
-		case n.waitsInRing:
-			p.judgeWait(n)
+		case n.noRoom:
+			p.judgeNoRoom(n)
 		default:
-			u.add(n.at, int64(n.octets), macctl.SpeedOrNominal(p.cfg.Speed))
+			u.add(n.frameUse, macctl.SpeedOrNominal(p.cfg.Speed))
 		}
 	}
 	p.deferredFrames = kept
 }
 
 // countAfterXoff counts a frame that came by p while its priority is held.
-func (p *portState) countAfterXoff(a *Arrival) {
+func (s *Switch) countAfterXoff(p *portState, a *Arrival) {
 	if a.priority >= NumPriorities || p.xoffSent&(1<<a.priority) == 0 {
 		return
 	}
-	q := p.ingressQueueOf(a.priority)
-	octets := frame.WireOctets(len(a.Data))
-	if p.deferUntilXoffLeaves(deferredFrame{queue: q, octets: int32(octets), at: a.At}) {
-		return
+	n := deferredFrame{frameUse: s.useOf(a), queue: p.ingressQueueOf(a.priority)}
+	if !p.deferUntilXoffLeaves(n) {
+		p.headroomUse[n.queue].add(n.frameUse, macctl.SpeedOrNominal(p.cfg.Speed))
 	}
-	p.headroomUse[q].add(a.At, int64(octets), macctl.SpeedOrNominal(p.cfg.Speed))
 }
 
 // deferUntilXoffLeaves keeps a frame until XOFF has left the delay line. It returns false where XOFF is not in the
@@ -133,50 +151,48 @@ func (p *portState) deferUntilXoffLeaves(n deferredFrame) bool {
 	return true
 }
 
-// add counts octets that arrived at a time by a link of speed bit/s.
-func (u *headroomUseMeter) add(at, octets, speed int64) {
-	if at > u.left {
-		u.Last += octets
+// add counts a frame that came by a link of speed bit/s.
+func (u *headroomUseMeter) add(n frameUse, speed int64) {
+	if n.at > u.left {
+		u.Last += n.octets
+		u.charged += n.bytes
 		u.Peak = max(u.Peak, u.Last)
-		u.Paced = max(u.Paced, min(u.Last, int64(float64(at-u.left)/8e9*float64(speed))))
-		u.compare(octets)
+		u.Paced = max(u.Paced, min(u.Last, int64(float64(n.at-u.left)/8e9*float64(speed))))
+		if u.found > 0 {
+			u.compare(n.octets, XoffUse{u.Last, u.found})
+		} else {
+			u.compare(n.bytes, XoffUse{u.charged, u.room})
+		}
 		return
 	}
-	u.before += octets
+	if u.before == 0 {
+		u.LateXoffs++
+	}
+	u.before += n.octets
+	u.RingTotal += uint64(n.octets)
 	u.Ring = max(u.Ring, u.before)
+	u.LateNs = max(u.LateNs, u.left-n.at)
 }
 
-// compare compares what has come since XOFF, with these octets as the newest, with the headroom.
-func (u *headroomUseMeter) compare(octets int64) {
-	if u.Last > u.room && u.Last-octets <= u.room {
+// compare compares what has come since XOFF, of which the newest frame is a part, with the headroom.
+func (u *headroomUseMeter) compare(newest int64, now XoffUse) {
+	if now.Used > now.Room && now.Used-newest <= now.Room {
 		u.Exceeded++
 	}
-	if t := &u.LeastLeft; t.Used == 0 || u.room-u.Last < t.Room-t.Used {
-		*t = XoffUse{u.Last, u.room}
+	if t := &u.LeastLeft; t.Used == 0 || now.Room-now.Used < t.Room-t.Used {
+		*t = now
 	}
 }
 
-// countRingWait counts a frame that has to wait for buffer, and reports whether too much came after XOFF. The octets of
-// a frame in the waiting room count already.
-func (p *portState) countRingWait(a *Arrival) (overran bool) {
-	n := deferredFrame{queue: p.ingressQueueOf(a.priority), waitsInRing: true, at: a.At}
-	if !a.waits {
-		n.octets = int32(frame.WireOctets(len(a.Data)))
+// countNoRoom counts a frame that finds no room, and reports whether too much came after XOFF for the headroom. While
+// XOFF is in the delay line nobody knows yet.
+func (s *Switch) countNoRoom(p *portState, a *Arrival) (overran bool) {
+	n := deferredFrame{frameUse: s.useOf(a), queue: p.ingressQueueOf(a.priority), noRoom: true}
+	if p.xoffSent&(1<<a.priority) == 0 {
+		p.headroomUse[n.queue].WaitedEarly++
+		return false
 	}
-	return p.xoffSent&(1<<a.priority) != 0 && !p.deferUntilXoffLeaves(n) && p.judgeWait(n)
-}
-
-// lostAfterXoff reports whether too much came after XOFF, where a frame is dropped that has been counted.
-func (p *portState) lostAfterXoff(a *Arrival) bool {
-	q := p.ingressQueueOf(a.priority)
-	return p.xoffSent&(1<<a.priority) != 0 && !p.headroomUse[q].inLine && p.overruns(q, a.At, 0)
-}
-
-// overruns reports whether a frame that came at a time, with so many octets that are not counted yet, came after XOFF
-// and is too much for the headroom: no frame from before XOFF has taken its room.
-func (p *portState) overruns(q uint8, at, octets int64) bool {
-	u := &p.headroomUse[q]
-	return at > u.left && (u.before == 0 || u.Last+octets > p.cfg.Ingress[q].Headroom)
+	return !p.deferUntilXoffLeaves(n) && p.judgeNoRoom(n)
 }
 
 // peerOverran reports whether frames that came after XOFF were too much for a headroom since the last call, or before
@@ -191,15 +207,18 @@ func (p *portState) peerOverran() bool {
 	return p.overran
 }
 
-// judgeWait counts a waiting frame as Waited or as WaitedBehindEarlier, and reports whether too much came after XOFF.
-func (p *portState) judgeWait(n deferredFrame) (overran bool) {
+// judgeNoRoom counts a frame without room as Waited, or as one of those for which this switch was late, and reports
+// whether too much came after XOFF.
+func (p *portState) judgeNoRoom(n deferredFrame) (overran bool) {
 	u := &p.headroomUse[n.queue]
-	overran = p.overruns(n.queue, n.at, int64(n.octets))
 	switch {
-	case overran:
-		u.Waited++
-	case n.at > u.left:
+	case n.at <= u.left:
+		u.WaitedEarly++
+	case u.charged+n.bytes <= p.cfg.Ingress[n.queue].Headroom:
 		u.WaitedBehindEarlier++
+	default:
+		u.Waited++
+		return true
 	}
-	return overran
+	return false
 }

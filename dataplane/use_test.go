@@ -18,7 +18,7 @@ func TestPacedUse(t *testing.T) {
 	} {
 		var u headroomUseMeter
 		for _, at := range tt.at {
-			u.add(at, 1000, speed)
+			u.add(frameUse{octets: 1000, bytes: 1024, at: at}, speed)
 		}
 		if u.Peak != tt.peak || u.Paced != tt.paced {
 			t.Errorf("%s: peak %d, paced %d, want %d and %d", tt.name, u.Peak, u.Paced, tt.peak, tt.paced)
@@ -54,17 +54,18 @@ func TestUseOfTheHeadroomOfThen(t *testing.T) {
 		used, exceed int64
 		room         int64
 	}{
-		{"nothing found", 0, 1 << lossless, 2, 2, 0, inForce},
-		{"less found than in force", 4 * onWire, 1 << lossless, 3, 3, 0, 4 * onWire},
+		// in bytes, with the frame that crossed the threshold
+		{"nothing found", 0, 1 << lossless, 2, 3 * cell, 0, inForce},
+		{"less found than in force", 4 * onWire, 1 << lossless, 3, 3 * onWire, 0, 4 * onWire},
 		// leaves more, so that the one before stands
-		{"more found than in force", 1 << 20, 1 << lossless, 5, 3, 0, 4 * onWire},
-		{"all that was found", 2 * onWire, 1 << lossless, 2, 2, 0, 2 * onWire},
-		{"more than was found", 2 * onWire, 1 << lossless, 4, 4, 1, 2 * onWire},
-		{"found, and not to be used", onWire, 0, 2, 4, 1, 2 * onWire},
+		{"more found", 1 << 20, 1 << lossless, 5, 3 * onWire, 0, 4 * onWire},
+		{"all that was found", 2 * onWire, 1 << lossless, 2, 2 * onWire, 0, 2 * onWire},
+		{"more than was found", 2 * onWire, 1 << lossless, 4, 4 * onWire, 1, 2 * onWire},
+		{"found, and not to be used", onWire, 0, 2, 4 * onWire, 1, 2 * onWire},
 	} {
 		p.found, r.sw.ports[0].cfg.Follow = tt.found, tt.follow
 		use := xoff(tt.frames)
-		if want := (XoffUse{Used: tt.used * onWire, Room: tt.room}); use.LeastLeft != want ||
+		if want := (XoffUse{Used: tt.used, Room: tt.room}); use.LeastLeft != want ||
 			use.Exceeded != uint64(tt.exceed) || use.Xoffs != uint64(i)+1 {
 			t.Errorf("%s: %+v, exceeded %d of %d times\nwant %+v, %d of %d", tt.what, use.LeastLeft, use.Exceeded,
 				use.Xoffs, want, tt.exceed, i+1)

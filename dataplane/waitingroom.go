@@ -196,7 +196,7 @@ func (s *Switch) startWait(p *portState, a *Arrival) {
 	r.refused |= bit
 	text := "lossless frames wait for buffer: they came before XOFF left, or found the headroom full of such frames, " +
 		"which is not the peer's fault"
-	if p.countRingWait(a) {
+	if s.countNoRoom(p, a) {
 		text = "lossless frames wait for buffer: more came after XOFF than the headroom holds: it is too small, or " +
 			"the peer does not obey XOFF"
 	}

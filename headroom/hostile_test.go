@@ -202,7 +202,7 @@ func TestAnotherNeighbour(t *testing.T) {
 	}
 	w.address[1] = stranger
 	w.run(time.Second)
-	if p.Found() == 0 || !w.report(0).ResultAcked {
+	if p.apply(p.Target()); p.Found() == 0 || !w.report(0).ResultAcked {
 		t.Error("the new neighbour was not measured")
 	}
 }

@@ -30,9 +30,16 @@ type flight struct {
 
 func settings(session uint16) Settings {
 	in := Inputs{Speed: gbit, MaxFrame: tagged, Burst: 62_500}
-	return Settings{Inputs: in, Calculated: Calculate(in, macctl.ModePFC).Bits(), Auto: true,
-		Key:       "ports.p1.priorities.3.headroom",
-		Precision: 30, Percentile: 0.999, Interval: 100 * time.Millisecond, Session: session}
+	return Settings{Inputs: in, Packing: in.Packing(256, 1), Auto: true,
+		Calculated: Calculate(in, macctl.ModePFC).Bits(),
+		Key:        "ports.p1.priorities.3.headroom",
+		Precision:  30, Percentile: 0.999, Interval: 100 * time.Millisecond, Session: session}
+}
+
+// apply puts a headroom for so many octets on the wire in force, and returns how many it holds.
+func (p *Probe) apply(octets int64) int64 {
+	p.SetInForce(p.set.Packing.Bytes(octets))
+	return p.holds
 }
 
 func newWire(a, b Settings) *wire {

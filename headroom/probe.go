@@ -11,6 +11,7 @@ import (
 // Settings of a Probe. Values in bits count as on the wire.
 type Settings struct {
 	Inputs     Inputs // of this port; the Delay only bounds the round trips that are believed
+	Packing    Packing
 	Calculated int64  // bits of the calculated headroom, in force until a better one is found
 	Min        int64  // least bits of a headroom that was found; 0: Floor
 	Max        int64  // most bits that rest on the peer's word; 0: 4 × Calculated
@@ -82,7 +83,8 @@ type Probe struct {
 	results      results
 	target       target
 	measuredBits int64 // bits that this end has measured
-	inForce      int64 // octets
+	inForce      int64 // bytes of the buffer
+	holds        int64 // octets on the wire that those hold
 	exceedsMax   bool  // more was measured than Max and Limit allow
 	exceedsShare bool  // more is wanted than Share allows
 	holdUntil    int64 // when the headroom that was found is given back; 0 where the link is measured, or never was
@@ -126,6 +128,7 @@ func (p *Probe) Configure(s Settings, now int64) {
 	again := s.Flags != p.set.Flags || s.Percentile != p.set.Percentile || s.Inputs.Speed != p.set.Inputs.Speed
 	other := s.Inputs != p.set.Inputs
 	p.set = s
+	p.SetInForce(p.inForce)
 	if !s.Streams || s.Lossless>>p.stream.priority&1 == 0 {
 		p.stream.until = 0
 	}
@@ -245,15 +248,15 @@ func (p *Probe) warn(now int64) {
 		p.whoDoesNotMeasure(), p.inForce, p.set.Key, p.manualBytes())
 }
 
-// manualBytes returns the octets that a person should set: the calculated headroom, for the measured distance where
-// that is known, and no less than is in force.
+// manualBytes returns the bytes of buffer that a person should set: for the calculated headroom, for the measured
+// distance where that is known, and no less than are in force.
 func (p *Probe) manualBytes() int64 {
 	in, calculated := p.set.Inputs, p.set.Calculated
 	if p.farTrip > 0 {
 		in.Delay = max(in.Delay, (p.farTrip+1)/2)
 		calculated = max(calculated, Calculate(in, macctl.ModePFC).Bits()) // ModePause gives as much
 	}
-	return max(p.inForce, Octets(calculated))
+	return max(p.inForce, p.set.Packing.Bytes(Octets(calculated)))
 }
 
 // whoDoesNotMeasure says which end does not measure headroom, and why.

@@ -26,7 +26,8 @@ type Report struct {
 	Target      int64  // that should be in force; 0 where nothing was found
 	Needs       int64  // by what was measured and by what the peer has told, without bounds
 	Bound       string // what keeps Target below what the link seems to need; "" where it is as much
-	InForce     int64  // octets
+	InForce     int64  // bytes of the buffer
+	Holds       int64  // octets on the wire that those hold
 	Xon         int64  // resume threshold by measurement, in octets; 0 where this end has not measured yet
 
 	Finding       Finding
@@ -49,7 +50,7 @@ func (p *Probe) Report(now int64) Report {
 		ControlPasses: p.ControlPasses(), ControlDiscarded: p.ControlDiscarded(),
 		Settings: p.set, Calculated: p.set.Calculated, Received: p.receivedBits(), ResultAcked: p.results.acked,
 		PeerInForce: p.results.peerInForce, PeerApplied: p.results.applied(), Target: p.target.bits, InForce: p.inForce,
-		Needs: max(p.measuredNeed(), p.receivedNeed()), Bound: p.target.bound,
+		Needs: max(p.measuredNeed(), p.receivedNeed()), Bound: p.target.bound, Holds: p.holds,
 		RoundTrips: p.estimate.trips.distribution(), Turnarounds: p.estimate.turns.all.distribution(),
 		Idle: p.estimate.turns.idle.distribution(), Busy: p.estimate.turns.busy.distribution(),
 		Reactions: p.reactions.all.distribution(), ReactionsIdle: p.reactions.idle.distribution(),

@@ -189,7 +189,7 @@ func (p *Probe) acknowledge() (out macctl.MeasurementFrame, ok bool) {
 	}
 	r.ack = false
 	out = r.from
-	out.Operation, out.Group, out.Area[0] = macctl.MeasureResultAck, false, uint64(min(8*p.inForce, maxHeadroomBits))
+	out.Operation, out.Group, out.Area[0] = macctl.MeasureResultAck, false, uint64(min(8*p.holds, maxHeadroomBits))
 	return out, true
 }
 

@@ -24,11 +24,11 @@ func TestAcknowledgementSaysWhatIsInForce(t *testing.T) {
 		return n
 	}
 	w.delay = [2]int64{300_000, 300_000}
-	w.ends[1].SetInForce(Octets(b.Calculated))
+	inForce := w.ends[1].apply(Octets(b.Calculated))
 	w.agree()
 	w.run(a.Interval)
 	r := w.report(0)
-	if !r.ResultAcked || r.PeerApplied || r.PeerInForce != 8*Octets(b.Calculated) {
+	if !r.ResultAcked || r.PeerApplied || r.PeerInForce != 8*inForce {
 		t.Errorf("told %v, applied %v, the peer has %d of %d\nwant that it was told, and has what is calculated",
 			r.ResultAcked, r.PeerApplied, r.PeerInForce, r.Measured.Bits())
 	}
@@ -37,12 +37,12 @@ func TestAcknowledgementSaysWhatIsInForce(t *testing.T) {
 	if n := results() - before; n < 4 || n > 6 {
 		t.Errorf("told %d times in 5 intervals", n)
 	}
-	w.ends[1].SetInForce(w.ends[1].Target())
+	inForce = w.ends[1].apply(w.ends[1].Target())
 	w.run(2 * a.Interval)
 	r = w.report(0)
-	if !r.PeerApplied || r.PeerInForce != 8*w.ends[1].Target() || r.PeerInForce < r.Measured.Bits() {
+	if !r.PeerApplied || r.PeerInForce != 8*inForce || r.PeerInForce < r.Measured.Bits() {
 		t.Errorf("applied %v, the peer has %d\nwant the %d that were set there", r.PeerApplied, r.PeerInForce,
-			8*w.ends[1].Target())
+			8*inForce)
 	}
 	before = results()
 	w.run(10 * a.Interval)
@@ -60,17 +60,17 @@ func TestGrowingLinkIsNoShortage(t *testing.T) {
 	for _, follows := range []bool{true, false} {
 		w := newWire(settings(7), settings(8))
 		w.delay = [2]int64{300_000, 300_000}
-		w.ends[1].SetInForce(1000)
+		w.ends[1].apply(1008)
 		w.agree()
 		for range 3 * shortAfter {
 			w.delay[0] += 20_000
 			w.run(settings(7).Interval)
 			if follows { // always after it has acknowledged
-				w.ends[1].SetInForce(w.ends[1].Target())
+				w.ends[1].apply(w.ends[1].Target())
 			}
 		}
 		r, notes := w.report(0), strings.Join(w.ends[0].Notes(), "\n")
-		const less = "neighbour b has a headroom of 1000 B in force, and was told that the link needs "
+		const less = "neighbour b has a headroom of 1008 B in force, and was told that the link needs "
 		if n := strings.Count(notes, less); n > 1 || (n == 0) != follows || r.PeerApplied || !r.ResultAcked ||
 			ignored(r)+ignored(w.report(1)) != 0 {
 			t.Errorf("the peer follows: %v; %d notes, applied %v, acknowledged %v: %q", follows, n, r.PeerApplied,
@@ -238,7 +238,7 @@ func TestReasonOfALimit(t *testing.T) {
 // ever.
 func TestAcknowledgementOfMore(t *testing.T) {
 	w := newWire(settings(7), settings(8))
-	w.ends[1].SetInForce(maxHeadroomBits/8 + 256)
+	w.ends[1].apply(maxHeadroomBits/8 + 256)
 	w.agree()
 	w.run(time.Second)
 	if r := w.report(0); !r.PeerApplied || r.PeerInForce != maxHeadroomBits || ignored(r) != 0 {

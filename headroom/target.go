@@ -97,7 +97,7 @@ func (p *Probe) bounded(want, now int64) int64 {
 			p.note(now, "the link to %s needs a headroom of %d B by what was measured and by what the peer says, and "+
 				"headroom.share leaves %d B, so that one port does not take the buffer of all: where it is true, "+
 				"write the cable or delay of the port, a larger headroom.share, or %s: %d",
-				p.peer(), Octets(want), Octets(most), p.set.Key, Octets(want))
+				p.peer(), Octets(want), Octets(most), p.set.Key, p.set.Packing.Bytes(Octets(want)))
 		}
 		want, t.bound = most, boundShare
 	}
@@ -171,11 +171,12 @@ func (p *Probe) Reason() string {
 	return p.target.reason
 }
 
-// Target is the headroom that the port should have, in octets; 0 where nothing was found yet.
+// Target is the headroom that the port should have, in octets on the wire; 0 where nothing was found yet.
 func (p *Probe) Target() int64 { return Octets(p.target.bits) }
 
-// Found is the headroom that this end has measured, in octets; 0 where it has not measured yet. The call is cheap.
-func (p *Probe) Found() int64 { return Octets(p.measuredBits) }
+// Found is the headroom that this end has measured, in octets on the wire, or what the headroom in force holds where
+// that is less; 0 where this end has not measured yet. The call is cheap.
+func (p *Probe) Found() int64 { return min(Octets(p.measuredBits), p.holds) }
 
 // Xon is the resume threshold that the port should have where none is configured, in octets; 0 where this end has not
 // measured yet.
@@ -189,5 +190,5 @@ func (p *Probe) Xon() int64 {
 	return MeasuredXon(p.set.Inputs, p.finding())
 }
 
-// SetInForce says which headroom the port has, in octets.
-func (p *Probe) SetInForce(octets int64) { p.inForce = octets }
+// SetInForce says which headroom the port has, in bytes of the buffer.
+func (p *Probe) SetInForce(bytes int64) { p.inForce, p.holds = bytes, p.set.Packing.Octets(bytes) }

@@ -16,6 +16,7 @@ import (
 func TestFoundIsWhatWouldBeComputed(t *testing.T) {
 	w := newWire(settings(7), settings(8))
 	p := w.ends[0]
+	p.apply(1 << 30)
 	check := func(when string) {
 		t.Helper()
 		if got, want := p.Found(), Octets(p.boundedMeasured()); got != want {
@@ -45,6 +46,9 @@ func TestFoundIsWhatWouldBeComputed(t *testing.T) {
 	check("limited")
 	if got := p.Found(); got != 1000 {
 		t.Errorf("limited to 1000 B: %d", got)
+	}
+	if p.apply(840); p.Found() != 840 {
+		t.Errorf("840 B of it in force: %d", p.Found())
 	}
 	p.SetUp(false, w.now)
 	check("down")

@@ -127,11 +127,12 @@ var (
 		"Frames that this switch marked congestion experienced on an egress queue.", byPriority...)
 
 	headroomCalculated = gauge("headroom_calculated_bytes",
-		"Headroom that a lossless ingress queue needs by calculation.", byPriority...)
-	headroomConfigured = gauge("headroom_configured_bytes", "Headroom of a lossless ingress queue in force.",
+		"Headroom on the wire that a lossless ingress queue needs by calculation.", byPriority...)
+	headroomConfigured = gauge("headroom_configured_bytes",
+		"Headroom of a lossless ingress queue in force, in bytes of the buffer.",
 		byPriority...)
 	headroomMeasured = gauge("headroom_measured_bytes",
-		"Headroom that a lossless ingress queue needs by measurement, of this end or by what the peer "+
+		"Headroom on the wire that a lossless ingress queue needs by measurement, of this end or by what the peer "+
 			"found.", byPriority...)
 	headroomManual = gauge("headroom_manual_required",
 		"1 where the headroom is to be measured and cannot be: set it by hand.", byPort...)
@@ -149,16 +150,23 @@ var (
 	headroomValue = gauge("headroom_value_bytes",
 		"Headroom of a port by each way to find it: eta and delay are formulas, plain is measured without the "+
 			"peer's reaction and burst, peer is what that has found, received what it means here, told what it was "+
-			"told, peer_has what is in force there, target what should be in force, needs what the link seems to need "+
-			"where a bound allows no more than target.", "port", "value")
+			"told, peer_has what is in force there, target what should be in force, holds what is, needs what the "+
+			"link seems to need where a bound allows no more than target: all on the wire.", "port", "value")
 	headroomPart   = gauge("headroom_part_bytes", "Parts of the headroom that this end has measured.", "port", "part")
 	headroomAgreed = gauge("headroom_agreed", "1 where both ends of the link measure its headroom.", byPort...)
 	headroomXoffs  = counter("headroom_xoffs_total", "How often the peer was told to stop.", byPriority...)
 	headroomBefore = gauge("headroom_before_xoff_max_bytes",
 		"Most bytes on the wire that had come before an XOFF left, and were looked at after.", byPriority...)
 	headroomWaited = counter("headroom_waited_frames_total",
-		"Frames that came after an XOFF had left, found no room and waited in the receive ring: behind what came "+
-			"after it too (the headroom was too small), or what had come before.", "port", "priority", "behind")
+		"Frames that found no room, and waited in the receive ring or were dropped: after an XOFF, behind what came "+
+			"after it too (the headroom was too small) or what had come before; early ones had come before themselves.",
+		"port", "priority", "behind")
+	headroomLateXoffs = counter("headroom_late_xoffs_total",
+		"XOFFs that left while frames that had come before lay in the receive ring.", byPriority...)
+	headroomLateBytes = counter("headroom_before_xoff_bytes_total",
+		"Bytes on the wire that had come before an XOFF left, and were looked at after.", byPriority...)
+	headroomLateMax = gauge("headroom_late_max_seconds",
+		"Longest time for which such a frame lay in the receive ring until XOFF left.", byPriority...)
 
 	headroomExceeded = counter("headroom_exceeded_total",
 		"XOFFs after which more bytes came than the headroom that was in force, or found, as they left. Must stay "+

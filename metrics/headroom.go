@@ -22,6 +22,7 @@ func collectMeasured(o *output, p *Port) {
 	if r.ResultAcked {
 		o.bits(r.PeerInForce, p.Name, "peer_has")
 	}
+	o.value(headroomValue, float64(r.Holds), p.Name, "holds")
 	if r.Target > 0 {
 		o.bits(r.Target, p.Name, "target")
 	}

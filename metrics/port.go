@@ -42,6 +42,10 @@ func collectPort(o *output, p *dataplane.PortSnapshot) {
 		o.value(headroomBefore, float64(u.Ring), name, label)
 		o.value(headroomWaited, float64(u.Waited), name, label, "after")
 		o.value(headroomWaited, float64(u.WaitedBehindEarlier), name, label, "before")
+		o.value(headroomWaited, float64(u.WaitedEarly), name, label, "early")
+		o.value(headroomLateXoffs, float64(u.LateXoffs), name, label)
+		o.value(headroomLateBytes, float64(u.RingTotal), name, label)
+		o.value(headroomLateMax, float64(u.LateNs)/second, name, label)
 		o.value(headroomExceeded, float64(u.Exceeded), name, label)
 		if u.LeastLeft.Used > 0 {
 			o.value(headroomLeastLeft, float64(u.LeastLeft.Room-u.LeastLeft.Used), name, label)

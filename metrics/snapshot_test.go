@@ -75,8 +75,9 @@ func pfcPort() dataplane.PortSnapshot {
 		p.Reaction.Record(ns)
 		p.Late.Record(ns / 2)
 	}
-	p.HeadroomUse[3] = dataplane.HeadroomUse{Xoffs: 9, Peak: 7002, Ring: 803, Waited: 4,
-		WaitedBehindEarlier: 5, Exceeded: 2, LeastLeft: dataplane.XoffUse{Used: 7001, Room: 7000}}
+	p.HeadroomUse[3] = dataplane.HeadroomUse{Xoffs: 9, Peak: 7002, LateXoffs: 6, Ring: 803, RingTotal: 1203,
+		LateNs: 1_500_000, Waited: 4, WaitedBehindEarlier: 5, WaitedEarly: 8, Exceeded: 2,
+		LeastLeft: dataplane.XoffUse{Used: 7001, Room: 7000}}
 	p.Config.Ingress[3].Xon = 6125
 	p.Pauses.Record(1_204_000)
 	p.Holds.Record(800_000_000)

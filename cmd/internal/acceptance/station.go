@@ -32,6 +32,8 @@ type Station struct {
 	senders sync.WaitGroup
 	Forget  atomic.Bool // keeps no list of what arrived
 	Pliant  atomic.Bool // obeys both PFC and PAUSE, and also takes untagged numbered frames
+	// Reaction is how many octets on the wire a sender still sends after each XOFF. Set it before Send.
+	Reaction int64
 
 	Sent     [8]atomic.Uint64 // frames by priority
 	Limit    atomic.Uint64    // frames that a stream sends at most; 0: no limit
@@ -201,6 +203,8 @@ type sender struct {
 	shaper    sched.Shaper
 	batch     *port.Batch
 	start     time.Time
+	paused    uint8 // at the last look
+	left      int64 // of the reaction to the newest XOFF, octets
 }
 
 // receivers are those of the station's mode, or of both modes.
@@ -246,8 +250,12 @@ func (s *Station) runSend(streams []Stream, ended *atomic.Bool) {
 
 // serve makes one send call for a stream if the stream may send, and returns whether it did.
 func (o *sender) serve(st Stream, b []byte) bool {
-	if o.obey()&(1<<st.Prio) != 0 {
-		return false
+	before := o.paused
+	if o.paused = o.obey(); o.paused&^before != 0 {
+		o.left = o.Reaction
+	}
+	if o.paused&(1<<st.Prio) != 0 {
+		return o.react(st, b)
 	}
 	limit := headroom.SendLimit(o.speed, int64(len(b))) / int64(len(b)+24)
 	for n := int64(0); n < max(1, limit); n++ {
@@ -256,6 +264,17 @@ func (o *sender) serve(st Stream, b []byte) bool {
 		}
 		o.put(st, b)
 	}
+	return true
+}
+
+// react sends a frame of the rest of the reaction to XOFF, and returns whether it did.
+func (o *sender) react(st Stream, b []byte) bool {
+	wire := int64(len(b) + 24)
+	if wire > o.left || !o.due(st) {
+		return false
+	}
+	o.put(st, b)
+	o.left -= wire
 	return true
 }
 

@@ -64,7 +64,8 @@ func (f *fake) Snapshot(v *dataplane.Snapshot) {
 	p1.Config = dataplane.PortConfig{Name: "p1", Speed: 1e9, Mode: macctl.ModePFC, Lossless: 1 << 3}
 	p1.Counters.ReceivedFrames, p1.Counters.ReceivedBytes, p1.Counters.SentFrames = 1000+f.more, 1514000, 900
 	p1.Counters.Drops[0][dataplane.DropLossyThreshold] = 17
-	p1.HeadroomUse[3] = dataplane.HeadroomUse{Xoffs: 2000, Peak: 7000, Ring: 30_000, Waited: 1, Exceeded: 1,
+	p1.HeadroomUse[3] = dataplane.HeadroomUse{Xoffs: 2000, Peak: 7000, LateXoffs: 3, LateNs: 240_000, Ring: 30_000,
+		RingTotal: 41_000, Waited: 1, WaitedBehindEarlier: 2, WaitedEarly: 5, Exceeded: 1,
 		LeastLeft: dataplane.XoffUse{Used: 6000, Room: 5500}}
 	p1.Config.Ingress[3].Headroom, p1.Config.Ingress[3].Xon = 75_008, 10_250
 	p1.Counters.Drops[dataplane.Unknown][dataplane.DropRing] = 2
@@ -113,21 +114,22 @@ func (f *fake) Headroom() []HeadroomInfo {
 	}
 	in := headroom.Inputs{Speed: 1e9, MaxFrame: 1518, Delay: 5000, Burst: 62_500}
 	finding := headroom.Finding{RoundTrip: 22_000, Precision: 30, Reaction: 100_000, SendLimit: 50_000, Burst: 500_000}
-	calculated := headroom.Calculate(in, macctl.ModePFC)
+	calculated, packing := headroom.Calculate(in, macctl.ModePFC), in.Packing(256, 1)
 	p1 := headroom.Report{Agreed: true, Known: true, Neighbour: "s2", ControlPasses: true,
 		Settings: headroom.Settings{Auto: true}, Measured: headroom.Measure(in, finding), Plain: in.PlainBits(finding),
 		Received: 600_000, PeerFound: 590_000, ResultBits: 597_404, ResultAcked: true, PeerInForce: 8 * 75_008,
 		PeerApplied: true, Target: 600_000, Needs: 900_000, Bound: "headroom.share allows no more",
-		Finding: finding, InForce: 75_008, Xon: 10_250,
+		Finding: finding, InForce: packing.Bytes(75_008), Holds: 75_012, Xon: 10_250,
 		Idle: times(6, 3000, 4000, 9000), Busy: times(3, 30_000, 40_000, 82_000),
 		RoundTrips: times(9, 22_000, 23_000, 30_000), Reactions: times(2, 40_000, 40_000, 90_000),
 		ReactionsIdle: times(1, 40_000, 40_000, 40_000), ReactionsBusy: times(1, 90_000, 90_000, 90_000),
 		Counters: headroom.Counters{Asked: 10, Answered: 9, Lost: 1, Replies: 8, Results: 1, Streams: 2}}
 	p1.Counters.Ignored[headroom.IgnoredUnasked], p1.Counters.Ignored[headroom.IgnoredStranger] = 3, 4
-	p2 := headroom.Report{Known: true, Neighbour: "old", ManualRequired: true, ManualBytes: calculated.Bytes(),
-		InForce: 72_192, Settings: headroom.Settings{Auto: true, Key: "ports.p2.priorities.all.headroom"}}
-	return []HeadroomInfo{{Port: "p1", Calculated: calculated, Report: p1, Cell: 256},
-		{Port: "p2", Calculated: calculated, Report: p2, Cell: 256}}
+	p2 := headroom.Report{Known: true, Neighbour: "old", ManualRequired: true,
+		ManualBytes: packing.Bytes(calculated.Bytes()), InForce: packing.Bytes(72_192), Holds: 72_240,
+		Settings: headroom.Settings{Auto: true, Key: "ports.p2.priorities.all.headroom"}}
+	return []HeadroomInfo{{Port: "p1", Calculated: calculated, Report: p1, Packing: packing},
+		{Port: "p2", Calculated: calculated, Report: p2, Packing: packing}}
 }
 
 func (f *fake) FDB() []bridge.Entry {

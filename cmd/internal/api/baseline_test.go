@@ -16,7 +16,8 @@ var levels = []string{
 	"Time", "Index", "Config", "Up", "Loop", "Held", "Delayed", "Paused", "Wanted", "RingSlots", "Port", "Name", "Mode",
 	"Removed", "Begun",
 	"QueueBytes", "QueueBytesMax", "RingFramesMax", "Entries", "Static", "Lossless", "Lossy", "Off", "Threshold",
-	"Waiting", "Used", "Alpha", "Peak", "Paced", "LeastLeft", "Ring", "Last", "ToUplink", "ToMembers", "Share", "Area",
+	"Waiting", "Used", "Alpha", "Peak", "Paced", "LeastLeft", "Ring", "LateNs", "Last", "ToUplink",
+	"ToMembers", "Share", "Area",
 }
 
 // everyCounter calls do for every counter below v.

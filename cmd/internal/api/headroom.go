@@ -20,7 +20,7 @@ type HeadroomInfo struct {
 	Port       string
 	Calculated headroom.Calculation
 	Report     headroom.Report
-	Cell       int64 // octets of a buffer cell
+	Packing    headroom.Packing
 }
 
 // HeadroomPort is the headroom of one port. Bits are counted on the wire, with FCS, preamble and gap.
@@ -33,7 +33,8 @@ type HeadroomPort struct {
 	Remedy         *string `json:"remedy"`         // what to write where the headroom has to be set by hand
 	ControlFrames  string  `json:"control_frames"` // pass, swallowed (others pass), or unknown
 
-	CellBytes       int64          `json:"cell_bytes"` // of the buffer: cells below are of this size
+	CellBytes       int64          `json:"cell_bytes"`    // of the buffer: cells below are of this size
+	SmallPackets    float64        `json:"small_packets"` // share of the octets that are taken as smallest frames
 	CalculatedBytes int64          `json:"calculated_bytes"`
 	Calculated      HeadroomValue  `json:"calculated"`
 	Eta             HeadroomValue  `json:"eta"`             // of the literature
@@ -49,7 +50,8 @@ type HeadroomPort struct {
 	TargetBytes     *int64         `json:"target_bytes"`    // what should be in force; null: unknown
 	NeedsBytes      *int64         `json:"needs_bytes"`     // the need that a bound keeps target_bytes below; null: none does
 	Bound           *string        `json:"bound"`           // that bound
-	InForceBytes    int64          `json:"in_force_bytes"`
+	InForceBytes    int64          `json:"in_force_bytes"`  // of the buffer
+	HoldsBytes      int64          `json:"holds_bytes"`     // octets on the wire that these hold
 	InForceCells    int64          `json:"in_force_cells"`
 	XonBytes        *int64         `json:"xon_bytes"` // resume threshold that was measured; null while this end has not
 
@@ -74,8 +76,8 @@ type HeadroomFinding struct {
 	BurstBits     int64  `json:"burst_bits"`      // of its shaper
 }
 
-// HeadroomValue is a headroom with its terms. The calculated value is the larger of Eta and Delay plus the send call,
-// the burst and k.
+// HeadroomValue is a headroom on the wire with its terms. Cells are those of the buffer that it takes. The calculated
+// value is the larger of Eta and Delay plus the send call, the burst and k.
 type HeadroomValue struct {
 	Bits  int64          `json:"bits"`
 	Bytes int64          `json:"bytes"`
@@ -104,21 +106,29 @@ type Spread struct {
 type HeadroomQueue struct {
 	Priority   Priority `json:"priority"`
 	SizeBytes  int64    `json:"size_bytes"`
-	XonBytes   int64    `json:"xon_bytes"`      // resume threshold in force
-	Xoffs      uint64   `json:"xoffs"`          // XOFFs sent to the peer
-	PeakBytes  int64    `json:"peak_bytes"`     // most that came after an XOFF had left
-	PacedBytes int64    `json:"paced_bytes"`    // the part that the link's speed explains
-	RingBytes  int64    `json:"ring_bytes"`     // most that had come before, and was looked at after
-	RingFrames uint64   `json:"ring_frames"`    // frames after XOFF that had to wait in the ring
-	Crowded    uint64   `json:"crowded_frames"` // the same, because of what had come before
+	XonBytes   int64    `json:"xon_bytes"`   // resume threshold in force
+	Xoffs      uint64   `json:"xoffs"`       // XOFFs sent to the peer
+	PeakBytes  int64    `json:"peak_bytes"`  // most that came after an XOFF had left
+	PacedBytes int64    `json:"paced_bytes"` // the part that the link's speed explains
 
-	// XOFFs after which more came than the room of a HeadroomTightest. A check compares with what was in force.
+	// What had come before an XOFF left, and was looked at after: this switch was late.
+	LateXoffs      uint64 `json:"late_xoffs"`
+	LateNs         int64  `json:"late_ns"`          // longest time from the arrival of such a frame to XOFF
+	RingBytes      int64  `json:"ring_bytes"`       // most for one XOFF
+	RingTotalBytes uint64 `json:"ring_total_bytes"` // for all of them
+
+	// Frames without room: they waited in the ring or, with ring_hold: off, were dropped.
+	RingFrames uint64 `json:"ring_frames"`    // that came after XOFF: the headroom was too small
+	Crowded    uint64 `json:"crowded_frames"` // likewise, and it would have sufficed without what had come before
+	Early      uint64 `json:"early_frames"`   // that had come before XOFF left
+
+	// XOFFs after which more came than the room of a HeadroomTightest. A check compares with what is held on the wire.
 	ExceededXoffs uint64            `json:"exceeded_xoffs"`
 	Tightest      *HeadroomTightest `json:"tightest"` // the XOFF that left least room; null: none
 }
 
-// HeadroomTightest compares the frames after one XOFF with the headroom at that moment: the headroom in force, or the
-// smaller measured one if the queue follows the measurement.
+// HeadroomTightest compares the frames after one XOFF with the headroom at that moment: octets on the wire where they
+// were measured and the queue follows the measurement, else bytes of the buffer.
 type HeadroomTightest struct {
 	UsedBytes int64 `json:"used_bytes"`
 	RoomBytes int64 `json:"room_bytes"`
@@ -140,15 +150,16 @@ func (m *moment) readHeadroom() *Headroom {
 }
 
 func (m *moment) headroomPort(info *HeadroomInfo) HeadroomPort {
-	h, value := &info.Report, valueOf(info.Cell)
+	h, value := &info.Report, valueOf(info.Packing)
 	p := HeadroomPort{Port: info.Port, State: headroomState(h), Neighbor: nonZero(h.Neighbour), Auto: h.Settings.Auto,
-		ManualRequired: h.ManualRequired, ControlFrames: controlFrames(h), CellBytes: info.Cell,
-		CalculatedBytes: info.Calculated.Bytes(), Calculated: value(info.Calculated.Terms()),
-		Eta: value(info.Calculated.Eta), Delay: value(info.Calculated.Delay), ToldBits: nonZero(h.ResultBits),
-		Told: h.ResultAcked, TargetBytes: nonZero(headroom.Octets(h.Target)), InForceBytes: h.InForce,
-		InForceCells: headroom.Cells(h.InForce, info.Cell), Trip: spread(h.RoundTrips), Turn: spread(h.Turnarounds),
-		TurnIdle: spread(h.Idle), TurnBusy: spread(h.Busy), Reaction: spread(h.Reactions),
-		ReactionIdle: spread(h.ReactionsIdle), ReactionBusy: spread(h.ReactionsBusy),
+		ManualRequired: h.ManualRequired, ControlFrames: controlFrames(h), CellBytes: info.Packing.Cell,
+		SmallPackets: info.Packing.Small, CalculatedBytes: info.Calculated.Bytes(),
+		Calculated: value(info.Calculated.Terms()), Eta: value(info.Calculated.Eta),
+		Delay: value(info.Calculated.Delay), ToldBits: nonZero(h.ResultBits), Told: h.ResultAcked,
+		TargetBytes: nonZero(headroom.Octets(h.Target)), InForceBytes: h.InForce, HoldsBytes: h.Holds,
+		InForceCells: headroom.Cells(h.InForce, info.Packing.Cell), Trip: spread(h.RoundTrips),
+		Turn: spread(h.Turnarounds), TurnIdle: spread(h.Idle), TurnBusy: spread(h.Busy),
+		Reaction: spread(h.Reactions), ReactionIdle: spread(h.ReactionsIdle), ReactionBusy: spread(h.ReactionsBusy),
 		Messages: HeadroomMessages{Asked: h.Counters.Asked, Answered: h.Counters.Answered, Lost: h.Counters.Lost,
 			Replies: h.Counters.Replies, Results: h.Counters.Results, Streams: h.Counters.Streams}}
 	if h.Bound != "" {
@@ -209,11 +220,11 @@ func controlFrames(h *headroom.Report) string {
 	return "unknown"
 }
 
-// valueOf returns a function that makes a value of terms, with cells of this size.
-func valueOf(cell int64) func(headroom.Terms) HeadroomValue {
+// valueOf returns a function that makes a value of terms, which fills the buffer like this.
+func valueOf(p headroom.Packing) func(headroom.Terms) HeadroomValue {
 	return func(t headroom.Terms) HeadroomValue {
 		octets := headroom.Octets(t.Bits())
-		return HeadroomValue{Bits: t.Bits(), Bytes: octets, Cells: headroom.Cells(octets, cell),
+		return HeadroomValue{Bits: t.Bits(), Bytes: octets, Cells: p.Bytes(octets) / p.Cell,
 			Terms: each(t, func(term *headroom.Term) HeadroomTerm { return HeadroomTerm(*term) })}
 	}
 }
@@ -230,8 +241,9 @@ func useOf(s *dataplane.PortSnapshot) (queues []HeadroomQueue) {
 	use := func(q int, name Priority) {
 		u := &s.HeadroomUse[q]
 		h := HeadroomQueue{Priority: name, SizeBytes: s.Config.Ingress[q].Headroom, XonBytes: s.Config.Ingress[q].Xon,
-			Xoffs: u.Xoffs, PeakBytes: u.Peak, PacedBytes: u.Paced, RingBytes: u.Ring, RingFrames: u.Waited,
-			Crowded: u.WaitedBehindEarlier, ExceededXoffs: u.Exceeded}
+			Xoffs: u.Xoffs, PeakBytes: u.Peak, PacedBytes: u.Paced, LateXoffs: u.LateXoffs, LateNs: u.LateNs,
+			RingBytes: u.Ring, RingTotalBytes: u.RingTotal, RingFrames: u.Waited, Crowded: u.WaitedBehindEarlier,
+			Early: u.WaitedEarly, ExceededXoffs: u.Exceeded}
 		if u.LeastLeft.Used > 0 {
 			h.Tightest = &HeadroomTightest{u.LeastLeft.Used, u.LeastLeft.Room}
 		}

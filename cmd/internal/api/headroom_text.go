@@ -21,12 +21,14 @@ func (r *Headroom) brief() []section {
 	return []section{
 		{"Links: T there and back, R how late the peer reacts, TOLD bytes the peer was told, PEER HAS those in force " +
 			"there", r.links()},
-		{"Headroom of each lossless queue, bytes; PEER SAYS is what it has told, COUNTS what that means here",
-			r.values()},
+		{"Headroom of each lossless queue, bytes on the wire; COUNTS: what PEER SAYS means here; IN FORCE: of the " +
+			"buffer, for HELD", r.values()},
 		{"Ports whose headroom cannot be measured: set it by hand", r.remedies()},
 		{"Headrooms that a bound keeps below what the link seems to need, bytes", r.bounded()},
-		{"Use: bytes on the wire after XOFF had left, and what they left of the headroom of then; FROM THE RING had " +
-			"come before", r.used()},
+		{"Use: bytes on the wire after XOFF had left, and what they left of the headroom of then; WAITED: frames " +
+			"without room", r.used()},
+		{"XOFFs that this machine sent LATE: bytes on the wire FROM THE RING had come before, up to MAX; ring_hold " +
+			"is for them", r.late()},
 		{"Measurement frames that were ignored", r.ignored()},
 	}
 }
@@ -44,17 +46,17 @@ func (r *Headroom) links() *table {
 
 func (r *Headroom) values() *table {
 	return tableOf(r.Ports, func(t *table, p *HeadroomPort) {
-		measured, cells, peak := none, none, int64(0)
+		measured, peak := none, int64(0)
 		if p.Measured != nil {
-			measured, cells = count(p.Measured.Bytes), count(p.Measured.Cells)
+			measured = count(p.Measured.Bytes)
 		}
 		for _, q := range p.Queues {
 			peak = max(peak, q.PeakBytes)
 		}
-		t.row(p.Port, p.Eta.Bytes, p.Delay.Bytes, p.CalculatedBytes, octetsOf(p.PlainBits), measured, cells,
-			octetsOf(p.PeerFoundBits), octetsOf(p.ReceivedBits), p.InForceBytes, peak)
-	}, "PORT", ">ETA", ">DELAY", ">CALCULATED", ">PLAIN", ">MEASURED", ">CELLS", ">PEER SAYS", ">COUNTS", ">IN FORCE",
-		">PEAK USED")
+		t.row(p.Port, p.Eta.Bytes, p.Delay.Bytes, p.CalculatedBytes, octetsOf(p.PlainBits), measured,
+			octetsOf(p.PeerFoundBits), octetsOf(p.ReceivedBits), p.HoldsBytes, p.InForceBytes, peak)
+	}, "PORT", ">ETA", ">DELAY", ">CALCULATED", ">PLAIN", ">MEASURED", ">PEER SAYS", ">COUNTS", ">HELD",
+		">IN FORCE", ">PEAK USED")
 }
 
 func (r *Headroom) remedies() *table {
@@ -81,9 +83,21 @@ func (r *Headroom) used() *table {
 				left = count(q.Tightest.RoomBytes - q.Tightest.UsedBytes)
 			}
 			t.row(p.Port, q.Priority, q.Xoffs, q.SizeBytes, q.XonBytes, q.PeakBytes, left, q.ExceededXoffs,
-				q.RingFrames, q.RingBytes)
+				q.RingFrames)
 		}
-	}, "PORT", "PRIO", ">XOFFS", ">SIZE", ">XON", ">PEAK USED", ">LEAST LEFT", ">EXCEEDED", ">WAITED", ">FROM THE RING")
+	}, "PORT", "PRIO", ">XOFFS", ">SIZE", ">XON", ">PEAK USED", ">LEAST LEFT", ">EXCEEDED", ">WAITED")
+}
+
+// late lists the queues whose XOFFs left while frames were in the ring.
+func (r *Headroom) late() *table {
+	return tableOf(r.Ports, func(t *table, p *HeadroomPort) {
+		for _, q := range p.Queues {
+			if q.LateXoffs+q.Early > 0 {
+				t.row(p.Port, q.Priority, q.Xoffs, q.LateXoffs, ns(q.LateNs), q.RingBytes, q.RingTotalBytes,
+					q.Early+q.Crowded)
+			}
+		}
+	}, "PORT", "PRIO", ">XOFFS", ">LATE", ">MAX", ">FROM THE RING", ">IN ALL", ">WAITED")
 }
 
 // ignored lists the reasons for ignored messages, the most frequent of each port first.
@@ -102,9 +116,8 @@ func (r *Headroom) ignored() *table {
 // ledger lists each value with its terms.
 func (r *Headroom) ledger() *table {
 	return tableOf(r.Ports, func(t *table, p *HeadroomPort) {
-		whole := func(value, term string, bits int64) {
-			octets := headroom.Octets(bits)
-			t.row(p.Port, value, term, bits, octets, headroom.Cells(octets, p.CellBytes))
+		row := func(value, term string, bits int64, cells any) {
+			t.row(p.Port, value, term, bits, headroom.Octets(bits), cells)
 		}
 		for _, v := range []struct {
 			name string
@@ -114,9 +127,9 @@ func (r *Headroom) ledger() *table {
 				continue
 			}
 			for _, term := range v.of.Terms {
-				t.row(p.Port, v.name, term.Name, term.Bits, headroom.Octets(term.Bits), "")
+				row(v.name, term.Name, term.Bits, "")
 			}
-			whole(v.name, "total", v.of.Bits)
+			row(v.name, "total", v.of.Bits, v.of.Cells)
 		}
 		for _, v := range []struct {
 			name, term string
@@ -125,10 +138,10 @@ func (r *Headroom) ledger() *table {
 			{"peer says", "as it has told", p.PeerFoundBits}, {"counts", "what that means here", p.ReceivedBits},
 			{"told", "to the peer", p.ToldBits}} {
 			if v.bits != nil {
-				whole(v.name, v.term, *v.bits)
+				row(v.name, v.term, *v.bits, "")
 			}
 		}
-		whole("in force", "", 8*p.InForceBytes)
+		row("in force", "holds on the wire", 8*p.HoldsBytes, p.InForceCells)
 	}, "PORT", "VALUE", "TERM", ">BITS", ">BYTES", ">CELLS")
 }
 

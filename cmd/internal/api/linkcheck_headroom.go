@@ -42,8 +42,9 @@ type HeadroomCheck struct {
 	Speed         *int64  `json:"speed_bits_per_second"`  // null: the port has none
 	Samples       []int64 `json:"after_xoff_bytes"`       // that came after each XOFF had left, in order of time
 	BeforeBytes   int64   `json:"before_xoff_bytes"`      // most that had come before one, and were looked at after
-	InForceBytes  int64   `json:"in_force_bytes"`         // at the end
-	Exceeded      int     `json:"exceeded_xoffs"`         // XOFFs after which more came than was in force
+	InForceBytes  int64   `json:"in_force_bytes"`         // of the buffer, at the end
+	HoldsBytes    int64   `json:"holds_bytes"`            // octets on the wire that those hold
+	Exceeded      int     `json:"exceeded_xoffs"`         // XOFFs after which more came than the headroom held
 	EtaBytes      int64   `json:"eta_bytes"`
 	DelayBytes    int64   `json:"delay_bytes"`
 	Calculated    int64   `json:"calculated_bytes"`
@@ -56,16 +57,16 @@ type HeadroomCheck struct {
 // macctl.NominalSpeed.
 const fullShare = 0.5
 
-// A HeadroomInForce is the headroom in force at each XOFF of a check and at its end, in octets.
+// A HeadroomInForce is the headroom in force at each XOFF of a check and at its end, in bytes of the buffer.
 type HeadroomInForce struct {
 	Then []int64
 	Now  int64
 }
 
-// exceeded counts the XOFFs after which more came than the headroom in force.
-func (f *HeadroomInForce) exceeded(after []int64) (n int) {
+// exceeded counts the XOFFs after which more came than the headroom in force holds.
+func (f *HeadroomInForce) exceeded(after []int64, p headroom.Packing) (n int) {
 	for i, octets := range after {
-		if i >= len(f.Then) || octets > f.Then[i] {
+		if i >= len(f.Then) || octets > p.Octets(f.Then[i]) {
 			n++
 		}
 	}
@@ -78,7 +79,8 @@ func NewHeadroomCheck(name string, begun time.Time, r *headroom.CheckResult, inf
 	h := &HeadroomCheck{Schema: Schema, Switch: name, Time: begun.UTC(), Port: info.Port, Priority: Priority(priority),
 		Neighbor: nonZero(info.Report.Neighbour), Xoffs: len(r.AfterXoff), Unstopped: r.Unstopped,
 		ElapsedNs: int64(time.Since(begun)), Samples: r.AfterXoff, BeforeBytes: r.BeforeXoff, InForceBytes: inForce.Now,
-		Exceeded: inForce.exceeded(r.AfterXoff), EtaBytes: headroom.Octets(info.Calculated.Eta.Bits()),
+		HoldsBytes: info.Packing.Octets(inForce.Now), Exceeded: inForce.exceeded(r.AfterXoff, info.Packing),
+		EtaBytes:   headroom.Octets(info.Calculated.Eta.Bits()),
 		DelayBytes: headroom.Octets(info.Calculated.Delay.Bits()), Calculated: info.Calculated.Bytes()}
 	if c.Mode == macctl.ModePause {
 		h.Priority = All
@@ -93,7 +95,7 @@ func NewHeadroomCheck(name string, begun time.Time, r *headroom.CheckResult, inf
 		found := headroom.Octets(info.Report.Measured.Bits())
 		h.MeasuredBytes = &found
 	}
-	h.Fits = r.Unstopped == 0 && len(r.AfterXoff) > 0 && h.Exceeded == 0 && slices.Max(r.AfterXoff) <= inForce.Now
+	h.Fits = r.Unstopped == 0 && len(r.AfterXoff) > 0 && h.Exceeded == 0 && slices.Max(r.AfterXoff) <= h.HoldsBytes
 	if share, carried := h.filled(); h.Fits && share < fullShare {
 		h.Inconclusive = nonZero("the peer was to fill the link, and it " + carried)
 	}
@@ -115,8 +117,9 @@ func (h *HeadroomCheck) filled() (share float64, text string) {
 // Event describes the result in one sentence.
 func (h *HeadroomCheck) Event() string {
 	_, carried := h.filled()
-	return fmt.Sprintf("checked by %d XOFFs into a link that %s: at most %d B came after one, and %d B are in force: "+
-		"%s", h.Xoffs, carried, slices.Max(h.Samples), h.InForceBytes, h.verdict())
+	return fmt.Sprintf("checked by %d XOFFs into a link that %s: at most %d B came after one, and %d B are in force, "+
+		"which hold %d on the wire: %s", h.Xoffs, carried, slices.Max(h.Samples), h.InForceBytes, h.HoldsBytes,
+		h.verdict())
 }
 
 func (s *Server) checkHeadroom(_ http.ResponseWriter, r *http.Request) (any, error) {
@@ -170,11 +173,12 @@ func (h *HeadroomCheck) Text() string {
 	after := newTable(">MIN", ">P50", ">P90", ">P99", ">P99.9", ">MAX", ">BEFORE XOFF")
 	after.row(Quantile(sorted, 0), Quantile(sorted, 500), Quantile(sorted, 900), Quantile(sorted, 990),
 		Quantile(sorted, 999), Quantile(sorted, 1000), h.BeforeBytes)
-	beside := newTable(">ETA", ">DELAY", ">CALCULATED", ">MEASURED", ">IN FORCE")
-	beside.row(h.EtaBytes, h.DelayBytes, h.Calculated, h.MeasuredBytes, h.InForceBytes)
+	beside := newTable(">ETA", ">DELAY", ">CALCULATED", ">MEASURED", ">HELD", ">IN FORCE")
+	beside.row(h.EtaBytes, h.DelayBytes, h.Calculated, h.MeasuredBytes, h.HoldsBytes, h.InForceBytes)
 	return head + sections("", section{"Bytes on the wire that came after XOFF had left; other traffic of the " +
 		"priority counts too; BEFORE XOFF had come by then", after},
-		section{"Headroom, bytes", beside}) + "\n" + spreadPlot(sorted, h.InForceBytes) + "\n" + h.verdict() + "\n"
+		section{"Headroom, bytes on the wire; IN FORCE: of the buffer, for HELD", beside}) + "\n" +
+		spreadPlot(sorted, h.HoldsBytes) + "\n" + h.verdict() + "\n"
 }
 
 func (h *HeadroomCheck) verdict() string {
@@ -207,11 +211,11 @@ const (
 )
 
 // spreadPlot draws a histogram of the samples.
-func spreadPlot(sorted []int64, inForce int64) string {
+func spreadPlot(sorted []int64, held int64) string {
 	if len(sorted) == 0 {
 		return ""
 	}
-	step := max(1, (max(inForce, sorted[len(sorted)-1])+plotRows-1)/plotRows)
+	step := max(1, (max(held, sorted[len(sorted)-1])+plotRows-1)/plotRows)
 	var rows [plotRows + 1]int
 	most := 1
 	for _, n := range sorted {
@@ -223,8 +227,8 @@ func spreadPlot(sorted []int64, inForce int64) string {
 	for i, n := range rows {
 		from := int64(i) * step
 		mark := ""
-		if from <= inForce && inForce < from+step {
-			mark = "  <- in force"
+		if from <= held && held < from+step {
+			mark = "  <- held"
 		}
 		if n == 0 && mark == "" && from > sorted[len(sorted)-1] {
 			continue

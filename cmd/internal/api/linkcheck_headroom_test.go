@@ -16,21 +16,29 @@ import (
 	"pfcswitch/macctl"
 )
 
-// sampleCheck is a check of a port of 1 Gbit/s with a headroom of 75,008 octets.
+// A headroom of one cell holds a frame, of so many octets on the wire.
+const wireOctets = 84
+
+// sampleCheck is a check of a port of 1 Gbit/s with a headroom of 893 cells, which hold 75,012 octets on the wire.
 func sampleCheck() *HeadroomCheck {
 	r := headroom.CheckResult{AfterXoff: []int64{6152, 4614, 9228, 4614}, BeforeXoff: 3076,
 		Filled: 12 * time.Millisecond, Octets: 1_470_000}
-	return newCheck(&r, 75_008)
+	return newCheck(&r, 893)
 }
 
-func newCheck(r *headroom.CheckResult, inForce int64) *HeadroomCheck {
-	return checkOf(r, 1e9, HeadroomInForce{slices.Repeat([]int64{inForce}, len(r.AfterXoff)), inForce})
+func newCheck(r *headroom.CheckResult, cells int64) *HeadroomCheck {
+	return checkOf(r, 1e9, slices.Repeat([]int64{cells}, len(r.AfterXoff)), cells)
 }
 
-// checkOf is a check of a port with a speed, or with none, of 0.
-func checkOf(r *headroom.CheckResult, speed int64, inForce HeadroomInForce) *HeadroomCheck {
+// checkOf is a check of a port with a speed, or with none, of 0. The headroom has so many cells at each XOFF, and at
+// the end.
+func checkOf(r *headroom.CheckResult, speed int64, then []int64, now int64) *HeadroomCheck {
+	inForce := HeadroomInForce{Now: 256 * now}
+	for _, cells := range then {
+		inForce.Then = append(inForce.Then, 256*cells)
+	}
 	in := headroom.Inputs{Speed: 1e9, MaxFrame: 1514, Burst: 62_500}
-	info := HeadroomInfo{Port: "p1", Calculated: headroom.Calculate(in, macctl.ModePFC),
+	info := HeadroomInfo{Port: "p1", Calculated: headroom.Calculate(in, macctl.ModePFC), Packing: in.Packing(256, 1),
 		Report: headroom.Report{Neighbour: "s2",
 			Measured: headroom.Measure(in, headroom.Finding{RoundTrip: 40 * time.Microsecond})}}
 	h := NewHeadroomCheck("s1", start, r, info, &dataplane.PortConfig{Mode: macctl.ModePFC, Speed: speed}, 3, inForce)
@@ -43,7 +51,7 @@ func TestHeadroomCheckText(t *testing.T) {
 	text := h.Text()
 	for _, want := range []string{
 		"port p1, priority 3, neighbor s2: 4 XOFFs in 31ms, into 980.0 Mbit/s (98.0 % of the port's speed)\n",
-		"4,614  4,614  9,228  9,228  9,228  9,228        3,076", "75,008", "<- in force", "PASS",
+		"4,614  4,614  9,228  9,228  9,228  9,228        3,076", "75,012", "228,608", "<- held", "PASS",
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
@@ -61,21 +69,22 @@ func TestHeadroomCheckVerdict(t *testing.T) {
 	full := func(after ...int64) headroom.CheckResult {
 		return headroom.CheckResult{AfterXoff: after, Filled: time.Millisecond, Octets: 62_500} // half of 1 Gbit/s
 	}
-	idle, unstopped := full(10, 20), full(10)
+	const fits = 20 * wireOctets
+	idle, unstopped := full(10, fits), full(10)
 	idle.Octets--
 	unstopped.Unstopped = 1
 	idleAndMore := idle
-	idleAndMore.AfterXoff = []int64{10, 21}
+	idleAndMore.AfterXoff = []int64{10, fits + 1}
 	for _, tt := range []struct {
-		name    string
-		result  headroom.CheckResult
-		inForce int64
-		fits    bool
-		doubt   bool
-		says    string
+		name   string
+		result headroom.CheckResult
+		cells  int64
+		fits   bool
+		doubt  bool
+		says   string
 	}{
-		{"it fits", full(10, 20), 20, true, false, "PASS"},
-		{"an octet more", full(10, 21, 3), 20, false, false,
+		{"it fits", full(10, fits), 20, true, false, "PASS"},
+		{"an octet more", full(10, fits+1, 3), 20, false, false,
 			"FAIL: more came than the headroom in force holds, after 1 of the XOFFs"},
 		{"the peer goes on", unstopped, 20, false, false, "FAIL: after 1 of the XOFFs"},
 		{"nothing was found", headroom.CheckResult{}, 20, false, false, "FAIL"},
@@ -84,7 +93,7 @@ func TestHeadroomCheckVerdict(t *testing.T) {
 				"50.0 % of"},
 		{"an octet more, though the link was not full", idleAndMore, 20, false, false, "FAIL: more came"},
 	} {
-		h := newCheck(&tt.result, tt.inForce)
+		h := newCheck(&tt.result, tt.cells)
 		if h.Fits != tt.fits || !strings.Contains(h.Text(), tt.says) || (h.Inconclusive != nil) != tt.doubt {
 			t.Errorf("%s: fits %v, inconclusive %v\n%s", tt.name, h.Fits, h.Inconclusive, h.Text())
 		}
@@ -94,10 +103,11 @@ func TestHeadroomCheckVerdict(t *testing.T) {
 // A sample is compared with the headroom in force when its XOFF left, and with the headroom at the end. The check
 // itself may raise the headroom.
 func TestHeadroomCheckThatGrows(t *testing.T) {
-	r := headroom.CheckResult{AfterXoff: []int64{10, 30}, Filled: time.Millisecond, Octets: 125_000}
+	r := headroom.CheckResult{AfterXoff: []int64{10 * wireOctets, 30 * wireOctets}, Filled: time.Millisecond,
+		Octets: 125_000}
 	for _, tt := range []struct {
 		name     string
-		then     []int64
+		then     []int64 // cells
 		now      int64
 		exceeded int
 		says     string
@@ -108,7 +118,7 @@ func TestHeadroomCheckThatGrows(t *testing.T) {
 		{"lowered since", []int64{30, 30}, 20, 0, "FAIL: more came than the headroom holds that is in force by now"},
 		{"not known for all", []int64{30}, 30, 1, "FAIL"},
 	} {
-		h := checkOf(&r, 1e9, HeadroomInForce{tt.then, tt.now})
+		h := checkOf(&r, 1e9, tt.then, tt.now)
 		if h.Exceeded != tt.exceeded || !strings.Contains(h.Text(), tt.says) || !strings.Contains(h.Event(), tt.says) ||
 			h.Fits != (tt.says == "PASS") {
 			t.Errorf("%s: fits %v, %d exceeded, %s\n%s", tt.name, h.Fits, h.Exceeded, h.Event(), h.Text())
@@ -125,18 +135,18 @@ func TestHeadroomCheckEvent(t *testing.T) {
 		speed, after  int64
 		carried, want string
 	}{
-		{125_000, 1e9, 21, "100.0 % of the port's speed",
+		{125_000, 1e9, 1681, "100.0 % of the port's speed",
 			"FAIL: more came than the headroom in force holds, after 1 of the XOFFs"},
-		{12_500, 1e9, 21, "10.0 % of the port's speed",
+		{12_500, 1e9, 1681, "10.0 % of the port's speed",
 			"FAIL: more came than the headroom in force holds, after 1 of the XOFFs"},
 		{625_000, 0, 10, noSpeed, "PASS: what came after XOFF fits the headroom in force"},
 		{624_999, 0, 10, noSpeed, "INCONCLUSIVE: what came fits the headroom in force, but the peer was to fill the " +
 			"link, and it carried " + noSpeed},
 	} {
-		want := fmt.Sprintf("checked by 1 XOFFs into a link that carried %s: at most %d B came after one, and 20 B "+
-			"are in force: %s", tt.carried, tt.after, tt.want)
+		want := fmt.Sprintf("checked by 1 XOFFs into a link that carried %s: at most %d B came after one, and "+
+			"5120 B are in force, which hold 1680 on the wire: %s", tt.carried, tt.after, tt.want)
 		h := checkOf(&headroom.CheckResult{AfterXoff: []int64{tt.after}, Filled: time.Millisecond, Octets: tt.octets},
-			tt.speed, HeadroomInForce{[]int64{20}, 20})
+			tt.speed, []int64{20}, 20)
 		if got := h.Event(); got != want {
 			t.Errorf("%d octets:\n got %q\nwant %q", tt.octets, got, want)
 		}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"pfcswitch/dataplane"
+	"pfcswitch/headroom"
 )
 
 // Every error is JSON, also for an unknown path or method.
@@ -114,7 +115,7 @@ func TestDownPorts(t *testing.T) {
 			strings.Contains(text, "held") && !up {
 			t.Errorf("up %v: show buffer:\n%s", up, text)
 		}
-		info := HeadroomInfo{Port: m.snapshot.Ports[0].Config.Name, Cell: 256}
+		info := HeadroomInfo{Port: m.snapshot.Ports[0].Config.Name, Packing: headroom.Packing{Cell: 256}}
 		if p := m.headroomPort(&info); (p.State == "down") == up {
 			t.Errorf("up %v: show headroom: %s", up, p.State)
 		}

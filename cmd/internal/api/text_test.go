@@ -25,14 +25,14 @@ func TestHeadroomDetail(t *testing.T) {
 
 // Each value is the sum of its terms: at 1 Gbit/s, with frames of 1518 + 24 octets on the wire, which
 // are 12,336 bits, 1 km of cable (5000 bits), a response limit of 1024 bits, a send call of 50,000 and a burst of
-// 500,000.
+// 500,000. A cell for each 84 octets holds them as smallest frames.
 func TestHeadroomTermsAddUp(t *testing.T) {
 	byHand := map[string]struct{ bits, octets, cells int64 }{
-		"eta":        {2*12_336 + 2*5000 + 1024, 4462, 18},
-		"delay":      {2*12_336 + 2*5000 + 1024 + 84*8, 4546, 18},
-		"calculated": {36_368 + 50_000 + 500_000, 73_296, 287},
+		"eta":        {2*12_336 + 2*5000 + 1024, 4462, 54},
+		"delay":      {2*12_336 + 2*5000 + 1024 + 84*8, 4546, 55},
+		"calculated": {36_368 + 50_000 + 500_000, 73_296, 873},
 		// 22 µs, and 30 ns twice; the reaction is no more than a send call
-		"measured": {22_060 + 50_000 + 2*12_336 + 84*8 + 500_000, 74_676, 292},
+		"measured": {22_060 + 50_000 + 2*12_336 + 84*8 + 500_000, 74_676, 889},
 	}
 	for _, p := range answer(&fake{}, "headroom").(*Headroom).Ports {
 		for name, v := range map[string]*HeadroomValue{"eta": &p.Eta, "delay": &p.Delay, "calculated": &p.Calculated,
@@ -63,7 +63,7 @@ func TestHeadroomFitsTheScreen(t *testing.T) {
 	r := answer(&fake{}, "headroom").(*Headroom)
 	in := headroom.Inputs{Speed: 1e9, MaxFrame: 9018, Delay: 5_000_000, Burst: 62_500}
 	found := headroom.Finding{RoundTrip: 10_123_456, Precision: 30, Reaction: 1_234_567, Burst: 500_000}
-	p, value := &r.Ports[0], valueOf(256)
+	p, value := &r.Ports[0], valueOf(in.Packing(256, 1))
 	measured, bits := value(headroom.Measure(in, found)), int64(9_999_999)
 	p.Port, p.Neighbor = "uplink-12", nonZero("spine-switch-number-two")
 	p.Measured, p.Eta, p.Delay, p.CalculatedBytes = &measured, value(headroom.Eta(in)),

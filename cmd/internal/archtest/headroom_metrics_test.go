@@ -32,6 +32,7 @@ var headroomMetrics = map[string]string{
 	"target_bytes": "headroom_value_bytes", "needs_bytes": "headroom_value_bytes",
 	"told":           "headroom_told",
 	"in_force_bytes": "headroom_configured_bytes",
+	"holds_bytes":    "headroom_value_bytes",
 	"xon_bytes":      "headroom_xon_measured_bytes",
 
 	"finding.trip_ns": "headroom_found_seconds", "finding.precision_ns": "headroom_found_seconds",
@@ -47,6 +48,8 @@ var headroomMetrics = map[string]string{
 	"queues.xoffs":      "headroom_xoffs_total",
 	"queues.peak_bytes": "headroom_used_max_bytes", "queues.ring_bytes": "headroom_before_xoff_max_bytes",
 	"queues.ring_frames": "headroom_waited_frames_total", "queues.crowded_frames": "headroom_waited_frames_total",
+	"queues.early_frames": "headroom_waited_frames_total", "queues.late_xoffs": "headroom_late_xoffs_total",
+	"queues.late_ns": "headroom_late_max_seconds", "queues.ring_total_bytes": "headroom_before_xoff_bytes_total",
 	"queues.exceeded_xoffs": "headroom_exceeded_total", "queues.tightest": "headroom_least_left_bytes",
 	"messages": "headroom_messages_total",
 }
@@ -58,6 +61,7 @@ var notMetrics = map[string]string{
 	"peer_applied":       "peer_has by told",
 	"turn":               "of the same samples as turn_idle and turn_busy",
 	"queues.paced_bytes": "the part of peak_bytes that demo headroom compares",
+	"small_packets":      "a setting",
 	"cell_bytes":         "a setting", "in_force_cells": "bytes by the size of a cell",
 	"calculated.cells": "likewise", "eta.cells": "likewise", "delay.cells": "likewise", "measured.cells": "likewise",
 }

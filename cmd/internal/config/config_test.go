@@ -133,7 +133,7 @@ func TestLimits(t *testing.T) {
 			"17GiB: both pools"},
 		{"both pools", "buffer: {lossless: {size: 9GiB}, lossy: {size: 8GiB}}\nports: {p1: }", "buffer.lossless.size",
 			"together"},
-		{"k", "preset: roce\nports: {p1: {k: 1099511627776}}", "buffer.lossless.size", "auto would be 2"},
+		{"k", "preset: roce\nports: {p1: {k: 1099511627776}}", "buffer.lossless.size", "auto would be 8"},
 		{"private", "preset: roce\nbuffer: {private: 1024GiB}\nports: {p1: }", "buffer.lossless.size", "auto would be"},
 		{"delay", "ports: {p1: {speed: 800G, delay: 1s, mtu: 65535}}", "ports.p1.delay",
 			"1s: the frames under way here"},
@@ -148,8 +148,8 @@ func TestLimits(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) { wantFault(t, tt.text, 0, tt.key, tt.want) })
 	}
-	mustParse(t, "preset: roce\nbuffer: {lossless: {size: 2GiB}, lossy: {size: 2GiB}}\nports: {p1: {speed: 10G, "+
-		"delay: 500ms}}")
+	mustParse(t, "preset: roce\nbuffer: {lossless: {size: 3700MiB}, lossy: {size: 256MiB}}\nports: {p1: {speed: "+
+		"10G, delay: 500ms}}")
 }
 
 func TestHostNICKeys(t *testing.T) {

@@ -215,6 +215,7 @@ func drawMeasuring(t *rapid.T, h *HeadroomDefaults) {
 	h.EtherType = rapid.Uint16Range(0x9000, 0xFFFF).Draw(t, "ethertype")
 	h.Percentile = rapid.Float64Range(50, 100).Draw(t, "percentile")
 	h.Share = rapid.Float64Range(0.001, 1).Draw(t, "share")
+	h.Small = rapid.Float64Range(0, 1).Draw(t, "small packets")
 	h.Interval = time.Duration(rapid.Int64Range(1e7, 1e11).Draw(t, "interval"))
 	h.Agree = choose(t, "agree", AgreeLLDP, AgreeAlways)
 	h.Min = drawSize(t, "min", 0)

@@ -12,12 +12,14 @@ import (
 // HeadroomDefaults are the switch-wide settings of headroom and its measurement. Both ends of a link need the same
 // opcode, identifier and EtherType.
 type HeadroomDefaults struct {
-	K          int64         // bits; of ports that say nothing else
-	Precision  time.Duration // by which a stamp may be wrong; 0: as the clock is found to be
-	Answer     AnsweringPoint
-	Mode       AnswerMode
-	Stamps     Stamps
-	Variant    StampVariant
+	K         int64         // bits; of ports that say nothing else
+	Precision time.Duration // by which a stamp may be wrong; 0: as the clock is found to be
+	Answer    AnsweringPoint
+	Mode      AnswerMode
+	Stamps    Stamps
+	Variant   StampVariant
+	// Small is the share of a headroom's octets that is taken as the smallest frames, 0 to 1: see headroom.Packing.
+	Small      float64
 	Opcode     uint16
 	Identifier [3]byte
 	EtherType  uint16        // of measurement frames on links that swallow MAC Control
@@ -85,9 +87,8 @@ type HeadroomLimit struct {
 
 func defaultHeadroom() HeadroomDefaults {
 	return HeadroomDefaults{Answer: AnswerGenerator, Mode: ModeAcknowledge, Stamps: FourStamps, Variant: VariantMAC,
-		Opcode: 0xFFFE, Identifier: [3]byte{0x02, 0x50, 0x46}, EtherType: 0x88B5, Percentile: 99.9,
-		Interval: time.Second,
-		Max:      HeadroomLimit{Times: 4}, Share: 0.5, Agree: AgreeLLDP}
+		Small: 1, Opcode: 0xFFFE, Identifier: [3]byte{0x02, 0x50, 0x46}, EtherType: 0x88B5, Percentile: 99.9,
+		Interval: time.Second, Max: HeadroomLimit{Times: 4}, Share: 0.5, Agree: AgreeLLDP}
 }
 
 // bitsOfK reads the part of the headroom that neither calculation nor measurement can see.
@@ -98,6 +99,7 @@ func (h *HeadroomDefaults) fields() []field {
 		key("k", &h.K, bitsOfK),
 		key("precision", &h.Precision, orWord(duration(1, time.Millisecond), "auto", 0)),
 		key("answer", &h.Answer, oneOf(AnswerGenerator, AnswerLink)),
+		key("small_packets", &h.Small, shareOrNone),
 		key("mode", &h.Mode, oneOf(ModeAcknowledge, ModeLoopback)),
 		key("stamps", &h.Stamps, oneOf(FourStamps, TwoStamps)),
 		key("variant", &h.Variant, oneOf(VariantMAC, VariantClient)),

@@ -121,18 +121,32 @@ func readCable(text string) (time.Duration, error) {
 var alpha = float(above(0, 1024), "is not an alpha: write a number above 0 and up to 1024, such as 0.125, 1 or 8",
 	func(n float64) bool { return n > 0 && n <= 1024 })
 
-// share reads a percentage or a fraction, as a fraction.
-var share = parser[float64]{readShare, formatShare,
-	func() []*Schema { return []*Schema{pattern(percentForm, ""), above(0, 1)} }}
+// share reads a percentage or a fraction above 0, as a fraction. shareOrNone reads 0 too.
+var (
+	share = parser[float64]{readShare, formatShare,
+		func() []*Schema { return []*Schema{pattern(percentForm, ""), above(0, 1)} }}
+	shareOrNone = parser[float64]{readShareOrNone, formatShare, func() []*Schema {
+		return []*Schema{pattern(percentForm, ""),
+			{Type: "number", Minimum: new(float64(0)), Maximum: new(float64(1))}}
+	}}
+)
 
 func readShare(text string) (float64, error) {
+	n, err := readShareOrNone(text)
+	if err != nil || n == 0 {
+		return 0, errors.New("is not a share: write a percentage above 0% and up to 100%, such as 10%")
+	}
+	return n, nil
+}
+
+func readShareOrNone(text string) (float64, error) {
 	number, percent := strings.CutSuffix(text, "%")
 	n, err := strconv.ParseFloat(number, 64)
 	if percent {
 		n /= 100
 	}
-	if err != nil || !(n > 0 && n <= 1) {
-		return 0, errors.New("is not a share: write a percentage above 0% and up to 100%, such as 10%")
+	if err != nil || !(n >= 0 && n <= 1) {
+		return 0, errors.New("is not a share: write a percentage up to 100%, such as 10%")
 	}
 	return n, nil
 }
@@ -179,7 +193,7 @@ func formatRate(n int64) string {
 // formatShare writes a fraction so that share reads exactly the same one.
 func formatShare(fraction float64) string {
 	percent := strconv.FormatFloat(fraction*100, 'f', -1, 64) + "%"
-	if again, err := readShare(percent); err == nil && again == fraction {
+	if again, err := readShareOrNone(percent); err == nil && again == fraction {
 		return percent
 	}
 	return strconv.FormatFloat(fraction, 'f', -1, 64)

@@ -79,7 +79,12 @@ func (p *Port) HeadroomInputs() headroom.Inputs {
 	return in
 }
 
-// CalculatedHeadroom is the port's calculated headroom, whether or not the configuration uses it.
+// Packing says how frames of a port fill the buffer after XOFF.
+func (c *Config) Packing(p *Port) headroom.Packing {
+	return p.HeadroomInputs().Packing(c.Buffer.Cell, c.Headroom.Small)
+}
+
+// CalculatedHeadroom is the port's calculated headroom in bits on the wire, whether or not the configuration uses it.
 func (p *Port) CalculatedHeadroom() headroom.Calculation {
 	return headroom.Calculate(p.HeadroomInputs(), p.FlowControl.Mode())
 }
@@ -113,7 +118,7 @@ func (p *Port) resolveQueue(c *Config, priority int) ResolvedQueue {
 	eta := pick(own.Headroom, b.Headroom)
 	share := b.Lossless.Alpha
 	if eta.Mode != HeadroomFixed {
-		eta.Bytes = p.CalculatedHeadroom().Bytes()
+		eta.Bytes = c.Packing(p).Bytes(p.CalculatedHeadroom().Bytes())
 	}
 	if p.isTAP() {
 		eta.Bytes, share = max(eta.Bytes, tapHeadroom()), tapAlpha
@@ -169,7 +174,7 @@ func (c *Config) MostHeadroom(p *Port) int64 {
 		measured += int64(bits.OnesCount8(c.MeasuredQueues(other)))
 	}
 	part := int64(c.Headroom.Share * float64(c.Shared()) / float64(max(1, measured)))
-	return c.Buffer.WholeCells(p.CalculatedHeadroom().Bytes()) + part/c.Buffer.Cell*c.Buffer.Cell
+	return c.Packing(p).Bytes(p.CalculatedHeadroom().Bytes()) + part/c.Buffer.Cell*c.Buffer.Cell
 }
 
 // MeasuredQueues are the ingress queues of a port whose headroom follows the measurement: buffer.headroom or their own

@@ -24,16 +24,16 @@ ports:
 		frames1G  = 2*1542 + 84 + 128 // PFC delay value of a link without length
 		frames10G = 2*1542 + 84 + 3840 + 2*625
 	)
-	cells := func(n int64) int64 { return (n + 255) / 256 * 256 }
+	smallest := func(n int64) int64 { return (n + 83) / 84 * 256 } // frames of 84 octets on the wire, a cell each
 	tests := []struct {
 		port, priority int
 		want           ResolvedQueue
 	}{
-		{0, 3, ResolvedQueue{Lossless: true, Private: 5120, Headroom: cells(frames1G + 6250 + 62_500), Xon: 192,
+		{0, 3, ResolvedQueue{Lossless: true, Private: 5120, Headroom: smallest(frames1G + 6250 + 62_500), Xon: 192,
 			XonOffset: 4096, Alpha: 1}},
 		{0, 4, ResolvedQueue{Lossless: true, Private: 0, Headroom: 1024, Xon: 9000, XonOffset: 7168, Alpha: 2}},
 		{0, 0, ResolvedQueue{}},
-		{1, 0, ResolvedQueue{Lossless: true, Private: 5120, Headroom: cells(frames10G + 62_500 + 3084 + 100),
+		{1, 0, ResolvedQueue{Lossless: true, Private: 5120, Headroom: smallest(frames10G + 62_500 + 3084 + 100),
 			Xon: (512+30_720)/8 + 2*625, XonOffset: 4096, Alpha: 0.5}},
 		{1, 3, ResolvedQueue{}},
 		{2, 3, ResolvedQueue{}},
@@ -46,25 +46,34 @@ ports:
 }
 
 func TestHeadroomModes(t *testing.T) {
-	const calculated = 72_192 // at 1G and MTU 1500, in whole cells
+	const (
+		calculated = 858 * 256  // 72,046 octets at 1G and MTU 1500, as frames of 84 octets
+		full       = 47 * 1536  // the same as frames of 1538 octets
+		long       = 2346 * 256 // 197,038 octets with 100 km of cable
+	)
 	tests := []struct {
-		buffer, own string
-		want        int64
+		buffer, own, port, more string
+		want                    int64
 	}{
-		{"auto", "", calculated},
-		{"calculated", "", calculated},
-		{"64KiB", "", 64 << 10},
-		{"64KiB", "auto", calculated},
-		{"auto", "32KiB", 32 << 10},
-		{"auto", "0", 0},
+		{"auto", "", "", "", calculated},
+		{"calculated", "", "", "", calculated},
+		{"64KiB", "", "", "", 64 << 10},
+		{"64KiB", "auto", "", "", calculated},
+		{"auto", "32KiB", "", "", 32 << 10},
+		{"auto", "0", "", "", 0},
+		{"auto", "", "cable: 100km, ", "", long},
+		{"auto", "", "", "headroom: {small_packets: 0%}", full},
+		{"auto", "", "", "headroom: {small_packets: 50%}", 429*256 + 24*1536},
+		{"64KiB", "", "", "headroom: {small_packets: 0}", 64 << 10},
 	}
 	for _, tt := range tests {
-		t.Run(tt.buffer+" "+tt.own, func(t *testing.T) {
+		t.Run(strings.Join([]string{tt.buffer, tt.own, tt.port, tt.more}, " "), func(t *testing.T) {
 			own := ""
 			if tt.own != "" {
 				own = "priorities: {3: {headroom: " + tt.own + "}}"
 			}
-			c := mustParse(t, "preset: roce\nbuffer: {headroom: "+tt.buffer+"}\nports: {p1: {"+own+"}}")
+			c := mustParse(t, "preset: roce\n"+tt.more+"\nbuffer: {headroom: "+tt.buffer+"}\nports: {p1: {"+tt.port+
+				own+"}}")
 			if got := c.Ports[0].Queues[3].Headroom; got != tt.want {
 				t.Errorf("headroom\n got %d\nwant %d", got, tt.want)
 			}
@@ -159,6 +168,7 @@ func TestSmallestPool(t *testing.T) {
 // ports which a watermark holds, and that of all others, which the pool keeps for them.
 func TestTrunkRoom(t *testing.T) {
 	const pfc = `
+headroom: {small_packets: 0%}
 priorities: {lossless: [3]}
 buffer: {lossless: {size: 1MiB}, cell: 256}
 ports: {m1: {speed: 100M}, m2: {speed: 100M, priorities: {3: {headroom: M2}}}, u: {speed: 100M}, other: {speed: 100M}}
@@ -166,6 +176,7 @@ trunks: {t: {uplink: u, members: [m1, m2],
   watermarks: {priority: {3: {high: 870KiB, low: 1KiB}}, uplink_priority: {3: {high: 700KiB, low: 1KiB}}}}}
 `
 	const pause = `
+headroom: {small_packets: 0%}
 buffer: {lossless: {size: 1MiB}, cell: 256}
 ports: {m1: {speed: 100M, flow_control: pause}, m2: {speed: 100M, flow_control: pause},
   u: {speed: 100M, flow_control: pause}}
@@ -179,26 +190,26 @@ trunks: {t: {uplink: u, members: [m1, m2], flow_control: pause,
 		want       []string // what the error says, in order; none: there is room
 	}{
 		{"nothing found", auto, nil, nil},
-		{"members just fit", auto, map[string]int64{"m1": 62 << 10, "m2": 62 << 10}, nil},
-		{"members one octet above", auto, map[string]int64{"m1": 62 << 10, "m2": 62<<10 + 1},
+		{"members just fit", auto, map[string]int64{"m1": 61 << 10, "m2": 61 << 10}, nil},
+		{"members one cell above", auto, map[string]int64{"m1": 61 << 10, "m2": 61<<10 + 256},
 			[]string{"t.watermarks.priority.3.high: 870KiB leaves too little"}},
 		{"one member found, the other calculated", auto, map[string]int64{"m1": 120 << 10},
 			[]string{"t.watermarks.priority.3.high"}},
-		{"the uplink just fits beside members", auto, map[string]int64{"u": 113 << 10}, nil},
-		{"the uplink takes the room of members", auto, map[string]int64{"u": 114 << 10},
+		{"the uplink just fits beside members", auto, map[string]int64{"u": 110 << 10}, nil},
+		{"the uplink takes the room of members", auto, map[string]int64{"u": 111 << 10},
 			[]string{"t.watermarks.priority.3.high"}},
-		{"the uplink has room", auto, map[string]int64{"m1": 200 << 10, "u": 90 << 10},
+		{"the uplink has room", auto, map[string]int64{"m1": 200 << 10, "u": 88 << 10},
 			[]string{"t.watermarks.priority.3.high"}},
-		{"both ways", auto, map[string]int64{"m1": 200 << 10, "u": 91 << 10}, []string{"t.watermarks.priority.3.high",
+		{"both ways", auto, map[string]int64{"m1": 200 << 10, "u": 89 << 10}, []string{"t.watermarks.priority.3.high",
 			"t.watermarks.uplink_priority.3.high: 700KiB leaves too little"}},
-		{"a port of no trunk just fits", auto, map[string]int64{"other": 113 << 10, "gone": 500 << 10}, nil},
-		{"a port of no trunk takes the room", auto, map[string]int64{"other": 114 << 10},
+		{"a port of no trunk just fits", auto, map[string]int64{"other": 110 << 10, "gone": 500 << 10}, nil},
+		{"a port of no trunk takes the room", auto, map[string]int64{"other": 111 << 10},
 			[]string{"t.watermarks.priority.3.high"}},
 		{"by hand stays by hand", byHand, map[string]int64{"m2": 500 << 10}, nil},
 		{"beside one by hand", byHand, map[string]int64{"m1": 65 << 10, "m2": 1},
 			[]string{"t.watermarks.priority.3.high"}},
 		{"under pause just fits", pause, map[string]int64{"m1": 62 << 10, "m2": 62 << 10, "u": 22 << 10}, nil},
-		{"a member under pause", pause, map[string]int64{"m1": 62 << 10, "m2": 62<<10 + 1, "u": 22 << 10},
+		{"a member under pause", pause, map[string]int64{"m1": 62 << 10, "m2": 62<<10 + 256, "u": 22 << 10},
 			[]string{"t.watermarks.member.high"}},
 		{"the uplink under pause", pause, map[string]int64{"u": 195 << 10}, []string{"t.watermarks.member.high",
 			"t.watermarks.uplink.high"}},

@@ -149,8 +149,8 @@ func (c *Config) reservedBeside(held []string, priority int, found map[string]in
 	return octets
 }
 
-// TrunkRoom checks the high watermarks of all trunks with measured headrooms, in octets by port name. A headroom from
-// the file stays. The error names watermarks that are too high. The configuration must be resolved.
+// TrunkRoom checks the high watermarks of all trunks with measured headrooms, in whole cells by port name. A
+// headroom from the file stays. The error names watermarks that are too high. The configuration must be resolved.
 func (c *Config) TrunkRoom(found map[string]int64) error {
 	var faults []*Error
 	for i := range c.Trunks {
@@ -162,12 +162,12 @@ func (c *Config) TrunkRoom(found map[string]int64) error {
 	return newErrors(faults)
 }
 
-// queueHeadroom is the headroom of an ingress queue, in octets.
+// queueHeadroom is the headroom of an ingress queue, in bytes of the buffer.
 func (c *Config) queueHeadroom(p *Port, priority int, found map[string]int64) int64 {
 	q := &p.Queues[priority]
-	octets, ok := found[p.Name]
+	size, ok := found[p.Name]
 	if !ok || !q.Lossless || pick(p.Priorities[priority].Headroom, c.Buffer.Headroom).Mode != HeadroomAuto {
 		return q.Headroom
 	}
-	return c.Buffer.WholeCells(octets)
+	return size
 }

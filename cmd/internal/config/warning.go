@@ -30,8 +30,8 @@ func (c *Config) Check(m Machine) []Warning {
 }
 
 func (c *Config) warnings(m Machine) []Warning {
-	all := slices.Concat(c.warnLossless(), c.warnSpeeds(), c.warnOverrides(), c.warnWires(), c.warnFDB(),
-		c.warnTrunks(), c.warnPause(m), c.warnWatchdogs(), c.warnMetrics())
+	all := slices.Concat(c.warnLossless(), c.warnHeadroom(), c.warnSpeeds(), c.warnOverrides(), c.warnWires(),
+		c.warnFDB(), c.warnTrunks(), c.warnPause(m), c.warnWatchdogs(), c.warnMetrics())
 	slices.SortStableFunc(all, func(a, b Warning) int { return a.Line - b.Line })
 	return all
 }
@@ -55,6 +55,29 @@ func (c *Config) warnLossless() (all []Warning) {
 	if c.Buffer.Xoff != nil && c.Buffer.Policy == PolicyDT {
 		all = append(all, c.warning("buffer.xoff",
 			"has no effect with policy: dt, which finds the threshold from alpha"))
+	}
+	return all
+}
+
+// warnHeadroom finds headrooms in the file that hold less than the calculated one, once for each key.
+func (c *Config) warnHeadroom() (all []Warning) {
+	warned := map[string]bool{}
+	for p := range c.ports() {
+		for _, priority := range p.losslessPriorities(c) {
+			own, key := p.Priorities[priority].Headroom, "buffer.headroom"
+			if own != nil {
+				key = "ports." + p.Name + ".priorities." + p.priorityKey(priority) + ".headroom"
+			}
+			packing, size, needs := c.Packing(p), p.Queues[priority].Headroom, p.CalculatedHeadroom().Bytes()
+			holds := packing.Octets(size)
+			if pick(own, c.Buffer.Headroom).Mode != HeadroomFixed || p.isTAP() || holds >= needs || warned[key] {
+				continue
+			}
+			warned[key] = true
+			all = append(all, c.warning(key, "%s of the buffer hold %d octets on the wire where %s of them come in "+
+				"frames of 64 octets, and by calculation %d may come at port %s: write at least %s, or calculated",
+				formatSize(size), holds, formatShare(packing.Small), needs, p.Name, formatSize(packing.Bytes(needs))))
+		}
 	}
 	return all
 }

@@ -73,7 +73,7 @@ func (d *Daemon) followHeadroom(ctx context.Context) time.Duration {
 		for _, text := range notes {
 			d.report(slog.LevelWarn, dataplane.EventHeadroom, p.cfg.Name, text)
 		}
-		if err := d.setHeadroom(p, d.cfg.Buffer.WholeCells(target), reason); errors.Is(err, buffer.ErrBusy) {
+		if err := d.setHeadroom(p, d.cfg.Packing(p.cfg).Bytes(target), reason); errors.Is(err, buffer.ErrBusy) {
 			wait = headroomRetry
 		}
 		d.setXon(p, xon)
@@ -111,25 +111,25 @@ var selfTestTexts = map[bool]string{
 	false: "MAC Control frames (0x8808) pass again, or the link is another now: flow control is on again",
 }
 
-// setHeadroom gives a port the measured headroom, in octets, and reports the change once with its reason. If the pool
-// is too small, the old value stays.
-func (d *Daemon) setHeadroom(p *portLink, octets int64, reason string) error {
-	if octets == 0 || octets == p.headroom || p.discardsControl ||
+// setHeadroom gives a port the measured headroom, in bytes of the buffer, and reports the change once with its
+// reason. If the pool is too small, the old value stays.
+func (d *Daemon) setHeadroom(p *portLink, size int64, reason string) error {
+	if size == 0 || size == p.headroom || p.discardsControl ||
 		d.cfg.MeasuredQueues(p.cfg) == 0 {
 		return nil
 	}
-	err := d.trunkRoom(p, octets)
+	err := d.trunkRoom(p, size)
 	if err == nil {
-		err = d.runner.SetHeadroom(p.number, octets)
+		err = d.runner.SetHeadroom(p.number, size)
 	}
 	switch {
 	case err == nil:
-		d.noteHeadroom(p, "headroom %d B, was %d B: %s", octets, p.headroom, reason)
-		p.measured = octets
-		d.recordHeadroom(p, octets)
-	case !errors.Is(err, buffer.ErrBusy) && p.refusedHeadroom != octets:
-		p.refusedHeadroom = octets
-		d.noteHeadroom(p, "the link needs a headroom of %d B, and %d B stay in force: %v", octets, p.headroom, err)
+		d.noteHeadroom(p, "headroom %d B, was %d B: %s", size, p.headroom, reason)
+		p.measured = size
+		d.recordHeadroom(p, size)
+	case !errors.Is(err, buffer.ErrBusy) && p.refusedHeadroom != size:
+		p.refusedHeadroom = size
+		d.noteHeadroom(p, "the link needs a headroom of %d B, and %d B stay in force: %v", size, p.headroom, err)
 	}
 	return err
 }
@@ -148,10 +148,10 @@ func (d *Daemon) setXon(p *portLink, octets int64) {
 	p.xon = octets
 }
 
-// trunkRoom tells whether the watermarks of the trunks leave room for a headroom of a port, in octets. Other ports
-// count with their measured headroom.
-func (d *Daemon) trunkRoom(p *portLink, octets int64) error {
-	found := map[string]int64{p.cfg.Name: octets}
+// trunkRoom tells whether the watermarks of the trunks leave room for a headroom of a port, in bytes of the buffer.
+// Other ports count with their measured headroom.
+func (d *Daemon) trunkRoom(p *portLink, size int64) error {
+	found := map[string]int64{p.cfg.Name: size}
 	for name, other := range d.ports {
 		if other != p && other.measured > 0 {
 			found[name] = other.measured
@@ -160,10 +160,10 @@ func (d *Daemon) trunkRoom(p *portLink, octets int64) error {
 	return d.cfg.TrunkRoom(found)
 }
 
-// recordHeadroom records the headroom in force at a port, in octets.
-func (d *Daemon) recordHeadroom(p *portLink, octets int64) {
-	p.headroom, p.refusedHeadroom = octets, 0
-	d.runner.View(func(*dataplane.Switch) { p.prober.SetInForce(octets) })
+// recordHeadroom records the headroom in force at a port, in bytes of the buffer.
+func (d *Daemon) recordHeadroom(p *portLink, size int64) {
+	p.headroom, p.refusedHeadroom = size, 0
+	d.runner.View(func(*dataplane.Switch) { p.prober.SetInForce(size) })
 }
 
 func (d *Daemon) noteHeadroom(p *portLink, format string, args ...any) {
@@ -223,11 +223,11 @@ func (d *Daemon) attachProber(pc *dataplane.PortConfig, c *config.Config, p *con
 		if pc.Follow&(1<<q) == 0 {
 			continue
 		}
-		least := c.Headroom.Min
+		least := c.Packing(p).Bytes(c.Headroom.Min)
 		if !same { // it was found for another link, and a new one will be
 			least = max(least, pc.Ingress[q].Headroom)
 		}
-		pc.Ingress[q].Headroom = c.Buffer.WholeCells(max(r.measured, least))
+		pc.Ingress[q].Headroom = max(r.measured, least)
 	}
 }
 
@@ -270,7 +270,7 @@ func (d *Daemon) updateProbers(ports map[int]dataplane.PortConfig) {
 			continue
 		}
 		p.prober = known
-		settings, octets := d.probeSettings(d.cfg, p.cfg), headroomOf(ports[p.number])
+		settings, size := d.probeSettings(d.cfg, p.cfg), headroomOf(ports[p.number])
 		d.runner.Kick(p.number, func(now int64) {
 			known.configure(settings, now)
 			if d.cfg.Headroom.Agree == config.AgreeAlways {
@@ -278,9 +278,9 @@ func (d *Daemon) updateProbers(ports map[int]dataplane.PortConfig) {
 				known.SetAgreed(true, true, "", now)
 			}
 		})
-		d.keepMeasured(p, octets)
+		d.keepMeasured(p, size)
 		p.xon = 0 // it was that of the configuration: it is set again at once
-		d.recordHeadroom(p, octets)
+		d.recordHeadroom(p, size)
 	}
 	for name, p := range d.ports {
 		p.prober = d.probers[name]
@@ -289,15 +289,15 @@ func (d *Daemon) updateProbers(ports map[int]dataplane.PortConfig) {
 	d.kickHeadroom()
 }
 
-// keepMeasured updates the measured headroom of a port after a configuration gave it this many octets.
-func (d *Daemon) keepMeasured(p *portLink, octets int64) {
+// keepMeasured updates the measured headroom of a port after a configuration gave it this size.
+func (d *Daemon) keepMeasured(p *portLink, size int64) {
 	switch {
-	case p.measured == 0 || octets == p.measured || p.discardsControl:
-	case octets > p.measured:
-		p.measured = octets
+	case p.measured == 0 || size == p.measured || p.discardsControl:
+	case size > p.measured:
+		p.measured = size
 	default:
 		d.noteHeadroom(p, "headroom %d B, was %d B: what was measured has no place in this configuration, or is not "+
-			"to be used", octets, p.measured)
+			"to be used", size, p.measured)
 		p.measured = 0
 	}
 }

@@ -20,12 +20,12 @@ func TestHeadroomThatThePeerHasFound(t *testing.T) {
 	var own, peer headroom.Report
 	eventually(t, "what end 0 has found is in force at end 1", func() bool {
 		peer, own = p.found(0), p.found(1)
-		want := p.ends[1].cfg.Buffer.WholeCells(headroom.Octets(own.Received))
+		want := own.Settings.Packing.Bytes(headroom.Octets(own.Received))
 		return own.Received > own.Measured.Bits()+300_000 && own.InForce == want &&
 			p.snapshot(1).Config.Ingress[3].Headroom == want &&
-			peer.PeerInForce == 8*want
+			peer.PeerInForce == 8*own.Holds && own.Holds >= headroom.Octets(own.Received)
 	})
-	if before := headroom.Octets(own.Calculated); own.InForce < before+30_000 || !peer.PeerApplied {
+	if before := headroom.Octets(own.Calculated); own.Holds < before+30_000 || !peer.PeerApplied {
 		t.Errorf("in force %d, calculated %d; applied, as end 0 knows: %v", own.InForce, before, peer.PeerApplied)
 	}
 	if said := p.events(1, dataplane.EventHeadroom, fmt.Sprintf("headroom %d B, was ", own.InForce)); len(said) != 1 ||
@@ -48,7 +48,8 @@ func TestHeadroomShrinksWhenItIsNotInUse(t *testing.T) {
 	peer, _ := run(t, withK(160_000)) // 20 kB that the switch is told
 	inForce := func() int64 { return r.Snapshot(1).Config.Ingress[3].Headroom }
 	target := func() int64 {
-		return r.d().cfg.Buffer.WholeCells(headroom.Octets(HeadroomOf(r.d(), "p1").Target))
+		h := HeadroomOf(r.d(), "p1")
+		return h.Settings.Packing.Bytes(headroom.Octets(h.Target))
 	}
 	eventually(t, "the headroom is what the peer has found", func() bool {
 		h := HeadroomOf(r.d(), "p1")
@@ -104,7 +105,8 @@ func TestHeadroomOfALongerDelayStays(t *testing.T) {
 	before := p.snapshot(0).Config.Ingress[3].Headroom
 	p.ports[0] += ", delay: 500us"
 	p.apply(0, keys)
-	calculated := p.ends[0].cfg.Buffer.WholeCells(headroom.Octets(p.found(0).Calculated))
+	longer := p.found(0)
+	calculated := longer.Settings.Packing.Bytes(headroom.Octets(longer.Calculated))
 	if calculated < before+100_000 {
 		t.Fatalf("calculated are %d B, and %d were in force", calculated, before)
 	}

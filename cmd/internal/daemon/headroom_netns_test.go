@@ -44,7 +44,7 @@ func TestHeadroomIsMeasured(t *testing.T) {
 					"clearly more than what is calculated", func() bool {
 					r = p.found(i)
 					found, inForce := max(r.Measured.Bits(), r.Received),
-						p.ends[i].cfg.Buffer.WholeCells(headroom.Octets(r.Target))
+						r.Settings.Packing.Bytes(headroom.Octets(r.Target))
 					return p.snapshot(i).Config.Ingress[3].Headroom == inForce && r.InForce == inForce &&
 						r.Measured.Bits() > 200_000 &&
 						(r.Target == found && (i == 0 || min(found, r.Measured.Bits()) > r.Calculated+100_000) ||
@@ -76,11 +76,11 @@ func TestHeadroomIsMeasured(t *testing.T) {
 // needed.
 func TestPoolTooSmallForTheHeadroom(t *testing.T) {
 	p := newPair(t, both(strings.Replace(measuring, "}", ", min: 200KiB}", 1)+atOnce+
-		"buffer: {lossless: {size: 128KiB}}\n"), both("speed: 1G"))
+		"buffer: {lossless: {size: 288KiB}}\n"), both("speed: 1G"))
 	before := p.snapshot(0).Config.Ingress[3].Headroom
 	warnings := func() int {
 		return len(p.events(0, dataplane.EventHeadroom, fmt.Sprintf(
-			"the link needs a headroom of 204800 B, and %d B stay in force: ", before)))
+			"the link needs a headroom of 624384 B, and %d B stay in force: ", before)))
 	}
 	eventually(t, "a person is told", func() bool { return warnings() > 0 })
 	time.Sleep(2 * headroomPeriod)

@@ -14,7 +14,7 @@ func TestLatePeerGetsItsShare(t *testing.T) {
 	const keys = "preset: roce\nheadroom: {interval: 20ms}\n" + atOnce
 	p := newPair(t, both(keys), [2]string{"speed: 10G, delay: 5ms", "speed: 10G"}) // b knows nothing of the delay
 	cfg := p.ends[1].cfg
-	calculated := cfg.Buffer.WholeCells(cfg.Ports[0].CalculatedHeadroom().Bytes())
+	calculated := cfg.Packing(&cfg.Ports[0]).Bytes(cfg.Ports[0].CalculatedHeadroom().Bytes())
 	most, shared := cfg.MostHeadroom(&cfg.Ports[0]), cfg.Shared()
 	eventually(t, "the share is in force", func() bool {
 		h := p.found(1)

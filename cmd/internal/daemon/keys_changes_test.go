@@ -87,11 +87,13 @@ var bridgeChanges = slices.Concat(restartChanges, []change{
 
 	{path: "ports.p4", value: tree{"kind": "tap", "interface": "tap4", "netns": "SW",
 		"addresses": []any{"10.77.0.1/24"}}, shows: "-", also: tree{"buffer.lossless.size": "4MiB",
-		"buffer.lossy.size": "128KiB"}, later: true, effect: linked(4, func(p *portLink) bool {
-		return p.tap != nil && p.up && slices.Contains(p.at.link.Addresses, "10.77.0.1/24")
-	})},
+		"buffer.lossy.size": "128KiB", "headroom.small_packets": "0%"}, later: true,
+		effect: linked(4, func(p *portLink) bool {
+			return p.tap != nil && p.up && slices.Contains(p.at.link.Addresses, "10.77.0.1/24")
+		})},
 	{path: "ports.p4", value: tree{"kind": "tap", "interface": "tap5", "netns": "SW", "wire": "p5"}, shows: "-",
-		also: tree{"buffer.lossless.size": "4MiB", "buffer.lossy.size": "128KiB"}, later: true,
+		also: tree{"buffer.lossless.size": "4MiB", "buffer.lossy.size": "128KiB",
+			"headroom.small_packets": "0%"}, later: true,
 		effect: linked(4, func(p *portLink) bool {
 			return p.tap != nil && p.up && p.at.link.Name == "tap5" && p.cfg.Wire == "p5"
 		})},
@@ -186,6 +188,9 @@ var bridgeChanges = slices.Concat(restartChanges, []change{
 	{path: "headroom.ethertype", value: 0x88B7, shows: "34999",
 		effect: overall(func(s switchState) bool { return s.Config.Measurement.Fallback == 0x88B7 })},
 	key("headroom.percentile", 99, probing(func(r *headroom.Report) bool { return r.Settings.Percentile == 0.99 })),
+	key("headroom.small_packets", "0%", at(1, func(p portState) bool {
+		return p.Config.Ingress[3].Headroom < 20<<10 // of 100M, where small frames take three times as much
+	})),
 	key("headroom.interval", "2s",
 		probing(func(r *headroom.Report) bool { return r.Settings.Interval == 2*time.Second })),
 	key("headroom.min", "20KiB", probing(func(r *headroom.Report) bool { return r.Settings.Min == 8*20<<10 })),

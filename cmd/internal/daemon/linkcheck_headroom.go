@@ -147,7 +147,7 @@ func (r *headroomCheck) execute(o headroom.CheckOutput) {
 	})
 }
 
-// headroomInForce is the headroom of the priority, in octets.
+// headroomInForce is the headroom of the priority, in bytes of the buffer.
 func (r *headroomCheck) headroomInForce(sw *dataplane.Switch) int64 {
 	c, _ := sw.PortConfig(r.number)
 	if c.Mode == macctl.ModePause {
@@ -166,5 +166,5 @@ func (r *headroomCheck) result(result headroom.CheckResult) *api.HeadroomCheck {
 	})
 	return api.NewHeadroomCheck(r.view.cfg.Name, r.begun, &result,
 		api.HeadroomInfo{Port: r.port.Name, Calculated: r.port.CalculatedHeadroom(),
-			Report: r.d.probeReport(r.prober), Cell: r.view.cfg.Buffer.Cell}, &c, r.priority, inForce)
+			Report: r.d.probeReport(r.prober), Packing: r.view.cfg.Packing(r.port)}, &c, r.priority, inForce)
 }

@@ -35,10 +35,10 @@ type portLink struct {
 	unwilling       bool     // the neighbour's settings did not fit: the port no longer follows them
 	dcbxPending     bool     // a change by DCBX waits for buffer to drain
 	prober          *prober  // nil where there is no flow control
-	headroom        int64    // octets in force at the queues that follow the measurement
-	measured        int64    // octets, if the headroom in force was measured; else 0
+	headroom        int64    // bytes of the buffer in force at the queues that follow the measurement
+	measured        int64    // likewise, if the headroom in force was measured; else 0
 	discardsControl bool     // the link discards MAC Control frames: the port is lossy
-	refusedHeadroom int64    // measured octets that the pool is too small for
+	refusedHeadroom int64    // likewise: what was measured and the pool is too small for
 	xon             int64    // measured resume threshold in force, in octets; 0: another one is in force
 }
 

@@ -82,8 +82,10 @@ func autoXonQueues(c *config.Config, p *config.Port) (queues uint8) {
 // probeSettings translates what the Probe of a port needs, but for its session.
 func (d *Daemon) probeSettings(c *config.Config, p *config.Port) headroom.Settings {
 	h, calculated := &c.Headroom, p.CalculatedHeadroom().Bits()
-	s := headroom.Settings{Inputs: p.HeadroomInputs(), Calculated: calculated, Min: 8 * h.Min,
-		Max: h.Max.Bits(calculated), Share: 8 * c.MostHeadroom(p), Auto: c.MeasuredQueues(p) != 0, Key: headroomKey(p),
+	packing := c.Packing(p)
+	s := headroom.Settings{Inputs: p.HeadroomInputs(), Packing: packing, Calculated: calculated, Min: 8 * h.Min,
+		Max: h.Max.Bits(calculated), Share: 8 * packing.Octets(c.MostHeadroom(p)), Auto: c.MeasuredQueues(p) != 0,
+		Key:        headroomKey(p),
 		Precision:  max(h.Precision, d.precision), // no stamp is finer than this machine's
 		Percentile: h.Percentile / 100, Interval: h.Interval, Streams: h.SendRequest}
 	_, s.Lossless = flowControl(c, p)

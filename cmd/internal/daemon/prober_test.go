@@ -60,8 +60,8 @@ func TestClockPrecision(t *testing.T) {
 func TestProber(t *testing.T) {
 	found := 0
 	p := &prober{targetChanged: func() { found++ }, Probe: headroom.NewProbe(headroom.Settings{
-		Inputs: headroom.Inputs{Speed: 1e9, MaxFrame: 1514}, Calculated: 1 << 20, Percentile: 0.999,
-		Interval: time.Second, Session: 9})}
+		Inputs: headroom.Inputs{Speed: 1e9, MaxFrame: 1514}, Packing: headroom.Packing{Cell: 256},
+		Calculated: 1 << 20, Percentile: 0.999, Interval: time.Second, Session: 9})}
 	p.SetUp(true, 1)
 	p.SetAgreed(true, true, "b", 1)
 	own, _, fallback, ok := p.Out(2, 0)

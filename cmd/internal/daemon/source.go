@@ -70,7 +70,7 @@ func (s source) Headroom() []api.HeadroomInfo {
 		c := &v.cfg.Ports[i]
 		if p := v.probers[c.Name]; p != nil {
 			all = append(all, api.HeadroomInfo{Port: c.Name, Calculated: c.CalculatedHeadroom(),
-				Report: s.d.probeReport(p), Cell: v.cfg.Buffer.Cell})
+				Report: s.d.probeReport(p), Packing: v.cfg.Packing(c)})
 		}
 	}
 	return all

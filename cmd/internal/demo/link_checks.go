@@ -30,10 +30,11 @@ type LinkResult struct {
 	Delay              int64  `json:"delay_bytes"` // of IEEE 802.1Q
 	Plain              int64  `json:"plain_bytes"`
 	Measured           int64  `json:"measured_bytes"`
-	Burst              int64  `json:"burst_bytes"`     // part of Measured
-	SendCall           int64  `json:"send_call_bytes"` // likewise: the reaction, where a send call ends it
-	Configured         int64  `json:"configured_bytes"`
-	Peak               int64  `json:"peak_bytes"` // most that came after an XOFF had left
+	Burst              int64  `json:"burst_bytes"`      // part of Measured
+	SendCall           int64  `json:"send_call_bytes"`  // likewise: the reaction, where a send call ends it
+	Configured         int64  `json:"configured_bytes"` // of the buffer; all others are on the wire
+	Holds              int64  `json:"holds_bytes"`      // of those
+	Peak               int64  `json:"peak_bytes"`       // most that came after an XOFF had left
 	// Peak without the peer's burst, which exceeds the link's speed
 	Paced int64 `json:"paced_bytes"`
 	Used  int64 `json:"tightest_used_bytes"` // after the XOFF that left the least headroom
@@ -127,7 +128,8 @@ func (l *linkPhase) linkResult(p *api.HeadroomPort) LinkResult {
 	q, trip, finding := &p.Queues[0], l.measured.Trip, l.measured.Finding
 	result := LinkResult{Phase: l.name, Length: l.cable.length, Speed: l.speed, Control: l.control, Eta: p.Eta.Bytes,
 		Delay: p.Delay.Bytes, RoundTripNs: trip.MinNs, LongestRoundTripNs: longestT(&l.measured), T: finding.TripNs,
-		Precision: finding.PrecisionNs, Configured: q.SizeBytes, Peak: q.PeakBytes, Paced: q.PacedBytes,
+		Precision: finding.PrecisionNs, Configured: q.SizeBytes, Holds: p.HoldsBytes,
+		Peak: q.PeakBytes, Paced: q.PacedBytes,
 		Ring: q.RingBytes, RingFrames: q.RingFrames, BackloggedFrames: q.Crowded, Xoffs: q.Xoffs,
 		Exceeded: q.ExceededXoffs, Measured: p.Measured.Bytes, Plain: octets(*p.PlainBits),
 		Wire: term(&l.measured, "wire"), Reaction: term(p, "reaction"), Burst: term(p, "burst"),
@@ -246,14 +248,14 @@ const plotWidth = 60
 func plot(out io.Writer, all []linkRow) {
 	most := int64(1)
 	for _, k := range all {
-		most = max(most, k.Configured, k.Peak)
+		most = max(most, k.Holds, k.Peak)
 	}
-	fmt.Fprintf(out, "\n# most bytes that came after XOFF   - headroom in force beyond them   (%d bytes a column)\n",
-		max(1, most/plotWidth))
+	fmt.Fprintf(out, "\n# most bytes that came after XOFF   - held by the headroom in force beyond them   "+
+		"(%d bytes a column)\n", max(1, most/plotWidth))
 	for _, k := range all {
 		used := int(k.Peak * plotWidth / most)
 		fmt.Fprintf(out, "%3s %-8s %-10s %s%s\n", k.Phase, k.Length, rateName(k.Speed), strings.Repeat("#", used),
-			strings.Repeat("-", max(0, int(k.Configured*plotWidth/most)-used)))
+			strings.Repeat("-", max(0, int(k.Holds*plotWidth/most)-used)))
 	}
 	fmt.Fprintln(out)
 }

@@ -22,8 +22,8 @@ func failed(r *Report) (names []string) {
 // linkRun is one whose headroom is not generous.
 func linkRun(length string, wire int64) LinkResult {
 	return LinkResult{Phase: "1", Length: length, Speed: 1e9, Wire: wire, RoundTripNs: 8 * wire,
-		IdleDelayLineLateNs: 400, Measured: 20_000 + wire, Burst: 10_000, Configured: 20_000 + wire, Peak: 5000 + wire,
-		Paced: 5000 + wire, delay: time.Duration(4 * wire)}
+		IdleDelayLineLateNs: 400, Measured: 20_000 + wire, Burst: 10_000, Configured: 60_000 + wire,
+		Holds: 20_000 + wire, Peak: 5000 + wire, Paced: 5000 + wire, delay: time.Duration(4 * wire)}
 }
 
 func TestJudgeLinks(t *testing.T) {
@@ -140,10 +140,10 @@ func TestSettled(t *testing.T) {
 		{"the peer does not know", func(p *api.HeadroomPort) { p.Told = false }, false, false},
 		{"the peer has not told", func(p *api.HeadroomPort) { p.PeerFoundBits = nil }, false, false},
 		{"the peer has not set it", func(p *api.HeadroomPort) { p.PeerApplied = false }, false, true},
-		{"not set here", func(p *api.HeadroomPort) { p.InForceBytes-- }, false, true},
+		{"not set here", func(p *api.HeadroomPort) { p.HoldsBytes-- }, false, true},
 	} {
 		p := &api.HeadroomPort{Measured: &api.HeadroomValue{}, Told: true, PeerFoundBits: new(int64), PeerApplied: true,
-			TargetBytes: &target, InForceBytes: target, Trip: &api.Spread{Samples: 4 * openingSamples}}
+			TargetBytes: &target, HoldsBytes: target, Trip: &api.Spread{Samples: 4 * openingSamples}}
 		tt.change(p)
 		if got := (&linkPhase{}).settled(p); got != tt.want {
 			t.Errorf("%s: %v", tt.name, got)
@@ -291,7 +291,8 @@ func TestCheckLink(t *testing.T) {
 		{"a control that needs no more", func(k *LinkResult, _ *Flow) { k.Control = true }, nil},
 	} {
 		r := &Report{}
-		k := &LinkResult{Wire: 13_000, RoundTripNs: 103_000, Measured: 30_000, Configured: 40_000, Peak: 30_000,
+		k := &LinkResult{Wire: 13_000, RoundTripNs: 103_000, Measured: 30_000, Configured: 40_000, Holds: 40_000,
+			Peak: 30_000,
 			Used: 28_000, Room: 28_000, Xoffs: wantedXoffs, Blocked: wantedXoffs}
 		f := Flow{Priority: losslessPriority, Lossless: true, Sent: 9, Received: 9}
 		tt.change(k, &f)

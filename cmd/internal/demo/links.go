@@ -267,7 +267,7 @@ func (l *linkPhase) settled(p *api.HeadroomPort) bool {
 	if p.Measured == nil || !p.Told || p.PeerFoundBits == nil || p.Trip.Samples < 4*openingSamples {
 		return false
 	}
-	return l.control || p.PeerApplied && p.TargetBytes != nil && p.InForceBytes >= *p.TargetBytes
+	return l.control || p.PeerApplied && p.TargetBytes != nil && p.HoldsBytes >= *p.TargetBytes
 }
 
 // waitMeasured waits until both ends have settled.
@@ -313,7 +313,7 @@ func (l *linkPhase) growDelay(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		l.grown += time.Duration(p.InForceBytes * 8 * int64(time.Second) / l.speed / 10)
+		l.grown += time.Duration(p.HoldsBytes * 8 * int64(time.Second) / l.speed / 10)
 		s1 := l.switches[0]
 		s1.ports[0].delay(l.cable.delay + l.grown)
 		if err := s1.apply(ctx); err != nil {

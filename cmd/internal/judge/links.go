@@ -55,8 +55,8 @@ func headroomSuffices(r *demo.Report) (faults faultList) {
 		case k.Control:
 		case !losslessPhase(r, k.Phase):
 			faults.add("phase %s: no lossless flow", k.Phase)
-		case k.Measured == 0 || k.Configured < k.Measured:
-			faults.add("phase %s: %d bytes measured, %d in force", k.Phase, k.Measured, k.Configured)
+		case k.Measured == 0 || k.Holds < k.Measured:
+			faults.add("phase %s: %d bytes measured, and the headroom in force holds %d", k.Phase, k.Measured, k.Holds)
 		case leftOpen(r, k.Phase): // processes that stood still make too few pauses, and late frames
 		case k.Blocked < enoughXoffs:
 			faults.add("phase %s: the receiver blocked %d times", k.Phase, k.Blocked)

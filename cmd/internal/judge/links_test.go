@@ -17,7 +17,7 @@ func (r *linkReport) add(length string, mbits int, measured, configured, peak, t
 	r.flows = append(r.flows, fmt.Sprintf(
 		`{"act":"%d","name":"h1>h3","priority":3,"lossless":true,"sent":7,"received":7}`, phase))
 	r.links = append(r.links, fmt.Sprintf(`{"act":"%d","length":"%s","speed_bits_per_second":%d000000,`+
-		`"measured_bytes":%d,"configured_bytes":%d,"peak_bytes":%d,"tightest_used_bytes":%d,`+
+		`"measured_bytes":%d,"holds_bytes":%d,"peak_bytes":%d,"tightest_used_bytes":%d,`+
 		`"tightest_room_bytes":80000,"trip_ns":%d,"blocked":%d,"xoffs":%d}`, phase, length, mbits, measured, configured,
 		peak, peak-9, cmp.Or(tripNs, leastTrips[length]), xoffs, xoffs))
 }
@@ -81,8 +81,8 @@ func TestJudgeLinks(t *testing.T) {
 			"phase 4: a trip of 999999 ns there and back, on a link that takes 1000000"},
 		{"waited in the ring", `"peak_bytes":80000,`, `"peak_bytes":80000,"ring_frames":3,`,
 			"3 frames waited in the ring"},
-		{"less in force than measured", `"configured_bytes":70144`, `"configured_bytes":69888`,
-			"phase 1: 70000 bytes measured, 69888 in force"},
+		{"less in force than measured", `"holds_bytes":70144`, `"holds_bytes":69888`,
+			"phase 1: 70000 bytes measured, and the headroom in force holds 69888"},
 		{"not measured", `"measured_bytes":70000`, `"measured_bytes":0`, "phase 1: 0 bytes measured"},
 		{"few XOFFs", `"xoffs":200}`, `"xoffs":199}`, "phase 2: 199 XOFFs"},
 		{"nobody blocked", `"blocked":250`, `"blocked":199`, "phase 1: the receiver blocked 199 times"},

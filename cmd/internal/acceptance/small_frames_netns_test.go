@@ -1,0 +1,68 @@
+package acceptance
+
+import (
+	"testing"
+
+	"pfcswitch/dataplane"
+	"pfcswitch/headroom"
+	"pfcswitch/macctl"
+)
+
+// A sender that obeys in octets fills a slower port and uses its reaction after each XOFF; no frame may wait in the
+// ring. With room for small frames none finds the headroom too small for what came after XOFF, unless more octets came
+// than it was calculated for. Without that room the same reaction is too much. What had come before XOFF left is
+// counted apart: each lost frame has its cause.
+func TestReactionInSmallFrames(t *testing.T) {
+	for _, row := range []struct {
+		name    string
+		small   string
+		streams []Stream
+		loses   bool
+	}{
+		{"64 octets", "100%", []Stream{{Octets: 60}}, false},
+		{"of any size", "100%", []Stream{{Octets: 60}, {Octets: 257}, {Octets: 1514}}, false},
+		{"64 octets without room for them", "0%", []Stream{{Octets: 60}}, true},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			const speed, mtu = 100e6, 1514
+			in := headroom.Inputs{Speed: speed, MaxFrame: mtu, Burst: headroom.DefaultBurst(speed, mtu)}
+			calculated := headroom.Calculate(in, macctl.ModePFC).Bytes()
+			u := useAfter(t, row.small, calculated*3/4, row.streams)
+			largest := int64(row.streams[len(row.streams)-1].Octets) + headroom.WireOverhead // crossed the threshold
+			if within := u.Peak+largest <= calculated; u.Waited > 0 && within && !row.loses {
+				t.Errorf("%d frames after XOFF found no room: %+v", u.Waited, u)
+			}
+			if u.Waited == 0 && row.loses {
+				t.Errorf("no frame was lost that came after XOFF: %+v", u)
+			}
+		})
+	}
+}
+
+// useAfter sends streams from a port of 100M to one of 20M, and returns how the headroom was used. After each XOFF so
+// many octets follow.
+func useAfter(t *testing.T, small string, reaction int64, streams []Stream) dataplane.HeadroomUse {
+	t.Helper()
+	r := Start(t, 2, Setup{Keys: Lossless3 + "headroom: {small_packets: " + small + "}\n" +
+		"buffer: {headroom: calculated, ring_hold: off, lossless: {size: 256KiB}}",
+		Each: "ring: {outage: 400ms}", Ports: map[int]string{1: "speed: 100M", 2: "speed: 20M"}})
+	h1, h2 := r.Station(1, macctl.ModePFC, 100e6), r.Station(2, macctl.ModePFC, 20e6)
+	h1.Reaction = reaction
+	for i := range streams {
+		streams[i].To, streams[i].Prio, streams[i].Frames = 2, 3, 20_000/uint64(len(streams)*len(streams))
+	}
+	h1.Send(streams...)
+	h1.Finish()
+	p := r.Snapshot(1)
+	eventually(t, "what was not lost has come", func() bool {
+		p = r.Snapshot(1)
+		lost := p.Counters.LosslessDrops[3] + p.Counters.LosslessDrops[dataplane.Unknown]
+		return h2.Tally(1, 3).Frames+lost == h1.Sent[3].Load()
+	})
+	u := p.HeadroomUse[3]
+	if lost := p.Counters.LosslessDrops[3]; lost != u.Waited+u.WaitedBehindEarlier+u.WaitedEarly || u.Xoffs < 5 {
+		t.Errorf("%d frames were lost, used: %+v", lost, u)
+	}
+	t.Logf("of %d frames: %+v", h1.Sent[3].Load(), u)
+	return u
+}
