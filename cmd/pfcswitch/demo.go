@@ -68,6 +68,11 @@ func demoCommand() *cobra.Command {
 			if err != nil {
 				return demoNotRun(err)
 			}
+			d := demoNamed(args)
+			if o.NoSpeed && d.name != "incast" {
+				return demoNotRun(fmt.Errorf("demo %s --speed none: its ports need a speed: write one, or leave it out",
+					d.name))
+			}
 			status, inside, err := lab.Enter(os.Args[1:])
 			if err != nil {
 				return demoNotRun(err)
@@ -80,7 +85,6 @@ func demoCommand() *cobra.Command {
 					waitForUser(ctx, os.Stdin, os.Stderr, commands)
 				}
 			}
-			d := demoNamed(args)
 			if o.Quick = quick; d.seconds > 0 && !cmd.Flags().Changed("seconds") {
 				o.Seconds = d.seconds
 			}
@@ -98,9 +102,9 @@ func demoCommand() *cobra.Command {
 	f := c.Flags()
 	f.Float64Var(&seconds, "seconds", 5, "seconds of load in each phase; in demo headroom at least, and not in demo "+
 		"deadlock")
-	f.StringVar(&speed, "speed", "", "speed of the hosts' ports in bit/s; in demo trunk the uplink's, and "+
-		"members have half of it;\nin demo headroom the links' (default: 100M and 1G there, else the highest that "+
-		"the machine carries)")
+	f.StringVar(&speed, "speed", "", "speed of the hosts' ports in bit/s, or none in demo incast; in demo trunk "+
+		"the uplink's, and members have half of it;\nin demo headroom the links' (default: 100M and 1G there, else "+
+		"the highest that the machine carries)")
 	f.BoolVarP(&asJSON, "json", "j", false, "report as JSON")
 	f.BoolVar(&quick, "quick", false, "headroom: four links in one run each (half a minute), not all of them "+
 		"in five runs (three and a half minutes)")
@@ -113,7 +117,11 @@ func demoCommand() *cobra.Command {
 func demoNotRun(err error) error { return notRun("the demo could not run: ", err) }
 
 func demoOptions(seconds float64, speed string) (o demo.Options, err error) {
-	if speed != "" {
+	switch speed {
+	case "":
+	case "none":
+		o.NoSpeed = true
+	default:
 		if o.Speed, err = config.ParseRate(speed); err != nil {
 			return o, fmt.Errorf("--speed %s: %w", speed, err)
 		}

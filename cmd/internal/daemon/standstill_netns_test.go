@@ -8,8 +8,8 @@ import (
 	"pfcswitch/macctl"
 )
 
-// A peer that obeys PFC at 10G loses nothing while no worker runs for far longer than a pause lasts and the receive ring
-// has room. It gets XOFF meanwhile, again and again.
+// A peer that obeys PFC at 10G loses nothing while no worker runs for far longer than a pause lasts and the receive
+// ring has room. It gets XOFF meanwhile, again and again.
 func TestStandstillLosesNothing(t *testing.T) {
 	r := start(t, 2, Setup{Keys: Lossless3, Each: "speed: 10G"})
 	h1, h2 := r.Station(1, macctl.ModePFC, 1e10), r.Station(2, macctl.ModePFC, 1e10)

@@ -204,8 +204,11 @@ func (p *phase) checkControl() {
 }
 
 // checkRates: the lossless priority fills its share of the bottleneck and shares it fairly; the lossy one loses what
-// the weights say. With equal weights the bottleneck gives each priority half.
+// the weights say. With equal weights the bottleneck gives each priority half. Ports without a speed promise no rate.
 func (p *phase) checkRates() {
+	if p.noSpeed {
+		return
+	}
 	share := float64(p.speed) / 2
 	lossless, lossy := p.sums()
 	total, off := float64(lossless.Rate), 0.0

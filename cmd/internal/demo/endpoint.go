@@ -110,7 +110,7 @@ func inSeconds(d time.Duration) string { return fmt.Sprint(d.Seconds()) }
 // run starts a command of this program at the host.
 func (e *endpoint) run(command string, args ...string) (err error) {
 	e.out.Reset()
-	argv := []string{lab.Self, command, hostInterface, "-j", "--speed", fmt.Sprint(e.speed)}
+	argv := []string{lab.Self, command, hostInterface, "-j", "--speed", speedText(e.speed)}
 	e.process, err = e.node.Start(lab.Command{Name: e.name, Argv: append(argv, args...), Stdout: &e.out})
 	return err
 }

@@ -4,12 +4,15 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"pfcswitch/macctl"
 )
 
 // Options of a demo.
 type Options struct {
 	Seconds float64 // of load in each lossless phase
 	Speed   int64   // bit/s of the hosts' ports; 0: the highest that the machine carries
+	NoSpeed bool    // demo incast: the hosts' ports have no speed; Speed then sizes buffers and says what is a load
 	Quick   bool    // demo headroom: some lengths and speeds only, one run each
 	// Enter, if set, is called when the load of one phase is over, while its switches still run, with the commands that
 	// enter its nodes and ask its switches; the lab stays until it returns. Then that phase is the last one.
@@ -46,6 +49,9 @@ const (
 // returns an error where a phase could not begin, or ctx ended; what breaks later is a failed check, and no further
 // phase begins.
 func Incast(ctx context.Context, o Options) (*Report, error) {
+	if o.NoSpeed {
+		o.Speed = macctl.NominalSpeed
+	}
 	r := newReport("incast", o)
 	if err := r.calibrate(ctx, &o, &phase{name: "b", build: (*phase).buildIncast}); err != nil {
 		return r.finish(err)
@@ -72,6 +78,7 @@ func incastPhases(o Options) []*phase {
 		{name: "c2", title: "control: as (a), but flow control is off", control: true, off: true, seconds: control},
 	}
 	for _, p := range all {
+		p.noSpeed = o.NoSpeed
 		p.speed, p.lead, p.build, p.judge = o.Speed, startDelay, (*phase).buildIncast, (*phase).judgeIncast
 	}
 	return o.keepLast("b", all)
@@ -82,17 +89,20 @@ func incastPhases(o Options) []*phase {
 func (p *phase) buildIncast() {
 	pools := fmt.Sprintf("preset: roce\nbuffer: {lossless: {size: %d}, lossy: {size: %[1]d}}\n", p.poolOctets())
 	s1 := p.addSwitch("s1", pools)
-	last := s1
+	last, speed := s1, p.speed
+	if p.noSpeed {
+		speed = 0
+	}
 	if p.name == "b" {
 		last = p.addSwitch("s2", pools)
-		p.joinSwitches(s1, "up", last, "down", senders*p.speed)
+		p.joinSwitches(s1, "up", last, "down", senders*speed)
 	}
 	receiver := fmt.Sprintf("h%d", senders+1)
 	for i := range senders {
-		h := p.addHost(fmt.Sprintf("h%d", i+1), s1, fmt.Sprintf("p%d", i+1), p.speed, nil)
+		h := p.addHost(fmt.Sprintf("h%d", i+1), s1, fmt.Sprintf("p%d", i+1), speed, nil)
 		p.addSender(h, receiver, sends("3", "0"))
 	}
-	p.addSink(p.addHost(receiver, last, fmt.Sprintf("p%d", senders+1), p.speed, nil), nil)
+	p.addSink(p.addHost(receiver, last, fmt.Sprintf("p%d", senders+1), speed, nil), nil)
 }
 
 // poolOctets is the size of the switch's buffers: what private, headroom and a few frames take, and 50 ms of the hosts'

@@ -26,6 +26,7 @@ type phase struct {
 	seconds     time.Duration // of the load; 0: every sender has its own
 	lead        time.Duration // for senders to find their sinks
 	speed       int64         // of hosts' ports, bit/s
+	noSpeed     bool          // they have none, and speed is what buffers are made for
 
 	build   func(*phase)
 	prepare func(context.Context) error         // after the switches have started, before the hosts do

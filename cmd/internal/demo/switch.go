@@ -65,10 +65,18 @@ func (s *switchNode) head() string {
 func (s *switchNode) portLines(flowControl string) string {
 	text := "ports:\n"
 	for _, p := range s.ports {
-		text += fmt.Sprintf("  %s: {speed: %d, flow_control: %q, loop: off, %s%s}\n", p.name, p.speed, flowControl,
-			longRing, p.extraKeys)
+		text += fmt.Sprintf("  %s: {speed: %s, flow_control: %q, loop: off, %s%s}\n", p.name, speedText(p.speed),
+			flowControl, longRing, p.extraKeys)
 	}
 	return text
+}
+
+// speedText is a speed as configurations and command lines have it.
+func speedText(bitsPerSecond int64) string {
+	if bitsPerSecond == 0 {
+		return "none"
+	}
+	return fmt.Sprint(bitsPerSecond)
 }
 
 // start runs the switch and waits until its ports are up.
