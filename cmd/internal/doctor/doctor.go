@@ -47,6 +47,7 @@ type Target struct {
 	Live   *api.Port    // the running switch's answer, nil where none runs
 	LLDP   *api.LLDPPort
 	Manual bool // the running switch asks for a headroom by configuration
+	Late   lateness
 	Remedy string
 }
 
@@ -60,7 +61,8 @@ var (
 	linkRules    = []rule{linkDown, hasMaster, hasAddress, bridgeBetween, xdpAttached, mtuEnds, hardwarePause,
 		receiveOffload, receiveReordering, packetSteering, queueingDiscipline, hostWithoutNIC, segmentationOffload,
 		vlanUnmapped, vlanFiltered, ipv6Noise}
-	switchRules = []rule{untaggedToBridge, dcbxMismatch, manualHeadroom, severalNeighbors, overspeed, losslessLost}
+	switchRules = []rule{untaggedToBridge, dcbxMismatch, manualHeadroom, severalNeighbors, overspeed, xoffLate,
+		losslessLost}
 )
 
 var severities = map[string]int{api.SeverityError: 0, api.SeverityWarning: 1, api.SeverityNote: 2}

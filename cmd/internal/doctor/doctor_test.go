@@ -123,6 +123,10 @@ func TestRules(t *testing.T) {
 		{"overspeed", "warning", func(f *Facts, _ *port.Survey) {
 			f.Targets[0].Live.OverspeedFrames = 5
 		}, "", "5 frames came faster; to see"},
+		{"xoff-late", "warning", func(f *Facts, _ *port.Survey) {
+			f.Targets[0].Late = latenessOf(&api.HeadroomPort{Queues: []api.HeadroomQueue{{LateNs: 5e6, Early: 3},
+				{LateNs: 4e6, Crowded: 4}}})
+		}, "", "7 frames found no room; they lay in the ring for up to 5ms; to see"},
 		{"lossless-lost", "error", func(f *Facts, _ *port.Survey) {
 			f.Targets[0].Live.LosslessDrops = 5
 		}, "", "clear counters -s /run/pfcswitch/s1.sock"},

@@ -72,6 +72,7 @@ func (f *Facts) readPorts(ctx context.Context, client *api.Client) error {
 			if t.Manual = h.ManualRequired; t.Manual && h.Remedy != nil {
 				t.Remedy = *h.Remedy
 			}
+			t.Late = latenessOf(h)
 		}
 		if p.Kind == config.KindTAP {
 			continue

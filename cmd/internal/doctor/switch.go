@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"pfcswitch/cmd/internal/api"
 	"pfcswitch/cmd/internal/config"
@@ -120,6 +121,32 @@ func overspeed(f *Facts, t *Target) []api.Finding {
 		"the peer sends faster than this port's speed: the headroom, which counts in it, is too small, and pauses "+
 			"are too short. Give both ends the same speed; a plain host has none (see host-without-nic)",
 		fmt.Sprintf("%d frames came faster", t.Live.OverspeedFrames)+f.recheckHint(), ""))
+}
+
+// lateness is how often frames found no room since XOFF left late, and how late the latest one was.
+type lateness struct {
+	frames uint64
+	by     time.Duration
+}
+
+func latenessOf(h *api.HeadroomPort) (l lateness) {
+	for _, q := range h.Queues {
+		l.frames += q.Early + q.Crowded
+		l.by = max(l.by, time.Duration(q.LateNs))
+	}
+	return l
+}
+
+// xoffLate finds ports whose frames wait, or are lost, because of this machine and not of the headroom.
+func xoffLate(f *Facts, t *Target) []api.Finding {
+	if t.Late.frames == 0 {
+		return nil
+	}
+	return t.finding(api.SeverityWarning, "xoff-late", t.Survey, "this machine did not run the switch in time, so "+
+		"that frames came before XOFF left: buffer.ring_hold keeps them where it is on, and no headroom is for them. "+
+		"Give the switch a CPU of its own",
+		fmt.Sprintf("%d frames found no room; they lay in the ring for up to %v", t.Late.frames, t.Late.by)+
+			f.recheckHint(), "")
 }
 
 func losslessLost(f *Facts, t *Target) []api.Finding {
