@@ -31,9 +31,18 @@ func (d *Daemon) Confine() {
 	defer d.mu.Unlock()
 	namespaces := slices.ContainsFunc(d.cfg.Ports, inNamespace)
 	d.noNamespaces = !namespaces
-	if err := privilege.Confine(namespaces); err != nil {
+	needs := privilege.Needs{Namespaces: namespaces, ForeignFiles: d.usesForeignFiles()}
+	if err := privilege.Confine(needs); err != nil {
 		d.ReportRefused("the switch has more rights than it needs", err)
 	}
+}
+
+// usesForeignFiles tells whether the running switch writes into a folder of another user, or reads certificates, whose
+// owners are not known here.
+func (d *Daemon) usesForeignFiles() bool {
+	var folder unix.Stat_t
+	foreign := unix.Stat(d.cfg.Capture.Directory, &folder) == nil && int(folder.Uid) != os.Geteuid()
+	return d.cfg.Metrics.WebConfig != "" || d.cfg.Capture.Ring && foreign
 }
 
 func inNamespace(p config.Port) bool { return p.Netns != "" }

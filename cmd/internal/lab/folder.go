@@ -54,7 +54,7 @@ func makeOwnFolder(path string) error {
 	return nil
 }
 
-// OpenOwn opens a regular file of this user with mode 0600, never through a symbolic link.
+// OpenOwn opens a regular file of this user, never through a symbolic link. A new one gets mode 0600.
 func OpenOwn(path string, flags int) (*os.File, error) {
 	f, err := os.OpenFile(path, flags|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0o600)
 	if errors.Is(err, unix.ELOOP) {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 
 	seccomp "github.com/elastic/go-seccomp-bpf"
 	"github.com/elastic/go-seccomp-bpf/arch"
@@ -15,16 +16,24 @@ import (
 // scheduling of new workers.
 var kept = []cap.Value{cap.NET_RAW, cap.NET_ADMIN, cap.BPF, cap.IPC_LOCK, cap.SYS_NICE}
 
+// Needs are rights that only some switches need.
+type Needs struct {
+	Namespaces   bool // to open ports in other network namespaces
+	ForeignFiles bool // to use files that belong to another user, as root may
+}
+
 // Confine gives up the rights that a switch with open listeners does not need, in every thread and for good:
 // capabilities other than kept, programs with more rights (no_new_privs), and system calls that a switch never makes,
-// which fail with EPERM from then on. With namespaces, ports in other network namespaces can still be opened, which
-// takes CAP_SYS_ADMIN.
+// which fail with EPERM from then on.
 //
 // It does as much as the system allows, and the error names what it does not.
-func Confine(namespaces bool) error {
-	keep, calls := kept, systemCalls
-	if namespaces {
+func Confine(n Needs) error {
+	keep, calls := slices.Clone(kept), systemCalls
+	if n.Namespaces {
 		keep, calls = append(keep, cap.SYS_ADMIN), append(calls, "setns")
+	}
+	if n.ForeignFiles {
+		keep = append(keep, cap.DAC_OVERRIDE)
 	}
 	return errors.Join(dropCapabilities(keep), filterCalls(calls))
 }

@@ -8,20 +8,22 @@ import (
 )
 
 const (
-	maxAnswers = 8 // that are made or on their way to a client
-	restFactor = 3 // of the time that an answer took passes before the next one is made
+	maxMakers  = 8  // requests that wait for their answer
+	maxWriters = 32 // answers on their way to clients, of whom some may be slow
+	restFactor = 3  // of the time that an answer took passes before the next one is made
 )
 
 // A pacer keeps clients that ask without end from taking the CPU and the memory that frames need. It makes one answer
 // at a time and then rests, so that making answers takes a quarter of a CPU at most. Who asks meanwhile waits. Surplus
 // requests are refused with status 503.
 type pacer struct {
-	slots chan struct{}
-	turn  chan time.Time // has the time from which the next answer may be made, unless one is being made
+	makers, writers chan struct{}
+	turn            chan time.Time // has the time from which the next answer may be made, unless one is being made
 }
 
 func newPacer() *pacer {
-	p := &pacer{slots: make(chan struct{}, maxAnswers), turn: make(chan time.Time, 1)}
+	p := &pacer{makers: make(chan struct{}, maxMakers), writers: make(chan struct{}, maxWriters),
+		turn: make(chan time.Time, 1)}
 	p.turn <- time.Time{}
 	return p
 }
@@ -29,21 +31,34 @@ func newPacer() *pacer {
 // handler serves what next answers, paced.
 func (p *pacer) handler(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		select {
-		case p.slots <- struct{}{}:
-			defer func() { <-p.slots }()
-		default:
-			w.Header().Set("Retry-After", "1")
-			http.Error(w, "too many requests at once: ask less often", http.StatusServiceUnavailable)
+		a := answer{header: w.Header(), status: http.StatusOK}
+		var here bool // the client still is
+		made := bounded(p.makers, func() { here = p.make(r.Context(), func() { next.ServeHTTP(&a, r) }) })
+		if made && !here {
 			return
 		}
-		a := answer{header: w.Header(), status: http.StatusOK}
-		if !p.make(r.Context(), func() { next.ServeHTTP(&a, r) }) {
-			return // the client is gone
+		sent := made && bounded(p.writers, func() {
+			w.WriteHeader(a.status)
+			_, _ = w.Write(a.body.Bytes()) // a slow client keeps no other one from its turn
+		})
+		if !sent {
+			clear(w.Header())
+			w.Header().Set("Retry-After", "1")
+			http.Error(w, "too many requests at once: ask less often", http.StatusServiceUnavailable)
 		}
-		w.WriteHeader(a.status)
-		_, _ = w.Write(a.body.Bytes()) // a slow client keeps no other one from its turn
 	})
+}
+
+// bounded calls f unless too many such calls run. It reports whether it did.
+func bounded(slots chan struct{}, f func()) bool {
+	select {
+	case slots <- struct{}{}:
+		defer func() { <-slots }()
+		f()
+		return true
+	default:
+		return false
+	}
 }
 
 // make makes an answer when it is its turn. It returns false where the client left before.

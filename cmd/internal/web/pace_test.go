@@ -1,6 +1,7 @@
 package web
 
 import (
+	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
 	"sync"
@@ -20,8 +21,8 @@ func (d deaf) Write(b []byte) (int, error) {
 	return d.ResponseRecorder.Write(b)
 }
 
-// Clients who ask without end get a quarter of a CPU's time, one at a time; surplus ones are refused. One that takes
-// nothing of its answer delays no other.
+// Clients who ask without end get a quarter of a CPU's time, one at a time; surplus ones are refused. Those that take
+// nothing of their answers delay no others.
 func TestPacedAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const clients, span, work = 40, 10 * time.Second, 10 * time.Millisecond
@@ -55,7 +56,12 @@ func TestPacedAnswers(t *testing.T) {
 			}
 		}
 		var all sync.WaitGroup
-		all.Go(func() { ask(span) })
+		for range maxWriters - maxMakers {
+			all.Go(func() {
+				time.Sleep(time.Duration(rand.IntN(int(time.Second))))
+				ask(span)
+			})
+		}
 		began := time.Now()
 		for range clients {
 			all.Go(func() {
@@ -66,7 +72,7 @@ func TestPacedAnswers(t *testing.T) {
 			})
 		}
 		all.Wait()
-		if most, least := int(span/(4*work))+maxAnswers+1, int(span/(4*work))/2; answered > most || answered < least {
+		if most, least := int(span/(4*work))+maxMakers+1, int(span/(4*work))/2; answered > most || answered < least {
 			t.Errorf("%d answers in %v, want %d to %d", answered, span, least, most)
 		}
 		if refused == 0 {
