@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -106,6 +107,7 @@ func (n *ringNode) receive(i int, now int64) {
 	}
 	n.sw.Store(n.sw.Settle(burst[:taken], nil))
 	n.rings[i] = slices.Clone(n.rings[i][taken:])
+	n.sw.LeaveRoom(i, math.MaxInt, now)
 }
 
 // transmit lets a port send, and hands over what leaves.
