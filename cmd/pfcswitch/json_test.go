@@ -36,7 +36,7 @@ var unit = regexp.MustCompile(
 var unitless = strings.Fields(`schema seq next next_event count line more
 	priority queue vlan weight selector protocol slots quanta flow
 	ports_configured ports_up slow_readers_cut_off moves not_learned forgotten small_slots entries
-	xoff xon xoffs exceeded_xoffs blocked sent_xoff sent_xon holds holds_passed member_holds member_holds_passed uplink_holds uplink_holds_passed storms_detected storms_restored recurred ageouts flood_copies
+	xoff xon xoffs exceeded_xoffs late_xoffs blocked sent_xoff sent_xon holds holds_passed member_holds member_holds_passed uplink_holds uplink_holds_passed storms_detected storms_restored recurred ageouts flood_copies
 	ports far_ends unstopped_xoffs kernel_stamped
 	samples asked answered lost replies results streams discarded_tlvs unrecognized_tlvs
 	sent received reordered duplicated segments_sent_again octets pfc_sent offered green yellow red delivered

@@ -33,8 +33,8 @@ type HeadroomPort struct {
 	Remedy         *string `json:"remedy"`         // what to write where the headroom has to be set by hand
 	ControlFrames  string  `json:"control_frames"` // pass, swallowed (others pass), or unknown
 
-	CellBytes       int64          `json:"cell_bytes"`    // of the buffer: cells below are of this size
-	SmallPackets    float64        `json:"small_packets"` // share of the octets that are taken as smallest frames
+	CellBytes       int64          `json:"cell_bytes"`          // of the buffer: cells below are of this size
+	SmallPackets    float64        `json:"small_packets_share"` // share of the octets that are taken as smallest frames
 	CalculatedBytes int64          `json:"calculated_bytes"`
 	Calculated      HeadroomValue  `json:"calculated"`
 	Eta             HeadroomValue  `json:"eta"`             // of the literature

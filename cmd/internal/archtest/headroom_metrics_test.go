@@ -58,11 +58,11 @@ var headroomMetrics = map[string]string{
 var notMetrics = map[string]string{
 	"port": "a label", "queues.priority": "a label",
 	"neighbor": "a text", "remedy": "a text", "bound": "a text",
-	"peer_applied":       "peer_has by told",
-	"turn":               "of the same samples as turn_idle and turn_busy",
-	"queues.paced_bytes": "the part of peak_bytes that demo headroom compares",
-	"small_packets":      "a setting",
-	"cell_bytes":         "a setting", "in_force_cells": "bytes by the size of a cell",
+	"peer_applied":        "peer_has by told",
+	"turn":                "of the same samples as turn_idle and turn_busy",
+	"queues.paced_bytes":  "the part of peak_bytes that demo headroom compares",
+	"small_packets_share": "a setting",
+	"cell_bytes":          "a setting", "in_force_cells": "bytes by the size of a cell",
 	"calculated.cells": "likewise", "eta.cells": "likewise", "delay.cells": "likewise", "measured.cells": "likewise",
 }
 

@@ -35,7 +35,9 @@ func TestFirstLossIsKept(t *testing.T) {
 	got := lose(first, 4)
 	c := *first.cfg
 	c.Capture.Snap = 100
+	first.mu.Lock()
 	must(t, first.putInForce(t.Context(), &c))
+	first.mu.Unlock()
 	got = append(got, lose(first, 3)...)
 	if want := []string{"1", "2", "3", "2", "3", "2", "3"}; !slices.Equal(got, want) {
 		t.Errorf("losses are written to %v, want %v", got, want)
