@@ -82,27 +82,24 @@ func (f *fdb) find(key uint64) (slot int, found bool) {
 	}
 }
 
-// learn notes that the station of key was seen on port. elsewhere says that the station was behind another port.
-func (f *fdb) learn(key uint64, port int, now int64) (elsewhere bool) {
+// learn notes that the station of key was seen on port.
+func (f *fdb) learn(key uint64, port int, now int64) {
 	i, found := f.find(key)
 	if !found {
 		f.enter(key, port, now)
-		return false
+		return
 	}
 	e := &f.slots[i]
 	switch {
 	case e.static:
-		return int(e.port) != port
 	case int(e.port) == port && e.generation == f.generation[port]:
 		e.seen, e.heard = now, true
-		return false
 	case f.dead(e, now):
 		e.moves = newMoves(port, now)
 		f.move(key, port, now)
-		return false
+	default:
+		f.moveLive(e, port, now)
 	}
-	f.moveLive(e, port, now)
-	return true
 }
 
 // enter makes a learned entry, if there is room.

@@ -18,20 +18,29 @@ func Reserved(mac uint64) bool { return mac>>4 == reservedBlock || mac == bridge
 // learned either from a frame that loop detection stops. That frame left by another port before, so learning from it
 // would move its sender to the wrong side.
 func (b *Bridge) Forward(in int, dst, src uint64, vid uint16, octets int, now int64) Decision {
-	if d, done := b.precheck(in, dst, vid, now); done {
+	if d, done := b.refuse(in, dst, src, vid, now); done {
 		return d
 	}
-	if b.bars(in, src, vid, now) {
-		return drop(DropSourceGuard)
-	}
-	if b.learn(in, src, vid, now) && b.strayProbe(in, dst) {
-		return drop(DropFiltered)
-	}
+	b.learn(in, src, vid, now)
 	d := b.choose(in, dst, vid, now)
 	if d.Kind == Flood && !b.ports[in].storm.charge(octets, now) {
 		return drop(DropStorm)
 	}
 	return d
+}
+
+// refuse makes the decisions before a frame's sender is learned. done is false if the frame goes on.
+func (b *Bridge) refuse(in int, dst, src uint64, vid uint16, now int64) (d Decision, done bool) {
+	if d, done := b.precheck(in, dst, vid, now); done {
+		return d, true
+	}
+	if b.bars(in, src, vid, now) {
+		return drop(DropSourceGuard), true
+	}
+	if b.strayProbe(in, dst, src, vid, now) {
+		return drop(DropFiltered), true
+	}
+	return d, false
 }
 
 // precheck makes the decisions that need no destination entry. done is false if the frame goes on.
@@ -65,15 +74,22 @@ func (b *Bridge) choose(in int, dst uint64, vid uint16, now int64) Decision {
 
 // learn is the Learning Process (802.1Q 8.7). It ignores group addresses, and the zero address, which broken senders
 // use.
-//
-// elsewhere says that the station was behind another port.
-func (b *Bridge) learn(in int, src uint64, vid uint16, now int64) (elsewhere bool) {
-	return b.learnable(in, src) && b.fdb.learn(fdbKey(src, vid), in, now)
+func (b *Bridge) learn(in int, src uint64, vid uint16, now int64) {
+	if b.learnable(in, src) {
+		b.fdb.learn(fdbKey(src, vid), in, now)
+	}
 }
 
-// strayProbe tells whether a frame whose sender is behind another port is another switch's loop probe that somebody
-// behind port in has sent back. A loop there is found by this switch's own probes.
-func (b *Bridge) strayProbe(in int, dst uint64) bool { return dst == ProbeAddress && b.ports[in].loop }
+// strayProbe tells whether a frame is a loop probe of another switch that is behind another port: somebody behind port
+// in has sent it back. It must not move that switch, else a second copy would pass. A loop there is found by this
+// switch's own probes.
+func (b *Bridge) strayProbe(in int, dst, src uint64, vid uint16, now int64) bool {
+	if dst != ProbeAddress || !b.ports[in].loop {
+		return false
+	}
+	at, known := b.fdb.lookup(fdbKey(src, vid), now)
+	return known && at != in
+}
 
 func (b *Bridge) learnable(in int, src uint64) bool {
 	return b.learning.Has(in) && !frame.IsGroup(src) && src != 0
@@ -126,15 +142,8 @@ func cause(dst uint64) Cause {
 
 // Trace returns what Forward would decide now. It learns nothing and charges nothing.
 func (b *Bridge) Trace(in int, dst, src uint64, vid uint16, now int64) Decision {
-	if d, done := b.precheck(in, dst, vid, now); done {
+	if d, done := b.refuse(in, dst, src, vid, now); done {
 		return d
-	}
-	if b.bars(in, src, vid, now) {
-		return drop(DropSourceGuard)
-	}
-	from := b.Lookup(src, vid, now)
-	if b.learnable(in, src) && from.Known && from.Port != in && b.strayProbe(in, dst) {
-		return drop(DropFiltered)
 	}
 	if dst == src && b.learns(in, src, vid, now) {
 		return drop(DropSamePort)

@@ -92,7 +92,7 @@ func TestHoldAtADeadPort(t *testing.T) {
 }
 
 // TestStrayProbe: another switch's loop probe that a station sends back is not forwarded where this port looks for
-// loops itself. The probe of a switch that has moved is forwarded the next time.
+// loops itself, however often. Any other frame of a switch moves it, and its probes with it.
 func TestStrayProbe(t *testing.T) {
 	b := newGuarded(t, 3)
 	setPort(t, b, 2, plain())
@@ -102,7 +102,10 @@ func TestStrayProbe(t *testing.T) {
 		t.Errorf("foreseen: %+v", got)
 	}
 	wantDecision(t, "sent back", b.Forward(1, ProbeAddress, stationA, 1, 60, 2), drop(DropFiltered))
-	wantDecision(t, "moved", b.Forward(1, ProbeAddress, stationA, 1, 60, 3), flood(Multicast, 0, 2))
-	wantDecision(t, "by a port that does not look", b.Forward(2, ProbeAddress, stationA, 1, 60, 4),
+	wantDecision(t, "sent back twice", b.Forward(1, ProbeAddress, stationA, 1, 60, 3), drop(DropFiltered))
+	wantAt(t, "sent back", b, stationA, 0, 3)
+	hear(b, 1, stationA, 4)
+	wantDecision(t, "moved", b.Forward(1, ProbeAddress, stationA, 1, 60, 5), flood(Multicast, 0, 2))
+	wantDecision(t, "by a port that does not look", b.Forward(2, ProbeAddress, stationA, 1, 60, 6),
 		flood(Multicast, 0, 1))
 }
