@@ -63,8 +63,8 @@ func silent(t *testing.T, sockets ...*porttest.Socket) {
 
 func isProbe(b []byte) bool { return len(b) >= 14 && b[12] == 0x88 && b[13] == 0xb6 }
 
-// isOwn tells whether a frame is the switch's own: a loop probe, or MAC Control, with which it may hold its peers at any
-// time where it gets no CPU.
+// isOwn tells whether a frame is the switch's own: a loop probe, or MAC Control, with which it may hold its peers at
+// any time where it gets no CPU.
 func isOwn(b []byte) bool {
 	return isProbe(b) || len(b) >= 14 && b[12] == 0x88 && b[13] == 0x08 && bytes.HasPrefix(b[6:], PortMAC(0)[:5])
 }

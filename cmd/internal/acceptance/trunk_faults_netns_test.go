@@ -113,7 +113,7 @@ func TestTrunkWaitsForItsPorts(t *testing.T) {
 // Two trunks and a bridge in one switch: each carries its own, and no frame gets from one to another.
 func TestTrunksBesideABridge(t *testing.T) {
 	r := Start(t, 6, Setup{Keys: Lossless3 + "fdb: []\ntrunks: {first: {uplink: p2, members: [p1]}, second: " +
-		"{uplink: p3, members: [p4]}}\n", Each: At100M})
+		"{uplink: p3, members: [p4]}}\n", Each: At100M, Ports: map[int]string{5: "storm: off", 6: "storm: off"}})
 	var hosts []*Station
 	for n := 1; n <= 6; n++ {
 		hosts = append(hosts, r.Station(n, macctl.ModePFC, 100e6))
