@@ -11,6 +11,7 @@ const (
 	PortFull               // a port has reached its limit of stations: those that were silent for longest are forgotten
 	TableFull              // the table is full: stations of the port that has most are forgotten
 	StationHeld            // a station moved too often between Port and Home, and is held at Home
+	numNotices
 )
 
 // A Notice is something about the filtering database that a person should know.
@@ -25,7 +26,7 @@ type Notice struct {
 	Hold time.Duration
 }
 
-// noticeInterval is the least time between two notices about one port.
+// noticeInterval is the least time between two notices of one kind about one port.
 const noticeInterval = int64(10 * time.Second)
 
 // TakeNotice returns the notice that Forward has left, if any.
@@ -38,9 +39,10 @@ func (b *Bridge) TakeNotice() (Notice, bool) {
 	return n, true
 }
 
-// tell leaves a notice, unless there was one about that port a short time ago.
+// tell leaves a notice, unless there was one of its kind about that port a short time ago, or the same frame has left
+// another one.
 func (f *fdb) tell(n Notice, now int64) {
-	if s := &f.stations[n.Port]; now >= s.quietUntil {
-		s.quietUntil, f.notice = now+noticeInterval, n
+	if quietUntil := &f.stations[n.Port].quietUntil[n.Kind]; now >= *quietUntil && f.notice.Kind == NoNotice {
+		*quietUntil, f.notice = now+noticeInterval, n
 	}
 }

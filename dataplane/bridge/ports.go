@@ -106,7 +106,7 @@ func (b *Bridge) RemovePort(i int) {
 		s.Remove(i)
 	}
 	b.ports[i] = port{}
-	b.fdb.stations[i].limit, b.fdb.stations[i].quietUntil = 0, 0
+	b.fdb.stations[i].limit, b.fdb.stations[i].quietUntil = 0, [numNotices]int64{}
 }
 
 // SetUp tells the bridge the state of a port's link. A port that goes down forgets what it learned, and a loop found

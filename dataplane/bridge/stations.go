@@ -4,8 +4,8 @@ package bridge
 // of a slot plus one; 0 is none. A static entry is in no list.
 type stations struct {
 	first, last uint32
-	limit       int   // most entries; 0: none of its own
-	quietUntil  int64 // no notice before
+	limit       int               // most entries; 0: none of its own
+	quietUntil  [numNotices]int64 // no notice of the kind before
 }
 
 // append puts the entry of slot i at the end of its port's list.

@@ -106,6 +106,27 @@ func TestNotices(t *testing.T) {
 	}
 }
 
+// TestNoticesOfOtherKinds: a port that is full all the time hides no station that is held elsewhere, also where a full
+// port holds it.
+func TestNoticesOfOtherKinds(t *testing.T) {
+	b := limited(t, 2, 10, Config{})
+	hear(b, 0, stationA, 0)
+	crowd(b, 1, 11, 1)
+	if n, _ := b.TakeNotice(); n.Kind != PortFull || n.Port != 1 {
+		t.Fatalf("%+v, want that port 1 is full", n)
+	}
+	for i := range moveLimit {
+		hear(b, 1-i%2, stationA, int64(2+i))
+		b.TakeNotice()
+	}
+	crowd(b, 0, 10, 10)
+	b.TakeNotice()
+	hear(b, 0, stationA, 11)
+	if n, _ := b.TakeNotice(); n.Kind != StationHeld || n.Port != 1 || n.Home != 0 {
+		t.Errorf("%+v, want that the station is held at port 0", n)
+	}
+}
+
 // TestCrowdsDoNotAllocate: neither at the limit of a port nor in a full table.
 func TestCrowdsDoNotAllocate(t *testing.T) {
 	b := limited(t, 2, 100, Config{MaxEntries: 150})
