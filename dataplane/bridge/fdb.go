@@ -64,9 +64,11 @@ func (f *fdb) init(entries int) {
 	f.moveLimit, f.up = moveLimit, new(PortSet)
 }
 
-// home is the slot at which the search for key begins.
+// home is the slot at which the search for key begins. One multiplication is not enough: with some seeds, consecutive
+// keys then lie in a part of the table, and a search takes thousands of slots.
 func (f *fdb) home(key uint64) int {
 	hi, lo := bits.Mul64(key^f.seed, f.mult)
+	hi, lo = bits.Mul64(hi^lo, f.mult)
 	return int(hi^lo) & f.mask
 }
 
