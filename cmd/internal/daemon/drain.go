@@ -12,7 +12,7 @@ import (
 )
 
 // A change that the buffer is too full for is looked at every drainPeriod. It is given up after drainLooks looks in
-// which the buffer has not drained by an eighth of what is too much: 100 ms where nothing leaves.
+// which the buffer has not drained by a sixteenth of what is too much: 100 ms where nothing leaves.
 const (
 	drainPeriod = 10 * time.Millisecond
 	drainLooks  = 10
@@ -27,7 +27,7 @@ const busyTimeout = freeLooks*drainPeriod - drainPeriod/2
 // A drainWait is a change that waits for the buffer to drain.
 type drainWait struct {
 	looks  int   // all
-	since  int   // looks since excess has shrunk by an eighth
+	since  int   // looks since excess has shrunk by a sixteenth
 	excess int64 // bytes that were too much then
 	held   bridge.PortSet
 }
@@ -35,7 +35,7 @@ type drainWait struct {
 // look takes over what is too much now. It reports whether the change is to be given up, and whether held has changed:
 // the ports whose frames have to leave, and no others.
 func (w *drainWait) look(busy *buffer.BusyError) (giveUp, hold bool) {
-	if w.looks++; w.looks == 1 || busy.Excess <= w.excess-w.excess/8 {
+	if w.looks++; w.looks == 1 || busy.Excess <= w.excess-w.excess/16 {
 		w.since, w.excess = 0, busy.Excess
 	}
 	if w.since++; w.since > drainLooks || w.looks <= freeLooks {

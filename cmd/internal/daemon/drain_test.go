@@ -16,8 +16,8 @@ func TestDrainWait(t *testing.T) {
 		looks int                  // until it is given up
 	}{
 		{"nothing leaves", func(int) int64 { return 1000 }, 11},
-		{"too little leaves", func(look int) int64 { return 1000 - 12*int64(look-1) }, 11},
-		{"an eighth leaves once", func(look int) int64 { return 1000 - 125*min(1, int64(look/10)) }, 20},
+		{"too little leaves", func(look int) int64 { return 1000 - 6*int64(look-1) }, 11},
+		{"a sixteenth leaves once", func(look int) int64 { return 1000 - 63*min(1, int64(look/10)) }, 20},
 		{"more comes", func(look int) int64 { return 1000 + int64(look) }, 11},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -242,7 +242,7 @@ func TestEveryKeyOfATrunkChangesUnderLoad(t *testing.T) {
 func TestApplyMovesPorts(t *testing.T) {
 	r := newKeyed(t)
 	const fdb = `fdb: [{mac: "02:00:00:00:00:01", port: p1}]
-buffer: {lossless: {size: 4MiB}, lossy: {size: 128KiB}}`
+buffer: {lossless: {size: 8MiB}, lossy: {size: 128KiB}}`
 	c, _, err := config.Parse("test.yaml", r.of(fdb, nil))
 	must(t, err)
 	r.Switch, r.Halt = run(t, c)
