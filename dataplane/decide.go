@@ -41,10 +41,16 @@ func (s *Switch) trapOf(p *portState, a *Arrival) Trap {
 			return TrapLoopProbe
 		}
 	}
-	if !p.cfg.TAP && s.ownAddresses[a.header.Src] { // the host behind a TAP uses the address of its wire
+	if p.guardsOwnSources() && s.ownAddresses[a.header.Src] {
 		return TrapOwnSource
 	}
 	return NotTrapped
+}
+
+// guardsOwnSources tells whether only a pretender, or a loop, sends by the port from an address of this switch. Over a
+// wire or a trunk such a frame may come from anywhere, and the host behind a TAP uses the address of its wire.
+func (p *portState) guardsOwnSources() bool {
+	return p.trunk == nil && !p.cfg.Bridge.Wired && !p.cfg.TAP
 }
 
 // route returns where a frame goes: through the port's trunk, or over the bridge. The bridge learns the source where

@@ -139,6 +139,34 @@ func TestProbesOfStrangers(t *testing.T) {
 	r.empty()
 }
 
+// A trunk and a wire carry frames from this switch's own addresses: a probe that comes back through a trunk finds the
+// loop.
+func TestOwnSourceBesideTheBridge(t *testing.T) {
+	r := trunkRig(t, threeToOne(), func(_ *Config, ports []PortConfig) { ports[4].Bridge.Loop = true })
+	b, _ := r.sw.LoopProbe(4, nil, r.now)
+	b = bytes.Clone(b)
+	r.offer(0, bytes.Clone(b))
+	sent := r.drain(uplinkPort, r.now+second)
+	if len(sent) != 1 || !bytes.Equal(sent[0], b) {
+		t.Fatalf("through the trunk came % x, want the probe", sent)
+	}
+	r.offer(5, sent...)
+	if v := r.snapshot(); v.Ports[4].Loop != bridge.LoopShut && v.Ports[5].Loop != bridge.LoopShut {
+		t.Errorf("ports are %v and %v, want one shut", v.Ports[4].Loop, v.Ports[5].Loop)
+	}
+	r.empty()
+
+	ports := testPorts(3)
+	ports[0].Bridge.Wired, ports[0].Bridge.Wire = true, 1
+	ports[1].Bridge.Wired, ports[1].Bridge.Wire = true, 0
+	r = newRig(t, testConfig(3), ports...)
+	r.offer(0, ether(frame.Broadcast, address(ports[2].MAC), nil, experimental, 1, small))
+	if sent := r.drain(1, r.now+second); len(sent) != 1 {
+		t.Errorf("over the wire came %d frames, want 1", len(sent))
+	}
+	r.empty()
+}
+
 // A host behind another switch that sends the newest probe back under its own address shuts nothing.
 func TestProbeIsSentBack(t *testing.T) {
 	r := looping(t, 2)

@@ -159,16 +159,15 @@ func TestTAPGSOFramesWhole(t *testing.T) {
 		newGSOFrame("IPv4", Ethernet(1, 2, 0x0800, mustSerialize(v4, tcp(v4), payload)), frame.GSOTCPv4),
 		newGSOFrame("IPv6", Ethernet(1, 2, 0x86dd, mustSerialize(v6, tcp(v6), payload)), frame.GSOTCPv6),
 	} {
-		tag, back := f, f
-		back.Data = slices.Concat(f.Data[6:12], f.Data[:6], f.Data[12:]) // to the host
+		tag := f
 		tag.Data, tag.Vnet = Tagged(f.Data, 0x8100, 3<<13), f.Vnet.Shift(frame.TagOctets)
 		for _, way := range []struct {
-			name       string
-			from, to   *porttest.Socket
-			sent, want gsoFrame
-		}{{"out", host, far, f, tag}, {"in", far, host, back, back}} {
+			name     string
+			from, to *porttest.Socket
+			want     gsoFrame
+		}{{"out", host, far, tag}, {"in", far, host, f}} {
 			t.Run(f.Name+" "+way.name, func(t *testing.T) {
-				must(t, way.from.Send(way.sent.Vnet, way.sent.Data))
+				must(t, way.from.Send(f.Vnet, f.Data))
 				got := nextLong(t, way.to)
 				if !bytes.Equal(got.Data, way.want.Data) {
 					t.Errorf("%d octets came, want %d:\n got %.100x\nwant %.100x", len(got.Data), len(way.want.Data),
