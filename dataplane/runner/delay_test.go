@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"errors"
 	"math"
-	"slices"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -310,8 +309,6 @@ func TestDelayLineIsTwoQueues(t *testing.T) {
 		})
 	})
 }
-
-func equal(a, b [][]byte) bool { return slices.EqualFunc(a, b, bytes.Equal) }
 
 // The delay line takes the stream as it takes data, and counts it as none.
 func TestStreamInTheDelayLine(t *testing.T) {

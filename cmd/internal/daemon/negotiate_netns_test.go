@@ -239,8 +239,8 @@ func TestMadeUpNeighboursComeFirst(t *testing.T) {
 	p.agreed(0, 1)
 	p.reports(1, dataplane.EventLLDP, "is one more neighbour on this link")
 	for _, n := range p.lldp(1).Neighbors {
-		real := n.SystemName != nil && *n.SystemName == "a"
-		if real != n.Followed || n.ExpiresNs > int64(121*time.Second) {
+		isPeer := n.SystemName != nil && *n.SystemName == "a"
+		if isPeer != n.Followed || n.ExpiresNs > int64(121*time.Second) {
 			t.Errorf("neighbor %+v", n)
 		}
 	}

@@ -73,8 +73,8 @@ func incastPhases(o Options) []*phase {
 	all := []*phase{
 		{name: "a", title: "three senders, one receiver, one switch", seconds: o.load()},
 		{name: "b", title: "two switches in line: the pause spreads to every sender", seconds: o.load()},
-		{name: "c1", title: "control: as (a), but the senders do not obey PFC", control: true, ignorePFC: true,
-			seconds: control},
+		{name: "c1", title: "control: as (a), but the senders do not obey PFC, and no frame waits (ring_hold: off)",
+			control: true, ignorePFC: true, seconds: control},
 		{name: "c2", title: "control: as (a), but flow control is off", control: true, off: true, seconds: control},
 	}
 	for _, p := range all {
@@ -87,7 +87,12 @@ func incastPhases(o Options) []*phase {
 // buildIncast makes the nodes and links: hosts h1, h2, … at switch s1, and the receiver there too, or at s2 in phase
 // (b), behind a link three times as fast.
 func (p *phase) buildIncast() {
-	pools := fmt.Sprintf("preset: roce\nbuffer: {lossless: {size: %d}, lossy: {size: %[1]d}}\n", p.poolOctets())
+	hold := "on"
+	if p.ignorePFC { // else slow ports have room for all frames of the phase
+		hold = "off"
+	}
+	pools := fmt.Sprintf("preset: roce\nbuffer: {lossless: {size: %d}, lossy: {size: %[1]d}, ring_hold: %s}\n",
+		p.poolOctets(), hold)
 	s1 := p.addSwitch("s1", pools)
 	last, speed := s1, p.speed
 	if p.noSpeed {

@@ -1,6 +1,7 @@
 package packaging
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net"
@@ -79,7 +80,7 @@ func TestClientsAreBounded(t *testing.T) {
 		must(t, err)
 	}
 	client := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{
-		Dial: func(string, string) (net.Conn, error) { return net.Dial("unix", p.socket()) }}}
+		DialContext: func(context.Context, string, string) (net.Conn, error) { return net.Dial("unix", p.socket()) }}}
 	for _, path := range []string{"apply", "clear/counters", "explain?in=p1"} {
 		endless := io.LimitReader(zeros{}, 1<<30)
 		if a, err := client.Post("http://switch/v1/"+path, "text/plain", endless); err == nil { // else it hung up
@@ -100,7 +101,7 @@ func TestClientsAreBounded(t *testing.T) {
 func (p *machine) checkScrapes(t *testing.T, clients, times int) {
 	t.Helper()
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true,
-		Dial: func(network, address string) (c net.Conn, err error) {
+		DialContext: func(_ context.Context, network, address string) (c net.Conn, err error) {
 			err = p.sw.Do(func() error { c, err = net.Dial(network, address); return err })
 			return c, err
 		}}}
