@@ -54,7 +54,7 @@ func (p *portState) guardsOwnSources() bool {
 }
 
 // route returns where a frame goes: through the port's trunk, or over the bridge. The bridge learns the source where
-// learn is set. refused is not DropNone where the port does not take the frame.
+// learn is set, once for each frame. refused is not DropNone where the port does not take the frame.
 func (s *Switch) route(p *portState, a *Arrival, learn bool) (vid uint16, refused bridge.DropReason,
 	d bridge.Decision) {
 	if p.trunk != nil {
@@ -63,6 +63,8 @@ func (s *Switch) route(p *portState, a *Arrival, learn bool) (vid uint16, refuse
 	vid, refused = s.bridge.Ingress(p.index, a.header.Tagged, a.header.TCI.VID())
 	switch {
 	case refused != bridge.DropNone:
+	case learn && a.learned:
+		d = s.bridge.Retry(p.index, a.header.Dst, a.header.Src, vid, len(a.Data), s.now)
 	case learn:
 		d = s.bridge.Forward(p.index, a.header.Dst, a.header.Src, vid, len(a.Data), s.now)
 		if n, ok := s.bridge.TakeNotice(); ok {

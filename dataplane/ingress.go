@@ -26,6 +26,7 @@ type Arrival struct {
 	fault       DropReason // where bad: why it is dropped at once
 	bad         bool
 	waits       bool   // it is in a waiting room, or has been
+	learned     bool   // the bridge has learned its source
 	copies      uint32 // descriptors that still refer to Data, linked by sibling
 }
 

@@ -66,6 +66,31 @@ func TestFrameWaitsInTheRing(t *testing.T) {
 	r.empty()
 }
 
+// A station that moves while a frame of it waits has moved once, however often the frame is offered.
+func TestStationMovesWhileItsFrameWaits(t *testing.T) {
+	r := tight(t, true)
+	const station = 0x02_99_00_00_00_01
+	r.hear(1, lossless, 0)
+	r.drain(1, r.now+second)
+	r.leaveRoom(0)
+	r.drain(1, r.now+second)
+	r.hear(1, lossless, 0xffff)
+	for seq := 0; !r.sw.RoomWaits(0); seq++ {
+		r.offer(0, ether(host(1), station, tci(lossless, 1), experimental, seq, small))
+	}
+	before := r.sw.bridge.Counters()
+	for range 10 {
+		r.offer(1, ether(frame.Broadcast, station, nil, experimental, 1, small))
+		r.leaveRoom(0)
+	}
+	got := r.sw.bridge.Counters()
+	if at := r.sw.bridge.Lookup(station, 1, r.now); at.Port != 1 || got.Moves != before.Moves+1 ||
+		got.Holds != 0 {
+		t.Errorf("the station is at port %d after %d moves and %d holds, want port 1, 1 and 0", at.Port,
+			got.Moves-before.Moves, got.Holds)
+	}
+}
+
 // Without ring_hold the frame is lost. Its cause is counted by when it came.
 func TestDropBeyondHeadroom(t *testing.T) {
 	r := tight(t, false) // XOFF has not left yet

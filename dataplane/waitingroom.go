@@ -134,6 +134,7 @@ func (s *Switch) LeaveRoom(i, most int, now int64) (left int) {
 func (s *Switch) leaveRoom(p *portState, q uint8) bool {
 	r := &p.room
 	a := s.loadFromRoom(r.queues[q].head)
+	a.learned = r.refused>>q&1 != 0 // it was offered before
 	if !s.forward(p, a, none) {
 		return false
 	}

@@ -22,6 +22,19 @@ func (b *Bridge) Forward(in int, dst, src uint64, vid uint16, octets int, now in
 		return d
 	}
 	b.learn(in, src, vid, now)
+	return b.deliver(in, dst, vid, octets, now)
+}
+
+// Retry decides again about a frame that Forward has learned from, and that had to wait.
+func (b *Bridge) Retry(in int, dst, src uint64, vid uint16, octets int, now int64) Decision {
+	if d, done := b.refuse(in, dst, src, vid, now); done {
+		return d
+	}
+	return b.deliver(in, dst, vid, octets, now)
+}
+
+// deliver chooses where a frame goes, and charges the storm limit.
+func (b *Bridge) deliver(in int, dst uint64, vid uint16, octets int, now int64) Decision {
 	d := b.choose(in, dst, vid, now)
 	if d.Kind == Flood && !b.ports[in].storm.charge(octets, now) {
 		return drop(DropStorm)
