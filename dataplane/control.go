@@ -143,6 +143,14 @@ func (s *Switch) WouldExceedThreshold(i int, frames, octets int64) bool {
 	return false
 }
 
+// ReceivedFrames returns how many data frames all ports have received.
+func (s *Switch) ReceivedFrames() (n uint64) {
+	for p := range s.existing() {
+		n += p.count.ReceivedFrames
+	}
+	return n
+}
+
 // SeeRing records how many frames wait in the lossless rings of port i.
 func (s *Switch) SeeRing(i, frames int) {
 	if p := s.ports[i]; p != nil {

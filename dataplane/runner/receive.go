@@ -18,7 +18,8 @@ type frameSegment struct {
 // receive runs the receive task of a port for one burst of one ring, of at most most frames. It returns how many frames
 // left the ring, and whether there was work.
 func (w *worker) receive(t *portTask, c port.Class, most int) (taken int, worked bool) {
-	if c == port.Lossless {
+	// After a sleep only where frames wait: else each probe of an idle switch would wake the Refresher too.
+	if c == port.Lossless && (!w.r.refresher.resting(t.index) || t.port.BacklogExceeds(c, 0)) {
 		w.look(t, w.now)
 	}
 	if t.blocked[c] && !w.mayRetry(t, c) {

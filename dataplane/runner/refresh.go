@@ -20,11 +20,17 @@ type refresh struct {
 	sent   atomic.Uint64 // how often a frame was sent since Taken was asked
 
 	sync.Mutex // held for a copy or for one send call; guards the rest
-	port       port.Port
-	frame      xoff
-	all        bool  // the frame holds all that is lossless, because no worker looked
-	at         int64 // when it was last sent again
-	guard      *guard
+	resend
+	at    int64 // when it was last sent again
+	guard *guard
+}
+
+// A resend is what is sent again on a port.
+type resend struct {
+	port  port.Port
+	frame xoff
+	all   bool  // the frame holds all that is lossless, because no worker looked
+	due   int64 // when set; then refresh.due counts
 }
 
 // An xoff is a MAC Control frame that is to be sent again after every ns each; 0: never.
@@ -37,6 +43,11 @@ type xoff struct {
 func newXoff(b []byte, every int64) (x xoff) {
 	x.octets, x.every = copy(x.frame[:], b), every
 	return x
+}
+
+// newResend is for a frame that is sent at time now.
+func newResend(p port.Port, x xoff, now int64) resend {
+	return resend{port: p, frame: x, due: x.due(now)}
 }
 
 // due is when a frame that was sent at time now is to be sent again.
@@ -55,14 +66,13 @@ type guard struct {
 	wake    func()      // ends the sleep of the worker that has to look
 }
 
-// set replaces the frame at time now and returns when it is due.
-func (f *refresh) set(p port.Port, x xoff, now int64) (due int64) {
+// set replaces what is sent again. It returns what was before.
+func (f *refresh) set(to resend) (was resend) {
 	f.Lock()
 	defer f.Unlock()
-	f.port, f.frame, f.all = p, x, false
-	due = x.due(now)
-	f.due.Store(due)
-	return due
+	was, f.resend = f.resend, to
+	was.due = f.due.Swap(to.due)
+	return was
 }
 
 // protect replaces the guard; nil for none.
@@ -82,20 +92,23 @@ func (f *refresh) run(now int64, sent func(b []byte)) (next int64) {
 		return now + macctl.MinRefresh
 	}
 	defer f.Unlock()
-	if now >= f.due.Load() {
-		f.send(now, sent)
+	if now >= f.due.Load() && !f.send(now, sent) {
+		f.due.Store(f.frame.due(now))
 	}
 	return min(f.due.Load(), f.checkLook(now, sent))
 }
 
-// send sends the frame, and once more when that is due.
-func (f *refresh) send(now int64, sent func(b []byte)) {
-	if b := f.frame.frame[:f.frame.octets]; f.port.SendControl(b) == nil {
-		f.at = now
-		f.sent.Add(1)
-		sent(b)
+// send sends the frame, and again when that is due. It reports whether the kernel took it.
+func (f *refresh) send(now int64, sent func(b []byte)) bool {
+	b := f.frame.frame[:f.frame.octets]
+	if f.port.SendControl(b) != nil {
+		return false
 	}
+	f.at = now
+	f.sent.Add(1)
+	sent(b)
 	f.due.Store(f.frame.due(now))
+	return true
 }
 
 // checkLook holds the peer where frames wait and no worker has looked in time. It returns when to check again.
@@ -107,10 +120,14 @@ func (f *refresh) checkLook(now int64, sent func(b []byte)) (next int64) {
 		return noDeadline
 	}
 	if g := f.guard; !f.all && g.waiting() {
-		f.port, f.frame, f.all = g.port, g.hold, true
-		f.send(now, sent)
-		f.late.Store(true)
-		g.wake()
+		was := f.resend
+		f.resend = resend{port: g.port, frame: g.hold, all: true}
+		if f.send(now, sent) {
+			f.late.Store(true)
+			g.wake()
+		} else { // the kernel has no room: nobody is held, and the next check tries again
+			f.resend = was
+		}
 	}
 	return now + lookWithin(f.guard.hold.every)
 }
@@ -160,16 +177,26 @@ func newRefresher(n int) *Refresher {
 }
 
 // Set takes over the MAC Control frame b, which the caller sends on port i right after, at time now. From then on it is
-// sent again after every ns each; 0: never.
-func (r *Refresher) Set(i int, p port.Port, b []byte, now, every int64) {
-	r.wakeFor(r.ports[i].set(p, newXoff(b, every), now))
+// sent again after every ns each; 0: never. Where the kernel does not take the frame, the caller calls Undo with what
+// Set returned.
+func (r *Refresher) Set(i int, p port.Port, b []byte, now, every int64) (was resend) {
+	to := newResend(p, newXoff(b, every), now)
+	was = r.ports[i].set(to)
+	r.wakeFor(to.due)
+	return was
+}
+
+// Undo takes back the last Set of port i, whose frame was not sent.
+func (r *Refresher) Undo(i int, was resend) {
+	r.ports[i].set(was)
+	r.wakeFor(was.due)
 }
 
 // Stop ends what is done for port i. When it returns, the port may be closed.
 func (r *Refresher) Stop(i int) {
 	f := &r.ports[i]
 	f.protect(nil)
-	f.set(nil, xoff{}, 0)
+	f.set(resend{due: noDeadline})
 	f.lookBy.Store(noDeadline)
 	f.late.Store(false)
 }
@@ -199,6 +226,9 @@ func (r *Refresher) looked(i int, now, wait int64) {
 	r.ports[i].lookBy.Store(due)
 	r.wakeFor(due)
 }
+
+// resting tells whether the worker of port i sleeps, or has slept and not looked since.
+func (r *Refresher) resting(i int) bool { return r.ports[i].lookBy.Load() == noDeadline }
 
 // rests says that the worker sleeps until a frame comes to the lossless rings of port i.
 func (r *Refresher) rests(i int) { r.ports[i].lookBy.Store(noDeadline) }

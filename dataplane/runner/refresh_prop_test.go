@@ -65,7 +65,7 @@ func (p *starvedPort) look(wait, most int64) {
 		if !ok {
 			break
 		}
-		p.refresh.set(p, newXoff(b, p.initiator.RefreshEvery()), p.now)
+		p.refresh.set(newResend(p, newXoff(b, p.initiator.RefreshEvery()), p.now))
 		_ = p.SendControl(b)
 		p.initiator.Sent(p.now)
 	}

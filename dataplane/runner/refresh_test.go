@@ -41,9 +41,7 @@ func TestRefreshOfAFrame(t *testing.T) {
 		}
 	}
 	xoff := newXoff(frame, 50)
-	if due := f.set(p, xoff, 100); due != 150 {
-		t.Errorf("due at %d", due)
-	}
+	f.set(newResend(p, xoff, 100))
 	run(149, 150, 0)
 	f.Lock()
 	run(150, 150+macctl.MinRefresh, 0)
@@ -53,13 +51,35 @@ func TestRefreshOfAFrame(t *testing.T) {
 	p.err = port.ErrDown
 	run(350, 400, 2)
 	p.err = nil
-	f.set(p, xoff, 390)
+	f.set(newResend(p, xoff, 390))
 	run(439, 440, 2)
 	run(440, 490, 3)
-	f.set(p, newXoff([]byte{2}, 0), 480)
+	f.set(newResend(p, newXoff([]byte{2}, 0), 480))
 	run(1000, noDeadline, 3)
 	if !slices.EqualFunc(p.left, [][]byte{frame, frame, frame}, bytes.Equal) {
 		t.Errorf("% x", p.left)
+	}
+}
+
+// What the kernel refuses holds nobody: neither a late hold, which is tried again, nor an XOFF that its sender takes
+// back.
+func TestRefusedFramesAreNotRepeated(t *testing.T) {
+	r := newRefresher(1)
+	f, p, woken := &r.ports[0], &exit{err: port.ErrAgain}, 0
+	hold := newXoff(bytes.Repeat([]byte{1}, macctl.FrameSize), 50)
+	f.protect(&guard{port: p, waiting: func() bool { return true }, hold: hold, wake: func() { woken++ }})
+	f.lookBy.Store(100)
+	if f.run(100, nil); f.due.Load() != noDeadline || f.late.Load() || woken != 0 {
+		t.Errorf("a hold that was refused is repeated at %d, late %v", f.due.Load(), f.late.Load())
+	}
+	was := f.set(newResend(p, hold, 110))
+	if r.Undo(0, was); f.due.Load() != noDeadline {
+		t.Errorf("an XOFF that was refused is repeated at %d", f.due.Load())
+	}
+	p.err = nil
+	if f.run(200, func([]byte) {}); !f.late.Load() || woken != 1 || f.due.Load() != 250 || len(p.left) != 1 {
+		t.Errorf("late %v, %d workers woken, next at %d, %d frames sent", f.late.Load(), woken, f.due.Load(),
+			len(p.left))
 	}
 }
 

@@ -30,6 +30,9 @@ type Runner struct {
 
 	snapshots snapshots
 
+	received   uint64    // data frames at the last look for stopped rings; runLosses owns it, and the next
+	receivedAt time.Time // of the last look that found more
+
 	change  sync.Mutex // one change at a time; a change may wait for peers and the kernel
 	tasksMu sync.Mutex // taken after change; guards tasks, their ports and workers against readers outside of workers
 	halt    atomic.Bool

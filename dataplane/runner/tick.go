@@ -12,18 +12,24 @@ func (r *Runner) runLosses() {
 	defer r.done.Done()
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
-	look := time.NewTicker(stoppedPeriod)
+	look := time.NewTimer(stoppedPeriod)
 	defer look.Stop()
 	for n := 0; ; {
 		select {
 		case <-r.stop:
 			return
 		case <-look.C:
-			r.findStopped()
+			r.readRings()
+			if r.reportStopped(); r.receives() {
+				look.Reset(stoppedPeriod)
+			}
 			continue
 		case <-tick.C:
 		}
 		r.readLosses()
+		if r.reportStopped(); r.receives() {
+			look.Reset(stoppedPeriod)
+		}
 		r.refreshTxPaths(n)
 		changed := false
 		r.View(func(sw *dataplane.Switch) {
@@ -122,21 +128,43 @@ func readLosses(sw *dataplane.Switch, i int, l dataplane.RingLosses, stopped boo
 	sw.ReadLosses(i, l, Now())
 }
 
-// stoppedPeriod is the time between two looks for rings that the kernel has stopped.
-const stoppedPeriod = 100 * time.Millisecond
+// stoppedPeriod is the time between two looks for rings that the kernel has stopped. Where no port has received a frame
+// for quietPeriod, only the tick looks, once a second: an idle switch hardly wakes up.
+const (
+	stoppedPeriod = 100 * time.Millisecond
+	quietPeriod   = time.Second
+)
 
-// findStopped calls ringStopped where the kernel has stopped a ring of a port.
-func (r *Runner) findStopped() {
+// readRings looks at all rings.
+func (r *Runner) readRings() {
+	r.tasksMu.Lock()
+	defer r.tasksMu.Unlock()
+	for t := range r.attached() {
+		t.losses()
+	}
+}
+
+// reportStopped calls ringStopped where the last look has found a ring that the kernel has stopped.
+func (r *Runner) reportStopped() {
 	r.tasksMu.Lock()
 	found := false
 	for t := range r.attached() {
-		t.losses()
 		found = found || t.stopped()
 	}
 	r.tasksMu.Unlock()
 	if found && r.ringStopped != nil {
 		r.ringStopped()
 	}
+}
+
+// receives reports whether a port has received frames lately.
+func (r *Runner) receives() bool {
+	now, received := time.Now(), uint64(0)
+	r.View(func(sw *dataplane.Switch) { received = sw.ReceivedFrames() })
+	if received != r.received {
+		r.received, r.receivedAt = received, now
+	}
+	return now.Sub(r.receivedAt) < quietPeriod
 }
 
 // refreshPorts is how many tx paths are refreshed in one call: each asks the kernel twice.

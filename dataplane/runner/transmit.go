@@ -91,10 +91,11 @@ func (w *worker) sendControl(t *portTask) (now int64) {
 		every := t.refreshEvery(sw)
 		w.unlock()
 		now = w.clock()
-		w.r.refresher.Set(t.index, t.port, b, now, every)
+		was := w.r.refresher.Set(t.index, t.port, b, now, every)
 		err := w.emit(t, b, now)
 		w.lock()
 		if err != nil {
+			w.r.refresher.Undo(t.index, was)
 			w.note = w.note[:0]
 			t.retryAt = now + retryDelay
 			t.deadline = min(t.deadline, t.retryAt)

@@ -45,7 +45,9 @@ func (p *pauser) update(now int64) {
 		if !ok {
 			return
 		}
-		if p.refresher.Set(0, p.port, b, now, p.sender.RefreshEvery()); p.port.SendControl(b) != nil {
+		was := p.refresher.Set(0, p.port, b, now, p.sender.RefreshEvery())
+		if p.port.SendControl(b) != nil {
+			p.refresher.Undo(0, was)
 			return
 		}
 		p.sender.Sent(now)
