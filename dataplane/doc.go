@@ -33,6 +33,7 @@
 //	counters.go       drop reasons and counters
 //	histogram.go      durations
 //	events.go         events for people
+//	notice.go         events of what the bridge notices about stations
 //	capture.go        captured frames
 //	explain.go        a capture's notes on MAC Control frames and drops
 //	snapshot.go       one consistent picture for metrics and tables

@@ -7,13 +7,15 @@
 //	receive.go     the receive task of a port
 //	turns.go       which members of a trunk have frames in their rings
 //	transmit.go    the transmit task of a port
+//	police.go      how many MAC Control frames of a port are obeyed one by one
+//	mtu.go         frames that are longer than the interface takes now
 //	refresh.go     XOFF that is sent again while a worker gets no CPU
 //	delay.go       the delay line of a port
 //	giveup.go      frames that the kernel or the link never takes
 //	contention.go  whether other threads wait for the CPU that a worker spins on
 //	coalesce.go    waiting for more frames
 //	moderate.go    interrupt moderation: rings that are not polled under load
-//	tick.go        once a second: losses of the rings, ageing, the tx path
+//	tick.go        losses of the rings, stopped rings, ageing, the tx path: once a second or more often
 //	change.go      changes of a running port, and what goes wrong after one
 //	replace.go     other sockets for a port that stays up
 //	alive.go       whether the workers still work

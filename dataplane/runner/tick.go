@@ -8,6 +8,7 @@ import (
 )
 
 // runLosses reads once a second what the kernel lost, ages the filtering database and closes the watermarks' windows.
+// While frames come, it looks ten times a second for rings that the kernel has stopped.
 func (r *Runner) runLosses() {
 	defer r.done.Done()
 	tick := time.NewTicker(time.Second)

@@ -21,7 +21,7 @@ import (
 
 // Bystanders h1 and h3 send to h2 more than its link takes, while h4 and h5 do to the switch, at random, what hosts can
 // do, and an operator changes and asks what operators do. No frame of the bystanders is lost, late or doubled, and
-// memory and goroutines are as before. CHAOS=10m lasts longer than a minute; CHAOS_SEED=N repeats what was done.
+// memory and goroutines are as before. CHAOS=10m lasts longer than a minute; CHAOS_SEED=N makes the same choices.
 func TestChaos(t *testing.T) {
 	const seed, lasts = 1, time.Minute
 	c := newChaos(t, chaosSetting("CHAOS_SEED", seed, func(s string) (uint64, error) {

@@ -18,7 +18,8 @@
 //	serve.go               the control socket and the metrics address, with its page
 //	flight_recorder.go     the last seconds before a lossless frame was lost, as a file
 //	journal.go             a log that never blocks
-//	process.go             nice value, wake-up delays, systemd
+//	mtu.go                 an interface whose MTU another program lowers
+//	process.go             nice value, rights that are given up, wake-up delays, systemd
 //	offline.go             a switch without interfaces, for explain
 package daemon
 
