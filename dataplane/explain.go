@@ -127,6 +127,26 @@ func (s *Switch) explainUnit(b []byte, p *portState, q uint8, name string, wante
 	return appendQueue(b, s.buffer.Queue(p.index, q))
 }
 
+// ExplainRefresh appends the reason of an XOFF that left without ControlOut: it was sent again, or frames wait in the
+// lossless rings and no worker looks.
+func ExplainRefresh(b, xoff []byte, again bool) []byte {
+	word, reason := "XOFF", ": frames wait unread in the receive ring"
+	if again {
+		word, reason = "XOFF refreshed", ": held as before"
+	}
+	f, _ := macctl.Parse(xoff, macctl.GroupAddress)
+	if b = append(b, word...); f.Opcode == macctl.OpcodePause {
+		return append(append(b, " all"...), reason...)
+	}
+	var held uint8
+	for q, quanta := range f.Time {
+		if quanta != 0 {
+			held |= 1 << q
+		}
+	}
+	return append(appendPriorities(b, held), reason...)
+}
+
 // appendQueue appends what an ingress queue holds.
 func appendQueue(b []byte, q buffer.QueueSnapshot) []byte {
 	b = append(b, "ingress queue holds "...)

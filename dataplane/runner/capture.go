@@ -108,8 +108,13 @@ func (w *worker) captureOwn(t *portTask, b []byte, now int64) {
 	w.note = w.note[:0]
 }
 
-// captureRefresh captures a MAC Control frame that the Refresher has sent again.
-func (r *Runner) captureRefresh(i int, b []byte, now int64) { r.CaptureBesideRings(i, true, b, now) }
+// captureRefresh captures a MAC Control frame that the Refresher has sent, again or because no worker has looked.
+func (r *Runner) captureRefresh(i int, b []byte, again bool, now int64) {
+	if recorder := r.sw.Tap().Recorder(); recorder != nil && recorder.Wants(i) {
+		r.refreshNote = dataplane.ExplainRefresh(r.refreshNote[:0], b, again)
+		captureFrame(recorder, &capture.Record{Port: i, Out: true, Time: now, Length: len(b), Note: r.refreshNote}, b)
+	}
+}
 
 // CaptureBesideRings captures a frame of port i that came or left at time now beside the rings, such as LLDP. Any
 // goroutine may call it.

@@ -2,6 +2,7 @@ package runner
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -99,6 +100,30 @@ func TestTapSeesWhatATrunkDrops(t *testing.T) {
 			t.Errorf("worker %d sends: captured %v, counted %d by RED, %d red", owner, notes,
 				drops[0][dataplane.DropRED], drops[1][dataplane.DropMeterRed])
 		}
+	}
+}
+
+// Each XOFF is in the file with its reason, also where the Refresher has sent it.
+func TestTapSaysWhyThePeerIsHeld(t *testing.T) {
+	l := newTestbed(t, executors[0], roomy(2), unshapedPorts(2)...)
+	c, f := tapped(t, l.r.sw, capture.MaxSnap), &l.r.refresher.ports[0]
+	l.must(l.r.quiesce(func() error {
+		l.stations[0].send(several(0, 1, lossless, 1, 60)...)
+		eventually(t, "XOFF is sent, and sent again", func() bool { return f.late.Load() && f.sent.Load() > 1 })
+		return nil
+	}))
+	eventually(t, "the frame arrives", func() bool { return len(l.stations[1].received(0, lossless)) == 1 })
+	l.empties()
+	var control []string
+	for _, s := range read(c) {
+		if s.port == 0 && s.out {
+			control = append(control, s.note)
+		}
+	}
+	want := []string{"XOFF 3: frames wait unread in the receive ring", "XOFF refreshed 3: held as before"}
+	if last := len(control) - 1; last < 2 || !slices.Equal(control[:2], want) ||
+		!strings.HasPrefix(control[last], "XON 3: ingress queue holds ") {
+		t.Errorf("notes of the frames to the peer %q, want first %q, last XON", control, want)
 	}
 }
 

@@ -83,8 +83,8 @@ func (f *refresh) protect(g *guard) {
 }
 
 // run does what is due at time now and returns when to look again. It waits for nobody: the thread that has locked f
-// may get no CPU. sent is called for each frame that has left.
-func (f *refresh) run(now int64, sent func(b []byte)) (next int64) {
+// may get no CPU. sent is called for each frame that has left: again, or because no worker has looked.
+func (f *refresh) run(now int64, sent func(b []byte, again bool)) (next int64) {
 	if next = min(f.due.Load(), f.lookBy.Load()); now < next {
 		return next
 	}
@@ -92,27 +92,27 @@ func (f *refresh) run(now int64, sent func(b []byte)) (next int64) {
 		return now + macctl.MinRefresh
 	}
 	defer f.Unlock()
-	if now >= f.due.Load() && !f.send(now, sent) {
+	if now >= f.due.Load() && !f.send(now, true, sent) {
 		f.due.Store(f.frame.due(now))
 	}
 	return min(f.due.Load(), f.checkLook(now, sent))
 }
 
 // send sends the frame, and again when that is due. It reports whether the kernel took it.
-func (f *refresh) send(now int64, sent func(b []byte)) bool {
+func (f *refresh) send(now int64, again bool, sent func(b []byte, again bool)) bool {
 	b := f.frame.frame[:f.frame.octets]
 	if f.port.SendControl(b) != nil {
 		return false
 	}
 	f.at = now
 	f.sent.Add(1)
-	sent(b)
+	sent(b, again)
 	f.due.Store(f.frame.due(now))
 	return true
 }
 
 // checkLook holds the peer where frames wait and no worker has looked in time. It returns when to check again.
-func (f *refresh) checkLook(now int64, sent func(b []byte)) (next int64) {
+func (f *refresh) checkLook(now int64, sent func(b []byte, again bool)) (next int64) {
 	if next = f.lookBy.Load(); now < next {
 		return next
 	}
@@ -122,7 +122,7 @@ func (f *refresh) checkLook(now int64, sent func(b []byte)) (next int64) {
 	if g := f.guard; !f.all && g.waiting() {
 		was := f.resend
 		f.resend = resend{port: g.port, frame: g.hold, all: true}
-		if f.send(now, sent) {
+		if f.send(now, false, sent) {
 			f.late.Store(true)
 			g.wake()
 		} else { // the kernel has no room: nobody is held, and the next check tries again
@@ -147,15 +147,16 @@ func lookWithin(every int64) int64 { return max(lookWithinMin, min(every, lookWi
 // takes the switch's lock, which a worker without CPU may have.
 type Refresher struct {
 	ports  []refresh
-	sent   func(i int, b []byte, now int64)
+	sent   func(i int, b []byte, again bool, now int64)
 	poller *port.Poller
 	until  atomic.Int64 // when its sleep ends
 	quit   atomic.Bool
 	done   sync.WaitGroup
 }
 
-// NewRefresher starts a Refresher for ports 0 to n−1. It calls sent, if it is not nil, for each frame that has left.
-func NewRefresher(n int, sent func(i int, b []byte, now int64)) (*Refresher, error) {
+// NewRefresher starts a Refresher for ports 0 to n−1. It calls sent, if it is not nil, for each frame that has left:
+// again, or because no worker has looked.
+func NewRefresher(n int, sent func(i int, b []byte, again bool, now int64)) (*Refresher, error) {
 	poller, err := port.NewPoller()
 	if err != nil {
 		return nil, err
@@ -257,9 +258,9 @@ func (r *Refresher) runRefreshes() {
 func (r *Refresher) run(now int64) (next int64) {
 	next = noDeadline
 	for i := range r.ports {
-		next = min(next, r.ports[i].run(now, func(b []byte) {
+		next = min(next, r.ports[i].run(now, func(b []byte, again bool) {
 			if r.sent != nil {
-				r.sent(i, b, now)
+				r.sent(i, b, again, now)
 			}
 		}))
 	}

@@ -95,7 +95,7 @@ func TestStarvedWorkerLosesNothing(t *testing.T) {
 			for next < look {
 				p.advance(max(p.now, next))
 				p.advance(p.now + upTo(late).Draw(t, "late"))
-				next = p.refresh.run(p.now, func([]byte) {})
+				next = p.refresh.run(p.now, func([]byte, bool) {})
 			}
 			p.advance(max(p.now, look))
 			p.look(wait, upTo(p.capacity).Draw(t, "read"))

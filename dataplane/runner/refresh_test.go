@@ -31,7 +31,7 @@ func TestRefreshOfAFrame(t *testing.T) {
 	frame, captured := bytes.Repeat([]byte{1}, macctl.FrameSize), 0
 	run := func(now, next int64, left int) {
 		t.Helper()
-		got := f.run(now, func(b []byte) {
+		got := f.run(now, func(b []byte, _ bool) {
 			if captured++; !bytes.Equal(b, frame) {
 				t.Errorf("captured: % x, want XOFF", b)
 			}
@@ -77,7 +77,7 @@ func TestRefusedFramesAreNotRepeated(t *testing.T) {
 		t.Errorf("an XOFF that was refused is repeated at %d", f.due.Load())
 	}
 	p.err = nil
-	if f.run(200, func([]byte) {}); !f.late.Load() || woken != 1 || f.due.Load() != 250 || len(p.left) != 1 {
+	if f.run(200, func([]byte, bool) {}); !f.late.Load() || woken != 1 || f.due.Load() != 250 || len(p.left) != 1 {
 		t.Errorf("late %v, %d workers woken, next at %d, %d frames sent", f.late.Load(), woken, f.due.Load(),
 			len(p.left))
 	}
@@ -135,8 +135,9 @@ func TestHoldWhereNobodyLooks(t *testing.T) {
 				return !f.late.Load() && f.due.Load() == noDeadline && l.r.sw.XoffSent(0)
 			})
 		}
-		if c := l.empties().Ports[0]; c.ControlSent.XoffSent[lossless] != 3 || c.ControlSent.XonSent[lossless] != 3 {
-			t.Errorf("%+v, want XOFF and XON three times", c.ControlSent)
+		c := l.empties().Ports[0].ControlSent // more where a worker got no CPU
+		if c.XoffSent[lossless] < 3 || c.XonSent[lossless] != c.XoffSent[lossless] {
+			t.Errorf("%+v, want XOFF three times or more, and XON as often", c)
 		}
 	})
 }

@@ -42,7 +42,8 @@ type Runner struct {
 	done    sync.WaitGroup
 	stop    chan struct{}
 
-	refresher *Refresher
+	refresher   *Refresher
+	refreshNote []byte // of the frame that the Refresher captures
 }
 
 // base is the zero of the switch's clock. It lies in the past so that time 0 never comes.

@@ -58,7 +58,7 @@ func TestLossIsWritten(t *testing.T) {
 	}
 	frames := tshark.Fields(t, path, captureFields...)
 	// the ring where the machine lets the switch wait
-	stops := regexp.MustCompile("^XOFF 3: (buffer|the receive ring fills up), ")
+	stops := regexp.MustCompile("^XOFF 3: (buffer|the receive ring fills up|frames wait unread in the receive ring)")
 	xoff := slices.IndexFunc(frames, func(l map[string][]string) bool {
 		return tshark.First(l, "frame.packet_flags_direction") == directionOut &&
 			stops.MatchString(tshark.First(l, "frame.comment")) &&
