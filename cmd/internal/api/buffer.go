@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"iter"
 
 	"pfcswitch/buffer"
@@ -167,16 +168,17 @@ func (r *Buffer) Text() string {
 func (r *Buffer) ingressTable() *table {
 	return tableOf(r.Ports, func(t *table, p *BufferPort) {
 		for _, q := range p.IngressQueues {
-			peer, s := "runs", q.Segments
+			s, peer := q.Segments, "runs" // in an answer of another program any segment may be missing
+			private, shared := cmp.Or(s.Private, &Segment{}), cmp.Or(s.Shared, &Segment{})
+			headroom := cmp.Or(s.Headroom, &Segment{})
 			switch {
 			case !p.Up:
 				peer = "down"
 			case q.Off:
 				peer = "held"
 			}
-			t.row(p.label(), q.Priority, peer, s.Private.UsedBytes, s.Shared.UsedBytes, q.ThresholdBytes,
-				s.Headroom.UsedBytes, s.Headroom.SizeBytes, s.Headroom.MaxStartBytes, q.Xoff, q.WaitedFrames,
-				q.DroppedFrames)
+			t.row(p.label(), q.Priority, peer, private.UsedBytes, shared.UsedBytes, q.ThresholdBytes,
+				headroom.UsedBytes, headroom.SizeBytes, headroom.MaxStartBytes, q.Xoff, q.WaitedFrames, q.DroppedFrames)
 		}
 	}, "PORT", "PRIO", "PEER", ">PRIVATE", ">SHARED", ">THRESHOLD", ">HEADROOM", ">OF", ">PEAK", ">XOFF", ">WAITS",
 		">LOST")

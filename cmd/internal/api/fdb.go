@@ -58,7 +58,10 @@ func (r *FDB) Text() string {
 	for _, e := range r.Entries {
 		kind, age := "static", none
 		if !e.Static {
-			kind, age = "learned", clock(*e.AgeNs)
+			kind = "learned"
+		}
+		if e.AgeNs != nil {
+			age = clock(*e.AgeNs)
 		}
 		t.row(e.MAC, strconv.Itoa(int(e.VLAN)), e.Port, kind, age)
 	}

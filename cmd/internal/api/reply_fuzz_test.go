@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 )
 
@@ -17,7 +18,13 @@ func FuzzParseReply(f *testing.F) {
 		}
 		f.Add(uint8(i), good)
 	}
-	f.Add(uint8(0), []byte(`{"schema":1,"ports":[{"port":"p1"}]}`))
+	for _, found := range []struct{ name, noun, text string }{
+		{"a port without queues", "buffer", `{"schema":1,"ports":[{"port":"p1"}]}`},
+		{"a queue without segments", "buffer", `{"schema":1,"ports":[{"ingress_queues":[{}]}]}`},
+		{"a learned station without age", "fdb", `{"schema":1,"entries":[{}]}`},
+	} {
+		f.Add(uint8(slices.Index(Nouns(), found.noun)), []byte(found.text))
+	}
 	f.Fuzz(func(t *testing.T, noun uint8, b []byte) {
 		name := Nouns()[int(noun)%len(nouns)]
 		r, err := Parse(name, b)
