@@ -170,6 +170,7 @@ func TestEchoerUnderAFlood(t *testing.T) {
 	}
 }
 
+// An echo frame is the same after it was written and read again, or it is refused. Its answer is no longer.
 func FuzzEcho(f *testing.F) {
 	format := DefaultMeasurementFormat
 	f.Add(format.AppendEcho(nil, answerer, asker, PathFallback, 64, true, 0x600a, Echo{Octets: 900}))
@@ -179,8 +180,18 @@ func FuzzEcho(f *testing.F) {
 			return
 		}
 		q, reason := format.ParseEcho(b, answerer)
-		if reason != ReasonNone || q.Answer {
+		if reason != ReasonNone {
 			return
+		}
+		want := q
+		if want.ReceivedPath == PathControl { // which has no tag
+			want.HasTag, want.Tag = false, 0
+		}
+		again, reason := format.ParseEcho(format.AppendEcho(nil, answerer, q.Source, q.ReceivedPath, q.Length, q.HasTag,
+			q.Tag, q.Echo), answerer)
+		want.ChecksumOK = again.ChecksumOK // it covers octets that are not read
+		if reason != ReasonNone || again != want {
+			t.Errorf("%x read again\n got %+v, %v\nwant %+v", b, again, reason, want)
 		}
 		var e EchoResponder
 		e.HandleRequest(&q, false, 1, 1)

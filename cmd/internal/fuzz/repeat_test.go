@@ -1,0 +1,37 @@
+package fuzz
+
+import (
+	"bytes"
+	"testing"
+)
+
+// The target runs once on each input, then on mutations of all, which never reach back into the inputs.
+func FuzzRepeat(f *testing.F) {
+	f.Setenv("EXECUTIONS", "2000")
+	one, two := []byte("first"), bytes.Repeat([]byte("second"), 20)
+	f.Add(one, "text", -1, uint8(1), false)
+	f.Add(two, "", 1<<40, uint8(255), true)
+	executions, short, long, seen := 0, 0, 0, map[int]bool{}
+	repeatFuzz(f, func(t *testing.T, b []byte, text string, n int, u uint8, yes bool) {
+		executions++
+		if executions <= 2 {
+			return
+		}
+		seen[n] = true
+		switch {
+		case bytes.HasPrefix(b, one):
+			short++
+		case bytes.HasPrefix(b, two):
+			long++
+		}
+		if len(b) > 8*64+len(two) || len(text) > 8*64+len("text") {
+			t.Errorf("%d octets and %d of text", len(b), len(text))
+		}
+		clear(b) // a target may write to its argument
+	})
+	f.Cleanup(func() {
+		if executions != 2002 || short < 100 || long < 100 || len(seen) < 20 {
+			f.Errorf("%d executions, %d and %d of an input as it was, %d numbers", executions, short, long, len(seen))
+		}
+	})
+}
