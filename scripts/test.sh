@@ -302,7 +302,7 @@ repeat_targets() {
   done
 }
 
-# The demo's own verdict is not enough: the judge reads frames and counters of the demo's report.
+# The demo's own verdict is not enough: the judge looks at its flows, and whether it has shown all that it has to show.
 stage_demo() {
   go build -o "$work/pfcswitch" ./cmd/pfcswitch
   run_demo incast

@@ -52,10 +52,9 @@ const good = `{"schema":1, "demo":"incast", "pass":true, "seconds":5,
  "acts":[{"act":"a","control":false},{"act":"b","control":false},
   {"act":"c1","control":true},{"act":"c2","control":true}],
  "switches":[
-  {"act":"a","name":"s1","lossless_drops":0,"pfc_sent":17,
-   "headroom":[{"port":"p1","priority":3,"configured_bytes":20000,"peak_bytes":20000}]},
+  {"act":"a","name":"s1","lossless_drops":0,"pfc_sent":17},
   {"act":"b","name":"s2","lossless_drops":0,"pfc_sent":18},
-  {"act":"c1","name":"s1","lossless_drops":0,"pfc_sent":0,"headroom":[]}]}`
+  {"act":"c1","name":"s1","lossless_drops":0,"pfc_sent":0}]}`
 
 // goodHost is the report of a demo host as it should be.
 const goodHost = `{"schema":1, "demo":"host", "pass":true, "seconds":5,
@@ -72,9 +71,6 @@ func TestJudgeDemoHost(t *testing.T) {
 			"phase a, switch s1: lossless_drops 1"},
 		{"nothing arrived", `"octets":1000`, `"octets":0`, "h1>h4: nothing arrived by TCP"},
 		{"nothing lossless", `"lossless":true`, `"lossless":false`, "phase a: no lossless flow"},
-		{"nobody was held", `"pfc_sent":17`, `"pfc_sent":0`, "no switch sent PFC"},
-		{"nothing was lost without flow control", `"segments_sent_again":7`, `"segments_sent_again":0`,
-			"phase b: without flow control nothing was lost"},
 	})
 }
 
@@ -107,11 +103,6 @@ func TestJudgeDemo(t *testing.T) {
 		{"a lossless phase without a switch", `{"act":"b","name":"s2"`, `{"act":"x","name":"s2"`,
 			"phase b: no counters of any switch"},
 		{"counted drops", `"lossless_drops":0,"pfc_sent":17`, `"lossless_drops":3,"pfc_sent":17`, "lossless_drops 3"},
-		{"no PFC", `"pfc_sent":17`, `"pfc_sent":0`, "no switch sent PFC"},
-		{"headroom too small", `"peak_bytes":20000`, `"peak_bytes":20001`,
-			"20001 bytes of headroom used, 20000 configured"},
-		{"control run without loss", `"received":400,"lost":600`, `"received":1000,"lost":0`,
-			"phase c1: without flow control nothing was lost"},
 		{"no control phases", `"control":true`, `"control":false`, "no phase c2 (control: true)"},
 		{"one control phase", `,{"act":"c2","control":true}`, "", "no phase c2"},
 		{"one lossless phase", `{"act":"b","control":false},`, "", "no phase b (control: false)"},
@@ -128,9 +119,6 @@ const goodTrunk = `{"schema":1, "demo":"trunk", "pass":true, "seconds":2,
   {"act":"3a","name":"h1>h2","priority":0,"sent":100,"received":100,"reordered":50}],
  "acts":[{"act":"1","control":false},{"act":"2a","control":false},{"act":"2b","control":false},
   {"act":"3a","control":false},{"act":"3b","control":false}],
- "meters":[{"priority":1,"real":{"offered":100,"green":20,"yellow":20,"red":60,"delivered":40}},
-  {"priority":2,"real":{"offered":100,"green":70,"yellow":30,"red":0,"delivered":100}},
-  {"priority":4,"real":{"offered":50,"green":50,"yellow":0,"red":0,"delivered":50}}],
  "switches":[{"act":"1","name":"s1"},{"act":"2a","name":"s1","pfc_sent":17},{"act":"2b","name":"s1","pfc_sent":18},
    {"act":"3a","name":"s1"},{"act":"3b","name":"s1"}]}`
 
@@ -146,12 +134,6 @@ func TestJudgeDemoTrunk(t *testing.T) {
 		{"out of order", `"sent":100,"received":100},
   {"act":"2b"`, `"sent":100,"received":100,"reordered":1},
   {"act":"2b"`, "reordered 1"},
-		{"nobody was held", `"pfc_sent":17`, `"pfc_sent":0`, "phase 2a: no switch sent PFC"},
-		{"the uplink was not held", `"pfc_sent":18`, `"pfc_sent":0`, "phase 2b: no switch sent PFC"},
-		{"nothing is red", `"red":60`, `"red":0`, "above its peak rate: false"},
-		{"nothing is yellow only", `"yellow":30`, `"yellow":0`, "between its rates: false"},
-		{"green and lost", `"delivered":50`, `"delivered":49`, "below its committed rate: false"},
-		{"no meters", `"meters":[`, `"others":[`, "all three have to be shown"},
 	})
 }
 
@@ -188,8 +170,6 @@ func TestJudgeDeadlock(t *testing.T) {
 			"lossless_drops 2"},
 		{"no bystander", `{"act":"d","name":"h2>r2"`, `{"act":"x","name":"h2>r2"`, "phase d: no lossless flow"},
 		{"a phase is missing", `,{"act":"d"}]`, `]`, "no phase d"},
-		{"nothing checked", `"act":"c","name":"deadlocks detected"`, `"act":"x","name":"deadlocks detected"`,
-			"phase c: nothing was checked"},
 	})
 }
 
