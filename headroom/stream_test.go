@@ -11,16 +11,16 @@ import (
 )
 
 // allowing returns settings of an end that fills the link for its peer, with priority 3.
-func allowing(session uint16) Settings {
-	s := settings(session)
+func allowing() Settings {
+	s := settings(8)
 	s.Streams, s.Lossless = true, 1<<3
 	return s
 }
 
 // streamRequest returns a request for a stream.
-func streamRequest(session uint16, sequence uint32, priority, ns uint64) macctl.MeasurementFrame {
-	return group(stranger, macctl.Measurement{Operation: macctl.MeasureStream, Session: session, Sequence: sequence,
-		Area: [2]uint64{priority, ns}})
+func streamRequest(sequence uint32, ns uint64) macctl.MeasurementFrame {
+	return group(stranger, macctl.Measurement{Operation: macctl.MeasureStream, Session: 1, Sequence: sequence,
+		Area: [2]uint64{3, ns}})
 }
 
 func TestStreamIsAskedFor(t *testing.T) {
@@ -31,11 +31,11 @@ func TestStreamIsAskedFor(t *testing.T) {
 		want     time.Duration // asked for
 		granted  time.Duration
 	}{
-		{"granted", allowing(8), 3, 300 * time.Millisecond, 300 * time.Millisecond},
-		{"more than there is", allowing(8), 3, time.Hour, MaxStream},
+		{"granted", allowing(), 3, 300 * time.Millisecond, 300 * time.Millisecond},
+		{"more than there is", allowing(), 3, time.Hour, MaxStream},
 		{"not allowed", settings(8), 3, MaxStream, 0},
-		{"of a lossy priority", allowing(8), 4, MaxStream, 0},
-		{"of no priority", allowing(8), 200, MaxStream, 0},
+		{"of a lossy priority", allowing(), 4, MaxStream, 0},
+		{"of no priority", allowing(), 200, MaxStream, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w := newWire(settings(7), tt.peer)
@@ -72,7 +72,7 @@ func TestStreamEnds(t *testing.T) {
 		"link down":    func(p *Probe, now int64) { p.SetUp(false, now) },
 		"not allowed":  func(p *Probe, now int64) { p.Configure(settings(8), now) },
 	} {
-		w := newWire(settings(7), allowing(8))
+		w := newWire(settings(7), allowing())
 		w.agree()
 		w.ends[0].AskStream(3, MaxStream)
 		w.run(10 * time.Millisecond)
@@ -88,7 +88,7 @@ func TestStreamEnds(t *testing.T) {
 
 // Without agreement there is no stream, nor for replayed or repeated requests.
 func TestStreamRequestsAreBounded(t *testing.T) {
-	p := NewProbe(allowing(8))
+	p := NewProbe(allowing())
 	p.SetUp(true, 1)
 	now := int64(1e9)
 	receive := func(in macctl.MeasurementFrame) time.Duration {
@@ -97,25 +97,25 @@ func TestStreamRequestsAreBounded(t *testing.T) {
 		_, until := p.Stream()
 		return time.Duration(max(until-now, 0))
 	}
-	if d := receive(streamRequest(1, 1, 3, 1e9)); d != 0 || p.count.Ignored[IgnoredNotAgreed] != 1 {
+	if d := receive(streamRequest(1, 1e9)); d != 0 || p.count.Ignored[IgnoredNotAgreed] != 1 {
 		t.Errorf("without an agreement: %v, ignored %v", d, p.count.Ignored)
 	}
 	p.SetAgreed(true, true, "b", now)
-	if d := receive(streamRequest(1, 5, 3, 1e8)); d != 100*time.Millisecond {
+	if d := receive(streamRequest(5, 1e8)); d != 100*time.Millisecond {
 		t.Errorf("granted %v", d)
 	}
 	now += 60_000_000
-	if d := receive(streamRequest(1, 5, 3, 1e9)); d != 40*time.Millisecond || p.count.Ignored[IgnoredOld] != 1 {
+	if d := receive(streamRequest(5, 1e9)); d != 40*time.Millisecond || p.count.Ignored[IgnoredOld] != 1 {
 		t.Errorf("replayed: %v left, ignored %v", d, p.count.Ignored)
 	}
-	if d := receive(streamRequest(1, 6, 3, 1e8)); d != 100*time.Millisecond {
+	if d := receive(streamRequest(6, 1e8)); d != 100*time.Millisecond {
 		t.Errorf("renewed: %v left", d)
 	}
 	now += 10_000_000
-	if d := receive(streamRequest(1, 7, 3, 1e9)); d != 90*time.Millisecond || p.count.Ignored[IgnoredBusy] != 1 {
+	if d := receive(streamRequest(7, 1e9)); d != 90*time.Millisecond || p.count.Ignored[IgnoredBusy] != 1 {
 		t.Errorf("too soon: %v left, ignored %v", d, p.count.Ignored)
 	}
-	if d := receive(streamRequest(1, 8, 3, 0)); d != 0 {
+	if d := receive(streamRequest(8, 0)); d != 0 {
 		t.Errorf("ended at once: %v left", d)
 	}
 	if p.count.Streams != 2 {
@@ -167,14 +167,14 @@ func TestForgedGrantsAreIgnored(t *testing.T) {
 // However a peer asks, its streams are bounded by the budget and a fifth of all time.
 func TestStreamBudget(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		p := agreed(allowing(8))
+		p := agreed(allowing())
 		now, begun := int64(1e9), int64(1e9)
 		var streamed, until int64
 		for sequence := range uint32(rapid.IntRange(1, 400).Draw(t, "requests")) {
 			next := now + rapid.Int64Range(0, int64(2*time.Second)).Draw(t, "after")
 			streamed += max(0, min(until, next)-now)
 			now = next
-			p.Receive(streamRequest(1, sequence+1, 3, rapid.Uint64Range(0, 3e9).Draw(t, "ns")), now, Moment{Now: now})
+			p.Receive(streamRequest(sequence+1, rapid.Uint64Range(0, 3e9).Draw(t, "ns")), now, Moment{Now: now})
 			drain(p, Moment{Now: now}, ignore)
 			if _, until = p.Stream(); until > now+int64(MaxStream) {
 				t.Fatalf("a stream of %v", time.Duration(until-now))

@@ -44,11 +44,10 @@ func (p *phase) addSender(at station, to string, args func() []string) *endpoint
 	return e
 }
 
-func (p *phase) addSink(at station, args func() []string) *endpoint {
+func (p *phase) addSink(at station, args func() []string) {
 	e := &endpoint{station: at, args: args}
 	e.report = &e.received
 	p.sinks = append(p.sinks, e)
-	return e
 }
 
 // sends are the arguments of a sender whose flows do not depend on the speed.

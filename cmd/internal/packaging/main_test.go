@@ -119,17 +119,15 @@ func waitUntil(t testing.TB, p *lab.Process, healthy func() bool) {
 }
 
 // checkTraffic sends from each host to the sink, and wants every frame of priority 3.
-func checkTraffic(t testing.TB, to *lab.Node, name string, seconds float64, from map[*lab.Node]string,
-	more ...string) (held int64) {
+func checkTraffic(t testing.TB, to *lab.Node, name string, seconds float64, from map[*lab.Node]string) (held int64) {
 	t.Helper()
 	sink, err := to.Start(lab.Command{Argv: []string{program(t), "sink", name, "--speed", "200M", "--expect",
 		fmt.Sprint(len(from)), "-j"}})
 	must(t, err)
 	var senders []*lab.Process
 	for node, wire := range from {
-		args := append([]string{program(t), "send", wire, "--speed", "200M", "--flow", "3:octets=1400", "--seconds",
-			fmt.Sprint(seconds), "-j"}, more...)
-		p, err := node.Start(lab.Command{Argv: args})
+		p, err := node.Start(lab.Command{Argv: []string{program(t), "send", wire, "--speed", "200M", "--flow",
+			"3:octets=1400", "--seconds", fmt.Sprint(seconds), "-j"}})
 		must(t, err)
 		senders = append(senders, p)
 	}

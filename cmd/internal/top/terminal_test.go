@@ -30,14 +30,14 @@ type terminal struct {
 	raw strings.Builder // all that was written
 }
 
-// startTop runs top on a terminal.
-func startTop(t *testing.T, socket string, columns, rows uint16, env ...string) *terminal {
+// startTop runs top on a terminal of 80 columns and 24 rows.
+func startTop(t *testing.T, socket string, env ...string) *terminal {
 	t.Helper()
 	master, slave, err := pty.Open()
 	must(t, err)
 	term := &terminal{t: t, pty: master, tty: slave, ended: make(chan error, 1),
-		vt: vt.NewMockTerm(vt.MockOptSize{X: vt.Col(columns), Y: vt.Row(rows)})}
-	must(t, pty.Setsize(master, &pty.Winsize{Cols: columns, Rows: rows}))
+		vt: vt.NewMockTerm(vt.MockOptSize{X: 80, Y: 24})}
+	must(t, pty.Setsize(master, &pty.Winsize{Cols: 80, Rows: 24}))
 	term.begin = term.modes()
 	must(t, term.vt.Start())
 	go term.runOutput()

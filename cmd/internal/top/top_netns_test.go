@@ -81,7 +81,7 @@ func (n *network) storm() (end func()) {
 // The screen shows who pauses whom, that the switch is dead, and that it is back.
 func TestTopOnTerminal(t *testing.T) {
 	n := newNetwork(t)
-	x := startTop(t, n.socket, 80, 24)
+	x := startTop(t, n.socket)
 	x.sees("leaf1", "lossless drops: 0", "p1         up      100M", "held by the peer", "watchdog", "EVENTS",
 		"waiting for it", "… 4 ports more", "s sort: configuration")
 	end := n.storm()
@@ -119,7 +119,7 @@ func TestTopOnTerminal(t *testing.T) {
 // A switch that hangs is shown as dead too.
 func TestTopHangingSwitch(t *testing.T) {
 	n := newNetwork(t)
-	x := startTop(t, n.socket, 80, 24)
+	x := startTop(t, n.socket)
 	x.sees("leaf1")
 	must(t, syscall.Kill(n.daemon.Pid(), syscall.SIGSTOP))
 	x.sees("NO SWITCH for")
@@ -136,7 +136,7 @@ var colour = regexp.MustCompile(`\x1b\[([0-9;:]*)m`)
 func TestTopRestoresTerminal(t *testing.T) {
 	n := newNetwork(t)
 	for _, s := range []syscall.Signal{syscall.SIGTERM, syscall.SIGHUP, syscall.SIGINT} {
-		x := startTop(t, n.socket, 80, 24, "NO_COLOR=1")
+		x := startTop(t, n.socket, "NO_COLOR=1")
 		x.sees("leaf1")
 		must(t, syscall.Kill(x.cmd.Process.Pid, s))
 		if err := x.restored(); err != nil {
@@ -150,7 +150,7 @@ func TestTopRestoresTerminal(t *testing.T) {
 			}
 		}
 	}
-	x := startTop(t, "panic", 80, 24)
+	x := startTop(t, "panic")
 	if err := x.restored(); err == nil {
 		t.Error("a panic is no failure")
 	}

@@ -43,7 +43,7 @@ func Down(ctx context.Context, argument string, out io.Writer) error {
 	lock, err := lab.LockFile(path)
 	killed := err == nil
 	if errors.Is(err, unix.EWOULDBLOCK) {
-		lock, err = stopKeeper(ctx, name, path)
+		lock, err = stopKeeper(ctx, path)
 	}
 	if err != nil {
 		return fmt.Errorf("lab %s: %w", name, err)
@@ -76,7 +76,7 @@ func printLog(log *os.File, out io.Writer) error {
 }
 
 // stopKeeper makes the keeper end its lab and returns the lock that it had.
-func stopKeeper(ctx context.Context, name, path string) (*os.File, error) {
+func stopKeeper(ctx context.Context, path string) (*os.File, error) {
 	s, ok := readState(path)
 	for began := time.Now(); !ok && time.Since(began) < time.Second; time.Sleep(10 * time.Millisecond) {
 		s, ok = readState(path) // the keeper has just begun

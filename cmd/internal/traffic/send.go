@@ -112,7 +112,7 @@ func (s *sender) load(ctx context.Context) error {
 			}
 			continue
 		}
-		if err := s.sendPlanned(now, wall); err != nil {
+		if err := s.sendPlanned(wall); err != nil {
 			return err
 		}
 	}
@@ -146,7 +146,7 @@ func (s *sender) total() (n uint64) {
 }
 
 // sendPlanned sends the planned frames.
-func (s *sender) sendPlanned(now, wall int64) error {
+func (s *sender) sendPlanned(wall int64) error {
 	s.batch.Reset()
 	s.source.fill(s.batch, wall)
 	n, err := s.port.Send(s.batch)

@@ -12,33 +12,6 @@ import (
 	"pfcswitch/dataplane/runner"
 )
 
-func TestTracker(t *testing.T) {
-	for _, tt := range []struct {
-		name                            string
-		sequence                        []uint64
-		received, reordered, duplicated uint64
-	}{
-		{"in order", []uint64{0, 1, 2, 3}, 4, 0, 0},
-		{"a gap", []uint64{0, 1, 5}, 3, 0, 0},
-		{"late", []uint64{0, 2, 1, 3}, 4, 1, 0},
-		{"twice", []uint64{0, 1, 1, 2}, 3, 0, 1},
-		{"late and twice", []uint64{0, 3, 1, 1}, 3, 1, 1},
-		{"beyond the window counts as a duplicate", []uint64{0, window + 10, 5}, 2, 0, 1},
-		{"a jump over the window forgets", []uint64{3, 3 + 2*window, 3 + window + 1}, 3, 1, 0},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			var tr tracker
-			for _, n := range tt.sequence {
-				tr.count(n)
-			}
-			if tr.received != tt.received || tr.reordered != tt.reordered || tr.duplicated != tt.duplicated {
-				t.Errorf("received %d, reordered %d, duplicated %d\nwant     %d, %d, %d",
-					tr.received, tr.reordered, tr.duplicated, tt.received, tt.reordered, tt.duplicated)
-			}
-		})
-	}
-}
-
 // The tracker agrees with a naive one that remembers every number.
 func TestTrackerAgainstModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -48,7 +21,7 @@ func TestTrackerAgainstModel(t *testing.T) {
 		base := uint64(0)
 		for range rapid.IntRange(1, 400).Draw(t, "frames") {
 			base += rapid.SampledFrom([]uint64{0, 1, 1, 1, 2, 100, window / 2, window}).Draw(t, "step")
-			n := base - min(base, rapid.Uint64Range(0, 300).Draw(t, "back"))
+			n := base - min(base, rapid.Uint64Range(0, 2*window).Draw(t, "back"))
 			switch {
 			case n >= next:
 				next = n + 1

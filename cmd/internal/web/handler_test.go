@@ -39,11 +39,11 @@ func sampleState() *api.State {
 		PFC: []api.PFCPort{{Port: "p1", FlowControl: "pfc", Priorities: []api.PFCPriority{{}}}}}
 }
 
-func sampleSwitch(label string) Switch {
-	return Switch{Label: label, Read: func(context.Context) (*api.State, error) { return sampleState(), nil }}
+func sampleSwitch() Switch {
+	return Switch{Label: "s1", Read: func(context.Context) (*api.State, error) { return sampleState(), nil }}
 }
 
-func samplePoller() *Poller { return NewPoller([]Switch{sampleSwitch("s1")}) }
+func samplePoller() *Poller { return NewPoller([]Switch{sampleSwitch()}) }
 
 func ask(h http.Handler, method, path string) *http.Response {
 	w := httptest.NewRecorder()

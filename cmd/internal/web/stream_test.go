@@ -135,7 +135,7 @@ func TestHangingSwitch(t *testing.T) {
 	b := fastPoller(Switch{Label: "hangs", Read: func(ctx context.Context) (*api.State, error) {
 		<-ctx.Done()
 		return nil, plainError(ctx.Err())
-	}}, sampleSwitch("s1"))
+	}}, sampleSwitch())
 	w, _ := watchAt(t, serve(t, Config{Poller: b}))
 	v := w.next()
 	if v.Switches[0].Answers || !strings.Contains(*v.Switches[0].Error, "in time") || !v.Switches[1].Answers {
@@ -174,7 +174,7 @@ func TestNobodyWatches(t *testing.T) {
 
 // The number of browsers is limited.
 func TestMostClients(t *testing.T) {
-	b := fastPoller(sampleSwitch("s1"))
+	b := fastPoller(sampleSwitch())
 	address := serve(t, Config{Poller: b})
 	var all []*watcher
 	for range maxClients {
@@ -223,7 +223,7 @@ func TestSlowReader(t *testing.T) {
 
 // Close does not wait for browsers.
 func TestCloseWhileWatched(t *testing.T) {
-	b := fastPoller(sampleSwitch("s1"))
+	b := fastPoller(sampleSwitch())
 	w := httptest.NewRecorder()
 	must(t, b.join())
 	b.Close()
