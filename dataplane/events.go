@@ -19,6 +19,7 @@ const (
 	EventLoop         EventKind = "loop"
 	EventStations     EventKind = "stations"
 	EventMoves        EventKind = "moves"
+	EventSourceGuard  EventKind = "source-guard"
 	EventHeadroom     EventKind = "headroom"
 	EventConfig       EventKind = "config"
 	EventPort         EventKind = "port"

@@ -23,6 +23,21 @@ func (s *Switch) noticeEvent(n bridge.Notice) {
 		e.Text = fmt.Sprintf("a station of VLAN %d moves between %s and %s all the time: two senders use its address. "+
 			"It is held at %s for %v. Find the other one at %s, or write ports.%s.secure", n.VID, home, name, home,
 			n.Hold, name, home)
+	case bridge.StationBarred:
+		e.Kind, e.Peer = EventSourceGuard, n.MAC
+		e.Text = s.barredText(n, name)
 	}
 	s.event(e)
+}
+
+// barredText says why a source guard drops a station's frames, and what to do.
+func (s *Switch) barredText(n bridge.Notice, name string) string {
+	if n.Home < 0 {
+		return fmt.Sprintf("frames of a station of VLAN %d are dropped (source-guard): this port is secure, and the "+
+			"station is none of its own. If it may send here, write it to fdb, or raise ports.%s.stations", n.VID, name)
+	}
+	home := s.portName(n.Home)
+	return fmt.Sprintf("frames of a station of VLAN %d are dropped (source-guard): it belongs to %s, so somebody here "+
+		"uses its address, or it has moved. Find it here; if it has moved, take the link of %s down, or change fdb",
+		n.VID, home, home)
 }

@@ -19,6 +19,9 @@ func Reserved(mac uint64) bool { return mac>>4 == reservedBlock || mac == bridge
 // would move its sender to the wrong side.
 func (b *Bridge) Forward(in int, dst, src uint64, vid uint16, octets int, now int64) Decision {
 	if d, done := b.refuse(in, dst, src, vid, now); done {
+		if d.Reason == DropSourceGuard {
+			b.tellBarred(in, src, vid, now)
+		}
 		return d
 	}
 	b.learn(in, src, vid, now)

@@ -7,10 +7,11 @@ type NoticeKind uint8
 
 // The kinds of a Notice.
 const (
-	NoNotice    NoticeKind = iota
-	PortFull               // a port has reached its limit of stations: those that were silent for longest are forgotten
-	TableFull              // the table is full: stations of the port that has most are forgotten
-	StationHeld            // a station moved too often between Port and Home, and is held at Home
+	NoNotice      NoticeKind = iota
+	PortFull                 // a port has reached its limit of stations: those that were silent for longest are forgotten
+	TableFull                // the table is full: stations of the port that has most are forgotten
+	StationHeld              // a station moved too often between Port and Home, and is held at Home
+	StationBarred            // the source guard drops a station's frames at Port, since it is at Home; -1: nowhere
 	numNotices
 )
 
@@ -20,10 +21,10 @@ type Notice struct {
 	Port     int
 	Stations int // learned at the port
 
-	Home int // of StationHeld, as are the next
+	Home int // of StationHeld and StationBarred, as are the next two
 	MAC  uint64
 	VID  uint16
-	Hold time.Duration
+	Hold time.Duration // of StationHeld
 }
 
 // noticeInterval is the least time between two notices of one kind about one port.

@@ -32,3 +32,12 @@ func (b *Bridge) bars(in int, src uint64, vid uint16, now int64) bool {
 	}
 	return false
 }
+
+// tellBarred leaves a notice of a frame that the source guard drops.
+func (b *Bridge) tellBarred(in int, src uint64, vid uint16, now int64) {
+	n := Notice{Kind: StationBarred, Port: in, Home: -1, MAC: src, VID: vid}
+	if at := b.Lookup(src, vid, now); at.Known && at.Port != in {
+		n.Home = at.Port
+	}
+	b.fdb.tell(n, now)
+}

@@ -14,18 +14,19 @@ func TestSourceGuard(t *testing.T) {
 		in     int
 		src    uint64
 		barred bool
+		home   int // where a notice says that the station belongs
 	}{
-		{"its own station", sticky, stationA, false},
-		{"another one below the limit", sticky, stationC, false},
-		{"of a static entry elsewhere", sticky, stationB, true},
-		{"a group address", sticky, frame.Broadcast, true},
-		{"no address", sticky, 0, true},
-		{"the station of the static entry", static, stationB, false},
-		{"a station without an entry", static, stationC, true},
-		{"the station of a sticky port", static, stationA, true},
-		{"the station of a sticky port, by an open one", open, stationA, true},
-		{"the static entry's, by an open port", open, stationB, true},
-		{"a stranger by an open port", open, stationC, false},
+		{"its own station", sticky, stationA, false, 0},
+		{"another one below the limit", sticky, stationC, false, 0},
+		{"of a static entry elsewhere", sticky, stationB, true, static},
+		{"a group address", sticky, frame.Broadcast, true, -1},
+		{"no address", sticky, 0, true, -1},
+		{"the station of the static entry", static, stationB, false, 0},
+		{"a station without an entry", static, stationC, true, -1},
+		{"the station of a sticky port", static, stationA, true, sticky},
+		{"the station of a sticky port, by an open one", open, stationA, true, sticky},
+		{"the static entry's, by an open port", open, stationB, true, static},
+		{"a stranger by an open port", open, stationC, false, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			b := newPlain(t, 4, Config{Ageing: 100})
@@ -43,7 +44,14 @@ func TestSourceGuard(t *testing.T) {
 			}
 			const now = 1000 // a sticky station does not age
 			wantDecision(t, "foreseen", b.Trace(tt.in, frame.Broadcast, tt.src, 1, now), want)
+			if n, told := b.TakeNotice(); told {
+				t.Errorf("foreseen: notice %+v", n)
+			}
 			wantDecision(t, "done", b.Forward(tt.in, frame.Broadcast, tt.src, 1, 60, now), want)
+			if n, told := b.TakeNotice(); told != tt.barred || told && (n.Kind != StationBarred || n.Port != tt.in ||
+				n.Home != tt.home || n.MAC != tt.src || n.VID != 1) {
+				t.Errorf("notice %v %+v, want one: %v, of a station at %d", told, n, tt.barred, tt.home)
+			}
 		})
 	}
 }

@@ -37,12 +37,14 @@ func TestStolenAddressOnTheWire(t *testing.T) {
 				taken += arrived(t, s[3], ask, end)
 			}
 			limit := rounds / 5
+			kind := dataplane.EventMoves
 			if secure == "sticky" {
-				limit = 0
+				limit, kind = 0, dataplane.EventSourceGuard
 				eventually(t, "each frame of the thief is dropped", func() bool {
 					return r.Snapshot(4).Counters.Drops[0][dataplane.DropSourceGuard] == rounds
 				})
-			} else if e := r.Events(dataplane.EventMoves, 4); len(e) == 0 || !strings.Contains(e[0].Text, "p2") ||
+			}
+			if e := r.Events(kind, 4); len(e) == 0 || !strings.Contains(e[0].Text, "p2") ||
 				e[0].Peer != frame.Address(HostMAC(2)) {
 				t.Errorf("events %+v, want one that names p2 and the address", e)
 			}
