@@ -13,9 +13,20 @@ import (
 	"pfcswitch/macctl"
 )
 
-// machine replaces host n by a virtual machine: the port's interface is a TAP of this process. It returns what sends a
-// frame of the machine.
+// machine replaces host n by a virtual machine, as machineOf does. What it returns fails the test where the kernel does
+// not take a frame.
 func (r *Rig) machine(n int) (send func(v frame.VnetHeader, b []byte)) {
+	r.T.Helper()
+	put := r.machineOf(n)
+	return func(v frame.VnetHeader, b []byte) {
+		r.T.Helper()
+		must(r.T, put(v, b))
+	}
+}
+
+// machineOf replaces host n by a virtual machine: the port's interface is a TAP of this process. It returns what sends
+// a frame of the machine.
+func (r *Rig) machineOf(n int) (put func(v frame.VnetHeader, b []byte) error) {
 	r.T.Helper()
 	must(r.T, r.Node.DeleteLink(PortName(n)))
 	r.WaitUp(n, false)
@@ -34,12 +45,11 @@ func (r *Rig) machine(n int) (send func(v frame.VnetHeader, b []byte)) {
 	r.T.Cleanup(func() { _ = unix.Close(fd) })
 	IP(r.T, r.Node, "link", "set", "dev", PortName(n), "up")
 	r.WaitUp(n, true)
-	return func(v frame.VnetHeader, b []byte) {
-		r.T.Helper()
+	return func(v frame.VnetHeader, b []byte) error {
 		head := make([]byte, frame.VnetHeaderOctets)
 		v.Encode(head)
 		_, err := unix.Writev(fd, [][]byte{head, b})
-		must(r.T, err)
+		return err
 	}
 }
 

@@ -69,6 +69,12 @@ func without(capability string) []string { return []string{"setpriv", "--boundin
 // GoesOn waits until so many more frames of priority 3 have come from a host.
 func (s *Station) GoesOn(host int, frames uint64) {
 	s.t.Helper()
-	want := s.Tally(host, 3).Frames + frames
-	eventually(s.t, "frames go on", func() bool { return s.Tally(host, 3).Frames >= want })
+	s.goesOn(host, 3, frames)
+}
+
+// goesOn is GoesOn for any priority.
+func (s *Station) goesOn(host int, prio uint8, frames uint64) {
+	s.t.Helper()
+	want := s.Tally(host, prio).Frames + frames
+	eventually(s.t, "frames go on", func() bool { return s.Tally(host, prio).Frames >= want })
 }

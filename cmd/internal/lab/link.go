@@ -82,6 +82,13 @@ func (n *Node) LinkDown(ifName string) error {
 	return n.withLink("set down", ifName, func(h *netlink.Handle, l netlink.Link) error { return h.LinkSetDown(l) })
 }
 
+// LinkGSOMax sets the largest GSO frame that an interface of the node sends: above 64 KiB it is BIG TCP.
+func (n *Node) LinkGSOMax(ifName string, octets int) error {
+	return n.withLink("set the largest GSO frame of", ifName, func(h *netlink.Handle, l netlink.Link) error {
+		return errors.Join(h.LinkSetGSOMaxSize(l, octets), h.LinkSetGSOIPv4MaxSize(l, octets))
+	})
+}
+
 // DeleteLink deletes an interface of the node together with the other end of its link.
 func (n *Node) DeleteLink(ifName string) error {
 	return n.withLink("delete", ifName, func(h *netlink.Handle, l netlink.Link) error { return h.LinkDel(l) })
