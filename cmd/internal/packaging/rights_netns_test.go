@@ -64,20 +64,25 @@ func TestRightsOfTheSwitch(t *testing.T) {
 }
 
 // Clients that connect and say nothing, one that sends without end, and many that scrape without end cost the switch
-// bounded memory. Others are answered.
+// bounded memory and connections. Others are answered.
 func TestClientsAreBounded(t *testing.T) {
-	const slow, most = 200, 48 << 20
+	const slow, most, connections = 600, 48 << 20, 256
 	p := newMachine(t)
 	proc := run(t, p.sw, nil, "run", "-c", write(t, filepath.Join(p.dir, "served.yaml"), "name: sw\nmetrics: {listen: "+
 		"127.0.0.1:9808}\napi: {socket: "+p.socket()+"}\nports: {p1: {}, p2: {}}\n"))
 	waitFor(t, proc, p.socket())
-	before := resident(t, proc.Pid())
+	before, files := resident(t, proc.Pid()), openFiles(t, proc.Pid())
+	open := 0
 	for range slow {
 		c, err := net.Dial("unix", p.socket())
 		must(t, err)
 		defer func() { _ = c.Close() }()
 		_, err = io.WriteString(c, "POST /v1/apply HTTP/1.1\r\nHost: switch\r\nContent-Le")
 		must(t, err)
+		open = max(open, openFiles(t, proc.Pid())-files)
+	}
+	if open < connections/2 || open > connections+8 { // a few are being opened and closed
+		t.Errorf("%d slow clients had up to %d open connections, want %d", slow, open, connections)
 	}
 	client := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{
 		DialContext: func(context.Context, string, string) (net.Conn, error) { return net.Dial("unix", p.socket()) }}}
@@ -132,6 +137,14 @@ func (p *machine) checkScrapes(t *testing.T, clients, times int) {
 	if answered.Load() == 0 || refused.Load() == 0 {
 		t.Errorf("of %d scrapes %d were answered and %d refused", clients*times, answered.Load(), refused.Load())
 	}
+}
+
+// openFiles is how many files and sockets a process has open.
+func openFiles(t *testing.T, pid int) int {
+	t.Helper()
+	all, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", pid))
+	must(t, err)
+	return len(all)
 }
 
 type zeros struct{}
