@@ -60,15 +60,8 @@ func TestChaos(t *testing.T) {
 	for _, f := range flows {
 		f.to.Whole(f.from, f.prio)
 	}
-	c.rig.NoLosslessDrops(4, 5, machineHost, 8)
+	c.lossless("at the end")
 	c.attackersLost()
-	var second dataplane.Snapshot
-	c.second.Source().Snapshot(&second)
-	for _, p := range second.Ports {
-		if p.Counters.LosslessDrops != [dataplane.NumPriorities + 1]uint64{} {
-			t.Errorf("second switch, %s: lost lossless frames %v", p.Config.Name, p.Counters.LosslessDrops)
-		}
-	}
 	for _, what := range slices.Sorted(maps.Keys(c.done)) {
 		t.Logf("%5d times: %s", c.done[what], what)
 	}
@@ -192,6 +185,23 @@ func (c *chaos) bystanders() (flows []bystander, stop func()) {
 	}
 }
 
+// lossless fails the test where a switch has lost lossless frames of others than attackers. It says so early, while the
+// switch still has the event.
+func (c *chaos) lossless(when string) {
+	before := c.t.Failed()
+	c.rig.NoLosslessDrops(4, 5, machineHost, 8)
+	var second dataplane.Snapshot
+	c.second.Source().Snapshot(&second)
+	for _, p := range second.Ports {
+		if p.Counters.LosslessDrops != [dataplane.NumPriorities + 1]uint64{} && !before {
+			c.t.Errorf("second switch, %s: lost lossless frames %v", p.Config.Name, p.Counters.LosslessDrops)
+		}
+	}
+	if !before && c.t.Failed() {
+		c.t.Log(when)
+	}
+}
+
 // attackersLost fails the test unless the attackers met what bounds them, which shows that they attacked.
 func (c *chaos) attackersLost() {
 	var lost [dataplane.NumDropReasons]uint64
@@ -226,6 +236,7 @@ func (c *chaos) operate(until time.Time) {
 			c.t.Errorf("%s: %v", do.name, err)
 		}
 		c.note("operator: " + do.name)
+		c.lossless(fmt.Sprintf("the last operation was %q", do.name))
 		time.Sleep(time.Duration(random.IntN(300)) * time.Millisecond)
 	}
 }
