@@ -27,10 +27,20 @@ func (s *Switch) Control(i int, b []byte, stamp, now int64) (paused uint8) {
 	return p.receiver.Paused(now) &^ before
 }
 
+// floodEventEvery is the least time between two events about a flood of MAC Control frames at one port, in ns.
+const floodEventEvery = 10_000_000_000
+
 // ControlSurplus counts a MAC Control frame of a flood at port i, which a newer one follows.
 func (s *Switch) ControlSurplus(i int) {
-	if p := s.ports[i]; p != nil {
-		p.receiver.CountIgnored(macctl.ReasonSurplus)
+	p := s.ports[i]
+	if p == nil {
+		return
+	}
+	if p.receiver.CountIgnored(macctl.ReasonSurplus); s.now >= p.nextFloodEvent {
+		p.nextFloodEvent = s.now + floodEventEvery
+		s.event(Event{Kind: EventControlFlood, Port: p.cfg.Name, Priority: -1, Peer: p.lastControlSource,
+			Text: "PAUSE or PFC frames come faster than any pause needs: of those that wait only the newest counts " +
+				"(surplus). The peer floods them"})
 	}
 }
 

@@ -20,6 +20,8 @@ const (
 	EventStations     EventKind = "stations"
 	EventMoves        EventKind = "moves"
 	EventSourceGuard  EventKind = "source-guard"
+	EventStorm        EventKind = "storm"
+	EventControlFlood EventKind = "control-flood"
 	EventHeadroom     EventKind = "headroom"
 	EventConfig       EventKind = "config"
 	EventPort         EventKind = "port"

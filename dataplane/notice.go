@@ -23,6 +23,10 @@ func (s *Switch) noticeEvent(n bridge.Notice) {
 		e.Text = fmt.Sprintf("a station of VLAN %d moves between %s and %s all the time: two senders use its address. "+
 			"It is held at %s for %v. Find the other one at %s, or write ports.%s.secure", n.VID, home, name, home,
 			n.Hold, name, home)
+	case bridge.PortStorm:
+		e.Kind = EventStorm
+		e.Text = fmt.Sprintf("more frames come here to be flooded than ports.%s.storm allows: the others are dropped "+
+			"(storm). A host sends them to everybody or to unknown stations, or there is a loop", name)
 	case bridge.StationBarred:
 		e.Kind, e.Peer = EventSourceGuard, n.MAC
 		e.Text = s.barredText(n, name)

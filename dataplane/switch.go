@@ -102,6 +102,7 @@ type portState struct {
 	echo               macctl.EchoResponder
 	reported           [NumDropReasons]bool // faults of frames that events have told of under this configuration
 	reportedTraps      [numTraps]bool       // likewise of frames that nobody may send
+	nextFloodEvent     int64                // from when on an event may tell of a flood of MAC Control frames
 }
 
 // queue is one egress queue: a list of descriptors.

@@ -40,6 +40,7 @@ func (b *Bridge) Retry(in int, dst, src uint64, vid uint16, octets int, now int6
 func (b *Bridge) deliver(in int, dst uint64, vid uint16, octets int, now int64) Decision {
 	d := b.choose(in, dst, vid, now)
 	if d.Kind == Flood && !b.ports[in].storm.charge(octets, now) {
+		b.fdb.tell(Notice{Kind: PortStorm, Port: in}, now)
 		return drop(DropStorm)
 	}
 	return d

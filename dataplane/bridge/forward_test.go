@@ -101,6 +101,9 @@ func TestForwardStorm(t *testing.T) {
 		}
 	}
 	wantDecision(t, "over the limit", b.Forward(0, frame.Broadcast, stationA, 1, 60, 0), drop(DropStorm))
+	if n, _ := b.TakeNotice(); n != (Notice{Kind: PortStorm, Port: 0}) {
+		t.Errorf("notice %+v, want one of the storm", n)
+	}
 	wantDecision(t, "unknown unicast counts too", b.Forward(0, stranger, stationA, 1, 60, 0), drop(DropStorm))
 	wantDecision(t, "the other port has no limit", b.Forward(1, frame.Broadcast, stationB, 1, 60, 0),
 		flood(Broadcast, 0))

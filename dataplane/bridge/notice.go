@@ -8,10 +8,11 @@ type NoticeKind uint8
 // The kinds of a Notice.
 const (
 	NoNotice      NoticeKind = iota
-	PortFull                 // a port has reached its limit of stations: those that were silent for longest are forgotten
+	PortFull                 // a port has as many stations as it may: those that were silent for longest are forgotten
 	TableFull                // the table is full: stations of the port that has most are forgotten
 	StationHeld              // a station moved too often between Port and Home, and is held at Home
 	StationBarred            // the source guard drops a station's frames at Port, since it is at Home; -1: nowhere
+	PortStorm                // a port floods more than its storm limit
 	numNotices
 )
 

@@ -122,6 +122,10 @@ func TestControlFrameFlood(t *testing.T) {
 	before := r.Snapshot(2).PausedNs[3]
 	must(t, s[1].Send(frame.VnetHeader{}, macctl.AppendPFC(nil, [6]byte(HostMAC(2)), 1<<3, [8]uint16{3: 0xffff})))
 	eventually(t, "XOFF at the end of the flood is obeyed", func() bool { return r.Snapshot(2).PausedNs[3] > before })
+	if e := r.Events(dataplane.EventControlFlood, 2); (len(e) > 0) !=
+		(r.Snapshot(2).Received.Ignored[macctl.ReasonSurplus] > 0) {
+		t.Errorf("events %+v, want some where frames were surplus", e)
+	}
 	h2.Whole(h1, 3)
 	r.NoLosslessDrops()
 }
@@ -143,4 +147,7 @@ func TestBroadcastStorm(t *testing.T) {
 	eventually(t, "broadcasts above the limit are dropped", func() bool {
 		return r.Snapshot(3).Counters.Drops[0][dataplane.DropStorm] > 0
 	})
+	if len(r.Events(dataplane.EventStorm, 3)) == 0 {
+		t.Error("no event names the port")
+	}
 }
