@@ -131,6 +131,10 @@ func newChaos(t *testing.T, seed uint64) *chaos {
 			"  q: {netns: %[1]s, %[2]s, secure: sticky}\n",
 			r.Host(10).Path(), chaosEach)))
 	eventually(t, "the second switch is up", func() bool { return nicUp(c.second) })
+	// Hosts and attackers run in this process. They must not keep Go's processors from the switches' threads: the
+	// kernel shares the CPUs out, as between processes.
+	few := runtime.GOMAXPROCS(32)
+	t.Cleanup(func() { runtime.GOMAXPROCS(few) })
 	r.Hosts = append(r.Hosts, far)
 	return c
 }
