@@ -263,10 +263,10 @@ func retryDump[T any](list func() (T, error)) (all T, err error) {
 	return all, err
 }
 
-// Watch calls changed for each interface of namespace ns that exists, and then for every change, one call at a time,
-// until stop is closed. It calls failed with the reason if the kernel's queue overflowed or the subscription failed.
-// The caller then reads the state anew and calls Watch again.
-func Watch(ns string, stop <-chan struct{}, changed func(), failed func(error)) error {
+// Watch calls changed, with index and MTU, for each interface of namespace ns that exists, and then for every change,
+// one call at a time, until stop is closed. It calls failed with the reason if the kernel's queue overflowed or the
+// subscription failed. The caller then reads the state anew and calls Watch again.
+func Watch(ns string, stop <-chan struct{}, changed func(index, mtu int), failed func(error)) error {
 	opts := netlink.LinkSubscribeOptions{ListExisting: true, ErrorCallback: failed}
 	if ns != "" {
 		h, err := openNetns(ns)
@@ -284,8 +284,8 @@ func Watch(ns string, stop <-chan struct{}, changed func(), failed func(error)) 
 	return nil
 }
 
-func runWatch(updates <-chan netlink.LinkUpdate, changed func()) {
-	for range updates {
-		changed()
+func runWatch(updates <-chan netlink.LinkUpdate, changed func(index, mtu int)) {
+	for u := range updates {
+		changed(u.Attrs().Index, u.Attrs().MTU)
 	}
 }

@@ -64,7 +64,8 @@ type Daemon struct {
 	precision    time.Duration  // of this machine's stamps
 	headroomKick chan struct{}  // wakes runHeadroom
 	background   sync.WaitGroup // runHeadroom, runNotify
-	checking     sync.Mutex     // one check of a headroom at a time
+	mtus         guardedMTUs
+	checking     sync.Mutex // one check of a headroom at a time
 
 	mu              sync.Mutex // guards what follows; held for a whole change
 	cfg             *config.Config
@@ -91,7 +92,7 @@ func New(c *config.Config, log *slog.Logger) (*Daemon, error) {
 		startedAt: runner.Now(),
 		inspect:   port.Inspect, openAFPacket: port.Prepare, numbers: map[string]int{},
 		ports: map[string]*portLink{}, probers: map[string]*prober{}, retiredCounters: map[string]headroom.Counters{},
-		watched: map[string]*watch{}, events: make(chan struct{}, 1),
+		watched: map[string]*watch{}, mtus: guardedMTUs{ports: map[int]*guardedMTU{}}, events: make(chan struct{}, 1),
 		precision: clockPrecision(), headroomKick: make(chan struct{}, 1)}
 	if err := d.start(c); err != nil {
 		return nil, errors.Join(err, d.Close())

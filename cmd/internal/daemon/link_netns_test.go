@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"pfcswitch/dataplane"
@@ -104,4 +105,21 @@ func TestAddressChanges(t *testing.T) {
 	if got := r.Snapshot(1).Config.MAC; got != want {
 		t.Errorf("a new configuration has brought back the address %x", got)
 	}
+}
+
+// An MTU that another program lowers is raised again at once, also while a change of the configuration waits for the
+// buffer to drain: frames that are too long for the interface would be given up after a second.
+func TestMTULoweredDuringAChange(t *testing.T) {
+	r := start(t, 1, Setup{})
+	r.d().mu.Lock() // as the change has it
+	changed := sync.OnceFunc(r.d().mu.Unlock)
+	defer changed()
+	for _, mtu := range []string{"1400", "1300"} {
+		IP(t, r.Node, "link", "set", "dev", "p1", "mtu", mtu)
+		eventually(t, "the MTU is raised", func() bool {
+			return strings.Contains(IP(t, r.Node, "link", "show", "dev", "p1"), "mtu 1500")
+		})
+	}
+	changed()
+	r.awaitEvent("an MTU of 1300 from another program", "to 1500 again")
 }

@@ -4,34 +4,90 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"sync"
 
 	"pfcswitch/cmd/internal/config"
 	"pfcswitch/dataplane"
 	"pfcswitch/dataplane/port"
 )
 
-// followMTU compares the MTU of a port's interface with that of the port. was is the interface's MTU at the last look.
-func (d *Daemon) followMTU(p *portLink, was int) {
-	if l, want := &p.at.link, p.cfg.MTU; p.tap == nil && l.MTU < want && was >= want {
-		d.raiseMTU(p)
-	}
-	d.runner.SetLinkMTU(p.number, p.at.link.MTU)
-	d.reportMTU(p)
+// guardedMTUs raises the MTU of interfaces again that another program lowers below that of their ports: a port promises
+// to carry such frames, and who wants it to carry less writes so into the configuration. It has a lock of its own,
+// since a change holds the Daemon's for as long as the buffer drains, and frames that are too long wait meanwhile.
+type guardedMTUs struct {
+	sync.Mutex
+	ports map[int]*guardedMTU // by number
 }
 
-// raiseMTU raises the MTU of an interface again that another program has lowered below that of its port: the port
-// promises to carry such frames. Who wants it to carry less writes so into the configuration.
-func (d *Daemon) raiseMTU(p *portLink) {
-	l, want := &p.at.link, p.cfg.MTU
-	if err := port.SetMTU(p.cfg.Netns, *l, want); err != nil {
-		d.warn(p.cfg.Name, fmt.Sprintf("raising the MTU of interface %s again", l.Name), err)
-		return
+type guardedMTU struct {
+	netns   string
+	link    port.Link
+	want    int
+	lowered int   // what another program has set, until it is reported; 0: nothing
+	err     error // of raising it again
+}
+
+// changed takes over that an interface of a namespace has an MTU now.
+func (g *guardedMTUs) changed(netns string, index, mtu int) {
+	g.Lock()
+	defer g.Unlock()
+	for _, p := range g.ports {
+		if p.netns == netns && p.link.Index == index && mtu < p.want {
+			p.raise()
+		}
 	}
-	d.report(slog.LevelWarn, dataplane.EventPort, p.cfg.Name, fmt.Sprintf(
-		"interface %s got an MTU of %d from another program, below the port's mtu of %d: the switch has set the MTU "+
-			"to %d again (write ports.%s.mtu: %d for a lower one). Longer frames that the far end sent meanwhile, "+
-			"its kernel dropped", l.Name, l.MTU, want, want, p.cfg.Name, l.MTU))
-	l.MTU = want
+}
+
+// raise raises the MTU, unless that was done since it was seen to be too low.
+func (p *guardedMTU) raise() {
+	if l, err := port.Inspect(p.netns, p.link.Name); err == nil && l.Index == p.link.Index && l.MTU < p.want {
+		p.lowered, p.err = l.MTU, port.SetMTU(p.netns, l, p.want)
+	}
+}
+
+// follow replaces what is guarded at a port: its interface, if that takes frames as long as want. It returns what
+// another program has set since the last call, and why the MTU was not raised again; 0 for nothing.
+func (g *guardedMTUs) follow(number int, netns string, l *port.Link, want int) (lowered int, err error) {
+	g.Lock()
+	defer g.Unlock()
+	if p := g.ports[number]; p != nil && p.netns == netns && p.link.Index == l.Index {
+		if l.MTU < p.want {
+			p.raise()
+		}
+		if lowered, err = p.lowered, p.err; lowered > 0 && err == nil {
+			l.MTU = p.want
+		}
+	}
+	delete(g.ports, number)
+	if l.MTU >= want {
+		g.ports[number] = &guardedMTU{netns: netns, link: *l, want: want}
+	}
+	return lowered, err
+}
+
+// forget ends what is done for a port.
+func (g *guardedMTUs) forget(number int) {
+	g.Lock()
+	defer g.Unlock()
+	delete(g.ports, number)
+}
+
+// followMTU compares the MTU of a port's interface with that of the port, and reports what was done about it.
+func (d *Daemon) followMTU(p *portLink) {
+	l, want := &p.at.link, p.cfg.MTU
+	if p.tap == nil {
+		switch lowered, err := d.mtus.follow(p.number, p.cfg.Netns, l, want); {
+		case err != nil:
+			d.warn(p.cfg.Name, fmt.Sprintf("raising the MTU of interface %s again", l.Name), err)
+		case lowered > 0:
+			d.report(slog.LevelWarn, dataplane.EventPort, p.cfg.Name, fmt.Sprintf(
+				"interface %s got an MTU of %d from another program, below the port's mtu of %d: the switch has set "+
+					"the MTU to %d again (write ports.%s.mtu: %d for a lower one). Longer frames that the far end "+
+					"sent meanwhile, its kernel dropped", l.Name, lowered, want, l.MTU, p.cfg.Name, lowered))
+		}
+	}
+	d.runner.SetLinkMTU(p.number, l.MTU)
+	d.reportMTU(p)
 }
 
 // reportMTU reports an MTU that does not suit the port, and when it suits again.

@@ -135,6 +135,7 @@ func (d *Daemon) followConfig(staged map[string]*stagedPort) {
 		}
 	}
 	for name, p := range old {
+		d.mtus.forget(p.number)
 		d.warn(name, "giving back the interface of a port that is gone", p.release())
 	}
 	for name, o := range staged {
@@ -224,7 +225,10 @@ func (d *Daemon) watchAll() bool {
 		id, err := port.IdentifyNetns(ns)
 		w := &watch{id: id, stop: make(chan struct{})}
 		if err == nil {
-			err = port.Watch(ns, w.stop, d.kick, func(error) { d.rewatch(ns, w) })
+			err = port.Watch(ns, w.stop, func(index, mtu int) {
+				d.mtus.changed(ns, index, mtu)
+				d.kick()
+			}, func(error) { d.rewatch(ns, w) })
 		}
 		if err != nil {
 			complete = false
@@ -271,9 +275,8 @@ func (d *Daemon) open(p *portLink, at place) error {
 
 // followLink takes over the state of the link, and what else has changed.
 func (d *Daemon) followLink(p *portLink, l port.Link) {
-	was := p.at.link.MTU
 	d.updateLink(p, l)
-	d.followMTU(p, was)
+	d.followMTU(p)
 	d.tuneTAP(p)
 	d.disableHostStack(p)
 	if p.up == l.Up {
@@ -316,6 +319,7 @@ func (d *Daemon) closePort(p *portLink) error {
 	if p.socket == nil {
 		return nil
 	}
+	d.mtus.forget(p.number)
 	err := errors.Join(p.stopLLDP(), d.runner.Detach(p.number))
 	d.renegotiate.Store(true)
 	return errors.Join(err, p.release())
