@@ -43,11 +43,14 @@ func Hold(ctx context.Context, file string) error {
 	k, err := hold(ctx, file, lock)
 	if err == nil {
 		err = json.NewEncoder(to).Encode(answer{State: k.state}) // fails where Up has died: then nobody wants the lab
+	}
+	if err == nil {
+		err = k.state.write(lock)
+	}
+	if err == nil {
 		_ = to.Close()
-		if err == nil {
-			<-ctx.Done()
-		}
-		return errors.Join(err, k.close())
+		<-ctx.Done()
+		return k.close()
 	}
 	err = errors.Join(err, k.close())
 	_ = json.NewEncoder(to).Encode(answer{Error: err.Error()}) // Up may have died
@@ -80,7 +83,7 @@ func hold(ctx context.Context, file string, lock *os.File) (k *runningLab, err e
 	for _, d := range k.daemons {
 		go d.runWatch(ctx)
 	}
-	return k, k.state.write(lock)
+	return k, nil
 }
 
 // close ends the lab and leaves nothing behind.

@@ -233,7 +233,7 @@ func interruptedUp(r *rig) {
 			must(r.t, up.Start())
 			time.Sleep(after)
 			_ = up.Process.Signal(sig) // it may be up by then
-			if up.Wait() == nil {
+			if up.Wait() == nil || r.staysUp(name) {
 				r.run("lab", "down", path)
 			}
 			r.waitProcessesEnded(name)
@@ -242,8 +242,30 @@ func interruptedUp(r *rig) {
 			}
 		}
 	}
+	up := r.command("lab", "up", path)
+	must(r.t, up.Start())
+	eventually(r.t, "the keeper runs", func() bool { _, ok := readState(r.statePath(name)); return ok })
+	_ = up.Process.Signal(syscall.SIGSTOP) // it may have ended, on a machine that is slow here
+	if !r.staysUp(name) {
+		r.t.Error("a lab did not come up whose up was stopped")
+	}
+	_ = up.Process.Kill() // the keeper has answered
+	_ = up.Wait()
+	r.run("lab", "down", path)
+	r.checkNothingLeft(name)
 	r.up(path, name)
 	r.run("lab", "down", path)
+}
+
+// staysUp waits until a lab whose up has ended early is up to stay, or is gone.
+func (r *rig) staysUp(name string) (up bool) {
+	r.t.Helper()
+	eventually(r.t, "lab "+name+" is up, or its processes have ended", func() bool {
+		s, ok := readState(r.statePath(name))
+		up = ok && len(s.Nodes) > 0 && len(r.processes(name)) > 0
+		return up || len(r.processes(name)) == 0
+	})
+	return up
 }
 
 // If one switch cannot run, the lab does not come up.

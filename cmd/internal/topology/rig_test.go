@@ -125,17 +125,21 @@ func (r *rig) checkNothingLeft(name string) {
 // waitProcessesEnded waits until no process of a lab is left.
 func (r *rig) waitProcessesEnded(name string) {
 	r.t.Helper()
-	eventually(r.t, "all processes of lab "+name+" have ended", func() bool {
-		lines, err := filepath.Glob("/proc/[0-9]*/cmdline")
-		must(r.t, err)
-		for _, path := range lines {
-			b, err := os.ReadFile(path)
-			if err == nil && bytes.HasPrefix(b, []byte(r.program)) && bytes.Contains(b, []byte(name)) {
-				return false
-			}
+	eventually(r.t, "all processes of lab "+name+" have ended", func() bool { return len(r.processes(name)) == 0 })
+}
+
+// processes returns the /proc folders of a lab's processes.
+func (r *rig) processes(name string) (all []string) {
+	r.t.Helper()
+	lines, err := filepath.Glob("/proc/[0-9]*/cmdline")
+	must(r.t, err)
+	for _, path := range lines {
+		b, err := os.ReadFile(path)
+		if err == nil && bytes.HasPrefix(b, []byte(r.program)) && bytes.Contains(b, []byte(name)) {
+			all = append(all, filepath.Dir(path))
 		}
-		return true
-	})
+	}
+	return all
 }
 
 // socket returns the control socket of a node.

@@ -17,8 +17,8 @@ type State struct {
 	Schema int    `json:"schema"`
 	Name   string `json:"name"`
 	File   string `json:"file"`
-	Keeper int    `json:"pid"` // of the keeper
-	Nodes  []Node `json:"nodes"`
+	Keeper int    `json:"pid"`   // of the keeper
+	Nodes  []Node `json:"nodes"` // none before the lab is up to stay
 	Links  int    `json:"links"`
 }
 
