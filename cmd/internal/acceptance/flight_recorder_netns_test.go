@@ -94,8 +94,10 @@ func TestCaptureLast(t *testing.T) {
 	h2.Whole(h1, 3)
 	k := r.startCapture(c, api.CaptureRequest{Last: time.Minute})
 	eventually(t, "the capture has ended by itself", k.over)
-	if frames := tshark.Fields(t, k.path, captureFields...); len(frames) != 20 ||
-		tshark.First(frames[0], "frame.cap_len") != "256" {
+	frames := slices.DeleteFunc(tshark.Fields(t, k.path, captureFields...), func(l map[string][]string) bool {
+		return tshark.First(l, "vlan.priority") != "3" // XOFF where the switch waited for a CPU, LLDP, loop probes
+	})
+	if len(frames) != 20 || tshark.First(frames[0], "frame.cap_len") != "256" {
 		t.Errorf("%d frames, want what was received and sent of 10", len(frames))
 	}
 	must(t, r.Apply(keys(""), 2))

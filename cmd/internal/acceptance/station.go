@@ -30,6 +30,7 @@ type Station struct {
 	speed   int64 // bit/s; 0: as fast as it can
 	mode    macctl.Mode
 	senders sync.WaitGroup
+	sending sync.Mutex  // one sender at a time reads what the switch says
 	Forget  atomic.Bool // keeps no list of what arrived
 	Pliant  atomic.Bool // obeys both PFC and PAUSE, and also takes untagged numbered frames
 	// Reaction is how many octets on the wire a sender still sends after each XOFF. Set it before Send.
@@ -183,7 +184,8 @@ func (s *Station) note(a Arrival) {
 	}
 }
 
-// Send starts streams. They end by their number of frames, or when the returned function is called.
+// Send starts streams, after those of the last call. They end by their number of frames, or when the returned function
+// is called.
 func (s *Station) Send(streams ...Stream) (stop func()) {
 	var ended atomic.Bool
 	s.done.Add(1)
@@ -191,6 +193,8 @@ func (s *Station) Send(streams ...Stream) (stop func()) {
 	go func() {
 		defer s.done.Done()
 		defer s.senders.Done()
+		s.sending.Lock()
+		defer s.sending.Unlock()
 		s.runSend(streams, &ended)
 	}()
 	return func() { ended.Store(true); s.senders.Wait() }

@@ -33,8 +33,7 @@ func TestTsharkDecodes(t *testing.T) {
 		}},
 	} {
 		t.Run(tt.mode.String(), func(t *testing.T) {
-			r := Start(t, 2, Setup{Keys: SmallBuffers + "pause: {quanta: 20000}", Each: "speed: 100M, flow_control: " +
-				tt.mode.String()})
+			r := Start(t, 2, Setup{Keys: SmallBuffers + "pause: {quanta: 20000}", Each: At100M + flow(tt.mode)})
 			frames := tshark.Fields(t, r.provoke(tt.mode), "frame.len", "eth.dst", "eth.src", "macc.opcode",
 				"macc.pause_time", "macc.cbfc.enbv", "macc.cbfc.pause_time.c3", "_ws.expert.message")
 			var seen []string

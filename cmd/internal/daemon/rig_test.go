@@ -173,6 +173,15 @@ func (p *pair) agrees(i int, version, reason string, mask uint8) {
 // found is what an end knows of the headroom of its link.
 func (p *pair) found(i int) headroom.Report { return HeadroomOf(p.ends[i], "p1") }
 
+// xonFollows reports whether the resume threshold in force at an end is about what was measured, or what an ingress
+// queue can hold at α = 1, where that is less.
+func (p *pair) xonFollows(i int) bool {
+	var s dataplane.Snapshot
+	p.ends[i].runner.Snapshot(&s)
+	got, want := s.Ports[0].Config.Ingress[3].Xon, min(p.found(i).Xon, s.Buffer.Lossless.SharedSize/2)
+	return want > 0 && 4*max(got-want, want-got) < want
+}
+
 // agreed waits until ends have agreed to measure, and have measured.
 func (p *pair) agreed(ends ...int) {
 	p.T.Helper()

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"pfcswitch/cmd/internal/api"
 	"pfcswitch/cmd/internal/daemon/daemontest"
@@ -22,12 +23,17 @@ func ip(t *testing.T, n *lab.Node, args string) {
 	labtest.Run(t, n, append([]string{"ip"}, strings.Fields(args)...)...)
 }
 
+// Each length that does not pass takes three times the patience. Where all has to pass, no answer is too late.
+const (
+	patient   = 10 * time.Second
+	impatient = 100 * time.Millisecond
+)
+
 // checkLink checks interface e0 of a node.
-func checkLink(t *testing.T, n *lab.Node) map[string]api.LinkTest {
+func checkLink(t *testing.T, n *lab.Node, patience time.Duration) map[string]api.LinkTest {
 	t.Helper()
 	o := DefaultOptions()
-	o.Interface, o.Netns = "e0", n.Path()
-	o.Patience /= 2 // which each length that does not pass takes three times
+	o.Interface, o.Netns, o.Patience = "e0", n.Path(), patience
 	return rows(t, &o)
 }
 
@@ -81,10 +87,10 @@ func TestPlainLink(t *testing.T) {
 	l := labtest.New(t, "linkcheck")
 	a, b := labtest.Node(t, l, "a"), labtest.Node(t, l, "b")
 	must(t, l.Link(a, "e0", b, "e0", lab.LinkOptions{}))
-	silent := checkLink(t, a)
+	silent := checkLink(t, a, impatient)
 	want(t, silent, "pfc", api.LinkUnknown, "unknown", "unknown")
 	startAnswer(t, b, "e0")
-	all := checkLink(t, a)
+	all := checkLink(t, a, patient)
 	want(t, all, "pfc", api.LinkPass, "pass", "pass")
 	want(t, all, "tag", api.LinkPass, "kept", "kept")
 	want(t, all, "mtu", api.LinkPass, "1500", "1500")
@@ -92,7 +98,7 @@ func TestPlainLink(t *testing.T) {
 	want(t, all, "round-trip", api.LinkPass, "", "")
 	ip(t, a, "link set e0 mtu 9000")
 	// veth lets in what is a tag longer than its MTU
-	want(t, checkLink(t, a), "mtu", api.LinkFail, "1504", "1500")
+	want(t, checkLink(t, a, impatient), "mtu", api.LinkFail, "1504", "1500")
 }
 
 // A Linux bridge between the ends eats what pauses are sent to, and lets the rest pass, as long as its own ports' MTU
@@ -108,16 +114,16 @@ func TestBridgeBetween(t *testing.T) {
 	}
 	startAnswer(t, b, "e0")
 	labtest.Eventually(t, "the bridge's ports forward", func() bool {
-		return checkLink(t, a)["tag"].Verdict == api.LinkPass
+		return checkLink(t, a, impatient)["tag"].Verdict == api.LinkPass
 	})
-	all := checkLink(t, a)
+	all := checkLink(t, a, impatient)
 	want(t, all, "pfc", api.LinkFail, "eaten", "eaten")
 	if !strings.Contains(all["pfc"].Text, "a bridge stands between") {
 		t.Errorf("pfc: %s", all["pfc"].Text)
 	}
 	want(t, all, "tag", api.LinkPass, "kept", "kept")
 	ip(t, m, "link set m2 mtu 1400")
-	want(t, checkLink(t, a), "mtu", api.LinkFail, "1404", "1404")
+	want(t, checkLink(t, a, impatient), "mtu", api.LinkFail, "1404", "1404")
 }
 
 // A running switch answers on its ports, long frames and tagged ones too, and is asked from its own side by the name of
@@ -132,6 +138,7 @@ func TestSwitchAnswers(t *testing.T) {
 
 	o := DefaultOptions()
 	o.Interface, o.Netns, o.Format.Identifier = "e0", h.Path(), [3]byte{0x02, 0x50, 0x47}
+	o.Patience = patient
 	all := rows(t, &o)
 	want(t, all, "pfc", api.LinkPass, "pass", "pass")
 	want(t, all, "tag", api.LinkPass, "kept", "kept")
@@ -140,6 +147,7 @@ func TestSwitchAnswers(t *testing.T) {
 	want(t, all, "round-trip", api.LinkPass, "", "")
 
 	mine := DefaultOptions()
+	mine.Patience = patient
 	must(t, mine.OfPort(t.Context(), socket, "p1"))
 	if mine.Interface != "p1" || mine.Netns != sw.Path() || mine.Format != o.Format {
 		t.Errorf("port p1 is %s in %s with %v", mine.Interface, mine.Netns, mine.Format)
