@@ -79,6 +79,10 @@ func (r *keyed) change(t *testing.T, base string, c *change) {
 	_, err := r.d().Source().Apply(context.Background(), "test.yaml", text)
 	for until := time.Now().Add(time.Minute); errors.Is(err, buffer.ErrBusy) && time.Now().Before(until); {
 		// On a busy machine less may drain in 100 ms than the change needs: "not yet, try again".
+		t.Log(err)
+		if now := string(r.d().Source().ConfigYAML()); now != before {
+			t.Fatalf("not yet, and the configuration is another:\n%s", now)
+		}
 		_, err = r.d().Source().Apply(context.Background(), "test.yaml", text)
 	}
 	in := string(r.d().Source().ConfigYAML())
