@@ -22,6 +22,7 @@ func (s *Switch) Control(i int, b []byte, stamp, now int64) (paused uint8) {
 	}
 	before := p.receiver.Paused(now)
 	p.lastReason = p.receiver.Receive(b, stamp, now)
+	p.closeGates(p.receiver.Paused(now))
 	s.markPending(p)
 	s.updateHoldsOfPort(p)
 	return p.receiver.Paused(now) &^ before

@@ -76,6 +76,8 @@ type Counters struct {
 	QueueBytes, QueueBytesMax [NumPriorities]int64
 	// frames that left an egress queue, or that the watchdog discarded there
 	QueueSent, QueueDiscarded [NumPriorities]uint64
+	Forwarded                 [NumPriorities]uint64 // of those that left, the ones that took the fast path
+	AssistXoffs               uint64                // XOFF that the driver's programs sent for all that is lossless
 }
 
 // drop counts a dropped frame of port p. lossless says that it was admitted, or was to be, as lossless.

@@ -67,6 +67,7 @@ func (s *Switch) route(p *portState, a *Arrival, learn bool) (vid uint16, refuse
 		d = s.bridge.Retry(p.index, a.header.Dst, a.header.Src, vid, len(a.Data), s.now)
 	case learn:
 		d = s.bridge.Forward(p.index, a.header.Dst, a.header.Src, vid, len(a.Data), s.now)
+		s.decidedUntil = s.bridge.Until()
 		if n, ok := s.bridge.TakeNotice(); ok {
 			s.noticeEvent(n)
 		}

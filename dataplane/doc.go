@@ -13,6 +13,7 @@
 //	ports.go          whole configurations, tried before they are put in force
 //	drive.go          further calls of a driver
 //	ingress.go        a received burst: VLAN, learning, forwarding, admission, into the egress queues
+//	fastpath.go       frames that a driver may forward by itself
 //	decide.go         decisions about a frame, for real and for traced frames
 //	waitingroom.go    frames that wait for buffer, by ingress queue
 //	ecn.go            congestion marking on the egress queue

@@ -28,11 +28,13 @@ type Arrival struct {
 	waits       bool   // it is in a waiting room, or has been
 	learned     bool   // the bridge has learned its source
 	copies      uint32 // descriptors that still refer to Data, linked by sibling
+	fastOut     uint16 // FastPath
+	fastUntil   int64  // FastPath; 0: the frames that follow it take the same way as this one
 }
 
 // Prepare parses and classifies an arrival. It does not use the switch, so it needs no lock.
 func (a *Arrival) Prepare(c *classify.Config, maxFrame int) {
-	a.copies, a.bad, a.waits, a.disposition = none, false, false, 0
+	a.copies, a.bad, a.waits, a.disposition, a.fastUntil = none, false, false, 0, 0
 	var ok bool
 	if a.header, ok = frame.Parse(a.Data); !ok {
 		a.priority, a.fault, a.bad = Unknown, DropMalformed, true
@@ -198,7 +200,9 @@ func (s *Switch) reportForged(p *portState, a *Arrival, t Trap) {
 
 // forward takes a frame to its egress queues, or drops it. It returns false where the frame must wait for buffer.
 func (s *Switch) forward(p *portState, a *Arrival, index uint32) bool {
+	s.decidedUntil = 0
 	vid, refused, d := s.route(p, a, true)
+	s.forgetFastPaths()
 	if refused != bridge.DropNone {
 		s.count(p, a)
 		s.drop(p, a.priority, bridgeReason(refused), false)
@@ -306,6 +310,7 @@ func (s *Switch) flood(p *portState, a *Arrival, index uint32, vid uint16, d *br
 
 // enqueue appends a copy of the arrival to an egress queue, or stages it where another worker owns the port.
 func (s *Switch) enqueue(p *portState, a *Arrival, index uint32, vid uint16, out *portState, q uint8, c charge) {
+	out.closeGate(q)
 	d := s.memory.allocDescriptor()
 	if d == none {
 		s.unadmit(p, a, out, q, c)
@@ -315,6 +320,7 @@ func (s *Switch) enqueue(p *portState, a *Arrival, index uint32, vid uint16, out
 	*dsc = descriptor{next: none, sibling: none, cell: none, arrival: index, length: uint32(len(a.Data)), vnet: a.Vnet,
 		in: uint16(p.index), prio: a.priority, queue: q, charge: c}
 	dsc.tag, dsc.tci = s.egressTag(out, a, vid)
+	s.offerFastPath(p, out, a, dsc.tag)
 	if out.owner == s.worker && !a.waits {
 		dsc.sibling, a.copies = a.copies, d
 		s.enterTrunk(out, dsc, a)

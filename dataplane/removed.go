@@ -129,6 +129,7 @@ func (c *Counters) combine(old *Counters, join Join) {
 	joinEach(c.LoopProbesReceived[:], old.LoopProbesReceived[:], join)
 	c.ControlLost = join(c.ControlLost, old.ControlLost)
 	c.HostDrops = join(c.HostDrops, old.HostDrops)
+	c.AssistXoffs = join(c.AssistXoffs, old.AssistXoffs)
 	c.Overspeed = join(c.Overspeed, old.Overspeed)
 	for prio := range c.Drops {
 		joinEach(c.Drops[prio][:], old.Drops[prio][:], join)
@@ -137,6 +138,7 @@ func (c *Counters) combine(old *Counters, join Join) {
 	joinEach(c.Marked[:], old.Marked[:], join)
 	joinEach(c.QueueSent[:], old.QueueSent[:], join)
 	joinEach(c.QueueDiscarded[:], old.QueueDiscarded[:], join)
+	joinEach(c.Forwarded[:], old.Forwarded[:], join)
 	c.RingHoldNs = join(c.RingHoldNs, old.RingHoldNs)
 	c.RingHoldBytes = join(c.RingHoldBytes, old.RingHoldBytes)
 }

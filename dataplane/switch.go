@@ -49,6 +49,9 @@ type Switch struct {
 	losslessDropsEvicted uint64                 // of removed ports whose counters made room for newer ones
 	losslessDropsRemoved uint64                 // of all removed ports
 	poolCells            int                    // of the packet memory, for what the pools charge
+	forget               func()                 // OnForget
+	bridgeChanges        uint64                 // of the bridge, when forget was last called
+	decidedUntil         int64                  // bridge.Until of the running frame
 	fromRoom             Arrival                // the frame that leaves a waiting room, with its octets in roomFrame
 	roomFrame            []byte
 }
@@ -76,6 +79,7 @@ type portState struct {
 	inLine int64
 	txAt   int64 // time at which the transmit task has to look again
 	room   waitingRoom
+	gates  *Gates // nil where no frame takes the fast path
 	// thresholdCrossedAt is when an admission crossed a threshold: 0 where XOFF has left since, timeNotSet before
 	// ThresholdCrossedAt.
 	thresholdCrossedAt int64
@@ -216,6 +220,7 @@ func (s *Switch) SetUp(i int, up bool, now int64) {
 		return
 	}
 	p.up = up
+	p.closeGates(0xff)
 	p.thresholdCrossedAt = 0
 	s.emptyRoom(p)
 	s.loopEvent(s.bridge.SetUp(i, p.bridged()))

@@ -106,6 +106,7 @@ func (s *Switch) BreakDeadlock(i int, queue uint8, ignoreXoff, discard bool, now
 	if discard && p.up {
 		p.discardQueues |= covers(queue)
 	}
+	p.closeGates(covers(queue))
 	s.updateHoldsOfPort(p)
 	s.markPending(p)
 }

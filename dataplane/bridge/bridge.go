@@ -51,6 +51,7 @@ type Bridge struct {
 	hmac     hash.Hash // keyed with the identity's secret
 	scratch  []byte    // for authenticator
 	holdoff  int64     // Holdoff, shorter in a test
+	until    int64     // Until
 }
 
 // New returns a bridge without ports. The error tells which setting is out of range.
@@ -78,6 +79,9 @@ type Counters struct {
 	Full    uint64 // frames whose source was not learned because there was no room
 	Forgot  uint64 // learned entries that made room for others, of a port at its limit or in a full database
 }
+
+// Changes counts how often an entry that was alive has moved to another port or has made room for another one.
+func (b *Bridge) Changes() uint64 { return b.fdb.moves + b.fdb.forgot }
 
 // Counters returns the state of the filtering database. The others never go back.
 func (b *Bridge) Counters() Counters {

@@ -84,24 +84,35 @@ func (f *fdb) find(key uint64) (slot int, found bool) {
 	}
 }
 
-// learn notes that the station of key was seen on port.
-func (f *fdb) learn(key uint64, port int, now int64) {
+// learn notes that the station of key was seen on port, and reports whether its entry said so before.
+func (f *fdb) learn(key uint64, port int, now int64) (known bool) {
 	i, found := f.find(key)
 	if !found {
 		f.enter(key, port, now)
-		return
+		return false
 	}
 	e := &f.slots[i]
 	switch {
 	case e.static:
+		return int(e.port) == port
 	case int(e.port) == port && e.generation == f.generation[port]:
 		e.seen, e.heard = now, true
+		return true
 	case f.dead(e, now):
 		e.moves = newMoves(port, now)
 		f.move(key, port, now)
 	default:
 		f.moveLive(e, port, now)
 	}
+	return false
+}
+
+// until returns up to when an entry that is alive stays so without another frame, at most the ageing time from now.
+func (f *fdb) until(e *entry, now int64) int64 {
+	if e.static || f.sticky.Has(int(e.port)) {
+		return now + f.ageing
+	}
+	return e.seen + f.ageing
 }
 
 // enter makes a learned entry, if there is room.

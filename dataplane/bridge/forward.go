@@ -18,15 +18,25 @@ func Reserved(mac uint64) bool { return mac>>4 == reservedBlock || mac == bridge
 // learned either from a frame that loop detection stops. That frame left by another port before, so learning from it
 // would move its sender to the wrong side.
 func (b *Bridge) Forward(in int, dst, src uint64, vid uint16, octets int, now int64) Decision {
+	b.until = 0
 	if d, done := b.refuse(in, dst, src, vid, now); done {
 		if d.Reason == DropSourceGuard {
 			b.tellBarred(in, src, vid, now)
 		}
 		return d
 	}
-	b.learn(in, src, vid, now)
-	return b.deliver(in, dst, vid, octets, now)
+	known := b.learn(in, src, vid, now)
+	d := b.deliver(in, dst, vid, octets, now)
+	if !known || d.Kind != Unicast {
+		b.until = 0
+	}
+	return d
 }
+
+// Until returns until when, in ns, each frame with the port, the addresses and the VLAN of the last call of Forward goes
+// the same way, as long as Changes is the same and nobody changes the bridge. It is 0 unless that was from a known
+// station to another one.
+func (b *Bridge) Until() int64 { return b.until }
 
 // Retry decides again about a frame that Forward has learned from, and that had to wait.
 func (b *Bridge) Retry(in int, dst, src uint64, vid uint16, octets int, now int64) Decision {
@@ -82,18 +92,27 @@ func (b *Bridge) precheck(in int, dst uint64, vid uint16, now int64) (d Decision
 // choose looks up the destination station, and floods if it is unknown.
 func (b *Bridge) choose(in int, dst uint64, vid uint16, now int64) Decision {
 	if !frame.IsGroup(dst) { // the database holds no group address
-		if out, known := b.fdb.lookup(fdbKey(dst, vid), now); known {
-			return b.unicast(in, out, vid)
+		if i, found := b.fdb.find(fdbKey(dst, vid)); found && !b.fdb.dead(&b.fdb.slots[i], now) {
+			b.until = b.fdb.until(&b.fdb.slots[i], now)
+			return b.unicast(in, int(b.fdb.slots[i].port), vid)
 		}
 	}
 	return b.flood(in, dst, vid)
 }
 
 // learn is the Learning Process (802.1Q 8.7). It ignores group addresses, and the zero address, which broken senders
-// use.
-func (b *Bridge) learn(in int, src uint64, vid uint16, now int64) {
-	if b.learnable(in, src) {
-		b.fdb.learn(fdbKey(src, vid), in, now)
+// use. It reports whether the database knew already that the station is behind port in.
+func (b *Bridge) learn(in int, src uint64, vid uint16, now int64) (known bool) {
+	return b.learnable(in, src) && b.fdb.learn(fdbKey(src, vid), in, now)
+}
+
+// See notes that a frame came from a station at time at, of which Forward has not heard. It only makes an entry that
+// exists younger.
+func (b *Bridge) See(in int, src uint64, vid uint16, at int64) {
+	if i, found := b.fdb.find(fdbKey(src, vid)); found {
+		if e := &b.fdb.slots[i]; int(e.port) == in && !b.fdb.dead(e, at) {
+			e.seen, e.heard = max(e.seen, at), true
+		}
 	}
 }
 

@@ -45,9 +45,10 @@ type Tap struct {
 	losses   chan struct{}
 	missing  atomic.Uint64
 
-	readers sync.Mutex // guards what follows; held for milliseconds while a ring is allocated
-	octets  int
-	cursors []*Cursor
+	readers  sync.Mutex // guards what follows; held for milliseconds while a ring is allocated
+	onAttach func()
+	octets   int
+	cursors  []*Cursor
 
 	// mu guards what follows and losses. It also makes sure that a new recorder knows all ports. It is taken inside
 	// readers.
@@ -141,7 +142,18 @@ func (t *Tap) Attach(w Want) (*Cursor, error) {
 	if first {
 		t.install(r)
 	}
+	if t.onAttach != nil {
+		t.onAttach()
+	}
 	return c, nil
+}
+
+// OnAttach sets what Attach calls once the data path captures for a new reader: frames that pass the data path by have
+// to come to it from then on.
+func (t *Tap) OnAttach(f func()) {
+	t.readers.Lock()
+	defer t.readers.Unlock()
+	t.onAttach = f
 }
 
 func (t *Tap) detach(c *Cursor) {

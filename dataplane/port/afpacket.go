@@ -53,6 +53,7 @@ type AFPacket struct {
 	stamper   stamper
 	losses    [NumClasses]atomic.Uint64
 
+	filter        int // descriptor of the program that the data rings' sockets get at Start; -1: none
 	stopped       atomic.Bool
 	controlLosses atomic.Uint64
 
@@ -81,7 +82,7 @@ func Open(c Config) (*AFPacket, error) {
 // Prepare opens a port that receives nothing before Start. Its errors show while another port still serves the
 // interface.
 func Prepare(c Config) (*AFPacket, error) {
-	p := &AFPacket{data: -1, controlTx: -1}
+	p := &AFPacket{data: -1, controlTx: -1, filter: -1}
 	err := InNetns(c.Netns, func() error { return p.open(c) })
 	if err != nil {
 		_ = p.Close()
@@ -304,6 +305,25 @@ func (p *AFPacket) Descriptors(fds []int32, what Work) []int32 {
 		fds = append(fds, int32(p.control.fd))
 	}
 	return fds
+}
+
+// Empty reports that no frame is in the data rings, nor received and not released.
+func (p *AFPacket) Empty() bool {
+	for i, r := range p.rings {
+		if i != controlRing && (r.pending > 0 || r.filled(r.head)) {
+			return false
+		}
+	}
+	return true
+}
+
+// Delivered reports that the far end has received all that Send has handed to the kernel. It costs a system call.
+func (p *AFPacket) Delivered() bool {
+	if p.xdpTx != nil { // nobody tells when its frames have arrived
+		return false
+	}
+	waiting, err := unix.IoctlGetInt(p.data, unix.SIOCOUTQ)
+	return err == nil && waiting == 0
 }
 
 // Bound tells whether the port is still on its interface. An interface that is deleted or moves to another namespace

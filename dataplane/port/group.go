@@ -104,9 +104,19 @@ func SmallSlots(slots, frameSize, smallFrame int) int {
 	return max(slots, min(maxSmallSlots, slots*SlotOctets(frameSize)/SlotOctets(smallFrame)))
 }
 
+// UseFilter makes the data rings of a prepared port get only the frames that an eBPF program (its descriptor) lets
+// through, from Start on.
+func (p *AFPacket) UseFilter(program int) { p.filter = program }
+
 // Start makes the rings of a prepared port receive.
 func (p *AFPacket) Start() error {
-	for _, r := range p.rings {
+	for i, r := range p.rings {
+		if i != controlRing && p.filter >= 0 {
+			if err := unix.SetsockoptInt(r.fd, unix.SOL_SOCKET, unix.SO_ATTACH_BPF, p.filter); err != nil {
+				return fmt.Errorf("attach filter: %w", err)
+			}
+			continue
+		}
 		if err := unix.SetsockoptInt(r.fd, unix.SOL_SOCKET, unix.SO_DETACH_FILTER, 0); err != nil {
 			return fmt.Errorf("detach filter: %w", err)
 		}

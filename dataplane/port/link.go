@@ -26,6 +26,7 @@ type Link struct {
 	Master    int   // index of the bridge or bond that owns the interface; 0 if none does
 	Addresses []string
 	Default   bool // a default route leaves through the interface
+	FarAway   bool // a veth whose far end is in another network namespace
 
 	linkLocal []netlink.Addr // its IPv6 link-local addresses, which are not in Addresses
 }
@@ -104,6 +105,7 @@ func describe(link netlink.Link) (Link, error) {
 	a := link.Attrs()
 	l := Link{Name: a.Name, Index: a.Index, Kind: link.Type(), MTU: a.MTU, Master: a.MasterIndex,
 		Up: a.RawFlags&unix.IFF_UP != 0 && a.RawFlags&unix.IFF_LOWER_UP != 0}
+	l.FarAway = l.Kind == "veth" && a.NetNsID >= 0
 	copy(l.MAC[:], a.HardwareAddr)
 	if l.Kind == "device" {
 		l.Kind = ""

@@ -67,6 +67,7 @@ func (r *Runner) detach(i int) (*portTask, error) {
 	r.refreshHostDrops(func(n int) bool { return n == i })
 	return t, r.do(func(sw *dataplane.Switch) error {
 		t.releasePeerForRing(sw)
+		t.setAssist(sw, r, nil)
 		sw.ReadLosses(i, t.losses(), Now())
 		sw.SetUp(i, false, Now())
 		t.keepMeasurements(sw)
@@ -84,7 +85,7 @@ func (r *Runner) SetUp(i int, up bool) error {
 			t.releasePeerForRing(sw)
 			r.refresher.Stop(i)
 			sw.SetUp(i, up, Now())
-			t.protect(sw)
+			t.protect(sw, r)
 			if !up && t.delay != nil {
 				t.delay.clear()
 			}
@@ -138,6 +139,6 @@ func (r *Runner) assign(sw *dataplane.Switch) {
 		}
 		sw.SetOwner(t.index, t.tx.id)
 		t.refresh = &r.refresher.ports[t.index]
-		t.protect(sw)
+		t.protect(sw, r)
 	}
 }

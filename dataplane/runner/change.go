@@ -32,7 +32,7 @@ func (r *Runner) SetMAC(i int, mac [6]byte) error {
 		_, err := sw.SetMAC(i, mac, Now())
 		if t := r.tasks[i]; t != nil && err == nil {
 			t.cfg.MAC = mac
-			t.protect(sw)
+			t.protect(sw, r)
 		}
 		return err
 	})

@@ -20,6 +20,7 @@
 //	replace.go     other sockets for a port that stays up
 //	alive.go       whether the workers still work
 //	capture.go     what workers capture
+//	assist.go      programs in the kernel: what they have done, and which frames may take the fast path
 //	snapshot.go    one consistent picture of switch and ports
 //
 // Every port has a receive task and a transmit task. A worker is a goroutine that runs the tasks of its ports. No other

@@ -22,6 +22,9 @@ func (w *worker) receive(t *portTask, c port.Class, most int) (taken int, worked
 	if c == port.Lossless && (!w.r.refresher.resting(t.index) || t.port.BacklogExceeds(c, 0)) {
 		w.look(t, w.now)
 	}
+	if c == port.Lossless && t.assist != nil {
+		t.assist.Look()
+	}
 	if t.blocked[c] && !w.mayRetry(t, c) {
 		return 0, false
 	}
@@ -41,6 +44,7 @@ func (w *worker) receive(t *portTask, c port.Class, most int) (taken int, worked
 	arrivals, next := w.expand(t, c, n)
 	t.left[c] = t.left[c] || next.frame < n
 	w.reading = t
+	generation := w.generation(t)
 	t.awaited = w.lock().FramesInRings(t.index, t.hasLeft(), now)
 	admitted, stop := w.admit(t, c, arrivals)
 	if admitted > 0 {
@@ -49,6 +53,7 @@ func (w *worker) receive(t *portTask, c port.Class, most int) (taken int, worked
 	w.unlock()
 	w.reading = nil
 	w.r.sw.Store(w.moves)
+	w.offer(t, arrivals[:admitted], generation)
 	if admitted < len(arrivals) {
 		next = w.origin[admitted]
 	}
@@ -127,7 +132,7 @@ func ringHolds(held bool, fill float64) bool { return fill > ringHigh || held &&
 // frames alone would cross a threshold. A ring that fills up, or that drains, is measured every measureRingEvery bursts
 // only, because its slots are in no cache of this CPU. Whether ringHigh is exceeded is one load, before every burst.
 func (w *worker) holdPeerWhileRingFills(t *portTask) {
-	late := t.refresh.late.Load()
+	late := t.refresh.late.Load() || t.heldByKernel()
 	behind := t.cfg.Mode != macctl.ModeOff && t.port.BacklogExceeds(port.Lossless, burstFrames)
 	if !behind && !t.ringHeld && !late {
 		t.burstsUntilMeasured = 0

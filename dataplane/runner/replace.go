@@ -42,6 +42,7 @@ func (r *Runner) Replace(i int, p Prepared) (lost int, err error) {
 	r.drain(t)
 	old, until := t.port, int64(0)
 	err = r.quiesce(func() (err error) {
+		t.suspend() // a frame is decided about twice while two ports have sockets
 		until, err = t.takeOver(p)
 		r.mu.Lock()
 		defer r.mu.Unlock()
@@ -71,7 +72,10 @@ func (r *Runner) Replace(i int, p Prepared) (lost int, err error) {
 		return nil
 	})
 	r.warn(t, "closing the sockets that were replaced", old.Close())
-	return lost, nil
+	return lost, r.quiesce(func() error {
+		t.suspended = false
+		return nil
+	})
 }
 
 // lastOthers is how many lossy frames a standstill of about a millisecond has time for.

@@ -44,6 +44,10 @@ type Runner struct {
 
 	refresher   *Refresher
 	refreshNote []byte // of the frame that the Refresher captures
+
+	assist    AssistOptions
+	forwards  bool  // frames took the fast path since seeStations was called; guarded by mu
+	sightedAt int64 // when seeStations was last called; guarded by tasksMu
 }
 
 // base is the zero of the switch's clock. It lies in the past so that time 0 never comes.
@@ -65,6 +69,8 @@ type Options struct {
 	PerPort bool
 	// RingStopped is called while the kernel has stopped a receive ring of a port: only Replace helps.
 	RingStopped func()
+	// Assist is help from programs in the kernel.
+	Assist AssistOptions
 }
 
 // New returns a runner for a switch without ports.
@@ -73,10 +79,14 @@ func New(cfg dataplane.Config, o Options) (*Runner, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Runner{sw: sw, perPort: o.PerPort, ringStopped: o.RingStopped, cpus: runtime.GOMAXPROCS(0),
+	r := &Runner{sw: sw, perPort: o.PerPort, assist: o.Assist, ringStopped: o.RingStopped, cpus: runtime.GOMAXPROCS(0),
 		parked: make(chan struct{}), stop: make(chan struct{})}
 	if r.refresher, err = NewRefresher(dataplane.MaxPorts, r.captureRefresh); err != nil {
 		return nil, err
+	}
+	if o.Assist.Maps != nil {
+		sw.OnForget(o.Assist.Maps.Forget)
+		sw.Tap().OnAttach(o.Assist.Maps.Forget)
 	}
 	r.done.Add(1)
 	go r.runLosses()
@@ -132,6 +142,9 @@ func (r *Runner) quiesce(f func() error) error {
 		}
 	}
 	err := f()
+	if r.assist.Maps != nil {
+		r.assist.Maps.Forget() // f may have changed what decides about a frame
+	}
 	r.halt.Store(false)
 	close(r.resume)
 	return err
@@ -195,6 +208,7 @@ func (r *Runner) adopt(sw *dataplane.Switch, ports map[int]dataplane.PortConfig)
 	for t := range r.attached() {
 		c, ok := ports[t.index]
 		if !ok {
+			t.setAssist(sw, r, nil)
 			t.keepMeasurements(sw)
 			gone = append(gone, t)
 			r.refresher.Stop(t.index)

@@ -6,6 +6,7 @@ import (
 	"pfcswitch/dataplane"
 	"pfcswitch/dataplane/classify"
 	"pfcswitch/dataplane/port"
+	"pfcswitch/dataplane/port/assist"
 )
 
 // A portTask is the receive and transmit task of one port. Each of its two parts is touched by its worker only.
@@ -38,6 +39,9 @@ type portTask struct {
 	longQueueUntil      int64 // until then the egress queues of the last burst hold frames
 	pollUntil           int64 // until then the rings are polled
 
+	assist    *Assist // nil: no program helps
+	suspended bool    // no frame of the port takes the fast path, because it has sockets of two ports
+
 	// transmit task
 	stuck     stuck
 	more      bool  // there may be more to send at once
@@ -52,6 +56,8 @@ type portTask struct {
 	// guarded by Runner.mu
 	reaction dataplane.Histogram // from XOFF received to the end of the last send call
 	lateness dataplane.Histogram // from when a frame was due in delay to its send call
+
+	forwarded assist.Counts // what the switch has counted of the fast path
 }
 
 // A span is a range of numbers without to.
@@ -88,13 +94,15 @@ func (t *portTask) refreshEvery(sw *dataplane.Switch) int64 {
 
 // protect lets the Refresher hold the peer where the worker does not look at the lossless rings. The worker stands
 // still.
-func (t *portTask) protect(sw *dataplane.Switch) {
+func (t *portTask) protect(sw *dataplane.Switch, r *Runner) {
 	t.lookWithin = 0
 	hold, every := sw.AppendHold(t.index, nil)
 	if !t.refreshable() || every == 0 {
 		t.refresh.protect(nil)
+		t.configureAssist(nil, &r.assist)
 		return
 	}
+	t.configureAssist(hold, &r.assist)
 	t.lookWithin = lookWithin(every)
 	var rings []unix.PollFd
 	for _, fd := range t.port.Descriptors(nil, port.WorkLossless) {

@@ -31,6 +31,7 @@ func (r *Runner) runLosses() {
 		if r.reportStopped(); r.receives() {
 			look.Reset(stoppedPeriod)
 		}
+		r.seeStations()
 		r.refreshTxPaths(n)
 		changed := false
 		r.View(func(sw *dataplane.Switch) {

@@ -112,6 +112,7 @@ func (w *worker) sendControl(t *portTask) (now int64) {
 // countRefreshes takes over what the Refresher has sent. Where it holds the peer because no worker looked, that hold
 // stays until one has looked. The switch is locked.
 func (w *worker) countRefreshes(t *portTask) {
+	w.takeKernelHold(t)
 	n, at, all := w.r.refresher.Taken(t.index)
 	if n == 0 {
 		return
@@ -196,6 +197,7 @@ func (w *worker) transmit(t *portTask, arrivals []dataplane.Arrival) bool {
 		w.lock()
 		now = w.clock()
 	}
+	w.openGates(t, now)
 	w.setDeadline(t, now)
 	return work
 }

@@ -209,11 +209,13 @@ func (w *worker) round(now int64) bool {
 	n := len(w.receivers)
 	for i := range n {
 		t := w.receivers[(w.nextReceiver+i)%n]
+		arrived := t.arrived()
 		work = w.leaveRoom(t) || work
 		for _, c := range []port.Class{port.Lossless, port.Other} {
 			_, worked := w.receive(t, c, burstFrames)
 			work = work || worked
 		}
+		t.emptied(arrived)
 		w.flushLate()
 	}
 	w.nextReceiver++
@@ -345,7 +347,7 @@ func (w *worker) quiet(now int64) (time.Duration, bool) {
 			}
 			at = min(at, t.tryAt[c])
 		}
-		if t.refresh.late.Load() {
+		if t.refresh.late.Load() || t.heldByKernel() || t.assist != nil && !t.assist.Settled() {
 			return 0, false
 		}
 		if t.ringHeld {

@@ -25,6 +25,7 @@ type Config struct {
 	Ageing          time.Duration // of learned addresses
 	Workers         Workers
 	Nice            int // of the process
+	Assist          Assist
 	Pause           Pause
 	Headroom        HeadroomDefaults
 	LLDP            LLDP
@@ -136,6 +137,7 @@ func defaults() *Config {
 		Ageing:          300 * time.Second,
 		Workers:         WorkersAuto,
 		Nice:            -10,
+		Assist:          defaultAssist(),
 		Pause:           Pause{Quanta: 65535},
 		LLDP:            defaultLLDP(),
 		Headroom:        defaultHeadroom(),
@@ -170,6 +172,7 @@ func (c *Config) sections() []field {
 		key("ageing", &c.Ageing, duration(time.Second, 1_000_000*time.Second)),
 		key("workers", &c.Workers, oneOf(WorkersAuto, WorkersPerPort)),
 		key("nice", &c.Nice, number[int]("nice value", -20, 19)),
+		{"assist", c.Assist.read, c.Assist.write},
 		inLine("lldp", c.LLDP.fields()),
 		inLine("metrics", c.Metrics.fields()),
 		inLine("api", []field{flagged("socket", "auto", &c.API.Auto, &c.API.Socket, socketPath)}).
@@ -181,7 +184,7 @@ func (c *Config) sections() []field {
 
 // written is the order of the keys in what Expand writes.
 const written = "name buffer unknown_lossless priorities queues watchdog ecn ports fdb trunks ageing workers nice " +
-	"pause headroom lldp metrics api capture"
+	"assist pause headroom lldp metrics api capture"
 
 // Expand writes a configuration with every key, so that Parse makes the same Config of it. Comments show the values of
 // automatic keys.

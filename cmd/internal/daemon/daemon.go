@@ -1,6 +1,7 @@
 // Package daemon assembles a running switch: configuration, data plane, ports on Linux interfaces, API and metrics.
 //
 //	daemon.go              Daemon: start, apply, stop
+//	assist.go              programs that help from inside the kernel
 //	drain.go               changes that wait for the buffer
 //	build.go               configuration → settings of the data plane, of its ports and trunks
 //	check.go               interfaces that must not become ports
@@ -40,6 +41,7 @@ import (
 	"pfcswitch/dataplane"
 	"pfcswitch/dataplane/bridge"
 	"pfcswitch/dataplane/port"
+	"pfcswitch/dataplane/port/assist"
 	"pfcswitch/dataplane/runner"
 	"pfcswitch/headroom"
 )
@@ -62,6 +64,8 @@ type Daemon struct {
 	renegotiate  atomic.Bool    // a neighbour may ask for other settings
 	ringStopped  atomic.Bool    // the kernel has stopped a receive ring
 	precision    time.Duration  // of this machine's stamps
+	assist       *assist.Maps   // nil where no program helps from inside the kernel
+	assistState  string         // why not
 	headroomKick chan struct{}  // wakes runHeadroom
 	background   sync.WaitGroup // runHeadroom, runNotify
 	mtus         guardedMTUs
@@ -117,8 +121,9 @@ func (d *Daemon) start(c *config.Config) error {
 	if err != nil {
 		return err
 	}
+	d.openAssist(c)
 	if d.runner, err = runner.New(sc, runner.Options{PerPort: c.Workers == config.WorkersPerPort,
-		RingStopped: func() { d.ringStopped.Store(true); d.kick() }}); err != nil {
+		Assist: d.assistOptions(c), RingStopped: func() { d.ringStopped.Store(true); d.kick() }}); err != nil {
 		return err
 	}
 	d.watchdog.start(d.runner)
@@ -178,6 +183,7 @@ func (d *Daemon) checkRestartKeys(c *config.Config) error {
 		{"name", d.cfg.Name, c.Name},
 		{"workers", d.cfg.Workers, c.Workers},
 		{"nice", d.cfg.Nice, c.Nice},
+		{"assist", d.cfg.Assist, c.Assist},
 		{"buffer.cell", d.cfg.Buffer.Cell, c.Buffer.Cell},
 		{"metrics.listen", d.cfg.Metrics.Listen, c.Metrics.Listen},
 		{"metrics.web_config", d.cfg.Metrics.WebConfig, c.Metrics.WebConfig},
@@ -336,6 +342,9 @@ func (d *Daemon) Close() error {
 	d.watchdog.close()
 	if d.runner != nil {
 		errs = append(errs, d.runner.Close())
+	}
+	if d.assist != nil {
+		errs = append(errs, d.assist.Close())
 	}
 	return errors.Join(append(errs, d.closeListeners())...)
 }

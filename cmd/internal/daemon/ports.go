@@ -12,6 +12,7 @@ import (
 	"pfcswitch/cmd/internal/config"
 	"pfcswitch/dataplane"
 	"pfcswitch/dataplane/port"
+	"pfcswitch/dataplane/runner"
 )
 
 // A portLink is a configured port and the interface behind it.
@@ -23,11 +24,13 @@ type portLink struct {
 	opened           port.Config // settings of socket if the port is no TAP
 	at               place       // the interface at the last look
 	up               bool
-	replaced         time.Time // when the kernel had last stopped a ring of it
-	triedSpeed       int64     // link speed that the port was asked to follow; 0: the port follows
-	pendingSpeed     int64     // link speed that waits for buffer to drain
-	state            string    // what a person should know; empty: all is well
-	mtuReport        string    // the last report on the interface's MTU; empty: the MTU suits
+	replaced         time.Time      // when the kernel had last stopped a ring of it
+	triedSpeed       int64          // link speed that the port was asked to follow; 0: the port follows
+	pendingSpeed     int64          // link speed that waits for buffer to drain
+	state            string         // what a person should know; empty: all is well
+	mtuReport        string         // the last report on the interface's MTU; empty: the MTU suits
+	assist           *runner.Assist // nil where no program helps
+	assistState      string         // why not; empty: the configuration says so
 	restore          func() error
 	restoreHostStack func() error // lets the host's stack receive again; nil: the stack receives
 
@@ -277,6 +280,7 @@ func (d *Daemon) open(p *portLink, at place) error {
 func (d *Daemon) followLink(p *portLink, l port.Link) {
 	d.updateLink(p, l)
 	d.followMTU(p)
+	d.followAssist(p)
 	d.tuneTAP(p)
 	d.disableHostStack(p)
 	if p.up == l.Up {
@@ -344,7 +348,7 @@ func (p *portLink) release() error {
 		return nil
 	}
 	p.socket, p.tap, p.up = nil, nil, false
-	err := errors.Join(p.stopLLDP(), p.restore())
+	err := errors.Join(p.stopLLDP(), p.closeAssist(), p.restore())
 	if p.restoreHostStack != nil {
 		err = errors.Join(err, p.restoreHostStack())
 		p.restoreHostStack = nil

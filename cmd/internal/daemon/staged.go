@@ -150,6 +150,7 @@ func (d *Daemon) install(p *portLink, o *stagedPort) error {
 		return errors.Join(err, o.socket.Close(), o.restore())
 	}
 	p.socket, p.opened, p.at, p.restore, p.up, p.state = o.socket, o.opened, o.at, o.restore, false, ""
+	d.attachAssist(p)
 	if err := o.socket.Start(); err != nil {
 		return errors.Join(err, d.closePort(p))
 	}
@@ -162,6 +163,9 @@ func (d *Daemon) install(p *portLink, o *stagedPort) error {
 
 // replace gives a port larger rings without taking it out of service.
 func (d *Daemon) replace(p *portLink, o *stagedPort) error {
+	if s, ok := o.socket.(*port.AFPacket); ok && p.assist != nil {
+		s.UseFilter(p.assist.Filter())
+	}
 	lost, err := d.runner.Replace(p.number, o.socket)
 	if err != nil {
 		return err

@@ -1,0 +1,367 @@
+//go:build ignore
+
+// SPDX-License-Identifier: Apache-2.0
+//
+// What helps from inside the kernel. Two programs for each port of a switch:
+//
+//	steer    the filter of the port's packet sockets: may the frame take the fast path, or does a receive ring get it?
+//	ingress  at tcx ingress, right behind the packet sockets, on the same CPU: carries out what steer has decided,
+//	         closes gates for MAC Control frames, and holds the peer while the switch does not look at its rings
+//
+// The switch reads and writes the maps `ports`, `counts` and `generation` as plain memory. See assist.go for its side.
+
+#include <linux/bpf.h>
+#include <linux/if_ether.h>
+#include <bpf/bpf_endian.h>
+#include <bpf/bpf_helpers.h>
+
+#define TCX_NEXT -1              // linux/bpf.h has it since Linux 6.6
+#define MAX_PORTS 256
+#define PRIORITIES 8
+#define ALL_OCTETS 0xffffffff    // what a socket filter returns that lets a whole frame through
+#define UNTAGGED 0xffff          // a TCI that no frame may have: its VID is 4095
+#define NO_DSCP 0xff             // of a frame that is not IP
+#define XOFF_PERIOD 200000       // ns between two XOFF of a port
+#define MAC_CONTROL 0x8808
+#define OPCODE_PAUSE 0x0001
+#define OPCODE_PFC 0x0101
+#define CONTROL_OCTETS 128       // longest that the switch's control ring takes
+
+enum trust { TRUST_PCP, TRUST_DSCP, TRUST_PORT };
+
+// A cache line each: what the programs write for lossless frames, what they write for every frame of the slow way, what
+// the switch writes often, and its settings.
+struct port {
+	// when the oldest lossless frame arrived that the switch has not looked for; 0: none. The switch clears it.
+	__u64 since;
+	__u64 begun;     // counts before each XOFF, sent or not
+	__u64 done;      // counts after it
+	__u64 xoffs;     // XOFF frames sent
+	__u64 last_xoff; // when
+	__u64 pad0[3];
+
+	__u32 arrived;   // frames that took the slow way
+	__u32 pad1[15];
+
+	__u32 seen;      // value of arrived when the switch last had no frame of the port in its rings
+	__u32 pauses;    // MAC Control frames that closed a gate
+	__u32 gates[PRIORITIES]; // of the egress queues: 1 open, 0 closed
+	__u32 pad2[6];
+
+	__u64 freeze;    // ns after which an unread lossless frame makes the program hold the peer; 0: never
+	__u64 hold;      // ns after which it stops doing so
+	__u64 lossless_dscp;    // bit n: DSCP n is lossless
+	__u8 lossless_pcp;      // bit n: PCP n is lossless
+	__u8 lossless_default;  // 1: frames without the trusted field are lossless
+	__u8 trust;             // enum trust
+	__u8 pause;             // 1: flow control by PAUSE, which concerns all priorities
+	__u8 enabled;           // bit n: PFC for priority n is obeyed
+	__u8 pad3[35];
+	__u8 xoff[CONTROL_OCTETS]; // XOFF for all that is lossless, padded with zeros
+};
+
+// What steer looks up. All that decides about a frame's port, VLAN and priority is part of the key.
+struct flow_key {
+	__u8 dst[ETH_ALEN];
+	__u8 src[ETH_ALEN];
+	__u16 tci;       // in host order; UNTAGGED
+	__u8 dscp;
+	__u8 in;         // number of the ingress port
+};
+
+struct flow {
+	__u64 until;     // when the station behind `out` is forgotten, ns of CLOCK_MONOTONIC
+	__u64 last;      // when the last frame came, to the second
+	__u32 generation; // of the decision: valid while it is the one in force
+	__u32 ifindex;   // of the egress port's interface
+	__u32 limit;     // longest frame that is no GSO frame, octets without tag and FCS
+	__u32 gso_limit; // longest GSO frame
+	__u8 out;        // number of the egress port
+	__u8 priority;   // of the frame, which is also its egress queue
+	__u8 pad[6];
+};
+
+struct count {
+	__u64 rx_frames, rx_octets; // of frames that came by the port and took the fast path
+	__u64 tx_frames, tx_octets; // of frames that left by it
+};
+
+struct port_counts {
+	struct count priority[PRIORITIES];
+};
+
+// What steer tells ingress about the frame.
+struct decision {
+	__u32 ifindex;   // 0: the slow way
+	__u32 octets;
+	__u64 dst;       // destination address, followed by zeros
+	__u8 in, out, priority;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, MAX_PORTS);
+	__type(key, __u32);
+	__type(value, struct port);
+} ports SEC(".maps");
+
+// The generation of all decisions in force; 0: no fast path.
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u32);
+} generation SEC(".maps");
+
+// MAX_PORTS entries for each CPU, so that no two CPUs write to one.
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, MAX_PORTS); // times the number of CPUs: set by the loader
+	__type(key, __u32);
+	__type(value, struct port_counts);
+} counts SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_HASH);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__uint(max_entries, 16384);
+	__type(key, struct flow_key);
+	__type(value, struct flow);
+} flows SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct decision);
+} decisions SEC(".maps");
+
+volatile const __u32 number; // of the port that this copy of the programs serves
+
+static __always_inline struct port *port_of(__u32 i) { return bpf_map_lookup_elem(&ports, &i); }
+
+// read_dscp returns the DSCP of a frame that is IP, else NO_DSCP.
+static __always_inline __u8 read_dscp(struct __sk_buff *skb)
+{
+	__u8 b[2];
+
+	if (bpf_skb_load_bytes(skb, ETH_HLEN, b, sizeof(b)))
+		return NO_DSCP;
+	if (skb->protocol == bpf_htons(ETH_P_IP))
+		return b[1] >> 2;
+	if (skb->protocol == bpf_htons(ETH_P_IPV6))
+		return (b[0] & 0xf) << 2 | b[1] >> 6;
+	return NO_DSCP;
+}
+
+// read_key reports whether a frame can have an entry in `flows`, and writes its key, without the port.
+static __always_inline int read_key(struct __sk_buff *skb, struct flow_key *k)
+{
+	if (bpf_skb_load_bytes(skb, 0, k->dst, sizeof(k->dst) + sizeof(k->src)))
+		return 0;
+	k->tci = UNTAGGED;
+	if (skb->vlan_present) {
+		if (skb->vlan_proto != bpf_htons(ETH_P_8021Q))
+			return 0;
+		k->tci = skb->vlan_tci;
+	}
+	k->dscp = read_dscp(skb);
+	return 1;
+}
+
+// steer is the filter of the sockets of the data rings. It returns how many octets of a frame the ring gets: all, or
+// none where ingress hands the frame to the far end of another port. A frame overtakes none: it takes the fast path only
+// where no frame of its ingress port is in a ring, and none in the egress queue or on the way out of it (the gate).
+SEC("socket")
+int steer(struct __sk_buff *skb)
+{
+	struct flow_key k = {.in = number};
+	struct decision *d;
+	struct port *p, *out;
+	struct flow *f;
+	__u32 zero = 0, *in_force;
+	__u64 now;
+
+	p = port_of(number);
+	d = bpf_map_lookup_elem(&decisions, &zero);
+	in_force = bpf_map_lookup_elem(&generation, &zero);
+	if (!p || !d || !in_force)
+		return ALL_OCTETS;
+	d->ifindex = 0;
+	if (!*in_force || p->seen != p->arrived || !read_key(skb, &k))
+		return ALL_OCTETS;
+	f = bpf_map_lookup_elem(&flows, &k);
+	now = bpf_ktime_get_coarse_ns();
+	if (!f || f->generation != *in_force || now >= f->until ||
+	    skb->len > (skb->gso_size ? f->gso_limit : f->limit))
+		return ALL_OCTETS;
+	out = port_of(f->out);
+	if (!out || out->gates[f->priority % PRIORITIES] != 1)
+		return ALL_OCTETS;
+	if (now - f->last > 1000000000)
+		f->last = now;
+	d->dst = 0;
+	__builtin_memcpy(&d->dst, k.dst, ETH_ALEN);
+	d->octets = skb->len + (k.tci == UNTAGGED ? 0 : 4);
+	d->in = number;
+	d->out = f->out;
+	d->priority = f->priority;
+	d->ifindex = f->ifindex;
+	return 0;
+}
+
+static __always_inline struct count *count_of(__u32 i, __u32 priority)
+{
+	__u32 at = bpf_get_smp_processor_id() * MAX_PORTS + i;
+	struct port_counts *c = bpf_map_lookup_elem(&counts, &at);
+
+	return c ? &c->priority[priority % PRIORITIES] : 0;
+}
+
+// hand_over reports whether steer has decided that the frame takes the fast path.
+static __always_inline int hand_over(struct __sk_buff *skb, struct decision *d)
+{
+	struct count *rx, *tx;
+	__u64 dst = 0;
+
+	if (!d->ifindex || d->in != number)
+		return 0;
+	// a frame that no packet socket gets, because memory is short, is not the one that steer has seen
+	if (bpf_skb_load_bytes(skb, 0, &dst, ETH_ALEN) || dst != d->dst)
+		return 0;
+	rx = count_of(d->in, d->priority);
+	tx = count_of(d->out, d->priority);
+	if (rx && tx) {
+		rx->rx_frames++;
+		rx->rx_octets += d->octets;
+		tx->tx_frames++;
+		tx->tx_octets += d->octets;
+	}
+	return 1;
+}
+
+// close_gates closes the gates of the priorities in a vector. The switch, which opens them, reads `pauses` before it
+// looks for MAC Control frames and again after it has opened a gate.
+static __always_inline void close_gates(struct port *p, __u8 vector)
+{
+	if (!vector)
+		return;
+	__sync_fetch_and_add(&p->pauses, 1);
+	for (int q = 0; q < PRIORITIES; q++)
+		if (vector >> q & 1)
+			p->gates[q] = 0;
+}
+
+// obey closes the gates that a PAUSE or PFC frame pauses (802.3 clause 31B, 802.1Q clause 36). What makes such a frame
+// valid is the switch's to judge; this errs on the side of a closed gate.
+static __always_inline void obey(struct __sk_buff *skb, struct port *p)
+{
+	struct {
+		__be16 opcode, vector, times[PRIORITIES];
+	} c;
+	__u8 vector = 0;
+
+	if (bpf_skb_load_bytes(skb, ETH_HLEN, &c, 4))
+		return;
+	if (c.opcode == bpf_htons(OPCODE_PAUSE) && p->pause && c.vector) // in a PAUSE frame this is the time
+		close_gates(p, 0xff);
+	if (c.opcode != bpf_htons(OPCODE_PFC) || bpf_skb_load_bytes(skb, ETH_HLEN, &c, sizeof(c)))
+		return;
+	for (int q = 0; q < PRIORITIES; q++)
+		if (c.times[q])
+			vector |= 1 << q;
+	close_gates(p, vector & bpf_ntohs(c.vector) & p->enabled);
+}
+
+// lossless reports whether a frame's priority is a lossless one. Steering into the rings follows the same rules.
+static __always_inline int lossless(struct __sk_buff *skb, struct port *p)
+{
+	__u8 dscp;
+
+	if (p->trust == TRUST_PCP && skb->vlan_present && skb->vlan_proto == bpf_htons(ETH_P_8021Q))
+		return p->lossless_pcp >> (skb->vlan_tci >> 13) & 1;
+	if (p->trust == TRUST_DSCP) {
+		dscp = read_dscp(skb);
+		if (dscp != NO_DSCP)
+			return p->lossless_dscp >> (dscp & 63) & 1;
+	}
+	return p->lossless_default;
+}
+
+// frozen reports whether a lossless frame that arrives now makes the program hold the peer: the oldest one waits for too
+// long, and no XOFF has left lately. *since is when that frame came.
+static __always_inline int frozen(struct port *p, __u64 *since)
+{
+	__u64 now, last = p->last_xoff;
+
+	if (!p->freeze)
+		return 0;
+	now = bpf_ktime_get_ns();
+	*since = *(volatile __u64 *)&p->since;
+	if (!*since) {
+		__sync_val_compare_and_swap(&p->since, 0, now);
+		return 0;
+	}
+	return now - *since >= p->freeze && now - *since <= p->hold && now - last >= XOFF_PERIOD &&
+	       __sync_val_compare_and_swap(&p->last_xoff, last, now) == last;
+}
+
+// answer makes XOFF of a frame, of which the ring has a copy, and sends it back to the peer.
+static __always_inline int answer(struct __sk_buff *skb, struct port *p)
+{
+	if (bpf_skb_vlan_pop(skb))
+		return TCX_NEXT;
+	// The kernel lets no frame become shorter than the place of its unfinished checksum.
+	if (bpf_skb_change_tail(skb, ETH_ZLEN, 0)) {
+		if (bpf_skb_change_tail(skb, CONTROL_OCTETS, 0) ||
+		    bpf_skb_store_bytes(skb, 0, p->xoff, CONTROL_OCTETS, 0))
+			return TCX_NEXT;
+	} else if (bpf_skb_store_bytes(skb, 0, p->xoff, ETH_ZLEN, 0)) {
+		return TCX_NEXT;
+	}
+	__sync_fetch_and_add(&p->xoffs, 1);
+	return bpf_redirect(skb->ifindex, 0);
+}
+
+// hold answers a lossless frame with XOFF if the switch has not looked meanwhile. The switch clears since, and then
+// reads begun: so either this sees that it looked, or it sees that this has begun.
+static __always_inline int hold(struct __sk_buff *skb, struct port *p, __u64 since)
+{
+	int verdict = TCX_NEXT;
+
+	__sync_fetch_and_add(&p->begun, 1);
+	if (*(volatile __u64 *)&p->since == since)
+		verdict = answer(skb, p);
+	__sync_fetch_and_add(&p->done, 1);
+	return verdict;
+}
+
+SEC("tcx/ingress")
+int ingress(struct __sk_buff *skb)
+{
+	struct port *p = port_of(number);
+	struct decision *d;
+	__u32 zero = 0, to;
+	__u64 since;
+
+	d = bpf_map_lookup_elem(&decisions, &zero);
+	if (!p || !d)
+		return TCX_NEXT;
+	if (hand_over(skb, d)) {
+		to = d->ifindex;
+		d->ifindex = 0;
+		return bpf_redirect_peer(to, 0);
+	}
+	d->ifindex = 0;
+	if (skb->protocol == bpf_htons(MAC_CONTROL)) {
+		obey(skb, p);
+		return TCX_NEXT;
+	}
+	__sync_fetch_and_add(&p->arrived, 1);
+	return lossless(skb, p) && frozen(p, &since) ? hold(skb, p, since) : TCX_NEXT;
+}
+
+char _license[] SEC("license") = "Apache-2.0";

@@ -1,0 +1,129 @@
+// Package assist is help from inside the kernel: two small eBPF programs at each port, which hold the peer while the
+// switch does not look at its rings, and which forward frames that nothing stands before.
+//
+//	assist.bpf.c  the programs, and the maps that they share with the switch
+//	assist.go     Maps: what the ports of a switch share
+//	port.go       Port: the programs of one port, and what the switch tells them
+//	flows.go      the frames that may take the fast path
+//	counts.go     what has taken it
+//	pin.go        programs that outlive the switch for a while
+//	generate.go   how the objects beside this file are made
+package assist
+
+import (
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"unsafe"
+
+	"github.com/cilium/ebpf"
+	"golang.org/x/sys/unix"
+)
+
+// MaxPorts and Priorities are the sizes of the maps.
+const (
+	MaxPorts   = 256
+	Priorities = 8
+)
+
+// ErrUnavailable is returned where this system does not allow the programs: the switch then works without them.
+var ErrUnavailable = errors.New("no help from inside the kernel")
+
+// Maps are what the ports of one switch share with the programs.
+type Maps struct {
+	maps programMaps
+	spec *ebpf.CollectionSpec
+
+	ports      []programPort
+	counts     []programPortCounts // of all ports for the first CPU, then of all ports for the second
+	generation *uint32
+	mappings   [][]byte
+}
+
+// Open makes the maps. It fails with ErrUnavailable where the system does not allow that.
+func Open() (*Maps, error) {
+	spec, err := loadProgram()
+	if err != nil {
+		return nil, fmt.Errorf("assist: read the programs: %w", err)
+	}
+	cpus, err := ebpf.PossibleCPU()
+	if err != nil {
+		return nil, fmt.Errorf("assist: %w", err)
+	}
+	spec.Maps[programMapCounts].MaxEntries = uint32(cpus * MaxPorts)
+	m := &Maps{spec: spec}
+	if err := spec.LoadAndAssign(&m.maps, nil); err != nil {
+		return nil, unavailable(err)
+	}
+	if err := m.mapAll(cpus); err != nil {
+		return nil, errors.Join(err, m.Close())
+	}
+	return m, nil
+}
+
+// unavailable says why there are no programs, and what would help.
+func unavailable(err error) error {
+	if errors.Is(err, unix.EPERM) {
+		return fmt.Errorf("%w: the system does not allow eBPF here (needs CAP_BPF and CAP_NET_ADMIN outside of user "+
+			"namespaces): %w", ErrUnavailable, err)
+	}
+	return fmt.Errorf("%w: this kernel does not have what it needs (Linux 6.6 or later has): %w", ErrUnavailable, err)
+}
+
+func (m *Maps) mapAll(cpus int) error {
+	ports, err := mapMemory[programPort](m, m.maps.Ports, MaxPorts)
+	if err != nil {
+		return err
+	}
+	counts, err := mapMemory[programPortCounts](m, m.maps.Counts, cpus*MaxPorts)
+	if err != nil {
+		return err
+	}
+	generation, err := mapMemory[uint32](m, m.maps.Generation, 1)
+	if err != nil {
+		return err
+	}
+	m.ports, m.counts, m.generation = ports, counts, &generation[0]
+	return nil
+}
+
+// mapMemory returns the n values of a map as memory that the programs see. An array map gives each value whole multiples
+// of eight octets.
+func mapMemory[T any](m *Maps, from *ebpf.Map, n int) ([]T, error) {
+	page, value := unix.Getpagesize(), (int(unsafe.Sizeof(*new(T)))+7)&^7
+	size := (n*value + page - 1) &^ (page - 1)
+	mem, err := unix.Mmap(from.FD(), 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err != nil {
+		return nil, fmt.Errorf("%w: map its memory: %w", ErrUnavailable, err)
+	}
+	m.mappings = append(m.mappings, mem)
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(mem))), n), nil
+}
+
+// Close gives the maps back. The ports are closed.
+func (m *Maps) Close() error {
+	err := m.maps.Close()
+	for _, mem := range m.mappings {
+		err = errors.Join(err, unix.Munmap(mem))
+	}
+	return err
+}
+
+// Forget makes all decisions of Port.Enter invalid: something has changed that one of them may depend on. Frames that
+// the programs have decided about already still go.
+func (m *Maps) Forget() {
+	if atomic.AddUint32(m.generation, 1) == 0 {
+		atomic.AddUint32(m.generation, 1) // 0 means that there is no fast path
+	}
+}
+
+// Generation returns the number of the decisions in force. It counts from 1 on; a decision is entered with the number
+// that was read before it was made.
+func (m *Maps) Generation() uint32 { return atomic.LoadUint32(m.generation) }
+
+// clockNs returns CLOCK_MONOTONIC, which the programs use.
+func clockNs() int64 {
+	var t unix.Timespec
+	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &t) // cannot fail: the clock exists
+	return t.Nano()
+}

@@ -1,0 +1,311 @@
+package assist_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netns"
+	"golang.org/x/sys/unix"
+
+	"pfcswitch/dataplane/port"
+	"pfcswitch/dataplane/port/assist"
+)
+
+// A bench is two ports p0 and p1 in one namespace, each with a host at its far end, in a namespace of its own. ring is
+// what the port's data ring would be: a packet socket with the filter.
+type bench struct {
+	t     *testing.T
+	maps  *assist.Maps
+	sw    string
+	ports [2]*assist.Port
+	index [2]int
+	mac   [2][6]byte
+	ring  [2]int
+	host  [2]int // a packet socket at the far end
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func newNamespace(t *testing.T) (path string, ns netns.NsHandle, handle *netlink.Handle) {
+	t.Helper()
+	made := make(chan error)
+	go port.OnOwnThread(func() {
+		var err error
+		ns, err = netns.New()
+		made <- err
+	})
+	err := <-made
+	if err != nil && os.Getenv("REQUIRE_NETNS") != "1" {
+		t.Skipf("needs network namespaces (root, or unshare -Urn): %v", err)
+	}
+	must(t, err)
+	t.Cleanup(func() { _ = ns.Close() })
+	handle, err = netlink.NewHandleAt(ns)
+	must(t, err)
+	t.Cleanup(handle.Close)
+	return fmt.Sprintf("/proc/self/fd/%d", int(ns)), ns, handle
+}
+
+func newBench(t *testing.T) *bench {
+	t.Helper()
+	b := &bench{t: t}
+	maps, err := assist.Open()
+	if errors.Is(err, assist.ErrUnavailable) && os.Getuid() != 0 {
+		t.Skip(err)
+	}
+	must(t, err)
+	b.maps = maps
+	t.Cleanup(func() { must(t, maps.Close()) })
+	path, _, handle := newNamespace(t)
+	b.sw = path
+	for i := range b.ports {
+		name, far := fmt.Sprintf("p%d", i), fmt.Sprintf("h%d", i)
+		farPath, farNS, farHandle := newNamespace(t)
+		attrs := netlink.NewLinkAttrs()
+		attrs.Name = name
+		v := netlink.NewVeth(attrs)
+		v.PeerName, v.PeerNamespace = far, netlink.NsFd(int(farNS))
+		must(t, handle.LinkAdd(v))
+		for h, n := range map[*netlink.Handle]string{handle: name, farHandle: far} {
+			l, err := h.LinkByName(n)
+			must(t, err)
+			_ = h.LinkSetIP6AddrGenMode(l, 1) // where there is no IPv6, all is well
+			must(t, h.LinkSetUp(l))
+		}
+		l, err := handle.LinkByName(name)
+		must(t, err)
+		b.index[i] = l.Attrs().Index
+		copy(b.mac[i][:], l.Attrs().HardwareAddr)
+		fl, err := farHandle.LinkByName(far)
+		must(t, err)
+		b.ring[i] = packetSocket(t, path, b.index[i])
+		b.host[i] = packetSocket(t, farPath, fl.Attrs().Index)
+		must(t, port.InNetns(path, func() (err error) {
+			b.ports[i], err = maps.Attach(i, b.index[i], 0)
+			return err
+		}))
+		t.Cleanup(func() { must(t, b.ports[i].Close()) })
+		must(t, unix.SetsockoptInt(b.ring[i], unix.SOL_SOCKET, unix.SO_ATTACH_BPF, b.ports[i].Filter()))
+		t.Cleanup(func() { must(t, unix.SetsockoptInt(b.ring[i], unix.SOL_SOCKET, unix.SO_DETACH_FILTER, 0)) })
+	}
+	return b
+}
+
+func packetSocket(t *testing.T, ns string, index int) (fd int) {
+	t.Helper()
+	must(t, port.InNetns(ns, func() (err error) {
+		fd, err = unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
+		return err
+	}))
+	t.Cleanup(func() { _ = unix.Close(fd) })
+	must(t, unix.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_IGNORE_OUTGOING, 1))
+	must(t, unix.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_AUXDATA, 1))
+	must(t, unix.Bind(fd, &unix.SockaddrLinklayer{Ifindex: index,
+		Protocol: binary.NativeEndian.Uint16([]byte{0, unix.ETH_P_ALL})}))
+	return fd
+}
+
+// station returns the address of the host behind port i.
+func station(i int) [6]byte { return [6]byte{2, 0, 0, 0, 0, byte(i + 1)} }
+
+// craft returns a frame between two hosts, with a tag where tci is not assist.Untagged.
+func craft(from, to int, tci uint16, octets int) []byte {
+	dst, src := station(to), station(from)
+	b := append(dst[:], src[:]...)
+	if tci != assist.Untagged {
+		b = append(b, 0x81, 0, byte(tci>>8), byte(tci))
+	}
+	b = append(b, 0x88, 0xB6)
+	return append(b, bytes.Repeat([]byte{0xA5}, octets-len(b))...)
+}
+
+func (b *bench) send(from int, frame []byte) {
+	b.t.Helper()
+	must(b.t, unix.Send(b.host[from], frame, 0))
+}
+
+// read returns the frames that wait at a socket, with their tags in place.
+func read(t *testing.T, fd int) (all [][]byte) {
+	t.Helper()
+	for {
+		frame, oob := make([]byte, 70000), make([]byte, 256)
+		n, m, _, _, err := unix.Recvmsg(fd, frame, oob, 0)
+		if errors.Is(err, unix.EAGAIN) {
+			return all
+		}
+		must(t, err)
+		frame = frame[:n]
+		messages, err := unix.ParseSocketControlMessage(oob[:m])
+		must(t, err)
+		for _, c := range messages {
+			if status := binary.NativeEndian.Uint32(c.Data); status&unix.TP_STATUS_VLAN_VALID != 0 {
+				tci := binary.NativeEndian.Uint16(c.Data[16:])
+				frame = slices.Insert(frame, 12, 0x81, 0, byte(tci>>8), byte(tci))
+			}
+		}
+		all = append(all, frame)
+	}
+}
+
+// enter lets untagged frames from host 0 to host 1 take the fast path.
+func (b *bench) enter(tci uint16, until int64) {
+	b.t.Helper()
+	f := assist.Flow{Dst: station(1), Src: station(0), TCI: tci, DSCP: assist.NoDSCP}
+	must(b.t, b.ports[0].Enter(&f, &assist.Way{Out: 1, Index: b.index[1], Priority: 3, Limit: 1514, Until: until,
+		Generation: b.maps.Generation()}, 0))
+}
+
+const never = int64(1) << 62
+
+// open does what the switch does when nothing of the two ports waits.
+func (b *bench) open() {
+	b.ports[1].Gates()[3] = 1
+	b.ports[0].Emptied(b.ports[0].Arrived())
+}
+
+// Where a frame goes: to the ring, or to the far end.
+func TestWhichFramesTakeTheFastPath(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		frame []byte
+		set   func(b *bench)
+		fast  bool
+	}{
+		{"all is well", craft(0, 1, assist.Untagged, 60), func(*bench) {}, true},
+		{"the longest frame", craft(0, 1, assist.Untagged, 1514), func(*bench) {}, true},
+		{"with a tag", craft(0, 1, 0x600A, 68), func(b *bench) { b.enter(0x600A, never) }, true},
+		{"another tag", craft(0, 1, 0x400A, 68), func(b *bench) { b.enter(0x600A, never) }, false},
+		{"another station", craft(0, 2, assist.Untagged, 60), func(*bench) {}, false},
+		{"the gate is closed", craft(0, 1, assist.Untagged, 60), func(b *bench) { b.ports[1].Gates()[3] = 0 }, false},
+		{"a frame is in a ring", craft(0, 1, assist.Untagged, 60), func(b *bench) {
+			b.send(0, craft(0, 2, assist.Untagged, 60))
+			read(b.t, b.ring[0])
+		}, false},
+		{"suspended", craft(0, 1, assist.Untagged, 60), func(b *bench) { b.ports[0].Suspend() }, false},
+		{"decisions are forgotten", craft(0, 1, assist.Untagged, 60), func(b *bench) { b.maps.Forget() }, false},
+		{"the station is forgotten", craft(0, 1, assist.Untagged, 60), func(b *bench) {
+			b.maps.Forget()
+			b.enter(assist.Untagged, 1)
+		}, false},
+		{"PFC for another priority", craft(0, 1, assist.Untagged, 60), func(b *bench) { b.pause(1, 1<<4, 1) }, true},
+		{"PFC", craft(0, 1, assist.Untagged, 60), func(b *bench) { b.pause(1, 1<<3, 1) }, false},
+		{"XON", craft(0, 1, assist.Untagged, 60), func(b *bench) { b.pause(1, 1<<3, 0) }, true},
+		{"PFC from the sender", craft(0, 1, assist.Untagged, 60), func(b *bench) { b.pause(0, 1<<3, 1) }, true},
+		{"PAUSE at a port with PFC", craft(0, 1, assist.Untagged, 60), func(b *bench) {
+			b.send(1, control(b.mac[1], 0x0001, 0xffff))
+		}, true},
+		{"PAUSE", craft(0, 1, assist.Untagged, 60), func(b *bench) {
+			b.ports[1].Configure(&assist.Settings{Pause: true})
+			b.send(1, control(b.mac[1], 0x0001, 0xffff))
+		}, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			b := newBench(t)
+			b.ports[1].Configure(&assist.Settings{Enabled: 1<<3 | 1<<4})
+			b.maps.Forget()
+			b.enter(assist.Untagged, never)
+			b.open()
+			tt.set(b)
+			read(t, b.ring[0])
+			read(t, b.host[1])
+			b.send(0, tt.frame)
+			ring, host := read(t, b.ring[0]), read(t, b.host[1])
+			want := [2]int{1, 0}
+			if tt.fast {
+				want = [2]int{0, 1}
+			}
+			if got := [2]int{len(ring), len(host)}; got != want {
+				t.Fatalf("ring, far end: got %v frames, want %v", got, want)
+			}
+			if got := slices.Concat(ring, host)[0]; !bytes.Equal(got, tt.frame) {
+				t.Errorf("got %x, want %x", got, tt.frame)
+			}
+			counts := [2]assist.Count{b.maps.Counts(0)[3], b.maps.Counts(1)[3]}
+			n, octets := uint64(len(host)), uint64(len(host)*len(tt.frame))
+			if wantCounts := [2]assist.Count{{RxFrames: n, RxOctets: octets}, {TxFrames: n, TxOctets: octets}}; counts != wantCounts {
+				t.Errorf("counts: got %+v, want %+v", counts, wantCounts)
+			}
+		})
+	}
+}
+
+func control(from [6]byte, words ...uint16) []byte {
+	b := append([]byte{1, 0x80, 0xC2, 0, 0, 1}, from[:]...)
+	for _, w := range append([]uint16{0x8808}, words...) {
+		b = binary.BigEndian.AppendUint16(b, w)
+	}
+	return append(b, make([]byte, 60-len(b))...)
+}
+
+// pause sends PFC from the host behind port i.
+func (b *bench) pause(i int, vector uint8, quanta uint16) {
+	words := []uint16{0x0101, uint16(vector)}
+	for range 8 {
+		words = append(words, quanta)
+	}
+	b.send(i, control(station(i), words...))
+}
+
+// A peer whose lossless frames nobody looks for is held, and no other.
+func TestHoldsWhileNobodyLooks(t *testing.T) {
+	xoff := control([6]byte{2, 0, 0, 0, 0, 0x99}, 0x0101, 0x0008, 0, 0, 0, 0xffff)
+	settings := assist.Settings{Freeze: 20 * time.Millisecond, Hold: time.Hour, Xoff: xoff, TrustPCP: true, LosslessPCP: 1 << 3}
+	lossless, lossy := craft(0, 1, 0x600A, 300), craft(0, 1, 0x400A, 300)
+	for _, tt := range []struct {
+		name string
+		set  func(*assist.Settings)
+		send func(b *bench)
+		held bool
+	}{
+		{"lossless frames", nil, func(b *bench) { b.send(0, lossless); sleep(); b.send(0, lossless) }, true},
+		{"a first frame", nil, func(b *bench) { sleep(); b.send(0, lossless) }, false},
+		{"lossy frames", nil, func(b *bench) { b.send(0, lossy); sleep(); b.send(0, lossy) }, false},
+		{"a lossy frame after a lossless one", nil, func(b *bench) { b.send(0, lossless); sleep(); b.send(0, lossy) }, false},
+		{"the switch has looked", nil, func(b *bench) { b.send(0, lossless); sleep(); b.ports[0].Look(); b.send(0, lossless) }, false},
+		{"switched off", func(s *assist.Settings) { s.Freeze = 0 }, func(b *bench) { b.send(0, lossless); sleep(); b.send(0, lossless) }, false},
+		{"nothing to send", func(s *assist.Settings) { s.Xoff = nil }, func(b *bench) { b.send(0, lossless); sleep(); b.send(0, lossless) }, false},
+		{"for too long", func(s *assist.Settings) { s.Hold = time.Millisecond }, func(b *bench) { b.send(0, lossless); sleep(); b.send(0, lossless) }, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			b, s := newBench(t), settings
+			if tt.set != nil {
+				tt.set(&s)
+			}
+			b.ports[0].Configure(&s)
+			tt.send(b)
+			got := read(t, b.host[0])
+			if held := len(got) > 0; held != tt.held {
+				t.Fatalf("held: got %v, want %v", held, tt.held)
+			}
+			if n := len(read(t, b.ring[0])); n < 1 {
+				t.Errorf("the ring got no frame")
+			}
+			n, at := b.ports[0].TakeXoffs()
+			if int(n) != len(got) {
+				t.Errorf("counted %d XOFF, sent %d", n, len(got))
+			}
+			if tt.held {
+				if !bytes.Equal(got[0], xoff) {
+					t.Errorf("sent %x, want %x", got[0], xoff)
+				}
+				if at == 0 || b.ports[0].Held() || !b.ports[0].Settled() {
+					t.Errorf("at %d, held %v, settled %v", at, b.ports[0].Held(), b.ports[0].Settled())
+				}
+			}
+		})
+	}
+}
+
+func sleep() { time.Sleep(25 * time.Millisecond) }

@@ -1,0 +1,187 @@
+package assist
+
+import (
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/link"
+)
+
+// A Port is the pair of programs of one port. Its methods neither block nor allocate, but for Attach, Configure and
+// Close; where they say nothing else, any goroutine may call them.
+type Port struct {
+	maps   *Maps
+	number int
+	shared *programPort
+
+	steer   *ebpf.Program
+	ingress *ebpf.Program
+	link    link.Link
+	offset  int64 // CLOCK_MONOTONIC less the switch's clock
+
+	taken uint64       // value of xoffs at the last TakeXoffs
+	flows map[Flow]Way // that are in the map
+}
+
+// Attach loads the programs of port number i and attaches one to the interface with this index in the namespace of the
+// calling thread. Sockets that get the other one (Filter) may then take frames off the fast path. now is the switch's
+// time, and the switch's clock runs as CLOCK_MONOTONIC does.
+//
+// Attach fails with ErrUnavailable where another program stands at the interface already.
+func (m *Maps) Attach(i, index int, now int64) (*Port, error) {
+	others, err := link.QueryPrograms(link.QueryOptions{Target: index, Attach: ebpf.AttachTCXIngress})
+	if err == nil && len(others.Programs) > 0 {
+		return nil, fmt.Errorf("%w: another eBPF program stands at the interface (tcx ingress; \"bpftool net\" shows it)",
+			ErrUnavailable)
+	}
+	p := &Port{maps: m, number: i, shared: &m.ports[i], offset: clockNs() - now, flows: map[Flow]Way{}}
+	if err := p.load(); err != nil {
+		return nil, errors.Join(unavailable(err), p.Close())
+	}
+	p.reset()
+	p.link, err = link.AttachTCX(link.TCXOptions{Interface: index, Program: p.ingress, Attach: ebpf.AttachTCXIngress})
+	if err != nil {
+		return nil, errors.Join(unavailable(err), p.Close())
+	}
+	return p, nil
+}
+
+// load loads the programs with the number of the port as a constant.
+func (p *Port) load() error {
+	spec := p.maps.spec.Copy()
+	if err := spec.Variables[programVarNumber].Set(uint32(p.number)); err != nil {
+		return err
+	}
+	own := p.maps.maps
+	var programs programPrograms
+	err := spec.LoadAndAssign(&programs, &ebpf.CollectionOptions{MapReplacements: map[string]*ebpf.Map{
+		programMapPorts: own.Ports, programMapCounts: own.Counts, programMapGeneration: own.Generation,
+		programMapFlows: own.Flows, programMapDecisions: own.Decisions}})
+	p.steer, p.ingress = programs.Steer, programs.Ingress
+	return err
+}
+
+// reset clears what a former port of this number has left. All gates are closed, and no frame takes the fast path
+// before Emptied.
+func (p *Port) reset() {
+	s := p.shared
+	*s = programPort{Begun: s.Begun, Done: s.Done, Xoffs: s.Xoffs, Arrived: s.Arrived, Seen: s.Arrived + suspended}
+	p.taken = s.Xoffs
+}
+
+// Close detaches the programs. No socket may use Filter any more.
+func (p *Port) Close() error {
+	var errs []error
+	if p.link != nil {
+		errs = append(errs, p.link.Close())
+	}
+	return errors.Join(append(errs, p.forgetFlows(), p.ingress.Close(), p.steer.Close())...)
+}
+
+// Offset is CLOCK_MONOTONIC less the switch's clock.
+func (p *Port) Offset() int64 { return p.offset }
+
+// Filter returns the descriptor of the program for the filters of the port's data sockets (SO_ATTACH_BPF).
+func (p *Port) Filter() int { return p.steer.FD() }
+
+// Settings are what the programs need to know of a port.
+type Settings struct {
+	Freeze time.Duration // an unread lossless frame makes the program hold the peer when it is older; 0: never
+	Hold   time.Duration // up to this age
+	Xoff   []byte        // the frame that holds all that is lossless, at most 128 octets; empty: never
+
+	Pause   bool  // flow control by PAUSE, else by PFC
+	Enabled uint8 // priorities whose PFC is obeyed: bit n is priority n
+
+	TrustPCP, TrustDSCP bool
+	LosslessPCP         uint8  // bit n: frames with PCP n are lossless, where it is trusted
+	LosslessDSCP        uint64 // likewise for the DSCP
+	LosslessDefault     bool   // likewise for frames without the trusted field
+}
+
+// What a port trusts, as in enum trust.
+const (
+	trustPCP = iota
+	trustDSCP
+	trustPort
+)
+
+// Configure puts settings in force. One call at a time. A frame that arrives meanwhile may meet old and new ones.
+func (p *Port) Configure(c *Settings) {
+	s := p.shared
+	atomic.StoreUint64(&s.Freeze, 0)
+	s.Pause, s.Enabled, s.Trust = boolByte(c.Pause), c.Enabled, trustPort
+	switch {
+	case c.TrustPCP:
+		s.Trust = trustPCP
+	case c.TrustDSCP:
+		s.Trust = trustDSCP
+	}
+	s.LosslessPcp, s.LosslessDscp, s.LosslessDefault = c.LosslessPCP, c.LosslessDSCP, boolByte(c.LosslessDefault)
+	s.Xoff = [len(s.Xoff)]byte{}
+	copy(s.Xoff[:], c.Xoff)
+	s.Hold = uint64(c.Hold)
+	if len(c.Xoff) > 0 {
+		atomic.StoreUint64(&s.Freeze, uint64(c.Freeze))
+	}
+}
+
+func boolByte(b bool) byte {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// Look says that the switch looks for lossless frames of the port. It comes before the look: a frame that arrives later
+// is seen then, or the program notes when it came.
+func (p *Port) Look() {
+	if atomic.LoadUint64(&p.shared.Since) != 0 {
+		atomic.StoreUint64(&p.shared.Since, 0)
+	}
+}
+
+// Held reports whether the program has held the peer since the last TakeXoffs. Only the caller of TakeXoffs may ask.
+func (p *Port) Held() bool { return atomic.LoadUint64(&p.shared.Xoffs) != p.taken }
+
+// Settled reports, after a Look, that the program does not hold the peer for a frame before it without Held telling so.
+func (p *Port) Settled() bool {
+	done := atomic.LoadUint64(&p.shared.Done)
+	return atomic.LoadUint64(&p.shared.Begun) == done
+}
+
+// TakeXoffs returns how many XOFF the program has sent since the last call, and when the last one, by the switch's
+// clock. Only one goroutine may call it.
+func (p *Port) TakeXoffs() (n uint64, at int64) {
+	sent := atomic.LoadUint64(&p.shared.Xoffs)
+	n, p.taken = sent-p.taken, sent
+	return n, int64(atomic.LoadUint64(&p.shared.LastXoff)) - p.offset
+}
+
+// suspended is what seen is away from arrived where the port's frames must all come to the switch.
+const suspended = 1 << 31
+
+// Arrived counts the frames that have come to the rings. A frame is in its ring before it counts.
+func (p *Port) Arrived() uint32 { return atomic.LoadUint32(&p.shared.Arrived) }
+
+// Emptied says that no frame among the first arrived ones is in the rings any more, and that those that wait elsewhere
+// keep the gates of their queues closed. From then on frames of the port may take the fast path.
+func (p *Port) Emptied(arrived uint32) {
+	if atomic.LoadUint32(&p.shared.Seen) != arrived {
+		atomic.StoreUint32(&p.shared.Seen, arrived)
+	}
+}
+
+// Suspend makes all frames of the port come to the rings, until Emptied. A frame that has been decided about still
+// goes.
+func (p *Port) Suspend() { atomic.StoreUint32(&p.shared.Seen, p.Arrived()+suspended) }
+
+// Gates are the words of the port's egress queues: 1 where a frame may pass the switch by on its way out.
+func (p *Port) Gates() *[Priorities]uint32 { return &p.shared.Gates }
+
+// Pauses counts the MAC Control frames that have closed a gate. The switch reads it before it looks for such frames. It
+// opens a gate where there are none, and closes it again where the number is another one then.
+func (p *Port) Pauses() uint32 { return atomic.LoadUint32(&p.shared.Pauses) }

@@ -1,0 +1,243 @@
+package runner
+
+import (
+	"time"
+
+	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/classify"
+	"pfcswitch/dataplane/frame"
+	"pfcswitch/dataplane/port"
+	"pfcswitch/dataplane/port/assist"
+	"pfcswitch/macctl"
+)
+
+// An Assist is the pair of programs at a port's interface, and what decides about its fast path.
+type Assist struct {
+	*assist.Port
+	Index int          // of the interface
+	Netns port.NetnsID // where the interface is
+	Fast  bool         // frames can be handed over to the far end: a veth whose far end is in another namespace
+}
+
+// AssistOptions say how the programs help. The zero value is without them.
+type AssistOptions struct {
+	Maps   *assist.Maps
+	Freeze time.Duration // how long the oldest lossless frame waits unseen before the program holds the peer
+	Hold   time.Duration // and how long before it stops doing so
+}
+
+// fastPort is a port whose frames may be handed over past the switch.
+type fastPort interface {
+	port.Port
+	Empty() bool     // no frame is in the data rings
+	Delivered() bool // all that was sent has reached the far end
+}
+
+var _ fastPort = (*port.AFPacket)(nil)
+
+// SetAssist gives port number i, which has sockets, the programs at its interface; nil takes them away. They serve until
+// the next call, or Detach.
+func (r *Runner) SetAssist(i int, a *Assist) error {
+	return r.Do(func(sw *dataplane.Switch) error {
+		if t := r.tasks[i]; t != nil {
+			t.setAssist(sw, r, a)
+			t.protect(sw, r)
+		}
+		return nil
+	})
+}
+
+func (t *portTask) setAssist(sw *dataplane.Switch, r *Runner, a *Assist) {
+	r.countForwarded(sw, t)
+	t.assist = a
+	if a == nil {
+		sw.SetGates(t.index, nil)
+		return
+	}
+	t.forwarded = r.assist.Maps.Counts(t.index)
+	if a.Fast {
+		sw.SetGates(t.index, (*dataplane.Gates)(a.Gates()))
+	} else {
+		sw.SetGates(t.index, nil)
+	}
+}
+
+// configureAssist tells the program which frames are lossless, and how to hold the peer. hold is an XOFF for all that is
+// lossless; nil where the program must not send it.
+func (t *portTask) configureAssist(hold []byte, o *AssistOptions) {
+	if t.assist == nil {
+		return
+	}
+	c, lossless := &t.cfg.Classify, t.cfg.LosslessPriorities()
+	s := assist.Settings{Freeze: o.Freeze, Hold: o.Hold, Xoff: hold, Pause: t.cfg.Mode == macctl.ModePause,
+		Enabled: lossless, TrustPCP: c.Trust == classify.TrustPCP, TrustDSCP: c.Trust == classify.TrustDSCP,
+		LosslessPCP: lossless, LosslessDefault: lossless>>c.Default&1 != 0}
+	for dscp, priority := range c.DSCP {
+		s.LosslessDSCP |= uint64(lossless>>priority&1) << dscp
+	}
+	t.assist.Configure(&s)
+}
+
+// heldByKernel reports whether the program has held the peer since the last call of takeKernelHold.
+func (t *portTask) heldByKernel() bool { return t.assist != nil && t.assist.Held() }
+
+// takeKernelHold makes the task responsible for a hold of the program. The switch is locked.
+func (w *worker) takeKernelHold(t *portTask) {
+	if !t.heldByKernel() {
+		return
+	}
+	if n, at := t.assist.TakeXoffs(); n > 0 {
+		w.r.sw.ControlRefreshed(t.index, n, at, true)
+		w.r.sw.HeldByKernel(t.index, n)
+		t.ringHeld = true
+	}
+}
+
+// emptied lets frames of a port take the fast path if the round has left none in its rings. arrived was read before.
+func (t *portTask) emptied(arrived uint32) {
+	if t.assist == nil || t.suspended || t.roomWaits || t.blocked[port.Lossless] || t.blocked[port.Other] {
+		return
+	}
+	if p, ok := t.port.(fastPort); ok && p.Empty() {
+		t.assist.Emptied(arrived)
+	}
+}
+
+// suspend makes all frames of a port come to its rings.
+func (t *portTask) suspend() {
+	if t.suspended = true; t.assist != nil {
+		t.assist.Suspend()
+	}
+}
+
+// arrived is what emptied needs.
+func (t *portTask) arrived() uint32 {
+	if t.assist == nil {
+		return 0
+	}
+	return t.assist.Arrived()
+}
+
+// openGates lets frames leave by a port past its queues, where nothing waits and all has arrived that was sent. The
+// switch is locked.
+func (w *worker) openGates(t *portTask, now int64) {
+	if t.assist == nil || !t.assist.Fast {
+		return
+	}
+	p, ok := t.port.(fastPort)
+	pauses := t.assist.Pauses() // first: see Pauses
+	queues := w.r.sw.Openable(t.index, now)
+	if !ok || queues == 0 {
+		return
+	}
+	if b, _ := t.port.Control(); b != nil || !p.Delivered() {
+		return
+	}
+	w.r.sw.OpenGates(t.index, queues)
+	if t.assist.Pauses() != pauses {
+		w.r.sw.CloseGates(t.index, queues)
+	}
+}
+
+// generation is what offer needs. It is read before the switch decides.
+func (w *worker) generation(t *portTask) uint32 {
+	if t.assist == nil || !t.assist.Fast {
+		return 0
+	}
+	return w.r.assist.Maps.Generation()
+}
+
+// offer lets frames like those of the burst take the fast path.
+func (w *worker) offer(t *portTask, arrivals []dataplane.Arrival, generation uint32) {
+	if generation == 0 || w.recorderOf(t) != nil {
+		return
+	}
+	for i := range arrivals {
+		a := &arrivals[i]
+		out, priority, until, ok := a.FastPath()
+		if !ok {
+			continue
+		}
+		o := w.r.tasks[out]
+		if o == nil || o.assist == nil || o.assist.Netns != t.assist.Netns || w.recorderOf(o) != nil {
+			continue
+		}
+		way := assist.Way{Out: out, Index: o.assist.Index, Priority: priority, Until: until, Generation: generation,
+			Limit: o.cfg.Classify.MTU + frame.HeaderOctets}
+		if !t.cfg.Cut {
+			way.GSOLimit = port.MaxFrame
+		}
+		f := flowOf(a.Data)
+		if t.assist.Enter(&f, &way, w.now) != nil {
+			return // the frames go on to come here
+		}
+	}
+}
+
+// flowOf returns what the programs read of a frame.
+func flowOf(b []byte) assist.Flow {
+	f := assist.Flow{Dst: [6]byte(b), Src: [6]byte(b[frame.AddressOctets:]), TCI: assist.Untagged, DSCP: assist.NoDSCP}
+	h, ok := frame.Parse(b)
+	if ok && h.Tagged {
+		f.TCI = uint16(h.TCI)
+	}
+	if dscp, ip := frame.DSCP(b, int(h.NetOffset), h.EtherType); ok && ip {
+		f.DSCP = dscp
+	}
+	return f
+}
+
+// countForwarded hands on what took the fast path at a port. Runner.mu is locked.
+func (r *Runner) countForwarded(sw *dataplane.Switch, t *portTask) {
+	if t.assist == nil {
+		return
+	}
+	counts := r.assist.Maps.Counts(t.index)
+	for q := range counts {
+		c, was := &counts[q], &t.forwarded[q]
+		if *c == *was {
+			continue
+		}
+		sw.CountForwarded(t.index, uint8(q), &dataplane.Forwarded{RxFrames: c.RxFrames - was.RxFrames,
+			RxOctets: c.RxOctets - was.RxOctets, TxFrames: c.TxFrames - was.TxFrames, TxOctets: c.TxOctets - was.TxOctets})
+		r.forwards = true
+	}
+	t.forwarded = counts
+}
+
+// readForwarded takes over what has happened on the fast path. tasksMu is locked.
+func (r *Runner) readForwarded() {
+	r.View(func(sw *dataplane.Switch) {
+		for t := range r.attached() {
+			r.countForwarded(sw, t)
+		}
+	})
+}
+
+// seeStations makes the stations younger whose frames took the fast path since the last call.
+func (r *Runner) seeStations() {
+	r.tasksMu.Lock()
+	defer r.tasksMu.Unlock()
+	r.readForwarded()
+	if !r.forwards {
+		return
+	}
+	r.forwards = false
+	var offset int64
+	for t := range r.attached() {
+		if t.assist != nil {
+			offset = t.assist.Offset()
+		}
+	}
+	now := Now()
+	all, err := r.assist.Maps.Sightings(nil, r.sightedAt-int64(time.Second), offset)
+	if r.sightedAt = now; err != nil {
+		return
+	}
+	r.View(func(sw *dataplane.Switch) {
+		for i := range all {
+			s := &all[i]
+			sw.SeeStation(s.Port, frame.Address(s.Src[:]), s.TCI != assist.Untagged, frame.TCI(s.TCI), min(s.At, now))
+		}
+	})
+}
