@@ -7,12 +7,19 @@ import (
 	"pfcswitch/dataplane/frame"
 )
 
-// The driver may forward frames of a port by a path of its own, past the switch. The switch says which (FastPath), until
-// when (OnForget), and when no frame may pass by (the gates).
+// The driver may forward frames of a port by a path of its own, past the switch. The switch says which (FastPath),
+// until when (OnForget), and when no frame may pass by (the gates).
 
-// Gates are the words of a port's egress queues that the fast path reads: 1 where a frame may leave by the port past the
-// queue, else 0.
+// Gates are the words of a port's egress queues that the fast path reads: 1 where a frame may leave by the port past
+// the queue, else 0. The kernel reads and writes them meanwhile, so that they are loaded and stored at once.
 type Gates [NumPriorities]uint32
+
+// An Assist is what programs of the driver do at a port.
+type Assist struct {
+	Hold bool   // they hold the peer while the switch does not look at its frames
+	Fast bool   // frames may take the fast path
+	Why  string // why not Fast
+}
 
 // SetGates lets frames leave, and enter, by port i on the fast path; nil for neither. All gates are closed.
 func (s *Switch) SetGates(i int, gates *Gates) {
@@ -29,10 +36,23 @@ func (s *Switch) SetGates(i int, gates *Gates) {
 // change of the configuration, of a port, or of a port's state.
 func (s *Switch) OnForget(f func()) { s.forget = f }
 
-// fast tells whether frames of the port may take the fast path. It has no shaper, no meter and no delay line.
-func (p *portState) fast() bool {
-	return p.gates != nil && p.cfg.Speed == 0 && p.cfg.Delay == 0 && p.trunk == nil && !p.cfg.Bridge.Wired
+// slow says why no frame may pass the port by; empty: some may. A shaper, a meter or a delay line has to see them all.
+func (p *portState) slow() string {
+	switch {
+	case p.trunk != nil:
+		return "in a trunk"
+	case p.cfg.Bridge.Wired:
+		return "a wire"
+	case p.cfg.Speed != 0:
+		return "has a speed"
+	case p.cfg.Delay != 0:
+		return "has a delay"
+	}
+	return ""
 }
+
+// fast tells whether frames of the port may take the fast path.
+func (p *portState) fast() bool { return p.gates != nil && p.slow() == "" }
 
 // FastPath tells that Ingress has sent an arrival to port out with its tag as it came, and that the switch would do the
 // same with every frame of these addresses, tag and DSCP until that time.
@@ -119,8 +139,8 @@ func (s *Switch) CountForwarded(i int, q uint8, f *Forwarded) {
 	p.count.Forwarded[q] += f.TxFrames
 }
 
-// HeldByKernel notes that a program of the driver has held the peer of port i by n XOFF, because the switch did not look
-// at its frames.
+// HeldByKernel notes that a program of the driver has held the peer of port i by n XOFF, because the switch did not
+// look at its frames.
 func (s *Switch) HeldByKernel(i int, n uint64) {
 	p := s.ports[i]
 	p.count.AssistXoffs += n

@@ -50,6 +50,7 @@ type PortSnapshot struct {
 
 	RingSlots   port.Slots                 // of the lossless rings
 	TxPath      port.TxPath                // how frames leave; zero where the port has no sockets, or is a TAP
+	Assist      Assist                     // of the driver's programs
 	HeadroomUse [NumPriorities]HeadroomUse // by lossless ingress queue; index 0 stands for all where Mode is PAUSE
 	Reaction    Histogram                  // from XOFF received to the end of the last send call of its priority
 	Late        Histogram                  // from when a frame had passed the delay line to its send call
@@ -94,6 +95,7 @@ func (p *portState) snapshot(s *Switch, now int64) PortSnapshot {
 		LoopWhy: p.loop, Counters: p.count, Delayed: p.delayed, Waiting: p.room.frames, Paused: p.receiver.Paused(now),
 		XoffWanted: p.sender.XoffWanted(), Received: p.receiver.Counters(), ControlSent: p.sender.Counters(),
 		PausedAllNs: p.receiver.PausedTime(macctl.WholePort, now), HeldAllNs: p.sender.HeldTime(macctl.WholePort, now)}
+	v.Assist.Why = p.slow()
 	v.Pauses, v.Holds = p.pauses, p.holds // after Paused, which records pauses that have run out
 	for q := range p.queues {
 		v.Held[q] = p.queues[q].frames + p.queues[q].staged

@@ -117,7 +117,12 @@ var (
 	ringHoldBytes = counter("ring_hold_bytes_total",
 		"Bytes of lossless frames that waited in the receive ring for buffer.", byPort...)
 	ringFramesMax = gauge("ring_frames_max", "Most frames seen waiting in the lossless receive rings.", byPort...)
-	overspeed     = counter("overspeed_frames_total", "Frames that arrived faster than the port's speed and burst.",
+	assistXoffs   = counter("assist_xoff_total",
+		"XOFFs for all lossless priorities of a port by a program in the kernel, because the switch did not look at "+
+			"its frames.", byPriority...)
+	assistForwarded = counter("assist_forwarded_frames_total",
+		"Of the frames that left a port, those that a program in the kernel forwarded past the switch.", byPriority...)
+	overspeed = counter("overspeed_frames_total", "Frames that arrived faster than the port's speed and burst.",
 		byPort...)
 
 	egressQueue     = gauge("egress_queue_bytes", "Bytes that wait in an egress queue.", byPriority...)

@@ -50,6 +50,7 @@ func collectPort(o *output, p *dataplane.PortSnapshot) {
 		if u.LeastLeft.Used > 0 {
 			o.value(headroomLeastLeft, float64(u.LeastLeft.Room-u.LeastLeft.Used), name, label)
 		}
+		o.value(assistXoffs, float64(c.AssistXoffs), name, label)
 		o.value(headroomXon, float64(p.Config.Ingress[q].Xon), name, label)
 	}
 	o.histogram(pauseReceivedTime, &p.Pauses, name)
@@ -97,6 +98,7 @@ func collectEgress(o *output, p *dataplane.PortSnapshot) {
 		o.value(egressQueue, float64(p.Counters.QueueBytes[q]), p.Config.Name, label)
 		o.value(egressQueueMax, float64(p.Counters.QueueBytesMax[q]), p.Config.Name, label)
 		o.value(egressQueueSent, float64(p.Counters.QueueSent[q]), p.Config.Name, label)
+		o.value(assistForwarded, float64(p.Counters.Forwarded[q]), p.Config.Name, label)
 		o.value(ecnMarked, float64(p.Counters.Marked[q]), p.Config.Name, label)
 	}
 }

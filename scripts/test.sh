@@ -8,16 +8,19 @@
 #   INSTALL=0 scripts/test.sh      without installing missing programs
 #   TOOLS="iperf3 ip" scripts/test.sh tools    installs these programs alone, where they are missing
 #
-# Stages: tools gofmt unit netns alone fuzz demo lint bench leftovers. Every stage runs, also where another one failed;
+# Stages: tools gofmt generate unit netns alone fuzz demo lint bench leftovers. Every stage runs, also where another one failed;
 # the exit status is 0 when none failed. With CI=true a skipped test fails.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-readonly all_stages=(tools gofmt unit netns alone fuzz demo lint bench leftovers)
+readonly all_stages=(tools gofmt generate unit netns alone fuzz demo lint bench leftovers)
 readonly absent=77 # what a stage returns that has nothing to do
 
-# Debian packages of the programs that some tests compare with. The project itself needs none of them.
-readonly -A packages=([tshark]=tshark [iperf3]=iperf3 [ethtool]=ethtool [ip]=iproute2
+# Debian packages of the programs, and of a header, that some tests compare with and that compile what eBPF is of. The
+# project itself needs none of them.
+readonly compilers="clang llvm-objdump /usr/include/bpf/bpf_helpers.h"
+readonly -A packages=([clang]=clang [llvm-objdump]=llvm [/usr/include/bpf/bpf_helpers.h]=libbpf-dev
+  [tshark]=tshark [iperf3]=iperf3 [ethtool]=ethtool [ip]=iproute2
   [ovs-vswitchd]=openvswitch-switch [tcpdump]=tcpdump [promtool]=prometheus [lldpd]=lldpd [lldpad]=lldpad [curl]=curl
   [chromium]=chromium [setcap]=libcap2-bin [setpriv]=util-linux [systemd-analyze]=systemd)
 
@@ -57,7 +60,7 @@ fi
 missing_programs() {
   local program
   for program in ${TOOLS:-"${!packages[@]}"}; do
-    command -v "$program" >/dev/null || echo "$program"
+    [[ -r $program ]] || command -v "$program" >/dev/null || echo "$program"
   done
 }
 
@@ -93,6 +96,29 @@ stage_gofmt() {
   local unformatted
   unformatted=$(gofmt -l .)
   [[ -z $unformatted ]] || { printf 'not formatted (gofmt -w):\n%s\n' "$unformatted"; return 1; }
+}
+
+# stage_generate compiles the eBPF programs again, and compares their instructions with those of the objects in the tree.
+# `go generate ./dataplane/port/assist` makes them anew.
+stage_generate() {
+  local folder=dataplane/port/assist object status=0
+  TOOLS=$compilers stage_tools || return 1
+  [[ -z $(TOOLS=$compilers missing_programs) ]] || return "$absent"
+  bash "$folder/generate.sh" "$work" >/dev/null
+  for object in program_bpfel.o program_bpfeb.o; do
+    diff <(instructions "$folder/$object") <(instructions "$work/$object") >"$work/differs" || {
+      printf '%s in the tree is not what %s compiles of assist.bpf.c (go generate ./%s, and commit):\n' "$object" \
+        "$(clang --version | head -n 1)" "$folder"
+      head -n 20 "$work/differs"
+      status=1
+    }
+  done
+  return "$status"
+}
+
+# instructions FILE prints those of an object.
+instructions() {
+  (cd "${1%/*}" && llvm-objdump -d -r "${1##*/}")
 }
 
 # lint runs the analyzers of cmd/lint as go vet, which keeps in Go's build cache what has not changed, and looks for

@@ -33,8 +33,8 @@ func (b *Bridge) Forward(in int, dst, src uint64, vid uint16, octets int, now in
 	return d
 }
 
-// Until returns until when, in ns, each frame with the port, the addresses and the VLAN of the last call of Forward goes
-// the same way, as long as Changes is the same and nobody changes the bridge. It is 0 unless that was from a known
+// Until returns until when, in ns, each frame with the port, the addresses and the VLAN of the last call of Forward
+// goes the same way, as long as Changes is the same and nobody changes the bridge. It is 0 unless that was from a known
 // station to another one.
 func (b *Bridge) Until() int64 { return b.until }
 

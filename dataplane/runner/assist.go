@@ -16,7 +16,7 @@ type Assist struct {
 	*assist.Port
 	Index int          // of the interface
 	Netns port.NetnsID // where the interface is
-	Fast  bool         // frames can be handed over to the far end: a veth whose far end is in another namespace
+	Why   string       // why no frame can be handed over to the far end; empty: a veth, with its far end elsewhere
 }
 
 // AssistOptions say how the programs help. The zero value is without them.
@@ -35,8 +35,8 @@ type fastPort interface {
 
 var _ fastPort = (*port.AFPacket)(nil)
 
-// SetAssist gives port number i, which has sockets, the programs at its interface; nil takes them away. They serve until
-// the next call, or Detach.
+// SetAssist gives port number i, which has sockets, the programs at its interface; nil takes them away. They serve
+// until the next call, or Detach.
 func (r *Runner) SetAssist(i int, a *Assist) error {
 	return r.Do(func(sw *dataplane.Switch) error {
 		if t := r.tasks[i]; t != nil {
@@ -55,19 +55,20 @@ func (t *portTask) setAssist(sw *dataplane.Switch, r *Runner, a *Assist) {
 		return
 	}
 	t.forwarded = r.assist.Maps.Counts(t.index)
-	if a.Fast {
+	if a.Why == "" {
 		sw.SetGates(t.index, (*dataplane.Gates)(a.Gates()))
 	} else {
 		sw.SetGates(t.index, nil)
 	}
 }
 
-// configureAssist tells the program which frames are lossless, and how to hold the peer. hold is an XOFF for all that is
-// lossless; nil where the program must not send it.
+// configureAssist tells the program which frames are lossless, and how to hold the peer. hold is an XOFF for all that
+// is lossless; nil where the program must not send it.
 func (t *portTask) configureAssist(hold []byte, o *AssistOptions) {
 	if t.assist == nil {
 		return
 	}
+	t.kernelHolds = hold != nil
 	c, lossless := &t.cfg.Classify, t.cfg.LosslessPriorities()
 	s := assist.Settings{Freeze: o.Freeze, Hold: o.Hold, Xoff: hold, Pause: t.cfg.Mode == macctl.ModePause,
 		Enabled: lossless, TrustPCP: c.Trust == classify.TrustPCP, TrustDSCP: c.Trust == classify.TrustDSCP,
@@ -76,6 +77,24 @@ func (t *portTask) configureAssist(hold []byte, o *AssistOptions) {
 		s.LosslessDSCP |= uint64(lossless>>priority&1) << dscp
 	}
 	t.assist.Configure(&s)
+}
+
+// describeAssist says what the programs do, where a says what the switch thinks of it.
+func (r *Runner) describeAssist(t *portTask, a *dataplane.Assist) {
+	recorder := r.sw.Tap().Recorder()
+	switch {
+	case t.assist == nil:
+		*a = dataplane.Assist{}
+		return
+	case a.Why != "":
+	case t.assist.Why != "":
+		a.Why = t.assist.Why
+	case recorder != nil && recorder.Wants(t.index):
+		a.Why = "is captured"
+	}
+	if a.Hold, a.Fast = t.kernelHolds, a.Why == ""; !a.Hold && !a.Fast && t.refreshable() {
+		a.Why += "; nothing is lossless"
+	}
 }
 
 // heldByKernel reports whether the program has held the peer since the last call of takeKernelHold.
@@ -121,7 +140,7 @@ func (t *portTask) arrived() uint32 {
 // openGates lets frames leave by a port past its queues, where nothing waits and all has arrived that was sent. The
 // switch is locked.
 func (w *worker) openGates(t *portTask, now int64) {
-	if t.assist == nil || !t.assist.Fast {
+	if t.assist == nil || t.assist.Why != "" {
 		return
 	}
 	p, ok := t.port.(fastPort)
@@ -141,7 +160,7 @@ func (w *worker) openGates(t *portTask, now int64) {
 
 // generation is what offer needs. It is read before the switch decides.
 func (w *worker) generation(t *portTask) uint32 {
-	if t.assist == nil || !t.assist.Fast {
+	if t.assist == nil || t.assist.Why != "" {
 		return 0
 	}
 	return w.r.assist.Maps.Generation()
@@ -198,8 +217,9 @@ func (r *Runner) countForwarded(sw *dataplane.Switch, t *portTask) {
 		if *c == *was {
 			continue
 		}
-		sw.CountForwarded(t.index, uint8(q), &dataplane.Forwarded{RxFrames: c.RxFrames - was.RxFrames,
-			RxOctets: c.RxOctets - was.RxOctets, TxFrames: c.TxFrames - was.TxFrames, TxOctets: c.TxOctets - was.TxOctets})
+		sw.CountForwarded(t.index, uint8(q), &dataplane.Forwarded{
+			RxFrames: c.RxFrames - was.RxFrames, RxOctets: c.RxOctets - was.RxOctets,
+			TxFrames: c.TxFrames - was.TxFrames, TxOctets: c.TxOctets - was.TxOctets})
 		r.forwards = true
 	}
 	t.forwarded = counts

@@ -48,6 +48,7 @@ func (r *Runner) takeSnapshot(v *dataplane.Snapshot) {
 			v.Ports[i].Reaction.Combine(&t.reaction, dataplane.Add)
 			v.Ports[i].Late.Combine(&t.lateness, dataplane.Add)
 			v.Ports[i].RingSlots = t.port.Slots(port.Lossless)
+			r.describeAssist(t, &v.Ports[i].Assist)
 			if p, ok := t.port.(pathPort); ok {
 				v.Ports[i].TxPath = p.TxPath()
 			}

@@ -39,8 +39,10 @@ type portTask struct {
 	longQueueUntil      int64 // until then the egress queues of the last burst hold frames
 	pollUntil           int64 // until then the rings are polled
 
-	assist    *Assist // nil: no program helps
-	suspended bool    // no frame of the port takes the fast path, because it has sockets of two ports
+	assist *Assist // nil: no program helps
+	// kernelHolds says that the programs hold the peer where nobody looks at its lossless frames.
+	kernelHolds bool
+	suspended   bool // no frame of the port takes the fast path, because it has sockets of two ports
 
 	// transmit task
 	stuck     stuck

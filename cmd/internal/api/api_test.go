@@ -48,7 +48,7 @@ func (f *fake) Ports() []PortInfo {
 		return nil
 	}
 	return []PortInfo{{Name: "p1", Interface: "eth1", Kind: "ethernet"}, {Name: "p2", Interface: "eth2", Netns: "sw",
-		Kind: "ethernet", Mismatch: true},
+		Kind: "ethernet", Mismatch: true, NoAssist: "no CAP_BPF: give it"},
 		{Name: "p3", Interface: "eth3", Kind: "ethernet", State: "interface does not exist: eth3: waiting for it"}}
 }
 
@@ -62,6 +62,7 @@ func (f *fake) Snapshot(v *dataplane.Snapshot) {
 	v.Bridge = bridge.Counters{Entries: 2}
 	p1 := dataplane.PortSnapshot{Index: 0, Up: true, RingSlots: port.Slots{Full: 4876, Small: 16384}, Paused: 1 << 3}
 	p1.Config = dataplane.PortConfig{Name: "p1", Speed: 1e9, Mode: macctl.ModePFC, Lossless: 1 << 3}
+	p1.Assist = dataplane.Assist{Hold: true, Why: "has a speed"}
 	p1.Counters.ReceivedFrames, p1.Counters.ReceivedBytes, p1.Counters.SentFrames = 1000+f.more, 1514000, 900
 	p1.Counters.Drops[0][dataplane.DropLossyThreshold] = 17
 	p1.HeadroomUse[3] = dataplane.HeadroomUse{Xoffs: 2000, Peak: 7000, LateXoffs: 3, LateNs: 240_000, Ring: 30_000,

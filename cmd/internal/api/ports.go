@@ -2,6 +2,7 @@ package api
 
 import (
 	"fmt"
+	"strings"
 
 	"pfcswitch/dataplane"
 	"pfcswitch/dataplane/bridge"
@@ -23,6 +24,7 @@ type Port struct {
 	Up                 bool       `json:"up"`
 	Reason             *string    `json:"reason"`                // why it is down; null where it is up
 	Send               *Send      `json:"send"`                  // null: TAP, or no interface
+	Assist             *Assist    `json:"assist"`                // null: no interface
 	SpeedBitsPerSecond *int64     `json:"speed_bits_per_second"` // null: no shaper
 	FlowControl        *string    `json:"flow_control"`          // pfc, pause or off
 	LosslessPriorities []Priority `json:"lossless_priorities"`
@@ -53,6 +55,39 @@ type Send struct {
 	Why *string `json:"why"` // null with af_xdp
 }
 
+// Assist is what programs in the kernel do for a port.
+type Assist struct {
+	Does string  `json:"does"` // fast: forward what nothing stands before, and hold; hold: the peer of a frozen switch; off
+	Why  *string `json:"why"`  // why not fast; null with fast
+}
+
+// newAssist joins what the switch knows, and why there are no programs.
+func newAssist(a dataplane.Assist, none string) *Assist {
+	switch {
+	case a.Fast:
+		return &Assist{Does: "fast"}
+	case a.Hold:
+		return &Assist{Does: "hold", Why: &a.Why}
+	case a.Why != "":
+		return &Assist{Does: "off", Why: &a.Why}
+	case none != "":
+		return &Assist{Does: "off", Why: &none}
+	}
+	return nil
+}
+
+// text is the word, and where that is not fast, why in a few words.
+func (a *Assist) text() string {
+	if a == nil {
+		return "-"
+	}
+	if a.Why == nil {
+		return a.Does
+	}
+	why, _, _ := strings.Cut(*a.Why, ":")
+	return a.Does + " (" + why + ")"
+}
+
 func (m *moment) readPorts() *Ports {
 	r := &Ports{Header: m.Header}
 	for _, info := range m.source.Ports() {
@@ -61,6 +96,7 @@ func (m *moment) readPorts() *Ports {
 			Recent: m.recent.port(info.Name)}
 		if state := m.port(info.Name); state != nil {
 			p.fill(state)
+			p.Assist = newAssist(state.Assist, info.NoAssist)
 		}
 		if !p.Up && p.Reason == nil {
 			p.Reason = nonZero("the link is down")
@@ -117,8 +153,8 @@ func dropped(p *dataplane.PortSnapshot) (frames uint64) {
 
 // Text implements Reply.
 func (r *Ports) Text() string {
-	t := newTable("PORT", "INTERFACE", "NETNS", "KIND", "STATE", ">SPEED", "FLOW", "LOSSLESS", ">RX FRAMES",
-		">RX BYTES", ">TX FRAMES", ">TX BYTES", ">DROPS", ">LOST", ">OVERSPEED", "NOTE")
+	t := newTable("PORT", "INTERFACE", "NETNS", "KIND", "STATE", ">SPEED", "FLOW", "LOSSLESS", "ASSIST",
+		">RX FRAMES", ">RX BYTES", ">TX FRAMES", ">TX BYTES", ">DROPS", ">LOST", ">OVERSPEED", "NOTE")
 	for _, p := range r.Ports {
 		speed, state := "none", "down"
 		if p.SpeedBitsPerSecond != nil {
@@ -127,9 +163,9 @@ func (r *Ports) Text() string {
 		if p.Up {
 			state = "up"
 		}
-		t.row(p.Port, p.Interface, p.Netns, p.Kind, state, speed, p.FlowControl, p.lossless(), p.ReceiveFrames,
-			p.ReceiveBytes, p.TransmitFrames, p.TransmitBytes, p.DroppedFrames, p.LosslessDrops, p.OverspeedFrames,
-			p.note())
+		t.row(p.Port, p.Interface, p.Netns, p.Kind, state, speed, p.FlowControl, p.lossless(), p.Assist.text(),
+			p.ReceiveFrames, p.ReceiveBytes, p.TransmitFrames, p.TransmitBytes, p.DroppedFrames, p.LosslessDrops,
+			p.OverspeedFrames, p.note())
 	}
 	return sections(r.headline(), section{"", t}, r.rates())
 }

@@ -61,4 +61,5 @@ type PortInfo struct {
 	Kind      string
 	Mismatch  bool   // its neighbor does not agree with it which priorities are lossless
 	State     string // why the port is not in service; "" if it is
+	NoAssist  string // why no program in the kernel helps it: a few words, a colon, a remedy; "" if one does
 }

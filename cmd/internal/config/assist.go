@@ -2,9 +2,9 @@ package config
 
 import "time"
 
-// An Assist configures the eBPF programs that help from inside the kernel. It is comparable.
+// An Assist configures the programs that help from inside the kernel. It is comparable.
 type Assist struct {
-	Off    bool
+	Off    bool          // the other values are the defaults
 	Freeze time.Duration // how long a lossless frame waits unread before the program holds the peer
 	Hold   time.Duration // and how long before the program stops doing so
 }
@@ -12,19 +12,19 @@ type Assist struct {
 func defaultAssist() Assist { return Assist{Freeze: 5 * time.Millisecond, Hold: 5 * time.Second} }
 
 func (a *Assist) read(v value) {
-	switch {
-	case v.is("off"):
-		a.Off = true
-	case v.is("auto"):
-		*a = defaultAssist()
-	default:
-		v.read(a.fields()...)
+	if a.Off = v.is("off"); a.Off || v.is("auto") {
+		return
 	}
+	if word, single := scalar(v.node); single {
+		v.fail("%q is unknown: write auto, off, or {freeze: 5ms, hold: 5s}", word)
+		return
+	}
+	v.read(a.fields()...)
 }
 
 func (a *Assist) fields() []field {
 	return []field{
-		key("freeze", &a.Freeze, duration(time.Millisecond, time.Second)),
+		key("freeze", &a.Freeze, duration(time.Millisecond, 100*time.Millisecond)),
 		key("hold", &a.Hold, duration(100*time.Millisecond, time.Minute)),
 	}
 }

@@ -67,6 +67,10 @@ func drawConfig(t *rapid.T) *Config {
 	c.Ageing = time.Duration(rapid.Int64Range(1e9, 1e12).Draw(t, "ageing"))
 	c.Workers = choose(t, "workers", WorkersAuto, WorkersPerPort)
 	c.Nice = rapid.IntRange(-20, 19).Draw(t, "nice")
+	if c.Assist.Off = rapid.Bool().Draw(t, "assist off"); !c.Assist.Off {
+		c.Assist.Freeze = time.Duration(rapid.Int64Range(1e6, 1e8).Draw(t, "assist freeze"))
+		c.Assist.Hold = time.Duration(rapid.Int64Range(1e8, 6e10).Draw(t, "assist hold"))
+	}
 	drawMeasuring(t, &c.Headroom)
 	if rapid.Bool().Draw(t, "remaining") {
 		c.Pause.Remaining = true

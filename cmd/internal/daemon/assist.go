@@ -11,19 +11,27 @@ import (
 	"pfcswitch/dataplane/runner"
 )
 
+// Why a port has no programs where the system would allow them. The words before the colon, as those of package assist,
+// are what show ports has room for.
+var (
+	errAssistOff = errors.New("configuration: assist is off")
+	errAssistTAP = errors.New("a TAP: the programs help at interfaces that the switch did not make")
+)
+
 // openAssist makes the maps of the programs that help from inside the kernel, unless the configuration or the system
 // does not want them. Then the switch works without.
 func (d *Daemon) openAssist(c *config.Config) {
-	if c.Assist.Off {
-		d.assistState = "off"
-		return
+	if d.noAssist = errAssistOff; !c.Assist.Off {
+		d.assist, d.noAssist = assist.Open()
 	}
-	maps, err := assist.Open()
-	if err != nil {
-		d.assistState = err.Error()
-		return
+}
+
+// reportNoAssist reports, once, that the system allows no programs.
+func (d *Daemon) reportNoAssist() {
+	if d.noAssist != nil && d.noAssist != errAssistOff {
+		d.report(slog.LevelInfo, dataplane.EventConfig, "", "no help from inside the kernel (assist): "+
+			d.noAssist.Error()+". The switch works without")
 	}
-	d.assist = maps
 }
 
 // assistOptions are those of the runner.
@@ -34,42 +42,56 @@ func (d *Daemon) assistOptions(c *config.Config) runner.AssistOptions {
 // attachAssist attaches the programs at the interface of a port whose sockets do not receive yet.
 func (d *Daemon) attachAssist(p *portLink) {
 	s, ok := p.socket.(*port.AFPacket)
-	if d.assist == nil || !ok {
+	if !ok {
+		p.noAssist = errAssistTAP
+		return
+	}
+	if p.noAssist = d.noAssist; p.noAssist != nil {
 		return
 	}
 	var a *assist.Port
-	err := port.InNetns(p.cfg.Netns, func() (err error) {
+	p.noAssist = port.InNetns(p.cfg.Netns, func() (err error) {
 		a, err = d.assist.Attach(p.number, p.at.link.Index, runner.Now())
 		return err
 	})
-	if err != nil {
-		d.reportNoAssist(p, err)
+	switch err := p.noAssist; {
+	case errors.Is(err, assist.ErrNotAllowed), errors.Is(err, assist.ErrOldKernel): // so it is at each port
+		d.noAssist = err
+		d.reportNoAssist()
+		return
+	case err != nil:
+		d.report(slog.LevelWarn, dataplane.EventPort, p.cfg.Name, "no help from inside the kernel (assist): "+
+			err.Error()+". The port works without")
 		return
 	}
-	p.assist = &runner.Assist{Port: a, Index: p.at.link.Index, Netns: p.at.home, Fast: p.at.link.FarAway}
 	s.UseFilter(a.Filter())
-	d.warn(p.cfg.Name, "using the programs in the kernel", d.runner.SetAssist(p.number, p.assist))
+	d.setAssist(p, &runner.Assist{Port: a, Index: p.at.link.Index, Netns: p.at.home, Why: whySlow(&p.at.link)})
 }
 
-// reportNoAssist reports why a port works without programs. That the whole system allows none is reported once.
-func (d *Daemon) reportNoAssist(p *portLink, err error) {
-	p.assistState = err.Error()
-	level := slog.LevelWarn
-	if errors.Is(err, assist.ErrUnavailable) {
-		level = slog.LevelInfo
+// whySlow says why the programs cannot hand frames over to the far end of an interface; empty: they can.
+func whySlow(l *port.Link) string {
+	switch {
+	case l.Kind != "veth":
+		return "no veth"
+	case !l.FarAway:
+		return "far end in the same namespace"
 	}
-	d.report(level, dataplane.EventPort, p.cfg.Name, err.Error()+": the port works without")
+	return ""
+}
+
+func (d *Daemon) setAssist(p *portLink, a *runner.Assist) {
+	p.assist = a
+	d.warn(p.cfg.Name, "using the programs in the kernel", d.runner.SetAssist(p.number, a))
 }
 
 // followAssist follows an interface whose far end has moved to another namespace.
 func (d *Daemon) followAssist(p *portLink) {
-	if p.assist == nil || p.assist.Fast == p.at.link.FarAway {
+	if p.assist == nil || p.assist.Why == whySlow(&p.at.link) {
 		return
 	}
 	next := *p.assist
-	next.Fast = p.at.link.FarAway
-	p.assist = &next
-	d.warn(p.cfg.Name, "using the programs in the kernel", d.runner.SetAssist(p.number, p.assist))
+	next.Why = whySlow(&p.at.link)
+	d.setAssist(p, &next)
 }
 
 // closeAssist detaches the programs of a port, whose sockets are closed.

@@ -65,7 +65,7 @@ type Daemon struct {
 	ringStopped  atomic.Bool    // the kernel has stopped a receive ring
 	precision    time.Duration  // of this machine's stamps
 	assist       *assist.Maps   // nil where no program helps from inside the kernel
-	assistState  string         // why not
+	noAssist     error          // why not
 	headroomKick chan struct{}  // wakes runHeadroom
 	background   sync.WaitGroup // runHeadroom, runNotify
 	mtus         guardedMTUs
@@ -126,6 +126,7 @@ func (d *Daemon) start(c *config.Config) error {
 		Assist: d.assistOptions(c), RingStopped: func() { d.ringStopped.Store(true); d.kick() }}); err != nil {
 		return err
 	}
+	d.reportNoAssist()
 	d.watchdog.start(d.runner)
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -20,7 +20,8 @@ import (
 )
 
 // restartChanges need a restart.
-var restartChanges = refused(tree{"name": "other", "workers": "per-port", "nice": 0, "buffer.cell": "512B",
+var restartChanges = refused(tree{"name": "other", "workers": "per-port", "nice": 0, "assist": "off",
+	"buffer.cell":    "512B",
 	"metrics.listen": "127.0.0.1:0", "metrics.web_config": "DIR/web.yml", "metrics.hosts": []any{"leaf1.example"},
 	"api.socket": "DIR/other.sock", "capture.directory": "DIR/other"})
 

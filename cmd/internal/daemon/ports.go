@@ -30,7 +30,7 @@ type portLink struct {
 	state            string         // what a person should know; empty: all is well
 	mtuReport        string         // the last report on the interface's MTU; empty: the MTU suits
 	assist           *runner.Assist // nil where no program helps
-	assistState      string         // why not; empty: the configuration says so
+	noAssist         error          // why not, where the port has sockets
 	restore          func() error
 	restoreHostStack func() error // lets the host's stack receive again; nil: the stack receives
 
@@ -347,7 +347,7 @@ func (p *portLink) release() error {
 	if p.socket == nil {
 		return nil
 	}
-	p.socket, p.tap, p.up = nil, nil, false
+	p.socket, p.tap, p.up, p.noAssist = nil, nil, false, nil
 	err := errors.Join(p.stopLLDP(), p.closeAssist(), p.restore())
 	if p.restoreHostStack != nil {
 		err = errors.Join(err, p.restoreHostStack())

@@ -27,6 +27,7 @@ func (d *Daemon) Source() api.Source { return source{d.runner, d} }
 type view struct {
 	cfg    *config.Config
 	states map[string]string // of the ports, by name
+	noHelp map[string]string // why ports have no programs in the kernel, by name
 
 	speakers map[string]*speaker // of the ports that have one, by name
 	probers  map[string]*prober  // likewise
@@ -36,9 +37,12 @@ type view struct {
 // publish gives readers the current state.
 func (d *Daemon) publish() {
 	v := &view{cfg: d.cfg, states: make(map[string]string, len(d.ports)), speakers: map[string]*speaker{},
-		probers: maps.Clone(d.probers), numbers: d.numbers}
+		noHelp: map[string]string{}, probers: maps.Clone(d.probers), numbers: d.numbers}
 	for name, p := range d.ports {
 		v.states[name] = p.state
+		if p.noAssist != nil {
+			v.noHelp[name] = p.noAssist.Error()
+		}
 		if p.speaker != nil {
 			v.speakers[name] = p.speaker
 		}
@@ -54,7 +58,7 @@ func (s source) Ports() []api.PortInfo {
 	for i := range v.cfg.Ports {
 		c := &v.cfg.Ports[i]
 		info := api.PortInfo{Name: c.Name, Interface: c.Interface, Netns: c.Netns, Kind: string(c.Kind),
-			State: v.states[c.Name]}
+			State: v.states[c.Name], NoAssist: v.noHelp[c.Name]}
 		if speaker := v.speakers[c.Name]; speaker != nil {
 			info.Mismatch = speaker.inForce().Mismatch
 		}

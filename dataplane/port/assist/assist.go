@@ -6,7 +6,6 @@
 //	port.go       Port: the programs of one port, and what the switch tells them
 //	flows.go      the frames that may take the fast path
 //	counts.go     what has taken it
-//	pin.go        programs that outlive the switch for a while
 //	generate.go   how the objects beside this file are made
 package assist
 
@@ -26,8 +25,14 @@ const (
 	Priorities = 8
 )
 
-// ErrUnavailable is returned where this system does not allow the programs: the switch then works without them.
-var ErrUnavailable = errors.New("no help from inside the kernel")
+// Reasons why there are no programs. The switch then works without them.
+var (
+	ErrNotAllowed = errors.New("no CAP_BPF: eBPF takes CAP_BPF and CAP_NET_ADMIN outside of user namespaces: run as " +
+		"root, or give CAP_BPF to the program's file or unit")
+	ErrOldKernel = errors.New("old kernel: Linux 6.6 and later have what it takes")
+	ErrOccupied  = errors.New("another program: it stands at the interface's tcx ingress already (\"bpftool net\" " +
+		"shows it): take it away, and start the switch again")
+)
 
 // Maps are what the ports of one switch share with the programs.
 type Maps struct {
@@ -40,7 +45,7 @@ type Maps struct {
 	mappings   [][]byte
 }
 
-// Open makes the maps. It fails with ErrUnavailable where the system does not allow that.
+// Open makes the maps. It fails with ErrNotAllowed or ErrOldKernel where the system does not allow that.
 func Open() (*Maps, error) {
 	spec, err := loadProgram()
 	if err != nil {
@@ -64,10 +69,9 @@ func Open() (*Maps, error) {
 // unavailable says why there are no programs, and what would help.
 func unavailable(err error) error {
 	if errors.Is(err, unix.EPERM) {
-		return fmt.Errorf("%w: the system does not allow eBPF here (needs CAP_BPF and CAP_NET_ADMIN outside of user "+
-			"namespaces): %w", ErrUnavailable, err)
+		return fmt.Errorf("%w (%w)", ErrNotAllowed, err)
 	}
-	return fmt.Errorf("%w: this kernel does not have what it needs (Linux 6.6 or later has): %w", ErrUnavailable, err)
+	return fmt.Errorf("%w (%w)", ErrOldKernel, err)
 }
 
 func (m *Maps) mapAll(cpus int) error {
@@ -87,14 +91,14 @@ func (m *Maps) mapAll(cpus int) error {
 	return nil
 }
 
-// mapMemory returns the n values of a map as memory that the programs see. An array map gives each value whole multiples
-// of eight octets.
+// mapMemory returns the n values of a map as memory that the programs see. An array map gives each value whole
+// multiples of eight octets.
 func mapMemory[T any](m *Maps, from *ebpf.Map, n int) ([]T, error) {
 	page, value := unix.Getpagesize(), (int(unsafe.Sizeof(*new(T)))+7)&^7
 	size := (n*value + page - 1) &^ (page - 1)
 	mem, err := unix.Mmap(from.FD(), 0, size, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
 	if err != nil {
-		return nil, fmt.Errorf("%w: map its memory: %w", ErrUnavailable, err)
+		return nil, fmt.Errorf("%w (map memory: %w)", ErrOldKernel, err)
 	}
 	m.mappings = append(m.mappings, mem)
 	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(mem))), n), nil

@@ -2,7 +2,6 @@ package assist
 
 import (
 	"errors"
-	"fmt"
 	"sync/atomic"
 	"time"
 
@@ -30,12 +29,11 @@ type Port struct {
 // calling thread. Sockets that get the other one (Filter) may then take frames off the fast path. now is the switch's
 // time, and the switch's clock runs as CLOCK_MONOTONIC does.
 //
-// Attach fails with ErrUnavailable where another program stands at the interface already.
+// Attach fails with ErrOccupied where another program stands at the interface already.
 func (m *Maps) Attach(i, index int, now int64) (*Port, error) {
 	others, err := link.QueryPrograms(link.QueryOptions{Target: index, Attach: ebpf.AttachTCXIngress})
 	if err == nil && len(others.Programs) > 0 {
-		return nil, fmt.Errorf("%w: another eBPF program stands at the interface (tcx ingress; \"bpftool net\" shows it)",
-			ErrUnavailable)
+		return nil, ErrOccupied
 	}
 	p := &Port{maps: m, number: i, shared: &m.ports[i], offset: clockNs() - now, flows: map[Flow]Way{}}
 	if err := p.load(); err != nil {
