@@ -21,9 +21,9 @@ import (
 
 // restartChanges need a restart.
 var restartChanges = refused(tree{"name": "other", "workers": "per-port", "nice": 0, "assist": "off",
-	"buffer.cell":    "512B",
-	"metrics.listen": "127.0.0.1:0", "metrics.web_config": "DIR/web.yml", "metrics.hosts": []any{"leaf1.example"},
-	"api.socket": "DIR/other.sock", "capture.directory": "DIR/other"})
+	"assist.freeze": "6ms", "assist.hold": "6s", "buffer.cell": "512B", "metrics.listen": "127.0.0.1:0",
+	"metrics.web_config": "DIR/web.yml", "metrics.hosts": []any{"leaf1.example"}, "api.socket": "DIR/other.sock",
+	"capture.directory": "DIR/other"})
 
 // key is a change of one key to a value that the configuration in force shows as it is written.
 func key(path string, value any, effect func(r *rig) bool) change {
