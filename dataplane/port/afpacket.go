@@ -319,7 +319,7 @@ func (p *AFPacket) Empty() bool {
 
 // Delivered reports that the far end has received all that Send has handed to the kernel. It costs a system call.
 func (p *AFPacket) Delivered() bool {
-	if p.xdpTx != nil { // nobody tells when its frames have arrived
+	if p.xdpTx != nil && p.xdpTx.on.Load() { // nobody tells when its frames have arrived
 		return false
 	}
 	waiting, err := unix.IoctlGetInt(p.data, unix.SIOCOUTQ)

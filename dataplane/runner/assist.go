@@ -38,28 +38,42 @@ var _ fastPort = (*port.AFPacket)(nil)
 // SetAssist gives port number i, which has sockets, the programs at its interface; nil takes them away. They serve
 // until the next call, or Detach.
 func (r *Runner) SetAssist(i int, a *Assist) error {
-	return r.Do(func(sw *dataplane.Switch) error {
-		if t := r.tasks[i]; t != nil {
-			t.setAssist(sw, r, a)
-			t.protect(sw, r)
-		}
+	r.change.Lock()
+	defer r.change.Unlock()
+	t := r.tasks[i]
+	if t == nil {
+		return nil
+	}
+	err := r.do(func(sw *dataplane.Switch) error {
+		t.setAssist(sw, r, a)
+		t.protect(sw, r)
 		return nil
 	})
+	t.allowXDP(t.port, new(port.PacketSockets))
+	return err
 }
 
 func (t *portTask) setAssist(sw *dataplane.Switch, r *Runner, a *Assist) {
 	r.countForwarded(sw, t)
-	t.assist = a
 	if a == nil {
+		t.configureAssist(nil, &r.assist) // a port that is closed holds nobody
+		t.assist = nil
 		sw.SetGates(t.index, nil)
 		return
 	}
+	t.assist = a
 	t.forwarded = r.assist.Maps.Counts(t.index)
 	if a.Why == "" {
 		sw.SetGates(t.index, (*dataplane.Gates)(a.Gates()))
 	} else {
 		sw.SetGates(t.index, nil)
 	}
+}
+
+// fast reports whether frames may leave by the port on the fast path, so that the switch has to know when those that it
+// sends itself have arrived.
+func (t *portTask) fast() bool {
+	return t.assist != nil && t.assist.Why == "" && t.cfg.Speed == 0 && t.cfg.Delay == 0
 }
 
 // configureAssist tells the program which frames are lossless, and how to hold the peer. hold is an XOFF for all that
@@ -113,7 +127,7 @@ func (w *worker) takeKernelHold(t *portTask) {
 }
 
 // emptied lets frames of a port take the fast path if the round has left none in its rings. arrived was read before.
-func (t *portTask) emptied(arrived uint32) {
+func (t *portTask) emptied(arrived uint64) {
 	if t.assist == nil || t.suspended || t.roomWaits || t.blocked[port.Lossless] || t.blocked[port.Other] {
 		return
 	}
@@ -130,7 +144,7 @@ func (t *portTask) suspend() {
 }
 
 // arrived is what emptied needs.
-func (t *portTask) arrived() uint32 {
+func (t *portTask) arrived() uint64 {
 	if t.assist == nil {
 		return 0
 	}

@@ -85,6 +85,9 @@ func (r *Runner) SetUp(i int, up bool) error {
 			t.releasePeerForRing(sw)
 			r.refresher.Stop(i)
 			sw.SetUp(i, up, Now())
+			if t.up = up; up && t.assist != nil && t.assist.TakeAdopted() {
+				sw.ControlRefreshed(i, 0, Now(), true) // the peer needs XON
+			}
 			t.protect(sw, r)
 			if !up && t.delay != nil {
 				t.delay.clear()

@@ -39,6 +39,7 @@ type portTask struct {
 	longQueueUntil      int64 // until then the egress queues of the last burst hold frames
 	pollUntil           int64 // until then the rings are polled
 
+	up     bool    // the link
 	assist *Assist // nil: no program helps
 	// kernelHolds says that the programs hold the peer where nobody looks at its lossless frames.
 	kernelHolds bool
@@ -104,7 +105,11 @@ func (t *portTask) protect(sw *dataplane.Switch, r *Runner) {
 		t.configureAssist(nil, &r.assist)
 		return
 	}
-	t.configureAssist(hold, &r.assist)
+	if t.up {
+		t.configureAssist(hold, &r.assist)
+	} else {
+		t.configureAssist(nil, &r.assist)
+	}
 	t.lookWithin = lookWithin(every)
 	var rings []unix.PollFd
 	for _, fd := range t.port.Descriptors(nil, port.WorkLossless) {

@@ -188,6 +188,6 @@ func (r *Runner) refreshTxPaths(turn int) {
 // Runner.change guards it.
 func (t *portTask) allowXDP(p port.Port, look *port.PacketSockets) {
 	if p, ok := p.(pathPort); ok {
-		p.AllowXDP(look, !t.cfg.Packet)
+		p.AllowXDP(look, !t.cfg.Packet && !t.fast())
 	}
 }

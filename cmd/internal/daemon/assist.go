@@ -3,6 +3,7 @@ package daemon
 import (
 	"errors"
 	"log/slog"
+	"slices"
 
 	"pfcswitch/cmd/internal/config"
 	"pfcswitch/dataplane"
@@ -34,6 +35,30 @@ func (d *Daemon) reportNoAssist() {
 	}
 }
 
+// openPins finds the place for programs that outlive a killed switch, and removes there what has no port any more.
+func (d *Daemon) openPins(c *config.Config) {
+	if d.assist == nil {
+		return
+	}
+	var err error
+	if d.pins, err = assist.PinsOf(c.Name); err == nil {
+		err = d.pins.Sweep(func(port string) bool {
+			return slices.ContainsFunc(c.Ports, func(p config.Port) bool { return p.Name == port })
+		})
+	}
+	if err != nil {
+		d.log.Warn("the programs in the kernel end with a killed switch", "error", err)
+	}
+}
+
+// closeAssist gives the maps back. The ports are closed.
+func (d *Daemon) closeAssist() error {
+	if d.assist == nil {
+		return nil
+	}
+	return errors.Join(d.assist.Close(), d.pins.Close())
+}
+
 // assistOptions are those of the runner.
 func (d *Daemon) assistOptions(c *config.Config) runner.AssistOptions {
 	return runner.AssistOptions{Maps: d.assist, Freeze: c.Assist.Freeze, Hold: c.Assist.Hold}
@@ -51,7 +76,7 @@ func (d *Daemon) attachAssist(p *portLink) {
 	}
 	var a *assist.Port
 	p.noAssist = port.InNetns(p.cfg.Netns, func() (err error) {
-		a, err = d.assist.Attach(p.number, p.at.link.Index, runner.Now())
+		a, err = d.assist.Attach(p.number, p.at.link.Index, d.pins, p.cfg.Name, runner.Now())
 		return err
 	})
 	switch err := p.noAssist; {

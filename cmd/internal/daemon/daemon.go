@@ -66,6 +66,7 @@ type Daemon struct {
 	precision    time.Duration  // of this machine's stamps
 	assist       *assist.Maps   // nil where no program helps from inside the kernel
 	noAssist     error          // why not
+	pins         assist.Pins    // what outlives a killed switch
 	headroomKick chan struct{}  // wakes runHeadroom
 	background   sync.WaitGroup // runHeadroom, runNotify
 	mtus         guardedMTUs
@@ -122,6 +123,7 @@ func (d *Daemon) start(c *config.Config) error {
 		return err
 	}
 	d.openAssist(c)
+	d.openPins(c)
 	if d.runner, err = runner.New(sc, runner.Options{PerPort: c.Workers == config.WorkersPerPort,
 		Assist: d.assistOptions(c), RingStopped: func() { d.ringStopped.Store(true); d.kick() }}); err != nil {
 		return err
@@ -344,8 +346,6 @@ func (d *Daemon) Close() error {
 	if d.runner != nil {
 		errs = append(errs, d.runner.Close())
 	}
-	if d.assist != nil {
-		errs = append(errs, d.assist.Close())
-	}
+	errs = append(errs, d.closeAssist())
 	return errors.Join(append(errs, d.closeListeners())...)
 }

@@ -40,13 +40,13 @@ struct port {
 	__u64 last_xoff; // when
 	__u64 pad0[3];
 
-	__u32 arrived;   // frames that took the slow way
-	__u32 pad1[15];
+	__u64 arrived;   // frames that took the slow way
+	__u64 pad1[7];
 
-	__u32 seen;      // value of arrived when the switch last had no frame of the port in its rings
-	__u32 pauses;    // MAC Control frames that closed a gate
+	__u64 seen;      // value of arrived when the switch last had no frame of the port in its rings
+	__u64 pauses;    // MAC Control frames that closed a gate
 	__u32 gates[PRIORITIES]; // of the egress queues: 1 open, 0 closed
-	__u32 pad2[6];
+	__u32 pad2[4];
 
 	__u64 freeze;    // ns after which an unread lossless frame makes the program hold the peer; 0: never
 	__u64 hold;      // ns after which it stops doing so
@@ -81,13 +81,13 @@ struct flow {
 	__u8 pad[6];
 };
 
-struct count {
+struct tally {
 	__u64 rx_frames, rx_octets; // of frames that came by the port and took the fast path
 	__u64 tx_frames, tx_octets; // of frames that left by it
 };
 
 struct port_counts {
-	struct count priority[PRIORITIES];
+	struct tally priority[PRIORITIES];
 };
 
 // What steer tells ingress about the frame.
@@ -95,7 +95,9 @@ struct decision {
 	__u32 ifindex;   // 0: the slow way
 	__u32 octets;
 	__u64 dst;       // destination address, followed by zeros
+	__u64 barriers;
 	__u8 in, out, priority;
+	__u8 steered;    // 1: steer has seen the frame, so the switch has sockets; ingress clears it
 };
 
 struct {
@@ -140,21 +142,23 @@ struct {
 } decisions SEC(".maps");
 
 volatile const __u32 number; // of the port that this copy of the programs serves
+volatile const __u8 weak;    // 1: this processor changes the order of loads (not x86)
+
+// count adds one, before all that follows and after all that came before: with its result used, the addition is a full
+// memory barrier.
+#define count(n) ({ __typeof__(*(n)) was = __sync_fetch_and_add(n, 1); asm volatile("" : : "r"(was)); })
 
 static __always_inline struct port *port_of(__u32 i) { return bpf_map_lookup_elem(&ports, &i); }
 
 // read_dscp returns the DSCP of a frame that is IP, else NO_DSCP.
 static __always_inline __u8 read_dscp(struct __sk_buff *skb)
 {
+	int v4 = skb->protocol == bpf_htons(ETH_P_IP);
 	__u8 b[2];
 
-	if (bpf_skb_load_bytes(skb, ETH_HLEN, b, sizeof(b)))
+	if ((!v4 && skb->protocol != bpf_htons(ETH_P_IPV6)) || bpf_skb_load_bytes(skb, ETH_HLEN, b, sizeof(b)))
 		return NO_DSCP;
-	if (skb->protocol == bpf_htons(ETH_P_IP))
-		return b[1] >> 2;
-	if (skb->protocol == bpf_htons(ETH_P_IPV6))
-		return (b[0] & 0xf) << 2 | b[1] >> 6;
-	return NO_DSCP;
+	return v4 ? b[1] >> 2 : (b[0] & 0xf) << 2 | b[1] >> 6;
 }
 
 // read_key reports whether a frame can have an entry in `flows`, and writes its key, without the port.
@@ -191,6 +195,8 @@ int steer(struct __sk_buff *skb)
 	if (!p || !d || !in_force)
 		return ALL_OCTETS;
 	d->ifindex = 0;
+	d->in = number;
+	d->steered = 1;
 	if (!*in_force || p->seen != p->arrived || !read_key(skb, &k))
 		return ALL_OCTETS;
 	f = bpf_map_lookup_elem(&flows, &k);
@@ -199,6 +205,8 @@ int steer(struct __sk_buff *skb)
 	    skb->len > (skb->gso_size ? f->gso_limit : f->limit))
 		return ALL_OCTETS;
 	out = port_of(f->out);
+	if (weak)
+		count(&d->barriers); // the gate is read after seen: what was seen may have closed it
 	if (!out || out->gates[f->priority % PRIORITIES] != 1)
 		return ALL_OCTETS;
 	if (now - f->last > 1000000000)
@@ -206,14 +214,13 @@ int steer(struct __sk_buff *skb)
 	d->dst = 0;
 	__builtin_memcpy(&d->dst, k.dst, ETH_ALEN);
 	d->octets = skb->len + (k.tci == UNTAGGED ? 0 : 4);
-	d->in = number;
 	d->out = f->out;
 	d->priority = f->priority;
 	d->ifindex = f->ifindex;
 	return 0;
 }
 
-static __always_inline struct count *count_of(__u32 i, __u32 priority)
+static __always_inline struct tally *tally_of(__u32 i, __u32 priority)
 {
 	__u32 at = bpf_get_smp_processor_id() * MAX_PORTS + i;
 	struct port_counts *c = bpf_map_lookup_elem(&counts, &at);
@@ -224,7 +231,7 @@ static __always_inline struct count *count_of(__u32 i, __u32 priority)
 // hand_over reports whether steer has decided that the frame takes the fast path.
 static __always_inline int hand_over(struct __sk_buff *skb, struct decision *d)
 {
-	struct count *rx, *tx;
+	struct tally *rx, *tx;
 	__u64 dst = 0;
 
 	if (!d->ifindex || d->in != number)
@@ -232,8 +239,8 @@ static __always_inline int hand_over(struct __sk_buff *skb, struct decision *d)
 	// a frame that no packet socket gets, because memory is short, is not the one that steer has seen
 	if (bpf_skb_load_bytes(skb, 0, &dst, ETH_ALEN) || dst != d->dst)
 		return 0;
-	rx = count_of(d->in, d->priority);
-	tx = count_of(d->out, d->priority);
+	rx = tally_of(d->in, d->priority);
+	tx = tally_of(d->out, d->priority);
 	if (rx && tx) {
 		rx->rx_frames++;
 		rx->rx_octets += d->octets;
@@ -249,7 +256,7 @@ static __always_inline void close_gates(struct port *p, __u8 vector)
 {
 	if (!vector)
 		return;
-	__sync_fetch_and_add(&p->pauses, 1);
+	count(&p->pauses);
 	for (int q = 0; q < PRIORITIES; q++)
 		if (vector >> q & 1)
 			p->gates[q] = 0;
@@ -292,8 +299,8 @@ static __always_inline int lossless(struct __sk_buff *skb, struct port *p)
 }
 
 // frozen reports whether a lossless frame that arrives now makes the program hold the peer: the oldest one waits for too
-// long, and no XOFF has left lately. *since is when that frame came.
-static __always_inline int frozen(struct port *p, __u64 *since)
+// long, or the switch has died, and no XOFF has left lately. *since is when the oldest frame came.
+static __always_inline int frozen(struct port *p, int steered, __u64 *since)
 {
 	__u64 now, last = p->last_xoff;
 
@@ -303,9 +310,11 @@ static __always_inline int frozen(struct port *p, __u64 *since)
 	*since = *(volatile __u64 *)&p->since;
 	if (!*since) {
 		__sync_val_compare_and_swap(&p->since, 0, now);
-		return 0;
+		if (steered)
+			return 0;
+		*since = now;
 	}
-	return now - *since >= p->freeze && now - *since <= p->hold && now - last >= XOFF_PERIOD &&
+	return (now - *since >= p->freeze || !steered) && now - *since <= p->hold && now - last >= XOFF_PERIOD &&
 	       __sync_val_compare_and_swap(&p->last_xoff, last, now) == last;
 }
 
@@ -322,7 +331,7 @@ static __always_inline int answer(struct __sk_buff *skb, struct port *p)
 	} else if (bpf_skb_store_bytes(skb, 0, p->xoff, ETH_ZLEN, 0)) {
 		return TCX_NEXT;
 	}
-	__sync_fetch_and_add(&p->xoffs, 1);
+	count(&p->xoffs);
 	return bpf_redirect(skb->ifindex, 0);
 }
 
@@ -332,10 +341,10 @@ static __always_inline int hold(struct __sk_buff *skb, struct port *p, __u64 sin
 {
 	int verdict = TCX_NEXT;
 
-	__sync_fetch_and_add(&p->begun, 1);
+	count(&p->begun);
 	if (*(volatile __u64 *)&p->since == since)
 		verdict = answer(skb, p);
-	__sync_fetch_and_add(&p->done, 1);
+	count(&p->done);
 	return verdict;
 }
 
@@ -345,11 +354,14 @@ int ingress(struct __sk_buff *skb)
 	struct port *p = port_of(number);
 	struct decision *d;
 	__u32 zero = 0, to;
+	int steered;
 	__u64 since;
 
 	d = bpf_map_lookup_elem(&decisions, &zero);
 	if (!p || !d)
 		return TCX_NEXT;
+	steered = d->steered && d->in == number;
+	d->steered = 0;
 	if (hand_over(skb, d)) {
 		to = d->ifindex;
 		d->ifindex = 0;
@@ -360,8 +372,8 @@ int ingress(struct __sk_buff *skb)
 		obey(skb, p);
 		return TCX_NEXT;
 	}
-	__sync_fetch_and_add(&p->arrived, 1);
-	return lossless(skb, p) && frozen(p, &since) ? hold(skb, p, since) : TCX_NEXT;
+	count(&p->arrived);
+	return lossless(skb, p) && frozen(p, steered, &since) ? hold(skb, p, since) : TCX_NEXT;
 }
 
 char _license[] SEC("license") = "Apache-2.0";

@@ -6,6 +6,7 @@
 //	port.go       Port: the programs of one port, and what the switch tells them
 //	flows.go      the frames that may take the fast path
 //	counts.go     what has taken it
+//	pin.go        programs that outlive the switch for a while
 //	generate.go   how the objects beside this file are made
 package assist
 

@@ -93,7 +93,7 @@ func newBench(t *testing.T) *bench {
 		b.ring[i] = packetSocket(t, path, b.index[i])
 		b.host[i] = packetSocket(t, farPath, fl.Attrs().Index)
 		must(t, port.InNetns(path, func() (err error) {
-			b.ports[i], err = maps.Attach(i, b.index[i], 0)
+			b.ports[i], err = maps.Attach(i, b.index[i], "", "", 0)
 			return err
 		}))
 		t.Cleanup(func() { must(t, b.ports[i].Close()) })
@@ -284,6 +284,11 @@ func TestHoldsWhileNobodyLooks(t *testing.T) {
 			b.ports[0].Look()
 			b.send(0, lossless)
 		}, false},
+		{"the switch has died", nil, func(b *bench) {
+			must(b.t, unix.SetsockoptInt(b.ring[0], unix.SOL_SOCKET, unix.SO_DETACH_FILTER, 0))
+			b.send(0, lossless)
+			must(b.t, unix.SetsockoptInt(b.ring[0], unix.SOL_SOCKET, unix.SO_ATTACH_BPF, b.ports[0].Filter()))
+		}, true},
 		{"switched off", func(s *assist.Settings) { s.Freeze = 0 }, apart(lossless, lossless), false},
 		{"nothing to send", func(s *assist.Settings) { s.Xoff = nil }, apart(lossless, lossless), false},
 		{"for too long", func(s *assist.Settings) { s.Hold = time.Millisecond }, apart(lossless, lossless), false},

@@ -2,6 +2,8 @@ package assist
 
 import (
 	"errors"
+	"fmt"
+	"runtime"
 	"sync/atomic"
 	"time"
 
@@ -19,7 +21,9 @@ type Port struct {
 	steer   *ebpf.Program
 	ingress *ebpf.Program
 	link    link.Link
-	offset  int64 // CLOCK_MONOTONIC less the switch's clock
+	pin     string // file that keeps the link beyond this process; "" for none
+	adopted bool   // a killed switch has left the link
+	offset  int64  // CLOCK_MONOTONIC less the switch's clock
 
 	taken uint64       // value of xoffs at the last TakeXoffs
 	flows map[Flow]Way // that are in the map
@@ -29,28 +33,59 @@ type Port struct {
 // calling thread. Sockets that get the other one (Filter) may then take frames off the fast path. now is the switch's
 // time, and the switch's clock runs as CLOCK_MONOTONIC does.
 //
-// Attach fails with ErrOccupied where another program stands at the interface already.
-func (m *Maps) Attach(i, index int, now int64) (*Port, error) {
-	others, err := link.QueryPrograms(link.QueryOptions{Target: index, Attach: ebpf.AttachTCXIngress})
-	if err == nil && len(others.Programs) > 0 {
-		return nil, ErrOccupied
-	}
-	p := &Port{maps: m, number: i, shared: &m.ports[i], offset: clockNs() - now, flows: map[Flow]Way{}}
-	if err := p.load(); err != nil {
-		return nil, errors.Join(unavailable(err), p.Close())
-	}
-	p.reset()
-	p.link, err = link.AttachTCX(link.TCXOptions{Interface: index, Program: p.ingress, Attach: ebpf.AttachTCXIngress})
-	if err != nil {
-		return nil, errors.Join(unavailable(err), p.Close())
+// Attach replaces the program that a killed switch of the same folder has left for this name. It fails with ErrOccupied
+// where another program stands at the interface already.
+func (m *Maps) Attach(i, index int, pins Pins, name string, now int64) (*Port, error) {
+	p := &Port{maps: m, number: i, shared: &m.ports[i], pin: pins.path(name), offset: clockNs() - now,
+		flows: map[Flow]Way{}}
+	if err := p.attach(index); err != nil {
+		return nil, errors.Join(err, p.Close())
 	}
 	return p, nil
+}
+
+func (p *Port) attach(index int) (err error) {
+	if p.link, err = adopt(p.pin, index); err != nil {
+		return fmt.Errorf("assist: what a killed switch has left: %w", err)
+	}
+	others, err := link.QueryPrograms(link.QueryOptions{Target: index, Attach: ebpf.AttachTCXIngress})
+	if p.adopted = p.link != nil; !p.adopted && err == nil && len(others.Programs) > 0 {
+		return ErrOccupied
+	}
+	if err := p.load(); err != nil {
+		return unavailable(err)
+	}
+	p.reset()
+	if p.adopted {
+		return p.link.Update(p.ingress)
+	}
+	p.link, err = link.AttachTCX(link.TCXOptions{Interface: index, Program: p.ingress, Attach: ebpf.AttachTCXIngress})
+	if err != nil {
+		return unavailable(err)
+	}
+	if p.pin == "" {
+		return nil
+	}
+	if err := p.link.Pin(p.pin); err != nil {
+		return fmt.Errorf("assist: keep the program of a killed switch: %w", err)
+	}
+	return nil
+}
+
+// TakeAdopted reports once whether the peer may be held by the program that a killed switch has left.
+func (p *Port) TakeAdopted() bool {
+	adopted := p.adopted
+	p.adopted = false
+	return adopted
 }
 
 // load loads the programs with the number of the port as a constant.
 func (p *Port) load() error {
 	spec := p.maps.spec.Copy()
 	if err := spec.Variables[programVarNumber].Set(uint32(p.number)); err != nil {
+		return err
+	}
+	if err := spec.Variables[programVarWeak].Set(uint8(weakOrder)); err != nil {
 		return err
 	}
 	own := p.maps.maps
@@ -61,6 +96,9 @@ func (p *Port) load() error {
 	p.steer, p.ingress = programs.Steer, programs.Ingress
 	return err
 }
+
+// weakOrder is 1 where the processor may load in another order than the program says.
+var weakOrder = boolByte(runtime.GOARCH != "amd64" && runtime.GOARCH != "386")
 
 // reset clears what a former port of this number has left. All gates are closed, and no frame takes the fast path
 // before Emptied.
@@ -74,6 +112,9 @@ func (p *Port) reset() {
 func (p *Port) Close() error {
 	var errs []error
 	if p.link != nil {
+		if p.pin != "" {
+			errs = append(errs, p.link.Unpin())
+		}
 		errs = append(errs, p.link.Close())
 	}
 	return errors.Join(append(errs, p.forgetFlows(), p.ingress.Close(), p.steer.Close())...)
@@ -160,26 +201,26 @@ func (p *Port) TakeXoffs() (n uint64, at int64) {
 }
 
 // suspended is what seen is away from arrived where the port's frames must all come to the switch.
-const suspended = 1 << 31
+const suspended = 1 << 63
 
 // Arrived counts the frames that have come to the rings. A frame is in its ring before it counts.
-func (p *Port) Arrived() uint32 { return atomic.LoadUint32(&p.shared.Arrived) }
+func (p *Port) Arrived() uint64 { return atomic.LoadUint64(&p.shared.Arrived) }
 
 // Emptied says that no frame among the first arrived ones is in the rings any more, and that those that wait elsewhere
 // keep the gates of their queues closed. From then on frames of the port may take the fast path.
-func (p *Port) Emptied(arrived uint32) {
-	if atomic.LoadUint32(&p.shared.Seen) != arrived {
-		atomic.StoreUint32(&p.shared.Seen, arrived)
+func (p *Port) Emptied(arrived uint64) {
+	if atomic.LoadUint64(&p.shared.Seen) != arrived {
+		atomic.StoreUint64(&p.shared.Seen, arrived)
 	}
 }
 
 // Suspend makes all frames of the port come to the rings, until Emptied. A frame that has been decided about still
 // goes.
-func (p *Port) Suspend() { atomic.StoreUint32(&p.shared.Seen, p.Arrived()+suspended) }
+func (p *Port) Suspend() { atomic.StoreUint64(&p.shared.Seen, p.Arrived()+suspended) }
 
 // Gates are the words of the port's egress queues: 1 where a frame may pass the switch by on its way out.
 func (p *Port) Gates() *[Priorities]uint32 { return &p.shared.Gates }
 
 // Pauses counts the MAC Control frames that have closed a gate. The switch reads it before it looks for such frames. It
 // opens a gate where there are none, and closes it again where the number is another one then.
-func (p *Port) Pauses() uint32 { return atomic.LoadUint32(&p.shared.Pauses) }
+func (p *Port) Pauses() uint64 { return atomic.LoadUint64(&p.shared.Pauses) }

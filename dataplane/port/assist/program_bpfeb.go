@@ -18,10 +18,12 @@ type programDecision struct {
 	Ifindex  uint32
 	Octets   uint32
 	Dst      uint64
+	Barriers uint64
 	In       uint8
 	Out      uint8
 	Priority uint8
-	_        [5]byte
+	Steered  uint8
+	_        [4]byte
 }
 
 type programFlow struct {
@@ -54,12 +56,12 @@ type programPort struct {
 	Xoffs           uint64
 	LastXoff        uint64
 	Pad0            [3]uint64
-	Arrived         uint32
-	Pad1            [15]uint32
-	Seen            uint32
-	Pauses          uint32
+	Arrived         uint64
+	Pad1            [7]uint64
+	Seen            uint64
+	Pauses          uint64
 	Gates           [8]uint32
-	Pad2            [6]uint32
+	Pad2            [4]uint32
 	Freeze          uint64
 	Hold            uint64
 	LosslessDscp    uint64
@@ -95,6 +97,7 @@ const (
 	programProgIngress   = "ingress"
 	programProgSteer     = "steer"
 	programVarNumber     = "number"
+	programVarWeak       = "weak"
 )
 
 // loadProgram returns the embedded CollectionSpec for program.
@@ -159,6 +162,7 @@ type programMapSpecs struct {
 // It can be passed ebpf.CollectionSpec.Assign.
 type programVariableSpecs struct {
 	Number *ebpf.VariableSpec `ebpf:"number"`
+	Weak   *ebpf.VariableSpec `ebpf:"weak"`
 }
 
 // programObjects contains all objects after they have been loaded into the kernel.
@@ -203,6 +207,7 @@ func (m *programMaps) Close() error {
 // It can be passed to loadProgramObjects or ebpf.CollectionSpec.LoadAndAssign.
 type programVariables struct {
 	Number *ebpf.Variable `ebpf:"number"`
+	Weak   *ebpf.Variable `ebpf:"weak"`
 }
 
 // programPrograms contains all programs after they have been loaded into the kernel.

@@ -1,0 +1,180 @@
+package acceptance
+
+import (
+	"context"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"pfcswitch/dataplane/capture"
+	"pfcswitch/macctl"
+)
+
+// follow keeps a sender at most so many frames ahead of what has arrived, so that the receiver's ring holds all of them.
+func follow(from, to *Station, prio uint8, frames uint64) (stop func()) {
+	end := make(chan struct{})
+	var done sync.WaitGroup
+	done.Go(func() {
+		for {
+			from.Limit.Store(to.Tally(from.N, prio).Frames + frames)
+			select {
+			case <-end:
+				return
+			case <-time.After(200 * time.Microsecond):
+			}
+		}
+	})
+	return func() { close(end); done.Wait() }
+}
+
+// No frame overtakes another, whichever way each of them takes: past the switch, or through it. At random moments the
+// receiver sends XOFF and XON, a frame floods, somebody captures, the same configuration is put in force again, a station
+// moves, and the link of a bystander goes down. ASSIST_FRAMES=100000000 sends so many.
+func TestFastPathKeepsOrder(t *testing.T) {
+	needAssist(t)
+	frames := uint64(300_000)
+	if n, err := strconv.ParseUint(os.Getenv("ASSIST_FRAMES"), 10, 64); err == nil {
+		frames = n
+	}
+	setup := Setup{Keys: Lossless3, Each: "speed: none"}
+	r := Start(t, 4, setup)
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 0))
+	h1, h2, h3 := r.Station(1, macctl.ModePFC, 0), r.Station(2, macctl.ModePFC, 0), r.Station(3, macctl.ModePFC, 0)
+	h4 := r.Socket(4)
+	h2.Forget.Store(true)
+	const ahead = stationSlots / 4
+	for _, h := range []*Station{h1, h3} {
+		defer follow(h, h2, 3, ahead)()
+		h.Send(Stream{To: 2, Prio: 3, Octets: 60, Frames: frames})
+	}
+	disturb := []func(){
+		func() { h2.PFC(1<<3, 0xffff) },
+		func() { h2.PFC(1<<3, uint16(random.IntN(2000))) },
+		func() { h2.PFC(1<<3, 0) },
+		func() { must(t, h4.Send(complete, Ethernet(4, 0xff, NumberedType, nil))) },
+		func() { must(t, h4.Send(complete, Ethernet(4, 2, NumberedType, nil))) },
+		func() {
+			c, err := r.Switch.Source().Tap().Attach(capture.Want{Ports: capture.AllPorts, Snap: 64})
+			must(t, err)
+			time.Sleep(time.Millisecond)
+			c.Close()
+		},
+		func() {
+			if _, err := r.Switch.Apply(context.Background(), r.Parse(setup)); err != nil {
+				t.Errorf("apply: %v", err)
+			}
+		},
+	}
+	h1s, h3s := h1.Sent[3].Load, h3.Sent[3].Load
+	for last, since := uint64(0), time.Now(); h1s() < frames || h3s() < frames; {
+		disturb[random.IntN(len(disturb))]()
+		time.Sleep(time.Duration(random.IntN(5000)) * time.Microsecond)
+		if n := h1s() + h3s(); n != last {
+			last, since = n, time.Now()
+		} else if time.Since(since) > Timeout {
+			t.Fatalf("nothing is sent any more, after %d and %d frames", h1s(), h3s())
+		}
+	}
+	h2.PFC(1<<3, 0)
+	h2.Whole(h1, 3)
+	h2.Whole(h3, 3)
+	r.NoLosslessDrops()
+	fast := r.Snapshot(2).Counters.Forwarded[3]
+	t.Logf("%d of %d frames took the fast path", fast, 2*frames)
+	if fast < 2*frames/100 {
+		t.Errorf("%d of %d frames took the fast path, so little is shown", fast, 2*frames)
+	}
+}
+
+// A switch that is stopped holds its peers, and loses nothing of theirs, however long it stands still.
+func TestFrozenSwitchHoldsItsPeers(t *testing.T) {
+	needAssist(t)
+	for _, speed := range []struct {
+		keys string
+		bits int64
+	}{{"100M", 100e6}, {"1G", 1e9}} {
+		for _, stop := range []time.Duration{10 * time.Millisecond, 100 * time.Millisecond, time.Second} {
+			t.Run(speed.keys+" "+stop.String(), func(t *testing.T) {
+				r := NewRig(t, 3)
+				p := r.StartProcess(Setup{Keys: Lossless3, Each: "speed: " + speed.keys})
+
+				_, _, _, end := r.Incast(macctl.ModePFC, speed.bits)
+				freeze(t, p)
+				time.Sleep(stop)
+				thaw(t, p)
+				time.Sleep(100 * time.Millisecond)
+				end()
+				must(t, p.Stop(syscall.SIGTERM, Timeout))
+			})
+		}
+	}
+}
+
+// bpfFS is a place for programs that outlive a switch. The processes of a rig have another /sys than the test.
+const bpfFS = "/run/pfcswitch-bpf"
+
+func mountBPF(t *testing.T) {
+	t.Helper()
+	must(t, os.MkdirAll(bpfFS, 0o700))
+	must(t, unix.Mount("bpf", bpfFS, "bpf", 0, ""))
+	t.Cleanup(func() {
+		must(t, unix.Unmount(bpfFS, 0))
+		must(t, os.Remove(bpfFS))
+	})
+}
+
+// pinned returns what is kept of the programs of the rig's switch.
+func pinned(t *testing.T) (names []string) {
+	t.Helper()
+	files, err := filepath.Glob(bpfFS + "/pfcswitch/test/*")
+	must(t, err)
+	return files
+}
+
+// A switch that is killed leaves programs that hold its peers. They wait for the next start and lose nothing meanwhile,
+// but what was in the switch; without one they go on after assist.hold. A switch that ends by itself leaves nothing.
+func TestKilledSwitchHoldsItsPeers(t *testing.T) {
+	needAssist(t)
+	mountBPF(t)
+	setup := func(hold string) Setup {
+		return Setup{Keys: Lossless3 + "assist: {freeze: 5ms, hold: " + hold + "}\n", Each: "speed: 100M"}
+	}
+	r := NewRig(t, 3)
+	p := r.StartProcess(setup("60s"))
+	h1, h2, h3, _ := r.Incast(macctl.ModePFC, 100e6)
+	sent := func() uint64 { return h1.Sent[3].Load() + h3.Sent[3].Load() }
+	held := func() bool { return h1.Paused.Load() == 1<<3 && h3.Paused.Load() == 1<<3 }
+	_ = p.Stop(syscall.SIGKILL, Timeout) // the error says that it was killed
+	eventually(t, "both senders are held", held)
+	if got := pinned(t); len(got) != 3 {
+		t.Errorf("a killed switch has left %q, want three programs", got)
+	}
+	before := sent()
+	time.Sleep(300 * time.Millisecond) // a pause lasts 336 ms: each sender may be at the end of one
+	if n := sent() - before; n > 2*sendCall {
+		t.Errorf("%d frames were sent to a switch that is dead, want at most a send call of each sender", n)
+	}
+	p = r.StartProcess(setup("100ms"))
+	arrived := h2.Tally(1, 3).Frames
+	eventually(t, "frames arrive again", func() bool { return h2.Tally(1, 3).Frames > arrived+100 })
+	_ = p.Stop(syscall.SIGKILL, Timeout)
+	before = sent()
+	eventually(t, "the senders go on by themselves", func() bool { return sent() > before+1000 })
+	p = r.StartProcess(setup("60s"))
+	must(t, p.Stop(syscall.SIGTERM, Timeout))
+	if got := pinned(t); len(got) > 0 {
+		t.Errorf("a switch that has ended left %q", got)
+	}
+}
+
+// sendCall is more frames than a station at 100 Mbit/s sends before it looks for XOFF.
+const sendCall = 16

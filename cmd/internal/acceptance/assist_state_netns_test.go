@@ -1,0 +1,265 @@
+package acceptance
+
+import (
+	"net"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/asm"
+	bpflink "github.com/cilium/ebpf/link"
+
+	"pfcswitch/cmd/internal/api"
+	"pfcswitch/cmd/internal/lab/labtest"
+	"pfcswitch/dataplane"
+)
+
+// fastPorts are ports whose frames may pass the switch by.
+var fastPorts = Setup{Keys: Lossless3, Each: "speed: none"}
+
+// needAssist skips where the system allows no eBPF.
+func needAssist(t *testing.T) {
+	t.Helper()
+	labtest.Require(t)
+	if labtest.OneUser(t) {
+		t.Skip("eBPF is not allowed in a user namespace: run the tests as root")
+	}
+}
+
+// column is what show ports says of the programs at port n.
+func (r *Rig) column(c *api.Client, n int) string {
+	r.T.Helper()
+	reply, err := c.Show(r.T.Context(), "ports")
+	must(r.T, err)
+	at := -1
+	for line := range strings.Lines(reply.Text()) {
+		if at < 0 {
+			at = strings.Index(line, "ASSIST")
+		} else if strings.HasPrefix(line, PortName(n)+" ") {
+			said, _, _ := strings.Cut(line[at:], "  ")
+			return said
+		}
+	}
+	return "there is no such port"
+}
+
+// forwarded counts the frames that left port n past the switch.
+func (r *Rig) forwarded(n int) (frames uint64) {
+	for _, n := range r.Snapshot(n).Counters.Forwarded {
+		frames += n
+	}
+	return frames
+}
+
+// passesFast shows that frames from one host to another pass, and in the end past the switch.
+func (r *Rig) passesFast(from, to int) {
+	r.T.Helper()
+	before := r.forwarded(to)
+	eventually(r.T, "frames pass the switch by", func() bool {
+		r.Passes(from, to)
+		return r.forwarded(to) > before
+	})
+}
+
+// passesSlowly shows that frames pass, and all through the switch.
+func (r *Rig) passesSlowly(from, to int) {
+	r.T.Helper()
+	before := r.forwarded(to)
+	r.Passes(from, to)
+	if n := r.forwarded(to) - before; n != 0 {
+		r.T.Errorf("%d frames passed the switch by", n)
+	}
+}
+
+// programs counts those at tcx ingress of an interface of the switch.
+func (r *Rig) programs(name string) (n int) {
+	r.T.Helper()
+	must(r.T, r.Node.Do(func() error {
+		l, err := net.InterfaceByName(name)
+		if err != nil {
+			return err
+		}
+		found, err := bpflink.QueryPrograms(bpflink.QueryOptions{Target: l.Index, Attach: ebpf.AttachTCXIngress})
+		n = len(found.Programs)
+		return err
+	}))
+	return n
+}
+
+// show ports says what the programs do, and does it: whatever the configuration asks for, while a capture sees the
+// frames, after the interface has come back, and after a flap.
+func TestAssistColumn(t *testing.T) {
+	needAssist(t)
+	r := Start(t, 3, fastPorts)
+	c := r.ServeControl()
+	say := func(n int, want string) {
+		t.Helper()
+		if got := r.column(c, n); got != want {
+			t.Errorf("port %d: %q, want %q", n, got, want)
+		}
+	}
+	say(1, "fast")
+	r.passesFast(1, 2)
+	for _, tt := range []struct {
+		keys, each, want string
+	}{
+		{Lossless3, "speed: 1G", "hold (has a speed)"},
+		{Lossless3, "speed: none, delay: 1us", "off (has a delay)"},
+		{"", "speed: 1G", "off (has a speed; nothing is lossless)"},
+		{"", "speed: none", "fast"},
+		{Lossless3 + "trunks: {t: {uplink: p3, members: [p1, p2], flow_control: pfc}}\nfdb: []\n", "speed: 1G",
+			"hold (in a trunk)"},
+	} {
+		must(t, r.Apply(Setup{Keys: tt.keys, Each: tt.each}, 3))
+		say(1, tt.want)
+		switch {
+		case tt.want == "fast":
+			r.passesFast(1, 2)
+		case !strings.Contains(tt.keys, "trunks"): // members of a trunk do not reach each other
+			r.passesSlowly(1, 2)
+		}
+	}
+	must(t, r.Apply(fastPorts, 3))
+	say(1, "fast")
+	r.passesFast(1, 2)
+
+	k := r.startCapture(c, api.CaptureRequest{Ports: []string{"p1"}})
+	say(1, "hold (is captured)")
+	say(2, "fast")
+	r.passesSlowly(1, 2)
+	r.passesSlowly(2, 1)
+	k.end()
+	say(1, "fast")
+	r.passesFast(1, 2)
+
+	must(t, r.Node.DeleteLink("p2"))
+	r.WaitUp(2, false)
+	say(2, "-")
+	r.Link(2)
+	r.WaitUp(2, true)
+	say(2, "fast")
+	r.passesFast(1, 2)
+
+	must(t, r.Node.LinkDown("p2"))
+	r.WaitUp(2, false)
+	must(t, r.Node.LinkUp("p2"))
+	r.WaitUp(2, true)
+	r.passesFast(2, 1)
+	r.NoLosslessDrops()
+}
+
+// A switch that is to do without programs has none.
+func TestAssistOff(t *testing.T) {
+	r := Start(t, 2, Setup{Keys: Lossless3 + "assist: off\n", Each: "speed: none"})
+	if got := r.column(r.ServeControl(), 1); got != "off (configuration)" {
+		t.Errorf("show ports says %q", got)
+	}
+	if !labtest.OneUser(t) && r.programs("p1") != 0 {
+		t.Error("there are programs at p1")
+	}
+	r.passesSlowly(1, 2)
+}
+
+// The program of somebody else keeps those of the switch away from one port, and goes on itself.
+func TestAssistBesideAnotherProgram(t *testing.T) {
+	needAssist(t)
+	r := NewRig(t, 3)
+	p, err := ebpf.NewProgram(&ebpf.ProgramSpec{Type: ebpf.SchedCLS, License: "GPL",
+		Instructions: asm.Instructions{asm.Mov.Imm(asm.R0, -1), asm.Return()}})
+	must(t, err)
+	t.Cleanup(func() { _ = p.Close() })
+	must(t, r.Node.Do(func() error {
+		at, err := net.InterfaceByName("p1")
+		if err != nil {
+			return err
+		}
+		l, err := bpflink.AttachTCX(bpflink.TCXOptions{Interface: at.Index, Program: p,
+			Attach: ebpf.AttachTCXIngress})
+		if err == nil {
+			t.Cleanup(func() { _ = l.Close() })
+		}
+		return err
+	}))
+	r.Start(fastPorts)
+	c := r.ServeControl()
+	if got := [2]string{r.column(c, 1), r.column(c, 2)}; got != [2]string{"off (another program)", "fast"} {
+		t.Errorf("show ports says %q", got)
+	}
+	if e := r.Events(dataplane.EventPort, 1); !slices.ContainsFunc(e, func(e dataplane.Event) bool {
+		return strings.Contains(e.Text, "another program")
+	}) {
+		t.Errorf("no event says so: %+v", e)
+	}
+	if r.programs("p1") != 1 {
+		t.Errorf("%d programs are at p1, want the one", r.programs("p1"))
+	}
+	r.passesSlowly(1, 2)
+	r.passesSlowly(2, 1)
+	r.passesFast(2, 3)
+}
+
+// A switch that ends leaves no program behind.
+func TestAssistLeavesNothing(t *testing.T) {
+	needAssist(t)
+	r := NewRig(t, 2)
+	for _, s := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
+		p := r.StartProcess(fastPorts)
+		if n := r.programs("p1"); n != 1 {
+			t.Errorf("%d programs are at p1 of a running switch", n)
+		}
+		must(t, p.Stop(s, Timeout))
+		if n := r.programs("p1") + r.programs("p2"); n != 0 {
+			t.Errorf("after signal %d, %d programs are left", s, n)
+		}
+	}
+}
+
+// Where the system allows no programs, one event of the switch says so, and all works without: in a user namespace, and
+// without CAP_BPF.
+func TestAssistNotAllowed(t *testing.T) {
+	labtest.Require(t)
+	if !labtest.OneUser(t) {
+		inUserNamespace(t)
+		r := NewRig(t, 2)
+		p := r.Launch(fastPorts, without("bpf,-sys_admin"))
+		eventually(t, "the ports are open", func() bool { return strings.Count(p.Output(), "port is open") == 2 })
+		r.Passes(1, 2)
+		must(t, p.Stop(syscall.SIGTERM, Timeout))
+		if n := strings.Count(p.Output(), "no help from inside the kernel"); n != 1 {
+			t.Errorf("the log says it %d times: %s", n, p.Output())
+		}
+		return
+	}
+	r := Start(t, 2, fastPorts)
+	c := r.ServeControl()
+	if got := [2]string{r.column(c, 1), r.column(c, 2)}; got != [2]string{"off (no CAP_BPF)", "off (no CAP_BPF)"} {
+		t.Errorf("show ports says %q", got)
+	}
+	var said []dataplane.Event
+	for _, e := range r.Source().Events(0) {
+		if strings.Contains(e.Text, "no help from inside the kernel") {
+			said = append(said, e)
+		}
+	}
+	if len(said) != 1 || said[0].Kind != dataplane.EventConfig || said[0].Port != "" {
+		t.Errorf("events %+v, want one of the switch", said)
+	}
+	r.passesSlowly(1, 2)
+}
+
+// inUserNamespace runs this test again as root without rights, who gets a user namespace.
+func inUserNamespace(t *testing.T) {
+	t.Helper()
+	program(t, "setpriv", "util-linux")
+	self, err := os.Executable()
+	must(t, err)
+	out, err := exec.Command("setpriv", "--bounding-set=-all,+setfcap", "--inh-caps=-all", self, "-test.v", "-test.run=^"+
+		t.Name()+"$").CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "--- PASS") {
+		t.Errorf("in a user namespace: %v, %s", err, out)
+	}
+}
