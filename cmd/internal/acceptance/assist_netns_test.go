@@ -17,7 +17,7 @@ import (
 	"pfcswitch/macctl"
 )
 
-// follow keeps a sender at most so many frames ahead of what has arrived, so that the receiver's ring holds all of them.
+// follow keeps a sender at most so many frames ahead of what has arrived, so that the receiver's ring holds them.
 func follow(from, to *Station, prio uint8, frames uint64) (stop func()) {
 	end := make(chan struct{})
 	var done sync.WaitGroup
@@ -35,8 +35,8 @@ func follow(from, to *Station, prio uint8, frames uint64) (stop func()) {
 }
 
 // No frame overtakes another, whichever way each of them takes: past the switch, or through it. At random moments the
-// receiver sends XOFF and XON, a frame floods, somebody captures, the same configuration is put in force again, a station
-// moves, and the link of a bystander goes down. ASSIST_FRAMES=100000000 sends so many.
+// receiver sends XOFF and XON, a frame floods, somebody captures, and the same configuration is put in force again.
+// ASSIST_FRAMES=100000000 sends so many.
 func TestFastPathKeepsOrder(t *testing.T) {
 	needAssist(t)
 	frames := uint64(300_000)

@@ -257,8 +257,8 @@ func inUserNamespace(t *testing.T) {
 	program(t, "setpriv", "util-linux")
 	self, err := os.Executable()
 	must(t, err)
-	out, err := exec.Command("setpriv", "--bounding-set=-all,+setfcap", "--inh-caps=-all", self, "-test.v", "-test.run=^"+
-		t.Name()+"$").CombinedOutput()
+	out, err := exec.Command("setpriv", "--bounding-set=-all,+setfcap", "--inh-caps=-all", self, "-test.v",
+		"-test.run=^"+t.Name()+"$").CombinedOutput()
 	if err != nil || !strings.Contains(string(out), "--- PASS") {
 		t.Errorf("in a user namespace: %v, %s", err, out)
 	}

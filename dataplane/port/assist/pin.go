@@ -14,9 +14,9 @@ import (
 // exec", which mounts another /sys, does not hide.
 var bpfFS = []string{"/sys/fs/bpf", "/run/pfcswitch-bpf"}
 
-// A Pins is the folder in which the attachments of a switch's programs outlive it: killed, it leaves programs that hold
-// its peers, for as long as Settings.Hold says, until the next start of a switch of this name replaces them. It is empty
-// where this system has no place for them: then they end with the switch.
+// A Pins is the folder in which the attachments of a switch's programs outlive it. A killed switch leaves programs that
+// hold its peers for as long as Settings.Hold says. The next start of a switch of this name replaces them. The folder
+// is "" where this system has no place for it: then they end with the switch.
 type Pins string
 
 // PinsOf returns the folder of the switch of this name, which exists, and the error that keeps it from existing.
