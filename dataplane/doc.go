@@ -73,7 +73,7 @@
 //
 //	go w.run()          — runner: one per worker
 //	go r.runLosses()    — runner: reads the kernel's loss counters of the rings once a second
-//	go r.runRefreshes() — runner: sends XOFF again in time where a worker gets no CPU
+//	go r.runRefreshes() — runner: sends XOFF in time where a worker gets no CPU, one or on each CPU
 //	go OnOwnThread()    — port: one function call inside another network namespace, then gone
 //	go runOffMain()     — port: the same where that would have been the main thread
 //	go runWatch()       — port: link changes of one namespace

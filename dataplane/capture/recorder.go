@@ -26,16 +26,16 @@ type chunk struct {
 }
 
 // A Recorder is the ring that the data path writes: records in chunks, of which the newest overwrites the oldest. All
-// methods but those of readers are called between Lock and Unlock.
+// methods but Missed and those of readers are called between Lock and Unlock.
 type Recorder struct {
 	mu     sync.Mutex // guards what follows
 	chunks []*chunk   // oldest first
 	at     int        // octets written of the newest
 	counts [MaxPorts]uint32
-	missed [MaxPorts]uint32
 	is     [MaxPorts]*Interface // the current ports
 
-	want atomic.Pointer[Want]
+	missed [MaxPorts]atomic.Uint32
+	want   atomic.Pointer[Want]
 }
 
 // newRecorder returns a ring of that many octets (0: DefaultMemory; at least MinMemory).
@@ -58,6 +58,9 @@ func (r *Recorder) Wants(port int) bool { return r.want.Load().Ports.Has(port) }
 // Lock begins a burst of records.
 func (r *Recorder) Lock() { r.mu.Lock() }
 
+// TryLock is Lock for who must not wait.
+func (r *Recorder) TryLock() bool { return r.mu.TryLock() }
+
 // Unlock ends a burst of records and makes them visible to readers.
 func (r *Recorder) Unlock() {
 	r.newest().n.Store(int64(r.at))
@@ -71,7 +74,7 @@ func (r *Recorder) newest() *chunk { return r.chunks[len(r.chunks)-1] }
 func (r *Recorder) Put(rec *Record) []byte {
 	n := min(rec.Length, r.want.Load().Snap)
 	rec.Note = rec.Note[:min(len(rec.Note), MaxNote)]
-	rec.Missed, r.missed[rec.Port] = r.missed[rec.Port], 0
+	rec.Missed = r.missed[rec.Port].Swap(0)
 	size := rec.size(n)
 	if r.at+size > chunkOctets {
 		r.begin()
@@ -82,12 +85,9 @@ func (r *Recorder) Put(rec *Record) []byte {
 	return room
 }
 
-// Missed says that the receive rings of a port have lost n frames. The port's next record reports them.
-func (r *Recorder) Missed(port, n int) {
-	r.mu.Lock()
-	r.missed[port] += uint32(n)
-	r.mu.Unlock()
-}
+// Missed says that n frames of a port are not recorded: its receive rings have lost them, or nobody could wait for the
+// lock. The port's next record reports them. Any goroutine may call Missed, also without Lock.
+func (r *Recorder) Missed(port, n int) { r.missed[port].Add(uint32(n)) }
 
 // describe says what a port is from now on. Records in the ring belong to the port that had its index before.
 func (r *Recorder) describe(is *Interface) {

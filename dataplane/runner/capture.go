@@ -108,11 +108,18 @@ func (w *worker) captureOwn(t *portTask, b []byte, now int64) {
 	w.note = w.note[:0]
 }
 
-// captureRefresh captures a MAC Control frame that the Refresher has sent, again or because no worker has looked.
+// captureRefresh captures a MAC Control frame that the Refresher has sent, again or because no worker has looked. It
+// waits for nobody: a worker that records may have no CPU.
 func (r *Runner) captureRefresh(i int, b []byte, again bool, now int64) {
-	if recorder := r.sw.Tap().Recorder(); recorder != nil && recorder.Wants(i) {
+	recorder := r.sw.Tap().Recorder()
+	switch {
+	case recorder == nil || !recorder.Wants(i):
+	case recorder.TryLock():
 		r.refreshNote = dataplane.ExplainRefresh(r.refreshNote[:0], b, again)
-		captureFrame(recorder, &capture.Record{Port: i, Out: true, Time: now, Length: len(b), Note: r.refreshNote}, b)
+		copy(recorder.Put(&capture.Record{Port: i, Out: true, Time: now, Length: len(b), Note: r.refreshNote}), b)
+		recorder.Unlock()
+	default:
+		recorder.Missed(i, 1)
 	}
 }
 

@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 	"pfcswitch/dataplane"
 	"pfcswitch/dataplane/capture"
 	"pfcswitch/dataplane/port"
+	"pfcswitch/macctl"
 )
 
 // What a worker carries is captured once where it came in and once where it went out, whichever way it took, and the
@@ -109,7 +111,7 @@ func TestTapSaysWhyThePeerIsHeld(t *testing.T) {
 	c, f := tapped(t, l.r.sw, capture.MaxSnap), &l.r.refresher.ports[0]
 	l.must(l.r.quiesce(func() error {
 		l.stations[0].send(several(0, 1, lossless, 1, 60)...)
-		eventually(t, "XOFF is sent, and sent again", func() bool { return f.late.Load() && f.sent.Load() > 1 })
+		eventually(t, "XOFF is sent, and sent again", func() bool { return f.hold.late() && f.sent.Load() > 1 })
 		return nil
 	}))
 	eventually(t, "the frame arrives", func() bool { return len(l.stations[1].received(0, lossless)) == 1 })
@@ -181,5 +183,27 @@ func BenchmarkTap(b *testing.B) {
 				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(m.out.sent), "ns/frame")
 			})
 		}
+	}
+}
+
+// A Refresher waits for no worker that records a burst. The next record says that a frame is missing.
+func TestRefreshWaitsForNoRecord(t *testing.T) {
+	m := loads(t)["paused"]
+	c := tapped(t, m.w.r.sw, capture.MaxSnap)
+	recorder := m.w.r.sw.Tap().Recorder()
+	recorder.Lock()
+	m.w.r.captureRefresh(0, bytes.Repeat([]byte{1}, macctl.FrameSize), true, 1)
+	recorder.Unlock()
+	m.w.r.captureRefresh(0, bytes.Repeat([]byte{2}, macctl.FrameSize), true, 2)
+	records := 0
+	for c.Read(func(r *capture.Record) bool {
+		if records++; r.Missed != 1 || r.Data[0] != 2 {
+			t.Errorf("%+v, want the second frame after one that is missing", r)
+		}
+		return true
+	}) {
+	}
+	if records != 1 {
+		t.Errorf("%d records, want 1", records)
 	}
 }

@@ -54,9 +54,8 @@ func (r *Runner) Drain(ports bridge.PortSet) error {
 // had one.
 func (r *Runner) releasePeersForRings(sw *dataplane.Switch) (held bridge.PortSet) {
 	for t := range r.attached() {
-		if t.takeLateHold(); t.ringHeld {
+		if t.releasePeerForRing(sw) {
 			held.Add(t.index)
-			t.releasePeerForRing(sw)
 		}
 	}
 	return held

@@ -9,7 +9,8 @@
 //	transmit.go    the transmit task of a port
 //	police.go      how many MAC Control frames of a port are obeyed one by one
 //	mtu.go         frames that are longer than the interface takes now
-//	refresh.go     XOFF that is sent again while a worker gets no CPU
+//	refresh.go     what is held, and sent again, at a port whose worker gets no CPU
+//	refresher.go   the threads that do that
 //	delay.go       the delay line of a port
 //	giveup.go      frames that the kernel or the link never takes
 //	contention.go  whether other threads wait for the CPU that a worker spins on
@@ -24,9 +25,9 @@
 //	snapshot.go    one consistent picture of switch and ports
 //
 // Every port has a receive task and a transmit task. A worker is a goroutine that runs the tasks of its ports. No other
-// goroutine touches their sockets, but for the Refresher, which may send XOFF again. A frame whose queue is empty and
-// not paused is sent from its receive ring slot. A frame that must wait is copied into the packet memory, so that a
-// paused priority never blocks a ring.
+// goroutine touches their sockets, but for the Refresher, which may send XOFF and looks whether frames wait. A frame
+// whose queue is empty and not paused is sent from its receive ring slot. A frame that must wait is copied into the
+// packet memory, so that a paused priority never blocks a ring.
 //
 // One mutex (Runner.mu) guards the Switch. A worker copies and sends outside of it. A round that receives one burst
 // for one port takes the mutex three times: to admit the frames and choose what leaves, after the send call, and to

@@ -51,7 +51,7 @@ func (w *worker) learnLoad(t *portTask, mayLeaveSoon bool, now int64) {
 
 // moderationLeft is for how many ns from now on the rings of the port may stay unpolled.
 func (t *portTask) moderationLeft(now int64) int64 {
-	if t.ringHeld || t.blocked != [port.NumClasses]bool{} {
+	if t.refresh.hold.held() || t.blocked != [port.NumClasses]bool{} {
 		return 0
 	}
 	if d := min(t.interval, t.longQueueUntil-now); d >= minSleep {

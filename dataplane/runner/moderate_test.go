@@ -35,7 +35,7 @@ func TestModerationIsBoundInOctets(t *testing.T) {
 func TestRingsArePolledAfterAFrameThatMayLeaveSoon(t *testing.T) {
 	const ms = second / 1000
 	w := &worker{}
-	p := &portTask{interval: ms / 2}
+	p := &portTask{interval: ms / 2, refresh: new(refresh)}
 	for i, step := range []struct {
 		at          int64
 		burst, soon bool
@@ -119,7 +119,8 @@ func TestModerate(t *testing.T) {
 		{"a fast port", func(_ *workerRig, p *portTask) { p.cfg.Speed = gigabit; p.configure(p.cfg) }, false, false,
 			long},
 		{"a delay line", func(m *workerRig, p *portTask) { m.w.lines = append(m.w.lines, p) }, false, false, long},
-		{"a peer that is held for the ring", func(_ *workerRig, p *portTask) { p.ringHeld = true }, false, false, long},
+		{"a peer that is held for the ring", func(_ *workerRig, p *portTask) { p.refresh.hold.set(true) }, false, false,
+			long},
 		{"a frame that waits in the ring", func(_ *workerRig, p *portTask) {
 			p.blocked[port.Lossless] = true
 		}, false, false, long},

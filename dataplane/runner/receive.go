@@ -18,12 +18,11 @@ type frameSegment struct {
 // receive runs the receive task of a port for one burst of one ring, of at most most frames. It returns how many frames
 // left the ring, and whether there was work.
 func (w *worker) receive(t *portTask, c port.Class, most int) (taken int, worked bool) {
-	// After a sleep only where frames wait: else each probe of an idle switch would wake the Refresher too.
-	if c == port.Lossless && (!w.r.refresher.resting(t.index) || t.port.BacklogExceeds(c, 0)) {
+	if c == port.Lossless {
 		w.look(t, w.now)
-	}
-	if c == port.Lossless && t.assist != nil {
-		t.assist.Look()
+		if t.assist != nil {
+			t.assist.Look()
+		}
 	}
 	if t.blocked[c] && !w.mayRetry(t, c) {
 		return 0, false
@@ -63,11 +62,7 @@ func (w *worker) receive(t *portTask, c port.Class, most int) (taken int, worked
 }
 
 // look tells the Refresher that this worker is about to look at the port's lossless rings.
-func (w *worker) look(t *portTask, now int64) {
-	if t.lookWithin > 0 {
-		w.r.refresher.looked(t.index, now, t.lookWithin)
-	}
-}
+func (w *worker) look(t *portTask, now int64) { w.r.refresher.Look(t.index, t.port, now, t.lookWithin) }
 
 // fills reports whether the burst of n received frames was as long as bursts may be: more frames may wait then.
 func (w *worker) fills(t *portTask, n int) bool {
@@ -90,7 +85,13 @@ func (w *worker) leaveRoom(t *portTask) (worked bool) {
 	if sw.Departures() == t.roomAt && now < t.roomTryAt {
 		return false
 	}
-	left := sw.LeaveRoom(t.index, burstFrames, now)
+	left := 0
+	for n := roomYield; n == roomYield && left < burstFrames; left += n {
+		if left > 0 {
+			w.yield()
+		}
+		n = sw.LeaveRoom(t.index, roomYield, now)
+	}
 	sw.ThresholdCrossedAt(t.index, now)
 	t.roomAt, t.roomTryAt, t.roomWaits = sw.Departures(), now+waitPeriod, sw.RoomWaits(t.index)
 	if left == burstFrames {
@@ -132,13 +133,14 @@ func ringHolds(held bool, fill float64) bool { return fill > ringHigh || held &&
 // frames alone would cross a threshold. A ring that fills up, or that drains, is measured every measureRingEvery bursts
 // only, because its slots are in no cache of this CPU. Whether ringHigh is exceeded is one load, before every burst.
 func (w *worker) holdPeerWhileRingFills(t *portTask) {
-	late := t.refresh.late.Load() || t.heldByKernel()
+	late := t.refresh.hold.late() || t.heldByKernel()
+	held := late || t.refresh.hold.held()
 	behind := t.cfg.Mode != macctl.ModeOff && t.port.BacklogExceeds(port.Lossless, burstFrames)
-	if !behind && !t.ringHeld && !late {
+	if !behind && !held {
 		t.burstsUntilMeasured = 0
 		return
 	}
-	high := behind && !t.ringHeld && t.port.BacklogExceeds(port.Lossless, math.MaxInt)
+	high := behind && !held && t.port.BacklogExceeds(port.Lossless, math.MaxInt)
 	if behind && !high && !late && t.burstsUntilMeasured > 0 {
 		t.burstsUntilMeasured--
 		return
@@ -149,15 +151,13 @@ func (w *worker) holdPeerWhileRingFills(t *portTask) {
 	now := w.clock()
 	if late {
 		w.countRefreshes(t)
-		t.takeLateHold()
+		t.refresh.hold.taken()
 		sw.MarkPending(t.index) // XON leaves where this look says so
 	}
 	sw.SeeRing(t.index, backlog.Frames)
 	cross := sw.WouldExceedThreshold(t.index, int64(backlog.Frames), int64(backlog.Octets))
-	hold := t.draining || cross || ringHolds(t.ringHeld, backlog.Fill)
-	if hold != t.ringHeld || late {
-		t.ringHeld = hold
-		sw.HoldPeerForRing(t.index, hold, now)
+	if hold := t.draining || cross || ringHolds(held, backlog.Fill); hold != held || late {
+		t.setRingHold(sw, hold, now)
 	}
 	if t.tx == w {
 		w.sendControl(t)
@@ -165,28 +165,26 @@ func (w *worker) holdPeerWhileRingFills(t *portTask) {
 	w.unlock()
 }
 
-// takeLateHold makes the task responsible for the hold of a Refresher that found that nobody looked. It reports whether
-// there is one.
-func (t *portTask) takeLateHold() (late bool) {
-	late = t.refresh.late.Swap(false)
-	t.ringHeld = t.ringHeld || late
-	return late
+// setRingHold holds the peer for the rings, or not.
+func (t *portTask) setRingHold(sw *dataplane.Switch, on bool, now int64) {
+	t.refresh.hold.set(on)
+	sw.HoldPeerForRing(t.index, on, now)
 }
 
 // holdPeerForRing begins to hold the peer for a ring.
 func (t *portTask) holdPeerForRing(sw *dataplane.Switch) {
-	if t.takeLateHold() || !t.ringHeld {
-		t.ringHeld = true
-		sw.HoldPeerForRing(t.index, true, Now())
-	}
+	t.refresh.hold.taken()
+	t.setRingHold(sw, true, Now())
 }
 
-// releasePeerForRing ends the hold for a ring whose frames end, or whose priorities change.
-func (t *portTask) releasePeerForRing(sw *dataplane.Switch) {
-	if t.takeLateHold(); t.ringHeld {
-		t.ringHeld = false
-		sw.HoldPeerForRing(t.index, false, Now())
+// releasePeerForRing ends the hold for a ring whose frames end, or whose priorities change. It reports whether there
+// was one.
+func (t *portTask) releasePeerForRing(sw *dataplane.Switch) (was bool) {
+	t.refresh.hold.taken()
+	if was = t.refresh.hold.held(); was {
+		t.setRingHold(sw, false, Now())
 	}
+	return was
 }
 
 // expand turns received frames into arrivals: GSO frames are segmented where the port asks for it. It returns the

@@ -1,10 +1,8 @@
 package runner
 
 import (
-	"runtime"
 	"sync"
 	"sync/atomic"
-	"time"
 
 	"pfcswitch/dataplane/port"
 	"pfcswitch/macctl"
@@ -14,22 +12,47 @@ import (
 // when a worker has to look at the lossless rings. The frame is set before it is sent the first time, so that no older
 // frame follows a newer one.
 type refresh struct {
-	due    atomic.Int64  // when the frame is to be sent again; noDeadline where it holds nobody
-	lookBy atomic.Int64  // when a worker has to have looked; noDeadline where it sleeps until a frame comes
-	late   atomic.Bool   // no worker looked in time, so that the peer is held: the next look decides
+	due    atomic.Int64 // when the frame is to be sent again; noDeadline where it holds nobody
+	lookBy atomic.Int64 // when a worker has to have looked; noDeadline where no frame has come for long
+	hold   ringHold
 	sent   atomic.Uint64 // how often a frame was sent since Taken was asked
 
 	sync.Mutex // held for a copy or for one send call; guards the rest
 	resend
-	at    int64 // when it was last sent again
-	guard *guard
+	at int64 // when it was last sent again
+
+	guard atomic.Pointer[guard] // nil: nothing is done where nobody looks
+}
+
+// A ringHold says whether the peer of a port is held for its lossless rings: not, by the worker that has looked, or
+// because nobody looked in time. In the last case the next look decides.
+type ringHold struct{ state atomic.Int32 }
+
+const (
+	notHeld int32 = iota
+	held
+	heldLate
+)
+
+func (h *ringHold) held() bool { return h.state.Load() != notHeld }
+func (h *ringHold) late() bool { return h.state.Load() == heldLate }
+
+// taken makes the caller, who looks now, responsible for a late hold. It reports whether there was one.
+func (h *ringHold) taken() bool { return h.state.CompareAndSwap(heldLate, held) }
+
+// set is what a look decides. A late hold that has begun since stays for the next look.
+func (h *ringHold) set(on bool) {
+	if on {
+		h.state.CompareAndSwap(notHeld, held)
+	} else {
+		h.state.CompareAndSwap(held, notHeld)
+	}
 }
 
 // A resend is what is sent again on a port.
 type resend struct {
 	port  port.Port
 	frame xoff
-	all   bool  // the frame holds all that is lossless, because no worker looked
 	due   int64 // when set; then refresh.due counts
 }
 
@@ -61,6 +84,7 @@ func (x *xoff) due(now int64) int64 {
 // A guard is what is to be done where no worker looks at the lossless rings of a port in time.
 type guard struct {
 	port    port.Port
+	rings   []int32     // descriptors that are readable where a frame waits
 	waiting func() bool // whether a frame waits in these rings
 	hold    xoff        // for all that is lossless
 	wake    func()      // ends the sleep of the worker that has to look
@@ -75,11 +99,10 @@ func (f *refresh) set(to resend) (was resend) {
 	return was
 }
 
-// protect replaces the guard; nil for none.
-func (f *refresh) protect(g *guard) {
-	f.Lock()
-	defer f.Unlock()
-	f.guard = g
+// holdsAll tells whether the newest frame holds all that is lossless.
+func (f *refresh) holdsAll() bool {
+	g := f.guard.Load()
+	return g != nil && f.frame == g.hold
 }
 
 // run does what is due at time now and returns when to look again. It waits for nobody: the thread that has locked f
@@ -92,11 +115,21 @@ func (f *refresh) run(now int64, sent func(b []byte, again bool)) (next int64) {
 		return now + macctl.MinRefresh
 	}
 	defer f.Unlock()
-	if now >= f.due.Load() && !f.send(now, true, sent) {
+	switch {
+	case now < f.due.Load():
+	case f.forgotten():
+		f.due.Store(noDeadline)
+	case !f.send(now, true, sent):
 		f.due.Store(f.frame.due(now))
 	}
 	return min(f.due.Load(), f.checkLook(now, sent))
 }
+
+// holdMost is how long a peer is held for a worker that hangs, in ns. A worker that runs asks Taken after each frame.
+const holdMost = 5_000_000_000
+
+// forgotten tells whether no worker has asked for so long that none will.
+func (f *refresh) forgotten() bool { return int64(f.sent.Load())*f.frame.every > holdMost }
 
 // send sends the frame, and again when that is due. It reports whether the kernel took it.
 func (f *refresh) send(now int64, again bool, sent func(b []byte, again bool)) bool {
@@ -116,20 +149,44 @@ func (f *refresh) checkLook(now int64, sent func(b []byte, again bool)) (next in
 	if next = f.lookBy.Load(); now < next {
 		return next
 	}
-	if f.guard == nil {
+	g := f.guard.Load()
+	switch {
+	case g == nil:
 		return noDeadline
-	}
-	if g := f.guard; !f.all && g.waiting() {
+	case f.holdsAll() || f.forgotten():
+	case !g.waiting():
+		if now-next > idleAfter && f.lookBy.CompareAndSwap(next, noDeadline) {
+			return noDeadline
+		}
+	default:
 		was := f.resend
-		f.resend = resend{port: g.port, frame: g.hold, all: true}
+		f.resend = resend{port: g.port, frame: g.hold}
 		if f.send(now, false, sent) {
-			f.late.Store(true)
+			f.hold.state.Store(heldLate)
 			g.wake()
 		} else { // the kernel has no room: nobody is held, and the next check tries again
 			f.resend = was
 		}
 	}
-	return now + lookWithin(f.guard.hold.every)
+	return now + lookWithin(g.hold.every)
+}
+
+// idleAfter is how long no frame has come until a frame, not the time, starts the next check.
+const idleAfter = 100_000_000 // ns
+
+// arrived starts the time to look at rings that were idle, where a frame waits.
+func (f *refresh) arrived(now int64) {
+	if g := f.idle(); g != nil && g.waiting() {
+		f.lookBy.CompareAndSwap(noDeadline, now+lookWithin(g.hold.every))
+	}
+}
+
+// idle returns the guard of rings whose next frame starts the time to look; nil where that runs.
+func (f *refresh) idle() *guard {
+	if f.lookBy.Load() != noDeadline {
+		return nil
+	}
+	return f.guard.Load()
 }
 
 // How long a worker may not look at a lossless ring before the peer is held: half of a pause, within these bounds. A
@@ -140,137 +197,3 @@ const (
 )
 
 func lookWithin(every int64) int64 { return max(lookWithinMin, min(every, lookWithinMax)) }
-
-// A Refresher holds peers while the goroutine that reads their frames gets no CPU: at 10 Gbit/s a pause lasts 3.4 ms,
-// and a busy machine may run other threads for longer. It sends XOFF again in time, and it sends XOFF where frames wait
-// and nobody looks. Its thread sleeps nearly all the time, so that the kernel runs it soon after it wakes up. It never
-// takes the switch's lock, which a worker without CPU may have.
-type Refresher struct {
-	ports  []refresh
-	sent   func(i int, b []byte, again bool, now int64)
-	poller *port.Poller
-	until  atomic.Int64 // when its sleep ends
-	quit   atomic.Bool
-	done   sync.WaitGroup
-}
-
-// NewRefresher starts a Refresher for ports 0 to n−1. It calls sent, if it is not nil, for each frame that has left:
-// again, or because no worker has looked.
-func NewRefresher(n int, sent func(i int, b []byte, again bool, now int64)) (*Refresher, error) {
-	poller, err := port.NewPoller()
-	if err != nil {
-		return nil, err
-	}
-	r := newRefresher(n)
-	r.sent, r.poller = sent, poller
-	r.done.Add(1)
-	go r.runRefreshes()
-	return r, nil
-}
-
-// newRefresher returns a Refresher that is not started.
-func newRefresher(n int) *Refresher {
-	r := &Refresher{ports: make([]refresh, n)}
-	for i := range r.ports {
-		r.Stop(i)
-	}
-	return r
-}
-
-// Set takes over the MAC Control frame b, which the caller sends on port i right after, at time now. From then on it is
-// sent again after every ns each; 0: never. Where the kernel does not take the frame, the caller calls Undo with what
-// Set returned.
-func (r *Refresher) Set(i int, p port.Port, b []byte, now, every int64) (was resend) {
-	to := newResend(p, newXoff(b, every), now)
-	was = r.ports[i].set(to)
-	r.wakeFor(to.due)
-	return was
-}
-
-// Undo takes back the last Set of port i, whose frame was not sent.
-func (r *Refresher) Undo(i int, was resend) {
-	r.ports[i].set(was)
-	r.wakeFor(was.due)
-}
-
-// Stop ends what is done for port i. When it returns, the port may be closed.
-func (r *Refresher) Stop(i int) {
-	f := &r.ports[i]
-	f.protect(nil)
-	f.set(resend{due: noDeadline})
-	f.lookBy.Store(noDeadline)
-	f.late.Store(false)
-}
-
-// wakeFor ends the sleep where it is longer than until due.
-func (r *Refresher) wakeFor(due int64) {
-	if due < r.until.Load() {
-		r.poller.Wake()
-	}
-}
-
-// Taken returns how often a frame was sent on port i since the last call, when last, and whether the last one holds
-// all that is lossless because no worker looked.
-func (r *Refresher) Taken(i int) (n uint64, at int64, all bool) {
-	f := &r.ports[i]
-	if f.sent.Load() == 0 {
-		return 0, 0, false
-	}
-	f.Lock()
-	defer f.Unlock()
-	return f.sent.Swap(0), f.at, f.all
-}
-
-// looked says that a worker looks at the lossless rings of port i at time now, and will again within wait ns.
-func (r *Refresher) looked(i int, now, wait int64) {
-	due := now + wait
-	r.ports[i].lookBy.Store(due)
-	r.wakeFor(due)
-}
-
-// resting tells whether the worker of port i sleeps, or has slept and not looked since.
-func (r *Refresher) resting(i int) bool { return r.ports[i].lookBy.Load() == noDeadline }
-
-// rests says that the worker sleeps until a frame comes to the lossless rings of port i.
-func (r *Refresher) rests(i int) { r.ports[i].lookBy.Store(noDeadline) }
-
-// runRefreshes sleeps until something is due. What is set meanwhile is either seen by the second look, or its setter
-// sees the later end of the sleep and ends it.
-func (r *Refresher) runRefreshes() {
-	defer r.done.Done()
-	runtime.LockOSThread() // for ever: the thread ends with this goroutine
-	_ = port.Urgent()      // without it refreshes may be late where other threads want the CPUs
-	for !r.quit.Load() {
-		next := r.run(Now())
-		r.until.Store(next)
-		if r.run(Now()) < next {
-			continue
-		}
-		d := time.Duration(-1)
-		if next != noDeadline {
-			d = time.Duration(max(0, next-Now()))
-		}
-		r.poller.Poll(d)
-	}
-}
-
-// run does what is due and returns when to look again.
-func (r *Refresher) run(now int64) (next int64) {
-	next = noDeadline
-	for i := range r.ports {
-		next = min(next, r.ports[i].run(now, func(b []byte, again bool) {
-			if r.sent != nil {
-				r.sent(i, b, again, now)
-			}
-		}))
-	}
-	return next
-}
-
-// Close ends all refreshes.
-func (r *Refresher) Close() error {
-	r.quit.Store(true)
-	r.poller.Wake()
-	r.done.Wait()
-	return r.poller.Close()
-}

@@ -2,12 +2,12 @@ package runner
 
 import (
 	"bytes"
-	"slices"
-	"testing"
-
 	"pfcswitch/dataplane"
 	"pfcswitch/dataplane/port"
 	"pfcswitch/macctl"
+	"slices"
+	"sync"
+	"testing"
 )
 
 // An exit is a port that keeps the MAC Control frames that leave by it.
@@ -67,19 +67,63 @@ func TestRefusedFramesAreNotRepeated(t *testing.T) {
 	r := newRefresher(1)
 	f, p, woken := &r.ports[0], &exit{err: port.ErrAgain}, 0
 	hold := newXoff(bytes.Repeat([]byte{1}, macctl.FrameSize), 50)
-	f.protect(&guard{port: p, waiting: func() bool { return true }, hold: hold, wake: func() { woken++ }})
+	f.guard.Store(&guard{port: p, waiting: func() bool { return true }, hold: hold, wake: func() { woken++ }})
 	f.lookBy.Store(100)
-	if f.run(100, nil); f.due.Load() != noDeadline || f.late.Load() || woken != 0 {
-		t.Errorf("a hold that was refused is repeated at %d, late %v", f.due.Load(), f.late.Load())
+	if f.run(100, nil); f.due.Load() != noDeadline || f.hold.late() || woken != 0 {
+		t.Errorf("a hold that was refused is repeated at %d, late %v", f.due.Load(), f.hold.late())
 	}
 	was := f.set(newResend(p, hold, 110))
 	if r.Undo(0, was); f.due.Load() != noDeadline {
 		t.Errorf("an XOFF that was refused is repeated at %d", f.due.Load())
 	}
 	p.err = nil
-	if f.run(200, func([]byte, bool) {}); !f.late.Load() || woken != 1 || f.due.Load() != 250 || len(p.left) != 1 {
-		t.Errorf("late %v, %d workers woken, next at %d, %d frames sent", f.late.Load(), woken, f.due.Load(),
+	if f.run(200, func([]byte, bool) {}); !f.hold.late() || woken != 1 || f.due.Load() != 250 || len(p.left) != 1 {
+		t.Errorf("late %v, %d workers woken, next at %d, %d frames sent", f.hold.late(), woken, f.due.Load(),
 			len(p.left))
+	}
+}
+
+// A peer is not held for ever for a worker that hangs, neither by XOFF that is sent again nor because nobody looks. A
+// worker that comes back starts anew.
+func TestHungWorkerHoldsNobody(t *testing.T) {
+	const every = 20_000_000
+	hold := newXoff(bytes.Repeat([]byte{1}, macctl.FrameSize), every)
+	for name, begin := range map[string]func(f *refresh, p *exit){
+		"XOFF": func(f *refresh, p *exit) { f.set(newResend(p, newXoff([]byte{2}, every), 0)) },
+		"nobody looks": func(f *refresh, p *exit) {
+			f.guard.Store(&guard{port: p, waiting: func() bool { return true }, hold: hold, wake: func() {}})
+			f.lookBy.Store(0)
+		},
+	} {
+		r := newRefresher(1)
+		f, p := &r.ports[0], &exit{}
+		begin(f, p)
+		for round := 1; round <= 2; round++ {
+			for now := int64(round) * 100 * holdMost; now < (int64(round)*100+3)*holdMost; now += every / 4 {
+				f.run(now, func([]byte, bool) {})
+			}
+			if n := len(p.left); n < round*holdMost/every || n > round*(holdMost/every+2) {
+				t.Fatalf("%s: held %d times in round %d, want for about %d ns each", name, n, round, holdMost)
+			}
+			r.Taken(0)
+			f.set(newResend(p, hold, int64(round+1)*100*holdMost))
+		}
+	}
+}
+
+// Whichever thread runs first does what is due, and it is done once.
+func TestThreadsShareWhatIsDue(t *testing.T) {
+	r, p := newRefresher(1), &exit{}
+	r.Set(0, p, []byte{1}, 0, 1000)
+	for now := int64(1000); now <= 20_000; now += 1000 {
+		var all sync.WaitGroup
+		for range 4 {
+			all.Go(func() { r.run(now) })
+		}
+		all.Wait()
+	}
+	if n, _, _ := r.Taken(0); n != 20 || len(p.left) != 20 {
+		t.Errorf("%d times, %d frames, want 20", n, len(p.left))
 	}
 }
 
@@ -120,19 +164,19 @@ func TestHoldWhereNobodyLooks(t *testing.T) {
 		const n = 20
 		for round := range 3 {
 			l.must(l.r.quiesce(func() error {
-				eventually(t, "the time to look is over", func() bool { return f.lookBy.Load() < Now() })
-				if f.late.Load() {
+				eventually(t, "no frame has come for long", func() bool { return f.lookBy.Load() == noDeadline })
+				if f.hold.late() {
 					t.Error("an empty ring holds the peer")
 				}
 				a.send(several(0, 1, lossless, (round+1)*n, 60)[round*n:]...)
-				eventually(t, "the peer is held", func() bool { return f.late.Load() && f.due.Load() != noDeadline })
+				eventually(t, "the peer is held", func() bool { return f.hold.late() && f.due.Load() != noDeadline })
 				return nil
 			}))
 			eventually(t, "all frames arrive", func() bool { return len(b.received(0, lossless)) == (round+1)*n })
 			eventually(t, "the peer is free", func() bool {
 				l.r.mu.Lock()
 				defer l.r.mu.Unlock()
-				return !f.late.Load() && f.due.Load() == noDeadline && l.r.sw.XoffSent(0)
+				return !f.hold.late() && f.due.Load() == noDeadline && l.r.sw.XoffSent(0)
 			})
 		}
 		c := l.empties().Ports[0].ControlSent // more where a worker got no CPU

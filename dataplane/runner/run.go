@@ -43,7 +43,7 @@ type Runner struct {
 	stop    chan struct{}
 
 	refresher   *Refresher
-	refreshNote []byte // of the frame that the Refresher captures
+	refreshNote []byte // of the frame that the Refresher captures; the lock of the recorder guards it
 
 	assist    AssistOptions
 	forwards  bool  // frames took the fast path since seeStations was called; guarded by mu

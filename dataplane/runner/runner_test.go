@@ -186,7 +186,11 @@ func TestRunnerSendsPFC(t *testing.T) {
 		l := newTestbed(t, e, testConfig(2), unshapedPorts(2)...)
 		a, b := l.stations[0], l.stations[1]
 		b.stop()
-		for seq := 0; a.paused() == 0; seq++ {
+		crossed := func() (is bool) { // the Refresher may hold the peer before
+			l.r.View(func(*dataplane.Switch) { is = l.r.xoff.Count > 0 })
+			return is
+		}
+		for seq := 0; !crossed(); seq++ {
 			a.send(data(0, 1, lossless, seq, small))
 			time.Sleep(20 * time.Microsecond)
 			b.hold(0xffff)

@@ -1,8 +1,6 @@
 package runner
 
 import (
-	"golang.org/x/sys/unix"
-
 	"pfcswitch/dataplane"
 	"pfcswitch/dataplane/classify"
 	"pfcswitch/dataplane/port"
@@ -17,20 +15,21 @@ type portTask struct {
 	cfg      dataplane.PortConfig
 	rx, tx   *worker
 
+	refresh *refresh // also whether the peer is held for the rings
+
 	// receive task
-	blocked             [port.NumClasses]bool   // the oldest frame waits in the ring
-	blockedAt           [port.NumClasses]uint64 // Switch.Departures when it last had to wait
-	tryAt               [port.NumClasses]int64  // when it is offered again in any case
-	segmentsTaken       [port.NumClasses]int    // segments of the oldest frame that were taken already
-	sockets             [port.NumClasses]span   // of the rings, among the descriptors that the worker polls
-	left                [port.NumClasses]bool   // the newest burst has left frames in the ring
-	jammed              [port.NumClasses]bool   // the ring seems to have frames, and gave none
-	awaited             bool                    // the turn of this member of a trunk waits for them
-	roomWaits           bool                    // frames wait in the waiting room
-	roomAt              uint64                  // Switch.Departures when they last had to stay
-	roomTryAt           int64                   // when they are offered again in any case
-	ringHeld            bool
-	refresh             *refresh
+	blocked       [port.NumClasses]bool   // the oldest frame waits in the ring
+	blockedAt     [port.NumClasses]uint64 // Switch.Departures when it last had to wait
+	tryAt         [port.NumClasses]int64  // when it is offered again in any case
+	segmentsTaken [port.NumClasses]int    // segments of the oldest frame that were taken already
+	sockets       [port.NumClasses]span   // of the rings, among the descriptors that the worker polls
+	left          [port.NumClasses]bool   // the newest burst has left frames in the ring
+	jammed        [port.NumClasses]bool   // the ring seems to have frames, and gave none
+	awaited       bool                    // the turn of this member of a trunk waits for them
+	roomWaits     bool                    // frames wait in the waiting room
+	roomAt        uint64                  // Switch.Departures when they last had to stay
+	roomTryAt     int64                   // when they are offered again in any case
+
 	lookWithin          int64 // ns after which the Refresher holds the peer if this task does not look; 0: never
 	burstsUntilMeasured int   // of a ring that fills up
 	draining            bool  // the peer is held until the rings are replaced, or until a configuration fits
@@ -98,27 +97,15 @@ func (t *portTask) refreshEvery(sw *dataplane.Switch) int64 {
 // protect lets the Refresher hold the peer where the worker does not look at the lossless rings. The worker stands
 // still.
 func (t *portTask) protect(sw *dataplane.Switch, r *Runner) {
-	t.lookWithin = 0
 	hold, every := sw.AppendHold(t.index, nil)
-	if !t.refreshable() || every == 0 {
-		t.refresh.protect(nil)
-		t.configureAssist(nil, &r.assist)
-		return
+	if !t.refreshable() {
+		every = 0
 	}
-	if t.up {
-		t.configureAssist(hold, &r.assist)
-	} else {
-		t.configureAssist(nil, &r.assist)
+	t.lookWithin = r.refresher.Protect(t.index, t.port, hold, every, t.rx.wake)
+	if every == 0 || !t.up {
+		hold = nil
 	}
-	t.lookWithin = lookWithin(every)
-	var rings []unix.PollFd
-	for _, fd := range t.port.Descriptors(nil, port.WorkLossless) {
-		rings = append(rings, unix.PollFd{Fd: fd, Events: unix.POLLIN})
-	}
-	t.refresh.protect(&guard{port: t.port, hold: newXoff(hold, every), wake: t.rx.wake, waiting: func() bool {
-		n, err := unix.Poll(rings, 0)
-		return err == nil && n > 0
-	}})
+	t.configureAssist(hold, &r.assist)
 }
 
 // hostPort is a port that leads to the stack of the host.

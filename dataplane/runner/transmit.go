@@ -117,7 +117,7 @@ func (w *worker) countRefreshes(t *portTask) {
 	if n == 0 {
 		return
 	}
-	if w.r.sw.ControlRefreshed(t.index, n, at, all); all && t.refresh.late.Load() {
+	if w.r.sw.ControlRefreshed(t.index, n, at, all); all && t.refresh.hold.late() {
 		w.r.sw.HoldPeerForRing(t.index, true, at)
 	}
 }

@@ -22,6 +22,7 @@ const (
 	sendCalls        = 4         // of one port in a row
 	controlFrames    = 256       // likewise, a whole ring of them: a peer that sends more must not keep the lock
 	controlYield     = 32        // of them between two yields
+	roomYield        = 4         // frames that leave the waiting room between two yields: each is copied
 	measureRingEvery = 16        // bursts between two measurements of a ring that is filling up
 	minSleep         = 100_000   // ns; deadlines are coalesced to this
 	spinStart        = 5_000     // ns
@@ -145,9 +146,6 @@ func (w *worker) run() {
 	idle := int64(0) // since when there was no work
 	for !w.r.quit.Load() {
 		if w.r.halt.Load() {
-			for _, t := range w.receivers {
-				w.look(t, w.clock())
-			}
 			w.r.pauseWorker()
 		}
 		if w.aliveAsked.Load() {
@@ -265,11 +263,6 @@ func (w *worker) sleep() {
 		w.sleeping.Store(false)
 		return
 	}
-	if !w.moderated { // frames that come end this sleep
-		for _, t := range w.receivers {
-			w.r.refresher.rests(t.index)
-		}
-	}
 	why := w.poller.Poll(d)
 	w.sleeping.Store(false)
 	slept := w.clock() - from
@@ -347,10 +340,10 @@ func (w *worker) quiet(now int64) (time.Duration, bool) {
 			}
 			at = min(at, t.tryAt[c])
 		}
-		if t.refresh.late.Load() || t.heldByKernel() || t.assist != nil && !t.assist.Settled() {
+		if t.refresh.hold.late() || t.heldByKernel() || t.assist != nil && !t.assist.Settled() {
 			return 0, false
 		}
-		if t.ringHeld {
+		if t.refresh.hold.held() {
 			at = min(at, now+waitPeriod) // the ring holds the peer, and other workers make room in the buffer
 		}
 	}

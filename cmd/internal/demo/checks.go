@@ -157,7 +157,18 @@ func (p *phase) checkKernel(s *switchNode, port switchPort) {
 // counted returns the frames that a port received and sent by the switch's own count, MAC Control included.
 func (s *switchNode) counted(name string) (received, sent uint64) {
 	p, pfc := s.port(name), s.pfc(name, losslessPriority)
-	return p.ReceiveFrames + pfc.ReceivedFrames + s.ringDrops(name), p.TransmitFrames + pfc.SentFrames
+	received = p.ReceiveFrames + s.ringDrops(name) + pfc.ReceivedFrames + s.controlUnread(name)
+	return received, p.TransmitFrames + pfc.SentFrames
+}
+
+// controlUnread are the MAC Control frames of a port that found its control ring full, or were surplus.
+func (s *switchNode) controlUnread(port string) (n uint64) {
+	for _, i := range s.pfcPort(port).Ignored {
+		if i.Reason == "ring" || i.Reason == "surplus" {
+			n += i.Frames
+		}
+	}
+	return n
 }
 
 // ringDrops are the frames lost in the full rings of a port.

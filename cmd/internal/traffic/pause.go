@@ -16,6 +16,7 @@ type pauser struct {
 	port      port.Port
 	sender    *macctl.Initiator
 	refresher *runner.Refresher // holds the peer while the sink gets no CPU
+	within    int64             // ns within which the sink has to look at its rings
 	mask      uint8
 	holding   bool
 	buf       [2 * macctl.FrameSize]byte
@@ -27,12 +28,22 @@ func newPauser(on port.Port, mode macctl.Mode, lossless uint8, speed int64, own 
 	if err != nil {
 		return nil, err
 	}
-	return &pauser{port: on, mask: lossless, refresher: r, sender: macctl.NewInitiator(
-		macctl.InitiatorConfig{Mode: mode, Enabled: lossless, Speed: speed, Source: own})}, nil
+	p := &pauser{port: on, mask: lossless, refresher: r, sender: macctl.NewInitiator(
+		macctl.InitiatorConfig{Mode: mode, Enabled: lossless, Speed: speed, Source: own})}
+	hold, every := p.sender.AppendHold(nil)
+	p.within = r.Protect(0, on, hold, every, func() {}) // a sink that sleeps is woken by the frames
+	return p, nil
 }
 
-// update decides by the ring's backlog whether to pause the peer, and sends the control frames that are due.
+// update decides by the ring's backlog whether to pause the peer, and sends the control frames that are due. The caller
+// then reads the rings.
 func (p *pauser) update(now int64) {
+	p.refresher.Look(0, p.port, now, p.within)
+	if p.refresher.TakeLate(0) {
+		p.countRefreshes()
+		p.holding = true
+		p.set(true, macctl.CauseRing)
+	}
 	if p.holding || p.port.BacklogExceeds(port.Lossless, minBacklog) {
 		fill := p.port.Backlog(port.Lossless).Fill
 		if holding := fill > 0.25 || p.holding && fill > 0.125; holding != p.holding {
@@ -56,8 +67,8 @@ func (p *pauser) update(now int64) {
 
 // countRefreshes takes over what the refresher has sent.
 func (p *pauser) countRefreshes() {
-	if n, at, _ := p.refresher.Taken(0); n > 0 {
-		p.sender.Refreshed(n, at, false)
+	if n, at, all := p.refresher.Taken(0); n > 0 {
+		p.sender.Refreshed(n, at, all)
 	}
 }
 

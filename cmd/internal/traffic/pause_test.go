@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"pfcswitch/dataplane/frame"
+	"pfcswitch/dataplane/port"
 	"pfcswitch/dataplane/port/porttest"
 	"pfcswitch/dataplane/runner"
 	"pfcswitch/macctl"
@@ -62,4 +64,45 @@ func TestPauserIsRefreshed(t *testing.T) {
 	if got := p.sender.Counters(); got.PFCFrames[3] < least || got.XoffSent[3] != 1 {
 		t.Errorf("%+v, want one XOFF and %d frames or more", got, least)
 	}
+}
+
+// A sink that gets no CPU while frames wait holds its peer, however few they are. Its next look ends that.
+func TestSinkThatDoesNotLookHolds(t *testing.T) {
+	near, far, err := porttest.Pair(porttest.Options{Now: runner.Now, Slots: 1024,
+		Classify: func([]byte) port.Class { return port.Lossless }})
+	must(t, err)
+	defer func() { _, _ = near.Close(), far.Close() }()
+	p, err := newPauser(near, macctl.ModePFC, 1<<3, 0, [6]byte{})
+	must(t, err)
+	p.update(runner.Now())
+	batch := port.NewBatch()
+	batch.Reset()
+	batch.Begin(&frame.VnetHeader{})
+	batch.Part(make([]byte, 60))
+	batch.End()
+	_, err = far.Send(batch)
+	must(t, err)
+	await := func(time uint16) {
+		t.Helper()
+		for deadline := runner.Now() + 30e9; ; {
+			b, _ := far.Control()
+			if b == nil && runner.Now() > deadline {
+				t.Fatalf("no frame with time %d", time)
+			}
+			if b == nil {
+				continue
+			}
+			f, _ := macctl.Parse(b, macctl.GroupAddress)
+			far.ControlDone()
+			if f.Time[3] == time {
+				return
+			}
+		}
+	}
+	await(0xffff)
+	var frames [1]port.Frame
+	near.Release(port.Lossless, near.Receive(port.Lossless, frames[:], 100))
+	p.update(runner.Now())
+	await(0)
+	must(t, p.close())
 }

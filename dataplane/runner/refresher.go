@@ -1,0 +1,234 @@
+package runner
+
+import (
+	"errors"
+	"math"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"pfcswitch/dataplane/port"
+)
+
+// A Refresher holds peers while the goroutine that reads their frames gets no CPU: at 10 Gbit/s a pause lasts 3.4 ms,
+// and a busy machine may run other threads for longer. It sends XOFF again in time, and it sends XOFF where frames wait
+// and nobody looks. Its threads sleep nearly all the time, so that the kernel runs them soon after they wake up. They
+// never take the switch's lock, which a worker without CPU may have.
+//
+// One real-time thread is enough. Where that is not allowed, there is a thread on each of a few CPUs, and the first one
+// that runs does what is due: on a CPU where other groups of threads (sessions, control groups) run, a thread may wait
+// for long, and the kernel moves a thread that waits from a CPU to another.
+type Refresher struct {
+	ports   []refresh
+	sent    func(i int, b []byte, again bool, now int64)
+	threads []refreshThread
+	quit    atomic.Bool
+	done    sync.WaitGroup
+}
+
+// A refreshThread is one of the threads of a Refresher.
+type refreshThread struct {
+	poller *port.Poller
+	idle   []int32      // rings that its sleep listens to
+	until  atomic.Int64 // when its sleep ends
+	cpu    int          // that it runs on where it is no real-time thread; -1: any
+}
+
+// maxThreads is the number of CPUs up to which a Refresher without real-time has a thread on each. Of more CPUs, one is
+// seldom busy.
+const maxThreads = 4
+
+// NewRefresher starts a Refresher for ports 0 to n−1. It calls sent, if it is not nil, for each frame that has left:
+// again, or because no worker has looked.
+func NewRefresher(n int, sent func(i int, b []byte, again bool, now int64)) (*Refresher, error) {
+	r := newRefresher(n)
+	cpus := port.CPUs()
+	if len(cpus) > maxThreads {
+		cpus = []int{-1}
+	}
+	r.sent, r.threads = sent, make([]refreshThread, len(cpus))
+	for i := range r.threads {
+		t := &r.threads[i]
+		t.cpu = cpus[i]
+		var err error
+		if t.poller, err = port.NewPoller(); err != nil {
+			r.threads = r.threads[:i]
+			return nil, errors.Join(err, r.Close())
+		}
+	}
+	for i := range r.threads {
+		r.done.Add(1)
+		go r.runRefreshes(&r.threads[i])
+	}
+	return r, nil
+}
+
+// newRefresher returns a Refresher that is not started.
+func newRefresher(n int) *Refresher {
+	r := &Refresher{ports: make([]refresh, n)}
+	for i := range r.ports {
+		r.Stop(i)
+	}
+	return r
+}
+
+// Set takes over the MAC Control frame b, which the caller sends on port i right after, at time now. From then on it is
+// sent again after every ns each; 0: never. Where the kernel does not take the frame, the caller calls Undo with what
+// Set returned.
+func (r *Refresher) Set(i int, p port.Port, b []byte, now, every int64) (was resend) {
+	to := newResend(p, newXoff(b, every), now)
+	was = r.ports[i].set(to)
+	r.wakeFor(to.due)
+	return was
+}
+
+// Undo takes back the last Set of port i, whose frame was not sent.
+func (r *Refresher) Undo(i int, was resend) {
+	r.ports[i].set(was)
+	r.wakeFor(was.due)
+}
+
+// Stop ends what is done for port i. When it returns, the port may be closed.
+func (r *Refresher) Stop(i int) {
+	f := &r.ports[i]
+	f.guard.Store(nil)
+	f.set(resend{due: noDeadline})
+	f.lookBy.Store(noDeadline)
+	f.hold.state.Store(notHeld)
+	r.wakeFor(math.MinInt64) // a thread that listens to the rings would keep them open
+}
+
+// wakeFor ends the sleeps that are longer than until due.
+func (r *Refresher) wakeFor(due int64) {
+	for i := range r.threads {
+		if t := &r.threads[i]; due < t.until.Load() {
+			t.poller.Wake()
+		}
+	}
+}
+
+// Taken returns how often a frame was sent on port i since the last call, when last, and whether the newest one holds
+// all that is lossless.
+func (r *Refresher) Taken(i int) (n uint64, at int64, all bool) {
+	f := &r.ports[i]
+	if f.sent.Load() == 0 {
+		return 0, 0, false
+	}
+	f.Lock()
+	defer f.Unlock()
+	return f.sent.Swap(0), f.at, f.holdsAll()
+}
+
+// Protect makes the Refresher hold the peer of port i by the frame hold, which is to be sent again after every ns each,
+// where frames wait and nobody looks (Look). It then calls wake. Nothing is done where every is 0. Protect returns the
+// time within which somebody has to look.
+func (r *Refresher) Protect(i int, p port.Port, hold []byte, every int64, wake func()) (within int64) {
+	if every == 0 {
+		r.ports[i].guard.Store(nil)
+		return 0
+	}
+	rings := p.Descriptors(nil, port.WorkLossless)
+	waiting := func() bool { // called by all threads
+		fds := make([]unix.PollFd, 0, 4)
+		for _, fd := range rings {
+			fds = append(fds, unix.PollFd{Fd: fd, Events: unix.POLLIN})
+		}
+		n, err := unix.Poll(fds, 0)
+		return err == nil && n > 0
+	}
+	r.ports[i].guard.Store(&guard{port: p, rings: rings, waiting: waiting, hold: newXoff(hold, every), wake: wake})
+	r.wakeFor(math.MinInt64)
+	return lookWithin(every)
+}
+
+// Look says that the caller is about to look at the lossless rings of port i, at time now, and will again within that
+// time, or when a frame has come. Where no frame has come for long, only a frame counts: else each probe of an idle
+// switch would wake the Refresher too.
+func (r *Refresher) Look(i int, p port.Port, now, within int64) {
+	f := &r.ports[i]
+	if within == 0 || f.lookBy.Load() == noDeadline && !p.BacklogExceeds(port.Lossless, 0) {
+		return
+	}
+	f.lookBy.Store(now + within)
+	r.wakeFor(now + within)
+}
+
+// TakeLate makes the caller, who looks now, responsible for a hold that began because nobody looked. It reports whether
+// there was one.
+func (r *Refresher) TakeLate(i int) bool { return r.ports[i].hold.taken() }
+
+// runRefreshes sleeps until something is due. What is set meanwhile is either seen by the second look, or its setter
+// sees the later end of the sleep and ends it.
+func (r *Refresher) runRefreshes(t *refreshThread) {
+	defer r.done.Done()
+	runtime.LockOSThread() // for ever: the thread ends with this goroutine
+	// without it refreshes may be late where other threads want the CPUs
+	if realTime := port.Urgent(t.cpu); realTime && t != &r.threads[0] {
+		return
+	}
+	for !r.quit.Load() {
+		next := r.run(Now())
+		t.until.Store(next)
+		if r.run(Now()) < next {
+			continue
+		}
+		d := time.Duration(-1)
+		if next != noDeadline {
+			d = time.Duration(max(0, next-Now()))
+		}
+		r.sleep(t, d)
+	}
+}
+
+// sleep sleeps for d, -1 for ever, or until somebody wakes the thread, or a frame comes to idle rings.
+func (r *Refresher) sleep(t *refreshThread, d time.Duration) {
+	t.idle = t.idle[:0]
+	for i := range r.ports {
+		if g := r.ports[i].idle(); g != nil {
+			t.idle = append(t.idle, g.rings...)
+		}
+	}
+	t.poller.Watch(t.idle)
+	switch t.poller.Poll(d) {
+	case port.Ready:
+		for i := range r.ports {
+			r.ports[i].arrived(Now())
+		}
+	case port.Failed: // until a worker has cleared the error
+		t.poller.Watch(nil)
+		t.poller.Poll(failedPause)
+	}
+}
+
+// failedPause is how long nobody listens to the rings after an error.
+const failedPause = 10 * time.Millisecond
+
+// run does what is due and returns when to look again.
+func (r *Refresher) run(now int64) (next int64) {
+	next = noDeadline
+	for i := range r.ports {
+		next = min(next, r.ports[i].run(now, func(b []byte, again bool) {
+			if r.sent != nil {
+				r.sent(i, b, again, now)
+			}
+		}))
+	}
+	return next
+}
+
+// Close ends all refreshes.
+func (r *Refresher) Close() error {
+	r.quit.Store(true)
+	for i := range r.threads {
+		r.threads[i].poller.Wake()
+	}
+	r.done.Wait()
+	var errs []error
+	for i := range r.threads {
+		errs = append(errs, r.threads[i].poller.Close())
+	}
+	return errors.Join(errs...)
+}
