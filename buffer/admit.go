@@ -45,6 +45,7 @@ func (m *Manager) Admit(port int, prio uint8, n int) Verdict {
 		return NoQueue
 	}
 	size := m.Charge(n)
+	q.coming = max(0, q.coming-size)
 	where, v := m.chooseSegment(q, size)
 	if v.Accepted() {
 		p.charged[prio] += size
@@ -64,6 +65,21 @@ func (m *Manager) Admit(port int, prio uint8, n int) Verdict {
 		m.turnOff(q)
 	}
 	return v
+}
+
+// Expect says that frames of so many bytes (Charge) of a queue have arrived, which Admit is offered next. A queue that
+// they would bring above its threshold turns OFF before they come in, and stays OFF until they have, or until Expect
+// says less.
+func (m *Manager) Expect(port int, prio uint8, bytes int64) {
+	_, q := m.queue(port, prio)
+	if q == nil || bytes == 0 && q.coming == 0 {
+		return
+	}
+	if q.coming = bytes; bytes > 0 && m.wouldExceed(q, bytes) {
+		m.turnOff(q)
+	} else {
+		m.resume(q)
+	}
 }
 
 // CancelWait says that the frame with the verdict Wait will not be offered again.

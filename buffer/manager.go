@@ -62,6 +62,7 @@ type queue struct {
 	off      bool
 	offIndex int   // in Manager.off
 	waiting  int64 // bytes of the frame that got the verdict Wait and has not come in yet, else 0
+	coming   int64 // bytes of the frames of Expect that have not come in yet
 	used     segments
 	count    Counters
 }

@@ -44,13 +44,14 @@ func (m *Manager) resume(q *queue) {
 }
 
 // mayResume decides on a queue that is OFF. The queue may turn ON when its headroom is empty and it holds no more of
-// the shared segment than its resume level. The queue stays OFF while a frame would still have to wait in the ring:
-// that frame would turn it OFF again at once.
+// the shared segment than its resume level, with the frames of Expect. The queue stays OFF while a frame would still
+// have to wait in the ring: that frame would turn it OFF again at once.
 func (m *Manager) mayResume(q *queue) bool {
 	if q.used.headroom.now > 0 {
 		return false
 	}
-	if q.used.shared.now > q.config.resumeLevel(m.threshold.Limit(q.id, q.config, m.lossless.free())) {
+	free := max(0, m.lossless.free()-q.coming)
+	if q.used.shared.now+q.coming > q.config.resumeLevel(m.threshold.Limit(q.id, q.config, free)) {
 		return false
 	}
 	if q.waiting == 0 {

@@ -27,9 +27,10 @@ func (m *Manager) Trace(port int, prio uint8, n int) TraceResult {
 // backlog is a sum of Charge.
 func (m *Manager) WouldExceedThreshold(port int, prio uint8, backlog int64) bool {
 	_, q := m.queue(port, prio)
-	if q == nil {
-		return false
-	}
+	return q != nil && m.wouldExceed(q, backlog)
+}
+
+func (m *Manager) wouldExceed(q *queue, backlog int64) bool {
 	held := q.used.bytes()
 	if held.headroom > 0 {
 		return true

@@ -37,3 +37,36 @@ func TestRoomIsWhatIsTaken(t *testing.T) {
 		}
 	}
 }
+
+// Frames that have arrived and would cross the threshold turn the queue OFF before they come in, and it stays OFF until
+// they have, or until they do not come.
+func TestExpect(t *testing.T) {
+	const room, most = 50, 100
+	for coming := int64(0); coming <= most; coming++ {
+		for taken := int64(0); taken <= coming; taken++ {
+			m, err := New(Config{Cell: 1, Lossless: PoolConfig{Size: 10400, Alpha: 1},
+				Lossy: PoolConfig{Size: 1000, Alpha: 1}}, quiet{})
+			must(t, err)
+			p := PortConfig{Mode: macctl.ModePFC, Lossless: 1 << 3, MTU: 100}
+			p.Queues[3] = QueueConfig{Headroom: 300, XonOffset: 10}
+			must(t, m.SetPort(0, p))
+			for !m.WouldExceedThreshold(0, 3, room+1) {
+				m.Admit(0, 3, 1)
+			}
+			m.Expect(0, 3, coming)
+			if off := m.Off(0) != 0; off != (coming > room) {
+				t.Fatalf("%d bytes are coming where %d fit: OFF is %v", coming, room, off)
+			}
+			for range taken {
+				m.Admit(0, 3, 1)
+			}
+			if off := m.Off(0) != 0; off != (coming > room) {
+				t.Fatalf("%d of %d bytes are in, where %d fit: OFF is %v", taken, coming, room, off)
+			}
+			m.Expect(0, 3, 0)
+			if off := m.Off(0) != 0; (taken == 0 || taken == coming) && off != (taken > room) {
+				t.Fatalf("%d of %d bytes came, where %d fit: OFF is %v", taken, coming, room, off)
+			}
+		}
+	}
+}

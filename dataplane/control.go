@@ -154,6 +154,33 @@ func (s *Switch) WouldExceedThreshold(i int, frames, octets int64) bool {
 	return false
 }
 
+// LookWithin returns for how many ns a driver may not look at the lossless rings of port i: most, or less, down to
+// least, where the shortest frames at the port's speed would meanwhile bring an ingress queue that is ON above its
+// threshold.
+func (s *Switch) LookWithin(i int, most, least int64) int64 {
+	p := s.ports[i]
+	if p == nil {
+		return most
+	}
+	off := s.buffer.Off(i)
+	for q := range uint8(NumPriorities) {
+		if p.ingressQueueOf(q) != q || !p.lossless(q) || off>>q&1 != 0 {
+			continue
+		}
+		for most > least && s.buffer.WouldExceedThreshold(i, q, s.shortFrames(p, most)) {
+			most /= 2
+		}
+	}
+	return max(most, min(least, most))
+}
+
+// shortFrames is how many bytes of the buffer the shortest frames take that come by p in so many ns.
+func (s *Switch) shortFrames(p *portState, ns int64) int64 {
+	octets := int64(float64(macctl.SpeedOrNominal(p.cfg.Speed)) * float64(ns) / 8e9)
+	const shortest = 60 // octets without FCS
+	return octets / int64(frame.WireOctets(shortest)) * s.buffer.Charge(shortest)
+}
+
 // ReceivedFrames returns how many data frames all ports have received.
 func (s *Switch) ReceivedFrames() (n uint64) {
 	for p := range s.existing() {

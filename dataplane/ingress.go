@@ -78,6 +78,10 @@ func (s *Switch) Ingress(in int, burst []Arrival, first int, now, realTimeOffset
 		s.ignore(p, burst[first:])
 		return len(burst), Done
 	}
+	if s.expect(p, burst[first:]) {
+		return first, ThresholdCrossed
+	}
+	defer s.expectNothing(p)
 	for i := first; i < len(burst); i++ {
 		off, trunkHolds := s.buffer.OffCount(), s.trunkHolds
 		s.onlyLongQueues = false
@@ -93,6 +97,32 @@ func (s *Switch) Ingress(in int, burst []Arrival, first int, now, realTimeOffset
 		}
 	}
 	return len(burst), Done
+}
+
+// expect tells the buffer what a burst brings, so that XOFF leaves before the burst is admitted. It reports whether an
+// ingress queue turned OFF.
+func (s *Switch) expect(p *portState, burst []Arrival) bool {
+	if p.cfg.Mode == macctl.ModeOff {
+		return false
+	}
+	var bytes [NumPriorities]int64
+	off := s.buffer.OffCount()
+	for i := range burst {
+		if a := &burst[i]; !a.bad && p.lossless(a.priority) {
+			bytes[p.ingressQueueOf(a.priority)] += s.buffer.Charge(len(a.Data))
+		}
+	}
+	s.arrived = burst[0].At
+	for q, n := range bytes {
+		s.buffer.Expect(p.index, uint8(q), n)
+	}
+	return s.buffer.OffCount() > off
+}
+
+func (s *Switch) expectNothing(p *portState) {
+	for q := range uint8(NumPriorities) {
+		s.buffer.Expect(p.index, q, 0)
+	}
 }
 
 // ignore counts frames that came in by a port that is down.

@@ -41,21 +41,21 @@ func full(tb reporter, n int) *rig {
 	return r
 }
 
-func TestXoffBeforeTheRestOfTheBurst(t *testing.T) {
+// A burst that crosses the threshold is not admitted before XOFF.
+func TestXoffBeforeTheBurst(t *testing.T) {
 	r := plainRig(t, 2)
 	r.hear(1, lossless, 0xffff)
 	r.burst = r.receive(0, several(0, 1, lossless, alone+10, small))
 	taken, stop := r.sw.Ingress(0, r.burst, 0, r.now, 0)
-	if taken != alone+1 || stop != ThresholdCrossed {
-		t.Fatalf("Ingress took %d (%v), want to stop behind the frame that crossed: %d (%v)", taken, stop, alone+1,
-			ThresholdCrossed)
+	if taken != 0 || stop != ThresholdCrossed {
+		t.Fatalf("Ingress took %d (%v), want to stop before the burst (%v)", taken, stop, ThresholdCrossed)
 	}
 	if !r.sw.TakePending(0) || r.sw.TakePending(0) {
 		t.Error("port 0 is not urgent, or twice")
 	}
 	r.wantXoffSent(0, 0xffff)
 	if taken, stop = r.sw.Ingress(0, r.burst, taken, r.now, 0); taken != alone+10 || stop != Done {
-		t.Fatalf("the rest: %d (%v)", taken, stop)
+		t.Fatalf("the burst: %d (%v)", taken, stop)
 	}
 	r.wantSilent(0)
 	if h := r.snapshot().Buffer.Ports[0].Ingress[lossless].Used.Headroom.Now; h != 10*cell {
@@ -63,6 +63,35 @@ func TestXoffBeforeTheRestOfTheBurst(t *testing.T) {
 	}
 	r.settle()
 	r.balanced()
+}
+
+// The nearer a threshold is, the sooner a driver has to look again: what comes meanwhile does not cross it, unless the
+// time is the least. A queue that is OFF needs no look.
+func TestLookWithin(t *testing.T) {
+	const most, least = 8_000_000, 250_000
+	r := plainRig(t, 2)
+	r.hear(1, lossless, 0xffff)
+	last, shorter := int64(most), 0
+	for n := range alone + 1 {
+		got := r.sw.LookWithin(0, most, least)
+		if off := r.sw.buffer.Off(0) != 0; off && got != most {
+			t.Fatalf("after %d frames: %d ns, though XOFF is sent", n, got)
+		} else if off {
+			continue
+		}
+		crosses := r.sw.buffer.WouldExceedThreshold(0, lossless, r.sw.shortFrames(r.sw.ports[0], got))
+		if got > last || got < least || crosses && got != least {
+			t.Fatalf("after %d frames: %d ns, crosses %v, before %d ns", n, got, crosses, last)
+		}
+		if got < last {
+			shorter++
+		}
+		last = got
+		r.offer(0, data(0, 1, lossless, n, small))
+	}
+	if shorter == 0 || last != least {
+		t.Errorf("the time became shorter %d times, the last is %d ns", shorter, last)
+	}
 }
 
 // Departures give back headroom first; XON comes with the one that leaves T - xon_offset behind, and once.

@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"cmp"
 	"math"
 
 	"pfcswitch/dataplane"
@@ -49,6 +50,10 @@ func (w *worker) receive(t *portTask, c port.Class, most int) (taken int, worked
 	if admitted > 0 {
 		w.serve(arrivals[:admitted])
 	}
+	if c == port.Lossless && t.lookWithin > 0 {
+		t.within = w.r.sw.LookWithin(t.index, t.lookWithin, lookSoon)
+		w.look(t, w.now)
+	}
 	w.unlock()
 	w.reading = nil
 	w.r.sw.Store(w.moves)
@@ -62,7 +67,9 @@ func (w *worker) receive(t *portTask, c port.Class, most int) (taken int, worked
 }
 
 // look tells the Refresher that this worker is about to look at the port's lossless rings.
-func (w *worker) look(t *portTask, now int64) { w.r.refresher.Look(t.index, t.port, now, t.lookWithin) }
+func (w *worker) look(t *portTask, now int64) {
+	w.r.refresher.Look(t.index, t.port, now, cmp.Or(t.within, t.lookWithin))
+}
 
 // fills reports whether the burst of n received frames was as long as bursts may be: more frames may wait then.
 func (w *worker) fills(t *portTask, n int) bool {

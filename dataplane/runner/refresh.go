@@ -13,6 +13,7 @@ import (
 // frame follows a newer one.
 type refresh struct {
 	due    atomic.Int64 // when the frame is to be sent again; noDeadline where it holds nobody
+	within atomic.Int64 // that time, in ns
 	lookBy atomic.Int64 // when a worker has to have looked; noDeadline where no frame has come for long
 	hold   ringHold
 	sent   atomic.Uint64 // how often a frame was sent since Taken was asked
@@ -168,7 +169,7 @@ func (f *refresh) checkLook(now int64, sent func(b []byte, again bool)) (next in
 			f.resend = was
 		}
 	}
-	return now + lookWithin(g.hold.every)
+	return now + f.within.Load()
 }
 
 // idleAfter is how long no frame has come until a frame, not the time, starts the next check.
@@ -193,6 +194,7 @@ func (f *refresh) idle() *guard {
 // worker that runs looks after each burst.
 const (
 	lookWithinMin = 1_000_000
+	lookSoon      = 250_000 // where what comes meanwhile may cross a threshold
 	lookWithinMax = 8_000_000
 )
 

@@ -48,6 +48,7 @@ func (p *starvedPort) advance(to int64) {
 
 // look is what a worker does that gets a CPU for so long that it reads up to most of the ring.
 func (p *starvedPort) look(wait, most int64) {
+	p.refresh.within.Store(wait)
 	p.refresh.lookBy.Store(p.now + wait)
 	p.refresh.hold.taken()
 	if n := p.refresh.sent.Swap(0); n > 0 {

@@ -152,6 +152,7 @@ func (r *Refresher) Look(i int, p port.Port, now, within int64) {
 	if within == 0 || f.lookBy.Load() == noDeadline && !p.BacklogExceeds(port.Lossless, 0) {
 		return
 	}
+	f.within.Store(within)
 	f.lookBy.Store(now + within)
 	r.wakeFor(now + within)
 }

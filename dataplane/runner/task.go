@@ -31,6 +31,7 @@ type portTask struct {
 	roomTryAt     int64                   // when they are offered again in any case
 
 	lookWithin          int64 // ns after which the Refresher holds the peer if this task does not look; 0: never
+	within              int64 // the same after the last burst: less where a threshold is near
 	burstsUntilMeasured int   // of a ring that fills up
 	draining            bool  // the peer is held until the rings are replaced, or until a configuration fits
 	interval            int64 // ns for which the rings may stay unpolled; 0: never
@@ -101,6 +102,7 @@ func (t *portTask) protect(sw *dataplane.Switch, r *Runner) {
 	if !t.refreshable() {
 		every = 0
 	}
+	t.within = 0
 	t.lookWithin = r.refresher.Protect(t.index, t.port, hold, every, t.rx.wake)
 	if every == 0 || !t.up {
 		hold = nil

@@ -23,7 +23,7 @@ const (
 	controlFrames    = 256       // likewise, a whole ring of them: a peer that sends more must not keep the lock
 	controlYield     = 32        // of them between two yields
 	roomYield        = 4         // frames that leave the waiting room between two yields: each is copied
-	measureRingEvery = 16        // bursts between two measurements of a ring that is filling up
+	measureRingEvery = 4         // bursts between two measurements of a ring that is filling up
 	minSleep         = 100_000   // ns; deadlines are coalesced to this
 	spinStart        = 5_000     // ns
 	// ns: what a sleep costs. After little work a longer spin costs more, and takes the CPU from the hosts.

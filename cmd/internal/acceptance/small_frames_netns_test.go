@@ -1,6 +1,7 @@
 package acceptance
 
 import (
+	"fmt"
 	"testing"
 
 	"pfcswitch/dataplane"
@@ -37,6 +38,43 @@ func TestReactionInSmallFrames(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Senders that obey as fast as they can, into a slower port, with calculated headroom and ring_hold: off. No frame is
+// lost unless this machine was late: more had arrived before XOFF left than the headroom has room for beside what came
+// after it.
+func TestObedientSendersLoseNothing(t *testing.T) {
+	for _, s := range []Stream{{Octets: 60, Frames: 138_830}, {Octets: 1500, Frames: 10_076}} {
+		t.Run(fmt.Sprint(s.Octets), func(t *testing.T) {
+			u, lost := obey(t, s)
+			cells := func(octets int64) int64 {
+				return octets / (int64(s.Octets) + headroom.WireOverhead) * ((int64(s.Octets) + 255) / 256 * 256)
+			}
+			if room := u.LeastLeft.Room; lost > 0 && cells(u.Ring+u.Peak) <= room || u.Waited > 0 {
+				t.Errorf("%d frames lost: %+v", lost, u)
+			}
+			t.Logf("%d of %d frames lost", lost, s.Frames)
+		})
+	}
+}
+
+// obey sends a stream from a port of 100M to one of 20M, and returns how the headroom was used and what was lost.
+func obey(t *testing.T, s Stream) (u dataplane.HeadroomUse, lost uint64) {
+	t.Helper()
+	r := Start(t, 2, Setup{Keys: Lossless3 + "buffer: {headroom: calculated, ring_hold: off, lossless: {size: 256KiB}}",
+		Each: "ring: {outage: 400ms}", Ports: map[int]string{1: "speed: 100M", 2: "speed: 20M"}})
+	h1, h2 := r.Station(1, macctl.ModePFC, 100e6), r.Station(2, macctl.ModePFC, 20e6)
+	s.To, s.Prio = 2, 3
+	h1.Send(s)
+	h1.Finish()
+	eventually(t, "what was not lost has come", func() bool {
+		c := r.Snapshot(1).Counters
+		lost = c.LosslessDrops[3] + c.LosslessDrops[dataplane.Unknown]
+		return h2.Tally(1, 3).Frames+lost == h1.Sent[3].Load()
+	})
+	u = r.Snapshot(1).HeadroomUse[3]
+	t.Logf("%+v", u)
+	return u, lost
 }
 
 // useAfter sends streams from a port of 100M to one of 20M, and returns how the headroom was used. After each XOFF so
