@@ -3,6 +3,7 @@ package dataplane
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"pfcswitch/dataplane/port"
@@ -61,6 +62,23 @@ func TestLostFramesAreCountedInTheEvent(t *testing.T) {
 	}
 	if want := []uint64{1023, 7, 3109}; !slices.Equal(counts, want) {
 		t.Errorf("events count %v lost frames, want %v", counts, want)
+	}
+}
+
+// The kernel that has stopped a ring is blamed for the losses of that ring's class only.
+func TestStoppedRingIsBlamedByClass(t *testing.T) {
+	for stopped, want := range map[port.Class]string{port.Other: "overflowed", port.Lossless: "the kernel stopped"} {
+		r := plainRig(t, 1)
+		lost := RingLosses{Other: 3, Lossless: 5}
+		r.sw.RingStopped(0, stopped, lost, r.now)
+		r.sw.ReadLosses(0, lost, r.now)
+		e := r.events(EventLosslessDrop)
+		if len(e) != 1 || e[0].Count != 5 || !strings.Contains(e[0].Text, want) {
+			t.Errorf("%v ring stopped: %+v, want one event of 5 frames, %q", stopped, e, want)
+		}
+		if n := r.snapshot().Ports[0].Counters.Drops[Unknown][DropRing]; n != 8 {
+			t.Errorf("%v ring stopped: %d frames lost, want 8", stopped, n)
+		}
 	}
 }
 

@@ -223,17 +223,20 @@ func (s *Switch) ReadLosses(i int, l RingLosses, now int64) {
 	p.losses = l
 }
 
-// RingStopped takes over the counts of the data rings of a port while the kernel has stopped one of them.
-func (s *Switch) RingStopped(i int, l RingLosses, now int64) {
+// RingStopped takes over the counts of the data rings of a class of a port while the kernel has stopped one of them.
+func (s *Switch) RingStopped(i int, c port.Class, l RingLosses, now int64) {
 	p := s.at(i, now)
 	if p == nil {
 		return
 	}
 	const why = "the kernel stopped a receive ring at a GSO frame that it cannot describe to a packet socket (a " +
 		"fault of Linux, not of the peer), until the switch replaced its sockets"
-	s.ringLost(p, port.Other, int(l.Other-p.losses.Other), why)
-	s.ringLost(p, port.Lossless, int(l.Lossless-p.losses.Lossless), why)
-	p.losses.Other, p.losses.Lossless = l.Other, l.Lossless
+	lost, before := l.Other, &p.losses.Other
+	if c == port.Lossless {
+		lost, before = l.Lossless, &p.losses.Lossless
+	}
+	s.ringLost(p, c, int(lost-*before), why)
+	*before = lost
 }
 
 // RingsReplaced reports that port i has new rings. Their counts start at 0.

@@ -54,7 +54,7 @@ type AFPacket struct {
 	losses    [NumClasses]atomic.Uint64
 
 	filter        int // descriptor of the program that the data rings' sockets get at Start; -1: none
-	stopped       atomic.Bool
+	stopped       [NumClasses]atomic.Bool
 	controlLosses atomic.Uint64
 
 	xdpTx    *xdpTx // nil: frames leave by the packet socket only
@@ -340,14 +340,14 @@ func (p *AFPacket) Losses(c Class) uint64 {
 		drops := r.statistics().Drops
 		p.losses[c].Add(uint64(drops))
 		if r.stopped(drops) {
-			p.stopped.Store(true)
+			p.stopped[c].Store(true)
 		}
 	}
 	return p.losses[c].Load()
 }
 
-// Stopped reports whether Losses has found that the kernel has stopped a ring: no later frame comes by it.
-func (p *AFPacket) Stopped() bool { return p.stopped.Load() }
+// Stopped reports whether Losses has found that the kernel has stopped a ring of the class: no later frame comes by it.
+func (p *AFPacket) Stopped(c Class) bool { return p.stopped[c].Load() }
 
 // ControlLosses implements Port.
 func (p *AFPacket) ControlLosses() uint64 {

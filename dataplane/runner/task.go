@@ -121,13 +121,17 @@ type hostPort interface {
 // ringPort is a port with rings that the kernel may stop.
 type ringPort interface {
 	port.Port
-	Stopped() bool // whether it has, by the last call of Losses
+	Stopped(c port.Class) bool // whether it has, by the last call of Losses
 }
 
-// stopped reports whether the kernel has stopped a ring of the port.
-func (t *portTask) stopped() bool {
-	p, ok := t.port.(ringPort)
-	return ok && p.Stopped()
+// stopped tells in which classes the kernel has stopped a ring of the port.
+func (t *portTask) stopped() (in [port.NumClasses]bool) {
+	if p, ok := t.port.(ringPort); ok {
+		for c := range in {
+			in[c] = p.Stopped(port.Class(c))
+		}
+	}
+	return in
 }
 
 // pathPort is a port with more than one tx path.

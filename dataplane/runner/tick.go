@@ -122,10 +122,13 @@ func (r *Runner) readLosses() {
 	}
 }
 
-// readLosses hands the losses of port number i to the switch. stopped says that the kernel has stopped a ring.
-func readLosses(sw *dataplane.Switch, i int, l dataplane.RingLosses, stopped bool) {
-	if stopped {
-		sw.RingStopped(i, l, Now())
+// readLosses hands the losses of port number i to the switch. stopped says in which classes the kernel has stopped a
+// ring.
+func readLosses(sw *dataplane.Switch, i int, l dataplane.RingLosses, stopped [port.NumClasses]bool) {
+	for c, is := range stopped {
+		if is {
+			sw.RingStopped(i, port.Class(c), l, Now())
+		}
 	}
 	sw.ReadLosses(i, l, Now())
 }
@@ -151,7 +154,7 @@ func (r *Runner) reportStopped() {
 	r.tasksMu.Lock()
 	found := false
 	for t := range r.attached() {
-		found = found || t.stopped()
+		found = found || t.stopped() != [port.NumClasses]bool{}
 	}
 	r.tasksMu.Unlock()
 	if found && r.ringStopped != nil {

@@ -24,7 +24,7 @@ type portLink struct {
 	opened           port.Config // settings of socket if the port is no TAP
 	at               place       // the interface at the last look
 	up               bool
-	replaced         time.Time      // when the kernel had last stopped a ring of it
+	replaceAt        time.Time      // not before, where the kernel has stopped a ring of it
 	triedSpeed       int64          // link speed that the port was asked to follow; 0: the port follows
 	pendingSpeed     int64          // link speed that waits for buffer to drain
 	state            string         // what a person should know; empty: all is well

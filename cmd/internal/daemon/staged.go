@@ -179,18 +179,22 @@ func (d *Daemon) replace(p *portLink, o *stagedPort) error {
 	return nil
 }
 
-// replacePause is the least time between two replacements of a port's sockets: a host that stops a ring again and again
-// costs the other ports little.
-const replacePause = time.Second
+// replacePause is the least time between two replacements of a port's sockets, and replaceShare the least share of the
+// time of a replacement: a host that stops a ring again and again costs the other ports little, and changes have their
+// turn.
+const (
+	replacePause = time.Second
+	replaceShare = 4
+)
 
 // replaceStopped replaces the sockets of each port of which the kernel has stopped a receive ring.
 func (d *Daemon) replaceStopped() {
 	for _, p := range d.ports {
-		s, ok := p.socket.(interface{ Stopped() bool })
-		if !ok || !s.Stopped() || time.Since(p.replaced) < replacePause {
+		s, ok := p.socket.(interface{ Stopped(c port.Class) bool })
+		if !ok || !s.Stopped(port.Lossless) && !s.Stopped(port.Other) || time.Now().Before(p.replaceAt) {
 			continue
 		}
-		p.replaced = time.Now()
+		began := time.Now()
 		want, err := socketConfig(d.cfg, p.cfg)
 		var o *stagedPort
 		if err == nil {
@@ -201,6 +205,7 @@ func (d *Daemon) replaceStopped() {
 				err = errors.Join(err, o.socket.Close())
 			}
 		}
+		p.replaceAt = time.Now().Add(max(replacePause, replaceShare*time.Since(began)))
 		if err != nil {
 			d.warn(p.cfg.Name, "replacing the sockets of a receive ring that the kernel has stopped", err)
 			continue
