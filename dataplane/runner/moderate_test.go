@@ -204,8 +204,8 @@ func TestHostNearADeadline(t *testing.T) {
 	}
 }
 
-// Through a real worker's rounds: bursts into a queue that does not empty let it leave the rings alone, and the first
-// frame to another port ends that.
+// Through a real worker's rounds, judged at the time of each burst: bursts into a queue that does not empty let it
+// leave the rings alone, and the first frame to another port ends that.
 func TestLoadIsLearnedFromBursts(t *testing.T) {
 	burst := repeated(data(0, 1, 0, 0, mtu), 16)
 	m := newWorkerRig(t, port.Other, burst, func(_ *dataplane.Config, ports []dataplane.PortConfig) {
@@ -217,12 +217,12 @@ func TestLoadIsLearnedFromBursts(t *testing.T) {
 	for i, want := range []bool{false, true} {
 		p.pollUntil = 0
 		m.round()
-		if got := p.moderationLeft(Now()) > 0; got != want {
+		if got := p.moderationLeft(m.w.now) > 0; got != want {
 			t.Errorf("round %d: the rings are left alone: %v, want %v", i, got, want)
 		}
 	}
 	m.in.frames = append(burst[:15:15], port.Frame{Data: data(0, 1, 1, 0, mtu)})
-	if m.round(); p.moderationLeft(Now()) != 0 || m.w.loaded(Now()) {
+	if m.round(); p.moderationLeft(m.w.now) != 0 || m.w.loaded(m.w.now) {
 		t.Error("a frame of a priority that is not loaded came, and the rings are left alone")
 	}
 }
