@@ -25,8 +25,8 @@ type Port struct {
 	adopted bool   // a killed switch has left the link
 	offset  int64  // CLOCK_MONOTONIC less the switch's clock
 
-	taken uint64       // value of xoffs at the last TakeXoffs
-	flows map[Flow]Way // that are in the map
+	taken atomic.Uint64 // value of xoffs at the last TakeXoffs
+	flows map[Flow]Way  // that are in the map
 }
 
 // Attach loads the programs of port number i and attaches one to the interface with this index in the namespace of the
@@ -105,7 +105,7 @@ var weakOrder = boolByte(runtime.GOARCH != "amd64" && runtime.GOARCH != "386")
 func (p *Port) reset() {
 	s := p.shared
 	*s = programPort{Begun: s.Begun, Done: s.Done, Xoffs: s.Xoffs, Arrived: s.Arrived, Seen: s.Arrived + suspended}
-	p.taken = s.Xoffs
+	p.taken.Store(s.Xoffs)
 }
 
 // Close detaches the programs. No socket may use Filter any more.
@@ -183,8 +183,8 @@ func (p *Port) Look() {
 	}
 }
 
-// Held reports whether the program has held the peer since the last TakeXoffs. Only the caller of TakeXoffs may ask.
-func (p *Port) Held() bool { return atomic.LoadUint64(&p.shared.Xoffs) != p.taken }
+// Held reports whether the program has held the peer since the last TakeXoffs.
+func (p *Port) Held() bool { return atomic.LoadUint64(&p.shared.Xoffs) != p.taken.Load() }
 
 // Settled reports, after a Look, that the program does not hold the peer for a frame before it without Held telling so.
 func (p *Port) Settled() bool {
@@ -193,11 +193,10 @@ func (p *Port) Settled() bool {
 }
 
 // TakeXoffs returns how many XOFF the program has sent since the last call, and when the last one, by the switch's
-// clock. Only one goroutine may call it.
+// clock.
 func (p *Port) TakeXoffs() (n uint64, at int64) {
 	sent := atomic.LoadUint64(&p.shared.Xoffs)
-	n, p.taken = sent-p.taken, sent
-	return n, int64(atomic.LoadUint64(&p.shared.LastXoff)) - p.offset
+	return sent - p.taken.Swap(sent), int64(atomic.LoadUint64(&p.shared.LastXoff)) - p.offset
 }
 
 // suspended is what seen is away from arrived where the port's frames must all come to the switch.
