@@ -36,7 +36,8 @@ func (s *Switch) SetGates(i int, gates *Gates) {
 // change of the configuration, of a port, or of a port's state.
 func (s *Switch) OnForget(f func()) { s.forget = f }
 
-// slow says why no frame may pass the port by; empty: some may. A shaper, a meter or a delay line has to see them all.
+// slow says why no frame may pass the port by; empty: some may. A shaper, a meter, a
+// delay line or the segmenter has to see them all.
 func (p *portState) slow() string {
 	switch {
 	case p.trunk != nil:
@@ -47,6 +48,8 @@ func (p *portState) slow() string {
 		return "has a speed"
 	case p.cfg.Delay != 0:
 		return "has a delay"
+	case p.cfg.Cut:
+		return "another port has a speed" // so this one cuts GSO frames and completes checksums
 	}
 	return ""
 }

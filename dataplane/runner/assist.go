@@ -122,6 +122,7 @@ func (w *worker) takeKernelHold(t *portTask) {
 	if n, at := t.assist.TakeXoffs(); n > 0 {
 		w.r.sw.ControlRefreshed(t.index, n, at, true)
 		w.r.sw.HeldByKernel(t.index, n)
+		w.r.captureKernelHold(t.index, n, at)
 		t.refresh.hold.set(true)
 	}
 }

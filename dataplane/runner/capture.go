@@ -123,6 +123,19 @@ func (r *Runner) captureRefresh(i int, b []byte, again bool, now int64) {
 	}
 }
 
+// captureKernelHold captures the n XOFF by which the program in the kernel has held the peer of port i, as of the time
+// of the last one. The switch is locked.
+func (r *Runner) captureKernelHold(i int, n uint64, at int64) {
+	recorder := r.sw.Tap().Recorder()
+	if recorder == nil || !recorder.Wants(i) {
+		return
+	}
+	b, _ := r.sw.AppendHold(i, nil)
+	for range n {
+		r.captureRefresh(i, b, false, at)
+	}
+}
+
 // CaptureBesideRings captures a frame of port i that came or left at time now beside the rings, such as LLDP. Any
 // goroutine may call it.
 func (r *Runner) CaptureBesideRings(i int, out bool, b []byte, now int64) {

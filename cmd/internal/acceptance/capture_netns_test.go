@@ -116,10 +116,10 @@ func TestCapture(t *testing.T) {
 				t.Errorf("capinfos: %v\n%s", err, out)
 			}
 			frames := tshark.Fields(t, k.path, captureFields...)
-			if k.tally.Missing != 0 || uint64(len(frames)) != k.tally.Frames {
+			if uint64(len(frames)) != k.tally.Frames {
 				t.Errorf("the file has %d frames, the client counted %+v", len(frames), k.tally)
 			}
-			r.wantCounted(frames)
+			r.wantCounted(frames, k.tally.Missing)
 			wantSpan(t, frames, before, after)
 			for _, want := range []struct{ port, direction, opcode, comment string }{
 				{"p1", directionOut, "0x0101", "XOFF 3: "},
@@ -197,7 +197,7 @@ func TestCaptureShowsLLDP(t *testing.T) {
 }
 
 // wantCounted holds a file against the switch's counters.
-func (r *Rig) wantCounted(frames []map[string][]string) {
+func (r *Rig) wantCounted(frames []map[string][]string, missing uint64) {
 	r.T.Helper()
 	type key struct{ port, direction string }
 	data, drops, pfc := map[key]uint64{}, map[key]uint64{}, map[key]uint64{}
@@ -220,10 +220,17 @@ func (r *Rig) wantCounted(frames []map[string][]string) {
 		got := [5]uint64{data[in], data[out], pfc[in], pfc[out], drops[in]}
 		want := [5]uint64{p.Counters.ReceivedFrames, p.Counters.SentFrames, p.Received.PFCFrames[3],
 			p.ControlSent.PFCFrames[3], p.Counters.Drops[0][dataplane.DropLossyThreshold]}
+		// XOFF that the Refresher sends while another frame is being recorded is counted as missing.
+		if late := want[3] - got[3]; got[3] < want[3] && late <= missing {
+			missing, got[3] = missing-late, want[3]
+		}
 		if got != want {
 			r.T.Errorf("%s: the file has %v frames received, sent, PFC received, PFC sent, dropped; the switch "+
 				"counted %v", PortName(n+1), got, want)
 		}
+	}
+	if missing != 0 {
+		r.T.Errorf("%d more frames are said to be missing", missing)
 	}
 }
 

@@ -36,7 +36,8 @@ type Port struct {
 	ReceiveBytes    uint64  `json:"receive_bytes"`
 	TransmitFrames  uint64  `json:"transmit_frames"`
 	TransmitBytes   uint64  `json:"transmit_bytes"`
-	DroppedFrames   uint64  `json:"dropped_frames"` // for whatever reason, of those that arrived here
+	ForwardedFrames uint64  `json:"forwarded_frames"` // of transmit_frames: by a program in the kernel (assist)
+	DroppedFrames   uint64  `json:"dropped_frames"`   // for whatever reason, of those that arrived here
 	LosslessDrops   uint64  `json:"lossless_drops"`
 	OverspeedFrames uint64  `json:"overspeed_frames"` // arrived faster than the port's speed and burst
 	TAPDrops        *uint64 `json:"tap_drops"`        // full queue towards the host; null: no TAP
@@ -127,6 +128,9 @@ func (p *Port) fill(v *dataplane.PortSnapshot) {
 	p.LosslessPriorities = Priorities(v.Config.LosslessPriorities())
 	p.ReceiveFrames, p.ReceiveBytes, p.TransmitFrames, p.TransmitBytes = c.ReceivedFrames, c.ReceivedBytes,
 		c.SentFrames, c.SentBytes
+	for _, n := range c.Forwarded {
+		p.ForwardedFrames += n
+	}
 	p.OverspeedFrames, p.FloodCopies = c.Overspeed, c.Copies
 	p.ProbeReceiveFrames, p.ProbeSendFrames = c.LoopProbesReceived[bridge.ProbeReturns], c.LoopProbesSent
 	for _, n := range c.LoopProbesReceived[bridge.ProbeReturns+1:] {

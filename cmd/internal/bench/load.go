@@ -270,7 +270,7 @@ func (l *load) sentBySwitch() (sum uint64, err error) {
 			if err != nil {
 				return 0, err
 			}
-			sum += c.SentFrames - p.TransmitFrames
+			sum += c.SentFrames + p.ForwardedFrames - p.TransmitFrames // the interface does not see the fast path
 		}
 	}
 	return sum, nil

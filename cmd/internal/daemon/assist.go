@@ -19,6 +19,14 @@ var (
 	errAssistTAP = errors.New("a TAP: the programs help at interfaces that the switch did not make")
 )
 
+// assistState is the value of the key assist.
+func assistState(off bool) string {
+	if off {
+		return "off"
+	}
+	return "auto"
+}
+
 // openAssist makes the maps of the programs that help from inside the kernel, unless the configuration or the system
 // does not want them. Then the switch works without.
 func (d *Daemon) openAssist(c *config.Config) {

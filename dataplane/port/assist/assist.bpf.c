@@ -23,6 +23,7 @@
 #define NO_DSCP 0xff             // of a frame that is not IP
 #define XOFF_PERIOD 200000       // ns between two XOFF of a port
 #define MAC_CONTROL 0x8808
+#define LLDP 0x88cc
 #define OPCODE_PAUSE 0x0001
 #define OPCODE_PFC 0x0101
 #define CONTROL_OCTETS 128       // longest that the switch's control ring takes
@@ -372,6 +373,8 @@ int ingress(struct __sk_buff *skb)
 		obey(skb, p);
 		return TCX_NEXT;
 	}
+	if (skb->protocol == bpf_htons(LLDP)) // the control ring has it too
+		return TCX_NEXT;
 	count(&p->arrived);
 	return lossless(skb, p) && frozen(p, steered, &since) ? hold(skb, p, since) : TCX_NEXT;
 }

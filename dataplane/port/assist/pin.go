@@ -62,7 +62,10 @@ func (p Pins) Close() error {
 	if p == "" {
 		return nil
 	}
-	return os.Remove(string(p))
+	if err := os.Remove(string(p)); !errors.Is(err, unix.ENOTEMPTY) {
+		return err
+	}
+	return nil
 }
 
 // adopt returns the attachment that a killed switch has left at an interface, nil where there is none. One that belongs
