@@ -38,7 +38,7 @@ type Way struct {
 const maxFlows = 1024
 
 // Enter lets the frames of a flow take the fast path at time now. It costs a system call for a new flow, and nothing
-// where the flow is in force already. Only one goroutine may call it, and Forget before Close.
+// where the flow is in force already. Only one goroutine may call it.
 func (p *Port) Enter(f *Flow, w *Way, now int64) error {
 	if known, ok := p.flows[*f]; ok && known.Generation == w.Generation && now < known.Until {
 		return nil
