@@ -5,6 +5,7 @@
 //
 //	tap.go       Tap: what the data path asks whether anybody captures, and who does
 //	recorder.go  Recorder: the ring that the data path writes, and which port had an index when
+//	aside.go     records of who must not wait for the lock of the ring
 //	record.go    Record: a frame as it lies in the ring
 //	cursor.go    Cursor: a reader's place in the ring
 //	stream.go    Stream: the records that a reader wants, as a pcapng file

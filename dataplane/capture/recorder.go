@@ -26,7 +26,7 @@ type chunk struct {
 }
 
 // A Recorder is the ring that the data path writes: records in chunks, of which the newest overwrites the oldest. All
-// methods but Missed and those of readers are called between Lock and Unlock.
+// methods but Missed, PutAside and those of readers are called between Lock and Unlock.
 type Recorder struct {
 	mu     sync.Mutex // guards what follows
 	chunks []*chunk   // oldest first
@@ -36,6 +36,7 @@ type Recorder struct {
 
 	missed [MaxPorts]atomic.Uint32
 	want   atomic.Pointer[Want]
+	aside  aside
 }
 
 // newRecorder returns a ring of that many octets (0: DefaultMemory; at least MinMemory).
@@ -58,13 +59,16 @@ func (r *Recorder) Wants(port int) bool { return r.want.Load().Ports.Has(port) }
 // Lock begins a burst of records.
 func (r *Recorder) Lock() { r.mu.Lock() }
 
-// TryLock is Lock for who must not wait.
-func (r *Recorder) TryLock() bool { return r.mu.TryLock() }
-
-// Unlock ends a burst of records and makes them visible to readers.
+// Unlock ends a burst of records and makes them visible to readers, with those that wait aside.
 func (r *Recorder) Unlock() {
-	r.newest().n.Store(int64(r.at))
-	r.mu.Unlock()
+	for {
+		r.takeAside()
+		r.newest().n.Store(int64(r.at))
+		r.mu.Unlock()
+		if r.aside.waiting.Load() == 0 || !r.mu.TryLock() { // who has the lock now takes them
+			return
+		}
+	}
 }
 
 func (r *Recorder) newest() *chunk { return r.chunks[len(r.chunks)-1] }
@@ -85,8 +89,8 @@ func (r *Recorder) Put(rec *Record) []byte {
 	return room
 }
 
-// Missed says that n frames of a port are not recorded: its receive rings have lost them, or nobody could wait for the
-// lock. The port's next record reports them. Any goroutine may call Missed, also without Lock.
+// Missed says that n frames of a port are not recorded: its receive rings have lost them, or too many waited aside.
+// The port's next record reports them. Any goroutine may call Missed, also without Lock.
 func (r *Recorder) Missed(port, n int) { r.missed[port].Add(uint32(n)) }
 
 // describe says what a port is from now on. Records in the ring belong to the port that had its index before.

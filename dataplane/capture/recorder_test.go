@@ -2,6 +2,7 @@ package capture
 
 import (
 	"encoding/binary"
+	"slices"
 	"sync"
 	"testing"
 
@@ -333,5 +334,75 @@ func TestPutAllocatesNothing(t *testing.T) {
 		r.Unlock()
 	}); n != 0 {
 		t.Errorf("%v allocations", n)
+	}
+}
+
+// Who must not wait puts records aside while another holds the lock. They follow in their order; too many are counted.
+func TestPutAside(t *testing.T) {
+	var tap Tap
+	tap.SetMemory(MinMemory)
+	c := attach(t, &tap, everything)
+	r := tap.Recorder()
+	aside := func(number uint64) {
+		b := binary.BigEndian.AppendUint64(nil, number)
+		r.PutAside(&Record{Port: 1, Length: len(b)}, b)
+	}
+	aside(0) // nobody holds the lock
+	r.Lock()
+	for i := range uint64(asideSlots + 3) {
+		aside(1 + i)
+	}
+	r.Unlock()
+	aside(99)
+	var want []uint64
+	for i := range uint64(asideSlots + 1) {
+		want = append(want, i)
+	}
+	missed := uint32(0)
+	var got []uint64
+	for c.Read(func(rec *Record) bool {
+		got, missed = append(got, binary.BigEndian.Uint64(rec.Data)), missed+rec.Missed
+		return true
+	}) {
+	}
+	if want = append(want, 99); !slices.Equal(got, want) || missed != 3 {
+		t.Errorf("got %v, %d missed; want %v, 3 missed", got, missed, want)
+	}
+}
+
+// However records aside and records under the lock meet, each comes once or is counted as missed.
+func TestPutAsideBesideOthers(t *testing.T) {
+	var tap Tap
+	c := attach(t, &tap, everything)
+	r := tap.Recorder()
+	const each = 5000
+	var all sync.WaitGroup
+	for port := range 4 {
+		all.Go(func() {
+			for i := range uint64(each) {
+				if b := binary.BigEndian.AppendUint64(nil, i); port < 2 {
+					r.PutAside(&Record{Port: port, Length: len(b)}, b)
+				} else {
+					put(r, port, 8, i)
+				}
+			}
+		})
+	}
+	all.Wait()
+	var next, n [4]uint64
+	for c.Read(func(rec *Record) bool {
+		number := binary.BigEndian.Uint64(rec.Data)
+		if n[rec.Port] > 0 && number < next[rec.Port] {
+			t.Errorf("port %d: record %d after %d", rec.Port, number, next[rec.Port])
+		}
+		next[rec.Port], n[rec.Port] = number+1, n[rec.Port]+1+uint64(rec.Missed)
+		return true
+	}) {
+	}
+	for port := range n {
+		n[port] += uint64(r.missed[port].Load())
+	}
+	if n != [4]uint64{each, each, each, each} {
+		t.Errorf("%v records and missed ones, want %d of each port", n, each)
 	}
 }

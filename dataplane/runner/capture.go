@@ -111,15 +111,10 @@ func (w *worker) captureOwn(t *portTask, b []byte, now int64) {
 // captureRefresh captures a MAC Control frame that the Refresher has sent, again or because no worker has looked. It
 // waits for nobody: a worker that records may have no CPU.
 func (r *Runner) captureRefresh(i int, b []byte, again bool, now int64) {
-	recorder := r.sw.Tap().Recorder()
-	switch {
-	case recorder == nil || !recorder.Wants(i):
-	case recorder.TryLock():
-		r.refreshNote = dataplane.ExplainRefresh(r.refreshNote[:0], b, again)
-		copy(recorder.Put(&capture.Record{Port: i, Out: true, Time: now, Length: len(b), Note: r.refreshNote}), b)
-		recorder.Unlock()
-	default:
-		recorder.Missed(i, 1)
+	if recorder := r.sw.Tap().Recorder(); recorder != nil && recorder.Wants(i) {
+		var note [capture.MaxNote]byte
+		recorder.PutAside(&capture.Record{Port: i, Out: true, Time: now, Length: len(b),
+			Note: dataplane.ExplainRefresh(note[:0], b, again)}, b)
 	}
 }
 

@@ -42,8 +42,7 @@ type Runner struct {
 	done    sync.WaitGroup
 	stop    chan struct{}
 
-	refresher   *Refresher
-	refreshNote []byte // of the frame that the Refresher captures; the lock of the recorder guards it
+	refresher *Refresher
 
 	assist    AssistOptions
 	forwards  bool  // frames took the fast path since seeStations was called; guarded by mu

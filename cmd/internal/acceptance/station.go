@@ -3,6 +3,7 @@ package acceptance
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -403,6 +404,19 @@ func (s *Station) Whole(from *Station, prio uint8) {
 	if sent == 0 {
 		s.t.Errorf("h%d to h%d, priority %d: nothing was sent, so nothing is shown", from.N, s.N, prio)
 	}
+}
+
+// Took waits until the switch has received every frame that a station has sent.
+func (r *Rig) Took(s *Station) {
+	r.T.Helper()
+	s.Finish()
+	eventually(r.T, fmt.Sprintf("all frames of h%d have come", s.N), func() bool {
+		var sent uint64
+		for i := range s.Sent {
+			sent += s.Sent[i].Load()
+		}
+		return r.Snapshot(s.N).Counters.ReceivedFrames >= sent
+	})
 }
 
 // PFC sends XOFF, or XON for 0 quanta, for the priorities in vector.
