@@ -135,7 +135,7 @@ func mountBPF(t *testing.T) {
 // pinned returns what is kept of the programs of the rig's switch.
 func pinned(t *testing.T) (names []string) {
 	t.Helper()
-	files, err := filepath.Glob(bpfFS + "/pfcswitch/test/*")
+	files, err := filepath.Glob(bpfFS + "/pfcswitch:test:*/link")
 	must(t, err)
 	return files
 }

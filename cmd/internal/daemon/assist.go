@@ -64,7 +64,7 @@ func (d *Daemon) closeAssist() error {
 	if d.assist == nil {
 		return nil
 	}
-	return errors.Join(d.assist.Close(), d.pins.Close())
+	return d.assist.Close()
 }
 
 // assistOptions are those of the runner.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/cilium/ebpf/link"
 	"golang.org/x/sys/unix"
@@ -14,75 +15,172 @@ import (
 // exec", which mounts another /sys, does not hide.
 var bpfFS = []string{"/sys/fs/bpf", "/run/pfcswitch-bpf"}
 
-// A Pins is the folder in which the attachments of a switch's programs outlive it. A killed switch leaves programs that
-// hold its peers for as long as Settings.Hold says. The next start of a switch of this name replaces them. The folder
-// is "" where this system has no place for it: then they end with the switch.
+// Pins is where the attachments of a switch's programs outlive it: what the folders of its ports begin with. A killed
+// switch leaves programs that hold its peers for as long as Settings.Hold says. The next start of a switch of this name
+// replaces them. Pins are "" where this system has no place for them: then the programs end with the switch.
 type Pins string
 
-// PinsOf returns the folder of the switch of this name, which exists, and the error that keeps it from existing.
+// PinsOf returns the place for a switch of this name, and the error that keeps it from using the one that there is.
 func PinsOf(name string) (Pins, error) {
 	for _, at := range bpfFS {
 		var fs unix.Statfs_t
 		if err := unix.Statfs(at, &fs); err != nil || fs.Type != unix.BPF_FS_MAGIC {
 			continue
 		}
-		folder := filepath.Join(at, "pfcswitch", name)
-		if err := os.MkdirAll(folder, 0o700); err != nil {
-			return "", fmt.Errorf("assist: keep the programs of a killed switch: %w", err)
+		if err := unix.Faccessat(unix.AT_FDCWD, at, unix.W_OK|unix.X_OK, unix.AT_EACCESS); err != nil {
+			return "", fmt.Errorf("assist: keep the programs of a killed switch: %s: %w", at, err)
 		}
-		return Pins(folder), nil
+		return Pins(filepath.Join(at, "pfcswitch:"+inFile(name)+":")), nil
 	}
 	return "", nil
 }
 
-// path is the file of a port; "" for none.
-func (p Pins) path(port string) string {
-	if p == "" {
-		return ""
-	}
-	return filepath.Join(string(p), port)
+// inFile writes a name as this file system takes it: it takes no dots. No name has a plus or a colon.
+func inFile(name string) string { return strings.ReplaceAll(name, ".", "+") }
+
+// A pin is the place of one port, in the namespace of its interface: other switches of the same name may have the same
+// ports in other namespaces. It is locked while the switch lives.
+type pin struct {
+	folder string
+	lock   *os.File
 }
 
-// Sweep removes what a killed switch has left for ports that keep does not accept.
-func (p Pins) Sweep(keep func(port string) bool) error {
+// take returns the place of a port in the namespace of the calling thread; nil where there is none, or another switch
+// that lives has it.
+func (p Pins) take(port string) (*pin, error) {
 	if p == "" {
-		return nil
+		return nil, nil
 	}
-	files, err := os.ReadDir(string(p))
-	for _, f := range files {
-		if !keep(f.Name()) {
-			err = errors.Join(err, os.Remove(p.path(f.Name())))
+	var netns unix.Stat_t
+	if err := unix.Stat("/proc/thread-self/ns/net", &netns); err != nil {
+		return nil, err
+	}
+	for folder := fmt.Sprintf("%s%s:%d", p, inFile(port), netns.Ino); ; {
+		if err := os.Mkdir(folder, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
+			return nil, err
+		}
+		k, err := lockPin(folder)
+		if k != nil || err != nil && !errors.Is(err, os.ErrNotExist) { // somebody sweeps
+			return k, err
+		}
+		if err == nil {
+			return nil, nil
 		}
 	}
-	return err
 }
 
-// Close removes the folder, which is empty if all ports are closed.
-func (p Pins) Close() error {
-	if p == "" {
+// lockPin locks a folder: nil where another switch that lives has it, os.ErrNotExist where it is gone.
+func lockPin(folder string) (*pin, error) {
+	lock, err := os.Open(folder)
+	if err != nil {
+		return nil, err
+	}
+	if err = unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		_ = lock.Close()
+		if errors.Is(err, unix.EWOULDBLOCK) {
+			err = nil
+		}
+		return nil, err
+	}
+	opened, err := lock.Stat()
+	if err == nil {
+		var now os.FileInfo
+		if now, err = os.Stat(folder); err == nil && !os.SameFile(opened, now) {
+			err = os.ErrNotExist
+		}
+	}
+	if err != nil {
+		_ = lock.Close()
+		return nil, err
+	}
+	return &pin{folder, lock}, nil
+}
+
+// file is where the attachment is kept.
+func (k *pin) file() string { return filepath.Join(k.folder, "link") }
+
+// keep keeps an attachment.
+func (k *pin) keep(l link.Link) error {
+	if k == nil {
 		return nil
 	}
-	if err := os.Remove(string(p)); !errors.Is(err, unix.ENOTEMPTY) {
-		return err
+	if err := l.Pin(k.file()); err != nil {
+		return fmt.Errorf("assist: keep the program of a killed switch: %w", err)
 	}
 	return nil
 }
 
 // adopt returns the attachment that a killed switch has left at an interface, nil where there is none. One that belongs
 // to another interface, or to none any more, is removed.
-func adopt(path string, index int) (link.Link, error) {
-	if path == "" {
+func (k *pin) adopt(index int) (link.Link, error) {
+	if k == nil {
 		return nil, nil
 	}
-	l, err := link.LoadPinnedLink(path, nil)
+	l, at, err := k.load()
+	if l == nil || at == index {
+		return l, err
+	}
+	return nil, errors.Join(os.Remove(k.file()), l.Close())
+}
+
+// load returns the attachment and the index of its interface: nil where there is none, 0 where its interface is gone.
+func (k *pin) load() (link.Link, int, error) {
+	l, err := link.LoadPinnedLink(k.file(), nil)
 	if errors.Is(err, os.ErrNotExist) {
-		return nil, nil
+		return nil, 0, nil
 	}
 	if err != nil {
-		return nil, errors.Join(err, os.Remove(path))
+		return nil, 0, errors.Join(err, os.Remove(k.file()))
 	}
-	if info, err := l.Info(); err == nil && info.TCX() != nil && int(info.TCX().Ifindex) == index {
-		return l, nil
+	if info, err := l.Info(); err == nil && info.TCX() != nil {
+		return l, int(info.TCX().Ifindex), nil
 	}
-	return nil, errors.Join(l.Unpin(), l.Close())
+	return l, 0, nil
+}
+
+// remove removes the place with what is in it.
+func (k *pin) remove() error {
+	if k == nil {
+		return nil
+	}
+	err := os.Remove(k.file())
+	if errors.Is(err, os.ErrNotExist) {
+		err = nil
+	}
+	return errors.Join(err, os.Remove(k.folder), k.lock.Close())
+}
+
+// Sweep removes what killed switches of this name have left for ports that keep does not accept, and for interfaces
+// that are gone.
+func (p Pins) Sweep(keep func(port string) bool) error {
+	if p == "" {
+		return nil
+	}
+	folders, err := filepath.Glob(string(p) + "*")
+	for _, folder := range folders {
+		err = errors.Join(err, sweep(folder, func() bool {
+			port, _, _ := strings.Cut(folder[len(p):], ":")
+			return keep(strings.ReplaceAll(port, "+", "."))
+		}))
+	}
+	return err
+}
+
+// sweep removes a folder, unless a switch lives that has it, or keep accepts it and its interface is there.
+func sweep(folder string, keep func() bool) error {
+	k, err := lockPin(folder)
+	if k == nil {
+		if errors.Is(err, os.ErrNotExist) {
+			err = nil
+		}
+		return err
+	}
+	l, index, err := k.load()
+	if l != nil {
+		_ = l.Close()
+	}
+	if index > 0 && keep() {
+		return errors.Join(err, k.lock.Close())
+	}
+	return errors.Join(err, k.remove())
 }

@@ -21,9 +21,9 @@ type Port struct {
 	steer   *ebpf.Program
 	ingress *ebpf.Program
 	link    link.Link
-	pin     string // file that keeps the link beyond this process; "" for none
-	adopted bool   // a killed switch has left the link
-	offset  int64  // CLOCK_MONOTONIC less the switch's clock
+	pin     *pin  // what keeps the link beyond this process; nil: nothing
+	adopted bool  // a killed switch has left the link
+	offset  int64 // CLOCK_MONOTONIC less the switch's clock
 
 	taken atomic.Uint64 // value of xoffs at the last TakeXoffs
 	flows map[Flow]Way  // that are in the map
@@ -33,19 +33,21 @@ type Port struct {
 // calling thread. Sockets that get the other one (Filter) may then take frames off the fast path. now is the switch's
 // time, and the switch's clock runs as CLOCK_MONOTONIC does.
 //
-// Attach replaces the program that a killed switch of the same folder has left for this name. It fails with ErrOccupied
-// where another program stands at the interface already.
+// Attach replaces the program that a killed switch of the same pins has left for the port of this name. It fails with
+// ErrOccupied where another program stands at the interface already.
 func (m *Maps) Attach(i, index int, pins Pins, name string, now int64) (*Port, error) {
-	p := &Port{maps: m, number: i, shared: &m.ports[i], pin: pins.path(name), offset: clockNs() - now,
-		flows: map[Flow]Way{}}
-	if err := p.attach(index); err != nil {
+	p := &Port{maps: m, number: i, shared: &m.ports[i], offset: clockNs() - now, flows: map[Flow]Way{}}
+	if err := p.attach(index, pins, name); err != nil {
 		return nil, errors.Join(err, p.Close())
 	}
 	return p, nil
 }
 
-func (p *Port) attach(index int) (err error) {
-	if p.link, err = adopt(p.pin, index); err != nil {
+func (p *Port) attach(index int, pins Pins, name string) (err error) {
+	if p.pin, err = pins.take(name); err == nil {
+		p.link, err = p.pin.adopt(index)
+	}
+	if err != nil {
 		return fmt.Errorf("assist: what a killed switch has left: %w", err)
 	}
 	others, err := link.QueryPrograms(link.QueryOptions{Target: index, Attach: ebpf.AttachTCXIngress})
@@ -63,13 +65,7 @@ func (p *Port) attach(index int) (err error) {
 	if err != nil {
 		return unavailable(err)
 	}
-	if p.pin == "" {
-		return nil
-	}
-	if err := p.link.Pin(p.pin); err != nil {
-		return fmt.Errorf("assist: keep the program of a killed switch: %w", err)
-	}
-	return nil
+	return p.pin.keep(p.link)
 }
 
 // TakeAdopted reports once whether the peer may be held by the program that a killed switch has left.
@@ -110,11 +106,8 @@ func (p *Port) reset() {
 
 // Close detaches the programs. No socket may use Filter any more.
 func (p *Port) Close() error {
-	var errs []error
+	errs := []error{p.pin.remove()}
 	if p.link != nil {
-		if p.pin != "" {
-			errs = append(errs, p.link.Unpin())
-		}
 		errs = append(errs, p.link.Close())
 	}
 	return errors.Join(append(errs, p.forgetFlows(), p.ingress.Close(), p.steer.Close())...)

@@ -1,0 +1,165 @@
+package assist
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/link"
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netns"
+	"golang.org/x/sys/unix"
+
+	"pfcswitch/dataplane/port"
+)
+
+// An outlet is a namespace with one interface.
+type outlet struct {
+	path  string
+	index int
+}
+
+func newOutlet(t *testing.T) (o outlet) {
+	t.Helper()
+	made := make(chan error)
+	var ns netns.NsHandle
+	go port.OnOwnThread(func() {
+		var err error
+		ns, err = netns.New()
+		made <- err
+	})
+	mustPin(t, <-made)
+	t.Cleanup(func() { _ = ns.Close() })
+	handle, err := netlink.NewHandleAt(ns)
+	mustPin(t, err)
+	t.Cleanup(handle.Close)
+	attrs := netlink.NewLinkAttrs()
+	attrs.Name = "p1"
+	v := netlink.NewVeth(attrs)
+	v.PeerName = "h1"
+	mustPin(t, handle.LinkAdd(v))
+	l, err := handle.LinkByName("p1")
+	mustPin(t, err)
+	return outlet{fmt.Sprintf("/proc/self/fd/%d", int(ns)), l.Attrs().Index}
+}
+
+func (o outlet) attach(m *Maps, i int, pins Pins, name string) (p *Port, err error) {
+	err = port.InNetns(o.path, func() (err error) {
+		p, err = m.Attach(i, o.index, pins, name, 0)
+		return err
+	})
+	return p, err
+}
+
+// programs returns the ids of the programs at the interface.
+func (o outlet) programs(t *testing.T) (ids []ebpf.ProgramID) {
+	t.Helper()
+	mustPin(t, port.InNetns(o.path, func() error {
+		all, err := link.QueryPrograms(link.QueryOptions{Target: o.index, Attach: ebpf.AttachTCXIngress})
+		if err == nil {
+			for _, p := range all.Programs {
+				ids = append(ids, p.ID)
+			}
+		}
+		return err
+	}))
+	return ids
+}
+
+// A kept program belongs to one port of one switch that lives, or that was killed: other switches of the same name
+// leave it alone, in whatever namespace they are.
+func TestPins(t *testing.T) {
+	m, err := Open()
+	if errors.Is(err, ErrNotAllowed) && os.Getuid() != 0 {
+		t.Skip(err)
+	}
+	mustPin(t, err)
+	t.Cleanup(func() { mustPin(t, m.Close()) })
+	root := t.TempDir()
+	mustPin(t, unix.Mount("bpf", root, "bpf", 0, ""))
+	t.Cleanup(func() { mustPin(t, unix.Unmount(root, 0)) })
+	pins := Pins(filepath.Join(root, "pfcswitch:"+inFile("sw.1")+":"))
+	folders := func() int {
+		all, err := filepath.Glob(root + "/pfcswitch*")
+		mustPin(t, err)
+		return len(all)
+	}
+	one, other := newOutlet(t), newOutlet(t)
+	if one.index != other.index {
+		t.Fatalf("interfaces %d and %d: nothing is shown", one.index, other.index)
+	}
+	a, err := one.attach(m, 0, pins, "p.1")
+	mustPin(t, err)
+	b, err := other.attach(m, 1, pins, "p.1")
+	mustPin(t, err)
+	ofOne, ofOther := one.programs(t), other.programs(t)
+	if len(ofOne) != 1 || len(ofOther) != 1 || ofOne[0] == ofOther[0] || folders() != 2 {
+		t.Errorf("programs %v and %v, %d kept; want one of its own at each interface", ofOne, ofOther, folders())
+	}
+	if _, err := one.attach(m, 2, pins, "p.1"); !errors.Is(err, ErrOccupied) || !slices.Equal(one.programs(t), ofOne) {
+		t.Errorf("a second switch: error %v, programs %v; want it refused, and %v", err, one.programs(t), ofOne)
+	}
+
+	// both are killed: their files are closed
+	for _, p := range []*Port{a, b} {
+		mustPin(t, errors.Join(p.link.Close(), p.ingress.Close(), p.steer.Close(), p.pin.lock.Close()))
+	}
+	a, err = one.attach(m, 0, pins, "p.1")
+	mustPin(t, err)
+	if !a.TakeAdopted() || slices.Equal(one.programs(t), ofOne) || !slices.Equal(other.programs(t), ofOther) {
+		t.Error("the next start has not replaced its program, or another one")
+	}
+	mustPin(t, pins.Sweep(func(port string) bool { return port == "p.1" }))
+	if folders() != 2 {
+		t.Errorf("%d kept, want those of both ports", folders())
+	}
+	mustPin(t, pins.Sweep(func(string) bool { return false }))
+	if got := other.programs(t); folders() != 1 || len(got) > 0 || len(one.programs(t)) != 1 {
+		t.Errorf("%d kept, programs %v at the interface of a port that is no more; want the living one's", folders(),
+			got)
+	}
+	mustPin(t, a.Close())
+	if got := one.programs(t); folders() > 0 || len(got) > 0 {
+		t.Errorf("the end left %d folders and programs %v", folders(), got)
+	}
+}
+
+// What is kept for an interface that is gone is swept.
+func TestPinOfALostInterface(t *testing.T) {
+	m, err := Open()
+	if errors.Is(err, ErrNotAllowed) && os.Getuid() != 0 {
+		t.Skip(err)
+	}
+	mustPin(t, err)
+	t.Cleanup(func() { mustPin(t, m.Close()) })
+	root := t.TempDir()
+	mustPin(t, unix.Mount("bpf", root, "bpf", 0, ""))
+	t.Cleanup(func() { mustPin(t, unix.Unmount(root, 0)) })
+	pins := Pins(root + "/pfcswitch:sw:")
+	o := newOutlet(t)
+	p, err := o.attach(m, 0, pins, "p1")
+	mustPin(t, err)
+	mustPin(t, port.InNetns(o.path, func() error {
+		l, err := netlink.LinkByName("p1")
+		if err != nil {
+			return err
+		}
+		return netlink.LinkDel(l)
+	}))
+	mustPin(t, errors.Join(p.link.Close(), p.ingress.Close(), p.steer.Close(), p.pin.lock.Close()))
+	mustPin(t, pins.Sweep(func(string) bool { return true }))
+	if left, _ := filepath.Glob(root + "/pfcswitch*"); len(left) > 0 {
+		t.Errorf("%q is left of a port whose interface is gone", left)
+	}
+}
+
+func mustPin(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
