@@ -53,7 +53,8 @@ func (r *Runner) Replace(i int, p Prepared) (lost int, err error) {
 			return fmt.Errorf("port %s: %w", t.cfg.Name, err)
 		}
 		t.obeyLast(r.sw, p, until)
-		readLosses(r.sw, i, t.losses(), t.stopped())
+		l, stopped := t.lastLosses(p)
+		readLosses(r.sw, i, l, stopped)
 		r.sw.RingsReplaced(i)
 		t.port = p
 		t.blocked, t.segmentsTaken = [port.NumClasses]bool{}, [port.NumClasses]int{}
@@ -199,6 +200,30 @@ func (t *portTask) obeyLast(sw *dataplane.Switch, p port.Port, until int64) {
 	for b, stamp := p.Control(); b != nil && cameBy(stamp, until); b, stamp = p.Control() {
 		p.ControlDone()
 	}
+}
+
+// lastLosses returns the losses of the old sockets, and which of their rings the kernel has stopped. A stopped ring has
+// counted each frame that has come to p since.
+func (t *portTask) lastLosses(p port.Port) (l dataplane.RingLosses, stopped [port.NumClasses]bool) {
+	waiting := func() (n [port.NumClasses]int) {
+		for c := range n {
+			n[c] = p.Backlog(port.Class(c)).Frames
+		}
+		return n
+	}
+	n, before := waiting(), [port.NumClasses]int{-1}
+	for tries := 0; n != before && tries < burstFrames; tries++ { // none comes between the two looks
+		before, l = n, t.losses()
+		n = waiting()
+	}
+	stopped = t.stopped()
+	if stopped[port.Lossless] {
+		l.Lossless -= uint64(n[port.Lossless])
+	}
+	if stopped[port.Other] {
+		l.Other -= uint64(n[port.Other])
+	}
+	return l, stopped
 }
 
 // awaitOthers waits until no more lossy frames wait than a standstill has time for. It waits as long as for the
