@@ -5,6 +5,7 @@ import (
 
 	"pfcswitch/dataplane/bridge"
 	"pfcswitch/dataplane/frame"
+	"pfcswitch/dataplane/port"
 )
 
 // The driver may forward frames of a port by a path of its own, past the switch. The switch says which (FastPath),
@@ -35,6 +36,10 @@ func (s *Switch) SetGates(i int, gates *Gates) {
 // OnForget sets what is called when answers of FastPath no longer hold. The driver itself has to forget them after each
 // change of the configuration, of a port, or of a port's state.
 func (s *Switch) OnForget(f func()) { s.forget = f }
+
+// EndsHere is how frames begin behind addresses and tag that no fast path may take: they end at the switch, and control
+// frames, which do too, come to it by rings of their own.
+func (s *Switch) EndsHere() [7]byte { return s.cfg.Measurement.Beginning() }
 
 // slow says why no frame may pass the port by; empty: some may. A shaper, a meter, a
 // delay line or the segmenter has to see them all.
@@ -140,6 +145,14 @@ func (s *Switch) CountForwarded(i int, q uint8, f *Forwarded) {
 	p.count.SentBytes += f.TxOctets
 	p.count.QueueSent[q] += f.TxFrames
 	p.count.Forwarded[q] += f.TxFrames
+}
+
+// TakenByOther counts n frames of port i that another program took on their way past the switch.
+func (s *Switch) TakenByOther(i int, c port.Class, n int, now int64) {
+	if p := s.at(i, now); p != nil {
+		s.ringLost(p, c, n, "a program of somebody else was attached before the switch's at the interface's tcx "+
+			"ingress, and took frames that were to take the fast path. From now on they come to the switch")
+	}
 }
 
 // HeldByKernel notes that a program of the driver has held the peer of port i by n XOFF, because the switch did not

@@ -130,6 +130,12 @@ type MeasurementFrame struct {
 	Busy     bool    // the link carried traffic when the frame came; the caller of Parse sets this
 }
 
+// Beginning is how fallback frames begin behind the addresses: with what Recognizes looks for.
+func (f *MeasurementFormat) Beginning() (b [7]byte) {
+	copy(b[:], f.appendHeader(nil, f.Fallback, 0, 0, 0, 0))
+	return b
+}
+
 // Recognizes reports whether b has the EtherType, the opcode and the identifier of this format, whatever else may be
 // wrong with it.
 func (f *MeasurementFormat) Recognizes(b []byte) bool {

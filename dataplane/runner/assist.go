@@ -56,13 +56,14 @@ func (r *Runner) SetAssist(i int, a *Assist) error {
 func (t *portTask) setAssist(sw *dataplane.Switch, r *Runner, a *Assist) {
 	r.countForwarded(sw, t)
 	if a == nil {
-		t.configureAssist(nil, &r.assist) // a port that is closed holds nobody
+		t.configureAssist(sw, nil, &r.assist) // a port that is closed holds nobody
 		t.assist = nil
 		sw.SetGates(t.index, nil)
 		return
 	}
 	t.assist = a
-	t.forwarded = r.assist.Maps.Counts(t.index)
+	t.forwarded, t.lost = r.assist.Maps.Counts(t.index), [port.NumClasses]uint64{}
+	a.Regain()
 	if a.Why == "" {
 		sw.SetGates(t.index, (*dataplane.Gates)(a.Gates()))
 	} else {
@@ -78,15 +79,16 @@ func (t *portTask) fast() bool {
 
 // configureAssist tells the program which frames are lossless, and how to hold the peer. hold is an XOFF for all that
 // is lossless; nil where the program must not send it.
-func (t *portTask) configureAssist(hold []byte, o *AssistOptions) {
+func (t *portTask) configureAssist(sw *dataplane.Switch, hold []byte, o *AssistOptions) {
 	if t.assist == nil {
 		return
 	}
 	t.kernelHolds = hold != nil
 	c, lossless := &t.cfg.Classify, t.cfg.LosslessPriorities()
 	s := assist.Settings{Freeze: o.Freeze, Hold: o.Hold, Xoff: hold, Pause: t.cfg.Mode == macctl.ModePause,
-		Enabled: lossless, TrustPCP: c.Trust == classify.TrustPCP, TrustDSCP: c.Trust == classify.TrustDSCP,
-		LosslessPCP: lossless, LosslessDefault: lossless>>c.Default&1 != 0}
+		Enabled: lossless, Ends: sw.EndsHere(),
+		TrustPCP: c.Trust == classify.TrustPCP, TrustDSCP: c.Trust == classify.TrustDSCP, LosslessPCP: lossless,
+		LosslessDefault: lossless>>c.Default&1 != 0}
 	for dscp, priority := range c.DSCP {
 		s.LosslessDSCP |= uint64(lossless>>priority&1) << dscp
 	}
@@ -238,6 +240,12 @@ func (r *Runner) countForwarded(sw *dataplane.Switch, t *portTask) {
 		r.forwards = true
 	}
 	t.forwarded = counts
+	var lost [port.NumClasses]uint64
+	lost[port.Other], lost[port.Lossless] = t.assist.Lost()
+	for c, n := range lost {
+		sw.TakenByOther(t.index, port.Class(c), int(n-t.lost[c]), Now())
+	}
+	t.lost = lost
 }
 
 // readForwarded takes over what has happened on the fast path. tasksMu is locked.

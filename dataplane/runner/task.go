@@ -60,7 +60,8 @@ type portTask struct {
 	reaction dataplane.Histogram // from XOFF received to the end of the last send call
 	lateness dataplane.Histogram // from when a frame was due in delay to its send call
 
-	forwarded assist.Counts // what the switch has counted of the fast path
+	forwarded assist.Counts           // what the switch has counted of the fast path
+	lost      [port.NumClasses]uint64 // likewise, of what another program took
 }
 
 // A span is a range of numbers without to.
@@ -107,7 +108,7 @@ func (t *portTask) protect(sw *dataplane.Switch, r *Runner) {
 	if every == 0 || !t.up {
 		hold = nil
 	}
-	t.configureAssist(hold, &r.assist)
+	t.configureAssist(sw, hold, &r.assist)
 }
 
 // hostPort is a port that leads to the stack of the host.

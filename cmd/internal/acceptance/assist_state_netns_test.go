@@ -1,11 +1,13 @@
 package acceptance
 
 import (
+	"errors"
 	"net"
 	"os"
 	"os/exec"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -164,35 +166,52 @@ func TestAssistOff(t *testing.T) {
 	r.passesSlowly(1, 2)
 }
 
+// somebodyElse attaches a program that returns a verdict to tcx ingress of a port.
+func (r *Rig) somebodyElse(port string, verdict int32, where bpflink.Anchor) (end func()) {
+	r.T.Helper()
+	p, err := ebpf.NewProgram(&ebpf.ProgramSpec{Type: ebpf.SchedCLS, License: "GPL",
+		Instructions: asm.Instructions{asm.Mov.Imm(asm.R0, verdict), asm.Return()}})
+	must(r.T, err)
+	var l bpflink.Link
+	must(r.T, r.Node.Do(func() error {
+		at, err := net.InterfaceByName(port)
+		if err != nil {
+			return err
+		}
+		l, err = bpflink.AttachTCX(bpflink.TCXOptions{Interface: at.Index, Program: p, Anchor: where,
+			Attach: ebpf.AttachTCXIngress})
+		return err
+	}))
+	end = sync.OnceFunc(func() { must(r.T, errors.Join(l.Detach(), l.Close(), p.Close())) })
+	r.T.Cleanup(end)
+	return end
+}
+
+// What programs at tcx ingress return: the next one decides, or the frame goes on to the host's stack.
+const (
+	verdictNext = -1
+	verdictPass = 0
+)
+
+// saysOfPort reports whether an event of port n has a part of a text.
+func (r *Rig) saysOfPort(n int, part string) bool {
+	return slices.ContainsFunc(r.Events(dataplane.EventPort, n), func(e dataplane.Event) bool {
+		return strings.Contains(e.Text, part)
+	})
+}
+
 // The program of somebody else keeps those of the switch away from one port, and goes on itself.
 func TestAssistBesideAnotherProgram(t *testing.T) {
 	needAssist(t)
 	r := NewRig(t, 3)
-	p, err := ebpf.NewProgram(&ebpf.ProgramSpec{Type: ebpf.SchedCLS, License: "GPL",
-		Instructions: asm.Instructions{asm.Mov.Imm(asm.R0, -1), asm.Return()}})
-	must(t, err)
-	t.Cleanup(func() { _ = p.Close() })
-	must(t, r.Node.Do(func() error {
-		at, err := net.InterfaceByName("p1")
-		if err != nil {
-			return err
-		}
-		l, err := bpflink.AttachTCX(bpflink.TCXOptions{Interface: at.Index, Program: p,
-			Attach: ebpf.AttachTCXIngress})
-		if err == nil {
-			t.Cleanup(func() { _ = l.Close() })
-		}
-		return err
-	}))
+	r.somebodyElse("p1", verdictNext, nil)
 	r.Start(fastPorts)
 	c := r.ServeControl()
 	if got := [2]string{r.column(c, 1), r.column(c, 2)}; got != [2]string{"off (another program)", "fast"} {
 		t.Errorf("show ports says %q", got)
 	}
-	if e := r.Events(dataplane.EventPort, 1); !slices.ContainsFunc(e, func(e dataplane.Event) bool {
-		return strings.Contains(e.Text, "another program")
-	}) {
-		t.Errorf("no event says so: %+v", e)
+	if !r.saysOfPort(1, "another program") {
+		t.Errorf("no event says so: %+v", r.Events(dataplane.EventPort, 1))
 	}
 	if r.programs("p1") != 1 {
 		t.Errorf("%d programs are at p1, want the one", r.programs("p1"))

@@ -98,12 +98,18 @@ func (d *Daemon) attachAssist(p *portLink) {
 		return
 	}
 	s.UseFilter(a.Filter())
-	d.setAssist(p, &runner.Assist{Port: a, Index: p.at.link.Index, Netns: p.at.home, Why: whySlow(&p.at.link)})
+	p.besideAnother = false
+	d.setAssist(p, &runner.Assist{Port: a, Index: p.at.link.Index, Netns: p.at.home, Why: p.whySlow()})
 }
 
-// whySlow says why the programs cannot hand frames over to the far end of an interface; empty: they can.
-func whySlow(l *port.Link) string {
-	switch {
+// anotherProgram is why no frame takes the fast path that a program of somebody else may want to see.
+const anotherProgram = "another program"
+
+// whySlow says why the programs cannot hand frames over to the far end of an interface, or must not; empty: they can.
+func (p *portLink) whySlow() string {
+	switch l := &p.at.link; {
+	case p.besideAnother:
+		return anotherProgram
 	case l.Kind != "veth":
 		return "no veth"
 	case !l.FarAway:
@@ -117,14 +123,57 @@ func (d *Daemon) setAssist(p *portLink, a *runner.Assist) {
 	d.warn(p.cfg.Name, "using the programs in the kernel", d.runner.SetAssist(p.number, a))
 }
 
-// followAssist follows an interface whose far end has moved to another namespace.
+// followAssist follows an interface whose far end has moved to another namespace, or where programs of others have come
+// or gone.
 func (d *Daemon) followAssist(p *portLink) {
-	if p.assist == nil || p.assist.Why == whySlow(&p.at.link) {
+	if !p.assistChanged() {
 		return
 	}
-	next := *p.assist
-	next.Why = whySlow(&p.at.link)
+	was, next := p.assist.Why, *p.assist
+	next.Why = p.whySlow()
 	d.setAssist(p, &next)
+	switch {
+	case next.Why == was:
+	case next.Why == anotherProgram:
+		d.report(slog.LevelWarn, dataplane.EventPort, p.cfg.Name, "a program of somebody else was attached at the "+
+			"interface's tcx ingress (\"bpftool net\" shows it): until it is gone, no frame passes the switch by "+
+			"(assist)")
+	case was == anotherProgram:
+		d.report(slog.LevelInfo, dataplane.EventPort, p.cfg.Name, "the program of somebody else at the interface's "+
+			"tcx ingress is gone (assist)")
+	}
+}
+
+// assistChanged reports whether the programs of a port are to be told something.
+func (p *portLink) assistChanged() bool {
+	if p.assist == nil {
+		return false
+	}
+	lossy, lossless := p.assist.Lost()
+	return p.assist.Why != p.whySlow() || lossy+lossless > 0
+}
+
+// programsChanged looks for programs of others at the ports' interfaces, of which no event tells, and reports whether
+// some have come or gone.
+func (d *Daemon) programsChanged() (changed bool) {
+	byNetns := map[string][]*portLink{}
+	for _, p := range d.ports {
+		if p.assist != nil {
+			byNetns[p.cfg.Netns] = append(byNetns[p.cfg.Netns], p)
+		}
+	}
+	for netns, ports := range byNetns {
+		_ = port.InNetns(netns, func() error { // without it, the interfaces are gone, of which events tell
+			for _, p := range ports {
+				if others, err := p.assist.Beside(); err == nil {
+					p.besideAnother = others
+				}
+				changed = changed || p.assistChanged()
+			}
+			return nil
+		})
+	}
+	return changed
 }
 
 // closeAssist detaches the programs of a port, whose sockets are closed.

@@ -31,6 +31,7 @@ type portLink struct {
 	mtuReport        string         // the last report on the interface's MTU; empty: the MTU suits
 	assist           *runner.Assist // nil where no program helps
 	noAssist         error          // why not, where the port has sockets
+	besideAnother    bool           // a program of somebody else stands beside, by the last look
 	restore          func() error
 	restoreHostStack func() error // lets the host's stack receive again; nil: the stack receives
 
@@ -81,18 +82,18 @@ func (d *Daemon) Run(ctx context.Context) {
 			case <-d.events:
 				idle = false
 			case <-scan.C:
-				idle = complete && !d.rescanNeeded() && !d.renegotiate.Load()
+				idle = !d.rescanNeeded() && complete && !d.renegotiate.Load()
 			}
 		}
 	}
 }
 
-// rescanNeeded tells whether a changed link speed waits for the buffer to drain, or the name of a namespace now stands
-// for another namespace or none.
+// rescanNeeded tells whether a changed link speed waits for the buffer to drain, the name of a namespace now stands for
+// another namespace or none, or programs at an interface have come or gone.
 func (d *Daemon) rescanNeeded() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.speedChanged || len(d.replacedNetns()) > 0
+	return d.programsChanged() || d.speedChanged || len(d.replacedNetns()) > 0
 }
 
 // replacedNetns returns the watched names that now stand for another namespace or none.

@@ -47,7 +47,7 @@ struct port {
 	__u64 seen;      // value of arrived when the switch last had no frame of the port in its rings
 	__u64 pauses;    // MAC Control frames that closed a gate
 	__u32 gates[PRIORITIES]; // of the egress queues: 1 open, 0 closed
-	__u32 pad2[4];
+	__u64 lost[2];   // frames, lossy and lossless, that were to take the fast path and that another program took
 
 	__u64 freeze;    // ns after which an unread lossless frame makes the program hold the peer; 0: never
 	__u64 hold;      // ns after which it stops doing so
@@ -56,8 +56,10 @@ struct port {
 	__u8 lossless_default;  // 1: frames without the trusted field are lossless
 	__u8 trust;             // enum trust
 	__u8 pause;             // 1: flow control by PAUSE, which concerns all priorities
-	__u8 enabled;           // bit n: PFC for priority n is obeyed
-	__u8 pad3[35];
+	__u8 enabled;           // bit n: priority n is lossless, and its PFC is obeyed
+	__u8 pad3[3];
+	__u32 ends[2];          // how frames begin, behind addresses and tag, that end at the switch: seven octets
+	__u8 pad4[24];
 	__u8 xoff[CONTROL_OCTETS]; // XOFF for all that is lossless, padded with zeros
 };
 
@@ -163,10 +165,18 @@ static __always_inline __u8 read_dscp(struct __sk_buff *skb)
 }
 
 // read_key reports whether a frame can have an entry in `flows`, and writes its key, without the port.
-static __always_inline int read_key(struct __sk_buff *skb, struct flow_key *k)
+static __always_inline int read_key(struct __sk_buff *skb, struct flow_key *k, struct port *p)
 {
-	if (bpf_skb_load_bytes(skb, 0, k->dst, sizeof(k->dst) + sizeof(k->src)))
+	struct {
+		__u8 dst[ETH_ALEN], src[ETH_ALEN];
+		__u32 begin[2];
+	} b;
+
+	if (bpf_skb_load_bytes(skb, 0, &b, sizeof(b)))
 		return 0;
+	if (b.begin[0] == p->ends[0] && !((b.begin[1] ^ p->ends[1]) & bpf_htonl(0xffffff00)))
+		return 0;
+	__builtin_memcpy(k->dst, b.dst, sizeof(k->dst) + sizeof(k->src));
 	k->tci = UNTAGGED;
 	if (skb->vlan_present) {
 		if (skb->vlan_proto != bpf_htons(ETH_P_8021Q))
@@ -175,6 +185,16 @@ static __always_inline int read_key(struct __sk_buff *skb, struct flow_key *k)
 	}
 	k->dscp = read_dscp(skb);
 	return 1;
+}
+
+// lose counts a frame that steer has let take the fast path, and that ingress did not see: a program that was attached
+// before ingress took it. Its port takes no fast path any more.
+static __always_inline void lose(struct decision *d)
+{
+	struct port *p = port_of(d->in);
+
+	if (p)
+		count(&p->lost[p->enabled >> (d->priority % PRIORITIES) & 1]);
 }
 
 // steer is the filter of the sockets of the data rings. It returns how many octets of a frame the ring gets: all, or
@@ -195,10 +215,12 @@ int steer(struct __sk_buff *skb)
 	in_force = bpf_map_lookup_elem(&generation, &zero);
 	if (!p || !d || !in_force)
 		return ALL_OCTETS;
+	if (d->ifindex)
+		lose(d);
 	d->ifindex = 0;
 	d->in = number;
 	d->steered = 1;
-	if (!*in_force || p->seen != p->arrived || !read_key(skb, &k))
+	if (!*in_force || p->lost[0] || p->lost[1] || p->seen != p->arrived || !read_key(skb, &k, p))
 		return ALL_OCTETS;
 	f = bpf_map_lookup_elem(&flows, &k);
 	now = bpf_ktime_get_coarse_ns();
@@ -237,7 +259,7 @@ static __always_inline int hand_over(struct __sk_buff *skb, struct decision *d)
 
 	if (!d->ifindex || d->in != number)
 		return 0;
-	// a frame that no packet socket gets, because memory is short, is not the one that steer has seen
+	// another program took the frame, and this is one that no packet socket gets, because memory is short
 	if (bpf_skb_load_bytes(skb, 0, &dst, ETH_ALEN) || dst != d->dst)
 		return 0;
 	rx = tally_of(d->in, d->priority);
@@ -368,6 +390,8 @@ int ingress(struct __sk_buff *skb)
 		d->ifindex = 0;
 		return bpf_redirect_peer(to, 0);
 	}
+	if (d->ifindex)
+		lose(d);
 	d->ifindex = 0;
 	if (skb->protocol == bpf_htons(MAC_CONTROL)) {
 		obey(skb, p);

@@ -120,17 +120,22 @@ func (k *pin) adopt(index int) (link.Link, error) {
 	if l == nil || at == index {
 		return l, err
 	}
-	return nil, errors.Join(os.Remove(k.file()), l.Close())
+	return nil, errors.Join(detach(l), os.Remove(k.file()))
 }
 
+// detach ends an attachment. The kernel ends one that is only closed and removed some time later, and the next program
+// at its interface may come before.
+func detach(l link.Link) error { return errors.Join(l.Detach(), l.Close()) }
+
 // load returns the attachment and the index of its interface: nil where there is none, 0 where its interface is gone.
+// What is no attachment is removed.
 func (k *pin) load() (link.Link, int, error) {
 	l, err := link.LoadPinnedLink(k.file(), nil)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil, 0, nil
 	}
 	if err != nil {
-		return nil, 0, errors.Join(err, os.Remove(k.file()))
+		return nil, 0, os.Remove(k.file())
 	}
 	if info, err := l.Info(); err == nil && info.TCX() != nil {
 		return l, int(info.TCX().Ifindex), nil
@@ -143,11 +148,18 @@ func (k *pin) remove() error {
 	if k == nil {
 		return nil
 	}
-	err := os.Remove(k.file())
-	if errors.Is(err, os.ErrNotExist) {
-		err = nil
+	return errors.Join(k.forget(), os.Remove(k.folder), k.lock.Close())
+}
+
+// forget removes what is kept.
+func (k *pin) forget() error {
+	if k == nil {
+		return nil
 	}
-	return errors.Join(err, os.Remove(k.folder), k.lock.Close())
+	if err := os.Remove(k.file()); !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return nil
 }
 
 // Sweep removes what killed switches of this name have left for ports that keep does not accept, and for interfaces
@@ -176,11 +188,11 @@ func sweep(folder string, keep func() bool) error {
 		return err
 	}
 	l, index, err := k.load()
-	if l != nil {
-		_ = l.Close()
-	}
 	if index > 0 && keep() {
-		return errors.Join(err, k.lock.Close())
+		return errors.Join(l.Close(), k.lock.Close())
+	}
+	if l != nil {
+		err = detach(l)
 	}
 	return errors.Join(err, k.remove())
 }

@@ -70,18 +70,31 @@ func (o outlet) programs(t *testing.T) (ids []ebpf.ProgramID) {
 	return ids
 }
 
-// A kept program belongs to one port of one switch that lives, or that was killed: other switches of the same name
-// leave it alone, in whatever namespace they are.
-func TestPins(t *testing.T) {
+// openPins makes maps, and mounts a place for what outlives a switch.
+func openPins(t *testing.T) (m *Maps, root string) {
+	t.Helper()
 	m, err := Open()
 	if errors.Is(err, ErrNotAllowed) && os.Getuid() != 0 {
 		t.Skip(err)
 	}
 	mustPin(t, err)
 	t.Cleanup(func() { mustPin(t, m.Close()) })
-	root := t.TempDir()
+	root = t.TempDir()
 	mustPin(t, unix.Mount("bpf", root, "bpf", 0, ""))
 	t.Cleanup(func() { mustPin(t, unix.Unmount(root, 0)) })
+	return m, root
+}
+
+// kill closes the files of a port, as the kernel does when it kills a switch.
+func (p *Port) kill(t *testing.T) {
+	t.Helper()
+	mustPin(t, errors.Join(p.link.Close(), p.ingress.Close(), p.steer.Close(), p.pin.lock.Close()))
+}
+
+// A kept program belongs to one port of one switch that lives, or that was killed: other switches of the same name
+// leave it alone, in whatever namespace they are.
+func TestPins(t *testing.T) {
+	m, root := openPins(t)
 	pins := Pins(filepath.Join(root, "pfcswitch:"+inFile("sw.1")+":"))
 	folders := func() int {
 		all, err := filepath.Glob(root + "/pfcswitch*")
@@ -104,10 +117,8 @@ func TestPins(t *testing.T) {
 		t.Errorf("a second switch: error %v, programs %v; want it refused, and %v", err, one.programs(t), ofOne)
 	}
 
-	// both are killed: their files are closed
-	for _, p := range []*Port{a, b} {
-		mustPin(t, errors.Join(p.link.Close(), p.ingress.Close(), p.steer.Close(), p.pin.lock.Close()))
-	}
+	a.kill(t)
+	b.kill(t)
 	a, err = one.attach(m, 0, pins, "p.1")
 	mustPin(t, err)
 	if !a.TakeAdopted() || slices.Equal(one.programs(t), ofOne) || !slices.Equal(other.programs(t), ofOther) {
@@ -130,15 +141,7 @@ func TestPins(t *testing.T) {
 
 // What is kept for an interface that is gone is swept.
 func TestPinOfALostInterface(t *testing.T) {
-	m, err := Open()
-	if errors.Is(err, ErrNotAllowed) && os.Getuid() != 0 {
-		t.Skip(err)
-	}
-	mustPin(t, err)
-	t.Cleanup(func() { mustPin(t, m.Close()) })
-	root := t.TempDir()
-	mustPin(t, unix.Mount("bpf", root, "bpf", 0, ""))
-	t.Cleanup(func() { mustPin(t, unix.Unmount(root, 0)) })
+	m, root := openPins(t)
 	pins := Pins(root + "/pfcswitch:sw:")
 	o := newOutlet(t)
 	p, err := o.attach(m, 0, pins, "p1")
@@ -150,10 +153,56 @@ func TestPinOfALostInterface(t *testing.T) {
 		}
 		return netlink.LinkDel(l)
 	}))
-	mustPin(t, errors.Join(p.link.Close(), p.ingress.Close(), p.steer.Close(), p.pin.lock.Close()))
+	p.kill(t)
 	mustPin(t, pins.Sweep(func(string) bool { return true }))
 	if left, _ := filepath.Glob(root + "/pfcswitch*"); len(left) > 0 {
 		t.Errorf("%q is left of a port whose interface is gone", left)
+	}
+}
+
+// What a crash has left half-made keeps no start from having its programs, and their end leaves nothing.
+func TestHalfMadePins(t *testing.T) {
+	m, root := openPins(t)
+	pins := Pins(root + "/pfcswitch:sw:")
+	for _, tt := range []struct {
+		name  string
+		crash func(t *testing.T, p *Port)
+	}{
+		{"the folder alone", func(t *testing.T, p *Port) {
+			mustPin(t, os.Remove(p.pin.file()))
+			p.kill(t)
+		}},
+		{"something else is kept", func(t *testing.T, p *Port) {
+			mustPin(t, os.Remove(p.pin.file()))
+			mustPin(t, p.ingress.Pin(p.pin.file()))
+			p.kill(t)
+		}},
+		{"kept, and not attached any more", func(t *testing.T, p *Port) {
+			mustPin(t, p.link.Detach())
+			p.kill(t)
+		}},
+		{"kept for a port that had another name", func(t *testing.T, p *Port) {
+			p.kill(t)
+			mustPin(t, pins.Sweep(func(port string) bool { return port == "p2" }))
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			o := newOutlet(t)
+			p, err := o.attach(m, 0, pins, "p1")
+			mustPin(t, err)
+			tt.crash(t, p)
+			p, err = o.attach(m, 0, pins, "p1")
+			mustPin(t, err)
+			if got := o.programs(t); len(got) != 1 {
+				t.Errorf("programs %v are at the interface, want one", got)
+			}
+			mustPin(t, p.Close())
+			left, err := filepath.Glob(string(pins) + "*")
+			mustPin(t, err)
+			if got := o.programs(t); len(left) > 0 || len(got) > 0 {
+				t.Errorf("the end left %q and programs %v", left, got)
+			}
+		})
 	}
 }
 

@@ -1,9 +1,11 @@
 package assist
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -16,6 +18,7 @@ import (
 type Port struct {
 	maps   *Maps
 	number int
+	index  int // of the interface
 	shared *programPort
 
 	steer   *ebpf.Program
@@ -36,23 +39,24 @@ type Port struct {
 // Attach replaces the program that a killed switch of the same pins has left for the port of this name. It fails with
 // ErrOccupied where another program stands at the interface already.
 func (m *Maps) Attach(i, index int, pins Pins, name string, now int64) (*Port, error) {
-	p := &Port{maps: m, number: i, shared: &m.ports[i], offset: clockNs() - now, flows: map[Flow]Way{}}
-	if err := p.attach(index, pins, name); err != nil {
+	p := &Port{maps: m, number: i, index: index, shared: &m.ports[i], offset: clockNs() - now, flows: map[Flow]Way{}}
+	if err := p.attach(pins, name); err != nil {
 		return nil, errors.Join(err, p.Close())
 	}
 	return p, nil
 }
 
-func (p *Port) attach(index int, pins Pins, name string) (err error) {
+func (p *Port) attach(pins Pins, name string) (err error) {
 	if p.pin, err = pins.take(name); err == nil {
-		p.link, err = p.pin.adopt(index)
+		p.link, err = p.pin.adopt(p.index)
 	}
 	if err != nil {
 		return fmt.Errorf("assist: what a killed switch has left: %w", err)
 	}
-	others, err := link.QueryPrograms(link.QueryOptions{Target: index, Attach: ebpf.AttachTCXIngress})
-	if p.adopted = p.link != nil; !p.adopted && err == nil && len(others.Programs) > 0 {
-		return ErrOccupied
+	if p.adopted = p.link != nil; !p.adopted {
+		if all, err := p.programs(); err == nil && len(all) > 0 {
+			return ErrOccupied
+		}
 	}
 	if err := p.load(); err != nil {
 		return unavailable(err)
@@ -61,11 +65,42 @@ func (p *Port) attach(index int, pins Pins, name string) (err error) {
 	if p.adopted {
 		return p.link.Update(p.ingress)
 	}
-	p.link, err = link.AttachTCX(link.TCXOptions{Interface: index, Program: p.ingress, Attach: ebpf.AttachTCXIngress})
+	return p.hook()
+}
+
+func (p *Port) hook() (err error) {
+	p.link, err = link.AttachTCX(link.TCXOptions{Interface: p.index, Program: p.ingress, Attach: ebpf.AttachTCXIngress})
 	if err != nil {
 		return unavailable(err)
 	}
 	return p.pin.keep(p.link)
+}
+
+// programs returns what stands at the interface's tcx ingress.
+func (p *Port) programs() ([]link.AttachedProgram, error) {
+	all, err := link.QueryPrograms(link.QueryOptions{Target: p.index, Attach: ebpf.AttachTCXIngress})
+	if err != nil {
+		return nil, err
+	}
+	return all.Programs, nil
+}
+
+// Beside reports whether a program of somebody else stands at the interface too, and attaches the port's again where
+// somebody has taken it away. It wants the namespace of the interface. One call at a time.
+func (p *Port) Beside() (others bool, err error) {
+	all, err := p.programs()
+	if err != nil {
+		return false, err
+	}
+	own, err := p.ingress.Info()
+	if err != nil {
+		return false, err
+	}
+	id, _ := own.ID() // each kernel that has tcx tells it
+	if slices.ContainsFunc(all, func(a link.AttachedProgram) bool { return a.ID == id }) {
+		return len(all) > 1, nil
+	}
+	return len(all) > 0, errors.Join(p.pin.forget(), detach(p.link), p.hook())
 }
 
 // TakeAdopted reports once whether the peer may be held by the program that a killed switch has left.
@@ -108,7 +143,7 @@ func (p *Port) reset() {
 func (p *Port) Close() error {
 	errs := []error{p.pin.remove()}
 	if p.link != nil {
-		errs = append(errs, p.link.Close())
+		errs = append(errs, detach(p.link))
 	}
 	return errors.Join(append(errs, p.forgetFlows(), p.ingress.Close(), p.steer.Close())...)
 }
@@ -125,8 +160,9 @@ type Settings struct {
 	Hold   time.Duration // up to this age
 	Xoff   []byte        // the frame that holds all that is lossless, at most 128 octets; empty: never
 
-	Pause   bool  // flow control by PAUSE, else by PFC
-	Enabled uint8 // priorities whose PFC is obeyed: bit n is priority n
+	Pause   bool    // flow control by PAUSE, else by PFC
+	Enabled uint8   // priorities that are lossless, and whose PFC is obeyed: bit n is priority n
+	Ends    [7]byte // how frames begin, behind addresses and tag, that end at the switch
 
 	TrustPCP, TrustDSCP bool
 	LosslessPCP         uint8  // bit n: frames with PCP n are lossless, where it is trusted
@@ -153,6 +189,8 @@ func (p *Port) Configure(c *Settings) {
 		s.Trust = trustDSCP
 	}
 	s.LosslessPcp, s.LosslessDscp, s.LosslessDefault = c.LosslessPCP, c.LosslessDSCP, boolByte(c.LosslessDefault)
+	ends := append(c.Ends[:], 0)
+	s.Ends = [2]uint32{binary.NativeEndian.Uint32(ends), binary.NativeEndian.Uint32(ends[4:])}
 	s.Xoff = [len(s.Xoff)]byte{}
 	copy(s.Xoff[:], c.Xoff)
 	s.Hold = uint64(c.Hold)
@@ -209,6 +247,19 @@ func (p *Port) Emptied(arrived uint64) {
 // Suspend makes all frames of the port come to the rings, until Emptied. A frame that has been decided about still
 // goes.
 func (p *Port) Suspend() { atomic.StoreUint64(&p.shared.Seen, p.Arrived()+suspended) }
+
+// Lost counts the frames, lossy and lossless ones, that were to take the fast path and that a program of somebody else
+// took, which stands before the port's. No frame takes the fast path after the first such one, until Regain.
+func (p *Port) Lost() (lossy, lossless uint64) {
+	return atomic.LoadUint64(&p.shared.Lost[0]), atomic.LoadUint64(&p.shared.Lost[1])
+}
+
+// Regain forgets what was lost, so that frames take the fast path again.
+func (p *Port) Regain() {
+	for i := range p.shared.Lost {
+		atomic.StoreUint64(&p.shared.Lost[i], 0)
+	}
+}
 
 // Gates are the words of the port's egress queues: 1 where a frame may pass the switch by on its way out.
 func (p *Port) Gates() *[Priorities]uint32 { return &p.shared.Gates }

@@ -61,7 +61,7 @@ type programPort struct {
 	Seen            uint64
 	Pauses          uint64
 	Gates           [8]uint32
-	Pad2            [4]uint32
+	Lost            [2]uint64
 	Freeze          uint64
 	Hold            uint64
 	LosslessDscp    uint64
@@ -70,7 +70,9 @@ type programPort struct {
 	Trust           uint8
 	Pause           uint8
 	Enabled         uint8
-	Pad3            [35]uint8
+	Pad3            [3]uint8
+	Ends            [2]uint32
+	Pad4            [24]uint8
 	Xoff            [128]uint8
 }
 
