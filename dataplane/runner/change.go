@@ -51,9 +51,12 @@ func (r *Runner) Drain(ports bridge.PortSet) error {
 }
 
 // releasePeersForRings ends the holds for rings, because the lossless priorities may change, and returns the ports that
-// had one.
+// had one. The switch learns first what the Refresher and the programs have sent by the configuration of before: it may
+// not hold those priorities again, and has to free them.
 func (r *Runner) releasePeersForRings(sw *dataplane.Switch) (held bridge.PortSet) {
 	for t := range r.attached() {
+		r.refresher.Disarm(t.index)
+		t.rx.countRefreshes(t)
 		if t.releasePeerForRing(sw) {
 			held.Add(t.index)
 		}

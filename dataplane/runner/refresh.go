@@ -55,6 +55,7 @@ type resend struct {
 	port  port.Port
 	frame xoff
 	due   int64 // when set; then refresh.due counts
+	late  bool  // it is the guard's, which held all that is lossless then
 }
 
 // An xoff is a MAC Control frame that is to be sent again after every ns each; 0: never.
@@ -103,7 +104,7 @@ func (f *refresh) set(to resend) (was resend) {
 // holdsAll tells whether the newest frame holds all that is lossless.
 func (f *refresh) holdsAll() bool {
 	g := f.guard.Load()
-	return g != nil && f.frame == g.hold
+	return f.late || g != nil && f.frame == g.hold
 }
 
 // run does what is due at time now and returns when to look again. It waits for nobody: the thread that has locked f
@@ -161,7 +162,7 @@ func (f *refresh) checkLook(now int64, sent func(b []byte, again bool)) (next in
 		}
 	default:
 		was := f.resend
-		f.resend = resend{port: g.port, frame: g.hold}
+		f.resend = resend{port: g.port, frame: g.hold, late: true}
 		if f.send(now, false, sent) {
 			f.hold.state.Store(heldLate)
 			g.wake()

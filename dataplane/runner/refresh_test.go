@@ -186,6 +186,42 @@ func TestHoldWhereNobodyLooks(t *testing.T) {
 	})
 }
 
+// A peer that is held because nobody looks is freed after any change that comes meanwhile, also where the change knows
+// no such hold.
+func TestChangeDuringALateHold(t *testing.T) {
+	for name, change := range map[string]func(c *dataplane.PortConfig){
+		"nothing":          func(*dataplane.PortConfig) {},
+		"other times":      func(c *dataplane.PortConfig) { c.Quanta = 2000 },
+		"flow control off": func(c *dataplane.PortConfig) { c.Mode = macctl.ModeOff },
+		"PAUSE":            func(c *dataplane.PortConfig) { c.Mode = macctl.ModePause },
+		"another priority": func(c *dataplane.PortConfig) { c.Lossless = 1 << (lossless + 1) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := newTestbed(t, executors[0], roomy(2), unshapedPorts(2)...)
+			l.losesFrames = true
+			f := &l.r.refresher.ports[0]
+			c := l.ports[0]
+			change(&c)
+			l.ports[0] = c
+			next, err := dataplane.Prepare(l.cfg, l.ports, l.statics)
+			l.must(err)
+			l.must(l.r.Do(func(sw *dataplane.Switch) error {
+				l.stations[0].send(several(0, 1, lossless, 20, 60)...)
+				eventually(t, "the peer is held", func() bool { return f.hold.late() && f.due.Load() != noDeadline })
+				_, err := l.r.putInForce(sw, next, l.ports)
+				return err
+			}))
+			eventually(t, "the peer is free, while other frames go on", func() bool {
+				s := l.stations[0]
+				l.stations[1].send(data(1, 0, 0, 0, 60))
+				s.mu.Lock()
+				defer s.mu.Unlock()
+				return s.receiver.Paused(Now()) == 0 && f.due.Load() == noDeadline
+			})
+		})
+	}
+}
+
 // Ports that have no link, no sockets, a delay line or a host behind them are not refreshed.
 func TestRefreshEnds(t *testing.T) {
 	for name, end := range map[string]func(l *testbed) error{

@@ -144,6 +144,14 @@ func (r *Refresher) Protect(i int, p port.Port, hold []byte, every int64, wake f
 	return lookWithin(every)
 }
 
+// Disarm ends what Protect has begun. When it returns, no hold of port i begins any more because nobody looks.
+func (r *Refresher) Disarm(i int) {
+	f := &r.ports[i]
+	f.Lock()
+	defer f.Unlock()
+	f.guard.Store(nil)
+}
+
 // Look says that the caller is about to look at the lossless rings of port i, at time now, and will again within that
 // time, or when a frame has come. Where no frame has come for long, only a frame counts: else each probe of an idle
 // switch would wake the Refresher too.

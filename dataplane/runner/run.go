@@ -170,24 +170,11 @@ func (r *Runner) Configure(cfg dataplane.Config, ports map[int]dataplane.PortCon
 		return err
 	}
 	var gone []*portTask
-	goes := func(i int) bool { _, stays := ports[i]; return !stays }
-	r.refreshHostDrops(goes)
-	err = r.do(func(sw *dataplane.Switch) error {
-		held := r.releasePeersForRings(sw)
-		defer func() { r.holdPeersForRings(sw, held) }()
-		for t := range r.attached() {
-			if goes(t.index) {
-				sw.ReadLosses(t.index, t.losses(), Now())
-			}
-		}
-		if err := sw.Apply(next, Now()); err != nil {
-			return err
-		}
-		gone = r.adopt(sw, ports)
-		r.assign(sw)
-		return nil
-	})
-	if err != nil {
+	r.refreshHostDrops(func(i int) bool { _, stays := ports[i]; return !stays })
+	if err = r.do(func(sw *dataplane.Switch) (err error) {
+		gone, err = r.putInForce(sw, next, ports)
+		return err
+	}); err != nil {
 		return err
 	}
 	var look port.PacketSockets
@@ -200,6 +187,24 @@ func (r *Runner) Configure(cfg dataplane.Config, ports map[int]dataplane.PortCon
 		r.warn(t, "closing the sockets of a port that is gone", t.port.Close())
 	}
 	return nil
+}
+
+// putInForce puts a prepared configuration in force, or on error nothing. It returns the tasks of removed ports. The
+// workers stand still.
+func (r *Runner) putInForce(sw *dataplane.Switch, next *dataplane.Configuration, ports map[int]dataplane.PortConfig) (
+	gone []*portTask, err error) {
+	held := r.releasePeersForRings(sw)
+	for t := range r.attached() {
+		if _, stays := ports[t.index]; !stays {
+			sw.ReadLosses(t.index, t.losses(), Now())
+		}
+	}
+	if err = sw.Apply(next, Now()); err == nil {
+		gone = r.adopt(sw, ports)
+	}
+	r.assign(sw)
+	r.holdPeersForRings(sw, held)
+	return gone, err
 }
 
 // adopt gives each task the new configuration of its port. It returns the tasks of removed ports.
