@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"fmt"
 	"time"
 
 	"pfcswitch/dataplane"
@@ -54,7 +55,7 @@ func (r *Runner) SetAssist(i int, a *Assist) error {
 }
 
 func (t *portTask) setAssist(sw *dataplane.Switch, r *Runner, a *Assist) {
-	r.countForwarded(sw, t)
+	r.countForwarded(sw)
 	if a == nil {
 		t.configureAssist(sw, nil, &r.assist) // a port that is closed holds nobody
 		t.assist = nil
@@ -62,8 +63,12 @@ func (t *portTask) setAssist(sw *dataplane.Switch, r *Runner, a *Assist) {
 		return
 	}
 	t.assist = a
-	t.forwarded, t.lost = r.assist.Maps.Counts(t.index), [port.NumClasses]uint64{}
+	t.lost = [port.NumClasses]uint64{}
 	a.Regain()
+	if r.forwarded[t.index] == nil {
+		counts := r.assist.Maps.Counts(t.index)
+		r.forwarded[t.index] = &counts
+	}
 	if a.Why == "" {
 		sw.SetGates(t.index, (*dataplane.Gates)(a.Gates()))
 	} else {
@@ -223,23 +228,32 @@ func flowOf(b []byte) assist.Flow {
 	return f
 }
 
-// countForwarded hands on what took the fast path at a port. Runner.mu is locked.
-func (r *Runner) countForwarded(sw *dataplane.Switch, t *portTask) {
-	if t.assist == nil {
-		return
-	}
-	counts := r.assist.Maps.Counts(t.index)
-	for q := range counts {
-		c, was := &counts[q], &t.forwarded[q]
-		if *c == *was {
-			continue
+// countForwarded hands on what took the fast path, and what was lost there. Ports whose assist ended are counted too: a
+// frame may have been decided about before. Runner.mu is locked.
+func (r *Runner) countForwarded(sw *dataplane.Switch) {
+	for i, before := range r.forwarded {
+		counts := r.assist.Maps.Counts(i)
+		for q := range counts {
+			c, was := &counts[q], &before[q]
+			if *c == *was {
+				continue
+			}
+			sw.CountForwarded(i, uint8(q), &dataplane.Forwarded{
+				RxFrames: c.RxFrames - was.RxFrames, RxOctets: c.RxOctets - was.RxOctets,
+				TxFrames: c.TxFrames - was.TxFrames, TxOctets: c.TxOctets - was.TxOctets})
+			r.forwards = true
 		}
-		sw.CountForwarded(t.index, uint8(q), &dataplane.Forwarded{
-			RxFrames: c.RxFrames - was.RxFrames, RxOctets: c.RxOctets - was.RxOctets,
-			TxFrames: c.TxFrames - was.TxFrames, TxOctets: c.TxOctets - was.TxOctets})
-		r.forwards = true
+		*before = counts
 	}
-	t.forwarded = counts
+	for t := range r.attached() {
+		if t.assist != nil {
+			t.countTaken(sw)
+		}
+	}
+}
+
+// countTaken hands on what another program took.
+func (t *portTask) countTaken(sw *dataplane.Switch) {
 	var lost [port.NumClasses]uint64
 	lost[port.Other], lost[port.Lossless] = t.assist.Lost()
 	for c, n := range lost {
@@ -248,20 +262,34 @@ func (r *Runner) countForwarded(sw *dataplane.Switch, t *portTask) {
 	t.lost = lost
 }
 
-// readForwarded takes over what has happened on the fast path. tasksMu is locked.
-func (r *Runner) readForwarded() {
-	r.View(func(sw *dataplane.Switch) {
-		for t := range r.attached() {
-			r.countForwarded(sw, t)
+// clearFull empties a full map of flows, and tells once who fills it. tasksMu is locked.
+func (r *Runner) clearFull() {
+	for t := range r.attached() {
+		if t.assist != nil && t.assist.Overflows() && !t.toldOverflow {
+			t.toldOverflow = true
+			r.Note(dataplane.Event{Kind: dataplane.EventStations, Port: t.cfg.Name, Priority: -1, Text: fmt.Sprintf(
+				"frames come with more combinations of stations, tags and DSCPs than the fast path holds for a port "+
+					"(%d): some pass through the switch instead (assist)", assist.MaxFlows)})
 		}
-	})
+	}
+	if r.assist.Maps == nil || !r.assist.Maps.Full() {
+		return
+	}
+	if !r.toldFull {
+		r.toldFull = true
+		r.Note(dataplane.Event{Kind: dataplane.EventStations, Priority: -1, Text: fmt.Sprintf("the ports' frames come "+
+			"with more combinations of stations, tags and DSCPs than the fast path holds (%d): some pass through the "+
+			"switch instead (assist)", assist.MaxAllFlows)})
+	}
+	_ = r.assist.Maps.Clear() // where it cannot be cleared, it stays full
 }
 
 // seeStations makes the stations younger whose frames took the fast path since the last call.
 func (r *Runner) seeStations() {
 	r.tasksMu.Lock()
 	defer r.tasksMu.Unlock()
-	r.readForwarded()
+	r.View(r.countForwarded)
+	r.clearFull()
 	if !r.forwards {
 		return
 	}

@@ -11,6 +11,7 @@ import (
 	"pfcswitch/dataplane"
 	"pfcswitch/dataplane/bridge"
 	"pfcswitch/dataplane/port"
+	"pfcswitch/dataplane/port/assist"
 )
 
 // A Runner puts a Switch on real ports: it owns the workers and stops them for changes.
@@ -45,8 +46,10 @@ type Runner struct {
 	refresher *Refresher
 
 	assist    AssistOptions
-	forwards  bool  // frames took the fast path since seeStations was called; guarded by mu
-	sightedAt int64 // when seeStations was last called; guarded by tasksMu
+	forwarded map[int]*assist.Counts // what the switch has counted of the fast path, by port; guarded by mu
+	forwards  bool                   // frames took the fast path since seeStations was called; guarded by mu
+	sightedAt int64                  // when seeStations was last called; guarded by tasksMu
+	toldFull  bool                   // an event said that the fast path is full; likewise
 }
 
 // base is the zero of the switch's clock. It lies in the past so that time 0 never comes.
@@ -79,7 +82,7 @@ func New(cfg dataplane.Config, o Options) (*Runner, error) {
 		return nil, err
 	}
 	r := &Runner{sw: sw, perPort: o.PerPort, assist: o.Assist, ringStopped: o.RingStopped, cpus: runtime.GOMAXPROCS(0),
-		parked: make(chan struct{}), stop: make(chan struct{})}
+		parked: make(chan struct{}), stop: make(chan struct{}), forwarded: map[int]*assist.Counts{}}
 	if r.refresher, err = NewRefresher(dataplane.MaxPorts, r.captureRefresh); err != nil {
 		return nil, err
 	}
@@ -286,6 +289,10 @@ func (r *Runner) Close() error {
 	for _, w := range r.workers {
 		errs = append(errs, w.close())
 	}
+	r.View(func(sw *dataplane.Switch) {
+		r.countForwarded(sw)
+		r.forwarded = nil // the maps go
+	})
 	errs = append(errs, r.refresher.Close())
 	return errors.Join(append(errs, r.sw.Close())...)
 }

@@ -38,9 +38,7 @@ func (r *Runner) takeSnapshot(v *dataplane.Snapshot) {
 	defer r.tasksMu.Unlock()
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for t := range r.attached() {
-		r.countForwarded(r.sw, t)
-	}
+	r.countForwarded(r.sw)
 	r.sw.Snapshot(v, Now())
 	v.Xoff, v.XoffAge = r.xoff, r.xoffAge
 	for i := range v.Ports {

@@ -4,7 +4,6 @@ import (
 	"pfcswitch/dataplane"
 	"pfcswitch/dataplane/classify"
 	"pfcswitch/dataplane/port"
-	"pfcswitch/dataplane/port/assist"
 )
 
 // A portTask is the receive and transmit task of one port. Each of its two parts is touched by its worker only.
@@ -60,8 +59,8 @@ type portTask struct {
 	reaction dataplane.Histogram // from XOFF received to the end of the last send call
 	lateness dataplane.Histogram // from when a frame was due in delay to its send call
 
-	forwarded assist.Counts           // what the switch has counted of the fast path
-	lost      [port.NumClasses]uint64 // likewise, of what another program took
+	lost         [port.NumClasses]uint64 // what the switch has counted of frames that another program took
+	toldOverflow bool                    // an event said that the port has more flows than the fast path
 }
 
 // A span is a range of numbers without to.

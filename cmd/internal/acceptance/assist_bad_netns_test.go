@@ -1,12 +1,20 @@
 package acceptance
 
 import (
+	"encoding/binary"
 	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	bpflink "github.com/cilium/ebpf/link"
 
+	"pfcswitch/cmd/internal/lab"
 	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/frame"
+	"pfcswitch/dataplane/port/assist"
 	"pfcswitch/macctl"
 )
 
@@ -70,4 +78,142 @@ func TestAnotherProgramComes(t *testing.T) {
 			t.Errorf("no event says %q: %+v", part, r.Events(dataplane.EventPort, 1))
 		}
 	}
+}
+
+// An interface that is renamed, moved or deleted while frames pass the switch by between it and another one, both ways,
+// takes no program with it, and costs other ports nothing. The fast path is back with the interface.
+func TestInterfaceGoesUnderTheFastPath(t *testing.T) {
+	needAssist(t)
+	r := Start(t, 4, fastPorts)
+	c := r.ServeControl()
+	sw, away := r.Node, r.Host(3)
+	for _, tt := range []struct {
+		name       string
+		goes, back func()
+		at         *lab.Node // where it is meanwhile, as gone; nil: nowhere
+	}{
+		{"renamed", func() { IP(t, sw, "link", "set", "p2", "name", "gone") },
+			func() { IP(t, sw, "link", "set", "gone", "name", "p2", "up") }, sw},
+		{"moved", func() { IP(t, sw, "link", "set", "p2", "netns", away.Namespace(), "name", "gone") },
+			func() {
+				IP(t, away, "link", "set", "gone", "netns", sw.Namespace(), "name", "p2")
+				IP(t, sw, "link", "set", "p2", "up")
+			}, away},
+		{"deleted", func() { must(t, sw.DeleteLink("p2")) }, func() { r.Link(2) }, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var all [5]*Station
+			for n := 1; n <= 4; n++ {
+				all[n] = r.Station(n, macctl.ModePFC, 500e6)
+				all[n].Forget.Store(true)
+			}
+			fast := [5]uint64{1: r.forwarded(1), 2: r.forwarded(2), 4: r.forwarded(4)}
+			stops := []func(){all[1].Send(Stream{To: 2, Prio: 3}), all[2].Send(Stream{To: 1, Prio: 3}),
+				all[3].Send(Stream{To: 4, Prio: 3})}
+			eventually(t, "frames pass the switch by", func() bool {
+				return r.forwarded(1) > fast[1]+100 && r.forwarded(2) > fast[2]+100 && r.forwarded(4) > fast[4]+100
+			})
+			tt.goes()
+			r.WaitState(2, "waiting for it")
+			if got := r.column(c, 2); got != "-" {
+				t.Errorf("show ports says %q", got)
+			}
+			if tt.at != nil {
+				if n := programsAt(t, tt.at, "gone"); n != 0 {
+					t.Errorf("%d programs are left at the interface", n)
+				}
+			}
+			all[4].GoesOn(3, 100)
+			for _, stop := range stops {
+				stop()
+			}
+			all[4].Whole(all[3], 3)
+			tt.back()
+			r.WaitUp(2, true)
+			if got := r.column(c, 2); got != "fast" {
+				t.Errorf("it is back, and show ports says %q", got)
+			}
+			for _, s := range all[1:] {
+				s.Stop()
+			}
+			r.passesFast(1, 2)
+			r.passesFast(2, 1)
+			r.NoLosslessDrops()
+		})
+	}
+}
+
+// A peer that floods MAC Control frames of every kind slows down what is sent to it. Nothing is lost, the fast path of
+// other ports goes on, and an event says who floods.
+func TestControlFloodBesideTheFastPath(t *testing.T) {
+	needAssist(t)
+	r := Start(t, 4, fastPorts)
+	h1, h2 := r.Station(1, macctl.ModePFC, 100e6), r.Station(2, macctl.ModePFC, 0)
+	h3, h4 := r.Station(3, macctl.ModePFC, 100e6), r.Station(4, macctl.ModePFC, 0)
+	stops := []func(){h1.Send(Stream{To: 2, Prio: 3}), h3.Send(Stream{To: 4, Prio: 3})}
+	eventually(t, "frames pass the switch by", func() bool { return r.forwarded(2) > 100 && r.forwarded(4) > 100 })
+	var ended atomic.Bool
+	var flood sync.WaitGroup
+	flood.Go(func() {
+		s, from := r.Socket(2), [6]byte(HostMAC(2))
+		xoff := macctl.AppendPFC(nil, from, 1<<3, [8]uint16{3: 4})
+		xon := macctl.AppendPFC(nil, from, 0xff, [8]uint16{})
+		kinds := [][]byte{xoff, xon, xoff[:20], macctl.AppendPause(nil, from, 1),
+			Ethernet(2, 1, macctl.EtherType, make([]byte, 46)), Ethernet(2, 1, macctl.EtherType, nil)}
+		for i := 0; !ended.Load(); i++ {
+			must(t, s.Send(complete, kinds[i%len(kinds)]))
+		}
+	})
+	eventually(t, "an event says who floods", func() bool {
+		return slices.ContainsFunc(r.Events(dataplane.EventControlFlood, 2), func(e dataplane.Event) bool {
+			return e.Peer == frame.Address(HostMAC(2))
+		})
+	})
+	fast := r.forwarded(4)
+	h2.GoesOn(1, 1000)
+	h4.GoesOn(3, 1000)
+	if r.forwarded(4) == fast {
+		t.Error("no frame to another port passes the switch by")
+	}
+	ended.Store(true)
+	flood.Wait()
+	for _, stop := range stops {
+		stop()
+	}
+	h2.Whole(h1, 3)
+	h4.Whole(h3, 3)
+	r.NoLosslessDrops()
+}
+
+// A host with more stations than the fast path holds of a port costs other ports nothing, and loses nothing itself. An
+// event says that some of its frames pass through the switch.
+func TestMoreStationsThanTheFastPathHolds(t *testing.T) {
+	needAssist(t)
+	r := Start(t, 4, fastPorts)
+	h3, h4 := r.Station(3, macctl.ModePFC, 100e6), r.Station(4, macctl.ModePFC, 0)
+	stop := h3.Send(Stream{To: 4, Prio: 3})
+	s, h2 := r.Socket(1), r.Station(2, macctl.ModePFC, 0)
+	b := (&Station{N: 1}).Numbered(Stream{To: 2, Prio: 3, Octets: 60})
+	sent := uint64(0)
+	for range 3 {
+		for station := range 2 * assist.MaxFlows {
+			if sent%64 == 0 { // the switch keeps up
+				eventually(t, "frames arrive", func() bool { return h2.Tally(1, 3).Frames == sent })
+			}
+			binary.BigEndian.PutUint32(b[7:], 1<<24|uint32(station))
+			binary.BigEndian.PutUint64(b[20:], sent)
+			must(t, s.Send(complete, b))
+			sent++
+		}
+	}
+	eventually(t, "all frames arrive", func() bool { return h2.Tally(1, 3) == Tally{Frames: sent, Next: sent} })
+	eventually(t, "an event says so", func() bool {
+		e := r.Events(dataplane.EventStations, 1)
+		return len(e) == 1 && strings.Contains(e[0].Text, "than the fast path holds")
+	})
+	fast := r.forwarded(4)
+	eventually(t, "other ports have their fast path", func() bool { return r.forwarded(4) > fast })
+	stop()
+	h4.Whole(h3, 3)
+	r.NoLosslessDrops()
 }

@@ -16,6 +16,7 @@ import (
 	bpflink "github.com/cilium/ebpf/link"
 
 	"pfcswitch/cmd/internal/api"
+	"pfcswitch/cmd/internal/lab"
 	"pfcswitch/cmd/internal/lab/labtest"
 	"pfcswitch/dataplane"
 )
@@ -78,9 +79,15 @@ func (r *Rig) passesSlowly(from, to int) {
 }
 
 // programs counts those at tcx ingress of an interface of the switch.
-func (r *Rig) programs(name string) (n int) {
+func (r *Rig) programs(name string) int {
 	r.T.Helper()
-	must(r.T, r.Node.Do(func() error {
+	return programsAt(r.T, r.Node, name)
+}
+
+// programsAt counts the programs at tcx ingress of an interface of a node.
+func programsAt(t *testing.T, at *lab.Node, name string) (n int) {
+	t.Helper()
+	must(t, at.Do(func() error {
 		l, err := net.InterfaceByName(name)
 		if err != nil {
 			return err

@@ -132,7 +132,7 @@ struct {
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
-	__uint(max_entries, 16384);
+	__uint(max_entries, 1); // set by the loader
 	__type(key, struct flow_key);
 	__type(value, struct flow);
 } flows SEC(".maps");

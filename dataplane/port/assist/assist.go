@@ -44,10 +44,13 @@ type Maps struct {
 	counts     []programPortCounts // of all ports for the first CPU, then of all ports for the second
 	generation *uint32
 	mappings   [][]byte
+	full       atomic.Bool
 }
 
 // Open makes the maps. It fails with ErrNotAllowed or ErrOldKernel where the system does not allow that.
-func Open() (*Maps, error) {
+func Open() (*Maps, error) { return open(MaxAllFlows) }
+
+func open(flows int) (*Maps, error) {
 	spec, err := loadProgram()
 	if err != nil {
 		return nil, fmt.Errorf("assist: read the programs: %w", err)
@@ -57,6 +60,7 @@ func Open() (*Maps, error) {
 		return nil, fmt.Errorf("assist: %w", err)
 	}
 	spec.Maps[programMapCounts].MaxEntries = uint32(cpus * MaxPorts)
+	spec.Maps[programMapFlows].MaxEntries = uint32(flows)
 	m := &Maps{spec: spec}
 	if err := spec.LoadAndAssign(&m.maps, nil); err != nil {
 		return nil, unavailable(err)

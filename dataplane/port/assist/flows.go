@@ -33,26 +33,39 @@ type Way struct {
 	Generation uint32 // what Maps.Generation was when the switch decided
 }
 
-// maxFlows is how many flows of one port may be in the map of all ports. A host that makes up stations fills it for its
-// own port only.
-const maxFlows = 1024
+// MaxFlows is how many flows of one port may be in the map of all ports, which holds MaxAllFlows. A host that makes up
+// stations fills it for its own port only.
+const (
+	MaxFlows    = 1024
+	MaxAllFlows = 16 * MaxFlows
+)
 
 // Enter lets the frames of a flow take the fast path at time now. It costs a system call for a new flow, and nothing
-// where the flow is in force already. Only one goroutine may call it.
+// where the flow is in force already, or the map is full. Only one goroutine may call it.
 func (p *Port) Enter(f *Flow, w *Way, now int64) error {
-	if known, ok := p.flows[*f]; ok && known.Generation == w.Generation && now < known.Until {
+	inForce := func(k *Way) bool { return k.Generation == w.Generation && now < k.Until }
+	known, ok := p.flows[*f]
+	if ok && inForce(&known) || p.refused == w.Generation {
 		return nil
 	}
-	if len(p.flows) >= maxFlows {
-		if err := p.forgetFlows(); err != nil {
+	if !ok && len(p.flows) >= MaxFlows {
+		if err := p.forgetFlows(inForce); err != nil {
 			return err
+		}
+		if len(p.flows) == MaxFlows {
+			p.overflows.Store(true)
+			if err := p.forgetFlows(nil); err != nil {
+				return err
+			}
 		}
 	}
 	v := programFlow{Until: uint64(w.Until + p.offset), Generation: w.Generation, Ifindex: uint32(w.Index),
 		Limit: uint32(w.Limit), GsoLimit: uint32(w.GSOLimit), Out: uint8(w.Out), Priority: w.Priority}
 	err := p.maps.maps.Flows.Update(p.key(f), &v, ebpf.UpdateAny)
-	if errors.Is(err, unix.E2BIG) { // the ports together have too many
-		return p.forgetFlows()
+	if errors.Is(err, unix.E2BIG) {
+		p.refused = w.Generation
+		p.maps.full.Store(true)
+		return nil
 	}
 	if err != nil {
 		return fmt.Errorf("assist: enter a flow: %w", err)
@@ -65,14 +78,41 @@ func (p *Port) key(f *Flow) *programFlowKey {
 	return &programFlowKey{Dst: f.Dst, Src: f.Src, Tci: f.TCI, Dscp: f.DSCP, In: uint8(p.number)}
 }
 
-// forgetFlows takes all flows of the port out of the map.
-func (p *Port) forgetFlows() error {
-	for f := range p.flows {
+// forgetFlows takes the flows of the port out of the map whose ways keep does not accept; nil accepts none.
+func (p *Port) forgetFlows(keep func(*Way) bool) error {
+	for f, w := range p.flows {
+		if keep != nil && keep(&w) {
+			continue
+		}
 		if err := p.maps.maps.Flows.Delete(p.key(&f)); err != nil && !errors.Is(err, ebpf.ErrKeyNotExist) {
 			return fmt.Errorf("assist: forget a flow: %w", err)
 		}
+		delete(p.flows, f)
 	}
-	clear(p.flows)
+	return nil
+}
+
+// Overflows reports whether the port has had more than MaxFlows flows in force.
+func (p *Port) Overflows() bool { return p.overflows.Load() }
+
+// Full reports whether the ports together have had more than MaxAllFlows flows since Clear.
+func (m *Maps) Full() bool { return m.full.Load() }
+
+// Clear takes all flows out of the map. The ports enter those again that are in use.
+func (m *Maps) Clear() error {
+	var cursor ebpf.MapBatchCursor
+	keys, values := make([]programFlowKey, flowsAtOnce), make([]programFlow, flowsAtOnce)
+	for {
+		_, err := m.maps.Flows.BatchLookupAndDelete(&cursor, keys, values, nil)
+		if errors.Is(err, ebpf.ErrKeyNotExist) {
+			break
+		}
+		if err != nil {
+			return fmt.Errorf("assist: clear the flows: %w", err)
+		}
+	}
+	m.full.Store(false)
+	m.Forget() // last, so that each port finds that its flows are no longer in force
 	return nil
 }
 
@@ -84,14 +124,14 @@ type Sighting struct {
 	At   int64
 }
 
-// sightingsAtOnce is how many flows one system call reads.
-const sightingsAtOnce = 256
+// flowsAtOnce is how many flows one system call reads.
+const flowsAtOnce = 256
 
 // Sightings appends the flows whose last frame came after since, by the switch's clock; offset is Port.Offset of any
 // port. A flow that is entered meanwhile may be missing.
 func (m *Maps) Sightings(dst []Sighting, since, offset int64) ([]Sighting, error) {
 	var cursor ebpf.MapBatchCursor
-	keys, values := make([]programFlowKey, sightingsAtOnce), make([]programFlow, sightingsAtOnce)
+	keys, values := make([]programFlowKey, flowsAtOnce), make([]programFlow, flowsAtOnce)
 	for {
 		n, err := m.maps.Flows.BatchLookup(&cursor, keys, values, nil)
 		for i := range n {

@@ -28,8 +28,10 @@ type Port struct {
 	adopted bool  // a killed switch has left the link
 	offset  int64 // CLOCK_MONOTONIC less the switch's clock
 
-	taken atomic.Uint64 // value of xoffs at the last TakeXoffs
-	flows map[Flow]Way  // that are in the map
+	taken     atomic.Uint64 // value of xoffs at the last TakeXoffs
+	flows     map[Flow]Way  // that are in the map
+	refused   uint32        // the generation for which the map was full
+	overflows atomic.Bool
 }
 
 // Attach loads the programs of port number i and attaches one to the interface with this index in the namespace of the
@@ -145,7 +147,7 @@ func (p *Port) Close() error {
 	if p.link != nil {
 		errs = append(errs, detach(p.link))
 	}
-	return errors.Join(append(errs, p.forgetFlows(), p.ingress.Close(), p.steer.Close())...)
+	return errors.Join(append(errs, p.forgetFlows(nil), p.ingress.Close(), p.steer.Close())...)
 }
 
 // Offset is CLOCK_MONOTONIC less the switch's clock.

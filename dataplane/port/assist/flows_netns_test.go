@@ -1,0 +1,76 @@
+package assist
+
+import (
+	"errors"
+	"os"
+	"testing"
+)
+
+// entered returns how many flows the map has.
+func (m *Maps) entered(t *testing.T) (n int) {
+	t.Helper()
+	var k programFlowKey
+	var v programFlow
+	for all := m.maps.Flows.Iterate(); all.Next(&k, &v); n++ {
+		if v.Generation > m.Generation() {
+			t.Errorf("a flow of generation %d in generation %d", v.Generation, m.Generation())
+		}
+	}
+	return n
+}
+
+// enter enters so many flows of a port.
+func (p *Port) enter(t *testing.T, flows int) {
+	t.Helper()
+	for i := range flows {
+		f := Flow{Dst: [6]byte{2, 1}, Src: [6]byte{2, byte(i >> 8), byte(i)}, TCI: Untagged, DSCP: NoDSCP}
+		mustPin(t, p.Enter(&f, &Way{Until: 1 << 60, Generation: p.maps.Generation()}, 0))
+	}
+}
+
+// A port with too many flows starts anew. Where the ports together have too many, no port loses what it has, and all
+// start anew when the map is cleared.
+func TestFullFlowMap(t *testing.T) {
+	m, err := open(MaxFlows + 10)
+	if errors.Is(err, ErrNotAllowed) && os.Getuid() != 0 {
+		t.Skip(err)
+	}
+	mustPin(t, err)
+	t.Cleanup(func() { mustPin(t, m.Close()) })
+	m.Forget()
+	a, err := newOutlet(t).attach(m, 0, "", "a")
+	mustPin(t, err)
+	b, err := newOutlet(t).attach(m, 1, "", "b")
+	mustPin(t, err)
+
+	a.enter(t, MaxFlows)
+	if n := m.entered(t); n != MaxFlows || a.Overflows() || m.Full() {
+		t.Errorf("%d flows, overflow %v, full %v", n, a.Overflows(), m.Full())
+	}
+	b.enter(t, 20)
+	if n := m.entered(t); n != MaxFlows+10 || !m.Full() {
+		t.Errorf("%d flows, full %v; want a full map", n, m.Full())
+	}
+	mustPin(t, m.Clear())
+	if n := m.entered(t); n != 0 || m.Full() {
+		t.Errorf("cleared, and %d flows, full %v", n, m.Full())
+	}
+	b.enter(t, 20)
+	a.enter(t, 20)
+	if n := m.entered(t); n != 40 || m.Full() {
+		t.Errorf("%d flows, full %v; want those in use", n, m.Full())
+	}
+	mustPin(t, b.forgetFlows(nil))
+	a.enter(t, MaxFlows)
+	if a.Overflows() {
+		t.Error("flows of before the map was cleared make others overflow")
+	}
+	a.enter(t, MaxFlows+5)
+	if n := m.entered(t); n != 5 || !a.Overflows() || b.Overflows() {
+		t.Errorf("%d flows, overflows %v and %v; want the new ones of the first port", n, a.Overflows(), b.Overflows())
+	}
+	mustPin(t, errors.Join(a.Close(), b.Close()))
+	if n := m.entered(t); n > 0 {
+		t.Errorf("%d flows are left of closed ports", n)
+	}
+}
