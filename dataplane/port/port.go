@@ -17,6 +17,7 @@
 //	tapqueue.go    its queues, one for each priority
 //	tapsettings.go its MTU, addresses and queue rule, and their change
 //	hoststack.go   keeps the frames of a TAP's wire from the stack of the host
+//	second.go      interfaces that are ports of another switch
 //	link.go        what the kernel says of an interface; link-local addresses; interfaces that appear and vanish
 //	pause.go       switches off the hardware PAUSE and PFC of a physical NIC
 //	survey.go      everything about an interface that matters to a person who looks for a fault

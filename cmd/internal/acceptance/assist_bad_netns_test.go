@@ -2,6 +2,7 @@ package acceptance
 
 import (
 	"encoding/binary"
+	"log/slog"
 	"runtime"
 	"slices"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"pfcswitch/cmd/internal/lab"
 	"pfcswitch/dataplane"
 	"pfcswitch/dataplane/frame"
+	"pfcswitch/dataplane/port"
 	"pfcswitch/dataplane/port/assist"
 	"pfcswitch/macctl"
 )
@@ -216,4 +218,36 @@ func TestMoreStationsThanTheFastPathHolds(t *testing.T) {
 	stop()
 	h4.Whole(h3, 3)
 	r.NoLosslessDrops()
+}
+
+// A second switch at the interfaces of one that runs is told what to do, before it does anything. The first goes on.
+func TestSecondSwitch(t *testing.T) {
+	needAssist(t)
+	r := Start(t, 4, fastPorts)
+	h3, h4 := r.Station(3, macctl.ModePFC, 100e6), r.Station(4, macctl.ModePFC, 0)
+	stop := h3.Send(Stream{To: 4, Prio: 3})
+	r.passesFast(1, 2)
+	s := fastPorts
+	s.Netns = r.Node.Path()
+	yaml := strings.NewReplacer("name: test", "name: second", "api.sock", "second.sock").Replace(s.YAML(r, 4))
+	second, err := NewSwitch(Parse(t, yaml), slog.New(slog.DiscardHandler))
+	if err == nil {
+		must(t, second.Close())
+	}
+	if err == nil || !strings.Contains(err.Error(), "interface p1: "+port.ErrTaken.Error()) {
+		t.Errorf("the second switch says %v", err)
+	}
+	for n := range r.Hosts {
+		if got := r.programs(PortName(n + 1)); got != 1 {
+			t.Errorf("%d programs are at %s, want those of the first switch", got, PortName(n+1))
+		}
+	}
+	r.passesFast(1, 2)
+	stop()
+	h4.Whole(h3, 3)
+	r.NoLosslessDrops()
+	r.Halt() // and another one may follow
+	third, err := NewSwitch(Parse(t, yaml), slog.New(slog.DiscardHandler))
+	must(t, err)
+	must(t, third.Close())
 }

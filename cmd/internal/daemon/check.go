@@ -72,11 +72,24 @@ func (d *Daemon) refuseUnusable(c *config.Config, places map[string]place) error
 		if r := d.ports[p.Name]; r != nil && r.bound(at) {
 			continue
 		}
-		if err := at.link.Usable(p.Netns); err != nil && !p.Force {
+		if err := d.usable(p, at); err != nil {
 			return c.Errorf("ports."+p.Name+".interface", "%v", err)
 		}
 	}
 	return nil
+}
+
+// usable says why an interface must not become a port, unless the configuration forces it.
+func (d *Daemon) usable(p *config.Port, at place) error {
+	if p.Force {
+		return nil
+	}
+	for _, r := range d.ports {
+		if r.bound(at) { // by another name
+			return at.link.Usable(p.Netns)
+		}
+	}
+	return errors.Join(at.link.Usable(p.Netns), port.Taken(p.Netns, at.link))
 }
 
 // linkSpeeds returns the speeds that NICs report, by port name.

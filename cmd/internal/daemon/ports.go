@@ -263,7 +263,7 @@ func (d *Daemon) rewatch(ns string, w *watch) {
 
 // open makes an interface a port.
 func (d *Daemon) open(p *portLink, at place) error {
-	if err := at.link.Usable(p.cfg.Netns); err != nil && !p.cfg.Force {
+	if err := d.usable(p.cfg, at); err != nil {
 		return err
 	}
 	want, err := socketConfig(d.cfg, p.cfg)

@@ -86,7 +86,7 @@ func (d *Daemon) stagePort(c *config.Config, p *config.Port) (*stagedPort, error
 	if r != nil && r.bound(at) && r.ringsSuffice(want) && !d.changesInterface(p) {
 		return nil, nil
 	}
-	if serves := r != nil && r.socket != nil; !serves && (!at.link.Up || at.link.Usable(p.Netns) != nil && !p.Force) {
+	if serves := r != nil && r.socket != nil; !serves && (!at.link.Up || d.usable(p, at) != nil) {
 		return nil, nil // later: kernels before 6.13 refuse a fanout group on an interface that is down
 	}
 	o, err := d.openSockets(want, at)
