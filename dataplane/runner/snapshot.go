@@ -42,14 +42,17 @@ func (r *Runner) takeSnapshot(v *dataplane.Snapshot) {
 	r.sw.Snapshot(v, Now())
 	v.Xoff, v.XoffAge = r.xoff, r.xoffAge
 	for i := range v.Ports {
-		if t := r.tasks[v.Ports[i].Index]; t != nil {
-			v.Ports[i].Reaction.Combine(&t.reaction, dataplane.Add)
-			v.Ports[i].Late.Combine(&t.lateness, dataplane.Add)
-			v.Ports[i].RingSlots = t.port.Slots(port.Lossless)
-			r.describeAssist(t, &v.Ports[i].Assist)
-			if p, ok := t.port.(pathPort); ok {
-				v.Ports[i].TxPath = p.TxPath()
-			}
+		t := r.tasks[v.Ports[i].Index]
+		if t == nil {
+			v.Ports[i].Assist = dataplane.Assist{} // there is no interface
+			continue
+		}
+		v.Ports[i].Reaction.Combine(&t.reaction, dataplane.Add)
+		v.Ports[i].Late.Combine(&t.lateness, dataplane.Add)
+		v.Ports[i].RingSlots = t.port.Slots(port.Lossless)
+		r.describeAssist(t, &v.Ports[i].Assist)
+		if p, ok := t.port.(pathPort); ok {
+			v.Ports[i].TxPath = p.TxPath()
 		}
 	}
 }

@@ -58,6 +58,7 @@ func withFileCapabilities(t *testing.T) string {
 
 // A machine has a switch in the middle of two hosts, and a folder for its socket.
 type machine struct {
+	lab        *lab.Lab
 	sw, h1, h2 *lab.Node
 	dir        string
 }
@@ -65,7 +66,7 @@ type machine struct {
 func newMachine(t *testing.T) *machine {
 	t.Helper()
 	l := labtest.New(t, "packaging")
-	p := &machine{sw: labtest.Node(t, l, "sw"), h1: labtest.Node(t, l, "h1"), h2: labtest.Node(t, l, "h2"),
+	p := &machine{lab: l, sw: labtest.Node(t, l, "sw"), h1: labtest.Node(t, l, "h1"), h2: labtest.Node(t, l, "h2"),
 		dir: labtest.TempDir(t)}
 	cable(t, l, p.h1, "eth0", p.sw, "p1")
 	cable(t, l, p.h2, "eth0", p.sw, "p2")

@@ -2,6 +2,7 @@ package packaging
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net"
@@ -57,10 +58,38 @@ func TestRightsOfTheSwitch(t *testing.T) {
 	must(t, p.sw.LinkUp("p2"))
 	waitFor(t, proc, p.socket())
 	checkTraffic(t, p.h2, "eth0", 0.5, map[*lab.Node]string{p.h1: "eth0"})
+	assists := p.assists(t) // every port may have the programs; a new one, too
+	must(t, p.sw.DeleteLink("p2"))
+	eventually(t, "p2 is gone", func() bool { return p.assists(t)["p2"] == "null" })
+	cable(t, p.lab, p.h2, "eth0", p.sw, "p2")
+	waitFor(t, proc, p.socket())
+	if got := p.assists(t); got["p2"] != assists["p2"] || got["p1"] != assists["p1"] {
+		t.Errorf("with a new interface the programs in the kernel do %v, and did %v", got, assists)
+	}
+	checkTraffic(t, p.h2, "eth0", 0.5, map[*lab.Node]string{p.h1: "eth0"})
 	stop(t, proc)
 	if strings.Contains(proc.Output(), "not permitted") {
 		t.Errorf("something failed: %s", proc.Output())
 	}
+}
+
+// assists is what the programs in the kernel do, by port, as JSON.
+func (p *machine) assists(t *testing.T) map[string]string {
+	t.Helper()
+	out, err := exec.Command(program(t), "show", "ports", "-j", "-s", p.socket()).Output()
+	must(t, err)
+	var reply struct {
+		Ports []struct {
+			Port   string
+			Assist json.RawMessage
+		}
+	}
+	must(t, json.Unmarshal(out, &reply))
+	all := map[string]string{}
+	for _, p := range reply.Ports {
+		all[p.Port] = string(p.Assist)
+	}
+	return all
 }
 
 // Clients that connect and say nothing, one that sends without end, and many that scrape without end cost the switch

@@ -187,6 +187,15 @@ static __always_inline int read_key(struct __sk_buff *skb, struct flow_key *k, s
 	return 1;
 }
 
+// limit_of returns how long a frame may be. Without CAP_PERFMON, the verifier refuses an address that is chosen instead
+// of the value.
+static __always_inline __u32 limit_of(struct __sk_buff *skb, struct flow *f)
+{
+	__u32 limit = *(volatile __u32 *)&f->limit, gso = *(volatile __u32 *)&f->gso_limit;
+
+	return skb->gso_size ? gso : limit;
+}
+
 // lose counts a frame that steer has let take the fast path, and that ingress did not see: a program that was attached
 // before ingress took it. Its port takes no fast path any more.
 static __always_inline void lose(struct decision *d)
@@ -224,8 +233,7 @@ int steer(struct __sk_buff *skb)
 		return ALL_OCTETS;
 	f = bpf_map_lookup_elem(&flows, &k);
 	now = bpf_ktime_get_coarse_ns();
-	if (!f || f->generation != *in_force || now >= f->until ||
-	    skb->len > (skb->gso_size ? f->gso_limit : f->limit))
+	if (!f || f->generation != *in_force || now >= f->until || skb->len > limit_of(skb, f))
 		return ALL_OCTETS;
 	out = port_of(f->out);
 	if (weak)
