@@ -23,6 +23,7 @@ type Port struct {
 
 	steer   *ebpf.Program
 	ingress *ebpf.Program
+	id      ebpf.ProgramID // of ingress
 	link    link.Link
 	pin     *pin  // what keeps the link beyond this process; nil: nothing
 	adopted bool  // a killed switch has left the link
@@ -94,12 +95,7 @@ func (p *Port) Beside() (others bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	own, err := p.ingress.Info()
-	if err != nil {
-		return false, err
-	}
-	id, _ := own.ID() // each kernel that has tcx tells it
-	if slices.ContainsFunc(all, func(a link.AttachedProgram) bool { return a.ID == id }) {
+	if slices.ContainsFunc(all, func(a link.AttachedProgram) bool { return a.ID == p.id }) {
 		return len(all) > 1, nil
 	}
 	return len(all) > 0, errors.Join(p.pin.forget(), detach(p.link), p.hook())
@@ -126,7 +122,13 @@ func (p *Port) load() error {
 	err := spec.LoadAndAssign(&programs, &ebpf.CollectionOptions{MapReplacements: map[string]*ebpf.Map{
 		programMapPorts: own.Ports, programMapCounts: own.Counts, programMapGeneration: own.Generation,
 		programMapFlows: own.Flows, programMapDecisions: own.Decisions}})
-	p.steer, p.ingress = programs.Steer, programs.Ingress
+	if p.steer, p.ingress = programs.Steer, programs.Ingress; err != nil {
+		return err
+	}
+	info, err := p.ingress.Info()
+	if err == nil {
+		p.id, _ = info.ID() // each kernel that has tcx tells it
+	}
 	return err
 }
 
