@@ -3,6 +3,7 @@ package acceptance
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -96,28 +97,67 @@ func TestFastPathKeepsOrder(t *testing.T) {
 	}
 }
 
-// A switch that is stopped holds its peers, and loses nothing of theirs, however long it stands still.
+// A switch that is stopped holds its peers, and loses nothing of theirs, however long it stands still. ASSIST_STOP=5s
+// adds a time.
 func TestFrozenSwitchHoldsItsPeers(t *testing.T) {
 	needAssist(t)
+	stops := []time.Duration{10 * time.Millisecond, 100 * time.Millisecond, time.Second}
+	if text := os.Getenv("ASSIST_STOP"); text != "" {
+		more, err := time.ParseDuration(text)
+		must(t, err)
+		stops = append(stops, more)
+	}
 	for _, speed := range []struct {
 		keys string
 		bits int64
 	}{{"100M", 100e6}, {"1G", 1e9}} {
-		for _, stop := range []time.Duration{10 * time.Millisecond, 100 * time.Millisecond, time.Second} {
-			t.Run(speed.keys+" "+stop.String(), func(t *testing.T) {
-				r := NewRig(t, 3)
-				p := r.StartProcess(Setup{Keys: Lossless3, Each: "speed: " + speed.keys})
-
-				_, _, _, end := r.Incast(macctl.ModePFC, speed.bits)
-				freeze(t, p)
-				time.Sleep(stop)
-				thaw(t, p)
-				time.Sleep(100 * time.Millisecond)
-				end()
-				must(t, p.Stop(syscall.SIGTERM, Timeout))
-			})
+		for _, senders := range [][]int{{1}, {1, 3, 4}} {
+			for _, stop := range stops {
+				t.Run(fmt.Sprint(speed.keys, " ", len(senders), " senders ", stop), func(t *testing.T) {
+					frozenLosesNothing(t, speed.keys, speed.bits, senders, stop)
+				})
+			}
 		}
 	}
+}
+
+// frozenLosesNothing stops a switch for a time, while hosts send to h2 at its speed.
+func frozenLosesNothing(t *testing.T, keys string, speed int64, senders []int, stop time.Duration) {
+	r := NewRig(t, 4)
+	p := r.StartProcess(Setup{Keys: Lossless3, Each: "speed: " + keys})
+	h2 := r.Station(2, macctl.ModePFC, speed)
+	var all []*Station
+	var ends []func()
+	for _, n := range senders {
+		h := r.Station(n, macctl.ModePFC, speed)
+		all, ends = append(all, h), append(ends, h.Send(Stream{To: 2, Prio: 3}))
+	}
+	arrived := func(more uint64) func() bool {
+		var before []uint64
+		for _, h := range all {
+			before = append(before, h2.Tally(h.N, 3).Frames)
+		}
+		return func() bool {
+			for i, h := range all {
+				if h2.Tally(h.N, 3).Frames <= before[i]+more {
+					return false
+				}
+			}
+			return true
+		}
+	}
+	eventually(t, "frames of all arrive", arrived(100))
+	freeze(t, p)
+	time.Sleep(stop)
+	thaw(t, p)
+	eventually(t, "frames of all go on", arrived(100))
+	for _, end := range ends {
+		end()
+	}
+	for _, h := range all {
+		h2.Whole(h, 3)
+	}
+	must(t, p.Stop(syscall.SIGTERM, Timeout))
 }
 
 // bpfFS is a place for programs that outlive a switch. The processes of a rig have another /sys than the test.
