@@ -186,15 +186,16 @@ func TestRunnerSendsPFC(t *testing.T) {
 		l := newTestbed(t, e, testConfig(2), unshapedPorts(2)...)
 		a, b := l.stations[0], l.stations[1]
 		b.stop()
-		crossed := func() (is bool) { // the Refresher may hold the peer before
+		seq := 0
+		eventually(t, "a threshold is crossed", func() (is bool) {
+			if a.paused() == 0 { // the Refresher, or a ring that fills up, may hold the peer before
+				a.send(data(0, 1, lossless, seq, small))
+				seq++
+			}
+			b.hold(0xffff)
 			l.r.View(func(*dataplane.Switch) { is = l.r.xoff.Count > 0 })
 			return is
-		}
-		for seq := 0; !crossed(); seq++ {
-			a.send(data(0, 1, lossless, seq, small))
-			time.Sleep(20 * time.Microsecond)
-			b.hold(0xffff)
-		}
+		})
 		b.hold(0)
 		eventually(t, "the sender is freed", func() bool { return a.paused() == 0 })
 		v := l.empties()
