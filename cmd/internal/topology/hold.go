@@ -37,6 +37,7 @@ func Hold(ctx context.Context, file string) error {
 	unix.CloseOnExec(lockFD)
 	unix.CloseOnExec(answerFD)
 	lock, to := os.NewFile(lockFD, "state"), os.NewFile(answerFD, "answer")
+	defer func() { _ = lock.Close() }()   // not before: Go closes a file that nobody refers to
 	if err := os.Chdir("/"); err != nil { // so that no folder is kept from being unmounted
 		return err
 	}

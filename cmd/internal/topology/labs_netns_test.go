@@ -3,6 +3,7 @@ package topology
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -13,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"pfcswitch/cmd/internal/api"
 	"pfcswitch/cmd/internal/config"
@@ -31,7 +34,7 @@ func TestLabs(t *testing.T) {
 		{"examples", examples}, {"refused", refusedTopologies}, {"killed", killedKeeper},
 		{"interrupted", interruptedUp}, {"atomic", failedUp},
 		{"ordinary", unprivilegedUser}, {"nic", hostNIC}, {"others", foreignSocket}, {"said", keeperLog},
-		{"late", interruptedWhenReady},
+		{"late", interruptedWhenReady}, {"collected", collectedKeeper},
 	} {
 		t.Run(part.name, func(t *testing.T) { part.test(r.withTest(t)) })
 	}
@@ -203,6 +206,21 @@ func killedKeeper(r *rig) {
 	s = r.up(path, name)
 	must(r.t, syscall.Kill(s.Keeper, syscall.SIGTERM)) // told to end, it takes the lab with it
 	r.waitProcessesEnded(name)
+	r.checkNothingLeft(name)
+}
+
+// A keeper holds the lock of its lab for as long as it lives, however often its garbage is collected.
+func collectedKeeper(r *rig) {
+	r.env = append(r.env, "GOMEMLIMIT=1")
+	path, name := r.file(pair)
+	r.up(path, name)
+	for range 50 {
+		if lock, err := lab.LockFile(r.statePath(name)); !errors.Is(err, unix.EWOULDBLOCK) {
+			r.t.Fatalf("the lock of a lab that is up: %v %v, want that its keeper has it", lock, err)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	r.run("lab", "down", path)
 	r.checkNothingLeft(name)
 }
 
