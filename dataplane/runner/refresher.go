@@ -140,6 +140,7 @@ func (r *Refresher) Protect(i int, p port.Port, hold []byte, every int64, wake f
 		return err == nil && n > 0
 	}
 	r.ports[i].guard.Store(&guard{port: p, rings: rings, waiting: waiting, hold: newXoff(hold, every), wake: wake})
+	r.ports[i].within.Store(lookWithin(every))
 	r.wakeFor(math.MinInt64)
 	return lookWithin(every)
 }
