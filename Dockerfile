@@ -9,7 +9,7 @@ COPY . .
 RUN CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags="-s -w" -o /out/pfcswitch ./cmd/pfcswitch
 # Permitted, not effective: the program raises them itself, and where the container may not have one of them it says so.
 # With the effective bit the kernel would refuse to run it.
-RUN setcap cap_net_raw,cap_net_admin=p /out/pfcswitch
+RUN setcap cap_net_raw,cap_net_admin,cap_bpf=p /out/pfcswitch
 RUN mkdir -p /out/run/pfcswitch /out/var/lib/pfcswitch
 
 FROM alpine:3.22.2 AS lab

@@ -1,9 +1,9 @@
 // Package privilege puts the capabilities to use that a program's file gives it, and gives up what a running switch
 // does not need.
 //
-// A container image gives its program CAP_NET_RAW and CAP_NET_ADMIN as permitted, not as effective (setcap
-// cap_net_raw,cap_net_admin=p): with the effective bit the kernel refuses to run the program at all where the container
-// may not have one of them. So it runs, raises what it got, and says itself what it lacks.
+// A container image gives its program capabilities as permitted, not as effective (setcap
+// cap_net_raw,cap_net_admin,cap_bpf=p): with the effective bit the kernel refuses to run the program at all where the
+// container may not have one of them. So it runs, raises what it got, and says itself what it lacks.
 package privilege
 
 import (
