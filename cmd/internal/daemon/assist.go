@@ -158,7 +158,7 @@ func (p *portLink) assistChanged() bool {
 func (d *Daemon) programsChanged() (changed bool) {
 	byNetns := map[string][]*portLink{}
 	for _, p := range d.ports {
-		if p.assist != nil {
+		if p.assist != nil && d.passesBy(p) {
 			byNetns[p.cfg.Netns] = append(byNetns[p.cfg.Netns], p)
 		}
 	}
@@ -174,6 +174,19 @@ func (d *Daemon) programsChanged() (changed bool) {
 		})
 	}
 	return changed
+}
+
+// passesBy reports whether frames have passed the switch by since the last look, or the port is waiting for them to do
+// so again: an idle switch asks the kernel nothing.
+func (d *Daemon) passesBy(p *portLink) bool {
+	lossy, lossless := p.assist.Lost()
+	now := lossy + lossless
+	for _, c := range d.assist.Counts(p.number) {
+		now += c.RxFrames
+	}
+	before := p.passedBy
+	p.passedBy = now
+	return now != before || p.besideAnother
 }
 
 // closeAssist detaches the programs of a port, whose sockets are closed.

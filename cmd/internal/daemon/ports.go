@@ -32,6 +32,7 @@ type portLink struct {
 	assist           *runner.Assist // nil where no program helps
 	noAssist         error          // why not, where the port has sockets
 	besideAnother    bool           // a program of somebody else stands beside, by the last look
+	passedBy         uint64         // frames that had passed the switch by until then
 	restore          func() error
 	restoreHostStack func() error // lets the host's stack receive again; nil: the stack receives
 
