@@ -73,7 +73,7 @@ func TestContainer(t *testing.T) {
 		t.Errorf("it runs as %s, want %s", got, uid)
 	}
 	if got, err := strconv.ParseUint(status(t, container.Pid(), "CapEff"), 16, 64); err != nil ||
-		got != netRaw|netAdmin {
+		got != netRaw|netAdmin|capBPF {
 		t.Errorf("its capabilities are %x, %v", got, err)
 	}
 	checkTraffic(t, h2, "eth1", 0.5, map[*lab.Node]string{h1: "eth1"})

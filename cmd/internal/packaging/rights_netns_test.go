@@ -31,7 +31,7 @@ func TestRightsOfTheSwitch(t *testing.T) {
 	var own uint64
 	_, err := fmt.Sscanf(status(t, os.Getpid(), "CapPrm"), "%x", &own)
 	must(t, err)
-	kept := fmt.Sprintf("%016x", own&(netRaw|netAdmin|1<<unix.CAP_BPF|1<<unix.CAP_IPC_LOCK|1<<unix.CAP_SYS_NICE))
+	kept := fmt.Sprintf("%016x", own&(netRaw|netAdmin|capBPF|1<<unix.CAP_IPC_LOCK|1<<unix.CAP_SYS_NICE))
 	threads, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", proc.Pid()))
 	must(t, err)
 	for _, thread := range threads {
