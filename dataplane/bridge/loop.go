@@ -60,7 +60,7 @@ var loopReasonNames = []string{NoLoopEvent: "none", ProbeReturned: "own probe ca
 //	                       port down or loop: off
 //
 // In watching and in shut a probe leaves every ProbeInterval, so that a persistent loop keeps the port shut. The first
-// probe leaves at the first tick.
+// probe leaves at the first tick, the second half an interval to one and a half later, when those of all ports leave.
 type loopGuard struct {
 	state    LoopState
 	due      int64 // when the next probe leaves
@@ -110,7 +110,8 @@ func (g *loopGuard) tick(now, holdoff int64) (send bool, reason LoopReason) {
 	if now < g.due {
 		return false, reason
 	}
-	g.due = now + int64(ProbeInterval)
+	const every = int64(ProbeInterval)
+	g.due = ((now+every/2)/every + 1) * every // once for all ports: an idle switch seldom wakes up
 	g.sequence++
 	g.used[g.sequence%probeWindow] = PortSet{}
 	g.valid = min(g.valid+1, probeWindow)

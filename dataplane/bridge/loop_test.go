@@ -318,18 +318,19 @@ func TestLoopGuard(t *testing.T) {
 		}},
 		{"a probe every interval", []step{
 			{5, "arm", LoopWatching, NoLoopEvent, false, 0},
-			{5, "tick", LoopWatching, NoLoopEvent, true, 5 + interval},
-			{4 + interval, "tick", LoopWatching, NoLoopEvent, false, 5 + interval},
-			// late: the next is late too, no burst
-			{7 + interval, "tick", LoopWatching, NoLoopEvent, true, 7 + 2*interval},
-			{8 + interval, "arm", LoopWatching, NoLoopEvent, false, 7 + 2*interval},
+			{5, "tick", LoopWatching, NoLoopEvent, true, interval}, // of all ports at the same time
+			{interval - 1, "tick", LoopWatching, NoLoopEvent, false, interval},
+			{7 + interval, "tick", LoopWatching, NoLoopEvent, true, 2 * interval},
+			{8 + interval, "arm", LoopWatching, NoLoopEvent, false, 2 * interval},
+			// late: no burst, and half an interval lies between two at least
+			{3*interval - 1, "tick", LoopWatching, NoLoopEvent, true, 4 * interval},
 		}},
 		{"shut, and open after the hold-off", []step{
 			{0, "arm", LoopWatching, NoLoopEvent, false, 0},
 			{0, "tick", LoopWatching, NoLoopEvent, true, interval},
 			{10, "back", LoopShut, ProbeReturned, false, interval},
 			{9 + holdoff, "tick", LoopShut, NoLoopEvent, true, 10 + holdoff},
-			{10 + holdoff, "tick", LoopWatching, HoldoffPassed, false, 9 + holdoff + interval},
+			{10 + holdoff, "tick", LoopWatching, HoldoffPassed, false, holdoff + interval},
 		}},
 		{"a loop that persists holds it", []step{
 			{0, "arm", LoopWatching, NoLoopEvent, false, 0},
@@ -339,7 +340,7 @@ func TestLoopGuard(t *testing.T) {
 			{5 * second, "tick", LoopShut, NoLoopEvent, true, 6 * second},
 			{8 * second, "tick", LoopShut, NoLoopEvent, true, 9 * second},
 			{9*second + 4, "tick", LoopShut, NoLoopEvent, true, 9*second + 5},
-			{9*second + 5, "tick", LoopWatching, HoldoffPassed, false, 10*second + 4},
+			{9*second + 5, "tick", LoopWatching, HoldoffPassed, false, 10 * second},
 		}},
 		{"found again after the hold-off", []step{
 			{0, "arm", LoopWatching, NoLoopEvent, false, 0},
@@ -353,7 +354,7 @@ func TestLoopGuard(t *testing.T) {
 			{0, "back", LoopShut, ProbeReturned, false, interval},
 			{5, "disarm", LoopIdle, LinkDown, false, NoDeadline},
 			{6, "arm", LoopWatching, NoLoopEvent, false, 0}, // at once, not after what was left of the interval
-			{6, "tick", LoopWatching, NoLoopEvent, true, 6 + interval},
+			{6, "tick", LoopWatching, NoLoopEvent, true, interval},
 		}},
 		{"down while watching", []step{
 			{0, "arm", LoopWatching, NoLoopEvent, false, 0},
