@@ -110,8 +110,8 @@ func (f *refresh) holdsAll() bool {
 // run does what is due at time now and returns when to look again. It waits for nobody: the thread that has locked f
 // may get no CPU. sent is called for each frame that has left: again, or because no worker has looked.
 func (f *refresh) run(now int64, sent func(b []byte, again bool)) (next int64) {
-	if next = min(f.due.Load(), f.lookBy.Load()); now < next {
-		return next
+	if lookBy := f.lookBy.Load(); now < min(f.due.Load(), lookBy) {
+		return f.next(now, lookBy)
 	}
 	if !f.TryLock() {
 		return now + macctl.MinRefresh
@@ -124,8 +124,12 @@ func (f *refresh) run(now int64, sent func(b []byte, again bool)) (next int64) {
 	case !f.send(now, true, sent):
 		f.due.Store(f.frame.due(now))
 	}
-	return min(f.due.Load(), f.checkLook(now, sent))
+	return f.next(now, f.checkLook(now, sent))
 }
+
+// next is when to run again, where the look has to be checked at a time. Workers look again and again: one check of all
+// ports in a while is enough, and wakes the thread less often.
+func (f *refresh) next(now, check int64) int64 { return min(f.due.Load(), max(check, now+lookSoon)) }
 
 // holdMost is how long a peer is held for a worker that hangs, in ns. A worker that runs asks Taken after each frame.
 const holdMost = 5_000_000_000

@@ -18,13 +18,15 @@ import (
 // and nobody looks. Its threads sleep nearly all the time, so that the kernel runs them soon after they wake up. They
 // never take the switch's lock, which a worker without CPU may have.
 //
-// One real-time thread is enough. Where that is not allowed, there is a thread on each of a few CPUs, and the first one
-// that runs does what is due: on a CPU where other groups of threads (sessions, control groups) run, a thread may wait
-// for long, and the kernel moves a thread that waits from a CPU to another.
+// One real-time thread is enough (Urgent). Where that is not allowed, there is a thread on each of a few CPUs, and the
+// first one that runs does what is due: on a CPU where other groups of threads (sessions, control groups) run, a thread
+// may wait for long, and the kernel moves a thread that waits from a CPU to another.
 type Refresher struct {
 	ports   []refresh
 	sent    func(i int, b []byte, again bool, now int64)
 	threads []refreshThread
+	cpus    []int // that the threads may use
+	urgent  atomic.Bool
 	quit    atomic.Bool
 	done    sync.WaitGroup
 }
@@ -45,7 +47,8 @@ const maxThreads = 4
 // again, or because no worker has looked.
 func NewRefresher(n int, sent func(i int, b []byte, again bool, now int64)) (*Refresher, error) {
 	r := newRefresher(n)
-	cpus := port.CPUs()
+	r.cpus = port.CPUs()
+	cpus := r.cpus
 	if len(cpus) > maxThreads {
 		cpus = []int{-1}
 	}
@@ -73,6 +76,12 @@ func newRefresher(n int) *Refresher {
 		r.Stop(i)
 	}
 	return r
+}
+
+// Urgent makes the Refresher use a real-time thread, where it may.
+func (r *Refresher) Urgent() {
+	r.urgent.Store(true)
+	r.wakeFor(math.MinInt64)
 }
 
 // Set takes over the MAC Control frame b, which the caller sends on port i right after, at time now. From then on it is
@@ -175,11 +184,14 @@ func (r *Refresher) TakeLate(i int) bool { return r.ports[i].hold.taken() }
 func (r *Refresher) runRefreshes(t *refreshThread) {
 	defer r.done.Done()
 	runtime.LockOSThread() // for ever: the thread ends with this goroutine
-	// without it refreshes may be late where other threads want the CPUs
-	if realTime := port.Urgent(t.cpu); realTime && t != &r.threads[0] {
-		return
-	}
-	for !r.quit.Load() {
+	port.Brief(t.cpu)
+	for asked := false; !r.quit.Load(); {
+		if r.urgent.Load() && !asked {
+			if asked = true; port.RealTime(r.cpus) && t != &r.threads[0] {
+				t.until.Store(math.MinInt64) // nobody needs to wake it
+				return
+			}
+		}
 		next := r.run(Now())
 		t.until.Store(next)
 		if r.run(Now()) < next {

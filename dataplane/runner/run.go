@@ -279,6 +279,11 @@ func (r *Runner) Stop() {
 	r.done.Wait()
 }
 
+// Urgent lets the thread that holds peers while workers get no CPU be a real-time one. From then on no thread may give
+// up capabilities for all: libcap lets all threads wait for each other in a loop that yields, and a real-time thread
+// yields to no other.
+func (r *Runner) Urgent() { r.refresher.Urgent() }
+
 // Close stops the workers and closes every port.
 func (r *Runner) Close() error {
 	r.Stop()

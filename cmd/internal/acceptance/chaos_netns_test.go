@@ -1,6 +1,7 @@
 package acceptance
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"maps"
@@ -39,6 +40,7 @@ func TestChaos(t *testing.T) {
 		return strconv.ParseUint(s, 10, 64)
 	}))
 	until := time.Now().Add(chaosSetting("CHAOS", lasts, time.ParseDuration))
+	t.Cleanup(c.showAll)
 	flows, stop := c.bystanders()
 	goroutines, memory := runtime.NumGoroutine(), heap()
 
@@ -221,6 +223,20 @@ func (c *chaos) attackersLost() {
 		dataplane.DropRing} {
 		if lost[reason] == 0 {
 			c.t.Errorf("the attackers lost no frame for the reason %s: nothing shows that they attacked", reason)
+		}
+	}
+}
+
+// showAll logs what both switches show, where the test has failed.
+func (c *chaos) showAll() {
+	if !c.t.Failed() {
+		return
+	}
+	for _, socket := range []string{"api.sock", "second.sock"} {
+		client := api.NewClient(filepath.Join(c.rig.Dir, socket))
+		for _, noun := range []string{"ports", "pfc", "queues", "buffer", "trunk", "events"} {
+			text, err := client.Raw(context.Background(), noun, 0)
+			c.t.Logf("%s %s: %v\n%s", socket, noun, err, text)
 		}
 	}
 }

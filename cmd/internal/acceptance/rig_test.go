@@ -76,5 +76,6 @@ func (s *Station) GoesOn(host int, frames uint64) {
 func (s *Station) goesOn(host int, prio uint8, frames uint64) {
 	s.t.Helper()
 	want := s.Tally(host, prio).Frames + frames
-	eventually(s.t, "frames go on", func() bool { return s.Tally(host, prio).Frames >= want })
+	what := fmt.Sprintf("frames of priority %d from h%d go on", prio, host)
+	eventually(s.t, what, func() bool { return s.Tally(host, prio).Frames >= want })
 }

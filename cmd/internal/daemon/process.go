@@ -35,6 +35,7 @@ func (d *Daemon) Confine() {
 	if err := privilege.Confine(needs); err != nil {
 		d.ReportRefused("the switch has more rights than it needs", err)
 	}
+	d.runner.Urgent()
 }
 
 // usesForeignFiles tells whether the running switch writes into a folder of another user, or reads certificates, whose

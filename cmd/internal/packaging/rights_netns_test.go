@@ -34,15 +34,22 @@ func TestRightsOfTheSwitch(t *testing.T) {
 	kept := fmt.Sprintf("%016x", own&(netRaw|netAdmin|capBPF|1<<unix.CAP_IPC_LOCK|1<<unix.CAP_SYS_NICE))
 	threads, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", proc.Pid()))
 	must(t, err)
+	realTime := 0
 	for _, thread := range threads {
 		id, err := strconv.Atoi(thread.Name())
 		must(t, err)
-		for key, want := range map[string]string{"CapEff": kept, "CapPrm": kept, "CapBnd": kept,
-			"CapAmb": "0000000000000000", "NoNewPrivs": "1", "Seccomp": "2"} {
+		for key, want := range map[string]string{"CapEff": kept, "CapPrm": kept, "CapAmb": "0000000000000000",
+			"NoNewPrivs": "1", "Seccomp": "2"} {
 			if got := status(t, id, key); got != want {
 				t.Errorf("thread %d: %s is %s, want %s", id, key, got, want)
 			}
 		}
+		if a, err := unix.SchedGetAttr(id, 0); err == nil && a.Policy == unix.SCHED_FIFO {
+			realTime++
+		}
+	}
+	if may := own>>unix.CAP_SYS_NICE&1 != 0; may && realTime != 1 {
+		t.Errorf("%d real-time threads: one holds the peers while the workers get no CPU", realTime)
 	}
 	apply := func(keys string) (string, error) {
 		out, err := exec.Command(program(t), "apply", p.config(t, keys), "-s", p.socket()).CombinedOutput()
