@@ -107,6 +107,9 @@ func (f *refresh) holdsAll() bool {
 	return f.late || g != nil && f.frame == g.hold
 }
 
+// taken returns what was sent since the last call. f is locked.
+func (f *refresh) taken() Sendings { return Sendings{N: f.sent.Swap(0), At: f.at, All: f.holdsAll()} }
+
 // run does what is due at time now and returns when to look again. It waits for nobody: the thread that has locked f
 // may get no CPU. sent is called for each frame that has left: again, or because no worker has looked.
 func (f *refresh) run(now int64, sent func(b []byte, again bool)) (next int64) {

@@ -119,16 +119,22 @@ func (r *Refresher) wakeFor(due int64) {
 	}
 }
 
-// Taken returns how often a frame was sent on port i since the last call, when last, and whether the newest one holds
-// all that is lossless.
-func (r *Refresher) Taken(i int) (n uint64, at int64, all bool) {
+// Sendings tell what the Refresher has sent on a port.
+type Sendings struct {
+	N   uint64 // frames
+	At  int64  // when the last one left
+	All bool   // the newest frame holds all that is lossless
+}
+
+// Taken returns what was sent on port i since the last call.
+func (r *Refresher) Taken(i int) (s Sendings) {
 	f := &r.ports[i]
 	if f.sent.Load() == 0 {
-		return 0, 0, false
+		return s
 	}
 	f.Lock()
 	defer f.Unlock()
-	return f.sent.Swap(0), f.at, f.holdsAll()
+	return f.taken()
 }
 
 // Protect makes the Refresher hold the peer of port i by the frame hold, which is to be sent again after every ns each,
@@ -154,12 +160,17 @@ func (r *Refresher) Protect(i int, p port.Port, hold []byte, every int64, wake f
 	return lookWithin(every)
 }
 
-// Disarm ends what Protect has begun. When it returns, no hold of port i begins any more because nobody looks.
-func (r *Refresher) Disarm(i int) {
+// Disarm ends what Protect has begun, and returns what Taken would. When it returns, no hold of port i begins any more
+// because nobody looks. The newest frame is sent again until another one follows, but what it holds is not the hold of
+// the next Protect.
+func (r *Refresher) Disarm(i int) (s Sendings) {
 	f := &r.ports[i]
 	f.Lock()
 	defer f.Unlock()
+	s = f.taken()
 	f.guard.Store(nil)
+	f.late = false
+	return s
 }
 
 // Look says that the caller is about to look at the lossless rings of port i, at time now, and will again within that

@@ -111,14 +111,16 @@ func (w *worker) sendControl(t *portTask) (now int64) {
 
 // countRefreshes takes over what the Refresher has sent. Where it holds the peer because no worker looked, that hold
 // stays until one has looked. The switch is locked.
-func (w *worker) countRefreshes(t *portTask) {
+func (w *worker) countRefreshes(t *portTask) { w.count(t, w.r.refresher.Taken(t.index)) }
+
+// count takes over what the Refresher has sent, and what the program in the kernel has.
+func (w *worker) count(t *portTask, s Sendings) {
 	w.takeKernelHold(t)
-	n, at, all := w.r.refresher.Taken(t.index)
-	if n == 0 {
+	if s.N == 0 {
 		return
 	}
-	if w.r.sw.ControlRefreshed(t.index, n, at, all); all && t.refresh.hold.late() {
-		w.r.sw.HoldPeerForRing(t.index, true, at)
+	if w.r.sw.ControlRefreshed(t.index, s.N, s.At, s.All); s.All && t.refresh.hold.late() {
+		w.r.sw.HoldPeerForRing(t.index, true, s.At)
 	}
 }
 

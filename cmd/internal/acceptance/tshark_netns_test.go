@@ -73,8 +73,10 @@ func (r *Rig) provoke(mode macctl.Mode) (path string) {
 	s := r.Socket(1)
 	h2.pause(0xffff)
 	stop := h1.Send(Stream{To: 2, Prio: 3})
-	eventually(r.T, "host 1 was told to stop, and told again",
-		func() bool { h2.pause(0xffff); return h1.Controls.Load() >= 2 })
+	eventually(r.T, "host 1 was told to stop, and told again", func() bool {
+		h2.pause(0xffff)
+		return h1.Controls.Load() >= 2 && r.Snapshot(1).XoffWanted != 0 // not XOFF and XON, for its ring
+	})
 	stop()
 	h2.pause(0)
 	h2.Whole(h1, 3)

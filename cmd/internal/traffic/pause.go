@@ -67,8 +67,8 @@ func (p *pauser) update(now int64) {
 
 // countRefreshes takes over what the refresher has sent.
 func (p *pauser) countRefreshes() {
-	if n, at, all := p.refresher.Taken(0); n > 0 {
-		p.sender.Refreshed(n, at, all)
+	if s := p.refresher.Taken(0); s.N > 0 {
+		p.sender.Refreshed(s.N, s.At, s.All)
 	}
 }
 
