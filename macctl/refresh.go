@@ -39,7 +39,7 @@ func (i *Initiator) everything() draft {
 // newest frame that has left was that of AppendHold: who sent it may have read the clock long before.
 func (i *Initiator) Refreshed(n uint64, at int64, all bool) {
 	d := i.last
-	if all {
+	if all && i.units != 0 { // else the frame is one of before: what it holds is still to be freed
 		d = i.everything()
 	}
 	later := all || i.xoffSent != 0 && at > i.sentAt

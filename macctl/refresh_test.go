@@ -34,3 +34,21 @@ func TestRefreshed(t *testing.T) {
 		t.Errorf("%+v, held for %d ns, want 5 frames, one XOFF, %d ns", got, i.HeldTime(3, 3*pause), 2*pause)
 	}
 }
+
+// XOFF of the configuration of before, which who sends it again may take for one of all that is lossless now, does not
+// hide that XON has to leave where nothing is lossless any more.
+func TestRefreshedWhereNothingIsHeld(t *testing.T) {
+	i := NewInitiator(InitiatorConfig{Mode: ModePFC, Enabled: 1 << 3, Speed: giga})
+	i.Hold(3, CauseBuffer)
+	i.AppendFrame(nil, 0)
+	i.Sent(0)
+	i.Configure(InitiatorConfig{Mode: ModeOff, Speed: giga}, 10)
+	i.Refreshed(1, 20, true)
+	if b, ok := i.AppendFrame(nil, 30); !ok || i.RefreshEvery() != 0 {
+		t.Errorf("no XON: % x", b)
+	}
+	i.Sent(30)
+	if i.Pending(1 << 40) {
+		t.Error("more is to be sent after XON")
+	}
+}

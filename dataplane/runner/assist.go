@@ -121,7 +121,8 @@ func (r *Runner) describeAssist(t *portTask, a *dataplane.Assist) {
 // heldByKernel reports whether the program has held the peer since the last call of takeKernelHold.
 func (t *portTask) heldByKernel() bool { return t.assist != nil && t.assist.Held() }
 
-// takeKernelHold makes the task responsible for a hold of the program. The switch is locked.
+// takeKernelHold makes the task responsible for a hold of the program, which stays until a worker has looked. The
+// switch is locked.
 func (w *worker) takeKernelHold(t *portTask) {
 	if !t.heldByKernel() {
 		return
@@ -130,7 +131,8 @@ func (w *worker) takeKernelHold(t *portTask) {
 		w.r.sw.ControlRefreshed(t.index, n, at, true)
 		w.r.sw.HeldByKernel(t.index, n)
 		w.r.captureKernelHold(t.index, n, at)
-		t.refresh.hold.set(true)
+		t.refresh.hold.begin()
+		w.r.sw.HoldPeerForRing(t.index, true, at)
 	}
 }
 

@@ -35,6 +35,9 @@ const (
 	heldLate
 )
 
+// begin holds because nobody looked in time.
+func (h *ringHold) begin() { h.state.Store(heldLate) }
+
 func (h *ringHold) held() bool { return h.state.Load() != notHeld }
 func (h *ringHold) late() bool { return h.state.Load() == heldLate }
 
@@ -99,6 +102,27 @@ func (f *refresh) set(to resend) (was resend) {
 	was, f.resend = f.resend, to
 	was.due = f.due.Swap(to.due)
 	return was
+}
+
+// undo puts back what set has replaced, unless a late hold has replaced that. It reports whether it did.
+func (f *refresh) undo(was resend) bool {
+	f.Lock()
+	defer f.Unlock()
+	if f.late {
+		return false
+	}
+	f.resend = was
+	f.due.Store(was.due)
+	return true
+}
+
+// repeat sends the frame of a late hold again. Sent is called as by run.
+func (f *refresh) repeat(now int64, sent func(b []byte, again bool)) {
+	f.Lock()
+	defer f.Unlock()
+	if f.late && !f.send(now, true, sent) {
+		f.due.Store(now) // the Refresher tries again
+	}
 }
 
 // holdsAll tells whether the newest frame holds all that is lossless.
@@ -171,7 +195,7 @@ func (f *refresh) checkLook(now int64, sent func(b []byte, again bool)) (next in
 		was := f.resend
 		f.resend = resend{port: g.port, frame: g.hold, late: true}
 		if f.send(now, false, sent) {
-			f.hold.state.Store(heldLate)
+			f.hold.begin()
 			g.wake()
 		} else { // the kernel has no room: nobody is held, and the next check tries again
 			f.resend = was

@@ -83,6 +83,37 @@ func TestRefusedFramesAreNotRepeated(t *testing.T) {
 	}
 }
 
+// A hold that begins between Set and the moment at which the frame of Set leaves is the older one on the link: it
+// leaves again. It also outlives a frame that did not leave.
+func TestHoldWhileAnotherFrameLeaves(t *testing.T) {
+	hold, xon := newXoff(bytes.Repeat([]byte{1}, macctl.FrameSize), 50), bytes.Repeat([]byte{2}, macctl.FrameSize)
+	for name, end := range map[string]struct {
+		do   func(r *Refresher, was resend)
+		left int
+	}{
+		"it leaves":         {func(r *Refresher, _ resend) { r.Repeat(0, 210) }, 2},
+		"it does not leave": {func(r *Refresher, was resend) { r.Undo(0, was) }, 1},
+	} {
+		r := newRefresher(1)
+		f, p := &r.ports[0], &exit{}
+		f.guard.Store(&guard{port: p, waiting: func() bool { return true }, hold: hold, wake: func() {}})
+		f.lookBy.Store(200)
+		was := r.Set(0, p, xon, 100, 0)
+		f.run(200, func([]byte, bool) {})
+		end.do(r, was)
+		s := r.Taken(0)
+		if len(p.left) != end.left || s.N != uint64(end.left) || !s.All || f.due.Load() == noDeadline {
+			t.Errorf("%s: %d times XOFF, %+v, again at %d", name, len(p.left), s, f.due.Load())
+		}
+		if r.Set(0, p, xon, 300, 0); f.due.Load() != noDeadline {
+			t.Errorf("%s: XON is repeated", name)
+		}
+		if r.Repeat(0, 310); len(p.left) != end.left {
+			t.Errorf("%s: XOFF leaves behind XON", name)
+		}
+	}
+}
+
 // A peer is not held for ever for a worker that hangs, neither by XOFF that is sent again nor because nobody looks. A
 // worker that comes back starts anew.
 func TestHungWorkerHoldsNobody(t *testing.T) {
@@ -228,6 +259,20 @@ func TestChangeDuringALateHold(t *testing.T) {
 				return s.receiver.Paused(Now()) == 0 && f.due.Load() == noDeadline
 			})
 		})
+	}
+}
+
+// A port whose delay has ended is protected at once, also while frames are left in its line.
+func TestDelayEnds(t *testing.T) {
+	l := newTestbed(t, executors[0], roomy(2), unshapedPorts(2)...)
+	c := l.ports[0]
+	for _, delay := range []int64{1000, 0} {
+		c.Delay = delay
+		l.ports[0] = c
+		l.must(l.r.Configure(l.cfg, l.ports, l.statics))
+		if guarded := l.r.refresher.ports[0].guard.Load() != nil; guarded != (delay == 0) {
+			t.Errorf("with a delay of %d ns the port is protected: %v", delay, guarded)
+		}
 	}
 }
 

@@ -94,10 +94,21 @@ func (r *Refresher) Set(i int, p port.Port, b []byte, now, every int64) (was res
 	return was
 }
 
-// Undo takes back the last Set of port i, whose frame was not sent.
+// Undo takes back the last Set of port i, whose frame was not sent. A hold that has begun since stays.
 func (r *Refresher) Undo(i int, was resend) {
-	r.ports[i].set(was)
-	r.wakeFor(was.due)
+	if r.ports[i].undo(was) {
+		r.wakeFor(was.due)
+	}
+}
+
+// Repeat is to be called once the frame of Set has left. A hold that has begun between Set and that moment, because
+// nobody looked, left before it: XOFF leaves again.
+func (r *Refresher) Repeat(i int, now int64) {
+	r.ports[i].repeat(now, func(b []byte, again bool) {
+		if r.sent != nil {
+			r.sent(i, b, again, now)
+		}
+	})
 }
 
 // Stop ends what is done for port i. When it returns, the port may be closed.
@@ -225,6 +236,7 @@ func (r *Refresher) sleep(t *refreshThread, d time.Duration) {
 		}
 	}
 	t.poller.Watch(t.idle)
+	from := time.Now()
 	switch t.poller.Poll(d) {
 	case port.Ready:
 		for i := range r.ports {
@@ -232,7 +244,11 @@ func (r *Refresher) sleep(t *refreshThread, d time.Duration) {
 		}
 	case port.Failed: // until a worker has cleared the error
 		t.poller.Watch(nil)
-		t.poller.Poll(failedPause)
+		if left := d - time.Since(from); d >= 0 && left < failedPause {
+			t.poller.Poll(max(0, left))
+		} else {
+			t.poller.Poll(failedPause)
+		}
 	}
 }
 

@@ -49,7 +49,9 @@ func (r *Runner) Replace(i int, p Prepared) (lost int, err error) {
 		t.draining = false
 		t.releasePeerForRing(r.sw)
 		r.refresher.Stop(i)
-		if err != nil {
+		if err != nil { // the old sockets stay
+			t.suspended = false
+			t.protect(r.sw, r)
 			return fmt.Errorf("port %s: %w", t.cfg.Name, err)
 		}
 		t.obeyLast(r.sw, p, until)

@@ -197,6 +197,7 @@ func (r *Runner) Configure(cfg dataplane.Config, ports map[int]dataplane.PortCon
 func (r *Runner) putInForce(sw *dataplane.Switch, next *dataplane.Configuration, ports map[int]dataplane.PortConfig) (
 	gone []*portTask, err error) {
 	held := r.releasePeersForRings(sw)
+	r.countForwarded(sw) // of ports that go, too
 	for t := range r.attached() {
 		if _, stays := ports[t.index]; !stays {
 			sw.ReadLosses(t.index, t.losses(), Now())

@@ -84,7 +84,7 @@ func (t *portTask) configure(cfg dataplane.PortConfig) {
 // which never runs out, and no frame passes a delay line by.
 func (t *portTask) refreshable() bool {
 	_, host := t.port.(hostPort)
-	return !host && t.delay == nil
+	return !host && (t.delay == nil || t.delay.delay == 0)
 }
 
 // refreshEvery returns after how many ns the Refresher sends the frame of ControlOut again, 0 for never.

@@ -93,6 +93,7 @@ func (w *worker) sendControl(t *portTask) (now int64) {
 		now = w.clock()
 		was := w.r.refresher.Set(t.index, t.port, b, now, every)
 		err := w.emit(t, b, now)
+		w.r.refresher.Repeat(t.index, w.clock())
 		w.lock()
 		if err != nil {
 			w.r.refresher.Undo(t.index, was)
