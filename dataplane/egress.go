@@ -97,9 +97,13 @@ func (s *Switch) choose(p *portState, occupied, ready uint8, now int64) {
 		if p.plan.n > 0 && octets > limit {
 			return
 		}
-		if !p.shaper.Ready(octets, now) {
+		needed := octets
+		if p.plan.n == 0 { // a longer frame, which waited when the bucket became smaller, leaves with a full one
+			needed = min(octets, p.cfg.Burst)
+		}
+		if !p.shaper.Ready(needed, now) {
 			if p.plan.n == 0 {
-				p.txAt = p.shaper.When(max(octets, min(sched.Quantum(p.cfg.Burst), p.waitingOctets(streaming))), now)
+				p.txAt = p.shaper.When(max(needed, min(sched.Quantum(p.cfg.Burst), p.waitingOctets(streaming))), now)
 			}
 			return
 		}

@@ -255,6 +255,26 @@ func TestRemovePort(t *testing.T) {
 	r.reconfigure(testConfig(3), testPorts(3)...)
 }
 
+// A frame that waits for a paused peer when the port's bucket becomes smaller than it leaves with a full bucket, and
+// those behind it after what it took.
+func TestLongFrameBeforeASmallBucket(t *testing.T) {
+	ports := testPorts(2)
+	ports[0].MaxFrame, ports[1].MaxFrame = 9014, 9014
+	ports[1].Speed, ports[1].Burst = 100_000_000, 20_000
+	cfg := testConfig(2)
+	cfg.Buffer.Lossless.Size += 1 << 20
+	r := newRig(t, cfg, ports...)
+	r.hear(1, lossless, 0xffff)
+	r.offer(0, data(0, 1, lossless, 1, 9000), data(0, 1, lossless, 2, 60))
+	ports[1].MaxFrame, ports[1].Burst = testPort(1).MaxFrame, 6250
+	r.reconfigure(cfg, ports...)
+	r.hear(1, lossless, 0)
+	if got := r.drain(1, r.now+second); len(got) != 2 || sequence(got[0]) != 1 || sequence(got[1]) != 2 {
+		t.Errorf("%d frames left, want both in order", len(got))
+	}
+	r.empty()
+}
+
 // A frame that is longer than its egress port carries is dropped where it came in: it would wait for tokens that its
 // port's bucket cannot hold, and everything else behind it.
 func TestLongerThanTheEgressPort(t *testing.T) {

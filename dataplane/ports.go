@@ -19,7 +19,11 @@ func Steering(c *PortConfig) ([]bpf.RawInstruction, error) {
 }
 
 // SetOwner sets which worker sends on a port.
-func (s *Switch) SetOwner(i, worker int) { s.ports[i].owner = worker }
+func (s *Switch) SetOwner(i, worker int) {
+	if p := s.ports[i]; p != nil {
+		p.owner = worker
+	}
+}
 
 // PortConfig returns the configuration of port i, and whether there is such a port.
 func (s *Switch) PortConfig(i int) (c PortConfig, ok bool) {
@@ -159,7 +163,7 @@ func (s *Switch) setPort(i int, c PortConfig) error {
 	if err := s.configure(p, c); err != nil {
 		return err
 	}
-	if before != c.Mode {
+	if p.modeChanged = before != c.Mode; p.modeChanged {
 		s.sortRoom(p)
 	}
 	for q := range uint8(NumPriorities) { // a check of the headroom ends with the flow control of its priority

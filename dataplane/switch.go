@@ -73,8 +73,10 @@ type portState struct {
 	occupied uint8
 	plan     plan
 	trunk    *trunkState // nil for a port of the bridge
-	member   int         // number in the trunk, or uplink
-	delayed  int         // frames in the delay line
+
+	modeChanged bool // by the newest configuration, which has ended all holds
+	member      int  // number in the trunk, or uplink
+	delayed     int  // frames in the delay line
 	// inLine is how many octets on the wire the delay line holds, the port's own stream included (LineHolds).
 	inLine int64
 	txAt   int64 // time at which the transmit task has to look again

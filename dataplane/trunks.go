@@ -130,10 +130,10 @@ func (s *Switch) dissolve(next []TrunkConfig) map[string]*trunkState {
 }
 
 // staysInForce reports whether a trunk is among the next ones with the same kind of flow control, on the same port
-// states: a port that was removed and added anew has no holds.
+// states: a port that was removed and added anew, or whose kind of flow control has changed, has no holds.
 func (s *Switch) staysInForce(t *trunkState, next []TrunkConfig) bool {
 	same := func(c TrunkConfig) bool { return c.Name == t.cfg.Name && c.Flow.Mode == t.cfg.Flow.Mode && t.joins(&c) }
-	other := func(i int) bool { return s.ports[i] == nil || s.ports[i].trunk != t }
+	other := func(i int) bool { p := s.ports[i]; return p == nil || p.trunk != t || p.modeChanged }
 	return slices.ContainsFunc(next, same) && !other(t.cfg.Uplink) && !slices.ContainsFunc(t.cfg.Members, other)
 }
 

@@ -5,16 +5,33 @@ import (
 
 	"pfcswitch/dataplane"
 	"pfcswitch/dataplane/bridge"
+	"pfcswitch/macctl"
 )
 
 // steer makes the port's rings follow its lossless priorities. Under PAUSE every frame is lossless. The kernel may take
 // its time, so the workers go on meanwhile.
-func (t *portTask) steer() error {
-	program, err := dataplane.Steering(&t.cfg)
+func (t *portTask) steer() error { return t.steerBy(&t.cfg) }
+
+func (t *portTask) steerBy(cfg *dataplane.PortConfig) error {
+	program, err := dataplane.Steering(cfg)
 	if err != nil {
 		return err
 	}
 	return t.port.Steer(program)
+}
+
+// steerNext lets the lossless rings also take what the next configuration makes lossless, before it is in force: from
+// then on the peer is held for these rings alone. Where that is refused, steer reports it.
+func (r *Runner) steerNext(next map[int]dataplane.PortConfig) {
+	for t := range r.attached() {
+		both := t.cfg
+		if c, stays := next[t.index]; stays && c.LosslessPriorities()&^both.LosslessPriorities() != 0 {
+			if both.Lossless |= c.LosslessPriorities(); both.Mode == macctl.ModeOff {
+				both.Mode = c.Mode
+			}
+			_ = t.steerBy(&both)
+		}
+	}
 }
 
 // warn adds an event about a failure after the configuration came in force. The configuration stays, so this is no

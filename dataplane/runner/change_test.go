@@ -24,6 +24,7 @@ type failingPort struct {
 	*porttest.End
 	started, steered error
 	meanwhile        func() // what happens while it starts
+	steering         func() // what happens while it sorts frames anew
 	roomless         bool   // its waiting room has no room
 }
 
@@ -41,7 +42,12 @@ func (f *failingPort) Start() error {
 	return f.started
 }
 
-func (f *failingPort) Steer([]bpf.RawInstruction) error { return f.steered }
+func (f *failingPort) Steer([]bpf.RawInstruction) error {
+	if f.steering != nil {
+		f.steering()
+	}
+	return f.steered
+}
 
 // second makes another link of port i, whose station is not told.
 func (l *testbed) second() (*failingPort, *porttest.End) {
@@ -50,6 +56,38 @@ func (l *testbed) second() (*failingPort, *porttest.End) {
 	l.must(err)
 	l.t.Cleanup(func() { _ = far.Close() })
 	return &failingPort{End: near}, far
+}
+
+// Frames are sorted anew before a configuration that makes more of them lossless, and after one that makes less so.
+func TestSteeringComesInTime(t *testing.T) {
+	l := newTestbed(t, executors[0], roomy(2), unshapedPorts(2)...)
+	near, _ := l.second()
+	_, err := l.r.Replace(0, near)
+	l.must(err)
+	const more = lossless + 1
+	var inForce []uint8
+	near.steering = func() {
+		l.r.View(func(sw *dataplane.Switch) {
+			c, _ := sw.PortConfig(0)
+			inForce = append(inForce, c.LosslessPriorities())
+		})
+	}
+	for _, tt := range []struct {
+		priorities uint8
+		want       []uint8
+	}{
+		{1<<lossless | 1<<more, []uint8{1 << lossless, 1<<lossless | 1<<more}},
+		{1 << more, []uint8{1 << more}},
+	} {
+		inForce = nil
+		c := l.ports[0]
+		c.Lossless = tt.priorities
+		l.ports[0] = c
+		l.must(l.r.Configure(l.cfg, l.ports, l.statics))
+		if !slices.Equal(inForce, tt.want) {
+			t.Errorf("to %08b: sorted anew while %08b were in force, want %08b", tt.priorities, inForce, tt.want)
+		}
+	}
 }
 
 // Sockets are replaced when the ring is empty; the port stays up and knows what it knew.

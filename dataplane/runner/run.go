@@ -172,12 +172,16 @@ func (r *Runner) Configure(cfg dataplane.Config, ports map[int]dataplane.PortCon
 	if r.View(func(sw *dataplane.Switch) { err = sw.Ready(next) }); err != nil {
 		return err
 	}
+	r.steerNext(ports)
 	var gone []*portTask
 	r.refreshHostDrops(func(i int) bool { _, stays := ports[i]; return !stays })
 	if err = r.do(func(sw *dataplane.Switch) (err error) {
 		gone, err = r.putInForce(sw, next, ports)
 		return err
 	}); err != nil {
+		for t := range r.attached() {
+			err = errors.Join(err, t.steer())
+		}
 		return err
 	}
 	var look port.PacketSockets

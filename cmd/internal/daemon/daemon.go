@@ -30,6 +30,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"slices"
 	"sync"
@@ -219,7 +220,15 @@ func asWritten(v any) any {
 // putInForce opens the sockets that the configuration needs, hands the configuration to the data plane, and makes the
 // ports follow. On error the old configuration and its sockets stay. After the data plane has accepted the new one,
 // nothing can fail any more.
-func (d *Daemon) putInForce(ctx context.Context, c *config.Config) error {
+func (d *Daemon) putInForce(ctx context.Context, c *config.Config) (err error) {
+	known := maps.Clone(d.probers)
+	defer func() {
+		for name := range d.probers {
+			if err != nil && known[name] == nil {
+				d.retireProber(name)
+			}
+		}
+	}()
 	numbers, err := d.number(c)
 	if err != nil {
 		return err

@@ -7,6 +7,8 @@ import (
 	"sync"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"pfcswitch/dataplane"
 	"pfcswitch/dataplane/port"
 	"pfcswitch/macctl"
@@ -94,6 +96,28 @@ func TestSpeedWaitsForTheBuffer(t *testing.T) {
 	})
 	r.reports(1e9)
 	eventually(t, "and back", func() bool { return r.Snapshot(1).Config.Speed == 1e9 })
+}
+
+// An interface that the kernel does not tell about keeps its port: frames pass, and the port is not reported as down.
+func TestInterfaceCannotBeLookedAt(t *testing.T) {
+	r := start(t, 2, Setup{})
+	asked := make(chan bool, 1)
+	r.d().mu.Lock()
+	r.d().inspect = func(string, string) (port.Link, error) {
+		select {
+		case asked <- true:
+		default:
+		}
+		return port.Link{}, unix.EMFILE
+	}
+	r.d().mu.Unlock()
+	r.d().kick()
+	<-asked
+	<-asked // tried again, so the first try has ended
+	r.Passes(1, 2)
+	if all := r.Events(dataplane.EventPortDown, 1); len(all) > 0 {
+		t.Errorf("%+v", all)
+	}
 }
 
 // An interface that gets another address keeps its port, which takes the address over.

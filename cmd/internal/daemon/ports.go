@@ -179,7 +179,7 @@ func (d *Daemon) reconcile() bool {
 		for _, p := range d.ports {
 			if p.cfg.Kind == kind {
 				err := d.followInterface(p)
-				complete = complete && (p.socket != nil || kind == config.KindEthernet &&
+				complete = complete && (p.socket != nil && err == nil || kind == config.KindEthernet &&
 					errors.Is(err, port.ErrNoInterface))
 			}
 		}
@@ -203,6 +203,10 @@ func (d *Daemon) followInterface(p *portLink) error {
 	}
 	at, err := d.locate(p.cfg)
 	if err != nil {
+		if p.socket != nil && p.socket.Bound() && !waitable(err) {
+			d.log.Warn("looking at the interface of a port", "port", p.cfg.Name, "error", err)
+			return err // whatever keeps the kernel from telling, the port works
+		}
 		d.interfaceGone(p, err)
 		return err
 	}
