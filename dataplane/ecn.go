@@ -8,8 +8,24 @@ func (s *Switch) mark(out *portState, a *Arrival, q uint8) {
 	if share := out.cfg.ECN[q].share(out.count.QueueBytes[q]); share == 0 || share < 1 && s.random01() >= share {
 		return
 	}
+	var came [markedOctets]byte
+	copy(came[:], a.network(a.Data))
 	if frame.MarkCE(a.Data, int(a.header.NetOffset), a.header.EtherType) {
 		out.count.Marked[q]++
+		a.came, a.marked = came, true
+	}
+}
+
+// markedOctets are those of an IP header up to the IPv4 checksum, which MarkCE may change.
+const markedOctets = 12
+
+// network returns where the IP header begins in a copy of the frame, or of its start.
+func (a *Arrival) network(b []byte) []byte { return b[min(int(a.header.NetOffset), len(b)):] }
+
+// Unmark makes a copy of the frame, or of its start, what came: without a mark that this switch has set.
+func (a *Arrival) Unmark(b []byte) {
+	if a.marked {
+		copy(a.network(b), a.came[:])
 	}
 }
 

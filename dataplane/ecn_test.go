@@ -1,8 +1,10 @@
 package dataplane
 
 import (
+	"bytes"
 	"encoding/binary"
 	"net"
+	"slices"
 	"testing"
 
 	"github.com/google/gopacket"
@@ -105,8 +107,16 @@ func TestMarkByQueueLength(t *testing.T) {
 	for _, row := range rows {
 		t.Run(row.name, func(t *testing.T) {
 			r := marking(t, kmin, kmax, 0) // between the two: never
+			came := packet(t, row.v6, row.ecn)
 			for range 30 {
-				r.offer(0, packet(t, row.v6, row.ecn))
+				r.arrive(0, came)
+				for _, length := range []int{0, 10, 20, small} { // as a capture copies it
+					b := slices.Clone(r.burst[0].Data[:length])
+					if r.burst[0].Unmark(b); !bytes.Equal(b, came[:length]) {
+						t.Fatalf("unmarked: % x, came as % x", b, came[:length])
+					}
+				}
+				r.settle()
 			}
 			r.hear(1, lossless, 0)
 			marked := 0

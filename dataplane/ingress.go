@@ -25,16 +25,18 @@ type Arrival struct {
 	disposition disposition
 	fault       DropReason // where bad: why it is dropped at once
 	bad         bool
-	waits       bool   // it is in a waiting room, or has been
-	learned     bool   // the bridge has learned its source
-	copies      uint32 // descriptors that still refer to Data, linked by sibling
-	fastOut     uint16 // FastPath
-	fastUntil   int64  // FastPath; 0: the frames that follow it take the same way as this one
+	waits       bool               // it is in a waiting room, or has been
+	learned     bool               // the bridge has learned its source
+	marked      bool               // this switch has set CE
+	came        [markedOctets]byte // where marked: what the mark has changed, as it came
+	copies      uint32             // descriptors that still refer to Data, linked by sibling
+	fastOut     uint16             // FastPath
+	fastUntil   int64              // FastPath; 0: the frames that follow it take the same way as this one
 }
 
 // Prepare parses and classifies an arrival. It does not use the switch, so it needs no lock.
 func (a *Arrival) Prepare(c *classify.Config, maxFrame int) {
-	a.copies, a.bad, a.waits, a.disposition, a.fastUntil = none, false, false, 0, 0
+	a.copies, a.bad, a.waits, a.marked, a.disposition, a.fastUntil = none, false, false, false, 0, 0
 	var ok bool
 	if a.header, ok = frame.Parse(a.Data); !ok {
 		a.priority, a.fault, a.bad = Unknown, DropMalformed, true

@@ -73,10 +73,8 @@ type portState struct {
 	occupied uint8
 	plan     plan
 	trunk    *trunkState // nil for a port of the bridge
-
-	modeChanged bool // by the newest configuration, which has ended all holds
-	member      int  // number in the trunk, or uplink
-	delayed     int  // frames in the delay line
+	member   int         // number in the trunk, or uplink
+	delayed  int         // frames in the delay line
 	// inLine is how many octets on the wire the delay line holds, the port's own stream included (LineHolds).
 	inLine int64
 	txAt   int64 // time at which the transmit task has to look again
@@ -98,6 +96,7 @@ type portState struct {
 	loop               string     // which probe shut the port's flooding; empty where flooding is on
 	session            uint32     // counts how often the link went down
 	xoffSent           uint8      // priorities that the newest sent XOFF holds
+	modeChanged        bool       // by the newest configuration, which has ended all holds
 	overran            bool       // what peerOverran has reported last
 	waited             uint64     // HeadroomUse.Waited of all queues by then
 	headroomUse        [NumPriorities]headroomUseMeter

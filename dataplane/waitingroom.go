@@ -226,6 +226,8 @@ func (s *Switch) captureWaited(p *portState, a *Arrival) {
 	}
 	r := capture.Record{Port: p.index, Time: a.At, Held: s.now - a.At, Length: len(a.Data), Note: a.Note()}
 	recorder.Lock()
-	copy(recorder.Put(&r), a.Data)
+	b := recorder.Put(&r)
+	copy(b, a.Data)
+	a.Unmark(b)
 	recorder.Unlock()
 }

@@ -43,7 +43,9 @@ func (w *worker) captureReceived(t *portTask, arrivals []dataplane.Arrival) {
 			continue
 		}
 		r := capture.Record{Port: t.index, Time: a.At, Length: len(a.Data), Note: a.Note()}
-		copy(recorder.Put(&r), a.Data)
+		b := recorder.Put(&r)
+		copy(b, a.Data)
+		a.Unmark(b)
 	}
 	recorder.Unlock()
 }
