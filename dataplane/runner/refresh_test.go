@@ -197,11 +197,12 @@ func TestHoldWhereNobodyLooks(t *testing.T) {
 			t.Error("before the first look, the Refresher would check again at once, and take a CPU")
 		}
 		for round := range 3 {
-			for begun := false; !begun; { // a worker that had no CPU before it stood still may have been late before
+			// a worker that had no CPU before it stood still may have been late before, or owe the peer XON
+			for begun := false; !begun; {
 				l.must(l.r.quiesce(func() error {
 					eventually(t, "no frame has come for long", func() bool {
 						begun = f.lookBy.Load() == noDeadline
-						return begun || f.hold.late()
+						return begun || f.hold.late() || f.due.Load() != noDeadline
 					})
 					if begun {
 						a.send(several(0, 1, lossless, (round+1)*n, 60)[round*n:]...)
