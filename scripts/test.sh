@@ -214,11 +214,12 @@ stage_unit() {
 # Tests on real links run in parallel, each in namespaces of its own. Some tests need the whole machine and run alone: rates
 # in a storm against rates before; a busy process on every CPU; shares of a CPU; medians of times; senders that take all
 # CPUs in the labs; TCP's time-outs; a ring's outage; a full tunnel; a file system that all switches of this machine see;
-# what is lost where the switch itself is late; how long a bystander is held; captures that must miss nothing. The commands
-# of README, which a person runs one at a time, are run after the others.
+# what is lost, or comes after XOFF, where the switch itself is late; how long a bystander is held; captures that must
+# miss nothing. The commands of README, which a person runs one at a time, are run after the others.
 readonly alone=(TestBystandersOfAStorm TestOverload TestIdleCost TestScrapeCost TestHeldPriorityStopsNoOther
   TestTimesOfNotification TestShowUnderLoad TestLabs TestHostNIC TestApplyGrowsRings TestTunnel
-  TestKilledSwitchHoldsItsPeers TestObedientSendersLoseNothing TestApplyToAFullPool TestCapture TestSlowCaptureNeverBlocks)
+  TestKilledSwitchHoldsItsPeers TestObedientSendersLoseNothing TestApplyToAFullPool TestCapture TestSlowCaptureNeverBlocks
+  TestHeadroomIsChecked TestHostNICMeasures)
 readonly last_folders=(./cmd/internal/readme)
 
 # runs prints a line for each run of a test program: its folder and its tests. "parallel" are twelve tests of a folder at a

@@ -26,9 +26,10 @@ func TestMTULoweredUnderTraffic(t *testing.T) {
 		want := "interface " + PortName(n) + " got an MTU of 1400 from another program, below the port's mtu of " +
 			"1500: the switch has set the MTU to 1500 again (write ports." + PortName(n) + ".mtu: 1400 for a lower one)"
 		eventually(t, "an event says so", func() bool {
-			return slices.ContainsFunc(r.Events(dataplane.EventPort, n), func(e dataplane.Event) bool {
-				return strings.HasPrefix(e.Text, want)
+			told := slices.DeleteFunc(r.Events(dataplane.EventPort, n), func(e dataplane.Event) bool {
+				return !strings.HasPrefix(e.Text, "interface ")
 			})
+			return len(told) == 1 && strings.HasPrefix(told[0].Text, want)
 		})
 		if got := IP(t, r.Node, "link", "show", "dev", PortName(n)); !strings.Contains(got, "mtu 1500") {
 			t.Errorf("%s", got)

@@ -88,27 +88,18 @@ func holds(t *testing.T, h *api.HeadroomCheck, octets int64) {
 	}
 }
 
-// checked has an end check its headroom: what comes has to fit what was measured and is in force, but for what the peer
-// sent because it reacted late, by its own measurement. A machine that cannot fill the link makes the check
-// inconclusive, and nothing else does.
+// checked has an end check its headroom: what comes has to fit what was measured and is in force. A machine that cannot
+// fill the link makes the check inconclusive, and nothing else does.
 func (p *pair) checked(i, xoffs int) *api.HeadroomCheck {
 	p.T.Helper()
 	h, err := p.ends[i].Source().CheckHeadroom(p.T.Context(), api.HeadroomCheckRequest{Port: "p1", Xoffs: xoffs})
 	must(p.T, err)
 	p.T.Logf("\n%s", h.Text())
-	if h.MeasuredBytes == nil || h.HoldsBytes < *h.MeasuredBytes {
-		p.T.Fatalf("less is in force than was measured: %+v", h)
-	}
-	most := slices.Max(h.Samples)
-	if h.Fits != (most <= h.HoldsBytes && h.Exceeded == 0 && h.Unstopped == 0) {
-		p.T.Errorf("%d octets came, and it fits: %v", most, h.Fits)
-	}
-	if late := *h.Speed * int64(p.found(1-i).Reactions.Max) / 8e9; most > *h.MeasuredBytes+late {
-		p.T.Errorf("%d octets came, %d were measured, and the peer sent %d because it was late", most,
-			*h.MeasuredBytes, late)
+	if !h.Fits || h.MeasuredBytes == nil || slices.Max(h.Samples) > *h.MeasuredBytes {
+		p.T.Fatalf("it does not fit: %+v", h)
 	}
 	const full = 0.5 // of the port's speed
-	if share := float64(h.FilledRate) / float64(*h.Speed); (h.Inconclusive != nil) != (h.Fits && share < full) {
+	if share := float64(h.FilledRate) / float64(*h.Speed); (h.Inconclusive != nil) != (share < full) {
 		p.T.Errorf("a link that was filled to %.2f, and the check is inconclusive: %v", share, h.Inconclusive != nil)
 	}
 	return h

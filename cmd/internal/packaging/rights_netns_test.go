@@ -38,7 +38,8 @@ func TestRightsOfTheSwitch(t *testing.T) {
 	for _, thread := range threads {
 		id, err := strconv.Atoi(thread.Name())
 		must(t, err)
-		for key, want := range map[string]string{"CapEff": kept, "CapPrm": kept, "CapAmb": "0000000000000000",
+		for key, want := range map[string]string{"CapEff": kept, "CapPrm": kept, "CapBnd": kept,
+			"CapAmb":     "0000000000000000",
 			"NoNewPrivs": "1", "Seccomp": "2"} {
 			if got := status(t, id, key); got != want {
 				t.Errorf("thread %d: %s is %s, want %s", id, key, got, want)

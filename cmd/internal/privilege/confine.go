@@ -38,7 +38,6 @@ func Confine(n Needs) error {
 	return errors.Join(dropCapabilities(keep), filterCalls(calls))
 }
 
-// dropCapabilities leaves the bounding set as it is: no_new_privs, which filterCalls sets, makes it needless.
 func dropCapabilities(keep []cap.Value) error {
 	have, want := cap.GetProc(), cap.NewSet()
 	for _, c := range keep {
@@ -50,6 +49,17 @@ func dropCapabilities(keep []cap.Value) error {
 	}
 	if err := want.Fill(cap.Effective, cap.Permitted); err != nil {
 		return err
+	}
+	if may, err := have.GetFlag(cap.Effective, cap.SETPCAP); err == nil && may {
+		var surplus []cap.Value
+		for c := range cap.MaxBits() {
+			if needed, err := want.GetFlag(cap.Permitted, c); err == nil && !needed {
+				surplus = append(surplus, c)
+			}
+		}
+		if err := cap.DropBound(surplus...); err != nil {
+			return fmt.Errorf("bound the capabilities of this process: %w", err)
+		}
 	}
 	if err := want.SetProc(); err != nil {
 		return fmt.Errorf("give up capabilities: %w", err)
