@@ -2,8 +2,6 @@ package metrics
 
 import (
 	"fmt"
-	"net/http"
-	"net/http/httptest"
 	"testing"
 
 	"pfcswitch/buffer"
@@ -49,10 +47,6 @@ func BenchmarkScrape(b *testing.B) {
 	h := Handler(NewCollector(wide()))
 	b.ReportAllocs()
 	for b.Loop() {
-		r := httptest.NewRequest(http.MethodGet, "/metrics", nil)
-		r.Header.Set("Accept-Encoding", "gzip")
-		r.Header.Set("Accept",
-			"application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited")
-		h.ServeHTTP(httptest.NewRecorder(), r)
+		ask(h, "/metrics", protobuf)
 	}
 }

@@ -122,7 +122,7 @@ func TestCardinality(t *testing.T) {
 // Exactly the outcomes of measurement frames have series, from the start.
 func TestOutcomes(t *testing.T) {
 	var got []string
-	for _, line := range series(t, text(t, crowded(1, macctl.ModePFC, 0, 0)), "headroom_messages_total") {
+	for _, line := range lines(t, text(t, crowded(1, macctl.ModePFC, 0, 0)), "headroom_messages_total") {
 		_, label, _ := strings.Cut(line, `outcome="`)
 		outcome, _, _ := strings.Cut(label, `"`)
 		got = append(got, outcome)

@@ -5,8 +5,6 @@ import (
 	"strconv"
 	"time"
 
-	dto "github.com/prometheus/client_model/go"
-
 	"pfcswitch/buffer"
 	"pfcswitch/dataplane"
 	"pfcswitch/deadlock"
@@ -62,8 +60,7 @@ func NewCollector(cfg Config) *Collector { return &Collector{cfg: cfg} }
 func (c *Collector) collect() *output {
 	var v dataplane.Snapshot
 	c.cfg.Snapshot(&v)
-	o := &output{started: c.cfg.Started, series: make([][]*dto.Metric, len(families)),
-		pairs: map[label]*dto.LabelPair{}}
+	o := &output{started: c.cfg.Started, series: make([][]series, len(families))}
 	c.collectSwitch(o, &v)
 	for i := range v.Ports {
 		collectPort(o, &v.Ports[i])

@@ -25,8 +25,8 @@ func text(t *testing.T, cfg Config) string {
 	return body
 }
 
-// series returns the lines that match a pattern, sorted. There has to be one.
-func series(t *testing.T, text, pattern string) []string {
+// lines returns the lines that match a pattern, sorted. There has to be one.
+func lines(t *testing.T, text, pattern string) []string {
 	t.Helper()
 	found := regexp.MustCompile(`(?m)^pfcswitch_`+pattern+`.*$`).FindAllString(text, -1)
 	if len(found) == 0 {
@@ -112,7 +112,7 @@ func TestFamilies(t *testing.T) {
 // TestEmptySwitch exports a switch without ports and without a daemon's data.
 func TestEmptySwitch(t *testing.T) {
 	got := text(t, Config{Snapshot: func(*dataplane.Snapshot) {}})
-	if got := series(t, got, "up"); !slices.Equal(got, []string{"pfcswitch_up 1"}) {
+	if got := lines(t, got, "up"); !slices.Equal(got, []string{"pfcswitch_up 1"}) {
 		t.Errorf("up: got %v", got)
 	}
 	for _, absent := range []string{"port=", "kernel_backlog", "headroom_calculated"} {
@@ -176,7 +176,7 @@ func TestLabelValues(t *testing.T) {
 		sets["reason"] = append(sets["reason"], r.String())
 	}
 	labels := regexp.MustCompile(`(\w+)="([^"]*)"`)
-	for _, line := range series(t, text(t, config()), `\w+\{`) {
+	for _, line := range lines(t, text(t, config()), `\w+\{`) {
 		for _, l := range labels.FindAllStringSubmatch(line, -1) {
 			if l[1] != "le" && !slices.Contains(sets[l[1]], l[2]) {
 				t.Errorf("%s: %s is not one of %v", line, l[0], sets[l[1]])
@@ -201,9 +201,9 @@ func (c checkedCollector) Collect(ch chan<- prometheus.Metric) {
 	if o.err != nil {
 		ch <- prometheus.NewInvalidMetric(up.desc, o.err)
 	}
-	for i, list := range o.series {
-		for _, m := range list {
-			ch <- constMetric{families[i].desc, m}
+	for _, f := range families {
+		for i := range o.series[f.index] {
+			ch <- constMetric{f.desc, o.metric(f, &o.series[f.index][i])}
 		}
 	}
 }

@@ -3,7 +3,8 @@
 //
 //	families.go   the names, labels and help texts of all metrics
 //	collector.go  Collector: one snapshot for each scrape; the switch as a whole; deadlocks of egress queues
-//	gather.go     the result of a scrape, made at little cost; native histograms; the HTTP handler behind /metrics
+//	gather.go     the result of a scrape; native histograms
+//	handler.go    the HTTP handler behind /metrics, which answers at little cost
 //	port.go       one port: link, frames, MAC control, its queues
 //	headroom.go   the measured headroom of one port
 //	trunk.go      one trunk

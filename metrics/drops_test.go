@@ -40,10 +40,10 @@ func TestDrops(t *testing.T) {
 		p.Counters.Drops[dataplane.Unknown][dataplane.DropRing] = 2
 		p.Counters.LosslessDrops = [9]uint64{3: 1, dataplane.Unknown: 2}
 		got := portText(t, p)
-		if got := series(t, got, "drops_total"); !slices.Equal(got, tt.drops) {
+		if got := lines(t, got, "drops_total"); !slices.Equal(got, tt.drops) {
 			t.Errorf("%s:\n got %q\nwant %q", tt.name, got, tt.drops)
 		}
-		if got := series(t, got, "lossless_drops_total"); !slices.Equal(got, tt.lossless) {
+		if got := lines(t, got, "lossless_drops_total"); !slices.Equal(got, tt.lossless) {
 			t.Errorf("%s:\n got %q\nwant %q", tt.name, got, tt.lossless)
 		}
 	}
@@ -64,11 +64,11 @@ func TestZerosFromTheStart(t *testing.T) {
 	} {
 		got := portText(t,
 			dataplane.PortSnapshot{Config: dataplane.PortConfig{Name: "p1", Mode: tt.mode, Lossless: 1 << 3}})
-		if got := series(t, got, "lossless_drops_total"); !slices.Equal(got, tt.lossless) {
+		if got := lines(t, got, "lossless_drops_total"); !slices.Equal(got, tt.lossless) {
 			t.Errorf("%v: got %q, want %q", tt.mode, got, tt.lossless)
 		}
 		want := []string{`pfcswitch_drops_total{port="p1",priority="unknown",reason="ring"} 0`}
-		if got := series(t, got, "drops_total"); !slices.Equal(got, want) {
+		if got := lines(t, got, "drops_total"); !slices.Equal(got, want) {
 			t.Errorf("%v: got %q, want %q", tt.mode, got, want)
 		}
 	}
@@ -79,7 +79,7 @@ func TestDropOfFormerLosslessPriority(t *testing.T) {
 	p := dataplane.PortSnapshot{Config: dataplane.PortConfig{Name: "p1", Mode: macctl.ModePFC, Lossless: 1 << 3}}
 	p.Counters.LosslessDrops[4] = 8
 	want := `pfcswitch_lossless_drops_total{port="p1",priority="4"} 8`
-	if got := series(t, portText(t, p), "lossless_drops_total"); !slices.Contains(got, want) {
+	if got := lines(t, portText(t, p), "lossless_drops_total"); !slices.Contains(got, want) {
 		t.Errorf("got %q, want %s among them", got, want)
 	}
 }

@@ -1,26 +1,39 @@
 package metrics
 
 import (
-	"io"
+	"bytes"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"google.golang.org/protobuf/encoding/protodelim"
+
+	"pfcswitch/dataplane"
 )
+
+// protobuf is what asks for that format.
+const protobuf = "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited"
+
+// ask asks a handler for a format.
+func ask(h http.Handler, url, accept string) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(http.MethodGet, url, nil)
+	r.Header.Set("Accept", accept)
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w
+}
 
 // get scrapes a handler, accepting a format.
 func get(t *testing.T, h http.Handler, accept string) (contentType, body string) {
 	t.Helper()
-	r := httptest.NewRequest(http.MethodGet, "/metrics", nil)
-	r.Header.Set("Accept", accept)
-	w := httptest.NewRecorder()
-	h.ServeHTTP(w, r)
-	b, err := io.ReadAll(w.Result().Body)
-	if err != nil || w.Code != http.StatusOK {
-		t.Fatalf("status %d, error %v: %s", w.Code, err, b)
+	w := ask(h, "/metrics", accept)
+	if w.Code != http.StatusOK {
+		t.Fatalf("status %d: %s", w.Code, w.Body)
 	}
-	return w.Result().Header.Get("Content-Type"), string(b)
+	return w.Header().Get("Content-Type"), w.Body.String()
 }
 
 func TestHandler(t *testing.T) {
@@ -29,11 +42,51 @@ func TestHandler(t *testing.T) {
 	if !strings.HasPrefix(contentType, "text/plain") || !strings.Contains(body, "\npfcswitch_up 1\n") {
 		t.Errorf("content type %s, want text with pfcswitch_up:\n%s", contentType, body)
 	}
-	contentType, body = get(t, h,
-		"application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited")
+	contentType, body = get(t, h, protobuf)
 	if !strings.HasPrefix(contentType, "application/vnd.google.protobuf") ||
 		!strings.Contains(body, "pfcswitch_pause_reaction_seconds") {
 		t.Errorf("content type %s: native histograms need protobuf", contentType)
+	}
+}
+
+// TestProtobuf compares every octet of an answer with what the library makes of what is gathered.
+func TestProtobuf(t *testing.T) {
+	for _, cfg := range []Config{config(), wide(), {Snapshot: func(*dataplane.Snapshot) {}}} {
+		c := NewCollector(cfg)
+		gathered, err := c.Gather()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var want bytes.Buffer
+		for _, f := range gathered {
+			if _, err := protodelim.MarshalTo(&want, f); err != nil {
+				t.Fatal(err)
+			}
+		}
+		contentType, body := get(t, Handler(c), protobuf)
+		if body != want.String() {
+			t.Errorf("%d octets, which differ from the library's %d", len(body), want.Len())
+		}
+		w := ask(promhttp.HandlerFor(c, promhttp.HandlerOpts{}), "/metrics", protobuf)
+		if want := w.Header().Get("Content-Type"); contentType != want {
+			t.Errorf("content type %q, want %q", contentType, want)
+		}
+	}
+}
+
+// A label that cannot be exported fails the scrape in every format; a selection of names is the library's work.
+func TestHandlerErrorsAndSelection(t *testing.T) {
+	c := config()
+	c.Ports = func() []Port { return []Port{{Name: "p\xff"}} }
+	for _, accept := range []string{"text/plain", protobuf} {
+		if w := ask(Handler(NewCollector(c)), "/metrics", accept); w.Code != http.StatusInternalServerError ||
+			!strings.Contains(w.Body.String(), "UTF-8") {
+			t.Errorf("%s: status %d, %q, want an error about UTF-8", accept, w.Code, w.Body)
+		}
+		w := ask(Handler(NewCollector(config())), "/metrics?name[]=pfcswitch_up", accept)
+		if body := w.Body.String(); !strings.Contains(body, "pfcswitch_up") || strings.Contains(body, "fdb") {
+			t.Errorf("%s: one name selects %q", accept, body)
+		}
 	}
 }
 

@@ -33,8 +33,8 @@ func TestPauseTimeByMode(t *testing.T) {
 	} {
 		p.Config.Mode = tt.mode
 		got := portText(t, p)
-		paused, held := series(t, got, "pfc_received_paused_seconds_total"),
-			series(t, got, "pfc_sent_paused_seconds_total")
+		paused, held := lines(t, got, "pfc_received_paused_seconds_total"),
+			lines(t, got, "pfc_sent_paused_seconds_total")
 		if !slices.Contains(paused, tt.paused) || len(paused) != tt.priorities {
 			t.Errorf("%v: paused by peer: got %q, want %d with %s", tt.mode, paused, tt.priorities, tt.paused)
 		}
@@ -42,7 +42,7 @@ func TestPauseTimeByMode(t *testing.T) {
 			t.Errorf("%v: peer held: got %q, want %d with %s", tt.mode, held, tt.priorities, tt.held)
 		}
 		frames := 0
-		for _, line := range series(t, got, ".*_frames_total") {
+		for _, line := range lines(t, got, ".*_frames_total") {
 			if line == `pfcswitch_pfc_received_frames_total{port="p1",priority="3"} 0` {
 				frames++
 			}
@@ -68,7 +68,7 @@ func TestIgnoredControlFrames(t *testing.T) {
 		`pfcswitch_mac_control_ignored_frames_total{port="p1",reason="vector"} 6`,
 		`pfcswitch_mac_control_ignored_frames_total{port="p1",reason="watchdog"} 8`,
 	}
-	if got := series(t, portText(t, p), "mac_control"); !slices.Equal(got, want) {
+	if got := lines(t, portText(t, p), "mac_control"); !slices.Equal(got, want) {
 		t.Errorf("got\n%q\nwant\n%q", got, want)
 	}
 }

@@ -1,8 +1,11 @@
 package demo
 
 import (
+	"strconv"
 	"testing"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"pfcswitch/cmd/internal/lab"
 	"pfcswitch/cmd/internal/lab/labtest"
@@ -11,7 +14,10 @@ import (
 // The CPU time that a process used before the load does not count.
 func TestMeterBeginsWithTheLoad(t *testing.T) {
 	n := labtest.Node(t, labtest.New(t, "meter"), "n")
-	p, err := n.Start(lab.Command{Name: "h1", Argv: []string{"sleep", "0.2"}})
+	// A shell and its child, which share a CPU: each runs, and waits for the other.
+	const busy = "i=0; while [ $i -lt 100000 ]; do i=$((i+1)); done"
+	p, err := n.Start(lab.Command{Name: "h1", Argv: []string{"taskset", "-c", firstCPU(t), "sh", "-c",
+		"{ " + busy + "; } & " + busy + "; wait"}})
 	labtest.Must(t, err)
 	labtest.Must(t, p.Wait())
 	ran, waited := p.Scheduled()
@@ -27,5 +33,17 @@ func TestMeterBeginsWithTheLoad(t *testing.T) {
 	if u, err := m.read(time.Second); err != nil || u.waitingProcess != "h1" ||
 		u.runQueueDelay != waitShare(ran, waited, time.Second) || u.cores != ran.Seconds() {
 		t.Errorf("since its start: %+v, %v, want %v and %v of h1", u, err, waited, ran)
+	}
+}
+
+// firstCPU is one on which this process may run.
+func firstCPU(t *testing.T) string {
+	t.Helper()
+	var set unix.CPUSet
+	labtest.Must(t, unix.SchedGetaffinity(0, &set))
+	for n := 0; ; n++ {
+		if set.IsSet(n) {
+			return strconv.Itoa(n)
+		}
 	}
 }
