@@ -19,7 +19,7 @@ import (
 func Handler(c *Collector) http.Handler {
 	library := promhttp.HandlerFor(c, promhttp.HandlerOpts{DisableCompression: true})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		format := expfmt.Negotiate(r.Header)
+		format := expfmt.NegotiateAccept(r.Header, expfmt.DefaultAcceptedFormats()...)
 		if format.FormatType() != expfmt.TypeProtoDelim || r.URL.RawQuery != "" {
 			library.ServeHTTP(w, r)
 			return

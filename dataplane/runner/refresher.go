@@ -25,8 +25,9 @@ type Refresher struct {
 	ports   []refresh
 	sent    func(i int, b []byte, again bool, now int64)
 	threads []refreshThread
-	cpus    []int // that the threads may use
-	urgent  atomic.Bool
+	cpus    []int       // that the threads may use
+	urgent  atomic.Bool // the first thread is to become a real-time thread
+	alone   atomic.Bool // it is one, so the others end
 	quit    atomic.Bool
 	done    sync.WaitGroup
 }
@@ -207,12 +208,17 @@ func (r *Refresher) runRefreshes(t *refreshThread) {
 	defer r.done.Done()
 	runtime.LockOSThread() // for ever: the thread ends with this goroutine
 	port.Brief(t.cpu)
+	first := t == &r.threads[0]
 	for asked := false; !r.quit.Load(); {
-		if r.urgent.Load() && !asked {
-			if asked = true; port.RealTime(r.cpus) && t != &r.threads[0] {
-				t.until.Store(math.MinInt64) // nobody needs to wake it
-				return
+		if first && r.urgent.Load() && !asked {
+			asked = true
+			if r.alone.Store(port.RealTime(r.cpus)); r.alone.Load() {
+				r.wakeFor(math.MinInt64)
 			}
+		}
+		if !first && r.alone.Load() {
+			t.until.Store(math.MinInt64) // nobody needs to wake it
+			return
 		}
 		next := r.run(Now())
 		t.until.Store(next)
