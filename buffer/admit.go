@@ -67,12 +67,12 @@ func (m *Manager) Admit(port int, prio uint8, n int) Verdict {
 	return v
 }
 
-// Expect says that frames of so many bytes (Charge) of a queue have arrived, which Admit is offered next. A queue that
-// they would bring above its threshold turns OFF before they come in, and stays OFF until they have, or until Expect
-// says less.
-func (m *Manager) Expect(port int, prio uint8, bytes int64) {
-	_, q := m.queue(port, prio)
-	if q == nil || bytes == 0 && q.coming == 0 {
+// Expect says that frames of so many bytes (Charge) have arrived for an ingress queue, which Admit is offered next. A
+// queue that they would bring above its threshold turns OFF before they come in, and stays OFF until they have, or
+// until Expect says less. Under PAUSE, all priorities share ingress queue 0, and the others are none.
+func (m *Manager) Expect(port int, ingress uint8, bytes int64) {
+	p, q := m.queue(port, ingress)
+	if q == nil || ingress&^p.queueMask != 0 || bytes == 0 && q.coming == 0 {
 		return
 	}
 	if q.coming = bytes; bytes > 0 && m.wouldExceed(q, bytes) {

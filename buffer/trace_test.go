@@ -39,33 +39,45 @@ func TestRoomIsWhatIsTaken(t *testing.T) {
 }
 
 // Frames that have arrived and would cross the threshold turn the queue OFF before they come in, and it stays OFF until
-// they have, or until they do not come.
+// they have, or until they do not come. Under PAUSE, whose only ingress queue is 0, what is said of the others is
+// nothing.
 func TestExpect(t *testing.T) {
 	const room, most = 50, 100
-	for coming := int64(0); coming <= most; coming++ {
-		for taken := int64(0); taken <= coming; taken++ {
-			m, err := New(Config{Cell: 1, Lossless: PoolConfig{Size: 10400, Alpha: 1},
-				Lossy: PoolConfig{Size: 1000, Alpha: 1}}, quiet{})
-			must(t, err)
-			p := PortConfig{Mode: macctl.ModePFC, Lossless: 1 << 3, MTU: 100}
-			p.Queues[3] = QueueConfig{Headroom: 300, XonOffset: 10}
-			must(t, m.SetPort(0, p))
-			for !m.WouldExceedThreshold(0, 3, room+1) {
-				m.Admit(0, 3, 1)
+	expect := func(m *Manager, queue uint8, bytes int64) {
+		for q := range uint8(Priorities) {
+			if q == queue {
+				m.Expect(0, q, bytes)
+			} else {
+				m.Expect(0, q, 0)
 			}
-			m.Expect(0, 3, coming)
-			if off := m.Off(0) != 0; off != (coming > room) {
-				t.Fatalf("%d bytes are coming where %d fit: OFF is %v", coming, room, off)
-			}
-			for range taken {
-				m.Admit(0, 3, 1)
-			}
-			if off := m.Off(0) != 0; off != (coming > room) {
-				t.Fatalf("%d of %d bytes are in, where %d fit: OFF is %v", taken, coming, room, off)
-			}
-			m.Expect(0, 3, 0)
-			if off := m.Off(0) != 0; (taken == 0 || taken == coming) && off != (taken > room) {
-				t.Fatalf("%d of %d bytes came, where %d fit: OFF is %v", taken, coming, room, off)
+		}
+	}
+	for mode, queue := range map[macctl.Mode]uint8{macctl.ModePFC: 3, macctl.ModePause: 0} {
+		for coming := int64(0); coming <= most; coming++ {
+			for taken := int64(0); taken <= coming; taken++ {
+				m, err := New(Config{Cell: 1, Lossless: PoolConfig{Size: 10400, Alpha: 1},
+					Lossy: PoolConfig{Size: 1000, Alpha: 1}}, quiet{})
+				must(t, err)
+				p := PortConfig{Mode: mode, Lossless: 1 << 3, MTU: 100}
+				p.Queues[queue] = QueueConfig{Headroom: 300, XonOffset: 10}
+				must(t, m.SetPort(0, p))
+				for !m.WouldExceedThreshold(0, 3, room+1) {
+					m.Admit(0, 3, 1)
+				}
+				expect(m, queue, coming)
+				if off := m.Off(0) != 0; off != (coming > room) {
+					t.Fatalf("%v: %d bytes are coming where %d fit: OFF is %v", mode, coming, room, off)
+				}
+				for range taken {
+					m.Admit(0, 3, 1)
+				}
+				if off := m.Off(0) != 0; off != (coming > room) {
+					t.Fatalf("%v: %d of %d bytes are in, where %d fit: OFF is %v", mode, taken, coming, room, off)
+				}
+				expect(m, queue, 0)
+				if off := m.Off(0) != 0; (taken == 0 || taken == coming) && off != (taken > room) {
+					t.Fatalf("%v: %d of %d bytes came, where %d fit: OFF is %v", mode, taken, coming, room, off)
+				}
 			}
 		}
 	}

@@ -110,7 +110,7 @@ func (s *Switch) expect(p *portState, burst []Arrival) bool {
 	var bytes [NumPriorities]int64
 	off := s.buffer.OffCount()
 	for i := range burst {
-		if a := &burst[i]; !a.bad && p.lossless(a.priority) {
+		if a := &burst[i]; !a.bad && p.lossless(a.priority) && a.header.Dst != streamAddress { // streams take no buffer
 			bytes[p.ingressQueueOf(a.priority)] += s.buffer.Charge(len(a.Data))
 		}
 	}

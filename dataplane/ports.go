@@ -76,7 +76,7 @@ func (s *Switch) Reconfigure(cfg Config, ports map[int]PortConfig, statics []Sta
 	return s.Apply(next, now)
 }
 
-// A Configuration was checked on its own. Apply may still fail with a buffer.BusyError.
+// A Configuration was checked on its own. Apply may still fail where it meets what is in force: Ready tells.
 type Configuration struct {
 	Config
 	ports   map[int]PortConfig
@@ -100,8 +100,13 @@ func Prepare(cfg Config, ports map[int]PortConfig, statics []Static) (*Configura
 	return &Configuration{cfg, ports, statics, plan}, err
 }
 
-// Ready reports whether the buffer has room for a prepared configuration. Its errors are those of Apply.
-func (s *Switch) Ready(next *Configuration) error { return s.buffer.Ready(next.plan) }
+// Ready reports whether the switch has room for a prepared configuration. Its errors are those of Apply.
+func (s *Switch) Ready(next *Configuration) error {
+	if n, most := len(next.statics), s.bridge.MaxEntries(); n > most {
+		return fmt.Errorf("fdb: %d static entries, and the filtering database has room for %d (write fewer)", n, most)
+	}
+	return s.buffer.Ready(next.plan)
+}
 
 // Apply puts a prepared configuration in force. Every worker stands still meanwhile, so Apply must end long before a
 // receive ring is full.

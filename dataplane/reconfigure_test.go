@@ -76,6 +76,10 @@ func TestReconfigureRefused(t *testing.T) {
 	noIdentity.Identity, looping.Bridge.Loop = bridge.Identity{}, true
 	larger := testConfig(2)
 	larger.Buffer.Lossy.Size *= 2
+	var crowd []Static
+	for i := range uint64(testConfig(2).Stations + 1) {
+		crowd = append(crowd, Static{MAC: 0x02_00_00_00_00_01 + i<<8, VID: 1, Port: 1})
+	}
 	rows := []struct {
 		name    string
 		cfg     Config
@@ -93,6 +97,7 @@ func TestReconfigureRefused(t *testing.T) {
 		{"static entry for no port", testConfig(2), asMap(testPorts(2)...), []Static{{MAC: 2, VID: 1, Port: 5}}, false},
 		{"static entry of a group", testConfig(2), asMap(testPorts(2)...), []Static{{MAC: 1 << 40, VID: 1,
 			Port: 0}}, false},
+		{"more static entries than stations", testConfig(2), asMap(testPorts(2)...), crowd, false},
 		{"headroom in use", testConfig(2), asMap(smaller, testPort(1)), nil, true},
 		{"headroom in use, and more memory", larger, asMap(smaller, testPort(1)), nil, true},
 	}

@@ -38,6 +38,7 @@ type queue struct {
 	due       int64  // when it is polled next
 	last      sample // at the last poll
 	elapsed   int64  // ns of blocked polls in a row, in a storm of quiet ones
+	unproven  int64  // ns of the last poll of a storm, which was quiet and late
 	session   uint32
 	pollsLeft int8 // blocked polls until detection
 	number    uint8
@@ -138,6 +139,11 @@ func (q *queue) judge(r *QueueState, elapsed int64) verdict {
 func (w *Watchdog) pollArmed(q *queue, r *QueueState, now int64) {
 	elapsed, next := now-q.last.at, q.nextPoll(now)
 	switch q.judge(r, elapsed) {
+	case late:
+		if r.Sent == q.last.sent {
+			break
+		}
+		fallthrough // frames left, however long ago the last poll was
 	case free:
 		q.resetCount()
 		next = now + int64(q.port.config.Period) // this poll may be late, and Count polls have to span Count periods

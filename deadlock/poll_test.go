@@ -101,6 +101,22 @@ func TestLatePollIsNoHeadStart(t *testing.T) {
 	}
 }
 
+// Frames that left before a poll, however late, begin the count anew.
+func TestProgressCountsAtALatePoll(t *testing.T) {
+	r, q := watchOne(t, patent()) // 2 polls, 100 ms apart
+	r.block(q)
+	r.run(100 * ms) // one blocked poll
+	r.lag = func() int64 { return 110 * ms }
+	q.Sent++
+	r.run(210 * ms)
+	sent := r.now
+	r.lag = nil
+	r.run(1000 * ms)
+	if at := r.event(t, Detected, 0).At - sent; at != 200*ms {
+		t.Errorf("detected %d ms after a late poll that found progress, want 200", at/ms)
+	}
+}
+
 // No poll is due while no queue is stuck.
 func TestIdlePaysNothing(t *testing.T) {
 	r, q := watchOne(t, patent())

@@ -11,7 +11,7 @@ func (w *Watchdog) storm(q *queue, r *QueueState, now int64) {
 	e := w.emit(q, Detected, reason, now)
 	e.Held, e.Lasted = r.Held, time.Duration(q.elapsed)
 	w.countDetection(q, now)
-	q.state, q.since, q.elapsed = stormed, now, 0
+	q.state, q.since, q.elapsed, q.unproven = stormed, now, 0, 0
 	q.first, q.xoffs, q.requested = frameCounts{r.Sent, r.Dropped}, r.Xoffs, r.Requested
 	q.seen = q.first
 	w.order(q, now)
@@ -64,20 +64,26 @@ func (w *Watchdog) pollStormed(q *queue, r *QueueState, now int64) {
 
 // addQuietTime adds up the time for which the peer has not asked for a pause. Under Alert, where XOFF is obeyed, the
 // peer may ask for pauses while frames leave, so the time counts for which the queue was not blocked. A poll that comes
-// too late proves nothing: what the peer sent meanwhile may not have been read.
+// too late proves nothing: what the peer sent meanwhile may not have been read. If the next poll finds no XOFF either,
+// it counts for one period, so that a storm also ends where every poll is late.
 func (q *queue) addQuietTime(r *QueueState, now int64) {
 	elapsed := now - q.last.at
 	v := q.judge(r, elapsed)
 	paused, quiet := r.Requested || r.Xoffs != q.xoffs, !q.requested // neither, where a pause ended between the polls
 	if q.port.config.Action == Alert {
-		paused, quiet = v == blocked, v == free
+		paused, quiet = v == blocked, v == free || v == late && r.Sent != q.last.sent
 	}
+	unproven := int64(0)
 	switch {
 	case paused:
 		q.elapsed = 0
-	case quiet && v != late:
-		q.elapsed += elapsed
+	case quiet && v == late:
+		q.elapsed += q.unproven
+		unproven = int64(q.port.config.Period)
+	case quiet:
+		q.elapsed += q.unproven + elapsed
 	}
+	q.unproven = unproven
 }
 
 // recover ends a storm: XOFF is obeyed again, detection opens again.

@@ -206,6 +206,29 @@ func TestQuietIsNotAStop(t *testing.T) {
 	}
 }
 
+// Where every poll is late, a storm ends too, once the peer was quiet at so many polls and at one more.
+func TestQuietWhereEveryPollIsLate(t *testing.T) {
+	c := sonic()
+	r, q := watchOne(t, c)
+	r.block(q)
+	r.run(200 * ms)
+	period := int64(c.Period)
+	r.lag = func() int64 { return 2 * period } // three periods between two polls
+	for range 5 {
+		r.run(3 * period)
+		r.pause(q, 1)
+	}
+	if len(r.kinds()) != 1 {
+		t.Errorf("%v: restored between two XOFFs", r.kinds())
+	}
+	quiet := r.now
+	r.run(60 * period)
+	polls := int64(c.Recovery)/period + 3 // the first finds the last XOFF, the last proves the others
+	if at := r.event(t, Recovered, 0).At - quiet; at > polls*3*period {
+		t.Errorf("restored %d ms after the peer was quiet, want %d polls at most", at/ms, polls)
+	}
+}
+
 // A removed port takes its counters with it. The frames of the storm until then are kept.
 func TestSave(t *testing.T) {
 	c := patent()

@@ -83,6 +83,9 @@ type Counters struct {
 // Changes counts how often an entry that was alive has moved to another port or has made room for another one.
 func (b *Bridge) Changes() uint64 { return b.fdb.moves + b.fdb.forgot }
 
+// MaxEntries bounds the filtering database, static entries included.
+func (b *Bridge) MaxEntries() int { return b.fdb.max }
+
 // Counters returns the state of the filtering database. The others never go back.
 func (b *Bridge) Counters() Counters {
 	f := &b.fdb

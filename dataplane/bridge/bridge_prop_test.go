@@ -266,7 +266,7 @@ func (m *model) removePort(t *rapid.T) {
 func (m *model) addStatic(t *rapid.T) {
 	i, mac, vid := anyPort.Draw(t, "port"), anyStation.Draw(t, "mac"), anyVLAN.Draw(t, "vid")
 	k := modelKey{mac, vid}
-	want := m.ports[i] != nil && m.canLearn(k)
+	want := m.ports[i] != nil && (m.canLearn(k) || m.forgetForPort(i))
 	if err := m.b.AddStatic(mac, vid, i, m.now); (err == nil) != want {
 		t.Fatalf("error %v, want success: %v", err, want)
 	}

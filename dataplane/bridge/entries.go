@@ -17,7 +17,8 @@ type Entry struct {
 }
 
 // AddStatic binds a station to a port and replaces what was learned about the station. It fails for a group or zero
-// address, a VLAN out of range, a port that does not exist, and a full database.
+// address, a VLAN out of range, a port that does not exist, and a database full of static entries. In one that is full
+// otherwise it displaces a learned station.
 func (b *Bridge) AddStatic(mac uint64, vid uint16, port int, now int64) error {
 	switch {
 	case mac == 0 || mac > frame.Broadcast || frame.IsGroup(mac):
@@ -29,8 +30,8 @@ func (b *Bridge) AddStatic(mac uint64, vid uint16, port int, now int64) error {
 		return fmt.Errorf("bridge: static entry %012x: there is no port %d (add the port first)", mac, port)
 	}
 	if !b.fdb.bindStatic(fdbKey(mac, vid), port, now) {
-		return fmt.Errorf("bridge: static entry %012x: the filtering database is full with %d entries (raise its size)",
-			mac, b.fdb.max)
+		return fmt.Errorf("bridge: static entry %012x: the filtering database is full with %d static entries (write "+
+			"fewer)", mac, b.fdb.max)
 	}
 	return nil
 }
@@ -71,14 +72,15 @@ func (e *entry) export(now int64) Entry {
 	return x
 }
 
-// bindStatic makes the entry of key static. It returns false if there is no room.
+// bindStatic makes the entry of key static, where the table is full at the cost of a learned station. It returns false
+// if all others are static.
 func (f *fdb) bindStatic(key uint64, port int, now int64) bool {
 	i, found := f.find(key)
 	switch {
 	case found:
 		f.uncount(&f.slots[i])
 		f.unlink(i)
-	case f.makeRoom(now, len(f.slots)):
+	case f.makeRoom(now, len(f.slots)) || f.forgetForPort(port, PortSet{}, now):
 		i, _ = f.find(key) // only now: making room shifts entries
 		f.used++
 	default:

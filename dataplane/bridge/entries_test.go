@@ -28,7 +28,7 @@ func TestAddStaticRefuses(t *testing.T) {
 		{"no such port", stationB, 1, 1, "add the port first"},
 		{"negative port", stationB, 1, -1, "add the port first"},
 		{"port beyond the table", stationB, 1, MaxPorts, "add the port first"},
-		{"full", stationB, 1, 0, "raise its size"},
+		{"full", stationB, 1, 0, "full with 1 static entries"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			wantError(t, b.AddStatic(tt.mac, tt.vid, tt.port, 0), tt.words)
@@ -37,19 +37,28 @@ func TestAddStaticRefuses(t *testing.T) {
 	}
 }
 
-// TestAddStaticSweepsWhenFull: the configuration finds the room of every dead entry, however large the table.
-func TestAddStaticSweepsWhenFull(t *testing.T) {
+// TestAddStaticWhenFull: the configuration finds the room of every dead entry, however large the table, then that of
+// learned stations, sticky ones too.
+func TestAddStaticWhenFull(t *testing.T) {
 	const n = 1000
-	b := newPlain(t, 2, Config{MaxEntries: n, Ageing: 100})
-	for i := range uint64(n - 1) {
-		b.Forward(0, frame.Broadcast, stationC+1+i, 1, 60, 50)
+	for _, secure := range []Secure{SecureOff, SecureSticky} {
+		b := newBridge(t, Config{MaxEntries: n, Ageing: 100})
+		setPort(t, b, 0, PortConfig{PVID: 1, Learning: true, Flood: true, Secure: secure})
+		setPort(t, b, 1, PortConfig{PVID: 1, Learning: true, Flood: true})
+		b.SetUp(0, true)
+		b.SetUp(1, true)
+		for i := range uint64(n - 1) {
+			b.Forward(0, frame.Broadcast, stationC+1+i, 1, 60, 50)
+		}
+		b.Forward(1, frame.Broadcast, stationA, 1, 60, 0)
+		must(t, b.AddStatic(stationB, 1, 1, 100)) // in the place of stationA, which has aged
+		wantCounters(t, b, Counters{Entries: n, Static: 1})
+		for i := range uint64(n - 1) {
+			must(t, b.AddStatic(stationB+0x1000*(i+1), 1, 1, 101))
+		}
+		wantError(t, b.AddStatic(stationA, 1, 1, 101), "full with 1000 static entries")
+		wantCounters(t, b, Counters{Entries: n, Static: n, Forgot: n - 1})
 	}
-	b.Forward(0, frame.Broadcast, stationA, 1, 60, 0)
-	wantError(t, b.AddStatic(stationB, 1, 1, 99), "full with 1000 entries")
-	if err := b.AddStatic(stationB, 1, 1, 100); err != nil {
-		t.Error(err)
-	}
-	wantCounters(t, b, Counters{Entries: n, Static: 1})
 }
 
 func dumpAll(b *Bridge, budget int, now int64) []Entry {

@@ -117,7 +117,7 @@ func (f *fdb) until(e *entry, now int64) int64 {
 
 // enter makes a learned entry, if there is room.
 func (f *fdb) enter(key uint64, port int, now int64) {
-	if !f.makePortRoom(port, now) || !f.makeRoom(now, fullSweep) && !f.forgetForPort(port, now) {
+	if !f.makePortRoom(port, now) || !f.makeRoom(now, fullSweep) && !f.forgetForPort(port, f.sticky, now) {
 		f.full++
 		return
 	}

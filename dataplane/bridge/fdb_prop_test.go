@@ -89,9 +89,13 @@ func (m *tableModel) forget(t *rapid.T, port int) {
 
 func (m *tableModel) bind(t *rapid.T) {
 	key, port := anyKey.Draw(t, "key"), anyTablePort.Draw(t, "port")
-	want := m.fits(key)
+	fits, victim := m.fits(key), m.most(port)
+	want := fits || victim >= 0
 	if got := m.f.bindStatic(key, port, 0); got != want {
 		t.Fatalf("bind %d: %v, want %v", key, got, want)
+	}
+	if want && !fits {
+		m.forget(t, victim)
 	}
 	if want {
 		m.entries[key] = tableEntry{port, true}

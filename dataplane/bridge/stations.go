@@ -69,12 +69,12 @@ func (f *fdb) makePortRoom(port int, now int64) bool {
 	return false
 }
 
-// forgetForPort makes room in a full table for a station of a port, at the cost of the port that has most stations. It
-// fails if there are only static entries.
-func (f *fdb) forgetForPort(port int, now int64) bool {
+// forgetForPort makes room in a full table for a station of a port, at the cost of the port that has most stations,
+// except of some. It fails if they have none.
+func (f *fdb) forgetForPort(port int, except PortSet, now int64) bool {
 	most, stations := port, 0
 	for i, n := range f.learned {
-		if (n > stations || n == stations && i == port) && !f.sticky.Has(i) {
+		if (n > stations || n == stations && i == port) && !except.Has(i) {
 			most, stations = i, n
 		}
 	}

@@ -24,15 +24,19 @@ func Quantum(burst int64) int64 { return max(burst/2, min(burst*3/4, quantumOcte
 // quantumOctets is eight full frames on the wire.
 const quantumOctets = 8 * 1538
 
+// maxDepth is what a bucket can hold, in octets: half of what fits in credit, so that no sum overflows.
+const maxDepth = math.MaxInt64 / 2 / perOctet
+
 // Configure sets the rate in bit/s (0: no limit) and the depth of the bucket in octets on the wire. The bucket keeps
-// its credit up to the new depth. A bucket that had no rate starts full.
+// its credit up to the new depth. A bucket that had no rate starts full. A depth above maxDepth, 576 MB, counts as
+// that.
 func (s *Shaper) Configure(rate, burst, now int64) {
 	if s.rate == 0 {
 		s.credit, s.last = math.MaxInt64, now
 	} else {
 		s.refill(now)
 	}
-	s.rate, s.depth = rate, burst*perOctet
+	s.rate, s.depth = rate, min(burst, maxDepth)*perOctet
 	s.credit = min(s.credit, s.depth)
 }
 

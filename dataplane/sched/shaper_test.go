@@ -9,6 +9,7 @@ import (
 const (
 	microsecond = 1_000
 	millisecond = 1_000_000
+	hour        = 3_600_000 * millisecond
 )
 
 func TestShaperBurstThenRate(t *testing.T) {
@@ -27,6 +28,18 @@ func TestShaperBurstThenRate(t *testing.T) {
 	}
 	if s.Ready(1538, 12303) || !s.Ready(1538, 12304) {
 		t.Error("Ready does not agree with When")
+	}
+}
+
+// The deepest bucket of the overspeed meter, twice the largest burst of the configuration, is full at the start.
+func TestShaperDeepBucket(t *testing.T) {
+	var s Shaper
+	s.Configure(100_000_000_000, 2<<30, 0)
+	for now := range int64(3) {
+		if !s.Ready(maxDepth, now*hour) || s.Ready(maxDepth+1, now*hour) {
+			t.Fatalf("after %d hours the bucket does not hold %d octets", now, int64(maxDepth))
+		}
+		s.Take(1538)
 	}
 }
 

@@ -271,7 +271,8 @@ func (c *Config) warnTrunkLengths(t *Trunk) (all []Warning) {
 		if p := c.port(name); p != nil && p.MTU < longest {
 			all = append(all, c.warning("ports."+name+".mtu",
 				"%d, below the %d of another port of trunk %s: longer frames never leave by this port, so that they "+
-					"are dropped, or go by other members: write one mtu for all of them", p.MTU, longest, t.Name))
+					"are dropped, or go by other members, out of order: write one mtu for all of them", p.MTU,
+				longest, t.Name))
 		}
 	}
 	return all
