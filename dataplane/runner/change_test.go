@@ -102,6 +102,9 @@ func TestReplace(t *testing.T) {
 		if _, err := l.r.Replace(0, near); !errors.Is(err, near.started) {
 			t.Errorf("error %v, want %v", err, near.started)
 		}
+		if l.r.refresher.ports[0].guard.Load() == nil {
+			t.Error("where nobody looks at the old rings, which stay, nobody holds the peer any more")
+		}
 		near.started = nil
 		lost, err := l.r.Replace(0, near)
 		if err != nil || lost != 0 {
