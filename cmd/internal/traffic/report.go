@@ -173,22 +173,33 @@ func (s *sender) report() *SendReport {
 	return r
 }
 
-// behind is the share of the load that was not sent, of the load that speed and flows allowed while not everything was
-// paused.
+// behind is the share of the load that was not sent, of the load that speed and flows allowed while pauses did not hold
+// it.
 func (s *sender) behind() float64 {
-	if s.elapsed <= 0 {
-		return 0
-	}
-	var sent, offered float64
-	saturated := false
+	var sent float64
 	for _, f := range s.flows {
 		sent += float64(f.octets+f.sent*frame.WireExtras) * 8
+	}
+	allowed := s.allowed()
+	if allowed < 1 {
+		return 0
+	}
+	return max(0, 1-sent/allowed)
+}
+
+// allowed is the load in bits that speed and flows allowed. A flow with a rate offers nothing while it is paused, also
+// where another flow goes on. A saturated flow on a port without a speed allows nothing that can be missed.
+func (s *sender) allowed() float64 {
+	whole := float64(s.c.Speed) * float64(s.elapsed-s.source.blocked) / 1e9
+	var offered float64
+	saturated := false
+	for _, f := range s.flows {
+		free := s.elapsed - s.paused.each[f.Priority] - s.paused.all
+		offered += float64(f.Rate) * float64(free) / 1e9
 		saturated = saturated || f.Rate == 0
-		offered += float64(f.Rate)
 	}
-	if speed := float64(s.c.Speed); saturated || speed > 0 && offered > speed {
-		offered = speed // a saturated flow on a port without a speed allows nothing that can be missed
+	if saturated || s.c.Speed > 0 && offered > whole {
+		return whole
 	}
-	allowed := offered * float64(s.elapsed-s.source.blocked) / 1e9
-	return max(0, 1-sent/max(1, allowed))
+	return offered
 }

@@ -181,6 +181,43 @@ func TestPauseUntilTheEnd(t *testing.T) {
 	}
 }
 
+// What a pause holds of one flow with a rate is not behind, though another flow goes on; what nobody held is.
+func TestBehindOfFlowsWithRates(t *testing.T) {
+	const ms = int64(1_000_000)
+	rated := func(priority uint8, rate int64) Flow {
+		return Flow{Priority: priority, Octets: 1514, Weight: 1, Rate: rate}
+	}
+	both := []Flow{rated(3, 20_000_000), rated(0, 20_000_000)}
+	for _, tt := range []struct {
+		name   string
+		flows  []Flow
+		paused uint8
+		asleep int64 // ns at the end in which the sender gets no CPU
+		most   float64
+		least  float64
+	}{
+		{"nothing is paused", both, 0, 0, .01, 0},
+		{"one is paused", both, 1 << 3, 0, .01, 0},
+		{"both are paused", both, 1<<3 | 1<<0, 0, .01, 0},
+		{"one of two that want more than the port has",
+			[]Flow{rated(3, 150_000_000), rated(0, 150_000_000)}, 1 << 3, 0, .01, 0},
+		{"a slow one goes on beside a fast one that is paused",
+			[]Flow{rated(3, 90_000_000), rated(0, 1_000_000)}, 1 << 3, 0, .02, 0},
+		{"one is paused, and half of the time the sender sleeps", both, 1 << 3, 80 * ms, .51, .49},
+	} {
+		c := twoFlows()
+		c.Lossless, c.Flows = 1<<3|1<<0, tt.flows
+		s := &sender{c: &c}
+		s.source, s.flows = newTestSource(c)
+		pause(s.source, tt.paused, 0xffff, 0) // 168 ms at 200 Mbit/s
+		now := run(s.source, 0, 160*ms-tt.asleep)
+		s.endLoad(now + tt.asleep)
+		if got := s.behind(); got > tt.most || got < tt.least {
+			t.Errorf("%s: behind %.3f, want %v to %v", tt.name, got, tt.least, tt.most)
+		}
+	}
+}
+
 // What the kernel did not take is made again as it was: no sequence number is left out.
 func TestSourceRepeatsWhatWasNotTaken(t *testing.T) {
 	c := twoFlows()
