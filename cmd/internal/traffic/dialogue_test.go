@@ -1,10 +1,12 @@
 package traffic
 
 import (
+	"cmp"
 	"testing"
 	"time"
 
 	"pfcswitch/cmd/internal/lab/labtest"
+	"pfcswitch/dataplane/frame"
 	"pfcswitch/dataplane/port"
 	"pfcswitch/dataplane/port/porttest"
 	"pfcswitch/dataplane/runner"
@@ -47,7 +49,7 @@ func testSender(t *testing.T, c SendConfig) (*sender, *porttest.End) {
 func testSink(t *testing.T, c SinkConfig) (*sink, *porttest.End) {
 	t.Helper()
 	near, far := wire(t)
-	c.FlowControl = "off"
+	c.FlowControl = cmp.Or(c.FlowControl, "off")
 	s, err := newSink(&c, near, testMAC)
 	must(t, err)
 	t.Cleanup(func() { _ = s.poller.Close() })
@@ -124,6 +126,52 @@ func TestSinkFollowsSoManyFlows(t *testing.T) {
 	comes(2, kindFin)
 	if far.Backlog(port.Other).Frames != 1 {
 		t.Error("a total of a flow that is followed was not answered")
+	}
+}
+
+// What a sink holds itself is not lost: it answers no total, and does not end, before its peer was free for a while. A
+// priority that cannot be held is not waited for.
+func TestSinkHoldsWhatIsMissing(t *testing.T) {
+	for _, tt := range []struct {
+		name        string
+		flowControl string
+		priority    uint8
+		received    uint64 // of 2 frames
+		waits       bool
+	}{
+		{"held", "pfc", 3, 1, true},
+		{"held by PAUSE", "pause", 3, 1, true},
+		{"everything has come", "pfc", 3, 2, false},
+		{"lossy", "pfc", 0, 1, false},
+		{"no flow control", "off", 3, 1, false},
+	} {
+		s, _ := testSink(t, SinkConfig{FlowControl: tt.flowControl, Lossless: 1 << 3, Expect: 1,
+			Block: Blocking{At: time.Now(), For: time.Hour}})
+		m := message{priority: tt.priority, flow: 1, total: 2}
+		begun := runner.Now()
+		for m.sequence = range tt.received {
+			s.data(&m, sinkAddress, &port.Frame{Data: make([]byte, 60)}, begun)
+		}
+		answered := func(after time.Duration) bool {
+			s.fin(&m, &frame.Header{Src: sinkAddress}, begun+int64(after))
+			return s.control > 0
+		}
+		s.hold(begun + int64(time.Second))
+		if got := answered(time.Second + settleTime - 1); got == tt.waits {
+			t.Errorf("%s: answered %v", tt.name, got)
+		}
+		if !answered(time.Second + settleTime) {
+			t.Errorf("%s: no answer when the peer had been free for %v", tt.name, settleTime)
+		}
+		later := begun + int64(time.Minute)
+		if !s.settled(later) {
+			t.Errorf("%s: not settled", tt.name)
+		}
+		s.hold(later)
+		if s.settled(later) == tt.waits {
+			t.Errorf("%s: settled %v while the peer is held", tt.name, !tt.waits)
+		}
+		must(t, s.pauser.close())
 	}
 }
 

@@ -72,12 +72,20 @@ func (p *pauser) countRefreshes() {
 	}
 }
 
-// close ends the refreshes.
+// close ends the refreshes and frees the peer. Where the kernel does not take the XON, the peer's pause runs out.
 func (p *pauser) close() error {
 	err := p.refresher.Close()
 	p.countRefreshes()
+	p.set(false, macctl.CauseRing|macctl.CauseBuffer)
+	now := runner.Now()
+	if b, ok := p.sender.AppendFrame(p.buf[:0], now); ok && p.port.SendControl(b) == nil {
+		p.sender.Sent(now)
+	}
 	return err
 }
+
+// holds tells whether the peer is held, or is to be.
+func (p *pauser) holds() bool { return p.sender.XoffWanted()|p.sender.XoffSent() != 0 }
 
 // block pauses the peer, or not, independently of the ring.
 func (p *pauser) block(on bool) {

@@ -64,6 +64,15 @@ func TestPauserIsRefreshed(t *testing.T) {
 	if got := p.sender.Counters(); got.PFCFrames[3] < least || got.XoffSent[3] != 1 {
 		t.Errorf("%+v, want one XOFF and %d frames or more", got, least)
 	}
+	freed := false // by the last frame
+	for b, _ := far.Control(); b != nil; b, _ = far.Control() {
+		f, _ := macctl.Parse(b, macctl.GroupAddress)
+		freed = f.Vector == 1<<3 && f.Time[3] == 0
+		far.ControlDone()
+	}
+	if !freed {
+		t.Error("the peer stays held when the sink has ended")
+	}
 }
 
 // A sink that gets no CPU while frames wait holds its peer, however few they are. Its next look ends that.

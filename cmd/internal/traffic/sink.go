@@ -97,6 +97,7 @@ type sink struct {
 	fdbRefreshed int64
 	read         budget
 	peer         *macctl.Receiver
+	heldAt       int64 // ns of the clock at which the sink last held its peer
 }
 
 // budget limits the rate of reading, in frames a second.
@@ -175,10 +176,9 @@ func (s *sink) run(ctx context.Context) error {
 	if s.c.Block.For > 0 {
 		idle = readPause
 	}
-	for ctx.Err() == nil && !s.settled() {
+	for ctx.Err() == nil && !s.settled(runner.Now()) {
 		now := runner.Now()
-		s.pauser.block(s.c.Block.active(time.Now()))
-		s.pauser.update(now)
+		s.hold(now)
 		s.readControl(now)
 		s.refreshFDB(now)
 		n := s.readRing(port.Lossless, now) + s.readRing(port.Other, now)
@@ -216,18 +216,35 @@ func (c *SinkConfig) pause() time.Duration {
 
 // settled tells whether every expected sender has answers for all its flows and has not asked again, as it does when an
 // answer is lost.
-func (s *sink) settled() bool {
+func (s *sink) settled(now int64) bool {
 	if s.c.Expect == 0 {
 		return false
 	}
 	senders, busy := map[uint64]bool{}, map[uint64]bool{}
 	for k, f := range s.flows {
 		senders[k.source] = true
-		if !f.finished || runner.Now()-max(f.last, f.answered) <= int64(settleTime) {
+		if !f.finished || now-max(s.lastSign(k, f), f.answered) <= int64(settleTime) {
 			busy[k.source] = true
 		}
 	}
 	return len(senders)-len(busy) >= s.c.Expect
+}
+
+// hold pauses the peer, or not.
+func (s *sink) hold(now int64) {
+	s.pauser.block(s.c.Block.active(time.Now()))
+	s.pauser.update(now)
+	if s.pauser.holds() {
+		s.heldAt = now
+	}
+}
+
+// lastSign returns when the last frame of a flow came, or when the sink last held those that are missing.
+func (s *sink) lastSign(k flowKey, f *sinkFlow) int64 {
+	if f.received < f.total && s.pauser.mask>>k.priority&1 != 0 {
+		return max(f.last, s.heldAt)
+	}
+	return f.last
 }
 
 // readControl reads all received MAC Control frames.
@@ -324,7 +341,8 @@ func (s *sink) slot(stamp int64) int64 {
 
 // fin answers a total when all frames have come, or no more come.
 func (s *sink) fin(m *message, h *frame.Header, now int64) {
-	f := s.flow(flowKey{h.Src, m.flow, m.priority})
+	k := flowKey{h.Src, m.flow, m.priority}
+	f := s.flow(k)
 	if f == nil {
 		return
 	}
@@ -332,7 +350,7 @@ func (s *sink) fin(m *message, h *frame.Header, now int64) {
 		f.last = now
 	}
 	f.total = m.total
-	if f.received < m.total && now-f.last < int64(settleTime) {
+	if f.received < m.total && now-s.lastSign(k, f) < int64(settleTime) {
 		return
 	}
 	f.finished, f.answered = true, now
