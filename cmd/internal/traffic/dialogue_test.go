@@ -197,6 +197,35 @@ func TestSinkPause(t *testing.T) {
 	}
 }
 
+// A sink with a rate reads no more than that, also after a time in which nothing came.
+func TestReadRateIsAMaximum(t *testing.T) {
+	const second = int64(time.Second)
+	for _, rate := range []int64{1, 1000, 1_000_000} {
+		b := budget{rate: rate}
+		now := second
+		read := func(lasts int64) (n int64) {
+			for end := now + lasts; now < end; now += int64(readPause) {
+				for left := b.left(now); left > 0; left = b.left(now) {
+					b.used += int64(left)
+					n += int64(left)
+				}
+			}
+			return n
+		}
+		steady := read(2 * second)
+		now += 3600 * second
+		burst := read(2 * second)
+		if most := 2*rate + max(256, rate/100); steady < 2*rate*99/100 || steady > most || burst < 2*rate*99/100 ||
+			burst > most {
+			t.Errorf("%d a second: %d in 2 s, and %d after an hour, want %d and %d at most", rate, steady, burst,
+				2*rate, most)
+		}
+	}
+	if n := (&budget{}).left(second); n != 256 {
+		t.Errorf("%d at once without a rate, want 256", n)
+	}
+}
+
 // What comes within the window counts in its part, and what comes before and after in none, however long the window is.
 func TestSinkSlots(t *testing.T) {
 	const long = 1 << 62

@@ -113,7 +113,11 @@ func (b *budget) left(now int64) int {
 	if b.from == 0 {
 		b.from = now
 	}
-	return int(min(256, max(0, (now-b.from)/1000*b.rate/1_000_000-b.used)))
+	left := (now-b.from)/1000*b.rate/1_000_000 - b.used
+	if most := max(256, b.rate/100); left > most { // time without frames earns no more than a burst, or 10 ms
+		b.used += left - most
+	}
+	return int(min(256, max(0, left)))
 }
 
 // RunSink receives until all expected senders have settled, the time is over, or ctx ends.
