@@ -82,6 +82,7 @@ func TestEndpointsRefuseNumbers(t *testing.T) {
 		noInterface + " --expect -1":                                     "-1 expected senders",
 		noInterface + " --read-rate -5":                                  "-5 frames a second",
 		noInterface + " --from 2 --until 1":                              "not after",
+		noInterface + " --block-for 1s":                                  "--block-at",
 		noInterface + " --block-for -1s":                                 "-1s",
 		noInterface + " --block-for 1s --block-every 1s --block-times 3": "the first has to be the shorter one",
 		noInterface + " --block-for 1s --block-every 2s":                 "0 times",

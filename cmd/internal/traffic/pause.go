@@ -127,6 +127,8 @@ func (b *Blocking) check() error {
 	case (b.Times > 0) != (b.Every > 0) || b.Times < 0:
 		return fmt.Errorf("the peer is held %d times, one every %v: both, or neither, have to be above 0", b.Times,
 			b.Every)
+	case b.For > 0 && b.At.IsZero():
+		return fmt.Errorf("the peer is held for %v, and nothing says from when: write --block-at", b.For)
 	}
 	return nil
 }
