@@ -66,28 +66,28 @@ type StormReport struct {
 	Frames      uint64  `json:"frames"`
 	Rate        float64 `json:"frames_per_second"`
 	Paused      float64 `json:"paused_share"`   // the real duty
-	LongestGap  int64   `json:"longest_gap_ns"` // between the end of a pause and the next
+	LongestGap  int64   `json:"longest_gap_ns"` // without a pause, also at the beginning and the end
 }
 
 // A storm adds up the pause times of XOFFs.
 type storm struct {
-	from, until int64 // the first XOFF, the end of the latest pause
-	free        int64 // ns between pauses
+	from, until int64 // its beginning, the end of the latest pause
+	free        int64 // ns without a pause up to the latest XOFF
 	longest     int64
 	frames      uint64
 }
 
 // sent records an XOFF that left at time now and asks for d ns.
 func (s *storm) sent(now, d int64) {
-	if s.frames == 0 {
-		s.from, s.until = now, now
-	}
 	gap := max(0, now-s.until)
 	s.free += gap
 	s.longest = max(s.longest, gap)
 	s.until = now + d
 	s.frames++
 }
+
+// longestGap returns the longest time up to now without a pause.
+func (s *storm) longestGap(now int64) int64 { return max(s.longest, now-s.until) }
 
 // paused returns the share of the time up to now for which the peer was to be paused.
 func (s *storm) paused(now int64) float64 {
@@ -123,7 +123,8 @@ func RunStorm(ctx context.Context, c StormConfig) (*StormReport, error) {
 
 // send sends XOFF until the time is over or ctx ends, and returns when it began.
 func (c *StormConfig) send(ctx context.Context, p port.Port, own [6]byte) (s *storm, begun int64, err error) {
-	s, begun = &storm{}, runner.Now()
+	begun = runner.Now()
+	s = &storm{from: begun, until: begun}
 	next := begun
 	for now := begun; now-begun < int64(c.Duration) && ctx.Err() == nil; now = runner.Now() {
 		if now < next {
@@ -138,7 +139,7 @@ func (c *StormConfig) send(ctx context.Context, p port.Port, own [6]byte) (s *st
 		case err != nil:
 			return nil, 0, fmt.Errorf("%s: the storm ended after %d frames: %w", c.Interface, s.frames, err)
 		}
-		s.sent(runner.Now(), macctl.QuantaDuration(c.quanta(), c.Speed))
+		s.sent(now, macctl.QuantaDuration(c.quanta(), c.Speed))
 		next += int64(stormCycle) // late ones are made up for
 	}
 	return s, begun, nil
@@ -157,7 +158,8 @@ func (c *StormConfig) report(s *storm, begun, ended int64, own [6]byte) *StormRe
 	return &StormReport{Schema: 1, Interface: c.Interface, Source: macString(frame.Address(own[:])),
 		FlowControl: c.FlowControl, Priority: c.Priority, Duty: c.Duty, Quanta: c.quanta(),
 		Speed: macctl.SpeedOrNominal(c.Speed), Elapsed: ended - begun, Frames: s.frames,
-		Rate: float64(s.frames) / (float64(max(1, ended-begun)) / 1e9), Paused: s.paused(ended), LongestGap: s.longest}
+		Rate: float64(s.frames) / (float64(max(1, ended-begun)) / 1e9), Paused: s.paused(ended),
+		LongestGap: s.longestGap(ended)}
 }
 
 // waitUntil waits for a moment and tells whether ctx has not ended before.

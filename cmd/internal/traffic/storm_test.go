@@ -24,15 +24,18 @@ func TestStormAccount(t *testing.T) {
 		{"gapless", []int64{0, 50, 100}, 100, 200, 1, 0},
 		{"half", []int64{0, 100, 200}, 50, 300, .5, 50},
 		{"one is late", []int64{0, 100, 350}, 100, 450, 300. / 450, 150},
-		{"it ended long ago", []int64{0}, 100, 400, .25, 0},
+		{"it ended long ago", []int64{0}, 100, 400, .25, 300},
+		{"the first is late", []int64{200, 250}, 100, 400, .375, 200},
+		{"none left", nil, 0, 400, 0, 400},
 		{"never began", nil, 0, 0, 0, 0},
 	} {
-		var s storm
+		s := storm{from: 1000, until: 1000}
 		for _, at := range tt.sent {
 			s.sent(1000+at, tt.pause)
 		}
-		if got := s.paused(1000 + tt.end); tt.sent != nil && math.Abs(got-tt.share) > 1e-12 || s.longest != tt.longest {
-			t.Errorf("%s: share %v, longest gap %d, want %v, %d", tt.name, got, s.longest, tt.share, tt.longest)
+		r := new(StormConfig).report(&s, 1000, 1000+tt.end, testMAC)
+		if math.Abs(r.Paused-tt.share) > 1e-12 || r.LongestGap != tt.longest {
+			t.Errorf("%s: share %v, longest gap %d, want %v, %d", tt.name, r.Paused, r.LongestGap, tt.share, tt.longest)
 		}
 	}
 }
