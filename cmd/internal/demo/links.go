@@ -204,9 +204,9 @@ const seldomTimes = 3
 
 func rateName(bits int64) string {
 	if bits >= 1e9 {
-		return fmt.Sprintf("%d Gbit/s", bits/1e9)
+		return fmt.Sprintf("%g Gbit/s", float64(bits)/1e9)
 	}
-	return fmt.Sprintf("%d Mbit/s", bits/1e6)
+	return fmt.Sprintf("%g Mbit/s", float64(bits)/1e6)
 }
 
 // buildLink makes the nodes and links.
