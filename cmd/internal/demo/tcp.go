@@ -3,6 +3,7 @@ package demo
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -101,21 +102,26 @@ func (p *phase) iperf3(ctx context.Context, i int) (octets uint64, err error) {
 	return r.Octets, err
 }
 
-// ownTCP sends from sender i and returns how many octets arrived.
+// ownTCP sends from sender i and returns how many octets arrived meanwhile.
 func (p *phase) ownTCP(ctx context.Context, i int) (octets uint64, err error) {
 	l, c, err := p.connect(ctx, i)
 	if err != nil {
 		return 0, err
 	}
 	defer func() { _, _ = c.Close(), l.Close() }()
+	until := time.Now().Add(p.seconds)
 	arrived := make(chan received, 1)
-	go runDrain(l, arrived)
-	if err := writeFor(c, p.seconds); err != nil {
-		return 0, err
+	go runDrain(ctx, l, until, arrived)
+	if err := writeUntil(c, until); err != nil {
+		return 0, cmp.Or(context.Cause(ctx), err)
 	}
 	_ = c.Close()
-	got := <-arrived
-	return got.octets, got.err
+	select {
+	case got := <-arrived:
+		return got.octets, got.err
+	case <-ctx.Done():
+		return 0, context.Cause(ctx)
+	}
 }
 
 // burst sends from every sender to the receiver for a moment.
@@ -125,15 +131,16 @@ func (p *phase) burst(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		go runDrain(l, make(chan received, 1))
-		err = writeFor(c, trialLoad)
+		until := time.Now().Add(trialLoad)
+		go runDrain(ctx, l, until, make(chan received, 1))
+		err = writeUntil(c, until)
 		_ = c.SetLinger(0) // drop what waits
 		_, _ = c.Close(), l.Close()
 		return err
 	})
 }
 
-// connect connects sender i with a listening socket of the receiver.
+// connect connects sender i with a listening socket of the receiver. Both are closed when ctx ends.
 func (p *phase) connect(ctx context.Context, i int) (l net.Listener, c *net.TCPConn, err error) {
 	if err := p.nic(senders).node.Do(func() (err error) {
 		l, err = net.Listen("tcp", net.JoinHostPort(hostAddress(senders), "0"))
@@ -152,12 +159,13 @@ func (p *phase) connect(ctx context.Context, i int) (l net.Listener, c *net.TCPC
 		_ = l.Close()
 		return nil, nil, err
 	}
+	context.AfterFunc(ctx, func() { _, _ = c.Close(), l.Close() })
 	return l, c, nil
 }
 
-// writeFor writes for a while without a pause.
-func writeFor(c net.Conn, lasts time.Duration) error {
-	if err := c.SetDeadline(time.Now().Add(lasts)); err != nil {
+// writeUntil writes until a moment without a pause.
+func writeUntil(c net.Conn, until time.Time) error {
+	if err := c.SetDeadline(until); err != nil {
 		return err
 	}
 	b := make([]byte, 128<<10)
@@ -175,16 +183,34 @@ type received struct {
 	err    error
 }
 
-// runDrain accepts one connection and reads it to its end.
-func runDrain(l net.Listener, done chan<- received) {
+// runDrain accepts one connection and reads it to its end, or until ctx ends. It counts what has come until a moment:
+// what was queued then comes later, and would make the rate too high.
+func runDrain(ctx context.Context, l net.Listener, until time.Time, done chan<- received) {
 	c, err := l.Accept()
 	if err != nil {
 		done <- received{err: err}
 		return
 	}
 	defer func() { _ = c.Close() }()
+	defer context.AfterFunc(ctx, func() { _ = c.Close() })()
+	n, err := readUntil(c, until)
+	done <- received{n, err}
+}
+
+// readUntil reads a connection to its end and returns the octets that came until a moment.
+func readUntil(c net.Conn, until time.Time) (octets uint64, err error) {
+	if err := c.SetReadDeadline(until); err != nil {
+		return 0, err
+	}
 	n, err := io.Copy(io.Discard, c)
-	done <- received{uint64(n), err}
+	if !errors.Is(err, os.ErrDeadlineExceeded) {
+		return uint64(n), err
+	}
+	if err := c.SetReadDeadline(time.Time{}); err != nil {
+		return 0, err
+	}
+	_, err = io.Copy(io.Discard, c)
+	return uint64(n), err
 }
 
 // markDSCP gives a socket the DSCP of the lossless priority before it sends its first frame.

@@ -1,0 +1,46 @@
+package demo
+
+import (
+	"context"
+	"net"
+	"testing"
+	"time"
+)
+
+// What arrives when the load is over is read, and not counted.
+func TestReadUntil(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		until time.Duration
+		want  uint64
+	}{{"all in time", time.Hour, 8}, {"all too late", -time.Hour, 0}} {
+		from, to := net.Pipe()
+		wrote := make(chan error, 1)
+		go func() {
+			_, err := from.Write(make([]byte, 8))
+			_ = from.Close()
+			wrote <- err
+		}()
+		got, err := readUntil(to, time.Now().Add(tt.until))
+		if sent := <-wrote; got != tt.want || err != nil || sent != nil {
+			t.Errorf("%s: %d octets, %v, %v, want %d", tt.name, got, err, sent, tt.want)
+		}
+	}
+}
+
+// A drain ends with its context, though its peer neither sends nor closes.
+func TestDrainEndsWithItsContext(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	defer func() { _ = l.Close() }()
+	c, err := net.Dial("tcp", l.Addr().String())
+	must(t, err)
+	defer func() { _ = c.Close() }()
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan received, 1)
+	go runDrain(ctx, l, time.Now().Add(time.Hour), done)
+	cancel()
+	if got := <-done; got.err == nil {
+		t.Errorf("%+v, want an error", got)
+	}
+}
