@@ -19,6 +19,8 @@ import (
 // ErrNotUp is the error where there is no such lab.
 var ErrNotUp = errors.New("is not up")
 
+var errBusy = errors.New("it is being brought up or taken down at this moment: try again")
+
 // stopTimeout is how long a keeper may take to end its lab before it is killed.
 const stopTimeout = 10 * time.Second
 
@@ -34,7 +36,7 @@ func Down(ctx context.Context, argument string, out io.Writer) error {
 		return err
 	}
 	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
-		return errors.Join(fmt.Errorf("lab %s %w", name, ErrNotUp), removeLeftovers(name, path))
+		return errors.Join(fmt.Errorf("lab %s %w", name, ErrNotUp), removeLeftovers(name, State{}))
 	}
 	log, err := lab.OpenOwn(logPath(path), os.O_RDONLY) // before the keeper ends, which removes the file
 	if err == nil {
@@ -49,7 +51,8 @@ func Down(ctx context.Context, argument string, out io.Writer) error {
 		return fmt.Errorf("lab %s: %w", name, err)
 	}
 	defer func() { _ = lock.Close() }()
-	if err := errors.Join(removeLeftovers(name, path), removeState(path)); err != nil {
+	left, _ := readState(path)
+	if err := errors.Join(removeLeftovers(name, left), removeState(path)); err != nil {
 		return err
 	}
 	how := " is down"
@@ -82,7 +85,7 @@ func stopKeeper(ctx context.Context, path string) (*os.File, error) {
 		s, ok = readState(path) // the keeper has just begun
 	}
 	if !ok {
-		return nil, errors.New("it is being brought up or taken down at this moment: try again")
+		return nil, errBusy
 	}
 	keeper, err := unix.PidfdOpen(s.Keeper, 0)
 	if err != nil && !errors.Is(err, unix.ESRCH) {
@@ -104,6 +107,8 @@ func stopKeeper(ctx context.Context, path string) (*os.File, error) {
 			return lock, err
 		case ctx.Err() != nil:
 			return nil, ctx.Err()
+		case keeper < 0 && time.Now().After(deadline): // it is dead, and others have the lock
+			return nil, errBusy
 		case time.Now().After(deadline):
 			_ = unix.PidfdSendSignal(keeper, unix.SIGKILL, nil, 0)
 			deadline = time.Now().Add(stopTimeout)
@@ -112,12 +117,12 @@ func stopKeeper(ctx context.Context, path string) (*os.File, error) {
 	}
 }
 
-// removeLeftovers removes what is left of a lab whose keeper was killed; state is the path of its state file.
-func removeLeftovers(name, state string) error {
+// removeLeftovers removes what is left of a lab whose keeper was killed; s is its state, if it is known.
+func removeLeftovers(name string, s State) error {
 	if os.Geteuid() != 0 {
 		return nil // the kernel removed the keeper's namespaces and everything in them
 	}
-	err := errors.Join(lab.Sweep(), os.RemoveAll(configFolder(name)), removeSockets(name, state))
+	err := errors.Join(lab.Sweep(), os.RemoveAll(configFolder(name)), removeSockets(name, s))
 	if err != nil {
 		return fmt.Errorf("lab %s: clear away what a killed one left: %w", name, err)
 	}
@@ -129,14 +134,12 @@ const exitTimeout = time.Second
 
 // removeSockets removes the sockets with the lab's name that nobody listens on. A switch that listens either belongs to
 // somebody else, or is in the lab's state and about to end.
-func removeSockets(name, state string) error {
+func removeSockets(name string, s State) error {
 	sockets, err := filepath.Glob(config.LabSocket(name, "*"))
 	errs := []error{err}
 	own := map[string]bool{}
-	if s, ok := readState(state); ok {
-		for _, n := range s.Nodes {
-			own[n.Socket] = true
-		}
+	for _, n := range s.Nodes {
+		own[n.Socket] = true
 	}
 	deadline := time.Now().Add(exitTimeout)
 	for _, socket := range sockets {

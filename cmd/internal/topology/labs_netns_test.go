@@ -397,7 +397,8 @@ func keeperLog(r *rig) {
 	}
 }
 
-// An up that is interrupted just when its keeper is ready takes the lab down, and says so.
+// An up that is interrupted just when its keeper is ready takes the lab down, and says so. Up to then the state file
+// does not name the killed keeper of an earlier lab, whose number another process may have.
 func interruptedWhenReady(r *rig) {
 	dir := r.t.TempDir()
 	ready := filepath.Join(dir, "ready")
@@ -406,11 +407,15 @@ func interruptedWhenReady(r *rig) {
 	lock, err := lab.LockFile(path)
 	must(r.t, err)
 	defer func() { _ = lock.Close() }()
+	must(r.t, (&State{Name: "late", Keeper: os.Getpid()}).write(lock))
 	ctx, interrupt := context.WithCancel(r.t.Context())
 	defer interrupt()
 	go func() {
 		for ; ctx.Err() == nil; time.Sleep(time.Millisecond) {
 			if _, err := os.Stat(ready); err == nil {
+				if s, ok := readState(path); ok {
+					r.t.Errorf("while the lab is brought up its state is %+v", s)
+				}
 				interrupt()
 			}
 		}

@@ -71,7 +71,11 @@ func topologyFile(path, otherwise string) string {
 
 // startKeeper runs the keeper and waits for its answer. When ctx ends first, the keeper undoes its work.
 func startKeeper(ctx context.Context, name, path string, lock *os.File, args []string) (*State, error) {
-	if err := removeLeftovers(name, path); err != nil {
+	killed, _ := readState(path)
+	if err := lock.Truncate(0); err != nil { // else Down takes the number of a dead keeper for that of this one
+		return nil, fmt.Errorf("lab %s: %w", name, err)
+	}
+	if err := removeLeftovers(name, killed); err != nil {
 		return nil, err
 	}
 	log, err := lab.OpenOwn(logPath(path), os.O_CREATE|os.O_TRUNC|os.O_RDWR)
@@ -106,7 +110,8 @@ func startKeeper(ctx context.Context, name, path string, lock *os.File, args []s
 	default:
 		err = fmt.Errorf("lab %s: its keeper died: %s", name, strings.TrimSpace(string(output)))
 	}
-	return nil, errors.Join(err, removeLeftovers(name, path), removeState(path))
+	left, _ := readState(path)
+	return nil, errors.Join(err, removeLeftovers(name, left), removeState(path))
 }
 
 // print says how to enter the lab and how to end it.
