@@ -8,6 +8,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -88,7 +89,8 @@ func demoCommand() *cobra.Command {
 			if o.Quick = quick; d.seconds > 0 && !cmd.Flags().Changed("seconds") {
 				o.Seconds = d.seconds
 			}
-			return untilSignal(func(cmd *cobra.Command, _ []string) error { return d.show(cmd, o, asJSON) })(cmd, nil)
+			return untilSignal(func(cmd *cobra.Command, _ []string) error { return d.show(cmd, o, asJSON) },
+				syscall.SIGHUP)(cmd, nil)
 		},
 	}
 	c.Args = func(cmd *cobra.Command, args []string) error {

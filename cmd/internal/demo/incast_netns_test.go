@@ -2,8 +2,12 @@ package demo
 
 import (
 	"context"
+	"io"
+	"os"
+	"os/exec"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -78,5 +82,30 @@ func TestKeptLabRuns(t *testing.T) {
 		if entered != 1 {
 			t.Errorf("phase %s was kept %d times", kept.name, entered)
 		}
+	}
+}
+
+// A demo whose terminal is closed takes its lab down, as one that is interrupted does.
+func TestHangupLeavesNothing(t *testing.T) {
+	labtest.Require(t)
+	dir := labtest.TempDir(t)
+	cmd := exec.CommandContext(t.Context(), labtest.Program(t), "demo", "incast", "--speed", "10M", "--seconds", "60")
+	cmd.Env = append(os.Environ(), "TMPDIR="+dir)
+	progress, err := cmd.StderrPipe()
+	must(t, err)
+	must(t, cmd.Start())
+	made := func() bool {
+		left, err := os.ReadDir(dir)
+		must(t, err)
+		return len(left) > 0
+	}
+	labtest.Eventually(t, "the demo builds a lab", made)
+	must(t, cmd.Process.Signal(syscall.SIGHUP))
+	said, err := io.ReadAll(progress)
+	must(t, err)
+	_ = cmd.Wait()
+	status, left := cmd.ProcessState.ExitCode(), made()
+	if status != 2 || left || !strings.Contains(string(said), "could not run") {
+		t.Errorf("status %d, anything left: %v, it said %q", status, left, said)
 	}
 }
