@@ -53,26 +53,34 @@ func statePath(name string) (string, error) {
 // logPath is the file with the output of a lab's keeper.
 func logPath(state string) string { return state + ".log" }
 
-// nameOf returns the lab that an argument names: the file of a topology, or its name.
+// nameOf returns the lab that an argument names: the file of a topology, or its name. A folder or another file of that
+// name does not hide a lab.
 func nameOf(argument string) (string, error) {
 	data, err := os.ReadFile(argument)
-	if errors.Is(err, fs.ErrNotExist) {
-		if path, err := statePath(argument); err == nil && filepath.Base(argument) == argument {
-			if _, err := os.Stat(path); err == nil {
-				return argument, nil
-			}
-		}
-		return "", fmt.Errorf("%s: no such file, and no lab of this name is up", argument)
+	if name := config.TopologyName(data); err == nil && name != "" {
+		return name, nil
 	}
-	if err != nil {
+	if isUp(argument) {
+		return argument, nil
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return "", fmt.Errorf("%s: no such file, and no lab of this name is up", argument)
+	case err != nil:
 		return "", err
 	}
-	name := config.TopologyName(data)
-	if name == "" {
-		return "", fmt.Errorf("%s: has no name: write the one that the lab was brought up with, or give it instead "+
-			"of the file", argument)
+	return "", fmt.Errorf("%s: has no name: write the one that the lab was brought up with, or give it instead of the "+
+		"file", argument)
+}
+
+// isUp tells whether there is a state file of a lab.
+func isUp(name string) bool {
+	path, err := statePath(name)
+	if err != nil || filepath.Base(name) != name {
+		return false
 	}
-	return name, nil
+	_, err = os.Stat(path)
+	return err == nil
 }
 
 // readState reads a state file. ok is false before the keeper has written the file, and after it has removed it.
