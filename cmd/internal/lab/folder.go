@@ -17,7 +17,10 @@ const Folder = "/run/pfcswitch-labs"
 // LockFile opens or creates the file at path and locks it until the file is closed or the process dies. It makes the
 // file's folder where that is missing. The error is unix.EWOULDBLOCK where another process has the lock. The holder may
 // remove the file before it closes it.
-func LockFile(path string) (*os.File, error) {
+func LockFile(path string) (*os.File, error) { return lockFile(path, unix.LOCK_EX|unix.LOCK_NB) }
+
+// lockFile is LockFile with an operation of flock.
+func lockFile(path string, operation int) (*os.File, error) {
 	if err := makeOwnFolder(filepath.Dir(path)); err != nil {
 		return nil, err
 	}
@@ -26,7 +29,7 @@ func LockFile(path string) (*os.File, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		if err := unix.Flock(int(f.Fd()), operation); err != nil {
 			return nil, errors.Join(err, f.Close())
 		}
 		if sameFile(f, path) {

@@ -53,7 +53,7 @@ func New(ctx context.Context, name string) (*Lab, error) {
 	}
 	l := &Lab{name: name, key: fmt.Sprintf("%d-%s", os.Getpid(), name)}
 	var err error
-	switch l.lock, err = systemRegistry.lock(l.key); {
+	switch l.lock, err = systemRegistry.claim(l.key); {
 	case errors.Is(err, unix.EWOULDBLOCK):
 		return nil, fmt.Errorf("lab %s: this process has one of that name already: close it or choose another name",
 			name)

@@ -5,6 +5,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -171,6 +173,35 @@ func TestLockIsExclusive(t *testing.T) {
 	if sameFile(f, f.Name()) {
 		t.Error("a removed file passes for the one at its path")
 	}
+}
+
+// A new lab gets its lock, though others sweep all the time.
+func TestClaimBesideSweeps(t *testing.T) {
+	p := newTestRegistry(t)
+	var over atomic.Bool
+	var sweeps sync.WaitGroup
+	for range 2 {
+		sweeps.Go(func() {
+			for !over.Load() {
+				if err := p.sweep(); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	for range 300 {
+		f, err := p.claim("1-x")
+		if err != nil {
+			t.Error(err)
+			break
+		}
+		if err := p.unlock(f); err != nil {
+			t.Error(err)
+		}
+	}
+	over.Store(true)
+	sweeps.Wait()
+	assertNames(t, p.locks)
 }
 
 func TestTailKeepsTheEnd(t *testing.T) {

@@ -26,6 +26,25 @@ var systemRegistry = registry{namespaces: "/run/netns", locks: Folder + "/locks"
 // namespacePrefix begins the name of every namespace of every lab.
 const namespacePrefix = "pfcsw-"
 
+// claim takes the lock of a new lab, as lock does, while nobody sweeps: a sweep would take the lock of a file that is
+// made and not yet locked.
+func (p registry) claim(key string) (f *os.File, err error) {
+	err = p.alone(func() error {
+		f, err = p.lock(key)
+		return err
+	})
+	return f, err
+}
+
+// alone calls do when no other sweep or claim runs, and keeps them out meanwhile.
+func (p registry) alone(do func() error) error {
+	guard, err := lockFile(filepath.Join(p.locks, "sweep"), unix.LOCK_EX)
+	if err != nil {
+		return err
+	}
+	return errors.Join(do(), p.unlock(guard))
+}
+
 // lock takes the lock of the lab called key ("PID-NAME") and creates its file.
 func (p registry) lock(key string) (*os.File, error) {
 	return LockFile(filepath.Join(p.locks, key+".lock"))
@@ -43,7 +62,9 @@ var labNamespace = regexp.MustCompile("^" + namespacePrefix + "([0-9]+-[^-]+)-")
 func Sweep() error { return systemRegistry.sweep() }
 
 // sweep deletes the namespaces and lock files of all labs whose process is dead.
-func (p registry) sweep() error {
+func (p registry) sweep() error { return p.alone(p.removeDead) }
+
+func (p registry) removeDead() error {
 	locks, err := filepath.Glob(filepath.Join(p.locks, "*.lock"))
 	if err != nil {
 		return err
