@@ -143,6 +143,9 @@ func TestLimits(t *testing.T) {
 		{"burst", "ports: {p1: {burst: 1GiB, delay: 1us}}", "ports.p1.delay", "burst"},
 		{"other ring", "ports: {p1: {ring: {frame: 64KiB, other: 1048576}}}", "ports.p1.ring.other",
 			"1048576 slots of 65648 bytes"},
+		{"MTU of a TAP", "ports: {p1: {kind: tap, mtu: 65522}}", "ports.p1.mtu", "write 65521 or less"},
+		{"IPv6 of a TAP", "ports: {p1: {kind: tap, mtu: 1279, addresses: [10.0.0.1/24, 'fd00::1/64']}}", "ports.p1.mtu",
+			"fd00::1/64: IPv6 needs an mtu of 1280 or more"},
 		{"ports", many.String(), "ports", "257 ports: a switch has at most 256"},
 	}
 	for _, tt := range tests {

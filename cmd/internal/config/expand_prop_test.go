@@ -1,7 +1,9 @@
 package config
 
 import (
+	"fmt"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -29,6 +31,19 @@ func TestExpandThenParse(t *testing.T) {
 			t.Fatalf("the expansion means something else\n got %+v\nwant %+v\nfrom\n%s", got, want, text)
 		}
 	})
+}
+
+// A port of all VLANs and of the largest frames is written so that it can be read again.
+func TestExpandTheLargestPort(t *testing.T) {
+	vlans := make([]string, 0, 4093)
+	for vid := 2; vid <= 4094; vid++ {
+		vlans = append(vlans, fmt.Sprintf("\n      - %d", vid))
+	}
+	c := mustParse(t, "ports:\n  p1:\n    mtu: 65535\n    tagged:"+strings.Join(vlans, ""))
+	again := mustParse(t, string(Expand(c)))
+	if got := again.Ports[0]; len(got.Tagged) != len(vlans) || got.Ring.Frame != 65549 || got.MTU != 65535 {
+		t.Errorf("%d VLANs, mtu %d, frames of %d octets", len(got.Tagged), got.MTU, got.Ring.Frame)
+	}
 }
 
 // An automatic pool always has room for what is reserved, and for two frames per queue to share.
@@ -269,9 +284,9 @@ func drawPort(t *rapid.T, c *Config, name string) Port {
 		p.Tagged = tagged
 	}
 	p.Ring = Ring{
-		Outage: time.Duration(rapid.Int64Range(1e6, 1e10).Draw(t, "outage")), Frame: rapid.Int64Range(60, 1<<16).Draw(t,
-			"frame"),
-		Max: rapid.Int64Range(64<<10, 1<<30).Draw(t, "max"), Other: rapid.IntRange(16, 1<<13).Draw(t, "other"),
+		Outage: time.Duration(rapid.Int64Range(1e6, 1e10).Draw(t, "outage")),
+		Frame:  rapid.Int64Range(60, maxMTU+14).Draw(t, "frame"),
+		Max:    rapid.Int64Range(64<<10, 1<<30).Draw(t, "max"), Other: rapid.IntRange(16, 1<<13).Draw(t, "other"),
 		Small: rapid.OneOf(rapid.Just(0), rapid.IntRange(16, 1<<22)).Draw(t, "small"),
 	}
 	p.FlowControl = choose(t, "flow control", FlowPFC, FlowPause, FlowOff)

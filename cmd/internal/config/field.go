@@ -85,9 +85,16 @@ func entries[T comparable](name string, dst *[]T, p parser[T], once string) fiel
 		for _, entry := range *dst {
 			all = append(all, p.write(entry))
 		}
-		return "[" + list(all) + "]"
+		var lines []string
+		for some := range slices.Chunk(all, entriesOfLine) {
+			lines = append(lines, list(some))
+		}
+		return "[" + strings.Join(lines, ",\n      ") + "]"
 	}}
 }
+
+// entriesOfLine is how many entries a written list has in a line: 4094 VLANs in one would be too long to be read again.
+const entriesOfLine = 64
 
 // inLine is a key with a mapping, which is written in one line.
 func inLine(name string, fields []field) field {

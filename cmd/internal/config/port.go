@@ -194,6 +194,9 @@ func (c *Config) writePorts() (text string) {
 var portName = textual(nameForm, "cannot name a port: "+nameRule,
 	func(text string) bool { return identifier(text, 32) })
 
+// maxMTU is the largest that Linux gives an interface.
+const maxMTU = 65535
+
 func (c *Config) defaultPort(name string) Port {
 	return Port{
 		Name: name, Interface: name, Kind: KindEthernet,
@@ -220,7 +223,7 @@ func (p *Port) fields() []field {
 		key("delay", &p.Delay, duration(0, maxDelay)).when(!tap),
 		{"cable", set(&p.Delay, cable), nil},
 		key("k", &p.K, bitsOfK),
-		key("mtu", &p.MTU, number[int]("MTU", 68, 65535)),
+		key("mtu", &p.MTU, number[int]("MTU", 68, maxMTU)),
 		key("trust", &p.Trust, trust),
 		key("default_priority", &p.DefaultPriority, priorityNumber),
 		key("priority_tags", &p.PriorityTags, oneOf(KeepPriorityTags, StripPriorityTags)),

@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"pfcswitch/buffer"
 )
 
 // unit is a suffix and its factor. In tables a suffix comes before every suffix that it ends with.
@@ -118,8 +120,9 @@ func readCable(text string) (time.Duration, error) {
 }
 
 // alpha reads a Dynamic Threshold factor.
-var alpha = float(above(0, 1024), "is not an alpha: write a number above 0 and up to 1024, such as 0.125, 1 or 8",
-	func(n float64) bool { return n > 0 && n <= 1024 })
+var alpha = float(&Schema{Type: "number", Minimum: new(buffer.MinAlpha), Maximum: new(buffer.MaxAlpha)},
+	"is not an alpha: write a number from 0.0009765625 (1/1024) to 1024, such as 0.125, 1 or 8",
+	func(n float64) bool { return n >= buffer.MinAlpha && n <= buffer.MaxAlpha })
 
 // share reads a percentage or a fraction above 0, as a fraction. shareOrNone reads 0 too.
 var (

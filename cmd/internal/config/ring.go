@@ -38,7 +38,7 @@ func (p *Port) defaultOutage() time.Duration {
 func (r *Ring) fields() []field {
 	return []field{
 		key("outage", &r.Outage, duration(time.Millisecond, 10*time.Second)),
-		key("frame", &r.Frame, size(60, 1<<16).written(plainly)),
+		key("frame", &r.Frame, size(60, maxMTU+14).written(plainly)),
 		key("max", &r.Max, size(64<<10, 1<<30)),
 		key("other", &r.Other, number[int]("number of slots", 16, 1<<20)),
 		key("small", &r.Small, orWord(number[int]("number of slots", 16, 1<<22), "auto", 0)),

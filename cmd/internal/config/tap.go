@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"strconv"
 
 	"pfcswitch/dataplane/port"
@@ -43,6 +44,25 @@ func (p *Port) checkTAP(v value) {
 		if e, written := find(v.pairs(), key); written {
 			e.value.fail("%s", text)
 		}
+	}
+	if p.isTAP() {
+		p.checkTAPMTU(v.at("mtu"))
+	}
+}
+
+// Limits of Linux on the MTU of a TAP, and of an interface with IPv6 (RFC 8200).
+const (
+	maxTAPMTU  = 65535 - 14
+	minMTUIPv6 = 1280
+)
+
+func (p *Port) checkTAPMTU(v value) {
+	six := slices.IndexFunc(p.Addresses, func(a netip.Prefix) bool { return a.Addr().Is6() })
+	switch {
+	case p.MTU > maxTAPMTU:
+		v.fail("%d is above what Linux gives a TAP: write %d or less", p.MTU, maxTAPMTU)
+	case six >= 0 && p.MTU < minMTUIPv6:
+		v.fail("%d is too small for %v: IPv6 needs an mtu of %d or more", p.MTU, p.Addresses[six], minMTUIPv6)
 	}
 }
 

@@ -218,7 +218,8 @@ func (c *Config) ringNotes() (all []Warning) {
 		if len(p.losslessPriorities(c)) == 0 || p.isTAP() {
 			continue
 		}
-		largest := int64(p.MTU) + 14
+		largest := min(int64(p.MTU)+14, p.Ring.Frame) // longer ones wait in a queue, whose memory is counted otherwise
+		least := min(classify.SmallFrame+1, largest)
 		mib := func(slots, bytes int64) float64 { return float64(slots*bytes) / (1 << 20) }
 		lasts := func(octets int64) time.Duration { return p.Outage(octets).Round(10 * time.Microsecond) }
 		note := c.warning("ports."+p.Name+".ring",
@@ -226,7 +227,7 @@ func (c *Config) ringNotes() (all []Warning) {
 				"and of %d octets for %s, and the one for smaller frames (%d slots, %.1f MiB) takes frames of 60 "+
 				"octets for %s",
 			p.LosslessSlots(), mib(p.LosslessSlots(), p.Ring.SlotBytes()), largest, lasts(largest),
-			classify.SmallFrame+1, lasts(classify.SmallFrame+1),
+			least, lasts(least),
 			p.SmallSlots(), mib(p.SmallSlots(), int64(port.SlotOctets(classify.SmallFrame))), lasts(60))
 		note.Note = true
 		all = append(all, note)
