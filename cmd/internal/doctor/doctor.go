@@ -32,6 +32,8 @@ type Facts struct {
 	Machine api.Machine
 	Process *Process // that opens the ports; nil where there is none
 	NotSeen []string
+
+	LosslessDrops uint64 // of the switch that runs, also of ports that it no longer has
 }
 
 // A Target is a port, or an interface that may be one.
@@ -42,7 +44,7 @@ type Target struct {
 	Config    *config.Port // nil where there is none
 	Lossless  uint8        // priorities
 
-	Survey *port.Survey // nil where the interface does not exist
+	Survey *port.Survey // nil where the interface does not exist, and of a TAP
 	Absent error        // why the interface does not exist
 	Live   *api.Port    // the running switch's answer, nil where none runs
 	LLDP   *api.LLDPPort
@@ -50,6 +52,8 @@ type Target struct {
 	Late   lateness
 	Remedy string
 }
+
+func (t *Target) isTAP() bool { return t.Config != nil && t.Config.Kind == config.KindTAP }
 
 // A rule makes findings of a target.
 type rule func(*Facts, *Target) []api.Finding
@@ -77,7 +81,7 @@ func Judge(f *Facts) *api.Doctor {
 	if f.Switch != "" {
 		r.Switch = &f.Switch
 	}
-	all := f.judgeMachine()
+	all := append(f.judgeMachine(), f.lostByRemoved()...)
 	for i := range f.Targets {
 		t := &f.Targets[i]
 		rules := absenceRules

@@ -204,6 +204,32 @@ func TestNoFalseAlarms(t *testing.T) {
 	}
 }
 
+// What a TAP has lost, and what a port has that was removed, is lost too.
+func TestEveryLossIsFound(t *testing.T) {
+	f := healthy(t)
+	tap := *f.Targets[0].Config
+	tap.Kind = config.KindTAP
+	f.Targets = append(f.Targets, Target{Port: "t1", Interface: "tap1", Config: &tap,
+		Live: &api.Port{Up: true, LosslessDrops: 2}})
+	f.LosslessDrops = 5
+	must(t, (&Facts{Targets: f.Targets[1:]}).survey()) // it is not looked for
+	var seen []string
+	for _, finding := range Judge(f).Findings {
+		where := "removed"
+		if finding.Port != nil {
+			where = *finding.Port
+		}
+		seen = append(seen, finding.Trap+" "+where+" "+finding.Seen[:1])
+	}
+	if got := strings.Join(seen, ", "); got != "lossless-lost removed 3, lossless-lost t1 2" {
+		t.Error(got)
+	}
+	f.LosslessDrops = 2
+	if r := Judge(f); len(r.Findings) != 1 {
+		t.Errorf("the TAP has lost all:\n%s", r.Text())
+	}
+}
+
 // Both ends of a link may be ports, and the namespace may have two names: the command is reported once.
 func TestSaidOnce(t *testing.T) {
 	for _, netns := range []string{"h", "/run/netns/h"} {

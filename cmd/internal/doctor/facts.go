@@ -63,6 +63,7 @@ func (f *Facts) readPorts(ctx context.Context, client *api.Client) error {
 		}
 	}
 	live, lldp, headroom := replies[0].(*api.Ports), replies[1].(*api.LLDP), replies[2].(*api.Headroom)
+	f.LosslessDrops = live.LosslessDrops
 	for i := range f.Config.Ports {
 		p := &f.Config.Ports[i]
 		t := Target{Port: p.Name, Interface: p.Interface, Netns: p.Netns, Config: p, Lossless: losslessOf(f.Config, p)}
@@ -73,9 +74,6 @@ func (f *Facts) readPorts(ctx context.Context, client *api.Client) error {
 				t.Remedy = *h.Remedy
 			}
 			t.Late = latenessOf(h)
-		}
-		if p.Kind == config.KindTAP {
-			continue
 		}
 		if f.Process != nil {
 			f.Process.Netns = f.Process.Netns || p.Netns != ""
@@ -133,10 +131,13 @@ func losslessOf(c *config.Config, p *config.Port) uint8 {
 	return c.LosslessOf(p)
 }
 
-// survey inspects the interface of every target.
+// survey inspects the interface of every target. A TAP is the switch's own: it has no link, and no far end.
 func (f *Facts) survey() error {
 	for i := range f.Targets {
 		t := &f.Targets[i]
+		if t.isTAP() {
+			continue
+		}
 		s, err := port.SurveyOne(t.Netns, t.Interface)
 		switch {
 		case errors.Is(err, port.ErrNoInterface), errors.Is(err, port.ErrNoNetns):

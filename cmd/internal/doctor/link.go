@@ -34,7 +34,7 @@ func missingNamespace(_ *Facts, t *Target) []api.Finding {
 }
 
 func missingInterface(_ *Facts, t *Target) []api.Finding {
-	if errors.Is(t.Absent, port.ErrNoNetns) || t.Config != nil && t.Config.Kind == config.KindTAP {
+	if errors.Is(t.Absent, port.ErrNoNetns) || t.isTAP() {
 		return nil
 	}
 	name := shellWord(t.Interface)

@@ -149,14 +149,31 @@ func xoffLate(f *Facts, t *Target) []api.Finding {
 			f.recheckHint(), "")
 }
 
+// losslessLostEffect is what a loss means, of whichever port.
+const losslessLostEffect = "frames that must not be lost were: see show events for the reason. Where the receive " +
+	"ring overflowed, they say whether the peer sent on after XOFF, or ports.*.ring.outage is too short for this machine"
+
 func losslessLost(f *Facts, t *Target) []api.Finding {
 	if t.Live == nil || t.Live.LosslessDrops == 0 {
 		return nil
 	}
-	return t.finding(api.SeverityError, "lossless-lost", t.Survey, "frames that must not be lost were: see show "+
-		"events for the reason. Where the receive ring overflowed, they say whether the peer sent on after XOFF, or "+
-		"ports.*.ring.outage is too short for this machine",
+	return t.finding(api.SeverityError, "lossless-lost", t.Survey, losslessLostEffect,
 		fmt.Sprintf("%d lossless frames", t.Live.LosslessDrops)+f.recheckHint(), "")
+}
+
+// lostByRemoved finds what no port of now has lost, but the switch has.
+func (f *Facts) lostByRemoved() []api.Finding {
+	var here uint64
+	for i := range f.Targets {
+		if live := f.Targets[i].Live; live != nil {
+			here += live.LosslessDrops
+		}
+	}
+	if f.LosslessDrops <= here {
+		return nil
+	}
+	return []api.Finding{{Trap: "lossless-lost", Severity: api.SeverityError, Effect: losslessLostEffect,
+		Seen: fmt.Sprintf("%d lossless frames of ports that were removed", f.LosslessDrops-here) + f.recheckHint()}}
 }
 
 // recheckHint says how to see whether a counter still grows. It repairs nothing, so it is no Command.

@@ -214,6 +214,7 @@ lldp: {agent: off}
 ports:
   p1: {netns: `+r.sw.Path()+`, speed: 10M}
   p2: {netns: `+r.sw.Path()+`, speed: 10M}
+  t1: {kind: tap, netns: `+r.sw.Path()+`}
 fdb: [{mac: "02:00:00:00:00:02", vlan: 1, port: p2}]
 `)
 	w, err := linkcheck.Open(r.h.Path(), "dr0")
@@ -245,7 +246,8 @@ fdb: [{mac: "02:00:00:00:00:02", vlan: 1, port: p2}]
 		}
 	}
 	shell(t, again)
-	if report := r.ofSwitch(); find(report, "overspeed") != nil || find(report, "lossless-lost") != nil {
-		t.Errorf("the counters were cleared:\n%s", report.Text())
+	if report := r.ofSwitch(); find(report, "overspeed") != nil || find(report, "lossless-lost") != nil ||
+		report.Ports != 3 {
+		t.Errorf("the counters of 3 ports were cleared:\n%s", report.Text())
 	}
 }
