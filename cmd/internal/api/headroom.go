@@ -210,12 +210,15 @@ func headroomState(h *headroom.Report) string {
 	return "measuring"
 }
 
+// ControlSwallowed is HeadroomPort.ControlFrames of a link that passes other frames only.
+const ControlSwallowed = "swallowed"
+
 func controlFrames(h *headroom.Report) string {
 	switch {
 	case h.ControlPasses:
 		return "pass"
 	case h.ControlDiscarded:
-		return "swallowed"
+		return ControlSwallowed
 	}
 	return "unknown"
 }

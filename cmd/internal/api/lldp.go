@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"pfcswitch/macctl"
 )
 
 // LLDP is the answer to show lldp.
@@ -94,7 +96,16 @@ type DCBXApp struct {
 	Protocol int      `json:"protocol"`
 }
 
-func (m *moment) readLLDP() *LLDP { return &LLDP{m.Header, m.source.LLDP()} }
+func (m *moment) readLLDP() *LLDP {
+	r := &LLDP{m.Header, m.source.LLDP()}
+	for i := range r.Ports {
+		p := &r.Ports[i]
+		if v := m.port(p.Port); v != nil && v.Config.Mode == macctl.ModeOff { // the link swallows control frames
+			p.DCBX.LosslessPriorities = Priorities(0)
+		}
+	}
+	return r
+}
 
 // Text implements Reply.
 func (r *LLDP) Text() string {

@@ -15,6 +15,7 @@ import (
 
 	"pfcswitch/dataplane"
 	"pfcswitch/headroom"
+	"pfcswitch/macctl"
 )
 
 // Every error is JSON, also for an unknown path or method.
@@ -119,6 +120,19 @@ func TestDownPorts(t *testing.T) {
 		if p := m.headroomPort(&info); (p.State == "down") == up {
 			t.Errorf("up %v: show headroom: %s", up, p.State)
 		}
+	}
+}
+
+// A port that is lossy because its link swallows control frames has no priority under PFC, whatever was agreed.
+func TestNothingIsHeldWithoutFlowControl(t *testing.T) {
+	m := &moment{source: &fake{}}
+	m.source.Snapshot(&m.snapshot)
+	if p := m.readLLDP().Ports[0].DCBX.LosslessPriorities; len(p) != 1 {
+		t.Errorf("with PFC: %v", p)
+	}
+	m.snapshot.Ports[0].Config.Mode = macctl.ModeOff
+	if p := m.readLLDP().Ports[0].DCBX.LosslessPriorities; len(p) != 0 {
+		t.Errorf("flow control is off: %v", p)
 	}
 }
 

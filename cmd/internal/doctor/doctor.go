@@ -51,6 +51,8 @@ type Target struct {
 	Manual bool // the running switch asks for a headroom by configuration
 	Late   lateness
 	Remedy string
+
+	Swallows bool // the link passes frames, but no MAC Control frames
 }
 
 func (t *Target) isTAP() bool { return t.Config != nil && t.Config.Kind == config.KindTAP }
@@ -65,8 +67,8 @@ var (
 	linkRules    = []rule{linkDown, hasMaster, hasAddress, bridgeBetween, xdpAttached, mtuEnds, hardwarePause,
 		receiveOffload, receiveReordering, packetSteering, queueingDiscipline, hostWithoutNIC, segmentationOffload,
 		vlanUnmapped, vlanFiltered, ipv6Noise}
-	switchRules = []rule{untaggedToBridge, dcbxMismatch, manualHeadroom, severalNeighbors, overspeed, xoffLate,
-		losslessLost}
+	switchRules = []rule{portDown, controlSwallowed, untaggedToBridge, dcbxMismatch, manualHeadroom, severalNeighbors,
+		overspeed, xoffLate, losslessLost}
 )
 
 var severities = map[string]int{api.SeverityError: 0, api.SeverityWarning: 1, api.SeverityNote: 2}

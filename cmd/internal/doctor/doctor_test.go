@@ -30,7 +30,7 @@ func healthy(t *testing.T) *Facts {
 		Process: &Process{What: "the switch (process 1)", Program: "/usr/bin/pfcswitch", Capabilities: 1<<13 | 1<<12,
 			RaisesCapabilities: true, Nice: Nice{Current: -10, Lowest: -10, Grantable: true}},
 		Targets: []Target{{Port: "p1", Interface: "eth1", Config: &c.Ports[0], Lossless: 1 << 3, Survey: s,
-			Live: &api.Port{}, LLDP: &api.LLDPPort{}}}}
+			Live: &api.Port{Up: true}, LLDP: &api.LLDPPort{}}}}
 }
 
 // Traps that need a NIC, a kernel module or another machine are judged by made-up facts.
@@ -130,9 +130,15 @@ func TestRules(t *testing.T) {
 		{"lossless-lost", "error", func(f *Facts, _ *port.Survey) {
 			f.Targets[0].Live.LosslessDrops = 5
 		}, "", "clear counters -s /run/pfcswitch/s1.sock"},
-		{"link-down", "error", func(_ *Facts, s *port.Survey) {
-			s.Up = false
+		{"link-down", "error", func(f *Facts, s *port.Survey) {
+			s.Up, f.Targets[0].Live.Up = false, false
 		}, "ip link set dev eth1 up", "no carrier"},
+		{"port-down", "error", func(f *Facts, _ *port.Survey) {
+			f.Targets[0].Live = &api.Port{Reason: optional("open eth1: no memory")}
+		}, "", "open eth1: no memory"},
+		{"control-swallowed", "error", func(f *Facts, _ *port.Survey) {
+			f.Targets[0].Swallows = true
+		}, "", "not as MAC Control frames"},
 	} {
 		f := healthy(t)
 		test.set(f, f.Targets[0].Survey)

@@ -73,7 +73,7 @@ func (f *Facts) readPorts(ctx context.Context, client *api.Client) error {
 			if t.Manual = h.ManualRequired; t.Manual && h.Remedy != nil {
 				t.Remedy = *h.Remedy
 			}
-			t.Late = latenessOf(h)
+			t.Late, t.Swallows = latenessOf(h), h.ControlFrames == api.ControlSwallowed
 		}
 		if f.Process != nil {
 			f.Process.Netns = f.Process.Netns || p.Netns != ""

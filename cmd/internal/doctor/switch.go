@@ -10,6 +10,28 @@ import (
 	"pfcswitch/cmd/internal/config"
 )
 
+// portDown finds ports that carry nothing though there is nothing wrong with the interface.
+func portDown(_ *Facts, t *Target) []api.Finding {
+	if t.Live == nil || t.Live.Up || t.Survey == nil && !t.isTAP() || t.Survey != nil && !t.Survey.Up {
+		return nil // another rule says why
+	}
+	why := "show ports gives no reason"
+	if t.Live.Reason != nil {
+		why = *t.Live.Reason
+	}
+	return t.finding(api.SeverityError, "port-down", t.Survey, "the port carries nothing", why, "")
+}
+
+// controlSwallowed finds links on which no pause passes. The switch counts no loss of such a port as lossless.
+func controlSwallowed(_ *Facts, t *Target) []api.Finding {
+	if !t.Swallows {
+		return nil
+	}
+	return t.finding(api.SeverityError, "control-swallowed", t.Survey, "no pause passes this link: the port is lossy, "+
+		"and what it loses counts as lossy too. A NIC that keeps MAC Control frames: switch its own flow control off, "+
+		"or take another", "measurement frames pass, but not as MAC Control frames (show headroom)", "")
+}
+
 // untaggedToBridge finds ports to a switch on which a VLAN leaves untagged that is tagged at another port. The frames
 // lose their PCP with the tag, before the next switch has read it.
 func untaggedToBridge(f *Facts, t *Target) []api.Finding {
