@@ -98,9 +98,16 @@ func (d *Daemon) installFlightRecorder(next *flightRecorder) {
 	if err := d.flight.end(); err != nil {
 		d.log.Error("the folder of captures", "error", err)
 	}
+	continues := d.flight != nil
 	d.flight = nil
 	if next == nil {
 		return
+	}
+	if !continues {
+		select {
+		case <-tap.Losses(): // a loss while nobody recorded: what is kept from now on does not explain it
+		default:
+		}
 	}
 	cursor, err := tap.Attach(capture.Want{Ports: capture.AllPorts, Snap: next.cfg.Snap})
 	if err != nil {

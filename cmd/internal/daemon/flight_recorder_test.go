@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"pfcswitch/cmd/internal/config"
 )
 
 // The file of the first loss of a run stays, whatever is lost later, also where the recorder is changed in between. The
@@ -50,5 +52,29 @@ func TestFirstLossIsKept(t *testing.T) {
 	}
 	if all, err := os.ReadDir(folder); err != nil || len(all) != 3 {
 		t.Errorf("files %v (%v), want three", all, err)
+	}
+}
+
+// A loss while the recorder is off writes no file once it is on again.
+func TestLossWhileOffIsNotWritten(t *testing.T) {
+	folder := t.TempDir()
+	d := unplugged(t, Lossless3+"capture: {ring: on, directory: "+folder+"}", "flow_control: pfc")
+	on := d.cfg
+	off := *on
+	off.Capture.Ring = false
+	apply := func(c *config.Config) {
+		t.Helper()
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		must(t, d.putInForce(t.Context(), c))
+	}
+	for range 20 { // a recorder that ends at once may or may not see the loss
+		apply(&off)
+		d.runner.Tap().Lost()
+		apply(on)
+	}
+	apply(&off) // waits for what is being written
+	if all, err := os.ReadDir(folder); err != nil || len(all) != 0 {
+		t.Errorf("files %v (%v), want none", all, err)
 	}
 }
