@@ -93,12 +93,13 @@ func (s *Server) follow(w http.ResponseWriter, r *http.Request) (any, error) {
 		return nil, withStatus(http.StatusServiceUnavailable,
 			fmt.Errorf("%d readers follow the events already: end one of them", maxFollowers))
 	}
+	f := follower{server: s, lines: make(chan Line, followBacklog), next: min(since, s.source.NextEvent())}
+	f.remember() // before the state: what an older event grows by after it is sent
 	state := s.State()
 	state.Events = nil // they are lines of their own
 	clearDeadlines(w)
 	w.Header().Set("Content-Type", "application/x-ndjson")
 	c := http.NewResponseController(w)
-	f := follower{server: s, lines: make(chan Line, followBacklog), next: min(since, state.NextEvent)}
 	f.slow = func() { _ = c.SetWriteDeadline(time.Now().Add(followGrace)) }
 	go f.runPoll(r.Context().Done())
 	if f.write(w, c, Line{Type: LineState, State: state}) != nil {
@@ -125,7 +126,7 @@ type follower struct {
 	server *Server
 	lines  chan Line
 	next   uint64              // first event that was not sent yet
-	counts [mergeWindow]uint64 // of the newest events that were sent, by sequence number
+	counts [mergeWindow]uint64 // of the newest events that were sent, or are older, by sequence number
 	slow   func()              // is called once the reader is too slow
 	cut    bool
 }
@@ -152,13 +153,22 @@ func (f *follower) runPoll(done <-chan struct{}) {
 	}
 }
 
+// remember notes the counts of the events before the stream, which may still grow.
+func (f *follower) remember() {
+	for _, e := range f.server.source.Events(f.next - min(f.next, mergeWindow)) {
+		if e.Seq < f.next {
+			f.counts[e.Seq%mergeWindow] = e.Count
+		}
+	}
+}
+
 // poll hands new events to the reader. It never waits for the reader.
 func (f *follower) poll() error {
 	first := f.next
 	for _, e := range f.server.source.Events(first - min(first, mergeWindow)) {
 		known := &f.counts[e.Seq%mergeWindow]
-		if e.Seq < first && (*known == 0 || e.Count <= *known) {
-			continue // the event is older than this stream, or has not changed
+		if e.Seq < first && e.Count <= *known {
+			continue // it has not changed
 		}
 		v := eventOf(f.server.source, &e)
 		select {

@@ -118,6 +118,25 @@ func TestFollowNew(t *testing.T) {
 	}
 }
 
+// What merges into an event from before the stream comes, and nothing else of the events before.
+func TestFollowOlderEventGrows(t *testing.T) {
+	for _, since := range []*uint64{nil, new(uint64(3))} {
+		b := &busy{}
+		b.happen(3, "before")
+		c, _ := serve(t, b)
+		err := c.Follow(context.Background(), since, func(_ []byte, line *Line) error {
+			if line.Type == LineState {
+				b.again()
+				return nil
+			}
+			return fmt.Errorf("%d %s %d", line.Event.Seq, line.Event.Text, line.Event.Count)
+		})
+		if err == nil || err.Error() != "2 before 2" {
+			t.Errorf("since %v: %v", since, err)
+		}
+	}
+}
+
 // A reader that does not read is cut off with a reason, and counted. Other readers go on.
 func TestFollowSlowReader(t *testing.T) {
 	b := &busy{}
