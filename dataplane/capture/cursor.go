@@ -23,13 +23,15 @@ type place struct {
 // Close ends reading.
 func (c *Cursor) Close() { c.tap.detach(c) }
 
-// Rewind goes back to the oldest record of the current ring and cancels Stop.
-func (c *Cursor) Rewind() {
+// Rewind goes back to the oldest record of the current ring and cancels Stop. It returns the time of that record if
+// older ones were overwritten, else 0.
+func (c *Cursor) Rewind() (oldest int64) {
 	if r := c.tap.Recorder(); r != nil {
 		c.recorder = r
 	}
 	c.at, c.stop = 0, nil
-	c.number, c.seen = c.recorder.start()
+	c.number, oldest, c.seen = c.recorder.start()
+	return oldest
 }
 
 // Stop makes the current end of the ring the end of reading.

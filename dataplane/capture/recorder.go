@@ -153,9 +153,14 @@ func (r *Recorder) place() (number uint64, at int, counts [MaxPorts]uint32) {
 	return r.newest().number, r.at, r.counts
 }
 
-// start returns the beginning of the ring.
-func (r *Recorder) start() (number uint64, counts [MaxPorts]uint32) {
+// start returns the beginning of the ring: the number of the oldest chunk, the time of its first record if older ones
+// were overwritten (else 0), and the number of frames of each port.
+func (r *Recorder) start() (number uint64, oldest int64, counts [MaxPorts]uint32) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.chunks[0].number, r.chunks[0].first
+	c := r.chunks[0]
+	if c.number >= uint64(len(r.chunks)) && c.n.Load() > 0 { // the first used one was newest of the empty ring
+		oldest = header(c.data).time
+	}
+	return c.number, oldest, c.first
 }

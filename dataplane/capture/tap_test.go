@@ -101,3 +101,29 @@ func allocated() uint64 {
 	metrics.Read(sample)
 	return sample[0].Value.Uint64()
 }
+
+// Rewind tells from when on frames are kept once older ones were overwritten.
+func TestRewindTellsHowFar(t *testing.T) {
+	var tap Tap
+	tap.SetMemory(MinMemory)
+	c := attach(t, &tap, everything)
+	if oldest := c.Rewind(); oldest != 0 {
+		t.Errorf("nothing came, and what came before %d is overwritten", oldest)
+	}
+	overwritten := false
+	for i := range uint64(2 * MinMemory / 1000) {
+		put(tap.Recorder(), 1, 1000, 1+i) // number and time are the same
+		oldest := uint64(c.Rewind())
+		var first uint64
+		c.Read(func(r *Record) bool { first = uint64(r.Time); return false })
+		for first == 0 { // empty chunks
+			c.Read(func(r *Record) bool { first = uint64(r.Time); return false })
+		}
+		if overwritten = first > 1; oldest != first && overwritten || oldest != 0 && !overwritten {
+			t.Fatalf("after frame %d: the oldest is %d, but the first that is read is %d", 1+i, oldest, first)
+		}
+	}
+	if !overwritten {
+		t.Error("nothing was overwritten")
+	}
+}

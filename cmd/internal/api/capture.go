@@ -99,10 +99,10 @@ func (s *Server) capture(w http.ResponseWriter, r *http.Request) (any, error) {
 	o.Wall = time.Now().UnixNano() - runner.Now()
 	a := captureReply{w: w, cursor: cursor, from: runner.Now()}
 	if c.Last > 0 {
-		cursor.Rewind()
+		oldest := cursor.Rewind()
 		a.stop()
-		a.from -= int64(c.Last)
-		o.Since = a.from
+		o.Since = a.from - int64(c.Last)
+		a.from = max(o.Since, oldest) // the ring may be too small for all of it
 	}
 	a.stream = capture.NewStream(cursor, o)
 	clearDeadlines(w)

@@ -154,7 +154,7 @@ func (f *flightRecorder) runFlight(losses <-chan struct{}) {
 }
 
 // report says where the file is.
-func (f *flightRecorder) report(name string, frames uint64, err error) {
+func (f *flightRecorder) report(name string, frames uint64, lasts time.Duration, err error) {
 	if err != nil {
 		f.d.log.Error("what led to the loss of a lossless frame could not be written", "error", err)
 		f.d.addEvent(dataplane.EventCapture, "", fmt.Sprintf("what led to the loss could not be written: %v", err))
@@ -162,27 +162,27 @@ func (f *flightRecorder) report(name string, frames uint64, err error) {
 	}
 	path := f.cfg.Directory + "/" + name
 	f.d.log.Warn("a lossless frame was lost: what led to it was written", "file", path, "frames", frames)
-	f.d.addEvent(dataplane.EventCapture, "", fmt.Sprintf("the last %v were written to %s (%d frames)", f.cfg.Last, path,
+	f.d.addEvent(dataplane.EventCapture, "", fmt.Sprintf("the last %v were written to %s (%d frames)", lasts, path,
 		frames))
 }
 
-// write writes the recorded frames to a file and returns its name.
-func (f *flightRecorder) write() (name string, frames uint64, err error) {
+// write writes the recorded frames to a file. It returns the file's name, and of what time it has the frames.
+func (f *flightRecorder) write() (name string, frames uint64, lasts time.Duration, err error) {
 	if name, err = f.nextName(); err != nil {
-		return "", 0, err
+		return "", 0, 0, err
 	}
 	w, err := f.create()
 	if err != nil {
-		return "", 0, err
+		return "", 0, 0, err
 	}
-	frames, err = f.writeCapture(w)
+	frames, lasts, err = f.writeCapture(w)
 	if err = errors.Join(err, w.Close()); err != nil {
-		return "", 0, err
+		return "", 0, 0, err
 	}
 	if f.d.firstLoss == "" {
 		f.d.firstLoss = name
 	}
-	return name, frames, f.folder.Rename(f.partialName(), name)
+	return name, frames, lasts, f.folder.Rename(f.partialName(), name)
 }
 
 // nextName returns a free file name, or else the name of the oldest file but that of this run's first loss.
@@ -207,12 +207,14 @@ func (f *flightRecorder) nextName() (name string, err error) {
 	return name, nil
 }
 
-// writeCapture writes the last seconds as pcapng.
-func (f *flightRecorder) writeCapture(w *os.File) (frames uint64, err error) {
-	f.cursor.Rewind()
+// writeCapture writes the last seconds as pcapng: less where the ring was too small for them.
+func (f *flightRecorder) writeCapture(w *os.File) (frames uint64, lasts time.Duration, err error) {
+	oldest := f.cursor.Rewind()
 	f.cursor.Stop()
 	now := runner.Now()
-	s := capture.NewStream(f.cursor, capture.Options{Snap: f.cfg.Snap, Since: now - int64(f.cfg.Last),
+	since := now - int64(f.cfg.Last)
+	from := max(since, oldest)
+	s := capture.NewStream(f.cursor, capture.Options{Snap: f.cfg.Snap, Since: since,
 		Interfaces: f.d.runner.Interfaces, Wall: time.Now().UnixNano() - now,
 		Program: "pfcswitch " + api.ThisVersion().Version,
 		Comment: "switch " + f.name + ": what led to the loss of a lossless frame"})
@@ -220,10 +222,10 @@ func (f *flightRecorder) writeCapture(w *os.File) (frames uint64, err error) {
 	b := s.Begin(nil)
 	for more := true; more; {
 		if _, err := out.Write(b); err != nil {
-			return 0, err
+			return 0, 0, err
 		}
 		b, more = s.Append(b[:0], flightPiece)
 	}
-	_, err = out.Write(s.End(b, now-int64(f.cfg.Last), now))
-	return s.Frames(), errors.Join(err, out.Flush())
+	_, err = out.Write(s.End(b, from, now))
+	return s.Frames(), time.Duration(now - from).Round(time.Millisecond), errors.Join(err, out.Flush())
 }

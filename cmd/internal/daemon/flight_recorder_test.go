@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"pfcswitch/cmd/internal/config"
+	"pfcswitch/dataplane/capture"
+	"pfcswitch/dataplane/runner"
 )
 
 // The file of the first loss of a run stays, whatever is lost later, also where the recorder is changed in between. The
@@ -23,7 +25,7 @@ func TestFirstLossIsKept(t *testing.T) {
 	lose := func(d *Daemon, n int) (names []string) {
 		t.Helper()
 		for range n {
-			name, _, err := d.flight.write()
+			name, _, _, err := d.flight.write()
 			if err != nil {
 				return append(names, err.Error())
 			}
@@ -76,5 +78,31 @@ func TestLossWhileOffIsNotWritten(t *testing.T) {
 	apply(&off) // waits for what is being written
 	if all, err := os.ReadDir(folder); err != nil || len(all) != 0 {
 		t.Errorf("files %v (%v), want none", all, err)
+	}
+}
+
+// A ring that was too small for the last seconds does not claim to have them.
+func TestTimeOfTheFile(t *testing.T) {
+	d := unplugged(t, Lossless3+"capture: {ring: on, memory: 5MiB, last: 60s, directory: "+t.TempDir()+"}",
+		"flow_control: pfc")
+	written := func() time.Duration {
+		t.Helper()
+		_, _, lasts, err := d.flight.write()
+		must(t, err)
+		return lasts
+	}
+	from := runner.Now()
+	if lasts, least := written(), min(time.Minute, time.Duration(from)-time.Millisecond); lasts < least {
+		t.Errorf("nothing was overwritten, and the last %v were written, want %v", lasts, least)
+	}
+	from = runner.Now()
+	r := d.runner.Tap().Recorder()
+	r.Lock()
+	for range 50_000 {
+		r.Put(&capture.Record{Port: 1, Time: runner.Now(), Length: 256})
+	}
+	r.Unlock()
+	if lasts, most := written(), time.Duration(runner.Now()-from)+time.Millisecond; lasts > most {
+		t.Errorf("the last %v were written, of which the ring has at most %v", lasts, most)
 	}
 }
