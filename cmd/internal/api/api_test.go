@@ -38,6 +38,7 @@ type fake struct {
 	later     int64  // ns of the switch's clock after it
 	gone      bool   // p1 was removed
 	tap       capture.Tap
+	keeps     bool              // capture.ring is on
 	questions chan TraceRequest // where it is set: what explain asked
 }
 

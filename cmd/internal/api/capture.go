@@ -87,7 +87,7 @@ func (s *Server) capture(w http.ResponseWriter, r *http.Request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c.Last > 0 && s.source.Tap().Recorder() == nil {
+	if c.Last > 0 && !s.source.Keeps() { // another capture's frames are not what was asked for
 		return nil, withStatus(http.StatusConflict,
 			errors.New("nothing was kept: capture.ring is off in the configuration"))
 	}

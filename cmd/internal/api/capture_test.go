@@ -25,6 +25,8 @@ import (
 
 func (f *fake) Tap() *capture.Tap { return &f.tap }
 
+func (f *fake) Keeps() bool { return f.keeps }
+
 func (f *fake) Interfaces(dst []capture.Interface) []capture.Interface {
 	return append(dst, capture.Interface{Port: 0, Name: "p1", Speed: 1e9}, capture.Interface{Port: 1, Name: "p2"})
 }
@@ -200,7 +202,7 @@ const keptFrames = 12_000
 func readRing(t *testing.T, begun func(f *fake, end func())) (tally capture.Tally, took time.Duration) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		f := &fake{}
+		f := &fake{keeps: true}
 		f.tap.SetMemory(capture.MinMemory)
 		keeper, err := f.tap.Attach(capture.Want{Ports: capture.AllPorts, Snap: capture.MaxSnap})
 		must(t, err)
@@ -238,6 +240,19 @@ func (r *slowReader) Read(b []byte) (int, error) {
 	}
 	time.Sleep(100 * time.Millisecond)
 	return n, err
+}
+
+// What another capture has left is not what the ring would have kept.
+func TestCaptureOfTheLastSecondsWithoutARing(t *testing.T) {
+	f := &fake{}
+	other, err := f.tap.Attach(capture.Want{Ports: capture.AllPorts, Snap: capture.MaxSnap})
+	must(t, err)
+	defer other.Close()
+	w := httptest.NewRecorder()
+	NewServer(f, start, 0).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/v1/capture?last=1h", nil))
+	if w.Code != http.StatusConflict {
+		t.Errorf("status %d, want 409", w.Code)
+	}
 }
 
 // A slow reader of the ring gets all frames that the ring held, and none that came later.

@@ -50,6 +50,8 @@ type Source interface {
 	CheckHeadroom(ctx context.Context, ask HeadroomCheckRequest) (*HeadroomCheck, error)
 	// Tap is where captures attach, and Interfaces appends the ports as they describe them.
 	Tap() *capture.Tap
+	// Keeps tells whether the last frames are kept all the time: capture.ring.
+	Keeps() bool
 	Interfaces([]capture.Interface) []capture.Interface
 }
 

@@ -64,6 +64,7 @@ type Daemon struct {
 
 	renegotiate  atomic.Bool    // a neighbour may ask for other settings
 	ringStopped  atomic.Bool    // the kernel has stopped a receive ring
+	keeps        atomic.Bool    // there is a flight recorder
 	precision    time.Duration  // of this machine's stamps
 	assist       *assist.Maps   // nil where no program helps from inside the kernel
 	noAssist     error          // why not

@@ -95,6 +95,7 @@ func (d *Daemon) installFlightRecorder(next *flightRecorder) {
 	if next == nil && d.cfg.Capture.Ring {
 		return
 	}
+	defer func() { d.keeps.Store(d.flight != nil) }()
 	if err := d.flight.end(); err != nil {
 		d.log.Error("the folder of captures", "error", err)
 	}

@@ -57,7 +57,7 @@ func TestFirstLossIsKept(t *testing.T) {
 	}
 }
 
-// A loss while the recorder is off writes no file once it is on again.
+// A loss while the recorder is off writes no file once it is on again. The source tells whether it is on.
 func TestLossWhileOffIsNotWritten(t *testing.T) {
 	folder := t.TempDir()
 	d := unplugged(t, Lossless3+"capture: {ring: on, directory: "+folder+"}", "flow_control: pfc")
@@ -69,6 +69,11 @@ func TestLossWhileOffIsNotWritten(t *testing.T) {
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		must(t, d.putInForce(t.Context(), c))
+	}
+	for _, c := range []*config.Config{&off, on} {
+		if apply(c); d.Source().Keeps() != c.Capture.Ring {
+			t.Errorf("capture.ring is %v, and the last frames are kept: %v", c.Capture.Ring, d.Source().Keeps())
+		}
 	}
 	for range 20 { // a recorder that ends at once may or may not see the loss
 		apply(&off)

@@ -102,6 +102,8 @@ func (s source) WallOf(ns int64) time.Time {
 	return time.Now().Add(time.Duration(ns - runner.Now()))
 }
 
+func (s source) Keeps() bool { return s.d.keeps.Load() }
+
 func (s source) ConfigYAML() []byte { return config.Expand(s.d.published.Load().cfg) }
 
 func (s source) Apply(ctx context.Context, name string, yaml []byte) ([]string, error) {
