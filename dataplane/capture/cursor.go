@@ -23,6 +23,9 @@ type place struct {
 // Close ends reading.
 func (c *Cursor) Close() { c.tap.detach(c) }
 
+// AddPorts makes the reader want these ports too.
+func (c *Cursor) AddPorts(p Ports) { c.tap.addPorts(c, p) }
+
 // Rewind goes back to the oldest record of the current ring and cancels Stop. It returns the time of that record if
 // older ones were overwritten, else 0.
 func (c *Cursor) Rewind() (oldest int64) {
@@ -66,20 +69,22 @@ func (c *Cursor) Missing(port int) uint64 {
 func (c *Cursor) Read(f func(*Record) bool) bool {
 	more, end := c.readChunk(f)
 	if !more && end {
-		c.follow()
+		return c.follow()
 	}
 	return more
 }
 
-// follow continues with the ring that replaced this one, if any.
-func (c *Cursor) follow() {
+// follow continues with the ring that replaced this one, and returns whether there is one.
+func (c *Cursor) follow() bool {
 	r := c.tap.Recorder()
 	if c.stop != nil {
 		r = c.stop.recorder
 	}
-	if r != nil && r != c.recorder {
-		c.recorder, c.number, c.at, c.seen = r, 0, 0, [MaxPorts]uint32{}
+	if r == nil || r == c.recorder {
+		return false
 	}
+	c.recorder, c.number, c.at, c.seen = r, 0, 0, [MaxPorts]uint32{}
+	return true
 }
 
 // readChunk reads from one chunk. end means that nothing follows now.

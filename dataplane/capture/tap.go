@@ -148,8 +148,8 @@ func (t *Tap) Attach(w Want) (*Cursor, error) {
 	return c, nil
 }
 
-// OnAttach sets what Attach calls once the data path captures for a new reader: frames that pass the data path by have
-// to come to it from then on.
+// OnAttach sets what Attach and AddPorts call once the data path captures more than before: frames that pass the data
+// path by have to come to it from then on.
 func (t *Tap) OnAttach(f func()) {
 	t.readers.Lock()
 	defer t.readers.Unlock()
@@ -169,6 +169,24 @@ func (t *Tap) detach(c *Cursor) {
 		return
 	}
 	t.mergeWants(t.recorder.Load())
+}
+
+// addPorts adds to what a reader wants. Only that reader's goroutine calls it.
+func (t *Tap) addPorts(c *Cursor, p Ports) {
+	t.readers.Lock()
+	defer t.readers.Unlock()
+	all := c.want.Ports
+	for i := range all {
+		all[i] |= p[i]
+	}
+	if all == c.want.Ports || !slices.Contains(t.cursors, c) {
+		return
+	}
+	c.want.Ports = all
+	t.mergeWants(t.recorder.Load())
+	if t.onAttach != nil {
+		t.onAttach()
+	}
 }
 
 // mergeWants makes the recorder keep what all readers together want.

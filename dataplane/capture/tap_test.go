@@ -127,3 +127,46 @@ func TestRewindTellsHowFar(t *testing.T) {
 		t.Error("nothing was overwritten")
 	}
 }
+
+// A reader that stops after the size of the ring has changed reads both rings until there is no more.
+func TestSetMemoryAndStop(t *testing.T) {
+	var tap Tap
+	c := attach(t, &tap, everything)
+	put(tap.Recorder(), 0, 60, 1)
+	tap.SetMemory(2 * MinMemory)
+	put(tap.Recorder(), 0, 60, 2)
+	c.Stop()
+	put(tap.Recorder(), 0, 60, 3)
+	if got := all(c); len(got) != 2 || got[0] != 1 || got[1] != 2 {
+		t.Errorf("got %v, want frames 1 and 2", got)
+	}
+}
+
+// A reader that wants more ports gets their frames from then on. The data path is told.
+func TestAddPorts(t *testing.T) {
+	var tap Tap
+	var one, two Ports
+	one.Add(1)
+	two.Add(2)
+	called := 0
+	c := attach(t, &tap, Want{one, 60})
+	tap.OnAttach(func() { called++ })
+	c.AddPorts(one)
+	if r := tap.Recorder(); r.Wants(2) || called != 0 {
+		t.Errorf("port 2 is wanted: %v; the data path was told %d times", r.Wants(2), called)
+	}
+	c.AddPorts(two)
+	if called != 1 {
+		t.Errorf("the data path was told %d times, want once", called)
+	}
+	put(tap.Recorder(), 1, 60, 7)
+	put(tap.Recorder(), 2, 60, 8)
+	if got := all(c); len(got) != 2 || !tap.Recorder().Wants(2) {
+		t.Errorf("got %v, want frames 7 and 8", got)
+	}
+	c.Close()
+	c.AddPorts(AllPorts)
+	if tap.Recorder() != nil {
+		t.Error("a reader that has left captures")
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -38,6 +39,7 @@ type fake struct {
 	later     int64  // ns of the switch's clock after it
 	gone      bool   // p1 was removed
 	tap       capture.Tap
+	moved     atomic.Bool       // p2 has another number
 	keeps     bool              // capture.ring is on
 	questions chan TraceRequest // where it is set: what explain asked
 }

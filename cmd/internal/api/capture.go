@@ -97,7 +97,7 @@ func (s *Server) capture(w http.ResponseWriter, r *http.Request) (any, error) {
 	}
 	defer cursor.Close()
 	o.Wall = time.Now().UnixNano() - runner.Now()
-	a := captureReply{w: w, cursor: cursor, from: runner.Now()}
+	a := captureReply{w: w, cursor: cursor, from: runner.Now(), find: func() capture.Ports { return s.find(c.Ports) }}
 	if c.Last > 0 {
 		oldest := cursor.Rewind()
 		a.stop()
@@ -143,9 +143,24 @@ func (s *Server) portNumber(name string) (int, error) {
 	return 0, &NoPortError{name, each(all, func(i *capture.Interface) string { return i.Name })}
 }
 
+// find returns the ports that have these names now; no names mean all ports.
+func (s *Server) find(names []string) (found capture.Ports) {
+	if len(names) == 0 {
+		return capture.AllPorts
+	}
+	for _, i := range s.source.Interfaces(nil) {
+		if slices.Contains(names, i.Name) {
+			found.Add(i.Port)
+		}
+	}
+	return found
+}
+
 // A captureReply is a capture in progress.
 type captureReply struct {
 	w        http.ResponseWriter
+	find     func() capture.Ports // the wanted ports, which get other numbers with other interfaces
+	found    time.Time            // when they were looked for
 	cursor   *capture.Cursor
 	stream   *capture.Stream
 	from, to int64 // of the switch's clock; to is 0 until it is known
@@ -156,6 +171,14 @@ func (a *captureReply) stop() {
 	if a.to == 0 {
 		a.cursor.Stop()
 		a.to = runner.Now()
+	}
+}
+
+// follow looks for the ports from time to time. What came by an old number is still wanted.
+func (a *captureReply) follow() {
+	if now := time.Now(); a.to == 0 && now.Sub(a.found) >= capturePeriod {
+		a.found = now
+		a.cursor.AddPorts(a.find())
 	}
 }
 
@@ -178,6 +201,7 @@ func (a *captureReply) run(client context.Context, lasts time.Duration) {
 			case <-look.C:
 			}
 		}
+		a.follow()
 		if ctx.Err() != nil {
 			a.stop()
 		}

@@ -25,10 +25,16 @@ import (
 
 func (f *fake) Tap() *capture.Tap { return &f.tap }
 
+const movedPort = 9
+
 func (f *fake) Keeps() bool { return f.keeps }
 
 func (f *fake) Interfaces(dst []capture.Interface) []capture.Interface {
-	return append(dst, capture.Interface{Port: 0, Name: "p1", Speed: 1e9}, capture.Interface{Port: 1, Name: "p2"})
+	p2 := capture.Interface{Port: 1, Name: "p2"}
+	if f.moved.Load() {
+		p2.Port = movedPort
+	}
+	return append(dst, capture.Interface{Port: 0, Name: "p1", Speed: 1e9}, p2)
 }
 
 // feed lets a port capture frames of 100 octets.
@@ -252,6 +258,22 @@ func TestCaptureOfTheLastSecondsWithoutARing(t *testing.T) {
 	NewServer(f, start, 0).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/v1/capture?last=1h", nil))
 	if w.Code != http.StatusConflict {
 		t.Errorf("status %d, want 409", w.Code)
+	}
+}
+
+// A capture of a port goes on when the port gets another number.
+func TestCaptureOfAPortThatMoves(t *testing.T) {
+	_, tally := record(t, CaptureRequest{Ports: []string{"p2"}, Frames: 7}, func(f *fake) {
+		f.feed(t, 0, 9)
+		f.feed(t, 1, 4)
+		f.moved.Store(true)
+		f.tap.Describe(capture.Interface{Port: movedPort, Name: "p2"})
+		r := f.tap.Recorder()
+		labtest.Eventually(t, "the new number is captured", func() bool { return r.Wants(movedPort) })
+		f.feed(t, movedPort, 3)
+	})
+	if tally != (capture.Tally{Frames: 7}) {
+		t.Errorf("%+v, want 4 frames by the old number and 3 by the new one", tally)
 	}
 }
 
