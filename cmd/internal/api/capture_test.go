@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"path/filepath"
 	"reflect"
 	"strings"
 	"sync"
@@ -128,6 +129,22 @@ func TestCaptureThatCannotBeWritten(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	if _, err := c.Capture(ctx, CaptureRequest{}, full{cancel}); !errors.Is(err, syscall.ENOSPC) {
 		t.Errorf("error %v, want that of the file", err)
+	}
+}
+
+// A capture of a switch that takes the request and never answers can be ended.
+func TestCaptureOfAStoppedSwitch(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s.sock")
+	stopped, err := net.Listen("unix", path) // the kernel takes the request
+	must(t, err)
+	defer func() { must(t, stopped.Close()) }()
+	c := NewClient(path)
+	c.patience = time.Millisecond
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := c.Capture(ctx, CaptureRequest{}, io.Discard); err == nil ||
+		!strings.Contains(err.Error(), "is stopped or hangs") {
+		t.Errorf("error %v, want that the switch is stopped", err)
 	}
 }
 

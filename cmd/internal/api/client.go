@@ -13,6 +13,7 @@ import (
 	"net/http"
 	"net/url"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"pfcswitch/dataplane/capture"
@@ -21,13 +22,15 @@ import (
 
 // A Client talks to a running switch.
 type Client struct {
-	socket string
-	http   http.Client
+	socket   string
+	http     http.Client
+	patience time.Duration // with the end of a capture
 }
 
 // NewClient returns a client for the switch that listens on a socket.
 func NewClient(socket string) *Client {
-	return &Client{socket: socket, http: http.Client{Transport: transport(socket, func(net.Conn) {})}}
+	return &Client{socket: socket, http: http.Client{Transport: transport(socket, func(net.Conn) {})},
+		patience: 2 * captureEnd}
 }
 
 // transport returns the way to a socket. opened gets each connection.
@@ -164,27 +167,36 @@ func (c *Client) noSwitch(err error) error {
 
 // Capture writes a capture to dst as pcapng, until the request is fulfilled or ctx ends. The file is always readable.
 func (c *Client) Capture(ctx context.Context, request CaptureRequest, dst io.Writer) (capture.Tally, error) {
-	var socket net.Conn
-	r, err := http.NewRequest(http.MethodGet, "http://pfcswitch/v1/capture?"+request.query().Encode(), nil)
+	// not ctx, since its end would close the connection before the end of the file
+	connected, hangUp := context.WithCancel(context.Background())
+	r, err := http.NewRequestWithContext(connected, http.MethodGet,
+		"http://pfcswitch/v1/capture?"+request.query().Encode(), nil)
 	if err != nil {
+		hangUp()
 		return capture.Tally{}, err
 	}
-	// without ctx, since its end would close the connection before the end of the file
-	a, err := transport(c.socket, func(conn net.Conn) { socket = conn }).RoundTrip(r)
+	var socket atomic.Pointer[net.UnixConn]
+	var hung sync.WaitGroup
+	hung.Go(func() { c.endOnCancel(ctx, connected, &socket, hangUp) })
+	defer hung.Wait()
+	defer hangUp()
+	a, err := transport(c.socket, func(conn net.Conn) {
+		if u, ok := conn.(*net.UnixConn); ok {
+			socket.Store(u)
+		}
+	}).RoundTrip(r)
 	if err != nil {
+		if connected.Err() != nil { // ctx has ended, and no answer came
+			err = context.DeadlineExceeded
+		}
 		return capture.Tally{}, c.noSwitch(err)
 	}
 	defer func() { _ = a.Body.Close() }()
 	if a.StatusCode != http.StatusOK {
 		return capture.Tally{}, readError(a)
 	}
-	ended := make(chan struct{})
-	var hung sync.WaitGroup
-	hung.Go(func() { closeOnCancel(ctx, ended, socket) })
 	out := &errorWriter{Writer: dst}
 	t, err := capture.Copy(out, a.Body)
-	close(ended)
-	hung.Wait()
 	if err != nil && out.err == nil && ctx.Err() != nil {
 		return t, nil // it was to end
 	}
@@ -210,19 +222,20 @@ func (w *errorWriter) Write(b []byte) (n int, err error) {
 	return n, err
 }
 
-// closeOnCancel asks for the end of the file when ctx ends, and closes the socket if that does not help.
-func closeOnCancel(ctx context.Context, ended <-chan struct{}, socket net.Conn) {
+// endOnCancel asks for the end of the file when ctx ends, and hangs up if that does not help. It returns when the
+// connection has ended.
+func (c *Client) endOnCancel(ctx, connected context.Context, socket *atomic.Pointer[net.UnixConn], hangUp func()) {
 	select {
 	case <-ctx.Done():
-	case <-ended:
+	case <-connected.Done():
 		return
 	}
-	if u, ok := socket.(*net.UnixConn); ok {
+	if u := socket.Load(); u != nil {
 		_ = u.CloseWrite()
 	}
 	select {
-	case <-time.After(2 * captureEnd):
-		_ = socket.Close()
-	case <-ended:
+	case <-time.After(c.patience):
+		hangUp()
+	case <-connected.Done():
 	}
 }
