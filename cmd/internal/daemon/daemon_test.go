@@ -3,6 +3,7 @@ package daemon
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -168,5 +169,20 @@ func TestPasswordOfMetrics(t *testing.T) {
 	}
 	if _, err := api.NewClient(filepath.Join(dir, "api.sock")).Show(t.Context(), "ports"); err != nil {
 		t.Errorf("the control socket: %v", err)
+	}
+}
+
+// Serve returns with the error where metrics cannot be served: it does not wait for the end of ctx.
+func TestServeReturnsItsError(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "web.yml")
+	must(t, os.WriteFile(file, nil, 0o600))
+	d, err := New(parse(t, fmt.Sprintf(
+		"metrics: {listen: \"127.0.0.1:0\", web_config: %s}\napi: {socket: %s/api.sock}\n", file, dir)), discards)
+	must(t, err)
+	defer func() { must(t, d.Close()) }()
+	must(t, os.Remove(file)) // between the start and its use
+	if err := d.Serve(t.Context()); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("%v, want that the file is not there", err)
 	}
 }

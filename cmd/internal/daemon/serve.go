@@ -24,8 +24,10 @@ func (d *Daemon) Serve(ctx context.Context) error {
 	go d.runServer(control, d.controlListener, "")
 	defer func() { _ = control.Close() }()
 	var sampling sync.WaitGroup
-	sampling.Go(func() { answers.Run(ctx) })
 	defer sampling.Wait()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel() // also where the metrics cannot be served
+	sampling.Go(func() { answers.Run(ctx) })
 	if d.metricsListener != nil {
 		end, err := d.serveWeb(answers)
 		if err != nil {
