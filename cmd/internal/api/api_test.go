@@ -108,6 +108,10 @@ func (f *fake) RemovedCounters() *dataplane.Snapshot {
 	return v
 }
 
+func (f *fake) RetiredProbes() map[string]headroom.Counters {
+	return map[string]headroom.Counters{"gone": {Asked: 5}, "p1": {Asked: 1}}
+}
+
 func times(samples int, least, median, most time.Duration) headroom.Distribution {
 	return headroom.Distribution{Samples: samples, Min: least, Median: median, P99: most, P999: most, Max: most}
 }

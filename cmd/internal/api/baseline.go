@@ -4,15 +4,17 @@ import (
 	"pfcswitch/buffer"
 	"pfcswitch/dataplane"
 	"pfcswitch/deadlock"
+	"pfcswitch/headroom"
 )
 
 // A baseline is where this user's counters begin: at the start, or at the last clear with the counts until then. The
 // switch's own counters never go back.
 type baseline struct {
-	time     int64               // of the switch's clock
-	counters *dataplane.Snapshot // nil at the start; also of removed ports and trunks; never changed
-	lost     uint64              // lossless frames, also by removed ports
-	storms   []deadlock.Status   // likewise
+	time     int64                        // of the switch's clock
+	counters *dataplane.Snapshot          // nil at the start; also of removed ports and trunks; never changed
+	lost     uint64                       // lossless frames, also by removed ports
+	storms   []deadlock.Status            // likewise
+	probes   map[string]headroom.Counters // likewise, by port
 }
 
 // addRemoved adds the ports, trunks and trunk members of gone that v does not have.
@@ -111,6 +113,19 @@ func (b *baseline) subtractStorms(all []deadlock.Status) {
 		s.Recurred = countSince(s.Recurred, old.Recurred)
 		s.Sent, s.Dropped = countSince(s.Sent, old.Sent), countSince(s.Dropped, old.Dropped)
 	})
+}
+
+// probesSince returns the counts of a port's measurement frames since the baseline.
+func (b *baseline) probesSince(port string, c headroom.Counters) headroom.Counters {
+	old := b.probes[port]
+	for n, o := range map[*uint64]uint64{&c.Asked: old.Asked, &c.Answered: old.Answered, &c.Replies: old.Replies,
+		&c.Lost: old.Lost, &c.Results: old.Results, &c.Streams: old.Streams} {
+		*n = countSince(*n, o)
+	}
+	for why := range c.Ignored {
+		c.Ignored[why] = countSince(c.Ignored[why], old.Ignored[why])
+	}
+	return c
 }
 
 // countSince returns what n has counted since old. A counter below its baseline started again from 0, because the

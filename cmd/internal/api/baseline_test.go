@@ -9,6 +9,7 @@ import (
 	"pfcswitch/buffer"
 	"pfcswitch/dataplane"
 	"pfcswitch/deadlock"
+	"pfcswitch/headroom"
 )
 
 // levels are the fields of a snapshot that are no counters: gauges, maxima and configuration. A clear leaves them.
@@ -225,5 +226,36 @@ func TestAddGone(t *testing.T) {
 	want.Buffer.Ports = []buffer.PortSnapshot{{Name: "p1"}, {Name: "p2", Removed: true}, {Name: "p2"}}
 	if !reflect.DeepEqual(v, want) {
 		t.Errorf("\n got %+v\nwant %+v", v, want)
+	}
+}
+
+// Measurement frames are counted since the clear: every counter, also of a port that was gone then.
+func TestProbesSinceTheClear(t *testing.T) {
+	counters := func(n uint64) (c headroom.Counters) {
+		everyCounter(reflect.ValueOf(&c).Elem(), "", func(_ string, v reflect.Value) { v.SetUint(n) })
+		return c
+	}
+	b := &baseline{probes: map[string]headroom.Counters{"p1": counters(7)}}
+	if got := b.probesSince("p1", counters(10)); got != counters(3) {
+		t.Errorf("since 7 of 10: %+v", got)
+	}
+	if got := b.probesSince("new", counters(10)); got != counters(10) {
+		t.Errorf("a new port: %+v", got)
+	}
+	f := &fake{}
+	s := NewServer(f, start, 0)
+	s.clearCounters()
+	for _, p := range s.moment(0).readHeadroom().Ports {
+		if m := p.Messages; m.Asked+m.Answered+m.Lost+m.Replies+m.Results+m.Streams != 0 {
+			t.Errorf("%s: %+v after a clear", p.Port, m)
+		}
+		for _, why := range p.Messages.Ignored {
+			if why.Frames != 0 {
+				t.Errorf("%s: %+v after a clear", p.Port, why)
+			}
+		}
+	}
+	if n := s.user.baseline.probes["gone"].Asked; n != 5 {
+		t.Errorf("of a port that is gone, %d are counted until the clear, want 5", n)
 	}
 }

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"time"
 
 	"pfcswitch/dataplane"
+	"pfcswitch/headroom"
 )
 
 // maxConfig bounds what apply reads, in bytes. It is more than a configuration may have, so that the parser can name
@@ -64,10 +66,18 @@ func (s *Server) clearCounters() {
 	addRemoved(v, s.source.RemovedCounters()) // read last: what comes or goes meanwhile is in one of the two
 	storms := s.source.Watchdog()
 	storms = append(storms, s.source.RetiredStorms()...) // of a queue that is in both, the first counts
+	probes := maps.Clone(s.source.RetiredProbes())
+	if probes == nil {
+		probes = map[string]headroom.Counters{}
+	}
+	for _, p := range s.source.Headroom() {
+		probes[p.Port] = p.Report.Counters
+	}
 	now := time.Now().UTC()
 	s.user.Lock()
 	defer s.user.Unlock()
-	s.user.baseline, s.user.cleared = &baseline{time: v.Time, counters: v, lost: lost, storms: storms}, &now
+	s.user.baseline = &baseline{time: v.Time, counters: v, lost: lost, storms: storms, probes: probes}
+	s.user.cleared = &now
 }
 
 // Config is the answer to show config.

@@ -151,6 +151,7 @@ func (m *moment) readHeadroom() *Headroom {
 
 func (m *moment) headroomPort(info *HeadroomInfo) HeadroomPort {
 	h, value := &info.Report, valueOf(info.Packing)
+	counts := m.base.probesSince(info.Port, h.Counters)
 	p := HeadroomPort{Port: info.Port, State: headroomState(h), Neighbor: nonZero(h.Neighbour), Auto: h.Settings.Auto,
 		ManualRequired: h.ManualRequired, ControlFrames: controlFrames(h), CellBytes: info.Packing.Cell,
 		SmallPackets: info.Packing.Small, CalculatedBytes: info.Calculated.Bytes(),
@@ -160,8 +161,8 @@ func (m *moment) headroomPort(info *HeadroomInfo) HeadroomPort {
 		InForceCells: headroom.Cells(h.InForce, info.Packing.Cell), Trip: spread(h.RoundTrips),
 		Turn: spread(h.Turnarounds), TurnIdle: spread(h.Idle), TurnBusy: spread(h.Busy),
 		Reaction: spread(h.Reactions), ReactionIdle: spread(h.ReactionsIdle), ReactionBusy: spread(h.ReactionsBusy),
-		Messages: HeadroomMessages{Asked: h.Counters.Asked, Answered: h.Counters.Answered, Lost: h.Counters.Lost,
-			Replies: h.Counters.Replies, Results: h.Counters.Results, Streams: h.Counters.Streams}}
+		Messages: HeadroomMessages{Asked: counts.Asked, Answered: counts.Answered, Lost: counts.Lost,
+			Replies: counts.Replies, Results: counts.Results, Streams: counts.Streams}}
 	if h.Bound != "" {
 		p.NeedsBytes, p.Bound = nonZero(headroom.Octets(h.Needs)), &h.Bound
 	}
@@ -181,7 +182,7 @@ func (m *moment) headroomPort(info *HeadroomInfo) HeadroomPort {
 		has := h.PeerInForce / 8
 		p.PeerHasBytes, p.PeerApplied = &has, h.PeerApplied
 	}
-	for why, n := range h.Counters.Ignored {
+	for why, n := range counts.Ignored {
 		p.Messages.Ignored = append(p.Messages.Ignored, Ignored{headroom.Ignored(why).String(), n})
 	}
 	s := m.port(info.Port)

@@ -99,7 +99,7 @@ func TestHalfAConfiguration(t *testing.T) {
 // No answer shows a port that is down as running or paused.
 func TestDownPorts(t *testing.T) {
 	for _, up := range []bool{true, false} {
-		m := &moment{source: &fake{}}
+		m := &moment{source: &fake{}, base: &baseline{}}
 		m.source.Snapshot(&m.snapshot)
 		for i := range m.snapshot.Ports {
 			m.snapshot.Ports[i].Up = up

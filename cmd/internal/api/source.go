@@ -8,6 +8,7 @@ import (
 	"pfcswitch/dataplane/bridge"
 	"pfcswitch/dataplane/capture"
 	"pfcswitch/deadlock"
+	"pfcswitch/headroom"
 )
 
 // A Source is the daemon for the Server. Its methods are called concurrently, except Apply, which runs once at a time.
@@ -23,6 +24,9 @@ type Source interface {
 	RemovedCounters() *dataplane.Snapshot
 	// Headroom returns what is known of the headroom of every port with flow control, in the order of the file.
 	Headroom() []HeadroomInfo
+	// RetiredProbes returns what was counted of measurement frames at ports that are gone: they continue when they come
+	// back.
+	RetiredProbes() map[string]headroom.Counters
 	// FDB returns the entries of the filtering database, in any order.
 	FDB() []bridge.Entry
 	// Watchdog returns the state of every lossless egress queue of the ports that are configured, by port and queue.

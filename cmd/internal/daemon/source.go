@@ -12,6 +12,7 @@ import (
 	"pfcswitch/dataplane"
 	"pfcswitch/dataplane/runner"
 	"pfcswitch/deadlock"
+	"pfcswitch/headroom"
 )
 
 // source implements api.Source, together with the runner.
@@ -29,15 +30,17 @@ type view struct {
 	states map[string]string // of the ports, by name
 	noHelp map[string]string // why ports have no programs in the kernel, by name
 
-	speakers map[string]*speaker // of the ports that have one, by name
-	probers  map[string]*prober  // likewise
-	numbers  map[string]int      // of all ports, by name
+	speakers map[string]*speaker          // of the ports that have one, by name
+	probers  map[string]*prober           // likewise
+	retired  map[string]headroom.Counters // of ports that have no prober any more, by name
+	numbers  map[string]int               // of all ports, by name
 }
 
 // publish gives readers the current state.
 func (d *Daemon) publish() {
 	v := &view{cfg: d.cfg, states: make(map[string]string, len(d.ports)), speakers: map[string]*speaker{},
-		noHelp: map[string]string{}, probers: maps.Clone(d.probers), numbers: d.numbers}
+		noHelp: map[string]string{}, probers: maps.Clone(d.probers),
+		retired: maps.Clone(d.retiredCounters), numbers: d.numbers}
 	for name, p := range d.ports {
 		v.states[name] = p.state
 		if p.noAssist != nil {
@@ -79,6 +82,8 @@ func (s source) Headroom() []api.HeadroomInfo {
 	}
 	return all
 }
+
+func (s source) RetiredProbes() map[string]headroom.Counters { return s.d.published.Load().retired }
 
 func (s source) Watchdog() []deadlock.Status { return s.d.watchdog.status() }
 

@@ -126,7 +126,7 @@ func TestRules(t *testing.T) {
 		{"xoff-late", "warning", func(f *Facts, _ *port.Survey) {
 			f.Targets[0].Late = latenessOf(&api.HeadroomPort{Queues: []api.HeadroomQueue{{LateNs: 5e6, Early: 3},
 				{LateNs: 4e6, Crowded: 4}}})
-		}, "", "7 frames found no room; they lay in the ring for up to 5ms; to see"},
+		}, "", "7 frames found no room; the longest that a frame lay in the ring is 5ms since the start; to see"},
 		{"lossless-lost", "error", func(f *Facts, _ *port.Survey) {
 			f.Targets[0].Live.LosslessDrops = 5
 		}, "", "clear counters -s /run/pfcswitch/s1.sock"},

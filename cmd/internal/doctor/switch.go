@@ -145,7 +145,8 @@ func overspeed(f *Facts, t *Target) []api.Finding {
 		fmt.Sprintf("%d frames came faster", t.Live.OverspeedFrames)+f.recheckHint(), ""))
 }
 
-// lateness is how often frames found no room since XOFF left late, and how late the latest one was.
+// lateness is how often frames found no room since XOFF left late, and how late the latest one was: a maximum, which no
+// clear of the counters ends.
 type lateness struct {
 	frames uint64
 	by     time.Duration
@@ -167,13 +168,15 @@ func xoffLate(f *Facts, t *Target) []api.Finding {
 	return t.finding(api.SeverityWarning, "xoff-late", t.Survey, "this machine did not run the switch in time, so "+
 		"that frames came before XOFF left: buffer.ring_hold keeps them where it is on, and no headroom is for them. "+
 		"Give the switch a CPU of its own",
-		fmt.Sprintf("%d frames found no room; they lay in the ring for up to %v", t.Late.frames, t.Late.by)+
+		fmt.Sprintf("%d frames found no room; the longest that a frame lay in the ring is %v since the start",
+			t.Late.frames, t.Late.by)+
 			f.recheckHint(), "")
 }
 
 // losslessLostEffect is what a loss means, of whichever port.
 const losslessLostEffect = "frames that must not be lost were: see show events for the reason. Where the receive " +
-	"ring overflowed, they say whether the peer sent on after XOFF, or ports.*.ring.outage is too short for this machine"
+	"ring overflowed, they say whether the peer sent on after XOFF, or ports.*.ring.outage is too short for this " +
+	"machine"
 
 func losslessLost(f *Facts, t *Target) []api.Finding {
 	if t.Live == nil || t.Live.LosslessDrops == 0 {
