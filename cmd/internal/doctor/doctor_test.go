@@ -76,6 +76,9 @@ func TestRules(t *testing.T) {
 		{"kernel-backlog", "warning", func(f *Facts, _ *port.Survey) {
 			f.Machine.BacklogDrops = 7
 		}, "sysctl -qw net.core.netdev_max_backlog=10000", "7 frames"},
+		{"kernel-backlog", "warning", func(f *Facts, _ *port.Survey) {
+			f.Machine.BacklogDrops, f.Machine.BacklogMax = 7, nil
+		}, "", "7 frames since the machine started; net.core.netdev_max_backlog: it cannot be read here"},
 		{"one-cpu", "warning", func(f *Facts, _ *port.Survey) { f.Machine.CPUs = 1 }, "", "1 CPU"},
 		{"governor", "note", func(f *Facts, _ *port.Survey) { f.Machine.Governor = optional("powersave") },
 			"for g in /sys/devices/system/cpu/cpu*/cpufreq/scaling_governor; do echo performance >$g; done",

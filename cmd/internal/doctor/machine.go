@@ -112,12 +112,16 @@ func (f *Facts) judgeMachine() (all []api.Finding) {
 	}
 	all = append(all, f.judgeCapabilities()...)
 	all = append(all, f.judgeNice()...)
-	if m.BacklogDrops > 0 && m.BacklogMax != nil && *m.BacklogMax < sufficientBacklog {
+	if m.BacklogDrops > 0 && (m.BacklogMax == nil || *m.BacklogMax < sufficientBacklog) {
+		remedy := fmt.Sprintf("sysctl -qw net.core.netdev_max_backlog=%d", sufficientBacklog)
+		limit, command := fmt.Sprintf("it cannot be read here: run in the first network namespace: %s", remedy), ""
+		if m.BacklogMax != nil {
+			limit, command = fmt.Sprintf("it is %d", *m.BacklogMax), remedy
+		}
 		add(api.SeverityWarning, "kernel-backlog", "the kernel has dropped frames before any socket saw them: "+
 			"neither ring nor headroom can hold these (pfcswitch_kernel_backlog_drops_total)",
-			fmt.Sprintf("%d frames since the machine started; net.core.netdev_max_backlog is %d", m.BacklogDrops,
-				*m.BacklogMax),
-			fmt.Sprintf("sysctl -qw net.core.netdev_max_backlog=%d", sufficientBacklog))
+			fmt.Sprintf("%d frames since the machine started", m.BacklogDrops)+"; net.core.netdev_max_backlog: "+limit,
+			command)
 	}
 	if m.CPUs < 2 {
 		add(api.SeverityWarning, "one-cpu", "hosts and switch share one CPU: whoever sends keeps the switch from "+
