@@ -107,6 +107,23 @@ func (v *PortSnapshot) Combine(old *PortSnapshot, join Join) {
 	}
 }
 
+// keepMaxima makes the maxima of v go on from those of old. Combine leaves them, since it subtracts too.
+func (v *PortSnapshot) keepMaxima(old *PortSnapshot) {
+	c, o := &v.Counters, &old.Counters
+	c.RingFramesMax = max(c.RingFramesMax, o.RingFramesMax)
+	for q := range c.QueueBytesMax {
+		c.QueueBytesMax[q] = max(c.QueueBytesMax[q], o.QueueBytesMax[q])
+	}
+	for q := range v.HeadroomUse {
+		u, o := &v.HeadroomUse[q], &old.HeadroomUse[q]
+		u.Peak, u.Paced = max(u.Peak, o.Peak), max(u.Paced, o.Paced)
+		u.Ring, u.LateNs = max(u.Ring, o.Ring), max(u.LateNs, o.LateNs)
+		if t, o := &u.LeastLeft, o.LeastLeft; o.Used > 0 && (t.Used == 0 || o.Room-o.Used < t.Room-t.Used) {
+			*t = o
+		}
+	}
+}
+
 func joinOne(n *int64, old int64, join Join) {
 	*n = int64(join(uint64(*n), uint64(old)))
 }

@@ -57,3 +57,29 @@ func set(v reflect.Value, n int) {
 		v.SetInt(int64(n))
 	}
 }
+
+// The maxima of a port that comes back go on like its counters.
+func TestMaximaOfAPortThatComesBack(t *testing.T) {
+	r := newRig(t, testConfig(2), testPort(0), testPort(1))
+	maxima := func(n int64, left XoffUse) *PortSnapshot {
+		v := &PortSnapshot{}
+		v.Counters.RingFramesMax, v.Counters.QueueBytesMax[lossless] = uint64(n), n
+		v.HeadroomUse[lossless] = HeadroomUse{Peak: n, Paced: n, Ring: n, LateNs: n, LeastLeft: left}
+		return v
+	}
+	for _, tt := range []struct{ now, before, want *PortSnapshot }{
+		{maxima(3, XoffUse{4, 9}), maxima(5, XoffUse{1, 2}), maxima(5, XoffUse{1, 2})},
+		{maxima(5, XoffUse{1, 2}), maxima(3, XoffUse{4, 9}), maxima(5, XoffUse{1, 2})},
+		{maxima(0, XoffUse{}), maxima(3, XoffUse{4, 9}), maxima(3, XoffUse{4, 9})},
+		{maxima(3, XoffUse{4, 9}), maxima(0, XoffUse{}), maxima(3, XoffUse{4, 9})},
+	} {
+		p := r.sw.ports[0]
+		p.count, p.headroomUse[lossless].HeadroomUse = tt.now.Counters, tt.now.HeadroomUse[lossless]
+		r.sw.keepPort(p.cfg.Name, &removedPort{PortSnapshot: *tt.before})
+		got := r.snapshot().Ports[0]
+		if got.Counters != tt.want.Counters || got.HeadroomUse != tt.want.HeadroomUse {
+			t.Errorf("now %+v, before %+v: got %+v", tt.now.HeadroomUse[lossless], tt.before.HeadroomUse[lossless],
+				got.HeadroomUse[lossless])
+		}
+	}
+}

@@ -105,6 +105,7 @@ func (p *portState) snapshot(s *Switch, now int64) PortSnapshot {
 	}
 	if old := s.removedPorts.byName[p.cfg.Name]; old != nil {
 		v.Combine(&old.PortSnapshot, Add)
+		v.keepMaxima(&old.PortSnapshot)
 	}
 	return v
 }
