@@ -46,6 +46,9 @@ func (c *Config) fill(speeds map[string]int64) (*Config, []*Error) {
 				p.Speed = defaultSpeed
 			}
 		}
+		if p.outageAuto {
+			p.Ring.Outage = p.defaultOutage()
+		}
 		if p.BurstAuto {
 			p.Burst = headroom.DefaultBurst(p.Speed, p.MaxFrame())
 		}

@@ -95,6 +95,18 @@ func TestPortWithoutSpeed(t *testing.T) {
 	}
 }
 
+// The lossless ring of a slow link takes 512 frames too where the speed is the link's. What is written stays.
+func TestResolveTakesTheLinksSpeedForTheRing(t *testing.T) {
+	c := mustParse(t, "preset: roce\nports: {p1: {}, p2: {ring: {outage: 60ms}}, p3: {}}")
+	resolved, err := c.Resolve(map[string]int64{"p1": 10e6, "p2": 10e6, "p3": gbit})
+	must(t, err)
+	for i, want := range []time.Duration{630 * time.Millisecond, 60 * time.Millisecond, 60 * time.Millisecond} {
+		if p := resolved.Ports[i]; p.Ring.Outage != want {
+			t.Errorf("%s at %d bit/s: outage %v, want %v", p.Name, p.Speed, p.Ring.Outage, want)
+		}
+	}
+}
+
 func TestResolveTakesTheLinksSpeed(t *testing.T) {
 	c := mustParse(t, "preset: roce\nports: {p1: {}, p2: {speed: 100M}, p3: {burst: 5000B}}")
 	resolved, err := c.Resolve(map[string]int64{"p1": 10 * gbit, "p2": 10 * gbit, "p3": -1})
