@@ -123,9 +123,14 @@ func (k *pin) adopt(index int) (link.Link, error) {
 	return nil, errors.Join(detach(l), os.Remove(k.file()))
 }
 
-// detach ends an attachment. The kernel ends one that is only closed and removed some time later, and the next program
-// at its interface may come before.
-func detach(l link.Link) error { return errors.Join(l.Detach(), l.Close()) }
+// detach ends an attachment; nil is none. The kernel ends one that is only closed and removed some time later, and the
+// next program at its interface may come before.
+func detach(l link.Link) error {
+	if l == nil {
+		return nil
+	}
+	return errors.Join(l.Detach(), l.Close())
+}
 
 // load returns the attachment and the index of its interface: nil where there is none, 0 where its interface is gone.
 // What is no attachment is removed.
@@ -191,8 +196,5 @@ func sweep(folder string, keep func() bool) error {
 	if index > 0 && keep() {
 		return errors.Join(l.Close(), k.lock.Close())
 	}
-	if l != nil {
-		err = detach(l)
-	}
-	return errors.Join(err, k.remove())
+	return errors.Join(err, detach(l), k.remove())
 }

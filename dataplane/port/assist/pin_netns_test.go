@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/asm"
 	"github.com/cilium/ebpf/link"
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netns"
@@ -204,6 +205,61 @@ func TestHalfMadePins(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A program that cannot come back, since others have taken all places at its interface, comes back when one is free.
+func TestBesideTriesAgain(t *testing.T) {
+	m, root := openPins(t)
+	o := newOutlet(t)
+	p, err := o.attach(m, 0, Pins(root+"/pfcswitch:sw:"), "p1")
+	mustPin(t, err)
+	mustPin(t, p.link.Detach())
+	occupants := o.occupy(t)
+	beside := func() (others bool, err error) {
+		return others, port.InNetns(o.path, func() error {
+			others, err = p.Beside()
+			return err
+		})
+	}
+	for range 2 {
+		if others, err := beside(); !others || err == nil {
+			t.Errorf("no place is left, but others %v, error %v", others, err)
+		}
+	}
+	for _, l := range occupants {
+		mustPin(t, detach(l))
+	}
+	if _, err := beside(); err != nil {
+		t.Errorf("all places are free: %v", err)
+	}
+	if got := o.programs(t); !slices.Equal(got, []ebpf.ProgramID{p.id}) {
+		t.Errorf("programs %v are at the interface, want %d", got, p.id)
+	}
+	mustPin(t, p.Close())
+}
+
+// occupy attaches programs of somebody else until the kernel takes no more.
+func (o outlet) occupy(t *testing.T) (all []link.Link) {
+	t.Helper()
+	mustPin(t, port.InNetns(o.path, func() error {
+		for {
+			p, err := ebpf.NewProgram(&ebpf.ProgramSpec{Type: ebpf.SchedCLS, License: "GPL",
+				Instructions: asm.Instructions{asm.Mov.Imm(asm.R0, -1), asm.Return()}}) // TCX_NEXT
+			if err != nil {
+				return err
+			}
+			l, err := link.AttachTCX(link.TCXOptions{Interface: o.index, Program: p, Attach: ebpf.AttachTCXIngress})
+			_ = p.Close()
+			if errors.Is(err, unix.ERANGE) {
+				return nil
+			}
+			if err != nil {
+				return err
+			}
+			all = append(all, l)
+		}
+	}))
+	return all
 }
 
 func mustPin(t testing.TB, err error) {

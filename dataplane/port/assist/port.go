@@ -145,11 +145,7 @@ func (p *Port) reset() {
 
 // Close detaches the programs. No socket may use Filter any more.
 func (p *Port) Close() error {
-	errs := []error{p.pin.remove()}
-	if p.link != nil {
-		errs = append(errs, detach(p.link))
-	}
-	return errors.Join(append(errs, p.forgetFlows(nil), p.ingress.Close(), p.steer.Close())...)
+	return errors.Join(p.pin.remove(), detach(p.link), p.forgetFlows(nil), p.ingress.Close(), p.steer.Close())
 }
 
 // Offset is CLOCK_MONOTONIC less the switch's clock.
