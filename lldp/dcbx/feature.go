@@ -42,7 +42,7 @@ func (f *feature) init(c *control) {
 func (f *feature) receive(peer *Legacy, c *control) {
 	x, twice := peer.Features[f.kind], peer.Duplicate[f.kind]
 	announced := x != nil || twice
-	if announced && c.acked == f.seq {
+	if c.acked == f.seq { // of the whole announcement, whether or not the peer announces the feature
 		f.synced = true
 	}
 	wrong := f.own.Error

@@ -159,6 +159,40 @@ func TestConfigureIsAnnouncedUnderANewNumber(t *testing.T) {
 	}
 }
 
+// A peer may announce its features one after the other: each of them operates as soon as both ends announce it, and the
+// error of its absence goes.
+func TestFeaturesThatComeLate(t *testing.T) {
+	m := NewMachine(end(1, 8, mode(ModeCEE), func(c *Config) { c.Hold = 0 }))
+	x := Legacy{Version: VersionCEE, Control: &Control{Seq: 1}}
+	receive := func() { // and acknowledge
+		x.Control.Ack = m.control.seq
+		m.Update(neighbour(x.organization()), false, 0)
+	}
+	for _, step := range []struct {
+		comes Kind
+		data  string
+		wrong [NumKinds]bool // after it
+	}{
+		{KindGroups, weights.groupData(), [NumKinds]bool{KindPFC: true, KindApplication: true}},
+		{KindApplication, m.feature[KindApplication].own.Data, [NumKinds]bool{KindPFC: true}},
+		{KindPFC, "\x08\x08", [NumKinds]bool{}},
+	} {
+		x.Control.Seq++
+		x.Features[step.comes] = &Feature{Enable: true, Data: step.data}
+		for range 3 {
+			receive()
+		}
+		for k, want := range step.wrong {
+			if got := m.announced[k].Error; got != want {
+				t.Errorf("after feature %d: feature %d announced with error %t, want %t", step.comes, k, got, want)
+			}
+		}
+	}
+	if o := m.Outcome(); o.PFC != 8 || o.Reason != ReasonOwn || o.Mismatch {
+		t.Errorf("in the end: %+v", o)
+	}
+}
+
 // Only a duplicate PFC TLV has the reason duplicate.
 func TestTwoOfAnotherTLV(t *testing.T) {
 	m := NewMachine(end(1, 8))
