@@ -7,6 +7,10 @@ const (
 	echoDepth       = 1 << 17 // octets at once: one request of each length that a check tries
 	maxQueuedEchoes = 8       // requests that wait for their answers
 	second          = 1_000_000_000
+
+	// EchoInterval is the time, in ns, from one request of FrameSize octets to the next that a responder answers without
+	// end.
+	EchoInterval = FrameSize * second / echoRate
 )
 
 // An EchoResponder answers the echo requests of one port. The zero value is ready.

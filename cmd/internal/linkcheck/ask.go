@@ -77,6 +77,15 @@ func (c *checker) requestOnce(q request) (a answer, ok bool) {
 	}
 }
 
+// rest lets some ns pass, in which no answer counts.
+func (c *checker) rest(ns int64) {
+	for until := c.wire.Now() + ns; c.ctx.Err() == nil && c.wire.Now() < until; {
+		if h, ok := c.wire.Receive(until); ok {
+			c.read(h)
+		}
+	}
+}
+
 // read parses an answer of this check, and counts every other frame.
 func (c *checker) read(h Received) (f macctl.EchoFrame, ours bool) {
 	if c.o.Format.RecognizesEcho(h.Data) {

@@ -266,6 +266,16 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
+// The most round trips that can be asked for come no faster than the other end answers.
+func TestManyRoundTrips(t *testing.T) {
+	o := DefaultOptions()
+	o.Count = maxTrips
+	r, err := Run(t.Context(), &o, newWire(), 77)
+	if err != nil || !r.Pass || r.RoundTrip.Asked != maxTrips || r.RoundTrip.Lost != 0 {
+		t.Errorf("a perfect link: error %v, %+v", err, r.RoundTrip)
+	}
+}
+
 // Answers of another check, late ones, and those that nobody asked for do not count.
 func TestForeignAnswers(t *testing.T) {
 	w := newWire()

@@ -216,6 +216,7 @@ func (c *checker) roundTrip() {
 	var total, link, peer []int64
 	r := &api.LinkTrip{Way: pathNames[way], Octets: macctl.FrameSize, PrecisionNs: port.ClockStep(c.wire.Now)}
 	for range c.o.Count {
+		c.rest(macctl.EchoInterval)
 		r.Asked++
 		a, ok := c.requestOnce(request{path: way, answerPath: way})
 		whole, turn := a.received-a.sent, a.Sent-a.Received
