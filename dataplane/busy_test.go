@@ -6,7 +6,7 @@ import "testing"
 func TestBusyLink(t *testing.T) {
 	r, p := measuringRig(t)
 	measure := func() bool {
-		r.sw.Measurement(0, request([6]byte{}, false), r.now, r.now, 0)
+		r.sw.Measurement(0, request([6]byte{}, false), false, r.now, r.now, 0)
 		return p.busy[len(p.busy)-1]
 	}
 	sends := func() {

@@ -3,6 +3,7 @@ package dataplane
 import (
 	"testing"
 
+	"pfcswitch/dataplane/frame"
 	"pfcswitch/macctl"
 )
 
@@ -24,7 +25,7 @@ func TestEchoIsAnswered(t *testing.T) {
 		b := format.AppendEcho(nil, [6]byte{}, asker, test.way, 200, test.tagged, 0x6005, macctl.Echo{Sequence: 5,
 			Octets: 200, Path: test.back, Tagged: test.tagged, TCI: 0x6005})
 		if test.way == macctl.PathControl {
-			if taken, urgent := r.sw.Measurement(0, b, r.now, r.now, 0); !taken || !urgent {
+			if taken, urgent := r.sw.Measurement(0, b, false, r.now, r.now, 0); !taken || !urgent {
 				t.Fatalf("%+v: taken %v, urgent %v", test, taken, urgent)
 			}
 		} else {
@@ -45,7 +46,7 @@ func TestEchoIsAnswered(t *testing.T) {
 		if _, _, ok := r.sw.MeasureOut(0, nil, r.now, 0); ok {
 			t.Errorf("%+v: answered twice", test)
 		}
-		r.sw.Measurement(0, b, r.now, r.now, 0)
+		r.sw.Measurement(0, b, false, r.now, r.now, 0)
 		r.sw.SetUp(0, false, r.now)
 		r.sw.SetUp(0, true, r.now)
 		if _, _, ok := r.sw.MeasureOut(0, nil, r.now, 0); ok {
@@ -60,6 +61,35 @@ func TestEchoIsAnswered(t *testing.T) {
 	r.offer(0, b) // an answer to another station
 	if _, _, ok := r.sw.MeasureOut(0, nil, r.now, 0); ok || len(r.sentBy(2)[1]) != 1 {
 		t.Error("an answer for a station behind the switch is not forwarded to it")
+	}
+}
+
+// An answer says how the checksum of the question came: a port without a speed leaves a marked one as it is.
+func TestEchoTellsOfTheChecksum(t *testing.T) {
+	asker := [6]byte{2, 0, 0, 0, 0, 9}
+	cfg := testConfig(2)
+	cfg.Measurement = macctl.DefaultMeasurementFormat
+	for _, test := range []struct {
+		asked macctl.Checksum // in the question; the sum is missing where it is ChecksumWrong
+		vnet  frame.VnetHeader
+		want  macctl.Checksum
+	}{
+		{macctl.ChecksumNone, frame.VnetHeader{}, macctl.ChecksumNone},
+		{macctl.ChecksumWrong, frame.VnetHeader{}, macctl.ChecksumWrong},
+		{macctl.ChecksumWrong, frame.VnetHeader{Flags: frame.VnetNeedsCsum, CsumStart: macctl.EchoSumOffset},
+			macctl.ChecksumUnfinished},
+	} {
+		r := newRig(t, cfg, testPorts(2)...)
+		r.burst = r.receive(0, [][]byte{cfg.Measurement.AppendEcho(nil, [6]byte{}, asker, macctl.PathFallback, 60,
+			false, 0, macctl.Echo{Octets: 60, Path: macctl.PathFallback, Checksum: test.asked})})
+		r.burst[0].Vnet = test.vnet
+		if taken, stop := r.sw.Ingress(0, r.burst, 0, r.now, 0); taken != 1 || stop != Done {
+			t.Fatalf("Ingress: %d, %v", taken, stop)
+		}
+		out, _, _ := r.sw.MeasureOut(0, nil, r.now, 0)
+		if a, reason := cfg.Measurement.ParseEcho(out, asker); reason != macctl.ReasonNone || a.Checksum != test.want {
+			t.Errorf("%+v: %v, %+v", test, reason, a)
+		}
 	}
 }
 

@@ -166,7 +166,7 @@ func (s *Switch) receive(p *portState, a *Arrival, index uint32) bool {
 	case TrapStream:
 		s.handleStream(p, a)
 	case TrapMeasurement:
-		s.Measurement(p.index, a.Data, a.At, s.now, s.realTimeOffset)
+		s.Measurement(p.index, a.Data, a.Vnet.NeedsCsum(), a.At, s.now, s.realTimeOffset)
 	case TrapLoopProbe:
 		s.handleLoopProbe(p, a)
 	default: // of MAC Control and LLDP frames, a control ring or the agent's socket has a copy

@@ -33,15 +33,15 @@ type HeadroomProber interface {
 	SetUp(up bool, now int64)
 }
 
-// Measurement handles a frame that port i received, if it is a measurement frame. It reports whether it is one, and
-// whether an answer is to be sent at once.
-func (s *Switch) Measurement(i int, b []byte, stamp, now, realTimeOffset int64) (taken, urgent bool) {
+// Measurement handles a frame that port i received, if it is a measurement frame; unfinished says that its checksum is
+// left to the receiver. It reports whether it is one, and whether an answer is to be sent at once.
+func (s *Switch) Measurement(i int, b []byte, unfinished bool, stamp, now, realTimeOffset int64) (taken, urgent bool) {
 	p := s.at(i, now)
 	if p == nil {
 		return false, false
 	}
 	if s.cfg.Measurement.RecognizesEcho(b) {
-		return s.handleEcho(p, b, stamp)
+		return s.handleEcho(p, b, unfinished, stamp)
 	}
 	if !s.cfg.Measurement.Recognizes(b) {
 		return false, false
@@ -90,12 +90,12 @@ func (p *portState) busy(now int64) bool {
 }
 
 // handleEcho handles an echo: a request that asks how frames pass the link of p, or an answer for another program.
-func (s *Switch) handleEcho(p *portState, b []byte, stamp int64) (taken, urgent bool) {
+func (s *Switch) handleEcho(p *portState, b []byte, unfinished bool, stamp int64) (taken, urgent bool) {
 	f, reason := s.cfg.Measurement.ParseEcho(b, p.cfg.MAC)
 	if reason != macctl.ReasonNone {
 		return false, false
 	}
-	p.echo.HandleRequest(&f, false, stamp, s.now)
+	p.echo.HandleRequest(&f, unfinished, stamp, s.now)
 	s.markPending(p)
 	return true, true
 }

@@ -99,7 +99,7 @@ func TestMeasurementFramesGoToTheProber(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			before := len(p.received)
-			taken, urgent := r.sw.Measurement(tt.port, tt.b, 5, r.now, 0)
+			taken, urgent := r.sw.Measurement(tt.port, tt.b, false, 5, r.now, 0)
 			if taken != tt.taken || urgent {
 				t.Errorf("taken %v, urgent %v\nwant %v, false", taken, urgent, tt.taken)
 			}
@@ -116,7 +116,8 @@ func TestMeasurementFramesGoToTheProber(t *testing.T) {
 		t.Errorf("the prober got %+v at %v", p.received, p.stamps)
 	}
 	p.urgent = true
-	if _, urgent := r.sw.Measurement(0, request([6]byte{}, false), 5, r.now, 0); !urgent || !r.sw.TakePending(0) {
+	_, urgent := r.sw.Measurement(0, request([6]byte{}, false), false, 5, r.now, 0)
+	if !urgent || !r.sw.TakePending(0) {
 		t.Error("an answer that is to be sent at once does not make the port urgent")
 	}
 }

@@ -15,7 +15,7 @@ import (
 // streams makes port 0 of a measuring rig fill its link with a priority until a time.
 func (r *rig) streams(p *prober, prio uint8, until int64) {
 	p.streamed, p.until = prio, until
-	r.sw.Measurement(0, request([6]byte{}, false), r.now, r.now, 0)
+	r.sw.Measurement(0, request([6]byte{}, false), false, r.now, r.now, 0)
 }
 
 // A stream fills the link at its speed with the longest frames of its priority, and ends by itself.

@@ -113,7 +113,7 @@ func TestReactionKnowsTheLoad(t *testing.T) {
 		{"busy, and a frame waits", 17, 1, 2, 1},
 		{"idle again", 0, 1, 3, 1},
 	} {
-		r.sw.Measurement(0, request(), r.now, r.now, 0) // from here on the load counts
+		r.sw.Measurement(0, request(), false, r.now, r.now, 0) // from here on the load counts
 		r.offer(0, several(0, 1, 0, tt.comes, mtu)...)
 		r.offer(1, several(1, 0, lossless, tt.sends, small)...)
 		r.now += 1_000_000

@@ -334,7 +334,7 @@ func (r *rig) hear(i int, prio uint8, quanta uint16) uint8 {
 // streams gives port 0 a stream of the peer's.
 func (r *rig) streams(p *prober, prio uint8, until int64) {
 	p.streamed, p.until = prio, until
-	r.sw.Measurement(0, request(), r.now, r.now, 0)
+	r.sw.Measurement(0, request(), false, r.now, r.now, 0)
 }
 
 func snapshot(sw *dataplane.Switch) *dataplane.Snapshot {

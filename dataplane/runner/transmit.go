@@ -54,7 +54,7 @@ func (w *worker) obeyControl(t *portTask) bool {
 // obey obeys one MAC Control frame that came at time at. It reports whether the frame is to be answered at once.
 func (w *worker) obey(t *portTask, b []byte, at, now, wall int64) (answer bool) {
 	sw := w.r.sw
-	taken, answer := sw.Measurement(t.index, b, at, now, wall-now)
+	taken, answer := sw.Measurement(t.index, b, false, at, now, wall-now)
 	if taken {
 		t.measureAt = now
 	} else {
