@@ -53,6 +53,7 @@ type TAP struct {
 	epoll       int
 	handle      *netlink.Handle // in the interface's namespace
 	settings    TAPSettings
+	partial     bool // a change of the settings has failed half-way
 	held        func(b []byte, was uint8) uint8
 	drops       atomic.Uint64 // as RefreshHostDrops read them last
 	dropsMu     sync.Mutex    // serialises RefreshHostDrops and Close
@@ -109,7 +110,13 @@ func (t *TAP) open(s TAPSettings) error {
 		return fmt.Errorf("set the length of its queues: %w", err)
 	}
 	t.removeQdisc(link)
-	return t.apply(link, s)
+	if err := t.apply(link, s); err != nil {
+		return err
+	}
+	if err := t.handle.LinkSetUp(link); err != nil {
+		return fmt.Errorf("set it up: %w", err)
+	}
+	return nil
 }
 
 // removeQdisc removes the kernel's default queueing discipline. No frame ever waits in it, since the TUN driver drops

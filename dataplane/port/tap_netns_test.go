@@ -330,6 +330,37 @@ func TestTAPSettings(t *testing.T) {
 	}
 }
 
+// After a change that failed half-way the old settings undo what it has done.
+func TestTAPSettingsFailHalfWay(t *testing.T) {
+	h := newTAP(t, port.QueueRule{Tags: true})
+	one, two := netip.MustParsePrefix("10.0.0.1/24"), netip.MustParsePrefix("10.0.0.2/24")
+	other := netip.MustParsePrefix("10.0.1.3/24")
+	group := netip.MustParsePrefix("ff02::1/64") // the kernel refuses it
+	old := port.TAPSettings{MTU: 1500, MAC: [6]byte{2, 0, 0, 0, 0, 9}, Addresses: []netip.Prefix{one, two}}
+	for _, s := range []port.TAPSettings{
+		{MTU: 9000, MAC: [6]byte{2, 0, 0, 0, 0, 8}, Addresses: []netip.Prefix{other, group}},
+		{MTU: 1400, MAC: old.MAC, Addresses: []netip.Prefix{group, two}}, // with the first, the second has gone too
+		{MTU: 1500, MAC: old.MAC, Addresses: []netip.Prefix{group}},
+	} {
+		must(t, h.Configure(old))
+		for range 2 { // the same again tries again
+			if err := h.Configure(s); err == nil || !strings.Contains(err.Error(), "give it the address ff02::1/64") {
+				t.Fatalf("%+v: error %v, want one about the address of a group", s, err)
+			}
+		}
+		for _, addresses := range [][]netip.Prefix{{two}, old.Addresses} {
+			back := old
+			back.Addresses = addresses
+			must(t, h.Configure(back))
+			l, err := port.Inspect(h.ns, "nic0")
+			must(t, err)
+			if l.MTU != old.MTU || l.MAC != old.MAC || len(l.Addresses) != len(addresses) {
+				t.Errorf("after %+v and then %+v the interface is %+v", s, back, l)
+			}
+		}
+	}
+}
+
 // Every error names its remedy.
 func TestTAPErrors(t *testing.T) {
 	h := newTAP(t, port.QueueRule{})

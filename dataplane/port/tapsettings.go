@@ -22,7 +22,7 @@ type TAPSettings struct {
 
 // Configure changes the settings. Addresses that are not among them any more are removed.
 func (t *TAP) Configure(s TAPSettings) error {
-	if reflect.DeepEqual(s, t.settings) {
+	if !t.partial && reflect.DeepEqual(s, t.settings) {
 		return nil
 	}
 	link, err := t.handle.LinkByIndex(t.index)
@@ -35,7 +35,10 @@ func (t *TAP) Configure(s TAPSettings) error {
 	return nil
 }
 
+// apply changes one setting after the other. Where one fails, t.settings are what may be in force by then, so that the
+// next settings, also those of before, change all that differs.
 func (t *TAP) apply(link netlink.Link, s TAPSettings) error {
+	t.partial = true
 	if err := t.attachQueueRule(s.Queues); err != nil {
 		return err
 	}
@@ -43,21 +46,18 @@ func (t *TAP) apply(link netlink.Link, s TAPSettings) error {
 		if err := t.handle.LinkSetMTU(link, s.MTU); err != nil {
 			return fmt.Errorf("set its MTU to %d: %w", s.MTU, err)
 		}
+		t.settings.MTU = s.MTU
 	}
 	if s.MAC != t.settings.MAC && s.MAC != [6]byte{} {
 		if err := t.handle.LinkSetHardwareAddr(link, s.MAC[:]); err != nil {
 			return fmt.Errorf("set its address: %w", err)
 		}
+		t.settings.MAC = s.MAC
 	}
 	if err := t.address(link, s.Addresses); err != nil {
 		return err
 	}
-	if t.settings.MTU == 0 {
-		if err := t.handle.LinkSetUp(link); err != nil {
-			return fmt.Errorf("set it up: %w", err)
-		}
-	}
-	t.settings = s
+	t.settings, t.partial = s, false
 	return nil
 }
 
@@ -73,6 +73,7 @@ func (t *TAP) address(link netlink.Link, prefixes []netip.Prefix) error {
 			return fmt.Errorf("take the address %s away: %w", p, err)
 		}
 	}
+	t.settings.Addresses = prefixes
 	for _, p := range prefixes {
 		if err := t.handle.AddrReplace(link, address(p)); err != nil {
 			return fmt.Errorf("give it the address %s: %w", p, err)
