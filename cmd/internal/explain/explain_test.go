@@ -156,6 +156,56 @@ func TestReadCapture(t *testing.T) {
 	}
 }
 
+// A frame that was captured in part has the length that it had, with zeros for the rest. One that is longer than any
+// port carries is refused, whatever was captured of it.
+func TestReadCutCapture(t *testing.T) {
+	data := bytes.Repeat([]byte{9}, 60)
+	for _, test := range []struct {
+		original uint32
+		octets   int // 0: refused
+	}{{60, 60}, {61, 61}, {1514, 1514}, {maxFrame, maxFrame}, {maxFrame + 1, 0}, {1<<32 - 1, 0}} {
+		cut := classic(binary.BigEndian, 1, data)
+		binary.BigEndian.PutUint32(cut[24+12:], test.original)
+		for name, file := range map[string][]byte{"pcap": cut,
+			"enhanced": section(blockEnhanced, []uint32{0, 0, 1, 60, test.original}, data),
+			"simple":   section(blockSimple, []uint32{test.original}, data)} {
+			got, err := ReadCapture(bytes.NewReader(file), 9)
+			if test.octets == 0 {
+				if !errors.Is(err, ErrNotCapture) {
+					t.Errorf("%s, %d octets: %d frames, %v", name, test.original, len(got), err)
+				}
+				continue
+			}
+			want := append(bytes.Clone(data), make([]byte, test.octets-60)...)
+			if err != nil || len(got) != 1 || !bytes.Equal(got[0], want) {
+				t.Errorf("%s, %d octets: %x, %v", name, test.original, got, err)
+			}
+		}
+	}
+	cut := classic(binary.LittleEndian, 1, data)
+	binary.LittleEndian.PutUint32(cut[24+12:], 0)
+	if got, err := ReadCapture(bytes.NewReader(cut), 9); err != nil || !bytes.Equal(got[0], data) {
+		t.Errorf("a file without original lengths: %x, %v", got, err)
+	}
+}
+
+// section writes a pcapng section with an Ethernet interface and one block of these words and octets.
+func section(kind uint32, words []uint32, data []byte) (b []byte) {
+	block := func(kind uint32, body []byte) {
+		length := uint32(12 + len(body))
+		b = binary.LittleEndian.AppendUint32(binary.LittleEndian.AppendUint32(b, kind), length)
+		b = binary.LittleEndian.AppendUint32(append(b, body...), length)
+	}
+	block(blockSection, []byte{0x4D, 0x3C, 0x2B, 0x1A, 1, 0, 0, 0, 255, 255, 255, 255, 255, 255, 255, 255})
+	block(blockLink, []byte{linkEthernet, 0, 0, 0, 60, 0, 0, 0})
+	var body []byte
+	for _, w := range words {
+		body = binary.LittleEndian.AppendUint32(body, w)
+	}
+	block(kind, append(body, data...))
+	return b
+}
+
 // classic writes a pcap file.
 func classic(order binary.AppendByteOrder, link uint32, frames ...[]byte) []byte {
 	b := order.AppendUint32(nil, pcapMicro)

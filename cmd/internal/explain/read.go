@@ -64,7 +64,8 @@ const (
 //   - ends within a frame, or holds a longer one than any port carries.
 var ErrNotCapture = errors.New("not a capture of Ethernet frames")
 
-// ReadCapture reads at most most frames of a pcap or pcapng file. The file does not tell which were GSO frames.
+// ReadCapture reads at most most frames of a pcap or pcapng file. A frame that was captured in part has its own length,
+// with zeros for the rest. The file does not tell which were GSO frames.
 func ReadCapture(r io.Reader, most int) ([][]byte, error) {
 	in := bufio.NewReader(r)
 	magic, err := in.Peek(4)
@@ -98,6 +99,9 @@ func readPcap(in *bufio.Reader, order binary.ByteOrder, most int) (frames [][]by
 			return nil, fmt.Errorf("%w: frame %d: %w", ErrNotCapture, len(frames)+1, err)
 		}
 		b, err := readOctets(in, order.Uint32(record[8:]), maxFrame)
+		if err == nil {
+			b, err = extend(b, order.Uint32(record[12:]))
+		}
 		if err != nil {
 			return nil, fmt.Errorf("%w: frame %d: %w", ErrNotCapture, len(frames)+1, err)
 		}
@@ -113,6 +117,14 @@ func readOctets(in *bufio.Reader, n uint32, most uint32) ([]byte, error) {
 	b := make([]byte, n)
 	_, err := io.ReadFull(in, b)
 	return b, err
+}
+
+// extend gives a captured frame its original length.
+func extend(b []byte, original uint32) ([]byte, error) {
+	if original > maxFrame {
+		return nil, fmt.Errorf("a frame of %d octets, more than %d", original, maxFrame)
+	}
+	return append(b, make([]byte, max(0, int(original)-len(b)))...), nil
 }
 
 func readNG(in *bufio.Reader, most int) (frames [][]byte, err error) {
@@ -164,12 +176,13 @@ func orderOf(b []byte) binary.ByteOrder {
 
 // packetOf returns the frame of a block, if the block has one.
 func packetOf(order binary.ByteOrder, kind uint32, b []byte, links []uint16) (frame []byte, ok bool, err error) {
-	link, at, n := uint32(0), 4, uint32(0)
+	link, at, n, original := uint32(0), 4, uint32(0), uint32(0)
 	switch {
 	case kind == blockEnhanced && len(b) >= 20:
-		link, at, n = order.Uint32(b), 20, order.Uint32(b[12:])
+		link, at, n, original = order.Uint32(b), 20, order.Uint32(b[12:]), order.Uint32(b[16:])
 	case kind == blockSimple && len(b) >= 4:
-		n = min(order.Uint32(b), uint32(len(b)-4)) // cut at the snap length, which padding hides
+		original = order.Uint32(b)
+		n = min(original, uint32(len(b)-4)) // cut at the snap length, which padding hides
 	case kind == blockEnhanced, kind == blockSimple:
 		return nil, false, io.ErrUnexpectedEOF
 	default:
@@ -183,5 +196,6 @@ func packetOf(order binary.ByteOrder, kind uint32, b []byte, links []uint16) (fr
 	case n > uint32(len(b)-at), n > maxFrame:
 		return nil, false, fmt.Errorf("a frame of %d octets", n)
 	}
-	return b[at : at+int(n)], true, nil
+	frame, err = extend(b[at:at+int(n)], original)
+	return frame, err == nil, err
 }
