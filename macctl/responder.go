@@ -8,8 +8,8 @@ const (
 	maxQueuedEchoes = 8       // requests that wait for their answers
 	second          = 1_000_000_000
 
-	// EchoInterval is the time, in ns, from one request of FrameSize octets to the next that a responder answers without
-	// end.
+	// EchoInterval is the time, in ns, from one request of FrameSize octets to the next that a responder answers
+	// without end.
 	EchoInterval = FrameSize * second / echoRate
 )
 
