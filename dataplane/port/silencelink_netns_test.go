@@ -42,6 +42,17 @@ func TestSilenceLinkUndoesItself(t *testing.T) {
 	}
 }
 
+// A NIC that has neither PAUSE nor PFC is as good as one that has switched them off.
+func TestSilenceLinkWithoutFlowControl(t *testing.T) {
+	w := newWire(t)
+	l, err := port.Inspect(w.ns, "sw")
+	must(t, err)
+	l.Kind = "" // as if it were a NIC
+	restore, err := port.SilenceLink(w.ns, l)
+	must(t, err)
+	must(t, restore())
+}
+
 // The error about a process that does not exist does not suggest to make a namespace.
 func TestNetnsOfNoProcess(t *testing.T) {
 	_, err := port.IdentifyNetns("pid:999999999")
