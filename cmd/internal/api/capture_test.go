@@ -281,6 +281,7 @@ func TestCaptureOfTheLastSecondsWithoutARing(t *testing.T) {
 // A capture of a port goes on when the port gets another number.
 func TestCaptureOfAPortThatMoves(t *testing.T) {
 	_, tally := record(t, CaptureRequest{Ports: []string{"p2"}, Frames: 7}, func(f *fake) {
+		f.tap.Describe(capture.Interface{Port: 1, Name: "p2"})
 		f.feed(t, 0, 9)
 		f.feed(t, 1, 4)
 		f.moved.Store(true)

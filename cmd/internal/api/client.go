@@ -177,7 +177,7 @@ func (c *Client) Capture(ctx context.Context, request CaptureRequest, dst io.Wri
 	}
 	var socket atomic.Pointer[net.UnixConn]
 	var hung sync.WaitGroup
-	hung.Go(func() { c.endOnCancel(ctx, connected, &socket, hangUp) })
+	hung.Go(func() { c.endOnCancel(ctx, connected.Done(), &socket, hangUp) })
 	defer hung.Wait()
 	defer hangUp()
 	a, err := transport(c.socket, func(conn net.Conn) {
@@ -186,7 +186,7 @@ func (c *Client) Capture(ctx context.Context, request CaptureRequest, dst io.Wri
 		}
 	}).RoundTrip(r)
 	if err != nil {
-		if connected.Err() != nil { // ctx has ended, and no answer came
+		if connected.Err() != nil || socket.Load() != nil && ctx.Err() != nil { // it did not answer until the end
 			err = context.DeadlineExceeded
 		}
 		return capture.Tally{}, c.noSwitch(err)
@@ -224,10 +224,11 @@ func (w *errorWriter) Write(b []byte) (n int, err error) {
 
 // endOnCancel asks for the end of the file when ctx ends, and hangs up if that does not help. It returns when the
 // connection has ended.
-func (c *Client) endOnCancel(ctx, connected context.Context, socket *atomic.Pointer[net.UnixConn], hangUp func()) {
+func (c *Client) endOnCancel(ctx context.Context, ended <-chan struct{}, socket *atomic.Pointer[net.UnixConn],
+	hangUp func()) {
 	select {
 	case <-ctx.Done():
-	case <-connected.Done():
+	case <-ended:
 		return
 	}
 	if u := socket.Load(); u != nil {
@@ -236,6 +237,6 @@ func (c *Client) endOnCancel(ctx, connected context.Context, socket *atomic.Poin
 	select {
 	case <-time.After(c.patience):
 		hangUp()
-	case <-connected.Done():
+	case <-ended:
 	}
 }
