@@ -138,16 +138,11 @@ func (q *queue) judge(r *QueueState, elapsed int64) verdict {
 // pollArmed counts a blocked poll, and begins anew after a free one.
 func (w *Watchdog) pollArmed(q *queue, r *QueueState, now int64) {
 	elapsed, next := now-q.last.at, q.nextPoll(now)
-	switch q.judge(r, elapsed) {
-	case late:
-		if r.Sent == q.last.sent {
-			break
-		}
-		fallthrough // frames left, however long ago the last poll was
-	case free:
+	switch v := q.judge(r, elapsed); {
+	case v == free, v == late && r.Sent != q.last.sent: // frames left, however long ago the last poll was
 		q.resetCount()
 		next = now + int64(q.port.config.Period) // this poll may be late, and Count polls have to span Count periods
-	case blocked:
+	case v == blocked:
 		q.pollsLeft--
 		q.elapsed += elapsed
 	}

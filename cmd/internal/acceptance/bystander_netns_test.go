@@ -35,8 +35,8 @@ func window(flows []bystander) []float64 {
 
 // A flow between other hosts, without a gap, and another priority to the very host that storms lose nothing and keep
 // their rate within 5 %, in the median of interleaved pairs with and without the storm: seven, and where a busy machine
-// scatters those too far, up to 21. What a storm costs stays in the median, however many there are. The rates are such
-// that the CPU never decides what is lost or late, also with the race detector and beside other programs.
+// scatters those too far, up to 21. What a storm costs stays in the median, however many there are. The rates are low,
+// so that the race detector, or another program beside it, leaves the CPU that they need.
 func TestBystandersOfAStorm(t *testing.T) {
 	const speed = 20e6
 	for _, tt := range []struct {
