@@ -74,7 +74,7 @@ func (s *Switch) stateRemaining(p *portState) {
 func (s *Switch) ControlSent(i int, now int64) (crossed, arrived int64) {
 	p := s.ports[i]
 	p.sender.Sent(now)
-	s.updateXoffSent(p, now)
+	s.updateXoffSent(p, now, p.cfg.Delay > 0 || p.delayed > 0)
 	switch {
 	case p.thresholdCrossedAt > now:
 		return 0, 0 // after ControlOut: the next frame reports it
@@ -96,11 +96,11 @@ func (s *Switch) AppendHold(i int, b []byte) (frame []byte, every int64) {
 
 // ControlRefreshed reports that the frame of the last ControlSent has left n times more, the last time at time at.
 // With all, the newest frame that has left was that of AppendHold: ControlOut takes it back, unless HoldPeerForRing
-// holds the peer.
+// holds the peer. These frames pass a delay line by.
 func (s *Switch) ControlRefreshed(i int, n uint64, at int64, all bool) {
 	p := s.ports[i]
 	p.sender.Refreshed(n, at, all)
-	s.updateXoffSent(p, at)
+	s.updateXoffSent(p, at, false)
 }
 
 // timeNotSet stands for a crossing before ThresholdCrossedAt.

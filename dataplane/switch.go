@@ -226,7 +226,7 @@ func (s *Switch) SetUp(i int, up bool, now int64) {
 	s.emptyRoom(p)
 	s.loopEvent(s.bridge.SetUp(i, p.bridged()))
 	p.sender.Reset(now)
-	s.updateXoffSent(p, now)
+	s.updateXoffSent(p, now, false)
 	if p.cfg.Prober != nil {
 		p.cfg.Prober.SetUp(up, now)
 	}

@@ -81,9 +81,9 @@ func (p *portState) ingressQueueOf(prio uint8) uint8 {
 	return prio & (NumPriorities - 1)
 }
 
-// updateXoffSent starts a count for each queue for which XOFF was sent at time now, and ends it for each that was
-// freed.
-func (s *Switch) updateXoffSent(p *portState, now int64) {
+// updateXoffSent starts a count for each queue for which XOFF was sent at time now, or put into the delay line, and
+// ends it for each that was freed.
+func (s *Switch) updateXoffSent(p *portState, now int64, inLine bool) {
 	xoffSent := p.sender.XoffSent()
 	for q := range uint8(NumPriorities) {
 		u, bit := &p.headroomUse[q], uint8(1)<<q
@@ -91,7 +91,7 @@ func (s *Switch) updateXoffSent(p *portState, now int64) {
 		case p.ingressQueueOf(q) != q || (xoffSent^p.xoffSent)&bit == 0:
 		case xoffSent&bit != 0:
 			u.Xoffs++
-			u.left, u.Last, u.before, u.inLine = now, 0, 0, p.cfg.Delay > 0 || p.delayed > 0
+			u.left, u.Last, u.before, u.inLine = now, 0, 0, inLine
 			u.room, u.found = p.cfg.Ingress[q].Headroom, p.found(q)
 			u.charged = min(s.buffer.InHeadroom(p.index, q), s.buffer.Charge(p.cfg.MaxFrame))
 		case u.inLine: // freed before XOFF has left: nothing came after it

@@ -131,7 +131,7 @@ func (w *worker) takeKernelHold(t *portTask) {
 		w.r.sw.ControlRefreshed(t.index, n, at, true)
 		w.r.sw.HeldByKernel(t.index, n)
 		w.r.captureKernelHold(t.index, n, at)
-		t.refresh.hold.begin()
+		t.refresh.heldByKernel(at)
 		w.r.sw.HoldPeerForRing(t.index, true, at)
 	}
 }

@@ -72,6 +72,7 @@ func (r *Runner) Drain(ports bridge.PortSet) error {
 // not hold those priorities again, and has to free them.
 func (r *Runner) releasePeersForRings(sw *dataplane.Switch) (held bridge.PortSet) {
 	for t := range r.attached() {
+		t.rx.takeKernelHold(t)
 		t.rx.count(t, r.refresher.Disarm(t.index))
 		if t.releasePeerForRing(sw) {
 			held.Add(t.index)

@@ -26,8 +26,11 @@ type delayLine struct {
 	dues          []int64             // due times of the frames that left with it
 	entered       int64               // when the MAC Control frame that left with it was put in; 0: none left
 	meant         int64               // when this MAC Control frame had passed its delay
+	overtaken     int64               // when the peer was held instead, past the line; 0: the frame was sent
 	retryControl  int64               // no MAC Control frame leaves before, because the kernel was full
 	mtu           *linkMTU            // nil: the kernel's errors stand
+	// sendPause is SendDelayed for a frame of putPause
+	sendPause func(b []byte, holds uint32, now, every int64) (overtaken int64, err error)
 }
 
 // A lane holds frames of one kind, in the order of sending.
@@ -40,10 +43,11 @@ type lane struct {
 //
 //	 8 octets  time at which the frame has passed the delay
 //	 4 octets  length of the frame
-//	10 octets  virtio_net_hdr
+//	10 octets  virtio_net_hdr; of a frame that holds or frees the peer: 4 octets Refresher.Holds by the decision, and
+//	           4 octets of µs after which it is to be sent again
 //	 2 octets  port that the frame came in by
 //	 1 octet   its priority
-//	 1 octet   flags: 1 = MAC Control, 2 = lossless, 4 = of the port's own stream
+//	 1 octet   flags: 1 = MAC Control, 2 = lossless, 4 = of the port's own stream, 8 = holds or frees the peer
 //	 2 octets  0
 //	 n octets  frame
 type delayRing struct {
@@ -66,6 +70,7 @@ const (
 	flagControl  = 1
 	flagLossless = 2
 	flagOwn      = 4
+	flagPause    = 8
 )
 
 // newDelayLine returns a line for delay ns at speed bit/s.
@@ -108,36 +113,50 @@ func (l *lane) change(delay, octets int64) {
 	old.next = l.newest
 }
 
-// put appends a frame that is sent at time now. It returns false where there is no room for data. A MAC Control frame
-// without room takes that of the oldest ones, whose state it replaces.
+// put appends a data frame that is sent at time now. It returns false where there is no room.
 func (l *delayLine) put(now int64, o dataplane.Origin, vnet *frame.VnetHeader, b []byte) bool {
-	if o.Control {
-		for !l.control.put(now, o, vnet, b) {
-			l.removeOldest(&l.control)
-		}
-		return true
-	}
-	if !l.data.put(now, o, vnet, b) {
+	r := l.data.put(now, o, b)
+	if r == nil {
 		return false
 	}
+	vnet.Encode(r[recordVnet:])
 	l.holds += int64(frame.WireOctets(len(b)))
 	return true
 }
 
-func (l *lane) put(now int64, o dataplane.Origin, vnet *frame.VnetHeader, b []byte) bool {
+// putControl appends a MAC Control frame that is sent at time now. Without room it takes that of the oldest ones, whose
+// state it replaces.
+func (l *delayLine) putControl(now int64, b []byte) (record []byte) {
+	for record == nil {
+		if record = l.control.put(now, dataplane.Origin{Control: true}, b); record == nil {
+			l.removeOldest(&l.control)
+		}
+	}
+	return record
+}
+
+// putPause does so for a frame that holds or frees the peer (SendDelayed).
+func (l *delayLine) putPause(now int64, b []byte, holds uint32, every int64) {
+	r := l.putControl(now, b)
+	binary.NativeEndian.PutUint32(r[recordVnet:], holds)
+	binary.NativeEndian.PutUint32(r[recordVnet+4:], uint32(every/1000))
+	r[recordFlags] |= flagPause
+}
+
+// put appends a frame and returns its record, nil where there is no room.
+func (l *lane) put(now int64, o dataplane.Origin, b []byte) (record []byte) {
 	g := l.newest
 	at, ok := g.reserve(recordHeader + len(b))
 	if !ok {
-		return false
+		return nil
 	}
 	r := g.octets[at:]
 	binary.NativeEndian.PutUint64(r, uint64(now+g.delay))
 	binary.NativeEndian.PutUint32(r[recordLength:], uint32(len(b)))
-	vnet.Encode(r[recordVnet:])
 	encodeOrigin(r, o)
 	copy(r[recordHeader:], b)
 	l.last = g.due(r)
-	return true
+	return r
 }
 
 func encodeOrigin(r []byte, o dataplane.Origin) {
@@ -278,10 +297,19 @@ func (l *delayLine) flush(p port.Port, now int64) (sent, octets int, givenUp []d
 // flushControl sends the oldest MAC Control frame, which is due. Where the kernel does not take it now, it stays.
 func (l *delayLine) flushControl(p port.Port, now int64) {
 	r := l.control.oldest()
-	switch err := p.SendControl(r[recordHeader : recordHeader+lengthOf(r)]); {
+	b, meant := r[recordHeader:recordHeader+lengthOf(r)], meantOf(r)
+	entered, overtaken := meant-l.control.first.delay, int64(0)
+	var err error
+	if r[recordFlags]&flagPause == 0 {
+		err = p.SendControl(b)
+	} else {
+		holds := binary.NativeEndian.Uint32(r[recordVnet:])
+		every := 1000 * int64(binary.NativeEndian.Uint32(r[recordVnet+4:]))
+		overtaken, err = l.sendPause(b, holds, now, every)
+	}
+	switch {
 	case err == nil:
-		l.meant = meantOf(r)
-		l.entered = l.meant - l.control.first.delay
+		l.entered, l.meant, l.overtaken = entered, meant, overtaken
 		l.removeSent(&l.control)
 	case refused(err):
 		l.removeOldest(&l.control)

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"pfcswitch/dataplane"
-	"pfcswitch/dataplane/frame"
 	"pfcswitch/dataplane/port"
 )
 
@@ -17,7 +16,7 @@ func TestDelayLineChanges(t *testing.T) {
 	for _, tt := range []struct{ delay, due int64 }{{5000, 5500}, {1500, 2000}, {100, 1300}, {0, 1300}} {
 		l, s := newDelayLine(1000, gigabit, 10_000), &sink{}
 		put(l, 300, []byte("first frame."))
-		l.put(300, dataplane.Origin{Control: true}, &frame.VnetHeader{}, []byte("control"))
+		l.putControl(300, []byte("control"))
 		l.change(tt.delay, gigabit, 20_000)
 		put(l, 500, []byte("second frame"))
 		if sent, _, _, err := flushAll(l, s, 1299); sent != 0 || err != nil || l.due(0) != 1300 {

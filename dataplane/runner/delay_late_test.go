@@ -133,7 +133,7 @@ func TestDelayLineSendCalls(t *testing.T) {
 	for range 5 {
 		put(l, 1, make([]byte, mtu))
 	}
-	l.put(1, dataplane.Origin{Control: true}, &frame.VnetHeader{}, []byte("control"))
+	l.putControl(1, []byte("control"))
 	put(l, 1, make([]byte, mtu))
 	const onWire = mtu + 24
 	tests := []struct {

@@ -84,7 +84,7 @@ func TestDelayLine(t *testing.T) {
 		t.Error("an empty line is due")
 	}
 	l.put(5, dataplane.Origin{}, &v, []byte("first frame."))
-	l.put(6, dataplane.Origin{Control: true}, &frame.VnetHeader{}, []byte("control"))
+	l.putControl(6, []byte("control"))
 	l.put(9, dataplane.Origin{}, &frame.VnetHeader{}, []byte("second frame"))
 	if l.due(0) != 1005 {
 		t.Errorf("due at %d, want 1005", l.due(0))
@@ -124,7 +124,7 @@ func TestDelayLineRefused(t *testing.T) {
 	}
 	l, s := line(0, 4096), &sink{refuse: []error{unix.EMSGSIZE, unix.EINVAL}}
 	put(l, 1, []byte("one."))
-	l.put(1, dataplane.Origin{Control: true}, &frame.VnetHeader{}, []byte("control"))
+	l.putControl(1, []byte("control"))
 	put(l, 1, []byte("two."))
 	if sent, octets, refused, err := flushAll(l, s, 1); sent != 1 || octets != 4 || len(refused) != 1 || err != nil {
 		t.Errorf("refused for ever: %d %d %v %v, want one data frame dropped and one sent", sent, octets, refused, err)
@@ -181,14 +181,10 @@ func TestDelayLineIsLargeEnough(t *testing.T) {
 func TestDelayLineRefusesNoXOFF(t *testing.T) {
 	const delay = 1000
 	l, s := newDelayLine(delay, gigabit, 10_000), &sink{}
-	xoff := func(now int64, quanta uint16) bool {
-		return l.put(now, dataplane.Origin{Control: true}, &frame.VnetHeader{}, pfc(lossless, quanta))
-	}
+	xoff := func(now int64, quanta uint16) { l.putControl(now, pfc(lossless, quanta)) }
 	for put(l, 1, make([]byte, port.MaxFrame)) || put(l, 1, make([]byte, 60)) {
 	}
-	if !xoff(2, 7) {
-		t.Fatal("a full line refuses XOFF")
-	}
+	xoff(2, 7)
 	s.refuse = []error{port.ErrDropped, nil}
 	retry := int64(0)
 	for now := int64(0); l.due(retry) <= 2+delay; {
@@ -203,9 +199,8 @@ func TestDelayLineRefusesNoXOFF(t *testing.T) {
 	}
 	held := l.holds
 	for i := range uint16(10_000) {
-		if s.refuse = []error{port.ErrAgain}; !xoff(int64(i), i) {
-			t.Fatal("refused")
-		}
+		s.refuse = []error{port.ErrAgain}
+		xoff(int64(i), i)
 		_, _, _, _ = l.flush(s, retry-1)
 	}
 	for s.refuse, s.control = nil, nil; l.control.oldest() != nil; {
@@ -250,9 +245,7 @@ func TestDelayLineIsTwoQueues(t *testing.T) {
 			"put control": func(t *rapid.T) {
 				serial++
 				e := entry{max(now+l.delay, last[1]), bytes.Repeat([]byte{serial}, 14)}
-				if !l.put(now, dataplane.Origin{Control: true}, &frame.VnetHeader{}, e.b) {
-					t.Fatal("MAC Control is refused")
-				}
+				l.putControl(now, e.b)
 				control, last[1] = append(control, e), e.due
 				left := 0 // the oldest may have gone
 				for _, at := l.control.oldest(), l.control.first; at != nil; at = at.next {

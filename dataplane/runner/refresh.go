@@ -16,11 +16,13 @@ type refresh struct {
 	within atomic.Int64 // that time, in ns
 	lookBy atomic.Int64 // when a worker has to have looked; noDeadline where no frame has come for long
 	hold   ringHold
+	holds  atomic.Uint32 // how many late holds have begun
 	sent   atomic.Uint64 // how often a frame was sent since Taken was asked
 
 	sync.Mutex // held for a copy or for one send call; guards the rest
 	resend
-	at int64 // when it was last sent again
+	at     int64 // when it was last sent again
+	lateAt int64 // when the newest late hold began
 
 	guard atomic.Pointer[guard] // nil: nothing is done where nobody looks
 }
@@ -99,9 +101,24 @@ type guard struct {
 func (f *refresh) set(to resend) (was resend) {
 	f.Lock()
 	defer f.Unlock()
+	return f.swap(to)
+}
+
+func (f *refresh) swap(to resend) (was resend) {
 	was, f.resend = f.resend, to
 	was.due = f.due.Swap(to.due)
 	return was
+}
+
+// setDelayed is set for a frame that was decided after so many late holds. Where another one has begun since,
+// setDelayed changes nothing and returns when, else 0.
+func (f *refresh) setDelayed(to resend, holds uint32) (was resend, overtaken int64) {
+	f.Lock()
+	defer f.Unlock()
+	if f.holds.Load() != holds {
+		return was, f.lateAt
+	}
+	return f.swap(to), 0
 }
 
 // undo puts back what set has replaced, unless a late hold has replaced that. It reports whether it did.
@@ -195,13 +212,27 @@ func (f *refresh) checkLook(now int64, sent func(b []byte, again bool)) (next in
 		was := f.resend
 		f.resend = resend{port: g.port, frame: g.hold, late: true}
 		if f.send(now, false, sent) {
-			f.hold.begin()
+			f.begin(now)
 			g.wake()
 		} else { // the kernel has no room: nobody is held, and the next check tries again
 			f.resend = was
 		}
 	}
 	return now + f.within.Load()
+}
+
+// begin begins a late hold, whose XOFF has left at time at. f is locked.
+func (f *refresh) begin(at int64) {
+	f.lateAt = at
+	f.holds.Add(1) // after sent: who sees the one sees the other
+	f.hold.begin()
+}
+
+// heldByKernel begins a late hold whose XOFF the program in the kernel has sent at time at.
+func (f *refresh) heldByKernel(at int64) {
+	f.Lock()
+	defer f.Unlock()
+	f.begin(at)
 }
 
 // idleAfter is how long no frame has come until a frame, not the time, starts the next check.

@@ -15,7 +15,9 @@ type starvedPort struct {
 	t         *rapid.T
 	loopPort  // that the Refresher sends by
 	initiator *macctl.Initiator
+	refresher *Refresher
 	refresh   *refresh
+	line      *delayLine // nil: no delay
 	now       int64
 	reaction  int64
 	capacity  int64
@@ -46,8 +48,13 @@ func (p *starvedPort) advance(to int64) {
 	}
 }
 
-// look is what a worker does that gets a CPU for so long that it reads up to most of the ring.
+// look is what a worker does that gets a CPU for so long that it reads up to most of the ring. What has passed the
+// delay line leaves before or after that.
 func (p *starvedPort) look(wait, most int64) {
+	first := p.line != nil && rapid.Bool().Draw(p.t, "line first")
+	if first {
+		p.flush()
+	}
 	p.refresh.within.Store(wait)
 	p.refresh.lookBy.Store(p.now + wait)
 	p.refresh.hold.taken()
@@ -65,27 +72,50 @@ func (p *starvedPort) look(wait, most int64) {
 		if !ok {
 			break
 		}
-		p.refresh.set(newResend(p, newXoff(b, p.initiator.RefreshEvery()), p.now))
-		_ = p.SendControl(b)
+		if every := p.initiator.RefreshEvery(); p.line != nil {
+			p.line.putPause(p.now, b, p.refresher.Holds(0), every)
+		} else {
+			p.refresh.set(newResend(p, newXoff(b, every), p.now))
+			_ = p.SendControl(b)
+		}
 		p.initiator.Sent(p.now)
 	}
 	p.level -= min(most, p.level)
+	if p.line != nil && !first {
+		p.flush()
+	}
+}
+
+// flush sends what has passed the delay line.
+func (p *starvedPort) flush() {
+	for p.line.due(0) <= p.now {
+		_, _, _, _ = p.line.flush(p, p.now)
+	}
 }
 
 // However long a worker gets no CPU, the ring of a peer that obeys does not overflow. The lateness of the Refresher is
 // below half of a pause. Beside ringHigh, the ring takes what comes within the time to look, the lateness and the
 // reaction. Empty at first, it takes what comes within one more time to look, or one more lateness after it was idle:
-// the Refresher may look just before.
+// the Refresher may look just before. With a delay line, XOFF leaves later by the delay, and by the time to look where
+// the worker stands still when it is due.
 func TestStarvedWorkerLosesNothing(t *testing.T) {
 	upTo := func(most int64) *rapid.Generator[int64] {
 		return rapid.OneOf(rapid.Just(int64(0)), rapid.Just(most), rapid.Int64Range(0, most))
 	}
 	rapid.Check(t, func(t *rapid.T) {
-		p := &starvedPort{t: t, refresh: &newRefresher(1).ports[0], now: 1, reaction: upTo(200_000).Draw(t, "reaction")}
+		p := &starvedPort{t: t, refresher: newRefresher(1), now: 1, reaction: upTo(200_000).Draw(t, "reaction")}
+		p.refresh = &p.refresher.ports[0]
 		p.initiator = macctl.NewInitiator(macctl.InitiatorConfig{Mode: macctl.ModePFC, Enabled: 1 << lossless})
 		hold, every := p.initiator.AppendHold(nil)
 		wait, late := lookWithin(every), upTo(every-1).Draw(t, "late at most")
-		p.capacity = max(4*(wait+late+p.reaction)/3, wait+max(wait, late)+late+p.reaction)
+		slow := p.reaction
+		if delay := upTo(2_000_000).Draw(t, "delay"); delay > 0 {
+			p.line, slow = newDelayLine(delay, gigabit, 10_000), slow+delay+wait
+			p.line.sendPause = func(b []byte, holds uint32, now, every int64) (int64, error) {
+				return p.refresher.SendDelayed(0, p, b, holds, now, every)
+			}
+		}
+		p.capacity = max(4*(wait+late+slow)/3, wait+max(wait, late)+late+slow)
 		p.refresh.guard.Store(&guard{port: p, hold: newXoff(hold, every), waiting: func() bool { return p.level > 0 },
 			wake: func() {}})
 		p.look(wait, 0)

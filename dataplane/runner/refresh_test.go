@@ -114,6 +114,46 @@ func TestHoldWhileAnotherFrameLeaves(t *testing.T) {
 	}
 }
 
+// A hold because nobody looks passes the delay line by. What has been in the line since before does not free the peer;
+// what was decided later does.
+func TestHoldOvertakesTheLine(t *testing.T) {
+	hold, xon := newXoff(bytes.Repeat([]byte{1}, macctl.FrameSize), 5000), bytes.Repeat([]byte{2}, macctl.FrameSize)
+	r, p, l := newRefresher(1), &exit{}, newDelayLine(1000, gigabit, 10_000)
+	l.sendPause = func(b []byte, holds uint32, now, every int64) (int64, error) {
+		return r.SendDelayed(0, p, b, holds, now, every)
+	}
+	f := &r.ports[0]
+	f.guard.Store(&guard{port: p, waiting: func() bool { return true }, hold: hold, wake: func() {}})
+	f.lookBy.Store(200)
+	leaves := func(now, overtaken int64, frames int, again bool) {
+		t.Helper()
+		_, _, _, _ = l.flush(p, now)
+		if l.overtaken != overtaken || len(p.left) != frames || (f.due.Load() != noDeadline) != again ||
+			l.entered == 0 {
+			t.Errorf("at %d: overtaken at %d, %d frames have left, the newest is sent again at %d", now, l.overtaken,
+				len(p.left), f.due.Load())
+		}
+	}
+	l.putPause(100, xon, r.Holds(0), 0)
+	f.run(200, func([]byte, bool) {})
+	l.putPause(300, xon, r.Holds(0), 0)
+	l.putPause(400, hold.frame[:], r.Holds(0), 5000)
+	leaves(1100, 200, 1, true)
+	leaves(1300, 0, 2, false)
+	if p.err = port.ErrAgain; l.due(0) != 1400 {
+		t.Errorf("due at %d", l.due(0))
+	}
+	_, _, _, _ = l.flush(p, 1400)
+	if f.due.Load() != noDeadline {
+		t.Error("an XOFF that the kernel refuses is sent again")
+	}
+	p.err, l.retryControl = nil, 0
+	leaves(1500, 0, 3, true)
+	if f.due.Load() != 6500 {
+		t.Errorf("XOFF that left at 1500 is sent again at %d, want 6500", f.due.Load())
+	}
+}
+
 // A peer is not held for ever for a worker that hangs, neither by XOFF that is sent again nor because nobody looks. A
 // worker that comes back starts anew.
 func TestHungWorkerHoldsNobody(t *testing.T) {
@@ -231,13 +271,19 @@ func TestHoldWhereNobodyLooks(t *testing.T) {
 func TestChangeDuringALateHold(t *testing.T) {
 	for name, change := range map[string]func(c *dataplane.PortConfig){
 		"nothing":          func(*dataplane.PortConfig) {},
+		"a delay":          func(c *dataplane.PortConfig) { c.Delay = 1_000_000 },
+		"no delay":         func(c *dataplane.PortConfig) { c.Delay = 0 },
 		"other times":      func(c *dataplane.PortConfig) { c.Quanta = 2000 },
 		"flow control off": func(c *dataplane.PortConfig) { c.Mode = macctl.ModeOff },
 		"PAUSE":            func(c *dataplane.PortConfig) { c.Mode = macctl.ModePause },
 		"another priority": func(c *dataplane.PortConfig) { c.Lossless = 1 << (lossless + 1) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			l := newTestbed(t, executors[0], roomy(2), unshapedPorts(2)...)
+			ports := unshapedPorts(2)
+			if name == "no delay" {
+				ports[0].Delay = 1_000_000
+			}
+			l := newTestbed(t, executors[0], roomy(2), ports...)
 			l.losesFrames = true
 			f := &l.r.refresher.ports[0]
 			c := l.ports[0]
@@ -263,21 +309,7 @@ func TestChangeDuringALateHold(t *testing.T) {
 	}
 }
 
-// A port whose delay has ended is protected at once, also while frames are left in its line.
-func TestDelayEnds(t *testing.T) {
-	l := newTestbed(t, executors[0], roomy(2), unshapedPorts(2)...)
-	c := l.ports[0]
-	for _, delay := range []int64{1000, 0} {
-		c.Delay = delay
-		l.ports[0] = c
-		l.must(l.r.Configure(l.cfg, l.ports, l.statics))
-		if guarded := l.r.refresher.ports[0].guard.Load() != nil; guarded != (delay == 0) {
-			t.Errorf("with a delay of %d ns the port is protected: %v", delay, guarded)
-		}
-	}
-}
-
-// Ports that have no link, no sockets, a delay line or a host behind them are not refreshed.
+// Ports that have no link, no sockets or a host behind them are not refreshed.
 func TestRefreshEnds(t *testing.T) {
 	for name, end := range map[string]func(l *testbed) error{
 		"link down": func(l *testbed) error { return l.r.SetUp(0, false) },
@@ -286,12 +318,6 @@ func TestRefreshEnds(t *testing.T) {
 			delete(l.ports, 0)
 			l.losesFrames = true
 			return l.r.Configure(l.cfg, l.ports, nil)
-		},
-		"delay": func(l *testbed) error {
-			c := l.ports[0]
-			c.Delay = 1000
-			l.ports[0] = c
-			return l.r.Configure(l.cfg, l.ports, l.statics)
 		},
 	} {
 		l := newTestbed(t, executors[0], roomy(2), unshapedPorts(2)...)

@@ -95,6 +95,27 @@ func (r *Refresher) Set(i int, p port.Port, b []byte, now, every int64) (was res
 	return was
 }
 
+// Holds returns how many holds of port i have begun because nobody looked, for SendDelayed.
+func (r *Refresher) Holds(i int) uint32 { return r.ports[i].holds.Load() }
+
+// SendDelayed takes over and sends, at time now, a MAC Control frame that has been in a delay line. Where a hold has
+// begun since Holds returned holds, the peer has newer orders, which have left past the line: then the frame is not
+// sent, and SendDelayed returns when that hold began, else 0.
+func (r *Refresher) SendDelayed(i int, p port.Port, b []byte, holds uint32, now, every int64) (over int64, err error) {
+	to := newResend(p, newXoff(b, every), now)
+	was, over := r.ports[i].setDelayed(to, holds)
+	if over != 0 {
+		return over, nil
+	}
+	r.wakeFor(to.due)
+	if err = p.SendControl(b); err != nil {
+		r.Undo(i, was)
+		return 0, err
+	}
+	r.Repeat(i, now)
+	return 0, nil
+}
+
 // Undo takes back the last Set of port i, whose frame was not sent. A hold that has begun since stays.
 func (r *Refresher) Undo(i int, was resend) {
 	if r.ports[i].undo(was) {

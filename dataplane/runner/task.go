@@ -81,10 +81,10 @@ func (t *portTask) configure(cfg dataplane.PortConfig) {
 }
 
 // refreshable tells whether the Refresher may send MAC Control frames of the port. A host NIC's TAP obeys a state,
-// which never runs out, and no frame passes a delay line by.
+// which never runs out.
 func (t *portTask) refreshable() bool {
 	_, host := t.port.(hostPort)
-	return !host && (t.delay == nil || t.delay.delay == 0)
+	return !host
 }
 
 // refreshEvery returns after how many ns the Refresher sends the frame of ControlOut again, 0 for never.

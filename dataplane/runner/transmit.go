@@ -1,10 +1,10 @@
 package runner
 
 import (
+	"cmp"
 	"slices"
 
 	"pfcswitch/dataplane"
-	"pfcswitch/dataplane/frame"
 	"pfcswitch/dataplane/port"
 	"pfcswitch/macctl"
 )
@@ -82,7 +82,7 @@ func (w *worker) sendControl(t *portTask) (now int64) {
 	sw := w.r.sw
 	for {
 		now = w.clock()
-		w.countRefreshes(t)
+		holds := w.countRefreshes(t)
 		b, ok := sw.ControlOut(t.index, w.control[:0], now)
 		w.explain(t, ok)
 		if !ok {
@@ -90,13 +90,10 @@ func (w *worker) sendControl(t *portTask) (now int64) {
 		}
 		every := t.refreshEvery(sw)
 		w.unlock()
-		now = w.clock()
-		was := w.r.refresher.Set(t.index, t.port, b, now, every)
-		err := w.emit(t, b, now)
-		w.r.refresher.Repeat(t.index, w.clock())
+		var err error
+		now, err = w.emitPause(t, b, holds, every)
 		w.lock()
 		if err != nil {
-			w.r.refresher.Undo(t.index, was)
 			w.note = w.note[:0]
 			t.retryAt = now + retryDelay
 			t.deadline = min(t.deadline, t.retryAt)
@@ -111,12 +108,16 @@ func (w *worker) sendControl(t *portTask) (now int64) {
 }
 
 // countRefreshes takes over what the Refresher has sent. Where it holds the peer because no worker looked, that hold
-// stays until one has looked. The switch is locked.
-func (w *worker) countRefreshes(t *portTask) { w.count(t, w.r.refresher.Taken(t.index)) }
-
-// count takes over what the Refresher has sent, and what the program in the kernel has.
-func (w *worker) count(t *portTask, s Sendings) {
+// stays until one has looked. It returns how many such holds the switch knows of now. The switch is locked.
+func (w *worker) countRefreshes(t *portTask) (holds uint32) {
 	w.takeKernelHold(t)
+	holds = w.r.refresher.Holds(t.index)
+	w.count(t, w.r.refresher.Taken(t.index))
+	return holds
+}
+
+// count takes over what the Refresher has sent, where the hold of the program in the kernel has been taken.
+func (w *worker) count(t *portTask, s Sendings) {
 	if s.N == 0 {
 		return
 	}
@@ -125,10 +126,28 @@ func (w *worker) count(t *portTask, s Sendings) {
 	}
 }
 
+// emitPause sends a frame that holds or frees the peer, which knows of so many holds of the Refresher and is to be sent
+// again after every ns. It returns the time of sending. The switch is not locked.
+func (w *worker) emitPause(t *portTask, b []byte, holds uint32, every int64) (now int64, err error) {
+	now = w.clock()
+	if t.delay != nil {
+		t.delay.putPause(now, b, holds, every)
+		w.captureOwn(t, b, now)
+		return now, nil
+	}
+	was := w.r.refresher.Set(t.index, t.port, b, now, every)
+	err = w.emit(t, b, now)
+	w.r.refresher.Repeat(t.index, w.clock())
+	if err != nil {
+		w.r.refresher.Undo(t.index, was)
+	}
+	return now, err
+}
+
 // emit sends one frame of the switch itself, through the delay line where there is one. The switch is not locked.
 func (w *worker) emit(t *portTask, b []byte, now int64) error {
 	if t.delay != nil {
-		t.delay.put(now, dataplane.Origin{Control: true}, &frame.VnetHeader{}, b)
+		t.delay.putControl(now, b)
 	} else if err := t.port.SendControl(b); err != nil {
 		return err
 	}
@@ -274,6 +293,11 @@ func (w *worker) flushDelay(t *portTask) {
 	if t.delay == nil {
 		return
 	}
+	if t.heldByKernel() { // that hold overtakes what is in the line
+		w.lock()
+		w.countRefreshes(t)
+		w.unlock()
+	}
 	now := w.clock()
 	until := now
 	for t.delay.due(t.retryAt) <= until {
@@ -291,7 +315,7 @@ func (w *worker) flushCall(t *portTask, until, now int64) (end int64) {
 	var err error
 	c.Sent, c.Octets, c.Refused, err = l.flush(t.port, until)
 	end = w.clock()
-	c.Ended, c.Entered, c.Late = end, l.entered, now-l.meant
+	c.Ended, c.Entered, c.Late = end, l.entered, max(0, cmp.Or(l.overtaken, now)-l.meant)
 	t.stuck.passed(l.longest)
 	sw := w.lock()
 	for _, due := range l.dues {

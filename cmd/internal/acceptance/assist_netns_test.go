@@ -119,6 +119,9 @@ func TestFrozenSwitchHoldsItsPeers(t *testing.T) {
 			}
 		}
 	}
+	t.Run("XOFF passes a delay line by", func(t *testing.T) {
+		frozenLosesNothing(t, "1G, delay: 100us", 1e9, []int{1, 3, 4}, time.Second)
+	})
 }
 
 // frozenLosesNothing stops a switch for a time, while hosts send to h2 at its speed.
