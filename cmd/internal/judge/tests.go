@@ -2,6 +2,7 @@ package judge
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -28,10 +29,17 @@ type testRun struct {
 	output                  map[string][]string // by package and test, until its verdict
 	running                 map[string]bool     // likewise
 	failedTests             map[string]int      // by package
+	slow                    []event             // tests that took longer than slowTest
 }
 
+// The line about the slowest tests names at most slowest of those that took longer than slowTest seconds.
+const (
+	slowest  = 8
+	slowTest = 5.0
+)
+
 // judgeTests prints a line per package, the output of what failed, the reason of what was skipped and, last, the
-// numbers. It passes when something ran and nothing failed (nor was skipped, where noSkips).
+// slowest tests and the numbers. It passes when something ran and nothing failed (nor was skipped, where noSkips).
 func judgeTests(in io.Reader, out io.Writer, noSkips bool) (ok bool, err error) {
 	r := testRun{out: out, output: map[string][]string{}, running: map[string]bool{}, failedTests: map[string]int{}}
 	lines := bufio.NewScanner(in)
@@ -52,8 +60,21 @@ func judgeTests(in io.Reader, out io.Writer, noSkips bool) (ok bool, err error) 
 		fmt.Fprintf(out, "skipped: %d, and here every test must run\n", r.skipped)
 		ok = false
 	}
+	r.printSlowest()
 	fmt.Fprintf(out, "%d passed, %d failed, %d skipped\n", r.passed, r.failed+r.brokenPackages, r.skipped)
 	return ok, nil
+}
+
+// printSlowest says where a shorter test would save most.
+func (r *testRun) printSlowest() {
+	slices.SortStableFunc(r.slow, func(a, b event) int { return cmp.Compare(b.Elapsed, a.Elapsed) })
+	var names []string
+	for _, e := range r.slow[:min(slowest, len(r.slow))] {
+		names = append(names, fmt.Sprintf("%s %.0f s", e.Test, e.Elapsed))
+	}
+	if names != nil {
+		fmt.Fprintf(r.out, "slowest: %s\n", strings.Join(names, ", "))
+	}
 }
 
 func (r *testRun) see(e event) {
@@ -84,6 +105,9 @@ func (r *testRun) see(e event) {
 }
 
 func (r *testRun) testEnded(e event) {
+	if e.Elapsed > slowTest && !strings.Contains(e.Test, "/") {
+		r.slow = append(r.slow, e)
+	}
 	switch e.Action {
 	case "pass":
 		r.passed++

@@ -13,6 +13,10 @@ const (
 {"Action":"output","Package":"p","Output":"ok\n"}
 {"Action":"pass","Package":"p","Elapsed":1.5}
 `
+	slow = `{"Action":"pass","Package":"q","Test":"TestS","Elapsed":6.2}
+{"Action":"pass","Package":"q","Test":"TestT","Elapsed":71.8}
+{"Action":"pass","Package":"q","Test":"TestT/part","Elapsed":70}
+`
 	failing = `{"Action":"output","Package":"q","Test":"TestB","Output":"    b_test.go:7: got 1, want 2\n"}
 {"Action":"fail","Package":"q","Test":"TestB","Elapsed":0}
 {"Action":"fail","Package":"q","Elapsed":0}
@@ -77,6 +81,7 @@ func TestJudgeTests(t *testing.T) {
 			[]string{"FAIL q TestB", "found a leak", "1 passed, 1 failed"}},
 		{"no tests at all", withoutTests, false, false, []string{"0 passed, 0 failed, 0 skipped"}},
 		{"the go command speaks", "go: downloading x\n" + passing, false, true, []string{"go: downloading x"}},
+		{"slow tests", passing + slow, true, true, []string{"\nslowest: TestT 72 s, TestS 6 s\n4 passed"}},
 		{"nothing", "", false, false, nil},
 	} {
 		var out strings.Builder
