@@ -2,6 +2,7 @@ package api
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -51,34 +52,74 @@ const (
 func (r *Doctor) Text() string {
 	var s strings.Builder
 	fmt.Fprintf(&s, "looked at %s: %d ports, %d far ends, %d CPUs: ", r.Looked, r.Ports, r.FarEnds, r.Machine.CPUs)
-	if r.Healthy {
+	kinds := r.kinds()
+	switch {
+	case r.Healthy:
 		s.WriteString("nothing found\n")
-	} else {
+	case len(kinds) == len(r.Findings):
 		fmt.Fprintf(&s, "%d findings\n", len(r.Findings))
+	default:
+		fmt.Fprintf(&s, "%d findings of %d kinds\n", len(r.Findings), len(kinds))
 	}
-	for i := range r.Findings {
-		f := &r.Findings[i]
-		where := optionalText(f.Interface)
-		if f.Port != nil && *f.Port != where {
-			where = *f.Port + " (" + where + ")"
-		}
-		if f.Netns != nil {
-			where += " in " + *f.Netns
-		}
-		if f.Interface == nil && f.Port == nil {
-			where = "machine"
-		}
-		fmt.Fprintf(&s, "\n%d. %s %s: %s\n   %s\n   seen: %s\n", i+1, strings.ToUpper(f.Severity), where, f.Trap,
-			f.Effect, f.Seen)
-		if f.Key != nil {
-			fmt.Fprintf(&s, "   write: %s\n", *f.Key)
-		}
-		if f.Command != nil {
-			fmt.Fprintf(&s, "   mend: %s\n", *f.Command)
-		}
+	for i, of := range kinds {
+		f := of[0]
+		fmt.Fprintf(&s, "\n%d. %s %s: %s\n   %s\n", i+1, strings.ToUpper(f.Severity),
+			strings.Join(slices.Compact(each(of, (*Finding).where)), ", "), f.Trap, f.Effect)
+		line(&s, "seen", of, func(f *Finding) string { return f.Seen })
+		line(&s, "write", of, func(f *Finding) string { return textOr(f.Key, "") })
+		line(&s, "mend", of, func(f *Finding) string { return textOr(f.Command, "") })
 	}
 	for _, n := range r.NotSeen {
 		fmt.Fprintf(&s, "\nnot looked at: %s\n", n)
 	}
 	return s.String()
+}
+
+// kinds groups the findings that differ only in where they are, in the order of the first of each kind.
+func (r *Doctor) kinds() (kinds [][]Finding) {
+	type kind struct{ severity, trap, effect string }
+	number := map[kind]int{}
+	for i := range r.Findings {
+		f := &r.Findings[i]
+		k := kind{f.Severity, f.Trap, f.Effect}
+		n, ok := number[k]
+		if !ok {
+			n = len(kinds)
+			number[k], kinds = n, append(kinds, nil)
+		}
+		kinds[n] = append(kinds[n], *f)
+	}
+	return kinds
+}
+
+// line writes what findings of one kind say, once where all say the same, else for each.
+func line(s *strings.Builder, name string, of []Finding, says func(*Finding) string) {
+	all := each(of, says)
+	if len(slices.Compact(slices.Clone(all))) == 1 {
+		of, all = of[:1], all[:1]
+	}
+	for i, text := range all {
+		switch {
+		case text == "":
+		case len(of) == 1:
+			fmt.Fprintf(s, "   %s: %s\n", name, text)
+		default:
+			fmt.Fprintf(s, "   %s, %s: %s\n", name, of[i].where(), text)
+		}
+	}
+}
+
+// where is the place of a finding: the port, its interface and the namespace of that.
+func (f *Finding) where() string {
+	where := optionalText(f.Interface)
+	if f.Port != nil && *f.Port != where {
+		where = *f.Port + " (" + where + ")"
+	}
+	if f.Netns != nil {
+		where += " in " + *f.Netns
+	}
+	if f.Interface == nil && f.Port == nil {
+		where = "machine"
+	}
+	return where
 }

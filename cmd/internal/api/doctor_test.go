@@ -1,0 +1,42 @@
+package api
+
+import "testing"
+
+// Findings that differ only in where they are stand together, and what they have in common stands once.
+func TestFindingsOfAKind(t *testing.T) {
+	text := func(s string) *string { return &s }
+	late := func(port, seen string) Finding {
+		return Finding{Trap: "xoff-late", Severity: SeverityWarning, Port: text(port), Interface: text(port),
+			Effect: "XOFF was late", Seen: seen}
+	}
+	hand := func(port, key string) Finding {
+		return Finding{Trap: "headroom-by-hand", Severity: SeverityWarning, Port: text(port), Interface: text("eth0"),
+			Netns: text("h"), Effect: "nobody measures", Seen: "the switch asks", Key: text(key),
+			Command: text("apply")}
+	}
+	r := &Doctor{Looked: "switch s1", Ports: 2, FarEnds: 2, Machine: Machine{CPUs: 2}, Findings: []Finding{
+		late("p1", "3 frames"), hand("p1", "a: 1"), late("p2", "5 frames"), hand("p2", "a: 2"),
+		{Trap: "clock", Severity: SeverityNote, Effect: "slow", Seen: "hpet"},
+	}}
+	const want = `looked at switch s1: 2 ports, 2 far ends, 2 CPUs: 5 findings of 3 kinds
+
+1. WARNING p1, p2: xoff-late
+   XOFF was late
+   seen, p1: 3 frames
+   seen, p2: 5 frames
+
+2. WARNING p1 (eth0) in h, p2 (eth0) in h: headroom-by-hand
+   nobody measures
+   seen: the switch asks
+   write, p1 (eth0) in h: a: 1
+   write, p2 (eth0) in h: a: 2
+   mend: apply
+
+3. NOTE machine: clock
+   slow
+   seen: hpet
+`
+	if got := r.Text(); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
