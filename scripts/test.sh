@@ -222,10 +222,16 @@ readonly alone=(TestBystandersOfAStorm TestOverload TestIdleCost TestScrapeCost 
   TestHeadroomIsChecked TestHostNICMeasures)
 readonly last_folders=(./cmd/internal/readme)
 
-# runs prints a line for each run of a test program: its folder and its tests. "parallel" are twelve tests of a folder at a
-# time, folders with few tests first; "last" and "alone" are the others.
+# These parallel tests take longest. Each is a run of its own, before all others: at the end no CPU waits for one of them.
+readonly long=(TestEveryKeyChangesUnderLoad TestApplyMovesPorts TestChaos TestNobodyNoticesTheFastPath)
+
+# runs prints a line for each run of a test program: its folder and its tests. "parallel" are the long ones, then twelve
+# tests of a folder at a time, folders with many tests first; "last" and "alone" are the others.
 runs() {
-  local folder of_folder here
+  local folder of_folder here name
+  [[ $1 != parallel ]] || for name in "${long[@]}"; do
+    echo "$(dirname "$(grep -l "^func $name(" $(netns_files))") $name"
+  done
   while read -r folder; do
     of_folder=$(tests_in "$folder"/*_netns_test.go)
     if [[ " ${last_folders[*]} " == *" $folder "* ]]; then
@@ -234,11 +240,11 @@ runs() {
     fi
     [[ $1 != last ]] || continue
     here=$(grep -xF "$(printf '%s\n' "${alone[@]}")" <<<"$of_folder") || true
-    [[ $1 == alone ]] || here=$(comm -23 <(echo "$of_folder") <(echo "$here"))
+    [[ $1 == alone ]] || here=$(grep -vxF "$(printf '%s\n' "${alone[@]}" "${long[@]}")" <<<"$of_folder") || true
     [[ -z $here ]] || in_turns "$folder" <<<"$here"
   done < <(netns_files -printf '%h\n' | while read -r folder; do
     echo "$(tests_in "$folder"/*_netns_test.go | wc -l) $folder"
-  done | sort -n | cut -d ' ' -f 2)
+  done | sort -rn | cut -d ' ' -f 2)
 }
 
 # in_turns distributes the tests that it reads over as many runs as they need.
@@ -284,7 +290,7 @@ stage_netns() {
 stage_alone() {
   local unknown
   # shellcheck disable=SC2046 # the names of Go files have no blanks
-  unknown=$(comm -13 <(tests_in $(netns_files)) <(printf '%s\n' "${alone[@]}" | sort))
+  unknown=$(comm -13 <(tests_in $(netns_files)) <(printf '%s\n' "${alone[@]}" "${long[@]}" | sort))
   [[ -z $unknown ]] || { printf 'no test on real links has this name:\n%s\n' "$unknown"; return 1; }
   real_link_tests alone 1 | judge tests "${skips[@]}" | tee "$work/alone.out"
 }
