@@ -117,7 +117,7 @@ func TestAssistColumn(t *testing.T) {
 		keys, each, want string
 	}{
 		{Lossless3, "speed: 1G", "hold (has a speed)"},
-		{Lossless3, "speed: none, delay: 1us", "off (has a delay)"},
+		{Lossless3, "speed: none, delay: 1us", "hold (has a delay)"},
 		{"", "speed: 1G", "off (has a speed; nothing is lossless)"},
 		{"", "speed: none", "fast"},
 		{Lossless3 + "trunks: {t: {uplink: p3, members: [p1, p2], flow_control: pfc}}\nfdb: []\n", "speed: 1G",
