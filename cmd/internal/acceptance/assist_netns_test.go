@@ -119,6 +119,9 @@ func TestFrozenSwitchHoldsItsPeers(t *testing.T) {
 			}
 		}
 	}
+	t.Run("as long as the program holds them", func(t *testing.T) { // they go on after each of 149 pauses
+		frozenLosesNothing(t, "1G", 1e9, []int{1}, 5*time.Second)
+	})
 	t.Run("XOFF passes a delay line by", func(t *testing.T) {
 		frozenLosesNothing(t, "1G, delay: 100us", 1e9, []int{1, 3, 4}, time.Second)
 	})
