@@ -1,12 +1,14 @@
 package dataplane
 
-import "pfcswitch/dataplane/bridge"
+import (
+	"pfcswitch/dataplane/bridge"
+	"pfcswitch/dataplane/frame"
+)
 
 // A DropReason names why a frame was not forwarded. The same name is the metric label, the table column and the event.
 type DropReason uint8
 
-// The reasons. Ring, Send, LosslessHeadroom and BufferMemory are faults when they hit a lossless priority; the others
-// are decisions.
+// The reasons.
 const (
 	DropFiltered         DropReason = iota // VLAN not in the member set, reserved address, nowhere to flood
 	DropSamePort                           // the destination is behind the ingress port
@@ -29,15 +31,45 @@ const (
 	NumDropReasons
 )
 
-var dropNames = [NumDropReasons]string{
-	"filtered", "same-port", "unknown-lossless", "lossy-threshold", "lossless-headroom", "buffer-memory",
-	"red", "meter-red",
-	"watchdog", "ring", "send", "oversize", "malformed", "port-down", "storm", "source-guard", "frame-type",
-	"double-tag",
+// A dropClass is how drops for a reason count where they hit a lossless priority.
+type dropClass uint8
+
+// The classes. README.md says why each reason has its class.
+const (
+	fault      dropClass = iota + 1 // Counters.LosslessDrops: the promise is broken
+	deliberate                      // Counters.LosslessDiscarded: the configuration, or the network, wants the drop
+	noLoss                          // neither: there is no receiver, or no frame
+)
+
+var dropReasons = [...]struct {
+	name  string // as metrics print it
+	class dropClass
+}{
+	DropFiltered:         {"filtered", deliberate},
+	DropSamePort:         {"same-port", noLoss},
+	DropUnknownLossless:  {"unknown-lossless", deliberate},
+	DropLossyThreshold:   {"lossy-threshold", deliberate},
+	DropLosslessHeadroom: {"lossless-headroom", fault},
+	DropBufferMemory:     {"buffer-memory", fault},
+	DropRED:              {"red", deliberate},
+	DropMeterRed:         {"meter-red", deliberate},
+	DropWatchdog:         {"watchdog", deliberate},
+	DropRing:             {"ring", fault},
+	DropSend:             {"send", fault},
+	DropOversize:         {"oversize", deliberate},
+	DropMalformed:        {"malformed", noLoss},
+	DropPortDown:         {"port-down", deliberate},
+	DropStorm:            {"storm", deliberate},
+	DropSourceGuard:      {"source-guard", deliberate},
+	DropFrameType:        {"frame-type", deliberate},
+	DropDoubleTag:        {"double-tag", deliberate},
 }
 
+// The table has as many reasons as there are.
+var _ = [1]struct{}{}[len(dropReasons)-int(NumDropReasons)]
+
 // String returns the name as metrics print it.
-func (r DropReason) String() string { return dropNames[r] }
+func (r DropReason) String() string { return dropReasons[r].name }
 
 // faultTexts say for events what a fault is. Those of DropRing are in ringLost's callers.
 var faultTexts = [NumDropReasons]string{
@@ -46,12 +78,7 @@ var faultTexts = [NumDropReasons]string{
 	DropSend:             "send: the kernel refused the frame at the port that it was to leave by",
 }
 
-// fault tells whether the reason breaks the promise when it hits a lossless priority.
-func (r DropReason) fault() bool {
-	return r == DropLosslessHeadroom || r == DropBufferMemory || r == DropRing || r == DropSend
-}
-
-// Unknown is the index of frames lost in a receive ring, whose priority nobody has read.
+// Unknown is the index of frames whose priority is not known: they were lost in a receive ring, or in a delay line.
 const Unknown = NumPriorities
 
 // Counters of one port. They only grow, as long as the switch runs.
@@ -63,12 +90,14 @@ type Counters struct {
 	// LoopProbesReceived are those with this switch's identity, by what it thinks of them.
 	LoopProbesReceived [bridge.NumProbeVerdicts]uint64
 	// frames of the port's own stream for a check of the peer's headroom, and of the peer's, not counted as data
-	Streamed, StreamReceived  uint64
-	ControlLost               uint64 // MAC Control frames that their ring had no room for
-	HostDrops                 uint64 // frames of the host that its queues towards a TAP had no room for
-	Overspeed                 uint64 // frames that came faster than the port's speed and burst
-	Drops                     [NumPriorities + 1][NumDropReasons]uint64
-	LosslessDrops             [NumPriorities + 1]uint64
+	Streamed, StreamReceived uint64
+	ControlLost              uint64 // MAC Control frames that their ring had no room for
+	HostDrops                uint64 // frames of the host that its queues towards a TAP had no room for
+	Overspeed                uint64 // frames that came faster than the port's speed and burst
+	Drops                    [NumPriorities + 1][NumDropReasons]uint64
+	LosslessDrops            [NumPriorities + 1]uint64 // of Drops: lossless frames that were lost by a fault
+	// of Drops: the other frames of lossless priorities that a receiver has missed
+	LosslessDiscarded         [NumPriorities + 1][NumDropReasons]uint64
 	Marked                    [NumPriorities]uint64 // ECN CE by egress queue, set here
 	RingHoldNs                uint64                // time that a lossless frame waited in the ring for buffer
 	RingHoldBytes             uint64
@@ -80,12 +109,27 @@ type Counters struct {
 	AssistXoffs               uint64                // XOFF that the driver's programs sent for all that is lossless
 }
 
-// drop counts a dropped frame of port p. lossless says that it was admitted, or was to be, as lossless.
-func (s *Switch) drop(p *portState, prio uint8, r DropReason, lossless bool) {
+// drop counts a dropped frame of port p, which is charged to c, or would have been.
+func (s *Switch) drop(p *portState, prio uint8, r DropReason, c charge) {
 	p.count.Drops[prio][r]++
-	s.disposition = dropped(r, lossless)
-	if lossless && r.fault() {
+	s.disposition = dropped(r, c == chargeLossless)
+	switch class := dropReasons[r].class; {
+	case c == chargeLossy || class == noLoss:
+	case c == chargeLossless && class == fault:
 		p.count.LosslessDrops[prio]++
 		s.peerEvent(p, EventLosslessDrop, prio, faultTexts[r])
+	default:
+		p.count.LosslessDiscarded[prio][r]++
 	}
+}
+
+// uncharged is what a frame counts as that p drops for reason r before it is charged. No receiver misses a frame to a
+// reserved address, which no bridge forwards, or one to a group that has nowhere to go.
+func (p *portState) uncharged(a *Arrival, r DropReason) charge {
+	dst := a.header.Dst
+	if !p.lossless(a.priority) || bridge.Reserved(dst) && !p.cfg.Bridge.Wired ||
+		frame.IsGroup(dst) && (r == DropFiltered || r == DropPortDown) {
+		return chargeLossy
+	}
+	return chargeLossless
 }

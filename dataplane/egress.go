@@ -247,6 +247,9 @@ func (s *Switch) Sent(i, n int, now int64) (priorities uint8, longest int) {
 			p.count.SentBytes += uint64(dsc.egressLength())
 		} else {
 			p.delayed++
+			if dsc.charge != chargeLossy {
+				p.delayedLossless++
+			}
 		}
 		p.count.QueueSent[dsc.queue]++
 		s.pop(p, dsc.queue)
@@ -284,8 +287,8 @@ func (s *Switch) Plan(i, n int) Planned {
 	f := Planned{ID: uint64(d), Length: s.leaving(p, d), Origin: Origin{Own: true}, frame: d}
 	if d != streamMarker {
 		dsc := &s.memory.descs[d]
-		f.InRing, f.Origin = dsc.cell == none, Origin{Lossless: dsc.charge == chargeLossless, In: dsc.in,
-			Priority: dsc.prio}
+		f.InRing, f.Origin = dsc.cell == none, Origin{Lossless: dsc.charge == chargeLossless,
+			Demoted: dsc.charge == chargeDemoted, In: dsc.in, Priority: dsc.prio}
 	}
 	return f
 }

@@ -18,7 +18,7 @@ const (
 // dropped returns the disposition of a dropped frame.
 func dropped(r DropReason, lossless bool) disposition {
 	d := disposition(r) + 1
-	if lossless && r.fault() {
+	if lossless && dropReasons[r].class == fault {
 		d |= dispositionLost
 	}
 	return d

@@ -134,7 +134,7 @@ func (s *Switch) ignore(p *portState, burst []Arrival) {
 	}
 	for i := range burst {
 		s.count(p, &burst[i])
-		s.drop(p, burst[i].priority, DropPortDown, false)
+		s.drop(p, burst[i].priority, DropPortDown, p.uncharged(&burst[i], DropPortDown))
 		s.setDisposition(&burst[i])
 	}
 }
@@ -154,7 +154,7 @@ func (s *Switch) count(p *portState, a *Arrival) {
 func (s *Switch) receive(p *portState, a *Arrival, index uint32) bool {
 	if a.bad {
 		s.count(p, a)
-		s.drop(p, a.priority, a.fault, false)
+		s.drop(p, a.priority, a.fault, p.uncharged(a, a.fault))
 		s.reportFault(p, a)
 		return true
 	}
@@ -171,7 +171,11 @@ func (s *Switch) receive(p *portState, a *Arrival, index uint32) bool {
 		s.handleLoopProbe(p, a)
 	default: // of MAC Control and LLDP frames, a control ring or the agent's socket has a copy
 		s.count(p, a)
-		s.drop(p, a.priority, DropFiltered, false)
+		c := chargeLossy // nobody gets a control frame
+		if trap == TrapOwnSource {
+			c = p.uncharged(a, DropFiltered)
+		}
+		s.drop(p, a.priority, DropFiltered, c)
 		s.reportForged(p, a, trap)
 	}
 	return true
@@ -237,7 +241,8 @@ func (s *Switch) forward(p *portState, a *Arrival, index uint32) bool {
 	s.forgetFastPaths()
 	if refused != bridge.DropNone {
 		s.count(p, a)
-		s.drop(p, a.priority, bridgeReason(refused), false)
+		why := bridgeReason(refused)
+		s.drop(p, a.priority, why, p.uncharged(a, why))
 		return true
 	}
 	return s.dispatch(p, a, index, vid, &d)
@@ -254,14 +259,14 @@ func (s *Switch) dispatch(p *portState, a *Arrival, index uint32, vid uint16, d 
 	case toEgressQueue:
 		out := s.ports[d.Port]
 		s.onlyLongQueues = out.longQueue(q)
-		if s.admitLossy(p, a, out, q) {
+		if s.admitLossy(p, a, out, q, chargeLossy) {
 			s.mark(out, a, q)
 			s.enqueue(p, a, index, vid, out, q, chargeLossy)
 		}
 	case toEgressQueues:
 		s.flood(p, a, index, vid, d, q)
 	default:
-		s.drop(p, a.priority, why, false)
+		s.drop(p, a.priority, why, p.uncharged(a, why))
 	}
 	return true
 }
@@ -305,9 +310,9 @@ func (s *Switch) admitLossless(p *portState, a *Arrival, index uint32, vid uint1
 		s.mark(out, a, a.priority)
 		s.enqueue(p, a, index, vid, out, a.priority, chargeLossless)
 	case v == buffer.DropOversize:
-		s.drop(p, a.priority, DropOversize, true)
+		s.drop(p, a.priority, DropOversize, chargeLossless)
 	default:
-		s.drop(p, a.priority, DropLosslessHeadroom, true)
+		s.drop(p, a.priority, DropLosslessHeadroom, chargeLossless)
 		if overran {
 			s.peerEvent(p, EventIgnoresXoff, a.priority, "more came after XOFF than the headroom holds: it is too "+
 				"small, or the peer does not obey XOFF")
@@ -317,11 +322,11 @@ func (s *Switch) admitLossless(p *portState, a *Arrival, index uint32, vid uint1
 }
 
 // admitLossy charges a frame to its egress queue, or drops it at the queue's threshold.
-func (s *Switch) admitLossy(p *portState, a *Arrival, out *portState, q uint8) bool {
+func (s *Switch) admitLossy(p *portState, a *Arrival, out *portState, q uint8, c charge) bool {
 	if s.buffer.AdmitLossy(out.index, q, len(a.Data)) {
 		return true
 	}
-	s.drop(p, a.priority, DropLossyThreshold, false)
+	s.drop(p, a.priority, DropLossyThreshold, c)
 	return false
 }
 
@@ -329,13 +334,17 @@ func (s *Switch) admitLossy(p *portState, a *Arrival, out *portState, q uint8) b
 func (s *Switch) flood(p *portState, a *Arrival, index uint32, vid uint16, d *bridge.Decision, q uint8) {
 	p.count.Copies += uint64(d.Ports.Len() - 1)
 	s.onlyLongQueues = true
+	c := chargeLossy
+	if p.lossless(a.priority) {
+		c = chargeDemoted
+	}
 	for i := range d.Ports.All() {
 		out := s.ports[i]
 		s.onlyLongQueues = s.onlyLongQueues && out.longQueue(q)
 		if why, barred := s.barred(p, out, a, vid); barred {
-			s.drop(p, a.priority, why, false)
-		} else if s.admitLossy(p, a, out, q) {
-			s.enqueue(p, a, index, vid, out, q, chargeLossy)
+			s.drop(p, a.priority, why, c)
+		} else if s.admitLossy(p, a, out, q, c) {
+			s.enqueue(p, a, index, vid, out, q, c)
 		}
 	}
 }
@@ -382,5 +391,5 @@ func (s *Switch) unadmit(p *portState, a *Arrival, out *portState, q uint8, c ch
 	} else {
 		s.buffer.ReleaseLossy(out.index, q, len(a.Data))
 	}
-	s.drop(p, a.priority, DropBufferMemory, c == chargeLossless)
+	s.drop(p, a.priority, DropBufferMemory, c)
 }

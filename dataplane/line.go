@@ -10,8 +10,22 @@ type Origin struct {
 	Control  bool
 	Own      bool // a frame of the port's stream: no data frame
 	Lossless bool
+	Demoted  bool // of a lossless priority, flooded as lossy
 	In       uint16
 	Priority uint8
+}
+
+// LosslessPriority reports whether the frame came with a lossless priority.
+func (o Origin) LosslessPriority() bool { return o.Lossless || o.Demoted }
+
+func (o Origin) charge() charge {
+	switch {
+	case o.Lossless:
+		return chargeLossless
+	case o.Demoted:
+		return chargeDemoted
+	}
+	return chargeLossy
 }
 
 // A Refusal is a frame that the kernel will never take.
@@ -22,11 +36,13 @@ type Refusal struct {
 
 // A LineCall is one send call at the end of a port's delay line.
 type LineCall struct {
-	Held    int64 // octets on the wire that were in the line until the call ended, at time Ended
-	Ended   int64
-	Sent    int // data frames that left, with Octets in all
-	Octets  int
-	Refused []Refusal
+	Held   int64 // octets on the wire that were in the line until the call ended, at time Ended
+	Ended  int64
+	Sent   int // data frames that left, with Octets in all
+	Octets int
+	// SentLossless are those of Sent that are of lossless priorities.
+	SentLossless int
+	Refused      []Refusal
 	// Entered is when the MAC Control frame that left was put into the line, 0 where none left. The frame left Late ns
 	// too late, so its XOFF counts as sent that much later: from then on the delay was what it should be.
 	Entered, Late int64
@@ -42,14 +58,18 @@ func (s *Switch) LineSent(i int, c *LineCall, now int64) {
 		}
 	}
 	p.delayed -= c.Sent + len(c.Refused)
+	p.delayedLossless -= c.SentLossless
 	p.count.SentFrames += uint64(c.Sent)
 	p.count.SentBytes += uint64(c.Octets)
 	for _, r := range c.Refused {
+		if r.LosslessPriority() {
+			p.delayedLossless--
+		}
 		from := s.ports[r.In]
 		if from == nil {
 			from = p
 		}
-		s.drop(from, r.Priority, r.Reason, r.Lossless)
+		s.drop(from, r.Priority, r.Reason, r.charge())
 	}
 }
 

@@ -79,6 +79,7 @@ type charge uint8
 const (
 	chargeLossless charge = iota // ingress queue (in, prio)
 	chargeLossy                  // egress queue (port, queue)
+	chargeDemoted                // the same, of a frame of a lossless priority that is flooded
 )
 
 func newMemory(cell int, octets int64) (*memory, error) {

@@ -134,7 +134,7 @@ func (s *Switch) Apply(next *Configuration, now int64) error {
 			return err
 		}
 	}
-	s.sumLosslessDropsRemoved()
+	s.sumLossesRemoved()
 	s.setTrunks(next.Trunks)
 	return s.setStatics(next.statics)
 }

@@ -7,29 +7,36 @@ import (
 	"testing"
 )
 
-// metrics/README.md has every reason for which a frame is dropped, and says which are faults.
-func TestReadmeNamesDropReasons(t *testing.T) {
-	b, err := os.ReadFile("../metrics/README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, table, _ := strings.Cut(string(b), "\n| reason | kind | the frame was dropped because |\n|---|---|---|\n")
-	table, _, _ = strings.Cut(table, "\n\n")
-	var said, want []string
-	for row := range strings.Lines(table) {
-		cells := strings.Split(row, " | ")
-		said = append(said, strings.Trim(cells[0], "|` ")+" "+cells[1])
-	}
-	for r := range NumDropReasons {
-		kind := "decision"
-		if r.fault() {
-			kind = "fault"
+// The READMEs have every reason for which a frame is dropped: this one says how each counts, that of the metrics which
+// are faults.
+func TestReadmesNameDropReasons(t *testing.T) {
+	for _, tt := range []struct {
+		file, head string
+		words      [noLoss + 1]string // for the classes
+	}{
+		{"../metrics/README.md", "| reason | kind | the frame was dropped because |",
+			[...]string{fault: "fault", deliberate: "decision", noLoss: "decision"}},
+		{"README.md", "| reason | counts as | why |",
+			[...]string{fault: "lossless drop", deliberate: "discarded", noLoss: "neither"}},
+	} {
+		b, err := os.ReadFile(tt.file)
+		if err != nil {
+			t.Fatal(err)
 		}
-		want = append(want, r.String()+" "+kind)
-	}
-	slices.Sort(said)
-	slices.Sort(want)
-	if !slices.Equal(said, want) {
-		t.Errorf("metrics/README.md: %q, want %q", said, want)
+		_, table, _ := strings.Cut(string(b), "\n"+tt.head+"\n|---|---|---|\n")
+		table, _, _ = strings.Cut(table, "\n\n")
+		var said, want []string
+		for row := range strings.Lines(table) {
+			cells := strings.Split(row, " | ")
+			said = append(said, strings.Trim(cells[0], "|` ")+" "+cells[1])
+		}
+		for r := range NumDropReasons {
+			want = append(want, r.String()+" "+tt.words[dropReasons[r].class])
+		}
+		slices.Sort(said)
+		slices.Sort(want)
+		if !slices.Equal(said, want) {
+			t.Errorf("%s: %q, want %q", tt.file, said, want)
+		}
 	}
 }

@@ -24,9 +24,9 @@ func (s *Switch) keepRemovedPort(p *portState) {
 }
 
 // KeepMeasurements keeps what the driver has measured of a port whose sockets go: reactions, and how late its delay
-// line was. inRings frames wait in the port's rings and are lost with them. They have not been received, and are no
-// fault.
-func (s *Switch) KeepMeasurements(name string, reaction, late *Histogram, inRings int) {
+// line was. inRings frames wait in the port's rings, lossless of them in lossless ones, and are lost with them. They
+// have not been received, and are no fault.
+func (s *Switch) KeepMeasurements(name string, reaction, late *Histogram, inRings, lossless int) {
 	now := &removedPort{}
 	if old := s.removedPorts.byName[name]; old != nil {
 		*now = *old
@@ -36,7 +36,9 @@ func (s *Switch) KeepMeasurements(name string, reaction, late *Histogram, inRing
 	now.Reaction.Combine(reaction, Add)
 	now.Late.Combine(late, Add)
 	now.Counters.Drops[Unknown][DropRing] += uint64(inRings)
+	now.Counters.LosslessDiscarded[Unknown][DropRing] += uint64(lossless)
 	s.keepPort(name, now)
+	s.sumLossesRemoved()
 }
 
 // RemovedCounters are what removed ports and trunks have counted.
@@ -152,6 +154,9 @@ func (c *Counters) combine(old *Counters, join Join) {
 		joinEach(c.Drops[prio][:], old.Drops[prio][:], join)
 	}
 	joinEach(c.LosslessDrops[:], old.LosslessDrops[:], join)
+	for prio := range c.LosslessDiscarded {
+		joinEach(c.LosslessDiscarded[prio][:], old.LosslessDiscarded[prio][:], join)
+	}
 	joinEach(c.Marked[:], old.Marked[:], join)
 	joinEach(c.QueueSent[:], old.QueueSent[:], join)
 	joinEach(c.QueueDiscarded[:], old.QueueDiscarded[:], join)
@@ -203,10 +208,10 @@ func (a *archive[T]) keep(name string, v *T, inUse func(string) bool) (forgotten
 	return forgotten
 }
 
-// keepPort puts a port into the archive. Of a port that is forgotten, only its lossless drops are kept.
+// keepPort puts a port into the archive. Of a port that is forgotten, only the sums of its losses are kept.
 func (s *Switch) keepPort(name string, v *removedPort) {
 	if forgotten := s.removedPorts.keep(name, v, s.hasPort); forgotten != nil {
-		s.losslessDropsEvicted += forgotten.losslessDrops()
+		s.lossesEvicted.add(forgotten.losses())
 	}
 }
 
@@ -219,25 +224,34 @@ func (s *Switch) hasTrunk(name string) bool {
 	return slices.ContainsFunc(s.trunks, func(t *trunkState) bool { return t.cfg.Name == name })
 }
 
-// losslessDrops is how many lossless frames a port has lost.
-func (v *PortSnapshot) losslessDrops() (sum uint64) {
-	for _, n := range v.Counters.LosslessDrops {
-		sum += n
+// losses are sums of Counters.LosslessDrops and of Counters.LosslessDiscarded.
+type losses struct{ lost, discarded uint64 }
+
+func (l *losses) add(o losses) {
+	l.lost += o.lost
+	l.discarded += o.discarded
+}
+
+func (v *PortSnapshot) losses() (sum losses) {
+	for prio, n := range v.Counters.LosslessDrops {
+		sum.lost += n
+		for _, n := range v.Counters.LosslessDiscarded[prio] {
+			sum.discarded += n
+		}
 	}
 	return sum
 }
 
-// sumLosslessDropsRemoved adds up the lossless drops of ports that are gone. The sum changes only where a port comes or
-// goes.
-func (s *Switch) sumLosslessDropsRemoved() {
-	s.losslessDropsRemoved = s.losslessDropsEvicted
+// sumLossesRemoved adds up the losses of ports that are gone. The sum changes only where a port comes or goes.
+func (s *Switch) sumLossesRemoved() {
+	s.lossesRemoved = s.lossesEvicted
 	here := map[string]bool{}
 	for p := range s.existing() {
 		here[p.cfg.Name] = true
 	}
 	for name, old := range s.removedPorts.byName {
 		if !here[name] {
-			s.losslessDropsRemoved += old.losslessDrops()
+			s.lossesRemoved.add(old.losses())
 		}
 	}
 }

@@ -41,7 +41,7 @@ func TestPortsOfManyNames(t *testing.T) {
 			t.Errorf("%s came back with %d lossless drops, want %d; it counts since %d, now is %d", name, got, lost,
 				p.Begun, r.now)
 		}
-		r.sw.KeepMeasurements(name, new(Histogram), new(Histogram), 0)
+		r.sw.KeepMeasurements(name, new(Histogram), new(Histogram), 0, 0)
 		if again := r.snapshot().Ports[1].Begun; again != p.Begun {
 			t.Errorf("%s counts since %d when its sockets are gone, want %d", name, again, p.Begun)
 		}

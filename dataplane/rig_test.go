@@ -94,6 +94,7 @@ type rig struct {
 	batch *port.Batch
 	burst []Arrival // the last one, until it is settled
 	seen  Snapshot  // by look
+	sent  []Origin  // of all frames that were sent
 }
 
 // newRig returns a switch whose ports are up and whose hosts are known.
@@ -273,6 +274,7 @@ func (r *rig) send(i, most int) (frames [][]byte) {
 	n := min(most, r.batch.Len())
 	for k := range n {
 		frames = append(frames, r.batch.Frame(k, nil))
+		r.sent = append(r.sent, r.sw.Plan(i, k).Origin)
 	}
 	r.sw.Sent(i, n, r.now)
 	return frames

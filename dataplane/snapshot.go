@@ -20,9 +20,9 @@ type Snapshot struct {
 	XoffAge Histogram
 	Ports   []PortSnapshot
 	Trunks  []TrunkSnapshot
-	// LosslessDropsRemoved are the lossless drops of ports that were removed. The counters of Ports, and of Buffer, go
-	// on from those of removed ports of the same names.
-	LosslessDropsRemoved uint64
+	// LosslessDropsRemoved and LosslessDiscardedRemoved are those of ports that were removed. The counters of Ports,
+	// and of Buffer, go on from those of removed ports of the same names.
+	LosslessDropsRemoved, LosslessDiscardedRemoved uint64
 }
 
 // A PortSnapshot is the state of one port.
@@ -67,7 +67,7 @@ func (s *Switch) Snapshot(v *Snapshot, now int64) {
 		}
 	}
 	v.Bridge = s.bridge.Counters()
-	v.LosslessDropsRemoved = s.losslessDropsRemoved
+	v.LosslessDropsRemoved, v.LosslessDiscardedRemoved = s.lossesRemoved.lost, s.lossesRemoved.discarded
 	v.Ports = v.Ports[:0]
 	for p := range s.existing() {
 		v.Ports = append(v.Ports, p.snapshot(s, now))
@@ -110,13 +110,20 @@ func (p *portState) snapshot(s *Switch, now int64) PortSnapshot {
 	return v
 }
 
-// LosslessDrops sums up what must stay 0, of ports that are gone too.
-func (v *Snapshot) LosslessDrops() uint64 {
-	sum := v.LosslessDropsRemoved
+// Losses sums up the frames of lossless priorities that were lost by a fault, which must stay 0, and those that were
+// discarded on purpose, of ports that are gone too.
+func (v *Snapshot) Losses() (lost, discarded uint64) {
+	sum := losses{v.LosslessDropsRemoved, v.LosslessDiscardedRemoved}
 	for i := range v.Ports {
-		sum += v.Ports[i].losslessDrops()
+		sum.add(v.Ports[i].losses())
 	}
-	return sum
+	return sum.lost, sum.discarded
+}
+
+// LosslessDrops is the first figure of Losses.
+func (v *Snapshot) LosslessDrops() uint64 {
+	lost, _ := v.Losses()
+	return lost
 }
 
 // FDB appends entries of the filtering database to dst, in no order, from cursor on, which is 0 at first. It returns

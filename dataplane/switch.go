@@ -43,17 +43,17 @@ type Switch struct {
 	captureTap         capture.Tap
 	disposition        disposition // of the frame that Ingress looks at
 	// burstInRing is the burst whose frames may still lie in the ring. It is set while Dequeue runs.
-	burstInRing          []Arrival
-	trunkHolds           uint64                 // counts holds that a trunk began
-	removedTrunks        archive[TrunkSnapshot] // counters of trunks that are gone, or had other ports
-	losslessDropsEvicted uint64                 // of removed ports whose counters made room for newer ones
-	losslessDropsRemoved uint64                 // of all removed ports
-	poolCells            int                    // of the packet memory, for what the pools charge
-	forget               func()                 // OnForget
-	bridgeChanges        uint64                 // of the bridge, when forget was last called
-	decidedUntil         int64                  // bridge.Until of the running frame
-	fromRoom             Arrival                // the frame that leaves a waiting room, with its octets in roomFrame
-	roomFrame            []byte
+	burstInRing   []Arrival
+	trunkHolds    uint64                 // counts holds that a trunk began
+	removedTrunks archive[TrunkSnapshot] // counters of trunks that are gone, or had other ports
+	lossesEvicted losses                 // of removed ports whose counters made room for newer ones
+	lossesRemoved losses                 // of all removed ports
+	poolCells     int                    // of the packet memory, for what the pools charge
+	forget        func()                 // OnForget
+	bridgeChanges uint64                 // of the bridge, when forget was last called
+	decidedUntil  int64                  // bridge.Until of the running frame
+	fromRoom      Arrival                // the frame that leaves a waiting room, with its octets in roomFrame
+	roomFrame     []byte
 }
 
 // portState is one port.
@@ -75,6 +75,8 @@ type portState struct {
 	trunk    *trunkState // nil for a port of the bridge
 	member   int         // number in the trunk, or uplink
 	delayed  int         // frames in the delay line
+	// delayedLossless are those of them that are of lossless priorities.
+	delayedLossless int
 	// inLine is how many octets on the wire the delay line holds, the port's own stream included (LineHolds).
 	inLine int64
 	txAt   int64 // time at which the transmit task has to look again
@@ -210,7 +212,7 @@ func (s *Switch) RemovePort(i int, now int64) {
 	s.ports[i] = nil
 	s.updateOwnAddresses()
 	s.pending.Remove(i)
-	s.sumLosslessDropsRemoved()
+	s.sumLossesRemoved()
 }
 
 // SetUp reports that a port's link came up or went down. A port that goes down releases what it holds, and both ends
@@ -253,7 +255,12 @@ func (s *Switch) purge(p *portState, r DropReason) {
 		}
 	}
 	for ; p.delayed > 0; p.delayed-- {
-		s.drop(p, Unknown, r, false)
+		c := chargeLossy
+		if p.delayedLossless > 0 {
+			p.delayedLossless--
+			c = chargeLossless
+		}
+		s.drop(p, Unknown, r, c)
 	}
 	p.plan.n = 0
 	s.buffer.Resume()
@@ -268,7 +275,7 @@ func (s *Switch) dropQueued(p *portState, d uint32, r DropReason) {
 	}
 	s.captureQueued(p, &dsc, r)
 	s.release(p, d)
-	s.drop(from, dsc.prio, r, dsc.charge == chargeLossless)
+	s.drop(from, dsc.prio, r, dsc.charge)
 }
 
 // Hold implements the buffer manager's flow control: the peer of port must stop priority prio.

@@ -200,6 +200,9 @@ func TestDoubleTags(t *testing.T) {
 					t.Errorf("left: %v, want %v", got, tt.leaves)
 				}
 				got := r.count(tt.in).Drops[3][DropDoubleTag]
+				if discarded := r.count(tt.in).LosslessDiscarded[3][DropDoubleTag]; discarded != got {
+					t.Errorf("%d of %d drops count as discarded", discarded, got)
+				}
 				if (got > 0) == tt.leaves && name == "unicast" || got == 0 && !tt.leaves {
 					t.Errorf("%d drops (double-tag)", got)
 				}

@@ -220,8 +220,8 @@ func TestWaitingRoomOfAPortThatGoes(t *testing.T) {
 	r.sw.RemovePort(0, r.now)
 	old := r.sw.removedPorts.byName["p0"]
 	if got := old.Counters.Drops[lossless][DropPortDown]; waiting == 0 || got != uint64(waiting) ||
-		old.losslessDrops() != 0 {
-		t.Errorf("%d dropped of %d that waited, %d a fault", got, waiting, old.losslessDrops())
+		old.losses().lost != 0 {
+		t.Errorf("%d dropped of %d that waited, %d a fault", got, waiting, old.losses().lost)
 	}
 	r.hear(1, lossless, 0)
 	r.drain(1, r.now+second)

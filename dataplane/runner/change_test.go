@@ -315,6 +315,8 @@ func TestRingsThatGoAreCounted(t *testing.T) {
 				c.ReceivedFrames+c.Drops[dataplane.Unknown][dataplane.DropRing] != n ||
 				c.LosslessDrops[dataplane.Unknown] != 0 {
 				t.Errorf("%+v, want %d frames received or lost in the ring, and no fault", c, n)
+			} else if d := c.LosslessDiscarded[dataplane.Unknown][dataplane.DropRing]; c.ReceivedFrames+d != n {
+				t.Errorf("%d frames count as discarded, want %d", d, n-c.ReceivedFrames)
 			}
 		})
 	}

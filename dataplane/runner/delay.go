@@ -23,6 +23,7 @@ type delayLine struct {
 	batch         *port.Batch
 	refused       []dataplane.Refusal // of the last flush
 	longest       int                 // frame that left with it
+	lossless      int                 // frames of lossless priorities that left with it
 	dues          []int64             // due times of the frames that left with it
 	entered       int64               // when the MAC Control frame that left with it was put in; 0: none left
 	meant         int64               // when this MAC Control frame had passed its delay
@@ -47,7 +48,8 @@ type lane struct {
 //	           4 octets of µs after which it is to be sent again
 //	 2 octets  port that the frame came in by
 //	 1 octet   its priority
-//	 1 octet   flags: 1 = MAC Control, 2 = lossless, 4 = of the port's own stream, 8 = holds or frees the peer
+//	 1 octet   flags: 1 = MAC Control, 2 = lossless, 4 = of the port's own stream, 8 = holds or frees the peer,
+//	           16 = demoted
 //	 2 octets  0
 //	 n octets  frame
 type delayRing struct {
@@ -71,6 +73,7 @@ const (
 	flagLossless = 2
 	flagOwn      = 4
 	flagPause    = 8
+	flagDemoted  = 16
 )
 
 // newDelayLine returns a line for delay ns at speed bit/s.
@@ -171,12 +174,15 @@ func encodeOrigin(r []byte, o dataplane.Origin) {
 	if o.Own {
 		r[recordFlags] |= flagOwn
 	}
+	if o.Demoted {
+		r[recordFlags] |= flagDemoted
+	}
 }
 
 func originOf(r []byte) dataplane.Origin {
 	return dataplane.Origin{In: binary.NativeEndian.Uint16(r[recordIn:]), Priority: r[recordPrio],
 		Control: r[recordFlags]&flagControl != 0, Own: r[recordFlags]&flagOwn != 0,
-		Lossless: r[recordFlags]&flagLossless != 0}
+		Lossless: r[recordFlags]&flagLossless != 0, Demoted: r[recordFlags]&flagDemoted != 0}
 }
 
 // reserve finds room for a record in one piece. Where it does not fit before the end of the ring, the rest of the ring
@@ -269,7 +275,7 @@ func (l *delayLine) clear() {
 // limit. It returns how many data frames and octets left, and the dropped frames that the kernel will never take. err
 // concerns the oldest data frame.
 func (l *delayLine) flush(p port.Port, now int64) (sent, octets int, givenUp []dataplane.Refusal, err error) {
-	l.refused, l.longest, l.dues, l.entered = l.refused[:0], 0, l.dues[:0], 0
+	l.refused, l.longest, l.lossless, l.dues, l.entered = l.refused[:0], 0, 0, l.dues[:0], 0
 	if max(l.control.due(), l.retryControl) <= now {
 		l.flushControl(p, now)
 		return 0, 0, nil, nil
@@ -283,6 +289,9 @@ func (l *delayLine) flush(p port.Port, now int64) (sent, octets int, givenUp []d
 			sent++
 			octets += length
 			l.longest = max(l.longest, length)
+			if o.LosslessPriority() {
+				l.lossless++
+			}
 		}
 	}
 	if refused(err) {

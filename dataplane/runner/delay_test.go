@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"math"
+	"slices"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -155,6 +156,27 @@ func TestDelayLineFull(t *testing.T) {
 	l.clear()
 	if l.due(0) != math.MaxInt64 || !put(l, 1, make([]byte, 100)) {
 		t.Error("clear did not empty the line")
+	}
+}
+
+// Of the frames that a send call took, or that the kernel refused, the line says which are of lossless priorities.
+func TestDelayLineKeepsTheOrigin(t *testing.T) {
+	l, s := newDelayLine(0, gigabit, 10_000), &sink{}
+	all := []dataplane.Origin{{Lossless: true, In: 2, Priority: 3}, {Priority: 1}, {Demoted: true, In: 1, Priority: 3},
+		{Own: true, Priority: 3}}
+	for range 2 {
+		for _, o := range all {
+			l.put(1, o, &frame.VnetHeader{}, make([]byte, 100))
+		}
+	}
+	for range all {
+		if o := originOf(l.data.oldest()); !slices.Contains(all, o) || o.LosslessPriority() != (o.In > 0) {
+			t.Errorf("origin %+v, want one of %+v", o, all)
+		}
+		l.removeOldest(&l.data)
+	}
+	if sent, _, _, err := l.flush(s, 1); sent != 3 || l.lossless != 2 || err != nil {
+		t.Errorf("%d left, %d of lossless priorities, %v, want 3 and 2", sent, l.lossless, err)
 	}
 }
 

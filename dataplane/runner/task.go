@@ -4,6 +4,7 @@ import (
 	"pfcswitch/dataplane"
 	"pfcswitch/dataplane/classify"
 	"pfcswitch/dataplane/port"
+	"pfcswitch/macctl"
 )
 
 // A portTask is the receive and transmit task of one port. Each of its two parts is touched by its worker only.
@@ -150,9 +151,10 @@ var (
 
 // keepMeasurements hands the task's measurements to the switch, because the sockets of its port go.
 func (t *portTask) keepMeasurements(sw *dataplane.Switch) {
-	inRings := 0
-	for c := range port.NumClasses {
-		inRings += t.port.Backlog(c).Frames
+	lossless := t.port.Backlog(port.Lossless).Frames
+	inRings := lossless + t.port.Backlog(port.Other).Frames
+	if t.cfg.Mode == macctl.ModeOff {
+		lossless = 0
 	}
-	sw.KeepMeasurements(t.cfg.Name, &t.reaction, &t.lateness, inRings)
+	sw.KeepMeasurements(t.cfg.Name, &t.reaction, &t.lateness, inRings, lossless)
 }

@@ -315,7 +315,8 @@ func (w *worker) flushCall(t *portTask, until, now int64) (end int64) {
 	var err error
 	c.Sent, c.Octets, c.Refused, err = l.flush(t.port, until)
 	end = w.clock()
-	c.Ended, c.Entered, c.Late = end, l.entered, max(0, cmp.Or(l.overtaken, now)-l.meant)
+	c.SentLossless, c.Ended = l.lossless, end
+	c.Entered, c.Late = l.entered, max(0, cmp.Or(l.overtaken, now)-l.meant)
 	t.stuck.passed(l.longest)
 	sw := w.lock()
 	for _, due := range l.dues {
