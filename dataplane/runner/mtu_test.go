@@ -50,9 +50,11 @@ func TestLinkMTU(t *testing.T) {
 		arrive(3)
 		c := l.snapshotOf(0).Counters
 		if c.Drops[lossless][dataplane.DropSend] != 1 || c.Drops[lossless][dataplane.DropOversize] != 1 ||
-			c.LosslessDrops[lossless] != 1 {
-			t.Errorf("delay %d: dropped by reason %v, %d lossless; want one send, a fault, and one oversize, none",
-				delay, c.Drops[lossless], c.LosslessDrops[lossless])
+			c.LosslessDrops[lossless] != 1 || c.LosslessDiscarded[lossless][dataplane.DropOversize] != 1 ||
+			c.LosslessDiscarded[lossless][dataplane.DropSend] != 0 {
+			t.Errorf("delay %d: dropped by reason %v, %d lossless, discarded %v; want one send, a fault, and one "+
+				"oversize, which is discarded", delay, c.Drops[lossless], c.LosslessDrops[lossless],
+				c.LosslessDiscarded[lossless])
 		}
 	}
 }
