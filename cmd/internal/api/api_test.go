@@ -74,18 +74,21 @@ func (f *fake) Snapshot(v *dataplane.Snapshot) {
 	p1.Config.Ingress[3].Headroom, p1.Config.Ingress[3].Xon = 75_008, 10_250
 	p1.Counters.Drops[dataplane.Unknown][dataplane.DropRing] = 2
 	p1.Counters.LosslessDrops[dataplane.Unknown] = 2
+	p1.Counters.Drops[3][dataplane.DropWatchdog], p1.Counters.Drops[3][dataplane.DropFiltered] = 62_725+f.more, 4
+	p1.Counters.LosslessDiscarded[3] = p1.Counters.Drops[3]
 	p1.Received.PFCFrames[3], p1.PausedNs[3] = 12, 1_204_000
 	p1.ControlSent.PFCFrames[3], p1.ControlSent.XoffSent[3], p1.HeldNs[3] = 4021, 2000, 812_000_000
 	p1.Received.Ignored[macctl.ReasonOpcode] = 5
 	p2 := dataplane.PortSnapshot{Index: 1, Up: true, XoffWanted: 0xff}
 	p2.Config = dataplane.PortConfig{Name: "p2", Mode: macctl.ModePause, Lossless: 0xff}
 	p2.Counters.Drops[3][dataplane.DropFiltered], p2.Counters.Drops[5][dataplane.DropFiltered] = 1, 2
+	p2.Counters.LosslessDiscarded[5][dataplane.DropFiltered] = 2
 	p3 := dataplane.PortSnapshot{Index: 2}
 	p3.Config = dataplane.PortConfig{Name: "p3"}
 	v.Ports = []dataplane.PortSnapshot{p1, p2, p3}
 	v.Trunks = sampleTrunks(f.more)
 	if f.gone {
-		v.Ports, v.LosslessDropsRemoved = v.Ports[1:], 2
+		v.Ports, v.LosslessDropsRemoved, v.LosslessDiscardedRemoved = v.Ports[1:], 2, 62_729
 	}
 	q := buffer.QueueSnapshot{Lossless: true, Threshold: 4 << 20, Config: buffer.QueueConfig{Private: 4096,
 		Headroom: 72192}}
@@ -250,8 +253,9 @@ func momentOf(f *fake) *moment {
 	f.Snapshot(&m.snapshot)
 	m.recent = interval{now: sampleOf(&m.snapshot), old: before(&m.snapshot)}
 	m.Header = Header{Schema: Schema, Switch: "s1", Time: start.Add(20 * time.Second), SwitchNs: m.snapshot.Time,
-		Started: start, ElapsedNs: 20e9, LosslessDrops: m.snapshot.LosslessDrops(),
-		LosslessDropsSinceStart: m.snapshot.LosslessDrops()}
+		Started: start, ElapsedNs: 20e9}
+	m.LosslessDrops, m.LosslessDiscarded = m.snapshot.Losses()
+	m.LosslessDropsSinceStart, m.LosslessDiscardedSinceStart = m.snapshot.Losses()
 	return m
 }
 
@@ -395,5 +399,9 @@ func TestClearCounters(t *testing.T) {
 	if p.LosslessDrops != 0 || p.LosslessDropsSinceStart != 2 || p.Cleared == nil {
 		t.Errorf("lossless drops %d since the clear and %d since the start, want 0 and 2; cleared %v", p.LosslessDrops,
 			p.LosslessDropsSinceStart, p.Cleared)
+	}
+	if p.LosslessDiscarded != 5 || p.LosslessDiscardedSinceStart != 62_736 || p.Ports[0].LosslessDiscarded != 5 {
+		t.Errorf("%d discarded since the clear, at p1 %d, and %d since the start, want 5, 5 and 62736",
+			p.LosslessDiscarded, p.Ports[0].LosslessDiscarded, p.LosslessDiscardedSinceStart)
 	}
 }

@@ -10,11 +10,12 @@ import (
 // A baseline is where this user's counters begin: at the start, or at the last clear with the counts until then. The
 // switch's own counters never go back.
 type baseline struct {
-	time     int64                        // of the switch's clock
-	counters *dataplane.Snapshot          // nil at the start; also of removed ports and trunks; never changed
-	lost     uint64                       // lossless frames, also by removed ports
-	storms   []deadlock.Status            // likewise
-	probes   map[string]headroom.Counters // likewise, by port
+	time      int64                        // of the switch's clock
+	counters  *dataplane.Snapshot          // nil at the start; also of removed ports and trunks; never changed
+	lost      uint64                       // lossless frames, also by removed ports
+	discarded uint64                       // likewise
+	storms    []deadlock.Status            // likewise
+	probes    map[string]headroom.Counters // likewise, by port
 }
 
 // addRemoved adds the ports, trunks and trunk members of gone that v does not have.
@@ -90,6 +91,7 @@ func (b *baseline) subtract(v *dataplane.Snapshot) {
 	v.XoffAge.Combine(&old.XoffAge, countSince)
 	v.Buffer.Unbalanced = countSince(v.Buffer.Unbalanced, old.Buffer.Unbalanced)
 	v.LosslessDropsRemoved = countSince(v.LosslessDropsRemoved, old.LosslessDropsRemoved)
+	v.LosslessDiscardedRemoved = countSince(v.LosslessDiscardedRemoved, old.LosslessDiscardedRemoved)
 	v.Bridge.Moves = countSince(v.Bridge.Moves, old.Bridge.Moves)
 	v.Bridge.Holds = countSince(v.Bridge.Holds, old.Bridge.Holds)
 	v.Bridge.Refused = countSince(v.Bridge.Refused, old.Bridge.Refused)

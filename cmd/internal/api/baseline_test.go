@@ -166,7 +166,7 @@ func TestStormsSinceTheClear(t *testing.T) {
 	}
 }
 
-// The sum of lossless drops keeps those of a removed port.
+// The sums of lossless and of discarded frames keep those of a removed port.
 func TestLosslessDropsOfPortsThatAreGone(t *testing.T) {
 	f := &fake{}
 	s := NewServer(f, start, 0)
@@ -177,6 +177,10 @@ func TestLosslessDropsOfPortsThatAreGone(t *testing.T) {
 	if m.LosslessDropsSinceStart != first.LosslessDropsSinceStart || m.LosslessDrops != 0 || first.LosslessDrops == 0 {
 		t.Errorf("lost %d since the start and %d since the clear, want %d and 0", m.LosslessDropsSinceStart,
 			m.LosslessDrops, first.LosslessDropsSinceStart)
+	}
+	if m.LosslessDiscardedSinceStart != 62_731 || m.LosslessDiscarded != 0 || first.LosslessDiscarded != 62_731 {
+		t.Errorf("discarded %d since the start and %d since the clear, want 62731 and 0",
+			m.LosslessDiscardedSinceStart, m.LosslessDiscarded)
 	}
 }
 

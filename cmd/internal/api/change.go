@@ -62,7 +62,7 @@ func (s *Server) clear(w http.ResponseWriter, r *http.Request) (any, error) {
 func (s *Server) clearCounters() {
 	v := new(dataplane.Snapshot)
 	s.source.Snapshot(v)
-	lost := v.LosslessDrops()
+	lost, discarded := v.Losses()
 	addRemoved(v, s.source.RemovedCounters()) // read last: what comes or goes meanwhile is in one of the two
 	storms := s.source.Watchdog()
 	storms = append(storms, s.source.RetiredStorms()...) // of a queue that is in both, the first counts
@@ -76,7 +76,8 @@ func (s *Server) clearCounters() {
 	now := time.Now().UTC()
 	s.user.Lock()
 	defer s.user.Unlock()
-	s.user.baseline = &baseline{time: v.Time, counters: v, lost: lost, storms: storms, probes: probes}
+	s.user.baseline = &baseline{time: v.Time, counters: v, lost: lost, discarded: discarded, storms: storms,
+		probes: probes}
 	s.user.cleared = &now
 }
 

@@ -58,24 +58,27 @@ type Drop struct {
 	Priority Priority `json:"priority"` // that they arrived with
 	Reason   string   `json:"reason"`
 	Frames   uint64   `json:"frames"`
+	// LosslessDiscarded are those of them that are of lossless priorities, and were dropped on purpose.
+	LosslessDiscarded uint64 `json:"lossless_discarded_frames"`
 }
 
 // dropsOf returns the dropped frames that arrived at a port, by priority and reason.
 func dropsOf(p *dataplane.PortSnapshot) (drops []Drop) {
 	for r := range dataplane.NumDropReasons {
-		all := uint64(0)
+		all := Drop{Priority: All, Reason: r.String()}
 		for prio := range p.Counters.Drops {
-			n := p.Counters.Drops[prio][r]
+			n, discarded := p.Counters.Drops[prio][r], p.Counters.LosslessDiscarded[prio][r]
 			switch {
 			case n == 0:
 			case p.Config.Mode == macctl.ModePause && prio != dataplane.Unknown:
-				all += n
+				all.Frames += n
+				all.LosslessDiscarded += discarded
 			default:
-				drops = append(drops, Drop{Priority(prio), r.String(), n})
+				drops = append(drops, Drop{Priority(prio), r.String(), n, discarded})
 			}
 		}
-		if all > 0 {
-			drops = append(drops, Drop{All, r.String(), all})
+		if all.Frames > 0 {
+			drops = append(drops, all)
 		}
 	}
 	return drops

@@ -32,13 +32,18 @@ type Port struct {
 	Loop               *string    `json:"loop"`          // watching; shut: a loop was found; idle
 	LoopReason         *string    `json:"loop_reason"`   // which probe came back; null where no loop was found
 
-	ReceiveFrames   uint64  `json:"receive_frames"` // after GSO frames were cut
-	ReceiveBytes    uint64  `json:"receive_bytes"`
-	TransmitFrames  uint64  `json:"transmit_frames"`
-	TransmitBytes   uint64  `json:"transmit_bytes"`
-	ForwardedFrames uint64  `json:"forwarded_frames"` // of transmit_frames: by a program in the kernel (assist)
-	DroppedFrames   uint64  `json:"dropped_frames"`   // for whatever reason, of those that arrived here
-	LosslessDrops   uint64  `json:"lossless_drops"`
+	ReceiveFrames   uint64 `json:"receive_frames"` // after GSO frames were cut
+	ReceiveBytes    uint64 `json:"receive_bytes"`
+	TransmitFrames  uint64 `json:"transmit_frames"`
+	TransmitBytes   uint64 `json:"transmit_bytes"`
+	ForwardedFrames uint64 `json:"forwarded_frames"` // of transmit_frames: by a program in the kernel (assist)
+	DroppedFrames   uint64 `json:"dropped_frames"`   // for whatever reason, of those that arrived here
+	LosslessDrops   uint64 `json:"lossless_drops"`
+	// LosslessDiscarded are frames of lossless priorities that were dropped on purpose, and LosslessDiscardedBy the
+	// same by reason; only what happened.
+	LosslessDiscarded   uint64        `json:"lossless_discarded_frames"`
+	LosslessDiscardedBy []DiscardedBy `json:"lossless_discarded_by"`
+
 	OverspeedFrames uint64  `json:"overspeed_frames"` // arrived faster than the port's speed and burst
 	TAPDrops        *uint64 `json:"tap_drops"`        // full queue towards the host; null: no TAP
 	// FloodCopies are copies beyond the first of frames that arrived here: received + copies = sent + dropped + held.
@@ -48,6 +53,17 @@ type Port struct {
 	ProbeIgnoredFrames uint64 `json:"probe_ignored_frames"` // used before, late or forged
 
 	Recent *PortRecent `json:"recent"` // null where the port was not there, or began to count anew, at the begin
+}
+
+// DiscardedBy is a number of discarded frames of lossless priorities.
+type DiscardedBy struct {
+	Reason string `json:"reason"`
+	Frames uint64 `json:"frames"`
+}
+
+// DiscardedText lists reasons, such as "watchdog 17, filtered 2".
+func DiscardedText(all []DiscardedBy) string {
+	return strings.Join(each(all, func(d *DiscardedBy) string { return d.Reason + " " + count(d.Frames) }), ", ")
 }
 
 // Send is how the frames of a port leave.
@@ -143,6 +159,16 @@ func (p *Port) fill(v *dataplane.PortSnapshot) {
 	for _, n := range c.LosslessDrops {
 		p.LosslessDrops += n
 	}
+	for r := range dataplane.NumDropReasons {
+		frames := uint64(0)
+		for prio := range c.LosslessDiscarded {
+			frames += c.LosslessDiscarded[prio][r]
+		}
+		if frames > 0 {
+			p.LosslessDiscarded += frames
+			p.LosslessDiscardedBy = append(p.LosslessDiscardedBy, DiscardedBy{r.String(), frames})
+		}
+	}
 }
 
 // dropped counts the frames that arrived at a port and were lost, for whatever reason.
@@ -158,7 +184,7 @@ func dropped(p *dataplane.PortSnapshot) (frames uint64) {
 // Text implements Reply.
 func (r *Ports) Text() string {
 	t := newTable("PORT", "INTERFACE", "NETNS", "KIND", "STATE", ">SPEED", "FLOW", "LOSSLESS", "ASSIST",
-		">RX FRAMES", ">RX BYTES", ">TX FRAMES", ">TX BYTES", ">DROPS", ">LOST", ">OVERSPEED", "NOTE")
+		">RX FRAMES", ">RX BYTES", ">TX FRAMES", ">TX BYTES", ">DROPS", ">LOST", ">DISCARDED", ">OVERSPEED", "NOTE")
 	for _, p := range r.Ports {
 		speed, state := "none", "down"
 		if p.SpeedBitsPerSecond != nil {
@@ -169,7 +195,7 @@ func (r *Ports) Text() string {
 		}
 		t.row(p.Port, p.Interface, p.Netns, p.Kind, state, speed, p.FlowControl, p.lossless(), p.Assist.text(),
 			p.ReceiveFrames, p.ReceiveBytes, p.TransmitFrames, p.TransmitBytes, p.DroppedFrames, p.LosslessDrops,
-			p.OverspeedFrames, p.note())
+			p.LosslessDiscarded, p.OverspeedFrames, p.note())
 	}
 	return sections(r.headline(), section{"", t}, r.rates())
 }
@@ -195,7 +221,7 @@ func (p *Port) lossless() string {
 	return joinPriorities(p.LosslessPriorities)
 }
 
-// note says why the port is not fully in service.
+// note says why the port is not fully in service, or else what it has discarded.
 func (p *Port) note() string {
 	switch {
 	case p.Reason != nil:
@@ -206,6 +232,8 @@ func (p *Port) note() string {
 		return "PFC does not agree with the neighbor: see show lldp"
 	case p.TAPDrops != nil && *p.TAPDrops > 0:
 		return fmt.Sprintf("the host lost %d frames in its own queues", *p.TAPDrops)
+	case p.LosslessDiscarded > 0:
+		return "discarded: " + DiscardedText(p.LosslessDiscardedBy)
 	}
 	return ""
 }

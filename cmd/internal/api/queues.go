@@ -70,14 +70,14 @@ func queue(p *dataplane.PortSnapshot, k int, dropped uint64) Queue {
 // Text implements Reply.
 func (r *Queues) Text() string {
 	queues := newTable("PORT", "QUEUE", "SERVICE", "STATE", ">FRAMES", ">BYTES", ">MAX BYTES", ">ECN MARKED", ">DROPS")
-	drops := newTable("PORT", "PRIO", "REASON", ">FRAMES")
+	drops := newTable("PORT", "PRIO", "REASON", ">FRAMES", ">DISCARDED")
 	delayed := newTable("PORT", ">FRAMES")
 	for _, p := range r.Ports {
 		for _, q := range p.Queues {
 			queues.row(p.Port, q.Queue, q.service(), q.state(), q.Frames, q.Bytes, q.MaxBytes, q.EcnMarked, q.Dropped)
 		}
 		for _, d := range p.Drops {
-			drops.row(p.Port, d.Priority, d.Reason, d.Frames)
+			drops.row(p.Port, d.Priority, d.Reason, d.Frames, d.LosslessDiscarded)
 		}
 		if p.DelayedFrames > 0 {
 			delayed.row(p.Port, p.DelayedFrames)

@@ -93,15 +93,20 @@ type Header struct {
 	ElapsedNs               int64  `json:"elapsed_ns"`
 	LosslessDrops           uint64 `json:"lossless_drops"`
 	LosslessDropsSinceStart uint64 `json:"lossless_drops_since_start"`
+	// LosslessDiscarded are other frames of lossless priorities that did not arrive: they were dropped on purpose.
+	LosslessDiscarded           uint64 `json:"lossless_discarded_frames"`
+	LosslessDiscardedSinceStart uint64 `json:"lossless_discarded_since_start_frames"`
 }
 
-// headline is the first line of every table: the lossless drops, which must stay 0.
+// headline is the first line of every table: the lossless drops, which must stay 0, and what was discarded beside them.
 func (h *Header) headline() string {
+	sum := fmt.Sprintf("lossless drops: %s; discarded on purpose: %s", count(h.LosslessDrops),
+		count(h.LosslessDiscarded))
 	if h.Cleared == nil {
-		return fmt.Sprintf("lossless drops: %s (since start, %s ago)\n", count(h.LosslessDrops), clock(h.ElapsedNs))
+		return fmt.Sprintf("%s (since start, %s ago)\n", sum, clock(h.ElapsedNs))
 	}
-	return fmt.Sprintf("lossless drops: %s (since clear, %s ago; %s since start)\n", count(h.LosslessDrops),
-		clock(h.ElapsedNs), count(h.LosslessDropsSinceStart))
+	return fmt.Sprintf("%s (since clear, %s ago; %s and %s since start)\n", sum, clock(h.ElapsedNs),
+		count(h.LosslessDropsSinceStart), count(h.LosslessDiscardedSinceStart))
 }
 
 // WriteJSON writes the document that v points to with indentation. A nil slice is written as an empty array, never as

@@ -152,10 +152,12 @@ func (s *Server) since(base *baseline, cleared *time.Time, event uint64) *moment
 	s.source.Snapshot(&m.snapshot)
 	m.recent = interval{now: sampleOf(&m.snapshot), old: s.recent.oldest()}
 	m.Header = Header{Schema: Schema, Switch: s.source.Name(), Time: time.Now().UTC(), SwitchNs: m.snapshot.Time,
-		Started: s.started.UTC(), Cleared: cleared, LosslessDropsSinceStart: m.snapshot.LosslessDrops()}
+		Started: s.started.UTC(), Cleared: cleared}
+	m.LosslessDropsSinceStart, m.LosslessDiscardedSinceStart = m.snapshot.Losses()
 	m.ElapsedNs = m.snapshot.Time - base.time
 	base.subtract(&m.snapshot)
 	m.LosslessDrops = m.LosslessDropsSinceStart - base.lost
+	m.LosslessDiscarded = m.LosslessDiscardedSinceStart - base.discarded
 	return m
 }
 
