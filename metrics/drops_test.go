@@ -13,6 +13,7 @@ func TestDrops(t *testing.T) {
 		name            string
 		mode            macctl.Mode
 		drops, lossless []string
+		discarded       []string
 	}{
 		{"PFC", macctl.ModePFC, []string{
 			`pfcswitch_drops_total{port="p1",priority="0",reason="storm"} 5`,
@@ -23,7 +24,7 @@ func TestDrops(t *testing.T) {
 			`pfcswitch_lossless_drops_total{port="p1",priority="3"} 1`,
 			`pfcswitch_lossless_drops_total{port="p1",priority="4"} 0`,
 			`pfcswitch_lossless_drops_total{port="p1",priority="unknown"} 2`,
-		}},
+		}, []string{`pfcswitch_lossless_discarded_total{port="p1",priority="3",reason="storm"} 7`}},
 		{"PAUSE", macctl.ModePause, []string{
 			`pfcswitch_drops_total{port="p1",priority="all",reason="lossless-headroom"} 1`,
 			`pfcswitch_drops_total{port="p1",priority="all",reason="storm"} 12`,
@@ -31,7 +32,7 @@ func TestDrops(t *testing.T) {
 		}, []string{
 			`pfcswitch_lossless_drops_total{port="p1",priority="all"} 1`,
 			`pfcswitch_lossless_drops_total{port="p1",priority="unknown"} 2`,
-		}},
+		}, []string{`pfcswitch_lossless_discarded_total{port="p1",priority="all",reason="storm"} 7`}},
 	} {
 		p := dataplane.PortSnapshot{Config: dataplane.PortConfig{Name: "p1", Mode: tt.mode, Lossless: 1<<3 | 1<<4}}
 		p.Counters.Drops[0][dataplane.DropStorm] = 5
@@ -39,12 +40,16 @@ func TestDrops(t *testing.T) {
 		p.Counters.Drops[3][dataplane.DropLosslessHeadroom] = 1
 		p.Counters.Drops[dataplane.Unknown][dataplane.DropRing] = 2
 		p.Counters.LosslessDrops = [9]uint64{3: 1, dataplane.Unknown: 2}
+		p.Counters.LosslessDiscarded[3][dataplane.DropStorm] = 7
 		got := portText(t, p)
 		if got := lines(t, got, "drops_total"); !slices.Equal(got, tt.drops) {
 			t.Errorf("%s:\n got %q\nwant %q", tt.name, got, tt.drops)
 		}
 		if got := lines(t, got, "lossless_drops_total"); !slices.Equal(got, tt.lossless) {
 			t.Errorf("%s:\n got %q\nwant %q", tt.name, got, tt.lossless)
+		}
+		if got := lines(t, got, "lossless_discarded_total"); !slices.Equal(got, tt.discarded) {
+			t.Errorf("%s:\n got %q\nwant %q", tt.name, got, tt.discarded)
 		}
 	}
 }

@@ -83,9 +83,15 @@ var (
 	losslessDrops = counter("lossless_drops_total", "Frames of lossless priorities that were lost. Must stay 0.",
 		byPriority...)
 
+	losslessDiscarded = counter("lossless_discarded_total",
+		"Frames of lossless priorities that were dropped on purpose, of drops_total.", "port", "priority", "reason")
+
 	allLosslessDrops = counter("lossless_drops_all_ports_total",
 		"Frames of lossless priorities that were lost at all ports, those too that are no longer configured. Must "+
 			"stay 0.")
+	allLosslessDiscarded = counter("lossless_discarded_all_ports_total",
+		"Frames of lossless priorities that were dropped on purpose at all ports, those too that are no longer "+
+			"configured.")
 
 	pfcReceived = counter("pfc_received_frames_total", "PFC frames received that name the priority, obeyed or not.",
 		byPriority...)

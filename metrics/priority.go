@@ -51,20 +51,27 @@ func byLabel(c *dataplane.PortConfig, n *[dataplane.NumPriorities + 1]uint64,
 // Lossless drops have a series for each lossless priority from the start, so that their 0 can be seen.
 func collectDrops(o *output, p *dataplane.PortSnapshot) {
 	c := &p.Config
-	for r := range dataplane.NumDropReasons {
-		var frames [dataplane.NumPriorities + 1]uint64
-		for prio := range frames {
-			frames[prio] = p.Counters.Drops[prio][r]
-		}
-		byLabel(c, &frames, func(label string, n uint64, _ bool) {
-			if n > 0 || r == dataplane.DropRing && label == unknown {
-				o.value(drops, float64(n), c.Name, label, r.String())
-			}
-		})
-	}
+	collectReasons(o, drops, c, &p.Counters.Drops, true)
+	collectReasons(o, losslessDiscarded, c, &p.Counters.LosslessDiscarded, false)
 	byLabel(c, &p.Counters.LosslessDrops, func(label string, n uint64, lossless bool) {
 		if n > 0 || lossless {
 			o.value(losslessDrops, float64(n), c.Name, label)
 		}
 	})
+}
+
+// collectReasons exports dropped frames by reason.
+func collectReasons(o *output, f *family, c *dataplane.PortConfig,
+	counts *[dataplane.NumPriorities + 1][dataplane.NumDropReasons]uint64, ringFromTheStart bool) {
+	for r := range dataplane.NumDropReasons {
+		var frames [dataplane.NumPriorities + 1]uint64
+		for prio := range frames {
+			frames[prio] = counts[prio][r]
+		}
+		byLabel(c, &frames, func(label string, n uint64, _ bool) {
+			if n > 0 || ringFromTheStart && r == dataplane.DropRing && label == unknown {
+				o.value(f, float64(n), c.Name, label, r.String())
+			}
+		})
+	}
 }

@@ -19,7 +19,7 @@ func sample(v *dataplane.Snapshot) {
 	v.Bridge.Entries, v.Bridge.Moves, v.Bridge.Full = 17, 2, 1
 	v.Xoff.Record(30_000)
 	v.XoffAge.Record(70_000)
-	v.LosslessDropsRemoved = 3
+	v.LosslessDropsRemoved, v.LosslessDiscardedRemoved = 3, 20
 	v.Ports = []dataplane.PortSnapshot{pfcPort(), pausePort(), offPort()}
 	v.Trunks = sampleTrunks()
 	v.Buffer = buffer.Snapshot{
@@ -71,6 +71,7 @@ func pfcPort() dataplane.PortSnapshot {
 	p.Counters.Drops[3][dataplane.DropLosslessHeadroom] = 1
 	p.Counters.Drops[dataplane.Unknown][dataplane.DropRing] = 6
 	p.Counters.LosslessDrops = [9]uint64{3: 1, dataplane.Unknown: 4}
+	p.Counters.Drops[3][dataplane.DropWatchdog], p.Counters.LosslessDiscarded[3][dataplane.DropWatchdog] = 625, 625
 	for _, ns := range []int64{0, 1000, 12_000, 13_000, 40_000_000} {
 		p.Reaction.Record(ns)
 		p.Late.Record(ns / 2)
@@ -96,6 +97,7 @@ func pausePort() dataplane.PortSnapshot {
 	p.Counters.Drops[1][dataplane.DropFiltered] = 2
 	p.Counters.Drops[6][dataplane.DropFiltered] = 3
 	p.Counters.LosslessDrops = [9]uint64{2: 1, 5: 1}
+	p.Counters.LosslessDiscarded[6][dataplane.DropFiltered] = 3
 	return p
 }
 
