@@ -60,7 +60,8 @@ type SwitchResult struct {
 	Phase         string     `json:"act"`
 	Name          string     `json:"name"`
 	LosslessDrops uint64     `json:"lossless_drops"`
-	PFCSent       uint64     `json:"pfc_sent"` // frames
+	Discarded     uint64     `json:"lossless_discarded_frames"` // of lossless priorities, on purpose
+	PFCSent       uint64     `json:"pfc_sent"`                  // frames
 	Headroom      []Headroom `json:"headroom"`
 }
 

@@ -267,7 +267,7 @@ func (s *switchNode) pfcSent() (lossless, others uint64) {
 
 func (s *switchNode) result(phase string) SwitchResult {
 	r := SwitchResult{Phase: phase, Name: s.name, LosslessDrops: s.state.ports.LosslessDropsSinceStart,
-		Headroom: []Headroom{}}
+		Discarded: s.state.ports.LosslessDiscardedSinceStart, Headroom: []Headroom{}}
 	lossless, others := s.pfcSent()
 	r.PFCSent = lossless + others
 	for _, p := range s.state.buffer.Ports {

@@ -30,12 +30,20 @@ func (r *Report) Text(out io.Writer) error {
 		r.timeline(out, a.Phase)
 		for _, s := range r.Switches {
 			if s.Phase == a.Phase {
-				fmt.Fprintf(out, "  switch %s: lossless drops %d, PFC frames sent %d, most headroom used %s\n", s.Name,
-					s.LosslessDrops, s.PFCSent, peak(s.Headroom))
+				fmt.Fprintf(out, "  switch %s: lossless drops %d, %sPFC frames sent %d, most headroom used %s\n",
+					s.Name, s.LosslessDrops, s.discarded(), s.PFCSent, peak(s.Headroom))
 			}
 		}
 	}
 	return r.verdict(out)
+}
+
+// discarded is "" where nothing was.
+func (s *SwitchResult) discarded() string {
+	if s.Discarded == 0 {
+		return ""
+	}
+	return fmt.Sprintf("discarded on purpose %d, ", s.Discarded)
 }
 
 // flows writes the flows of a phase.

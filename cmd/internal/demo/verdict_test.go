@@ -119,3 +119,17 @@ func TestVerdict(t *testing.T) {
 		}
 	}
 }
+
+// What a switch discarded of lossless priorities stands beside its lossless drops.
+func TestDiscardedText(t *testing.T) {
+	for discarded, want := range map[uint64]string{0: "s1: lossless drops 0, PFC frames sent 7,",
+		5: "s1: lossless drops 0, discarded on purpose 5, PFC frames sent 7,"} {
+		r := &Report{Phases: []PhaseResult{{Phase: "a"}},
+			Switches: []SwitchResult{{Phase: "a", Name: "s1", Discarded: discarded, PFCSent: 7}}}
+		var out strings.Builder
+		must(t, r.Text(&out))
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("%q is missing:\n%s", want, out.String())
+		}
+	}
+}

@@ -33,7 +33,8 @@ type Facts struct {
 	Process *Process // that opens the ports; nil where there is none
 	NotSeen []string
 
-	LosslessDrops uint64 // of the switch that runs, also of ports that it no longer has
+	// of the switch that runs, also of ports that it no longer has
+	LosslessDrops, LosslessDiscarded uint64
 }
 
 // A Target is a port, or an interface that may be one.
@@ -68,7 +69,7 @@ var (
 		receiveOffload, receiveReordering, packetSteering, queueingDiscipline, hostWithoutNIC, segmentationOffload,
 		vlanUnmapped, vlanFiltered, ipv6Noise}
 	switchRules = []rule{portDown, controlSwallowed, untaggedToBridge, dcbxMismatch, manualHeadroom, severalNeighbors,
-		overspeed, xoffLate, losslessLost}
+		overspeed, xoffLate, losslessLost, losslessDiscarded}
 )
 
 var severities = map[string]int{api.SeverityError: 0, api.SeverityWarning: 1, api.SeverityNote: 2}

@@ -133,6 +133,11 @@ func TestRules(t *testing.T) {
 		{"lossless-lost", "error", func(f *Facts, _ *port.Survey) {
 			f.Targets[0].Live.LosslessDrops = 5
 		}, "", "clear counters -s /run/pfcswitch/s1.sock"},
+		{"lossless-discarded", "warning", func(f *Facts, _ *port.Survey) {
+			f.Targets[0].Live.LosslessDiscarded = 62_729
+			f.Targets[0].Live.LosslessDiscardedBy = []api.DiscardedBy{{Reason: "filtered", Frames: 4},
+				{Reason: "watchdog", Frames: 62_725}}
+		}, "", "62729 frames: filtered 4, watchdog 62,725; to see"},
 		{"link-down", "error", func(f *Facts, s *port.Survey) {
 			s.Up, f.Targets[0].Live.Up = false, false
 		}, "ip link set dev eth1 up", "no carrier"},
@@ -233,7 +238,12 @@ func TestEveryLossIsFound(t *testing.T) {
 	if got := strings.Join(seen, ", "); got != "lossless-lost removed 3, lossless-lost t1 2" {
 		t.Error(got)
 	}
-	f.LosslessDrops = 2
+	f.LosslessDiscarded = 7
+	if got := find(Judge(f), "lossless-discarded"); got == nil || got.Port != nil ||
+		!strings.HasPrefix(got.Seen, "7 frames of ports that were removed") {
+		t.Errorf("%+v", got)
+	}
+	f.LosslessDrops, f.LosslessDiscarded = 2, 0
 	if r := Judge(f); len(r.Findings) != 1 {
 		t.Errorf("the TAP has lost all:\n%s", r.Text())
 	}

@@ -186,19 +186,39 @@ func losslessLost(f *Facts, t *Target) []api.Finding {
 		fmt.Sprintf("%d lossless frames", t.Live.LosslessDrops)+f.recheckHint(), "")
 }
 
-// lostByRemoved finds what no port of now has lost, but the switch has.
-func (f *Facts) lostByRemoved() []api.Finding {
-	var here uint64
-	for i := range f.Targets {
-		if live := f.Targets[i].Live; live != nil {
-			here += live.LosslessDrops
-		}
-	}
-	if f.LosslessDrops <= here {
+// losslessDiscardedEffect is what a discarded frame means, of whichever port.
+const losslessDiscardedEffect = "frames of lossless priorities do not arrive, since the switch drops them on " +
+	"purpose: explain and capture say which (watchdog: show watchdog). Change what sends them, or the key that " +
+	"drops them"
+
+func losslessDiscarded(f *Facts, t *Target) []api.Finding {
+	if t.Live == nil || t.Live.LosslessDiscarded == 0 {
 		return nil
 	}
-	return []api.Finding{{Trap: "lossless-lost", Severity: api.SeverityError, Effect: losslessLostEffect,
-		Seen: fmt.Sprintf("%d lossless frames of ports that were removed", f.LosslessDrops-here) + f.recheckHint()}}
+	return t.finding(api.SeverityWarning, "lossless-discarded", t.Survey, losslessDiscardedEffect,
+		fmt.Sprintf("%d frames: %s", t.Live.LosslessDiscarded, api.DiscardedText(t.Live.LosslessDiscardedBy))+
+			f.recheckHint(), "")
+}
+
+// lostByRemoved finds what no port of now has lost or discarded, but the switch has.
+func (f *Facts) lostByRemoved() (all []api.Finding) {
+	var lost, discarded uint64
+	for i := range f.Targets {
+		if live := f.Targets[i].Live; live != nil {
+			lost += live.LosslessDrops
+			discarded += live.LosslessDiscarded
+		}
+	}
+	if f.LosslessDrops > lost {
+		all = append(all, api.Finding{Trap: "lossless-lost", Severity: api.SeverityError, Effect: losslessLostEffect,
+			Seen: fmt.Sprintf("%d lossless frames of ports that were removed", f.LosslessDrops-lost) + f.recheckHint()})
+	}
+	if f.LosslessDiscarded > discarded {
+		all = append(all, api.Finding{Trap: "lossless-discarded", Severity: api.SeverityWarning,
+			Effect: losslessDiscardedEffect, Seen: fmt.Sprintf("%d frames of ports that were removed",
+				f.LosslessDiscarded-discarded) + f.recheckHint()})
+	}
+	return all
 }
 
 // recheckHint says how to see whether a counter still grows. It repairs nothing, so it is no Command.

@@ -136,12 +136,13 @@ func keyOf(e *tcell.EventKey) key {
 }
 
 var styles = map[style]tcell.Style{
-	plain:  tcell.StyleDefault,
-	head:   tcell.StyleDefault.Bold(true),
-	chosen: tcell.StyleDefault.Reverse(true),
-	alarm:  tcell.StyleDefault.Bold(true).Foreground(color.Red),
-	good:   tcell.StyleDefault.Foreground(color.Green),
-	old:    tcell.StyleDefault.Dim(true),
+	plain:   tcell.StyleDefault,
+	head:    tcell.StyleDefault.Bold(true),
+	chosen:  tcell.StyleDefault.Reverse(true),
+	alarm:   tcell.StyleDefault.Bold(true).Foreground(color.Red),
+	caution: tcell.StyleDefault.Bold(true).Foreground(color.Orange),
+	good:    tcell.StyleDefault.Foreground(color.Green),
+	old:     tcell.StyleDefault.Dim(true),
 }
 
 func draw(screen tcell.Screen, m *model) {

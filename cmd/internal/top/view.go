@@ -17,6 +17,7 @@ const (
 	head
 	chosen
 	alarm
+	caution // less than alarm
 	good
 	old
 )
@@ -73,16 +74,16 @@ func (v *view) add(s style, format string, args ...any) {
 	v.rows = append(v.rows, row{strings.TrimRight(fmt.Sprintf(format, args...), " "), s})
 }
 
-// headline shows the switch, its lossless drops, which must stay 0, and whether the answer is current.
+// headline shows the switch, its lossless drops, which must stay 0, what was discarded beside them, and whether the
+// answer is current.
 func (v *view) headline(width int) {
 	left, right, s := "pfcswitch top", "", head
 	if v.state != nil {
 		left = fmt.Sprintf("%s  up %v  every %v", v.state.Switch, time.Duration(v.state.ElapsedNs).Round(time.Second),
 			v.delay)
-		right = fmt.Sprintf("lossless drops: %d", v.state.LosslessDropsSinceStart)
-		if v.state.LosslessDropsSinceStart > 0 {
-			s = alarm
-		}
+		right = fmt.Sprintf("lossless drops: %d  discarded: %d", v.state.LosslessDropsSinceStart,
+			v.state.LosslessDiscardedSinceStart)
+		s = lossStyle(v.state.LosslessDropsSinceStart, v.state.LosslessDiscardedSinceStart, head)
 	}
 	v.add(s, "%s%s%s", left, strings.Repeat(" ", max(2, width-len(left)-len(right))), right)
 	switch {
@@ -93,6 +94,17 @@ func (v *view) headline(width int) {
 	default:
 		v.add(plain, "")
 	}
+}
+
+// lossStyle is the style of a line about lost and discarded frames of lossless priorities; none is that without any.
+func lossStyle(lost, discarded uint64, none style) style {
+	switch {
+	case lost > 0:
+		return alarm
+	case discarded > 0:
+		return caution
+	}
+	return none
 }
 
 // otherRows is the number of overview lines that are neither ports nor events.
@@ -112,8 +124,8 @@ func (v *view) overview() {
 }
 
 func (v *view) ports(ports []*api.Port, all int) {
-	v.add(head, "%-10s %-5s %6s %9s %9s %9s %9s %8s %7s", "PORT", "STATE", "SPEED", "RX bit/s", "TX bit/s", "RX F/s",
-		"TX F/s", "DROPS/s", "LOST")
+	v.add(head, "%-10s %-5s %6s %9s %9s %9s %9s %8s %7s %9s", "PORT", "STATE", "SPEED", "RX bit/s", "TX bit/s",
+		"RX F/s", "TX F/s", "DROPS/s", "LOST", "DISCARDED")
 	for _, p := range ports {
 		state, speed := "down", "none"
 		if p.Up {
@@ -127,8 +139,8 @@ func (v *view) ports(ports []*api.Port, all int) {
 			rates = [5]string{api.Scaled(r.ReceiveBits), api.Scaled(r.TransmitBits), api.Tenths(r.ReceiveFrames),
 				api.Tenths(r.TransmitFrames), api.Tenths(r.DroppedFrames)}
 		}
-		v.add(v.styleOf(p), "%-10.10s %-5s %6s %9s %9s %9s %9s %8s %7d", p.Port, state, speed, rates[0], rates[1],
-			rates[2], rates[3], rates[4], p.LosslessDrops)
+		v.add(v.styleOf(p), "%-10.10s %-5s %6s %9s %9s %9s %9s %8s %7d %9d", p.Port, state, speed, rates[0], rates[1],
+			rates[2], rates[3], rates[4], p.LosslessDrops, p.LosslessDiscarded)
 	}
 	if hidden := all - len(ports); hidden > 0 {
 		v.add(old, "… %d ports more: up/down goes through them", hidden)
@@ -141,10 +153,8 @@ func (v *view) styleOf(p *api.Port) style {
 		return chosen
 	case v.fault != "" || !p.Up:
 		return old
-	case p.LosslessDrops > 0:
-		return alarm
 	}
-	return plain
+	return lossStyle(p.LosslessDrops, p.LosslessDiscarded, plain)
 }
 
 // matrix shows the share of time that each priority was paused, and by whom.
@@ -321,6 +331,9 @@ func (v *view) detail() {
 		v.add(alarm, "%s", *p.Reason)
 	}
 	v.add(plain, "received %d frames, sent %d, dropped %d", p.ReceiveFrames, p.TransmitFrames, p.DroppedFrames)
+	if p.LosslessDiscarded > 0 {
+		v.add(caution, "of lossless priorities discarded on purpose: %s", api.DiscardedText(p.LosslessDiscardedBy))
+	}
 	v.add(head, "%-8s %9s %12s %6s  %9s %12s %6s  %s", "PRIORITY", "HELD FOR", "OF ALL TIME", "NOW", "HOLDING",
 		"OF ALL TIME", "NOW", "STATE")
 	if f := v.pfc(p.Port); f != nil {
@@ -344,6 +357,7 @@ func (v *view) help() {
 	for _, line := range []string{
 		"Rates and shares are those between the last two answers.",
 		"LOST: lossless frames, since the start. It has to be 0.",
+		"DISCARDED: other frames of lossless priorities, dropped on purpose. Enter says why.",
 		"held by the peer: it has sent XOFF, and this port waits.",
 		"holding the peer: this port has sent XOFF, and the peer waits.",
 		"Bytes of pools are those in use now, and most since the start.",

@@ -1,6 +1,7 @@
 package top
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -77,5 +78,39 @@ func TestTrunks(t *testing.T) {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is missing:\n%s", want, got)
 		}
+	}
+}
+
+// What was discarded of lossless priorities stands beside the lossless drops, in a colour of its own, and the port says
+// why. On 80 columns the colour is left.
+func TestDiscarded(t *testing.T) {
+	s := &api.State{Ports: []api.Port{{Port: "p1", Up: true}, {Port: "p2", Up: true, LosslessDiscarded: 62725,
+		LosslessDiscardedBy: []api.DiscardedBy{{Reason: "watchdog", Frames: 62725}}}}}
+	s.LosslessDiscardedSinceStart = 62725
+	m := seen(s)
+	for _, width := range []int{80, 160} {
+		rows := m.view(width, 40, time.Now())
+		for _, want := range []struct {
+			begins, ends string
+			style        style
+		}{{"", "lossless drops: 0  discarded: 62725", caution}, {"p2", "0     62725", caution}} {
+			if width == 80 {
+				want.ends = ""
+			}
+			if !slices.ContainsFunc(rows, func(r row) bool {
+				return r.style == want.style && strings.HasPrefix(r.text, want.begins) &&
+					strings.HasSuffix(r.text, want.ends)
+			}) {
+				t.Errorf("%d columns: no line %+v in %+v", width, want, rows)
+			}
+		}
+	}
+	m.chosen, m.only = "p2", true
+	if got := screen(m, time.Now()); !strings.Contains(got, "discarded on purpose: watchdog 62,725\n") {
+		t.Error(got)
+	}
+	s.LosslessDropsSinceStart = 1
+	if r := m.view(160, 40, time.Now())[0]; r.style != alarm {
+		t.Errorf("a lossless drop is no alarm: %+v", r)
 	}
 }

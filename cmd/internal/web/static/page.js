@@ -41,6 +41,8 @@ const level = s => s == null || s === 0 ? 0 : s <= 0.05 ? 1 : s <= 0.25 ? 2 : s 
 const head = text => ({ text, head: true });
 const num = text => ({ text, cls: "num" });
 const warn = (text, bad) => ({ text, cls: bad ? "bad" : "" });
+const tally = (n, cls) => ({ text: count(n), cls: n ? "num " + cls : "num" }); // of what should be 0
+const unknown = Array(5).fill(num("–")); // of a switch
 
 function put(node, text) {
   if (node.textContent !== text) node.textContent = text;
@@ -157,7 +159,7 @@ function ingress(w) {
     const bar = [{ cls: "", from: 0, share: used / whole }, { cls: "head", from: Math.max(line, used / whole), share: s.headroom.used_bytes / whole }, { cls: "line", from: line }];
     rows.push([head(p.port + (p.removed ? " (removed)" : "")), String(q.priority), { bar }, q.off ? "held" : "runs", num(bytes(used)), num(bytes(xoff)),
       num(bytes(s.headroom.used_bytes)), num(bytes(s.headroom.size_bytes)), num(bytes(s.headroom.max_since_start_bytes)),
-      { text: count(q.dropped_frames), cls: q.dropped_frames ? "num bad" : "num" }]);
+      tally(q.dropped_frames, "bad")]);
   }));
   fill("ingress-rows", rows, "No priority is lossless.");
 }
@@ -176,7 +178,7 @@ function ports(w) {
   fill("ports-rows", w.state.ports.map(p => [head(p.port), warn(p.up ? "up" : p.reason || "down", !p.up), num(speed(p.speed_bits_per_second)),
     (p.flow_control || "–") + (p.lossless_priorities.length && p.flow_control === "pfc" ? " " + p.lossless_priorities.join(",") : ""),
     num(count(p.receive_frames)), num(count(p.transmit_frames)), num(count(p.dropped_frames)),
-    { text: count(p.lossless_drops), cls: p.lossless_drops ? "num bad" : "num" }]), "No port is configured.");
+    tally(p.lossless_drops, "bad"), tally(p.lossless_discarded_frames, "amber")]), "No port is configured.");
 }
 
 function neighbors(w) {
@@ -231,10 +233,22 @@ function events(w) {
 }
 
 function drops(w) {
-  const n = w.state.lossless_drops_since_start;
+  const n = w.state.lossless_drops_since_start, discarded = w.state.lossless_discarded_since_start_frames;
   put($("drops-number"), count(n));
-  put2($("drops"), n ? "drops lost" : "drops");
-  put($("drops-verdict"), n ? "— frames that had to arrive were lost: see Events" : "— nothing that had to arrive was lost");
+  put2($("drops"), n ? "drops lost" : discarded ? "drops other" : "drops");
+  put($("drops-verdict"), n ? "— frames that had to arrive were lost: see Events" : discarded ? "" : "— nothing that had to arrive was lost");
+  put($("discarded-number"), count(discarded));
+  put2($("discarded"), discarded ? "drops discarded" : "drops");
+  put($("discarded-verdict"), discarded ? "— " + reasons(w.state.ports, discarded) + ": see Ports" : "");
+}
+
+// reasons lists why frames were discarded. What no port of now has, ports had that were removed.
+function reasons(ports, discarded) {
+  const by = new Map();
+  ports.forEach(p => p.lossless_discarded_by.forEach(d => by.set(d.reason, (by.get(d.reason) || 0) + d.frames)));
+  const here = [...by.values()].reduce((n, m) => n + m, 0);
+  if (discarded > here) by.set("at removed ports", discarded - here);
+  return [...by].map(([reason, n]) => `${reason} ${count(n)}`).join(", ");
 }
 
 // Several switches.
@@ -242,7 +256,7 @@ function overview() {
   $("switches").hidden = view.switches.length < 2;
   if (view.switches.length < 2) return;
   fill("switches-rows", view.switches.map(w => {
-    let row = [head(w.label), warn("its numbers cannot be shown", true), num("–"), num("–"), num("–"), num("–")];
+    let row = [head(w.label), warn("its numbers cannot be shown", true), ...unknown];
     attempt("overview of " + w.label, () => { row = summary(w); });
     return row;
   }));
@@ -254,11 +268,11 @@ function overview() {
 }
 function summary(w) {
   const s = w.state, link = head(title(w));
-  if (!s) return [link, warn("no answer yet: " + w.error, true), num("–"), num("–"), num("–"), num("–")];
+  if (!s) return [link, warn("no answer yet: " + w.error, true), ...unknown];
   const paused = s.pfc.reduce((n, p) => n + p.priorities.filter(q => ["paused by peer", "holding peer", "both"].includes(q.state)).length, 0);
   const most = Math.max(0, ...s.pfc.flatMap(p => p.priorities.flatMap(q => q.recent ? [q.recent.received_paused_share, q.recent.sent_paused_share] : [])));
   return [link, warn(w.answers ? "runs" : `no answer for ${clock(w.silent_ns / 1e6)} (since ${wall(w.last_answer)}): ${w.error}`, !w.answers),
-    { text: count(s.lossless_drops_since_start), cls: s.lossless_drops_since_start ? "num bad" : "num" },
+    tally(s.lossless_drops_since_start, "bad"), tally(s.lossless_discarded_since_start_frames, "amber"),
     num(s.ports.filter(p => p.up).length + " of " + s.ports.length), num(w.answers ? count(paused) : "–"), num(w.answers ? percent(most) + " %" : "–")];
 }
 const title = w => w.state && w.state.switch !== w.label ? `${w.label} (${w.state.switch})` : w.label;
@@ -296,6 +310,7 @@ function draw() {
 // tell announces what has changed, and only then.
 function tell(w) {
   announce("drops " + w.label, w.state.lossless_drops_since_start, n => `${w.state.switch}: ${count(n)} lossless drops`);
+  announce("discarded " + w.label, w.state.lossless_discarded_since_start_frames > 0, on => `${w.state.switch}: ${on ? "" : "no "}frames of lossless priorities discarded on purpose`);
   w.state.ports.forEach(p => announce(`port ${w.label} ${p.port}`, p.up, up => `${w.state.switch}: port ${p.port} is ${up ? "up" : "down"}`));
   w.state.watchdog.forEach(q => announce(`queue ${w.label} ${q.port} ${q.priority}`, q.state, s => `${w.state.switch}: watchdog, port ${q.port}, priority ${q.priority}: ${s}`));
 }
