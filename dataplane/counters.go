@@ -123,12 +123,12 @@ func (s *Switch) drop(p *portState, prio uint8, r DropReason, c charge) {
 	}
 }
 
-// uncharged is what a frame counts as that p drops for reason r before it is charged. No receiver misses a frame to a
-// reserved address, which no bridge forwards, or one to a group that has nowhere to go.
+// uncharged is what a frame counts as that p drops for reason r before it is charged. Over a bridge, no receiver misses
+// a frame to a reserved address, which is not forwarded, or one to a group that has nowhere to go.
 func (p *portState) uncharged(a *Arrival, r DropReason) charge {
 	dst := a.header.Dst
-	if !p.lossless(a.priority) || bridge.Reserved(dst) && !p.cfg.Bridge.Wired ||
-		frame.IsGroup(dst) && (r == DropFiltered || r == DropPortDown) {
+	nowhere := bridge.Reserved(dst) || p.trunk == nil && frame.IsGroup(dst) && (r == DropFiltered || r == DropPortDown)
+	if !p.lossless(a.priority) || nowhere && !p.cfg.Bridge.Wired {
 		return chargeLossy
 	}
 	return chargeLossless

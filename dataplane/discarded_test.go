@@ -86,6 +86,16 @@ func TestLosslessDiscarded(t *testing.T) {
 			to(host(1), host(0), 0, small)(r, prio)
 			r.send(1, 1)
 		}, DropWatchdog, 1},
+		{"no way through a wire", func(_ *Config, p []PortConfig) {
+			p[0].Bridge.Wired, p[0].Bridge.Wire, p[1].Bridge.Wired = true, 1, true
+		}, downAt(group, 1), DropPortDown, 1},
+		{"no way through a trunk", func(c *Config, _ []PortConfig) {
+			c.Trunks = []TrunkConfig{{Name: "up", Uplink: 1, Members: []int{0}}}
+		}, downAt(group, 1), DropPortDown, 1},
+		{"no port that is up to flood to", none, func(r *rig, prio uint8) {
+			r.sw.SetUp(2, false, r.now)
+			downAt(group, 1)(r, prio)
+		}, DropPortDown, 0},
 		{"unknown and not demoted", demote(false), to(unknown, host(0), 0, small), DropUnknownLossless, 1},
 		{"group and not demoted", demote(false), to(group, host(0), 0, small), DropUnknownLossless, 1},
 		{"RED", none, refused(host(1), DropRED), DropRED, 1},
