@@ -120,12 +120,6 @@ func (v *Snapshot) Losses() (lost, discarded uint64) {
 	return sum.lost, sum.discarded
 }
 
-// LosslessDrops is the first figure of Losses.
-func (v *Snapshot) LosslessDrops() uint64 {
-	lost, _ := v.Losses()
-	return lost
-}
-
 // FDB appends entries of the filtering database to dst, in no order, from cursor on, which is 0 at first. It returns
 // the next cursor; 0 where there are no more entries.
 func (s *Switch) FDB(dst []bridge.Entry, cursor int, now int64) ([]bridge.Entry, int) {
