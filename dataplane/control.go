@@ -100,6 +100,11 @@ func (s *Switch) AppendHold(i int, b []byte) (frame []byte, every int64) {
 func (s *Switch) ControlRefreshed(i int, n uint64, at int64, all bool) {
 	p := s.ports[i]
 	p.sender.Refreshed(n, at, all)
+	for q := range uint8(NumPriorities) {
+		if u := &p.headroomUse[q]; all && u.inLine {
+			p.xoffLeftDelayLine(q, max(0, at-u.left-p.cfg.Delay)) // the hold has overtaken it
+		}
+	}
 	s.updateXoffSent(p, at, false)
 }
 

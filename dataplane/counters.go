@@ -124,11 +124,19 @@ func (s *Switch) drop(p *portState, prio uint8, r DropReason, c charge) {
 }
 
 // uncharged is what a frame counts as that p drops for reason r before it is charged. Over a bridge, no receiver misses
-// a frame to a reserved address, which is not forwarded, or one to a group that has nowhere to go.
+// a frame to a group that has nowhere to go.
 func (p *portState) uncharged(a *Arrival, r DropReason) charge {
-	dst := a.header.Dst
-	nowhere := bridge.Reserved(dst) || p.trunk == nil && frame.IsGroup(dst) && (r == DropFiltered || r == DropPortDown)
-	if !p.lossless(a.priority) || nowhere && !p.cfg.Bridge.Wired {
+	bridged := p.trunk == nil && !p.cfg.Bridge.Wired
+	if (r == DropFiltered || r == DropPortDown) && frame.IsGroup(a.header.Dst) && bridged {
+		return chargeLossy
+	}
+	return p.undecided(a)
+}
+
+// undecided is what a frame counts as that p drops before it is decided where to. Over a bridge, no receiver misses a
+// frame to a reserved address, which is not forwarded.
+func (p *portState) undecided(a *Arrival) charge {
+	if !p.lossless(a.priority) || bridge.Reserved(a.header.Dst) && !p.cfg.Bridge.Wired {
 		return chargeLossy
 	}
 	return chargeLossless

@@ -77,6 +77,7 @@ func TestLosslessDiscarded(t *testing.T) {
 			}, DropLossyThreshold, 2},
 		{"out port down", none, downAt(host(1), 1), DropPortDown, 1},
 		{"in port down", none, downAt(host(1), 0), DropPortDown, 1},
+		{"in port of a group down", none, downAt(group, 0), DropPortDown, 1},
 		{"out port goes down", none, func(r *rig, prio uint8) {
 			to(host(1), host(0), 0, small)(r, prio)
 			r.sw.SetUp(1, false, r.now)

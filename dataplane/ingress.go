@@ -134,7 +134,7 @@ func (s *Switch) ignore(p *portState, burst []Arrival) {
 	}
 	for i := range burst {
 		s.count(p, &burst[i])
-		s.drop(p, burst[i].priority, DropPortDown, p.uncharged(&burst[i], DropPortDown))
+		s.drop(p, burst[i].priority, DropPortDown, p.undecided(&burst[i]))
 		s.setDisposition(&burst[i])
 	}
 }

@@ -164,7 +164,7 @@ func (s *Switch) emptyRoom(p *portState) {
 		for r.waiting>>q&1 != 0 {
 			d := s.takeFromRoom(r, q)
 			a := s.loadFromRoom(d)
-			s.drop(p, a.priority, DropPortDown, p.uncharged(a, DropPortDown))
+			s.drop(p, a.priority, DropPortDown, p.undecided(a))
 			s.captureWaited(p, a)
 			s.freeInRoom(r, d)
 		}

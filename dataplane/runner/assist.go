@@ -107,13 +107,15 @@ func (r *Runner) describeAssist(t *portTask, a *dataplane.Assist) {
 	case t.assist == nil:
 		*a = dataplane.Assist{}
 		return
+	case !t.up:
+		a.Why = "link down"
 	case a.Why != "":
 	case t.assist.Why != "":
 		a.Why = t.assist.Why
 	case recorder != nil && recorder.Wants(t.index):
 		a.Why = "is captured"
 	}
-	if a.Hold, a.Fast = t.kernelHolds, a.Why == ""; !a.Hold && !a.Fast && t.refreshable() {
+	if a.Hold, a.Fast = t.kernelHolds, a.Why == ""; !a.Hold && !a.Fast && t.cfg.LosslessPriorities() == 0 {
 		a.Why += "; nothing is lossless"
 	}
 }

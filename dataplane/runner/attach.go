@@ -139,7 +139,7 @@ func (r *Runner) assign(sw *dataplane.Switch) {
 		t.tx.transmitters = append(t.tx.transmitters, t)
 		if t.delay != nil {
 			t.tx.lines = append(t.tx.lines, t)
-			t.delay.sendPause = func(b []byte, holds uint32, now, every int64) (int64, error) {
+			t.delay.sendPause = func(b []byte, holds uint16, now, every int64) (int64, error) {
 				return r.refresher.SendDelayed(t.index, t.port, b, holds, now, every)
 			}
 		}

@@ -31,7 +31,7 @@ type delayLine struct {
 	retryControl  int64               // no MAC Control frame leaves before, because the kernel was full
 	mtu           *linkMTU            // nil: the kernel's errors stand
 	// sendPause is SendDelayed for a frame of putPause
-	sendPause func(b []byte, holds uint32, now, every int64) (overtaken int64, err error)
+	sendPause func(b []byte, holds uint16, now, every int64) (overtaken int64, err error)
 }
 
 // A lane holds frames of one kind, in the order of sending.
@@ -44,8 +44,8 @@ type lane struct {
 //
 //	 8 octets  time at which the frame has passed the delay
 //	 4 octets  length of the frame
-//	10 octets  virtio_net_hdr; of a frame that holds or frees the peer: 4 octets Refresher.Holds by the decision, and
-//	           4 octets of µs after which it is to be sent again
+//	10 octets  virtio_net_hdr; of a frame that holds or frees the peer: 8 octets of ns after which it is to be sent
+//	           again, and 2 octets of Refresher.Holds by the decision
 //	 2 octets  port that the frame came in by
 //	 1 octet   its priority
 //	 1 octet   flags: 1 = MAC Control, 2 = lossless, 4 = of the port's own stream, 8 = holds or frees the peer,
@@ -127,22 +127,22 @@ func (l *delayLine) put(now int64, o dataplane.Origin, vnet *frame.VnetHeader, b
 	return true
 }
 
-// putControl appends a MAC Control frame that is sent at time now. Without room it takes that of the oldest ones, whose
-// state it replaces.
-func (l *delayLine) putControl(now int64, b []byte) (record []byte) {
-	for record == nil {
-		if record = l.control.put(now, dataplane.Origin{Control: true}, b); record == nil {
-			l.removeOldest(&l.control)
-		}
-	}
-	return record
+// putControl appends a MAC Control frame that is sent at time now, but holds and frees nobody. It returns false where
+// there is no room.
+func (l *delayLine) putControl(now int64, b []byte) bool {
+	return l.control.put(now, dataplane.Origin{Control: true}, b) != nil
 }
 
-// putPause does so for a frame that holds or frees the peer (SendDelayed).
+// putPause appends a frame that holds or frees the peer (SendDelayed). Without room it takes that of the oldest frames:
+// the newest one states all.
 func (l *delayLine) putPause(now int64, b []byte, holds uint32, every int64) {
-	r := l.putControl(now, b)
-	binary.NativeEndian.PutUint32(r[recordVnet:], holds)
-	binary.NativeEndian.PutUint32(r[recordVnet+4:], uint32(every/1000))
+	r := l.control.put(now, dataplane.Origin{Control: true}, b)
+	for r == nil {
+		l.removeOldest(&l.control)
+		r = l.control.put(now, dataplane.Origin{Control: true}, b)
+	}
+	binary.NativeEndian.PutUint64(r[recordVnet:], uint64(every))
+	binary.NativeEndian.PutUint16(r[recordVnet+8:], uint16(holds))
 	r[recordFlags] |= flagPause
 }
 
@@ -284,7 +284,8 @@ func (l *delayLine) flush(p port.Port, now int64) (sent, octets int, givenUp []d
 	n, err := p.Send(l.batch)
 	err = l.mtu.judge(err, l.batch, n)
 	for range n {
-		length, o := l.removeSent(&l.data)
+		l.dues = append(l.dues, l.data.due())
+		length, o := l.removeOldest(&l.data)
 		if !o.Own {
 			sent++
 			octets += length
@@ -303,24 +304,29 @@ func (l *delayLine) flush(p port.Port, now int64) (sent, octets int, givenUp []d
 	return sent, octets, l.refused, err
 }
 
-// flushControl sends the oldest MAC Control frame, which is due. Where the kernel does not take it now, it stays.
+// flushControl sends the oldest MAC Control frame, which is due. Where the kernel does not take it now, it stays; one
+// that holds or frees the peer stays in any case, because the Refresher would go on with the one before.
 func (l *delayLine) flushControl(p port.Port, now int64) {
 	r := l.control.oldest()
 	b, meant := r[recordHeader:recordHeader+lengthOf(r)], meantOf(r)
 	entered, overtaken := meant-l.control.first.delay, int64(0)
 	var err error
-	if r[recordFlags]&flagPause == 0 {
+	pause := r[recordFlags]&flagPause != 0
+	if !pause {
 		err = p.SendControl(b)
 	} else {
-		holds := binary.NativeEndian.Uint32(r[recordVnet:])
-		every := 1000 * int64(binary.NativeEndian.Uint32(r[recordVnet+4:]))
+		every := int64(binary.NativeEndian.Uint64(r[recordVnet:]))
+		holds := binary.NativeEndian.Uint16(r[recordVnet+8:])
 		overtaken, err = l.sendPause(b, holds, now, every)
 	}
 	switch {
 	case err == nil:
 		l.entered, l.meant, l.overtaken = entered, meant, overtaken
-		l.removeSent(&l.control)
-	case refused(err):
+		if overtaken == 0 {
+			l.dues = append(l.dues, l.control.due())
+		}
+		l.removeOldest(&l.control)
+	case refused(err) && !pause:
 		l.removeOldest(&l.control)
 	default:
 		l.retryControl = now + retryDelay
@@ -344,12 +350,6 @@ func (l *delayLine) fillBatch(now int64) {
 		l.batch.End()
 		at += recordHeader + n
 	}
-}
-
-// removeSent removes the oldest frame of a lane, which has left.
-func (l *delayLine) removeSent(of *lane) (length int, o dataplane.Origin) {
-	l.dues = append(l.dues, of.due())
-	return l.removeOldest(of)
 }
 
 // removeOldest removes the oldest frame of a lane, which is not empty.

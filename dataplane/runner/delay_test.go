@@ -73,6 +73,13 @@ func flushAll(l *delayLine, p port.Port, now int64) (sent, octets int, dropped [
 	return sent, octets, dropped, err
 }
 
+// leavesBy lets frames that hold or free the peer leave a line by p.
+func leavesBy(l *delayLine, r *Refresher, p port.Port) {
+	l.sendPause = func(b []byte, holds uint16, now, every int64) (int64, error) {
+		return r.SendDelayed(0, p, b, holds, now, every)
+	}
+}
+
 func put(l *delayLine, now int64, b []byte) bool {
 	return l.put(now, dataplane.Origin{}, &frame.VnetHeader{}, b)
 }
@@ -203,7 +210,8 @@ func TestDelayLineIsLargeEnough(t *testing.T) {
 func TestDelayLineRefusesNoXOFF(t *testing.T) {
 	const delay = 1000
 	l, s := newDelayLine(delay, gigabit, 10_000), &sink{}
-	xoff := func(now int64, quanta uint16) { l.putControl(now, pfc(lossless, quanta)) }
+	leavesBy(l, newRefresher(1), s)
+	xoff := func(now int64, quanta uint16) { l.putPause(now, pfc(lossless, quanta), 0, 0) }
 	for put(l, 1, make([]byte, port.MaxFrame)) || put(l, 1, make([]byte, 60)) {
 	}
 	xoff(2, 7)
@@ -220,6 +228,11 @@ func TestDelayLineRefusesNoXOFF(t *testing.T) {
 			len(s.frames))
 	}
 	held := l.holds
+	for xoff(3, 8); l.putControl(4, pfc(0, 0)); { // measurement frames take nobody's place
+	}
+	if r := l.control.oldest(); meantOf(r) != 3+delay {
+		t.Errorf("XOFF has gone: the oldest frame leaves at %d", meantOf(r))
+	}
 	for i := range uint16(10_000) {
 		s.refuse = []error{port.ErrAgain}
 		xoff(int64(i), i)
@@ -245,6 +258,7 @@ func TestDelayLineIsTwoQueues(t *testing.T) {
 		var data, control []entry
 		var last [2]int64 // of data and control, when the newest leaves
 		s, now, serial := &sink{}, int64(1), byte(0)
+		leavesBy(l, newRefresher(1), s)
 		t.Repeat(map[string]func(*rapid.T){
 			"put": func(t *rapid.T) {
 				serial++
@@ -267,7 +281,7 @@ func TestDelayLineIsTwoQueues(t *testing.T) {
 			"put control": func(t *rapid.T) {
 				serial++
 				e := entry{max(now+l.delay, last[1]), bytes.Repeat([]byte{serial}, 14)}
-				l.putControl(now, e.b)
+				l.putPause(now, e.b, 0, 0)
 				control, last[1] = append(control, e), e.due
 				left := 0 // the oldest may have gone
 				for _, at := l.control.oldest(), l.control.first; at != nil; at = at.next {

@@ -8,9 +8,9 @@ import (
 	"pfcswitch/macctl"
 )
 
-// A refresh is what the Refresher knows of a port: the newest MAC Control frame, which may hold the peer, and until
-// when a worker has to look at the lossless rings. The frame is set before it is sent the first time, so that no older
-// frame follows a newer one.
+// A refresh is what the Refresher knows of a port: the newest MAC Control frame that has left, which may hold the peer,
+// and until when a worker has to look at the lossless rings. The frame is set before it is sent the first time, so that
+// no older frame follows a newer one.
 type refresh struct {
 	due    atomic.Int64 // when the frame is to be sent again; noDeadline where it holds nobody
 	within atomic.Int64 // that time, in ns
@@ -23,6 +23,9 @@ type refresh struct {
 	resend
 	at     int64 // when it was last sent again
 	lateAt int64 // when the newest late hold began
+	// answered is how many late holds the newest frame knows of that was put into the port's delay line. The answer to
+	// those is on its way, and what is sent again until it leaves is not newer.
+	answered uint32
 
 	guard atomic.Pointer[guard] // nil: nothing is done where nobody looks
 }
@@ -112,10 +115,10 @@ func (f *refresh) swap(to resend) (was resend) {
 
 // setDelayed is set for a frame that was decided after so many late holds. Where another one has begun since,
 // setDelayed changes nothing and returns when, else 0.
-func (f *refresh) setDelayed(to resend, holds uint32) (was resend, overtaken int64) {
+func (f *refresh) setDelayed(to resend, holds uint16) (was resend, overtaken int64) {
 	f.Lock()
 	defer f.Unlock()
-	if f.holds.Load() != holds {
+	if uint16(f.holds.Load()) != holds {
 		return was, f.lateAt
 	}
 	return f.swap(to), 0
@@ -149,7 +152,9 @@ func (f *refresh) holdsAll() bool {
 }
 
 // taken returns what was sent since the last call. f is locked.
-func (f *refresh) taken() Sendings { return Sendings{N: f.sent.Swap(0), At: f.at, All: f.holdsAll()} }
+func (f *refresh) taken() Sendings {
+	return Sendings{N: f.sent.Swap(0), At: f.at, All: f.late && f.holds.Load() != f.answered}
+}
 
 // run does what is due at time now and returns when to look again. It waits for nobody: the thread that has locked f
 // may get no CPU. sent is called for each frame that has left: again, or because no worker has looked.

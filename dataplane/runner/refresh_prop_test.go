@@ -58,8 +58,8 @@ func (p *starvedPort) look(wait, most int64) {
 	p.refresh.within.Store(wait)
 	p.refresh.lookBy.Store(p.now + wait)
 	p.refresh.hold.taken()
-	if n := p.refresh.sent.Swap(0); n > 0 {
-		p.initiator.Refreshed(n, p.refresh.at, p.refresh.holdsAll())
+	if s := p.refresher.Taken(0); s.N > 0 {
+		p.initiator.Refreshed(s.N, s.At, s.All)
 	}
 	p.refresh.hold.set(ringHolds(p.refresh.hold.held(), float64(p.level)/float64(p.capacity)))
 	if p.refresh.hold.held() {
@@ -73,7 +73,9 @@ func (p *starvedPort) look(wait, most int64) {
 			break
 		}
 		if every := p.initiator.RefreshEvery(); p.line != nil {
-			p.line.putPause(p.now, b, p.refresher.Holds(0), every)
+			holds := p.refresher.Holds(0)
+			p.refresher.Answer(0, holds)
+			p.line.putPause(p.now, b, holds, every)
 		} else {
 			p.refresh.set(newResend(p, newXoff(b, every), p.now))
 			_ = p.SendControl(b)
@@ -111,9 +113,7 @@ func TestStarvedWorkerLosesNothing(t *testing.T) {
 		slow := p.reaction
 		if delay := upTo(2_000_000).Draw(t, "delay"); delay > 0 {
 			p.line, slow = newDelayLine(delay, gigabit, 10_000), slow+delay+wait
-			p.line.sendPause = func(b []byte, holds uint32, now, every int64) (int64, error) {
-				return p.refresher.SendDelayed(0, p, b, holds, now, every)
-			}
+			leavesBy(p.line, p.refresher, p)
 		}
 		p.capacity = max(4*(wait+late+slow)/3, wait+max(wait, late)+late+slow)
 		p.refresh.guard.Store(&guard{port: p, hold: newXoff(hold, every), waiting: func() bool { return p.level > 0 },

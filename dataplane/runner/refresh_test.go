@@ -119,9 +119,7 @@ func TestHoldWhileAnotherFrameLeaves(t *testing.T) {
 func TestHoldOvertakesTheLine(t *testing.T) {
 	hold, xon := newXoff(bytes.Repeat([]byte{1}, macctl.FrameSize), 5000), bytes.Repeat([]byte{2}, macctl.FrameSize)
 	r, p, l := newRefresher(1), &exit{}, newDelayLine(1000, gigabit, 10_000)
-	l.sendPause = func(b []byte, holds uint32, now, every int64) (int64, error) {
-		return r.SendDelayed(0, p, b, holds, now, every)
-	}
+	leavesBy(l, r, p)
 	f := &r.ports[0]
 	f.guard.Store(&guard{port: p, waiting: func() bool { return true }, hold: hold, wake: func() {}})
 	f.lookBy.Store(200)
@@ -149,8 +147,38 @@ func TestHoldOvertakesTheLine(t *testing.T) {
 	}
 	p.err, l.retryControl = nil, 0
 	leaves(1500, 0, 3, true)
-	if f.due.Load() != 6500 {
-		t.Errorf("XOFF that left at 1500 is sent again at %d, want 6500", f.due.Load())
+	if f.due.Load() != 6500 || !f.holdsAll() {
+		t.Errorf("XOFF that left at 1500 is sent again at %d, want 6500; the hold: %v", f.due.Load(), f.holdsAll())
+	}
+	l.putPause(1600, xon, r.Holds(0), 0)
+	f.heldByKernel(1700)
+	leaves(2600, 1700, 3, true)
+}
+
+// While the answer to a hold is in the delay line, that hold is sent again, and is not newer than the answer.
+func TestAnswerInTheLineIsNewer(t *testing.T) {
+	hold, p := newXoff(bytes.Repeat([]byte{1}, macctl.FrameSize), 50), &exit{}
+	r := newRefresher(1)
+	f := &r.ports[0]
+	f.guard.Store(&guard{port: p, waiting: func() bool { return true }, hold: hold, wake: func() {}})
+	f.lookBy.Store(100)
+	for _, step := range []struct {
+		now    int64
+		answer bool
+		all    bool
+	}{{100, false, true}, {150, false, true}, {200, true, false}, {250, true, false}} {
+		if step.answer {
+			r.Answer(0, r.Holds(0))
+		}
+		f.run(step.now, func([]byte, bool) {})
+		if s := r.Taken(0); s.N != 1 || s.At != step.now || s.All != step.all {
+			t.Errorf("at %d: %+v, want one that holds all: %v", step.now, s, step.all)
+		}
+	}
+	f.begin(260)
+	f.sent.Add(1)
+	if s := r.Taken(0); !s.All {
+		t.Error("a hold after the answer is not newer")
 	}
 }
 
@@ -229,41 +257,50 @@ func TestRefreshWithoutWorkers(t *testing.T) {
 
 // A peer whose frames wait is held where no worker looks, here because a change goes on. The first look ends that hold.
 func TestHoldWhereNobodyLooks(t *testing.T) {
-	forExecutors(t, func(t *testing.T, e executor) {
-		l := newTestbed(t, e, roomy(2), unshapedPorts(2)...)
-		a, b, f := l.stations[0], l.stations[1], &l.r.refresher.ports[0]
-		const n = 20
-		if f.within.Load() <= 0 {
-			t.Error("before the first look, the Refresher would check again at once, and take a CPU")
+	forExecutors(t, func(t *testing.T, e executor) { holdWhereNobodyLooks(t, e, 0) })
+}
+
+// The same behind a delay line, which XON passes.
+func TestHoldWhereNobodyLooksWithADelay(t *testing.T) {
+	forExecutors(t, func(t *testing.T, e executor) { holdWhereNobodyLooks(t, e, 2_000_000) })
+}
+
+func holdWhereNobodyLooks(t *testing.T, e executor, delay int64) {
+	ports := unshapedPorts(2)
+	ports[0].Delay = delay
+	l := newTestbed(t, e, roomy(2), ports...)
+	a, b, f := l.stations[0], l.stations[1], &l.r.refresher.ports[0]
+	const n = 20
+	if f.within.Load() <= 0 {
+		t.Error("before the first look, the Refresher would check again at once, and take a CPU")
+	}
+	for round := range 3 {
+		// a worker that had no CPU before it stood still may have been late before, or owe the peer XON
+		for begun := false; !begun; {
+			l.must(l.r.quiesce(func() error {
+				eventually(t, "no frame has come for long", func() bool {
+					begun = f.lookBy.Load() == noDeadline
+					return begun || f.hold.late() || f.due.Load() != noDeadline
+				})
+				if begun {
+					a.send(several(0, 1, lossless, (round+1)*n, 60)[round*n:]...)
+					eventually(t, "the peer is held",
+						func() bool { return f.hold.late() && f.due.Load() != noDeadline })
+				}
+				return nil
+			}))
 		}
-		for round := range 3 {
-			// a worker that had no CPU before it stood still may have been late before, or owe the peer XON
-			for begun := false; !begun; {
-				l.must(l.r.quiesce(func() error {
-					eventually(t, "no frame has come for long", func() bool {
-						begun = f.lookBy.Load() == noDeadline
-						return begun || f.hold.late() || f.due.Load() != noDeadline
-					})
-					if begun {
-						a.send(several(0, 1, lossless, (round+1)*n, 60)[round*n:]...)
-						eventually(t, "the peer is held",
-							func() bool { return f.hold.late() && f.due.Load() != noDeadline })
-					}
-					return nil
-				}))
-			}
-			eventually(t, "all frames arrive", func() bool { return len(b.received(0, lossless)) == (round+1)*n })
-			eventually(t, "the peer is free", func() bool {
-				l.r.mu.Lock()
-				defer l.r.mu.Unlock()
-				return !f.hold.late() && f.due.Load() == noDeadline && l.r.sw.XoffSent(0)
-			})
-		}
-		c := l.empties().Ports[0].ControlSent // more where a worker got no CPU
-		if c.XoffSent[lossless] < 3 || c.XonSent[lossless] != c.XoffSent[lossless] {
-			t.Errorf("%+v, want XOFF three times or more, and XON as often", c)
-		}
-	})
+		eventually(t, "all frames arrive", func() bool { return len(b.received(0, lossless)) == (round+1)*n })
+		eventually(t, "the peer is free", func() bool {
+			l.r.mu.Lock()
+			defer l.r.mu.Unlock()
+			return !f.hold.late() && f.due.Load() == noDeadline && l.r.sw.XoffSent(0)
+		})
+	}
+	c := l.empties().Ports[0].ControlSent // more where a worker got no CPU
+	if c.XoffSent[lossless] < 3 || c.XonSent[lossless] != c.XoffSent[lossless] {
+		t.Errorf("%+v, want XOFF three times or more, and XON as often", c)
+	}
 }
 
 // A peer that is held because nobody looks is freed after any change that comes meanwhile, also where the change knows

@@ -95,13 +95,21 @@ func (r *Refresher) Set(i int, p port.Port, b []byte, now, every int64) (was res
 	return was
 }
 
-// Holds returns how many holds of port i have begun because nobody looked, for SendDelayed.
+// Holds returns how many holds of port i have begun because nobody looked, for Answer and SendDelayed.
 func (r *Refresher) Holds(i int) uint32 { return r.ports[i].holds.Load() }
 
+// Answer says that a frame that knows of so many holds is put into the delay line of port i.
+func (r *Refresher) Answer(i int, holds uint32) {
+	f := &r.ports[i]
+	f.Lock()
+	defer f.Unlock()
+	f.answered = holds
+}
+
 // SendDelayed takes over and sends, at time now, a MAC Control frame that has been in a delay line. Where a hold has
-// begun since Holds returned holds, the peer has newer orders, which have left past the line: then the frame is not
-// sent, and SendDelayed returns when that hold began, else 0.
-func (r *Refresher) SendDelayed(i int, p port.Port, b []byte, holds uint32, now, every int64) (over int64, err error) {
+// begun since Holds returned holds, of which 16 bits are kept, the peer has newer orders, which have left past the
+// line: then the frame is not sent, and SendDelayed returns when that hold began, else 0.
+func (r *Refresher) SendDelayed(i int, p port.Port, b []byte, holds uint16, now, every int64) (over int64, err error) {
 	to := newResend(p, newXoff(b, every), now)
 	was, over := r.ports[i].setDelayed(to, holds)
 	if over != 0 {
@@ -156,7 +164,7 @@ func (r *Refresher) wakeFor(due int64) {
 type Sendings struct {
 	N   uint64 // frames
 	At  int64  // when the last one left
-	All bool   // the newest frame holds all that is lossless
+	All bool   // the newest frame is a hold because nobody looked, and nothing has been decided since
 }
 
 // Taken returns what was sent on port i since the last call.

@@ -99,6 +99,9 @@ func (w *worker) sendControl(t *portTask) (now int64) {
 			t.deadline = min(t.deadline, t.retryAt)
 			return now
 		}
+		if t.delay != nil && w.r.refresher.Holds(t.index) != holds {
+			continue // a hold has overtaken the frame, which will not leave
+		}
 		crossed, arrived := sw.ControlSent(t.index, now)
 		if crossed != 0 {
 			w.r.xoff.Record(now - crossed)
@@ -131,6 +134,7 @@ func (w *worker) count(t *portTask, s Sendings) {
 func (w *worker) emitPause(t *portTask, b []byte, holds uint32, every int64) (now int64, err error) {
 	now = w.clock()
 	if t.delay != nil {
+		w.r.refresher.Answer(t.index, holds)
 		t.delay.putPause(now, b, holds, every)
 		w.captureOwn(t, b, now)
 		return now, nil
@@ -147,7 +151,9 @@ func (w *worker) emitPause(t *portTask, b []byte, holds uint32, every int64) (no
 // emit sends one frame of the switch itself, through the delay line where there is one. The switch is not locked.
 func (w *worker) emit(t *portTask, b []byte, now int64) error {
 	if t.delay != nil {
-		t.delay.putControl(now, b)
+		if !t.delay.putControl(now, b) {
+			return port.ErrAgain
+		}
 	} else if err := t.port.SendControl(b); err != nil {
 		return err
 	}

@@ -155,6 +155,7 @@ func TestAssistColumn(t *testing.T) {
 
 	must(t, r.Node.LinkDown("p2"))
 	r.WaitUp(2, false)
+	say(2, "off (link down)")
 	must(t, r.Node.LinkUp("p2"))
 	r.WaitUp(2, true)
 	r.passesFast(2, 1)

@@ -118,7 +118,11 @@ func (f *Finding) where() string {
 	if f.Netns != nil {
 		where += " in " + *f.Netns
 	}
-	if f.Interface == nil && f.Port == nil {
+	switch {
+	case f.Interface != nil || f.Port != nil:
+	case strings.HasPrefix(f.Trap, "lossless-"):
+		where = "removed ports"
+	default:
 		where = "machine"
 	}
 	return where

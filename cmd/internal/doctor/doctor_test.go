@@ -137,7 +137,7 @@ func TestRules(t *testing.T) {
 			f.Targets[0].Live.LosslessDiscarded = 62_729
 			f.Targets[0].Live.LosslessDiscardedBy = []api.DiscardedBy{{Reason: "filtered", Frames: 4},
 				{Reason: "watchdog", Frames: 62_725}}
-		}, "", "62729 frames: filtered 4, watchdog 62,725; to see"},
+		}, "", "frames: filtered 4, watchdog 62,725; to see"},
 		{"link-down", "error", func(f *Facts, s *port.Survey) {
 			s.Up, f.Targets[0].Live.Up = false, false
 		}, "ip link set dev eth1 up", "no carrier"},

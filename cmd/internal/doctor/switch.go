@@ -196,8 +196,7 @@ func losslessDiscarded(f *Facts, t *Target) []api.Finding {
 		return nil
 	}
 	return t.finding(api.SeverityWarning, "lossless-discarded", t.Survey, losslessDiscardedEffect,
-		fmt.Sprintf("%d frames: %s", t.Live.LosslessDiscarded, api.DiscardedText(t.Live.LosslessDiscardedBy))+
-			f.recheckHint(), "")
+		"frames: "+api.DiscardedText(t.Live.LosslessDiscardedBy)+f.recheckHint(), "")
 }
 
 // lostByRemoved finds what no port of now has lost or discarded, but the switch has.

@@ -239,7 +239,7 @@ function drops(w) {
   put($("drops-verdict"), n ? "— frames that had to arrive were lost: see Events" : discarded ? "" : "— nothing that had to arrive was lost");
   put($("discarded-number"), count(discarded));
   put2($("discarded"), discarded ? "drops discarded" : "drops");
-  put($("discarded-verdict"), discarded ? "— " + reasons(w.state.ports, discarded) + ": see Ports" : "");
+  put($("discarded-verdict"), discarded ? "— " + reasons(w.state.ports, discarded) : "");
 }
 
 // reasons lists why frames were discarded. What no port of now has, ports had that were removed.
@@ -248,7 +248,7 @@ function reasons(ports, discarded) {
   ports.forEach(p => p.lossless_discarded_by.forEach(d => by.set(d.reason, (by.get(d.reason) || 0) + d.frames)));
   const here = [...by.values()].reduce((n, m) => n + m, 0);
   if (discarded > here) by.set("at removed ports", discarded - here);
-  return [...by].map(([reason, n]) => `${reason} ${count(n)}`).join(", ");
+  return [...by].map(([reason, n]) => `${reason} ${count(n)}`).join(", ") + (here ? ": see Ports" : "");
 }
 
 // Several switches.
