@@ -3,6 +3,7 @@ package dataplane
 import (
 	"bytes"
 	"math/bits"
+	"runtime"
 	"slices"
 	"testing"
 
@@ -231,5 +232,21 @@ func (r *rig) fillUp(t *rapid.T, n int) {
 		if r.sw.memory.freeCells.left+r.sw.memory.freeDescs.left >= before {
 			full++
 		}
+	}
+}
+
+// The filtering database, which is mostly empty, takes nothing of the Go heap: the garbage collector would let as much
+// garbage pile up as its size.
+func TestTableOutsideOfTheHeap(t *testing.T) {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	s, err := New(testConfig(2), 0)
+	runtime.ReadMemStats(&after)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = s.Close() }()
+	if took := after.TotalAlloc - before.TotalAlloc; took > 1<<20 {
+		t.Errorf("%d octets of the Go heap", took)
 	}
 }

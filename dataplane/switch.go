@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"iter"
 	"math"
+	"runtime"
 
 	"pfcswitch/buffer"
 	"pfcswitch/dataplane/bridge"
 	"pfcswitch/dataplane/capture"
+	"pfcswitch/dataplane/mapping"
 	"pfcswitch/dataplane/sched"
 	"pfcswitch/macctl"
 )
@@ -132,8 +134,19 @@ func New(cfg Config, now int64) (*Switch, error) {
 		return nil, err
 	}
 	s.poolCells = len(s.memory.next)
-	s.bridge, err = bridge.New(bridge.Config{MaxEntries: cfg.Stations, Ageing: cfg.Ageing, Identity: cfg.Identity})
-	return s, err
+	// In the Go heap, the table would let as much garbage pile up as its size, touched or not.
+	table, err := mapping.Grow[bridge.Slot](nil, bridge.Slots(cfg.Stations))
+	if err != nil {
+		return nil, fmt.Errorf("map the filtering database: %w", err)
+	}
+	s.bridge, err = bridge.New(bridge.Config{MaxEntries: cfg.Stations, Table: table, Ageing: cfg.Ageing,
+		Identity: cfg.Identity})
+	if err != nil {
+		_, _ = mapping.Free(table)
+		return nil, err
+	}
+	runtime.AddCleanup(s.bridge, func(table []bridge.Slot) { _, _ = mapping.Free(table) }, table)
+	return s, nil
 }
 
 // Close frees the packet memory.

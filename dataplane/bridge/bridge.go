@@ -26,6 +26,9 @@ type Config struct {
 	// Memory for all of them is reserved at once, so that learning never allocates.
 	MaxEntries int
 
+	// Table is that memory, all zero: Slots(MaxEntries) long. nil: New takes it from the Go heap.
+	Table []Slot
+
 	// Ageing is how long a learned entry lives without a frame from its station. 0 means DefaultAgeing.
 	Ageing time.Duration
 
@@ -61,6 +64,7 @@ func New(c Config) (*Bridge, error) {
 			entriesLimit, DefaultMaxEntries)
 	}
 	b := &Bridge{identity: c.Identity, hmac: hmac.New(sha256.New, c.Identity.Secret[:]), holdoff: int64(Holdoff)}
+	b.fdb.slots = c.Table
 	b.fdb.init(cmp.Or(c.MaxEntries, DefaultMaxEntries))
 	b.fdb.up = &b.up
 	if err := b.SetAgeing(c.Ageing); err != nil {

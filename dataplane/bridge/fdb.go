@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"cmp"
 	"fmt"
 	"math/bits"
 	"math/rand/v2"
@@ -56,10 +57,22 @@ type entry struct {
 // fdbKey joins 48 bits of MAC and 12 bits of VID. It is never 0, because a VID is never 0.
 func fdbKey(mac uint64, vid uint16) uint64 { return mac<<12 | uint64(vid) }
 
-// init reserves a table for the given number of entries.
+// A Slot of the table holds no pointer.
+type Slot = entry
+
+// Slots is the length of a table for a number of entries; 0: DefaultMaxEntries.
+func Slots(entries int) int {
+	entries = cmp.Or(entries, DefaultMaxEntries)
+	return 1 << bits.Len(uint(entries+entries/3))
+}
+
+// init reserves a table for the given number of entries, where there is none yet.
 func (f *fdb) init(entries int) {
-	size := 1 << bits.Len(uint(entries+entries/3))
-	f.slots, f.mask, f.max = make([]entry, size), size-1, entries
+	size := Slots(entries)
+	if f.slots == nil {
+		f.slots = make([]entry, size)
+	}
+	f.mask, f.max = size-1, entries
 	f.seed, f.mult = rand.Uint64(), rand.Uint64()|1
 	f.moveLimit, f.up = moveLimit, new(PortSet)
 }
