@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -394,7 +395,10 @@ func inParallel(n int, f func(i int) error) []error {
 	errs := make([]error, n)
 	var all sync.WaitGroup
 	for i := range n {
-		all.Go(func() { errs[i] = f(i) })
+		all.Go(func() {
+			runtime.LockOSThread() // the thread ends with the goroutine
+			errs[i] = f(i)
+		})
 	}
 	all.Wait()
 	return errs
