@@ -125,10 +125,10 @@ func TestSmallRing(t *testing.T) {
 	w := sized(t)
 	c := w.config()
 	small := port.SmallSlots(c.OtherSlots, c.FrameSize, smallLimit)
-	const block = 256 << 10 // in which the kernel has slots
-	want := port.Slots{Full: block / port.SlotOctets(c.FrameSize), Small: block / port.SlotOctets(smallLimit)}
+	const blocks = 256 << 10 // octets, a whole number of blocks in which the kernel has slots
+	want := port.Slots{Full: blocks / port.SlotOctets(c.FrameSize), Small: blocks / port.SlotOctets(smallLimit)}
 	if got := w.port.Slots(port.Other); got != want {
-		t.Errorf("slots %+v, want a block of full ones and a block of small ones: %+v", got, want)
+		t.Errorf("slots %+v, want as much memory of full ones as of small ones: %+v", got, want)
 	}
 	if small <= c.OtherSlots {
 		t.Fatalf("%d slots for small frames beside %d", small, c.OtherSlots)

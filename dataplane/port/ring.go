@@ -14,12 +14,11 @@ import (
 const (
 	slotReserve = 4   // PACKET_RESERVE: room for the VLAN tag in front of the frame
 	slotHeader  = 112 // the most that a slot holds before the frame
-	blockSize   = 256 << 10
+	blockSize   = 32 << 10 // the least, and four slots, so that little of a block is left over
 
 	// A slot that has no room for a frame, nor for the virtio_net_hdr before it. The kernel then leaves both out, and
 	// all of the frame comes through the queue behind the ring.
-	longSlot  = 64
-	longBlock = 64 << 10
+	longSlot = 64
 )
 
 // A ring is the receive ring of one AF_PACKET socket. The kernel hands slots over in order and gets them back in order.
@@ -39,7 +38,7 @@ type ring struct {
 	barrier  uint32 // counts releases
 	released uint32 // barrier at the last call of stopped
 
-	small    []byte // copies of small frames that are received and not released
+	small    []byte // copies of small frames that are received and not released; nil before the first one
 	copies   int
 	oversize oversize
 }
@@ -55,10 +54,9 @@ const (
 // mapSlots sets up the receive ring of a socket that is not bound yet, with at least slots slots for frames of up to
 // frameSize octets. If vnet is set, a larger frame comes through the oversize queue: each one where frameSize is 0.
 func (r *ring) mapSlots(slots, frameSize int, vnet bool) error {
-	block := blockSize
 	r.vnet, r.frameSize, r.slotSize = vnet, frameSize, SlotOctets(frameSize)
 	if frameSize == 0 {
-		block, r.slotSize = longBlock, longSlot
+		r.slotSize = longSlot
 	}
 	for _, o := range []struct {
 		opt, val int
@@ -73,7 +71,8 @@ func (r *ring) mapSlots(slots, frameSize int, vnet bool) error {
 			return fmt.Errorf("setsockopt %s: %w", o.name, err)
 		}
 	}
-	for block < r.slotSize {
+	block := blockSize
+	for block < 4*r.slotSize {
 		block *= 2
 	}
 	r.blockLen, r.perBlock = block, block/r.slotSize
@@ -89,9 +88,6 @@ func (r *ring) mapSlots(slots, frameSize int, vnet bool) error {
 		return fmt.Errorf("map receive ring of %d octets: %w", block*blocks, err)
 	}
 	r.mem = mem
-	if vnet && frameSize > 0 {
-		r.small = make([]byte, maxPending*smallSlot)
-	}
 	return nil
 }
 
@@ -174,7 +170,7 @@ func (r *ring) read(s []byte, st uint32, f *Frame) bool {
 		f.vnet = s[mac-frame.VnetHeaderOctets : mac]
 		f.Vnet, _ = frame.DecodeVnetHeader(f.vnet)
 	}
-	if snap <= smallFrame && r.copies < len(r.small)/smallSlot {
+	if r.vnet && snap <= smallFrame && r.copies < maxPending {
 		r.copy(s[mac:mac+snap], s, st, f)
 		return true
 	}
@@ -187,6 +183,9 @@ func (r *ring) read(s []byte, st uint32, f *Frame) bool {
 
 // copy makes f a copy of frame b of slot s. Writing to the copy does not change the slot.
 func (r *ring) copy(b, s []byte, st uint32, f *Frame) {
+	if r.small == nil {
+		r.small = make([]byte, maxPending*smallSlot)
+	}
 	to := r.small[r.copies*smallSlot : (r.copies+1)*smallSlot : (r.copies+1)*smallSlot]
 	r.copies++
 	at, end := frame.TagOctets, frame.TagOctets+copy(to[frame.TagOctets:], b)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"os"
+	"sync"
 	"testing"
 	"time"
 
@@ -264,6 +265,33 @@ func TestOpenLeaksNothing(t *testing.T) {
 	if after := descriptors(t); after != before {
 		t.Errorf("%d descriptors before, %d after", before, after)
 	}
+}
+
+// Opening, which takes a thread for each ring, leaves none behind, and rings of few slots take little memory: two rings
+// of a class, each of 32 KiB.
+func TestOpenTakesLittle(t *testing.T) {
+	w := newWire(t)
+	c := w.config()
+	c.LosslessSlots, c.OtherSlots = 1, 1
+	before := threads(t)
+	var open [8]*port.AFPacket
+	var all sync.WaitGroup
+	for i := range open {
+		all.Go(func() { open[i] = openPort(t, c) })
+	}
+	all.Wait()
+	eventually(t, "the threads of 8 ports are gone", func() bool { return threads(t) <= before+len(open) })
+	for class := range port.NumClasses {
+		if octets := open[0].Octets(class); octets != 2<<15 {
+			t.Errorf("class %d: rings of %d octets", class, octets)
+		}
+	}
+}
+
+func threads(t *testing.T) int {
+	all, err := os.ReadDir("/proc/self/task")
+	must(t, err)
+	return len(all)
 }
 
 // The stamp of a frame lies between the call of SendStamped and its return. The frame arrives like any other.

@@ -190,8 +190,8 @@ func rawSocket(t testing.TB, ns string, etherType uint16, index int) (fd int) {
 }
 
 func (w *wire) config() port.Config {
-	return port.Config{Interface: "sw", Netns: w.ns, LosslessSlots: 1, OtherSlots: 1, FrameSize: 1514, XDP: !w.packet,
-		Fanout: byPCP(w.t)}
+	return port.Config{Interface: "sw", Netns: w.ns, LosslessSlots: 160, OtherSlots: 160, FrameSize: 1514,
+		XDP: !w.packet, Fanout: byPCP(w.t)}
 }
 
 func (w *wire) open() *port.AFPacket { return openPort(w.t, w.config()) }

@@ -200,10 +200,10 @@ func (c *Config) checkLimits() (faults []*Error) {
 func (c *Config) checkPortLimits() (faults []*Error) {
 	var delayed int64
 	for p := range c.ports() {
-		if ring := int64(p.Ring.Other) * p.Ring.SlotBytes(); ring > maxRingBytes {
+		if ring := p.OtherSlots() * p.Ring.SlotBytes(); ring > maxRingBytes {
 			faults = append(faults, c.Errorf("ports."+p.Name+".ring.other",
 				"%d slots of %d bytes are %s, and %s are the most: lower it, or ring.frame",
-				p.Ring.Other, p.Ring.SlotBytes(), formatSize(ring), formatSize(maxRingBytes)))
+				p.OtherSlots(), p.Ring.SlotBytes(), formatSize(ring), formatSize(maxRingBytes)))
 		}
 		before := delayed
 		if delayed += p.delayBytes(); before <= maxDelayBytes && delayed > maxDelayBytes {

@@ -286,8 +286,9 @@ func drawPort(t *rapid.T, c *Config, name string) Port {
 	p.Ring = Ring{
 		Outage: time.Duration(rapid.Int64Range(1e6, 1e10).Draw(t, "outage")),
 		Frame:  rapid.Int64Range(60, maxMTU+14).Draw(t, "frame"),
-		Max:    rapid.Int64Range(64<<10, 1<<30).Draw(t, "max"), Other: rapid.IntRange(16, 1<<13).Draw(t, "other"),
-		Small: rapid.OneOf(rapid.Just(0), rapid.IntRange(16, 1<<22)).Draw(t, "small"),
+		Max:    rapid.Int64Range(64<<10, 1<<30).Draw(t, "max"),
+		Other:  rapid.OneOf(rapid.Just(0), rapid.IntRange(16, 1<<13)).Draw(t, "other"),
+		Small:  rapid.OneOf(rapid.Just(0), rapid.IntRange(16, 1<<22)).Draw(t, "small"),
 	}
 	p.FlowControl = choose(t, "flow control", FlowPFC, FlowPause, FlowOff)
 	priority := rapid.IntRange(0, 7).Draw(t, "override")

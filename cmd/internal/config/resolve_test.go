@@ -304,3 +304,24 @@ func TestOutage(t *testing.T) {
 		t.Errorf("outage without a speed\n got %v\nwant %v", got, want)
 	}
 }
+
+func TestOtherSlots(t *testing.T) {
+	tests := []struct {
+		speed string
+		want  int64
+	}{
+		{"speed: 10M", 256},
+		{"speed: 100M", 256},
+		{"speed: 500M", 1015}, // 25 ms of 1514 octets
+		{"speed: 10G", 2048},
+		{"speed: none", 2048},
+		{"speed: 10M, ring: {other: 3000}", 3000},
+		{"speed: 500M, mtu: 9000", 256}, // 172 arrive in 25 ms
+	}
+	for _, tt := range tests {
+		c := mustParse(t, "ports: {p1: {"+tt.speed+"}}")
+		if got := c.Ports[0].OtherSlots(); got != tt.want {
+			t.Errorf("%s\n got %d slots\nwant %d", tt.speed, got, tt.want)
+		}
+	}
+}

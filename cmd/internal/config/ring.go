@@ -14,11 +14,11 @@ type Ring struct {
 	Outage time.Duration // survived standstill; default: see defaultOutage
 	Frame  int64         // octets of the frames that it is sized for; default: MTU + 14
 	Max    int64         // bytes of the lossless ring at most
-	Other  int           // slots of the ring of everything else
+	Other  int           // slots of the ring of everything else; 0: automatic
 	Small  int           // slots for frames of up to classify.SmallFrame octets; 0: automatic
 }
 
-func defaultRing() Ring { return Ring{Max: 32 << 20, Other: 2048} }
+func defaultRing() Ring { return Ring{Max: 32 << 20} }
 
 // minSlots is the number of frames that a lossless ring takes by default. A slow port needs little memory for a long
 // outage.
@@ -40,7 +40,7 @@ func (r *Ring) fields() []field {
 		key("outage", &r.Outage, duration(time.Millisecond, 10*time.Second)),
 		key("frame", &r.Frame, size(60, maxMTU+14).written(plainly)),
 		key("max", &r.Max, size(64<<10, 1<<30)),
-		key("other", &r.Other, number[int]("number of slots", 16, 1<<20)),
+		key("other", &r.Other, orWord(number[int]("number of slots", 16, 1<<20), "auto", 0)),
 		key("small", &r.Small, orWord(number[int]("number of slots", 16, 1<<22), "auto", 0)),
 	}
 }
@@ -51,9 +51,22 @@ func (r Ring) SlotBytes() int64 { return int64(port.SlotOctets(int(r.Frame))) }
 // LosslessSlots is the number of slots of the lossless ring: the frames that arrive in Outage at the port's speed,
 // limited by Ring.Max, and at least one.
 func (p *Port) LosslessSlots() int64 {
-	wire := p.Ring.Frame + headroom.WireOverhead
-	arriving := headroom.BitsIn(p.Speed, p.Ring.Outage) / (wire * 8)
-	return max(1, min(arriving, p.Ring.Max/p.Ring.SlotBytes()))
+	return max(1, min(p.arriving(p.Ring.Outage), p.Ring.Max/p.Ring.SlotBytes()))
+}
+
+// arriving is how many of the frames that the rings are sized for arrive in a time.
+func (p *Port) arriving(in time.Duration) int64 {
+	return headroom.BitsIn(p.Speed, in) / ((p.Ring.Frame + headroom.WireOverhead) * 8)
+}
+
+// OtherSlots is the number of slots of the ring of everything else: by default the frames that arrive in 25 ms, within
+// bounds.
+func (p *Port) OtherSlots() int64 {
+	const usual, least, most = 25 * time.Millisecond, 256, 2048
+	if p.Ring.Other > 0 {
+		return int64(p.Ring.Other)
+	}
+	return max(least, min(p.arriving(usual), most))
 }
 
 // SmallSlots is the number of slots for frames of up to classify.SmallFrame octets beside the lossless ring.

@@ -128,7 +128,7 @@ func socketConfig(c *config.Config, p *config.Port) (port.Config, error) {
 		return port.Config{}, fmt.Errorf("port %s: %w", p.Name, err)
 	}
 	return port.Config{Interface: p.Interface, Netns: p.Netns, LosslessSlots: int(p.LosslessSlots()),
-		OtherSlots: p.Ring.Other, FrameSize: int(p.Ring.Frame), SmallFrame: classify.SmallFrame,
+		OtherSlots: int(p.OtherSlots()), FrameSize: int(p.Ring.Frame), SmallFrame: classify.SmallFrame,
 		SmallSlots: p.Ring.Small, XDP: true, Fanout: fanout}, nil
 }
 
