@@ -90,7 +90,9 @@ func (t *portTask) configureAssist(sw *dataplane.Switch, hold []byte, o *AssistO
 	}
 	t.kernelHolds = hold != nil
 	c, lossless := &t.cfg.Classify, t.cfg.LosslessPriorities()
-	s := assist.Settings{Freeze: o.Freeze, Hold: o.Hold, Xoff: hold, Pause: t.cfg.Mode == macctl.ModePause,
+	slots := t.port.Slots(port.Lossless)
+	s := assist.Settings{Freeze: o.Freeze, Hold: o.Hold, Xoff: hold, Small: classify.SmallFrame,
+		Most: [2]int{slots.Full / 2, slots.Small / 2}, Pause: t.cfg.Mode == macctl.ModePause,
 		Enabled: lossless, Ends: sw.EndsHere(),
 		TrustPCP: c.Trust == classify.TrustPCP, TrustDSCP: c.Trust == classify.TrustDSCP, LosslessPCP: lossless,
 		LosslessDefault: lossless>>c.Default&1 != 0}

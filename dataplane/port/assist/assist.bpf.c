@@ -39,10 +39,12 @@ struct port {
 	__u64 done;      // counts after it
 	__u64 xoffs;     // XOFF frames sent
 	__u64 last_xoff; // when
-	__u64 pad0[3];
+	__u32 unread[2]; // lossless frames since then, the oldest included: those above small octets, and others
+	__u64 pad0[2];
 
 	__u64 arrived;   // frames that took the slow way
-	__u64 pad1[7];
+	__u64 missed;    // frames that ingress did not see: it is detached, or another program took them
+	__u64 pad1[6];
 
 	__u64 seen;      // value of arrived when the switch last had no frame of the port in its rings
 	__u64 pauses;    // MAC Control frames that closed a gate
@@ -59,7 +61,9 @@ struct port {
 	__u8 enabled;           // bit n: priority n is lossless, and its PFC is obeyed
 	__u8 pad3[3];
 	__u32 ends[2];          // how frames begin, behind addresses and tag, that end at the switch: seven octets
-	__u8 pad4[24];
+	__u32 small;            // octets without tag: longer frames are in another ring
+	__u32 most[2];          // unread frames that make the program hold the peer, as in unread; 0: no number does
+	__u8 pad4[12];
 	__u8 xoff[CONTROL_OCTETS]; // XOFF for all that is lossless, padded with zeros
 };
 
@@ -196,6 +200,15 @@ static __always_inline __u32 limit_of(struct __sk_buff *skb, struct flow *f)
 	return skb->gso_size ? gso : limit;
 }
 
+// miss counts a frame that steer has seen and ingress has not.
+static __always_inline void miss(struct decision *d)
+{
+	struct port *p = port_of(d->in);
+
+	if (p)
+		count(&p->missed);
+}
+
 // lose counts a frame that steer has let take the fast path, and that ingress did not see: a program that was attached
 // before ingress took it. Its port takes no fast path any more.
 static __always_inline void lose(struct decision *d)
@@ -226,6 +239,8 @@ int steer(struct __sk_buff *skb)
 		return ALL_OCTETS;
 	if (d->ifindex)
 		lose(d);
+	if (d->steered)
+		miss(d);
 	d->ifindex = 0;
 	d->in = number;
 	d->steered = 1;
@@ -329,23 +344,39 @@ static __always_inline int lossless(struct __sk_buff *skb, struct port *p)
 	return p->lossless_default;
 }
 
+// reached counts an unread frame, and reports whether there are so many that a ring fills up. n is the number of the
+// ring, a constant: without CAP_PERFMON, the verifier refuses an address that is chosen, as the compiler would do for two
+// calls that it can join.
+static __always_inline int reached(struct port *p, const int n)
+{
+	__u32 was = __sync_fetch_and_add(&p->unread[n], 1), most = *(volatile __u32 *)&p->most[n];
+
+	asm volatile("" : : "i"(n));
+	return was + 1 >= most && most;
+}
+
 // frozen reports whether a lossless frame that arrives now makes the program hold the peer: the oldest one waits for too
-// long, or the switch has died, and no XOFF has left lately. *since is when the oldest frame came.
-static __always_inline int frozen(struct port *p, int steered, __u64 *since)
+// long, too many wait, or the switch has died, and no XOFF has left lately. *since is when the oldest frame came.
+static __always_inline int frozen(struct __sk_buff *skb, struct port *p, int steered, __u64 *since)
 {
 	__u64 now, last = p->last_xoff;
+	int many;
 
 	if (!p->freeze)
 		return 0;
 	now = bpf_ktime_get_ns();
 	*since = *(volatile __u64 *)&p->since;
 	if (!*since) {
+		p->unread[0] = 0;
+		p->unread[1] = 0;
 		__sync_val_compare_and_swap(&p->since, 0, now);
-		if (steered)
-			return 0;
 		*since = now;
 	}
-	return (now - *since >= p->freeze || !steered) && now - *since <= p->hold && now - last >= XOFF_PERIOD &&
+	if (skb->len > p->small)
+		many = reached(p, 0);
+	else
+		many = reached(p, 1);
+	return (now - *since >= p->freeze || many || !steered) && now - *since <= p->hold && now - last >= XOFF_PERIOD &&
 	       __sync_val_compare_and_swap(&p->last_xoff, last, now) == last;
 }
 
@@ -408,7 +439,7 @@ int ingress(struct __sk_buff *skb)
 	if (skb->protocol == bpf_htons(LLDP)) // the control ring has it too
 		return TCX_NEXT;
 	count(&p->arrived);
-	return lossless(skb, p) && frozen(p, steered, &since) ? hold(skb, p, since) : TCX_NEXT;
+	return lossless(skb, p) && frozen(skb, p, steered, &since) ? hold(skb, p, since) : TCX_NEXT;
 }
 
 char _license[] SEC("license") = "Apache-2.0";

@@ -6,10 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"runtime"
 	"slices"
 	"testing"
 	"time"
 
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/asm"
+	"github.com/cilium/ebpf/link"
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
@@ -268,6 +272,15 @@ func TestHoldsWhileNobodyLooks(t *testing.T) {
 	apart := func(first, second []byte) func(*bench) {
 		return func(b *bench) { b.send(0, first); sleep(); b.send(0, second) }
 	}
+	small := craft(0, 1, 0x600A, 148)
+	many := func(s *assist.Settings) { s.Freeze, s.Small, s.Most = time.Hour, 144, [2]int{4, 9} }
+	times := func(n int, frame []byte) func(*bench) {
+		return func(b *bench) {
+			for range n {
+				b.send(0, frame)
+			}
+		}
+	}
 	for _, tt := range []struct {
 		name string
 		set  func(*assist.Settings)
@@ -289,6 +302,18 @@ func TestHoldsWhileNobodyLooks(t *testing.T) {
 			b.send(0, lossless)
 			must(b.t, unix.SetsockoptInt(b.ring[0], unix.SOL_SOCKET, unix.SO_ATTACH_BPF, b.ports[0].Filter()))
 		}, true},
+		{"many frames", many, times(4, lossless), true},
+		{"less than many", many, times(3, lossless), false},
+		{"many small frames", many, times(9, small), true},
+		{"less than many small ones, and others", many, func(b *bench) {
+			times(8, small)(b)
+			times(3, lossless)(b)
+		}, false},
+		{"many, and the switch looks", many, func(b *bench) {
+			times(3, lossless)(b)
+			b.ports[0].Look()
+			times(3, lossless)(b)
+		}, false},
 		{"switched off", func(s *assist.Settings) { s.Freeze = 0 }, apart(lossless, lossless), false},
 		{"nothing to send", func(s *assist.Settings) { s.Xoff = nil }, apart(lossless, lossless), false},
 		{"for too long", func(s *assist.Settings) { s.Hold = time.Millisecond }, apart(lossless, lossless), false},
@@ -321,6 +346,50 @@ func TestHoldsWhileNobodyLooks(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Frames that a program of somebody else takes before the switch's sees them are counted, and no others. The first is
+// counted when the next one comes.
+func TestMissedFrames(t *testing.T) {
+	b := newBench(t)
+	frame := craft(0, 1, assist.Untagged, 60)
+	for range 3 {
+		b.send(0, frame)
+		b.send(0, control(station(0), 0x0101, 0))
+	}
+	if n := b.ports[0].Missed(); n != 0 {
+		t.Fatalf("missed %d frames that the program saw", n)
+	}
+	p, err := ebpf.NewProgram(&ebpf.ProgramSpec{Type: ebpf.SchedCLS, License: "GPL",
+		Instructions: asm.Instructions{asm.Mov.Imm(asm.R0, 0), asm.Return()}}) // TCX_PASS
+	must(t, err)
+	must(t, port.InNetns(b.sw, func() error {
+		l, err := link.AttachTCX(link.TCXOptions{Interface: b.index[0], Program: p, Anchor: link.Head(),
+			Attach: ebpf.AttachTCXIngress})
+		t.Cleanup(func() { must(t, errors.Join(l.Close(), p.Close())) })
+		return err
+	}))
+	defer onOneCPU(t)() // steer and ingress share what each CPU has
+	for range 3 {
+		b.send(0, frame)
+	}
+	if n := b.ports[0].Missed(); n != 2 {
+		t.Errorf("missed %d of 3 frames, want 2 by now", n)
+	}
+}
+
+// onOneCPU keeps the calling test on one CPU until the result is called.
+func onOneCPU(t *testing.T) (end func()) {
+	runtime.LockOSThread()
+	var before, one unix.CPUSet
+	must(t, unix.SchedGetaffinity(0, &before))
+	for i := 0; one.Count() == 0; i++ {
+		if before.IsSet(i) {
+			one.Set(i)
+		}
+	}
+	must(t, unix.SchedSetaffinity(0, &one))
+	return func() { must(t, unix.SchedSetaffinity(0, &before)); runtime.UnlockOSThread() }
 }
 
 func sleep() { time.Sleep(25 * time.Millisecond) }

@@ -139,7 +139,8 @@ var weakOrder = boolByte(runtime.GOARCH != "amd64" && runtime.GOARCH != "386")
 // before Emptied.
 func (p *Port) reset() {
 	s := p.shared
-	*s = programPort{Begun: s.Begun, Done: s.Done, Xoffs: s.Xoffs, Arrived: s.Arrived, Seen: s.Arrived + suspended}
+	*s = programPort{Begun: s.Begun, Done: s.Done, Xoffs: s.Xoffs, Arrived: s.Arrived, Seen: s.Arrived + suspended,
+		Missed: s.Missed}
 	p.taken.Store(s.Xoffs)
 }
 
@@ -159,6 +160,8 @@ type Settings struct {
 	Freeze time.Duration // an unread lossless frame makes the program hold the peer when it is older; 0: never
 	Hold   time.Duration // up to this age
 	Xoff   []byte        // the frame that holds all that is lossless, at most 128 octets; empty: never
+	Small  int           // octets without tag; frames of up to so many are in another ring
+	Most   [2]int        // as many unread frames do so too: longer ones, and those of up to Small octets; 0: none
 
 	Pause   bool    // flow control by PAUSE, else by PFC
 	Enabled uint8   // priorities that are lossless, and whose PFC is obeyed: bit n is priority n
@@ -193,7 +196,7 @@ func (p *Port) Configure(c *Settings) {
 	s.Ends = [2]uint32{binary.NativeEndian.Uint32(ends), binary.NativeEndian.Uint32(ends[4:])}
 	s.Xoff = [len(s.Xoff)]byte{}
 	copy(s.Xoff[:], c.Xoff)
-	s.Hold = uint64(c.Hold)
+	s.Hold, s.Small, s.Most = uint64(c.Hold), uint32(c.Small), [2]uint32{uint32(c.Most[0]), uint32(c.Most[1])}
 	if len(c.Xoff) > 0 {
 		atomic.StoreUint64(&s.Freeze, uint64(c.Freeze))
 	}
@@ -235,6 +238,10 @@ const suspended = 1 << 63
 
 // Arrived counts the frames that have come to the rings. A frame is in its ring before it counts.
 func (p *Port) Arrived() uint64 { return atomic.LoadUint64(&p.shared.Arrived) }
+
+// Missed counts the frames that the program at the interface did not see: somebody has detached it, or a program of
+// somebody else took them, which stands before it. Beside finds out.
+func (p *Port) Missed() uint64 { return atomic.LoadUint64(&p.shared.Missed) }
 
 // Emptied says that no frame among the first arrived ones is in the rings any more, and that those that wait elsewhere
 // keep the gates of their queues closed. From then on frames of the port may take the fast path.

@@ -55,9 +55,11 @@ type programPort struct {
 	Done            uint64
 	Xoffs           uint64
 	LastXoff        uint64
-	Pad0            [3]uint64
+	Unread          [2]uint32
+	Pad0            [2]uint64
 	Arrived         uint64
-	Pad1            [7]uint64
+	Missed          uint64
+	Pad1            [6]uint64
 	Seen            uint64
 	Pauses          uint64
 	Gates           [8]uint32
@@ -72,7 +74,9 @@ type programPort struct {
 	Enabled         uint8
 	Pad3            [3]uint8
 	Ends            [2]uint32
-	Pad4            [24]uint8
+	Small           uint32
+	Most            [2]uint32
+	Pad4            [12]uint8
 	Xoff            [128]uint8
 }
 
