@@ -19,6 +19,7 @@ import (
 	"pfcswitch/cmd/internal/lab"
 	"pfcswitch/cmd/internal/lab/labtest"
 	"pfcswitch/dataplane"
+	"pfcswitch/macctl"
 )
 
 // fastPorts are ports whose frames may pass the switch by.
@@ -227,6 +228,39 @@ func TestAssistBesideAnotherProgram(t *testing.T) {
 	r.passesSlowly(1, 2)
 	r.passesSlowly(2, 1)
 	r.passesFast(2, 3)
+}
+
+// A port has shallow rings by default as long as a program in the kernel holds its peer. It gets deep ones where a
+// program of somebody else is in the way, from the start on or under load, without losing a frame.
+func TestRingsFollowTheProgram(t *testing.T) {
+	needAssist(t)
+	r := NewRig(t, 3)
+	r.somebodyElse("p1", verdictNext, nil)
+	r.Start(Setup{Keys: Lossless3, Each: "speed: 100M"})
+	slots := func() (all [3]int) {
+		for i := range all {
+			all[i] = r.Snapshot(i + 1).RingSlots.Full
+		}
+		return all
+	}
+	const deep, shallow = 512, 260 // frames of 63 ms, and of 30 ms in whole blocks
+	if got := slots(); got[0] < deep || got[1] > shallow || got[2] > shallow {
+		t.Fatalf("slots: got %v, want at least %d, and twice at most %d", got, deep, shallow)
+	}
+	h2, h3 := r.Station(2, macctl.ModePFC, 50e6), r.Station(3, macctl.ModePFC, 0)
+	stop := h2.Send(Stream{To: 3, Prio: 3})
+	r.somebodyElse("p2", verdictPass, bpflink.Head())
+	eventually(t, "the rings are deep", func() bool { return slots()[1] >= deep })
+	at := h3.Tally(2, 3).Frames
+	eventually(t, "frames come through them", func() bool { return h3.Tally(2, 3).Frames > at+1000 })
+	stop()
+	h3.Whole(h2, 3)
+	if got := slots()[2]; got > shallow {
+		t.Errorf("another port has %d slots", got)
+	}
+	if !r.saysOfPort(2, "deep receive rings") {
+		t.Errorf("no event says so: %+v", r.Events(dataplane.EventPort, 2))
+	}
 }
 
 // A switch that ends leaves no program behind.

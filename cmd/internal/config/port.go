@@ -40,7 +40,6 @@ type Port struct {
 	Priorities  [8]Override      // by priority; [0] is key "all" of a port with FlowPause
 	Queues      [8]ResolvedQueue // ingress queues by priority; [0] is the only one of a port with FlowPause
 	Ring        Ring
-	outageAuto  bool // Ring.Outage is the default
 	Send        Send
 	Negotiated  *Negotiated // by DCBX, in the place of what is configured; nil: nothing
 	Watchdog    Watchdog
@@ -253,7 +252,7 @@ func (p *Port) read(v value) {
 	if p.Ring.Frame == 0 {
 		p.Ring.Frame = int64(p.MTU) + 14
 	}
-	if p.outageAuto = p.Ring.Outage == 0; p.outageAuto {
+	if p.Ring.OutageAuto {
 		p.Ring.Outage = p.defaultOutage()
 	}
 	if len(v.doc.faults) == before && v.schema == nil {

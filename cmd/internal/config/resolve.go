@@ -46,7 +46,7 @@ func (c *Config) fill(speeds map[string]int64) (*Config, []*Error) {
 				p.Speed = defaultSpeed
 			}
 		}
-		if p.outageAuto {
+		if p.Ring.OutageAuto {
 			p.Ring.Outage = p.defaultOutage()
 		}
 		if p.BurstAuto {

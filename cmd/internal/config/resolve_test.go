@@ -325,3 +325,43 @@ func TestOtherSlots(t *testing.T) {
 		}
 	}
 }
+
+// The ring is smaller by default where a program in the kernel holds the peer, and only there.
+func TestAssisted(t *testing.T) {
+	for _, tt := range []struct {
+		port string
+		want time.Duration
+	}{
+		{"speed: 1G", 60 * time.Millisecond}, // 149 pauses in assist.hold
+		{"speed: none", 60 * time.Millisecond},
+		{"speed: 100M", 30 * time.Millisecond}, // 15 pauses, each of 4 frames
+		{"speed: 10M", 157 * time.Millisecond}, // 128 frames
+		{"speed: 100M, cable: 10km", 63 * time.Millisecond},
+		{"speed: 100M, ring: {outage: auto}", 30 * time.Millisecond},
+		{"speed: 1G, ring: {outage: 60ms}", 60 * time.Millisecond},
+		{"speed: 1G, ring: {outage: 5ms}", 5 * time.Millisecond},
+	} {
+		c := mustParse(t, "ports: {p1: {"+tt.port+"}}")
+		if got := c.Assisted(&c.Ports[0]).Ring.Outage; got != tt.want {
+			t.Errorf("%s\n got %v\nwant %v", tt.port, got, tt.want)
+		}
+		if again := mustParse(t, string(Expand(c))); again.Ports[0].Ring != c.Ports[0].Ring {
+			t.Errorf("%s\n read again %+v\n      first %+v", tt.port, again.Ports[0].Ring, c.Ports[0].Ring)
+		}
+	}
+}
+
+// A shorter hold makes the ring smaller, a shorter pause larger.
+func TestAssistedByHoldAndPause(t *testing.T) {
+	for keys, want := range map[string]time.Duration{
+		"assist: {hold: 1s}\nports: {p1: {speed: 1G}}":           15 * time.Millisecond,
+		"assist: {hold: 2s}\nports: {p1: {speed: 1G}}":           30 * time.Millisecond,
+		"pause: {quanta: 30000}\nports: {p1: {speed: 100M}}":     63 * time.Millisecond,
+		"pause: {quanta: remaining}\nports: {p1: {speed: 100M}}": 63 * time.Millisecond,
+	} {
+		c := mustParse(t, keys)
+		if got := c.Assisted(&c.Ports[0]).Ring.Outage; got != want {
+			t.Errorf("%s\n got %v\nwant %v", keys, got, want)
+		}
+	}
+}

@@ -11,33 +11,55 @@ import (
 
 // Ring sizes the receive rings of a port. Each of the two rings has another one for small frames.
 type Ring struct {
-	Outage time.Duration // survived standstill; default: see defaultOutage
-	Frame  int64         // octets of the frames that it is sized for; default: MTU + 14
-	Max    int64         // bytes of the lossless ring at most
-	Other  int           // slots of the ring of everything else; 0: automatic
-	Small  int           // slots for frames of up to classify.SmallFrame octets; 0: automatic
+	Outage time.Duration // survived standstill
+	// OutageAuto: Outage is the default, which is less where the kernel holds the peer (Assisted)
+	OutageAuto bool
+	Frame      int64 // octets of the frames that it is sized for; default: MTU + 14
+	Max        int64 // bytes of the lossless ring at most
+	Other      int   // slots of the ring of everything else; 0: automatic
+	Small      int   // slots for frames of up to classify.SmallFrame octets; 0: automatic
 }
 
-func defaultRing() Ring { return Ring{Max: 32 << 20} }
+func defaultRing() Ring { return Ring{OutageAuto: true, Max: 32 << 20} }
 
-// minSlots is the number of frames that a lossless ring takes by default. A slow port needs little memory for a long
-// outage.
-const minSlots = 512
+// defaultOutage is 60 ms, and on a slow port the time of 512 frames: it needs little memory for a long outage.
+func (p *Port) defaultOutage() time.Duration { return p.outage(60*time.Millisecond, 512) }
 
-// defaultOutage is 60 ms, and on a slow port the time of minSlots frames.
-func (p *Port) defaultOutage() time.Duration {
-	const usual, most = 60 * time.Millisecond, 10 * time.Second
+// Assisted returns a port with the ring that it needs where a program in the kernel holds its peer. The program does so
+// once half of the ring is unread, whatever the length of the frames. While the switch is stopped, up to assist.hold,
+// each end of a pause lets the peer send for a reaction: two send calls and two frames. By default the ring holds four
+// times as much as all these reactions, from 15 ms (on a slow port 128 frames) up to what other ports have. The program
+// does not hold the peer of a port with a delay.
+func (c *Config) Assisted(p *Port) *Port {
+	const least, margin = 15 * time.Millisecond, 4
+	a := *p
+	if !p.Ring.OutageAuto || p.Delay > 0 || c.Pause.Remaining {
+		return &a
+	}
+	frame := p.Ring.Frame + headroom.WireOverhead
+	reaction := 2 * (headroom.SendLimit(p.Speed, p.Ring.Frame) + frame) * 8
+	pause := headroom.BitsIn(p.Speed, p.pauseTime(c.Pause.Quanta))
+	ends := (headroom.BitsIn(p.Speed, c.Assist.Hold) + pause - 1) / pause
+	seconds := float64(margin*ends*reaction) / float64(macctl.SpeedOrNominal(p.Speed))
+	needs := time.Duration(seconds * float64(time.Second))
+	a.Ring.Outage = min(p.Ring.Outage, p.outage(max(least, needs.Round(time.Millisecond)), 128))
+	return &a
+}
+
+// outage is the usual time, and on a slow port that of a least number of frames.
+func (p *Port) outage(usual time.Duration, least int64) time.Duration {
+	const most = 10 * time.Second
 	if p.Speed == 0 {
 		return usual
 	}
-	frames := minSlots * (p.Ring.Frame + headroom.WireOverhead) * 8
+	frames := least * (p.Ring.Frame + headroom.WireOverhead) * 8
 	lasts := time.Duration(float64(frames) / float64(p.Speed) * float64(time.Second))
 	return min(most, max(usual, lasts.Round(time.Millisecond)))
 }
 
 func (r *Ring) fields() []field {
 	return []field{
-		key("outage", &r.Outage, duration(time.Millisecond, 10*time.Second)),
+		flagged("outage", "auto", &r.OutageAuto, &r.Outage, or(duration(time.Millisecond, 10*time.Second), "auto")),
 		key("frame", &r.Frame, size(60, maxMTU+14).written(plainly)),
 		key("max", &r.Max, size(64<<10, 1<<30)),
 		key("other", &r.Other, orWord(number[int]("number of slots", 16, 1<<20), "auto", 0)),

@@ -229,6 +229,11 @@ func (c *Config) ringNotes() (all []Warning) {
 			p.LosslessSlots(), mib(p.LosslessSlots(), p.Ring.SlotBytes()), largest, lasts(largest),
 			least, lasts(least),
 			p.SmallSlots(), mib(p.SmallSlots(), int64(port.SlotOctets(classify.SmallFrame))), lasts(60))
+		if a := c.Assisted(p); !c.Assist.Off && a.Ring.Outage != p.Ring.Outage {
+			note.Text += fmt.Sprintf("; where a program in the kernel holds the peer (assist), within %s and before "+
+				"the rings are full, they have %d and %d slots, for %s of frames of %d octets", c.Assist.Freeze,
+				a.LosslessSlots(), a.SmallSlots(), a.Outage(largest).Round(10*time.Microsecond), largest)
+		}
 		note.Note = true
 		all = append(all, note)
 	}

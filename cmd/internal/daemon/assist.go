@@ -72,17 +72,36 @@ func (d *Daemon) assistOptions(c *config.Config) runner.AssistOptions {
 	return runner.AssistOptions{Maps: d.assist, Freeze: c.Assist.Freeze, Hold: c.Assist.Hold}
 }
 
-// attachAssist attaches the programs at the interface of a port whose sockets do not receive yet.
-func (d *Daemon) attachAssist(p *portLink) {
-	s, ok := p.socket.(*port.AFPacket)
+// attachAssist attaches the programs at the interface of a port, before the sockets are its own. It returns nil where
+// no program helps, and gives o deep rings there.
+func (d *Daemon) attachAssist(p *portLink, o *stagedPort) (*assist.Port, error) {
+	s, ok := o.socket.(*port.AFPacket)
 	if !ok {
 		p.noAssist = errAssistTAP
-		return
+		return nil, nil
 	}
+	if a := d.attachPrograms(p); a != nil {
+		s.UseFilter(a.Filter())
+		return a, nil
+	}
+	want, err := socketConfig(d.cfg, p.cfg, false)
+	if err != nil || ringsSuffice(o.opened, want) {
+		return nil, err
+	}
+	deep, err := d.openAFPacket(want)
+	if err != nil {
+		return nil, err
+	}
+	d.warn(p.cfg.Name, "closing the sockets with rings that are too small", s.Close())
+	o.socket, o.opened = deep, want
+	return nil, nil
+}
+
+// attachPrograms attaches the programs at the interface of a port, where that is possible.
+func (d *Daemon) attachPrograms(p *portLink) (a *assist.Port) {
 	if p.noAssist = d.noAssist; p.noAssist != nil {
-		return
+		return nil
 	}
-	var a *assist.Port
 	p.noAssist = port.InNetns(p.cfg.Netns, func() (err error) {
 		a, err = d.assist.Attach(p.number, p.at.link.Index, d.pins, p.cfg.Name, runner.Now())
 		return err
@@ -91,16 +110,19 @@ func (d *Daemon) attachAssist(p *portLink) {
 	case errors.Is(err, assist.ErrNotAllowed), errors.Is(err, assist.ErrOldKernel): // so it is at each port
 		d.noAssist = err
 		d.reportNoAssist()
-		return
 	case err != nil:
 		d.report(slog.LevelWarn, dataplane.EventPort, p.cfg.Name, "no help from inside the kernel (assist): "+
 			err.Error()+". The port works without")
-		return
+	default:
+		p.besideAnother, p.detached, p.missed = false, false, a.Missed()
+		return a
 	}
-	s.UseFilter(a.Filter())
-	p.besideAnother = false
-	d.setAssist(p, &runner.Assist{Port: a, Index: p.at.link.Index, Netns: p.at.home, Why: p.whySlow()})
+	return nil
 }
+
+// holds reports whether a program in the kernel holds the peer of a port that has sockets, wherever something is
+// lossless, so that the port needs no deep rings.
+func (p *portLink) holds() bool { return p.assist != nil && !p.besideAnother && !p.detached }
 
 // anotherProgram is why no frame takes the fast path that a program of somebody else may want to see.
 const anotherProgram = "another program"
@@ -108,7 +130,7 @@ const anotherProgram = "another program"
 // whySlow says why the programs cannot hand frames over to the far end of an interface, or must not; empty: they can.
 func (p *portLink) whySlow() string {
 	switch l := &p.at.link; {
-	case p.besideAnother:
+	case p.besideAnother, p.detached:
 		return anotherProgram
 	case l.Kind != "veth":
 		return "no veth"
@@ -165,7 +187,8 @@ func (d *Daemon) programsChanged() (changed bool) {
 	for netns, ports := range byNetns {
 		_ = port.InNetns(netns, func() error { // without it, the interfaces are gone, of which events tell
 			for _, p := range ports {
-				if others, err := p.assist.Beside(); err == nil {
+				others, err := p.assist.Beside()
+				if p.detached = err != nil; !p.detached {
 					p.besideAnother = others
 				}
 				changed = changed || p.assistChanged()
@@ -176,9 +199,11 @@ func (d *Daemon) programsChanged() (changed bool) {
 	return changed
 }
 
-// passesBy reports whether frames have passed the switch by since the last look, or the port is waiting for them to do
-// so again: an idle switch asks the kernel nothing.
+// passesBy reports whether frames have passed the switch or the program by since the last look, or the port is waiting
+// for the program to work again: an idle switch asks the kernel nothing.
 func (d *Daemon) passesBy(p *portLink) bool {
+	missed := p.missed
+	p.missed = p.assist.Missed()
 	lossy, lossless := p.assist.Lost()
 	now := lossy + lossless
 	for _, c := range d.assist.Counts(p.number) {
@@ -186,7 +211,7 @@ func (d *Daemon) passesBy(p *portLink) bool {
 	}
 	before := p.passedBy
 	p.passedBy = now
-	return now != before || p.besideAnother
+	return now != before || p.missed != missed || p.besideAnother || p.detached
 }
 
 // closeAssist detaches the programs of a port, whose sockets are closed.

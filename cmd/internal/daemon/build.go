@@ -117,8 +117,11 @@ var secures = map[config.Secure]bridge.Secure{config.SecureOff: bridge.SecureOff
 var trusts = map[config.Trust]classify.Trust{config.TrustPCP: classify.TrustPCP, config.TrustDSCP: classify.TrustDSCP,
 	config.TrustPort: classify.TrustPort}
 
-// socketConfig says how the sockets of a port are to be opened.
-func socketConfig(c *config.Config, p *config.Port) (port.Config, error) {
+// socketConfig says how the sockets of a port are to be opened, where a program in the kernel holds its peer or not.
+func socketConfig(c *config.Config, p *config.Port, held bool) (port.Config, error) {
+	if held {
+		p = c.Assisted(p)
+	}
 	pc, err := portConfig(c, p)
 	if err != nil {
 		return port.Config{}, err

@@ -32,7 +32,9 @@ type portLink struct {
 	assist           *runner.Assist // nil where no program helps
 	noAssist         error          // why not, where the port has sockets
 	besideAnother    bool           // a program of somebody else stands beside, by the last look
+	detached         bool           // somebody has detached the program, which does not come back
 	passedBy         uint64         // frames that had passed the switch by until then
+	missed           uint64         // frames that had passed the program by until then
 	restore          func() error
 	restoreHostStack func() error // lets the host's stack receive again; nil: the stack receives
 
@@ -69,6 +71,7 @@ func (d *Daemon) Run(ctx context.Context) {
 		if d.ringStopped.Swap(false) {
 			d.replaceStopped()
 		}
+		d.deepenRings()
 		if d.speedChanged {
 			d.applyLinkSpeeds(ctx)
 		}
@@ -271,7 +274,7 @@ func (d *Daemon) open(p *portLink, at place) error {
 	if err := d.usable(p.cfg, at); err != nil {
 		return err
 	}
-	want, err := socketConfig(d.cfg, p.cfg)
+	want, err := socketConfig(d.cfg, p.cfg, d.noAssist == nil)
 	if err != nil {
 		return err
 	}

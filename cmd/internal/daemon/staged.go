@@ -12,6 +12,7 @@ import (
 	"pfcswitch/cmd/internal/config"
 	"pfcswitch/dataplane"
 	"pfcswitch/dataplane/port"
+	"pfcswitch/dataplane/runner"
 )
 
 // A stagedPort is an interface with open sockets that do not receive yet. Every step that can fail is done, so the
@@ -78,12 +79,15 @@ func (d *Daemon) stagePort(c *config.Config, p *config.Port) (*stagedPort, error
 	if err != nil {
 		return nil, err
 	}
-	want, err := socketConfig(c, p)
+	r, held := d.ports[p.Name], d.noAssist == nil
+	if r != nil && r.bound(at) {
+		held = r.holds()
+	}
+	want, err := socketConfig(c, p, held)
 	if err != nil {
 		return nil, err
 	}
-	r := d.ports[p.Name]
-	if r != nil && r.bound(at) && r.ringsSuffice(want) && !d.changesInterface(p) {
+	if r != nil && r.bound(at) && ringsSuffice(r.opened, want) && !d.changesInterface(p) {
 		return nil, nil
 	}
 	if serves := r != nil && r.socket != nil; !serves && (!at.link.Up || d.usable(p, at) != nil) {
@@ -146,11 +150,21 @@ func (o *stagedPort) takeOver() {
 // install gives a port its sockets.
 func (d *Daemon) install(p *portLink, o *stagedPort) error {
 	o.takeOver()
-	if err := d.runner.Attach(p.number, o.socket, o.at.link.MAC); err != nil {
+	p.at = o.at
+	a, err := d.attachAssist(p, o)
+	if err == nil {
+		err = d.runner.Attach(p.number, o.socket, o.at.link.MAC)
+	}
+	if err != nil {
+		if a != nil {
+			err = errors.Join(err, a.Close())
+		}
 		return errors.Join(err, o.socket.Close(), o.restore())
 	}
-	p.socket, p.opened, p.at, p.restore, p.up, p.state = o.socket, o.opened, o.at, o.restore, false, ""
-	d.attachAssist(p)
+	p.socket, p.opened, p.restore, p.up, p.state = o.socket, o.opened, o.restore, false, ""
+	if a != nil {
+		d.setAssist(p, &runner.Assist{Port: a, Index: p.at.link.Index, Netns: p.at.home, Why: p.whySlow()})
+	}
 	if err := o.socket.Start(); err != nil {
 		return errors.Join(err, d.closePort(p))
 	}
@@ -194,25 +208,49 @@ func (d *Daemon) replaceStopped() {
 		if !ok || !s.Stopped(port.Lossless) && !s.Stopped(port.Other) || time.Now().Before(p.replaceAt) {
 			continue
 		}
-		began := time.Now()
-		want, err := socketConfig(d.cfg, p.cfg)
-		var o *stagedPort
-		if err == nil {
-			o, err = d.openSockets(want, p.at)
-		}
-		if err == nil {
-			if err = d.replace(p, o); err != nil {
-				err = errors.Join(err, o.socket.Close())
-			}
-		}
-		p.replaceAt = time.Now().Add(max(replacePause, replaceShare*time.Since(began)))
-		if err != nil {
+		if err := d.renewSockets(p); err != nil {
 			d.warn(p.cfg.Name, "replacing the sockets of a receive ring that the kernel has stopped", err)
 			continue
 		}
 		d.report(slog.LevelWarn, dataplane.EventPort, p.cfg.Name, "the kernel had stopped a receive ring at a GSO "+
 			"frame that it cannot describe to a packet socket (a fault of Linux): the sockets are replaced. Switch "+
 			"UDP fragmentation and SCTP segmentation off at the station that sends such frames")
+	}
+}
+
+// renewSockets replaces the sockets of a port.
+func (d *Daemon) renewSockets(p *portLink) error {
+	began := time.Now()
+	defer func() { p.replaceAt = time.Now().Add(max(replacePause, replaceShare*time.Since(began))) }()
+	want, err := socketConfig(d.cfg, p.cfg, p.holds())
+	if err != nil {
+		return err
+	}
+	o, err := d.openSockets(want, p.at)
+	if err != nil {
+		return err
+	}
+	if err := d.replace(p, o); err != nil {
+		return errors.Join(err, o.socket.Close())
+	}
+	return nil
+}
+
+// deepenRings gives deep receive rings to each port whose peer the kernel does not hold any more.
+func (d *Daemon) deepenRings() {
+	for _, p := range d.ports {
+		if p.assist == nil || p.holds() || !p.socket.Bound() || time.Now().Before(p.replaceAt) {
+			continue
+		}
+		if want, err := socketConfig(d.cfg, p.cfg, false); err != nil || ringsSuffice(p.opened, want) {
+			continue
+		}
+		if err := d.renewSockets(p); err != nil {
+			d.warn(p.cfg.Name, "replacing the receive rings", err)
+			continue
+		}
+		d.report(slog.LevelWarn, dataplane.EventPort, p.cfg.Name, "the program at the interface's tcx ingress does "+
+			"not hold the peer any more (assist): the port has deep receive rings now")
 	}
 }
 
@@ -223,9 +261,9 @@ func (p *portLink) bound(at place) bool {
 
 // ringsSuffice tells whether the rings are large enough. Rings never shrink, because replacing a ring would lose the
 // frames in it.
-func (p *portLink) ringsSuffice(want port.Config) bool {
-	return want.LosslessSlots <= p.opened.LosslessSlots && want.OtherSlots <= p.opened.OtherSlots &&
-		want.FrameSize <= p.opened.FrameSize &&
-		want.Small(want.LosslessSlots) <= p.opened.Small(p.opened.LosslessSlots) &&
-		want.Small(want.OtherSlots) <= p.opened.Small(p.opened.OtherSlots)
+func ringsSuffice(opened, want port.Config) bool {
+	return want.LosslessSlots <= opened.LosslessSlots && want.OtherSlots <= opened.OtherSlots &&
+		want.FrameSize <= opened.FrameSize &&
+		want.Small(want.LosslessSlots) <= opened.Small(opened.LosslessSlots) &&
+		want.Small(want.OtherSlots) <= opened.Small(opened.OtherSlots)
 }

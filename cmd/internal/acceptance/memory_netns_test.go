@@ -1,0 +1,45 @@
+package acceptance
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// An idle switch of four slow ports, whose peers a program in the kernel holds, takes little memory for receive rings
+// and keeps few threads: README of dataplane/port, Measured.
+func TestIdleSwitchIsSmall(t *testing.T) {
+	needAssist(t)
+	r := NewRig(t, 4)
+	p := r.StartProcess(Setup{Keys: Lossless3, Each: "speed: 100M"})
+	if n := ringOctets(t, p.Pid()); n < 1<<20 || n > 8<<20 {
+		t.Errorf("rings of %d KiB, want 8 MiB at most", n>>10)
+	}
+	eventually(t, "the threads of the start are gone", func() bool {
+		all, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", p.Pid()))
+		must(t, err)
+		return len(all) <= 20
+	})
+	must(t, p.Stop(syscall.SIGTERM, Timeout))
+}
+
+// ringOctets adds up what a process has mapped of sockets.
+func ringOctets(t *testing.T, pid int) (octets int64) {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/maps", pid))
+	must(t, err)
+	for line := range strings.Lines(string(b)) {
+		if !strings.Contains(line, "socket:[") {
+			continue
+		}
+		from, to, _ := strings.Cut(strings.Fields(line)[0], "-")
+		begin, err := strconv.ParseInt(from, 16, 64)
+		must(t, err)
+		end, err := strconv.ParseInt(to, 16, 64)
+		must(t, err)
+		octets += end - begin
+	}
+	return octets
+}
