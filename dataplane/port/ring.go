@@ -12,8 +12,8 @@ import (
 )
 
 const (
-	slotReserve = 4   // PACKET_RESERVE: room for the VLAN tag in front of the frame
-	slotHeader  = 112 // the most that a slot holds before the frame
+	slotReserve = 4        // PACKET_RESERVE: room for the VLAN tag in front of the frame
+	slotHeader  = 112      // the most that a slot holds before the frame
 	blockSize   = 32 << 10 // the least, and four slots, so that little of a block is left over
 
 	// A slot that has no room for a frame, nor for the virtio_net_hdr before it. The kernel then leaves both out, and
