@@ -65,7 +65,35 @@ func (w *Poller) Wait(d time.Duration) Wakeup {
 		t := unix.NsecToTimespec(int64(d))
 		timeout = &t
 	}
-	return w.woken(unix.Ppoll(w.fds, timeout, nil))
+	if d >= 0 && d <= rawPollMax {
+		return w.woken(unix.Ppoll(w.fds, timeout, nil))
+	}
+	n, errno := blockingPoll(&w.fds[0], len(w.fds), timeout)
+	if errno != 0 {
+		return Ready
+	}
+	return w.woken(n, nil)
+}
+
+// entersyscallblock and exitsyscall enclose a system call that is known to block. The runtime keeps their names and
+// types for programs that link to them, as gVisor does (go.dev/issue/67401).
+//
+//go:linkname entersyscallblock runtime.entersyscallblock
+func entersyscallblock()
+
+//go:linkname exitsyscall runtime.exitsyscall
+func exitsyscall()
+
+// blockingPoll is ppoll for a long sleep. It gives up the goroutine's place among GOMAXPROCS at once. In a usual system
+// call, the runtime's monitor thread has to take that place away, and wakes up sixty times before it does.
+//
+//go:nosplit
+func blockingPoll(fds *unix.PollFd, n int, timeout *unix.Timespec) (ready int, errno syscall.Errno) {
+	entersyscallblock()
+	r, _, errno := syscall.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(fds)), uintptr(n),
+		uintptr(unsafe.Pointer(timeout)), 0, 0, 0)
+	exitsyscall()
+	return int(r), errno
 }
 
 // rawPollMax is the longest sleep that Poll hides from the Go runtime. The runtime knows of longer ones, so that its

@@ -212,3 +212,24 @@ func TestPollAllocatesNothing(t *testing.T) {
 		}
 	}
 }
+
+// A long sleep leaves no work to the runtime's monitor thread.
+func TestLongSleepsLeaveTheRuntimeAsleep(t *testing.T) {
+	w := newPoller(t)
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	const number, most = 20, 25 // other threads' runs of a sleep
+	own := unix.Gettid()
+	w.Poll(20 * time.Millisecond) // from now on a sleep is expected to be long
+	_, others := timesRun(t, own)
+	for range number {
+		others := make(chan struct{}) // something runs between two sleeps, as in a switch
+		go close(others)
+		<-others
+		w.Poll(20 * time.Millisecond)
+	}
+	if _, after := timesRun(t, own); after-others > number*most {
+		t.Errorf("%d sleeps, meanwhile the runtime's threads ran %d times, want at most %d", number, after-others,
+			number*most)
+	}
+}

@@ -1,0 +1,1 @@
+// This file lets wait.go declare functions without a body.
