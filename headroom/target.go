@@ -2,6 +2,7 @@ package headroom
 
 import (
 	"fmt"
+	"math"
 	"time"
 )
 
@@ -106,6 +107,14 @@ func (p *Probe) bounded(want, now int64) int64 {
 		want, t.bound = allowed, boundGrowth
 	}
 	return want
+}
+
+// AdvanceAt returns when Advance has something to do, math.MaxInt64 for never.
+func (p *Probe) AdvanceAt() int64 {
+	if p.holdUntil == 0 {
+		return math.MaxInt64
+	}
+	return p.holdUntil
 }
 
 // Advance gives back a headroom that was found where the link has not been measured for long: after the link went down,

@@ -16,7 +16,7 @@
 //	contention.go  whether other threads wait for the CPU that a worker spins on
 //	coalesce.go    waiting for more frames
 //	moderate.go    interrupt moderation: rings that are not polled under load
-//	tick.go        losses of the rings, stopped rings, ageing, the tx path: once a second or more often
+//	tick.go        losses and stopped rings, ageing, the tx path: once a second, more rarely if no frame comes
 //	change.go      changes of a running port, and what goes wrong after one
 //	replace.go     other sockets for a port that stays up
 //	alive.go       whether the workers still work

@@ -63,6 +63,7 @@ func (w *worker) receive(t *portTask, c port.Class, most int) (taken int, worked
 	}
 	w.giveBack(t, c, n, next)
 	w.block(t, c, stop == dataplane.FrameWaits)
+	w.r.frameCame()
 	return next.frame, admitted > 0 || stop != dataplane.FrameWaits
 }
 

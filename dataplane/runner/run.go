@@ -27,12 +27,16 @@ type Runner struct {
 	perPort bool
 
 	ringStopped func()
+	ticked      func()
 	cpus        int // that the process may use: its affinity, and its cgroup's quota
 
 	snapshots snapshots
 
-	received   uint64    // data frames at the last look for stopped rings; runLosses owns it, and the next
-	receivedAt time.Time // of the last look that found more
+	received   uint64 // data frames at the last look for stopped rings; runLosses owns it, and the next two
+	receivedAt int64  // of the last look that found more
+	tick       tick
+	idle       atomic.Bool   // ticks are rare, until the next frame comes
+	arrived    chan struct{} // it has come
 
 	change  sync.Mutex // one change at a time; a change may wait for peers and the kernel
 	tasksMu sync.Mutex // taken after change; guards tasks, their ports and workers against readers outside of workers
@@ -71,6 +75,8 @@ type Options struct {
 	PerPort bool
 	// RingStopped is called while the kernel has stopped a receive ring of a port: only Replace helps.
 	RingStopped func()
+	// Ticked is called after each tick: once a second, more rarely while no frame comes. It must not block.
+	Ticked func()
 	// Assist is help from programs in the kernel.
 	Assist AssistOptions
 }
@@ -81,8 +87,9 @@ func New(cfg dataplane.Config, o Options) (*Runner, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Runner{sw: sw, perPort: o.PerPort, assist: o.Assist, ringStopped: o.RingStopped, cpus: runtime.GOMAXPROCS(0),
-		parked: make(chan struct{}), stop: make(chan struct{}), forwarded: map[int]*assist.Counts{}}
+	r := &Runner{sw: sw, perPort: o.PerPort, assist: o.Assist, ringStopped: o.RingStopped, ticked: o.Ticked,
+		cpus: runtime.GOMAXPROCS(0), arrived: make(chan struct{}, 1), parked: make(chan struct{}),
+		stop: make(chan struct{}), forwarded: map[int]*assist.Counts{}}
 	if r.refresher, err = NewRefresher(dataplane.MaxPorts, r.captureRefresh); err != nil {
 		return nil, err
 	}

@@ -7,15 +7,41 @@ import (
 	"pfcswitch/dataplane/port"
 )
 
-// runLosses reads once a second what the kernel lost, ages the filtering database and closes the watermarks' windows.
-// While frames come, it looks ten times a second for rings that the kernel has stopped.
+// A tick reads what the kernel lost, ages the filtering database and closes the watermarks' windows. While frames come,
+// there is one a second. Without frames the time between two of them doubles up to tickIdle.
+const (
+	tickPeriod = int64(time.Second)
+	tickIdle   = windowSeconds * tickPeriod
+)
+
+// A tick is the rhythm of the ticks.
+type tick struct {
+	at     int64 // when the last one was
+	period int64 // from it to the next one
+}
+
+// next records a tick at time now, and returns when the next one is due: at a whole multiple of the period, when others
+// wake up as well. seconds is how many whole seconds have begun since the last tick, those of one tickIdle at most.
+// window says that a window of the watermarks has ended.
+func (t *tick) next(now int64, receives bool) (due, seconds int64, window bool) {
+	seconds, window = min(now/tickPeriod-t.at/tickPeriod, windowSeconds), now/tickIdle != t.at/tickIdle
+	if t.at = now; receives {
+		t.period = tickPeriod
+	} else {
+		t.period = min(2*t.period, tickIdle)
+	}
+	return (now/t.period + 1) * t.period, seconds, window
+}
+
+// runLosses makes the ticks. While frames come, it looks ten times a second for rings that the kernel has stopped.
 func (r *Runner) runLosses() {
 	defer r.done.Done()
-	tick := time.NewTicker(time.Second)
-	defer tick.Stop()
+	r.tick = tick{Now(), tickPeriod}
+	next := time.NewTimer(time.Duration(tickPeriod))
+	defer next.Stop()
 	look := time.NewTimer(stoppedPeriod)
 	defer look.Stop()
-	for n := 0; ; {
+	for turn := 0; ; turn++ {
 		select {
 		case <-r.stop:
 			return
@@ -25,26 +51,37 @@ func (r *Runner) runLosses() {
 				look.Reset(stoppedPeriod)
 			}
 			continue
-		case <-tick.C:
+		case <-r.arrived:
+		case <-next.C:
 		}
 		r.readLosses()
-		if r.reportStopped(); r.receives() {
+		r.reportStopped()
+		r.seeStations()
+		r.idle.Store(true) // first: a frame that receives does not see ends it
+		receives := r.receives()
+		if receives {
+			r.idle.Store(false)
 			look.Reset(stoppedPeriod)
 		}
-		r.seeStations()
-		r.refreshTxPaths(n)
+		due, seconds, window := r.tick.next(Now(), receives)
+		r.refreshTxPaths(turn)
 		changed := false
+		for range seconds {
+			r.View(func(sw *dataplane.Switch) { sw.Age(Now()) })
+		}
 		r.View(func(sw *dataplane.Switch) {
-			sw.Age(Now())
 			changed = r.followWakes(sw, Now())
-			if n%windowSeconds == 0 {
+			if window {
 				sw.RotateWatermarks()
 			}
 		})
 		if changed {
 			r.wakeAll()
 		}
-		n++
+		if r.ticked != nil {
+			r.ticked()
+		}
+		next.Reset(time.Duration(due - Now()))
 	}
 }
 
@@ -134,7 +171,7 @@ func readLosses(sw *dataplane.Switch, i int, l dataplane.RingLosses, stopped [po
 }
 
 // stoppedPeriod is the time between two looks for rings that the kernel has stopped. Where no port has received a frame
-// for quietPeriod, only the tick looks, once a second: an idle switch hardly wakes up.
+// for quietPeriod, only the tick looks: an idle switch hardly wakes up.
 const (
 	stoppedPeriod = 100 * time.Millisecond
 	quietPeriod   = time.Second
@@ -164,12 +201,22 @@ func (r *Runner) reportStopped() {
 
 // receives reports whether a port has received frames lately.
 func (r *Runner) receives() bool {
-	now, received := time.Now(), uint64(0)
+	now, received := Now(), uint64(0)
 	r.View(func(sw *dataplane.Switch) { received = sw.ReceivedFrames() })
 	if received != r.received {
 		r.received, r.receivedAt = received, now
 	}
-	return now.Sub(r.receivedAt) < quietPeriod
+	return now-r.receivedAt < int64(quietPeriod)
+}
+
+// frameCame makes a tick follow at once where ticks are rare.
+func (r *Runner) frameCame() {
+	if r.idle.Load() && r.idle.Swap(false) {
+		select {
+		case r.arrived <- struct{}{}:
+		default:
+		}
+	}
 }
 
 // refreshPorts is how many tx paths are refreshed in one call: each asks the kernel twice.

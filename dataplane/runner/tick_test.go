@@ -1,6 +1,11 @@
 package runner
 
-import "testing"
+import (
+	"testing"
+	"time"
+
+	"pfcswitch/dataplane/port"
+)
 
 // A machine that was slow for an hour does not count as slow for the rest of its life.
 func TestWakesOfLongAgoFade(t *testing.T) {
@@ -29,5 +34,54 @@ func TestWakesOfLongAgoFade(t *testing.T) {
 	}
 	if delay > 200_000 || r.wake.Count > 2*wakeMemory {
 		t.Errorf("a delay of %d ns by %d sleeps, want 0.1 ms", delay, r.wake.Count)
+	}
+}
+
+// Ticks are a second apart while frames come, and then ever farther, up to tickIdle. The seconds and windows that have
+// begun are counted in any case.
+func TestTicks(t *testing.T) {
+	const second = int64(time.Second)
+	k := tick{at: 1, period: tickPeriod}
+	for i, step := range []struct {
+		at           int64
+		receives     bool
+		due, seconds int64
+		window       bool
+	}{
+		{1*second + 5, true, 2 * second, 1, false}, {2*second + 7, true, 3 * second, 1, false},
+		{3 * second, false, 4 * second, 1, false}, {4 * second, false, 8 * second, 1, false},
+		{8*second + 1, false, 16 * second, 4, false}, {16 * second, false, 20 * second, 8, true},
+		{20*second + 3, false, 30 * second, 4, true}, {30*second + 3, false, 40 * second, 10, true},
+		{31*second + 2, true, 32 * second, 1, false}, // a frame has come
+		{31*second + 4, true, 32 * second, 0, false},
+		{32 * second, false, 34 * second, 1, false},
+		{90*second + 1, false, 92 * second, 10, true}, // the process was stopped
+	} {
+		due, seconds, window := k.next(step.at, step.receives)
+		if due != step.due || seconds != step.seconds || window != step.window {
+			t.Errorf("step %d: due %d, %d seconds later, a window has ended: %v; want %d, %d and %v", i, due, seconds,
+				window, step.due, step.seconds, step.window)
+		}
+	}
+}
+
+// The first frame after an idle time brings a tick at once, and the next ones do not.
+func TestFrameEndsTheIdleTime(t *testing.T) {
+	frame := func() port.Frame { return port.Frame{Data: data(0, 1, lossless, 0, 60), Stamp: wallClock()} }
+	m := newWorkerRig(t, port.Lossless, []port.Frame{frame(), frame(), frame()}, nil)
+	r := m.w.r
+	r.arrived = make(chan struct{}, 1)
+	r.idle.Store(true)
+	for range 2 {
+		if m.w.receive(r.tasks[0], port.Lossless, 1); len(r.arrived) != 1 || r.idle.Load() {
+			t.Fatalf("after a frame: %d ticks are to follow, idle %v; want 1, false", len(r.arrived), r.idle.Load())
+		}
+	}
+	if !r.receives() {
+		t.Error("the tick does not see the frame that has brought it")
+	}
+	<-r.arrived
+	if m.w.receive(r.tasks[0], port.Lossless, 1); len(r.arrived) != 0 {
+		t.Error("a tick follows a frame though ticks are not rare")
 	}
 }

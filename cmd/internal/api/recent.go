@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"math"
+	"reflect"
 	"sync"
 	"time"
 
@@ -101,22 +102,40 @@ func sampleOfAnswers(at int64, ports []Port, pfc []PFCPort) sample {
 	return s
 }
 
-// Rates of the last seconds cover the time since the oldest sample.
+// Rates of the last seconds cover the time since the oldest sample. Once nothing has changed in the last samplesKept
+// samples, the next one follows when they are too old, so that an idle switch seldom wakes up.
 const (
 	sampleEvery = time.Second
 	samplesKept = 10
+	sampleIdle  = samplesKept * sampleEvery
 )
 
 // history keeps the newest samples.
 type history struct {
 	sync.Mutex // guards what follows
 	samples    []sample
+	unchanged  int // samples in a row that were like the one before
 }
 
-func (h *history) add(s sample) {
+// add adds a sample and returns when the next one is due, by the switch's clock. The samples of an idle time lie at
+// whole multiples of sampleIdle, when others wake up as well.
+func (h *history) add(s sample) (next int64) {
 	h.Lock()
 	defer h.Unlock()
-	h.samples = append(h.samples[max(0, len(h.samples)+1-samplesKept):], s)
+	if n := len(h.samples); n > 0 && reflect.DeepEqual(h.samples[n-1].ports, s.ports) {
+		h.unchanged++
+	} else {
+		h.unchanged = 0
+	}
+	old := 0
+	for old < len(h.samples) && (len(h.samples)-old >= samplesKept || s.at-h.samples[old].at > int64(sampleIdle)) {
+		old++
+	}
+	h.samples = append(h.samples[old:], s)
+	if h.unchanged < samplesKept {
+		return s.at + int64(sampleEvery)
+	}
+	return (s.at/int64(sampleIdle) + 1) * int64(sampleIdle)
 }
 
 // oldest returns the oldest sample, an empty one if there is none.
@@ -129,18 +148,17 @@ func (h *history) oldest() sample {
 	return h.samples[0]
 }
 
-// Run takes a sample each second until ctx ends, so that answers can have rates of the last seconds.
+// Run takes a sample each second, and more rarely while nothing changes, until ctx ends, so that answers can have rates
+// of the last seconds.
 func (s *Server) Run(ctx context.Context) {
 	var v dataplane.Snapshot
-	tick := time.NewTicker(sampleEvery)
-	defer tick.Stop()
 	for {
 		s.source.Snapshot(&v)
-		s.recent.add(sampleOf(&v))
+		next := s.recent.add(sampleOf(&v))
 		select {
 		case <-ctx.Done():
 			return
-		case <-tick.C:
+		case <-time.After(time.Duration(next - v.Time)):
 		}
 	}
 }

@@ -71,6 +71,34 @@ func TestLastSeconds(t *testing.T) {
 	})
 }
 
+// Where nothing changes, samples are ten seconds apart, and the next change is seen within that time.
+func TestIdleSamplesAreRare(t *testing.T) {
+	const second = int64(time.Second)
+	counted := func(frames uint64) map[string]accounts {
+		return map[string]accounts{"p1": {traffic{receivedFrames: frames}, nil}}
+	}
+	var h history
+	at, frames := 3*second+5, uint64(0)
+	add := func(next, oldest int64) {
+		t.Helper()
+		if got := h.add(sample{at, counted(frames)}); got != next || h.oldest().at != oldest {
+			t.Errorf("a sample at %d: the next one at %d, the oldest %d; want %d, %d", at, got, h.oldest().at, next,
+				oldest)
+		}
+		at = next
+	}
+	for i := range int64(samplesKept) {
+		add(at+second, 3*second+5+max(0, i+1-samplesKept)*second)
+	}
+	add(20*second, 4*second+5) // the tenth in a row that is like the one before
+	add(30*second, 10*second+5)
+	add(40*second, 20*second)
+	frames++
+	add(41*second, 30*second)
+	frames++
+	add(42*second, 40*second)
+}
+
 // Rates cover the time between two answers. There are none across a restart or a clear.
 func TestSince(t *testing.T) {
 	two := func(change func(h *Header)) (*Ports, *Ports) {

@@ -176,12 +176,13 @@ func (p *portLink) assistChanged() bool {
 }
 
 // programsChanged looks for programs of others at the ports' interfaces, of which no event tells, and reports whether
-// some have come or gone.
-func (d *Daemon) programsChanged() (changed bool) {
+// some have come or gone. passing says that frames pass the switch by, so that this is to be asked again soon.
+func (d *Daemon) programsChanged() (changed, passing bool) {
 	byNetns := map[string][]*portLink{}
 	for _, p := range d.ports {
 		if p.assist != nil && d.passesBy(p) {
 			byNetns[p.cfg.Netns] = append(byNetns[p.cfg.Netns], p)
+			passing = true
 		}
 	}
 	for netns, ports := range byNetns {
@@ -196,7 +197,7 @@ func (d *Daemon) programsChanged() (changed bool) {
 			return nil
 		})
 	}
-	return changed
+	return changed, passing
 }
 
 // passesBy reports whether frames have passed the switch or the program by since the last look, or the port is waiting

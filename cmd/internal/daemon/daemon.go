@@ -86,6 +86,7 @@ type Daemon struct {
 	chassis         [6]byte                      // chassis ID of LLDP; zero until a port exists
 	noNamespaces    bool                         // this process gave up the right to enter network namespaces
 	events          chan struct{}                // something changed at an interface
+	ticks           chan struct{}                // the runner has looked at its ports
 	flight          *flightRecorder              // nil while nothing is kept
 	firstLoss       string                       // file of this run's first loss; of the flight recorder's goroutine
 }
@@ -100,7 +101,7 @@ func New(c *config.Config, log *slog.Logger) (*Daemon, error) {
 		inspect:   port.Inspect, openAFPacket: port.Prepare, numbers: map[string]int{},
 		ports: map[string]*portLink{}, probers: map[string]*prober{}, retiredCounters: map[string]headroom.Counters{},
 		watched: map[string]*watch{}, mtus: guardedMTUs{ports: map[int]*guardedMTU{}}, events: make(chan struct{}, 1),
-		precision: clockPrecision(), headroomKick: make(chan struct{}, 1)}
+		ticks: make(chan struct{}, 1), precision: clockPrecision(), headroomKick: make(chan struct{}, 1)}
 	if err := d.start(c); err != nil {
 		return nil, errors.Join(err, d.Close())
 	}
@@ -127,7 +128,8 @@ func (d *Daemon) start(c *config.Config) error {
 	d.openAssist(c)
 	d.openPins(c)
 	if d.runner, err = runner.New(sc, runner.Options{PerPort: c.Workers == config.WorkersPerPort,
-		Assist: d.assistOptions(c), RingStopped: func() { d.ringStopped.Store(true); d.kick() }}); err != nil {
+		Assist: d.assistOptions(c), RingStopped: func() { d.ringStopped.Store(true); d.kick() },
+		Ticked: func() { wake(d.ticks) }}); err != nil {
 		return err
 	}
 	d.reportNoAssist()

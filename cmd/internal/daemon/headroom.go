@@ -20,10 +20,11 @@ import (
 	"pfcswitch/macctl"
 )
 
-// How often the headroom that was found is looked at beside the moments in which it changes, and a change that did not
-// fit is tried again.
+// How often the headroom that was found is looked at beside the moments in which it changes: while measurement frames
+// come and go, and in any case; and how soon a change that did not fit is tried again.
 const (
 	headroomPeriod = time.Second
+	headroomIdle   = 10 * time.Second
 	headroomRetry  = 10 * time.Millisecond
 )
 
@@ -50,7 +51,7 @@ func (d *Daemon) kickHeadroom() { wake(d.headroomKick) }
 func (d *Daemon) followHeadroom(ctx context.Context) time.Duration {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	wait := headroomPeriod
+	wait := headroomIdle
 	var tested []*portLink
 	for _, p := range d.ports {
 		if p.prober == nil {
@@ -62,8 +63,9 @@ func (d *Daemon) followHeadroom(ctx context.Context) time.Duration {
 		var target, xon int64
 		var discarded, unknown bool
 		d.runner.View(func(*dataplane.Switch) {
-			k := p.prober
-			k.Advance(runner.Now())
+			k, now := p.prober, runner.Now()
+			k.Advance(now)
+			wait = min(wait, time.Duration(k.AdvanceAt()-now))
 			notes, target, reason, xon, discarded = k.Notes(), k.Target(), k.Reason(), k.Xon(), k.ControlDiscarded()
 			unknown = k.Measuring() && !discarded && !k.ControlPasses()
 		})
@@ -78,8 +80,10 @@ func (d *Daemon) followHeadroom(ctx context.Context) time.Duration {
 		}
 		d.setXon(p, xon)
 	}
-	if len(tested) > 0 && d.applySelfTests(ctx, tested) {
-		wait = busyTimeout
+	if len(tested) > 0 {
+		if wait = min(wait, headroomPeriod); d.applySelfTests(ctx, tested) {
+			wait = busyTimeout
+		}
 	}
 	return wait
 }
@@ -235,7 +239,7 @@ func (d *Daemon) attachProber(pc *dataplane.PortConfig, c *config.Config, p *con
 func (d *Daemon) newProber(c *config.Config, p *config.Port) *prober {
 	var random [6]byte
 	_, _ = rand.Read(random[:]) // never fails
-	n := &prober{targetChanged: d.kickHeadroom, session: binary.NativeEndian.Uint16(random[:]),
+	n := &prober{follow: d.kickHeadroom, session: binary.NativeEndian.Uint16(random[:]),
 		sequence: binary.NativeEndian.Uint32(random[2:])}
 	s := d.probeSettings(c, p)
 	s.Session, s.Sequence = n.session, n.sequence

@@ -55,7 +55,8 @@ type watch struct {
 	stop chan struct{}
 }
 
-// rescanPeriod is how often namespaces are checked. No event tells when a namespace appears, vanishes or is replaced.
+// rescanPeriod is how often is looked at what no event tells of: a namespace that appears, vanishes or is replaced, and
+// programs of others at an interface. Where there is nothing of that, only each tick of the runner looks.
 const rescanPeriod = 500 * time.Millisecond
 
 // Run follows the interfaces until ctx ends.
@@ -63,7 +64,7 @@ func (d *Daemon) Run(ctx context.Context) {
 	d.background.Add(1)
 	go d.runHeadroom(ctx)
 	defer d.background.Wait()
-	scan := time.NewTicker(rescanPeriod)
+	scan := time.NewTimer(rescanPeriod)
 	defer scan.Stop()
 	for {
 		d.mu.Lock()
@@ -79,25 +80,35 @@ func (d *Daemon) Run(ctx context.Context) {
 			d.negotiate(ctx)
 		}
 		d.mu.Unlock()
+		scan.Reset(rescanPeriod)
 		for idle := true; idle; {
 			select {
 			case <-ctx.Done():
 				return
 			case <-d.events:
 				idle = false
+				continue
 			case <-scan.C:
-				idle = !d.rescanNeeded() && complete && !d.renegotiate.Load()
+			case <-d.ticks:
+			}
+			needed, soon := d.rescanNeeded()
+			idle = !needed && complete && !d.renegotiate.Load()
+			if soon {
+				scan.Reset(rescanPeriod)
 			}
 		}
 	}
 }
 
 // rescanNeeded tells whether a changed link speed waits for the buffer to drain, the name of a namespace now stands for
-// another namespace or none, or programs at an interface have come or gone.
-func (d *Daemon) rescanNeeded() bool {
+// another namespace or none, or programs at an interface have come or gone. soon says that it is to be asked again
+// after rescanPeriod.
+func (d *Daemon) rescanNeeded() (needed, soon bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.programsChanged() || d.speedChanged || len(d.replacedNetns()) > 0
+	changed, passing := d.programsChanged()
+	needed = changed || d.speedChanged || len(d.replacedNetns()) > 0
+	return needed, passing || slices.ContainsFunc(d.cfg.Ports, inNamespace)
 }
 
 // replacedNetns returns the watched names that now stand for another namespace or none.

@@ -15,10 +15,11 @@ import (
 // A prober is the headroom.Probe of one port for the data plane. The switch's lock guards it.
 type prober struct {
 	*headroom.Probe
-	session       uint16 // session and first sequence tell this Probe from others, and cannot be guessed
-	sequence      uint32
-	target        int64  // as last seen
-	targetChanged func() // must not block
+	session    uint16 // session and first sequence tell this Probe from others, and cannot be guessed
+	sequence   uint32
+	target     int64  // as last seen
+	follow     func() // makes somebody look at what was found; must not block
+	followedAt int64  // when follow was last called
 }
 
 var _ dataplane.HeadroomProber = (*prober)(nil)
@@ -28,16 +29,22 @@ func (p *prober) Receive(m *macctl.MeasurementFrame, stamp, now, realTimeOffset 
 	in := *m
 	in.Busy = busy
 	urgent := p.Probe.Receive(in, stamp, headroom.Moment{Now: now, Clock: realTimeOffset})
-	if t := p.Target(); t != p.target {
-		p.target = t
-		p.targetChanged()
-	}
+	p.found(now)
 	return urgent
+}
+
+// found calls follow where the target has changed, else where messages go on, once in headroomPeriod.
+func (p *prober) found(now int64) {
+	if t := p.Target(); t != p.target || now-p.followedAt >= int64(headroomPeriod) {
+		p.target, p.followedAt = t, now
+		p.follow()
+	}
 }
 
 // Out implements dataplane.HeadroomProber.
 func (p *prober) Out(now, realTimeOffset int64) (m macctl.Measurement, to [6]byte, fallback, ok bool) {
 	out, ok := p.Probe.Out(headroom.Moment{Now: now, Clock: realTimeOffset})
+	p.found(now)
 	return out.Measurement, out.Peer, out.Fallback, ok
 }
 

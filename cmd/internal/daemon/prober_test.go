@@ -58,8 +58,8 @@ func TestClockPrecision(t *testing.T) {
 
 // What the data plane passes on is what a Probe understands, and the other way round.
 func TestProber(t *testing.T) {
-	found := 0
-	p := &prober{targetChanged: func() { found++ }, Probe: headroom.NewProbe(headroom.Settings{
+	found, now := 0, int64(21)
+	p := &prober{follow: func() { found++ }, Probe: headroom.NewProbe(headroom.Settings{
 		Inputs: headroom.Inputs{Speed: 1e9, MaxFrame: 1514}, Packing: headroom.Packing{Cell: 256},
 		Calculated: 1 << 20, Percentile: 0.999, Interval: time.Second, Session: 9})}
 	p.SetUp(true, 1)
@@ -94,5 +94,14 @@ func TestProber(t *testing.T) {
 		Sequence: 1, Area: [2]uint64{2_000_000, 1000}}, Group: true}
 	if p.Receive(&result, 20, 21, 0, true); found != 1 || p.Target() != 250_000 {
 		t.Errorf("told %d times, target %d", found, p.Target())
+	}
+	for _, step := range []struct {
+		after time.Duration
+		want  int
+	}{{headroomPeriod - 1, 1}, {1, 2}, {headroomPeriod - 1, 2}, {1, 3}} {
+		now += int64(step.after)
+		if p.found(now); found != step.want {
+			t.Errorf("messages went on for %v: told %d times, want %d", step.after, found, step.want)
+		}
 	}
 }
