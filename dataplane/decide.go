@@ -74,6 +74,7 @@ func (s *Switch) route(p *portState, a *Arrival, learn bool) (vid uint16, refuse
 	default:
 		d = s.bridge.Trace(p.index, a.header.Dst, a.header.Src, vid, s.now)
 	}
+	s.followProbes()
 	return vid, refused, d
 }
 

@@ -18,6 +18,7 @@ func (s *Switch) handleLoopProbe(p *portState, a *Arrival) {
 	verdict, ev := bridge.ProbeForged, bridge.LoopEvent{}
 	if s.sentProbe(&probe, a.header.Src) {
 		verdict, ev = s.bridge.HandleProbe(probe, p.index, s.now)
+		s.followProbes()
 	}
 	p.count.LoopProbesReceived[verdict]++
 	s.loopEvent(ev)
@@ -25,6 +26,15 @@ func (s *Switch) handleLoopProbe(p *portState, a *Arrival) {
 		s.event(Event{Kind: EventLoop, Port: p.cfg.Name, Priority: -1, Peer: a.header.Src,
 			Text: "ignored a loop probe that this switch has not sent, or not lately: somebody behind the port " +
 				"forges or records them"})
+	}
+}
+
+// followProbes gives every port work where a loop probe may be due earlier.
+func (s *Switch) followProbes() {
+	if s.bridge.TakeStirred() {
+		for p := range s.existing() {
+			s.markPending(p)
+		}
 	}
 }
 

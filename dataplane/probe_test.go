@@ -180,3 +180,28 @@ func TestProbeIsSentBack(t *testing.T) {
 	}
 	r.empty()
 }
+
+// A frame that floods gives work to all ports whose loop probes were rare until then, also to those that it does not
+// leave by.
+func TestFloodBringsProbes(t *testing.T) {
+	r := looping(t, 3)
+	for range bridge.CalmProbes {
+		r.now += int64(bridge.ProbeInterval)
+		for i := range 3 {
+			r.sw.LoopProbe(i, nil, r.now)
+		}
+	}
+	r.now += 2 * int64(bridge.ProbeInterval)
+	for i := range 3 {
+		r.sw.TakePending(i)
+		if r.sw.LoopProbeDeadline(i) <= r.now {
+			t.Fatalf("port %d is not calm", i)
+		}
+	}
+	r.offer(2, ether(0xFF_FF_FF_FF_FF_FF, host(2), nil, experimental, 0, 60))
+	for i := range 3 {
+		if _, due := r.sw.LoopProbe(i, nil, r.now); !due || !r.sw.Pending(i) {
+			t.Errorf("port %d: a probe is due %v, it has work %v", i, due, r.sw.Pending(i))
+		}
+	}
+}

@@ -54,6 +54,9 @@ type Bridge struct {
 	hmac     hash.Hash // keyed with the identity's secret
 	scratch  []byte    // for authenticator
 	holdoff  int64     // Holdoff, shorter in a test
+	floods   uint64    // flooded frames, but for loop probes of other switches
+	calm     bool      // a port is calm
+	stirred  bool      // TakeStirred
 	until    int64     // Until
 }
 

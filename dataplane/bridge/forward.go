@@ -53,6 +53,9 @@ func (b *Bridge) deliver(in int, dst uint64, vid uint16, octets int, now int64) 
 		b.fdb.tell(Notice{Kind: PortStorm, Port: in}, now)
 		return drop(DropStorm)
 	}
+	if d.Kind == Flood && dst != ProbeAddress { // else the probes of two switches would never become rare
+		b.countFlood()
+	}
 	return d
 }
 

@@ -6,7 +6,7 @@ import (
 )
 
 const (
-	// ProbeInterval is the time between two loop probes of a port.
+	// ProbeInterval is the time between two loop probes of a port that is not calm.
 	ProbeInterval = time.Second
 
 	// Holdoff is how long the flooding of a port stays off after the last own probe came back on the port.
@@ -110,12 +110,18 @@ func (g *loopGuard) tick(now, holdoff int64) (send bool, reason LoopReason) {
 	if now < g.due {
 		return false, reason
 	}
-	const every = int64(ProbeInterval)
-	g.due = ((now+every/2)/every + 1) * every // once for all ports: an idle switch seldom wakes up
+	g.due = whole(now, ProbeInterval)
 	g.sequence++
 	g.used[g.sequence%probeWindow] = PortSet{}
 	g.valid = min(g.valid+1, probeWindow)
 	return true, reason
+}
+
+// whole returns a whole multiple of a time: half of that time to one and a half after now. Those of all ports are the
+// same, so that an idle switch seldom wakes up.
+func whole(now int64, of time.Duration) int64 {
+	every := int64(of)
+	return ((now+every/2)/every + 1) * every
 }
 
 // use uses the probe of that sequence number up for port in. A probe that loops comes back once by each port of the
@@ -172,6 +178,9 @@ func (b *Bridge) LoopTick(port int, now int64) (p Probe, send bool, ev LoopEvent
 	if reason != NoLoopEvent {
 		ev = b.updateSets(port, reason)
 	}
+	if send {
+		b.calmDown(port, now)
+	}
 	if p = (Probe{Identity: b.identity.Public, Port: uint16(port), Sequence: g.sequence}); send {
 		p.Authenticator = b.authenticator(&p)
 	}
@@ -208,6 +217,7 @@ func (b *Bridge) HandleProbe(p Probe, in int, now int64) (v ProbeVerdict, ev Loo
 	if v = b.ports[sender].guard.use(p.Sequence, in); v != ProbeReturns {
 		return v, ev
 	}
+	b.stir(sender)
 	port := b.portToShut(sender, in)
 	if reason := b.ports[port].guard.probeReturned(now); reason != NoLoopEvent {
 		ev = b.updateSets(port, reason)
@@ -232,7 +242,7 @@ func (b *Bridge) portToShut(sender, in int) int {
 // stops.
 func (b *Bridge) updateGuard(i int, why LoopReason) LoopEvent {
 	p := &b.ports[i]
-	if p.loop && b.up.Has(i) {
+	if p.calm.probes = 0; p.loop && b.up.Has(i) {
 		p.guard.arm()
 	} else if p.guard.disarm() {
 		return b.updateSets(i, why)

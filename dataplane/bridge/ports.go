@@ -32,6 +32,7 @@ type port struct {
 	admit   Admit
 	storm   storm
 	guard   loopGuard
+	calm    calm
 }
 
 // SetPort adds a port, which is down until SetUp, or changes a port. A changed port keeps its link state and what it

@@ -38,6 +38,7 @@ type linkWatch struct {
 	handle  *netlink.Handle
 	sockets *os.File        // /proc/net/packet of the namespace
 	own     map[uint64]bool // inodes of the port's rings
+	unfit   string          // why the interface is unfit for an xdpTx, by the last look; "" if it is not
 }
 
 // openXDPTx opens the port's AF_XDP socket, which is optional. It runs in the namespace of the interface.
@@ -158,19 +159,11 @@ func (p *AFPacket) TxPath() TxPath {
 // xdpObstacle returns the reason why the xdpTx must not be used now, or "".
 func (p *AFPacket) xdpObstacle(look *PacketSockets) string {
 	x, w := p.xdpTx, &p.link
-	link, err := w.handle.LinkByIndex(x.index)
-	if err != nil {
-		return whyGone
+	if !look.Idle {
+		w.unfit = x.linkObstacle(w.handle)
 	}
-	x.longest.Store(int32(link.Attrs().MTU) + 14)
-	qdiscs, err := w.handle.QdiscList(link)
-	if err != nil {
-		return "list queueing disciplines: " + err.Error()
-	}
-	for _, q := range qdiscs {
-		if q.Type() != "noqueue" {
-			return whyUnfit
-		}
+	if w.unfit != "" {
+		return w.unfit
 	}
 	if why := x.bind(); why != "" {
 		return why
@@ -178,6 +171,25 @@ func (p *AFPacket) xdpObstacle(look *PacketSockets) string {
 	for _, t := range look.taps(w) {
 		if (t.index == 0 || t.index == x.index) && !w.own[t.inode] {
 			return whyCaptured
+		}
+	}
+	return ""
+}
+
+// linkObstacle returns the reason why the interface is unfit for the xdpTx now, or "", and reads its MTU.
+func (x *xdpTx) linkObstacle(h *netlink.Handle) string {
+	link, err := h.LinkByIndex(x.index)
+	if err != nil {
+		return whyGone
+	}
+	x.longest.Store(int32(link.Attrs().MTU) + 14)
+	qdiscs, err := h.QdiscList(link)
+	if err != nil {
+		return "list queueing disciplines: " + err.Error()
+	}
+	for _, q := range qdiscs {
+		if q.Type() != "noqueue" {
+			return whyUnfit
 		}
 	}
 	return ""
@@ -201,6 +213,10 @@ func (x *xdpTx) bind() string {
 
 // PacketSockets lists the packet sockets that see what interfaces send. Ports of one namespace share one reading.
 type PacketSockets struct {
+	// Idle keeps RefreshTxPath from asking for what takes the kernel's lock of all interfaces, for which other programs
+	// may have to wait: what was found before stays.
+	Idle bool
+
 	found map[NetnsID][]tap
 }
 

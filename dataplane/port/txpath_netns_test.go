@@ -78,6 +78,32 @@ func TestNoXDPBesideQdiscs(t *testing.T) {
 	}
 }
 
+// In an idle switch a capture is seen, and what the last whole look has found of the interface stays.
+func TestTxPathOfAnIdleSwitch(t *testing.T) {
+	w := newXDPTx(t)
+	refreshIdle := func(what, why string) {
+		t.Helper()
+		w.port.RefreshTxPath(&port.PacketSockets{Idle: true})
+		if path := w.port.TxPath(); path.XDP != (why == "") || path.Why != why {
+			t.Errorf("%s: %+v, want %q", what, path, why)
+		}
+	}
+	refreshIdle("nothing has changed", "")
+	capture := rawSocket(t, w.ns, unix.ETH_P_ALL, link(t, w.handle, "sw").Attrs().Index)
+	refreshIdle("a capture", "another program captures on the interface")
+	must(t, unix.Close(capture))
+	slow := w.slow("sw", 10_000)
+	refreshIdle("a discipline is new", "")
+	w.refreshTxPath()
+	const unfit = "the interface is not a veth with one queue and no queueing discipline"
+	refreshIdle("a discipline is known", unfit)
+	must(t, w.handle.QdiscDel(slow))
+	refreshIdle("it is gone", unfit)
+	if w.refreshTxPath(); !w.port.TxPath().XDP {
+		t.Errorf("after a whole look: %+v", w.port.TxPath())
+	}
+}
+
 // The path may change at any moment, and the order stays.
 func TestRefreshTxPathBesideSend(t *testing.T) {
 	w := newXDPTx(t)

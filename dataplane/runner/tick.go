@@ -64,7 +64,7 @@ func (r *Runner) runLosses() {
 			look.Reset(stoppedPeriod)
 		}
 		due, seconds, window := r.tick.next(Now(), receives)
-		r.refreshTxPaths(turn)
+		r.refreshTxPaths(turn, !receives)
 		changed := false
 		for range seconds {
 			r.View(func(sw *dataplane.Switch) { sw.Age(Now()) })
@@ -222,11 +222,12 @@ func (r *Runner) frameCame() {
 // refreshPorts is how many tx paths are refreshed in one call: each asks the kernel twice.
 const refreshPorts = 32
 
-// refreshTxPaths refreshes the tx paths of the ports, a part of them each turn where there are many.
-func (r *Runner) refreshTxPaths(turn int) {
+// refreshTxPaths refreshes the tx paths of the ports, a part of them each turn where there are many. In an idle switch
+// it looks for captures alone.
+func (r *Runner) refreshTxPaths(turn int, idle bool) {
 	ports := portsOf[pathPort](r, anyPort)
 	turns := (len(ports) + refreshPorts - 1) / refreshPorts
-	var look port.PacketSockets
+	look := port.PacketSockets{Idle: idle}
 	for i, p := range ports {
 		if i%turns == turn%turns {
 			p.RefreshTxPath(&look)

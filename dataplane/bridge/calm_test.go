@@ -1,0 +1,93 @@
+package bridge
+
+import (
+	"slices"
+	"testing"
+
+	"pfcswitch/dataplane/frame"
+)
+
+// probesUntil makes all ports send their probes in time, and returns when port 0 did.
+func probesUntil(b *Bridge, n int, from, until int64) (sent []int64) {
+	for now := from; now < until; {
+		next := int64(NoDeadline)
+		for i := range n {
+			if _, send, _ := b.LoopTick(i, now); send && i == 0 {
+				sent = append(sent, now)
+			}
+			next = min(next, b.LoopDeadline(i))
+		}
+		now = next
+	}
+	return sent
+}
+
+// Probes become rare where none comes back and no frame floods, and the next frame that floods is followed by one at
+// once. What does not flood, and the probe of another switch, changes nothing.
+func TestProbesOfACalmPort(t *testing.T) {
+	const ports, calm = 3, 40 * second
+	broadcast := func(b *Bridge) { b.Forward(0, frame.Broadcast, stationA, 1, 60, calm+5) }
+	for _, tt := range []struct {
+		name    string
+		input   func(b *Bridge)
+		stirred bool
+	}{
+		{"nothing", func(*Bridge) {}, false},
+		{"a broadcast", broadcast, true},
+		{"to an unknown station", func(b *Bridge) { b.Forward(1, stranger, stationA, 1, 60, calm+5) }, true},
+		{"to a known station", func(b *Bridge) { b.Forward(1, stationC, stationA, 1, 60, calm+5) }, false},
+		{"another switch's probe", func(b *Bridge) { b.Forward(1, ProbeAddress, stranger, 1, 60, calm+5) }, false},
+		{"explain", func(b *Bridge) { b.Trace(0, frame.Broadcast, stationA, 1, calm+5) }, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			b := newGuarded(t, ports)
+			b.Forward(2, frame.Broadcast, stationC, 1, 60, 0)
+			var want []int64
+			for i := range int64(CalmProbes) {
+				want = append(want, i*second)
+			}
+			if got := probesUntil(b, ports, 0, calm); !slices.Equal(got, append(want, 20*second, 30*second)) {
+				t.Fatalf("probes at %v", got)
+			}
+			tt.input(b)
+			due := 40 * second
+			if tt.stirred {
+				due = 31 * second
+			}
+			for i := range ports {
+				if got := b.LoopDeadline(i); got != due {
+					t.Errorf("port %d: the next probe at %d, want %d", i, got, due)
+				}
+			}
+			if b.TakeStirred() != tt.stirred || b.TakeStirred() {
+				t.Errorf("stirred, once: want %v", tt.stirred)
+			}
+			if !tt.stirred {
+				return
+			}
+			got := probesUntil(b, ports, calm+6, 100*second)
+			if len(got) < CalmProbes || got[0] != calm+6 || got[CalmProbes-1] != 49*second || got[CalmProbes] != 60*second {
+				t.Errorf("probes at %v, want one at once, then one a second, and rare ones from 60 s on", got)
+			}
+		})
+	}
+}
+
+// A port whose probe comes back has to hold the port that it came to, so its probes stay frequent. So do those of a port
+// that is shut, and of one whose link came up.
+func TestProbesOfAPortThatIsNotCalm(t *testing.T) {
+	b := newGuarded(t, 3)
+	probesUntil(b, 3, 0, 40*second)
+	handle(b, 0, 2, 40*second)
+	if got := probesUntil(b, 3, 40*second, 45*second); len(got) != 4 || b.LoopState(2) != LoopShut || !b.TakeStirred() {
+		t.Errorf("probes at %v after one had come back, port 2 %v", got, b.LoopState(2))
+	}
+	if got := b.LoopDeadline(1); got != 50*second {
+		t.Errorf("the next probe of the port without a loop at %d", got)
+	}
+	b.SetUp(1, false)
+	b.SetUp(1, true)
+	if got := b.LoopDeadline(1); got != 0 {
+		t.Errorf("the next probe of a port whose link came up at %d", got)
+	}
+}
