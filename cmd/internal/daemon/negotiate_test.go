@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"pfcswitch/cmd/internal/config"
 	"pfcswitch/dataplane"
@@ -236,5 +237,18 @@ func TestDCBXStatusChangesAreFew(t *testing.T) {
 	}
 	if last := said[len(said)-1].to; last != dcbxStatusOf(&s.outcome) {
 		t.Errorf("the last remark is of %v, and it is %v", last, s.outcome.Version)
+	}
+}
+
+// The speakers of all ports wake up together, up to a second late, but what is due soon is done in time.
+func TestSpeakersWakeUpTogether(t *testing.T) {
+	const second, now = int64(time.Second), int64(7_300_000_000)
+	for _, tt := range []struct{ next, want int64 }{
+		{now, now}, {now + 1, now + 1}, {now + int64(patience), now + int64(patience)},
+		{now + int64(patience) + 1, 13 * second}, {37 * second, 37 * second}, {37*second + 1, 38 * second},
+	} {
+		if got := together(tt.next, now); got != tt.want {
+			t.Errorf("due at %d: woken up at %d, want %d", tt.next, got, tt.want)
+		}
 	}
 }

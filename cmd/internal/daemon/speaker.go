@@ -108,7 +108,7 @@ func (s *speaker) do(f func(x *dcbx.Exchange, now int64)) bool {
 	}
 	var at time.Time // never
 	if next := s.x.Next(); next != math.MaxInt64 {
-		at = time.Now().Add(time.Duration(next - now))
+		at = time.Now().Add(time.Duration(together(next, now) - now))
 	}
 	_ = s.socket.WakeAt(at) // fails only on a closed socket
 	n, changed := s.change(now)
@@ -117,6 +117,18 @@ func (s *speaker) do(f func(x *dcbx.Exchange, now int64)) bool {
 		s.onUpdate(n)
 	}
 	return true
+}
+
+// The timers of LLDP count seconds. What is due in more than patience waits for the next whole second, in which the
+// speakers of other ports wake up as well.
+const patience = 5 * time.Second
+
+// together returns when to wake up at time now for what is due at next.
+func together(next, now int64) int64 {
+	if next-now <= int64(patience) {
+		return next
+	}
+	return (next + int64(time.Second) - 1) / int64(time.Second) * int64(time.Second)
 }
 
 // change returns what has changed since the last report.
