@@ -139,6 +139,7 @@ func (s *Switch) CountForwarded(i int, q uint8, f *Forwarded) {
 	if p == nil {
 		return
 	}
+	s.receivedFrames += f.RxFrames
 	p.count.ReceivedFrames += f.RxFrames
 	p.count.ReceivedBytes += f.RxOctets
 	p.count.SentFrames += f.TxFrames

@@ -143,6 +143,9 @@ func (s *Switch) count(p *portState, a *Arrival) {
 	if a.waits {
 		return // it was counted on its way into the waiting room
 	}
+	if a.header.Dst != bridge.ProbeAddress {
+		s.receivedFrames++
+	}
 	p.count.ReceivedFrames++
 	p.count.ReceivedBytes += uint64(len(a.Data))
 	if p.xoffSent != 0 {

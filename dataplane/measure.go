@@ -31,6 +31,8 @@ type HeadroomProber interface {
 	Stream() (priority uint8, until int64)
 	// SetUp says that the link came up or went down.
 	SetUp(up bool, now int64)
+	// SetIdle says whether the switch has received no data frame for a while. It may change Next.
+	SetIdle(idle bool, now int64)
 }
 
 // Measurement handles a frame that port i received, if it is a measurement frame; unfinished says that its checksum is
@@ -177,6 +179,22 @@ func (s *Switch) MeasurementSent(i int, m *macctl.Measurement, sent, now, realTi
 	if p := s.ports[i]; p != nil && p.cfg.Prober != nil {
 		p.cfg.Prober.Stamped(m, sent, now, realTimeOffset)
 	}
+}
+
+// SetIdle says whether no data frame has come for a while, and gives ports work where one has come. It reports whether
+// there is such work.
+func (s *Switch) SetIdle(idle bool, now int64) (work bool) {
+	for p := range s.existing() {
+		if p.cfg.Prober == nil {
+			continue
+		}
+		before := p.cfg.Prober.Next()
+		if p.cfg.Prober.SetIdle(idle, now); p.cfg.Prober.Next() < before {
+			s.markPending(p)
+			work = true
+		}
+	}
+	return work
 }
 
 // Reacted hands a reaction to a pause frame to the Prober of port i.

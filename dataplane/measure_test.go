@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"pfcswitch/buffer"
+	"pfcswitch/dataplane/bridge"
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/macctl"
 )
@@ -58,6 +59,11 @@ func (p *prober) Reacted(ns int64, busy bool) {
 }
 
 func (p *prober) SetUp(up bool, _ int64) { p.ups = append(p.ups, up) }
+func (p *prober) SetIdle(idle bool, _ int64) {
+	if !idle {
+		p.send = append(p.send, macctl.Measurement{Operation: macctl.MeasureRequest})
+	}
+}
 func (p *prober) Stream() (uint8, int64) { return p.streamed, p.until }
 func (p *prober) Found() int64           { return p.found }
 
@@ -411,5 +417,28 @@ func TestSetXonOfTheStaticPolicy(t *testing.T) {
 	r := newRig(t, cfg, c)
 	if err := r.sw.SetXon(0, 1<<40, r.now); err != nil || r.sw.ports[0].cfg.Ingress[lossless].Xon != 20*cell {
 		t.Errorf("%v, in force %d", err, r.sw.ports[0].cfg.Ingress[lossless].Xon)
+	}
+}
+
+// A frame ends an idle time, and gives the port work whose prober measures again. A loop probe of another switch, which
+// comes again and again, is no such frame.
+func TestIdleTime(t *testing.T) {
+	r, p := measuringRig(t)
+	r.sw.TakePending(0)
+	if r.sw.SetIdle(true, r.now) || r.sw.Pending(0) {
+		t.Error("an idle time gives work")
+	}
+	before := r.sw.ReceivedFrames()
+	r.offer(1, bridge.AppendProbe(nil, host(1), bridge.Probe{Identity: [8]byte{9}}))
+	if r.sw.ReceivedFrames() != before || r.count(1).ReceivedFrames != 1 {
+		t.Errorf("a probe of another switch: %d frames, by the port %d", r.sw.ReceivedFrames()-before,
+			r.count(1).ReceivedFrames)
+	}
+	r.offer(1, ether(0xFF_FF_FF_FF_FF_FF, host(1), nil, experimental, 0, 60))
+	if r.sw.ReceivedFrames() != before+1 {
+		t.Errorf("a frame counts as %d", r.sw.ReceivedFrames()-before)
+	}
+	if !r.sw.SetIdle(false, r.now) || !r.sw.Pending(0) || p.Next() != 0 || r.sw.SetIdle(false, r.now) {
+		t.Error("the end of the idle time gives work once")
 	}
 }

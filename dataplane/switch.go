@@ -38,6 +38,7 @@ type Switch struct {
 	onlyLongQueues     bool           // the running frame meets long egress queues only
 	mayLeaveSoon       bool           // a frame of the running burst meets a shorter queue
 	losslessDepartures uint64         // only grows
+	receivedFrames     uint64         // ReceivedFrames
 	wakeDelay          int64
 	ownAddresses       map[uint64]bool      // of all ports
 	removedPorts       archive[removedPort] // counters of removed ports

@@ -91,6 +91,7 @@ type Probe struct {
 	givenBack    bool  // and it is, until the link is measured again
 
 	stream streams
+	calm   calm
 
 	count Counters
 }
@@ -221,6 +222,7 @@ func (p *Probe) restart(now int64) {
 	}
 	p.results.restart()
 	p.stream.restart()
+	p.calm = calm{idle: p.calm.idle}
 	p.nextRequest = math.MaxInt64
 	if p.Measuring() {
 		p.nextRequest = now

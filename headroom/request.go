@@ -65,7 +65,7 @@ func (p *Probe) schedule(now int64) {
 	if p.asked < fastSamples {
 		wait = min(wait, fastInterval)
 	}
-	p.nextRequest = now + wait
+	p.nextRequest = p.rareRequest(now, wait)
 }
 
 // Stamped says when a request really left, where the kernel says so: by the switch's clock, as it was compared at a
@@ -115,6 +115,7 @@ func (p *Probe) handleAnswer(in macctl.MeasurementFrame, stamp int64, at Moment)
 	p.controlPath.answered(in.Fallback)
 	p.estimate.Add(trip, turn, in.Busy)
 	p.sampleAdded(at.Now)
+	p.settle(in.Busy, at.Now)
 }
 
 // longestRoundTrip is the longest round trip that is believed: a peer that delays its answers must not look like more

@@ -66,15 +66,16 @@ func TestProbesOfACalmPort(t *testing.T) {
 				return
 			}
 			got := probesUntil(b, ports, calm+6, 100*second)
-			if len(got) < CalmProbes || got[0] != calm+6 || got[CalmProbes-1] != 49*second || got[CalmProbes] != 60*second {
+			if len(got) <= CalmProbes || got[0] != calm+6 || got[CalmProbes-1] != 49*second ||
+				got[CalmProbes] != 60*second {
 				t.Errorf("probes at %v, want one at once, then one a second, and rare ones from 60 s on", got)
 			}
 		})
 	}
 }
 
-// A port whose probe comes back has to hold the port that it came to, so its probes stay frequent. So do those of a port
-// that is shut, and of one whose link came up.
+// A port whose probe comes back has to hold the port that it came to, so its probes stay frequent. So do those of a
+// port that is shut, and of one whose link came up.
 func TestProbesOfAPortThatIsNotCalm(t *testing.T) {
 	b := newGuarded(t, 3)
 	probesUntil(b, 3, 0, 40*second)

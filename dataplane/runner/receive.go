@@ -54,6 +54,7 @@ func (w *worker) receive(t *portTask, c port.Class, most int) (taken int, worked
 		t.within = w.r.sw.LookWithin(t.index, t.lookWithin, lookSoon)
 		w.look(t, w.now)
 	}
+	received := w.r.sw.ReceivedFrames()
 	w.unlock()
 	w.reading = nil
 	w.r.sw.Store(w.moves)
@@ -63,7 +64,10 @@ func (w *worker) receive(t *portTask, c port.Class, most int) (taken int, worked
 	}
 	w.giveBack(t, c, n, next)
 	w.block(t, c, stop == dataplane.FrameWaits)
-	w.r.frameCame()
+	if received != w.receivedFrames {
+		w.receivedFrames = received
+		w.r.frameCame()
+	}
 	return next.frame, admitted > 0 || stop != dataplane.FrameWaits
 }
 

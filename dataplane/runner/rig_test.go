@@ -218,6 +218,7 @@ func (p *prober) Out(int64, int64) (m macctl.Measurement, to [6]byte, fallback, 
 func (p *prober) Next() int64                                      { return math.MaxInt64 }
 func (p *prober) Stamped(*macctl.Measurement, int64, int64, int64) {}
 func (p *prober) SetUp(bool, int64)                                {}
+func (p *prober) SetIdle(bool, int64)                              {}
 func (p *prober) Stream() (uint8, int64)                           { return p.streamed, p.until }
 func (p *prober) Found() int64                                     { return 0 }
 

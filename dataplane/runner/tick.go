@@ -70,7 +70,8 @@ func (r *Runner) runLosses() {
 			r.View(func(sw *dataplane.Switch) { sw.Age(Now()) })
 		}
 		r.View(func(sw *dataplane.Switch) {
-			changed = r.followWakes(sw, Now())
+			work := sw.SetIdle(!receives, Now())
+			changed = r.followWakes(sw, Now()) || work
 			if window {
 				sw.RotateWatermarks()
 			}

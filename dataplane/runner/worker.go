@@ -54,12 +54,13 @@ type worker struct {
 	spin            int64
 	spinBudget      int64 // ns that it may spin: length of its rounds less its spins, at most spinMax
 	cpuContention   cpuContention
-	worked          bool  // since it slept
-	moderated       bool  // its sleep does not poll all rings
-	longQueueUntil  int64 // of the port that it received from last
-	hostNIC         bool  // a receiver is a TAP, so the worker serves a host
-	framesThisRound int   // frames that this round has received
-	burstWasFull    bool  // a burst of this round was as long as bursts may be
+	worked          bool   // since it slept
+	moderated       bool   // its sleep does not poll all rings
+	longQueueUntil  int64  // of the port that it received from last
+	hostNIC         bool   // a receiver is a TAP, so the worker serves a host
+	framesThisRound int    // frames that this round has received
+	burstWasFull    bool   // a burst of this round was as long as bursts may be
+	receivedFrames  uint64 // Switch.ReceivedFrames after the last burst
 
 	frames         [burstArrivals]port.Frame
 	arrivals       [burstArrivals]dataplane.Arrival

@@ -1,0 +1,63 @@
+package headroom
+
+import "time"
+
+// A Probe whose switch is idle measures ever more rarely once nothing has changed for steadySamples answers: then its
+// window holds nothing else. The time between two requests doubles up to rarest. It measures as often as before as soon
+// as a frame comes, or anything changes.
+const (
+	steadySamples = windowSamples
+	rarest        = int64(64 * time.Second)
+)
+
+// A calm says how rarely a Probe measures.
+type calm struct {
+	idle   bool // the switch is
+	steady int  // answers in a row that changed nothing, up to steadySamples
+	found  [3]int64
+	wait   int64 // between two requests, in ns; 0 where they are not rare
+}
+
+// SetIdle says whether the switch has received no data frame for a while.
+func (p *Probe) SetIdle(idle bool, now int64) {
+	p.calm.idle = idle
+	if !idle && p.calm.wait > 0 {
+		p.stir(now)
+	}
+}
+
+// stir makes requests frequent again.
+func (p *Probe) stir(now int64) {
+	if p.calm.wait > 0 {
+		p.calm.wait = 0
+		p.nextRequest = min(p.nextRequest, now)
+		p.results.nextCheck = min(p.results.nextCheck, now+int64(p.set.Interval))
+	}
+}
+
+// settle follows an answer.
+func (p *Probe) settle(busy bool, now int64) {
+	c := &p.calm
+	found := [...]int64{p.target.bits, p.measuredBits, p.receivedNeed()}
+	if c.steady = min(c.steady+1, steadySamples); busy || found != c.found || p.target.lowerTo > 0 {
+		c.steady = 0
+		p.stir(now)
+	}
+	c.found = found
+}
+
+// isCalm reports whether requests may be rare.
+func (p *Probe) isCalm() bool {
+	return p.calm.idle && p.calm.steady == steadySamples && p.unanswered == 0 && p.results.applied()
+}
+
+// rareRequest returns when the request after the one at time now follows, which would follow after wait: at a whole
+// multiple of a time, so that those of all ports wake the process up together.
+func (p *Probe) rareRequest(now, wait int64) int64 {
+	if !p.isCalm() {
+		p.calm.wait = 0
+		return now + wait
+	}
+	p.calm.wait = min(max(2*p.calm.wait, 2*wait), rarest)
+	return (now/p.calm.wait + 1) * p.calm.wait
+}

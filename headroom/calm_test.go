@@ -1,0 +1,103 @@
+package headroom
+
+import (
+	"testing"
+	"time"
+
+	"pfcswitch/macctl"
+)
+
+// idleWire returns two ends whose switches are idle, and that have measured until nothing changes any more.
+func idleWire() *wire {
+	a, b := settings(7), settings(8)
+	a.Interval, b.Interval = time.Second, time.Second
+	w := newWire(a, b)
+	w.agree()
+	for _, p := range w.ends {
+		p.SetIdle(true, w.now)
+	}
+	w.run(10 * time.Second)
+	for _, p := range w.ends {
+		p.apply(p.Target())
+	}
+	w.run(10 * time.Minute)
+	return w
+}
+
+// asked returns how many requests end 0 makes within d, and how often it sends anything.
+func (w *wire) asked(d time.Duration) (requests, all int) {
+	w.sent = w.sent[:0]
+	w.run(d)
+	for _, m := range w.sent {
+		if m.Operation == macctl.MeasureRequest {
+			requests++
+		}
+	}
+	return requests, len(w.sent)
+}
+
+// On an idle link, once a window is full of answers that change nothing, both ends ask about once a minute and tell
+// each other their results as rarely. The headroom is what it was.
+func TestIdleLinkIsMeasuredRarely(t *testing.T) {
+	w := idleWire()
+	before := [...]int64{w.ends[0].Target(), w.ends[1].Target()}
+	// an hour has 57 whole multiples of 64 s; answers to requests of the other end, results and acknowledgements
+	if requests, all := w.asked(time.Hour); requests < 55 || requests > 57 || all > 5*60 {
+		t.Errorf("%d requests and %d messages in an hour", requests, all)
+	}
+	for i, p := range w.ends {
+		if p.Target() != before[i] || p.count.Lost > 0 || !p.results.received {
+			t.Errorf("end %d: %d B, was %d; %d requests lost, a result of the peer counts: %v", i, p.Target(),
+				before[i], p.count.Lost, p.results.received)
+		}
+	}
+}
+
+// Whatever changes is measured as often as ever, at once.
+func TestIdleTimeEnds(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		input func(w *wire)
+	}{
+		{"a frame", func(w *wire) { w.ends[0].SetIdle(false, w.now) }},
+		{"the link", func(w *wire) { w.ends[0].SetUp(false, w.now); w.ends[0].SetUp(true, w.now) }},
+		{"the peer", func(w *wire) { w.ends[0].SetNeighbour(w.address[1], w.now) }},
+		{"the speed", func(w *wire) {
+			s := settings(7)
+			s.Inputs.Speed /= 10
+			w.ends[0].Configure(s, w.now)
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := idleWire()
+			if requests, _ := w.asked(time.Minute); requests > 1 {
+				t.Fatalf("%d requests in a minute before", requests)
+			}
+			tt.input(w)
+			if next := w.ends[0].Next(); next > w.now {
+				t.Errorf("the next request in %v", time.Duration(next-w.now))
+			}
+			if requests, _ := w.asked(10 * time.Second); requests < 8*10 {
+				t.Errorf("%d requests in 10 s after", requests)
+			}
+		})
+	}
+}
+
+// A link that grew unseen is measured again and again from the next request on, so that the headroom follows.
+func TestIdleLinkThatGrows(t *testing.T) {
+	w := idleWire()
+	before := w.ends[0].Target()
+	w.delay = [2]int64{90_000, 90_000}
+	w.run(64*time.Second + 64*time.Second) // a whole multiple of 64 s, and one in which it settles
+	w.run(4 * time.Minute)
+	grown := w.ends[0].Target()
+	if grown <= before {
+		t.Errorf("%d B, was %d", grown, before)
+	}
+	w.delay = [2]int64{20_000, 20_000}
+	w.run(20 * time.Minute)
+	if got := w.ends[0].Target(); got != before {
+		t.Errorf("%d B where the link is as before, want %d", got, before)
+	}
+}
