@@ -51,7 +51,8 @@ func (d *Daemon) kickHeadroom() { wake(d.headroomKick) }
 func (d *Daemon) followHeadroom(ctx context.Context) time.Duration {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	wait := headroomIdle
+	// a whole multiple of headroomIdle, when others wake up as well
+	wait := headroomIdle - time.Duration(runner.Now())%headroomIdle
 	var tested []*portLink
 	for _, p := range d.ports {
 		if p.prober == nil {
