@@ -2,20 +2,21 @@ package headroom
 
 import "time"
 
-// A Probe whose switch is idle measures ever more rarely once nothing has changed for steadySamples answers: then its
-// window holds nothing else. The time between two requests doubles up to rarest. It measures as often as before as soon
-// as a frame comes, or anything changes.
+// A Probe whose switch is idle measures ever more rarely once its window is full, and steadySamples answers in a row
+// have changed nothing by more than a part of 1/steadyShare. The time between two requests doubles up to rarest. The
+// Probe measures as often as before as soon as a frame comes, or anything changes.
 const (
-	steadySamples = windowSamples
+	steadySamples = lowerAfter * perInterval
+	steadyShare   = 8
 	rarest        = int64(64 * time.Second)
 )
 
 // A calm says how rarely a Probe measures.
 type calm struct {
-	idle   bool // the switch is
-	steady int  // answers in a row that changed nothing, up to steadySamples
-	found  [3]int64
-	wait   int64 // between two requests, in ns; 0 where they are not rare
+	idle   bool     // the switch is
+	steady int      // answers in a row that changed nothing, up to steadySamples
+	found  [3]int64 // at the last change: bits of the target, measured, and told by the peer
+	wait   int64    // between two requests, in ns; 0 where they are not rare
 }
 
 // SetIdle says whether the switch has received no data frame for a while.
@@ -39,16 +40,23 @@ func (p *Probe) stir(now int64) {
 func (p *Probe) settle(busy bool, now int64) {
 	c := &p.calm
 	found := [...]int64{p.target.bits, p.measuredBits, p.receivedNeed()}
-	if c.steady = min(c.steady+1, steadySamples); busy || found != c.found || p.target.lowerTo > 0 {
-		c.steady = 0
+	changed := busy || p.target.lowerTo > 0 && differs(p.target.lowerTo, p.target.bits)
+	for i := range found {
+		changed = changed || differs(found[i], c.found[i])
+	}
+	if c.steady = min(c.steady+1, steadySamples); changed {
+		c.steady, c.found = 0, found
 		p.stir(now)
 	}
-	c.found = found
 }
+
+// differs reports whether two sizes differ by more than noise makes them differ.
+func differs(a, b int64) bool { return steadyShare*max(a-b, b-a) > b }
 
 // isCalm reports whether requests may be rare.
 func (p *Probe) isCalm() bool {
-	return p.calm.idle && p.calm.steady == steadySamples && p.unanswered == 0 && p.results.applied()
+	return p.calm.idle && p.estimate.count >= windowSamples && p.calm.steady == steadySamples && p.unanswered == 0 &&
+		p.results.applied()
 }
 
 // rareRequest returns when the request after the one at time now follows, which would follow after wait: at a whole
