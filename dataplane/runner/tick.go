@@ -33,7 +33,7 @@ func (t *tick) next(now int64, receives bool) (due, seconds int64, window bool) 
 	return (now/t.period + 1) * t.period, seconds, window
 }
 
-// runLosses makes the ticks. While frames come, it looks ten times a second for rings that the kernel has stopped.
+// runLosses makes the ticks, and looks for rings that the kernel has stopped.
 func (r *Runner) runLosses() {
 	defer r.done.Done()
 	r.tick = tick{Now(), tickPeriod}
@@ -47,8 +47,11 @@ func (r *Runner) runLosses() {
 			return
 		case <-look.C:
 			r.readRings()
-			if r.reportStopped(); r.receives() {
+			r.reportStopped()
+			if r.receives() {
 				look.Reset(stoppedPeriod)
+			} else { // with the ticks
+				look.Reset(time.Duration(tickPeriod - Now()%tickPeriod))
 			}
 			continue
 		case <-r.arrived:
@@ -172,7 +175,7 @@ func readLosses(sw *dataplane.Switch, i int, l dataplane.RingLosses, stopped [po
 }
 
 // stoppedPeriod is the time between two looks for rings that the kernel has stopped. Where no port has received a frame
-// for quietPeriod, only the tick looks: an idle switch hardly wakes up.
+// for quietPeriod, there is one a second: nothing else tells of a ring that was stopped by the first frame.
 const (
 	stoppedPeriod = 100 * time.Millisecond
 	quietPeriod   = time.Second
