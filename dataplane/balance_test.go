@@ -1,39 +1,12 @@
 package dataplane
 
-// A ledger adds up what a snapshot says of data frames.
-type ledger struct {
-	received, copies, sent, dropped, held uint64
-}
-
-// accounts returns the ledger of all ports. A frame that was lost in a ring was not received.
-func accounts(v *Snapshot) (l ledger) {
-	for i := range v.Ports {
-		p := &v.Ports[i]
-		l.received += p.Counters.ReceivedFrames
-		l.copies += p.Counters.Copies
-		l.sent += p.Counters.SentFrames
-		l.held += uint64(p.Delayed + p.Waiting)
-		for _, n := range p.Held {
-			l.held += uint64(n)
-		}
-		for prio := range p.Counters.Drops {
-			for reason, n := range p.Counters.Drops[prio] {
-				if DropReason(reason) != DropRing {
-					l.dropped += n
-				}
-			}
-		}
-	}
-	return l
-}
-
 // balanced reports where frames came or went unseen.
 func (r *rig) balanced() {
 	r.tb.Helper()
 	v := r.look()
-	if l := accounts(v); l.received+l.copies != l.sent+l.dropped+l.held {
-		r.tb.Errorf("received + copies = %d, sent + dropped + held = %d: %+v", l.received+l.copies,
-			l.sent+l.dropped+l.held, l)
+	if l := v.Balance(); l.Received+l.Copies != l.Sent+l.Dropped+l.Held {
+		r.tb.Errorf("received + copies = %d, sent + dropped + held = %d: %+v", l.Received+l.Copies,
+			l.Sent+l.Dropped+l.Held, l)
 	}
 	if v.Buffer.Unbalanced != 0 {
 		r.tb.Errorf("%d releases of bytes that were not charged", v.Buffer.Unbalanced)
@@ -45,8 +18,8 @@ func (r *rig) empty() {
 	r.tb.Helper()
 	r.balanced()
 	v := r.look()
-	if l := accounts(v); l.held != 0 {
-		r.tb.Errorf("%d frames are held", l.held)
+	if l := v.Balance(); l.Held != 0 {
+		r.tb.Errorf("%d frames are held", l.Held)
 	}
 	used := v.Buffer.Lossless.Used
 	if used.Private.Now+used.Shared.Now+used.Headroom.Now != 0 || v.Buffer.Lossy.Used.Shared.Now != 0 {

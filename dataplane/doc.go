@@ -33,6 +33,7 @@
 //	trace.go          what would become of a frame
 //	counters.go       drop reasons and counters
 //	histogram.go      durations
+//	latency.go        durations, more finely
 //	events.go         events for people
 //	notice.go         events of what the bridge notices about stations
 //	capture.go        captured frames
@@ -41,8 +42,8 @@
 //	trunksnapshot.go  state and counters of a trunk
 //	removed.go        counters that outlive their port or trunk
 //
-// A driver puts the switch on links. Package runner is the driver for the links of this machine. For a burst that port
-// i has received, a driver calls
+// A driver puts the switch on links. Package runner is the driver for the links of this machine, and package sim for
+// links in virtual time. For a burst that port i has received, a driver calls
 //
 //	Begin            the number of the calling worker; not needed by a driver with one goroutine
 //	Arrival.Prepare  each frame is parsed and classified; needs no lock

@@ -28,6 +28,13 @@ func (s *Switch) TakePending(i int) bool {
 	return pending
 }
 
+// PendingPorts returns the ports whose transmit tasks have work.
+func (s *Switch) PendingPorts() bridge.PortSet { return s.pending }
+
+// LimitSendCalls sets how many frames one plan of Dequeue has at most, from 1 to port.BatchFrames, the default. A
+// driver whose links take one frame at a time sets 1.
+func (s *Switch) LimitSendCalls(frames int) { s.sendFrames = frames }
+
 // MarkPending gives the transmit task of port i work.
 func (s *Switch) MarkPending(i int) {
 	if p := s.ports[i]; p != nil {
@@ -48,6 +55,16 @@ const LongQueue = 1_000_000
 // longQueue reports whether a frame that joins queue q of p now waits for LongQueue at least.
 func (p *portState) longQueue(q uint8) bool {
 	return p.cfg.Speed > 0 && p.count.QueueBytes[q] >= p.cfg.Speed/8*LongQueue/1_000_000_000
+}
+
+// Feeders returns the ports that received the frames which wait in queue q of port i.
+func (s *Switch) Feeders(i int, q uint8) (in bridge.PortSet) {
+	if p := s.ports[i]; p != nil {
+		for d := p.queues[q].head; d != none; d = s.memory.descs[d].next {
+			in.Add(int(s.memory.descs[d].in))
+		}
+	}
+	return in
 }
 
 // InUse returns how many cells and descriptors of the packet memory are not free.

@@ -88,7 +88,7 @@ func (s *Switch) choose(p *portState, occupied, ready uint8, now int64) {
 	round := p.round
 	limit := SendLimit(p.cfg.Speed)
 	var octets int64
-	for p.plan.n < port.BatchFrames {
+	for p.plan.n < s.sendFrames {
 		q := p.sched.Pick(&round, occupied, ready, &lengths)
 		if q < 0 {
 			return

@@ -120,6 +120,32 @@ func (v *Snapshot) Losses() (lost, discarded uint64) {
 	return sum.lost, sum.discarded
 }
 
+// A Balance adds up what a snapshot says of data frames: Received + Copies = Sent + Dropped + Held. A frame that was
+// lost in a ring was not received.
+type Balance struct{ Received, Copies, Sent, Dropped, Held uint64 }
+
+// Balance returns the balance of all ports.
+func (v *Snapshot) Balance() (b Balance) {
+	for i := range v.Ports {
+		p := &v.Ports[i]
+		b.Received += p.Counters.ReceivedFrames
+		b.Copies += p.Counters.Copies
+		b.Sent += p.Counters.SentFrames
+		b.Held += uint64(p.Delayed + p.Waiting)
+		for _, n := range p.Held {
+			b.Held += uint64(n)
+		}
+		for prio := range p.Counters.Drops {
+			for reason, n := range p.Counters.Drops[prio] {
+				if DropReason(reason) != DropRing {
+					b.Dropped += n
+				}
+			}
+		}
+	}
+	return b
+}
+
 // FDB appends entries of the filtering database to dst, in no order, from cursor on, which is 0 at first. It returns
 // the next cursor; 0 where there are no more entries.
 func (s *Switch) FDB(dst []bridge.Entry, cursor int, now int64) ([]bridge.Entry, int) {

@@ -11,6 +11,7 @@ import (
 	"pfcswitch/dataplane/bridge"
 	"pfcswitch/dataplane/capture"
 	"pfcswitch/dataplane/mapping"
+	"pfcswitch/dataplane/port"
 	"pfcswitch/dataplane/sched"
 	"pfcswitch/macctl"
 )
@@ -55,6 +56,7 @@ type Switch struct {
 	forget        func()                 // OnForget
 	bridgeChanges uint64                 // of the bridge, when forget was last called
 	decidedUntil  int64                  // bridge.Until of the running frame
+	sendFrames    int                    // LimitSendCalls
 	fromRoom      Arrival                // the frame that leaves a waiting room, with its octets in roomFrame
 	roomFrame     []byte
 }
@@ -125,7 +127,7 @@ type queue struct {
 // New returns a switch without ports.
 func New(cfg Config, now int64) (*Switch, error) {
 	s := &Switch{cfg: cfg, now: now, ownAddresses: map[uint64]bool{}, wakeDelay: wakeDelayGuess,
-		random: binary.LittleEndian.Uint64(cfg.Identity.Public[:]) | 1}
+		sendFrames: port.BatchFrames, random: binary.LittleEndian.Uint64(cfg.Identity.Public[:]) | 1}
 	s.removedPorts.byName, s.removedTrunks.byName = map[string]*removedPort{}, map[string]*TrunkSnapshot{}
 	var err error
 	if s.buffer, err = buffer.New(cfg.Buffer, s); err != nil {

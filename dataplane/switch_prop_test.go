@@ -243,7 +243,7 @@ func (w *world) everything() *Snapshot {
 // check compares what must be true at every moment.
 func (w *world) check(t *rapid.T) {
 	v := w.snapshot()
-	if l := accounts(w.everything()); l.received+l.copies != l.sent+l.dropped+l.held {
+	if l := w.everything().Balance(); l.Received+l.Copies != l.Sent+l.Dropped+l.Held {
 		t.Fatalf("received + copies are not sent + dropped + held: %+v", l)
 	}
 	if v.Buffer.Unbalanced != 0 || faults(v) != 0 {

@@ -41,6 +41,8 @@ var layers = []layer{
 	{[]string{"dataplane/mapping"}, nil, "memory knows nothing of what lies in it"},
 	{[]string{"dataplane/runner"}, []string{"dataplane", "dataplane/...", "buffer", "macctl"},
 		"the runner drives the switch; the rest watches from the side"},
+	{[]string{"dataplane/sim"}, append([]string{"dataplane", "dataplane/port", "buffer", "macctl"}, stations...),
+		"sim drives switches as the runner does, and neither knows the other"},
 	{
 		[]string{"dataplane"},
 		append([]string{"dataplane/mapping", "dataplane/port", "buffer", "macctl"}, stations...),
@@ -131,6 +133,8 @@ func TestImportsRunOneWay(t *testing.T) {
 			[]string{"imports lldp: the switch"}},
 		{"the switch imports who drives it", map[string]string{"dataplane/a_test.go": imports(
 			"pfcswitch/dataplane/runner")}, []string{"imports dataplane/runner: the switch"}},
+		{"sim imports the runner", map[string]string{"dataplane/sim/a.go": imports("pfcswitch/dataplane/runner",
+			"pfcswitch/dataplane")}, []string{"imports dataplane/runner: sim drives"}},
 		{"metrics imports a station", map[string]string{"metrics/a.go": imports("pfcswitch/dataplane/port")},
 			[]string{"imports dataplane/port: metrics"}},
 		{"cmd/internal imports the command", map[string]string{"cmd/internal/web/a.go": imports(

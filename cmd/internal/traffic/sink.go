@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"pfcswitch/dataplane"
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/dataplane/port"
 	"pfcswitch/dataplane/runner"
@@ -62,7 +63,7 @@ type flowKey struct {
 type sinkFlow struct {
 	tracker
 	overtaking
-	latency  latency
+	latency  dataplane.Latency
 	last     int64 // ns of the clock at which the last frame was taken
 	total    uint64
 	finished bool  // the total is known and was answered
@@ -316,7 +317,7 @@ func (s *sink) data(m *message, source uint64, received *port.Frame, now int64) 
 	m.complete(f.next, stamp)
 	f.record(&f.tracker, m.sequence, len(received.Data)+frame.FCSOctets)
 	f.count(m.sequence)
-	f.latency.record(stamp - int64(m.time))
+	f.latency.Record(stamp - int64(m.time))
 	f.last = now
 	if f.stamp != 0 {
 		f.recordGap(stamp)
@@ -403,8 +404,8 @@ func (s *sink) report() *SinkReport {
 			Reordered: f.reordered, Overtaken: f.maxBytes, Duplicated: f.duplicated,
 			WindowFrames: f.frames, WindowBits: f.bits, SlotBits: f.slots,
 			LongestGap: f.gap, GapFrom: f.gapFrom, Gaps: f.gaps, LastAt: f.stamp,
-			Latency: Latencies{f.latency.quantile(.5), f.latency.quantile(.99), f.latency.quantile(.999),
-				f.latency.max}})
+			Latency: Latencies{f.latency.Quantile(.5), f.latency.Quantile(.99), f.latency.Quantile(.999),
+				f.latency.Max}})
 	}
 	slices.SortFunc(r.Flows, func(a, b ReceivedFlow) int {
 		return cmp.Or(cmp.Compare(a.Source, b.Source), cmp.Compare(a.Priority, b.Priority), cmp.Compare(a.Flow, b.Flow))

@@ -43,33 +43,6 @@ func TestTrackerAgainstModel(t *testing.T) {
 	})
 }
 
-func TestLatencyQuantiles(t *testing.T) {
-	rapid.Check(t, func(t *rapid.T) {
-		var l latency
-		all := rapid.SliceOfN(rapid.Int64Range(0, 1<<40), 1, 200).Draw(t, "latencies")
-		for _, v := range all {
-			l.record(v)
-			if b := latencyBucket(v); latencyBound(b) < v || b > 0 && latencyBound(b-1) >= v {
-				t.Fatalf("%d ns lies in bucket %d, which ends at %d", v, b, latencyBound(b))
-			}
-		}
-		for _, q := range []float64{0.5, 0.99, 1} {
-			got, above := l.quantile(q), 0
-			for _, v := range all {
-				if v > got {
-					above++
-				}
-			}
-			if float64(above) > (1-q)*float64(len(all))+1e-9 {
-				t.Fatalf("%d of %d latencies lie above the %v quantile %d", above, len(all), q, got)
-			}
-		}
-		if l.quantile(1) != l.max {
-			t.Fatalf("the largest is %d, the 1-quantile %d", l.max, l.quantile(1))
-		}
-	})
-}
-
 // A sink keeps every long gap of a flow, the first ones, and the longest of all.
 func TestGaps(t *testing.T) {
 	const ms = int64(1_000_000)

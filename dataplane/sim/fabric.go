@@ -1,0 +1,317 @@
+package sim
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+
+	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/frame"
+	"pfcswitch/dataplane/port"
+)
+
+// An End is an end of a link: a port of a switch, or the NIC of a host, which is port 0.
+type End struct{ Node, Port int }
+
+// A node is a switch or a host.
+type node struct {
+	sw   *switchNode
+	host *host
+}
+
+// A Fabric is switches, hosts and links in virtual time, which begins at 1 ns. Nodes, links and flows are added first.
+// It is not safe for concurrent use.
+type Fabric struct {
+	Config
+	now      int64
+	events   timeline
+	nodes    []node
+	wires    []wire
+	flows    []flow
+	begun    int64 // when the flows' time 0 is
+	lastStop int64 // when the last flow stops
+	ending   Ending
+
+	departures  uint64 // frames that are no MAC Control frames and no loop probes, by wire
+	onWires     int    // of them, those that are on a wire
+	received    uint64 // of them, those that hosts have received
+	seen        uint64 // departures when there was progress last
+	progressAt  int64
+	lostInRings uint64 // frames for which a waiting room had no place
+	happened    uint64 // events
+
+	arrival [1]dataplane.Arrival
+	scratch []byte // the octets of arrival
+	moves   []dataplane.Move
+	batch   *port.Batch
+	control [128]byte
+}
+
+// A Config is what the whole run follows.
+type Config struct {
+	Seed uint64 // of the moments at which flows begin
+	// Stall is after how many ns without a frame that moves the run ends, while a switch holds frames.
+	Stall int64
+	// LookEvery is how often, in ns, the run looks whether it is to end.
+	LookEvery int64
+}
+
+// An Ending is why a run has ended.
+type Ending uint8
+
+// The endings.
+const (
+	Running Ending = iota // it has not
+	Done                  // every flow has stopped, and no frame is left
+	Stalled               // frames are held and none has moved for Config.Stall
+)
+
+// New returns an empty fabric.
+func New(c Config) (*Fabric, error) {
+	if c.Stall <= 0 || c.LookEvery <= 0 {
+		return nil, errors.New("a time of 0 ns for Stall or LookEvery")
+	}
+	f := &Fabric{Config: c, now: 1, scratch: make([]byte, port.MaxFrame+frame.TagOctets), batch: port.NewBatch()}
+	f.events.add(f.now, look, none)
+	return f, nil
+}
+
+// Now returns the time, in ns.
+func (f *Fabric) Now() int64 { return f.now }
+
+// Begun returns when the flows' time 0 is.
+func (f *Fabric) Begun() int64 { return f.begun }
+
+// Connect joins two ends by a link. speeds are those of the ports, in bit/s, each for what it sends; delay is that of
+// both directions, in ns.
+func (f *Fabric) Connect(ends [2]End, speeds [2]int64, delay int64) error {
+	first := int32(len(f.wires))
+	for i, e := range ends {
+		at, err := f.wireAt(e)
+		if err != nil {
+			return err
+		}
+		if *at != none || speeds[i] <= 0 || delay < 0 {
+			return fmt.Errorf("port %d of node %d has a link already, a speed of 0, or a negative delay", e.Port,
+				e.Node)
+		}
+		*at = first + int32(i)
+		f.wires = append(f.wires, wire{from: e, to: ends[1-i], back: first + int32(1-i), speed: speeds[i], delay: delay,
+			wakeAt: never})
+		f.wakeBy(*at, f.now)
+	}
+	return nil
+}
+
+// wireAt returns where an end keeps the wire that leaves by it.
+func (f *Fabric) wireAt(e End) (*int32, error) {
+	switch {
+	case e.Node < 0 || e.Node >= len(f.nodes):
+	case f.nodes[e.Node].host != nil && e.Port == 0:
+		return &f.nodes[e.Node].host.wire, nil
+	case f.nodes[e.Node].sw != nil && e.Port >= 0 && e.Port < len(f.nodes[e.Node].sw.ports):
+		return &f.nodes[e.Node].sw.ports[e.Port].wire, nil
+	}
+	return nil, fmt.Errorf("node %d has no port %d", e.Node, e.Port)
+}
+
+// AddFlow adds a flow, whose times count from Start.
+func (f *Fabric) AddFlow(c FlowConfig) error {
+	for _, n := range []int{c.From, c.To} {
+		if n < 0 || n >= len(f.nodes) || f.nodes[n].host == nil {
+			return fmt.Errorf("flow %d: node %d is no host", len(f.flows), n)
+		}
+	}
+	if c.Priority >= NumPriorities || c.Octets < MinOctets || c.Octets > port.MaxFrame || c.Rate < 0 || c.Start < 0 ||
+		c.Stop < c.Start {
+		return fmt.Errorf("flow %d: a priority above 7, frames of less than %d octets or more than %d, a negative "+
+			"rate or time", len(f.flows), MinOctets, port.MaxFrame)
+	}
+	queue := &f.nodes[c.From].host.queues[c.Priority]
+	queue.flows = append(queue.flows, int32(len(f.flows)))
+	f.flows = append(f.flows, flow{FlowConfig: c, src: f.nodes[c.From].host.MAC, dst: f.nodes[c.To].host.MAC})
+	return nil
+}
+
+// ErrLoop is returned where frames that are flooded circulate.
+var ErrLoop = errors.New("flooded frames circulate: the topology has a loop")
+
+// Learn has every host send one frame to all, so that the switches learn where the hosts are, and waits until the last
+// of these frames has gone. Ports without a link go down. Add no nodes and links after Learn.
+func (f *Fabric) Learn() error {
+	hosts := 0
+	for _, n := range f.nodes {
+		if n.host == nil {
+			n.sw.disconnect(f.now)
+			continue
+		}
+		if err := f.prepare(n.host); err != nil {
+			return err
+		}
+		hosts++
+		f.announce(n.host)
+	}
+	for most := uint64(hosts * len(f.wires)); f.holds(); { // without a loop none crosses a wire twice
+		if f.step(); f.departures > most {
+			return ErrLoop
+		}
+	}
+	return nil
+}
+
+// announce has a host send one frame to all.
+func (f *Fabric) announce(h *host) {
+	t := f.wires[h.wire].flight.push()
+	*t = transit{octets: MinOctets, data: true}
+	frame.PutAddress(t.head[:], frame.Broadcast)
+	frame.PutAddress(t.head[frame.AddressOctets:], h.MAC)
+	t.head[12], t.head[13] = announceType>>8, announceType&0xff
+	f.depart(h.wire, t)
+}
+
+// announceType is Local Experimental EtherType 2, which hosts do not look into.
+const announceType = 0x88B6
+
+// Start begins the flows' time.
+func (f *Fabric) Start() {
+	f.begun, f.progressAt = f.now, f.now
+	random := rand.New(rand.NewPCG(f.Seed, 0))
+	latest, earliest := int64(0), int64(never)
+	for i := range f.flows {
+		fl := &f.flows[i]
+		fl.Start, fl.Stop = fl.Start+f.begun, fl.Stop+f.begun
+		h := f.nodes[fl.From].host
+		fl.begin(f.wires[h.wire].speed, random.Uint64())
+		latest, earliest = max(latest, fl.Start), min(earliest, fl.Stop)
+		f.lastStop = max(f.lastStop, fl.Stop)
+		f.wakeBy(h.wire, fl.Start+fl.jitter)
+	}
+	for i := range f.flows {
+		fl := &f.flows[i]
+		if fl.window = [2]int64{latest, earliest}; latest >= earliest {
+			fl.window = [2]int64{fl.Start, fl.Stop}
+		}
+	}
+}
+
+// Advance lets time pass until the run ends, or until a time of the flows, in ns.
+func (f *Fabric) Advance(until int64) Ending {
+	for until += f.begun; f.ending == Running && f.events.heap[0].at <= until; {
+		f.step()
+	}
+	return f.ending
+}
+
+// step lets the next event happen. There always is one: the next look.
+func (f *Fabric) step() {
+	e := f.events.next()
+	f.now = e.at
+	f.happened++
+	switch e.kind {
+	case arrive:
+		f.arriveBy(e.wire)
+	case free:
+		f.wires[e.wire].busy = false
+		f.sendBy(e.wire)
+	case wake:
+		if w := &f.wires[e.wire]; w.wakeAt == e.at {
+			w.wakeAt = never
+			f.sendBy(e.wire)
+		}
+	case obey:
+		f.obeyAtHost(f.nodes[f.wires[e.wire].from.Node].host)
+	case look:
+		f.look()
+	}
+}
+
+// arriveBy hands the oldest frame of a wire to the node at its end.
+func (f *Fabric) arriveBy(i int32) {
+	w := &f.wires[i]
+	t := w.flight.pop()
+	if !w.flight.empty() {
+		f.events.add(w.flight.at(0).at, arrive, i)
+	}
+	n := &f.nodes[w.to.Node]
+	if t.data {
+		f.onWires--
+	}
+	if n.sw != nil {
+		f.receiveAtSwitch(n.sw, w.to.Port, t)
+		return
+	}
+	if t.data {
+		f.received++
+	}
+	f.receiveAtHost(n.host, t)
+}
+
+// sendBy has the node at the start of a wire look what it can send.
+func (f *Fabric) sendBy(i int32) {
+	from := f.wires[i].from
+	if n := &f.nodes[from.Node]; n.sw != nil {
+		f.sendAtSwitch(n.sw, from.Port)
+	} else if n.host.receiver != nil {
+		f.sendAtHost(n.host)
+	}
+}
+
+// put sends a frame of the node itself by a wire that is free.
+func (f *Fabric) put(i int32, b []byte) {
+	t := f.wires[i].flight.push()
+	t.set(b)
+	f.depart(i, t)
+}
+
+// depart sends the newest frame of a wire's flight, t, by the wire, which is free.
+func (f *Fabric) depart(i int32, t *transit) {
+	w := &f.wires[i]
+	w.send(t, f.now)
+	f.events.add(w.end, free, i)
+	if w.flight.len() == 1 {
+		f.events.add(t.at, arrive, i)
+	}
+	if t.data {
+		f.departures++
+		f.onWires++
+	}
+}
+
+// wakeBy has the sender of a wire look at a time, or earlier.
+func (f *Fabric) wakeBy(i int32, at int64) {
+	if w := &f.wires[i]; at < w.wakeAt {
+		w.wakeAt = max(at, f.now+1)
+		f.events.add(w.wakeAt, wake, i)
+	}
+}
+
+// holds reports whether there are frames that have been sent and not received.
+func (f *Fabric) holds() bool {
+	if f.onWires > 0 {
+		return true
+	}
+	for i := range f.nodes {
+		if n := f.nodes[i].sw; n != nil {
+			if _, frames := n.sw.InUse(); frames > 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// look ends a run that is done or stands still.
+func (f *Fabric) look() {
+	f.events.add(f.now+f.LookEvery, look, none)
+	holds := f.holds()
+	if !holds || f.departures != f.seen {
+		f.seen, f.progressAt = f.departures, f.now
+	}
+	switch {
+	case f.begun == 0:
+	case !holds && f.now >= f.lastStop:
+		f.ending = Done
+	case f.now-f.progressAt >= f.Stall:
+		f.ending = Stalled
+	}
+}

@@ -1,0 +1,218 @@
+package sim
+
+import (
+	"fmt"
+	"runtime"
+	"testing"
+
+	"pfcswitch/macctl"
+)
+
+// Three senders, one receiver: the switch holds the senders, nothing lossless is lost, and the shares are equal.
+func TestIncast(t *testing.T) {
+	r, sw := incast(t, 3, gigabit, 500, mtu, 200*ms)
+	r.start()
+	if end := r.Advance(never - r.Begun()); end != Done {
+		t.Fatalf("the run ended with %d", end)
+	}
+	r.kept()
+	if r.xoffs(sw) == 0 {
+		t.Error("no sender was held: the test proves nothing")
+	}
+	var lossy uint64
+	for i := range r.flows {
+		v := r.Flow(i)
+		if lossy += v.Sent - v.Received; r.flows[i].Priority != lossless {
+			continue
+		}
+		if want := int64(gigabit / 2 / 3); v.Rate < want*9/10 || v.Rate > want*11/10 {
+			t.Errorf("flow %d: %d bit/s, want %d", i, v.Rate, want)
+		}
+		if h := r.Host(r.flows[i].From); h.PausedNs[lossless] == 0 || h.Received.PFCFrames[lossless] == 0 {
+			t.Errorf("flow %d: its sender was not paused", i)
+		}
+	}
+	if lossy == 0 {
+		t.Error("no lossy frame was lost: the links were not full")
+	}
+}
+
+// A host that obeys nothing loses frames: the headroom is not infinite.
+func TestDeafHostLosesFrames(t *testing.T) {
+	r, sw := incast(t, 3, gigabit, 500, mtu, 20*ms)
+	for i := range r.nodes {
+		if h := r.nodes[i].host; h != nil {
+			h.Mode = macctl.ModeOff
+		}
+	}
+	r.start()
+	r.Advance(never - r.Begun())
+	r.balanced()
+	lost := uint64(0)
+	for i := range r.flows {
+		if v := r.Flow(i); r.flows[i].Priority == lossless {
+			lost += v.Sent - v.Received
+		}
+	}
+	if lost == 0 || r.xoffs(sw) == 0 {
+		t.Errorf("%d lossless frames were lost, %d XOFFs sent", lost, r.xoffs(sw))
+	}
+}
+
+// A frame is received with its last octet, and a flow with a rate sends at that.
+func TestTimesOfOneFlow(t *testing.T) {
+	r := newRig(t, gigabit, 500)
+	sw := r.addSwitch(2, 256, 1000, nil)
+	from, to := r.addHost(sw, 0), r.addHost(sw, 1)
+	r.load(FlowConfig{From: from, To: to, Priority: lossless, Octets: 1000, Rate: 100_000_000, Start: 5 * ms,
+		Stop: 105 * ms})
+	r.start()
+	r.Advance(never - r.Begun())
+	r.kept()
+	v := r.Flow(0)
+	const wire = (1000 + 24) * 8         // ns at 1G
+	const want = 100_000_000 / 10 / wire // frames in 100 ms at a tenth of the speed
+	if v.Sent < want-1 || v.Sent > want+1 {
+		t.Errorf("%d frames, want %d", v.Sent, want)
+	}
+	if got := v.Latency.Quantile(1); got != 2*(wire+500) {
+		t.Errorf("a latency of %d ns, want %d", got, 2*(wire+500))
+	}
+	if v.Rate < 99_000_000 || v.Rate > 101_000_000 {
+		t.Errorf("%d bit/s", v.Rate)
+	}
+}
+
+// After PFC was received a host begins no frame later than its response time.
+func TestHostObeysInTime(t *testing.T) {
+	for _, limit := range []int64{0, 1000, 50_000} {
+		r := newRig(t, gigabit, 0)
+		sw := r.addSwitch(2, 256, mtu, nil)
+		from, to := r.addHost(sw, 0), r.addHost(sw, 1)
+		h := r.nodes[from].host
+		h.Response = limit
+		r.load(FlowConfig{From: from, To: to, Priority: lossless, Octets: mtu, Stop: 10 * ms})
+		r.start()
+		r.Advance(ms)
+		xoff := macctl.AppendPFC(nil, [6]byte{2}, 1<<lossless, [8]uint16{lossless: 2000})
+		var heard transit
+		heard.set(xoff)
+		at, sent := r.now, r.flows[0].sent
+		r.receiveAtHost(h, &heard)
+		r.Advance(2 * ms)
+		const wire = (mtu + 24) * 8
+		until := at + limit // no frame begins later
+		if most := sent + uint64((until-at)/wire) + 1; r.flows[0].sent > most {
+			t.Errorf("%d ns: %d frames were begun after XOFF, want %d at most", limit, r.flows[0].sent-sent, most-sent)
+		}
+		r.Advance(3 * ms)
+		if paused := r.Host(from).PausedNs[lossless]; paused != 2000*512 {
+			t.Errorf("%d ns: paused for %d ns", limit, paused)
+		}
+	}
+}
+
+// The pause of a full switch reaches the senders through another one.
+func TestPausePassesOn(t *testing.T) {
+	r := newRig(t, gigabit, 1000)
+	first, second := r.addSwitch(4, 128, mtu, nil), r.addSwitch(3, 128, mtu, nil)
+	r.join(End{first, 3}, End{second, 0})
+	sink, other := r.addHost(second, 1), r.addHost(second, 2)
+	for i := range 3 {
+		r.load(FlowConfig{From: r.addHost(first, i), To: sink, Priority: lossless, Octets: mtu, Stop: 30 * ms})
+	}
+	r.load(FlowConfig{From: other, To: sink, Priority: lossless, Octets: mtu, Stop: 30 * ms})
+	r.start()
+	r.Advance(never - r.Begun())
+	r.kept()
+	if r.xoffs(second) == 0 || r.xoffs(first) == 0 {
+		t.Errorf("%d and %d XOFFs", r.xoffs(first), r.xoffs(second))
+	}
+}
+
+// Flooded frames that circulate end Learn.
+func TestLoopIsFound(t *testing.T) {
+	r := newRig(t, gigabit, 0)
+	a, b := r.addSwitch(3, 64, mtu, nil), r.addSwitch(3, 64, mtu, nil)
+	r.join(End{a, 0}, End{b, 0})
+	r.join(End{a, 1}, End{b, 1})
+	r.addHost(a, 2)
+	r.addHost(b, 2)
+	if err := r.Learn(); err != ErrLoop {
+		t.Errorf("%v", err)
+	}
+}
+
+// ring is three switches in a circle, each with a host that sends to the host two switches on, one way round.
+func ring(tb reporter, length int64) *rig {
+	r := newRig(tb, gigabit, 1000)
+	const n = 3
+	for s := range n {
+		routes := map[int]int{}
+		for h := range n {
+			if routes[n+h] = 1; h == s {
+				routes[n+h] = 0
+			}
+		}
+		r.addSwitch(3, 48, mtu, routes)
+	}
+	for s := range n {
+		r.join(End{s, 1}, End{(s + 1) % n, 2})
+	}
+	for s := range n {
+		r.addHost(s, 0)
+	}
+	for s := range n {
+		r.load(FlowConfig{From: n + s, To: n + (s+2)%n, Priority: lossless, Octets: mtu, Stop: length})
+	}
+	return r
+}
+
+// A ring that carries more than it can locks up, and the cycle names every switch of it.
+func TestRingDeadlocks(t *testing.T) {
+	r := ring(t, 1000*ms)
+	r.start()
+	if end := r.Advance(never - r.Begun()); end != Stalled {
+		t.Fatalf("the run ended with %d", end)
+	}
+	r.balanced()
+	cycle := r.Cycle()
+	if len(cycle) != 3 {
+		t.Fatalf("the cycle is %+v", cycle)
+	}
+	for i, w := range cycle {
+		next := cycle[(i+1)%len(cycle)]
+		if w.Port != 1 || w.Priority != lossless || w.Frames == 0 || w.By.Node != next.Node || w.By.Port != 2 {
+			t.Errorf("%s waits for %s: %+v", r.Name(w.End), r.Name(w.By), w)
+		}
+	}
+}
+
+// digest is all that a run has shown.
+func digest(r *rig) (text string) {
+	for i := range r.flows {
+		v := r.Flow(i)
+		text += fmt.Sprint(v.Sent, v.Received, v.Reordered, v.Rate, v.Latency.Quantile(.5), v.Latency.Max, "\n")
+	}
+	s, _ := r.Sum()
+	return text + fmt.Sprint(s, r.Events(), r.Now(), r.Hops())
+}
+
+// The same run has the same result, with any number of CPUs, and another seed another.
+func TestSameSeedSameResult(t *testing.T) {
+	run := func(seed uint64, cpus int) string {
+		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(cpus))
+		r, _ := incast(t, 3, gigabit, 500, 700, 20*ms)
+		r.Seed = seed
+		r.start()
+		r.Advance(never - r.Begun())
+		return digest(r)
+	}
+	first := run(1, 1)
+	if again := run(1, 2); again != first {
+		t.Errorf("%s\nand then\n%s", first, again)
+	}
+	if other := run(2, 1); other == first {
+		t.Error("the seed changes nothing")
+	}
+}

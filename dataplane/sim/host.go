@@ -1,0 +1,133 @@
+package sim
+
+import (
+	"fmt"
+
+	"pfcswitch/dataplane/frame"
+	"pfcswitch/dataplane/sched"
+	"pfcswitch/macctl"
+)
+
+// NumPriorities is the number of queues of a host's NIC.
+const NumPriorities = sched.NumQueues
+
+// A HostConfig describes a host with one NIC.
+type HostConfig struct {
+	Name string
+	MAC  uint64
+	Mode macctl.Mode // what its NIC obeys, in all priorities
+	// Response is how long the NIC goes on beginning frames after a MAC Control frame was received, in ns. Negative:
+	// the limit of the standard at the link's speed.
+	Response int64
+}
+
+// A host sends flows by its NIC and counts what arrives. It never pauses its peer.
+type host struct {
+	HostConfig
+	wire     int32
+	receiver *macctl.Receiver
+	heard    fifo // MAC Control frames that are not obeyed yet
+	sched    sched.Config
+	round    sched.State
+	queues   [NumPriorities]nicQueue
+	foreign  uint64 // frames for others that came
+}
+
+// A nicQueue is the flows of one priority, which take turns.
+type nicQueue struct {
+	flows []int32
+	turn  int
+}
+
+// AddHost adds a host.
+func (f *Fabric) AddHost(c HostConfig) (number int) {
+	f.nodes = append(f.nodes, node{host: &host{HostConfig: c, wire: none}})
+	return len(f.nodes) - 1
+}
+
+// prepare makes the NIC of a host ready when its link and its flows are known.
+func (f *Fabric) prepare(h *host) error {
+	if h.wire == none {
+		return fmt.Errorf("host %s has no link", h.Name)
+	}
+	speed := f.wires[h.wire].speed
+	if h.Response < 0 {
+		h.Response = (macctl.ResponseLimitBits(speed)*nsPerSecond + speed - 1) / speed
+	}
+	var mac [6]byte
+	frame.PutAddress(mac[:], h.MAC)
+	h.receiver = macctl.NewReceiver(h.Mode, 0xff, speed, mac)
+	longest := 0
+	for q := range h.queues {
+		for _, i := range h.queues[q].flows {
+			longest = max(longest, frame.WireOctets(f.flows[i].Octets))
+		}
+	}
+	h.sched = sched.NewConfig([NumPriorities]sched.Queue{}, longest)
+	return nil
+}
+
+// receiveAtHost takes a frame off a wire.
+func (f *Fabric) receiveAtHost(h *host, t *transit) {
+	b := t.bytes()
+	switch {
+	case etherType(b) == frame.TypeMACControl:
+		*h.heard.push() = *t
+		f.events.add(f.now+h.Response, obey, h.wire)
+	case t.data:
+		f.deliver(h, b, int(t.octets))
+	}
+}
+
+// obeyAtHost obeys the oldest MAC Control frame that the host has received, the response time ago.
+func (f *Fabric) obeyAtHost(h *host) {
+	t := h.heard.pop()
+	h.receiver.Receive(t.bytes(), f.now-h.Response, f.now)
+	f.sendAtHost(h)
+}
+
+// sendAtHost sends the next frame if the wire is free, or arranges when to look again. No flow begins before Start.
+func (f *Fabric) sendAtHost(h *host) {
+	w := &f.wires[h.wire]
+	if w.busy || f.begun == 0 {
+		return
+	}
+	waiting, at, heads, lengths := f.waiting(h)
+	paused := h.receiver.Paused(f.now)
+	q := h.sched.Pick(&h.round, waiting, waiting&^paused, &lengths)
+	if q < 0 {
+		if waiting&paused != 0 {
+			at = min(at, h.receiver.NextExpiry())
+		}
+		f.wakeBy(h.wire, at)
+		return
+	}
+	queue := &h.queues[q]
+	queue.turn = heads[q] + 1
+	t := w.flight.push()
+	f.flows[queue.flows[heads[q]]].build(t, queue.flows[heads[q]], f.now)
+	f.depart(h.wire, t)
+}
+
+// waiting finds the priorities that have a frame to send now, the flow whose turn it is in each and the octets of its
+// frame on the wire, and when there will be more of them.
+func (f *Fabric) waiting(h *host) (waiting uint8, next int64, heads [NumPriorities]int, lengths [NumPriorities]int64) {
+	next = never
+	for q := range h.queues {
+		queue := &h.queues[q]
+		n := len(queue.flows)
+		for k := range n {
+			i := (queue.turn + k) % n
+			fl := &f.flows[queue.flows[i]]
+			due := fl.due(f.now)
+			if due > f.now {
+				next = min(next, due)
+				continue
+			}
+			waiting |= 1 << q
+			heads[q], lengths[q] = i, fl.wire
+			break
+		}
+	}
+	return waiting, next, heads, lengths
+}

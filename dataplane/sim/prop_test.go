@@ -1,0 +1,101 @@
+package sim
+
+import (
+	"cmp"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// Whatever the tree of switches, the flows and the links: hosts that obey lose no lossless frame, every flow keeps its
+// order, and each frame is somewhere.
+func TestNoLosslessLossInAnyTree(t *testing.T) {
+	held := uint64(0)
+	rapid.Check(t, func(t *rapid.T) {
+		speed := rapid.SampledFrom([]int64{100_000_000, gigabit, 100 * gigabit}).Draw(t, "speed")
+		delay := rapid.Int64Range(0, 20_000).Draw(t, "delay") * gigabit / speed
+		octets := rapid.SampledFrom([]int{64, 257, 1000, mtu}).Draw(t, "octets")
+		n := rapid.IntRange(1, 4).Draw(t, "switches")
+		r := newRig(t, speed, delay)
+		const hosts, ports = 2, 2 + 4
+		for range n {
+			r.addSwitch(ports, rapid.IntRange(128, 400).Draw(t, "shared"), octets, nil)
+		}
+		used := make([]int, n)
+		for s := 1; s < n; s++ {
+			to := rapid.IntRange(0, s-1).Draw(t, "parent")
+			r.join(End{s, hosts + used[s]}, End{to, hosts + used[to]})
+			used[s]++
+			used[to]++
+		}
+		var all []int
+		for s := range n {
+			for i := range hosts {
+				all = append(all, r.addHost(s, i))
+			}
+		}
+		frameTime := int64(octets+24) * 8 * nsPerSecond / speed
+		for range rapid.IntRange(1, 8).Draw(t, "flows") {
+			from := rapid.SampledFrom(all).Draw(t, "from")
+			to := rapid.SampledFrom(all).Draw(t, "to")
+			if from == to {
+				continue
+			}
+			start := rapid.Int64Range(0, 100).Draw(t, "start") * frameTime
+			r.load(FlowConfig{From: from, To: to, Priority: rapid.SampledFrom([]uint8{lossless, 0}).Draw(t, "priority"),
+				Octets: octets, Rate: rapid.SampledFrom([]int64{0, speed / 3}).Draw(t, "rate"), Start: start,
+				Stop: start + rapid.Int64Range(10, 300).Draw(t, "frames")*frameTime})
+		}
+		r.start()
+		if end := r.Advance(never - r.Begun()); end != Done {
+			t.Fatalf("the run ended with %d", end)
+		}
+		r.kept()
+		for s := range n {
+			held += r.xoffs(s)
+		}
+	})
+	if held == 0 {
+		t.Error("no peer was held in any tree: the property proves nothing")
+	}
+}
+
+// Events come by time, and then in the order of arrangement.
+func TestTimelineIsSorted(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		var line timeline
+		var want []event
+		for range rapid.IntRange(1, 200).Draw(t, "steps") {
+			if len(want) > 0 && rapid.Bool().Draw(t, "take") {
+				if got := line.next(); got != want[0] {
+					t.Fatalf("got %+v, want %+v", got, want[0])
+				}
+				want = want[1:]
+				continue
+			}
+			e := event{at: rapid.Int64Range(0, 20).Draw(t, "at"), serial: line.serial + 1}
+			line.add(e.at, e.kind, e.wire)
+			want = append(want, e)
+			slices.SortFunc(want, func(a, b event) int {
+				return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.serial, b.serial))
+			})
+		}
+	})
+}
+
+// Frames without a gap take as long as all of their octets, whatever a single one takes.
+func TestWireKeepsFractions(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		w := wire{speed: rapid.Int64Range(1_000_000, 800*gigabit).Draw(t, "speed")}
+		octets := int64(0)
+		for range rapid.IntRange(1, 50).Draw(t, "frames") {
+			n := rapid.IntRange(64, 9000).Draw(t, "octets")
+			octets += int64(n + 24)
+			w.send(&transit{octets: int32(n)}, 0)
+			if want := octets * 8 * nsPerSecond / w.speed; w.end != want {
+				t.Fatalf("%d octets have left at %d, want %d", octets, w.end, want)
+			}
+		}
+	})
+}

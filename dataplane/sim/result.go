@@ -1,0 +1,149 @@
+package sim
+
+import (
+	"fmt"
+
+	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/frame"
+	"pfcswitch/macctl"
+)
+
+// A FlowResult is what has become of a flow.
+type FlowResult struct {
+	Sent, Received, Reordered uint64
+	Duplicated                uint64 // frames that came beyond those that were sent
+	// Rate is that of arrival while all flows were sending, or, where they never were at once, while this one was. In
+	// bit/s on the wire.
+	Rate    int64
+	Latency *dataplane.Latency // from the first bit sent to the last bit received, in ns
+}
+
+// Flow returns the result of flow i, in the order of AddFlow.
+func (f *Fabric) Flow(i int) FlowResult {
+	fl := &f.flows[i]
+	r := FlowResult{Sent: fl.sent, Received: fl.received, Reordered: fl.reordered, Latency: &fl.latency}
+	if fl.received > fl.sent {
+		r.Duplicated = fl.received - fl.sent
+	}
+	if span := min(fl.window[1], f.now) - fl.window[0]; span > 0 {
+		r.Rate = scale(fl.windowOctets*8, nsPerSecond, span)
+	}
+	return r
+}
+
+// scale returns n·by/to without overflow where the result is in range.
+func scale(n, by, to int64) int64 { return n/to*by + n%to*by/to }
+
+// A HostResult is what a host's NIC has obeyed and seen.
+type HostResult struct {
+	Received macctl.ReceiverCounters
+	PausedNs [NumPriorities]int64 // by PFC
+	// PausedAllNs is the time for which PAUSE stopped the NIC.
+	PausedAllNs int64
+	Foreign     uint64 // frames for others that came
+}
+
+// Host returns the result of a host.
+func (f *Fabric) Host(n int) HostResult {
+	h := f.nodes[n].host
+	r := HostResult{Received: h.receiver.Counters(), PausedAllNs: h.receiver.PausedTime(macctl.WholePort, f.now),
+		Foreign: h.foreign}
+	for q := range r.PausedNs {
+		r.PausedNs[q] = h.receiver.PausedTime(uint8(q), f.now)
+	}
+	return r
+}
+
+// A Sum is where the frames of the whole run are. Sent + Copies = Received + Dropped + Held.
+type Sum struct {
+	Sent     uint64 // by hosts
+	Copies   uint64 // that switches made to flood them
+	Received uint64 // by hosts
+	Dropped  uint64 // by switches
+	Held     uint64 // in switches and on wires
+}
+
+// Sum adds up what hosts, switches and wires say. Each switch's own balance is in unbalanced where it does not hold.
+func (f *Fabric) Sum() (s Sum, unbalanced []string) {
+	s.Received, s.Held, s.Dropped = f.received, uint64(f.onWires), f.lostInRings
+	between := uint64(0) // frames that one switch has sent to another
+	var v dataplane.Snapshot
+	for i := range f.nodes {
+		n := f.nodes[i].sw
+		if n == nil {
+			continue
+		}
+		n.sw.Snapshot(&v, f.now)
+		b := v.Balance()
+		if b.Received+b.Copies != b.Sent+b.Dropped+b.Held || v.Buffer.Unbalanced != 0 {
+			unbalanced = append(unbalanced, fmt.Sprintf("%s: received %d and %d copies; sent %d, dropped %d, held %d; "+
+				"%d octets of the buffer given back twice", n.name, b.Received, b.Copies, b.Sent, b.Dropped, b.Held,
+				v.Buffer.Unbalanced))
+		}
+		between += b.Sent
+		s.Copies += b.Copies
+		s.Dropped += b.Dropped
+		s.Held += b.Held
+	}
+	s.Sent = f.departures - between
+	return s, unbalanced
+}
+
+// Hops returns how many frames have crossed a wire.
+func (f *Fabric) Hops() uint64 { return f.departures }
+
+// Events returns how many events have happened.
+func (f *Fabric) Events() uint64 { return f.happened }
+
+// A Fault is why a flow cannot reach its host as what it is.
+type Fault struct {
+	Switch string
+	Reason string
+}
+
+// Path follows a frame of flow i through the filtering databases of the switches, without sending it. Where it would
+// not come, or not with its priority, it returns why.
+func (f *Fabric) Path(i int) *Fault {
+	fl := &f.flows[i]
+	var t transit
+	probe := flow{FlowConfig: fl.FlowConfig, src: fl.src, dst: fl.dst}
+	probe.build(&t, int32(i), f.now)
+	b := make([]byte, fl.Octets)
+	copy(b, t.head[:])
+	at := f.wires[f.nodes[fl.From].host.wire].to
+	for range len(f.nodes) {
+		n := f.nodes[at.Node].sw
+		if n == nil {
+			if at.Node == fl.To {
+				return nil
+			}
+			return &Fault{f.nodes[at.Node].host.Name, "is where the frames come, which is another host"}
+		}
+		r, _ := n.sw.Trace(at.Port, b, frame.VnetHeader{}, f.now)
+		in := n.ports[at.Port].name
+		switch {
+		case r.Dropped || len(r.Copies) == 0:
+			return &Fault{n.name, fmt.Sprintf("drops what comes by %s: %v", in, r.Reason)}
+		case r.Priority != fl.Priority:
+			return &Fault{n.name, fmt.Sprintf("gives what comes by %s priority %d: frames carry their priority in a "+
+				"VLAN tag", in, r.Priority)}
+		case len(r.Copies) > 1 || r.Demoted:
+			return &Fault{n.name, fmt.Sprintf("does not know the station, and floods what comes by %s", in)}
+		}
+		link := f.wireOf(n, r.Copies[0].Port)
+		if link == nil {
+			return &Fault{n.name, "forwards to a port without a link"}
+		}
+		at = link.to
+	}
+	return &Fault{f.nodes[at.Node].sw.name, "is passed again and again: the routes form a circle"}
+}
+
+// Name returns the name of a port, as SWITCH:PORT, or of a host.
+func (f *Fabric) Name(e End) string {
+	if h := f.nodes[e.Node].host; h != nil {
+		return h.Name
+	}
+	n := f.nodes[e.Node].sw
+	return n.name + ":" + n.ports[e.Port].name
+}

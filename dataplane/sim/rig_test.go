@@ -1,0 +1,211 @@
+package sim
+
+import (
+	"fmt"
+	"math"
+	"testing"
+	"time"
+
+	"pfcswitch/buffer"
+	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/bridge"
+	"pfcswitch/dataplane/classify"
+	"pfcswitch/dataplane/frame"
+	"pfcswitch/dataplane/sched"
+	"pfcswitch/macctl"
+)
+
+const (
+	cell     = 256
+	lossless = 3
+	mtu      = 1514
+	gigabit  = 1_000_000_000
+	ms       = 1_000_000
+	response = 1024 // ns, the standard's limit at 1G
+)
+
+// A reporter is a test, a benchmark, or a property under test.
+type reporter interface {
+	Helper()
+	Cleanup(func())
+	Errorf(format string, args ...any)
+	Fatalf(format string, args ...any)
+}
+
+// A rig is a fabric whose switches a test can look into.
+type rig struct {
+	*Fabric
+	tb       reporter
+	switches []*dataplane.Switch // by node; nil for hosts
+	delay    int64               // of all links, ns
+	speed    int64               // of all links, bit/s
+}
+
+func newRig(tb reporter, speed, delay int64) *rig {
+	tb.Helper()
+	f, err := New(Config{Seed: 1, Stall: 2000 * ms, LookEvery: ms})
+	if err != nil {
+		tb.Fatalf("%v", err)
+	}
+	return &rig{Fabric: f, tb: tb, speed: speed, delay: delay}
+}
+
+// host is the address of a node that is a host.
+func address(n int) uint64 { return 0x02_00_00_00_00_10 + uint64(n) }
+
+// headroomFor is the most that can arrive after a threshold was crossed, in octets of whole cells, in frames of the
+// given length: what is sent in the time of the way there and back, the response and the frame that XOFF waits for, and
+// the frame that has begun by then.
+func headroomFor(speed, delay int64, octets int) int64 {
+	wire := int64(frame.WireOctets(octets))
+	flight := (2*delay + response*gigabit/speed) * (speed / 8) / nsPerSecond
+	frames := (flight+int64(frame.WireOctets(mtu+4))+int64(frame.WireOctets(macctl.FrameSize)))/wire + 3
+	return frames * int64((octets+cell-1)/cell*cell)
+}
+
+// addSwitch adds a switch with n ports and a lossless shared segment of so many cells. No frame waits in a ring: what
+// finds no headroom is lost. statics are ports by host.
+func (r *rig) addSwitch(n int, shared, octets int, statics map[int]int) int {
+	r.tb.Helper()
+	cfg := dataplane.Config{
+		Buffer: buffer.Config{Cell: cell,
+			Lossless: buffer.PoolConfig{Size: int64(shared * cell), Alpha: 1},
+			Lossy:    buffer.PoolConfig{Size: 1 << 18, Alpha: 1}},
+		Lossless: 1 << lossless, Demote: true, Ageing: time.Hour, Stations: 256,
+		Identity: bridge.Identity{Public: [8]byte{byte(len(r.nodes) + 1)}},
+	}
+	ports := map[int]dataplane.PortConfig{}
+	for i := range n {
+		c := dataplane.PortConfig{Name: fmt.Sprintf("p%d", i), MAC: [6]byte{2, 0, 0, 1, byte(len(r.nodes)), byte(i)},
+			Speed: r.speed, Burst: max(2*1600, r.speed/8/2000), MaxFrame: mtu, Cut: true,
+			Mode: macctl.ModePFC, Lossless: 1 << lossless, Quanta: math.MaxUint16,
+			Classify: classify.Config{Trust: classify.TrustPCP, DSCP: classify.DefaultDSCP()},
+			Bridge:   bridge.PortConfig{PVID: 1, Learning: true, Flood: statics == nil}}
+		for q := range c.Egress {
+			c.Egress[q] = sched.Queue{Weight: 1}
+			c.Ingress[q] = buffer.QueueConfig{Headroom: headroomFor(r.speed, r.delay, octets), XonOffset: 8 * cell}
+		}
+		cfg.Buffer.Lossless.Size += c.Ingress[lossless].Headroom
+		ports[i] = c
+	}
+	sw, err := dataplane.New(cfg, 1)
+	if err != nil {
+		r.tb.Fatalf("%v", err)
+	}
+	r.tb.Cleanup(func() { _ = sw.Close() })
+	var entries []dataplane.Static
+	for h, p := range statics {
+		entries = append(entries, dataplane.Static{MAC: address(h), VID: 1, Port: p})
+	}
+	if err := sw.Reconfigure(cfg, ports, entries, 1); err != nil {
+		r.tb.Fatalf("%v", err)
+	}
+	for i := range n {
+		sw.SetUp(i, true, 1)
+	}
+	node, err := r.AddSwitch(fmt.Sprintf("s%d", len(r.nodes)), sw, n)
+	if err != nil {
+		r.tb.Fatalf("%v", err)
+	}
+	for len(r.switches) <= node {
+		r.switches = append(r.switches, nil)
+	}
+	r.switches[node] = sw
+	return node
+}
+
+// addHost adds a host at a port.
+func (r *rig) addHost(sw, port int) int {
+	r.tb.Helper()
+	n := r.AddHost(HostConfig{Name: fmt.Sprintf("h%d", len(r.nodes)), MAC: address(len(r.nodes)),
+		Mode: macctl.ModePFC, Response: response * gigabit / r.speed})
+	r.join(End{sw, port}, End{n, 0})
+	return n
+}
+
+func (r *rig) join(a, b End) {
+	r.tb.Helper()
+	if err := r.Connect([2]End{a, b}, [2]int64{r.speed, r.speed}, r.delay); err != nil {
+		r.tb.Fatalf("%v", err)
+	}
+}
+
+// load adds a flow.
+func (r *rig) load(c FlowConfig) {
+	r.tb.Helper()
+	if err := r.AddFlow(c); err != nil {
+		r.tb.Fatalf("%v", err)
+	}
+}
+
+// start has the switches learn, and checks that every flow has a way.
+func (r *rig) start() {
+	r.tb.Helper()
+	if err := r.Learn(); err != nil {
+		r.tb.Fatalf("%v", err)
+	}
+	for i := range r.flows {
+		if fault := r.Path(i); fault != nil {
+			r.tb.Fatalf("flow %d: %s %s", i, fault.Switch, fault.Reason)
+		}
+	}
+	r.Start()
+}
+
+// kept fails unless each frame of lossless flows came once, all flows in order, and the sums hold.
+func (r *rig) kept() {
+	r.tb.Helper()
+	for i := range r.flows {
+		v := r.Flow(i)
+		lost := v.Sent - v.Received
+		if r.flows[i].Priority == lossless && lost != 0 || v.Reordered+v.Duplicated != 0 || v.Sent == 0 {
+			r.tb.Errorf("flow %d: %+v: %d lost", i, r.flows[i].FlowConfig, lost)
+		}
+	}
+	for _, sw := range r.switches {
+		if sw == nil {
+			continue
+		}
+		var v dataplane.Snapshot
+		if sw.Snapshot(&v, r.now); v.LosslessDrops() != 0 {
+			r.tb.Errorf("%d lossless frames were dropped", v.LosslessDrops())
+		}
+	}
+	r.balanced()
+}
+
+func (r *rig) balanced() {
+	r.tb.Helper()
+	s, unbalanced := r.Sum()
+	if s.Sent+s.Copies != s.Received+s.Dropped+s.Held || len(unbalanced) > 0 {
+		r.tb.Errorf("%+v, %v", s, unbalanced)
+	}
+}
+
+// incast is n senders and one receiver at one switch, in both classes. The receiver is the last host.
+func incast(tb reporter, n int, speed, delay int64, octets int, length int64) (r *rig, sw int) {
+	r = newRig(tb, speed, delay)
+	sw = r.addSwitch(n+1, 64*(n+1), octets, nil)
+	var hosts []int
+	for i := range n + 1 {
+		hosts = append(hosts, r.addHost(sw, i))
+	}
+	for _, h := range hosts[:n] {
+		for _, prio := range []uint8{lossless, 0} {
+			r.load(FlowConfig{From: h, To: hosts[n], Priority: prio, Octets: octets, Stop: length})
+		}
+	}
+	return r, sw
+}
+
+// xoffs counts the XOFFs that a switch has sent.
+func (r *rig) xoffs(sw int) (n uint64) {
+	var v dataplane.Snapshot
+	r.switches[sw].Snapshot(&v, r.now)
+	for _, p := range v.Ports {
+		n += p.ControlSent.XoffSent[lossless]
+	}
+	return n
+}
+
+var _ reporter = (*testing.T)(nil)
