@@ -52,7 +52,7 @@ func TestSpell(t *testing.T) {
 
 func TestSpellRefuses(t *testing.T) {
 	for _, tt := range []struct{ in, want string }{
-		{"s", "send, show, sink"},
+		{"s", "send, show, sim, sink"},
 		{"p", "p: that may be pfc, ports, priority-group"},
 		{"show p", "show p: that may be pfc, ports, priority-group"},
 		{"shwo", "did you mean show?"},

@@ -10,6 +10,7 @@ import (
 	"pfcswitch/cmd/internal/api"
 	"pfcswitch/cmd/internal/demo"
 	"pfcswitch/cmd/internal/golden"
+	"pfcswitch/cmd/internal/simulation"
 	"pfcswitch/cmd/internal/traffic"
 )
 
@@ -63,6 +64,7 @@ func TestGoldenDocuments(t *testing.T) {
 		{"storm.json", new(traffic.StormReport)}, {"apply.json", new(api.Applied)}, {"event.json", event},
 		{"end.json", end},
 		{"doctor.json", new(api.Doctor)}, {"linkcheck.json", new(api.LinkCheck)},
+		{"sim.json", new(simulation.Report)},
 	} {
 		filled(reflect.ValueOf(tt.v).Elem(), "", 0)
 		// that of the state is a golden file of package api

@@ -36,8 +36,8 @@ func rootCommand() *cobra.Command {
 	}
 	root.AddCommand(runCommand(), nicCommand(), checkCommand(), applyCommand(), showCommand(), clearCommand(),
 		demoCommand(), sendCommand(), sinkCommand(), captureCommand(), webCommand(), explainCommand(),
-		linkcheckCommand(), doctorCommand(), schemaCommand(), labCommand(), healthCommand(), eventsCommand(),
-		topCommand(), versionCommand())
+		linkcheckCommand(), doctorCommand(), schemaCommand(), labCommand(), simCommand(), healthCommand(),
+		eventsCommand(), topCommand(), versionCommand())
 	completeNouns(root)
 	return root
 }

@@ -32,10 +32,11 @@ type Fabric struct {
 	lastStop int64 // when the last flow stops
 	ending   Ending
 
-	departures  uint64 // frames that are no MAC Control frames and no loop probes, by wire
+	departures  uint64 // frames that are no MAC Control frames, by wire
 	onWires     int    // of them, those that are on a wire
 	received    uint64 // of them, those that hosts have received
-	seen        uint64 // departures when there was progress last
+	probes      uint64 // of them, the loop probes that switches have sent
+	seen        uint64 // Hops when there was progress last
 	progressAt  int64
 	lostInRings uint64 // frames for which a waiting room had no place
 	happened    uint64 // events
@@ -82,22 +83,21 @@ func (f *Fabric) Now() int64 { return f.now }
 // Begun returns when the flows' time 0 is.
 func (f *Fabric) Begun() int64 { return f.begun }
 
-// Connect joins two ends by a link. speeds are those of the ports, in bit/s, each for what it sends; delay is that of
-// both directions, in ns.
-func (f *Fabric) Connect(ends [2]End, speeds [2]int64, delay int64) error {
+// Connect joins two ends by a link. speeds are those of the ends, in bit/s, and delays what the link adds, in ns, each
+// for what the end sends.
+func (f *Fabric) Connect(ends [2]End, speeds, delays [2]int64) error {
 	first := int32(len(f.wires))
 	for i, e := range ends {
 		at, err := f.wireAt(e)
 		if err != nil {
 			return err
 		}
-		if *at != none || speeds[i] <= 0 || delay < 0 {
+		if *at != none || speeds[i] <= 0 || delays[i] < 0 {
 			return fmt.Errorf("port %d of node %d has a link already, a speed of 0, or a negative delay", e.Port,
 				e.Node)
 		}
 		*at = first + int32(i)
-		f.wires = append(f.wires, wire{from: e, to: ends[1-i], back: first + int32(1-i), speed: speeds[i], delay: delay,
-			wakeAt: never})
+		f.wires = append(f.wires, wire{from: e, to: ends[1-i], speed: speeds[i], delay: delays[i], wakeAt: never})
 		f.wakeBy(*at, f.now)
 	}
 	return nil
@@ -152,7 +152,7 @@ func (f *Fabric) Learn() error {
 		f.announce(n.host)
 	}
 	for most := uint64(hosts * len(f.wires)); f.holds(); { // without a loop none crosses a wire twice
-		if f.step(); f.departures > most {
+		if f.step(); f.Hops() > most {
 			return ErrLoop
 		}
 	}
@@ -256,10 +256,11 @@ func (f *Fabric) sendBy(i int32) {
 	}
 }
 
-// put sends a frame of the node itself by a wire that is free.
-func (f *Fabric) put(i int32, b []byte) {
+// put sends a frame of the node itself, a MAC Control frame or a loop probe, by a wire that is free.
+func (f *Fabric) put(i int32, b []byte, control bool) {
 	t := f.wires[i].flight.push()
-	t.set(b)
+	t.octets, t.data = int32(len(b)), !control
+	copy(t.head[:], b)
 	f.depart(i, t)
 }
 
@@ -304,8 +305,8 @@ func (f *Fabric) holds() bool {
 func (f *Fabric) look() {
 	f.events.add(f.now+f.LookEvery, look, none)
 	holds := f.holds()
-	if !holds || f.departures != f.seen {
-		f.seen, f.progressAt = f.departures, f.now
+	if !holds || f.Hops() != f.seen {
+		f.seen, f.progressAt = f.Hops(), f.now
 	}
 	switch {
 	case f.begun == 0:

@@ -95,8 +95,8 @@ func TestHostObeysInTime(t *testing.T) {
 		r.start()
 		r.Advance(ms)
 		xoff := macctl.AppendPFC(nil, [6]byte{2}, 1<<lossless, [8]uint16{lossless: 2000})
-		var heard transit
-		heard.set(xoff)
+		heard := transit{octets: int32(len(xoff))}
+		copy(heard.head[:], xoff)
 		at, sent := r.now, r.flows[0].sent
 		r.receiveAtHost(h, &heard)
 		r.Advance(2 * ms)

@@ -56,10 +56,10 @@ func (f *Fabric) Host(n int) HostResult {
 
 // A Sum is where the frames of the whole run are. Sent + Copies = Received + Dropped + Held.
 type Sum struct {
-	Sent     uint64 // by hosts
+	Sent     uint64 // by hosts, and loop probes
 	Copies   uint64 // that switches made to flood them
 	Received uint64 // by hosts
-	Dropped  uint64 // by switches
+	Dropped  uint64 // by switches; loop probes that came back
 	Held     uint64 // in switches and on wires
 }
 
@@ -84,13 +84,18 @@ func (f *Fabric) Sum() (s Sum, unbalanced []string) {
 		s.Copies += b.Copies
 		s.Dropped += b.Dropped
 		s.Held += b.Held
+		for p := range v.Ports {
+			for _, probes := range v.Ports[p].Counters.LoopProbesReceived {
+				s.Dropped += probes
+			}
+		}
 	}
 	s.Sent = f.departures - between
 	return s, unbalanced
 }
 
-// Hops returns how many frames have crossed a wire.
-func (f *Fabric) Hops() uint64 { return f.departures }
+// Hops returns how many frames have crossed a wire, MAC Control frames and loop probes left out.
+func (f *Fabric) Hops() uint64 { return f.departures - f.probes }
 
 // Events returns how many events have happened.
 func (f *Fabric) Events() uint64 { return f.happened }
@@ -102,8 +107,8 @@ type Fault struct {
 }
 
 // Path follows a frame of flow i through the filtering databases of the switches, without sending it. Where it would
-// not come, or not with its priority, it returns why.
-func (f *Fabric) Path(i int) *Fault {
+// not come, or not with its priority, it returns why. lossless says whether it is lossless at each switch.
+func (f *Fabric) Path(i int) (lossless bool, fault *Fault) {
 	fl := &f.flows[i]
 	var t transit
 	probe := flow{FlowConfig: fl.FlowConfig, src: fl.src, dst: fl.dst}
@@ -111,32 +116,34 @@ func (f *Fabric) Path(i int) *Fault {
 	b := make([]byte, fl.Octets)
 	copy(b, t.head[:])
 	at := f.wires[f.nodes[fl.From].host.wire].to
+	lossless = true
 	for range len(f.nodes) {
 		n := f.nodes[at.Node].sw
 		if n == nil {
 			if at.Node == fl.To {
-				return nil
+				return lossless, nil
 			}
-			return &Fault{f.nodes[at.Node].host.Name, "is where the frames come, which is another host"}
+			return false, &Fault{f.nodes[at.Node].host.Name, "is where the frames come, which is another host"}
 		}
 		r, _ := n.sw.Trace(at.Port, b, frame.VnetHeader{}, f.now)
+		lossless = lossless && r.Lossless
 		in := n.ports[at.Port].name
 		switch {
 		case r.Dropped || len(r.Copies) == 0:
-			return &Fault{n.name, fmt.Sprintf("drops what comes by %s: %v", in, r.Reason)}
+			return false, &Fault{n.name, fmt.Sprintf("drops what comes by %s: %v", in, r.Reason)}
 		case r.Priority != fl.Priority:
-			return &Fault{n.name, fmt.Sprintf("gives what comes by %s priority %d: frames carry their priority in a "+
-				"VLAN tag", in, r.Priority)}
+			return false, &Fault{n.name, fmt.Sprintf("gives what comes by %s priority %d: frames carry their "+
+				"priority in a VLAN tag", in, r.Priority)}
 		case len(r.Copies) > 1 || r.Demoted:
-			return &Fault{n.name, fmt.Sprintf("does not know the station, and floods what comes by %s", in)}
+			return false, &Fault{n.name, fmt.Sprintf("does not know the station, and floods what comes by %s", in)}
 		}
 		link := f.wireOf(n, r.Copies[0].Port)
 		if link == nil {
-			return &Fault{n.name, "forwards to a port without a link"}
+			return false, &Fault{n.name, "forwards to a port without a link"}
 		}
 		at = link.to
 	}
-	return &Fault{f.nodes[at.Node].sw.name, "is passed again and again: the routes form a circle"}
+	return false, &Fault{f.nodes[at.Node].sw.name, "is passed again and again: the routes form a circle"}
 }
 
 // Name returns the name of a port, as SWITCH:PORT, or of a host.

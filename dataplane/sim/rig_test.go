@@ -125,7 +125,7 @@ func (r *rig) addHost(sw, port int) int {
 
 func (r *rig) join(a, b End) {
 	r.tb.Helper()
-	if err := r.Connect([2]End{a, b}, [2]int64{r.speed, r.speed}, r.delay); err != nil {
+	if err := r.Connect([2]End{a, b}, [2]int64{r.speed, r.speed}, [2]int64{r.delay, r.delay}); err != nil {
 		r.tb.Fatalf("%v", err)
 	}
 }
@@ -145,7 +145,7 @@ func (r *rig) start() {
 		r.tb.Fatalf("%v", err)
 	}
 	for i := range r.flows {
-		if fault := r.Path(i); fault != nil {
+		if _, fault := r.Path(i); fault != nil {
 			r.tb.Fatalf("flow %d: %s %s", i, fault.Switch, fault.Reason)
 		}
 	}

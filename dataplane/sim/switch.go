@@ -135,7 +135,8 @@ func (f *Fabric) transmit(n *switchNode, i int, burst []dataplane.Arrival) {
 		return
 	}
 	if b, ok := n.sw.LoopProbe(i, f.control[:0], f.now); ok {
-		f.put(n.ports[i].wire, b)
+		f.put(n.ports[i].wire, b, false)
+		f.probes++
 		n.sw.LoopProbeSent(i)
 		return
 	}
@@ -162,7 +163,7 @@ func (f *Fabric) transmitControl(n *switchNode, i int) (sent bool) {
 	if !ok {
 		return false
 	}
-	f.put(n.ports[i].wire, b)
+	f.put(n.ports[i].wire, b, true)
 	n.sw.ControlSent(i, f.now)
 	return true
 }

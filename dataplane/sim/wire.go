@@ -13,18 +13,12 @@ const headOctets = 64
 type transit struct {
 	at     int64 // when it is received
 	octets int32 // without FCS
-	data   bool  // of a flow
+	data   bool  // no MAC Control frame
 	head   [headOctets]byte
 }
 
 // bytes returns the octets of the frame that are kept.
 func (t *transit) bytes() []byte { return t.head[:min(int(t.octets), headOctets)] }
-
-// set makes the transit one of frame b.
-func (t *transit) set(b []byte) {
-	t.octets, t.data = int32(len(b)), false
-	copy(t.head[:], b)
-}
 
 // never is a time that does not come.
 const never = math.MaxInt64
@@ -32,7 +26,6 @@ const never = math.MaxInt64
 // A wire is one direction of a link.
 type wire struct {
 	from, to End
-	back     int32 // the other direction
 	speed    int64 // bit/s
 	delay    int64 // ns
 
@@ -91,6 +84,3 @@ func (q *fifo) pop() *transit {
 	q.first++
 	return t
 }
-
-// unpush removes the newest frame.
-func (q *fifo) unpush() { q.next-- }

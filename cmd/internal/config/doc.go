@@ -12,6 +12,7 @@
 //	buffer.go … watchdog.go    one section of the file each: its type, defaults and keys
 //	tap.go, trunk*.go          ports towards the host's stack; trunks
 //	topology.go, topologyports.go  labs, and host NICs without a file
+//	topologytraffic.go         what the hosts of a lab send
 //	measure.go                 how headroom is measured
 //	check.go                   faults across sections, and limits
 //	resolve.go                 values that follow from link speeds: headroom, xon, burst, pool

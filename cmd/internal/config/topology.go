@@ -11,7 +11,7 @@ import (
 	"pfcswitch/cmd/internal/lab"
 )
 
-// A Topology is a lab: switches and hosts, and the links between them.
+// A Topology is a lab: switches and hosts, the links between them, and the traffic for virtual time.
 //
 //	name: pair
 //	switches:
@@ -22,11 +22,15 @@ import (
 //	links:
 //	  l1: {ends: [h1, "s1:p1"], speed: 200M, cable: 1km}   # keys of the ports at its ends
 //	  l2: {ends: [h2, "s1:p2"], speed: 200M}
+//	traffic: {f1: {from: h1, to: h2, priority: 3}}        # see LabTraffic
 type Topology struct {
 	Name     string // 1 to 32 of a-z, 0-9, "_" and "."
 	Switches []LabSwitch
 	Hosts    []LabHost
 	Links    []LabLink
+	Traffic  []LabTraffic // for virtual time
+
+	source source
 }
 
 // A LabSwitch is a switch of a lab, with the ports that links lead to.
@@ -77,6 +81,7 @@ func ParseTopology(name string, data []byte, read func(path string) ([]byte, err
 		field{"links", r.readLinks, nil},
 		field{"hosts", r.readHosts, nil},
 		field{"switches", r.readSwitches, nil},
+		field{"traffic", r.readTraffic, nil},
 	)
 	if !r.doc.failed() {
 		r.check()
@@ -84,6 +89,7 @@ func ParseTopology(name string, data []byte, read func(path string) ([]byte, err
 	if r.doc.failed() {
 		return nil, r.doc.errors()
 	}
+	r.lab.source = source{r.doc.file, r.doc.lines}
 	return &r.lab, nil
 }
 

@@ -76,6 +76,8 @@ links:
 
 // Faults have the line and key where they are, in every part of the file.
 func TestTopologyFaults(t *testing.T) {
+	const wired = "name: a\nswitches: {s: {preset: roce}}\nhosts: {h: {}, g: {}, k: {}}\nlinks: {l: {ends: [h, " +
+		"\"s:p1\"], mtu: 9000}, m: {ends: [g, \"s:p2\"]}}\n"
 	const pair = "name: a\nswitches: {s: {preset: roce}}\nhosts: {h: {}}\n"
 	for _, test := range []struct{ name, text, want string }{
 		{"no name", "switches: {s: {}}", "lab.yaml:1: name: the lab has no name"},
@@ -114,12 +116,78 @@ func TestTopologyFaults(t *testing.T) {
 		{"a file and keys", "name: a\nswitches:\n  s: {file: s.yaml, preset: roce}",
 			"lab.yaml:3: switches.s: has a file and other keys"},
 		{"a list for a switch", "name: a\nswitches:\n  s: [1]", "lab.yaml:3: switches.s: want a mapping"},
+		{"traffic of nobody", wired + "traffic:\n  f: {from: h, to: x}",
+			"lab.yaml:6: traffic.f.to: \"x\" is no host: add it to hosts"},
+		{"traffic of an unlinked host", wired + "traffic:\n  f: {incast: k}",
+			"lab.yaml:6: traffic.f.incast: no link leads to k: add one"},
+		{"traffic to itself", wired + "traffic: {f: {from: h, to: h}}", "lab.yaml:5: traffic.f: no frame would go"},
+		{"traffic in no form", wired + "traffic: {f: {from: h}}", "lab.yaml:5: traffic.f: want one of three forms"},
+		{"traffic in two forms", wired + "traffic: {f: {permutation: on, incast: h}}",
+			"lab.yaml:5: traffic.f: want one of three forms"},
+		{"an unknown key of traffic", wired + "traffic: {f: {from: h, too: g}}",
+			"lab.yaml:5: traffic.f.too: unknown key: did you mean to?"},
+		{"no priority", wired + "traffic: {f: {from: h, to: g, priority: 8}}", "lab.yaml:5: traffic.f.priority: \"8\""},
+		{"no rate", wired + "traffic: {f: {from: h, to: g, rate: 0}}", "lab.yaml:5: traffic.f.rate: \"0\""},
+		{"no time", wired + "traffic: {f: {from: h, to: g, duration: 0}}", "lab.yaml:5: traffic.f.duration: \"0\""},
+		{"long frames", wired + "traffic: {f: {from: h, to: g, octets: 1519}}",
+			"lab.yaml:5: traffic.f.octets: m carries frames of 1518 octets at most"},
 	} {
 		_, err := ParseTopology("lab.yaml", []byte(test.text), noFiles)
 		var faults *Errors
 		if !errors.As(err, &faults) || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("%s: %v; want %q", test.name, err, test.want)
 		}
+	}
+}
+
+// Traffic is read in three forms, with defaults.
+func TestTopologyTraffic(t *testing.T) {
+	lab, err := ParseTopology("lab.yaml", []byte(`
+name: a
+switches: {s: {preset: roce}}
+hosts: {h1: {}, h2: {}, h3: {}, h4: {}, alone: {}}
+links:
+  l1: {ends: [h1, "s:p1"], mtu: 9000}
+  l2: {ends: [h2, "s:p2"], mtu: 4000}
+  l3: {ends: [h3, "s:p3"]}
+  l4: {ends: [h4, "s:p4"]}
+traffic:
+  one: {from: h1, to: h2}
+  some: {from: [h1, h2], to: [h2, h3], priority: 0, octets: 64, rate: 1.5M, start: 10us, duration: 5ms}
+  all: {incast: h3}
+  part: {incast: h3, from: h4, rate: saturating}
+  half: {permutation: on}
+`), noFiles)
+	must(t, err)
+	got := map[string]LabTraffic{}
+	for _, f := range lab.Traffic {
+		got[f.Name] = f
+	}
+	for name, pairs := range map[string][][2]string{
+		"one":  {{"h1", "h2"}},
+		"some": {{"h1", "h2"}, {"h1", "h3"}, {"h2", "h3"}},
+		"all":  {{"h1", "h3"}, {"h2", "h3"}, {"h4", "h3"}},
+		"part": {{"h4", "h3"}},
+		"half": {{"h1", "h3"}, {"h2", "h4"}, {"h3", "h1"}, {"h4", "h2"}},
+	} {
+		f := got[name]
+		if !slices.Equal(f.Pairs(), pairs) {
+			t.Errorf("%s: %v, want %v", name, f.Pairs(), pairs)
+		}
+	}
+	if f := got["one"]; f.Priority != 3 || f.Octets != 4018 || f.Rate != 0 || f.Start != 0 ||
+		f.Duration != time.Second {
+		t.Errorf("defaults: %+v", f)
+	}
+	if f := got["some"]; f.Priority != 0 || f.Octets != 64 || f.Rate != 1_500_000 || f.Start != 10*time.Microsecond ||
+		f.Duration != 5*time.Millisecond {
+		t.Errorf("written: %+v", f)
+	}
+	if f := got["all"]; f.Octets != 1518 || got["part"].Rate != 0 {
+		t.Errorf("%+v, %+v", f, got["part"])
+	}
+	if e := lab.Errorf("traffic.all.incast", "x"); e.Error() != "lab.yaml:13: traffic.all.incast: x" {
+		t.Errorf("%v", e)
 	}
 }
 

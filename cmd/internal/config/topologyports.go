@@ -142,6 +142,7 @@ func (r *labReader) check() {
 		}
 	}
 	r.checkPorts(linked)
+	r.checkTraffic(hosts)
 }
 
 func (r *labReader) checkNodes() (switches map[string]*LabSwitch, hosts map[string]*LabHost) {

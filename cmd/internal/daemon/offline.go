@@ -25,29 +25,52 @@ func NewOfflineSwitch(c *config.Config) (*OfflineSwitch, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &OfflineSwitch{numbers: map[string]int{}}
+	sw, err := NewCore(c, bridge.Identity{Public: [8]byte{1}}, func(int, *dataplane.PortConfig) {})
+	if err != nil {
+		return nil, err
+	}
+	return &OfflineSwitch{sw, numbersInOrder(c)}, nil
+}
+
+// numbersInOrder numbers the ports of a configuration in their order.
+func numbersInOrder(c *config.Config) map[string]int {
+	numbers := map[string]int{}
 	for i := range c.Ports {
-		r.numbers[c.Ports[i].Name] = i
+		numbers[c.Ports[i].Name] = i
 	}
-	ports, err := portConfigs(c, r.numbers)
+	return numbers
+}
+
+// NewCore makes the switch of a resolved configuration, without interfaces: its ports are numbered in their order, and
+// all are up. Its first moment is 1. adjust changes the configuration of each port.
+func NewCore(c *config.Config, identity bridge.Identity, adjust func(int, *dataplane.PortConfig)) (*dataplane.Switch,
+	error) {
+	numbers := numbersInOrder(c)
+	ports, err := portConfigs(c, numbers)
 	if err != nil {
 		return nil, err
 	}
-	sc, err := switchConfig(c, bridge.Identity{Public: [8]byte{1}})
+	for i := range c.Ports {
+		p := ports[i]
+		adjust(i, &p)
+		ports[i] = p
+	}
+	sc, err := switchConfig(c, identity)
 	if err != nil {
 		return nil, err
 	}
-	if r.sw, err = dataplane.New(sc, offlineTime); err != nil {
+	sw, err := dataplane.New(sc, offlineTime)
+	if err != nil {
 		return nil, err
 	}
-	sc.Trunks = trunkConfigs(c, r.numbers)
-	if err := r.sw.Reconfigure(sc, ports, statics(c, r.numbers), offlineTime); err != nil {
-		return nil, errors.Join(err, r.sw.Close())
+	sc.Trunks = trunkConfigs(c, numbers)
+	if err := sw.Reconfigure(sc, ports, statics(c, numbers), offlineTime); err != nil {
+		return nil, errors.Join(err, sw.Close())
 	}
-	for i := range ports {
-		r.sw.SetUp(i, true, offlineTime)
+	for i := range c.Ports {
+		sw.SetUp(i, true, offlineTime)
 	}
-	return r, nil
+	return sw, nil
 }
 
 // Trace returns what would become of a frame; ok is false if there is no such port.

@@ -278,7 +278,7 @@ func judgeLinks(r *Report) {
 		used := slices.MaxFunc(runs[at], func(a, b LinkResult) int { return cmp.Compare(a.Peak, b.Peak) })
 		// on a shorter link nothing need be on its way when XOFF leaves
 		if bytesIn(at.speed, int64(2*used.delay)) >= largestFrame {
-			r.hard(used.Phase, TopicPFC, fmt.Sprintf("%s at %s: most bytes after XOFF", at.length, rateName(at.speed)),
+			r.Hard(used.Phase, TopicPFC, fmt.Sprintf("%s at %s: most bytes after XOFF", at.length, rateName(at.speed)),
 				"more than 0", fmt.Sprint(used.Peak), used.Peak > 0)
 		}
 		r.judgeGenerous(at, runs[at])

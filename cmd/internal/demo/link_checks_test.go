@@ -77,7 +77,7 @@ func TestJudgeLateLinks(t *testing.T) {
 			t.Errorf("%+v: %+v", tt.short, c)
 		}
 		var out strings.Builder
-		r.judge()
+		r.Judge()
 		if err := r.linksText(&out); err != nil || strings.Count(out.String(), "not judged (1)") != tt.open {
 			t.Errorf("%v, printed\n%s", err, out.String())
 		}
@@ -251,7 +251,7 @@ func TestLinksText(t *testing.T) {
 		{Phase: "3", Length: "10 km", Speed: 1e8, Peak: 700, Used: 700, Room: 720, Xoffs: 222},
 		{Phase: "4", Length: "10 km", Speed: 1e8, Peak: 900, Used: 900, Room: 999, Xoffs: 333, Lost: 1}}}
 	r.control("2", "frames lost", "more than 0", "7", true, true)
-	r.judge()
+	r.Judge()
 	var out strings.Builder
 	must(t, r.Text(&out))
 	for _, want := range []string{"10 km (control)", "100 Mbit/s", "##---", strings.Repeat("#", plotWidth) + "\n",

@@ -45,8 +45,8 @@ const (
 
 func (c *Check) failed() bool { return c.Judged && !c.Pass }
 
-// hard adds a check that is judged on every machine.
-func (r *Report) hard(phase, topic, name, want, got string, pass bool) {
+// Hard adds a check that is judged on every machine.
+func (r *Report) Hard(phase, topic, name, want, got string, pass bool) {
 	r.Checks = append(r.Checks, Check{Phase: phase, Name: name, Kind: Hard, Topic: topic, Want: want, Got: got,
 		Pass: pass, Judged: true})
 }
@@ -76,12 +76,12 @@ func (r *Report) control(phase, name, want, got string, shown, overloaded bool) 
 		}
 		return
 	}
-	r.hard(phase, TopicControl, name, want, got, shown)
+	r.Hard(phase, TopicControl, name, want, got, shown)
 }
 
 // hard adds a hard check of the phase.
 func (p *phase) hard(topic, name, want, got string, pass bool) {
-	p.report.hard(p.name, topic, name, want, got, pass)
+	p.report.Hard(p.name, topic, name, want, got, pass)
 }
 
 // none adds a hard check that nothing was counted.
@@ -119,7 +119,7 @@ func (p *phase) shows(name string, n uint64, overloaded bool) {
 
 // addFailure adds a failed check for processes that failed after the load had begun.
 func (r *Report) addFailure(phase string, err error) {
-	r.hard(phase, TopicRun, "every process runs to the end", "yes", err.Error(), false)
+	r.Hard(phase, TopicRun, "every process runs to the end", "yes", err.Error(), false)
 }
 
 // A programError is a failure of the program, as opposed to a machine on which the demo cannot run.
@@ -145,7 +145,7 @@ func (r *Report) finish(err error) (*Report, error) {
 	case err != nil && r.CouldNotRun == "":
 		r.CouldNotRun = err.Error()
 	}
-	r.judge()
+	r.Judge()
 	return r, nil
 }
 
@@ -155,7 +155,7 @@ func (r *Report) checkLeftovers(phase string, err error) {
 	if err != nil {
 		got = err.Error()
 	}
-	r.hard(phase, TopicLeft, "processes, links and namespaces are gone", "yes", got, err == nil)
+	r.Hard(phase, TopicLeft, "processes, links and namespaces are gone", "yes", got, err == nil)
 }
 
 // Failed tells whether a judged check has failed.
@@ -168,8 +168,8 @@ func (r *Report) Failed() bool {
 	return false
 }
 
-// judge sets Pass: some checks passed, none failed, and the control runs had a result.
-func (r *Report) judge() { r.Pass = len(r.Checks) > 0 && !r.Failed() && r.CouldNotRun == "" }
+// Judge sets Pass: some checks passed, none failed, and the control runs had a result.
+func (r *Report) Judge() { r.Pass = len(r.Checks) > 0 && !r.Failed() && r.CouldNotRun == "" }
 
 // verdict writes the failed checks, those that are not judged, and the last line.
 func (r *Report) verdict(out io.Writer) error {

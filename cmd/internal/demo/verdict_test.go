@@ -13,8 +13,8 @@ var busy = shortage{runQueueDelay: 0.10, waitingProcess: "s1", behind: 0.02, slo
 // checks add to a report.
 type checks []func(*Report)
 
-func lost(r *Report)  { r.hard("a", TopicLoss, "lost", "0", "1", false) }
-func whole(r *Report) { r.hard("a", TopicLoss, "lost", "0", "0", true) }
+func lost(r *Report)  { r.Hard("a", TopicLoss, "lost", "0", "1", false) }
+func whole(r *Report) { r.Hard("a", TopicLoss, "lost", "0", "0", true) }
 
 func leftovers(err error) func(*Report) { return func(r *Report) { r.checkLeftovers("a", err) } }
 
@@ -105,7 +105,7 @@ func TestVerdict(t *testing.T) {
 		for _, add := range tt.add {
 			add(r)
 		}
-		r.judge()
+		r.Judge()
 		var out strings.Builder
 		must(t, r.Text(&out))
 		text := out.String()

@@ -1,0 +1,204 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/goccy/go-yaml/ast"
+)
+
+// LabTraffic is the load of one entry under traffic: frames from each host of From to each other host of To.
+//
+//	traffic:
+//	  storage: {from: [h1, h2, h3], to: h4, priority: 3, octets: 1518, duration: 100ms}    # as fast as the links
+//	  web: {from: h1, to: h4, priority: 0, rate: 20M, start: 10ms, duration: 50ms}
+//	  all: {incast: h4, duration: 1s}                                  # from all other hosts
+//	  half: {permutation: on, duration: 1s}                            # from each host to the one half the way round
+type LabTraffic struct {
+	Name            string
+	From, To        []string // hosts
+	Priority        uint8
+	Octets          int   // of a frame, without FCS, with its tag; 0: the longest that the links carry
+	Rate            int64 // bit/s on the wire of each pair; 0: as fast as the link of the host
+	Start, Duration time.Duration
+
+	incast      string
+	permutation bool
+	pairs       [][2]string
+}
+
+// Pairs are the pairs of hosts between which frames go.
+func (t *LabTraffic) Pairs() [][2]string { return t.pairs }
+
+// LabTag is what a frame with a tag may be longer than the MTU: header and tag, in octets.
+const LabTag = 18
+
+const (
+	minLabOctets = 64
+	maxLabTime   = time.Hour
+)
+
+func (r *labReader) readTraffic(v value) {
+	for _, entry := range v.pairs() {
+		if !identifier(entry.name, 32) {
+			entry.value.fail("%q cannot name traffic: "+nameRule, entry.name)
+			continue
+		}
+		t := LabTraffic{Name: entry.name, Priority: 3, Duration: time.Second}
+		entry.value.read(
+			hostNames("from", &t.From),
+			hostNames("to", &t.To),
+			key("incast", &t.incast, nodeName),
+			key("permutation", &t.permutation, toggle),
+			key("priority", &t.Priority, number[uint8]("priority", 0, 7)),
+			key("octets", &t.Octets, number[int]("frame", minLabOctets, 65535+LabTag)),
+			orSaturating("rate", &t.Rate),
+			key("start", &t.Start, duration(0, maxLabTime)),
+			key("duration", &t.Duration, duration(1, maxLabTime)),
+		)
+		r.lab.Traffic = append(r.lab.Traffic, t)
+	}
+}
+
+// orSaturating is a rate, or the word saturating for 0.
+func orSaturating(name string, dst *int64) field {
+	return key(name, dst, orWord(rate(1000), "saturating", 0))
+}
+
+var nodeName = textual("", "cannot name a node: "+nameRule, func(text string) bool { return identifier(text, 32) })
+
+// hostNames is a key with one host, or a list of them.
+func hostNames(name string, dst *[]string) field {
+	all := entries(name, dst, nodeName, "%v")
+	return field{name, func(v value) {
+		if _, list := v.node.(*ast.SequenceNode); list {
+			all.read(v)
+			return
+		}
+		var one string
+		if set(&one, nodeName)(v); one != "" {
+			*dst = []string{one}
+		}
+	}, nil}
+}
+
+// checkTraffic finds the pairs of hosts, and what is wrong with them.
+func (r *labReader) checkTraffic(hosts map[string]*LabHost) {
+	for i := range r.lab.Traffic {
+		t := &r.lab.Traffic[i]
+		at := "traffic." + t.Name
+		fail := func(key, format string, args ...any) {
+			key = at + key
+			r.doc.fail(source{r.doc.file, r.doc.lines}.line(key), key, format, args...)
+		}
+		r.checkHosts(".from", t.From, hosts, fail)
+		r.checkHosts(".to", t.To, hosts, fail)
+		if t.incast != "" {
+			r.checkHosts(".incast", []string{t.incast}, hosts, fail)
+		}
+		from, to := len(t.From) > 0, len(t.To) > 0
+		if t.permutation && (from || to || t.incast != "") || t.incast != "" && to ||
+			!t.permutation && t.incast == "" && !(from && to) {
+			fail("", "want one of three forms: from and to; incast, with from or without; permutation: on")
+			continue
+		}
+		if t.pairs = r.trafficPairs(t); len(t.pairs) == 0 {
+			fail("", "no frame would go: name at least two hosts")
+		}
+		r.checkOctets(t, fail)
+	}
+}
+
+// checkHosts finds names that are those of no host with a link.
+func (r *labReader) checkHosts(key string, names []string, hosts map[string]*LabHost, fail func(key, format string,
+	args ...any)) {
+	for _, name := range names {
+		switch {
+		case hosts[name] == nil:
+			fail(key, "%q is no host: add it to hosts, or correct the name", name)
+		case !r.wired(name):
+			fail(key, "no link leads to %s: add one, such as ends: [%[1]s, \"s1:p1\"]", name)
+		}
+	}
+}
+
+// trafficPairs lists the pairs of hosts of an entry.
+func (r *labReader) trafficPairs(t *LabTraffic) (pairs [][2]string) {
+	var all []string
+	for _, h := range r.lab.Hosts {
+		if r.wired(h.Name) {
+			all = append(all, h.Name)
+		}
+	}
+	from, to := t.From, t.To
+	switch {
+	case t.permutation:
+		for i, name := range all {
+			if other := all[(i+len(all)/2)%len(all)]; other != name {
+				pairs = append(pairs, [2]string{name, other})
+			}
+		}
+		return pairs
+	case t.incast != "":
+		if to = []string{t.incast}; len(from) == 0 {
+			from = all
+		}
+	}
+	for _, a := range from {
+		for _, b := range to {
+			if a != b {
+				pairs = append(pairs, [2]string{a, b})
+			}
+		}
+	}
+	return pairs
+}
+
+// checkOctets sets the octets of frames where none are written, and refuses frames that the links of the hosts do not
+// carry.
+func (r *labReader) checkOctets(t *LabTraffic, fail func(key, format string, args ...any)) {
+	most, at := 65535, ""
+	for _, pair := range t.pairs {
+		for i := range r.lab.Links {
+			l := &r.lab.Links[i]
+			if (l.has(pair[0], "eth0") || l.has(pair[1], "eth0")) && l.MTU < most {
+				most, at = l.MTU, l.Name
+			}
+		}
+	}
+	if t.Octets == 0 {
+		t.Octets = max(most+LabTag, minLabOctets)
+	}
+	if t.Octets > most+LabTag {
+		fail(".octets", "%s carries frames of %d octets at most, with their tag: write no more, or raise "+
+			"links.%[1]s.mtu", at, most+LabTag)
+	}
+}
+
+// Errorf is a fault of a key that is found when the topology is put to use. The text says what is wrong and what to do.
+func (t *Topology) Errorf(key, format string, args ...any) *Error {
+	return &Error{File: t.source.file, Line: t.source.line(key), Key: key, Text: fmt.Sprintf(format, args...)}
+}
+
+// InSwitch gives the faults of a switch's configuration the keys that they have in this file, where they are in it.
+func (t *Topology) InSwitch(name string, err error) error {
+	var one *Error
+	var all *Errors
+	switch {
+	case errors.As(err, &all):
+		for _, e := range all.List {
+			t.prefix(name, e)
+		}
+	case errors.As(err, &one):
+		t.prefix(name, one)
+	}
+	return err
+}
+
+func (t *Topology) prefix(name string, e *Error) {
+	if e.File == t.source.file {
+		e.Key = strings.TrimSuffix("switches."+name+"."+e.Key, ".")
+	}
+}

@@ -1,0 +1,288 @@
+package simulation
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+
+	"golang.org/x/sys/unix"
+
+	"pfcswitch/cmd/internal/config"
+	"pfcswitch/cmd/internal/daemon"
+	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/bridge"
+	"pfcswitch/dataplane/frame"
+	"pfcswitch/dataplane/sim"
+	"pfcswitch/deadlock"
+	"pfcswitch/macctl"
+)
+
+// A fabric is the fabric of a topology, with the names that it has there.
+type fabric struct {
+	*sim.Fabric
+	topology *config.Topology
+	seed     uint64
+	switches []*labSwitch
+	hosts    map[string]int // nodes, by name
+	flows    []labFlow      // in the order of sim's
+	ending   sim.Ending
+	slowest  int64 // speed of the slowest link, bit/s
+}
+
+// A labSwitch is a switch of the topology.
+type labSwitch struct {
+	name    string
+	node    int
+	config  *config.Config // resolved
+	sw      *dataplane.Switch
+	numbers map[string]int // of ports, by interface
+}
+
+// A labFlow is one pair of hosts of an entry under traffic.
+type labFlow struct {
+	*config.LabTraffic
+	from, to string
+	lossless bool // at each switch of its way
+}
+
+// firstMoment is when the switches of a fabric begin.
+const firstMoment = 1
+
+// build makes the fabric of a topology. Its errors have file, line and key.
+func build(t *config.Topology, o Options) (*fabric, error) {
+	if len(t.Traffic) == 0 {
+		return nil, t.Errorf("traffic", "there is none, and so nothing to see: write who sends to whom, such as "+
+			"traffic: {f1: {from: h1, to: h2, duration: 100ms}}")
+	}
+	f := &fabric{topology: t, seed: o.Seed, hosts: map[string]int{}}
+	if err := f.resolve(); err != nil {
+		return nil, err
+	}
+	stall := int64(o.Stall)
+	if stall == 0 { // a pause that nobody renews has ended by then
+		stall = max(leastStall, 2*macctl.QuantaDuration(0xFFFF, f.slowest))
+	}
+	var err error
+	if f.Fabric, err = sim.New(sim.Config{Seed: o.Seed, Stall: stall, LookEvery: lookEvery}); err != nil {
+		return nil, err
+	}
+	for _, add := range []func() error{f.addSwitches, func() error { return f.addHosts(o) }, f.connect, f.addFlows,
+		f.learn} {
+		if err := add(); err != nil {
+			return nil, errors.Join(err, f.close())
+		}
+	}
+	return f, nil
+}
+
+const (
+	leastStall = 10_000_000 // ns
+	lookEvery  = 100_000    // ns between two looks whether a run has ended
+)
+
+// close frees the switches.
+func (f *fabric) close() error {
+	var errs []error
+	for _, s := range f.switches {
+		if s.sw != nil {
+			errs = append(errs, s.sw.Close())
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// resolve completes the configurations of the switches, and refuses what virtual time does not have.
+func (f *fabric) resolve() error {
+	memory := int64(0)
+	for _, l := range f.topology.Switches {
+		c, err := l.Config.Resolve(nil)
+		if err != nil {
+			return f.topology.InSwitch(l.Name, err)
+		}
+		s := &labSwitch{name: l.Name, config: c, numbers: map[string]int{}}
+		for i := range c.Ports {
+			p := &c.Ports[i]
+			if err := checkPort(c, p); err != nil {
+				return f.topology.InSwitch(l.Name, err)
+			}
+			s.numbers[p.Interface] = i
+			if f.slowest == 0 || p.Speed < f.slowest {
+				f.slowest = p.Speed
+			}
+		}
+		memory += c.Buffer.Lossless.Size + c.Buffer.Lossy.Size
+		f.switches = append(f.switches, s)
+	}
+	var machine unix.Sysinfo_t
+	if err := unix.Sysinfo(&machine); err != nil {
+		return err
+	}
+	if most := int64(machine.Totalram) * int64(machine.Unit); memory > most {
+		return f.topology.Errorf("switches", "their buffers take %d MiB, and this machine has %d MiB: write smaller "+
+			"ones (buffer: {lossless: …, lossy: …}), or fewer switches", memory>>20, most>>20)
+	}
+	return nil
+}
+
+// checkPort refuses a port that cannot be one in virtual time.
+func checkPort(c *config.Config, p *config.Port) error {
+	key := "ports." + p.Name
+	switch {
+	case p.Kind == config.KindTAP:
+		return c.Errorf(key+".kind", "tap: virtual time has no host's stack: remove the port, or run the lab for real "+
+			"(pfcswitch lab up)")
+	case p.Speed == 0:
+		return c.Errorf(key+".speed", "none: a link in virtual time needs a speed: write one, such as 10G")
+	case p.Watchdog.Slow, p.Watchdog.Fast && p.Watchdog.Action != deadlock.Alert:
+		return c.Errorf(key+".watchdog", "%v: virtual time has no deadlock watchdog, and would deadlock where the "+
+			"switch does not: write action: alert and slow: off", p.Watchdog.Action)
+	}
+	return nil
+}
+
+// addSwitches makes the switches. The delays of their ports are those of the links.
+func (f *fabric) addSwitches() error {
+	for n, s := range f.switches {
+		random := rand.New(rand.NewPCG(f.seed, uint64(n)+1))
+		var identity bridge.Identity
+		for _, b := range [][]byte{identity.Public[:], identity.Secret[:]} {
+			for i := 0; i+8 <= len(b); i += 8 {
+				binary.LittleEndian.PutUint64(b[i:], random.Uint64())
+			}
+		}
+		var err error
+		s.sw, err = daemon.NewCore(s.config, identity, func(i int, p *dataplane.PortConfig) {
+			p.Delay, p.MAC = 0, [6]byte{0x02, 0xff, byte(n >> 8), byte(n), byte(i >> 8), byte(i)}
+		})
+		if err != nil {
+			return fmt.Errorf("switch %s: %w", s.name, err)
+		}
+		for i := range s.config.Ports {
+			p := &s.config.Ports[i]
+			if err := s.sw.SetRoom(i, int(p.LosslessSlots()*p.Ring.SlotBytes())); err != nil {
+				return fmt.Errorf("switch %s: %w", s.name, err)
+			}
+		}
+		if s.node, err = f.AddSwitch(s.name, s.sw, len(s.config.Ports)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// addHosts makes the hosts that a link leads to.
+func (f *fabric) addHosts(o Options) error {
+	owners := map[uint64]string{}
+	for i, h := range f.topology.Hosts {
+		mac := 0x06_00_00_00_00_00 + uint64(i) + 1
+		if h.MAC != nil {
+			mac = frame.Address(h.MAC)
+		}
+		if other := owners[mac]; other != "" {
+			return f.topology.Errorf("hosts."+h.Name+".mac", "%s has the same address: write another", other)
+		}
+		owners[mac] = h.Name
+		if _, p := f.portOf(h.Name); p != nil {
+			response := int64(-1)
+			if o.Response >= 0 {
+				response = int64(o.Response)
+			}
+			f.hosts[h.Name] = f.AddHost(sim.HostConfig{Name: h.Name, MAC: mac, Mode: p.FlowControl.Mode(),
+				Response: response})
+		}
+	}
+	return nil
+}
+
+// portOf returns the port of a switch that a host is linked to, nil where there is none.
+func (f *fabric) portOf(host string) (*labSwitch, *config.Port) {
+	for i := range f.topology.Links {
+		for e, end := range f.topology.Links[i].Ends {
+			if end == (config.LabEnd{Node: host, Interface: "eth0"}) {
+				return f.port(f.topology.Links[i].Ends[1-e])
+			}
+		}
+	}
+	return nil, nil
+}
+
+// port returns the port at an end of a link, nil where that is a host.
+func (f *fabric) port(e config.LabEnd) (*labSwitch, *config.Port) {
+	for _, s := range f.switches {
+		if i, ok := s.numbers[e.Interface]; ok && s.name == e.Node {
+			return s, &s.config.Ports[i]
+		}
+	}
+	return nil, nil
+}
+
+// connect makes the links. A host sends at the speed and with the delay of the port that it is linked to.
+func (f *fabric) connect() error {
+	for i := range f.topology.Links {
+		l := &f.topology.Links[i]
+		key := "links." + l.Name + ".ends"
+		var ends [2]sim.End
+		var ports [2]*config.Port
+		for e, end := range l.Ends {
+			s, p := f.port(end)
+			node, host := f.hosts[end.Node]
+			switch {
+			case s != nil:
+				ends[e], ports[e] = sim.End{Node: s.node, Port: s.numbers[end.Interface]}, p
+			case !host || end.Interface != "eth0":
+				return f.topology.Errorf(key, "%s:%s: a host in virtual time has one link, from its eth0 to a switch: "+
+					"remove this one, or run the lab for real (pfcswitch lab up)", end.Node, end.Interface)
+			default:
+				ends[e] = sim.End{Node: node}
+			}
+		}
+		var speeds, delays [2]int64
+		for e := range ports {
+			p := ports[e]
+			if p == nil {
+				p = ports[1-e]
+			}
+			speeds[e], delays[e] = p.Speed, int64(p.Delay)
+		}
+		if err := f.Connect(ends, speeds, delays); err != nil {
+			return f.topology.Errorf(key, "%v: correct it", err)
+		}
+	}
+	return nil
+}
+
+// addFlows makes a flow of each pair of hosts.
+func (f *fabric) addFlows() error {
+	for i := range f.topology.Traffic {
+		t := &f.topology.Traffic[i]
+		for _, pair := range t.Pairs() {
+			err := f.AddFlow(sim.FlowConfig{From: f.hosts[pair[0]], To: f.hosts[pair[1]], Priority: t.Priority,
+				Octets: t.Octets, Rate: t.Rate, Start: int64(t.Start), Stop: int64(t.Start + t.Duration)})
+			if err != nil {
+				return f.topology.Errorf("traffic."+t.Name, "%v: correct it", err)
+			}
+			f.flows = append(f.flows, labFlow{LabTraffic: t, from: pair[0], to: pair[1]})
+		}
+	}
+	return nil
+}
+
+// learn has the switches learn where the hosts are, and finds flows without a way.
+func (f *fabric) learn() error {
+	if err := f.Learn(); errors.Is(err, sim.ErrLoop) {
+		return f.topology.Errorf("links", "%v: write flood: off for the ports that close it, and static entries (fdb) "+
+			"as routes, as in scripts/lab/ring.yaml", err)
+	} else if err != nil {
+		return err
+	}
+	for i := range f.flows {
+		fl := &f.flows[i]
+		var fault *sim.Fault
+		if fl.lossless, fault = f.Path(i); fault != nil {
+			return f.topology.Errorf("traffic."+fl.Name, "no frame would come from %s to %s: %s %s: correct the "+
+				"links, or the fdb of the switches", fl.from, fl.to, fault.Switch, fault.Reason)
+		}
+	}
+	return nil
+}

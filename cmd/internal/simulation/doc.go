@@ -1,0 +1,8 @@
+// Package simulation runs a lab in virtual time: the topology file of pfcswitch lab, with the load of its traffic
+// section, on package dataplane/sim, and judges the result as the demos do.
+//
+//	simulation.go  Run: from the file to the report
+//	build.go       the fabric of a topology, and what virtual time does not have
+//	report.go      the report: checks, flows, ports, hosts, the cycle of a deadlock
+//	table.go       the report as text
+package simulation

@@ -1,0 +1,195 @@
+package simulation
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"time"
+
+	"pfcswitch/cmd/internal/api"
+	"pfcswitch/cmd/internal/demo"
+	"pfcswitch/cmd/internal/traffic"
+	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/sim"
+	"pfcswitch/macctl"
+)
+
+// A Report is the result of a run: that of a demo with one phase, and what only virtual time knows. Its JSON keys are
+// fixed; new ones may be added.
+type Report struct {
+	demo.Report
+	Seed     uint64 `json:"seed"`
+	Lasted   int64  `json:"virtual_ns"` // from the begin of the traffic until no frame was left, or none moved
+	Hops     uint64 `json:"frame_hops"` // frames that crossed a link, MAC Control frames left out
+	Ports    []Port `json:"ports"`
+	Hosts    []Host `json:"hosts"`
+	Deadlock bool   `json:"deadlock"` // frames are held, and none has moved for the stall time
+	Cycle    []Wait `json:"cycle"`    // each waits for the next, and the last for the first
+}
+
+// A Port is a lossless priority of a switch's port. Of a port with PAUSE, Priority is -1.
+type Port struct {
+	Switch          string `json:"switch"`
+	Port            string `json:"port"`
+	Priority        int    `json:"priority"`
+	FramesReceived  uint64 `json:"received_frames"` // PFC or PAUSE
+	PausedNs        int64  `json:"received_paused_ns"`
+	FramesSent      uint64 `json:"transmit_frames"`
+	HeldNs          int64  `json:"transmit_paused_ns"`
+	PrivatePeak     int64  `json:"private_peak_bytes"`
+	SharedPeak      int64  `json:"shared_peak_bytes"`
+	HeadroomPeak    int64  `json:"headroom_peak_bytes"`
+	HeadroomSize    int64  `json:"headroom_bytes"`
+	WaitedForBuffer uint64 `json:"waited_frames"`
+}
+
+// A Host is what a host's NIC has obeyed.
+type Host struct {
+	Name           string    `json:"name"`
+	PFCReceived    [8]uint64 `json:"pfc_received_frames"`
+	PausedNs       [8]int64  `json:"pfc_received_paused_ns"`
+	PausesReceived uint64    `json:"pause_received_frames"`
+	PausedAllNs    int64     `json:"pause_received_paused_ns"`
+}
+
+// A Wait is an egress queue that holds frames and is paused.
+type Wait struct {
+	Port     string `json:"port"`
+	Priority uint8  `json:"priority"`
+	Frames   int    `json:"frames"`
+	By       string `json:"paused_by"`
+}
+
+// phase is the name of the only phase.
+const phase = "a"
+
+// report judges the run.
+func (f *fabric) report(length time.Duration) *Report {
+	r := &Report{Seed: f.seed, Lasted: f.Now() - f.Begun(), Hops: f.Hops(), Deadlock: f.ending == sim.Stalled}
+	r.Schema, r.Demo, r.Seconds, r.Speed = api.Schema, "sim", length.Seconds(), f.slowest
+	r.Phases = []demo.PhaseResult{{Phase: phase, LockUp: r.Deadlock, Title: fmt.Sprintf(
+		"%s for %v, seed %d; switches: %d, hosts: %d, flows: %d; %d frame-hops in %v of virtual time",
+		f.topology.Name, length, f.seed, len(f.switches), len(f.hosts), len(f.flows), r.Hops,
+		time.Duration(r.Lasted))}}
+	f.addFlowResults(r)
+	for _, s := range f.switches {
+		f.addSwitch(r, s)
+	}
+	f.addHostResults(r)
+	f.checkRun(r)
+	r.Judge()
+	return r
+}
+
+// addFlowResults adds the flows and their checks: loss where a flow is lossless, order and duplicates.
+func (f *fabric) addFlowResults(r *Report) {
+	for i := range f.flows {
+		fl, v := &f.flows[i], f.Flow(i)
+		lost := v.Sent - min(v.Sent, v.Received)
+		r.Flows = append(r.Flows, demo.Flow{Phase: phase, Name: fl.from + ">" + fl.to, Priority: fl.Priority,
+			Lossless: fl.lossless, Sent: v.Sent, Received: v.Received, Lost: lost, Reordered: v.Reordered,
+			Duplicated: v.Duplicated, Rate: v.Rate, Latency: traffic.Latencies{P50: v.Latency.Quantile(.5),
+				P99: v.Latency.Quantile(.99), P999: v.Latency.Quantile(.999), Max: v.Latency.Max}})
+		name := fmt.Sprintf("%s priority %d: ", r.Flows[i].Name, fl.Priority)
+		r.none(demo.TopicLoss, name+"duplicates", v.Duplicated)
+		if f.keepsOrder() {
+			r.none(demo.TopicOrder, name+"frames out of order", v.Reordered)
+		}
+		if fl.lossless && !r.Deadlock {
+			r.Hard(phase, demo.TopicLoss, name+"frames lost", fmt.Sprintf("0 of %d", v.Sent), fmt.Sprint(lost),
+				lost == 0)
+		}
+	}
+}
+
+// keepsOrder reports whether no trunk spreads the frames of a flow over its members.
+func (f *fabric) keepsOrder() bool {
+	for _, s := range f.switches {
+		var v dataplane.Snapshot
+		s.sw.Snapshot(&v, f.Now())
+		if slices.ContainsFunc(v.Config.Trunks, func(t dataplane.TrunkConfig) bool { return !t.ByFlow }) {
+			return false
+		}
+	}
+	return true
+}
+
+// addSwitch adds a switch, its ports and its checks.
+func (f *fabric) addSwitch(r *Report, s *labSwitch) {
+	var v dataplane.Snapshot
+	s.sw.Snapshot(&v, f.Now())
+	result := demo.SwitchResult{Phase: phase, Name: s.name, LosslessDrops: v.LosslessDrops()}
+	for i := range v.Ports {
+		p, b := &v.Ports[i], &v.Buffer.Ports[i]
+		for q := range b.Ingress {
+			in := &b.Ingress[q]
+			if !in.Lossless {
+				continue
+			}
+			row := Port{Switch: s.name, Port: p.Config.Name, Priority: q, FramesReceived: p.Received.PFCFrames[q],
+				PausedNs: p.PausedNs[q], FramesSent: p.ControlSent.PFCFrames[q], HeldNs: p.HeldNs[q],
+				PrivatePeak: in.Used.Private.Persistent, SharedPeak: in.Used.Shared.Persistent,
+				HeadroomPeak: in.Used.Headroom.Persistent, HeadroomSize: in.Config.Headroom,
+				WaitedForBuffer: in.Waited}
+			if p.Config.Mode == macctl.ModePause {
+				row.Priority, row.FramesReceived, row.PausedNs = -1, p.Received.PauseFrames, p.PausedAllNs
+				row.FramesSent, row.HeldNs = p.ControlSent.PauseFrames, p.HeldAllNs
+			}
+			result.PFCSent += row.FramesSent
+			r.Ports = append(r.Ports, row)
+			result.Headroom = append(result.Headroom, demo.Headroom{Port: row.Port, Priority: row.Priority,
+				Configured: row.HeadroomSize, Peak: row.HeadroomPeak})
+		}
+	}
+	r.Switches = append(r.Switches, result)
+	r.none(demo.TopicLoss, s.name+": lossless_drops_total", result.LosslessDrops)
+}
+
+// addHostResults adds the hosts in the order of the file.
+func (f *fabric) addHostResults(r *Report) {
+	for _, h := range f.topology.Hosts {
+		if n, ok := f.hosts[h.Name]; ok {
+			v := f.Host(n)
+			r.Hosts = append(r.Hosts, Host{h.Name, v.Received.PFCFrames, v.PausedNs, v.Received.PauseFrames,
+				v.PausedAllNs})
+		}
+	}
+}
+
+// checkRun adds the checks of the whole run: it has ended by itself, and each frame is somewhere.
+func (f *fabric) checkRun(r *Report) {
+	s, unbalanced := f.Sum()
+	r.Hard(phase, demo.TopicCounters, "frames sent = received + dropped + held", fmt.Sprint(s.Sent+s.Copies),
+		fmt.Sprint(s.Received+s.Dropped+s.Held), s.Sent+s.Copies == s.Received+s.Dropped+s.Held)
+	got := "they do"
+	if len(unbalanced) > 0 {
+		got = unbalanced[0]
+	}
+	r.Hard(phase, demo.TopicCounters, "the counters of every switch balance", "they do", got, len(unbalanced) == 0)
+	sent := uint64(math.MaxUint64)
+	for i := range r.Flows {
+		sent = min(sent, r.Flows[i].Sent)
+	}
+	r.Hard(phase, demo.TopicRun, "every flow sends", "more than 0", fmt.Sprint(sent), sent > 0)
+	got = "no"
+	if r.Deadlock {
+		got = fmt.Sprintf("%d frames are held, and none has moved for %v", s.Held, time.Duration(f.Stall))
+		for _, w := range f.Cycle() {
+			r.Cycle = append(r.Cycle, Wait{f.Name(w.End), w.Priority, w.Frames, f.Name(w.By)})
+		}
+	}
+	r.Hard(phase, demo.TopicDeadlock, "deadlock", "no", got, !r.Deadlock)
+}
+
+// none adds a hard check that nothing was counted.
+func (r *Report) none(topic, name string, n uint64) {
+	r.Hard(phase, topic, name, "0", fmt.Sprint(n), n == 0)
+}
+
+// busiest returns the rows with pauses or a used buffer, by switch and port as they stand.
+func (r *Report) busiest() []Port {
+	return slices.DeleteFunc(slices.Clone(r.Ports), func(p Port) bool {
+		return cmp.Or(p.FramesReceived, p.FramesSent, uint64(p.PrivatePeak+p.SharedPeak+p.HeadroomPeak)) == 0
+	})
+}

@@ -1,0 +1,261 @@
+package simulation
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pfcswitch/cmd/internal/api"
+	"pfcswitch/cmd/internal/config"
+	"pfcswitch/cmd/internal/demo"
+)
+
+// simulate runs a topology that is written as text.
+func simulate(t *testing.T, text string, o Options) (*Report, error) {
+	t.Helper()
+	lab, err := config.ParseTopology("lab.yaml", []byte(text), os.ReadFile)
+	if err != nil {
+		return nil, err
+	}
+	return run(t.Context(), lab, o)
+}
+
+// standard is a run with the response of the standard.
+var standard = Options{Seed: 1, Response: -1}
+
+// example runs a file of scripts/lab.
+func example(t *testing.T, name string, o Options) *Report {
+	t.Helper()
+	r, err := Run(t.Context(), filepath.Join("../../../scripts/lab", name), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// held returns the ns for which the hosts were paused, by name.
+func (r *Report) held() map[string]int64 {
+	all := map[string]int64{}
+	for _, h := range r.Hosts {
+		all[h.Name] = h.PausedNs[3] + h.PausedAllNs
+	}
+	return all
+}
+
+// Every example passes, with its senders held and nothing lost; the ring alone locks up.
+func TestExamples(t *testing.T) {
+	files, err := filepath.Glob("../../../scripts/lab/*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	senders := map[string][]string{"incast.yaml": {"h1", "h2", "h3"}, "leaf-spine.yaml": {"h1", "h2"},
+		"trunk.yaml": {"h1"}, "ring.yaml": {"h1", "h2", "h3"}}
+	for _, file := range files {
+		name := filepath.Base(file)
+		r := example(t, name, standard)
+		if ring := name == "ring.yaml"; r.Pass == ring || r.Deadlock != ring || (len(r.Cycle) == 3) != ring {
+			t.Errorf("%s: pass %v, deadlock %v: %+v", name, r.Pass, r.Deadlock, r.Cycle)
+		}
+		for host, ns := range r.held() {
+			if sends := slices.Contains(senders[name], host); sends != (ns > 0) {
+				t.Errorf("%s: %s was paused for %d ns", name, host, ns)
+			}
+		}
+	}
+}
+
+// The shares of an incast are equal: three senders of 200M into 200M, of which half is lossy.
+func TestSharesOfIncast(t *testing.T) {
+	r := example(t, "incast.yaml", standard)
+	for _, f := range r.Flows {
+		if want := int64(200_000_000 / 6); f.Lossless && (f.Rate < want*95/100 || f.Rate > want*105/100) {
+			t.Errorf("%s: %d bit/s, want %d", f.Name, f.Rate, want)
+		}
+		if !f.Lossless && f.Lost == 0 {
+			t.Errorf("%s: no lossy frame was lost: the link was not full", f.Name)
+		}
+	}
+	for _, s := range r.Switches {
+		for _, h := range s.Headroom {
+			if h.Peak > h.Configured {
+				t.Errorf("%s: %+v", s.Name, h)
+			}
+		}
+	}
+}
+
+// A deadlock is told as a cycle of waits, by names.
+func TestDeadlockReport(t *testing.T) {
+	r := example(t, "ring.yaml", Options{Seed: 1, Response: -1, Stall: 20 * time.Millisecond})
+	var text bytes.Buffer
+	if err := r.Text(&text); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"Each waits for the next", "s1:out holds", "paused by s2:in", "s2:out holds",
+		"paused by s3:in", "s3:out holds", "paused by s1:in", "none has moved for 20ms", "FAIL"} {
+		if !strings.Contains(text.String(), want) {
+			t.Errorf("the report lacks %q:\n%s", want, text.String())
+		}
+	}
+	for i, w := range r.Cycle {
+		next := r.Cycle[(i+1)%len(r.Cycle)]
+		by, _, _ := strings.Cut(w.By, ":")
+		if !strings.HasPrefix(next.Port, by+":") || w.Frames == 0 || w.Priority != 3 {
+			t.Errorf("%+v is followed by %+v", w, next)
+		}
+	}
+}
+
+// The same file and seed give the same report, octet for octet, with any number of CPUs; another seed gives another.
+func TestReportIsDeterministic(t *testing.T) {
+	document := func(seed uint64, cpus int) string {
+		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(cpus))
+		r := example(t, "incast.yaml", Options{Seed: seed, Response: -1})
+		var b bytes.Buffer
+		if err := errors.Join(r.Text(&b), api.WriteJSON(&b, r)); err != nil {
+			t.Fatal(err)
+		}
+		return b.String()
+	}
+	first := document(1, 1)
+	if again := document(1, 2); again != first {
+		t.Errorf("%s\nand then\n%s", first, again)
+	}
+	if other := document(2, 1); other == first {
+		t.Error("the seed changes nothing")
+	}
+}
+
+const pair = `name: pair
+switches: {s1: {preset: roce}}
+hosts: {h1: {}, h2: {}}
+links:
+  l1: {ends: [h1, "s1:p1"], speed: 100G, cable: 10m}
+  l2: {ends: [h2, "s1:p2"], speed: 10G}
+`
+
+// One flow: what arrives when, by hand.
+func TestOneFlow(t *testing.T) {
+	r, err := simulate(t, pair+"traffic: {f: {from: h1, to: h2, priority: 0, octets: 1000, rate: 1G, start: 1ms, "+
+		"duration: 10ms}}", standard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := r.Flows[0]
+	const wire = (1000 + 24) * 8 // bits
+	if want := uint64(1_000_000_000 / 100 / wire); !r.Pass || f.Sent < want || f.Sent > want+1 ||
+		f.Received != f.Sent || f.Lossless {
+		t.Errorf("%+v, want %d frames", f, want)
+	}
+	if want := int64(wire/100 + 50 + wire/10); f.Latency.Max < want || f.Latency.Max > want+2 {
+		t.Errorf("a latency of %d ns, want %d", f.Latency.Max, want)
+	}
+	if r.Seconds != 0.011 || r.Speed != 10e9 {
+		t.Errorf("%v s, %d bit/s", r.Seconds, r.Speed)
+	}
+}
+
+// A host that takes long to obey fills more headroom; with PAUSE the whole port is held.
+func TestResponseAndPause(t *testing.T) {
+	peak := func(response time.Duration) (most int64) {
+		r, err := simulate(t, strings.ReplaceAll(pair, "100G", "10G")+"  l3: {ends: [h3, \"s1:p3\"], speed: 10G}\n"+
+			"traffic: {f: {incast: h2, duration: 20ms}}", Options{Seed: 1, Response: response})
+		if err == nil {
+			t.Fatalf("h3 is no node, and yet %+v", r)
+		}
+		text := strings.Replace(pair, "h2: {}", "h2: {}, h3: {}", 1)
+		r, err = simulate(t, strings.ReplaceAll(text, "100G", "10G")+"  l3: {ends: [h3, \"s1:p3\"], speed: 10G}\n"+
+			"traffic: {f: {incast: h2, duration: 20ms}}", Options{Seed: 1, Response: response})
+		if err != nil || !r.Pass || len(r.Ports) == 0 {
+			t.Fatal(r, err)
+		}
+		for _, p := range r.Ports {
+			most = max(most, p.HeadroomPeak)
+		}
+		return most
+	}
+	if quick, slow := peak(0), peak(20*time.Microsecond); slow < quick+10_000 {
+		t.Errorf("%d octets of headroom at once, %d after 20 µs", quick, slow)
+	}
+	text := strings.NewReplacer("100G", "10G, flow_control: pause", "10G", "1G, flow_control: pause").Replace(pair)
+	r, err := simulate(t, text+"traffic: {f: {from: h1, to: h2, duration: 5ms}}", standard)
+	if err != nil || !r.Pass || r.held()["h1"] == 0 || r.Ports[0].Priority != -1 || r.Ports[0].FramesSent == 0 {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+// What cannot be simulated is refused before anything runs, with file, line, key and what to do.
+func TestRefused(t *testing.T) {
+	const flow = "traffic: {f: {from: h1, to: h2, duration: 1ms}}"
+	for _, tt := range []struct{ name, text, want string }{
+		{"no traffic", pair, "lab.yaml:1: traffic: there is none"},
+		{"no speed", strings.Replace(pair, "10G", "none", 1) + flow, "switches.s1.ports.p2.speed: "},
+		{"a host's stack", strings.Replace(pair, "preset: roce", "preset: roce, ports: {t: {kind: tap}}", 1) + flow,
+			"ports.t.kind: tap: virtual time has no host's stack"},
+		{"a watchdog that acts", strings.Replace(pair, "preset: roce", "preset: roce, watchdog: {action: drop}", 1) +
+			flow, "watchdog: drop: virtual time has no deadlock watchdog"},
+		{"hosts joined", strings.Replace(pair, "h2: {}", "h2: {}, h3: {}, h4: {}", 1) + "  l3: {ends: [h3, h4]}\n" +
+			flow, "lab.yaml:7: links.l3.ends: h3:eth0: a host in virtual time has one link"},
+		{"one address twice", strings.Replace(pair, "h1: {}, h2: {}",
+			"h1: {mac: \"02:00:00:00:00:01\"}, h2: {mac: \"02:00:00:00:00:01\"}", 1) + flow,
+			"lab.yaml:3: hosts.h2.mac: h1 has the same address"},
+		{"a loop", "name: a\nswitches: {s1: {preset: roce}, s2: {preset: roce}}\nhosts: {h1: {}, h2: {}}\nlinks:\n" +
+			"  l1: {ends: [h1, \"s1:p1\"]}\n  l2: {ends: [h2, \"s2:p1\"]}\n" +
+			"  m1: {ends: [\"s1:m1\", \"s2:m1\"], loop: off}\n  m2: {ends: [\"s1:m2\", \"s2:m2\"], loop: off}\n" + flow,
+			"lab.yaml:4: links: flooded frames circulate"},
+		{"no way", strings.Replace(pair, "speed: 10G", "speed: 10G, flood: off, learning: false", 1) + flow,
+			"lab.yaml:7: traffic.f: no frame would come from h1 to h2: s1 drops what comes by p1"},
+		{"another priority", strings.Replace(pair, "preset: roce", "preset: roce, priorities: {trust: port}", 1) + flow,
+			"traffic.f: no frame would come from h1 to h2: s1 gives what comes by p1 priority 0"},
+		{"memory", strings.Replace(pair, "preset: roce", "preset: roce, buffer: {lossy: {size: 1000GiB}}", 1) + flow,
+			"size"},
+	} {
+		_, err := simulate(t, tt.text, standard)
+		if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.HasPrefix(err.Error(), "lab.yaml:") {
+			t.Errorf("%s: %v, want %q", tt.name, err, tt.want)
+		}
+	}
+}
+
+// An interrupt ends a run.
+func TestInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	o := standard
+	o.Progress = func(string) { cancel() }
+	if r, err := Run(ctx, "../../../scripts/lab/incast.yaml", o); err == nil ||
+		!strings.Contains(err.Error(), "interrupted") {
+		t.Errorf("%v, %v", r, err)
+	}
+}
+
+// A frame that is nowhere fails the run: the checks can fail.
+func TestChecksFail(t *testing.T) {
+	r := example(t, "incast.yaml", standard)
+	if r.Failed() {
+		t.Fatal("the run fails by itself")
+	}
+	lossless := 0
+	for _, c := range r.Checks {
+		if c.Topic == demo.TopicLoss && strings.HasSuffix(c.Name, "frames lost") {
+			lossless++
+		}
+	}
+	if lossless != 3 {
+		t.Errorf("%d checks of lossless flows, want 3", lossless)
+	}
+	text := strings.NewReplacer("preset: roce", "preset: roce, buffer: {ring_hold: off, headroom: 2KiB}").Replace(pair)
+	r, err := simulate(t, text+"traffic: {f: {from: h1, to: h2, duration: 5ms}}", standard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !r.Failed() || r.Flows[0].Lost == 0 || r.Switches[0].LosslessDrops == 0 {
+		t.Errorf("too little headroom: %+v, %+v", r.Flows, r.Switches)
+	}
+}

@@ -1,0 +1,74 @@
+package simulation
+
+import (
+	"fmt"
+	"io"
+	"text/tabwriter"
+	"time"
+)
+
+// Text writes the report for a person.
+func (r *Report) Text(out io.Writer) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "Lossless priorities of ports. RX: held by the peer. TX: holding the peer. Peaks in bytes.")
+	fmt.Fprintln(w, "PORT\tPRIO\tRX FRAMES\tRX PAUSED\t%\tTX FRAMES\tTX PAUSED\t%\tPRIVATE\tSHARED\tHEADROOM\tOF")
+	for _, p := range r.busiest() {
+		fmt.Fprintf(w, "%s:%s\t%s\t%d\t%s\t%s\t%d\t%s\t%s\t%d\t%d\t%d\t%d\n", p.Switch, p.Port, priority(p.Priority),
+			p.FramesReceived, short(p.PausedNs), r.share(p.PausedNs), p.FramesSent, short(p.HeldNs), r.share(p.HeldNs),
+			p.PrivatePeak, p.SharedPeak, p.HeadroomPeak, p.HeadroomSize)
+	}
+	for _, h := range r.Hosts {
+		for q, n := range h.PFCReceived {
+			if n > 0 {
+				fmt.Fprintf(w, "%s\t%d\t%d\t%s\t%s\t\t\t\t\t\t\t\n", h.Name, q, n, short(h.PausedNs[q]),
+					r.share(h.PausedNs[q]))
+			}
+		}
+		if h.PausesReceived > 0 {
+			fmt.Fprintf(w, "%s\tall\t%d\t%s\t%s\t\t\t\t\t\t\t\n", h.Name, h.PausesReceived, short(h.PausedAllNs),
+				r.share(h.PausedAllNs))
+		}
+	}
+	fmt.Fprintln(w)
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	if r.Deadlock {
+		r.deadlockText(out)
+	}
+	return r.Report.Text(out)
+}
+
+// deadlockText writes who waits for whom.
+func (r *Report) deadlockText(out io.Writer) {
+	if len(r.Cycle) == 0 {
+		fmt.Fprint(out, "Nothing moves, and no cycle of waits was found.\n\n")
+		return
+	}
+	fmt.Fprintln(out, "Deadlock. Each waits for the next, and the last for the first; what is held counts as lost:")
+	for _, c := range r.Cycle {
+		fmt.Fprintf(out, "  %s holds %d frames of priority %d, paused by %s\n", c.Port, c.Frames, c.Priority, c.By)
+	}
+	fmt.Fprintln(out)
+}
+
+func priority(p int) string {
+	if p < 0 {
+		return "all"
+	}
+	return fmt.Sprint(p)
+}
+
+// short writes a time with four digits.
+func short(ns int64) string {
+	unit := int64(1)
+	for ns/unit >= 10_000 {
+		unit *= 10
+	}
+	return time.Duration((ns + unit/2) / unit * unit).String()
+}
+
+// share writes a time as a share of the run.
+func (r *Report) share(ns int64) string {
+	return fmt.Sprintf("%.1f", 100*float64(ns)/float64(max(1, r.Lasted)))
+}
