@@ -35,6 +35,7 @@ func TestLabs(t *testing.T) {
 		{"interrupted", interruptedUp}, {"atomic", failedUp},
 		{"ordinary", unprivilegedUser}, {"nic", hostNIC}, {"others", foreignSocket}, {"said", keeperLog},
 		{"late", interruptedWhenReady}, {"collected", collectedKeeper},
+		{"virtual", sameInVirtualTime},
 	} {
 		t.Run(part.name, func(t *testing.T) { part.test(r.withTest(t)) })
 	}
