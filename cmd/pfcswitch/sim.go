@@ -1,8 +1,11 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -12,6 +15,7 @@ import (
 
 func simCommand() *cobra.Command {
 	var asJSON bool
+	var svg, pcap string
 	o := simulation.Options{}
 	c := &cobra.Command{
 		Use:   "sim FILE",
@@ -35,7 +39,7 @@ func simCommand() *cobra.Command {
 		if terminal(os.Stderr) {
 			o.Progress = func(text string) { fmt.Fprintf(os.Stderr, "\r\x1b[K%s", text) }
 		}
-		r, err := simulation.Run(cmd.Context(), args[0], o)
+		r, err := simulate(cmd, args[0], svg, pcap, o)
 		if o.Progress != nil {
 			fmt.Fprint(os.Stderr, "\r\x1b[K")
 		}
@@ -52,6 +56,8 @@ func simCommand() *cobra.Command {
 	})
 	jsonFlag(c, &asJSON)
 	f := c.Flags()
+	f.StringVar(&svg, "svg", "", "draw throughput, buffers and pauses over time into this file")
+	f.StringVar(&pcap, "pcap", "", "write the frames of each switch into this folder, as SWITCH.pcapng")
 	f.Uint64Var(&o.Seed, "seed", 1, "what random numbers begin with: the moments at which flows begin, marks and "+
 		"early discards of switches")
 	f.DurationVar(&o.Stall, "stall", 0, "end after this virtual time without a frame that moves (default: twice the "+
@@ -59,6 +65,32 @@ func simCommand() *cobra.Command {
 	f.DurationVar(&o.Response, "response", -time.Nanosecond, "how long hosts go on beginning frames after PFC or "+
 		"PAUSE came (default: the limit of IEEE 802.3)")
 	return c
+}
+
+// simulate runs a file and writes a picture and captures where they are wanted. Where nothing ran, no picture is left.
+func simulate(cmd *cobra.Command, file, svg, pcap string, o simulation.Options) (r *simulation.Report, err error) {
+	if pcap != "" {
+		if err := os.MkdirAll(pcap, 0o777); err != nil {
+			return nil, fmt.Errorf("--pcap: %w", err)
+		}
+		o.Capture = func(name string) (io.WriteCloser, error) {
+			return os.Create(filepath.Join(pcap, name+".pcapng"))
+		}
+	}
+	if svg == "" {
+		return simulation.Run(cmd.Context(), file, o)
+	}
+	picture, err := os.Create(svg)
+	if err != nil {
+		return nil, fmt.Errorf("--svg: %w", err)
+	}
+	defer func() {
+		if err = errors.Join(err, picture.Close()); r == nil {
+			err = errors.Join(err, os.Remove(svg))
+		}
+	}()
+	o.SVG = picture
+	return simulation.Run(cmd.Context(), file, o)
 }
 
 // simNotRun prints why there is no simulation and returns the exit status for it.

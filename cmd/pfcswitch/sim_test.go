@@ -3,6 +3,8 @@ package main
 import (
 	"errors"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -24,6 +26,31 @@ func TestSimStatus(t *testing.T) {
 		if out, status := run(t, simCommand(), strings.Fields(args)...); status != want {
 			t.Errorf("sim %s: status %d, want %d: %s", args, status, want, out)
 		}
+	}
+}
+
+// A picture and captures are written where they are wanted. Where nothing ran, no picture is left.
+func TestSimFiles(t *testing.T) {
+	dir := t.TempDir()
+	svg, pcap := filepath.Join(dir, "a.svg"), filepath.Join(dir, "frames")
+	if out, status := run(t, simCommand(), "../../scripts/lab/leaf-spine.yaml", "--svg", svg, "--pcap",
+		pcap); status != 0 {
+		t.Fatalf("status %d: %s", status, out)
+	}
+	for _, name := range []string{svg, filepath.Join(pcap, "leaf1.pcapng"), filepath.Join(pcap, "spine2.pcapng")} {
+		if is, err := os.Stat(name); err != nil || is.Size() == 0 {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	none := filepath.Join(dir, "none.svg")
+	for _, args := range [][]string{{"no-such.yaml", "--svg", none}, {"../../scripts/lab/ring.yaml", "--svg", dir},
+		{"../../scripts/lab/ring.yaml", "--pcap", svg}} {
+		if out, status := run(t, simCommand(), args...); status != couldNotRun {
+			t.Errorf("%v: status %d: %s", args, status, out)
+		}
+	}
+	if _, err := os.Stat(none); !os.IsNotExist(err) {
+		t.Errorf("a picture of nothing is left: %v", err)
 	}
 }
 

@@ -9,6 +9,7 @@
 //	flow.go      what a host sends, and what of it arrives
 //	deadlock.go  who waits for whom
 //	result.go    what a run has shown
+//	capture.go   frames of switches for package capture
 //
 // A frame takes its octets and 24 more of a wire (frame.WireOctets), at the speed of the sending port. It is received
 // when all of them have passed and the delay of the link is over. A port hands its wire one frame at a time. MAC

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 
 	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/capture"
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/dataplane/port"
 )
@@ -46,6 +47,7 @@ type Fabric struct {
 	moves   []dataplane.Move
 	batch   *port.Batch
 	control [128]byte
+	note    []byte // of the MAC Control frame that is captured
 }
 
 // A Config is what the whole run follows.
@@ -72,7 +74,8 @@ func New(c Config) (*Fabric, error) {
 	if c.Stall <= 0 || c.LookEvery <= 0 {
 		return nil, errors.New("a time of 0 ns for Stall or LookEvery")
 	}
-	f := &Fabric{Config: c, now: 1, scratch: make([]byte, port.MaxFrame+frame.TagOctets), batch: port.NewBatch()}
+	f := &Fabric{Config: c, now: 1, scratch: make([]byte, port.MaxFrame+frame.TagOctets), batch: port.NewBatch(),
+		note: make([]byte, 0, capture.MaxNote)}
 	f.events.add(f.now, look, none)
 	return f, nil
 }
@@ -196,11 +199,25 @@ func (f *Fabric) Start() {
 
 // Advance lets time pass until the run ends, or until a time of the flows, in ns.
 func (f *Fabric) Advance(until int64) Ending {
-	for until += f.begun; f.ending == Running && f.events.heap[0].at <= until; {
-		f.step()
+	for !f.AdvanceBy(until, never) {
 	}
 	return f.ending
 }
+
+// AdvanceBy is Advance for so many events at most. It reports whether the time has come or the run has ended.
+func (f *Fabric) AdvanceBy(until, events int64) (done bool) {
+	until += f.begun
+	for ; events > 0; events-- {
+		if f.ending != Running || f.events.heap[0].at > until {
+			return true
+		}
+		f.step()
+	}
+	return false
+}
+
+// Ending returns why the run has ended, or Running.
+func (f *Fabric) Ending() Ending { return f.ending }
 
 // step lets the next event happen. There always is one: the next look.
 func (f *Fabric) step() {

@@ -61,6 +61,7 @@ func (f *Fabric) receiveAtSwitch(n *switchNode, i int, t *transit) {
 	var burst []dataplane.Arrival
 	if etherType(b) == frame.TypeMACControl {
 		n.sw.Control(i, b, f.now, f.now)
+		f.captureControl(n, i, b)
 	} else {
 		burst = f.arrival[:]
 		burst[0].Data, burst[0].At = b, f.now
@@ -79,7 +80,11 @@ func etherType(b []byte) uint16 { return uint16(b[12])<<8 | uint16(b[13]) }
 // admit offers a burst to the switch. A frame that finds the waiting room full is lost, as in a full receive ring.
 func (f *Fabric) admit(n *switchNode, i int, burst []dataplane.Arrival) {
 	for taken, stop := 0, dataplane.Done; taken < len(burst); {
+		first := taken
 		taken, stop = n.sw.Ingress(i, burst, taken, f.now, 0)
+		for k := first; k < taken; k++ {
+			f.captureReceived(n, i, &burst[k])
+		}
 		f.moves = n.sw.Staged(f.moves[:0])
 		n.sw.Store(f.moves)
 		n.sw.Publish(f.moves, f.now)
@@ -135,6 +140,7 @@ func (f *Fabric) transmit(n *switchNode, i int, burst []dataplane.Arrival) {
 		return
 	}
 	if b, ok := n.sw.LoopProbe(i, f.control[:0], f.now); ok {
+		f.captureSent(n, i, b, len(b))
 		f.put(n.ports[i].wire, b, false)
 		f.probes++
 		n.sw.LoopProbeSent(i)
@@ -149,6 +155,7 @@ func (f *Fabric) transmit(n *switchNode, i int, burst []dataplane.Arrival) {
 	t := w.flight.push()
 	f.batch.Peek(0, t.head[:])
 	t.octets, t.data = int32(f.batch.Length(0)), true
+	f.captureSent(n, i, t.bytes(), int(t.octets))
 	n.sw.Sent(i, 1, f.now)
 	f.depart(n.ports[i].wire, t)
 }
@@ -163,6 +170,7 @@ func (f *Fabric) transmitControl(n *switchNode, i int) (sent bool) {
 	if !ok {
 		return false
 	}
+	f.captureControlOut(n, i, b)
 	f.put(n.ports[i].wire, b, true)
 	n.sw.ControlSent(i, f.now)
 	return true

@@ -26,8 +26,7 @@ type fabric struct {
 	switches []*labSwitch
 	hosts    map[string]int // nodes, by name
 	flows    []labFlow      // in the order of sim's
-	ending   sim.Ending
-	slowest  int64 // speed of the slowest link, bit/s
+	slowest  int64          // speed of the slowest link, bit/s
 }
 
 // A labSwitch is a switch of the topology.

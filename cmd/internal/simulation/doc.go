@@ -5,4 +5,6 @@
 //	build.go       the fabric of a topology, and what virtual time does not have
 //	report.go      the report: checks, flows, ports, hosts, the cycle of a deadlock
 //	table.go       the report as text
+//	svg.go         the run as a picture
+//	capture.go     the frames of each switch as a pcapng file
 package simulation

@@ -66,7 +66,7 @@ const phase = "a"
 
 // report judges the run.
 func (f *fabric) report(length time.Duration) *Report {
-	r := &Report{Seed: f.seed, Lasted: f.Now() - f.Begun(), Hops: f.Hops(), Deadlock: f.ending == sim.Stalled}
+	r := &Report{Seed: f.seed, Lasted: f.Now() - f.Begun(), Hops: f.Hops(), Deadlock: f.Ending() == sim.Stalled}
 	r.Schema, r.Demo, r.Seconds, r.Speed = api.Schema, "sim", length.Seconds(), f.slowest
 	r.Phases = []demo.PhaseResult{{Phase: phase, LockUp: r.Deadlock, Title: fmt.Sprintf(
 		"%s for %v, seed %d; switches: %d, hosts: %d, flows: %d; %d frame-hops in %v of virtual time",

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	"pfcswitch/cmd/internal/config"
@@ -16,10 +17,17 @@ type Options struct {
 	Stall    time.Duration // without a frame that moves, after which the run ends; 0: twice the longest pause
 	Response time.Duration // of the hosts to PFC and PAUSE; negative: the limit of the standard
 	Progress func(text string)
+	SVG      io.Writer // gets a picture of the run; nil: none
+	// Capture opens the file for the frames of a switch; nil: no frame is captured.
+	Capture func(name string) (io.WriteCloser, error)
 }
 
 // parts is how often a run tells how far it is.
 const parts = 200
+
+// eventsAtOnce is after how many events captures are written, which is before their rings are full, and an interrupt is
+// looked for.
+const eventsAtOnce = 10_000
 
 // Run runs the topology of a file and judges the result. An error means that nothing ran: it has file, line and key
 // where the file is at fault.
@@ -41,18 +49,38 @@ func run(ctx context.Context, t *config.Topology, o Options) (_ *Report, err err
 	for i := range t.Traffic {
 		length = max(length, t.Traffic[i].Start+t.Traffic[i].Duration)
 	}
+	captures, err := f.capture(o)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, captures.close()) }()
 	f.Start()
+	c := f.newCourse()
 	step := max(1, int64(length)/parts)
-	for until, end := step, sim.Running; end == sim.Running; until += step {
-		if ctx.Err() != nil {
-			return nil, fmt.Errorf("interrupted after %v of virtual time", time.Duration(f.Now()-f.Begun()))
+	for until := step; f.Ending() == sim.Running; until += step {
+		for done := false; !done; {
+			if ctx.Err() != nil {
+				return nil, fmt.Errorf("interrupted after %v of virtual time", time.Duration(f.Now()-f.Begun()))
+			}
+			done = f.AdvanceBy(until, eventsAtOnce)
+			if err := captures.write(); err != nil {
+				return nil, err
+			}
 		}
-		end = f.Advance(until)
 		if o.Progress != nil {
 			o.Progress(fmt.Sprintf("%v of %v, %d frame-hops", time.Duration(until).Round(time.Microsecond), length,
 				f.Hops()))
 		}
-		f.ending = end
+		if o.SVG != nil {
+			c.sample(f)
+		}
 	}
-	return f.report(length), nil
+	if err := captures.end(); err != nil {
+		return nil, err
+	}
+	r := f.report(length)
+	if o.SVG != nil {
+		err = c.svg(o.SVG, r.Phases[0].Title)
+	}
+	return r, err
 }

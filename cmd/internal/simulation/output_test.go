@@ -1,0 +1,108 @@
+package simulation
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+
+	"pfcswitch/dataplane/capture"
+)
+
+// A file is a buffer that can be closed.
+type file struct {
+	bytes.Buffer
+	closed bool
+}
+
+func (f *file) Close() error {
+	f.closed = true
+	return nil
+}
+
+// A capture has each frame that a switch has received, sent or obeyed, and nothing is missing.
+func TestCaptureHasEveryFrame(t *testing.T) {
+	files := map[string]*file{}
+	o := standard
+	o.Capture = func(name string) (io.WriteCloser, error) {
+		files[name] = &file{}
+		return files[name], nil
+	}
+	r := example(t, "leaf-spine.yaml", o)
+	plain := example(t, "leaf-spine.yaml", standard)
+	if !r.Pass || r.Hops != plain.Hops || r.Lasted != plain.Lasted {
+		t.Errorf("with captures: pass %v, %d hops in %d ns; without: %d in %d", r.Pass, r.Hops, r.Lasted, plain.Hops,
+			plain.Lasted)
+	}
+	if len(files) != 4 {
+		t.Fatalf("%d files", len(files))
+	}
+	var got, want uint64
+	for name, f := range files {
+		tally, err := capture.Copy(io.Discard, &f.Buffer)
+		if err != nil || tally.Missing != 0 || !f.closed || (tally.Frames == 0) != (name == "spine2") {
+			t.Errorf("%s: %+v, %v, closed: %v", name, tally, err, f.closed)
+		}
+		got += tally.Frames
+	}
+	for _, c := range r.Ports {
+		want += c.FramesReceived + c.FramesSent
+	}
+	for _, f := range r.Flows { // h1 and h2 to h3, h4 to h1: through three switches, in and out
+		want += 6 * f.Sent
+	}
+	if got != want { // the next loop probes are due after the run, which takes less than a second
+		t.Errorf("%d frames, want %d", got, want)
+	}
+}
+
+// A file that cannot be opened or written ends the run.
+func TestCaptureFails(t *testing.T) {
+	full := errors.New("no space")
+	o := standard
+	o.Capture = func(string) (io.WriteCloser, error) { return nil, full }
+	if _, err := Run(t.Context(), "../../../scripts/lab/incast.yaml", o); !errors.Is(err, full) {
+		t.Errorf("%v", err)
+	}
+}
+
+// The picture is XML, and names flows, switches and who is paused.
+func TestPicture(t *testing.T) {
+	var b bytes.Buffer
+	o := standard
+	o.SVG = &b
+	example(t, "incast.yaml", o)
+	for _, want := range []string{">h1&gt;h4 3<", ">h3&gt;h4 0<", ">s1<", ">h2<", "throughput", "buffer", "paused"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("the picture lacks %s", want)
+		}
+	}
+	if n := strings.Count(b.String(), "<polyline"); n != 6+1+3 {
+		t.Errorf("%d lines, want those of six flows, a switch and three hosts", n)
+	}
+	for d := xml.NewDecoder(&b); ; {
+		if _, err := d.Token(); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// A panel with more lines than it has room for shows the largest, and says so.
+func TestPanelOfMany(t *testing.T) {
+	c := &course{at: []int64{1, 2}}
+	for i := range 40 {
+		c.rates = append(c.rates, series{name: strings.Repeat("x", i+1), values: []float64{1, float64(i)}})
+	}
+	var b bytes.Buffer
+	if err := c.svg(&b, "many"); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(b.String(), "(the 12 largest of 40)") || strings.Count(b.String(), "<polyline") != 12 ||
+		!strings.Contains(b.String(), strings.Repeat("x", 40)) {
+		t.Error(b.String())
+	}
+}
