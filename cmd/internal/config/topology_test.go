@@ -2,6 +2,7 @@ package config
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"slices"
 	"strings"
@@ -188,6 +189,23 @@ traffic:
 	}
 	if e := lab.Errorf("traffic.all.incast", "x"); e.Error() != "lab.yaml:13: traffic.all.incast: x" {
 		t.Errorf("%v", e)
+	}
+}
+
+// Two long lists of hosts are refused before their pairs are made.
+func TestTopologyBoundsPairs(t *testing.T) {
+	text, all := "name: a\nlinks:\n", ""
+	for i := range 300 {
+		text += fmt.Sprintf("  l%d: {ends: [h%[1]d, \"g%[1]d:eth0\"]}\n", i)
+		all += fmt.Sprintf("\n      - h%d", i)
+	}
+	text += "hosts:\n"
+	for i := range 300 {
+		text += fmt.Sprintf("  h%d: {}\n  g%[1]d: {}\n", i)
+	}
+	_, err := ParseTopology("lab.yaml", []byte(text+"traffic:\n  f:\n    from:"+all+"\n    to:"+all+"\n"), noFiles)
+	if err == nil || err.Error() != "lab.yaml:905: traffic.f: more than 65536 pairs of hosts in all: write fewer" {
+		t.Errorf("%v", err)
 	}
 }
 

@@ -54,17 +54,12 @@ func (r *labReader) readTraffic(v value) {
 			key("permutation", &t.permutation, toggle),
 			key("priority", &t.Priority, number[uint8]("priority", 0, 7)),
 			key("octets", &t.Octets, number[int]("frame", minLabOctets, 65535+LabTag)),
-			orSaturating("rate", &t.Rate),
+			key("rate", &t.Rate, orWord(rate(1000), "saturating", 0)),
 			key("start", &t.Start, duration(0, maxLabTime)),
 			key("duration", &t.Duration, duration(1, maxLabTime)),
 		)
 		r.lab.Traffic = append(r.lab.Traffic, t)
 	}
-}
-
-// orSaturating is a rate, or the word saturating for 0.
-func orSaturating(name string, dst *int64) field {
-	return key(name, dst, orWord(rate(1000), "saturating", 0))
 }
 
 var nodeName = textual("", "cannot name a node: "+nameRule, func(text string) bool { return identifier(text, 32) })
@@ -84,66 +79,90 @@ func hostNames(name string, dst *[]string) field {
 	}, nil}
 }
 
-// checkTraffic finds the pairs of hosts, and what is wrong with them.
+// A trafficCheck finds the pairs of hosts, and what is wrong with traffic.
+type trafficCheck struct {
+	doc   *document
+	hosts map[string]*LabHost
+	links map[string]*LabLink // of each host's eth0
+	wired []string            // hosts with such a link, in the order of the file
+	pairs int                 // of all entries so far
+}
+
+// mostLabPairs bounds the pairs of hosts: two long lists would make more than a machine holds.
+const mostLabPairs = 1 << 16
+
 func (r *labReader) checkTraffic(hosts map[string]*LabHost) {
-	for i := range r.lab.Traffic {
-		t := &r.lab.Traffic[i]
-		at := "traffic." + t.Name
-		fail := func(key, format string, args ...any) {
-			key = at + key
-			r.doc.fail(source{r.doc.file, r.doc.lines}.line(key), key, format, args...)
+	c := trafficCheck{doc: r.doc, hosts: hosts, links: map[string]*LabLink{}}
+	for i := range r.lab.Links {
+		for _, end := range r.lab.Links[i].Ends {
+			if end.Interface == "eth0" {
+				c.links[end.Node] = &r.lab.Links[i]
+			}
 		}
-		r.checkHosts(".from", t.From, hosts, fail)
-		r.checkHosts(".to", t.To, hosts, fail)
-		if t.incast != "" {
-			r.checkHosts(".incast", []string{t.incast}, hosts, fail)
-		}
-		from, to := len(t.From) > 0, len(t.To) > 0
-		if t.permutation && (from || to || t.incast != "") || t.incast != "" && to ||
-			!t.permutation && t.incast == "" && !(from && to) {
-			fail("", "want one of three forms: from and to; incast, with from or without; permutation: on")
-			continue
-		}
-		if t.pairs = r.trafficPairs(t); len(t.pairs) == 0 {
-			fail("", "no frame would go: name at least two hosts")
-		}
-		r.checkOctets(t, fail)
 	}
+	for _, h := range r.lab.Hosts {
+		if c.links[h.Name] != nil {
+			c.wired = append(c.wired, h.Name)
+		}
+	}
+	for i := range r.lab.Traffic {
+		c.check(&r.lab.Traffic[i])
+	}
+}
+
+func (c *trafficCheck) fail(t *LabTraffic, key, format string, args ...any) {
+	key = "traffic." + t.Name + key
+	c.doc.fail(source{c.doc.file, c.doc.lines}.line(key), key, format, args...)
+}
+
+func (c *trafficCheck) check(t *LabTraffic) {
+	c.checkHosts(t, ".from", t.From)
+	c.checkHosts(t, ".to", t.To)
+	if t.incast != "" {
+		c.checkHosts(t, ".incast", []string{t.incast})
+	}
+	from, to := len(t.From) > 0, len(t.To) > 0
+	if t.permutation && (from || to || t.incast != "") || t.incast != "" && to ||
+		!t.permutation && t.incast == "" && !(from && to) {
+		c.fail(t, "", "want one of three forms: from and to; incast, with from or without; permutation: on")
+		return
+	}
+	if c.pairs += len(t.From) * len(t.To); c.pairs > mostLabPairs {
+		c.fail(t, "", "more than %d pairs of hosts in all: write fewer", mostLabPairs)
+		return
+	}
+	if t.pairs = c.pairsOf(t); len(t.pairs) == 0 {
+		c.fail(t, "", "no frame would go: name at least two hosts")
+	}
+	c.checkOctets(t)
 }
 
 // checkHosts finds names that are those of no host with a link.
-func (r *labReader) checkHosts(key string, names []string, hosts map[string]*LabHost, fail func(key, format string,
-	args ...any)) {
+func (c *trafficCheck) checkHosts(t *LabTraffic, key string, names []string) {
 	for _, name := range names {
 		switch {
-		case hosts[name] == nil:
-			fail(key, "%q is no host: add it to hosts, or correct the name", name)
-		case !r.wired(name):
-			fail(key, "no link leads to %s: add one, such as ends: [%[1]s, \"s1:p1\"]", name)
+		case c.hosts[name] == nil:
+			c.fail(t, key, "%q is no host: add it to hosts, or correct the name", name)
+		case c.links[name] == nil:
+			c.fail(t, key, "no link leads to %s: add one, such as ends: [%[1]s, \"s1:p1\"]", name)
 		}
 	}
 }
 
-// trafficPairs lists the pairs of hosts of an entry.
-func (r *labReader) trafficPairs(t *LabTraffic) (pairs [][2]string) {
-	var all []string
-	for _, h := range r.lab.Hosts {
-		if r.wired(h.Name) {
-			all = append(all, h.Name)
-		}
-	}
+// pairsOf lists the pairs of hosts of an entry.
+func (c *trafficCheck) pairsOf(t *LabTraffic) (pairs [][2]string) {
 	from, to := t.From, t.To
 	switch {
 	case t.permutation:
-		for i, name := range all {
-			if other := all[(i+len(all)/2)%len(all)]; other != name {
+		for i, name := range c.wired {
+			if other := c.wired[(i+len(c.wired)/2)%len(c.wired)]; other != name {
 				pairs = append(pairs, [2]string{name, other})
 			}
 		}
 		return pairs
 	case t.incast != "":
 		if to = []string{t.incast}; len(from) == 0 {
-			from = all
+			from = c.wired
 		}
 	}
 	for _, a := range from {
@@ -158,12 +177,11 @@ func (r *labReader) trafficPairs(t *LabTraffic) (pairs [][2]string) {
 
 // checkOctets sets the octets of frames where none are written, and refuses frames that the links of the hosts do not
 // carry.
-func (r *labReader) checkOctets(t *LabTraffic, fail func(key, format string, args ...any)) {
+func (c *trafficCheck) checkOctets(t *LabTraffic) {
 	most, at := 65535, ""
 	for _, pair := range t.pairs {
-		for i := range r.lab.Links {
-			l := &r.lab.Links[i]
-			if (l.has(pair[0], "eth0") || l.has(pair[1], "eth0")) && l.MTU < most {
+		for _, host := range pair {
+			if l := c.links[host]; l != nil && l.MTU < most {
 				most, at = l.MTU, l.Name
 			}
 		}
@@ -172,7 +190,7 @@ func (r *labReader) checkOctets(t *LabTraffic, fail func(key, format string, arg
 		t.Octets = max(most+LabTag, minLabOctets)
 	}
 	if t.Octets > most+LabTag {
-		fail(".octets", "%s carries frames of %d octets at most, with their tag: write no more, or raise "+
+		c.fail(t, ".octets", "%s carries frames of %d octets at most, with their tag: write no more, or raise "+
 			"links.%[1]s.mtu", at, most+LabTag)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"pfcswitch/cmd/internal/api"
+	"pfcswitch/cmd/internal/config"
 	"pfcswitch/cmd/internal/demo"
 	"pfcswitch/cmd/internal/traffic"
 	"pfcswitch/dataplane"
@@ -84,6 +85,7 @@ func (f *fabric) report(length time.Duration) *Report {
 
 // addFlowResults adds the flows and their checks: loss where a flow is lossless, order and duplicates.
 func (f *fabric) addFlowResults(r *Report) {
+	inOrder := f.keepsOrder()
 	for i := range f.flows {
 		fl, v := &f.flows[i], f.Flow(i)
 		lost := v.Sent - min(v.Sent, v.Received)
@@ -93,7 +95,7 @@ func (f *fabric) addFlowResults(r *Report) {
 				P99: v.Latency.Quantile(.99), P999: v.Latency.Quantile(.999), Max: v.Latency.Max}})
 		name := fmt.Sprintf("%s priority %d: ", r.Flows[i].Name, fl.Priority)
 		r.none(demo.TopicLoss, name+"duplicates", v.Duplicated)
-		if f.keepsOrder() {
+		if inOrder {
 			r.none(demo.TopicOrder, name+"frames out of order", v.Reordered)
 		}
 		if fl.lossless && !r.Deadlock {
@@ -105,14 +107,11 @@ func (f *fabric) addFlowResults(r *Report) {
 
 // keepsOrder reports whether no trunk spreads the frames of a flow over its members.
 func (f *fabric) keepsOrder() bool {
-	for _, s := range f.switches {
-		var v dataplane.Snapshot
-		s.sw.Snapshot(&v, f.Now())
-		if slices.ContainsFunc(v.Config.Trunks, func(t dataplane.TrunkConfig) bool { return !t.ByFlow }) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(f.switches, func(s *labSwitch) bool {
+		return slices.ContainsFunc(s.config.Trunks, func(t config.Trunk) bool {
+			return t.Distribution != config.FlowHash
+		})
+	})
 }
 
 // addSwitch adds a switch, its ports and its checks.
