@@ -300,3 +300,15 @@ func TestLongerThanTheEgressPort(t *testing.T) {
 	}
 	r.empty()
 }
+
+// LimitSendCalls bounds a plan, whatever the speed allows.
+func TestLimitSendCalls(t *testing.T) {
+	r := plainRig(t, 2)
+	r.offer(0, several(0, 1, lossless, 4, small)...)
+	for _, most := range []int{1, 3} {
+		r.sw.LimitSendCalls(most)
+		if n := r.sw.Dequeue(1, r.now, nil); n != most {
+			t.Errorf("a plan of %d frames, want %d", n, most)
+		}
+	}
+}

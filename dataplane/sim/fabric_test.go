@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"testing"
 
+	"pfcswitch/dataplane"
 	"pfcswitch/macctl"
 )
 
@@ -83,7 +84,57 @@ func TestTimesOfOneFlow(t *testing.T) {
 	}
 }
 
-// After PFC was received a host begins no frame later than its response time.
+// A rate is that of the time in which all flows were sending.
+func TestRateOfCommonTime(t *testing.T) {
+	r := newRig(t, gigabit, 500)
+	sw := r.addSwitch(3, 256, 1000, nil)
+	to := r.addHost(sw, 0)
+	for _, start := range []int64{0, 50 * ms} {
+		r.load(FlowConfig{From: r.addHost(sw, len(r.flows)+1), To: to, Octets: 1000, Rate: 100_000_000, Start: start,
+			Stop: 100 * ms})
+	}
+	r.start()
+	r.Advance(never - r.Begun())
+	for i := range r.flows {
+		if v := r.Flow(i); v.Rate < 99_000_000 || v.Rate > 101_000_000 {
+			t.Errorf("flow %d: %d bit/s", i, v.Rate)
+		}
+	}
+}
+
+// Frames that find no headroom wait in the waiting room of their port, and go on in order.
+func TestFramesWaitForBuffer(t *testing.T) {
+	r := newRig(t, gigabit, 10_000)
+	r.ringHold = true
+	sw := r.addSwitch(4, 64, mtu, nil)
+	for i := range 4 {
+		if err := r.switches[sw].SetRoom(i, 1<<20); err != nil {
+			t.Fatal(err)
+		}
+	}
+	sink := r.addHost(sw, 0)
+	for i := range 3 {
+		from := r.addHost(sw, i+1)
+		r.nodes[from].host.Response = 200_000 // longer than the headroom is for
+		r.load(FlowConfig{From: from, To: sink, Priority: lossless, Octets: mtu, Stop: 20 * ms})
+	}
+	r.start()
+	if end := r.Advance(never - r.Begun()); end != Done {
+		t.Fatalf("the run ended with %d", end)
+	}
+	r.kept()
+	var v dataplane.Snapshot
+	r.switches[sw].Snapshot(&v, r.now)
+	waited := uint64(0)
+	for _, p := range v.Buffer.Ports {
+		waited += p.Ingress[lossless].Waited
+	}
+	if waited == 0 {
+		t.Error("no frame waited: the test proves nothing")
+	}
+}
+
+// After PFC was received a host begins no frame later than its response time, and goes on until then.
 func TestHostObeysInTime(t *testing.T) {
 	for _, limit := range []int64{0, 1000, 50_000} {
 		r := newRig(t, gigabit, 0)
@@ -104,6 +155,9 @@ func TestHostObeysInTime(t *testing.T) {
 		until := at + limit // no frame begins later
 		if most := sent + uint64((until-at)/wire) + 1; r.flows[0].sent > most {
 			t.Errorf("%d ns: %d frames were begun after XOFF, want %d at most", limit, r.flows[0].sent-sent, most-sent)
+		}
+		if least := sent + uint64(limit/wire); r.flows[0].sent < least {
+			t.Errorf("%d ns: %d frames were begun after XOFF, want %d", limit, r.flows[0].sent-sent, least-sent)
 		}
 		r.Advance(3 * ms)
 		if paused := r.Host(from).PausedNs[lossless]; paused != 2000*512 {

@@ -39,6 +39,7 @@ type rig struct {
 	switches []*dataplane.Switch // by node; nil for hosts
 	delay    int64               // of all links, ns
 	speed    int64               // of all links, bit/s
+	ringHold bool                // frames without buffer wait
 }
 
 func newRig(tb reporter, speed, delay int64) *rig {
@@ -63,12 +64,12 @@ func headroomFor(speed, delay int64, octets int) int64 {
 	return frames * int64((octets+cell-1)/cell*cell)
 }
 
-// addSwitch adds a switch with n ports and a lossless shared segment of so many cells. No frame waits in a ring: what
-// finds no headroom is lost. statics are ports by host.
+// addSwitch adds a switch with n ports and a lossless shared segment of so many cells. Without ringHold, what finds no
+// headroom is lost. statics are ports by host.
 func (r *rig) addSwitch(n int, shared, octets int, statics map[int]int) int {
 	r.tb.Helper()
 	cfg := dataplane.Config{
-		Buffer: buffer.Config{Cell: cell,
+		Buffer: buffer.Config{Cell: cell, RingHold: r.ringHold,
 			Lossless: buffer.PoolConfig{Size: int64(shared * cell), Alpha: 1},
 			Lossy:    buffer.PoolConfig{Size: 1 << 18, Alpha: 1}},
 		Lossless: 1 << lossless, Demote: true, Ageing: time.Hour, Stations: 256,

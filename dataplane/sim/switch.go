@@ -79,8 +79,9 @@ func etherType(b []byte) uint16 { return uint16(b[12])<<8 | uint16(b[13]) }
 
 // admit offers a burst to the switch. A frame that finds the waiting room full is lost, as in a full receive ring.
 func (f *Fabric) admit(n *switchNode, i int, burst []dataplane.Arrival) {
-	for taken, stop := 0, dataplane.Done; taken < len(burst); {
+	for taken := 0; taken < len(burst); {
 		first := taken
+		var stop dataplane.Stop
 		taken, stop = n.sw.Ingress(i, burst, taken, f.now, 0)
 		for k := first; k < taken; k++ {
 			f.captureReceived(n, i, &burst[k])

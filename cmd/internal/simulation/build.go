@@ -45,9 +45,6 @@ type labFlow struct {
 	lossless bool // at each switch of its way
 }
 
-// firstMoment is when the switches of a fabric begin.
-const firstMoment = 1
-
 // build makes the fabric of a topology. Its errors have file, line and key.
 func build(t *config.Topology, o Options) (*fabric, error) {
 	if len(t.Traffic) == 0 {

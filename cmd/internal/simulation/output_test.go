@@ -58,6 +58,39 @@ func TestCaptureHasEveryFrame(t *testing.T) {
 	}
 }
 
+// A capture has the MAC Control frames that a switch gets from another.
+func TestCaptureHasControl(t *testing.T) {
+	files := map[string]*file{}
+	o := standard
+	o.Capture = func(name string) (io.WriteCloser, error) {
+		files[name] = &file{}
+		return files[name], nil
+	}
+	r, err := simulate(t, "name: line\nswitches: {s1: {preset: roce}, s2: {preset: roce}}\nhosts: {h1: {}, h2: {}, "+
+		"h3: {}}\nlinks:\n  l1: {ends: [h1, \"s1:p1\"]}\n  l2: {ends: [h2, \"s2:p1\"]}\n  l3: {ends: [h3, "+
+		"\"s2:p2\"]}\n  up: {ends: [\"s1:up\", \"s2:up\"]}\ntraffic: {f: {incast: h2, duration: 60ms}}", o)
+	if err != nil || !r.Pass {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	want := 4*r.Flows[0].Sent + 2*r.Flows[1].Sent // through two switches and one, in and out
+	between := uint64(0)
+	for _, p := range r.Ports {
+		want += p.FramesReceived + p.FramesSent
+		between += p.FramesReceived
+	}
+	got := uint64(0)
+	for _, f := range files {
+		tally, err := capture.Copy(io.Discard, &f.Buffer)
+		if err != nil {
+			t.Error(err)
+		}
+		got += tally.Frames
+	}
+	if got != want || between == 0 {
+		t.Errorf("%d frames, want %d, %d of them between switches", got, want, between)
+	}
+}
+
 // A file that cannot be opened or written ends the run.
 func TestCaptureFails(t *testing.T) {
 	full := errors.New("no space")

@@ -162,6 +162,16 @@ func TestOneFlow(t *testing.T) {
 	}
 }
 
+// A loop that the switches find shuts a port and loses nothing; their probes count as frames that have come and gone.
+func TestLoopThatIsShut(t *testing.T) {
+	r, err := simulate(t, "name: a\nswitches: {s1: {preset: roce}, s2: {preset: roce}}\nhosts: {h1: {}, h2: {}}\n"+
+		"links:\n  l1: {ends: [h1, \"s1:p1\"]}\n  l2: {ends: [h2, \"s2:p1\"]}\n  m1: {ends: [\"s1:m1\", \"s2:m1\"]}\n"+
+		"  m2: {ends: [\"s1:m2\", \"s2:m2\"]}\ntraffic: {f: {from: h1, to: h2, duration: 2ms}}", standard)
+	if err != nil || !r.Pass || r.Flows[0].Received == 0 {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
 // A host that takes long to obey fills more headroom; with PAUSE the whole port is held.
 func TestResponseAndPause(t *testing.T) {
 	peak := func(response time.Duration) (most int64) {

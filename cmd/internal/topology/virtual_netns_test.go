@@ -52,11 +52,11 @@ func sameInVirtualTime(r *rig) {
 		virtual[v.Hosts[i].Name] = shareOfRun{float64(f.Rate) / sum, float64(v.Hosts[i].PausedNs[3]) / 3e9}
 	}
 	r.up(path, name)
-	real, behind := r.shares(path)
+	onLinks, behind := r.shares(path)
 	r.checkLossless(r.state(name).Nodes[0])
 	r.run("lab", "down", path)
 	for _, host := range []string{"h1", "h2", "h3"} {
-		a, b := real[host], virtual[host]
+		a, b := onLinks[host], virtual[host]
 		r.t.Logf("%s: share %.3f, paused %.3f; in virtual time %.3f, %.3f", host, a.rate, a.paused, b.rate, b.paused)
 		if saturated := host != "h1"; saturated != (b.paused > 0.05) || saturated && a.paused == 0 {
 			r.t.Errorf("%s: paused for %.3f of the time, and %.3f in virtual time", host, a.paused, b.paused)
