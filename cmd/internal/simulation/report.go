@@ -1,7 +1,6 @@
 package simulation
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -186,9 +185,18 @@ func (r *Report) none(topic, name string, n uint64) {
 	r.Hard(phase, topic, name, "0", fmt.Sprint(n), n == 0)
 }
 
-// busiest returns the rows with pauses or a used buffer, by switch and port as they stand.
-func (r *Report) busiest() []Port {
-	return slices.DeleteFunc(slices.Clone(r.Ports), func(p Port) bool {
-		return cmp.Or(p.FramesReceived, p.FramesSent, uint64(p.PrivatePeak+p.SharedPeak+p.HeadroomPeak)) == 0
+// mostRows is how many rows of ports a person reads.
+const mostRows = 40
+
+// rows returns the ports that the text shows, by switch and port as they stand: those with pauses or a used buffer, and
+// of too many only those with pauses. hidden is how many others have used their buffer.
+func (r *Report) rows() (shown []Port, hidden int) {
+	used := slices.DeleteFunc(slices.Clone(r.Ports), func(p Port) bool {
+		return p.FramesReceived+p.FramesSent == 0 && p.PrivatePeak+p.SharedPeak+p.HeadroomPeak == 0
 	})
+	if len(used) <= mostRows {
+		return used, 0
+	}
+	shown = slices.DeleteFunc(slices.Clone(used), func(p Port) bool { return p.FramesReceived+p.FramesSent == 0 })
+	return shown, len(used) - len(shown)
 }

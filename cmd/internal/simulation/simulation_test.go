@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -231,6 +232,26 @@ func TestRefused(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.HasPrefix(err.Error(), "lab.yaml:") {
 			t.Errorf("%s: %v, want %q", tt.name, err, tt.want)
 		}
+	}
+}
+
+// Of many ports the text shows those with pauses, and says how many others there are.
+func TestRowsOfManyPorts(t *testing.T) {
+	r := &Report{}
+	for i := range 50 {
+		r.Ports = append(r.Ports, Port{Switch: "s", Port: fmt.Sprint("p", i), SharedPeak: 1000,
+			FramesSent: uint64(max(0, i-46))})
+	}
+	for n, want := range map[int][2]int{10: {10, 0}, mostRows: {mostRows, 0}, 50: {3, 47}} {
+		part := Report{Ports: r.Ports[:n]}
+		if shown, hidden := part.rows(); len(shown) != want[0] || hidden != want[1] {
+			t.Errorf("of %d rows %d are shown and %d hidden, want %v", n, len(shown), hidden, want)
+		}
+	}
+	var text bytes.Buffer
+	if err := r.Text(&text); err != nil || !strings.Contains(text.String(), "\n47 more without a pause") ||
+		!strings.Contains(text.String(), "s:p49") || strings.Contains(text.String(), "s:p46") {
+		t.Errorf("%v: %s", err, text.String())
 	}
 }
 

@@ -12,7 +12,8 @@ func (r *Report) Text(out io.Writer) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "Lossless priorities of ports. RX: held by the peer. TX: holding the peer. Peaks in bytes.")
 	fmt.Fprintln(w, "PORT\tPRIO\tRX FRAMES\tRX PAUSED\t%\tTX FRAMES\tTX PAUSED\t%\tPRIVATE\tSHARED\tHEADROOM\tOF")
-	for _, p := range r.busiest() {
+	shown, hidden := r.rows()
+	for _, p := range shown {
 		fmt.Fprintf(w, "%s:%s\t%s\t%d\t%s\t%s\t%d\t%s\t%s\t%d\t%d\t%d\t%d\n", p.Switch, p.Port, priority(p.Priority),
 			p.FramesReceived, short(p.PausedNs), r.share(p.PausedNs), p.FramesSent, short(p.HeldNs), r.share(p.HeldNs),
 			p.PrivatePeak, p.SharedPeak, p.HeadroomPeak, p.HeadroomSize)
@@ -20,19 +21,22 @@ func (r *Report) Text(out io.Writer) error {
 	for _, h := range r.Hosts {
 		for q, n := range h.PFCReceived {
 			if n > 0 {
-				fmt.Fprintf(w, "%s\t%d\t%d\t%s\t%s\t\t\t\t\t\t\t\n", h.Name, q, n, short(h.PausedNs[q]),
+				fmt.Fprintf(w, "%s\t%d\t%d\t%s\t%s\n", h.Name, q, n, short(h.PausedNs[q]),
 					r.share(h.PausedNs[q]))
 			}
 		}
 		if h.PausesReceived > 0 {
-			fmt.Fprintf(w, "%s\tall\t%d\t%s\t%s\t\t\t\t\t\t\t\n", h.Name, h.PausesReceived, short(h.PausedAllNs),
+			fmt.Fprintf(w, "%s\tall\t%d\t%s\t%s\n", h.Name, h.PausesReceived, short(h.PausedAllNs),
 				r.share(h.PausedAllNs))
 		}
 	}
-	fmt.Fprintln(w)
 	if err := w.Flush(); err != nil {
 		return err
 	}
+	if hidden > 0 {
+		fmt.Fprintf(out, "%d more without a pause: -j has them\n", hidden)
+	}
+	fmt.Fprintln(out)
 	if r.Deadlock {
 		r.deadlockText(out)
 	}
