@@ -30,7 +30,6 @@ type flow struct {
 	next                      uint64 // sequence number that follows the highest that came
 	window                    [2]int64
 	windowOctets              int64 // on the wire, that came in the window
-	lastAt                    int64
 	latency                   dataplane.Latency
 }
 
@@ -89,8 +88,7 @@ func (fl *flow) build(t *transit, i int32, now int64) {
 func (f *Fabric) deliver(h *host, b []byte, octets int) {
 	header, ok := frame.Parse(b)
 	if !ok || header.Dst != h.MAC || header.EtherType != testOctets0 || len(b) < header.NetOffset+numbers {
-		h.foreign++
-		return
+		return // flooded, and for another host
 	}
 	b = b[header.NetOffset:]
 	fl := &f.flows[binary.BigEndian.Uint32(b)]
@@ -100,7 +98,6 @@ func (f *Fabric) deliver(h *host, b []byte, octets int) {
 		fl.reordered++
 	}
 	fl.next = max(fl.next, sequence+1)
-	fl.lastAt = f.now
 	fl.latency.Record(f.now - sent)
 	if f.now > fl.window[0] && f.now <= fl.window[1] {
 		fl.windowOctets += int64(frame.WireOctets(octets))

@@ -30,7 +30,6 @@ type host struct {
 	sched    sched.Config
 	round    sched.State
 	queues   [NumPriorities]nicQueue
-	foreign  uint64 // frames for others that came
 }
 
 // A nicQueue is the flows of one priority, which take turns.

@@ -34,20 +34,18 @@ func (f *Fabric) Flow(i int) FlowResult {
 // scale returns n·by/to without overflow where the result is in range.
 func scale(n, by, to int64) int64 { return n/to*by + n%to*by/to }
 
-// A HostResult is what a host's NIC has obeyed and seen.
+// A HostResult is what a host's NIC has obeyed.
 type HostResult struct {
 	Received macctl.ReceiverCounters
 	PausedNs [NumPriorities]int64 // by PFC
 	// PausedAllNs is the time for which PAUSE stopped the NIC.
 	PausedAllNs int64
-	Foreign     uint64 // frames for others that came
 }
 
 // Host returns the result of a host.
 func (f *Fabric) Host(n int) HostResult {
 	h := f.nodes[n].host
-	r := HostResult{Received: h.receiver.Counters(), PausedAllNs: h.receiver.PausedTime(macctl.WholePort, f.now),
-		Foreign: h.foreign}
+	r := HostResult{Received: h.receiver.Counters(), PausedAllNs: h.receiver.PausedTime(macctl.WholePort, f.now)}
 	for q := range r.PausedNs {
 		r.PausedNs[q] = h.receiver.PausedTime(uint8(q), f.now)
 	}

@@ -32,8 +32,8 @@ type LabTraffic struct {
 // Pairs are the pairs of hosts between which frames go.
 func (t *LabTraffic) Pairs() [][2]string { return t.pairs }
 
-// LabTag is what a frame with a tag may be longer than the MTU: header and tag, in octets.
-const LabTag = 18
+// labTag is what a frame with a tag may be longer than the MTU: header and tag, in octets.
+const labTag = 18
 
 const (
 	minLabOctets = 64
@@ -53,7 +53,7 @@ func (r *labReader) readTraffic(v value) {
 			key("incast", &t.incast, nodeName),
 			key("permutation", &t.permutation, toggle),
 			key("priority", &t.Priority, number[uint8]("priority", 0, 7)),
-			key("octets", &t.Octets, number[int]("frame", minLabOctets, 65535+LabTag)),
+			key("octets", &t.Octets, number[int]("frame", minLabOctets, 65535+labTag)),
 			key("rate", &t.Rate, orWord(rate(1000), "saturating", 0)),
 			key("start", &t.Start, duration(0, maxLabTime)),
 			key("duration", &t.Duration, duration(1, maxLabTime)),
@@ -187,11 +187,11 @@ func (c *trafficCheck) checkOctets(t *LabTraffic) {
 		}
 	}
 	if t.Octets == 0 {
-		t.Octets = max(most+LabTag, minLabOctets)
+		t.Octets = max(most+labTag, minLabOctets)
 	}
-	if t.Octets > most+LabTag {
+	if t.Octets > most+labTag {
 		c.fail(t, ".octets", "%s carries frames of %d octets at most, with their tag: write no more, or raise "+
-			"links.%[1]s.mtu", at, most+LabTag)
+			"links.%[1]s.mtu", at, most+labTag)
 	}
 }
 
