@@ -205,6 +205,10 @@ func TestResponseAndPause(t *testing.T) {
 // What cannot be simulated is refused before anything runs, with file, line, key and what to do.
 func TestRefused(t *testing.T) {
 	const flow = "traffic: {f: {from: h1, to: h2, duration: 1ms}}"
+	many := "" // 2 TiB, and 8 MiB of each
+	for i := range 1024 {
+		many += fmt.Sprintf(",\n  x%d: {buffer: {cell: 4KiB, lossy: {size: 2GiB}}}", i)
+	}
 	for _, tt := range []struct{ name, text, want string }{
 		{"no traffic", pair, "lab.yaml:1: traffic: there is none"},
 		{"no speed", strings.Replace(pair, "10G", "none", 1) + flow, "switches.s1.ports.p2.speed: "},
@@ -225,7 +229,9 @@ func TestRefused(t *testing.T) {
 			"lab.yaml:7: traffic.f: no frame would come from h1 to h2: s1 drops what comes by p1"},
 		{"another priority", strings.Replace(pair, "preset: roce", "preset: roce, priorities: {trust: port}", 1) + flow,
 			"traffic.f: no frame would come from h1 to h2: s1 gives what comes by p1 priority 0"},
-		{"memory", strings.Replace(pair, "preset: roce", "preset: roce, buffer: {lossy: {size: 1000GiB}}", 1) + flow,
+		{"memory", strings.Replace(pair, "{s1: {preset: roce}}", "{s1: {preset: roce}"+many+"}", 1) + flow,
+			"lab.yaml:2: switches: their buffers take 2105389 MiB"},
+		{"a pool", strings.Replace(pair, "preset: roce", "preset: roce, buffer: {lossy: {size: 1000GiB}}", 1) + flow,
 			"size"},
 	} {
 		_, err := simulate(t, tt.text, standard)
