@@ -168,8 +168,9 @@ func (r *rig) kept() {
 			continue
 		}
 		var v dataplane.Snapshot
-		if sw.Snapshot(&v, r.now); v.LosslessDrops() != 0 {
-			r.tb.Errorf("%d lossless frames were dropped", v.LosslessDrops())
+		sw.Snapshot(&v, r.now)
+		if lost, _ := v.Losses(); lost != 0 {
+			r.tb.Errorf("%d lossless frames were dropped", lost)
 		}
 	}
 	r.balanced()

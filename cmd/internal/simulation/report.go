@@ -117,7 +117,8 @@ func (f *fabric) keepsOrder() bool {
 func (f *fabric) addSwitch(r *Report, s *labSwitch) {
 	var v dataplane.Snapshot
 	s.sw.Snapshot(&v, f.Now())
-	result := demo.SwitchResult{Phase: phase, Name: s.name, LosslessDrops: v.LosslessDrops()}
+	lost, discarded := v.Losses()
+	result := demo.SwitchResult{Phase: phase, Name: s.name, LosslessDrops: lost, Discarded: discarded}
 	for i := range v.Ports {
 		p, b := &v.Ports[i], &v.Buffer.Ports[i]
 		for q := range b.Ingress {
