@@ -223,7 +223,7 @@ readonly alone=(TestBystandersOfAStorm TestOverload TestIdleCost TestScrapeCost 
 readonly last_folders=(./cmd/internal/readme)
 
 # These parallel tests take longest. Each is a run of its own, before all others: at the end no CPU waits for one of them.
-readonly long=(TestEveryKeyChangesUnderLoad TestApplyMovesPorts TestChaos TestNobodyNoticesTheFastPath)
+readonly long=(TestEveryKeyChangesUnderLoad TestFastPathKeepsOrder TestChaos TestNobodyNoticesTheFastPath TestTCP)
 
 # runs prints a line for each run of a test program: its folder and its tests. "parallel" are the long ones, then twelve
 # tests of a folder at a time, folders with many tests first; "last" and "alone" are the others.
