@@ -52,7 +52,9 @@ func byLabel(c *dataplane.PortConfig, n *[dataplane.NumPriorities + 1]uint64,
 func collectDrops(o *output, p *dataplane.PortSnapshot) {
 	c := &p.Config
 	collectReasons(o, drops, c, &p.Counters.Drops, true)
-	collectReasons(o, losslessDiscarded, c, &p.Counters.LosslessDiscarded, false)
+	if none := (dataplane.Counters{}).LosslessDiscarded; p.Counters.LosslessDiscarded != none {
+		collectReasons(o, losslessDiscarded, c, &p.Counters.LosslessDiscarded, false)
+	}
 	byLabel(c, &p.Counters.LosslessDrops, func(label string, n uint64, lossless bool) {
 		if n > 0 || lossless {
 			o.value(losslessDrops, float64(n), c.Name, label)

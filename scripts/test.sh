@@ -215,15 +215,15 @@ stage_unit() {
 # in a storm against rates before; a busy process on every CPU; shares of a CPU; medians of times; senders that take all
 # CPUs in the labs; TCP's time-outs; a ring's outage; a full tunnel; a file system that all switches of this machine see;
 # what is lost, or comes after XOFF, where the switch itself is late; how long a bystander is held; captures that must
-# miss nothing. The commands of README, which a person runs one at a time, are run after the others.
+# miss nothing; a buffer that has to drain under load. The commands of README, which a person runs one at a time, are run after the others.
 readonly alone=(TestBystandersOfAStorm TestOverload TestIdleCost TestScrapeCost TestHeldPriorityStopsNoOther
   TestTimesOfNotification TestShowUnderLoad TestLabs TestHostNIC TestApplyGrowsRings TestTunnel
   TestKilledSwitchHoldsItsPeers TestObedientSendersLoseNothing TestApplyToAFullPool TestCapture TestSlowCaptureNeverBlocks
-  TestHeadroomIsChecked TestHostNICMeasures)
+  TestHeadroomIsChecked TestHostNICMeasures TestEveryKeyChangesUnderLoad)
 readonly last_folders=(./cmd/internal/readme)
 
 # These parallel tests take longest. Each is a run of its own, before all others: at the end no CPU waits for one of them.
-readonly long=(TestEveryKeyChangesUnderLoad TestFastPathKeepsOrder TestChaos TestNobodyNoticesTheFastPath TestTCP)
+readonly long=(TestFastPathKeepsOrder TestChaos TestNobodyNoticesTheFastPath TestTCP)
 
 # runs prints a line for each run of a test program: its folder and its tests. "parallel" are the long ones, then twelve
 # tests of a folder at a time, folders with many tests first; "last" and "alone" are the others.

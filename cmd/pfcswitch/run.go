@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"runtime/debug"
 	"strconv"
 	"strings"
 
@@ -96,11 +95,7 @@ func zeroPorts(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-// gcPercent is how much garbage a switch lets pile up, as a share of its heap, which is small. Frames leave none.
-const gcPercent = 50
-
 func serve(ctx context.Context, cfg *config.Config) error {
-	debug.SetGCPercent(gcPercent)
 	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
 	refused := daemon.SetNice(cfg.Nice)
 	d, err := daemon.New(cfg, log)
