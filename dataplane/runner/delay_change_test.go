@@ -151,9 +151,9 @@ func (w *delayRig) left(n int) {
 	}
 	var v dataplane.Snapshot
 	w.w.r.sw.Snapshot(&v, Now())
-	l := accounts(&v)
-	if len(w.out.frames) != n || l.sent != uint64(n) || l.held != uint64(w.fed-n) || l.dropped != 0 ||
-		l.received+l.copies != l.sent+l.held {
+	l := v.Balance()
+	if len(w.out.frames) != n || l.Sent != uint64(n) || l.Held != uint64(w.fed-n) || l.Dropped != 0 ||
+		l.Received+l.Copies != l.Sent+l.Held {
 		w.Fatalf("%d of %d frames left, want %d: %+v", len(w.out.frames), w.fed, n, l)
 	}
 }

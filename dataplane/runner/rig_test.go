@@ -126,33 +126,6 @@ func unshaped(i int) dataplane.PortConfig {
 	return c
 }
 
-// A ledger adds up what a snapshot says of data frames.
-type ledger struct {
-	received, copies, sent, dropped, held uint64
-}
-
-// accounts returns the ledger of all ports. A frame that was lost in a ring was not received.
-func accounts(v *dataplane.Snapshot) (l ledger) {
-	for i := range v.Ports {
-		p := &v.Ports[i]
-		l.received += p.Counters.ReceivedFrames
-		l.copies += p.Counters.Copies
-		l.sent += p.Counters.SentFrames
-		l.held += uint64(p.Delayed + p.Waiting)
-		for _, n := range p.Held {
-			l.held += uint64(n)
-		}
-		for prio := range p.Counters.Drops {
-			for reason, n := range p.Counters.Drops[prio] {
-				if dataplane.DropReason(reason) != dataplane.DropRing {
-					l.dropped += n
-				}
-			}
-		}
-	}
-	return l
-}
-
 // faults returns what must never happen to a lossless frame, summed over all ports.
 func faults(v *dataplane.Snapshot) (n uint64) {
 	for i := range v.Ports {

@@ -139,8 +139,8 @@ func eventually(t *testing.T, what string, done func() bool) {
 func (l *testbed) balanced() *dataplane.Snapshot {
 	l.t.Helper()
 	v := l.snapshot()
-	a := accounts(v)
-	if !l.losesFrames && a.received+a.copies != a.sent+a.dropped+a.held || v.Buffer.Unbalanced != 0 {
+	a := v.Balance()
+	if !l.losesFrames && a.Received+a.Copies != a.Sent+a.Dropped+a.Held || v.Buffer.Unbalanced != 0 {
 		l.t.Errorf("accounts %+v, unbalanced %d", a, v.Buffer.Unbalanced)
 	}
 	if n := faults(v); n != 0 {
@@ -158,7 +158,7 @@ func (l *testbed) empties() *dataplane.Snapshot {
 				return false
 			}
 		}
-		return accounts(l.snapshot()).held == 0
+		return l.snapshot().Balance().Held == 0
 	})
 	l.must(l.r.Do(func(sw *dataplane.Switch) error {
 		if cells, descriptors := sw.InUse(); cells+descriptors != 0 {
