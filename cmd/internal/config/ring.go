@@ -28,8 +28,8 @@ func (p *Port) defaultOutage() time.Duration { return p.outage(60*time.Milliseco
 // Assisted returns a port with the ring that it needs where a program in the kernel holds its peer. The program does so
 // once half of the ring is unread, whatever the length of the frames. While the switch is stopped, up to assist.hold,
 // each end of a pause lets the peer send for a reaction: two send calls and two frames. By default the ring holds four
-// times as much as all these reactions, from 15 ms (on a slow port 128 frames) up to what other ports have. So it is at
-// a port with a delay, where more frames are on the way.
+// times as much as all these reactions, from 15 ms (on a slow port 128 frames) up to what other ports have. A
+// port with a delay has what other ports have, because more frames are on the way there.
 func (c *Config) Assisted(p *Port) *Port {
 	const least, margin = 15 * time.Millisecond, 4
 	a := *p
