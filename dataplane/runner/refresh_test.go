@@ -2,12 +2,16 @@ package runner
 
 import (
 	"bytes"
-	"pfcswitch/dataplane"
-	"pfcswitch/dataplane/port"
-	"pfcswitch/macctl"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
+
+	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/port"
+	"pfcswitch/dataplane/port/porttest"
+	"pfcswitch/macctl"
 )
 
 // An exit is a port that keeps the MAC Control frames that leave by it.
@@ -294,12 +298,84 @@ func holdWhereNobodyLooks(t *testing.T, e executor, delay int64) {
 		eventually(t, "the peer is free", func() bool {
 			l.r.mu.Lock()
 			defer l.r.mu.Unlock()
-			return !f.hold.late() && f.due.Load() == noDeadline && l.r.sw.XoffSent(0)
+			return f.free() && l.r.sw.XoffSent(0)
 		})
 	}
 	c := l.empties().Ports[0].ControlSent // more where a worker got no CPU
 	if c.XoffSent[lossless] < 3 || c.XonSent[lossless] != c.XoffSent[lossless] {
 		t.Errorf("%+v, want XOFF three times or more, and XON as often", c)
+	}
+}
+
+// free tells whether the peer is not held, and XON was sent after a hold because nobody looked.
+func (f *refresh) free() bool {
+	f.Lock()
+	defer f.Unlock()
+	return !f.late && !f.hold.late() && f.due.Load() == noDeadline
+}
+
+// An overtakenPort begins a hold because nobody looks while XON leaves, and lets the next XOFF out only once the worker
+// that looks waits to take it over.
+type overtakenPort struct {
+	*porttest.End
+	r     *Runner
+	begin atomic.Bool // with the next XON
+	begun bool
+}
+
+func (p *overtakenPort) SendControl(b []byte) error {
+	f := &p.r.refresher.ports[0]
+	switch xon := bytes.Count(b[pfcTimes:pfcEnd], []byte{0}) == pfcEnd-pfcTimes; {
+	case xon && p.begin.Swap(false):
+		g := f.guard.Load()
+		f.Lock()
+		f.resend = resend{port: g.port, frame: g.hold, late: true}
+		f.send(Now(), false, func([]byte, bool) {})
+		f.begin(Now())
+		f.Unlock()
+		p.begun = true
+	case !xon && p.begun:
+		p.begun = false
+		f.guard.Load().wake()
+		for n, tries := 0, 0; n < 20 && tries < 200; n, tries = n+1, tries+1 { // it may have looked before
+			if p.r.mu.TryLock() {
+				p.r.mu.Unlock()
+				n = 0
+			}
+			time.Sleep(50 * time.Microsecond)
+		}
+	}
+	return p.End.SendControl(b)
+}
+
+// Where in a PFC frame the pause times are.
+const (
+	pfcTimes = 18
+	pfcEnd   = pfcTimes + 2*dataplane.NumPriorities
+)
+
+// XON leaves again where a hold has overtaken it that another worker has taken over by then.
+func TestHoldOvertakesXON(t *testing.T) {
+	l := newTestbed(t, executor{name: "per port", cpus: 2, perPort: true}, roomy(2), unshapedPorts(2)...)
+	var p *overtakenPort
+	l.must(l.r.Detach(0))
+	l.attach(0, func(e *porttest.End) port.Port {
+		p = &overtakenPort{End: e, r: l.r}
+		return p
+	})
+	f := &l.r.refresher.ports[0]
+	hold := func(on bool) {
+		l.must(l.r.Do(func(sw *dataplane.Switch) error {
+			sw.HoldPeerForRing(0, on, Now())
+			return nil
+		}))
+	}
+	for range 20 {
+		hold(true)
+		eventually(t, "XOFF leaves", func() bool { return f.due.Load() != noDeadline })
+		p.begin.Store(true)
+		hold(false)
+		eventually(t, "the peer is free", func() bool { return !p.begin.Load() && f.free() })
 	}
 }
 

@@ -150,13 +150,14 @@ func (r *Runner) quiesce(f func() error) error {
 			<-r.parked
 		}
 	}
-	err := f()
-	if r.assist.Maps != nil {
-		r.assist.Maps.Forget() // f may have changed what decides about a frame
-	}
-	r.halt.Store(false)
-	close(r.resume)
-	return err
+	defer func() {
+		if r.assist.Maps != nil {
+			r.assist.Maps.Forget() // f may have changed what decides about a frame
+		}
+		r.halt.Store(false)
+		close(r.resume)
+	}()
+	return f()
 }
 
 // pauseWorker stops a worker until the change is done.

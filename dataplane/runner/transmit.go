@@ -99,10 +99,14 @@ func (w *worker) sendControl(t *portTask) (now int64) {
 			t.deadline = min(t.deadline, t.retryAt)
 			return now
 		}
-		if t.delay != nil && w.r.refresher.Holds(t.index) != holds {
-			continue // a hold has overtaken the frame, which will not leave
+		overtaken := w.r.refresher.Holds(t.index) != holds // by a hold that began while the switch was not locked
+		if overtaken && t.delay != nil {
+			continue // the frame will not leave
 		}
 		crossed, arrived := sw.ControlSent(t.index, now)
+		if overtaken { // by now another worker may have ended that hold: then XON leaves again
+			sw.ControlRefreshed(t.index, 0, now, true)
+		}
 		if crossed != 0 {
 			w.r.xoff.Record(now - crossed)
 			w.r.xoffAge.Record(now - arrived)
