@@ -31,7 +31,7 @@ func (s *Switch) handleLoopProbe(p *portState, a *Arrival) {
 
 // followProbes gives every port work where a loop probe may be due earlier.
 func (s *Switch) followProbes() {
-	if s.bridge.TakeStirred() {
+	if s.bridge.TakeResumed() {
 		for p := range s.existing() {
 			s.markPending(p)
 		}

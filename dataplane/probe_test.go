@@ -185,7 +185,7 @@ func TestProbeIsSentBack(t *testing.T) {
 // leave by.
 func TestFloodBringsProbes(t *testing.T) {
 	r := looping(t, 3)
-	for range bridge.CalmProbes {
+	for range bridge.BackoffAfter {
 		r.now += int64(bridge.ProbeInterval)
 		for i := range 3 {
 			r.sw.LoopProbe(i, nil, r.now)
@@ -195,7 +195,7 @@ func TestFloodBringsProbes(t *testing.T) {
 	for i := range 3 {
 		r.sw.TakePending(i)
 		if r.sw.LoopProbeDeadline(i) <= r.now {
-			t.Fatalf("port %d is not calm", i)
+			t.Fatalf("port %d does not back off", i)
 		}
 	}
 	r.offer(2, ether(0xFF_FF_FF_FF_FF_FF, host(2), nil, experimental, 0, 60))

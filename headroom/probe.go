@@ -90,8 +90,8 @@ type Probe struct {
 	holdUntil    int64 // when the headroom that was found is given back; 0 where the link is measured, or never was
 	givenBack    bool  // and it is, until the link is measured again
 
-	stream streams
-	calm   calm
+	stream  streams
+	backoff backoff
 
 	count Counters
 }
@@ -222,7 +222,7 @@ func (p *Probe) restart(now int64) {
 	}
 	p.results.restart()
 	p.stream.restart()
-	p.calm = calm{idle: p.calm.idle}
+	p.backoff = backoff{idle: p.backoff.idle}
 	p.nextRequest = math.MaxInt64
 	if p.Measuring() {
 		p.nextRequest = now

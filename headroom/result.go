@@ -59,13 +59,13 @@ func (p *Probe) nextResult(now int64) (out macctl.MeasurementFrame, ok bool) {
 		r.sent, r.acked = m, false
 	}
 	if r.applied() && now < r.repeatAt {
-		if p.calm.wait > 0 {
+		if p.backoff.wait > 0 {
 			r.nextCheck = r.repeatAt
 		}
 		return out, false
 	}
 	r.awaitsAck, r.repeatAt = true, now+min(repeatAfter*int64(p.set.Interval), repeatLimit)
-	if p.calm.wait > 0 {
+	if p.backoff.wait > 0 {
 		r.repeatAt = now + repeatLimit
 	}
 	out.Measurement = r.sent
@@ -207,7 +207,7 @@ func (p *Probe) sampleAdded(now int64) {
 	p.holdUntil, p.givenBack = 0, false
 	p.warnOver(now)
 	p.updateTarget(now)
-	if p.calm.wait == 0 {
+	if p.backoff.wait == 0 {
 		p.results.nextCheck = min(p.results.nextCheck, now+int64(p.set.Interval))
 	}
 	if p.results.sent.Operation == 0 {

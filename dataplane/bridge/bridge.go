@@ -50,14 +50,14 @@ type Bridge struct {
 	fdb   fdb
 	ports [MaxPorts]port
 
-	identity Identity
-	hmac     hash.Hash // keyed with the identity's secret
-	scratch  []byte    // for authenticator
-	holdoff  int64     // Holdoff, shorter in a test
-	floods   uint64    // flooded frames, but for loop probes of other switches
-	calm     bool      // a port is calm
-	stirred  bool      // TakeStirred
-	until    int64     // Until
+	identity  Identity
+	hmac      hash.Hash // keyed with the identity's secret
+	scratch   []byte    // for authenticator
+	holdoff   int64     // Holdoff, shorter in a test
+	floods    uint64    // flooded frames, but for loop probes of other switches
+	backedOff bool      // the loop probes of a port are rare
+	resumed   bool      // TakeResumed
+	until     int64     // Until
 }
 
 // New returns a bridge without ports. The error tells which setting is out of range.

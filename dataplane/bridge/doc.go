@@ -9,7 +9,7 @@
 //	  lookup (fdb.go)      destination address → one port                 8.6.3, 8.8
 //	  flood (forward.go)   no entry, or a group address → member ports    8.6.4
 //	  storm (storm.go)     limit on what one port may flood
-//	    calm.go            loop probes are rare until a frame floods
+//	    backoff.go          loop probes are rare until a frame floods
 //	Trace (forward.go)     what Forward would decide, without learning
 //	Egress (vlan.go)       tagged, untagged or not a member               8.6.4
 //

@@ -6,7 +6,7 @@ import (
 )
 
 const (
-	// ProbeInterval is the time between two loop probes of a port that is not calm.
+	// ProbeInterval is the time between two loop probes while frames are flooded.
 	ProbeInterval = time.Second
 
 	// Holdoff is how long the flooding of a port stays off after the last own probe came back on the port.
@@ -179,7 +179,7 @@ func (b *Bridge) LoopTick(port int, now int64) (p Probe, send bool, ev LoopEvent
 		ev = b.updateSets(port, reason)
 	}
 	if send {
-		b.calmDown(port, now)
+		b.backOff(port, now)
 	}
 	if p = (Probe{Identity: b.identity.Public, Port: uint16(port), Sequence: g.sequence}); send {
 		p.Authenticator = b.authenticator(&p)
@@ -217,7 +217,7 @@ func (b *Bridge) HandleProbe(p Probe, in int, now int64) (v ProbeVerdict, ev Loo
 	if v = b.ports[sender].guard.use(p.Sequence, in); v != ProbeReturns {
 		return v, ev
 	}
-	b.stir(sender)
+	b.resume(sender)
 	port := b.portToShut(sender, in)
 	if reason := b.ports[port].guard.probeReturned(now); reason != NoLoopEvent {
 		ev = b.updateSets(port, reason)
@@ -242,7 +242,7 @@ func (b *Bridge) portToShut(sender, in int) int {
 // stops.
 func (b *Bridge) updateGuard(i int, why LoopReason) LoopEvent {
 	p := &b.ports[i]
-	if p.calm.probes = 0; p.loop && b.up.Has(i) {
+	if p.backoff.probes = 0; p.loop && b.up.Has(i) {
 		p.guard.arm()
 	} else if p.guard.disarm() {
 		return b.updateSets(i, why)

@@ -32,7 +32,7 @@ type port struct {
 	admit   Admit
 	storm   storm
 	guard   loopGuard
-	calm    calm
+	backoff backoff
 }
 
 // SetPort adds a port, which is down until SetUp, or changes a port. A changed port keeps its link state and what it

@@ -25,33 +25,33 @@ func probesUntil(b *Bridge, n int, from, until int64) (sent []int64) {
 // Probes become rare where none comes back and no frame floods, and the next frame that floods is followed by one at
 // once. What does not flood, and the probe of another switch, changes nothing.
 func TestProbesOfACalmPort(t *testing.T) {
-	const ports, calm = 3, 40 * second
-	broadcast := func(b *Bridge) { b.Forward(0, frame.Broadcast, stationA, 1, 60, calm+5) }
+	const ports, quiet = 3, 40 * second
+	broadcast := func(b *Bridge) { b.Forward(0, frame.Broadcast, stationA, 1, 60, quiet+5) }
 	for _, tt := range []struct {
 		name    string
 		input   func(b *Bridge)
-		stirred bool
+		resumed bool
 	}{
 		{"nothing", func(*Bridge) {}, false},
 		{"a broadcast", broadcast, true},
-		{"to an unknown station", func(b *Bridge) { b.Forward(1, stranger, stationA, 1, 60, calm+5) }, true},
-		{"to a known station", func(b *Bridge) { b.Forward(1, stationC, stationA, 1, 60, calm+5) }, false},
-		{"another switch's probe", func(b *Bridge) { b.Forward(1, ProbeAddress, stranger, 1, 60, calm+5) }, false},
-		{"explain", func(b *Bridge) { b.Trace(0, frame.Broadcast, stationA, 1, calm+5) }, false},
+		{"to an unknown station", func(b *Bridge) { b.Forward(1, stranger, stationA, 1, 60, quiet+5) }, true},
+		{"to a known station", func(b *Bridge) { b.Forward(1, stationC, stationA, 1, 60, quiet+5) }, false},
+		{"another switch's probe", func(b *Bridge) { b.Forward(1, ProbeAddress, stranger, 1, 60, quiet+5) }, false},
+		{"explain", func(b *Bridge) { b.Trace(0, frame.Broadcast, stationA, 1, quiet+5) }, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			b := newGuarded(t, ports)
 			b.Forward(2, frame.Broadcast, stationC, 1, 60, 0)
 			var want []int64
-			for i := range int64(CalmProbes) {
+			for i := range int64(BackoffAfter) {
 				want = append(want, i*second)
 			}
-			if got := probesUntil(b, ports, 0, calm); !slices.Equal(got, append(want, 20*second, 30*second)) {
+			if got := probesUntil(b, ports, 0, quiet); !slices.Equal(got, append(want, 20*second, 30*second)) {
 				t.Fatalf("probes at %v", got)
 			}
 			tt.input(b)
 			due := 40 * second
-			if tt.stirred {
+			if tt.resumed {
 				due = 31 * second
 			}
 			for i := range ports {
@@ -59,15 +59,15 @@ func TestProbesOfACalmPort(t *testing.T) {
 					t.Errorf("port %d: the next probe at %d, want %d", i, got, due)
 				}
 			}
-			if b.TakeStirred() != tt.stirred || b.TakeStirred() {
-				t.Errorf("stirred, once: want %v", tt.stirred)
+			if b.TakeResumed() != tt.resumed || b.TakeResumed() {
+				t.Errorf("resumed, once: want %v", tt.resumed)
 			}
-			if !tt.stirred {
+			if !tt.resumed {
 				return
 			}
-			got := probesUntil(b, ports, calm+6, 100*second)
-			if len(got) <= CalmProbes || got[0] != calm+6 || got[CalmProbes-1] != 49*second ||
-				got[CalmProbes] != 60*second {
+			got := probesUntil(b, ports, quiet+6, 100*second)
+			if len(got) <= BackoffAfter || got[0] != quiet+6 || got[BackoffAfter-1] != 49*second ||
+				got[BackoffAfter] != 60*second {
 				t.Errorf("probes at %v, want one at once, then one a second, and rare ones from 60 s on", got)
 			}
 		})
@@ -80,7 +80,7 @@ func TestProbesOfAPortThatIsNotCalm(t *testing.T) {
 	b := newGuarded(t, 3)
 	probesUntil(b, 3, 0, 40*second)
 	handle(b, 0, 2, 40*second)
-	if got := probesUntil(b, 3, 40*second, 45*second); len(got) != 4 || b.LoopState(2) != LoopShut || !b.TakeStirred() {
+	if got := probesUntil(b, 3, 40*second, 45*second); len(got) != 4 || b.LoopState(2) != LoopShut || !b.TakeResumed() {
 		t.Errorf("probes at %v after one had come back, port 2 %v", got, b.LoopState(2))
 	}
 	if got := b.LoopDeadline(1); got != 50*second {

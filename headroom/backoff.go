@@ -11,8 +11,8 @@ const (
 	rarest        = int64(64 * time.Second)
 )
 
-// A calm says how rarely a Probe measures.
-type calm struct {
+// A backoff says how rarely a Probe measures.
+type backoff struct {
 	idle   bool     // the switch is
 	steady int      // answers in a row that changed nothing, up to steadySamples
 	found  [3]int64 // at the last change: bits of the target, measured, and told by the peer
@@ -21,16 +21,16 @@ type calm struct {
 
 // SetIdle says whether the switch has received no data frame for a while.
 func (p *Probe) SetIdle(idle bool, now int64) {
-	p.calm.idle = idle
-	if !idle && p.calm.wait > 0 {
-		p.stir(now)
+	p.backoff.idle = idle
+	if !idle && p.backoff.wait > 0 {
+		p.resume(now)
 	}
 }
 
-// stir makes requests frequent again.
-func (p *Probe) stir(now int64) {
-	if p.calm.wait > 0 {
-		p.calm.wait = 0
+// resume makes requests frequent again.
+func (p *Probe) resume(now int64) {
+	if p.backoff.wait > 0 {
+		p.backoff.wait = 0
 		p.nextRequest = min(p.nextRequest, now)
 		p.results.nextCheck = min(p.results.nextCheck, now+int64(p.set.Interval))
 	}
@@ -38,7 +38,7 @@ func (p *Probe) stir(now int64) {
 
 // settle follows an answer.
 func (p *Probe) settle(busy bool, now int64) {
-	c := &p.calm
+	c := &p.backoff
 	found := [...]int64{p.target.bits, p.measuredBits, p.receivedNeed()}
 	changed := busy || p.target.lowerTo > 0 && differs(p.target.lowerTo, p.target.bits)
 	for i := range found {
@@ -46,26 +46,26 @@ func (p *Probe) settle(busy bool, now int64) {
 	}
 	if c.steady = min(c.steady+1, steadySamples); changed {
 		c.steady, c.found = 0, found
-		p.stir(now)
+		p.resume(now)
 	}
 }
 
 // differs reports whether two sizes differ by more than noise makes them differ.
 func differs(a, b int64) bool { return steadyShare*max(a-b, b-a) > b }
 
-// isCalm reports whether requests may be rare.
-func (p *Probe) isCalm() bool {
-	return p.calm.idle && p.estimate.count >= windowSamples && p.calm.steady == steadySamples && p.unanswered == 0 &&
-		p.results.applied()
+// mayBackOff reports whether requests may be rare.
+func (p *Probe) mayBackOff() bool {
+	return p.backoff.idle && p.estimate.count >= windowSamples && p.backoff.steady == steadySamples &&
+		p.unanswered == 0 && p.results.applied()
 }
 
 // rareRequest returns when the request after the one at time now follows, which would follow after wait: at a whole
 // multiple of a time, so that those of all ports wake the process up together.
 func (p *Probe) rareRequest(now, wait int64) int64 {
-	if !p.isCalm() {
-		p.calm.wait = 0
+	if !p.mayBackOff() {
+		p.backoff.wait = 0
 		return now + wait
 	}
-	p.calm.wait = min(max(2*p.calm.wait, 2*wait), rarest)
-	return (now/p.calm.wait + 1) * p.calm.wait
+	p.backoff.wait = min(max(2*p.backoff.wait, 2*wait), rarest)
+	return (now/p.backoff.wait + 1) * p.backoff.wait
 }
