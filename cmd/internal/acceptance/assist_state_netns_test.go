@@ -258,9 +258,8 @@ func TestRingsFollowTheProgram(t *testing.T) {
 	if got := slots()[2]; got > shallow {
 		t.Errorf("another port has %d slots", got)
 	}
-	if !r.saysOfPort(2, "deep receive rings") {
-		t.Errorf("no event says so: %+v", r.Events(dataplane.EventPort, 2))
-	}
+	eventually(t, "an event says so, once the rings of before are closed",
+		func() bool { return r.saysOfPort(2, "deep receive rings") })
 }
 
 // A switch that ends leaves no program behind.
