@@ -33,7 +33,7 @@ It lasts until SIGINT or SIGTERM, and the TAP with it.`,
 			if err != nil {
 				return err
 			}
-			return serve(cmd.Context(), cfg)
+			return serve(cmd.Context(), cfg, "", "text")
 		}),
 	}
 	f := c.Flags()

@@ -15,14 +15,15 @@ import (
 )
 
 func runCommand() *cobra.Command {
-	var file string
+	var file, logFormat string
 	var ports []string
 	c := &cobra.Command{
 		Use:   "run",
 		Short: "run the switch in the foreground",
-		Long: "Runs the switch until SIGINT or SIGTERM. Without a file it takes every interface named eth1, eth2, … " +
-			"or e1-…\nthat has no address, no master and no default route, with preset roce. In containerlab " +
-			"(CLAB_INTFS) it waits for them.",
+		Long: "Runs the switch until SIGINT or SIGTERM. SIGHUP puts the file in force again; an error in it changes " +
+			"nothing.\nWithout a file the switch takes every interface named eth1, eth2, … or e1-… that has no " +
+			"address, no master and no\ndefault route, with preset roce. In containerlab (CLAB_INTFS) it waits for " +
+			"them.",
 		Example: "  pfcswitch run -c switch.yaml\n" +
 			"  pfcswitch run --port eth1 --port eth2",
 		Args: cobra.NoArgs,
@@ -31,12 +32,13 @@ func runCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return serve(cmd.Context(), cfg)
+			return serve(cmd.Context(), cfg, file, logFormat)
 		}),
 	}
 	c.Flags().StringVarP(&file, "config", "c", "", "configuration file")
 	registerCompletion(c, "config", completeFile)
 	c.Flags().StringArrayVar(&ports, "port", nil, "interface to take, instead of a file (repeatable)")
+	c.Flags().StringVar(&logFormat, "log", "text", "format of the log: text or json")
 	return c
 }
 
@@ -95,8 +97,12 @@ func zeroPorts(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-func serve(ctx context.Context, cfg *config.Config) error {
-	log := slog.New(slog.NewTextHandler(os.Stderr, nil))
+// serve runs a switch of a file, or of none ("").
+func serve(ctx context.Context, cfg *config.Config, file, logFormat string) error {
+	log, err := newLog(logFormat)
+	if err != nil {
+		return err
+	}
 	refused := daemon.SetNice(cfg.Nice)
 	d, err := daemon.New(cfg, log)
 	if err != nil {
@@ -106,9 +112,22 @@ func serve(ctx context.Context, cfg *config.Config) error {
 		d.ReportRefused("other programs of this machine may keep the switch waiting", refused)
 	}
 	d.Confine()
+	if file != "" {
+		d.ReloadOnHangup(ctx, file)
+	}
 	err = d.Serve(ctx)
 	if closeErr := d.Close(); err == nil {
 		err = closeErr
 	}
 	return err
+}
+
+func newLog(format string) (*slog.Logger, error) {
+	switch format {
+	case "text":
+		return slog.New(slog.NewTextHandler(os.Stderr, nil)), nil
+	case "json":
+		return slog.New(slog.NewJSONHandler(os.Stderr, nil)), nil
+	}
+	return nil, fmt.Errorf("--log %s: the formats are text and json", format)
 }

@@ -1,0 +1,46 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"pfcswitch/dataplane"
+)
+
+// ReloadOnHangup puts a configuration file in force at each SIGHUP until ctx ends. On an error the configuration of
+// before stays. The log and the events say what came of it, since a signal cannot.
+func (d *Daemon) ReloadOnHangup(ctx context.Context, file string) {
+	hangups := make(chan os.Signal, 1)
+	signal.Notify(hangups, syscall.SIGHUP)
+	d.background.Go(func() {
+		defer signal.Stop(hangups)
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-hangups:
+				d.reload(ctx, file)
+			}
+		}
+	})
+}
+
+func (d *Daemon) reload(ctx context.Context, file string) {
+	yaml, err := os.ReadFile(file)
+	var warnings []string
+	if err == nil {
+		warnings, err = source{d.runner, d}.Apply(ctx, file, yaml)
+	}
+	for _, w := range warnings {
+		d.log.Warn(w)
+	}
+	if err != nil {
+		d.log.Error("SIGHUP: the configuration of before stays", "error", err)
+		d.addEvent(dataplane.EventConfig, "", fmt.Sprintf("SIGHUP: the configuration of before stays: %v", err))
+		return
+	}
+	d.log.Info("SIGHUP: the file is in force", "file", file)
+}
