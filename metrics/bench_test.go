@@ -44,7 +44,7 @@ func wide() Config {
 
 // BenchmarkScrape scrapes 32 ports as Prometheus does.
 func BenchmarkScrape(b *testing.B) {
-	h := Handler(NewCollector(wide()))
+	h := Handler(NewCollector(wide()), none)
 	b.ReportAllocs()
 	for b.Loop() {
 		ask(h, "/metrics", protobuf)

@@ -20,7 +20,7 @@ import (
 // text returns everything that a collector exports.
 func text(t *testing.T, cfg Config) string {
 	t.Helper()
-	h := Handler(NewCollector(cfg))
+	h := Handler(NewCollector(cfg), none)
 	_, body := get(t, h, "text/plain")
 	return body
 }

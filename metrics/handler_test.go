@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"google.golang.org/protobuf/encoding/protodelim"
 
@@ -37,7 +38,7 @@ func get(t *testing.T, h http.Handler, accept string) (contentType, body string)
 }
 
 func TestHandler(t *testing.T) {
-	h := Handler(NewCollector(config()))
+	h := Handler(NewCollector(config()), none)
 	contentType, body := get(t, h, "*/*")
 	if !strings.HasPrefix(contentType, "text/plain") || !strings.Contains(body, "\npfcswitch_up 1\n") {
 		t.Errorf("content type %s, want text with pfcswitch_up:\n%s", contentType, body)
@@ -46,6 +47,23 @@ func TestHandler(t *testing.T) {
 	if !strings.HasPrefix(contentType, "application/vnd.google.protobuf") ||
 		!strings.Contains(body, "pfcswitch_pause_reaction_seconds") {
 		t.Errorf("content type %s: native histograms need protobuf", contentType)
+	}
+}
+
+// none is no metric of the process.
+var none = prometheus.Gatherers{}
+
+// What is known of the process stands beside what is known of the switch, in each format.
+func TestProcess(t *testing.T) {
+	h := Handler(NewCollector(config()), Process())
+	for _, accept := range []string{"text/plain", protobuf} {
+		_, body := get(t, h, accept)
+		for _, name := range []string{"pfcswitch_up", "go_goroutines", "process_resident_memory_bytes",
+			"process_cpu_seconds_total"} {
+			if !strings.Contains(body, name) {
+				t.Errorf("%s: no %s", accept, name)
+			}
+		}
 	}
 }
 
@@ -63,7 +81,7 @@ func TestProtobuf(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		contentType, body := get(t, Handler(c), protobuf)
+		contentType, body := get(t, Handler(c, none), protobuf)
 		if body != want.String() {
 			t.Errorf("%d octets, which differ from the library's %d", len(body), want.Len())
 		}
@@ -79,11 +97,11 @@ func TestHandlerErrorsAndSelection(t *testing.T) {
 	c := config()
 	c.Ports = func() []Port { return []Port{{Name: "p\xff"}} }
 	for _, accept := range []string{"text/plain", protobuf} {
-		if w := ask(Handler(NewCollector(c)), "/metrics", accept); w.Code != http.StatusInternalServerError ||
+		if w := ask(Handler(NewCollector(c), none), "/metrics", accept); w.Code != http.StatusInternalServerError ||
 			!strings.Contains(w.Body.String(), "UTF-8") {
 			t.Errorf("%s: status %d, %q, want an error about UTF-8", accept, w.Code, w.Body)
 		}
-		w := ask(Handler(NewCollector(config())), "/metrics?name[]=pfcswitch_up", accept)
+		w := ask(Handler(NewCollector(config()), none), "/metrics?name[]=pfcswitch_up", accept)
 		if body := w.Body.String(); !strings.Contains(body, "pfcswitch_up") || strings.Contains(body, "fdb") {
 			t.Errorf("%s: one name selects %q", accept, body)
 		}
@@ -91,7 +109,7 @@ func TestHandlerErrorsAndSelection(t *testing.T) {
 }
 
 func TestConcurrentScrapes(t *testing.T) {
-	h := Handler(NewCollector(config()))
+	h := Handler(NewCollector(config()), none)
 	want := text(t, config())
 	var scrapes sync.WaitGroup
 	for range 8 {

@@ -106,7 +106,7 @@ func startPrometheus(t *testing.T) *server {
 			v.Xoff.Record(30_000)
 		}
 	}
-	h := Handler(NewCollector(c))
+	h := Handler(NewCollector(c), none)
 	target := httptest.NewServer(h)
 	t.Cleanup(target.Close)
 	dir := t.TempDir()
