@@ -12,6 +12,8 @@
 //	buffer.go … watchdog.go    one section of the file each: its type, defaults and keys
 //	tap.go, trunk*.go          ports towards the host's stack; trunks
 //	topology.go, topologyports.go  labs, and host NICs without a file
+//	topologyfabric.go          fabrics: switches, hosts and links that are written out
+//	fabricplan.go              the shapes of fabrics, and their routes
 //	topologytraffic.go         what the hosts of a lab send
 //	measure.go                 how headroom is measured
 //	check.go                   faults across sections, and limits

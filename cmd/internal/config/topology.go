@@ -76,12 +76,13 @@ func LoadTopology(path string) (*Topology, error) {
 // paths relative to name. The error is an *Errors with every fault.
 func ParseTopology(name string, data []byte, read func(path string) ([]byte, error)) (*Topology, error) {
 	r := &labReader{doc: parseDocument(name, data), read: read}
-	r.doc.root.read(
+	r.writeOut(r.doc.root).read(
 		key("name", &r.lab.Name, labName),
 		field{"links", r.readLinks, nil},
 		field{"hosts", r.readHosts, nil},
 		field{"switches", r.readSwitches, nil},
 		field{"traffic", r.readTraffic, nil},
+		field{"fabric", func(value) {}, nil}, // read above
 	)
 	if !r.doc.failed() {
 		r.check()
@@ -116,6 +117,8 @@ type labReader struct {
 	doc  *document
 	read func(path string) ([]byte, error)
 	lab  Topology
+
+	fabric *labFabric // nil: the file has none
 }
 
 func (r *labReader) readLinks(v value) {
@@ -224,6 +227,9 @@ func (r *labReader) readSwitches(v value) {
 			continue
 		}
 		if c := r.configure(doc, root, entry.name, entry.value.key); c != nil {
+			if r.fabric != nil {
+				r.fabric.addRoutes(entry.name, c)
+			}
 			r.lab.Switches = append(r.lab.Switches, LabSwitch{Name: entry.name, Config: c})
 		}
 	}

@@ -234,6 +234,8 @@ func FuzzTopology(f *testing.F) {
 	f.Add("name: a\nswitches: {s: &x {ports: {<<: *x}}}\nlinks: {l: {ends: [\"s:a\", \"s:b\"]}}")
 	f.Add("name: a\nswitches: {s: {file: x}, t: }\nhosts: {h: {mac: \"02:00:00:00:00:01\"}}\nlinks: {l: {ends: [h, " +
 		"\"t:1\"], 3: }}")
+	f.Add("name: a\nfabric: {ring: {switches: 3, hosts: 1}, links: {speed: 1G}, switches: &x {preset: roce}}\nlinks: " +
+		"{h1: *x}")
 	f.Fuzz(func(t *testing.T, text string) {
 		lab, err := ParseTopology("lab.yaml", []byte(text), func(string) ([]byte, error) { return []byte(text), nil })
 		if err != nil {

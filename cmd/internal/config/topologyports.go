@@ -2,6 +2,7 @@ package config
 
 import (
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/goccy/go-yaml/ast"
@@ -26,9 +27,15 @@ func (r *labReader) configure(doc *document, root value, node, key string) *Conf
 	return c
 }
 
-// addFaults takes over the faults of a node's configuration. Faults in this file get the node before their key.
+// addFaults takes over the faults of a node's configuration. Faults in this file get the node before their key. What a
+// fabric says of all its nodes and links is told once.
 func (r *labReader) addFaults(faults []*Error, key string) {
 	for _, f := range faults {
+		if r.fabric != nil && slices.ContainsFunc(r.doc.faults, func(other *Error) bool {
+			return f.File == other.File && f.Line == other.Line && f.Text == other.Text
+		}) {
+			continue
+		}
 		if f.File == r.doc.file {
 			f.Key = strings.TrimSuffix(key+"."+f.Key, ".")
 		}

@@ -1,0 +1,44 @@
+package simulation
+
+import (
+	"testing"
+	"time"
+)
+
+// onFabric runs traffic on a fabric whose links all have the same speed.
+func onFabric(t *testing.T, shape, speed, traffic string, o Options) *Report {
+	t.Helper()
+	r, err := simulate(t, "name: a\nfabric:\n  "+shape+"\n  links: {speed: "+speed+", cable: 10m}\n  switches: "+
+		"{preset: roce}\ntraffic: {"+traffic+"}", o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// A fat tree carries a permutation at 90 %: every flow has its links to itself. By hash some flows share a link, and get
+// a part of it. Nothing is lost.
+func TestPermutationInAFatTree(t *testing.T) {
+	for spread, shared := range map[string]bool{"number": false, "hash": true} {
+		r := onFabric(t, "fat-tree: {k: 4}\n  spread: "+spread, "100G", "f: {permutation: on, rate: 90G, duration: "+
+			"200us}", standard)
+		slow := 0
+		for _, f := range r.Flows {
+			if f.Rate < 88e9 {
+				slow++
+			}
+		}
+		if !r.Pass || len(r.Flows) != 16 || (slow > 0) != shared {
+			t.Errorf("%s: pass %v, %d flows, %d of them slow", spread, r.Pass, len(r.Flows), slow)
+		}
+	}
+}
+
+// In a ring of five, where each host sends to the one behind the next, every switch waits for the next.
+func TestRingOfFiveDeadlocks(t *testing.T) {
+	r := onFabric(t, "ring: {switches: 5, hosts: 1}", "1G", "f: {permutation: on, duration: 300ms}",
+		Options{Seed: 1, Response: -1, Stall: 80 * time.Millisecond})
+	if !r.Deadlock || len(r.Cycle) != 5 {
+		t.Errorf("deadlock %v: %+v", r.Deadlock, r.Cycle)
+	}
+}
