@@ -4,11 +4,11 @@
 # tagged. What arrives is the kernel's counter of h2's interface, on which no socket listens. IPv6 is off. cmd/bench does
 # the work.
 #
-#   scripts/bench.sh                      everything, 7 rounds (about two and a quarter hours, 80 minutes of them for the loss-free rate;
+#   scripts/bench.sh                      everything, 7 rounds (about two and a half hours, 80 minutes of them for the loss-free rate;
 #                                         it says at the start what the parts take), into bench.json and bench.svg
-#   scripts/bench.sh --priorities 3       the lossless priority alone (an hour and a quarter)
+#   scripts/bench.sh --priorities 3       the lossless priority alone (an hour and a half)
 #   scripts/bench.sh --switches "pfcswitch bridge ovs"
-#                                         without Open vSwitch's TSO (an hour and three quarters)
+#                                         without Open vSwitch's TSO (two hours)
 #   scripts/bench.sh --only "frames tcp"  these parts: frames lossfree tcp latency xoff pause ports fdb trunk flap
 #   scripts/bench.sh --rounds 3 --search 0
 #   scripts/bench.sh --octets "60 512"    frames of these lengths instead of 60, 512 and 1514

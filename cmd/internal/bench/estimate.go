@@ -20,14 +20,15 @@ func (b *bench) estimate() string {
 
 // What a part takes beyond its measurements, as runs with short ones have shown.
 const (
-	startsLoad  = 200 * time.Millisecond // the senders' processes
-	startsProbe = 700 * time.Millisecond // a sink and a sender, which wait for each other
-	startsTCP   = 300 * time.Millisecond
-	startsPFC   = 800 * time.Millisecond
-	oneFlap     = 400 * time.Millisecond
-	learning    = 4 * time.Second
-	searches    = 5 // trials that search, on the way to a rate
-	confirms    = 4 // that confirm it, one of them in vain
+	startsLoad   = 200 * time.Millisecond // the senders' processes
+	startsProbe  = 700 * time.Millisecond // a sink and a sender, which wait for each other
+	startsTCP    = 300 * time.Millisecond
+	startsPFC    = 800 * time.Millisecond
+	oneFlap      = 400 * time.Millisecond
+	learning     = 4 * time.Second
+	startsFabric = 20 * time.Second
+	searches     = 5 // trials that search, on the way to a rate
+	confirms     = 4 // that confirm it, one of them in vain
 )
 
 // load is what a load takes, with the rest before and after it.
@@ -77,6 +78,8 @@ func (b *bench) estimatePart(name string) time.Duration {
 		}
 	case "ports":
 		round = times(len(portNumbers)+2, load) + times(len(portNumbers), o.settle+o.seconds)
+	case "fabric":
+		return times(len(b.fabrics()), startsFabric+fabricQuiet+fabricLong*o.seconds)
 	case "trunk":
 		round = times(2*2*loads, load)
 	case "flap":

@@ -7,7 +7,8 @@ import (
 	"time"
 )
 
-// Every part takes time, twice the rounds twice as much, and a peer that is missing none.
+// Every part takes time, twice the rounds twice as much, but for the idle fabrics, which are measured once. A peer that
+// is missing takes none.
 func TestEstimate(t *testing.T) {
 	usual, twice := benchWith(t, ""), benchWith(t, "--rounds 14")
 	said := usual.estimate()
@@ -16,7 +17,12 @@ func TestEstimate(t *testing.T) {
 		if once < 10*time.Second || once > 2*time.Hour || !strings.Contains(said, p.name) {
 			t.Errorf("%s takes %v: %s", p.name, once, said)
 		}
-		if got := twice.estimatePart(p.name); got < 2*once-max(2*learning, usual.opt.defaults()) || got > 2*once {
+		got := twice.estimatePart(p.name)
+		if p.name == "fabric" {
+			if got != once {
+				t.Errorf("%s takes %v, and with twice the rounds %v", p.name, once, got)
+			}
+		} else if got < 2*once-max(2*learning, usual.opt.defaults()) || got > 2*once {
 			t.Errorf("%s takes %v, and with twice the rounds %v", p.name, once, got)
 		}
 	}

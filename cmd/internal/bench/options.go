@@ -48,6 +48,7 @@ var parts = []part{
 	{"xoff", "how fast XOFF leaves pfcswitch", (*bench).xoff},
 	{"pause", "how exactly pfcswitch keeps pause times", (*bench).pause},
 	{"ports", "pfcswitch with 2 to 32 ports", (*bench).ports},
+	{"fabric", "pfcswitch's labs of 1 to 80 switches in which nobody sends", (*bench).fabric},
 	{"fdb", "pfcswitch with 100,000 stations", (*bench).fdb},
 	{"trunk", "pfcswitch's ports as a trunk", (*bench).trunk},
 	{"flap", "time to forward again after a port flap", (*bench).flap},

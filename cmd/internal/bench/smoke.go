@@ -21,6 +21,7 @@ var smokeRows = map[string][]struct {
 	"xoff":     {{"xoff-reaction", p99, []string{dutPFC}}},
 	"pause":    {{"pause", stopped, []string{dutPFC}}},
 	"ports":    {{"ports", toTwoPorts, []string{dutPFC}}, {"ports", coreShare, []string{dutPFC}}},
+	"fabric":   {{"fabric", pss, []string{dutPFC}}, {"fabric", upAfter, []string{dutPFC}}},
 	"fdb":      {{"fdb", toEmpty, []string{dutPFC}}, {"fdb", toOne, []string{dutPFC}}},
 	"trunk":    {{"trunk", toBridged, []string{dutPFC}}},
 	"flap":     {{"flap", outage, []string{dutPFC}}},

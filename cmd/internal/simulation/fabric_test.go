@@ -16,8 +16,8 @@ func onFabric(t *testing.T, shape, speed, traffic string, o Options) *Report {
 	return r
 }
 
-// A fat tree carries a permutation at 90 %: every flow has its links to itself. By hash some flows share a link, and get
-// a part of it. Nothing is lost.
+// A fat tree carries a permutation at 90 %: every flow has its links to itself. By hash some flows share a link, and
+// get a part of it. Nothing is lost.
 func TestPermutationInAFatTree(t *testing.T) {
 	for spread, shared := range map[string]bool{"number": false, "hash": true} {
 		r := onFabric(t, "fat-tree: {k: 4}\n  spread: "+spread, "100G", "f: {permutation: on, rate: 90G, duration: "+
