@@ -95,8 +95,8 @@ func (s *Switch) AppendHold(i int, b []byte) (frame []byte, every int64) {
 }
 
 // ControlRefreshed reports that the frame of the last ControlSent has left n times more, the last time at time at.
-// With all, the newest frame that has left was that of AppendHold: ControlOut takes it back, unless HoldPeerForRing
-// holds the peer. These frames pass a delay line by.
+// With all, the newest frame that has left was that of AppendHold, as far as is known: ControlOut says at once what is
+// wanted now. These frames pass a delay line by.
 func (s *Switch) ControlRefreshed(i int, n uint64, at int64, all bool) {
 	p := s.ports[i]
 	p.sender.Refreshed(n, at, all)
@@ -106,6 +106,9 @@ func (s *Switch) ControlRefreshed(i int, n uint64, at int64, all bool) {
 		}
 	}
 	s.updateXoffSent(p, at, false)
+	if all {
+		s.markPending(p)
+	}
 }
 
 // timeNotSet stands for a crossing before ThresholdCrossedAt.

@@ -36,11 +36,15 @@ func (i *Initiator) everything() draft {
 }
 
 // Refreshed says that the frame of the last call of Sent has left n times more, the last time at time at. With all, the
-// newest frame that has left was that of AppendHold: who sent it may have read the clock long before.
+// newest frame that has left was that of AppendHold, as far as is known: who sent it may have read the clock long
+// before, and another frame may have been on its way. So the peer is told at once what is wanted now.
 func (i *Initiator) Refreshed(n uint64, at int64, all bool) {
 	d := i.last
 	if all && i.units != 0 { // else the frame is one of before: what it holds is still to be freed
 		d = i.everything()
+	}
+	if d.units == 0 { // no frame was sent but those of AppendHold
+		d.units = i.units
 	}
 	later := all || i.xoffSent != 0 && at > i.sentAt
 	at = max(at, i.sentAt)
@@ -54,6 +58,10 @@ func (i *Initiator) Refreshed(n uint64, at int64, all bool) {
 	}
 	if later {
 		i.xoffSent, i.sentAt, i.last = d.held, at, d
-		i.refreshAt = i.nextRefresh(&d)
+		if all {
+			i.refreshAt = 0
+		} else if i.refreshAt != 0 { // else the peer has to be told first
+			i.refreshAt = i.nextRefresh(&d)
+		}
 	}
 }

@@ -132,12 +132,17 @@ func (w *worker) takeKernelHold(t *portTask) {
 		return
 	}
 	if n, at := t.assist.TakeXoffs(); n > 0 {
-		w.r.sw.ControlRefreshed(t.index, n, at, true)
-		w.r.sw.HeldByKernel(t.index, n)
-		w.r.captureKernelHold(t.index, n, at)
-		t.refresh.heldByKernel(at)
-		w.r.sw.HoldPeerForRing(t.index, true, at)
+		w.beginKernelHold(t, n, at)
 	}
+}
+
+// beginKernelHold takes over a hold of the program, which has sent XOFF n times, the last time at time at.
+func (w *worker) beginKernelHold(t *portTask, n uint64, at int64) {
+	w.r.sw.ControlRefreshed(t.index, n, at, true)
+	w.r.sw.HeldByKernel(t.index, n)
+	w.r.captureKernelHold(t.index, n, at)
+	t.refresh.heldByKernel(at)
+	w.r.sw.HoldPeerForRing(t.index, true, at)
 }
 
 // emptied lets frames of a port take the fast path if the round has left none in its rings. arrived was read before.

@@ -18,6 +18,7 @@ type refresh struct {
 	hold   ringHold
 	holds  atomic.Uint32 // how many late holds have begun
 	sent   atomic.Uint64 // how often a frame was sent since Taken was asked
+	back   atomic.Bool   // undo has put back the frame of a late hold since then
 
 	sync.Mutex // held for a copy or for one send call; guards the rest
 	resend
@@ -64,6 +65,9 @@ type resend struct {
 	frame xoff
 	due   int64 // when set; then refresh.due counts
 	late  bool  // it is the guard's, which held all that is lossless then
+	// leaving says that who set the frame has not sent it yet, and early that the Refresher has, meanwhile: that counts
+	// as the sender's.
+	leaving, early bool
 }
 
 // An xoff is a MAC Control frame that is to be sent again after every ns each; 0: never.
@@ -124,25 +128,41 @@ func (f *refresh) setDelayed(to resend, holds uint16) (was resend, overtaken int
 	return f.swap(to), 0
 }
 
-// undo puts back what set has replaced, unless a late hold has replaced that. It reports whether it did.
-func (f *refresh) undo(was resend) bool {
+// undo puts back what set has replaced, unless a late hold has replaced that, or the frame has left after all, because
+// the Refresher has sent it. It reports whether that is so.
+func (f *refresh) undo(was resend) (left bool) {
 	f.Lock()
 	defer f.Unlock()
-	if f.late {
-		return false
+	switch {
+	case f.late:
+	case f.early:
+		f.leaving, f.early = false, false
+		return true
+	default:
+		f.resend = was
+		f.due.Store(was.due)
+		f.back.Store(was.late)
 	}
-	f.resend = was
-	f.due.Store(was.due)
-	return true
+	return false
 }
 
-// repeat sends the frame of a late hold again. Sent is called as by run.
+// repeat sends the frame of a late hold again, where one has begun since the frame that has left was set. Sent is
+// called as by run.
 func (f *refresh) repeat(now int64, sent func(b []byte, again bool)) {
 	f.Lock()
 	defer f.Unlock()
 	if f.late && !f.send(now, true, sent) {
 		f.due.Store(now) // the Refresher tries again
 	}
+	f.left()
+}
+
+// left ends the time in which the newest frame is leaving.
+func (f *refresh) left() {
+	if f.early {
+		f.sent.Add(1)
+	}
+	f.leaving, f.early = false, false
 }
 
 // holdsAll tells whether the newest frame holds all that is lossless.
@@ -152,8 +172,11 @@ func (f *refresh) holdsAll() bool {
 }
 
 // taken returns what was sent since the last call. f is locked.
-func (f *refresh) taken() Sendings {
-	return Sendings{N: f.sent.Swap(0), At: f.at, All: f.late && f.holds.Load() != f.answered}
+func (f *refresh) taken() (s Sendings) {
+	news := f.back.Swap(false)
+	s.N, s.At = f.sent.Swap(0), f.at
+	s.All = (s.N > 0 || news) && f.late && f.holds.Load() != f.answered
+	return s
 }
 
 // run does what is due at time now and returns when to look again. It waits for nobody: the thread that has locked f
@@ -193,7 +216,11 @@ func (f *refresh) send(now int64, again bool, sent func(b []byte, again bool)) b
 		return false
 	}
 	f.at = now
-	f.sent.Add(1)
+	if f.leaving && !f.early {
+		f.early = true
+	} else {
+		f.sent.Add(1)
+	}
 	sent(b, again)
 	f.due.Store(f.frame.due(now))
 	return true
@@ -217,6 +244,9 @@ func (f *refresh) checkLook(now int64, sent func(b []byte, again bool)) (next in
 		was := f.resend
 		f.resend = resend{port: g.port, frame: g.hold, late: true}
 		if f.send(now, false, sent) {
+			if was.early {
+				f.sent.Add(1)
+			}
 			f.begin(now)
 			g.wake()
 		} else { // the kernel has no room: nobody is held, and the next check tries again

@@ -218,6 +218,7 @@ func TestHungWorkerHoldsNobody(t *testing.T) {
 func TestThreadsShareWhatIsDue(t *testing.T) {
 	r, p := newRefresher(1), &exit{}
 	r.Set(0, p, []byte{1}, 0, 1000)
+	r.Repeat(0, 0)
 	for now := int64(1000); now <= 20_000; now += 1000 {
 		var all sync.WaitGroup
 		for range 4 {

@@ -87,9 +87,10 @@ func (r *Refresher) Urgent() {
 
 // Set takes over the MAC Control frame b, which the caller sends on port i right after, at time now. From then on it is
 // sent again after every ns each; 0: never. Where the kernel does not take the frame, the caller calls Undo with what
-// Set returned.
+// Set returned, else Repeat.
 func (r *Refresher) Set(i int, p port.Port, b []byte, now, every int64) (was resend) {
 	to := newResend(p, newXoff(b, every), now)
+	to.leaving = true
 	was = r.ports[i].set(to)
 	r.wakeFor(to.due)
 	return was
@@ -111,24 +112,26 @@ func (r *Refresher) Answer(i int, holds uint32) {
 // line: then the frame is not sent, and SendDelayed returns when that hold began, else 0.
 func (r *Refresher) SendDelayed(i int, p port.Port, b []byte, holds uint16, now, every int64) (over int64, err error) {
 	to := newResend(p, newXoff(b, every), now)
+	to.leaving = true
 	was, over := r.ports[i].setDelayed(to, holds)
 	if over != 0 {
 		return over, nil
 	}
 	r.wakeFor(to.due)
-	if err = p.SendControl(b); err != nil {
-		r.Undo(i, was)
-		return 0, err
+	if err = p.SendControl(b); err == nil {
+		r.Repeat(i, now)
+	} else if r.Undo(i, was) {
+		err = nil
 	}
-	r.Repeat(i, now)
-	return 0, nil
+	return 0, err
 }
 
-// Undo takes back the last Set of port i, whose frame was not sent. A hold that has begun since stays.
-func (r *Refresher) Undo(i int, was resend) {
-	if r.ports[i].undo(was) {
-		r.wakeFor(was.due)
-	}
+// Undo takes back the last Set of port i, whose frame the kernel did not take. A hold that has begun since stays. Undo
+// reports whether the frame has left all the same, because the Refresher has sent it.
+func (r *Refresher) Undo(i int, was resend) (left bool) {
+	left = r.ports[i].undo(was)
+	r.wakeFor(was.due)
+	return left
 }
 
 // Repeat is to be called once the frame of Set has left. A hold that has begun between Set and that moment, because
@@ -170,7 +173,7 @@ type Sendings struct {
 // Taken returns what was sent on port i since the last call.
 func (r *Refresher) Taken(i int) (s Sendings) {
 	f := &r.ports[i]
-	if f.sent.Load() == 0 {
+	if f.sent.Load() == 0 && !f.back.Load() {
 		return s
 	}
 	f.Lock()

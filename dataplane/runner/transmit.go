@@ -79,19 +79,15 @@ func (t *portTask) recordReaction(sw *dataplane.Switch, paused uint8, at, now in
 // sendControl sends MAC Control frames until there are no more, and returns the time after the last one. The switch is
 // locked, but not while a frame is sent.
 func (w *worker) sendControl(t *portTask) (now int64) {
-	sw := w.r.sw
 	for {
 		now = w.clock()
-		holds := w.countRefreshes(t)
-		b, ok := sw.ControlOut(t.index, w.control[:0], now)
-		w.explain(t, ok)
+		f, ok := w.nextPause(t, now)
 		if !ok {
 			return now
 		}
-		every := t.refreshEvery(sw)
 		w.unlock()
 		var err error
-		now, err = w.emitPause(t, b, holds, every)
+		now, err = w.emitPause(t, &f)
 		w.lock()
 		if err != nil {
 			w.note = w.note[:0]
@@ -99,18 +95,44 @@ func (w *worker) sendControl(t *portTask) (now int64) {
 			t.deadline = min(t.deadline, t.retryAt)
 			return now
 		}
-		overtaken := w.r.refresher.Holds(t.index) != holds // by a hold that began while the switch was not locked
-		if overtaken && t.delay != nil {
-			continue // the frame will not leave
-		}
-		crossed, arrived := sw.ControlSent(t.index, now)
-		if overtaken { // by now another worker may have ended that hold: then XON leaves again
-			sw.ControlRefreshed(t.index, 0, now, true)
-		}
-		if crossed != 0 {
-			w.r.xoff.Record(now - crossed)
-			w.r.xoffAge.Record(now - arrived)
-		}
+		w.pauseSent(t, &f, now)
+	}
+}
+
+// A pauseFrame is a MAC Control frame that holds or frees the peer.
+type pauseFrame struct {
+	b     []byte
+	every int64  // ns after which it is to be sent again; 0: never
+	holds uint32 // how many holds of the Refresher the switch knew of when it decided the frame
+}
+
+// nextPause returns the frame that has to leave now, and whether there is one. The switch is locked.
+func (w *worker) nextPause(t *portTask, now int64) (f pauseFrame, ok bool) {
+	f.holds = w.countRefreshes(t)
+	f.b, ok = w.r.sw.ControlOut(t.index, w.control[:0], now)
+	w.explain(t, ok)
+	if ok {
+		f.every = t.refreshEvery(w.r.sw)
+	}
+	return f, ok
+}
+
+// pauseSent says that a frame has left since time now, or is in the delay line. A hold that began while the switch was
+// not locked may have left before the frame or after it, and by now another worker may have ended that hold. It counts
+// as the newer one, and the peer is told again what is wanted now. Behind a delay line the frame will not leave. The
+// switch is locked.
+func (w *worker) pauseSent(t *portTask, f *pauseFrame, now int64) {
+	overtaken := w.r.refresher.Holds(t.index) != f.holds
+	if overtaken && t.delay != nil {
+		return
+	}
+	crossed, arrived := w.r.sw.ControlSent(t.index, now)
+	if overtaken {
+		w.r.sw.ControlRefreshed(t.index, 0, now, true)
+	}
+	if crossed != 0 {
+		w.r.xoff.Record(now - crossed)
+		w.r.xoffAge.Record(now - arrived)
 	}
 }
 
@@ -125,7 +147,7 @@ func (w *worker) countRefreshes(t *portTask) (holds uint32) {
 
 // count takes over what the Refresher has sent, where the hold of the program in the kernel has been taken.
 func (w *worker) count(t *portTask, s Sendings) {
-	if s.N == 0 {
+	if s.N == 0 && !s.All {
 		return
 	}
 	if w.r.sw.ControlRefreshed(t.index, s.N, s.At, s.All); s.All && t.refresh.hold.late() {
@@ -133,21 +155,20 @@ func (w *worker) count(t *portTask, s Sendings) {
 	}
 }
 
-// emitPause sends a frame that holds or frees the peer, which knows of so many holds of the Refresher and is to be sent
-// again after every ns. It returns the time of sending. The switch is not locked.
-func (w *worker) emitPause(t *portTask, b []byte, holds uint32, every int64) (now int64, err error) {
+// emitPause sends a frame that holds or frees the peer. It returns the time of sending. The switch is not locked.
+func (w *worker) emitPause(t *portTask, f *pauseFrame) (now int64, err error) {
 	now = w.clock()
 	if t.delay != nil {
-		w.r.refresher.Answer(t.index, holds)
-		t.delay.putPause(now, b, holds, every)
-		w.captureOwn(t, b, now)
+		w.r.refresher.Answer(t.index, f.holds)
+		t.delay.putPause(now, f.b, f.holds, f.every)
+		w.captureOwn(t, f.b, now)
 		return now, nil
 	}
-	was := w.r.refresher.Set(t.index, t.port, b, now, every)
-	err = w.emit(t, b, now)
-	w.r.refresher.Repeat(t.index, w.clock())
-	if err != nil {
-		w.r.refresher.Undo(t.index, was)
+	was := w.r.refresher.Set(t.index, t.port, f.b, now, f.every)
+	if err = w.emit(t, f.b, now); err == nil {
+		w.r.refresher.Repeat(t.index, w.clock())
+	} else if w.r.refresher.Undo(t.index, was) {
+		err = nil
 	}
 	return now, err
 }
