@@ -68,11 +68,12 @@ func (t *Threads) Close() error { return t.file.Close() }
 // BacklogDrops adds up column 2 of a file such as /proc/net/softnet_stat: the frames that the kernel dropped on any CPU
 // before a socket saw them, since the machine started. It returns 0 if the file cannot be read.
 func BacklogDrops(softnetStat string) (dropped uint64) {
-	b, err := os.ReadFile(softnetStat)
-	if err != nil {
-		return 0
-	}
-	for line := range bytes.Lines(b) {
+	b, _ := os.ReadFile(softnetStat)
+	return backlogDrops(b)
+}
+
+func backlogDrops(softnetStat []byte) (dropped uint64) {
+	for line := range bytes.Lines(softnetStat) {
 		if f := bytes.Fields(line); len(f) > 1 {
 			if n, err := strconv.ParseUint(string(f[1]), 16, 64); err == nil {
 				dropped += n

@@ -3,6 +3,7 @@ package port
 import (
 	"errors"
 	"fmt"
+	"syscall"
 	"unsafe"
 
 	"github.com/vishvananda/netlink/nl"
@@ -162,13 +163,18 @@ func askDCB(kind int, cmd uint8, name string, attributes ...nl.NetlinkRequestDat
 
 // attribute returns the value of an attribute, nil where there is none.
 func attribute(b []byte, kind uint16) []byte {
-	all, _ := nl.ParseRouteAttr(b)
+	all, _ := attributes(b)
 	for _, a := range all {
 		if a.Attr.Type&nl.NLA_TYPE_MASK == kind {
 			return a.Value
 		}
 	}
 	return nil
+}
+
+// attributes reads attributes, each padded to four octets: nl.ParseRouteAttr reads past the end of others.
+func attributes(b []byte) ([]syscall.NetlinkRouteAttr, error) {
+	return nl.ParseRouteAttr(b[:len(b)&^(unix.RTA_ALIGNTO-1)])
 }
 
 // ieeeError is the driver's error in the answer to what was set: the lowest octet of the negative number.

@@ -60,7 +60,7 @@ func isPortOf(b []byte, index int) bool {
 	if len(b) < diagHeader {
 		return false
 	}
-	attrs, err := nl.ParseRouteAttr(b[diagHeader:])
+	attrs, err := attributes(b[diagHeader:])
 	here, fanout := false, false
 	for _, a := range attrs {
 		switch {

@@ -144,7 +144,7 @@ func (r *Explanation) Text() string {
 
 func (f *ExplainedFrame) summary() string {
 	if f.Verdict == "dropped" {
-		return "dropped, " + *f.Reason
+		return "dropped, " + optionalText(f.Reason)
 	}
 	return f.Verdict
 }

@@ -219,7 +219,7 @@ func spreadPlot(sorted []int64, held int64) string {
 	var rows [plotRows + 1]int
 	most := 1
 	for _, n := range sorted {
-		i := n / step
+		i := min(max(n/step, 0), plotRows)
 		rows[i]++
 		most = max(most, rows[i])
 	}

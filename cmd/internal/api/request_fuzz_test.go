@@ -1,0 +1,79 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"testing"
+)
+
+// Whatever is asked, an answer is JSON of this schema, and says with every other status what is wrong.
+func FuzzRequest(f *testing.F) {
+	for _, seed := range []struct {
+		method uint8
+		url    string
+		body   string
+	}{
+		{0, "/v1/ports", ""}, {0, "/v1/events?since=3", ""}, {0, "/v1/state", ""}, {0, "/v1/follow?since=-1", ""},
+		{1, "/v1/explain?port=p1&number=2&vnet=00000000000000000000", "\x02\x00\x00\x00\x00\x02"},
+		{1, "/v1/explain?vnet=1", ""}, {1, "/v1/apply?name=x", "name: s1"}, {1, "/v1/apply", "bad"},
+		{1, "/v1/clear/counters", ""}, {1, "/v1/clear/%2e%2e", ""},
+		{1, "/v1/linkcheck/headroom?port=p1&priority=3&xoffs=9", ""}, {0, "/v1/capture?snap=7&for=1s", ""},
+		{2, "/v1//ports", ""}, {3, "/", ""},
+	} {
+		f.Add(seed.method, seed.url, []byte(seed.body))
+	}
+	ended, cancel := context.WithCancel(f.Context())
+	cancel() // streams end at once
+	f.Fuzz(func(t *testing.T, method uint8, address string, body []byte) {
+		u, err := url.ParseRequestURI(address)
+		if err != nil {
+			return
+		}
+		methods := []string{http.MethodGet, http.MethodPost, http.MethodHead, http.MethodDelete}
+		r := (&http.Request{Method: methods[method%4], URL: u, Body: io.NopCloser(bytes.NewReader(body))}).
+			WithContext(ended)
+		w := httptest.NewRecorder()
+		NewServer(&fake{}, start, 0).ServeHTTP(w, r)
+		if w.Header().Get("Content-Type") == "application/x-pcapng" {
+			return
+		}
+		for all := json.NewDecoder(w.Body); all.More(); {
+			var answer errorReply
+			if err := all.Decode(&answer); err != nil || answer.Schema != Schema ||
+				(answer.Error == "") != (w.Code == http.StatusOK) {
+				t.Fatalf("%s %q: status %d, %v, %+v", r.Method, address, w.Code, err, answer)
+			}
+		}
+	})
+}
+
+// Whatever a switch answers to an action, it is refused, or has a text.
+func FuzzAnswer(f *testing.F) {
+	dropped := sampleTraces()["down"]
+	for _, answer := range []any{sampleCheck(), Explanation{Frames: []ExplainedFrame{Explain(1, &dropped)}},
+		errorReply{Schema, "no"}} {
+		text, err := json.Marshal(answer)
+		must(f, err)
+		f.Add(text)
+	}
+	f.Add([]byte(`{"frames":[{"verdict":"dropped"}],"after_xoff_bytes":[-9]}`))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		var check HeadroomCheck
+		if json.Unmarshal(b, &check) == nil && check.Text() == "" {
+			t.Error("a check without a text")
+		}
+		var explained Explanation
+		if json.Unmarshal(b, &explained) == nil {
+			_ = explained.Text()
+		}
+		bad := &http.Response{Status: "409 Conflict", Body: io.NopCloser(bytes.NewReader(b))}
+		if err := readError(bad); err == nil || err.Error() == "" {
+			t.Errorf("%q is no error: %v", b, err)
+		}
+	})
+}
