@@ -4,7 +4,7 @@
 #   scripts/test.sh                all stages
 #   scripts/test.sh unit lint      these
 #   FUZZ=1 scripts/test.sh         all, and 10 s of each fuzz target
-#   FUZZ=100000000 scripts/test.sh fuzz        10 s, then so many executions of each
+#   FUZZ=100000000 scripts/test.sh fuzz        10 s, then so many executions of each, for FUZZ_SECONDS (3600) at most
 #   INSTALL=0 scripts/test.sh      without installing missing programs
 #   TOOLS="iperf3 ip" scripts/test.sh tools    installs these programs alone, where they are missing
 #
@@ -313,9 +313,9 @@ fuzz_targets() {
 
 # repeat_targets runs each target $FUZZ times on mutations of what Go's fuzzer has found, in a plain loop, which is some
 # hundred times as fast as that fuzzer: in copies of the tests, repeatFuzz takes the place of F.Fuzz. Targets that read
-# text, and not octets, are up to a hundred times as slow, so they run a hundredth as often.
+# text, and not octets, are up to a hundred times as slow. Each stops after $FUZZ_SECONDS, and prints how often it ran.
 repeat_targets() {
-  local folder target file n corpus
+  local folder target file corpus
   corpus=$(go env GOCACHE)/fuzz/$(go list -m)
   fuzz_targets | cut -d ' ' -f 1 | sort -u | while read -r folder; do
     mkdir -p "$work/fuzz/$folder/testdata/fuzz"
@@ -330,11 +330,10 @@ repeat_targets() {
   # shellcheck disable=SC2046 # the names of Go packages have no blanks
   go test -c -vet=off -overlay "$work/fuzz/overlay.json" -o "$work/fuzz/" $(fuzz_targets | sed 's, .*,,; s,^,./,' | sort -u)
   fuzz_targets | while read -r folder target; do
-    n=${FUZZ}
-    [[ $folder != cmd/internal/@(api|config|web) ]] || n=$((FUZZ / 100))
     mv "$work/fuzz/$folder/$target" "$work/fuzz/$folder/testdata/fuzz/" 2>/dev/null || true # nothing found
     echo -n "$folder "
-    (cd "$work/fuzz/$folder" && EXECUTIONS=$n "$work/fuzz/${folder##*/}.test" -test.timeout 0 -test.run "^$target\$")
+    (cd "$work/fuzz/$folder" && EXECUTIONS=$FUZZ FUZZ_SECONDS=${FUZZ_SECONDS:-3600} \
+      "$work/fuzz/${folder##*/}.test" -test.timeout 0 -test.run "^$target\$")
   done
 }
 

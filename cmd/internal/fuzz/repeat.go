@@ -14,13 +14,15 @@ import (
 	"time"
 )
 
-// repeatFuzz is F.Fuzz that then runs the target $EXECUTIONS times, each time on a mutation of one of its inputs. It
-// does so in the first input's test, after the tests of the others.
+// repeatFuzz is F.Fuzz that then runs the target $EXECUTIONS times, but for $FUZZ_SECONDS at most, each time on a
+// mutation of one of its inputs. It does so in the first input's test, after the tests of the others.
 func repeatFuzz(f *testing.F, target any) {
 	executions, err := strconv.Atoi(os.Getenv("EXECUTIONS"))
-	if err != nil {
-		f.Fatalf("EXECUTIONS: %v", err)
+	seconds, wrong := strconv.Atoi(os.Getenv("FUZZ_SECONDS"))
+	if err != nil || wrong != nil {
+		f.Fatalf("EXECUTIONS: %v; FUZZ_SECONDS: %v", err, wrong)
 	}
+	most := time.Duration(seconds) * time.Second
 	function := reflect.ValueOf(target)
 	m := newFuzzMutator(function.Type())
 	f.Fuzz(reflect.MakeFunc(function.Type(), func(args []reflect.Value) []reflect.Value {
@@ -33,8 +35,9 @@ func repeatFuzz(f *testing.F, target any) {
 		t.Parallel() // returns after the tests of the other inputs
 		m.args[0].Set(args[0])
 		n, start := 0, time.Now()
+		finished := false
 		defer func() {
-			if n < executions || t.Failed() {
+			if !finished || t.Failed() {
 				t.Logf("execution %d failed:\n%s", n, m)
 			}
 		}()
@@ -43,10 +46,11 @@ func repeatFuzz(f *testing.F, target any) {
 		if f, ok := target.(func(*testing.T, []byte)); ok {
 			call = func() { f(t, m.octets[1]) } // twice as fast
 		}
-		for ; n < executions && !t.Failed(); n++ {
+		for ; n < executions && !t.Failed() && (n%64 != 0 || time.Since(start) < most); n++ {
 			m.mutate()
 			call()
 		}
+		finished = true
 		fmt.Printf("%s: %d executions in %.0f s, from %d inputs\n", f.Name(), n, time.Since(start).Seconds(),
 			len(m.inputs))
 		return nil

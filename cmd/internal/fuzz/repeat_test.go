@@ -8,6 +8,7 @@ import (
 // The target runs once on each input, then on mutations of all, which never reach back into the inputs.
 func FuzzRepeat(f *testing.F) {
 	f.Setenv("EXECUTIONS", "2000")
+	f.Setenv("FUZZ_SECONDS", "1000")
 	one, two := []byte("first"), bytes.Repeat([]byte("second"), 20)
 	f.Add(one, "text", -1, uint8(1), false)
 	f.Add(two, "", 1<<40, uint8(255), true)
