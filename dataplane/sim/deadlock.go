@@ -88,3 +88,8 @@ func (f *Fabric) follow(w Wait, path []Wait, seen map[Queue]bool) []Wait {
 	}
 	return nil
 }
+
+// HeldByHosts returns the egress queues of switches that hold frames and are paused by a host.
+func (f *Fabric) HeldByHosts() []Wait {
+	return slices.DeleteFunc(f.waits(), func(w Wait) bool { return f.nodes[w.By.Node].host == nil })
+}

@@ -9,6 +9,7 @@ const (
 	wake               // a deadline of the sender of a wire
 	obey               // the host that sends on a wire obeys the oldest MAC Control frame that it has received
 	look               // whether the run goes on
+	change             // a fault begins or ends; wire is its number
 )
 
 // An event is something that happens at a wire.

@@ -1,9 +1,11 @@
 package sim
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 
 	"pfcswitch/dataplane"
 	"pfcswitch/dataplane/capture"
@@ -29,8 +31,10 @@ type Fabric struct {
 	nodes    []node
 	wires    []wire
 	flows    []flow
+	faults   []fault
 	begun    int64 // when the flows' time 0 is
 	lastStop int64 // when the last flow stops
+	ended    int   // flows before this one have ended
 	ending   Ending
 
 	departures  uint64 // frames that are no MAC Control frames, by wire
@@ -40,6 +44,7 @@ type Fabric struct {
 	seen        uint64 // Hops when there was progress last
 	progressAt  int64
 	lostInRings uint64 // frames for which a waiting room had no place
+	lostOnWires uint64 // frames that were on a link when it went down
 	happened    uint64 // events
 
 	arrival [1]dataplane.Arrival
@@ -187,14 +192,43 @@ func (f *Fabric) Start() {
 		fl.begin(f.wires[h.wire].speed, random.Uint64())
 		latest, earliest = max(latest, fl.Start), min(earliest, fl.Stop)
 		f.lastStop = max(f.lastStop, fl.Stop)
-		f.wakeBy(h.wire, fl.Start+fl.jitter)
+		f.wakeBy(h.wire, fl.begins())
 	}
+	for _, n := range f.nodes {
+		if n.host != nil {
+			for q := range n.host.queues {
+				f.sortFlows(&n.host.queues[q])
+			}
+		}
+	}
+	f.startFaults()
 	for i := range f.flows {
 		fl := &f.flows[i]
 		if fl.window = [2]int64{latest, earliest}; latest >= earliest {
 			fl.window = [2]int64{fl.Start, fl.Stop}
 		}
 	}
+}
+
+// sortFlows brings flows in the order in which they begin, and makes room for as many active ones.
+func (f *Fabric) sortFlows(q *nicQueue) {
+	slices.SortStableFunc(q.flows, func(a, b int32) int {
+		return cmp.Compare(f.flows[a].begins(), f.flows[b].begins())
+	})
+	q.active = make([]int32, 0, len(q.flows))
+}
+
+// allEnded reports whether no flow sends anything more.
+func (f *Fabric) allEnded() bool {
+	if f.now >= f.lastStop {
+		return true
+	}
+	for ; f.ended < len(f.flows); f.ended++ {
+		if !f.flows[f.ended].ended(f.now) {
+			return false
+		}
+	}
+	return true
 }
 
 // Advance lets time pass until the run ends, or until a time of the flows, in ns.
@@ -239,6 +273,8 @@ func (f *Fabric) step() {
 		f.obeyAtHost(f.nodes[f.wires[e.wire].from.Node].host)
 	case look:
 		f.look()
+	case change:
+		f.change(int(e.wire))
 	}
 }
 
@@ -252,6 +288,12 @@ func (f *Fabric) arriveBy(i int32) {
 	n := &f.nodes[w.to.Node]
 	if t.data {
 		f.onWires--
+	}
+	if t.lost {
+		if t.data {
+			f.lostOnWires++
+		}
+		return
 	}
 	if n.sw != nil {
 		f.receiveAtSwitch(n.sw, w.to.Port, t)
@@ -327,7 +369,7 @@ func (f *Fabric) look() {
 	}
 	switch {
 	case f.begun == 0:
-	case !holds && f.now >= f.lastStop:
+	case !holds && f.allEnded():
 		f.ending = Done
 	case f.now-f.progressAt >= f.Stall:
 		f.ending = Stalled

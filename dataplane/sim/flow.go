@@ -12,10 +12,12 @@ import (
 type FlowConfig struct {
 	From, To int // nodes
 	Priority uint8
-	Octets   int   // of a frame, without FCS, with its tag
-	Rate     int64 // bit/s on the wire; 0: as much as the NIC sends
-	Start    int64 // ns
-	Stop     int64 // from then on no frame begins
+	Octets   int    // of a frame, without FCS, with its tag
+	Rate     int64  // bit/s on the wire; 0: as much as the NIC sends
+	Start    int64  // ns
+	Stop     int64  // from then on no frame begins
+	Frames   uint64 // that it sends in all, from Start on without delay; 0: until Stop, with a Latency
+	Window   uint64 // frames that may be on their way without an acknowledgement; 0: any number
 }
 
 // A flow is what the sender and the receiver know of a FlowConfig.
@@ -29,8 +31,12 @@ type flow struct {
 	sent, received, reordered uint64
 	next                      uint64 // sequence number that follows the highest that came
 	window                    [2]int64
-	windowOctets              int64 // on the wire, that came in the window
-	latency                   dataplane.Latency
+	windowOctets              int64              // on the wire, that came in the window
+	latency                   *dataplane.Latency // nil with Frames
+	done                      int64              // when the last of Frames came; 0: not yet
+
+	acknowledged uint64 // sequence number up to which the sender knows that frames came
+	toBeAcked    bool   // the receiver's NIC has to send an acknowledgement
 }
 
 // The first octets of a flow's frame: a header with a priority tag, then the numbers.
@@ -40,6 +46,7 @@ const (
 	MinOctets   = 64                                   // the shortest tagged frame, without FCS
 	maxCatchUp  = 2_000_000                            // ns of its rate that a flow may send at once, as traffic's do
 	testOctets0 = 0x88B5                               // Local Experimental EtherType 1
+	acksFlow    = 1 << 31                              // bit of the flow's number: an acknowledgement
 )
 
 // begin makes the flow ready to send. Its first frame leaves up to one frame time late, by the random number r, so that
@@ -50,38 +57,56 @@ func (fl *flow) begin(speed int64, r uint64) {
 	if fl.Rate > 0 {
 		rate = min(rate, fl.Rate)
 	}
-	fl.jitter = int64(r % uint64(max(1, fl.wire*8*nsPerSecond/rate)))
+	if fl.Frames == 0 {
+		fl.jitter = int64(r % uint64(max(1, fl.wire*8*nsPerSecond/rate)))
+		fl.latency = &dataplane.Latency{}
+	}
 	depth := max(2*fl.wire, fl.Rate/8*maxCatchUp/nsPerSecond)
 	fl.meter.Configure(fl.Rate, depth, fl.Start+fl.jitter)
 	fl.meter.Take(depth - fl.wire)
 }
 
-// due returns when the flow has a frame to send, at time now or later.
+// begins returns when the flow may send its first frame.
+func (fl *flow) begins() int64 { return fl.Start + fl.jitter }
+
+// ended reports whether the flow sends nothing more.
+func (fl *flow) ended(now int64) bool { return now >= fl.Stop || fl.Frames > 0 && fl.sent == fl.Frames }
+
+// due returns when the flow, which has begun and has not ended, has a frame to send, at time now or later. Never: an
+// acknowledgement has to come first.
 func (fl *flow) due(now int64) int64 {
-	switch {
-	case now >= fl.Stop:
+	if fl.Window > 0 && fl.sent-fl.acknowledged >= fl.Window {
 		return never
-	case now < fl.Start+fl.jitter:
-		return fl.Start + fl.jitter
 	}
 	return fl.meter.When(fl.wire, now)
 }
 
 // build makes the next frame of the flow with number i, and counts it as sent.
 func (fl *flow) build(t *transit, i int32, now int64) {
-	t.octets, t.data = int32(fl.Octets), true
+	fl.fill(t, fl.Octets, fl.src, fl.dst, uint32(i), fl.sent, now)
+	fl.sent++
+	fl.meter.Take(fl.wire)
+}
+
+// acknowledge makes the frame by which the receiver says what has come of the flow with number i.
+func (fl *flow) acknowledge(t *transit, i int32, now int64) {
+	fl.toBeAcked = false
+	fl.fill(t, MinOctets, fl.dst, fl.src, uint32(i)|acksFlow, fl.next, now)
+}
+
+// fill makes a frame with the numbers of a flow.
+func (fl *flow) fill(t *transit, octets int, src, dst uint64, flow uint32, sequence uint64, now int64) {
+	t.octets, t.data = int32(octets), true
 	b := t.head[:]
-	frame.PutAddress(b, fl.dst)
-	frame.PutAddress(b[frame.AddressOctets:], fl.src)
+	frame.PutAddress(b, dst)
+	frame.PutAddress(b[frame.AddressOctets:], src)
 	binary.BigEndian.PutUint16(b[2*frame.AddressOctets:], frame.TypeVLAN)
 	binary.BigEndian.PutUint16(b[2*frame.AddressOctets+2:], uint16(frame.MakeTCI(fl.Priority, false, 0)))
 	binary.BigEndian.PutUint16(b[numbersAt-2:], testOctets0)
-	binary.BigEndian.PutUint32(b[numbersAt:], uint32(i))
-	binary.BigEndian.PutUint64(b[numbersAt+4:], fl.sent)
+	binary.BigEndian.PutUint32(b[numbersAt:], flow)
+	binary.BigEndian.PutUint64(b[numbersAt+4:], sequence)
 	binary.BigEndian.PutUint64(b[numbersAt+12:], uint64(now))
 	clear(b[numbersAt+numbers:])
-	fl.sent++
-	fl.meter.Take(fl.wire)
 }
 
 // deliver counts a frame that has come to a host.
@@ -91,15 +116,30 @@ func (f *Fabric) deliver(h *host, b []byte, octets int) {
 		return // flooded, and for another host
 	}
 	b = b[header.NetOffset:]
-	fl := &f.flows[binary.BigEndian.Uint32(b)]
+	number := binary.BigEndian.Uint32(b)
+	fl := &f.flows[number&^acksFlow]
 	sequence, sent := binary.BigEndian.Uint64(b[4:]), int64(binary.BigEndian.Uint64(b[12:]))
-	fl.received++
+	if number&acksFlow != 0 {
+		fl.acknowledged = max(fl.acknowledged, sequence)
+		f.sendAtHost(h)
+		return
+	}
+	if fl.received++; fl.received == fl.Frames {
+		fl.done = f.now
+	}
 	if sequence < fl.next {
 		fl.reordered++
 	}
 	fl.next = max(fl.next, sequence+1)
-	fl.latency.Record(f.now - sent)
+	if fl.latency != nil {
+		fl.latency.Record(f.now - sent)
+	}
 	if f.now > fl.window[0] && f.now <= fl.window[1] {
 		fl.windowOctets += int64(frame.WireOctets(octets))
+	}
+	if fl.Window > 0 && !fl.toBeAcked {
+		fl.toBeAcked = true
+		h.queues[fl.Priority].acks.push(int32(number))
+		f.sendAtHost(h)
 	}
 }

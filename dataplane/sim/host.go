@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"slices"
 
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/dataplane/sched"
@@ -16,12 +17,14 @@ type HostConfig struct {
 	Name string
 	MAC  uint64
 	Mode macctl.Mode // what its NIC obeys, in all priorities
+	// Lossless are the priorities that it pauses where a fault has it pause its peer.
+	Lossless uint8
 	// Response is how long the NIC goes on beginning frames after a MAC Control frame was received, in ns. Negative:
 	// the limit of the standard at the link's speed.
 	Response int64
 }
 
-// A host sends flows by its NIC and counts what arrives. It never pauses its peer.
+// A host sends flows by its NIC and counts what arrives. It pauses its peer only where a fault says so.
 type host struct {
 	HostConfig
 	wire     int32
@@ -30,12 +33,16 @@ type host struct {
 	sched    sched.Config
 	round    sched.State
 	queues   [NumPriorities]nicQueue
+	initiator
 }
 
-// A nicQueue is the flows of one priority, which take turns.
+// A nicQueue is the flows of one priority, which take turns. Acknowledgements go before them.
 type nicQueue struct {
-	flows []int32
-	turn  int
+	flows  []int32 // by the time at which they begin
+	begun  int     // how many of them have
+	active []int32 // those that have begun and not ended
+	turn   int     // index of active
+	acks   numberFifo
 }
 
 // AddHost adds a host.
@@ -56,7 +63,8 @@ func (f *Fabric) prepare(h *host) error {
 	var mac [6]byte
 	frame.PutAddress(mac[:], h.MAC)
 	h.receiver = macctl.NewReceiver(h.Mode, 0xff, speed, mac)
-	longest := 0
+	h.initiator.prepare(macctl.InitiatorConfig{Mode: h.Mode, Enabled: h.Lossless, Speed: speed, Source: mac})
+	longest := macctl.FrameSize
 	for q := range h.queues {
 		for _, i := range h.queues[q].flows {
 			longest = max(longest, frame.WireOctets(f.flows[i].Octets))
@@ -75,20 +83,24 @@ func (f *Fabric) receiveAtHost(h *host, t *transit) {
 		f.events.add(f.now+h.Response, obey, h.wire)
 	case t.data:
 		f.deliver(h, b, int(t.octets))
+		if h.drain > 0 {
+			f.fill(h, int64(frame.WireOctets(int(t.octets))))
+		}
 	}
 }
 
 // obeyAtHost obeys the oldest MAC Control frame that the host has received, the response time ago.
 func (f *Fabric) obeyAtHost(h *host) {
-	t := h.heard.pop()
-	h.receiver.Receive(t.bytes(), f.now-h.Response, f.now)
+	if t := h.heard.pop(); !t.lost {
+		h.receiver.Receive(t.bytes(), f.now-h.Response, f.now)
+	}
 	f.sendAtHost(h)
 }
 
 // sendAtHost sends the next frame if the wire is free, or arranges when to look again. No flow begins before Start.
 func (f *Fabric) sendAtHost(h *host) {
 	w := &f.wires[h.wire]
-	if w.busy || f.begun == 0 {
+	if w.busy || w.down || f.begun == 0 || f.controlAtHost(h) {
 		return
 	}
 	waiting, at, heads, lengths := f.waiting(h)
@@ -102,25 +114,41 @@ func (f *Fabric) sendAtHost(h *host) {
 		return
 	}
 	queue := &h.queues[q]
-	queue.turn = heads[q] + 1
 	t := w.flight.push()
-	f.flows[queue.flows[heads[q]]].build(t, queue.flows[heads[q]], f.now)
+	if heads[q] == none {
+		i := queue.acks.pop()
+		f.flows[i].acknowledge(t, i, f.now)
+	} else {
+		i := queue.active[heads[q]]
+		queue.turn = heads[q] + 1
+		f.flows[i].build(t, i, f.now)
+	}
 	f.depart(h.wire, t)
 }
 
-// waiting finds the priorities that have a frame to send now, the flow whose turn it is in each and the octets of its
-// frame on the wire, and when there will be more of them.
+// waiting finds the priorities that have a frame to send now, the flow whose turn it is in each (none: an
+// acknowledgement goes first) and the octets of its frame on the wire, and when there will be more of them.
 func (f *Fabric) waiting(h *host) (waiting uint8, next int64, heads [NumPriorities]int, lengths [NumPriorities]int64) {
-	next = never
+	next = h.nextControl()
 	for q := range h.queues {
 		queue := &h.queues[q]
-		n := len(queue.flows)
-		for k := range n {
-			i := (queue.turn + k) % n
-			fl := &f.flows[queue.flows[i]]
+		next = min(next, f.beginFlows(queue))
+		if !queue.acks.empty() {
+			waiting |= 1 << q
+			heads[q], lengths[q] = none, int64(frame.WireOctets(MinOctets))
+			continue
+		}
+		for k := 0; k < len(queue.active); {
+			i := (queue.turn + k) % len(queue.active)
+			fl := &f.flows[queue.active[i]]
+			if fl.ended(f.now) {
+				queue.remove(i)
+				continue
+			}
 			due := fl.due(f.now)
 			if due > f.now {
 				next = min(next, due)
+				k++
 				continue
 			}
 			waiting |= 1 << q
@@ -129,4 +157,24 @@ func (f *Fabric) waiting(h *host) (waiting uint8, next int64, heads [NumPrioriti
 		}
 	}
 	return waiting, next, heads, lengths
+}
+
+// beginFlows makes flows active whose time has come, and returns when the next begins.
+func (f *Fabric) beginFlows(queue *nicQueue) (next int64) {
+	for ; queue.begun < len(queue.flows); queue.begun++ {
+		i := queue.flows[queue.begun]
+		if begin := f.flows[i].begins(); begin > f.now {
+			return begin
+		}
+		queue.active = append(queue.active, i)
+	}
+	return never
+}
+
+// remove takes flow i of the active ones out. The turn stays at the same flow.
+func (queue *nicQueue) remove(i int) {
+	queue.active = slices.Delete(queue.active, i, i+1)
+	if queue.turn %= len(queue.active) + 1; queue.turn > i {
+		queue.turn--
+	}
 }

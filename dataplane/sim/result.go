@@ -15,13 +15,17 @@ type FlowResult struct {
 	// Rate is that of arrival while all flows were sending, or, where they never were at once, while this one was. In
 	// bit/s on the wire.
 	Rate    int64
-	Latency *dataplane.Latency // from the first bit sent to the last bit received, in ns
+	Latency *dataplane.Latency // from the first bit sent to the last bit received, in ns; nil with FlowConfig.Frames
+	Took    int64              // ns from Start until the last of FlowConfig.Frames had come; 0: it has not
 }
 
 // Flow returns the result of flow i, in the order of AddFlow.
 func (f *Fabric) Flow(i int) FlowResult {
 	fl := &f.flows[i]
-	r := FlowResult{Sent: fl.sent, Received: fl.received, Reordered: fl.reordered, Latency: &fl.latency}
+	r := FlowResult{Sent: fl.sent, Received: fl.received, Reordered: fl.reordered, Latency: fl.latency}
+	if fl.done > 0 {
+		r.Took = fl.done - fl.Start
+	}
 	if fl.received > fl.sent {
 		r.Duplicated = fl.received - fl.sent
 	}
@@ -57,13 +61,13 @@ type Sum struct {
 	Sent     uint64 // by hosts, and loop probes
 	Copies   uint64 // that switches made to flood them
 	Received uint64 // by hosts
-	Dropped  uint64 // by switches; loop probes that came back
+	Dropped  uint64 // by switches; on links that went down; loop probes that came back
 	Held     uint64 // in switches and on wires
 }
 
 // Sum adds up what hosts, switches and wires say. Each switch's own balance is in unbalanced where it does not hold.
 func (f *Fabric) Sum() (s Sum, unbalanced []string) {
-	s.Received, s.Held, s.Dropped = f.received, uint64(f.onWires), f.lostInRings
+	s.Received, s.Held, s.Dropped = f.received, uint64(f.onWires), f.lostInRings+f.lostOnWires
 	between := uint64(0) // frames that one switch has sent to another
 	var v dataplane.Snapshot
 	for i := range f.nodes {

@@ -137,7 +137,7 @@ func (f *Fabric) leaveRooms(n *switchNode) {
 // transmit sends by port i what goes first, if its wire is free, or arranges when to look again.
 func (f *Fabric) transmit(n *switchNode, i int, burst []dataplane.Arrival) {
 	w := f.wireOf(n, i)
-	if w == nil || w.busy || f.transmitControl(n, i) {
+	if w == nil || w.busy || w.down || f.transmitControl(n, i) {
 		return
 	}
 	if b, ok := n.sw.LoopProbe(i, f.control[:0], f.now); ok {
@@ -164,7 +164,7 @@ func (f *Fabric) transmit(n *switchNode, i int, burst []dataplane.Arrival) {
 // transmitControl sends the MAC Control frame of port i, if there is one and the wire is free.
 func (f *Fabric) transmitControl(n *switchNode, i int) (sent bool) {
 	w := f.wireOf(n, i)
-	if w == nil || w.busy {
+	if w == nil || w.busy || w.down {
 		return false
 	}
 	b, ok := n.sw.ControlOut(i, f.control[:0], f.now)

@@ -14,6 +14,7 @@ type transit struct {
 	at     int64 // when it is received
 	octets int32 // without FCS
 	data   bool  // no MAC Control frame
+	lost   bool  // the link went down before it came
 	head   [headOctets]byte
 }
 
@@ -32,6 +33,7 @@ type wire struct {
 	end    int64 // when the last octet of the last frame has left, whole ns
 	rest   int64 // 1/speed ns beyond end
 	busy   bool  // a frame is leaving
+	down   bool
 	wakeAt int64 // of the event wake that counts
 	flight fifo
 }
@@ -72,7 +74,9 @@ func (q *fifo) push() *transit {
 		q.ring, q.first, q.next = grown, 0, uint32(q.len())
 	}
 	q.next++
-	return q.at(q.len() - 1)
+	t := q.at(q.len() - 1)
+	t.lost = false
+	return t
 }
 
 // at returns frame i, the oldest of which is 0.
@@ -83,4 +87,30 @@ func (q *fifo) pop() *transit {
 	t := q.at(0)
 	q.first++
 	return t
+}
+
+// A numberFifo holds numbers in order. It allocates only while it grows.
+type numberFifo struct {
+	ring        []int32 // a power of two of them
+	first, next uint32
+}
+
+func (q *numberFifo) empty() bool { return q.first == q.next }
+
+func (q *numberFifo) push(n int32) {
+	if int(q.next-q.first) == len(q.ring) {
+		grown := make([]int32, max(2, 2*len(q.ring)))
+		for i := range q.ring {
+			grown[i] = q.ring[(q.first+uint32(i))&uint32(len(q.ring)-1)]
+		}
+		q.first, q.next, q.ring = 0, uint32(len(q.ring)), grown
+	}
+	q.ring[q.next&uint32(len(q.ring)-1)] = n
+	q.next++
+}
+
+func (q *numberFifo) pop() int32 {
+	n := q.ring[q.first&uint32(len(q.ring)-1)]
+	q.first++
+	return n
 }

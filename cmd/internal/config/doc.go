@@ -15,6 +15,7 @@
 //	topologyfabric.go          fabrics: switches, hosts and links that are written out
 //	fabricplan.go              the shapes of fabrics, and their routes
 //	topologytraffic.go         what the hosts of a lab send
+//	topologyfaults.go          what goes wrong in virtual time
 //	measure.go                 how headroom is measured
 //	check.go                   faults across sections, and limits
 //	resolve.go                 values that follow from link speeds: headroom, xon, burst, pool

@@ -23,12 +23,14 @@ import (
 //	  l1: {ends: [h1, "s1:p1"], speed: 200M, cable: 1km}   # keys of the ports at its ends
 //	  l2: {ends: [h2, "s1:p2"], speed: 200M}
 //	traffic: {f1: {from: h1, to: h2, priority: 3}}        # see LabTraffic
+//	faults: {x1: {storm: h2, start: 1ms}}                 # see LabFault
 type Topology struct {
 	Name     string // 1 to 32 of a-z, 0-9, "_" and "."
 	Switches []LabSwitch
 	Hosts    []LabHost
 	Links    []LabLink
 	Traffic  []LabTraffic // for virtual time
+	Faults   []LabFault   // for virtual time
 
 	source source
 }
@@ -82,6 +84,7 @@ func ParseTopology(name string, data []byte, read func(path string) ([]byte, err
 		field{"hosts", r.readHosts, nil},
 		field{"switches", r.readSwitches, nil},
 		field{"traffic", r.readTraffic, nil},
+		field{"faults", r.readFaults, nil},
 		field{"fabric", func(value) {}, nil}, // read above
 	)
 	if !r.doc.failed() {

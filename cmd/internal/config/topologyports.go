@@ -150,6 +150,7 @@ func (r *labReader) check() {
 	}
 	r.checkPorts(linked)
 	r.checkTraffic(hosts)
+	r.checkFaults(hosts)
 }
 
 func (r *labReader) checkNodes() (switches map[string]*LabSwitch, hosts map[string]*LabHost) {

@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,6 +17,8 @@ import (
 //	  web: {from: h1, to: h4, priority: 0, rate: 20M, start: 10ms, duration: 50ms}
 //	  all: {incast: h4, duration: 1s}                                  # from all other hosts
 //	  half: {permutation: on, duration: 1s}                            # from each host to the one half the way round
+//	  shuffle: {all-to-all: on, size: 1MB, window: 64KiB}              # from each host to each other, so much each
+//	  search: {poisson: web-search, load: 60%, duration: 10ms}         # flows of random sizes, at random times
 type LabTraffic struct {
 	Name            string
 	From, To        []string // hosts
@@ -23,13 +26,21 @@ type LabTraffic struct {
 	Octets          int   // of a frame, without FCS, with its tag; 0: the longest that the links carry
 	Rate            int64 // bit/s on the wire of each pair; 0: as fast as the link of the host
 	Start, Duration time.Duration
+	Size            int64   // payload octets that each pair has to send; 0: until the end of Duration
+	Window          int64   // payload octets that may be on their way without an acknowledgement; 0: any number
+	Poisson         string  // of which distribution the sizes of flows are; empty: one flow of each pair
+	Load            float64 // with Poisson: share of the link of each host of From that its flows are to take
 
 	incast      string
 	permutation bool
+	allToAll    bool
 	pairs       [][2]string
 }
 
-// Pairs are the pairs of hosts between which frames go.
+// Distributions are the published distributions of flow sizes.
+var Distributions = []string{"web-search", "data-mining", "hadoop"}
+
+// Pairs are the pairs of hosts between which frames go: none with Poisson, where each of From sends to some of To.
 func (t *LabTraffic) Pairs() [][2]string { return t.pairs }
 
 // labTag is what a frame with a tag may be longer than the MTU: header and tag, in octets.
@@ -38,6 +49,7 @@ const labTag = 18
 const (
 	minLabOctets = 64
 	maxLabTime   = time.Hour
+	maxLabSize   = 1 << 40
 )
 
 func (r *labReader) readTraffic(v value) {
@@ -52,6 +64,11 @@ func (r *labReader) readTraffic(v value) {
 			hostNames("to", &t.To),
 			key("incast", &t.incast, nodeName),
 			key("permutation", &t.permutation, toggle),
+			key("all-to-all", &t.allToAll, toggle),
+			key("size", &t.Size, size(1, maxLabSize)),
+			key("window", &t.Window, size(1, maxLabSize)),
+			key("poisson", &t.Poisson, named(Distributions, Distributions...)),
+			key("load", &t.Load, share),
 			key("priority", &t.Priority, number[uint8]("priority", 0, 7)),
 			key("octets", &t.Octets, number[int]("frame", minLabOctets, 65535+labTag)),
 			key("rate", &t.Rate, orWord(rate(1000), "saturating", 0)),
@@ -122,9 +139,37 @@ func (c *trafficCheck) check(t *LabTraffic) {
 		c.checkHosts(t, ".incast", []string{t.incast})
 	}
 	from, to := len(t.From) > 0, len(t.To) > 0
-	if t.permutation && (from || to || t.incast != "") || t.incast != "" && to ||
-		!t.permutation && t.incast == "" && !(from && to) {
-		c.fail(t, "", "want one of three forms: from and to; incast, with from or without; permutation: on")
+	forms := 0
+	for _, form := range []bool{t.permutation, t.allToAll, t.incast != "", t.Poisson != "", to && t.Poisson == ""} {
+		if form {
+			forms++
+		}
+	}
+	switch {
+	case forms != 1, to && !from && t.Poisson == "", from && (t.permutation || t.allToAll):
+		c.fail(t, "", "want one of five forms: from and to; incast, with from or without; permutation: on; "+
+			"all-to-all: on; poisson, with from and to or without")
+		return
+	case (t.Poisson != "") != (t.Load > 0):
+		c.fail(t, "", "poisson and load go together: write both, such as poisson: web-search, load: 60%%")
+		return
+	case t.Poisson != "" && t.Size > 0:
+		c.fail(t, ".size", "poisson gives the sizes of flows: remove one of them")
+		return
+	}
+	if t.allToAll || t.Poisson != "" {
+		if !from {
+			t.From = c.wired
+		}
+		if !to {
+			t.To = c.wired
+		}
+	}
+	if t.Poisson != "" {
+		if len(t.From) == 0 || len(t.To) == 0 || len(t.From)*len(t.To) == 1 && t.From[0] == t.To[0] {
+			c.fail(t, "", "no frame would go: name at least two hosts")
+		}
+		c.checkOctets(t)
 		return
 	}
 	if c.pairs += len(t.From) * len(t.To); c.pairs > mostLabPairs {
@@ -179,11 +224,18 @@ func (c *trafficCheck) pairsOf(t *LabTraffic) (pairs [][2]string) {
 // carry.
 func (c *trafficCheck) checkOctets(t *LabTraffic) {
 	most, at := 65535, ""
+	look := func(host string) {
+		if l := c.links[host]; l != nil && l.MTU < most {
+			most, at = l.MTU, l.Name
+		}
+	}
 	for _, pair := range t.pairs {
-		for _, host := range pair {
-			if l := c.links[host]; l != nil && l.MTU < most {
-				most, at = l.MTU, l.Name
-			}
+		look(pair[0])
+		look(pair[1])
+	}
+	if t.Poisson != "" {
+		for _, host := range slices.Concat(t.From, t.To) {
+			look(host)
 		}
 	}
 	if t.Octets == 0 {

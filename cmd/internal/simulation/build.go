@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 
 	"golang.org/x/sys/unix"
@@ -24,9 +25,11 @@ type fabric struct {
 	topology *config.Topology
 	seed     uint64
 	switches []*labSwitch
-	hosts    map[string]int // nodes, by name
-	flows    []labFlow      // in the order of sim's
-	slowest  int64          // speed of the slowest link, bit/s
+	hosts    map[string]int     // nodes, by name
+	speeds   map[string]int64   // of their links, bit/s
+	ends     map[string]sim.End // of links: one of the two
+	flows    []labFlow          // in the order of sim's
+	slowest  int64              // speed of the slowest link, bit/s
 }
 
 // A labSwitch is a switch of the topology.
@@ -42,7 +45,8 @@ type labSwitch struct {
 type labFlow struct {
 	*config.LabTraffic
 	from, to string
-	lossless bool // at each switch of its way
+	size     int64 // payload octets that it has to send; 0: until its entry ends
+	lossless bool  // at each switch of its way
 }
 
 // build makes the fabric of a topology. Its errors have file, line and key.
@@ -51,7 +55,8 @@ func build(t *config.Topology, o Options) (*fabric, error) {
 		return nil, t.Errorf("traffic", "there is none, and so nothing to see: write who sends to whom, such as "+
 			"traffic: {f1: {from: h1, to: h2, duration: 100ms}}")
 	}
-	f := &fabric{topology: t, seed: o.Seed, hosts: map[string]int{}}
+	f := &fabric{topology: t, seed: o.Seed, hosts: map[string]int{}, speeds: map[string]int64{},
+		ends: map[string]sim.End{}}
 	if err := f.resolve(); err != nil {
 		return nil, err
 	}
@@ -64,7 +69,7 @@ func build(t *config.Topology, o Options) (*fabric, error) {
 		return nil, err
 	}
 	for _, add := range []func() error{f.addSwitches, func() error { return f.addHosts(o) }, f.connect, f.addFlows,
-		f.learn} {
+		f.addFaults, f.learn} {
 		if err := add(); err != nil {
 			return nil, errors.Join(err, f.close())
 		}
@@ -179,13 +184,14 @@ func (f *fabric) addHosts(o Options) error {
 			return f.topology.Errorf("hosts."+h.Name+".mac", "%s has the same address: write another", other)
 		}
 		owners[mac] = h.Name
-		if _, p := f.portOf(h.Name); p != nil {
+		if s, p := f.portOf(h.Name); p != nil {
 			response := int64(-1)
 			if o.Response >= 0 {
 				response = int64(o.Response)
 			}
 			f.hosts[h.Name] = f.AddHost(sim.HostConfig{Name: h.Name, MAC: mac, Mode: p.FlowControl.Mode(),
-				Response: response})
+				Lossless: s.config.LosslessOf(p), Response: response})
+			f.speeds[h.Name] = p.Speed
 		}
 	}
 	return nil
@@ -244,21 +250,49 @@ func (f *fabric) connect() error {
 		if err := f.Connect(ends, speeds, delays); err != nil {
 			return f.topology.Errorf(key, "%v: correct it", err)
 		}
+		f.ends[l.Name] = ends[0]
 	}
 	return nil
 }
 
-// addFlows makes a flow of each pair of hosts.
+// addFlows makes a flow of each pair of hosts, and those of random sizes.
 func (f *fabric) addFlows() error {
 	for i := range f.topology.Traffic {
 		t := &f.topology.Traffic[i]
 		for _, pair := range t.Pairs() {
-			err := f.AddFlow(sim.FlowConfig{From: f.hosts[pair[0]], To: f.hosts[pair[1]], Priority: t.Priority,
-				Octets: t.Octets, Rate: t.Rate, Start: int64(t.Start), Stop: int64(t.Start + t.Duration)})
-			if err != nil {
-				return f.topology.Errorf("traffic."+t.Name, "%v: correct it", err)
+			if err := f.addFlow(t, pair[0], pair[1], int64(t.Start), t.Size); err != nil {
+				return err
 			}
-			f.flows = append(f.flows, labFlow{LabTraffic: t, from: pair[0], to: pair[1]})
+		}
+		if t.Poisson != "" {
+			if err := f.addPoisson(i, t); err != nil {
+				return err
+			}
+		}
+	}
+	if len(f.flows) == 0 {
+		return f.topology.Errorf("traffic", "no flow begins: write a longer duration, or a larger load")
+	}
+	return nil
+}
+
+// addFaults makes what goes wrong.
+func (f *fabric) addFaults() error {
+	for i := range f.topology.Faults {
+		t := &f.topology.Faults[i]
+		c := sim.FaultConfig{Kind: sim.Flap, At: f.ends[t.Flap], Rate: t.Rate, Start: int64(t.Start),
+			Stop: int64(t.Start + t.Duration), Every: int64(t.Every)}
+		if t.Duration == 0 {
+			c.Stop = math.MaxInt64
+		}
+		switch {
+		case t.Storm != "":
+			c.Kind, c.At = sim.Storm, sim.End{Node: f.hosts[t.Storm]}
+		case t.Slow != "":
+			c.Kind, c.At = sim.Slow, sim.End{Node: f.hosts[t.Slow]}
+		}
+		if err := f.AddFault(c); err != nil {
+			return f.topology.Errorf("faults."+t.Name, "%v: correct it", err)
 		}
 	}
 	return nil
@@ -278,6 +312,10 @@ func (f *fabric) learn() error {
 		if fl.lossless, fault = f.Path(i); fault != nil {
 			return f.topology.Errorf("traffic."+fl.Name, "no frame would come from %s to %s: %s %s: correct the "+
 				"links, or the fdb of the switches", fl.from, fl.to, fault.Switch, fault.Reason)
+		}
+		if fl.Window > 0 && !fl.lossless {
+			return f.topology.Errorf("traffic."+fl.Name+".window", "frames of priority %d may be lost, and no sender "+
+				"sends them again: write a lossless priority, or remove the window", fl.Priority)
 		}
 	}
 	return nil

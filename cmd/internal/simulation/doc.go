@@ -3,6 +3,8 @@
 //
 //	simulation.go  Run: from the file to the report
 //	build.go       the fabric of a topology, and what virtual time does not have
+//	workload.go    flows of random sizes at random times; sizes.txt has the published distributions
+//	completion.go  how long flows took
 //	report.go      the report: checks, flows, ports, hosts, the cycle of a deadlock
 //	table.go       the report as text
 //	svg.go         the run as a picture

@@ -20,8 +20,8 @@ func onFabric(t *testing.T, shape, speed, traffic string, o Options) *Report {
 // get a part of it. Nothing is lost.
 func TestPermutationInAFatTree(t *testing.T) {
 	for spread, shared := range map[string]bool{"number": false, "hash": true} {
-		r := onFabric(t, "fat-tree: {k: 4}\n  spread: "+spread, "100G", "f: {permutation: on, rate: 90G, duration: "+
-			"200us}", standard)
+		r := onFabric(t, "fat-tree: {k: 4}\n  spread: "+spread, "100G",
+			"f: {permutation: on, rate: 90G, duration: 200us}", standard)
 		slow := 0
 		for _, f := range r.Flows {
 			if f.Rate < 88e9 {

@@ -19,13 +19,15 @@ import (
 // fixed; new ones may be added.
 type Report struct {
 	demo.Report
-	Seed     uint64 `json:"seed"`
-	Lasted   int64  `json:"virtual_ns"` // from the begin of the traffic until no frame was left, or none moved
-	Hops     uint64 `json:"frame_hops"` // frames that crossed a link, MAC Control frames left out
-	Ports    []Port `json:"ports"`
-	Hosts    []Host `json:"hosts"`
-	Deadlock bool   `json:"deadlock"` // frames are held, and none has moved for the stall time
-	Cycle    []Wait `json:"cycle"`    // each waits for the next, and the last for the first
+	Seed        uint64       `json:"seed"`
+	Lasted      int64        `json:"virtual_ns"`  // from the begin of the traffic until no frame was left, or none moved
+	Hops        uint64       `json:"frame_hops"`  // frames that crossed a link, MAC Control frames left out
+	Completions []Completion `json:"completions"` // of flows that have a size
+	Ports       []Port       `json:"ports"`
+	Hosts       []Host       `json:"hosts"`
+	Deadlock    bool         `json:"deadlock"`      // frames are held, and none has moved for the stall time
+	Cycle       []Wait       `json:"cycle"`         // each waits for the next, and the last for the first
+	HeldByHosts []Wait       `json:"held_by_hosts"` // without a cycle: what hosts hold
 }
 
 // A Port is a lossless priority of a switch's port. Of a port with PAUSE, Priority is -1.
@@ -73,6 +75,7 @@ func (f *fabric) report(length time.Duration) *Report {
 		f.topology.Name, length, f.seed, len(f.switches), len(f.hosts), len(f.flows), r.Hops,
 		time.Duration(r.Lasted))}}
 	f.addFlowResults(r)
+	f.addCompletions(r)
 	for _, s := range f.switches {
 		f.addSwitch(r, s)
 	}
@@ -87,21 +90,29 @@ func (f *fabric) addFlowResults(r *Report) {
 	inOrder := f.keepsOrder()
 	for i := range f.flows {
 		fl, v := &f.flows[i], f.Flow(i)
+		if fl.size > 0 {
+			continue
+		}
 		lost := v.Sent - min(v.Sent, v.Received)
 		r.Flows = append(r.Flows, demo.Flow{Phase: phase, Name: fl.from + ">" + fl.to, Priority: fl.Priority,
 			Lossless: fl.lossless, Sent: v.Sent, Received: v.Received, Lost: lost, Reordered: v.Reordered,
 			Duplicated: v.Duplicated, Rate: v.Rate, Latency: traffic.Latencies{P50: v.Latency.Quantile(.5),
 				P99: v.Latency.Quantile(.99), P999: v.Latency.Quantile(.999), Max: v.Latency.Max}})
-		name := fmt.Sprintf("%s priority %d: ", r.Flows[i].Name, fl.Priority)
+		name := fmt.Sprintf("%s>%s priority %d: ", fl.from, fl.to, fl.Priority)
 		r.none(demo.TopicLoss, name+"duplicates", v.Duplicated)
 		if inOrder {
 			r.none(demo.TopicOrder, name+"frames out of order", v.Reordered)
 		}
-		if fl.lossless && !r.Deadlock {
+		if fl.lossless && f.losesNothing(r) {
 			r.Hard(phase, demo.TopicLoss, name+"frames lost", fmt.Sprintf("0 of %d", v.Sent), fmt.Sprint(lost),
 				lost == 0)
 		}
 	}
+}
+
+// losesNothing reports whether no lossless frame may be missing: none is held for ever, and no link goes down.
+func (f *fabric) losesNothing(r *Report) bool {
+	return !r.Deadlock && !slices.ContainsFunc(f.topology.Faults, func(t config.LabFault) bool { return t.Flap != "" })
 }
 
 // keepsOrder reports whether no trunk spreads the frames of a flow over its members.
@@ -167,18 +178,29 @@ func (f *fabric) checkRun(r *Report) {
 	}
 	r.Hard(phase, demo.TopicCounters, "the counters of every switch balance", "they do", got, len(unbalanced) == 0)
 	sent := uint64(math.MaxUint64)
-	for i := range r.Flows {
-		sent = min(sent, r.Flows[i].Sent)
+	for i := range f.flows {
+		if f.flows[i].size == 0 {
+			sent = min(sent, f.Flow(i).Sent)
+		}
 	}
 	r.Hard(phase, demo.TopicRun, "every flow sends", "more than 0", fmt.Sprint(sent), sent > 0)
 	got = "no"
 	if r.Deadlock {
 		got = fmt.Sprintf("%d frames are held, and none has moved for %v", s.Held, time.Duration(f.Stall))
 		for _, w := range f.Cycle() {
-			r.Cycle = append(r.Cycle, Wait{f.Name(w.End), w.Priority, w.Frames, f.Name(w.By)})
+			r.Cycle = append(r.Cycle, f.named(w))
+		}
+		if len(r.Cycle) == 0 {
+			for _, w := range f.Fabric.HeldByHosts() {
+				r.HeldByHosts = append(r.HeldByHosts, f.named(w))
+			}
 		}
 	}
 	r.Hard(phase, demo.TopicDeadlock, "deadlock", "no", got, !r.Deadlock)
+}
+
+func (f *fabric) named(w sim.Wait) Wait {
+	return Wait{f.Name(w.End), w.Priority, w.Frames, f.Name(w.By)}
 }
 
 // none adds a hard check that nothing was counted.

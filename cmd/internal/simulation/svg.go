@@ -20,6 +20,7 @@ type course struct {
 	at                     []int64 // ns since the traffic began
 	rates, buffers, pauses []series
 	octets, pausedNs       []int64 // so far, by series
+	line                   []int   // of each flow: those of an entry with sizes share one
 }
 
 // A series is one line of a panel.
@@ -31,9 +32,18 @@ type series struct {
 // newCourse names the series: flows, switches, and the ports and hosts that can be paused.
 func (f *fabric) newCourse() *course {
 	c := &course{}
+	lines := map[string]int{}
 	for i := range f.flows {
 		fl := &f.flows[i]
-		c.rates = append(c.rates, series{name: fmt.Sprintf("%s>%s %d", fl.from, fl.to, fl.Priority)})
+		name := fmt.Sprintf("%s>%s %d", fl.from, fl.to, fl.Priority)
+		if fl.size > 0 {
+			name = fl.Name
+		}
+		if _, has := lines[name]; !has || fl.size == 0 {
+			lines[name] = len(c.rates)
+			c.rates = append(c.rates, series{name: name})
+		}
+		c.line = append(c.line, lines[name])
 	}
 	for _, s := range f.switches {
 		c.buffers = append(c.buffers, series{name: s.name})
@@ -79,9 +89,12 @@ func (c *course) sample(f *fabric) {
 		*before = now
 		return float64(d) / (float64(max(1, past)) / 1e9)
 	}
+	octets := make([]int64, len(c.rates))
+	for i := range f.flows {
+		octets[c.line[i]] += int64(f.Flow(i).Received) * int64(frame.WireOctets(f.flows[i].Octets))
+	}
 	for i := range c.rates {
-		octets := int64(f.Flow(i).Received) * int64(frame.WireOctets(f.flows[i].Octets))
-		c.rates[i].values = append(c.rates[i].values, 8*perSecond(octets, &c.octets[i])/1e6)
+		c.rates[i].values = append(c.rates[i].values, 8*perSecond(octets[i], &c.octets[i])/1e6)
 	}
 	for i, s := range f.switches {
 		var v dataplane.Snapshot

@@ -40,13 +40,20 @@ func (r *Report) Text(out io.Writer) error {
 	if r.Deadlock {
 		r.deadlockText(out)
 	}
+	if err := r.completionText(out); err != nil {
+		return err
+	}
 	return r.Report.Text(out)
 }
 
 // deadlockText writes who waits for whom.
 func (r *Report) deadlockText(out io.Writer) {
 	if len(r.Cycle) == 0 {
-		fmt.Fprint(out, "Nothing moves, and no cycle of waits was found.\n\n")
+		fmt.Fprintln(out, "Nothing moves, and no cycle of waits was found. What hosts hold counts as lost:")
+		for _, w := range r.HeldByHosts {
+			fmt.Fprintf(out, "  %s holds %d frames of priority %d, paused by %s\n", w.Port, w.Frames, w.Priority, w.By)
+		}
+		fmt.Fprintln(out)
 		return
 	}
 	fmt.Fprintln(out, "Deadlock. Each waits for the next, and the last for the first; what is held counts as lost:")

@@ -1,0 +1,190 @@
+package sim
+
+import (
+	"fmt"
+
+	"pfcswitch/macctl"
+)
+
+// A FaultKind is what goes wrong.
+type FaultKind uint8
+
+// The faults.
+const (
+	Storm FaultKind = iota // a host sends XOFF of all lossless priorities, again and again
+	Slow                   // a host takes frames at Rate, and holds its peer while it has too many
+	Flap                   // a link is down: what is on it, and what waits for it, is lost
+)
+
+// A FaultConfig is something that goes wrong at one end of a link. Its times count from Start of the Fabric.
+type FaultConfig struct {
+	Kind  FaultKind
+	At    End   // the host, or an end of the link
+	Rate  int64 // of Slow: bit/s on the wire
+	Start int64 // ns
+	Stop  int64 // ns
+	Every int64 // ns from one begin to the next; 0: once
+}
+
+type fault struct {
+	FaultConfig
+	on bool
+}
+
+// AddFault adds a fault, after the link that it is at.
+func (f *Fabric) AddFault(c FaultConfig) error {
+	wire, err := f.wireAt(c.At)
+	switch {
+	case err != nil:
+		return err
+	case *wire == none, c.Kind != Flap && f.nodes[c.At.Node].host == nil:
+		return fmt.Errorf("node %d is no host, or has no link", c.At.Node)
+	case c.Start < 0 || c.Stop <= c.Start || c.Every != 0 && c.Every <= c.Stop-c.Start || c.Kind == Slow && c.Rate <= 0:
+		return fmt.Errorf("fault at node %d: its times or its rate cannot be", c.At.Node)
+	}
+	f.faults = append(f.faults, fault{FaultConfig: c})
+	return nil
+}
+
+func (f *Fabric) startFaults() {
+	for i := range f.faults {
+		f.events.add(f.begun+f.faults[i].Start, change, int32(i))
+	}
+}
+
+// change begins or ends a fault, and arranges the next change.
+func (f *Fabric) change(i int) {
+	fa := &f.faults[i]
+	fa.on = !fa.on
+	switch {
+	case fa.on && fa.Stop < never-f.begun:
+		f.events.add(f.begun+fa.Stop, change, int32(i))
+	case !fa.on && fa.Every > 0:
+		fa.Start, fa.Stop = fa.Start+fa.Every, fa.Stop+fa.Every
+		f.events.add(f.begun+fa.Start, change, int32(i))
+	}
+	if fa.Kind == Flap {
+		f.setLink(fa.At, !fa.on)
+		return
+	}
+	h := f.nodes[fa.At.Node].host
+	switch {
+	case fa.Kind == Storm:
+		h.hold(macctl.CauseTrunk, fa.on) // for the longest time
+	case fa.on:
+		h.drain, h.level, h.levelAt = fa.Rate, 0, f.now
+	default:
+		h.drain, h.level, h.full = 0, 0, false
+		h.hold(macctl.CauseRing, false)
+	}
+	f.sendAtHost(h)
+}
+
+// setLink takes the link at an end down or up, with the ports at both ends.
+func (f *Fabric) setLink(e End, up bool) {
+	wire, _ := f.wireAt(e) // it is there: see AddFault
+	first := *wire &^ 1    // the wires of a link come one after the other
+	for i := first; i < first+2; i++ {
+		w := &f.wires[i]
+		w.down = !up
+		for k := range w.flight.len() {
+			w.flight.at(k).lost = w.flight.at(k).lost || !up
+		}
+	}
+	for i := first; i < first+2; i++ {
+		from := f.wires[i].from
+		n := &f.nodes[from.Node]
+		if n.host != nil {
+			n.host.reset(f.now)
+			f.sendAtHost(n.host)
+			continue
+		}
+		n.sw.sw.SetUp(from.Port, up, f.now)
+		f.sendAtSwitch(n.sw, from.Port)
+	}
+}
+
+// reset has the NIC of a host forget who paused whom: its link has gone down or come up.
+func (h *host) reset(now int64) {
+	h.receiver.Reset(now)
+	h.sender.Reset(now)
+	for i := range h.heard.len() {
+		h.heard.at(i).lost = true
+	}
+}
+
+// An initiator is what has a host pause its peer.
+type initiator struct {
+	sender   *macctl.Initiator
+	lossless uint8
+	drain    int64 // bit/s at which frames are taken; 0: as they come
+	level    int64 // what was not taken at levelAt, in billionths of a bit on the wire
+	levelAt  int64 // ns
+	full     bool
+}
+
+// A slow host holds its peer from slowXoff that it has not taken on, until slowXon is left: 128 and 64 KiB.
+const (
+	slowXoff = (128 << 10) * 8 * nsPerSecond
+	slowXon  = slowXoff / 2
+)
+
+func (h *initiator) prepare(c macctl.InitiatorConfig) {
+	h.sender, h.lossless = macctl.NewInitiator(c), c.Enabled
+}
+
+// hold has the peer held, or not, for a cause.
+func (h *initiator) hold(c macctl.Cause, on bool) {
+	for prio := range uint8(NumPriorities) {
+		switch {
+		case h.lossless>>prio&1 == 0:
+		case on:
+			h.sender.Hold(prio, c)
+		default:
+			h.sender.Release(prio, c)
+		}
+	}
+}
+
+// update takes what has been taken by now off the level.
+func (h *initiator) update(now int64) {
+	if past := now - h.levelAt; h.drain > 0 && past > h.level/h.drain {
+		h.level = 0
+	} else {
+		h.level -= past * h.drain
+	}
+	h.levelAt = now
+	if full := h.level >= slowXoff || h.full && h.level > slowXon; full != h.full {
+		h.full = full
+		h.hold(macctl.CauseRing, full)
+	}
+}
+
+// fill adds octets that have come to a slow host.
+func (f *Fabric) fill(h *host, octets int64) {
+	h.update(f.now)
+	h.level += octets * 8 * nsPerSecond
+	if h.update(f.now); h.sender.Pending(f.now) {
+		f.sendAtHost(h)
+	}
+}
+
+// controlAtHost sends the MAC Control frame of a host, if there is one. The wire is free.
+func (f *Fabric) controlAtHost(h *host) (sent bool) {
+	h.update(f.now)
+	b, ok := h.sender.AppendFrame(f.control[:0], f.now)
+	if ok {
+		f.put(h.wire, b, true)
+		h.sender.Sent(f.now)
+	}
+	return ok
+}
+
+// nextControl returns when the host may have to send a MAC Control frame.
+func (h *initiator) nextControl() int64 {
+	next := h.sender.NextRefresh()
+	if h.full && h.drain > 0 {
+		next = min(next, h.levelAt+(h.level-slowXon)/h.drain+1)
+	}
+	return next
+}

@@ -1,0 +1,157 @@
+package sim
+
+import (
+	"testing"
+)
+
+// pairOn is a switch with a sender and a receiver, and the flow between them.
+func pairOn(t *testing.T, c FlowConfig) (r *rig, sw, from, to int) {
+	t.Helper()
+	r = newRig(t, gigabit, 500)
+	sw = r.addSwitch(2, 256, mtu, nil)
+	from, to = r.addHost(sw, 0), r.addHost(sw, 1)
+	for _, n := range []int{from, to} {
+		r.nodes[n].host.Lossless = 1 << lossless
+	}
+	c.From, c.To = from, to
+	r.load(c)
+	return r, sw, from, to
+}
+
+// A flow with a number of frames begins and ends with the time that these take; its time is from the first bit to the
+// last.
+func TestFlowOfSomeFrames(t *testing.T) {
+	r, _, _, _ := pairOn(t, FlowConfig{Priority: lossless, Octets: 1000, Start: 5 * ms, Stop: 100 * ms, Frames: 100})
+	r.start()
+	if end := r.Advance(never - r.Begun()); end != Done {
+		t.Fatalf("the run ended with %d", end)
+	}
+	r.kept()
+	const wire = (1000 + 24) * 8 // ns at 1G
+	if v := r.Flow(0); v.Sent != 100 || v.Took != 101*wire+2*500 || v.Latency != nil {
+		t.Errorf("%+v, want %d ns", v, 101*wire+2*500)
+	}
+	if last := r.Now() - r.Begun(); last > 5*ms+101*wire+2*500+ms {
+		t.Errorf("the run ended at %d ns, long after its flow", last)
+	}
+}
+
+// A window bounds the frames on their way: one frame each round trip, or as many as the link carries.
+func TestWindow(t *testing.T) {
+	const wire, ack = (1000 + 24) * 8, (64 + 24) * 8
+	const round = 2*(wire+500) + 2*(ack+500)
+	for window, want := range map[uint64]int64{1: wire * gigabit / round, 2: 2 * wire * gigabit / round,
+		100: gigabit} {
+		r, _, _, _ := pairOn(t, FlowConfig{Priority: lossless, Octets: 1000, Stop: 50 * ms, Window: window})
+		r.start()
+		r.Advance(never - r.Begun())
+		r.kept()
+		if v := r.Flow(0); v.Rate < want*98/100 || v.Rate > want*102/100 {
+			t.Errorf("window %d: %d bit/s, want %d", window, v.Rate, want)
+		}
+		if left := r.flows[0].sent - r.flows[0].acknowledged; left != 0 {
+			t.Errorf("window %d: %d frames are not acknowledged", window, left)
+		}
+	}
+}
+
+// A slow receiver holds the switch, and so the sender, to its rate. Nothing is lost.
+func TestSlowReceiver(t *testing.T) {
+	for _, rate := range []int64{1_000_000, 100_000_000, 333_333_333} {
+		r, _, from, to := pairOn(t, FlowConfig{Priority: lossless, Octets: mtu, Stop: 200 * ms})
+		if err := r.AddFault(FaultConfig{Kind: Slow, At: End{to, 0}, Rate: rate, Stop: 200 * ms}); err != nil {
+			t.Fatal(err)
+		}
+		r.start()
+		r.Advance(never - r.Begun())
+		r.kept()
+		v := r.Flow(0)
+		first := int64(slowXoff) / 200 / ms // bit/s: what it takes before it first holds its peer, and about that
+		if v.Rate < rate || v.Rate > rate*102/100+2*first {
+			t.Errorf("%d bit/s, want %d", v.Rate, rate)
+		}
+		if r.Host(from).PausedNs[lossless] == 0 {
+			t.Error("the sender was not paused")
+		}
+	}
+}
+
+// A storm keeps the switch from sending while it lasts, and again after Every. Nothing is lost.
+func TestStorm(t *testing.T) {
+	r, sw, from, to := pairOn(t, FlowConfig{Priority: lossless, Octets: mtu, Stop: 100 * ms})
+	if err := r.AddFault(FaultConfig{Kind: Storm, At: End{to, 0}, Start: 10 * ms, Stop: 40 * ms,
+		Every: 50 * ms}); err != nil {
+		t.Fatal(err)
+	}
+	r.start()
+	if end := r.Advance(never - r.Begun()); end != Done {
+		t.Fatalf("the run ended with %d", end)
+	}
+	r.kept()
+	if v := r.Flow(0).Rate; v < 38*gigabit/100 || v > 45*gigabit/100 {
+		t.Errorf("%d bit/s, want what 40 %% of the time carries", v)
+	}
+	if ns := r.Host(from).PausedNs[lossless]; ns < 50*ms {
+		t.Errorf("the sender was paused for %d ns", ns)
+	}
+	if r.xoffs(sw) == 0 {
+		t.Error("the switch has not held the sender")
+	}
+}
+
+// A storm for ever ends the run, with the frames that it holds.
+func TestStormForEver(t *testing.T) {
+	r, _, _, to := pairOn(t, FlowConfig{Priority: lossless, Octets: mtu, Stop: 10 * ms})
+	if err := r.AddFault(FaultConfig{Kind: Storm, At: End{to, 0}, Stop: never}); err != nil {
+		t.Fatal(err)
+	}
+	r.Stall = 100 * ms
+	r.start()
+	if end := r.Advance(never - r.Begun()); end != Stalled {
+		t.Fatalf("the run ended with %d", end)
+	}
+	r.balanced()
+	if r.Cycle() != nil {
+		t.Errorf("a cycle: %+v", r.Cycle())
+	}
+	if held := r.HeldByHosts(); len(held) != 1 || held[0].By.Node != to || held[0].Frames == 0 {
+		t.Errorf("%+v", held)
+	}
+}
+
+// A link that goes down loses what is on it and what waits for it. All is counted, and traffic goes on when it is back.
+func TestFlap(t *testing.T) {
+	for _, at := range []int{0, 1} {
+		r, sw, _, _ := pairOn(t, FlowConfig{Priority: lossless, Octets: mtu, Stop: 100 * ms})
+		if err := r.AddFault(FaultConfig{Kind: Flap, At: End{sw, at}, Start: 10 * ms, Stop: 15 * ms,
+			Every: 20 * ms}); err != nil {
+			t.Fatal(err)
+		}
+		r.start()
+		if end := r.Advance(never - r.Begun()); end != Done {
+			t.Fatalf("the run ended with %d", end)
+		}
+		r.balanced()
+		v := r.Flow(0)
+		if v.Reordered != 0 || v.Received == 0 || r.lostOnWires == 0 {
+			t.Errorf("port %d: %+v, %d lost on wires", at, v, r.lostOnWires)
+		}
+		if v.Rate < 74*gigabit/100 || v.Rate > 76*gigabit/100 {
+			t.Errorf("port %d: %d bit/s, want what 75 %% of the time carries", at, v.Rate)
+		}
+	}
+}
+
+// Faults that cannot be are refused.
+func TestFaultsRefused(t *testing.T) {
+	r, sw, _, to := pairOn(t, FlowConfig{Octets: mtu, Stop: ms})
+	for _, c := range []FaultConfig{
+		{Kind: Storm, At: End{sw, 0}, Stop: ms}, {Kind: Storm, At: End{to, 1}, Stop: ms},
+		{Kind: Storm, At: End{99, 0}, Stop: ms}, {Kind: Storm, At: End{to, 0}},
+		{Kind: Storm, At: End{to, 0}, Stop: ms, Every: ms}, {Kind: Slow, At: End{to, 0}, Stop: ms},
+	} {
+		if err := r.AddFault(c); err == nil {
+			t.Errorf("%+v is taken", c)
+		}
+	}
+}
