@@ -88,8 +88,9 @@ func sendCommand() *cobra.Command {
 		Short: "send test traffic as a host that obeys PFC and PAUSE",
 		Long: `Sends to the sink that answers its call (pfcswitch sink), with one queue per priority in front of the
 port's speed, and exchanges totals with it at the end. A flow is PRIORITY[:key=value]..., with the keys octets
-(1514, with the tag, without FCS), rate (bit/s on the wire; default: as much as goes) and weight (1);
-every=N,large=OCTETS makes each N-th frame of another length.`,
+(1514, with the tag, without FCS), rate (bit/s on the wire; default: as much as goes), weight (1), to (address of its
+sink), after and for (its time since the load began, such as 100ms); every=N,large=OCTETS makes each N-th frame of
+another length. Flows of one priority take turns.`,
 		Example: "  pfcswitch send eth0 --speed 1G --flow 3 --flow 0:octets=128,rate=10M --seconds 10\n  pfcswitch " +
 			"send eth0 --storm 3 --duty 100 --seconds 5",
 		Args: checkArguments,
@@ -158,10 +159,18 @@ func setFlow(f *traffic.Flow, kv string) (err error) {
 		*n, err = strconv.Atoi(v)
 		return err
 	}
-	if k != "rate" {
-		return fmt.Errorf("%q is not a key: they are octets, rate, weight, large and every", k)
+	switch k {
+	case "rate":
+		f.Rate, err = config.ParseRate(v)
+	case "to":
+		f.To, err = traffic.ParseMAC(v)
+	case "after":
+		f.After, err = time.ParseDuration(v)
+	case "for":
+		f.Lasts, err = time.ParseDuration(v)
+	default:
+		err = fmt.Errorf("%q is not a key: they are octets, rate, weight, large, every, to, after and for", k)
 	}
-	f.Rate, err = config.ParseRate(v)
 	return err
 }
 

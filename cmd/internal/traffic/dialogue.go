@@ -25,26 +25,44 @@ const (
 	broadcast    = frame.Broadcast
 )
 
-// findSink asks for the sink until it answers. The switches on the way learn both addresses from that.
-func (s *sender) findSink(ctx context.Context) error {
+// findSinks asks for the sinks until they answer. The switches on the way learn all addresses from that.
+func (s *sender) findSinks(ctx context.Context) error {
 	if s.c.NoSink {
 		if s.sink = s.c.Destination; s.sink == 0 {
 			return errors.New("no destination: without a sink the address has to be given")
 		}
 		return nil
 	}
-	to := cmp.Or(s.c.Destination, broadcast)
-	for deadline := time.Now().Add(helloLimit); s.sink == 0; {
-		if time.Now().After(deadline) {
-			return fmt.Errorf("%s: no sink answers within %v: is one running behind the network (pfcswitch sink), "+
-				"and does the network forward broadcasts?", s.c.Interface, helloLimit)
+	for deadline := time.Now().Add(helloLimit); ; {
+		missing := s.missingSinks()
+		if len(missing) == 0 {
+			return nil
 		}
-		s.sendMessage(to, message{kind: kindHello})
+		if time.Now().After(deadline) {
+			return fmt.Errorf("%s: no sink answers at %s within %v: is one running behind the network (pfcswitch "+
+				"sink), and does the network forward broadcasts?", s.c.Interface, macString(missing[0]), helloLimit)
+		}
+		for _, to := range missing {
+			s.sendMessage(to, message{kind: kindHello})
+		}
 		if err := s.listen(ctx, jitter(helloPeriod)); err != nil {
 			return err
 		}
 	}
-	return nil
+}
+
+// missingSinks returns the addresses of the sinks that have not answered, each once.
+func (s *sender) missingSinks() (missing []uint64) {
+	for i := range s.c.Flows {
+		to := s.c.Flows[i].To
+		if to == 0 && s.sink == 0 {
+			to = cmp.Or(s.c.Destination, broadcast)
+		}
+		if to != 0 && !s.found[to] && !slices.Contains(missing, to) {
+			missing = append(missing, to)
+		}
+	}
+	return missing
 }
 
 // jitter returns d plus or minus up to a half. Behind a trunk an answer goes to the least-filled member, so senders
@@ -99,6 +117,10 @@ func (s *sender) readRings() (answered bool) {
 func (s *sender) answer(m *message, from uint64) bool {
 	switch m.kind {
 	case kindHelloAck:
+		if slices.ContainsFunc(s.c.Flows, func(f Flow) bool { return f.To == from }) && !s.found[from] {
+			s.found[from] = true
+			return true
+		}
 		wanted := s.c.Destination
 		if s.c.NoSink || s.sink != 0 || wanted != 0 && !frame.IsGroup(wanted) && wanted != from {
 			return false
@@ -106,11 +128,13 @@ func (s *sender) answer(m *message, from uint64) bool {
 		s.sink = from
 		return true
 	case kindFinAck:
-		ours := func(f *flowState) bool { return f.Priority == m.priority && f.id == m.flow }
-		if from != s.sink || !slices.ContainsFunc(s.flows, ours) {
+		ours := func(f *flowState) bool {
+			return f.Priority == m.priority && f.id == m.flow && s.sinkOf(&f.Flow) == from
+		}
+		if !slices.ContainsFunc(s.flows, ours) {
 			return false
 		}
-		s.answers[m.priority] = *m
+		s.answers[m.flow] = *m
 		return true
 	}
 	return false
@@ -123,8 +147,9 @@ func (s *sender) settle(ctx context.Context) {
 	}
 	for deadline := time.Now().Add(finLimit); len(s.answers) < len(s.flows) && time.Now().Before(deadline); {
 		for _, f := range s.flows {
-			if _, ok := s.answers[f.Priority]; !ok {
-				s.sendMessage(s.sink, message{kind: kindFin, priority: f.Priority, flow: f.id, total: f.sent})
+			if _, ok := s.answers[f.id]; !ok {
+				s.sendMessage(s.sinkOf(&f.Flow), message{kind: kindFin, priority: f.Priority, flow: f.id,
+					total: f.sent})
 			}
 		}
 		for end := time.Now().Add(jitter(finPeriod)); time.Now().Before(end) && len(s.answers) < len(s.flows); {

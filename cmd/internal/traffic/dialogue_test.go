@@ -102,7 +102,7 @@ func TestSenderTakesItsOwnTotals(t *testing.T) {
 		t.Errorf("totals of others were taken: %+v", s.answers)
 	}
 	speak(t, far, sinkAddress, message{kind: kindFinAck, priority: 3, flow: 7, received: 5})
-	if !s.readRings() || s.answers[3].received != 5 {
+	if !s.readRings() || s.answers[7].received != 5 {
 		t.Errorf("the sink's total was not taken: %+v", s.answers)
 	}
 }

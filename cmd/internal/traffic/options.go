@@ -47,15 +47,21 @@ func (c *SendConfig) burst() int64 {
 
 // Check reports what is wrong with the configuration.
 func (c *SendConfig) Check() error {
-	seen := map[uint8]bool{}
+	type load struct {
+		priority uint8
+		to       uint64
+		after    time.Duration
+	}
+	seen := map[load]bool{}
 	for _, f := range c.Flows {
 		if err := f.check(); err != nil {
 			return err
 		}
-		if seen[f.Priority] {
-			return fmt.Errorf("priority %d has two flows: give it one", f.Priority)
+		key := load{f.Priority, f.To, f.After}
+		if seen[key] {
+			return fmt.Errorf("priority %d has two flows to one sink that start together: give it one", f.Priority)
 		}
-		seen[f.Priority] = true
+		seen[key] = true
 	}
 	switch {
 	case len(c.Flows) == 0:
@@ -81,6 +87,9 @@ func (f *Flow) check() error {
 			f.Large, f.Every)
 	case f.Weight < 1:
 		return fmt.Errorf("priority %d: weight %d: it has to be at least 1", f.Priority, f.Weight)
+	case f.After < 0 || f.Lasts < 0:
+		return fmt.Errorf("priority %d: it starts after %v and lasts %v: times cannot be negative", f.Priority, f.After,
+			f.Lasts)
 	}
 	for _, octets := range []int{f.Octets, cmp.Or(f.Large, f.Octets)} {
 		if octets < minRaw || octets > port.MaxFrame {

@@ -153,7 +153,7 @@ func (s *sender) report() *SendReport {
 		PFCReceived: c.PFCFrames, PauseFrames: c.PauseFrames, Paused: s.paused.each, PauseTime: s.paused.all,
 		LongestStall: s.lateness.longest}
 	for _, f := range s.flows {
-		a, ok := s.answers[f.Priority]
+		a, ok := s.answers[f.id]
 		sf := SentFlow{Flow: f.id, Priority: f.Priority, Sent: f.sent, SentBytes: f.octets, Answered: ok}
 		if ok {
 			sf.Received, sf.Reordered, sf.Duplicated = a.received, a.reordered, a.duplicated
@@ -190,15 +190,25 @@ func (s *sender) behind() float64 {
 // allowed is the load in bits that speed and flows allowed. A flow with a rate offers nothing while it is paused, also
 // where another flow goes on. A saturated flow on a port without a speed allows nothing that can be missed.
 func (s *sender) allowed() float64 {
-	whole := float64(s.c.Speed) * float64(s.elapsed-s.source.blocked) / 1e9
+	begin, end := s.startNs+s.elapsed, s.startNs
 	var offered float64
 	saturated := false
 	for _, f := range s.flows {
-		free := s.elapsed - s.paused.each[f.Priority] - s.paused.all
-		offered += float64(f.Rate) * float64(free) / 1e9
-		saturated = saturated || f.Rate == 0
+		from, until := max(f.from, s.startNs), s.startNs+s.elapsed
+		if f.until > 0 {
+			until = min(until, f.until)
+		}
+		lasted := max(0, until-from)
+		begin, end = min(begin, from), max(end, until)
+		if f.Rate == 0 {
+			saturated = true
+			offered += float64(s.c.Speed) * float64(max(0, lasted-s.source.blocked)) / 1e9
+			continue
+		}
+		offered += float64(f.Rate) * float64(max(0, lasted-s.paused.each[f.Priority]-s.paused.all)) / 1e9
 	}
-	if saturated || s.c.Speed > 0 && offered > whole {
+	whole := float64(s.c.Speed) * float64(max(0, end-begin-s.source.blocked)) / 1e9
+	if saturated && s.c.Speed == 0 || s.c.Speed > 0 && offered > whole {
 		return whole
 	}
 	return offered

@@ -1,6 +1,7 @@
 package traffic
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,8 +24,9 @@ type sender struct {
 	flows    []*flowState
 	batch    *port.Batch
 	frames   [64]port.Frame
-	answers  map[uint8]message // finAck by priority
-	sink     uint64
+	answers  map[uint32]message // finAck by flow
+	sink     uint64             // of flows that name none
+	found    map[uint64]bool    // sinks of the others that have answered
 	control  uint64
 	startNs  int64
 	elapsed  int64
@@ -49,7 +51,7 @@ func RunSend(ctx context.Context, c SendConfig) (*SendReport, error) {
 		return nil, err
 	}
 	defer func() { _ = s.poller.Close() }()
-	if err := s.findSink(ctx); err != nil {
+	if err := s.findSinks(ctx); err != nil {
 		return nil, err
 	}
 	s.prepare(link.MAC)
@@ -68,13 +70,17 @@ func newSender(c *SendConfig, p port.Port, own uint64) (*sender, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &sender{c: c, port: p, poller: w, own: own, batch: port.NewBatch(), answers: map[uint8]message{}}, nil
+	return &sender{c: c, port: p, poller: w, own: own, batch: port.NewBatch(), answers: map[uint32]message{},
+		found: map[uint64]bool{}}, nil
 }
+
+// sinkOf returns the address of the sink of a flow.
+func (s *sender) sinkOf(f *Flow) uint64 { return cmp.Or(f.To, s.sink) }
 
 // prepare makes the flows' frames.
 func (s *sender) prepare(mac [6]byte) {
 	for _, f := range s.c.Flows {
-		s.flows = append(s.flows, newFlow(f, addressing{destination: s.sink, source: s.own, tagged: !s.c.Untagged,
+		s.flows = append(s.flows, newFlow(f, addressing{destination: s.sinkOf(&f), source: s.own, tagged: !s.c.Untagged,
 			dscp: s.c.DSCP, tci: frame.MakeTCI(f.Priority, false, s.c.VID)}))
 	}
 	s.source = newSource(s.c, s.flows, mac, runner.Now())
@@ -92,6 +98,9 @@ func (s *sender) load(ctx context.Context) error {
 	defer ownThread()()
 	now := runner.Now()
 	s.source.shaper.Configure(s.c.Speed, s.c.burst(), now)
+	for _, f := range s.flows {
+		f.start(now)
+	}
 	s.startNs, s.paused = now, s.source.pausedTime(now)
 	s.lateness = lateness{due: now}
 	end := now + int64(s.c.Duration)

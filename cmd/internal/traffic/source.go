@@ -19,7 +19,11 @@ type Flow struct {
 	Large    int // octets of each Every-th frame; 0: all frames have Octets
 	Every    int
 	Rate     int64 // bit/s on the wire; 0: as much as the port lets through
-	Weight   int   // share of the port among the flows that have frames
+	Weight   int   // share of the port among the priorities that have frames: that of the first flow of a priority
+
+	To    uint64        // address of its sink; 0: that of the sender
+	After time.Duration // since the load began, when its first frame may go
+	Lasts time.Duration // from then on, until its last frame may go; 0: until the load ends
 }
 
 // length returns the octets of the frame of a flow that has a sequence number.
@@ -36,13 +40,12 @@ func (f *Flow) longest() int { return max(f.Octets, f.Large) }
 // wire returns the octets on the wire of the frame with a sequence number.
 func (f *Flow) wire(sequence uint64) int64 { return int64(frame.WireOctets(f.length(sequence))) }
 
-// A source decides which frames a sender sends next. It has a queue for each priority, saturated or fed at a rate, then
-// weighted round robin and the port's shaper. Frames are built when they are sent. Sequence numbers advance only by the
-// frames that the kernel took, so a refused frame is built again unchanged.
+// A source decides which frames a sender sends next. It has a queue for each priority, whose flows, saturated or fed at
+// a rate, take turns; then weighted round robin and the port's shaper. Frames are built when they are sent. Sequence
+// numbers advance only by the frames that the kernel took, so a refused frame is built again unchanged.
 type source struct {
-	flows    [sched.NumQueues]*flowState
-	offered  uint8                  // priorities that have a flow
-	octets   [sched.NumQueues]int64 // of the next frame of each flow, on the wire
+	queues   [sched.NumQueues]queue
+	octets   [sched.NumQueues]int64 // of the next frame of each queue, on the wire
 	sched    sched.Config
 	round    sched.State
 	shaper   sched.Shaper
@@ -51,9 +54,12 @@ type source struct {
 	burst    int64
 
 	plan struct {
-		n      int
-		queues [port.BatchFrames]uint8
-		rounds [port.BatchFrames]sched.State
+		n         int
+		queues    [port.BatchFrames]uint8
+		flows     [port.BatchFrames]*flowState
+		turns     [port.BatchFrames]int // of the flow in its queue
+		sequences [port.BatchFrames]uint64
+		rounds    [port.BatchFrames]sched.State
 	}
 	blocked     int64 // ns in which pauses held all that there was to send
 	blockedFrom int64
@@ -61,15 +67,39 @@ type source struct {
 	maxFrames   int   // frames of the next send call
 }
 
+// A queue has the flows of one priority, which take turns.
+type queue struct {
+	flows []*flowState
+	turn  int
+	head  *flowState // the flow that sends next, after the planned frames; nil where none has a frame
+	at    int        // its place
+}
+
+// look finds the head, from a place on.
+func (u *queue) look(from int, now int64) {
+	u.head = nil
+	for k := range u.flows {
+		u.at = (from + k) % len(u.flows)
+		if f := u.flows[u.at]; f.due(now) <= now {
+			u.head = f
+			return
+		}
+	}
+}
+
 type flowState struct {
 	Flow
-	id     uint32
-	sent   uint64
-	octets uint64 // of the frames that were sent
-	meter  sched.Shaper
-	frames [port.BatchFrames][]byte // one for each place in a batch
-	large  [port.BatchFrames][]byte // likewise, of the other length
-	at     int                      // of the message in a frame
+	id      uint32
+	from    int64 // ns, when the first frame may go
+	until   int64 // ns, from which on none may; 0: no end
+	sent    uint64
+	octets  uint64 // of the frames that were sent
+	planned uint64 // frames of the next send call
+	metered int64  // octets of these on the wire
+	meter   sched.Shaper
+	frames  [port.BatchFrames][]byte // one for each place in a batch
+	large   [port.BatchFrames][]byte // likewise, of the other length
+	at      int                      // of the message in a frame
 }
 
 // newFlow makes the frames of a flow, all with the addresses and the tag of e.
@@ -90,12 +120,29 @@ func newFlow(f Flow, e addressing) *flowState {
 // takes less on a busy machine.
 const maxCatchUp = 2 * time.Millisecond
 
-// startMeter lets the first frame of a flow with a rate go at now, and each further one when it is due.
-func (f *flowState) startMeter(now int64) {
+// start begins the load at now. It lets the first frame of a flow with a rate go at the flow's start, and each further
+// one when it is due.
+func (f *flowState) start(now int64) {
+	if f.from = now + int64(f.After); f.Lasts > 0 {
+		f.until = f.from + int64(f.Lasts)
+	}
 	wire := int64(frame.WireOctets(f.longest()))
 	depth := max(2*wire, f.Rate/8*int64(maxCatchUp/time.Microsecond)/1_000_000)
-	f.meter.Configure(f.Rate, depth, now)
+	f.meter.Configure(f.Rate, depth, f.from)
 	f.meter.Take(depth - wire)
+}
+
+// due returns when the frame after the planned ones may go, at now or later.
+func (f *flowState) due(now int64) int64 {
+	switch {
+	case f.until != 0 && now >= f.until:
+		return math.MaxInt64
+	case now < f.from:
+		return f.from
+	case f.Rate == 0:
+		return now
+	}
+	return f.meter.When(f.metered+f.wire(f.sent+f.planned), now)
 }
 
 // newSource returns a source of flows that sends at speed bit/s (0: no limit) with bursts of burst octets.
@@ -105,12 +152,12 @@ func newSource(c *SendConfig, flows []*flowState, own [6]byte, now int64) *sourc
 	var queues [sched.NumQueues]sched.Queue
 	longest := 0
 	for _, f := range flows {
-		s.flows[f.Priority] = f
-		s.offered |= 1 << f.Priority
-		s.octets[f.Priority] = f.wire(0)
-		queues[f.Priority].Weight = f.Weight
+		u := &s.queues[f.Priority]
+		if u.flows = append(u.flows, f); len(u.flows) == 1 {
+			queues[f.Priority].Weight = f.Weight
+		}
 		longest = max(longest, frame.WireOctets(f.longest()))
-		f.startMeter(now)
+		f.start(now)
 	}
 	s.sched = sched.NewConfig(queues, longest)
 	s.shaper.Configure(c.Speed, c.burst(), now)
@@ -130,8 +177,6 @@ func (s *source) next(now int64) int {
 	}
 	round := s.round
 	var octets int64
-	var metered [sched.NumQueues]int64 // octets planned of flows with a rate
-	var planned [sched.NumQueues]uint64
 	heads := s.octets
 	for s.plan.n < s.maxFrames {
 		q := s.sched.Pick(&round, waiting, ready, &heads)
@@ -145,13 +190,15 @@ func (s *source) next(now int64) int {
 			}
 			break
 		}
-		s.plan.queues[s.plan.n], s.plan.rounds[s.plan.n] = uint8(q), round
+		u, i := &s.queues[q], s.plan.n
+		f := u.head
+		s.plan.queues[i], s.plan.rounds[i], s.plan.flows[i], s.plan.turns[i] = uint8(q), round, f, u.at
+		s.plan.sequences[i] = f.sent + f.planned
 		s.plan.n++
-		f := s.flows[q]
-		metered[q] += heads[q]
-		planned[q]++
-		heads[q] = f.wire(f.sent + planned[q])
-		if f.Rate == 0 || f.meter.Ready(metered[q]+heads[q], now) {
+		f.metered += heads[q]
+		f.planned++
+		if u.look(u.at+1, now); u.head != nil {
+			heads[q] = u.head.wire(u.head.sent + u.head.planned)
 			continue
 		}
 		waiting &^= 1 << q
@@ -163,12 +210,18 @@ func (s *source) next(now int64) int {
 }
 
 // waiting returns the priorities that have a frame to send.
-func (s *source) waiting(now int64) uint8 {
-	w := s.offered
-	for q, f := range s.flows {
-		if f != nil && f.Rate != 0 && !f.meter.Ready(s.octets[q], now) {
-			w &^= 1 << q
-			s.retry = min(s.retry, f.meter.When(s.octets[q], now))
+func (s *source) waiting(now int64) (w uint8) {
+	for q := range s.queues {
+		u := &s.queues[q]
+		for _, f := range u.flows {
+			f.planned, f.metered = 0, 0
+			if due := f.due(now); due > now {
+				s.retry = min(s.retry, due)
+			}
+		}
+		if u.look(u.turn, now); u.head != nil {
+			w |= 1 << q
+			s.octets[q] = u.head.wire(u.head.sent)
 		}
 	}
 	return w
@@ -227,17 +280,14 @@ func (t pausedTime) since(from pausedTime) pausedTime {
 
 // fill makes the planned frames, all with the time of sending wall.
 func (s *source) fill(b *port.Batch, wall int64) {
-	var next [sched.NumQueues]uint64
 	var none frame.VnetHeader
 	for i := range s.plan.n {
-		q := s.plan.queues[i]
-		f := s.flows[q]
+		f, sequence := s.plan.flows[i], s.plan.sequences[i]
 		data := f.frames[i]
-		if f.length(f.sent+next[q]) != f.Octets {
+		if f.length(sequence) != f.Octets {
 			data = f.large[i]
 		}
-		putNumber(data[f.at:], f.sent+next[q], wall)
-		next[q]++
+		putNumber(data[f.at:], sequence, wall)
 		b.Begin(&none)
 		b.Part(data)
 		b.End()
@@ -246,13 +296,13 @@ func (s *source) fill(b *port.Batch, wall int64) {
 
 // sent confirms that the first n planned frames left.
 func (s *source) sent(n int) {
-	for _, q := range s.plan.queues[:n] {
-		f := s.flows[q]
-		s.shaper.Take(s.octets[q])
-		f.meter.Take(s.octets[q])
+	for i, f := range s.plan.flows[:n] {
+		wire := f.wire(f.sent)
+		s.shaper.Take(wire)
+		f.meter.Take(wire)
 		f.octets += uint64(f.length(f.sent))
 		f.sent++
-		s.octets[q] = f.wire(f.sent)
+		s.queues[f.Priority].turn = s.plan.turns[i] + 1
 	}
 	if n > 0 {
 		s.round = s.plan.rounds[n-1]

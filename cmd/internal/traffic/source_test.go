@@ -320,3 +320,58 @@ func TestCheck(t *testing.T) {
 		}
 	}
 }
+
+// Flows of one priority take turns, each in its own time, and share the port with another priority as one.
+func TestSourceFlowsOfOnePriorityTakeTurns(t *testing.T) {
+	const second = 1_000_000_000
+	c := twoFlows()
+	c.Flows = []Flow{{Priority: 3, Octets: 1514, Weight: 1, To: 1}, {Priority: 3, Octets: 1514, Weight: 1, To: 2},
+		{Priority: 3, Octets: 1514, Weight: 1, To: 3, After: second / 2, Lasts: second / 4},
+		{Priority: 0, Octets: 1514, Weight: 1}}
+	s, flows := newTestSource(c)
+	sent := func() (n [4]float64) {
+		for i, f := range flows {
+			n[i] = float64(f.sent) * 1538 * 8 / 1e6 // Mbit
+		}
+		return n
+	}
+	near := func(what string, got [4]float64, want ...float64) {
+		t.Helper()
+		for i := range want {
+			if math.Abs(got[i]-want[i]) > 0.3 {
+				t.Errorf("%s: flow %d sent %.1f Mbit, want %.1f", what, i, got[i], want[i])
+			}
+		}
+	}
+	now := run(s, 0, second/2)
+	near("alone", sent(), 25, 25, 0, 50)
+	now = run(s, now, second*3/4)
+	near("with a third", sent(), 25+25./3, 25+25./3, 25./3, 75)
+	before := sent()
+	pause(s, 1<<3, 0xffff, now)
+	now = run(s, now, now+second/20)
+	near("paused", sent(), before[0], before[1], before[2], before[3]+10)
+	pause(s, 1<<3, 0, now)
+	before = sent()
+	run(s, now, now+second/10)
+	near("without the third", sent(), before[0]+5, before[1]+5, before[2], before[3]+10)
+}
+
+// A flow with a rate begins at its time, and in a port's rest its sender wakes up for that.
+func TestSourceFlowBeginsAndEnds(t *testing.T) {
+	const ms = 1_000_000
+	c := twoFlows()
+	c.Flows = []Flow{{Priority: 3, Octets: 1514, Weight: 1, Rate: 20_000_000, After: 300 * ms, Lasts: 500 * ms}}
+	s, flows := newTestSource(c)
+	if s.next(0) != 0 || s.retry != 300*ms {
+		t.Errorf("it looks again at %d", s.retry)
+	}
+	run(s, 0, 300*ms)
+	if flows[0].sent != 0 {
+		t.Error("it began early")
+	}
+	run(s, 300*ms, 2000*ms)
+	if bits := int64(flows[0].sent) * 1538 * 8; bits < 9_980_000 || bits > 10_030_000 {
+		t.Errorf("%d bits in half a second, want 10,000,000", bits)
+	}
+}
