@@ -25,34 +25,14 @@ func simCommand() *cobra.Command {
 			"and seed give the same report.\nExit status: 0 passed, 1 failed, 2 could not run.",
 		Example: "  pfcswitch sim scripts/lab/incast.yaml",
 	}
-	c.Args = func(cmd *cobra.Command, args []string) error {
-		if err := checkArguments(cmd, args); err != nil {
-			return simNotRun(err)
-		}
-		return nil
-	}
-	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return simNotRun(err) })
 	c.RunE = untilSignal(func(cmd *cobra.Command, args []string) error {
-		if o.Stall < 0 {
-			return simNotRun(fmt.Errorf("--stall %v: it has to be more than 0", o.Stall))
-		}
-		if terminal(os.Stderr) {
-			o.Progress = func(text string) { fmt.Fprintf(os.Stderr, "\r\x1b[K%s", text) }
-		}
-		r, err := simulate(cmd, args[0], svg, pcap, o)
-		if o.Progress != nil {
-			fmt.Fprint(os.Stderr, "\r\x1b[K")
-		}
-		if err != nil {
-			return simNotRun(err)
-		}
-		if err := printReport(cmd.OutOrStdout(), asJSON, r, r.Text); err != nil {
-			return simNotRun(err)
-		}
-		if !r.Pass {
-			return exit{1}
-		}
-		return nil
+		return judged(cmd, asJSON, func(progress func(string)) (*simulation.Report, error) {
+			if o.Stall < 0 {
+				return nil, fmt.Errorf("--stall %v: it has to be more than 0", o.Stall)
+			}
+			o.Progress = progress
+			return simulate(cmd, args[0], svg, pcap, o)
+		})
 	})
 	jsonFlag(c, &asJSON)
 	f := c.Flags()
@@ -64,7 +44,41 @@ func simCommand() *cobra.Command {
 		"longest pause of the slowest link)")
 	f.DurationVar(&o.Response, "response", -time.Nanosecond, "how long hosts go on beginning frames after PFC or "+
 		"PAUSE came (default: the limit of IEEE 802.3)")
+	return notRunOnUsage(c)
+}
+
+// notRunOnUsage gives a wrong command line the exit status of what could not run.
+func notRunOnUsage(c *cobra.Command) *cobra.Command {
+	c.Args = func(cmd *cobra.Command, args []string) error {
+		if err := checkArguments(cmd, args); err != nil {
+			return notRun("", err)
+		}
+		return nil
+	}
+	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return notRun("", err) })
 	return c
+}
+
+// judged prints the report of a run, with its progress on a terminal, and returns the exit status.
+func judged(cmd *cobra.Command, asJSON bool, run func(progress func(string)) (*simulation.Report, error)) error {
+	var progress func(string)
+	if terminal(os.Stderr) {
+		progress = func(text string) { fmt.Fprintf(os.Stderr, "\r\x1b[K%s", text) }
+	}
+	r, err := run(progress)
+	if progress != nil {
+		progress("")
+	}
+	if err == nil {
+		err = printReport(cmd.OutOrStdout(), asJSON, r, r.Text)
+	}
+	switch {
+	case err != nil:
+		return notRun("", err)
+	case !r.Pass:
+		return exit{1}
+	}
+	return nil
 }
 
 // simulate runs a file and writes a picture and captures where they are wanted. Where nothing ran, no picture is left.
@@ -92,6 +106,3 @@ func simulate(cmd *cobra.Command, file, svg, pcap string, o simulation.Options) 
 	o.SVG = picture
 	return simulation.Run(cmd.Context(), file, o)
 }
-
-// simNotRun prints why there is no simulation and returns the exit status for it.
-func simNotRun(err error) error { return notRun("", err) }

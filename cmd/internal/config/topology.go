@@ -11,7 +11,7 @@ import (
 	"pfcswitch/cmd/internal/lab"
 )
 
-// A Topology is a lab: switches and hosts, the links between them, and the traffic for virtual time.
+// A Topology is a lab: switches and hosts, the links between them, and the traffic.
 //
 //	name: pair
 //	switches:
@@ -29,7 +29,7 @@ type Topology struct {
 	Switches []LabSwitch
 	Hosts    []LabHost
 	Links    []LabLink
-	Traffic  []LabTraffic // for virtual time
+	Traffic  []LabTraffic // of lab run, and in virtual time
 	Faults   []LabFault   // for virtual time
 
 	source source
@@ -44,12 +44,21 @@ type LabSwitch struct {
 // A LabHost is a host of a lab. Its first interface is eth0.
 type LabHost struct {
 	Name      string
-	MAC       net.HardwareAddr // of eth0; nil: a random one
+	MAC       net.HardwareAddr // of eth0; nil: see Topology.Address
 	Addresses []netip.Prefix   // of eth0 or, with a NIC, of host0
 	NIC       *Config          // the host NIC on eth0; nil: none
 
 	wantsNIC bool // a NIC
 	line     int
+}
+
+// Address returns the address of host i's eth0: that of the file, or 06:00:00:00:00:00 and its place from 1 on.
+func (t *Topology) Address(i int) net.HardwareAddr {
+	if mac := t.Hosts[i].MAC; mac != nil {
+		return mac
+	}
+	n := i + 1
+	return net.HardwareAddr{6, 0, 0, 0, byte(n >> 8), byte(n)}
 }
 
 // A LabLink is a veth pair.

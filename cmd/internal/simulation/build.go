@@ -24,6 +24,7 @@ type fabric struct {
 	*sim.Fabric
 	topology *config.Topology
 	seed     uint64
+	real     bool // for real links: it is only looked at
 	switches []*labSwitch
 	hosts    map[string]int     // nodes, by name
 	speeds   map[string]int64   // of their links, bit/s
@@ -55,8 +56,8 @@ func build(t *config.Topology, o Options) (*fabric, error) {
 		return nil, t.Errorf("traffic", "there is none, and so nothing to see: write who sends to whom, such as "+
 			"traffic: {f1: {from: h1, to: h2, duration: 100ms}}")
 	}
-	f := &fabric{topology: t, seed: o.Seed, hosts: map[string]int{}, speeds: map[string]int64{},
-		ends: map[string]sim.End{}}
+	f := &fabric{topology: t, seed: o.Seed, real: o.real, hosts: map[string]int{},
+		speeds: map[string]int64{}, ends: map[string]sim.End{}}
 	if err := f.resolve(); err != nil {
 		return nil, err
 	}
@@ -104,7 +105,7 @@ func (f *fabric) resolve() error {
 		s := &labSwitch{name: l.Name, config: c, numbers: map[string]int{}}
 		for i := range c.Ports {
 			p := &c.Ports[i]
-			if err := checkPort(c, p); err != nil {
+			if err := f.checkPort(c, p); err != nil {
 				return f.topology.InSwitch(l.Name, err)
 			}
 			s.numbers[p.Interface] = i
@@ -126,15 +127,19 @@ func (f *fabric) resolve() error {
 	return nil
 }
 
-// checkPort refuses a port that cannot be one in virtual time.
-func checkPort(c *config.Config, p *config.Port) error {
+// checkPort refuses a port without a speed, and one that cannot be one in virtual time.
+func (f *fabric) checkPort(c *config.Config, p *config.Port) error {
 	key := "ports." + p.Name
 	switch {
+	case f.real && p.Kind == config.KindTAP:
+		return nil
 	case p.Kind == config.KindTAP:
 		return c.Errorf(key+".kind", "tap: virtual time has no host's stack: remove the port, or run the lab for real "+
 			"(pfcswitch lab up)")
 	case p.Speed == 0:
-		return c.Errorf(key+".speed", "none: a link in virtual time needs a speed: write one, such as 10G")
+		return c.Errorf(key+".speed", "none: a link with traffic needs a speed: write one, such as 10G")
+	case f.real:
+		return nil
 	case p.Watchdog.Slow, p.Watchdog.Fast && p.Watchdog.Action != deadlock.Alert:
 		return c.Errorf(key+".watchdog", "%v: virtual time has no deadlock watchdog, and would deadlock where the "+
 			"switch does not: write action: alert and slow: off", p.Watchdog.Action)
@@ -176,10 +181,7 @@ func (f *fabric) addSwitches() error {
 func (f *fabric) addHosts(o Options) error {
 	owners := map[uint64]string{}
 	for i, h := range f.topology.Hosts {
-		mac := 0x06_00_00_00_00_00 + uint64(i) + 1
-		if h.MAC != nil {
-			mac = frame.Address(h.MAC)
-		}
+		mac := frame.Address(f.topology.Address(i))
 		if other := owners[mac]; other != "" {
 			return f.topology.Errorf("hosts."+h.Name+".mac", "%s has the same address: write another", other)
 		}
@@ -221,6 +223,7 @@ func (f *fabric) port(e config.LabEnd) (*labSwitch, *config.Port) {
 
 // connect makes the links. A host sends at the speed and with the delay of the port that it is linked to.
 func (f *fabric) connect() error {
+links:
 	for i := range f.topology.Links {
 		l := &f.topology.Links[i]
 		key := "links." + l.Name + ".ends"
@@ -232,6 +235,8 @@ func (f *fabric) connect() error {
 			switch {
 			case s != nil:
 				ends[e], ports[e] = sim.End{Node: s.node, Port: s.numbers[end.Interface]}, p
+			case f.real && (!host || end.Interface != "eth0"):
+				continue links // hosts have it to themselves
 			case !host || end.Interface != "eth0":
 				return f.topology.Errorf(key, "%s:%s: a host in virtual time has one link, from its eth0 to a switch: "+
 					"remove this one, or run the lab for real (pfcswitch lab up)", end.Node, end.Interface)

@@ -64,10 +64,10 @@ func (f *fabric) addCompletions(r *Report) {
 			r.Completions = append(r.Completions, c)
 			name := fmt.Sprintf("%s, %d to %d bytes: ", t.Name, c.Least, c.Most)
 			if inOrder {
-				r.none(demo.TopicOrder, name+"frames out of order", c.Reordered)
+				r.None(demo.TopicOrder, name+"frames out of order", c.Reordered)
 			}
 			if lossless && f.losesNothing(r) {
-				r.Hard(phase, demo.TopicLoss, name+"frames lost", fmt.Sprintf("0 of %d", c.Sent), fmt.Sprint(c.Lost),
+				r.Hard(Phase, demo.TopicLoss, name+"frames lost", fmt.Sprintf("0 of %d", c.Sent), fmt.Sprint(c.Lost),
 					c.Lost == 0)
 			}
 		}

@@ -5,7 +5,9 @@
 //	build.go       the fabric of a topology, and what virtual time does not have
 //	workload.go    flows of random sizes at random times; sizes.txt has the published distributions
 //	completion.go  how long flows took
+//	plan.go        the same for real links, which pfcswitch lab run uses
 //	report.go      the report: checks, flows, ports, hosts, the cycle of a deadlock
+//	holds.go       who held whom
 //	table.go       the report as text
 //	svg.go         the run as a picture
 //	capture.go     the frames of each switch as a pcapng file

@@ -15,11 +15,11 @@ import (
 	"pfcswitch/macctl"
 )
 
-// A Report is the result of a run: that of a demo with one phase, and what only virtual time knows. Its JSON keys are
-// fixed; new ones may be added.
+// A Report is the result of a run, in virtual time or of a lab on real links: that of a demo with one phase, and what
+// became of each port. Its JSON keys are fixed; new ones may be added.
 type Report struct {
 	demo.Report
-	Seed        uint64       `json:"seed"`
+	Seed        uint64       `json:"seed"`        // of virtual time
 	Lasted      int64        `json:"virtual_ns"`  // from the begin of the traffic until no frame was left, or none moved
 	Hops        uint64       `json:"frame_hops"`  // frames that crossed a link, MAC Control frames left out
 	Completions []Completion `json:"completions"` // of flows that have a size
@@ -28,6 +28,7 @@ type Report struct {
 	Deadlock    bool         `json:"deadlock"`      // frames are held, and none has moved for the stall time
 	Cycle       []Wait       `json:"cycle"`         // each waits for the next, and the last for the first
 	HeldByHosts []Wait       `json:"held_by_hosts"` // without a cycle: what hosts hold
+	Holds       []Hold       `json:"holds"`         // by step, the longest first
 }
 
 // A Port is a lossless priority of a switch's port. Of a port with PAUSE, Priority is -1.
@@ -63,14 +64,14 @@ type Wait struct {
 	By       string `json:"paused_by"`
 }
 
-// phase is the name of the only phase.
-const phase = "a"
+// Phase is the name of the only phase.
+const Phase = "a"
 
 // report judges the run.
 func (f *fabric) report(length time.Duration) *Report {
 	r := &Report{Seed: f.seed, Lasted: f.Now() - f.Begun(), Hops: f.Hops(), Deadlock: f.Ending() == sim.Stalled}
 	r.Schema, r.Demo, r.Seconds, r.Speed = api.Schema, "sim", length.Seconds(), f.slowest
-	r.Phases = []demo.PhaseResult{{Phase: phase, LockUp: r.Deadlock, Title: fmt.Sprintf(
+	r.Phases = []demo.PhaseResult{{Phase: Phase, LockUp: r.Deadlock, Title: fmt.Sprintf(
 		"%s for %v, seed %d; switches: %d, hosts: %d, flows: %d; %d frame-hops in %v of virtual time",
 		f.topology.Name, length, f.seed, len(f.switches), len(f.hosts), len(f.flows), r.Hops,
 		time.Duration(r.Lasted))}}
@@ -80,6 +81,7 @@ func (f *fabric) report(length time.Duration) *Report {
 		f.addSwitch(r, s)
 	}
 	f.addHostResults(r)
+	r.AddHolds(f.topology)
 	f.checkRun(r)
 	r.Judge()
 	return r
@@ -94,19 +96,27 @@ func (f *fabric) addFlowResults(r *Report) {
 			continue
 		}
 		lost := v.Sent - min(v.Sent, v.Received)
-		r.Flows = append(r.Flows, demo.Flow{Phase: phase, Name: fl.from + ">" + fl.to, Priority: fl.Priority,
+		r.AddFlow(demo.Flow{Name: fl.from + ">" + fl.to, Priority: fl.Priority,
 			Lossless: fl.lossless, Sent: v.Sent, Received: v.Received, Lost: lost, Reordered: v.Reordered,
 			Duplicated: v.Duplicated, Rate: v.Rate, Latency: traffic.Latencies{P50: v.Latency.Quantile(.5),
-				P99: v.Latency.Quantile(.99), P999: v.Latency.Quantile(.999), Max: v.Latency.Max}})
-		name := fmt.Sprintf("%s>%s priority %d: ", fl.from, fl.to, fl.Priority)
-		r.none(demo.TopicLoss, name+"duplicates", v.Duplicated)
-		if inOrder {
-			r.none(demo.TopicOrder, name+"frames out of order", v.Reordered)
-		}
-		if fl.lossless && f.losesNothing(r) {
-			r.Hard(phase, demo.TopicLoss, name+"frames lost", fmt.Sprintf("0 of %d", v.Sent), fmt.Sprint(lost),
-				lost == 0)
-		}
+				P99: v.Latency.Quantile(.99), P999: v.Latency.Quantile(.999), Max: v.Latency.Max}},
+			inOrder, f.losesNothing(r))
+	}
+}
+
+// AddFlow adds a flow and its checks: duplicates, order where inOrder, and loss where it is lossless and whole says that
+// no lossless frame may be missing.
+func (r *Report) AddFlow(f demo.Flow, inOrder, whole bool) {
+	f.Phase = Phase
+	r.Flows = append(r.Flows, f)
+	name := fmt.Sprintf("%s priority %d: ", f.Name, f.Priority)
+	r.None(demo.TopicLoss, name+"duplicates", f.Duplicated)
+	if inOrder {
+		r.None(demo.TopicOrder, name+"frames out of order", f.Reordered)
+	}
+	if f.Lossless && whole {
+		r.Hard(Phase, demo.TopicLoss, name+"frames lost", fmt.Sprintf("0 of %d", f.Sent), fmt.Sprint(f.Lost),
+			f.Lost == 0)
 	}
 }
 
@@ -129,7 +139,7 @@ func (f *fabric) addSwitch(r *Report, s *labSwitch) {
 	var v dataplane.Snapshot
 	s.sw.Snapshot(&v, f.Now())
 	lost, discarded := v.Losses()
-	result := demo.SwitchResult{Phase: phase, Name: s.name, LosslessDrops: lost, Discarded: discarded}
+	var rows []Port
 	for i := range v.Ports {
 		p, b := &v.Ports[i], &v.Buffer.Ports[i]
 		for q := range b.Ingress {
@@ -137,7 +147,7 @@ func (f *fabric) addSwitch(r *Report, s *labSwitch) {
 			if !in.Lossless {
 				continue
 			}
-			row := Port{Switch: s.name, Port: p.Config.Name, Priority: q, FramesReceived: p.Received.PFCFrames[q],
+			row := Port{Port: p.Config.Name, Priority: q, FramesReceived: p.Received.PFCFrames[q],
 				PausedNs: p.PausedNs[q], FramesSent: p.ControlSent.PFCFrames[q], HeldNs: p.HeldNs[q],
 				PrivatePeak: in.Used.Private.Persistent, SharedPeak: in.Used.Shared.Persistent,
 				HeadroomPeak: in.Used.Headroom.Persistent, HeadroomSize: in.Config.Headroom,
@@ -146,14 +156,24 @@ func (f *fabric) addSwitch(r *Report, s *labSwitch) {
 				row.Priority, row.FramesReceived, row.PausedNs = -1, p.Received.PauseFrames, p.PausedAllNs
 				row.FramesSent, row.HeldNs = p.ControlSent.PauseFrames, p.HeldAllNs
 			}
-			result.PFCSent += row.FramesSent
-			r.Ports = append(r.Ports, row)
-			result.Headroom = append(result.Headroom, demo.Headroom{Port: row.Port, Priority: row.Priority,
-				Configured: row.HeadroomSize, Peak: row.HeadroomPeak})
+			rows = append(rows, row)
 		}
 	}
-	r.Switches = append(r.Switches, result)
-	r.none(demo.TopicLoss, s.name+": lossless_drops_total", result.LosslessDrops)
+	r.AddSwitch(demo.SwitchResult{Name: s.name, LosslessDrops: lost, Discarded: discarded}, rows)
+}
+
+// AddSwitch adds a switch with its ports, and the check that it lost no lossless frame.
+func (r *Report) AddSwitch(s demo.SwitchResult, ports []Port) {
+	s.Phase, s.Headroom = Phase, []demo.Headroom{}
+	for _, p := range ports {
+		p.Switch = s.Name
+		s.PFCSent += p.FramesSent
+		s.Headroom = append(s.Headroom, demo.Headroom{Port: p.Port, Priority: p.Priority, Configured: p.HeadroomSize,
+			Peak: p.HeadroomPeak})
+		r.Ports = append(r.Ports, p)
+	}
+	r.Switches = append(r.Switches, s)
+	r.None(demo.TopicLoss, s.Name+": lossless_drops_total", s.LosslessDrops)
 }
 
 // addHostResults adds the hosts in the order of the file.
@@ -170,20 +190,14 @@ func (f *fabric) addHostResults(r *Report) {
 // checkRun adds the checks of the whole run: it has ended by itself, and each frame is somewhere.
 func (f *fabric) checkRun(r *Report) {
 	s, unbalanced := f.Sum()
-	r.Hard(phase, demo.TopicCounters, "frames sent = received + dropped + held", fmt.Sprint(s.Sent+s.Copies),
+	r.Hard(Phase, demo.TopicCounters, "frames sent = received + dropped + held", fmt.Sprint(s.Sent+s.Copies),
 		fmt.Sprint(s.Received+s.Dropped+s.Held), s.Sent+s.Copies == s.Received+s.Dropped+s.Held)
 	got := "they do"
 	if len(unbalanced) > 0 {
 		got = unbalanced[0]
 	}
-	r.Hard(phase, demo.TopicCounters, "the counters of every switch balance", "they do", got, len(unbalanced) == 0)
-	sent := uint64(math.MaxUint64)
-	for i := range f.flows {
-		if f.flows[i].size == 0 {
-			sent = min(sent, f.Flow(i).Sent)
-		}
-	}
-	r.Hard(phase, demo.TopicRun, "every flow sends", "more than 0", fmt.Sprint(sent), sent > 0)
+	r.Hard(Phase, demo.TopicCounters, "the counters of every switch balance", "they do", got, len(unbalanced) == 0)
+	r.CheckSent()
 	got = "no"
 	if r.Deadlock {
 		got = fmt.Sprintf("%d frames are held, and none has moved for %v", s.Held, time.Duration(f.Stall))
@@ -196,16 +210,25 @@ func (f *fabric) checkRun(r *Report) {
 			}
 		}
 	}
-	r.Hard(phase, demo.TopicDeadlock, "deadlock", "no", got, !r.Deadlock)
+	r.Hard(Phase, demo.TopicDeadlock, "deadlock", "no", got, !r.Deadlock)
 }
 
 func (f *fabric) named(w sim.Wait) Wait {
 	return Wait{f.Name(w.End), w.Priority, w.Frames, f.Name(w.By)}
 }
 
-// none adds a hard check that nothing was counted.
-func (r *Report) none(topic, name string, n uint64) {
-	r.Hard(phase, topic, name, "0", fmt.Sprint(n), n == 0)
+// CheckSent adds the check that every flow sent something.
+func (r *Report) CheckSent() {
+	sent := uint64(math.MaxUint64)
+	for i := range r.Flows {
+		sent = min(sent, r.Flows[i].Sent)
+	}
+	r.Hard(Phase, demo.TopicRun, "every flow sends", "more than 0", fmt.Sprint(sent), sent > 0)
+}
+
+// None adds a hard check that nothing was counted.
+func (r *Report) None(topic, name string, n uint64) {
+	r.Hard(Phase, topic, name, "0", fmt.Sprint(n), n == 0)
 }
 
 // mostRows is how many rows of ports a person reads.

@@ -20,6 +20,8 @@ type Options struct {
 	SVG      io.Writer // gets a picture of the run; nil: none
 	// Capture opens the file for the frames of a switch; nil: no frame is captured.
 	Capture func(name string) (io.WriteCloser, error)
+
+	real bool // for NewPlan
 }
 
 // parts is how often a run tells how far it is.
@@ -45,10 +47,7 @@ func run(ctx context.Context, t *config.Topology, o Options) (_ *Report, err err
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, f.close()) }()
-	length := time.Duration(0)
-	for i := range t.Traffic {
-		length = max(length, t.Traffic[i].Start+t.Traffic[i].Duration)
-	}
+	length := Length(t)
 	captures, err := f.capture(o)
 	if err != nil {
 		return nil, err

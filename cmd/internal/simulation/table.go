@@ -37,6 +37,9 @@ func (r *Report) Text(out io.Writer) error {
 		fmt.Fprintf(out, "%d more without a pause: -j has them\n", hidden)
 	}
 	fmt.Fprintln(out)
+	if err := r.holdsText(out); err != nil {
+		return err
+	}
 	if r.Deadlock {
 		r.deadlockText(out)
 	}

@@ -1,0 +1,123 @@
+package simulation
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"pfcswitch/cmd/internal/config"
+)
+
+// A Hold says for how long one end of a link was paused by the other.
+type Hold struct {
+	// Step is 1 where nobody holds the holder's node, which is where frames pile up; else one more than that of the
+	// nearest of those that hold it.
+	Step     int     `json:"step"`
+	By       string  `json:"by"`   // SWITCH:PORT, or a host
+	Held     string  `json:"held"` // likewise
+	Priority int     `json:"priority"`
+	Ns       int64   `json:"paused_ns"`
+	Share    float64 `json:"paused_share"` // of the run
+}
+
+// AddHolds finds who held whom, from ports and hosts.
+func (r *Report) AddHolds(t *config.Topology) {
+	peers := map[string]string{}
+	for i := range t.Links {
+		a, b := endName(t.Links[i].Ends[0]), endName(t.Links[i].Ends[1])
+		peers[a], peers[b] = b, a
+	}
+	add := func(held string, priority int, ns int64) {
+		if by := peers[held]; by != "" && ns > 0 {
+			r.Holds = append(r.Holds, Hold{By: by, Held: held, Priority: priority, Ns: ns,
+				Share: float64(ns) / float64(max(1, r.Lasted))})
+		}
+	}
+	r.Holds = []Hold{}
+	for _, p := range r.Ports {
+		add(p.Switch+":"+p.Port, p.Priority, p.PausedNs)
+	}
+	for _, h := range r.Hosts {
+		for q, ns := range h.PausedNs {
+			add(h.Name, q, ns)
+		}
+		add(h.Name, -1, h.PausedAllNs)
+	}
+	r.stepHolds()
+	slices.SortStableFunc(r.Holds, func(a, b Hold) int {
+		return cmp.Or(cmp.Compare(a.Step, b.Step), cmp.Compare(b.Ns, a.Ns))
+	})
+}
+
+// endName is the end of a link as reports write it.
+func endName(e config.LabEnd) string {
+	if e.Interface == "eth0" {
+		return e.Node
+	}
+	return e.Node + ":" + e.Interface
+}
+
+func nodeOf(end string) string {
+	node, _, _ := strings.Cut(end, ":")
+	return node
+}
+
+// stepHolds numbers the holds from where frames pile up. Where all holders are held, as in a circle, that is where the
+// longest hold comes from.
+func (r *Report) stepHolds() {
+	held, reached := map[string]bool{}, map[string]bool{}
+	for _, h := range r.Holds {
+		held[nodeOf(h.Held)] = true
+	}
+	for _, h := range r.Holds {
+		reached[nodeOf(h.By)] = !held[nodeOf(h.By)]
+	}
+	for step, left := 1, len(r.Holds); left > 0; {
+		var next []string
+		longest := -1
+		for i := range r.Holds {
+			switch h := &r.Holds[i]; {
+			case h.Step != 0:
+			case reached[nodeOf(h.By)]:
+				h.Step = step
+				next = append(next, nodeOf(h.Held))
+			case longest < 0 || h.Ns > r.Holds[longest].Ns:
+				longest = i
+			}
+		}
+		if left -= len(next); len(next) > 0 {
+			step++
+		} else {
+			next = []string{nodeOf(r.Holds[longest].By)}
+			step = 1
+		}
+		for _, node := range next {
+			reached[node] = true
+		}
+	}
+}
+
+// holdsText writes who held whom.
+func (r *Report) holdsText(out io.Writer) error {
+	if len(r.Holds) == 0 {
+		return nil
+	}
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "Who held whom. Step 1: by the switch or host where frames pile up; step 2: by those that it held.")
+	fmt.Fprintln(w, "STEP\tBY\tHELD\tPRIO\tTIME\t%")
+	for _, h := range r.Holds[:min(mostRows, len(r.Holds))] {
+		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\n", h.Step, h.By, h.Held, priority(h.Priority), short(h.Ns),
+			r.share(h.Ns))
+	}
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	if hidden := len(r.Holds) - mostRows; hidden > 0 {
+		fmt.Fprintf(out, "%d more: -j has them\n", hidden)
+	}
+	fmt.Fprintln(out)
+	return nil
+}
