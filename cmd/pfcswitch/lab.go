@@ -6,23 +6,26 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"pfcswitch/cmd/internal/labrun"
+	"pfcswitch/cmd/internal/simulation"
 	"pfcswitch/cmd/internal/topology"
 )
 
 func labCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use:   "lab up FILE | down FILE",
+		Use:   "lab up FILE | run FILE | down FILE",
 		Short: "network namespaces, links and switches of a topology file",
 		Long: `A lab is what a file describes: switches and hosts, each in a network namespace of its own, and the
 links between them. It stays until it is taken down. Root and ordinary users may have labs; those of a user are in
 user namespaces.`,
 		Example: "  pfcswitch lab up scripts/lab/incast.yaml\n" +
 			"  pfcswitch lab exec incast h1 pfcswitch send eth0 --seconds 1\n" +
+			"  pfcswitch lab run scripts/lab/incast.yaml\n" +
 			"  pfcswitch lab down incast",
 	}
 	up := labFileCommand("up", "bring a lab up: all of it or, on an error, nothing",
 		func(cmd *cobra.Command, file string) error {
-			return topology.Up(cmd.Context(), file, []string{"lab", "hold"}, cmd.OutOrStdout())
+			return topology.Up(cmd.Context(), file, keeper, cmd.OutOrStdout())
 		})
 	up.Long = "Returns when every switch forwards, and tells how to get into each node and which sockets the " +
 		"switches have."
@@ -43,8 +46,28 @@ user namespaces.`,
 		RunE:  func(_ *cobra.Command, args []string) error { return topology.Exec(args[0], args[1], args[2:]) },
 	}
 	exec.Flags().SetInterspersed(false) // flags behind the program are its own
-	c.AddCommand(up, down, exec, hold)
+	c.AddCommand(up, labRunCommand(), down, exec, hold)
 	return c
+}
+
+// keeper is the command that keeps a lab.
+var keeper = []string{"lab", "hold"}
+
+func labRunCommand() *cobra.Command {
+	var asJSON bool
+	c := labFileCommand("run", "send what the traffic section of a file says, on real links, and judge it",
+		func(cmd *cobra.Command, file string) error {
+			return judged(cmd, asJSON, func(progress func(string)) (*simulation.Report, error) {
+				return labrun.Run(cmd.Context(), file, labrun.Options{Keeper: keeper, Progress: progress})
+			})
+		}, syscall.SIGHUP)
+	c.Long = "Starts a sender in each host that sends and a sink in each that receives. A host obeys PFC or PAUSE as " +
+		"its port has it,\nand shares its link among its flows. The report is that of pfcswitch sim, which runs the " +
+		"same file in virtual time.\nA lab that is not up is brought up, and taken down again.\nExit status: 0 passed, " +
+		"1 failed, 2 could not run."
+	c.Example = "  pfcswitch lab run scripts/lab/incast.yaml"
+	jsonFlag(c, &asJSON)
+	return notRunOnUsage(c)
 }
 
 // labFileCommand makes a command with a lab's file as its argument.

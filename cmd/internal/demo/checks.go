@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 
+	"pfcswitch/cmd/internal/api"
 	"pfcswitch/dataplane/frame"
 )
 
@@ -137,7 +138,7 @@ func (p *phase) checkEmpty() {
 // checkBalance: what went in came out, was dropped or is held.
 func (p *phase) checkBalance() {
 	for _, s := range p.switches {
-		in, out := s.balance()
+		in, out := Balance(s.state.ports.Ports, s.state.queues.Ports)
 		p.equal(TopicCounters, s.name+": received + copies = sent + dropped + held", in, out)
 	}
 }
@@ -187,13 +188,13 @@ func (s *switchNode) ringDrops(port string) (n uint64) {
 	return n
 }
 
-// balance returns both sides of the switch's account. Frames lost in a ring were never received.
-func (s *switchNode) balance() (in, out uint64) {
-	for _, p := range s.state.ports.Ports {
-		in += p.ReceiveFrames + p.FloodCopies
-		out += p.TransmitFrames
+// Balance returns both sides of a switch's account. Frames lost in a ring were never received.
+func Balance(ports []api.Port, queues []api.QueuesPort) (in, out uint64) {
+	for i := range ports {
+		in += ports[i].ReceiveFrames + ports[i].FloodCopies
+		out += ports[i].TransmitFrames
 	}
-	for _, p := range s.state.queues.Ports {
+	for _, p := range queues {
 		for _, d := range p.Drops {
 			if d.Reason != "ring" {
 				out += d.Frames

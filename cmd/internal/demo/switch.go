@@ -188,15 +188,18 @@ func (s *switchNode) waitDrained(ctx context.Context) error {
 }
 
 // empty tells whether the switch holds no frame and pauses no peer.
-func (s *switchNode) empty() bool {
-	for _, p := range s.state.buffer.Pools {
+func (s *switchNode) empty() bool { return Empty(s.state.buffer.Pools, s.state.pfc.Ports) }
+
+// Empty tells whether a switch holds no frame and pauses no peer.
+func Empty(pools []api.Pool, ports []api.PFCPort) bool {
+	for _, p := range pools {
 		for _, seg := range []*api.Segment{p.Segments.Private, p.Segments.Shared, p.Segments.Headroom} {
 			if seg != nil && seg.UsedBytes != 0 {
 				return false
 			}
 		}
 	}
-	for _, p := range s.state.pfc.Ports {
+	for _, p := range ports {
 		for _, q := range p.Priorities {
 			if q.State != "running" && q.State != "off" && q.State != "down" {
 				return false

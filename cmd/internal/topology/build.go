@@ -53,8 +53,8 @@ func (k *runningLab) connect(ctx context.Context) error {
 	for _, s := range k.topology.Switches {
 		names = append(names, s.Name)
 	}
-	for _, h := range k.topology.Hosts {
-		names, macs[h.Name] = append(names, h.Name), h.MAC
+	for i, h := range k.topology.Hosts {
+		names, macs[h.Name] = append(names, h.Name), k.topology.Address(i)
 	}
 	for _, name := range names {
 		if ctx.Err() != nil {

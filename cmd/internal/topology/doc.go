@@ -8,6 +8,7 @@
 //	build.go  nodes, links and switches of a topology
 //	down.go   ends a lab, and removes what a killed keeper left
 //	exec.go   a program inside a node
+//	use.go    a lab for a run: one that is up, or one of its own
 //	state.go  the state file of a lab
 //
 // A lab is up as long as its keeper lives. The keeper holds the lock of the lab's state file and is the parent of its

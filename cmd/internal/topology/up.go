@@ -39,26 +39,35 @@ func Up(ctx context.Context, file string, keeper []string, out io.Writer) error 
 	if err != nil {
 		return err
 	}
-	if file, err = filepath.Abs(file); err != nil {
-		return err
-	}
-	path, err := statePath(t.Name)
-	if err != nil {
-		return err
-	}
-	lock, err := lab.LockFile(path)
-	if errors.Is(err, unix.EWOULDBLOCK) {
-		return fmt.Errorf("lab %s is up already: pfcswitch lab down %s", t.Name, topologyFile(path, file))
-	}
-	if err != nil {
-		return fmt.Errorf("lab %s: %w", t.Name, err)
-	}
-	defer func() { _ = lock.Close() }() // the keeper has the same open file, which keeps the lock
-	state, err := startKeeper(ctx, t.Name, path, lock, append(keeper, file))
+	state, err := bringUp(ctx, t.Name, file, keeper)
 	if err != nil {
 		return err
 	}
 	return state.print(out, time.Since(began))
+}
+
+// errUp is the error where a lab is up already.
+var errUp = errors.New("is up already")
+
+// bringUp starts the keeper of a lab that is not up.
+func bringUp(ctx context.Context, name, file string, keeper []string) (*State, error) {
+	file, err := filepath.Abs(file)
+	if err != nil {
+		return nil, err
+	}
+	path, err := statePath(name)
+	if err != nil {
+		return nil, err
+	}
+	lock, err := lab.LockFile(path)
+	if errors.Is(err, unix.EWOULDBLOCK) {
+		return nil, fmt.Errorf("lab %s %w: pfcswitch lab down %s", name, errUp, topologyFile(path, file))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("lab %s: %w", name, err)
+	}
+	defer func() { _ = lock.Close() }() // the keeper has the same open file, which keeps the lock
+	return startKeeper(ctx, name, path, lock, append(keeper, file))
 }
 
 // topologyFile is the file that a lab was brought up with.

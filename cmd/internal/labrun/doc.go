@@ -1,0 +1,6 @@
+// Package labrun runs the traffic of a lab on real links, and judges it as package simulation does in virtual time.
+//
+//	run.go        Run: the lab, its endpoints, what the switches say before and after
+//	endpoints.go  senders and sinks inside the hosts
+//	report.go     the report of both
+package labrun

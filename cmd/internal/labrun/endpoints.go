@@ -1,0 +1,198 @@
+package labrun
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"syscall"
+	"time"
+
+	"pfcswitch/cmd/internal/traffic"
+)
+
+// An endpoint is the sender or the sink of a host.
+type endpoint struct {
+	host     string
+	flows    []int // of the plan: those that it sends, in the order of its report
+	senders  map[string]bool
+	cmd      *exec.Cmd
+	out      bytes.Buffer
+	messages bytes.Buffer
+	sent     traffic.SendReport
+	received traffic.SinkReport
+}
+
+// Times around the traffic.
+const (
+	startTime    = 1500 * time.Millisecond // for senders to find their sinks,
+	startTimeOf  = 150 * time.Millisecond  // and for each endpoint, where many start at once
+	progressTime = 200 * time.Millisecond
+	settleTime   = 60 * time.Second // after the traffic, until every sender and sink has ended
+	slots        = 100              // of a sink's window, from which rates are taken
+)
+
+// addEndpoints finds the senders and sinks of the flows.
+func (r *run) addEndpoints() error {
+	nic := map[string]bool{}
+	for _, h := range r.topology.Hosts {
+		nic[h.Name] = h.NIC != nil
+	}
+	senders := map[string]*endpoint{}
+	for i := range r.plan.Flows {
+		f := &r.plan.Flows[i]
+		for _, host := range []string{f.From, f.To} {
+			if nic[host] {
+				return r.topology.Errorf("traffic."+f.Name, "%s has a host NIC, which has its eth0 for itself: write "+
+					"nic: false, or another host", host)
+			}
+		}
+		e := senders[f.From]
+		if e == nil {
+			e = &endpoint{host: f.From}
+			senders[f.From], r.senders = e, append(r.senders, e)
+		}
+		e.flows = append(e.flows, i)
+		if r.sinks[f.To] == nil {
+			r.sinks[f.To] = &endpoint{host: f.To, senders: map[string]bool{}}
+		}
+		r.sinks[f.To].senders[f.From] = true
+	}
+	return nil
+}
+
+// runEndpoints starts senders and sinks, and waits for their reports.
+func (r *run) runEndpoints(ctx context.Context) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	lead := startTime + startTimeOf*time.Duration(len(r.senders)+len(r.sinks))
+	r.start = time.Now().Add(lead)
+	limit := time.AfterFunc(lead+r.length+settleTime, func() {
+		cancel(fmt.Errorf("senders and sinks have not ended %v after the traffic", settleTime))
+	})
+	defer limit.Stop()
+	var started []*endpoint
+	answers := make(chan error, len(r.senders)+len(r.sinks))
+	begin := func(e *endpoint, args []string, report any) error {
+		if err := r.startEndpoint(ctx, e, args); err != nil {
+			return err
+		}
+		started = append(started, e)
+		go func() { answers <- e.finish(report) }()
+		return nil
+	}
+	err := func() error {
+		for _, e := range r.sinks {
+			if err := begin(e, r.sinkArgs(e), &e.received); err != nil {
+				return err
+			}
+		}
+		for _, e := range r.senders {
+			if err := begin(e, r.senderArgs(e), &e.sent); err != nil {
+				return err
+			}
+		}
+		return nil
+	}()
+	tick := time.NewTicker(progressTime)
+	defer tick.Stop()
+	for left := len(started); left > 0; {
+		select {
+		case end := <-answers:
+			if left--; end != nil && err == nil {
+				err = end
+				cancel(err) // the others
+			}
+		case <-tick.C:
+			r.progress("%s, %d of %d endpoints have ended", r.phase(), len(started)-left, len(started))
+		}
+	}
+	if cause := context.Cause(ctx); cause != nil {
+		return cause
+	}
+	return err
+}
+
+// phase says where in the traffic the run is.
+func (r *run) phase() string {
+	switch at := time.Since(r.start); {
+	case at < 0:
+		return "senders find their sinks"
+	case at < r.length:
+		return fmt.Sprintf("%v of %v", at.Round(100*time.Millisecond), r.length)
+	}
+	return "the last frames"
+}
+
+// senderArgs are the arguments of a sender: a flow for each of the plan that it sends.
+func (r *run) senderArgs(e *endpoint) []string {
+	args := []string{"send", "--start", fmt.Sprint(r.start.UnixNano()), "--seconds", fmt.Sprint(r.length.Seconds())}
+	for _, i := range e.flows {
+		f := &r.plan.Flows[i]
+		flow := fmt.Sprintf("%d:octets=%d,after=%v,for=%v,to=%v", f.Priority, f.Octets, f.Start, f.Duration,
+			r.address(f.To))
+		if f.Rate > 0 {
+			flow += fmt.Sprintf(",rate=%d", f.Rate)
+		}
+		args = append(args, "--flow", flow)
+	}
+	return args
+}
+
+// sinkArgs are the arguments of a sink. It ends by itself, also when nobody waits for it any longer.
+func (r *run) sinkArgs(e *endpoint) []string {
+	return []string{"sink", "--expect", fmt.Sprint(len(e.senders)), "--from", fmt.Sprint(r.start.UnixNano()), "--until",
+		fmt.Sprint(r.start.Add(r.length).UnixNano()), "--slots", fmt.Sprint(slots), "--seconds",
+		fmt.Sprint((time.Until(r.start) + r.length + settleTime).Seconds())}
+}
+
+// address is that of a host.
+func (r *run) address(host string) string {
+	for i := range r.topology.Hosts {
+		if r.topology.Hosts[i].Name == host {
+			return r.topology.Address(i).String()
+		}
+	}
+	return ""
+}
+
+// startEndpoint starts a command of this program inside a host, at the speed and with the flow control of the port that
+// the host is linked to.
+func (r *run) startEndpoint(ctx context.Context, e *endpoint, args []string) error {
+	self, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	p := r.plan.Ports[e.host]
+	var lossless []string
+	for q := range p.Queues {
+		if p.Queues[q].Lossless {
+			lossless = append(lossless, fmt.Sprint(q))
+		}
+	}
+	argv := slices.Concat(r.state.Node(e.host).Enter, []string{self}, args, []string{"eth0", "-j", "--speed",
+		fmt.Sprint(p.Speed), "--flow-control", string(p.FlowControl), "--lossless", strings.Join(lossless, ",")})
+	e.cmd = exec.CommandContext(ctx, argv[0], argv[1:]...)
+	e.cmd.Cancel = func() error { return e.cmd.Process.Signal(syscall.SIGTERM) }
+	e.cmd.WaitDelay = time.Second
+	e.cmd.Stdout, e.cmd.Stderr = &e.out, &e.messages
+	if err := e.cmd.Start(); err != nil {
+		return fmt.Errorf("host %s: %w (nsenter is of util-linux)", e.host, err)
+	}
+	return nil
+}
+
+// finish waits for the report of an endpoint.
+func (e *endpoint) finish(report any) error {
+	if err := e.cmd.Wait(); err != nil {
+		return fmt.Errorf("host %s: %s: %w", e.host, strings.TrimSpace(e.messages.String()), err)
+	}
+	if err := json.Unmarshal(e.out.Bytes(), report); err != nil {
+		return fmt.Errorf("host %s: its report cannot be read: %w", e.host, err)
+	}
+	return nil
+}

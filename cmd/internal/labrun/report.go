@@ -1,0 +1,167 @@
+package labrun
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"pfcswitch/cmd/internal/api"
+	"pfcswitch/cmd/internal/demo"
+	"pfcswitch/cmd/internal/simulation"
+	"pfcswitch/cmd/internal/traffic"
+)
+
+// report judges the run.
+func (r *run) report() *simulation.Report {
+	report := &simulation.Report{Lasted: int64(r.length)}
+	report.Schema, report.Demo, report.Seconds, report.Speed = api.Schema, "lab run", r.length.Seconds(), r.plan.Slowest
+	for _, e := range r.sinks {
+		for _, f := range e.received.Flows {
+			report.Lasted = max(report.Lasted, f.LastAt-r.start.UnixNano())
+		}
+	}
+	p := demo.PhaseResult{Phase: simulation.Phase}
+	flows := make([]demo.Flow, len(r.plan.Flows))
+	for _, e := range r.senders {
+		p.Behind, p.LongestStall = max(p.Behind, e.sent.Behind), max(p.LongestStall, e.sent.LongestStall)
+		r.joinFlows(flows, e)
+		report.Hops += e.sent.Frames
+	}
+	for _, f := range flows {
+		report.AddFlow(f, r.plan.InOrder)
+	}
+	for _, s := range r.topology.Switches {
+		r.addSwitch(report, s.Name)
+	}
+	r.addHosts(report)
+	report.AddHolds(r.topology)
+	report.CheckSent()
+	p.Title = fmt.Sprintf("%s for %v on real links; switches: %d, hosts: %d, flows: %d; %d frame-hops in %v; the "+
+		"slowest sender missed %.1f %% of what it was to send", r.topology.Name, r.length, len(r.topology.Switches),
+		len(r.topology.Hosts), len(r.plan.Flows), report.Hops, time.Duration(report.Lasted).Round(time.Millisecond),
+		100*p.Behind)
+	report.Phases = []demo.PhaseResult{p}
+	report.Judge()
+	return report
+}
+
+// joinFlows joins the counters of a sender and its sinks. A flow that its sink has not seen lost all frames.
+func (r *run) joinFlows(flows []demo.Flow, e *endpoint) {
+	for k, sf := range e.sent.Flows {
+		f := &r.plan.Flows[e.flows[k]]
+		result := demo.Flow{Name: f.From + ">" + f.To, Priority: f.Priority, Lossless: f.Lossless, Sent: sf.Sent,
+			Lost: sf.Sent}
+		received := r.sinks[f.To].received.Flows
+		if i := slices.IndexFunc(received, func(rf traffic.ReceivedFlow) bool {
+			return rf.Source == e.sent.Source && rf.Flow == sf.Flow && rf.Priority == sf.Priority
+		}); i >= 0 {
+			rf := &received[i]
+			result.Received, result.Reordered, result.Duplicated = rf.Received, rf.Reordered, rf.Duplicated
+			result.Lost, result.Latency = sf.Sent-min(sf.Sent, rf.Received), rf.Latency
+			result.Rate = r.rate(f, rf.SlotBits)
+		}
+		flows[e.flows[k]] = result
+	}
+}
+
+// rate is that of arrival while all flows were sending, or, where they never were at once, while this one was. It is
+// taken from whole slots.
+func (r *run) rate(f *simulation.PlannedFlow, bits []uint64) int64 {
+	from, until := time.Duration(0), r.length
+	for i := range r.plan.Flows {
+		other := &r.plan.Flows[i]
+		from, until = max(from, other.Start), min(until, other.Start+other.Duration)
+	}
+	if from >= until {
+		from, until = f.Start, f.Start+f.Duration
+	}
+	slot := r.length / slots
+	first, last := int((from+slot-1)/slot), int(until/slot)
+	sum := uint64(0)
+	for _, n := range bits[min(first, len(bits)):min(last, len(bits))] {
+		sum += n
+	}
+	return int64(float64(sum) / max(slot.Seconds(), float64(last-first)*slot.Seconds()))
+}
+
+// addSwitch adds a switch, with what its counters have grown by during the run. Peaks are those since it started.
+func (r *run) addSwitch(report *simulation.Report, name string) {
+	before, after := r.before[name], r.after[name]
+	restarted := !after.Started.Equal(before.Started)
+	report.Hard(simulation.Phase, demo.TopicRun, name+": runs to the end", "yes", yes(!restarted), !restarted)
+	if restarted {
+		before = &api.State{}
+	}
+	result := demo.SwitchResult{Name: name,
+		LosslessDrops: after.LosslessDropsSinceStart - before.LosslessDropsSinceStart,
+		Discarded:     after.LosslessDiscardedSinceStart - before.LosslessDiscardedSinceStart}
+	var rows []simulation.Port
+	for i := range after.PFC {
+		p := &after.PFC[i]
+		for k, q := range p.Priorities {
+			if !q.Lossless {
+				continue
+			}
+			row := simulation.Port{Port: p.Port, Priority: int(q.Priority), FramesReceived: q.ReceivedFrames,
+				PausedNs: q.ReceivedPausedNs, FramesSent: q.SentFrames, HeldNs: q.SentPausedNs}
+			if i < len(before.PFC) && k < len(before.PFC[i].Priorities) {
+				was := &before.PFC[i].Priorities[k]
+				row.FramesReceived -= was.ReceivedFrames
+				row.PausedNs -= was.ReceivedPausedNs
+				row.FramesSent -= was.SentFrames
+				row.HeldNs -= was.SentPausedNs
+			}
+			if q.Priority == api.All {
+				row.Priority = -1
+			}
+			addPeaks(&row, after.Buffer, q.Priority)
+			rows = append(rows, row)
+		}
+	}
+	for i := range after.Ports {
+		report.Hops += after.Ports[i].TransmitFrames
+		if i < len(before.Ports) {
+			report.Hops -= before.Ports[i].TransmitFrames
+		}
+	}
+	report.AddSwitch(result, rows)
+	in, out := demo.Balance(after.Ports, after.Queues)
+	hard := func(what, want, got string) {
+		report.Hard(simulation.Phase, demo.TopicCounters, name+": "+what, want, got, want == got)
+	}
+	hard("received + copies = sent + dropped + held", fmt.Sprint(in), fmt.Sprint(out))
+	hard("buffers empty, nobody held", "yes", yes(demo.Empty(after.Pools, after.PFC)))
+}
+
+func yes(b bool) string {
+	if b {
+		return "yes"
+	}
+	return "no"
+}
+
+// addPeaks adds what a port's ingress queue has used.
+func addPeaks(row *simulation.Port, ports []api.BufferPort, priority api.Priority) {
+	for i := range ports {
+		for _, q := range ports[i].IngressQueues {
+			if ports[i].Port != row.Port || q.Priority != priority {
+				continue
+			}
+			row.PrivatePeak, row.SharedPeak = q.Segments.Private.MaxStartBytes, q.Segments.Shared.MaxStartBytes
+			row.HeadroomPeak, row.HeadroomSize = q.Segments.Headroom.MaxStartBytes, *q.Segments.Headroom.SizeBytes
+			row.WaitedForBuffer = q.WaitedFrames
+		}
+	}
+}
+
+// addHosts adds what the hosts' senders have obeyed, in the order of the file.
+func (r *run) addHosts(report *simulation.Report) {
+	for _, h := range r.topology.Hosts {
+		for _, e := range r.senders {
+			if s := &e.sent; e.host == h.Name {
+				report.Hosts = append(report.Hosts, simulation.Host{Name: h.Name, PFCReceived: s.PFCReceived,
+					PausedNs: s.Paused, PausesReceived: s.PauseFrames, PausedAllNs: s.PauseTime})
+			}
+		}
+	}
+}

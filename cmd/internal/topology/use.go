@@ -1,0 +1,71 @@
+package topology
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+
+	"pfcswitch/cmd/internal/config"
+)
+
+// Use returns the lab of a file: the one that is up with it, or one that it brings up as Up does. down takes down what
+// Use brought up, and nothing else.
+func Use(ctx context.Context, t *config.Topology, file string, keeper []string) (s *State, down func() error,
+	err error) {
+	s, err = bringUp(ctx, t.Name, file, keeper)
+	if err == nil {
+		return s, func() error { return Down(context.WithoutCancel(ctx), t.Name, io.Discard) }, nil
+	}
+	if !errors.Is(err, errUp) {
+		return nil, nil, err
+	}
+	path, err := statePath(t.Name)
+	if err != nil {
+		return nil, nil, err
+	}
+	up, err := runningState(t.Name, path)
+	if err != nil {
+		return nil, nil, err
+	}
+	return &up, func() error { return nil }, up.belongsTo(t, file)
+}
+
+// belongsTo refuses a topology that is not the one of the lab that is up.
+func (s *State) belongsTo(t *config.Topology, file string) error {
+	abs, err := filepath.Abs(file)
+	if err != nil {
+		return err
+	}
+	if s.File != abs {
+		return t.Errorf("name", "lab %s is up with another file, %s: take it down (pfcswitch lab down %[1]s), run "+
+			"that file, or write another name", t.Name, s.File)
+	}
+	var want, have []string
+	for _, l := range t.Switches {
+		want = append(want, l.Name)
+	}
+	for _, h := range t.Hosts {
+		want = append(want, h.Name)
+	}
+	for _, n := range s.Nodes {
+		have = append(have, n.Name)
+	}
+	slices.Sort(want)
+	slices.Sort(have)
+	if !slices.Equal(want, have) || s.Links != len(t.Links) {
+		return fmt.Errorf("%s: its nodes or links have changed since lab %s came up: take it down (pfcswitch lab down "+
+			"%[2]s) and run the file again", file, t.Name)
+	}
+	return nil
+}
+
+// Node returns the node with a name.
+func (s *State) Node(name string) *Node {
+	if i := slices.IndexFunc(s.Nodes, func(n Node) bool { return n.Name == name }); i >= 0 {
+		return &s.Nodes[i]
+	}
+	return nil
+}
