@@ -63,8 +63,8 @@ func labRunCommand() *cobra.Command {
 		}, syscall.SIGHUP)
 	c.Long = "Starts a sender in each host that sends and a sink in each that receives. A host obeys PFC or PAUSE as " +
 		"its port has it,\nand shares its link among its flows. The report is that of pfcswitch sim, which runs the " +
-		"same file in virtual time.\nA lab that is not up is brought up, and taken down again.\nExit status: 0 passed, " +
-		"1 failed, 2 could not run."
+		"same file in virtual time.\nA lab that is not up is brought up, and taken down again.\nExit status: " +
+		"0 passed, 1 failed, 2 could not run."
 	c.Example = "  pfcswitch lab run scripts/lab/incast.yaml"
 	jsonFlag(c, &asJSON)
 	return notRunOnUsage(c)

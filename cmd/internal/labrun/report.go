@@ -114,7 +114,7 @@ func (r *run) addSwitch(report *simulation.Report, name string) {
 			if q.Priority == api.All {
 				row.Priority = -1
 			}
-			addPeaks(&row, after.Buffer, q.Priority)
+			addBuffer(&row, before.Buffer, after.Buffer, q.Priority)
 			rows = append(rows, row)
 		}
 	}
@@ -140,17 +140,26 @@ func yes(b bool) string {
 	return "no"
 }
 
-// addPeaks adds what a port's ingress queue has used.
-func addPeaks(row *simulation.Port, ports []api.BufferPort, priority api.Priority) {
-	for i := range ports {
-		for _, q := range ports[i].IngressQueues {
-			if ports[i].Port != row.Port || q.Priority != priority {
-				continue
+// addBuffer adds what a port's ingress queue has used.
+func addBuffer(row *simulation.Port, before, after []api.BufferPort, priority api.Priority) {
+	find := func(ports []api.BufferPort) (found *api.IngressQueue) {
+		for i := range ports {
+			for k := range ports[i].IngressQueues {
+				if q := &ports[i].IngressQueues[k]; ports[i].Port == row.Port && q.Priority == priority {
+					found = q
+				}
 			}
-			row.PrivatePeak, row.SharedPeak = q.Segments.Private.MaxStartBytes, q.Segments.Shared.MaxStartBytes
-			row.HeadroomPeak, row.HeadroomSize = q.Segments.Headroom.MaxStartBytes, *q.Segments.Headroom.SizeBytes
-			row.WaitedForBuffer = q.WaitedFrames
 		}
+		return found
+	}
+	if q := find(after); q != nil {
+		row.PrivatePeak, row.SharedPeak = q.Segments.Private.MaxStartBytes, q.Segments.Shared.MaxStartBytes
+		row.HeadroomPeak, row.HeadroomSize = q.Segments.Headroom.MaxStartBytes, *q.Segments.Headroom.SizeBytes
+		row.WaitedForBuffer, row.Xoff = q.WaitedFrames, q.Xoff
+	}
+	if q := find(before); q != nil {
+		row.WaitedForBuffer -= q.WaitedFrames
+		row.Xoff -= q.Xoff
 	}
 }
 

@@ -21,6 +21,8 @@ type Hold struct {
 	Priority int     `json:"priority"`
 	Ns       int64   `json:"paused_ns"`
 	Share    float64 `json:"paused_share"` // of the run
+
+	minor bool // short, or by a switch that only stood still: nobody else is held for that
 }
 
 // AddHolds finds who held whom, from ports and hosts.
@@ -30,10 +32,14 @@ func (r *Report) AddHolds(t *config.Topology) {
 		a, b := endName(t.Links[i].Ends[0]), endName(t.Links[i].Ends[1])
 		peers[a], peers[b] = b, a
 	}
+	idle := map[string]bool{} // ports whose buffer held nobody
+	for _, p := range r.Ports {
+		idle[p.Switch+":"+p.Port] = p.Xoff == 0
+	}
 	add := func(held string, priority int, ns int64) {
 		if by := peers[held]; by != "" && ns > 0 {
 			r.Holds = append(r.Holds, Hold{By: by, Held: held, Priority: priority, Ns: ns,
-				Share: float64(ns) / float64(max(1, r.Lasted))})
+				Share: float64(ns) / float64(max(1, r.Lasted)), minor: idle[by]})
 		}
 	}
 	r.Holds = []Hold{}
@@ -65,34 +71,41 @@ func nodeOf(end string) string {
 	return node
 }
 
+// minorPart is the part of the longest hold up to which another one is minor.
+const minorPart = 10
+
 // stepHolds numbers the holds from where frames pile up. Where all holders are held, as in a circle, that is where the
 // longest hold comes from.
 func (r *Report) stepHolds() {
-	held, reached := map[string]bool{}, map[string]bool{}
+	held, reached, most := map[string]bool{}, map[string]bool{}, int64(0)
 	for _, h := range r.Holds {
-		held[nodeOf(h.Held)] = true
+		most = max(most, h.Ns)
+	}
+	for i := range r.Holds {
+		h := &r.Holds[i]
+		h.minor = h.minor || h.Ns < most/minorPart
+		held[nodeOf(h.Held)] = held[nodeOf(h.Held)] || !h.minor
 	}
 	for _, h := range r.Holds {
 		reached[nodeOf(h.By)] = !held[nodeOf(h.By)]
 	}
 	for step, left := 1, len(r.Holds); left > 0; {
 		var next []string
-		longest := -1
+		longest, before := -1, left
 		for i := range r.Holds {
 			switch h := &r.Holds[i]; {
 			case h.Step != 0:
 			case reached[nodeOf(h.By)]:
 				h.Step = step
-				next = append(next, nodeOf(h.Held))
+				if left--; !h.minor {
+					next = append(next, nodeOf(h.Held))
+				}
 			case longest < 0 || h.Ns > r.Holds[longest].Ns:
 				longest = i
 			}
 		}
-		if left -= len(next); len(next) > 0 {
-			step++
-		} else {
-			next = []string{nodeOf(r.Holds[longest].By)}
-			step = 1
+		if step++; left == before {
+			next, step = []string{nodeOf(r.Holds[longest].By)}, 1
 		}
 		for _, node := range next {
 			reached[node] = true

@@ -45,6 +45,7 @@ type Port struct {
 	HeadroomPeak    int64  `json:"headroom_peak_bytes"`
 	HeadroomSize    int64  `json:"headroom_bytes"`
 	WaitedForBuffer uint64 `json:"waited_frames"`
+	Xoff            uint64 `json:"xoff"` // how often the buffer wanted the peer held; others are of a switch that stood still
 }
 
 // A Host is what a host's NIC has obeyed.
@@ -151,7 +152,7 @@ func (f *fabric) addSwitch(r *Report, s *labSwitch) {
 				PausedNs: p.PausedNs[q], FramesSent: p.ControlSent.PFCFrames[q], HeldNs: p.HeldNs[q],
 				PrivatePeak: in.Used.Private.Persistent, SharedPeak: in.Used.Shared.Persistent,
 				HeadroomPeak: in.Used.Headroom.Persistent, HeadroomSize: in.Config.Headroom,
-				WaitedForBuffer: in.Waited}
+				WaitedForBuffer: in.Waited, Xoff: in.Xoff}
 			if p.Config.Mode == macctl.ModePause {
 				row.Priority, row.FramesReceived, row.PausedNs = -1, p.Received.PauseFrames, p.PausedAllNs
 				row.FramesSent, row.HeldNs = p.ControlSent.PauseFrames, p.HeldAllNs

@@ -1,15 +1,14 @@
 package topology
 
 import (
-	"context"
 	"encoding/json"
+	"fmt"
 	"math"
-	"os/exec"
-	"strconv"
-	"time"
+	"os"
+	"slices"
+	"strings"
 
 	"pfcswitch/cmd/internal/simulation"
-	"pfcswitch/cmd/internal/traffic"
 )
 
 // unequal is an incast at 100M whose first sender offers less than its share of the link.
@@ -26,10 +25,49 @@ traffic:
   fast: {from: [h2, h3], to: h4, priority: 3, octets: 1514, duration: 3s}
 `
 
-// A shareOfRun is what a sender got of a run.
-type shareOfRun struct {
-	rate   float64 // share of all that arrived while the senders were sending
-	paused float64 // share of the time
+// inLine are two switches at 100M, both of which hold senders. Those of the first share what the second gives to its
+// port. The flow back is never held. It begins late, so that rates are those of full buffers: a sender that the machine
+// keeps from running for a while leaves its buffer less full, and shares stay what the switches make them.
+const inLine = `name: x
+switches: {s1: {preset: roce}, s2: {preset: roce}}
+hosts: {h1: {}, h2: {}, h3: {}, h4: {}}
+links:
+  l1: {ends: [h1, "s1:p1"], speed: 100M}
+  l2: {ends: [h2, "s1:p2"], speed: 100M}
+  l3: {ends: [h3, "s2:p3"], speed: 100M}
+  l4: {ends: [h4, "s2:p4"], speed: 100M}
+  up: {ends: ["s1:up", "s2:down"], speed: 100M}
+traffic:
+  in: {from: [h1, h2, h3], to: h4, priority: 3, octets: 1514, duration: 6s}
+  back: {from: h4, to: h1, priority: 3, rate: 1M, start: 1s, duration: 5s}
+`
+
+// runBoth runs a file in virtual time and on real links. Nothing is lost in either.
+func (r *rig) runBoth(path string) (virtual, onLinks *simulation.Report) {
+	r.t.Helper()
+	virtual, err := simulation.Run(r.t.Context(), path, simulation.Options{Seed: 1, Response: -1})
+	must(r.t, err)
+	onLinks = new(simulation.Report)
+	must(r.t, json.Unmarshal([]byte(r.run("lab", "run", path, "-j")), onLinks))
+	if !virtual.Pass || !onLinks.Pass {
+		r.t.Fatalf("virtual time: %+v; on links: %+v", virtual.Checks, onLinks.Checks)
+	}
+	return virtual, onLinks
+}
+
+// sharesOf returns the share of each flow to h4.
+func sharesOf(v *simulation.Report) map[string]float64 {
+	shares, sum := map[string]float64{}, 0.0
+	for _, f := range v.Flows {
+		if strings.HasSuffix(f.Name, ">h4") {
+			shares[f.Name] = float64(f.Rate)
+			sum += float64(f.Rate)
+		}
+	}
+	for name := range shares {
+		shares[name] /= sum
+	}
+	return shares
 }
 
 // sameInVirtualTime runs a file for real and in virtual time. The same senders are paused, and nothing is lost. Shares
@@ -37,92 +75,152 @@ type shareOfRun struct {
 // has no speed, so frames come there in bursts.
 func sameInVirtualTime(r *rig) {
 	path, name := r.file(unequal)
-	v, err := simulation.Run(r.t.Context(), path, simulation.Options{Seed: 1, Response: -1})
-	must(r.t, err)
-	if !v.Pass {
-		r.t.Fatalf("virtual time: %+v", v.Checks)
+	virtual, onLinks := r.runBoth(path)
+	r.checkNothingLeft(name)
+	paused := func(v *simulation.Report, host string) float64 {
+		i := slices.IndexFunc(v.Hosts, func(h simulation.Host) bool { return h.Name == host })
+		return float64(v.Hosts[i].PausedNs[3]) / 3e9
 	}
-	virtual := map[string]shareOfRun{}
-	sum := 0.0
-	for _, f := range v.Flows {
-		sum += float64(f.Rate)
-	}
-	for i, f := range v.Flows {
-		// hosts and flows are both h1, h2, h3
-		virtual[v.Hosts[i].Name] = shareOfRun{float64(f.Rate) / sum, float64(v.Hosts[i].PausedNs[3]) / 3e9}
-	}
-	r.up(path, name)
-	onLinks, behind := r.shares(path)
-	r.checkLossless(r.state(name).Nodes[0])
-	r.run("lab", "down", path)
+	a, b, behind := sharesOf(onLinks), sharesOf(virtual), onLinks.Phases[0].Behind
 	for _, host := range []string{"h1", "h2", "h3"} {
-		a, b := onLinks[host], virtual[host]
-		r.t.Logf("%s: share %.3f, paused %.3f; in virtual time %.3f, %.3f", host, a.rate, a.paused, b.rate, b.paused)
-		if saturated := host != "h1"; saturated != (b.paused > 0.05) || saturated && a.paused == 0 {
-			r.t.Errorf("%s: paused for %.3f of the time, and %.3f in virtual time", host, a.paused, b.paused)
+		flow := host + ">h4"
+		pausedThere, pausedVirtually := paused(onLinks, host), paused(virtual, host)
+		r.t.Logf("%s: share %.3f, paused %.3f; in virtual time %.3f, %.3f", host, a[flow], pausedThere, b[flow],
+			pausedVirtually)
+		if saturated := host != "h1"; saturated != (pausedVirtually > 0.05) || saturated && pausedThere == 0 {
+			r.t.Errorf("%s: paused for %.3f of the time, and %.3f in virtual time", host, pausedThere, pausedVirtually)
 		}
-		if d := math.Abs(a.rate - b.rate); d > 0.05*b.rate && behind > 0.05 {
+		if d := math.Abs(a[flow] - b[flow]); d > 0.05*b[flow] && behind > 0.05 {
 			r.t.Logf("not judged: a sender was %.1f %% behind", 100*behind)
-		} else if d > 0.05*b.rate {
-			r.t.Errorf("%s: its share differs by %.1f %%", host, 100*d/b.rate)
+		} else if d > 0.05*b[flow] {
+			r.t.Errorf("%s: its share differs by %.1f %%", host, 100*d/b[flow])
 		}
 	}
 }
 
-// shares runs the load of unequal on real links, and returns what each sender got, and how far a sender was behind at
-// most.
-func (r *rig) shares(path string) (shares map[string]shareOfRun, behind float64) {
-	ctx, cancel := context.WithTimeout(r.t.Context(), time.Minute)
-	defer cancel()
-	inside := func(node string, args ...string) *exec.Cmd {
-		return exec.CommandContext(ctx, r.program, append([]string{"lab", "exec", path, node, r.program}, args...)...)
-	}
-	start := time.Now().Add(2 * time.Second)
-	at := func(d time.Duration) string { return strconv.FormatInt(start.Add(d).UnixNano(), 10) }
-	type result struct {
-		host string
-		out  []byte
-		err  error
-	}
-	answers := make(chan result, 4)
-	run := func(host string, args ...string) {
-		go func() {
-			out, err := inside(host, append(args, "eth0", "--speed", "100M", "-j")...).Output()
-			answers <- result{host, out, err}
-		}()
-	}
-	run("h4", "sink", "--expect", "3", "--from", at(0), "--until", at(3*time.Second))
-	for host, flow := range map[string]string{"h1": "3:octets=1514,rate=20M", "h2": "3:octets=1514",
-		"h3": "3:octets=1514"} {
-		run(host, "send", "--flow", flow, "--seconds", "3", "--start", at(0))
-	}
-	paused, sources, rates, sum := map[string]float64{}, map[string]string{}, map[string]float64{}, 0.0
-	for range 4 {
-		a := <-answers
-		must(r.t, a.err)
-		if a.host == "h4" {
-			var sink traffic.SinkReport
-			must(r.t, json.Unmarshal(a.out, &sink))
-			for _, f := range sink.Flows {
-				if !f.Finished || f.Lost+f.Reordered+f.Duplicated != 0 {
-					r.t.Errorf("%s: %+v", f.Source, f)
-				}
-				rates[f.Source] = float64(f.WindowBits)
-				sum += float64(f.WindowBits)
+// sameHoldsInVirtualTime: the buffers of the same ports hold their peers, and flows that are held have the same shares
+// within 5 %, however slow the machine is.
+func sameHoldsInVirtualTime(r *rig) {
+	path, _ := r.file(inLine)
+	virtual, onLinks := r.runBoth(path)
+	holding := func(v *simulation.Report) (all []string) {
+		for _, p := range v.Ports {
+			if p.Xoff > 0 {
+				all = append(all, fmt.Sprintf("%s:%s %d", p.Switch, p.Port, p.Priority))
 			}
-			continue
 		}
-		var sender traffic.SendReport
-		must(r.t, json.Unmarshal(a.out, &sender))
-		sources[a.host], behind = sender.Source, max(behind, sender.Behind)
-		paused[a.host] = float64(sender.Paused[3]) / float64(sender.Elapsed)
+		slices.Sort(all)
+		return all
 	}
-	shares = map[string]shareOfRun{}
-	for host, source := range sources {
-		shares[host] = shareOfRun{rates[source] / max(1, sum), paused[host]}
+	want := []string{"s1:p1 3", "s1:p2 3", "s2:down 3", "s2:p3 3"}
+	if a, b := holding(onLinks), holding(virtual); !slices.Equal(a, want) || !slices.Equal(b, want) {
+		r.t.Errorf("on links %v hold, in virtual time %v, want %v", a, b, want)
 	}
-	if len(shares) != 3 || sum == 0 {
-		r.t.Fatalf("%+v, want three senders", shares)
+	a, b := sharesOf(onLinks), sharesOf(virtual)
+	r.t.Logf("shares %v, in virtual time %v; a sender was %.1f %% behind", a, b, 100*onLinks.Phases[0].Behind)
+	for name := range b {
+		if d := math.Abs(a[name]/b[name] - 1); d > 0.05 {
+			r.t.Errorf("%s: its share differs by %.1f %%", name, 100*d)
+		}
 	}
-	return shares, behind
+	steps := map[string]int{}
+	for _, h := range onLinks.Holds {
+		steps[h.By+" holds "+h.Held] = h.Step
+	}
+	for hold, after := range map[string]string{"s1:p1 holds h1": "s2:down holds s1:up",
+		"s1:p2 holds h2": "s2:down holds s1:up"} {
+		if steps[after] == 0 || steps[hold] != steps[after]+1 {
+			r.t.Errorf("%s in step %d, and %s in step %d", hold, steps[hold], after, steps[after])
+		}
+	}
+	if len(onLinks.Flows) != 4 || onLinks.Flows[3].Name != "h4>h1" || onLinks.Flows[3].Received == 0 {
+		r.t.Errorf("%+v, want the flows of the file in its order", onLinks.Flows)
+	}
+}
+
+// A host's flows share its link: two at once, to two sinks, and a third after them. The lab that was up stays up.
+func runsInALab(r *rig) {
+	path, name := r.file(strings.NewReplacer("slow: {from: h1, to: h4, priority: 3, octets: 1514, rate: 20M, "+
+		"duration: 3s}", "a: {from: h1, to: [h2, h3], duration: 500ms}", "fast: {from: [h2, h3], to: h4, priority: 3, "+
+		"octets: 1514, duration: 3s}", "b: {from: h1, to: h4, priority: 5, start: 600ms, duration: 200ms}").
+		Replace(unequal))
+	keeper := r.up(path, name).Keeper
+	for range 2 {
+		var v simulation.Report
+		must(r.t, json.Unmarshal([]byte(r.run("lab", "run", path, "-j")), &v))
+		frames := map[string]uint64{}
+		for _, f := range v.Flows {
+			frames[f.Name] = f.Received
+		}
+		if !v.Pass || len(frames) != 3 || v.Flows[2].Lossless || v.Flows[2].Priority != 5 || frames["h1>h4"] == 0 {
+			r.t.Errorf("%+v", v)
+		}
+		most := uint64(100_000_000/8*6/10) / 1542 // of the first two, with a burst and what is late
+		if n := frames["h1>h2"] + frames["h1>h3"]; n > most || frames["h1>h2"]*10 < frames["h1>h3"]*9 ||
+			frames["h1>h3"]*10 < frames["h1>h2"]*9 {
+			r.t.Errorf("%v: want at most %d of two flows, and as many of each", frames, most)
+		}
+	}
+	if s := r.state(name); s.Keeper != keeper {
+		r.t.Error("the lab came up again")
+	}
+	r.run("lab", "down", path)
+}
+
+// refusedRuns: a run that cannot be says why, with file, line and key where the file is at fault, and changes nothing.
+func refusedRuns(r *rig) {
+	path, name := r.file(pair)
+	refused := func(want, file, text string) {
+		r.t.Helper()
+		if text != "" {
+			must(r.t, os.WriteFile(file, []byte("name: "+name+"\n"+text), 0o644))
+		}
+		out, err := r.command("lab", "run", file).CombinedOutput()
+		if fmt.Sprint(err) != "exit status 2" || !strings.Contains(string(out), want) {
+			r.t.Errorf("lab run: %v, %s; want status 2 and %q", err, out, want)
+		}
+	}
+	_, links, _ := strings.Cut(pair, "\n")
+	flow := "traffic: {f: {from: h1, to: h2, duration: 100ms}}\n"
+	refused(path+":1: traffic: there is none", path, "")
+	refused("no such file", "no-such-lab.yaml", "")
+	refused(path+":4: switches.s1.ports.p1.speed: none: a link with traffic needs a speed", path,
+		strings.Replace(links, `"s1:p1"]`, `"s1:p1"], speed: none`, 1)+flow)
+	refused(path+":5: traffic.f: h2 has a host NIC", path, strings.Replace(links, "h2: {}",
+		"h2: {nic: true, addresses: [10.0.0.2/24]}", 1)+flow)
+	refused("traffic.f: no frame would come from h1 to h2", path, strings.Replace(links, `"s1:p2"]`,
+		`"s1:p2"], flood: off, learning: false`, 1)+flow)
+	r.checkNothingLeft(name)
+
+	must(r.t, os.WriteFile(path, []byte("name: "+name+"\n"+links+flow), 0o644))
+	r.up(path, name)
+	other := path + ".other.yaml"
+	refused(other+":1: name: lab "+name+" is up with another file, "+path+": take it down", other, links+flow)
+	refused("its nodes or links have changed since lab "+name+" came up", path,
+		strings.Replace(links, "h2: {}", "h2: {}, h3: {}", 1)+flow)
+	r.run("lab", "down", name)
+}
+
+// A lab runs for an ordinary user too, and an interrupt takes down what the run brought up.
+func interruptedRun(r *rig) {
+	path, name := r.file(strings.ReplaceAll(unequal, "duration: 3s", "duration: 60s"))
+	cmd := r.command("lab", "run", path)
+	var out strings.Builder
+	cmd.Stderr = &out
+	must(r.t, cmd.Start())
+	eventually(r.t, "senders and sinks run", func() bool {
+		s, ok := readState(r.statePath(name))
+		return ok && len(s.Nodes) > 0 && len(r.endpoints()) >= 4
+	})
+	must(r.t, cmd.Process.Signal(os.Interrupt))
+	if err := cmd.Wait(); fmt.Sprint(err) != "exit status 2" || !strings.Contains(out.String(), "interrupted") {
+		r.t.Errorf("%v: %s", err, out.String())
+	}
+	r.checkNothingLeft(name)
+	eventually(r.t, "senders and sinks have ended", func() bool { return len(r.endpoints()) == 0 })
+}
+
+// endpoints returns the command lines of senders and sinks of this program.
+func (r *rig) endpoints() (all []string) {
+	return append(r.processes("--start"), r.processes("--expect")...)
 }
