@@ -28,7 +28,7 @@ func (r *run) report() *simulation.Report {
 		report.Hops += e.sent.Frames
 	}
 	for _, f := range flows {
-		report.AddFlow(f, r.plan.InOrder)
+		report.AddFlow(f, r.plan.InOrder, true)
 	}
 	for _, s := range r.topology.Switches {
 		r.addSwitch(report, s.Name)

@@ -24,6 +24,9 @@ type PlannedFlow struct {
 // NewPlan finds the flows of a topology, and follows their frames through the switches. Its errors have file, line and
 // key.
 func NewPlan(t *config.Topology) (*Plan, error) {
+	if err := refuseVirtual(t); err != nil {
+		return nil, err
+	}
 	f, err := build(t, Options{real: true})
 	if err != nil {
 		return nil, err
@@ -36,6 +39,26 @@ func NewPlan(t *config.Topology) (*Plan, error) {
 		_, p.Ports[name] = f.portOf(name)
 	}
 	return p, f.close()
+}
+
+// refuseVirtual refuses what is for virtual time alone.
+func refuseVirtual(t *config.Topology) error {
+	const advice = "only virtual time has it: remove it, or run the file by pfcswitch sim"
+	for i := range t.Traffic {
+		l := &t.Traffic[i]
+		for _, k := range []struct {
+			name string
+			set  bool
+		}{{"size", l.Size > 0}, {"window", l.Window > 0}, {"poisson", l.Poisson != ""}} {
+			if k.set {
+				return t.Errorf("traffic."+l.Name+"."+k.name, advice)
+			}
+		}
+	}
+	if len(t.Faults) > 0 {
+		return t.Errorf("faults."+t.Faults[0].Name, advice)
+	}
+	return nil
 }
 
 // Length is how long the traffic of a topology lasts.

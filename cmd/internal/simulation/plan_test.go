@@ -1,0 +1,34 @@
+package simulation
+
+import (
+	"strings"
+	"testing"
+
+	"pfcswitch/cmd/internal/config"
+)
+
+// What only virtual time has is refused on real links, by file, line and key.
+func TestPlanRefusesVirtual(t *testing.T) {
+	const lab = "name: lab\nswitches: {s1: {preset: roce}}\nhosts: {h1: {}, h2: {}}\n" +
+		"links: {l1: {ends: [h1, \"s1:p1\"], speed: 1G}, l2: {ends: [h2, \"s1:p2\"], speed: 1G}}\n"
+	const flow = "traffic: {f: {from: h1, to: h2, duration: 1s"
+	for what, key := range map[string]string{
+		flow + "}}":                             "",
+		flow + ", size: 1MB}}":                  "traffic.f.size",
+		flow + ", window: 64KiB}}":              "traffic.f.window",
+		flow + ", poisson: hadoop, load: 50%}}": "traffic.f.poisson",
+		flow + "}}\nfaults: {x: {storm: h2}}":   "faults.x",
+	} {
+		c, err := config.ParseTopology("lab.yaml", []byte(lab+what), nil)
+		if err != nil {
+			t.Errorf("%s: %v", what, err)
+			continue
+		}
+		switch _, err := NewPlan(c); {
+		case key == "" && err != nil:
+			t.Errorf("%s: %v", what, err)
+		case key != "" && (err == nil || !strings.Contains(err.Error(), ": "+key+": only virtual time")):
+			t.Errorf("%s: %v, want an error of %s", what, err, key)
+		}
+	}
+}
