@@ -105,8 +105,8 @@ func (f *fabric) addFlowResults(r *Report) {
 	}
 }
 
-// AddFlow adds a flow and its checks: duplicates, order where inOrder, and loss where it is lossless and whole says that
-// no lossless frame may be missing.
+// AddFlow adds a flow and its checks: duplicates, order where inOrder, and loss where it is lossless and whole says
+// that no lossless frame may be missing.
 func (r *Report) AddFlow(f demo.Flow, inOrder, whole bool) {
 	f.Phase = Phase
 	r.Flows = append(r.Flows, f)
