@@ -112,12 +112,12 @@ func (m *fuzzMutator) mutate() {
 
 // change changes argument i in one place.
 func (m *fuzzMutator) change(i int) {
-	switch v := m.args[i]; v.Kind() {
-	case reflect.Slice, reflect.String:
+	switch v := m.args[i]; {
+	case v.Kind() == reflect.Slice, v.Kind() == reflect.String:
 		m.octets[i] = m.changeOctets(m.octets[i])
-	case reflect.Int:
+	case v.CanInt():
 		v.SetInt(v.Int() ^ int64(m.number()))
-	case reflect.Bool:
+	case v.Kind() == reflect.Bool:
 		v.SetBool(!v.Bool())
 	default:
 		v.SetUint(v.Uint() ^ m.number())

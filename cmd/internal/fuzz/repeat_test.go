@@ -10,10 +10,10 @@ func FuzzRepeat(f *testing.F) {
 	f.Setenv("EXECUTIONS", "2000")
 	f.Setenv("FUZZ_SECONDS", "1000")
 	one, two := []byte("first"), bytes.Repeat([]byte("second"), 20)
-	f.Add(one, "text", -1, uint8(1), false)
-	f.Add(two, "", 1<<40, uint8(255), true)
+	f.Add(one, "text", -1, uint8(1), false, int64(1))
+	f.Add(two, "", 1<<40, uint8(255), true, int64(-1))
 	executions, short, long, seen := 0, 0, 0, map[int]bool{}
-	repeatFuzz(f, func(t *testing.T, b []byte, text string, n int, u uint8, yes bool) {
+	repeatFuzz(f, func(t *testing.T, b []byte, text string, n int, u uint8, yes bool, wide int64) {
 		executions++
 		if executions <= 2 {
 			return
