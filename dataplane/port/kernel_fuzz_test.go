@@ -115,7 +115,7 @@ func FuzzProc(f *testing.F) {
 			n >= 0 && got != n {
 			t.Errorf("%d threads, %v, want %d", got, err, n)
 		}
-		lines := append(bytes.TrimRight(b, "\n"), fmt.Sprintf("\n0 %x 0\n", uint32(n))...)
+		lines := append(bytes.TrimRight(bytes.Clone(b), "\n"), fmt.Sprintf("\n0 %x 0\n", uint32(n))...)
 		if got, want := backlogDrops(lines), backlogDrops(b)+uint64(uint32(n)); got != want {
 			t.Errorf("%d frames dropped, want %d: %q", got, want, lines)
 		}
