@@ -17,7 +17,7 @@ type Buffer struct {
 // Pool is one of the two hard-partitioned parts of the buffer.
 type Pool struct {
 	Size  int64   // bytes
-	Auto  bool    // Size follows from the ports, see Resolve; lossless only
+	Auto  bool    // Size follows from the ports, see Resolve
 	Alpha float64 // Dynamic Threshold factor of its queues
 }
 
@@ -60,7 +60,7 @@ func defaultBuffer() Buffer {
 	return Buffer{
 		Cell:     256,
 		Lossless: Pool{Auto: true, Alpha: 1},
-		Lossy:    Pool{Size: 4 << 20, Alpha: 1},
+		Lossy:    Pool{Auto: true, Alpha: 1},
 		Private:  4 << 10,
 		Headroom: Headroom{Mode: HeadroomAuto},
 		Policy:   PolicyDT,
@@ -79,15 +79,10 @@ func (b *Buffer) defaultXonOffset() {
 const minCell = 80
 
 func (b *Buffer) fields() []field {
-	lossless := []field{
-		flagged("size", "auto", &b.Lossless.Auto, &b.Lossless.Size, or(size(1, maxSize), "auto")),
-		key("alpha", &b.Lossless.Alpha, alpha),
-	}
-	lossy := []field{key("size", &b.Lossy.Size, size(1, maxSize)), key("alpha", &b.Lossy.Alpha, alpha)}
 	return []field{
 		key("cell", &b.Cell, size(minCell, 64<<10)),
-		inLine("lossless", lossless).noted(b.Lossless.Auto, formatSize(b.Lossless.Size)),
-		inLine("lossy", lossy),
+		b.Lossless.field("lossless"),
+		b.Lossy.field("lossy"),
 		key("private", &b.Private, size(0, maxSize)),
 		key("headroom", &b.Headroom, headroomSource),
 		optional("xon", &b.Xon, size(0, maxSize)),
@@ -96,6 +91,13 @@ func (b *Buffer) fields() []field {
 		key("policy", &b.Policy, oneOf(PolicyDT, PolicyStatic)),
 		key("ring_hold", &b.RingHold, toggle),
 	}
+}
+
+func (p *Pool) field(name string) field {
+	return inLine(name, []field{
+		flagged("size", "auto", &p.Auto, &p.Size, or(size(1, maxSize), "auto")),
+		key("alpha", &p.Alpha, alpha),
+	}).noted(p.Auto, formatSize(p.Size))
 }
 
 var headroomSource = parser[Headroom]{readHeadroom, Headroom.String, func() []*Schema {

@@ -133,7 +133,7 @@ func TestLimits(t *testing.T) {
 			"17GiB: both pools"},
 		{"both pools", "buffer: {lossless: {size: 9GiB}, lossy: {size: 8GiB}}\nports: {p1: }", "buffer.lossless.size",
 			"together"},
-		{"k", "preset: roce\nports: {p1: {k: 1099511627776}}", "buffer.lossless.size", "auto would be 8"},
+		{"k", "preset: roce\nports: {p1: {k: 1099511627776}}", "buffer.lossless.size", "auto would be 4"},
 		{"private", "preset: roce\nbuffer: {private: 1024GiB}\nports: {p1: }", "buffer.lossless.size", "auto would be"},
 		{"delay", "ports: {p1: {speed: 800G, delay: 1s, mtu: 65535}}", "ports.p1.delay",
 			"1s: the frames under way here"},

@@ -52,7 +52,7 @@ func TestAutomaticPoolAlwaysFits(t *testing.T) {
 		c := drawConfig(t)
 		c.Buffer.Lossless.Auto = true
 		c.Buffer.Cell = rapid.Int64Range(1, 64<<10).Draw(t, "any cell")
-		c.Buffer.Lossy.Size = 4 << 20
+		c.Buffer.Lossy.Auto = true
 		resolved, faults := c.fill(nil)
 		if len(faults) > 0 {
 			t.Fatalf("an automatic pool is refused: %v", faults)
@@ -203,13 +203,17 @@ func drawHeadroom(t *rapid.T) Headroom {
 	return Headroom{Mode: mode}
 }
 
+func drawPool(t *rapid.T, least int64) Pool {
+	p := Pool{Auto: rapid.Bool().Draw(t, "auto"), Alpha: drawAlpha(t)}
+	if !p.Auto {
+		p.Size = rapid.Int64Range(least, 1<<30).Draw(t, "size")
+	}
+	return p
+}
+
 func drawBuffer(t *rapid.T, b *Buffer) {
 	b.Cell = rapid.Int64Range(256, 64<<10).Draw(t, "cell")
-	b.Lossless = Pool{Auto: rapid.Bool().Draw(t, "auto"), Alpha: drawAlpha(t)}
-	if !b.Lossless.Auto {
-		b.Lossless.Size = rapid.Int64Range(1<<20, 1<<30).Draw(t, "lossless size")
-	}
-	b.Lossy = Pool{Size: rapid.Int64Range(64<<10, 1<<30).Draw(t, "lossy size"), Alpha: drawAlpha(t)}
+	b.Lossless, b.Lossy = drawPool(t, 1<<20), drawPool(t, 64<<10)
 	b.Private, b.XonOffset = drawSize(t, "private", 0), drawOptional(t, "xon_offset", 0)
 	b.Headroom = drawHeadroom(t)
 	b.RingHold = rapid.Bool().Draw(t, "ring hold")

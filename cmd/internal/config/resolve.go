@@ -1,16 +1,19 @@
 package config
 
 import (
+	"math"
 	"math/bits"
 	"slices"
 	"strconv"
+	"time"
 
 	"pfcswitch/buffer"
 	"pfcswitch/headroom"
+	"pfcswitch/macctl"
 )
 
-// minAutoPool is the least size of an automatic lossless pool.
-const minAutoPool int64 = 8 << 20
+// autoDepth is the time for which the fastest port sends what an automatic pool lets all queues share.
+const autoDepth = 5 * time.Millisecond
 
 // ResolvedQueue is a lossless ingress queue (priority group) as the buffer manager needs it.
 // Sizes are in bytes; Private and Headroom are whole cells.
@@ -25,7 +28,7 @@ type ResolvedQueue struct {
 }
 
 // Resolve returns a copy with everything that follows from link speeds: burst, headroom and xon of each port, and the
-// size of the lossless pool. speeds holds bit/s by port name and matters only for ports with SpeedAuto. A missing speed
+// sizes of the pools. speeds holds bit/s by port name and matters only for ports with SpeedAuto. A missing speed
 // counts as 1G: a NIC whose link is down, and every veth and TAP, whatever their drivers claim. Resolve fails with an
 // *Errors if the pool does not hold the reservations, or exceeds what a machine has.
 func (c *Config) Resolve(speeds map[string]int64) (*Config, error) {
@@ -36,7 +39,7 @@ func (c *Config) Resolve(speeds map[string]int64) (*Config, error) {
 	return resolved, nil
 }
 
-// fill returns a copy with the values that follow from speeds, and the faults of its pools.
+// fill returns a copy with the values that follow from speeds, and the faults of its trunks and pools.
 func (c *Config) fill(speeds map[string]int64) (*Config, []*Error) {
 	resolved := *c
 	resolved.Ports = slices.Clone(c.Ports)
@@ -61,7 +64,7 @@ func (c *Config) fill(speeds map[string]int64) (*Config, []*Error) {
 			p.Queues[priority] = p.resolveQueue(c, priority)
 		}
 	}
-	return &resolved, append(resolved.resolvePools(), resolved.resolveTrunks()...)
+	return &resolved, slices.Concat(resolved.resolveTrunks(), resolved.resolvePools(), resolved.checkRooms())
 }
 
 // defaultStorm is what a port may flood where nothing is written, in bit/s: a tenth of its speed, and 1G at most.
@@ -145,18 +148,25 @@ type reservation struct {
 	queues            int
 	private, headroom int64 // Σφ, Ση
 	frames            int64 // the shared segment that they need: two largest frames each
+	growth            int64 // as much again for those whose headroom is measured, and may be more than calculated
 }
 
 func (r reservation) sum() int64 { return r.private + r.headroom + r.frames }
 
 func (c *Config) reserve() (r reservation) {
 	for p := range c.ports() {
-		for _, q := range p.Queues {
-			if q.Lossless {
-				r.queues++
-				r.private += q.Private
-				r.headroom += q.Headroom
-				r.frames += 2 * c.Buffer.WholeCells(p.MaxFrame())
+		measured := c.MeasuredQueues(p)
+		for k, q := range p.Queues {
+			if !q.Lossless {
+				continue
+			}
+			frames := 2 * c.Buffer.WholeCells(p.MaxFrame())
+			r.queues++
+			r.private += q.Private
+			r.headroom += q.Headroom
+			r.frames += frames
+			if measured>>k&1 == 1 {
+				r.growth += frames
 			}
 		}
 	}
@@ -192,11 +202,41 @@ func (c *Config) MeasuredQueues(p *Port) (queues uint8) {
 	return queues
 }
 
-// resolvePools sizes an automatic lossless pool and refuses pools that are too small.
+// lossyFrames are two largest frames of each port, in bytes.
+func (c *Config) lossyFrames() (size int64) {
+	for p := range c.ports() {
+		size += 2 * c.Buffer.WholeCells(p.MaxFrame())
+	}
+	return size
+}
+
+// below is what queues must share, so that a dynamic threshold lets one of them hold so many bytes.
+func (p *Pool) below(bytes int64) int64 {
+	return int64(math.Ceil(float64(bytes) * (1 + p.Alpha) / p.Alpha))
+}
+
+// sharedDepth is what all queues of an automatic pool share, in bytes: what the fastest port sends in autoDepth. A port
+// without a speed counts as everywhere. A TAP does not count, since the host behind it waits for room.
+func (c *Config) sharedDepth() int64 {
+	fastest := int64(0)
+	for p := range c.ports() {
+		if !p.isTAP() {
+			fastest = max(fastest, macctl.SpeedOrNominal(p.Speed))
+		}
+	}
+	return headroom.BitsIn(fastest, autoDepth) / 8
+}
+
+// resolvePools sizes automatic pools and refuses pools that are too small.
 func (c *Config) resolvePools() (faults []*Error) {
-	r, pool := c.reserve(), &c.Buffer.Lossless
+	r, pool, lossy := c.reserve(), &c.Buffer.Lossless, &c.Buffer.Lossy
+	marks, bursts := c.trunkDepth()
 	if pool.Auto {
-		pool.Size = c.Buffer.WholeCells(max(minAutoPool, 2*r.sum()))
+		least := r.growth + max(r.frames, pool.below(marks))
+		pool.Size = r.private + r.headroom + c.Buffer.WholeCells(max(least, c.sharedDepth()))
+	}
+	if lossy.Auto {
+		lossy.Size = c.Buffer.WholeCells(max(c.lossyFrames(), lossy.below(bursts), c.sharedDepth()))
 	}
 	const key = "buffer.lossless.size"
 	shared := pool.Size - r.private - r.headroom

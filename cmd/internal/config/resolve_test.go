@@ -2,6 +2,7 @@ package config
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -143,21 +144,62 @@ func TestResolveRefusesAFasterLink(t *testing.T) {
 	}
 }
 
+// An automatic pool shares what the fastest port sends in 5 ms, beside what is reserved: 4096 bytes private, and 8192
+// of headroom. A frame of 1518 octets takes 1536 bytes, a GSO frame 65792.
 func TestAutomaticPool(t *testing.T) {
+	const roce, queue = "preset: roce\nbuffer: {headroom: 8KiB}\n", 4096 + 8192
+	const calculated10M, room = 94 * 256, 481 * 256             // headrooms: 7,896 octets at 10M, and that of a TAP
+	const ms5at100M, ms5at1G, ms5at10G = 62720, 625152, 6250240 // in whole cells
 	tests := []struct {
-		name, text string
-		want       int64
+		name, text      string
+		lossless, lossy int64
 	}{
-		{"no lossless queue", "ports: {p1: }", 8 << 20},
-		{"small", "preset: roce\nports: {p1: }", 8 << 20},
-		{"large", "preset: roce\nbuffer: {headroom: 8MiB}\nports: {p1: , p2: }", 2 * (2*4096 + 2*8<<20 + 2*2*1536)},
+		{"no port", "ports: {}", ms5at10G, ms5at10G},
+		{"no lossless queue", "ports: {p1: }", ms5at1G, ms5at1G},
+		{"one queue", roce + "ports: {p1: {speed: 100M}}", queue + ms5at100M, ms5at100M},
+		{"the fastest of three", roce + "ports: {p1: {speed: 100M}, p2: {speed: 10G}, p3: {speed: 1G}}",
+			3*queue + ms5at10G, ms5at10G},
+		{"no speed", roce + "ports: {p1: {speed: none}, p2: {speed: 100M}}", 2*queue + ms5at10G, ms5at10G},
+		{"slow", roce + "ports: {p1: {speed: 10M}, p2: {speed: 10M}, p3: {speed: 10M}}", 3*queue + 3*2*1536,
+			3 * 2 * 1536},
+		{"slow and measured", strings.Replace(roce, "8KiB", "auto", 1) + "ports: {p1: {speed: 10M, priorities: {3: " +
+			"{headroom: 8KiB}}}, p2: {speed: 10M}, p3: {speed: 10M, flow_control: off}}",
+			2*4096 + 8192 + calculated10M + 2*1536 + 4*1536, 3 * 2 * 1536},
+		{"TAP", "buffer: {headroom: 8KiB}\nports: {p1: {speed: 100M}, host0: {kind: tap, wire: p1}}",
+			8*(4096+room) + 8*2*65792, 2*1536 + 2*65792},
+		{"trunk", roce + "ports: {u: {speed: 100M}, m: {speed: 100M}}\ntrunks: {t: {uplink: u, members: [m], " +
+			"watermarks: {priority: {3: {high: 256KiB, low: 1KiB}}}}}", 2*queue + 512<<10, ms5at100M},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := mustParse(t, tt.text).Buffer.Lossless.Size; got != tt.want {
-				t.Errorf("size\n got %d\nwant %d", got, tt.want)
+			b := mustParse(t, tt.text).Buffer
+			if b.Lossless.Size != tt.lossless || b.Lossy.Size != tt.lossy {
+				t.Errorf("sizes\n got %d, %d\nwant %d, %d", b.Lossless.Size, b.Lossy.Size, tt.lossless, tt.lossy)
 			}
 		})
+	}
+}
+
+// All measured headrooms may be as large as headroom.share allows, and an automatic pool still shares two largest
+// frames for each queue, below which the buffer refuses a headroom.
+func TestAutomaticPoolHasRoomForMeasuredHeadrooms(t *testing.T) {
+	for _, speed := range []string{"1M", "10M", "100M", "10G", "none"} {
+		for _, priorities := range []string{"[3]", "[0, 1, 2, 3, 4, 5, 6, 7]"} {
+			c := mustParse(t, fmt.Sprintf("priorities: {lossless: %s}\nports: {p1: {speed: %[2]s}, "+
+				"p2: {speed: %[2]s}, p3: {speed: %[2]s}, p4: {speed: %[2]s}}", priorities, speed))
+			left := c.Shared()
+			for p := range c.ports() {
+				for _, q := range p.Queues {
+					if q.Lossless {
+						left -= c.MostHeadroom(p) - q.Headroom
+					}
+				}
+			}
+			if need := c.reserve().frames; left < need || left == c.Shared() {
+				t.Errorf("%s, lossless %s: %d of %d B stay to share, and %d are needed", speed, priorities, left,
+					c.Shared(), need)
+			}
+		}
 	}
 }
 

@@ -14,9 +14,24 @@ func (c *Config) resolveTrunks() (faults []*Error) {
 		t := &c.Trunks[i]
 		found := c.resolveSpeeds(t)
 		if len(found) == 0 {
-			found = append(c.resolveMeters(t), c.checkRoom(t, nil)...)
+			found = c.resolveMeters(t)
 		}
 		faults = append(faults, found...)
+	}
+	return faults
+}
+
+// checkRooms checks the high watermarks of trunks with the headrooms that they begin with. Without a speed, of which
+// resolveSpeeds tells, there is nothing to check.
+func (c *Config) checkRooms() (faults []*Error) {
+	unlimited := func(name string) bool {
+		p := c.port(name)
+		return p != nil && p.Speed == 0
+	}
+	for i := range c.Trunks {
+		if t := &c.Trunks[i]; !slices.ContainsFunc(t.ports(), unlimited) {
+			faults = append(faults, c.checkRoom(t, nil)...)
+		}
 	}
 	return faults
 }
@@ -135,6 +150,27 @@ func (c *Config) checkRoom(t *Trunk, found map[string]int64) (faults []*Error) {
 		check(fmt.Sprintf("uplink_priority.%d", p), w.UplinkPriority[p], p, []string{t.Uplink})
 	}
 	return faults
+}
+
+// trunkDepth is what trunks let wait in each pool, in bytes: up to the highest watermark; and up to where RED drops
+// all, or what the total's meter passes at once, whose bucket may go from its PBS to as much below zero.
+func (c *Config) trunkDepth() (lossless, lossy int64) {
+	for i := range c.Trunks {
+		t := &c.Trunks[i]
+		w := &t.Watermarks
+		for _, m := range slices.Concat([]*Mark{w.Member, w.Uplink}, w.Priority[:], w.UplinkPriority[:]) {
+			if m != nil {
+				lossless = max(lossless, m.High)
+			}
+		}
+		lossy = max(lossy, 2*t.Total.PBS)
+		for _, red := range append(t.RED[:], t.TotalRED) {
+			if red != nil {
+				lossy = max(lossy, red.High)
+			}
+		}
+	}
+	return lossless, lossy
 }
 
 // reservedBeside is what the lossless pool reserves for all queues except one priority of the held ports, in octets.
