@@ -91,15 +91,14 @@ func (p *phase) buildIncast() {
 	if p.ignorePFC { // else slow ports have room for all frames of the phase
 		hold = "off"
 	}
-	pools := fmt.Sprintf("preset: roce\nbuffer: {lossless: {size: %d}, lossy: {size: %[1]d}, ring_hold: %s}\n",
-		p.poolOctets(), hold)
-	s1 := p.addSwitch("s1", pools)
+	keys := fmt.Sprintf("preset: roce\nbuffer: {ring_hold: %s}\n", hold)
+	s1 := p.addSwitch("s1", keys)
 	last, speed := s1, p.speed
 	if p.noSpeed {
 		speed = 0
 	}
 	if p.name == "b" {
-		last = p.addSwitch("s2", pools)
+		last = p.addSwitch("s2", keys)
 		p.joinSwitches(s1, "up", last, "down", senders*speed)
 	}
 	receiver := fmt.Sprintf("h%d", senders+1)
@@ -109,7 +108,3 @@ func (p *phase) buildIncast() {
 	}
 	p.addSink(p.addHost(receiver, last, fmt.Sprintf("p%d", senders+1), speed, nil), nil)
 }
-
-// poolOctets is the size of the switch's buffers: what private, headroom and a few frames take, and 50 ms of the hosts'
-// speed. So a queue is full within a second, however slow the ports are.
-func (p *phase) poolOctets() int64 { return 256<<10 + p.speed/8/20 }

@@ -50,10 +50,11 @@ func trunkPhases(o Options) []*phase {
 	return o.keepLast("2a", all)
 }
 
-// addTrunkSwitch makes a switch whose ports p1, p2, p3 and up are a trunk.
+// addTrunkSwitch makes a switch whose ports p1, p2, p3 and up are a trunk. Its lossy pool is deep: meters and RED are
+// shown, and no threshold, which would drop where the machine is too busy to send in time.
 func (p *phase) addTrunkSwitch(name, settings string) *switchNode {
-	return p.addSwitch(name, "priorities: {lossless: [3]}\ntrunks: {up: {uplink: up, members: [p1, p2, p3], "+settings+
-		"}}\n")
+	return p.addSwitch(name, "priorities: {lossless: [3]}\nbuffer: {lossy: {size: 4MiB}}\n"+
+		"trunks: {up: {uplink: up, members: [p1, p2, p3], "+settings+"}}\n")
 }
 
 // buildMembers makes a switch with hosts behind its trunk's ports: senders behind members, the receiver behind the
