@@ -19,7 +19,8 @@ func checkCommand() *cobra.Command {
 		Use:   "check FILE",
 		Short: "check a configuration file without running it",
 		Long: "Exit status 0 where the file is good (warnings on standard error), 1 with file:line: " +
-			"key: what is wrong and what to do.\nWith -j, errors and warnings are on standard output.",
+			"key: what is wrong and what to do.\nPrints how long frames of each priority wait at most in the buffer " +
+			"for each port.\nWith -j, errors and warnings are on standard output.",
 		Args:              checkArguments,
 		ValidArgsFunction: forOneArgument(completeFile),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -30,6 +31,7 @@ func checkCommand() *cobra.Command {
 				}
 			} else {
 				r.text(os.Stderr)
+				fmt.Fprint(cmd.OutOrStdout(), api.WaitsText(r.Waits))
 			}
 			if !r.Good {
 				return exit{1}
@@ -43,13 +45,14 @@ func checkCommand() *cobra.Command {
 
 // checkReport is the result of check.
 type checkReport struct {
-	Schema   int       `json:"schema"`
-	File     string    `json:"file"`
-	Good     bool      `json:"good"`
-	Errors   []finding `json:"errors"`   // in the order of the file
-	More     int       `json:"more"`     // further errors
-	Warnings []finding `json:"warnings"` // legal, but probably not intended
-	Notes    []finding `json:"notes"`    // numbers worth knowing
+	Schema   int        `json:"schema"`
+	File     string     `json:"file"`
+	Good     bool       `json:"good"`
+	Errors   []finding  `json:"errors"`   // in the order of the file
+	More     int        `json:"more"`     // further errors
+	Warnings []finding  `json:"warnings"` // legal, but probably not intended
+	Notes    []finding  `json:"notes"`    // numbers worth knowing
+	Waits    []api.Wait `json:"waits"`
 }
 
 // A finding is one thing about one key.
@@ -74,7 +77,7 @@ func checkFile(path string) *checkReport {
 	case err != nil:
 		r.Errors = []finding{{Text: err.Error(), line: err.Error()}}
 	default:
-		r.Good = true
+		r.Good, r.Waits = true, api.NewWaits(cfg)
 		for _, w := range append(warnings, cfg.Check(daemon.MeasureMachine())...) {
 			list := &r.Warnings
 			if w.Note {

@@ -3,7 +3,10 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"os"
+	"path/filepath"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -73,6 +76,21 @@ func TestGoldenDocuments(t *testing.T) {
 		var b bytes.Buffer
 		must(t, api.WriteJSON(&b, tt.v))
 		golden.Check(t, tt.file, b.String())
+	}
+}
+
+// check of a good file prints what may wait, as text and with -j.
+func TestCheckPrintsWaits(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "two.yaml")
+	must(t, os.WriteFile(path, []byte("ports: {p1: {speed: 100M}, p2: {speed: 1G}}\n"), 0o600))
+	out, status := run(t, checkCommand(), path)
+	const row = "p1     100M  0,1,2,3,4,5,6,7  lossy  312,576  25.01ms\n"
+	if status != 0 || !strings.Contains(out, row) {
+		t.Errorf("status %d\n got %s\nwant %s", status, out, row)
+	}
+	out, status = run(t, checkCommand(), path, "-j")
+	if status != 0 || strings.Count(out, `"wait_ns"`) != 16 || strings.Contains(out, "PRIORITIES") {
+		t.Errorf("status %d, want the waits of 16 queues as JSON\n%s", status, out)
 	}
 }
 

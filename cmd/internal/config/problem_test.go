@@ -170,7 +170,8 @@ func TestPauseTimeAgainstTheMachine(t *testing.T) {
 
 // Check says everything that Warnings says, and notes on the rings of ports that can lose.
 func TestCheckContainsWarnings(t *testing.T) {
-	c := mustParse(t, "preset: roce\nports: {p1: {speed: none}, p2: {flow_control: off}, p3: {flow_control: pause}}")
+	c := mustParse(t, "preset: roce\nports: {p1: {speed: none}, p2: {speed: 10G, flow_control: off}, "+
+		"p3: {speed: 10G, flow_control: pause}}")
 	warnings, all := c.Warnings(), c.Check(Machine{})
 	if len(warnings) != 1 {
 		t.Fatalf("warnings\n got %v\nwant one, about the missing speed", warnings)

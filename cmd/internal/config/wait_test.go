@@ -1,0 +1,77 @@
+package config
+
+import (
+	"fmt"
+	"testing"
+	"time"
+)
+
+// What may wait for p1. The shared segment is 62,464 bytes, of which with alpha 1 the queues of one port take a half,
+// those of two ports three quarters, those of three seven eighths. Each queue has 4,096 bytes beside that, and headroom
+// for four full frames of 1,542 octets on the wire. The lossy pool is 62,720 bytes, a half for each egress queue.
+func TestWaits(t *testing.T) {
+	const own, lossy = 4096 + 4*1542, 31_360
+	text := func(more string, queues int, ports string) string {
+		return fmt.Sprintf("preset: roce\nbuffer: {private: 4KiB, headroom: 6KiB, lossless: {size: %dB}%s}\n"+
+			"headroom: {small_packets: 0%%}\nports: {%s}", queues*(4096+6144)+62_464, more, ports)
+	}
+	const p123 = "p1: {speed: 100M}, p2: {speed: 100M}, p3: {speed: 100M}, "
+	const p1234 = p123 + "p4: {speed: 100M}"
+	for _, tt := range []struct {
+		name, text string
+		priority   int
+		lossless   bool
+		bytes      int64
+	}{
+		{"one sender", text("", 2, "p1: {speed: 100M}, p2: {speed: 100M}"), 3, true, own + 31_232},
+		{"three senders", text("", 4, p1234), 3, true, 3*own + 54_656},
+		{"one with more alpha", text("", 4, p123+"p4: {speed: 100M, priorities: {3: {alpha: 3}}}"), 3, true,
+			3*own + 58_560},
+		{"lossy", text("", 4, p1234), 0, false, lossy},
+		{"a lossy port among them", text("", 3, p123+"p4: {speed: 100M, flow_control: off}"), 3, true,
+			2*own + 46_848 + lossy},
+		{"static", text(", policy: static, xoff: 10KiB", 4, p1234), 3, true, 3 * (own + 10_240)},
+		{"static, more than there is", text(", policy: static, xoff: 30KiB", 4, p1234), 3, true, 3*own + 62_464},
+		{"PAUSE", text("", 2, "p1: {speed: 100M, flow_control: pause}, p2: {speed: 100M, flow_control: pause}"), 6,
+			true, own + 31_232},
+		{"not what comes by the wire of a TAP", text("", 2, "p1: {speed: 100M}, p2: {speed: 100M, flow_control: off}, "+
+			"p3: {speed: 100M}, host0: {kind: tap, wire: p3, flow_control: off}"), 3, false, 70_400},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			want := Wait{Port: "p1", Speed: 100_000_000, Priority: tt.priority, Lossless: tt.lossless, Bytes: tt.bytes,
+				Time: time.Duration(tt.bytes * 80)}
+			if got := mustParse(t, tt.text).Waits()[tt.priority]; got != want {
+				t.Errorf("wait\n got %+v\nwant %+v", got, want)
+			}
+		})
+	}
+}
+
+// A port alone, a TAP, and a port that only its TAP sends to.
+func TestWaitsOfWhom(t *testing.T) {
+	of := func(text string) (ports string) {
+		for _, w := range mustParse(t, text).Waits() {
+			if w.Priority == 0 {
+				ports += fmt.Sprintf("%s %v ", w.Port, w.Lossless)
+			}
+		}
+		return ports
+	}
+	for text, want := range map[string]string{
+		"ports: {p1: }": "",
+		"ports: {p1: , p2: , host0: {kind: tap}}":       "p1 true p2 true ",
+		"ports: {p1: , p2: , h: {kind: tap, wire: p1}}": "p1 true ",
+	} {
+		if got := of(text); got != want {
+			t.Errorf("%s\n got %q\nwant %q", text, got, want)
+		}
+	}
+}
+
+// A port without a speed counts as one of 10G.
+func TestWaitWithoutSpeed(t *testing.T) {
+	w := mustParse(t, "buffer: {lossy: {size: 5000000B}}\nports: {p1: {speed: none}, p2: {speed: none}}").Waits()[0]
+	if want := (Wait{Port: "p1", Bytes: 2_500_000, Time: 2 * time.Millisecond}); w != want {
+		t.Errorf("wait\n got %+v\nwant %+v", w, want)
+	}
+}
