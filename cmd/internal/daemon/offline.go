@@ -25,7 +25,7 @@ func NewOfflineSwitch(c *config.Config) (*OfflineSwitch, error) {
 	if err != nil {
 		return nil, err
 	}
-	sw, err := NewCore(c, bridge.Identity{Public: [8]byte{1}}, func(int, *dataplane.PortConfig) {})
+	sw, err := NewCore(c, bridge.Identity{Public: [8]byte{1}}, 0, func(int, *dataplane.PortConfig) {})
 	if err != nil {
 		return nil, err
 	}
@@ -42,9 +42,10 @@ func numbersInOrder(c *config.Config) map[string]int {
 }
 
 // NewCore makes the switch of a resolved configuration, without interfaces: its ports are numbered in their order, and
-// all are up. Its first moment is 1. adjust changes the configuration of each port.
-func NewCore(c *config.Config, identity bridge.Identity, adjust func(int, *dataplane.PortConfig)) (*dataplane.Switch,
-	error) {
+// all are up. Its first moment is 1. stations bounds the filtering database; 0: as a switch on real links. adjust changes
+// the configuration of each port.
+func NewCore(c *config.Config, identity bridge.Identity, stations int, adjust func(int, *dataplane.PortConfig)) (
+	*dataplane.Switch, error) {
 	numbers := numbersInOrder(c)
 	ports, err := portConfigs(c, numbers)
 	if err != nil {
@@ -59,6 +60,7 @@ func NewCore(c *config.Config, identity bridge.Identity, adjust func(int, *datap
 	if err != nil {
 		return nil, err
 	}
+	sc.Stations = stations
 	sw, err := dataplane.New(sc, offlineTime)
 	if err != nil {
 		return nil, err

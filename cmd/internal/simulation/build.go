@@ -79,6 +79,8 @@ func build(t *config.Topology, o Options) (*fabric, error) {
 }
 
 const (
+	spareStations = 256 // addresses of switches, in loop probes
+
 	leastStall = 10_000_000 // ns
 	lookEvery  = 100_000    // ns between two looks whether a run has ended
 )
@@ -158,7 +160,7 @@ func (f *fabric) addSwitches() error {
 			}
 		}
 		var err error
-		s.sw, err = daemon.NewCore(s.config, identity, func(i int, p *dataplane.PortConfig) {
+		s.sw, err = daemon.NewCore(s.config, identity, f.stations(s), func(i int, p *dataplane.PortConfig) {
 			p.Delay, p.MAC = 0, [6]byte{0x02, 0xff, byte(n >> 8), byte(n), byte(i >> 8), byte(i)}
 		})
 		if err != nil {
@@ -175,6 +177,17 @@ func (f *fabric) addSwitches() error {
 		}
 	}
 	return nil
+}
+
+// stations is the most that the filtering database of a switch has to hold. A database for more would be slower: its
+// entries lie far from each other.
+func (f *fabric) stations(s *labSwitch) int {
+	vlans := map[uint16]bool{} // those of untagged and priority-tagged frames, which alone are sent
+	for i := range s.config.Ports {
+		vlans[s.config.Ports[i].PVID] = true
+	}
+	const stale = 2 // an entry may stay where a port was shut or went down
+	return len(s.config.FDB) + stale*len(vlans)*len(f.topology.Hosts) + spareStations
 }
 
 // addHosts makes the hosts that a link leads to.

@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"fmt"
 	"testing"
 	"time"
 )
@@ -40,5 +41,24 @@ func TestRingOfFiveDeadlocks(t *testing.T) {
 		Options{Seed: 1, Response: -1, Stall: 80 * time.Millisecond})
 	if !r.Deadlock || len(r.Cycle) != 5 {
 		t.Errorf("deadlock %v: %+v", r.Deadlock, r.Cycle)
+	}
+}
+
+// The filtering databases hold all stations: once the switches have learned them, each frame crosses three links.
+func TestNothingIsFlooded(t *testing.T) {
+	for _, n := range []int{3, 40} {
+		run := func(duration string) (hops, sent uint64) {
+			r := onFabric(t, fmt.Sprintf("dumbbell: {hosts: %d}", n), "1G",
+				"f: {permutation: on, priority: 0, rate: 2M, duration: "+duration+"}", standard)
+			for _, f := range r.Flows {
+				sent += f.Sent
+			}
+			return r.Hops, sent
+		}
+		hops, sent := run("10ms")
+		more, moreSent := run("100ms")
+		if more-hops != 3*(moreSent-sent) || moreSent == sent {
+			t.Errorf("%d hosts at each switch: %d hops of %d frames", n, more-hops, moreSent-sent)
+		}
 	}
 }
