@@ -13,6 +13,9 @@ const (
 	Wait
 	// DropHeadroom: there is no room, without RingHold: the frame is lost, drop reason lossless-headroom.
 	DropHeadroom
+	// DropHeadroomPool: likewise, because other queues fill the shared headroom pool (Config.Headroom): drop reason
+	// lossless-headroom-pool.
+	DropHeadroomPool
 	// DropOversize: the frame would not fit even into the empty buffer, so waiting would not help.
 	DropOversize
 	// NoQueue: the priority is not lossless at this port.
@@ -20,7 +23,8 @@ const (
 )
 
 var verdictNames = [...]string{
-	"invalid", "accept", "accept-headroom", "wait", "lossless-headroom", "oversize", "no-queue"}
+	"invalid", "accept", "accept-headroom", "wait", "lossless-headroom", "lossless-headroom-pool", "oversize",
+	"no-queue"}
 
 // String returns the verdict's name; a drop's is its drop reason.
 func (v Verdict) String() string {
@@ -34,7 +38,9 @@ func (v Verdict) String() string {
 func (v Verdict) Accepted() bool { return v == Accept || v == AcceptHeadroom }
 
 // turnsOff reports whether the queue must be OFF afterwards.
-func (v Verdict) turnsOff() bool { return v == AcceptHeadroom || v == Wait || v == DropHeadroom }
+func (v Verdict) turnsOff() bool {
+	return v == AcceptHeadroom || v == Wait || v == DropHeadroom || v == DropHeadroomPool
+}
 
 // Admit decides on a lossless frame of n octets without FCS that arrived at a port, and charges it if it is accepted.
 // The queue turns OFF when the frame needs the headroom or finds no room. A queue that is OFF may turn ON again.
@@ -104,7 +110,7 @@ func (m *Manager) chooseSegment(q *queue, size int64) (segmentBytes, Verdict) {
 			return segmentBytes{private: private, shared: rest}, Accept
 		}
 	}
-	if held.headroom+size <= q.config.Headroom {
+	if size <= m.headroomLeft(q) {
 		return segmentBytes{headroom: size}, AcceptHeadroom
 	}
 	if m.fitsShared(q, size) {
@@ -115,6 +121,8 @@ func (m *Manager) chooseSegment(q *queue, size int64) (segmentBytes, Verdict) {
 		return segmentBytes{}, DropOversize
 	case m.ringHold:
 		return segmentBytes{}, Wait
+	case size <= q.ownHeadroomLeft():
+		return segmentBytes{}, DropHeadroomPool
 	default:
 		return segmentBytes{}, DropHeadroom
 	}

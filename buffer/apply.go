@@ -67,7 +67,8 @@ func (m *Manager) RemovePort(port int) {
 	}
 	ports := maps.Clone(m.configs)
 	delete(ports, port)
-	// Nothing can fail: the port frees at least as many bytes as its frames move to the shared segment.
+	// Nothing can fail: the port frees at least as many bytes as its frames move to the shared segment. A headroom pool
+	// may free fewer: headroomLeft lends the rest.
 	m.Commit(newPlan(m.config, ports))
 }
 
@@ -79,8 +80,8 @@ func (m *Manager) Ready(next *Plan) error {
 			m.cell, next.cell)
 	}
 	var busy BusyError
-	var used int64
-	shared := make([]int64, len(m.ports))
+	var used, inHeadroom int64
+	shared, headroom := make([]int64, len(m.ports)), make([]int64, len(m.ports))
 	for _, p := range m.ports {
 		if p == nil {
 			continue
@@ -91,6 +92,9 @@ func (m *Manager) Ready(next *Plan) error {
 				busy.add(excess, fmt.Sprintf("buffer: %s: headroom holds %d B, to be lowered to %d B",
 					pc.queueLabel(p.number, uint8(k)), held.headroom, pc.Queues[k].Headroom), p.number)
 			}
+			fits := min(held.headroom, pc.Queues[k].Headroom)
+			headroom[p.number] += fits
+			inHeadroom += fits
 			shared[p.number] += held.shared
 			used += held.shared
 		}
@@ -98,6 +102,11 @@ func (m *Manager) Ready(next *Plan) error {
 	if excess := used - next.limit.shared; excess > 0 {
 		busy.add(excess, fmt.Sprintf("buffer: lossless pool: the shared segment would go from %d B to %d B, "+
 			"of which %d B are in use", m.lossless.limit.shared, next.limit.shared, used), largest(shared, excess)...)
+	}
+	if excess := inHeadroom - next.limit.headroom; excess > 0 {
+		busy.add(excess, fmt.Sprintf("buffer: lossless pool: the headroom would go from %d B to %d B, "+
+			"of which %d B are in use", m.lossless.limit.headroom, next.limit.headroom, inHeadroom),
+			largest(headroom, excess)...)
 	}
 	if busy.Excess > 0 {
 		return &busy

@@ -73,7 +73,7 @@ func refFits(c Config, ports map[int]PortConfig) bool {
 	r := refRules{cell: int64(c.Cell)}
 	_, r.static = c.Threshold.(StaticThreshold)
 	r.segment = c.Lossless.Size / r.cell * r.cell
-	need := int64(0)
+	need, headrooms, largest := int64(0), int64(0), int64(0)
 	var queues []QueueConfig
 	var mtus []int64
 	for _, pc := range ports {
@@ -85,12 +85,14 @@ func refFits(c Config, ports map[int]PortConfig) bool {
 				q.Alpha = c.Lossless.Alpha
 			}
 			q.Private, q.Headroom = r.bytes(int(q.Private)), r.bytes(int(q.Headroom))
-			r.segment -= q.Private + q.Headroom
+			r.segment -= q.Private
+			headrooms += q.Headroom
+			largest = max(largest, q.Headroom)
 			need += 2 * r.bytes(pc.MTU)
 			queues, mtus = append(queues, q), append(mtus, r.bytes(pc.MTU))
 		}
 	}
-	if r.segment < need {
+	if r.segment -= refPool(c, headrooms, largest); r.segment < need {
 		return false
 	}
 	for i, q := range queues {
@@ -102,23 +104,51 @@ func refFits(c Config, ports map[int]PortConfig) bool {
 	return true
 }
 
+// refPool is the size of the headroom segment for queues with so much headroom in all, and so much at most.
+func refPool(c Config, sum, largest int64) int64 {
+	size := sum
+	switch h := c.Headroom; {
+	case h.Size != 0:
+		size = h.Size
+	case h.Ratio != 0:
+		size = int64(float64(sum) / h.Ratio)
+	}
+	cells := size / int64(c.Cell)
+	if size%int64(c.Cell) != 0 {
+		cells++
+	}
+	switch size = cells * int64(c.Cell); {
+	case size > sum:
+		return sum
+	case size < largest:
+		return largest
+	}
+	return size
+}
+
 // refBusy reports whether there can be a reason to wait: a headroom that is above its new size, or a shared segment
-// that would be too small if nothing moved to private segments.
+// that would be too small if nothing moved to private segments, or a headroom pool that is above its new size.
 func refBusy(before Snapshot, c Config, ports map[int]PortConfig) bool {
 	cell := int64(c.Cell)
 	bytes := refRules{cell: cell}.bytes
-	segment, held := c.Lossless.Size/cell*cell, int64(0)
+	segment, held, inHeadroom := c.Lossless.Size/cell*cell, int64(0), int64(0)
+	headrooms, largest := int64(0), int64(0)
 	for _, p := range before.Ports {
 		pc := ports[p.Port]
 		for k, q := range p.Ingress {
 			held += q.Used.Shared.Now + q.Used.Private.Now + q.Used.Headroom.Now
+			inHeadroom += q.Used.Headroom.Now
 			if pc.isIngress(uint8(k)) {
-				segment -= bytes(int(pc.Queues[k].Private)) + bytes(int(pc.Queues[k].Headroom))
+				headroom := bytes(int(pc.Queues[k].Headroom))
+				segment -= bytes(int(pc.Queues[k].Private))
+				headrooms += headroom
+				largest = max(largest, headroom)
 				if q.Used.Headroom.Now > bytes(int(pc.Queues[k].Headroom)) {
 					return true
 				}
 			}
 		}
 	}
-	return held > segment
+	pool := refPool(c, headrooms, largest)
+	return held > segment-pool || inHeadroom > pool
 }

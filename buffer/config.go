@@ -29,6 +29,7 @@ type Config struct {
 	RingHold bool
 	// Threshold is the policy of the lossless pool; nil means DynamicThreshold. The lossy pool is always dynamic.
 	Threshold Threshold
+	Headroom  HeadroomSharing
 }
 
 // PoolConfig describes one of the two pools.
@@ -91,6 +92,9 @@ func (c *Config) validate() error {
 			faults = append(faults, configError("%s pool: alpha %v is outside %v to %v: 1 is usual",
 				p.name, p.Alpha, MinAlpha, MaxAlpha))
 		}
+	}
+	if err := c.Headroom.validate(); err != nil {
+		faults = append(faults, configError("%w", err))
 	}
 	return errors.Join(faults...)
 }

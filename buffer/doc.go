@@ -12,6 +12,8 @@
 // be paused (XOFF), and the headroom takes what is still on its way. The queue turns ON again (XON) when its headroom
 // is empty and it has fallen below its resume level.
 //
+// The headroom segment may be smaller than all headrooms together: a shared headroom pool (Config.Headroom).
+//
 // The lossy pool has only a shared segment, is accounted by egress queue, and drops at the threshold.
 //
 // A Manager has no lock and is not safe for concurrent use: its caller makes one call after the other.

@@ -149,8 +149,18 @@ func wantSound(tb reporter, m *Manager, w *wire) {
 	if got := m.lossless.used.bytes(); got != sum || sum.total() != charged {
 		tb.Fatalf("lossless pool holds %+v, its queues %+v, its priorities %d", got, sum, charged)
 	}
-	if sum.shared > m.lossless.limit.shared {
-		tb.Fatalf("shared segment holds %d of %d B", sum.shared, m.lossless.limit.shared)
+	var need HeadroomNeed
+	for _, pc := range m.configs {
+		for k := range pc.Queues {
+			if pc.isIngress(uint8(k)) {
+				need.Sum += wholeCells(pc.Queues[k].Headroom, m.cell)
+			}
+		}
+	}
+	limit, pooled := m.lossless.limit, m.lossless.limit.headroom < need.Sum
+	if sum.shared > limit.shared && !pooled || sum.shared+sum.headroom > limit.shared+limit.headroom {
+		tb.Fatalf("shared segment and headroom hold %d and %d of %d and %d B", sum.shared, sum.headroom, limit.shared,
+			limit.headroom)
 	}
 	if got := m.lossy.used.now; got != lossy {
 		tb.Fatalf("lossy pool holds %d B, its queues %d", got, lossy)

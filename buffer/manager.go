@@ -31,7 +31,7 @@ type Manager struct {
 
 type losslessPool struct {
 	size  int64        // bytes, whole cells
-	limit segmentBytes // Σφ, B_s, Ση
+	limit segmentBytes // Σφ, B_s, and the headroom segment
 	used  segments
 }
 

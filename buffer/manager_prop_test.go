@@ -70,8 +70,10 @@ var (
 				Alpha: drawAlpha.Draw(t, "lossy alpha")},
 			RingHold:  rapid.Bool().Draw(t, "ring hold"),
 			Threshold: rapid.SampledFrom([]Threshold{nil, DynamicThreshold{}, StaticThreshold{}}).Draw(t, "threshold"),
+			Headroom:  drawSharing.Draw(t, "sharing"),
 		}
 	})
+	drawSharing = rapid.SampledFrom([]HeadroomSharing{{}, {}, {Ratio: 1}, {Ratio: 2}, {Ratio: 5}, {Size: 3000}})
 )
 
 func TestManagerAgainstReference(t *testing.T) {

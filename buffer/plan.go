@@ -16,7 +16,7 @@ type Plan struct {
 	threshold       Threshold
 	lossless, lossy int64 // pool sizes
 	planned         map[int]PortConfig
-	limit           segmentBytes // Σφ, B_s (the shared segment), Ση
+	limit           segmentBytes // Σφ, B_s (the shared segment), and the headroom segment
 	queues          int          // lossless ingress queues
 	needed          int64        // what they need the shared segment to be
 }
@@ -56,7 +56,9 @@ func newPlan(c Config, ports map[int]PortConfig) *Plan {
 		planned: make(map[int]PortConfig, len(ports)),
 	}
 	maps.Copy(pl.ports, ports)
+	var need HeadroomNeed
 	for port, pc := range ports {
+		var headrooms [Priorities]int64
 		for k := range uint8(Priorities) {
 			if pc.LossyAlpha[k] == 0 {
 				pc.LossyAlpha[k] = c.Lossy.Alpha
@@ -71,12 +73,14 @@ func newPlan(c Config, ports map[int]PortConfig) *Plan {
 				q.Alpha = c.Lossless.Alpha
 			}
 			pl.limit.private += q.Private
-			pl.limit.headroom += q.Headroom
+			headrooms[k] = q.Headroom
 			pl.queues++
 			pl.needed += 2 * wholeCells(int64(pc.MTU), cell)
 		}
 		pl.planned[port] = pc
+		need.Add(headrooms)
 	}
+	pl.limit.headroom = c.Headroom.Segment(need, cell)
 	pl.limit.shared = pl.lossless - pl.limit.private - pl.limit.headroom
 	return pl
 }

@@ -6,6 +6,7 @@ package buffer
 type refState struct {
 	private, shared, headroom int64 // of the queue
 	others                    int64 // of the shared segment, held by other queues
+	othersHeadroom            int64 // of the headroom segment, held by other queues
 	off                       bool
 	waiting                   int64
 }
@@ -13,7 +14,7 @@ type refState struct {
 type refRules struct {
 	cell             int64
 	ringHold, static bool
-	segment          int64 // B_s
+	segment, pool    int64 // B_s and the headroom segment
 	q                QueueConfig
 }
 
@@ -21,10 +22,11 @@ func refOf(s Snapshot, c Config, port, queue int) (refRules, refState) {
 	_, static := c.Threshold.(StaticThreshold)
 	q := s.Ports[port].Ingress[queue]
 	return refRules{cell: int64(c.Cell), ringHold: c.RingHold, static: static, segment: s.Lossless.SharedSize,
-			q: q.Config},
+			pool: s.Lossless.HeadroomSize, q: q.Config},
 		refState{
 			private: q.Used.Private.Now, shared: q.Used.Shared.Now, headroom: q.Used.Headroom.Now,
-			others: s.Lossless.Used.Shared.Now - q.Used.Shared.Now, off: q.Off, waiting: q.Waiting,
+			others:         s.Lossless.Used.Shared.Now - q.Used.Shared.Now,
+			othersHeadroom: s.Lossless.Used.Headroom.Now - q.Used.Headroom.Now, off: q.Off, waiting: q.Waiting,
 		}
 }
 
@@ -61,7 +63,8 @@ func (r refRules) admit(n int64, s refState) (Verdict, refState) {
 			return Accept, r.resume(s)
 		}
 	}
-	if s.headroom+n <= r.q.Headroom {
+	own := s.headroom+n <= r.q.Headroom
+	if own && r.pooled(n, s) {
 		s.headroom += n
 		s.off, s.waiting = true, 0
 		return AcceptHeadroom, s
@@ -80,7 +83,17 @@ func (r refRules) admit(n int64, s refState) (Verdict, refState) {
 		s.waiting = n
 		return Wait, s
 	}
+	if own {
+		return DropHeadroomPool, s
+	}
 	return DropHeadroom, s
+}
+
+// pooled reports whether the headroom segment has room for n more bytes, where what the shared segment has too much is
+// taken from it.
+func (r refRules) pooled(n int64, s refState) bool {
+	tooMuch := s.shared + s.others - r.segment
+	return s.headroom+s.othersHeadroom+n+max(0, tooMuch) <= r.pool
 }
 
 // admitEmpty is admit where nothing is held anywhere.

@@ -7,7 +7,7 @@ type Counters struct {
 	Admitted         uint64 // all accepted frames
 	AdmittedHeadroom uint64 // accepted frames that were charged to the headroom
 	Waited           uint64 // frames that had to wait in the receive ring, each counted once
-	Dropped          uint64 // dropped for want of headroom (DropHeadroom)
+	Dropped          uint64 // dropped for want of headroom (DropHeadroom, DropHeadroomPool)
 	Oversize         uint64 // dropped because they would never fit (DropOversize)
 	Xoff, Xon        uint64 // turns OFF and ON
 }
@@ -19,7 +19,7 @@ func (c *Counters) count(v Verdict) {
 	case AcceptHeadroom:
 		c.Admitted++
 		c.AdmittedHeadroom++
-	case DropHeadroom:
+	case DropHeadroom, DropHeadroomPool:
 		c.Dropped++
 	case DropOversize:
 		c.Oversize++
@@ -71,7 +71,7 @@ type Snapshot struct {
 // PoolSnapshot is the state of one pool. Used is the sum over its queues, with watermarks of its own.
 type PoolSnapshot struct {
 	Size                                  int64
-	PrivateSize, SharedSize, HeadroomSize int64 // Σφ, B_s and Ση; a lossy pool is all shared
+	PrivateSize, SharedSize, HeadroomSize int64 // Σφ, B_s and the headroom segment; a lossy pool is all shared
 	Used                                  Occupancy
 }
 

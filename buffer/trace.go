@@ -62,7 +62,7 @@ func (m *Manager) Room(port int, prio uint8) int64 {
 		return 0
 	}
 	held := q.used.bytes()
-	room := q.config.Headroom - held.headroom
+	room := m.headroomLeft(q)
 	if held.headroom == 0 {
 		room += q.config.Private - held.private + m.sharedRoom(q, held.shared, m.lossless.free())
 	}

@@ -61,7 +61,9 @@ func newFabric(t *rapid.T, ringHold bool) (*Manager, *fabric, map[int]PortConfig
 		Cell: drawCell.Draw(t, "cell"), RingHold: ringHold,
 		Lossless: PoolConfig{Alpha: drawAlpha.Draw(t, "alpha")}, Lossy: PoolConfig{Alpha: 1},
 		Threshold: rapid.SampledFrom([]Threshold{DynamicThreshold{}, StaticThreshold{}}).Draw(t, "threshold"),
+		Headroom:  drawSharing.Draw(t, "sharing"),
 	}
+	var need HeadroomNeed
 	mtu := wholeCells(fabricMTU, int64(c.Cell))
 	f := &fabric{wire: newWire(t), peers: map[QueueID]*peer{}}
 	ports := map[int]PortConfig{}
@@ -70,6 +72,7 @@ func newFabric(t *rapid.T, ringHold bool) (*Manager, *fabric, map[int]PortConfig
 		if rapid.Bool().Draw(t, "pause") {
 			pc.Mode = macctl.ModePause
 		}
+		var headrooms [Priorities]int64
 		for k := range pc.Queues {
 			if !pc.isIngress(uint8(k)) {
 				continue
@@ -78,10 +81,13 @@ func newFabric(t *rapid.T, ringHold bool) (*Manager, *fabric, map[int]PortConfig
 			p := &peer{reaction: rapid.Int64Range(1, 4).Draw(t, "reaction in MTU") * (fabricMTU + wireOverhead)}
 			pc.Queues[k].Headroom = headroomFor(p.reaction, int64(c.Cell))
 			f.peers[QueueID{port, uint8(k)}] = p
-			c.Lossless.Size += 2*mtu + pc.Queues[k].Headroom + pc.Queues[k].Private + 2*int64(c.Cell)
+			c.Lossless.Size += 2*mtu + pc.Queues[k].Private + int64(c.Cell)
+			headrooms[k] = wholeCells(pc.Queues[k].Headroom, int64(c.Cell))
 		}
+		need.Add(headrooms)
 		ports[port] = pc
 	}
+	c.Lossless.Size += c.Headroom.Segment(need, int64(c.Cell)) + int64(c.Cell)
 	c.Lossless.Size += rapid.Int64Range(0, 20_000).Draw(t, "more to share")
 	m, err := New(c, f)
 	if err != nil {
@@ -106,7 +112,8 @@ func drawFrame(t *rapid.T, ports map[int]PortConfig) frame {
 }
 
 // Peers that obey XOFF lose nothing and never wait, in any order of arrivals, departures and changes of configuration,
-// also where they use their whole reaction with frames of any size.
+// also where they use their whole reaction with frames of any size. An over-subscribed headroom pool refuses a frame
+// only while queues are OFF whose headrooms are together more than the pool.
 func TestObedientPeersLoseNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m, f, ports := newFabric(t, rapid.Bool().Draw(t, "ring hold"))
@@ -126,14 +133,19 @@ func TestObedientPeersLoseNothing(t *testing.T) {
 			wouldCross := m.WouldExceedThreshold(fr.port, fr.prio, size)
 			wasOn := !p.off
 			v := m.Admit(fr.port, fr.prio, fr.n)
-			if !v.Accepted() {
-				t.Fatalf("%+v: verdict %v, %+v", fr, v, *p)
+			switch off, pool := m.headroomOfOff(), m.lossless.limit.headroom; {
+			case v.Accepted():
+				held = append(held, fr)
+			case v != Wait && v != DropHeadroomPool || off <= pool:
+				t.Fatalf("%+v: verdict %v, %+v; queues with %d B of headroom are OFF, %d B are there", fr, v, *p, off,
+					pool)
+			default:
+				m.CancelWait(fr.port, fr.prio)
 			}
 			if wasOn && p.off && !wouldCross {
 				t.Fatalf("%+v turned its queue OFF, WouldExceedThreshold did not say so", fr)
 			}
 			p.late += int64(fr.n) + wireOverhead
-			held = append(held, fr)
 		}
 		useReaction := func(t *rapid.T) {
 			fr := drawFrame(t, ports)
@@ -169,6 +181,14 @@ func TestObedientPeersLoseNothing(t *testing.T) {
 		m.Resume()
 		wantEmpty(t, m, f.wire)
 	})
+}
+
+// headroomOfOff adds up the headrooms of the queues that are OFF.
+func (m *Manager) headroomOfOff() (sum int64) {
+	for _, q := range m.off {
+		sum += q.config.Headroom
+	}
+	return sum
 }
 
 // reconfigure changes all of a queue but its headroom, on which bytes under way count.

@@ -15,6 +15,7 @@ const (
 	DropUnknownLossless                    // a lossless frame would have to be flooded
 	DropLossyThreshold                     // the egress queue has its share of the lossy pool
 	DropLosslessHeadroom                   // lossless frame beyond the headroom
+	DropHeadroomPool                       // lossless frame for which an over-subscribed headroom pool had no room
 	DropBufferMemory                       // packet memory ran out before the accounting
 	DropRED                                // random early discard of a trunk
 	DropMeterRed                           // coloured red by a trunk's meter
@@ -50,6 +51,7 @@ var dropReasons = [...]struct {
 	DropUnknownLossless:  {"unknown-lossless", deliberate},
 	DropLossyThreshold:   {"lossy-threshold", deliberate},
 	DropLosslessHeadroom: {"lossless-headroom", fault},
+	DropHeadroomPool:     {"lossless-headroom-pool", fault},
 	DropBufferMemory:     {"buffer-memory", fault},
 	DropRED:              {"red", deliberate},
 	DropMeterRed:         {"meter-red", deliberate},
@@ -74,8 +76,10 @@ func (r DropReason) String() string { return dropReasons[r].name }
 // faultTexts say for events what a fault is. Those of DropRing are in ringLost's callers.
 var faultTexts = [NumDropReasons]string{
 	DropLosslessHeadroom: "lossless-headroom: the headroom was full, and buffer.ring_hold is off",
-	DropBufferMemory:     "buffer-memory: the packet memory had no room, though the buffer had: a fault of this switch",
-	DropSend:             "send: the kernel refused the frame at the port that it was to leave by",
+	DropHeadroomPool: "lossless-headroom-pool: other queues had filled buffer.headroom_pool, and buffer.ring_hold is " +
+		"off",
+	DropBufferMemory: "buffer-memory: the packet memory had no room, though the buffer had: a fault of this switch",
+	DropSend:         "send: the kernel refused the frame at the port that it was to leave by",
 }
 
 // Unknown is the index of frames whose priority is not known: they were lost in a receive ring, or in a delay line.

@@ -305,7 +305,8 @@ func (s *Switch) admitLossless(p *portState, a *Arrival, index uint32, vid uint1
 		s.startWait(p, a)
 		return false
 	}
-	overran := v == buffer.DropHeadroom && s.countNoRoom(p, a)
+	refused := v == buffer.DropHeadroom || v == buffer.DropHeadroomPool
+	overran := refused && s.countNoRoom(p, a)
 	s.count(p, a)
 	s.overspeed(p, a)
 	switch {
@@ -314,6 +315,8 @@ func (s *Switch) admitLossless(p *portState, a *Arrival, index uint32, vid uint1
 		s.enqueue(p, a, index, vid, out, a.priority, chargeLossless)
 	case v == buffer.DropOversize:
 		s.drop(p, a.priority, DropOversize, chargeLossless)
+	case v == buffer.DropHeadroomPool:
+		s.drop(p, a.priority, DropHeadroomPool, chargeLossless)
 	default:
 		s.drop(p, a.priority, DropLosslessHeadroom, chargeLossless)
 		if overran {

@@ -103,6 +103,7 @@ func (v *PortSnapshot) Combine(old *PortSnapshot, join Join) {
 		u.Waited = join(u.Waited, o.Waited)
 		u.WaitedBehindEarlier = join(u.WaitedBehindEarlier, o.WaitedBehindEarlier)
 		u.WaitedEarly = join(u.WaitedEarly, o.WaitedEarly)
+		u.WaitedForPool = join(u.WaitedForPool, o.WaitedForPool)
 		u.LateXoffs = join(u.LateXoffs, o.LateXoffs)
 		u.RingTotal = join(u.RingTotal, o.RingTotal)
 		u.Exceeded = join(u.Exceeded, o.Exceeded)

@@ -191,6 +191,8 @@ func (s *Switch) traceAdmission(f *TraceResult, p *portState, a *Arrival) {
 		f.Waits = true
 	case buffer.DropOversize:
 		f.drop(DropOversize)
+	case buffer.DropHeadroomPool:
+		f.drop(DropHeadroomPool)
 	default:
 		f.drop(DropLosslessHeadroom)
 	}

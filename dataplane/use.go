@@ -26,6 +26,7 @@ type HeadroomUse struct {
 	// before had taken the headroom.
 	WaitedBehindEarlier uint64
 	WaitedEarly         uint64 // had arrived before XOFF left
+	WaitedForPool       uint64 // whenever: their queue's headroom had room, and the shared headroom pool had none
 
 	Exceeded  uint64  // XOFFs after which more came than Room
 	LeastLeft XoffUse // what came after the XOFF that left least of its Room
@@ -188,6 +189,10 @@ func (u *headroomUseMeter) compare(newest int64, now XoffUse) {
 // XOFF is in the delay line nobody knows yet.
 func (s *Switch) countNoRoom(p *portState, a *Arrival) (overran bool) {
 	n := deferredFrame{frameUse: s.useOf(a), queue: p.ingressQueueOf(a.priority), noRoom: true}
+	if s.buffer.HeadroomPoolFull(p.index, a.priority, len(a.Data)) {
+		p.headroomUse[n.queue].WaitedForPool++
+		return false
+	}
 	if p.xoffSent&(1<<a.priority) == 0 {
 		p.headroomUse[n.queue].WaitedEarly++
 		return false

@@ -197,6 +197,10 @@ func (s *Switch) startWait(p *portState, a *Arrival) {
 	r.refused |= bit
 	text := "lossless frames wait for buffer: they came before XOFF left, or found the headroom full of such frames, " +
 		"which is not the peer's fault"
+	if s.buffer.HeadroomPoolFull(p.index, a.priority, len(a.Data)) {
+		text = "lossless frames wait for buffer: other queues fill buffer.headroom_pool, which is smaller than all " +
+			"headrooms together: raise its size, or lower its ratio"
+	}
 	if s.countNoRoom(p, a) {
 		text = "lossless frames wait for buffer: more came after XOFF than the headroom holds: it is too small, or " +
 			"the peer does not obey XOFF"

@@ -162,7 +162,7 @@ func TestLabelValues(t *testing.T) {
 			"surplus"},
 		"value": {"eta", "delay", "plain", "measured", "peer", "received", "told", "peer_has", "target",
 			"holds"},
-		"behind": {"after", "before", "early"}, "verdict": {"returns", "used", "late", "forged"},
+		"behind": {"after", "before", "early", "pool"}, "verdict": {"returns", "used", "late", "forged"},
 		"part": {"wire", "reaction", "largest-frame-before-the-pause-frame", "largest-frame-that-the-peer-finishes",
 			"measurement-frame", "k", "burst", "pause-frame", "response-limit", "waiting",
 			"propagation-of-the-pause-frame", "processing", "response", "propagation-of-the-last-frame",

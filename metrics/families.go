@@ -170,7 +170,8 @@ var (
 		"Most bytes on the wire that had come before an XOFF left, and were looked at after.", byPriority...)
 	headroomWaited = counter("headroom_waited_frames_total",
 		"Frames that found no room, and waited in the receive ring or were dropped: after an XOFF, behind what came "+
-			"after it too (the headroom was too small) or what had come before; early ones had come before themselves.",
+			"after it too (headroom too small) or what had come before; early ones had come before themselves; "+
+			"pool: other queues filled the shared headroom pool.",
 		"port", "priority", "behind")
 	headroomLateXoffs = counter("headroom_late_xoffs_total",
 		"XOFFs that left while frames that had come before lay in the receive ring.", byPriority...)

@@ -77,7 +77,7 @@ func pfcPort() dataplane.PortSnapshot {
 		p.Late.Record(ns / 2)
 	}
 	p.HeadroomUse[3] = dataplane.HeadroomUse{Xoffs: 9, Peak: 7002, LateXoffs: 6, Ring: 803, RingTotal: 1203,
-		LateNs: 1_500_000, Waited: 4, WaitedBehindEarlier: 5, WaitedEarly: 8, Exceeded: 2,
+		LateNs: 1_500_000, Waited: 4, WaitedBehindEarlier: 5, WaitedEarly: 8, WaitedForPool: 9, Exceeded: 2,
 		LeastLeft: dataplane.XoffUse{Used: 7001, Room: 7000}}
 	p.Config.Ingress[3].Xon = 6125
 	p.Pauses.Record(1_204_000)

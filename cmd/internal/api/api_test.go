@@ -69,7 +69,7 @@ func (f *fake) Snapshot(v *dataplane.Snapshot) {
 	p1.Counters.ReceivedFrames, p1.Counters.ReceivedBytes, p1.Counters.SentFrames = 1000+f.more, 1514000, 900
 	p1.Counters.Drops[0][dataplane.DropLossyThreshold] = 17
 	p1.HeadroomUse[3] = dataplane.HeadroomUse{Xoffs: 2000, Peak: 7000, LateXoffs: 3, LateNs: 240_000, Ring: 30_000,
-		RingTotal: 41_000, Waited: 1, WaitedBehindEarlier: 2, WaitedEarly: 5, Exceeded: 1,
+		RingTotal: 41_000, Waited: 1, WaitedBehindEarlier: 2, WaitedEarly: 5, WaitedForPool: 4, Exceeded: 1,
 		LeastLeft: dataplane.XoffUse{Used: 6000, Room: 5500}}
 	p1.Config.Ingress[3].Headroom, p1.Config.Ingress[3].Xon = 75_008, 10_250
 	p1.Counters.Drops[dataplane.Unknown][dataplane.DropRing] = 2

@@ -261,6 +261,9 @@ func (n *explainer) admission() {
 			"no room, in the headroom either: the frame waits in the receive ring, and is not lost; %s", n.xoff())
 	case buffer.DropOversize:
 		n.add("buffer", "buffer.lossless.size", "larger than the queue can ever hold: dropped (oversize)")
+	case buffer.DropHeadroomPool:
+		n.add("buffer", "buffer.headroom_pool", "no room: other queues fill the headroom pool, and ring_hold is off: "+
+			"dropped (lossless-headroom-pool), a LOSSLESS frame is lost; %s", n.xoff())
 	default:
 		n.add("buffer", "buffer.ring_hold",
 			"no room, in the headroom either, and ring_hold is off: dropped (lossless-headroom), a LOSSLESS frame is "+

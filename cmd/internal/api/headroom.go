@@ -121,6 +121,7 @@ type HeadroomQueue struct {
 	RingFrames uint64 `json:"ring_frames"`    // that came after XOFF: the headroom was too small
 	Crowded    uint64 `json:"crowded_frames"` // likewise, and it would have sufficed without what had come before
 	Early      uint64 `json:"early_frames"`   // that had come before XOFF left
+	Pool       uint64 `json:"pool_frames"`    // whenever: other queues filled buffer.headroom_pool
 
 	// XOFFs after which more came than the room of a HeadroomTightest. A check compares with what is held on the wire.
 	ExceededXoffs uint64            `json:"exceeded_xoffs"`
@@ -247,7 +248,7 @@ func useOf(s *dataplane.PortSnapshot) (queues []HeadroomQueue) {
 		h := HeadroomQueue{Priority: name, SizeBytes: s.Config.Ingress[q].Headroom, XonBytes: s.Config.Ingress[q].Xon,
 			Xoffs: u.Xoffs, PeakBytes: u.Peak, PacedBytes: u.Paced, LateXoffs: u.LateXoffs, LateNs: u.LateNs,
 			RingBytes: u.Ring, RingTotalBytes: u.RingTotal, RingFrames: u.Waited, Crowded: u.WaitedBehindEarlier,
-			Early: u.WaitedEarly, ExceededXoffs: u.Exceeded}
+			Early: u.WaitedEarly, Pool: u.WaitedForPool, ExceededXoffs: u.Exceeded}
 		if u.LeastLeft.Used > 0 {
 			h.Tightest = &HeadroomTightest{u.LeastLeft.Used, u.LeastLeft.Room}
 		}

@@ -48,8 +48,9 @@ var headroomMetrics = map[string]string{
 	"queues.xoffs":      "headroom_xoffs_total",
 	"queues.peak_bytes": "headroom_used_max_bytes", "queues.ring_bytes": "headroom_before_xoff_max_bytes",
 	"queues.ring_frames": "headroom_waited_frames_total", "queues.crowded_frames": "headroom_waited_frames_total",
-	"queues.early_frames": "headroom_waited_frames_total", "queues.late_xoffs": "headroom_late_xoffs_total",
-	"queues.late_ns": "headroom_late_max_seconds", "queues.ring_total_bytes": "headroom_before_xoff_bytes_total",
+	"queues.early_frames": "headroom_waited_frames_total", "queues.pool_frames": "headroom_waited_frames_total",
+	"queues.late_xoffs": "headroom_late_xoffs_total",
+	"queues.late_ns":    "headroom_late_max_seconds", "queues.ring_total_bytes": "headroom_before_xoff_bytes_total",
 	"queues.exceeded_xoffs": "headroom_exceeded_total", "queues.tightest": "headroom_least_left_bytes",
 	"messages": "headroom_messages_total",
 }

@@ -1,17 +1,21 @@
 package config
 
+import "pfcswitch/buffer"
+
 // Buffer is the shared buffer. Sizes are in bytes.
 type Buffer struct {
-	Cell      int64 // accounting granularity
-	Lossless  Pool
-	Lossy     Pool
-	Private   int64 // φ of each lossless ingress queue
-	Headroom  Headroom
-	Xon       *int64 // resume threshold; nil: what keeps the link busy, see Resolve
-	XonOffset *int64 // below the threshold at which a paused queue resumes; nil: only Xon is written
-	Xoff      *int64 // threshold of PolicyStatic; nil: not written
-	Policy    Policy
-	RingHold  bool // a lossless frame without room waits in its receive ring instead of being dropped
+	Cell     int64 // accounting granularity
+	Lossless Pool
+	Lossy    Pool
+	Private  int64 // φ of each lossless ingress queue
+	Headroom Headroom
+	// HeadroomPool is the size of the headroom segment: a ratio of 1 is all headrooms together.
+	HeadroomPool buffer.HeadroomSharing
+	Xon          *int64 // resume threshold; nil: what keeps the link busy, see Resolve
+	XonOffset    *int64 // below the threshold at which a paused queue resumes; nil: only Xon is written
+	Xoff         *int64 // threshold of PolicyStatic; nil: not written
+	Policy       Policy
+	RingHold     bool // a lossless frame without room waits in its receive ring instead of being dropped
 }
 
 // Pool is one of the two hard-partitioned parts of the buffer.
@@ -62,7 +66,7 @@ func defaultBuffer() Buffer {
 		Lossless: Pool{Auto: true, Alpha: 1},
 		Lossy:    Pool{Auto: true, Alpha: 1},
 		Private:  4 << 10,
-		Headroom: Headroom{Mode: HeadroomAuto},
+		Headroom: Headroom{Mode: HeadroomAuto}, HeadroomPool: buffer.HeadroomSharing{Ratio: 1},
 		Policy:   PolicyDT,
 		RingHold: true,
 	}
@@ -79,12 +83,17 @@ func (b *Buffer) defaultXonOffset() {
 const minCell = 80
 
 func (b *Buffer) fields() []field {
+	pool := []field{
+		key("ratio", &b.HeadroomPool.Ratio, poolRatio).when(b.HeadroomPool.Size == 0),
+		key("size", &b.HeadroomPool.Size, size(1, maxSize)).when(b.HeadroomPool.Size > 0),
+	}
 	return []field{
 		key("cell", &b.Cell, size(minCell, 64<<10)),
 		b.Lossless.field("lossless"),
 		b.Lossy.field("lossy"),
 		key("private", &b.Private, size(0, maxSize)),
 		key("headroom", &b.Headroom, headroomSource),
+		inLine("headroom_pool", pool),
 		optional("xon", &b.Xon, size(0, maxSize)),
 		optional("xon_offset", &b.XonOffset, size(0, maxSize)),
 		optional("xoff", &b.Xoff, size(1, maxSize)),

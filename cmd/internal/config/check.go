@@ -17,6 +17,10 @@ func (c *Config) check() []*Error {
 		return []*Error{c.Errorf("ports", "%d ports: a switch has at most %d, so remove some", n, dataplane.MaxPorts)}
 	}
 	faults := slices.Concat(c.checkPorts(), c.checkFDB(), c.checkWires(), c.checkTrunks())
+	if h := c.Buffer.HeadroomPool; h.Size > 0 && h.Ratio != 1 {
+		faults = append(faults, c.Errorf("buffer.headroom_pool",
+			"ratio %v and size %s contradict each other: write one", h.Ratio, formatSize(h.Size)))
+	}
 	if c.Buffer.Policy == PolicyStatic {
 		faults = append(faults, c.checkStatic()...)
 	}

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"pfcswitch/buffer"
 )
 
 // What Expand writes, Parse reads as the same configuration, and the schema takes it.
@@ -216,6 +218,9 @@ func drawBuffer(t *rapid.T, b *Buffer) {
 	b.Lossless, b.Lossy = drawPool(t, 1<<20), drawPool(t, 64<<10)
 	b.Private, b.XonOffset = drawSize(t, "private", 0), drawOptional(t, "xon_offset", 0)
 	b.Headroom = drawHeadroom(t)
+	if b.HeadroomPool.Ratio = rapid.Float64Range(1, 1024).Draw(t, "pool ratio"); rapid.Bool().Draw(t, "pool size") {
+		b.HeadroomPool = buffer.HeadroomSharing{Ratio: 1, Size: drawSize(t, "pool", 1)}
+	}
 	b.RingHold = rapid.Bool().Draw(t, "ring hold")
 	if b.Policy = choose(t, "policy", PolicyDT, PolicyStatic); b.Policy == PolicyStatic {
 		b.Xoff = new(int64(1 << 20))

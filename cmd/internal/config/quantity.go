@@ -124,6 +124,11 @@ var alpha = float(&Schema{Type: "number", Minimum: new(buffer.MinAlpha), Maximum
 	"is not an alpha: write a number from 0.0009765625 (1/1024) to 1024, such as 0.125, 1 or 8",
 	func(n float64) bool { return n >= buffer.MinAlpha && n <= buffer.MaxAlpha })
 
+// poolRatio reads what all headrooms are together, over the size of the pool that holds them.
+var poolRatio = float(&Schema{Type: "number", Minimum: new(float64(1)), Maximum: new(float64(buffer.MaxRatio))},
+	"is not a ratio: write a number from 1 to 1024, such as 2",
+	func(n float64) bool { return n >= 1 && n <= buffer.MaxRatio })
+
 // share reads a percentage or a fraction above 0, as a fraction. shareOrNone reads 0 too.
 var (
 	share = parser[float64]{readShare, formatShare,

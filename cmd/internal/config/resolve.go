@@ -146,7 +146,8 @@ func (b *Buffer) WholeCells(bytes int64) int64 { return headroom.Cells(bytes, b.
 // reservation is what the lossless queues of all ports reserve in the lossless pool, in bytes.
 type reservation struct {
 	queues            int
-	private, headroom int64 // Σφ, Ση
+	private, headroom int64 // Σφ, and the headroom segment
+	need              buffer.HeadroomNeed
 	frames            int64 // the shared segment that they need: two largest frames each
 	growth            int64 // as much again for those whose headroom is measured, and may be more than calculated
 }
@@ -156,6 +157,7 @@ func (r reservation) sum() int64 { return r.private + r.headroom + r.frames }
 func (c *Config) reserve() (r reservation) {
 	for p := range c.ports() {
 		measured := c.MeasuredQueues(p)
+		var headrooms [buffer.Priorities]int64
 		for k, q := range p.Queues {
 			if !q.Lossless {
 				continue
@@ -163,13 +165,15 @@ func (c *Config) reserve() (r reservation) {
 			frames := 2 * c.Buffer.WholeCells(p.MaxFrame())
 			r.queues++
 			r.private += q.Private
-			r.headroom += q.Headroom
+			headrooms[k] = q.Headroom
 			r.frames += frames
 			if measured>>k&1 == 1 {
 				r.growth += frames
 			}
 		}
+		r.need.Add(headrooms)
 	}
+	r.headroom = c.Buffer.HeadroomPool.Segment(r.need, c.Buffer.Cell)
 	return r
 }
 
@@ -233,7 +237,7 @@ func (c *Config) resolvePools() (faults []*Error) {
 	marks, bursts := c.trunkDepth()
 	if pool.Auto {
 		least := r.growth + max(r.frames, pool.below(marks))
-		pool.Size = r.private + r.headroom + c.Buffer.WholeCells(max(least, c.sharedDepth()))
+		pool.Size = r.private + r.need.Sum + c.Buffer.WholeCells(max(least, c.sharedDepth())) // shares what a pool saves
 	}
 	if lossy.Auto {
 		lossy.Size = c.Buffer.WholeCells(max(c.lossyFrames(), lossy.below(bursts), c.sharedDepth()))

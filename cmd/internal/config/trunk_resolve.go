@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"pfcswitch/buffer"
 	"pfcswitch/dataplane/trunk"
 )
 
@@ -174,15 +175,21 @@ func (c *Config) trunkDepth() (lossless, lossy int64) {
 }
 
 // reservedBeside is what the lossless pool reserves for all queues except one priority of the held ports, in octets.
-func (c *Config) reservedBeside(held []string, priority int, found map[string]int64) (octets int64) {
+func (c *Config) reservedBeside(held []string, priority int, found map[string]int64) int64 {
+	var private, headroom int64
+	var need buffer.HeadroomNeed
 	for p := range c.ports() {
+		var headrooms [buffer.Priorities]int64
 		for q := range p.Queues {
+			headrooms[q] = c.queueHeadroom(p, q, found)
 			if p.Queues[q].Lossless && (q != priority || !slices.Contains(held, p.Name)) {
-				octets += p.Queues[q].Private + c.queueHeadroom(p, q, found)
+				private += p.Queues[q].Private
+				headroom += headrooms[q]
 			}
 		}
+		need.Add(headrooms)
 	}
-	return octets
+	return private + min(headroom, c.Buffer.HeadroomPool.Segment(need, c.Buffer.Cell))
 }
 
 // TrunkRoom checks the high watermarks of all trunks with measured headrooms, in whole cells by port name. A

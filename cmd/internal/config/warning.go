@@ -30,8 +30,8 @@ func (c *Config) Check(m Machine) []Warning {
 }
 
 func (c *Config) warnings(m Machine) []Warning {
-	all := slices.Concat(c.warnLossless(), c.warnHeadroom(), c.warnSpeeds(), c.warnOverrides(), c.warnWires(),
-		c.warnFDB(), c.warnTrunks(), c.warnWaits(), c.warnPause(m), c.warnWatchdogs(), c.warnMetrics())
+	all := slices.Concat(c.warnLossless(), c.warnHeadroom(), c.warnHeadroomPool(), c.warnSpeeds(), c.warnOverrides(),
+		c.warnWires(), c.warnFDB(), c.warnTrunks(), c.warnWaits(), c.warnPause(m), c.warnWatchdogs(), c.warnMetrics())
 	slices.SortStableFunc(all, func(a, b Warning) int { return a.Line - b.Line })
 	return all
 }
@@ -80,6 +80,25 @@ func (c *Config) warnHeadroom() (all []Warning) {
 		}
 	}
 	return all
+}
+
+// warnHeadroomPool says when an over-subscribed headroom pool has no room.
+func (c *Config) warnHeadroomPool() (all []Warning) {
+	r, h := c.reserve(), c.Buffer.HeadroomPool
+	if size := formatSize(r.headroom); h.Size > 0 && c.Buffer.WholeCells(h.Size) < r.headroom {
+		all = append(all, c.warning("buffer.headroom_pool.size",
+			"%s does not hold the largest headroom of a queue: the pool gets %s", formatSize(h.Size), size))
+	}
+	if r.headroom == r.need.Sum {
+		return all
+	}
+	fate := "frames wait in the receive rings, and are lost where those overflow"
+	if !c.Buffer.RingHold {
+		fate = "lossless frames are dropped (lossless-headroom-pool)"
+	}
+	return append(all, c.warning("buffer.headroom_pool", "the pool holds %s, and the headrooms of %d queues are %s "+
+		"together: where queues whose headrooms are more than the pool hold their peers at once, %s",
+		formatSize(r.headroom), r.queues, formatSize(r.need.Sum), fate))
 }
 
 func (c *Config) warnSpeeds() (all []Warning) {

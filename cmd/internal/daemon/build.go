@@ -29,7 +29,7 @@ func switchConfig(c *config.Config, identity bridge.Identity) (dataplane.Config,
 		Cell:     int(c.Buffer.Cell),
 		Lossless: buffer.PoolConfig{Size: c.Buffer.Lossless.Size, Alpha: c.Buffer.Lossless.Alpha},
 		Lossy:    buffer.PoolConfig{Size: c.Buffer.Lossy.Size, Alpha: c.Buffer.Lossy.Alpha},
-		RingHold: c.Buffer.RingHold,
+		RingHold: c.Buffer.RingHold, Headroom: c.Buffer.HeadroomPool,
 	}
 	if b.Threshold = thresholds[c.Buffer.Policy]; b.Threshold == nil {
 		return dataplane.Config{}, fmt.Errorf("buffer.policy: no threshold is known for %q", c.Buffer.Policy)

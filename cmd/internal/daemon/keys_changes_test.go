@@ -50,6 +50,12 @@ var bridgeChanges = slices.Concat(restartChanges, []change{
 	key("buffer.private", "8KiB", at(1, func(p portState) bool { return p.Config.Ingress[3].Private == 8<<10 })),
 	key("headroom.send_request", "on", probing(func(r *headroom.Report) bool { return r.Settings.Streams })),
 	key("buffer.headroom", "40KiB", at(1, func(p portState) bool { return p.Config.Ingress[3].Headroom == 40<<10 })),
+	{path: "buffer.headroom_pool.ratio", value: 2, effect: headroomPool(func(sum, pool int64) bool {
+		return pool < sum*9/10
+	})},
+	{path: "buffer.headroom_pool.size", value: "64KiB", effect: headroomPool(func(_, pool int64) bool {
+		return pool == 64<<10
+	})},
 	key("buffer.xon", "2KiB", at(1, func(p portState) bool { return p.Config.Ingress[3].Xon == 2<<10 })),
 	key("buffer.xon_offset", "8KiB", at(1, func(p portState) bool { return p.Config.Ingress[3].XonOffset == 8<<10 })),
 	{path: "buffer.policy", value: "static", also: tree{"buffer.xoff": "48KiB"},

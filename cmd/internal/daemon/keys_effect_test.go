@@ -55,6 +55,19 @@ func poolSizes(holds func(lossless, lossy int64) bool) func(r *rig) bool {
 	})
 }
 
+// headroomPool is the effect on the size of the headroom segment, beside the sum of all headrooms.
+func headroomPool(holds func(sum, pool int64) bool) func(r *rig) bool {
+	return overall(func(s switchState) bool {
+		var sum int64
+		for _, p := range s.Buffer.Ports {
+			for q := range p.Ingress {
+				sum += p.Ingress[q].Config.Headroom
+			}
+		}
+		return holds(sum, s.Buffer.Lossless.HeadroomSize)
+	})
+}
+
 // aggregated is the effect on a trunk.
 func aggregated(name string, holds func(t trunkState) bool) func(r *rig) bool {
 	return overall(func(s switchState) bool {
