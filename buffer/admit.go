@@ -7,7 +7,8 @@ const (
 	_ Verdict = iota
 	// Accept: the frame is charged to the private and the shared segment.
 	Accept
-	// AcceptHeadroom: the frame is charged to the headroom, the queue is OFF.
+	// AcceptHeadroom: the frame is charged to the headroom, the queue is OFF. With HeadroomSharing.Dynamic the headroom
+	// is the shared segment, and then the insurance of the port.
 	AcceptHeadroom
 	// Wait: there is no room, the queue is OFF, and the frame has to wait, charged to no segment (Config.RingHold).
 	Wait
@@ -65,6 +66,9 @@ func (m *Manager) Admit(port int, prio uint8, n int) Verdict {
 		q.waiting = size
 	}
 	q.count.count(v)
+	if m.dynamic {
+		m.chargePort(p, where, v)
+	}
 	if v == Accept {
 		m.resume(q)
 	} else if v.turnsOff() {
@@ -83,6 +87,9 @@ func (m *Manager) Expect(port int, ingress uint8, bytes int64) {
 	}
 	if q.coming = bytes; bytes > 0 && m.wouldExceed(q, bytes) {
 		m.turnOff(q)
+		if m.wouldExceedPort(q, m.restShared(q, bytes)) {
+			m.turnOffPort(p)
+		}
 	} else {
 		m.resume(q)
 	}
@@ -103,7 +110,11 @@ func (m *Manager) CancelWait(port int, prio uint8) {
 // that were below T fill the headroom before the last frames in flight have come.
 func (m *Manager) chooseSegment(q *queue, size int64) (segmentBytes, Verdict) {
 	held := q.used.bytes()
-	if held.headroom == 0 {
+	if m.dynamic {
+		if where, v := m.chooseDynamic(q, size); v.Accepted() {
+			return where, v
+		}
+	} else if held.headroom == 0 {
 		private := min(size, q.config.Private-held.private)
 		rest := size - private
 		if rest == 0 || m.fitsShared(q, rest) {
@@ -113,7 +124,7 @@ func (m *Manager) chooseSegment(q *queue, size int64) (segmentBytes, Verdict) {
 	if size <= m.headroomLeft(q) {
 		return segmentBytes{headroom: size}, AcceptHeadroom
 	}
-	if m.fitsShared(q, size) {
+	if m.fitsShared(q, size) && (!m.dynamic || m.fitsPort(q, size)) {
 		return segmentBytes{shared: size}, Accept
 	}
 	switch {
@@ -121,7 +132,7 @@ func (m *Manager) chooseSegment(q *queue, size int64) (segmentBytes, Verdict) {
 		return segmentBytes{}, DropOversize
 	case m.ringHold:
 		return segmentBytes{}, Wait
-	case size <= q.ownHeadroomLeft():
+	case size <= m.ownHeadroomLeft(q):
 		return segmentBytes{}, DropHeadroomPool
 	default:
 		return segmentBytes{}, DropHeadroom

@@ -87,8 +87,10 @@ func (m *Manager) Ready(next *Plan) error {
 			continue
 		}
 		pc := next.planned[p.number]
+		var inPort int64
 		for k, held := range p.redistribute(&pc) {
-			if excess := held.headroom - pc.Queues[k].Headroom; excess > 0 {
+			inPort += held.headroom
+			if excess := held.headroom - pc.Queues[k].Headroom; excess > 0 && !next.config.Headroom.Dynamic {
 				busy.add(excess, fmt.Sprintf("buffer: %s: headroom holds %d B, to be lowered to %d B",
 					pc.queueLabel(p.number, uint8(k)), held.headroom, pc.Queues[k].Headroom), p.number)
 			}
@@ -98,20 +100,38 @@ func (m *Manager) Ready(next *Plan) error {
 			shared[p.number] += held.shared
 			used += held.shared
 		}
+		if excess := m.tooMuchInsured(p, &pc, inPort); next.config.Headroom.Dynamic && excess > 0 {
+			busy.add(excess, fmt.Sprintf("buffer: %s: headroom holds %d B, of which the port's insurance can "+
+				"take over %d B", pc.label(p.number), inPort, inPort-excess), p.number)
+		}
 	}
-	if excess := used - next.limit.shared; excess > 0 {
+	excess := used - next.limit.shared
+	var lent int64 // by a headroom pool, since RemovePort
+	if next.config.Headroom.pooled() {
+		lent = max(0, min(excess, -m.lossless.free()))
+	}
+	if excess > lent {
 		busy.add(excess, fmt.Sprintf("buffer: lossless pool: the shared segment would go from %d B to %d B, "+
 			"of which %d B are in use", m.lossless.limit.shared, next.limit.shared, used), largest(shared, excess)...)
 	}
-	if excess := inHeadroom - next.limit.headroom; excess > 0 {
+	if excess := inHeadroom + lent - next.limit.headroom; excess > 0 {
 		busy.add(excess, fmt.Sprintf("buffer: lossless pool: the headroom would go from %d B to %d B, "+
-			"of which %d B are in use", m.lossless.limit.headroom, next.limit.headroom, inHeadroom),
+			"of which %d B are in use", m.lossless.limit.headroom, next.limit.headroom, inHeadroom+lent),
 			largest(headroom, excess)...)
 	}
 	if busy.Excess > 0 {
 		return &busy
 	}
 	return nil
+}
+
+// tooMuchInsured returns how many of the bytes that a port keeps in its headroom its insurance cannot take over. An
+// insurance takes over nothing where a queue is new in it: the queue is ON, and what its peer still sends has no room.
+func (m *Manager) tooMuchInsured(p *port, next *PortConfig, bytes int64) int64 {
+	if !m.dynamic || next.ingress()&^p.config.ingress() != 0 {
+		return bytes
+	}
+	return bytes - next.insurance()
 }
 
 // largest returns the fewest ports that hold at least so many bytes together.
@@ -165,6 +185,7 @@ func (m *Manager) MaxCharged(next *Plan) int64 {
 func (m *Manager) Commit(next *Plan) {
 	m.config, m.configs = next.config, next.ports
 	m.ringHold, m.threshold = next.config.RingHold, next.threshold
+	m.policy, m.dynamic = next.config.policy(), next.config.Headroom.Dynamic
 	m.lossless.size, m.lossless.limit = next.lossless, next.limit
 	m.lossy.size = next.lossy
 	for number := range next.planned {
@@ -177,8 +198,14 @@ func (m *Manager) Commit(next *Plan) {
 		}
 		pc, present := next.planned[p.number]
 		m.configure(p, pc, present)
+		var inPort segmentBytes
 		for k := range p.ingress {
-			used = used.plus(1, p.ingress[k].used.bytes())
+			inPort = inPort.plus(1, p.ingress[k].used.bytes())
+		}
+		if used = used.plus(1, inPort); m.dynamic {
+			p.used.set(inPort)
+		} else {
+			p.used = segments{}
 		}
 	}
 	m.lossless.used.set(used)
@@ -196,7 +223,7 @@ func (m *Manager) addPort(number int) {
 	}
 	p := &port{number: number, queueMask: Priorities - 1}
 	for k := range p.ingress {
-		p.ingress[k].id = QueueID{Port: number, Queue: uint8(k)}
+		p.ingress[k].id, p.ingress[k].port = QueueID{Port: number, Queue: uint8(k)}, p
 	}
 	m.ports[number] = p
 }

@@ -73,10 +73,17 @@ func refFits(c Config, ports map[int]PortConfig) bool {
 	r := refRules{cell: int64(c.Cell)}
 	_, r.static = c.Threshold.(StaticThreshold)
 	r.segment = c.Lossless.Size / r.cell * r.cell
-	need, headrooms, largest := int64(0), int64(0), int64(0)
+	need, headrooms, largest, insured := int64(0), int64(0), int64(0), int64(0)
 	var queues []QueueConfig
 	var mtus []int64
 	for _, pc := range ports {
+		insurance := int64(0)
+		for k, q := range pc.Queues {
+			if pc.isIngress(uint8(k)) {
+				insurance = max(insurance, r.bytes(int(q.Headroom)))
+			}
+		}
+		insured += insurance
 		for k, q := range pc.Queues {
 			if !(pc.Mode == macctl.ModePFC && pc.Lossless&(1<<k) != 0 || pc.Mode == macctl.ModePause && k == 0) {
 				continue
@@ -88,15 +95,21 @@ func refFits(c Config, ports map[int]PortConfig) bool {
 			r.segment -= q.Private
 			headrooms += q.Headroom
 			largest = max(largest, q.Headroom)
+			if c.Headroom.Dynamic {
+				q.Headroom = insurance
+				r.port = []QueueConfig{}
+			}
 			need += 2 * r.bytes(pc.MTU)
 			queues, mtus = append(queues, q), append(mtus, r.bytes(pc.MTU))
 		}
 	}
-	if r.segment -= refPool(c, headrooms, largest); r.segment < need {
+	if r.segment -= refPool(c, headrooms, largest, insured); r.segment < need {
 		return false
 	}
 	for i, q := range queues {
-		r.q = q
+		if r.q = q; r.port != nil {
+			r.port = []QueueConfig{q}
+		}
 		if v, _ := r.admitEmpty(mtus[i]); v == DropOversize {
 			return false
 		}
@@ -104,10 +117,13 @@ func refFits(c Config, ports map[int]PortConfig) bool {
 	return true
 }
 
-// refPool is the size of the headroom segment for queues with so much headroom in all, and so much at most.
-func refPool(c Config, sum, largest int64) int64 {
+// refPool is the size of the headroom segment for queues with so much headroom in all, and so much at most, and ports
+// with so much insurance.
+func refPool(c Config, sum, largest, insured int64) int64 {
 	size := sum
 	switch h := c.Headroom; {
+	case h.Dynamic:
+		return insured
 	case h.Size != 0:
 		size = h.Size
 	case h.Ratio != 0:
@@ -132,9 +148,9 @@ func refBusy(before Snapshot, c Config, ports map[int]PortConfig) bool {
 	cell := int64(c.Cell)
 	bytes := refRules{cell: cell}.bytes
 	segment, held, inHeadroom := c.Lossless.Size/cell*cell, int64(0), int64(0)
-	headrooms, largest := int64(0), int64(0)
+	headrooms, largest, insured := int64(0), int64(0), int64(0)
 	for _, p := range before.Ports {
-		pc := ports[p.Port]
+		pc, insurance := ports[p.Port], int64(0)
 		for k, q := range p.Ingress {
 			held += q.Used.Shared.Now + q.Used.Private.Now + q.Used.Headroom.Now
 			inHeadroom += q.Used.Headroom.Now
@@ -143,12 +159,14 @@ func refBusy(before Snapshot, c Config, ports map[int]PortConfig) bool {
 				segment -= bytes(int(pc.Queues[k].Private))
 				headrooms += headroom
 				largest = max(largest, headroom)
+				insurance = max(insurance, headroom)
 				if q.Used.Headroom.Now > bytes(int(pc.Queues[k].Headroom)) {
 					return true
 				}
 			}
 		}
+		insured += insurance
 	}
-	pool := refPool(c, headrooms, largest)
-	return held > segment-pool || inHeadroom > pool
+	pool := refPool(c, headrooms, largest, insured)
+	return held > segment-pool || inHeadroom > pool || c.Headroom.Dynamic && inHeadroom > 0
 }

@@ -57,22 +57,33 @@ func drive(m *Manager, wantAccepted func(Verdict)) {
 }
 
 func TestNoAllocations(t *testing.T) {
-	m := fullSwitch(t)
-	if n := testing.AllocsPerRun(5, func() {
-		drive(m, func(v Verdict) {
-			if !v.Accepted() {
-				t.Fatalf("verdict %v", v)
-			}
-		})
-	}); n != 0 {
-		t.Errorf("%v allocations", n)
+	for _, h := range []HeadroomSharing{{}, {Ratio: 2}, {Dynamic: true}} {
+		m := fullSwitch(t)
+		m.share(t, h)
+		if n := testing.AllocsPerRun(5, func() {
+			drive(m, func(v Verdict) {
+				if !v.Accepted() {
+					t.Fatalf("verdict %v", v)
+				}
+			})
+		}); n != 0 {
+			t.Errorf("%+v: %v allocations", h, n)
+		}
+		if m.OffCount() != 0 || m.unbalanced != 0 {
+			t.Errorf("%+v: OffCount %d, unbalanced %d", h, m.OffCount(), m.unbalanced)
+		}
+		if q := m.ports[5].ingress[5].count; q.Xoff == 0 || q.Xoff != q.Xon {
+			t.Errorf("%+v: the queue did not turn OFF and ON: %+v", h, q)
+		}
 	}
-	if m.OffCount() != 0 || m.unbalanced != 0 {
-		t.Errorf("OffCount %d, unbalanced %d", m.OffCount(), m.unbalanced)
-	}
-	if q := m.ports[5].ingress[5].count; q.Xoff == 0 || q.Xoff != q.Xon {
-		t.Errorf("the queue did not turn OFF and ON: %+v", q)
-	}
+}
+
+// share changes how headroom is shared.
+func (m *Manager) share(tb testing.TB, h HeadroomSharing) {
+	tb.Helper()
+	c := m.config
+	c.Headroom = h
+	must(tb, m.Apply(c, m.configs))
 }
 
 // All queues OFF at once: the list of them was made long enough beforehand.
@@ -93,8 +104,15 @@ func TestAllOff(t *testing.T) {
 	}
 }
 
-func BenchmarkAdmitRelease(b *testing.B) {
+func BenchmarkAdmitRelease(b *testing.B) { benchmarkAdmitRelease(b, HeadroomSharing{}) }
+
+func BenchmarkAdmitReleaseDynamic(b *testing.B) {
+	benchmarkAdmitRelease(b, HeadroomSharing{Dynamic: true})
+}
+
+func benchmarkAdmitRelease(b *testing.B, h HeadroomSharing) {
 	m := fullSwitch(b)
+	m.share(b, h)
 	b.ReportAllocs()
 	for i := range b.N {
 		port, prio := i>>3&31, uint8(i&7)

@@ -55,8 +55,12 @@ func TestPlan(t *testing.T) {
 			[]string{"ratio NaN"}},
 		{"headroom pool size", func(c *Config, _ map[int]PortConfig) { c.Headroom.Size = -1 },
 			[]string{"headroom pool: size -1 B"}},
-		{"headroom pool twice", func(c *Config, _ map[int]PortConfig) { c.Headroom = HeadroomSharing{2, 4096} },
-			[]string{"contradict"}},
+		{"headroom pool twice", func(c *Config, _ map[int]PortConfig) {
+			c.Headroom = HeadroomSharing{Ratio: 2, Size: 4096}
+		}, []string{"contradict"}},
+		{"dynamic headroom with a pool", func(c *Config, _ map[int]PortConfig) {
+			c.Headroom = HeadroomSharing{Dynamic: true, Ratio: 2}
+		}, []string{"needs no pool"}},
 		{"every fault is named", func(c *Config, _ map[int]PortConfig) { c.Cell, c.Lossy.Size = 0, -1 },
 			[]string{"cell 0 B", "size -1 B"}},
 		{"port number", func(_ *Config, ports map[int]PortConfig) { ports[-1] = ports[1] }, []string{"port number -1"}},

@@ -12,7 +12,8 @@
 // be paused (XOFF), and the headroom takes what is still on its way. The queue turns ON again (XON) when its headroom
 // is empty and it has fallen below its resume level.
 //
-// The headroom segment may be smaller than all headrooms together: a shared headroom pool (Config.Headroom).
+// The headroom segment may be smaller than all headrooms together: a shared headroom pool, or, where headroom is taken
+// from the shared segment, an insurance for each port (Config.Headroom).
 //
 // The lossy pool has only a shared segment, is accounted by egress queue, and drops at the threshold.
 //

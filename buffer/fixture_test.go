@@ -123,9 +123,20 @@ func wantSound(tb reporter, m *Manager, w *wire) {
 		if p == nil {
 			continue
 		}
+		var inPort segmentBytes
+		for k := range p.ingress {
+			inPort = inPort.plus(1, p.ingress[k].used.bytes())
+		}
+		if m.dynamic && (inPort != p.used.bytes() || inPort.headroom > p.config.insurance()) {
+			tb.Fatalf("port %d holds %+v, counts %+v, its insurance is %d", p.number, inPort, p.used.bytes(),
+				p.config.insurance())
+		}
 		for k := range p.ingress {
 			q := &p.ingress[k]
 			h := q.used.bytes()
+			if m.dynamic && inPort.headroom > 0 && q.lossless && !q.off {
+				tb.Fatalf("queue %v: ON with %d B in its port's insurance", q.id, inPort.headroom)
+			}
 			if min(h.private, h.shared, h.headroom, p.charged[k], p.egress[k].used.now) < 0 {
 				tb.Fatalf("queue %v: negative: %+v", q.id, h)
 			}
@@ -149,16 +160,9 @@ func wantSound(tb reporter, m *Manager, w *wire) {
 	if got := m.lossless.used.bytes(); got != sum || sum.total() != charged {
 		tb.Fatalf("lossless pool holds %+v, its queues %+v, its priorities %d", got, sum, charged)
 	}
-	var need HeadroomNeed
-	for _, pc := range m.configs {
-		for k := range pc.Queues {
-			if pc.isIngress(uint8(k)) {
-				need.Sum += wholeCells(pc.Queues[k].Headroom, m.cell)
-			}
-		}
-	}
-	limit, pooled := m.lossless.limit, m.lossless.limit.headroom < need.Sum
-	if sum.shared > limit.shared && !pooled || sum.shared+sum.headroom > limit.shared+limit.headroom {
+	limit := m.lossless.limit
+	if sum.shared > limit.shared && !m.config.Headroom.pooled() ||
+		sum.shared+sum.headroom > limit.shared+limit.headroom {
 		tb.Fatalf("shared segment and headroom hold %d and %d of %d and %d B", sum.shared, sum.headroom, limit.shared,
 			limit.headroom)
 	}

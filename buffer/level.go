@@ -104,6 +104,7 @@ func (m *Manager) eachGauge(do func(*gauge)) {
 }
 
 func (p *port) eachGauge(do func(*gauge)) {
+	p.used.each(do)
 	for k := range p.ingress {
 		p.ingress[k].used.each(do)
 		do(&p.egress[k].used)

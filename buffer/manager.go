@@ -20,7 +20,9 @@ type Manager struct {
 
 	cell      int64
 	ringHold  bool
-	threshold Threshold
+	threshold Threshold // where a queue turns OFF
+	policy    Threshold // T
+	dynamic   bool      // HeadroomSharing.Dynamic
 	lossless  losslessPool
 	lossy     lossyPool
 	ports     []*port  // by number; nil where there never was one
@@ -52,6 +54,7 @@ type port struct {
 	charged [Priorities]int64
 	// removedCounters are those of the port of this number that was removed last.
 	removedCounters PortCounters
+	used            segments // sum of the ingress queues, kept where headroom is dynamic
 }
 
 // A queue is a lossless ingress queue (SAI: priority group), or the bytes that are left of one.
@@ -65,6 +68,7 @@ type queue struct {
 	coming   int64 // bytes of the frames of Expect that have not come in yet
 	used     segments
 	count    Counters
+	port     *port
 }
 
 type lossyQueue struct {

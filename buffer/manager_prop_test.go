@@ -73,7 +73,8 @@ var (
 			Headroom:  drawSharing.Draw(t, "sharing"),
 		}
 	})
-	drawSharing = rapid.SampledFrom([]HeadroomSharing{{}, {}, {Ratio: 1}, {Ratio: 2}, {Ratio: 5}, {Size: 3000}})
+	drawSharing = rapid.SampledFrom([]HeadroomSharing{{}, {}, {Ratio: 1}, {Ratio: 2}, {Ratio: 5}, {Size: 3000},
+		{Dynamic: true}, {Dynamic: true}})
 )
 
 func TestManagerAgainstReference(t *testing.T) {

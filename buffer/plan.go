@@ -13,8 +13,8 @@ type Plan struct {
 	ports  map[int]PortConfig // as given
 	cell   int64
 
-	threshold       Threshold
-	lossless, lossy int64 // pool sizes
+	threshold       Threshold // where a queue turns OFF
+	lossless, lossy int64     // pool sizes
 	planned         map[int]PortConfig
 	limit           segmentBytes // Σφ, B_s (the shared segment), and the headroom segment
 	queues          int          // lossless ingress queues
@@ -55,6 +55,9 @@ func newPlan(c Config, ports map[int]PortConfig) *Plan {
 		threshold: c.policy(), lossless: c.Lossless.Size / cell * cell, lossy: c.Lossy.Size / cell * cell,
 		planned: make(map[int]PortConfig, len(ports)),
 	}
+	if c.Headroom.Dynamic {
+		pl.threshold = dynamicThreshold{pl.threshold}
+	}
 	maps.Copy(pl.ports, ports)
 	var need HeadroomNeed
 	for port, pc := range ports {
@@ -76,6 +79,13 @@ func newPlan(c Config, ports map[int]PortConfig) *Plan {
 			headrooms[k] = q.Headroom
 			pl.queues++
 			pl.needed += 2 * wholeCells(int64(pc.MTU), cell)
+		}
+		if c.Headroom.Dynamic {
+			for k := range pc.Queues {
+				if pc.isIngress(uint8(k)) {
+					pc.Queues[k].Headroom = slices.Max(headrooms[:])
+				}
+			}
 		}
 		pl.planned[port] = pc
 		need.Add(headrooms)

@@ -7,8 +7,10 @@ type refState struct {
 	private, shared, headroom int64 // of the queue
 	others                    int64 // of the shared segment, held by other queues
 	othersHeadroom            int64 // of the headroom segment, held by other queues
-	off                       bool
-	waiting                   int64
+	// held by other queues of the port, where headroom is dynamic
+	portShared, portInsured int64
+	off                     bool
+	waiting                 int64
 }
 
 type refRules struct {
@@ -16,14 +18,30 @@ type refRules struct {
 	ringHold, static bool
 	segment, pool    int64 // B_s and the headroom segment
 	q                QueueConfig
+	port             []QueueConfig // all of the port, where headroom is dynamic, else none
 }
 
 func refOf(s Snapshot, c Config, port, queue int) (refRules, refState) {
 	_, static := c.Threshold.(StaticThreshold)
 	q := s.Ports[port].Ingress[queue]
-	return refRules{cell: int64(c.Cell), ringHold: c.RingHold, static: static, segment: s.Lossless.SharedSize,
-			pool: s.Lossless.HeadroomSize, q: q.Config},
+	r := refRules{cell: int64(c.Cell), ringHold: c.RingHold, static: static, segment: s.Lossless.SharedSize,
+		pool: s.Lossless.HeadroomSize, q: q.Config}
+	var portShared, portInsured int64
+	for k, other := range s.Ports[port].Ingress {
+		if !c.Headroom.Dynamic {
+			break
+		}
+		if other.Lossless {
+			r.port = append(r.port, other.Config)
+		}
+		if k != queue {
+			portShared += other.Used.Shared.Now
+			portInsured += other.Used.Headroom.Now
+		}
+	}
+	return r,
 		refState{
+			portShared: portShared, portInsured: portInsured,
 			private: q.Used.Private.Now, shared: q.Used.Shared.Now, headroom: q.Used.Headroom.Now,
 			others:         s.Lossless.Used.Shared.Now - q.Used.Shared.Now,
 			othersHeadroom: s.Lossless.Used.Headroom.Now - q.Used.Headroom.Now, off: q.Off, waiting: q.Waiting,
@@ -40,6 +58,9 @@ func (r refRules) bytes(n int) int64 {
 
 // within reports whether shared ≤ T, where the queue and the others hold what s says.
 func (r refRules) within(shared int64, s refState) bool {
+	if r.port != nil {
+		return shared <= max(0, r.threshold(r.q, s)-r.q.Headroom)
+	}
 	if r.static {
 		return shared <= r.q.Xoff
 	}
@@ -47,14 +68,35 @@ func (r refRules) within(shared int64, s refState) bool {
 	return 16*shared <= sixteenths*(r.segment-s.shared-s.others)
 }
 
+// threshold is T.
+func (r refRules) threshold(q QueueConfig, s refState) int64 {
+	if r.static {
+		return q.Xoff
+	}
+	return int64(q.Alpha*16) * max(0, r.segment-s.shared-s.others) / 16
+}
+
+// withinPort reports whether the port may hold so much of the shared segment beside what it holds.
+func (r refRules) withinPort(more int64, s refState) bool {
+	sum := int64(0)
+	for _, q := range r.port {
+		sum += r.threshold(q, s)
+	}
+	return r.port == nil || s.portShared+s.shared+more <= max(0, sum)
+}
+
 // fits reports whether the shared segment has room for n more bytes of the queue.
 func (r refRules) fits(n int64, s refState) bool {
-	return r.within(s.shared+n, s) && s.shared+s.others+n <= r.segment
+	return r.within(s.shared+n, s) && r.room(n, s)
+}
+
+func (r refRules) room(n int64, s refState) bool {
+	return s.shared+s.others+n <= r.segment && r.withinPort(n, s)
 }
 
 // admit applies the rules of admission in their order and returns the state after them.
 func (r refRules) admit(n int64, s refState) (Verdict, refState) {
-	if s.headroom == 0 {
+	if s.headroom+s.portInsured == 0 {
 		rest := max(0, n-(r.q.Private-s.private))
 		if rest == 0 || r.fits(rest, s) {
 			s.private += n - rest
@@ -62,8 +104,14 @@ func (r refRules) admit(n int64, s refState) (Verdict, refState) {
 			s.waiting = 0
 			return Accept, r.resume(s)
 		}
+		if r.port != nil && r.room(rest, s) {
+			s.private += n - rest
+			s.shared += rest
+			s.off, s.waiting = true, 0
+			return AcceptHeadroom, s
+		}
 	}
-	own := s.headroom+n <= r.q.Headroom
+	own := s.headroom+s.portInsured+n <= r.q.Headroom
 	if own && r.pooled(n, s) {
 		s.headroom += n
 		s.off, s.waiting = true, 0
@@ -120,7 +168,10 @@ func (r refRules) release(n int64, s refState) refState {
 
 // resume returns the state with the queue ON where it may be.
 func (r refRules) resume(s refState) refState {
-	if !s.off || s.headroom > 0 {
+	if !s.off || s.headroom+s.portInsured > 0 {
+		return s
+	}
+	if s.portShared+s.shared > 0 && !r.withinPort(max(0, r.q.XonOffset), s) {
 		return s
 	}
 	empty := s.private+s.shared == 0

@@ -16,6 +16,9 @@ func (m *Manager) Release(port int, prio uint8, n int) {
 	back := q.used.splitRelease(size)
 	q.used.sub(back)
 	m.lossless.used.sub(back)
+	if m.dynamic {
+		p.used.sub(back)
+	}
 	m.resume(q)
 }
 
@@ -47,7 +50,7 @@ func (m *Manager) resume(q *queue) {
 // the shared segment than its resume level, with the frames of Expect. The queue stays OFF while a frame would still
 // have to wait in the ring: that frame would turn it OFF again at once.
 func (m *Manager) mayResume(q *queue) bool {
-	if q.used.headroom.now > 0 {
+	if m.inHeadroom(q) > 0 || m.dynamic && !m.mayResumePort(q) {
 		return false
 	}
 	free := max(0, m.lossless.free()-q.coming)

@@ -9,7 +9,7 @@ func TestHeadroomSegment(t *testing.T) {
 	need := HeadroomNeed{}
 	need.Add([Priorities]int64{3: 4096, 4: 1024})
 	need.Add([Priorities]int64{3: 1024})
-	if want := (HeadroomNeed{Sum: 6144, Largest: 4096}); need != want {
+	if want := (HeadroomNeed{Sum: 6144, Largest: 4096, Ports: 5120}); need != want {
 		t.Fatalf("got %+v, want %+v", need, want)
 	}
 	for _, row := range []struct {
@@ -18,6 +18,7 @@ func TestHeadroomSegment(t *testing.T) {
 		want int64
 	}{
 		{"each its own", HeadroomSharing{}, 6144},
+		{"an insurance for each port", HeadroomSharing{Dynamic: true}, 5120},
 		{"ratio 1", HeadroomSharing{Ratio: 1}, 6144},
 		{"ratio, up to whole cells", HeadroomSharing{Ratio: 1.4}, 4608},
 		{"ratio below the largest headroom", HeadroomSharing{Ratio: 2}, 4096},

@@ -81,6 +81,11 @@ type PortSnapshot struct {
 	Removed bool
 	Name    string
 	Mode    macctl.Mode
+	// Insurance is what all queues hold together in the port's insurance; Size is 0 where headroom is not dynamic.
+	Insurance struct {
+		Size int64
+		Used Level
+	}
 	Ingress [Priorities]QueueSnapshot // ModePause: all priorities are in number 0
 	Egress  [Priorities]LossySnapshot
 }
@@ -89,7 +94,7 @@ type PortSnapshot struct {
 type QueueSnapshot struct {
 	Lossless  bool        // false: no such queue, or what is left of it
 	Config    QueueConfig // in force: whole cells, α set
-	Threshold int64       // T at this moment
+	Threshold int64       // where the queue turns OFF at this moment: T, with dynamic headroom T - η
 	Off       bool
 	Waiting   int64 // bytes of the frame that waits in the receive ring
 	Used      Occupancy
@@ -183,6 +188,9 @@ func (m *Manager) snapshotQueue(q *queue) QueueSnapshot {
 
 func (m *Manager) snapshotPort(p *port, s *PortSnapshot) {
 	s.Port, s.Removed, s.Name, s.Mode = p.number, !p.present, p.config.Name, p.config.Mode
+	if m.dynamic {
+		s.Insurance.Size, s.Insurance.Used = p.config.insurance(), p.used.headroom.level()
+	}
 	for k := range p.ingress {
 		s.Ingress[k] = m.snapshotQueue(&p.ingress[k])
 		s.Egress[k] = m.snapshotLossy(&p.egress[k])

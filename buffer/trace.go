@@ -31,16 +31,20 @@ func (m *Manager) WouldExceedThreshold(port int, prio uint8, backlog int64) bool
 }
 
 func (m *Manager) wouldExceed(q *queue, backlog int64) bool {
-	held := q.used.bytes()
-	if held.headroom > 0 {
+	if m.inHeadroom(q) > 0 {
 		return true
 	}
-	rest := backlog - (q.config.Private - held.private)
-	if rest <= 0 {
+	rest := m.restShared(q, backlog)
+	if rest == 0 {
 		return false
 	}
 	free := m.lossless.free() - rest
-	return free < 0 || held.shared+rest > m.threshold.Limit(q.id, q.config, free)
+	return free < 0 || q.used.shared.now+rest > m.threshold.Limit(q.id, q.config, free) || m.wouldExceedPort(q, rest)
+}
+
+// restShared is what the private segment of a queue does not take of so many bytes.
+func (m *Manager) restShared(q *queue, bytes int64) int64 {
+	return max(0, bytes-(q.config.Private-q.used.private.now))
 }
 
 // MostShared returns the most bytes of the shared segment that a queue can hold, while no other holds any. A queue
@@ -50,7 +54,9 @@ func (m *Manager) MostShared(port int, prio uint8) int64 {
 	if q == nil {
 		return 0
 	}
-	return m.sharedRoom(q, 0, m.lossless.limit.shared)
+	return sharedRoom(0, m.lossless.limit.shared, func(free int64) int64 {
+		return m.threshold.Limit(q.id, q.config, free)
+	})
 }
 
 // Room returns how many bytes a queue can still take before a frame finds no room: the rest of its private segment, its
@@ -61,22 +67,26 @@ func (m *Manager) Room(port int, prio uint8) int64 {
 	if q == nil {
 		return 0
 	}
-	held := q.used.bytes()
-	room := m.headroomLeft(q)
-	if held.headroom == 0 {
-		room += q.config.Private - held.private + m.sharedRoom(q, held.shared, m.lossless.free())
+	held, room := q.used.bytes(), m.headroomLeft(q)
+	switch {
+	case m.inHeadroom(q) > 0:
+		return room
+	case m.dynamic: // above its threshold the queue takes what its port may hold
+		return room + q.config.Private - held.private + sharedRoom(q.port.used.shared.now, m.lossless.free(),
+			func(free int64) int64 { return m.portLimit(q.port, free) })
 	}
-	return room
+	return room + q.config.Private - held.private + sharedRoom(held.shared, m.lossless.free(),
+		func(free int64) int64 { return m.threshold.Limit(q.id, q.config, free) })
 }
 
-// sharedRoom returns the most bytes that a queue can add to the ω that it has of the shared segment: the largest x with
-// held + x ≤ T, where T is that before the last byte came. The left side rises with x and the right side does not, so
-// bisection finds x.
-func (m *Manager) sharedRoom(q *queue, held, free int64) int64 {
+// sharedRoom returns the most bytes that can be added to what a queue or a port holds of the shared segment: the
+// largest x with held + x ≤ T, where T is the limit before the last byte came. The left side rises with x and the right
+// side does not, so bisection finds x.
+func sharedRoom(held, free int64, limit func(free int64) int64) int64 {
 	low, high := int64(0), max(0, free)
 	for low < high {
 		x := (low + high + 1) / 2
-		if held+x <= m.threshold.Limit(q.id, q.config, free-x+1) {
+		if held+x <= limit(free-x+1) {
 			low = x
 		} else {
 			high = x - 1

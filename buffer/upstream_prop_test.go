@@ -9,7 +9,8 @@ import (
 )
 
 // A peer sends to one ingress queue. It knows nothing of cells: after XOFF so many octets on the wire still arrive, in
-// frames of any size, counted from the frame that turned the queue OFF. A headroom promises to hold them.
+// frames of any size, counted from the frame that turned the queue OFF. A headroom promises to hold them. An insurance
+// promises to hold what the link still brings to all queues of a port: there frames of the others count too.
 type peer struct {
 	reaction int64 // octets on the wire
 	late     int64 // octets on the wire that arrived since the queue turned OFF, or since just before
@@ -79,6 +80,9 @@ func newFabric(t *rapid.T, ringHold bool) (*Manager, *fabric, map[int]PortConfig
 			}
 			pc.Queues[k] = drawQueue.Draw(t, "queue")
 			p := &peer{reaction: rapid.Int64Range(1, 4).Draw(t, "reaction in MTU") * (fabricMTU + wireOverhead)}
+			if first := f.peers[QueueID{port, 3}]; c.Headroom.Dynamic && first != nil {
+				p.reaction = first.reaction // one link, one reaction
+			}
 			pc.Queues[k].Headroom = headroomFor(p.reaction, int64(c.Cell))
 			f.peers[QueueID{port, uint8(k)}] = p
 			c.Lossless.Size += 2*mtu + pc.Queues[k].Private + int64(c.Cell)
@@ -136,7 +140,7 @@ func TestObedientPeersLoseNothing(t *testing.T) {
 			switch off, pool := m.headroomOfOff(), m.lossless.limit.headroom; {
 			case v.Accepted():
 				held = append(held, fr)
-			case v != Wait && v != DropHeadroomPool || off <= pool:
+			case v != Wait && v != DropHeadroomPool || off <= pool || m.dynamic:
 				t.Fatalf("%+v: verdict %v, %+v; queues with %d B of headroom are OFF, %d B are there", fr, v, *p, off,
 					pool)
 			default:
@@ -145,7 +149,11 @@ func TestObedientPeersLoseNothing(t *testing.T) {
 			if wasOn && p.off && !wouldCross {
 				t.Fatalf("%+v turned its queue OFF, WouldExceedThreshold did not say so", fr)
 			}
-			p.late += int64(fr.n) + wireOverhead
+			for id, other := range f.peers {
+				if other == p || m.dynamic && id.Port == fr.port {
+					other.late += int64(fr.n) + wireOverhead
+				}
+			}
 		}
 		useReaction := func(t *rapid.T) {
 			fr := drawFrame(t, ports)

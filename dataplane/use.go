@@ -23,7 +23,7 @@ type HeadroomUse struct {
 	// Frames that found no room: they wait in the ring, or with ring_hold: off they are dropped.
 	Waited uint64 // after XOFF, because the headroom was too small for what came after XOFF
 	// WaitedBehindEarlier came after XOFF, and all that came after XOFF would have fitted: frames that had arrived
-	// before had taken the headroom.
+	// before had taken the headroom, or with dynamic headroom frames of other priorities the insurance.
 	WaitedBehindEarlier uint64
 	WaitedEarly         uint64 // had arrived before XOFF left
 	WaitedForPool       uint64 // whenever: their queue's headroom had room, and the shared headroom pool had none

@@ -40,6 +40,7 @@ type rig struct {
 	delay    int64               // of all links, ns
 	speed    int64               // of all links, bit/s
 	ringHold bool                // frames without buffer wait
+	change   func(*dataplane.Config, map[int]dataplane.PortConfig)
 }
 
 func newRig(tb reporter, speed, delay int64) *rig {
@@ -88,6 +89,9 @@ func (r *rig) addSwitch(n int, shared, octets int, statics map[int]int) int {
 		}
 		cfg.Buffer.Lossless.Size += c.Ingress[lossless].Headroom
 		ports[i] = c
+	}
+	if r.change != nil {
+		r.change(&cfg, ports)
 	}
 	sw, err := dataplane.New(cfg, 1)
 	if err != nil {

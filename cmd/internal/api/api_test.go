@@ -95,6 +95,7 @@ func (f *fake) Snapshot(v *dataplane.Snapshot) {
 	q.Used.Shared = buffer.Level{Now: 1024, Persistent: 4096, User: 2048, Window: 3072}
 	b1 := buffer.PortSnapshot{Port: 0, Name: "p1", Mode: macctl.ModePFC}
 	b1.Ingress[3] = q
+	b1.Insurance.Size, b1.Insurance.Used = 65536, buffer.Level{Now: 512, Persistent: 4096, User: 2048, Window: 1024}
 	b2 := buffer.PortSnapshot{Port: 1, Name: "p2", Mode: macctl.ModePause}
 	b2.Ingress[0] = q
 	v.Buffer = buffer.Snapshot{Ports: []buffer.PortSnapshot{b1, b2, {Port: 2, Name: "p3"}}}

@@ -18,7 +18,7 @@ var levels = []string{
 	"Removed", "Begun",
 	"QueueBytes", "QueueBytesMax", "RingFramesMax", "Entries", "Static", "Lossless", "Lossy", "Off", "Threshold",
 	"Waiting", "Used", "Alpha", "Peak", "Paced", "LeastLeft", "Ring", "LateNs", "Last", "ToUplink",
-	"ToMembers", "Share", "Area",
+	"ToMembers", "Share", "Area", "Insurance",
 }
 
 // everyCounter calls do for every counter below v.

@@ -52,6 +52,7 @@ type BufferPort struct {
 	Up            bool           `json:"up"`
 	Removed       bool           `json:"removed"`        // its frames still wait at other ports
 	IngressQueues []IngressQueue `json:"ingress_queues"` // the lossless ones
+	Insurance     *Segment       `json:"insurance"`      // of all of them together; null unless policy is dsh
 	EgressQueues  []EgressBuffer `json:"egress_queues"`  // lossy frames that wait in queue 0 to 7, in this order
 	Ring          *Ring          `json:"ring"`           // null for a removed port
 }
@@ -60,7 +61,7 @@ type BufferPort struct {
 type IngressQueue struct {
 	Priority       Priority `json:"priority"`
 	Off            bool     `json:"off"`             // the peer is held
-	ThresholdBytes int64    `json:"threshold_bytes"` // T at this moment, which bounds the shared segment's part
+	ThresholdBytes int64    `json:"threshold_bytes"` // most of the shared segment that does not hold the peer now
 	Segments       Segments `json:"segments"`
 	WaitingBytes   int64    `json:"waiting_bytes"` // the frame that waits in the receive ring for buffer
 	AdmittedFrames uint64   `json:"admitted_frames"`
@@ -111,6 +112,9 @@ func newSegment(size *int64, l *buffer.Level) *Segment {
 
 func (m *moment) bufferPort(b *buffer.PortSnapshot) BufferPort {
 	v := BufferPort{Port: b.Name, Removed: b.Removed}
+	if i := &b.Insurance; i.Size > 0 {
+		v.Insurance = newSegment(&i.Size, &i.Used)
+	}
 	for k := range b.Ingress {
 		if q := &b.Ingress[k]; q.Lossless {
 			v.IngressQueues = append(v.IngressQueues, ingressQueue(q, b.Mode, k))
@@ -156,13 +160,19 @@ func (r *Buffer) Text() string {
 			}
 		}
 	}, "PORT", "QUEUE", ">USED", ">THRESHOLD", ">MAX", ">MAX SINCE CLEAR", ">MAX LAST 10 s", ">DROPS")
+	insurances := tableOf(r.Ports, func(t *table, p *BufferPort) {
+		if s := p.Insurance; s != nil {
+			t.row(p.label(), s.SizeBytes, s.UsedBytes, s.MaxStartBytes, s.MaxClearBytes, s.MaxWindow)
+		}
+	}, "PORT", ">SIZE", ">USED", ">MAX", ">MAX SINCE CLEAR", ">MAX LAST 10 s")
 	rings := tableOf(r.Ports, func(t *table, p *BufferPort) {
 		if p.Ring != nil && len(p.IngressQueues) > 0 {
 			t.row(p.Port, p.Ring.Slots, p.Ring.SmallSlots, p.Ring.MaxFrames, ns(p.Ring.HoldNs), p.Ring.HoldBytes)
 		}
 	}, "PORT", ">SLOTS", ">SMALL SLOTS", ">MOST WAITING", ">HELD FOR", ">HELD BYTES")
 	return sections(r.headline(), section{"", pools}, section{"Lossless ingress queues", r.ingressTable()},
-		section{"Lossy egress queues that were used", egress}, section{"Lossless receive rings", rings})
+		section{"Insurances of ports", insurances}, section{"Lossy egress queues that were used", egress},
+		section{"Lossless receive rings", rings})
 }
 
 func (r *Buffer) ingressTable() *table {

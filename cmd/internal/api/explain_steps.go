@@ -254,8 +254,11 @@ func (n *explainer) admission() {
 		n.add("buffer", "buffer.lossless.alpha", "admitted: %s private, %s shared; no XOFF for it", count(p.Private),
 			count(p.Shared))
 	case buffer.AcceptHeadroom:
-		n.add("buffer", "buffer.headroom", "beyond the threshold: admitted into the headroom, %s; %s",
-			count(p.Headroom), n.xoff())
+		into := "headroom, " + count(p.Headroom)
+		if p.Headroom == 0 {
+			into = "shared segment (policy dsh)"
+		}
+		n.add("buffer", "buffer.headroom", "beyond the threshold: admitted into the %s; %s", into, n.xoff())
 	case buffer.Wait:
 		n.add("buffer", "buffer.ring_hold",
 			"no room, in the headroom either: the frame waits in the receive ring, and is not lost; %s", n.xoff())

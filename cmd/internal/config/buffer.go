@@ -32,6 +32,7 @@ type Policy string
 const (
 	PolicyDT     Policy = "dt"     // Dynamic Threshold: alpha times the free shared segment
 	PolicyStatic Policy = "static" // xoff
+	PolicyDSH    Policy = "dsh"    // Dynamic Threshold, with dynamic and shared headroom
 )
 
 // Headroom is the source of η, the headroom of a lossless ingress queue.
@@ -72,6 +73,14 @@ func defaultBuffer() Buffer {
 	}
 }
 
+// Sharing says how queues share the headroom segment.
+func (b *Buffer) Sharing() buffer.HeadroomSharing {
+	if b.Policy == PolicyDSH {
+		return buffer.HeadroomSharing{Dynamic: true}
+	}
+	return b.HeadroomPool
+}
+
 // defaultXonOffset fills in xon_offset, where neither it nor xon is written.
 func (b *Buffer) defaultXonOffset() {
 	if b.Xon == nil && b.XonOffset == nil {
@@ -97,7 +106,7 @@ func (b *Buffer) fields() []field {
 		optional("xon", &b.Xon, size(0, maxSize)),
 		optional("xon_offset", &b.XonOffset, size(0, maxSize)),
 		optional("xoff", &b.Xoff, size(1, maxSize)),
-		key("policy", &b.Policy, oneOf(PolicyDT, PolicyStatic)),
+		key("policy", &b.Policy, oneOf(PolicyDT, PolicyStatic, PolicyDSH)),
 		key("ring_hold", &b.RingHold, toggle),
 	}
 }

@@ -21,6 +21,10 @@ func (c *Config) check() []*Error {
 		faults = append(faults, c.Errorf("buffer.headroom_pool",
 			"ratio %v and size %s contradict each other: write one", h.Ratio, formatSize(h.Size)))
 	}
+	if h := c.Buffer.HeadroomPool; c.Buffer.Policy == PolicyDSH && (h.Size > 0 || h.Ratio != 1) {
+		faults = append(faults, c.Errorf("buffer.headroom_pool",
+			"policy dsh takes headroom from the shared segment, and has no pool: remove the key, or write policy: dt"))
+	}
 	if c.Buffer.Policy == PolicyStatic {
 		faults = append(faults, c.checkStatic()...)
 	}

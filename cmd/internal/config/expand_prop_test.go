@@ -222,8 +222,11 @@ func drawBuffer(t *rapid.T, b *Buffer) {
 		b.HeadroomPool = buffer.HeadroomSharing{Ratio: 1, Size: drawSize(t, "pool", 1)}
 	}
 	b.RingHold = rapid.Bool().Draw(t, "ring hold")
-	if b.Policy = choose(t, "policy", PolicyDT, PolicyStatic); b.Policy == PolicyStatic {
+	switch b.Policy = choose(t, "policy", PolicyDT, PolicyStatic, PolicyDSH); b.Policy {
+	case PolicyStatic:
 		b.Xoff = new(int64(1 << 20))
+	case PolicyDSH:
+		b.HeadroomPool = buffer.HeadroomSharing{Ratio: 1}
 	}
 	b.Xon = drawOptional(t, "xon", 0)
 	b.defaultXonOffset()

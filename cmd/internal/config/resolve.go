@@ -173,7 +173,7 @@ func (c *Config) reserve() (r reservation) {
 		}
 		r.need.Add(headrooms)
 	}
-	r.headroom = c.Buffer.HeadroomPool.Segment(r.need, c.Buffer.Cell)
+	r.headroom = c.Buffer.Sharing().Segment(r.need, c.Buffer.Cell)
 	return r
 }
 

@@ -121,7 +121,7 @@ func TestSchemaDefaults(t *testing.T) {
 var beyond = []string{
 	"documents.yaml",                                              // two YAML documents
 	"loopback.yaml", "port_contradictions.yaml", "tap_wires.yaml", // keys that contradict each other
-	"static.yaml", "static_xon.yaml", "watchdog_poll.yaml", "headroom_pool.yaml", //
+	"static.yaml", "static_xon.yaml", "watchdog_poll.yaml", "headroom_pool.yaml", "dsh_pool.yaml",
 	"watchdog_slow.yaml", "trunk_drops.yaml", "trunk_rates.yaml", "trunk_unmetered.yaml", //
 	"pool_headroom.yaml", "pool_lossy.yaml", "pool_shared.yaml", // what does not fit into the buffer
 }

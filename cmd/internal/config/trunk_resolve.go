@@ -189,7 +189,7 @@ func (c *Config) reservedBeside(held []string, priority int, found map[string]in
 		}
 		need.Add(headrooms)
 	}
-	return private + min(headroom, c.Buffer.HeadroomPool.Segment(need, c.Buffer.Cell))
+	return private + min(headroom, c.Buffer.Sharing().Segment(need, c.Buffer.Cell))
 }
 
 // TrunkRoom checks the high watermarks of all trunks with measured headrooms, in whole cells by port name. A

@@ -52,9 +52,9 @@ func (c *Config) warnLossless() (all []Warning) {
 		all = append(all, c.warning("unknown_lossless",
 			"there is no lossy priority to demote to: frames to unknown stations are dropped"))
 	}
-	if c.Buffer.Xoff != nil && c.Buffer.Policy == PolicyDT {
+	if c.Buffer.Xoff != nil && c.Buffer.Policy != PolicyStatic {
 		all = append(all, c.warning("buffer.xoff",
-			"has no effect with policy: dt, which finds the threshold from alpha"))
+			"has no effect with policy: %s, which finds the threshold from alpha", c.Buffer.Policy))
 	}
 	return all
 }
@@ -85,6 +85,9 @@ func (c *Config) warnHeadroom() (all []Warning) {
 // warnHeadroomPool says when an over-subscribed headroom pool has no room.
 func (c *Config) warnHeadroomPool() (all []Warning) {
 	r, h := c.reserve(), c.Buffer.HeadroomPool
+	if c.Buffer.Policy == PolicyDSH {
+		return c.warnDynamicHeadroom(r)
+	}
 	if size := formatSize(r.headroom); h.Size > 0 && c.Buffer.WholeCells(h.Size) < r.headroom {
 		all = append(all, c.warning("buffer.headroom_pool.size",
 			"%s does not hold the largest headroom of a queue: the pool gets %s", formatSize(h.Size), size))
@@ -99,6 +102,23 @@ func (c *Config) warnHeadroomPool() (all []Warning) {
 	return append(all, c.warning("buffer.headroom_pool", "the pool holds %s, and the headrooms of %d queues are %s "+
 		"together: where queues whose headrooms are more than the pool hold their peers at once, %s",
 		formatSize(r.headroom), r.queues, formatSize(r.need.Sum), fate))
+}
+
+// warnDynamicHeadroom finds queues whose threshold is below their headroom even while the buffer is empty: each of
+// their frames beyond private holds the peer.
+func (c *Config) warnDynamicHeadroom(r reservation) (all []Warning) {
+	shared := float64(c.Buffer.Lossless.Size - r.private - r.headroom)
+	for p := range c.ports() {
+		for priority, q := range p.Queues {
+			if q.Lossless && q.Alpha*shared <= float64(q.Headroom) {
+				all = append(all, c.warning("buffer.policy", "dsh holds the peer of port %s with every frame of "+
+					"priority %s beyond its private segment: alpha, %v, times the shared segment, %s, is no more "+
+					"than the headroom, %s: enlarge buffer.lossless.size or alpha", p.Name, p.priorityKey(priority),
+					q.Alpha, formatSize(int64(shared)), formatSize(q.Headroom)))
+			}
+		}
+	}
+	return all
 }
 
 func (c *Config) warnSpeeds() (all []Warning) {
@@ -135,9 +155,9 @@ func (c *Config) warnOverrides() (all []Warning) {
 				all = append(all, c.warning(key, "has no effect with flow_control: off"))
 			case !p.Queues[priority].Lossless:
 				all = append(all, c.warning(key, "has no effect, because priority %d is not lossless", priority))
-			case own.Xoff != nil && c.Buffer.Policy == PolicyDT:
+			case own.Xoff != nil && c.Buffer.Policy != PolicyStatic:
 				all = append(all, c.warning(key+".xoff",
-					"has no effect with policy: dt, which finds the threshold from alpha"))
+					"has no effect with policy: %s, which finds the threshold from alpha", c.Buffer.Policy))
 			}
 		}
 	}
