@@ -104,9 +104,13 @@ func (c *Config) warnHeadroomPool() (all []Warning) {
 		formatSize(r.headroom), r.queues, formatSize(r.need.Sum), fate))
 }
 
-// warnDynamicHeadroom finds queues whose threshold is below their headroom even while the buffer is empty: each of
-// their frames beyond private holds the peer.
+// warnDynamicHeadroom finds a switch on which dsh saves nothing, and queues whose threshold is below their headroom
+// even while the buffer is empty: each of their frames beyond private holds the peer.
 func (c *Config) warnDynamicHeadroom(r reservation) (all []Warning) {
+	if r.headroom > 0 && r.headroom == r.need.Sum {
+		all = append(all, c.warning("buffer.policy", "dsh reserves as much as dt, and holds peers earlier, because no "+
+			"port has two lossless priorities: write dt"))
+	}
 	shared := float64(c.Buffer.Lossless.Size - r.private - r.headroom)
 	for p := range c.ports() {
 		for priority, q := range p.Queues {
