@@ -19,21 +19,21 @@ import (
 type endpoint struct {
 	host     string
 	flows    []int // of the plan: those that it sends, in the order of its report
-	senders  map[string]bool
 	cmd      *exec.Cmd
 	out      bytes.Buffer
 	messages bytes.Buffer
 	sent     traffic.SendReport
 	received traffic.SinkReport
+	err      error // when it has ended
 }
 
 // Times around the traffic.
 const (
-	startTime    = 1500 * time.Millisecond // for senders to find their sinks,
-	startTimeOf  = 150 * time.Millisecond  // and for each endpoint, where many start at once
-	progressTime = 200 * time.Millisecond
-	settleTime   = 60 * time.Second // after the traffic, until every sender and sink has ended
-	slots        = 100              // of a sink's window, from which rates are taken
+	startTime     = 1500 * time.Millisecond // for senders to find their sinks,
+	startTimeOf   = 150 * time.Millisecond  // and for each endpoint, where many start at once
+	progressTime  = 200 * time.Millisecond
+	abandonedTime = time.Hour // after the traffic, when a sink ends by itself
+	slots         = 100       // of a sink's window, from which rates are taken
 )
 
 // addEndpoints finds the senders and sinks of the flows.
@@ -58,63 +58,45 @@ func (r *run) addEndpoints() error {
 		}
 		e.flows = append(e.flows, i)
 		if r.sinks[f.To] == nil {
-			r.sinks[f.To] = &endpoint{host: f.To, senders: map[string]bool{}}
+			r.sinks[f.To] = &endpoint{host: f.To}
 		}
-		r.sinks[f.To].senders[f.From] = true
 	}
 	return nil
 }
 
-// runEndpoints starts senders and sinks, and waits for their reports.
-func (r *run) runEndpoints(ctx context.Context) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	lead := startTime + startTimeOf*time.Duration(len(r.senders)+len(r.sinks))
-	r.start = time.Now().Add(lead)
-	limit := time.AfterFunc(lead+r.length+settleTime, func() {
-		cancel(fmt.Errorf("senders and sinks have not ended %v after the traffic", settleTime))
-	})
-	defer limit.Stop()
-	var started []*endpoint
-	answers := make(chan error, len(r.senders)+len(r.sinks))
-	begin := func(e *endpoint, args []string, report any) error {
-		if err := r.startEndpoint(ctx, e, args); err != nil {
+// startEndpoints starts sinks and senders.
+func (r *run) startEndpoints(ctx context.Context) error {
+	r.start = time.Now().Add(startTime + startTimeOf*time.Duration(cap(r.ended)))
+	for _, e := range r.sinks {
+		if err := r.startEndpoint(ctx, e, r.sinkArgs(), &e.received); err != nil {
 			return err
 		}
-		started = append(started, e)
-		go func() { answers <- e.finish(report) }()
-		return nil
 	}
-	err := func() error {
-		for _, e := range r.sinks {
-			if err := begin(e, r.sinkArgs(e), &e.received); err != nil {
-				return err
-			}
+	for _, e := range r.senders {
+		if err := r.startEndpoint(ctx, e, r.senderArgs(e), &e.sent); err != nil {
+			return err
 		}
-		for _, e := range r.senders {
-			if err := begin(e, r.senderArgs(e), &e.sent); err != nil {
-				return err
-			}
-		}
-		return nil
-	}()
+	}
+	return nil
+}
+
+// wait waits until only so many endpoints run, or one has failed.
+func (r *run) wait(ctx context.Context, left int) error {
 	tick := time.NewTicker(progressTime)
 	defer tick.Stop()
-	for left := len(started); left > 0; {
+	for r.started > left {
 		select {
-		case end := <-answers:
-			if left--; end != nil && err == nil {
-				err = end
-				cancel(err) // the others
+		case <-ctx.Done():
+			return ctx.Err()
+		case e := <-r.ended:
+			if r.started--; e.err != nil {
+				return e.err
 			}
 		case <-tick.C:
-			r.progress("%s, %d of %d endpoints have ended", r.phase(), len(started)-left, len(started))
+			r.progress("%s", r.phase())
 		}
 	}
-	if cause := context.Cause(ctx); cause != nil {
-		return cause
-	}
-	return err
+	return nil
 }
 
 // phase says where in the traffic the run is.
@@ -143,11 +125,11 @@ func (r *run) senderArgs(e *endpoint) []string {
 	return args
 }
 
-// sinkArgs are the arguments of a sink. It ends by itself, also when nobody waits for it any longer.
-func (r *run) sinkArgs(e *endpoint) []string {
-	return []string{"sink", "--expect", fmt.Sprint(len(e.senders)), "--from", fmt.Sprint(r.start.UnixNano()), "--until",
+// sinkArgs are the arguments of a sink. It ends by a signal, and by itself where nobody waits for it any longer.
+func (r *run) sinkArgs() []string {
+	return []string{"sink", "--from", fmt.Sprint(r.start.UnixNano()), "--until",
 		fmt.Sprint(r.start.Add(r.length).UnixNano()), "--slots", fmt.Sprint(slots), "--seconds",
-		fmt.Sprint((time.Until(r.start) + r.length + settleTime).Seconds())}
+		fmt.Sprint((time.Until(r.start) + r.length + abandonedTime).Seconds())}
 }
 
 // address is that of a host.
@@ -162,7 +144,7 @@ func (r *run) address(host string) string {
 
 // startEndpoint starts a command of this program inside a host, at the speed and with the flow control of the port that
 // the host is linked to.
-func (r *run) startEndpoint(ctx context.Context, e *endpoint, args []string) error {
+func (r *run) startEndpoint(ctx context.Context, e *endpoint, args []string, report any) error {
 	self, err := os.Executable()
 	if err != nil {
 		return err
@@ -183,7 +165,15 @@ func (r *run) startEndpoint(ctx context.Context, e *endpoint, args []string) err
 	if err := e.cmd.Start(); err != nil {
 		return fmt.Errorf("host %s: %w (nsenter is of util-linux)", e.host, err)
 	}
+	r.started++
+	go r.runWait(e, report)
 	return nil
+}
+
+// runWait tells when an endpoint has ended.
+func (r *run) runWait(e *endpoint, report any) {
+	e.err = e.finish(report)
+	r.ended <- e
 }
 
 // finish waits for the report of an endpoint.

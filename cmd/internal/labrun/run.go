@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"pfcswitch/cmd/internal/api"
 	"pfcswitch/cmd/internal/config"
 	"pfcswitch/cmd/internal/demo"
@@ -35,12 +37,18 @@ type run struct {
 	start    time.Time // of the traffic
 	senders  []*endpoint
 	sinks    map[string]*endpoint // by host
+	started  int                  // endpoints
+	ended    chan *endpoint       // each of them
 	before   map[string]*api.State
 	after    map[string]*api.State
 }
 
-// drainTime is how long the switches may take to become empty when the endpoints have ended.
-const drainTime = 10 * time.Second
+// Times after the traffic.
+const (
+	stallTime = 5 * time.Second        // without a frame that moves, after which held frames are lost
+	lookTime  = 100 * time.Millisecond // between two looks whether the switches are empty
+	restTime  = 300 * time.Millisecond // for the last frames to reach the sinks
+)
 
 // Run sends the traffic of a file and judges the result. A lab that is not up is brought up, and taken down again. An
 // error means that nothing was judged: it has file, line and key where the file is at fault.
@@ -56,6 +64,7 @@ func Run(ctx context.Context, file string, o Options) (_ *simulation.Report, err
 	if err := r.addEndpoints(); err != nil {
 		return nil, err
 	}
+	r.ended = make(chan *endpoint, len(r.senders)+len(r.sinks))
 	o.progress("lab %s: %d nodes", t.Name, len(t.Switches)+len(t.Hosts))
 	state, down, err := topology.Use(ctx, t, file, o.Keeper)
 	if err != nil {
@@ -72,21 +81,66 @@ func Run(ctx context.Context, file string, o Options) (_ *simulation.Report, err
 	return r.report(), nil
 }
 
-// send runs the endpoints, and asks the switches before and after.
+// send runs the endpoints, and asks the switches before and after. Sinks go on until the switches are empty: frames may
+// be held for long after they were sent.
 func (r *run) send(ctx context.Context) (err error) {
 	if r.before, err = r.observe(ctx); err != nil {
 		return err
 	}
-	if err := r.runEndpoints(ctx); err != nil {
+	ctx, end := context.WithCancel(ctx)
+	defer func() {
+		end()
+		for ; r.started > 0; r.started-- {
+			<-r.ended
+		}
+	}()
+	if err := r.startEndpoints(ctx); err != nil {
 		return err
 	}
-	r.progress("the switches are to be empty")
-	for deadline := time.Now().Add(drainTime); ; {
-		if r.after, err = r.observe(ctx); err != nil || r.drained() || time.Now().After(deadline) {
+	if err := r.wait(ctx, len(r.sinks)); err != nil {
+		return err
+	}
+	if err := r.drain(ctx); err != nil {
+		return err
+	}
+	for _, e := range r.sinks {
+		_ = e.cmd.Process.Signal(unix.SIGTERM) // one that has ended says why
+	}
+	return r.wait(ctx, 0)
+}
+
+// drain waits until the switches are empty, or nothing moves.
+func (r *run) drain(ctx context.Context) (err error) {
+	sent, moved := uint64(0), time.Now()
+	for {
+		if r.after, err = r.observe(ctx); err != nil {
 			return err
 		}
-		time.Sleep(50 * time.Millisecond)
+		now, held := r.sent()
+		if now != sent {
+			sent, moved = now, time.Now()
+		}
+		if r.progress("the last frames: switches hold %d kB", held/1000); r.drained() || time.Since(moved) > stallTime {
+			time.Sleep(restTime)
+			return nil
+		}
+		time.Sleep(lookTime)
 	}
+}
+
+// sent returns how many frames the switches have sent, and how many octets they hold.
+func (r *run) sent() (frames uint64, held int64) {
+	for _, s := range r.after {
+		for i := range s.Ports {
+			frames += s.Ports[i].TransmitFrames
+		}
+		for _, p := range s.Pools {
+			for _, segment := range p.Segments.All() {
+				held += segment.UsedBytes
+			}
+		}
+	}
+	return frames, held
 }
 
 // observe asks every switch for its state at one moment.

@@ -222,5 +222,5 @@ func interruptedRun(r *rig) {
 
 // endpoints returns the command lines of senders and sinks of this program.
 func (r *rig) endpoints() (all []string) {
-	return append(r.processes("--start"), r.processes("--expect")...)
+	return append(r.processes("--start"), r.processes("--until")...)
 }
