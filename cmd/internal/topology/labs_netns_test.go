@@ -35,7 +35,7 @@ func TestLabs(t *testing.T) {
 		{"interrupted", interruptedUp}, {"atomic", failedUp},
 		{"ordinary", unprivilegedUser}, {"nic", hostNIC}, {"others", foreignSocket}, {"said", keeperLog},
 		{"late", interruptedWhenReady}, {"collected", collectedKeeper},
-		{"virtual", sameInVirtualTime}, {"virtualholds", sameHoldsInVirtualTime}, {"runs", runsInALab},
+		{"virtual", sameInVirtualTime}, {"virtualholds", sameHoldsInVirtualTime}, {"runs", runsInALab}, {"heldlong", heldLong},
 		{"refusedruns", refusedRuns}, {"interruptedrun", interruptedRun},
 	} {
 		t.Run(part.name, func(t *testing.T) { part.test(r.withTest(t)) })
@@ -327,6 +327,11 @@ func unprivilegedUser(r *rig) {
 	must(r.t, syscall.Kill(s.Keeper, syscall.SIGKILL))
 	r.waitProcessesEnded(name)
 	r.run("lab", "down", path)
+	must(r.t, os.WriteFile(path, []byte("name: "+name+"\n"+pair[8:]+"traffic: {f: {from: h1, to: h2, rate: 10M, "+
+		"duration: 200ms}}\n"), 0o644))
+	if got := r.run("lab", "run", path); !strings.Contains(got, "PASS") {
+		r.t.Errorf("a run says %s", got)
+	}
 }
 
 // A host NIC has the host's address, and its own socket.

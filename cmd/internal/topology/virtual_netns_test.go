@@ -167,6 +167,34 @@ func runsInALab(r *rig) {
 	r.run("lab", "down", path)
 }
 
+// heldLong: frames that are held for seconds behind those for a slow receiver are not lost, also where their own
+// receiver has waited for them in vain. The report says who held whom.
+func heldLong(r *rig) {
+	path, _ := r.file(`name: x
+switches: {s1: {preset: roce}, s2: {preset: roce, buffer: {lossless: {size: 256KiB}}}}
+hosts: {h1: {}, h2: {}, h3: {}, h4: {}}
+links:
+  l1: {ends: [h1, "s1:p1"], speed: 10M}
+  l2: {ends: [h2, "s1:p2"], speed: 10M}
+  up: {ends: ["s1:up", "s2:down"], speed: 10M}
+  l3: {ends: [h3, "s2:p3"], speed: 1M}
+  l4: {ends: [h4, "s2:p4"], speed: 10M}
+traffic:
+  full: {from: h1, to: h3, octets: 1514, duration: 500ms}
+  victim: {from: h2, to: h4, octets: 1514, rate: 100K, duration: 500ms}
+`)
+	var v simulation.Report
+	must(r.t, json.Unmarshal([]byte(r.run("lab", "run", path, "-j")), &v))
+	if !v.Pass || v.Flows[1].Received == 0 || v.Lasted < 1e9 {
+		r.t.Errorf("%+v", v)
+	}
+	if !slices.ContainsFunc(v.Holds, func(h simulation.Hold) bool {
+		return h.By == "s2:down" && h.Held == "s1:up" && h.Priority == 3 && h.Share > 0.1
+	}) {
+		r.t.Errorf("%+v, want that s2 held s1", v.Holds)
+	}
+}
+
 // refusedRuns: a run that cannot be says why, with file, line and key where the file is at fault, and changes nothing.
 func refusedRuns(r *rig) {
 	path, name := r.file(pair)
@@ -201,7 +229,7 @@ func refusedRuns(r *rig) {
 	r.run("lab", "down", name)
 }
 
-// A lab runs for an ordinary user too, and an interrupt takes down what the run brought up.
+// An interrupt takes down what the run brought up.
 func interruptedRun(r *rig) {
 	path, name := r.file(strings.ReplaceAll(unequal, "duration: 3s", "duration: 60s"))
 	cmd := r.command("lab", "run", path)
