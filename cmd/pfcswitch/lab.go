@@ -1,6 +1,7 @@
 package main
 
 import (
+	"io"
 	"os"
 	"syscall"
 
@@ -55,10 +56,17 @@ var keeper = []string{"lab", "hold"}
 
 func labRunCommand() *cobra.Command {
 	var asJSON bool
+	var svg string
 	c := labFileCommand("run", "send what the traffic section of a file says, on real links, and judge it",
 		func(cmd *cobra.Command, file string) error {
 			return judged(cmd, asJSON, func(progress func(string)) (*simulation.Report, error) {
-				return labrun.Run(cmd.Context(), file, labrun.Options{Keeper: keeper, Progress: progress})
+				return withPicture(svg, func(out io.Writer) (*simulation.Report, error) {
+					r, err := labrun.Run(cmd.Context(), file, labrun.Options{Keeper: keeper, Progress: progress})
+					if err == nil && out != nil {
+						err = r.HoldsPicture(out)
+					}
+					return r, err
+				})
 			})
 		}, syscall.SIGHUP)
 	c.Long = "Starts a sender in each host that sends and a sink in each that receives. A host obeys PFC or PAUSE as " +
@@ -67,6 +75,7 @@ func labRunCommand() *cobra.Command {
 		"0 passed, 1 failed, 2 could not run."
 	c.Example = "  pfcswitch lab run scripts/lab/incast.yaml"
 	jsonFlag(c, &asJSON)
+	c.Flags().StringVar(&svg, "svg", "", "draw who held whom into this file")
 	return notRunOnUsage(c)
 }
 

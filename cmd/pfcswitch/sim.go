@@ -81,7 +81,7 @@ func judged(cmd *cobra.Command, asJSON bool, run func(progress func(string)) (*s
 	return nil
 }
 
-// simulate runs a file and writes a picture and captures where they are wanted. Where nothing ran, no picture is left.
+// simulate runs a file and writes a picture and captures where they are wanted.
 func simulate(cmd *cobra.Command, file, svg, pcap string, o simulation.Options) (r *simulation.Report, err error) {
 	if pcap != "" {
 		if err := os.MkdirAll(pcap, 0o777); err != nil {
@@ -91,8 +91,16 @@ func simulate(cmd *cobra.Command, file, svg, pcap string, o simulation.Options) 
 			return os.Create(filepath.Join(pcap, name+".pcapng"))
 		}
 	}
-	if svg == "" {
+	return withPicture(svg, func(picture io.Writer) (*simulation.Report, error) {
+		o.SVG = picture
 		return simulation.Run(cmd.Context(), file, o)
+	})
+}
+
+// withPicture opens the file of a picture for a run, if one is wanted. Where nothing ran, no picture is left.
+func withPicture(svg string, run func(io.Writer) (*simulation.Report, error)) (r *simulation.Report, err error) {
+	if svg == "" {
+		return run(nil)
 	}
 	picture, err := os.Create(svg)
 	if err != nil {
@@ -103,6 +111,5 @@ func simulate(cmd *cobra.Command, file, svg, pcap string, o simulation.Options) 
 			err = errors.Join(err, os.Remove(svg))
 		}
 	}()
-	o.SVG = picture
-	return simulation.Run(cmd.Context(), file, o)
+	return run(picture)
 }

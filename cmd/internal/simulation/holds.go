@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -133,4 +134,58 @@ func (r *Report) holdsText(out io.Writer) error {
 	}
 	fmt.Fprintln(out)
 	return nil
+}
+
+// Measures of the picture of holds, in pixels.
+const (
+	columnWidth = 200 // of a step
+	rowHeight   = 36
+	nodeWidth   = 80
+	nodeHeight  = 22
+)
+
+// HoldsPicture writes who held whom as an SVG: a column for each step, from where frames pile up to the left, to the
+// senders; a line is the wider, the longer the hold. Minor holds are left out.
+func (r *Report) HoldsPicture(out io.Writer) error {
+	holds := slices.DeleteFunc(slices.Clone(r.Holds), func(h Hold) bool { return h.minor })
+	columns := map[string]int{}
+	place := func(end string, column int) {
+		if at, ok := columns[nodeOf(end)]; !ok || column < at {
+			columns[nodeOf(end)] = column
+		}
+	}
+	for _, h := range holds {
+		place(h.By, h.Step-1)
+		place(h.Held, h.Step)
+	}
+	type point struct{ x, y int }
+	at, rows, last := map[string]point{}, map[int]int{}, 0
+	for _, node := range slices.Sorted(maps.Keys(columns)) {
+		c := columns[node]
+		at[node] = point{20 + columnWidth*c, 60 + rowHeight*rows[c]}
+		rows[c]++
+		last = max(last, c)
+	}
+	var p picture
+	p.text(10, 22, 15, "start", r.Phases[0].Title)
+	p.text(10, 42, 12, "start", "Who held whom, in % of the time. Frames pile up at the left, and senders wait at the "+
+		"right.")
+	for _, h := range holds {
+		from, to := at[nodeOf(h.By)], at[nodeOf(h.Held)]
+		fmt.Fprintf(&p, `<path d="M%d %dL%d %d" stroke="#b22222" stroke-opacity="0.5" stroke-width="%.1f"/>`+"\n",
+			from.x+nodeWidth, from.y+nodeHeight/2, to.x, to.y+nodeHeight/2, 0.5+8*h.Share)
+		p.text((from.x+nodeWidth+4*to.x)/5, (from.y+4*to.y)/5+nodeHeight/2-3, 10, "middle", fmt.Sprintf("%.0f",
+			100*h.Share))
+	}
+	for _, node := range slices.Sorted(maps.Keys(at)) {
+		a := at[node]
+		fmt.Fprintf(&p, `<rect x="%d" y="%d" width="%d" height="%d" fill="#dde8f0" stroke="#222"/>`+"\n", a.x, a.y,
+			nodeWidth, nodeHeight)
+		p.text(a.x+nodeWidth/2, a.y+15, 12, "middle", node)
+	}
+	most := 0
+	for _, n := range rows {
+		most = max(most, n)
+	}
+	return p.write(out, max(pictureWidth, 40+columnWidth*last+nodeWidth), 80+rowHeight*most)
 }

@@ -2,6 +2,8 @@ package simulation
 
 import (
 	"bytes"
+	"encoding/xml"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -95,6 +97,11 @@ func TestHoldsOfASlowReceiver(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, text, _ := strings.Cut(b.String(), "STEP  BY")
+	var svg bytes.Buffer
+	if err := errors.Join(r.HoldsPicture(&svg), xml.Unmarshal(svg.Bytes(), new(struct{}))); err != nil ||
+		strings.Count(svg.String(), "<path") != 2 || strings.Count(svg.String(), "<rect x=") != 3 {
+		t.Errorf("%v: %s", err, svg.String())
+	}
 	first, second := strings.Index(text, "\n1     s2:down  s1:up"), strings.Index(text, "\n2     s1:p     h1")
 	if first < 0 || second < first {
 		t.Errorf("%s", b.String())

@@ -154,8 +154,13 @@ func (c *course) svg(out io.Writer, title string) error {
 		p.panel(y, panel.title, c.at, panel.lines)
 		y += panelHeight + panelGap
 	}
+	return p.write(out, pictureWidth, y)
+}
+
+// write writes the whole SVG.
+func (p *picture) write(out io.Writer, width, height int) error {
 	_, err := fmt.Fprintf(out, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" font-family="sans-serif">`+
-		"\n"+`<rect width="100%%" height="100%%" fill="white"/>`+"\n%s</svg>\n", pictureWidth, y, p.Bytes())
+		"\n"+`<rect width="100%%" height="100%%" fill="white"/>`+"\n%s</svg>\n", width, height, p.Bytes())
 	return err
 }
 
