@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"pfcswitch/cmd/internal/config"
 	"pfcswitch/cmd/internal/traffic"
 )
 
@@ -157,7 +158,12 @@ func (r *run) startEndpoint(ctx context.Context, e *endpoint, args []string, rep
 		}
 	}
 	argv := slices.Concat(r.state.Node(e.host).Enter, []string{self}, args, []string{"eth0", "-j", "--speed",
-		fmt.Sprint(p.Speed), "--flow-control", string(p.FlowControl), "--lossless", strings.Join(lossless, ",")})
+		fmt.Sprint(p.Speed), "--flow-control"})
+	if len(lossless) > 0 {
+		argv = append(argv, string(p.FlowControl), "--lossless", strings.Join(lossless, ","))
+	} else {
+		argv = append(argv, string(config.FlowOff))
+	}
 	e.cmd = exec.CommandContext(ctx, argv[0], argv[1:]...)
 	e.cmd.Cancel = func() error { return e.cmd.Process.Signal(syscall.SIGTERM) }
 	e.cmd.WaitDelay = time.Second
