@@ -141,11 +141,10 @@ func sameHoldsInVirtualTime(r *rig) {
 // A host's flows share its link: two at once, to two sinks, and a third after them. The lab that was up stays up. Hosts
 // have the flow control of their ports, also off and PAUSE.
 func runsInALab(r *rig) {
+	links, _, _ := strings.Cut(unequal, "traffic:")
 	path, name := r.file(strings.NewReplacer(`"s1:p2"], `, `"s1:p2"], flow_control: off, `, `"s1:p3"], `,
-		`"s1:p3"], flow_control: pause, `, "slow: {from: h1, to: h4, priority: 3, octets: 1514, rate: 20M, "+
-			"duration: 3s}", "a: {from: h1, to: [h2, h3], duration: 500ms}", "fast: {from: [h2, h3], to: h4, priority: 3, "+
-			"octets: 1514, duration: 3s}", "b: {from: h1, to: h4, priority: 5, start: 600ms, duration: 200ms}").
-		Replace(unequal))
+		`"s1:p3"], flow_control: pause, `).Replace(links) + "traffic:\n  a: {from: h1, to: [h2, h3], duration: 500ms}\n" +
+		"  b: {from: h1, to: h4, priority: 5, start: 600ms, duration: 200ms}\n")
 	keeper := r.up(path, name).Keeper
 	for range 2 {
 		var v simulation.Report
