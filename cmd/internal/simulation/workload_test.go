@@ -121,7 +121,8 @@ func TestFaults(t *testing.T) {
 		t.Errorf("%v: %s", err, text.String())
 	}
 	r = onFabric(t, shape, "1G", flow+"{slow: h3, rate: 100M}", standard)
-	if !r.Pass || !slices.ContainsFunc(r.Ports, func(p Port) bool { return p.FramesReceived > 0 && p.PausedNs > 1e8 }) {
+	mostly := func(p Port) bool { return p.FramesReceived > 0 && 10*p.PausedNs > 8*r.Lasted }
+	if !r.Pass || !slices.ContainsFunc(r.Ports, mostly) {
 		t.Errorf("a slow host: pass %v, %+v", r.Pass, r.Ports)
 	}
 	r = onFabric(t, shape, "1G", flow+"{flap: left-right, start: 5ms, duration: 1ms, every: 5ms}", standard)
