@@ -35,7 +35,8 @@ func TestTrunkRefusesWhatCannotBe(t *testing.T) {
 			1), "p2 is in trunk other already"},
 		{"a member twice", strings.Replace(good, "[p1, p2, p3]", "[p1, p2, p1]", 1),
 			"trunks.up.members[2]: port p1 is in trunk up already"},
-		{"no room above a watermark", threeToOne(", watermarks: {priority: {3: {high: 64MiB, low: 1KiB}}}"),
+		{"no room above a watermark", "buffer: {lossless: {size: 8MiB}}\n" +
+			threeToOne(", watermarks: {priority: {3: {high: 64MiB, low: 1KiB}}}"),
 			"trunks.up.watermarks.priority.3.high: 64MiB leaves too little"},
 	} {
 		t.Run(bad.name, func(t *testing.T) {
