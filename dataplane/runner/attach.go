@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"sync"
 
 	"pfcswitch/dataplane"
 	"pfcswitch/dataplane/port"
@@ -46,14 +47,20 @@ func (r *Runner) Attach(i int, p port.Port, mac [6]byte) error {
 	})
 }
 
-// Detach takes the sockets of port number i away and closes them. Closing is slow and does not stop the workers. The
-// port stays configured, and down.
-func (r *Runner) Detach(i int) error {
+// Detach takes the sockets of port number i away and closes them, and meanwhile closes what else only they needed.
+// Closing is slow and does not stop the workers. The port stays configured, and down.
+func (r *Runner) Detach(i int, closeToo ...func() error) error {
 	t, err := r.detach(i)
-	if t != nil {
-		err = errors.Join(err, t.port.Close())
+	errs := make([]error, len(closeToo)+1)
+	var all sync.WaitGroup
+	for n, f := range closeToo {
+		all.Go(func() { errs[n] = f() })
 	}
-	return err
+	if t != nil {
+		errs[len(closeToo)] = t.port.Close()
+	}
+	all.Wait()
+	return errors.Join(append(errs, err)...)
 }
 
 // detach takes the task of port number i away from the workers and returns it; nil where it has none.

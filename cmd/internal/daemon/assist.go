@@ -215,7 +215,7 @@ func (d *Daemon) passesBy(p *portLink) bool {
 	return now != before || p.missed != missed || p.besideAnother || p.detached
 }
 
-// closeAssist detaches the programs of a port, whose sockets are closed.
+// closeAssist detaches the programs of a port that the runner has taken out of service.
 func (p *portLink) closeAssist() error {
 	if p.assist == nil {
 		return nil

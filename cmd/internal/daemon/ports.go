@@ -344,7 +344,7 @@ func (d *Daemon) closePort(p *portLink) error {
 		return nil
 	}
 	d.mtus.forget(p.number)
-	err := errors.Join(p.stopLLDP(), d.runner.Detach(p.number))
+	err := errors.Join(p.stopLLDP(), d.runner.Detach(p.number, p.closeAssist))
 	d.renegotiate.Store(true)
 	return errors.Join(err, p.release())
 }
