@@ -131,7 +131,7 @@ const (
 	spreadHash                 // by a hash of host and switch, so that they get as many by chance
 )
 
-func (s spread) String() string { return [...]string{"number", "hash"}[s] }
+func (by spread) String() string { return [...]string{"number", "hash"}[by] }
 
 // routes returns the port of each switch to each host. A way is a shortest one. Where a switch has several, they take
 // turns by the number of the host, and on the next tier by that number divided by how many there are: so different
