@@ -42,8 +42,8 @@ func numbersInOrder(c *config.Config) map[string]int {
 }
 
 // NewCore makes the switch of a resolved configuration, without interfaces: its ports are numbered in their order, and
-// all are up. Its first moment is 1. stations bounds the filtering database; 0: as a switch on real links. adjust changes
-// the configuration of each port.
+// all are up. Its first moment is 1. stations bounds the filtering database; 0: as on real links. adjust changes the
+// configuration of each port.
 func NewCore(c *config.Config, identity bridge.Identity, stations int, adjust func(int, *dataplane.PortConfig)) (
 	*dataplane.Switch, error) {
 	numbers := numbersInOrder(c)
