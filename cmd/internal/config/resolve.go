@@ -237,7 +237,8 @@ func (c *Config) resolvePools() (faults []*Error) {
 	marks, bursts := c.trunkDepth()
 	if pool.Auto {
 		least := r.growth + max(r.frames, pool.below(marks))
-		pool.Size = r.private + r.need.Sum + c.Buffer.WholeCells(max(least, c.sharedDepth())) // shares what a pool saves
+		// What headrooms save that share is shared.
+		pool.Size = r.private + r.need.Sum + c.Buffer.WholeCells(max(least, c.sharedDepth()))
 	}
 	if lossy.Auto {
 		lossy.Size = c.Buffer.WholeCells(max(c.lossyFrames(), lossy.below(bursts), c.sharedDepth()))
