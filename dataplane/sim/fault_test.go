@@ -77,7 +77,7 @@ func TestSlowReceiver(t *testing.T) {
 }
 
 // A storm keeps the switch from sending while it lasts, and again after Every. Nothing is lost.
-func TestStorm(t *testing.T) {
+func TestStormOfAHost(t *testing.T) {
 	r, sw, from, to := pairOn(t, FlowConfig{Priority: lossless, Octets: mtu, Stop: 100 * ms})
 	if err := r.AddFault(FaultConfig{Kind: Storm, At: End{to, 0}, Start: 10 * ms, Stop: 40 * ms,
 		Every: 50 * ms}); err != nil {
