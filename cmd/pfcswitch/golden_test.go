@@ -84,7 +84,7 @@ func TestCheckPrintsWaits(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "two.yaml")
 	must(t, os.WriteFile(path, []byte("ports: {p1: {speed: 100M}, p2: {speed: 1G}}\n"), 0o600))
 	out, status := run(t, checkCommand(), path)
-	const row = "p1     100M  0,1,2,3,4,5,6,7  lossy  312,576  25.01ms\n"
+	const row = "p1     100M  0,1,2,3,4,5,6,7  lossy  1,250,048  100ms\n"
 	if status != 0 || !strings.Contains(out, row) {
 		t.Errorf("status %d\n got %s\nwant %s", status, out, row)
 	}

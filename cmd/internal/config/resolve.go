@@ -12,8 +12,14 @@ import (
 	"pfcswitch/macctl"
 )
 
-// autoDepth is the time for which the fastest port sends what an automatic pool lets all queues share.
-const autoDepth = 5 * time.Millisecond
+// What an automatic pool lets all queues share is what the fastest port sends in autoDepth. A process loses the CPU for
+// milliseconds, whatever the speed: then frames leave late, and those that have come meanwhile arrive at once. So there
+// is as much as autoStall takes too, as far as that is not above autoStallMost.
+const (
+	autoDepth     = 5 * time.Millisecond
+	autoStall     = 20 * time.Millisecond
+	autoStallMost = 8 << 20 // bytes
+)
 
 // ResolvedQueue is a lossless ingress queue (priority group) as the buffer manager needs it.
 // Sizes are in bytes; Private and Headroom are whole cells.
@@ -219,8 +225,8 @@ func (p *Pool) below(bytes int64) int64 {
 	return int64(math.Ceil(float64(bytes) * (1 + p.Alpha) / p.Alpha))
 }
 
-// sharedDepth is what all queues of an automatic pool share, in bytes: what the fastest port sends in autoDepth. A port
-// without a speed counts as everywhere. A TAP does not count, since the host behind it waits for room.
+// sharedDepth is what all queues of an automatic pool share, in bytes. A port without a speed counts as everywhere. A TAP
+// does not count, since the host behind it waits for room.
 func (c *Config) sharedDepth() int64 {
 	fastest := int64(0)
 	for p := range c.ports() {
@@ -228,7 +234,7 @@ func (c *Config) sharedDepth() int64 {
 			fastest = max(fastest, macctl.SpeedOrNominal(p.Speed))
 		}
 	}
-	return headroom.BitsIn(fastest, autoDepth) / 8
+	return max(headroom.BitsIn(fastest, autoDepth), min(headroom.BitsIn(fastest, autoStall), 8*autoStallMost)) / 8
 }
 
 // resolvePools sizes automatic pools and refuses pools that are too small.

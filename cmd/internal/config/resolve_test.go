@@ -144,31 +144,32 @@ func TestResolveRefusesAFasterLink(t *testing.T) {
 	}
 }
 
-// An automatic pool shares what the fastest port sends in 5 ms, beside what is reserved: 4096 bytes private, and 8192
-// of headroom. A frame of 1518 octets takes 1536 bytes, a GSO frame 65792.
+// An automatic pool shares what the fastest port sends in 20 ms, 8 MiB at most, or in 5 ms, beside what is reserved:
+// 4096 bytes private, and 8192 of headroom. A frame of 1518 octets takes 1536 bytes, a GSO frame 65792.
 func TestAutomaticPool(t *testing.T) {
 	const roce, queue = "preset: roce\nbuffer: {headroom: 8KiB}\n", 4096 + 8192
-	const calculated10M, room = 94 * 256, 481 * 256             // headrooms: 7,896 octets at 10M, and that of a TAP
-	const ms5at100M, ms5at1G, ms5at10G = 62720, 625152, 6250240 // in whole cells
+	const calculated, room = 94 * 256, 481 * 256                           // headrooms: 7,896 octets at 1M, and that of a TAP
+	const at100M, at1G, at10G, at100G = 250112, 2500096, 8 << 20, 62500096 // in whole cells
 	tests := []struct {
 		name, text      string
 		lossless, lossy int64
 	}{
-		{"no port", "ports: {}", ms5at10G, ms5at10G},
-		{"no lossless queue", "ports: {p1: }", ms5at1G, ms5at1G},
-		{"one queue", roce + "ports: {p1: {speed: 100M}}", queue + ms5at100M, ms5at100M},
+		{"no port", "ports: {}", at10G, at10G},
+		{"no lossless queue", "ports: {p1: }", at1G, at1G},
+		{"one queue", roce + "ports: {p1: {speed: 100M}}", queue + at100M, at100M},
 		{"the fastest of three", roce + "ports: {p1: {speed: 100M}, p2: {speed: 10G}, p3: {speed: 1G}}",
-			3*queue + ms5at10G, ms5at10G},
-		{"no speed", roce + "ports: {p1: {speed: none}, p2: {speed: 100M}}", 2*queue + ms5at10G, ms5at10G},
-		{"slow", roce + "ports: {p1: {speed: 10M}, p2: {speed: 10M}, p3: {speed: 10M}}", 3*queue + 3*2*1536,
+			3*queue + at10G, at10G},
+		{"above 13.4G", roce + "ports: {p1: {speed: 100G}, p2: {speed: 10G}}", 2*queue + at100G, at100G},
+		{"no speed", roce + "ports: {p1: {speed: none}, p2: {speed: 100M}}", 2*queue + at10G, at10G},
+		{"slow", roce + "ports: {p1: {speed: 1M}, p2: {speed: 1M}, p3: {speed: 1M}}", 3*queue + 3*2*1536,
 			3 * 2 * 1536},
-		{"slow and measured", strings.Replace(roce, "8KiB", "auto", 1) + "ports: {p1: {speed: 10M, priorities: {3: " +
-			"{headroom: 8KiB}}}, p2: {speed: 10M}, p3: {speed: 10M, flow_control: off}}",
-			2*4096 + 8192 + calculated10M + 2*1536 + 4*1536, 3 * 2 * 1536},
-		{"TAP", "buffer: {headroom: 8KiB}\nports: {p1: {speed: 100M}, host0: {kind: tap, wire: p1}}",
+		{"slow and measured", strings.Replace(roce, "8KiB", "auto", 1) + "ports: {p1: {speed: 1M, priorities: {3: " +
+			"{headroom: 8KiB}}}, p2: {speed: 1M}, p3: {speed: 1M, flow_control: off}}",
+			2*4096 + 8192 + calculated + 2*1536 + 4*1536, 3 * 2 * 1536},
+		{"TAP", "buffer: {headroom: 8KiB}\nports: {p1: {speed: 10M}, host0: {kind: tap, wire: p1}}",
 			8*(4096+room) + 8*2*65792, 2*1536 + 2*65792},
 		{"trunk", roce + "ports: {u: {speed: 100M}, m: {speed: 100M}}\ntrunks: {t: {uplink: u, members: [m], " +
-			"watermarks: {priority: {3: {high: 256KiB, low: 1KiB}}}}}", 2*queue + 512<<10, ms5at100M},
+			"watermarks: {priority: {3: {high: 256KiB, low: 1KiB}}}}}", 2*queue + 512<<10, at100M},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

@@ -205,7 +205,7 @@ func TestResponseAndPause(t *testing.T) {
 // What cannot be simulated is refused before anything runs, with file, line, key and what to do.
 func TestRefused(t *testing.T) {
 	const flow = "traffic: {f: {from: h1, to: h2, duration: 1ms}}"
-	many := "" // 2 TiB, and 6 MiB of each, which are 5 ms of 10G
+	many := "" // 2 TiB, and 8 MiB of each, which is the most of what 10G sends in 20 ms
 	for i := range 1024 {
 		many += fmt.Sprintf(",\n  x%d: {buffer: {cell: 4KiB, lossy: {size: 2GiB}}}", i)
 	}
@@ -230,7 +230,7 @@ func TestRefused(t *testing.T) {
 		{"another priority", strings.Replace(pair, "preset: roce", "preset: roce, priorities: {trust: port}", 1) + flow,
 			"traffic.f: no frame would come from h1 to h2: s1 gives what comes by p1 priority 0"},
 		{"memory", strings.Replace(pair, "{s1: {preset: roce}}", "{s1: {preset: roce}"+many+"}", 1) + flow,
-			"lab.yaml:2: switches: their buffers take 2103395 MiB"},
+			"lab.yaml:2: switches: their buffers take 2105483 MiB"},
 		{"a pool", strings.Replace(pair, "preset: roce", "preset: roce, buffer: {lossy: {size: 1000GiB}}", 1) + flow,
 			"size"},
 	} {
