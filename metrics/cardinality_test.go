@@ -81,7 +81,7 @@ func worstPort(name string, mode macctl.Mode) dataplane.PortSnapshot {
 		p.Counters.LosslessDrops[prio] = 1
 	}
 	for q := range p.HeadroomUse {
-		p.HeadroomUse[q].LeastLeft.Used = 1
+		p.HeadroomUse[q].LeastLeft.Used, p.HeadroomUse[q].WaitedForPool = 1, 1
 	}
 	return p
 }

@@ -5,6 +5,7 @@
 //	collector.go  Collector: one snapshot for each scrape; the switch as a whole; deadlocks of egress queues
 //	gather.go     the result of a scrape; native histograms
 //	handler.go    the HTTP handler behind /metrics, which answers at little cost
+//	process.go    the process itself
 //	port.go       one port: link, frames, MAC control, its queues
 //	headroom.go   the measured headroom of one port
 //	trunk.go      one trunk

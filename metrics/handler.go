@@ -7,7 +7,6 @@ import (
 	"net/http"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
@@ -50,13 +49,6 @@ func Handler(c *Collector, own prometheus.Gatherer) http.Handler {
 			}
 		}
 	})
-}
-
-// Process gathers what the Go runtime and the kernel know of this process: memory, CPU time, goroutines, open files.
-func Process() prometheus.Gatherer {
-	r := prometheus.NewRegistry()
-	r.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	return r
 }
 
 // writeTo writes all families as messages MetricFamily of io.prometheus.client, each behind its length.

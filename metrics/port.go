@@ -43,7 +43,9 @@ func collectPort(o *output, p *dataplane.PortSnapshot) {
 		o.value(headroomWaited, float64(u.Waited), name, label, "after")
 		o.value(headroomWaited, float64(u.WaitedBehindEarlier), name, label, "before")
 		o.value(headroomWaited, float64(u.WaitedEarly), name, label, "early")
-		o.value(headroomWaited, float64(u.WaitedForPool), name, label, "pool")
+		if u.WaitedForPool > 0 { // few switches have a headroom pool
+			o.value(headroomWaited, float64(u.WaitedForPool), name, label, "pool")
+		}
 		o.value(headroomLateXoffs, float64(u.LateXoffs), name, label)
 		o.value(headroomLateBytes, float64(u.RingTotal), name, label)
 		o.value(headroomLateMax, float64(u.LateNs)/second, name, label)

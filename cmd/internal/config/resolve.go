@@ -225,8 +225,8 @@ func (p *Pool) below(bytes int64) int64 {
 	return int64(math.Ceil(float64(bytes) * (1 + p.Alpha) / p.Alpha))
 }
 
-// sharedDepth is what all queues of an automatic pool share, in bytes. A port without a speed counts as everywhere. A TAP
-// does not count, since the host behind it waits for room.
+// sharedDepth is what all queues of an automatic pool share, in bytes. A port without a speed counts as everywhere. A
+// TAP does not count, since the host behind it waits for room.
 func (c *Config) sharedDepth() int64 {
 	fastest := int64(0)
 	for p := range c.ports() {

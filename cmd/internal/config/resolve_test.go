@@ -148,7 +148,8 @@ func TestResolveRefusesAFasterLink(t *testing.T) {
 // 4096 bytes private, and 8192 of headroom. A frame of 1518 octets takes 1536 bytes, a GSO frame 65792.
 func TestAutomaticPool(t *testing.T) {
 	const roce, queue = "preset: roce\nbuffer: {headroom: 8KiB}\n", 4096 + 8192
-	const calculated, room = 94 * 256, 481 * 256                           // headrooms: 7,896 octets at 1M, and that of a TAP
+	const calculated, room = 94 * 256, 481 * 256 // headrooms: 7,896 octets at 1M, and that of a TAP
+
 	const at100M, at1G, at10G, at100G = 250112, 2500096, 8 << 20, 62500096 // in whole cells
 	tests := []struct {
 		name, text      string

@@ -14,7 +14,8 @@ func TestWaits(t *testing.T) {
 	const own, lossy = 4096 + 4*1542, 31_360
 	text := func(more string, queues int, ports string) string {
 		return fmt.Sprintf("preset: roce\nbuffer: {private: 4KiB, headroom: 6KiB, lossless: {size: %dB}, "+
-			"lossy: {size: 62720B}%s}\nheadroom: {small_packets: 0%%}\nports: {%s}", queues*(4096+6144)+62_464, more, ports)
+			"lossy: {size: 62720B}%s}\nheadroom: {small_packets: 0%%}\nports: {%s}", queues*(4096+6144)+62_464, more,
+			ports)
 	}
 	const p123 = "p1: {speed: 100M}, p2: {speed: 100M}, p3: {speed: 100M}, "
 	const p1234 = p123 + "p4: {speed: 100M}"
