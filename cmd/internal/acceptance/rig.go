@@ -114,7 +114,7 @@ const At100M = "speed: 100M, ring: {outage: 400ms}"
 // YAML writes the configuration for ports 1 to n. Every host has a static entry in VLAN 1, so that nothing is flooded.
 func (s Setup) YAML(r *Rig, n int) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s%s\nports:\n", Header("test", r.Dir+"/api.sock"), s.Keys)
+	fmt.Fprintf(&b, "%s%s\nports:\n", Header("test", r.Dir+"/api.sock"), deepLossy(s.Keys))
 	for i := 1; i <= n; i++ {
 		keys := []string{"interface: " + PortName(i)}
 		if s.Netns != "" && !strings.Contains(s.Ports[i], "netns:") {
@@ -135,6 +135,20 @@ func (s Setup) YAML(r *Rig, n int) string {
 		fmt.Fprintf(&b, "  - {mac: %q, vlan: 1, port: %s}\n", HostMAC(i), PortName(i))
 	}
 	return b.String()
+}
+
+// deepLossy adds a lossy pool for hosts that had no CPU for a while and then send at once, as the rings of At100M are,
+// where a test says nothing of that pool.
+func deepLossy(keys string) string {
+	const pool = "lossy: {size: 4MiB}"
+	switch {
+	case strings.Contains(keys, "lossy:"):
+		return keys
+	case strings.Contains(keys, "buffer: {"):
+		return strings.Replace(keys, "buffer: {", "buffer: {"+pool+", ", 1)
+	default:
+		return keys + "\nbuffer: {" + pool + "}"
+	}
 }
 
 // Header are the keys of a switch with a name and a control socket, and without metrics.
