@@ -95,7 +95,23 @@ func (r *run) addSwitch(report *simulation.Report, name string) {
 	result := demo.SwitchResult{Name: name,
 		LosslessDrops: after.LosslessDropsSinceStart - before.LosslessDropsSinceStart,
 		Discarded:     after.LosslessDiscardedSinceStart - before.LosslessDiscardedSinceStart}
-	var rows []simulation.Port
+	for i := range after.Ports {
+		report.Hops += after.Ports[i].TransmitFrames
+		if i < len(before.Ports) {
+			report.Hops -= before.Ports[i].TransmitFrames
+		}
+	}
+	report.AddSwitch(result, portRows(before, after))
+	in, out := demo.Balance(after.Ports, after.Queues)
+	hard := func(what, want, got string) {
+		report.Hard(simulation.Phase, demo.TopicCounters, name+": "+what, want, got, want == got)
+	}
+	hard("received + copies = sent + dropped + held", fmt.Sprint(in), fmt.Sprint(out))
+	hard("buffers empty, nobody held", "yes", yes(demo.Empty(after.Pools, after.PFC)))
+}
+
+// portRows are the lossless priorities of a switch's ports.
+func portRows(before, after *api.State) (rows []simulation.Port) {
 	for i := range after.PFC {
 		p := &after.PFC[i]
 		for k, q := range p.Priorities {
@@ -118,19 +134,7 @@ func (r *run) addSwitch(report *simulation.Report, name string) {
 			rows = append(rows, row)
 		}
 	}
-	for i := range after.Ports {
-		report.Hops += after.Ports[i].TransmitFrames
-		if i < len(before.Ports) {
-			report.Hops -= before.Ports[i].TransmitFrames
-		}
-	}
-	report.AddSwitch(result, rows)
-	in, out := demo.Balance(after.Ports, after.Queues)
-	hard := func(what, want, got string) {
-		report.Hard(simulation.Phase, demo.TopicCounters, name+": "+what, want, got, want == got)
-	}
-	hard("received + copies = sent + dropped + held", fmt.Sprint(in), fmt.Sprint(out))
-	hard("buffers empty, nobody held", "yes", yes(demo.Empty(after.Pools, after.PFC)))
+	return rows
 }
 
 func yes(b bool) string {

@@ -5,7 +5,7 @@
 //	build.go       the fabric of a topology, and what virtual time does not have
 //	workload.go    flows of random sizes at random times; sizes.txt has the published distributions
 //	completion.go  how long flows took
-//	plan.go        the same for real links, which pfcswitch lab run uses
+//	plan.go        the traffic of a topology for real links, which package labrun sends
 //	report.go      the report: checks, flows, ports, hosts, the cycle of a deadlock
 //	holds.go       who held whom
 //	table.go       the report as text
