@@ -39,6 +39,7 @@ func (c *checker) request(q request) (a answer, ok bool) {
 	return a, false
 }
 
+// requestOnce sends a request and waits for its answer. What a comes to without one is the time when the request left.
 func (c *checker) requestOnce(q request) (a answer, ok bool) {
 	if c.ctx.Err() != nil {
 		return a, false
@@ -77,7 +78,7 @@ func (c *checker) requestOnce(q request) (a answer, ok bool) {
 	}
 }
 
-// rest lets some ns pass, in which no answer counts.
+// rest lets some ns pass, in which only answers to overdue requests count.
 func (c *checker) rest(ns int64) {
 	for until := c.wire.Now() + ns; c.ctx.Err() == nil && c.wire.Now() < until; {
 		if h, ok := c.wire.Receive(until); ok {
@@ -90,7 +91,13 @@ func (c *checker) rest(ns int64) {
 func (c *checker) read(h Received) (f macctl.EchoFrame, ours bool) {
 	if c.o.Format.RecognizesEcho(h.Data) {
 		f, reason := c.o.Format.ParseEcho(h.Data, c.wire.Address())
-		return f, reason == macctl.ReasonNone && f.Answer && f.Session == c.session
+		ours = reason == macctl.ReasonNone && f.Answer && f.Session == c.session
+		if a, late := c.overdue[f.Sequence]; ours && late {
+			delete(c.overdue, f.Sequence)
+			a.EchoFrame, a.received = f, h.Stamp
+			c.late = append(c.late, a)
+		}
+		return f, ours
 	}
 	c.counts.count(h.Data)
 	return f, false

@@ -81,7 +81,9 @@ type checker struct {
 	sequence      uint32
 	base          macctl.EchoPath // that is answered
 	peer          [6]byte
-	controlPasses bool // both ways
+	controlPasses bool              // both ways
+	overdue       map[uint32]answer // round trips without an answer within the patience, by sequence number
+	late          []answer          // answers to those
 	counts        linkCounts
 	report        *api.LinkCheck
 }

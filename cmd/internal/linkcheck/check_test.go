@@ -260,6 +260,22 @@ func TestRoundTrip(t *testing.T) {
 		r.RoundTrip.Total.Samples != r.RoundTrip.Asked {
 		t.Errorf("frames are lost, but: pass %v, %+v", r.Pass, r.RoundTrip)
 	}
+	w = newWire()
+	answers, kept := 0, []byte(nil)
+	w.back = func(b []byte) []byte {
+		switch answers++; answers {
+		case 25:
+			kept = b
+			return nil
+		case 27:
+			w.inbox = append(w.inbox, Received{Data: kept, Stamp: w.now})
+		}
+		return b
+	}
+	if r := check(w); !r.Pass || r.RoundTrip.Lost != 0 || r.RoundTrip.Total.Samples != 50 ||
+		r.RoundTrip.Total.MaxNs < int64(DefaultOptions().Patience) {
+		t.Errorf("an answer is late, but: pass %v, %+v", r.Pass, r.RoundTrip)
+	}
 	got := spreadOf([]int64{5, 1, 4, 2, 3})
 	if want := (api.Spread{Samples: 5, MinNs: 1, P50Ns: 3, P99Ns: 5, P999Ns: 5, MaxNs: 5}); got != want {
 		t.Errorf("spread %+v, want %+v", got, want)
