@@ -155,6 +155,10 @@ volatile const __u8 weak;    // 1: this processor changes the order of loads (no
 // memory barrier.
 #define count(n) ({ __typeof__(*(n)) was = __sync_fetch_and_add(n, 1); asm volatile("" : : "r"(was)); })
 
+// forget returns n, without what the verifier and the compiler know of it. A branch for each of eight bits makes the
+// verifier follow 256 ways, unless they are alike.
+#define forget(n) ({ __u32 was = (n); asm volatile("" : "+r"(was)); was; })
+
 static __always_inline struct port *port_of(__u32 i) { return bpf_map_lookup_elem(&ports, &i); }
 
 // read_dscp returns the DSCP of a frame that is IP, else NO_DSCP.
@@ -303,9 +307,12 @@ static __always_inline void close_gates(struct port *p, __u8 vector)
 	if (!vector)
 		return;
 	count(&p->pauses);
-	for (int q = 0; q < PRIORITIES; q++)
-		if (vector >> q & 1)
+	for (int q = 0; q < PRIORITIES; q++) {
+		__u32 bit = forget(vector >> q & 1);
+
+		if (bit)
 			p->gates[q] = 0;
+	}
 }
 
 // obey closes the gates that a PAUSE or PFC frame pauses (802.3 clause 31B, 802.1Q clause 36). What makes such a frame
@@ -324,8 +331,7 @@ static __always_inline void obey(struct __sk_buff *skb, struct port *p)
 	if (c.opcode != bpf_htons(OPCODE_PFC) || bpf_skb_load_bytes(skb, ETH_HLEN, &c, sizeof(c)))
 		return;
 	for (int q = 0; q < PRIORITIES; q++)
-		if (c.times[q])
-			vector |= 1 << q;
+		vector |= forget(-(__u32)c.times[q]) >> 31 << q; // bit 31: the time is not 0
 	close_gates(p, vector & bpf_ntohs(c.vector) & p->enabled);
 }
 

@@ -5,6 +5,7 @@ import (
 	"os"
 	"testing"
 
+	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
 
 	"pfcswitch/dataplane/port"
@@ -36,4 +37,25 @@ func TestProgramsTakeFewRights(t *testing.T) {
 		}
 		return p.Close()
 	}))
+}
+
+// The verifier follows few ways through the programs: each port of a switch waits for it at the start, and a fabric on
+// one machine has hundreds.
+func TestProgramsAreVerifiedFast(t *testing.T) {
+	m, err := Open()
+	if errors.Is(err, ErrNotAllowed) && os.Getuid() != 0 {
+		t.Skip(err)
+	}
+	mustPin(t, err)
+	t.Cleanup(func() { mustPin(t, m.Close()) })
+	p, err := newOutlet(t).attach(m, 0, "", "p1")
+	mustPin(t, err)
+	t.Cleanup(func() { mustPin(t, p.Close()) })
+	for _, program := range []*ebpf.Program{p.steer, p.ingress} {
+		info, err := program.Info()
+		mustPin(t, err)
+		if n, ok := info.VerifiedInstructions(); !ok || n == 0 || n > 2_000 {
+			t.Errorf("%v: %d instructions verified, want 1 to 2000", info.Name, n)
+		}
+	}
 }
