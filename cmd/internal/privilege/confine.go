@@ -38,6 +38,8 @@ func Confine(n Needs) error {
 	return errors.Join(dropCapabilities(keep), filterCalls(calls))
 }
 
+// dropCapabilities leaves the bounding set as it is: it says what a program that is started may get, and no_new_privs
+// gives it nothing. Each of its 41 bits would interrupt every thread and wait for it, for seconds on a busy machine.
 func dropCapabilities(keep []cap.Value) error {
 	have, want := cap.GetProc(), cap.NewSet()
 	for _, c := range keep {
@@ -49,17 +51,6 @@ func dropCapabilities(keep []cap.Value) error {
 	}
 	if err := want.Fill(cap.Effective, cap.Permitted); err != nil {
 		return err
-	}
-	if may, err := have.GetFlag(cap.Effective, cap.SETPCAP); err == nil && may {
-		var surplus []cap.Value
-		for c := range cap.MaxBits() {
-			if needed, err := want.GetFlag(cap.Permitted, c); err == nil && !needed {
-				surplus = append(surplus, c)
-			}
-		}
-		if err := cap.DropBound(surplus...); err != nil {
-			return fmt.Errorf("bound the capabilities of this process: %w", err)
-		}
 	}
 	if err := want.SetProc(); err != nil {
 		return fmt.Errorf("give up capabilities: %w", err)
