@@ -2,10 +2,12 @@ package headroom
 
 import "time"
 
-// A Probe whose switch is idle measures ever more rarely once its window is full, and steadySamples answers in a row
+// A Probe whose switch is idle measures ever more rarely once it has fewSamples, and steadySamples answers in a row
 // have changed nothing by more than a part of 1/steadyShare. The time between two requests doubles up to rarest. The
-// Probe measures as often as before as soon as a frame comes, or anything changes.
+// Probe measures as often as before as soon as a frame comes, or anything changes. With few samples the 99.9 % value is
+// the largest, so the headroom is no smaller than that of a full window.
 const (
+	fewSamples    = windowSamples / 4
 	steadySamples = lowerAfter * perInterval
 	steadyShare   = 8
 	rarest        = int64(64 * time.Second)
@@ -55,7 +57,7 @@ func differs(a, b int64) bool { return steadyShare*max(a-b, b-a) > b }
 
 // mayBackOff reports whether requests may be rare.
 func (p *Probe) mayBackOff() bool {
-	return p.backoff.idle && p.estimate.count >= windowSamples && p.backoff.steady == steadySamples &&
+	return p.backoff.idle && p.estimate.count >= fewSamples && p.backoff.steady == steadySamples &&
 		p.unanswered == 0 && p.results.applied()
 }
 

@@ -9,7 +9,9 @@ import (
 
 // idleWire returns two ends whose switches are idle, and that have measured for ten minutes. A message is looked at
 // 4 µs after it arrived, and up to so many ns of noise later.
-func idleWire(noise uint32) *wire {
+func idleWire(noise uint32) *wire { return idleWireAfter(10*time.Minute, noise) }
+
+func idleWireAfter(d time.Duration, noise uint32) *wire {
 	a, b := settings(7), settings(8)
 	a.Interval, b.Interval = time.Second, time.Second
 	w := newWire(a, b)
@@ -27,7 +29,7 @@ func idleWire(noise uint32) *wire {
 	for _, p := range w.ends {
 		p.apply(p.Target())
 	}
-	w.run(10 * time.Minute)
+	w.run(d)
 	return w
 }
 
@@ -57,6 +59,14 @@ func TestIdleLinkIsMeasuredRarely(t *testing.T) {
 			t.Errorf("end %d: %d B, was %d; %d requests lost, a result of the peer counts: %v", i, p.Target(),
 				before[i], p.count.Lost, p.results.received)
 		}
+	}
+}
+
+// Requests are rare a minute after both ends have agreed: an idle fabric of many switches is not busy with them.
+func TestIdleLinkIsSoonMeasuredRarely(t *testing.T) {
+	w := idleWireAfter(50*time.Second, 1_000)
+	if requests, _ := w.asked(time.Minute); requests > 4 {
+		t.Errorf("%d requests in the second minute", requests)
 	}
 }
 
