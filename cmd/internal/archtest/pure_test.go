@@ -12,7 +12,7 @@ import (
 // stateMachines take frames and time and return decisions, so that every rule can be tested as a table and the
 // same code can run under virtual time.
 var stateMachines = append([]string{"dataplane", "dataplane/classify", "dataplane/bridge", "dataplane/sched",
-	"dataplane/trunk", "dataplane/capture", "dataplane/sim"}, leaves...)
+	"dataplane/trunk", "dataplane/capture", "dataplane/dcqcn", "dataplane/sim"}, leaves...)
 
 // impure are the clocks and timers, and the packages that do I/O (all names).
 var impure = map[string][]string{

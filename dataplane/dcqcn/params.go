@@ -1,0 +1,48 @@
+package dcqcn
+
+// Params are the values of notification and reaction points.
+type Params struct {
+	Interval int64 // ns: least time between two CNPs of a flow, N
+	Decay    int64 // ns without a CNP after which α falls, K; more than Interval
+	Timer    int64 // ns: a round of the timer, T
+	Octets   int64 // a round of the byte counter, B
+	Additive int64 // bit/s that the target gains in a round of additive increase, R_AI
+	Hyper    int64 // bit/s, of hyper increase, R_HAI
+	Least    int64 // bit/s, below which no rate is cut
+}
+
+// Priority is that of CNPs, and DSCP their codepoint, as RoCE networks have them.
+const (
+	Priority = 6
+	DSCP     = 48
+)
+
+// published are the values of the paper, for its links of 40 Gbit/s: N of section 3.1, K of section 3.1, T, B and g of
+// section 5.2, table 14; R_AI of section 5. R_HAI is that of the authors' simulator (github.com/bobzhuyb/ns3-rdma,
+// config.txt). No source gives Least: 4,000 flows at it fill the link.
+var published = Params{Interval: 50_000, Decay: 55_000, Timer: 55_000, Octets: 10_000_000, Additive: 40_000_000,
+	Hyper: 200_000_000, Least: 10_000_000}
+
+const (
+	publishedSpeed = 40_000_000_000 // bit/s
+	gainShift      = 8              // g = 1/256
+	fastRounds     = 5              // F, section 3.1: rounds of fast recovery
+)
+
+// For returns the values for links of a speed in bit/s, from 1000 on. Rates are the same shares of the link as the
+// published ones. On a slower link times are longer, so that as many octets pass in them: all then happens as at 40
+// Gbit/s, only slower. On a faster link times stay, since the delay of the way does, and more octets pass.
+func For(speed int64) Params {
+	p := published
+	for _, rate := range []*int64{&p.Additive, &p.Hyper, &p.Least} {
+		*rate = max(1, speed/(publishedSpeed / *rate))
+	}
+	if speed > publishedSpeed {
+		p.Octets = speed / 1000 * (p.Octets / 1000) / (publishedSpeed / 1_000_000)
+		return p
+	}
+	for _, time := range []*int64{&p.Interval, &p.Decay, &p.Timer} {
+		*time = *time * (publishedSpeed / 1000) / (speed / 1000)
+	}
+	return p
+}
