@@ -14,6 +14,7 @@ const (
 	ecnMask   = 0b11
 	ecnNotECT = 0b00
 	ecnCE     = 0b11
+	ECT0      = 0b10 // the sender supports ECN
 )
 
 // DSCPOctets is how many octets of the network header DSCP reads.
@@ -39,6 +40,20 @@ func DSCP(b []byte, netOffset int, etherType uint16) (uint8, bool) {
 		return uint8(word>>6) & 0x3F, true
 	}
 	return 0, false
+}
+
+// CE reports whether the packet whose header starts at b[netOffset] has congestion experienced.
+func CE(b []byte, netOffset int, etherType uint16) bool {
+	if netOffset < 0 || len(b)-netOffset < DSCPOctets {
+		return false
+	}
+	switch etherType {
+	case TypeIPv4:
+		return b[netOffset+1]&ecnMask == ecnCE
+	case TypeIPv6:
+		return b[netOffset+1]>>4&ecnMask == ecnCE
+	}
+	return false
 }
 
 // MarkCE sets congestion experienced in the packet whose header starts at b[netOffset], if its sender supports ECN

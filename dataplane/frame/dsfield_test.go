@@ -64,6 +64,31 @@ func TestMarkCE(t *testing.T) {
 	}
 }
 
+func TestCE(t *testing.T) {
+	for _, tt := range []struct {
+		in        string
+		offset    int
+		etherType uint16
+		want      bool
+	}{
+		{"456b", 0, TypeIPv4, true},
+		{"4568", 0, TypeIPv4, false},
+		{"4569", 0, TypeIPv4, false},
+		{"456a", 0, TypeIPv4, false},
+		{"ffff45ff", 2, TypeIPv4, true},
+		{"603f", 0, TypeIPv6, true},
+		{"602f", 0, TypeIPv6, false},
+		{"603f", 0, TypeARP, false},
+		{"45", 0, TypeIPv4, false},
+		{"456b", 1, TypeIPv4, false},
+		{"456b", -1, TypeIPv4, false},
+	} {
+		if got := CE(unhex(t, tt.in), tt.offset, tt.etherType); got != tt.want {
+			t.Errorf("%s from %d, type %04x: %v", tt.in, tt.offset, tt.etherType, got)
+		}
+	}
+}
+
 func TestMarkCELeavesAlone(t *testing.T) {
 	ipv4, _, _ := shape{payload: 10}.build(t)
 	ipv6, _, _ := shape{payload: 10, ipv6: true}.build(t)

@@ -7,6 +7,7 @@
 //	switch.go    drives a dataplane.Switch in the order that its package states, as package runner does
 //	host.go      a host's NIC: a queue for each priority, which obeys PFC or PAUSE
 //	flow.go      what a host sends, and what of it arrives
+//	control.go   flows whose senders slow down: DCQCN
 //	fault.go     storms, slow hosts, links that flap
 //	deadlock.go  who waits for whom
 //	result.go    what a run has shown

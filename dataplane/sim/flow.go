@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 
 	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/dcqcn"
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/dataplane/sched"
 )
@@ -18,6 +19,7 @@ type FlowConfig struct {
 	Stop     int64  // from then on no frame begins
 	Frames   uint64 // that it sends in all, from Start on without delay; 0: until Stop, with a Latency
 	Window   uint64 // frames that may be on their way without an acknowledgement; 0: any number
+	DCQCN    bool   // frames are IPv4 with ECN, the receiver notifies of marks, and the sender slows down
 }
 
 // A flow is what the sender and the receiver know of a FlowConfig.
@@ -37,6 +39,8 @@ type flow struct {
 
 	acknowledged uint64 // sequence number up to which the sender knows that frames came
 	toBeAcked    bool   // the receiver's NIC has to send an acknowledgement
+
+	control *control // of DCQCN; nil: none
 }
 
 // The first octets of a flow's frame: a header with a priority tag, then the numbers.
@@ -47,6 +51,7 @@ const (
 	maxCatchUp  = 2_000_000                            // ns of its rate that a flow may send at once, as traffic's do
 	testOctets0 = 0x88B5                               // Local Experimental EtherType 1
 	acksFlow    = 1 << 31                              // bit of the flow's number: an acknowledgement
+	notifies    = 1 << 30                              // bit of the flow's number: a CNP
 )
 
 // begin makes the flow ready to send. Its first frame leaves up to one frame time late, by the random number r, so that
@@ -60,6 +65,10 @@ func (fl *flow) begin(speed int64, r uint64) {
 	if fl.Frames == 0 {
 		fl.jitter = int64(r % uint64(max(1, fl.wire*8*nsPerSecond/rate)))
 		fl.latency = &dataplane.Latency{}
+	}
+	if fl.DCQCN {
+		fl.beginControl(speed, rate)
+		return
 	}
 	depth := max(2*fl.wire, fl.Rate/8*maxCatchUp/nsPerSecond)
 	fl.meter.Configure(fl.Rate, depth, fl.Start+fl.jitter)
@@ -78,49 +87,86 @@ func (fl *flow) due(now int64) int64 {
 	if fl.Window > 0 && fl.sent-fl.acknowledged >= fl.Window {
 		return never
 	}
+	if fl.control != nil {
+		return fl.dueUnder(fl.control, now)
+	}
 	return fl.meter.When(fl.wire, now)
 }
 
 // build makes the next frame of the flow with number i, and counts it as sent.
 func (fl *flow) build(t *transit, i int32, now int64) {
-	fl.fill(t, fl.Octets, fl.src, fl.dst, uint32(i), fl.sent, now)
+	fl.fill(t, uint32(i), fl.sent, now)
 	fl.sent++
 	fl.meter.Take(fl.wire)
+	if fl.control != nil {
+		fl.control.point.Sent(int64(fl.Octets))
+		fl.adjust(fl.control, now)
+	}
 }
 
-// acknowledge makes the frame by which the receiver says what has come of the flow with number i.
-func (fl *flow) acknowledge(t *transit, i int32, now int64) {
-	fl.toBeAcked = false
-	fl.fill(t, MinOctets, fl.dst, fl.src, uint32(i)|acksFlow, fl.next, now)
+// answer makes what the receiver of a flow sends: an acknowledgement that says what has come, or a CNP.
+func (fl *flow) answer(t *transit, number uint32, now int64) {
+	if number&notifies == 0 {
+		fl.toBeAcked = false
+		number |= acksFlow
+	}
+	fl.fill(t, number, fl.next, now)
 }
 
 // fill makes a frame with the numbers of a flow.
-func (fl *flow) fill(t *transit, octets int, src, dst uint64, flow uint32, sequence uint64, now int64) {
+func (fl *flow) fill(t *transit, number uint32, sequence uint64, now int64) {
+	octets, priority, src, dst := fl.Octets, fl.Priority, fl.src, fl.dst
+	if number&(acksFlow|notifies) != 0 {
+		octets, src, dst = MinOctets, dst, src
+	}
+	if number&notifies != 0 {
+		priority = dcqcn.Priority
+	}
 	t.octets, t.data = int32(octets), true
 	b := t.head[:]
 	frame.PutAddress(b, dst)
 	frame.PutAddress(b[frame.AddressOctets:], src)
 	binary.BigEndian.PutUint16(b[2*frame.AddressOctets:], frame.TypeVLAN)
-	binary.BigEndian.PutUint16(b[2*frame.AddressOctets+2:], uint16(frame.MakeTCI(fl.Priority, false, 0)))
+	binary.BigEndian.PutUint16(b[2*frame.AddressOctets+2:], uint16(frame.MakeTCI(priority, false, 0)))
 	binary.BigEndian.PutUint16(b[numbersAt-2:], testOctets0)
-	binary.BigEndian.PutUint32(b[numbersAt:], flow)
-	binary.BigEndian.PutUint64(b[numbersAt+4:], sequence)
-	binary.BigEndian.PutUint64(b[numbersAt+12:], uint64(now))
-	clear(b[numbersAt+numbers:])
+	b = b[numbersAt:]
+	if number&(acksFlow|notifies) == 0 && fl.control != nil {
+		binary.BigEndian.PutUint16(t.head[numbersAt-2:], frame.TypeIPv4)
+		b = b[copy(b, fl.control.ip[:]):]
+	}
+	binary.BigEndian.PutUint32(b, number)
+	binary.BigEndian.PutUint64(b[4:], sequence)
+	binary.BigEndian.PutUint64(b[12:], uint64(now))
+	clear(b[numbers:])
 }
 
 // deliver counts a frame that has come to a host.
 func (f *Fabric) deliver(h *host, b []byte, octets int) {
 	header, ok := frame.Parse(b)
-	if !ok || header.Dst != h.MAC || header.EtherType != testOctets0 || len(b) < header.NetOffset+numbers {
+	at := header.NetOffset
+	switch {
+	case !ok || header.Dst != h.MAC:
 		return // flooded, and for another host
+	case header.EtherType == frame.TypeIPv4:
+		at += ipOctets
+	case header.EtherType != testOctets0:
+		return
 	}
-	b = b[header.NetOffset:]
+	if len(b) < at+numbers {
+		return
+	}
+	marked := frame.CE(b, header.NetOffset, header.EtherType)
+	b = b[at:]
 	number := binary.BigEndian.Uint32(b)
-	fl := &f.flows[number&^acksFlow]
+	fl := &f.flows[number&^(acksFlow|notifies)]
 	sequence, sent := binary.BigEndian.Uint64(b[4:]), int64(binary.BigEndian.Uint64(b[12:]))
 	if number&acksFlow != 0 {
 		fl.acknowledged = max(fl.acknowledged, sequence)
+		f.sendAtHost(h)
+		return
+	}
+	if number&notifies != 0 {
+		fl.notified(f.now)
 		f.sendAtHost(h)
 		return
 	}
@@ -139,7 +185,11 @@ func (f *Fabric) deliver(h *host, b []byte, octets int) {
 	}
 	if fl.Window > 0 && !fl.toBeAcked {
 		fl.toBeAcked = true
-		h.queues[fl.Priority].acks.push(int32(number))
+		h.queues[fl.Priority].answers.push(int32(number))
+		f.sendAtHost(h)
+	}
+	if marked && fl.marked(f.now) {
+		h.queues[dcqcn.Priority].answers.push(int32(number | notifies))
 		f.sendAtHost(h)
 	}
 }

@@ -36,13 +36,13 @@ type host struct {
 	initiator
 }
 
-// A nicQueue is the flows of one priority, which take turns. Acknowledgements go before them.
+// A nicQueue is the flows of one priority, which take turns. Acknowledgements and CNPs go before them.
 type nicQueue struct {
-	flows  []int32 // by the time at which they begin
-	begun  int     // how many of them have
-	active []int32 // those that have begun and not ended
-	turn   int     // index of active
-	acks   numberFifo
+	flows   []int32 // by the time at which they begin
+	begun   int     // how many of them have
+	active  []int32 // those that have begun and not ended
+	turn    int     // index of active
+	answers numberFifo
 }
 
 // AddHost adds a host.
@@ -116,8 +116,8 @@ func (f *Fabric) sendAtHost(h *host) {
 	queue := &h.queues[q]
 	t := w.flight.push()
 	if heads[q] == none {
-		i := queue.acks.pop()
-		f.flows[i].acknowledge(t, i, f.now)
+		number := uint32(queue.answers.pop())
+		f.flows[number&^notifies].answer(t, number, f.now)
 	} else {
 		i := queue.active[heads[q]]
 		queue.turn = heads[q] + 1
@@ -127,13 +127,13 @@ func (f *Fabric) sendAtHost(h *host) {
 }
 
 // waiting finds the priorities that have a frame to send now, the flow whose turn it is in each (none: an
-// acknowledgement goes first) and the octets of its frame on the wire, and when there will be more of them.
+// answer goes first) and the octets of its frame on the wire, and when there will be more of them.
 func (f *Fabric) waiting(h *host) (waiting uint8, next int64, heads [NumPriorities]int, lengths [NumPriorities]int64) {
 	next = h.nextControl()
 	for q := range h.queues {
 		queue := &h.queues[q]
 		next = min(next, f.beginFlows(queue))
-		if !queue.acks.empty() {
+		if !queue.answers.empty() {
 			waiting |= 1 << q
 			heads[q], lengths[q] = none, int64(frame.WireOctets(MinOctets))
 			continue

@@ -17,6 +17,8 @@ type FlowResult struct {
 	Rate    int64
 	Latency *dataplane.Latency // from the first bit sent to the last bit received, in ns; nil with FlowConfig.Frames
 	Took    int64              // ns from Start until the last of FlowConfig.Frames had come; 0: it has not
+
+	DCQCN ControlResult // zero without FlowConfig.DCQCN
 }
 
 // Flow returns the result of flow i, in the order of AddFlow.
@@ -25,6 +27,10 @@ func (f *Fabric) Flow(i int) FlowResult {
 	r := FlowResult{Sent: fl.sent, Received: fl.received, Reordered: fl.reordered, Latency: fl.latency}
 	if fl.done > 0 {
 		r.Took = fl.done - fl.Start
+	}
+	if fl.control != nil {
+		r.DCQCN = fl.control.ControlResult
+		r.DCQCN.Rate = fl.control.point.Rate()
 	}
 	if fl.received > fl.sent {
 		r.Duplicated = fl.received - fl.sent

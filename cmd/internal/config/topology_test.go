@@ -134,6 +134,8 @@ func TestTopologyFaults(t *testing.T) {
 			"lab.yaml:5: traffic.f: poisson and load go together"},
 		{"poisson of no paper", wired + "traffic: {f: {poisson: websearch, load: 1%}}",
 			"lab.yaml:5: traffic.f.poisson: \"websearch\" is unknown: did you mean web-search?"},
+		{"congestion control of no paper", wired + "traffic: {f: {from: h, to: g, cc: dqcn}}",
+			"lab.yaml:5: traffic.f.cc: \"dqcn\" is unknown: did you mean dcqcn?"},
 		{"poisson with a size", wired + "traffic:\n  f: {poisson: hadoop, load: 1%, size: 1kB}",
 			"lab.yaml:6: traffic.f.size: poisson gives the sizes"},
 		{"poisson from one host to itself", wired + "traffic: {f: {poisson: hadoop, load: 1%, from: h, to: h}}",

@@ -29,6 +29,7 @@ type LabTraffic struct {
 	Size            int64   // payload octets that each pair has to send; 0: until the end of Duration
 	Window          int64   // payload octets that may be on their way without an acknowledgement; 0: any number
 	Poisson         string  // of which distribution the sizes of flows are; empty: one flow of each pair
+	DCQCN           bool    // congestion control of the senders
 	Load            float64 // with Poisson: share of the link of each host of From that its flows are to take
 
 	incast      string
@@ -69,6 +70,7 @@ func (r *labReader) readTraffic(v value) {
 			key("window", &t.Window, size(1, maxLabSize)),
 			key("poisson", &t.Poisson, named(Distributions, Distributions...)),
 			key("load", &t.Load, share),
+			key("cc", &t.DCQCN, named([]string{"dcqcn", "off"}, true, false)),
 			key("priority", &t.Priority, number[uint8]("priority", 0, 7)),
 			key("octets", &t.Octets, number[int]("frame", minLabOctets, 65535+labTag)),
 			key("rate", &t.Rate, orWord(rate(1000), "saturating", 0)),

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 
 	"golang.org/x/sys/unix"
 
@@ -277,6 +278,12 @@ links:
 func (f *fabric) addFlows() error {
 	for i := range f.topology.Traffic {
 		t := &f.topology.Traffic[i]
+		if t.DCQCN && !slices.ContainsFunc(f.switches, func(s *labSwitch) bool {
+			return s.config.ECN[t.Priority].Enabled
+		}) {
+			return f.topology.Errorf("traffic."+t.Name+".cc", "no switch marks frames of priority %d, so nothing "+
+				"would slow the senders down: write preset: roce for the switches, or ecn: {%[1]d: on}", t.Priority)
+		}
 		for _, pair := range t.Pairs() {
 			if err := f.addFlow(t, pair[0], pair[1], int64(t.Start), t.Size); err != nil {
 				return err

@@ -5,6 +5,7 @@
 //	build.go       the fabric of a topology, and what virtual time does not have
 //	workload.go    flows of random sizes at random times; sizes.txt has the published distributions
 //	completion.go  how long flows took
+//	control.go     what DCQCN did
 //	plan.go        the traffic of a topology for real links, which package labrun sends
 //	report.go      the report: checks, flows, ports, hosts, the cycle of a deadlock
 //	holds.go       who held whom

@@ -23,6 +23,7 @@ type Report struct {
 	Lasted      int64        `json:"virtual_ns"`  // from the begin of the traffic until no frame was left, or none moved
 	Hops        uint64       `json:"frame_hops"`  // frames that crossed a link, MAC Control frames left out
 	Completions []Completion `json:"completions"` // of flows that have a size
+	Controls    []Control    `json:"congestion_control"`
 	Ports       []Port       `json:"ports"`
 	Hosts       []Host       `json:"hosts"`
 	Deadlock    bool         `json:"deadlock"`      // frames are held, and none has moved for the stall time
@@ -78,6 +79,7 @@ func (f *fabric) report(length time.Duration) *Report {
 		time.Duration(r.Lasted))}}
 	f.addFlowResults(r)
 	f.addCompletions(r)
+	f.addControls(r)
 	for _, s := range f.switches {
 		f.addSwitch(r, s)
 	}

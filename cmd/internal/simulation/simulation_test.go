@@ -229,6 +229,9 @@ func TestRefused(t *testing.T) {
 			"lab.yaml:7: traffic.f: no frame would come from h1 to h2: s1 drops what comes by p1"},
 		{"another priority", strings.Replace(pair, "preset: roce", "preset: roce, priorities: {trust: port}", 1) + flow,
 			"traffic.f: no frame would come from h1 to h2: s1 gives what comes by p1 priority 0"},
+		{"no marks", strings.Replace(pair, "preset: roce", "priorities: {lossless: [3]}", 1) +
+			"traffic: {f: {from: h1, to: h2, cc: dcqcn}}",
+			"lab.yaml:7: traffic.f.cc: no switch marks frames of priority 3"},
 		{"memory", strings.Replace(pair, "{s1: {preset: roce}}", "{s1: {preset: roce}"+many+"}", 1) + flow,
 			"lab.yaml:2: switches: their buffers take 2105483 MiB"},
 		{"a pool", strings.Replace(pair, "preset: roce", "preset: roce, buffer: {lossy: {size: 1000GiB}}", 1) + flow,

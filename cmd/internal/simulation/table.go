@@ -46,6 +46,9 @@ func (r *Report) Text(out io.Writer) error {
 	if err := r.completionText(out); err != nil {
 		return err
 	}
+	if err := r.controlText(out); err != nil {
+		return err
+	}
 	return r.Report.Text(out)
 }
 

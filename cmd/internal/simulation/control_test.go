@@ -1,0 +1,51 @@
+package simulation
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+)
+
+// Flows with cc: dcqcn are notified, slow down, and stand in the report; others do not.
+func TestDCQCN(t *testing.T) {
+	const text = `name: a
+switches: {s1: {preset: roce}}
+hosts: {h1: {}, h2: {}, h3: {}, h4: {}}
+links:
+  l1: {ends: [h1, "s1:p1"], speed: 10G}
+  l2: {ends: [h2, "s1:p2"], speed: 10G}
+  l3: {ends: [h3, "s1:p3"], speed: 10G}
+  l4: {ends: [h4, "s1:p4"], speed: 10G}
+traffic:
+  slowed: {incast: h4, cc: dcqcn, duration: 20ms}
+  small: {from: h1, to: h4, size: 10kB, cc: dcqcn, duration: 20ms}
+  other: {from: h4, to: h1, duration: 20ms}
+`
+	r, err := simulate(t, text, standard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain, err := simulate(t, strings.ReplaceAll(text, ", cc: dcqcn", ", cc: off"), standard)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !r.Pass || !plain.Pass || len(r.Controls) != 4 || len(plain.Controls) != 0 {
+		t.Fatalf("%+v\nwithout: %+v", r.Controls, plain.Controls)
+	}
+	for i, name := range []string{"h1>h4", "h2>h4", "h3>h4"} {
+		if c := r.Controls[i]; c.Name != name || c.Priority != 3 || c.Marked < c.Sent || c.Sent == 0 ||
+			c.Received == 0 || c.Rate <= 0 || c.Rate > 5e9 {
+			t.Errorf("%s: %+v", name, c)
+		}
+	}
+	if c := r.Controls[3]; c.Name != "small" || c.Rate != 0 {
+		t.Errorf("flows with a size: %+v", c)
+	}
+	if with, without := r.held(), plain.held(); with["h2"]*10 > without["h2"] {
+		t.Errorf("held with DCQCN for %v, without for %v", with, without)
+	}
+	var out bytes.Buffer
+	if err := r.Text(&out); err != nil || !strings.Contains(out.String(), "\nh2>h4  3         ") {
+		t.Errorf("%v: %s", err, &out)
+	}
+}
