@@ -80,7 +80,7 @@ func (e *endpoint) parse() (speed int64, lossless uint8, err error) {
 func sendCommand() *cobra.Command {
 	var e endpoint
 	var flows []string
-	var to string
+	var to, cc string
 	var sc traffic.SendConfig
 	var storm stormFlags
 	c := &cobra.Command{
@@ -89,8 +89,9 @@ func sendCommand() *cobra.Command {
 		Long: `Sends to the sink that answers its call (pfcswitch sink), with one queue per priority in front of the
 port's speed, and exchanges totals with it at the end. A flow is PRIORITY[:key=value]..., with the keys octets
 (1514, with the tag, without FCS), rate (bit/s on the wire; default: as much as goes), weight (1), to (address of its
-sink), after and for (its time since the load began, such as 100ms); every=N,large=OCTETS makes each N-th frame of
-another length. Flows of one priority take turns.`,
+sink), after and for (its time since the load began, such as 100ms), cc (dcqcn); every=N,large=OCTETS makes each N-th
+frame of another length. Flows of one priority take turns. DCQCN slows a flow down as the CNPs of its sink say
+(pfcswitch sink --cc dcqcn).`,
 		Example: "  pfcswitch send eth0 --speed 1G --flow 3 --flow 0:octets=128,rate=10M --seconds 10\n  pfcswitch " +
 			"send eth0 --storm 3 --duty 100 --seconds 5",
 		Args: checkArguments,
@@ -104,6 +105,13 @@ another length. Flows of one priority take turns.`,
 			}
 			if sc.Flows, err = parseFlows(flows); err != nil {
 				return err
+			}
+			all, err := parseControl(cc)
+			if err != nil {
+				return fmt.Errorf("--cc %w", err)
+			}
+			for i := range sc.Flows {
+				sc.Flows[i].DCQCN = sc.Flows[i].DCQCN || all
 			}
 			if sc.Destination, err = traffic.ParseMAC(to); err != nil {
 				return fmt.Errorf("--to %w", err)
@@ -127,6 +135,8 @@ another length. Flows of one priority take turns.`,
 	f.Uint16Var(&sc.VID, "vlan", 0, "VLAN of the tag (0: priority tag)")
 	f.BoolVar(&sc.Untagged, "untagged", false, "send without tag")
 	f.Uint8Var(&sc.DSCP, "dscp", 0, "DSCP of the packets")
+	f.BoolVar(&sc.ECN, "ecn", false, "say that the sender knows ECN (ECT(0)): the switch may mark its packets")
+	f.StringVar(&cc, "cc", "", "congestion control of all flows: dcqcn, which has --ecn")
 	f.Uint64Var(&sc.Count, "count", 0, "number of frames after which to end")
 	f.Var((*instant)(&sc.Start), "start", "when to begin, nanoseconds since 1970 (default: at once)")
 	f.BoolVar(&sc.NoSink, "no-sink", false, "load only: no sink is asked and no totals are exchanged; needs --to")
@@ -168,14 +178,25 @@ func setFlow(f *traffic.Flow, kv string) (err error) {
 		f.After, err = time.ParseDuration(v)
 	case "for":
 		f.Lasts, err = time.ParseDuration(v)
+	case "cc":
+		f.DCQCN, err = parseControl(v)
 	default:
-		err = fmt.Errorf("%q is not a key: they are octets, rate, weight, large, every, to, after and for", k)
+		err = fmt.Errorf("%q is not a key: they are octets, rate, weight, large, every, to, after, for and cc", k)
 	}
 	return err
 }
 
+// parseControl reads a congestion control.
+func parseControl(text string) (dcqcn bool, err error) {
+	if text != "dcqcn" && text != "" {
+		return false, fmt.Errorf("%q is no congestion control: there is dcqcn", text)
+	}
+	return text == "dcqcn", nil
+}
+
 func sinkCommand() *cobra.Command {
 	var e endpoint
+	var cc string
 	var sc traffic.SinkConfig
 	c := &cobra.Command{
 		Use:   "sink INTERFACE",
@@ -188,6 +209,9 @@ func sinkCommand() *cobra.Command {
 			var err error
 			if sc.Speed, sc.Lossless, err = e.parse(); err != nil {
 				return err
+			}
+			if sc.DCQCN, err = parseControl(cc); err != nil {
+				return fmt.Errorf("--cc %w", err)
 			}
 			sc.Interface, sc.Netns, sc.FlowControl = args[0], e.netns, e.flowControl
 			if sc.Duration, err = e.duration(); err != nil {
@@ -203,6 +227,7 @@ func sinkCommand() *cobra.Command {
 	e.flags(c)
 	f := c.Flags()
 	f.IntVar(&sc.Expect, "expect", 0, "end when so many senders have settled")
+	f.StringVar(&cc, "cc", "", "dcqcn: tell senders of marks (CE) by congestion notification packets in priority 6")
 	f.Var((*instant)(&sc.From), "from", "rates are measured from here, nanoseconds since 1970")
 	f.Var((*instant)(&sc.Until), "until", "rates are measured up to here, nanoseconds since 1970")
 	f.IntVar(&sc.Slots, "slots", 0, "equal parts of the time between --from and --until, which are counted each too")

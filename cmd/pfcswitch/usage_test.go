@@ -71,6 +71,9 @@ func TestEndpointsRefuseNumbers(t *testing.T) {
 		noInterface + " --seconds 1e300":                            "--seconds 1e+300",
 		noInterface + " --seconds 1 --dscp 200":                     "DSCP 200",
 		noInterface + " --seconds 1 --vlan 5000":                    "VLAN 5000",
+		noInterface + " --seconds 1 --cc reno":                      `--cc "reno" is no congestion control`,
+		noInterface + " --seconds 1 --flow 3:cc=reno":               `"reno" is no congestion control`,
+		noInterface + " --seconds 1 --cc dcqcn --speed none":        "DCQCN without a speed",
 		noInterface + " --storm 8 --seconds 1":                      "--storm 8",
 		noInterface + " --storm 3":                                  "--seconds",
 		noInterface + " --storm 3 --seconds 1 --duty 0":             "duty of 0",
@@ -79,6 +82,7 @@ func TestEndpointsRefuseNumbers(t *testing.T) {
 	})
 	wantRefused(t, sinkCommand, map[string]string{
 		noInterface + " --seconds -1":                                    "--seconds -1",
+		noInterface + " --cc reno":                                       `--cc "reno" is no congestion control`,
 		noInterface + " --expect -1":                                     "-1 expected senders",
 		noInterface + " --read-rate -5":                                  "-5 frames a second",
 		noInterface + " --from 2 --until 1":                              "not after",

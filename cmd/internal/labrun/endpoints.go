@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"pfcswitch/cmd/internal/config"
+	"pfcswitch/cmd/internal/simulation"
 	"pfcswitch/cmd/internal/traffic"
 )
 
@@ -121,6 +122,9 @@ func (r *run) senderArgs(e *endpoint) []string {
 		if f.Rate > 0 {
 			flow += fmt.Sprintf(",rate=%d", f.Rate)
 		}
+		if f.DCQCN {
+			flow += ",cc=dcqcn"
+		}
 		args = append(args, "--flow", flow)
 	}
 	return args
@@ -128,9 +132,13 @@ func (r *run) senderArgs(e *endpoint) []string {
 
 // sinkArgs are the arguments of a sink. It ends by a signal, and by itself where nobody waits for it any longer.
 func (r *run) sinkArgs() []string {
-	return []string{"sink", "--from", fmt.Sprint(r.start.UnixNano()), "--until",
+	args := []string{"sink", "--from", fmt.Sprint(r.start.UnixNano()), "--until",
 		fmt.Sprint(r.start.Add(r.length).UnixNano()), "--slots", fmt.Sprint(slots), "--seconds",
 		fmt.Sprint((time.Until(r.start) + r.length + abandonedTime).Seconds())}
+	if slices.ContainsFunc(r.plan.Flows, func(f simulation.PlannedFlow) bool { return f.DCQCN }) {
+		args = append(args, "--cc", "dcqcn")
+	}
+	return args
 }
 
 // address is that of a host.

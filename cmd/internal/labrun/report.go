@@ -21,14 +21,17 @@ func (r *run) report() *simulation.Report {
 		}
 	}
 	p := demo.PhaseResult{Phase: simulation.Phase}
-	flows := make([]demo.Flow, len(r.plan.Flows))
+	flows, controls := make([]demo.Flow, len(r.plan.Flows)), make([]simulation.Control, len(r.plan.Flows))
 	for _, e := range r.senders {
 		p.Behind, p.LongestStall = max(p.Behind, e.sent.Behind), max(p.LongestStall, e.sent.LongestStall)
-		r.joinFlows(flows, e)
+		r.joinFlows(flows, controls, e)
 		report.Hops += e.sent.Frames
 	}
-	for _, f := range flows {
+	for i, f := range flows {
 		report.AddFlow(f, r.plan.InOrder, true)
+		if r.plan.Flows[i].DCQCN {
+			report.Controls = append(report.Controls, controls[i])
+		}
 	}
 	for _, s := range r.topology.Switches {
 		r.addSwitch(report, s.Name)
@@ -46,11 +49,12 @@ func (r *run) report() *simulation.Report {
 }
 
 // joinFlows joins the counters of a sender and its sinks. A flow that its sink has not seen lost all frames.
-func (r *run) joinFlows(flows []demo.Flow, e *endpoint) {
+func (r *run) joinFlows(flows []demo.Flow, controls []simulation.Control, e *endpoint) {
 	for k, sf := range e.sent.Flows {
 		f := &r.plan.Flows[e.flows[k]]
 		result := demo.Flow{Name: f.From + ">" + f.To, Priority: f.Priority, Lossless: f.Lossless, Sent: sf.Sent,
 			Lost: sf.Sent}
+		c := simulation.Control{Name: result.Name, Priority: f.Priority, Received: sf.CNPs, Rate: sf.FinalRate}
 		received := r.sinks[f.To].received.Flows
 		if i := slices.IndexFunc(received, func(rf traffic.ReceivedFlow) bool {
 			return rf.Source == e.sent.Source && rf.Flow == sf.Flow && rf.Priority == sf.Priority
@@ -59,8 +63,9 @@ func (r *run) joinFlows(flows []demo.Flow, e *endpoint) {
 			result.Received, result.Reordered, result.Duplicated = rf.Received, rf.Reordered, rf.Duplicated
 			result.Lost, result.Latency = sf.Sent-min(sf.Sent, rf.Received), rf.Latency
 			result.Rate = r.rate(f, rf.SlotBits)
+			c.Marked, c.Sent = rf.Marked, rf.CNPs
 		}
-		flows[e.flows[k]] = result
+		flows[e.flows[k]], controls[e.flows[k]] = result, c
 	}
 }
 

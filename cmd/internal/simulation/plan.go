@@ -49,8 +49,7 @@ func refuseVirtual(t *config.Topology) error {
 		for _, k := range []struct {
 			name string
 			set  bool
-		}{{"size", l.Size > 0}, {"window", l.Window > 0}, {"poisson", l.Poisson != ""},
-			{"cc", l.DCQCN}} {
+		}{{"size", l.Size > 0}, {"window", l.Window > 0}, {"poisson", l.Poisson != ""}} {
 			if k.set {
 				return t.Errorf("traffic."+l.Name+"."+k.name, advice)
 			}

@@ -35,7 +35,8 @@ func TestLabs(t *testing.T) {
 		{"interrupted", interruptedUp}, {"atomic", failedUp},
 		{"ordinary", unprivilegedUser}, {"nic", hostNIC}, {"others", foreignSocket}, {"said", keeperLog},
 		{"late", interruptedWhenReady}, {"collected", collectedKeeper},
-		{"virtual", sameInVirtualTime}, {"virtualholds", sameHoldsInVirtualTime}, {"runs", runsInALab},
+		{"virtual", sameInVirtualTime}, {"virtualholds", sameHoldsInVirtualTime},
+		{"virtualdcqcn", slowedInVirtualTime}, {"runs", runsInALab},
 		{"heldlong", heldLong}, {"refusedruns", refusedRuns}, {"interruptedrun", interruptedRun},
 	} {
 		t.Run(part.name, func(t *testing.T) { part.test(r.withTest(t)) })

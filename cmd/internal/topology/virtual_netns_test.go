@@ -138,6 +138,44 @@ func sameHoldsInVirtualTime(r *rig) {
 	}
 }
 
+// slowedInVirtualTime: with DCQCN senders are notified and slow down, on links and in virtual time, and are paused for
+// less than half of the time that they are without.
+func slowedInVirtualTime(r *rig) {
+	const text = `name: x
+switches: {s1: {preset: roce, buffer: {lossless: {size: 1MiB}}}}
+hosts: {h1: {}, h2: {}, h3: {}}
+links:
+  l1: {ends: [h1, "s1:p1"], speed: 300M}
+  l2: {ends: [h2, "s1:p2"], speed: 300M}
+  l3: {ends: [h3, "s1:p3"], speed: 300M}
+traffic:
+  f: {incast: h3, cc: dcqcn, duration: 2s}
+`
+	path, _ := r.file(strings.Replace(text, "cc: dcqcn", "cc: off", 1))
+	plain, err := simulation.Run(r.t.Context(), path, simulation.Options{Seed: 1, Response: -1})
+	must(r.t, err)
+	paused := func(v *simulation.Report) (ns int64) {
+		for _, h := range v.Hosts {
+			ns += h.PausedNs[3]
+		}
+		return ns
+	}
+	path, _ = r.file(text)
+	virtual, onLinks := r.runBoth(path)
+	for name, v := range map[string]*simulation.Report{"virtual time": virtual, "links": onLinks} {
+		r.t.Logf("%s: %+v, paused for %d ns; without DCQCN %d", name, v.Controls, paused(v), paused(plain))
+		if paused(v)*2 > paused(plain) || len(v.Controls) != 2 {
+			r.t.Errorf("%s: senders were paused for %d ns, without DCQCN for %d", name, paused(v), paused(plain))
+		}
+		for i, c := range v.Controls {
+			if c.Name != []string{"h1>h3", "h2>h3"}[i] || c.Received == 0 || c.Sent < c.Received || c.Marked < c.Sent ||
+				c.Rate <= 0 || c.Rate >= 300_000_000 {
+				r.t.Errorf("%s: %+v", name, c)
+			}
+		}
+	}
+}
+
 // A host's flows share its link: two at once, to two sinks, and a third after them. The lab that was up stays up. Hosts
 // have the flow control of their ports, also off and PAUSE.
 func runsInALab(r *rig) {

@@ -12,6 +12,7 @@ import (
 
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/dataplane/port"
+	"pfcswitch/dataplane/runner"
 )
 
 // How a sender looks for its sink and settles totals.
@@ -136,6 +137,12 @@ func (s *sender) answer(m *message, from uint64) bool {
 		}
 		s.answers[m.flow] = *m
 		return true
+	case kindCNP:
+		for _, f := range s.flows {
+			if f.Priority == m.priority && f.id == m.flow && s.sinkOf(&f.Flow) == from {
+				f.notified(runner.Now())
+			}
+		}
 	}
 	return false
 }

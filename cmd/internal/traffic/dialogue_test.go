@@ -150,7 +150,7 @@ func TestSinkHoldsWhatIsMissing(t *testing.T) {
 		m := message{priority: tt.priority, flow: 1, total: 2}
 		begun := runner.Now()
 		for m.sequence = range tt.received {
-			s.data(&m, sinkAddress, &port.Frame{Data: make([]byte, 60)}, begun)
+			s.data(&m, &frame.Header{Src: sinkAddress}, &port.Frame{Data: make([]byte, 60)}, begun)
 		}
 		answered := func(after time.Duration) bool {
 			s.fin(&m, &frame.Header{Src: sinkAddress}, begun+int64(after))

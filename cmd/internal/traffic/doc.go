@@ -4,6 +4,7 @@
 //	protocol.go  the test frames: UDP packets with flow, sequence number, time of sending and totals
 //	options.go   the configuration of a sender
 //	source.go    which frames a sender sends next: one queue per priority, weights, speed, pauses
+//	control.go   a flow that slows down: DCQCN
 //	dialogue.go  finding the sink, and exchanging totals with it
 //	send.go      the sender on a port
 //	open.go      the port of an endpoint, and its tx path

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"time"
 
 	"pfcswitch/dataplane/frame"
@@ -23,6 +24,7 @@ type SendConfig struct {
 	VID              uint16 // of the tag; 0: priority-tagged
 	Untagged         bool
 	DSCP             uint8
+	ECN              bool // all flows are ECN-capable; those with DCQCN are in any case
 	Duration         time.Duration
 	Count            uint64    // frames in all; 0: by Duration alone
 	Start            time.Time // zero: as soon as the sink was found
@@ -70,6 +72,8 @@ func (c *SendConfig) Check() error {
 		return fmt.Errorf("VLAN %d: 0 (a priority tag) to %d are possible", c.VID, maxVID)
 	case c.DSCP > maxDSCP:
 		return fmt.Errorf("DSCP %d: 0 to %d are possible", c.DSCP, maxDSCP)
+	case c.Speed == 0 && slices.ContainsFunc(c.Flows, func(f Flow) bool { return f.DCQCN }):
+		return errors.New("DCQCN without a speed: its rates are shares of that: give the speed of the port")
 	case c.Duration < 0:
 		return fmt.Errorf("a time of %v: it cannot be negative", c.Duration)
 	case c.Duration == 0 && c.Count == 0:

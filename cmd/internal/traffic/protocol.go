@@ -16,6 +16,7 @@ const (
 	kindHelloAck      // a sink answers
 	kindFin           // a sender's total of a flow
 	kindFinAck        // the sink's totals of the flow
+	kindCNP           // the sink saw congestion on the flow
 )
 
 // Addresses of the packets: the benchmarking range of RFC 2544, and an unused port.
@@ -106,6 +107,7 @@ type addressing struct {
 	destination, source uint64
 	tci                 frame.TCI
 	dscp                uint8
+	ecn                 bool // ECT(0)
 	tagged              bool
 	octets              int // of the frame, without FCS
 }
@@ -124,6 +126,9 @@ func wrap(e addressing, m message) []byte {
 	binary.BigEndian.PutUint16(b[at:], frame.TypeIPv4)
 	ip := b[at+2:]
 	ip[0], ip[1] = 0x45, e.dscp<<2
+	if e.ecn {
+		ip[1] |= frame.ECT0
+	}
 	binary.BigEndian.PutUint16(ip[2:], uint16(len(ip)))
 	ip[8], ip[9] = 64, 17
 	binary.BigEndian.PutUint32(ip[12:], sourceIP)

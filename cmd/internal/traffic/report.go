@@ -41,6 +41,8 @@ type SentFlow struct {
 	Lost       uint64 `json:"lost"`
 	Reordered  uint64 `json:"reordered"`
 	Duplicated uint64 `json:"duplicated"`
+	CNPs       uint64 `json:"cnp_received_frames"`
+	FinalRate  int64  `json:"final_rate_bits_per_second"` // that DCQCN allowed at the end; 0 without it
 }
 
 // A SinkReport is the result of a sink.
@@ -79,6 +81,8 @@ type ReceivedFlow struct {
 	GapFrom      int64     `json:"longest_gap_from_ns"` // when it began, and when the last frame came: ns since 1970
 	Gaps         []Gap     `json:"long_gaps"`           // the first of at least LongGap
 	LastAt       int64     `json:"last_at_ns"`
+	Marked       uint64    `json:"marked_frames"` // that came with congestion experienced
+	CNPs         uint64    `json:"cnp_sent_frames"`
 	Latency      Latencies `json:"latency_ns"`
 }
 
@@ -113,7 +117,16 @@ func (r *SendReport) Text(out io.Writer) error {
 		}
 		fmt.Fprintf(w, "%d\t%.1f\t\n", r.PFCReceived[f.Priority], float64(r.Paused[f.Priority])/1e6)
 	}
-	return w.Flush()
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	for _, f := range r.Flows {
+		if f.FinalRate > 0 {
+			fmt.Fprintf(out, "priority %d: %d CNPs received, may send %.1f Mbit/s at the end\n", f.Priority, f.CNPs,
+				float64(f.FinalRate)/1e6)
+		}
+	}
+	return nil
 }
 
 // Text writes the report for a person.
@@ -130,7 +143,16 @@ func (r *SinkReport) Text(out io.Writer) error {
 		fmt.Fprintf(w, "%s\t%d\t%s\t%d\t%s\t%d\t%d\t%d\t%d\t%d\t%d\t\n", f.Source, f.Priority, sent, f.Received, lost,
 			f.Reordered, f.Duplicated, f.Latency.P50/1000, f.Latency.P99/1000, f.Latency.P999/1000, f.Latency.Max/1000)
 	}
-	return w.Flush()
+	if err := w.Flush(); err != nil {
+		return err
+	}
+	for _, f := range r.Flows {
+		if f.Marked > 0 {
+			fmt.Fprintf(out, "%s priority %d: %d frames came marked (CE), %d CNPs sent\n", f.Source, f.Priority,
+				f.Marked, f.CNPs)
+		}
+	}
+	return nil
 }
 
 // Text writes the report for a person.
@@ -155,6 +177,9 @@ func (s *sender) report() *SendReport {
 	for _, f := range s.flows {
 		a, ok := s.answers[f.id]
 		sf := SentFlow{Flow: f.id, Priority: f.Priority, Sent: f.sent, SentBytes: f.octets, Answered: ok}
+		if f.control != nil {
+			sf.CNPs, sf.FinalRate = f.control.cnps, f.control.rate
+		}
 		if ok {
 			sf.Received, sf.Reordered, sf.Duplicated = a.received, a.reordered, a.duplicated
 			sf.Lost = f.sent - min(f.sent, a.received)
@@ -200,6 +225,11 @@ func (s *sender) allowed() float64 {
 		}
 		lasted := max(0, until-from)
 		begin, end = min(begin, from), max(end, until)
+		if f.control != nil {
+			paused := s.paused.each[f.Priority] + s.paused.all
+			offered += f.control.bits * float64(max(0, lasted-paused)) / float64(max(1, lasted))
+			continue
+		}
 		if f.Rate == 0 {
 			saturated = true
 			offered += float64(s.c.Speed) * float64(max(0, lasted-s.source.blocked)) / 1e9

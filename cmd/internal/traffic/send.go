@@ -81,7 +81,7 @@ func (s *sender) sinkOf(f *Flow) uint64 { return cmp.Or(f.To, s.sink) }
 func (s *sender) prepare(mac [6]byte) {
 	for _, f := range s.c.Flows {
 		s.flows = append(s.flows, newFlow(f, addressing{destination: s.sinkOf(&f), source: s.own, tagged: !s.c.Untagged,
-			dscp: s.c.DSCP, tci: frame.MakeTCI(f.Priority, false, s.c.VID)}))
+			dscp: s.c.DSCP, ecn: s.c.ECN || f.DCQCN, tci: frame.MakeTCI(f.Priority, false, s.c.VID)}))
 	}
 	s.source = newSource(s.c, s.flows, mac, runner.Now())
 }
@@ -99,7 +99,7 @@ func (s *sender) load(ctx context.Context) error {
 	now := runner.Now()
 	s.source.shaper.Configure(s.c.Speed, s.c.burst(), now)
 	for _, f := range s.flows {
-		f.start(now)
+		f.start(s.c.Speed, now)
 	}
 	s.startNs, s.paused = now, s.source.pausedTime(now)
 	s.lateness = lateness{due: now}
@@ -112,6 +112,9 @@ func (s *sender) load(ctx context.Context) error {
 		var wall int64
 		now, wall = runner.ClockPair()
 		s.lateness.update(now)
+		if s.source.controlled {
+			s.readRings() // CNPs
+		}
 		if s.source.next(now) == 0 {
 			if err := s.sleep(now, end); err != nil {
 				return err
@@ -133,6 +136,9 @@ func (s *sender) load(ctx context.Context) error {
 func (s *sender) endLoad(now int64) {
 	s.lateness.update(now)
 	s.elapsed = now - s.startNs
+	for _, f := range s.flows {
+		f.end(now)
+	}
 	s.source.account(0, 0, now)
 	s.paused = s.source.pausedTime(now).since(s.paused)
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/dcqcn"
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/dataplane/port"
 	"pfcswitch/dataplane/runner"
@@ -26,6 +27,7 @@ type SinkConfig struct {
 	From, Until      time.Time     // rates are measured between; zero: from the first frame to the last
 	Slots            int           // equal parts of that time, which are counted each; 0: only the whole
 	ReadRate         int64         // frames a second that the sink reads at most; 0: no limit
+	DCQCN            bool          // answer frames that come marked with CNPs
 	Block            Blocking
 }
 
@@ -75,6 +77,9 @@ type sinkFlow struct {
 	gap      int64    // the longest time between two frames
 	gapFrom  int64
 	gaps     []Gap // those of at least LongGap
+	marked   uint64
+	cnps     uint64
+	point    dcqcn.NotificationPoint
 }
 
 type sink struct {
@@ -99,6 +104,7 @@ type sink struct {
 	read         budget
 	peer         *macctl.Receiver
 	heldAt       int64 // ns of the clock at which the sink last held its peer
+	interval     int64 // ns between two CNPs of a flow
 }
 
 // budget limits the rate of reading, in frames a second.
@@ -157,8 +163,8 @@ func newSink(c *SinkConfig, p port.Port, mac [6]byte) (*sink, error) {
 	s := &sink{c: c, port: p, poller: w, own: frame.Address(mac[:]), flows: map[flowKey]*sinkFlow{},
 		from: nanoseconds(c.From), until: nanoseconds(c.Until),
 		stations: map[uint64]frame.Header{}, read: budget{rate: c.ReadRate},
-		pauser: pauser,
-		peer:   macctl.NewReceiver(mode(c.FlowControl), c.Lossless, c.Speed, mac)}
+		pauser: pauser, interval: dcqcn.For(macctl.SpeedOrNominal(c.Speed)).Interval,
+		peer: macctl.NewReceiver(mode(c.FlowControl), c.Lossless, c.Speed, mac)}
 	return s, nil
 }
 
@@ -214,9 +220,9 @@ const (
 )
 
 // pause is how long a sink lets its rings fill: until the shortest frames at its speed would fill a quarter, where the
-// peer is paused. A sink that blocks, or reads at a rate, has to be on time.
+// peer is paused. A sink that blocks, reads at a rate, or answers marks has to be on time.
 func (c *SinkConfig) pause() time.Duration {
-	if c.Block.For > 0 || c.ReadRate > 0 {
+	if c.Block.For > 0 || c.ReadRate > 0 || c.DCQCN {
 		return readPause
 	}
 	octets := int64(sinkSlots / 4 * frame.WireOctets(minRaw))
@@ -283,7 +289,7 @@ func (s *sink) see(f *port.Frame, now int64) {
 	}
 	switch m.kind {
 	case kindData:
-		s.data(&m, h.Src, f, now)
+		s.data(&m, &h, f, now)
 	case kindHello:
 		if len(s.stations) < maxStations {
 			s.stations[h.Src] = h
@@ -312,10 +318,17 @@ func (s *sink) flow(k flowKey) *sinkFlow {
 	return f
 }
 
-func (s *sink) data(m *message, source uint64, received *port.Frame, now int64) {
-	f := s.flow(flowKey{source, m.flow, m.priority})
+func (s *sink) data(m *message, h *frame.Header, received *port.Frame, now int64) {
+	f := s.flow(flowKey{h.Src, m.flow, m.priority})
 	if f == nil {
 		return
+	}
+	if frame.CE(received.Data, h.NetOffset, h.EtherType) {
+		f.marked++
+		if s.c.DCQCN && f.point.Marked(s.interval, now) {
+			f.cnps++
+			s.notify(h, m)
+		}
 	}
 	stamp := received.Stamp
 	m.complete(f.next, stamp)
@@ -390,9 +403,20 @@ func (s *sink) refreshFDB(now int64) {
 
 // answer sends a message to the sender of a frame, with the same tag.
 func (s *sink) answer(h *frame.Header, m message) {
+	s.send(addressing{destination: h.Src, tagged: h.Tagged, tci: h.TCI}, m)
+}
+
+// notify sends a CNP to the sender of a flow.
+func (s *sink) notify(h *frame.Header, m *message) {
+	s.send(addressing{destination: h.Src, tagged: h.Tagged, dscp: dcqcn.DSCP,
+		tci: frame.MakeTCI(dcqcn.Priority, false, h.TCI.VID())}, message{kind: kindCNP, priority: m.priority,
+		flow: m.flow})
+}
+
+func (s *sink) send(e addressing, m message) {
 	s.control++
-	_ = s.port.SendControl(wrap(addressing{destination: h.Src, source: s.own, tagged: h.Tagged, tci: h.TCI,
-		octets: minMessage}, m))
+	e.source, e.octets = s.own, minMessage
+	_ = s.port.SendControl(wrap(e, m))
 }
 
 func (s *sink) report() *SinkReport {
@@ -407,7 +431,7 @@ func (s *sink) report() *SinkReport {
 			Finished: f.finished, Sent: f.total, Received: f.received, Lost: f.total - min(f.total, f.received),
 			Reordered: f.reordered, Overtaken: f.maxBytes, Duplicated: f.duplicated,
 			WindowFrames: f.frames, WindowBits: f.bits, SlotBits: f.slots,
-			LongestGap: f.gap, GapFrom: f.gapFrom, Gaps: f.gaps, LastAt: f.stamp,
+			LongestGap: f.gap, GapFrom: f.gapFrom, Gaps: f.gaps, LastAt: f.stamp, Marked: f.marked, CNPs: f.cnps,
 			Latency: Latencies{f.latency.Quantile(.5), f.latency.Quantile(.99), f.latency.Quantile(.999),
 				f.latency.Max}})
 	}

@@ -19,6 +19,7 @@ type Flow struct {
 	Large    int // octets of each Every-th frame; 0: all frames have Octets
 	Every    int
 	Rate     int64 // bit/s on the wire; 0: as much as the port lets through
+	DCQCN    bool  // it obeys the CNPs of its sink
 	Weight   int   // share of the port among the priorities that have frames: that of the first flow of a priority
 
 	To    uint64        // address of its sink; 0: that of the sender
@@ -63,6 +64,7 @@ type source struct {
 	}
 	blocked     int64 // ns in which pauses held all that there was to send
 	blockedFrom int64
+	controlled  bool  // a flow has DCQCN
 	retry       int64 // next look, where nothing can go
 	maxFrames   int   // frames of the next send call
 }
@@ -100,6 +102,7 @@ type flowState struct {
 	frames  [port.BatchFrames][]byte // one for each place in a batch
 	large   [port.BatchFrames][]byte // likewise, of the other length
 	at      int                      // of the message in a frame
+	control *control                 // of DCQCN; nil: none
 }
 
 // newFlow makes the frames of a flow, all with the addresses and the tag of e.
@@ -121,15 +124,22 @@ func newFlow(f Flow, e addressing) *flowState {
 const maxCatchUp = 2 * time.Millisecond
 
 // start begins the load at now. It lets the first frame of a flow with a rate go at the flow's start, and each further
-// one when it is due.
-func (f *flowState) start(now int64) {
+// one when it is due. speed is that of the port, in bit/s.
+func (f *flowState) start(speed, now int64) {
 	if f.from = now + int64(f.After); f.Lasts > 0 {
 		f.until = f.from + int64(f.Lasts)
 	}
-	wire := int64(frame.WireOctets(f.longest()))
-	depth := max(2*wire, f.Rate/8*int64(maxCatchUp/time.Microsecond)/1_000_000)
-	f.meter.Configure(f.Rate, depth, f.from)
-	f.meter.Take(depth - wire)
+	if f.DCQCN {
+		f.startControl(speed)
+		return
+	}
+	f.meter.Configure(f.Rate, f.depth(f.Rate), f.from)
+	f.meter.Take(f.depth(f.Rate) - int64(frame.WireOctets(f.longest())))
+}
+
+// depth returns the octets on the wire that the flow may send at once at a rate.
+func (f *flowState) depth(rate int64) int64 {
+	return max(2*int64(frame.WireOctets(f.longest())), rate/8*int64(maxCatchUp/time.Microsecond)/1_000_000)
 }
 
 // due returns when the frame after the planned ones may go, at now or later.
@@ -139,10 +149,14 @@ func (f *flowState) due(now int64) int64 {
 		return math.MaxInt64
 	case now < f.from:
 		return f.from
-	case f.Rate == 0:
+	case f.Rate == 0 && f.control == nil:
 		return now
 	}
-	return f.meter.When(f.metered+f.wire(f.sent+f.planned), now)
+	at := f.meter.When(f.metered+f.wire(f.sent+f.planned), now)
+	if f.control != nil {
+		at = min(at, f.control.point.Next()) // the rate rises then
+	}
+	return at
 }
 
 // newSource returns a source of flows that sends at speed bit/s (0: no limit) with bursts of burst octets.
@@ -157,7 +171,8 @@ func newSource(c *SendConfig, flows []*flowState, own [6]byte, now int64) *sourc
 			queues[f.Priority].Weight = f.Weight
 		}
 		longest = max(longest, frame.WireOctets(f.longest()))
-		f.start(now)
+		f.start(c.Speed, now)
+		s.controlled = s.controlled || f.DCQCN
 	}
 	s.sched = sched.NewConfig(queues, longest)
 	s.shaper.Configure(c.Speed, c.burst(), now)
@@ -215,6 +230,7 @@ func (s *source) waiting(now int64) (w uint8) {
 		u := &s.queues[q]
 		for _, f := range u.flows {
 			f.planned, f.metered = 0, 0
+			f.advance(now)
 			if due := f.due(now); due > now {
 				s.retry = min(s.retry, due)
 			}
@@ -301,6 +317,9 @@ func (s *source) sent(n int) {
 		s.shaper.Take(wire)
 		f.meter.Take(wire)
 		f.octets += uint64(f.length(f.sent))
+		if f.control != nil {
+			f.control.point.Sent(int64(f.length(f.sent)))
+		}
 		f.sent++
 		s.queues[f.Priority].turn = s.plan.turns[i] + 1
 	}
