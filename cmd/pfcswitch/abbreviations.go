@@ -46,7 +46,7 @@ func expandWords(root *cobra.Command, args []string) ([]string, error) {
 			if last := len(out) - 1; out[last] == "--"+watchFlag || out[last] == "-w" { // what follows is not its value
 				out[last] = "--" + watchFlag + "=" + c.Flag(watchFlag).NoOptDefVal
 			}
-		case c.HasSubCommands():
+		case c.HasSubCommands() && (!takesFile(c) || commandNamed(c, word) != nil):
 			next, err := matchCommand(c, path, word)
 			if err != nil {
 				return nil, err
@@ -69,14 +69,28 @@ func expandWords(root *cobra.Command, args []string) ([]string, error) {
 	return out, nil
 }
 
+// takesFile reports whether a command that has others below it takes a file too. The others have to be written out
+// then.
+func takesFile(c *cobra.Command) bool { return strings.HasPrefix(c.Use, c.Name()+" FILE") }
+
+// commandNamed returns the command below c with a name, nil where there is none.
+func commandNamed(c *cobra.Command, name string) *cobra.Command {
+	for _, sub := range c.Commands() {
+		if sub.Name() == name || sub.HasAlias(name) {
+			return sub
+		}
+	}
+	return nil
+}
+
 // matchCommand returns the command below c for a word.
 func matchCommand(c *cobra.Command, path, word string) (*cobra.Command, error) {
+	if sub := commandNamed(c, word); sub != nil {
+		return sub, nil
+	}
 	byName := map[string]*cobra.Command{}
 	var names []string
 	for _, sub := range c.Commands() {
-		if sub.Name() == word || sub.HasAlias(word) {
-			return sub, nil
-		}
 		if sub.IsAvailableCommand() || sub.Name() == "help" {
 			byName[sub.Name()] = sub
 			names = append(names, sub.Name())

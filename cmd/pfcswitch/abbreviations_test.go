@@ -42,6 +42,7 @@ func TestSpell(t *testing.T) {
 		{"check sh", "check sh"},
 		{"show -- po", "show -- po"},
 		{"", ""},
+		{"sim paper.yaml", "sim paper.yaml"},
 	} {
 		got, err := expandWords(rootCommand(), strings.Fields(tt.in))
 		if err != nil || strings.Join(got, " ") != tt.want {

@@ -13,6 +13,7 @@ import (
 	"pfcswitch/cmd/internal/api"
 	"pfcswitch/cmd/internal/demo"
 	"pfcswitch/cmd/internal/golden"
+	"pfcswitch/cmd/internal/paper"
 	"pfcswitch/cmd/internal/simulation"
 	"pfcswitch/cmd/internal/traffic"
 )
@@ -67,7 +68,7 @@ func TestGoldenDocuments(t *testing.T) {
 		{"storm.json", new(traffic.StormReport)}, {"apply.json", new(api.Applied)}, {"event.json", event},
 		{"end.json", end},
 		{"doctor.json", new(api.Doctor)}, {"linkcheck.json", new(api.LinkCheck)},
-		{"sim.json", new(simulation.Report)},
+		{"sim.json", new(simulation.Report)}, {"paper.json", new(paper.Result)},
 	} {
 		filled(reflect.ValueOf(tt.v).Elem(), "", 0)
 		// that of the state is a golden file of package api

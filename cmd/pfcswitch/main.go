@@ -81,7 +81,7 @@ func checkArguments(c *cobra.Command, args []string) error {
 		return fmt.Errorf("%s: missing %s: %s", command, strings.Join(needed[len(args):], " "), usage)
 	case len(args) > len(names) && !strings.HasSuffix(c.Use, "..."):
 		return fmt.Errorf("%s: %q is one argument too many: %s", command, args[len(names)], usage)
-	case len(c.ValidArgs) > 0 && !slices.Contains(c.ValidArgs, args[0]):
+	case len(args) > 0 && len(c.ValidArgs) > 0 && !slices.Contains(c.ValidArgs, args[0]):
 		return fmt.Errorf("%s: there is no %q: %s", command, args[0], usage)
 	}
 	return nil

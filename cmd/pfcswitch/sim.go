@@ -6,10 +6,12 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"pfcswitch/cmd/internal/paper"
 	"pfcswitch/cmd/internal/simulation"
 )
 
@@ -44,6 +46,55 @@ func simCommand() *cobra.Command {
 		"longest pause of the slowest link)")
 	f.DurationVar(&o.Response, "response", -time.Nanosecond, "how long hosts go on beginning frames after PFC or "+
 		"PAUSE came (default: the limit of IEEE 802.3)")
+	c.AddCommand(paperCommand())
+	return notRunOnUsage(c)
+}
+
+func paperCommand() *cobra.Command {
+	var asJSON bool
+	var svg string
+	o := paper.Options{}
+	var names []string
+	for i := range paper.Studies {
+		names = append(names, paper.Studies[i].Name)
+	}
+	c := &cobra.Command{
+		Use:   "paper [" + strings.Join(names, "|") + "]",
+		Short: "what others have published, again, with its figures beside theirs",
+		Long: "Does a published study again in virtual time, and prints a table of its figures beside the published " +
+			"ones. Without a\nname it lists the studies. Exit status: 0 done, 2 could not run.",
+		Example:   "  pfcswitch sim paper dt --svg dt.svg",
+		ValidArgs: names,
+	}
+	c.RunE = untilSignal(func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return paper.List(cmd.OutOrStdout())
+		}
+		study, err := paper.Find(args[0])
+		if err != nil {
+			return notRun("", err)
+		}
+		progress, end := progressOnTerminal()
+		o.Progress = progress
+		r, err := withPicture(svg, func(picture io.Writer) (*paper.Result, error) {
+			r, err := study.Run(cmd.Context(), o)
+			if err == nil && picture != nil {
+				err = r.Picture(picture)
+			}
+			return r, err
+		})
+		end()
+		if err == nil {
+			err = printReport(cmd.OutOrStdout(), asJSON, r, r.Text)
+		}
+		if err != nil {
+			return notRun("", err)
+		}
+		return nil
+	})
+	jsonFlag(c, &asJSON)
+	c.Flags().StringVar(&svg, "svg", "", "draw the study into this file")
+	c.Flags().Uint64Var(&o.Seed, "seed", 1, "what random numbers begin with")
 	return notRunOnUsage(c)
 }
 
@@ -59,16 +110,20 @@ func notRunOnUsage(c *cobra.Command) *cobra.Command {
 	return c
 }
 
+// progressOnTerminal returns what shows how far a run is, and takes that away; nil where there is no terminal.
+func progressOnTerminal() (progress func(string), end func()) {
+	if !terminal(os.Stderr) {
+		return nil, func() {}
+	}
+	progress = func(text string) { fmt.Fprintf(os.Stderr, "\r\x1b[K%s", text) }
+	return progress, func() { progress("") }
+}
+
 // judged prints the report of a run, with its progress on a terminal, and returns the exit status.
 func judged(cmd *cobra.Command, asJSON bool, run func(progress func(string)) (*simulation.Report, error)) error {
-	var progress func(string)
-	if terminal(os.Stderr) {
-		progress = func(text string) { fmt.Fprintf(os.Stderr, "\r\x1b[K%s", text) }
-	}
+	progress, end := progressOnTerminal()
 	r, err := run(progress)
-	if progress != nil {
-		progress("")
-	}
+	end()
 	if err == nil {
 		err = printReport(cmd.OutOrStdout(), asJSON, r, r.Text)
 	}
@@ -98,7 +153,7 @@ func simulate(cmd *cobra.Command, file, svg, pcap string, o simulation.Options) 
 }
 
 // withPicture opens the file of a picture for a run, if one is wanted. Where nothing ran, no picture is left.
-func withPicture(svg string, run func(io.Writer) (*simulation.Report, error)) (r *simulation.Report, err error) {
+func withPicture[Report any](svg string, run func(io.Writer) (*Report, error)) (r *Report, err error) {
 	if svg == "" {
 		return run(nil)
 	}

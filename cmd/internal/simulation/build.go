@@ -32,6 +32,7 @@ type fabric struct {
 	ends     map[string]sim.End // of links: one of the two
 	flows    []labFlow          // in the order of sim's
 	slowest  int64              // speed of the slowest link, bit/s
+	looked   dataplane.Snapshot // of Options.Look
 }
 
 // A labSwitch is a switch of the topology.

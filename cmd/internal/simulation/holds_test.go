@@ -88,7 +88,7 @@ func TestHoldsOfASlowReceiver(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := run(t.Context(), lab, standard)
+	r, err := RunTopology(t.Context(), lab, standard)
 	if err != nil || !r.Pass {
 		t.Fatal(r, err)
 	}

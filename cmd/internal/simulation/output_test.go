@@ -128,7 +128,7 @@ func TestPicture(t *testing.T) {
 func TestPanelOfMany(t *testing.T) {
 	c := &course{at: []int64{1, 2}}
 	for i := range 40 {
-		c.rates = append(c.rates, series{name: strings.Repeat("x", i+1), values: []float64{1, float64(i)}})
+		c.rates = append(c.rates, Series{Name: strings.Repeat("x", i+1), Values: []float64{1, float64(i)}})
 	}
 	var b bytes.Buffer
 	if err := c.svg(&b, "many"); err != nil {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"pfcswitch/cmd/internal/config"
+	"pfcswitch/dataplane"
 	"pfcswitch/dataplane/sim"
 )
 
@@ -20,6 +21,9 @@ type Options struct {
 	SVG      io.Writer // gets a picture of the run; nil: none
 	// Capture opens the file for the frames of a switch; nil: no frame is captured.
 	Capture func(name string) (io.WriteCloser, error)
+	// Look, where set, sees the switches of the file after each LookEvery of virtual time, by their names.
+	Look      func(at time.Duration, s func(name string) *dataplane.Snapshot)
+	LookEvery time.Duration
 
 	real bool // for NewPlan
 }
@@ -38,10 +42,11 @@ func Run(ctx context.Context, file string, o Options) (_ *Report, err error) {
 	if err != nil {
 		return nil, err
 	}
-	return run(ctx, t, o)
+	return RunTopology(ctx, t, o)
 }
 
-func run(ctx context.Context, t *config.Topology, o Options) (_ *Report, err error) {
+// RunTopology is Run for a file that has been read.
+func RunTopology(ctx context.Context, t *config.Topology, o Options) (_ *Report, err error) {
 	f, err := build(t, o)
 	if err != nil {
 		return nil, err
@@ -56,6 +61,9 @@ func run(ctx context.Context, t *config.Topology, o Options) (_ *Report, err err
 	f.Start()
 	c := f.newCourse()
 	step := max(1, int64(length)/parts)
+	if o.Look != nil {
+		step = int64(o.LookEvery)
+	}
 	for until := step; f.Ending() == sim.Running; until += step {
 		for done := false; !done; {
 			if ctx.Err() != nil {
@@ -73,6 +81,9 @@ func run(ctx context.Context, t *config.Topology, o Options) (_ *Report, err err
 		if o.SVG != nil {
 			c.sample(f)
 		}
+		if o.Look != nil {
+			o.Look(time.Duration(f.Now()-f.Begun()), f.snapshot)
+		}
 	}
 	if err := captures.end(); err != nil {
 		return nil, err
@@ -82,4 +93,15 @@ func run(ctx context.Context, t *config.Topology, o Options) (_ *Report, err err
 		err = c.svg(o.SVG, r.Phases[0].Title)
 	}
 	return r, err
+}
+
+// snapshot returns the state of a switch until the next call, nil where the file has none of this name.
+func (f *fabric) snapshot(name string) *dataplane.Snapshot {
+	for _, s := range f.switches {
+		if s.name == name {
+			s.sw.Snapshot(&f.looked, f.Now())
+			return &f.looked
+		}
+	}
+	return nil
 }

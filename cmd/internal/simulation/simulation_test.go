@@ -25,7 +25,7 @@ func simulate(t *testing.T, text string, o Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	return run(t.Context(), lab, o)
+	return RunTopology(t.Context(), lab, o)
 }
 
 // standard is a run with the response of the standard.

@@ -18,15 +18,23 @@ import (
 // between.
 type course struct {
 	at                     []int64 // ns since the traffic began
-	rates, buffers, pauses []series
+	rates, buffers, pauses []Series
 	octets, pausedNs       []int64 // so far, by series
 	line                   []int   // of each flow: those of an entry with sizes share one
 }
 
-// A series is one line of a panel.
-type series struct {
-	name   string
-	values []float64
+// A Series is one line of a Panel.
+type Series struct {
+	Name   string
+	Values []float64 // from 0 on
+}
+
+// A Panel is lines over the same values, such as times.
+type Panel struct {
+	Title string
+	At    []int64            // what the values of the lines are at, rising
+	Unit  func(int64) string // writes the last of At
+	Lines []Series
 }
 
 // newCourse names the series: flows, switches, and the ports and hosts that can be paused.
@@ -41,14 +49,14 @@ func (f *fabric) newCourse() *course {
 		}
 		if _, has := lines[name]; !has || fl.size == 0 {
 			lines[name] = len(c.rates)
-			c.rates = append(c.rates, series{name: name})
+			c.rates = append(c.rates, Series{Name: name})
 		}
 		c.line = append(c.line, lines[name])
 	}
 	for _, s := range f.switches {
-		c.buffers = append(c.buffers, series{name: s.name})
+		c.buffers = append(c.buffers, Series{Name: s.name})
 	}
-	f.eachPaused(func(name string, _ int64) { c.pauses = append(c.pauses, series{name: name}) })
+	f.eachPaused(func(name string, _ int64) { c.pauses = append(c.pauses, Series{Name: name}) })
 	c.octets, c.pausedNs = make([]int64, len(c.rates)), make([]int64, len(c.pauses))
 	return c
 }
@@ -94,17 +102,17 @@ func (c *course) sample(f *fabric) {
 		octets[c.line[i]] += int64(f.Flow(i).Received) * int64(frame.WireOctets(f.flows[i].Octets))
 	}
 	for i := range c.rates {
-		c.rates[i].values = append(c.rates[i].values, 8*perSecond(octets[i], &c.octets[i])/1e6)
+		c.rates[i].Values = append(c.rates[i].Values, 8*perSecond(octets[i], &c.octets[i])/1e6)
 	}
 	for i, s := range f.switches {
 		var v dataplane.Snapshot
 		s.sw.Snapshot(&v, f.Now())
 		u := &v.Buffer.Lossless.Used
-		c.buffers[i].values = append(c.buffers[i].values, float64(u.Private.Now+u.Shared.Now+u.Headroom.Now)/1000)
+		c.buffers[i].Values = append(c.buffers[i].Values, float64(u.Private.Now+u.Shared.Now+u.Headroom.Now)/1000)
 	}
 	i := 0
 	f.eachPaused(func(_ string, ns int64) {
-		c.pauses[i].values = append(c.pauses[i].values, perSecond(ns, &c.pausedNs[i])/1e9*100)
+		c.pauses[i].Values = append(c.pauses[i].Values, perSecond(ns, &c.pausedNs[i])/1e9*100)
 		i++
 	})
 }
@@ -124,10 +132,7 @@ var palette = [...]string{"#1b6ca8", "#cc6b2c", "#6aa84f", "#a83279", "#e6b422",
 	"#888888", "#7a4a1f", "#00a0e0", "#d070d0"}
 
 // A picture is an SVG that is being written.
-type picture struct {
-	bytes.Buffer
-	last int64 // ns, the right edge
-}
+type picture struct{ bytes.Buffer }
 
 func (p *picture) text(x, y, size int, anchor, s string) {
 	fmt.Fprintf(p, `<text x="%d" y="%d" font-size="%d" text-anchor="%s">`, x, y, size, anchor)
@@ -135,23 +140,26 @@ func (p *picture) text(x, y, size int, anchor, s string) {
 	p.WriteString("</text>\n")
 }
 
-// svg writes the course as an SVG: throughput of flows, fill of buffers, pauses, one below the other.
+// svg writes the course as an SVG: throughput of flows, fill of buffers, pauses.
 func (c *course) svg(out io.Writer, title string) error {
-	p := picture{last: 1}
-	if n := len(c.at); n > 0 {
-		p.last = max(1, c.at[n-1])
-	}
+	panel := func(title string, lines []Series) Panel { return Panel{title, c.at, Duration, lines} }
+	return Draw(out, title, []Panel{
+		panel("throughput of flows, Mbit/s on the wire", c.rates),
+		panel("lossless buffer in use, kB", c.buffers),
+		panel("paused by the peer, % of the time", c.pauses),
+	})
+}
+
+// Duration writes ns.
+func Duration(ns int64) string { return time.Duration(ns).Round(time.Microsecond).String() }
+
+// Draw writes panels as an SVG, one below the other.
+func Draw(out io.Writer, title string, panels []Panel) error {
+	var p picture
 	p.text(10, 22, 15, "start", title)
 	y := 60
-	for _, panel := range []struct {
-		title string
-		lines []series
-	}{
-		{"throughput of flows, Mbit/s on the wire", c.rates},
-		{"lossless buffer in use, kB", c.buffers},
-		{"paused by the peer, % of the time", c.pauses},
-	} {
-		p.panel(y, panel.title, c.at, panel.lines)
+	for i := range panels {
+		p.panel(y, &panels[i])
 		y += panelHeight + panelGap
 	}
 	return p.write(out, pictureWidth, y)
@@ -164,21 +172,25 @@ func (p *picture) write(out io.Writer, width, height int) error {
 	return err
 }
 
-// panel draws lines over the same time, from y on downwards: those with the largest values, as far as there is room for
+// panel draws a panel from y on downwards: of its lines those with the largest values, as far as there is room for
 // names.
-func (p *picture) panel(y int, title string, at []int64, lines []series) {
-	moving := slices.DeleteFunc(slices.Clone(lines), func(s series) bool { return s.most() <= 0 })
-	shown := slices.Clone(moving)
-	slices.SortStableFunc(shown, func(a, b series) int { return cmp.Compare(b.most(), a.most()) })
+func (p *picture) panel(y int, panel *Panel) {
+	title := panel.Title
+	shown := slices.DeleteFunc(slices.Clone(panel.Lines), func(s Series) bool { return s.most() <= 0 })
+	slices.SortStableFunc(shown, func(a, b Series) int { return cmp.Compare(b.most(), a.most()) })
 	if len(shown) > mostLines {
 		title += fmt.Sprintf(" (the %d largest of %d)", mostLines, len(shown))
 		shown = shown[:mostLines]
+	}
+	last := int64(1)
+	if n := len(panel.At); n > 0 {
+		last = max(1, panel.At[n-1])
 	}
 	p.text(leftEdge, y-8, 13, "start", title)
 	bottom := y + panelHeight
 	fmt.Fprintf(p, `<path d="M%d %dV%dH%d" fill="none" stroke="#222"/>`+"\n", leftEdge, y, bottom, rightEdge)
 	p.text(leftEdge, bottom+16, 10, "middle", "0")
-	p.text(rightEdge, bottom+16, 10, "middle", time.Duration(p.last).Round(time.Microsecond).String())
+	p.text(rightEdge, bottom+16, 10, "middle", panel.Unit(last))
 	if len(shown) == 0 {
 		p.text(leftEdge+10, bottom-10, 11, "start", "nothing")
 		return
@@ -189,20 +201,20 @@ func (p *picture) panel(y int, title string, at []int64, lines []series) {
 	for i, s := range shown {
 		colour := palette[i%len(palette)]
 		fmt.Fprintf(p, `<polyline fill="none" stroke="%s" points="`, colour)
-		for k, v := range s.values {
-			fmt.Fprintf(p, "%.1f,%.1f ", leftEdge+float64(rightEdge-leftEdge)*float64(at[k])/float64(p.last),
+		for k, v := range s.Values {
+			fmt.Fprintf(p, "%.1f,%.1f ", leftEdge+float64(rightEdge-leftEdge)*float64(panel.At[k])/float64(last),
 				float64(bottom)-float64(panelHeight)*v/top)
 		}
 		p.WriteString(`"/>` + "\n")
 		row := y + lineHeight*(i+1) - 4
 		fmt.Fprintf(p, `<rect x="%d" y="%d" width="10" height="4" fill="%s"/>`+"\n", rightEdge+20, row-6, colour)
-		p.text(rightEdge+36, row, 11, "start", s.name)
+		p.text(rightEdge+36, row, 11, "start", s.Name)
 	}
 }
 
-func (s *series) most() float64 {
-	if len(s.values) == 0 {
+func (s *Series) most() float64 {
+	if len(s.Values) == 0 {
 		return 0
 	}
-	return slices.Max(s.values)
+	return slices.Max(s.Values)
 }

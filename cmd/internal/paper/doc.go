@@ -1,0 +1,5 @@
+// Package paper does again in virtual time what others have published, and sets its figures beside theirs.
+//
+//	paper.go  the studies, and what each of them gives: one table, one picture
+//	dt.go     where Dynamic Threshold leaves its queues
+package paper

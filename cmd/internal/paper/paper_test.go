@@ -1,0 +1,70 @@
+package paper
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// document is the text and the picture of a study.
+func document(t *testing.T, s *Study, seed uint64) string {
+	t.Helper()
+	r, err := s.Run(t.Context(), Options{Seed: seed})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	for _, write := range []func(*bytes.Buffer) error{
+		func(b *bytes.Buffer) error { return r.Text(b) }, func(b *bytes.Buffer) error { return r.Picture(b) },
+	} {
+		if err := write(&b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, row := range r.Rows {
+		if len(row) != len(r.Columns) {
+			t.Errorf("%s: a row of %d columns, want %d: %q", s.Name, len(row), len(r.Columns), row)
+		}
+	}
+	if len(r.Rows) == 0 || r.Remark == "" || !strings.Contains(b.String(), "<polyline") {
+		t.Errorf("%s: no table, remark or picture", s.Name)
+	}
+	return b.String()
+}
+
+// The same seed gives the same bytes of table and picture.
+func TestStudiesAreDeterministic(t *testing.T) {
+	for i := range Studies {
+		t.Run(Studies[i].Name, func(t *testing.T) {
+			t.Parallel()
+			if document(t, &Studies[i], 1) != document(t, &Studies[i], 1) {
+				t.Error("two runs with the same seed differ")
+			}
+		})
+	}
+}
+
+// The list names each study once, and so does the error for a name that is none's.
+func TestList(t *testing.T) {
+	var b strings.Builder
+	if err := List(&b); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Find("none")
+	if err == nil {
+		t.Fatal("there is a study named none")
+	}
+	var names []string
+	for i := range Studies {
+		s, wrong := Find(Studies[i].Name)
+		if wrong != nil || s.Claim == "" || s.Source == "" || slices.Contains(names, s.Name) {
+			t.Errorf("%+v, %v", s, wrong)
+			continue
+		}
+		names = append(names, s.Name)
+		if !strings.Contains(b.String(), s.Name+" ") || !strings.Contains(err.Error(), s.Name) {
+			t.Errorf("%s is in neither the list nor the error:\n%s%v", s.Name, b.String(), err)
+		}
+	}
+}
