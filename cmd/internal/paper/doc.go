@@ -2,4 +2,5 @@
 //
 //	paper.go  the studies, and what each of them gives: one table, one picture
 //	dt.go     where Dynamic Threshold leaves its queues
+//	dsh.go    the burst that is absorbed before PFC, with shared and with static headroom
 package paper
