@@ -43,6 +43,7 @@ func TestSpell(t *testing.T) {
 		{"show -- po", "show -- po"},
 		{"", ""},
 		{"sim paper.yaml", "sim paper.yaml"},
+		{"sim paper headroom", "sim paper headroom-use"},
 	} {
 		got, err := expandWords(rootCommand(), strings.Fields(tt.in))
 		if err != nil || strings.Join(got, " ") != tt.want {

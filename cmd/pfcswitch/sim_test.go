@@ -17,7 +17,7 @@ func TestSimStatus(t *testing.T) {
 		"../../scripts/lab/ring.yaml --stall 20ms": 1,
 		"paper":        0,
 		"paper none":   couldNotRun,
-		"paper dt dt":  couldNotRun,
+		"paper dt dsh": couldNotRun,
 		"no-such.yaml": couldNotRun,
 		"":             couldNotRun,
 		"a b":          couldNotRun,

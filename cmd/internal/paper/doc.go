@@ -1,6 +1,7 @@
 // Package paper does again in virtual time what others have published, and sets its figures beside theirs.
 //
-//	paper.go  the studies, and what each of them gives: one table, one picture
-//	dt.go     where Dynamic Threshold leaves its queues
-//	dsh.go    the burst that is absorbed before PFC, with shared and with static headroom
+//	paper.go        the studies, and what each of them gives: one table, one picture
+//	dt.go           where Dynamic Threshold leaves its queues
+//	dsh.go          the burst that is absorbed before PFC, with shared and with static headroom
+//	headroomuse.go  how much of the headroom is ever used
 package paper
