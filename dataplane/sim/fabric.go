@@ -45,6 +45,8 @@ type Fabric struct {
 	progressAt  int64
 	lostInRings uint64 // frames for which a waiting room had no place
 	lostOnWires uint64 // frames that were on a link when it went down
+	limited     bool   // a flow has a TTL
+	expired     uint64 // frames that ended by it
 	happened    uint64 // events
 
 	arrival [1]dataplane.Arrival
@@ -131,12 +133,13 @@ func (f *Fabric) AddFlow(c FlowConfig) error {
 		}
 	}
 	if c.Priority >= NumPriorities || c.Octets < MinOctets || c.Octets > port.MaxFrame || c.Rate < 0 || c.Start < 0 ||
-		c.Stop < c.Start {
+		c.Stop < c.Start || c.TTL > MaxTTL {
 		return fmt.Errorf("flow %d: a priority above 7, frames of less than %d octets or more than %d, a negative "+
-			"rate or time", len(f.flows), MinOctets, port.MaxFrame)
+			"rate or time, or a TTL above %d", len(f.flows), MinOctets, port.MaxFrame, MaxTTL)
 	}
 	queue := &f.nodes[c.From].host.queues[c.Priority]
 	queue.flows = append(queue.flows, int32(len(f.flows)))
+	f.limited = f.limited || c.TTL > 0
 	f.flows = append(f.flows, flow{FlowConfig: c, src: f.nodes[c.From].host.MAC, dst: f.nodes[c.To].host.MAC})
 	return nil
 }

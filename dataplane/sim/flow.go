@@ -20,6 +20,7 @@ type FlowConfig struct {
 	Frames   uint64 // that it sends in all, from Start on without delay; 0: until Stop, with a Latency
 	Window   uint64 // frames that may be on their way without an acknowledgement; 0: any number
 	DCQCN    bool   // frames are IPv4 with ECN, the receiver notifies of marks, and the sender slows down
+	TTL      uint8  // switches that pass a frame on, up to MaxTTL: the next discards it, as routers do; 0: any number
 }
 
 // A flow is what the sender and the receiver know of a FlowConfig.
@@ -46,12 +47,13 @@ type flow struct {
 // The first octets of a flow's frame: a header with a priority tag, then the numbers.
 const (
 	numbersAt   = frame.HeaderOctets + frame.TagOctets // in a frame as it is sent
-	numbers     = 4 + 8 + 8                            // flow, sequence number, time of sending
-	MinOctets   = 64                                   // the shortest tagged frame, without FCS
-	maxCatchUp  = 2_000_000                            // ns of its rate that a flow may send at once, as traffic's do
-	testOctets0 = 0x88B5                               // Local Experimental EtherType 1
-	acksFlow    = 1 << 31                              // bit of the flow's number: an acknowledgement
-	notifies    = 1 << 30                              // bit of the flow's number: a CNP
+	numbers     = 4 + 8 + 8                            // flow, sequence number, time of sending; TTL+1 follows, or 0
+	MaxTTL      = 254
+	MinOctets   = 64        // the shortest tagged frame, without FCS
+	maxCatchUp  = 2_000_000 // ns of its rate that a flow may send at once, as traffic's do
+	testOctets0 = 0x88B5    // Local Experimental EtherType 1
+	acksFlow    = 1 << 31   // bit of the flow's number: an acknowledgement
+	notifies    = 1 << 30   // bit of the flow's number: a CNP
 )
 
 // begin makes the flow ready to send. Its first frame leaves up to one frame time late, by the random number r, so that
@@ -138,6 +140,24 @@ func (fl *flow) fill(t *transit, number uint32, sequence uint64, now int64) {
 	binary.BigEndian.PutUint64(b[4:], sequence)
 	binary.BigEndian.PutUint64(b[12:], uint64(now))
 	clear(b[numbers:])
+	if fl.TTL > 0 {
+		b[numbers] = fl.TTL + 1
+	}
+}
+
+// expires has a switch take one off the TTL of a frame that it gets, and reports whether it discards the frame.
+func (f *Fabric) expires(b []byte) bool {
+	header, ok := frame.Parse(b)
+	at := header.NetOffset + numbers
+	if header.EtherType == frame.TypeIPv4 {
+		at += ipOctets
+	}
+	if !ok || len(b) <= at || header.EtherType != frame.TypeIPv4 && header.EtherType != testOctets0 || b[at] == 0 {
+		return false
+	}
+	left := &b[at]
+	*left--
+	return *left == 0
 }
 
 // deliver counts a frame that has come to a host.

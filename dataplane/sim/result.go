@@ -67,13 +67,13 @@ type Sum struct {
 	Sent     uint64 // by hosts, and loop probes
 	Copies   uint64 // that switches made to flood them
 	Received uint64 // by hosts
-	Dropped  uint64 // by switches; on links that went down; loop probes that came back
+	Dropped  uint64 // by switches, and where a TTL ended; on links that went down; loop probes that came back
 	Held     uint64 // in switches and on wires
 }
 
 // Sum adds up what hosts, switches and wires say. Each switch's own balance is in unbalanced where it does not hold.
 func (f *Fabric) Sum() (s Sum, unbalanced []string) {
-	s.Received, s.Held, s.Dropped = f.received, uint64(f.onWires), f.lostInRings+f.lostOnWires
+	s.Received, s.Held, s.Dropped = f.received, uint64(f.onWires), f.lostInRings+f.lostOnWires+f.expired
 	between := uint64(0) // frames that one switch has sent to another
 	var v dataplane.Snapshot
 	for i := range f.nodes {
@@ -115,7 +115,8 @@ type Fault struct {
 }
 
 // Path follows a frame of flow i through the filtering databases of the switches, without sending it. Where it would
-// not come, or not with its priority, it returns why. lossless says whether it is lossless at each switch.
+// not come, or not with its priority, it returns why: a frame with a TTL may circle. lossless says whether it is
+// lossless at each switch.
 func (f *Fabric) Path(i int) (lossless bool, fault *Fault) {
 	fl := &f.flows[i]
 	var t transit
@@ -150,6 +151,9 @@ func (f *Fabric) Path(i int) (lossless bool, fault *Fault) {
 			return false, &Fault{n.name, "forwards to a port without a link"}
 		}
 		at = link.to
+	}
+	if fl.TTL > 0 {
+		return lossless, nil
 	}
 	return false, &Fault{f.nodes[at.Node].sw.name, "is passed again and again: the routes form a circle"}
 }

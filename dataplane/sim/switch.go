@@ -63,6 +63,10 @@ func (f *Fabric) receiveAtSwitch(n *switchNode, i int, t *transit) {
 		n.sw.Control(i, b, f.now, f.now)
 		f.captureControl(n, i, b)
 	} else {
+		if f.limited && f.expires(b) {
+			f.expired++
+			return
+		}
 		burst = f.arrival[:]
 		burst[0].Data, burst[0].At = b, f.now
 		burst[0].Prepare(&n.ports[i].classify, n.ports[i].maxFrame)

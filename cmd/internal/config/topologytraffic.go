@@ -27,6 +27,7 @@ type LabTraffic struct {
 	Rate            int64 // bit/s on the wire of each pair; 0: as fast as the link of the host
 	Start, Duration time.Duration
 	Size            int64   // payload octets that each pair has to send; 0: until the end of Duration
+	TTL             uint8   // switches that pass a frame on, after which it is discarded; 0: any number
 	Window          int64   // payload octets that may be on their way without an acknowledgement; 0: any number
 	Poisson         string  // of which distribution the sizes of flows are; empty: one flow of each pair
 	DCQCN           bool    // congestion control of the senders
@@ -51,6 +52,7 @@ const (
 	minLabOctets = 64
 	maxLabTime   = time.Hour
 	maxLabSize   = 1 << 40
+	mostLabTTL   = 254
 )
 
 func (r *labReader) readTraffic(v value) {
@@ -68,6 +70,7 @@ func (r *labReader) readTraffic(v value) {
 			key("all-to-all", &t.allToAll, toggle),
 			key("size", &t.Size, size(1, maxLabSize)),
 			key("window", &t.Window, size(1, maxLabSize)),
+			key("ttl", &t.TTL, number[uint8]("number of switches", 1, mostLabTTL)),
 			key("poisson", &t.Poisson, named(Distributions, Distributions...)),
 			key("load", &t.Load, share),
 			key("cc", &t.DCQCN, named([]string{"dcqcn", "off"}, true, false)),

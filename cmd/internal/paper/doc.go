@@ -3,5 +3,6 @@
 //	paper.go        the studies, and what each of them gives: one table, one picture
 //	dt.go           where Dynamic Threshold leaves its queues
 //	dsh.go          the burst that is absorbed before PFC, with shared and with static headroom
+//	deadlock.go     the load above which circles of switches lock up
 //	headroomuse.go  how much of the headroom is ever used
 package paper

@@ -49,7 +49,7 @@ func refuseVirtual(t *config.Topology) error {
 		for _, k := range []struct {
 			name string
 			set  bool
-		}{{"size", l.Size > 0}, {"window", l.Window > 0}, {"poisson", l.Poisson != ""}} {
+		}{{"size", l.Size > 0}, {"window", l.Window > 0}, {"ttl", l.TTL > 0}, {"poisson", l.Poisson != ""}} {
 			if k.set {
 				return t.Errorf("traffic."+l.Name+"."+k.name, advice)
 			}

@@ -103,7 +103,7 @@ func (f *fabric) addFlowResults(r *Report) {
 			Lossless: fl.lossless, Sent: v.Sent, Received: v.Received, Lost: lost, Reordered: v.Reordered,
 			Duplicated: v.Duplicated, Rate: v.Rate, Latency: traffic.Latencies{P50: v.Latency.Quantile(.5),
 				P99: v.Latency.Quantile(.99), P999: v.Latency.Quantile(.999), Max: v.Latency.Max}},
-			inOrder, f.losesNothing(r))
+			inOrder, f.losesNothing(r) && fl.TTL == 0)
 	}
 }
 

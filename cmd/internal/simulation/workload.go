@@ -117,7 +117,7 @@ func (f *fabric) addPoisson(entry int, t *config.LabTraffic) error {
 // addFlow adds a flow of so many payload octets; 0: until the entry ends. Its frames have equal length.
 func (f *fabric) addFlow(t *config.LabTraffic, from, to string, start, size int64) error {
 	c := sim.FlowConfig{From: f.hosts[from], To: f.hosts[to], Priority: t.Priority, Octets: t.Octets, Rate: t.Rate,
-		Start: start, Stop: int64(t.Start + t.Duration), DCQCN: t.DCQCN}
+		Start: start, Stop: int64(t.Start + t.Duration), DCQCN: t.DCQCN, TTL: t.TTL}
 	if size > 0 {
 		frames := (size + payload(t.Octets) - 1) / payload(t.Octets)
 		c.Frames = uint64(frames)

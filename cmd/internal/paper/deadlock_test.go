@@ -1,0 +1,41 @@
+package paper
+
+import (
+	"strings"
+	"testing"
+)
+
+// Up to its bound a circle carries all; a tenth above it, it locks up, and each of its queues waits for the next.
+func TestDeadlockThreshold(t *testing.T) {
+	for _, c := range []circle{{3, 0}, {2, 16}, {4, 16}} {
+		for part, want := range map[float64]bool{0.97: false, 1.1: true} {
+			r, err := c.run(t.Context(), 1, part)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if r.Deadlock != want || r.Pass == want || want && len(r.Cycle) != c.switches {
+				t.Errorf("%v at %v of its bound: deadlock %v, want %v; cycle %+v", c, part, r.Deadlock, want, r.Cycle)
+			}
+			for i, w := range r.Cycle {
+				next := r.Cycle[(i+1)%len(r.Cycle)]
+				if by, _, _ := strings.Cut(w.By, ":"); !strings.HasPrefix(next.Port, by+":") {
+					t.Errorf("%v: %+v is followed by %+v", c, w, next)
+				}
+			}
+		}
+	}
+}
+
+// A frame crosses the link of its host and as many others as its TTL says. None comes, and none counts as lost by a
+// switch. Other frames, from which the switches learn, are few: another TTL would be another f.Sent.
+func TestTTL(t *testing.T) {
+	c := circle{2, 16}
+	r, err := c.run(t.Context(), 1, 0.1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := r.Flows[0]
+	if more := r.Hops - f.Sent*uint64(c.ttl+1); !r.Pass || f.Sent < 100 || f.Received != 0 || more >= f.Sent {
+		t.Errorf("pass %v: %d sent, %d received, %d frame-hops", r.Pass, f.Sent, f.Received, r.Hops)
+	}
+}
