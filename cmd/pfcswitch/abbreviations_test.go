@@ -63,7 +63,7 @@ func TestSpellRefuses(t *testing.T) {
 		{"show --watch 2x ports", "--watch 2x: write seconds"},
 		{"gossip", "there is no such command: there are apply, capture, check, clear"},
 		{"show gossip", "show gossip: there is no such command: there are buffer, buffer-pool, config, events, fdb, " +
-			"headroom, lldp, pfc, ports, priority-group, queues"},
+			"headroom, history, lldp, pfc, ports, priority-group, queues"},
 	} {
 		got, err := expandWords(rootCommand(), strings.Fields(tt.in))
 		if err == nil || !strings.Contains(err.Error(), tt.want) {

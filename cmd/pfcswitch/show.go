@@ -59,6 +59,7 @@ po. With --watch it looks again and again, and rates are those between two looks
 			Short: "deadlocks: how each queue is watched, storms detected and restored"},
 		{Use: "fdb", Aliases: []string{"mac"}, Short: "the filtering database"},
 		{Use: "lldp", Short: "neighbors, and what DCBX has agreed with them"},
+		{Use: "history", Short: "the last five minutes: rates, utilization, pauses, buffer of each port"},
 		{Use: "events", Short: "what a person should know, oldest first"},
 		{Use: "config", Short: "the configuration in force, every default written out"},
 	} {

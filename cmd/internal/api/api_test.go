@@ -7,6 +7,7 @@ import (
 	"errors"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -252,7 +253,10 @@ func momentOf(f *fake) *moment {
 	m := &moment{source: f, base: &baseline{}, version: Version{Schema: Schema, Version: "(devel)", Go: "go1.26",
 		Platform: "linux/amd64", Kernel: "6.18"}}
 	f.Snapshot(&m.snapshot)
-	m.recent = interval{now: sampleOf(&m.snapshot), old: before(&m.snapshot)}
+	old := before(&m.snapshot)
+	m.recent, m.history = newInterval(sampleOf(&m.snapshot), old), &history{}
+	now := sampleOf(&m.snapshot)
+	m.history.remember(&now, &old)
 	m.Header = Header{Schema: Schema, Switch: "s1", Time: start.Add(20 * time.Second), SwitchNs: m.snapshot.Time,
 		Started: start, ElapsedNs: 20e9}
 	m.LosslessDrops, m.LosslessDiscarded = m.snapshot.Losses()
@@ -264,13 +268,13 @@ func momentOf(f *fake) *moment {
 func before(v *dataplane.Snapshot) sample {
 	s := sampleOf(v)
 	s.at -= 8e9
-	delete(s.ports, "p3")
-	for name, c := range s.ports {
+	s.ports = slices.DeleteFunc(s.ports, func(a accounts) bool { return a.name == "p3" })
+	for i := range s.ports {
+		c := &s.ports[i]
 		c.receivedFrames, c.receivedBytes, c.sentFrames = c.receivedFrames/2, c.receivedBytes/2, c.sentFrames/2
 		for prio, p := range c.pauses {
 			c.pauses[prio] = pauses{p.received / 2, p.sent / 2}
 		}
-		s.ports[name] = c
 	}
 	return s
 }

@@ -8,7 +8,8 @@
 //	source.go, moment.go, baseline.go  what the daemon provides, as this user sees it: since the last clear
 //	reply.go, table.go                 the nouns, the header of every answer, JSON; columns of text
 //	ports.go, pfc.go, buffer.go, …     one noun each; change.go also has apply and clear, events.go the event stream
-//	recent.go, filter.go, views.go     rates of the last seconds; a selection of ports; tables in SONiC's words
+//	recent.go, history.go              rates of the last seconds, and what the last five minutes were like
+//	filter.go, views.go                a selection of ports; tables in SONiC's words
 //	explain.go, explain_steps.go       what becomes of a frame, in sentences
 //	linkcheck.go, linkcheck_headroom.go, doctor.go, capture.go  the answers of these commands
 //	server.go, client.go, socket.go    both ends of the socket, and where it is

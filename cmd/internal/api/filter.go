@@ -38,6 +38,8 @@ func (f Filter) Apply(r Reply) error {
 			keep(&r.Ports[i].Queues, func(q *HeadroomQueue) bool { return f.has(q.Priority) })
 		}
 		return keepKnown(f, &r.Ports, func(p *HeadroomPort) []string { return []string{p.Port} })
+	case *History:
+		return keepPorts(f, &r.Ports, func(p *PortHistory) string { return p.Port })
 	case *LLDP:
 		return keepKnown(f, &r.Ports, func(p *LLDPPort) []string { return []string{p.Port} })
 	case *Trunks:

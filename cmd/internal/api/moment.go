@@ -16,6 +16,7 @@ type moment struct {
 	version  Version
 	since    uint64 // first event that is asked for
 	recent   interval
+	history  *history
 	cutOff   uint64 // readers of events
 }
 

@@ -3,10 +3,11 @@ package api
 import (
 	"context"
 	"math"
-	"reflect"
+	"slices"
 	"sync"
 	"time"
 
+	"pfcswitch/buffer"
 	"pfcswitch/dataplane"
 )
 
@@ -33,14 +34,19 @@ type traffic struct{ receivedFrames, receivedBytes, sentFrames, sentBytes, dropp
 
 // since returns the rates between old and t, which are ns apart; nil if a counter was reset between them.
 func (t traffic) since(old traffic, ns int64) *PortRecent {
-	if ns <= 0 || t.receivedFrames < old.receivedFrames || t.sentFrames < old.sentFrames || t.dropped < old.dropped ||
-		t.receivedBytes < old.receivedBytes || t.sentBytes < old.sentBytes {
+	if ns <= 0 || !t.follows(old) {
 		return nil
 	}
 	rate := func(now, old uint64) float64 { return rounded(float64(now-old) / (float64(ns) / 1e9)) }
 	return &PortRecent{IntervalNs: ns, ReceiveFrames: rate(t.receivedFrames, old.receivedFrames),
 		ReceiveBits: 8 * rate(t.receivedBytes, old.receivedBytes), TransmitFrames: rate(t.sentFrames, old.sentFrames),
 		TransmitBits: 8 * rate(t.sentBytes, old.sentBytes), DroppedFrames: rate(t.dropped, old.dropped)}
+}
+
+// follows tells whether no counter was reset since old.
+func (t traffic) follows(old traffic) bool {
+	return t.receivedFrames >= old.receivedFrames && t.sentFrames >= old.sentFrames && t.dropped >= old.dropped &&
+		t.receivedBytes >= old.receivedBytes && t.sentBytes >= old.sentBytes
 }
 
 // rounded keeps a thousandth.
@@ -58,46 +64,72 @@ func (p pauses) since(old pauses, ns int64) *PFCRecent {
 		SentPausedShare: shareOf(p.sent-old.sent, ns)}
 }
 
-// A sample holds counters of one moment, by port. Its maps never change.
+// A sample holds what ports have counted, and hold, at one moment.
 type sample struct {
-	at    int64
-	ports map[string]accounts
+	at    int64 // by the switch's clock
+	ports []accounts
 }
 
 type accounts struct {
+	name string
 	traffic
-	pauses map[Priority]pauses // All: of 802.3x PAUSE
+	pauses           [All + 1]pauses // All: of 802.3x PAUSE
+	speed            int64           // bit/s; 0: none
+	buffer, headroom int64           // bytes now: all that counts for the port, and those of it in headroom
 }
 
-func sampleOf(v *dataplane.Snapshot) sample {
-	s := sample{at: v.Time, ports: make(map[string]accounts, len(v.Ports))}
+func sampleOf(v *dataplane.Snapshot) (s sample) {
+	s.take(v)
+	return s
+}
+
+// take makes s the sample of a snapshot. It allocates only where s has held fewer ports.
+func (s *sample) take(v *dataplane.Snapshot) {
+	s.at, s.ports = v.Time, s.ports[:0]
+	held := v.Buffer.Ports // by number, as the ports are
 	for i := range v.Ports {
 		p := &v.Ports[i]
-		c := accounts{traffic{receivedFrames: p.Counters.ReceivedFrames, receivedBytes: p.Counters.ReceivedBytes,
-			sentFrames: p.Counters.SentFrames, sentBytes: p.Counters.SentBytes, dropped: dropped(p)},
-			map[Priority]pauses{All: {p.PausedAllNs, p.HeldAllNs}}}
+		a := accounts{name: p.Config.Name, speed: p.Config.Speed,
+			traffic: traffic{receivedFrames: p.Counters.ReceivedFrames, receivedBytes: p.Counters.ReceivedBytes,
+				sentFrames: p.Counters.SentFrames, sentBytes: p.Counters.SentBytes, dropped: dropped(p)}}
+		a.pauses[All] = pauses{p.PausedAllNs, p.HeldAllNs}
 		for prio := range p.PausedNs {
-			c.pauses[Priority(prio)] = pauses{p.PausedNs[prio], p.HeldNs[prio]}
+			a.pauses[prio] = pauses{p.PausedNs[prio], p.HeldNs[prio]}
 		}
-		s.ports[p.Config.Name] = c
+		for len(held) > 0 && held[0].Port < p.Index {
+			held = held[1:]
+		}
+		if len(held) > 0 && held[0].Port == p.Index {
+			a.hold(&held[0])
+		}
+		s.ports = append(s.ports, a)
 	}
-	return s
+}
+
+// hold adds what the buffer holds of the lossless frames that came in at a port, and of the lossy ones that wait there.
+func (a *accounts) hold(b *buffer.PortSnapshot) {
+	for k := range b.Ingress {
+		used := &b.Ingress[k].Used
+		a.headroom += used.Headroom.Now
+		a.buffer += used.Private.Now + used.Shared.Now + used.Headroom.Now + b.Egress[k].Used.Now
+	}
 }
 
 // sampleOfAnswers returns the counters that stand in answers.
 func sampleOfAnswers(at int64, ports []Port, pfc []PFCPort) sample {
-	s := sample{at, map[string]accounts{}}
+	s := sample{at: at}
 	for _, p := range ports {
-		s.ports[p.Port] = accounts{traffic: traffic{p.ReceiveFrames, p.ReceiveBytes, p.TransmitFrames, p.TransmitBytes,
-			p.DroppedFrames}}
+		s.ports = append(s.ports, accounts{name: p.Port, traffic: traffic{p.ReceiveFrames, p.ReceiveBytes,
+			p.TransmitFrames, p.TransmitBytes, p.DroppedFrames}})
 	}
 	for _, p := range pfc {
-		c := s.ports[p.Port]
-		c.pauses = map[Priority]pauses{}
-		for _, q := range p.Priorities {
-			c.pauses[q.Priority] = pauses{q.ReceivedPausedNs, q.SentPausedNs}
+		i := slices.IndexFunc(s.ports, func(a accounts) bool { return a.name == p.Port })
+		if i < 0 {
+			i, s.ports = len(s.ports), append(s.ports, accounts{name: p.Port})
 		}
-		s.ports[p.Port] = c
+		for _, q := range p.Priorities {
+			s.ports[i].pauses[q.Priority] = pauses{q.ReceivedPausedNs, q.SentPausedNs}
+		}
 	}
 	return s
 }
@@ -110,28 +142,33 @@ const (
 	sampleIdle  = samplesKept * sampleEvery
 )
 
-// history keeps the newest samples.
+// history keeps the newest samples, and what they say of the last minutes.
 type history struct {
 	sync.Mutex // guards what follows
-	samples    []sample
-	unchanged  int // samples in a row that were like the one before
+	samples    [samplesKept]sample
+	count      int              // samples until now: number n is at n % samplesKept
+	first      int              // number of the oldest that counts
+	unchanged  int              // samples in a row that were like the one before
+	past       map[string]*past // by port
 }
+
+func (h *history) at(number int) *sample { return &h.samples[number%samplesKept] }
 
 // add adds a sample and returns when the next one is due, by the switch's clock. The samples of an idle time lie at
 // whole multiples of sampleIdle, when others wake up as well.
-func (h *history) add(s sample) (next int64) {
+func (h *history) add(v *dataplane.Snapshot) (next int64) {
 	h.Lock()
 	defer h.Unlock()
-	if n := len(h.samples); n > 0 && reflect.DeepEqual(h.samples[n-1].ports, s.ports) {
-		h.unchanged++
-	} else {
-		h.unchanged = 0
+	s := h.at(h.count)
+	s.take(v)
+	h.first = max(h.first, h.count+1-samplesKept)
+	for h.first < h.count && s.at-h.at(h.first).at > int64(sampleIdle) {
+		h.first++
 	}
-	old := 0
-	for old < len(h.samples) && (len(h.samples)-old >= samplesKept || s.at-h.samples[old].at > int64(sampleIdle)) {
-		old++
+	h.count++
+	if h.count > 1 {
+		h.remember(s, h.at(h.count-2))
 	}
-	h.samples = append(h.samples[old:], s)
 	if h.unchanged < samplesKept {
 		return s.at + int64(sampleEvery)
 	}
@@ -142,19 +179,18 @@ func (h *history) add(s sample) (next int64) {
 func (h *history) oldest() sample {
 	h.Lock()
 	defer h.Unlock()
-	if len(h.samples) == 0 {
-		return sample{}
-	}
-	return h.samples[0]
+	s := *h.at(h.first)
+	s.ports = slices.Clone(s.ports)
+	return s
 }
 
 // Run takes a sample each second, and more rarely while nothing changes, until ctx ends, so that answers can have rates
-// of the last seconds.
+// of the last seconds and the history of the last minutes.
 func (s *Server) Run(ctx context.Context) {
 	var v dataplane.Snapshot
 	for {
 		s.source.Snapshot(&v)
-		next := s.recent.add(sampleOf(&v))
+		next := s.recent.add(&v)
 		select {
 		case <-ctx.Done():
 			return
@@ -164,22 +200,37 @@ func (s *Server) Run(ctx context.Context) {
 }
 
 // An interval is the time between two samples.
-type interval struct{ now, old sample }
+type interval struct {
+	ns       int64
+	now, old map[string]*accounts
+}
+
+func newInterval(now, old sample) interval {
+	return interval{now.at - old.at, now.byName(), old.byName()}
+}
+
+func (s *sample) byName() map[string]*accounts {
+	all := make(map[string]*accounts, len(s.ports))
+	for i := range s.ports {
+		all[s.ports[i].name] = &s.ports[i]
+	}
+	return all
+}
 
 func (l *interval) port(name string) *PortRecent {
-	old, ok := l.old.ports[name]
-	if !ok {
+	now, old := l.now[name], l.old[name]
+	if now == nil || old == nil {
 		return nil
 	}
-	return l.now.ports[name].since(old.traffic, l.now.at-l.old.at)
+	return now.traffic.since(old.traffic, l.ns)
 }
 
 func (l *interval) priority(name string, prio Priority) *PFCRecent {
-	old, ok := l.old.ports[name].pauses[prio]
-	if !ok {
+	now, old := l.now[name], l.old[name]
+	if now == nil || old == nil {
 		return nil
 	}
-	return l.now.ports[name].pauses[prio].since(old, l.now.at-l.old.at)
+	return now.pauses[prio].since(old.pauses[prio], l.ns)
 }
 
 // Since makes the rates of r cover the time since an older answer to the same question. After a restart or a clear
@@ -190,7 +241,7 @@ func Since(r, old Reply) {
 	if h == nil || oldHeader == nil {
 		return
 	}
-	l := interval{sampleOfAnswers(h.interval(oldHeader), ports, pfc), sampleOfAnswers(0, oldPorts, oldPFC)}
+	l := newInterval(sampleOfAnswers(h.interval(oldHeader), ports, pfc), sampleOfAnswers(0, oldPorts, oldPFC))
 	for i := range ports {
 		ports[i].Recent = l.port(ports[i].Port)
 	}

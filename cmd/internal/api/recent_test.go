@@ -74,14 +74,16 @@ func TestLastSeconds(t *testing.T) {
 // Where nothing changes, samples are ten seconds apart, and the next change is seen within that time.
 func TestIdleSamplesAreRare(t *testing.T) {
 	const second = int64(time.Second)
-	counted := func(frames uint64) map[string]accounts {
-		return map[string]accounts{"p1": {traffic{receivedFrames: frames}, nil}}
+	counted := func(at int64, frames uint64) *dataplane.Snapshot {
+		v := &dataplane.Snapshot{Time: at, Ports: make([]dataplane.PortSnapshot, 1)}
+		v.Ports[0].Counters.ReceivedFrames = frames
+		return v
 	}
 	var h history
 	at, frames := 3*second+5, uint64(0)
 	add := func(next, oldest int64) {
 		t.Helper()
-		if got := h.add(sample{at, counted(frames)}); got != next || h.oldest().at != oldest {
+		if got := h.add(counted(at, frames)); got != next || h.oldest().at != oldest {
 			t.Errorf("a sample at %d: the next one at %d, the oldest %d; want %d, %d", at, got, h.oldest().at, next,
 				oldest)
 		}

@@ -49,6 +49,7 @@ var nouns = map[string]noun{
 	"fdb":      nounOf((*moment).readFDB),
 	"lldp":     nounOf((*moment).readLLDP),
 	"events":   nounOf((*moment).readEvents),
+	"history":  nounOf((*moment).readHistory),
 	"state":    {nil, func() Reply { return new(State) }}, // it begins at the start, whatever the user cleared
 	"config":   nounOf((*moment).readConfig),
 	"health":   nounOf((*moment).readHealth),

@@ -148,9 +148,10 @@ func (s *Server) moment(since uint64) *moment {
 
 // since takes a snapshot with counters since a baseline, and events from a sequence number on.
 func (s *Server) since(base *baseline, cleared *time.Time, event uint64) *moment {
-	m := &moment{source: s.source, base: base, since: event, version: ThisVersion(), cutOff: s.CutOff()}
+	m := &moment{source: s.source, base: base, since: event, version: ThisVersion(), cutOff: s.CutOff(),
+		history: &s.recent}
 	s.source.Snapshot(&m.snapshot)
-	m.recent = interval{now: sampleOf(&m.snapshot), old: s.recent.oldest()}
+	m.recent = newInterval(sampleOf(&m.snapshot), s.recent.oldest())
 	m.Header = Header{Schema: Schema, Switch: s.source.Name(), Time: time.Now().UTC(), SwitchNs: m.snapshot.Time,
 		Started: s.started.UTC(), Cleared: cleared}
 	m.LosslessDropsSinceStart, m.LosslessDiscardedSinceStart = m.snapshot.Losses()

@@ -161,7 +161,7 @@ func TestState(t *testing.T) {
 		t.Errorf("counters were cleared, or are missing: %+v", s.Header)
 	}
 	m := momentOf(f)
-	m.recent.old = sample{} // the server that was asked has no older one
+	m.recent.old = nil // the server that was asked has no older one
 	for noun, got := range map[string]any{
 		"ports": &Ports{s.Header, s.Ports}, "queues": &Queues{s.Header, s.Queues},
 		"headroom": &Headroom{s.Header, s.Headroom},

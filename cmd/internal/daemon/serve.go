@@ -49,7 +49,8 @@ func (d *Daemon) serveWeb(answers *api.Server) (end func(), err error) {
 		return nil, err
 	}
 	board := web.NewPoller([]web.Switch{{Label: d.Source().Name(),
-		Read: func(context.Context) (*api.State, error) { return answers.State(), nil }}})
+		Read:    func(context.Context) (*api.State, error) { return answers.State(), nil },
+		History: func(context.Context) (*api.History, error) { return answers.History(), nil }}})
 	handler := web.Handler(web.Config{Poller: board, State: answers.State, Metrics: d.metricsHandler(answers),
 		Listen: cfg.Listen, Hosts: cfg.Hosts})
 	d.log.Info("metrics and page", "url", fmt.Sprintf("%s://%s/", security.Scheme(), d.metricsListener.Addr()),

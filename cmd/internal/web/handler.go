@@ -44,6 +44,7 @@ var policy = map[string]string{
 //
 //	GET /            the page, and /page.css, /page.js, /icon.svg
 //	GET /v1/view     what it shows: server-sent events, a View each
+//	GET /v1/history  the last five minutes of the switch that ?switch= names by its label, by default the first
 //	GET /v1/state    the switch's own state as JSON
 //	GET /metrics     for Prometheus
 //
@@ -53,6 +54,7 @@ func Handler(c Config) http.Handler {
 	handlePage(mux)
 	mux.HandleFunc("GET /v1/view", c.Poller.stream)
 	paced := newPacer()
+	mux.Handle("GET /v1/history", paced.handler(http.HandlerFunc(c.Poller.history)))
 	if c.State != nil {
 		mux.Handle("GET /v1/state", paced.handler(http.HandlerFunc(
 			func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, c.State()) })))

@@ -40,7 +40,13 @@ func sampleState() *api.State {
 }
 
 func sampleSwitch() Switch {
-	return Switch{Label: "s1", Read: func(context.Context) (*api.State, error) { return sampleState(), nil }}
+	return Switch{"s1", func(context.Context) (*api.State, error) { return sampleState(), nil },
+		func(context.Context) (*api.History, error) { return sampleHistory("p1"), nil }}
+}
+
+func sampleHistory(port string) *api.History {
+	return &api.History{Header: api.Header{Schema: api.Schema}, Ports: []api.PortHistory{{Port: port,
+		TimesNs: []int64{5e8}}}}
 }
 
 func samplePoller() *Poller { return NewPoller([]Switch{sampleSwitch()}) }
@@ -163,6 +169,29 @@ func TestState(t *testing.T) {
 	if err := json.NewDecoder(ask(handler(t, Config{}), http.MethodGet, "/v1/state").Body).Decode(&s); err != nil ||
 		s.SwitchNs != 1e9 {
 		t.Errorf("%+v, %v", s, err)
+	}
+}
+
+// The history of each switch of the page can be asked for by its label, and of no other.
+func TestHistory(t *testing.T) {
+	second := sampleSwitch()
+	second.Label, second.History = "s 2", func(context.Context) (*api.History, error) {
+		return sampleHistory("p2"), nil
+	}
+	silent := Switch{Label: "s3", History: func(context.Context) (*api.History, error) { return nil, errSilent }}
+	h := handler(t, Config{Poller: NewPoller([]Switch{sampleSwitch(), second, silent})})
+	for path, want := range map[string]string{"": "p1", "?switch=s1": "p1", "?switch=s+2": "p2"} {
+		var got api.History
+		r := ask(h, http.MethodGet, "/v1/history"+path)
+		if err := json.NewDecoder(r.Body).Decode(&got); err != nil || len(got.Ports) != 1 ||
+			got.Ports[0].Port != want || got.Ports[0].TimesNs[0] != 5e8 || got.Ports[0].SentPaused == nil {
+			t.Errorf("%s: %+v, %v, want that of %s", path, got, err, want)
+		}
+	}
+	for path, want := range map[string]int{"?switch=s4": http.StatusNotFound, "?switch=s3": http.StatusBadGateway} {
+		if r := ask(h, http.MethodGet, "/v1/history"+path); r.StatusCode != want {
+			t.Errorf("%s: status %d, want %d", path, r.StatusCode, want)
+		}
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -22,6 +23,8 @@ type Switch struct {
 	Label string // how people call it
 	// Read returns its state at this moment. It is called once a period while somebody watches.
 	Read func(context.Context) (*api.State, error)
+	// History returns what its ports did in the last minutes. It is called when a browser asks.
+	History func(context.Context) (*api.History, error)
 }
 
 // A View is the state of all switches, for the browsers.
@@ -172,6 +175,24 @@ func (s *polledSwitch) poll(ctx context.Context) SwitchView {
 	s.lastAnswer = now
 	s.last = SwitchView{Label: s.Label, Answers: true, LastAnswer: &utc, State: state}
 	return s.last
+}
+
+// history answers with the history of one of the switches.
+func (p *Poller) history(w http.ResponseWriter, r *http.Request) {
+	label := r.URL.Query().Get("switch")
+	i := slices.IndexFunc(p.switches, func(s *polledSwitch) bool { return label == "" || s.Label == label })
+	if i < 0 {
+		http.Error(w, "this page has no such switch", http.StatusNotFound)
+		return
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), pollTimeout)
+	defer cancel()
+	h, err := p.switches[i].History(ctx)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadGateway)
+		return
+	}
+	writeJSON(w, h)
 }
 
 // publish makes v the newest view, unless polling has stopped.

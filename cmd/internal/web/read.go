@@ -18,8 +18,8 @@ import (
 	"pfcswitch/cmd/internal/api"
 )
 
-// maxState bounds the state that is read from a switch, in bytes: enough for some 500 ports.
-const maxState = 8 << 20
+// maxAnswer bounds what is read from a switch, in bytes: enough for the state, or the history, of 256 ports.
+const maxAnswer = 8 << 20
 
 // SwitchAt returns the switch at an address: host:port of its metrics, or the path of its control socket, which has a
 // slash.
@@ -28,15 +28,19 @@ func SwitchAt(address string) (Switch, error) {
 		return Switch{}, fmt.Errorf("%q is a URL: write host:port alone, or the path of a control socket", address)
 	}
 	if strings.Contains(address, "/") {
-		return Switch{Label: strings.TrimSuffix(filepath.Base(address), ".sock"),
-			Read: reader("unix", address, "pfcswitch")}, nil
+		return newSwitch(strings.TrimSuffix(filepath.Base(address), ".sock"), "unix", address, "pfcswitch"), nil
 	}
 	host, port, err := net.SplitHostPort(address)
 	if err != nil || !namesHost(host) || !namesPort(port) {
 		return Switch{}, fmt.Errorf("%q is no switch: write host:port of its metrics, such as 192.0.2.7:9808, or the "+
 			"path of its control socket", address)
 	}
-	return Switch{Label: address, Read: reader("tcp", address, address)}, nil
+	return newSwitch(address, "tcp", address, address), nil
+}
+
+func newSwitch(label, network, address, host string) Switch {
+	return Switch{label, reader(network, address, host, "state", checkState),
+		reader(network, address, host, "history", func(h *api.History) error { return checkSchema(h.Schema) })}
 }
 
 var hostname = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]{0,251}[A-Za-z0-9.])?$`)
@@ -52,8 +56,8 @@ func namesPort(text string) bool {
 	return err == nil && n > 0
 }
 
-// reader returns a function that reads the state of the switch at an address, without proxy and redirection.
-func reader(network, address, host string) func(context.Context) (*api.State, error) {
+// reader returns a function that reads a noun of the switch at an address, without proxy and redirection.
+func reader[T any](network, address, host, noun string, check func(*T) error) func(context.Context) (*T, error) {
 	client := &http.Client{
 		Transport: &http.Transport{DisableKeepAlives: true, MaxResponseHeaderBytes: 16 << 10,
 			DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -61,8 +65,8 @@ func reader(network, address, host string) func(context.Context) (*api.State, er
 			}},
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
-	return func(ctx context.Context) (*api.State, error) {
-		r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+host+"/v1/state", nil)
+	return func(ctx context.Context) (*T, error) {
+		r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+host+"/v1/"+noun, nil)
 		if err != nil {
 			return nil, err
 		}
@@ -74,7 +78,7 @@ func reader(network, address, host string) func(context.Context) (*api.State, er
 		if a.StatusCode != http.StatusOK {
 			return nil, fmt.Errorf("it answers %s", a.Status)
 		}
-		return decode(a.Body)
+		return decode(a.Body, check)
 	}
 }
 
@@ -92,25 +96,42 @@ func plainError(err error) error {
 	return err
 }
 
-// decode reads a state from an untrusted sender.
-func decode(r io.Reader) (*api.State, error) {
-	b, err := io.ReadAll(io.LimitReader(r, maxState+1))
+// decode reads an answer from an untrusted sender.
+func decode[T any](r io.Reader, check func(*T) error) (*T, error) {
+	b, err := io.ReadAll(io.LimitReader(r, maxAnswer+1))
 	switch {
 	case err != nil:
 		return nil, plainError(err)
-	case len(b) > maxState:
-		return nil, errors.New("its answer is too long to be the state of a switch")
+	case len(b) > maxAnswer:
+		return nil, errors.New("its answer is too long to be that of a switch")
 	}
-	s := new(api.State)
-	if err := json.Unmarshal(b, s); err != nil || s.Schema == 0 {
-		return nil, errors.New("its answer is not the state of a switch")
+	v := new(T)
+	if err := json.Unmarshal(b, v); err != nil {
+		return nil, errNoSwitch
 	}
-	if s.Schema != api.Schema {
-		return nil, fmt.Errorf("it speaks schema %d and this program schema %d", s.Schema, api.Schema)
+	return v, check(v)
+}
+
+var errNoSwitch = errors.New("its answer is not the state of a switch")
+
+func checkSchema(schema int) error {
+	switch schema {
+	case api.Schema:
+		return nil
+	case 0:
+		return errNoSwitch
+	}
+	return fmt.Errorf("it speaks schema %d and this program schema %d", schema, api.Schema)
+}
+
+// checkState tells what is wrong with a state, or missing in it. Older switches have no History.
+func checkState(s *api.State) error {
+	if err := checkSchema(s.Schema); err != nil {
+		return err
 	}
 	if s.Ports == nil || s.PFC == nil || s.Pools == nil || s.Buffer == nil || s.Queues == nil || s.Headroom == nil ||
 		s.Watchdog == nil || s.LLDP == nil || s.Events == nil {
-		return nil, errors.New("its answer is not the whole state of a switch")
+		return errors.New("its answer is not the whole state of a switch")
 	}
-	return s, nil
+	return nil
 }

@@ -70,6 +70,28 @@ func TestRead(t *testing.T) {
 	}
 }
 
+// The history is read at the same address.
+func TestReadHistory(t *testing.T) {
+	answer := `{"schema":1,"ports":[{"port":"p1","sample_times_ns":[7]}]}`
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/v1/history" {
+			w.WriteHeader(http.StatusNotFound)
+		}
+		_, _ = io.WriteString(w, answer)
+	}))
+	defer s.Close()
+	sw, err := SwitchAt(strings.TrimPrefix(s.URL, "http://"))
+	must(t, err)
+	h, err := sw.History(t.Context())
+	if err != nil || h.Ports[0].Port != "p1" || h.Ports[0].TimesNs[0] != 7 {
+		t.Errorf("%+v, %v", h, err)
+	}
+	answer = `{"schema":2}`
+	if _, err := sw.History(t.Context()); err == nil || !strings.Contains(err.Error(), "schema 2") {
+		t.Errorf("another schema: %v", err)
+	}
+}
+
 // A malformed address is refused.
 func TestAt(t *testing.T) {
 	for address, want := range map[string]bool{
@@ -109,13 +131,13 @@ func FuzzDecode(f *testing.F) {
 	f.Add([]byte(`{"schema":1,"switch_time_ns":-9223372036854775808,` +
 		`"pfc":[{"priorities":[{"received_paused_ns":-1},{}]}]}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		s, err := decode(bytes.NewReader(b))
+		s, err := decode(bytes.NewReader(b), checkState)
 		if err != nil {
 			return
 		}
 		text, err := json.Marshal(s)
 		must(t, err)
-		if _, err := decode(bytes.NewReader(text)); err != nil {
+		if _, err := decode(bytes.NewReader(text), checkState); err != nil {
 			t.Fatalf("what was read cannot be read again: %v\n%s", err, text)
 		}
 	})
