@@ -2,6 +2,7 @@ package acceptance
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -112,6 +113,10 @@ func TestPageOfADeadSwitch(t *testing.T) {
 	}
 	all.Await("the page of several begins with the first",
 		shown("test")+` && document.querySelectorAll("#matrix-rows tr").length === 2`)
+	all.Await("the picture has each switch once, and its neighbors", picture("switch", 2)+" && "+picture("none", 1)+
+		" && "+picture("link", 2)+" && "+picture("switch.bad", 0)+` &&
+		[...document.querySelectorAll("#topology-picture title")].some(t => t.textContent.startsWith("test up – other down: "))`)
+	p.Await("the page of one switch has the other as a neighbor", picture("switch", 1)+" && "+picture("box", 3))
 	choose("o", "other", "other")
 	all.Await("whose ports and neighbors are others",
 		`document.querySelectorAll("#matrix-rows tr").length === 1 && `+inRow("neighbors-rows", 1,
@@ -119,6 +124,7 @@ func TestPageOfADeadSwitch(t *testing.T) {
 
 	s.signal(syscall.SIGSTOP)
 	p.Await("a switch that stands still counts as dead", dead)
+	all.Await("it is red in the picture", picture("switch.bad", 1))
 	all.Await("on the page of several too", row("1", "2")+`.includes("does not answer in time")`)
 	all.Await("the other one, which is chosen, is alive",
 		connected+` && `+row("4", "2")+` === "runs" && document.getElementById("one").className === ""`)
@@ -162,6 +168,11 @@ func listens(address string) bool {
 		_ = c.Close()
 	}
 	return err == nil
+}
+
+// picture is whether the topology's picture has n parts of a class.
+func picture(class string, n int) string {
+	return fmt.Sprintf(`document.querySelectorAll("#topology-picture g.%s").length === %d`, class, n)
 }
 
 // shown is whether the page shows the switch of this name.

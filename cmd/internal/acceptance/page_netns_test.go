@@ -132,6 +132,44 @@ func (r *Rig) loses(s Setup) (lost uint64) {
 	return r.Snapshot(1).Counters.LosslessDrops[3]
 }
 
+// chart is what the page writes above a chart of a port, number port, with the last five minutes: of chart number n (1:
+// rate, 2: paused, 3: buffer, 4: headroom) the part that is received (0) or sent (1).
+func chart(port, n, part int) string {
+	return fmt.Sprintf(`document.querySelector("#history-ports .charts:nth-child(%d) figure:nth-of-type(%d) b.line%d")`+
+		".textContent", port, n, part)
+}
+
+// most is the largest number of a chart that the pointer finds on its way from the left to the right.
+func most(port, text string) string {
+	return fmt.Sprintf(`(() => {
+		const svg = document.querySelector("#history-ports .charts:nth-child(%s) figure:nth-of-type(2) svg");
+		const r = svg.getBoundingClientRect();
+		let most = 0;
+		for (let x = r.left; x <= r.right; x++) {
+			svg.dispatchEvent(new PointerEvent("pointermove", {clientX: x, clientY: r.top, bubbles: true}));
+			most = Math.max(most, parseInt(%s.slice(1)) || 0);
+		}
+		return most;
+	})()`, port, text)
+}
+
+// looksBack fails the test where the last five minutes do not show a storm that has ended: port 2 was paused, and port 1
+// paused its host. A page that is opened now shows it too.
+func looksBack(t *testing.T, p *webtest.Page) {
+	t.Helper()
+	for _, how := range []string{"true", "(location.reload(), true)"} {
+		webtest.Eval[bool](p, how)
+		p.Await("the charts are there", `document.querySelectorAll("#history-ports .charts").length === 3 &&
+			`+chart(2, 2, 0)+` === "▼0 % "`)
+		p.Await("p2 was paused", most("2", chart(2, 2, 0))+" > 50")
+		p.Await("p1 paused its host", most("1", chart(1, 2, 1))+" > 20")
+		if got := webtest.Eval[int](p, most("2", chart(2, 2, 1))); got != 0 {
+			t.Errorf("p2 paused its host for %d %% of a second", got)
+		}
+		webtest.Eval[bool](p, `(document.getElementById("history-ports").dispatchEvent(new Event("pointerleave")), true)`)
+	}
+}
+
 // quiet fails the test where the browser had to complain, or asked somebody else.
 func quiet(t *testing.T, p *webtest.Page, host string) {
 	t.Helper()
@@ -166,6 +204,10 @@ func TestPageShowsAStorm(t *testing.T) {
 	p.Await("the storm's cell is red, and says so", "/s[45]/.test("+cell("p2", 3, false)+".className) && "+cell("p2", 3,
 		false)+`.textContent.startsWith("▼‖")`)
 	p.Await("its senders are held", "/s[2345] now/.test("+cell("p1", 3, true)+".className)")
+	p.Await("the picture points at who is held", `[["p2 – ", "no LLDP holds test p2: "], ["p1 – ", "test p1 holds no LLDP: "]]
+		.every(([link, says]) => [...document.querySelectorAll("#topology-picture g.link")].some(g =>
+			g.textContent.includes(link) && g.textContent.includes(says) &&
+			g.querySelectorAll(".way:not(.off)").length === 1))`)
 	p.Await("the watchdog has found it", inRow("watchdog-rows", 2, "p2", "3")+` === "stormed"`)
 	p.Await("the bar of p1 reaches Xoff",
 		`[...document.querySelectorAll("#ingress-rows tr")]
@@ -185,6 +227,7 @@ func TestPageShowsAStorm(t *testing.T) {
 	stop1()
 	stop3()
 	p.Await("the cell is as before", cell("p2", 3, false)+`.className === "part s0"`)
+	looksBack(t, p)
 	paused := r.Snapshot(2).PausedNs[3]
 	if asked := int64(report.Paused * float64(report.Elapsed)); paused < asked*9/10 {
 		t.Errorf("p2 was paused for %d ns, and the storm asked for %d", paused, asked)
@@ -257,7 +300,7 @@ func TestPageForEverybody(t *testing.T) {
 	p.Await("an event is there", `document.querySelectorAll("#events-rows tr").length > 2`)
 	webtest.Eval[bool](p, `document.querySelector("details").open = true`)
 	for _, dark := range []bool{false, true} {
-		for _, width := range []int64{1000, 400, 320} {
+		for _, width := range []int64{1000, 500, 400, 320} {
 			p.Look(dark, width, 900)
 			for _, found := range p.Overflow() {
 				t.Errorf("at %d pixels: %s", width, found)

@@ -3,7 +3,7 @@
 //	Switch.Read → View → JSON → server-sent events → static/page.js
 //
 //	handler.go   the paths, the headers of every answer, and the allowed host names
-//	static/      the page: HTML, CSS and JavaScript
+//	static/      the page: HTML, CSS and JavaScript: page.js, and its pictures: topology.js, history.js
 //	poller.go    Poller: polls the switches while a browser watches, and sends Views as server-sent events
 //	read.go      reads a switch over its control socket or its address
 //	server.go    limits of time, size and connections

@@ -30,6 +30,10 @@ function clock(ms) {
   const s = Math.floor(ms / 1000), two = n => String(n).padStart(2, "0");
   return (s >= 86400 ? Math.floor(s / 86400) + " d " : "") + two(Math.floor(s / 3600) % 24) + ":" + two(Math.floor(s / 60) % 60) + ":" + two(s % 60);
 }
+function rate(b) {
+  const unit = b < 999.5e3 ? [1e3, "k"] : b < 999.5e6 ? [1e6, "M"] : [1e9, "G"], n = b / unit[0];
+  return b < 0.5 ? "0" : n.toFixed(n < 9.995 ? 2 : n < 99.95 ? 1 : 0) + " " + unit[1] + "bit/s";
+}
 const speed = b => b == null ? "none" : b % 1e9 === 0 ? b / 1e9 + "G" : b % 1e6 === 0 ? b / 1e6 + "M" : count(b);
 function wall(t) {
   const d = new Date(t), time = d.toLocaleTimeString("en-GB");
@@ -178,7 +182,8 @@ function ports(w) {
   fill("ports-rows", w.state.ports.map(p => [head(p.port), warn(p.up ? "up" : p.reason || "down", !p.up), num(speed(p.speed_bits_per_second)),
     (p.flow_control || "–") + (p.lossless_priorities.length && p.flow_control === "pfc" ? " " + p.lossless_priorities.join(",") : ""),
     num(count(p.receive_frames)), num(count(p.transmit_frames)), num(count(p.dropped_frames)),
-    tally(p.lossless_drops, "bad"), tally(p.lossless_discarded_frames, "amber")]), "No port is configured.");
+    tally(p.lossless_drops, "bad"), tally(p.lossless_discarded_frames, "amber"),
+    ...["receive", "transmit"].map(way => num(p.recent ? rate(p.recent[way + "_bits_per_second"]) : "–"))]), "No port is configured.");
 }
 
 function neighbors(w) {
@@ -297,14 +302,15 @@ function draw() {
   if (!w) w = view.switches[0];
   chosen = w.label;
   overview();
-  $("one").hidden = !w.state;
+  attempt("topology", topology);
+  $("figures").hidden = $("one").hidden = !w.state;
   const name = w.state ? w.state.switch : w.label;
   put($("name"), name);
   document.title = name + " – pfcswitch";
   if (!w.state) return;
   const s = w.state;
   put($("about"), `pfcswitch ${s.version}, runs for ${clock(s.elapsed_ns / 1e6)}, as of ${wall(s.time)}`);
-  [drops, matrix, figures, pools, ingress, egress, ports, neighbors, headroom, watchdog, trunks, events, tell].forEach(show => attempt(show.name, () => show(w)));
+  [drops, matrix, figures, minutes, pools, ingress, egress, ports, neighbors, headroom, watchdog, trunks, events, tell].forEach(show => attempt(show.name, () => show(w)));
 }
 
 // tell announces what has changed, and only then.
@@ -339,7 +345,7 @@ function contact() {
   }
   put($("contact"), text);
   put2($("contact"), dead ? "contact dead" : "contact");
-  put2($("one"), dead ? "stale" : "");
+  [$("figures"), $("one")].forEach(part => put2(part, dead ? "stale" : ""));
   announce("contact", dead, d => d ? text : "Connected again");
 }
 
@@ -366,6 +372,14 @@ function connect() {
   }, 3000);
 }
 
-$("choice").addEventListener("change", e => { chosen = e.target.value; render(); contact(); });
-setInterval(contact, 500);
-connect();
+function choose(label) {
+  chosen = $("choice").value = label;
+  render();
+  contact();
+}
+
+$("choice").addEventListener("change", e => choose(e.target.value));
+addEventListener("DOMContentLoaded", () => { // the other scripts are there
+  connect();
+  setInterval(contact, 500);
+});

@@ -53,7 +53,12 @@ func (p *Page) Overflow() []string {
 	return Eval[[]string](p, `(() => {
 		const found = [], wide = document.documentElement.scrollWidth - innerWidth;
 		if (wide > 0) found.push("the page is wider than the window by " + wide);
-		for (const e of document.querySelectorAll("h1, h2, p, nav, .part, .matrix th")) {
+		for (const e of document.querySelectorAll("svg text")) {
+			const text = e.getBoundingClientRect(), svg = e.ownerSVGElement.getBoundingClientRect();
+			if (text.width && (text.left < svg.left - 1 || text.right > svg.right + 1 || text.top < svg.top - 1 ||
+					text.bottom > svg.bottom + 1)) found.push("the picture cuts: " + e.textContent);
+		}
+		for (const e of document.querySelectorAll("h1, h2, h3, p, nav, figcaption, .part, .matrix th")) {
 			if (e.checkVisibility() && !e.classList.contains("hidden") && e.scrollWidth > e.clientWidth + 1)
 				found.push(e.tagName + " is cut: " + e.textContent.slice(0, 30));
 		}
