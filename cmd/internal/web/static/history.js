@@ -3,15 +3,15 @@
 
 const span = 300e9; // ns
 const charts = [
-  { name: "Rate", keys: ["receive_bits_per_second", "transmit_bits_per_second"], text: rate, of: speed, most: (p, all) => p.speed_bits_per_second || largest(all, "Rate") },
-  { name: "Paused", keys: ["received_paused_share", "sent_paused_share"], text: s => percent(s) + " %", most: () => 1 },
-  { name: "Buffer", keys: ["buffer_used_bytes"], text: bytes, most: (p, all) => largest(all, "Buffer") },
-  { name: "Headroom", keys: ["headroom_used_bytes"], text: bytes, most: (p, all) => p.headroom || largest(all, "Headroom") },
+  { name: "Rate", keys: ["receive_bits_per_second", "transmit_bits_per_second"], text: rate, of: m => "of " + speed(m), most: (p, all) => p.speed_bits_per_second || largest(all, "Rate") },
+  { name: "Paused", keys: ["received_paused_share", "sent_paused_share"], text: s => percent(s) + " %", of: () => "", most: () => 1 },
+  { name: "Buffer", keys: ["buffer_used_bytes"], text: bytes, of: m => "of " + bytes(m), most: (p, all) => largest(all, "Buffer") },
+  { name: "Headroom", keys: ["headroom_used_bytes"], text: bytes, of: m => "of " + bytes(m), most: (p, all) => p.headroom || largest(all, "Headroom") },
 ];
 let past = {}; // of which switch, since which start, by port; whole: nothing is missing
 let ago = 0;   // s before now for which values are told
 
-const largest = (all, name) => Math.max(1, ...charts.find(c => c.name === name).keys.flatMap(k => all.flatMap(p => p[k])));
+const largest = (all, name) => Math.max(1024, ...charts.find(c => c.name === name).keys.flatMap(k => all.flatMap(p => p[k])));
 
 // add appends the samples of ports that are newer than what is there. It tells whether some between are missing.
 function add(ports, now) {
@@ -94,7 +94,7 @@ function drawChart(figure, c, kept, now, most) {
     svg.children[n].setAttribute("d", path && path + "H300");
     put(caption.children[n + 1], (c.keys.length > 1 ? "▼▲"[n] : "") + (chosen < 0 ? "–" : c.text(values[chosen])) + " ");
   });
-  put(caption.lastChild, "of " + (c.of || c.text)(most));
+  put(caption.lastChild, c.of(most));
   svg.lastChild.setAttribute("d", ago ? `M${300 - ago} 0V48` : "");
 }
 

@@ -96,13 +96,18 @@ function way({ a, b }, off) {
   return `M${a.x} ${a.y + off}C${pull(a)} ${a.y + off} ${pull(b)} ${b.y + off} ${b.x} ${b.y + off}`;
 }
 
-const short = (text, px) => text.length * letter <= px ? text : text.slice(0, Math.max(1, Math.floor(px / letter) - 1)) + "…";
+// fit shortens a name, in its middle: what tells ports and hosts apart stands at the end.
+function fit(text, px) {
+  const n = Math.max(3, Math.floor(px / letter));
+  return text.length <= n ? text : text.slice(0, Math.floor((n - 1) / 2)) + "…" + text.slice(-Math.ceil((n - 1) / 2));
+}
 
-// draw makes the picture anew.
+// drawTopology makes the picture anew.
 function drawTopology(svg, { boxes, links }, width, height) {
   svg.replaceChildren();
   svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
   svg.setAttribute("height", height);
+  const labels = document.createElementNS("http://www.w3.org/2000/svg", "g"); // before all links
   links.forEach(l => {
     const group = svgNode(svg, "g", { class: "link" });
     svgNode(group, "title");
@@ -111,19 +116,21 @@ function drawTopology(svg, { boxes, links }, width, height) {
       const g = svgNode(group, "g"), tip = held.x, back = tip + (held.right ? 9 : -9), y = held.y + off;
       svgNode(g, "path", { d: way(l, off) });
       svgNode(g, "path", { class: "tip", d: `M${tip} ${y}L${back} ${y - 4.5}V${y + 4.5}Z` });
-      const loop = l.a.box.column === l.b.box.column;
-      svgNode(g, "text", { x: (l.a.x + l.b.x) / 2 + (loop ? 20 : 0), y: (l.a.y + l.b.y) / 2 + (off < 0 ? -6 : 14), "text-anchor": loop ? "start" : "middle" });
+      svgNode(labels, "text", { x: back, y: y - 4, "text-anchor": held.right ? "start" : "end" });
     });
   });
+  labels.setAttribute("class", "labels");
+  svg.appendChild(labels);
   boxes.forEach(b => {
     const group = svgNode(svg, "g", { class: "box" + (b.switch ? " switch" : b.none ? " none" : "") });
     svgNode(group, "title").textContent = b.name;
     if (!b.none) svgNode(group, "rect", { x: b.x, y: b.y, width: b.width, height: b.height, rx: 3 });
     const [x, anchor] = !b.none ? [b.x + b.width / 2, "middle"] : b.left.length ? [b.x + 4, "start"] : [b.x + b.width - 4, "end"];
-    svgNode(group, "text", { x, y: b.y + (b.switch ? line / 2 : b.height / 2) + 4, "text-anchor": anchor }).textContent = short(b.name, b.width - 6);
+    svgNode(group, "text", { x, y: b.y + (b.switch ? line / 2 : b.height / 2) + 4, "text-anchor": anchor }).textContent = fit(b.name, b.width - 6);
     if (!b.switch) return;
+    const room = b.width / (b.left.length && b.right.length ? 2 : 1) - 6;
     [...b.left, ...b.right].forEach(e => svgNode(group, "text", { class: "port", x: e.x + (e.right ? -4 : 4), y: e.y + 4, "text-anchor": e.right ? "end" : "start" })
-      .textContent = short(e.port, b.width / 2 - 6));
+      .textContent = fit(e.port, room));
     group.addEventListener("click", () => choose(b.w.label));
   });
 }
@@ -147,7 +154,7 @@ function topology() {
     drawn = shape;
   }
   let held = 0;
-  const groups = svg.querySelectorAll("g.link"), now = new Map(view.switches.map(w => [w.label, w.state]));
+  const groups = svg.querySelectorAll("g.link"), labels = svg.querySelector("g.labels").children, now = new Map(view.switches.map(w => [w.label, w.state]));
   net.links.forEach((l, i) => {
     [l.a, l.b].forEach(e => { e.state = e.w && now.get(e.w.label); });
     const [title, cable, ...ways] = groups[i].children, p = l.a.state.ports.find(p => p.port === l.a.port), r = p.recent, of = p.speed_bits_per_second;
@@ -158,8 +165,10 @@ function topology() {
     [[l.b, l.a], [l.a, l.b]].forEach(([end, holder], j) => {
       const { share, now } = pausing(end, holder), on = share > 0 || now;
       if (on) held++;
-      put2svg(ways[j], "way k" + Math.max(1, level(share)) + (on ? "" : " off"));
-      put(ways[j].children[2], on ? (now ? "‖" : "") + percent(share) + " %" : "");
+      const colour = "k" + Math.max(1, level(share)), label = labels[2 * i + j];
+      put2svg(ways[j], "way " + colour + (on ? "" : " off"));
+      put2svg(label, colour);
+      put(label, on ? (now ? "‖" : "") + percent(share) + " %" : "");
       if (on) text += `; ${name(holder)} holds ${name(end)}: ${percent(share)} %${now ? ", now" : ""}`;
     });
     put(title, text);
