@@ -14,6 +14,7 @@
 //	topology.go, topologyports.go  labs, and host NICs without a file
 //	topologyfabric.go          fabrics: switches, hosts and links that are written out
 //	fabricplan.go              the shapes of fabrics, and their routes
+//	topologyparts.go           parts of a lab, each on a machine of its own
 //	topologytraffic.go         what the hosts of a lab send
 //	topologyfaults.go          what goes wrong in virtual time
 //	measure.go                 how headroom is measured

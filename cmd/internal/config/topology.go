@@ -22,6 +22,7 @@ import (
 //	links:
 //	  l1: {ends: [h1, "s1:p1"], speed: 200M, cable: 1km}   # keys of the ports at its ends
 //	  l2: {ends: [h2, "s1:p2"], speed: 200M}
+//	parts: {left: {address: 192.0.2.1, nodes: [s1]}}      # see LabPart
 //	traffic: {f1: {from: h1, to: h2, priority: 3}}        # see LabTraffic
 //	faults: {x1: {storm: h2, start: 1ms}}                 # see LabFault
 type Topology struct {
@@ -29,9 +30,12 @@ type Topology struct {
 	Switches []LabSwitch
 	Hosts    []LabHost
 	Links    []LabLink
+	Tunnels  []LabTunnel  // of a part
+	Parts    []LabPart    // none: the lab is on one machine
 	Traffic  []LabTraffic // of lab run, and in virtual time
 	Faults   []LabFault   // for virtual time
 
+	partOf map[string]string // of each node
 	source source
 }
 
@@ -68,6 +72,7 @@ type LabLink struct {
 	MTU  int // octets above Ethernet
 
 	keys []pair // of the ports at its ends
+	over string // what carries it between two parts
 	line int
 }
 
@@ -89,6 +94,7 @@ func ParseTopology(name string, data []byte, read func(path string) ([]byte, err
 	r := &labReader{doc: parseDocument(name, data), read: read}
 	r.writeOut(r.doc.root).read(
 		key("name", &r.lab.Name, labName),
+		field{"parts", r.readParts, nil},
 		field{"links", r.readLinks, nil},
 		field{"hosts", r.readHosts, nil},
 		field{"switches", r.readSwitches, nil},
@@ -146,6 +152,9 @@ func (r *labReader) readLinks(v value) {
 			case "ends":
 				ends = true
 				l.readEnds(p.value)
+				continue
+			case "over":
+				set(&l.over, oneOf("vxlan"))(p.value)
 				continue
 			case "mtu":
 				set(&l.MTU, number[int]("MTU", 68, 65535))(p.value)

@@ -149,6 +149,7 @@ func (r *labReader) check() {
 		}
 	}
 	r.checkPorts(linked)
+	r.checkParts()
 	r.checkTraffic(hosts)
 	r.checkFaults(hosts)
 }

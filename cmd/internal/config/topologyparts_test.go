@@ -1,0 +1,121 @@
+package config
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+	"testing"
+)
+
+const parted = `name: two
+parts:
+  left: {address: 192.0.2.1, nodes: [s1, h3]}
+  right: {address: 192.0.2.2, nodes: ["s[23]"]}
+switches: {s1: {preset: roce}, s2: {preset: roce}, s3: {preset: roce, api: {socket: /s3.sock}}}
+hosts: {h1: {}, h2: {}, h3: {nic: true}}
+links:
+  l1: {ends: [h1, "s1:p1"]}
+  l2: {ends: [h2, "s2:p1"]}
+  l3: {ends: [h3, "s2:p2"], mtu: 1400}
+  up: {ends: ["s1:up", "s2:up"], mtu: 1446, over: vxlan}
+  in: {ends: ["s2:in", "s3:in"]}
+traffic: {t: {from: h1, to: h2}}
+`
+
+// A part has its nodes, the links between them, and its ends of the others; addresses are those of the whole lab.
+func TestParts(t *testing.T) {
+	whole, err := ParseTopology("two.yaml", []byte(parted), noFiles)
+	must(t, err)
+	left, err := whole.Part("left")
+	must(t, err)
+	right, err := whole.Part("right")
+	must(t, err)
+	for _, part := range []struct {
+		t    *Topology
+		want string
+	}{
+		{left, "two.left: s1 h1 h3; l1; l3:h3:eth0 192.0.2.1>192.0.2.2 1400, up:s1:up 192.0.2.1>192.0.2.2 1446"},
+		{right, "two.right: s2 s3 h2; l2 in; l3:s2:p2 192.0.2.2>192.0.2.1 1400, up:s2:up 192.0.2.2>192.0.2.1 1446"},
+	} {
+		var links, tunnels []string
+		for _, l := range part.t.Links {
+			links = append(links, l.Name)
+		}
+		for _, l := range part.t.Tunnels {
+			tunnels = append(tunnels, fmt.Sprintf("%s:%s:%s %v>%v %d", l.Link, l.End.Node, l.End.Interface, l.Local,
+				l.Remote, l.MTU))
+		}
+		got := fmt.Sprintf("%s: %s; %s; %s", part.t.Name, strings.Join(part.t.nodes(), " "), strings.Join(links, " "),
+			strings.Join(tunnels, ", "))
+		if got != part.want {
+			t.Errorf("got  %s\nwant %s", got, part.want)
+		}
+	}
+	for i := range left.Tunnels {
+		l, r := left.Tunnels[i], right.Tunnels[i]
+		if l.VNI != r.VNI || l.VNI != left.Tunnels[0].VNI+i || l.VNI < 1 || l.VNI >= 1<<24 {
+			t.Errorf("tunnel %s has the identifiers %d and %d", l.Link, l.VNI, r.VNI)
+		}
+	}
+	for what, pair := range map[string][2]string{
+		"a switch's socket":     {left.Switches[0].Config.API.Socket, "/run/pfcswitch-labs/two.left-s1.sock"},
+		"a NIC's socket":        {left.Hosts[1].NIC.API.Socket, "/run/pfcswitch-labs/two.left-h3.sock"},
+		"a socket of its own":   {right.Switches[1].Config.API.Socket, "/s3.sock"},
+		"the whole's socket":    {whole.Switches[0].Config.API.Socket, "/run/pfcswitch-labs/two-s1.sock"},
+		"the address of h2":     {right.Address(0).String(), whole.Address(1).String()},
+		"over is no port's key": {fmt.Sprint(len(whole.Switches[0].Config.Ports)), "2"},
+	} {
+		if pair[0] != pair[1] {
+			t.Errorf("%s is %s, want %s", what, pair[0], pair[1])
+		}
+	}
+	if len(left.Traffic) != 0 || len(whole.Traffic) != 1 {
+		t.Errorf("traffic: %d of the part, %d of the whole", len(left.Traffic), len(whole.Traffic))
+	}
+	if got, err := whole.Part(""); err != nil || got != whole {
+		t.Errorf("the whole lab: %v %v", got, err)
+	}
+	if _, err := whole.Part("up"); err == nil || err.Error() != "two.yaml:2: parts: there is no up: take one of left, "+
+		"right" {
+		t.Errorf("no such part: %v", err)
+	}
+	alone, err := ParseTopology("one.yaml", []byte("name: one\nswitches: {s1: {}}\n"), noFiles)
+	must(t, err)
+	if _, err := alone.Part("left"); err == nil || !strings.Contains(err.Error(), "parts: the lab has none") {
+		t.Errorf("no parts: %v", err)
+	}
+}
+
+// An outer packet has 50 octets more than the MTU over IPv4, 4 more with a VLAN tag, and 20 more over IPv6.
+func TestTunnelOverhead(t *testing.T) {
+	for remote, want := range map[string]int{"192.0.2.1": 54, "2001:db8::1": 74} {
+		if got := (&LabTunnel{Remote: netip.MustParseAddr(remote)}).Overhead(); got != want {
+			t.Errorf("to %s: %d octets, want %d", remote, got, want)
+		}
+	}
+}
+
+func TestPartFaults(t *testing.T) {
+	with := func(old, text string) string { return strings.Replace(parted, old, text, 1) }
+	for _, test := range []struct{ text, want string }{
+		{with("192.0.2.2", "192.0.2.1"), "4: parts.right.address: 192.0.2.1 is that of part left: each part has a machine"},
+		{with("192.0.2.2", "2001:db8::1"), "4: parts.right.address: 2001:db8::1 is of another family than 192.0.2.1"},
+		{with("address: 192.0.2.2, ", ""), "4: parts.right: has no address: write that of its machine"},
+		{with("192.0.2.2", "0.0.0.0"), "4: parts.right.address: \"0.0.0.0\" is not the address of a machine"},
+		{with("right:", "Right:"), `4: parts.Right: "Right" cannot name a part: two.Right has to be a lab's name`},
+		{with("s[23]", "s[123]"), "4: parts.right.nodes: s1 is in part left already: name it once"},
+		{with("s[23]", "s2"), "2: parts: s3 is in none: add it to the nodes of one"},
+		{with("[s1, h3]", "[s1, h9]"), `3: parts.left.nodes: "h9" is no switch and no host`},
+		{with("s[23]", "s["), `4: parts.right.nodes[0]: "s[" is no name of nodes`},
+		{with("l2: {", "l2: {over: vxlan, "), "9: links.l2.over: both ends are in part right: remove over"},
+		{with("vxlan", "gre"), `11: links.up.over: "gre" is unknown: write vxlan`},
+		{"name: x\nswitches: {s1: {}, s2: {}}\nlinks: {l: {ends: [\"s1:p\", \"s2:p\"], over: vxlan}}\n",
+			"3: links.l.over: the lab has no parts: write parts"},
+		{with("name: two\n", "name: two\nhost: x\n"), "2: host: unknown key: did you mean hosts?"},
+	} {
+		_, err := ParseTopology("lab.yaml", []byte(test.text), noFiles)
+		if err == nil || !strings.Contains(err.Error(), "lab.yaml:"+test.want) {
+			t.Errorf("got  %v\nwant %s", err, test.want)
+		}
+	}
+}
