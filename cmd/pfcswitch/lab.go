@@ -1,12 +1,15 @@
 package main
 
 import (
+	"fmt"
 	"io"
 	"os"
 	"syscall"
 
 	"github.com/spf13/cobra"
 
+	"pfcswitch/cmd/internal/config"
+	"pfcswitch/cmd/internal/labexport"
 	"pfcswitch/cmd/internal/labrun"
 	"pfcswitch/cmd/internal/simulation"
 	"pfcswitch/cmd/internal/topology"
@@ -24,19 +27,20 @@ user namespaces.`,
 			"  pfcswitch lab run scripts/lab/incast.yaml\n" +
 			"  pfcswitch lab down incast",
 	}
+	var part string
 	up := labFileCommand("up", "bring a lab up: all of it or, on an error, nothing",
 		func(cmd *cobra.Command, file string) error {
-			return topology.Up(cmd.Context(), file, keeper, cmd.OutOrStdout())
+			return topology.Up(cmd.Context(), file, part, keeper, cmd.OutOrStdout())
 		})
 	up.Long = "Returns when every switch forwards, and tells how to get into each node and which sockets the " +
 		"switches have."
 	down := labFileCommand("down", "take a lab down, by its file or its name",
 		func(cmd *cobra.Command, file string) error {
-			return topology.Down(cmd.Context(), file, cmd.OutOrStdout())
+			return topology.Down(cmd.Context(), file, part, cmd.OutOrStdout())
 		})
 	down.Long = "Removes all of it, also where processes of it were killed."
 	hold := labFileCommand("hold", "keep a lab (started by lab up)", func(cmd *cobra.Command, file string) error {
-		return topology.Hold(cmd.Context(), file)
+		return topology.Hold(cmd.Context(), file, part)
 	}, syscall.SIGHUP)
 	hold.Hidden = true
 	exec := &cobra.Command{
@@ -44,10 +48,56 @@ user namespaces.`,
 		Short: "run a program inside a node of a lab",
 		Long:  "FILE is the lab's file or its name. Needs nsenter.",
 		Args:  checkArguments,
-		RunE:  func(_ *cobra.Command, args []string) error { return topology.Exec(args[0], args[1], args[2:]) },
+		RunE: func(_ *cobra.Command, args []string) error {
+			return topology.Exec(args[0], part, args[1], args[2:])
+		},
 	}
 	exec.Flags().SetInterspersed(false) // flags behind the program are its own
-	c.AddCommand(up, labRunCommand(), down, exec, hold)
+	for _, sub := range []*cobra.Command{up, down, exec, hold} {
+		partFlag(sub, &part)
+	}
+	c.AddCommand(up, labRunCommand(), down, exec, labExportCommand(), hold)
+	return c
+}
+
+func partFlag(c *cobra.Command, part *string) {
+	c.Flags().StringVar(part, "part", "", "the part that this machine has, of those in the file (default: the whole "+
+		"lab, on this machine)")
+}
+
+func labExportCommand() *cobra.Command {
+	var part, folder string
+	c := &cobra.Command{
+		Use:   "export clab|kne FILE",
+		Short: "write the files with which containerlab or KNE runs the lab in containers",
+		Long: "Writes the topology file of the engine, and a configuration for each switch and host NIC; prints " +
+			"their paths.\nStandard error names each entry of the file for which the engine has no counterpart.",
+		Example: "  pfcswitch lab export clab -o incast scripts/lab/incast.yaml\n" +
+			"  containerlab deploy -t incast/incast.clab.yml",
+		Args: checkArguments,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			t, err := config.LoadTopology(args[1])
+			if err == nil {
+				t, err = t.Part(part)
+			}
+			if err != nil {
+				return err
+			}
+			paths, missing, err := labexport.Write(t, args[0], folder)
+			if err != nil {
+				return err
+			}
+			for _, path := range paths {
+				fmt.Fprintln(cmd.OutOrStdout(), path)
+			}
+			for _, m := range missing {
+				fmt.Fprintf(cmd.ErrOrStderr(), "not in the files: %v\n", m)
+			}
+			return nil
+		},
+	}
+	partFlag(c, &part)
+	c.Flags().StringVarP(&folder, "output", "o", ".", "the folder for the files")
 	return c
 }
 

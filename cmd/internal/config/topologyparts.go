@@ -91,7 +91,7 @@ func (r *labReader) checkParts() {
 	}
 	r.lab.partOf = map[string]string{}
 	named := map[string]bool{}
-	for _, node := range r.lab.nodes() {
+	for _, node := range r.lab.Nodes() {
 		for _, p := range r.lab.Parts {
 			for _, pattern := range p.nodes {
 				is, _ := path.Match(pattern, node)
@@ -114,7 +114,7 @@ func (r *labReader) checkParts() {
 		}
 	}
 	r.addHostsToParts()
-	for _, node := range r.lab.nodes() {
+	for _, node := range r.lab.Nodes() {
 		if len(r.lab.Parts) > 0 && r.lab.partOf[node] == "" {
 			fail("parts", "%s is in none: add it to the nodes of one", node)
 		}
@@ -157,8 +157,8 @@ func (r *labReader) checkTunnels() {
 	}
 }
 
-// nodes are the names of switches, then those of hosts.
-func (t *Topology) nodes() (all []string) {
+// Nodes are the names of switches, then those of hosts.
+func (t *Topology) Nodes() (all []string) {
 	for _, s := range t.Switches {
 		all = append(all, s.Name)
 	}

@@ -45,7 +45,7 @@ func TestParts(t *testing.T) {
 			tunnels = append(tunnels, fmt.Sprintf("%s:%s:%s %v>%v %d", l.Link, l.End.Node, l.End.Interface, l.Local,
 				l.Remote, l.MTU))
 		}
-		got := fmt.Sprintf("%s: %s; %s; %s", part.t.Name, strings.Join(part.t.nodes(), " "), strings.Join(links, " "),
+		got := fmt.Sprintf("%s: %s; %s; %s", part.t.Name, strings.Join(part.t.Nodes(), " "), strings.Join(links, " "),
 			strings.Join(tunnels, ", "))
 		if got != part.want {
 			t.Errorf("got  %s\nwant %s", got, part.want)
@@ -98,7 +98,7 @@ func TestTunnelOverhead(t *testing.T) {
 func TestPartFaults(t *testing.T) {
 	with := func(old, text string) string { return strings.Replace(parted, old, text, 1) }
 	for _, test := range []struct{ text, want string }{
-		{with("192.0.2.2", "192.0.2.1"), "4: parts.right.address: 192.0.2.1 is that of part left: each part has a machine"},
+		{with("192.0.2.2", "192.0.2.1"), "4: parts.right.address: 192.0.2.1 is that of part left: each part has"},
 		{with("192.0.2.2", "2001:db8::1"), "4: parts.right.address: 2001:db8::1 is of another family than 192.0.2.1"},
 		{with("address: 192.0.2.2, ", ""), "4: parts.right: has no address: write that of its machine"},
 		{with("192.0.2.2", "0.0.0.0"), "4: parts.right.address: \"0.0.0.0\" is not the address of a machine"},

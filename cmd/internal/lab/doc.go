@@ -8,6 +8,7 @@
 //	leftovers.go  what labs of dead processes left behind
 //	node.go       a network namespace, the thread that lives in it, Do
 //	link.go       interfaces: veth pairs, addresses, counters, carrier
+//	tunnel.go     VXLAN tunnels to nodes of other machines
 //	process.go    programs inside a node
 //	cpu.go        how long their threads waited for a CPU, and the use of the machine's CPUs
 //	labtest/      the same for Go tests

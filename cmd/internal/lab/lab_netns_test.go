@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -302,5 +303,20 @@ func TestLabRefuses(t *testing.T) {
 	}
 	if err := n.Do(func() error { return nil }); err == nil {
 		t.Error("Do after Close went well")
+	}
+}
+
+// A tunnel's identifier is one on a machine; the second one says so, and the first goes with its node.
+func TestTunnelTwice(t *testing.T) {
+	o := lab.TunnelOptions{Local: netip.MustParseAddr("192.0.2.1"), Remote: netip.MustParseAddr("192.0.2.2"),
+		VNI: 0xABCDE, Port: 24789, MTU: 1400}
+	for range 2 {
+		l := labtest.New(t, "tunnel")
+		n := labtest.Node(t, l, "n")
+		labtest.Must(t, l.Tunnel(n, "a", o))
+		if err := l.Tunnel(n, "b", o); err == nil || !strings.Contains(err.Error(), "another lab on this machine has") {
+			t.Errorf("a second tunnel of one identifier: %v", err)
+		}
+		labtest.Must(t, l.Close())
 	}
 }

@@ -6,10 +6,9 @@
 //	capabilities_netns_test.go  the program with few capabilities and no more, from its file and from systemd
 //	unit_test.go          the systemd unit
 //	notify_netns_test.go  the notifications to systemd
-//	engine_netns_test.go  containers started as the lab files describe them
-//	labs_test.go          files for containerlab, KNE and netlab
+//	engine_netns_test.go  containers started as the files for engines describe them
+//	labs_test.go          what lab export writes for containerlab and KNE, and a file for netlab
 //	containerlab_netns_test.go  interfaces that come late, as in containerlab
-//	vxlan_netns_test.go   a link that is a tunnel between machines
 //	start_netns_test.go   from the start to the first frame
 //	show_netns_test.go    how long show takes under load
 //	zero_netns_test.go    which interfaces a switch without a configuration takes

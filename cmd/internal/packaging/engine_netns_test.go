@@ -14,7 +14,7 @@ import (
 )
 
 // What the files describe is carried out as their engines do: containers start with a management interface and are told
-// how many links they get; then they get them. Every switch and host NIC has to become healthy.
+// how many links they get; then they get them, or before with KNE. Every switch and host NIC has to become healthy.
 func TestLabFilesRun(t *testing.T) {
 	for name, top := range files(t) {
 		t.Run(name, func(t *testing.T) { top.run(t) })
@@ -26,19 +26,29 @@ func (top *topology) run(t *testing.T) {
 	dir := labtest.TempDir(t)
 	host := labtest.Node(t, l, "host")
 	nodes, daemons := map[string]*lab.Node{"": host}, map[string]*lab.Process{}
-	for name, n := range top.nodes {
+	for name := range top.nodes {
 		nodes[name] = labtest.Node(t, l, name)
 		cable(t, l, nodes[name], "eth0", host, "m-"+name)
 		must(t, nodes[name].AddAddr("eth0", "172.20.20.2/24"))
-		if path.Base(n.argv[0]) == "pfcswitch" {
+	}
+	link := func() {
+		for i, k := range top.links {
+			ends := append(slices.Clone(k.ends), fmt.Sprintf(":x%d", i))[:2] // the far end of a tunnel is nobody's
+			a, aIf, _ := strings.Cut(ends[0], ":")
+			b, bIf, _ := strings.Cut(ends[1], ":")
+			must(t, l.Link(nodes[a], aIf, nodes[b], bIf, lab.LinkOptions{MTU: k.mtu, MACs: k.macs}))
+		}
+	}
+	if top.linked {
+		link()
+	}
+	for name, n := range top.nodes {
+		if strings.Contains(strings.Join(n.argv, " "), "pfcswitch") {
 			daemons[name] = n.start(t, nodes[name], top.count(name), filepath.Join(dir, name+".sock"))
 		}
 	}
-	for i, k := range top.links {
-		ends := append(slices.Clone(k.ends), fmt.Sprintf(":x%d", i))[:2] // the far end of a tunnel is nobody's
-		a, aIf, _ := strings.Cut(ends[0], ":")
-		b, bIf, _ := strings.Cut(ends[1], ":")
-		must(t, l.Link(nodes[a], aIf, nodes[b], bIf, lab.LinkOptions{MTU: k.mtu}))
+	if !top.linked {
+		link()
 	}
 	for name, p := range daemons {
 		waitFor(t, p, filepath.Join(dir, name+".sock"))
@@ -70,17 +80,20 @@ func (top *topology) count(name string) (n int) {
 // has a /run of its own, and here they share one.
 func (n node) start(t *testing.T, at *lab.Node, links int, socket string) *lab.Process {
 	t.Helper()
-	argv := slices.Clone(n.argv[1:])
-	var shadow string
+	env := []string{fmt.Sprintf("CLAB_INTFS=%d", links), "PATH=" + filepath.Dir(program(t)) + ":" + os.Getenv("PATH")}
+	argv := slices.Clone(n.argv)
 	for inside, here := range n.files {
 		text, err := os.ReadFile(here)
 		must(t, err)
-		shadow = write(t, strings.TrimSuffix(socket, ".sock")+".yaml", string(text)+"api: {socket: "+socket+"}\n")
-		argv[slices.Index(argv, inside)] = shadow
+		own := strings.Replace(string(text), "\napi: {socket: auto}", "\napi: {socket: "+socket+"}", 1)
+		shadow := write(t, strings.TrimSuffix(socket, ".sock")+".yaml", own)
+		for i := range argv {
+			argv[i] = strings.Replace(argv[i], inside, shadow, 1)
+		}
 	}
 	switch {
-	case shadow != "":
-	case argv[0] == "nic":
+	case len(n.files) > 0:
+	case argv[1] == "nic":
 		argv = append(argv, "--socket", socket)
 	default: // no file: its socket is the default one
 		eventually(t, "the default socket can be had", func() bool {
@@ -89,5 +102,10 @@ func (n node) start(t *testing.T, at *lab.Node, links int, socket string) *lab.P
 		})
 		must(t, os.Symlink("/run/pfcswitch/pfcswitch.sock", socket))
 	}
-	return run(t, at, append(slices.Clone(n.env), fmt.Sprintf("CLAB_INTFS=%d", links)), argv...)
+	if path.Base(argv[0]) == "pfcswitch" { // the same where it is installed and in the PATH
+		argv[0] = program(t)
+	}
+	p, err := at.Start(lab.Command{Name: "container", Argv: argv, Env: env})
+	must(t, err)
+	return p
 }

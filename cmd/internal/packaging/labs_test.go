@@ -3,6 +3,7 @@ package packaging
 import (
 	"bytes"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path"
@@ -12,23 +13,26 @@ import (
 	"testing"
 
 	"github.com/goccy/go-yaml"
+	"github.com/santhosh-tekuri/jsonschema/v6"
 	"google.golang.org/protobuf/encoding/prototext"
 	"google.golang.org/protobuf/reflect/protodesc"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/descriptorpb"
 	"google.golang.org/protobuf/types/dynamicpb"
+
+	"pfcswitch/cmd/internal/lab/labtest"
 )
 
 // A topology is what the files of containerlab, KNE and netlab have in common.
 type topology struct {
-	nodes map[string]node
-	links []link
+	nodes  map[string]node
+	links  []link
+	linked bool // containers start when they have their links
 }
 
 // A node is a container.
 type node struct {
 	argv  []string
-	env   []string
 	files map[string]string // in the container → here
 	exec  []string
 }
@@ -36,11 +40,11 @@ type node struct {
 // A link has one or two ends, as "node:interface"; one with one end goes to another machine.
 type link struct {
 	ends []string
+	macs [2]net.HardwareAddr
 	mtu  int
 }
 
-// Keys of containerlab's topology files that ours have, as its published schema (schemas/clab.schema.json) and its
-// links' documentation name them. Every other key is an error.
+// Keys of containerlab's topology files that ours have; testdata/clab.schema.json says what they may be.
 type (
 	clabFile struct {
 		Name     string
@@ -54,31 +58,50 @@ type (
 		Kind  string
 		Image string
 		Binds []string
-		Env   map[string]string
 		Cmd   string
 		Exec  []string
 	}
 	clabLink struct {
-		Endpoints []string
 		Type      string
-		Endpoint  struct{ Node, Interface string }
+		Endpoints []clabEnd
+		Endpoint  *clabEnd
 		Remote    string
 		VNI       int
-		UDPPort   int `yaml:"udp-port"`
+		DstPort   int `yaml:"dst-port"`
 		MTU       int
 	}
+	clabEnd struct{ Node, Interface, MAC string }
 )
 
-// clabMTU is that of containerlab's links which say nothing else.
-const clabMTU = 9500
+// clabSchema is the part of containerlab's schema that our files use.
+func clabSchema(t *testing.T) *jsonschema.Schema {
+	t.Helper()
+	b, err := os.ReadFile("testdata/clab.schema.json")
+	must(t, err)
+	parsed, err := jsonschema.UnmarshalJSON(bytes.NewReader(b))
+	must(t, err)
+	c := jsonschema.NewCompiler()
+	c.AssertFormat()
+	must(t, c.AddResource("clab.json", parsed))
+	s, err := c.Compile("clab.json")
+	must(t, err)
+	return s
+}
 
 func readClab(t *testing.T, file string) topology {
 	t.Helper()
 	b, err := os.ReadFile(file)
 	must(t, err)
+	text, err := yaml.YAMLToJSON(b)
+	must(t, err)
+	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	must(t, err)
+	if err := clabSchema(t).Validate(v); err != nil {
+		t.Errorf("%s: %v", file, err)
+	}
 	var c clabFile
 	must(t, yaml.NewDecoder(bytes.NewReader(b), yaml.Strict()).Decode(&c))
-	if !regexp.MustCompile(`^[a-z0-9-]+$`).MatchString(c.Name) {
+	if !regexp.MustCompile(`^[a-z0-9._-]+$`).MatchString(c.Name) {
 		t.Errorf("%s: the name %q cannot be part of a container's", file, c.Name)
 	}
 	all := topology{nodes: map[string]node{}}
@@ -87,9 +110,6 @@ func readClab(t *testing.T, file string) topology {
 			t.Errorf("%s: node %s is of kind %q, with image %q", file, name, n.Kind, c.Topology.Kinds["linux"].Image)
 		}
 		out := node{argv: command(t, n.Cmd), files: map[string]string{}, exec: n.Exec}
-		for k, v := range n.Env {
-			out.env = append(out.env, k+"="+v)
-		}
 		for _, bind := range n.Binds {
 			parts := strings.Split(bind, ":")
 			if len(parts) != 3 || parts[2] != "ro" || !path.IsAbs(parts[1]) {
@@ -100,16 +120,17 @@ func readClab(t *testing.T, file string) topology {
 		all.nodes[name] = out
 	}
 	for _, l := range c.Topology.Links {
-		out := link{ends: l.Endpoints, mtu: max(l.MTU, 0)}
-		if out.mtu == 0 {
-			out.mtu = clabMTU
+		out := link{mtu: l.MTU}
+		ends := l.Endpoints
+		if l.Endpoint != nil {
+			ends = append(ends, *l.Endpoint)
 		}
-		switch {
-		case l.Type == "vxlan" && l.Endpoint.Node != "" && l.Remote != "" && l.VNI > 0 && l.MTU > 0 &&
-			len(l.Endpoints) == 0:
-			out.ends = []string{l.Endpoint.Node + ":" + l.Endpoint.Interface}
-		case l.Type != "" || len(l.Endpoints) != 2:
-			t.Errorf("%s: link %+v", file, l)
+		for i, end := range ends {
+			out.ends = append(out.ends, end.Node+":"+end.Interface)
+			if end.MAC != "" {
+				out.macs[i], err = net.ParseMAC(end.MAC)
+				must(t, err)
+			}
 		}
 		all.links = append(all.links, out)
 	}
@@ -131,7 +152,8 @@ func command(t *testing.T, cmd string) []string {
 	return nil
 }
 
-// kne is the part of KNE's topology (proto/topo.proto) that our files use: fields by their names, types and numbers.
+// kne is the part of KNE's topology (openconfig/kne, proto/topo.proto at 02c13da3) that our files use: fields by their
+// names, types and numbers.
 func kne(t *testing.T) protoreflect.MessageDescriptor {
 	t.Helper()
 	schema, err := os.ReadFile("testdata/kne.txtpb")
@@ -154,7 +176,7 @@ func readKNE(t *testing.T, file string) topology {
 	}
 	text := func(m protoreflect.Message, field string) string { return get(m, field).String() }
 	list := func(m protoreflect.Message, field string) protoreflect.List { return get(m, field).List() }
-	all := topology{nodes: map[string]node{}}
+	all := topology{nodes: map[string]node{}, linked: true}
 	nodes := list(m, "nodes")
 	for i := range nodes.Len() {
 		n := nodes.Get(i).Message()
@@ -176,8 +198,8 @@ func readKNE(t *testing.T, file string) topology {
 	links := list(m, "links")
 	for i := range links.Len() {
 		l := links.Get(i).Message()
-		all.links = append(all.links, link{[]string{text(l, "a_node") + ":" + text(l, "a_int"),
-			text(l, "z_node") + ":" + text(l, "z_int")}, 1500})
+		all.links = append(all.links, link{ends: []string{text(l, "a_node") + ":" + text(l, "a_int"),
+			text(l, "z_node") + ":" + text(l, "z_int")}, mtu: 1500})
 	}
 	return all
 }
@@ -220,34 +242,71 @@ func readNetlab(t *testing.T, file string) topology {
 	return all
 }
 
-// files returns every lab file with how it is read.
+// files returns the labs of this project as each engine has them.
 func files(t *testing.T) map[string]topology {
 	t.Helper()
-	all := map[string]topology{}
-	for pattern, read := range map[string]func(*testing.T, string) topology{
-		"clab/*.clab.yml": readClab, "clab/*/*.clab.yml": readClab, "kne/*.pb.txt": readKNE,
-		"netlab/topology.yml": readNetlab,
-	} {
-		found, err := filepath.Glob(filepath.Join(root, "scripts", pattern))
-		must(t, err)
-		if len(found) == 0 {
-			t.Errorf("there is no scripts/%s", pattern)
-		}
-		for _, f := range found {
-			all[strings.TrimPrefix(f, root+"/scripts/")] = read(t, f)
-		}
+	all := map[string]topology{"netlab": readNetlab(t, filepath.Join(root, "scripts/netlab/topology.yml"))}
+	labs, err := filepath.Glob(filepath.Join(root, "scripts/lab/*.yaml"))
+	must(t, err)
+	for _, file := range labs {
+		name := strings.TrimSuffix(filepath.Base(file), ".yaml")
+		all["clab/"+name] = readClab(t, export(t, file, "clab"))
+		all["kne/"+name] = readKNE(t, export(t, file, "kne"))
+	}
+	if len(all) < 9 {
+		t.Errorf("%d labs", len(all))
 	}
 	return all
 }
 
-// Files follow their schemas, links lead to nodes that there are, and every switch's own file is a good one.
+// export makes the files of an engine, and returns the path of its topology. What is said to be not in the files has to
+// be a line of traffic or parts.
+func export(t *testing.T, file, engine string, args ...string) string {
+	t.Helper()
+	cmd := exec.Command(program(t), append([]string{"lab", "export", engine, "-o", labtest.TempDir(t),
+		file}, args...)...)
+	var missing strings.Builder
+	cmd.Stderr = &missing
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("lab export %s %s: %v\n%s", engine, file, err, missing.String())
+	}
+	said := regexp.MustCompile(`^not in the files: .*yaml:\d+: (traffic\.|parts|links\..*\.mtu)`)
+	for line := range strings.Lines(missing.String()) {
+		if !said.MatchString(line) {
+			t.Errorf("lab export %s %s: %s", engine, file, line)
+		}
+	}
+	for path := range strings.Lines(string(out)) {
+		if path = strings.TrimSpace(path); strings.HasSuffix(path, ".clab.yml") || strings.HasSuffix(path, ".pb.txt") {
+			return path
+		}
+	}
+	t.Fatalf("lab export %s %s has written %s", engine, file, out)
+	return ""
+}
+
+// Files follow the schemas of their engines, links lead to nodes that there are, and the configuration of every switch
+// is a good one. A fabric is what its file says.
 func TestLabFiles(t *testing.T) {
-	for name, top := range files(t) {
+	all := files(t)
+	fabric := write(t, filepath.Join(labtest.TempDir(t), "fabric.yaml"), "name: fabric\nfabric: {fat-tree: {k: 4}, "+
+		"switches: {preset: roce}, links: {speed: 10M}}\nparts: {a: {address: 192.0.2.1, nodes: ['*[ea]*']}, "+
+		"b: {address: 192.0.2.2, nodes: ['c*']}}\n")
+	all["clab/fabric"] = readClab(t, export(t, fabric, "clab"))
+	all["kne/fabric"] = readKNE(t, export(t, fabric, "kne"))
+	all["clab/cores"] = readClab(t, export(t, fabric, "clab", "--part", "b"))
+	for name, want := range map[string][2]int{"clab/fabric": {36, 48}, "kne/fabric": {36, 48}, "clab/cores": {4, 16}} {
+		if got := all[name]; len(got.nodes) != want[0] || len(got.links) != want[1] {
+			t.Errorf("%s: %d nodes and %d links, want %v", name, len(got.nodes), len(got.links), want)
+		}
+	}
+	for name, top := range all {
 		taken := map[string]bool{}
 		for _, l := range top.links {
 			for _, end := range l.ends {
 				of, _, _ := strings.Cut(end, ":")
-				if _, ok := top.nodes[of]; !ok || taken[end] {
+				if _, ok := top.nodes[of]; !ok || taken[end] || strings.HasSuffix(end, ":eth0") {
 					t.Errorf("%s: %s is no node's, or taken twice", name, end)
 				}
 				taken[end] = true
@@ -262,6 +321,34 @@ func TestLabFiles(t *testing.T) {
 					t.Errorf("%s: %s has %s and runs %q", name, of, inside, n.argv)
 				}
 			}
+		}
+	}
+}
+
+// What an engine cannot have is refused, or listed with its line.
+func TestExportLists(t *testing.T) {
+	dir := labtest.TempDir(t)
+	const good = "name: a\nswitches: {s1: {}}\nhosts: {h1: {}}\nlinks: {l: {ends: [h1, \"s1:p\"], mtu: 1400}}\n" +
+		"faults: {f: {flap: l}}\nparts: {p: {address: 192.0.2.1, nodes: [s1]}}\n"
+	for _, tt := range []struct {
+		text, args, want string
+		status           int
+	}{
+		{good, "kne", ":4: links.l.mtu: KNE's links have no MTU of their own", 0},
+		{good, "kne", ":5: faults.f: KNE has no faults", 0},
+		{good, "kne", ":6: parts: Kubernetes places the pods", 0},
+		{good, "clab", ":5: faults.f: containerlab has no faults", 0},
+		{strings.ReplaceAll(good, "s1", "S1"), "kne", `:2: switches.S1: "S1" cannot name a pod`, 1},
+		{strings.Replace(good, "name: a", "name: a_b", 1), "kne", `:1: name: "a_b" cannot name a namespace`, 1},
+		{good, "clab --part q", ":6: parts: there is no q: take one of p", 1},
+		{good, "gns3", `there is no engine "gns3": write clab or kne`, 1},
+	} {
+		file := write(t, filepath.Join(dir, "lab.yaml"), tt.text)
+		args := strings.Fields("lab export " + tt.args + " " + file + " -o " + dir)
+		cmd := exec.Command(program(t), args...)
+		out, _ := cmd.CombinedOutput()
+		if !strings.Contains(string(out), tt.want) || cmd.ProcessState.ExitCode() != tt.status {
+			t.Errorf("%v: status %d\n%s\nwant %d and %q", args, cmd.ProcessState.ExitCode(), out, tt.status, tt.want)
 		}
 	}
 }

@@ -49,14 +49,10 @@ func (k *runningLab) build(ctx context.Context) error {
 // connect makes nodes and the links between them.
 func (k *runningLab) connect(ctx context.Context) error {
 	macs := map[string]net.HardwareAddr{}
-	var names []string
-	for _, s := range k.topology.Switches {
-		names = append(names, s.Name)
-	}
 	for i, h := range k.topology.Hosts {
-		names, macs[h.Name] = append(names, h.Name), k.topology.Address(i)
+		macs[h.Name] = k.topology.Address(i)
 	}
-	for _, name := range names {
+	for _, name := range k.topology.Nodes() {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -78,7 +74,7 @@ func (k *runningLab) connect(ctx context.Context) error {
 			return fmt.Errorf("link %s: %w", l.Name, err)
 		}
 	}
-	return nil
+	return k.connectParts(macs)
 }
 
 // configureHost gives a host its addresses, or its host NIC.

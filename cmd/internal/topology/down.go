@@ -24,10 +24,10 @@ var errBusy = errors.New("it is being brought up or taken down at this moment: t
 // stopTimeout is how long a keeper may take to end its lab before it is killed.
 const stopTimeout = 10 * time.Second
 
-// Down takes a lab down, by the file of its topology or its name. It removes everything, also where processes of the
-// lab were killed.
-func Down(ctx context.Context, argument string, out io.Writer) error {
-	name, err := nameOf(argument)
+// Down takes a lab down, or one part of it, by the file of its topology or its name. It removes everything, also where
+// processes of the lab were killed.
+func Down(ctx context.Context, argument, part string, out io.Writer) error {
+	name, err := nameOf(argument, part)
 	if err != nil {
 		return err
 	}

@@ -14,8 +14,8 @@ import (
 )
 
 // Exec replaces this process by a program inside a node of a lab. It returns only on errors.
-func Exec(argument, node string, program []string) error {
-	name, err := nameOf(argument)
+func Exec(argument, part, node string, program []string) error {
+	name, err := nameOf(argument, part)
 	if err != nil {
 		return err
 	}

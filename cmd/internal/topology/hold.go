@@ -32,8 +32,9 @@ type daemon struct {
 	client  *api.Client
 }
 
-// Hold is the keeper: it builds the lab of a file, answers to the Up that started it, and keeps the lab until ctx ends.
-func Hold(ctx context.Context, file string) error {
+// Hold is the keeper: it builds the lab of a file, or one part of it, answers to the Up that started it, and keeps the
+// lab until ctx ends.
+func Hold(ctx context.Context, file, part string) error {
 	unix.CloseOnExec(lockFD)
 	unix.CloseOnExec(answerFD)
 	lock, to := os.NewFile(lockFD, "state"), os.NewFile(answerFD, "answer")
@@ -41,7 +42,7 @@ func Hold(ctx context.Context, file string) error {
 	if err := os.Chdir("/"); err != nil { // so that no folder is kept from being unmounted
 		return err
 	}
-	k, err := hold(ctx, file, lock)
+	k, err := hold(ctx, file, part, lock)
 	if err == nil {
 		err = json.NewEncoder(to).Encode(answer{State: k.state}) // fails where Up has died: then nobody wants the lab
 	}
@@ -58,7 +59,7 @@ func Hold(ctx context.Context, file string) error {
 	return err
 }
 
-func hold(ctx context.Context, file string, lock *os.File) (k *runningLab, err error) {
+func hold(ctx context.Context, file, part string, lock *os.File) (k *runningLab, err error) {
 	k = &runningLab{nodes: map[string]*lab.Node{}}
 	_, inside, err := lab.Enter(nil)
 	if err == nil && !inside {
@@ -67,11 +68,11 @@ func hold(ctx context.Context, file string, lock *os.File) (k *runningLab, err e
 	if err != nil {
 		return k, err
 	}
-	if k.topology, err = config.LoadTopology(file); err != nil {
+	if k.topology, err = load(file, part); err != nil {
 		return k, err
 	}
-	k.state = State{Schema: 1, Name: k.topology.Name, File: file, Keeper: os.Getpid(), Nodes: []Node{},
-		Links: len(k.topology.Links)}
+	k.state = State{Schema: 1, Name: k.topology.Name, File: file, Part: part, Keeper: os.Getpid(), Nodes: []Node{},
+		Links: len(k.topology.Links) + len(k.topology.Tunnels)}
 	if err := k.state.write(lock); err != nil {
 		return k, err
 	}

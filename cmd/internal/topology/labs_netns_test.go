@@ -1,6 +1,7 @@
 package topology
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -53,6 +54,8 @@ func examples(r *rig) {
 		"incast":     {{"h1", "h4", ""}, {"h2", "h4", ""}, {"h3", "h4", ""}},
 		"ring":       {{"h1", "h2", h2}, {"h3", "h2", h2}},
 		"trunk":      {{"h1", "h2", ""}},
+		"hosts":      nil, // a NIC's programs are its own
+		"machines":   {{"h1", "h3", ""}, {"h4", "h3", ""}},
 		"leaf-spine": {{"h1", "h3", h3}, {"h2", "h3", h3}, {"h4", "h1", h1}},
 	}
 	files, err := filepath.Glob("../../../scripts/lab/*.yaml")
@@ -65,9 +68,17 @@ func examples(r *rig) {
 			text, err := os.ReadFile(file)
 			must(t, err)
 			p := r.withTest(t)
+			if bytes.Contains(text, []byte("mtu: 1446")) {
+				p.octets = 1464
+			}
 			path, name := p.file(string(text))
 			s := p.up(path, name)
-			p.checkTraffic(path, load[filepath.Base(t.Name())])
+			if flows := load[filepath.Base(t.Name())]; flows != nil {
+				p.checkTraffic(path, flows)
+			} else if out := p.run("lab", "exec", path, "h1", "ip", "address", "show", "host0"); !strings.Contains(out,
+				"10.0.0.1/24") {
+				t.Errorf("a host NIC has no address: %s", out)
+			}
 			for _, n := range s.Nodes {
 				if n.Kind == "switch" {
 					p.checkLossless(n)
@@ -85,7 +96,8 @@ func (r *rig) checkTraffic(path string, flows []flow) {
 	ctx, cancel := context.WithTimeout(r.t.Context(), time.Minute)
 	defer cancel()
 	inside := func(node string, args ...string) *exec.Cmd {
-		return exec.CommandContext(ctx, r.program, append([]string{"lab", "exec", path, node, r.program}, args...)...)
+		args = append([]string{"lab", "exec", "--part=" + r.partOf[node], path, node, r.program}, args...)
+		return exec.CommandContext(ctx, r.program, args...)
 	}
 	expect := map[string]int{}
 	for _, f := range flows {
@@ -106,7 +118,11 @@ func (r *rig) checkTraffic(path string, flows []flow) {
 		start(sinks, host, "sink", "eth0", "--speed", "200M", "--expect", strconv.Itoa(n), "-j")
 	}
 	for _, f := range flows {
-		args := []string{"send", "eth0", "--speed", "200M", "--flow", "3", "--seconds", "1", "-j"}
+		kind := "3"
+		if r.octets > 0 {
+			kind = fmt.Sprintf("3:octets=%d", r.octets)
+		}
+		args := []string{"send", "eth0", "--speed", "200M", "--flow", kind, "--seconds", "1", "-j"}
 		if f.mac != "" {
 			args = append(args, "--to", f.mac)
 		}

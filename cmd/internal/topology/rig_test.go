@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -24,6 +25,9 @@ type rig struct {
 	program string
 	user    *syscall.SysProcAttr // nil: the own
 	env     []string
+	enter   []string          // the command before the program, into the network of another machine
+	partOf  map[string]string // of each node, where the lab has parts
+	octets  int               // of the frames of checkTraffic; 0: as many as send has
 }
 
 func newRig(t *testing.T) *rig {
@@ -40,7 +44,8 @@ func (r *rig) withTest(t *testing.T) *rig {
 }
 
 func (r *rig) command(args ...string) *exec.Cmd {
-	cmd := exec.Command(r.program, args...)
+	argv := slices.Concat(r.enter, []string{r.program}, args)
+	cmd := exec.Command(argv[0], argv[1:]...)
 	cmd.SysProcAttr = r.user
 	cmd.Env = append(os.Environ(), r.env...)
 	return cmd

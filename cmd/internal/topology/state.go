@@ -17,6 +17,7 @@ type State struct {
 	Schema int    `json:"schema"`
 	Name   string `json:"name"`
 	File   string `json:"file"`
+	Part   string `json:"part"`  // that this machine has; "": the whole lab
 	Keeper int    `json:"pid"`   // of the keeper
 	Nodes  []Node `json:"nodes"` // none before the lab is up to stay
 	Links  int    `json:"links"`
@@ -53,14 +54,17 @@ func statePath(name string) (string, error) {
 // logPath is the file with the output of a lab's keeper.
 func logPath(state string) string { return state + ".log" }
 
-// nameOf returns the lab that an argument names: the file of a topology, or its name. A folder or another file of that
-// name does not hide a lab.
-func nameOf(argument string) (string, error) {
+// nameOf returns the lab that an argument names: the file of a topology, or its name; with a part, that part of it. A
+// folder or another file of that name does not hide a lab.
+func nameOf(argument, part string) (string, error) {
 	data, err := os.ReadFile(argument)
-	if name := config.TopologyName(data); err == nil && name != "" {
-		return name, nil
+	if part != "" {
+		part = "." + part
 	}
-	if isUp(argument) {
+	if name := config.TopologyName(data); err == nil && name != "" {
+		return name + part, nil
+	}
+	if argument += part; isUp(argument) {
 		return argument, nil
 	}
 	switch {

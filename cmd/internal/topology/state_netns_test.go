@@ -33,7 +33,7 @@ func TestNameOf(t *testing.T) {
 		must(t, tt.create(name))
 		check := func(how, want string) {
 			t.Helper()
-			if got, err := nameOf(name); got != want || (err == nil) != (want != "") {
+			if got, err := nameOf(name, ""); got != want || (err == nil) != (want != "") {
 				t.Errorf("%s, the lab is %s: %q, %v, want %q", tt.what, how, got, err, want)
 			}
 		}

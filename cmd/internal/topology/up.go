@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -30,16 +31,16 @@ type answer struct {
 	Error string `json:"error"`
 }
 
-// Up brings the lab of a file up and returns when every switch forwards. On an error nothing of the lab is left. Up
-// prints how to enter the lab. It runs the own binary again with the arguments in keeper and the file; that process
-// calls Hold.
-func Up(ctx context.Context, file string, keeper []string, out io.Writer) error {
+// Up brings the lab of a file up, or one part of it, and returns when every switch forwards. On an error nothing of the
+// lab is left. Up prints how to enter the lab. It runs the own binary again with the arguments in keeper, the part and
+// the file; that process calls Hold.
+func Up(ctx context.Context, file, part string, keeper []string, out io.Writer) error {
 	began := time.Now()
-	t, err := config.LoadTopology(file)
+	t, err := load(file, part)
 	if err != nil {
 		return err
 	}
-	state, err := bringUp(ctx, t.Name, file, keeper)
+	state, err := bringUp(ctx, t, file, part, keeper)
 	if err != nil {
 		return err
 	}
@@ -50,7 +51,8 @@ func Up(ctx context.Context, file string, keeper []string, out io.Writer) error 
 var errUp = errors.New("is up already")
 
 // bringUp starts the keeper of a lab that is not up.
-func bringUp(ctx context.Context, name, file string, keeper []string) (*State, error) {
+func bringUp(ctx context.Context, t *config.Topology, file, part string, keeper []string) (*State, error) {
+	name := t.Name
 	file, err := filepath.Abs(file)
 	if err != nil {
 		return nil, err
@@ -61,19 +63,19 @@ func bringUp(ctx context.Context, name, file string, keeper []string) (*State, e
 	}
 	lock, err := lab.LockFile(path)
 	if errors.Is(err, unix.EWOULDBLOCK) {
-		return nil, fmt.Errorf("lab %s %w: pfcswitch lab down %s", name, errUp, topologyFile(path, file))
+		return nil, fmt.Errorf("lab %s %w: pfcswitch lab down %s", name, errUp, topologyFile(path, partFlag(part)+file))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("lab %s: %w", name, err)
 	}
 	defer func() { _ = lock.Close() }() // the keeper has the same open file, which keeps the lock
-	return startKeeper(ctx, name, path, lock, append(keeper, file))
+	return startKeeper(ctx, name, path, lock, append(slices.Clone(keeper), "--part="+part, file))
 }
 
 // topologyFile is the file that a lab was brought up with.
 func topologyFile(path, otherwise string) string {
 	if s, ok := readState(path); ok && s.File != "" {
-		return s.File
+		return partFlag(s.Part) + s.File
 	}
 	return otherwise
 }
@@ -138,7 +140,8 @@ func (s *State) print(out io.Writer, took time.Duration) error {
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "run a program in a node:  pfcswitch lab exec %s %s ip address\n", s.File,
+	file := partFlag(s.Part) + s.File
+	fmt.Fprintf(out, "run a program in a node:  pfcswitch lab exec %s %s ip address\n", file,
 		s.Nodes[len(s.Nodes)-1].Name)
 	if socket != "" {
 		fmt.Fprintf(out, "ask a switch:             pfcswitch show pfc -s %s\n", socket)
@@ -146,6 +149,6 @@ func (s *State) print(out io.Writer, took time.Duration) error {
 	if path, err := statePath(s.Name); err == nil {
 		fmt.Fprintf(out, "if a switch ends, why:    %s\n", logPath(path))
 	}
-	_, err := fmt.Fprintf(out, "take it down:             pfcswitch lab down %s\n", s.File)
+	_, err := fmt.Fprintf(out, "take it down:             pfcswitch lab down %s\n", file)
 	return err
 }

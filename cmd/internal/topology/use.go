@@ -15,9 +15,9 @@ import (
 // Use brought up, and nothing else.
 func Use(ctx context.Context, t *config.Topology, file string, keeper []string) (s *State, down func() error,
 	err error) {
-	s, err = bringUp(ctx, t.Name, file, keeper)
+	s, err = bringUp(ctx, t, file, "", keeper)
 	if err == nil {
-		return s, func() error { return Down(context.WithoutCancel(ctx), t.Name, io.Discard) }, nil
+		return s, func() error { return Down(context.WithoutCancel(ctx), t.Name, "", io.Discard) }, nil
 	}
 	if !errors.Is(err, errUp) {
 		return nil, nil, err
@@ -43,13 +43,7 @@ func (s *State) belongsTo(t *config.Topology, file string) error {
 		return t.Errorf("name", "lab %s is up with another file, %s: take it down (pfcswitch lab down %[1]s), run "+
 			"that file, or write another name", t.Name, s.File)
 	}
-	var want, have []string
-	for _, l := range t.Switches {
-		want = append(want, l.Name)
-	}
-	for _, h := range t.Hosts {
-		want = append(want, h.Name)
-	}
+	want, have := t.Nodes(), []string(nil)
 	for _, n := range s.Nodes {
 		have = append(have, n.Name)
 	}
