@@ -30,7 +30,7 @@ prints.`,
 			"  pfcswitch capture --port eth1 --port eth2 --snap 64 --seconds 10 -w leaf1.pcapng\n" +
 			"  pfcswitch capture --filter 'ether proto 0x8808' -w - | tshark -r -\n" +
 			"  pfcswitch capture --last 5 -w before.pcapng",
-		Args: cobra.NoArgs,
+		Args: checkArguments,
 		RunE: untilSignal(func(cmd *cobra.Command, _ []string) error {
 			var err error
 			if request.For, err = positive("--seconds", seconds); err != nil {
@@ -50,15 +50,15 @@ prints.`,
 		}),
 	}
 	socketFlag(c, &socket)
-	c.Flags().StringArrayVar(&request.Ports, "port", nil, "port to capture (repeatable; default: all)")
+	c.Flags().StringArrayVar(&request.Ports, "port", nil, "`port` to capture (repeatable; default: all)")
 	registerCompletion(c, "port", offerPorts(&socket))
 	c.Flags().StringVarP(&file, "write", "w", "", "file to write; -: standard output, the default where that is no "+
 		"terminal")
-	c.Flags().IntVar(&request.Snap, "snap", 0, "octets of each frame to keep (default: all)")
+	c.Flags().IntVar(&request.Snap, "snap", 0, "`octets` of each frame to keep (default: all)")
 	c.Flags().StringVar(&filter, "filter", "", "expression of tcpdump, or classic BPF instructions")
-	c.Flags().Float64Var(&seconds, "seconds", 0, "end after this time")
-	c.Flags().Uint64Var(&request.Frames, "frames", 0, "end after so many frames")
-	c.Flags().Float64Var(&last, "last", 0, "write so many seconds of the ring instead of what comes (needs "+
+	c.Flags().Float64Var(&seconds, "seconds", 0, "end after so many `seconds`")
+	c.Flags().Uint64Var(&request.Frames, "frames", 0, "end after so many `frames`")
+	c.Flags().Float64Var(&last, "last", 0, "write so many `seconds` of the ring instead of what comes (needs "+
 		"capture.ring: on)")
 	return c
 }

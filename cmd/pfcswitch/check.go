@@ -19,8 +19,9 @@ func checkCommand() *cobra.Command {
 		Use:   "check FILE",
 		Short: "check a configuration file without running it",
 		Long: "Exit status 0 where the file is good (warnings on standard error), 1 with file:line: " +
-			"key: what is wrong and what to do.\nPrints how long frames of each priority wait at most in the buffer " +
-			"for each port.\nWith -j, errors and warnings are on standard output.",
+			"key: what is wrong and what to do.\nPrints how long the receive rings take frames while the switch does " +
+			"not run, and how long frames of each priority " +
+			"wait at\nmost in the buffer for each port. With -j, errors and warnings are on standard output.",
 		Args:              checkArguments,
 		ValidArgsFunction: forOneArgument(completeFile),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -31,7 +32,7 @@ func checkCommand() *cobra.Command {
 				}
 			} else {
 				r.text(os.Stderr)
-				fmt.Fprint(cmd.OutOrStdout(), api.WaitsText(r.Waits))
+				r.result(cmd.OutOrStdout())
 			}
 			if !r.Good {
 				return exit{1}
@@ -53,6 +54,8 @@ type checkReport struct {
 	Warnings []finding  `json:"warnings"` // legal, but probably not intended
 	Notes    []finding  `json:"notes"`    // numbers worth knowing
 	Waits    []api.Wait `json:"waits"`
+
+	Rings []api.RingSpan `json:"rings"`
 }
 
 // A finding is one thing about one key.
@@ -77,7 +80,7 @@ func checkFile(path string) *checkReport {
 	case err != nil:
 		r.Errors = []finding{{Text: err.Error(), line: err.Error()}}
 	default:
-		r.Good, r.Waits = true, api.NewWaits(cfg)
+		r.Good, r.Waits, r.Rings = true, api.NewWaits(cfg), api.NewRingSpans(cfg)
 		for _, w := range append(warnings, cfg.Check(daemon.MeasureMachine())...) {
 			list := &r.Warnings
 			if w.Note {
@@ -111,6 +114,26 @@ func (r *checkReport) text(out io.Writer) {
 	}
 }
 
+// result says that a file is good, and what its rings and its buffer mean in time.
+func (r *checkReport) result(out io.Writer) {
+	if !r.Good {
+		return
+	}
+	with := ""
+	switch n := len(r.Warnings); {
+	case n == 1:
+		with = ", with 1 warning"
+	case n > 1:
+		with = fmt.Sprintf(", with %d warnings", n)
+	}
+	fmt.Fprintf(out, "%s: OK%s\n", r.File, with)
+	for _, table := range []string{api.RingSpansText(r.Rings), api.WaitsText(r.Waits)} {
+		if table != "" {
+			fmt.Fprintf(out, "\n%s", table)
+		}
+	}
+}
+
 // loadWithFiles reads a configuration and checks the files that it names. The warnings are about those files.
 func loadWithFiles(path string) (cfg *config.Config, warnings []config.Warning, err error) {
 	if cfg, _, err = config.Load(path); err == nil {
@@ -127,7 +150,7 @@ func schemaCommand() *cobra.Command {
 editors that complete and check YAML. What keys say to each other "check" alone knows.`,
 		Example: "  pfcswitch schema > pfcswitch.schema.json\n" +
 			"  # first line of a configuration: # yaml-language-server: $schema=./pfcswitch.schema.json",
-		Args: cobra.NoArgs,
+		Args: checkArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			b, err := config.NewSchema().JSON()
 			if err != nil {

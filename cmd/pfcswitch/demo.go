@@ -100,9 +100,9 @@ func demoCommand() *cobra.Command {
 		}
 		return nil
 	}
-	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return demoNotRun(err) })
+	c.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return demoNotRun(flagError(c, err)) })
 	f := c.Flags()
-	f.Float64Var(&seconds, "seconds", 5, "seconds of load in each phase; in demo headroom at least, and not in demo "+
+	f.Float64Var(&seconds, "seconds", 5, "`seconds` of load in each phase; in demo headroom at least, and not in demo "+
 		"deadlock")
 	f.StringVar(&speed, "speed", "", "speed of the hosts' ports in bit/s, or none in demo incast; in demo trunk "+
 		"the uplink's, and members have half of it;\nin demo headroom the links' (default: 100M and 1G there, else "+

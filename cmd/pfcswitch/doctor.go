@@ -21,7 +21,7 @@ func doctorCommand() *cobra.Command {
 neither is there, at the interfaces of this network namespace: what they are, what is at the far end of each link,
 and the machine. Changes nothing. Exit status 0: nothing found, 1: there are findings, 2: it could not look.`,
 		Example:           "  pfcswitch doctor\n  pfcswitch doctor switch.yaml\n  pfcswitch doctor -s leaf1 -j",
-		Args:              cobra.MaximumNArgs(1),
+		Args:              checkArguments,
 		ValidArgsFunction: forOneArgument(completeFile),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			facts, err := doctorFacts(cmd, socket, args)

@@ -33,7 +33,7 @@ a configuration file answers, as a switch with every port up, nothing learned an
 		Example: "  pfcswitch explain --in p1 --dst 02:00:00:00:00:04 --vlan 10 --pcp 3\n" +
 			"  pfcswitch explain --in p1 --dst ff:ff:ff:ff:ff:ff --dscp 26 --octets 1514 -c switch.yaml\n" +
 			"  pfcswitch explain --in p1 --pcap frames.pcapng --frames 3 -j",
-		Args: cobra.NoArgs,
+		Args: checkArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			e, err := o.explain(cmd)
 			if err != nil {

@@ -89,9 +89,23 @@ func TestCheckPrintsWaits(t *testing.T) {
 	if status != 0 || !strings.Contains(out, row) {
 		t.Errorf("status %d\n got %s\nwant %s", status, out, row)
 	}
+	if want := path + ": OK, with 2 warnings\n\nLongest wait"; !strings.HasPrefix(out, want) {
+		t.Errorf("got %s\nwant it to begin with %s", out, want)
+	}
 	out, status = run(t, checkCommand(), path, "-j")
 	if status != 0 || strings.Count(out, `"wait_ns"`) != 16 || strings.Contains(out, "PRIORITIES") {
 		t.Errorf("status %d, want the waits of 16 queues as JSON\n%s", status, out)
+	}
+}
+
+// check of a file without faults says OK, and how long each ring lasts, in one table.
+func TestCheckSaysOK(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "roce.yaml")
+	must(t, os.WriteFile(path, []byte("preset: roce\nports: {p1: {speed: 100M}, p2: {speed: 100M}}\n"), 0o600))
+	out, status := run(t, checkCommand(), path)
+	golden.Check(t, "check-good.txt", strings.ReplaceAll(out, path, "roce.yaml"))
+	if status != 0 {
+		t.Errorf("status %d", status)
 	}
 }
 

@@ -18,7 +18,7 @@ func healthCommand() *cobra.Command {
 		Short: "whether a running switch answers and all its ports are in service",
 		Long: `Exit status 0 where every port is in service, else 1, with what it waits for; with --live 0 wherever
 the switch answers. Made for the health checks of containers.`,
-		Args: cobra.NoArgs,
+		Args: checkArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			path, err := api.Find(socket)
 			if err != nil {

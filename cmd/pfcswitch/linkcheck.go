@@ -28,7 +28,7 @@ type linkcheckFlags struct {
 func linkcheckCommand() *cobra.Command {
 	o := linkcheckFlags{Options: linkcheck.DefaultOptions()}
 	c := &cobra.Command{
-		Use:   "linkcheck PORT",
+		Use:   "linkcheck [PORT]",
 		Short: "find out what passes a link: PFC, tags, long frames, checksums, and how fast",
 		Long: `Asks the other end of a port's link, or of an interface's, what arrives there and sends it back: MAC
 Control frames as PAUSE and PFC are, in each direction; the 802.1Q tag; the longest frame; a checksum that is left
@@ -44,7 +44,7 @@ Exit status 0: all passes, it fits; 1: something does not; 2: nobody answers, or
 			"  pfcswitch linkcheck --headroom p1 --xoffs 1000\n" +
 			"  pfcswitch linkcheck --interface eth1 -j\n" +
 			"  pfcswitch linkcheck --answer --interface eth1        # the other end, where no switch runs",
-		Args: cobra.MaximumNArgs(1),
+		Args: checkArguments,
 		RunE: untilSignal(func(cmd *cobra.Command, args []string) error {
 			if o.headroom {
 				return o.proveHeadroom(cmd, args)
@@ -76,7 +76,7 @@ Exit status 0: all passes, it fits; 1: something does not; 2: nobody answers, or
 	f.BoolVar(&o.answer, "answer", false, "answer the other end until Ctrl-C, instead of asking it")
 	f.IntVar(&o.Count, "count", o.Count, "round trips to measure")
 	f.DurationVar(&o.Patience, "patience", o.Patience, "how long to wait for an answer")
-	f.Uint16Var(&o.VLAN, "vlan", 0, "VLAN of the tag that is tried (default: a priority tag)")
+	f.Uint16Var(&o.VLAN, "vlan", 0, "`VLAN` of the tag that is tried (default: a priority tag)")
 	jsonFlag(c, &o.json)
 	f.BoolVar(&o.headroom, "headroom", false, "prove the port's headroom in force by experiment")
 	f.IntVar(&o.xoffs, "xoffs", api.DefaultXoffs, "with --headroom: how often the peer is told to stop")

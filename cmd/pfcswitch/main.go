@@ -9,7 +9,6 @@ import (
 	"os"
 	"os/signal"
 	"slices"
-	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -39,6 +38,7 @@ func rootCommand() *cobra.Command {
 		linkcheckCommand(), doctorCommand(), schemaCommand(), labCommand(), simCommand(), healthCommand(),
 		eventsCommand(), topCommand(), versionCommand())
 	completeNouns(root)
+	speakPlainly(root)
 	return root
 }
 
@@ -64,27 +64,6 @@ func untilSignal(run func(cmd *cobra.Command, args []string) error, more ...os.S
 		cmd.SetContext(ctx)
 		return run(cmd, args)
 	}
-}
-
-// checkArguments refuses a command line that lacks an argument of the command's Use, or has more than these. Arguments
-// from the first in brackets on may be left out; "..." allows any number.
-func checkArguments(c *cobra.Command, args []string) error {
-	names := strings.Fields(c.Use)[1:]
-	needed := names
-	if i := slices.IndexFunc(names, func(name string) bool { return name[0] == '[' }); i >= 0 {
-		needed = names[:i]
-	}
-	command := strings.TrimPrefix(c.CommandPath(), "pfcswitch ")
-	usage := "write " + c.CommandPath() + " " + strings.Join(names, " ")
-	switch {
-	case len(args) < len(needed):
-		return fmt.Errorf("%s: missing %s: %s", command, strings.Join(needed[len(args):], " "), usage)
-	case len(args) > len(names) && !strings.HasSuffix(c.Use, "..."):
-		return fmt.Errorf("%s: %q is one argument too many: %s", command, args[len(names)], usage)
-	case len(args) > 0 && len(c.ValidArgs) > 0 && !slices.Contains(c.ValidArgs, args[0]):
-		return fmt.Errorf("%s: there is no %q: %s", command, args[0], usage)
-	}
-	return nil
 }
 
 // couldNotRun is the exit status where nothing was judged.

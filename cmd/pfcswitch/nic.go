@@ -20,7 +20,7 @@ host while its priority is paused. A frame's priority is that of its VLAN tag, i
 It lasts until SIGINT or SIGTERM, and the TAP with it.`,
 		Example: "  pfcswitch nic --wire eth1 --address 10.0.0.1/24\n" +
 			"  iperf3 -c 10.0.0.2 --dscp 26        # priority 3, which is lossless",
-		Args: cobra.NoArgs,
+		Args: checkArguments,
 		RunE: untilSignal(func(cmd *cobra.Command, _ []string) error {
 			if n.Wire == "" {
 				return fmt.Errorf("--wire is missing: name the interface that leads out of this host, as `ip link` " +
@@ -39,7 +39,7 @@ It lasts until SIGINT or SIGTERM, and the TAP with it.`,
 	f := c.Flags()
 	f.StringVar(&n.Wire, "wire", "", "interface that leads out of this host")
 	f.StringVar(&n.TAP, "tap", "host0", "name of the interface that the host gets")
-	f.StringArrayVar(&n.Addresses, "address", nil, "address of that interface, such as 10.0.0.1/24 "+
+	f.StringArrayVar(&n.Addresses, "address", nil, "`address` of that interface, such as 10.0.0.1/24 "+
 		"(repeatable)")
 	f.StringVar(&n.Speed, "speed", "", "speed of the wire in bit/s, or none (default: 1G on veth, the link's "+
 		"own on a NIC)")

@@ -26,7 +26,7 @@ func runCommand() *cobra.Command {
 			"them.",
 		Example: "  pfcswitch run -c switch.yaml\n" +
 			"  pfcswitch run --port eth1 --port eth2",
-		Args: cobra.NoArgs,
+		Args: checkArguments,
 		RunE: untilSignal(func(cmd *cobra.Command, _ []string) error {
 			cfg, err := chooseConfig(cmd.Context(), file, ports)
 			if err != nil {
@@ -37,7 +37,7 @@ func runCommand() *cobra.Command {
 	}
 	c.Flags().StringVarP(&file, "config", "c", "", "configuration file")
 	registerCompletion(c, "config", completeFile)
-	c.Flags().StringArrayVar(&ports, "port", nil, "interface to take, instead of a file (repeatable)")
+	c.Flags().StringArrayVar(&ports, "port", nil, "`interface` to take, instead of a file (repeatable)")
 	c.Flags().StringVar(&logFormat, "log", "text", "format of the log: text or json")
 	return c
 }

@@ -44,7 +44,7 @@ func showCommand() *cobra.Command {
 po. With --watch it looks again and again, and rates are those between two looks.`,
 		Example: "  pfcswitch show pfc\n  pfcswitch show pfc --watch 2 --port eth1\n  pfcswitch show buffer -j\n  " +
 			"pfcswitch show priority-group watermark headroom",
-		Args: cobra.NoArgs,
+		Args: checkArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	for _, noun := range []*cobra.Command{
@@ -70,8 +70,8 @@ po. With --watch it looks again and again, and rates are those between two looks
 	f := c.PersistentFlags()
 	f.StringVarP(&o.socket, "socket", "s", "", socketUsage)
 	f.BoolVarP(&o.json, "json", "j", false, "print JSON")
-	f.StringArrayVar(&o.ports, "port", nil, "port to show (repeatable; default: all)")
-	f.UintSliceVar(&o.priorities, "priority", nil, "priorities to show (default: all)")
+	f.StringArrayVar(&o.ports, "port", nil, "`port` to show (repeatable; default: all)")
+	f.UintSliceVar(&o.priorities, "priority", nil, "`priorities` to show (default: all)")
 	f.VarP(&o.every, watchFlag, "w", "look again and again, every `interval`: seconds, or a time such as 500ms "+
 		"(default 1s)")
 	f.Lookup(watchFlag).NoOptDefVal = "1s"
@@ -85,7 +85,7 @@ po. With --watch it looks again and again, and rates are those between two looks
 func (o *showFlags) showNoun(c *cobra.Command) {
 	var since uint64
 	var detail bool
-	c.Args = cobra.NoArgs
+	c.Args = checkArguments
 	c.RunE = func(cmd *cobra.Command, _ []string) error { return o.show(cmd, c.Use, since, textOf(detail)) }
 	switch c.Use {
 	case "events":
@@ -115,7 +115,7 @@ func showViews(o *showFlags, show *cobra.Command) {
 			for _, word := range append([]string{group}, strings.Fields(v.Words)...) {
 				c = subcommand(c, word)
 			}
-			c.Short, c.Args = v.Short, cobra.NoArgs
+			c.Short, c.Args = v.Short, checkArguments
 			c.RunE = func(cmd *cobra.Command, _ []string) error { return o.show(cmd, v.Noun, 0, v.Text) }
 		}
 	}
@@ -130,7 +130,7 @@ func subcommand(c *cobra.Command, name string) *cobra.Command {
 			return sub
 		}
 	}
-	sub := &cobra.Command{Use: name, Short: "watermarks, by segment", Args: cobra.NoArgs,
+	sub := &cobra.Command{Use: name, Short: "watermarks, by segment", Args: checkArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return cmd.Help()
 		}}
@@ -296,7 +296,7 @@ func versionCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "version",
 		Short: "print version, commit and platform",
-		Args:  cobra.NoArgs,
+		Args:  checkArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			v := api.ThisVersion()
 			return printReply(cmd.OutOrStdout(), asJSON, &v)

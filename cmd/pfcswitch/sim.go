@@ -106,7 +106,7 @@ func notRunOnUsage(c *cobra.Command) *cobra.Command {
 		}
 		return nil
 	}
-	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return notRun("", err) })
+	c.SetFlagErrorFunc(func(c *cobra.Command, err error) error { return notRun("", flagError(c, err)) })
 	return c
 }
 

@@ -58,9 +58,56 @@ func TestArguments(t *testing.T) {
 		"clear everything":   `clear: there is no "everything": write pfcswitch clear watermarks|counters`,
 		"check":              "check: missing FILE",
 		"apply a b":          `apply: "b" is one argument too many`,
+		"linkcheck p1 p2":    `linkcheck: "p2" is one argument too many: write pfcswitch linkcheck [PORT]`,
+		"explain x":          `explain: "x" is one argument too many: write pfcswitch explain --in PORT --dst MAC`,
+		"show ports p1":      `show ports: "p1" is one argument too many: write pfcswitch show ports`,
+		"run switch.yaml":    `run: "switch.yaml" is one argument too many: write pfcswitch run`,
 		"send":               "send: missing INTERFACE",
 		"sink":               "sink: missing INTERFACE",
 	})
+}
+
+// A flag that is wrong is named in words of this program.
+func TestFlags(t *testing.T) {
+	wantRefused(t, rootCommand, map[string]string{
+		"check --all f":            "check: there is no flag --all: write pfcswitch check --help to see the flags",
+		"show ports -xj":           "show ports: there is no flag -x: write pfcswitch show ports --help",
+		"run --port":               "run: --port needs a value: write --port INTERFACE",
+		"run -c":                   "run: --config needs a value: write --config STRING",
+		"send eth0 --seconds soon": "send: --seconds soon: write a number",
+		"send eth0 --dscp 300":     "send: --dscp 300: write a whole number from 0 to 255",
+		"show pfc --priority x":    "show pfc: --priority x: write whole numbers with commas between them",
+		"show pfc --json=perhaps":  "show pfc: --json perhaps: write true or false",
+		"sink e --block-for 5":     "sink: --block-for 5: write a time such as 500ms",
+		"top --delay 1ms":          "top: --delay 1ms: write seconds, or a time such as 500ms, from 100ms to 24h",
+		"version --=x":             "version: bad flag syntax: --=x: write pfcswitch version --help",
+	})
+}
+
+// The help has no words of the parser, and each command stands below a heading.
+func TestHelpIsPlain(t *testing.T) {
+	root := rootCommand()
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	root.SetOut(io.Discard)
+	for _, c := range root.Commands() {
+		if c.GroupID == "" {
+			t.Errorf("%s stands below no heading of the help", c.Name())
+		}
+	}
+	var visit func(c *cobra.Command)
+	visit = func(c *cobra.Command) {
+		usage := c.UsageString()
+		for _, word := range []string{"(default [", "stringArray", "uints", "uint8", "uint16", "float"} {
+			if strings.Contains(usage, word) {
+				t.Errorf("%s: its help says %q:\n%s", c.CommandPath(), word, usage)
+			}
+		}
+		for _, sub := range c.Commands() {
+			visit(sub)
+		}
+	}
+	visit(root)
 }
 
 // Impossible numbers are refused before anything runs.

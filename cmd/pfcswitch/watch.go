@@ -20,7 +20,7 @@ func topCommand() *cobra.Command {
 		Short: "watch a switch live: rates, who pauses whom, buffers, storms, drops, events",
 		Long: `Shows the whole switch on one screen, once a second. Keys: s sort, arrows choose a port, Enter shows
 only it, h help, q quit. A switch that ends is waited for. NO_COLOR=1 does without colours.`,
-		Args: cobra.NoArgs,
+		Args: checkArguments,
 		RunE: untilSignal(func(cmd *cobra.Command, _ []string) error {
 			if !terminal(os.Stdin) || !terminal(os.Stdout) {
 				return errors.New("top needs a terminal: for a pipe there is pfcswitch show pfc --watch")
@@ -48,7 +48,7 @@ Ctrl-C. The type of a line is state, event or end. An event that comes again, wi
 sequence number; where numbers leave a gap, events were forgotten before this command came to them. Exit status 1
 where the switch ends, or cuts off a reader that is too slow: the last line, or standard error, says why.`,
 		Example: "  pfcswitch events | jq -c 'select(.type == \"event\") | .event'\n  pfcswitch events --since 0",
-		Args:    cobra.NoArgs,
+		Args:    checkArguments,
 		RunE: untilSignal(func(cmd *cobra.Command, _ []string) error {
 			path, err := api.Find(socket)
 			if err != nil {

@@ -19,7 +19,7 @@ func webCommand() *cobra.Command {
 by the path of its control socket, which has a slash, or by host:port of its metrics; without --switch the page
 shows all that run here.`,
 		Example: "  pfcswitch web\n  pfcswitch web --switch /run/pfcswitch/leaf1.sock --switch 172.20.20.3:9808",
-		Args:    cobra.NoArgs,
+		Args:    checkArguments,
 		RunE: untilSignal(func(cmd *cobra.Command, _ []string) error {
 			m, err := config.ParseMetrics(o.Listen, o.Security, o.Hosts)
 			if err != nil {
@@ -32,8 +32,8 @@ shows all that run here.`,
 	}
 	f := c.Flags()
 	f.StringVar(&o.Listen, "listen", "127.0.0.1:9809", "address of the page")
-	f.StringArrayVar(&o.Switches, "switch", nil, "a switch to show (repeatable)")
+	f.StringArrayVar(&o.Switches, "switch", nil, "a `switch` to show (repeatable)")
 	f.StringVar(&o.Security, "web-config", "", "file with certificate and passwords, of Prometheus' exporter-toolkit")
-	f.StringArrayVar(&o.Hosts, "host", nil, "a name with a dot by which browsers may reach the page (repeatable)")
+	f.StringArrayVar(&o.Hosts, "host", nil, "a `name` with a dot by which browsers may reach the page (repeatable)")
 	return c
 }

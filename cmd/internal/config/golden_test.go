@@ -1,6 +1,7 @@
 package config
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -48,6 +49,9 @@ func TestWarningTexts(t *testing.T) {
 				b.WriteString("note: ")
 			}
 			b.WriteString(w.String() + "\n")
+		}
+		for _, s := range c.RingSpans() {
+			fmt.Fprintf(&b, "%+v\n", s)
 		}
 		return b.String()
 	})

@@ -108,3 +108,39 @@ func (p *Port) Outage(frame int64) time.Duration {
 	bits := slots * (frame + headroom.WireOverhead) * 8
 	return time.Duration(float64(bits) / float64(macctl.SpeedOrNominal(p.Speed)) * float64(time.Second))
 }
+
+// Frames whose length decides how long the rings of a port take them, in octets without FCS.
+const (
+	ShortFrame    = classify.SmallFrame + 1 // the shortest in the lossless ring
+	SmallestFrame = 60                      // in the one for smaller frames
+)
+
+// A RingSpan is how long the lossless rings of a port take frames while the switch does not run.
+type RingSpan struct {
+	Port              string
+	Slots, SmallSlots int64
+	Bytes             int64         // memory of both rings
+	Frame             int64         // octets of the longest frames in the ring: longer ones wait in a queue
+	Full              time.Duration // of such frames
+	Short             time.Duration // of frames of ShortFrame octets
+	Smallest          time.Duration // of frames of SmallestFrame octets
+	Assisted          time.Duration // Full where a program in the kernel holds the peer; 0: the same, or none does
+}
+
+// RingSpans returns the spans of all ports that have lossless rings. The configuration must be resolved.
+func (c *Config) RingSpans() (all []RingSpan) {
+	for p := range c.ports() {
+		if len(p.losslessPriorities(c)) == 0 || p.isTAP() {
+			continue
+		}
+		s := RingSpan{Port: p.Name, Slots: p.LosslessSlots(), SmallSlots: p.SmallSlots(),
+			Frame: min(int64(p.MTU)+14, p.Ring.Frame), Smallest: p.Outage(SmallestFrame)}
+		s.Bytes = s.Slots*p.Ring.SlotBytes() + s.SmallSlots*int64(port.SlotOctets(classify.SmallFrame))
+		s.Full, s.Short = p.Outage(s.Frame), p.Outage(min(ShortFrame, s.Frame))
+		if a := c.Assisted(p); !c.Assist.Off && a.Ring.Outage != p.Ring.Outage {
+			s.Assisted = a.Outage(s.Frame)
+		}
+		all = append(all, s)
+	}
+	return all
+}

@@ -6,8 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"pfcswitch/dataplane/classify"
-	"pfcswitch/dataplane/port"
 	"pfcswitch/macctl"
 )
 
@@ -23,10 +21,10 @@ const minRefresh = 200 * time.Microsecond
 // Warnings finds settings that are legal and probably not meant.
 func (c *Config) Warnings() []Warning { return c.warnings(Machine{}) }
 
-// Check returns the Warnings, the warnings that depend on the machine, a note for every written XON point, one about
-// ports that the switch's watchdog does not watch, and one for every lossless receive ring about its outage.
+// Check returns the Warnings, the warnings that depend on the machine, a note for every written XON point, and one
+// about ports that the switch's watchdog does not watch.
 func (c *Config) Check(m Machine) []Warning {
-	return slices.Concat(c.warnings(m), c.resumeNotes(), c.watchdogNotes(), c.ringNotes())
+	return slices.Concat(c.warnings(m), c.resumeNotes(), c.watchdogNotes())
 }
 
 func (c *Config) warnings(m Machine) []Warning {
@@ -252,33 +250,6 @@ func (c *Config) resumeNotes() (all []Warning) {
 				note("ports."+p.Name+".priorities."+p.priorityKey(priority), xon, own.XonOffset)
 			}
 		}
-	}
-	return all
-}
-
-func (c *Config) ringNotes() (all []Warning) {
-	for p := range c.ports() {
-		if len(p.losslessPriorities(c)) == 0 || p.isTAP() {
-			continue
-		}
-		largest := min(int64(p.MTU)+14, p.Ring.Frame) // longer ones wait in a queue, whose memory is counted otherwise
-		least := min(classify.SmallFrame+1, largest)
-		mib := func(slots, bytes int64) float64 { return float64(slots*bytes) / (1 << 20) }
-		lasts := func(octets int64) time.Duration { return p.Outage(octets).Round(10 * time.Microsecond) }
-		note := c.warning("ports."+p.Name+".ring",
-			"while the switch does not run, the lossless ring (%d slots, %.1f MiB) takes frames of %d octets for %s "+
-				"and of %d octets for %s, and the one for smaller frames (%d slots, %.1f MiB) takes frames of 60 "+
-				"octets for %s",
-			p.LosslessSlots(), mib(p.LosslessSlots(), p.Ring.SlotBytes()), largest, lasts(largest),
-			least, lasts(least),
-			p.SmallSlots(), mib(p.SmallSlots(), int64(port.SlotOctets(classify.SmallFrame))), lasts(60))
-		if a := c.Assisted(p); !c.Assist.Off && a.Ring.Outage != p.Ring.Outage {
-			note.Text += fmt.Sprintf("; where a program in the kernel holds the peer (assist), within %s and before "+
-				"the rings are full, they have %d and %d slots, for %s of frames of %d octets", c.Assist.Freeze,
-				a.LosslessSlots(), a.SmallSlots(), a.Outage(largest).Round(10*time.Microsecond), largest)
-		}
-		note.Note = true
-		all = append(all, note)
 	}
 	return all
 }
