@@ -49,11 +49,11 @@ po. With --watch it looks again and again, and rates are those between two looks
 	}
 	for _, noun := range []*cobra.Command{
 		{Use: "ports", Aliases: []string{"interfaces"},
-			Short: "ports: link, speed, flow control, frames, rates, drops"},
+			Short: "ports: link, speed, flow control, rates, drops"},
 		{Use: "pfc", Short: "who pauses whom: frames and time, in both directions"},
 		{Use: "buffer", Short: "pools, ingress queues with their thresholds and headroom, watermarks"},
 		{Use: "headroom", Short: "headroom that links need by calculation and measurement, in force, really used"},
-		{Use: "queues", Short: "egress queues, drops by reason"},
+		{Use: "queues", Short: "egress queues: sent, dropped, waiting; drops by reason"},
 		{Use: "trunk", Short: "trunks: members and uplink, meters and colours, who is held"},
 		{Use: "watchdog", Aliases: []string{"pfcwd"},
 			Short: "deadlocks: how each queue is watched, storms detected and restored"},
@@ -91,16 +91,20 @@ func (o *showFlags) showNoun(c *cobra.Command) {
 	case "events":
 		c.Flags().Uint64Var(&since, "since", 0, "first event to show, by sequence number")
 	case "headroom":
-		c.Flags().BoolVarP(&detail, "verbose", "v", false, "also the terms of each value, the times, and the "+
-			"measurement frames")
+		c.Flags().BoolVarP(&detail, "verbose", "v", false, "also how each value came about, the use of each queue, "+
+			"and the measurement frames")
+	case "ports":
+		c.Flags().BoolVarP(&detail, "verbose", "v", false, "also interfaces, programs in the kernel, and counters")
+	case "queues":
+		c.Flags().BoolVarP(&detail, "all", "a", false, "also queues that had nothing to do")
 	}
 }
 
 // textOf returns the function that formats an answer as text, with details where the answer has some.
 func textOf(detail bool) func(api.Reply) string {
 	return func(r api.Reply) string {
-		if h, ok := r.(*api.Headroom); ok && detail {
-			return h.Detail()
+		if d, ok := r.(interface{ Detail() string }); ok && detail {
+			return d.Detail()
 		}
 		return r.Text()
 	}

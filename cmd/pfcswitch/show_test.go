@@ -16,12 +16,15 @@ func TestTextOf(t *testing.T) {
 	if got := textOf(true)(h); got != h.Detail() || got == h.Text() {
 		t.Errorf("with -v:\n%s", got)
 	}
-	if p := (&api.Ports{}); textOf(true)(p) != p.Text() {
-		t.Error("show ports is another with -v")
+	if p := (&api.PFC{}); textOf(true)(p) != p.Text() {
+		t.Error("show pfc is another with -v")
 	}
 	for _, sub := range showCommand().Commands() {
-		if has := sub.Flags().Lookup("verbose") != nil; has != (sub.Name() == "headroom") {
+		if has := sub.Flags().Lookup("verbose") != nil; has != (sub.Name() == "headroom" || sub.Name() == "ports") {
 			t.Errorf("show %s: -v: %v", sub.Name(), has)
+		}
+		if has := sub.Flags().Lookup("all") != nil; has != (sub.Name() == "queues") {
+			t.Errorf("show %s: -a: %v", sub.Name(), has)
 		}
 	}
 }

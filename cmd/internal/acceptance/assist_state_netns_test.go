@@ -40,7 +40,7 @@ func (r *Rig) column(c *api.Client, n int) string {
 	reply, err := c.Show(r.T.Context(), "ports")
 	must(r.T, err)
 	at := -1
-	for line := range strings.Lines(reply.Text()) {
+	for line := range strings.Lines(reply.(*api.Ports).Detail()) {
 		if at < 0 {
 			at = strings.Index(line, "ASSIST")
 		} else if strings.HasPrefix(line, PortName(n)+" ") {

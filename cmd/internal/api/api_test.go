@@ -66,6 +66,8 @@ func (f *fake) Snapshot(v *dataplane.Snapshot) {
 	v.Bridge = bridge.Counters{Entries: 2}
 	p1 := dataplane.PortSnapshot{Index: 0, Up: true, RingSlots: port.Slots{Full: 4876, Small: 16384}, Paused: 1 << 3}
 	p1.Config = dataplane.PortConfig{Name: "p1", Speed: 1e9, Mode: macctl.ModePFC, Lossless: 1 << 3}
+	p1.Config.Classify.MTU = 1500
+	p1.Counters.QueueSent[3], p1.Counters.QueueDiscarded[3] = 890, 6
 	p1.Assist = dataplane.Assist{Hold: true, Why: "has a speed"}
 	p1.Counters.ReceivedFrames, p1.Counters.ReceivedBytes, p1.Counters.SentFrames = 1000+f.more, 1514000, 900
 	p1.Counters.Drops[0][dataplane.DropLossyThreshold] = 17

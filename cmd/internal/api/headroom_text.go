@@ -10,27 +10,50 @@ import (
 // Text implements Reply.
 func (r *Headroom) Text() string { return sections(r.headline(), r.brief()...) }
 
-// Detail is the text with the terms of every value, the times, and the counts of measurement frames.
-func (r *Headroom) Detail() string {
-	return sections(r.headline(), append(r.brief(),
-		section{"Terms: bits on the wire, bytes rounded up, cells of the buffer rounded up", r.ledger()},
-		section{"Times", r.times()}, section{"Measurement frames", r.messages()})...)
-}
+// Detail is the text with how each value came about, the use of each queue, and the measurement frames.
+func (r *Headroom) Detail() string { return sections(r.headline(), append(r.brief(), r.rest()...)...) }
 
 func (r *Headroom) brief() []section {
 	return []section{
-		{"Links: T there and back, R how late the peer reacts, TOLD bytes the peer was told, PEER HAS those in force " +
-			"there", r.links()},
-		{"Headroom of each lossless queue, bytes on the wire; COUNTS: what PEER SAYS means here; IN FORCE: of the " +
-			"buffer, for HELD", r.values()},
+		{"Headroom of each lossless queue, bytes on the wire; HOLDS: what that in force has room for", r.summary()},
 		{"Ports whose headroom cannot be measured: set it by hand", r.remedies()},
 		{"Headrooms that a bound keeps below what the link seems to need, bytes", r.bounded()},
+	}
+}
+
+func (r *Headroom) rest() []section {
+	return []section{
+		{"Links: T there and back, R how late the peer reacts, TOLD bytes the peer was told, PEER HAS those in force " +
+			"there", r.links()},
+		{"Values, bytes on the wire; COUNTS: what PEER SAYS means here; IN FORCE: of the buffer, for HELD", r.values()},
 		{"Use: bytes on the wire after XOFF had left, and what they left of the headroom of then; WAITED: frames " +
 			"without room", r.used()},
 		{"XOFFs that this machine sent LATE: bytes on the wire FROM THE RING had come before, up to MAX; ring_hold " +
 			"is for them", r.late()},
 		{"Measurement frames that were ignored", r.ignored()},
+		{"Terms: bits on the wire, bytes rounded up, cells of the buffer rounded up", r.ledger()},
+		{"Times", r.times()},
+		{"Measurement frames", r.messages()},
 	}
+}
+
+func (r *Headroom) summary() *table {
+	return tableOf(r.Ports, func(t *table, p *HeadroomPort) {
+		t.row(p.Port, p.State, p.CalculatedBytes, p.measured(), p.HoldsBytes, p.peak())
+	}, "PORT", "STATE", ">CALCULATED", ">MEASURED", ">HOLDS", ">PEAK USED")
+}
+
+// measured writes what this end has measured.
+func (p *HeadroomPort) measured() string {
+	return optional(p.Measured, func(v HeadroomValue) string { return count(v.Bytes) })
+}
+
+// peak is the most that came after an XOFF, in any queue.
+func (p *HeadroomPort) peak() (most int64) {
+	for _, q := range p.Queues {
+		most = max(most, q.PeakBytes)
+	}
+	return most
 }
 
 func (r *Headroom) links() *table {
@@ -46,15 +69,8 @@ func (r *Headroom) links() *table {
 
 func (r *Headroom) values() *table {
 	return tableOf(r.Ports, func(t *table, p *HeadroomPort) {
-		measured, peak := none, int64(0)
-		if p.Measured != nil {
-			measured = count(p.Measured.Bytes)
-		}
-		for _, q := range p.Queues {
-			peak = max(peak, q.PeakBytes)
-		}
-		t.row(p.Port, p.Eta.Bytes, p.Delay.Bytes, p.CalculatedBytes, octetsOf(p.PlainBits), measured,
-			octetsOf(p.PeerFoundBits), octetsOf(p.ReceivedBits), p.HoldsBytes, p.InForceBytes, peak)
+		t.row(p.Port, p.Eta.Bytes, p.Delay.Bytes, p.CalculatedBytes, octetsOf(p.PlainBits), p.measured(),
+			octetsOf(p.PeerFoundBits), octetsOf(p.ReceivedBits), p.HoldsBytes, p.InForceBytes, p.peak())
 	}, "PORT", ">ETA", ">DELAY", ">CALCULATED", ">PLAIN", ">MEASURED", ">PEER SAYS", ">COUNTS", ">HELD",
 		">IN FORCE", ">PEAK USED")
 }

@@ -2,10 +2,12 @@ package api
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
 
 	"pfcswitch/dataplane"
 	"pfcswitch/dataplane/bridge"
+	"pfcswitch/dataplane/frame"
 	"pfcswitch/dataplane/port"
 )
 
@@ -26,6 +28,7 @@ type Port struct {
 	Send               *Send      `json:"send"`                  // null: TAP, or no interface
 	Assist             *Assist    `json:"assist"`                // null: no interface
 	SpeedBitsPerSecond *int64     `json:"speed_bits_per_second"` // null: no shaper
+	MTUBytes           *int       `json:"mtu_bytes"`             // null: no interface
 	FlowControl        *string    `json:"flow_control"`          // pfc, pause or off
 	LosslessPriorities []Priority `json:"lossless_priorities"`
 	DCBXMismatch       bool       `json:"dcbx_mismatch"` // the neighbor does not agree with these
@@ -139,6 +142,7 @@ func (p *Port) fill(v *dataplane.PortSnapshot) {
 	if v.Config.Speed > 0 {
 		p.SpeedBitsPerSecond = &v.Config.Speed
 	}
+	p.MTUBytes = nonZero(v.Config.Classify.MTU)
 	p.FlowControl, p.Loop = nonZero(v.Config.Mode.String()), nonZero(v.Loop.String())
 	p.LoopReason = nonZero(v.LoopWhy)
 	p.LosslessPriorities = Priorities(v.Config.LosslessPriorities())
@@ -181,44 +185,83 @@ func dropped(p *dataplane.PortSnapshot) (frames uint64) {
 	return frames
 }
 
-// Text implements Reply.
-func (r *Ports) Text() string {
-	t := newTable("PORT", "INTERFACE", "NETNS", "KIND", "STATE", ">SPEED", "FLOW", "LOSSLESS", "ASSIST",
-		">RX FRAMES", ">RX BYTES", ">TX FRAMES", ">TX BYTES", ">DROPS", ">LOST", ">DISCARDED", ">OVERSPEED", "NOTE")
+// Text implements Reply: what changes, in 100 columns.
+func (r *Ports) Text() string { return sections(r.headline(), r.brief()...) }
+
+// Detail is the text with what seldom changes, and with the counters.
+func (r *Ports) Detail() string {
+	return sections(r.headline(), append(r.brief(), section{"Interfaces", r.interfaces()},
+		section{"Frames and bytes, without FCS", r.counters()})...)
+}
+
+func (r *Ports) brief() []section {
+	const percentages = "%: of the speed, with FCS, preamble and gap"
+	title := percentages
+	t := newTable("PORT", "STATE", ">SPEED", ">MTU", "FLOW", ">RX bit/s", ">%", ">TX bit/s", ">%", ">DROPS", ">LOST",
+		">DISCARDED")
+	notes := newTable("PORT", "NOTE")
 	for _, p := range r.Ports {
-		speed, state := "none", "down"
-		if p.SpeedBitsPerSecond != nil {
-			speed = Rate(*p.SpeedBitsPerSecond)
-		}
+		state, rx, tx, rxShare, txShare := "down", none, none, none, none
 		if p.Up {
 			state = "up"
 		}
-		t.row(p.Port, p.Interface, p.Netns, p.Kind, state, speed, p.FlowControl, p.lossless(), p.Assist.text(),
-			p.ReceiveFrames, p.ReceiveBytes, p.TransmitFrames, p.TransmitBytes, p.DroppedFrames, p.LosslessDrops,
-			p.LosslessDiscarded, p.OverspeedFrames, p.note())
-	}
-	return sections(r.headline(), section{"", t}, r.rates())
-}
-
-// rates lists the rates of the last seconds.
-func (r *Ports) rates() section {
-	t := newTable("PORT", ">RX bit/s", ">RX FRAMES/s", ">TX bit/s", ">TX FRAMES/s", ">DROPS/s")
-	title := ""
-	for _, p := range r.Ports {
 		if x := p.Recent; x != nil {
-			title = fmt.Sprintf("Rates of the last %s", duration(x.IntervalNs))
-			t.row(p.Port, Scaled(x.ReceiveBits), Tenths(x.ReceiveFrames), Scaled(x.TransmitBits),
-				Tenths(x.TransmitFrames), Tenths(x.DroppedFrames))
+			title = "Rates of the last " + duration(x.IntervalNs) + "; " + percentages
+			rx, rxShare = Scaled(x.ReceiveBits), p.utilization(x.ReceiveBits, x.ReceiveFrames)
+			tx, txShare = Scaled(x.TransmitBits), p.utilization(x.TransmitBits, x.TransmitFrames)
+		}
+		t.row(p.Port, state, p.speed(), optional(p.MTUBytes, strconv.Itoa), p.flow(), rx, rxShare, tx, txShare,
+			p.DroppedFrames, p.LosslessDrops, p.LosslessDiscarded)
+		if note := p.note(); note != "" {
+			notes.row(p.Port, note)
 		}
 	}
-	return section{title, t}
+	return []section{{title, t}, {"", notes}}
 }
 
-func (p *Port) lossless() string {
-	if optionalText(p.FlowControl) == "pause" {
-		return All.String()
+func (r *Ports) interfaces() *table {
+	return tableOf(r.Ports, func(t *table, p *Port) {
+		t.row(p.Port, p.Interface, p.Netns, p.Kind, p.Assist.text())
+	}, "PORT", "INTERFACE", "NETNS", "KIND", "ASSIST")
+}
+
+func (r *Ports) counters() *table {
+	return tableOf(r.Ports, func(t *table, p *Port) {
+		rx, tx, drops := none, none, none
+		if x := p.Recent; x != nil {
+			rx, tx, drops = Tenths(x.ReceiveFrames), Tenths(x.TransmitFrames), Tenths(x.DroppedFrames)
+		}
+		t.row(p.Port, p.ReceiveFrames, p.ReceiveBytes, rx, p.TransmitFrames, p.TransmitBytes, tx, drops,
+			p.OverspeedFrames)
+	}, "PORT", ">RX FRAMES", ">RX BYTES", ">RX FRAMES/s", ">TX FRAMES", ">TX BYTES", ">TX FRAMES/s", ">DROPS/s",
+		">OVERSPEED")
+}
+
+func (p *Port) speed() string {
+	if p.SpeedBitsPerSecond == nil {
+		return "none"
 	}
-	return joinPriorities(p.LosslessPriorities)
+	return Rate(*p.SpeedBitsPerSecond)
+}
+
+// utilization is the part of the port's speed in percent that frames of so many bits in a second take.
+func (p *Port) utilization(bits, frames float64) string {
+	if p.SpeedBitsPerSecond == nil {
+		return none
+	}
+	return percent((bits + 8*frame.WireExtras*frames) / float64(*p.SpeedBitsPerSecond))
+}
+
+// flow is the flow control with the priorities that are lossless by it, such as "pfc 3".
+func (p *Port) flow() string {
+	mode := optionalText(p.FlowControl)
+	switch {
+	case mode == "pause":
+		return mode + " " + All.String()
+	case mode == "pfc" && len(p.LosslessPriorities) > 0:
+		return mode + " " + joinPriorities(p.LosslessPriorities)
+	}
+	return mode
 }
 
 // note says why the port is not fully in service, or else what it has discarded.
@@ -234,6 +277,8 @@ func (p *Port) note() string {
 		return fmt.Sprintf("the host lost %d frames in its own queues", *p.TAPDrops)
 	case p.LosslessDiscarded > 0:
 		return "discarded: " + DiscardedText(p.LosslessDiscardedBy)
+	case p.OverspeedFrames > 0:
+		return count(p.OverspeedFrames) + " frames came faster than the speed: set the speed of both ends alike"
 	}
 	return ""
 }

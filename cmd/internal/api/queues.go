@@ -33,6 +33,8 @@ type Queue struct {
 	MaxBytes     int64  `json:"max_since_start_bytes"`
 	EcnMarked    uint64 `json:"ecn_marked_frames"`
 	Dropped      uint64 `json:"dropped_frames"` // lossy frames, from any port, at the queue's threshold
+	Transmitted  uint64 `json:"transmitted_frames"`
+	Discarded    uint64 `json:"discarded_frames"` // by the watchdog
 }
 
 func (m *moment) readQueues() *Queues {
@@ -60,21 +62,33 @@ func (m *moment) egress(name string) (queues [buffer.Priorities]buffer.LossySnap
 func queue(p *dataplane.PortSnapshot, k int, dropped uint64) Queue {
 	q := Queue{Queue: k, Strict: p.Config.Egress[k].Strict, PausedByPeer: p.Paused&(1<<k) != 0, Frames: p.Held[k],
 		Bytes: p.Counters.QueueBytes[k], MaxBytes: p.Counters.QueueBytesMax[k], EcnMarked: p.Counters.Marked[k],
-		Dropped: dropped}
+		Dropped: dropped, Transmitted: p.Counters.QueueSent[k], Discarded: p.Counters.QueueDiscarded[k]}
 	if !q.Strict {
 		q.Weight = &p.Config.Egress[k].Weight
 	}
 	return q
 }
 
-// Text implements Reply.
-func (r *Queues) Text() string {
-	queues := newTable("PORT", "QUEUE", "SERVICE", "STATE", ">FRAMES", ">BYTES", ">MAX BYTES", ">ECN MARKED", ">DROPS")
+// Text implements Reply. It leaves idle queues out.
+func (r *Queues) Text() string { return r.text(false) }
+
+// Detail is the text with idle queues.
+func (r *Queues) Detail() string { return r.text(true) }
+
+func (r *Queues) text(all bool) string {
+	queues := newTable("PORT", "QUEUE", "SERVICE", "STATE", ">SENT", ">DROPPED", ">DISCARDED", ">FRAMES", ">BYTES",
+		">MAX BYTES", ">ECN MARKED")
 	drops := newTable("PORT", "PRIO", "REASON", ">FRAMES", ">DISCARDED")
 	delayed := newTable("PORT", ">FRAMES")
+	idle := 0
 	for _, p := range r.Ports {
 		for _, q := range p.Queues {
-			queues.row(p.Port, q.Queue, q.service(), q.state(), q.Frames, q.Bytes, q.MaxBytes, q.EcnMarked, q.Dropped)
+			if q.idle() && !all {
+				idle++
+				continue
+			}
+			queues.row(p.Port, q.Queue, q.service(), q.state(), q.Transmitted, q.Dropped, q.Discarded, q.Frames,
+				q.Bytes, q.MaxBytes, q.EcnMarked)
 		}
 		for _, d := range p.Drops {
 			drops.row(p.Port, d.Priority, d.Reason, d.Frames, d.LosslessDiscarded)
@@ -83,8 +97,17 @@ func (r *Queues) Text() string {
 			delayed.row(p.Port, p.DelayedFrames)
 		}
 	}
-	return sections(r.headline(), section{"", queues}, section{"Drops, where the frames arrived", drops},
+	head := r.headline()
+	if idle > 0 {
+		head += count(idle) + " queues are idle: -a shows them too\n"
+	}
+	return sections(head, section{"", queues}, section{"Drops, where the frames arrived", drops},
 		section{"In the delay line", delayed})
+}
+
+// idle tells whether the queue had nothing to do.
+func (q *Queue) idle() bool {
+	return !q.PausedByPeer && q.Frames == 0 && q.MaxBytes == 0 && q.Transmitted+q.Dropped+q.Discarded+q.EcnMarked == 0
 }
 
 func (q *Queue) service() string {

@@ -82,6 +82,43 @@ func TestHeadroomFitsTheScreen(t *testing.T) {
 	}
 }
 
+// A busy port with a long name fits 100 columns, and its note stands below.
+func TestPortsFitTheScreen(t *testing.T) {
+	r := answer(&fake{}, "ports").(*Ports)
+	p := &r.Ports[0]
+	p.Port, p.SpeedBitsPerSecond, p.DroppedFrames = "leaf-up1", nonZero[int64](100e9), 9_999_999
+	p.Recent = &PortRecent{IntervalNs: 9e9, ReceiveBits: 98.765e9, ReceiveFrames: 8.2e6, TransmitBits: 98.765e9}
+	table, notes, _ := strings.Cut(strings.TrimPrefix(r.Text(), r.headline()), "\n\n")
+	for line := range strings.Lines(table) {
+		if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > 100 {
+			t.Errorf("%d columns:\n%s", n, line)
+		}
+	}
+	if !strings.Contains(table, " 100.3 ") || !strings.Contains(table, "  98.8 ") {
+		t.Errorf("%s\nwant 98.765 Gbit/s of full frames to take 100.3 %% of 100G, and without frames 98.8", table)
+	}
+	if !strings.Contains(notes, "leaf-up1  discarded: ") || !strings.HasPrefix(r.Detail(), r.Text()) {
+		t.Errorf("%s\nwant notes in a table of their own; with -v %s", notes, r.Detail())
+	}
+}
+
+// Queues that had nothing to do are left out, and counted; with -a they are shown.
+func TestIdleQueues(t *testing.T) {
+	r := answer(&fake{}, "queues").(*Queues)
+	brief, _, _ := strings.Cut(r.Text(), "\nDrops")
+	all, _, _ := strings.Cut(r.Detail(), "\nDrops")
+	if n := strings.Count(brief, " weight "); n != 1 || !strings.Contains(brief, "23 queues are idle: -a") {
+		t.Errorf("%d queues, want that of priority 3 alone, which has sent:\n%s", n, brief)
+	}
+	if n := strings.Count(all, " weight "); n != 24 || strings.Contains(all, "idle") {
+		t.Errorf("with -a %d queues, want 24:\n%s", n, all)
+	}
+	r.Ports = r.Ports[1:]
+	if got := r.Text(); !strings.Contains(got, "16 queues are idle") || strings.Contains(got, "SERVICE") {
+		t.Errorf("all are idle:\n%s", got)
+	}
+}
+
 // sampleTrunks are one under PFC with meters and one under PAUSE without; more are green frames beyond the sample.
 func sampleTrunks(more uint64) []dataplane.TrunkSnapshot {
 	up := dataplane.TrunkSnapshot{Uplink: "p4", Up: true, Paused: 1 << 3,
