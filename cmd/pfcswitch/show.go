@@ -268,11 +268,13 @@ func clearCommand() *cobra.Command {
 
 func applyCommand() *cobra.Command {
 	var socket string
+	var asJSON, dry bool
 	c := &cobra.Command{
 		Use:   "apply FILE",
 		Short: "change the configuration of a running switch",
-		Long: "Puts the file in force while the switch runs, all of it, and returns when it is. On an " +
-			"error the old configuration\nstays and the exit status is 1.",
+		Long: "Puts the file in force while the switch runs, all of it, and returns when it is. Prints each key that " +
+			"changes, and what\nthe change has cost. On an error the old configuration stays and the exit status is 1.",
+		Example:           "  pfcswitch apply --dry-run switch.yaml\n  pfcswitch apply switch.yaml",
 		Args:              checkArguments,
 		ValidArgsFunction: forOneArgument(completeFile),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -284,14 +286,19 @@ func applyCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			warnings, err := api.NewClient(path).Apply(cmd.Context(), args[0], yaml)
-			for _, w := range warnings {
+			a, err := api.NewClient(path).Apply(cmd.Context(), args[0], yaml, dry)
+			if err != nil {
+				return err
+			}
+			for _, w := range a.Warnings {
 				fmt.Fprintln(os.Stderr, "warning:", w)
 			}
-			return err
+			return printReply(cmd.OutOrStdout(), asJSON, a)
 		},
 	}
 	socketFlag(c, &socket)
+	jsonFlag(c, &asJSON)
+	c.Flags().BoolVar(&dry, "dry-run", false, "print what would change, and change nothing")
 	return c
 }
 

@@ -63,7 +63,7 @@ func TestThousandConnections(t *testing.T) {
 	if fastest > 2*time.Second {
 		t.Errorf("show and a scrape together took %v and more", fastest)
 	}
-	if _, err := client.Apply(t.Context(), "again.yaml", r.Source().ConfigYAML()); err != nil {
+	if _, err := client.Apply(t.Context(), "again.yaml", r.Source().ConfigYAML(), false); err != nil {
 		t.Errorf("apply: %v", err)
 	}
 	h2.GoesOn(1, 200)

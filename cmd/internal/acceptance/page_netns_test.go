@@ -122,7 +122,7 @@ func (r *Rig) loses(s Setup) (lost uint64) {
 	r.T.Helper()
 	s.Keys, s.Ports = strings.Replace(s.Keys, "buffer: {", "buffer: {ring_hold: off, ", 1),
 		map[int]string{1: "priorities: {3: {alpha: 0.0625}}"}
-	_, err := r.Source().Apply(r.T.Context(), "test.yaml", r.served(s))
+	_, err := r.Source().Apply(r.T.Context(), "test.yaml", r.served(s), false)
 	must(r.T, err)
 	liar := r.Station(1, macctl.ModeOff, 300e6)
 	stop := liar.Send(Stream{To: 2, Prio: 3})
@@ -269,7 +269,7 @@ func (r *Rig) removes(s Setup, port string) {
 			left = append(left, line)
 		}
 	}
-	_, err := r.Source().Apply(r.T.Context(), "test.yaml", []byte(strings.Join(left, "")))
+	_, err := r.Source().Apply(r.T.Context(), "test.yaml", []byte(strings.Join(left, "")), false)
 	must(r.T, err)
 }
 

@@ -235,12 +235,17 @@ func (f *fake) CheckHeadroom(_ context.Context, ask HeadroomCheckRequest) (*Head
 	return sampleCheck(), nil
 }
 
-func (f *fake) Apply(_ context.Context, name string, yaml []byte) ([]string, error) {
+func (f *fake) Apply(_ context.Context, name string, yaml []byte, dry bool) (*Applied, error) {
 	if bytes.Contains(yaml, []byte("bad")) {
 		return nil, errors.New(name + ":1: bad: is no key")
 	}
-	f.applied = name
-	return []string{"mind the gap"}, nil
+	if !dry {
+		f.applied = name
+		f.more += 3 // frames that the watchdog discards
+	}
+	return &Applied{Warnings: []string{"mind the gap"}, PortsReset: []string{"p1"}, Changes: []Change{
+		{"ports.p1.speed", nonZero("1G"), nonZero("2G")},
+		{"ports.p4", nil, nonZero("{" + strings.Repeat("mtu: 1500, ", 9))}, {"ports.p5", nonZero("{}"), nil}}}, nil
 }
 
 // answer returns the sample switch's answer to a noun at a fixed time.
@@ -365,11 +370,27 @@ func TestClientAndServer(t *testing.T) {
 	if _, err := c.Show(ctx, "nonsense"); err == nil || !strings.Contains(err.Error(), "ports") {
 		t.Errorf("show nonsense: %v, want an error that lists what there is", err)
 	}
-	warnings, err := c.Apply(ctx, "a b.yaml", []byte("name: s1"))
-	if err != nil || len(warnings) != 1 || f.applied != "a b.yaml" {
-		t.Errorf("apply: %v, %v, name %q", warnings, err, f.applied)
+	const changes = "ports.p1.speed: 1G → 2G\n" +
+		"ports.p4: not there → {mtu: 1500, mtu: 1500, mtu: 1500, mtu: 1500, mtu: 1500, mtu…\nports.p5: {} → gone\n"
+	a, err := c.Apply(ctx, "a b.yaml", []byte("name: s1"), true)
+	if err != nil || f.applied != "" || !a.DryRun ||
+		a.Text() != changes+"nothing is changed (--dry-run); ports that would be reset: p1\n" {
+		t.Errorf("apply --dry-run: %+v, %v, name %q", a, err, f.applied)
 	}
-	if _, err := c.Apply(ctx, "x.yaml", []byte("bad: 1")); err == nil || err.Error() != "x.yaml:1: bad: is no key" {
+	a, err = c.Apply(ctx, "a b.yaml", []byte("name: s1"), false)
+	if err != nil || len(a.Warnings) != 1 || f.applied != "a b.yaml" || a.TookNs <= 0 || a.LosslessDiscarded != 3 {
+		t.Errorf("apply: %+v, %v, name %q", a, err, f.applied)
+	}
+	a.TookNs = 12_340_000
+	want := changes + "in force after 12.34ms; ports reset: p1; lossless frames lost: 0, discarded on purpose: 3\n"
+	if a.Text() != want {
+		t.Errorf("got\n%swant\n%s", a.Text(), want)
+	}
+	if got := (&Applied{}).Text(); !strings.HasPrefix(got, "no key differs\nin force after 0; ports reset: none;") {
+		t.Errorf("no change: %s", got)
+	}
+	_, err = c.Apply(ctx, "x.yaml", []byte("bad: 1"), false)
+	if err == nil || err.Error() != "x.yaml:1: bad: is no key" {
 		t.Errorf("apply of a bad file: %v", err)
 	}
 	if err := c.Clear(ctx, "watermarks"); err != nil || f.cleared != 1 {

@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"strings"
 	"time"
 
 	"pfcswitch/dataplane"
@@ -22,8 +23,53 @@ var configTimeout = 10 * time.Second
 
 // Applied is the answer to apply.
 type Applied struct {
-	Schema   int      `json:"schema"`
-	Warnings []string `json:"warnings"`
+	Schema     int      `json:"schema"`
+	Warnings   []string `json:"warnings"`
+	DryRun     bool     `json:"dry_run"`     // nothing was changed
+	Changes    []Change `json:"changes"`     // what differs from the configuration before
+	PortsReset []string `json:"ports_reset"` // their sockets are opened again
+	// Lossless frames that were lost, or dropped on purpose, during the change
+	LosslessDrops     uint64 `json:"lossless_drops"`
+	LosslessDiscarded uint64 `json:"lossless_discarded_frames"`
+	TookNs            int64  `json:"took_ns"`
+}
+
+// Change is a key of the configuration whose value differs.
+type Change struct {
+	Key string  `json:"key"` // path, such as ports.p1.speed; a mapping that is new or gone stands as a whole
+	Old *string `json:"old"` // as written; null: not there
+	New *string `json:"new"`
+}
+
+// Text is what changes, one key a line, and what it costs.
+func (a *Applied) Text() string {
+	var b strings.Builder
+	for _, c := range a.Changes {
+		fmt.Fprintf(&b, "%s: %s → %s\n", c.Key, shortened(textOr(c.Old, "not there")), shortened(textOr(c.New, "gone")))
+	}
+	if len(a.Changes) == 0 {
+		b.WriteString("no key differs\n")
+	}
+	ports := "none"
+	if len(a.PortsReset) > 0 {
+		ports = strings.Join(a.PortsReset, ", ")
+	}
+	if a.DryRun {
+		fmt.Fprintf(&b, "nothing is changed (--dry-run); ports that would be reset: %s\n", ports)
+		return b.String()
+	}
+	fmt.Fprintf(&b, "in force after %s; ports reset: %s; lossless frames lost: %s, discarded on purpose: %s\n",
+		duration(a.TookNs), ports, count(a.LosslessDrops), count(a.LosslessDiscarded))
+	return b.String()
+}
+
+// shortened is a text of at most 60 characters.
+func shortened(text string) string {
+	const most = 60
+	if r := []rune(text); len(r) > most {
+		return string(r[:most-1]) + "…"
+	}
+	return text
 }
 
 func (s *Server) apply(w http.ResponseWriter, r *http.Request) (any, error) {
@@ -37,11 +83,30 @@ func (s *Server) apply(w http.ResponseWriter, r *http.Request) (any, error) {
 		return nil, fmt.Errorf("the configuration cannot be read: %w", err)
 	}
 	clearDeadlines(w)
-	name := cmp.Or(r.URL.Query().Get("name"), "configuration")
+	query := r.URL.Query()
+	name, dry := cmp.Or(query.Get("name"), "configuration"), query.Get("dry_run") == "1"
 	s.change.Lock()
 	defer s.change.Unlock()
-	warnings, err := s.source.Apply(r.Context(), name, yaml)
-	return &Applied{Schema, warnings}, withStatus(http.StatusConflict, err)
+	lost, discarded := s.losses()
+	begun := time.Now()
+	a, err := s.source.Apply(r.Context(), name, yaml, dry)
+	if err != nil {
+		return nil, withStatus(http.StatusConflict, err)
+	}
+	a.Schema, a.DryRun = Schema, dry
+	if !dry {
+		a.TookNs = time.Since(begun).Nanoseconds()
+		lostNow, discardedNow := s.losses()
+		a.LosslessDrops, a.LosslessDiscarded = lostNow-lost, discardedNow-discarded
+	}
+	return a, nil
+}
+
+// losses are the lossless frames that were lost, and dropped on purpose, since the start.
+func (s *Server) losses() (lost, discarded uint64) {
+	v := new(dataplane.Snapshot)
+	s.source.Snapshot(v)
+	return v.Losses()
 }
 
 func (s *Server) clear(w http.ResponseWriter, r *http.Request) (any, error) {

@@ -66,13 +66,14 @@ func (c *Client) Show(ctx context.Context, noun string) (Reply, error) {
 	return Parse(noun, b)
 }
 
-// Apply puts a configuration in force and returns its warnings. name stands for the file in messages.
-func (c *Client) Apply(ctx context.Context, name string, yaml []byte) ([]string, error) {
-	a, err := post[Applied](ctx, c, "/v1/apply?name="+url.QueryEscape(name), yaml)
-	if err != nil {
-		return nil, err
+// Apply puts a configuration in force, or with dry only asks what that would change. name stands for the file in
+// messages.
+func (c *Client) Apply(ctx context.Context, name string, yaml []byte, dry bool) (*Applied, error) {
+	path := "/v1/apply?name=" + url.QueryEscape(name)
+	if dry {
+		path += "&dry_run=1"
 	}
-	return a.Warnings, nil
+	return post[Applied](ctx, c, path, yaml)
 }
 
 // Explain asks what would become of a frame.

@@ -45,9 +45,9 @@ type Source interface {
 	WallOf(ns int64) time.Time
 	// ConfigYAML returns the configuration in force, with every key.
 	ConfigYAML() []byte
-	// Apply puts a configuration in force and returns when it is; on error the old one stays. name stands for the file
-	// in messages.
-	Apply(ctx context.Context, name string, yaml []byte) (warnings []string, err error)
+	// Apply puts a configuration in force and returns when it is, with warnings, changes and ports that it resets; on
+	// error the old one stays. name stands for the file in messages. With dry it only says what it would do.
+	Apply(ctx context.Context, name string, yaml []byte, dry bool) (*Applied, error)
 	// ClearWatermarks starts the user watermarks of the buffer again.
 	ClearWatermarks()
 	// CheckHeadroom checks the headroom of a port by experiment, and returns the result.

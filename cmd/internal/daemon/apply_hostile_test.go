@@ -39,7 +39,7 @@ func TestHostileApply(t *testing.T) {
 				"the value"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			if _, err := client.Apply(context.Background(), "x.yaml", []byte(tt.body)); err == nil ||
+			if _, err := client.Apply(context.Background(), "x.yaml", []byte(tt.body), false); err == nil ||
 				!strings.Contains(err.Error(), tt.want) {
 				t.Errorf("error %v, want %q", err, tt.want)
 			}

@@ -162,23 +162,61 @@ func (d *Daemon) resolve(c *config.Config) (*config.Config, error) {
 // Apply puts a new configuration in force while the switch runs. On error nothing changes. Apply returns the losses
 // that the change has caused.
 func (d *Daemon) Apply(ctx context.Context, c *config.Config) (lost []string, err error) {
+	o, err := d.change(ctx, c, false)
+	return o.lost, err
+}
+
+// An outcome is what a new configuration changes.
+type outcome struct {
+	keys  []config.Change
+	reset []string // ports whose sockets are opened again
+	lost  []string // losses that the change has caused
+}
+
+// change is Apply, or with dry only tells what Apply would change.
+func (d *Daemon) change(ctx context.Context, c *config.Config, dry bool) (o outcome, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if err := d.checkRestartKeys(c); err != nil {
-		return nil, err
+		return o, err
 	}
 	resolved, err := d.resolve(c)
 	if err != nil {
-		return nil, err
+		return o, err
+	}
+	o = outcome{keys: config.Diff(d.cfg, resolved), reset: d.resetPorts(resolved)}
+	if dry {
+		return o, nil
 	}
 	d.losses = nil
 	if err := d.putInForce(ctx, resolved); err != nil {
-		return nil, err
+		return outcome{}, err
 	}
 	d.retryNegotiation(ctx)
 	d.addEvent(dataplane.EventConfig, "", "a new configuration is in force")
 	d.kick()
-	return d.losses, nil
+	o.lost = d.losses
+	return o, nil
+}
+
+// resetPorts returns the ports that have sockets and need others for a configuration.
+func (d *Daemon) resetPorts(c *config.Config) (names []string) {
+	for i := range c.Ports {
+		p := &c.Ports[i]
+		r := d.ports[p.Name]
+		if r == nil || r.socket == nil {
+			continue
+		}
+		reset := d.changesInterface(p)
+		if r.tap == nil && !reset {
+			want, err := socketConfig(c, p, r.holds())
+			reset = err == nil && !ringsSuffice(r.opened, want)
+		}
+		if reset {
+			names = append(names, p.Name)
+		}
+	}
+	return names
 }
 
 // checkRestartKeys refuses changes that need a restart, before anything is touched.

@@ -76,14 +76,14 @@ func (r *keyed) of(base string, c *change) []byte {
 func (r *keyed) change(t *testing.T, base string, c *change) {
 	before := string(r.d().Source().ConfigYAML())
 	text := r.of(base, c)
-	_, err := r.d().Source().Apply(context.Background(), "test.yaml", text)
+	_, err := r.d().Source().Apply(context.Background(), "test.yaml", text, false)
 	for until := time.Now().Add(time.Minute); errors.Is(err, buffer.ErrBusy) && time.Now().Before(until); {
 		// On a busy machine less may drain in 100 ms than the change needs: "not yet, try again".
 		t.Log(err)
 		if now := string(r.d().Source().ConfigYAML()); now != before {
 			t.Fatalf("not yet, and the configuration is another:\n%s", now)
 		}
-		_, err = r.d().Source().Apply(context.Background(), "test.yaml", text)
+		_, err = r.d().Source().Apply(context.Background(), "test.yaml", text, false)
 	}
 	in := string(r.d().Source().ConfigYAML())
 	switch {

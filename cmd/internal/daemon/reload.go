@@ -7,6 +7,7 @@ import (
 	"os/signal"
 	"syscall"
 
+	"pfcswitch/cmd/internal/api"
 	"pfcswitch/dataplane"
 )
 
@@ -30,17 +31,17 @@ func (d *Daemon) ReloadOnHangup(ctx context.Context, file string) {
 
 func (d *Daemon) reload(ctx context.Context, file string) {
 	yaml, err := os.ReadFile(file)
-	var warnings []string
+	applied := new(api.Applied)
 	if err == nil {
-		warnings, err = source{d.runner, d}.Apply(ctx, file, yaml)
-	}
-	for _, w := range warnings {
-		d.log.Warn(w)
+		applied, err = source{d.runner, d}.Apply(ctx, file, yaml, false)
 	}
 	if err != nil {
 		d.log.Error("SIGHUP: the configuration of before stays", "error", err)
 		d.addEvent(dataplane.EventConfig, "", fmt.Sprintf("SIGHUP: the configuration of before stays: %v", err))
 		return
+	}
+	for _, w := range applied.Warnings {
+		d.log.Warn(w)
 	}
 	d.log.Info("SIGHUP: the file is in force", "file", file)
 }

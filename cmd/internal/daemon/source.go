@@ -111,17 +111,26 @@ func (s source) Keeps() bool { return s.d.keeps.Load() }
 
 func (s source) ConfigYAML() []byte { return config.Expand(s.d.published.Load().cfg) }
 
-func (s source) Apply(ctx context.Context, name string, yaml []byte) ([]string, error) {
+func (s source) Apply(ctx context.Context, name string, yaml []byte, dry bool) (*api.Applied, error) {
 	c, warnings, err := config.Parse(name, yaml)
 	if err != nil {
 		return nil, err
 	}
-	texts := make([]string, 0, len(warnings))
+	a := &api.Applied{}
 	for _, w := range warnings {
-		texts = append(texts, w.String())
+		a.Warnings = append(a.Warnings, w.String())
 	}
-	s.d.notify(systemd.SdNotifyReloading + "\n" + systemd.SdNotifyMonotonicUsec())
-	lost, err := s.d.Apply(ctx, c)
-	s.d.notify(systemd.SdNotifyReady)
-	return append(texts, lost...), err
+	if !dry {
+		s.d.notify(systemd.SdNotifyReloading + "\n" + systemd.SdNotifyMonotonicUsec())
+		defer s.d.notify(systemd.SdNotifyReady)
+	}
+	outcome, err := s.d.change(ctx, c, dry)
+	if err != nil {
+		return nil, err
+	}
+	for _, k := range outcome.keys {
+		a.Changes = append(a.Changes, api.Change(k))
+	}
+	a.Warnings, a.PortsReset = append(a.Warnings, outcome.lost...), outcome.reset
+	return a, nil
 }

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http/httptest"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -72,6 +73,39 @@ func TestApplyThatCannotOpen(t *testing.T) {
 	}
 	r.Passes(1, 2)
 	r.Passes(2, 1)
+}
+
+// apply says which keys change and which ports it gives other sockets; dry, it changes nothing.
+func TestApplySaysWhatChanges(t *testing.T) {
+	r := start(t, 2, Setup{Keys: Lossless3})
+	must(t, r.put(Lossless3, "  p1: {netns: NS}\n  p2: {netns: NS}\n"))
+	before, socket := string(r.Source().ConfigYAML()), r.d().ports["p1"].socket
+	yaml := []byte(strings.ReplaceAll(header("test", r.Dir+"/api.sock")+Lossless3+
+		"ports:\n  p1: {netns: NS, ring: {other: 4096}}\n  p2: {netns: NS, stations: 100}\n", "NS", r.Node.Path()))
+	for _, dry := range []bool{true, false} {
+		a, err := r.Source().Apply(t.Context(), "new.yaml", yaml, dry)
+		must(t, err)
+		var keys []string
+		for _, c := range a.Changes {
+			keys = append(keys, c.Key)
+		}
+		for _, want := range []string{"ports.p1.ring.other", "ports.p2.stations"} {
+			if !slices.Contains(keys, want) {
+				t.Errorf("dry %v: it changes %v, want %s among them", dry, keys, want)
+			}
+		}
+		if !slices.Equal(a.PortsReset, []string{"p1"}) {
+			t.Errorf("dry %v: it resets %v, want p1, which gets larger rings", dry, a.PortsReset)
+		}
+		if same := string(r.Source().ConfigYAML()) == before && r.d().ports["p1"].socket == socket; same != dry {
+			t.Errorf("dry %v: configuration and sockets are as before: %v", dry, same)
+		}
+	}
+	again, err := r.Source().Apply(t.Context(), "new.yaml", yaml, false)
+	if err != nil || len(again.Changes)+len(again.PortsReset) > 0 {
+		t.Errorf("the same file again: %+v, %v", again, err)
+	}
+	r.Passes(1, 2)
 }
 
 // Ports that exchange their interfaces keep them quiet.

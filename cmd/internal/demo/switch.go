@@ -137,7 +137,7 @@ func (s *switchNode) runWatch(ctx context.Context, cancel context.CancelCauseFun
 
 // apply gives the running switch its configuration of now.
 func (s *switchNode) apply(ctx context.Context) error {
-	_, err := api.NewClient(s.socket).Apply(ctx, s.name+".yaml", []byte(s.config()))
+	_, err := api.NewClient(s.socket).Apply(ctx, s.name+".yaml", []byte(s.config()), false)
 	return err
 }
 

@@ -1,0 +1,72 @@
+package config
+
+import (
+	"github.com/goccy/go-yaml/ast"
+)
+
+// A Change is a key whose value differs between two configurations. Where the key stands for a mapping that only one of
+// them has, such as a port, the value is all of the mapping in one line.
+type Change struct {
+	Key      string  // path, such as ports.p1.speed
+	Old, New *string // as written; nil: not there
+}
+
+// Diff returns what differs between two resolved configurations, with every default written out, in the order in which
+// Expand writes them.
+func Diff(old, new *Config) []Change {
+	return diff(parseDocument("old", Expand(old)).root, parseDocument("new", Expand(new)).root)
+}
+
+func diff(old, new value) (all []Change) {
+	before, isMapping := old.mapping()
+	after, isAlso := new.mapping()
+	if !isMapping || !isAlso {
+		if a, b := old.flow(), new.flow(); a != b {
+			all = append(all, Change{new.key, &a, &b})
+		}
+		return all
+	}
+	for _, p := range before {
+		if q, stays := find(after, p.name); stays {
+			all = append(all, diff(p.value, q.value)...)
+		} else {
+			text := p.value.flow()
+			all = append(all, Change{p.value.key, &text, nil})
+		}
+	}
+	for _, q := range after {
+		if _, was := find(before, q.name); !was {
+			text := q.value.flow()
+			all = append(all, Change{q.value.key, nil, &text})
+		}
+	}
+	return all
+}
+
+// mapping returns the entries of a mapping; ok is false for other values.
+func (v value) mapping() (all []pair, ok bool) {
+	if _, ok = v.node.(ast.MapNode); ok {
+		all = v.pairs()
+	}
+	return all, ok
+}
+
+// flow writes a value in one line.
+func (v value) flow() string {
+	if pairs, ok := v.mapping(); ok {
+		entries := []string{}
+		for _, p := range pairs {
+			entries = append(entries, p.name+": "+p.value.flow())
+		}
+		return "{" + list(entries) + "}"
+	}
+	if _, ok := v.node.(*ast.SequenceNode); ok {
+		entries := []string{}
+		for _, item := range v.items() {
+			entries = append(entries, item.flow())
+		}
+		return "[" + list(entries) + "]"
+	}
+	text, _ := v.text()
+	return text
+}
