@@ -26,9 +26,9 @@ type Config struct {
 	MissingFrames, SlowReaders func() uint64
 	// Watchdog returns the state of every watched egress queue; nil: there is no watchdog.
 	Watchdog func() []deadlock.Status
-	// Version and Revision name the program. Started is when its counters began.
-	Version, Revision string
-	Started           time.Time
+	// Switch is the switch's name. Version and Revision name the program. Started is when its counters began.
+	Switch, Version, Revision string
+	Started                   time.Time
 }
 
 // A Port is what only the daemon knows of a configured port.
@@ -84,7 +84,7 @@ func (c *Collector) collect() *output {
 
 func (c *Collector) collectSwitch(o *output, v *dataplane.Snapshot) {
 	o.value(up, 1)
-	o.value(buildInfo, 1, c.cfg.Version, c.cfg.Revision, runtime.Version())
+	o.value(buildInfo, 1, c.cfg.Switch, c.cfg.Version, c.cfg.Revision, runtime.Version())
 	collectPools(o, &v.Buffer)
 	o.histogram(xoffReaction, &v.Xoff)
 	o.histogram(xoffArrivalReaction, &v.XoffAge)

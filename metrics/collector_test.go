@@ -169,8 +169,8 @@ func TestLabelValues(t *testing.T) {
 			"largest-frame-before-the-pfc-frame", "pfc-frame", "cable-there-and-back", "higher-layer-delay", "eta",
 			"delay", "send-call"},
 		"formula": {"eta", "delay", "calculated"}, "term": {"trip", "precision", "reaction"},
-		"of":      {"trip", "idle", "busy", "reaction", "reaction-idle", "reaction-busy"},
-		"version": {"v1.2.3"}, "revision": {"0123abc"}, "goversion": {runtime.Version()},
+		"of":     {"trip", "idle", "busy", "reaction", "reaction-idle", "reaction-busy"},
+		"switch": {"leaf1"}, "version": {"v1.2.3"}, "revision": {"0123abc"}, "goversion": {runtime.Version()},
 	}
 	for r := range dataplane.NumDropReasons {
 		sets["reason"] = append(sets["reason"], r.String())

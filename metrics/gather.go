@@ -3,11 +3,13 @@ package metrics
 import (
 	"errors"
 	"fmt"
+	"math"
 	"time"
 	"unicode/utf8"
 
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
+	"google.golang.org/protobuf/proto"
 
 	"pfcswitch/dataplane"
 )
@@ -78,8 +80,25 @@ func (o *output) metric(f *family, s *series) *dto.Metric {
 	return m
 }
 
-// histogram exports durations. The buckets of a dataplane.Histogram are those of schema 2: number i holds what is above
-// 2^((i-1)/4) s and not above 2^(i/4) s. Its zero bucket holds nothing but zeros.
+// Bounds of classic buckets are powers of 4 s, from 2^classicFirst s (1 µs) to 2^classicLast s (16 s).
+const classicFirst, classicLast = -20, 4
+
+// classic returns the buckets for readers that know no native histograms. Each bound is one of the native buckets too,
+// so that the counts are exact.
+func classic(h *dataplane.Histogram) (all []*dto.Bucket) {
+	count, next := h.Zero, 0
+	for exponent := classicFirst; exponent <= classicLast; exponent += 2 {
+		for ; next < len(h.Buckets) && h.Index(next) <= exponent<<dataplane.HistogramSchema; next++ {
+			count += h.Buckets[next]
+		}
+		all = append(all, &dto.Bucket{CumulativeCount: proto.Uint64(count),
+			UpperBound: proto.Float64(math.Ldexp(1, exponent))})
+	}
+	return all
+}
+
+// histogram exports durations, native and classic. The buckets of a dataplane.Histogram are those of schema 2: number i
+// holds what is above 2^((i-1)/4) s and not above 2^(i/4) s. Its zero bucket holds nothing but zeros.
 func (o *output) histogram(f *family, h *dataplane.Histogram, labels ...string) {
 	buckets := map[int]int64{}
 	for i, n := range h.Buckets {
@@ -93,6 +112,8 @@ func (o *output) histogram(f *family, h *dataplane.Histogram, labels ...string) 
 	if err == nil {
 		err = made.Write(&m)
 	}
-	o.err = errors.Join(o.err, err)
+	if o.err = errors.Join(o.err, err); err == nil {
+		m.Histogram.Bucket = classic(h)
+	}
 	o.add(f, series{histogram: m.Histogram}, labels)
 }

@@ -44,6 +44,20 @@ func TestHistogramBuckets(t *testing.T) {
 					index, delta = index+1, delta+1
 				}
 			}
+			for _, b := range h.GetBucket() {
+				want := uint64(0)
+				for _, ns := range durations {
+					if float64(ns)/1e9 <= b.GetUpperBound() {
+						want++
+					}
+				}
+				if b.GetCumulativeCount() != want {
+					t.Fatalf("classic bucket to %v s: %d, want %d", b.GetUpperBound(), b.GetCumulativeCount(), want)
+				}
+			}
+			if n := len(h.GetBucket()); n != 13 {
+				t.Fatalf("%d classic buckets, want 13", n)
+			}
 			wantRecorded(t, durations, h.GetSchema(), h.GetZeroCount(), h.GetSampleCount(), h.GetSampleSum(), bounds)
 			return
 		}

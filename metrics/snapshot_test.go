@@ -138,6 +138,6 @@ func config() Config {
 		Watchdog:      watched,
 		KernelBacklog: func() uint64 { return 11 }, MissingFrames: func() uint64 { return 12 },
 		SlowReaders: func() uint64 { return 13 },
-		Version:     "v1.2.3", Revision: "0123abc", Started: started,
+		Switch:      "leaf1", Version: "v1.2.3", Revision: "0123abc", Started: started,
 	}
 }

@@ -15,7 +15,7 @@ import (
 )
 
 func runCommand() *cobra.Command {
-	var file, logFormat string
+	var file, logFormat, metrics string
 	var ports []string
 	c := &cobra.Command{
 		Use:   "run",
@@ -25,10 +25,10 @@ func runCommand() *cobra.Command {
 			"address, no master and no\ndefault route, with preset roce. In containerlab (CLAB_INTFS) it waits for " +
 			"them.",
 		Example: "  pfcswitch run -c switch.yaml\n" +
-			"  pfcswitch run --port eth1 --port eth2",
+			"  pfcswitch run --port eth1 --port eth2 --metrics 127.0.0.1:9810",
 		Args: checkArguments,
 		RunE: untilSignal(func(cmd *cobra.Command, _ []string) error {
-			cfg, err := chooseConfig(cmd.Context(), file, ports)
+			cfg, err := chooseConfig(cmd.Context(), file, ports, metrics)
 			if err != nil {
 				return err
 			}
@@ -38,11 +38,13 @@ func runCommand() *cobra.Command {
 	c.Flags().StringVarP(&file, "config", "c", "", "configuration file")
 	registerCompletion(c, "config", completeFile)
 	c.Flags().StringArrayVar(&ports, "port", nil, "`interface` to take, instead of a file (repeatable)")
+	c.Flags().StringVar(&metrics, "metrics", "", "`address` of metrics and page, or off, whatever the file says "+
+		"(default: metrics.listen)")
 	c.Flags().StringVar(&logFormat, "log", "text", "format of the log: text or json")
 	return c
 }
 
-func chooseConfig(ctx context.Context, file string, ports []string) (*config.Config, error) {
+func chooseConfig(ctx context.Context, file string, ports []string, metrics string) (*config.Config, error) {
 	var cfg *config.Config
 	var warnings []config.Warning
 	var err error
@@ -58,6 +60,11 @@ func chooseConfig(ctx context.Context, file string, ports []string) (*config.Con
 			}
 		}
 		cfg, warnings, err = config.ZeroConfig(ports...)
+	}
+	if err == nil && metrics != "" {
+		if cfg, err = cfg.WithMetrics(metrics); err == nil {
+			warnings = cfg.Warnings()
+		}
 	}
 	for _, w := range warnings {
 		fmt.Fprintln(os.Stderr, "warning:", w)

@@ -51,19 +51,20 @@ func TestArguments(t *testing.T) {
 	wantRefused(t, rootCommand, map[string]string{
 		"lab exec": "lab exec: missing FILE NODE PROGRAM: write pfcswitch lab exec FILE NODE PROGRAM " +
 			"[ARGUMENT]...",
-		"lab exec incast h1": "lab exec: missing PROGRAM: write",
-		"lab up":             "lab up: missing FILE: write pfcswitch lab up FILE",
-		"lab down a b":       `lab down: "b" is one argument too many: write pfcswitch lab down FILE`,
-		"clear":              "clear: missing watermarks|counters: write pfcswitch clear watermarks|counters",
-		"clear everything":   `clear: there is no "everything": write pfcswitch clear watermarks|counters`,
-		"check":              "check: missing FILE",
-		"apply a b":          `apply: "b" is one argument too many`,
-		"linkcheck p1 p2":    `linkcheck: "p2" is one argument too many: write pfcswitch linkcheck [PORT]`,
-		"explain x":          `explain: "x" is one argument too many: write pfcswitch explain --in PORT --dst MAC`,
-		"show ports p1":      `show ports: "p1" is one argument too many: write pfcswitch show ports`,
-		"run switch.yaml":    `run: "switch.yaml" is one argument too many: write pfcswitch run`,
-		"send":               "send: missing INTERFACE",
-		"sink":               "sink: missing INTERFACE",
+		"lab exec incast h1":          "lab exec: missing PROGRAM: write",
+		"lab up":                      "lab up: missing FILE: write pfcswitch lab up FILE",
+		"lab down a b":                `lab down: "b" is one argument too many: write pfcswitch lab down FILE`,
+		"clear":                       "clear: missing watermarks|counters: write pfcswitch clear watermarks|counters",
+		"clear everything":            `clear: there is no "everything": write pfcswitch clear watermarks|counters`,
+		"check":                       "check: missing FILE",
+		"apply a b":                   `apply: "b" is one argument too many`,
+		"linkcheck p1 p2":             `linkcheck: "p2" is one argument too many: write pfcswitch linkcheck [PORT]`,
+		"explain x":                   `explain: "x" is one argument too many: write pfcswitch explain --in PORT --dst MAC`,
+		"show ports p1":               `show ports: "p1" is one argument too many: write pfcswitch show ports`,
+		"run --port x --metrics 9808": "--metrics 9808: is not an address",
+		"run switch.yaml":             `run: "switch.yaml" is one argument too many: write pfcswitch run`,
+		"send":                        "send: missing INTERFACE",
+		"sink":                        "sink: missing INTERFACE",
 	})
 }
 

@@ -274,3 +274,24 @@ func TestReadFileOfAPipe(t *testing.T) {
 		t.Errorf("got %q, %v, want %q", got, err, text)
 	}
 }
+
+// The metrics address of the command line stands before that of every file.
+func TestMetricsOfTheCommandLine(t *testing.T) {
+	file := mustParse(t, "metrics: {listen: \"127.0.0.1:1\", hosts: [a.b]}")
+	given, err := file.WithMetrics("127.0.0.1:2")
+	must(t, err)
+	next := mustParse(t, "metrics: {listen: \"127.0.0.1:3\"}")
+	if got := next.KeepMetrics(given).Metrics.Listen; got != "127.0.0.1:2" {
+		t.Errorf("after a file: %s", got)
+	}
+	if got := next.KeepMetrics(file).Metrics.Listen; got != "127.0.0.1:3" {
+		t.Errorf("after a file, without the command line's: %s", got)
+	}
+	if off, err := file.WithMetrics("off"); err != nil || off.Metrics.Listen != "" || file.Metrics.Listen == "" {
+		t.Errorf("off: %v, %v; the file's is %q now", off, err, file.Metrics.Listen)
+	}
+	_, err = file.WithMetrics("9808")
+	if err == nil || !strings.Contains(err.Error(), "--metrics 9808: is not an address") {
+		t.Errorf("a number: %v", err)
+	}
+}

@@ -23,6 +23,30 @@ type Metrics struct {
 	Listen    string   // host:port; empty: off
 	WebConfig string   // file of exporter-toolkit: TLS, passwords; empty: plain HTTP
 	Hosts     []string // names with a dot by which browsers may reach it, beside those that the machine knows
+	Fixed     bool     // Listen stands on the command line, whatever a file says
+}
+
+// WithMetrics returns the configuration with the metrics address of the command line, or off.
+func (c *Config) WithMetrics(listen string) (*Config, error) {
+	address, err := orOff(listenAddress).read(listen)
+	if err != nil {
+		return nil, fmt.Errorf("--metrics %s: %w", listen, err)
+	}
+	return c.withMetrics(address), nil
+}
+
+// KeepMetrics returns the configuration with the metrics address of the one before, where the command line fixed that.
+func (c *Config) KeepMetrics(before *Config) *Config {
+	if !before.Metrics.Fixed {
+		return c
+	}
+	return c.withMetrics(before.Metrics.Listen)
+}
+
+func (c *Config) withMetrics(listen string) *Config {
+	fixed := *c
+	fixed.Metrics.Listen, fixed.Metrics.Fixed = listen, true
+	return &fixed
 }
 
 // API is the control socket.

@@ -177,6 +177,7 @@ type outcome struct {
 func (d *Daemon) change(ctx context.Context, c *config.Config, dry bool) (o outcome, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	c = c.KeepMetrics(d.cfg)
 	if err := d.checkRestartKeys(c); err != nil {
 		return o, err
 	}

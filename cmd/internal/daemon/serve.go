@@ -123,7 +123,8 @@ func (d *Daemon) metricsHandler(answers *api.Server) http.Handler {
 	return metrics.Handler(metrics.NewCollector(metrics.Config{Snapshot: d.runner.Snapshot, Ports: d.metricsPorts,
 		KernelBacklog: func() uint64 { return port.BacklogDrops("/proc/net/softnet_stat") },
 		MissingFrames: d.runner.Tap().Missing, SlowReaders: answers.CutOff, Watchdog: d.watchdog.status,
-		Version: version.Version, Revision: revision, Started: d.started}), metrics.Process())
+		Switch: d.Source().Name(), Version: version.Version, Revision: revision, Started: d.started}),
+		metrics.Process())
 }
 
 // runServer serves until the server is closed.
