@@ -207,8 +207,10 @@ func (r *Ports) brief() []section {
 		}
 		if x := p.Recent; x != nil {
 			title = "Rates of the last " + duration(x.IntervalNs) + "; " + percentages
-			rx, rxShare = Scaled(x.ReceiveBits), p.utilization(x.ReceiveBits, x.ReceiveFrames)
-			tx, txShare = Scaled(x.TransmitBits), p.utilization(x.TransmitBits, x.TransmitFrames)
+			rx, tx = Scaled(x.ReceiveBits), Scaled(x.TransmitBits)
+		}
+		if in, out, ok := p.Utilization(); ok {
+			rxShare, txShare = percent(in), percent(out)
 		}
 		t.row(p.Port, state, p.speed(), optional(p.MTUBytes, strconv.Itoa), p.flow(), rx, rxShare, tx, txShare,
 			p.DroppedFrames, p.LosslessDrops, p.LosslessDiscarded)
@@ -244,12 +246,17 @@ func (p *Port) speed() string {
 	return Rate(*p.SpeedBitsPerSecond)
 }
 
-// utilization is the part of the port's speed in percent that frames of so many bits in a second take.
-func (p *Port) utilization(bits, frames float64) string {
-	if p.SpeedBitsPerSecond == nil {
-		return none
+// Utilization returns the shares of the port's speed that received and transmitted frames have taken of late, with FCS,
+// preamble and gap; ok is false without a speed, or where nothing is known of late.
+func (p *Port) Utilization() (received, transmitted float64, ok bool) {
+	x := p.Recent
+	if p.SpeedBitsPerSecond == nil || x == nil {
+		return 0, 0, false
 	}
-	return percent((bits + 8*frame.WireExtras*frames) / float64(*p.SpeedBitsPerSecond))
+	share := func(bits, frames float64) float64 {
+		return (bits + 8*frame.WireExtras*frames) / float64(*p.SpeedBitsPerSecond)
+	}
+	return share(x.ReceiveBits, x.ReceiveFrames), share(x.TransmitBits, x.TransmitFrames), true
 }
 
 // flow is the flow control with the priorities that are lossless by it, such as "pfc 3".

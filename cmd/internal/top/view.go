@@ -2,6 +2,7 @@ package top
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -124,8 +125,8 @@ func (v *view) overview() {
 }
 
 func (v *view) ports(ports []*api.Port, all int) {
-	v.add(head, "%-10s %-5s %6s %9s %9s %9s %9s %8s %7s %9s", "PORT", "STATE", "SPEED", "RX bit/s", "TX bit/s",
-		"RX F/s", "TX F/s", "DROPS/s", "LOST", "DISCARDED")
+	v.add(head, "%-10s %-5s %6s %9s %-8s %9s %-8s %8s %7s %9s", "PORT", "STATE", "SPEED", "RX bit/s", "OF SPEED",
+		"TX bit/s", "OF SPEED", "DROPS/s", "LOST", "DISCARDED")
 	for _, p := range ports {
 		state, speed := "down", "none"
 		if p.Up {
@@ -134,17 +135,33 @@ func (v *view) ports(ports []*api.Port, all int) {
 		if p.SpeedBitsPerSecond != nil {
 			speed = api.Rate(*p.SpeedBitsPerSecond)
 		}
-		rates := [5]string{"-", "-", "-", "-", "-"}
+		rx, tx, drops := "-", "-", "-"
 		if r := p.Recent; r != nil {
-			rates = [5]string{api.Scaled(r.ReceiveBits), api.Scaled(r.TransmitBits), api.Tenths(r.ReceiveFrames),
-				api.Tenths(r.TransmitFrames), api.Tenths(r.DroppedFrames)}
+			rx, tx, drops = api.Scaled(r.ReceiveBits), api.Scaled(r.TransmitBits), api.Tenths(r.DroppedFrames)
 		}
-		v.add(v.styleOf(p), "%-10.10s %-5s %6s %9s %9s %9s %9s %8s %7d %9d", p.Port, state, speed, rates[0], rates[1],
-			rates[2], rates[3], rates[4], p.LosslessDrops, p.LosslessDiscarded)
+		in, out, _ := p.Utilization()
+		v.add(v.styleOf(p), "%-10.10s %-5s %6s %9s %s %9s %s %8s %7d %9d", p.Port, state, speed, rx, bar(in), tx,
+			bar(out), drops, p.LosslessDrops, p.LosslessDiscarded)
 	}
 	if hidden := all - len(ports); hidden > 0 {
 		v.add(old, "… %d ports more: up/down goes through them", hidden)
 	}
+}
+
+// barWidth is the length of a whole bar in columns.
+const barWidth = 8
+
+// bar draws a share, in eighths of a column; whatever is not 0 is seen.
+func bar(share float64) string {
+	eighths := int(math.Round(min(1, share) * 8 * barWidth))
+	if share > 0 {
+		eighths = max(1, eighths)
+	}
+	text := strings.Repeat("█", eighths/8)
+	if rest := eighths % 8; rest > 0 {
+		text += string([]rune("▏▎▍▌▋▊▉")[rest-1])
+	}
+	return fmt.Sprintf("%-*s", barWidth, text)
 }
 
 func (v *view) styleOf(p *api.Port) style {
@@ -290,14 +307,9 @@ func (v *view) eventLines() {
 	if len(v.events) == 0 {
 		v.add(old, "none yet")
 	}
-	for _, e := range v.events[max(0, len(v.events)-room):] {
-		where, times := "", ""
-		if e.Port != nil {
-			where = " " + *e.Port
-		}
-		if e.Priority != nil {
-			where += "/" + e.Priority.String()
-		}
+	lines := grouped(v.events)
+	for _, e := range lines[max(0, len(lines)-room):] {
+		where, times := listed(" ", e.places), ""
 		if e.Count > 1 {
 			times = fmt.Sprintf(" (%d times)", e.Count)
 		}
@@ -307,6 +319,47 @@ func (v *view) eventLines() {
 		}
 		v.add(s, "%s %s%s%s %s", v.wall(e.Time), e.Kind, where, times, e.Text)
 	}
+}
+
+// An eventLine stands for all events that say the same, of whatever ports: the newest of them, with the sum of counts.
+type eventLine struct {
+	api.Event
+	places []string // ports with priorities, the newest last
+}
+
+// grouped makes one line of events that say the same, in the order of the newest of each.
+func grouped(events []api.Event) (lines []eventLine) {
+	type saying struct{ kind, text string }
+	found := map[saying]int{}
+	for _, e := range slices.Backward(events) {
+		key := saying{e.Kind, e.Text}
+		i, seen := found[key]
+		if !seen {
+			i = len(lines)
+			found[key], lines = i, append(lines, eventLine{Event: e})
+		} else {
+			lines[i].Count += e.Count
+		}
+		if place := placeOf(&e); place != "" && !slices.Contains(lines[i].places, place) {
+			lines[i].places = append(lines[i].places, place)
+		}
+	}
+	for i := range lines {
+		slices.Reverse(lines[i].places)
+	}
+	slices.Reverse(lines)
+	return lines
+}
+
+// placeOf is the port of an event, with the priority.
+func placeOf(e *api.Event) (place string) {
+	if e.Port != nil {
+		place = *e.Port
+	}
+	if e.Priority != nil {
+		place += "/" + e.Priority.String()
+	}
+	return place
 }
 
 // wall writes a time, with the date if it is not today.
@@ -361,6 +414,7 @@ func (v *view) help() {
 		"held by the peer: it has sent XOFF, and this port waits.",
 		"holding the peer: this port has sent XOFF, and the peer waits.",
 		"Bytes of pools are those in use now, and most since the start.",
+		"OF SPEED: the part of the port's speed that frames take, with FCS, preamble and gap.",
 		"",
 		"s        sort by the next: configuration, received, sent, held, holding, drops",
 		"up, down choose a port (k, j too)",

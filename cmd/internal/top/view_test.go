@@ -114,3 +114,33 @@ func TestDiscarded(t *testing.T) {
 		t.Errorf("a lossless drop is no alarm: %+v", r)
 	}
 }
+
+// A rate is seen as a part of the port's speed too. A tenth of a per cent is seen, and more than all is all.
+func TestBars(t *testing.T) {
+	for share, want := range map[float64]string{0: "        ", 0.001: "▏       ", 0.25: "██      ", 0.3: "██▍     ",
+		1: "████████", 1.2: "████████"} {
+		if got := bar(share); got != want {
+			t.Errorf("%v: %q, want %q", share, got, want)
+		}
+	}
+	speed := int64(100e6)
+	p := api.Port{Port: "p1", Up: true, SpeedBitsPerSecond: &speed, Recent: &api.PortRecent{ReceiveBits: 50e6}}
+	if got := screen(seen(&api.State{Ports: []api.Port{p}}), time.Now()); !strings.Contains(got, "50.00M ████     ") {
+		t.Error(got)
+	}
+}
+
+// What several ports say alike is one line, at the place of the newest.
+func TestEventsAreGrouped(t *testing.T) {
+	p1, p2, prio := "p1", "p2", api.Priority(3)
+	now := time.Now()
+	m := seen(&api.State{}, api.Event{Kind: "peer", Port: &p1, Text: "same", Count: 2, Time: now.Add(-3 * time.Second)},
+		api.Event{Kind: "port", Port: &p1, Text: "other", Count: 1, Time: now.Add(-2 * time.Second)},
+		api.Event{Kind: "peer", Port: &p2, Priority: &prio, Text: "same", Count: 1, Time: now})
+	got := screen(m, now)
+	_, events, _ := strings.Cut(got, "EVENTS\n")
+	if lines := strings.Split(events, "\n"); !strings.HasSuffix(lines[0], " port p1 other") ||
+		!strings.HasSuffix(lines[1], " peer p1 p2/3 (3 times) same") || lines[2] != "" {
+		t.Errorf("%s", events)
+	}
+}
