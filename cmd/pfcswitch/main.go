@@ -35,8 +35,8 @@ func rootCommand() *cobra.Command {
 	}
 	root.AddCommand(runCommand(), nicCommand(), checkCommand(), applyCommand(), showCommand(), clearCommand(),
 		demoCommand(), sendCommand(), sinkCommand(), captureCommand(), webCommand(), explainCommand(),
-		linkcheckCommand(), doctorCommand(), schemaCommand(), labCommand(), simCommand(), healthCommand(),
-		eventsCommand(), topCommand(), versionCommand())
+		linkcheckCommand(), doctorCommand(), schemaCommand(), importCommand(), labCommand(), simCommand(),
+		healthCommand(), eventsCommand(), topCommand(), versionCommand())
 	completeNouns(root)
 	speakPlainly(root)
 	return root

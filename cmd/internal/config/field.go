@@ -167,8 +167,8 @@ func byPriority[T any](all *[8]T, write func(*T) string) (fields []field) {
 	return fields
 }
 
-// quote leaves a plain word as it is, unless YAML reads the word as another type.
-func quote(text string) string {
+// Quote leaves a plain word as it is, unless YAML reads the word as another type.
+func Quote(text string) string {
 	plain := identifier(text, 64) && text[0] > '9'
 	switch strings.ToLower(text) {
 	case "null", "true", "false", "yes", "no", "on", "off", "y", "n":

@@ -79,7 +79,7 @@ func simple[T any](form *Schema, complaint string, write func(T) string, read fu
 
 // textual reads text that good accepts. The regular expression form describes it.
 func textual(form, complaint string, good func(string) bool) parser[string] {
-	return simple(pattern(form, ""), complaint, quote, func(text string) (string, bool) { return text, good(text) })
+	return simple(pattern(form, ""), complaint, Quote, func(text string) (string, bool) { return text, good(text) })
 }
 
 // float reads a number that good accepts.

@@ -186,7 +186,7 @@ func (c *Config) writePorts() (text string) {
 		return "{}"
 	}
 	for p := range c.ports() {
-		text += "\n  " + quote(p.Name) + ":" + block("    ", p.fields())
+		text += "\n  " + Quote(p.Name) + ":" + block("    ", p.fields())
 	}
 	return text
 }

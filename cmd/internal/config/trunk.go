@@ -124,13 +124,13 @@ func (t *Trunk) fields() []field {
 
 func (c *Config) writeTrunks() (text string) {
 	for i := range c.Trunks {
-		text += "\n  " + quote(c.Trunks[i].Name) + ":" + block("    ", c.Trunks[i].fields())
+		text += "\n  " + Quote(c.Trunks[i].Name) + ":" + block("    ", c.Trunks[i].fields())
 	}
 	return text
 }
 
 // anyWord reads a name, which is looked up later.
-var anyWord = simple(&Schema{Type: "string"}, "", quote, func(text string) (string, bool) { return text, true })
+var anyWord = simple(&Schema{Type: "string"}, "", Quote, func(text string) (string, bool) { return text, true })
 
 // orTotal reads a mapping whose keys are priorities, or total.
 func orTotal(v value, read func(priority int, v value), total func(v value)) {

@@ -1,0 +1,117 @@
+package sonic
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"pfcswitch/cmd/internal/config"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+// samples returns the files of testdata by name.
+func samples(t *testing.T) map[string][]byte {
+	t.Helper()
+	paths, err := filepath.Glob("testdata/*.json")
+	if err != nil || len(paths) < 4 {
+		t.Fatalf("%d samples: %v", len(paths), err)
+	}
+	all := map[string][]byte{}
+	for _, path := range paths {
+		if all[path], err = os.ReadFile(path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return all
+}
+
+// Every sample becomes the configuration beside it, which package config accepts.
+func TestSamples(t *testing.T) {
+	for path, data := range samples(t) {
+		im, err := Import(path, data)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		if _, _, err := config.Parse(path, im.YAML); err != nil {
+			t.Errorf("%s: %v\n%s", path, err, im.YAML)
+		}
+		golden := strings.TrimSuffix(path, ".json") + ".yaml"
+		if *update {
+			if err := os.WriteFile(golden, im.YAML, 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if want, err := os.ReadFile(golden); err != nil || string(want) != string(im.YAML) {
+			t.Errorf("%s: %v: it has become\n%s", path, err, im.YAML)
+		}
+	}
+}
+
+// Faults name the place, what is wrong and what to do.
+func TestFaults(t *testing.T) {
+	const ports = `"PORT": {"Ethernet0": {"speed": "10000"}}`
+	lossless := ports + `, "PORT_QOS_MAP": {"Ethernet0": {"pfc_enable": "3"}}`
+	for text, want := range map[string]string{
+		`{`:                                   `f: line 1: EOF: write JSON as "config save" does`,
+		`[]`:                                  `f: want an object of the form {"name": …}: write table, key and fields`,
+		`{` + ports + `} {}`:                  `f: line 1: something stands behind the last brace: remove it`,
+		`{"PORT": {"Ethernet0": {}}, "x": 1}`: `f: x: want an object`,
+		`{"PORT": {"Ethernet0": {"a": {}}}}`:  `f: PORT|Ethernet0|a: want a text or a list of texts`,
+		`{"PORT": {"Ethernet0": {"mtu": "9100", "mtu": "1500"}}}`: `f: PORT|Ethernet0: "mtu" stands twice: keep one`,
+		`{"PORT": {"Ethernet0": {}}, "PORT|Ethernet0": {}}`:       `f: PORT|Ethernet0: stands twice: keep one`,
+		`{}`: `f: PORT: there is no port that is up: add one`,
+		`{"PORT": {"Ethernet0": {"speed": "10G"}}}`:          `f: PORT|Ethernet0|speed: "10G" is no number from 1 to`,
+		`{"PORT": {"Ethernet0": {"speed": "90000000"}}}`:     `f: PORT|Ethernet0|speed: "90000G" is out of range: write 1M to`,
+		`{"PORT": {"Ethernet0": {"mtu": "70000"}}}`:          `f: PORT|Ethernet0|mtu: "70000"`,
+		`{"PORT": {"Ethernet 0": {}}}`:                       `f: PORT|Ethernet 0: the key cannot name a Linux interface`,
+		`{"PORT": {"Ethernet0": {"admin_status": "maybe"}}}`: `f: PORT|Ethernet0|admin_status: "maybe" is neither`,
+		`{` + ports + `, "PORT_QOS_MAP": {"Ethernet0": {"tc_to_queue_map": "AZURE"}}}`: `f: PORT_QOS_MAP|Ethernet0|` +
+			`tc_to_queue_map: TC_TO_QUEUE_MAP has no key "AZURE": add it there, or name another`,
+		`{` + ports + `, "PORT_QOS_MAP": {"Ethernet0": {"tc_to_queue_map": "[QUEUE|AZURE]"}}}`: `f: PORT_QOS_MAP|` +
+			`Ethernet0|tc_to_queue_map: "[QUEUE|AZURE]" refers to table QUEUE: refer to a key of TC_TO_QUEUE_MAP`,
+		`{` + ports + `, "PORT_QOS_MAP": {"Ethernet0": {"pfc_enable": "3-4"}}}`: `f: PORT_QOS_MAP|Ethernet0|pfc_enable: ` +
+			`"3-4" is no list of priorities: write some of 0 to 7, such as 3,4`,
+		`{` + ports + `, "QUEUE": {"Ethernet4|3": {}}}`: `f: QUEUE|Ethernet4|3: PORT has no "Ethernet4": add it there`,
+		`{` + ports + `, "QUEUE": {"Ethernet0": {}}}`:   `f: QUEUE|Ethernet0: the key is not of the form port|3 or port|3-4`,
+		`{` + ports + `, "QUEUE": {"Ethernet0|3": {}, "Ethernet0|3-4": {}}}`: `f: QUEUE|Ethernet0|3-4: Ethernet0|3 stands ` +
+			`in QUEUE|Ethernet0|3 too: keep one`,
+		`{` + ports + `, "QUEUE": {"Ethernet0|3": {"scheduler": "s"}}, "SCHEDULER": {"s": {"type": "FIFO"}}}`: `f: SCHEDULER|` +
+			`s|type: "FIFO" is no way to serve a queue: write STRICT, WRR or DWRR`,
+		`{` + ports + `, "QUEUE": {"Ethernet0|3": {"scheduler": "s"}}, "SCHEDULER": {"s": {"type": "DWRR", "weight": "200"}}}`: `f: ` +
+			`SCHEDULER|s|weight: "200"`,
+		`{` + ports + `, "QUEUE": {"Ethernet0|3": {"wred_profile": "w"}}, "WRED_PROFILE": {"w": {"ecn": "ecn_all"}}}`: `f: ` +
+			`WRED_PROFILE|w: marking needs green_min_threshold and green_max_threshold: write both`,
+		`{` + ports + `, "CABLE_LENGTH": {"AZURE": {"Ethernet0": "far"}}}`: `f: CABLE_LENGTH|AZURE|Ethernet0: "far" is no ` +
+			`length: write metres, such as 40m`,
+		`{` + lossless + `, "PFC_WD": {"Ethernet0": {"action": "cry", "detection_time": "200"}}}`: `f: PFC_WD|Ethernet0|action: ` +
+			`"cry" is no action: write drop, forward or alert`,
+		`{` + lossless + `, "PFC_WD": {"Ethernet0": {"detection_time": "9000"}}}`: `f: PFC_WD|Ethernet0|detection_time: "9000ms"`,
+		`{` + ports + `, "VLAN": {"Vlan10": {"vlanid": "11"}}}`:                   `f: VLAN|Vlan10|vlanid: "11" is not the number in the key`,
+		`{` + ports + `, "VLAN_MEMBER": {"Vlan10|Ethernet0": {}}}`: `f: VLAN_MEMBER|Vlan10|Ethernet0: VLAN has no key ` +
+			`"Vlan10": add it there`,
+		`{` + ports + `, "VLAN": {"Vlan1": {}, "Vlan2": {}}, "VLAN_MEMBER": {"Vlan1|Ethernet0": {"tagging_mode": "untagged"},
+			"Vlan2|Ethernet0": {"tagging_mode": "untagged"}}}`: `f: VLAN_MEMBER|Vlan2|Ethernet0|tagging_mode: Ethernet0 is ` +
+			`untagged in Vlan1|Ethernet0: make it tagged in one of the two`,
+		`{` + lossless + `, "BUFFER_POOL": {"ingress_lossless_pool": {"size": "12"}}}`: `f: BUFFER_POOL|` +
+			`ingress_lossless_pool|size: `,
+	} {
+		if _, err := Import("f", []byte(text)); err == nil || !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("%s\ngives %v\nwant  %s", text, err, want)
+		}
+	}
+}
+
+// A text that could end a comment stands in quotes.
+func TestKeysCannotEndAComment(t *testing.T) {
+	im, err := Import("f", []byte(`{"PORT": {"Ethernet0": {"a\nports: {}\n": "1"}}, "T\nname: x": {}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if cfg, _, err := config.Parse("f", im.YAML); err != nil || cfg.Name != "pfcswitch" || len(cfg.Ports) != 1 {
+		t.Errorf("%v: %s", err, im.YAML)
+	}
+}
