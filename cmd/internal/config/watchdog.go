@@ -77,6 +77,10 @@ func (w *Watchdog) read(v value) {
 	if v.read(w.fields()...); len(v.doc.faults) > before {
 		return
 	}
+	_, detection := find(v.pairs(), "detection")
+	if _, restoration := find(v.pairs(), "restoration"); detection && !restoration { // as SONiC's "pfcwd start" does
+		w.Recovery = min(2*w.Detection, deadlock.MostRestoration)
+	}
 	if _, written := find(v.pairs(), "slow"); w.Slow && !w.Fast {
 		if written {
 			v.fail("slow detection counts what fast detection finds, which is off: write fast: on, or slow: off")

@@ -124,6 +124,14 @@ watchdog: {slow: {period: 20s}}
 	if w := c.Ports[2].Watchdog; w.Mode != WatchdogCount || w.Action != deadlock.Alert {
 		t.Errorf("the port beside it: %+v", w)
 	}
+	c, _ = parseWatchdog(t, `watchdog: {mode: sonic, detection: 300ms}
+ports: {p1: {}, p2: {watchdog: {detection: 400ms}}, p3: {watchdog: {detection: 5s, restoration: 500ms}}}
+`)
+	for i, want := range []time.Duration{600 * time.Millisecond, 800 * time.Millisecond, 500 * time.Millisecond} {
+		if w := c.Ports[i].Watchdog; w.Recovery != want {
+			t.Errorf("port %d: restoration %v, want %v: twice a detection that is written alone", i+1, w.Recovery, want)
+		}
+	}
 	c, _ = parseWatchdog(t, "watchdog: off\nports: {p1: {}, p2: {watchdog: {fast: on, slow: on}}}\n")
 	if a, b := c.Ports[0].Watchdog, c.Ports[1].Watchdog; a.Fast || !b.Fast || !b.Slow {
 		t.Errorf("off, and on for a port: %+v, %+v", a, b)
