@@ -84,10 +84,18 @@ po. With --watch it looks again and again, and rates are those between two looks
 // showNoun completes the command of a noun.
 func (o *showFlags) showNoun(c *cobra.Command) {
 	var since uint64
-	var detail bool
+	var detail, check bool
 	c.Args = checkArguments
-	c.RunE = func(cmd *cobra.Command, _ []string) error { return o.show(cmd, c.Use, since, textOf(detail)) }
+	c.RunE = func(cmd *cobra.Command, _ []string) error {
+		r, err := o.show(cmd, c.Use, since, textOf(detail))
+		if w, ok := r.(*api.Watchdog); ok && check && !w.Quiet() {
+			return exit{1}
+		}
+		return err
+	}
 	switch c.Use {
+	case "watchdog":
+		c.Flags().BoolVar(&check, "check", false, "exit status 1 where a queue is stormed, or closed after storms")
 	case "events":
 		c.Flags().Uint64Var(&since, "since", 0, "first event to show, by sequence number")
 	case "headroom":
@@ -120,7 +128,10 @@ func showViews(o *showFlags, show *cobra.Command) {
 				c = subcommand(c, word)
 			}
 			c.Short, c.Args = v.Short, checkArguments
-			c.RunE = func(cmd *cobra.Command, _ []string) error { return o.show(cmd, v.Noun, 0, v.Text) }
+			c.RunE = func(cmd *cobra.Command, _ []string) error {
+				_, err := o.show(cmd, v.Noun, 0, v.Text)
+				return err
+			}
 		}
 	}
 	subcommand(show, "priority-group").Short = "watermarks of priority groups, as SONiC shows them"
@@ -142,15 +153,16 @@ func subcommand(c *cobra.Command, name string) *cobra.Command {
 	return sub
 }
 
-// show prints the answer to a noun once, or again and again.
-func (o *showFlags) show(cmd *cobra.Command, noun string, since uint64, text func(api.Reply) string) error {
+// show prints the answer to a noun once, and returns it, or prints one again and again.
+func (o *showFlags) show(cmd *cobra.Command, noun string, since uint64, text func(api.Reply) string) (api.Reply,
+	error) {
 	filter, err := o.filter()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	path, err := api.Find(o.socket)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	client := api.NewClient(path)
 	ask := func(ctx context.Context) (api.Reply, error) {
@@ -166,15 +178,15 @@ func (o *showFlags) show(cmd *cobra.Command, noun string, since uint64, text fun
 		return r, filter.Apply(r)
 	}
 	if o.every > 0 {
-		return untilSignal(func(cmd *cobra.Command, _ []string) error { return o.watch(cmd, ask, text) })(cmd, nil)
+		return nil, untilSignal(func(cmd *cobra.Command, _ []string) error { return o.watch(cmd, ask, text) })(cmd, nil)
 	}
 	ctx, cancel := context.WithTimeout(cmd.Context(), watch.Timeout)
 	defer cancel()
 	r, err := ask(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	return printReport(cmd.OutOrStdout(), o.json, r, func(out io.Writer) error {
+	return r, printReport(cmd.OutOrStdout(), o.json, r, func(out io.Writer) error {
 		_, err := io.WriteString(out, text(r))
 		return err
 	})

@@ -1,6 +1,10 @@
 package main
 
 import (
+	"net"
+	"net/http"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"pfcswitch/cmd/internal/api"
@@ -25,6 +29,33 @@ func TestTextOf(t *testing.T) {
 		}
 		if has := sub.Flags().Lookup("all") != nil; has != (sub.Name() == "queues") {
 			t.Errorf("show %s: -a: %v", sub.Name(), has)
+		}
+	}
+}
+
+// With --check the exit status tells whether a storm lasts, whatever else is asked.
+func TestWatchdogCheck(t *testing.T) {
+	states := make(chan string, 1)
+	socket := filepath.Join(t.TempDir(), "s.sock")
+	l, err := net.Listen("unix", socket)
+	must(t, err)
+	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		must(t, api.WriteJSON(w, &api.Watchdog{Header: api.Header{Schema: api.Schema},
+			Queues: []api.WatchdogQueue{{Port: "p1", State: "operational"}, {Port: "p2", State: <-states}}}))
+	})}
+	go server.Serve(l)
+	t.Cleanup(func() { must(t, server.Close()) })
+	for _, tt := range []struct {
+		state, flags string
+		status       int
+	}{
+		{"operational", "--check", 0}, {"off", "--check", 0}, {"stormed", "", 0}, {"stormed", "--check", 1},
+		{"stormed", "--check -j", 1}, {"closed", "--check", 1},
+	} {
+		states <- tt.state
+		out, status := run(t, showCommand(), append([]string{"watchdog", "-s", socket}, strings.Fields(tt.flags)...)...)
+		if status != tt.status || !strings.Contains(out, tt.state) {
+			t.Errorf("%s %s: status %d, want %d\n%s", tt.state, tt.flags, status, tt.status, out)
 		}
 	}
 }

@@ -191,7 +191,7 @@ func (r *Ports) Text() string { return sections(r.headline(), r.brief()...) }
 // Detail is the text with what seldom changes, and with the counters.
 func (r *Ports) Detail() string {
 	return sections(r.headline(), append(r.brief(), section{"Interfaces", r.interfaces()},
-		section{"Frames and bytes, without FCS", r.counters()})...)
+		section{"Frames and bytes, without FCS", r.allCounters()})...)
 }
 
 func (r *Ports) brief() []section {
@@ -227,7 +227,7 @@ func (r *Ports) interfaces() *table {
 	}, "PORT", "INTERFACE", "NETNS", "KIND", "ASSIST")
 }
 
-func (r *Ports) counters() *table {
+func (r *Ports) allCounters() *table {
 	return tableOf(r.Ports, func(t *table, p *Port) {
 		rx, tx, drops := none, none, none
 		if x := p.Recent; x != nil {

@@ -1,8 +1,11 @@
 package api
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
+	"strings"
+	"time"
 
 	"pfcswitch/dataplane"
 )
@@ -35,6 +38,25 @@ func Views() map[string][]View {
 				func(r Reply) string { return r.(*Buffer).poolWatermarks(user) }},
 			{"persistent-watermark", "buffer", "most bytes in each pool since the start",
 				func(r Reply) string { return r.(*Buffer).poolWatermarks(start) }},
+		},
+		"ports": {
+			{"counters", "ports", "frames, rates and drops of each port",
+				func(r Reply) string { return r.(*Ports).counters() }},
+			{"status", "ports", "speed and state of each port", func(r Reply) string { return r.(*Ports).status() }},
+		},
+		"queues": {{"counters", "queues", "frames of each queue, sent and dropped",
+			func(r Reply) string { return r.(*Queues).counters() }}},
+		"watchdog": {
+			{"stats", "watchdog", "storms, and frames during storms", func(r Reply) string {
+				return r.(*Watchdog).stats()
+			}},
+			{"config", "watchdog", "action and times of each port, in ms", func(r Reply) string {
+				return r.(*Watchdog).config()
+			}},
+		},
+		"lldp": {
+			{"table", "lldp", "neighbors, one a line", func(r Reply) string { return r.(*LLDP).table() }},
+			{"neighbors", "lldp", "all that neighbors tell", func(r Reply) string { return r.(*LLDP).neighbors() }},
 		},
 	}
 }
@@ -97,4 +119,129 @@ func (r *Buffer) poolWatermarks(of func(*Segment) int64) string {
 		}
 	}
 	return sections(r.headline(), section{"", t})
+}
+
+// counters lists ports as "show interfaces counters" does. What this switch does not count is "-". A drop is counted
+// where the frame arrived.
+func (r *Ports) counters() string {
+	t := newTable("IFACE", "STATE", ">RX_OK", ">RX_BPS", ">RX_UTIL", ">RX_ERR", ">RX_DRP", ">RX_OVR", ">TX_OK",
+		">TX_BPS", ">TX_UTIL", ">TX_ERR", ">TX_DRP", ">TX_OVR")
+	for _, p := range r.Ports {
+		state := "D"
+		if p.Up {
+			state = "U"
+		}
+		receive, transmit, rxShare, txShare := none, none, none, none
+		if p.Recent != nil {
+			receive, transmit = bytesPerSecond(p.Recent.ReceiveBits), bytesPerSecond(p.Recent.TransmitBits)
+		}
+		if rx, tx, ok := p.Utilization(); ok {
+			rxShare, txShare = percent(rx)+"%", percent(tx)+"%"
+		}
+		t.row(p.Port, state, p.ReceiveFrames, receive, rxShare, none, p.DroppedFrames, none, p.TransmitFrames, transmit,
+			txShare, none, none, none)
+	}
+	return sections(r.headline(), section{"", t})
+}
+
+func bytesPerSecond(bits float64) string { return Scaled(bits/8) + "B/s" }
+
+// status lists ports as "show interfaces status" does, without what belongs to a chip: lanes, FEC and alias.
+func (r *Ports) status() string {
+	t := newTable("Interface", ">Speed", "Oper", "Admin", "Type")
+	for _, p := range r.Ports {
+		oper := "down"
+		if p.Up {
+			oper = "up"
+		}
+		t.row(p.Port, optional(p.SpeedBitsPerSecond, Rate), oper, "up", p.Kind)
+	}
+	return sections(r.headline(), section{"", t})
+}
+
+// counters lists queues as "show queue counters" does. Bytes are not counted by queue.
+func (r *Queues) counters() string {
+	t := newTable("Port", "TxQ", ">Counter/pkts", ">Counter/bytes", ">Drop/pkts", ">Drop/bytes")
+	for _, p := range r.Ports {
+		for _, q := range p.Queues {
+			t.row(p.Port, "UC"+strconv.Itoa(q.Queue), q.Transmitted, none, q.Dropped, none)
+		}
+	}
+	return sections(r.headline(), section{"", t})
+}
+
+// stats lists queues as "show pfcwd stats" does. Frames that arrive for a stormed queue are among those of TX.
+func (r *Watchdog) stats() string {
+	t := newTable("QUEUE", "STATUS", ">STORM DETECTED/RESTORED", ">TX OK/DROP", ">RX OK/DROP", ">TX LAST OK/DROP",
+		">RX LAST OK/DROP")
+	pair := func(a, b uint64) string { return fmt.Sprintf("%d/%d", a, b) }
+	for _, q := range r.Queues {
+		if q.State != watchdogOff {
+			t.row(fmt.Sprintf("%s:%v", q.Port, q.Priority), q.State, pair(q.Detected, q.Restored),
+				pair(q.Sent, q.Dropped), none, pair(q.LastSent, q.LastDropped), none)
+		}
+	}
+	return sections(r.headline(), section{"", t})
+}
+
+// config lists ports as "show pfcwd config" does, with times in ms.
+func (r *Watchdog) config() string {
+	t := newTable("PORT", "ACTION", ">DETECTION TIME", ">RESTORATION TIME")
+	ms := func(ns int64) string { return strconv.FormatInt(ns/int64(time.Millisecond), 10) }
+	last := ""
+	for _, q := range r.Queues {
+		if q.State != watchdogOff && q.Port != last { // all queues of a port have one configuration
+			t.row(q.Port, q.Action, ms(q.Detection), ms(q.Restoration))
+			last = q.Port
+		}
+	}
+	return sections(r.headline(), section{"", t})
+}
+
+// table lists neighbors as "show lldp table" does.
+func (r *LLDP) table() string {
+	t := newTable("LocalPort", "RemoteDevice", "RemotePortID", "Capability", "RemotePortDescr")
+	entries := 0
+	for _, p := range r.Ports {
+		for _, n := range p.Neighbors {
+			entries++
+			t.row(p.Port, n.SystemName, n.PortID, capabilities(n.EnabledCapabilities), n.PortDescription)
+		}
+	}
+	return sections(r.headline(), section{"Capability codes: (R) Router, (B) Bridge, (O) Other", t}) +
+		fmt.Sprintf("Total entries displayed: %d\n", entries)
+}
+
+// capabilities are the letters of SONiC's table.
+func capabilities(names []string) string {
+	codes := ""
+	for _, code := range []string{"router", "bridge"} {
+		if slices.Contains(names, code) {
+			codes += strings.ToUpper(code[:1])
+		}
+	}
+	if len(names) > len(codes) {
+		codes += "O"
+	}
+	return codes
+}
+
+// neighbors tells of each neighbor in lines, as "show lldp neighbors" does.
+func (r *LLDP) neighbors() string {
+	s := r.headline() + "\n"
+	for _, p := range r.Ports {
+		for _, n := range p.Neighbors {
+			s += fmt.Sprintf("Interface: %s, via: LLDP, age: %s\n", p.Port, clock(n.AgeNs))
+			for _, line := range []struct{ name, text string }{
+				{"ChassisID", n.ChassisID}, {"SysName", optionalText(n.SystemName)},
+				{"SysDescr", optionalText(n.SystemDescription)}, {"TTL", strconv.Itoa(n.TTLSeconds)},
+				{"MgmtIP", strings.Join(n.ManagementAddresses, " ")},
+				{"Capability", strings.Join(n.EnabledCapabilities, ", ")}, {"PortID", n.PortID},
+				{"PortDescr", optionalText(n.PortDescription)},
+			} {
+				s += fmt.Sprintf("  %-12s%s\n", line.name+":", line.text)
+			}
+		}
+	}
+	return s
 }

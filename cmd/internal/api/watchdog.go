@@ -1,6 +1,7 @@
 package api
 
 import (
+	"slices"
 	"time"
 
 	"pfcswitch/deadlock"
@@ -57,6 +58,13 @@ func (m *moment) watchdogQueue(s *deadlock.Status) WatchdogQueue {
 		q.Since = nonZero(m.source.WallOf(s.Since).UTC().Format(time.RFC3339Nano))
 	}
 	return q
+}
+
+// Quiet tells whether no queue is stormed, or closed after storms.
+func (r *Watchdog) Quiet() bool {
+	return !slices.ContainsFunc(r.Queues, func(q WatchdogQueue) bool {
+		return q.State != watchdogOff && q.State != "operational"
+	})
 }
 
 // Text implements Reply.
