@@ -44,6 +44,8 @@ func TestReaction(t *testing.T) {
 			r.Sent(999)
 			r.Advance(249)
 		}, 375_000, 750_000},
+		{"counters begin anew", func(r *ReactionPoint) { both(6)(r); r.Notified(600); r.Sent(1000); r.Advance(700) },
+			944_963, 1_079_957},
 	} {
 		var r ReactionPoint
 		r.Start(simple, 2_000_000, 0)

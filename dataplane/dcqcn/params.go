@@ -17,9 +17,9 @@ const (
 	DSCP     = 48
 )
 
-// published are the values of the paper, for its links of 40 Gbit/s: N of section 3.1, K of section 3.1, T, B and g of
-// section 5.2, table 14; R_AI of section 5. R_HAI is that of the authors' simulator (github.com/bobzhuyb/ns3-rdma,
-// config.txt). No source gives Least: 4,000 flows at it fill the link.
+// published are the values for links of 40 Gbit/s. N, K, R_AI and R_HAI stand in config.txt of the authors' simulator
+// (github.com/bobzhuyb/ns3-rdma), as do g and F. T and B are those of the paper's testbed. No source gives Least: 4,000
+// flows at it fill the link.
 var published = Params{Interval: 50_000, Decay: 55_000, Timer: 55_000, Octets: 10_000_000, Additive: 40_000_000,
 	Hyper: 200_000_000, Least: 10_000_000}
 

@@ -17,7 +17,7 @@ type ReactionPoint struct {
 	decayAt         int64  // when α falls next
 	timerAt         int64  // when a round of the timer ends
 	left            int64  // octets until a round of the byte counter ends
-	timerRounds     int    // since the last cut: T of the paper's figure 7,
+	timerRounds     int    // since the last cut: T of the paper,
 	octetRounds     int    // and BC
 }
 
@@ -91,7 +91,7 @@ func (r *ReactionPoint) Sent(octets int64) {
 	}
 }
 
-// increase is the end of a round (section 3.1, equations 3 and 4, and figure 7): fast recovery in the first fastRounds
+// increase is the end of a round (section 3.1, equations 3 and 4): fast recovery in the first fastRounds
 // of both counters, hyper increase after as many of each, and additive increase between.
 //
 //	R_T = R_T + 0, R_AI or R_HAI;  R_C = (R_T + R_C)/2

@@ -63,6 +63,12 @@ func TestSenderObeysItsOwnCNPs(t *testing.T) {
 	s.sink = sinkAddress
 	s.prepare(testMAC)
 	f := s.flows[0]
+	for i, ds := range []byte{frame.ECT0, 0} {
+		b := s.flows[i].frames[0]
+		if h, _ := frame.Parse(b); b[h.NetOffset+1] != ds {
+			t.Errorf("flow %d has the DS field %08b, want %08b", i, b[h.NetOffset+1], ds)
+		}
+	}
 	for _, m := range []struct {
 		from     uint64
 		priority uint8
@@ -137,6 +143,19 @@ func TestSinkNotifies(t *testing.T) {
 				h.TCI.VID() != 7 || dscp != 48 {
 				t.Errorf("%+v, %+v, DSCP %d, %v", m, h, dscp, err)
 			}
+		}
+	}
+}
+
+// With ECN all flows say that they know it, beside their DSCP.
+func TestSenderWithECN(t *testing.T) {
+	c := twoFlows()
+	c.ECN, c.DSCP = true, 26
+	s, _ := testSender(t, c)
+	s.prepare(testMAC)
+	for _, f := range s.flows {
+		if h, _ := frame.Parse(f.frames[0]); f.frames[0][h.NetOffset+1] != 26<<2|frame.ECT0 {
+			t.Errorf("the DS field is %08b", f.frames[0][h.NetOffset+1])
 		}
 	}
 }
