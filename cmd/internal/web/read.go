@@ -19,7 +19,7 @@ import (
 )
 
 // maxAnswer bounds what is read from a switch, in bytes: enough for the state, or the history, of 256 ports.
-const maxAnswer = 8 << 20
+const maxAnswer = 16 << 20
 
 // SwitchAt returns the switch at an address: host:port of its metrics, or the path of its control socket, which has a
 // slash.

@@ -2,16 +2,14 @@
 // The last five minutes of the chosen switch: four small charts a port. The switch keeps them; each view adds to them.
 
 const span = 300e9; // ns
-const charts = [
-  { name: "Rate", keys: ["receive_bits_per_second", "transmit_bits_per_second"], text: rate, of: m => "of " + speed(m), most: (p, all) => p.speed_bits_per_second || largest(all, "Rate") },
+const charts = [ // most is the top of a chart of a port, for the largest value of all ports
+  { name: "Rate", keys: ["receive_bits_per_second", "transmit_bits_per_second"], text: rate, of: m => "of " + speed(m), most: (p, largest) => p.speed_bits_per_second || largest },
   { name: "Paused", keys: ["received_paused_share", "sent_paused_share"], text: s => percent(s) + " %", of: () => "", most: () => 1 },
-  { name: "Buffer", keys: ["buffer_used_bytes"], text: bytes, of: m => "of " + bytes(m), most: (p, all) => largest(all, "Buffer") },
-  { name: "Headroom", keys: ["headroom_used_bytes"], text: bytes, of: m => "of " + bytes(m), most: (p, all) => p.headroom || largest(all, "Headroom") },
+  { name: "Buffer", keys: ["buffer_used_bytes"], text: bytes, of: m => "of " + bytes(m), most: (p, largest) => largest },
+  { name: "Headroom", keys: ["headroom_used_bytes"], text: bytes, of: m => "of " + bytes(m), most: (p, largest) => p.headroom || largest },
 ];
 let past = {}; // of which switch, since which start, by port; whole: nothing is missing
 let ago = 0;   // s before now for which values are told
-
-const largest = (all, name) => Math.max(1024, ...charts.find(c => c.name === name).keys.flatMap(k => all.flatMap(p => p[k])));
 
 // add appends the samples of ports that are newer than what is there. It tells whether some between are missing.
 function add(ports, now) {
@@ -48,16 +46,18 @@ async function askHistory(mine, now) {
 
 function drawHistory(w) {
   const body = $("history-ports"), now = w.state.switch_time_ns, force = new Map(w.state.headroom.map(p => [p.port, p.in_force_bytes]));
-  const names = w.state.ports.map(p => p.port), all = names.map(n => past.ports.get(n)).filter(Boolean);
+  const names = w.state.ports.map(p => p.port), all = [...past.ports.values()];
+  const largest = charts.map(c => Math.max(1024, ...c.keys.flatMap(k => all.map(p => Math.max(0, ...p[k])))));
   if (body.dataset.ports !== JSON.stringify(names)) {
     body.replaceChildren(...names.map(chartsOf));
     body.dataset.ports = JSON.stringify(names);
   }
+  const places = [...body.children].map(row => row.getBoundingClientRect()); // before anything changes
   w.state.ports.forEach((p, i) => {
-    const row = body.children[i], at = row.getBoundingClientRect(), kept = past.ports.get(p.port);
-    if (!kept || at.bottom < -innerHeight || at.top > 2 * innerHeight) return; // far from what can be seen
+    const row = body.children[i], kept = past.ports.get(p.port);
+    if (!kept || places[i].bottom < -400 || places[i].top > innerHeight + 400) return; // far from what can be seen
     const told = { ...p, headroom: force.get(p.port) };
-    charts.forEach((c, j) => drawChart(row.children[j + 1], c, kept, now, c.most(told, all)));
+    charts.forEach((c, j) => drawChart(row.children[j + 1], c, kept, now, c.most(told, largest[j])));
   });
   put($("history-ago"), ago ? `${ago} s ago, ${wall(new Date(w.state.time) - 1000 * ago)}` : "now");
 }
@@ -86,16 +86,15 @@ function drawChart(figure, c, kept, now, most) {
     const values = kept[k], y = v => (46 - 44 * Math.min(1, v / most)).toFixed(1);
     let path = "", last = null;
     times.forEach((t, i) => { // a value is that of the time since the sample before; many are alike
-      const to = y(values[i]);
-      if (i === 0) path = `M${x(t - 1e9)} ${to}`;
-      else if (to !== last) path += `H${x(times[i - 1])}V${to}`;
-      last = to;
+      if (i === 0) path = `M${x(t - 1e9)} ${y(values[i])}`;
+      else if (values[i] !== last) path += `H${x(times[i - 1])}V${y(values[i])}`;
+      last = values[i];
     });
-    svg.children[n].setAttribute("d", path && path + "H300");
+    change(svg.children[n], "d", path && path + "H300");
     put(caption.children[n + 1], (c.keys.length > 1 ? "▼▲"[n] : "") + (chosen < 0 ? "–" : c.text(values[chosen])) + " ");
   });
   put(caption.lastChild, c.of(most));
-  svg.lastChild.setAttribute("d", ago ? `M${300 - ago} 0V48` : "");
+  change(svg.lastChild, "d", ago ? `M${300 - ago} 0V48` : "");
 }
 
 function lookBack(seconds) {

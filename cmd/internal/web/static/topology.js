@@ -7,6 +7,9 @@ const svgNode = (parent, tag, attributes = {}) => {
   Object.entries(attributes).forEach(([key, value]) => node.setAttribute(key, value));
   return parent.appendChild(node);
 };
+function change(node, key, value) {
+  if (node.getAttribute(key) !== value) node.setAttribute(key, value);
+}
 const line = 20, gapY = 12, letter = 6.4; // of the picture: px of a port or a name, between boxes, of a letter
 let drawn = ""; // what the picture shows now: its boxes, links and width
 
@@ -166,8 +169,8 @@ function topology() {
       const { share, now } = pausing(end, holder), on = share > 0 || now;
       if (on) held++;
       const colour = "k" + Math.max(1, level(share)), label = labels[2 * i + j];
-      put2svg(ways[j], "way " + colour + (on ? "" : " off"));
-      put2svg(label, colour);
+      change(ways[j], "class", "way " + colour + (on ? "" : " off"));
+      change(label, "class", colour);
       put(label, on ? (now ? "‖" : "") + percent(share) + " %" : "");
       if (on) text += `; ${name(holder)} holds ${name(end)}: ${percent(share)} %${now ? ", now" : ""}`;
     });
@@ -175,11 +178,8 @@ function topology() {
   });
   svg.querySelectorAll("g.switch").forEach((g, i) => {
     const w = net.boxes[i].w, s = w.state;
-    put2svg(g, "box switch" + (!w.answers || s.lossless_drops_since_start ? " bad" : s.lossless_discarded_since_start_frames ? " amber" : ""));
+    change(g, "class", "box switch" + (!w.answers || s.lossless_drops_since_start ? " bad" : s.lossless_discarded_since_start_frames ? " amber" : ""));
   });
   const says = `${net.boxes.filter(b => b.switch).length} switches and ${net.links.length} links; pausing in ${held} directions`;
-  if (svg.getAttribute("aria-label") !== says) svg.setAttribute("aria-label", says);
-}
-function put2svg(node, cls) {
-  if (node.getAttribute("class") !== cls) node.setAttribute("class", cls);
+  change(svg, "aria-label", says);
 }
