@@ -64,6 +64,11 @@ func TestHistory(t *testing.T) {
 	if n := len(historyOf(&h, at+60*second).Ports[1].TimesNs); n != historyKept-61 {
 		t.Errorf("%d points a minute later, want %d", n, historyKept-61)
 	}
+	m := momentOf(&fake{})
+	m.history, m.snapshot.Time = &h, at-second
+	if newest := m.state().History[1].TimesNs; len(newest) != newestSamples || newest[newestSamples-1] != at-second {
+		t.Errorf("the state has the samples %v, want the newest %d", newest, newestSamples)
+	}
 	v := flow(at, "p1", "p2")
 	if n := testing.AllocsPerRun(100, func() {
 		v.Time += second
