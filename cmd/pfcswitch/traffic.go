@@ -83,6 +83,7 @@ func sendCommand() *cobra.Command {
 	var to, cc string
 	var sc traffic.SendConfig
 	var storm stormFlags
+	var shape shapeFlags
 	c := &cobra.Command{
 		Use:   "send INTERFACE",
 		Short: "send test traffic as a host that obeys PFC and PAUSE",
@@ -90,8 +91,8 @@ func sendCommand() *cobra.Command {
 port's speed, and exchanges totals with it at the end. A flow is PRIORITY[:key=value]..., with the keys octets
 (1514, with the tag, without FCS), rate (bit/s on the wire; default: as much as goes), weight (1), to (address of its
 sink), after and for (its time since the load began, such as 100ms), cc (dcqcn); every=N,large=OCTETS makes each N-th
-frame of another length. Flows of one priority take turns. DCQCN slows a flow down as the CNPs of its sink say
-(pfcswitch sink --cc dcqcn).`,
+frame of another length; on=TIME,off=TIME sends in bursts; arrivals=poisson makes the frames of a rate come at random.
+Flows of one priority take turns. DCQCN slows a flow down as the CNPs of its sink say (pfcswitch sink --cc dcqcn).`,
 		Example: "  pfcswitch send eth0 --speed 1G --flow 3 --flow 0:octets=128,rate=10M --seconds 10\n  pfcswitch " +
 			"send eth0 --storm 3 --duty 100 --seconds 5",
 		Args: checkArguments,
@@ -120,6 +121,10 @@ frame of another length. Flows of one priority take turns. DCQCN slows a flow do
 			if sc.Duration, err = e.duration(); err != nil {
 				return err
 			}
+			if err := shape.apply(cmd, &sc); err != nil {
+				return err
+			}
+			sc.Waiting = func(text string) { fmt.Fprintln(cmd.ErrOrStderr(), text) }
 			r, err := traffic.RunSend(cmd.Context(), sc)
 			if err != nil {
 				return err
@@ -129,6 +134,7 @@ frame of another length. Flows of one priority take turns. DCQCN slows a flow do
 	}
 	e.flags(c)
 	storm.flags(c)
+	shape.flags(c)
 	f := c.Flags()
 	f.StringArrayVar(&flows, "flow", []string{"3"}, "what to offer in one priority: `flow`, see above (repeatable)")
 	f.StringVar(&to, "to", "", "address of the sink (default: the one that answers)")
@@ -164,6 +170,9 @@ func parseFlows(texts []string) ([]traffic.Flow, error) {
 
 func setFlow(f *traffic.Flow, kv string) (err error) {
 	k, v, _ := strings.Cut(kv, "=")
+	if ok, err := setShape(f, k, v); ok {
+		return err
+	}
 	numbers := map[string]*int{"octets": &f.Octets, "large": &f.Large, "every": &f.Every, "weight": &f.Weight}
 	if n := numbers[k]; n != nil {
 		*n, err = strconv.Atoi(v)
@@ -181,7 +190,8 @@ func setFlow(f *traffic.Flow, kv string) (err error) {
 	case "cc":
 		f.DCQCN, err = parseControl(v)
 	default:
-		err = fmt.Errorf("%q is not a key: they are octets, rate, weight, large, every, to, after, for and cc", k)
+		err = fmt.Errorf("%q is not a key: they are octets, rate, weight, large, every, to, after, for, cc, on, off "+
+			"and arrivals", k)
 	}
 	return err
 }

@@ -17,8 +17,11 @@ import (
 
 // How a sender looks for its sink and settles totals.
 const (
-	helloPeriod  = 10 * time.Millisecond
-	helloLimit   = 10 * time.Second
+	helloPeriod = 10 * time.Millisecond
+	helloLimit  = 10 * time.Second
+
+	helloPatience = 100 * time.Millisecond // until a person is told that nobody answers
+
 	finPeriod    = 50 * time.Millisecond
 	finLimit     = 10 * time.Second
 	minimumSleep = 100 * time.Microsecond
@@ -34,7 +37,8 @@ func (s *sender) findSinks(ctx context.Context) error {
 		}
 		return nil
 	}
-	for deadline := time.Now().Add(helloLimit); ; {
+	begun, told := time.Now(), s.c.Waiting == nil
+	for deadline := begun.Add(helloLimit); ; {
 		missing := s.missingSinks()
 		if len(missing) == 0 {
 			return nil
@@ -42,6 +46,11 @@ func (s *sender) findSinks(ctx context.Context) error {
 		if time.Now().After(deadline) {
 			return fmt.Errorf("%s: no sink answers at %s within %v: is one running behind the network (pfcswitch "+
 				"sink), and does the network forward broadcasts?", s.c.Interface, macString(missing[0]), helloLimit)
+		}
+		if !told && time.Since(begun) > helloPatience {
+			told = true
+			s.c.Waiting(fmt.Sprintf("%s: waiting up to %v until a sink answers (pfcswitch sink)", s.c.Interface,
+				helloLimit))
 		}
 		for _, to := range missing {
 			s.sendMessage(to, message{kind: kindHello})

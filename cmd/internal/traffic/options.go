@@ -29,6 +29,9 @@ type SendConfig struct {
 	Count            uint64    // frames in all; 0: by Duration alone
 	Start            time.Time // zero: as soon as the sink was found
 	NoSink           bool      // load only: nothing is asked and no totals are exchanged
+
+	// Waiting is called once where no sink has answered at once; nil: nobody is told.
+	Waiting func(text string)
 }
 
 func (c *SendConfig) mode() macctl.Mode { return mode(c.FlowControl) }
@@ -94,6 +97,9 @@ func (f *Flow) check() error {
 	case f.After < 0 || f.Lasts < 0:
 		return fmt.Errorf("priority %d: it starts after %v and lasts %v: times cannot be negative", f.Priority, f.After,
 			f.Lasts)
+	}
+	if err := f.checkShape(); err != nil || f.Frames != nil {
+		return err
 	}
 	for _, octets := range []int{f.Octets, cmp.Or(f.Large, f.Octets)} {
 		if octets < minRaw || octets > port.MaxFrame {

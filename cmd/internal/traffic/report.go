@@ -223,7 +223,7 @@ func (s *sender) allowed() float64 {
 		if f.until > 0 {
 			until = min(until, f.until)
 		}
-		lasted := max(0, until-from)
+		lasted := f.on(max(0, until-from))
 		begin, end = min(begin, from), max(end, until)
 		if f.control != nil {
 			paused := s.paused.each[f.Priority] + s.paused.all

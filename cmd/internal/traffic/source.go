@@ -25,10 +25,15 @@ type Flow struct {
 	To    uint64        // address of its sink; 0: that of the sender
 	After time.Duration // since the load began, when its first frame may go
 	Lasts time.Duration // from then on, until its last frame may go; 0: until the load ends
+
+	Shape
 }
 
 // length returns the octets of the frame of a flow that has a sequence number.
 func (f *Flow) length(sequence uint64) int {
+	if f.Frames != nil {
+		return len(f.replayed(sequence))
+	}
 	if f.Every > 0 && (sequence+1)%uint64(f.Every) == 0 {
 		return f.Large
 	}
@@ -36,7 +41,12 @@ func (f *Flow) length(sequence uint64) int {
 }
 
 // longest returns the octets of the flow's longest frame.
-func (f *Flow) longest() int { return max(f.Octets, f.Large) }
+func (f *Flow) longest() int {
+	if f.Frames != nil {
+		return f.longestReplayed()
+	}
+	return max(f.Octets, f.Large)
+}
 
 // wire returns the octets on the wire of the frame with a sequence number.
 func (f *Flow) wire(sequence uint64) int64 { return int64(frame.WireOctets(f.length(sequence))) }
@@ -91,22 +101,26 @@ func (u *queue) look(from int, now int64) {
 
 type flowState struct {
 	Flow
-	id      uint32
-	from    int64 // ns, when the first frame may go
-	until   int64 // ns, from which on none may; 0: no end
-	sent    uint64
-	octets  uint64 // of the frames that were sent
-	planned uint64 // frames of the next send call
-	metered int64  // octets of these on the wire
-	meter   sched.Shaper
-	frames  [port.BatchFrames][]byte // one for each place in a batch
-	large   [port.BatchFrames][]byte // likewise, of the other length
-	at      int                      // of the message in a frame
-	control *control                 // of DCQCN; nil: none
+	id       uint32
+	from     int64 // ns, when the first frame may go
+	until    int64 // ns, from which on none may; 0: no end
+	sent     uint64
+	octets   uint64 // of the frames that were sent
+	planned  uint64 // frames of the next send call
+	metered  int64  // octets of these on the wire
+	meter    sched.Shaper
+	frames   [port.BatchFrames][]byte // one for each place in a batch
+	large    [port.BatchFrames][]byte // likewise, of the other length
+	at       int                      // of the message in a frame
+	control  *control                 // of DCQCN; nil: none
+	arrivals arrivals                 // with Poisson
 }
 
 // newFlow makes the frames of a flow, all with the addresses and the tag of e.
 func newFlow(f Flow, e addressing) *flowState {
+	if f.Frames != nil {
+		return &flowState{Flow: f, id: rand.Uint32()}
+	}
 	st := &flowState{Flow: f, id: rand.Uint32(), at: e.messageAt()}
 	m := message{kind: kindData, priority: f.Priority, flow: st.id}
 	for i := range st.frames {
@@ -144,6 +158,9 @@ func (f *flowState) depth(rate int64) int64 {
 
 // due returns when the frame after the planned ones may go, at now or later.
 func (f *flowState) due(now int64) int64 {
+	if at, decided := f.shapedDue(now); decided {
+		return at
+	}
 	switch {
 	case f.until != 0 && now >= f.until:
 		return math.MaxInt64
@@ -300,10 +317,15 @@ func (s *source) fill(b *port.Batch, wall int64) {
 	for i := range s.plan.n {
 		f, sequence := s.plan.flows[i], s.plan.sequences[i]
 		data := f.frames[i]
-		if f.length(sequence) != f.Octets {
+		switch {
+		case f.Frames != nil:
+			data = f.replayed(sequence)
+		case f.length(sequence) != f.Octets:
 			data = f.large[i]
 		}
-		putNumber(data[f.at:], sequence, wall)
+		if f.Frames == nil {
+			putNumber(data[f.at:], sequence, wall)
+		}
 		b.Begin(&none)
 		b.Part(data)
 		b.End()
@@ -316,6 +338,7 @@ func (s *source) sent(n int) {
 		wire := f.wire(f.sent)
 		s.shaper.Take(wire)
 		f.meter.Take(wire)
+		f.arrivals.arrived()
 		f.octets += uint64(f.length(f.sent))
 		if f.control != nil {
 			f.control.point.Sent(int64(f.length(f.sent)))

@@ -2,6 +2,7 @@ package traffic
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -129,7 +130,12 @@ func TestNoSinkSaysSo(t *testing.T) {
 	defer cancel()
 	sc := twoFlows()
 	sc.Interface, sc.Netns, sc.Duration = "eth0", a.Path(), time.Second
+	var said []string
+	sc.Waiting = func(text string) { said = append(said, text) }
 	if _, err := RunSend(ctx, sc); err == nil {
 		t.Error("a sender without a sink must not succeed")
+	}
+	if want := []string{"eth0: waiting up to 10s until a sink answers (pfcswitch sink)"}; !slices.Equal(said, want) {
+		t.Errorf("it says %q meanwhile, want %q", said, want)
 	}
 }

@@ -1,0 +1,137 @@
+package traffic
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"time"
+
+	"pfcswitch/dataplane/frame"
+	"pfcswitch/dataplane/port"
+)
+
+// A Shape is how the load of a flow varies, and what it consists of.
+type Shape struct {
+	On, Off time.Duration // it sends for On and is silent for Off, again and again from its start; 0: it always sends
+	Poisson bool          // frames come at random: the times between them are exponential, and Rate is their mean
+	Frames  [][]byte      // it sends these as they are, one after the other, and then again; nil: test frames
+}
+
+// maxPeriod bounds On and Off: their sum stays in an int64.
+const maxPeriod = 24 * time.Hour
+
+func (f *Flow) checkShape() error {
+	bad := func(format string, args ...any) error {
+		return fmt.Errorf("priority %d: %s", f.Priority, fmt.Sprintf(format, args...))
+	}
+	switch {
+	case f.On < 0 || f.Off < 0 || f.On > maxPeriod || f.Off > maxPeriod || (f.On == 0) != (f.Off == 0):
+		return bad("on for %v and off for %v: give both, from 1ns to %v, or none", f.On, f.Off, maxPeriod)
+	case f.Poisson && f.Rate <= 0:
+		return bad("arrivals at random need a rate, which is their mean")
+	case f.Poisson && f.On > 0:
+		return bad("arrivals at random and on with off exclude each other")
+	}
+	for i, b := range f.Frames {
+		if len(b) < frame.HeaderOctets || len(b) > port.MaxFrame {
+			return bad("frame %d has %d octets: %d to %d are possible", i+1, len(b), frame.HeaderOctets, port.MaxFrame)
+		}
+	}
+	return nil
+}
+
+// Replay makes the load of captured frames: a flow for each priority, by their tags, that sends them as they are, and
+// no sink. left counts MAC Control frames, which are left out: the sender's peer would take them for its own.
+func (c *SendConfig) Replay(frames [][]byte) (sends, left int, err error) {
+	var of [8][][]byte
+	for _, b := range frames {
+		h, ok := frame.Parse(b)
+		if !ok {
+			return 0, 0, fmt.Errorf("a frame of %d octets is none of Ethernet", len(b))
+		}
+		if h.EtherType == frame.TypeMACControl {
+			left++
+			continue
+		}
+		if sends++; sends == 1 {
+			c.Destination = h.Dst
+		}
+		of[h.TCI.PCP()] = append(of[h.TCI.PCP()], b)
+	}
+	if sends == 0 {
+		return 0, left, errors.New("it has no frame to send")
+	}
+	c.Flows, c.NoSink = nil, true
+	for priority, some := range of {
+		if len(some) > 0 {
+			c.Flows = append(c.Flows, Flow{Priority: uint8(priority), Weight: 1, Shape: Shape{Frames: some}})
+		}
+	}
+	return sends, left, nil
+}
+
+// replayed is the frame with a sequence number, of a flow with Frames.
+func (f *Flow) replayed(sequence uint64) []byte { return f.Frames[sequence%uint64(len(f.Frames))] }
+
+// longestReplayed returns the octets of the longest of Frames.
+func (f *Flow) longestReplayed() int {
+	return len(slices.MaxFunc(f.Frames, func(a, b []byte) int { return len(a) - len(b) }))
+}
+
+// on returns how much of a time since the flow's start it sends.
+func (f *Flow) on(lasted int64) int64 {
+	if f.On == 0 {
+		return lasted
+	}
+	period := int64(f.On + f.Off)
+	return lasted/period*int64(f.On) + min(lasted%period, int64(f.On))
+}
+
+// arrivals are the moments in ns at which the frames of a flow with Poisson come, from the next to be sent on.
+type arrivals struct {
+	last   int64 // of the frame before
+	next   []int64
+	random *rand.Rand
+}
+
+// arrival returns when the frame comes that stands n places behind the next.
+func (f *flowState) arrival(n uint64) int64 {
+	a := &f.arrivals
+	if a.random == nil {
+		a.last, a.random = f.from, rand.New(rand.NewPCG(uint64(f.id), 0))
+	}
+	for uint64(len(a.next)) <= n {
+		last := a.last
+		if k := len(a.next); k > 0 {
+			last = a.next[k-1]
+		}
+		mean := float64(frame.WireOctets(f.Octets)) * 8 * 1e9 / float64(f.Rate)
+		a.next = append(a.next, last+int64(a.random.ExpFloat64()*mean))
+	}
+	return a.next[n]
+}
+
+// arrived takes note that the next frame was sent.
+func (a *arrivals) arrived() {
+	if len(a.next) > 0 {
+		a.last, a.next = a.next[0], slices.Delete(a.next, 0, 1)
+	}
+}
+
+// shapedDue returns when the frame after the planned ones may go, where the shape decides that.
+func (f *flowState) shapedDue(now int64) (at int64, decided bool) {
+	if now < f.from || f.until != 0 && now >= f.until {
+		return 0, false
+	}
+	if f.On > 0 {
+		period := int64(f.On + f.Off)
+		if phase := (now - f.from) % period; phase >= int64(f.On) {
+			return now - phase + period, true
+		}
+	}
+	if f.Poisson {
+		return max(now, f.arrival(f.planned)), true
+	}
+	return 0, false
+}

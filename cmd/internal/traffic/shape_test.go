@@ -1,0 +1,128 @@
+package traffic
+
+import (
+	"bytes"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"pfcswitch/dataplane/port"
+)
+
+// oneFlow is a configuration with a port of 200 Mbit/s and one flow of a shape.
+func oneFlow(rate int64, shape Shape) SendConfig {
+	c := twoFlows()
+	c.Flows = []Flow{{Priority: 3, Octets: 1514, Weight: 1, Rate: rate, Shape: shape}}
+	return c
+}
+
+// A flow that is on and off sends in the times in which it is on, from its start, and nothing else; what it was silent
+// in is not behind.
+func TestOnOff(t *testing.T) {
+	const ms = int64(time.Millisecond)
+	c := oneFlow(0, Shape{On: 10 * time.Millisecond, Off: 30 * time.Millisecond})
+	c.Flows[0].After = 5 * time.Millisecond
+	s := &sender{c: &c}
+	s.source, s.flows = newTestSource(c)
+	f := s.flows[0]
+	for _, tt := range []struct {
+		until int64
+		sends bool
+	}{{5 * ms, false}, {15 * ms, true}, {45 * ms, false}, {55 * ms, true}, {85 * ms, false}, {95 * ms, true}} {
+		before := f.sent
+		run(s.source, tt.until-10*ms+1, tt.until-1) // the last 10 ms before
+		// 10 ms at 200 Mbit/s are 162 frames, and the bucket holds 8
+		if n := f.sent - before; tt.sends != (n > 150) || !tt.sends && n > 0 || n > 172 {
+			t.Errorf("in the 10 ms before %d ms: %d frames, it sends: %v", tt.until/ms, n, tt.sends)
+		}
+	}
+	s.endLoad(95 * ms)
+	if got := s.behind(); got > 0.05 {
+		t.Errorf("behind %.3f, want about 0", got)
+	}
+}
+
+// Arrivals at random have the rate as their mean, and as much spread as exponential times have.
+func TestPoisson(t *testing.T) {
+	const rate = 50_000_000
+	s, flows := newTestSource(oneFlow(rate, Shape{Poisson: true}))
+	f := flows[0]
+	var gaps []float64
+	before := uint64(0)
+	last := int64(0)
+	for now := int64(0); now < int64(4*time.Second); {
+		if n := s.next(now); n > 0 {
+			s.sent(n)
+			continue
+		}
+		if f.sent > before {
+			gaps = append(gaps, float64(f.arrivals.last-last)/float64(f.sent-before))
+			before, last = f.sent, f.arrivals.last
+		}
+		now = max(now+1, s.retry)
+	}
+	mean, square := 0.0, 0.0
+	for _, g := range gaps {
+		mean += g / float64(len(gaps))
+	}
+	for _, g := range gaps {
+		square += (g - mean) * (g - mean) / float64(len(gaps))
+	}
+	const want = 1538 * 8 * 1e9 / rate
+	if sent := float64(f.sent) * 1538 * 8 / 4; math.Abs(sent/rate-1) > 0.04 {
+		t.Errorf("%.0f bit/s, want %d", sent, rate)
+	}
+	if spread := math.Sqrt(square) / mean; math.Abs(mean/want-1) > 0.05 || spread < 0.8 || spread > 1.2 {
+		t.Errorf("mean time between frames %.0f ns, want %.0f; spread %.2f of it, want about 1", mean, want, spread)
+	}
+}
+
+// Frames of a file go as they are, in their order, again from the first, and a refused one is sent again.
+func TestReplay(t *testing.T) {
+	frames := [][]byte{bytes.Repeat([]byte{1}, 60), bytes.Repeat([]byte{2}, 1000), bytes.Repeat([]byte{3}, 14)}
+	s, flows := newTestSource(oneFlow(0, Shape{Frames: frames}))
+	var got []byte
+	b := port.NewBatch()
+	for range 4 {
+		s.maxFrames = 2
+		n := s.next(0)
+		b.Reset()
+		s.fill(b, 1)
+		for i := range n {
+			got = append(got, b.Frame(i, nil)[0])
+			if want := len(frames[got[len(got)-1]-1]); b.Length(i) != want {
+				t.Errorf("frame %d has %d octets, want %d", i, b.Length(i), want)
+			}
+		}
+		s.sent(min(n, 1)) // the kernel refuses the second
+	}
+	if string(got) != "\x01\x02\x02\x03\x03\x01\x01\x02" {
+		t.Errorf("sent % x", got)
+	}
+	if f := flows[0]; f.sent != 4 || f.octets != 60+1000+14+60 {
+		t.Errorf("%d frames and %d octets, want 4 and 1134", f.sent, f.octets)
+	}
+}
+
+// Shapes that make no sense are refused.
+func TestShapesAreChecked(t *testing.T) {
+	for _, tt := range []struct {
+		rate  int64
+		shape Shape
+		want  string
+	}{
+		{0, Shape{On: time.Second}, "give both"},
+		{0, Shape{On: -1, Off: 1}, "give both"},
+		{0, Shape{On: 1, Off: maxPeriod + 1}, "give both"},
+		{0, Shape{Poisson: true}, "need a rate"},
+		{1, Shape{Poisson: true, On: 1, Off: 1}, "exclude each other"},
+		{0, Shape{Frames: [][]byte{make([]byte, 14), make([]byte, 13)}}, "frame 2 has 13 octets"},
+	} {
+		c := oneFlow(tt.rate, tt.shape)
+		c.Duration = time.Second
+		if err := c.Check(); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%+v: %v, want it to say %q", tt.shape, err, tt.want)
+		}
+	}
+}

@@ -1,0 +1,114 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"pfcswitch/cmd/internal/explain"
+	"pfcswitch/cmd/internal/traffic"
+)
+
+// shapeFlags are the flags of send about when it begins and what it replays.
+type shapeFlags struct {
+	at, pcap string
+}
+
+func (o *shapeFlags) flags(c *cobra.Command) {
+	c.Flags().StringVar(&o.at, "at", "", "`time` at which to begin: 15:04:05 of today, or 2006-01-02T15:04:05Z; "+
+		"senders with the same time begin together")
+	c.Flags().StringVar(&o.pcap, "pcap", "", "send the Ethernet frames of this capture `file`, pcap or pcapng, as "+
+		"they are, each priority in its order; without --seconds and --count once; no sink is asked")
+}
+
+// apply changes what a sender does as the flags say.
+func (o *shapeFlags) apply(cmd *cobra.Command, c *traffic.SendConfig) (err error) {
+	if o.at != "" {
+		if cmd.Flags().Changed("start") {
+			return errors.New("--at and --start exclude each other")
+		}
+		if c.Start, err = momentOf(o.at, time.Now()); err != nil {
+			return err
+		}
+	}
+	if o.pcap == "" {
+		return nil
+	}
+	if cmd.Flags().Changed("flow") {
+		return errors.New("--pcap and --flow exclude each other")
+	}
+	file, err := os.Open(o.pcap)
+	if err != nil {
+		return fmt.Errorf("--pcap: %w", err)
+	}
+	defer func() { _ = file.Close() }()
+	all, err := readReplayed(file)
+	if err != nil {
+		return fmt.Errorf("--pcap %s: %w", o.pcap, err)
+	}
+	frames, left, err := c.Replay(all)
+	if err != nil {
+		return fmt.Errorf("--pcap %s: %w", o.pcap, err)
+	}
+	fmt.Fprintf(cmd.ErrOrStderr(), "%s: %d frames to send, and %d of MAC Control left out\n", o.pcap, frames, left)
+	if c.Duration == 0 && c.Count == 0 {
+		c.Count = uint64(frames)
+	}
+	return nil
+}
+
+// momentOf reads a time of today, or a date with a time, that has not passed.
+func momentOf(text string, now time.Time) (at time.Time, err error) {
+	if at, err = time.Parse(time.RFC3339Nano, text); err != nil {
+		clock, wrong := time.Parse("15:04:05", text)
+		if wrong != nil {
+			return at, fmt.Errorf("--at %s: write 15:04:05, or 2006-01-02T15:04:05Z", text)
+		}
+		at = time.Date(now.Year(), now.Month(), now.Day(), clock.Hour(), clock.Minute(), clock.Second(),
+			clock.Nanosecond(), now.Location())
+	}
+	if at.Before(now) {
+		return at, fmt.Errorf("--at %s: that time has passed: it is %s", text, now.Format(time.TimeOnly))
+	}
+	return at, nil
+}
+
+// What is replayed at most: the frames of a file, and its bytes.
+const (
+	maxReplayed      = 10_000
+	maxReplayedBytes = 64 << 20
+)
+
+// readReplayed reads the frames of a capture, within bounds.
+func readReplayed(in io.Reader) ([][]byte, error) {
+	limited := &io.LimitedReader{R: in, N: maxReplayedBytes + 1}
+	all, err := explain.ReadCapture(limited, maxReplayed+1)
+	switch {
+	case limited.N == 0:
+		return nil, fmt.Errorf("more than %d bytes: cut it (editcap -r)", maxReplayedBytes)
+	case err == nil && len(all) > maxReplayed:
+		return nil, fmt.Errorf("more than %d frames: cut it (editcap -r)", maxReplayed)
+	}
+	return all, err
+}
+
+// setShape sets a key of a flow's shape; ok is false for other keys.
+func setShape(f *traffic.Flow, key, value string) (ok bool, err error) {
+	switch key {
+	case "on":
+		f.On, err = time.ParseDuration(value)
+	case "off":
+		f.Off, err = time.ParseDuration(value)
+	case "arrivals":
+		if f.Poisson = value == "poisson"; !f.Poisson {
+			err = fmt.Errorf("arrivals=%s: they are poisson, or evenly spread without the key", value)
+		}
+	default:
+		return false, nil
+	}
+	return true, err
+}

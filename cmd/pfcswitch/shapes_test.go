@@ -1,0 +1,111 @@
+package main
+
+import (
+	"bytes"
+	"encoding/binary"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"pfcswitch/cmd/internal/traffic"
+)
+
+// pcapOf is a capture file of frames.
+func pcapOf(frames ...[]byte) []byte {
+	b := binary.LittleEndian.AppendUint32(nil, 0xA1B2C3D4)
+	b = append(b, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 4, 0, 1, 0, 0, 0)
+	for _, f := range frames {
+		b = append(b, make([]byte, 8)...)
+		b = binary.LittleEndian.AppendUint32(b, uint32(len(f)))
+		b = append(binary.LittleEndian.AppendUint32(b, uint32(len(f))), f...)
+	}
+	return b
+}
+
+// taggedFrame is a frame of a priority, whose last octet is n.
+func taggedFrame(priority, n byte) []byte {
+	b := append(make([]byte, 12), 0x81, 0, priority<<5, 0, 8, 0)
+	return append(append(b, make([]byte, 42)...), n)
+}
+
+// The frames of a capture become a flow for each priority, in their order, without MAC Control frames.
+func TestReplayReads(t *testing.T) {
+	control := append(make([]byte, 12), 0x88, 8, 1, 1)
+	plain := append(append(make([]byte, 12), 8, 0), 9)
+	replayOf := func(file []byte) (flows []traffic.Flow, frames, left int, err error) {
+		all, err := readReplayed(bytes.NewReader(file))
+		var c traffic.SendConfig
+		if err == nil {
+			frames, left, err = c.Replay(all)
+		}
+		return c.Flows, frames, left, err
+	}
+	flows, frames, left, err := replayOf(pcapOf(taggedFrame(3, 1), control, plain, taggedFrame(3, 2)))
+	must(t, err)
+	if frames != 3 || left != 1 || len(flows) != 2 || flows[0].Priority != 0 || flows[1].Priority != 3 {
+		t.Fatalf("%d frames, %d left out, flows %+v", frames, left, flows)
+	}
+	if f := flows[1].Frames; len(f) != 2 || f[0][60] != 1 || f[1][60] != 2 || !bytes.Equal(flows[0].Frames[0], plain) {
+		t.Errorf("frames of priority 3: %x, of priority 0: %x", f, flows[0].Frames)
+	}
+	many := slices.Repeat([][]byte{plain}, maxReplayed+1)
+	for _, tt := range []struct {
+		name string
+		file []byte
+		want string
+	}{
+		{"nothing but control", pcapOf(control), "no frame to send"},
+		{"too many", pcapOf(many...), "more than 10000 frames"},
+		{"too long", pcapOf(slices.Repeat([][]byte{make([]byte, 60_000)}, maxReplayedBytes/60_000+1)...),
+			"more than 67108864 bytes"},
+		{"no capture", []byte("text"), "not a capture"},
+		{"half a tag", pcapOf(append(make([]byte, 12), 0x81, 0)), "none of Ethernet"},
+	} {
+		if _, _, _, err := replayOf(tt.file); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: %v, want it to say %q", tt.name, err, tt.want)
+		}
+	}
+}
+
+// A moment is one of today, or of a date, and has not passed.
+func TestMomentOf(t *testing.T) {
+	now := time.Date(2026, 5, 6, 12, 0, 0, 0, time.FixedZone("here", 7200))
+	for text, want := range map[string]time.Time{"12:00:01": now.Add(time.Second),
+		"12:00:00.25": now.Add(250 * time.Millisecond), "2026-05-06T10:01:00Z": now.Add(time.Minute)} {
+		if got, err := momentOf(text, now); err != nil || !got.Equal(want) {
+			t.Errorf("%s: %v, %v, want %v", text, got, err, want)
+		}
+	}
+	for text, want := range map[string]string{"11:59:59": "has passed: it is 12:00:00", "noon": "write 15:04:05",
+		"2025-01-01T00:00:00Z": "has passed"} {
+		if _, err := momentOf(text, now); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", text, err, want)
+		}
+	}
+}
+
+// The keys of a flow's shape, and what flags exclude.
+func TestShapeFlags(t *testing.T) {
+	flows, err := parseFlows([]string{"3:on=10ms,off=40ms", "0:rate=1M,arrivals=poisson"})
+	must(t, err)
+	if flows[0].On != 10*time.Millisecond || flows[0].Off != 40*time.Millisecond || !flows[1].Poisson ||
+		flows[1].Rate != 1e6 {
+		t.Errorf("%+v", flows)
+	}
+	file := filepath.Join(t.TempDir(), "a.pcap")
+	must(t, os.WriteFile(file, pcapOf(taggedFrame(3, 1)), 0o600))
+	wantRefused(t, sendCommand, map[string]string{
+		noInterface + " --flow 3:arrivals=even --seconds 1":          "arrivals=even: they are poisson",
+		noInterface + " --flow 3:on=1 --seconds 1":                   "--flow 3:on=1: time: missing unit",
+		noInterface + " --flow 3:on=1s --seconds 1":                  "give both",
+		noInterface + " --at noon --seconds 1":                       "--at noon: write 15:04:05",
+		noInterface + " --at 23:59:59.9 --start 1 --seconds 1":       "exclude each other",
+		noInterface + " --flow 3 --pcap " + file:                     "--pcap and --flow exclude each other",
+		noInterface + " --pcap /no/such.pcap":                        "--pcap: open /no/such.pcap",
+		noInterface + " --pcap " + file:                              "does not exist",
+		noInterface + " --flow 3:rate=1M,arrivals=poisson --count 1": "does not exist",
+	})
+}
