@@ -13,29 +13,29 @@ type Change struct {
 
 // Diff returns what differs between two resolved configurations, with every default written out, in the order in which
 // Expand writes them.
-func Diff(old, new *Config) []Change {
-	return diff(parseDocument("old", Expand(old)).root, parseDocument("new", Expand(new)).root)
+func Diff(before, after *Config) []Change {
+	return diff(parseDocument("before", Expand(before)).root, parseDocument("after", Expand(after)).root)
 }
 
-func diff(old, new value) (all []Change) {
-	before, isMapping := old.mapping()
-	after, isAlso := new.mapping()
+func diff(before, after value) (all []Change) {
+	old, isMapping := before.mapping()
+	now, isAlso := after.mapping()
 	if !isMapping || !isAlso {
-		if a, b := old.flow(), new.flow(); a != b {
-			all = append(all, Change{new.key, &a, &b})
+		if a, b := before.flow(), after.flow(); a != b {
+			all = append(all, Change{after.key, &a, &b})
 		}
 		return all
 	}
-	for _, p := range before {
-		if q, stays := find(after, p.name); stays {
+	for _, p := range old {
+		if q, stays := find(now, p.name); stays {
 			all = append(all, diff(p.value, q.value)...)
 		} else {
 			text := p.value.flow()
 			all = append(all, Change{p.value.key, &text, nil})
 		}
 	}
-	for _, q := range after {
-		if _, was := find(before, q.name); !was {
+	for _, q := range now {
+		if _, was := find(old, q.name); !was {
 			text := q.value.flow()
 			all = append(all, Change{q.value.key, nil, &text})
 		}
