@@ -56,13 +56,52 @@ user namespaces.`,
 	for _, sub := range []*cobra.Command{up, down, exec, hold} {
 		partFlag(sub, &part)
 	}
-	c.AddCommand(up, labRunCommand(), down, exec, labExportCommand(), hold)
+	ls := &cobra.Command{
+		Use:   "ls",
+		Short: "list the labs that are up, and what killed ones left",
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return topology.List(cmd.OutOrStdout()) },
+	}
+	c.AddCommand(up, labRunCommand(), down, exec, ls, labCheckCommand(), labGraphCommand(), labExportCommand(), hold)
 	return c
 }
 
 func partFlag(c *cobra.Command, part *string) {
 	c.Flags().StringVar(part, "part", "", "the part that this machine has, of those in the file (default: the whole "+
 		"lab, on this machine)")
+}
+
+func labCheckCommand() *cobra.Command {
+	c := labFileCommand("check", "check the file of a lab without bringing it up",
+		func(cmd *cobra.Command, file string) error {
+			t, err := config.LoadTopology(file)
+			if err != nil {
+				return err
+			}
+			for _, w := range t.Warnings() {
+				fmt.Fprintf(cmd.ErrOrStderr(), "warning: %v\n", w)
+			}
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "lab %s is good: %d switches, %d hosts, %d links, %d parts\n",
+				t.Name, len(t.Switches), len(t.Hosts), len(t.Links), len(t.Parts))
+			return err
+		})
+	c.Long = "Exit status 0 where the file is good (warnings on standard error), 1 with file:line: key: what is " +
+		"wrong and what to do."
+	return c
+}
+
+func labGraphCommand() *cobra.Command {
+	c := labFileCommand("graph", "print the lab in the language of Graphviz",
+		func(cmd *cobra.Command, file string) error {
+			t, err := config.LoadTopology(file)
+			if err != nil {
+				return err
+			}
+			_, err = cmd.OutOrStdout().Write(labexport.Graph(t))
+			return err
+		})
+	c.Example = "  pfcswitch lab graph scripts/lab/incast.yaml | dot -Tsvg > incast.svg"
+	return c
 }
 
 func labExportCommand() *cobra.Command {

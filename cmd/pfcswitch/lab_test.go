@@ -1,6 +1,11 @@
 package main
 
-import "testing"
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
 
 // A run that cannot be has status 2; status 1 would mean that the switches failed.
 func TestLabRunStatus(t *testing.T) {
@@ -8,6 +13,26 @@ func TestLabRunStatus(t *testing.T) {
 		{"run", "testdata/bad.yaml"}} {
 		if out, status := run(t, labCommand(), args...); status != couldNotRun {
 			t.Errorf("lab %v: status %d, want %d: %s", args, status, couldNotRun, out)
+		}
+	}
+}
+
+// A lab's file is checked, and drawn, without being brought up.
+func TestLabFile(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "lab.yaml")
+	must(t, os.WriteFile(file, []byte("name: x\nfabric: {dumbbell: {hosts: 1}}\n"), 0o644))
+	for _, tt := range []struct {
+		args, want string
+		status     int
+	}{
+		{"check " + file, "lab x is good: 2 switches, 2 hosts, 3 links, 0 parts", 0},
+		{"graph " + file, `"left" -- "right" [label="left-right 1G", taillabel="up", headlabel="up"]`, 0},
+		{"check testdata/bad.yaml", "testdata/bad.yaml:2: ports: unknown key", 1},
+		{"graph testdata/bad.yaml", "testdata/bad.yaml:2: ports: unknown key", 1},
+	} {
+		out, status := run(t, labCommand(), strings.Fields(tt.args)...)
+		if !strings.Contains(out, tt.want) || status != tt.status {
+			t.Errorf("lab %s: status %d, want %d: %s", tt.args, status, tt.status, out)
 		}
 	}
 }

@@ -227,3 +227,13 @@ func TestSpread(t *testing.T) {
 		}
 	}
 }
+
+// A warning of all switches of a fabric is told once, with its place in the lab's file.
+func TestFabricWarnsOnce(t *testing.T) {
+	lab, err := ParseTopology("lab.yaml", []byte("name: a\nfabric: {dumbbell: {hosts: 1}}\n"), noFiles)
+	must(t, err)
+	const want = "lab.yaml:2: switches.left.priorities.lossless: nothing is lossless"
+	if all := lab.Warnings(); len(all) != 1 || !strings.HasPrefix(all[0].String(), want) {
+		t.Errorf("got %v, want one: %s", all, want)
+	}
+}

@@ -168,6 +168,9 @@ func (t *Topology) Nodes() (all []string) {
 	return all
 }
 
+// PartOf is the part that has a node; "" where the lab has none.
+func (t *Topology) PartOf(node string) string { return t.partOf[node] }
+
 // Part returns what one machine has of the lab: the nodes, the links between them, and the tunnels to other parts; no
 // traffic and no faults. It is called NAME.PART. Without a name it is the whole lab, on one machine.
 func (t *Topology) Part(name string) (*Topology, error) {

@@ -272,6 +272,25 @@ func (t *Topology) InSwitch(name string, err error) error {
 	return err
 }
 
+// Warnings are those of all switches, each once.
+func (t *Topology) Warnings() (all []Warning) {
+	seen := map[string]bool{}
+	for _, s := range t.Switches {
+		for _, w := range s.Config.Warnings() {
+			fault := w.Error
+			t.prefix(s.Name, &fault)
+			if fault.File == t.source.file && s.Config.source.lines[w.Key] == 0 { // a key that is not written
+				fault.Line = t.source.line(fault.Key)
+			}
+			if once := fmt.Sprint(fault.File, fault.Line, fault.Text); !seen[once] {
+				seen[once] = true
+				all = append(all, Warning{fault, w.Note})
+			}
+		}
+	}
+	return all
+}
+
 func (t *Topology) prefix(name string, e *Error) {
 	if e.File == t.source.file {
 		e.Key = strings.TrimSuffix("switches."+name+"."+e.Key, ".")

@@ -4,4 +4,5 @@
 //	export.go  Write: what both engines need, and what has no counterpart
 //	clab.go    containerlab's topology file
 //	kne.go     KNE's topology file
+//	dot.go     Graph: the lab as a picture, in the language of Graphviz
 package labexport

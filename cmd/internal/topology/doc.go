@@ -11,6 +11,7 @@
 //	exec.go   a program inside a node
 //	use.go    a lab for a run: one that is up, or one of its own
 //	state.go  the state file of a lab
+//	list.go   all labs of this user
 //
 // A lab is up as long as its keeper lives. The keeper holds the lock of the lab's state file and is the parent of its
 // switches, which the kernel kills when the keeper dies. Where the lock is free, everything of the lab is a leftover.

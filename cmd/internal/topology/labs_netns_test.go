@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
@@ -183,6 +184,10 @@ func refusedTopologies(r *rig) {
 	r.runRefused("no such file", "lab", "up", "no-such-lab.yaml")
 
 	s := r.up(path, name)
+	if got := r.run("lab", "ls"); !regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(name) + ` +up +3 +2 +` + path + `$`).
+		MatchString(got) {
+		r.t.Errorf("lab ls says %s", got)
+	}
 	r.runRefused("lab "+name+" is up already: pfcswitch lab down "+path, "lab", "up", path)
 	r.runRefused("has no node h9: there are s1, h1, h2", "lab", "exec", path, "h9", "true")
 	if status := r.command("lab", "exec", name, "h1", "sh", "-c",
@@ -213,6 +218,9 @@ func killedKeeper(r *rig) {
 	s := r.up(path, name)
 	kill(s.Keeper)
 	r.waitProcessesEnded(name)
+	if got := r.run("lab", "ls"); !regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(name) + ` +killed `).MatchString(got) {
+		r.t.Errorf("lab ls says %s", got)
+	}
 	r.runRefused("its keeper was killed", "lab", "exec", path, "h1", "true")
 	if got := r.run("lab", "down", path); !strings.Contains(got, "its keeper was killed; what it left is gone") {
 		r.t.Errorf("down says %s", got)
