@@ -183,10 +183,10 @@ with_tests() {
   go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' ./...
 }
 
-# The state machines start no goroutine and take no lock, which archtest sees to. So they are tested without the race
-# detector, which makes their tests up to ten times slower.
+# The state machines and cmd/internal/simulation start no goroutine and take no lock, which archtest sees to. So they are
+# tested without the race detector, which makes their tests up to ten times slower.
 readonly sequential=(./buffer ./deadlock ./headroom ./lldp ./lldp/dcbx ./macctl ./dataplane ./dataplane/bridge
-  ./dataplane/sched ./dataplane/trunk ./cmd/internal/archtest)
+  ./dataplane/sched ./dataplane/trunk ./dataplane/sim ./cmd/internal/simulation ./cmd/internal/archtest)
 
 # One go test runs all packages, so that one compiles while another runs. The tests on real links are left out by name, so
 # no other test may have their names. Stage lint vets the tests.
@@ -223,16 +223,21 @@ readonly alone=(TestBystandersOfAStorm TestOverload TestIdleCost TestScrapeCost 
 readonly last_folders=(./cmd/internal/readme)
 
 # These parallel tests take longest. Each is a run of its own, before all others: at the end no CPU waits for one of them.
-readonly long=(TestFastPathKeepsOrder TestChaos TestNobodyNoticesTheFastPath TestTCP)
+# The plain ones send so many frames that the race detector makes them take five times as long, so they run without it.
+# TestFastPathKeepsOrder runs with it, too, with a fifteenth of the frames.
+readonly raced=(TestChaos TestNobodyNoticesTheFastPath TestFastPathKeepsOrder) plain=(TestFastPathKeepsOrder TestTCP)
+readonly long=("${raced[@]}" TestTCP)
+readonly long_folder=./cmd/internal/acceptance
 
-# runs prints a line for each run of a test program: its folder and its tests. "parallel" are the long ones, then twelve
-# tests of a folder at a time, folders with many tests first; "last" and "alone" are the others.
+# runs prints a line for each run of a test program: its folder, its tests and the folder of the program. "parallel" are
+# the long ones, then twelve tests of a folder at a time, folders with many tests first; "last" and "alone" are the
+# others.
 runs() {
-  local folder of_folder here name
-  [[ $1 != parallel ]] || for name in "${long[@]}"; do
-    # shellcheck disable=SC2046 # the names of Go files have no blanks
-    echo "$(dirname "$(grep -l "^func $name(" $(netns_files))") $name"
-  done
+  local folder of_folder here
+  if [[ $1 == parallel ]]; then
+    printf '%s tests\n' "${raced[@]/#/$long_folder }"
+    printf '%s plain\n' "${plain[@]/#/$long_folder }"
+  fi
   while read -r folder; do
     of_folder=$(tests_in "$folder"/*_netns_test.go)
     if [[ " ${last_folders[*]} " == *" $folder "* ]]; then
@@ -253,14 +258,15 @@ in_turns() {
   awk -v folder="$1" '{ name[NR] = $1 }
     END { n = int((NR + 11) / 12)
       for (i = 1; i <= NR; i++) { r = i % n; of[r] = of[r] (of[r] == "" ? "" : "|") name[i] }
-      for (r = 0; r < n; r++) print folder, of[r] }'
+      for (r = 0; r < n; r++) print folder, of[r], "tests" }'
 }
 
-# run_tests FOLDER NAMES runs tests and prints their output in one piece.
+# run_tests FOLDER NAMES PROGRAMS runs tests and prints their output in one piece.
 run_tests() {
   local status=0 said
   said=$(mktemp "$WORK/said.XXXXXX")
-  (cd "$1" && go tool test2json -t -p "pfcswitch/${1#./}" "$WORK/tests/${1##*/}.test" -test.v=test2json \
+  [[ $3 == plain ]] || export ASSIST_FRAMES=20000
+  (cd "$1" && go tool test2json -t -p "pfcswitch/${1#./}" "$WORK/$3/${1##*/}.test" -test.v=test2json \
     -test.paniconexit0 -test.timeout=10m -test.run="^($2)\$") >"$said" || status=1
   flock "$WORK" cat "$said"
   rm "$said"
@@ -279,6 +285,7 @@ real_link_tests() {
 
 netns_tests() {
   local status=0
+  go test -c -vet=off -ldflags="-s -w" -o "$work/plain/" "$long_folder" >&2 || status=1
   real_link_tests parallel 3 || status=1
   real_link_tests last 1 || status=1
   return "$status"
