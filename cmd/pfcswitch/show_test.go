@@ -43,7 +43,7 @@ func TestWatchdogCheck(t *testing.T) {
 		must(t, api.WriteJSON(w, &api.Watchdog{Header: api.Header{Schema: api.Schema},
 			Queues: []api.WatchdogQueue{{Port: "p1", State: "operational"}, {Port: "p2", State: <-states}}}))
 	})}
-	go server.Serve(l)
+	go func() { _ = server.Serve(l) }()
 	t.Cleanup(func() { must(t, server.Close()) })
 	for _, tt := range []struct {
 		state, flags string
