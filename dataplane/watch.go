@@ -94,6 +94,9 @@ func (s *Switch) Suspects() bridge.PortSet {
 	return all
 }
 
+// Suspicious reports whether Suspects would name a port.
+func (s *Switch) Suspicious() bool { return !s.suspects.Empty() }
+
 // BreakDeadlock gives an order for a queue of port i: with ignoreXoff, XOFF is counted and not obeyed; with discard,
 // the queue's frames are dropped too. With neither, it ends the order. A link that goes down ends the order too.
 func (s *Switch) BreakDeadlock(i int, queue uint8, ignoreXoff, discard bool, now int64) {

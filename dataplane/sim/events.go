@@ -10,6 +10,7 @@ const (
 	obey               // the host that sends on a wire obeys the oldest MAC Control frame that it has received
 	look               // whether the run goes on
 	change             // a fault begins or ends; wire is its number
+	watch              // the watcher of a switch looks; wire is the number of the node
 )
 
 // An event is something that happens at a wire.

@@ -278,6 +278,11 @@ func (f *Fabric) step() {
 		f.look()
 	case change:
 		f.change(int(e.wire))
+	case watch:
+		if n := f.nodes[e.wire].sw; n.watchAt == e.at {
+			n.watchAt = never
+			f.watch(n)
+		}
 	}
 }
 

@@ -18,7 +18,14 @@ type switchNode struct {
 	ports      []switchPort   // by number
 	rooms      bridge.PortSet // ports with frames that wait for buffer
 	departures uint64         // Switch.Departures, when those were last offered to the buffer
+	number     int32          // of the node
+	watcher    Watcher
+	watchAt    int64 // of the event watch that counts
 }
+
+// A Watcher watches the queues of a switch for deadlocks, and may give it orders. It gets the ports of Switch.Suspects,
+// if there are any, and returns when it has to look next, in ns; math.MaxInt64: when there are some.
+type Watcher func(suspects bridge.PortSet, now int64) (next int64)
 
 type switchPort struct {
 	name     string
@@ -32,7 +39,7 @@ const none = -1
 // AddSwitch adds a switch with ports 0 to n-1, all up. The Fabric drives it from now on, with a delay of 0 at all of
 // its ports: delays are those of the links.
 func (f *Fabric) AddSwitch(name string, sw *dataplane.Switch, n int) (number int, err error) {
-	s := &switchNode{name: name, sw: sw}
+	s := &switchNode{name: name, sw: sw, number: int32(len(f.nodes)), watchAt: never}
 	for i := range n {
 		c, ok := sw.PortConfig(i)
 		if !ok || c.Speed == 0 || c.Delay != 0 || c.TAP {
@@ -43,6 +50,29 @@ func (f *Fabric) AddSwitch(name string, sw *dataplane.Switch, n int) (number int
 	sw.LimitSendCalls(1)
 	f.nodes = append(f.nodes, node{sw: s})
 	return len(f.nodes) - 1, nil
+}
+
+// Watch has a switch watched.
+func (f *Fabric) Watch(n int, w Watcher) {
+	f.nodes[n].sw.watcher = w
+	f.watch(f.nodes[n].sw)
+}
+
+// watch has the watcher of a switch look, and carries out its orders.
+func (f *Fabric) watch(n *switchNode) {
+	if at := n.watcher(n.sw.Suspects(), f.now); at < n.watchAt {
+		n.watchAt = max(at, f.now+1)
+		f.events.add(n.watchAt, watch, n.number)
+	}
+	n.sw.Tick(f.now)
+	f.serve(n, nil)
+}
+
+// reportSuspects has the watcher of a switch look if a queue may be stuck.
+func (f *Fabric) reportSuspects(n *switchNode) {
+	if n.watcher != nil && n.sw.Suspicious() {
+		f.watch(n)
+	}
 }
 
 // disconnect takes the ports without a link down.
@@ -77,6 +107,7 @@ func (f *Fabric) receiveAtSwitch(n *switchNode, i int, t *transit) {
 	n.sw.Store(f.moves)
 	n.sw.Tick(f.now)
 	f.serve(n, nil)
+	f.reportSuspects(n)
 }
 
 func etherType(b []byte) uint16 { return uint16(b[12])<<8 | uint16(b[13]) }
@@ -194,4 +225,5 @@ func (f *Fabric) sendAtSwitch(n *switchNode, i int) {
 	f.transmit(n, i, nil)
 	n.sw.Tick(f.now)
 	f.serve(n, nil)
+	f.reportSuspects(n)
 }

@@ -20,17 +20,17 @@ type watchdog struct {
 	log    *slog.Logger // which keeps nobody waiting
 	runner *runner.Runner
 	dog    *deadlock.Watchdog
-	view   switchView
+	view   SwitchView
 	idle   map[string]bool // ports whose watchdog is configured and watches no queue; of configure alone
 	wake   chan struct{}
 	stop   chan struct{}
 	done   chan struct{} // nil where it never ran
 }
 
-// A switchView is the switch for the deadlock watchdog.
-type switchView struct{ sw *dataplane.Switch }
+// A SwitchView is the switch for the deadlock watchdog.
+type SwitchView struct{ Switch *dataplane.Switch }
 
-var _ deadlock.Switch = (*switchView)(nil)
+var _ deadlock.Switch = (*SwitchView)(nil)
 
 func newWatchdog(log *slog.Logger) *watchdog {
 	g := &watchdog{log: log, wake: make(chan struct{}, 1), stop: make(chan struct{})}
@@ -77,7 +77,7 @@ func (g *watchdog) run() {
 // look polls, and returns when the next poll is due.
 func (g *watchdog) look() (next int64) {
 	g.act(func(now int64) {
-		suspects := g.view.sw.Suspects()
+		suspects := g.view.Switch.Suspects()
 		for i := range suspects.All() {
 			g.dog.Notify(i, now)
 		}
@@ -91,7 +91,7 @@ func (g *watchdog) look() (next int64) {
 func (g *watchdog) act(f func(now int64)) {
 	var reported []deadlock.Event
 	g.runner.Act(func(sw *dataplane.Switch) {
-		g.view.sw = sw
+		g.view.Switch = sw
 		f(runner.Now())
 		for _, e := range g.dog.Events() {
 			if kind, ok := reportedKinds[e.Kind]; ok {
@@ -137,7 +137,7 @@ func (g *watchdog) configure(c *config.Config, numbers map[string]int, ports map
 		}
 		for i := range c.Ports {
 			p, n := &c.Ports[i], numbers[c.Ports[i].Name]
-			queues := watchedQueues(ports[n])
+			queues := WatchedQueues(ports[n])
 			if fault := g.dog.Set(n, p.Name, queues, p.Watchdog.Config, now); fault != nil && err == nil {
 				err = fmt.Errorf("port %s: %w", p.Name, fault)
 			}
@@ -162,9 +162,9 @@ func (g *watchdog) save(numbers map[string]int, ports map[int]dataplane.PortConf
 	})
 }
 
-// watchedQueues are the lossless egress queues of a port, bit n = queue n, as the data plane has them. A port whose
+// WatchedQueues are the lossless egress queues of a port, bit n = queue n, as the data plane has them. A port whose
 // link blocks MAC Control frames has none.
-func watchedQueues(p dataplane.PortConfig) uint16 {
+func WatchedQueues(p dataplane.PortConfig) uint16 {
 	switch {
 	case p.TAP: // the host's own stack pauses nobody
 	case p.Mode == macctl.ModePFC:
@@ -188,16 +188,18 @@ func (g *watchdog) retired() (all []deadlock.Status) {
 }
 
 // Read implements deadlock.Switch.
-func (s *switchView) Read(port int, queue uint8, now int64, r *deadlock.QueueState) {
-	s.sw.ReadWatch(port, queue, now, (*dataplane.WatchReading)(r))
+func (s *SwitchView) Read(port int, queue uint8, now int64, r *deadlock.QueueState) {
+	s.Switch.ReadWatch(port, queue, now, (*dataplane.WatchReading)(r))
 }
 
 // NotifyPaused implements deadlock.Switch.
-func (s *switchView) NotifyPaused(port int, queue uint8, on bool) { s.sw.NotifyPaused(port, queue, on) }
+func (s *SwitchView) NotifyPaused(port int, queue uint8, on bool) {
+	s.Switch.NotifyPaused(port, queue, on)
+}
 
 // Order implements deadlock.Switch.
-func (s *switchView) Order(port int, queue uint8, o deadlock.Order, now int64) {
-	s.sw.BreakDeadlock(port, queue, o != deadlock.Obey, o == deadlock.Discard, now)
+func (s *SwitchView) Order(port int, queue uint8, o deadlock.Order, now int64) {
+	s.Switch.BreakDeadlock(port, queue, o != deadlock.Obey, o == deadlock.Discard, now)
 }
 
 // reportedKinds are the watchdog events that a person should know, with their names. A queue that was stuck for a

@@ -30,7 +30,7 @@ func newWatchedSwitch(t testing.TB, yaml string) *watchedSwitch {
 	o, err := NewOfflineSwitch(s.cfg)
 	must(t, err)
 	t.Cleanup(func() { must(t, o.Close()) })
-	s.sw, s.view.sw = o.sw, o.sw
+	s.sw, s.view.Switch = o.sw, o.sw
 	for i := range s.cfg.Ports {
 		s.ports[i], _ = s.sw.PortConfig(i)
 	}
@@ -54,7 +54,7 @@ func newBenchSwitch(b *testing.B) *watchedSwitch {
 func (s *watchedSwitch) watch(t testing.TB, now int64) {
 	for i := range s.cfg.Ports {
 		s.dog.Remove(i, now)
-		must(t, s.dog.Set(i, s.cfg.Ports[i].Name, watchedQueues(s.ports[i]), s.cfg.Ports[i].Watchdog.Config, now))
+		must(t, s.dog.Set(i, s.cfg.Ports[i].Name, WatchedQueues(s.ports[i]), s.cfg.Ports[i].Watchdog.Config, now))
 	}
 	s.dog.Events()
 }

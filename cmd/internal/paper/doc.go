@@ -4,5 +4,6 @@
 //	dt.go           where Dynamic Threshold leaves its queues
 //	dsh.go          the burst that is absorbed before PFC, with shared and with static headroom
 //	deadlock.go     the load above which circles of switches lock up
+//	spreading.go    whom a receiver that stops holds, with and without a watchdog
 //	headroomuse.go  how much of the headroom is ever used
 package paper

@@ -40,7 +40,7 @@ type Result struct {
 func (r *Result) add(cells ...string) { r.Rows = append(r.Rows, cells) }
 
 // Studies are all studies, in the order in which they are listed.
-var Studies = []Study{dynamicThreshold, sharedHeadroom, headroomUse, deadlockThreshold}
+var Studies = []Study{dynamicThreshold, sharedHeadroom, headroomUse, deadlockThreshold, pauseSpreading}
 
 // Find returns the study with a name.
 func Find(name string) (*Study, error) {

@@ -16,7 +16,6 @@ import (
 	"pfcswitch/dataplane/bridge"
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/dataplane/sim"
-	"pfcswitch/deadlock"
 	"pfcswitch/macctl"
 )
 
@@ -142,11 +141,6 @@ func (f *fabric) checkPort(c *config.Config, p *config.Port) error {
 			"(pfcswitch lab up)")
 	case p.Speed == 0:
 		return c.Errorf(key+".speed", "none: a link with traffic needs a speed: write one, such as 10G")
-	case f.real:
-		return nil
-	case p.Watchdog.Slow, p.Watchdog.Fast && p.Watchdog.Action != deadlock.Alert:
-		return c.Errorf(key+".watchdog", "%v: virtual time has no deadlock watchdog, and would deadlock where the "+
-			"switch does not: write action: alert and slow: off", p.Watchdog.Action)
 	}
 	return nil
 }
@@ -175,6 +169,9 @@ func (f *fabric) addSwitches() error {
 			}
 		}
 		if s.node, err = f.AddSwitch(s.name, s.sw, len(s.config.Ports)); err != nil {
+			return err
+		}
+		if err := f.watch(s); err != nil {
 			return err
 		}
 	}

@@ -123,9 +123,11 @@ func (r *Report) AddFlow(f demo.Flow, inOrder, whole bool) {
 	}
 }
 
-// losesNothing reports whether no lossless frame may be missing: none is held for ever, and no link goes down.
+// losesNothing reports whether no lossless frame may be missing: none is held for ever, no watchdog discards any or has
+// a peer send on, and no link goes down.
 func (f *fabric) losesNothing(r *Report) bool {
-	return !r.Deadlock && !slices.ContainsFunc(f.topology.Faults, func(t config.LabFault) bool { return t.Flap != "" })
+	return !r.Deadlock && !slices.ContainsFunc(f.switches, (*labSwitch).acts) &&
+		!slices.ContainsFunc(f.topology.Faults, func(t config.LabFault) bool { return t.Flap != "" })
 }
 
 // keepsOrder reports whether no trunk spreads the frames of a flow over its members.

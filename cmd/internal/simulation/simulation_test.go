@@ -214,8 +214,6 @@ func TestRefused(t *testing.T) {
 		{"no speed", strings.Replace(pair, "10G", "none", 1) + flow, "switches.s1.ports.p2.speed: "},
 		{"a host's stack", strings.Replace(pair, "preset: roce", "preset: roce, ports: {t: {kind: tap}}", 1) + flow,
 			"ports.t.kind: tap: virtual time has no host's stack"},
-		{"a watchdog that acts", strings.Replace(pair, "preset: roce", "preset: roce, watchdog: {action: drop}", 1) +
-			flow, "watchdog: drop: virtual time has no deadlock watchdog"},
 		{"hosts joined", strings.Replace(pair, "h2: {}", "h2: {}, h3: {}, h4: {}", 1) + "  l3: {ends: [h3, h4]}\n" +
 			flow, "lab.yaml:7: links.l3.ends: h3:eth0: a host in virtual time has one link"},
 		{"one address twice", strings.Replace(pair, "h1: {}, h2: {}",

@@ -1,0 +1,47 @@
+package simulation
+
+import (
+	"slices"
+
+	"pfcswitch/cmd/internal/config"
+	"pfcswitch/cmd/internal/daemon"
+	"pfcswitch/dataplane/bridge"
+	"pfcswitch/deadlock"
+)
+
+// acts reports whether the deadlock watchdog of a port does more than tell.
+func acts(p *config.Port) bool {
+	return p.Watchdog.Fast && (p.Watchdog.Action != deadlock.Alert || p.Watchdog.Slow)
+}
+
+// watch runs the deadlock watchdog of a switch, where it acts at one of its ports.
+func (f *fabric) watch(s *labSwitch) error {
+	if f.real || !s.acts() {
+		return nil
+	}
+	dog := deadlock.New(&daemon.SwitchView{Switch: s.sw})
+	for i := range s.config.Ports {
+		p := &s.config.Ports[i]
+		c, _ := s.sw.PortConfig(i)
+		if !acts(p) {
+			continue
+		}
+		if err := dog.Set(i, p.Name, daemon.WatchedQueues(c), p.Watchdog.Config, f.Now()); err != nil {
+			return err
+		}
+	}
+	f.Watch(s.node, func(suspects bridge.PortSet, now int64) (next int64) {
+		for i := range suspects.All() {
+			dog.Notify(i, now)
+		}
+		dog.Poll(now)
+		dog.Events() // nobody reads them
+		return dog.Next()
+	})
+	return nil
+}
+
+// acts reports whether the watchdog of one of the ports does more than tell.
+func (s *labSwitch) acts() bool {
+	return slices.ContainsFunc(s.config.Ports, func(p config.Port) bool { return acts(&p) })
+}
