@@ -5,5 +5,6 @@
 //	dsh.go          the burst that is absorbed before PFC, with shared and with static headroom
 //	deadlock.go     the load above which circles of switches lock up
 //	spreading.go    whom a receiver that stops holds, with and without a watchdog
+//	hdrm.go         calculated headroom beside what comes after XOFF
 //	headroomuse.go  how much of the headroom is ever used
 package paper

@@ -40,7 +40,8 @@ type Result struct {
 func (r *Result) add(cells ...string) { r.Rows = append(r.Rows, cells) }
 
 // Studies are all studies, in the order in which they are listed.
-var Studies = []Study{dynamicThreshold, sharedHeadroom, headroomUse, deadlockThreshold, pauseSpreading}
+var Studies = []Study{dynamicThreshold, sharedHeadroom, headroomUse, deadlockThreshold, pauseSpreading,
+	calculatedHeadroom}
 
 // Find returns the study with a name.
 func Find(name string) (*Study, error) {
