@@ -15,7 +15,7 @@ var groups = []struct {
 	title    string
 	commands []string
 }{
-	{"The switch:", []string{"run", "check", "apply", "schema", "nic", "health"}},
+	{"The switch:", []string{"run", "check", "apply", "schema", "import", "nic", "health"}},
 	{"What it does:", []string{"show", "top", "events", "web", "clear"}},
 	{"When something is wrong:", []string{"doctor", "linkcheck", "explain", "capture"}},
 	{"Demos, labs, traffic:", []string{"demo", "lab", "sim", "send", "sink"}},
