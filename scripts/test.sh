@@ -218,7 +218,7 @@ stage_unit() {
 # what is lost, or comes after XOFF, where the switch itself is late; how long a bystander is held; captures that must
 # miss nothing; a buffer that has to drain under load. The commands of README, which a person runs one at a time, are run after the others.
 readonly alone=(TestBystandersOfAStorm TestOverload TestIdleCost TestScrapeCost TestHeldPriorityStopsNoOther
-  TestTimesOfNotification TestShowUnderLoad TestLabs TestHostNIC TestApplyGrowsRings TestTunnel
+  TestTimesOfNotification TestShowUnderLoad TestLabs TestHostNIC TestApplyGrowsRings TestMachines
   TestKilledSwitchHoldsItsPeers TestObedientSendersLoseNothing TestApplyToAFullPool TestCapture TestSlowCaptureNeverBlocks
   TestHeadroomIsChecked TestHostNICMeasures TestEveryKeyChangesUnderLoad)
 readonly last_folders=(./cmd/internal/readme)

@@ -12,6 +12,7 @@ import (
 
 	"pfcswitch/cmd/internal/config"
 	"pfcswitch/cmd/internal/daemon"
+	"pfcswitch/cmd/internal/privilege"
 )
 
 func runCommand() *cobra.Command {
@@ -28,6 +29,7 @@ func runCommand() *cobra.Command {
 			"  pfcswitch run --port eth1 --port eth2 --metrics 127.0.0.1:9810",
 		Args: checkArguments,
 		RunE: untilSignal(func(cmd *cobra.Command, _ []string) error {
+			_ = privilege.Bound() // Confine tries again what failed, and reports why
 			cfg, err := chooseConfig(cmd.Context(), file, ports, metrics)
 			if err != nil {
 				return err

@@ -45,7 +45,7 @@ func (r *Rig) column(c *api.Client, n int) string {
 			at = strings.Index(line, "ASSIST")
 		} else if strings.HasPrefix(line, PortName(n)+" ") {
 			said, _, _ := strings.Cut(line[at:], "  ")
-			return said
+			return strings.TrimSpace(said)
 		}
 	}
 	return "there is no such port"

@@ -92,7 +92,7 @@ func (c *checker) read(h Received) (f macctl.EchoFrame, ours bool) {
 	if c.o.Format.RecognizesEcho(h.Data) {
 		f, reason := c.o.Format.ParseEcho(h.Data, c.wire.Address())
 		ours = reason == macctl.ReasonNone && f.Answer && f.Session == c.session
-		if a, late := c.overdue[f.Sequence]; ours && late {
+		if a, late := c.overdue[f.Sequence]; ours && late && f.ReceivedPath == c.way {
 			delete(c.overdue, f.Sequence)
 			a.EchoFrame, a.received = f, h.Stamp
 			c.late = append(c.late, a)

@@ -83,6 +83,7 @@ type checker struct {
 	peer          [6]byte
 	controlPasses bool              // both ways
 	overdue       map[uint32]answer // round trips without an answer within the patience, by sequence number
+	way           macctl.EchoPath   // of round trips
 	late          []answer          // answers to those
 	counts        linkCounts
 	report        *api.LinkCheck

@@ -250,14 +250,15 @@ const longestTrip = 2e9
 
 // trips makes the round trips, and returns the answers. The next one starts when the last is answered, or is overdue.
 func (c *checker) trips(way macctl.EchoPath, r *api.LinkTrip) (answers []answer) {
-	c.overdue = map[uint32]answer{}
+	c.overdue, c.way = map[uint32]answer{}, way
 	for range c.o.Count {
 		c.rest(macctl.EchoInterval)
 		r.Asked++
 		a, ok := c.requestOnce(request{path: way, answerPath: way})
-		if ok {
+		switch {
+		case ok:
 			answers = append(answers, a)
-		} else {
+		case a.sent != 0: // it has left
 			c.overdue[c.sequence] = a
 		}
 	}

@@ -22,6 +22,29 @@ type Needs struct {
 	ForeignFiles bool // to use files that belong to another user, as root may
 }
 
+// Bound gives up what no switch needs of the rights that a program may get that this process starts. Each of some 35
+// capabilities interrupts every thread and waits for it, so this is for the start: a switch that works has many threads.
+func Bound() error {
+	return dropBound(append(slices.Clone(kept), cap.SYS_ADMIN, cap.DAC_OVERRIDE))
+}
+
+// dropBound leaves no other capabilities in the bounding set.
+func dropBound(keep []cap.Value) error {
+	if may, err := cap.GetProc().GetFlag(cap.Effective, cap.SETPCAP); err != nil || !may {
+		return err
+	}
+	var surplus []cap.Value
+	for c := range cap.MaxBits() {
+		if is, err := cap.GetBound(c); err == nil && is && !slices.Contains(keep, c) {
+			surplus = append(surplus, c)
+		}
+	}
+	if err := cap.DropBound(surplus...); err != nil {
+		return fmt.Errorf("bound the capabilities of this process: %w", err)
+	}
+	return nil
+}
+
 // Confine gives up the rights that a switch with open listeners does not need, in every thread and for good:
 // capabilities other than kept, programs with more rights (no_new_privs), and system calls that a switch never makes,
 // which fail with EPERM from then on.
@@ -38,18 +61,21 @@ func Confine(n Needs) error {
 	return errors.Join(dropCapabilities(keep), filterCalls(calls))
 }
 
-// dropCapabilities leaves the bounding set as it is: it says what a program that is started may get, and no_new_privs
-// gives it nothing. Each of its 41 bits would interrupt every thread and wait for it, for seconds on a busy machine.
 func dropCapabilities(keep []cap.Value) error {
 	have, want := cap.GetProc(), cap.NewSet()
+	var left []cap.Value
 	for _, c := range keep {
 		if has, err := have.GetFlag(cap.Permitted, c); err == nil && has {
+			left = append(left, c)
 			if err := want.SetFlag(cap.Permitted, true, c); err != nil {
 				return err
 			}
 		}
 	}
 	if err := want.Fill(cap.Effective, cap.Permitted); err != nil {
+		return err
+	}
+	if err := dropBound(left); err != nil {
 		return err
 	}
 	if err := want.SetProc(); err != nil {

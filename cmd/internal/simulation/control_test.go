@@ -7,7 +7,7 @@ import (
 )
 
 // Flows with cc: dcqcn are notified, slow down, and stand in the report; others do not.
-func TestDCQCN(t *testing.T) {
+func TestDCQCNFile(t *testing.T) {
 	const text = `name: a
 switches: {s1: {preset: roce}}
 hosts: {h1: {}, h2: {}, h3: {}, h4: {}}
