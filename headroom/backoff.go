@@ -4,8 +4,8 @@ import "time"
 
 // A Probe whose switch is idle measures ever more rarely once it has fewSamples, and steadySamples answers in a row
 // have changed nothing by more than a part of 1/steadyShare. The time between two requests doubles up to rarest. The
-// Probe measures as often as before as soon as a frame comes, or anything changes. Of few samples the 99.9 % value is the
-// largest. That of a full window may be larger yet: requests that are frequent again find it, in two minutes.
+// Probe measures as often as before as soon as a frame comes, or anything changes. Of few samples the 99.9 % value is
+// the largest. That of a full window may be larger yet: requests that are frequent again find it, in two minutes.
 const (
 	fewSamples    = windowSamples / 4
 	steadySamples = lowerAfter * perInterval

@@ -186,7 +186,7 @@ with_tests() {
 # The state machines, simulations and configurations start no goroutine and take no lock, which archtest sees to. So they
 # are tested without the race detector, which makes their tests up to ten times slower.
 readonly sequential=(./buffer ./deadlock ./headroom ./lldp ./lldp/dcbx ./macctl ./dataplane ./dataplane/bridge
-  ./dataplane/sched ./dataplane/trunk ./dataplane/sim ./cmd/internal/simulation
+  ./dataplane/sched ./dataplane/trunk ./dataplane/sim ./cmd/internal/simulation ./cmd/internal/paper
   ./cmd/internal/config ./cmd/internal/archtest)
 
 # One go test runs all packages, so that one compiles while another runs. The tests on real links are left out by name, so

@@ -79,8 +79,12 @@ func (d *Daemon) Run(ctx context.Context) {
 		if d.renegotiate.Swap(false) {
 			d.negotiate(ctx)
 		}
+		wait := rescanPeriod
+		if rest, more := d.attachLater(); more {
+			wait = rest
+		}
 		d.mu.Unlock()
-		scan.Reset(rescanPeriod)
+		scan.Reset(wait)
 		for idle := true; idle; {
 			select {
 			case <-ctx.Done():
@@ -107,7 +111,7 @@ func (d *Daemon) rescanNeeded() (needed, soon bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	changed, passing := d.programsChanged()
-	needed = changed || d.speedChanged || len(d.replacedNetns()) > 0
+	needed = changed || d.speedChanged || len(d.replacedNetns()) > 0 || d.anyWaits()
 	return needed, passing || slices.ContainsFunc(d.cfg.Ports, inNamespace)
 }
 
