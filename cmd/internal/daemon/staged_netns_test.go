@@ -236,8 +236,8 @@ func TestReadersDoNotWait(t *testing.T) {
 	}
 }
 
-// A port whose programs in the kernel have to wait opens without them. They come later, under load, and no frame is lost
-// or overtaken.
+// A port whose programs in the kernel have to wait opens without them. They come later, under load, and no frame is
+// lost or overtaken.
 func TestProgramsComeLater(t *testing.T) {
 	labtest.Require(t)
 	if labtest.OneUser(t) {
