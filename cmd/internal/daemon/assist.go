@@ -157,8 +157,8 @@ func (d *Daemon) anyWaits() bool {
 }
 
 // attachToOpen attaches the programs of a port that receives already, or gives it deep rings where that fails. The
-// program at the interface comes first: until it knows its settings it does nothing, and a filter without it would count
-// frames as missed.
+// program at the interface comes first: until it knows its settings it does nothing, and a filter without it would
+// count frames as missed.
 func (d *Daemon) attachToOpen(p *portLink) {
 	a := d.attachPrograms(p)
 	if a == nil {
