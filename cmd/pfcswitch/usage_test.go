@@ -99,7 +99,7 @@ func TestHelpIsPlain(t *testing.T) {
 	var visit func(c *cobra.Command)
 	visit = func(c *cobra.Command) {
 		usage := c.UsageString()
-		for _, word := range []string{"(default [", "stringArray", "uints", "uint8", "uint16", "float"} {
+		for _, word := range []string{"(default [", "(default )", "stringArray", "uints", "uint8", "uint16", "float"} {
 			if strings.Contains(usage, word) {
 				t.Errorf("%s: its help says %q:\n%s", c.CommandPath(), word, usage)
 			}

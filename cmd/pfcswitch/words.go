@@ -42,7 +42,11 @@ func speakPlainly(root *cobra.Command) {
 // plainDefaults writes default values of lists without brackets, and that of an empty one not at all.
 func plainDefaults(c *cobra.Command) {
 	for _, set := range []*pflag.FlagSet{c.Flags(), c.PersistentFlags()} {
-		set.VisitAll(func(f *pflag.Flag) { f.DefValue = strings.Trim(f.DefValue, "[]") })
+		set.VisitAll(func(f *pflag.Flag) {
+			if f.DefValue != "[]" || f.Value.Type() == "uintSlice" { // pflag leaves out "[]" of the other types by itself
+				f.DefValue = strings.Trim(f.DefValue, "[]")
+			}
+		})
 	}
 	for _, sub := range c.Commands() {
 		plainDefaults(sub)
