@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -87,15 +88,24 @@ func (o *showFlags) showNoun(c *cobra.Command) {
 	var detail, check bool
 	c.Args = checkArguments
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
+		if check && o.every > 0 {
+			return notRun("", errors.New("show watchdog: --check looks once: leave out --watch"))
+		}
 		r, err := o.show(cmd, c.Use, since, textOf(detail))
-		if w, ok := r.(*api.Watchdog); ok && check && !w.Quiet() {
+		switch w, _ := r.(*api.Watchdog); {
+		case !check:
+			return err
+		case err != nil:
+			return notRun("", err)
+		case !w.Quiet():
 			return exit{1}
 		}
-		return err
+		return nil
 	}
 	switch c.Use {
 	case "watchdog":
-		c.Flags().BoolVar(&check, "check", false, "exit status 1 where a queue is stormed, or closed after storms")
+		c.Flags().BoolVar(&check, "check", false, "exit status 1 where a queue is stormed, or closed after storms; 2 where "+
+			"the switch could not be asked")
 	case "events":
 		c.Flags().Uint64Var(&since, "since", 0, "first event to show, by sequence number")
 	case "headroom":

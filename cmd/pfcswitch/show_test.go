@@ -58,4 +58,10 @@ func TestWatchdogCheck(t *testing.T) {
 			t.Errorf("%s %s: status %d, want %d\n%s", tt.state, tt.flags, status, tt.status, out)
 		}
 	}
+	for flags, want := range map[string]int{"-s " + socket + "x": 1, "--check -s " + socket + "x": couldNotRun,
+		"--check --priority 8 -s " + socket: couldNotRun, "--check --watch -s " + socket: couldNotRun} {
+		if out, status := run(t, showCommand(), append([]string{"watchdog"}, strings.Fields(flags)...)...); status != want {
+			t.Errorf("%s: status %d, want %d\n%s", flags, status, want, out)
+		}
+	}
 }
