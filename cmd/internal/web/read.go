@@ -18,9 +18,6 @@ import (
 	"pfcswitch/cmd/internal/api"
 )
 
-// maxAnswer bounds what is read from a switch, in bytes: enough for the state, or the history, of 256 ports.
-const maxAnswer = 16 << 20
-
 // SwitchAt returns the switch at an address: host:port of its metrics, or the path of its control socket, which has a
 // slash.
 func SwitchAt(address string) (Switch, error) {
@@ -98,11 +95,11 @@ func plainError(err error) error {
 
 // decode reads an answer from an untrusted sender.
 func decode[T any](r io.Reader, check func(*T) error) (*T, error) {
-	b, err := io.ReadAll(io.LimitReader(r, maxAnswer+1))
+	b, err := io.ReadAll(io.LimitReader(r, api.MaxAnswer+1))
 	switch {
 	case err != nil:
 		return nil, plainError(err)
-	case len(b) > maxAnswer:
+	case len(b) > api.MaxAnswer:
 		return nil, errors.New("its answer is too long to be that of a switch")
 	}
 	v := new(T)
