@@ -104,8 +104,8 @@ func (o *showFlags) showNoun(c *cobra.Command) {
 	}
 	switch c.Use {
 	case "watchdog":
-		c.Flags().BoolVar(&check, "check", false, "exit status 1 where a queue is stormed, or closed after storms; 2 where "+
-			"the switch could not be asked")
+		c.Flags().BoolVar(&check, "check", false, "exit status 1 where a queue is stormed, or closed after "+
+			"storms; 2 where the switch could not be asked")
 	case "events":
 		c.Flags().Uint64Var(&since, "since", 0, "first event to show, by sequence number")
 	case "headroom":

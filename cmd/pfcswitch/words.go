@@ -43,7 +43,7 @@ func speakPlainly(root *cobra.Command) {
 func plainDefaults(c *cobra.Command) {
 	for _, set := range []*pflag.FlagSet{c.Flags(), c.PersistentFlags()} {
 		set.VisitAll(func(f *pflag.Flag) {
-			if f.DefValue != "[]" || f.Value.Type() == "uintSlice" { // pflag leaves out "[]" of the other types by itself
+			if f.DefValue != "[]" || f.Value.Type() == "uintSlice" { // pflag itself leaves out "[]" of other types
 				f.DefValue = strings.Trim(f.DefValue, "[]")
 			}
 		})
