@@ -1,6 +1,7 @@
 package labexport
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -51,12 +52,25 @@ func Write(t *config.Topology, engine, folder string) (paths []string, missing [
 	}
 	for _, name := range slices.Sorted(maps.Keys(x.files)) {
 		path := filepath.Join(folder, name)
-		if err := os.WriteFile(path, x.files[name], 0o644); err != nil {
-			return paths, nil, err
+		if err := writeNew(path, x.files[name]); err != nil {
+			return nil, nil, err
 		}
 		paths = append(paths, path)
 	}
 	return paths, x.missing, nil
+}
+
+// writeNew writes a file that is not there yet: never one of the user's own.
+func writeNew(path string, text []byte) error {
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+	if errors.Is(err, os.ErrExist) {
+		return fmt.Errorf("%s: exists: remove it, or name another folder with -o", path)
+	}
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	return errors.Join(err, f.Close())
 }
 
 // nameInterfaces gives the interfaces of each node the names eth1, eth2, … in the order of the links: in a container

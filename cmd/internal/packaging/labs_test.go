@@ -67,7 +67,6 @@ type (
 		Endpoint  *clabEnd
 		Remote    string
 		VNI       int
-		DstPort   int `yaml:"dst-port"`
 		MTU       int
 	}
 	clabEnd struct{ Node, Interface, MAC string }
@@ -327,7 +326,6 @@ func TestLabFiles(t *testing.T) {
 
 // What an engine cannot have is refused, or listed with its line.
 func TestExportLists(t *testing.T) {
-	dir := labtest.TempDir(t)
 	const good = "name: a\nswitches: {s1: {}}\nhosts: {h1: {}}\nlinks: {l: {ends: [h1, \"s1:p\"], mtu: 1400}}\n" +
 		"faults: {f: {flap: l}}\nparts: {p: {address: 192.0.2.1, nodes: [s1]}}\n"
 	for _, tt := range []struct {
@@ -341,14 +339,19 @@ func TestExportLists(t *testing.T) {
 		{strings.ReplaceAll(good, "s1", "S1"), "kne", `:2: switches.S1: "S1" cannot name a pod`, 1},
 		{strings.Replace(good, "name: a", "name: a_b", 1), "kne", `:1: name: "a_b" cannot name a namespace`, 1},
 		{good, "clab --part q", ":6: parts: there is no q: take one of p", 1},
+		{strings.ReplaceAll(good, "s1", "lab"), "clab", "lab.yaml: exists: remove it, or name another folder with -o", 1},
 		{good, "gns3", `there is no engine "gns3": write clab or kne`, 1},
 	} {
+		dir := labtest.TempDir(t)
 		file := write(t, filepath.Join(dir, "lab.yaml"), tt.text)
 		args := strings.Fields("lab export " + tt.args + " " + file + " -o " + dir)
 		cmd := exec.Command(program(t), args...)
 		out, _ := cmd.CombinedOutput()
 		if !strings.Contains(string(out), tt.want) || cmd.ProcessState.ExitCode() != tt.status {
 			t.Errorf("%v: status %d\n%s\nwant %d and %q", args, cmd.ProcessState.ExitCode(), out, tt.status, tt.want)
+		}
+		if left, err := os.ReadFile(file); err != nil || string(left) != tt.text {
+			t.Errorf("%v: the file of the lab is %q, %v", args, left, err)
 		}
 	}
 }
