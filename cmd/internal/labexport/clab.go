@@ -39,10 +39,10 @@ func (x *export) clab() {
 		fmt.Fprintf(&b, "    - type: veth\n      endpoints:\n        - %s\n        - %s\n      mtu: %d\n",
 			x.clabEnd(l.Ends[0]), x.clabEnd(l.Ends[1]), l.MTU)
 	}
-	for i := range t.Tunnels {
+	for i := range t.Tunnels { // no port: releases of containerlab call it differently, and TunnelPort is their default
 		l := &t.Tunnels[i]
-		fmt.Fprintf(&b, "    - type: vxlan\n      endpoint: %s\n      remote: %q\n      vni: %d\n      dst-port: %d\n"+
-			"      mtu: %d\n", x.clabEnd(l.End), l.Remote, l.VNI, config.TunnelPort, l.MTU)
+		fmt.Fprintf(&b, "    - type: vxlan\n      endpoint: %s\n      remote: %q\n      vni: %d\n      mtu: %d\n",
+			x.clabEnd(l.End), l.Remote, l.VNI, l.MTU)
 	}
 	if len(t.Parts) > 0 {
 		x.miss(t.Errorf("parts", "this is the whole lab, on one machine: --part PART makes the file of one"))
