@@ -41,8 +41,13 @@ func (t *LabTunnel) Overhead() int {
 	return 14 + 4 + 8 + 8 + 40
 }
 
-// mostLabTunnels bounds the tunnels of a lab, which take turns in the low bits of the VNI.
-const mostLabTunnels = 1 << 12
+// tunnelVNI is the VXLAN network identifier of a link: the same in each version of a file, and another one in another
+// lab.
+func tunnelVNI(lab, link string) int {
+	hash := fnv.New32a()
+	_, _ = hash.Write([]byte(lab + "/" + link))
+	return int(hash.Sum32()%(1<<24-1)) + 1
+}
 
 func (r *labReader) readParts(v value) {
 	for _, entry := range v.pairs() {
@@ -114,9 +119,17 @@ func (r *labReader) checkParts() {
 		}
 	}
 	r.addHostsToParts()
+	used := map[string]bool{}
 	for _, node := range r.lab.Nodes() {
-		if len(r.lab.Parts) > 0 && r.lab.partOf[node] == "" {
+		part := r.lab.partOf[node]
+		used[part] = true
+		if len(r.lab.Parts) > 0 && part == "" {
 			fail("parts", "%s is in none: add it to the nodes of one", node)
+		}
+	}
+	for _, p := range r.lab.Parts {
+		if !used[p.Name] {
+			fail("parts."+p.Name, "has no node: name some, or remove the part")
 		}
 	}
 	r.checkTunnels()
@@ -138,22 +151,23 @@ func (r *labReader) addHostsToParts() {
 
 // checkTunnels compares what the file says of links with where their ends are.
 func (r *labReader) checkTunnels() {
-	tunnels := 0
+	links := map[int]string{}
 	for i := range r.lab.Links {
 		l := &r.lab.Links[i]
 		a, b := r.lab.partOf[l.Ends[0].Node], r.lab.partOf[l.Ends[1].Node]
 		switch key := "links." + l.Name + ".over"; {
 		case a != b:
-			tunnels++
+			vni := tunnelVNI(r.lab.Name, l.Name)
+			if other, taken := links[vni]; taken {
+				r.doc.fail(l.line, "links."+l.Name, "its tunnel and that of link %s have the identifier %d: name the "+
+					"link or the lab otherwise", other, vni)
+			}
+			links[vni] = l.Name
 		case l.over != "" && len(r.lab.Parts) == 0:
 			r.doc.fail(l.line, key, "the lab has no parts: write parts, each with the address of its machine")
 		case l.over != "":
 			r.doc.fail(l.line, key, "both ends are in part %s: remove over, or move one of the nodes", a)
 		}
-	}
-	if tunnels > mostLabTunnels {
-		r.doc.fail(1, "parts", "%d links lead from one part to another, and there may be %d: divide it otherwise",
-			tunnels, mostLabTunnels)
 	}
 }
 
@@ -202,9 +216,6 @@ func (t *Topology) Part(name string) (*Topology, error) {
 			part.Hosts = append(part.Hosts, h)
 		}
 	}
-	hash := fnv.New32a()
-	_, _ = hash.Write([]byte(t.Name))
-	vni := int(hash.Sum32()%(mostLabTunnels-1)+1) * mostLabTunnels // another lab has others
 	for _, l := range t.Links {
 		a, b := t.partOf[l.Ends[0].Node], t.partOf[l.Ends[1].Node]
 		if a == name && b == name {
@@ -215,11 +226,11 @@ func (t *Topology) Part(name string) (*Topology, error) {
 		}
 		for e, at := range []string{a, b} {
 			if at == name {
-				part.Tunnels = append(part.Tunnels, LabTunnel{Link: l.Name, End: l.Ends[e], VNI: vni, MTU: l.MTU,
-					Local: addresses[at], Remote: addresses[t.partOf[l.Ends[1-e].Node]]})
+				part.Tunnels = append(part.Tunnels, LabTunnel{Link: l.Name, End: l.Ends[e], MTU: l.MTU,
+					VNI: tunnelVNI(t.Name, l.Name), Local: addresses[at],
+					Remote: addresses[t.partOf[l.Ends[1-e].Node]]})
 			}
 		}
-		vni++
 	}
 	return part, nil
 }

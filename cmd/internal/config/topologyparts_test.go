@@ -51,11 +51,15 @@ func TestParts(t *testing.T) {
 			t.Errorf("got  %s\nwant %s", got, part.want)
 		}
 	}
-	for i := range left.Tunnels {
-		l, r := left.Tunnels[i], right.Tunnels[i]
-		if l.VNI != r.VNI || l.VNI != left.Tunnels[0].VNI+i || l.VNI < 1 || l.VNI >= 1<<24 {
-			t.Errorf("tunnel %s has the identifiers %d and %d", l.Link, l.VNI, r.VNI)
-		}
+	later, err := ParseTopology("two.yaml", []byte(strings.Replace(parted, "h3, \"s2:", "h3, \"s1:", 1)), noFiles)
+	must(t, err)
+	other, err := later.Part("left") // of a version without the tunnel l3
+	must(t, err)
+	l3, up := left.Tunnels[0].VNI, left.Tunnels[1].VNI
+	if up != right.Tunnels[1].VNI || up != other.Tunnels[0].VNI || up == l3 || l3 != right.Tunnels[0].VNI ||
+		min(l3, up) < 1 || max(l3, up) >= 1<<24 {
+		t.Errorf("the identifiers are %d and %d; right has %+v, and left after a change %+v", l3, up, right.Tunnels,
+			other.Tunnels)
 	}
 	for what, pair := range map[string][2]string{
 		"a switch's socket":     {left.Switches[0].Config.API.Socket, "/run/pfcswitch-labs/two.left-s1.sock"},
@@ -105,6 +109,10 @@ func TestPartFaults(t *testing.T) {
 		{with("right:", "Right:"), `4: parts.Right: "Right" cannot name a part: two.Right has to be a lab's name`},
 		{with("s[23]", "s[123]"), "4: parts.right.nodes: s1 is in part left already: name it once"},
 		{with("s[23]", "s2"), "2: parts: s3 is in none: add it to the nodes of one"},
+		{with("switches: {s1", "  none: {address: 192.0.2.3}\nswitches: {s1"), "5: parts.none: has no node: name some, " +
+			"or remove the part"},
+		{strings.NewReplacer("l3:", "l1083:", "up: {e", "l15914: {e").Replace(parted), "11: links.l15914: its tunnel " +
+			"and that of link l1083 have the identifier 13182769: name the link or the lab otherwise"},
 		{with("[s1, h3]", "[s1, h9]"), `3: parts.left.nodes: "h9" is no switch and no host`},
 		{with("s[23]", "s["), `4: parts.right.nodes[0]: "s[" is no name of nodes`},
 		{with("l2: {", "l2: {over: vxlan, "), "9: links.l2.over: both ends are in part right: remove over"},
