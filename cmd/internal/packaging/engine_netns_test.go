@@ -14,7 +14,8 @@ import (
 )
 
 // What the files describe is carried out as their engines do: containers start with a management interface and are told
-// how many links they get; then they get them, or before with KNE. Every switch and host NIC has to become healthy.
+// how many links they get; then they get them, or before with KNE. Every switch and host NIC has to become healthy, and
+// hosts have the addresses of the lab's file.
 func TestLabFilesRun(t *testing.T) {
 	for name, top := range files(t) {
 		t.Run(name, func(t *testing.T) { top.run(t) })
@@ -50,10 +51,21 @@ func (top *topology) run(t *testing.T) {
 	if !top.linked {
 		link()
 	}
-	for name, p := range daemons {
-		waitFor(t, p, filepath.Join(dir, name+".sock"))
-		for _, command := range top.nodes[name].exec {
+	for name, n := range top.nodes {
+		if p := daemons[name]; p != nil {
+			waitFor(t, p, filepath.Join(dir, name+".sock"))
+		}
+		for _, command := range n.exec {
 			labtest.Run(t, nodes[name], strings.Fields(command)...)
+		}
+		if script, host := strings.CutSuffix(n.argv[len(n.argv)-1], "exec sleep infinity"); host { // of KNE
+			labtest.Run(t, nodes[name], "/bin/sh", "-c", script+"exec true")
+		}
+		out := labtest.Run(t, nodes[name], "ip", "address")
+		for _, address := range top.addresses[name] {
+			if !strings.Contains(out, " "+address+" ") {
+				t.Errorf("%s has not the address %s:\n%s", name, address, out)
+			}
 		}
 	}
 	if len(daemons) == 0 {

@@ -20,6 +20,7 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 	"google.golang.org/protobuf/types/dynamicpb"
 
+	"pfcswitch/cmd/internal/config"
 	"pfcswitch/cmd/internal/lab/labtest"
 )
 
@@ -28,6 +29,8 @@ type topology struct {
 	nodes  map[string]node
 	links  []link
 	linked bool // containers start when they have their links
+
+	addresses map[string][]string // of each host: its MAC address, and those of its file
 }
 
 // A node is a container.
@@ -249,10 +252,27 @@ func files(t *testing.T) map[string]topology {
 	must(t, err)
 	for _, file := range labs {
 		name := strings.TrimSuffix(filepath.Base(file), ".yaml")
-		all["clab/"+name] = readClab(t, export(t, file, "clab"))
-		all["kne/"+name] = readKNE(t, export(t, file, "kne"))
+		whole, err := config.LoadTopology(file)
+		must(t, err)
+		add := func(name string, top topology, of *config.Topology) {
+			top.addresses = map[string][]string{}
+			for i, h := range of.Hosts {
+				top.addresses[h.Name] = []string{of.Address(i).String()}
+				for _, a := range h.Addresses {
+					top.addresses[h.Name] = append(top.addresses[h.Name], a.String())
+				}
+			}
+			all[name] = top
+		}
+		add("clab/"+name, readClab(t, export(t, file, "clab")), whole)
+		add("kne/"+name, readKNE(t, export(t, file, "kne")), whole)
+		for _, p := range whole.Parts {
+			part, err := whole.Part(p.Name)
+			must(t, err)
+			add("clab/"+part.Name, readClab(t, export(t, file, "clab", "--part", p.Name)), part)
+		}
 	}
-	if len(all) < 9 {
+	if len(all) < 15 {
 		t.Errorf("%d labs", len(all))
 	}
 	return all
