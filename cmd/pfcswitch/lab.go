@@ -81,8 +81,12 @@ func labCheckCommand() *cobra.Command {
 			for _, w := range t.Warnings() {
 				fmt.Fprintf(cmd.ErrOrStderr(), "warning: %v\n", w)
 			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "lab %s is good: %d switches, %d hosts, %d links, %d parts\n",
-				t.Name, len(t.Switches), len(t.Hosts), len(t.Links), len(t.Parts))
+			parts := ""
+			if n := len(t.Parts); n > 0 {
+				parts = fmt.Sprintf(", %d parts", n)
+			}
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: OK: lab %s, %d switches, %d hosts, %d links%s\n", file,
+				t.Name, len(t.Switches), len(t.Hosts), len(t.Links), parts)
 			return err
 		})
 	c.Long = "Exit status 0 where the file is good (warnings on standard error), 1 with file:line: key: what is " +
@@ -110,7 +114,8 @@ func labExportCommand() *cobra.Command {
 		Use:   "export clab|kne FILE",
 		Short: "write the files with which containerlab or KNE runs the lab in containers",
 		Long: "Writes the topology file of the engine, and a configuration for each switch and host NIC; prints " +
-			"their paths. No file is overwritten.\nStandard error names each entry of the file for which the engine has no counterpart.",
+			"their paths. No file is overwritten.\nStandard error names each entry of the file for which the engine " +
+			"has no counterpart.",
 		Example: "  pfcswitch lab export clab -o incast scripts/lab/incast.yaml\n" +
 			"  containerlab deploy -t incast/incast.clab.yml",
 		Args: checkArguments,

@@ -109,8 +109,8 @@ func TestPartFaults(t *testing.T) {
 		{with("right:", "Right:"), `4: parts.Right: "Right" cannot name a part: two.Right has to be a lab's name`},
 		{with("s[23]", "s[123]"), "4: parts.right.nodes: s1 is in part left already: name it once"},
 		{with("s[23]", "s2"), "2: parts: s3 is in none: add it to the nodes of one"},
-		{with("switches: {s1", "  none: {address: 192.0.2.3}\nswitches: {s1"), "5: parts.none: has no node: name some, " +
-			"or remove the part"},
+		{with("switches: {s1", "  none: {address: 192.0.2.3}\nswitches: {s1"), "5: parts.none: has no node: " +
+			"name some, or remove the part"},
 		{strings.NewReplacer("l3:", "l1083:", "up: {e", "l15914: {e").Replace(parted), "11: links.l15914: its tunnel " +
 			"and that of link l1083 have the identifier 13182769: name the link or the lab otherwise"},
 		{with("[s1, h3]", "[s1, h9]"), `3: parts.left.nodes: "h9" is no switch and no host`},

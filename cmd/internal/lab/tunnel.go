@@ -22,8 +22,7 @@ type TunnelOptions struct {
 }
 
 // Tunnel makes one end of a VXLAN tunnel to another machine: an interface in the node, whose packets leave by the
-// network of the calling process. The tunnel has one
-// peer, and learns none.
+// network of the calling process. The tunnel sends to one peer and learns no other, and takes packets from anybody.
 func (l *Lab) Tunnel(n *Node, ifName string, o TunnelOptions) error {
 	ns, err := netns.GetFromPath(n.Path())
 	if err != nil {

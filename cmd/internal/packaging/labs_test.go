@@ -359,7 +359,8 @@ func TestExportLists(t *testing.T) {
 		{strings.ReplaceAll(good, "s1", "S1"), "kne", `:2: switches.S1: "S1" cannot name a pod`, 1},
 		{strings.Replace(good, "name: a", "name: a_b", 1), "kne", `:1: name: "a_b" cannot name a namespace`, 1},
 		{good, "clab --part q", ":6: parts: there is no q: take one of p", 1},
-		{strings.ReplaceAll(good, "s1", "lab"), "clab", "lab.yaml: exists: remove it, or name another folder with -o", 1},
+		{strings.ReplaceAll(good, "s1", "lab"), "clab",
+			"lab.yaml: exists: remove it, or name another folder with -o", 1},
 		{good, "gns3", `there is no engine "gns3": write clab or kne`, 1},
 	} {
 		dir := labtest.TempDir(t)
