@@ -53,7 +53,7 @@ func TestSamples(t *testing.T) {
 
 // Faults name the place, what is wrong and what to do.
 func TestFaults(t *testing.T) {
-	const ports = `"PORT": {"Ethernet0": {"speed": "10000"}}`
+	const ports = `"PORT": {"Ethernet0": {"speed": "10000", "admin_status": "up"}}`
 	lossless := ports + `, "PORT_QOS_MAP": {"Ethernet0": {"pfc_enable": "3"}}`
 	for text, want := range map[string]string{
 		`{`:                                   `f: line 1: EOF: write JSON as "config save" does`,
@@ -64,11 +64,11 @@ func TestFaults(t *testing.T) {
 		`{"PORT": {"Ethernet0": {"mtu": "9100", "mtu": "1500"}}}`: `f: PORT|Ethernet0: "mtu" stands twice: keep one`,
 		`{"PORT": {"Ethernet0": {}}, "PORT|Ethernet0": {}}`:       `f: PORT|Ethernet0: stands twice: keep one`,
 		`{}`: `f: PORT: there is no port that is up: add one`,
-		`{"PORT": {"Ethernet0": {"speed": "10G"}}}`:          `f: PORT|Ethernet0|speed: "10G" is no number from 1 to`,
-		`{"PORT": {"Ethernet0": {"speed": "90000000"}}}`:     `f: PORT|Ethernet0|speed: "90000G" is out of range: write 1M to`,
-		`{"PORT": {"Ethernet0": {"mtu": "70000"}}}`:          `f: PORT|Ethernet0|mtu: "70000"`,
-		`{"PORT": {"Ethernet 0": {}}}`:                       `f: PORT|Ethernet 0: the key cannot name a Linux interface`,
-		`{"PORT": {"Ethernet0": {"admin_status": "maybe"}}}`: `f: PORT|Ethernet0|admin_status: "maybe" is neither`,
+		`{"PORT": {"Ethernet0": {"speed": "10G", "admin_status": "up"}}}`:      `f: PORT|Ethernet0|speed: "10G" is no number from 1 to`,
+		`{"PORT": {"Ethernet0": {"speed": "90000000", "admin_status": "up"}}}`: `f: PORT|Ethernet0|speed: "90000G" is out of range: write 1M to`,
+		`{"PORT": {"Ethernet0": {"mtu": "70000", "admin_status": "up"}}}`:      `f: PORT|Ethernet0|mtu: "70000"`,
+		`{"PORT": {"Ethernet 0": {}}}`:                                         `f: PORT|Ethernet 0: the key cannot name a Linux interface`,
+		`{"PORT": {"Ethernet0": {"admin_status": "maybe"}}}`:                   `f: PORT|Ethernet0|admin_status: "maybe" is neither`,
 		`{` + ports + `, "PORT_QOS_MAP": {"Ethernet0": {"tc_to_queue_map": "AZURE"}}}`: `f: PORT_QOS_MAP|Ethernet0|` +
 			`tc_to_queue_map: TC_TO_QUEUE_MAP has no key "AZURE": add it there, or name another`,
 		`{` + ports + `, "PORT_QOS_MAP": {"Ethernet0": {"tc_to_queue_map": "[QUEUE|AZURE]"}}}`: `f: PORT_QOS_MAP|` +
@@ -105,13 +105,32 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// A text that could end a comment stands in quotes.
-func TestKeysCannotEndAComment(t *testing.T) {
-	im, err := Import("f", []byte(`{"PORT": {"Ethernet0": {"a\nports: {}\n": "1"}}, "T\nname: x": {}}`))
+// What SONiC takes where a port says nothing: it is down, and its MTU is 9100.
+func TestDefaultsOfSONiC(t *testing.T) {
+	im, err := Import("f", []byte(`{"PORT": {"Ethernet0": {"admin_status": "up"}, "Ethernet4": {"speed": "10000"}}}`))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if cfg, _, err := config.Parse("f", im.YAML); err != nil || cfg.Name != "pfcswitch" || len(cfg.Ports) != 1 {
+	cfg, _, err := config.Parse("f", im.YAML)
+	if err != nil || len(cfg.Ports) != 1 || cfg.Ports[0].Name != "Ethernet0" || cfg.Ports[0].MTU != 9100 {
+		t.Errorf("%v: %s", err, im.YAML)
+	}
+	if len(im.Left) != 1 || im.Left[0].Place != (Place{"PORT", "Ethernet4", ""}) {
+		t.Errorf("left are %v, want the port without admin_status", im.Left)
+	}
+}
+
+// A text that could end a comment stands in quotes.
+func TestKeysCannotEndAComment(t *testing.T) {
+	im, err := Import("f", []byte(`{"PORT": {"Ethernet0": {"a\nports: {}\n": "1", "admin_status": "up"}}, "T\nname: x": {},
+		"PORT_QOS_MAP": {"Ethernet0": {"pfc_enable": "3,4"}}, "BUFFER_PG": {"Ethernet0|3": {"profile": "a"},
+		"Ethernet0|4": {"profile": "b"}}, "BUFFER_PROFILE": {"a": {"pool": "a\ncapture: {ring: on}\n#"},
+		"b": {"pool": "b"}}, "BUFFER_POOL": {"a\ncapture: {ring: on}\n#": {}, "b": {}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg, _, err := config.Parse("f", im.YAML)
+	if err != nil || cfg.Name != "pfcswitch" || len(cfg.Ports) != 1 || cfg.Capture.Ring {
 		t.Errorf("%v: %s", err, im.YAML)
 	}
 }

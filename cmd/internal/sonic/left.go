@@ -16,7 +16,7 @@ type Left struct {
 
 // leave lists a place. What it contains counts as read.
 func (im *importer) leave(at Place, why string, args ...any) {
-	l := Left{at, fmt.Sprintf(why, args...)}
+	l := Left{at, printable(fmt.Sprintf(why, args...))}
 	if !slices.Contains(im.left, l) {
 		im.left = append(im.left, l)
 	}

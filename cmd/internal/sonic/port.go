@@ -31,10 +31,10 @@ func (im *importer) readPorts() {
 		switch status := r.get("admin_status"); {
 		case !linuxName.MatchString(name):
 			im.fail(r.at, "the key cannot name a Linux interface: write 1 to 15 letters, digits, '.', '_' or '-'")
-		case status != nil && status.text == "down":
+		case status == nil || status.text == "down":
 			im.down[name] = true
-			im.leaveRow(r, "the port is left out, as its admin_status is down")
-		case status != nil && status.text != "up":
+			im.leaveRow(r, "the port is left out, as its admin_status is not up")
+		case status.text != "up":
 			im.fail(status.at, "%q is neither up nor down: write one of them", status.text)
 		default:
 			im.ports = append(im.ports, &port{name: name, at: r, maps: map[string]*field{}})
@@ -45,6 +45,9 @@ func (im *importer) readPorts() {
 		im.fail(Place{Table: "PORT"}, "there is no port that is up: add one")
 	}
 }
+
+// defaultMTU is what SONiC gives a port without one.
+const defaultMTU = "9100"
 
 func (im *importer) readPort(r *row) {
 	name := r.at.Key
@@ -58,10 +61,10 @@ func (im *importer) readPort(r *row) {
 			im.set(f.at, speed, "ports", name, "speed")
 		}
 	}
-	if f := r.get("mtu"); f != nil {
-		if n, ok := im.number(f, 1, most); ok {
-			im.set(f.at, strconv.FormatInt(n, 10), "ports", name, "mtu")
-		}
+	if f := r.get("mtu"); f == nil {
+		im.set(r.at, defaultMTU, "ports", name, "mtu")
+	} else if n, ok := im.number(f, 1, most); ok {
+		im.set(f.at, strconv.FormatInt(n, 10), "ports", name, "mtu")
 	}
 	for _, same := range []struct{ field, value, why string }{
 		{"tpid", "0x8100", "a VLAN tag has the EtherType 0x8100"},
