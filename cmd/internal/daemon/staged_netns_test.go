@@ -113,12 +113,16 @@ func TestApplySaysWhatChanges(t *testing.T) {
 // The metrics address of the command line stays when a file with another one is applied.
 func TestApplyKeepsMetricsOfTheCommandLine(t *testing.T) {
 	r := start(t, 2, Setup{Keys: Lossless3})
-	given, err := r.d().cfg.WithMetrics("127.0.0.1:1")
+	d := r.d()
+	given, err := d.published.Load().cfg.WithMetrics("127.0.0.1:1")
 	must(t, err)
-	r.d().cfg = given
+	d.mu.Lock()
+	d.cfg = given
+	d.mu.Unlock()
 	must(t, r.put(Lossless3, "  p1: {netns: NS}\n  p2: {netns: NS, stations: 100}\n"))
-	if m := r.d().cfg.Metrics; m.Listen != "127.0.0.1:1" || r.d().cfg.Ports[1].Stations != 100 {
-		t.Errorf("after apply the address is %q, and p2 may have %d stations", m.Listen, r.d().cfg.Ports[1].Stations)
+	now := d.published.Load().cfg
+	if m := now.Metrics; m.Listen != "127.0.0.1:1" || now.Ports[1].Stations != 100 {
+		t.Errorf("after apply the address is %q, and p2 may have %d stations", m.Listen, now.Ports[1].Stations)
 	}
 }
 
