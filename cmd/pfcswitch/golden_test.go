@@ -66,7 +66,7 @@ func TestGoldenDocuments(t *testing.T) {
 		{"check.json", new(checkReport)}, {"demo.json", new(demo.Report)}, {"send.json", new(traffic.SendReport)},
 		{"sink.json", new(traffic.SinkReport)},
 		{"storm.json", new(traffic.StormReport)}, {"apply.json", new(api.Applied)}, {"event.json", event},
-		{"end.json", end},
+		{"clear.json", new(api.Cleared)}, {"end.json", end},
 		{"doctor.json", new(api.Doctor)}, {"linkcheck.json", new(api.LinkCheck)},
 		{"sim.json", new(simulation.Report)}, {"paper.json", new(paper.Result)},
 	} {

@@ -18,7 +18,7 @@ import (
 // documents are all JSON documents that commands print.
 func documents(t *testing.T) []any {
 	all := []any{new(api.Line), new(api.Applied), new(checkReport), new(demo.Report), new(traffic.SendReport),
-		new(traffic.SinkReport), new(traffic.StormReport),
+		new(traffic.SinkReport), new(traffic.StormReport), new(api.Cleared),
 		new(api.Doctor), new(api.LinkCheck), new(api.HeadroomCheck), new(api.Explanation)}
 	for _, noun := range api.Nouns() {
 		r, err := api.Parse(noun, []byte(`{"schema":1}`))
@@ -40,7 +40,7 @@ var unitless = strings.Fields(`schema seq next next_event count line more
 	ports far_ends unstopped_xoffs kernel_stamped
 	samples asked answered lost replies results streams discarded_tlvs unrecognized_tlvs
 	sent received reordered duplicated segments_sent_again octets pfc_sent offered green yellow red delivered
-	lossless_drops_since_start behind imbalance speed cpus`)
+	lossless_drops_since_start lossless_drops_meanwhile behind imbalance speed cpus`)
 
 // JSON documents have keys in one style, units in the keys of numbers, all keys, and no null in place of an array.
 func TestJSONRules(t *testing.T) {

@@ -373,20 +373,20 @@ func TestClientAndServer(t *testing.T) {
 	const changes = "ports.p1.speed: 1G → 2G\n" +
 		"ports.p4: not there → {mtu: 1500, mtu: 1500, mtu: 1500, mtu: 1500, mtu: 1500, mtu…\nports.p5: {} → gone\n"
 	a, err := c.Apply(ctx, "a b.yaml", []byte("name: s1"), true)
-	if err != nil || f.applied != "" || !a.DryRun ||
+	if err != nil || f.applied != "" || !a.DryRun || a.LosslessDrops != nil || a.LosslessDiscarded != nil || a.TookNs != nil ||
 		a.Text() != changes+"nothing is changed (--dry-run); ports that would be reset: p1\n" {
 		t.Errorf("apply --dry-run: %+v, %v, name %q", a, err, f.applied)
 	}
 	a, err = c.Apply(ctx, "a b.yaml", []byte("name: s1"), false)
-	if err != nil || len(a.Warnings) != 1 || f.applied != "a b.yaml" || a.TookNs <= 0 || a.LosslessDiscarded != 3 {
+	if err != nil || len(a.Warnings) != 1 || f.applied != "a b.yaml" || *a.TookNs <= 0 || *a.LosslessDiscarded != 3 {
 		t.Errorf("apply: %+v, %v, name %q", a, err, f.applied)
 	}
-	a.TookNs = 12_340_000
+	a.TookNs = new(int64(12_340_000))
 	want := changes + "in force after 12.34ms; ports reset: p1; lossless frames lost: 0, discarded on purpose: 3\n"
 	if a.Text() != want {
 		t.Errorf("got\n%swant\n%s", a.Text(), want)
 	}
-	if got := (&Applied{}).Text(); !strings.HasPrefix(got, "no key differs\nin force after 0; ports reset: none;") {
+	if got := (&Applied{TookNs: new(int64)}).Text(); !strings.HasPrefix(got, "no key differs\nin force after 0; ports reset: none;") {
 		t.Errorf("no change: %s", got)
 	}
 	_, err = c.Apply(ctx, "x.yaml", []byte("bad: 1"), false)
@@ -395,6 +395,9 @@ func TestClientAndServer(t *testing.T) {
 	}
 	if err := c.Clear(ctx, "watermarks"); err != nil || f.cleared != 1 {
 		t.Errorf("clear watermarks: %v, %d times", err, f.cleared)
+	}
+	if got, err := post[map[string]any](ctx, c, "/v1/clear/watermarks", nil); err != nil || len(*got) != 2 {
+		t.Errorf("clear answers with %v, %v, want schema and warnings alone", got, err)
 	}
 	if err := c.Clear(ctx, "everything"); err == nil {
 		t.Error("clear everything: no error")

@@ -28,10 +28,16 @@ type Applied struct {
 	DryRun     bool     `json:"dry_run"`     // nothing was changed
 	Changes    []Change `json:"changes"`     // what differs from the configuration before
 	PortsReset []string `json:"ports_reset"` // their sockets are opened again
-	// Lossless frames that were lost, or dropped on purpose, during the change
-	LosslessDrops     uint64 `json:"lossless_drops"`
-	LosslessDiscarded uint64 `json:"lossless_discarded_frames"`
-	TookNs            int64  `json:"took_ns"`
+	// Lossless frames that were lost, or dropped on purpose, during the change; null: nothing was changed
+	LosslessDrops     *uint64 `json:"lossless_drops_meanwhile"`
+	LosslessDiscarded *uint64 `json:"lossless_discarded_meanwhile_frames"`
+	TookNs            *int64  `json:"took_ns"`
+}
+
+// Cleared is the answer to clear.
+type Cleared struct {
+	Schema   int      `json:"schema"`
+	Warnings []string `json:"warnings"`
 }
 
 // Change is a key of the configuration whose value differs.
@@ -59,7 +65,7 @@ func (a *Applied) Text() string {
 		return b.String()
 	}
 	fmt.Fprintf(&b, "in force after %s; ports reset: %s; lossless frames lost: %s, discarded on purpose: %s\n",
-		duration(a.TookNs), ports, count(a.LosslessDrops), count(a.LosslessDiscarded))
+		optional(a.TookNs, duration), ports, optional(a.LosslessDrops, count), optional(a.LosslessDiscarded, count))
 	return b.String()
 }
 
@@ -95,9 +101,9 @@ func (s *Server) apply(w http.ResponseWriter, r *http.Request) (any, error) {
 	}
 	a.Schema, a.DryRun = Schema, dry
 	if !dry {
-		a.TookNs = time.Since(begun).Nanoseconds()
+		a.TookNs = new(time.Since(begun).Nanoseconds())
 		lostNow, discardedNow := s.losses()
-		a.LosslessDrops, a.LosslessDiscarded = lostNow-lost, discardedNow-discarded
+		a.LosslessDrops, a.LosslessDiscarded = new(lostNow-lost), new(discardedNow-discarded)
 	}
 	return a, nil
 }
@@ -120,7 +126,7 @@ func (s *Server) clear(w http.ResponseWriter, r *http.Request) (any, error) {
 		return nil, withStatus(http.StatusNotFound,
 			errors.New(what+" cannot be cleared: there are counters and watermarks"))
 	}
-	return &Applied{Schema: Schema}, nil
+	return &Cleared{Schema: Schema}, nil
 }
 
 // clearCounters starts the user's counters again, also those of removed ports and trunks, which may come back.

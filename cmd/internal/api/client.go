@@ -89,7 +89,7 @@ func (c *Client) Explain(ctx context.Context, number int, q TraceRequest) (*Expl
 
 // Clear starts the user's counters or watermarks again.
 func (c *Client) Clear(ctx context.Context, what string) error {
-	_, err := post[Applied](ctx, c, "/v1/clear/"+url.PathEscape(what), nil)
+	_, err := post[Cleared](ctx, c, "/v1/clear/"+url.PathEscape(what), nil)
 	return err
 }
 
