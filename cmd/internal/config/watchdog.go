@@ -78,7 +78,8 @@ func (w *Watchdog) read(v value) {
 		return
 	}
 	_, detection := find(v.pairs(), "detection")
-	if _, restoration := find(v.pairs(), "restoration"); detection && !restoration { // as SONiC's "pfcwd start" does
+	_, restoration := find(v.pairs(), "restoration")
+	if detection && !restoration && v.doc.lines["watchdog.restoration"] == 0 { // as SONiC's "pfcwd start" does
 		w.Recovery = min(2*w.Detection, deadlock.MostRestoration)
 	}
 	if _, written := find(v.pairs(), "slow"); w.Slow && !w.Fast {

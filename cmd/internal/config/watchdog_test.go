@@ -132,6 +132,14 @@ ports: {p1: {}, p2: {watchdog: {detection: 400ms}}, p3: {watchdog: {detection: 5
 			t.Errorf("port %d: restoration %v, want %v: twice a detection that is written alone", i+1, w.Recovery, want)
 		}
 	}
+	c, _ = parseWatchdog(t, `watchdog: {mode: sonic, restoration: 900ms}
+ports: {p1: {watchdog: {detection: 300ms}}, p2: {watchdog: {detection: 300ms, restoration: 700ms}}}
+`)
+	for i, want := range []time.Duration{900 * time.Millisecond, 700 * time.Millisecond} {
+		if w := c.Ports[i].Watchdog; w.Recovery != want || w.Detection != 300*time.Millisecond {
+			t.Errorf("port %d: %+v, want a restoration of %v: that of the switch is written", i+1, w, want)
+		}
+	}
 	c, _ = parseWatchdog(t, "watchdog: off\nports: {p1: {}, p2: {watchdog: {fast: on, slow: on}}}\n")
 	if a, b := c.Ports[0].Watchdog, c.Ports[1].Watchdog; a.Fast || !b.Fast || !b.Slow {
 		t.Errorf("off, and on for a port: %+v, %+v", a, b)
