@@ -188,6 +188,9 @@ func (d *Daemon) change(ctx context.Context, c *config.Config, dry bool) (o outc
 	if err != nil {
 		return o, err
 	}
+	if err := d.translates(resolved); err != nil {
+		return o, err
+	}
 	o = outcome{keys: config.Diff(d.cfg, resolved), reset: d.resetPorts(resolved)}
 	if dry {
 		return o, nil
@@ -201,6 +204,19 @@ func (d *Daemon) change(ctx context.Context, c *config.Config, dry bool) (o outc
 	d.kick()
 	o.lost = d.losses
 	return o, nil
+}
+
+// translates returns what putInForce would refuse before it opens anything.
+func (d *Daemon) translates(c *config.Config) error {
+	numbers, err := d.number(c)
+	if err != nil {
+		return err
+	}
+	if _, err := d.switchConfig(c); err != nil {
+		return err
+	}
+	_, err = portConfigs(c, numbers)
+	return err
 }
 
 // resetPorts returns the ports that have sockets and need others for a configuration.

@@ -3,6 +3,8 @@ package daemon
 import (
 	"context"
 	"errors"
+	"fmt"
+	"maps"
 	"net"
 	"net/http/httptest"
 	"os"
@@ -108,6 +110,28 @@ func TestApplySaysWhatChanges(t *testing.T) {
 		t.Errorf("the same file again: %+v, %v", again, err)
 	}
 	r.Passes(1, 2)
+}
+
+// A dry run refuses what apply refuses without opening anything: here more ports than there are numbers.
+func TestDryRunRefusesWhatApplyRefuses(t *testing.T) {
+	r := start(t, 2, Setup{Keys: Lossless3})
+	d := r.d()
+	d.mu.Lock()
+	numbers := d.numbers
+	d.numbers = maps.Clone(numbers)
+	for n := len(numbers); n < dataplane.MaxPorts; n++ {
+		d.numbers[fmt.Sprintf("old%d", n)] = n
+	}
+	d.mu.Unlock()
+	yaml := []byte(strings.ReplaceAll(header("test", r.Dir+"/api.sock")+Lossless3+
+		"ports:\n  p1: {netns: NS}\n  p2: {netns: NS}\n  p3: {}\n", "NS", r.Node.Path()))
+	_, err := r.Source().Apply(t.Context(), "new.yaml", yaml, true)
+	d.mu.Lock()
+	d.numbers = numbers
+	d.mu.Unlock()
+	if err == nil || !strings.Contains(err.Error(), "ports: 257 ports, those that go counted in") {
+		t.Errorf("error %v, want that of apply", err)
+	}
 }
 
 // The metrics address of the command line stays when a file with another one is applied.
