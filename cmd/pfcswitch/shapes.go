@@ -22,24 +22,31 @@ func (o *shapeFlags) flags(c *cobra.Command) {
 	c.Flags().StringVar(&o.at, "at", "", "`time` at which to begin: 15:04:05 of today, or 2006-01-02T15:04:05Z; "+
 		"senders with the same time begin together")
 	c.Flags().StringVar(&o.pcap, "pcap", "", "send the Ethernet frames of this capture `file`, pcap or pcapng, as "+
-		"they are, each priority in its order; without --seconds and --count once; no sink is asked")
+		"they are, each priority in its order; without --seconds and --count once; what was not captured of a frame "+
+		"is zeros; no sink is asked")
 }
 
-// apply changes what a sender does as the flags say.
-func (o *shapeFlags) apply(cmd *cobra.Command, c *traffic.SendConfig) (err error) {
-	if o.at != "" {
-		if cmd.Flags().Changed("start") {
-			return errors.New("--at and --start exclude each other")
-		}
-		if c.Start, err = momentOf(o.at, time.Now()); err != nil {
-			return err
-		}
+// start sets when a sender begins, where --at says that.
+func (o *shapeFlags) start(cmd *cobra.Command, at *time.Time) (err error) {
+	if o.at == "" {
+		return nil
 	}
+	if cmd.Flags().Changed("start") {
+		return errors.New("--at and --start exclude each other")
+	}
+	*at, err = momentOf(o.at, time.Now())
+	return err
+}
+
+// replay has a sender send the frames of a file, where --pcap names one.
+func (o *shapeFlags) replay(cmd *cobra.Command, c *traffic.SendConfig) error {
 	if o.pcap == "" {
 		return nil
 	}
-	if cmd.Flags().Changed("flow") {
-		return errors.New("--pcap and --flow exclude each other")
+	for _, name := range []string{"flow", "to", "vlan", "untagged", "dscp", "ecn", "cc", "storm"} {
+		if cmd.Flags().Changed(name) {
+			return fmt.Errorf("--pcap and --%s exclude each other: frames of a file go as they are", name)
+		}
 	}
 	file, err := os.Open(o.pcap)
 	if err != nil {
@@ -55,9 +62,6 @@ func (o *shapeFlags) apply(cmd *cobra.Command, c *traffic.SendConfig) (err error
 		return fmt.Errorf("--pcap %s: %w", o.pcap, err)
 	}
 	fmt.Fprintf(cmd.ErrOrStderr(), "%s: %d frames to send, and %d of MAC Control left out\n", o.pcap, frames, left)
-	if c.Duration == 0 && c.Count == 0 {
-		c.Count = uint64(frames)
-	}
 	return nil
 }
 
@@ -77,20 +81,13 @@ func momentOf(text string, now time.Time) (at time.Time, err error) {
 	return at, nil
 }
 
-// What is replayed at most: the frames of a file, and its bytes.
-const (
-	maxReplayed      = 10_000
-	maxReplayedBytes = 64 << 20
-)
+// maxReplayed is how many frames of a file are replayed at most.
+const maxReplayed = 10_000
 
-// readReplayed reads the frames of a capture, within bounds.
+// readReplayed reads the frames of a capture.
 func readReplayed(in io.Reader) ([][]byte, error) {
-	limited := &io.LimitedReader{R: in, N: maxReplayedBytes + 1}
-	all, err := explain.ReadCapture(limited, maxReplayed+1)
-	switch {
-	case limited.N == 0:
-		return nil, fmt.Errorf("more than %d bytes: cut it (editcap -r)", maxReplayedBytes)
-	case err == nil && len(all) > maxReplayed:
+	all, err := explain.ReadCapture(in, maxReplayed+1)
+	if len(all) > maxReplayed {
 		return nil, fmt.Errorf("more than %d frames: cut it (editcap -r)", maxReplayed)
 	}
 	return all, err

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"pfcswitch/cmd/internal/explain"
 	"pfcswitch/cmd/internal/traffic"
 )
 
@@ -59,7 +60,7 @@ func TestReplayReads(t *testing.T) {
 	}{
 		{"nothing but control", pcapOf(control), "no frame to send"},
 		{"too many", pcapOf(many...), "more than 10000 frames"},
-		{"too long", pcapOf(slices.Repeat([][]byte{make([]byte, 60_000)}, maxReplayedBytes/60_000+1)...),
+		{"too long", pcapOf(slices.Repeat([][]byte{make([]byte, 60_000)}, explain.MaxCaptured/60_000+1)...),
 			"more than 67108864 bytes"},
 		{"no capture", []byte("text"), "not a capture"},
 		{"half a tag", pcapOf(append(make([]byte, 12), 0x81, 0)), "none of Ethernet"},
@@ -103,7 +104,15 @@ func TestShapeFlags(t *testing.T) {
 		noInterface + " --flow 3:on=1s --seconds 1":                  "give both",
 		noInterface + " --at noon --seconds 1":                       "--at noon: write 15:04:05",
 		noInterface + " --at 23:59:59.9 --start 1 --seconds 1":       "exclude each other",
+		noInterface + " --storm 3 --at noon --seconds 1":             "--at noon: write 15:04:05",
 		noInterface + " --flow 3 --pcap " + file:                     "--pcap and --flow exclude each other",
+		noInterface + " --storm 3 --pcap " + file:                    "--pcap and --storm exclude each other",
+		noInterface + " --to 02:00:00:00:00:01 --pcap " + file:       "--pcap and --to exclude each other",
+		noInterface + " --vlan 5 --pcap " + file:                     "--pcap and --vlan exclude each other",
+		noInterface + " --untagged --pcap " + file:                   "--pcap and --untagged exclude each other",
+		noInterface + " --dscp 5 --pcap " + file:                     "--pcap and --dscp exclude each other",
+		noInterface + " --ecn --pcap " + file:                        "--pcap and --ecn exclude each other",
+		noInterface + " --cc dcqcn --pcap " + file:                   "--pcap and --cc exclude each other",
 		noInterface + " --pcap /no/such.pcap":                        "--pcap: open /no/such.pcap",
 		noInterface + " --pcap " + file:                              "does not exist",
 		noInterface + " --flow 3:rate=1M,arrivals=poisson --count 1": "does not exist",

@@ -97,7 +97,10 @@ Flows of one priority take turns. DCQCN slows a flow down as the CNPs of its sin
 			"send eth0 --storm 3 --duty 100 --seconds 5",
 		Args: checkArguments,
 		RunE: untilSignal(func(cmd *cobra.Command, args []string) error {
-			if storm.priority != "" {
+			if err := shape.start(cmd, &sc.Start); err != nil {
+				return err
+			}
+			if storm.priority != "" && shape.pcap == "" {
 				return storm.run(cmd, &e, args[0], sc.Start)
 			}
 			var err error
@@ -121,7 +124,7 @@ Flows of one priority take turns. DCQCN slows a flow down as the CNPs of its sin
 			if sc.Duration, err = e.duration(); err != nil {
 				return err
 			}
-			if err := shape.apply(cmd, &sc); err != nil {
+			if err := shape.replay(cmd, &sc); err != nil {
 				return err
 			}
 			sc.Waiting = func(text string) { fmt.Fprintln(cmd.ErrOrStderr(), text) }

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -186,6 +187,23 @@ func TestReadCutCapture(t *testing.T) {
 	binary.LittleEndian.PutUint32(cut[24+12:], 0)
 	if got, err := ReadCapture(bytes.NewReader(cut), 9); err != nil || !bytes.Equal(got[0], data) {
 		t.Errorf("a file without original lengths: %x, %v", got, err)
+	}
+}
+
+// Frames that were captured in part have many more octets together than their file, and a bound.
+func TestReadCaptureIsBounded(t *testing.T) {
+	const octets = MaxCaptured/1024 - 1
+	pcap := classic(binary.BigEndian, 1, []byte{1})
+	binary.BigEndian.PutUint32(pcap[24+12:], octets)
+	ng := section(blockSimple, []uint32{octets}, []byte{1, 0, 0, 0})
+	link := len(section(blockSimple, nil, nil)) - 12
+	for name, file := range map[string][2][]byte{"pcap": {pcap[:24], pcap[24:]}, "pcapng": {ng[:link], ng[link:]}} {
+		for n, fits := range map[int]bool{1024: true, 1025: false} {
+			all, err := ReadCapture(bytes.NewReader(slices.Concat(file[0], bytes.Repeat(file[1], n))), 1<<20)
+			if fits && (err != nil || len(all) != n) || !fits && (err == nil || errors.Is(err, ErrNotCapture)) {
+				t.Errorf("%s, %d frames of %d octets: %d, %v", name, n, octets, len(all), err)
+			}
+		}
 	}
 }
 

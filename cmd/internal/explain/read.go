@@ -58,6 +58,17 @@ const (
 	maxBlock      = maxFrame + 1<<16 // with its options
 )
 
+// MaxCaptured bounds the octets of the frames of a capture: in a small file all may have been captured in part.
+const MaxCaptured = 64 << 20
+
+// keep adds a frame to those of a capture, of which left octets more may come.
+func keep(frames [][]byte, b []byte, left *int) ([][]byte, error) {
+	if *left -= len(b); *left < 0 {
+		return nil, fmt.Errorf("frames of more than %d bytes: cut the file (editcap -r)", MaxCaptured)
+	}
+	return append(frames, b), nil
+}
+
 // ErrNotCapture is wrapped by the errors of ReadCapture: the file
 //   - is neither pcap nor pcapng,
 //   - holds frames of another link layer than Ethernet,
@@ -65,7 +76,7 @@ const (
 var ErrNotCapture = errors.New("not a capture of Ethernet frames")
 
 // ReadCapture reads at most most frames of a pcap or pcapng file. A frame that was captured in part has its own length,
-// with zeros for the rest. The file does not tell which were GSO frames.
+// with zeros for the rest. More than MaxCaptured are an error. The file does not tell which were GSO frames.
 func ReadCapture(r io.Reader, most int) ([][]byte, error) {
 	in := bufio.NewReader(r)
 	magic, err := in.Peek(4)
@@ -91,6 +102,7 @@ func readPcap(in *bufio.Reader, order binary.ByteOrder, most int) (frames [][]by
 	if link := order.Uint32(head[20:]) & 0x0FFFFFFF; link != linkEthernet {
 		return nil, fmt.Errorf("%w: link type %d", ErrNotCapture, link)
 	}
+	left := MaxCaptured
 	for len(frames) < most {
 		var record [pcapRecord]byte
 		if _, err := io.ReadFull(in, record[:]); errors.Is(err, io.EOF) {
@@ -105,7 +117,9 @@ func readPcap(in *bufio.Reader, order binary.ByteOrder, most int) (frames [][]by
 		if err != nil {
 			return nil, fmt.Errorf("%w: frame %d: %w", ErrNotCapture, len(frames)+1, err)
 		}
-		frames = append(frames, b)
+		if frames, err = keep(frames, b, &left); err != nil {
+			return nil, err
+		}
 	}
 	return frames, nil
 }
@@ -130,6 +144,7 @@ func extend(b []byte, original uint32) ([]byte, error) {
 func readNG(in *bufio.Reader, most int) (frames [][]byte, err error) {
 	var order binary.ByteOrder = binary.LittleEndian
 	var links []uint16 // of the section's interfaces
+	left := MaxCaptured
 	for block := 1; len(frames) < most; block++ {
 		var head [12]byte
 		if _, err := io.ReadFull(in, head[:8]); errors.Is(err, io.EOF) {
@@ -161,7 +176,9 @@ func readNG(in *bufio.Reader, most int) (frames [][]byte, err error) {
 			return nil, fmt.Errorf("%w: block %d: %w", ErrNotCapture, block, err)
 		}
 		if ok {
-			frames = append(frames, frame)
+			if frames, err = keep(frames, frame, &left); err != nil {
+				return nil, err
+			}
 		}
 	}
 	return frames, nil

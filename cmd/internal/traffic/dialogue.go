@@ -32,7 +32,8 @@ const (
 // findSinks asks for the sinks until they answer. The switches on the way learn all addresses from that.
 func (s *sender) findSinks(ctx context.Context) error {
 	if s.c.NoSink {
-		if s.sink = s.c.Destination; s.sink == 0 {
+		s.sink = s.c.Destination
+		if s.sink == 0 && slices.ContainsFunc(s.c.Flows, func(f Flow) bool { return f.Frames == nil }) {
 			return errors.New("no destination: without a sink the address has to be given")
 		}
 		return nil

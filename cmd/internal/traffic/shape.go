@@ -3,6 +3,7 @@ package traffic
 import (
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -16,6 +17,7 @@ type Shape struct {
 	On, Off time.Duration // it sends for On and is silent for Off, again and again from its start; 0: it always sends
 	Poisson bool          // frames come at random: the times between them are exponential, and Rate is their mean
 	Frames  [][]byte      // it sends these as they are, one after the other, and then again; nil: test frames
+	Once    bool          // it sends Frames once
 }
 
 // maxPeriod bounds On and Off: their sum stays in an int64.
@@ -42,7 +44,8 @@ func (f *Flow) checkShape() error {
 }
 
 // Replay makes the load of captured frames: a flow for each priority, by their tags, that sends them as they are, and
-// no sink. left counts MAC Control frames, which are left out: the sender's peer would take them for its own.
+// no sink. Without a duration and a count, each is sent once. left counts MAC Control frames, which are left out: the
+// sender's peer would take them for its own.
 func (c *SendConfig) Replay(frames [][]byte) (sends, left int, err error) {
 	var of [8][][]byte
 	for _, b := range frames {
@@ -54,18 +57,20 @@ func (c *SendConfig) Replay(frames [][]byte) (sends, left int, err error) {
 			left++
 			continue
 		}
-		if sends++; sends == 1 {
-			c.Destination = h.Dst
-		}
+		sends++
 		of[h.TCI.PCP()] = append(of[h.TCI.PCP()], b)
 	}
 	if sends == 0 {
 		return 0, left, errors.New("it has no frame to send")
 	}
+	once := c.Duration == 0 && c.Count == 0
+	if once {
+		c.Count = uint64(sends)
+	}
 	c.Flows, c.NoSink = nil, true
 	for priority, some := range of {
 		if len(some) > 0 {
-			c.Flows = append(c.Flows, Flow{Priority: uint8(priority), Weight: 1, Shape: Shape{Frames: some}})
+			c.Flows = append(c.Flows, Flow{Priority: uint8(priority), Weight: 1, Shape: Shape{Frames: some, Once: once}})
 		}
 	}
 	return sends, left, nil
@@ -123,6 +128,9 @@ func (a *arrivals) arrived() {
 func (f *flowState) shapedDue(now int64) (at int64, decided bool) {
 	if now < f.from || f.until != 0 && now >= f.until {
 		return 0, false
+	}
+	if f.Once && f.sent+f.planned >= uint64(len(f.Frames)) {
+		return math.MaxInt64, true
 	}
 	if f.On > 0 {
 		period := int64(f.On + f.Off)

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"pfcswitch/dataplane/frame"
 	"pfcswitch/dataplane/port"
 )
 
@@ -102,6 +103,36 @@ func TestReplay(t *testing.T) {
 	}
 	if f := flows[0]; f.sent != 4 || f.octets != 60+1000+14+60 {
 		t.Errorf("%d frames and %d octets, want 4 and 1134", f.sent, f.octets)
+	}
+}
+
+// A file of several priorities is sent once: each of its frames, however many each priority has, and to no sink.
+func TestReplayOnce(t *testing.T) {
+	file := make([][]byte, 100)
+	for i := range file {
+		priority := uint8(3)
+		if i%10 == 0 {
+			priority = 5
+		}
+		file[i] = wrap(addressing{tagged: true, octets: 60 + i, tci: frame.MakeTCI(priority, false, 0)}, message{})
+	}
+	c := twoFlows()
+	if sends, left, err := c.Replay(file); sends != 100 || left != 0 || err != nil {
+		t.Fatalf("%d frames, %d left out, %v", sends, left, err)
+	}
+	s, _ := testSender(t, c)
+	if err := s.findSinks(t.Context()); err != nil {
+		t.Errorf("frames without a destination: %v", err)
+	}
+	source, flows := newTestSource(c)
+	run(source, 0, int64(time.Second))
+	for i, want := range []uint64{90, 10} {
+		if f := flows[i]; f.sent != want {
+			t.Errorf("priority %d: %d frames, want %d", f.Priority, f.sent, want)
+		}
+	}
+	if c.Count != 100 {
+		t.Errorf("it ends after %d frames", c.Count)
 	}
 }
 
