@@ -170,4 +170,7 @@ func TestParams(t *testing.T) {
 			t.Errorf("%d bit/s: %+v\nwant %+v", c.speed, got, c.want)
 		}
 	}
+	if got := For(999); got != For(1000) {
+		t.Errorf("999 bit/s: %+v", got)
+	}
 }

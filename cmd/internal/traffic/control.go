@@ -19,8 +19,6 @@ func (f *flowState) startControl(speed int64) {
 	}
 	f.control = &control{rate: rate, since: f.from}
 	f.control.point.Start(dcqcn.For(speed), rate, f.from)
-	f.meter.Configure(rate, f.depth(rate), f.from)
-	f.meter.Take(f.depth(rate) - f.wire(0))
 }
 
 // advance has a flow with DCQCN send at the rate of now.
@@ -33,7 +31,7 @@ func (f *flowState) advance(now int64) {
 		return
 	}
 	c.point.Advance(now)
-	c.bits += float64(c.rate) * float64(now-c.since) / 1e9
+	c.bits += float64(c.rate) * float64(f.on(now-f.from)-f.on(c.since-f.from)) / 1e9
 	c.since = now
 	if rate := c.point.Rate(); rate != c.rate {
 		c.rate = rate

@@ -34,6 +34,8 @@ func (f *Flow) checkShape() error {
 		return bad("arrivals at random need a rate, which is their mean")
 	case f.Poisson && f.On > 0:
 		return bad("arrivals at random and on with off exclude each other")
+	case f.Poisson && f.DCQCN:
+		return bad("arrivals at random and DCQCN exclude each other: the times of its frames are fixed")
 	}
 	for i, b := range f.Frames {
 		if len(b) < frame.HeaderOctets || len(b) > port.MaxFrame {
@@ -117,6 +119,17 @@ func (f *flowState) arrival(n uint64) int64 {
 	return a.next[n]
 }
 
+// catchUp delays the arrivals by what the next lags by beyond maxCatchUp.
+func (a *arrivals) catchUp(now int64) {
+	if len(a.next) == 0 {
+		return
+	}
+	lag := max(0, now-int64(maxCatchUp)-a.next[0])
+	for i := range a.next {
+		a.next[i] += lag
+	}
+}
+
 // arrived takes note that the next frame was sent.
 func (a *arrivals) arrived() {
 	if len(a.next) > 0 {
@@ -134,11 +147,16 @@ func (f *flowState) shapedDue(now int64) (at int64, decided bool) {
 	}
 	if f.On > 0 {
 		period := int64(f.On + f.Off)
-		if phase := (now - f.from) % period; phase >= int64(f.On) {
+		phase := (now - f.from) % period
+		if phase >= int64(f.On) {
 			return now - phase + period, true
+		}
+		if begins := now - phase; begins != f.burst {
+			f.fillMeter(begins)
 		}
 	}
 	if f.Poisson {
+		f.arrivals.catchUp(now)
 		return max(now, f.arrival(f.planned)), true
 	}
 	return 0, false

@@ -44,6 +44,52 @@ func TestOnOff(t *testing.T) {
 	}
 }
 
+// A flow in bursts with a rate has that rate in each burst, and one frame at once: pauses and silence earn nothing.
+func TestBurstsKeepTheirRate(t *testing.T) {
+	const ms = int64(time.Millisecond)
+	for _, controlled := range []bool{false, true} {
+		c := oneFlow(50_000_000, Shape{On: 10 * time.Millisecond, Off: 30 * time.Millisecond})
+		c.Flows[0].DCQCN = controlled
+		s := &sender{c: &c}
+		s.source, s.flows = newTestSource(c)
+		f := s.flows[0]
+		for begins := int64(0); begins < 200*ms; begins += 40 * ms {
+			before := f.octets + frame.WireExtras*f.sent
+			held := begins % (80 * ms) / 10 // 0 or 4 ms
+			run(s.source, begins, begins+10*ms-held)
+			if held > 0 {
+				pause(s.source, 1<<3, math.MaxUint16, begins+10*ms-held)
+				run(s.source, begins+10*ms-held, begins+10*ms)
+				pause(s.source, 1<<3, 0, begins+10*ms)
+			}
+			run(s.source, begins+10*ms, begins+40*ms)
+			bits := int64(f.octets+frame.WireExtras*f.sent-before) * 8
+			if most := 50_000*(10*ms-held)/ms + 1538*8; bits > most || bits < most-2*1538*8 {
+				t.Errorf("DCQCN %v: %d bits in the burst at %d ms, want up to %d", controlled, bits, begins/ms, most)
+			}
+		}
+		s.endLoad(200 * ms)
+		if got := s.behind(); got > 0.2 { // of 50 ms that it was on, two times 4 paused
+			t.Errorf("DCQCN %v: behind %.3f", controlled, got)
+		}
+	}
+}
+
+// Arrivals at random that a pause held come at most for the last maxCatchUp, and the frame that waited.
+func TestPoissonCatchesUpInBounds(t *testing.T) {
+	const ms = int64(time.Millisecond)
+	s, flows := newTestSource(oneFlow(50_000_000, Shape{Poisson: true}))
+	run(s, 0, 10*ms)
+	before := flows[0].sent
+	pause(s, 1<<3, math.MaxUint16, 10*ms) // 168 ms
+	run(s, 10*ms, 100*ms)
+	pause(s, 1<<3, 0, 100*ms)
+	run(s, 100*ms, 101*ms)
+	if n := flows[0].sent - before; n < 1 || n > 30 { // 3 ms have 12 on average
+		t.Errorf("%d frames after a pause of 90 ms", n)
+	}
+}
+
 // Arrivals at random have the rate as their mean, and as much spread as exponential times have.
 func TestPoisson(t *testing.T) {
 	const rate = 50_000_000

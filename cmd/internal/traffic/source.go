@@ -109,6 +109,7 @@ type flowState struct {
 	planned  uint64 // frames of the next send call
 	metered  int64  // octets of these on the wire
 	meter    sched.Shaper
+	burst    int64                    // ns, from which on the meter counts: the start, or that of the last burst
 	frames   [port.BatchFrames][]byte // one for each place in a batch
 	large    [port.BatchFrames][]byte // likewise, of the other length
 	at       int                      // of the message in a frame
@@ -145,10 +146,22 @@ func (f *flowState) start(speed, now int64) {
 	}
 	if f.DCQCN {
 		f.startControl(speed)
-		return
 	}
-	f.meter.Configure(f.Rate, f.depth(f.Rate), f.from)
-	f.meter.Take(f.depth(f.Rate) - int64(frame.WireOctets(f.longest())))
+	f.fillMeter(f.from)
+}
+
+// fillMeter has the meter begin with one frame. With Poisson there is none.
+func (f *flowState) fillMeter(now int64) {
+	rate := f.Rate
+	switch {
+	case f.control != nil:
+		rate = f.control.rate
+	case f.Poisson:
+		rate = 0
+	}
+	f.burst, f.meter = now, sched.Shaper{}
+	f.meter.Configure(rate, f.depth(rate), now)
+	f.meter.Take(f.depth(rate) - int64(frame.WireOctets(f.longest())))
 }
 
 // depth returns the octets on the wire that the flow may send at once at a rate.
