@@ -1,7 +1,5 @@
 package trunk
 
-import "math"
-
 // A REDConfig is random early discard on a number of waiting octets. High 0 is off: everything is kept.
 type REDConfig struct {
 	Low, High   int64   // octets; Low ≤ High
@@ -17,8 +15,20 @@ type REDConfig struct {
 // averageWeight is the weight of a new value in the average: 2⁻⁹, the usual one (wq ≈ 0.002).
 const averageWeight = 1.0 / 512
 
-// idleDecay is the natural logarithm of the remaining share of the average after each empty queue.
-var idleDecay = math.Log1p(-averageWeight)
+// afterIdle returns (1 - averageWeight)^(idle/typical), up to a millionth. Products in float64() are rounded by
+// themselves: every machine gets the same bits, whether it can multiply and add in one step or not. math.Exp does not
+// promise that.
+func afterIdle(idle, typical int64) float64 {
+	share := 1 - float64(averageWeight*(float64(idle%typical)/float64(typical)))
+	base := 1 - averageWeight
+	for n := idle / typical; n > 0; n >>= 1 {
+		if n&1 == 1 {
+			share *= base
+		}
+		base *= base
+	}
+	return share
+}
 
 // A RED decides which frames are dropped before a queue is full.
 type RED struct {
@@ -41,10 +51,10 @@ func (r *RED) Observe(waiting, now int64) {
 		return
 	}
 	if idle := now - r.seen; waiting == 0 && idle > 0 && r.config.TypicalNs > 0 {
-		r.average *= math.Exp(idleDecay * float64(idle) / float64(r.config.TypicalNs)) // (1 - weight)^(idle/typical)
+		r.average *= afterIdle(idle, r.config.TypicalNs)
 	}
 	r.seen = max(r.seen, now)
-	r.average += averageWeight * (float64(waiting) - r.average)
+	r.average += float64(averageWeight * (float64(waiting) - r.average))
 }
 
 // Emptied says that the last frame left the queue at time now. The queue is idle from then on, not from the last
@@ -84,7 +94,7 @@ func (r *RED) dropsAveraged(random func() float64) bool {
 	}
 	r.count++
 	p := c.Probability * (r.average - float64(c.Low)) / float64(c.High-c.Low)
-	if spread := 1 - float64(r.count)*p; spread > p {
+	if spread := 1 - float64(float64(r.count)*p); spread > p {
 		p /= spread
 	} else {
 		p = 1

@@ -100,6 +100,16 @@ func TestREDAverageIsSlow(t *testing.T) {
 	}
 }
 
+// What remains after an idle time is the power of whole and of parts of frame times.
+func TestAfterIdle(t *testing.T) {
+	for _, idle := range []int64{1, 499, 1000, 1001, 512_300, 5_000_000, 1 << 62} {
+		want := math.Pow(1-averageWeight, float64(idle)/1000)
+		if got := afterIdle(idle, 1000); math.Abs(got-want) > 1e-6*want {
+			t.Errorf("%d of 1000: %v, want %v", idle, got, want)
+		}
+	}
+}
+
 // The average falls while the queue is empty, from when its last frame left and not from the last arrival, and no time
 // counts twice. (1 - 1/512)^512 is about 1/e.
 func TestREDIdleTime(t *testing.T) {
