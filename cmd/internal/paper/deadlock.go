@@ -1,6 +1,7 @@
 package paper
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -76,16 +77,26 @@ func (c circle) run(ctx context.Context, seed uint64, part float64) (*simulation
 		hosts.String(), links.String(), traffic.String()), simulation.Options{Seed: seed, Stall: lockStall})
 }
 
-// threshold returns the least part of the bound, in lockGrain, at which the circle locks up: from 0.8 to 1.2 of it.
-func (c circle) threshold(ctx context.Context, seed uint64) (int, error) {
-	low, high := lockGrain*4/5, lockGrain*6/5
+// threshold returns the least part of the bound, in lockGrain, at which the circle locks up, between low, at which it
+// must not, and high, at which it must.
+func (c circle) threshold(ctx context.Context, seed uint64, low, high int) (int, error) {
+	locks := func(part int) (bool, error) {
+		r, err := c.run(ctx, seed, float64(part)/lockGrain)
+		return err == nil && r.Deadlock, err
+	}
+	for part, want := range map[int]bool{low: false, high: true} {
+		if locked, err := locks(part); err != nil || locked != want {
+			return 0, cmp.Or(err, fmt.Errorf("%v, at %d %% of its bound: deadlock %v: the threshold is not between "+
+				"%d and %d %%", c, part, locked, low, high))
+		}
+	}
 	for high-low > 1 {
 		middle := (low + high) / 2
-		r, err := c.run(ctx, seed, float64(middle)/lockGrain)
+		locked, err := locks(middle)
 		switch {
 		case err != nil:
 			return 0, err
-		case r.Deadlock:
+		case locked:
 			high = middle
 		default:
 			low = middle
@@ -108,7 +119,7 @@ func runDeadlock(ctx context.Context, o Options, result *Result) error {
 	}
 	for _, c := range []circle{{3, 0}, {2, 8}, {2, 16}, {4, 16}, {4, 32}} {
 		o.Progress(c.String())
-		part, err := c.threshold(ctx, o.Seed)
+		part, err := c.threshold(ctx, o.Seed, lockGrain*4/5, lockGrain*6/5)
 		if err != nil {
 			return err
 		}

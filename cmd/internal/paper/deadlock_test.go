@@ -26,6 +26,15 @@ func TestDeadlockThreshold(t *testing.T) {
 	}
 }
 
+// A threshold outside what was searched is an error, not one of its ends.
+func TestDeadlockThresholdIsBetween(t *testing.T) {
+	for _, ends := range [][2]int{{80, 90}, {120, 130}} {
+		if got, err := (circle{2, 16}).threshold(t.Context(), 1, ends[0], ends[1]); err == nil {
+			t.Errorf("from %d to %d %%: %d", ends[0], ends[1], got)
+		}
+	}
+}
+
 // A frame crosses the link of its host and as many others as its TTL says. None comes, and none counts as lost by a
 // switch. Other frames, from which the switches learn, are few: another TTL would be another f.Sent.
 func TestTTL(t *testing.T) {
