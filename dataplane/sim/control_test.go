@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/classify"
 )
 
 const fast = 10 * gigabit
@@ -87,6 +88,29 @@ func TestDCQCNSparesPauses(t *testing.T) {
 	}{{0, true}, {fl.control.interval - 1, false}, {fl.control.interval, true}} {
 		if got := fl.marked(r.now + ms + c.after); got != c.want {
 			t.Errorf("a CNP %d ns after another: %v", c.after, got)
+		}
+	}
+}
+
+// The way of a flow with DCQCN is that of its IPv4 frames. A port that trusts DSCP gives them the priority of DSCP 0, and
+// others its own.
+func TestDCQCNPathIsThatOfIPv4(t *testing.T) {
+	for _, on := range []bool{false, true} {
+		r := newRig(t, fast, 500)
+		r.change = func(_ *dataplane.Config, ports map[int]dataplane.PortConfig) {
+			for i, p := range ports {
+				p.Classify.Trust, p.Classify.Default = classify.TrustDSCP, lossless
+				ports[i] = p
+			}
+		}
+		sw := r.addSwitch(2, 1<<20/cell, mtu, nil)
+		r.load(FlowConfig{From: r.addHost(sw, 0), To: r.addHost(sw, 1), Priority: lossless, Octets: mtu, Stop: ms,
+			DCQCN: on})
+		if err := r.Learn(); err != nil {
+			t.Fatal(err)
+		}
+		if _, fault := r.Path(0); (fault != nil) != on {
+			t.Errorf("DCQCN %v: %+v", on, fault)
 		}
 	}
 }

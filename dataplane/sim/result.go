@@ -121,6 +121,7 @@ func (f *Fabric) Path(i int) (lossless bool, fault *Fault) {
 	fl := &f.flows[i]
 	var t transit
 	probe := flow{FlowConfig: fl.FlowConfig, src: fl.src, dst: fl.dst}
+	probe.begin(f.wires[f.nodes[fl.From].host.wire].speed, 0) // the header of its frames is that of its control
 	probe.build(&t, int32(i), f.now)
 	b := make([]byte, fl.Octets)
 	copy(b, t.head[:])

@@ -17,7 +17,7 @@ type Completion struct {
 	Flows     int    `json:"flows"`
 	Finished  int    `json:"finished"` // others were still sending at the end, or have lost frames
 	Sent      uint64 `json:"sent"`     // frames
-	Lost      uint64 `json:"lost"`
+	Lost      uint64 `json:"lost"`     // that have not come, those that a TTL ended among them
 	Reordered uint64 `json:"reordered"`
 	Mean      int64  `json:"mean_ns"`
 	P50       int64  `json:"p50_ns"`
@@ -52,7 +52,7 @@ func (f *fabric) addCompletions(r *Report) {
 				c.Sent += v.Sent
 				c.Lost += v.Sent - min(v.Sent, v.Received)
 				c.Reordered += v.Reordered
-				lossless = lossless && fl.lossless
+				lossless = lossless && fl.lossless && fl.TTL == 0
 				if v.Took > 0 {
 					took = append(took, v.Took)
 				}

@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"errors"
 	"time"
 
 	"pfcswitch/cmd/internal/config"
@@ -38,7 +39,19 @@ func NewPlan(t *config.Topology) (*Plan, error) {
 	for name := range f.hosts {
 		_, p.Ports[name] = f.portOf(name)
 	}
-	return p, f.close()
+	return p, errors.Join(p.checkSpeeds(t), f.close())
+}
+
+// checkSpeeds refuses DCQCN to a port that is slower than its sender's: a sink takes the interval of its CNPs from the
+// speed of its own port, and would tell the sender too seldom.
+func (p *Plan) checkSpeeds(t *config.Topology) error {
+	for _, fl := range p.Flows {
+		if from, to := p.Ports[fl.From].Speed, p.Ports[fl.To].Speed; fl.DCQCN && to < from {
+			return t.Errorf("traffic."+fl.Name+".cc", "%s is at a slower port than %s, whose speed is that of the CNPs: "+
+				"give both one speed, or run the file by pfcswitch sim", fl.To, fl.From)
+		}
+	}
+	return nil
 }
 
 // refuseVirtual refuses what is for virtual time alone.

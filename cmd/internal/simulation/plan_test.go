@@ -7,6 +7,25 @@ import (
 	"pfcswitch/cmd/internal/config"
 )
 
+// DCQCN to a slower port is refused on real links.
+func TestPlanRefusesSlowerSinks(t *testing.T) {
+	const lab = "name: lab\nswitches: {s1: {preset: roce}}\nhosts: {h1: {}, h2: {}}\n" +
+		"links: {l1: {ends: [h1, \"s1:p1\"], speed: 1G}, l2: {ends: [h2, \"s1:p2\"], speed: 100M}}\ntraffic: {f: {"
+	for flow, want := range map[string]string{
+		"from: h1, to: h2, cc: dcqcn": "lab.yaml:5: traffic.f.cc: h2 is at a slower port than h1",
+		"from: h1, to: h2":            "",
+		"from: h2, to: h1, cc: dcqcn": "",
+	} {
+		c, err := config.ParseTopology("lab.yaml", []byte(lab+flow+"}}"), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := NewPlan(c); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", flow, err, want)
+		}
+	}
+}
+
 // What only virtual time has is refused on real links, by file, line and key.
 func TestPlanRefusesVirtual(t *testing.T) {
 	const lab = "name: lab\nswitches: {s1: {preset: roce}}\nhosts: {h1: {}, h2: {}}\n" +

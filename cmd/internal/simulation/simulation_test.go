@@ -245,6 +245,15 @@ func TestRefused(t *testing.T) {
 	}
 }
 
+// Frames of flows with a size that a TTL ends are no fault, as those of other flows are none.
+func TestSizeWithTTL(t *testing.T) {
+	r := onFabric(t, "leaf-spine: {leaves: 2, spines: 1, hosts: 1}", "10G",
+		"f: {from: h1, to: h2, size: 100kB, ttl: 1, duration: 1ms}", standard)
+	if c := r.Completions; !r.Pass || len(c) != 1 || c[0].Sent == 0 || c[0].Lost != c[0].Sent || c[0].Finished != 0 {
+		t.Errorf("pass %v: %+v", r.Pass, c)
+	}
+}
+
 // Of many ports the text shows those with pauses, and says how many others there are.
 func TestRowsOfManyPorts(t *testing.T) {
 	r := &Report{}
