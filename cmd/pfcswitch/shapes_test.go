@@ -98,24 +98,26 @@ func TestShapeFlags(t *testing.T) {
 	}
 	file := filepath.Join(t.TempDir(), "a.pcap")
 	must(t, os.WriteFile(file, pcapOf(taggedFrame(3, 1)), 0o600))
-	wantRefused(t, sendCommand, map[string]string{
-		noInterface + " --flow 3:arrivals=even --seconds 1":                       "arrivals=even: they are poisson",
-		noInterface + " --flow 3:on=1 --seconds 1":                                "--flow 3:on=1: time: missing unit",
-		noInterface + " --flow 3:rate=1M,arrivals=poisson --cc dcqcn --seconds 1": "arrivals at random and DCQCN exclude",
-		noInterface + " --flow 3:on=1s --seconds 1":                               "give both",
-		noInterface + " --at noon --seconds 1":                                    "--at noon: write 15:04:05",
-		noInterface + " --at 23:59:59.9 --start 1 --seconds 1":                    "exclude each other",
-		noInterface + " --storm 3 --at noon --seconds 1":                          "--at noon: write 15:04:05",
-		noInterface + " --flow 3 --pcap " + file:                                  "--pcap and --flow exclude each other",
-		noInterface + " --storm 3 --pcap " + file:                                 "--pcap and --storm exclude each other",
-		noInterface + " --to 02:00:00:00:00:01 --pcap " + file:                    "--pcap and --to exclude each other",
-		noInterface + " --vlan 5 --pcap " + file:                                  "--pcap and --vlan exclude each other",
-		noInterface + " --untagged --pcap " + file:                                "--pcap and --untagged exclude each other",
-		noInterface + " --dscp 5 --pcap " + file:                                  "--pcap and --dscp exclude each other",
-		noInterface + " --ecn --pcap " + file:                                     "--pcap and --ecn exclude each other",
-		noInterface + " --cc dcqcn --pcap " + file:                                "--pcap and --cc exclude each other",
-		noInterface + " --pcap /no/such.pcap":                                     "--pcap: open /no/such.pcap",
-		noInterface + " --pcap " + file:                                           "does not exist",
-		noInterface + " --flow 3:rate=1M,arrivals=poisson --count 1":              "does not exist",
-	})
+	for args, want := range map[string]string{
+		" --flow 3:arrivals=even --seconds 1":                       "arrivals=even: they are poisson",
+		" --flow 3:on=1 --seconds 1":                                "--flow 3:on=1: time: missing unit",
+		" --flow 3:rate=1M,arrivals=poisson --cc dcqcn --seconds 1": "arrivals at random and DCQCN exclude",
+		" --flow 3:on=1s --seconds 1":                               "give both",
+		" --at noon --seconds 1":                                    "--at noon: write 15:04:05",
+		" --at 23:59:59.9 --start 1 --seconds 1":                    "exclude each other",
+		" --storm 3 --at noon --seconds 1":                          "--at noon: write 15:04:05",
+		" --flow 3 --pcap " + file:                                  "--pcap and --flow exclude each other",
+		" --storm 3 --pcap " + file:                                 "--pcap and --storm exclude each other",
+		" --to 02:00:00:00:00:01 --pcap " + file:                    "--pcap and --to exclude each other",
+		" --vlan 5 --pcap " + file:                                  "--pcap and --vlan exclude each other",
+		" --untagged --pcap " + file:                                "--pcap and --untagged exclude each other",
+		" --dscp 5 --pcap " + file:                                  "--pcap and --dscp exclude each other",
+		" --ecn --pcap " + file:                                     "--pcap and --ecn exclude each other",
+		" --cc dcqcn --pcap " + file:                                "--pcap and --cc exclude each other",
+		" --pcap /no/such.pcap":                                     "--pcap: open /no/such.pcap",
+		" --pcap " + file:                                           "does not exist",
+		" --flow 3:rate=1M,arrivals=poisson --count 1":              "does not exist",
+	} {
+		wantRefused(t, sendCommand, map[string]string{noInterface + args: want})
+	}
 }

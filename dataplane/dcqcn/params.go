@@ -18,8 +18,8 @@ const (
 )
 
 // published are the values for links of 40 Gbit/s. N, K, R_AI and R_HAI stand in config.txt of the authors' simulator
-// (github.com/bobzhuyb/ns3-rdma), as do g and F. T and B are those of the paper's testbed. Least is our own: 4,000 flows
-// at it fill the link. The simulator's is 100 Mbit/s, and some of its rules differ: see sim/README.md.
+// (github.com/bobzhuyb/ns3-rdma), as do g and F. T and B are those of the paper's testbed. Least is our own: 4,000
+// flows at it fill the link. The simulator's is 100 Mbit/s, and some of its rules differ: see sim/README.md.
 var published = Params{Interval: 50_000, Decay: 55_000, Timer: 55_000, Octets: 10_000_000, Additive: 40_000_000,
 	Hyper: 200_000_000, Least: 10_000_000}
 
@@ -29,9 +29,9 @@ const (
 	fastRounds     = 5              // F, section 3.1: rounds of fast recovery
 )
 
-// For returns the values for links of a speed in bit/s; below 1000 it counts as 1000. Rates are the same shares of the link as the
-// published ones. On a slower link times are longer, so that as many octets pass in them: all then happens as at 40
-// Gbit/s, only slower. On a faster link times stay, since the delay of the way does, and more octets pass.
+// For returns the values for links of a speed in bit/s; below 1000 it counts as 1000. Rates are the same shares of the
+// link as the published ones. On a slower link times are longer, so that as many octets pass in them: all then happens
+// as at 40 Gbit/s, only slower. On a faster link times stay, since the delay of the way does, and more octets pass.
 func For(speed int64) Params {
 	p := published
 	speed = max(speed, 1000)

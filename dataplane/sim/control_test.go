@@ -92,8 +92,8 @@ func TestDCQCNSparesPauses(t *testing.T) {
 	}
 }
 
-// The way of a flow with DCQCN is that of its IPv4 frames. A port that trusts DSCP gives them the priority of DSCP 0, and
-// others its own.
+// The way of a flow with DCQCN is that of its IPv4 frames. A port that trusts DSCP gives them the priority of DSCP 0,
+// and others its own.
 func TestDCQCNPathIsThatOfIPv4(t *testing.T) {
 	for _, on := range []bool{false, true} {
 		r := newRig(t, fast, 500)

@@ -47,8 +47,8 @@ func NewPlan(t *config.Topology) (*Plan, error) {
 func (p *Plan) checkSpeeds(t *config.Topology) error {
 	for _, fl := range p.Flows {
 		if from, to := p.Ports[fl.From].Speed, p.Ports[fl.To].Speed; fl.DCQCN && to < from {
-			return t.Errorf("traffic."+fl.Name+".cc", "%s is at a slower port than %s, whose speed is that of the CNPs: "+
-				"give both one speed, or run the file by pfcswitch sim", fl.To, fl.From)
+			return t.Errorf("traffic."+fl.Name+".cc", "%s is at a slower port than %s, whose speed is that of the "+
+				"CNPs: give both one speed, or run the file by pfcswitch sim", fl.To, fl.From)
 		}
 	}
 	return nil

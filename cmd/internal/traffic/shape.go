@@ -46,7 +46,7 @@ func (f *Flow) checkShape() error {
 }
 
 // Replay makes the load of captured frames: a flow for each priority, by their tags, that sends them as they are, and
-// no sink. Without a duration and a count, each is sent once. left counts MAC Control frames, which are left out: the
+// no sink. Without a duration and a count each is sent once. left counts MAC Control frames, which are left out: the
 // sender's peer would take them for its own.
 func (c *SendConfig) Replay(frames [][]byte) (sends, left int, err error) {
 	var of [8][][]byte
@@ -72,7 +72,8 @@ func (c *SendConfig) Replay(frames [][]byte) (sends, left int, err error) {
 	c.Flows, c.NoSink = nil, true
 	for priority, some := range of {
 		if len(some) > 0 {
-			c.Flows = append(c.Flows, Flow{Priority: uint8(priority), Weight: 1, Shape: Shape{Frames: some, Once: once}})
+			c.Flows = append(c.Flows, Flow{Priority: uint8(priority), Weight: 1,
+				Shape: Shape{Frames: some, Once: once}})
 		}
 	}
 	return sends, left, nil
