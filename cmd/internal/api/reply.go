@@ -110,7 +110,7 @@ func (h *Header) headline() string {
 		count(h.LosslessDropsSinceStart), count(h.LosslessDiscardedSinceStart))
 }
 
-// MaxAnswer bounds what clients read as one answer, in bytes: enough for the state, or the history, of 256 ports.
+// MaxAnswer bounds what clients read as one answer, in bytes: enough for the history of 256 ports.
 const MaxAnswer = 16 << 20
 
 // WriteJSON writes the document that v points to with indentation. A nil slice is written as an empty array, never as

@@ -36,8 +36,8 @@ func SwitchAt(address string) (Switch, error) {
 }
 
 func newSwitch(label, network, address, host string) Switch {
-	return Switch{label, reader(network, address, host, "state", checkState),
-		reader(network, address, host, "history", func(h *api.History) error { return checkSchema(h.Schema) })}
+	return Switch{label, reader(network, address, host, "state", maxState, checkState),
+		reader(network, address, host, "history", api.MaxAnswer, checkHistory)}
 }
 
 var hostname = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]{0,251}[A-Za-z0-9.])?$`)
@@ -53,8 +53,13 @@ func namesPort(text string) bool {
 	return err == nil && n > 0
 }
 
-// reader returns a function that reads a noun of the switch at an address, without proxy and redirection.
-func reader[T any](network, address, host, noun string, check func(*T) error) func(context.Context) (*T, error) {
+// maxState bounds the state of a switch, in bytes: enough for that of 256 ports.
+const maxState = 8 << 20
+
+// reader returns a function that reads a noun of the switch at an address, of so many bytes at most, without proxy and
+// redirection.
+func reader[T any](network, address, host, noun string, most int64, check func(*T) error) func(context.Context) (*T,
+	error) {
 	client := &http.Client{
 		Transport: &http.Transport{DisableKeepAlives: true, MaxResponseHeaderBytes: 16 << 10,
 			DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
@@ -75,7 +80,7 @@ func reader[T any](network, address, host, noun string, check func(*T) error) fu
 		if a.StatusCode != http.StatusOK {
 			return nil, fmt.Errorf("it answers %s", a.Status)
 		}
-		return decode(a.Body, check)
+		return decode(a.Body, most, check)
 	}
 }
 
@@ -94,12 +99,12 @@ func plainError(err error) error {
 }
 
 // decode reads an answer from an untrusted sender.
-func decode[T any](r io.Reader, check func(*T) error) (*T, error) {
-	b, err := io.ReadAll(io.LimitReader(r, api.MaxAnswer+1))
+func decode[T any](r io.Reader, most int64, check func(*T) error) (*T, error) {
+	b, err := io.ReadAll(io.LimitReader(r, most+1))
 	switch {
 	case err != nil:
 		return nil, plainError(err)
-	case len(b) > api.MaxAnswer:
+	case int64(len(b)) > most:
 		return nil, errors.New("its answer is too long to be that of a switch")
 	}
 	v := new(T)
@@ -120,6 +125,8 @@ func checkSchema(schema int) error {
 	}
 	return fmt.Errorf("it speaks schema %d and this program schema %d", schema, api.Schema)
 }
+
+func checkHistory(h *api.History) error { return checkSchema(h.Schema) }
 
 // checkState tells what is wrong with a state, or missing in it. Older switches have no History.
 func checkState(s *api.State) error {

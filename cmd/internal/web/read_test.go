@@ -131,13 +131,13 @@ func FuzzDecode(f *testing.F) {
 	f.Add([]byte(`{"schema":1,"switch_time_ns":-9223372036854775808,` +
 		`"pfc":[{"priorities":[{"received_paused_ns":-1},{}]}]}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
-		s, err := decode(bytes.NewReader(b), checkState)
+		s, err := decode(bytes.NewReader(b), maxState, checkState)
 		if err != nil {
 			return
 		}
 		text, err := json.Marshal(s)
 		must(t, err)
-		if _, err := decode(bytes.NewReader(text), checkState); err != nil {
+		if _, err := decode(bytes.NewReader(text), maxState, checkState); err != nil {
 			t.Fatalf("what was read cannot be read again: %v\n%s", err, text)
 		}
 	})
