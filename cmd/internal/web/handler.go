@@ -42,7 +42,7 @@ var policy = map[string]string{
 
 // Handler serves
 //
-//	GET /            the page, and /page.css, /page.js, /icon.svg
+//	GET /            the page, and /page.css, /page.js, /topology.js, /history.js, /icon.svg
 //	GET /v1/view     what it shows: server-sent events, a View each
 //	GET /v1/history  the last five minutes of the switch that ?switch= names by its label, by default the first
 //	GET /v1/state    the switch's own state as JSON
