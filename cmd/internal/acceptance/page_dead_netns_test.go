@@ -116,6 +116,23 @@ func TestPageOfADeadSwitch(t *testing.T) {
 	all.Await("the picture has each switch once, and its neighbors", picture("switch", 2)+" && "+picture("none", 1)+
 		" && "+picture("link", 2)+" && "+picture("switch.bad", 0)+` &&
 		[...document.querySelectorAll("#topology-picture title")].some(t => t.textContent.startsWith("test up – other down: "))`)
+	if got := webtest.Eval[string](all, `(() => {
+		const now = view;
+		view = structuredClone(now);
+		const first = view.switches[0], of = port => first.state.lldp.find(p => p.port === port);
+		const ends = () => network().links.filter(l => l.b.port).map(l => l.a.port + (l.b.w ? " is linked to " : " hears ") + l.b.port);
+		of("p1").neighbors = of("up").neighbors;
+		const liar = ends();
+		of("p1").neighbors = [];
+		view.switches[3].state.lldp[0].neighbors = [];
+		const silent = ends();
+		first.answers = false;
+		const dead = ends();
+		view = now;
+		return [liar, silent, dead].join("; ");
+	})()`); got != "up is linked to down,p1 hears down; up hears down; up is linked to down" {
+		t.Errorf("with a host at p1 that calls itself the other switch, without an answer by LLDP, and dead: %s", got)
+	}
 	p.Await("the page of one switch has the other as a neighbor", picture("switch", 1)+" && "+picture("box", 3))
 	choose("o", "other", "other")
 	all.Await("whose ports and neighbors are others",

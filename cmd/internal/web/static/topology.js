@@ -23,14 +23,14 @@ function network() {
     return b;
   };
   const own = (w, port) => w.state.lldp.find(p => p.port === port);
-  const key = p => p.chassis_id + " " + p.port_id;
+  const key = p => p.chassis_id + " " + p.port_id, heard = said => said && (said.neighbors.find(n => n.followed) || said.neighbors[0]);
   const shown = view.switches.filter(w => w.state && !w.state.lldp.some(p => ends.has(key(p))) && // else it is there by another label
     w.state.lldp.every(p => ends.set(key(p), { w, port: p.port })));
   shown.forEach(w => box("switch " + w.label, w.state.switch, w));
   shown.forEach(w => w.state.ports.forEach(p => {
-    const said = own(w, p.port), all = said ? said.neighbors : [], n = all.find(n => n.followed) || all[0];
-    const end = { box: box("switch " + w.label), port: p.port, w }, peer = n && ends.get(key(n));
-    if (peer) {
+    const said = own(w, p.port), n = heard(said), peer = n && ends.get(key(n)), back = peer && heard(own(peer.w, peer.port));
+    const end = { box: box("switch " + w.label), port: p.port, w };
+    if (peer && (back ? key(back) === key(said) : !w.answers)) { // else a host calls itself a switch; a dead one is forgotten
       if (links.some(l => l.b.w === w && l.b.port === p.port)) return; // it was seen from the other end
       links.push({ a: end, b: { box: box("switch " + peer.w.label), port: peer.port, w: peer.w } });
     } else if (n) {
