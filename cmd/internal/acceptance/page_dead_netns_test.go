@@ -145,7 +145,11 @@ func TestPageOfADeadSwitch(t *testing.T) {
 	all.Await("on the page of several too", row("1", "2")+`.includes("does not answer in time")`)
 	all.Await("the other one, which is chosen, is alive",
 		connected+` && `+row("4", "2")+` === "runs" && document.getElementById("one").className === ""`)
+	asked := all.Asked()
 	choose("a", "api", "test")
+	if n := all.Asked() - asked; n != 0 {
+		t.Errorf("%d requests to a switch that does not answer", n)
+	}
 	s.signal(syscall.SIGCONT)
 	p.Await("it goes on", connected)
 	all.Await("it goes on", row("1", "2")+` === "runs"`)

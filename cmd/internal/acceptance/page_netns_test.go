@@ -109,6 +109,14 @@ func (r *Rig) tables(p *webtest.Page) {
 			fmt.Sprintf("bytes(%d)", h.Calculated.Bytes()))
 		same("headroom in force of "+h.Port, inRow("headroom-rows", 4, h.Port),
 			fmt.Sprintf("bytes(%d)", h.Report.InForce))
+		if h.Port == "p1" {
+			same("top of its chart with a second queue as the first", `(() => {
+				const w = structuredClone(view.switches[0]), queues = w.state.buffer.find(p => p.port === "p1").ingress_queues;
+				queues.push(queues[0]);
+				drawHistory(w);
+				return document.querySelector("#history-ports figure:nth-of-type(4) .of").textContent;
+			})()`, fmt.Sprintf(`"of " + bytes(%d)`, 2*h.Report.InForce))
+		}
 	}
 	for _, q := range r.Source().Watchdog() {
 		same("detections of "+q.Name, inRow("watchdog-rows", 4, q.Name, "3"), fmt.Sprintf("count(%d)", q.Detected))

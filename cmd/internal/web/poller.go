@@ -177,7 +177,8 @@ func (s *polledSwitch) poll(ctx context.Context) SwitchView {
 	return s.last
 }
 
-// history answers with the history of one of the switches.
+// history answers with the history of one of the switches, or with none where the switch does not answer: it may have
+// ended since the view that made a browser ask, and browsers complain of an error.
 func (p *Poller) history(w http.ResponseWriter, r *http.Request) {
 	label := r.URL.Query().Get("switch")
 	i := slices.IndexFunc(p.switches, func(s *polledSwitch) bool { return label == "" || s.Label == label })
@@ -189,7 +190,7 @@ func (p *Poller) history(w http.ResponseWriter, r *http.Request) {
 	defer cancel()
 	h, err := p.switches[i].History(ctx)
 	if err != nil {
-		http.Error(w, err.Error(), http.StatusBadGateway)
+		w.WriteHeader(http.StatusNoContent)
 		return
 	}
 	writeJSON(w, h)

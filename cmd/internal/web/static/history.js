@@ -31,21 +31,22 @@ function minutes(w) {
   if (!s.history) return; // an older switch
   if (past.label !== w.label || past.started !== s.started) past = { label: w.label, started: s.started, ports: new Map(), retry: 0 };
   if (add(s.history, s.switch_time_ns)) past.whole = false;
-  if (!past.whole && performance.now() > past.retry) askHistory(past, s.switch_time_ns);
+  if (!past.whole && w.answers && performance.now() > past.retry) askHistory(past, s.switch_time_ns);
   drawHistory(w);
 }
 
 async function askHistory(mine, now) {
   mine.retry = performance.now() + 5000;
   const answer = await fetch("v1/history?switch=" + encodeURIComponent(mine.label)).catch(() => null);
-  if (!answer || !answer.ok || mine !== past) return;
+  if (!answer || answer.status !== 200 || mine !== past) return; // 204: the switch does not answer
   const kept = await answer.json();
   mine.whole = true;
   mine.ports = new Map(kept.ports.map(p => [p.port, p]));
 }
 
 function drawHistory(w) {
-  const body = $("history-ports"), now = w.state.switch_time_ns, force = new Map(w.state.headroom.map(p => [p.port, p.in_force_bytes]));
+  const body = $("history-ports"), now = w.state.switch_time_ns, headroom = new Map(w.state.buffer.filter(p => !p.removed)
+    .map(p => [p.port, p.ingress_queues.reduce((sum, q) => sum + q.segments.headroom.size_bytes, 0)]));
   const names = w.state.ports.map(p => p.port), all = [...past.ports.values()];
   const largest = charts.map(c => Math.max(1024, ...c.keys.flatMap(k => all.map(p => Math.max(0, ...p[k])))));
   if (body.dataset.ports !== JSON.stringify(names)) {
@@ -56,7 +57,7 @@ function drawHistory(w) {
   w.state.ports.forEach((p, i) => {
     const row = body.children[i], kept = past.ports.get(p.port);
     if (!kept || places[i].bottom < -400 || places[i].top > innerHeight + 400) return; // far from what can be seen
-    const told = { ...p, headroom: force.get(p.port) };
+    const told = { ...p, headroom: headroom.get(p.port) };
     charts.forEach((c, j) => drawChart(row.children[j + 1], c, kept, now, c.most(told, largest[j])));
   });
   put($("history-ago"), ago ? `${ago} s ago, ${wall(new Date(w.state.time) - 1000 * ago)}` : "now");
