@@ -254,3 +254,34 @@ func TestScheduleAddsUpThreads(t *testing.T) {
 		}
 	}
 }
+
+// Whoever asks whether a lock is taken keeps nobody from it.
+func TestLocked(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x.json")
+	if _, err := Locked(path); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("no file: %v", err)
+	}
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		for t.Context().Err() == nil {
+			_, _ = Locked(path)
+		}
+	}()
+	for range 1000 {
+		lock, err := LockFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if locked, err := Locked(path); !locked || err != nil {
+			t.Fatalf("with the lock taken: %v, %v", locked, err)
+		}
+		if err := lock.Close(); err != nil {
+			t.Fatal(err)
+		}
+		if locked, err := Locked(path); locked || err != nil {
+			t.Fatalf("with the lock free: %v, %v", locked, err)
+		}
+	}
+}

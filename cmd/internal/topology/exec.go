@@ -8,8 +8,6 @@ import (
 	"strings"
 	"syscall"
 
-	"golang.org/x/sys/unix"
-
 	"pfcswitch/cmd/internal/lab"
 )
 
@@ -39,16 +37,14 @@ func Exec(argument, part, node string, program []string) error {
 
 // runningState returns the state of a lab whose keeper lives.
 func runningState(name, path string) (s State, err error) {
-	if _, err := os.Stat(path); err != nil {
+	switch locked, err := lab.Locked(path); {
+	case errors.Is(err, os.ErrNotExist):
 		return s, fmt.Errorf("lab %s %w: pfcswitch lab up FILE", name, ErrNotUp)
-	}
-	lock, err := lab.LockFile(path)
-	if err == nil {
-		return s, errors.Join(fmt.Errorf("lab %s %w: its keeper was killed; pfcswitch lab down %[1]s removes what "+
-			"it left", name, ErrNotUp), lock.Close())
-	}
-	if !errors.Is(err, unix.EWOULDBLOCK) {
+	case err != nil:
 		return s, err
+	case !locked:
+		return s, fmt.Errorf("lab %s %w: its keeper was killed; pfcswitch lab down %[1]s removes what it left", name,
+			ErrNotUp)
 	}
 	s, ok := readState(path)
 	if !ok || len(s.Nodes) == 0 {

@@ -9,8 +9,6 @@ import (
 	"strings"
 	"text/tabwriter"
 
-	"golang.org/x/sys/unix"
-
 	"pfcswitch/cmd/internal/lab"
 )
 
@@ -27,19 +25,17 @@ func List(out io.Writer) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "LAB\tSTATE\tNODES\tLINKS\tFILE")
 	for _, path := range paths {
-		f, err := lab.OpenOwn(path, os.O_RDONLY)
+		locked, err := lab.Locked(path)     // by the keeper of a lab that is up
 		if errors.Is(err, os.ErrNotExist) { // it has just ended
 			continue
 		}
 		if err != nil {
 			return err
 		}
-		err = unix.Flock(int(f.Fd()), unix.LOCK_SH|unix.LOCK_NB) // the keeper of a lab that is up has the lock
-		_ = f.Close()
 		s, _ := readState(path)
 		state := "up"
 		switch {
-		case err == nil:
+		case !locked:
 			state = "killed"
 		case len(s.Nodes) == 0:
 			state = "coming up"

@@ -8,6 +8,8 @@ import (
 	"syscall"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"pfcswitch/cmd/internal/lab"
 )
 
@@ -19,11 +21,15 @@ func TestPlantedFiles(t *testing.T) {
 		t.Skip("NO ROOT: files of another user need root to make them")
 	}
 	for _, folder := range []string{"/run/pfcswitch/topologies", lab.Folder + "/topologies"} {
+		must(r.t, os.MkdirAll(r.dir(), 0o755))
+		state, err := os.Create(filepath.Join(r.dir(), "x.json")) // somebody has the lock of the lab, as if it were up
+		must(r.t, err)
+		must(r.t, unix.FcntlFlock(state.Fd(), unix.F_OFD_SETLK, &unix.Flock_t{Type: unix.F_WRLCK}))
 		out := r.runPlanted(`
 mkdir -p $folder /run/pfcswitch/labs /run/netns
+touch $folder/x.json; mount --bind $dir/x.json $folder/x.json
 echo '{"schema":1,"name":"x","pid":1,"nodes":[{"name":"h1","enter":["touch","'$dir'/run"]}]}' >$folder/x.json
 chown -R 65534 $(echo $folder | cut -d/ -f1-3)
-exec 9<$folder/x.json; flock 9
 $program lab exec x h1 $dir/argument 2>&1
 `, "folder="+folder)
 		if !strings.Contains(out, "no lab of this name is up") && !strings.Contains(out, "are not trusted") {
@@ -32,6 +38,7 @@ $program lab exec x h1 $dir/argument 2>&1
 		if _, err := os.Stat(filepath.Join(r.dir(), "run")); err == nil {
 			t.Errorf("root ran a program that a state in %s names", folder)
 		}
+		must(r.t, state.Close())
 	}
 	out := r.runPlanted(`
 mkdir -p /run/pfcswitch-labs/topologies /run/netns
