@@ -17,7 +17,7 @@ const Folder = "/run/pfcswitch-labs"
 // LockFile opens or creates the file at path and locks it until the file is closed or the process dies. It makes the
 // file's folder where that is missing. The error is unix.EWOULDBLOCK where another process has the lock. The holder may
 // remove the file before it closes it.
-func LockFile(path string) (*os.File, error) { return lockFile(path, unix.F_OFD_SETLK) }
+func LockFile(path string) (*os.File, error) { return lockFile(path, unix.LOCK_EX|unix.LOCK_NB) }
 
 // Locked tells whether a process has the lock of a file that there is. It takes no lock, so that nobody is refused.
 func Locked(path string) (bool, error) {
@@ -34,8 +34,9 @@ func Locked(path string) (bool, error) {
 	return lock.Type != unix.F_UNLCK, err
 }
 
-// lockFile is LockFile with a command of fcntl: locks of open files, which can be asked for without being taken.
-func lockFile(path string, command int) (*os.File, error) {
+// lockFile is LockFile with an operation of flock, which decides. Whoever has that lock also takes one of fcntl, which
+// lives as long and can be asked for without being taken.
+func lockFile(path string, operation int) (*os.File, error) {
 	if err := makeOwnFolder(filepath.Dir(path)); err != nil {
 		return nil, err
 	}
@@ -44,7 +45,10 @@ func lockFile(path string, command int) (*os.File, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := unix.FcntlFlock(f.Fd(), command, &unix.Flock_t{Type: unix.F_WRLCK}); err != nil {
+		if err := unix.Flock(int(f.Fd()), operation); err != nil {
+			return nil, errors.Join(err, f.Close())
+		}
+		if err := unix.FcntlFlock(f.Fd(), unix.F_OFD_SETLK, &unix.Flock_t{Type: unix.F_WRLCK}); err != nil {
 			return nil, errors.Join(err, f.Close())
 		}
 		if sameFile(f, path) {

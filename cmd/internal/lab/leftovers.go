@@ -38,7 +38,7 @@ func (p registry) claim(key string) (f *os.File, err error) {
 
 // alone calls do when no other sweep or claim runs, and keeps them out meanwhile.
 func (p registry) alone(do func() error) error {
-	guard, err := lockFile(filepath.Join(p.locks, "sweep"), unix.F_OFD_SETLKW)
+	guard, err := lockFile(filepath.Join(p.locks, "sweep"), unix.LOCK_EX)
 	if err != nil {
 		return err
 	}
