@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -36,7 +37,7 @@ func Down(ctx context.Context, argument, part string, out io.Writer) error {
 		return err
 	}
 	if _, err := os.Stat(path); errors.Is(err, os.ErrNotExist) {
-		return errors.Join(fmt.Errorf("lab %s %w", name, ErrNotUp), removeLeftovers(name, State{}))
+		return errors.Join(fmt.Errorf("lab %s %w%s", name, ErrNotUp, partsUp(path)), removeLeftovers(name, State{}))
 	}
 	log, err := lab.OpenOwn(logPath(path), os.O_RDONLY) // before the keeper ends, which removes the file
 	if err == nil {
@@ -63,6 +64,24 @@ func Down(ctx context.Context, argument, part string, out io.Writer) error {
 		return err
 	}
 	return printLog(log, out)
+}
+
+// partsUp says which parts of a lab are up where the whole lab is not; path is the state file of the whole.
+func partsUp(path string) string {
+	files, _ := filepath.Glob(strings.TrimSuffix(path, "json") + "*.json")
+	var parts []string
+	for _, file := range files {
+		if s, ok := readState(file); ok && s.Part != "" {
+			parts = append(parts, s.Part)
+		}
+	}
+	switch len(parts) {
+	case 0:
+		return ""
+	case 1:
+		return fmt.Sprintf(": of its parts, %s is up: --part %[1]s", parts[0])
+	}
+	return fmt.Sprintf(": of its parts, %s are up: --part %s, and so on", strings.Join(parts, " and "), parts[0])
 }
 
 // printLog prints the output of a lab's keeper, if any.

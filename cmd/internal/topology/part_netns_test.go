@@ -50,7 +50,8 @@ func TestMachines(t *testing.T) {
 		}
 	}
 	left.runRefused("is up already: pfcswitch lab down --part left "+path, "lab", "up", "--part", "left", path)
-	r.runRefused("lab "+name+" is not up", "lab", "down", path)
+	r.runRefused("lab "+name+" is not up: of its parts, left and right are up: --part left, and so on", "lab", "down",
+		path)
 
 	r.partOf, r.octets = map[string]string{"h1": "left", "h3": "right", "h4": "right"}, 1464
 	r.checkTraffic(path, []flow{{"h1", "h3", ""}, {"h4", "h3", ""}})
@@ -71,6 +72,7 @@ func TestMachines(t *testing.T) {
 	if out := right.run("lab", "exec", name+".right", "h3", "ip", "-br", "link"); !strings.Contains(out, "eth0") {
 		t.Errorf("the other part is gone too: %s", out)
 	}
+	r.runRefused("lab "+name+" is not up: of its parts, right is up: --part right", "lab", "down", path)
 	right.run("lab", "down", name+".right")
 	r.checkNothingLeft(name + ".right")
 }
