@@ -373,7 +373,8 @@ func TestClientAndServer(t *testing.T) {
 	const changes = "ports.p1.speed: 1G → 2G\n" +
 		"ports.p4: not there → {mtu: 1500, mtu: 1500, mtu: 1500, mtu: 1500, mtu: 1500, mtu…\nports.p5: {} → gone\n"
 	a, err := c.Apply(ctx, "a b.yaml", []byte("name: s1"), true)
-	if err != nil || f.applied != "" || !a.DryRun || a.LosslessDrops != nil || a.LosslessDiscarded != nil || a.TookNs != nil ||
+	if err != nil || f.applied != "" || !a.DryRun || a.LosslessDrops != nil || a.LosslessDiscarded != nil ||
+		a.TookNs != nil ||
 		a.Text() != changes+"nothing is changed (--dry-run); ports that would be reset: p1\n" {
 		t.Errorf("apply --dry-run: %+v, %v, name %q", a, err, f.applied)
 	}
@@ -386,7 +387,8 @@ func TestClientAndServer(t *testing.T) {
 	if a.Text() != want {
 		t.Errorf("got\n%swant\n%s", a.Text(), want)
 	}
-	if got := (&Applied{TookNs: new(int64)}).Text(); !strings.HasPrefix(got, "no key differs\nin force after 0; ports reset: none;") {
+	got := (&Applied{TookNs: new(int64)}).Text()
+	if !strings.HasPrefix(got, "no key differs\nin force after 0; ports reset: none;") {
 		t.Errorf("no change: %s", got)
 	}
 	_, err = c.Apply(ctx, "x.yaml", []byte("bad: 1"), false)
