@@ -29,9 +29,9 @@ func (a *Assist) fields() []field {
 	}
 }
 
-func (a *Assist) write() string {
+func (a *Assist) write() writer {
 	if a.Off {
-		return "off"
+		return literal("off")
 	}
-	return flow(a.fields())
+	return nested{flow, a.fields()}
 }

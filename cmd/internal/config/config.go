@@ -161,24 +161,24 @@ func (c *Config) sections() []field {
 		inBlock("buffer", c.Buffer.fields()),
 		key("unknown_lossless", &c.UnknownLossless, oneOf(Demote, DropUnknown)),
 		inBlock("priorities", c.Priorities.fields()),
-		{"queues", c.readQueues, func() string { return block("  ", byPriority(&c.Queues, writeQueue)) }},
-		{"ecn", c.readECN, func() string { return block("  ", byPriority(&c.ECN, writeECN)) }},
+		{"queues", c.readQueues, nested{lines("  "), byPriority(&c.Queues, writeQueue)}},
+		{"ecn", c.readECN, nested{lines("  "), byPriority(&c.ECN, writeECN)}},
 		inLine("pause", []field{flagged("quanta", "remaining", &c.Pause.Remaining, &c.Pause.Quanta,
 			or(number[uint16]("number of quanta", 1, 65535), "remaining"))}),
-		{"headroom", c.Headroom.read, func() string { return block("  ", c.Headroom.fields()) }},
-		{"watchdog", c.Watchdog.read, c.Watchdog.write},
-		{"ports", c.readPorts, c.writePorts},
-		{"fdb", c.readFDB, c.writeFDB},
+		{"headroom", c.Headroom.read, nested{lines("  "), c.Headroom.fields()}},
+		{"watchdog", c.Watchdog.read, c.Watchdog.write()},
+		{"ports", c.readPorts, c.writePorts()},
+		{"fdb", c.readFDB, single(c.writeFDB)},
 		key("ageing", &c.Ageing, duration(time.Second, 1_000_000*time.Second)),
 		key("workers", &c.Workers, oneOf(WorkersAuto, WorkersPerPort)),
 		key("nice", &c.Nice, number[int]("nice value", -20, 19)),
-		{"assist", c.Assist.read, c.Assist.write},
+		{"assist", c.Assist.read, c.Assist.write()},
 		inLine("lldp", c.LLDP.fields()),
 		inLine("metrics", c.Metrics.fields()),
 		inLine("api", []field{flagged("socket", "auto", &c.API.Auto, &c.API.Socket, socketPath)}).
 			noted(c.API.Auto, c.API.Socket),
 		inLine("capture", c.Capture.fields()),
-		field{"trunks", c.readTrunks, c.writeTrunks}.when(len(c.Trunks) > 0),
+		field{"trunks", c.readTrunks, c.writeTrunks()}.when(len(c.Trunks) > 0),
 	}
 }
 
@@ -188,16 +188,18 @@ const written = "name buffer unknown_lossless priorities queues watchdog ecn por
 
 // Expand writes a configuration with every key, so that Parse makes the same Config of it. Comments show the values of
 // automatic keys.
-func Expand(c *Config) []byte {
+func Expand(c *Config) []byte { return []byte(block("", c.written())[1:] + "\n") }
+
+// written are the fields in the order in which they are written.
+func (c *Config) written() (all []field) {
 	sections := map[string]field{}
 	for _, f := range c.sections() {
 		sections[f.name] = f
 	}
-	var all []field
 	for _, name := range strings.Fields(written) {
 		all = append(all, sections[name])
 	}
-	return []byte(block("", all)[1:] + "\n")
+	return all
 }
 
 // switchName is part of the API socket's path.

@@ -1,7 +1,9 @@
 package config
 
 import (
-	"github.com/goccy/go-yaml/ast"
+	"regexp"
+	"slices"
+	"strings"
 )
 
 // A Change is a key whose value differs between two configurations. Where the key stands for a mapping that only one of
@@ -13,60 +15,76 @@ type Change struct {
 
 // Diff returns what differs between two resolved configurations, with every default written out, in the order in which
 // Expand writes them.
-func Diff(before, after *Config) []Change {
-	return diff(parseDocument("before", Expand(before)).root, parseDocument("after", Expand(after)).root)
-}
+func Diff(before, after *Config) []Change { return diff("", before.written(), after.written()) }
 
-func diff(before, after value) (all []Change) {
-	old, isMapping := before.mapping()
-	now, isAlso := after.mapping()
-	if !isMapping || !isAlso {
-		if a, b := before.flow(), after.flow(); a != b {
-			all = append(all, Change{after.key, &a, &b})
+func diff(path string, before, after []field) (all []Change) {
+	for _, f := range before {
+		if f.text() == "" {
+			continue
 		}
-		return all
-	}
-	for _, p := range old {
-		if q, stays := find(now, p.name); stays {
-			all = append(all, diff(p.value, q.value)...)
-		} else {
-			text := p.value.flow()
-			all = append(all, Change{p.value.key, &text, nil})
+		key, was := join(path, unquoted(f.name)), f.plain()
+		g := fieldOf(after, f.name)
+		if g.text() == "" {
+			all = append(all, Change{key, &was, nil})
+			continue
+		}
+		if is := g.plain(); is != was {
+			old, isMapping := f.fields()
+			now, isAlso := g.fields()
+			if isMapping && isAlso {
+				all = append(all, diff(key, old, now)...)
+			} else {
+				all = append(all, Change{key, &was, &is})
+			}
 		}
 	}
-	for _, q := range now {
-		if _, was := find(old, q.name); !was {
-			text := q.value.flow()
-			all = append(all, Change{q.value.key, nil, &text})
+	for _, g := range after {
+		if g.text() != "" && fieldOf(before, g.name).text() == "" {
+			is := g.plain()
+			all = append(all, Change{join(path, unquoted(g.name)), nil, &is})
 		}
 	}
 	return all
 }
 
-// mapping returns the entries of a mapping; ok is false for other values.
-func (v value) mapping() (all []pair, ok bool) {
-	if _, ok = v.node.(ast.MapNode); ok {
-		all = v.pairs()
+// fieldOf returns the field of a name, or one that writes nothing.
+func fieldOf(fields []field, name string) field {
+	if i := slices.IndexFunc(fields, func(f field) bool { return f.name == name }); i >= 0 {
+		return fields[i]
 	}
-	return all, ok
+	return field{}
 }
 
-// flow writes a value in one line.
-func (v value) flow() string {
-	if pairs, ok := v.mapping(); ok {
+// fields returns the entries of a mapping; ok is false for other values.
+func (f field) fields() (all []field, ok bool) {
+	if r, noted := f.write.(remark); noted {
+		f.write = r.writer
+	}
+	m, ok := f.write.(nested)
+	return m.fields, ok
+}
+
+// plain is the value in one line, without comments and quotes.
+func (f field) plain() string {
+	if fields, ok := f.fields(); ok {
 		entries := []string{}
-		for _, p := range pairs {
-			entries = append(entries, p.name+": "+p.value.flow())
+		for _, entry := range fields {
+			if entry.text() != "" {
+				entries = append(entries, unquoted(entry.name)+": "+entry.plain())
+			}
 		}
 		return "{" + list(entries) + "}"
 	}
-	if _, ok := v.node.(*ast.SequenceNode); ok {
-		entries := []string{}
-		for _, item := range v.items() {
-			entries = append(entries, item.flow())
-		}
-		return "[" + list(entries) + "]"
+	if r, noted := f.write.(remark); noted {
+		f.write = r.writer
 	}
-	text, _ := v.text()
-	return text
+	text := f.text()
+	if entries, ok := strings.CutPrefix(text, "\n  - "); ok {
+		text = "[" + strings.ReplaceAll(entries, "\n  - ", ", ") + "]"
+	}
+	return unquoted(strings.ReplaceAll(text, "\n      ", " "))
 }
+
+var quotes = regexp.MustCompile(`"((?:[^"\\]|\\.)*)"`)
+
+func unquoted(text string) string { return quotes.ReplaceAllString(text, "$1") }

@@ -1,6 +1,8 @@
 package config
 
 import (
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -47,4 +49,25 @@ func brief(text *string) string {
 		return first + ", …"
 	}
 	return *text
+}
+
+// Twelve trunk ports, each with all VLANs, are compared as fast as they are written.
+func TestDiffOfLargePorts(t *testing.T) {
+	before := mustParse(t, "preset: roce\nports: {p1: {speed: 1G}}\n")
+	port := before.Ports[0]
+	before.Ports = nil
+	for n := range 12 {
+		port.Name, port.Tagged = "p"+strconv.Itoa(n), nil
+		for vid := 2; vid <= 4094; vid++ {
+			port.Tagged = append(port.Tagged, uint16(vid))
+		}
+		before.Ports = append(before.Ports, port)
+	}
+	after := *before
+	after.Ports = slices.Clone(before.Ports)
+	after.Ports[7].Speed *= 2
+	got := Diff(before, &after)
+	if len(got) != 1 || got[0].Key != "ports.p7.speed" || *got[0].Old != "1G" || *got[0].New != "2G" {
+		t.Errorf("got %d changes, %+v, want the speed of p7 alone", len(got), got)
+	}
 }

@@ -11,8 +11,37 @@ import (
 type field struct {
 	name  string
 	read  func(value)
-	write func() string // in YAML, perhaps with a comment; empty: the key is left out. nil: it is never written
+	write writer // nil: it is never written
 }
+
+// A writer writes a value in YAML, perhaps with a comment. Nothing means that the key is left out.
+type writer interface{ text() string }
+
+// single writes a value that is no mapping.
+type single func() string
+
+func (s single) text() string { return s() }
+
+// literal is such a value.
+type literal string
+
+func (w literal) text() string { return string(w) }
+
+// nested writes fields.
+type nested struct {
+	layout func([]field) string
+	fields []field
+}
+
+func (m nested) text() string { return m.layout(m.fields) }
+
+// remark is a value with a comment.
+type remark struct {
+	writer
+	note string
+}
+
+func (r remark) text() string { return r.writer.text() + " # " + r.note }
 
 // when returns the field, which is left out of what is written unless the condition holds.
 func (f field) when(condition bool) field {
@@ -24,15 +53,15 @@ func (f field) when(condition bool) field {
 
 // noted adds a comment to what is written if the condition holds.
 func (f field) noted(condition bool, note string) field {
-	if write := f.write; condition && write != nil {
-		f.write = func() string { return write() + " # " + note }
+	if condition && f.write != nil {
+		f.write = remark{f.write, note}
 	}
 	return f
 }
 
 // key is a key with a single value.
 func key[T any](name string, dst *T, p parser[T]) field {
-	return field{name, set(dst, p), func() string { return p.write(*dst) }}
+	return field{name, set(dst, p), single(func() string { return p.write(*dst) })}
 }
 
 // optional is a key whose absence has a meaning: nil.
@@ -43,12 +72,12 @@ func optional[T any](name string, dst **T, p parser[T]) field {
 		if set(&parsed, p)(v); len(v.doc.faults) == before {
 			*dst = &parsed
 		}
-	}, func() string {
+	}, single(func() string {
 		if *dst == nil {
 			return ""
 		}
 		return p.write(**dst)
-	}}
+	})}
 }
 
 // flagged is a key with a single value or a word, which sets the flag instead.
@@ -57,12 +86,12 @@ func flagged[T any](name, word string, flag *bool, dst *T, p parser[T]) field {
 		if *flag = v.is(word); !*flag {
 			set(dst, p)(v)
 		}
-	}, func() string {
+	}, single(func() string {
 		if *flag {
 			return word
 		}
 		return p.write(*dst)
-	}}
+	})}
 }
 
 // entries is a key with a list of single values. once is the format of a value in the fault that it stands twice; if
@@ -80,7 +109,7 @@ func entries[T comparable](name string, dst *[]T, p parser[T], once string) fiel
 				*dst = append(*dst, entry)
 			}
 		}
-	}, func() string {
+	}, single(func() string {
 		var all []string
 		for _, entry := range *dst {
 			all = append(all, p.write(entry))
@@ -90,7 +119,7 @@ func entries[T comparable](name string, dst *[]T, p parser[T], once string) fiel
 			lines = append(lines, list(some))
 		}
 		return "[" + strings.Join(lines, ",\n      ") + "]"
-	}}
+	})}
 }
 
 // entriesOfLine is how many entries a written list has in a line: 4094 VLANs in one would be too long to be read again.
@@ -98,12 +127,12 @@ const entriesOfLine = 64
 
 // inLine is a key with a mapping, which is written in one line.
 func inLine(name string, fields []field) field {
-	return field{name, func(v value) { v.read(fields...) }, func() string { return flow(fields) }}
+	return field{name, func(v value) { v.read(fields...) }, nested{flow, fields}}
 }
 
 // inBlock is a key of the file with a mapping, which is written with a line for each key.
 func inBlock(name string, fields []field) field {
-	return field{name, func(v value) { v.read(fields...) }, func() string { return block("  ", fields) }}
+	return field{name, func(v value) { v.read(fields...) }, nested{lines("  "), fields}}
 }
 
 // set reads a single value into dst.
@@ -141,6 +170,11 @@ func block(indent string, fields []field) string {
 	return b.String()
 }
 
+// lines is block for a mapping.
+func lines(indent string) func([]field) string {
+	return func(fields []field) string { return block(indent, fields) }
+}
+
 // flow writes a mapping in one line.
 func flow(fields []field) string {
 	var all []string
@@ -156,13 +190,13 @@ func (f field) text() string {
 	if f.write == nil {
 		return ""
 	}
-	return f.write()
+	return f.write.text()
 }
 
-// byPriority are the fields of a mapping from priorities, for writing. An empty text is left out.
-func byPriority[T any](all *[8]T, write func(*T) string) (fields []field) {
+// byPriority are the fields of a mapping from priorities, for writing. Nil is left out.
+func byPriority[T any](all *[8]T, write func(*T) writer) (fields []field) {
 	for priority := range all {
-		fields = append(fields, field{fmt.Sprint(priority), nil, func() string { return write(&all[priority]) }})
+		fields = append(fields, field{fmt.Sprint(priority), nil, write(&all[priority])})
 	}
 	return fields
 }

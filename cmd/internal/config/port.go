@@ -181,14 +181,15 @@ func (c *Config) readPorts(v value) {
 	})
 }
 
-func (c *Config) writePorts() (text string) {
+func (c *Config) writePorts() writer {
 	if len(c.Ports) == 0 {
-		return "{}"
+		return literal("{}")
 	}
+	var all []field
 	for p := range c.ports() {
-		text += "\n  " + Quote(p.Name) + ":" + block("    ", p.fields())
+		all = append(all, field{Quote(p.Name), nil, nested{lines("    "), p.fields()}})
 	}
-	return text
+	return nested{lines("  "), all}
 }
 
 var portName = textual(nameForm, "cannot name a port: "+nameRule,
@@ -214,10 +215,10 @@ func (p *Port) fields() []field {
 		key("interface", &p.Interface, interfaceName),
 		key("force", &p.Force, truth).when(!tap),
 		key("netns", &p.Netns, namespace).when(p.Netns != ""),
-		{"kind", p.readKind, func() string { return string(p.Kind) }},
+		{"kind", p.readKind, single(func() string { return string(p.Kind) })},
 		key("wire", &p.Wire, portName).when(p.Wire != ""),
 		entries("addresses", &p.Addresses, hostAddress, "%v").when(tap),
-		field{"speed", p.readSpeed, p.writeSpeed}.noted(p.SpeedAuto, formatRate(p.Speed)),
+		field{"speed", p.readSpeed, single(p.writeSpeed)}.noted(p.SpeedAuto, formatRate(p.Speed)),
 		flagged("burst", "auto", &p.BurstAuto, &p.Burst, or(size(1, 1<<30), "auto")).
 			noted(p.BurstAuto, fmt.Sprintf("%dB", p.Burst)),
 		key("delay", &p.Delay, duration(0, maxDelay)).when(!tap),
@@ -227,9 +228,9 @@ func (p *Port) fields() []field {
 		key("trust", &p.Trust, trust),
 		key("default_priority", &p.DefaultPriority, priorityNumber),
 		key("priority_tags", &p.PriorityTags, oneOf(KeepPriorityTags, StripPriorityTags)),
-		{"flow_control", p.readFlowControl, func() string { return string(p.FlowControl) }},
-		{"priorities", p.readOverrides, p.writeOverrides},
-		field{"watchdog", p.Watchdog.read, p.Watchdog.write}.
+		{"flow_control", p.readFlowControl, single(func() string { return string(p.FlowControl) })},
+		{"priorities", p.readOverrides, p.writeOverrides()},
+		field{"watchdog", p.Watchdog.read, p.Watchdog.write()}.
 			noted(p.Watchdog.CountAuto, fmt.Sprintf("count: %d", p.Watchdog.Count)),
 		inLine("ring", p.Ring.fields()).when(!tap),
 		key("send", &p.Send, oneOf(SendAuto, SendPacket)).when(!tap),
@@ -359,13 +360,14 @@ func (p *Port) readOverrides(v value) {
 	})
 }
 
-func (p *Port) writeOverrides() (text string) {
+func (p *Port) writeOverrides() writer {
+	var all []field
 	for priority := range p.Priorities {
 		if own := &p.Priorities[priority]; !own.empty() {
-			text += "\n      " + p.priorityKey(priority) + ": " + flow(own.fields())
+			all = append(all, field{p.priorityKey(priority), nil, nested{flow, own.fields()}})
 		}
 	}
-	return text
+	return nested{lines("      "), all}
 }
 
 func (o *Override) fields() []field {

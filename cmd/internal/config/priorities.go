@@ -1,7 +1,6 @@
 package config
 
 import (
-	"fmt"
 	"strconv"
 )
 
@@ -41,8 +40,8 @@ func (p *Priorities) fields() []field {
 	return []field{
 		key("trust", &p.Trust, trust),
 		key("default", &p.Default, priorityNumber),
-		{"lossless", p.readLossless, p.writeLossless},
-		{"dscp", p.readDSCP, p.writeDSCP},
+		{"lossless", p.readLossless, single(p.writeLossless)},
+		{"dscp", p.readDSCP, p.writeDSCP()},
 	}
 }
 
@@ -69,15 +68,22 @@ func (p *Priorities) readDSCP(v value) {
 	v.indexed("DSCP", 63, func(dscp int, v value) { set(&p.DSCP[dscp], priorityNumber)(v) })
 }
 
-// writeDSCP writes eight DSCPs a line.
-func (p *Priorities) writeDSCP() string {
+func (p *Priorities) writeDSCP() writer {
+	var all []field
+	for dscp := range p.DSCP {
+		all = append(all, key(strconv.Itoa(dscp), &p.DSCP[dscp], priorityNumber))
+	}
+	return nested{eightOfLine, all}
+}
+
+func eightOfLine(fields []field) string {
 	text := "{"
-	for dscp, priority := range p.DSCP {
+	for i, f := range fields {
 		separator := " "
-		if dscp%8 == 0 {
+		if i%8 == 0 {
 			separator = "\n    "
 		}
-		text += fmt.Sprintf("%s%d: %d,", separator, dscp, priority)
+		text += separator + f.name + ": " + f.text() + ","
 	}
 	return text + "\n  }"
 }
@@ -123,11 +129,11 @@ func (q *Queue) read(v value) {
 	}
 }
 
-func writeQueue(q *Queue) string {
+func writeQueue(q *Queue) writer {
 	if q.Strict {
-		return "{strict: true}"
+		return nested{flow, []field{{"strict", nil, literal("true")}}}
 	}
-	return fmt.Sprintf("{weight: %d}", q.Weight)
+	return nested{flow, []field{{"weight", nil, literal(strconv.Itoa(q.Weight))}}}
 }
 
 func (c *Config) readECN(v value) {
@@ -157,11 +163,11 @@ func (e *ECN) fields() []field {
 	}
 }
 
-func writeECN(e *ECN) string {
+func writeECN(e *ECN) writer {
 	if !e.Enabled {
-		return "off"
+		return literal("off")
 	}
-	return flow(e.fields())
+	return nested{flow, e.fields()}
 }
 
 // readPreset sets defaults that later keys may override.

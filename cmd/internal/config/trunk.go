@@ -113,8 +113,8 @@ func (t *Trunk) fields() []field {
 		entries("members", &t.Members, anyWord, ""),
 		key("distribution", &t.Distribution, oneOf(LeastFilled, FlowHash)),
 		key("flow_control", &t.FlowControl, oneOf(FlowPFC, FlowPause, FlowOff)),
-		{"meters", t.readMeters, t.writeMeters},
-		{"red", t.readRED, t.writeRED},
+		{"meters", t.readMeters, t.writeMeters()},
+		{"red", t.readRED, t.writeRED()},
 		inLine("watermarks", t.Watermarks.fields()),
 		key("meter_octets", &t.MeterOctets, oneOf(WireOctets, IPOctets)),
 		key("colour", &t.Colour, oneOf(ColourBlind, ColourAware)),
@@ -122,11 +122,12 @@ func (t *Trunk) fields() []field {
 	}
 }
 
-func (c *Config) writeTrunks() (text string) {
+func (c *Config) writeTrunks() writer {
+	var all []field
 	for i := range c.Trunks {
-		text += "\n  " + Quote(c.Trunks[i].Name) + ":" + block("    ", c.Trunks[i].fields())
+		all = append(all, field{Quote(c.Trunks[i].Name), nil, nested{lines("    "), c.Trunks[i].fields()}})
 	}
-	return text
+	return nested{lines("  "), all}
 }
 
 // anyWord reads a name, which is looked up later.
@@ -173,20 +174,21 @@ func (m *TrunkMeter) fields() []field {
 }
 
 // writeMeters writes the keys of the file, and the values in force as comments.
-func (t *Trunk) writeMeters() (text string) {
+func (t *Trunk) writeMeters() writer {
+	var all []field
 	write := func(name string, m *TrunkMeter, p *trunk.MeterConfig) {
 		comment := "not metered: the members together are no faster than the uplink"
 		if t.Metered {
 			comment = fmt.Sprintf("cir %s, pir %s, cbs %s, pbs %s", formatRate(p.CIR), formatRate(p.PIR),
 				formatSize(p.CBS), formatSize(p.PBS))
 		}
-		text += "\n      " + name + ": " + flow(m.fields()) + " # " + comment
+		all = append(all, field{name, nil, remark{nested{flow, m.fields()}, comment}})
 	}
 	for p := range t.Meters {
 		write(strconv.Itoa(p), &t.Meters[p], &t.Profiles[p])
 	}
 	write("total", &t.TotalMeter, &t.Total)
-	return text
+	return nested{lines("      "), all}
 }
 
 func (t *Trunk) readRED(v value) {
@@ -217,24 +219,24 @@ func (r *TrunkRED) fields() []field {
 	}
 }
 
-func (t *Trunk) writeRED() string {
-	write := func(r **TrunkRED) string {
+func (t *Trunk) writeRED() writer {
+	write := func(r **TrunkRED) writer {
 		if *r == nil {
-			return ""
+			return nil
 		}
-		return flow((*r).fields())
+		return nested{flow, (*r).fields()}
 	}
-	return flow(append(byPriority(&t.RED, write), field{"total", nil, func() string { return write(&t.TotalRED) }}))
+	return nested{flow, append(byPriority(&t.RED, write), field{"total", nil, write(&t.TotalRED)})}
 }
 
 func (w *Watermarks) fields() []field {
 	one := func(name string, m **Mark) field {
-		return field{name, func(v value) { *m = readMark(v) }, func() string { return writeMark(m) }}
+		return field{name, func(v value) { *m = readMark(v) }, writeMark(m)}
 	}
 	each := func(name string, all *[8]*Mark) field {
 		return field{name, func(v value) {
 			v.indexed("priority", 7, func(i int, v value) { all[i] = readMark(v) })
-		}, func() string { return flow(byPriority(all, writeMark)) }}.when(*all != [8]*Mark{})
+		}, nested{flow, byPriority(all, writeMark)}}.when(*all != [8]*Mark{})
 	}
 	return []field{
 		one("member", &w.Member),
@@ -248,11 +250,11 @@ func (m *Mark) fields() []field {
 	return []field{key("high", &m.High, size(1, maxSize)), key("low", &m.Low, size(1, maxSize))}
 }
 
-func writeMark(m **Mark) string {
+func writeMark(m **Mark) writer {
 	if *m == nil {
-		return ""
+		return nil
 	}
-	return flow((*m).fields())
+	return nested{flow, (*m).fields()}
 }
 
 func readMark(v value) *Mark {

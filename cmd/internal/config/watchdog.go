@@ -96,7 +96,7 @@ func (w *Watchdog) fields() []field {
 			if v.schema != nil { // else readMode has read it
 				set(&w.Mode, watchdogMode)(v)
 			}
-		}, func() string { return string(w.Mode) }},
+		}, single(func() string { return string(w.Mode) })},
 		key("fast", &w.Fast, toggle),
 		w.onlyIn(WatchdogCount, key("period", &w.Period, watchdogPeriod)),
 		w.onlyIn(WatchdogCount, flagged("count", "auto", &w.CountAuto, &w.Count,
@@ -109,11 +109,11 @@ func (w *Watchdog) fields() []field {
 		w.onlyIn(WatchdogSONiC, key("poll", &w.Period, duration(deadlock.LeastPoll, deadlock.MostPoll))),
 		key("action", &w.Action, oneOf(deadlock.Forward, deadlock.Drop, deadlock.Alert)),
 		key("restore", &w.Restore, named([]string{"elapsed", "quiet"}, deadlock.Elapsed, deadlock.Quiet)),
-		{"slow", w.readSlow, w.writeSlow},
+		{"slow", w.readSlow, w.writeSlow()},
 	}
 }
 
-func (w *Watchdog) write() string { return flow(w.fields()) }
+func (w *Watchdog) write() writer { return nested{flow, w.fields()} }
 
 // onlyIn refuses a key of the other mode, and does not write it.
 func (w *Watchdog) onlyIn(mode WatchdogMode, f field) field {
@@ -153,11 +153,11 @@ func (w *Watchdog) slowFields() []field {
 	}
 }
 
-func (w *Watchdog) writeSlow() string {
+func (w *Watchdog) writeSlow() writer {
 	if !w.Slow {
-		return "off"
+		return literal("off")
 	}
-	return flow(w.slowFields())
+	return nested{flow, w.slowFields()}
 }
 
 // watchdogPeriod is oneOf of the periods that deadlock can have.

@@ -171,9 +171,9 @@ func (d *Daemon) Apply(ctx context.Context, c *config.Config) (lost []string, er
 
 // An outcome is what a new configuration changes.
 type outcome struct {
-	keys  []config.Change
-	reset []string // ports whose sockets are opened again
-	lost  []string // losses that the change has caused
+	before, after *config.Config
+	reset         []string // ports whose sockets are opened again
+	lost          []string // losses that the change has caused
 }
 
 // change is Apply, or with dry only tells what Apply would change.
@@ -191,7 +191,7 @@ func (d *Daemon) change(ctx context.Context, c *config.Config, dry bool) (o outc
 	if err := d.translates(resolved); err != nil {
 		return o, err
 	}
-	o = outcome{keys: config.Diff(d.cfg, resolved), reset: d.resetPorts(resolved)}
+	o = outcome{before: d.cfg, after: resolved, reset: d.resetPorts(resolved)}
 	if dry {
 		return o, nil
 	}

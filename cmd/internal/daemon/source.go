@@ -128,7 +128,7 @@ func (s source) Apply(ctx context.Context, name string, yaml []byte, dry bool) (
 	if err != nil {
 		return nil, err
 	}
-	for _, k := range outcome.keys {
+	for _, k := range config.Diff(outcome.before, outcome.after) {
 		a.Changes = append(a.Changes, api.Change(k))
 	}
 	a.Warnings, a.PortsReset = append(a.Warnings, outcome.lost...), outcome.reset
