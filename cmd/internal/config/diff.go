@@ -19,23 +19,23 @@ func Diff(before, after *Config) []Change { return diff("", before.written(), af
 
 func diff(path string, before, after []field) (all []Change) {
 	for _, f := range before {
-		if f.text() == "" {
+		key, g := join(path, unquoted(f.name)), fieldOf(after, f.name)
+		was, is := f.text(), g.text()
+		if was == is || was == "" {
 			continue
 		}
-		key, was := join(path, unquoted(f.name)), f.plain()
-		g := fieldOf(after, f.name)
-		if g.text() == "" {
+		old, isMapping := f.fields()
+		now, isAlso := g.fields()
+		if isMapping && isAlso && is != "" {
+			all = append(all, diff(key, old, now)...)
+			continue
+		}
+		was, is = f.plain(), g.plain()
+		switch {
+		case g.text() == "":
 			all = append(all, Change{key, &was, nil})
-			continue
-		}
-		if is := g.plain(); is != was {
-			old, isMapping := f.fields()
-			now, isAlso := g.fields()
-			if isMapping && isAlso {
-				all = append(all, diff(key, old, now)...)
-			} else {
-				all = append(all, Change{key, &was, &is})
-			}
+		case was != is: // else only the comments differ
+			all = append(all, Change{key, &was, &is})
 		}
 	}
 	for _, g := range after {
