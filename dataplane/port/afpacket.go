@@ -55,7 +55,6 @@ type AFPacket struct {
 	losses    [NumClasses]atomic.Uint64
 
 	filter        int // descriptor of the program that the data rings' sockets get at Start; -1: none
-	started       bool
 	stopped       [NumClasses]atomic.Bool
 	controlLosses atomic.Uint64
 

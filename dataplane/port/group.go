@@ -104,38 +104,21 @@ func SmallSlots(slots, frameSize, smallFrame int) int {
 	return max(slots, min(maxSmallSlots, slots*SlotOctets(frameSize)/SlotOctets(smallFrame)))
 }
 
-// UseFilter makes the data rings get only the frames that an eBPF program (its descriptor) lets through: from Start on,
-// or at once where the port has started.
-func (p *AFPacket) UseFilter(program int) error {
-	p.filter = program
-	if !p.started {
-		return nil
-	}
-	return p.filterData()
-}
+// UseFilter makes the data rings of a prepared port get only the frames that an eBPF program (its descriptor) lets
+// through, from Start on.
+func (p *AFPacket) UseFilter(program int) { p.filter = program }
 
 // Start makes the rings of a prepared port receive.
 func (p *AFPacket) Start() error {
 	for i, r := range p.rings {
 		if i != controlRing && p.filter >= 0 {
+			if err := unix.SetsockoptInt(r.fd, unix.SOL_SOCKET, unix.SO_ATTACH_BPF, p.filter); err != nil {
+				return fmt.Errorf("attach filter: %w", err)
+			}
 			continue
 		}
 		if err := unix.SetsockoptInt(r.fd, unix.SOL_SOCKET, unix.SO_DETACH_FILTER, 0); err != nil {
 			return fmt.Errorf("detach filter: %w", err)
-		}
-	}
-	p.started = true
-	return p.filterData()
-}
-
-// filterData gives the data rings' sockets the program, in place of what they have, if there is one.
-func (p *AFPacket) filterData() error {
-	for i, r := range p.rings {
-		if i == controlRing || p.filter < 0 {
-			continue
-		}
-		if err := unix.SetsockoptInt(r.fd, unix.SOL_SOCKET, unix.SO_ATTACH_BPF, p.filter); err != nil {
-			return fmt.Errorf("attach filter: %w", err)
 		}
 	}
 	return nil

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"log/slog"
 	"slices"
-	"time"
 
 	"pfcswitch/cmd/internal/config"
 	"pfcswitch/dataplane"
@@ -18,8 +17,6 @@ import (
 var (
 	errAssistOff = errors.New("configuration: assist is off")
 	errAssistTAP = errors.New("a TAP: the programs help at interfaces that the switch did not make")
-
-	errAssistLater = errors.New("not yet: other switches attach theirs, one after the other")
 )
 
 // assistState is the value of the key assist.
@@ -83,12 +80,9 @@ func (d *Daemon) attachAssist(p *portLink, o *stagedPort) (*assist.Port, error) 
 		p.noAssist = errAssistTAP
 		return nil, nil
 	}
-	if d.noAssist == nil && !d.attachBy.IsZero() && time.Now().After(d.attachBy) {
-		p.noAssist = errAssistLater
-		return nil, nil
-	}
 	if a := d.attachPrograms(p); a != nil {
-		return a, s.UseFilter(a.Filter())
+		s.UseFilter(a.Filter())
+		return a, nil
 	}
 	want, err := socketConfig(d.cfg, p.cfg, false)
 	if err != nil || ringsSuffice(o.opened, want) {
@@ -124,59 +118,6 @@ func (d *Daemon) attachPrograms(p *portLink) (a *assist.Port) {
 		return a
 	}
 	return nil
-}
-
-// attachPatience is for how long a switch that starts attaches programs before it goes on without. The kernel attaches
-// one program at a time on the whole machine, and takes some 10 ms for it: a fabric of hundreds of ports would wait.
-var attachPatience = 500 * time.Millisecond
-
-// attachLater attaches the programs of one port that went on without, and returns after which time the next one may
-// follow, so that others have their turn; ok is false where there was none.
-func (d *Daemon) attachLater() (rest time.Duration, ok bool) {
-	for _, p := range d.ports {
-		if p.waits() {
-			began := time.Now()
-			d.attachToOpen(p)
-			return replaceShare * time.Since(began), true
-		}
-	}
-	return 0, false
-}
-
-// waits reports whether the port has sockets, and its programs are to follow.
-func (p *portLink) waits() bool { return p.socket != nil && p.noAssist == errAssistLater }
-
-// anyWaits reports whether attachLater has something to do.
-func (d *Daemon) anyWaits() bool {
-	for _, p := range d.ports {
-		if p.waits() {
-			return true
-		}
-	}
-	return false
-}
-
-// attachToOpen attaches the programs of a port that receives already, or gives it deep rings where that fails. The
-// program at the interface comes first: until it knows its settings it does nothing, and a filter without it would
-// count frames as missed.
-func (d *Daemon) attachToOpen(p *portLink) {
-	a := d.attachPrograms(p)
-	if a == nil {
-		d.warn(p.cfg.Name, "replacing the receive rings", d.renewSockets(p))
-		return
-	}
-	if err := p.socket.(*port.AFPacket).UseFilter(a.Filter()); err != nil {
-		p.noAssist = errors.Join(err, a.Close())
-		d.warn(p.cfg.Name, "giving the sockets the program in the kernel", p.noAssist)
-		d.warn(p.cfg.Name, "replacing the receive rings", d.renewSockets(p))
-		return
-	}
-	d.setAssist(p, p.help(a))
-}
-
-// help is what the runner gets of a port's programs.
-func (p *portLink) help(a *assist.Port) *runner.Assist {
-	return &runner.Assist{Port: a, Index: p.at.link.Index, Netns: p.at.home, Why: p.whySlow()}
 }
 
 // holds reports whether a program in the kernel holds the peer of a port that has sockets, wherever something is

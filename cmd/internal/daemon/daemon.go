@@ -68,7 +68,6 @@ type Daemon struct {
 	precision    time.Duration  // of this machine's stamps
 	assist       *assist.Maps   // nil where no program helps from inside the kernel
 	noAssist     error          // why not
-	attachBy     time.Time      // when a switch that starts attaches no more programs at once; zero: it has started
 	pins         assist.Pins    // what outlives a killed switch
 	headroomKick chan struct{}  // wakes runHeadroom
 	background   sync.WaitGroup // runHeadroom, runNotify
@@ -137,8 +136,6 @@ func (d *Daemon) start(c *config.Config) error {
 	d.watchdog.start(d.runner)
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.attachBy = time.Now().Add(attachPatience)
-	defer func() { d.attachBy = time.Time{} }()
 	return d.putInForce(context.Background(), resolved)
 }
 

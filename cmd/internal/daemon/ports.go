@@ -79,12 +79,8 @@ func (d *Daemon) Run(ctx context.Context) {
 		if d.renegotiate.Swap(false) {
 			d.negotiate(ctx)
 		}
-		wait := rescanPeriod
-		if rest, more := d.attachLater(); more {
-			wait = rest
-		}
 		d.mu.Unlock()
-		scan.Reset(wait)
+		scan.Reset(rescanPeriod)
 		for idle := true; idle; {
 			select {
 			case <-ctx.Done():
@@ -111,7 +107,7 @@ func (d *Daemon) rescanNeeded() (needed, soon bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	changed, passing := d.programsChanged()
-	needed = changed || d.speedChanged || len(d.replacedNetns()) > 0 || d.anyWaits()
+	needed = changed || d.speedChanged || len(d.replacedNetns()) > 0
 	return needed, passing || slices.ContainsFunc(d.cfg.Ports, inNamespace)
 }
 

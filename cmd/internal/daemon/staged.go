@@ -12,6 +12,7 @@ import (
 	"pfcswitch/cmd/internal/config"
 	"pfcswitch/dataplane"
 	"pfcswitch/dataplane/port"
+	"pfcswitch/dataplane/runner"
 )
 
 // A stagedPort is an interface with open sockets that do not receive yet. Every step that can fail is done, so the
@@ -162,7 +163,7 @@ func (d *Daemon) install(p *portLink, o *stagedPort) error {
 	}
 	p.socket, p.opened, p.restore, p.up, p.state = o.socket, o.opened, o.restore, false, ""
 	if a != nil {
-		d.setAssist(p, p.help(a))
+		d.setAssist(p, &runner.Assist{Port: a, Index: p.at.link.Index, Netns: p.at.home, Why: p.whySlow()})
 	}
 	if err := o.socket.Start(); err != nil {
 		return errors.Join(err, d.closePort(p))
@@ -177,9 +178,7 @@ func (d *Daemon) install(p *portLink, o *stagedPort) error {
 // replace gives a port larger rings without taking it out of service.
 func (d *Daemon) replace(p *portLink, o *stagedPort) error {
 	if s, ok := o.socket.(*port.AFPacket); ok && p.assist != nil {
-		if err := s.UseFilter(p.assist.Filter()); err != nil {
-			return err
-		}
+		s.UseFilter(p.assist.Filter())
 	}
 	lost, err := d.runner.Replace(p.number, o.socket)
 	if err != nil {

@@ -16,11 +16,9 @@ import (
 	"pfcswitch/cmd/internal/api"
 	"pfcswitch/cmd/internal/config"
 	"pfcswitch/cmd/internal/lab"
-	"pfcswitch/cmd/internal/lab/labtest"
 	"pfcswitch/dataplane"
 	"pfcswitch/dataplane/port"
 	"pfcswitch/dataplane/runner"
-	"pfcswitch/macctl"
 )
 
 // put puts a configuration in force that is written out.
@@ -262,36 +260,4 @@ func TestReadersDoNotWait(t *testing.T) {
 	case <-time.After(Timeout):
 		t.Error("a reader waits for the change")
 	}
-}
-
-// A port whose programs in the kernel have to wait opens without them. They come later, under load, and no frame is
-// lost or overtaken.
-func TestProgramsComeLater(t *testing.T) {
-	labtest.Require(t)
-	if labtest.OneUser(t) {
-		t.Skip("eBPF is not allowed in a user namespace: run the tests as root")
-	}
-	r := start(t, 2, Setup{Keys: Lossless3, Each: "speed: none"})
-	d := r.d()
-	d.mu.Lock()
-	d.attachBy = time.Now().Add(-time.Second)
-	for _, name := range []string{"p1", "p2"} {
-		p := d.ports[name]
-		must(t, d.closePort(p))
-		must(t, d.open(p, p.at))
-		if p.assist != nil || p.noAssist != errAssistLater {
-			t.Errorf("%s: programs %v, %v, want none yet", name, p.assist, p.noAssist)
-		}
-	}
-	d.attachBy = time.Time{}
-	d.mu.Unlock()
-	r.WaitUp(1, true)
-	r.WaitUp(2, true)
-	h1, h2 := r.Station(1, macctl.ModePFC, 100e6), r.Station(2, macctl.ModePFC, 0)
-	stop := h1.Send(Stream{To: 2, Prio: 3})
-	eventually(t, "frames pass the switch", func() bool { return h2.Tally(1, 3).Frames > 100 })
-	d.kick()
-	eventually(t, "frames pass the switch by", func() bool { return r.Snapshot(2).Counters.Forwarded[3] > 1000 })
-	stop()
-	h2.Whole(h1, 3)
 }
