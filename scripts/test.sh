@@ -5,6 +5,7 @@
 #   scripts/test.sh unit lint      these
 #   FUZZ=1 scripts/test.sh         all, and 10 s of each fuzz target
 #   FUZZ=100000000 scripts/test.sh fuzz        10 s, then so many executions of each, for FUZZ_SECONDS (3600) at most
+#   FUZZ_SEARCH=0                  the executions without the 10 s: from inputs that were found before
 #   INSTALL=0 scripts/test.sh      without installing missing programs
 #   TOOLS="iperf3 ip" scripts/test.sh tools    installs these programs alone, where they are missing
 #
@@ -308,15 +309,15 @@ stage_alone() {
 stage_fuzz() {
   local folder target
   [[ -n ${FUZZ:-} ]] || { echo "with FUZZ=1: 10 s of each fuzz target (their seeds are unit tests)"; return "$absent"; }
-  fuzz_targets | while read -r folder target; do
+  [[ ${FUZZ_SEARCH:-} == 0 ]] || fuzz_targets | while read -r folder target; do
     go test -run '^$' -fuzz "^$target\$" -fuzztime 10s -fuzzminimizetime 20x "./$folder"
   done
   [[ $FUZZ == 1 ]] || repeat_targets
 }
 
-# fuzz_targets prints the folder and the name of each.
+# fuzz_targets prints the folder and the name of each, those of cmd, most of which read text, behind those that read octets.
 fuzz_targets() {
-  grep -roP --include='*_test.go' --exclude-dir=fuzz '^func \KFuzz\w+' -- * | sed 's,/[^/]*:, ,'
+  grep -roP --include='*_test.go' --exclude-dir=fuzz '^func \KFuzz\w+' -- * | sed 's,/[^/]*:, ,' | sort -r
 }
 
 # repeat_targets runs each target $FUZZ times on mutations of what Go's fuzzer has found, in a plain loop, which is some
