@@ -101,7 +101,7 @@ struct port_counts {
 struct decision {
 	__u32 ifindex;   // 0: the slow way
 	__u32 octets;
-	__u64 dst;       // destination address, followed by zeros
+	__u16 dst[4];    // destination address, and two octets of the source address
 	__u64 barriers;
 	__u8 in, out, priority;
 	__u8 steered;    // 1: steer has seen the frame, so the switch has sockets; ingress clears it
@@ -161,15 +161,14 @@ volatile const __u8 weak;    // 1: this processor changes the order of loads (no
 
 static __always_inline struct port *port_of(__u32 i) { return bpf_map_lookup_elem(&ports, &i); }
 
-// read_dscp returns the DSCP of a frame that is IP, else NO_DSCP.
-static __always_inline __u8 read_dscp(struct __sk_buff *skb)
+// dscp_in returns the DSCP of a frame that is IP, else NO_DSCP. b is what follows the MAC header.
+static __always_inline __u8 dscp_in(struct __sk_buff *skb, const __u8 b[2])
 {
-	int v4 = skb->protocol == bpf_htons(ETH_P_IP);
-	__u8 b[2];
-
-	if ((!v4 && skb->protocol != bpf_htons(ETH_P_IPV6)) || bpf_skb_load_bytes(skb, ETH_HLEN, b, sizeof(b)))
-		return NO_DSCP;
-	return v4 ? b[1] >> 2 : (b[0] & 0xf) << 2 | b[1] >> 6;
+	if (skb->protocol == bpf_htons(ETH_P_IP))
+		return b[1] >> 2;
+	if (skb->protocol == bpf_htons(ETH_P_IPV6))
+		return (b[0] & 0xf) << 2 | b[1] >> 6;
+	return NO_DSCP;
 }
 
 // read_key reports whether a frame can have an entry in `flows`, and writes its key, without the port.
@@ -191,7 +190,7 @@ static __always_inline int read_key(struct __sk_buff *skb, struct flow_key *k, s
 			return 0;
 		k->tci = skb->vlan_tci;
 	}
-	k->dscp = read_dscp(skb);
+	k->dscp = dscp_in(skb, (__u8 *)b.begin + 2);
 	return 1;
 }
 
@@ -261,8 +260,7 @@ int steer(struct __sk_buff *skb)
 		return ALL_OCTETS;
 	if (now - f->last > 1000000000)
 		f->last = now;
-	d->dst = 0;
-	__builtin_memcpy(&d->dst, k.dst, ETH_ALEN);
+	__builtin_memcpy(d->dst, k.dst, sizeof(d->dst));
 	d->octets = skb->len + (k.tci == UNTAGGED ? 0 : 4);
 	d->out = f->out;
 	d->priority = f->priority;
@@ -282,12 +280,12 @@ static __always_inline struct tally *tally_of(__u32 i, __u32 priority)
 static __always_inline int hand_over(struct __sk_buff *skb, struct decision *d)
 {
 	struct tally *rx, *tx;
-	__u64 dst = 0;
+	__u16 *b = (void *)(long)skb->data;
 
-	if (!d->ifindex || d->in != number)
+	if (!d->ifindex || d->in != number || b + ETH_ALEN / 2 > (__u16 *)(long)skb->data_end)
 		return 0;
 	// another program took the frame, and this is one that no packet socket gets, because memory is short
-	if (bpf_skb_load_bytes(skb, 0, &dst, ETH_ALEN) || dst != d->dst)
+	if (b[0] != d->dst[0] || b[1] != d->dst[1] || b[2] != d->dst[2])
 		return 0;
 	rx = tally_of(d->in, d->priority);
 	tx = tally_of(d->out, d->priority);
@@ -338,12 +336,12 @@ static __always_inline void obey(struct __sk_buff *skb, struct port *p)
 // lossless reports whether a frame's priority is a lossless one. Steering into the rings follows the same rules.
 static __always_inline int lossless(struct __sk_buff *skb, struct port *p)
 {
-	__u8 dscp;
+	__u8 dscp, b[2];
 
 	if (p->trust == TRUST_PCP && skb->vlan_present && skb->vlan_proto == bpf_htons(ETH_P_8021Q))
 		return p->lossless_pcp >> (skb->vlan_tci >> 13) & 1;
-	if (p->trust == TRUST_DSCP) {
-		dscp = read_dscp(skb);
+	if (p->trust == TRUST_DSCP && !bpf_skb_load_bytes(skb, ETH_HLEN, b, sizeof(b))) {
+		dscp = dscp_in(skb, b);
 		if (dscp != NO_DSCP)
 			return p->lossless_dscp >> (dscp & 63) & 1;
 	}

@@ -17,7 +17,7 @@ type programDecision struct {
 	_        structs.HostLayout
 	Ifindex  uint32
 	Octets   uint32
-	Dst      uint64
+	Dst      [4]uint16
 	Barriers uint64
 	In       uint8
 	Out      uint8
