@@ -148,6 +148,20 @@ struct {
 	__type(value, struct decision);
 } decisions SEC(".maps");
 
+// The flow of the last frame of each CPU, so that of frames in a row only the first one is looked up, and one a second.
+// Unlike the other maps, each port has its own.
+struct recent {
+	struct flow_key key;
+	struct flow flow;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct recent);
+} recents SEC(".maps");
+
 volatile const __u32 number; // of the port that this copy of the programs serves
 volatile const __u8 weak;    // 1: this processor changes the order of loads (not x86)
 
@@ -228,17 +242,19 @@ static __always_inline void lose(struct decision *d)
 SEC("socket")
 int steer(struct __sk_buff *skb)
 {
-	struct flow_key k = {.in = number};
+	struct flow_key k __attribute__((aligned(8))) = {.in = number};
 	struct decision *d;
 	struct port *p, *out;
-	struct flow *f;
+	struct flow *f, *known = 0;
+	struct recent *r;
 	__u32 zero = 0, *in_force;
 	__u64 now;
 
 	p = port_of(number);
 	d = bpf_map_lookup_elem(&decisions, &zero);
 	in_force = bpf_map_lookup_elem(&generation, &zero);
-	if (!p || !d || !in_force)
+	r = bpf_map_lookup_elem(&recents, &zero);
+	if (!p || !d || !in_force || !r)
 		return ALL_OCTETS;
 	if (d->ifindex)
 		lose(d);
@@ -249,17 +265,25 @@ int steer(struct __sk_buff *skb)
 	d->steered = 1;
 	if (!*in_force || p->lost[0] || p->lost[1] || p->seen != p->arrived || !read_key(skb, &k, p))
 		return ALL_OCTETS;
-	f = bpf_map_lookup_elem(&flows, &k);
 	now = bpf_ktime_get_coarse_ns();
-	if (!f || f->generation != *in_force || now >= f->until || skb->len > limit_of(skb, f))
+	f = &r->flow;
+	if (((__u64 *)&k)[0] != ((__u64 *)&r->key)[0] || ((__u64 *)&k)[1] != ((__u64 *)&r->key)[1] ||
+	    f->generation != *in_force || now >= f->until || now - f->last > 1000000000) {
+		known = bpf_map_lookup_elem(&flows, &k);
+		if (!known)
+			return ALL_OCTETS;
+		r->key = k;
+		r->flow = *known;
+	}
+	if (f->generation != *in_force || now >= f->until || skb->len > limit_of(skb, f))
 		return ALL_OCTETS;
 	out = port_of(f->out);
 	if (weak)
 		count(&d->barriers); // the gate is read after seen: what was seen may have closed it
 	if (!out || out->gates[f->priority % PRIORITIES] != 1)
 		return ALL_OCTETS;
-	if (now - f->last > 1000000000)
-		f->last = now;
+	if (known && now - f->last > 1000000000)
+		known->last = f->last = now;
 	__builtin_memcpy(d->dst, k.dst, sizeof(d->dst));
 	d->octets = skb->len + (k.tci == UNTAGGED ? 0 : 4);
 	d->out = f->out;

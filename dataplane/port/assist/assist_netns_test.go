@@ -179,6 +179,40 @@ func (b *bench) open() {
 	b.ports[0].Emptied(b.ports[0].Arrived())
 }
 
+// What the programs keep of the last frame holds for frames of the same flow only, and as long as its way does.
+func TestWayOfTheLastFrame(t *testing.T) {
+	b := newBench(t)
+	b.maps.Forget()
+	way := craft(0, 1, 0x600A, 68)
+	fast := func(frame []byte) bool {
+		b.open()
+		b.send(0, frame)
+		ring, far := len(read(t, b.ring[0])), len(read(t, b.host[1]))
+		if ring+far != 1 {
+			t.Fatalf("one frame came %d times to the ring and %d times to the far end", ring, far)
+		}
+		return far == 1
+	}
+	b.enter(0x600A, never)
+	for name, other := range map[string][]byte{"tag": craft(0, 1, 0x400A, 68), "destination": craft(0, 2, 0x600A, 68),
+		"source": craft(2, 1, 0x600A, 68)} {
+		if !fast(way) || fast(other) {
+			t.Errorf("another %s: want the frame before it on the fast path, and this one in the ring", name)
+		}
+	}
+	fast(way)
+	b.maps.Forget()
+	if fast(way) {
+		t.Error("a frame took the fast path that was forgotten")
+	}
+	b.enter(0x600A, int64(time.Second)) // after Attach
+	for since := time.Now(); fast(way); time.Sleep(10 * time.Millisecond) {
+		if time.Since(since) > 10*time.Second {
+			t.Fatal("a way in use does not end in its time")
+		}
+	}
+}
+
 // Where a frame goes: to the ring, or to the far end.
 func TestWhichFramesTakeTheFastPath(t *testing.T) {
 	for _, tt := range []struct {

@@ -91,6 +91,12 @@ type programPortCounts struct {
 	}
 }
 
+type programRecent struct {
+	_    structs.HostLayout
+	Key  programFlowKey
+	Flow programFlow
+}
+
 // Names of all BPF objects in the ELF.
 //
 // Used for safe lookups in a Collection or CollectionSpec.
@@ -100,6 +106,7 @@ const (
 	programMapFlows      = "flows"
 	programMapGeneration = "generation"
 	programMapPorts      = "ports"
+	programMapRecents    = "recents"
 	programProgIngress   = "ingress"
 	programProgSteer     = "steer"
 	programVarNumber     = "number"
@@ -161,6 +168,7 @@ type programMapSpecs struct {
 	Flows      *ebpf.MapSpec `ebpf:"flows"`
 	Generation *ebpf.MapSpec `ebpf:"generation"`
 	Ports      *ebpf.MapSpec `ebpf:"ports"`
+	Recents    *ebpf.MapSpec `ebpf:"recents"`
 }
 
 // programVariableSpecs contains global variables before they are loaded into the kernel.
@@ -196,6 +204,7 @@ type programMaps struct {
 	Flows      *ebpf.Map `ebpf:"flows"`
 	Generation *ebpf.Map `ebpf:"generation"`
 	Ports      *ebpf.Map `ebpf:"ports"`
+	Recents    *ebpf.Map `ebpf:"recents"`
 }
 
 func (m *programMaps) Close() error {
@@ -205,6 +214,7 @@ func (m *programMaps) Close() error {
 		m.Flows,
 		m.Generation,
 		m.Ports,
+		m.Recents,
 	)
 }
 
