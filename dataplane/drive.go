@@ -31,6 +31,12 @@ func (s *Switch) TakePending(i int) bool {
 // PendingPorts returns the ports whose transmit tasks have work.
 func (s *Switch) PendingPorts() bridge.PortSet { return s.pending }
 
+// Rests reports whether port i has nothing to send, so that its transmit task need not run before its deadlines.
+func (s *Switch) Rests(i int, now int64) bool {
+	p := s.ports[i]
+	return p.occupied|p.streaming(now) == 0 && !p.sender.Pending(now) && len(s.trunks) == 0
+}
+
 // LimitSendCalls sets how many frames one plan of Dequeue has at most, from 1 to port.BatchFrames, the default. A
 // driver whose links take one frame at a time sets 1.
 func (s *Switch) LimitSendCalls(frames int) { s.sendFrames = frames }

@@ -26,15 +26,27 @@ func (e *event) before(o *event) bool { return e.at < o.at || e.at == o.at && e.
 // A timeline holds the events to come: a heap in which each has four children, so that it is flat.
 type timeline struct {
 	heap   []event
+	taken  bool // the first event of the heap: most often the one that it arranges takes its place
 	serial uint64
 }
 
 const children = 4
 
-// add arranges an event.
-func (t *timeline) add(at int64, k kind, wire int32) {
+// reserve returns the place of an event among those of the same time, which insert may arrange later.
+func (t *timeline) reserve() uint64 {
 	t.serial++
-	e := event{at, t.serial, wire, k}
+	return t.serial
+}
+
+// add arranges an event.
+func (t *timeline) add(at int64, k kind, wire int32) { t.insert(event{at, t.reserve(), wire, k}) }
+
+func (t *timeline) insert(e event) {
+	if t.taken {
+		t.taken = false
+		t.sink(e)
+		return
+	}
 	t.heap = append(t.heap, e)
 	i := len(t.heap) - 1
 	for i > 0 {
@@ -48,15 +60,22 @@ func (t *timeline) add(at int64, k kind, wire int32) {
 	t.heap[i] = e
 }
 
-// next takes the first event. There must be one.
-func (t *timeline) next() event {
-	first := t.heap[0]
-	last := len(t.heap) - 1
-	e := t.heap[last]
-	t.heap = t.heap[:last]
-	if last > 0 {
-		t.sink(e)
+// first returns the first event. There must be one.
+func (t *timeline) first() *event {
+	if last := len(t.heap) - 1; t.taken {
+		t.taken = false
+		e := t.heap[last]
+		if t.heap = t.heap[:last]; last > 0 {
+			t.sink(e)
+		}
 	}
+	return &t.heap[0]
+}
+
+// next takes the first event.
+func (t *timeline) next() event {
+	first := *t.first()
+	t.taken = true
 	return first
 }
 

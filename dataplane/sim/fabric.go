@@ -27,6 +27,7 @@ type node struct {
 type Fabric struct {
 	Config
 	now      int64
+	serial   uint64 // of the newest event
 	events   timeline
 	nodes    []node
 	wires    []wire
@@ -245,7 +246,7 @@ func (f *Fabric) Advance(until int64) Ending {
 func (f *Fabric) AdvanceBy(until, events int64) (done bool) {
 	until += f.begun
 	for ; events > 0; events-- {
-		if f.ending != Running || f.events.heap[0].at > until {
+		if f.ending != Running || f.events.first().at > until {
 			return true
 		}
 		f.step()
@@ -259,13 +260,13 @@ func (f *Fabric) Ending() Ending { return f.ending }
 // step lets the next event happen. There always is one: the next look.
 func (f *Fabric) step() {
 	e := f.events.next()
-	f.now = e.at
+	f.now, f.serial = e.at, e.serial
 	f.happened++
 	switch e.kind {
 	case arrive:
 		f.arriveBy(e.wire)
 	case free:
-		f.wires[e.wire].busy = false
+		f.wires[e.wire].armed = false
 		f.sendBy(e.wire)
 	case wake:
 		if w := &f.wires[e.wire]; w.wakeAt == e.at {
@@ -329,13 +330,14 @@ func (f *Fabric) put(i int32, b []byte, control bool) {
 	t.octets, t.data = int32(len(b)), !control
 	copy(t.head[:], b)
 	f.depart(i, t)
+	f.busy(i)
 }
 
 // depart sends the newest frame of a wire's flight, t, by the wire, which is free.
 func (f *Fabric) depart(i int32, t *transit) {
 	w := &f.wires[i]
 	w.send(t, f.now)
-	f.events.add(w.end, free, i)
+	w.free = f.events.reserve()
 	if w.flight.len() == 1 {
 		f.events.add(t.at, arrive, i)
 	}
@@ -343,6 +345,19 @@ func (f *Fabric) depart(i int32, t *transit) {
 		f.departures++
 		f.onWires++
 	}
+}
+
+// busy reports whether a frame is leaving by a wire, and has the sender look again when it has left.
+func (f *Fabric) busy(i int32) bool {
+	w := &f.wires[i]
+	if f.now > w.end || f.now == w.end && f.serial >= w.free {
+		return false
+	}
+	if !w.armed {
+		w.armed = true
+		f.events.insert(event{w.end, w.free, i, free})
+	}
+	return true
 }
 
 // wakeBy has the sender of a wire look at a time, or earlier.

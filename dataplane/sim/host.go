@@ -100,7 +100,7 @@ func (f *Fabric) obeyAtHost(h *host) {
 // sendAtHost sends the next frame if the wire is free, or arranges when to look again. No flow begins before Start.
 func (f *Fabric) sendAtHost(h *host) {
 	w := &f.wires[h.wire]
-	if w.busy || w.down || f.begun == 0 || f.controlAtHost(h) {
+	if f.busy(h.wire) || w.down || f.begun == 0 || f.controlAtHost(h) {
 		return
 	}
 	waiting, at, heads, lengths := f.waiting(h)
@@ -124,6 +124,7 @@ func (f *Fabric) sendAtHost(h *host) {
 		f.flows[i].build(t, i, f.now)
 	}
 	f.depart(h.wire, t)
+	f.busy(h.wire)
 }
 
 // waiting finds the priorities that have a frame to send now, the flow whose turn it is in each (none: an

@@ -172,7 +172,7 @@ func (f *Fabric) leaveRooms(n *switchNode) {
 // transmit sends by port i what goes first, if its wire is free, or arranges when to look again.
 func (f *Fabric) transmit(n *switchNode, i int, burst []dataplane.Arrival) {
 	w := f.wireOf(n, i)
-	if w == nil || w.busy || w.down || f.transmitControl(n, i) {
+	if w == nil || f.busy(n.ports[i].wire) || w.down || f.transmitControl(n, i) {
 		return
 	}
 	if b, ok := n.sw.LoopProbe(i, f.control[:0], f.now); ok {
@@ -194,12 +194,15 @@ func (f *Fabric) transmit(n *switchNode, i int, burst []dataplane.Arrival) {
 	f.captureSent(n, i, t.bytes(), int(t.octets))
 	n.sw.Sent(i, 1, f.now)
 	f.depart(n.ports[i].wire, t)
+	if !n.sw.Rests(i, f.now) || min(n.sw.TxDeadline(i, f.now), n.sw.LoopProbeDeadline(i)) < w.wakeAt {
+		f.busy(n.ports[i].wire)
+	}
 }
 
 // transmitControl sends the MAC Control frame of port i, if there is one and the wire is free.
 func (f *Fabric) transmitControl(n *switchNode, i int) (sent bool) {
 	w := f.wireOf(n, i)
-	if w == nil || w.busy || w.down {
+	if w == nil || f.busy(n.ports[i].wire) || w.down {
 		return false
 	}
 	b, ok := n.sw.ControlOut(i, f.control[:0], f.now)

@@ -30,9 +30,10 @@ type wire struct {
 	speed    int64 // bit/s
 	delay    int64 // ns
 
-	end    int64 // when the last octet of the last frame has left, whole ns
-	rest   int64 // 1/speed ns beyond end
-	busy   bool  // a frame is leaving
+	end    int64  // when the last octet of the last frame has left, whole ns
+	rest   int64  // 1/speed ns beyond end
+	free   uint64 // the place of the event free, at end
+	armed  bool   // that event is arranged
 	down   bool
 	wakeAt int64 // of the event wake that counts
 	flight fifo
@@ -50,7 +51,6 @@ func (w *wire) send(t *transit, now int64) {
 	w.rest += int64(frame.WireOctets(int(t.octets))) * 8 * nsPerSecond
 	w.end += w.rest / w.speed
 	w.rest %= w.speed
-	w.busy = true
 	t.at = w.end + w.delay
 }
 
