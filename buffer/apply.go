@@ -253,6 +253,7 @@ func (m *Manager) configure(p *port, next PortConfig, present bool) {
 // restart clears the counters and watermarks of a port that goes. A later port of the same number begins at 0.
 func (p *port) restart() {
 	p.eachGauge((*gauge).restart)
+	p.removedCounters = new(PortCounters)
 	for k := range p.ingress {
 		p.removedCounters.Ingress[k], p.ingress[k].count = p.ingress[k].count, Counters{}
 		p.removedCounters.Egress[k], p.egress[k].count = p.egress[k].count, LossyCounters{}

@@ -53,8 +53,8 @@ type port struct {
 	// charged is held by priority: in ModePause eight priorities are in one queue, and a change of mode parts them.
 	charged [Priorities]int64
 	// removedCounters are those of the port of this number that was removed last.
-	removedCounters PortCounters
-	used            segments // sum of the ingress queues, kept where headroom is dynamic
+	removedCounters *PortCounters // nil: none was
+	used            segments      // sum of the ingress queues, kept where headroom is dynamic
 }
 
 // A queue is a lossless ingress queue (SAI: priority group), or the bytes that are left of one.

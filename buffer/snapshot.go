@@ -153,8 +153,8 @@ func (s *PortSnapshot) Counters() (c PortCounters) {
 
 // Removed returns the counters of the port of this number that was removed last.
 func (m *Manager) Removed(port int) (c PortCounters) {
-	if p := m.port(port); p != nil && !p.present {
-		c = p.removedCounters
+	if p := m.port(port); p != nil && !p.present && p.removedCounters != nil {
+		c = *p.removedCounters
 	}
 	return c
 }

@@ -41,7 +41,7 @@ func (s *Switch) trapOf(p *portState, a *Arrival) Trap {
 			return TrapLoopProbe
 		}
 	}
-	if p.guardsOwnSources() && s.ownAddresses[a.header.Src] {
+	if (a.header.Src^s.ownFirst)&s.ownSame == 0 && p.guardsOwnSources() && s.ownAddresses[a.header.Src] {
 		return TrapOwnSource
 	}
 	return NotTrapped

@@ -39,7 +39,12 @@ func (s *Switch) Rests(i int, now int64) bool {
 
 // LimitSendCalls sets how many frames one plan of Dequeue has at most, from 1 to port.BatchFrames, the default. A
 // driver whose links take one frame at a time sets 1.
-func (s *Switch) LimitSendCalls(frames int) { s.sendFrames = frames }
+func (s *Switch) LimitSendCalls(frames int) {
+	s.sendFrames = frames
+	for p := range s.existing() {
+		p.plan.frames = make([]planned, frames)
+	}
+}
 
 // MarkPending gives the transmit task of port i work.
 func (s *Switch) MarkPending(i int) {

@@ -11,10 +11,14 @@ import (
 // plan is the burst that Dequeue chose and Sent has not yet confirmed.
 type plan struct {
 	n           int
-	frames      [port.BatchFrames]uint32      // descriptors, or streamMarker
-	rounds      [port.BatchFrames]sched.State // state of the round after each frame
-	streamFrame []byte                        // the frame that streamMarker stands for
-	streamQueue uint8                         // and its queue
+	frames      []planned // as many as a send call takes at most
+	streamFrame []byte    // the frame that streamMarker stands for
+	streamQueue uint8     // and its queue
+}
+
+type planned struct {
+	desc  uint32      // descriptor, or streamMarker
+	round sched.State // state of the round after it
 }
 
 // Dequeue plans one send call of port i at time now: frames of priorities that are not paused, by strict and weighted
@@ -107,7 +111,7 @@ func (s *Switch) choose(p *portState, occupied, ready uint8, now int64) {
 			}
 			return
 		}
-		p.plan.frames[p.plan.n], p.plan.rounds[p.plan.n] = heads[q], round
+		p.plan.frames[p.plan.n] = planned{heads[q], round}
 		p.plan.n++
 		if heads[q] != streamMarker {
 			heads[q] = s.memory.descs[heads[q]].next
@@ -171,7 +175,7 @@ func (d *descriptor) egressLength() int {
 func (s *Switch) Fill(i int, b *port.Batch, arrivals []Arrival) {
 	p := s.ports[i]
 	for k := range p.plan.n {
-		if p.plan.frames[k] == streamMarker {
+		if p.plan.frames[k].desc == streamMarker {
 			if b.Full(1) {
 				p.plan.n = k
 				return
@@ -181,7 +185,7 @@ func (s *Switch) Fill(i int, b *port.Batch, arrivals []Arrival) {
 			b.End()
 			continue
 		}
-		d := &s.memory.descs[p.plan.frames[k]]
+		d := &s.memory.descs[p.plan.frames[k].desc]
 		if b.Full(int(d.length)/s.memory.cell + 4) {
 			p.plan.n = k
 			return
@@ -231,7 +235,8 @@ func (s *Switch) fill(b *port.Batch, d *descriptor, arrivals []Arrival) {
 func (s *Switch) Sent(i, n int, now int64) (priorities uint8, longest int) {
 	p := s.at(i, now)
 	var octets int64
-	for _, d := range p.plan.frames[:n] {
+	for k := range p.plan.frames[:n] {
+		d := p.plan.frames[k].desc
 		octets += s.wire(p, d)
 		longest = max(longest, s.leaving(p, d))
 		if d == streamMarker {
@@ -258,7 +263,7 @@ func (s *Switch) Sent(i, n int, now int64) (priorities uint8, longest int) {
 	}
 	if n > 0 {
 		p.shaper.Take(octets)
-		p.round = p.plan.rounds[n-1]
+		p.round = p.plan.frames[n-1].round
 		s.buffer.Resume()
 		s.updateHoldsBehind(p)
 	}
@@ -283,7 +288,7 @@ func (s *Switch) Plan(i, n int) Planned {
 	if n >= p.plan.n {
 		return Planned{frame: none}
 	}
-	d := p.plan.frames[n]
+	d := p.plan.frames[n].desc
 	f := Planned{ID: uint64(d), Length: s.leaving(p, d), Origin: Origin{Own: true}, frame: d}
 	if d != streamMarker {
 		dsc := &s.memory.descs[d]

@@ -62,7 +62,7 @@ const (
 
 // eventLog keeps the newest events. Equal ones within a second are joined, so that a flood of drops stays readable.
 type eventLog struct {
-	ring [maxEvents]Event
+	ring []Event // maxEvents, once there is one
 	next uint64
 }
 
@@ -72,6 +72,9 @@ func (s *Switch) event(e Event) {
 		s.captureTap.Lost()
 	}
 	l := &s.events
+	if l.ring == nil {
+		l.ring = make([]Event, maxEvents)
+	}
 	for i := l.next; i > 0 && i+8 > l.next && i+maxEvents > l.next; i-- {
 		last := &l.ring[(i-1)%maxEvents]
 		if last.Kind == e.Kind && last.Port == e.Port && last.Priority == e.Priority && last.Text == e.Text &&

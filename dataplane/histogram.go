@@ -29,6 +29,22 @@ func (h *Histogram) Record(ns int64) {
 	h.Buckets[min(max(i, 0), histogramLen-1)]++
 }
 
+// record adds a duration to a histogram that is made for the first one: most ports never pause.
+func record(h **Histogram, ns int64) {
+	if *h == nil {
+		*h = new(Histogram)
+	}
+	(*h).Record(ns)
+}
+
+// value is the histogram, empty where there is none yet.
+func (h *Histogram) value() Histogram {
+	if h == nil {
+		return Histogram{}
+	}
+	return *h
+}
+
 // Halve halves every count. A count of 1 vanishes.
 func (h *Histogram) Halve() {
 	h.Zero /= 2

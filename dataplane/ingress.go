@@ -2,6 +2,7 @@ package dataplane
 
 import (
 	"fmt"
+	"math/bits"
 
 	"pfcswitch/buffer"
 	"pfcswitch/dataplane/bridge"
@@ -116,14 +117,17 @@ func (s *Switch) expect(p *portState, burst []Arrival) bool {
 	}
 	s.arrived = burst[0].At
 	for q, n := range bytes {
-		s.buffer.Expect(p.index, uint8(q), n)
+		if bit := uint8(1) << q; n > 0 || p.expected&bit != 0 {
+			p.expected |= bit
+			s.buffer.Expect(p.index, uint8(q), n)
+		}
 	}
 	return s.buffer.OffCount() > off
 }
 
 func (s *Switch) expectNothing(p *portState) {
-	for q := range uint8(NumPriorities) {
-		s.buffer.Expect(p.index, q, 0)
+	for ; p.expected != 0; p.expected &= p.expected - 1 {
+		s.buffer.Expect(p.index, uint8(bits.TrailingZeros8(p.expected)), 0)
 	}
 }
 

@@ -2,6 +2,7 @@ package dataplane
 
 import (
 	"fmt"
+	"math"
 
 	"golang.org/x/net/bpf"
 
@@ -61,7 +62,12 @@ func (s *Switch) updateOwnAddresses() {
 	clear(s.ownAddresses)
 	for p := range s.existing() {
 		if p.cfg.MAC != [6]byte{} {
-			s.ownAddresses[address(p.cfg.MAC)] = true
+			mac := address(p.cfg.MAC)
+			if len(s.ownAddresses) == 0 {
+				s.ownFirst, s.ownSame = mac, math.MaxUint64
+			}
+			s.ownAddresses[mac] = true
+			s.ownSame &^= mac ^ s.ownFirst
 		}
 	}
 }

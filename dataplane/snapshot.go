@@ -96,7 +96,7 @@ func (p *portState) snapshot(s *Switch, now int64) PortSnapshot {
 		XoffWanted: p.sender.XoffWanted(), Received: p.receiver.Counters(), ControlSent: p.sender.Counters(),
 		PausedAllNs: p.receiver.PausedTime(macctl.WholePort, now), HeldAllNs: p.sender.HeldTime(macctl.WholePort, now)}
 	v.Assist.Why = p.slow()
-	v.Pauses, v.Holds = p.pauses, p.holds // after Paused, which records pauses that have run out
+	v.Pauses, v.Holds = p.pauses.value(), p.holds.value() // after Paused, which records pauses that have run out
 	for q := range p.queues {
 		v.Held[q] = p.queues[q].frames + p.queues[q].staged
 		v.PausedNs[q] = p.receiver.PausedTime(uint8(q), now)

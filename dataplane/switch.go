@@ -41,7 +41,9 @@ type Switch struct {
 	losslessDepartures uint64         // only grows
 	receivedFrames     uint64         // ReceivedFrames
 	wakeDelay          int64
+	inTime             bool                 // InTime
 	ownAddresses       map[uint64]bool      // of all ports
+	ownFirst, ownSame  uint64               // one of them, and the bits in which all are the same
 	removedPorts       archive[removedPort] // counters of removed ports
 	suspects           bridge.PortSet       // ports that the watchdog has to look at
 	captureTap         capture.Tap
@@ -76,6 +78,7 @@ type portState struct {
 	round    sched.State
 	queues   [NumPriorities]queue
 	occupied uint8
+	expected uint8 // ingress queues that the buffer expects frames for
 	plan     plan
 	trunk    *trunkState // nil for a port of the bridge
 	member   int         // number in the trunk, or uplink
@@ -95,8 +98,8 @@ type portState struct {
 	lastControlSource  uint64        // source of the newest MAC Control frame
 	lastLosslessSource uint64        // source of the newest lossless frame
 	count              Counters
-	pauses             Histogram  // lengths of pauses by the peer
-	holds              Histogram  // lengths of holds of the peer
+	pauses             *Histogram // lengths of pauses by the peer; nil before the first
+	holds              *Histogram // lengths of holds of the peer; likewise
 	losses             RingLosses // as last read
 	watchedQueues      uint8      // queues that the watchdog waits for to hold frames while paused
 	discardQueues      uint8      // queues that are emptied by the watchdog's order
@@ -183,8 +186,9 @@ func (s *Switch) newPort(i int, cfg PortConfig) error {
 	}
 	p.receiver = macctl.NewReceiver(cfg.Mode, cfg.Lossless, cfg.Speed, cfg.MAC)
 	p.sender = macctl.NewInitiator(s.initiatorConfig(cfg))
-	p.receiver.OnPauseEnd(p.pauses.Record)
-	p.sender.OnPauseEnd(p.holds.Record)
+	p.receiver.OnPauseEnd(func(ns int64) { record(&p.pauses, ns) })
+	p.sender.OnPauseEnd(func(ns int64) { record(&p.holds, ns) })
+	p.plan.frames = make([]planned, s.sendFrames)
 	s.ports[i] = p
 	err := s.configure(p, cfg)
 	if err != nil {
@@ -349,9 +353,17 @@ func (s *Switch) SetWakeDelay(ns, now int64) (changed bool) {
 	return true
 }
 
+// InTime says that the driver calls whenever something is due and never later, as in virtual time. Nobody is held yet.
+func (s *Switch) InTime(now int64) {
+	s.wakeDelay, s.inTime = 0, true
+	for p := range s.existing() {
+		p.sender.Configure(s.initiatorConfig(p.cfg), now)
+	}
+}
+
 func (s *Switch) initiatorConfig(c PortConfig) macctl.InitiatorConfig {
 	return macctl.InitiatorConfig{Mode: c.Mode, Enabled: c.Lossless, Speed: c.Speed, Source: c.MAC, Quanta: c.Quanta,
-		Remaining: c.Remain, WakeDelay: s.wakeDelay}
+		Remaining: c.Remain, WakeDelay: s.wakeDelay, InTime: s.inTime}
 }
 
 func bufferPort(c PortConfig) buffer.PortConfig {

@@ -22,6 +22,7 @@ type InitiatorConfig struct {
 	Quanta    uint16  // time of an XOFF; 0 means 0xFFFF
 	Remaining bool    // take the time of an XOFF from SetRemaining instead
 	WakeDelay int64   // ns by which this machine's wake-ups are late (99.9 %)
+	InTime    bool    // none is late, as in virtual time: no MinRefresh is needed
 }
 
 // InitiatorCounters count frames that the kernel took. XOFF and XON are changes of what the peer was sent: a refresh is
@@ -286,7 +287,7 @@ func minRefreshQuanta(bitsPerSecond, wakeDelay int64) uint16 {
 
 // NextRefresh returns when a refresh is due, math.MaxInt64 when nothing is held. It is the refreshInterval of the
 // shortest pause sent, or an eighth of the pause where CauseRing is among the holds. At least MinRefresh lies between
-// it and the last frame.
+// it and the last frame, unless wake-ups are InTime.
 func (i *Initiator) NextRefresh() int64 { return i.refreshAt }
 
 // nextRefresh returns when the holds of a frame that was sent at sentAt have to be sent again.
@@ -303,6 +304,9 @@ func (i *Initiator) refreshTime(unit int, quanta uint16) int64 {
 	after := refreshInterval(quanta, i.config.Speed, i.config.WakeDelay)
 	if i.holds[unit]&CauseRing != 0 {
 		after = min(after, QuantaDuration(quanta, i.config.Speed)/ringRefresh)
+	}
+	if i.config.InTime {
+		return i.sentAt + max(1, after)
 	}
 	return i.sentAt + max(MinRefresh, after)
 }

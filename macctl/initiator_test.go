@@ -205,6 +205,7 @@ func TestInitiatorRefreshTime(t *testing.T) {
 		{"at 1G", func(c *InitiatorConfig) { c.Speed = giga }, 16_776_960},
 		{"nominal speed", func(c *InitiatorConfig) { c.Speed = 0 }, halfPause},
 		{"least", func(c *InitiatorConfig) { c.Speed = 400 * giga }, MinRefresh},
+		{"in time", func(c *InitiatorConfig) { c.Speed, c.WakeDelay, c.InTime = 400*giga, 0, true }, 41_942},
 		{"least for a short pause", func(c *InitiatorConfig) { c.Quanta = 1 }, MinRefresh},
 		{"least for a long wake-up delay", func(c *InitiatorConfig) { c.WakeDelay = giga }, MinRefresh},
 	}

@@ -40,12 +40,13 @@ type Config struct {
 // A Bridge is the forwarding process of one switch. It is not safe for concurrent use.
 type Bridge struct {
 	// Forward looks at five sets and at the member set of the frame's VLAN.
-	up       PortSet // ports whose link is up
-	learning PortSet // ports that learn
-	flooding PortSet // ports that flooded frames may leave by: flood is on and no loop has shut it
-	secure   PortSet // ports with a source guard
-	shut     PortSet // ports shut for flooding, both ways, because of a loop
-	members  [vidCount]PortSet
+	up       PortSet          // ports whose link is up
+	learning PortSet          // ports that learn
+	flooding PortSet          // ports that flooded frames may leave by: flood is on and no loop has shut it
+	secure   PortSet          // ports with a source guard
+	shut     PortSet          // ports shut for flooding, both ways, because of a loop
+	vlans    [vidCount]uint16 // the member set of each VLAN, by its number among sets
+	sets     []PortSet        // the first is that of VLANs without a port
 
 	fdb   fdb
 	ports [MaxPorts]port
@@ -66,7 +67,8 @@ func New(c Config) (*Bridge, error) {
 		return nil, fmt.Errorf("bridge: %d filtering database entries (use 1 to %d, or 0 for %d)", c.MaxEntries,
 			entriesLimit, DefaultMaxEntries)
 	}
-	b := &Bridge{identity: c.Identity, hmac: hmac.New(sha256.New, c.Identity.Secret[:]), holdoff: int64(Holdoff)}
+	b := &Bridge{identity: c.Identity, sets: make([]PortSet, 1), hmac: hmac.New(sha256.New, c.Identity.Secret[:]),
+		holdoff: int64(Holdoff)}
 	b.fdb.slots = c.Table
 	b.fdb.init(cmp.Or(c.MaxEntries, DefaultMaxEntries))
 	b.fdb.up = &b.up

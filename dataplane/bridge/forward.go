@@ -146,7 +146,7 @@ func (b *Bridge) unicast(in, out int, vid uint16) Decision {
 	switch {
 	case out == in:
 		return drop(DropSamePort)
-	case !b.members[vid].Has(out):
+	case !b.members(vid).Has(out):
 		return drop(DropFiltered)
 	case !b.up.Has(out):
 		return drop(DropPortDown)
@@ -155,7 +155,7 @@ func (b *Bridge) unicast(in, out int, vid uint16) Decision {
 }
 
 func (b *Bridge) flood(in int, dst uint64, vid uint16) Decision {
-	d := Decision{Kind: Flood, Cause: cause(dst), Port: -1, Ports: b.members[vid]}
+	d := Decision{Kind: Flood, Cause: cause(dst), Port: -1, Ports: *b.members(vid)}
 	d.Ports.Remove(in)
 	d.Ports.intersect(&b.flooding)
 	if d.Ports.Empty() {

@@ -62,12 +62,12 @@ var loopReasonNames = []string{NoLoopEvent: "none", ProbeReturned: "own probe ca
 // In watching and in shut a probe leaves every ProbeInterval, so that a persistent loop keeps the port shut. The first
 // probe leaves at the first tick, the second half an interval to one and a half later, when those of all ports leave.
 type loopGuard struct {
-	state    LoopState
-	due      int64 // when the next probe leaves
-	returned int64 // in LoopShut: when the last probe came back
-	sequence uint32
+	due      int64                // when the next probe leaves
+	returned int64                // in LoopShut: when the last probe came back
 	used     [probeWindow]PortSet // ports on which the newest probes came back, by sequence number modulo the window
-	valid    uint32               // probes that may still come back: the newest ones, up to the window
+	sequence uint32
+	valid    uint32 // probes that may still come back: the newest ones, up to the window
+	state    LoopState
 }
 
 // probeWindow is how many probes of a port may be under way. One that comes back later is no longer obeyed.

@@ -26,10 +26,10 @@ type port struct {
 	flood   bool
 	loop    bool
 	wired   bool
-	wire    int
 	pvid    uint16
 	secure  Secure
 	admit   Admit
+	wire    int
 	storm   storm
 	guard   loopGuard
 	backoff backoff
@@ -86,8 +86,12 @@ func (b *Bridge) join(i int, c *PortConfig) (left bool) {
 	b.ports[i].pvid = c.PVID
 	for vid := uint16(minVID); vid <= maxVID; vid++ {
 		in := !c.Wired && (vid == c.PVID || c.Tagged.Has(vid))
-		left = left || !in && b.members[vid].Has(i)
-		b.members[vid].set(i, in)
+		left = left || !in && b.members(vid).Has(i)
+		if in && b.vlans[vid] == 0 {
+			b.vlans[vid] = uint16(len(b.sets))
+			b.sets = append(b.sets, PortSet{})
+		}
+		b.members(vid).set(i, in)
 	}
 	return left
 }
@@ -99,8 +103,8 @@ func (b *Bridge) RemovePort(i int) {
 	}
 	b.fdb.flush(i)
 	b.fdb.unbindStatic(i)
-	for vid := range b.members {
-		b.members[vid].Remove(i)
+	for n := range b.sets {
+		b.sets[n].Remove(i)
 	}
 	for _, s := range []*PortSet{&b.up, &b.learning, &b.flooding, &b.shut, &b.secure,
 		&b.fdb.sticky} {

@@ -67,9 +67,12 @@ func (b *Bridge) Ingress(port int, tagged bool, vid uint16) (uint16, DropReason)
 	return vid, DropNone
 }
 
+// members is the member set of vid.
+func (b *Bridge) members(vid uint16) *PortSet { return &b.sets[b.vlans[vid]] }
+
 // member tells whether port is in the member set of vid. VIDs 0 and 4095 have no members.
 func (b *Bridge) member(port int, vid uint16) bool {
-	return vid < vidCount && b.members[vid].Has(port)
+	return vid < vidCount && b.members(vid).Has(port)
 }
 
 // Form tells how a frame of some VLAN leaves a port.

@@ -63,7 +63,8 @@ func (f *Fabric) prepare(h *host) error {
 	var mac [6]byte
 	frame.PutAddress(mac[:], h.MAC)
 	h.receiver = macctl.NewReceiver(h.Mode, 0xff, speed, mac)
-	h.initiator.prepare(macctl.InitiatorConfig{Mode: h.Mode, Enabled: h.Lossless, Speed: speed, Source: mac})
+	h.initiator.prepare(macctl.InitiatorConfig{Mode: h.Mode, Enabled: h.Lossless, Speed: speed, Source: mac,
+		InTime: true})
 	longest := macctl.FrameSize
 	for q := range h.queues {
 		for _, i := range h.queues[q].flows {

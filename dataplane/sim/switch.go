@@ -48,6 +48,7 @@ func (f *Fabric) AddSwitch(name string, sw *dataplane.Switch, n int) (number int
 		s.ports = append(s.ports, switchPort{c.Name, c.Classify, c.MaxFrame, none})
 	}
 	sw.LimitSendCalls(1)
+	sw.InTime(f.now)
 	f.nodes = append(f.nodes, node{sw: s})
 	return len(f.nodes) - 1, nil
 }

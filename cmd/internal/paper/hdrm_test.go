@@ -5,7 +5,8 @@ import "testing"
 // What comes after XOFF fits into the standard's delay value. It lacks two frames at most: one that had not just begun
 // before XOFF, and one that the peer had not just begun.
 func TestHeadroomOfTheStandard(t *testing.T) {
-	for _, l := range []headroomLink{{1e9, 1}, {10e9, 100}, {100e9, 10_000}, {25e9, 100_000}} {
+	for _, l := range []headroomLink{{1e9, 1}, {10e9, 100}, {100e9, 10_000}, {25e9, 100_000}, {400e9, 1},
+		{400e9, 100_000}} {
 		calculated, used, lost, err := l.use(t.Context(), 1)
 		if err != nil {
 			t.Fatal(err)
