@@ -52,12 +52,14 @@ func (m *Manager) Admit(port int, prio uint8, n int) Verdict {
 		return NoQueue
 	}
 	size := m.Charge(n)
+	m.measureLossless(q)
 	q.coming = max(0, q.coming-size)
 	where, v := m.chooseSegment(q, size)
 	if v.Accepted() {
 		p.charged[prio] += size
 		q.used.add(where)
 		m.lossless.used.add(where)
+		m.move(&q.active, &m.lossless.congestion[q.id.Queue], size, q.used.total())
 	}
 	if v == Wait && q.waiting == 0 {
 		q.count.Waited++
@@ -85,6 +87,7 @@ func (m *Manager) Expect(port int, ingress uint8, bytes int64) {
 	if q == nil || ingress&^p.queueMask != 0 || bytes == 0 && q.coming == 0 {
 		return
 	}
+	m.measureLossless(q)
 	if q.coming = bytes; bytes > 0 && m.wouldExceed(q, bytes) {
 		m.turnOff(q)
 		if m.wouldExceedPort(q, m.restShared(q, bytes)) {
@@ -146,7 +149,7 @@ func largestFrame(policy Threshold, id QueueID, c QueueConfig, shared int64) int
 
 func (m *Manager) fitsShared(q *queue, n int64) bool {
 	free := m.lossless.free()
-	return n <= free && q.used.shared.now+n <= m.threshold.Limit(q.id, q.config, free)
+	return n <= free && q.used.shared.now+n <= m.limit(q, free)
 }
 
 func (p *losslessPool) free() int64 { return p.limit.shared - p.used.shared.now }

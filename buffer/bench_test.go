@@ -57,9 +57,10 @@ func drive(m *Manager, wantAccepted func(Verdict)) {
 }
 
 func TestNoAllocations(t *testing.T) {
-	for _, h := range []HeadroomSharing{{}, {Ratio: 2}, {Dynamic: true}} {
+	for _, h := range []Config{{}, {Headroom: HeadroomSharing{Ratio: 2}}, {Headroom: HeadroomSharing{Dynamic: true}},
+		{Active: true}} {
 		m := fullSwitch(t)
-		m.share(t, h)
+		m.share(t, h.Headroom, h.Active)
 		if n := testing.AllocsPerRun(5, func() {
 			drive(m, func(v Verdict) {
 				if !v.Accepted() {
@@ -78,11 +79,11 @@ func TestNoAllocations(t *testing.T) {
 	}
 }
 
-// share changes how headroom is shared.
-func (m *Manager) share(tb testing.TB, h HeadroomSharing) {
+// share changes how headroom and thresholds are shared.
+func (m *Manager) share(tb testing.TB, h HeadroomSharing, active bool) {
 	tb.Helper()
 	c := m.config
-	c.Headroom = h
+	c.Headroom, c.Active = h, active
 	must(tb, m.Apply(c, m.configs))
 }
 
@@ -104,15 +105,17 @@ func TestAllOff(t *testing.T) {
 	}
 }
 
-func BenchmarkAdmitRelease(b *testing.B) { benchmarkAdmitRelease(b, HeadroomSharing{}) }
+func BenchmarkAdmitRelease(b *testing.B) { benchmarkAdmitRelease(b, HeadroomSharing{}, false) }
+
+func BenchmarkAdmitReleaseActive(b *testing.B) { benchmarkAdmitRelease(b, HeadroomSharing{}, true) }
 
 func BenchmarkAdmitReleaseDynamic(b *testing.B) {
-	benchmarkAdmitRelease(b, HeadroomSharing{Dynamic: true})
+	benchmarkAdmitRelease(b, HeadroomSharing{Dynamic: true}, false)
 }
 
-func benchmarkAdmitRelease(b *testing.B, h HeadroomSharing) {
+func benchmarkAdmitRelease(b *testing.B, h HeadroomSharing, active bool) {
 	m := fullSwitch(b)
-	m.share(b, h)
+	m.share(b, h, active)
 	b.ReportAllocs()
 	for i := range b.N {
 		port, prio := i>>3&31, uint8(i&7)

@@ -30,6 +30,8 @@ type Config struct {
 	// Threshold is the policy of the lossless pool; nil means DynamicThreshold. The lossy pool is always dynamic.
 	Threshold Threshold
 	Headroom  HeadroomSharing
+	// Active is ABM, for both pools: see active.go. It does not go with Headroom.Dynamic.
+	Active bool
 }
 
 // PoolConfig describes one of the two pools.
@@ -46,6 +48,7 @@ type PortConfig struct {
 	Name       string // for messages; "port N" if empty
 	Mode       macctl.Mode
 	Lossless   uint8                   // ModePFC: bit n = priority n is lossless; ignored otherwise
+	Speed      int64                   // of its link, bit/s, for Config.Active; 0: not known
 	MTU        int                     // the port's largest frame, octets without FCS
 	Queues     [Priorities]QueueConfig // lossless ingress queues; ModePause uses number 0 only
 	LossyAlpha [Priorities]float64     // α of the lossy egress queues; 0 means the lossy pool's
@@ -95,6 +98,9 @@ func (c *Config) validate() error {
 	}
 	if err := c.Headroom.validate(); err != nil {
 		faults = append(faults, configError("%w", err))
+	}
+	if c.Active && c.Headroom.Dynamic {
+		faults = append(faults, configError("active thresholds and dynamic headroom exclude each other: set one"))
 	}
 	return errors.Join(faults...)
 }

@@ -15,6 +15,8 @@
 // The headroom segment may be smaller than all headrooms together: a shared headroom pool, or, where headroom is taken
 // from the shared segment, an insurance for each port (Config.Headroom).
 //
+// Thresholds may depend on how many queues are congested and how fast they drain (Config.Active).
+//
 // The lossy pool has only a shared segment, is accounted by egress queue, and drops at the threshold.
 //
 // A Manager has no lock and is not safe for concurrent use: its caller makes one call after the other.

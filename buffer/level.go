@@ -66,6 +66,8 @@ func (s *segments) bytes() segmentBytes {
 	return segmentBytes{s.private.now, s.shared.now, s.headroom.now}
 }
 
+func (s *segments) total() int64 { return s.private.now + s.shared.now + s.headroom.now }
+
 func (s *segments) add(n segmentBytes) {
 	s.private.add(n.private)
 	s.shared.add(n.shared)

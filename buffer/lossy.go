@@ -1,21 +1,23 @@
 package buffer
 
 // AdmitLossy decides on a lossy frame of n octets without FCS for an egress queue, and charges the frame if the result
-// is true. Where the queue would hold more than α·(size - bytes of all lossy queues), the frame is dropped, reason
-// lossy-threshold.
+// is true. Where the queue would hold more than α·(size - bytes of all lossy queues), or its share of that
+// (Config.Active), the frame is dropped, reason lossy-threshold.
 func (m *Manager) AdmitLossy(port int, queue uint8, n int) bool {
 	q := m.lossyQueue(port, queue)
 	if q == nil {
 		return false
 	}
 	size := m.Charge(n)
-	if !fitsLossy(q, size, m.lossyFree()) {
+	m.measure(&q.active, q.used.now, m.ports[port].config.Speed)
+	if !m.fitsLossy(q, queue, size, m.lossyFree()) {
 		q.count.Dropped++
 		return false
 	}
 	q.count.Admitted++
 	q.used.add(size)
 	m.lossy.used.add(size)
+	m.move(&q.active, &m.lossy.congestion[queue], size, q.used.now)
 	return true
 }
 
@@ -30,8 +32,8 @@ func (m *Manager) lossyQueue(port int, queue uint8) *lossyQueue {
 
 func (m *Manager) lossyFree() int64 { return m.lossy.size - m.lossy.used.now }
 
-func fitsLossy(q *lossyQueue, size, free int64) bool {
-	return size <= free && q.used.now+size <= dynamicLimit(q.alpha, free)
+func (m *Manager) fitsLossy(q *lossyQueue, queue uint8, size, free int64) bool {
+	return size <= free && q.used.now+size <= m.limitLossy(q, queue, free)
 }
 
 // ReleaseLossy gives back a lossy frame that left an egress queue. Port, queue and n are those of its AdmitLossy.
@@ -42,8 +44,11 @@ func (m *Manager) ReleaseLossy(port int, queue uint8, n int) {
 		m.unbalanced++
 		return
 	}
-	p.egress[queue].used.add(-size)
+	q := &p.egress[queue]
+	m.measure(&q.active, q.used.now, p.config.Speed)
+	q.used.add(-size)
 	m.lossy.used.add(-size)
+	m.move(&q.active, &m.lossy.congestion[queue], -size, q.used.now)
 }
 
 // A LossyTraceResult is what AdmitLossy would do with a frame now. Sizes are in bytes, of whole cells.
@@ -61,8 +66,8 @@ func (m *Manager) TraceLossy(port int, queue uint8, n int, taken int64) LossyTra
 		return LossyTraceResult{}
 	}
 	size := m.Charge(n)
-	l := LossyTraceResult{Size: size, Queue: m.snapshotLossy(q), Free: m.lossyFree() - taken}
-	l.Queue.Threshold = dynamicLimit(q.alpha, l.Free)
-	l.Accepted = fitsLossy(q, size, l.Free)
+	l := LossyTraceResult{Size: size, Queue: m.snapshotLossy(q, queue), Free: m.lossyFree() - taken}
+	l.Queue.Threshold = m.limitLossy(q, queue, l.Free)
+	l.Accepted = m.fitsLossy(q, queue, size, l.Free)
 	return l
 }

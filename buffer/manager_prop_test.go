@@ -63,7 +63,7 @@ var (
 		return pc
 	})
 	drawConfig = rapid.Custom(func(t *rapid.T) Config {
-		return Config{
+		c := Config{
 			Lossless: PoolConfig{Size: rapid.Int64Range(15_000, 50_000).Draw(t, "lossless"),
 				Alpha: drawAlpha.Draw(t, "alpha")},
 			Lossy: PoolConfig{Size: rapid.Int64Range(0, 20_000).Draw(t, "lossy"),
@@ -72,6 +72,8 @@ var (
 			Threshold: rapid.SampledFrom([]Threshold{nil, DynamicThreshold{}, StaticThreshold{}}).Draw(t, "threshold"),
 			Headroom:  drawSharing.Draw(t, "sharing"),
 		}
+		c.Active = !c.Headroom.Dynamic && rapid.Bool().Draw(t, "active")
+		return c
 	})
 	drawSharing = rapid.SampledFrom([]HeadroomSharing{{}, {}, {Ratio: 1}, {Ratio: 2}, {Ratio: 5}, {Size: 3000},
 		{Dynamic: true}, {Dynamic: true}})
@@ -227,8 +229,14 @@ func (x *machine) admitLossy(t *rapid.T) {
 		alpha = x.config.Lossy.Alpha
 	}
 	free := x.config.Lossy.Size/int64(x.config.Cell)*int64(x.config.Cell) - used
+	counts := refState{}
+	for i := range s.Ports {
+		if x.config.Active && i != f.port {
+			counts.congestion += min(20_000, s.Ports[i].Egress[f.prio].Used.Now)
+		}
+	}
 	n := refRules{cell: int64(x.config.Cell)}.bytes(f.n)
-	want := n <= free && 16*(held+n) <= int64(16*alpha)*free
+	want := n <= free && 16*(held+n) <= int64(16*alpha)*refRules{segment: free}.free(counts)
 	if got := x.m.AdmitLossy(f.port, f.prio, f.n); got != want {
 		t.Fatalf("AdmitLossy(%+v) = %v, want %v: queue holds %d, free %d", f, got, want, held, free)
 	}

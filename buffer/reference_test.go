@@ -9,6 +9,7 @@ type refState struct {
 	othersHeadroom            int64 // of the headroom segment, held by other queues
 	// held by other queues of the port, where headroom is dynamic
 	portShared, portInsured int64
+	congestion              int64 // of other queues of its number, where thresholds are active
 	off                     bool
 	waiting                 int64
 }
@@ -39,8 +40,15 @@ func refOf(s Snapshot, c Config, port, queue int) (refRules, refState) {
 			portInsured += other.Used.Headroom.Now
 		}
 	}
+	var congestion int64
+	for i := range s.Ports {
+		if o := &s.Ports[i].Ingress[queue].Used; c.Active && i != port {
+			congestion += min(20_000, o.Private.Now+o.Shared.Now+o.Headroom.Now)
+		}
+	}
 	return r,
 		refState{
+			congestion: congestion,
 			portShared: portShared, portInsured: portInsured,
 			private: q.Used.Private.Now, shared: q.Used.Shared.Now, headroom: q.Used.Headroom.Now,
 			others:         s.Lossless.Used.Shared.Now - q.Used.Shared.Now,
@@ -65,7 +73,16 @@ func (r refRules) within(shared int64, s refState) bool {
 		return shared <= r.q.Xoff
 	}
 	sixteenths := int64(r.q.Alpha * 16)
-	return 16*shared <= sixteenths*(r.segment-s.shared-s.others)
+	return 16*shared <= sixteenths*r.free(s)
+}
+
+// free is the part of the free bytes that counts for the queue: by how many full queues there are, this one among them.
+func (r refRules) free(s refState) int64 {
+	if free := r.segment - s.shared - s.others; s.congestion == 0 || free < 0 {
+		return free
+	} else {
+		return free * 20_000 / (20_000 + s.congestion)
+	}
 }
 
 // threshold is T.

@@ -13,9 +13,11 @@ func (m *Manager) Release(port int, prio uint8, n int) {
 	}
 	p.charged[prio] -= size
 	q := &p.ingress[prio&p.queueMask]
+	m.measureLossless(q)
 	back := q.used.splitRelease(size)
 	q.used.sub(back)
 	m.lossless.used.sub(back)
+	m.move(&q.active, &m.lossless.congestion[q.id.Queue], -size, q.used.total())
 	if m.dynamic {
 		p.used.sub(back)
 	}
@@ -41,7 +43,7 @@ func (m *Manager) Resume() {
 }
 
 func (m *Manager) resume(q *queue) {
-	if q.off && m.mayResume(q) {
+	if m.measureLossless(q); q.off && m.mayResume(q) {
 		m.turnOn(q)
 	}
 }
@@ -54,7 +56,7 @@ func (m *Manager) mayResume(q *queue) bool {
 		return false
 	}
 	free := max(0, m.lossless.free()-q.coming)
-	if q.used.shared.now+q.coming > q.config.resumeLevel(m.threshold.Limit(q.id, q.config, free)) {
+	if q.used.shared.now+q.coming > q.config.resumeLevel(m.limit(q, free)) {
 		return false
 	}
 	if q.waiting == 0 {

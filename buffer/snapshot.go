@@ -181,7 +181,7 @@ func (m *Manager) snapshotQueue(q *queue) QueueSnapshot {
 		Used: q.used.occupancy(), Counters: q.count,
 	}
 	if q.lossless {
-		s.Threshold = m.threshold.Limit(q.id, q.config, m.lossless.free())
+		s.Threshold = m.limit(q, m.lossless.free())
 	}
 	return s
 }
@@ -193,13 +193,13 @@ func (m *Manager) snapshotPort(p *port, s *PortSnapshot) {
 	}
 	for k := range p.ingress {
 		s.Ingress[k] = m.snapshotQueue(&p.ingress[k])
-		s.Egress[k] = m.snapshotLossy(&p.egress[k])
+		s.Egress[k] = m.snapshotLossy(&p.egress[k], uint8(k))
 	}
 }
 
-func (m *Manager) snapshotLossy(q *lossyQueue) LossySnapshot {
+func (m *Manager) snapshotLossy(q *lossyQueue, queue uint8) LossySnapshot {
 	return LossySnapshot{
-		Alpha: q.alpha, Threshold: dynamicLimit(q.alpha, m.lossyFree()),
+		Alpha: q.alpha, Threshold: m.limitLossy(q, queue, m.lossyFree()),
 		Used: q.used.level(), LossyCounters: q.count,
 	}
 }

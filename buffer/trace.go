@@ -27,7 +27,11 @@ func (m *Manager) Trace(port int, prio uint8, n int) TraceResult {
 // backlog is a sum of Charge.
 func (m *Manager) WouldExceedThreshold(port int, prio uint8, backlog int64) bool {
 	_, q := m.queue(port, prio)
-	return q != nil && m.wouldExceed(q, backlog)
+	if q == nil {
+		return false
+	}
+	m.measureLossless(q)
+	return m.wouldExceed(q, backlog)
 }
 
 func (m *Manager) wouldExceed(q *queue, backlog int64) bool {
@@ -39,7 +43,7 @@ func (m *Manager) wouldExceed(q *queue, backlog int64) bool {
 		return false
 	}
 	free := m.lossless.free() - rest
-	return free < 0 || q.used.shared.now+rest > m.threshold.Limit(q.id, q.config, free) || m.wouldExceedPort(q, rest)
+	return free < 0 || q.used.shared.now+rest > m.limit(q, free) || m.wouldExceedPort(q, rest)
 }
 
 // restShared is what the private segment of a queue does not take of so many bytes.
@@ -76,7 +80,7 @@ func (m *Manager) Room(port int, prio uint8) int64 {
 			func(free int64) int64 { return m.portLimit(q.port, free) })
 	}
 	return room + q.config.Private - held.private + sharedRoom(held.shared, m.lossless.free(),
-		func(free int64) int64 { return m.threshold.Limit(q.id, q.config, free) })
+		func(free int64) int64 { return m.limit(q, free) })
 }
 
 // sharedRoom returns the most bytes that can be added to what a queue or a port holds of the shared segment: the

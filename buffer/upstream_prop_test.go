@@ -64,12 +64,14 @@ func newFabric(t *rapid.T, ringHold bool) (*Manager, *fabric, map[int]PortConfig
 		Threshold: rapid.SampledFrom([]Threshold{DynamicThreshold{}, StaticThreshold{}}).Draw(t, "threshold"),
 		Headroom:  drawSharing.Draw(t, "sharing"),
 	}
+	c.Active = !c.Headroom.Dynamic && rapid.Bool().Draw(t, "active")
 	var need HeadroomNeed
 	mtu := wholeCells(fabricMTU, int64(c.Cell))
 	f := &fabric{wire: newWire(t), peers: map[QueueID]*peer{}}
 	ports := map[int]PortConfig{}
 	for port := range fabricPorts {
-		pc := PortConfig{Mode: macctl.ModePFC, Lossless: 1<<3 | 1<<4, MTU: fabricMTU}
+		pc := PortConfig{Mode: macctl.ModePFC, Lossless: 1<<3 | 1<<4, MTU: fabricMTU,
+			Speed: rapid.SampledFrom([]int64{0, 1_000_000, 1_000_000_000}).Draw(t, "speed")}
 		if rapid.Bool().Draw(t, "pause") {
 			pc.Mode = macctl.ModePause
 		}
@@ -122,6 +124,7 @@ func TestObedientPeersLoseNothing(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m, f, ports := newFabric(t, rapid.Bool().Draw(t, "ring hold"))
 		var held []frame
+		now := int64(0)
 		release := func(t *rapid.T) {
 			if fr, ok := removeRandom(t, &held); ok {
 				m.Release(fr.port, fr.prio, fr.n)
@@ -179,7 +182,11 @@ func TestObedientPeersLoseNothing(t *testing.T) {
 					release(t)
 				}
 			},
-			"resume":      func(*rapid.T) { m.Resume() },
+			"resume": func(*rapid.T) { m.Resume() },
+			"time": func(t *rapid.T) {
+				now += rapid.Int64Range(1, 3*activeInterval).Draw(t, "ns")
+				m.SetTime(now)
+			},
 			"reconfigure": func(t *rapid.T) { reconfigure(t, m, ports) },
 			"":            func(t *rapid.T) { wantSound(t, m, f.wire) },
 		})

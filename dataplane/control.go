@@ -221,7 +221,7 @@ func (s *Switch) TxDeadline(i int, now int64) int64 {
 // Tick examines every held queue, because no arrival or departure may come for it, and the pauses that trunks pass
 // through, because they end by themselves.
 func (s *Switch) Tick(now int64) {
-	s.now = now
+	s.setTime(now)
 	if s.buffer.OffCount() > 0 {
 		s.buffer.Resume()
 	}

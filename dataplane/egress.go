@@ -309,7 +309,7 @@ func (s *Switch) Occupied(i int, now int64) uint8 {
 // Refuse drops a planned frame that the kernel will never take. Sent has confirmed the frames before it, so the frame
 // is at the head of its queue.
 func (s *Switch) Refuse(i int, f Planned, r DropReason, now int64) {
-	s.now = now
+	s.setTime(now)
 	p, d := s.ports[i], f.frame
 	if d == none {
 		return

@@ -112,7 +112,7 @@ func (s *Switch) peerEvents(p *portState, kind EventKind, prio uint8, text strin
 
 // Note adds an event of the caller.
 func (s *Switch) Note(e Event, now int64) {
-	s.now = now
+	s.setTime(now)
 	s.event(e)
 }
 

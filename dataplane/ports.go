@@ -117,7 +117,7 @@ func (s *Switch) Ready(next *Configuration) error {
 // Apply puts a prepared configuration in force. Every worker stands still meanwhile, so Apply must end long before a
 // receive ring is full.
 func (s *Switch) Apply(next *Configuration, now int64) error {
-	s.now = now
+	s.setTime(now)
 	if err := s.Ready(next); err != nil {
 		return err
 	}

@@ -67,7 +67,7 @@ func (s *Switch) LoopProbeDeadline(i int) int64 { return s.bridge.LoopDeadline(i
 
 // Age removes a part of the entries that are too old. It is called about once a second.
 func (s *Switch) Age(now int64) {
-	s.now = now
+	s.setTime(now)
 	s.bridge.Age(now, ageBudget)
 }
 

@@ -47,7 +47,7 @@ func (s *Switch) Store(moves []Move) {
 
 // Publish queues stored copies.
 func (s *Switch) Publish(moves []Move, now int64) {
-	s.now = now
+	s.setTime(now)
 	for _, m := range moves {
 		if m.port == inRoom {
 			continue

@@ -158,9 +158,15 @@ func New(cfg Config, now int64) (*Switch, error) {
 // Close frees the packet memory.
 func (s *Switch) Close() error { return s.memory.close() }
 
+// setTime says what time it is.
+func (s *Switch) setTime(now int64) {
+	s.now = now
+	s.buffer.SetTime(now)
+}
+
 // at begins a call at time now and returns port i, nil where there is none.
 func (s *Switch) at(i int, now int64) *portState {
-	s.now = now
+	s.setTime(now)
 	return s.ports[i]
 }
 
@@ -341,7 +347,7 @@ const wakeDelayGuess = 300_000
 // SetWakeDelay sets how late 99.9 % of wake-ups are at most, so that XOFF is refreshed in time. A change by less than a
 // factor of 2 is ignored. After any other change, the workers have to look at their deadlines.
 func (s *Switch) SetWakeDelay(ns, now int64) (changed bool) {
-	s.now = now
+	s.setTime(now)
 	if ns < 2*s.wakeDelay && 2*ns > s.wakeDelay {
 		return false
 	}
@@ -367,5 +373,6 @@ func (s *Switch) initiatorConfig(c PortConfig) macctl.InitiatorConfig {
 }
 
 func bufferPort(c PortConfig) buffer.PortConfig {
-	return buffer.PortConfig{Name: c.Name, Mode: c.Mode, Lossless: c.Lossless, MTU: c.MaxFrame, Queues: c.Ingress}
+	return buffer.PortConfig{Name: c.Name, Mode: c.Mode, Lossless: c.Lossless, MTU: c.MaxFrame, Speed: c.Speed,
+		Queues: c.Ingress}
 }

@@ -76,7 +76,7 @@ func (s *Switch) Trace(in int, b []byte, v frame.VnetHeader, now int64) (f Trace
 	if uint(in) >= MaxPorts || s.ports[in] == nil {
 		return f, false
 	}
-	s.now = now
+	s.setTime(now)
 	p := s.ports[in]
 	f = TraceResult{Config: p.cfg, Up: p.up, DSCP: -1, Pieces: 1, XoffWanted: p.sender.XoffWanted() != 0}
 	a := Arrival{Data: slices.Clone(b), Vnet: v, At: now}

@@ -18,11 +18,11 @@ const (
 
 // paperIncast is that switch with so much of a pool, and senders of so many of its lossless priorities from number 3 on
 // to one receiver. Each queue that finds no room loses frames.
-func paperIncast(t *testing.T, pool int64, senders, priorities int, h buffer.HeadroomSharing) (r *rig, sw int) {
+func paperIncast(t *testing.T, pool int64, senders, priorities int, b buffer.Config) (r *rig, sw int) {
 	t.Helper()
 	r = newRig(t, paperSpeed, 2000)
 	r.change = func(c *dataplane.Config, ports map[int]dataplane.PortConfig) {
-		c.Lossless, c.Buffer.Headroom = 0x7f, h
+		c.Lossless, c.Buffer.Headroom, c.Buffer.Active = 0x7f, b.Headroom, b.Active
 		c.Buffer.Lossless = buffer.PoolConfig{Size: pool, Alpha: 1.0 / 16}
 		for i, p := range ports {
 			p.Lossless = c.Lossless
@@ -46,9 +46,9 @@ func paperIncast(t *testing.T, pool int64, senders, priorities int, h buffer.Hea
 
 // burst returns how many octets so many senders send to one receiver until the switch sends the first XOFF. They go on
 // and obey, and nothing may be lost.
-func burst(t *testing.T, senders int, h buffer.HeadroomSharing) (octets uint64) {
+func burst(t *testing.T, senders int, b buffer.Config) (octets uint64) {
 	t.Helper()
-	r, sw := paperIncast(t, paperPool, senders, 1, h)
+	r, sw := paperIncast(t, paperPool, senders, 1, b)
 	for r.xoffs(sw) == 0 {
 		if r.AdvanceBy(never-r.Begun(), 64) {
 			t.Fatal("no sender was held: the test proves nothing")
@@ -66,9 +66,9 @@ func burst(t *testing.T, senders int, h buffer.HeadroomSharing) (octets uint64) 
 // and loses nothing either.
 func TestDynamicHeadroomAbsorbsMore(t *testing.T) {
 	for _, senders := range []int{2, 16} {
-		static := burst(t, senders, buffer.HeadroomSharing{})
-		pool := burst(t, senders, buffer.HeadroomSharing{Ratio: 4})
-		dynamic := burst(t, senders, buffer.HeadroomSharing{Dynamic: true})
+		static := burst(t, senders, buffer.Config{})
+		pool := burst(t, senders, buffer.Config{Headroom: buffer.HeadroomSharing{Ratio: 4}})
+		dynamic := burst(t, senders, buffer.Config{Headroom: buffer.HeadroomSharing{Dynamic: true}})
 		t.Logf("%2d senders: %7d octets before the first XOFF with static headroom, %7d (%.1f x) with a pool of a "+
 			"quarter, %7d (%.1f x) with dsh", senders, static, pool, float64(pool)/float64(static), dynamic,
 			float64(dynamic)/float64(static))
@@ -78,10 +78,19 @@ func TestDynamicHeadroomAbsorbsMore(t *testing.T) {
 	}
 }
 
+// Queues that share by congestion and rate hold their senders earlier than alone each would, and lose nothing either.
+func TestActiveThresholdsLoseNothing(t *testing.T) {
+	dynamic, active := burst(t, 16, buffer.Config{}), burst(t, 16, buffer.Config{Active: true})
+	if active >= dynamic {
+		t.Errorf("16 senders bring %d octets before the first XOFF, with dt %d", active, dynamic)
+	}
+}
+
 // Where the shared segment is so small that every port stops as a whole, its insurance holds what is under way.
 func TestInsuranceHoldsWhatIsUnderWay(t *testing.T) {
 	const reserved = paperPorts * (paperEta + cell + 7*3072)
-	r, sw := paperIncast(t, reserved+paperPorts*7*2*1536, 8, 4, buffer.HeadroomSharing{Dynamic: true})
+	r, sw := paperIncast(t, reserved+paperPorts*7*2*1536, 8, 4,
+		buffer.Config{Headroom: buffer.HeadroomSharing{Dynamic: true}})
 	r.Advance(never - r.Begun())
 	r.kept()
 	var v dataplane.Snapshot

@@ -33,6 +33,7 @@ const (
 	PolicyDT     Policy = "dt"     // Dynamic Threshold: alpha times the free shared segment
 	PolicyStatic Policy = "static" // xoff
 	PolicyDSH    Policy = "dsh"    // Dynamic Threshold, with dynamic and shared headroom
+	PolicyABM    Policy = "abm"    // Dynamic Threshold, by congestion and rate: active buffer management
 )
 
 // Headroom is the source of η, the headroom of a lossless ingress queue.
@@ -106,7 +107,7 @@ func (b *Buffer) fields() []field {
 		optional("xon", &b.Xon, size(0, maxSize)),
 		optional("xon_offset", &b.XonOffset, size(0, maxSize)),
 		optional("xoff", &b.Xoff, size(1, maxSize)),
-		key("policy", &b.Policy, oneOf(PolicyDT, PolicyStatic, PolicyDSH)),
+		key("policy", &b.Policy, oneOf(PolicyDT, PolicyStatic, PolicyDSH, PolicyABM)),
 		key("ring_hold", &b.RingHold, toggle),
 	}
 }

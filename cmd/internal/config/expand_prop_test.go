@@ -222,7 +222,7 @@ func drawBuffer(t *rapid.T, b *Buffer) {
 		b.HeadroomPool = buffer.HeadroomSharing{Ratio: 1, Size: drawSize(t, "pool", 1)}
 	}
 	b.RingHold = rapid.Bool().Draw(t, "ring hold")
-	switch b.Policy = choose(t, "policy", PolicyDT, PolicyStatic, PolicyDSH); b.Policy {
+	switch b.Policy = choose(t, "policy", PolicyDT, PolicyStatic, PolicyDSH, PolicyABM); b.Policy {
 	case PolicyStatic:
 		b.Xoff = new(int64(1 << 20))
 	case PolicyDSH:

@@ -22,6 +22,7 @@ var thresholds = map[config.Policy]buffer.Threshold{
 	config.PolicyDT:     buffer.DynamicThreshold{},
 	config.PolicyStatic: buffer.StaticThreshold{},
 	config.PolicyDSH:    buffer.DynamicThreshold{},
+	config.PolicyABM:    buffer.DynamicThreshold{},
 }
 
 // switchConfig translates what concerns the whole switch.
@@ -30,7 +31,7 @@ func switchConfig(c *config.Config, identity bridge.Identity) (dataplane.Config,
 		Cell:     int(c.Buffer.Cell),
 		Lossless: buffer.PoolConfig{Size: c.Buffer.Lossless.Size, Alpha: c.Buffer.Lossless.Alpha},
 		Lossy:    buffer.PoolConfig{Size: c.Buffer.Lossy.Size, Alpha: c.Buffer.Lossy.Alpha},
-		RingHold: c.Buffer.RingHold, Headroom: c.Buffer.Sharing(),
+		RingHold: c.Buffer.RingHold, Headroom: c.Buffer.Sharing(), Active: c.Buffer.Policy == config.PolicyABM,
 	}
 	if b.Threshold = thresholds[c.Buffer.Policy]; b.Threshold == nil {
 		return dataplane.Config{}, fmt.Errorf("buffer.policy: no threshold is known for %q", c.Buffer.Policy)

@@ -60,6 +60,7 @@ var bridgeChanges = slices.Concat(restartChanges, []change{
 	key("buffer.xon_offset", "8KiB", at(1, func(p portState) bool { return p.Config.Ingress[3].XonOffset == 8<<10 })),
 	{path: "buffer.policy", value: "static", also: tree{"buffer.xoff": "48KiB"},
 		effect: inBuffer(func(p *buffer.PortSnapshot) bool { return p.Ingress[3].Threshold == 48<<10 })},
+	key("buffer.policy", "abm", overall(func(s switchState) bool { return s.Config.Buffer.Active })),
 	{path: "buffer.policy", value: "dsh", effect: headroomPool(func(sum, pool int64) bool { return pool == sum })},
 	{path: "buffer.xoff", value: "32KiB", also: tree{"buffer.policy": "static"},
 		effect: at(1, func(p portState) bool { return p.Config.Ingress[3].Xoff == 32<<10 })},

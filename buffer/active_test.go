@@ -1,0 +1,184 @@
+package buffer
+
+import (
+	"strings"
+	"testing"
+)
+
+// activeTable is three ports with one lossless queue each, a link of 100 Mbit/s and 120 kB to share, and as large a
+// lossy pool.
+func activeTable(t *testing.T) (*Manager, *wire) {
+	t.Helper()
+	const size = 120_000
+	w := newWire(t)
+	c := Config{Cell: cell, Lossless: PoolConfig{Size: size, Alpha: 1}, Lossy: PoolConfig{Size: size, Alpha: 1},
+		Active: true}
+	pc := onePriority(QueueConfig{})
+	pc.Speed = 100_000_000
+	m, err := New(c, w)
+	must(t, err)
+	must(t, m.Apply(c, map[int]PortConfig{0: pc, 1: pc, 2: pc}))
+	return m, w
+}
+
+// threshold returns where the queue of a port turns OFF.
+func (m *Manager) thresholdOf(port int) int64 { return m.Queue(port, pgA).Threshold }
+
+// The congested queues of a priority share what is free. One that holds less than 20,000 bytes counts in part, one of
+// another priority not at all.
+func TestActiveThresholdsShareByCongestion(t *testing.T) {
+	m, w := activeTable(t)
+	steps := []struct {
+		port, bytes int
+		want        [3]int64
+	}{
+		{0, 10_000, [3]int64{110_000, 110_000 * 2 / 3, 110_000 * 2 / 3}},
+		{0, 10_000, [3]int64{100_000, 50_000, 50_000}},
+		{0, 10_000, [3]int64{90_000, 45_000, 45_000}},
+		{1, 20_000, [3]int64{35_000, 35_000, 70_000 / 3}},
+		{2, 20_000, [3]int64{50_000 / 3, 50_000 / 3, 50_000 / 3}},
+	}
+	for _, s := range steps {
+		mustAdmit(t, m, s.port, pgA, s.bytes, Accept)
+		for port, want := range s.want {
+			if got := m.thresholdOf(port); got != want {
+				t.Errorf("%+v: T of port %d is %d, want %d", s, port, got, want)
+			}
+		}
+	}
+	mustAdmit(t, m, 1, pgA, 100, DropHeadroom)
+	wantOff(t, m, w, 1, pgA, true)
+	for port, n := range []int{30_000, 0, 20_000} {
+		m.Release(port, pgA, n)
+	}
+	m.Resume()
+	wantOff(t, m, w, 1, pgA, false)
+	if got := m.thresholdOf(1); got != 100_000 {
+		t.Errorf("T of the only queue is %d, want all that is free", got)
+	}
+	m.Release(1, pgA, 20_000)
+	wantEmpty(t, m, w)
+}
+
+// Egress queues of the lossy pool share it alike.
+func TestActiveThresholdsOfLossyQueues(t *testing.T) {
+	m, _ := activeTable(t)
+	if !m.AdmitLossy(0, 1, 20_000) || !m.AdmitLossy(1, 1, 50_000) || m.AdmitLossy(2, 1, 50_000/3+1) {
+		t.Error("the second queue gets half of 100,000 bytes, the third a third of 50,000")
+	}
+	if got := state(m).Ports[2].Egress; got[1].Threshold != 50_000/3 || got[2].Threshold != 50_000 {
+		t.Errorf("the thresholds of port 2 are %d and, of another priority, %d", got[1].Threshold, got[2].Threshold)
+	}
+	m.ReleaseLossy(1, 1, 50_000)
+	if got := state(m).Ports[2].Egress[1].Threshold; got != 50_000 {
+		t.Errorf("T is %d beside one congested queue, want half of 100,000", got)
+	}
+}
+
+// However many queues of one priority are full, ABM leaves 1/(1+α) of the pool to others. Dynamic Threshold leaves
+// 1/(1+Nα).
+func TestActiveThresholdsLeaveRoom(t *testing.T) {
+	const queues, size, frame = 16, 1_600_000, 1000
+	free := map[bool]int64{}
+	for _, active := range []bool{false, true} {
+		c := Config{Cell: cell, Lossless: PoolConfig{Alpha: 1}, Lossy: PoolConfig{Size: size, Alpha: 1}, Active: active}
+		ports := map[int]PortConfig{}
+		for port := range queues {
+			ports[port] = PortConfig{}
+		}
+		m, err := New(c, quiet{})
+		must(t, err)
+		must(t, m.Apply(c, ports))
+		for full := 0; full < queues; {
+			full = 0
+			for port := range queues {
+				if !m.AdmitLossy(port, 1, frame) {
+					full++
+				}
+			}
+		}
+		free[active] = m.lossyFree()
+	}
+	t.Logf("%d full queues leave %d of %d bytes, with dt %d", queues, free[true], size, free[false])
+	for active, want := range map[bool]int64{true: size / 2, false: size / (1 + queues)} {
+		if d := free[active] - want; d < -queues*frame || d > queues*frame {
+			t.Errorf("active %v: %d of %d bytes are free, want %d", active, free[active], size, want)
+		}
+	}
+}
+
+// What left a congested queue in the last interval, as a part of its port's speed, scales its threshold. A queue that
+// nothing left, or that is short, has all of it.
+func TestActiveThresholdsFollowTheRate(t *testing.T) {
+	m, w := activeTable(t)
+	mustAdmit(t, m, 0, pgA, 40_000, Accept)
+	m.SetTime(activeInterval / 2)
+	m.Release(0, pgA, 5000) // 40 % of 12,500
+	if got := m.thresholdOf(0); got != 85_000 {
+		t.Errorf("T is %d before the interval ends", got)
+	}
+	m.SetTime(activeInterval)
+	m.Resume()
+	if mustAdmit(t, m, 0, pgA, 100, DropHeadroom); m.thresholdOf(0) != 34_000 {
+		t.Errorf("T is %d, want 40 %% of 85,000", m.thresholdOf(0))
+	}
+	m.SetTime(2 * activeInterval) // nothing has left: too small a sample
+	m.Resume()
+	wantOff(t, m, w, 0, pgA, false)
+	if got := m.thresholdOf(0); got != 85_000 {
+		t.Errorf("T is %d after an interval without departures", got)
+	}
+	m.Release(0, pgA, 20_000)
+	m.SetTime(3 * activeInterval)
+	if mustAdmit(t, m, 0, pgA, 100, Accept); m.thresholdOf(0) != 104_900 {
+		t.Errorf("T of a short queue is %d", m.thresholdOf(0))
+	}
+}
+
+// A queue's share does not count for what a frame may be at most: a frame that fits later waits.
+func TestActiveThresholdsRefuseNoLongFrame(t *testing.T) {
+	m, _ := activeTable(t)
+	m.ringHold = true
+	for port := range 2 {
+		mustAdmit(t, m, port, pgA, 50_000-port*20_000, Accept)
+	}
+	mustAdmit(t, m, 2, pgA, 30_000, Wait)
+}
+
+func TestActiveThresholdsExcludeDynamicHeadroom(t *testing.T) {
+	c := Config{Cell: cell, Lossless: PoolConfig{Size: 1000, Alpha: 1}, Lossy: PoolConfig{Alpha: 1}, Active: true,
+		Headroom: HeadroomSharing{Dynamic: true}}
+	if _, err := New(c, quiet{}); err == nil || !strings.Contains(err.Error(), "exclude each other") {
+		t.Errorf("error %v", err)
+	}
+}
+
+// A change of configuration counts what is held, also of a port that goes.
+func TestActiveThresholdsCountAfterAChange(t *testing.T) {
+	m, w := activeTable(t)
+	mustAdmit(t, m, 0, pgA, 20_000, Accept)
+	m.RemovePort(0)
+	if got := m.thresholdOf(1); got != 50_000 {
+		t.Errorf("T is %d beside the queue of a port that went, want half of 100,000", got)
+	}
+	m.Release(0, pgA, 20_000)
+	if got := m.thresholdOf(1); got != 120_000 {
+		t.Errorf("T is %d in an empty buffer", got)
+	}
+	c := m.config
+	c.Active = false
+	mustAdmit(t, m, 1, pgA, 20_000, Accept)
+	must(t, m.Apply(c, m.configs))
+	if got := m.thresholdOf(2); got != 100_000 {
+		t.Errorf("T is %d without ABM", got)
+	}
+	m.Release(1, pgA, 20_000)
+	c.Active = true
+	must(t, m.Apply(c, m.configs))
+	mustAdmit(t, m, 1, pgA, 20_000, Accept)
+	m.Release(1, pgA, 20_000)
+	wantEmpty(t, m, w)
+	if got := m.lossless.congestion[pgA]; got != 0 {
+		t.Errorf("congestion %d in an empty buffer", got)
+	}
+}
