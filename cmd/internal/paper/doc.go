@@ -7,4 +7,6 @@
 //	spreading.go    whom a receiver that stops holds, with and without a watchdog
 //	hdrm.go         calculated headroom beside what comes after XOFF
 //	headroomuse.go  how much of the headroom is ever used
+//	dcqcn.go        four senders, with and without PFC and DCQCN
+//	trtcm.go        what the meters of a trunk let pass
 package paper

@@ -1,0 +1,29 @@
+package paper
+
+import "testing"
+
+// PFC alone gives the near sender as much as the three far ones together; DCQCN gives all the same within a quarter and
+// hardly pauses; without PFC frames are lost.
+func TestCongestionControl(t *testing.T) {
+	found := map[controlCase]*controlled{}
+	for _, c := range controlCases {
+		f, err := c.run(t.Context(), 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if found[c] = f; c.pfc == (f.lost > 0) || !c.pfc && f.xoffs > 0 {
+			t.Errorf("%v: %d of %d lost, %d XOFFs", c, f.lost, f.sent, f.xoffs)
+		}
+	}
+	alone, both := found[controlCase{pfc: true}], found[controlCase{true, true}]
+	if r := alone.near / alone.far; r < 2.9 || r > 3.1 {
+		t.Errorf("PFC alone: the near sender gets %.2f of a far one's rate", r)
+	}
+	if r := both.near / both.far; r < 0.75 || r > 1.25 || 100*both.xoffs > alone.xoffs || 10*both.p50 > alone.p50 {
+		t.Errorf("with DCQCN the near sender gets %.2f of a far one's rate; %d XOFFs, alone %d; median %v, alone %v", r,
+			both.xoffs, alone.xoffs, both.p50, alone.p50)
+	}
+	if cc := found[controlCase{dcqcn: true}]; 10*cc.lost > found[controlCase{}].lost {
+		t.Errorf("DCQCN alone loses %d, neither %d", cc.lost, found[controlCase{}].lost)
+	}
+}
