@@ -3,6 +3,7 @@
 //	paper.go        the studies, and what each of them gives: one table, one picture
 //	dt.go           where Dynamic Threshold leaves its queues
 //	dsh.go          the burst that is absorbed before PFC, with shared and with static headroom
+//	software.go     the same, where peers are software and react late
 //	deadlock.go     the load above which circles of switches lock up
 //	spreading.go    whom a receiver that stops holds, with and without a watchdog
 //	hdrm.go         calculated headroom beside what comes after XOFF

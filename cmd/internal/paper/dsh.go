@@ -37,13 +37,26 @@ func dshRatio(senders int) float64 {
 	return queue(dshBuffer-reserved-dshPorts*eta, eta) / queue(dshBuffer-reserved-dshPorts*7*eta, 0)
 }
 
-// dshPaused lets so many senders send a burst to one receiver, and returns for how long the switch held senders, in ns,
+// A dshSwitch is a switch with 7 lossless priorities, α = 1/16 and φ = 3072 octets.
+type dshSwitch struct {
+	ports    int
+	speed    int64 // bit/s
+	pool     int64 // octets
+	eta      int64
+	response time.Duration // of the hosts to PFC
+}
+
+// dshPublished is the switch of the paper.
+var dshPublished = dshSwitch{dshPorts, 100_000_000_000, dshBuffer, 56_840, etaResponse}
+
+// paused lets so many senders send a burst to one receiver, and returns for how long the switch held senders, in ns,
 // all added up.
-func dshPaused(ctx context.Context, seed uint64, policy string, senders int, burst int64) (ns int64, err error) {
+func (w dshSwitch) paused(ctx context.Context, seed uint64, policy string, senders int, burst int64) (ns int64,
+	err error) {
 	var hosts, links, from strings.Builder
-	for i := range dshPorts {
+	for i := range w.ports {
 		fmt.Fprintf(&hosts, "  h%d: {}\n", i)
-		fmt.Fprintf(&links, "  l%d: {ends: [h%[1]d, \"s1:p%[1]d\"], speed: 100G, delay: 2us}\n", i)
+		fmt.Fprintf(&links, "  l%d: {ends: [h%[1]d, \"s1:p%[1]d\"], speed: %d, delay: 2us}\n", i, w.speed)
 		if i > 0 && i <= senders {
 			fmt.Fprintf(&from, "h%d, ", i)
 		}
@@ -52,13 +65,13 @@ func dshPaused(ctx context.Context, seed uint64, policy string, senders int, bur
 switches:
   s1:
     priorities: {lossless: [0, 1, 2, 3, 4, 5, 6]}
-    buffer: {policy: %s, headroom: 56840B, private: 3072B, lossless: {size: %d, alpha: 0.0625}, ring_hold: off}
+    buffer: {policy: %s, headroom: %dB, private: 3072B, lossless: {size: %d, alpha: 0.0625}, ring_hold: off}
 hosts:
 %slinks:
 %straffic:
   burst: {from: [%s], to: h0, size: %d, duration: 1s}
-`, policy, dshBuffer, hosts.String(), links.String(), strings.TrimSuffix(from.String(), ", "), burst/int64(senders)),
-		simulation.Options{Seed: seed, Response: etaResponse})
+`, policy, w.eta, w.pool, hosts.String(), links.String(), strings.TrimSuffix(from.String(), ", "), burst/int64(senders)),
+		simulation.Options{Seed: seed, Response: w.response})
 	if err != nil {
 		return 0, err
 	}
@@ -71,15 +84,15 @@ hosts:
 	return ns, nil
 }
 
-// dshLargest returns the largest burst, in octets of payload, that the switch absorbs without holding a sender.
-func dshLargest(ctx context.Context, seed uint64, policy string, senders int) (burst int64, err error) {
+// largest returns the largest burst, in octets of payload, that the switch absorbs without holding a sender.
+func (w dshSwitch) largest(ctx context.Context, seed uint64, policy string, senders int) (burst int64, err error) {
 	low, high := int64(0), int64(0) // in grains; high: not found yet
 	for high == 0 || high-low > 1 {
 		middle := (low + high) / 2
 		if high == 0 {
 			middle = max(dshFirst, 2*low)
 		}
-		held, err := dshPaused(ctx, seed, policy, senders, middle*dshGrain)
+		held, err := w.paused(ctx, seed, policy, senders, middle*dshGrain)
 		switch {
 		case err != nil:
 			return 0, err
@@ -100,11 +113,11 @@ func runSharedHeadroom(ctx context.Context, o Options, result *Result) error {
 		"out what the receiver takes meanwhile, from both alike."
 	for _, senders := range []int{2, 8, 16, 30} {
 		o.Progress(fmt.Sprintf("%d senders", senders))
-		static, err := dshLargest(ctx, o.Seed, "dt", senders)
+		static, err := dshPublished.largest(ctx, o.Seed, "dt", senders)
 		if err != nil {
 			return err
 		}
-		dynamic, err := dshLargest(ctx, o.Seed, "dsh", senders)
+		dynamic, err := dshPublished.largest(ctx, o.Seed, "dsh", senders)
 		if err != nil {
 			return err
 		}
@@ -129,7 +142,7 @@ func dshPicture(ctx context.Context, o Options, result *Result) error {
 	for _, p := range []struct{ policy, name string }{{"dt", "SIH"}, {"dsh", "DSH"}} {
 		line := simulation.Series{Name: p.name}
 		for _, burst := range panel.At {
-			held, err := dshPaused(ctx, o.Seed, p.policy, senders, burst)
+			held, err := dshPublished.paused(ctx, o.Seed, p.policy, senders, burst)
 			if err != nil {
 				return err
 			}

@@ -41,7 +41,7 @@ func (r *Result) add(cells ...string) { r.Rows = append(r.Rows, cells) }
 
 // Studies are all studies, in the order in which they are listed.
 var Studies = []Study{dynamicThreshold, sharedHeadroom, headroomUse, deadlockThreshold, pauseSpreading,
-	calculatedHeadroom, congestionControl, meteredShares}
+	calculatedHeadroom, congestionControl, meteredShares, softwareHeadroom}
 
 // Find returns the study with a name.
 func Find(name string) (*Study, error) {

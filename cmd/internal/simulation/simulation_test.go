@@ -228,6 +228,12 @@ func TestRefused(t *testing.T) {
 			"lab.yaml:4: links: flooded frames circulate"},
 		{"no way", strings.Replace(pair, "speed: 10G", "speed: 10G, flood: off, learning: false", 1) + flow,
 			"lab.yaml:7: traffic.f: no frame would come from h1 to h2: s1 drops what comes by p1"},
+		{"no path", strings.Replace(strings.Replace(pair, "{s1: {preset: roce}}", "{s1: {preset: roce}, s2: {}}", 1),
+			"s1:p2", "s2:p2", 1) + flow, "lab.yaml:7: traffic.f: no frame would come from h1 to h2: "},
+		{"a speed of 0", strings.Replace(pair, "10G", "0", 1) + flow,
+			`switches.s1.ports.p2.speed: "0" is out of range: write 1M to 800G`},
+		{"an unknown host", pair + "traffic: {f: {from: h1, to: h9, duration: 1ms}}",
+			`lab.yaml:7: traffic.f.to: "h9" is no host: `},
 		{"another priority", strings.Replace(pair, "preset: roce", "preset: roce, priorities: {trust: port}", 1) + flow,
 			"traffic.f: no frame would come from h1 to h2: s1 gives what comes by p1 priority 0"},
 		{"no marks", strings.Replace(pair, "preset: roce", "priorities: {lossless: [3]}", 1) +

@@ -1,0 +1,33 @@
+package paper
+
+import (
+	"testing"
+	"time"
+)
+
+// The slower peers react, the more DSH absorbs in comparison, and nothing is lost (largest would fail).
+func TestSoftwareHeadroom(t *testing.T) {
+	last := 1.0
+	for _, us := range []time.Duration{1, 100, 200} {
+		w := softwareSwitch(us * time.Microsecond)
+		static, err := w.largest(t.Context(), 1, "dt", softwareSenders)
+		if err != nil {
+			t.Fatal(err)
+		}
+		dynamic, err := w.largest(t.Context(), 1, "dsh", softwareSenders)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if times := float64(dynamic) / float64(max(dshGrain, static)); times < last || dynamic == 0 {
+			t.Errorf("%d µs: SIH %d, DSH %d: %.2f times, less than %.2f", us, static, dynamic, times, last)
+		} else {
+			last = times
+		}
+	}
+	if last < 4 {
+		t.Errorf("DSH absorbs %.1f times what SIH does at 200 µs: the test proves little", last)
+	}
+	if softwareSwitch(300 * time.Microsecond).fits() {
+		t.Error("static headroom fits at 300 µs")
+	}
+}
