@@ -6,7 +6,9 @@ WORKDIR /src
 COPY go.mod go.sum ./
 RUN go mod download
 COPY . .
-RUN CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags="-s -w" -o /out/pfcswitch ./cmd/pfcswitch
+# --build-arg VERSION=v1.2.3 is what "pfcswitch version" says: the history of the source is not here.
+ARG VERSION
+RUN CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags="-s -w -X pfcswitch/cmd/internal/api.release=$VERSION" -o /out/pfcswitch ./cmd/pfcswitch
 # Permitted, not effective: the program raises them itself, and where the container may not have one of them it says so.
 # With the effective bit the kernel would refuse to run it.
 RUN setcap cap_net_raw,cap_net_admin,cap_bpf=p /out/pfcswitch

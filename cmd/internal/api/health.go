@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"fmt"
 	"runtime"
 	"runtime/debug"
@@ -53,11 +54,16 @@ type Version struct {
 	Schema   int     `json:"schema"`
 	Version  string  `json:"version"`  // "(devel)" where it was built from a plain source tree
 	Revision *string `json:"revision"` // of the source; null where the build does not know it
+	Date     *string `json:"date"`     // of Revision, as RFC 3339 has it; null likewise
 	Modified bool    `json:"modified"` // the source was changed after Revision
 	Go       string  `json:"go"`
 	Platform string  `json:"platform"`
 	Kernel   string  `json:"kernel"`
 }
+
+// release is the version of a package or an image: -ldflags "-X pfcswitch/cmd/internal/api.release=v1.2.3". Without it
+// Go's own word counts: the tag of the commit, or a version made of its date and hash.
+var release string
 
 // ThisVersion describes the running program.
 func ThisVersion() Version {
@@ -77,10 +83,13 @@ func (v *Version) read(info *debug.BuildInfo) {
 	if info.Main.Version != "" {
 		v.Version = info.Main.Version
 	}
+	v.Version = cmp.Or(release, v.Version)
 	for _, s := range info.Settings {
 		switch s.Key {
 		case "vcs.revision":
 			v.Revision = nonZero(s.Value)
+		case "vcs.time":
+			v.Date = nonZero(s.Value)
 		case "vcs.modified":
 			v.Modified = s.Value == "true"
 		}
@@ -95,9 +104,12 @@ func (m *moment) readVersion() *Version {
 // Text implements Reply.
 func (v *Version) Text() string {
 	revision := optionalText(v.Revision)
+	if v.Date != nil {
+		revision += " of " + *v.Date
+	}
 	if v.Modified {
 		revision += ", modified"
 	}
-	return fmt.Sprintf("pfcswitch %s (revision %s, %s, %s, kernel %s)\n", v.Version, revision, v.Go, v.Platform,
+	return fmt.Sprintf("pfcswitch %s (commit %s, %s, %s, kernel %s)\n", v.Version, revision, v.Go, v.Platform,
 		v.Kernel)
 }

@@ -77,7 +77,7 @@ func TestDockerfile(t *testing.T) {
 				!slices.Contains(stages, m[1]) {
 				t.Errorf("COPY %s: there is no stage %s before", i.args, m[1])
 			}
-		case "RUN", "WORKDIR", "USER", "HEALTHCHECK", "ENTRYPOINT", "CMD":
+		case "ARG", "RUN", "WORKDIR", "USER", "HEALTHCHECK", "ENTRYPOINT", "CMD":
 		default:
 			t.Errorf("%s is no instruction that this test knows", i.op)
 		}
