@@ -23,7 +23,7 @@ readonly compilers="clang llvm-objdump /usr/include/bpf/bpf_helpers.h"
 readonly -A packages=([clang]=clang [llvm-objdump]=llvm [/usr/include/bpf/bpf_helpers.h]=libbpf-dev
   [tshark]=tshark [iperf3]=iperf3 [ethtool]=ethtool [ip]=iproute2
   [ovs-vswitchd]=openvswitch-switch [tcpdump]=tcpdump [promtool]=prometheus [lldpd]=lldpd [lldpad]=lldpad [curl]=curl
-  [chromium]=chromium [setcap]=libcap2-bin [setpriv]=util-linux [systemd-analyze]=systemd)
+  [chromium]=chromium [setcap]=libcap2-bin [setpriv]=util-linux [systemd-analyze]=systemd [lintian]=lintian)
 
 work=$(mktemp -d)
 readonly work

@@ -36,7 +36,7 @@ func rootCommand() *cobra.Command {
 	root.AddCommand(runCommand(), nicCommand(), checkCommand(), applyCommand(), showCommand(), clearCommand(),
 		demoCommand(), sendCommand(), sinkCommand(), captureCommand(), webCommand(), explainCommand(),
 		linkcheckCommand(), doctorCommand(), schemaCommand(), importCommand(), labCommand(), simCommand(),
-		healthCommand(), eventsCommand(), topCommand(), versionCommand())
+		healthCommand(), eventsCommand(), topCommand(), versionCommand(), manCommand())
 	completeNouns(root)
 	speakPlainly(root)
 	return root

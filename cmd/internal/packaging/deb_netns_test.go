@@ -1,0 +1,105 @@
+package packaging
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"pfcswitch/cmd/internal/lab/labtest"
+)
+
+// installations run in a copy of this machine's files that ends with the test. A systemctl that notes its arguments
+// stands for systemd's.
+const installations = `
+set -e
+mount -t tmpfs tmpfs "$DIR"
+mkdir "$DIR/upper" "$DIR/work" "$DIR/root"
+mount -t overlay overlay -o lowerdir=/,upperdir="$DIR/upper",workdir="$DIR/work" "$DIR/root"
+mkdir -p "$DIR/root/run/systemd/system" "$DIR/root/packages"
+printf '#!/bin/sh\necho "systemctl $*"\n' >"$DIR/root/usr/local/bin/systemctl"
+chmod +x "$DIR/root/usr/local/bin/systemctl"
+printf 'path-include *\n' >"$DIR/root/etc/dpkg/dpkg.cfg.d/zz-everything"
+mount --bind "$PACKAGES" "$DIR/root/packages"
+chroot "$DIR/root" /bin/sh -ec '
+  mount -t proc proc /proc
+  mount -t tmpfs tmpfs /dev && mknod -m 666 /dev/null c 1 3
+  say() { echo "== $*"; "$@"; }
+  say dpkg -i /packages/old.deb
+  pfcswitch version
+  echo "name: mine" >/etc/pfcswitch/mine.yaml
+  mkdir -p /var/lib/private/pfcswitch /etc/systemd/system/multi-user.target.wants
+  ln -s /usr/lib/systemd/system/pfcswitch@.service /etc/systemd/system/multi-user.target.wants/pfcswitch@mine.service
+  say dpkg -i /packages/new.deb
+  dpkg-query -W -f "now \${Version}\n" pfcswitch
+  for file in $(dpkg -L pfcswitch); do [ -e "$file" ] || echo "missing: $file"; done
+  say dpkg -r pfcswitch
+  ls -d /usr/bin/pfcswitch /etc/pfcswitch/mine.yaml /var/lib/private/pfcswitch 2>/dev/null || true
+  say dpkg -P pfcswitch
+  find / -xdev -path /packages -prune -o -path /proc -prune -o -name "*pfcswitch*" -newer /packages/old.deb -print |
+    grep -v "^/tmp\|^/root\|^/work\|dpkg/info" || true
+'
+`
+
+// The package is as Debian wants it, and comes and goes without a trace but the user's own files.
+func TestDebianPackage(t *testing.T) {
+	labtest.Require(t)
+	for _, program := range []string{"dpkg-deb", "lintian"} {
+		if _, err := exec.LookPath(program); err != nil {
+			t.Skipf("%s is not installed (Debian: dpkg, lintian)", program)
+		}
+	}
+	if labtest.OneUser(t) {
+		t.Skip("dpkg installs as root, and this is an ordinary user")
+	}
+	dir := labtest.TempDir(t)
+	script := func(text string) string {
+		t.Helper()
+		cmd := exec.Command("unshare", "-m", "bash", "-c", text)
+		cmd.Env = append(os.Environ(), "PACKAGES="+dir, "DIR="+labtest.TempDir(t))
+		cmd.Dir = root
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		return string(out)
+	}
+	path := strings.TrimSpace(script(`scripts/package/build.sh "$PACKAGES"`))
+	script(`set -e; mv "$PACKAGES"/pfcswitch_*.deb "$PACKAGES/new.deb"; dpkg-deb -R "$PACKAGES/new.deb" "$PACKAGES/old"
+		sed -i 's/^Version: .*/Version: 0.0.1/' "$PACKAGES/old/DEBIAN/control"
+		dpkg-deb -b -Znone "$PACKAGES/old" "$PACKAGES/old.deb"; rm -r "$PACKAGES/old"`)
+	version := strings.Split(filepath.Base(path), "_")[1]
+	t.Run("lintian", func(t *testing.T) {
+		t.Parallel()
+		out, err := exec.Command("lintian", "--allow-root", "--fail-on", "error",
+			filepath.Join(dir, "new.deb")).CombinedOutput()
+		if err != nil {
+			t.Errorf("lintian: %v\n%s", err, out)
+		}
+		t.Logf("%s", out)
+	})
+	t.Run("installed", func(t *testing.T) {
+		t.Parallel()
+		steps := strings.Split(script(installations), "== ")
+		if len(steps) != 5 {
+			t.Fatalf("%q", steps)
+		}
+		for i, want := range []string{"pfcswitch v" + version, "now " + version + "\n",
+			"systemctl stop pfcswitch@*.service\n", "systemctl daemon-reload\n"} {
+			if !strings.Contains(steps[i+1], want) {
+				t.Errorf("step %d has no %q:\n%s", i+1, want, steps[i+1])
+			}
+		}
+		kept := "/etc/pfcswitch/mine.yaml\n"
+		if strings.Contains(steps[2], "missing: ") || strings.Contains(steps[2], "systemctl stop") ||
+			!strings.Contains(steps[3], kept+"/var/lib/private/pfcswitch\n") || strings.Contains(steps[3], "/usr/bin") {
+			t.Errorf("upgraded and removed:\n%s%s", steps[2], steps[3])
+		}
+		if strings.Contains(steps[4], "/usr/") || strings.Contains(steps[4], "/var/lib/private") ||
+			strings.Contains(steps[4], "wants/") {
+			t.Errorf("purged:\n%s", steps[4])
+		}
+		t.Logf("%s", steps)
+	})
+}
