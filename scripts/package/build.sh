@@ -44,7 +44,9 @@ debian_changelog() {
   local today=
   [[ $version == "$newest" ]] || today="$version $date"
   awk -v today="$today" -v by="$(sed -n 's/^maintainer: //p' scripts/package/nfpm.yaml)" '
-    function signed(  text) { if (day) { "date -uRd " day | getline text; printf "\n -- %s  %s\n\n", by, text } }
+    function signed(  text) {
+      if (day) { ("date -uRd " day) | getline text; printf "\n -- %s  %s\n\n", by, text }
+    }
     /^## / {
       signed(); gsub(/[][]/, ""); name = $2; day = $4
       if (name == "Unreleased") { split(today, of, " "); name = of[1]; day = of[2] }

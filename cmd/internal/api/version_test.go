@@ -18,8 +18,8 @@ func TestVersionOfBuild(t *testing.T) {
 		release = tt.release
 		v := Version{Version: "(devel)", Go: "go1.26", Platform: "linux/amd64", Kernel: "6.18"}
 		v.read(info)
-		want := "pfcswitch " + tt.version + " (commit 0123abcd of 2026-11-27T05:00:00Z, modified, go1.26, linux/amd64, " +
-			"kernel 6.18)\n"
+		want := "pfcswitch " + tt.version + " (commit 0123abcd of 2026-11-27T05:00:00Z, modified, go1.26, " +
+			"linux/amd64, kernel 6.18)\n"
 		if got := v.Text(); got != want {
 			t.Errorf("got  %swant %s", got, want)
 		}
