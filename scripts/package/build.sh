@@ -27,7 +27,7 @@ program=$tree/usr/bin/pfcswitch
 docs=$tree/usr/share/doc/pfcswitch
 man=$tree/usr/share/man/man1
 mkdir -p "$docs" "$man" "$tree/etc/pfcswitch"
-CGO_ENABLED=0 go build -trimpath -ldflags="-s -w -X pfcswitch/cmd/internal/api.release=v$version" -o "$program" ./cmd/pfcswitch
+CGO_ENABLED=0 go build -trimpath -buildvcs=auto -ldflags="-s -w -X pfcswitch/cmd/internal/api.release=v$version" -o "$program" ./cmd/pfcswitch
 install -D -m 644 -t "$tree/usr/lib/systemd/system" scripts/systemd/pfcswitch@.service
 install -D -m 644 scripts/package/lintian-overrides "$tree/usr/share/lintian/overrides/pfcswitch"
 install -m 644 scripts/package/copyright "$docs/copyright"

@@ -5,6 +5,7 @@
 //	container_netns_test.go     its last image, run without a container engine
 //	capabilities_netns_test.go  the program with few capabilities and no more, from its file and from systemd
 //	deb_netns_test.go     the Debian package: lintian; installed, upgraded, removed, purged
+//	wireshark_test.go     the profile for Wireshark
 //	unit_test.go          the systemd unit
 //	notify_netns_test.go  the notifications to systemd
 //	engine_netns_test.go  containers started as the files for engines describe them
