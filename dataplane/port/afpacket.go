@@ -338,7 +338,7 @@ func (p *AFPacket) Bound() bool {
 // Losses implements Port. Only one goroutine may call it, since reading resets the kernel's counter.
 func (p *AFPacket) Losses(c Class) uint64 {
 	for _, r := range p.classes[c].rings {
-		drops := r.statistics().Drops
+		drops := r.drops()
 		p.losses[c].Add(uint64(drops))
 		if r.stopped(drops) {
 			p.stopped[c].Store(true)
@@ -352,15 +352,23 @@ func (p *AFPacket) Stopped(c Class) bool { return p.stopped[c].Load() }
 
 // ControlLosses implements Port.
 func (p *AFPacket) ControlLosses() uint64 {
-	return p.controlLosses.Add(uint64(p.control.statistics().Drops))
+	return p.controlLosses.Add(uint64(p.control.drops()))
 }
 
-// statistics returns what the socket has counted since the last call, or zeros if the kernel does not tell.
-func (r *ring) statistics() unix.TpacketStats {
-	if s, err := unix.GetsockoptTpacketStats(r.fd, unix.SOL_PACKET, unix.PACKET_STATISTICS); err == nil {
-		return *s
+// Drops appends the data rings, for a Poller.
+func (p *AFPacket) Drops(to []Drops) []Drops {
+	for c := range p.classes {
+		for _, r := range p.classes[c].rings {
+			to = append(to, Drops{int32(r.fd), &r.dropped})
+		}
 	}
-	return unix.TpacketStats{}
+	return to
+}
+
+// drops returns how many frames the ring has lost since the last call, as far as the kernel tells.
+func (r *ring) drops() uint32 {
+	readDrops([]Drops{{int32(r.fd), &r.dropped}})
+	return r.dropped.Swap(0)
 }
 
 // ClearError implements Port.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"math/rand/v2"
 	"testing"
+	"time"
 
 	"golang.org/x/net/bpf"
 
@@ -125,6 +126,37 @@ func TestLossesAreCounted(t *testing.T) {
 	if w.port.Stopped(port.Other) || w.port.Stopped(port.Lossless) {
 		t.Error("a full ring counts as one that the kernel has stopped")
 	}
+}
+
+// A Poller that sleeps finds frames that a ring loses, though no socket that it listens to is readable. Losses counts
+// them. A sleep during which nothing is lost lasts as long as it is to.
+func TestPollerFindsDrops(t *testing.T) {
+	w := newWire(t)
+	p, err := port.NewPoller()
+	must(t, err)
+	t.Cleanup(func() { must(t, p.Close()) })
+	p.WatchDrops(w.port.Drops(nil))
+	for _, d := range []time.Duration{500 * time.Millisecond, 1300 * time.Millisecond, 2100 * time.Millisecond} {
+		from := time.Now()
+		if why := p.Wait(d); why != port.Expired || time.Since(from) < d {
+			t.Errorf("a sleep of %v ended after %v: %v", d, time.Since(from), why)
+		}
+	}
+	woken := make(chan port.Wakeup, 1)
+	go func() { woken <- p.Wait(-1) }()
+	time.Sleep(100 * time.Millisecond) // it sleeps
+	const beyond = 37
+	w.plain(w.port.Slots(port.Other).Full+beyond, 60)
+	select {
+	case why := <-woken:
+		if why != port.Dropped {
+			t.Errorf("the sleep ended for another reason: %v", why)
+		}
+	case <-time.After(5 * time.Second):
+		p.Wake()
+		t.Error("the sleep goes on")
+	}
+	eventually(t, "losses are counted", func() bool { return w.port.Losses(port.Other) == beyond })
 }
 
 // Each frame arrives in the one ring that the program returns, also after Steer.

@@ -32,11 +32,12 @@ type ring struct {
 	vnet      bool
 
 	blockLen int
-	head     int    // oldest slot that is not released
-	next     int    // next slot to be received
-	pending  int    // slots received and not released; tells a full ring from an empty one
-	barrier  uint32 // counts releases
-	released uint32 // barrier at the last call of stopped
+	head     int           // oldest slot that is not released
+	next     int           // next slot to be received
+	pending  int           // slots received and not released; tells a full ring from an empty one
+	barrier  uint32        // counts releases
+	dropped  atomic.Uint32 // frames that a Poller has found to be lost, and statistics has not returned
+	released uint32        // barrier at the last call of stopped
 
 	small    []byte // copies of small frames that are received and not released; nil before the first one
 	copies   int

@@ -3,6 +3,8 @@ package port
 import (
 	"encoding/binary"
 	"fmt"
+	"math"
+	"sync/atomic"
 	"syscall"
 	"time"
 	"unsafe"
@@ -16,7 +18,18 @@ type Poller struct {
 	event int
 	fds   []unix.PollFd // the descriptor of Wake, then those of Watch
 	long  bool          // the last sleep of Poll was longer than rawPollMax
+	drops []Drops
+	look  time.Time // the last one at drops
 }
+
+// Drops are the frames that a ring has lost and Losses has not counted yet.
+type Drops struct {
+	fd   int32
+	seen *atomic.Uint32
+}
+
+// dropPeriod is the time between two looks for drops. A Poller is not woken up by them.
+const dropPeriod = time.Second
 
 // NewPoller returns a Poller without ports.
 func NewPoller() (*Poller, error) {
@@ -37,6 +50,9 @@ func (w *Poller) Watch(fds []int32) {
 	}
 }
 
+// WatchDrops replaces the rings whose drops Wait and Poll look for, once in dropPeriod, also during one long sleep.
+func (w *Poller) WatchDrops(drops []Drops) { w.drops = append(w.drops[:0], drops...) }
+
 // Ignore excludes descriptors from later sleeps, or includes them again. from and to (exclusive) count as Watch was
 // given them.
 func (w *Poller) Ignore(from, to int, on bool) {
@@ -56,23 +72,48 @@ const (
 	Ready   Wakeup = iota // a socket is readable, or Wake was called, or a signal came
 	Expired               // the time is over
 	Failed                // a socket has a pending error: its interface went down
+	Dropped               // a ring of WatchDrops has lost frames
 )
 
 // Wait sleeps for at most d, for ever where d < 0. A signal ends it early.
 func (w *Poller) Wait(d time.Duration) Wakeup {
-	var timeout *unix.Timespec
-	if d >= 0 {
-		t := unix.NsecToTimespec(int64(d))
-		timeout = &t
-	}
 	if d >= 0 && d <= rawPollMax {
-		return w.woken(unix.Ppoll(w.fds, timeout, nil))
+		t := unix.NsecToTimespec(int64(d))
+		return w.woken(unix.Ppoll(w.fds, &t, nil))
 	}
-	n, errno := blockingPoll(&w.fds[0], len(w.fds), timeout)
-	if errno != 0 {
+	s := w.parts(d)
+	n, looks, dropped := blockingPoll(w.fds, &s, w.drops)
+	if looks > 0 {
+		w.look = time.Now()
+	}
+	switch {
+	case dropped:
+		return Dropped
+	case n < 0:
 		return Ready
 	}
 	return w.woken(n, nil)
+}
+
+// sleepParts are those of a long sleep: between two of them it looks for drops.
+type sleepParts struct {
+	first, then, last unix.Timespec
+	forever           bool // the last one has no end
+	looks             int
+}
+
+// parts cuts a sleep of d, for ever where d < 0.
+func (w *Poller) parts(d time.Duration) (s sleepParts) {
+	s.forever, s.then = d < 0, unix.NsecToTimespec(int64(dropPeriod))
+	if first := max(0, dropPeriod-time.Since(w.look)); len(w.drops) > 0 && (s.forever || first < d) {
+		s.first, s.looks = unix.NsecToTimespec(int64(first)), math.MaxInt
+		if d -= first; !s.forever {
+			s.looks = 1 + int(d/dropPeriod)
+			d %= dropPeriod
+		}
+	}
+	s.last = unix.NsecToTimespec(int64(max(0, d)))
+	return s
 }
 
 // entersyscallblock and exitsyscall enclose a system call that is known to block. The runtime keeps their names and
@@ -85,15 +126,59 @@ func entersyscallblock()
 func exitsyscall()
 
 // blockingPoll is ppoll for a long sleep. It gives up the goroutine's place among GOMAXPROCS at once. In a usual system
-// call, the runtime's monitor thread has to take that place away, and wakes up sixty times before it does.
+// call, the runtime's monitor thread has to take that place away, and wakes up sixty times before it does. The looks
+// for drops are a part of the sleep: a return to the runtime wakes up other threads too. n is what ppoll returned, −1
+// after an error.
+//
+// Between the two calls of the runtime there must be nothing that may grow the stack, allocate, or be instrumented.
 //
 //go:nosplit
-func blockingPoll(fds *unix.PollFd, n int, timeout *unix.Timespec) (ready int, errno syscall.Errno) {
+//go:norace
+func blockingPoll(fds []unix.PollFd, s *sleepParts, drops []Drops) (n, looks int, dropped bool) {
 	entersyscallblock()
-	r, _, errno := syscall.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(fds)), uintptr(n),
-		uintptr(unsafe.Pointer(timeout)), 0, 0, 0)
+	for {
+		timeout, rest := &s.then, looks == s.looks
+		switch {
+		case rest && s.forever:
+			timeout = nil
+		case rest:
+			timeout = &s.last
+		case looks == 0:
+			timeout = &s.first
+		}
+		r, _, errno := syscall.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&fds[0])), uintptr(len(fds)),
+			uintptr(unsafe.Pointer(timeout)), 0, 0, 0)
+		if n = int(r); errno != 0 {
+			n = -1
+		}
+		if n != 0 || rest {
+			break
+		}
+		looks++
+		if dropped = readDrops(drops); dropped {
+			break
+		}
+	}
 	exitsyscall()
-	return int(r), errno
+	return n, looks, dropped
+}
+
+// readDrops adds what the kernel has counted since the last call, and reports whether that was anything.
+//
+//go:nosplit
+//go:norace
+func readDrops(drops []Drops) (dropped bool) {
+	for i := range drops {
+		var s unix.TpacketStats
+		size := uint32(unsafe.Sizeof(s))
+		_, _, errno := syscall.RawSyscall6(unix.SYS_GETSOCKOPT, uintptr(drops[i].fd), unix.SOL_PACKET,
+			unix.PACKET_STATISTICS, uintptr(unsafe.Pointer(&s)), uintptr(unsafe.Pointer(&size)), 0)
+		if errno == 0 && s.Drops > 0 {
+			drops[i].seen.Add(s.Drops)
+			dropped = true
+		}
+	}
+	return dropped
 }
 
 // rawPollMax is the longest sleep that Poll hides from the Go runtime. The runtime knows of longer ones, so that its
@@ -107,6 +192,12 @@ const rawPollMax = time.Millisecond
 // long as well, and a goroutine that seems to run would keep the monitor awake.
 func (w *Poller) Poll(d time.Duration) Wakeup {
 	from := time.Now()
+	if len(w.drops) > 0 && from.Sub(w.look) >= dropPeriod {
+		w.look = from
+		if readDrops(w.drops) {
+			return Dropped
+		}
+	}
 	if !w.long {
 		if why, over := w.rawPoll(d); over {
 			return why

@@ -123,6 +123,7 @@ type hostPort interface {
 type ringPort interface {
 	port.Port
 	Stopped(c port.Class) bool // whether it has, by the last call of Losses
+	Drops(to []port.Drops) []port.Drops
 }
 
 // stopped tells in which classes the kernel has stopped a ring of the port.

@@ -50,8 +50,6 @@ func (r *Runner) runLosses() {
 			r.reportStopped()
 			if r.receives() {
 				look.Reset(stoppedPeriod)
-			} else { // with the ticks
-				look.Reset(time.Duration(tickPeriod - Now()%tickPeriod))
 			}
 			continue
 		case <-r.arrived:
@@ -175,7 +173,8 @@ func readLosses(sw *dataplane.Switch, i int, l dataplane.RingLosses, stopped [po
 }
 
 // stoppedPeriod is the time between two looks for rings that the kernel has stopped. Where no port has received a frame
-// for quietPeriod, there is one a second: nothing else tells of a ring that was stopped by the first frame.
+// for quietPeriod, workers look in their sleep, once a second: nothing else tells of a ring that was stopped by the
+// first frame.
 const (
 	stoppedPeriod = 100 * time.Millisecond
 	quietPeriod   = time.Second
@@ -216,10 +215,15 @@ func (r *Runner) receives() bool {
 // frameCame makes a tick follow at once where ticks are rare.
 func (r *Runner) frameCame() {
 	if r.idle.Load() && r.idle.Swap(false) {
-		select {
-		case r.arrived <- struct{}{}:
-		default:
-		}
+		r.tickNow()
+	}
+}
+
+// tickNow makes a tick follow at once.
+func (r *Runner) tickNow() {
+	select {
+	case r.arrived <- struct{}{}:
+	default:
 	}
 }
 

@@ -78,6 +78,7 @@ type worker struct {
 	control        [128]byte
 	note           []byte // for the capture of the next MAC Control frame
 	fds            []int32
+	drops          []port.Drops
 
 	locks, clocks int // how often it has taken the lock and read the clock, for the tests that count them
 }
@@ -274,6 +275,8 @@ func (w *worker) sleep() {
 		w.unlock()
 	case port.Failed:
 		w.clearErrors()
+	case port.Dropped:
+		w.r.tickNow()
 	}
 	if !w.moderated {
 		w.adapt(slept)
@@ -359,13 +362,16 @@ func (w *worker) quiet(now int64) (time.Duration, bool) {
 // always readable.
 func (w *worker) updatePollSet() {
 	w.pollSetChanged = false
-	w.fds, w.hostNIC = w.fds[:0], false
+	w.fds, w.drops, w.hostNIC = w.fds[:0], w.drops[:0], false
 	for _, t := range w.transmitters {
 		w.fds = t.port.Descriptors(w.fds, port.WorkControl)
 	}
 	for _, t := range w.receivers {
 		_, host := t.port.(hostPort)
 		w.hostNIC = w.hostNIC || host
+		if p, ok := t.port.(ringPort); ok {
+			w.drops = p.Drops(w.drops)
+		}
 		for c := range port.NumClasses {
 			t.sockets[c].from = len(w.fds)
 			if !t.blocked[c] {
@@ -375,4 +381,5 @@ func (w *worker) updatePollSet() {
 		}
 	}
 	w.poller.Watch(w.fds)
+	w.poller.WatchDrops(w.drops)
 }
