@@ -54,8 +54,10 @@ type PortConfig struct {
 
 	Mode     macctl.Mode
 	Lossless uint8 // priorities that PFC is enabled for; all of them where Mode is PAUSE
-	Quanta   uint16
-	Remain   bool // state the free buffer in XOFF frames instead of Quanta
+	// Asymmetric makes PFC be obeyed for all priorities, and still be sent for those of Lossless only.
+	Asymmetric bool
+	Quanta     uint16
+	Remain     bool // state the free buffer in XOFF frames instead of Quanta
 
 	Prober HeadroomProber // measures the headroom of the link; nil where nothing measures
 	Follow uint8          // ingress queues whose headroom SetHeadroom changes, bit n = queue n
@@ -81,6 +83,14 @@ type ECN struct {
 // LosslessPriorities are those whose peer flow control stops, bit n = priority n: all where Mode is PAUSE, none where
 // it is off.
 func (c *PortConfig) LosslessPriorities() uint8 { return c.Mode.Lossless(c.Lossless) }
+
+// Obeyed are the priorities whose PFC is obeyed, bit n = priority n; all where Mode is PAUSE, none where it is off.
+func (c *PortConfig) Obeyed() uint8 {
+	if c.Asymmetric {
+		return c.Mode.Lossless(0xff)
+	}
+	return c.LosslessPriorities()
+}
 
 // SendLimit is the largest number of octets of one send call beyond its first frame: 50 µs at a speed in bit/s, where 0
 // is macctl.NominalSpeed. So much may still follow after XOFF arrived.

@@ -108,6 +108,38 @@ func TestPauseIsReplaced(t *testing.T) {
 	}
 }
 
+// An asymmetric port obeys PFC of a lossy priority, and sends PFC for the lossless one only. Without the key, PFC of a
+// lossy priority is ignored, also where it was obeyed before.
+func TestAsymmetricPFC(t *testing.T) {
+	const lossy = 5
+	ports := testPorts(2)
+	ports[1].Asymmetric = true
+	r := newRig(t, testConfig(2), ports...)
+	r.hear(1, lossy, 1000)
+	expiry := r.now + macctl.QuantaDuration(1000, gigabit)
+	r.offer(0, several(0, 1, lossy, 5, small)...)
+	r.offer(0, several(0, 1, 0, 5, small)...)
+	if got := counts(r.send(1, 64)); got[lossy] != 0 || got[0] != 5 {
+		t.Errorf("sent by priority %v, want 5 of priority 0 only", got)
+	}
+	if n, got := r.sw.Dequeue(1, r.now, nil), r.sw.TxDeadline(1, r.now); n != 0 || got != expiry {
+		t.Errorf("%d frames may leave, and the port looks again at %d, want the end of the pause, %d", n, got, expiry)
+	}
+	if b, _ := r.sw.AppendHold(1, nil); b[17] != 1<<lossless {
+		t.Errorf("the XOFF for all that is lossless has the vector %08b, want priority %d", b[17], lossless)
+	}
+	ports[1].Asymmetric = false
+	r.reconfigure(testConfig(2), ports...)
+	if got := counts(r.send(1, 64)); got[lossy] != 5 {
+		t.Errorf("sent by priority %v once the port obeys only PFC of lossless priorities, want 5 of %d", got, lossy)
+	}
+	r.hear(1, lossy, 1000)
+	if got := r.snapshot().Ports[1].Paused; got != 0 {
+		t.Errorf("paused: %08b, want nothing", got)
+	}
+	r.empty()
+}
+
 // PAUSE stops every priority, but not MAC Control frames.
 func TestPauseStopsAllButControl(t *testing.T) {
 	r := newRig(t, testConfig(3), pausePorts(3)...)

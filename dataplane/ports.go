@@ -188,7 +188,7 @@ func (s *Switch) setPort(i int, c PortConfig) error {
 
 // configureMACControl hands a port's configuration to its MAC Control sublayer.
 func (s *Switch) configureMACControl(p *portState) {
-	p.receiver.Configure(p.cfg.Mode, p.cfg.Lossless, p.cfg.Speed, p.cfg.MAC, s.now)
+	p.receiver.Configure(p.cfg.Mode, p.cfg.Obeyed(), p.cfg.Speed, p.cfg.MAC, s.now)
 	p.sender.Configure(s.initiatorConfig(p.cfg), s.now)
 	s.markPending(p)
 }

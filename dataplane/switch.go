@@ -190,7 +190,7 @@ func (s *Switch) newPort(i int, cfg PortConfig) error {
 	for q := range p.queues {
 		p.queues[q] = queue{head: none, tail: none}
 	}
-	p.receiver = macctl.NewReceiver(cfg.Mode, cfg.Lossless, cfg.Speed, cfg.MAC)
+	p.receiver = macctl.NewReceiver(cfg.Mode, cfg.Obeyed(), cfg.Speed, cfg.MAC)
 	p.sender = macctl.NewInitiator(s.initiatorConfig(cfg))
 	p.receiver.OnPauseEnd(func(ns int64) { record(&p.pauses, ns) })
 	p.sender.OnPauseEnd(func(ns int64) { record(&p.holds, ns) })

@@ -93,7 +93,7 @@ func (t *portTask) configureAssist(sw *dataplane.Switch, hold []byte, o *AssistO
 	slots := t.port.Slots(port.Lossless)
 	s := assist.Settings{Freeze: o.Freeze, Hold: o.Hold, Xoff: hold, Small: classify.SmallFrame,
 		Most: [2]int{slots.Full / 2, slots.Small / 2}, Pause: t.cfg.Mode == macctl.ModePause,
-		Enabled: lossless, Ends: sw.EndsHere(),
+		Lossless: lossless, Obeyed: t.cfg.Obeyed(), Ends: sw.EndsHere(),
 		TrustPCP: c.Trust == classify.TrustPCP, TrustDSCP: c.Trust == classify.TrustDSCP, LosslessPCP: lossless,
 		LosslessDefault: lossless>>c.Default&1 != 0}
 	for dscp, priority := range c.DSCP {

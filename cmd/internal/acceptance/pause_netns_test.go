@@ -89,6 +89,49 @@ func (s *Station) holdPort(r *Rig, quanta uint16) time.Time {
 	return time.Now()
 }
 
+// A port with asymmetric PFC stops a lossy priority, and its own PFC names the lossless one alone.
+func TestAsymmetricPFC(t *testing.T) {
+	r := Start(t, 2, Setup{Keys: Lossless3, Each: At100M, Ports: map[int]string{2: "asymmetric: on"}})
+	h1, h2 := r.Station(1, macctl.ModePFC, 100e6), r.Station(2, macctl.ModePFC, 100e6)
+	stop := h1.Send(Stream{To: 2, Prio: 3, Rate: 40e6}, Stream{To: 2, Prio: 0, Rate: 40e6})
+	eventually(t, "frames arrive", func() bool { return h2.Tally(1, 3).Frames > 50 && h2.Tally(1, 0).Frames > 50 })
+	before := time.Now()
+	h2.PFC(1<<0, pauseQuanta)
+	eventually(t, "the switch has received it", func() bool { return r.Snapshot(2).Received.PFCFrames[0] == 1 })
+	heard, end := time.Now(), before.Add(pauseTime)
+	eventually(t, "the pause is over", func() bool { return h2.count(1, 0, end, end.Add(time.Hour)) > 50 })
+	stop()
+	if window := end.Sub(heard); window < pauseTime/4 {
+		t.Fatalf("the switch heard of the pause when only %v of it was left", window)
+	}
+	if n := h2.count(1, 0, heard, end); n > 1 {
+		t.Errorf("%d frames of the paused lossy priority came while it was paused, want at most a send call of 1", n)
+	}
+	if n := h2.count(1, 3, heard, end); n < 20 {
+		t.Errorf("%d frames of the lossless priority came meanwhile, want a stream", n)
+	}
+	if got := r.Snapshot(2).PausedNs[0]; got != int64(pauseTime) {
+		t.Errorf("paused for %v, want %v", time.Duration(got), pauseTime)
+	}
+	h2.Whole(h1, 3)
+
+	h1.PFC(1<<3, 0xffff)
+	eventually(t, "the switch has received PFC", func() bool { return r.Snapshot(1).Received.PFCFrames[3] > 0 })
+	stop = h2.Send(Stream{To: 1, Prio: 3}, Stream{To: 1, Prio: 0})
+	eventually(t, "the switch holds its peer", func() bool {
+		h1.PFC(1<<3, 0xffff)
+		return r.Snapshot(2).ControlSent.PFCFrames[3] > 0
+	})
+	stop()
+	for prio, n := range r.Snapshot(2).ControlSent.PFCFrames {
+		if prio != 3 && n > 0 {
+			t.Errorf("the switch has sent %d PFC frames for lossy priority %d", n, prio)
+		}
+	}
+	h1.PFC(1<<3, 0)
+	h1.Whole(h2, 3)
+}
+
 // A pause time of 0 ends a pause at once.
 func TestPeerResumes(t *testing.T) {
 	r := Start(t, 2, Setup{Keys: Lossless3, Each: At100M})

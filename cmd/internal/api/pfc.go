@@ -20,6 +20,7 @@ type PFC struct {
 type PFCPort struct {
 	Port        string `json:"port"`
 	FlowControl string `json:"flow_control"`
+	Asymmetric  bool   `json:"asymmetric"` // obeyed for all priorities, sent for the lossless ones
 	// Priorities are number 0 to 7 in this order; with 802.3x PAUSE there is one, "all".
 	Priorities    []PFCPriority `json:"priorities"`
 	Ignored       []Ignored     `json:"ignored"`
@@ -65,8 +66,9 @@ func (m *moment) readPFC() *PFC {
 }
 
 func (m *moment) pfcPort(p *dataplane.PortSnapshot) PFCPort {
-	v := PFCPort{Port: p.Config.Name, FlowControl: p.Config.Mode.String(), PauseReaction: reaction(&p.Reaction),
-		DelayLate: reaction(&p.Late)}
+	v := PFCPort{Port: p.Config.Name, FlowControl: p.Config.Mode.String(), Asymmetric: p.Config.Asymmetric,
+		PauseReaction: reaction(&p.Reaction),
+		DelayLate:     reaction(&p.Late)}
 	if p.Config.Mode == macctl.ModePause {
 		v.Priorities = []PFCPriority{m.pause(p)}
 	} else {
@@ -83,9 +85,9 @@ func (m *moment) pfcPort(p *dataplane.PortSnapshot) PFCPort {
 
 func (m *moment) pfc(p *dataplane.PortSnapshot, prio uint8) PFCPriority {
 	bit, got, sent := uint8(1)<<prio, &p.Received, &p.ControlSent
-	lossless := p.Config.LosslessPriorities()&bit != 0
+	lossless, on := p.Config.LosslessPriorities()&bit != 0, p.Config.Obeyed()&bit != 0
 	return m.priority(p, PFCPriority{Priority: Priority(prio), Lossless: lossless,
-		State:          pauseState(lossless, p.Up, p.Paused&bit != 0, p.XoffWanted&bit != 0),
+		State:          pauseState(on, p.Up, p.Paused&bit != 0, p.XoffWanted&bit != 0),
 		ReceivedFrames: got.PFCFrames[prio], ReceivedPausedNs: p.PausedNs[prio], SentFrames: sent.PFCFrames[prio],
 		SentXoff: sent.XoffSent[prio], SentXon: sent.XonSent[prio], SentPausedNs: p.HeldNs[prio]})
 }

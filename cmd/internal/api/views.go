@@ -31,7 +31,9 @@ func Views() map[string][]View {
 	user, start := func(s *Segment) int64 { return s.MaxClearBytes }, func(s *Segment) int64 { return s.MaxStartBytes }
 	return map[string][]View{
 		"pfc": {{"counters", "pfc", "PFC and PAUSE frames of each priority, received and sent",
-			func(r Reply) string { return r.(*PFC).counters() }}},
+			func(r Reply) string { return r.(*PFC).counters() }},
+			{"asymmetric", "pfc", "ports that obey PFC of all priorities, and send that of the lossless ones",
+				func(r Reply) string { return r.(*PFC).asymmetric() }}},
 		"priority-group": slices.Concat(watermarks("watermark", user), watermarks("persistent-watermark", start)),
 		"buffer-pool": {
 			{"watermark", "buffer", "most bytes in each pool since clear watermarks",
@@ -79,6 +81,19 @@ func (r *PFC) counters() string {
 		sent.row(tx...)
 	}
 	return sections(r.headline(), section{"", received}, section{"", sent})
+}
+
+// asymmetric lists ports as "show pfc asymmetric" does.
+func (r *PFC) asymmetric() string {
+	t := newTable("Interface", "Asymmetric")
+	for _, p := range r.Ports {
+		state := "off"
+		if p.Asymmetric {
+			state = "on"
+		}
+		t.row(p.Port, state)
+	}
+	return sections(r.headline(), section{"", t})
 }
 
 // priorityTable returns a table with a column for each priority.

@@ -37,6 +37,7 @@ type Port struct {
 	PriorityTags    PriorityTags
 
 	FlowControl FlowControl
+	Asymmetric  bool             // PFC is obeyed for all priorities, and sent for the lossless ones
 	Priorities  [8]Override      // by priority; [0] is key "all" of a port with FlowPause
 	Queues      [8]ResolvedQueue // ingress queues by priority; [0] is the only one of a port with FlowPause
 	Ring        Ring
@@ -229,6 +230,7 @@ func (p *Port) fields() []field {
 		key("default_priority", &p.DefaultPriority, priorityNumber),
 		key("priority_tags", &p.PriorityTags, oneOf(KeepPriorityTags, StripPriorityTags)),
 		{"flow_control", p.readFlowControl, single(func() string { return string(p.FlowControl) })},
+		key("asymmetric", &p.Asymmetric, toggle),
 		{"priorities", p.readOverrides, p.writeOverrides()},
 		field{"watchdog", p.Watchdog.read, p.Watchdog.write()}.
 			noted(p.Watchdog.CountAuto, fmt.Sprintf("count: %d", p.Watchdog.Count)),
@@ -268,6 +270,10 @@ func (p *Port) check(v value) {
 	length, both := find(v.pairs(), "cable")
 	if delay && both {
 		length.value.fail("delay is given too: a cable is a delay of 5 ns/m, so remove one of the two")
+	}
+	if p.Asymmetric && p.FlowControl != FlowPFC {
+		v.at("asymmetric").fail("on obeys PFC of all priorities, and this port has flow_control: %s: remove "+
+			"one of the two", p.FlowControl)
 	}
 	if p.Secure == SecureSticky && !p.Learning {
 		v.at("secure").fail("sticky keeps the stations that the port learns, and learning is off: switch it on, or " +

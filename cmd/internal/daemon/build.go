@@ -91,6 +91,7 @@ func portConfig(c *config.Config, p *config.Port) (dataplane.PortConfig, error) 
 		pc.MaxFrame = port.MaxFrame
 	}
 	pc.Mode, pc.Lossless = flowControl(c, p)
+	pc.Asymmetric = p.Asymmetric
 	for q, r := range p.Queues {
 		pc.Ingress[q] = buffer.QueueConfig{Private: r.Private, Headroom: r.Headroom, Xon: r.Xon, XonOffset: r.XonOffset,
 			Xoff: r.Xoff, Alpha: r.Alpha}

@@ -131,6 +131,7 @@ var bridgeChanges = slices.Concat(restartChanges, []change{
 	{path: "ports.p1.trust", value: "port", also: tree{"ports.p1.default_priority": 3},
 		effect: at(1, func(p portState) bool { return p.Config.Classify.Trust == classify.TrustPort })},
 	key("ports.p1.default_priority", 5, at(1, func(p portState) bool { return p.Config.Classify.Default == 5 })),
+	key("ports.p2.asymmetric", "on", at(2, func(p portState) bool { return p.Config.Obeyed() == 0xff })),
 	key("ports.p2.priority_tags", "strip", at(2, func(p portState) bool { return p.Config.StripZero })),
 	key("ports.p1.priorities.3", tree{"alpha": 0.5, "headroom": "60KiB", "private": "12KiB",
 		"xon": "6KiB", "xon_offset": "2KiB"},

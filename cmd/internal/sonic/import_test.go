@@ -56,6 +56,8 @@ func TestFaults(t *testing.T) {
 	const ports = `"PORT": {"Ethernet0": {"speed": "10000", "admin_status": "up"}}`
 	lossless := ports + `, "PORT_QOS_MAP": {"Ethernet0": {"pfc_enable": "3"}}`
 	for text, want := range map[string]string{
+		`{"PORT": {"Ethernet0": {"admin_status": "up", "pfc_asym": "yes"}}}`: `f: PORT|Ethernet0|pfc_asym: "yes" is neither ` +
+			`on nor off: write one of them`,
 		`{`:                                   `f: line 1: EOF: write JSON as "config save" does`,
 		`[]`:                                  `f: want an object of the form {"name": …}: write table, key and fields`,
 		`{` + ports + `} {}`:                  `f: line 1: something stands behind the last brace: remove it`,

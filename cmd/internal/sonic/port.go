@@ -66,13 +66,8 @@ func (im *importer) readPort(r *row) {
 	} else if n, ok := im.number(f, 1, most); ok {
 		im.set(f.at, strconv.FormatInt(n, 10), "ports", name, "mtu")
 	}
-	for _, same := range []struct{ field, value, why string }{
-		{"tpid", "0x8100", "a VLAN tag has the EtherType 0x8100"},
-		{"pfc_asym", "off", "PFC is obeyed and sent for the same priorities"},
-	} {
-		if f := r.get(same.field); f != nil && f.text != same.value {
-			im.leave(f.at, "%s", same.why)
-		}
+	if f := r.get("tpid"); f != nil && f.text != "0x8100" {
+		im.leave(f.at, "a VLAN tag has the EtherType 0x8100")
 	}
 }
 
@@ -126,9 +121,23 @@ func (im *importer) readLossless() {
 			im.leave(p.maps["pfc_enable"].at, "a switch has one set of lossless priorities, here %s, at every port "+
 				"that has any", strings.Join(digits(im.lossless), ","))
 		}
+		im.readAsymmetric(p)
 		if f := p.mapped("pfcwd_sw_enable"); f != nil && im.priorities(f) != p.lossless {
 			im.leave(f.at, "the watchdog of a port looks at all lossless queues, those of pfc_enable")
 		}
+	}
+}
+
+// readAsymmetric reads whether a port obeys PFC of all priorities.
+func (im *importer) readAsymmetric(p *port) {
+	switch f := p.at.get("pfc_asym"); {
+	case f == nil || f.text == "off":
+	case f.text != "on":
+		im.fail(f.at, "%q is neither on nor off: write one of them", f.text)
+	case p.lossless == 0 && im.lossless != 0:
+		im.leave(f.at, "the port has no lossless priority, and so no PFC")
+	default:
+		im.set(f.at, "on", "ports", p.name, "asymmetric")
 	}
 }
 

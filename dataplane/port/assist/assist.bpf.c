@@ -58,8 +58,9 @@ struct port {
 	__u8 lossless_default;  // 1: frames without the trusted field are lossless
 	__u8 trust;             // enum trust
 	__u8 pause;             // 1: flow control by PAUSE, which concerns all priorities
-	__u8 enabled;           // bit n: priority n is lossless, and its PFC is obeyed
-	__u8 pad3[3];
+	__u8 lossless;          // bit n: priority n is lossless
+	__u8 obeyed;            // bit n: PFC of priority n is obeyed
+	__u8 pad3[2];
 	__u32 ends[2];          // how frames begin, behind addresses and tag, that end at the switch: seven octets
 	__u32 small;            // octets without tag: longer frames are in another ring
 	__u32 most[2];          // unread frames that make the program hold the peer, as in unread; 0: no number does
@@ -233,7 +234,7 @@ static __always_inline void lose(struct decision *d)
 	struct port *p = port_of(d->in);
 
 	if (p)
-		count(&p->lost[p->enabled >> (d->priority % PRIORITIES) & 1]);
+		count(&p->lost[p->lossless >> (d->priority % PRIORITIES) & 1]);
 }
 
 // steer is the filter of the sockets of the data rings. It returns how many octets of a frame the ring gets: all, or
@@ -354,7 +355,7 @@ static __always_inline void obey(struct __sk_buff *skb, struct port *p)
 		return;
 	for (int q = 0; q < PRIORITIES; q++)
 		vector |= forget(-(__u32)c.times[q]) >> 31 << q; // bit 31: the time is not 0
-	close_gates(p, vector & bpf_ntohs(c.vector) & p->enabled);
+	close_gates(p, vector & bpf_ntohs(c.vector) & p->obeyed);
 }
 
 // lossless reports whether a frame's priority is a lossless one. Steering into the rings follows the same rules.

@@ -251,7 +251,7 @@ func TestWhichFramesTakeTheFastPath(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			b := newBench(t)
-			b.ports[1].Configure(&assist.Settings{Enabled: 1<<3 | 1<<4})
+			b.ports[1].Configure(&assist.Settings{Lossless: 1 << 3, Obeyed: 1<<3 | 1<<4})
 			b.maps.Forget()
 			b.enter(assist.Untagged, never)
 			b.open()

@@ -163,9 +163,10 @@ type Settings struct {
 	Small  int           // octets without tag; frames of up to so many are in another ring
 	Most   [2]int        // as many unread frames do so too: longer ones, and those of up to Small octets; 0: none
 
-	Pause   bool    // flow control by PAUSE, else by PFC
-	Enabled uint8   // priorities that are lossless, and whose PFC is obeyed: bit n is priority n
-	Ends    [7]byte // how frames begin, behind addresses and tag, that end at the switch
+	Pause    bool    // flow control by PAUSE, else by PFC
+	Lossless uint8   // priorities that are lossless: bit n is priority n
+	Obeyed   uint8   // priorities whose PFC is obeyed
+	Ends     [7]byte // how frames begin, behind addresses and tag, that end at the switch
 
 	TrustPCP, TrustDSCP bool
 	LosslessPCP         uint8  // bit n: frames with PCP n are lossless, where it is trusted
@@ -184,7 +185,7 @@ const (
 func (p *Port) Configure(c *Settings) {
 	s := p.shared
 	atomic.StoreUint64(&s.Freeze, 0)
-	s.Pause, s.Enabled, s.Trust = boolByte(c.Pause), c.Enabled, trustPort
+	s.Pause, s.Lossless, s.Obeyed, s.Trust = boolByte(c.Pause), c.Lossless, c.Obeyed, trustPort
 	switch {
 	case c.TrustPCP:
 		s.Trust = trustPCP

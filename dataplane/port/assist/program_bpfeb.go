@@ -71,8 +71,9 @@ type programPort struct {
 	LosslessDefault uint8
 	Trust           uint8
 	Pause           uint8
-	Enabled         uint8
-	Pad3            [3]uint8
+	Lossless        uint8
+	Obeyed          uint8
+	Pad3            [2]uint8
 	Ends            [2]uint32
 	Small           uint32
 	Most            [2]uint32
