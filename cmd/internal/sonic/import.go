@@ -204,7 +204,12 @@ func (im *importer) each(table string, numbered bool, use func(p *port, number i
 		if strings.EqualFold(r.at.Key, "global") { // it stands for all ports
 			continue
 		}
-		names, span, found := strings.Cut(r.at.Key, "|")
+		key, here := im.onThisCard(r.at.Key)
+		if numbered && !here {
+			im.leaveRow(r, "it is a queue of another card of the chassis")
+			continue
+		}
+		names, span, found := strings.Cut(key, "|")
 		first, last, ok := numbers(span)
 		switch {
 		case found != numbered || numbered && !ok:
@@ -231,6 +236,22 @@ func (im *importer) each(table string, numbered bool, use func(p *port, number i
 			}
 		}
 	}
+}
+
+// onThisCard cuts host and ASIC off a key of a chassis, such as "card1|asic0|Ethernet0|3", and reports whether they are
+// those of DEVICE_METADATA. Other keys have neither, and are of this card.
+func (im *importer) onThisCard(key string) (rest string, here bool) {
+	parts := strings.SplitN(key, "|", 3)
+	if len(parts) < 3 || !strings.Contains(parts[2], "|") {
+		return key, true
+	}
+	localhost := im.db.table("DEVICE_METADATA").row("localhost")
+	for i, name := range []string{"hostname", "asic_name"} {
+		if f := localhost.get(name); f == nil || !strings.EqualFold(f.text, parts[i]) {
+			return key, false
+		}
+	}
+	return parts[2], true
 }
 
 // numbers reads "3" or "3-4". Nothing is 0.

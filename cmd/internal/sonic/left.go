@@ -105,6 +105,8 @@ var otherFields = []struct{ table, names, why string }{
 		"media media_type macsec muxcable dom_polling fast_linkup", "the link below the interface belongs to Linux"},
 	{"LOSSLESS_TRAFFIC_PATTERN", "mtu", "the headroom is calculated with the mtu of each port"},
 	{"PORT_QOS_MAP", "scheduler", "speed is the only shaper of a port"},
+	{"PORT_QOS_MAP", "tc_to_dscp_map tc_to_dot1p_map pfc_to_pg_map dscp_to_fc_map exp_to_fc_map mpls_tc_to_tc_map",
+		"the switch does not rewrite or map this: priority, queue and priority group have one number"},
 	{"SCHEDULER", "meter_type cir cbs pir pbs", "a queue has no shaper"},
 	{"WRED_PROFILE", "wred_yellow_enable wred_red_enable yellow_min_threshold yellow_max_threshold " +
 		"yellow_drop_probability red_min_threshold red_max_threshold red_drop_probability",
