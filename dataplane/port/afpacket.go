@@ -359,7 +359,7 @@ func (p *AFPacket) ControlLosses() uint64 {
 func (p *AFPacket) Drops(to []Drops) []Drops {
 	for c := range p.classes {
 		for _, r := range p.classes[c].rings {
-			to = append(to, Drops{int32(r.fd), &r.dropped})
+			to = append(to, Drops{fd: int32(r.fd), seen: &r.dropped})
 		}
 	}
 	return to
@@ -367,7 +367,9 @@ func (p *AFPacket) Drops(to []Drops) []Drops {
 
 // drops returns how many frames the ring has lost since the last call, as far as the kernel tells.
 func (r *ring) drops() uint32 {
-	readDrops([]Drops{{int32(r.fd), &r.dropped}})
+	now := []Drops{{fd: int32(r.fd), seen: &r.dropped}}
+	readDrops(now)
+	hand(now)
 	return r.dropped.Swap(0)
 }
 

@@ -25,6 +25,7 @@ type Poller struct {
 // Drops are the frames that a ring has lost and Losses has not counted yet.
 type Drops struct {
 	fd   int32
+	read uint32 // of the newest look, on their way to seen
 	seen *atomic.Uint32
 }
 
@@ -88,6 +89,7 @@ func (w *Poller) Wait(d time.Duration) Wakeup {
 	}
 	switch {
 	case dropped:
+		hand(w.drops)
 		return Dropped
 	case n < 0:
 		return Ready
@@ -163,7 +165,7 @@ func blockingPoll(fds []unix.PollFd, s *sleepParts, drops []Drops) (n, looks int
 	return n, looks, dropped
 }
 
-// readDrops adds what the kernel has counted since the last call, and reports whether that was anything.
+// readDrops reads what the kernel has counted since the last call, and reports whether that was anything.
 //
 //go:nosplit
 //go:norace
@@ -174,11 +176,20 @@ func readDrops(drops []Drops) (dropped bool) {
 		_, _, errno := syscall.RawSyscall6(unix.SYS_GETSOCKOPT, uintptr(drops[i].fd), unix.SOL_PACKET,
 			unix.PACKET_STATISTICS, uintptr(unsafe.Pointer(&s)), uintptr(unsafe.Pointer(&size)), 0)
 		if errno == 0 && s.Drops > 0 {
-			drops[i].seen.Add(s.Drops)
+			drops[i].read = s.Drops
 			dropped = true
 		}
 	}
 	return dropped
+}
+
+// hand makes what readDrops has read known to others. It is not a part of readDrops, since the race detector watches
+// atomic operations everywhere.
+func hand(drops []Drops) {
+	for i := range drops {
+		drops[i].seen.Add(drops[i].read)
+		drops[i].read = 0
+	}
 }
 
 // rawPollMax is the longest sleep that Poll hides from the Go runtime. The runtime knows of longer ones, so that its
@@ -195,6 +206,7 @@ func (w *Poller) Poll(d time.Duration) Wakeup {
 	if len(w.drops) > 0 && from.Sub(w.look) >= dropPeriod {
 		w.look = from
 		if readDrops(w.drops) {
+			hand(w.drops)
 			return Dropped
 		}
 	}
