@@ -28,21 +28,27 @@ user namespaces.`,
 			"  pfcswitch lab down incast",
 	}
 	var part string
+	var inProcess bool
 	up := labFileCommand("up", "bring a lab up: all of it or, on an error, nothing",
 		func(cmd *cobra.Command, file string) error {
-			return topology.Up(cmd.Context(), file, part, keeper, cmd.OutOrStdout())
+			o := topology.Options{Part: part, InProcess: inProcess, Keeper: keeper}
+			return topology.Up(cmd.Context(), file, o, cmd.OutOrStdout())
 		})
 	up.Long = "Returns when every switch forwards, and tells how to get into each node and which sockets the " +
-		"switches have."
+		"switches have.\nOne process for all switches takes less CPU time and memory, and a crash of one ends all."
+	up.Example = "  pfcswitch lab up --in-process scripts/lab/leaf-spine.yaml"
 	down := labFileCommand("down", "take a lab down, by its file or its name",
 		func(cmd *cobra.Command, file string) error {
 			return topology.Down(cmd.Context(), file, part, cmd.OutOrStdout())
 		})
 	down.Long = "Removes all of it, also where processes of it were killed."
 	hold := labFileCommand("hold", "keep a lab (started by lab up)", func(cmd *cobra.Command, file string) error {
-		return topology.Hold(cmd.Context(), file, part)
+		return topology.Hold(cmd.Context(), file, part, inProcess)
 	}, syscall.SIGHUP)
 	hold.Hidden = true
+	for _, sub := range []*cobra.Command{up, hold} {
+		sub.Flags().BoolVar(&inProcess, "in-process", false, "run all switches in one process")
+	}
 	exec := &cobra.Command{
 		Use:   "exec FILE NODE PROGRAM [ARGUMENT]...",
 		Short: "run a program inside a node of a lab",

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pfcswitch/cmd/internal/config"
+	"pfcswitch/cmd/internal/daemon"
 )
 
 func nicCommand() *cobra.Command {
@@ -33,7 +34,11 @@ It lasts until SIGINT or SIGTERM, and the TAP with it.`,
 			if err != nil {
 				return err
 			}
-			return serve(cmd.Context(), cfg, "", "text")
+			log, err := newLog("text")
+			if err != nil {
+				return err
+			}
+			return host(cmd.Context(), []daemon.Guest{{Config: cfg, Log: log}})
 		}),
 	}
 	f := c.Flags()

@@ -16,8 +16,8 @@ import (
 )
 
 func runCommand() *cobra.Command {
-	var file, logFormat, metrics string
-	var ports []string
+	var logFormat, metrics string
+	var files, namespaces, ports []string
 	c := &cobra.Command{
 		Use:   "run",
 		Short: "run the switch in the foreground",
@@ -29,21 +29,56 @@ func runCommand() *cobra.Command {
 			"  pfcswitch run --port eth1 --port eth2 --metrics 127.0.0.1:9810",
 		Args: checkArguments,
 		RunE: untilSignal(func(cmd *cobra.Command, _ []string) error {
-			_ = privilege.Bound() // Confine tries again what failed, and reports why
-			cfg, err := chooseConfig(cmd.Context(), file, ports, metrics)
+			_ = privilege.Bound() // a switch tries again what failed, and reports why
+			guests, err := chooseGuests(cmd.Context(), files, namespaces, ports, metrics, logFormat)
 			if err != nil {
 				return err
 			}
-			return serve(cmd.Context(), cfg, file, logFormat)
+			return host(cmd.Context(), guests)
 		}),
 	}
-	c.Flags().StringVarP(&file, "config", "c", "", "configuration file")
+	c.Flags().StringArrayVarP(&files, "config", "c", nil, "configuration file, a `string`; of several, each is a "+
+		"switch of this process")
+	c.Flags().StringArrayVar(&namespaces, "netns", nil, "network `namespace` of the switch of the -c before: a name, "+
+		"path, or pid:PID")
 	registerCompletion(c, "config", completeFile)
 	c.Flags().StringArrayVar(&ports, "port", nil, "`interface` to take, instead of a file (repeatable)")
 	c.Flags().StringVar(&metrics, "metrics", "", "`address` of metrics and page, or off, whatever the file says "+
 		"(default: metrics.listen)")
 	c.Flags().StringVar(&logFormat, "log", "text", "format of the log: text or json")
 	return c
+}
+
+// chooseGuests returns the switches of files, of which each may have a namespace, or the one without a file.
+func chooseGuests(ctx context.Context, files, namespaces, ports []string, metrics, logFormat string) ([]daemon.Guest,
+	error) {
+	log, err := newLog(logFormat)
+	if err != nil {
+		return nil, err
+	}
+	if len(namespaces) > 0 && len(namespaces) != len(files) {
+		return nil, fmt.Errorf("--netns: there are %d, and %d of -c: write one behind each -c", len(namespaces),
+			len(files))
+	}
+	if len(files) == 0 {
+		files = []string{""}
+	}
+	var guests []daemon.Guest
+	for i, file := range files {
+		cfg, err := chooseConfig(ctx, file, ports, metrics)
+		if err != nil {
+			return nil, err
+		}
+		g := daemon.Guest{Config: cfg, File: file, Log: log}
+		if len(files) > 1 {
+			g.Log = log.With("switch", cfg.Name)
+		}
+		if len(namespaces) > 0 {
+			g.Netns = namespaces[i]
+		}
+		guests = append(guests, g)
+	}
+	return guests, nil
 }
 
 func chooseConfig(ctx context.Context, file string, ports []string, metrics string) (*config.Config, error) {
@@ -106,29 +141,13 @@ func zeroPorts(ctx context.Context) ([]string, error) {
 	return names, nil
 }
 
-// serve runs a switch of a file, or of none ("").
-func serve(ctx context.Context, cfg *config.Config, file, logFormat string) error {
-	log, err := newLog(logFormat)
-	if err != nil {
-		return err
-	}
-	refused := daemon.SetNice(cfg.Nice)
-	d, err := daemon.New(cfg, log)
-	if err != nil {
-		return err
-	}
-	if refused != nil {
-		d.ReportRefused("other programs of this machine may keep the switch waiting", refused)
-	}
-	d.Confine()
-	if file != "" {
-		d.ReloadOnHangup(ctx, file)
-	}
-	err = d.Serve(ctx)
-	if closeErr := d.Close(); err == nil {
-		err = closeErr
-	}
-	return err
+// host runs switches. Where there are several, standard output tells which of them do not run, and why.
+func host(ctx context.Context, guests []daemon.Guest) error {
+	return daemon.Host(ctx, guests, func(g *daemon.Guest, err error) {
+		if len(guests) > 1 {
+			fmt.Printf("%s does not run: %v\n", g.Config.Name, err)
+		}
+	})
 }
 
 func newLog(format string) (*slog.Logger, error) {

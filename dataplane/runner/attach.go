@@ -121,11 +121,33 @@ func (r *Runner) grow() error {
 		r.tasksMu.Lock()
 		r.workers = append(r.workers, w)
 		r.tasksMu.Unlock()
-		runtime.GOMAXPROCS(max(runtime.GOMAXPROCS(0), len(r.workers)+4))
+		addProcessor()
 		r.done.Add(1)
 		go w.run()
 	}
 	return nil
+}
+
+// processors counts the workers of all Runners of this process.
+var processors struct {
+	sync.Mutex
+	workers int
+}
+
+// addProcessor lets one more worker run without keeping others waiting for the Go runtime: the Refresher and what is no
+// worker have four places.
+func addProcessor() {
+	processors.Lock()
+	defer processors.Unlock()
+	processors.workers++
+	runtime.GOMAXPROCS(max(runtime.GOMAXPROCS(0), processors.workers+4))
+}
+
+// removeProcessor is called where a worker has ended.
+func removeProcessor() {
+	processors.Lock()
+	defer processors.Unlock()
+	processors.workers--
 }
 
 // assign shares the tasks among the workers. The workers stand still.

@@ -81,6 +81,9 @@ type Options struct {
 	Assist AssistOptions
 }
 
+// cpus is the number of CPUs that this process uses, before a Runner asks for more goroutines at a time.
+var cpus = runtime.GOMAXPROCS(0)
+
 // New returns a runner for a switch without ports.
 func New(cfg dataplane.Config, o Options) (*Runner, error) {
 	sw, err := dataplane.New(cfg, Now())
@@ -88,7 +91,7 @@ func New(cfg dataplane.Config, o Options) (*Runner, error) {
 		return nil, err
 	}
 	r := &Runner{sw: sw, perPort: o.PerPort, assist: o.Assist, ringStopped: o.RingStopped, ticked: o.Ticked,
-		cpus: runtime.GOMAXPROCS(0), arrived: make(chan struct{}, 1), parked: make(chan struct{}),
+		cpus: cpus, arrived: make(chan struct{}, 1), parked: make(chan struct{}),
 		stop: make(chan struct{}), forwarded: map[int]*assist.Counts{}}
 	if r.refresher, err = NewRefresher(dataplane.MaxPorts, r.captureRefresh); err != nil {
 		return nil, err

@@ -143,6 +143,7 @@ func (w *worker) wake() {
 // scheduler preempts a busy goroutine every 10 ms, and the kernel may put the next thread on the CPU of a host.
 func (w *worker) run() {
 	defer w.r.done.Done()
+	defer removeProcessor()
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	idle := int64(0) // since when there was no work

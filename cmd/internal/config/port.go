@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"fmt"
 	"iter"
 	"net/netip"
@@ -198,6 +199,16 @@ var portName = textual(nameForm, "cannot name a port: "+nameRule,
 
 // maxMTU is the largest that Linux gives an interface.
 const maxMTU = 65535
+
+// In returns the configuration with every port that names no network namespace in this one.
+func (c *Config) In(netns string) *Config {
+	in := *c
+	in.Ports = slices.Clone(c.Ports)
+	for p := range in.ports() {
+		p.Netns = cmp.Or(p.Netns, netns)
+	}
+	return &in
+}
 
 func (c *Config) defaultPort(name string) Port {
 	return Port{

@@ -20,6 +20,7 @@
 //	flight_recorder.go     the last seconds before a lossless frame was lost, as a file
 //	journal.go             a log that never blocks
 //	mtu.go                 an interface whose MTU another program lowers
+//	host.go                one or many switches in a process
 //	process.go             nice value, rights that are given up, wake-up delays, systemd
 //	offline.go             a switch without interfaces, for explain
 package daemon
@@ -51,6 +52,7 @@ import (
 type Daemon struct {
 	log             *slog.Logger // the journal
 	journal         journal
+	netns           string // at home; empty: that of the process
 	runner          *runner.Runner
 	watchdog        *watchdog
 	identity        bridge.Identity
@@ -92,17 +94,21 @@ type Daemon struct {
 }
 
 // New starts a switch with configuration c. Run makes its ports follow their interfaces. The control socket and the
-// metrics address are taken first, so that a second start fails before it touches an interface. t is for experiments.
-func New(c *config.Config, log *slog.Logger) (*Daemon, error) {
+// metrics address are taken first, so that a second start fails before it touches an interface.
+func New(c *config.Config, log *slog.Logger) (*Daemon, error) { return NewIn("", c, log) }
+
+// NewIn is New for a switch at home in a network namespace (see port.InNetns), where its metrics address is, and each
+// port for which the configuration names no other. So one process may have switches in many namespaces.
+func NewIn(netns string, c *config.Config, log *slog.Logger) (*Daemon, error) {
 	j := newJournal(log.Handler())
 	log = slog.New(j)
-	d := &Daemon{log: log, journal: j, watchdog: newWatchdog(log), started: time.Now(),
+	d := &Daemon{log: log, journal: j, netns: netns, watchdog: newWatchdog(log), started: time.Now(),
 		startedAt: runner.Now(),
 		inspect:   port.Inspect, openAFPacket: port.Prepare, numbers: map[string]int{},
 		ports: map[string]*portLink{}, probers: map[string]*prober{}, retiredCounters: map[string]headroom.Counters{},
 		watched: map[string]*watch{}, mtus: guardedMTUs{ports: map[int]*guardedMTU{}}, events: make(chan struct{}, 1),
 		ticks: make(chan struct{}, 1), precision: clockPrecision(), headroomKick: make(chan struct{}, 1)}
-	if err := d.start(c); err != nil {
+	if err := d.start(c.In(netns)); err != nil {
 		return nil, errors.Join(err, d.Close())
 	}
 	return d, nil
@@ -177,7 +183,7 @@ type outcome struct {
 func (d *Daemon) change(ctx context.Context, c *config.Config, dry bool) (o outcome, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	c = c.KeepMetrics(d.cfg)
+	c = c.KeepMetrics(d.cfg).In(d.netns)
 	if err := d.checkRestartKeys(c); err != nil {
 		return o, err
 	}

@@ -24,18 +24,27 @@ func (d *Daemon) ReportRefused(effect string, err error) {
 	d.addEvent(dataplane.EventConfig, "", err.Error())
 }
 
-// Confine gives up the rights of this process that the running switch does not need. Only a switch that has ports in
-// other network namespaces keeps the right to enter them, so Apply refuses the first such port of another one.
-func (d *Daemon) Confine() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	namespaces := slices.ContainsFunc(d.cfg.Ports, inNamespace)
-	d.noNamespaces = !namespaces
-	needs := privilege.Needs{Namespaces: namespaces, ForeignFiles: d.usesForeignFiles()}
-	if err := privilege.Confine(needs); err != nil {
-		d.ReportRefused("the switch has more rights than it needs", err)
+// confine gives up the rights of this process that its running switches do not need. Only a process of which a switch
+// has ports in other network namespaces keeps the right to enter them, so Apply refuses the first such port of another
+// one.
+func confine(switches []*Daemon) {
+	var needs privilege.Needs
+	for _, d := range switches {
+		d.mu.Lock()
+		needs.Namespaces = needs.Namespaces || slices.ContainsFunc(d.cfg.Ports, inNamespace)
+		needs.ForeignFiles = needs.ForeignFiles || d.usesForeignFiles()
+		d.mu.Unlock()
 	}
-	d.runner.Urgent()
+	err := privilege.Confine(needs)
+	for _, d := range switches {
+		if err != nil {
+			d.ReportRefused("the switch has more rights than it needs", err)
+		}
+		d.mu.Lock()
+		d.noNamespaces = !needs.Namespaces
+		d.mu.Unlock()
+		d.runner.Urgent()
+	}
 }
 
 // usesForeignFiles tells whether the running switch writes into a folder of another user, or reads certificates, whose

@@ -79,7 +79,11 @@ func (d *Daemon) openListeners(c *config.Config) error {
 	for _, w := range warnings {
 		d.log.Warn(w.String())
 	}
-	if d.metricsListener, err = net.Listen("tcp", c.Metrics.Listen); err != nil {
+	err = port.InNetns(d.netns, func() (err error) {
+		d.metricsListener, err = net.Listen("tcp", c.Metrics.Listen)
+		return err
+	})
+	if err != nil {
 		return c.Errorf("metrics.listen", "%v: take another address, or write off", err)
 	}
 	return nil

@@ -2,6 +2,7 @@ package topology
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"os"
@@ -27,7 +28,7 @@ func (k *runningLab) build(ctx context.Context) error {
 		return err
 	}
 	for _, s := range k.topology.Switches {
-		if err := k.startDaemon(s.Name, "switch", s.Config); err != nil {
+		if err := k.addDaemon(s.Name, "switch", s.Config); err != nil {
 			return err
 		}
 	}
@@ -35,6 +36,9 @@ func (k *runningLab) build(ctx context.Context) error {
 		if err := k.configureHost(h); err != nil {
 			return err
 		}
+	}
+	if err := k.startDaemons(); err != nil {
+		return err
 	}
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
 	defer cancel()
@@ -80,7 +84,7 @@ func (k *runningLab) connect(ctx context.Context) error {
 // configureHost gives a host its addresses, or its host NIC.
 func (k *runningLab) configureHost(h config.LabHost) error {
 	if h.NIC != nil {
-		return k.startDaemon(h.Name, "nic", h.NIC)
+		return k.addDaemon(h.Name, "nic", h.NIC)
 	}
 	for _, a := range h.Addresses {
 		if err := k.nodes[h.Name].AddAddr("eth0", a.String()); err != nil {
@@ -91,19 +95,49 @@ func (k *runningLab) configureHost(h config.LabHost) error {
 	return nil
 }
 
-// startDaemon starts the switch or host NIC of a node.
-func (k *runningLab) startDaemon(name, kind string, c *config.Config) error {
+// addDaemon adds the switch or host NIC of a node, which startDaemons starts.
+func (k *runningLab) addDaemon(name, kind string, c *config.Config) error {
 	path := filepath.Join(k.folder, name+".yaml")
 	if err := os.WriteFile(path, config.Expand(c), 0o600); err != nil {
 		return err
 	}
-	p, err := k.nodes[name].Start(lab.Command{Name: "pfcswitch", Argv: []string{lab.Self, "run", "-c", path},
-		Untimed: true})
+	k.daemons = append(k.daemons, &daemon{node: name, client: api.NewClient(c.API.Socket), file: path})
+	k.addNode(name, kind, c.API.Socket)
+	return nil
+}
+
+// startDaemons starts all switches and host NICs: each in a process, or all in one, which lives in the namespace of the
+// first one.
+func (k *runningLab) startDaemons() error {
+	if len(k.daemons) == 0 {
+		return nil
+	}
+	if k.state.InProcess {
+		args := []string{"run"}
+		for _, d := range k.daemons {
+			args = append(args, "-c", d.file, "--netns", k.nodes[d.node].Path())
+		}
+		return k.start(k.daemons, args)
+	}
+	for i, d := range k.daemons {
+		if err := k.start(k.daemons[i:i+1], []string{"run", "-c", d.file}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// start starts a process that runs daemons.
+func (k *runningLab) start(all []*daemon, args []string) error {
+	failures := new(failures)
+	p, err := k.nodes[all[0].node].Start(lab.Command{Name: "pfcswitch", Argv: append([]string{lab.Self}, args...),
+		Untimed: true, Stdout: failures})
 	if err != nil {
 		return err
 	}
-	k.daemons = append(k.daemons, &daemon{node: name, process: p, client: api.NewClient(c.API.Socket)})
-	k.addNode(name, kind, c.API.Socket)
+	for _, d := range all {
+		d.process, d.failures = p, failures
+	}
 	return nil
 }
 
@@ -136,6 +170,9 @@ func (d *daemon) waitReady(ctx context.Context) error {
 				return nil
 			}
 			waiting = strings.TrimSpace(h.Text())
+		}
+		if text := d.failures.text(); text != "" {
+			return errors.New(text)
 		}
 		select {
 		case <-d.process.Ended():

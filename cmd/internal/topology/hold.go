@@ -7,6 +7,8 @@ import (
 	"log"
 	"os"
 	"path/filepath"
+	"strings"
+	"sync"
 
 	"golang.org/x/sys/unix"
 
@@ -27,14 +29,36 @@ type runningLab struct {
 
 // A daemon is a switch or a host NIC.
 type daemon struct {
-	node    string
-	process *lab.Process
-	client  *api.Client
+	node     string
+	file     string // its configuration
+	process  *lab.Process
+	failures *failures // of the process
+	client   *api.Client
+}
+
+// failures are what a process with several switches says of those that do not run. They go to the keeper's log.
+type failures struct {
+	sync.Mutex
+	all strings.Builder
+}
+
+// Write implements io.Writer.
+func (f *failures) Write(b []byte) (int, error) {
+	f.Lock()
+	defer f.Unlock()
+	log.Print(string(b))
+	return f.all.Write(b)
+}
+
+func (f *failures) text() string {
+	f.Lock()
+	defer f.Unlock()
+	return strings.TrimSpace(f.all.String())
 }
 
 // Hold is the keeper: it builds the lab of a file, or one part of it, answers to the Up that started it, and keeps the
 // lab until ctx ends.
-func Hold(ctx context.Context, file, part string) error {
+func Hold(ctx context.Context, file, part string, inProcess bool) error {
 	unix.CloseOnExec(lockFD)
 	unix.CloseOnExec(answerFD)
 	lock, to := os.NewFile(lockFD, "state"), os.NewFile(answerFD, "answer")
@@ -42,7 +66,7 @@ func Hold(ctx context.Context, file, part string) error {
 	if err := os.Chdir("/"); err != nil { // so that no folder is kept from being unmounted
 		return err
 	}
-	k, err := hold(ctx, file, part, lock)
+	k, err := hold(ctx, file, part, inProcess, lock)
 	if err == nil {
 		err = json.NewEncoder(to).Encode(answer{State: k.state}) // fails where Up has died: then nobody wants the lab
 	}
@@ -59,7 +83,7 @@ func Hold(ctx context.Context, file, part string) error {
 	return err
 }
 
-func hold(ctx context.Context, file, part string, lock *os.File) (k *runningLab, err error) {
+func hold(ctx context.Context, file, part string, inProcess bool, lock *os.File) (k *runningLab, err error) {
 	k = &runningLab{nodes: map[string]*lab.Node{}}
 	_, inside, err := lab.Enter(nil)
 	if err == nil && !inside {
@@ -71,8 +95,8 @@ func hold(ctx context.Context, file, part string, lock *os.File) (k *runningLab,
 	if k.topology, err = load(file, part); err != nil {
 		return k, err
 	}
-	k.state = State{Schema: 1, Name: k.topology.Name, File: file, Part: part, Keeper: os.Getpid(), Nodes: []Node{},
-		Links: len(k.topology.Links) + len(k.topology.Tunnels)}
+	k.state = State{Schema: 1, Name: k.topology.Name, File: file, Part: part, Keeper: os.Getpid(), InProcess: inProcess,
+		Nodes: []Node{}, Links: len(k.topology.Links) + len(k.topology.Tunnels)}
 	if err := k.state.write(lock); err != nil {
 		return k, err
 	}
@@ -82,8 +106,10 @@ func hold(ctx context.Context, file, part string, lock *os.File) (k *runningLab,
 	if err := k.build(ctx); err != nil {
 		return k, err
 	}
-	for _, d := range k.daemons {
-		go d.runWatch(ctx)
+	for i, d := range k.daemons {
+		if i == 0 || !k.state.InProcess { // else it is the process of the first one
+			go d.runWatch(ctx)
+		}
 	}
 	return k, nil
 }

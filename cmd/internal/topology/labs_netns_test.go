@@ -36,6 +36,7 @@ func TestLabs(t *testing.T) {
 		{"examples", examples}, {"refused", refusedTopologies}, {"killed", killedKeeper},
 		{"interrupted", interruptedUp}, {"atomic", failedUp},
 		{"ordinary", unprivilegedUser}, {"nic", hostNIC}, {"others", foreignSocket}, {"said", keeperLog},
+		{"inprocess", inOneProcess}, {"onestart", oneCannotStart},
 		{"late", interruptedWhenReady}, {"collected", collectedKeeper},
 		{"virtual", sameInVirtualTime}, {"virtualholds", sameHoldsInVirtualTime},
 		{"virtualdcqcn", slowedInVirtualTime}, {"runs", runsInALab},

@@ -21,6 +21,8 @@ type State struct {
 	Keeper int    `json:"pid"`   // of the keeper
 	Nodes  []Node `json:"nodes"` // none before the lab is up to stay
 	Links  int    `json:"links"`
+
+	InProcess bool `json:"in_process"` // one process runs all switches and host NICs
 }
 
 // A Node is a switch or a host of a lab that is up.

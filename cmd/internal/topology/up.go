@@ -31,16 +31,23 @@ type answer struct {
 	Error string `json:"error"`
 }
 
+// Options say how Up brings a lab up.
+type Options struct {
+	Part      string // the part that this machine has; empty: the whole lab
+	InProcess bool   // one process runs all switches
+	Keeper    []string
+}
+
 // Up brings the lab of a file up, or one part of it, and returns when every switch forwards. On an error nothing of the
-// lab is left. Up prints how to enter the lab. It runs the own binary again with the arguments in keeper, the part and
-// the file; that process calls Hold.
-func Up(ctx context.Context, file, part string, keeper []string, out io.Writer) error {
+// lab is left. Up prints how to enter the lab. It runs the own binary again with the arguments in o.Keeper, flags for
+// Hold and the file; that process calls Hold.
+func Up(ctx context.Context, file string, o Options, out io.Writer) error {
 	began := time.Now()
-	t, err := load(file, part)
+	t, err := load(file, o.Part)
 	if err != nil {
 		return err
 	}
-	state, err := bringUp(ctx, t, file, part, keeper)
+	state, err := bringUp(ctx, t, file, &o)
 	if err != nil {
 		return err
 	}
@@ -51,7 +58,7 @@ func Up(ctx context.Context, file, part string, keeper []string, out io.Writer) 
 var errUp = errors.New("is up already")
 
 // bringUp starts the keeper of a lab that is not up.
-func bringUp(ctx context.Context, t *config.Topology, file, part string, keeper []string) (*State, error) {
+func bringUp(ctx context.Context, t *config.Topology, file string, o *Options) (*State, error) {
 	name := t.Name
 	file, err := filepath.Abs(file)
 	if err != nil {
@@ -63,13 +70,15 @@ func bringUp(ctx context.Context, t *config.Topology, file, part string, keeper 
 	}
 	lock, err := lab.LockFile(path)
 	if errors.Is(err, unix.EWOULDBLOCK) {
-		return nil, fmt.Errorf("lab %s %w: pfcswitch lab down %s", name, errUp, topologyFile(path, partFlag(part)+file))
+		return nil, fmt.Errorf("lab %s %w: pfcswitch lab down %s", name, errUp, topologyFile(path,
+			partFlag(o.Part)+file))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("lab %s: %w", name, err)
 	}
 	defer func() { _ = lock.Close() }() // the keeper has the same open file, which keeps the lock
-	return startKeeper(ctx, name, path, lock, append(slices.Clone(keeper), "--part="+part, file))
+	return startKeeper(ctx, name, path, lock, append(slices.Clone(o.Keeper), "--part="+o.Part,
+		fmt.Sprintf("--in-process=%v", o.InProcess), file))
 }
 
 // topologyFile is the file that a lab was brought up with.
@@ -127,7 +136,12 @@ func startKeeper(ctx context.Context, name, path string, lock *os.File, args []s
 
 // print says how to enter the lab and how to end it.
 func (s *State) print(out io.Writer, took time.Duration) error {
-	fmt.Fprintf(out, "lab %s is up: %d nodes, %d links, %.1f s\n", s.Name, len(s.Nodes), s.Links, took.Seconds())
+	how := ""
+	if s.InProcess {
+		how = ", its switches in one process"
+	}
+	fmt.Fprintf(out, "lab %s is up%s: %d nodes, %d links, %.1f s\n", s.Name, how, len(s.Nodes), s.Links,
+		took.Seconds())
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "  NODE\tKIND\tSHELL INSIDE\tSOCKET")
 	socket := ""

@@ -15,7 +15,7 @@ import (
 // Use brought up, and nothing else.
 func Use(ctx context.Context, t *config.Topology, file string, keeper []string) (s *State, down func() error,
 	err error) {
-	s, err = bringUp(ctx, t, file, "", keeper)
+	s, err = bringUp(ctx, t, file, &Options{Keeper: keeper})
 	if err == nil {
 		return s, func() error { return Down(context.WithoutCancel(ctx), t.Name, "", io.Discard) }, nil
 	}

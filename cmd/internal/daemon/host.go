@@ -1,0 +1,92 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+
+	"pfcswitch/cmd/internal/config"
+)
+
+// A Guest is a switch that Host runs.
+type Guest struct {
+	Config *config.Config
+	File   string // of the configuration, which SIGHUP puts in force again; empty: none
+	Netns  string // where the switch is at home; see NewIn
+	Log    *slog.Logger
+}
+
+// startsAtOnce is how many switches start at the same time: a start mostly waits for locks of the kernel.
+const startsAtOnce = 4
+
+// Host runs switches in this process until ctx ends, and returns their errors. A switch that cannot start, or ends,
+// does not end the others: failed is called with its error.
+func Host(ctx context.Context, guests []Guest, failed func(g *Guest, err error)) error {
+	refused := SetNice(leastNice(guests))
+	errs := make([]error, len(guests))
+	report := func(i int, err error) {
+		if errs[i] = err; err != nil {
+			failed(&guests[i], err)
+		}
+	}
+	switches := startAll(guests, report)
+	var running []*Daemon
+	for _, d := range switches {
+		if d == nil {
+			continue
+		}
+		running = append(running, d)
+		if refused != nil {
+			d.ReportRefused("other programs of this machine may keep the switch waiting", refused)
+		}
+	}
+	if len(running) > 0 {
+		confine(running)
+	}
+	var serving sync.WaitGroup
+	for i, d := range switches {
+		if d != nil {
+			serving.Go(func() { report(i, d.serveGuest(ctx, &guests[i])) })
+		}
+	}
+	serving.Wait()
+	return errors.Join(errs...)
+}
+
+// leastNice returns the nice value of all threads: the one of the switch that asks for the most of the CPU.
+func leastNice(guests []Guest) int {
+	least := guests[0].Config.Nice
+	for i := range guests {
+		least = min(least, guests[i].Config.Nice)
+	}
+	return least
+}
+
+// startAll starts the switches, and reports those that cannot start, for which it returns nil.
+func startAll(guests []Guest, report func(i int, err error)) []*Daemon {
+	switches := make([]*Daemon, len(guests))
+	turns := make(chan struct{}, startsAtOnce)
+	var starting sync.WaitGroup
+	for i := range guests {
+		turns <- struct{}{}
+		starting.Go(func() {
+			g := &guests[i]
+			d, err := NewIn(g.Netns, g.Config, g.Log)
+			switches[i] = d
+			report(i, err)
+			<-turns
+		})
+	}
+	starting.Wait()
+	return switches
+}
+
+func (d *Daemon) serveGuest(ctx context.Context, g *Guest) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel() // ends what ReloadOnHangup has begun
+	if g.File != "" {
+		d.ReloadOnHangup(ctx, g.File)
+	}
+	return errors.Join(d.Serve(ctx), d.Close())
+}

@@ -1,0 +1,116 @@
+package topology
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+
+	"pfcswitch/cmd/internal/api"
+	"pfcswitch/cmd/internal/config"
+	"pfcswitch/dataplane/port"
+)
+
+// The switches of one process have links, counters, metrics and changes of their own, and leave nothing behind.
+func inOneProcess(r *rig) {
+	text, err := os.ReadFile("../../../scripts/lab/leaf-spine.yaml")
+	must(r.t, err)
+	path, name := r.file(string(text))
+	r.run("lab", "up", "--in-process", path)
+	s := r.state(name)
+	if got := len(r.processes(name)); got != 2 {
+		r.t.Errorf("%d processes, want the keeper and one more", got)
+	}
+	const h1, h3 = "02:00:00:00:00:01", "02:00:00:00:00:03"
+	r.checkTraffic(path, []flow{{"h1", "h3", h3}, {"h2", "h3", h3}, {"h4", "h1", h1}})
+	for _, n := range s.Nodes {
+		if n.Kind != "switch" {
+			continue
+		}
+		r.checkLossless(n)
+		if want := fmt.Sprintf("switch=%q", n.Name); !strings.Contains(r.metrics(n), want) {
+			r.t.Errorf("the metrics of %s lack %s", n.Name, want)
+		}
+		file := filepath.Join(configFolder(name), n.Name+".yaml")
+		yaml, err := os.ReadFile(file)
+		must(r.t, err)
+		must(r.t, os.WriteFile(file, []byte(strings.Replace(string(yaml), "ageing: ", "ageing: 7", 1)), 0o600))
+		if out := r.run("apply", "-s", n.Socket, file); !strings.Contains(out, "ageing") {
+			r.t.Errorf("%s: apply: %s", n.Name, out)
+		}
+		r.run("health", "-s", n.Socket)
+	}
+	r.run("lab", "down", path)
+	r.checkNothingLeft(name)
+}
+
+// metrics returns what the metrics address in a node's namespace tells.
+func (r *rig) metrics(n Node) (text string) {
+	r.t.Helper()
+	must(r.t, port.InNetns(n.Namespace, func() error {
+		c, err := net.Dial("tcp", "127.0.0.1:9808")
+		if err != nil {
+			return err
+		}
+		defer func() { _ = c.Close() }()
+		if _, err := io.WriteString(c, "GET /metrics HTTP/1.0\r\nHost: localhost\r\n\r\n"); err != nil {
+			return err
+		}
+		answer, err := http.ReadResponse(bufio.NewReader(c), nil)
+		if err != nil {
+			return err
+		}
+		b, err := io.ReadAll(answer.Body)
+		text = string(b)
+		return err
+	}))
+	return text
+}
+
+// A switch of a process that cannot start does not keep another one from running. A lab of which one cannot start does
+// not come up, and says why.
+func oneCannotStart(r *rig) {
+	path, name := r.file("name: x\nfabric: {dumbbell: {hosts: 1}, links: {speed: 100M}, switches: {preset: roce}}\n")
+	taken := config.LabSocket(name, "left")
+	l, err := api.Listen(taken, false)
+	must(r.t, err)
+	defer func() { _ = l.Close() }()
+	go func() {
+		for c, err := l.Accept(); err == nil; c, err = l.Accept() {
+			_ = c.Close()
+		}
+	}()
+	r.runRefused("left does not run: ", "lab", "up", "--in-process", path)
+
+	args := []string{"run"}
+	for _, node := range []string{"left", "right"} {
+		file := filepath.Join(r.t.TempDir(), node+".yaml")
+		must(r.t, os.WriteFile(file, fmt.Appendf(nil, "name: %s\npreset: roce\nmetrics: {listen: off}\n"+
+			"api: {socket: %s}\nports: {none0: {}}\n", node, config.LabSocket(name, node)), 0o600))
+		args = append(args, "-c", file)
+	}
+	cmd := r.command(args...)
+	said, err := cmd.StdoutPipe()
+	must(r.t, err)
+	must(r.t, cmd.Start())
+	line, err := bufio.NewReader(said).ReadString('\n')
+	must(r.t, err)
+	if !strings.HasPrefix(line, "left does not run: ") {
+		r.t.Errorf("said %q", line)
+	}
+	right := api.NewClient(config.LabSocket(name, "right"))
+	eventually(r.t, "the other switch answers", func() bool {
+		_, err := right.Show(r.t.Context(), "ports")
+		return err == nil
+	})
+	must(r.t, cmd.Process.Signal(syscall.SIGTERM))
+	if err := cmd.Wait(); err == nil {
+		r.t.Error("no error at the end, though a switch did not run")
+	}
+	must(r.t, l.Close())
+}
