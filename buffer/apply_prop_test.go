@@ -16,8 +16,7 @@ func (x *machine) configure(t *rapid.T) {
 	case 0:
 		x.setPort(t, port, drawPortConfig.Draw(t, "config"))
 	case 1:
-		x.m.RemovePort(port)
-		x.setPort(t, port, PortConfig{}) // never busy, since it wants nothing
+		x.replace(t, port)
 	case 2:
 		x.setQueue(t, port)
 	case 3:
@@ -30,6 +29,28 @@ func (x *machine) setPort(t *rapid.T, port int, pc PortConfig) {
 	ports := maps.Clone(x.ports)
 	ports[port] = pc
 	x.settle(t, before, x.config, ports, x.m.SetPort(port, pc))
+}
+
+// replace removes a port, and adds one of its number that wants nothing. Shared headroom may have lent to the removed
+// one's frames, so that this has to wait until some have left.
+func (x *machine) replace(t *rapid.T, port int) {
+	x.m.RemovePort(port)
+	for {
+		before := state(x.m)
+		err := x.m.SetPort(port, PortConfig{})
+		if err == nil {
+			break
+		}
+		wantUnchanged(t, x.m, before)
+		if !errors.Is(err, ErrBusy) || x.config.Headroom == (HeadroomSharing{}) || len(x.lossless) == 0 {
+			t.Fatalf("port %d with nothing cannot come back: %v", port, err)
+		}
+		f := x.lossless[0]
+		x.lossless = x.lossless[1:]
+		x.m.Release(f.port, f.prio, f.n)
+	}
+	x.ports = maps.Clone(x.ports)
+	x.ports[port] = PortConfig{}
 }
 
 func (x *machine) setQueue(t *rapid.T, port int) {

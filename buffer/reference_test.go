@@ -78,11 +78,7 @@ func (r refRules) within(shared int64, s refState) bool {
 
 // free is the part of the free bytes that counts for the queue: by how many full queues there are, this one among them.
 func (r refRules) free(s refState) int64 {
-	if free := r.segment - s.shared - s.others; s.congestion == 0 || free < 0 {
-		return free
-	} else {
-		return free * 20_000 / (20_000 + s.congestion)
-	}
+	return max(0, r.segment-s.shared-s.others) * 20_000 / (20_000 + s.congestion)
 }
 
 // threshold is T.
