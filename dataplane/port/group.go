@@ -131,8 +131,10 @@ const newGroup = -1
 // returns the group.
 func (r *ring) join(index, group, queue int) (int, error) {
 	setBuffer(r.fd, unix.SO_RCVBUFFORCE, unix.SO_RCVBUF, queue)
-	if err := promiscuous(r.fd, index); err != nil {
-		return group, fmt.Errorf("promiscuous mode: %w", err)
+	if group == newGroup { // one member's is enough; each takes the kernel's lock of all links, at the end too
+		if err := promiscuous(r.fd, index); err != nil {
+			return group, fmt.Errorf("promiscuous mode: %w", err)
+		}
 	}
 	if err := bind(r.fd, unix.ETH_P_ALL, index); err != nil {
 		return group, fmt.Errorf("bind: %w", err)

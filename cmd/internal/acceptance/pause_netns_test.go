@@ -90,7 +90,7 @@ func (s *Station) holdPort(r *Rig, quanta uint16) time.Time {
 }
 
 // A port with asymmetric PFC stops a lossy priority, and its own PFC names the lossless one alone.
-func TestAsymmetricPFC(t *testing.T) {
+func TestAsymmetricPFCOnTheWire(t *testing.T) {
 	r := Start(t, 2, Setup{Keys: Lossless3, Each: At100M, Ports: map[int]string{2: "asymmetric: on"}})
 	h1, h2 := r.Station(1, macctl.ModePFC, 100e6), r.Station(2, macctl.ModePFC, 100e6)
 	stop := h1.Send(Stream{To: 2, Prio: 3, Rate: 40e6}, Stream{To: 2, Prio: 0, Rate: 40e6})
