@@ -335,7 +335,7 @@ func (p *AFPacket) Bound() bool {
 	return err == nil && ok && link.Ifindex > 0
 }
 
-// Losses implements Port. Only one goroutine may call it, since reading resets the kernel's counter.
+// Losses implements Port. Only one goroutine may call it, since it remembers what was released.
 func (p *AFPacket) Losses(c Class) uint64 {
 	for _, r := range p.classes[c].rings {
 		drops := r.drops()

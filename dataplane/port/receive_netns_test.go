@@ -136,7 +136,7 @@ func TestPollerFindsDrops(t *testing.T) {
 	must(t, err)
 	t.Cleanup(func() { must(t, p.Close()) })
 	p.WatchDrops(w.port.Drops(nil))
-	for _, d := range []time.Duration{500 * time.Millisecond, 1300 * time.Millisecond, 2100 * time.Millisecond} {
+	for _, d := range []time.Duration{500 * time.Millisecond, 1300 * time.Millisecond, 3300 * time.Millisecond} {
 		from := time.Now()
 		if why := p.Wait(d); why != port.Expired || time.Since(from) < d {
 			t.Errorf("a sleep of %v ended after %v: %v", d, time.Since(from), why)

@@ -36,7 +36,7 @@ type ring struct {
 	next     int           // next slot to be received
 	pending  int           // slots received and not released; tells a full ring from an empty one
 	barrier  uint32        // counts releases
-	dropped  atomic.Uint32 // frames that a Poller has found to be lost, and statistics has not returned
+	dropped  atomic.Uint32 // frames that a Poller has found to be lost, and drops has not returned
 	released uint32        // barrier at the last call of stopped
 
 	small    []byte // copies of small frames that are received and not released; nil before the first one

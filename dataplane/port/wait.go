@@ -20,6 +20,8 @@ type Poller struct {
 	long  bool          // the last sleep of Poll was longer than rawPollMax
 	drops []Drops
 	look  time.Time // the last one at drops
+	// looked tells whether the last sleep was one in parts.
+	looked bool
 }
 
 // Drops are the frames that a ring has lost and Losses has not counted yet.
@@ -79,13 +81,15 @@ const (
 // Wait sleeps for at most d, for ever where d < 0. A signal ends it early.
 func (w *Poller) Wait(d time.Duration) Wakeup {
 	if d >= 0 && d <= rawPollMax {
+		w.looked = false
 		t := unix.NsecToTimespec(int64(d))
 		return w.woken(unix.Ppoll(w.fds, &t, nil))
 	}
-	s := w.parts(d)
+	from := time.Now()
+	s := w.parts(d, from)
 	n, looks, dropped := blockingPoll(w.fds, &s, w.drops)
-	if looks > 0 {
-		w.look = time.Now()
+	if w.looked = looks > 0; w.looked {
+		w.look = from.Add(time.Duration(s.first.Nano()) + time.Duration(looks-1)*dropPeriod)
 	}
 	switch {
 	case dropped:
@@ -97,6 +101,9 @@ func (w *Poller) Wait(d time.Duration) Wakeup {
 	return w.woken(n, nil)
 }
 
+// Looked reports whether the last sleep was one in parts, each of which ended late.
+func (w *Poller) Looked() bool { return w.looked }
+
 // sleepParts are those of a long sleep: between two of them it looks for drops.
 type sleepParts struct {
 	first, then, last unix.Timespec
@@ -105,9 +112,9 @@ type sleepParts struct {
 }
 
 // parts cuts a sleep of d, for ever where d < 0.
-func (w *Poller) parts(d time.Duration) (s sleepParts) {
+func (w *Poller) parts(d time.Duration, now time.Time) (s sleepParts) {
 	s.forever, s.then = d < 0, unix.NsecToTimespec(int64(dropPeriod))
-	if first := max(0, dropPeriod-time.Since(w.look)); len(w.drops) > 0 && (s.forever || first < d) {
+	if first := max(0, dropPeriod-now.Sub(w.look)); len(w.drops) > 0 && (s.forever || first < d) {
 		s.first, s.looks = unix.NsecToTimespec(int64(first)), math.MaxInt
 		if d -= first; !s.forever {
 			s.looks = 1 + int(d/dropPeriod)
@@ -139,14 +146,15 @@ func exitsyscall()
 func blockingPoll(fds []unix.PollFd, s *sleepParts, drops []Drops) (n, looks int, dropped bool) {
 	entersyscallblock()
 	for {
-		timeout, rest := &s.then, looks == s.looks
+		t, rest := s.then, looks == s.looks // a copy, since the kernel writes into it what is left
+		timeout := &t
 		switch {
 		case rest && s.forever:
 			timeout = nil
 		case rest:
-			timeout = &s.last
+			t = s.last
 		case looks == 0:
-			timeout = &s.first
+			t = s.first
 		}
 		r, _, errno := syscall.RawSyscall6(unix.SYS_PPOLL, uintptr(unsafe.Pointer(&fds[0])), uintptr(len(fds)),
 			uintptr(unsafe.Pointer(timeout)), 0, 0, 0)

@@ -128,26 +128,26 @@ func (r *Runner) grow() error {
 	return nil
 }
 
-// processors counts the workers of all Runners of this process.
+// processors counts the workers and Refreshers of all Runners of this process.
 var processors struct {
 	sync.Mutex
-	workers int
+	users int
 }
 
-// addProcessor lets one more worker run without keeping others waiting for the Go runtime: the Refresher and what is no
-// worker have four places.
+// addProcessor lets one more worker or Refresher run without keeping others waiting for the Go runtime: what is neither
+// has three places.
 func addProcessor() {
 	processors.Lock()
 	defer processors.Unlock()
-	processors.workers++
-	runtime.GOMAXPROCS(max(runtime.GOMAXPROCS(0), processors.workers+4))
+	processors.users++
+	runtime.GOMAXPROCS(max(runtime.GOMAXPROCS(0), processors.users+3))
 }
 
-// removeProcessor is called where a worker has ended.
+// removeProcessor is called where one of them has ended.
 func removeProcessor() {
 	processors.Lock()
 	defer processors.Unlock()
-	processors.workers--
+	processors.users--
 }
 
 // assign shares the tasks among the workers. The workers stand still.

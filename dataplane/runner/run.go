@@ -100,6 +100,7 @@ func New(cfg dataplane.Config, o Options) (*Runner, error) {
 		sw.OnForget(o.Assist.Maps.Forget)
 		sw.Tap().OnAttach(o.Assist.Maps.Forget)
 	}
+	addProcessor() // of the Refresher
 	r.done.Add(1)
 	go r.runLosses()
 	return r, nil
@@ -315,6 +316,7 @@ func (r *Runner) Close() error {
 		r.forwarded = nil // the maps go
 	})
 	errs = append(errs, r.refresher.Close())
+	removeProcessor()
 	return errors.Join(append(errs, r.sw.Close())...)
 }
 

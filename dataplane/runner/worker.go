@@ -271,15 +271,17 @@ func (w *worker) sleep() {
 	slept := w.clock() - from
 	switch why {
 	case port.Expired:
-		w.lock()
-		w.r.wake.Record(slept - int64(d))
-		w.unlock()
+		if !w.poller.Looked() {
+			w.lock()
+			w.r.wake.Record(slept - int64(d))
+			w.unlock()
+		}
 	case port.Failed:
 		w.clearErrors()
 	case port.Dropped:
 		w.r.tickNow()
 	}
-	if !w.moderated {
+	if !w.moderated && why != port.Dropped {
 		w.adapt(slept)
 	}
 }

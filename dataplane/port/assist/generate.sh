@@ -6,6 +6,6 @@ cd "$(dirname "${BASH_SOURCE[0]}")"
 to=${1:-.}
 
 GOPACKAGE=assist go run github.com/cilium/ebpf/cmd/bpf2go -output-dir "$to" -tags linux -target bpfel,bpfeb \
-  -type port -type flow -type flow_key -type port_counts program assist.bpf.c -- -O2 -g -Wall -Werror -mcpu=v3 \
+  -type port -type flow -type flow_key -type port_counts program assist.bpf.c -- -O2 -fno-strict-aliasing -g -Wall -Werror -mcpu=v3 \
   -idirafter /usr/include/x86_64-linux-gnu -idirafter /usr/include/aarch64-linux-gnu
 sha256sum assist.bpf.c >"$to/program.sha256"
