@@ -26,7 +26,8 @@ type planned struct {
 // head of their queues, until Sent. Where it returns 0, TxDeadline is when to call it again. burstInRing is the burst
 // that has not been settled: a capture shows the octets of a frame of it that is dropped here.
 func (s *Switch) Dequeue(i int, now int64, burstInRing []Arrival) int {
-	s.now, s.burstInRing = now, burstInRing
+	s.setTime(now)
+	s.burstInRing = burstInRing
 	n := s.dequeue(i, now)
 	s.burstInRing = nil
 	return n

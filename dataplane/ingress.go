@@ -74,7 +74,8 @@ const (
 //
 // realTimeOffset is the real-time clock less the switch's clock, for measurement frames.
 func (s *Switch) Ingress(in int, burst []Arrival, first int, now, realTimeOffset int64) (int, Stop) {
-	s.now, s.realTimeOffset, s.disposition, s.mayLeaveSoon = now, realTimeOffset, 0, false
+	s.setTime(now)
+	s.realTimeOffset, s.disposition, s.mayLeaveSoon = realTimeOffset, 0, false
 	p := s.ports[in]
 	if p == nil || !p.up {
 		s.mayLeaveSoon = true

@@ -58,7 +58,8 @@ type PortSnapshot struct {
 
 // Snapshot fills v, except what only the driver of the ports knows. It allocates only where v's slices are too short.
 func (s *Switch) Snapshot(v *Snapshot, now int64) {
-	s.now, v.Time, v.Config = now, now, s.cfg
+	s.setTime(now)
+	v.Time, v.Config = now, s.cfg
 	s.buffer.Snapshot(&v.Buffer)
 	for i := range v.Buffer.Ports {
 		p := &v.Buffer.Ports[i]
