@@ -15,76 +15,92 @@ const (
 	activeSample   = 2000      // bytes that have to leave in it
 )
 
-// An activity is what ABM knows of a queue.
+// An activity is what ABM knows of a queue: nil without Config.Active.
 type activity struct {
-	counted int64   // bytes of it in the congestion of its priority: at most congestedBytes
-	left    int64   // bytes that have left since began
-	began   int64   // ns
-	rate    float64 // μ/b of the last interval, 0 to 1
+	congestion *int64  // what the queues of its number hold in its pool, each up to congestedBytes
+	counted    int64   // bytes of it in the congestion
+	left       int64   // bytes that have left since began
+	began      int64   // ns
+	rate       float64 // μ/b of the last interval, 0 to 1
 }
 
-// activeFree returns the part of so many free bytes that counts for a queue, where the queues of its priority have so
-// much congestion. It does not fall when free rises.
-func (m *Manager) activeFree(a *activity, congestion, free int64) int64 {
-	if !m.active {
+// share returns the part of so many free bytes that counts for a queue. It does not fall when free rises.
+func (a *activity) share(free int64) int64 {
+	if a == nil {
 		return free
 	}
-	return int64(float64(max(0, free)*congestedBytes/(congestedBytes+congestion-a.counted)) * a.rate)
+	return int64(float64(max(0, free)*congestedBytes/(congestedBytes+*a.congestion-a.counted)) * a.rate)
 }
 
 // limit returns where a lossless queue turns OFF while so many bytes of the shared segment are free.
 func (m *Manager) limit(q *queue, free int64) int64 {
-	return m.threshold.Limit(q.id, q.config, m.activeFree(&q.active, m.lossless.congestion[q.id.Queue], free))
+	return m.threshold.Limit(q.id, q.config, q.active.share(free))
 }
 
-// limitLossy returns how much an egress queue may hold while so many bytes of the lossy pool are free.
-func (m *Manager) limitLossy(q *lossyQueue, queue uint8, free int64) int64 {
-	return dynamicLimit(q.alpha, m.activeFree(&q.active, m.lossy.congestion[queue], free))
+// limit returns how much an egress queue may hold while so many bytes of the lossy pool are free.
+func (q *lossyQueue) limit(free int64) int64 {
+	return dynamicLimit(q.alpha, q.active.share(free))
 }
 
 // SetTime says what time it is, in ns. Only Config.Active needs it, before each call for a frame.
 func (m *Manager) SetTime(now int64) { m.now = now }
 
-// measure ends the interval of a queue that holds so many bytes, where its time is over.
+// measure ends the interval of a queue that holds so many bytes, where its time is over. An end that comes an interval
+// late says nothing.
 func (m *Manager) measure(a *activity, held, speed int64) {
-	elapsed := m.now - a.began
-	if !m.active || elapsed < activeInterval {
+	if a == nil || m.now-a.began < activeInterval {
 		return
 	}
+	elapsed := m.now - a.began
 	a.rate = 1
-	if speed > 0 && held > congestedBytes && a.left > activeSample {
+	if speed > 0 && elapsed < 2*activeInterval && held > congestedBytes && a.left > activeSample {
 		a.rate = min(1, float64(a.left)*8e9/(float64(elapsed)*float64(speed)))
 	}
 	a.left, a.began = 0, m.now
 }
 
 func (m *Manager) measureLossless(q *queue) {
-	m.measure(&q.active, q.used.total(), q.port.config.Speed)
+	m.measure(q.active, q.used.total(), q.port.config.Speed)
+}
+
+// restore returns a function that undoes what is measured until then.
+func (a *activity) restore() func() {
+	if a == nil {
+		return func() {}
+	}
+	was := *a
+	return func() { *a = was }
 }
 
 // move counts bytes that came into a queue of which it holds so many now, or left it (negative).
-func (m *Manager) move(a *activity, congestion *int64, bytes, held int64) {
-	if !m.active {
+func (a *activity) move(bytes, held int64) {
+	if a == nil {
 		return
 	}
 	a.left += max(0, -bytes)
 	counted := min(held, congestedBytes)
-	*congestion += counted - a.counted
+	*a.congestion += counted - a.counted
 	a.counted = counted
 }
 
 // restartActive begins all measurements anew.
 func (m *Manager) restartActive() {
-	m.lossless.congestion, m.lossy.congestion = [Priorities]int64{}, [Priorities]int64{}
+	var lossless, lossy [Priorities]int64 // congestion
+	begin := func(congestion *int64, held int64) *activity {
+		if !m.config.Active {
+			return nil
+		}
+		a := &activity{congestion: congestion, rate: 1, began: m.now}
+		a.move(0, held)
+		return a
+	}
 	for _, p := range m.ports {
 		if p == nil {
 			continue
 		}
 		for k := range p.ingress {
 			in, out := &p.ingress[k], &p.egress[k]
-			in.active, out.active = activity{rate: 1, began: m.now}, activity{rate: 1, began: m.now}
-			m.move(&in.active, &m.lossless.congestion[k], 0, in.used.total())
-			m.move(&out.active, &m.lossy.congestion[k], 0, out.used.now)
+			in.active, out.active = begin(&lossless[k], in.used.total()), begin(&lossy[k], out.used.now)
 		}
 	}
 }

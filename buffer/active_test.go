@@ -178,7 +178,47 @@ func TestActiveThresholdsCountAfterAChange(t *testing.T) {
 	mustAdmit(t, m, 1, pgA, 20_000, Accept)
 	m.Release(1, pgA, 20_000)
 	wantEmpty(t, m, w)
-	if got := m.lossless.congestion[pgA]; got != 0 {
+	if got := *m.ports[1].ingress[pgA].active.congestion; got != 0 {
 		t.Errorf("congestion %d in an empty buffer", got)
+	}
+}
+
+// An interval that ends too late says nothing, whatever left in it: the queue has all of its threshold.
+func TestActiveThresholdsMeasureNoLongInterval(t *testing.T) {
+	for end, want := range map[int64]int64{2*activeInterval - 1: 17_000, 2 * activeInterval: 85_000} {
+		m, _ := activeTable(t)
+		mustAdmit(t, m, 0, pgA, 40_000, Accept)
+		m.Release(0, pgA, 5000) // 20 % of 25,000
+		m.SetTime(end)
+		if m.Resume(); m.WouldExceedThreshold(0, pgA, 0) || m.thresholdOf(0) != want {
+			t.Errorf("T is %d where the interval ends at %d ns, want %d", m.thresholdOf(0), end, want)
+		}
+	}
+}
+
+// Trace and TraceLossy say what Admit and AdmitLossy do when the interval is over, and leave the measurement to them.
+func TestTraceMeasures(t *testing.T) {
+	m, _ := activeTable(t)
+	mustAdmit(t, m, 0, pgA, 40_000, Accept)
+	m.Release(0, pgA, 5000) // 40 % of 12,500
+	if !m.AdmitLossy(0, 1, 40_000) {
+		t.Fatal("the lossy frame is dropped")
+	}
+	m.ReleaseLossy(0, 1, 5000)
+	m.SetTime(activeInterval)
+	for range 2 {
+		if got := m.Trace(0, pgA, 100); got.Verdict != DropHeadroom || got.Queue.Threshold != 34_000 {
+			t.Errorf("Trace says %v at a threshold of %d", got.Verdict, got.Queue.Threshold)
+		}
+		if got := m.TraceLossy(0, 1, 100, 0); got.Accepted || got.Queue.Threshold != 34_000 {
+			t.Errorf("TraceLossy accepts %v at a threshold of %d", got.Accepted, got.Queue.Threshold)
+		}
+	}
+	if got := m.thresholdOf(0); got != 85_000 {
+		t.Errorf("T is %d after a trace", got)
+	}
+	mustAdmit(t, m, 0, pgA, 100, DropHeadroom)
+	if m.AdmitLossy(0, 1, 100) {
+		t.Error("the lossy frame is admitted")
 	}
 }

@@ -59,7 +59,7 @@ func (m *Manager) Admit(port int, prio uint8, n int) Verdict {
 		p.charged[prio] += size
 		q.used.add(where)
 		m.lossless.used.add(where)
-		m.move(&q.active, &m.lossless.congestion[q.id.Queue], size, q.used.total())
+		q.active.move(size, q.used.total())
 	}
 	if v == Wait && q.waiting == 0 {
 		q.count.Waited++

@@ -186,7 +186,6 @@ func (m *Manager) Commit(next *Plan) {
 	m.config, m.configs = next.config, next.ports
 	m.ringHold, m.threshold = next.config.RingHold, next.threshold
 	m.policy, m.dynamic = next.config.policy(), next.config.Headroom.Dynamic
-	m.active = next.config.Active
 	m.lossless.size, m.lossless.limit = next.lossless, next.limit
 	m.lossy.size = next.lossy
 	for number := range next.planned {

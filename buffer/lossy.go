@@ -9,15 +9,15 @@ func (m *Manager) AdmitLossy(port int, queue uint8, n int) bool {
 		return false
 	}
 	size := m.Charge(n)
-	m.measure(&q.active, q.used.now, m.ports[port].config.Speed)
-	if !m.fitsLossy(q, queue, size, m.lossyFree()) {
+	m.measure(q.active, q.used.now, m.ports[port].config.Speed)
+	if !q.fits(size, m.lossyFree()) {
 		q.count.Dropped++
 		return false
 	}
 	q.count.Admitted++
 	q.used.add(size)
 	m.lossy.used.add(size)
-	m.move(&q.active, &m.lossy.congestion[queue], size, q.used.now)
+	q.active.move(size, q.used.now)
 	return true
 }
 
@@ -32,8 +32,8 @@ func (m *Manager) lossyQueue(port int, queue uint8) *lossyQueue {
 
 func (m *Manager) lossyFree() int64 { return m.lossy.size - m.lossy.used.now }
 
-func (m *Manager) fitsLossy(q *lossyQueue, queue uint8, size, free int64) bool {
-	return size <= free && q.used.now+size <= m.limitLossy(q, queue, free)
+func (q *lossyQueue) fits(size, free int64) bool {
+	return size <= free && q.used.now+size <= q.limit(free)
 }
 
 // ReleaseLossy gives back a lossy frame that left an egress queue. Port, queue and n are those of its AdmitLossy.
@@ -45,10 +45,10 @@ func (m *Manager) ReleaseLossy(port int, queue uint8, n int) {
 		return
 	}
 	q := &p.egress[queue]
-	m.measure(&q.active, q.used.now, p.config.Speed)
+	m.measure(q.active, q.used.now, p.config.Speed)
 	q.used.add(-size)
 	m.lossy.used.add(-size)
-	m.move(&q.active, &m.lossy.congestion[queue], -size, q.used.now)
+	q.active.move(-size, q.used.now)
 }
 
 // A LossyTraceResult is what AdmitLossy would do with a frame now. Sizes are in bytes, of whole cells.
@@ -65,9 +65,11 @@ func (m *Manager) TraceLossy(port int, queue uint8, n int, taken int64) LossyTra
 	if q == nil {
 		return LossyTraceResult{}
 	}
+	defer q.active.restore()()
+	m.measure(q.active, q.used.now, m.ports[port].config.Speed)
 	size := m.Charge(n)
-	l := LossyTraceResult{Size: size, Queue: m.snapshotLossy(q, queue), Free: m.lossyFree() - taken}
-	l.Queue.Threshold = m.limitLossy(q, queue, l.Free)
-	l.Accepted = m.fitsLossy(q, queue, size, l.Free)
+	l := LossyTraceResult{Size: size, Queue: m.snapshotLossy(q), Free: m.lossyFree() - taken}
+	l.Queue.Threshold = q.limit(l.Free)
+	l.Accepted = q.fits(size, l.Free)
 	return l
 }

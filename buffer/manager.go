@@ -23,7 +23,6 @@ type Manager struct {
 	threshold Threshold // where a queue turns OFF
 	policy    Threshold // T
 	dynamic   bool      // HeadroomSharing.Dynamic
-	active    bool      // Config.Active
 	now       int64     // ns, of SetTime
 	lossless  losslessPool
 	lossy     lossyPool
@@ -37,14 +36,11 @@ type losslessPool struct {
 	size  int64        // bytes, whole cells
 	limit segmentBytes // Σφ, B_s, and the headroom segment
 	used  segments
-	// congestion is what the queues of each number hold, each up to congestedBytes (Config.Active).
-	congestion [Priorities]int64
 }
 
 type lossyPool struct {
-	size       int64 // bytes, whole cells
-	used       gauge
-	congestion [Priorities]int64
+	size int64 // bytes, whole cells
+	used gauge
 }
 
 // A port's queues outlive their configuration for as long as they hold bytes.
@@ -74,14 +70,14 @@ type queue struct {
 	used     segments
 	count    Counters
 	port     *port
-	active   activity
+	active   *activity
 }
 
 type lossyQueue struct {
 	alpha  float64
 	used   gauge
 	count  LossyCounters
-	active activity
+	active *activity
 }
 
 // New returns a Manager without ports. Its errors wrap ErrConfig.

@@ -17,7 +17,7 @@ func (m *Manager) Release(port int, prio uint8, n int) {
 	back := q.used.splitRelease(size)
 	q.used.sub(back)
 	m.lossless.used.sub(back)
-	m.move(&q.active, &m.lossless.congestion[q.id.Queue], -size, q.used.total())
+	q.active.move(-size, q.used.total())
 	if m.dynamic {
 		p.used.sub(back)
 	}

@@ -193,13 +193,13 @@ func (m *Manager) snapshotPort(p *port, s *PortSnapshot) {
 	}
 	for k := range p.ingress {
 		s.Ingress[k] = m.snapshotQueue(&p.ingress[k])
-		s.Egress[k] = m.snapshotLossy(&p.egress[k], uint8(k))
+		s.Egress[k] = m.snapshotLossy(&p.egress[k])
 	}
 }
 
-func (m *Manager) snapshotLossy(q *lossyQueue, queue uint8) LossySnapshot {
+func (m *Manager) snapshotLossy(q *lossyQueue) LossySnapshot {
 	return LossySnapshot{
-		Alpha: q.alpha, Threshold: m.limitLossy(q, queue, m.lossyFree()),
+		Alpha: q.alpha, Threshold: q.limit(m.lossyFree()),
 		Used: q.used.level(), LossyCounters: q.count,
 	}
 }

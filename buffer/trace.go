@@ -16,6 +16,8 @@ func (m *Manager) Trace(port int, prio uint8, n int) TraceResult {
 	if q == nil {
 		return TraceResult{Verdict: NoQueue}
 	}
+	defer q.active.restore()()
+	m.measureLossless(q)
 	size := m.Charge(n)
 	where, v := m.chooseSegment(q, size)
 	return TraceResult{Verdict: v, Size: size, Private: where.private, Shared: where.shared, Headroom: where.headroom,
