@@ -22,6 +22,9 @@ type exit struct{ status int }
 
 func (e exit) Error() string { return fmt.Sprintf("exit status %d", e.status) }
 
+// taggedCommands are those of a build with tags alone.
+var taggedCommands []*cobra.Command
+
 func rootCommand() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "pfcswitch",
@@ -36,7 +39,8 @@ func rootCommand() *cobra.Command {
 	root.AddCommand(runCommand(), nicCommand(), checkCommand(), applyCommand(), showCommand(), clearCommand(),
 		demoCommand(), sendCommand(), sinkCommand(), captureCommand(), webCommand(), explainCommand(),
 		linkcheckCommand(), doctorCommand(), schemaCommand(), importCommand(), labCommand(), simCommand(),
-		healthCommand(), eventsCommand(), topCommand(), versionCommand(), manCommand())
+		healthCommand(), eventsCommand(), topCommand(), versionCommand())
+	root.AddCommand(taggedCommands...)
 	completeNouns(root)
 	speakPlainly(root)
 	return root

@@ -1,3 +1,5 @@
+//go:build man
+
 package main
 
 import (
@@ -7,7 +9,9 @@ import (
 	"pfcswitch/cmd/internal/api"
 )
 
-// manCommand is for those who make packages.
+// The command man is for those who make packages. Its libraries are not in the program that they install.
+func init() { taggedCommands = append(taggedCommands, manCommand()) }
+
 func manCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:    "man FOLDER",

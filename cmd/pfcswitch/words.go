@@ -19,7 +19,7 @@ var groups = []struct {
 	{"What it does:", []string{"show", "top", "events", "web", "clear"}},
 	{"When something is wrong:", []string{"doctor", "linkcheck", "explain", "capture"}},
 	{"Demos, labs, traffic:", []string{"demo", "lab", "sim", "send", "sink"}},
-	{"This program:", []string{"version", "help", "completion", "man"}},
+	{"This program:", []string{"version", "help", "completion"}},
 }
 
 // speakPlainly puts the commands below headings, and replaces the parser's own words about flags.

@@ -3,7 +3,7 @@
 #
 #   scripts/package/build.sh FOLDER
 #
-# The version is the newest of CHANGELOG.md; where the commit has not its tag, date and hash of the commit follow.
+# The version is the newest of CHANGELOG.md; where the commit has not its tag, time and hash of the commit follow.
 set -euo pipefail
 output=$(mkdir -p "${1:?write build.sh FOLDER}" && cd "$1" && pwd)
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
@@ -18,9 +18,11 @@ newest=$version
 date=$(date -u +%Y-%m-%d)
 if commit=$(git rev-parse --short=8 HEAD 2>/dev/null); then # not in the source of a release without its history
   date=$(git log -1 --format=%cs)
-  [[ $(git tag --points-at HEAD) == *"v$version"* ]] || version+=+${date//-/}.$commit
+  git tag --points-at HEAD | grep -qxF "v$version" ||
+    version+=+$(TZ=UTC git log -1 --format=%cd --date=format-local:%Y%m%d%H%M%S).$commit
 fi
 SOURCE_DATE_EPOCH=$(date -ud "$date" +%s)
+architecture=$(dpkg --print-architecture)
 export SOURCE_DATE_EPOCH # of the man pages and the archive: the same source makes the same package
 
 program=$tree/usr/bin/pfcswitch
@@ -32,7 +34,8 @@ install -D -m 644 -t "$tree/usr/lib/systemd/system" scripts/systemd/pfcswitch@.s
 install -D -m 644 scripts/package/lintian-overrides "$tree/usr/share/lintian/overrides/pfcswitch"
 install -m 644 scripts/package/copyright "$docs/copyright"
 
-"$program" man "$man"
+go build -tags man -ldflags="-X pfcswitch/cmd/internal/api.release=v$version" -o "$work/man" ./cmd/pfcswitch
+"$work/man" man "$man"
 gzip -9n "$man"/*
 complete() { install -D -m 644 <("$program" completion "$1") "$tree/usr/share/$2"; }
 complete bash bash-completion/completions/pfcswitch
@@ -44,8 +47,8 @@ debian_changelog() {
   local today=
   [[ $version == "$newest" ]] || today="$version $date"
   awk -v today="$today" -v by="$(sed -n 's/^maintainer: //p' scripts/package/nfpm.yaml)" '
-    function signed(  text) {
-      if (day) { ("date -uRd " day) | getline text; printf "\n -- %s  %s\n\n", by, text }
+    function signed(  command, text) {
+      if (day) { command = "date -uRd " day; command | getline text; close(command); printf "\n -- %s  %s\n\n", by, text }
     }
     /^## / {
       signed(); gsub(/[][]/, ""); name = $2; day = $4
@@ -59,13 +62,17 @@ debian_changelog() {
 debian_changelog | gzip -9n >"$docs/changelog.gz"
 
 # The licences of what the program is linked of ask for their texts to come with it.
-go list -deps -f '{{with .Module}}{{if not .Main}}{{.Path}} {{.Version}} {{.Dir}}{{end}}{{end}}' ./cmd/pfcswitch | sort -u |
-  while read -r path of folder; do
-    printf '\n== %s %s\n\n' "$path" "$of"
-    cat "$folder"/{LICENSE,License,COPYING,NOTICE}* 2>/dev/null || true # most have one of these
-  done | gzip -9n >"$docs/third-party-notices.gz"
+{
+  printf '== Go %s\n\n' "$(go env GOVERSION)"
+  cat "$(go env GOROOT)/LICENSE"
+  go list -deps -f '{{with .Module}}{{if not .Main}}{{.Path}} {{.Version}} {{.Dir}}{{end}}{{end}}' ./cmd/pfcswitch | sort -u |
+    while read -r path of folder; do
+      printf '\n== %s %s\n\n' "$path" "$of"
+      cat "$folder"/{LICENSE,License,COPYING,NOTICE}* 2>/dev/null || true # most have one of these
+    done
+} | gzip -9n >"$docs/third-party-notices.gz"
 
 nfpm=$(go -C scripts/package tool -n nfpm)
-VERSION=$version ARCH=$(go env GOARCH) TREE=$tree "$nfpm" package --config scripts/package/nfpm.yaml --packager deb \
+VERSION=$version ARCH=$architecture TREE=$tree "$nfpm" package --config scripts/package/nfpm.yaml --packager deb \
   --target "$output" >"$work/nfpm.log" || { cat "$work/nfpm.log" >&2; exit 1; }
-echo "$output/pfcswitch_${version}_$(go env GOARCH).deb"
+echo "$output/pfcswitch_${version}_$architecture.deb"

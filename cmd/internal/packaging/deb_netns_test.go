@@ -30,7 +30,8 @@ chroot "$DIR/root" /bin/sh -ec '
   say dpkg -i /packages/old.deb
   pfcswitch version
   echo "name: mine" >/etc/pfcswitch/mine.yaml
-  mkdir -p /var/lib/private/pfcswitch /etc/systemd/system/multi-user.target.wants
+  mkdir -p /var/lib/private/pfcswitch /var/lib/pfcswitch /run/pfcswitch /etc/systemd/system/multi-user.target.wants
+  touch /var/lib/pfcswitch/capture /run/pfcswitch/by-hand.sock
   ln -s /usr/lib/systemd/system/pfcswitch@.service /etc/systemd/system/multi-user.target.wants/pfcswitch@mine.service
   say dpkg -i /packages/new.deb
   dpkg-query -W -f "now \${Version}\n" pfcswitch
@@ -40,7 +41,8 @@ chroot "$DIR/root" /bin/sh -ec '
   ls -d /usr/bin/pfcswitch /etc/pfcswitch/mine.yaml /var/lib/private/pfcswitch 2>/dev/null || true
   say dpkg -P pfcswitch
   while read -r file; do [ -d "$file" ] || [ ! -e "$file" ] || echo "left: $file"; done <files
-  ls -d /var/lib/private/pfcswitch /etc/systemd/system/multi-user.target.wants/pfcswitch@* 2>/dev/null || true
+  ls -d /var/lib/private/pfcswitch /var/lib/pfcswitch /run/pfcswitch/* \
+    /etc/systemd/system/multi-user.target.wants/pfcswitch@* 2>/dev/null || true
 '
 `
 
@@ -98,8 +100,8 @@ func TestDebianPackage(t *testing.T) {
 			!strings.Contains(steps[3], kept+"/var/lib/private/pfcswitch\n") || strings.Contains(steps[3], "/usr/bin") {
 			t.Errorf("upgraded and removed:\n%s%s", steps[2], steps[3])
 		}
-		if strings.Contains(steps[4], "left: ") || strings.Contains(steps[4], "/var/lib/private") ||
-			strings.Contains(steps[4], "wants/") {
+		if strings.Contains(steps[4], "left: ") || strings.Contains(steps[4], "/var/lib/") ||
+			strings.Contains(steps[4], "wants/") || !strings.Contains(steps[4], "/run/pfcswitch/by-hand.sock\n") {
 			t.Errorf("purged:\n%s", steps[4])
 		}
 		t.Logf("%s", steps)
