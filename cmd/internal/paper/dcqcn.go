@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"pfcswitch/buffer"
 	"pfcswitch/cmd/internal/simulation"
 	"pfcswitch/dataplane"
 )
@@ -62,9 +63,8 @@ links:
 traffic: {all: {from: [h1, h2, h3, h4], to: h5, priority: %d, cc: %q, duration: %v}}
 `, settings, priority, cc, controlTime), simulation.Options{Seed: seed, LookEvery: controlLook,
 		Look: func(at time.Duration, s func(string) *dataplane.Snapshot) {
-			if b := &s("s2").Buffer; at <= controlTime {
-				found.waiting = append(found.waiting,
-					float64(b.Lossless.Used.Shared.Now+b.Lossy.Used.Shared.Now)/1000)
+			if at <= controlTime {
+				found.waiting = append(found.waiting, waiting(&s("s2").Buffer))
 			}
 		}})
 	if err != nil {
@@ -83,6 +83,12 @@ traffic: {all: {from: [h1, h2, h3, h4], to: h5, priority: %d, cc: %q, duration: 
 		found.xoffs += p.Xoff
 	}
 	return found, nil
+}
+
+// waiting returns how many kB wait in a switch.
+func waiting(b *buffer.Snapshot) float64 {
+	u := &b.Lossless.Used
+	return float64(u.Private.Now+u.Shared.Now+u.Headroom.Now+b.Lossy.Used.Shared.Now) / 1000
 }
 
 func runCongestionControl(ctx context.Context, o Options, result *Result) error {

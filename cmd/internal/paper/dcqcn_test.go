@@ -1,6 +1,10 @@
 package paper
 
-import "testing"
+import (
+	"testing"
+
+	"pfcswitch/buffer"
+)
 
 // PFC alone gives the near sender as much as the three far ones together; DCQCN gives all the same within a quarter and
 // hardly pauses; without PFC frames are lost.
@@ -25,5 +29,17 @@ func TestCongestionControl(t *testing.T) {
 	}
 	if cc := found[controlCase{dcqcn: true}]; 10*cc.lost > found[controlCase{}].lost {
 		t.Errorf("DCQCN alone loses %d, neither %d", cc.lost, found[controlCase{}].lost)
+	}
+}
+
+// What waits in a switch is what all segments of both pools hold.
+func TestWaiting(t *testing.T) {
+	var b buffer.Snapshot
+	for i, l := range []*buffer.Level{&b.Lossless.Used.Private, &b.Lossless.Used.Shared, &b.Lossless.Used.Headroom,
+		&b.Lossy.Used.Shared} {
+		l.Now = 1000 << i
+	}
+	if got := waiting(&b); got != 15 {
+		t.Errorf("%v kB wait, want 15", got)
 	}
 }
