@@ -72,7 +72,7 @@ type Daemon struct {
 	noAssist     error          // why not
 	pins         assist.Pins    // what outlives a killed switch
 	headroomKick chan struct{}  // wakes runHeadroom
-	background   sync.WaitGroup // runHeadroom, runNotify
+	background   sync.WaitGroup // runHeadroom, runNotify, followHangups
 	mtus         guardedMTUs
 	checking     sync.Mutex // one check of a headroom at a time
 

@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"os"
+	"os/signal"
+	"slices"
 	"sync"
 
 	"pfcswitch/cmd/internal/config"
@@ -15,6 +18,8 @@ type Guest struct {
 	File   string // of the configuration, which SIGHUP puts in force again; empty: none
 	Netns  string // where the switch is at home; see NewIn
 	Log    *slog.Logger
+
+	hangups chan os.Signal // nil without a file
 }
 
 // startsAtOnce is how many switches start at the same time: a start mostly waits for locks of the kernel.
@@ -23,6 +28,12 @@ const startsAtOnce = 4
 // Host runs switches in this process until ctx ends, and returns their errors. A switch that cannot start, or ends,
 // does not end the others: failed is called with its error.
 func Host(ctx context.Context, guests []Guest, failed func(g *Guest, err error)) error {
+	for i := range guests {
+		if g := &guests[i]; g.File != "" {
+			g.hangups = notifyHangups() // before the start, whose configuration may be an old one already
+			defer signal.Stop(g.hangups)
+		}
+	}
 	refused := SetNice(leastNice(guests))
 	errs := make([]error, len(guests))
 	report := func(i int, err error) {
@@ -30,7 +41,7 @@ func Host(ctx context.Context, guests []Guest, failed func(g *Guest, err error))
 			failed(&guests[i], err)
 		}
 	}
-	switches := startAll(guests, report)
+	switches := startAll(ctx, guests, report)
 	var running []*Daemon
 	for _, d := range switches {
 		if d == nil {
@@ -44,11 +55,25 @@ func Host(ctx context.Context, guests []Guest, failed func(g *Guest, err error))
 	if len(running) > 0 {
 		confine(running)
 	}
-	var serving sync.WaitGroup
+	var serving, settling sync.WaitGroup
+	settling.Add(len(running))
 	for i, d := range switches {
 		if d != nil {
-			serving.Go(func() { report(i, d.serveGuest(ctx, &guests[i])) })
+			switches[i] = nil // until it is ready
+			serving.Go(func() {
+				settled := sync.OnceFunc(settling.Done)
+				defer settled()
+				report(i, d.serveGuest(ctx, &guests[i], func() {
+					d.background.Add(1)
+					switches[i] = d
+					settled()
+				}))
+			})
 		}
+	}
+	settling.Wait()
+	if ready := slices.DeleteFunc(switches, func(d *Daemon) bool { return d == nil }); len(ready) > 0 {
+		runNotify(ctx, ready)
 	}
 	serving.Wait()
 	return errors.Join(errs...)
@@ -63,13 +88,16 @@ func leastNice(guests []Guest) int {
 	return least
 }
 
-// startAll starts the switches, and reports those that cannot start, for which it returns nil.
-func startAll(guests []Guest, report func(i int, err error)) []*Daemon {
+// startAll starts the switches until ctx ends, and reports those that cannot start, for which it returns nil.
+func startAll(ctx context.Context, guests []Guest, report func(i int, err error)) []*Daemon {
 	switches := make([]*Daemon, len(guests))
 	turns := make(chan struct{}, startsAtOnce)
 	var starting sync.WaitGroup
 	for i := range guests {
 		turns <- struct{}{}
+		if ctx.Err() != nil {
+			break
+		}
 		starting.Go(func() {
 			g := &guests[i]
 			d, err := NewIn(g.Netns, g.Config, g.Log)
@@ -82,11 +110,11 @@ func startAll(guests []Guest, report func(i int, err error)) []*Daemon {
 	return switches
 }
 
-func (d *Daemon) serveGuest(ctx context.Context, g *Guest) error {
+func (d *Daemon) serveGuest(ctx context.Context, g *Guest, ready func()) error {
 	ctx, cancel := context.WithCancel(ctx)
-	defer cancel() // ends what ReloadOnHangup has begun
+	defer cancel() // ends what followHangups has begun
 	if g.File != "" {
-		d.ReloadOnHangup(ctx, g.File)
+		d.followHangups(ctx, g.hangups, g.File)
 	}
-	return errors.Join(d.Serve(ctx), d.Close())
+	return errors.Join(d.serve(ctx, ready), d.Close())
 }

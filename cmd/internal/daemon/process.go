@@ -125,10 +125,13 @@ func (d *Daemon) notify(state string) {
 	}
 }
 
-// runNotify tells systemd that the switch is ready: the configuration is in force and existing interfaces are ports.
-// Then it feeds systemd's watchdog while every worker makes progress.
-func (d *Daemon) runNotify(ctx context.Context) {
-	defer d.background.Done()
+// runNotify tells systemd that the switches are ready: the configurations are in force and existing interfaces are
+// ports. Then it feeds systemd's watchdog while every worker of every switch makes progress.
+func runNotify(ctx context.Context, switches []*Daemon) {
+	for _, d := range switches {
+		defer d.background.Done()
+	}
+	d := switches[0] // speaks for the process
 	d.notify(daemon.SdNotifyReady)
 	defer d.notify(daemon.SdNotifyStopping)
 	every, err := daemon.SdWatchdogEnabled(false)
@@ -143,12 +146,12 @@ func (d *Daemon) runNotify(ctx context.Context) {
 	defer look.Stop()
 	for {
 		bounded, cancel := context.WithTimeout(ctx, every/3)
-		err := d.runner.Alive(bounded) // every worker has done a round
+		hung, err := firstHung(bounded, switches)
 		cancel()
 		if err == nil {
 			d.notify(daemon.SdNotifyWatchdog)
 		} else if ctx.Err() == nil {
-			d.log.Error("the switch hangs, and systemd's watchdog is not fed", "error", err)
+			hung.log.Error("the switch hangs, and systemd's watchdog is not fed", "error", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -156,4 +159,14 @@ func (d *Daemon) runNotify(ctx context.Context) {
 		case <-look.C:
 		}
 	}
+}
+
+// firstHung returns a switch of which a worker has not done a round when ctx ends.
+func firstHung(ctx context.Context, switches []*Daemon) (*Daemon, error) {
+	for _, d := range switches {
+		if err := d.runner.Alive(ctx); err != nil {
+			return d, err
+		}
+	}
+	return nil, nil
 }

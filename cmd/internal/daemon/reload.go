@@ -14,8 +14,17 @@ import (
 // ReloadOnHangup puts a configuration file in force at each SIGHUP until ctx ends. On an error the configuration of
 // before stays. The log and the events say what came of it, since a signal cannot.
 func (d *Daemon) ReloadOnHangup(ctx context.Context, file string) {
+	d.followHangups(ctx, notifyHangups(), file)
+}
+
+// notifyHangups returns a channel of SIGHUP, which keeps the signal from ending the process.
+func notifyHangups() chan os.Signal {
 	hangups := make(chan os.Signal, 1)
 	signal.Notify(hangups, syscall.SIGHUP)
+	return hangups
+}
+
+func (d *Daemon) followHangups(ctx context.Context, hangups chan os.Signal, file string) {
 	d.background.Go(func() {
 		defer signal.Stop(hangups)
 		for {

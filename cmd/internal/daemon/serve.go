@@ -17,7 +17,10 @@ import (
 )
 
 // Serve runs the switch until ctx ends: ports, control socket, metrics, page.
-func (d *Daemon) Serve(ctx context.Context) error {
+func (d *Daemon) Serve(ctx context.Context) error { return d.serve(ctx, func() {}) }
+
+// serve is Serve, and calls ready when nothing can keep the switch from running any more.
+func (d *Daemon) serve(ctx context.Context, ready func()) error {
 	d.log.Info("control socket", "path", d.controlListener.Addr().String())
 	answers := api.NewServer(d.Source(), d.started, d.startedAt)
 	control := web.NewLocalServer(answers, d.log)
@@ -35,8 +38,7 @@ func (d *Daemon) Serve(ctx context.Context) error {
 		}
 		defer end()
 	}
-	d.background.Add(1)
-	go d.runNotify(ctx)
+	ready()
 	d.Run(ctx)
 	return nil
 }
@@ -70,7 +72,7 @@ func (d *Daemon) openListeners(c *config.Config) error {
 		return err
 	}
 	if c.Metrics.Listen == "" {
-		return nil
+		return port.InNetns(d.netns, func() error { return nil }) // a wrong name is said now, not by each port
 	}
 	warnings, err := CheckFiles(c)
 	if err != nil {
@@ -79,14 +81,15 @@ func (d *Daemon) openListeners(c *config.Config) error {
 	for _, w := range warnings {
 		d.log.Warn(w.String())
 	}
-	err = port.InNetns(d.netns, func() (err error) {
-		d.metricsListener, err = net.Listen("tcp", c.Metrics.Listen)
-		return err
+	var taken error
+	err = port.InNetns(d.netns, func() error {
+		d.metricsListener, taken = net.Listen("tcp", c.Metrics.Listen)
+		return nil
 	})
-	if err != nil {
-		return c.Errorf("metrics.listen", "%v: take another address, or write off", err)
+	if taken != nil {
+		return c.Errorf("metrics.listen", "%v: take another address, or write off", taken)
 	}
-	return nil
+	return err
 }
 
 // CheckFiles checks the files that a configuration names, and warns of settings that are probably not meant.
