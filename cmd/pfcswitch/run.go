@@ -65,7 +65,7 @@ func chooseGuests(ctx context.Context, files, namespaces, ports []string, metric
 	}
 	var guests []daemon.Guest
 	for i, file := range files {
-		cfg, err := chooseConfig(ctx, file, ports, metrics)
+		cfg, err := chooseConfig(ctx, file, ports, metrics, len(files) > 1)
 		if err != nil {
 			return nil, err
 		}
@@ -74,14 +74,27 @@ func chooseGuests(ctx context.Context, files, namespaces, ports []string, metric
 			g.Log = log.With("switch", cfg.Name)
 		}
 		if len(namespaces) > 0 {
-			g.Netns = namespaces[i]
+			if g.Netns, err = config.ReadNetns(namespaces[i]); err != nil {
+				return nil, fmt.Errorf("--netns %q: %w", namespaces[i], err)
+			}
+		}
+		for _, other := range guests {
+			switch {
+			case other.Config.API.Socket == cfg.API.Socket:
+				return nil, fmt.Errorf("%s and %s have the same control socket, %s: give each a name of its own",
+					other.File, file, cfg.API.Socket)
+			case metrics != "" && cfg.Metrics.Listen != "" && other.Netns == g.Netns:
+				return nil, fmt.Errorf("--metrics %s: %s and %s are in the same network namespace: write "+
+					"metrics.listen into each file", metrics, other.File, file)
+			}
 		}
 		guests = append(guests, g)
 	}
 	return guests, nil
 }
 
-func chooseConfig(ctx context.Context, file string, ports []string, metrics string) (*config.Config, error) {
+func chooseConfig(ctx context.Context, file string, ports []string, metrics string, several bool) (*config.Config,
+	error) {
 	var cfg *config.Config
 	var warnings []config.Warning
 	var err error
@@ -104,6 +117,9 @@ func chooseConfig(ctx context.Context, file string, ports []string, metrics stri
 		}
 	}
 	for _, w := range warnings {
+		if several {
+			fmt.Fprintf(os.Stderr, "%s: ", cfg.Name)
+		}
 		fmt.Fprintln(os.Stderr, "warning:", w)
 	}
 	return cfg, err

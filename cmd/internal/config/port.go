@@ -200,6 +200,9 @@ var portName = textual(nameForm, "cannot name a port: "+nameRule,
 // maxMTU is the largest that Linux gives an interface.
 const maxMTU = 65535
 
+// ReadNetns reads a network namespace of the command line, as the key netns of a port has it.
+func ReadNetns(text string) (string, error) { return namespace.read(text) }
+
 // In returns the configuration with every port that names no network namespace in this one.
 func (c *Config) In(netns string) *Config {
 	in := *c

@@ -204,9 +204,9 @@ func (im *importer) each(table string, numbered bool, use func(p *port, number i
 		if strings.EqualFold(r.at.Key, "global") { // it stands for all ports
 			continue
 		}
-		key, here := im.onThisCard(r.at.Key)
-		if numbered && !here {
-			im.leaveRow(r, "it is a queue of another card of the chassis")
+		key, elsewhere := im.onThisCard(r.at.Key)
+		if numbered && elsewhere != "" {
+			im.leaveRow(r, "%s", elsewhere)
 			continue
 		}
 		names, span, found := strings.Cut(key, "|")
@@ -238,20 +238,23 @@ func (im *importer) each(table string, numbered bool, use func(p *port, number i
 	}
 }
 
-// onThisCard cuts host and ASIC off a key of a chassis, such as "card1|asic0|Ethernet0|3", and reports whether they are
-// those of DEVICE_METADATA. Other keys have neither, and are of this card.
-func (im *importer) onThisCard(key string) (rest string, here bool) {
+// onThisCard cuts host and ASIC off a key of a chassis, such as "card1|asic0|Ethernet0|3", and says why they are
+// not those of DEVICE_METADATA: empty where they are. Other keys have neither, and are of this card.
+func (im *importer) onThisCard(key string) (rest, elsewhere string) {
 	parts := strings.SplitN(key, "|", 3)
 	if len(parts) < 3 || !strings.Contains(parts[2], "|") {
-		return key, true
+		return key, ""
 	}
 	localhost := im.db.table("DEVICE_METADATA").row("localhost")
 	for i, name := range []string{"hostname", "asic_name"} {
-		if f := localhost.get(name); f == nil || !strings.EqualFold(f.text, parts[i]) {
-			return key, false
+		switch f := localhost.get(name); {
+		case f == nil:
+			elsewhere = "DEVICE_METADATA does not say which card this is"
+		case !strings.EqualFold(f.text, parts[i]):
+			return key, "it is a queue of another card of the chassis"
 		}
 	}
-	return parts[2], true
+	return parts[2], elsewhere
 }
 
 // numbers reads "3" or "3-4". Nothing is 0.

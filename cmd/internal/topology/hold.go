@@ -108,7 +108,11 @@ func hold(ctx context.Context, file, part string, inProcess bool, lock *os.File)
 	}
 	for i, d := range k.daemons {
 		if i == 0 || !k.state.InProcess { // else it is the process of the first one
-			go d.runWatch(ctx)
+			what := d.node + " has"
+			if k.state.InProcess {
+				what = "all switches have"
+			}
+			go d.runWatch(ctx, what)
 		}
 	}
 	return k, nil
@@ -142,13 +146,13 @@ func removeState(path string) error {
 	return errors.Join(errs...)
 }
 
-// runWatch logs why a switch ended unexpectedly.
-func (d *daemon) runWatch(ctx context.Context) {
+// runWatch logs why a switch ended unexpectedly, or all of a process: what names them.
+func (d *daemon) runWatch(ctx context.Context, what string) {
 	select {
 	case <-ctx.Done():
 	case <-d.process.Ended():
 		if ctx.Err() == nil {
-			log.Printf("%s has ended: %v", d.node, d.process.Wait())
+			log.Printf("%s ended: %v", what, d.process.Wait())
 		}
 	}
 }

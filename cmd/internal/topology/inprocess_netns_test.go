@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+	"time"
 
 	"pfcswitch/cmd/internal/api"
 	"pfcswitch/cmd/internal/config"
@@ -98,6 +99,11 @@ func oneCannotStart(r *rig) {
 	said, err := cmd.StdoutPipe()
 	must(r.t, err)
 	must(r.t, cmd.Start())
+	r.t.Cleanup(func() {
+		_ = cmd.Process.Kill() // where the test ended early
+		_ = cmd.Wait()
+	})
+	must(r.t, said.(*os.File).SetReadDeadline(time.Now().Add(time.Minute)))
 	line, err := bufio.NewReader(said).ReadString('\n')
 	must(r.t, err)
 	if !strings.HasPrefix(line, "left does not run: ") {
