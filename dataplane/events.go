@@ -62,7 +62,7 @@ const (
 
 // eventLog keeps the newest events. Equal ones within a second are joined, so that a flood of drops stays readable.
 type eventLog struct {
-	ring []Event // maxEvents, once there is one
+	ring []Event // grows to maxEvents
 	next uint64
 }
 
@@ -72,9 +72,6 @@ func (s *Switch) event(e Event) {
 		s.captureTap.Lost()
 	}
 	l := &s.events
-	if l.ring == nil {
-		l.ring = make([]Event, maxEvents)
-	}
 	for i := l.next; i > 0 && i+8 > l.next && i+maxEvents > l.next; i-- {
 		last := &l.ring[(i-1)%maxEvents]
 		if last.Kind == e.Kind && last.Port == e.Port && last.Priority == e.Priority && last.Text == e.Text &&
@@ -84,7 +81,11 @@ func (s *Switch) event(e Event) {
 		}
 	}
 	e.Time, e.Seq = s.now, l.next
-	l.ring[l.next%maxEvents] = e
+	if len(l.ring) < maxEvents {
+		l.ring = append(l.ring, e)
+	} else {
+		l.ring[l.next%maxEvents] = e
+	}
 	l.next++
 }
 
