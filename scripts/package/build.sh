@@ -13,7 +13,7 @@ trap 'rm -rf "$work"' EXIT
 tree=$work/tree
 umask 022 # of what the package installs
 
-version=$(sed -n 's/^## \[\([0-9][0-9.]*\)\].*/\1/p' CHANGELOG.md | head -n 1)
+version=$(sed -n 's/^## \[\([0-9][0-9.]*\)\].*/\1/p' scripts/package/CHANGELOG.md | head -n 1)
 newest=$version
 date=$(date -u +%Y-%m-%d)
 if commit=$(git rev-parse --short=8 HEAD 2>/dev/null); then # not in the source of a release without its history
@@ -57,7 +57,7 @@ debian_changelog() {
     }
     day && /^- / { print "  * " substr($0, 3) }
     day && /^  / { print "  " $0 }
-    END { signed() }' CHANGELOG.md
+    END { signed() }' scripts/package/CHANGELOG.md
 }
 debian_changelog | gzip -9n >"$docs/changelog.gz"
 

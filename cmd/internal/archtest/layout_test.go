@@ -16,7 +16,7 @@ import (
 // topLevel is all that may stand at the top, besides hidden files and what .gitignore names.
 var topLevel = []string{
 	"go.mod", "go.sum", "cmd", "dataplane", "buffer", "macctl", "lldp", "headroom", "deadlock", "metrics", "scripts",
-	"Dockerfile", "README.md", "LICENSE", "CHANGELOG.md",
+	"Dockerfile", "README.md", "LICENSE",
 }
 
 // checkTopLevel finds strangers at the top level.

@@ -15,8 +15,8 @@ import (
 const installations = `
 set -e
 mount -t tmpfs tmpfs "$DIR"
-mkdir "$DIR/upper" "$DIR/work" "$DIR/root"
-mount -t overlay overlay -o lowerdir=/,upperdir="$DIR/upper",workdir="$DIR/work" "$DIR/root"
+mkdir "$DIR/upper" "$DIR/changes" "$DIR/root"
+mount -t overlay overlay -o lowerdir=/,upperdir="$DIR/upper",workdir="$DIR/changes" "$DIR/root"
 mkdir -p "$DIR/root/run/systemd/system" "$DIR/root/packages"
 printf '#!/bin/sh\necho "systemctl $*"\n' >"$DIR/root/usr/local/bin/systemctl"
 chmod +x "$DIR/root/usr/local/bin/systemctl"
@@ -70,7 +70,7 @@ func TestDebianPackage(t *testing.T) {
 		return string(out)
 	}
 	path := strings.TrimSpace(script(`scripts/package/build.sh "$PACKAGES"`))
-	script(`set -e; mv "$PACKAGES"/pfcswitch_*.deb "$PACKAGES/new.deb"; dpkg-deb -R "$PACKAGES/new.deb" "$PACKAGES/old"
+	script(`set -e; mv "$PACKAGES/` + filepath.Base(path) + `" "$PACKAGES/new.deb"; dpkg-deb -R "$PACKAGES/new.deb" "$PACKAGES/old"
 		sed -i 's/^Version: .*/Version: 0.0.1/' "$PACKAGES/old/DEBIAN/control"
 		dpkg-deb -b -Znone "$PACKAGES/old" "$PACKAGES/old.deb"; rm -r "$PACKAGES/old"`)
 	version := strings.Split(filepath.Base(path), "_")[1]
