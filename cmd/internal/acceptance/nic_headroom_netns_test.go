@@ -23,10 +23,11 @@ func TestHostNICMeasures(t *testing.T) {
 	}
 	nic, _ := Run(t, c)
 	eventually(t, "the host NIC is up", func() bool { return nicUp(nic) })
-	for _, end := range []struct {
+	ends := []struct {
 		d              Switch
 		port, neighbor string
-	}{{r.Switch, "p1", "nic-eth0"}, {nic, "eth0", "test"}} {
+	}{{r.Switch, "p1", "nic-eth0"}, {nic, "eth0", "test"}}
+	for _, end := range ends {
 		eventually(t, end.port+": measured, told and set", func() bool {
 			h := HeadroomOf(end.d, end.port)
 			return h.Agreed && h.Measured != nil && h.ResultAcked && h.PeerFound > 0 &&
@@ -41,11 +42,19 @@ func TestHostNICMeasures(t *testing.T) {
 			t.Errorf("%s: lossless are %08b", end.port, got)
 		}
 	}
-	for port, d := range map[string]Switch{"eth0": nic, "p1": r.Switch} {
-		result, err := d.Source().CheckHeadroom(t.Context(), api.HeadroomCheckRequest{Port: port, Xoffs: 20})
+	for i, end := range ends {
+		result, err := end.d.Source().CheckHeadroom(t.Context(), api.HeadroomCheckRequest{Port: end.port, Xoffs: 20})
 		must(t, err)
-		if result.Xoffs != 20 || !result.Fits || slices.Max(result.Samples) > *result.MeasuredBytes {
-			t.Errorf("%s: it does not fit:\n%s", port, result.Text())
+		if len(result.Samples) != 20 || result.Unstopped > 0 || result.MeasuredBytes == nil {
+			t.Fatalf("%s:\n%s", end.port, result.Text())
+		}
+		// A peer that gets no CPU obeys late. It says how late, and no more comes than that explains.
+		peer := ends[1-i]
+		late := headroom.Octets(headroom.BitsIn(1e9, HeadroomOf(peer.d, peer.port).Reactions.Max))
+		most, measured := slices.Max(result.Samples), *result.MeasuredBytes
+		if most > measured+late || !result.Fits && most <= measured {
+			t.Errorf("%s: more came than the measured link holds, and %d B for what the peer says of its reactions:\n%s",
+				end.port, late, result.Text())
 		}
 	}
 	if _, err := nic.Source().CheckHeadroom(t.Context(), api.HeadroomCheckRequest{Port: "nic0",
