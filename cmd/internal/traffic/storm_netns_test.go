@@ -37,7 +37,7 @@ func TestStormOnTheWire(t *testing.T) {
 			storm, stormErr := RunStorm(ctx, StormConfig{Interface: "eth0", Netns: b.Path(), Speed: 100_000_000,
 				FlowControl: "pfc", Priority: 3, Duty: duty, Duration: time.Second})
 			waitForFrames(ctx, t, b)
-			waited := waitedForCPU(t) - before
+			waited := waitedSince(t, before)
 			end()
 			if err := errors.Join(<-sent, stormErr); err != nil {
 				t.Fatal(err)
@@ -68,9 +68,9 @@ func waitForFrames(ctx context.Context, t *testing.T, n *lab.Node) {
 	}
 }
 
-// waitedForCPU returns for how many ns the threads of this process, and those of the kernel that deliver frames, were
-// ready to run and had no CPU, since they began.
-func waitedForCPU(t *testing.T) (ns float64) {
+// waitedForCPU returns for how many ns each thread of this process, and each of the kernel that delivers frames, was
+// ready to run and had no CPU, since it began.
+func waitedForCPU(t *testing.T) map[string]float64 {
 	t.Helper()
 	names, err := filepath.Glob("/proc/[0-9]*/comm")
 	must(t, err)
@@ -81,13 +81,23 @@ func waitedForCPU(t *testing.T) (ns float64) {
 			threads = append(threads, filepath.Join(filepath.Dir(name), "schedstat"))
 		}
 	}
+	waited := map[string]float64{}
 	for _, path := range threads {
-		var ran, waited float64
 		if b, err := os.ReadFile(path); err == nil { // else the thread has ended
-			_, err = fmt.Sscan(string(b), &ran, &waited)
+			var ran, ns float64
+			_, err = fmt.Sscan(string(b), &ran, &ns)
 			must(t, err)
+			waited[path] = ns
 		}
-		ns += waited
+	}
+	return waited
+}
+
+// waitedSince returns for how many ns the threads that live have had no CPU since waitedForCPU returned before.
+func waitedSince(t *testing.T, before map[string]float64) (ns float64) {
+	t.Helper()
+	for path, now := range waitedForCPU(t) {
+		ns += now - before[path]
 	}
 	return ns
 }
