@@ -1,0 +1,44 @@
+// Package assert says in one line what a test expects. Tests of every layer use it.
+package assert
+
+import "fmt"
+
+// TB is a test, a benchmark, or a property under test.
+type TB interface {
+	Helper()                           // leaves its caller out of the line that a message names
+	Errorf(format string, args ...any) // the test has failed, and goes on
+	Fatalf(format string, args ...any) // the test has failed, and ends
+}
+
+// Equal reports a value that is not the wanted one, and lets the test go on. The format says what the value is.
+func Equal[T comparable](tb TB, got, want T, format string, args ...any) {
+	if got != want { // only now, since finding out who calls takes long
+		tb.Helper()
+		tb.Errorf("%s", differ(got, want, fmt.Sprintf(format, args...)))
+	}
+}
+
+// MustEqual is Equal, but a value that is not the wanted one ends the test.
+func MustEqual[T comparable](tb TB, got, want T, format string, args ...any) {
+	if got != want {
+		tb.Helper()
+		tb.Fatalf("%s", differ(got, want, fmt.Sprintf(format, args...)))
+	}
+}
+
+// Must ends the test if there is an error.
+func Must(tb TB, err error) {
+	if err != nil {
+		tb.Helper()
+		tb.Fatalf("%v", err)
+	}
+}
+
+// differ shows both values on lines of their own, so that they stand below each other.
+func differ(got, want any, what string) string {
+	verb := "%+v"
+	if _, text := got.(string); text {
+		verb = "%q"
+	}
+	return fmt.Sprintf("%s\n got "+verb+"\nwant "+verb, what, got, want)
+}

@@ -1,0 +1,45 @@
+package assert
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+)
+
+// A recorder notes what a test would print, and whether it would go on.
+type recorder struct{ said, ended string }
+
+func (r *recorder) Helper()                           {}
+func (r *recorder) Errorf(format string, args ...any) { r.said += fmt.Sprintf(format, args...) }
+func (r *recorder) Fatalf(format string, args ...any) { r.ended += fmt.Sprintf(format, args...) }
+
+func TestWhatIsSaid(t *testing.T) {
+	tests := map[string]struct {
+		check func(tb TB)
+		want  recorder
+	}{
+		"equal": {func(tb TB) { Equal(tb, 1, 1, "frames") }, recorder{}},
+		"not equal": {func(tb TB) { Equal(tb, 1, 2, "frames of %q", "p1") },
+			recorder{said: "frames of \"p1\"\n got 1\nwant 2"}},
+		"texts": {func(tb TB) { Equal(tb, "", "100 %", "note") },
+			recorder{said: "note\n got \"\"\nwant \"100 %\""}},
+		"must be equal": {func(tb TB) { MustEqual(tb, true, true, "up") }, recorder{}},
+		"must be equal, and is not": {func(tb TB) { MustEqual(tb, false, true, "up") },
+			recorder{ended: "up\n got false\nwant true"}},
+		"no error": {func(tb TB) { Must(tb, nil) }, recorder{}},
+		"an error": {func(tb TB) { Must(tb, errors.New("100 %d")) }, recorder{ended: "100 %d"}},
+	}
+	for name, tt := range tests {
+		var got recorder
+		if tt.check(&got); got != tt.want {
+			t.Errorf("%s:\n got %+v\nwant %+v", name, got, tt.want)
+		}
+	}
+}
+
+// Tests compare millions of values, in loops that must not allocate.
+func TestNoAllocationWhereEqual(t *testing.T) {
+	if n := testing.AllocsPerRun(100, func() { Equal(t, 1, 1, "frames") }); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
