@@ -3,6 +3,8 @@ package buffer
 import (
 	"strings"
 	"testing"
+
+	"pfcswitch/dataplane/assert"
 )
 
 // activeTable is three ports with one lossless queue each, a link of 100 Mbit/s and 120 kB to share, and as large a
@@ -41,9 +43,7 @@ func TestActiveThresholdsShareByCongestion(t *testing.T) {
 	for _, s := range steps {
 		mustAdmit(t, m, s.port, pgA, s.bytes, Accept)
 		for port, want := range s.want {
-			if got := m.thresholdOf(port); got != want {
-				t.Errorf("%+v: T of port %d is %d, want %d", s, port, got, want)
-			}
+			assert.Equal(t, m.thresholdOf(port), want, "%+v: T of port %d", s, port)
 		}
 	}
 	mustAdmit(t, m, 1, pgA, 100, DropHeadroom)
@@ -53,9 +53,7 @@ func TestActiveThresholdsShareByCongestion(t *testing.T) {
 	}
 	m.Resume()
 	wantOff(t, m, w, 1, pgA, false)
-	if got := m.thresholdOf(1); got != 100_000 {
-		t.Errorf("T of the only queue is %d, want all that is free", got)
-	}
+	assert.Equal(t, m.thresholdOf(1), 100_000, "T of the only queue, want all that is free")
 	m.Release(1, pgA, 20_000)
 	wantEmpty(t, m, w)
 }

@@ -1,6 +1,10 @@
 package buffer
 
-import "testing"
+import (
+	"testing"
+
+	"pfcswitch/dataplane/assert"
+)
 
 // An arrival is one frame offered to, or departing from, priority pgA of a port.
 type arrival struct {
@@ -143,9 +147,7 @@ func TestWaitingFrameIsCountedOnce(t *testing.T) {
 	c.RingHold = false
 	must(t, m.Apply(c, m.configs))
 	mustAdmit(t, m, 0, pgA, 100, DropHeadroom)
-	if got := m.Queue(0, pgA).Waiting; got != 0 {
-		t.Errorf("%d octets of a frame that was dropped wait", got)
-	}
+	assert.Equal(t, m.Queue(0, pgA).Waiting, 0, "octets of a frame that was dropped wait")
 }
 
 // An OFF queue calls Hold once, and a waiting frame is counted once, however often it is offered.
@@ -187,9 +189,7 @@ func TestAdmitWithoutQueue(t *testing.T) {
 		if m.WouldExceedThreshold(id.Port, id.Queue, 1<<30) {
 			t.Errorf("WouldExceedThreshold(%v) where there is no queue", id)
 		}
-		if m.Off(id.Port) != 0 {
-			t.Errorf("Off(%d) where nothing is", id.Port)
-		}
+		assert.Equal(t, m.Off(id.Port), 0, "Off(%d) where nothing", id.Port)
 	}
 	wantEmpty(t, m, w)
 }
@@ -202,9 +202,7 @@ func TestWouldExceedThreshold(t *testing.T) {
 		want    bool
 	}{{0, false}, {200, false}, {700, false}, {701, true}, {5000, true}} // 500 in shared is the fixed point of α = 1
 	for _, tt := range tests {
-		if got := m.WouldExceedThreshold(0, pgA, tt.backlog); got != tt.want {
-			t.Errorf("WouldExceedThreshold(%d) = %v, want %v", tt.backlog, got, tt.want)
-		}
+		assert.Equal(t, m.WouldExceedThreshold(0, pgA, tt.backlog), tt.want, "WouldExceedThreshold(%d)", tt.backlog)
 	}
 	mustAdmit(t, m, 1, pgA, 1000, Accept)
 	if m.WouldExceedThreshold(0, pgA, 200) || !m.WouldExceedThreshold(0, pgA, 201) {
@@ -231,11 +229,7 @@ func TestVerdictNames(t *testing.T) {
 		DropHeadroom: "lossless-headroom", DropOversize: "oversize", NoQueue: "no-queue", 99: "invalid",
 	}
 	for v, want := range tests {
-		if got := v.String(); got != want {
-			t.Errorf("Verdict(%d) = %q, want %q", v, got, want)
-		}
-		if got := v.Accepted(); got != (v == Accept || v == AcceptHeadroom) {
-			t.Errorf("%v.Accepted() = %v", v, got)
-		}
+		assert.Equal(t, v.String(), want, "Verdict(%d)", v)
+		assert.Equal(t, v.Accepted(), v == Accept || v == AcceptHeadroom, "%v.Accepted()", v)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/macctl"
 )
 
@@ -46,9 +47,7 @@ func TestRaiseHeadroomWaits(t *testing.T) {
 	mustAdmit(t, m, 1, pgA, 500, Accept)
 	setQueue(t, m, 0, QueueConfig{Headroom: 801}, ErrBusy) // a cell more than B_s - Σω
 	setQueue(t, m, 0, QueueConfig{Headroom: 800}, nil)
-	if got := m.lossless.limit; got != (segmentBytes{shared: 500, headroom: 800}) {
-		t.Errorf("segments are %+v", got)
-	}
+	assert.Equal(t, m.lossless.limit, segmentBytes{shared: 500, headroom: 800}, "segments")
 	mustAdmit(t, m, 0, pgA, 800, AcceptHeadroom)
 	wantSound(t, m, w)
 }
@@ -86,9 +85,7 @@ func TestHeadroomNeverFits(t *testing.T) {
 			t.Errorf("message\n got: %v\nwant: %q in it", err, part)
 		}
 	}
-	if got := m.ports[0].ingress[pgA].config.Headroom; got != 300 {
-		t.Errorf("headroom in force is %d, want the old 300", got)
-	}
+	assert.Equal(t, m.ports[0].ingress[pgA].config.Headroom, 300, "headroom in force, want the old 300")
 }
 
 // Private bytes that lose their place become shared, and the reverse; nothing is lost, nothing waits.
@@ -129,16 +126,12 @@ func TestRemovePort(t *testing.T) {
 	wantHeld(t, m, 0, pgA, segmentBytes{shared: 800})
 	wantOff(t, m, w, 0, pgA, false) // nobody is to stay paused by it
 	counted := Counters{Admitted: 2, AdmittedHeadroom: 1, Waited: 1, Xoff: 1, Xon: 1}
-	if got := m.Removed(0).Ingress[pgA]; got != counted {
-		t.Errorf("the port that was removed had counted %+v, want %+v", got, counted)
-	}
+	assert.Equal(t, m.Removed(0).Ingress[pgA], counted, "the port that was removed had counted")
 	mustAdmit(t, m, 0, pgA, 100, NoQueue)
 	if n := m.ports[0].ingress[pgA].waiting; n != 0 {
 		t.Errorf("a frame of %d B still waits for a queue that is no more", n)
 	}
-	if got := m.lossless.limit.shared; got != 1500 {
-		t.Errorf("B_s = %d, want the whole pool, 1500", got)
-	}
+	assert.Equal(t, m.lossless.limit.shared, 1500, "B_s, want the whole pool, 1500")
 
 	m.Release(0, pgA, 100)
 	wantHeld(t, m, 0, pgA, segmentBytes{shared: 700})
@@ -162,9 +155,7 @@ func TestChangeMode(t *testing.T) {
 	c := Config{Cell: cell, Lossless: PoolConfig{Size: 10000, Alpha: 1}, Lossy: PoolConfig{Alpha: 1}}
 	w := newWire(t)
 	m, err := New(c, w)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	set := func(mode macctl.Mode, lossless uint8) {
 		t.Helper()
 		pc := PortConfig{Mode: mode, Lossless: lossless, MTU: cell}
@@ -216,9 +207,7 @@ func TestApplyIsAtomic(t *testing.T) {
 	c, ports := goodConfig()
 	c.Lossless.Size = 1 << 20
 	m, err := New(c, newWire(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	must(t, m.Apply(c, ports))
 	before := state(m)
 

@@ -3,6 +3,7 @@ package buffer
 import (
 	"testing"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/macctl"
 )
 
@@ -20,9 +21,7 @@ func fullSwitch(tb testing.TB) *Manager {
 		ports[port] = pc
 	}
 	m, err := New(c, quiet{})
-	if err != nil {
-		tb.Fatal(err)
-	}
+	assert.Must(tb, err)
 	must(tb, m.Apply(c, ports))
 	for port := range 32 {
 		for prio := range uint8(Priorities) {

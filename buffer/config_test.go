@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/macctl"
 )
 
@@ -172,8 +173,6 @@ func TestCharge(t *testing.T) {
 	}
 	for _, tt := range tests {
 		m := &Manager{cell: int64(tt.cell)}
-		if got := m.Charge(tt.n); got != tt.want {
-			t.Errorf("cell %d: Charge(%d) = %d, want %d", tt.cell, tt.n, got, tt.want)
-		}
+		assert.Equal(t, m.Charge(tt.n), tt.want, "cell %d: Charge(%d)", tt.cell, tt.n)
 	}
 }

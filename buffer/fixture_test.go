@@ -3,6 +3,7 @@ package buffer
 import (
 	"testing"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/macctl"
 )
 
@@ -172,18 +173,14 @@ func wantSound(tb reporter, m *Manager, w *wire) {
 	if m.OffCount() != off {
 		tb.Fatalf("OffCount %d, counted %d", m.OffCount(), off)
 	}
-	if m.unbalanced != 0 {
-		tb.Fatalf("%d unbalanced releases", m.unbalanced)
-	}
+	assert.MustEqual(tb, m.unbalanced, 0, "unbalanced releases")
 }
 
 // wantEmpty checks that everything is back where it began.
 func wantEmpty(tb reporter, m *Manager, w *wire) {
 	tb.Helper()
 	wantSound(tb, m, w)
-	if n := m.lossless.used.bytes().total() + m.lossy.used.now; n != 0 {
-		tb.Fatalf("%d B still held", n)
-	}
+	assert.MustEqual(tb, m.lossless.used.bytes().total()+m.lossy.used.now, 0, "B still held")
 	if m.OffCount() != 0 || len(w.held) != 0 {
 		tb.Fatalf("%d queues OFF, %d bits held in an empty buffer", m.OffCount(), len(w.held))
 	}

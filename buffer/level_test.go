@@ -1,6 +1,10 @@
 package buffer
 
-import "testing"
+import (
+	"testing"
+
+	"pfcswitch/dataplane/assert"
+)
 
 // One queue goes up and down between clears and rotations; each kind of watermark follows its own events only.
 func TestWatermarks(t *testing.T) {
@@ -68,11 +72,7 @@ func TestWatermarksBySegment(t *testing.T) {
 	}
 	want := segmentBytes{private: 100, shared: 500, headroom: 200}
 	for port := range 2 {
-		if got := peaks(s.Ports[port].Ingress[pgA].Used); got != want {
-			t.Errorf("port %d peaks at %+v, want %+v", port, got, want)
-		}
+		assert.Equal(t, peaks(s.Ports[port].Ingress[pgA].Used), want, "port %d peaks at", port)
 	}
-	if got := peaks(s.Lossless.Used); got != want {
-		t.Errorf("pool peaks at %+v, want %+v", got, want)
-	}
+	assert.Equal(t, peaks(s.Lossless.Used), want, "pool peaks at")
 }

@@ -1,14 +1,16 @@
 package buffer
 
-import "testing"
+import (
+	"testing"
+
+	"pfcswitch/dataplane/assert"
+)
 
 func newLossy(t *testing.T, size int64, alphas ...float64) (*Manager, *wire) {
 	t.Helper()
 	w := newWire(t)
 	m, err := New(Config{Cell: cell, Lossless: PoolConfig{Alpha: 1}, Lossy: PoolConfig{Size: size, Alpha: 1}}, w)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	var pc PortConfig
 	copy(pc.LossyAlpha[:], alphas)
 	must(t, m.SetPort(0, pc))
@@ -53,9 +55,8 @@ func TestLossy(t *testing.T) {
 					m.ReleaseLossy(0, f.queue, f.n)
 					continue
 				}
-				if got := m.AdmitLossy(0, f.queue, f.n); got != f.want {
-					t.Fatalf("frame %d (queue %d, %d octets): got %v, want %v", i, f.queue, f.n, got, f.want)
-				}
+				assert.MustEqual(t, m.AdmitLossy(0, f.queue, f.n), f.want, "frame %d (queue %d, %d octets)", i, f.queue,
+					f.n)
 				if f.want {
 					count[f.queue].Admitted++
 				} else {
@@ -63,9 +64,7 @@ func TestLossy(t *testing.T) {
 				}
 			}
 			for k, want := range count {
-				if got := m.ports[0].egress[k].count; got != want {
-					t.Errorf("queue %d counted %+v, want %+v", k, got, want)
-				}
+				assert.Equal(t, m.ports[0].egress[k].count, want, "queue %d counted", k)
 			}
 			wantSound(t, m, w)
 		})
@@ -88,9 +87,7 @@ func TestLossyWithoutPort(t *testing.T) {
 	if len(s.Ports) != 1 || s.Ports[0].Egress[0].Used.Now != cell || s.Lossy.Used.Shared.Now != cell {
 		t.Errorf("the removed port's frame is gone from the accounts: %+v", s)
 	}
-	if got := m.ports[0].egress[0].count; got != (LossyCounters{}) {
-		t.Errorf("a port that is no more counts %+v", got)
-	}
+	assert.Equal(t, m.ports[0].egress[0].count, LossyCounters{}, "a port that is no more counts")
 	m.ReleaseLossy(0, 0, 1)
 	wantEmpty(t, m, w)
 	if s := state(m); len(s.Ports) != 0 {

@@ -6,6 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/macctl"
 )
 
@@ -148,9 +149,7 @@ func (x *machine) admit(t *rapid.T, f frame) {
 	pc := x.ports[f.port]
 	queue := f.prio & pc.queueMask()
 	if !pc.isIngress(queue) {
-		if v := x.m.Admit(f.port, f.prio, f.n); v != NoQueue {
-			t.Fatalf("Admit(%+v) = %v, want %v", f, v, NoQueue)
-		}
+		assert.MustEqual(t, x.m.Admit(f.port, f.prio, f.n), NoQueue, "Admit(%+v)", f)
 		return
 	}
 	rules, s := refOf(x.look(), x.config, f.port, int(queue))

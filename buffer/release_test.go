@@ -1,6 +1,10 @@
 package buffer
 
-import "testing"
+import (
+	"testing"
+
+	"pfcswitch/dataplane/assert"
+)
 
 // A release without its admission is a fault of the caller: counted, and nothing else changes.
 func TestReleaseUnbalanced(t *testing.T) {
@@ -15,13 +19,9 @@ func TestReleaseUnbalanced(t *testing.T) {
 	m.ReleaseLossy(0, 8, 100)
 	m.ReleaseLossy(7, pgA, 100)
 	wantHeld(t, m, 0, pgA, segmentBytes{private: 100, shared: 100})
-	if m.unbalanced != 8 {
-		t.Errorf("unbalanced = %d, want 8", m.unbalanced)
-	}
+	assert.Equal(t, m.unbalanced, 8, "unbalanced")
 	m.Release(0, pgA, 200)
-	if n := m.lossless.used.bytes().total(); n != 0 {
-		t.Errorf("%d B left", n)
-	}
+	assert.Equal(t, m.lossless.used.bytes().total(), 0, "B left")
 }
 
 // One queue is filled to its threshold and 300 B into its headroom, then drains in steps of 100 B.

@@ -3,6 +3,8 @@ package buffer
 import (
 	"errors"
 	"testing"
+
+	"pfcswitch/dataplane/assert"
 )
 
 func TestHeadroomSegment(t *testing.T) {
@@ -26,9 +28,7 @@ func TestHeadroomSegment(t *testing.T) {
 		{"size below the largest headroom", HeadroomSharing{Size: 1}, 4096},
 		{"size above the sum", HeadroomSharing{Size: 10_000}, 6144},
 	} {
-		if got := row.h.Segment(need, 256); got != row.want {
-			t.Errorf("%s: %d B, want %d", row.name, got, row.want)
-		}
+		assert.Equal(t, row.h.Segment(need, 256), row.want, "%s: B", row.name)
 	}
 }
 

@@ -3,6 +3,8 @@ package buffer
 import (
 	"reflect"
 	"testing"
+
+	"pfcswitch/dataplane/assert"
 )
 
 func TestSnapshot(t *testing.T) {
@@ -17,9 +19,7 @@ func TestSnapshot(t *testing.T) {
 
 	level := func(n int64) Level { return Level{Now: n, Persistent: n, User: n} }
 	s := state(m)
-	if len(s.Ports) != 2 {
-		t.Fatalf("%d ports, want 2", len(s.Ports))
-	}
+	assert.MustEqual(t, len(s.Ports), 2, "ports")
 	for _, tt := range []struct {
 		name      string
 		got, want any
@@ -47,9 +47,7 @@ func TestSnapshot(t *testing.T) {
 func TestSnapshotReusesStorage(t *testing.T) {
 	m, _ := newTable(t, 1000, Config{}, QueueConfig{}, QueueConfig{})
 	s := state(m)
-	if n := testing.AllocsPerRun(10, func() { m.Snapshot(&s) }); n != 0 {
-		t.Errorf("%v allocations a snapshot", n)
-	}
+	assert.Equal(t, testing.AllocsPerRun(10, func() { m.Snapshot(&s) }), 0, "allocations a snapshot")
 	if len(s.Ports) != 2 || s.Ports[1].Port != 1 {
 		t.Errorf("ports: %+v", s.Ports)
 	}

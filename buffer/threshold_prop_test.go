@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"pfcswitch/dataplane/assert"
 )
 
 var drawFree = rapid.Int64Range(0, MaxSize)
@@ -26,9 +28,8 @@ func TestDynamicThresholdExact(t *testing.T) {
 		}
 		product := new(big.Rat).Mul(alpha, new(big.Rat).SetInt64(free))
 		want := new(big.Int).Quo(product.Num(), product.Denom()).Int64()
-		if got := (DynamicThreshold{}).Limit(QueueID{}, QueueConfig{Alpha: a}, free); got != want {
-			t.Fatalf("α = %v, free = %d: T = %d, want %d", a, free, got, want)
-		}
+		assert.MustEqual(t, (DynamicThreshold{}).Limit(QueueID{}, QueueConfig{Alpha: a}, free), want,
+			"α = %v, free = %d: T", a, free)
 	})
 }
 
@@ -69,9 +70,7 @@ func TestThresholdLimits(t *testing.T) {
 		{"static, all free", StaticThreshold{}, QueueConfig{Alpha: 8, Xoff: 700}, MaxSize, 700},
 	}
 	for _, tt := range tests {
-		if got := tt.policy.Limit(QueueID{}, tt.queue, tt.free); got != tt.want {
-			t.Errorf("%s: T = %d, want %d", tt.name, got, tt.want)
-		}
+		assert.Equal(t, tt.policy.Limit(QueueID{}, tt.queue, tt.free), tt.want, "%s: T", tt.name)
 	}
 }
 

@@ -3,6 +3,7 @@ package buffer
 import (
 	"testing"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/macctl"
 )
 
@@ -11,9 +12,7 @@ func TestRoomIsWhatIsTaken(t *testing.T) {
 	for _, alpha := range []float64{0.25, 1, 8} {
 		m, err := New(Config{Cell: 1, Lossless: PoolConfig{Size: 10400, Alpha: alpha},
 			Lossy: PoolConfig{Size: 1000, Alpha: 1}, RingHold: true}, quiet{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		p := PortConfig{Mode: macctl.ModePFC, Lossless: 1 << 3, MTU: 100}
 		p.Queues[3] = QueueConfig{Private: 100, Headroom: 300}
 		must(t, m.SetPort(0, p))
@@ -32,9 +31,7 @@ func TestRoomIsWhatIsTaken(t *testing.T) {
 				m.Release(0, 3, 1)
 			}
 		}
-		if got := m.Room(0, 2); got != 0 {
-			t.Errorf("Room of a lossy priority is %d, want 0", got)
-		}
+		assert.Equal(t, m.Room(0, 2), 0, "Room of a lossy priority")
 	}
 }
 
@@ -65,15 +62,13 @@ func TestExpect(t *testing.T) {
 					m.Admit(0, 3, 1)
 				}
 				expect(m, queue, coming)
-				if off := m.Off(0) != 0; off != (coming > room) {
-					t.Fatalf("%v: %d bytes are coming where %d fit: OFF is %v", mode, coming, room, off)
-				}
+				assert.MustEqual(t, m.Off(0) != 0, coming > room, "%v: %d bytes are coming where %d fit: OFF", mode,
+					coming, room)
 				for range taken {
 					m.Admit(0, 3, 1)
 				}
-				if off := m.Off(0) != 0; off != (coming > room) {
-					t.Fatalf("%v: %d of %d bytes are in, where %d fit: OFF is %v", mode, taken, coming, room, off)
-				}
+				assert.MustEqual(t, m.Off(0) != 0, coming > room, "%v: %d of %d bytes are in, where %d fit: OFF", mode,
+					taken, coming, room)
 				expect(m, queue, 0)
 				if off := m.Off(0) != 0; (taken == 0 || taken == coming) && off != (taken > room) {
 					t.Fatalf("%v: %d of %d bytes came, where %d fit: OFF is %v", mode, taken, coming, room, off)

@@ -3,6 +3,8 @@ package deadlock
 import (
 	"slices"
 	"testing"
+
+	"pfcswitch/dataplane/assert"
 )
 
 // These queues must never count as deadlocked, with the fastest and the usual settings, and by SONiC's rules.
@@ -92,9 +94,7 @@ func TestNoFalseAlarm(t *testing.T) {
 		for name, c := range map[string]Config{"100 ms x 2": patent(), "10 ms x 2": fast, "100 ms x 15": fifteen} {
 			r, q := watchOne(t, c)
 			tt.run(r, q, int64(c.DetectionTime()))
-			if got := r.kinds(); len(got) != 0 {
-				t.Errorf("%s: %s: %v", tt.name, name, got)
-			}
+			assert.Equal(t, len(r.kinds()), 0, "%s: %s", tt.name, name)
 		}
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"testing"
 	"time"
+
+	"pfcswitch/dataplane/assert"
 )
 
 func TestConfigCheck(t *testing.T) {
@@ -78,14 +80,10 @@ func TestDefaultCount(t *testing.T) {
 		100 * time.Millisecond:       2,
 		0:                            2,
 	} {
-		if got := DefaultCount(longest, 100*time.Millisecond); got != want {
-			t.Errorf("%v: %d, want %d", longest, got, want)
-		}
+		assert.Equal(t, DefaultCount(longest, 100*time.Millisecond), want, "%v", longest)
 	}
 	c := recurring()
-	if got := c.SlowLimit(); got != 25 {
-		t.Errorf("%d detections fit into 10 s of 400 ms each, want 25", got)
-	}
+	assert.Equal(t, c.SlowLimit(), 25, "detections fit into 10 s of 400 ms each")
 }
 
 func TestNames(t *testing.T) {

@@ -4,6 +4,8 @@ import (
 	"math"
 	"testing"
 	"time"
+
+	"pfcswitch/dataplane/assert"
 )
 
 // A queue that is blocked for good is detected after Count polls, not earlier. It recovers after its time.
@@ -30,9 +32,7 @@ func TestDetectionAndRecovery(t *testing.T) {
 			q.asked = 0 // the peer stops
 			q.Sent, q.Held = 5, 0
 			r.run(70*ms - 1)
-			if q.order != Ignore {
-				t.Fatalf("%v x %d: obeyed again too early", period, count)
-			}
+			assert.MustEqual(t, q.order, Ignore, "%v x %d: obeyed again too early", period, count)
 			r.run(1)
 			e = r.event(t, Recovered, 0)
 			if q.order != Obey || e.Sent != 5 || e.Lasted != 70*time.Millisecond || !q.await ||
@@ -64,9 +64,7 @@ func TestJudge(t *testing.T) {
 	} {
 		r := whole
 		tt.change(&r)
-		if got := q.judge(&r, tt.elapsed); got != tt.want {
-			t.Errorf("%s: %d, want %d", tt.name, got, tt.want)
-		}
+		assert.Equal(t, q.judge(&r, tt.elapsed), tt.want, "%s", tt.name)
 	}
 }
 

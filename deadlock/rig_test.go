@@ -4,6 +4,8 @@ import (
 	"math"
 	"testing"
 	"time"
+
+	"pfcswitch/dataplane/assert"
 )
 
 const ms = int64(time.Millisecond)
@@ -211,9 +213,7 @@ func (r *rig) event(t *testing.T, k Kind, n int) Event {
 func (r *rig) status(t *testing.T) Status {
 	t.Helper()
 	all := r.w.Status(nil, r.now)
-	if len(all) != 1 {
-		t.Fatalf("%d queues are watched, want 1: %+v", len(all), all)
-	}
+	assert.MustEqual(t, len(all), 1, "queues are watched, want 1: %+v", all)
 	return all[0]
 }
 

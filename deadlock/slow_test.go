@@ -5,6 +5,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"pfcswitch/dataplane/assert"
 )
 
 // recurring is patent with slow detection: 25 detections fit into a period, and more than 5 are too many.
@@ -62,9 +64,7 @@ func TestThreshold(t *testing.T) {
 			strike()
 		}
 		r.run(10_000*ms - int64(detections)*400*ms)
-		if got := slices.Contains(r.kinds(), Recurring); got != want {
-			t.Errorf("%d detections in a period: closed %v, want %v", detections, got, want)
-		}
+		assert.Equal(t, slices.Contains(r.kinds(), Recurring), want, "%d detections in a period: closed", detections)
 	}
 	r, q := watchOne(t, recurring())
 	r.run(17_500 * ms)
@@ -78,9 +78,7 @@ func TestThreshold(t *testing.T) {
 	if slices.Contains(r.kinds(), Recurring) {
 		t.Error("detections of two periods were added up")
 	}
-	if r.w.Next() != math.MaxInt64 {
-		t.Error("slow detection keeps a time though nothing is detected any more")
-	}
+	assert.Equal(t, r.w.Next(), math.MaxInt64, "slow detection keeps a time though nothing is detected any more")
 }
 
 // Slow detection of a port closes: another queue of it is not judged before the next whole period.
@@ -91,9 +89,7 @@ func TestSlowDetectionClosesByPort(t *testing.T) {
 	q3, q4 := r.queue(0, 3), r.queue(0, 4)
 	r.block(q3)
 	r.run(20_000 * ms)
-	if q3.order != Ignore {
-		t.Fatal("not closed")
-	}
+	assert.MustEqual(t, q3.order, Ignore, "not closed")
 	r.block(q4)
 	r.run(10_000*ms - 1)
 	if q4.order == Ignore && len(r.kinds()) == 0 {
@@ -174,9 +170,7 @@ func TestSlowSettingsBeginAnew(t *testing.T) {
 		r, q := watchOne(t, recurring())
 		r.block(q)
 		r.run(25_000 * ms)
-		if r.status(t).State != Closed {
-			t.Fatal("not closed")
-		}
+		assert.MustEqual(t, r.status(t).State, Closed, "not closed")
 		r.hold(q, 0)
 		c := recurring()
 		c.Threshold = 6
@@ -204,13 +198,9 @@ func TestClosedIsNoTrap(t *testing.T) {
 		r, q := watchOne(t, recurring())
 		r.block(q)
 		r.run(21_000 * ms)
-		if q.order != Ignore {
-			t.Fatal("not closed")
-		}
+		assert.MustEqual(t, q.order, Ignore, "not closed")
 		do(t, r, q)
 		r.event(t, Reopened, 0)
-		if q.order != Obey {
-			t.Errorf("%s: order %v", name, q.order)
-		}
+		assert.Equal(t, q.order, Obey, "%s: order", name)
 	}
 }

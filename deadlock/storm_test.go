@@ -5,6 +5,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"pfcswitch/dataplane/assert"
 )
 
 func TestActions(t *testing.T) {
@@ -66,9 +68,7 @@ func TestChangeOfActionInAStorm(t *testing.T) {
 			r.run(300 * ms)
 			c.Action = to
 			r.set(t, 0, 1<<3, c)
-			if q.order != want {
-				t.Errorf("%v to %v: order %v, want %v", from, to, q.order, want)
-			}
+			assert.Equal(t, q.order, want, "%v to %v: order", from, to)
 			q.load(r.now, 0)
 			q.asked, q.Held = 0, 0
 			r.run(100 * ms)
@@ -89,9 +89,7 @@ func TestChangeOfSettings(t *testing.T) {
 	c.Recovery = 100 * time.Millisecond // which is over now
 	r.set(t, 0, 1<<3, c)
 	r.run(0)
-	if r.event(t, Recovered, 0).At != r.now {
-		t.Error("a shorter recovery time does not count from the detection")
-	}
+	assert.Equal(t, r.event(t, Recovered, 0).At, r.now, "a shorter recovery time does not count from the detection")
 	r.run(150 * ms) // armed again, one poll taken
 	c.Count = 3
 	r.set(t, 0, 1<<3, c)
@@ -298,9 +296,7 @@ func TestChangeOfMode(t *testing.T) {
 	w := New(o)
 	for i, mask := range []uint16{1 << 3, 1 << All, 1 << 3, 1 << 4, 1 << All} {
 		must(t, w.Set(0, "a", mask, patent(), 1))
-		if want := mask != 1<<4; o.await != want {
-			t.Errorf("step %d: awaited %v, want %v", i, o.await, want)
-		}
+		assert.Equal(t, o.await, mask != 1<<4, "step %d: awaited", i)
 	}
 }
 
@@ -316,9 +312,7 @@ func TestRemovedPort(t *testing.T) {
 		t.Errorf("order %v, await %v, %+v", q.order, q.await, r.w.Status(nil, r.now))
 	}
 	r.run(1000 * ms)
-	if r.w.Next() != math.MaxInt64 {
-		t.Error("a poll is due at a port that is gone")
-	}
+	assert.Equal(t, r.w.Next(), math.MaxInt64, "a poll is due at a port that is gone")
 	retired := func(want int) {
 		t.Helper()
 		got := r.w.RemovedCounts(nil)

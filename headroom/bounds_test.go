@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"pfcswitch/dataplane/assert"
 )
 
 // A late is a wire whose end 1 keeps requests for d and does not say so.
@@ -40,9 +42,7 @@ func TestShare(t *testing.T) {
 		if n := strings.Count(notes, "headroom.share leaves "); n > 1 || (n == 1) != tt.bounded {
 			t.Errorf("%s: %d notes: %q", name, n, notes)
 		}
-		if want := map[bool]string{true: boundShare}[tt.bounded]; r.Bound != want {
-			t.Errorf("%s: bound %q, want %q", name, r.Bound, want)
-		}
+		assert.Equal(t, r.Bound, map[bool]string{true: boundShare}[tt.bounded], "%s: bound", name)
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"pfcswitch/dataplane/assert"
 )
 
 // A checked is a port under a check in virtual time, with its peer. The peer streams a frame each 12 µs, stops some
@@ -211,9 +213,7 @@ func TestCheckOfAMachineThatStandsStill(t *testing.T) {
 // A check has a largest number of XOFFs.
 func TestCheckIsBounded(t *testing.T) {
 	for given, want := range map[int]int{-1: 1, 0: 1, MaxXoffs: MaxXoffs, 1 << 40: MaxXoffs} {
-		if c := NewCheck(CheckSettings{Xoffs: given}); c.set.Xoffs != want {
-			t.Errorf("%d XOFFs wanted: %d, want %d", given, c.set.Xoffs, want)
-		}
+		assert.Equal(t, NewCheck(CheckSettings{Xoffs: given}).set.Xoffs, want, "%d XOFFs wanted", given)
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"pfcswitch/dataplane/assert"
 )
 
 func TestMeasure(t *testing.T) {
@@ -83,9 +85,8 @@ func TestQuantileOfAPercentage(t *testing.T) {
 func TestWindowDoesNotAllocate(t *testing.T) {
 	var w window
 	var d time.Duration
-	if allocs := testing.AllocsPerRun(3*windowSamples, func() { d = (d + 7919) % 104_729; w.add(d) }); allocs != 0 {
-		t.Errorf("%v allocations", allocs)
-	}
+	assert.Equal(t, testing.AllocsPerRun(3*windowSamples, func() { d = (d + 7919) % 104_729; w.add(d) }), 0,
+		"allocations")
 }
 
 func TestEstimatorFollowsTheLink(t *testing.T) {
@@ -97,9 +98,7 @@ func TestEstimatorFollowsTheLink(t *testing.T) {
 	}
 	expect := func(what string, want time.Duration) {
 		t.Helper()
-		if got := e.RoundTrip(); got != want {
-			t.Errorf("%s: Trip\n got %v\nwant %v", what, got, want)
-		}
+		assert.Equal(t, e.RoundTrip(), want, "%s: Trip", what)
 	}
 	add(settleSamples-1, 100)
 	if e.Settled() {
@@ -125,19 +124,14 @@ func TestEstimatorTurn(t *testing.T) {
 		two.Add(time.Duration(100+i), -1, i%4 == 0)
 	}
 	// Of 1024 samples, 99.9 % are 1023: the second largest.
-	if got, want := four.Turnaround(), time.Duration(windowSamples-2); got != want {
-		t.Errorf("four stamps: Turn\n got %v\nwant %v", got, want)
-	}
-	if got, want := two.Turnaround(), time.Duration(windowSamples-2); got != want {
-		t.Errorf("two stamps: Turn\n got %v\nwant %v", got, want)
-	}
+	assert.Equal(t, four.Turnaround(), time.Duration(windowSamples-2), "four stamps: Turn")
+	assert.Equal(t, two.Turnaround(), time.Duration(windowSamples-2), "two stamps: Turn")
 	if idle, busy := four.turns.idle.distribution(), four.turns.busy.distribution(); busy.Samples != windowSamples/4 ||
 		idle.Samples != 3*windowSamples/4 || busy.Max != windowSamples-4 || idle.Min != 1 {
 		t.Errorf("idle %+v, busy %+v", idle, busy)
 	}
-	if two.turns.idle.distribution().Samples+two.turns.busy.distribution().Samples != 0 {
-		t.Error("two stamps tell no turn-around")
-	}
+	assert.Equal(t, two.turns.idle.distribution().Samples+two.turns.busy.distribution().Samples, 0,
+		"two stamps tell no turn-around")
 }
 
 // Late samples never make the round trip shorter than that of the link.
@@ -186,9 +180,7 @@ func TestMeasuredXon(t *testing.T) {
 		{"both, whatever one send call takes",
 			Finding{RoundTrip: 40 * time.Microsecond, Reaction: 80 * time.Microsecond, SendLimit: 8}, 15_000},
 	} {
-		if got := MeasuredXon(in, tt.f); got != tt.want {
-			t.Errorf("%s: %d, want %d", tt.name, got, tt.want)
-		}
+		assert.Equal(t, MeasuredXon(in, tt.f), tt.want, "%s", tt.name)
 	}
 }
 

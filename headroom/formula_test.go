@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/macctl"
 )
 
@@ -80,12 +81,8 @@ func TestDelayIsEtaAndThePauseFrame(t *testing.T) {
 	for _, speed := range []int64{0, 10 * mbit, gbit, 25 * gbit, 400 * gbit} {
 		in := Inputs{Speed: speed, MaxFrame: tagged, Delay: 3 * time.Microsecond}
 		want := Eta(in).Bits() + 672
-		if got := Delay(in, macctl.ModePFC).Bits(); got != want {
-			t.Errorf("speed %d: PFC\n got %d\nwant %d", speed, got, want)
-		}
-		if got := Delay(in, macctl.ModePause).Bits(); got != want {
-			t.Errorf("speed %d: PAUSE\n got %d\nwant %d", speed, got, want)
-		}
+		assert.Equal(t, Delay(in, macctl.ModePFC).Bits(), want, "speed %d: PFC", speed)
+		assert.Equal(t, Delay(in, macctl.ModePause).Bits(), want, "speed %d: PAUSE", speed)
 	}
 }
 
@@ -94,28 +91,18 @@ func TestCalculate(t *testing.T) {
 	want := int64(2*12_336+1024+672) + 6250*8 + 62_500*8 + 8001
 	for _, fc := range []macctl.Mode{macctl.ModePFC, macctl.ModePause} {
 		c := Calculate(in, fc)
-		if got := c.Bits(); got != want {
-			t.Errorf("flow control %d: Bits\n got %d\nwant %d", fc, got, want)
-		}
-		if got, want := c.Bytes(), want/8+1; got != want {
-			t.Errorf("flow control %d: Bytes, rounded up\n got %d\nwant %d", fc, got, want)
-		}
+		assert.Equal(t, c.Bits(), want, "flow control %d: Bits", fc)
+		assert.Equal(t, c.Bytes(), want/8+1, "flow control %d: Bytes, rounded up", fc)
 	}
-	if got, want := Calculate(in, macctl.ModePause).Delay[1].Name, "PAUSE frame"; got != want {
-		t.Errorf("Calculate(Pause) uses\n got %q\nwant %q", got, want)
-	}
-	if got, want := Calculate(in, macctl.ModePFC).Delay[1].Name, "PFC frame"; got != want {
-		t.Errorf("Calculate(PFC) uses\n got %q\nwant %q", got, want)
-	}
+	assert.Equal(t, Calculate(in, macctl.ModePause).Delay[1].Name, "PAUSE frame", "Calculate(Pause) uses")
+	assert.Equal(t, Calculate(in, macctl.ModePFC).Delay[1].Name, "PFC frame", "Calculate(PFC) uses")
 }
 
 // Eta can be the larger one only where the two disagree on a term; the maximum must follow either.
 func TestCalculationTakesTheLarger(t *testing.T) {
 	for eta, delay := range map[int64]int64{9: 5, 5: 9} {
 		c := Calculation{Eta: Terms{{"e", eta}}, Delay: Terms{{"d", delay}}, SendLimit: 1, Burst: 1, K: 1}
-		if got := c.Bits(); got != 9+3 {
-			t.Errorf("eta %d, delay %d: %d bits, want 12", eta, delay, got)
-		}
+		assert.Equal(t, c.Bits(), 9+3, "eta %d, delay %d: bits", eta, delay)
 	}
 }
 
@@ -131,9 +118,7 @@ func TestDefaultXon(t *testing.T) {
 		{Inputs{Speed: gbit, Delay: 1}, (512+1024)/8 + 1}, // 2 bits more: rounded up
 	}
 	for _, tt := range tests {
-		if got := DefaultXon(tt.in); got != tt.want {
-			t.Errorf("DefaultXon(%+v)\n got %d\nwant %d", tt.in, got, tt.want)
-		}
+		assert.Equal(t, DefaultXon(tt.in), tt.want, "DefaultXon(%+v)", tt.in)
 	}
 }
 
@@ -150,9 +135,7 @@ func TestSendLimit(t *testing.T) {
 		{"no rate: one GSO frame", 0, tagged, GSOFrame + WireOverhead},
 	}
 	for _, tt := range tests {
-		if got := SendLimit(tt.speed, tt.frame); got != tt.want {
-			t.Errorf("%s: SendLimit(%d, %d)\n got %d\nwant %d", tt.name, tt.speed, tt.frame, got, tt.want)
-		}
+		assert.Equal(t, SendLimit(tt.speed, tt.frame), tt.want, "%s: SendLimit(%d, %d)", tt.name, tt.speed, tt.frame)
 	}
 }
 
@@ -165,9 +148,7 @@ func TestDefaultBurst(t *testing.T) {
 		{10 * gbit, tagged, 625_000},
 	}
 	for _, tt := range tests {
-		if got := DefaultBurst(tt.speed, tt.frame); got != tt.want {
-			t.Errorf("DefaultBurst(%d, %d)\n got %d\nwant %d", tt.speed, tt.frame, got, tt.want)
-		}
+		assert.Equal(t, DefaultBurst(tt.speed, tt.frame), tt.want, "DefaultBurst(%d, %d)", tt.speed, tt.frame)
 	}
 }
 
@@ -189,23 +170,17 @@ func TestBitsIn(t *testing.T) {
 		{math.MaxInt64, math.MaxInt64, math.MaxInt64},
 	}
 	for _, tt := range tests {
-		if got := BitsIn(tt.speed, tt.d); got != tt.want {
-			t.Errorf("BitsIn(%d, %v)\n got %d\nwant %d", tt.speed, tt.d, got, tt.want)
-		}
+		assert.Equal(t, BitsIn(tt.speed, tt.d), tt.want, "BitsIn(%d, %v)", tt.speed, tt.d)
 	}
 }
 
 func TestOctetsAndCells(t *testing.T) {
 	for _, tt := range []struct{ bits, want int64 }{{0, 0}, {1, 1}, {8, 1}, {9, 2},
 		{math.MaxInt64, math.MaxInt64/8 + 1}} {
-		if got := Octets(tt.bits); got != tt.want {
-			t.Errorf("Octets(%d)\n got %d\nwant %d", tt.bits, got, tt.want)
-		}
+		assert.Equal(t, Octets(tt.bits), tt.want, "Octets(%d)", tt.bits)
 	}
 	for _, tt := range []struct{ octets, cell, want int64 }{{0, 256, 0}, {1, 256, 1}, {256, 256, 1}, {257, 256, 2},
 		{257, 1, 257}} {
-		if got := Cells(tt.octets, tt.cell); got != tt.want {
-			t.Errorf("Cells(%d, %d)\n got %d\nwant %d", tt.octets, tt.cell, got, tt.want)
-		}
+		assert.Equal(t, Cells(tt.octets, tt.cell), tt.want, "Cells(%d, %d)", tt.octets, tt.cell)
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/macctl"
 )
 
@@ -86,9 +87,7 @@ func TestAFlapDoesNotLower(t *testing.T) {
 		w.flying = nil
 	}
 	w.run(10 * a.Interval)
-	if got := w.ends[0].Target(); got != Octets(a.Calculated) {
-		t.Errorf("lowered to %d", got)
-	}
+	assert.Equal(t, w.ends[0].Target(), Octets(a.Calculated), "lowered to")
 }
 
 // A request that is sent back states nothing of the peer. Its burst is that of this end until a result states one.
@@ -115,9 +114,7 @@ func TestResultOfAStranger(t *testing.T) {
 	w.agree()
 	p := w.ends[0]
 	p.Receive(result(stranger, 99, 1<<31, maxHeadroomBits), w.now, w.moment(0))
-	if got := p.Target(); got != Octets(4*p.set.Calculated) {
-		t.Fatalf("before the first answer: %d", got)
-	}
+	assert.MustEqual(t, p.Target(), Octets(4*p.set.Calculated), "before the first answer")
 	w.lose = func(from int, p macctl.MeasurementFrame) bool {
 		return from == 1 && p.Operation == macctl.MeasureResult
 	}
@@ -184,9 +181,7 @@ func TestSequenceBeginsWhereItIsTold(t *testing.T) {
 	w := newWire(s, settings(8))
 	w.agree()
 	w.run(time.Second)
-	if n := w.sent[0].Sequence; n != 1<<32-1 {
-		t.Errorf("the first request has number %d", n)
-	}
+	assert.Equal(t, w.sent[0].Sequence, 1<<32-1, "the first request has number")
 	if r := w.report(0); r.Measured == nil || !r.ResultAcked || ignored(r)+ignored(w.report(1)) != 0 {
 		t.Errorf("%+v", r.Counters)
 	}
@@ -216,9 +211,7 @@ func TestForgedResultIsForgotten(t *testing.T) {
 		t.Errorf("far ahead: target %d, was %d; ignored %v", p.Target(), found, p.count.Ignored)
 	}
 	p.Receive(result(w.address[1], 8, w.ends[1].results.sequence+resultJump, maxHeadroomBits), w.now, w.moment(0))
-	if got := p.Target(); got != Octets(4*p.set.Calculated) {
-		t.Fatalf("target %d", got)
-	}
+	assert.MustEqual(t, p.Target(), Octets(4*p.set.Calculated), "target")
 	w.run(time.Duration(resultLife) + 40*p.set.Interval)
 	if got := p.Target(); got > found || got < found*9/10 || p.results.peer.Area[0] == maxHeadroomBits ||
 		!p.results.received {
@@ -343,9 +336,7 @@ func TestSendLimitOfABit(t *testing.T) {
 		t.Errorf("reaction %d bits, want a frame, %d", r.Reaction(), p.set.Inputs.frameBits())
 	}
 	c := p.set.Inputs.parametersOf(&macctl.Measurement{SendLimit: 0})
-	if c.sendLimit != 0 {
-		t.Errorf("not stated: %d", c.sendLimit)
-	}
+	assert.Equal(t, c.sendLimit, 0, "not stated")
 }
 
 // The worst of the newest claims counts. Older claims do not.

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/macctl"
 )
 
@@ -158,9 +159,7 @@ func TestPairMeasures(t *testing.T) {
 			if r.RoundTrips.Min != tt.trip || r.Finding.RoundTrip != tt.trip+tt.turn/clockRates {
 				t.Errorf("trip\n got %v, settled %v\nwant %v", r.RoundTrips.Min, r.Finding.RoundTrip, tt.trip)
 			}
-			if r.Turnarounds.Max != tt.turn {
-				t.Errorf("turn-around\n got %v\nwant %v", r.Turnarounds.Max, tt.turn)
-			}
+			assert.Equal(t, r.Turnarounds.Max, tt.turn, "turn-around")
 			if n := ignored(r) + ignored(w.report(1)); n != 0 {
 				t.Errorf("%d messages were ignored: %v %v", n, r.Counters.Ignored, w.report(1).Counters.Ignored)
 			}
@@ -190,9 +189,7 @@ func TestPairExchangesResults(t *testing.T) {
 	if r.Received != max(want, found.Measured.Bits()) || r.Target != r.Received {
 		t.Errorf("received\n got %d, target %d\nwant %d", r.Received, r.Target, want)
 	}
-	if w.ends[1].Target() != Octets(want) {
-		t.Errorf("Target\n got %d\nwant %d", w.ends[1].Target(), Octets(want))
-	}
+	assert.Equal(t, w.ends[1].Target(), Octets(want), "Target")
 }
 
 // An end's reaction to pause frames reaches the headroom of its peer with the next answer. Where requests are sent

@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/macctl"
 )
 
@@ -298,9 +299,8 @@ func TestResultsAreBounded(t *testing.T) {
 				out.Peer == stranger; acked != (tt.want != 0) {
 				t.Errorf("acknowledged %v: %+v", acked, out)
 			}
-			if taken := p.count.Results == 1 && p.count.Ignored[IgnoredProportion] == 0; taken != (tt.want != 0) {
-				t.Errorf("taken %d, ignored %v", p.count.Results, p.count.Ignored)
-			}
+			assert.Equal(t, p.count.Results == 1 && p.count.Ignored[IgnoredProportion] == 0, tt.want != 0,
+				"taken %d, ignored %v", p.count.Results, p.count.Ignored)
 		})
 	}
 }
@@ -331,9 +331,7 @@ func TestRequestsAreBounded(t *testing.T) {
 		m := macctl.Measurement{Operation: macctl.MeasureRequest, Session: 9, Sequence: i}
 		p.Receive(group(stranger, m), 2, Moment{Now: 2})
 	}
-	if got := p.count.Ignored[IgnoredBusy]; got != 2*maxPendingReplies {
-		t.Errorf("busy\n got %d\nwant %d", got, 2*maxPendingReplies)
-	}
+	assert.Equal(t, p.count.Ignored[IgnoredBusy], 2*maxPendingReplies, "busy")
 	for i := range uint32(maxPendingReplies) {
 		out, ok := p.Out(Moment{Now: 3})
 		if !ok || out.Operation != macctl.MeasureAnswer || out.Sequence != i || out.Area != [2]uint64{2, 3} {

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/macctl"
 )
 
@@ -47,13 +48,9 @@ func TestForgedResultWithoutAnswers(t *testing.T) {
 		}
 		p.Receive(result(stranger, 99, 1<<31, maxHeadroomBits), now, Moment{Now: now})
 		calculated := Octets(p.set.Calculated)
-		if got := p.Target(); got != Octets(4*p.set.Calculated) {
-			t.Fatalf("%d answers: after the result %d", answers, got)
-		}
+		assert.MustEqual(t, p.Target(), Octets(4*p.set.Calculated), "%d answers: after the result", answers)
 		now = passTime(p, now, time.Duration(resultLife)-time.Second)
-		if got := p.Target(); got != Octets(4*p.set.Calculated) {
-			t.Errorf("%d answers: while it counts %d", answers, got)
-		}
+		assert.Equal(t, p.Target(), Octets(4*p.set.Calculated), "%d answers: while it counts", answers)
 		now = passTime(p, now, 2*time.Second+lowerAfter*p.set.Interval)
 		if got := p.Target(); got != calculated {
 			t.Errorf("%d answers: in the end %d, want the calculated %d", answers, got, calculated)
@@ -107,9 +104,7 @@ func TestForgottenResultLeavesWhatWasFound(t *testing.T) {
 	p.SetUp(false, w.now)
 	p.SetUp(true, w.now)
 	p.Receive(result(stranger, 99, 1, uint64(2*found)), w.now, w.moment(0))
-	if p.target.bits != 2*found {
-		t.Errorf("raised to %d", p.target.bits)
-	}
+	assert.Equal(t, p.target.bits, 2*found, "raised to")
 	passTime(p, w.now, time.Duration(resultLife)+(lowerAfter+1)*p.set.Interval)
 	if p.target.bits != found {
 		t.Errorf("in the end %d bits, want the %d that were found", p.target.bits, found)
@@ -122,9 +117,7 @@ func TestForgottenResultLeavesWhatWasInForce(t *testing.T) {
 	w := measured()
 	p := w.ends[0]
 	p.Receive(result(w.address[1], 8, w.ends[1].results.sequence+1, uint64(2*p.set.Calculated)), w.now, w.moment(0))
-	if p.target.bits != 2*p.set.Calculated {
-		t.Fatalf("raised to %d", p.target.bits)
-	}
+	assert.MustEqual(t, p.target.bits, 2*p.set.Calculated, "raised to")
 	p.SetUp(false, w.now)
 	p.SetUp(true, w.now)
 	p.Receive(result(w.address[1], 8, 99, 1000), w.now, w.moment(0))
@@ -230,9 +223,8 @@ func TestFarWithTheTurnAround(t *testing.T) {
 			a.Area = [2]uint64{0, uint64(tt.turn)}
 			back := now + int64(tt.whole) + int64(late)
 			p.Receive(a, back, Moment{Now: back})
-			if got := p.count.Ignored[IgnoredProportion]; got != want {
-				t.Errorf("%v, of which %v at the peer, and %d ns: ignored %d", tt.whole, tt.turn, late, got)
-			}
+			assert.Equal(t, p.count.Ignored[IgnoredProportion], want, "%v, of which %v at the peer, and %d ns: ignored",
+				tt.whole, tt.turn, late)
 		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/macctl"
 )
 
@@ -119,9 +120,8 @@ func TestForgedAcknowledgementsAreIgnored(t *testing.T) {
 					t.Errorf("ignored %v, told %v, the peer has %d", p.count.Ignored, r.ResultAcked, r.PeerInForce)
 				}
 				p.Receive(a, w.now, w.moment(0))
-				if p.count.Ignored[IgnoredUnasked] != before[IgnoredUnasked]+1 {
-					t.Errorf("for the second time: ignored %v", p.count.Ignored)
-				}
+				assert.Equal(t, p.count.Ignored[IgnoredUnasked], before[IgnoredUnasked]+1,
+					"for the second time: ignored %v", p.count.Ignored)
 				return
 			}
 			before[tt.want]++
@@ -229,9 +229,7 @@ func TestReasonOfALimit(t *testing.T) {
 	}
 	p := agreed(settings(7))
 	p.Receive(result(stranger, 1, 1, maxHeadroomBits), 2, Moment{Now: 2})
-	if p.Reason() != "headroom.max allows no more" {
-		t.Errorf("told of more than may be: %q", p.Reason())
-	}
+	assert.Equal(t, p.Reason(), "headroom.max allows no more", "told of more than may be")
 }
 
 // An end with more in force than is believed acknowledges the largest value that is, and the result is not repeated for

@@ -7,6 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/macctl"
 )
 
@@ -101,29 +102,20 @@ func TestStreamRequestsAreBounded(t *testing.T) {
 		t.Errorf("without an agreement: %v, ignored %v", d, p.count.Ignored)
 	}
 	p.SetAgreed(true, true, "b", now)
-	if d := receive(streamRequest(5, 1e8)); d != 100*time.Millisecond {
-		t.Errorf("granted %v", d)
-	}
+	assert.Equal(t, receive(streamRequest(5, 1e8)), 100*time.Millisecond, "granted")
 	now += 60_000_000
 	if d := receive(streamRequest(5, 1e9)); d != 40*time.Millisecond || p.count.Ignored[IgnoredOld] != 1 {
 		t.Errorf("replayed: %v left, ignored %v", d, p.count.Ignored)
 	}
-	if d := receive(streamRequest(6, 1e8)); d != 100*time.Millisecond {
-		t.Errorf("renewed: %v left", d)
-	}
+	assert.Equal(t, receive(streamRequest(6, 1e8)), 100*time.Millisecond, "renewed: left")
 	now += 10_000_000
 	if d := receive(streamRequest(7, 1e9)); d != 90*time.Millisecond || p.count.Ignored[IgnoredBusy] != 1 {
 		t.Errorf("too soon: %v left, ignored %v", d, p.count.Ignored)
 	}
-	if d := receive(streamRequest(8, 0)); d != 0 {
-		t.Errorf("ended at once: %v left", d)
-	}
-	if p.count.Streams != 2 {
-		t.Errorf("%d streams, want 2", p.count.Streams)
-	}
-	if notes := strings.Join(p.Notes(), "\n"); strings.Count(notes, "neighbour b checks its headroom") != 1 {
-		t.Errorf("told %q, want once that the link is filled", notes)
-	}
+	assert.Equal(t, receive(streamRequest(8, 0)), 0, "ended at once: left")
+	assert.Equal(t, p.count.Streams, 2, "streams")
+	assert.Equal(t, strings.Count(strings.Join(p.Notes(), "\n"), "neighbour b checks its headroom"), 1,
+		"told, want once that the link is filled")
 }
 
 // Forged answers change nothing.

@@ -8,6 +8,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/macctl"
 )
 
@@ -37,32 +38,24 @@ func TestFoundIsWhatWouldBeComputed(t *testing.T) {
 	}
 	w.delay[1] += 100_000
 	steps("with a longer link", time.Second)
-	if got, want := p.Found(), first+12_500; got != want {
-		t.Errorf("with a link that is longer by 100 µs: %d B, want %d", got, want)
-	}
+	assert.Equal(t, p.Found(), first+12_500, "with a link that is longer by 100 µs: B")
 	limited := settings(7)
 	limited.Limit = 8 * 1000
 	p.Configure(limited, w.now)
 	check("limited")
-	if got := p.Found(); got != 1000 {
-		t.Errorf("limited to 1000 B: %d", got)
-	}
+	assert.Equal(t, p.Found(), 1000, "limited to 1000 B")
 	if p.apply(840); p.Found() != 840 {
 		t.Errorf("840 B of it in force: %d", p.Found())
 	}
 	p.SetUp(false, w.now)
 	check("down")
-	if got := p.Found(); got != 0 {
-		t.Errorf("down: %d B", got)
-	}
+	assert.Equal(t, p.Found(), 0, "down: B")
 }
 
 // Every XOFF calls Found.
 func TestFoundDoesNotAllocate(t *testing.T) {
 	w := measured()
-	if n := testing.AllocsPerRun(100, func() { w.ends[0].Found() }); n != 0 {
-		t.Errorf("%v allocations", n)
-	}
+	assert.Equal(t, testing.AllocsPerRun(100, func() { w.ends[0].Found() }), 0, "allocations")
 }
 
 // The report has the newest result sent, and whether the peer has acknowledged it.
@@ -129,9 +122,7 @@ func TestFoundForAnotherLink(t *testing.T) {
 	s := settings(7)
 	s.Inputs.Speed *= 10
 	p.Configure(s, w.now)
-	if got := p.Target(); got != 0 {
-		t.Errorf("at ten times the speed the headroom is still %d", got)
-	}
+	assert.Equal(t, p.Target(), 0, "at ten times the speed the headroom is still")
 	w.run(time.Second)
 	if p.Target() == 0 {
 		t.Error("nothing is found any more")
@@ -177,9 +168,7 @@ func TestLongerCableByConfiguration(t *testing.T) {
 				}
 				w.delay = [2]int64{int64(long), int64(long)}
 				p.Configure(set, w.now)
-				if got := p.Reason(); got != "calculated" {
-					t.Errorf("reason %q, want that it was calculated", got)
-				}
+				assert.Equal(t, p.Reason(), "calculated", "reason, want that it was calculated")
 				needs := BitsIn(gbit, 2*long) + 2*12_336 + ControlFrameBits + 8*all[1].Inputs.Burst
 				until := w.now + lowerAfter*int64(interval)
 				for ok := true; ok; ok = w.step(until) {

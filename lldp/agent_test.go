@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"testing"
+
+	"pfcswitch/dataplane/assert"
 )
 
 // run runs an Agent until end, and returns the TTLs of its frames by second.
@@ -51,9 +53,7 @@ func TestTransmitTimers(t *testing.T) {
 	r := record(t)
 	r.run(10 * second)
 	r.want("link down")
-	if r.a.Next() != math.MaxInt64 {
-		t.Errorf("link down: next %d", r.a.Next())
-	}
+	assert.Equal(t, r.a.Next(), math.MaxInt64, "link down: next")
 	r.a.SetLink(true, r.now)
 	r.run(75 * second)
 	r.want("every interval", "10:121", "40:121", "70:121")
@@ -94,13 +94,9 @@ func TestShutdown(t *testing.T) {
 	r.a.SetOn(false, r.now)
 	r.run(40 * second)
 	r.want("says goodbye once", "20:0")
-	if n := len(r.a.Neighbours()); n != 0 {
-		t.Errorf("%d neighbours of an agent that is off", n)
-	}
+	assert.Equal(t, len(r.a.Neighbours()), 0, "neighbours of an agent that is off")
 	r.receive(announcement(spine, 200))
-	if n := len(r.a.Neighbours()); n != 0 {
-		t.Errorf("an agent that is off listens")
-	}
+	assert.Equal(t, len(r.a.Neighbours()), 0, "an agent that is off listens")
 	r.a.SetOn(true, r.now)
 	r.run(41 * second)
 	r.want("speaks again", "40:121")
@@ -113,9 +109,7 @@ func TestShutdown(t *testing.T) {
 	c := r.a.Config()
 	c.Local.Port.Value = "p2"
 	r.a.Configure(c, r.now)
-	if got := r.a.Config().Local.Port.Value; got != "p2" {
-		t.Errorf("announced %s", got)
-	}
+	assert.Equal(t, r.a.Config().Local.Port.Value, "p2", "announced")
 	r.run(50 * second)
 	r.want("another speaker", "45:0", "47:121")
 	c.Local.SystemName = "other"
@@ -230,22 +224,14 @@ func TestThousandNeighbours(t *testing.T) {
 		p.Port.Value = fmt.Sprintf("p%d", i)
 		r.receive(announcement(p, 100))
 	}
-	if n := len(r.a.Neighbours()); n != MaxNeighbours {
-		t.Errorf("%d neighbours", n)
-	}
-	if n := r.a.Statistics().NotStored; n != 1000-MaxNeighbours {
-		t.Errorf("%d had to make room", n)
-	}
-	if n := len(r.a.Events()); n != eventBurst {
-		t.Errorf("%d events", n)
-	}
+	assert.Equal(t, len(r.a.Neighbours()), MaxNeighbours, "neighbours")
+	assert.Equal(t, r.a.Statistics().NotStored, 1000-MaxNeighbours, "had to make room")
+	assert.Equal(t, len(r.a.Events()), eventBurst, "events")
 	if n := len(sent(t, r.a)); n > CreditMax {
 		t.Errorf("%d frames to greet them", n)
 	}
 	r.run(200 * second)
-	if n := len(r.a.Neighbours()); n != 0 {
-		t.Errorf("%d neighbours left", n)
-	}
+	assert.Equal(t, len(r.a.Neighbours()), 0, "neighbours left")
 	r.receive(announcement(spine, 100))
 	if e := r.a.Events(); len(e) == 0 || e[len(e)-1].Kind != EventNew {
 		t.Errorf("later events are lost: %+v", e)

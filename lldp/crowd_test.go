@@ -3,6 +3,8 @@ package lldp
 import (
 	"fmt"
 	"testing"
+
+	"pfcswitch/dataplane/assert"
 )
 
 func anybody(*Neighbour) bool { return true }
@@ -23,9 +25,7 @@ func (r *recorder) follows(who string) {
 	if n := r.a.Follow(anybody); n != nil {
 		got = n.PortText()
 	}
-	if got != who {
-		r.t.Errorf("at %d s: follows %s, want %s", r.now/second, got, who)
-	}
+	assert.Equal(r.t, got, who, "at %d s: follows", r.now/second)
 }
 
 // speak announces a neighbour now, and again each second for some seconds.
@@ -49,9 +49,7 @@ func TestCrowdCameFirst(t *testing.T) {
 	r.speak(spine, 1)
 	r.follows("p7")
 	r.speak(spine, crowdHold)
-	if n := len(r.a.Neighbours()); n != 1 {
-		t.Errorf("%d neighbours are left", n)
-	}
+	assert.Equal(t, len(r.a.Neighbours()), 1, "neighbours are left")
 	r.follows("p7")
 }
 

@@ -4,15 +4,15 @@ import (
 	"encoding/hex"
 	"strings"
 	"testing"
+
+	"pfcswitch/dataplane/assert"
 )
 
 // unhex decodes hexadecimal text, without its blanks.
 func unhex(tb testing.TB, parts ...string) []byte {
 	tb.Helper()
 	b, err := hex.DecodeString(strings.ReplaceAll(strings.Join(parts, ""), " ", ""))
-	if err != nil {
-		tb.Fatal(err)
-	}
+	assert.Must(tb, err)
 	return b
 }
 
@@ -47,9 +47,7 @@ func sent(t *testing.T, a *Agent) (pdus []PDU) {
 	t.Helper()
 	for f := a.Transmit(); f != nil; f = a.Transmit() {
 		_, raw, err := ParseFrame(f)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		p, discarded, err := ParsePDU(raw)
 		if err != nil || discarded != (Discarded{}) {
 			t.Fatalf("own frame: %+v, %v", discarded, err)

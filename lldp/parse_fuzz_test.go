@@ -5,6 +5,8 @@ import (
 	"math"
 	"reflect"
 	"testing"
+
+	"pfcswitch/dataplane/assert"
 )
 
 // An LLDPDU is the same after it was written and read again, or it is refused.
@@ -106,8 +108,6 @@ func FuzzAgent(f *testing.F) {
 		if a.Next() <= now || a.Next() == math.MaxInt64 {
 			t.Errorf("at %d: next %d", now, a.Next())
 		}
-		if s := a.Statistics(); s.FramesReceived != 8 {
-			t.Errorf("%d frames received", s.FramesReceived)
-		}
+		assert.Equal(t, a.Statistics().FramesReceived, 8, "frames received")
 	})
 }

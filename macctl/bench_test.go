@@ -1,6 +1,10 @@
 package macctl
 
-import "testing"
+import (
+	"testing"
+
+	"pfcswitch/dataplane/assert"
+)
 
 // Results go here, so that no call is optimised away.
 var (
@@ -76,9 +80,7 @@ func TestNothingAllocates(t *testing.T) {
 		sinkReason = r.Receive(out, now+2, now+3)
 		now += r.PausedTime(3, now) + i.HeldTime(3, now)
 	})
-	if got != 0 {
-		t.Errorf("%v allocations, want 0", got)
-	}
+	assert.Equal(t, got, 0, "allocations")
 	if c := r.Counters(); c.PFCFrames[3] < 200 || c.Ignored != [NumReasons]uint64{} {
 		t.Errorf("the frames were not obeyed: %+v", c)
 	}

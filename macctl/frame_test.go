@@ -5,6 +5,8 @@ import (
 	"encoding/hex"
 	"strings"
 	"testing"
+
+	"pfcswitch/dataplane/assert"
 )
 
 var port = [6]byte{0x02, 0x00, 0x00, 0x00, 0x00, 0x0A}
@@ -72,12 +74,8 @@ func TestParse(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			got, reason := Parse(unhex(t, tt.frame), port)
-			if reason != tt.reason {
-				t.Errorf("reason = %v, want %v", reason, tt.reason)
-			}
-			if got != tt.want {
-				t.Errorf("frame\n got %+v\nwant %+v", got, tt.want)
-			}
+			assert.Equal(t, reason, tt.reason, "reason")
+			assert.Equal(t, got, tt.want, "frame")
 		})
 	}
 }
@@ -106,21 +104,15 @@ func TestAppendIntoUsedBuffer(t *testing.T) {
 	if !bytes.Equal(got, want) {
 		t.Errorf("\n got %x\nwant %x", got, want)
 	}
-	if &got[0] != &used[0] {
-		t.Error("the frames were not written in place although there was room")
-	}
+	assert.Equal(t, &got[0], &used[0], "the frames were not written in place although there was room")
 }
 
 func TestNames(t *testing.T) {
 	for m, name := range []string{"off", "pause", "pfc", "unknown"} {
-		if got := Mode(m).String(); got != name {
-			t.Errorf("Mode(%d) = %q, want %q", m, got, name)
-		}
+		assert.Equal(t, Mode(m).String(), name, "Mode(%d)", m)
 	}
 	for r, name := range []string{"none", "truncated", "destination", "opcode", "disabled", "priority", "vector",
 		"watchdog", "surplus", "unknown"} {
-		if got := Reason(r).String(); got != name {
-			t.Errorf("Reason(%d) = %q, want %q", r, got, name)
-		}
+		assert.Equal(t, Reason(r).String(), name, "Reason(%d)", r)
 	}
 }

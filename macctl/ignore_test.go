@@ -1,6 +1,10 @@
 package macctl
 
-import "testing"
+import (
+	"testing"
+
+	"pfcswitch/dataplane/assert"
+)
 
 // xoff makes a receiver receive a PFC frame for one priority.
 func xoff(r *Receiver, prio uint8, quanta uint16, now int64) Reason {
@@ -54,18 +58,14 @@ func TestObeyAgain(t *testing.T) {
 		pause := QuantaDuration(1000, 1_000_000_000)
 		r.Ignore(unit, true, 100)
 		say(1000, 200)
-		if r.Paused(200) != 0 {
-			t.Fatalf("unit %d: obeyed", unit)
-		}
+		assert.MustEqual(t, r.Paused(200), 0, "unit %d: obeyed", unit)
 		r.Ignore(unit, false, 300)
 		if r.Paused(300)&(1<<3) == 0 || r.NextExpiry() != 200+pause {
 			t.Errorf("unit %d: paused %b until %d, want until %d", unit, r.Paused(300), r.NextExpiry(), 200+pause)
 		}
 		r.Ignore(unit, true, 400)
 		r.Ignore(unit, false, 200+pause)
-		if r.Paused(200+pause) != 0 {
-			t.Errorf("unit %d: paused by a pause that is over", unit)
-		}
+		assert.Equal(t, r.Paused(200+pause), 0, "unit %d: paused by a pause that is over", unit)
 		r.Ignore(unit, true, 0)
 		r.Reset(500_000_000)
 		if say(1000, 500_000_000); r.Paused(500_000_000)&(1<<3) == 0 {

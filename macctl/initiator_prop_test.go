@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"pfcswitch/dataplane/assert"
 )
 
 // A modelPeer obeys whatever frames reach it, PFC and PAUSE alike, and reads them by itself.
@@ -236,9 +238,7 @@ func TestInitiatorAndReceiverAgree(t *testing.T) {
 				i.Release(prio, CauseTrunk)
 			}
 			if frame, ok := i.AppendFrame(nil, now); ok && rapid.Bool().Draw(t, "works") {
-				if reason := r.Receive(frame, now, now); reason != ReasonNone {
-					t.Fatalf("refused: %v", reason)
-				}
+				assert.MustEqual(t, r.Receive(frame, now, now), ReasonNone, "refused")
 				i.Sent(now)
 			}
 			now += rapid.Int64Range(0, mega).Draw(t, "ns")

@@ -5,6 +5,8 @@ import (
 	"math"
 	"reflect"
 	"testing"
+
+	"pfcswitch/dataplane/assert"
 )
 
 const pfcHeader = group + own + "8808 0101"
@@ -45,9 +47,7 @@ func (s sender) state(wanted, told uint8, refresh int64) {
 	if got := s.XoffSent(); got != told {
 		s.t.Errorf("told %#02x, want %#02x", got, told)
 	}
-	if got := s.NextRefresh(); got != refresh {
-		s.t.Errorf("next refresh at %d, want %d", got, refresh)
-	}
+	assert.Equal(s.t, s.NextRefresh(), refresh, "next refresh at")
 }
 
 func newSender(t *testing.T, change func(*InitiatorConfig)) sender {
@@ -158,9 +158,7 @@ func TestInitiatorFailedSend(t *testing.T) {
 	s.sends(400, "") // the peer still holds both
 	s.Sent(500)      // nothing was offered
 	s.state(0x18, 0x18, 200+halfPause)
-	if got, want := s.Counters().PFCFrames, [8]uint64{3: 1, 4: 1}; got != want {
-		t.Errorf("PFC frames %v, want %v", got, want)
-	}
+	assert.Equal(t, s.Counters().PFCFrames, [8]uint64{3: 1, 4: 1}, "PFC frames")
 }
 
 // The next frame states changes between AppendFrame and Sent.
@@ -245,9 +243,7 @@ func TestInitiatorPause(t *testing.T) {
 	s.sends(MinRefresh+1000, xon)
 	s.state(0, 0, never)
 	want := InitiatorCounters{PauseFrames: 3, PauseXoffSent: 1, PauseXonSent: 1}
-	if got := s.Counters(); got != want {
-		t.Errorf("counters\n got %+v\nwant %+v", got, want)
-	}
+	assert.Equal(t, s.Counters(), want, "counters")
 	// 255 quanta are 13,056 ns: the first pause ran out, the second was ended.
 	if got := s.HeldTime(WholePort, giga); got != 13_056+1000 {
 		t.Errorf("held for %d ns, want 14056", got)
@@ -307,9 +303,7 @@ func TestInitiatorHeldTime(t *testing.T) {
 		t.Errorf("priority 4 was held for %d ns, want 0", got)
 	}
 	want := InitiatorCounters{PFCFrames: [8]uint64{3: 5, 4: 5}, XoffSent: [8]uint64{3: 2}, XonSent: [8]uint64{3: 1}}
-	if got := s.Counters(); got != want {
-		t.Errorf("counters\n got %+v\nwant %+v", got, want)
-	}
+	assert.Equal(t, s.Counters(), want, "counters")
 }
 
 // At link down the peer forgets its pause, and the holds stay.
@@ -344,14 +338,10 @@ func TestInitiatorTrunkHoldsForLongest(t *testing.T) {
 		}
 		s.Hold(3, CauseTrunk)
 		s.Hold(4, CauseBuffer)
-		if got, want := times(), [8]uint16{3: 0xFFFF, 4: 20_000}; got != want {
-			t.Errorf("%s: times %v, want %v", name, got, want)
-		}
+		assert.Equal(t, times(), [8]uint16{3: 0xFFFF, 4: 20_000}, "%s: times", name)
 		s.Hold(3, CauseBuffer)
 		s.Release(3, CauseTrunk)
-		if got, want := times(), [8]uint16{3: 20_000, 4: 20_000}; got != want {
-			t.Errorf("%s: without the trunk's hold times %v, want %v", name, got, want)
-		}
+		assert.Equal(t, times(), [8]uint16{3: 20_000, 4: 20_000}, "%s: without the trunk's hold times", name)
 	}
 }
 

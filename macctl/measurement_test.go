@@ -3,6 +3,8 @@ package macctl
 import (
 	"bytes"
 	"testing"
+
+	"pfcswitch/dataplane/assert"
 )
 
 var sample = Measurement{
@@ -62,16 +64,12 @@ func TestMeasurementFormatParse(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := DefaultMeasurementFormat.Recognizes(tt.frame); got != tt.recognized {
-				t.Fatalf("Recognizes\n got %v\nwant %v", got, tt.recognized)
-			}
+			assert.MustEqual(t, DefaultMeasurementFormat.Recognizes(tt.frame), tt.recognized, "Recognizes")
 			if !tt.recognized {
 				return
 			}
 			m, reason := DefaultMeasurementFormat.Parse(tt.frame, port)
-			if reason != tt.reason {
-				t.Errorf("reason\n got %v\nwant %v", reason, tt.reason)
-			}
+			assert.Equal(t, reason, tt.reason, "reason")
 			if reason == ReasonNone && m.Measurement != sample {
 				t.Errorf("Parse\n got %+v\nwant %+v", m.Measurement, sample)
 			}
@@ -87,9 +85,7 @@ func TestMeasurementFormatDoesNotAllocate(t *testing.T) {
 			t.Fatal(reason)
 		}
 	})
-	if allocs != 0 {
-		t.Errorf("%v allocations", allocs)
-	}
+	assert.Equal(t, allocs, 0, "allocations")
 }
 
 // Only a whole frame of this version is read, and it is the same when it is written again.

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"pfcswitch/dataplane/assert"
 )
 
 const (
@@ -38,9 +40,7 @@ func TestQuantaDuration(t *testing.T) {
 		{0xFFFF, -1, 3_355_392},
 	}
 	for _, tt := range tests {
-		if got := QuantaDuration(tt.quanta, tt.speed); got != tt.want {
-			t.Errorf("QuantaDuration(%d, %d) = %d, want %d", tt.quanta, tt.speed, got, tt.want)
-		}
+		assert.Equal(t, QuantaDuration(tt.quanta, tt.speed), tt.want, "QuantaDuration(%d, %d)", tt.quanta, tt.speed)
 	}
 }
 
@@ -63,9 +63,7 @@ func TestResponseLimitBits(t *testing.T) {
 		{0, 30_720}, // nominal
 	}
 	for _, tt := range tests {
-		if got := ResponseLimitBits(tt.speed); got != tt.want {
-			t.Errorf("ResponseLimitBits(%d) = %d, want %d", tt.speed, got, tt.want)
-		}
+		assert.Equal(t, ResponseLimitBits(tt.speed), tt.want, "ResponseLimitBits(%d)", tt.speed)
 	}
 }
 
@@ -76,9 +74,7 @@ func TestQuantaForIsTheLeastThatLasts(t *testing.T) {
 		ns := rapid.Int64Range(1, 2*longest).Draw(t, "ns")
 		q := quantaFor(ns, speed)
 		if ns > longest {
-			if q != 0xFFFF {
-				t.Fatalf("%d ns are beyond all quanta, got %d", ns, q)
-			}
+			assert.MustEqual(t, q, 0xFFFF, "%d ns are beyond all quanta", ns)
 			return
 		}
 		if got := QuantaDuration(q, speed); got < ns {

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"pfcswitch/dataplane/assert"
 )
 
 // A paintedPort is the model of a Receiver: for each priority a line of nanoseconds, each paused or not. A frame wipes
@@ -117,13 +119,10 @@ func TestReceiverAgainstModel(t *testing.T) {
 				if got, want := r.Paused(now), model.paused(now); got != want {
 					t.Fatalf("at %d: paused %#02x, want %#02x", now, got, want)
 				}
-				if got, want := r.NextExpiry(), model.next(now); got != want {
-					t.Errorf("at %d: next expiry %d, want %d", now, got, want)
-				}
+				assert.Equal(t, r.NextExpiry(), model.next(now), "at %d: next expiry", now)
 				for prio := range model.lines {
-					if got, want := r.FreeSince(uint8(prio)), model.free[prio]; got != want {
-						t.Errorf("at %d: priority %d is free since %d, want %d", now, prio, got, want)
-					}
+					assert.Equal(t, r.FreeSince(uint8(prio)), model.free[prio], "at %d: priority %d is free since", now,
+						prio)
 				}
 			},
 		})

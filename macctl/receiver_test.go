@@ -4,6 +4,8 @@ import (
 	"math"
 	"reflect"
 	"testing"
+
+	"pfcswitch/dataplane/assert"
 )
 
 // oneNS is the speed at which a quantum lasts 1 ns, so that tests can be read.
@@ -47,12 +49,8 @@ func (l look) check(t *testing.T, r *Receiver) {
 	if next == 0 {
 		next = math.MaxInt64
 	}
-	if got := r.NextExpiry(); got != next {
-		t.Errorf("at %d: next expiry %d, want %d", l.at, got, next)
-	}
-	if got := r.FreeSince(3); got != l.freeSince {
-		t.Errorf("at %d: free since %d, want %d", l.at, got, l.freeSince)
-	}
+	assert.Equal(t, r.NextExpiry(), next, "at %d: next expiry", l.at)
+	assert.Equal(t, r.FreeSince(3), l.freeSince, "at %d: free since", l.at)
 	if got := r.PausedTime(3, l.at); got != l.total {
 		t.Errorf("at %d: paused for %d ns, want %d", l.at, got, l.total)
 	}
@@ -114,9 +112,7 @@ func TestReceiverTimers(t *testing.T) {
 			r := NewReceiver(ModePFC, 0x38, oneNS, port)
 			for _, s := range tt.steps {
 				if s.frame != nil {
-					if reason := r.Receive(s.frame, s.stamp, s.now); reason != ReasonNone {
-						t.Errorf("frame of %d: %v, want none", s.stamp, reason)
-					}
+					assert.Equal(t, r.Receive(s.frame, s.stamp, s.now), ReasonNone, "frame of %d, want none", s.stamp)
 				}
 				s.look.check(t, r)
 			}
@@ -148,9 +144,7 @@ func TestReceiverSpeed(t *testing.T) {
 	} {
 		r := NewReceiver(ModePFC, 0x08, speed, port)
 		r.Receive(pfc(map[int]uint16{3: 1000}), 0, 0)
-		if got := r.NextExpiry(); got != want {
-			t.Errorf("1000 quanta at %d bit/s run out at %d, want %d", speed, got, want)
-		}
+		assert.Equal(t, r.NextExpiry(), want, "1000 quanta at %d bit/s run out at", speed)
 	}
 }
 
@@ -193,18 +187,14 @@ func TestReceiverReasons(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			r := NewReceiver(tt.mode, tt.enabled, oneNS, port)
-			if got := r.Receive(tt.frame, 0, 0); got != tt.want {
-				t.Errorf("reason %v, want %v", got, tt.want)
-			}
+			assert.Equal(t, r.Receive(tt.frame, 0, 0), tt.want, "reason")
 			if got := r.Paused(0); got != tt.paused {
 				t.Errorf("paused %#02x, want %#02x", got, tt.paused)
 			}
 			want := ReceiverCounters{PFCFrames: tt.pfc, PauseFrames: tt.pause}
 			want.Ignored[tt.want], want.Ignored[tt.also] = 1, 1
 			want.Ignored[ReasonNone] = 0
-			if got := r.Counters(); got != want {
-				t.Errorf("counters\n got %+v\nwant %+v", got, want)
-			}
+			assert.Equal(t, r.Counters(), want, "counters")
 		})
 	}
 }
@@ -213,9 +203,7 @@ func TestReceiverReasons(t *testing.T) {
 func TestReceiverOwnAddress(t *testing.T) {
 	frame := unhex(t, own, peer, "8808 0101 0008", times)
 	r := NewReceiver(ModePFC, 0x08, oneNS, [6]byte{2, 0, 0, 0, 0, 0x0C})
-	if got := r.Receive(frame, 0, 0); got != ReasonDestination {
-		t.Errorf("reason %v, want destination", got)
-	}
+	assert.Equal(t, r.Receive(frame, 0, 0), ReasonDestination, "reason, want destination")
 	r.Configure(ModePFC, 0x08, oneNS, port, 0)
 	if got := r.Receive(frame, 0, 0); got != ReasonNone || r.Paused(0) != 0x08 {
 		t.Errorf("reason %v, paused %#02x, want none, 0x08", got, r.Paused(0))

@@ -1,6 +1,10 @@
 package macctl
 
-import "testing"
+import (
+	"testing"
+
+	"pfcswitch/dataplane/assert"
+)
 
 // Refreshed counts frames, and lets pause and next refresh begin anew. What arrives after XON changes counters only.
 func TestRefreshed(t *testing.T) {
@@ -11,13 +15,9 @@ func TestRefreshed(t *testing.T) {
 		t.Fatalf("a frame: %v, to be sent again every %d ns, want %d", ok, i.RefreshEvery(), pause/2)
 	}
 	i.Sent(0)
-	if i.RefreshEvery() != 0 {
-		t.Error("a frame that has left is to be sent again")
-	}
+	assert.Equal(t, i.RefreshEvery(), 0, "a frame that has left is to be sent again")
 	i.Refreshed(2, pause, false)
-	if got := i.Counters().PFCFrames[3]; got != 3 {
-		t.Errorf("%d frames, want 3", got)
-	}
+	assert.Equal(t, i.Counters().PFCFrames[3], 3, "frames")
 	if got := i.HeldTime(3, 2*pause-1); got != 2*pause-1 {
 		t.Errorf("held for %d ns, want %d", got, 2*pause-1)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"pfcswitch/buffer"
 	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/trunk"
 	"pfcswitch/deadlock"
 	"pfcswitch/headroom"
@@ -89,9 +90,7 @@ func worstPort(name string, mode macctl.Mode) dataplane.PortSnapshot {
 // The number of series is a sum over ports, trunks and their members. Each adds a bounded number.
 func TestCardinality(t *testing.T) {
 	b, err := os.ReadFile("README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	readme := strings.Join(strings.Fields(string(b)), " ")
 	count := func(ports int, mode macctl.Mode, trunks, members int) int {
 		return testutil.CollectAndCount(checkedCollector{NewCollector(crowded(ports, mode, trunks, members))})

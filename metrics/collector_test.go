@@ -14,6 +14,7 @@ import (
 	dto "github.com/prometheus/client_model/go"
 
 	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/macctl"
 )
 
@@ -41,14 +42,10 @@ func TestGolden(t *testing.T) {
 	const file = "testdata/metrics.txt"
 	got := strings.ReplaceAll(text(t, config()), runtime.Version(), "GOVERSION")
 	if os.Getenv("UPDATE_GOLDEN") != "" {
-		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, os.WriteFile(file, []byte(got), 0o644))
 	}
 	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	if got != string(want) {
 		t.Errorf("%s\n got:\n%s\nwant:\n%s", file, got, want)
 	}
@@ -64,9 +61,7 @@ func registry(c Config) *prometheus.Registry {
 // TestLint checks every name by Prometheus' rules. Only the speed is in bits per second, as Ethernet counts it.
 func TestLint(t *testing.T) {
 	problems, err := testutil.GatherAndLint(registry(config()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	for _, p := range problems {
 		if p.Metric != "pfcswitch_port_speed_bits_per_second" || !strings.Contains(p.Text, `instead of "bits"`) {
 			t.Errorf("%s: %s", p.Metric, p.Text)
@@ -79,9 +74,7 @@ func TestLint(t *testing.T) {
 func TestFamilies(t *testing.T) {
 	for _, c := range []Config{config(), crowded(1, macctl.ModePFC, 1, 1)} {
 		gathered, err := registry(c).Gather()
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		want := Families()
 		if len(want) != len(families) {
 			t.Errorf("%d names for %d families: two have the same", len(want), len(families))
@@ -131,9 +124,7 @@ func TestUserViewDoesNotMatter(t *testing.T) {
 		v.Buffer.Lossless.Used.Shared.Window = 0
 		v.Buffer.Ports[0].Ingress[3].Used.Headroom.User = 0
 	}
-	if text(t, cleared) != text(t, config()) {
-		t.Error("a user's clear changed the metrics")
-	}
+	assert.Equal(t, text(t, cleared), text(t, config()), "a user's clear changed the metrics")
 }
 
 func TestBadPortNameFailsTheScrape(t *testing.T) {

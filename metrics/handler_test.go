@@ -13,6 +13,7 @@ import (
 	"google.golang.org/protobuf/encoding/protodelim"
 
 	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/assert"
 )
 
 // protobuf is what asks for that format.
@@ -72,9 +73,7 @@ func TestProtobuf(t *testing.T) {
 	for _, cfg := range []Config{config(), wide(), {Snapshot: func(*dataplane.Snapshot) {}}} {
 		c := NewCollector(cfg)
 		gathered, err := c.Gather()
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		var want bytes.Buffer
 		for _, f := range gathered {
 			if _, err := protodelim.MarshalTo(&want, f); err != nil {
@@ -86,9 +85,7 @@ func TestProtobuf(t *testing.T) {
 			t.Errorf("%d octets, which differ from the library's %d", len(body), want.Len())
 		}
 		w := ask(promhttp.HandlerFor(c, promhttp.HandlerOpts{}), "/metrics", protobuf)
-		if want := w.Header().Get("Content-Type"); contentType != want {
-			t.Errorf("content type %q, want %q", contentType, want)
-		}
+		assert.Equal(t, contentType, w.Header().Get("Content-Type"), "content type")
 	}
 }
 

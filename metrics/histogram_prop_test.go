@@ -7,6 +7,7 @@ import (
 	"pgregory.net/rapid"
 
 	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/assert"
 )
 
 // TestHistogramBuckets records durations and asks Prometheus' own representation, spans and deltas, where they are.
@@ -20,9 +21,7 @@ func TestHistogramBuckets(t *testing.T) {
 			}
 		}
 		gathered, err := registry(Config{Started: started, Snapshot: snapshot}).Gather()
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		for _, f := range gathered {
 			if f.GetName() != "pfcswitch_xoff_reaction_seconds" {
 				continue
@@ -55,9 +54,7 @@ func TestHistogramBuckets(t *testing.T) {
 					t.Fatalf("classic bucket to %v s: %d, want %d", b.GetUpperBound(), b.GetCumulativeCount(), want)
 				}
 			}
-			if n := len(h.GetBucket()); n != 13 {
-				t.Fatalf("%d classic buckets, want 13", n)
-			}
+			assert.MustEqual(t, len(h.GetBucket()), 13, "classic buckets")
 			wantRecorded(t, durations, h.GetSchema(), h.GetZeroCount(), h.GetSampleCount(), h.GetSampleSum(), bounds)
 			return
 		}
@@ -86,17 +83,11 @@ func wantRecorded(t *rapid.T, durations []int64, schema int32, zero, count uint6
 				break
 			}
 		}
-		if seconds != 0 {
-			t.Fatalf("%d ns is in no bucket of schema %d", ns, schema)
-		}
+		assert.MustEqual(t, seconds, 0, "%d ns is in no bucket of schema %d", ns, schema)
 	}
-	if zero != 0 {
-		t.Fatalf("%d zeros too many", zero)
-	}
+	assert.MustEqual(t, zero, 0, "zeros too many")
 	for i, n := range buckets {
-		if n != 0 {
-			t.Fatalf("bucket %d: %d too many", i, n)
-		}
+		assert.MustEqual(t, n, 0, "bucket %d: too many", i)
 	}
 	if math.Abs(sum-total) > 1e-6*(1+total) {
 		t.Fatalf("sum %v, want %v", sum, total)

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/macctl"
 )
 
@@ -47,9 +48,7 @@ func TestPauseTimeByMode(t *testing.T) {
 				frames++
 			}
 		}
-		if (frames == 1) != tt.pfcFrameSeries {
-			t.Errorf("%v: %d series of PFC frames", tt.mode, frames)
-		}
+		assert.Equal(t, frames == 1, tt.pfcFrameSeries, "%v: %d series of PFC frames", tt.mode, frames)
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/assert"
 )
 
 const (
@@ -52,9 +53,7 @@ func TestRules(t *testing.T) {
 // Every alert has a test of its own in the rules' tests.
 func TestEveryRuleIsTested(t *testing.T) {
 	tests, err := os.ReadFile("rules/pfcswitch_test.yml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	alerts := alertNames(t)
 	if len(alerts) < 10 {
 		t.Errorf("only the alerts %v", alerts)
@@ -69,9 +68,7 @@ func TestEveryRuleIsTested(t *testing.T) {
 func alertNames(t *testing.T) (names []string) {
 	t.Helper()
 	b, err := os.ReadFile(rulesFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	for _, m := range regexp.MustCompile(`(?m)^ *- alert: (\w+)$`).FindAllSubmatch(b, -1) {
 		names = append(names, string(m[1]))
 	}
@@ -111,25 +108,19 @@ func startPrometheus(t *testing.T) *server {
 	t.Cleanup(target.Close)
 	dir := t.TempDir()
 	rules, err := filepath.Abs(rulesFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	conf := filepath.Join(dir, "prometheus.yml")
 	yaml := fmt.Sprintf("global: {scrape_interval: 250ms, scrape_timeout: 250ms, evaluation_interval: 250ms}\n"+
 		"rule_files: [%q]\nscrape_configs:\n"+
 		"  - {job_name: pfcswitch, metrics_path: /, static_configs: [{targets: [%q]}]}\n",
 		rules, strings.TrimPrefix(target.URL, "http://"))
-	if err := os.WriteFile(conf, []byte(yaml), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.WriteFile(conf, []byte(yaml), 0o600))
 	address := freeAddress(t)
 	cmd := exec.Command(path, "--config.file="+conf, "--storage.tsdb.path="+filepath.Join(dir, "data"),
 		"--web.listen-address="+address, "--enable-feature=native-histograms", "--log.level=warn")
 	var said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &said, &said
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, cmd.Start())
 	t.Cleanup(func() {
 		_ = cmd.Process.Signal(syscall.SIGTERM)
 		_ = cmd.Wait()
@@ -143,9 +134,7 @@ func startPrometheus(t *testing.T) *server {
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	defer func() { _ = l.Close() }()
 	return l.Addr().String()
 }
@@ -232,9 +221,7 @@ func (s *server) rulesAreHealthy() {
 	n := 0
 	for deadline := time.Now().Add(20 * time.Second); n < len(alertNames(s.t)) &&
 		time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
-		if err := s.ask("rules", &data); err != nil {
-			s.t.Fatal(err)
-		}
+		assert.Must(s.t, s.ask("rules", &data))
 		n = 0
 		for _, g := range data.Groups {
 			for _, r := range g.Rules {
@@ -256,9 +243,7 @@ func (s *server) rulesAreHealthy() {
 func expressions(t *testing.T) (all []string) {
 	t.Helper()
 	b, err := os.ReadFile(dashboardFile)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	var d struct {
 		Panels []struct {
 			ID      int
@@ -267,9 +252,7 @@ func expressions(t *testing.T) (all []string) {
 		}
 		Annotations struct{ List []struct{ Expr string } }
 	}
-	if err := json.Unmarshal(b, &d); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, json.Unmarshal(b, &d))
 	ids := map[int]bool{}
 	for _, p := range d.Panels {
 		if ids[p.ID] || p.Title == "" {

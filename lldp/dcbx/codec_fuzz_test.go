@@ -4,6 +4,7 @@ import (
 	"reflect"
 	"testing"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/lldp"
 )
 
@@ -22,9 +23,8 @@ func FuzzParseIEEE(f *testing.F) {
 	f.Fuzz(func(t *testing.T, subtype uint8, info []byte) {
 		o := lldp.Organization{OUI: ouiIEEE, Subtype: subtype, Info: string(info[:min(len(info), lldp.MaxInfo)])}
 		x := ParseIEEE([]lldp.Organization{o})
-		if known := subtype >= subtypeETS && subtype <= subtypeApplication; known != (x != nil) {
-			t.Fatalf("subtype %d: %+v", subtype, x)
-		}
+		assert.MustEqual(t, subtype >= subtypeETS && subtype <= subtypeApplication, x != nil, "subtype %d: %+v",
+			subtype, x)
 		if x == nil {
 			return
 		}

@@ -6,6 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/lldp"
 )
 
@@ -236,9 +237,7 @@ func TestLengths(t *testing.T) {
 			func(n int) bool { return n >= 4 && (n-4)%6 == 0 }},
 	} {
 		for n := range 512 {
-			if got, want := tt.takes(string(make([]byte, n))), tt.length(n); got != want {
-				t.Errorf("%s of %d octets: taken %t, want %t", name, n, got, want)
-			}
+			assert.Equal(t, tt.takes(string(make([]byte, n))), tt.length(n), "%s of %d octets: taken", name, n)
 		}
 	}
 }

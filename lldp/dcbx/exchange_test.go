@@ -5,6 +5,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/lldp"
 )
 
@@ -90,9 +91,7 @@ func TestPeerGoes(t *testing.T) {
 				tt.leave(l)
 				l.run(tt.seconds)
 				want := Outcome{Version: VersionIEEE, PFC: 0x10, Reason: ReasonNoPeer, Queues: weights}
-				if o := l.ends[1].Outcome(); o != want {
-					t.Errorf("after: got %+v, want %+v", o, want)
-				}
+				assert.Equal(t, l.ends[1].Outcome(), want, "after")
 				if a := l.ends[1].Agreement("p1"); a.Agreed() || !a.Own || a.Neighbour != "" {
 					t.Errorf("agreement %+v", a)
 				}

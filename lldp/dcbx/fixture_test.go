@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/lldp"
 )
 
@@ -13,9 +14,7 @@ const second = 1_000_000_000
 func unhex(tb testing.TB, text string) string {
 	tb.Helper()
 	b, err := hex.DecodeString(strings.ReplaceAll(text, " ", ""))
-	if err != nil {
-		tb.Fatal(err)
-	}
+	assert.Must(tb, err)
 	return string(b)
 }
 
@@ -112,8 +111,7 @@ func (l *link) want(one, two result) {
 	l.t.Helper()
 	for i, want := range []result{one, two} {
 		o := l.ends[i].Outcome()
-		if got := (result{o.Version, o.PFC, o.Reason, o.Mismatch, o.Measures}); got != want {
-			l.t.Errorf("at %d s, end %d: got %+v, want %+v", l.now/second, i, got, want)
-		}
+		assert.Equal(l.t, result{o.Version, o.PFC, o.Reason, o.Mismatch, o.Measures}, want, "at %d s, end %d",
+			l.now/second, i)
 	}
 }

@@ -6,6 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/lldp"
 )
 
@@ -78,9 +79,7 @@ func TestFeatureStates(t *testing.T) {
 func TestControl(t *testing.T) {
 	m := NewMachine(end(1, 0x18, mode(ModeCEE)))
 	announced := func() *Legacy { return ParseLegacy(m.Organization(), VersionCEE) }
-	if c := *announced().Control; c != (Control{Seq: 1}) {
-		t.Errorf("first: %+v", c)
-	}
+	assert.Equal(t, *announced().Control, Control{Seq: 1}, "first")
 	differs := &Feature{Enable: true, Data: "\x08\x08"}
 	receive := func(seq, ack uint32) { m.Update(neighbour(ceePeer(seq, ack, differs)), false, 0) }
 	receive(5, 0)
@@ -103,13 +102,9 @@ func TestControl(t *testing.T) {
 	for range 3 {
 		receive(6, 3)
 	}
-	if x := announced(); *x.Control != (Control{Seq: 3, Ack: 6}) {
-		t.Errorf("the same again is no news: %+v", x)
-	}
+	assert.Equal(t, *announced().Control, Control{Seq: 3, Ack: 6}, "the same again is no news")
 	m.Update(nil, false, 1)
-	if c := *announced().Control; c != (Control{Seq: 1}) {
-		t.Errorf("peer gone: %+v", c)
-	}
+	assert.Equal(t, *announced().Control, Control{Seq: 1}, "peer gone")
 	bad := neighbour(ceePeer(9, 1, differs))
 	bad.Organization[0].Info = bad.Organization[0].Info[:2] + "\x01" + bad.Organization[0].Info[3:]
 	m.Update(bad, false, 2)
@@ -183,9 +178,8 @@ func TestFeaturesThatComeLate(t *testing.T) {
 			receive()
 		}
 		for k, want := range step.wrong {
-			if got := m.announced[k].Error; got != want {
-				t.Errorf("after feature %d: feature %d announced with error %t, want %t", step.comes, k, got, want)
-			}
+			assert.Equal(t, m.announced[k].Error, want, "after feature %d: feature %d announced with error", step.comes,
+				k)
 		}
 	}
 	if o := m.Outcome(); o.PFC != 8 || o.Reason != ReasonOwn || o.Mismatch {
@@ -198,9 +192,7 @@ func TestTwoOfAnotherTLV(t *testing.T) {
 	m := NewMachine(end(1, 8))
 	ets := weights.ets(false)
 	m.Update(neighbour(ets.organization(subtypeETS), ets.organization(subtypeETS)), false, 0)
-	if got := m.Outcome().Reason; got != ReasonNoTLV {
-		t.Errorf("reason %v, want %v", got, ReasonNoTLV)
-	}
+	assert.Equal(t, m.Outcome().Reason, ReasonNoTLV, "reason")
 }
 
 func TestVersionDetection(t *testing.T) {
@@ -221,9 +213,7 @@ func TestVersionDetection(t *testing.T) {
 		}
 	}
 	m.Update(nil, false, 10*second)
-	if got := m.Outcome().Version; got != VersionIEEE {
-		t.Errorf("alone: %v", got)
-	}
+	assert.Equal(t, m.Outcome().Version, VersionIEEE, "alone")
 }
 
 // Where there are several neighbours and none of them counts, the configuration holds.
@@ -330,9 +320,7 @@ func TestHoldIsSettable(t *testing.T) {
 			if hold > 0 {
 				want = int(120 * second / hold)
 			}
-			if got := changes(120); got != want {
-				t.Errorf("%v: %d changes in 120 s with a hold of %d s, want %d", v, got, hold/second, want)
-			}
+			assert.Equal(t, changes(120), want, "%v: changes in 120 s with a hold of %d s", v, hold/second)
 		}
 	}
 }

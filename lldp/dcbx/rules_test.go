@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/lldp"
 )
 
@@ -205,9 +206,8 @@ func TestErrorsOfGroups(t *testing.T) {
 			peer{mask: 8, queues: &other}).feature[KindGroups].own.Error; got != (v == VersionCIN) {
 			t.Errorf("%v: groups that differ: error %t", v, got)
 		}
-		if got := withPeer(end(1, 8), v, peer{mask: 8}).feature[KindGroups].own.Error; got != (v == VersionCEE) {
-			t.Errorf("%v: groups that are not announced: error %t", v, got)
-		}
+		assert.Equal(t, withPeer(end(1, 8), v, peer{mask: 8}).feature[KindGroups].own.Error, v == VersionCEE,
+			"%v: groups that are not announced: error", v)
 	}
 }
 
