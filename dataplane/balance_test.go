@@ -1,5 +1,7 @@
 package dataplane
 
+import "pfcswitch/dataplane/assert"
+
 // balanced reports where frames came or went unseen.
 func (r *rig) balanced() {
 	r.tb.Helper()
@@ -8,9 +10,7 @@ func (r *rig) balanced() {
 		r.tb.Errorf("received + copies = %d, sent + dropped + held = %d: %+v", l.Received+l.Copies,
 			l.Sent+l.Dropped+l.Held, l)
 	}
-	if v.Buffer.Unbalanced != 0 {
-		r.tb.Errorf("%d releases of bytes that were not charged", v.Buffer.Unbalanced)
-	}
+	assert.Equal(r.tb, v.Buffer.Unbalanced, 0, "releases of bytes that were not charged")
 }
 
 // empty reports what is left in a switch that should hold nothing.
@@ -18,9 +18,7 @@ func (r *rig) empty() {
 	r.tb.Helper()
 	r.balanced()
 	v := r.look()
-	if l := v.Balance(); l.Held != 0 {
-		r.tb.Errorf("%d frames are held", l.Held)
-	}
+	assert.Equal(r.tb, v.Balance().Held, 0, "frames are held")
 	used := v.Buffer.Lossless.Used
 	if used.Private.Now+used.Shared.Now+used.Headroom.Now != 0 || v.Buffer.Lossy.Used.Shared.Now != 0 {
 		r.tb.Errorf("octets in use: lossless %+v, lossy %+v", used, v.Buffer.Lossy.Used)

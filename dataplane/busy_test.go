@@ -1,6 +1,10 @@
 package dataplane
 
-import "testing"
+import (
+	"testing"
+
+	"pfcswitch/dataplane/assert"
+)
 
 // A link counts as busy that carries a tenth of its speed, in either direction, its own stream included.
 func TestBusyLink(t *testing.T) {
@@ -36,12 +40,8 @@ func TestBusyLink(t *testing.T) {
 	} {
 		tt.do()
 		r.now += 1_000_000
-		if got := measure(); got != tt.want {
-			t.Errorf("%d, %s: busy %v", i, tt.name, got)
-		}
-		if got := measure(); got != tt.want {
-			t.Errorf("%d, %s: right after that: busy %v", i, tt.name, got)
-		}
+		assert.Equal(t, measure(), tt.want, "%d, %s: busy", i, tt.name)
+		assert.Equal(t, measure(), tt.want, "%d, %s: right after that: busy", i, tt.name)
 	}
 	r.drain(1, r.now+second)
 }

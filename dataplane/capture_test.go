@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/capture"
 )
 
@@ -22,9 +23,7 @@ type seen struct {
 func tapped(tb testing.TB, sw *Switch, snap int) *capture.Cursor {
 	tb.Helper()
 	c, err := sw.captureTap.Attach(capture.Want{Ports: capture.AllPorts, Snap: snap})
-	if err != nil {
-		tb.Fatal(err)
-	}
+	assert.Must(tb, err)
 	tb.Cleanup(c.Close)
 	return c
 }
@@ -44,9 +43,7 @@ func TestNotesOfControl(t *testing.T) {
 	hold := func() string { return string(r.sw.ExplainControlOut(nil, 0)) }
 	obeyed := func(i int, want string) {
 		t.Helper()
-		if got := string(r.sw.ExplainControl(nil, i)); got != want {
-			t.Errorf("note %q, want %q", got, want)
-		}
+		assert.Equal(t, string(r.sw.ExplainControl(nil, i)), want, "note")
 	}
 	r.offer(0, several(0, 1, lossless, alone+1, small)...)
 	for _, want := range []string{"XOFF 3: buffer, ingress queue holds ", " B, threshold ", " of 16384 B"} {
@@ -84,9 +81,7 @@ func TestNotesOfPause(t *testing.T) {
 		t.Errorf("note %q", got)
 	}
 	r.pause(1, 0xffff)
-	if got := string(r.sw.ExplainControl(nil, 1)); got != "obeyed; paused: all" {
-		t.Errorf("note %q", got)
-	}
+	assert.Equal(t, string(r.sw.ExplainControl(nil, 1)), "obeyed; paused: all", "note")
 }
 
 // Every disposition has its text, and the text names a reason that exists.
@@ -114,9 +109,7 @@ func TestHeldFrame(t *testing.T) {
 	r.now += wait
 	for r.send(1, 8) != nil { // room
 	}
-	if n := r.leaveRoom(0); n != 1 {
-		t.Fatalf("%d frames have waited", n)
-	}
+	assert.MustEqual(t, r.leaveRoom(0), 1, "frames have waited")
 	if got := read(tap); len(got) != 1 || got[0].held != r.now-arrived || got[0].note != "" || got[0].length != small {
 		t.Errorf("captured %+v, want one frame that waited for %d ns", got, r.now-arrived)
 	}

@@ -3,6 +3,7 @@ package dataplane
 import (
 	"testing"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/bridge"
 	"pfcswitch/dataplane/frame"
 )
@@ -127,9 +128,7 @@ func TestLosslessDiscarded(t *testing.T) {
 func TestDiscardedWithThePort(t *testing.T) {
 	r := tight(t, true)
 	r.sw.SetUp(0, false, r.now)
-	if got := r.count(0).LosslessDiscarded[lossless][DropPortDown]; got != 1 {
-		t.Errorf("%d frames of the waiting room are discarded, want 1", got)
-	}
+	assert.Equal(t, r.count(0).LosslessDiscarded[lossless][DropPortDown], 1, "frames of the waiting room are discarded")
 	ports := testPorts(2)
 	ports[1].Delay = 1_000_000
 	r = newRig(t, testConfig(2), ports...)

@@ -3,6 +3,7 @@ package dataplane
 import (
 	"testing"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/macctl"
 )
@@ -130,9 +131,7 @@ func TestEchoObeysPauses(t *testing.T) {
 		if (answers == 3) != test.answered || answers != 0 && !test.answered {
 			t.Errorf("%s: %d of 3 answered", test.name, answers)
 		}
-		if paid := p.shaper != before; paid != (test.answered && test.back != macctl.PathControl) {
-			t.Errorf("%s: paid %v", test.name, paid)
-		}
+		assert.Equal(t, p.shaper != before, test.answered && test.back != macctl.PathControl, "%s: paid", test.name)
 		if r.sw.MeasureDeadline(0) == 0 || p.echo.Answered+p.echo.Refused != 3 {
 			t.Errorf("%s: something is left, or %d answered and %d refused", test.name, p.echo.Answered, p.echo.Refused)
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/google/gopacket"
 	"github.com/google/gopacket/layers"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/frame"
 )
 
@@ -60,9 +61,7 @@ func codepoint(t *testing.T, b []byte) uint8 {
 	p := gopacket.NewPacket(b, layers.LayerTypeEthernet, gopacket.Default)
 	switch ip := p.NetworkLayer().(type) {
 	case *layers.IPv4:
-		if frame.Sum(ip.Contents, 0) != 0xffff {
-			t.Errorf("IPv4 header checksum %#x is wrong", ip.Checksum)
-		}
+		assert.Equal(t, frame.Sum(ip.Contents, 0), 0xffff, "IPv4 header checksum %#x is wrong", ip.Checksum)
 		return ip.TOS & 0b11
 	case *layers.IPv6:
 		if ip.FlowLabel != 0x12345 || ip.TrafficClass>>2 != 26 {
@@ -132,9 +131,7 @@ func TestMarkByQueueLength(t *testing.T) {
 					t.Errorf("frame behind %d octets has codepoint %02b, want %02b", i*small, got, want)
 				}
 			}
-			if got := r.count(1).Marked[lossless]; got != uint64(marked) {
-				t.Errorf("counted %d marks, want %d", got, marked)
-			}
+			assert.Equal(t, r.count(1).Marked[lossless], uint64(marked), "counted marks")
 			r.empty()
 		})
 	}

@@ -7,6 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/dataplane/port"
 	"pfcswitch/dataplane/sched"
@@ -39,9 +40,7 @@ func TestSendCallLimit(t *testing.T) {
 			out.Speed, out.Burst = row.speed, 1<<20
 			r := newRig(t, testConfig(2), testPort(0), out)
 			r.offer(0, several(0, 1, 0, 100, row.octets)...)
-			if got := r.send(1, 64); len(got) != row.want {
-				t.Errorf("%d frames in a call, want %d", len(got), row.want)
-			}
+			assert.Equal(t, len(r.send(1, 64)), row.want, "frames in a call")
 			if at := r.sw.TxDeadline(1, r.now); row.speed != 0 && r.sw.Dequeue(1, r.now, nil) == 0 {
 				t.Errorf("no second call at once, deadline %d", at)
 			}
@@ -156,9 +155,7 @@ func TestUnsentPlanCostsNothing(t *testing.T) {
 	r := newRig(t, testConfig(2), testPort(0), out)
 	r.offer(0, several(0, 1, 0, 5, mtu)...)
 	for range 10 {
-		if n := r.sw.Dequeue(1, r.now, nil); n != 3 {
-			t.Fatalf("the bucket pays for %d frames, want 3", n)
-		}
+		assert.MustEqual(t, r.sw.Dequeue(1, r.now, nil), 3, "the bucket pays for frames")
 		if prios, longest := r.sw.Sent(1, 0, r.now); prios != 0 || longest != 0 {
 			t.Fatalf("nothing was sent, of priorities %08b", prios)
 		}
@@ -167,9 +164,7 @@ func TestUnsentPlanCostsNothing(t *testing.T) {
 	if got := r.send(1, 2); len(got) != 2 || sequence(got[0]) != 0 || sequence(got[1]) != 1 {
 		t.Fatalf("sent %d frames", len(got))
 	}
-	if n := r.sw.Dequeue(1, r.now, nil); n != 1 {
-		t.Errorf("%d frames may go, want the one that is paid for", n)
-	}
+	assert.Equal(t, r.sw.Dequeue(1, r.now, nil), 1, "frames may go, want the one that is paid for")
 	if got := r.drain(1, r.now+second); len(got) != 3 || sequence(got[0]) != 2 {
 		t.Errorf("the rest: %d frames", len(got))
 	}
@@ -229,15 +224,11 @@ func TestPortDownPurges(t *testing.T) {
 		r.count(2).Drops[6][DropPortDown] != 4 {
 		t.Errorf("drops %v and %v", r.count(0).Drops, r.count(2).Drops)
 	}
-	if faults(r.snapshot()) != 0 {
-		t.Error("a link that went down counts as a lossless loss")
-	}
+	assert.Equal(t, faults(r.snapshot()), 0, "a link that went down counts as a lossless loss")
 	r.wantXoffSent(0, 0)
 	r.empty()
 	r.sw.SetUp(1, true, r.now)
-	if n := r.sw.Dequeue(1, r.now, nil); n != 0 {
-		t.Errorf("%d frames wait at a port that has just come up", n)
-	}
+	assert.Equal(t, r.sw.Dequeue(1, r.now, nil), 0, "frames wait at a port that has just come up")
 }
 
 func TestRemovePort(t *testing.T) {
@@ -246,9 +237,7 @@ func TestRemovePort(t *testing.T) {
 	r.sw.RemovePort(0, r.now) // held its peer, and holds frames of port 2
 	r.sw.RemovePort(0, r.now)
 	r.hear(1, lossless, 0)
-	if got := r.drain(1, r.now+second); len(got) != alone+1 {
-		t.Errorf("%d frames of the removed port left, want %d", len(got), alone+1)
-	}
+	assert.Equal(t, len(r.drain(1, r.now+second)), alone+1, "frames of the removed port left")
 	if r.sw.memory.freeCells.left != len(r.sw.memory.next) || r.snapshot().Buffer.Unbalanced != 0 {
 		t.Error("cells are missing, or the accounts")
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/port"
 )
 
@@ -23,9 +24,7 @@ func TestEventsAreJoined(t *testing.T) {
 		r.now += 1000
 	}
 	first := r.sw.Events(nil, start)
-	if len(first) != 3 {
-		t.Fatalf("%d events, want 3: %+v", len(first), first)
-	}
+	assert.MustEqual(t, len(first), 3, "events, want 3: %+v", first)
 	for i, e := range first {
 		if e.Count != 1000 || e.Seq != start+uint64(i) || e.Time != 1 {
 			t.Errorf("event %+v, want the first with 1000 counted", e)
@@ -42,9 +41,7 @@ func TestEventsAreJoined(t *testing.T) {
 	if late := r.sw.Events(nil, all[3].Seq); len(late) != 1 || late[0].Seq != all[3].Seq {
 		t.Errorf("since %d: %+v", all[3].Seq, late)
 	}
-	if none := r.sw.Events(nil, all[3].Seq+1); len(none) != 0 {
-		t.Errorf("after the last: %+v", none)
-	}
+	assert.Equal(t, len(r.sw.Events(nil, all[3].Seq+1)), 0, "after the last")
 }
 
 // The count of a lossless-drop is what was lost, also where a whole reading of the kernel's counter is one event.
@@ -76,9 +73,8 @@ func TestStoppedRingIsBlamedByClass(t *testing.T) {
 		if len(e) != 1 || e[0].Count != 5 || !strings.Contains(e[0].Text, want) {
 			t.Errorf("%v ring stopped: %+v, want one event of 5 frames, %q", stopped, e, want)
 		}
-		if n := r.snapshot().Ports[0].Counters.Drops[Unknown][DropRing]; n != 8 {
-			t.Errorf("%v ring stopped: %d frames lost, want 8", stopped, n)
-		}
+		assert.Equal(t, r.snapshot().Ports[0].Counters.Drops[Unknown][DropRing], 8, "%v ring stopped: frames lost",
+			stopped)
 	}
 }
 
@@ -140,9 +136,8 @@ func TestOversizeIsTold(t *testing.T) {
 		9014))
 	reported(first)
 	burst := r.receive(0, [][]byte{data(0, 1, lossless, 0, 3018)})
-	if n := testing.AllocsPerRun(100, func() { r.sw.Ingress(0, burst, 0, r.now, 0) }); n != 0 {
-		t.Errorf("%v allocations for each such frame after the first", n)
-	}
+	assert.Equal(t, testing.AllocsPerRun(100, func() { r.sw.Ingress(0, burst, 0, r.now, 0) }), 0,
+		"allocations for each such frame after the first")
 	if _, err := r.sw.SetMAC(0, [6]byte{2, 9}, r.now); err != nil { // which changes nothing of it
 		t.Fatal(err)
 	}
@@ -155,9 +150,7 @@ func TestOversizeIsTold(t *testing.T) {
 	reported(first)
 	r.offer(0, data(0, 1, 0, 0, 2018), ether(host(1), host(0), nil, experimental, 2, 2015), data(0, 1, 0, 1, 3018))
 	reported(first, says(2015, 2014))
-	if got := len(r.drain(1, r.now+second)); got != 2 {
-		t.Errorf("%d frames passed, want the two that fit", got)
-	}
+	assert.Equal(t, len(r.drain(1, r.now+second)), 2, "frames passed, want the two that fit")
 	r.empty()
 }
 
@@ -190,9 +183,7 @@ func TestUnreadableFramesAreTold(t *testing.T) {
 		for range 3 {
 			offer()
 		}
-		if got := r.count(0).Drops[row.prio][row.reason] - before; got != 3 {
-			t.Errorf("%d drops for %v, want 3", got, row.reason)
-		}
+		assert.Equal(t, r.count(0).Drops[row.prio][row.reason]-before, 3, "drops for %v", row.reason)
 		all := r.events(row.kind)
 		if len(all) != 1 || all[0].Text != row.want || all[0].Peer != row.peer || all[0].Port != "p0" {
 			t.Errorf("events %+v\nwant one about %x: %s", all, row.peer, row.want)
@@ -223,9 +214,7 @@ func TestOverspeed(t *testing.T) {
 	if got := r.count(0).Overspeed; got != 7 {
 		t.Errorf("%d over the speed, want 7", got)
 	}
-	if n := len(r.events(EventOverspeed)); n != 1 {
-		t.Errorf("%d events, want 1", n)
-	}
+	assert.Equal(t, len(r.events(EventOverspeed)), 1, "events")
 	r.drain(1, r.now+second)
 	r.empty()
 }

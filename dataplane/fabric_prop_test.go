@@ -7,6 +7,7 @@ import (
 	"pgregory.net/rapid"
 
 	"pfcswitch/buffer"
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/frame"
 )
 
@@ -54,9 +55,7 @@ func (f *fabric) kept(sink *hostNode, from []*hostNode, n int) {
 		s.r.now = f.now
 		s.r.empty()
 		v := s.r.snapshot()
-		if faults(v) != 0 {
-			f.tb.Errorf("%d lossless frames lost", faults(v))
-		}
+		assert.Equal(f.tb, faults(v), 0, "lossless frames lost")
 		for _, p := range v.Ports {
 			if p.ControlSent.XoffSent != p.ControlSent.XonSent {
 				f.tb.Errorf("%s: XOFF %v, XON %v", p.Config.Name, p.ControlSent.XoffSent, p.ControlSent.XonSent)
@@ -199,9 +198,7 @@ func inLine(tb reporter, octets int, delay, reaction int64, frames int) (held, p
 	}
 	f.run(1_000_000_000_000)
 	f.kept(sink, senders, frames)
-	if s1.waits+s2.waits != 0 {
-		tb.Errorf("frames waited in the ring %d and %d times", s1.waits, s2.waits)
-	}
+	assert.Equal(tb, s1.waits+s2.waits, 0, "frames waited in the ring %d and %d times", s1.waits, s2.waits)
 	return s2.r.snapshot().Ports[1].ControlSent.XoffSent[lossless],
 		s1.r.snapshot().Ports[0].ControlSent.XoffSent[lossless]
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/macctl"
 )
@@ -44,9 +45,7 @@ func TestFlood(t *testing.T) {
 		r := newRig(t, testConfig(4), ports...)
 		want := ether(dst, host(0), nil, experimental, 1, 300)
 		r.offer(0, want)
-		if c := r.count(0); c.Copies != 1 {
-			t.Errorf("%012x: %d copies beyond the first, want 1", dst, c.Copies)
-		}
+		assert.Equal(t, r.count(0).Copies, 1, "%012x: copies beyond the first", dst)
 		r.balanced()
 		got := r.sentBy(4)
 		if len(got[0])+len(got[2]) != 0 || len(got[1]) != 1 || len(got[3]) != 1 ||
@@ -116,9 +115,7 @@ func TestNotForwarded(t *testing.T) {
 			r.sw.SetUp(2, false, r.now)
 			r.offer(0, row.b)
 			for i, got := range r.sentBy(3) {
-				if len(got) != 0 {
-					t.Errorf("port %d sent %x", i, got)
-				}
+				assert.Equal(t, len(got), 0, "port %d sent %x", i, got)
 			}
 			want := Counters{ReceivedFrames: 1, ReceivedBytes: uint64(len(row.b))}
 			want.Drops[row.prio][row.want] = 1
@@ -128,9 +125,7 @@ func TestNotForwarded(t *testing.T) {
 			if got := *r.count(0); got != want {
 				t.Errorf("counters %+v\nwant %+v", got, want)
 			}
-			if got := len(r.entries()) > 0; got != row.learned {
-				t.Errorf("learned: %v, want %v", got, row.learned)
-			}
+			assert.Equal(t, len(r.entries()) > 0, row.learned, "learned")
 			r.empty()
 		})
 	}
@@ -166,9 +161,7 @@ func TestIngressDown(t *testing.T) {
 	r := plainRig(t, 2)
 	r.sw.SetUp(0, false, r.now)
 	r.offer(0, data(0, 1, lossless, 0, 100))
-	if got := r.count(0).Drops[lossless][DropPortDown]; got != 1 {
-		t.Errorf("port-down drops %d, want 1", got)
-	}
+	assert.Equal(t, r.count(0).Drops[lossless][DropPortDown], 1, "port-down drops")
 	if taken, stop := r.sw.Ingress(9, make([]Arrival, 3), 1, r.now, 0); taken != 3 || stop != Done {
 		t.Errorf("a port that is not there: %d, %v, want 3, %v", taken, stop, Done)
 	}
@@ -185,12 +178,8 @@ func TestStormControl(t *testing.T) {
 	}
 	r.offer(0, flood...)
 	r.offer(0, data(0, 1, 5, 10, 100))
-	if got := r.count(0).Drops[5][DropStorm]; got != 8 {
-		t.Errorf("%d frames over the storm limit, want 8", got)
-	}
-	if got := r.drain(1, r.now+second); len(got) != 3 {
-		t.Errorf("%d frames left, want two of the flood and the unicast", len(got))
-	}
+	assert.Equal(t, r.count(0).Drops[5][DropStorm], 8, "frames over the storm limit")
+	assert.Equal(t, len(r.drain(1, r.now+second)), 3, "frames left, want two of the flood and the unicast")
 	r.empty()
 }
 
@@ -199,8 +188,6 @@ func TestFloodNowhere(t *testing.T) {
 	other.Bridge.PVID = 2
 	r := newRig(t, testConfig(2), testPort(0), other)
 	r.offer(0, ether(frame.Broadcast, host(0), nil, experimental, 0, 60))
-	if got := r.count(0).Drops[0][DropFiltered]; got != 1 {
-		t.Errorf("filtered %d, want 1", got)
-	}
+	assert.Equal(t, r.count(0).Drops[0][DropFiltered], 1, "filtered")
 	r.empty()
 }

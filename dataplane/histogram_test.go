@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"pfcswitch/dataplane/assert"
 )
 
 // A duration lies in the bucket whose bounds contain it, upper bound included.
@@ -29,9 +31,7 @@ func TestHistogramBuckets(t *testing.T) {
 
 func TestHistogramEnds(t *testing.T) {
 	var h Histogram
-	if h.Quantile(0.5) != 0 {
-		t.Error("the median of nothing is not 0")
-	}
+	assert.Equal(t, h.Quantile(0.5), 0, "the median of nothing")
 	for _, ns := range []int64{-5, 0, 1, math.MaxInt64} {
 		h.Record(ns)
 	}
@@ -50,9 +50,7 @@ func TestHistogramQuantile(t *testing.T) {
 	for ns := int64(1); ns <= 1000; ns++ {
 		h.Record(ns * 1000)
 	}
-	if h.Sum != 500_500_000 {
-		t.Errorf("sum %d", h.Sum)
-	}
+	assert.Equal(t, h.Sum, 500_500_000, "sum")
 	for q, want := range map[float64]int64{0.001: 1000, 0.5: 500_000, 0.99: 990_000, 1: 1_000_000} {
 		if got := h.Quantile(q); got < want || got > want*1190/1000 {
 			t.Errorf("quantile %v: %d, want %d to %d", q, got, want, want*1190/1000)

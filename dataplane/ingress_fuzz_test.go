@@ -3,6 +3,7 @@ package dataplane
 import (
 	"testing"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/frame"
 )
 
@@ -50,9 +51,7 @@ func FuzzSeeStation(f *testing.F) {
 		r.tb = t
 		r.sw.SeeStation(int(i), src&0xFFFF_FFFF_FFFF, tagged, frame.TCI(tag), min(at, r.now))
 		after, _ := r.sw.FDB(nil, 0, r.now)
-		if len(after) != len(before) {
-			t.Fatalf("%+v became %+v", before, after)
-		}
+		assert.MustEqual(t, len(after), len(before), "%+v became %+v", before, after)
 		for n := range after {
 			if a, b := after[n], before[n]; a.MAC != b.MAC || a.Port != b.Port || a.VID != b.VID {
 				t.Errorf("%+v became %+v", b, a)

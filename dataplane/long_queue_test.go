@@ -1,6 +1,10 @@
 package dataplane
 
-import "testing"
+import (
+	"testing"
+
+	"pfcswitch/dataplane/assert"
+)
 
 // A frame may leave soon unless it meets an egress queue that holds a millisecond's worth, be it dropped there or not.
 func TestMayLeaveSoon(t *testing.T) {
@@ -37,9 +41,7 @@ func TestMayLeaveSoon(t *testing.T) {
 		{"that is not forwarded", to(0, 0), true},
 		{"of nobody", []byte{1, 2, 3}, true},
 	} {
-		if got := mayLeaveSoon(tt.b); got != tt.want {
-			t.Errorf("a frame %s: may leave soon %v, want %v", tt.name, got, tt.want)
-		}
+		assert.Equal(t, mayLeaveSoon(tt.b), tt.want, "a frame %s: may leave soon", tt.name)
 	}
 	r.arrive(0, to(1, 0), to(2, 0), to(1, 0))
 	if !r.sw.MayLeaveSoon() {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"pfcswitch/buffer"
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/bridge"
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/macctl"
@@ -135,12 +136,8 @@ func TestFallbackMeasurement(t *testing.T) {
 	if len(p.received) != 1 || !p.received[0].Fallback {
 		t.Errorf("the prober got %+v", p.received)
 	}
-	if got := r.count(0).ReceivedFrames; got != 2 {
-		t.Errorf("%d data frames, want 2", got)
-	}
-	if got := len(r.drain(1, second)); got != 2 {
-		t.Errorf("%d frames were forwarded, want 2", got)
-	}
+	assert.Equal(t, r.count(0).ReceivedFrames, 2, "data frames")
+	assert.Equal(t, len(r.drain(1, second)), 2, "frames were forwarded")
 }
 
 // tagged inserts a tag into a frame.
@@ -166,9 +163,7 @@ func TestNothingInTheNameOfThisSwitch(t *testing.T) {
 	if c := r.count(0); c.Drops[0][DropFiltered] != 7 || c.ReceivedFrames != 7 {
 		t.Errorf("%d received, dropped %v, want 7 of each", c.ReceivedFrames, c.Drops)
 	}
-	if n := len(r.drain(1, second)); n != 0 {
-		t.Errorf("%d frames passed", n)
-	}
+	assert.Equal(t, len(r.drain(1, second)), 0, "frames passed")
 	var events []Event
 	for _, e := range r.sw.Events(nil, 0) {
 		if e.Kind == EventPort {
@@ -181,9 +176,7 @@ func TestNothingInTheNameOfThisSwitch(t *testing.T) {
 	}
 	r.offer(0, f.AppendEcho(nil, macOf(host(1)), peerMAC, macctl.PathBridged, 60, false, 0,
 		macctl.Echo{Answer: true}))
-	if n := len(r.drain(1, second)); n != 1 {
-		t.Errorf("%d echo frames passed, want 1", n)
-	}
+	assert.Equal(t, len(r.drain(1, second)), 1, "echo frames passed")
 }
 
 // macOf returns the octets of an address.
@@ -212,9 +205,7 @@ func TestFallbackMeasurementAtATrunk(t *testing.T) {
 	}
 	r.empty()
 	r.offer(0, request(peerMAC, true))
-	if got := r.drain(uplinkPort, second); len(got) != 0 {
-		t.Errorf("%d frames to another station went through", len(got))
-	}
+	assert.Equal(t, len(r.drain(uplinkPort, second)), 0, "frames to another station went through")
 }
 
 func TestMeasureOut(t *testing.T) {
@@ -225,9 +216,7 @@ func TestMeasureOut(t *testing.T) {
 		t.Error("something is due")
 	}
 	p.send, p.to, p.fallback = []macctl.Measurement{m}, peerMAC, true
-	if r.sw.MeasureDeadline(0) != 0 {
-		t.Error("nothing is due")
-	}
+	assert.Equal(t, r.sw.MeasureDeadline(0), 0, "nothing is due")
 	b, got, ok := r.sw.MeasureOut(0, nil, r.now, 0)
 	want := macctl.DefaultMeasurementFormat.Append(nil, peerMAC, r.sw.ports[0].cfg.MAC, true, m)
 	if !ok || got != m || !bytes.Equal(b, want) {
@@ -273,9 +262,7 @@ func TestSetHeadroom(t *testing.T) {
 	if err := r.sw.SetHeadroom(0, held-cell, r.now); err != nil || inForce() != held-cell {
 		t.Errorf("lowered: %v, in force %d", err, inForce())
 	}
-	if got := r.snapshot().Buffer.Ports[1].Ingress[lossless].Config.Headroom; got != headroomCells*cell {
-		t.Errorf("port 1 has %d", got)
-	}
+	assert.Equal(t, r.snapshot().Buffer.Ports[1].Ingress[lossless].Config.Headroom, headroomCells*cell, "port 1")
 }
 
 // offerAt offers frames to port 0 that arrived at time at.
@@ -299,16 +286,12 @@ func TestUse(t *testing.T) {
 	use := r.snapshot().Ports[0].HeadroomUse[lossless]
 	want := HeadroomUse{Xoffs: 1, Peak: 5 * onWire, Last: 5 * onWire, LateXoffs: 1, Ring: 3 * onWire,
 		RingTotal: 3 * onWire, LateNs: 100, LeastLeft: XoffUse{Used: 6 * cell, Room: headroomCells * cell}}
-	if use != want {
-		t.Errorf("use\n got %+v\nwant %+v", use, want)
-	}
+	assert.Equal(t, use, want, "use")
 	r.hear(1, lossless, 0)
 	r.drain(1, 2*second)
 	r.tell(0) // XON
 	r.offerAt(r.now, several(0, 1, lossless, 7, small))
-	if got := r.snapshot().Ports[0].HeadroomUse[lossless].Peak; got != 5*onWire {
-		t.Errorf("frames after XON count: peak %d", got)
-	}
+	assert.Equal(t, r.snapshot().Ports[0].HeadroomUse[lossless].Peak, 5*onWire, "frames after XON count: peak")
 }
 
 // A frame that waits in the ring is the headroom's fault where more came after XOFF than it holds. It counts once,
@@ -329,9 +312,8 @@ func TestUseWaited(t *testing.T) {
 		r := full(t, 2)
 		r.now, r.sw.ports[0].cfg.Delay = 1000, tt.delay
 		r.wantXoffSent(0, 0xffff)
-		if taken := r.offerAt(tt.filled, several(0, 1, lossless, headroomCells-1, small)); taken != headroomCells-1 {
-			t.Fatalf("%s: %d frames were taken", tt.name, taken)
-		}
+		assert.MustEqual(t, r.offerAt(tt.filled, several(0, 1, lossless, headroomCells-1, small)), headroomCells-1,
+			"%s: frames were taken", tt.name)
 		r.offerAt(1001, several(0, 1, lossless, 1, small))
 		for range 3 {
 			if !r.sw.RoomWaits(0) || r.leaveRoom(0) != 0 {
@@ -395,9 +377,7 @@ func TestSetXon(t *testing.T) {
 		most > cfg.Buffer.Lossless.Size/2 {
 		t.Errorf("in force %d, want %d", got, most)
 	}
-	if got := r.snapshot().Buffer.Ports[1].Ingress[lossless].Config.Xon; got != 0 {
-		t.Errorf("port 1 has %d", got)
-	}
+	assert.Equal(t, r.snapshot().Buffer.Ports[1].Ingress[lossless].Config.Xon, 0, "port 1")
 	if err := r.sw.SetXon(9, 1, r.now); err != nil {
 		t.Errorf("no port: %v", err)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/macctl"
 )
 
@@ -29,9 +30,7 @@ func TestMemoryKeepsOctets(t *testing.T) {
 		size := rapid.SampledFrom([]int{1, 7, 64, 256}).Draw(t, "cell")
 		cells := rapid.IntRange(1, 60).Draw(t, "cells")
 		m, err := newMemory(size, int64(cells*size))
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		defer func() { _ = m.close() }()
 		type stored struct {
 			desc uint32
@@ -71,9 +70,7 @@ func TestMemoryKeepsOctets(t *testing.T) {
 			},
 			"grow": func(t *rapid.T) {
 				n := cells + rapid.IntRange(-5, 10).Draw(t, "more")
-				if err := m.grow(n); err != nil {
-					t.Fatal(err)
-				}
+				assert.Must(t, m.grow(n))
 				cells = max(cells, n)
 			},
 			"": func(t *rapid.T) {
@@ -99,9 +96,7 @@ func TestMemoryKeepsOctets(t *testing.T) {
 // What cannot grow stays as it was, and can grow by less.
 func TestMemoryThatCannotGrow(t *testing.T) {
 	m, err := newMemory(cell, 2*cell)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	defer func() { _ = m.close() }()
 	c := m.alloc(cell)
 	m.store(c, []byte{1, 2, 3})
@@ -123,22 +118,16 @@ func TestMemoryThatCannotGrow(t *testing.T) {
 // Cells that lie side by side leave as one part: a fresh memory scatters nothing.
 func TestViewJoinsNeighbours(t *testing.T) {
 	m, err := newMemory(cell, 100*cell)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	defer func() { _ = m.close() }()
 	parts := 0
 	m.view(m.alloc(10*cell), 5, 9*cell, func([]byte) { parts++ })
 	if parts != 1 {
 		t.Errorf("ten cells in a row leave in %d parts, want 1", parts)
 	}
-	if m.allocDescriptor() != 0 {
-		t.Error("the lowest descriptor does not come first")
-	}
+	assert.Equal(t, m.allocDescriptor(), 0, "the lowest descriptor does not come first")
 	m.freeDescs.left = 0
-	if m.allocDescriptor() != none {
-		t.Error("a descriptor where none is left")
-	}
+	assert.Equal(t, m.allocDescriptor(), none, "a descriptor where none is left")
 }
 
 // A frame without the memory that its admission promised is a fault of its own, and leaves no trace in the accounts.
@@ -242,9 +231,7 @@ func TestTableOutsideOfTheHeap(t *testing.T) {
 	runtime.ReadMemStats(&before)
 	s, err := New(testConfig(2), 0)
 	runtime.ReadMemStats(&after)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	defer func() { _ = s.Close() }()
 	if took := after.TotalAlloc - before.TotalAlloc; took > 1<<20 {
 		t.Errorf("%d octets of the Go heap", took)

@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/dataplane/sched"
 	"pfcswitch/macctl"
@@ -98,9 +99,7 @@ func TestPauseIsReplaced(t *testing.T) {
 				t.Error("the transmit task was not told")
 			}
 			from := r.now
-			if got := r.drain(1, r.now+second); len(got) != 1 {
-				t.Fatalf("%d frames left", len(got))
-			}
+			assert.MustEqual(t, len(r.drain(1, r.now+second)), 1, "frames left")
 			if paused := r.snapshot().Ports[1].PausedNs[lossless]; paused != 100*512+row.want {
 				t.Errorf("paused for %d ns, want %d after the second frame", paused-(from-1), row.want)
 			}
@@ -130,9 +129,8 @@ func TestAsymmetricPFC(t *testing.T) {
 	}
 	ports[1].Asymmetric = false
 	r.reconfigure(testConfig(2), ports...)
-	if got := counts(r.send(1, 64)); got[lossy] != 5 {
-		t.Errorf("sent by priority %v once the port obeys only PFC of lossless priorities, want 5 of %d", got, lossy)
-	}
+	assert.Equal(t, counts(r.send(1, 64))[lossy], 5,
+		"sent by priority once the port obeys only PFC of lossless priorities, want 5 of %d", lossy)
 	r.hear(1, lossy, 1000)
 	if got := r.snapshot().Ports[1].Paused; got != 0 {
 		t.Errorf("paused: %08b, want nothing", got)
@@ -172,9 +170,7 @@ func TestControlWhileDown(t *testing.T) {
 	r.sw.SetUp(0, false, r.now)
 	r.hear(0, lossless, 1000)
 	r.wantSilent(0)
-	if at := r.sw.TxDeadline(0, r.now); at != math.MaxInt64 {
-		t.Errorf("deadline %d, want none", at)
-	}
+	assert.Equal(t, r.sw.TxDeadline(0, r.now), math.MaxInt64, "deadline, want none")
 	r.sw.SetUp(0, true, r.now)
 	if v := r.snapshot().Ports[0]; v.Paused != 1<<lossless || v.Received.PFCFrames[lossless] != 1 {
 		t.Errorf("paused %08b, counted %v", v.Paused, v.Received.PFCFrames)
@@ -199,37 +195,27 @@ func TestPausedTimeEarnsNothing(t *testing.T) {
 	}
 	spend := func(r *rig) { // empties the bucket at this moment
 		r.offer(0, several(0, 1, 0, 4, mtu)...)
-		if got := r.send(1, 64); len(got) != 4 {
-			t.Fatalf("the bucket paid for %d frames, want 4", len(got))
-		}
+		assert.MustEqual(t, len(r.send(1, 64)), 4, "the bucket paid for frames")
 	}
 	r := setup()
 	spend(r)
 	r.hear(1, lossless, 20_000)
 	r.offer(0, several(0, 1, lossless, n, mtu)...)
-	if r.sw.Dequeue(1, r.now, nil) != 0 {
-		t.Fatal("a paused frame may go")
-	}
+	assert.MustEqual(t, r.sw.Dequeue(1, r.now, nil), 0, "a paused frame may go")
 	expiry := r.sw.TxDeadline(1, r.now)
 	r.now = expiry + 1000 // looked at late: what passed since the expiry counts
-	if r.sw.Dequeue(1, r.now, nil) != 0 {
-		t.Fatal("a frame may go at once: the pause has earned tokens")
-	}
+	assert.MustEqual(t, r.sw.Dequeue(1, r.now, nil), 0, "a frame may go at once: the pause has earned tokens")
 	// A port without tokens sleeps until they are worth three quarters of a burst.
 	if at, want := r.sw.TxDeadline(1, r.now), expiry+wireTime(quantum, mtu); at != want {
 		t.Errorf("the first frames may go at %d, want %d", at-expiry, want-expiry)
 	}
 	r.now = expiry + wireTime(1, mtu) - 1
-	if r.sw.Dequeue(1, r.now, nil) != 0 {
-		t.Error("a frame may go 1 ns before it is paid for")
-	}
+	assert.Equal(t, r.sw.Dequeue(1, r.now, nil), 0, "a frame may go 1 ns before it is paid for")
 	r.drain(1, expiry+wireTime(n, mtu)-1)
-	if got := r.count(1).QueueBytes[lossless]; got != quantum*mtu {
-		t.Errorf("%d octets wait 1 ns before the last frames may go, want three quarters of a burst", got)
-	}
-	if got := r.drain(1, expiry+wireTime(n, mtu)); len(got) != quantum {
-		t.Errorf("%d frames at the last moment, want three quarters of a burst", len(got))
-	}
+	assert.Equal(t, r.count(1).QueueBytes[lossless], quantum*mtu,
+		"octets wait 1 ns before the last frames may go, want three quarters of a burst")
+	assert.Equal(t, len(r.drain(1, expiry+wireTime(n, mtu))), quantum,
+		"frames at the last moment, want three quarters of a burst")
 
 	// Idle time earns, up to the bucket.
 	r = setup()

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/bridge"
 	"pfcswitch/dataplane/frame"
 )
@@ -39,9 +40,7 @@ func TestProbeIsSent(t *testing.T) {
 		r.sw.LoopProbeSent(0)
 		r.now += int64(bridge.ProbeInterval)
 	}
-	if got := r.count(0).LoopProbesSent; got != 3 {
-		t.Errorf("counted %d, want 3", got)
-	}
+	assert.Equal(t, r.count(0).LoopProbesSent, 3, "counted")
 	if _, ok := r.sw.LoopProbe(7, nil, r.now); ok {
 		t.Error("a port that is not there sends a probe")
 	}
@@ -74,9 +73,7 @@ func TestProbeComesBack(t *testing.T) {
 	if e := r.lastEvent(); e.Kind != EventLoop || !strings.Contains(e.Text, "flooding on again") {
 		t.Errorf("last event %+v, want the end of the loop", e)
 	}
-	if why := r.snapshot().Ports[1].LoopWhy; why != "" {
-		t.Errorf("port 1 still says %q", why)
-	}
+	assert.Equal(t, r.snapshot().Ports[1].LoopWhy, "", "port 1 still says")
 	r.empty()
 }
 
@@ -90,9 +87,7 @@ func TestForeignProbeIsForwarded(t *testing.T) {
 		t.Errorf("%d frames left, %v probes counted, want 1 and none", len(got), probes)
 	}
 	r.offer(0, ether(host(1), host(0), nil, bridge.ProbeEtherType, 0, 60)) // the EtherType alone makes no probe
-	if got := r.send(1, 64); len(got) != 1 {
-		t.Errorf("%d frames left, want 1", len(got))
-	}
+	assert.Equal(t, len(r.send(1, 64)), 1, "frames left")
 	r.empty()
 }
 
@@ -100,16 +95,12 @@ func TestAge(t *testing.T) {
 	r := plainRig(t, 2)
 	r.offer(0, ether(host(1), 0x02_00_00_00_44_44, nil, experimental, 0, 60))
 	r.drain(1, r.now+second)
-	if got := r.snapshot().Bridge.Entries; got != 3 {
-		t.Fatalf("%d entries, want two static and a learned one", got)
-	}
+	assert.MustEqual(t, r.snapshot().Bridge.Entries, 3, "entries, want two static and a learned one")
 	r.now += int64(testConfig(2).Ageing) + 1
 	for range 100 { // the whole table in parts
 		r.sw.Age(r.now)
 	}
-	if got := r.snapshot().Bridge.Entries; got != 2 {
-		t.Errorf("%d entries after the ageing time, want the static ones", got)
-	}
+	assert.Equal(t, r.snapshot().Bridge.Entries, 2, "entries after the ageing time, want the static ones")
 }
 
 // Recorded and forged probes are counted by what is wrong with them, and shut nothing. An event names the port.
@@ -129,9 +120,7 @@ func TestProbesOfStrangers(t *testing.T) {
 		if got := r.count(i).LoopProbesReceived; i > 0 && (got[want] != 1 || got[bridge.ProbeReturns] != 0) {
 			t.Errorf("port %d: %v, want one %v", i, got, want)
 		}
-		if v := r.snapshot(); v.Ports[i].Loop != bridge.LoopWatching {
-			t.Errorf("port %d is %v", i, v.Ports[i].Loop)
-		}
+		assert.Equal(t, r.snapshot().Ports[i].Loop, bridge.LoopWatching, "port %d", i)
 	}
 	if e := r.lastEvent(); e.Kind != EventLoop || e.Port != "p2" || !strings.Contains(e.Text, "ignored") {
 		t.Errorf("last event %+v", e)

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"pfcswitch/dataplane/assert"
 )
 
 // The READMEs have every reason for which a frame is dropped: this one says how each counts, that of the metrics which
@@ -20,9 +22,7 @@ func TestReadmesNameDropReasons(t *testing.T) {
 			[...]string{fault: "lossless drop", deliberate: "discarded", noLoss: "neither"}},
 	} {
 		b, err := os.ReadFile(tt.file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		_, table, _ := strings.Cut(string(b), "\n"+tt.head+"\n|---|---|---|\n")
 		table, _, _ = strings.Cut(table, "\n\n")
 		var said, want []string

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"pfcswitch/buffer"
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/bridge"
 	"pfcswitch/macctl"
 )
@@ -33,9 +34,7 @@ func TestReconfigure(t *testing.T) {
 	slow.MAC, slow.Speed = [6]byte{}, 10_000_000
 	statics := []Static{{MAC: 0x02_00_00_00_12_34, VID: 1, Port: 3}}
 	ports := map[int]PortConfig{0: testPort(0), 1: slow, 3: testPort(3)}
-	if err := r.sw.Reconfigure(next, ports, statics, r.now); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, r.sw.Reconfigure(next, ports, statics, r.now))
 	r.wantXoffSent(0, 0)
 	if got := r.sw.ports[1].cfg.MAC; got != testPort(1).MAC {
 		t.Errorf("port 1 has the address % x", got)
@@ -45,16 +44,12 @@ func TestReconfigure(t *testing.T) {
 	}
 	r.sw.SetUp(3, true, r.now)
 	r.offer(0, ether(0x02_00_00_00_12_34, host(0), nil, experimental, 1, 60))
-	if got := r.send(3, 64); len(got) != 1 {
-		t.Error("the static entry of port 3 is not in force")
-	}
+	assert.Equal(t, len(r.send(3, 64)), 1, "the static entry of port 3 is not in force")
 	r.hear(1, lossless, 0)
 	if got := r.drain(1, r.now+second); len(got) != alone {
 		t.Errorf("%d frames left, want those that waited: %d", len(got), alone)
 	}
-	if err := r.sw.Reconfigure(next, ports, nil, r.now); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, r.sw.Reconfigure(next, ports, nil, r.now))
 	if n := r.snapshot().Bridge.Static; n != 2 { // those of the rig, less that of port 2
 		t.Errorf("%d static entries, want 2", n)
 	}
@@ -116,9 +111,7 @@ func TestReconfigureRefused(t *testing.T) {
 				t.Errorf("the memory has %d cells, before %d", n, cells)
 			}
 			r.hear(1, lossless, 0)
-			if got := r.drain(1, r.now+second); len(got) != alone+1 {
-				t.Errorf("%d frames left, want %d", len(got), alone+1)
-			}
+			assert.Equal(t, len(r.drain(1, r.now+second)), alone+1, "frames left")
 			r.empty()
 		})
 	}
@@ -144,9 +137,7 @@ func TestModeChangeFreesThePeer(t *testing.T) {
 	r.reconfigure(testConfig(2), pausePort(0), testPort(1))
 	r.wantXoffSent(0, 0)
 	r.hear(1, lossless, 0)
-	if got := r.drain(1, r.now+second); len(got) != alone+1 {
-		t.Errorf("%d frames left, want %d", len(got), alone+1)
-	}
+	assert.Equal(t, len(r.drain(1, r.now+second)), alone+1, "frames left")
 	r.empty()
 }
 
@@ -175,9 +166,7 @@ func TestSetMAC(t *testing.T) {
 func TestSteeringByConfiguration(t *testing.T) {
 	verdict := func(c PortConfig) uint32 {
 		raw, err := Steering(&c)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		for _, i := range slices.Backward(raw) { // the last constant is the ring of a frame that carries nothing
 			if load, ok := i.Disassemble().(bpf.LoadConstant); ok && load.Dst == bpf.RegA {
 				return load.Val
@@ -194,9 +183,7 @@ func TestSteeringByConfiguration(t *testing.T) {
 		cfg  PortConfig
 		want uint32
 	}{"PFC": {testPort(0), 0}, "PFC, lossless by default": {def, 1}, "PAUSE": {pausePort(0), 1}, "off": {off, 0}} {
-		if got := verdict(row.cfg); got != row.want {
-			t.Errorf("%s: a frame that carries nothing goes to ring %d, want %d", name, got, row.want)
-		}
+		assert.Equal(t, verdict(row.cfg), row.want, "%s: a frame that carries nothing goes to ring", name)
 	}
 	bad := testPort(0)
 	bad.Classify.Default = 9

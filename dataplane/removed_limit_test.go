@@ -3,6 +3,8 @@ package dataplane
 import (
 	"fmt"
 	"testing"
+
+	"pfcswitch/dataplane/assert"
 )
 
 // Ports that come and go under ever new names take no more memory than so many, and no lossless frame that they have
@@ -11,9 +13,7 @@ func TestPortsOfManyNames(t *testing.T) {
 	r := newRig(t, testConfig(2), testPort(0))
 	r.count(0).LosslessDrops[lossless] = 7
 	r.sw.RemovePort(0, r.now)
-	if v := r.snapshot(); v.LosslessDropsRemoved != 7 {
-		t.Errorf("%d lossless drops of ports that are gone, want 7", v.LosslessDropsRemoved)
-	}
+	assert.Equal(t, r.snapshot().LosslessDropsRemoved, 7, "lossless drops of ports that are gone")
 	r.reconfigure(testConfig(2), testPort(0))
 	add := func(name string) {
 		c := testPort(1)
@@ -25,9 +25,7 @@ func TestPortsOfManyNames(t *testing.T) {
 		add(fmt.Sprint("q", n))
 		r.count(1).LosslessDrops[Unknown] = 2
 		r.sw.RemovePort(1, r.now)
-		if got := r.snapshot().LosslessDropsRemoved; got != 2*(n+1) {
-			t.Fatalf("%d lossless drops of ports that are gone, want %d", got, 2*(n+1))
-		}
+		assert.MustEqual(t, r.snapshot().LosslessDropsRemoved, 2*(n+1), "lossless drops of ports that are gone")
 	}
 	if len(r.sw.removedPorts.byName) != maxRemoved || len(r.sw.removedPorts.names) != maxRemoved {
 		t.Errorf("%d names are remembered, %d in order", len(r.sw.removedPorts.byName), len(r.sw.removedPorts.names))
@@ -42,9 +40,7 @@ func TestPortsOfManyNames(t *testing.T) {
 				p.Begun, r.now)
 		}
 		r.sw.KeepMeasurements(name, new(Histogram), new(Histogram), 0, 0)
-		if again := r.snapshot().Ports[1].Begun; again != p.Begun {
-			t.Errorf("%s counts since %d when its sockets are gone, want %d", name, again, p.Begun)
-		}
+		assert.Equal(t, r.snapshot().Ports[1].Begun, p.Begun, "%s counts since when its sockets are gone", name)
 		r.sw.RemovePort(1, r.now)
 	}
 	v := r.snapshot()

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/dataplane/port"
 	"pfcswitch/macctl"
@@ -49,9 +50,7 @@ func TestFrameWaitsInTheRing(t *testing.T) {
 	for range 40 {
 		r.send(1, 1)
 	}
-	if r.sw.losslessDepartures != room+40 {
-		t.Errorf("%d departures were noticed, want 40", r.sw.losslessDepartures-room)
-	}
+	assert.Equal(t, r.sw.losslessDepartures, room+40, "%d departures were noticed", r.sw.losslessDepartures-room)
 	r.now += 500
 	r.leaveRoom(0)
 	r.offer(0, waiting...)
@@ -223,16 +222,12 @@ func TestWaitingFrameIsCountedOnce(t *testing.T) {
 	for range 2 {
 		r.now += 1000
 		r.reconfigure(r.sw.cfg, wide, other)
-		if r.leaveRoom(0) != 0 {
-			t.Fatal("the frame waits no more")
-		}
+		assert.MustEqual(t, r.leaveRoom(0), 0, "the frame waits no more")
 	}
 	r.now += 1000
 	wide.Ingress[lossless].Headroom *= 2 // the frame fits now
 	r.reconfigure(r.sw.cfg, wide, other)
-	if r.leaveRoom(0) != 1 {
-		t.Fatal("the frame waits still")
-	}
+	assert.MustEqual(t, r.leaveRoom(0), 1, "the frame waits still")
 	c, queue := r.count(0), r.sw.buffer.Queue(0, lossless)
 	var reported uint64
 	for _, e := range r.events(EventRingHold) {
@@ -307,7 +302,5 @@ func TestSeeRing(t *testing.T) {
 		r.sw.SeeRing(0, n)
 	}
 	r.sw.SeeRing(3, 1000)
-	if got := r.count(0).RingFramesMax; got != 90 {
-		t.Errorf("most frames seen: %d, want 90", got)
-	}
+	assert.Equal(t, r.count(0).RingFramesMax, 90, "most frames seen")
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/classify"
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/dataplane/port"
@@ -157,9 +158,7 @@ func TestNoStream(t *testing.T) {
 		t.Errorf("%d frames of a lossy priority", len(got))
 	}
 	r.streams(p, lossless, r.now+second)
-	if r.sw.Occupied(0, r.now) != 1<<lossless {
-		t.Error("there is no stream")
-	}
+	assert.Equal(t, r.sw.Occupied(0, r.now), 1<<lossless, "there is no stream")
 	r.sw.SetUp(0, false, r.now)
 	r.sw.SetUp(0, true, r.now)
 	if got := r.send(0, 64); got != nil {
@@ -212,12 +211,8 @@ func TestStreamAtThePeer(t *testing.T) {
 	if r.tell(0) == nil || r.sw.ports[0].sender.XoffSent() != 0 {
 		t.Error("the peer is not freed")
 	}
-	if got := r.count(0).LosslessDrops; got != [NumPriorities + 1]uint64{} {
-		t.Errorf("lossless drops %v", got)
-	}
-	if l := r.sw.LookAtHeadroom(77, lossless); l != (HeadroomLook{}) {
-		t.Errorf("no port: %+v", l)
-	}
+	assert.Equal(t, r.count(0).LosslessDrops, [NumPriorities + 1]uint64{}, "lossless drops")
+	assert.Equal(t, r.sw.LookAtHeadroom(77, lossless), HeadroomLook{}, "no port")
 	r.sw.HoldForHeadroomProbe(0, 5, true, r.now)
 	r.sw.HoldForHeadroomProbe(77, lossless, true, r.now)
 	if r.tell(0) != nil {

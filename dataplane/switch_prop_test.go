@@ -7,6 +7,7 @@ import (
 	"pgregory.net/rapid"
 
 	"pfcswitch/buffer"
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/dataplane/port"
 	"pfcswitch/dataplane/sched"
@@ -84,9 +85,7 @@ func newWorld(t *rapid.T) *world {
 	}
 	w := &world{rig: newRig(t, drawConfig(t, 400), ports...)}
 	for i := range ports {
-		if err := w.sw.SetRoom(i, rapid.SampledFrom([]int{0, 10 * cell, 1000 * cell}).Draw(t, "room")); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, w.sw.SetRoom(i, rapid.SampledFrom([]int{0, 10 * cell, 1000 * cell}).Draw(t, "room")))
 	}
 	w.sw.SetOwner(3, 1) // worker 0 owns the others
 	return w
@@ -252,9 +251,8 @@ func (w *world) check(t *rapid.T) {
 	for i := range v.Ports {
 		w.checkQueues(t, &v.Ports[i])
 		p := &v.Ports[i]
-		if p.Counters.Drops[0][DropBufferMemory]+p.Counters.Drops[lossless][DropBufferMemory] != 0 {
-			t.Fatalf("%s: packet memory ran out", p.Config.Name)
-		}
+		assert.MustEqual(t, p.Counters.Drops[0][DropBufferMemory]+p.Counters.Drops[lossless][DropBufferMemory], 0,
+			"%s: packet memory ran out", p.Config.Name)
 		wanted := w.sw.buffer.Off(p.Index)
 		if p.Config.Mode == macctl.ModePause && wanted != 0 {
 			wanted = 0xff

@@ -3,6 +3,7 @@ package dataplane
 import (
 	"testing"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/macctl"
 )
 
@@ -59,7 +60,5 @@ func TestApplyHoldsANewPort(t *testing.T) {
 	r.wantHolds("a member was made anew", 1<<lossless, 0)
 	r.hear(uplinkPort, lossless, 0)
 	r.wantHolds("free", 0, 0)
-	if got := r.sw.ports[1].sender.Causes(lossless); got != macctl.Cause(0) {
-		t.Errorf("the new member is held for %v", got)
-	}
+	assert.Equal(t, r.sw.ports[1].sender.Causes(lossless), macctl.Cause(0), "the new member is held for")
 }

@@ -3,6 +3,7 @@ package dataplane
 import (
 	"testing"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/frame"
 )
 
@@ -101,9 +102,7 @@ func TestLongFramesPassOverShortMembers(t *testing.T) {
 			t.Errorf("by flow %v: at one member's length the members sent %v", byFlow, got)
 		}
 		offer(limit + 201 + 100)
-		if got := sent(); got != [members]int{0, 0, n} {
-			t.Errorf("by flow %v: the members sent %v, want all by the long one", byFlow, got)
-		}
+		assert.Equal(t, sent(), [members]int{0, 0, n}, "by flow %v: the members sent, want all by the long one", byFlow)
 		r.sw.SetUp(2, false, r.now)
 		offer(limit + 301)
 		if got, drops := sent(), r.count(uplinkPort).Drops[1][DropOversize]; got != [members]int{} || drops != n {

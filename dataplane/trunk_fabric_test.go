@@ -6,6 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/port"
 	"pfcswitch/dataplane/trunk"
 	"pfcswitch/macctl"
@@ -227,9 +228,7 @@ func TestTrunksChangeUnderLoad(t *testing.T) {
 		t.Errorf("what waits: %+v, before %+v", v, before)
 	}
 	r.retrunk()
-	if n := len(r.snapshot().Trunks); n != 0 {
-		t.Errorf("%d trunks", n)
-	}
+	assert.Equal(t, len(r.snapshot().Trunks), 0, "trunks")
 	r.offer(4, data(4, 0, 0, 99, small))
 	if got := len(r.drain(0, r.now+second)); got != 2 {
 		t.Errorf("port 0 of the bridge sent %d frames, want the one from before and the new one", got)
@@ -244,9 +243,8 @@ func TestTrunksChangeUnderLoad(t *testing.T) {
 	if got := len(r.drain(uplinkPort, r.now+second)); got != 7 {
 		t.Errorf("the uplink sent %d frames, want 7", got)
 	}
-	if n := r.trunk().Members[1].Colours[0][trunk.Green].Frames; n != 1 {
-		t.Errorf("%d frames were judged, want the last: the others were passed when the trunk was taken apart", n)
-	}
+	assert.Equal(t, r.trunk().Members[1].Colours[0][trunk.Green].Frames, 1,
+		"frames were judged, want the last: the others were passed when the trunk was taken apart")
 	if n := r.trunk().Holds[lossless]; n != before.Holds[lossless] {
 		t.Errorf("%+v holds, before %+v", n, before.Holds[lossless])
 	}

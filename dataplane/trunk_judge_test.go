@@ -3,6 +3,7 @@ package dataplane
 import (
 	"testing"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/dataplane/port"
 	"pfcswitch/dataplane/trunk"
@@ -72,9 +73,7 @@ func TestTrunkPassesWhatWasAdmittedLossless(t *testing.T) {
 	if got := len(r.drain(uplinkPort, r.now+second)); got != 5 || faults(r.snapshot()) != 0 {
 		t.Errorf("%d frames left, %d faults, want the 5 lossless ones", got, faults(r.snapshot()))
 	}
-	if got := r.count(0).Drops[0][DropMeterRed]; got != 5 {
-		t.Errorf("%d lossy frames were dropped for being red, want 5", got)
-	}
+	assert.Equal(t, r.count(0).Drops[0][DropMeterRed], 5, "lossy frames were dropped for being red")
 	r.empty()
 }
 
@@ -119,9 +118,7 @@ func TestDrainingIsNotIdle(t *testing.T) {
 		r.retrunk(c)
 		r.now += tt.idle
 		r.offer(0, several(0, 5, 1, 1, small)...)
-		if got := len(r.drain(uplinkPort, r.now+second)); got != tt.want {
-			t.Errorf("%s: %d frames left, want %d", name, got, tt.want)
-		}
+		assert.Equal(t, len(r.drain(uplinkPort, r.now+second)), tt.want, "%s: frames left", name)
 		r.empty()
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/dataplane/trunk"
 	"pfcswitch/macctl"
@@ -98,9 +99,7 @@ func TestTrunkCarriesFramesUnchanged(t *testing.T) {
 		t.Errorf("down: %d frames, want the %d as they came", len(down), len(vlans))
 	}
 	r.offer(0, ether(0x0180C200000E, host(0), nil, experimental, 5, small))
-	if n := r.count(0).Drops[0][DropFiltered]; n != 1 {
-		t.Errorf("%d frames to a reserved address were filtered, want 1", n)
-	}
+	assert.Equal(t, r.count(0).Drops[0][DropFiltered], 1, "frames to a reserved address were filtered")
 	r.empty()
 }
 
@@ -117,9 +116,7 @@ func TestTrunkAndBridgeAreApart(t *testing.T) {
 	if got := r.drain(5, r.now+second); len(got) != 2 {
 		t.Errorf("the bridge sent %d frames, want the broadcast and that to its own port", len(got))
 	}
-	if n := r.count(4).Drops[0][DropPortDown]; n != 1 {
-		t.Errorf("%d frames to a station behind the trunk were dropped, want 1", n)
-	}
+	assert.Equal(t, r.count(4).Drops[0][DropPortDown], 1, "frames to a station behind the trunk were dropped")
 	r.offer(1, data(1, 5, 0, 3, small))
 	if got := r.drain(uplinkPort, r.now+second); len(got) != 1 {
 		t.Errorf("the trunk sent %d frames, want that to a station of the bridge", len(got))
@@ -138,9 +135,7 @@ func TestUplinkFillsMembersEvenly(t *testing.T) {
 		return n
 	}
 	r.offer(uplinkPort, several(uplinkPort, 0, 1, 30, small)...)
-	if got := sent(); got != [members]int{10, 10, 10} {
-		t.Errorf("sent %v", got)
-	}
+	assert.Equal(t, sent(), [members]int{10, 10, 10}, "sent")
 	r.sw.SetUp(1, false, r.now)
 	r.offer(uplinkPort, several(uplinkPort, 0, 1, 30, small)...)
 	if got := sent(); got != [members]int{15, 0, 15} {
@@ -187,9 +182,7 @@ func TestUplinkByFlow(t *testing.T) {
 			used++
 		}
 	}
-	if used != members {
-		t.Errorf("%d members were used", used)
-	}
+	assert.Equal(t, used, members, "members were used")
 }
 
 // What a meter or RED drops is counted where it came in, and leaves nothing behind; a lossless priority is only
@@ -219,9 +212,7 @@ func TestTrunkMeters(t *testing.T) {
 		}
 	}
 	r.empty()
-	if faults(r.snapshot()) != 0 {
-		t.Error("a drop of a meter is no fault")
-	}
+	assert.Equal(t, faults(r.snapshot()), 0, "a drop of a meter is no fault")
 }
 
 // A frame is metered by its octets on the wire, or by the packet's; it arrives yellow with the drop eligible

@@ -5,6 +5,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/dataplane/port"
 	"pfcswitch/dataplane/trunk"
@@ -40,13 +41,10 @@ func TestREDCountsWhatHasPassedTheArbiter(t *testing.T) {
 	}
 	passes := func(what string, member int, drops uint64) {
 		t.Helper()
-		if got := len(r.send(uplinkPort, port.BatchFrames)); got != 3 {
-			t.Errorf("%s: %d frames passed, want the 3 before which the area holds less than the lower bound", what,
-				got)
-		}
-		if n := r.count(member).Drops[1][DropRED]; n != drops {
-			t.Errorf("%s: %d frames of member %d dropped by RED, want %d", what, n, member, drops)
-		}
+		assert.Equal(t, len(r.send(uplinkPort, port.BatchFrames)), 3,
+			"%s: frames passed, want the 3 before which the area holds less than the lower bound", what)
+		assert.Equal(t, r.count(member).Drops[1][DropRED], drops, "%s: frames of member %d dropped by RED", what,
+			member)
 	}
 	passes("the other worker's are staged", 1, 2)
 	r.settle()
@@ -137,9 +135,7 @@ func (a *area) ends() {
 		a.drain(i, a.now+second)
 	}
 	a.empty()
-	if n := faults(a.snapshot()); n != 0 {
-		a.tb.Errorf("%d lossless frames were lost", n)
-	}
+	assert.Equal(a.tb, faults(a.snapshot()), 0, "lossless frames were lost")
 }
 
 // Whatever workers stage, hand over and send in between: what RED counts as waiting is what waits, it drops where

@@ -3,6 +3,7 @@ package dataplane
 import (
 	"testing"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/trunk"
 	"pfcswitch/macctl"
 )
@@ -86,9 +87,7 @@ func (m markedTrunk) drop(frames int) {
 				sent = len(m.send(i, 1))
 			}
 		}
-		if sent != 1 {
-			m.tb.Fatalf("nothing leaves")
-		}
+		assert.MustEqual(m.tb, sent, 1, "nothing leaves")
 	}
 }
 
@@ -110,9 +109,7 @@ func (m markedTrunk) wantHeld(when string, want bool) {
 	if !m.up {
 		i = uplinkPort
 	}
-	if got := m.heldPriorities(i) != 0; got != want {
-		m.tb.Errorf("%s: held %v, want %v", when, got, want)
-	}
+	assert.Equal(m.tb, m.heldPriorities(i) != 0, want, "%s: held", when)
 }
 
 // finish drains the trunk and fails where somebody stays held.
@@ -141,9 +138,7 @@ func TestMarksHoldByLoad(t *testing.T) {
 		m.fill(highMark - lowMark + 1)
 		m.wantHeld("at the high mark, once more", false)
 		m.finish()
-		if got := m.holds(); got != 1 {
-			t.Errorf("%d holds have begun, want 1", got)
-		}
+		assert.Equal(t, m.holds(), 1, "holds have begun")
 	})
 }
 
@@ -288,9 +283,7 @@ func TestTrunkChangesItsMode(t *testing.T) {
 	}
 	holds(r, "in the end", 0, 0, 0, 0)
 	r.empty()
-	if faults(r.snapshot()) != 0 {
-		t.Error("a lossless frame was lost")
-	}
+	assert.Equal(t, faults(r.snapshot()), 0, "a lossless frame was lost")
 }
 
 // A pause of the uplink that its peer refreshes again and again holds members all that time: the trunk's holds are

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"testing"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/macctl"
 )
@@ -43,12 +44,8 @@ func TestLosslessIsNeverFloodedLossless(t *testing.T) {
 				}
 				r.balanced()
 				if row.queue < 0 {
-					if got := r.count(0).Drops[row.prio][row.wantDrop]; got != 1 {
-						t.Errorf("%d drops for %v, want 1", got, row.wantDrop)
-					}
-					if faults(v) != 0 {
-						t.Error("a decision is counted as a lossless loss")
-					}
+					assert.Equal(t, r.count(0).Drops[row.prio][row.wantDrop], 1, "drops for %v", row.wantDrop)
+					assert.Equal(t, faults(v), 0, "a decision is counted as a lossless loss")
 					r.empty()
 					return
 				}
@@ -57,9 +54,8 @@ func TestLosslessIsNeverFloodedLossless(t *testing.T) {
 						t.Errorf("port %d: %d octets in queue %d, want 500: %v", i, got, row.queue,
 							r.count(i).QueueBytes)
 					}
-					if got := v.Buffer.Ports[i].Egress[row.queue].Used.Now; got != 2*cell {
-						t.Errorf("port %d: %d octets charged to the lossy queue, want %d", i, got, 2*cell)
-					}
+					assert.Equal(t, v.Buffer.Ports[i].Egress[row.queue].Used.Now, 2*cell,
+						"port %d: octets charged to the lossy queue", i)
 					if got := r.send(i, 64); len(got) != 1 || !bytes.Equal(got[0], want) {
 						t.Errorf("port %d sent %x, want %x", i, got, want)
 					}
@@ -90,9 +86,7 @@ func TestPausePortIsOneQueue(t *testing.T) {
 		t.Errorf("queue 0 holds %+v", q[0].Used)
 	}
 	r.pause(1, 0)
-	if got := r.drain(1, r.now+second); len(got) != alone+1 {
-		t.Errorf("%d frames left, want %d", len(got), alone+1)
-	}
+	assert.Equal(t, len(r.drain(1, r.now+second)), alone+1, "frames left")
 	if f, _ := macctl.Parse(r.tell(0), [6]byte{}); f.Opcode != macctl.OpcodePause || f.Pause != 0 {
 		t.Errorf("sent %+v, want PAUSE 0", f)
 	}

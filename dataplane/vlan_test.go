@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/bridge"
 	"pfcswitch/dataplane/frame"
 )
@@ -113,9 +114,7 @@ func TestTagOnTheWire(t *testing.T) {
 				if !bytes.Equal(got[0], want) {
 					t.Errorf("left with %s: %x\nwant %s: %x", show(tagOf(got[0])), got[0], show(row.want), want)
 				}
-				if v, want := r.batch.Vnet(0), unfinished(header+row.shifted); v != want {
-					t.Errorf("virtio header %+v, want %+v", v, want)
-				}
+				assert.Equal(t, r.batch.Vnet(0), unfinished(header+row.shifted), "virtio header")
 				if sent := r.count(row.out).SentBytes; sent != uint64(len(want)) {
 					t.Errorf("%d octets counted, want %d", sent, len(want))
 				}
@@ -161,9 +160,7 @@ func TestWireLengthCountsTheTagThatLeaves(t *testing.T) {
 	for seq := range 3 {
 		r.offer(1, ether(host(0), host(1), nil, experimental, seq, 100))
 	}
-	if got := r.send(0, 64); len(got) != 2 {
-		t.Errorf("%d frames left at once, want the two that the bucket pays for with their tags", len(got))
-	}
+	assert.Equal(t, len(r.send(0, 64)), 2, "frames left at once, want the two that the bucket pays for with their tags")
 	if at, want := r.sw.TxDeadline(0, r.now), r.now; r.sw.Dequeue(0, r.now, nil) != 0 || r.sw.TxDeadline(0,
 		r.now) != want+(100+4+24)*8 {
 		t.Errorf("deadline %d", at)
@@ -196,9 +193,7 @@ func TestDoubleTags(t *testing.T) {
 				copy(b[18:], []byte{0x60, tt.inner, 8, 0})
 				r.offer(tt.in, b)
 				sent := r.send(tt.out, 64)
-				if got := len(sent) == 1; got != tt.leaves {
-					t.Errorf("left: %v, want %v", got, tt.leaves)
-				}
+				assert.Equal(t, len(sent) == 1, tt.leaves, "left")
 				got := r.count(tt.in).Drops[3][DropDoubleTag]
 				if discarded := r.count(tt.in).LosslessDiscarded[3][DropDoubleTag]; discarded != got {
 					t.Errorf("%d of %d drops count as discarded", discarded, got)

@@ -3,6 +3,7 @@ package dataplane
 import (
 	"testing"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/macctl"
 )
 
@@ -24,12 +25,8 @@ func TestWatchReading(t *testing.T) {
 	if got := r.read(1, lossless); got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
-	if got := r.read(1, 4); got != (WatchReading{}) {
-		t.Errorf("another priority: %+v", got)
-	}
-	if got := r.read(7, lossless); got != (WatchReading{}) {
-		t.Errorf("no port: %+v", got)
-	}
+	assert.Equal(t, r.read(1, 4), WatchReading{}, "another priority")
+	assert.Equal(t, r.read(7, lossless), WatchReading{}, "no port")
 	r.sw.SetUp(1, false, r.now)
 	if got := r.read(1, lossless); got.Session != 1 || got.Held != 0 || got.PausedNow {
 		t.Errorf("link down: %+v", got)
@@ -137,19 +134,13 @@ func TestOrderDiscard(t *testing.T) {
 	if n := r.count(0).Drops[lossless][DropWatchdog]; n != all || v.Dropped != all || v.Held != 0 || v.Sent != 0 {
 		t.Errorf("%d drops counted where they came in, %+v, want %d", n, v, all)
 	}
-	if r.count(0).LosslessDrops[lossless] != 0 {
-		t.Error("a decision counts as a fault")
-	}
-	if got := r.send(0, 64); len(got) != 1 {
-		t.Errorf("%d frames left by the port beside it, want 1", len(got))
-	}
+	assert.Equal(t, r.count(0).LosslessDrops[lossless], 0, "a decision counts as a fault")
+	assert.Equal(t, len(r.send(0, 64)), 1, "frames left by the port beside it")
 	r.empty()
 	r.sw.BreakDeadlock(1, lossless, false, false, r.now)
 	r.hear(1, lossless, 0)
 	r.offer(0, data(0, 1, lossless, 0, small))
-	if got := r.send(1, 64); len(got) != 1 {
-		t.Errorf("%d frames after the end of the order, want 1", len(got))
-	}
+	assert.Equal(t, len(r.send(1, 64)), 1, "frames after the end of the order")
 }
 
 // What is discarded gives its buffer back at once to whoever waits for a share of it, too: nothing is sent that would.
@@ -161,9 +152,7 @@ func TestDiscardReleasesOthers(t *testing.T) {
 	}
 	r.hear(0, lossless, 0)
 	r.send(0, 1) // it was in the headroom
-	if n := r.sw.buffer.OffCount(); n != 2 {
-		t.Fatalf("%d queues are held, want those of ports 0 and 2", n)
-	}
+	assert.MustEqual(t, r.sw.buffer.OffCount(), 2, "queues are held, want those of ports 0 and 2")
 	r.sw.BreakDeadlock(1, lossless, true, true, r.now)
 	if n := r.sw.Dequeue(1, r.now, nil); n != 0 || r.sw.buffer.OffCount() != 0 {
 		t.Errorf("%d frames to send, %d queues held", n, r.sw.buffer.OffCount())
@@ -196,9 +185,7 @@ func TestDiscardAndSending(t *testing.T) {
 	r.batch.Reset()
 	r.sw.Fill(1, r.batch, r.burst)
 	r.sw.BreakDeadlock(1, lossless, true, true, r.now)
-	if v := r.read(1, lossless); v.Held != 4 {
-		t.Fatalf("%d frames are left while some are being sent", v.Held)
-	}
+	assert.MustEqual(t, r.read(1, lossless).Held, 4, "frames are left while some are being sent")
 	r.sw.Sent(1, n, r.now)
 	r.sw.Dequeue(1, r.now, nil)
 	if v := r.read(1, lossless); v.Sent != uint64(n) || v.Dropped != uint64(4-n) {

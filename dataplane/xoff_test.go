@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"testing"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/macctl"
 )
 
@@ -58,9 +59,7 @@ func TestXoffBeforeTheBurst(t *testing.T) {
 		t.Fatalf("the burst: %d (%v)", taken, stop)
 	}
 	r.wantSilent(0)
-	if h := r.snapshot().Buffer.Ports[0].Ingress[lossless].Used.Headroom.Now; h != 10*cell {
-		t.Errorf("headroom holds %d, want %d", h, 10*cell)
-	}
+	assert.Equal(t, r.snapshot().Buffer.Ports[0].Ingress[lossless].Used.Headroom.Now, 10*cell, "headroom")
 	r.settle()
 	r.balanced()
 }
@@ -157,9 +156,7 @@ func TestXonWhenOnlyOthersDrained(t *testing.T) {
 		r.wantSilent(0)
 	}
 	r.send(3, 1) // T = 32 cells, T - xon_offset = 16: what port 0 holds
-	if got := r.count(1).QueueBytes[lossless]; got != alone/2*small {
-		t.Fatalf("port 0's frames have left: %d octets wait", got)
-	}
+	assert.MustEqual(t, r.count(1).QueueBytes[lossless], alone/2*small, "port 0's frames have left: octets wait")
 	r.wantXoffSent(0, 0)
 	r.wantSilent(2)
 	r.drain(3, r.now+second)

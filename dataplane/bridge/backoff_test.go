@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/frame"
 )
 
@@ -55,9 +56,7 @@ func TestProbesOfACalmPort(t *testing.T) {
 				due = 31 * second
 			}
 			for i := range ports {
-				if got := b.LoopDeadline(i); got != due {
-					t.Errorf("port %d: the next probe at %d, want %d", i, got, due)
-				}
+				assert.Equal(t, b.LoopDeadline(i), due, "port %d: the next probe at", i)
 			}
 			if b.TakeResumed() != tt.resumed || b.TakeResumed() {
 				t.Errorf("resumed, once: want %v", tt.resumed)
@@ -83,12 +82,8 @@ func TestProbesOfAPortThatIsNotCalm(t *testing.T) {
 	if got := probesUntil(b, 3, 40*second, 45*second); len(got) != 4 || b.LoopState(2) != LoopShut || !b.TakeResumed() {
 		t.Errorf("probes at %v after one had come back, port 2 %v", got, b.LoopState(2))
 	}
-	if got := b.LoopDeadline(1); got != 50*second {
-		t.Errorf("the next probe of the port without a loop at %d", got)
-	}
+	assert.Equal(t, b.LoopDeadline(1), 50*second, "the next probe of the port without a loop at")
 	b.SetUp(1, false)
 	b.SetUp(1, true)
-	if got := b.LoopDeadline(1); got != 0 {
-		t.Errorf("the next probe of a port whose link came up at %d", got)
-	}
+	assert.Equal(t, b.LoopDeadline(1), 0, "the next probe of a port whose link came up at")
 }

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"pfcswitch/dataplane/assert"
 )
 
 // The sizes of the model: few addresses, ports and VLANs, so that every combination occurs.
@@ -195,9 +197,7 @@ func (m *model) frame(t *rapid.T) {
 	in, dst, src := anyPort.Draw(t, "in"), anyAddress.Draw(t, "dst"), anyAddress.Draw(t, "src")
 	vid := anyVLAN.Draw(t, "vid")
 	want := m.forward(in, dst, src, vid)
-	if got := m.b.Forward(in, dst, src, vid, 60, m.now); got != want {
-		t.Fatalf("at %d:\n got %+v\nwant %+v", m.now, got, want)
-	}
+	assert.MustEqual(t, m.b.Forward(in, dst, src, vid, 60, m.now), want, "at %d", m.now)
 }
 
 func (m *model) wait(t *rapid.T) {
@@ -209,18 +209,14 @@ func (m *model) setPort(t *rapid.T) {
 	i := anyPort.Draw(t, "port")
 	tagged := rapid.SliceOfNDistinct(rapid.Uint16Range(1, modelVLANs), 0, modelVLANs, rapid.ID).Draw(t, "tagged")
 	set, err := VLANs(tagged...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	c := PortConfig{
 		PVID: rapid.Uint16Range(1, modelVLANs).Draw(t, "pvid"), Tagged: set,
 		Learning: rapid.Bool().Draw(t, "learning"), Flood: rapid.Bool().Draw(t, "flood"),
 		Loop: rapid.Bool().Draw(t, "loop"),
 	}
 	ev, err := m.b.SetPort(i, c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	p := &modelPort{pvid: c.PVID, tagged: map[uint16]bool{}, learning: c.Learning, flood: c.Flood, loop: c.Loop}
 	for _, vid := range tagged {
 		p.tagged[vid] = true
@@ -354,9 +350,7 @@ func TestBridgeIsItsModel(t *testing.T) {
 			ports:   map[int]*modelPort{},
 		}
 		b, err := New(Config{MaxEntries: m.max, Ageing: modelAgeing, Identity: testIdentity})
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		b.holdoff, b.fdb.moveLimit = modelHold, math.MaxUint8
 		m.b = b
 		for i := range modelPorts - 1 {
@@ -375,9 +369,7 @@ func TestBridgeIsItsModel(t *testing.T) {
 			},
 			"ageAll": func(t *rapid.T) {
 				b.Age(m.now, math.MaxInt)
-				if got := b.Counters().Entries; got != len(m.entries) {
-					t.Fatalf("%d entries after ageing, want %d", got, len(m.entries))
-				}
+				assert.MustEqual(t, b.Counters().Entries, len(m.entries), "entries after ageing")
 			},
 			"flush": func(t *rapid.T) {
 				i := anyPort.Draw(t, "port")

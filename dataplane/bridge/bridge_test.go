@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/frame"
 )
 
@@ -58,9 +59,7 @@ func setPort(t testing.TB, b *Bridge, i int, c PortConfig) LoopEvent {
 func vlans(t testing.TB, vids ...uint16) VLANSet {
 	t.Helper()
 	s, err := VLANs(vids...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	return s
 }
 
@@ -80,16 +79,12 @@ func flood(c Cause, to ...int) Decision {
 
 func wantDecision(t testing.TB, what string, got, want Decision) {
 	t.Helper()
-	if got != want {
-		t.Errorf("%s:\n got %+v\nwant %+v", what, got, want)
-	}
+	assert.Equal(t, got, want, "%s", what)
 }
 
 func wantCounters(t testing.TB, b *Bridge, want Counters) {
 	t.Helper()
-	if got := b.Counters(); got != want {
-		t.Errorf("counters:\n got %+v\nwant %+v", got, want)
-	}
+	assert.Equal(t, b.Counters(), want, "counters")
 }
 
 func wantError(t testing.TB, err error, words string) {
@@ -121,9 +116,7 @@ func TestNewRefuses(t *testing.T) {
 
 func TestDefaults(t *testing.T) {
 	b := newPlain(t, 2, Config{})
-	if b.fdb.max != 131072 {
-		t.Errorf("max entries %d, want 131072", b.fdb.max)
-	}
+	assert.Equal(t, b.fdb.max, 131072, "max entries")
 	b.Forward(0, frame.Broadcast, stationA, 1, 60, 0)
 	wantDecision(t, "just before 300 s", b.Forward(1, stationA, stationB, 1, 60, 300*second-1), unicast(0))
 	wantDecision(t, "at 300 s", b.Forward(1, stationA, stationB, 1, 60, 300*second), flood(UnknownUnicast, 0))
@@ -158,9 +151,7 @@ func TestNoAllocations(t *testing.T) {
 		b.Flush(1)
 		sum += int(b.LoopDeadline(0))
 	})
-	if avg != 0 {
-		t.Errorf("%v allocations per round, want 0", avg)
-	}
+	assert.Equal(t, avg, 0, "allocations per round")
 	if c := b.Counters(); c.Full != 0 || sum == 0 {
 		t.Errorf("the round did not do its work: %+v, sum %d", c, sum)
 	}

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"pfcswitch/dataplane/assert"
 )
 
 // TestTableIsAMap drives a small table, three quarters full at most, against a Go map: every station that the map
@@ -82,18 +84,14 @@ func (m *tableModel) forget(t *rapid.T, port int) {
 			gone++
 		}
 	}
-	if gone != 1 {
-		t.Fatalf("port %d has lost %d stations, want 1", port, gone)
-	}
+	assert.MustEqual(t, gone, 1, "port %d has lost stations", port)
 }
 
 func (m *tableModel) bind(t *rapid.T) {
 	key, port := anyKey.Draw(t, "key"), anyTablePort.Draw(t, "port")
 	fits, victim := m.fits(key), m.most(port)
 	want := fits || victim >= 0
-	if got := m.f.bindStatic(key, port, 0); got != want {
-		t.Fatalf("bind %d: %v, want %v", key, got, want)
-	}
+	assert.MustEqual(t, m.f.bindStatic(key, port, 0), want, "bind %d", key)
 	if want && !fits {
 		m.forget(t, victim)
 	}
@@ -175,7 +173,5 @@ func (m *tableModel) checkLists(t *rapid.T) {
 			t.Fatalf("port %d: the last one is at %d, want %d", port, f.stations[port].last, before)
 		}
 	}
-	if listed != f.used-f.static {
-		t.Fatalf("%d entries in lists, want %d", listed, f.used-f.static)
-	}
+	assert.MustEqual(t, listed, f.used-f.static, "entries in lists")
 }

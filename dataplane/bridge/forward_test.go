@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/frame"
 )
 
@@ -96,9 +97,7 @@ func TestForwardStorm(t *testing.T) {
 
 	// The bucket holds two frames of 1542 wire octets: 36 of 84 leave 60 octets, the 37th takes the rest.
 	for i := range 37 {
-		if d := b.Forward(0, frame.Broadcast, stationA, 1, 60, 0); d != flood(Broadcast, 1) {
-			t.Fatalf("frame %d: %+v", i, d)
-		}
+		assert.MustEqual(t, b.Forward(0, frame.Broadcast, stationA, 1, 60, 0), flood(Broadcast, 1), "frame %d", i)
 	}
 	wantDecision(t, "over the limit", b.Forward(0, frame.Broadcast, stationA, 1, 60, 0), drop(DropStorm))
 	if n, _ := b.TakeNotice(); n != (Notice{Kind: PortStorm, Port: 0}) {
@@ -144,9 +143,7 @@ func TestNames(t *testing.T) {
 		{NoLoopEvent, "none"}, {ProbeReturned, "own probe came back"}, {HoldoffPassed, "no probe came back"},
 		{LinkDown, "port down"}, {DetectionOff, "loop detection off"}, {LoopReason(99), "LoopReason(99)"},
 	} {
-		if got := tt.v.String(); got != tt.want {
-			t.Errorf("%T: got %q, want %q", tt.v, got, tt.want)
-		}
+		assert.Equal(t, tt.v.String(), tt.want, "%T", tt.v)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/frame"
 )
 
@@ -32,9 +33,7 @@ func nextProbe(b *Bridge, sender int, now int64) Probe {
 
 func wantEvent(t testing.TB, what string, got, want LoopEvent) {
 	t.Helper()
-	if got != want {
-		t.Errorf("%s:\n got %+v\nwant %+v", what, got, want)
-	}
+	assert.Equal(t, got, want, "%s", what)
 }
 
 // handle returns the event of the sender's next probe, which comes back on port in.
@@ -63,9 +62,7 @@ func TestLoopTick(t *testing.T) {
 	if _, send, _ := b.LoopTick(2, 2*second+1); send {
 		t.Error("a probe before its time")
 	}
-	if got := b.LoopDeadline(2); got != 3*second {
-		t.Errorf("deadline %d, want %d", got, 3*second)
-	}
+	assert.Equal(t, b.LoopDeadline(2), 3*second, "deadline")
 }
 
 // TestLoopShutsBothWays: a shut port neither sends nor accepts flooded frames, and nothing is learned from looped
@@ -378,9 +375,7 @@ func TestLoopGuard(t *testing.T) {
 					got.send, got.reason = g.tick(s.at, holdoff)
 				}
 				got.state, got.deadline = g.state, g.deadline(holdoff)
-				if got != s {
-					t.Fatalf("step %d:\n got %+v\nwant %+v", i, got, s)
-				}
+				assert.MustEqual(t, got, s, "step %d", i)
 			}
 		})
 	}

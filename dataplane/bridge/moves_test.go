@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/frame"
 )
 
@@ -98,9 +99,7 @@ func TestStrayProbe(t *testing.T) {
 	setPort(t, b, 2, plain())
 	wantDecision(t, "first", b.Forward(0, ProbeAddress, stationA, 1, 60, 0), flood(Multicast, 1, 2))
 	wantDecision(t, "again", b.Forward(0, ProbeAddress, stationA, 1, 60, 1), flood(Multicast, 1, 2))
-	if got := b.Trace(1, ProbeAddress, stationA, 1, 2); got != drop(DropFiltered) {
-		t.Errorf("foreseen: %+v", got)
-	}
+	assert.Equal(t, b.Trace(1, ProbeAddress, stationA, 1, 2), drop(DropFiltered), "foreseen")
 	wantDecision(t, "sent back", b.Forward(1, ProbeAddress, stationA, 1, 60, 2), drop(DropFiltered))
 	wantDecision(t, "sent back twice", b.Forward(1, ProbeAddress, stationA, 1, 60, 3), drop(DropFiltered))
 	wantAt(t, "sent back", b, stationA, 0, 3)

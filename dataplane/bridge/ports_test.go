@@ -3,6 +3,7 @@ package bridge
 import (
 	"testing"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/frame"
 )
 
@@ -34,9 +35,7 @@ func TestSetPortRefuses(t *testing.T) {
 
 func TestLoopNeedsIdentity(t *testing.T) {
 	b, err := New(Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	c := plain()
 	c.Loop = true
 	_, err = b.SetPort(0, c)

@@ -3,6 +3,8 @@ package bridge
 import (
 	"slices"
 	"testing"
+
+	"pfcswitch/dataplane/assert"
 )
 
 func TestPortSet(t *testing.T) {
@@ -11,13 +13,9 @@ func TestPortSet(t *testing.T) {
 	if got := slices.Collect(s.All()); !slices.Equal(got, members) {
 		t.Errorf("All: got %v, want %v", got, members)
 	}
-	if got := s.Len(); got != len(members) {
-		t.Errorf("Len: got %d, want %d", got, len(members))
-	}
+	assert.Equal(t, s.Len(), len(members), "Len")
 	for i := range MaxPorts {
-		if got, want := s.Has(i), slices.Contains(members, i); got != want {
-			t.Errorf("Has(%d): got %v, want %v", i, got, want)
-		}
+		assert.Equal(t, s.Has(i), slices.Contains(members, i), "Has(%d)", i)
 	}
 	for _, i := range members {
 		if s.Empty() {

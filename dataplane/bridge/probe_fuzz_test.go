@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"testing"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/frame"
 )
 
@@ -18,9 +19,7 @@ func FuzzParseProbe(f *testing.F) {
 	f.Fuzz(func(t *testing.T, in []byte) {
 		p, err := ParseProbe(in)
 		if err != nil {
-			if p != (Probe{}) {
-				t.Fatalf("a probe beside an error: %+v", p)
-			}
+			assert.MustEqual(t, p, Probe{}, "a probe beside an error")
 			return
 		}
 		out := AppendProbe(nil, frame.Address(in[6:]), p)

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/frame"
 )
 
@@ -22,9 +23,7 @@ var probe7 = Probe{Identity: testIdentity.Public, Port: 7, Sequence: 0x010203, A
 func unhex(t testing.TB, s string) []byte {
 	t.Helper()
 	b, err := hex.DecodeString(strings.ReplaceAll(s, " ", ""))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	return b
 }
 
@@ -34,9 +33,7 @@ func TestAppendProbe(t *testing.T) {
 	if !bytes.Equal(got[:3], []byte{1, 2, 3}) || !bytes.Equal(got[3:], want) {
 		t.Errorf("\n got %x\nwant 010203%x", got, want)
 	}
-	if len(want) != ProbeLen {
-		t.Errorf("%d octets, want %d", len(want), ProbeLen)
-	}
+	assert.Equal(t, len(want), ProbeLen, "octets")
 }
 
 // TestAuthenticator: the authenticator is the first half of HMAC-SHA256 of the probe's octets from the magic to the

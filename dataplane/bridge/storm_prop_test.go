@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"pfcswitch/dataplane/assert"
 )
 
 // TestStormIsATokenBucket compares the bucket with one in exact fractions.
@@ -36,9 +38,8 @@ func TestStormIsATokenBucket(t *testing.T) {
 				level.Sub(level, bits)
 				passed.Add(passed, bits)
 			}
-			if exact := new(big.Rat).Mul(level, big.NewRat(bit, 1)); exact.Cmp(big.NewRat(s.level, 1)) != 0 {
-				t.Fatalf("at %d: level %d, want %v", now, s.level, exact)
-			}
+			assert.MustEqual(t, new(big.Rat).Mul(level, big.NewRat(bit, 1)).Cmp(big.NewRat(s.level, 1)), 0,
+				"at %d: level %d", now, s.level)
 		}
 		// Whatever the pattern: no more than depth, rate times time, and one largest frame.
 		most := new(big.Rat).Mul(big.NewRat(rate, 1_000_000_000), big.NewRat(now, 1))

@@ -3,6 +3,8 @@ package bridge
 import (
 	"math"
 	"testing"
+
+	"pfcswitch/dataplane/assert"
 )
 
 func TestStormDepth(t *testing.T) {
@@ -63,9 +65,7 @@ func TestStormClock(t *testing.T) {
 	if want := level - (1500+24)*8*bit; s.level != want {
 		t.Errorf("level %d after an older reading, want %d", s.level, want)
 	}
-	if s.last != 1000 {
-		t.Errorf("time went back to %d", s.last)
-	}
+	assert.Equal(t, s.last, 1000, "time went back to")
 	s.charge(0, math.MaxInt64)
 	if want := s.depth - 24*8*bit; s.level != want {
 		t.Errorf("level %d after 292 years, want %d", s.level, want)

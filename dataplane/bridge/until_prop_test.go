@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"pfcswitch/dataplane/assert"
 )
 
 // A way is what the driver remembers of a frame, to send those like it past the bridge.
@@ -44,9 +46,7 @@ func (o *detour) frame(t *rapid.T, w way) {
 	if until == 0 {
 		return
 	}
-	if d.Kind != Unicast {
-		t.Fatalf("%+v has a way until %d", d, until)
-	}
+	assert.MustEqual(t, d.Kind, Unicast, "%+v has a way until %d", d, until)
 	w.out = d.Port
 	o.ways[w] = until
 }
@@ -109,9 +109,7 @@ func (o *detour) change(t *rapid.T) {
 
 func (o *detour) setPort(t *rapid.T, i int) {
 	tagged, err := VLANs(2)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	c := PortConfig{PVID: 1, Tagged: tagged, Learning: true, Flood: true, Loop: rapid.Bool().Draw(t, "loop"),
 		Stations: rapid.IntRange(0, 3).Draw(t, "stations")}
 	if rapid.Bool().Draw(t, "guard") {
@@ -133,9 +131,7 @@ func TestWaysInForceAreTheBridges(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		b, err := New(Config{MaxEntries: rapid.IntRange(2, 12).Draw(t, "max"), Ageing: modelAgeing,
 			Identity: testIdentity})
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		b.holdoff = modelHold
 		o := &detour{b: b, ways: map[way]int64{}}
 		for i := range modelPorts - 1 {

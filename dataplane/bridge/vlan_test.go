@@ -1,6 +1,10 @@
 package bridge
 
-import "testing"
+import (
+	"testing"
+
+	"pfcswitch/dataplane/assert"
+)
 
 func TestVLANs(t *testing.T) {
 	s := vlans(t, 1, 64, 4094)
@@ -73,8 +77,6 @@ func TestEgress(t *testing.T) {
 		{8, 5, NotMember},
 		{8, 0, NotMember},
 	} {
-		if got := b.Egress(tt.port, tt.vid); got != tt.want {
-			t.Errorf("port %d, VLAN %d: got %v, want %v", tt.port, tt.vid, got, tt.want)
-		}
+		assert.Equal(t, b.Egress(tt.port, tt.vid), tt.want, "port %d, VLAN %d", tt.port, tt.vid)
 	}
 }

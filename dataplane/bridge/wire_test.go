@@ -3,6 +3,7 @@ package bridge
 import (
 	"testing"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/frame"
 )
 
@@ -21,21 +22,17 @@ func TestWire(t *testing.T) {
 			if vid != NoVLAN || why != DropNone {
 				t.Errorf("tag %d: VLAN %d, %v", tag, vid, why)
 			}
-			if got := b.Forward(2, dst, stationA, vid, 60, 0); got != drop(DropPortDown) {
-				t.Errorf("to %012x while the other end is down: %+v", dst, got)
-			}
+			assert.Equal(t, b.Forward(2, dst, stationA, vid, 60, 0), drop(DropPortDown),
+				"to %012x while the other end is down", dst)
 		}
 	}
 	b.SetUp(3, true)
 	for in, out := range map[int]int{2: 3, 3: 2} {
-		if got := b.Forward(in, frame.Broadcast, stationA, NoVLAN, 60, 0); got != unicast(out) {
-			t.Errorf("from %d: %+v", in, got)
-		}
+		assert.Equal(t, b.Forward(in, frame.Broadcast, stationA, NoVLAN, 60, 0), unicast(out), "from %d", in)
 	}
 	b.Forward(0, frame.Broadcast, stationC, 1, 60, 0)
-	if got := b.Forward(1, stationA, stationB, 1, 60, 0); got != flood(UnknownUnicast, 0) {
-		t.Errorf("to a station behind the wire: %+v, want it flooded to the other port of the bridge", got)
-	}
+	assert.Equal(t, b.Forward(1, stationA, stationB, 1, 60, 0), flood(UnknownUnicast, 0),
+		"to a station behind the wire, want it flooded to the other port of the bridge")
 }
 
 // A port that leaves a wire is part of the bridge again.

@@ -3,6 +3,8 @@ package capture
 import (
 	"strings"
 	"testing"
+
+	"pfcswitch/dataplane/assert"
 )
 
 // Programs as tcpdump 4.99 prints them.
@@ -30,9 +32,7 @@ func TestFilter(t *testing.T) {
 		f, err := ParseFilter(test.program)
 		must(t, err)
 		for range 2 { // the second time too
-			if got := f.Keep(test.data, test.length); got != test.want {
-				t.Errorf("%s: keeps %d, want %d", test.name, got, test.want)
-			}
+			assert.Equal(t, f.Keep(test.data, test.length), test.want, "%s: keeps", test.name)
 		}
 	}
 	var none *Filter

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/google/gopacket/pcapgo"
+
+	"pfcswitch/dataplane/assert"
 )
 
 // ports are two interfaces for files.
@@ -184,9 +186,7 @@ func TestInterfacesChange(t *testing.T) {
 	put(tap.Recorder(), 1, 60, 0)
 	b, _ = s.Append(b, 1<<20)
 	b = s.End(b, 0, 1)
-	if got := strings.Join(names(t, b), " "); got != "a c b a" {
-		t.Errorf("frames of %s, want a c b a", got)
-	}
+	assert.Equal(t, strings.Join(names(t, b), " "), "a c b a", "frames, want a c b a")
 	if n := bytes.Count(b, []byte("\x02\x00\x01\x00a")); n != 1 {
 		t.Errorf("a is described %d times, want once", n)
 	}
@@ -208,9 +208,7 @@ func TestNumbersAreGivenAgain(t *testing.T) {
 		o.Snap = 60
 		s := NewStream(c, o)
 		b, _ := s.Append(s.Begin(nil), 1<<20)
-		if got := strings.Join(names(t, s.End(b, 0, 1)), " "); got != want {
-			t.Errorf("frames of %s, want %s", got, want)
-		}
+		assert.Equal(t, strings.Join(names(t, s.End(b, 0, 1)), " "), want, "frames")
 	}
 	last("old old", Options{Interfaces: func(dst []Interface) []Interface { return dst }})
 	now := Interface{Port: 1, Name: "new"}

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"pfcswitch/dataplane/assert"
 )
 
 func must(t rapid.TB, err error) {
@@ -74,9 +76,7 @@ func TestRecord(t *testing.T) {
 			return true
 		}) {
 		}
-		if n != 1 {
-			t.Fatalf("%d records, want 1", n)
-		}
+		assert.MustEqual(t, n, 1, "records")
 	})
 }
 
@@ -100,9 +100,7 @@ func (r *checked) readSome(t rapid.TB, records int) (more bool) {
 		}
 		r.count()
 		p := rec.Port
-		if got, want := binary.BigEndian.Uint64(rec.Data), r.from[p]+r.read[p]+r.missing[p]; got != want {
-			t.Fatalf("port %d: frame %d, want %d", p, got, want)
-		}
+		assert.MustEqual(t, binary.BigEndian.Uint64(rec.Data), r.from[p]+r.read[p]+r.missing[p], "port %d: frame", p)
 		r.read[p]++
 		return true
 	})
@@ -402,7 +400,5 @@ func TestPutAsideBesideOthers(t *testing.T) {
 	for port := range n {
 		n[port] += uint64(r.missed[port].Load())
 	}
-	if n != [4]uint64{each, each, each, each} {
-		t.Errorf("%v records and missed ones, want %d of each port", n, each)
-	}
+	assert.Equal(t, n, [4]uint64{each, each, each, each}, "records and missed ones, want %d of each port", each)
 }

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/frame"
 )
 
@@ -32,9 +33,7 @@ func TestFanoutInTheKernel(t *testing.T) {
 		for _, lossless := range []uint8{0x08, 0x41, 0x80, 0x7F, 0x00, 0xFF} {
 			c := distinct(trust)
 			program, err := c.Fanout(lossless)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.Must(t, err)
 			w.attach(t, unix.SOL_PACKET, unix.PACKET_FANOUT_DATA, w.rings[0], program)
 			for _, s := range frames {
 				name := fmt.Sprintf("trust %v, lossless %08b, %s", trust, lossless, s.name)
@@ -52,9 +51,7 @@ func TestFanoutFailsIntoTheOtherRing(t *testing.T) {
 	w := newWire(t)
 	beyond, err := bpf.Assemble([]bpf.Instruction{bpf.LoadAbsolute{Off: 9999, Size: 1},
 		bpf.RetConstant{Val: RingLossless}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	w.attach(t, unix.SOL_PACKET, unix.PACKET_FANOUT_DATA, w.rings[0], beyond)
 	w.send(t, specimens(t)[0].b)
 	if got := w.receive(t, "load beyond the packet"); got != RingOther {
@@ -82,9 +79,7 @@ func TestControlInTheKernel(t *testing.T) {
 	}
 	config := Config{Trust: TrustPCP, DSCP: DefaultDSCP()}
 	program, err := config.Fanout(0x08)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	w.attach(t, unix.SOL_PACKET, unix.PACKET_FANOUT_DATA, w.rings[0], program)
 	for _, tt := range tests {
 		w.send(t, tt.b)
@@ -106,9 +101,7 @@ func newWire(t *testing.T) *wire {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	origin, err := netns.Get()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	defer origin.Close()
 	namespace, err := netns.New()
 	if err != nil {
@@ -147,14 +140,10 @@ func unavailable(t *testing.T, err error) {
 func linkUp(t *testing.T, name string) (index int) {
 	t.Helper()
 	link, err := netlink.LinkByName(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	// where there is no IPv6, all is well
 	_ = os.WriteFile("/proc/sys/net/ipv6/conf/"+name+"/disable_ipv6", []byte("1"), 0)
-	if err := netlink.LinkSetUp(link); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, netlink.LinkSetUp(link))
 	return link.Attrs().Index
 }
 
@@ -174,9 +163,7 @@ func awaitCarrier(t *testing.T, name string) {
 func socket(t *testing.T, index int, protocol uint16) int {
 	t.Helper()
 	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	t.Cleanup(func() { unix.Close(fd) })
 	order := binary.BigEndian.AppendUint16(nil, protocol)
 	if err := unix.Bind(fd, &unix.SockaddrLinklayer{Ifindex: index,
@@ -257,8 +244,6 @@ func (w *wire) isOurs(t *testing.T, fd int) bool {
 	t.Helper()
 	b := make([]byte, 16384)
 	n, err := unix.Read(fd, b)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	return n >= 12 && bytes.Equal(b[6:12], testSrc)
 }

@@ -7,6 +7,7 @@ import (
 	"golang.org/x/net/bpf"
 	"pgregory.net/rapid"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/frame"
 )
 
@@ -86,9 +87,7 @@ func TestFanoutAgreesWithPriority(t *testing.T) {
 		for _, lossless := range []uint8{0, 1, 2, 4, 8, 16, 32, 64, 128, 0x0F, 0xF0, 0x7F, 0xFF} {
 			c := distinct(trust)
 			raw, err := c.Fanout(lossless)
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.Must(t, err)
 			m := newMachine(t, raw)
 			for _, s := range specimens(t) {
 				k, ok := untag(s.b)
@@ -124,9 +123,7 @@ func TestFanoutProperty(t *testing.T) {
 		b = append(b, rapid.SliceOfN(rapid.Byte(), 0, 4).Draw(t, "packet")...)
 
 		raw, err := c.Fanout(lossless)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		if k, ok := untag(b); ok {
 			if got, want := newMachine(t, raw).run(t, k), wantRing(&c, lossless, b); got != want {
 				t.Fatalf("got ring %d, want %d", got, want)
@@ -185,9 +182,7 @@ func TestFanoutControl(t *testing.T) {
 	for _, trust := range []Trust{TrustPCP, TrustDSCP, TrustPort} {
 		c := Config{Trust: trust, DSCP: DefaultDSCP()}
 		raw, err := c.Fanout(0x08)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		m := newMachine(t, raw)
 		for protocol, control := range map[uint16]bool{
 			frame.TypeMACControl: true, frame.TypeLLDP: true,
@@ -223,11 +218,7 @@ func TestFanoutLong(t *testing.T) {
 	} {
 		c := Config{Trust: TrustPCP, Default: 3, DSCP: DefaultDSCP(), MTU: row.mtu, Slot: row.slot}
 		raw, err := c.Fanout(0x08)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := newMachine(t, raw).run(t, row.k); got != row.want {
-			t.Errorf("%s: ring %d, want %d", row.name, got, row.want)
-		}
+		assert.Must(t, err)
+		assert.Equal(t, newMachine(t, raw).run(t, row.k), row.want, "%s: ring", row.name)
 	}
 }

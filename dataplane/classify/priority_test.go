@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/frame"
 )
 
@@ -41,9 +42,7 @@ func TestPriority(t *testing.T) {
 func TestDefaultDSCP(t *testing.T) {
 	m := DefaultDSCP()
 	for dscp, want := range map[int]uint8{0: 0, 7: 0, 8: 1, 26: 3, 46: 5, 48: 6, 63: 7} {
-		if m[dscp] != want {
-			t.Errorf("DSCP %d: got %d, want %d", dscp, m[dscp], want)
-		}
+		assert.Equal(t, m[dscp], want, "DSCP %d", dscp)
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"pfcswitch/dataplane/assert"
 )
 
 const gigabit = 1_000_000_000
@@ -170,7 +172,5 @@ func TestParams(t *testing.T) {
 			t.Errorf("%d bit/s: %+v\nwant %+v", c.speed, got, c.want)
 		}
 	}
-	if got := For(999); got != For(1000) {
-		t.Errorf("999 bit/s: %+v", got)
-	}
+	assert.Equal(t, For(999), For(1000), "999 bit/s")
 }

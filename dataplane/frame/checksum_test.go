@@ -7,6 +7,8 @@ import (
 	"github.com/google/gopacket"
 	"github.com/google/gopacket/layers"
 	"pgregory.net/rapid"
+
+	"pfcswitch/dataplane/assert"
 )
 
 func TestSum(t *testing.T) {
@@ -130,9 +132,7 @@ func TestCompleteChecksumRefuses(t *testing.T) {
 	}
 	for _, tt := range tests {
 		b := bytes.Clone(whole)
-		if got := CompleteChecksum(b, tt.v); got != tt.ok {
-			t.Errorf("%s: got %v, want %v", tt.name, got, tt.ok)
-		}
+		assert.Equal(t, CompleteChecksum(b, tt.v), tt.ok, "%s", tt.name)
 		equalOctets(t, tt.name, b, whole)
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"github.com/google/gopacket"
 	"github.com/google/gopacket/layers"
 	"pgregory.net/rapid"
+
+	"pfcswitch/dataplane/assert"
 )
 
 func must(t rapid.TB, err error) {
@@ -207,9 +209,7 @@ func decode(t rapid.TB, b []byte) (j decoded) {
 			equalOctets(t, "IPv4 header", contents, serialize(t, l, gopacket.Payload(l.Payload))[:len(contents)])
 		case *layers.IPv6:
 			j = decoded{ipv6: l}
-			if want := ipv6Payload(l); int(l.Length) != want {
-				t.Fatalf("IPv6 payload length %d, want %d", l.Length, want)
-			}
+			assert.MustEqual(t, int(l.Length), ipv6Payload(l), "IPv6 payload length %d", l.Length)
 		case *layers.TCP:
 			j.tcp, j.payload, transport = l, l.Payload, true
 			_ = l.SetNetworkLayerForChecksum(j.network())

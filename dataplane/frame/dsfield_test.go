@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"pfcswitch/dataplane/assert"
 )
 
 func TestDSCP(t *testing.T) {
@@ -83,9 +85,8 @@ func TestCE(t *testing.T) {
 		{"456b", 1, TypeIPv4, false},
 		{"456b", -1, TypeIPv4, false},
 	} {
-		if got := CE(unhex(t, tt.in), tt.offset, tt.etherType); got != tt.want {
-			t.Errorf("%s from %d, type %04x: %v", tt.in, tt.offset, tt.etherType, got)
-		}
+		assert.Equal(t, CE(unhex(t, tt.in), tt.offset, tt.etherType), tt.want, "%s from %d, type %04x", tt.in,
+			tt.offset, tt.etherType)
 	}
 }
 

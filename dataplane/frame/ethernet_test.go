@@ -3,6 +3,8 @@ package frame
 import (
 	"encoding/hex"
 	"testing"
+
+	"pfcswitch/dataplane/assert"
 )
 
 func unhex(t testing.TB, s string) []byte {
@@ -58,9 +60,7 @@ func TestAddress(t *testing.T) {
 		t.Errorf("Address: got %012x, want %012x", got, want)
 	}
 	PutAddress(b[1:], 0xFFFF_FEDCBA987654)
-	if got, want := hex.EncodeToString(b), "aafedcba987654bb"; got != want {
-		t.Errorf("PutAddress: got %s, want %s", got, want)
-	}
+	assert.Equal(t, hex.EncodeToString(b), "aafedcba987654bb", "PutAddress")
 }
 
 func TestIsGroup(t *testing.T) {
@@ -72,16 +72,12 @@ func TestIsGroup(t *testing.T) {
 		0x00FFFFFFFFFF: false,
 		0:              false,
 	} {
-		if got := IsGroup(address); got != want {
-			t.Errorf("IsGroup(%012x): got %v, want %v", address, got, want)
-		}
+		assert.Equal(t, IsGroup(address), want, "IsGroup(%012x)", address)
 	}
 }
 
 func TestWireOctets(t *testing.T) {
 	for n, want := range map[int]int{60: 84, 1514: 1538, 1518: 1542, 14: 38, 65550: 65574} {
-		if got := WireOctets(n); got != want {
-			t.Errorf("WireOctets(%d): got %d, want %d", n, got, want)
-		}
+		assert.Equal(t, WireOctets(n), want, "WireOctets(%d)", n)
 	}
 }

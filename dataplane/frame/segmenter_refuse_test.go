@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/binary"
 	"testing"
+
+	"pfcswitch/dataplane/assert"
 )
 
 func TestSegmenterRefuses(t *testing.T) {
@@ -72,9 +74,7 @@ func TestSegmenterRefuses(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			whole, v := tt.shape.gsoFrame(t, 1000)
 			var c Segmenter
-			if got := c.Reset(whole, v); got != NotRefused {
-				t.Fatalf("before the change: got %v", got)
-			}
+			assert.MustEqual(t, c.Reset(whole, v), NotRefused, "before the change")
 			tt.change(whole, &v)
 			if got := c.Reset(whole, v); got != tt.want {
 				t.Errorf("got %v, want %v", got, tt.want)
@@ -93,9 +93,7 @@ func TestSegmenterLimitsSegments(t *testing.T) {
 		t.Errorf("got %v, %d segments, want %d", got, c.Segments(), MaxSegments)
 	}
 	whole, v = shape{payload: MaxSegments*2 + 1}.gsoFrame(t, 2)
-	if got := c.Reset(whole, v); got != RefusedSize {
-		t.Errorf("one octet more: got %v, want %v", got, RefusedSize)
-	}
+	assert.Equal(t, c.Reset(whole, v), RefusedSize, "one octet more")
 }
 
 // A GSO frame that is truncated anywhere is refused and not changed.

@@ -8,15 +8,15 @@ import (
 
 	"github.com/google/gopacket/layers"
 	"pgregory.net/rapid"
+
+	"pfcswitch/dataplane/assert"
 )
 
 // cut returns all segments of whole.
 func cut(t rapid.TB, whole []byte, v VnetHeader) [][]byte {
 	t.Helper()
 	var c Segmenter
-	if refusal := c.Reset(whole, v); refusal != NotRefused {
-		t.Fatalf("refused: %v", refusal)
-	}
+	assert.MustEqual(t, c.Reset(whole, v), NotRefused, "refused")
 	want := c.Segments()
 	var segments [][]byte
 	dst := make([]byte, c.MaxOctets())
@@ -126,16 +126,12 @@ func TestSegmenterFlags(t *testing.T) {
 		v.GSOType = tt.gsoType
 		for i, b := range cut(t, whole, v) {
 			want := []string{tt.first, tt.mid, tt.last}[i]
-			if got := flags(decode(t, b).tcp); got != want {
-				t.Errorf("%s: segment %d: flags %s, want %s", tt.name, i, got, want)
-			}
+			assert.Equal(t, flags(decode(t, b).tcp), want, "%s: segment %d: flags", tt.name, i)
 		}
 	}
 	whole, v := shape{tcp: all, payload: 1000}.gsoFrame(t, 1000)
 	v.GSOType |= GSOECN
-	if got := flags(decode(t, cut(t, whole, v)[0]).tcp); got != "FPAECN" {
-		t.Errorf("only segment: flags %s, want FPAECN", got)
-	}
+	assert.Equal(t, flags(decode(t, cut(t, whole, v)[0]).tcp), "FPAECN", "only segment: flags, want FPAECN")
 }
 
 func flags(tcp *layers.TCP) (s string) {
@@ -189,9 +185,7 @@ func TestSegmenterKeepsThePseudoHeaderOfASourceRoute(t *testing.T) {
 		}
 	}
 	v.Flags = 0
-	if got := new(Segmenter).Reset(whole, v); got != RefusedHeader {
-		t.Errorf("without the partial checksum: got %v, want %v", got, RefusedHeader)
-	}
+	assert.Equal(t, new(Segmenter).Reset(whole, v), RefusedHeader, "without the partial checksum")
 }
 
 // Padding behind the packet is no payload.
@@ -209,9 +203,7 @@ func TestSegmenterResumes(t *testing.T) {
 	if r := c.Reset(whole, v); r != NotRefused {
 		t.Fatal(r)
 	}
-	if got, want := c.MaxOctets(), 14+20+20+1000; got != want {
-		t.Errorf("MaxOctets: got %d, want %d", got, want)
-	}
+	assert.Equal(t, c.MaxOctets(), 14+20+20+1000, "MaxOctets")
 	short := make([]byte, c.MaxOctets()-1)
 	for i := range want {
 		if i < 3 {
@@ -219,9 +211,7 @@ func TestSegmenterResumes(t *testing.T) {
 				t.Fatalf("segment %d of %d octets fits %d", i, n, len(short))
 			}
 		}
-		if got := c.Left(); got != len(want)-i {
-			t.Fatalf("Left: got %d, want %d", got, len(want)-i)
-		}
+		assert.MustEqual(t, c.Left(), len(want)-i, "Left")
 		dst := make([]byte, 2000)
 		equalOctets(t, fmt.Sprint("segment ", i), dst[:c.Next(dst)], want[i])
 	}

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"pfcswitch/dataplane/assert"
 )
 
 func TestTCI(t *testing.T) {
@@ -36,9 +38,7 @@ func TestTCI(t *testing.T) {
 func TestInsertTag(t *testing.T) {
 	slot := unhex(t, "eeeeeeeeeeee"+"02000000000b"+"02000000000a"+"0800"+"4500")
 	start := InsertTag(slot, 6, TypeVLAN, MakeTCI(5, false, 100))
-	if start != 2 {
-		t.Fatalf("start: got %d, want 2", start)
-	}
+	assert.MustEqual(t, start, 2, "start")
 	want := "eeee" + "02000000000b" + "02000000000a" + "8100a064" + "0800" + "4500"
 	if got := hex.EncodeToString(slot); got != want {
 		t.Errorf("\n got %s\nwant %s", got, want)

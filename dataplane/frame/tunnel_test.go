@@ -7,6 +7,8 @@ import (
 	"github.com/google/gopacket"
 	"github.com/google/gopacket/layers"
 	"pgregory.net/rapid"
+
+	"pfcswitch/dataplane/assert"
 )
 
 // A wrapping adds outer headers to an inner frame.
@@ -118,9 +120,7 @@ func TestSegmenterRefusesTunnels(t *testing.T) {
 	for _, tt := range tests {
 		whole, v := tt.outer.gsoFrame(t, shape{payload: 3000}, 1000)
 		var c Segmenter
-		if got := c.Reset(whole, v); got != NotRefused {
-			t.Fatalf("%s: before the change: %v", tt.name, got)
-		}
+		assert.MustEqual(t, c.Reset(whole, v), NotRefused, "%s: before the change", tt.name)
 		tt.change(whole, &v)
 		if got := c.Reset(whole, v); got != RefusedTunnel || c.Segments() != 0 {
 			t.Errorf("%s: got %v and %d segments, want %v", tt.name, got, c.Segments(), RefusedTunnel)

@@ -3,6 +3,8 @@ package frame
 import (
 	"encoding/binary"
 	"testing"
+
+	"pfcswitch/dataplane/assert"
 )
 
 func TestDecodeVnetHeader(t *testing.T) {
@@ -70,9 +72,7 @@ func TestShift(t *testing.T) {
 		{"bottom", VnetHeader{Flags: VnetNeedsCsum, CsumStart: 3}, VnetHeader{Flags: VnetNeedsCsum}, -4},
 	}
 	for _, tt := range tests {
-		if got := tt.in.Shift(tt.delta); got != tt.want {
-			t.Errorf("%s\n got %+v\nwant %+v", tt.name, got, tt.want)
-		}
+		assert.Equal(t, tt.in.Shift(tt.delta), tt.want, "%s", tt.name)
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"pfcswitch/dataplane/assert"
 )
 
 func weights(w map[int]int, strict ...int) [NumQueues]Queue {
@@ -39,9 +41,7 @@ func TestStrictBeforeWeighted(t *testing.T) {
 		{0b1100_1001, 7}, {0b0100_1001, 6}, {0b0000_1000, 3}, {0b0000_0001, 0}, {0, -1},
 	} {
 		var s State
-		if got := c.Pick(&s, tt.ready, tt.ready, &head); got != tt.want {
-			t.Errorf("Pick(ready %08b) = %d, want %d", tt.ready, got, tt.want)
-		}
+		assert.Equal(t, c.Pick(&s, tt.ready, tt.ready, &head), tt.want, "Pick(ready %08b)", tt.ready)
 	}
 }
 

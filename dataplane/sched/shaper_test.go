@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"pfcswitch/dataplane/assert"
 )
 
 const (
@@ -16,9 +18,7 @@ func TestShaperBurstThenRate(t *testing.T) {
 	var s Shaper
 	s.Configure(1_000_000_000, 3076, 0) // two frames of 1538 octets on the wire
 	for i, want := range []bool{true, true, false} {
-		if got := s.Ready(1538, 0); got != want {
-			t.Fatalf("frame %d ready = %v, want %v", i, got, want)
-		}
+		assert.MustEqual(t, s.Ready(1538, 0), want, "frame %d ready", i)
 		if want {
 			s.Take(1538)
 		}
@@ -175,9 +175,7 @@ func TestQuantum(t *testing.T) {
 		{3076, 2307}, {12_500, 9375}, {16_405, 12_303}, {20_000, 12_304}, {24_608, 12_304}, {62_500, 31_250}, {625_000,
 			312_500},
 	} {
-		if got := Quantum(tt.burst); got != tt.want {
-			t.Errorf("a bucket of %d octets: %d, want %d", tt.burst, got, tt.want)
-		}
+		assert.Equal(t, Quantum(tt.burst), tt.want, "a bucket of %d octets", tt.burst)
 	}
 }
 
@@ -203,9 +201,8 @@ func TestQuantumLeavesRoomForLateWakeUps(t *testing.T) {
 					sent += burst / 16
 				}
 			}
-			if kept := sent >= 999*now/fill*burst/1000; kept != tt.keep {
-				t.Fatalf("late by %d ns of %d: %d octets of %d", tt.late, fill, sent, now/fill*burst)
-			}
+			assert.MustEqual(t, sent >= 999*now/fill*burst/1000, tt.keep, "late by %d ns of %d: %d octets of %d",
+				tt.late, fill, sent, now/fill*burst)
 		}
 	})
 }

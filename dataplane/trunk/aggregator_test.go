@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"pfcswitch/dataplane/assert"
 )
 
 // fixed is a random source that always returns the same number.
@@ -101,24 +103,16 @@ func TestJudgePassesLosslessFrames(t *testing.T) {
 	a := patent(nil, 0)
 	f := Frame{Priority: 4, Octets: 9000, Metered: 9000, Waiting: 500, Lossless: true}
 	for i := range 5 {
-		if got := a.Judge(&f, 0); got != Pass {
-			t.Errorf("frame %d: %v", i, got)
-		}
+		assert.Equal(t, a.Judge(&f, 0), Pass, "frame %d", i)
 	}
 	f.Lossless = false
-	if got := a.Judge(&f, 0); got != DropMeterRed {
-		t.Errorf("the same frame, lossy: %v", got)
-	}
+	assert.Equal(t, a.Judge(&f, 0), DropMeterRed, "the same frame, lossy")
 }
 
 func TestJudgeMetersOtherOctets(t *testing.T) {
 	a := patent(nil, 0.9)
-	if v := a.Judge(&Frame{Octets: 64, Metered: 2501}, 0); v != DropMeterRed {
-		t.Errorf("verdict %v", v)
-	}
-	if got := a.Stats().MeterRed[0]; got != (Tally{1, 64}) {
-		t.Errorf("counted %+v", got)
-	}
+	assert.Equal(t, a.Judge(&Frame{Octets: 64, Metered: 2501}, 0), DropMeterRed, "verdict")
+	assert.Equal(t, a.Stats().MeterRed[0], Tally{1, 64}, "counted")
 }
 
 // Every frame is counted once by its own colour, and either passes or counts as one kind of drop. In no interval does
@@ -212,8 +206,6 @@ func TestArbiterTakesOneOfEach(t *testing.T) {
 		{0, -1}, {0b111, 0}, {0b111, 1}, {0b111, 2}, {0b111, 0}, {0b101, 2}, {0b100, 2}, {0b110, 1}, {0b011, 0},
 		{1 << 63, 63}, {1<<63 | 1, 0},
 	} {
-		if got := a.Next(tt.waiting); got != tt.want {
-			t.Fatalf("step %d: member %d, want %d", i, got, tt.want)
-		}
+		assert.MustEqual(t, a.Next(tt.waiting), tt.want, "step %d: member", i)
 	}
 }

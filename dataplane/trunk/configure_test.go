@@ -1,6 +1,10 @@
 package trunk
 
-import "testing"
+import (
+	"testing"
+
+	"pfcswitch/dataplane/assert"
+)
 
 // The total's RED averages all areas, and the RED of a priority averages its own area.
 func TestJudgeAveragesWhatEachREDIsFor(t *testing.T) {
@@ -53,8 +57,6 @@ func TestConfigureChangesEachMeterAndRED(t *testing.T) {
 		c := a.config
 		tt.change(&c)
 		a.Configure(c, 0)
-		if got := a.Judge(&yellow, 0); got != tt.want {
-			t.Errorf("%s: %v, want %v", name, got, tt.want)
-		}
+		assert.Equal(t, a.Judge(&yellow, 0), tt.want, "%s", name)
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"pfcswitch/dataplane/assert"
 )
 
 // send adds a frame to the area of the chosen member and returns the member.
@@ -127,7 +129,5 @@ func TestFlowsStayWithTheirMember(t *testing.T) {
 			t.Errorf("member %d has %d of %d flows", m, n, flows)
 		}
 	}
-	if got := d.Choose(held, 0, 1); got != -1 {
-		t.Errorf("nobody is up: member %d", got)
-	}
+	assert.Equal(t, d.Choose(held, 0, 1), -1, "nobody is up: member")
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/macctl"
 )
 
@@ -80,9 +81,7 @@ func TestHoldsOfMembers(t *testing.T) {
 		{"and ends", unmarked, Holds{Priorities: 0b1000}, area(3, 1<<40), 0, Holds{}},
 		{"without flow control", noControl, Holds{Members: 7, Priorities: 8}, area(3, 1<<40), 0xFF, Holds{}},
 	} {
-		if got := tt.c.Members(tt.held, &tt.load, tt.paused); got != tt.want {
-			t.Errorf("%s:\n got %+v\nwant %+v", tt.name, got, tt.want)
-		}
+		assert.Equal(t, tt.c.Members(tt.held, &tt.load, tt.paused), tt.want, "%s", tt.name)
 	}
 }
 
@@ -132,9 +131,7 @@ func TestHoldsOfTheUplink(t *testing.T) {
 		}
 		held := Holds{Members: 0b11, Priorities: 0b101, Uplink: tt.held}
 		got := tt.c.ToUplink(held, &tt.load, common.Paused())
-		if want := (Holds{Members: 0b11, Priorities: 0b101, Uplink: tt.want}); got != want {
-			t.Errorf("%s:\n got %+v\nwant %+v", tt.name, got, want)
-		}
+		assert.Equal(t, got, Holds{Members: 0b11, Priorities: 0b101, Uplink: tt.want}, "%s", tt.name)
 	}
 }
 
@@ -151,8 +148,6 @@ func TestLoadAddsUp(t *testing.T) {
 
 func TestColourNames(t *testing.T) {
 	for c, want := range map[Colour]string{Green: "green", Yellow: "yellow", Red: "red", NumColours: "invalid"} {
-		if c.String() != want {
-			t.Errorf("%d: %v", c, c)
-		}
+		assert.Equal(t, c.String(), want, "%d: %v", c, c)
 	}
 }

@@ -3,6 +3,7 @@ package trunk
 import (
 	"testing"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/frame"
 )
 
@@ -61,9 +62,7 @@ func TestFlowGoesByAddressesAndPorts(t *testing.T) {
 		for _, at := range same {
 			b := build()
 			b[at] ^= 0x40
-			if flowOf(t, b) != want {
-				t.Errorf("%s: octet %d changes the flow", name, at)
-			}
+			assert.Equal(t, flowOf(t, b), want, "%s: octet %d changes the flow", name, at)
 		}
 	}
 }
@@ -74,9 +73,7 @@ func TestFragmentsStayTogether(t *testing.T) {
 	first[18+6] = 0x20 // more fragments
 	second[18+7] = 2   // an offset
 	second[18+20] = 99 // payload where the ports were
-	if flowOf(t, first) != flowOf(t, second) {
-		t.Error("fragments of a packet are in two flows")
-	}
+	assert.Equal(t, flowOf(t, first), flowOf(t, second), "fragments of a packet are in two flows")
 }
 
 func FuzzFlow(f *testing.F) {
@@ -89,9 +86,7 @@ func FuzzFlow(f *testing.F) {
 		if !ok {
 			return
 		}
-		if Flow(b, &h) != Flow(append([]byte(nil), b...), &h) {
-			t.Error("the same frame in two flows")
-		}
+		assert.Equal(t, Flow(b, &h), Flow(append([]byte(nil), b...), &h), "the same frame in two flows")
 		if n := PacketOctets(b, &h); n < 0 || n > len(b)-h.NetOffset {
 			t.Errorf("a packet of %d octets in a frame of %d", n, len(b))
 		}

@@ -6,6 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/frame"
 )
 
@@ -231,8 +232,6 @@ func TestPacketOctets(t *testing.T) {
 		if !ok {
 			t.Fatalf("%s: malformed", tt.name)
 		}
-		if got := PacketOctets(tt.b, &h); got != tt.want {
-			t.Errorf("%s: %d octets, want %d", tt.name, got, tt.want)
-		}
+		assert.Equal(t, PacketOctets(tt.b, &h), tt.want, "%s: octets", tt.name)
 	}
 }

@@ -3,6 +3,8 @@ package trunk
 import (
 	"math"
 	"testing"
+
+	"pfcswitch/dataplane/assert"
 )
 
 // never fails when random is called: below Low and above High the decision is certain.
@@ -30,9 +32,8 @@ func TestREDBounds(t *testing.T) {
 		if tt.random >= 0 {
 			random = func() float64 { return tt.random }
 		}
-		if got := r.Drops(tt.waiting, random); got != tt.want {
-			t.Errorf("%d octets wait, random %v: dropped %v, want %v", tt.waiting, tt.random, got, tt.want)
-		}
+		assert.Equal(t, r.Drops(tt.waiting, random), tt.want, "%d octets wait, random %v: dropped", tt.waiting,
+			tt.random)
 	}
 	off := NewRED(REDConfig{}, 0)
 	if off.Drops(1<<40, never(t)) {
