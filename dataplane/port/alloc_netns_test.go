@@ -3,6 +3,7 @@ package port_test
 import (
 	"testing"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/dataplane/port"
 )
@@ -22,9 +23,7 @@ func TestReceiveAllocatesNothing(t *testing.T) {
 			send(seq)
 		}
 		w.awaitBacklog(port.Other, warm+1+runs)
-		if n := w.port.Receive(port.Other, frames[:], 1<<20); n != warm {
-			t.Fatalf("%s: %d frames, want %d", name, n, warm)
-		}
+		assert.MustEqual(t, w.port.Receive(port.Other, frames[:], 1<<20), warm, "%s: frames", name)
 		w.port.Release(port.Other, warm)
 		missing := 0
 		allocs := testing.AllocsPerRun(runs, func() {

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/net/bpf"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/dataplane/port"
 )
@@ -149,9 +150,8 @@ func TestSmallRing(t *testing.T) {
 func TestSmallSlots(t *testing.T) {
 	for _, row := range []struct{ slots, frame, want int }{{1, 60, 1}, {100, 1514, 637}, {4876, 1514, 16_384},
 		{4096, 9014, 16_384}, {20_560, 1514, 20_560}, {85_227, 64, 85_227}} {
-		if got := port.SmallSlots(row.slots, row.frame, smallLimit); got != row.want {
-			t.Errorf("%d slots of %d octets: %d small ones, want %d", row.slots, row.frame, got, row.want)
-		}
+		assert.Equal(t, port.SmallSlots(row.slots, row.frame, smallLimit), row.want,
+			"%d slots of %d octets: small ones", row.slots, row.frame)
 	}
 }
 

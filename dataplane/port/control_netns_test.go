@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/dataplane/port"
 )
@@ -133,9 +134,7 @@ func TestDescriptors(t *testing.T) {
 			poller.Watch(fds)
 			if other == kind {
 				w.send(frame.VnetHeader{}, b)
-				if why := poller.Wait(20 * time.Second); why != port.Ready {
-					t.Errorf("kind %d: woken by %v, want the frame", kind, why)
-				}
+				assert.Equal(t, poller.Wait(20*time.Second), port.Ready, "kind %d: woken by, want the frame", kind)
 				w.clear()
 			} else if why := poller.Wait(time.Millisecond); why != port.Expired {
 				t.Errorf("kind %d: woken by %v, want the end of the time", other, why)
@@ -146,9 +145,7 @@ func TestDescriptors(t *testing.T) {
 		fds[0] != 7 {
 		t.Errorf("descriptors of all kinds behind 7: %v", fds)
 	}
-	if fds := w.port.Descriptors(nil, 0); len(fds) != 0 {
-		t.Errorf("descriptors of no kind: %v", fds)
-	}
+	assert.Equal(t, len(w.port.Descriptors(nil, 0)), 0, "descriptors of no kind")
 }
 
 // clear receives everything that has come.

@@ -6,6 +6,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/dataplane/port"
 )
@@ -46,9 +47,7 @@ func TestSwitchARP(t *testing.T) {
 	for _, step := range []struct{ on, changed bool }{{true, false}, {false, true}, {false, false}, {true, true}} {
 		must(t, port.InNetns(w.ns, func() error {
 			changed, err := port.SwitchARP(link.Index, step.on)
-			if changed != step.changed {
-				t.Errorf("ARP on: %v, changed: %v, want %v", step.on, changed, step.changed)
-			}
+			assert.Equal(t, changed, step.changed, "ARP on: %v, changed", step.on)
 			return err
 		}))
 	}

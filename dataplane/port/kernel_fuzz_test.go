@@ -9,6 +9,7 @@ import (
 	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/frame"
 )
 
@@ -62,9 +63,7 @@ func FuzzStampIn(f *testing.F) {
 		other = append(other, b[:len(b)&^7]...)
 		binary.NativeEndian.PutUint64(other, uint64(len(other)))
 		other = append(other, message(unix.SOL_SOCKET, unix.SO_TIMESTAMPING, 5, 7)...)
-		if got := stampIn(other); got != 5_000_000_007 {
-			t.Errorf("the stamp is %d", got)
-		}
+		assert.Equal(t, stampIn(other), 5_000_000_007, "the stamp")
 	})
 }
 

@@ -8,6 +8,7 @@ import (
 	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/dataplane/port"
 )
@@ -107,9 +108,7 @@ func TestFramesThatNoHeaderExpresses(t *testing.T) {
 				t.Errorf("cut %v with %+v", frames[1].Truncated, frames[1].Vnet)
 			}
 			m.port.Release(port.Other, m.port.Receive(port.Other, frames[:], 1<<20))
-			if lost := m.port.Losses(port.Other); lost != 0 {
-				t.Errorf("%d frames lost", lost)
-			}
+			assert.Equal(t, m.port.Losses(port.Other), 0, "frames lost")
 		})
 	}
 }

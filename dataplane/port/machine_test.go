@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"pfcswitch/dataplane/assert"
 )
 
 func TestRunnable(t *testing.T) {
@@ -27,9 +29,7 @@ func TestRunnable(t *testing.T) {
 // tries several times.
 func TestThreadsAreCounted(t *testing.T) {
 	threads, err := OpenThreads()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	defer threads.Close()
 	busy := runtime.NumCPU() + 6
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(busy + 2))
@@ -37,9 +37,7 @@ func TestThreadsAreCounted(t *testing.T) {
 		n := math.MaxInt
 		for until := time.Now().Add(20 * time.Millisecond); time.Now().Before(until); time.Sleep(time.Millisecond) {
 			now, err := threads.Runnable()
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.Must(t, err)
 			n = min(n, now)
 		}
 		return n
@@ -71,9 +69,7 @@ func TestThreadsAreCounted(t *testing.T) {
 
 func TestThreadsAllocateNothing(t *testing.T) {
 	threads, err := OpenThreads()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	defer threads.Close()
 	if n := testing.AllocsPerRun(100, func() { _, err = threads.Runnable() }); n != 0 || err != nil {
 		t.Errorf("%v allocations, %v", n, err)
@@ -82,16 +78,12 @@ func TestThreadsAllocateNothing(t *testing.T) {
 
 func TestBacklogDrops(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "softnet_stat")
-	if got := BacklogDrops(file); got != 0 {
-		t.Errorf("no file: %d", got)
-	}
+	assert.Equal(t, BacklogDrops(file), 0, "no file")
 	if err := os.WriteFile(file, []byte("0000ffff 00000010 00000001\n00000001 00000002 0\nx\n1 zz\n"),
 		0o600); err != nil {
 		t.Fatal(err)
 	}
-	if got := BacklogDrops(file); got != 18 {
-		t.Errorf("%d frames, want 18", got)
-	}
+	assert.Equal(t, BacklogDrops(file), 18, "frames")
 }
 
 func TestClockStep(t *testing.T) {

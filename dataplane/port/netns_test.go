@@ -8,15 +8,15 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"pfcswitch/dataplane/assert"
 )
 
 // A path that is no network namespace gives an error at once that names no capability.
 func TestNoNetns(t *testing.T) {
 	dir := t.TempDir()
 	fifo := filepath.Join(dir, "fifo")
-	if err := unix.Mkfifo(fifo, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, unix.Mkfifo(fifo, 0o600))
 	for _, path := range []string{fifo, dir, "/dev/null", "/etc/passwd", "/proc/self/ns/mnt"} {
 		calls := map[string]func() error{
 			"Inspect": func() error { _, err := Inspect(path, "lo"); return err },
@@ -48,9 +48,7 @@ func TestCommandIn(t *testing.T) {
 	}
 	for netns, want := range map[string]string{"": "x", "h": "nsenter --net=/run/netns/h x",
 		"pid:7": "nsenter --net=/proc/7/ns/net x", "/a/b": "nsenter --net=/a/b x"} {
-		if got := CommandIn(netns, "x"); got != want {
-			t.Errorf("in %q: %s, want %s", netns, got, want)
-		}
+		assert.Equal(t, CommandIn(netns, "x"), want, "in %q", netns)
 	}
 	if got, want := CommandIn("h", "a && b"), "nsenter --net=/run/netns/h sh -c 'a && b'"; got != want {
 		t.Errorf("%s, want %s", got, want)

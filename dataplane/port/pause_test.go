@@ -7,6 +7,8 @@ import (
 
 	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
+
+	"pfcswitch/dataplane/assert"
 )
 
 // Flow control that stays on is an error, whatever the driver answers. A NIC that has none is none.
@@ -21,9 +23,7 @@ func TestWhatRemainsOfFlowControl(t *testing.T) {
 		{unix.EOPNOTSUPP, true, unix.EOPNOTSUPP}, {unix.EINVAL, true, unix.EINVAL},
 		{unix.EPERM, false, unix.EPERM}, {unix.EIO, true, unix.EIO},
 	} {
-		if got := remains(tt.attempt, tt.on); got != tt.want {
-			t.Errorf("after %v, on %v: %v, want %v", tt.attempt, tt.on, got, tt.want)
-		}
+		assert.Equal(t, remains(tt.attempt, tt.on), tt.want, "after %v, on %v", tt.attempt, tt.on)
 	}
 }
 

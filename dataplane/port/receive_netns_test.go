@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/net/bpf"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/dataplane/port"
 )
@@ -48,9 +49,8 @@ func TestRingWrapsAround(t *testing.T) {
 		waiting += n
 		w.awaitBacklog(port.Other, waiting)
 		for _, limit := range []int{0, waiting - 1, waiting} {
-			if behind := w.port.BacklogExceeds(port.Other, limit); behind != (waiting > min(limit, slots/4)) {
-				t.Fatalf("more than %d of %d frames wait: %v", limit, waiting, behind)
-			}
+			assert.MustEqual(t, w.port.BacklogExceeds(port.Other, limit), waiting > min(limit, slots/4),
+				"more than %d of %d frames wait", limit, waiting)
 		}
 		read := w.port.Receive(port.Other, frames[:], 1<<20)
 		if again := w.port.Receive(port.Other, frames[read:], 1<<20); read != waiting || again != 0 {
@@ -66,9 +66,7 @@ func TestRingWrapsAround(t *testing.T) {
 		w.port.Rewind(port.Other)
 		taken, waiting = taken+done, waiting-done
 	}
-	if lost := w.port.Losses(port.Other); lost != 0 {
-		t.Errorf("%d frames lost", lost)
-	}
+	assert.Equal(t, w.port.Losses(port.Other), 0, "frames lost")
 }
 
 // Receive stops at its limit of octets, with one frame at least.
@@ -78,14 +76,10 @@ func TestReceiveLimit(t *testing.T) {
 	w.awaitBacklog(port.Other, 5)
 	var frames [16]port.Frame
 	for _, row := range []struct{ octets, want int }{{1, 1}, {1000, 1}, {1001, 2}, {9000, 1}} {
-		if got := w.port.Receive(port.Other, frames[:], row.octets); got != row.want {
-			t.Errorf("%d frames for %d octets, want %d", got, row.octets, row.want)
-		}
+		assert.Equal(t, w.port.Receive(port.Other, frames[:], row.octets), row.want, "frames for %d octets", row.octets)
 	}
 	w.port.Rewind(port.Other)
-	if got := w.port.Receive(port.Other, frames[:3], 1<<20); got != 3 {
-		t.Errorf("%d frames in room for 3", got)
-	}
+	assert.Equal(t, w.port.Receive(port.Other, frames[:3], 1<<20), 3, "frames in room for 3")
 }
 
 // A received frame that was changed and finished is unchanged when it is received again: a small frame is a copy.
@@ -120,9 +114,7 @@ func TestLossesAreCounted(t *testing.T) {
 	wantData(t, w.collect(port.Other, 0), nil)
 	w.plain(1, 60)
 	w.collect(port.Other, 1)
-	if lost := w.port.Losses(port.Other); lost != beyond {
-		t.Errorf("%d lost after the ring was emptied", lost)
-	}
+	assert.Equal(t, w.port.Losses(port.Other), beyond, "lost after the ring was emptied")
 	if w.port.Stopped(port.Other) || w.port.Stopped(port.Lossless) {
 		t.Error("a full ring counts as one that the kernel has stopped")
 	}
@@ -149,9 +141,7 @@ func TestPollerFindsDrops(t *testing.T) {
 	w.plain(w.port.Slots(port.Other).Full+beyond, 60)
 	select {
 	case why := <-woken:
-		if why != port.Dropped {
-			t.Errorf("the sleep ended for another reason: %v", why)
-		}
+		assert.Equal(t, why, port.Dropped, "the sleep ended for another reason")
 	case <-time.After(5 * time.Second):
 		p.Wake()
 		t.Error("the sleep goes on")

@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/dataplane/port"
 	"pfcswitch/dataplane/port/porttest"
@@ -188,9 +189,7 @@ func sendWhileDown(t *testing.T, w *wire) {
 	if err := w.port.SendControl(f); !errors.Is(err, port.ErrDown) {
 		t.Errorf("SendControl: %v, want %v", err, port.ErrDown)
 	}
-	if why := poller.Wait(20 * time.Second); why != port.Failed {
-		t.Errorf("woken by %v, want the error of the sockets", why)
-	}
+	assert.Equal(t, poller.Wait(20*time.Second), port.Failed, "woken by, want the error of the sockets")
 	w.port.ClearError()
 	if why := poller.Wait(time.Millisecond); why != port.Expired {
 		t.Errorf("woken by %v after ClearError", why)
@@ -306,9 +305,7 @@ func TestSendStamped(t *testing.T) {
 			t.Fatalf("frame %d: stamp %d, %v; want one from %d on", seq, stamp, err, from)
 		}
 	}
-	if allocs := testing.AllocsPerRun(100, func() { _, _ = w.port.SendStamped(stampedFrame) }); allocs != 0 {
-		t.Errorf("%v allocations", allocs)
-	}
+	assert.Equal(t, testing.AllocsPerRun(100, func() { _, _ = w.port.SendStamped(stampedFrame) }), 0, "allocations")
 }
 
 var stampedFrame = craft(nil, frame.TypeMACControl, 1, 60)

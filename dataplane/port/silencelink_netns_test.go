@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/port"
 )
 
@@ -84,12 +85,8 @@ func TestPreparedPortIsSilent(t *testing.T) {
 	defer func() { _ = p.Close() }()
 	waiting := func() int { return p.Backlog(port.Other).Frames + p.Backlog(port.Lossless).Frames }
 	w.plain(1, 100)
-	if n := waiting(); n != 0 {
-		t.Errorf("%d frames wait before Start", n)
-	}
+	assert.Equal(t, waiting(), 0, "frames wait before Start")
 	must(t, p.Start())
 	w.plain(1, 100)
-	if n := waiting(); n != 1 {
-		t.Errorf("%d frames wait after Start, want 1", n)
-	}
+	assert.Equal(t, waiting(), 1, "frames wait after Start")
 }

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"pfcswitch/dataplane/assert"
 )
 
 // message makes a control message.
@@ -40,9 +42,7 @@ func TestStampIn(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := stampIn(tt.b); got != tt.want {
-				t.Errorf("stampIn\n got %d\nwant %d", got, tt.want)
-			}
+			assert.Equal(t, stampIn(tt.b), tt.want, "stampIn")
 		})
 	}
 }

@@ -7,6 +7,8 @@ import (
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
+
+	"pfcswitch/dataplane/assert"
 )
 
 // dumped is an interface as the kernel describes it in a dump of RTM_NEWLINK: an ifinfomsg, its name, the interface
@@ -23,9 +25,7 @@ func dumped(t *testing.T, index int32, below uint32, name, kind string, data ...
 		(&nl.IfInfomsg{IfInfomsg: unix.IfInfomsg{Index: index}}).Serialize(),
 		nl.NewRtAttr(unix.IFLA_IFNAME, nl.ZeroTerminated(name)).Serialize(),
 		nl.NewRtAttr(unix.IFLA_LINK, nl.Uint32Attr(below)).Serialize(), info.Serialize()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	return link
 }
 

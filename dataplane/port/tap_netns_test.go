@@ -13,6 +13,7 @@ import (
 	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/dataplane/port"
 )
@@ -107,9 +108,7 @@ func TestTAPBacklog(t *testing.T) {
 	for i := range n {
 		h.send(0, craft(nil, experimental, i, 100))
 	}
-	if b := h.Backlog(port.Lossless); b != (port.Backlog{}) {
-		t.Errorf("frames wait in the host, and not here: %+v", b)
-	}
+	assert.Equal(t, h.Backlog(port.Lossless), port.Backlog{}, "frames wait in the host, and not here")
 	h.pause(0)
 	var frames [64]port.Frame
 	h.collect(1)
@@ -118,13 +117,9 @@ func TestTAPBacklog(t *testing.T) {
 	if b := h.Backlog(port.Lossless); b.Frames != got-1 || got < n || b.Octets < 100*(n-1) {
 		t.Errorf("%d frames of %d octets wait after 1 of %d, want %d", b.Frames, b.Octets, got, got-1)
 	}
-	if b := h.Backlog(port.Other); b.Frames != 0 {
-		t.Errorf("%d frames of the other class, want none", b.Frames)
-	}
+	assert.Equal(t, h.Backlog(port.Other).Frames, 0, "frames of the other class, want none")
 	h.collect(n)
-	if b := h.Backlog(port.Lossless); b.Frames != 0 {
-		t.Errorf("%d frames wait after all, want none", b.Frames)
-	}
+	assert.Equal(t, h.Backlog(port.Lossless).Frames, 0, "frames wait after all, want none")
 }
 
 // With trust in tags, a frame's queue is that of its tag, or else of its socket, which then becomes a priority tag.
@@ -208,9 +203,7 @@ func TestTAPPause(t *testing.T) {
 		}
 		h.Rewind(port.Lossless)
 	}
-	if n := h.Receive(port.Lossless, frames[:], 70); n != 1 {
-		t.Errorf("%d frames in 70 octets, want 1", n)
-	}
+	assert.Equal(t, h.Receive(port.Lossless, frames[:], 70), 1, "frames in 70 octets")
 	h.Release(port.Lossless, 1)
 	if got := h.collect(9); len(got) != 2 || !bytes.Equal(got[0], three[1]) || !bytes.Equal(got[1], three[2]) {
 		t.Errorf("got %x, want %x", got, three[1:])
@@ -231,9 +224,7 @@ func TestTAPTurn(t *testing.T) {
 				sent++
 			}
 		}
-		if sent != want {
-			t.Errorf("%d frames at once, of %d octets each, want %d", sent, octets, want)
-		}
+		assert.Equal(t, sent, want, "frames at once, of %d octets each", octets)
 		h.Release(port.Lossless, n)
 	}
 }
@@ -287,9 +278,7 @@ func TestTAPCountsWhatTheHostLoses(t *testing.T) {
 	b := craft(tci(3, 0), experimental, 1, 64)
 	_ = h.offer(0, slices.Repeat([][]byte{b}, 1<<16+beyond)...)
 	h.RefreshHostDrops()
-	if got := h.HostDrops(); got != beyond {
-		t.Errorf("%d frames dropped, want %d", got, beyond)
-	}
+	assert.Equal(t, h.HostDrops(), beyond, "frames dropped")
 }
 
 // The interface is up and has its addresses, and both follow a change. The kernel reserves no memory for queues other

@@ -12,6 +12,7 @@ import (
 	"github.com/vishvananda/netlink"
 	"golang.org/x/sys/unix"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/dataplane/port"
 )
@@ -21,9 +22,8 @@ func TestNoXDPBesideCaptures(t *testing.T) {
 	w := newXDPTx(t)
 	b := numbered(1, 5)
 	for round := range 3 {
-		if n := w.sentByXDP(func() { w.sendBatch(b) }); n != 5 {
-			t.Fatalf("round %d: %d frames left by the AF_XDP socket, want 5", round, n)
-		}
+		assert.MustEqual(t, w.sentByXDP(func() { w.sendBatch(b) }), 5, "round %d: frames left by the AF_XDP socket",
+			round)
 		w.hostNumbers(5)
 		index := link(t, w.handle, "sw").Attrs().Index
 		if round == 1 {
@@ -34,9 +34,7 @@ func TestNoXDPBesideCaptures(t *testing.T) {
 		if path := w.port.TxPath(); path.XDP || path.Why != "another program captures on the interface" {
 			t.Fatalf("while another program captures: %+v", path)
 		}
-		if n := w.sentByXDP(func() { w.sendBatch(b) }); n != 0 {
-			t.Errorf("round %d: %d frames left unseen", round, n)
-		}
+		assert.Equal(t, w.sentByXDP(func() { w.sendBatch(b) }), 0, "round %d: frames left unseen", round)
 		w.hostNumbers(5)
 		if got := sees(t, capture); got != 5 {
 			t.Errorf("round %d: the capture saw %d frames, want 5", round, got)
@@ -165,9 +163,7 @@ func TestXDPOfAReplacement(t *testing.T) {
 	w.hostNumbers(3)
 	must(t, old.Close())
 	eventually(t, "the port has the queue", func() bool { w.refreshTxPath(); return w.port.TxPath().XDP })
-	if n := w.sentByXDP(func() { w.sendBatch(b) }); n != 3 {
-		t.Errorf("%d frames left by the AF_XDP socket, want 3", n)
-	}
+	assert.Equal(t, w.sentByXDP(func() { w.sendBatch(b) }), 3, "frames left by the AF_XDP socket")
 	w.hostNumbers(3)
 }
 
@@ -214,9 +210,7 @@ func TestXDPNotEverywhere(t *testing.T) {
 	w := newXDPTx(t)
 	w.port.AllowXDP(new(port.PacketSockets), false)
 	for range 2 { // whoever looks after the port later asks nothing
-		if w.port.TxPath() != (port.TxPath{Why: "the configuration says so"}) {
-			t.Errorf("not allowed: %+v", w.port.TxPath())
-		}
+		assert.Equal(t, w.port.TxPath(), port.TxPath{Why: "the configuration says so"}, "not allowed")
 		w.refreshTxPath()
 	}
 	if w.port.AllowXDP(new(port.PacketSockets), true); !w.port.TxPath().XDP {

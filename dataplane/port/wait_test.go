@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/port"
 )
 
@@ -157,14 +158,10 @@ func TestIgnoredDescriptorsEndNoSleep(t *testing.T) {
 	}
 	w.Ignore(0, 2, true)
 	w.Ignore(1, 2, false)
-	if why := w.Wait(long); why != port.Ready {
-		t.Errorf("a descriptor that was ignored before: %v, want ready", why)
-	}
+	assert.Equal(t, w.Wait(long), port.Ready, "a descriptor that was ignored before, want ready")
 	w.Ignore(0, 2, true)
 	w.Watch(fds[:1])
-	if why := w.Wait(long); why != port.Ready {
-		t.Errorf("a descriptor that is watched anew: %v, want ready", why)
-	}
+	assert.Equal(t, w.Wait(long), port.Ready, "a descriptor that is watched anew, want ready")
 }
 
 // Sleep ignores descriptors, and ends early only for signals.

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/net/bpf"
 	"golang.org/x/sys/unix"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/dataplane/port"
 	"pfcswitch/dataplane/port/porttest"
@@ -287,9 +288,7 @@ func ours(b []byte) bool { return len(b) >= 12 && frame.Address(b[6:]) == testSr
 // wantData compares received frames with sent ones.
 func wantData(t *testing.T, got []port.Frame, want [][]byte) {
 	t.Helper()
-	if len(got) != len(want) {
-		t.Fatalf("%d frames, want %d", len(got), len(want))
-	}
+	assert.MustEqual(t, len(got), len(want), "frames")
 	for i := range got {
 		if !bytes.Equal(got[i].Data, want[i]) {
 			t.Fatalf("frame %d of %d octets:\n%.200x\nwant %d octets\n%.200x", i, len(got[i].Data), got[i].Data,

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 	"pgregory.net/rapid"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/dataplane/port"
 )
@@ -62,9 +63,8 @@ func TestXDPTakesPlainFrames(t *testing.T) {
 				want = append(want, f)
 				seq++
 			}
-			if n := w.sentByXDP(func() { w.sendBatch(b) }); n != row.xdp {
-				t.Errorf("%s: %d frames left by the AF_XDP socket, want %d", row.name, n, row.xdp)
-			}
+			assert.Equal(t, w.sentByXDP(func() { w.sendBatch(b) }), row.xdp, "%s: frames left by the AF_XDP socket",
+				row.name)
 			for i, p := range w.hostGets(len(want)) {
 				if !bytes.Equal(p.Data, want[i]) {
 					t.Fatalf("%s: frame %d: %.60x of %d octets, want %.60x of %d", row.name, i, p.Data, len(p.Data),
@@ -234,8 +234,6 @@ func TestXDPKeepsToTheMTU(t *testing.T) {
 func TestSendAllocatesNothing(t *testing.T) {
 	bothPaths(t, func(t *testing.T, w *wire) {
 		b := numberedLong(1, port.BatchFrames, func(i int) bool { return i%3 == 0 })
-		if n := testing.AllocsPerRun(100, func() { w.sendBatch(b) }); n != 0 {
-			t.Errorf("%v allocations a batch", n)
-		}
+		assert.Equal(t, testing.AllocsPerRun(100, func() { w.sendBatch(b) }), 0, "allocations a batch")
 	})
 }

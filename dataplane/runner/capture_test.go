@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/capture"
 	"pfcswitch/dataplane/port"
 	"pfcswitch/macctl"
@@ -157,9 +158,7 @@ func TestTappedRoundsAllocateNothing(t *testing.T) {
 		for range 100 {
 			m.round()
 		}
-		if n := testing.AllocsPerRun(200, m.round); n != 0 {
-			t.Errorf("%s: %v allocations a round", name, n)
-		}
+		assert.Equal(t, testing.AllocsPerRun(200, m.round), 0, "%s: allocations a round", name)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"pfcswitch/buffer"
 	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/bridge"
 	"pfcswitch/dataplane/port"
 	"pfcswitch/dataplane/port/porttest"
@@ -190,9 +191,7 @@ func TestHandoverWhileTheClockIsSet(t *testing.T) {
 	for name, step := range map[string]int64{"back": -3600 * second, "forth": 3600 * second} {
 		t.Run(name, func(t *testing.T) {
 			near, far, err := porttest.Pair(porttest.Options{Now: wallClock, Slots: 64})
-			if err != nil {
-				t.Fatal(err)
-			}
+			assert.Must(t, err)
 			t.Cleanup(func() { _, _ = near.Close(), far.Close() })
 			calls, now, wall := 0, int64(0), wallClock()
 			until := handover(near, make([]port.Frame, 8), func() (int64, int64) {
@@ -220,9 +219,8 @@ func TestCameBy(t *testing.T) {
 		want         bool
 	}{{wall - 2, wall - 1, true}, {wall - 1, wall - 1, true}, {wall - 1, wall - 2, false},
 		{wall + 3600*second, wall - 2, true}} {
-		if got := cameBy(row.stamp, row.until); got != row.want {
-			t.Errorf("a stamp %d ns after the moment came by it: %v, want %v", row.stamp-row.until, got, row.want)
-		}
+		assert.Equal(t, cameBy(row.stamp, row.until), row.want, "a stamp %d ns after the moment came by it",
+			row.stamp-row.until)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/port"
 )
 
@@ -18,9 +19,7 @@ func TestCoalesce(t *testing.T) {
 			if frames > 0 {
 				m.round()
 			}
-			if m.w.framesThisRound != frames {
-				t.Fatalf("%d frames in a round, want %d", m.w.framesThisRound, frames)
-			}
+			assert.MustEqual(t, m.w.framesThisRound, frames, "frames in a round")
 			change(m.w)
 			begun := time.Now()
 			m.w.coalesce()
@@ -80,8 +79,6 @@ func TestFullBurst(t *testing.T) {
 		m.w.frames[i].Data = m.w.frames[i].Data[:60]
 	}
 	for n, want := range map[int]bool{1: false, burstFrames - 1: false, burstFrames: true} {
-		if got := m.w.fills(&portTask{port: m.in}, n); got != want {
-			t.Errorf("%d frames of 60 octets: %v", n, got)
-		}
+		assert.Equal(t, m.w.fills(&portTask{port: m.in}, n), want, "%d frames of 60 octets", n)
 	}
 }

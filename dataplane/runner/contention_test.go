@@ -6,6 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/port"
 )
 
@@ -59,9 +60,7 @@ func TestCrowdLooks(t *testing.T) {
 			t.Fatalf("%d ns: as many threads as CPUs, and no spin", now)
 		}
 	}
-	if q.looks != 5 {
-		t.Errorf("%d looks in %d ns", q.looks, 5*contentionEvery)
-	}
+	assert.Equal(t, q.looks, 5, "looks in %d ns", 5*contentionEvery)
 	q.n = 3
 	if c.contended() || c.spinAllowed(10*contentionEvery-1, 10*contentionEvery) {
 		t.Error("a thread waits, and the worker spins on")
@@ -92,9 +91,7 @@ func TestSpinsInACrowd(t *testing.T) {
 		for range 10 {
 			w.adapt(spinFew - 1)
 		}
-		if got := w.spins(start, start+tt.spun); got != tt.want {
-			t.Errorf("%+v: %v", tt, got)
-		}
+		assert.Equal(t, w.spins(start, start+tt.spun), tt.want, "%+v", tt)
 	}
 }
 

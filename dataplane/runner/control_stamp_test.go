@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/port"
 	"pfcswitch/macctl"
 )
@@ -36,9 +37,7 @@ func TestControlFramesThatComeMeanwhile(t *testing.T) {
 	})
 	m.w.r.tasks[0].port = &slowed{loopPort: m.in, pause: pause, frames: [][]byte{request(), request(), request()}}
 	m.w.readControl(m.w.r.tasks[0])
-	if len(p.stamps) != 3 {
-		t.Fatalf("%d frames were taken, want 3", len(p.stamps))
-	}
+	assert.MustEqual(t, len(p.stamps), 3, "frames were taken")
 	for i := range 2 {
 		if apart := p.stamps[i+1] - p.stamps[i]; apart < int64(pause) {
 			t.Errorf("frames %d and %d, %v apart, are stamped %v apart", i, i+1, pause, time.Duration(apart))

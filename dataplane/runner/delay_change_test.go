@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/port"
 )
 
@@ -182,9 +183,7 @@ func TestDelayChangesUnderWay(t *testing.T) {
 			if w.task.lateness.Quantile(0.99) > hour/100 {
 				t.Errorf("frames were late by %v", time.Duration(w.task.lateness.Quantile(0.99)))
 			}
-			if gone := w.task.delay == nil && len(w.w.lines) == 0; gone != (tt.delay == 0) {
-				t.Errorf("the line is gone: %v", gone)
-			}
+			assert.Equal(t, w.task.delay == nil && len(w.w.lines) == 0, tt.delay == 0, "the line is gone")
 			if tt.delay > 0 {
 				return
 			}

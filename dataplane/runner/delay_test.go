@@ -11,6 +11,7 @@ import (
 	"pgregory.net/rapid"
 
 	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/dataplane/port"
 	"pfcswitch/macctl"
@@ -88,15 +89,11 @@ func put(l *delayLine, now int64, b []byte) bool {
 func TestDelayLine(t *testing.T) {
 	l, s := line(1000, 4096), &sink{}
 	v := unfinished(14)
-	if l.due(0) != math.MaxInt64 {
-		t.Error("an empty line is due")
-	}
+	assert.Equal(t, l.due(0), math.MaxInt64, "an empty line is due")
 	l.put(5, dataplane.Origin{}, &v, []byte("first frame."))
 	l.putControl(6, []byte("control"))
 	l.put(9, dataplane.Origin{}, &frame.VnetHeader{}, []byte("second frame"))
-	if l.due(0) != 1005 {
-		t.Errorf("due at %d, want 1005", l.due(0))
-	}
+	assert.Equal(t, l.due(0), 1005, "due at")
 	if sent, octets, refused, err := flushAll(l, s, 1004); sent+octets+len(refused) != 0 || err != nil {
 		t.Errorf("1 ns early: %d %d %v %v", sent, octets, refused, err)
 	}
@@ -111,9 +108,7 @@ func TestDelayLine(t *testing.T) {
 		s.vnets[1] != (frame.VnetHeader{}) {
 		t.Errorf("the second: %d, %q", sent, s.frames)
 	}
-	if l.due(0) != math.MaxInt64 {
-		t.Error("an empty line is due")
-	}
+	assert.Equal(t, l.due(0), math.MaxInt64, "an empty line is due")
 }
 
 // A frame that the kernel does not take now stays; one that it never takes is dropped, and those behind it go on.
@@ -145,9 +140,7 @@ func TestDelayLineFull(t *testing.T) {
 	for put(l, 1, make([]byte, 100)) {
 		n++
 	}
-	if n != 3 {
-		t.Errorf("%d frames fitted, want 3", n)
-	}
+	assert.Equal(t, n, 3, "frames fitted")
 	if put(l, 1, make([]byte, 100)) {
 		t.Error("a full line took a frame")
 	}
@@ -230,9 +223,7 @@ func TestDelayLineRefusesNoXOFF(t *testing.T) {
 	held := l.holds
 	for xoff(3, 8); l.putControl(4, pfc(0, 0)); { // measurement frames take nobody's place
 	}
-	if r := l.control.oldest(); meantOf(r) != 3+delay {
-		t.Errorf("XOFF has gone: the oldest frame leaves at %d", meantOf(r))
-	}
+	assert.Equal(t, meantOf(l.control.oldest()), 3+delay, "XOFF has gone: the oldest frame leaves at")
 	for i := range uint16(10_000) {
 		s.refuse = []error{port.ErrAgain}
 		xoff(int64(i), i)
@@ -331,9 +322,7 @@ func TestDelayLineIsTwoQueues(t *testing.T) {
 						want = min(want, model[0].due)
 					}
 				}
-				if got := l.due(0); got != want {
-					t.Fatalf("due at %d, want %d", got, want)
-				}
+				assert.MustEqual(t, l.due(0), want, "due at")
 			},
 		})
 	})
@@ -358,7 +347,5 @@ func TestStreamInTheDelayLine(t *testing.T) {
 		t.Error("they count as MAC Control, or stay")
 	}
 	_ = l.put(5, dataplane.Origin{Own: true}, &frame.VnetHeader{}, b)
-	if got := l.giveUp(nil); len(got) != 0 {
-		t.Errorf("%d data frames dropped", len(got))
-	}
+	assert.Equal(t, len(l.giveUp(nil)), 0, "data frames dropped")
 }

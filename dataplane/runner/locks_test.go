@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/port"
 )
 
@@ -59,9 +60,7 @@ func TestOthersGetTheLock(t *testing.T) {
 	m.in.frames = repeated(data(0, 1, lossless, 0, 60), burstFrames)
 	locks()
 	m.w.r.sw.MarkPending(0) // served beside port 1
-	if n := locks(); n != locksOfBurst+1 {
-		t.Errorf("%d locks for a burst and another port, want %d", n, locksOfBurst+1)
-	}
+	assert.Equal(t, locks(), locksOfBurst+1, "locks for a burst and another port")
 	m.in.frames = nil
 	flood := &controlFlood{loopPort: m.in, left: controlFrames}
 	m.w.r.tasks[0].port = flood

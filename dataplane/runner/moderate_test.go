@@ -6,6 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/dataplane/port"
 	"pfcswitch/macctl"
@@ -86,9 +87,7 @@ func (p *ringed) Descriptors(fds []int32, what port.Work) []int32 {
 func readable(t *testing.T) int32 {
 	t.Helper()
 	fd, err := unix.Eventfd(1, unix.EFD_NONBLOCK|unix.EFD_CLOEXEC)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	t.Cleanup(func() { _ = unix.Close(fd) })
 	return int32(fd)
 }
@@ -180,9 +179,7 @@ func TestModeratedPortsShareTheBuffer(t *testing.T) {
 			p.longQueueUntil = 2 * moderateDepth
 		}
 		m.w.moderate(sw, second, moderateDepth)
-		if got := expires(m.w.poller); got != alone {
-			t.Errorf("%d loaded ports: the lossless ring is left alone: %v, want %v", loaded, got, alone)
-		}
+		assert.Equal(t, expires(m.w.poller), alone, "%d loaded ports: the lossless ring is left alone", loaded)
 	}
 }
 
@@ -217,9 +214,7 @@ func TestLoadIsLearnedFromBursts(t *testing.T) {
 	for i, want := range []bool{false, true} {
 		p.pollUntil = 0
 		m.round()
-		if got := p.moderationLeft(m.w.now) > 0; got != want {
-			t.Errorf("round %d: the rings are left alone: %v, want %v", i, got, want)
-		}
+		assert.Equal(t, p.moderationLeft(m.w.now) > 0, want, "round %d: the rings are left alone", i)
 	}
 	m.in.frames = append(burst[:15:15], port.Frame{Data: data(0, 1, 1, 0, mtu)})
 	if m.round(); p.moderationLeft(m.w.now) != 0 || m.w.loaded(m.w.now) {

@@ -6,6 +6,7 @@ import (
 	"pgregory.net/rapid"
 
 	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/port"
 	"pfcswitch/macctl"
 )
@@ -30,9 +31,7 @@ func newToldPeer(t *testing.T, rt *rapid.T, delay int64) *toldPeer {
 	})
 	r := rig.w.r
 	rx, err := newWorker(r, 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	p := &toldPeer{t: rt, tx: rig.w, rx: rx, task: r.tasks[0]}
 	p.task.port, p.task.rx = p, rx
 	r.refresher.Stop(0)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/port"
 	"pfcswitch/dataplane/port/porttest"
 	"pfcswitch/macctl"
@@ -146,9 +147,7 @@ func TestHoldOvertakesTheLine(t *testing.T) {
 		t.Errorf("due at %d", l.due(0))
 	}
 	_, _, _, _ = l.flush(p, 1400)
-	if f.due.Load() != noDeadline {
-		t.Error("an XOFF that the kernel refuses is sent again")
-	}
+	assert.Equal(t, f.due.Load(), noDeadline, "an XOFF that the kernel refuses is sent again")
 	p.err, l.retryControl = nil, 0
 	leaves(1500, 0, 3, true)
 	if f.due.Load() != 6500 || !f.holdsAll() {

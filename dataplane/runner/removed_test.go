@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/port"
 	"pfcswitch/dataplane/port/porttest"
 )
@@ -12,15 +13,11 @@ import (
 func TestRetired(t *testing.T) {
 	cfg := testConfig(2)
 	r, err := New(cfg, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	t.Cleanup(func() { _ = r.Close() })
 	put := func(ports map[int]dataplane.PortConfig) {
 		t.Helper()
-		if err := r.Configure(cfg, ports, nil); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, r.Configure(cfg, ports, nil))
 	}
 	put(asMap(testPort(0), testPort(1)))
 	if v := r.RemovedCounters(); len(v.Ports)+len(v.Buffer.Ports)+len(v.Trunks) != 0 {
@@ -47,9 +44,7 @@ func TestRetired(t *testing.T) {
 			len(old.Trunks))
 	}
 	near, far, err := porttest.Pair(porttest.Options{Now: wallClock, Slots: 16})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	t.Cleanup(func() { _, _ = near.Close(), far.Close() })
 	task := &portTask{port: near}
 	task.reaction.Record(1000)

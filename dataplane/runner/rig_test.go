@@ -11,6 +11,7 @@ import (
 
 	"pfcswitch/buffer"
 	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/bridge"
 	"pfcswitch/dataplane/capture"
 	"pfcswitch/dataplane/classify"
@@ -150,9 +151,7 @@ type seen struct {
 func tapped(tb testing.TB, sw *dataplane.Switch, snap int) *capture.Cursor {
 	tb.Helper()
 	c, err := sw.Tap().Attach(capture.Want{Ports: capture.AllPorts, Snap: snap})
-	if err != nil {
-		tb.Fatal(err)
-	}
+	assert.Must(tb, err)
 	tb.Cleanup(c.Close)
 	return c
 }

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/dataplane/port"
 	"pfcswitch/dataplane/port/porttest"
@@ -110,9 +111,7 @@ func TestStalledWorker(t *testing.T) {
 			return nil
 		}))
 		time.Sleep(5 * time.Millisecond)
-		if got := len(b.received(0, lossless)); got != 0 {
-			t.Errorf("%d frames came after XOFF, want none", got)
-		}
+		assert.Equal(t, len(b.received(0, lossless)), 0, "frames came after XOFF, want none")
 		b.hold(0)
 		eventually(t, "all arrive", func() bool { return len(b.received(0, lossless)) == n })
 		l.empties()
@@ -141,9 +140,7 @@ func TestRefusedFrameIsTheOneDropped(t *testing.T) {
 	eventually(t, "the lossless frame arrives", func() bool { return len(b.received(0, lossless)) == 1 })
 	eventually(t, "the other is refused", func() bool { return refused.Load() == 1 })
 	v := l.empties()
-	if got := v.Ports[0].Counters.Drops[0][dataplane.DropOversize]; got != 1 {
-		t.Errorf("%d frames of priority 0 dropped as oversize, want 1", got)
-	}
+	assert.Equal(t, v.Ports[0].Counters.Drops[0][dataplane.DropOversize], 1, "frames of priority 0 dropped as oversize")
 }
 
 // A frame that the link drops each time, as one does that is longer than the far end's MTU, is sent again for a
@@ -189,9 +186,7 @@ func TestFramesThatTheLinkDrops(t *testing.T) {
 				}
 			}
 		})
-		if events != 1 {
-			t.Errorf("delay %d: %d events say that the link drops frames, want 1", delay, events)
-		}
+		assert.Equal(t, events, 1, "delay %d: events say that the link drops frames", delay)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/bridge"
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/dataplane/port"
@@ -177,9 +178,7 @@ func TestRunnerObeysPFC(t *testing.T) {
 				t.Errorf("resumed after %v of %v", took, pause)
 			}
 		}
-		if v := l.empties(); v.Ports[1].Reaction.Count != 0 {
-			t.Errorf("%d reactions of a port that had nothing to send", v.Ports[1].Reaction.Count)
-		}
+		assert.Equal(t, l.empties().Ports[1].Reaction.Count, 0, "reactions of a port that had nothing to send")
 	})
 }
 

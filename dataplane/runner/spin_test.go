@@ -4,6 +4,7 @@ import (
 	"slices"
 	"testing"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/port"
 )
 
@@ -121,9 +122,7 @@ func TestSpinBudget(t *testing.T) {
 func TestOneCPU(t *testing.T) {
 	for cpus, want := range map[int]bool{1: false, 2: true} {
 		w, err := newWorker(&Runner{sw: newWorkerRig(t, port.Other, nil, nil).w.r.sw, cpus: cpus}, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		if w.manyCPUs != want || w.spins(1, 1) {
 			t.Errorf("%d CPUs: %v", cpus, w.manyCPUs)
 		}

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/dataplane/port"
 	"pfcswitch/dataplane/port/porttest"
@@ -69,9 +70,7 @@ func roomy(n int) dataplane.Config {
 func newTestbed(t *testing.T, e executor, cfg dataplane.Config, ports ...dataplane.PortConfig) *testbed {
 	t.Helper()
 	r, err := New(cfg, Options{PerPort: e.perPort})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	r.cpus = e.cpus
 	l := &testbed{t: t, r: r, cfg: cfg, ports: asMap(ports...)}
 	t.Cleanup(func() {
@@ -143,9 +142,7 @@ func (l *testbed) balanced() *dataplane.Snapshot {
 	if !l.losesFrames && a.Received+a.Copies != a.Sent+a.Dropped+a.Held || v.Buffer.Unbalanced != 0 {
 		l.t.Errorf("accounts %+v, unbalanced %d", a, v.Buffer.Unbalanced)
 	}
-	if n := faults(v); n != 0 {
-		l.t.Errorf("%d lossless frames lost", n)
-	}
+	assert.Equal(l.t, faults(v), 0, "lossless frames lost")
 	return v
 }
 

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/port"
 	"pfcswitch/macctl"
 )
@@ -33,9 +34,7 @@ func TestTransmitComesToRest(t *testing.T) {
 				t.Errorf("%s, round %d: %d frames sent, again %v, rest %v", tt.name, n, m.out.sent, out.more, rest)
 			}
 		}
-		if due := m.w.due(Now()); len(due) != 0 {
-			t.Errorf("%s: %d transmit tasks have work", tt.name, len(due))
-		}
+		assert.Equal(t, len(m.w.due(Now())), 0, "%s: transmit tasks have work", tt.name)
 	}
 }
 

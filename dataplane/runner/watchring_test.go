@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/port"
 	"pfcswitch/macctl"
 )
@@ -44,10 +45,8 @@ func TestRingHoldsThePeer(t *testing.T) {
 		for range measureRingEvery + 1 { // a ring that fills up is not measured before each burst
 			m.round()
 		}
-		if holds := ring.quanta > 0; holds != step.holds {
-			t.Fatalf("step %d, the ring %.0f %% full: the peer is held: %v, want %v", i, 100*step.fill, holds,
-				step.holds)
-		}
+		assert.MustEqual(t, ring.quanta > 0, step.holds, "step %d, the ring %.0f %% full: the peer is held", i,
+			100*step.fill)
 	}
 	if ring.controlSent < 6 {
 		t.Errorf("the peer was told %d times, want XOFF and XON three times", ring.controlSent)
@@ -83,9 +82,7 @@ func TestCutFramesAreCounted(t *testing.T) {
 						lost += e.Count
 					}
 				}
-				if lost != tt.lossless {
-					t.Errorf("%d events of a lossless drop, want %d", lost, tt.lossless)
-				}
+				assert.Equal(t, lost, tt.lossless, "events of a lossless drop")
 			})
 		})
 	}

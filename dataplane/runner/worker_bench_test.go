@@ -8,6 +8,7 @@ import (
 	"golang.org/x/net/bpf"
 
 	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/dataplane/port"
 	"pfcswitch/dataplane/trunk"
@@ -82,15 +83,11 @@ func newWorkerRig(tb testing.TB, c port.Class, frames []port.Frame, change func(
 		change(&cfg, ports)
 	}
 	sw, err := dataplane.New(cfg, Now())
-	if err != nil {
-		tb.Fatal(err)
-	}
+	assert.Must(tb, err)
 	tb.Cleanup(func() { _ = sw.Close() })
 	r := &Runner{sw: sw, refresher: newRefresher(dataplane.MaxPorts)}
 	w, err := newWorker(r, 0)
-	if err != nil {
-		tb.Fatal(err)
-	}
+	assert.Must(tb, err)
 	opened := w.cpuContention // tests give it another
 	tb.Cleanup(func() { w.cpuContention = opened; _ = w.close() })
 	r.workers = []*worker{w}
@@ -108,9 +105,7 @@ func newWorkerRig(tb testing.TB, c port.Class, frames []port.Frame, change func(
 // reconfigure puts the configuration of the rig in force.
 func (m *workerRig) reconfigure(tb testing.TB) {
 	statics := []dataplane.Static{{MAC: host(0), VID: 1, Port: 0}, {MAC: host(1), VID: 1, Port: 1}}
-	if err := m.w.r.sw.Reconfigure(m.cfg, asMap(m.ports...), statics, Now()); err != nil {
-		tb.Fatal(err)
-	}
+	assert.Must(tb, m.w.r.sw.Reconfigure(m.cfg, asMap(m.ports...), statics, Now()))
 }
 
 // fill puts lossless frames of the first port into the buffer, where they stay: the second port's host stops them.
@@ -207,9 +202,7 @@ func TestRoundsAllocateNothing(t *testing.T) {
 			m.round()
 		}
 		sent := m.out.sent
-		if n := testing.AllocsPerRun(200, m.round); n != 0 {
-			t.Errorf("%s: %v allocations a round", name, n)
-		}
+		assert.Equal(t, testing.AllocsPerRun(200, m.round), 0, "%s: allocations a round", name)
 		if m.out.sent == sent {
 			t.Errorf("%s: nothing was forwarded", name)
 		}

@@ -18,6 +18,7 @@ import (
 	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/port"
 	"pfcswitch/dataplane/port/assist"
 )
@@ -189,9 +190,7 @@ func TestWayOfTheLastFrame(t *testing.T) {
 		b.open()
 		b.send(0, frame)
 		ring, far := len(read(t, b.ring[0])), len(read(t, b.host[1]))
-		if ring+far != 1 {
-			t.Fatalf("one frame came %d times to the ring and %d times to the far end", ring, far)
-		}
+		assert.MustEqual(t, ring+far, 1, "one frame came %d times to the ring and %d times to the far end", ring, far)
 		return far == 1
 	}
 	b.enter(0x600A, never)
@@ -277,9 +276,7 @@ func TestWhichFramesTakeTheFastPath(t *testing.T) {
 			counts := [2]assist.Count{b.maps.Counts(0)[3], b.maps.Counts(1)[3]}
 			n, octets := uint64(len(host)), uint64(len(host)*len(tt.frame))
 			taken := [2]assist.Count{{RxFrames: n, RxOctets: octets}, {TxFrames: n, TxOctets: octets}}
-			if counts != taken {
-				t.Errorf("counts: got %+v, want %+v", counts, taken)
-			}
+			assert.Equal(t, counts, taken, "counts")
 		})
 	}
 }
@@ -364,9 +361,7 @@ func TestHoldsWhileNobodyLooks(t *testing.T) {
 			b.ports[0].Configure(&s)
 			tt.send(b)
 			got := read(t, b.host[0])
-			if held := len(got) > 0; held != tt.held {
-				t.Fatalf("held: got %v, want %v", held, tt.held)
-			}
+			assert.MustEqual(t, len(got) > 0, tt.held, "held")
 			if n := len(read(t, b.ring[0])); n < 1 {
 				t.Errorf("the ring got no frame")
 			}

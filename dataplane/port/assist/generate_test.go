@@ -6,18 +6,16 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"pfcswitch/dataplane/assert"
 )
 
 // The objects are of the source beside them. What the compiler makes of it, "scripts/test.sh generate" compares.
 func TestObjectsAreOfTheSource(t *testing.T) {
 	source, err := os.ReadFile("assist.bpf.c")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	recorded, err := os.ReadFile("program.sha256")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	if want, _, _ := strings.Cut(string(recorded), " "); fmt.Sprintf("%x", sha256.Sum256(source)) != want {
 		t.Error("assist.bpf.c has changed since the objects were made: go generate ./dataplane/port/assist, and " +
 			"commit what it writes")

@@ -15,6 +15,7 @@ import (
 	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/port"
 )
 
@@ -126,9 +127,7 @@ func TestPins(t *testing.T) {
 		t.Error("the next start has not replaced its program, or another one")
 	}
 	mustPin(t, pins.Sweep(func(port string) bool { return port == "p.1" }))
-	if folders() != 2 {
-		t.Errorf("%d kept, want those of both ports", folders())
-	}
+	assert.Equal(t, folders(), 2, "kept, want those of both ports")
 	mustPin(t, pins.Sweep(func(string) bool { return false }))
 	if got := other.programs(t); folders() != 1 || len(got) > 0 || len(one.programs(t)) != 1 {
 		t.Errorf("%d kept, programs %v at the interface of a port that is no more; want the living one's", folders(),
@@ -264,7 +263,5 @@ func (o outlet) occupy(t *testing.T) (all []link.Link) {
 
 func mustPin(t testing.TB, err error) {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 }

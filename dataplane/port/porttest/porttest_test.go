@@ -6,6 +6,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/dataplane/port"
 )
@@ -61,9 +62,7 @@ func readable(t *testing.T, e *End) (what port.Work) {
 	t.Helper()
 	for _, kind := range []port.Work{port.WorkOther, port.WorkLossless, port.WorkControl} {
 		fds := e.Descriptors(nil, kind)
-		if len(fds) != 1 {
-			t.Fatalf("%d descriptors for one kind of work", len(fds))
-		}
+		assert.MustEqual(t, len(fds), 1, "descriptors for one kind of work")
 		poll := []unix.PollFd{{Fd: fds[0], Events: unix.POLLIN}}
 		if n, err := unix.Poll(poll, 0); err != nil {
 			t.Fatal(err)
@@ -106,9 +105,7 @@ func TestReceiveAgain(t *testing.T) {
 	a, b, _ := wire(t, Options{})
 	_, _ = a.Send(batch("one", "two", "three", "four"))
 	var frames [8]port.Frame
-	if n := b.Receive(port.Other, frames[:], 5); n != 2 {
-		t.Errorf("%d frames for 5 octets, want the two that reach them", n)
-	}
+	assert.Equal(t, b.Receive(port.Other, frames[:], 5), 2, "frames for 5 octets, want the two that reach them")
 	if n := b.Receive(port.Other, frames[:1], 1<<20); n != 1 || string(frames[0].Data) != "three" {
 		t.Errorf("the next: %d, %q", n, frames[0].Data)
 	}
@@ -123,9 +120,7 @@ func TestSpeedAndDelay(t *testing.T) {
 	a, b, now := wire(t, Options{Speed: 1_000_000_000, Delay: 1000})
 	_, _ = a.Send(batch(string(make([]byte, 101)), string(make([]byte, 101)))) // 125 octets on the wire: 1 µs each
 	*now = 1999
-	if b.Backlog(port.Other).Frames != 0 {
-		t.Error("a frame came early")
-	}
+	assert.Equal(t, b.Backlog(port.Other).Frames, 0, "a frame came early")
 	*now = 2000
 	if b.Backlog(port.Other).Frames != 1 {
 		t.Errorf("backlog %d at the end of the first frame", b.Backlog(port.Other).Frames)
