@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"pfcswitch/dataplane/assert"
 )
 
 // Wrong arguments of a demo have exit status 2; status 1 would mean that the switch failed.
@@ -24,9 +26,7 @@ func TestDemoUsage(t *testing.T) {
 }
 
 func TestDemoTellsItsNames(t *testing.T) {
-	if got, want := demoCommand().Use, "demo ["+strings.Join(demoNames(), "|")+"]"; got != want {
-		t.Errorf("it is used as %q, want %q", got, want)
-	}
+	assert.Equal(t, demoCommand().Use, "demo ["+strings.Join(demoNames(), "|")+"]", "it is used")
 }
 
 func TestStay(t *testing.T) {

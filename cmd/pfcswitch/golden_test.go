@@ -16,6 +16,7 @@ import (
 	"pfcswitch/cmd/internal/paper"
 	"pfcswitch/cmd/internal/simulation"
 	"pfcswitch/cmd/internal/traffic"
+	"pfcswitch/dataplane/assert"
 )
 
 // filled sets every field of a document: strings to the field's name, numbers to its index.
@@ -104,16 +105,12 @@ func TestCheckSaysOK(t *testing.T) {
 	must(t, os.WriteFile(path, []byte("preset: roce\nports: {p1: {speed: 100M}, p2: {speed: 100M}}\n"), 0o600))
 	out, status := run(t, checkCommand(), path)
 	golden.Check(t, "check-good.txt", strings.ReplaceAll(out, path, "roce.yaml"))
-	if status != 0 {
-		t.Errorf("status %d", status)
-	}
+	assert.Equal(t, status, 0, "status")
 }
 
 // check -j of a bad file.
 func TestGoldenCheck(t *testing.T) {
 	out, status := run(t, checkCommand(), "testdata/bad.yaml", "-j")
 	golden.Check(t, "check-bad.json", out)
-	if status != 1 {
-		t.Errorf("status %d, want 1", status)
-	}
+	assert.Equal(t, status, 1, "status")
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"pfcswitch/cmd/internal/readme"
+	"pfcswitch/dataplane/assert"
 )
 
 func topReadme(t *testing.T) string {
@@ -135,9 +136,7 @@ func TestReadmeFlags(t *testing.T) {
 			if f.Hidden || f.Name == "help" {
 				return
 			}
-			if documented[key] != 1 {
-				t.Errorf("%d tables of READMEs have the flag %s: %s", documented[key], key, f.Usage)
-			}
+			assert.Equal(t, documented[key], 1, "tables of READMEs have the flag %s: %s", key, f.Usage)
 			delete(documented, key)
 		})
 		for _, sub := range c.Commands() {

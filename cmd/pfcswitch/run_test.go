@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"pfcswitch/dataplane/assert"
 )
 
 // Switches of one process that would take each other's socket or address are refused before any starts.
@@ -12,9 +14,7 @@ func TestChooseGuestsRefuses(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name string) string {
 		path := filepath.Join(dir, name+".yaml")
-		if err := os.WriteFile(path, []byte("name: "+name+"\npreset: roce\nports: {none0: {}}\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, os.WriteFile(path, []byte("name: "+name+"\npreset: roce\nports: {none0: {}}\n"), 0o600))
 		return path
 	}
 	a, b := file("a"), file("b")

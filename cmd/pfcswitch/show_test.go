@@ -8,15 +8,14 @@ import (
 	"testing"
 
 	"pfcswitch/cmd/internal/api"
+	"pfcswitch/dataplane/assert"
 )
 
 // With -v show headroom writes the detail, without it the text; other answers have no more to say.
 func TestTextOf(t *testing.T) {
 	h := &api.Headroom{Ports: []api.HeadroomPort{{Port: "p1", CellBytes: 256,
 		Eta: api.HeadroomValue{Terms: []api.HeadroomTerm{{Name: "waiting", Bits: 12_336}}}}}}
-	if got := textOf(false)(h); got != h.Text() {
-		t.Errorf("without -v:\n%s", got)
-	}
+	assert.Equal(t, textOf(false)(h), h.Text(), "without -v")
 	if got := textOf(true)(h); got != h.Detail() || got == h.Text() {
 		t.Errorf("with -v:\n%s", got)
 	}

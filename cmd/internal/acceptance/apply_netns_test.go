@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/macctl"
 )
 
@@ -38,15 +39,11 @@ func TestApplyRefused(t *testing.T) {
 	if after := r.Snapshot(1).Config; after != before {
 		t.Errorf("the port has another configuration:\n was %+v\n is  %+v", before, after)
 	}
-	if got := string(r.Source().ConfigYAML()); got != expanded {
-		t.Errorf("the switch says that another configuration is in force:\n%s", got)
-	}
+	assert.Equal(t, string(r.Source().ConfigYAML()), expanded, "the switch says that another configuration is in force")
 	time.Sleep(20 * time.Millisecond)
 	stop()
 	h2.Whole(h1, 3)
-	if n := len(r.Events(dataplane.EventConfig, 1)); n != 0 {
-		t.Errorf("%d events say that a configuration came in force", n)
-	}
+	assert.Equal(t, len(r.Events(dataplane.EventConfig, 1)), 0, "events say that a configuration came in force")
 }
 
 // Rings that have to grow are replaced under load: the port stays up and its peer obeys, so that nothing is lost.
@@ -61,9 +58,7 @@ func TestApplyGrowsRings(t *testing.T) {
 		if got := total(); i < 4 && i != 1 && got <= slots || i == 4 && got != slots {
 			t.Errorf("%s: %d slots, were %d", each, got, slots)
 		}
-		if got := len(r.Events(dataplane.EventPortUp, 1)); got != ups {
-			t.Errorf("%s: the port went down and up", each)
-		}
+		assert.Equal(t, len(r.Events(dataplane.EventPortUp, 1)), ups, "%s: the port went down and up", each)
 		h2.GoesOn(1, 50)
 	}
 	end()

@@ -14,6 +14,7 @@ import (
 
 	"pfcswitch/cmd/internal/lab"
 	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/dataplane/port"
 	"pfcswitch/dataplane/port/assist"
@@ -117,13 +118,9 @@ func TestInterfaceGoesUnderTheFastPath(t *testing.T) {
 			})
 			tt.goes()
 			r.WaitState(2, "waiting for it")
-			if got := r.column(c, 2); got != "-" {
-				t.Errorf("show ports says %q", got)
-			}
+			assert.Equal(t, r.column(c, 2), "-", "show ports says")
 			if tt.at != nil {
-				if n := programsAt(t, tt.at, "gone"); n != 0 {
-					t.Errorf("%d programs are left at the interface", n)
-				}
+				assert.Equal(t, programsAt(t, tt.at, "gone"), 0, "programs are left at the interface")
 			}
 			all[4].GoesOn(3, 100)
 			for _, stop := range stops {
@@ -132,9 +129,7 @@ func TestInterfaceGoesUnderTheFastPath(t *testing.T) {
 			all[4].Whole(all[3], 3)
 			tt.back()
 			r.WaitUp(2, true)
-			if got := r.column(c, 2); got != "fast" {
-				t.Errorf("it is back, and show ports says %q", got)
-			}
+			assert.Equal(t, r.column(c, 2), "fast", "it is back, and show ports says")
 			for _, s := range all[1:] {
 				s.Stop()
 			}

@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/capture"
 	"pfcswitch/macctl"
 )
@@ -204,9 +205,7 @@ func TestKilledSwitchHoldsItsPeers(t *testing.T) {
 	held := func() bool { return h1.Paused.Load() == 1<<3 && h3.Paused.Load() == 1<<3 }
 	_ = p.Stop(syscall.SIGKILL, Timeout) // the error says that it was killed
 	eventually(t, "both senders are held", held)
-	if got := pinned(t); len(got) != 3 {
-		t.Errorf("a killed switch has left %q, want three programs", got)
-	}
+	assert.Equal(t, len(pinned(t)), 3, "a killed switch has left, want three programs")
 	before := sent()
 	time.Sleep(300 * time.Millisecond) // a pause lasts 336 ms: each sender may be at the end of one
 	if n := sent() - before; n > 2*sendCall {

@@ -19,6 +19,7 @@ import (
 	"pfcswitch/cmd/internal/lab"
 	"pfcswitch/cmd/internal/lab/labtest"
 	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/macctl"
 )
 
@@ -108,9 +109,7 @@ func TestAssistColumn(t *testing.T) {
 	c := r.ServeControl()
 	say := func(n int, want string) {
 		t.Helper()
-		if got := r.column(c, n); got != want {
-			t.Errorf("port %d: %q, want %q", n, got, want)
-		}
+		assert.Equal(t, r.column(c, n), want, "port %d", n)
 	}
 	say(1, "fast")
 	r.passesFast(1, 2)
@@ -166,9 +165,7 @@ func TestAssistColumn(t *testing.T) {
 // A switch that is to do without programs has none.
 func TestAssistOff(t *testing.T) {
 	r := Start(t, 2, Setup{Keys: Lossless3 + "assist: off\n", Each: "speed: none"})
-	if got := r.column(r.ServeControl(), 1); got != "off (configuration)" {
-		t.Errorf("show ports says %q", got)
-	}
+	assert.Equal(t, r.column(r.ServeControl(), 1), "off (configuration)", "show ports says")
 	if !labtest.OneUser(t) && r.programs("p1") != 0 {
 		t.Error("there are programs at p1")
 	}
@@ -216,15 +213,12 @@ func TestAssistBesideAnotherProgram(t *testing.T) {
 	r.somebodyElse("p1", verdictNext, nil)
 	r.Start(fastPorts)
 	c := r.ServeControl()
-	if got := [2]string{r.column(c, 1), r.column(c, 2)}; got != [2]string{"off (another program)", "fast"} {
-		t.Errorf("show ports says %q", got)
-	}
+	assert.Equal(t, [2]string{r.column(c, 1), r.column(c, 2)}, [2]string{"off (another program)", "fast"},
+		"show ports says")
 	if !r.saysOfPort(1, "another program") {
 		t.Errorf("no event says so: %+v", r.Events(dataplane.EventPort, 1))
 	}
-	if r.programs("p1") != 1 {
-		t.Errorf("%d programs are at p1, want the one", r.programs("p1"))
-	}
+	assert.Equal(t, r.programs("p1"), 1, "programs are at p1, want the one")
 	r.passesSlowly(1, 2)
 	r.passesSlowly(2, 1)
 	r.passesFast(2, 3)
@@ -268,13 +262,9 @@ func TestAssistLeavesNothing(t *testing.T) {
 	r := NewRig(t, 2)
 	for _, s := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
 		p := r.StartProcess(fastPorts)
-		if n := r.programs("p1"); n != 1 {
-			t.Errorf("%d programs are at p1 of a running switch", n)
-		}
+		assert.Equal(t, r.programs("p1"), 1, "programs are at p1 of a running switch")
 		must(t, p.Stop(s, Timeout))
-		if n := r.programs("p1") + r.programs("p2"); n != 0 {
-			t.Errorf("after signal %d, %d programs are left", s, n)
-		}
+		assert.Equal(t, r.programs("p1")+r.programs("p2"), 0, "after signal %d, programs are left", s)
 	}
 }
 
@@ -296,9 +286,8 @@ func TestAssistNotAllowed(t *testing.T) {
 	}
 	r := Start(t, 2, fastPorts)
 	c := r.ServeControl()
-	if got := [2]string{r.column(c, 1), r.column(c, 2)}; got != [2]string{"off (no CAP_BPF)", "off (no CAP_BPF)"} {
-		t.Errorf("show ports says %q", got)
-	}
+	assert.Equal(t, [2]string{r.column(c, 1), r.column(c, 2)}, [2]string{"off (no CAP_BPF)", "off (no CAP_BPF)"},
+		"show ports says")
 	var said []dataplane.Event
 	for _, e := range r.Source().Events(0) {
 		if strings.Contains(e.Text, "no help from inside the kernel") {

@@ -16,6 +16,7 @@ import (
 	"pfcswitch/cmd/internal/lab/tshark"
 	"pfcswitch/cmd/internal/tcpdump"
 	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/capture"
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/lldp"
@@ -283,9 +284,7 @@ func TestCaptureChooses(t *testing.T) {
 			t.Errorf("frame %v, want 14 of 300 octets from p2", l)
 		}
 	}
-	if len(frames) != 20 {
-		t.Errorf("%d frames, want 20", len(frames))
-	}
+	assert.Equal(t, len(frames), 20, "frames")
 	if frames := tshark.Fields(t, soon.path, captureFields...); len(frames) == 0 {
 		t.Error("nothing was captured in 100 ms of traffic")
 	}

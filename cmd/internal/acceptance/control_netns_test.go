@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/macctl"
 )
@@ -84,12 +85,8 @@ func TestControlFramesFromTheWire(t *testing.T) {
 					t.Errorf("ignored as %v: %d, want %d", macctl.Reason(reason), got, want)
 				}
 			}
-			if got := after.Paused&(1<<3) != 0; got != c.pauses {
-				t.Errorf("priority 3 is paused: %v, want %v", got, c.pauses)
-			}
-			if after.Counters.ReceivedFrames != before.Counters.ReceivedFrames {
-				t.Errorf("it was taken for data")
-			}
+			assert.Equal(t, after.Paused&(1<<3) != 0, c.pauses, "priority 3 is paused")
+			assert.Equal(t, after.Counters.ReceivedFrames, before.Counters.ReceivedFrames, "it was taken for data")
 			seenAfter := seen()
 			must(t, s[0].Send(frame.VnetHeader{}, resume))
 			eventually(t, "priority 3 is free, and that frame is counted before the next one comes", func() bool {
@@ -104,9 +101,8 @@ func TestControlFramesFromTheWire(t *testing.T) {
 		eventually(t, "the frame is counted", func() bool { return seen() > seenBefore })
 	})
 	silent(t, s...)
-	if entries := r.Source().FDB(); len(entries) != 2 {
-		t.Errorf("the filtering database holds %+v, want the two static entries: control frames teach nothing", entries)
-	}
+	assert.Equal(t, len(r.Source().FDB()), 2,
+		"the filtering database, want the two static entries: control frames teach nothing")
 }
 
 // A flood of control frames is neither forwarded nor keeps data from passing, and its newest frame is obeyed.
@@ -129,10 +125,8 @@ func TestControlFrameFlood(t *testing.T) {
 		}
 		return p.PausedNs[3] > before
 	})
-	if e := r.Events(dataplane.EventControlFlood, 2); (len(e) > 0) !=
-		(r.Snapshot(2).Received.Ignored[macctl.ReasonSurplus] > 0) {
-		t.Errorf("events %+v, want some where frames were surplus", e)
-	}
+	assert.Equal(t, len(r.Events(dataplane.EventControlFlood, 2)) > 0,
+		r.Snapshot(2).Received.Ignored[macctl.ReasonSurplus] > 0, "events, want some where frames were surplus")
 	h2.Whole(h1, 3)
 	r.NoLosslessDrops()
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"pfcswitch/cmd/internal/traffic"
+	"pfcswitch/dataplane/assert"
 )
 
 // Two senders into one port of a switch with preset roce: the switch marks, the sink notifies, and with DCQCN the
@@ -20,9 +21,7 @@ func TestDCQCN(t *testing.T) {
 		Each: "speed: 300M, ring: {outage: 200ms}"})
 	marks := func() uint64 { return r.Snapshot(3).Counters.Marked[3] }
 	plain, _ := r.controlled(false)
-	if marks() != 0 {
-		t.Errorf("%d packets without ECN were marked", marks())
-	}
+	assert.Equal(t, marks(), 0, "packets without ECN were marked")
 	slowed, sink := r.controlled(true)
 	seen := uint64(0)
 	for _, f := range sink.Flows {

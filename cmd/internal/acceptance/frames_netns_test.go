@@ -13,6 +13,7 @@ import (
 	"github.com/google/gopacket/layers"
 
 	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/dataplane/port/porttest"
 )
@@ -77,9 +78,7 @@ func arrives(t *testing.T, s []*porttest.Socket, in, out int, sent, want []byte)
 	if !bytes.Equal(got.Data, want) {
 		t.Errorf("frame at h%d\n got %x\nwant %x", out, got.Data, want)
 	}
-	if got.Vnet != (frame.VnetHeader{}) {
-		t.Errorf("a complete frame came with unfinished business: %+v", got.Vnet)
-	}
+	assert.Equal(t, got.Vnet, frame.VnetHeader{}, "a complete frame came with unfinished business")
 }
 
 func TestFramesKeepTheirOctets(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"github.com/google/gopacket"
 	"github.com/google/gopacket/layers"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/dataplane/port/porttest"
 )
@@ -88,9 +89,7 @@ func checkSegments(t *testing.T, f gsoFrame, s *porttest.Socket, withTag bool) {
 	want := whole.TransportLayer().LayerPayload()
 	for i := range f.Parts {
 		got := next(t, s)
-		if got.Vnet != (frame.VnetHeader{}) {
-			t.Fatalf("segment %d came with unfinished business: %+v", i, got.Vnet)
-		}
+		assert.MustEqual(t, got.Vnet, frame.VnetHeader{}, "segment %d came with unfinished business", i)
 		b := got.Data
 		if withTag {
 			if b = append(b[:12:12], b[16:]...); !bytes.Equal(got.Data[12:16], []byte{0x81, 0, 3 << 5, 0}) {

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/dataplane/port"
 	"pfcswitch/macctl"
@@ -67,9 +68,8 @@ func TestMachineLeavesFragmentation(t *testing.T) {
 		send(frame.VnetHeader{}, (&Station{N: 1}).Numbered(Stream{To: 2, Prio: 3, Octets: 1000}))
 	}
 	eventually(t, "all other frames arrive", func() bool { return h2.Tally(1, 3).Frames == frames })
-	if got := r.Snapshot(1).Counters.Drops[dataplane.Unknown][dataplane.DropMalformed]; got != 1 {
-		t.Errorf("%d frames dropped as malformed, want 1", got)
-	}
+	assert.Equal(t, r.Snapshot(1).Counters.Drops[dataplane.Unknown][dataplane.DropMalformed], 1,
+		"frames dropped as malformed")
 	if e := r.Events(dataplane.EventMalformed, 1); len(e) != 1 || !strings.Contains(e[0].Text, "the kernel hands") {
 		t.Errorf("events %+v, want one about the kernel", e)
 	}

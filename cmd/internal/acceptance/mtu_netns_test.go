@@ -8,6 +8,7 @@ import (
 
 	"pfcswitch/cmd/internal/api"
 	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/dataplane/port"
 )
@@ -18,9 +19,7 @@ func TestTAPNameTaken(t *testing.T) {
 	r := Start(t, 3, Setup{Ports: map[int]string{3: "kind: tap"}, Ready: []int{1, 2}})
 	why := "TAP p3: interface p3 exists already and is a veth: delete it (" + port.CommandIn(r.Node.Path(),
 		"ip link del dev p3") + "), or give the TAP another name with interface: NAME"
-	if got := r.State(3); got != why {
-		t.Errorf("state %q, want %q", got, why)
-	}
+	assert.Equal(t, r.State(3), why, "state")
 	if got := r.Events(dataplane.EventPort, 3); len(got) != 1 || got[0].Text != why {
 		t.Errorf("events %+v, want one with %q", got, why)
 	}
@@ -57,9 +56,7 @@ func TestInterfaceMTUBelowThePorts(t *testing.T) {
 	wantEvents(4, "interface p1 has an MTU of 9000, below the port's mtu of 9600")
 	must(t, r.Apply(Setup{Ports: map[int]string{1: "mtu: 8000"}}, 2))
 	wantEvents(5, "interface p1 has an MTU of 9000 now, enough for the port's mtu of 8000")
-	if got := r.Events(dataplane.EventPort, 2); len(got) != 0 {
-		t.Errorf("events of the port that fits: %+v", got)
-	}
+	assert.Equal(t, len(r.Events(dataplane.EventPort, 2)), 0, "events of the port that fits")
 }
 
 // A host whose MTU is larger than its port's is told of by show events, once for a configuration: with its address, the
@@ -86,9 +83,7 @@ func TestFarEndMTUAboveThePorts(t *testing.T) {
 		must(t, err)
 		all := slices.DeleteFunc(reply.(*api.Events).Events,
 			func(e api.Event) bool { return e.Kind != string(dataplane.EventOversize) })
-		if len(all) != len(want) {
-			t.Fatalf("events %+v, want %d", all, len(want))
-		}
+		assert.MustEqual(t, len(all), len(want), "events %+v", all)
 		for i, e := range all {
 			if *e.Port != "p1" || *e.Peer != HostMAC(1).String() || !strings.Contains(e.Text, want[i]) {
 				t.Errorf("event of port %s about %s: %s\nwant one of p1 about %s: %s", *e.Port, *e.Peer, e.Text,

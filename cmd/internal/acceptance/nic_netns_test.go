@@ -16,6 +16,7 @@ import (
 
 	"pfcswitch/cmd/internal/lab"
 	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/assert"
 )
 
 // nicPort returns the state of a port of a host NIC: "host" or "wire".
@@ -46,12 +47,8 @@ func TestHostNIC(t *testing.T) {
 		}
 	}
 	t.Run("lossless", func(t *testing.T) {
-		if again := incast(t, r, 26); again != 0 {
-			t.Errorf("%d segments were sent again", again)
-		}
-		if n := twice(t, r.Host(4)); n != 0 {
-			t.Errorf("%d segments came twice", n)
-		}
+		assert.Equal(t, incast(t, r, 26), 0, "segments were sent again")
+		assert.Equal(t, twice(t, r.Host(4)), 0, "segments came twice")
 		for n := 1; n <= 3; n++ {
 			if r.Snapshot(n).ControlSent.XoffSent[3] == 0 {
 				t.Errorf("h%d was never held, so nothing is shown", n)

@@ -19,6 +19,7 @@ import (
 	"pfcswitch/cmd/internal/lab/labtest"
 	"pfcswitch/cmd/internal/web"
 	"pfcswitch/cmd/internal/web/webtest"
+	"pfcswitch/dataplane/assert"
 )
 
 // A served switch is a process in this namespace, with its ports in another one, that serves its page.
@@ -147,9 +148,7 @@ func TestPageOfADeadSwitch(t *testing.T) {
 		connected+` && `+row("4", "2")+` === "runs" && document.getElementById("one").className === ""`)
 	asked := all.Asked()
 	choose("a", "api", "test")
-	if n := all.Asked() - asked; n != 0 {
-		t.Errorf("%d requests to a switch that does not answer", n)
-	}
+	assert.Equal(t, all.Asked()-asked, 0, "requests to a switch that does not answer")
 	s.signal(syscall.SIGCONT)
 	p.Await("it goes on", connected)
 	all.Await("it goes on", row("1", "2")+` === "runs"`)

@@ -16,6 +16,7 @@ import (
 	"pfcswitch/cmd/internal/traffic"
 	"pfcswitch/cmd/internal/web/webtest"
 	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/macctl"
 )
 
@@ -171,9 +172,7 @@ func looksBack(t *testing.T, p *webtest.Page) {
 			`+chart(2, 2, 0)+` === "▼0 % "`)
 		p.Await("p2 was paused", most("2", chart(2, 2, 0))+" > 50")
 		p.Await("p1 paused its host", most("1", chart(1, 2, 1))+" > 20")
-		if got := webtest.Eval[int](p, most("2", chart(2, 2, 1))); got != 0 {
-			t.Errorf("p2 paused its host for %d %% of a second", got)
-		}
+		assert.Equal(t, webtest.Eval[int](p, most("2", chart(2, 2, 1))), 0, "p2 paused its host for %% of a second")
 		webtest.Eval[bool](p, "(lookBack(0), true)")
 	}
 }
@@ -243,9 +242,7 @@ func TestPageShowsAStorm(t *testing.T) {
 	want := fmt.Sprintf("%.1f s", float64(paused)/1e9)
 	got := webtest.Eval[string](p, `[...document.querySelectorAll("#pauses-rows tr")]
 		.find(r => r.cells[0].textContent === "p2" && r.cells[1].textContent === "3").cells[4].textContent`)
-	if got != want {
-		t.Errorf("the page tells that p2 was paused for %s, want %s", got, want)
-	}
+	assert.Equal(t, got, want, "the page tells that p2 was paused for")
 	p.Await("the watchdog watches again", inRow("watchdog-rows", 2, "p2", "3")+` === "operational"`)
 	r.tables(p)
 	frames := r.loses(s)

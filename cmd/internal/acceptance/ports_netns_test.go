@@ -13,6 +13,7 @@ import (
 
 	"pfcswitch/cmd/internal/lab"
 	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/dataplane/port"
 	"pfcswitch/dataplane/port/porttest"
@@ -96,9 +97,7 @@ func TestInterfaceVanishesUnderLoad(t *testing.T) {
 		r.WaitUp(4, false)
 		r.WaitState(4, "waiting for it")
 		h4.Stop()
-		if held := r.Snapshot(4).Held; held != [8]int{} {
-			t.Errorf("the port that vanished holds frames: %v", held)
-		}
+		assert.Equal(t, r.Snapshot(4).Held, [8]int{}, "the port that vanished holds frames")
 		h2.GoesOn(1, 50)
 		r.Link(4)
 		r.WaitUp(4, true)

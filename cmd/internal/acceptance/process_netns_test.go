@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"pfcswitch/cmd/internal/lab"
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/macctl"
 )
 
@@ -180,14 +181,10 @@ func TestLinkLocalAddresses(t *testing.T) {
 	before := address()
 
 	p := r.StartProcess(Setup{})
-	if got := address(); got != "" {
-		t.Errorf("a port has the address %s", got)
-	}
+	assert.Equal(t, address(), "", "a port has the address")
 	flap()
 	time.Sleep(50 * time.Millisecond)
-	if got := address(); got != "" {
-		t.Errorf("a port that flapped has the address %s", got)
-	}
+	assert.Equal(t, address(), "", "a port that flapped has the address")
 	must(t, p.Stop(syscall.SIGTERM, Timeout))
 	if got := address(); got != before {
 		t.Errorf("after the switch p1 has the address %q, want %q again", got, before)

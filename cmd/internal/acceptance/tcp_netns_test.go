@@ -15,6 +15,7 @@ import (
 	"pfcswitch/cmd/internal/config"
 	"pfcswitch/cmd/internal/lab"
 	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/port"
 )
 
@@ -111,9 +112,7 @@ func transfer(t *testing.T, r *Rig, line [2]Switch, dscp int) {
 	onlyDropsAreSentAgain(t, client, dscp != 0, after)
 	t.Logf("%.2f Gbit/s", transferOctets*8/took.Seconds()/1e9)
 	must(t, client.CloseWrite())
-	if got := <-received; got != [sha256.Size]byte(sum.Sum(nil)) {
-		t.Errorf("what came is not what was sent")
-	}
+	assert.Equal(t, <-received, [sha256.Size]byte(sum.Sum(nil)), "what came is not what was sent")
 }
 
 // onlyDropsAreSentAgain fails the test unless TCP has sent nothing again for what the switches do: each segment that it
@@ -137,9 +136,7 @@ func onlyDropsAreSentAgain(t *testing.T, c *net.TCPConn, lossless bool, dropped 
 		t.Errorf("segments came in another order %d times", info.Reord_seen)
 	}
 	dropped[dataplane.DropLossyThreshold], dropped[dataplane.DropFiltered] = 0, 0 // filtered: the kernels' multicast
-	if dropped != (reasons{}) {
-		t.Errorf("frames dropped for other reasons than a lossy threshold, by reason: %v", dropped)
-	}
+	assert.Equal(t, dropped, reasons{}, "frames dropped for other reasons than a lossy threshold, by reason")
 }
 
 // reasons are counts of dropped frames by reason.

@@ -9,6 +9,7 @@ import (
 	"pfcswitch/cmd/internal/api"
 	"pfcswitch/cmd/internal/lab/tshark"
 	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/macctl"
 )
 
@@ -188,9 +189,7 @@ func TestCaptureShowsWhatATrunkDrops(t *testing.T) {
 			if slices.ContainsFunc(frames, dropped) {
 				t.Error("a lossless frame was dropped")
 			}
-			if got := fmt.Sprint(k.tally.Missing); got != "0" {
-				t.Errorf("%s frames are missing in the file", got)
-			}
+			assert.Equal(t, fmt.Sprint(k.tally.Missing), "0", "frames are missing in the file")
 		})
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/google/gopacket/pcapgo"
 
 	"pfcswitch/cmd/internal/lab/tshark"
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/port/porttest"
 	"pfcswitch/macctl"
 )
@@ -38,12 +39,8 @@ func TestTsharkDecodes(t *testing.T) {
 				"macc.pause_time", "macc.cbfc.enbv", "macc.cbfc.pause_time.c3", "_ws.expert.message")
 			var seen []string
 			for i, l := range frames {
-				if got := tshark.First(l, "macc.opcode"); got != tt.opcode {
-					t.Errorf("frame %d has opcode %s, want %s", i, got, tt.opcode)
-				}
-				if got := tshark.First(l, "eth.dst"); got != "01:80:c2:00:00:01" {
-					t.Errorf("frame %d goes to %s", i, got)
-				}
+				assert.Equal(t, tshark.First(l, "macc.opcode"), tt.opcode, "frame %d has opcode", i)
+				assert.Equal(t, tshark.First(l, "eth.dst"), "01:80:c2:00:00:01", "frame %d goes to", i)
 				if got := tshark.First(l, "eth.src"); got != PortMAC(1).String() {
 					t.Errorf("frame %d comes from %s, want the port's address %s", i, got, PortMAC(1))
 				}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/deadlock"
 	"pfcswitch/macctl"
 )
@@ -125,9 +126,7 @@ func changeInAStorm(t *testing.T, mode macctl.Mode, settings, end string) {
 	eventually(t, "the switch is paused", func() bool { return r.Snapshot(2).Paused&(1<<3) != 0 })
 	h1.Send(Stream{To: 2, Prio: 3, Frames: 50})
 	eventually(t, "the storm is found", func() bool { return r.watch(2).State == deadlock.Stormed })
-	if h2.Tally(1, 3).Frames != 0 {
-		t.Error("XOFF was not obeyed under alert")
-	}
+	assert.Equal(t, h2.Tally(1, 3).Frames, 0, "XOFF was not obeyed under alert")
 	must(t, r.Apply(action("forward"), 2))
 	eventually(t, "the frames leave", func() bool { return h2.Tally(1, 3).Frames == 50 })
 	must(t, r.Apply(action("drop"), 2))

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/macctl"
 )
 
@@ -47,9 +48,8 @@ func TestPeerIgnoresXoff(t *testing.T) {
 				t.Errorf("%d drops, but %d lossless ones", p.Counters.Drops[tt.prio][tt.reason],
 					p.Counters.LosslessDrops[tt.prio])
 			}
-			if held := p.Counters.RingHoldNs > 0; held != (tt.hold == "on") {
-				t.Errorf("frames waited in the ring for %d ns", p.Counters.RingHoldNs)
-			}
+			assert.Equal(t, p.Counters.RingHoldNs > 0, tt.hold == "on", "frames waited in the ring for %d ns",
+				p.Counters.RingHoldNs)
 			// Without ring_hold a worker that gets no CPU loses some in the ring, too.
 			eventually(t, "every frame of the liar has come or is counted", func() bool {
 				return h2.Tally(1, 3).Frames+allDrops(r.Snapshot(1)) == liar.Sent[3].Load()

@@ -18,6 +18,7 @@ import (
 	"pfcswitch/cmd/internal/golden"
 	"pfcswitch/cmd/internal/lab/labtest"
 	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/bridge"
 	"pfcswitch/dataplane/capture"
 	"pfcswitch/dataplane/port"
@@ -426,9 +427,7 @@ func TestClearCounters(t *testing.T) {
 		t.Errorf("after the clear: %+v", q)
 	}
 	p := r.(*Ports)
-	if got := p.Ports[0].ReceiveFrames; got != 5 {
-		t.Errorf("%d frames since the clear, want 5", got)
-	}
+	assert.Equal(t, p.Ports[0].ReceiveFrames, 5, "frames since the clear")
 	if p.LosslessDrops != 0 || p.LosslessDropsSinceStart != 2 || p.Cleared == nil {
 		t.Errorf("lossless drops %d since the clear and %d since the start, want 0 and 2; cleared %v", p.LosslessDrops,
 			p.LosslessDropsSinceStart, p.Cleared)

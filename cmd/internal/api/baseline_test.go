@@ -8,6 +8,7 @@ import (
 
 	"pfcswitch/buffer"
 	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/deadlock"
 	"pfcswitch/headroom"
 )
@@ -160,9 +161,7 @@ func TestStormsSinceTheClear(t *testing.T) {
 		want.Detected, want.Recovered, want.Recurred = tt.want.Detected, tt.want.Recovered, tt.want.Recurred
 		want.Sent, want.LastSent, want.Dropped, want.LastDropped = tt.want.Sent, tt.want.LastSent, tt.want.Dropped,
 			tt.want.LastDropped
-		if all[0] != want {
-			t.Errorf("%s:\n got %+v\nwant %+v", name, all[0], want)
-		}
+		assert.Equal(t, all[0], want, "%s", name)
 	}
 }
 
@@ -240,12 +239,8 @@ func TestProbesSinceTheClear(t *testing.T) {
 		return c
 	}
 	b := &baseline{probes: map[string]headroom.Counters{"p1": counters(7)}}
-	if got := b.probesSince("p1", counters(10)); got != counters(3) {
-		t.Errorf("since 7 of 10: %+v", got)
-	}
-	if got := b.probesSince("new", counters(10)); got != counters(10) {
-		t.Errorf("a new port: %+v", got)
-	}
+	assert.Equal(t, b.probesSince("p1", counters(10)), counters(3), "since 7 of 10")
+	assert.Equal(t, b.probesSince("new", counters(10)), counters(10), "a new port")
 	f := &fake{}
 	s := NewServer(f, start, 0)
 	s.clearCounters()
@@ -254,9 +249,7 @@ func TestProbesSinceTheClear(t *testing.T) {
 			t.Errorf("%s: %+v after a clear", p.Port, m)
 		}
 		for _, why := range p.Messages.Ignored {
-			if why.Frames != 0 {
-				t.Errorf("%s: %+v after a clear", p.Port, why)
-			}
+			assert.Equal(t, why.Frames, 0, "%s: %+v after a clear", p.Port, why)
 		}
 	}
 	if n := s.user.baseline.probes["gone"].Asked; n != 5 {

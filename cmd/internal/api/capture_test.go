@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"pfcswitch/cmd/internal/lab/labtest"
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/capture"
 	"pfcswitch/dataplane/runner"
 )
@@ -165,9 +166,7 @@ func TestCaptureQuery(t *testing.T) {
 		"frames=-1", "for=x", "for=-1s", "last=-1s", "last=0s", "filter=" + long} {
 		w := httptest.NewRecorder()
 		NewServer(&fake{}, start, 0).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/v1/capture?"+query, nil))
-		if w.Code != http.StatusBadRequest {
-			t.Errorf("%.40s: status %d, want 400", query, w.Code)
-		}
+		assert.Equal(t, w.Code, http.StatusBadRequest, "%.40s: status", query)
 	}
 }
 
@@ -208,9 +207,7 @@ func TestCaptureOfAStoppedReader(t *testing.T) {
 		if _, err := client.Read(make([]byte, 1)); err != nil {
 			t.Error(err)
 		}
-		if took := <-ended; took != clientTimeout {
-			t.Errorf("cut off after %v, want %v", took, clientTimeout)
-		}
+		assert.Equal(t, <-ended, clientTimeout, "cut off after")
 		if f.tap.Recorder() != nil {
 			t.Error("the capture goes on in the data path")
 		}
@@ -273,9 +270,7 @@ func TestCaptureOfTheLastSecondsWithoutARing(t *testing.T) {
 	defer other.Close()
 	w := httptest.NewRecorder()
 	NewServer(f, start, 0).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/v1/capture?last=1h", nil))
-	if w.Code != http.StatusConflict {
-		t.Errorf("status %d, want 409", w.Code)
-	}
+	assert.Equal(t, w.Code, http.StatusConflict, "status")
 }
 
 // A capture of a port goes on when the port gets another number.

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"testing"
 	"time"
+
+	"pfcswitch/dataplane/assert"
 )
 
 func TestFormats(t *testing.T) {
@@ -77,8 +79,6 @@ func TestPauseState(t *testing.T) {
 		{true, true, false, true, "holding peer"}, {true, true, true, true, "both"},
 		{true, false, false, false, "down"}, {true, false, true, true, "down"},
 	} {
-		if got := pauseState(tt.on, tt.up, tt.paused, tt.holding); got != tt.want {
-			t.Errorf("%+v: got %s", tt, got)
-		}
+		assert.Equal(t, pauseState(tt.on, tt.up, tt.paused, tt.holding), tt.want, "%+v", tt)
 	}
 }

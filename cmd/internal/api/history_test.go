@@ -9,6 +9,7 @@ import (
 
 	"pfcswitch/buffer"
 	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/assert"
 )
 
 // flow is a snapshot of ports of 1G that have received 1000 frames of 1000 octets a second until now, were paused for
@@ -61,9 +62,7 @@ func TestHistory(t *testing.T) {
 		p.TimesNs[n-1] != at-second || !slices.IsSorted(p.TimesNs) {
 		t.Errorf("%d points from %d to %d, want %d until %d", n, p.TimesNs[0], p.TimesNs[n-1], historyKept, at-second)
 	}
-	if n := len(historyOf(&h, at+60*second).Ports[1].TimesNs); n != historyKept-61 {
-		t.Errorf("%d points a minute later, want %d", n, historyKept-61)
-	}
+	assert.Equal(t, len(historyOf(&h, at+60*second).Ports[1].TimesNs), historyKept-61, "points a minute later")
 	m := momentOf(&fake{})
 	m.history, m.snapshot.Time = &h, at-second
 	if newest := m.state().History[1].TimesNs; len(newest) != newestSamples || newest[newestSamples-1] != at-second {

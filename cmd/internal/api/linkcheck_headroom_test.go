@@ -12,6 +12,7 @@ import (
 
 	"pfcswitch/cmd/internal/golden"
 	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/headroom"
 	"pfcswitch/macctl"
 )
@@ -147,18 +148,14 @@ func TestHeadroomCheckEvent(t *testing.T) {
 			"5120 B are in force, which hold 1680 on the wire: %s", tt.carried, tt.after, tt.want)
 		h := checkOf(&headroom.CheckResult{AfterXoff: []int64{tt.after}, Filled: time.Millisecond, Octets: tt.octets},
 			tt.speed, []int64{20}, 20)
-		if got := h.Event(); got != want {
-			t.Errorf("%d octets:\n got %q\nwant %q", tt.octets, got, want)
-		}
+		assert.Equal(t, h.Event(), want, "%d octets", tt.octets)
 	}
 }
 
 func TestQuantile(t *testing.T) {
 	sorted := []int64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}
 	for permille, want := range map[int]int64{0: 1, 100: 1, 500: 5, 501: 6, 900: 9, 990: 10, 1000: 10} {
-		if got := Quantile(sorted, permille); got != want {
-			t.Errorf("Quantile(%d) = %d, want %d", permille, got, want)
-		}
+		assert.Equal(t, Quantile(sorted, permille), want, "Quantile(%d)", permille)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/headroom"
 	"pfcswitch/macctl"
 )
@@ -127,13 +128,9 @@ func TestDownPorts(t *testing.T) {
 func TestNothingIsHeldWithoutFlowControl(t *testing.T) {
 	m := &moment{source: &fake{}}
 	m.source.Snapshot(&m.snapshot)
-	if p := m.readLLDP().Ports[0].DCBX.LosslessPriorities; len(p) != 1 {
-		t.Errorf("with PFC: %v", p)
-	}
+	assert.Equal(t, len(m.readLLDP().Ports[0].DCBX.LosslessPriorities), 1, "with PFC")
 	m.snapshot.Ports[0].Config.Mode = macctl.ModeOff
-	if p := m.readLLDP().Ports[0].DCBX.LosslessPriorities; len(p) != 0 {
-		t.Errorf("flow control is off: %v", p)
-	}
+	assert.Equal(t, len(m.readLLDP().Ports[0].DCBX.LosslessPriorities), 0, "flow control is off")
 }
 
 // An empty answer says that there is nothing to show.
@@ -172,9 +169,7 @@ func TestState(t *testing.T) {
 			t.Errorf("%s:\n%s\nwant\n%s", noun, text, want)
 		}
 	}
-	if len(s.Events) != 2 {
-		t.Errorf("events %+v", s.Events)
-	}
+	assert.Equal(t, len(s.Events), 2, "events %+v", s.Events)
 }
 
 // tail cuts off the headline, which has the time.
@@ -193,7 +188,5 @@ func TestStateOfManyEvents(t *testing.T) {
 	if got := newest(all); len(got) != newestEvents || &got[0] != &all[2*newestEvents] {
 		t.Errorf("%d events", len(got))
 	}
-	if got := newest(all[:7]); len(got) != 7 {
-		t.Errorf("%d events of 7", len(got))
-	}
+	assert.Equal(t, len(newest(all[:7])), 7, "events of 7")
 }

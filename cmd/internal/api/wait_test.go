@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"pfcswitch/cmd/internal/config"
+	"pfcswitch/dataplane/assert"
 )
 
 // Priorities that wait alike share a line, of one port and kind.
@@ -25,7 +26,5 @@ ports: {p1: {speed: 100M}, p2: {speed: none, flow_control: off}}
 	if table != want {
 		t.Errorf("table\n got\n%s\nwant\n%s", table, want)
 	}
-	if text := WaitsText(nil); text != "" {
-		t.Errorf("without a port to wait for: %q", text)
-	}
+	assert.Equal(t, WaitsText(nil), "", "without a port to wait for")
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"unicode"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/metrics"
 )
 
@@ -26,9 +27,7 @@ type fixedName struct {
 func table(t *testing.T, file string) []fixedName {
 	t.Helper()
 	b, err := tables.ReadFile("testdata/" + file)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	return parseTable(string(b), file == "metrics.txt")
 }
 

@@ -14,6 +14,8 @@ import (
 	"sync"
 	"testing"
 	"testing/fstest"
+
+	"pfcswitch/dataplane/assert"
 )
 
 // module is the import path of the tree's root.
@@ -136,9 +138,7 @@ var loadProject = sync.OnceValues(func() (*tree, error) { return load(os.DirFS("
 func project(t *testing.T) *tree {
 	t.Helper()
 	tree, err := loadProject()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	return tree
 }
 
@@ -153,9 +153,7 @@ func invented(t *testing.T, files map[string]string) *tree {
 		m[p] = &fstest.MapFile{Data: []byte(src)}
 	}
 	tree, err := load(m)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	return tree
 }
 

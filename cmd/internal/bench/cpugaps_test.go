@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"pfcswitch/dataplane/assert"
 )
 
 // One gap of 10 ms in a second: 1 % of all moments fall into it, half of those wait longer than 5 ms.
@@ -20,9 +22,7 @@ func TestWait(t *testing.T) {
 			t.Errorf("%v: %.0f ns, want %.0f", quantile, got, want)
 		}
 	}
-	if (&cpuGaps{}).wait(.99) != 0 {
-		t.Error("without a gap nothing waits")
-	}
+	assert.Equal(t, (&cpuGaps{}).wait(.99), 0, "without a gap nothing waits")
 }
 
 // The quantiles come close to those of all gaps one by one.

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"pfcswitch/dataplane/assert"
 )
 
 // A switch that loses nothing up to its capacity is found within the precision, by any sender: what counts is the rate
@@ -101,9 +103,7 @@ func TestWhole(t *testing.T) {
 		"one is too many":  {outcome{offered: 3e6, delivered: 3e6 + 1, rate: 1e6}, false},
 		"no rate was seen": {outcome{offered: 10, delivered: 10}, false},
 	} {
-		if got := row.o.lossFree(allowedBacklog * 1e6 * 3); got != row.want {
-			t.Errorf("%s: %v", name, got)
-		}
+		assert.Equal(t, row.o.lossFree(allowedBacklog*1e6*3), row.want, "%s", name)
 	}
 }
 

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"pfcswitch/dataplane/assert"
 )
 
 func TestParseOptions(t *testing.T) {
@@ -53,9 +55,7 @@ func TestParseOptionsRefuses(t *testing.T) {
 		}
 	}
 	for args, want := range map[string]int{"--help": 0, "-h": 0, "--no-such-option": 2, "--rounds 0": 2} {
-		if status := Run(strings.Fields(args)); status != want {
-			t.Errorf("%s: status %d, want %d", args, status, want)
-		}
+		assert.Equal(t, Run(strings.Fields(args)), want, "%s: status", args)
 	}
 }
 

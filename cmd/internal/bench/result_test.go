@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"pfcswitch/cmd/internal/lab/labtest"
+	"pfcswitch/dataplane/assert"
 )
 
 var must = labtest.Must
@@ -33,9 +34,7 @@ func TestSummarize(t *testing.T) {
 		t.Errorf("of 30, 10, 20: %+v", p)
 	}
 	// 30/10, 10/10, 20/40: the ratios by round, not the ratio of the medians.
-	if p.ratios[dutBridge] != (stats{3, 1, 0.5, 3}) {
-		t.Errorf("to the bridge: %v, want 1", p.ratios[dutBridge])
-	}
+	assert.Equal(t, p.ratios[dutBridge], stats{3, 1, 0.5, 3}, "to the bridge")
 	// Rounds in which the peer has 0 tell nothing, nor rounds that only one of both has.
 	if p.ratios[dutOVS].median != 4 || p.ratios[dutOVS].rounds != 1 {
 		t.Errorf("to Open vSwitch: %v, want 4", p.ratios[dutOVS])
@@ -43,9 +42,7 @@ func TestSummarize(t *testing.T) {
 	if _, ok := p.ratios[dutOVSTSO]; ok {
 		t.Error("a ratio to what was not measured")
 	}
-	if got := rows[2].median; got != 2.5 {
-		t.Errorf("median of 0, 0, 5, 9: %v, want 2.5", got)
-	}
+	assert.Equal(t, rows[2].median, 2.5, "median of 0, 0, 5, 9")
 }
 
 func TestJSONLines(t *testing.T) {
@@ -66,13 +63,9 @@ func TestJSONLines(t *testing.T) {
 	want := map[string]any{"what": "pause", "switch": dutPFC, "round": 2.0, "quanta": 200.0, "asked_us": "1024.0",
 		stopped: 1100.5, early: 0.0}
 	for k, v := range want {
-		if got[k] != v {
-			t.Errorf("%s is %v, want %v", k, got[k], v)
-		}
+		assert.Equal(t, got[k], v, "%s", k)
 	}
-	if len(got) != len(want) {
-		t.Errorf("%v has more than %v", got, want)
-	}
+	assert.Equal(t, len(got), len(want), "%v has more than %v", got, want)
 }
 
 func TestTable(t *testing.T) {
@@ -84,22 +77,16 @@ func TestTable(t *testing.T) {
 		t.Fatalf("%d lines:\n%s", len(lines), out.String())
 	}
 	want := "MEASURED CONDITIONS VALUE ROUNDS PFCSWITCH BRIDGE TO BRIDGE TO OVS TO OVS-TSO"
-	if got := strings.Join(strings.Fields(lines[1]), " "); got != want {
-		t.Errorf("head %q, want %q", got, want)
-	}
+	assert.Equal(t, strings.Join(strings.Fields(lines[1]), " "), want, "head")
 	want = "delivered senders=1 octets=60 priority=3 frames_per_second 3 " +
 		"200000 (100000-300000) 100000 (100000-100000) 2.00 (1.00-3.00) - -"
-	if got := strings.Join(strings.Fields(lines[2]), " "); got != want {
-		t.Errorf("line %q, want %q", got, want)
-	}
+	assert.Equal(t, strings.Join(strings.Fields(lines[2]), " "), want, "line")
 }
 
 func TestNumber(t *testing.T) {
 	for v, want := range map[float64]string{0: "0", 1234567.8: "1234568", 123.4: "123", 12.34: "12.3", 1: "1",
 		0.9876: "0.988", 0.000012345: "0.000012", -2.5: "-2.5", 100: "100"} {
-		if got := number(v); got != want {
-			t.Errorf("%v: %s, want %s", v, got, want)
-		}
+		assert.Equal(t, number(v), want, "%v", v)
 	}
 }
 
@@ -120,18 +107,14 @@ func TestAims(t *testing.T) {
 		{aim{least: 0.9}, 0.9, "yes"}, {aim{least: 0.9}, 0.89, "no"}, {aim{most: 2}, 2, "yes"}, {aim{most: 2}, 2.1,
 			"no"}, {aim{better: 0.6}, 0.1, "-"},
 	} {
-		if got := test.aim.verdict(test.v); got != test.want {
-			t.Errorf("%+v, %v: %s, want %s", test.aim, test.v, got, test.want)
-		}
+		assert.Equal(t, test.aim.verdict(test.v), test.want, "%+v, %v", test.aim, test.v)
 	}
 }
 
 // A switch that has fewer rounds than another does not pass for one that has all.
 func TestRoundsThatDiffer(t *testing.T) {
 	rows := summarize(append(rounds(dutPFC, 1, 2, 3), rounds(dutBridge, 1)...))
-	if got := tableLine(rows, []string{dutPFC, dutBridge}); got[3] != "1-3" {
-		t.Errorf("rounds %q, want 1-3", got[3])
-	}
+	assert.Equal(t, tableLine(rows, []string{dutPFC, dutBridge})[3], "1-3", "rounds, want 1-3")
 }
 
 // Every aim is about something that a part measures: names and conditions are those of the parts.
@@ -236,8 +219,6 @@ func TestSmokeWantsPeers(t *testing.T) {
 				all = append(all, of)
 			}
 		}
-		if got := strings.Join(all, " "); got != row.want {
-			t.Errorf("%s: %s, want %s", name, got, row.want)
-		}
+		assert.Equal(t, strings.Join(all, " "), row.want, "%s", name)
 	}
 }

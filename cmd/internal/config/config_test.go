@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"pfcswitch/dataplane/assert"
 )
 
 // mustParse parses a configuration that has no fault.
@@ -38,9 +40,7 @@ headroom: {k: 4000}
 	if p2.Trust != TrustPort || p2.DefaultPriority != 5 || p2.K != 7 {
 		t.Errorf("p2\n got %s, %d, %d\nwant port, 5, 7", p2.Trust, p2.DefaultPriority, p2.K)
 	}
-	if p2.Ring.Frame != 9014 {
-		t.Errorf("p2: the ring's frame follows the MTU\n got %d\nwant 9014", p2.Ring.Frame)
-	}
+	assert.Equal(t, p2.Ring.Frame, 9014, "p2: the ring's frame follows the MTU")
 }
 
 func TestPortsKeepTheOrderOfTheFile(t *testing.T) {
@@ -109,9 +109,7 @@ func TestReachable(t *testing.T) {
 		{Metrics{Listen: "192.0.2.1:9808"}, true},
 		{Metrics{Listen: "leaf1.example:9808"}, true},
 	} {
-		if got := tt.m.Reachable(); got != tt.want {
-			t.Errorf("%+v: reachable %v, want %v", tt.m, got, tt.want)
-		}
+		assert.Equal(t, tt.m.Reachable(), tt.want, "%+v: reachable", tt.m)
 	}
 	if listen := defaults().Metrics; listen.Reachable() {
 		t.Errorf("others reach the default %s", listen.Listen)
@@ -230,9 +228,7 @@ preset: roce
 		{"ecn 3", c.ECN[3], ECN{}},
 		{"ecn 4", c.ECN[4], ECN{Enabled: true, Kmin: 1 << 10, Kmax: 256 << 10, Pmax: 0.1}},
 	} {
-		if tt.got != tt.want {
-			t.Errorf("%s\n got %+v\nwant %+v", tt.name, tt.got, tt.want)
-		}
+		assert.Equal(t, tt.got, tt.want, "%s", tt.name)
 	}
 }
 
@@ -281,12 +277,8 @@ func TestMetricsOfTheCommandLine(t *testing.T) {
 	given, err := file.WithMetrics("127.0.0.1:2")
 	must(t, err)
 	next := mustParse(t, "metrics: {listen: \"127.0.0.1:3\"}")
-	if got := next.KeepMetrics(given).Metrics.Listen; got != "127.0.0.1:2" {
-		t.Errorf("after a file: %s", got)
-	}
-	if got := next.KeepMetrics(file).Metrics.Listen; got != "127.0.0.1:3" {
-		t.Errorf("after a file, without the command line's: %s", got)
-	}
+	assert.Equal(t, next.KeepMetrics(given).Metrics.Listen, "127.0.0.1:2", "after a file")
+	assert.Equal(t, next.KeepMetrics(file).Metrics.Listen, "127.0.0.1:3", "after a file, without the command line's")
 	if off, err := file.WithMetrics("off"); err != nil || off.Metrics.Listen != "" || file.Metrics.Listen == "" {
 		t.Errorf("off: %v, %v; the file's is %q now", off, err, file.Metrics.Listen)
 	}

@@ -3,6 +3,8 @@ package config
 import (
 	"strings"
 	"testing"
+
+	"pfcswitch/dataplane/assert"
 )
 
 // Merges multiply: ten levels of ten would be 10^10 without a bound.
@@ -32,12 +34,8 @@ ports:
 	if p.MTU != 1000 || p.PVID != 30 || p.Storm != 2_000_000 {
 		t.Errorf("p3\n got mtu %d, pvid %d, storm %d\nwant 1000, 30, 2000000", p.MTU, p.PVID, p.Storm)
 	}
-	if got, want := c.Errorf("ports.p3.pvid", "x").Line, 5; got != want {
-		t.Errorf("line of its own key\n got %d\nwant %d", got, want)
-	}
-	if got, want := c.Errorf("ports.p3.mtu", "x").Line, 3; got != want {
-		t.Errorf("line of a merged key\n got %d\nwant %d", got, want)
-	}
+	assert.Equal(t, c.Errorf("ports.p3.pvid", "x").Line, 5, "line of its own key")
+	assert.Equal(t, c.Errorf("ports.p3.mtu", "x").Line, 3, "line of a merged key")
 }
 
 func TestEveryWayToWriteAScalar(t *testing.T) {

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"pfcswitch/dataplane/assert"
 )
 
 // wantPlaced fails unless every fault names a line and says what is wrong.
@@ -45,16 +47,10 @@ func TestErrorsAreShownInOrderAndBounded(t *testing.T) {
 	if !errors.As(err, &faults) {
 		t.Fatalf("want *Errors, got %v", err)
 	}
-	if got, want := len(faults.List), 20; got != want {
-		t.Errorf("faults shown\n got %d\nwant %d", got, want)
-	}
-	if got, want := faults.More, 6; got != want {
-		t.Errorf("faults not shown\n got %d\nwant %d", got, want)
-	}
+	assert.Equal(t, len(faults.List), 20, "faults shown")
+	assert.Equal(t, faults.More, 6, "faults not shown")
 	for i, fault := range faults.List {
-		if got, want := fault.Line, i+2; got != want {
-			t.Errorf("fault %d: line\n got %d\nwant %d", i, got, want)
-		}
+		assert.Equal(t, fault.Line, i+2, "fault %d: line", i)
 	}
 	if !strings.HasSuffix(err.Error(), "\n… and 6 more") {
 		t.Errorf("the text does not say how many are left out: %q", err)
@@ -83,14 +79,10 @@ func TestErrorfFindsTheNearestLine(t *testing.T) {
 		{"", 1},
 	}
 	for _, tt := range tests {
-		if got := c.Errorf(tt.key, "wrong").Line; got != tt.want {
-			t.Errorf("%q: line\n got %d\nwant %d", tt.key, got, tt.want)
-		}
+		assert.Equal(t, c.Errorf(tt.key, "wrong").Line, tt.want, "%q: line", tt.key)
 	}
-	if got, want := c.Errorf("ports.p1.mtu", "%d is odd: write even", 3).Error(),
-		"test.yaml:4: ports.p1.mtu: 3 is odd: write even"; got != want {
-		t.Errorf("Errorf\n got %q\nwant %q", got, want)
-	}
+	assert.Equal(t, c.Errorf("ports.p1.mtu", "%d is odd: write even", 3).Error(),
+		"test.yaml:4: ports.p1.mtu: 3 is odd: write even", "Errorf")
 }
 
 func TestNearest(t *testing.T) {
@@ -108,9 +100,7 @@ func TestNearest(t *testing.T) {
 		{"", "k"}, // one slip away
 	}
 	for _, tt := range tests {
-		if got := nearest(tt.text, keys); got != tt.want {
-			t.Errorf("nearest(%q)\n got %q\nwant %q", tt.text, got, tt.want)
-		}
+		assert.Equal(t, nearest(tt.text, keys), tt.want, "nearest(%q)", tt.text)
 	}
 	if got := nearest("anything", nil); got != "" {
 		t.Errorf("nearest of nothing\n got %q\nwant none", got)
@@ -176,16 +166,12 @@ func TestCheckContainsWarnings(t *testing.T) {
 	if len(warnings) != 1 {
 		t.Fatalf("warnings\n got %v\nwant one, about the missing speed", warnings)
 	}
-	if all[0] != warnings[0] {
-		t.Errorf("Check begins with\n got %v\nwant %v", all[0], warnings[0])
-	}
+	assert.Equal(t, all[0], warnings[0], "Check begins with")
 	var rings []string
 	for _, s := range c.RingSpans() {
 		rings = append(rings, s.Port)
 	}
-	if got, want := strings.Join(rings, " "), "p1 p3"; got != want {
-		t.Errorf("rings\n got %q\nwant %q", got, want)
-	}
+	assert.Equal(t, strings.Join(rings, " "), "p1 p3", "rings")
 }
 
 func TestPauseMakesAPortLossless(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/headroom"
 )
 
@@ -75,9 +76,7 @@ func TestHeadroomModes(t *testing.T) {
 			}
 			c := mustParse(t, "preset: roce\n"+tt.more+"\nbuffer: {headroom: "+tt.buffer+"}\nports: {p1: {"+tt.port+
 				own+"}}")
-			if got := c.Ports[0].Queues[3].Headroom; got != tt.want {
-				t.Errorf("headroom\n got %d\nwant %d", got, tt.want)
-			}
+			assert.Equal(t, c.Ports[0].Queues[3].Headroom, tt.want, "headroom")
 		})
 	}
 }
@@ -86,14 +85,10 @@ func TestHeadroomModes(t *testing.T) {
 func TestPortWithoutSpeed(t *testing.T) {
 	c := mustParse(t, "preset: roce\nports: {p1: {speed: none, burst: 1MiB}}")
 	p := &c.Ports[0]
-	if got, want := p.MaxFrame(), headroom.GSOFrame; got != want {
-		t.Errorf("largest frame\n got %d\nwant %d", got, want)
-	}
+	assert.Equal(t, p.MaxFrame(), headroom.GSOFrame, "largest frame")
 	const wire = 65_550 + 24
 	want := int64(2*wire + 84 + 3840 + wire) // the send call is one frame, the burst of no shaper is 0
-	if got := p.CalculatedHeadroom().Bytes(); got != want {
-		t.Errorf("calculated headroom\n got %d\nwant %d", got, want)
-	}
+	assert.Equal(t, p.CalculatedHeadroom().Bytes(), want, "calculated headroom")
 }
 
 // The lossless ring of a slow link takes 512 frames too where the speed is the link's. What is written stays.
@@ -121,9 +116,7 @@ func TestResolveTakesTheLinksSpeed(t *testing.T) {
 	if before, after := c.Ports[0].Queues[3].Headroom, resolved.Ports[0].Queues[3].Headroom; after <= before {
 		t.Errorf("headroom of p1\n got %d\nwant more than the %d of 1G", after, before)
 	}
-	if got := c.Ports[0].Speed; got != gbit {
-		t.Errorf("Resolve changed its receiver: speed %d", got)
-	}
+	assert.Equal(t, c.Ports[0].Speed, gbit, "Resolve changed its receiver: speed")
 	again, err := resolved.Resolve(nil)
 	must(t, err)
 	if got, want := string(Expand(again)), string(Expand(c)); got != want {
@@ -212,9 +205,7 @@ func TestSmallestPool(t *testing.T) {
 			"}}\nports: {p1: , p2: }"
 	}
 	c := mustParse(t, text("12160B")) // 2·(1040 + 2000 + 2·1520)
-	if got, want := c.Shared(), int64(2*2*1520); got != want {
-		t.Errorf("shared\n got %d\nwant %d", got, want)
-	}
+	assert.Equal(t, c.Shared(), int64(2*2*1520), "shared")
 	if _, _, err := Parse("test.yaml", []byte(text("12159B"))); err == nil {
 		t.Error("a pool that is one byte smaller is accepted")
 	}
@@ -313,12 +304,8 @@ func TestLosslessSlots(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			p := mustParse(t, "ports: {p1: {"+tt.port+"}}").Ports[0]
-			if got := p.LosslessSlots(); got != tt.slots {
-				t.Errorf("slots\n got %d\nwant %d", got, tt.slots)
-			}
-			if got := p.Ring.SlotBytes(); got != tt.slotBytes {
-				t.Errorf("bytes of a slot\n got %d\nwant %d", got, tt.slotBytes)
-			}
+			assert.Equal(t, p.LosslessSlots(), tt.slots, "slots")
+			assert.Equal(t, p.Ring.SlotBytes(), tt.slotBytes, "bytes of a slot")
 		})
 	}
 }
@@ -335,14 +322,10 @@ func TestOutage(t *testing.T) {
 		{145, 4876 * 169 * 8}, // the worst length
 	}
 	for _, tt := range tests {
-		if got := p.Outage(tt.frame); got != tt.want {
-			t.Errorf("outage at %d octets\n got %v\nwant %v", tt.frame, got, tt.want)
-		}
+		assert.Equal(t, p.Outage(tt.frame), tt.want, "outage at %d octets", tt.frame)
 	}
 	p.Ring.Small = 50_000
-	if got, want := p.Outage(60), time.Duration(50_000*84*8); got != want {
-		t.Errorf("outage with a number of small slots\n got %v\nwant %v", got, want)
-	}
+	assert.Equal(t, p.Outage(60), time.Duration(50_000*84*8), "outage with a number of small slots")
 	p.Speed = 0
 	if got, want := p.Outage(1514), time.Duration(20_560*1538*8/10); (got - want).Abs() > time.Microsecond {
 		t.Errorf("outage without a speed\n got %v\nwant %v", got, want)
@@ -385,9 +368,7 @@ func TestAssisted(t *testing.T) {
 		{"speed: 1G, ring: {outage: 5ms}", 5 * time.Millisecond},
 	} {
 		c := mustParse(t, "ports: {p1: {"+tt.port+"}}")
-		if got := c.Assisted(&c.Ports[0]).Ring.Outage; got != tt.want {
-			t.Errorf("%s\n got %v\nwant %v", tt.port, got, tt.want)
-		}
+		assert.Equal(t, c.Assisted(&c.Ports[0]).Ring.Outage, tt.want, "%s", tt.port)
 		if again := mustParse(t, string(Expand(c))); again.Ports[0].Ring != c.Ports[0].Ring {
 			t.Errorf("%s\n read again %+v\n      first %+v", tt.port, again.Ports[0].Ring, c.Ports[0].Ring)
 		}
@@ -403,8 +384,6 @@ func TestAssistedByHoldAndPause(t *testing.T) {
 		"pause: {quanta: remaining}\nports: {p1: {speed: 100M}}": 63 * time.Millisecond,
 	} {
 		c := mustParse(t, keys)
-		if got := c.Assisted(&c.Ports[0]).Ring.Outage; got != want {
-			t.Errorf("%s\n got %v\nwant %v", keys, got, want)
-		}
+		assert.Equal(t, c.Assisted(&c.Ports[0]).Ring.Outage, want, "%s", keys)
 	}
 }

@@ -16,6 +16,7 @@ import (
 
 	"pfcswitch/cmd/internal/lab/labtest"
 	"pfcswitch/cmd/internal/readme"
+	"pfcswitch/dataplane/assert"
 )
 
 var must = labtest.Must
@@ -108,9 +109,7 @@ func TestSchemaDefaults(t *testing.T) {
 			without = "ports: {p1: }"
 		}
 		want := mustParse(t, without)
-		if got, want := string(Expand(got)), string(Expand(want)); got != want {
-			t.Errorf("%s is not the default:\n%s", text, got)
-		}
+		assert.Equal(t, string(Expand(got)), string(Expand(want)), "%s is not the default", text)
 	})
 	if n < 60 {
 		t.Errorf("only %d defaults", n)
@@ -207,9 +206,7 @@ func TestSchemaValues(t *testing.T) {
 				text += "ports: {p1: }\n"
 			}
 			_, _, fault := Parse("test.yaml", []byte(text))
-			if judged := valid([]byte(text)); (judged == nil) != (fault == nil) {
-				t.Errorf("%s: Parse says %v, the schema %v", text, fault, judged)
-			}
+			assert.Equal(t, valid([]byte(text)) == nil, fault == nil, "%s: Parse says %v, the schema", text, fault)
 			if fault == nil {
 				taken++
 			} else {

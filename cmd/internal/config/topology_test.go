@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"pfcswitch/dataplane/assert"
 )
 
 // noFiles is where switches name no file.
@@ -29,9 +31,7 @@ links:
   l2: {ends: [h2, "s2:p1"], speed: 300M, delay: 5us}
   up: {ends: ["s1:up", "s2:up"]}
 `), func(path string) ([]byte, error) {
-		if path != "/labs/s2.yaml" {
-			t.Errorf("reads %s", path)
-		}
+		assert.Equal(t, path, "/labs/s2.yaml", "reads")
 		return []byte("name: leaf2\npreset: roce\napi: {socket: /s2.sock}\n"), nil
 	})
 	must(t, err)
@@ -242,9 +242,7 @@ func TestTopologyFileFault(t *testing.T) {
 func TestTopologyName(t *testing.T) {
 	for text, want := range map[string]string{"name: a\nswitches: [": "", "name: a\nno_such: 1": "a", "name: A B": "",
 		"": "", "[1]": ""} {
-		if got := TopologyName([]byte(text)); got != want {
-			t.Errorf("%q: %q, want %q", text, got, want)
-		}
+		assert.Equal(t, TopologyName([]byte(text)), want, "%q", text)
 	}
 }
 

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"pfcswitch/dataplane/assert"
 )
 
 func fabricOf(t reporting, text string) *Topology {
@@ -219,9 +221,7 @@ func mostOnALink(p *plan, by spread) (most int) {
 func TestSpread(t *testing.T) {
 	for name, p := range map[string]*plan{"k=4": fatTree(4), "k=8": fatTree(8), "k=16": fatTree(16),
 		"leaves": leafSpine(4, 4, 4)} {
-		if most := mostOnALink(p, spreadNumber); most != 1 {
-			t.Errorf("%s: by number, %d flows share a link", name, most)
-		}
+		assert.Equal(t, mostOnALink(p, spreadNumber), 1, "%s: by number, flows share a link", name)
 		if most := mostOnALink(p, spreadHash); most < 2 || most > 8 {
 			t.Errorf("%s: by hash, %d flows share a link", name, most)
 		}

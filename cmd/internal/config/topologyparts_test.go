@@ -5,6 +5,8 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
+
+	"pfcswitch/dataplane/assert"
 )
 
 const parted = `name: two
@@ -69,9 +71,7 @@ func TestParts(t *testing.T) {
 		"the address of h2":     {right.Address(0).String(), whole.Address(1).String()},
 		"over is no port's key": {fmt.Sprint(len(whole.Switches[0].Config.Ports)), "2"},
 	} {
-		if pair[0] != pair[1] {
-			t.Errorf("%s is %s, want %s", what, pair[0], pair[1])
-		}
+		assert.Equal(t, pair[0], pair[1], "%s", what)
 	}
 	if len(left.Traffic) != 0 || len(whole.Traffic) != 1 {
 		t.Errorf("traffic: %d of the part, %d of the whole", len(left.Traffic), len(whole.Traffic))
@@ -93,9 +93,7 @@ func TestParts(t *testing.T) {
 // An outer packet has 50 octets more than the MTU over IPv4, 4 more with a VLAN tag, and 20 more over IPv6.
 func TestTunnelOverhead(t *testing.T) {
 	for remote, want := range map[string]int{"192.0.2.1": 54, "2001:db8::1": 74} {
-		if got := (&LabTunnel{Remote: netip.MustParseAddr(remote)}).Overhead(); got != want {
-			t.Errorf("to %s: %d octets, want %d", remote, got, want)
-		}
+		assert.Equal(t, (&LabTunnel{Remote: netip.MustParseAddr(remote)}).Overhead(), want, "to %s: octets", remote)
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"pfcswitch/dataplane/assert"
 )
 
 // What may wait for p1. The shared segment is 62,464 bytes, of which with alpha 1 the queues of one port take a half,
@@ -43,9 +45,7 @@ func TestWaits(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			want := Wait{Port: "p1", Speed: 100_000_000, Priority: tt.priority, Lossless: tt.lossless, Bytes: tt.bytes,
 				Time: time.Duration(tt.bytes * 80)}
-			if got := mustParse(t, tt.text).Waits()[tt.priority]; got != want {
-				t.Errorf("wait\n got %+v\nwant %+v", got, want)
-			}
+			assert.Equal(t, mustParse(t, tt.text).Waits()[tt.priority], want, "wait")
 		})
 	}
 }
@@ -65,16 +65,12 @@ func TestWaitsOfWhom(t *testing.T) {
 		"ports: {p1: , p2: , host0: {kind: tap}}":       "p1 true p2 true ",
 		"ports: {p1: , p2: , h: {kind: tap, wire: p1}}": "p1 true ",
 	} {
-		if got := of(text); got != want {
-			t.Errorf("%s\n got %q\nwant %q", text, got, want)
-		}
+		assert.Equal(t, of(text), want, "%s", text)
 	}
 }
 
 // A port without a speed counts as one of 10G.
 func TestWaitWithoutSpeed(t *testing.T) {
 	w := mustParse(t, "buffer: {lossy: {size: 5000000B}}\nports: {p1: {speed: none}, p2: {speed: none}}").Waits()[0]
-	if want := (Wait{Port: "p1", Bytes: 2_500_000, Time: 2 * time.Millisecond}); w != want {
-		t.Errorf("wait\n got %+v\nwant %+v", w, want)
-	}
+	assert.Equal(t, w, Wait{Port: "p1", Bytes: 2_500_000, Time: 2 * time.Millisecond}, "wait")
 }

@@ -7,6 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/deadlock"
 )
 
@@ -82,9 +83,7 @@ func TestWatchdogDefaults(t *testing.T) {
 			t.Errorf("%s: %+v, want %+v", c.Ports[i].Name, w.Config, want)
 		}
 	}
-	if n := about(warnings, "deadlock"); n != 0 {
-		t.Errorf("%d warnings of the default: %v", n, warnings)
-	}
+	assert.Equal(t, about(warnings, "deadlock"), 0, "warnings of the default: %v", warnings)
 }
 
 // Ports inherit, key by key, in either order of the file.
@@ -107,9 +106,7 @@ watchdog: {period: 10ms, action: forward, slow: {period: 20s}}
 		t.Errorf("p3: %+v", p3)
 	}
 	c, _ = parseWatchdog(t, "watchdog: {mode: sonic}\nports: {p1: {}}\n")
-	if got := c.Ports[0].Watchdog; got != defaultSONiC() {
-		t.Errorf("SONiC's defaults: %+v", got)
-	}
+	assert.Equal(t, c.Ports[0].Watchdog, defaultSONiC(), "SONiC's defaults")
 	c, _ = parseWatchdog(t, `ports: {p1: {watchdog: {slow: {period: 5s, threshold: 3}}},
   p2: {watchdog: {mode: sonic, poll: 100ms}}, p3: {}}
 watchdog: {slow: {period: 20s}}
@@ -179,9 +176,7 @@ func TestWatchdogRemedy(t *testing.T) {
 			}
 		}
 	}
-	if n != 1 {
-		t.Errorf("%v", warnings)
-	}
+	assert.Equal(t, n, 1, "%v", warnings)
 	if _, warnings = parseWatchdog(t,
 		"ports: {p1: {speed: 10M, watchdog: {mode: sonic, detection: 5s, action: alert}}}\n"); about(warnings,
 		"deadlock") != 0 {

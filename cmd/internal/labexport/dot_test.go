@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"pfcswitch/cmd/internal/config"
+	"pfcswitch/dataplane/assert"
 )
 
 func TestGraph(t *testing.T) {
@@ -17,9 +18,7 @@ links:
   l1: {ends: [h1, "s1:p1"], speed: 200M}
   up: {ends: ["s1:up", "s2:up"], speed: 1G}
 `), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	const want = `graph "two" {
   node [shape=ellipse]
   subgraph "cluster_left" {

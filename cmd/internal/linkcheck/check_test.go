@@ -13,6 +13,7 @@ import (
 
 	"pfcswitch/cmd/internal/api"
 	"pfcswitch/cmd/internal/golden"
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/macctl"
 )
@@ -235,9 +236,7 @@ func TestTraps(t *testing.T) {
 		if !maps.Equal(got, want) {
 			t.Errorf("%s:\n got %v\nwant %v", test.name, got, want)
 		}
-		if answered := test.usual["mtu"] != unknown; (r.Peer != nil) != answered {
-			t.Errorf("%s: peer %v", test.name, r.Peer)
-		}
+		assert.Equal(t, r.Peer != nil, test.usual["mtu"] != unknown, "%s: peer %v", test.name, r.Peer)
 	}
 }
 
@@ -277,9 +276,7 @@ func TestRoundTrip(t *testing.T) {
 		t.Errorf("an answer is late, but: pass %v, %+v", r.Pass, r.RoundTrip)
 	}
 	got := spreadOf([]int64{5, 1, 4, 2, 3})
-	if want := (api.Spread{Samples: 5, MinNs: 1, P50Ns: 3, P99Ns: 5, P999Ns: 5, MaxNs: 5}); got != want {
-		t.Errorf("spread %+v, want %+v", got, want)
-	}
+	assert.Equal(t, got, api.Spread{Samples: 5, MinNs: 1, P50Ns: 3, P99Ns: 5, P999Ns: 5, MaxNs: 5}, "spread")
 }
 
 // The most round trips that can be asked for come no faster than the other end answers.
@@ -312,9 +309,7 @@ func TestGolden(t *testing.T) {
 	silent := newWire()
 	silent.peer = false
 	b, err := json.MarshalIndent(r, "", "  ")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	for name, got := range map[string]string{"linkcheck.json": string(b) + "\n", "linkcheck.txt": r.Text(),
 		"silent.txt": check(silent).Text()} {
 		golden.Check(t, name, got)

@@ -12,6 +12,7 @@ import (
 
 	"pfcswitch/cmd/internal/lab"
 	"pfcswitch/cmd/internal/lab/labtest"
+	"pfcswitch/dataplane/assert"
 )
 
 // image is the user of the container image.
@@ -138,9 +139,7 @@ func TestFewCapabilities(t *testing.T) {
 			all := fmt.Sprintf("%016x", way.has)
 			for key, want := range map[string]string{"CapEff": all, "CapPrm": all, "CapBnd": all,
 				"Uid": "65532\t65532\t65532\t65532"} {
-				if got := status(t, proc.Pid(), key); got != want {
-					t.Errorf("%s is %s, want %s", key, got, want)
-				}
+				assert.Equal(t, status(t, proc.Pid(), key), want, "%s", key)
 			}
 			checkTraffic(t, p.h2, "eth0", 0.5, map[*lab.Node]string{p.h1: "eth0"})
 			must(t, p.sw.LinkDown("p2"))

@@ -12,6 +12,7 @@ import (
 
 	"pfcswitch/cmd/internal/lab"
 	"pfcswitch/cmd/internal/lab/labtest"
+	"pfcswitch/dataplane/assert"
 )
 
 // rootfs makes the file system of the last image: its stage's copies of what the build stage made.
@@ -69,9 +70,7 @@ func TestContainer(t *testing.T) {
 	cable(t, l, h2, "eth1", sw, "eth2")
 	waitUntil(t, container, func() bool { _, ok := health(); return ok })
 	uid, _, _ := strings.Cut(last(t, "USER"), ":")
-	if got := strings.Fields(status(t, container.Pid(), "Uid"))[1]; got != uid {
-		t.Errorf("it runs as %s, want %s", got, uid)
-	}
+	assert.Equal(t, strings.Fields(status(t, container.Pid(), "Uid"))[1], uid, "it runs")
 	if got, err := strconv.ParseUint(status(t, container.Pid(), "CapEff"), 16, 64); err != nil ||
 		got != netRaw|netAdmin|capBPF {
 		t.Errorf("its capabilities are %x, %v", got, err)

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"pfcswitch/cmd/internal/lab/labtest"
+	"pfcswitch/dataplane/assert"
 )
 
 // installations run in a copy of this machine's files that ends with the test. A systemctl that notes its arguments
@@ -86,9 +87,7 @@ func TestDebianPackage(t *testing.T) {
 	t.Run("installed", func(t *testing.T) {
 		t.Parallel()
 		steps := strings.Split(script(installations), "== ")
-		if len(steps) != 5 {
-			t.Fatalf("%q", steps)
-		}
+		assert.MustEqual(t, len(steps), 5, "%q", steps)
 		for i, want := range []string{"pfcswitch v" + version, "now " + version + "\n",
 			"systemctl stop pfcswitch@*.service\n", "systemctl daemon-reload\n"} {
 			if !strings.Contains(steps[i+1], want) {

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"pfcswitch/dataplane/assert"
 )
 
 // An instruction of the Dockerfile.
@@ -82,9 +84,7 @@ func TestDockerfile(t *testing.T) {
 			t.Errorf("%s is no instruction that this test knows", i.op)
 		}
 	}
-	if got := last(t, "FROM"); got != "scratch" {
-		t.Errorf("the last stage is from %s", got)
-	}
+	assert.Equal(t, last(t, "FROM"), "scratch", "the last stage is from")
 	if got := last(t, "USER"); !regexp.MustCompile(`^[1-9]\d*:[1-9]\d*$`).MatchString(got) {
 		t.Errorf("USER %s: want numbers that are not root's", got)
 	}

@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pfcswitch/cmd/internal/lab"
+	"pfcswitch/dataplane/assert"
 )
 
 // A switch of root has given up all rights but those for ports that come back: in every thread, without systemd. It
@@ -40,18 +41,14 @@ func TestRightsOfTheSwitch(t *testing.T) {
 		for key, want := range map[string]string{"CapEff": kept, "CapPrm": kept, "CapBnd": kept,
 			"CapAmb":     "0000000000000000",
 			"NoNewPrivs": "1", "Seccomp": "2"} {
-			if got := status(t, id, key); got != want {
-				t.Errorf("thread %d: %s is %s, want %s", id, key, got, want)
-			}
+			assert.Equal(t, status(t, id, key), want, "thread %d: %s", id, key)
 		}
 	}
 	if may := own>>unix.CAP_SYS_NICE&1 != 0; may {
 		eventually(t, "a real-time thread holds the peers while the workers get no CPU", func() bool {
 			return realTimeThreads(t, proc.Pid()) > 0
 		})
-		if n := realTimeThreads(t, proc.Pid()); n != 1 {
-			t.Errorf("%d real-time threads: one is enough", n)
-		}
+		assert.Equal(t, realTimeThreads(t, proc.Pid()), 1, "real-time threads: one is enough")
 	}
 	apply := func(keys string) (string, error) {
 		out, err := exec.Command(program(t), "apply", p.config(t, keys), "-s", p.socket()).CombinedOutput()

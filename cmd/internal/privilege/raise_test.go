@@ -6,14 +6,14 @@ import (
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"pfcswitch/dataplane/assert"
 )
 
 func effective(t *testing.T) (caps [2]unix.CapUserData) {
 	t.Helper()
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
-	if err := unix.Capget(&header, &caps[0]); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, unix.Capget(&header, &caps[0]))
 	return caps
 }
 
@@ -30,9 +30,7 @@ func TestRaise(t *testing.T) {
 	lowered := before
 	lowered[0].Effective, lowered[1].Effective = 0, 0
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
-	if err := unix.Capset(&header, &lowered[0]); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, unix.Capset(&header, &lowered[0]))
 	err := Raise()
 	switch after := effective(t); {
 	case err != nil && !strings.Contains(err.Error(), "CGO_ENABLED=0"):

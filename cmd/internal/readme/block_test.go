@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+
+	"pfcswitch/dataplane/assert"
 )
 
 func TestBlocks(t *testing.T) {
@@ -42,9 +44,7 @@ func TestMissing(t *testing.T) {
 		{[]string{"FRAMES…"}, "FRAMES…"},
 		{[]string{"9 took 12sheep"}, "9 took 12sheep"},
 	} {
-		if got := missing(tt.promised, printed); got != tt.want {
-			t.Errorf("%q: got %q, want %q", tt.promised, got, tt.want)
-		}
+		assert.Equal(t, missing(tt.promised, printed), tt.want, "%q", tt.promised)
 	}
 }
 

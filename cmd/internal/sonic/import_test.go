@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"pfcswitch/cmd/internal/config"
+	"pfcswitch/dataplane/assert"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -41,9 +42,7 @@ func TestSamples(t *testing.T) {
 		}
 		golden := strings.TrimSuffix(path, ".json") + ".yaml"
 		if *update {
-			if err := os.WriteFile(golden, im.YAML, 0o644); err != nil {
-				t.Fatal(err)
-			}
+			assert.Must(t, os.WriteFile(golden, im.YAML, 0o644))
 		}
 		if want, err := os.ReadFile(golden); err != nil || string(want) != string(im.YAML) {
 			t.Errorf("%s: %v: it has become\n%s", path, err, im.YAML)
@@ -110,9 +109,7 @@ func TestFaults(t *testing.T) {
 // What SONiC takes where a port says nothing: it is down, and its MTU is 9100.
 func TestDefaultsOfSONiC(t *testing.T) {
 	im, err := Import("f", []byte(`{"PORT": {"Ethernet0": {"admin_status": "up"}, "Ethernet4": {"speed": "10000"}}}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	cfg, _, err := config.Parse("f", im.YAML)
 	if err != nil || len(cfg.Ports) != 1 || cfg.Ports[0].Name != "Ethernet0" || cfg.Ports[0].MTU != 9100 {
 		t.Errorf("%v: %s", err, im.YAML)
@@ -128,9 +125,7 @@ func TestKeysCannotEndAComment(t *testing.T) {
 		"PORT_QOS_MAP": {"Ethernet0": {"pfc_enable": "3,4"}}, "BUFFER_PG": {"Ethernet0|3": {"profile": "a"},
 		"Ethernet0|4": {"profile": "b"}}, "BUFFER_PROFILE": {"a": {"pool": "a\ncapture: {ring: on}\n#"},
 		"b": {"pool": "b"}}, "BUFFER_POOL": {"a\ncapture: {ring: on}\n#": {}, "b": {}}}`))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	cfg, _, err := config.Parse("f", im.YAML)
 	if err != nil || cfg.Name != "pfcswitch" || len(cfg.Ports) != 1 || cfg.Capture.Ring {
 		t.Errorf("%v: %s", err, im.YAML)

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"pfcswitch/dataplane/assert"
 )
 
 // write returns the JSON text of a database.
@@ -28,9 +30,7 @@ func write(t *testing.T, d *database) []byte {
 		all[table.name] = rows
 	}
 	b, err := json.Marshal(all)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	return b
 }
 
@@ -61,14 +61,10 @@ func TestChangesAreExplained(t *testing.T) {
 	tried := 0
 	for path, data := range samples(t) {
 		im, err := Import(path, data)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		before := string(im.YAML)
 		d, err := readDatabase(data)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		for _, table := range d.tables {
 			for _, r := range table.rows {
 				for _, f := range r.fields {
@@ -100,9 +96,7 @@ func TestAdditionsAreExplained(t *testing.T) {
 	tried := 0
 	for path, data := range samples(t) {
 		im, err := Import(path, data)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		before := string(im.YAML)
 		try := func(d *database, at Place) {
 			tried++
@@ -112,9 +106,7 @@ func TestAdditionsAreExplained(t *testing.T) {
 			}
 		}
 		d, err := readDatabase(data)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		known := map[string]map[string]bool{} // fields by table, of this file and of SONiC's manual
 		for _, table := range d.tables {
 			known[table.name] = map[string]bool{"never_seen": true}
@@ -163,9 +155,7 @@ func TestAdditionsAreExplained(t *testing.T) {
 func TestTheListIsWritten(t *testing.T) {
 	for path, data := range samples(t) {
 		im, err := Import(path, data)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		plain := func(text string) string { return strings.ReplaceAll(text, " ", "") }
 		text := strings.ReplaceAll(string(im.YAML), "\n#   ", "")
 		var entries []string

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/capture"
 )
 
@@ -16,9 +17,7 @@ const ipv4 = "4,40 0 0 12,21 0 1 2048,6 0 0 262144,6 0 0 0"
 func compile(t *testing.T, text string) string {
 	t.Helper()
 	program, err := Compile(context.Background(), text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	return program
 }
 
@@ -53,13 +52,9 @@ func TestExpressions(t *testing.T) {
 			"as root)")
 	}
 	f, err := capture.ParseFilter(compile(t, "ether proto 0x8808 or ip"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	for etherType, want := range map[uint16]bool{0x8808: true, 0x0800: true, 0x86dd: false} {
-		if got := f.Keep(frame(etherType), 18) > 0; got != want {
-			t.Errorf("EtherType %#x is kept: %v, want %v", etherType, got, want)
-		}
+		assert.Equal(t, f.Keep(frame(etherType), 18) > 0, want, "EtherType %#x is kept", etherType)
 	}
 	for _, text := range []string{"no such word", "-w /tmp/x", "ip and", "0x8808"} {
 		if _, err := Compile(context.Background(), text); err == nil ||

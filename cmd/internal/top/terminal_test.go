@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pfcswitch/cmd/internal/lab/labtest"
+	"pfcswitch/dataplane/assert"
 )
 
 // A terminal is a pseudo-terminal with an emulator behind it that knows what a person would see.
@@ -90,9 +91,7 @@ func (x *terminal) runAnswers() {
 func (x *terminal) modes() unix.Termios {
 	x.t.Helper()
 	m, err := unix.IoctlGetTermios(int(x.tty.Fd()), unix.TCGETS)
-	if err != nil {
-		x.t.Fatal(err)
-	}
+	assert.Must(x.t, err)
 	return *m
 }
 
@@ -106,9 +105,7 @@ func (x *terminal) written() string {
 // screen is what a person sees.
 func (x *terminal) screen() string {
 	size, err := x.vt.WindowSize()
-	if err != nil {
-		x.t.Fatal(err)
-	}
+	assert.Must(x.t, err)
 	var s strings.Builder
 	for y := range size.Height {
 		line := ""
@@ -155,9 +152,7 @@ func (x *terminal) types(keys string) {
 func (x *terminal) resize(columns, rows uint16) {
 	x.t.Helper()
 	x.vt.SetSize(vt.Coord{X: vt.Col(columns), Y: vt.Row(rows)})
-	if err := pty.Setsize(x.pty, &pty.Winsize{Cols: columns, Rows: rows}); err != nil {
-		x.t.Fatal(err)
-	}
+	assert.Must(x.t, pty.Setsize(x.pty, &pty.Winsize{Cols: columns, Rows: rows}))
 }
 
 // restored waits for the end, and holds the terminal against what it was.
@@ -169,9 +164,7 @@ func (x *terminal) restored() error {
 	case <-time.After(15 * time.Second):
 		x.t.Fatalf("top does not end:\n%s", x.screen())
 	}
-	if got := x.modes(); got != x.begin {
-		x.t.Errorf("the terminal is not as before: %+v, want %+v", got, x.begin)
-	}
+	assert.Equal(x.t, x.modes(), x.begin, "the terminal is not as before")
 	left := func() bool { // what was written last may not be read yet
 		out := x.written()
 		return strings.Contains(out, "\x1b[?1049h") && strings.LastIndex(out, "\x1b[?1049l") > strings.LastIndex(out,

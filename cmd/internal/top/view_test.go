@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"pfcswitch/cmd/internal/api"
+	"pfcswitch/dataplane/assert"
 )
 
 // screen is what a model shows on a wide screen.
@@ -28,9 +29,7 @@ func seen(s *api.State, events ...api.Event) *model {
 func TestPercent(t *testing.T) {
 	for share, want := range map[float64]string{0: "0", 0.0001: "<1", 0.01: "1", 0.494: "49", 0.9899: "99", 0.996: "99",
 		0.999999: "99", 1: "100"} {
-		if got := percent(share); got != want {
-			t.Errorf("%v: %s, want %s", share, got, want)
-		}
+		assert.Equal(t, percent(share), want, "%v", share)
 	}
 }
 
@@ -110,18 +109,14 @@ func TestDiscarded(t *testing.T) {
 		t.Error(got)
 	}
 	s.LosslessDropsSinceStart = 1
-	if r := m.view(160, 40, time.Now())[0]; r.style != alarm {
-		t.Errorf("a lossless drop is no alarm: %+v", r)
-	}
+	assert.Equal(t, m.view(160, 40, time.Now())[0].style, alarm, "a lossless drop is no alarm")
 }
 
 // A rate is seen as a part of the port's speed too. A tenth of a per cent is seen, and more than all is all.
 func TestBars(t *testing.T) {
 	for share, want := range map[float64]string{0: "        ", 0.001: "▏       ", 0.25: "██      ", 0.3: "██▍     ",
 		1: "████████", 1.2: "████████"} {
-		if got := bar(share); got != want {
-			t.Errorf("%v: %q, want %q", share, got, want)
-		}
+		assert.Equal(t, bar(share), want, "%v", share)
 	}
 	speed := int64(100e6)
 	p := api.Port{Port: "p1", Up: true, SpeedBitsPerSecond: &speed, Recent: &api.PortRecent{ReceiveBits: 50e6}}

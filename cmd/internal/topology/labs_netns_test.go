@@ -24,6 +24,7 @@ import (
 	"pfcswitch/cmd/internal/lab"
 	"pfcswitch/cmd/internal/lab/labtest"
 	"pfcswitch/cmd/internal/traffic"
+	"pfcswitch/dataplane/assert"
 )
 
 // Labs of the real program, as a user has them.
@@ -165,9 +166,7 @@ func (r *rig) checkLossless(n Node) {
 	r.t.Helper()
 	reply, err := api.NewClient(n.Socket).Show(r.t.Context(), "ports")
 	must(r.t, err)
-	if ports := reply.(*api.Ports); ports.LosslessDropsSinceStart != 0 {
-		r.t.Errorf("%s lost %d lossless frames", n.Name, ports.LosslessDropsSinceStart)
-	}
+	assert.Equal(r.t, reply.(*api.Ports).LosslessDropsSinceStart, 0, "%s lost lossless frames", n.Name)
 }
 
 const pair = `name: x
@@ -200,9 +199,7 @@ func refusedTopologies(r *rig) {
 	}
 	must(r.t, os.WriteFile(path, []byte("name: "+name+"\nno_such_key: 1\n"), 0o644)) // edited meanwhile
 	r.runRefused(path+":2: no_such_key: unknown key", "lab", "up", path)
-	if again := r.state(name); again.Keeper != s.Keeper {
-		r.t.Error("a refused command has changed the lab")
-	}
+	assert.Equal(r.t, r.state(name).Keeper, s.Keeper, "a refused command has changed the lab")
 	r.run("lab", "down", path)
 	r.runRefused("is not up", "lab", "down", path)
 }
@@ -415,9 +412,7 @@ func keeperLog(r *rig) {
 	if got := r.run("lab", "up", path); !strings.Contains(got, log) {
 		r.t.Errorf("up does not name %s:\n%s", log, got)
 	}
-	if got := r.run("lab", "down", path); got != "lab "+name+" is down\n" {
-		r.t.Errorf("down says %q", got)
-	}
+	assert.Equal(r.t, r.run("lab", "down", path), "lab "+name+" is down\n", "down says")
 	r.up(path, name)
 	must(r.t, syscall.Kill(r.switchOf(name), syscall.SIGKILL))
 	eventually(r.t, "the keeper has seen it", func() bool {

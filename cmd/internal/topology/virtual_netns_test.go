@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"pfcswitch/cmd/internal/simulation"
+	"pfcswitch/dataplane/assert"
 )
 
 // unequal is an incast at 100M whose first sender offers less than its share of the link.
@@ -200,9 +201,7 @@ func runsInALab(r *rig) {
 			r.t.Errorf("%v: want at most %d of two flows, and as many of each", frames, most)
 		}
 	}
-	if s := r.state(name); s.Keeper != keeper {
-		r.t.Error("the lab came up again")
-	}
+	assert.Equal(r.t, r.state(name).Keeper, keeper, "the lab came up again")
 	r.run("lab", "down", path)
 }
 

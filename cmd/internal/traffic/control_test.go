@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/dcqcn"
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/dataplane/port"
@@ -133,9 +134,7 @@ func TestSinkNotifies(t *testing.T) {
 		}
 		var frames [8]port.Frame
 		n := far.Receive(port.Other, frames[:], 1<<20)
-		if n != int(2*want) {
-			t.Fatalf("DCQCN %v: %d frames were sent", on, n)
-		}
+		assert.MustEqual(t, n, int(2*want), "DCQCN %v: frames were sent", on)
 		for _, f := range frames[:n] {
 			m, h, err := parse(f.Data)
 			dscp, _ := frame.DSCP(f.Data, h.NetOffset, h.EtherType)

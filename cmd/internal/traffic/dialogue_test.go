@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"pfcswitch/cmd/internal/lab/labtest"
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/dataplane/port"
 	"pfcswitch/dataplane/port/porttest"
@@ -120,13 +121,9 @@ func TestSinkFollowsSoManyFlows(t *testing.T) {
 		t.Errorf("%d flows, %d received, %d foreign, want %d, %d, 6", len(s.flows), s.received, s.foreign, maxFlows,
 			maxFlows)
 	}
-	if far.Backlog(port.Other).Frames != 0 {
-		t.Error("a total of a flow that is not followed was answered")
-	}
+	assert.Equal(t, far.Backlog(port.Other).Frames, 0, "a total of a flow that is not followed was answered")
 	comes(2, kindFin)
-	if far.Backlog(port.Other).Frames != 1 {
-		t.Error("a total of a flow that is followed was not answered")
-	}
+	assert.Equal(t, far.Backlog(port.Other).Frames, 1, "a total of a flow that is followed was not answered")
 }
 
 // What a sink holds itself is not lost: it answers no total, and does not end, before its peer was free for a while. A
@@ -191,9 +188,7 @@ func TestSinkPause(t *testing.T) {
 		{SinkConfig{Speed: 200_000_000, ReadRate: 1000}, readPause},
 		{SinkConfig{Speed: 200_000_000, Block: Blocking{For: time.Second}}, readPause},
 	} {
-		if got := tt.c.pause(); got != tt.want {
-			t.Errorf("%+v: %v, want %v", tt.c, got, tt.want)
-		}
+		assert.Equal(t, tt.c.pause(), tt.want, "%+v", tt.c)
 	}
 }
 
@@ -247,9 +242,8 @@ func TestSinkSlots(t *testing.T) {
 		sum := uint64(0)
 		for i, bits := range got.SlotBits {
 			sum += bits
-			if want := tt.want[i] * got.WindowBits / got.WindowFrames; bits != want {
-				t.Errorf("%d to %d: part %d has %d bits, want %d", tt.from, tt.until, i, bits, want)
-			}
+			assert.Equal(t, bits, tt.want[i]*got.WindowBits/got.WindowFrames, "%d to %d: part %d has bits", tt.from,
+				tt.until, i)
 		}
 		if sum != got.WindowBits || len(got.SlotBits) != 4 {
 			t.Errorf("%d to %d: %d parts with %d bits in all, want %d", tt.from, tt.until, len(got.SlotBits), sum,

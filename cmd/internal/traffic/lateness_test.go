@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/port"
 	"pfcswitch/dataplane/runner"
 	"pfcswitch/macctl"
@@ -25,9 +26,7 @@ func TestStalls(t *testing.T) {
 		{900 * ms, 0, 70 * ms},
 	} {
 		s.update(step.now)
-		if s.longest != step.longest {
-			t.Errorf("at %d: the longest is %d, want %d", step.now, s.longest, step.longest)
-		}
+		assert.Equal(t, s.longest, step.longest, "at %d: the longest", step.now)
 		if step.due != 0 {
 			s.due = step.due
 		}
@@ -77,14 +76,10 @@ func TestStallOfASleeper(t *testing.T) {
 		{now + 9000, now + 5000, now + 5000}} {
 		s.source.retry = tt.retry
 		must(t, s.sleep(now, tt.end))
-		if s.lateness.due != tt.want {
-			t.Errorf("%+v: due at %d", tt, s.lateness.due)
-		}
+		assert.Equal(t, s.lateness.due, tt.want, "%+v: due at", tt)
 	}
 	s.endLoad(now + 5000 + int64(40*time.Millisecond))
-	if want := int64(40 * time.Millisecond); s.lateness.longest != want {
-		t.Errorf("the longest is %d, want %d", s.lateness.longest, want)
-	}
+	assert.Equal(t, s.lateness.longest, int64(40*time.Millisecond), "the longest")
 }
 
 // A MAC Control frame ends the sleep of a sender that a pause holds, and of no other.

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/dataplane/port"
 	"pfcswitch/dataplane/port/porttest"
@@ -26,12 +27,8 @@ func TestBlocked(t *testing.T) {
 		{50 * ms, false, true}, {60 * ms, false, false},
 		{75 * ms, false, false}, {time.Hour, false, false}, // three times, and no more
 	} {
-		if got := once.active(at.Add(tt.after)); got != tt.once {
-			t.Errorf("once, after %v: %v", tt.after, got)
-		}
-		if got := again.active(at.Add(tt.after)); got != tt.again {
-			t.Errorf("again, after %v: %v", tt.after, got)
-		}
+		assert.Equal(t, once.active(at.Add(tt.after)), tt.once, "once, after %v", tt.after)
+		assert.Equal(t, again.active(at.Add(tt.after)), tt.again, "again, after %v", tt.after)
 	}
 	if never := (Blocking{}); never.active(at) || never.active(time.Time{}) {
 		t.Error("a sink that is not to block does")

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"testing"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/frame"
 )
 
@@ -36,9 +37,7 @@ func TestShortNumbers(t *testing.T) {
 	} {
 		m := message{short: true, sequence: tt.low}
 		m.complete(tt.next, 0)
-		if m.sequence != tt.want {
-			t.Errorf("%d where %d is next: number %d, want %d", tt.low, tt.next, m.sequence, tt.want)
-		}
+		assert.Equal(t, m.sequence, tt.want, "%d where %d is next: number", tt.low, tt.next)
 	}
 	whole := message{sequence: 3, time: 9}
 	if whole.complete(wrap32, 77); whole.sequence != 3 || whole.time != 9 {

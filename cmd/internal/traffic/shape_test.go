@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/dataplane/port"
 )
@@ -144,9 +145,7 @@ func TestReplay(t *testing.T) {
 		}
 		s.sent(min(n, 1)) // the kernel refuses the second
 	}
-	if string(got) != "\x01\x02\x02\x03\x03\x01\x01\x02" {
-		t.Errorf("sent % x", got)
-	}
+	assert.Equal(t, string(got), "\x01\x02\x02\x03\x03\x01\x01\x02", "sent % x", got)
 	if f := flows[0]; f.sent != 4 || f.octets != 60+1000+14+60 {
 		t.Errorf("%d frames and %d octets, want 4 and 1134", f.sent, f.octets)
 	}

@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/dataplane/port"
 	"pfcswitch/macctl"
@@ -143,9 +144,7 @@ func TestSourcePausedWhole(t *testing.T) {
 	s, flows := newTestSource(c)
 	now := run(s, 0, 10_000_000)
 	pause(s, 1<<3, 0xffff, now)
-	if s.next(now) != 0 {
-		t.Fatal("a paused source sends")
-	}
+	assert.MustEqual(t, s.next(now), 0, "a paused source sends")
 	later := now + 50_000_000
 	pause(s, 1<<3, 0, later)
 	before := flows[0].sent
@@ -169,9 +168,7 @@ func TestPauseUntilTheEnd(t *testing.T) {
 	s.source, s.flows = newTestSource(c)
 	now := run(s.source, 0, 10_000_000)
 	pause(s.source, 1<<3, 0xffff, now) // 168 ms at 200 Mbit/s
-	if s.source.next(now) != 0 {
-		t.Fatal("a paused source sends")
-	}
+	assert.MustEqual(t, s.source.next(now), 0, "a paused source sends")
 	s.endLoad(now + 50_000_000)
 	pause(s.source, 1<<3, 0, now+100_000_000)
 	r := s.report()
@@ -367,9 +364,7 @@ func TestSourceFlowBeginsAndEnds(t *testing.T) {
 		t.Errorf("it looks again at %d", s.retry)
 	}
 	run(s, 0, 300*ms)
-	if flows[0].sent != 0 {
-		t.Error("it began early")
-	}
+	assert.Equal(t, flows[0].sent, 0, "it began early")
 	run(s, 300*ms, 2000*ms)
 	if bits := int64(flows[0].sent) * 1538 * 8; bits < 9_980_000 || bits > 10_030_000 {
 		t.Errorf("%d bits in half a second, want 10,000,000", bits)

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/port"
 	"pfcswitch/macctl"
 )
@@ -61,9 +62,7 @@ func TestStormIsRefused(t *testing.T) {
 		})
 		c := StormConfig{Interface: "eth0", FlowControl: "pfc", Priority: 3, Duty: 50, Duration: time.Minute}
 		s, _, err := c.send(ctx, near, testMAC)
-		if (err != nil) != tt.ends {
-			t.Fatalf("%v: the storm ended with %v", tt.refusal, err)
-		}
+		assert.MustEqual(t, err != nil, tt.ends, "%v: the storm ended with %v", tt.refusal, err)
 		if tt.ends {
 			continue
 		}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"pfcswitch/cmd/internal/api"
+	"pfcswitch/dataplane/assert"
 )
 
 // A switchboard answers by the number of the question.
@@ -60,9 +61,7 @@ func TestWatch(t *testing.T) {
 		ctx, cancel := context.WithTimeout(context.Background(), 6500*time.Millisecond)
 		defer cancel()
 		err := Run(ctx, Options{Ask: s.ask, Every: time.Second, Print: rates, Out: &out, Notices: &notice})
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		if want := "no rate\n500 frames/s\n50 frames/s\nno rate\n10 frames/s\n"; out.String() != want {
 			t.Errorf("got\n%swant\n%s", out.String(), want)
 		}
@@ -88,9 +87,7 @@ func TestRedraw(t *testing.T) {
 			_, err := fmt.Fprint(b, "a line that is far too long for it\n2\n3\n4\n5\n")
 			return err
 		}}}
-	if err := w.show(ports(time.Now(), 0, 0)); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, w.show(ports(time.Now(), 0, 0)))
 	lines := strings.Split(out.String(), "\r\n")
 	if len(lines) != 6 || !strings.HasPrefix(lines[0], cursorHome+"every 1s, ") ||
 		lines[2] != "a line that is far t"+eraseLine || lines[4] != "… and 3 lines more: "+eraseLine ||

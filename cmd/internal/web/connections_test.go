@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"pfcswitch/dataplane/assert"
 )
 
 type fakeConn struct {
@@ -45,9 +47,7 @@ func TestTooManyConnections(t *testing.T) {
 		{3, http.StateActive, 2}, {3, http.StateClosed, 2}, {2, http.StateClosed, 2}, {4, http.StateNew, 2},
 	} {
 		limit.connState(conns[s.conn], s.state)
-		if got := closed(); len(got) != s.gone {
-			t.Fatalf("step %d: closed are %v, want %d", step, got, s.gone)
-		}
+		assert.MustEqual(t, len(closed()), s.gone, "step %d: closed", step)
 	}
 	if got := closed(); got[0] != 1 || got[1] != 3 {
 		t.Errorf("closed were %v, want 1 and 3", got)

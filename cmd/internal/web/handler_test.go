@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"pfcswitch/cmd/internal/api"
+	"pfcswitch/dataplane/assert"
 )
 
 // handler completes a configuration with a switch that has one port.
@@ -71,9 +72,7 @@ func TestOnlyReading(t *testing.T) {
 		}
 	}
 	for _, path := range []string{"/v1/apply", "/v1/clear/counters", "/v1/clear/watermarks", "/v1/capture"} {
-		if r := ask(h, http.MethodGet, path); r.StatusCode != http.StatusNotFound {
-			t.Errorf("GET %s: status %d, want 404", path, r.StatusCode)
-		}
+		assert.Equal(t, ask(h, http.MethodGet, path).StatusCode, http.StatusNotFound, "GET %s: status", path)
 	}
 }
 
@@ -104,9 +103,7 @@ func TestHeaders(t *testing.T) {
 			t.Errorf("%s: policy %q", path, csp)
 		}
 		for key, want := range policy {
-			if got := r.Header.Get(key); got != want {
-				t.Errorf("%s: %s: %q, want %q", path, key, got, want)
-			}
+			assert.Equal(t, r.Header.Get(key), want, "%s: %s", path, key)
 		}
 		for key := range r.Header {
 			if strings.HasPrefix(key, "Access-Control") {
@@ -158,9 +155,7 @@ func TestPageIsKept(t *testing.T) {
 	r.Header.Set("If-None-Match", first.Header.Get("ETag"))
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, r)
-	if w.Code != http.StatusNotModified {
-		t.Errorf("status %d, want 304", w.Code)
-	}
+	assert.Equal(t, w.Code, http.StatusNotModified, "status")
 }
 
 // The state can be read by programs too.
@@ -189,9 +184,7 @@ func TestHistory(t *testing.T) {
 		}
 	}
 	for path, want := range map[string]int{"?switch=s4": http.StatusNotFound, "?switch=s3": http.StatusNoContent} {
-		if r := ask(h, http.MethodGet, "/v1/history"+path); r.StatusCode != want {
-			t.Errorf("%s: status %d, want %d", path, r.StatusCode, want)
-		}
+		assert.Equal(t, ask(h, http.MethodGet, "/v1/history"+path).StatusCode, want, "%s: status", path)
 	}
 }
 
@@ -209,9 +202,7 @@ func TestAllowedHosts(t *testing.T) {
 		"leaf1.example.net.evil.example": false, "evil.example.": false, "xlocalhost.example": false,
 		"[evil.example]:1": false,
 	} {
-		if got := allowed(host, names); got != want {
-			t.Errorf("%q: allowed %v, want %v", host, got, want)
-		}
+		assert.Equal(t, allowed(host, names), want, "%q: allowed", host)
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"pfcswitch/cmd/internal/lab/labtest"
+	"pfcswitch/dataplane/assert"
 )
 
 var must = labtest.Must
@@ -105,9 +106,7 @@ func TestTLSAndPassword(t *testing.T) {
 		l.Addr().String() + "/metrics")
 	must(t, err)
 	defer func() { _ = plain.Body.Close() }()
-	if plain.StatusCode != http.StatusBadRequest {
-		t.Errorf("without TLS: status %d, want 400", plain.StatusCode)
-	}
+	assert.Equal(t, plain.StatusCode, http.StatusBadRequest, "without TLS: status")
 }
 
 // The error of an unusable file has its name, what is wrong, and what to do.

@@ -20,6 +20,7 @@ import (
 
 	"pfcswitch/cmd/internal/api"
 	"pfcswitch/cmd/internal/lab/labtest"
+	"pfcswitch/dataplane/assert"
 )
 
 // serve runs a server as the switch does.
@@ -73,9 +74,7 @@ func (w *watcher) next() (v View) {
 	w.t.Helper()
 	for w.body.Scan() {
 		if text, ok := strings.CutPrefix(w.body.Text(), "data: "); ok {
-			if err := json.Unmarshal([]byte(text), &v); err != nil {
-				w.t.Fatal(err)
-			}
+			assert.Must(w.t, json.Unmarshal([]byte(text), &v))
 			return v
 		}
 	}

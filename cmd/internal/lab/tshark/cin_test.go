@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/lldp"
 	"pfcswitch/lldp/dcbx"
 )
@@ -66,9 +67,7 @@ const theirCIN = "001b21 01" + "020a 0000 00000001 00000000" + "041c 0000 c0 00 
 // or an adapter that speaks CIN, of which none is here.
 func TestCINOfOthers(t *testing.T) {
 	info, err := hex.DecodeString(strings.ReplaceAll(theirCIN, " ", ""))
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	theirs := lldp.Organization{OUI: lldp.OUI(info), Subtype: info[3], Info: string(info[4:])}
 	x := dcbx.ParseLegacy([]lldp.Organization{theirs}, dcbx.VersionCIN)
 	want := dcbx.Feature{Enable: true, Willing: true, Data: "\x18"}

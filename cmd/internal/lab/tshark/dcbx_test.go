@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/lldp"
 	"pfcswitch/lldp/dcbx"
 )
@@ -121,9 +122,7 @@ func TestReadsDCBX(t *testing.T) {
 					t.Errorf("no frame has %s %q; the last one has %q", field, want, read[len(read)-3][field])
 				}
 			}
-			if goodbyes != 2 {
-				t.Errorf("%d goodbyes", goodbyes)
-			}
+			assert.Equal(t, goodbyes, 2, "goodbyes")
 		})
 	}
 }
