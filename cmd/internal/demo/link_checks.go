@@ -191,7 +191,7 @@ func (r *Report) linksText(out io.Writer) error {
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	plot(out, all)
+	bars(out, all)
 	return r.verdict(out)
 }
 
@@ -244,8 +244,8 @@ func (k *linkRow) left() string {
 // plotWidth is the number of columns that the largest headroom takes.
 const plotWidth = 60
 
-// plot draws each link as a line: # was used, - is in force beyond that.
-func plot(out io.Writer, all []linkRow) {
+// bars draws each link as a line: # was used, - is in force beyond that.
+func bars(out io.Writer, all []linkRow) {
 	most := int64(1)
 	for _, k := range all {
 		most = max(most, k.Holds, k.Peak)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"pfcswitch/buffer"
+	"pfcswitch/cmd/internal/plot"
 	"pfcswitch/cmd/internal/simulation"
 	"pfcswitch/dataplane"
 )
@@ -99,7 +100,7 @@ func runCongestionControl(ctx context.Context, o Options, result *Result) error 
 		"with DCQCN all get the same. DCQCN begins at the link's speed and halves, so it takes tens of ms until the " +
 		"link is full again: that is why rates are below a fair share, 2468 Mbit/s of payload. With neither, frames " +
 		"that come in step share a full queue unevenly."
-	panel := simulation.Panel{Title: "what waits in the receiver's switch, kB, over time",
+	panel := plot.Panel{Title: "what waits in the receiver's switch, kB, over time",
 		Unit: func(ns int64) string { return time.Duration(ns).String() }}
 	for _, c := range controlCases {
 		o.Progress(c.String())
@@ -117,7 +118,7 @@ func runCongestionControl(ctx context.Context, o Options, result *Result) error 
 		result.add(c.String(), fmt.Sprintf("%.0f", f.near/1e6), fmt.Sprintf("%.0f", f.far/1e6),
 			fmt.Sprintf("%.2f", f.near/f.far), paper, fmt.Sprint(f.xoffs),
 			fmt.Sprintf("%.2f %%", 100*float64(f.lost)/float64(f.sent)), fmt.Sprint(f.p50.Microseconds()))
-		panel.Lines = append(panel.Lines, simulation.Series{Name: c.String(), Values: f.waiting})
+		panel.Lines = append(panel.Lines, plot.Series{Name: c.String(), Values: f.waiting})
 	}
 	for i := range panel.Lines[0].Values {
 		panel.At = append(panel.At, int64(i+1)*int64(controlLook))

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"pfcswitch/cmd/internal/plot"
 	"pfcswitch/cmd/internal/simulation"
 )
 
@@ -111,7 +112,7 @@ func runDeadlock(ctx context.Context, o Options, result *Result) error {
 	result.Remark = fmt.Sprintf("A ring has no TTL. Its bound follows from the same thought: each of its links "+
 		"carries two flows. Just above a bound the buffers, of some 200 kB, take longer to fill than the %v of a run.",
 		lockTime)
-	panel := simulation.Panel{
+	panel := plot.Panel{
 		Title: "time after which nothing moved, ms, over the load in % of the bound; 0: it went on",
 		Unit:  func(part int64) string { return fmt.Sprintf("%d %%", part) }}
 	for part := int64(80); part <= 200; part += 20 {
@@ -123,7 +124,7 @@ func runDeadlock(ctx context.Context, o Options, result *Result) error {
 		if err != nil {
 			return err
 		}
-		line := simulation.Series{Name: c.String()}
+		line := plot.Series{Name: c.String()}
 		var cycle []string
 		for _, at := range panel.At {
 			r, err := c.run(ctx, o.Seed, float64(at)/100)

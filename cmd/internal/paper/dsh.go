@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"pfcswitch/cmd/internal/plot"
 	"pfcswitch/cmd/internal/simulation"
 )
 
@@ -133,14 +134,14 @@ func mega(octets int64) string { return fmt.Sprintf("%.2f", float64(octets)/1e6)
 // dshPicture draws for how long senders were held by bursts of different sizes.
 func dshPicture(ctx context.Context, o Options, result *Result) error {
 	const senders, step, steps = 16, 500_000, 18
-	panel := simulation.Panel{
+	panel := plot.Panel{
 		Title: fmt.Sprintf("time for which %d senders were held, added up, ms, over the size of the burst", senders),
 		Unit:  func(octets int64) string { return fmt.Sprintf("%v MB", float64(octets)/1e6) }}
 	for i := range int64(steps) {
 		panel.At = append(panel.At, (i+1)*step)
 	}
 	for _, p := range []struct{ policy, name string }{{"dt", "SIH"}, {"dsh", "DSH"}} {
-		line := simulation.Series{Name: p.name}
+		line := plot.Series{Name: p.name}
 		for _, burst := range panel.At {
 			held, err := dshPublished.paused(ctx, o.Seed, p.policy, senders, burst)
 			if err != nil {

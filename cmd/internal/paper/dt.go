@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"pfcswitch/cmd/internal/plot"
 	"pfcswitch/cmd/internal/simulation"
 	"pfcswitch/dataplane"
 )
@@ -64,11 +65,11 @@ func runDynamicThreshold(ctx context.Context, o Options, result *Result) error {
 func kilo(octets float64) string { return fmt.Sprintf("%.1f", octets/1000) }
 
 // dtRun runs all stages with one α.
-func dtRun(ctx context.Context, seed uint64, alpha float64) ([]dtRow, simulation.Panel, error) {
+func dtRun(ctx context.Context, seed uint64, alpha float64) ([]dtRow, plot.Panel, error) {
 	rows := make([]dtRow, dtQueues)
-	panel := simulation.Panel{Unit: simulation.Duration,
+	panel := plot.Panel{Unit: plot.Duration,
 		Title: fmt.Sprintf("α = %v: length of queues that fill one after the other, and what is free, kB", alpha)}
-	lengths := make([]simulation.Series, dtQueues+1)
+	lengths := make([]plot.Series, dtQueues+1)
 	lengths[dtQueues].Name = "free"
 	for i := range dtQueues {
 		rows[i] = dtRow{alpha: alpha, queues: i + 1}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"pfcswitch/cmd/internal/plot"
 	"pfcswitch/cmd/internal/simulation"
 	"pfcswitch/headroom"
 	"pfcswitch/macctl"
@@ -58,10 +59,10 @@ func runHeadroom(ctx context.Context, o Options, result *Result) error {
 	result.Remark = "The standard counts a frame that has just begun, here and at the peer; frames are whole, so " +
 		"less is used. Calculated is what the switch reserves: it expects small frames, a cell each, and a peer that " +
 		"is software, with a burst of 500 µs and send calls of 50 µs, which a host in virtual time has not."
-	panel := simulation.Panel{Title: "used headroom, % of the standard's, over the cable, logarithmic from 1 m on",
+	panel := plot.Panel{Title: "used headroom, % of the standard's, over the cable, logarithmic from 1 m on",
 		Unit: func(int64) string { return "100 km" }, At: []int64{0, 2, 3, 4, 5}}
 	for _, gigabits := range []int64{1, 10, 25, 100, 400} {
-		line := simulation.Series{Name: fmt.Sprintf("%dG", gigabits)}
+		line := plot.Series{Name: fmt.Sprintf("%dG", gigabits)}
 		for _, metres := range []int64{1, 100, 1000, 10_000, 100_000} {
 			l := headroomLink{gigabits * 1_000_000_000, metres}
 			o.Progress(fmt.Sprintf("%dG, %d m", gigabits, metres))

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"pfcswitch/cmd/internal/plot"
 	"pfcswitch/cmd/internal/simulation"
 	"pfcswitch/dataplane"
 )
@@ -80,7 +81,7 @@ func runHeadroomUse(ctx context.Context, o Options, result *Result) error {
 		"senders that slow down. Here one priority is lossless, so that no headroom is counted that could never be "+
 		"used; a sender does not slow down, but has 256 KiB on its way at most; and the fabric has %d hosts for %v.",
 		useLeaves*4, useTime)
-	panel := simulation.Panel{Title: "headroom of a switch in use, % of its size, over the part of the time",
+	panel := plot.Panel{Title: "headroom of a switch in use, % of its size, over the part of the time",
 		Unit: func(v int64) string { return fmt.Sprintf("%v %%", float64(v)/10) }}
 	for i := range int64(1001) {
 		panel.At = append(panel.At, i)
@@ -101,7 +102,7 @@ func runHeadroomUse(ctx context.Context, o Options, result *Result) error {
 		share := func(part float64) string { return fmt.Sprintf("%.2f %%", 100*u.at(part)) }
 		result.add(fmt.Sprintf("%.0f %%", 100*load),
 			fmt.Sprint(u.xoffs), share(0.5), share(0.99), paper, share(1), lost)
-		line := simulation.Series{Name: fmt.Sprintf("load %.0f %%", 100*load)}
+		line := plot.Series{Name: fmt.Sprintf("load %.0f %%", 100*load)}
 		for _, i := range panel.At {
 			line.Values = append(line.Values, 100*u.at(float64(i)/1000))
 		}

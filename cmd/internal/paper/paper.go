@@ -8,6 +8,7 @@ import (
 	"text/tabwriter"
 
 	"pfcswitch/cmd/internal/config"
+	"pfcswitch/cmd/internal/plot"
 	"pfcswitch/cmd/internal/simulation"
 )
 
@@ -34,7 +35,7 @@ type Result struct {
 	Columns []string   `json:"columns"`
 	Rows    [][]string `json:"rows"`
 	Remark  string     `json:"remark"` // where the figures differ from the published ones, and why
-	panels  []simulation.Panel
+	panels  []plot.Panel
 }
 
 func (r *Result) add(cells ...string) { r.Rows = append(r.Rows, cells) }
@@ -92,7 +93,7 @@ func (r *Result) Text(out io.Writer) error {
 
 // Picture writes the picture as an SVG.
 func (r *Result) Picture(out io.Writer) error {
-	return simulation.Draw(out, r.Name+": "+r.Claim, r.panels)
+	return plot.Draw(out, r.Name+": "+r.Claim, r.panels)
 }
 
 // simulate runs the text of a topology file in virtual time. Where o has no response of the hosts, it is the limit of

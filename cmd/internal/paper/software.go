@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"pfcswitch/cmd/internal/simulation"
+	"pfcswitch/cmd/internal/plot"
 )
 
 var softwareHeadroom = Study{"dsh-software", "this project: nobody has published it",
@@ -39,9 +39,9 @@ func runSoftwareHeadroom(ctx context.Context, o Options, result *Result) error {
 	result.Remark = "The largest burst of 7 senders that is absorbed without a pause, by a switch of 8 ports of 10G " +
 		"with 7 lossless priorities and 16 MB. A reaction is that of all hosts, each time: no frame is lost, since η " +
 		"is for that. Where SIH reserves more than there is, the switch refuses its configuration."
-	var line [2]simulation.Series
+	var line [2]plot.Series
 	line[0].Name, line[1].Name = "SIH", "DSH"
-	panel := simulation.Panel{Title: "burst without a pause, MB, over the reaction of the peers",
+	panel := plot.Panel{Title: "burst without a pause, MB, over the reaction of the peers",
 		Unit: func(us int64) string { return fmt.Sprintf("%d µs", us) }}
 	for _, us := range []int64{1, 20, 50, 100, 150, 200, 300} {
 		o.Progress(fmt.Sprintf("%d µs", us))

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"pfcswitch/cmd/internal/plot"
 	"pfcswitch/cmd/internal/simulation"
 )
 
@@ -105,7 +106,7 @@ func runSpreading(ctx context.Context, o Options, result *Result) error {
 		"for locked up. Held: for more than a tenth of the time.",
 		spreadTime, spreadDetect)
 	free := 0.0
-	panel := simulation.Panel{
+	panel := plot.Panel{
 		Title: "hosts and ports of switches that were held for longer than that, in % of the time",
 		Unit:  func(share int64) string { return fmt.Sprintf("%d %%", share) }}
 	for share := int64(0); share < 100; share++ {
@@ -129,7 +130,7 @@ func runSpreading(ctx context.Context, o Options, result *Result) error {
 		result.add(c.name, watchdog, fmt.Sprintf("%.1f %%", 100*s.rate/free), c.paper, fmt.Sprint(s.hosts),
 			fmt.Sprint(s.ports), fmt.Sprint(s.steps), fmt.Sprintf("%.1f", float64(s.longest)/1e6),
 			fmt.Sprint(s.discarded))
-		line := simulation.Series{Name: c.name + ", watchdog " + watchdog}
+		line := plot.Series{Name: c.name + ", watchdog " + watchdog}
 		for _, share := range panel.At {
 			n := 0
 			for _, h := range r.Holds {

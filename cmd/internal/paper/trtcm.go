@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 
-	"pfcswitch/cmd/internal/simulation"
+	"pfcswitch/cmd/internal/plot"
 	"pfcswitch/dataplane/trunk"
 )
 
@@ -96,10 +96,10 @@ func runMeteredShares(ctx context.Context, o Options, result *Result) error {
 		"rates that do not change. Buckets are full at the start, %d octets each, which is %.2f Gbit/s over the run. "+
 		"The frames meet the trunk's meters themselves, without queues: RED is not part of it.", meteredCBS,
 		float64(meteredCBS*8)/meteredNs)
-	panel := simulation.Panel{Title: "what passes of each priority, Gbit/s, over what each member offers",
+	panel := plot.Panel{Title: "what passes of each priority, Gbit/s, over what each member offers",
 		Unit: func(g int64) string { return fmt.Sprintf("%d Gbit/s", g) }}
 	for i, r := range meteredRates {
-		panel.Lines = append(panel.Lines, simulation.Series{
+		panel.Lines = append(panel.Lines, plot.Series{
 			Name: fmt.Sprintf("priority %d, CIR %v, PIR %v", i, r.cir, r.pir)})
 	}
 	for load := int64(4); load <= meteredMember; load += 2 {

@@ -10,6 +10,7 @@ import (
 	"text/tabwriter"
 
 	"pfcswitch/cmd/internal/config"
+	"pfcswitch/cmd/internal/plot"
 )
 
 // A Hold says for how long one end of a link was paused by the other.
@@ -166,26 +167,26 @@ func (r *Report) HoldsPicture(out io.Writer) error {
 		rows[c]++
 		last = max(last, c)
 	}
-	var p picture
-	p.text(10, 22, 15, "start", r.Phases[0].Title)
-	p.text(10, 42, 12, "start", "Who held whom, in % of the time. Frames pile up at the left, and senders wait at the "+
+	var p plot.Picture
+	p.Text(10, 22, 15, "start", r.Phases[0].Title)
+	p.Text(10, 42, 12, "start", "Who held whom, in % of the time. Frames pile up at the left, and senders wait at the "+
 		"right.")
 	for _, h := range holds {
 		from, to := at[nodeOf(h.By)], at[nodeOf(h.Held)]
 		fmt.Fprintf(&p, `<path d="M%d %dL%d %d" stroke="#b22222" stroke-opacity="0.5" stroke-width="%.1f"/>`+"\n",
 			from.x+nodeWidth, from.y+nodeHeight/2, to.x, to.y+nodeHeight/2, 0.5+8*h.Share)
-		p.text((from.x+nodeWidth+4*to.x)/5, (from.y+4*to.y)/5+nodeHeight/2-3, 10, "middle", fmt.Sprintf("%.0f",
+		p.Text((from.x+nodeWidth+4*to.x)/5, (from.y+4*to.y)/5+nodeHeight/2-3, 10, "middle", fmt.Sprintf("%.0f",
 			100*h.Share))
 	}
 	for _, node := range slices.Sorted(maps.Keys(at)) {
 		a := at[node]
 		fmt.Fprintf(&p, `<rect x="%d" y="%d" width="%d" height="%d" fill="#dde8f0" stroke="#222"/>`+"\n", a.x, a.y,
 			nodeWidth, nodeHeight)
-		p.text(a.x+nodeWidth/2, a.y+15, 12, "middle", node)
+		p.Text(a.x+nodeWidth/2, a.y+15, 12, "middle", node)
 	}
 	most := 0
 	for _, n := range rows {
 		most = max(most, n)
 	}
-	return p.write(out, max(pictureWidth, 40+columnWidth*last+nodeWidth), 80+rowHeight*most)
+	return p.WriteSVG(out, max(plot.Width, 40+columnWidth*last+nodeWidth), 80+rowHeight*most)
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"pfcswitch/cmd/internal/plot"
 	"pfcswitch/dataplane/capture"
 )
 
@@ -128,7 +129,7 @@ func TestPicture(t *testing.T) {
 func TestPanelOfMany(t *testing.T) {
 	c := &course{at: []int64{1, 2}}
 	for i := range 40 {
-		c.rates = append(c.rates, Series{Name: strings.Repeat("x", i+1), Values: []float64{1, float64(i)}})
+		c.rates = append(c.rates, plot.Series{Name: strings.Repeat("x", i+1), Values: []float64{1, float64(i)}})
 	}
 	var b bytes.Buffer
 	if err := c.svg(&b, "many"); err != nil {
