@@ -3,12 +3,14 @@ package main
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -53,7 +55,7 @@ func demoNamed(args []string) demoEntry {
 
 func demoCommand() *cobra.Command {
 	var seconds float64
-	var speed string
+	var speed, report string
 	var asJSON, keep, quick bool
 	c := &cobra.Command{
 		Use:   "demo [incast|host|headroom|deadlock|trunk]",
@@ -89,7 +91,7 @@ func demoCommand() *cobra.Command {
 			if o.Quick = quick; d.seconds > 0 && !cmd.Flags().Changed("seconds") {
 				o.Seconds = d.seconds
 			}
-			return untilSignal(func(cmd *cobra.Command, _ []string) error { return d.show(cmd, o, asJSON) },
+			return untilSignal(func(cmd *cobra.Command, _ []string) error { return d.show(cmd, o, asJSON, report) },
 				syscall.SIGHUP)(cmd, nil)
 		},
 	}
@@ -108,6 +110,7 @@ func demoCommand() *cobra.Command {
 		"the uplink's, and members have half of it;\nin demo headroom the links' (default: 100M and 1G there, else "+
 		"the highest that the machine carries)")
 	f.BoolVarP(&asJSON, "json", "j", false, "report as JSON")
+	f.StringVar(&report, "report", "", "write a page with rates, pauses, buffers and headroom over time into this file")
 	f.BoolVar(&quick, "quick", false, "headroom: four links in one run each (half a minute), not all of them "+
 		"in five runs (three and a half minutes)")
 	f.BoolVar(&keep, "keep", false, "leave the lab of one phase up, with its switches running, and print how "+
@@ -131,17 +134,38 @@ func demoOptions(seconds float64, speed string) (o demo.Options, err error) {
 	if !(seconds >= 1 && seconds <= 3600) { // nor is NaN
 		return o, fmt.Errorf("--seconds %v: it has to be from 1 to 3600", seconds)
 	}
-	o.Seconds, o.Progress = seconds, func(text string) { fmt.Fprintln(os.Stderr, text) }
+	o.Seconds = seconds
 	return o, nil
 }
 
-// show runs the demo and prints its report.
-func (d *demoEntry) show(cmd *cobra.Command, o demo.Options, asJSON bool) error {
-	r, err := d.run(cmd.Context(), o)
-	if err != nil {
+// show runs the demo, prints its report and writes it as a page where that is wanted.
+func (d *demoEntry) show(cmd *cobra.Command, o demo.Options, asJSON bool, page string) error {
+	progress, end := progressOnTerminal()
+	if o.Progress, o.Refresh = progress, time.Second; progress == nil {
+		o.Progress, o.Refresh = func(text string) { fmt.Fprintln(os.Stderr, text) }, 0
+	}
+	if enter := o.Enter; enter != nil {
+		o.Enter = func(ctx context.Context, commands []string) {
+			end()
+			enter(ctx, commands)
+		}
+	}
+	if !asJSON {
+		o.Results = aboveLine{cmd.OutOrStdout(), end}
+	}
+	r, err := withFile("--report", page, func(out io.Writer) (*demo.Report, error) {
+		o.Record = out != nil
+		r, err := d.run(cmd.Context(), o)
+		if err == nil && out != nil {
+			err = r.Page(out)
+		}
+		return r, err
+	})
+	end()
+	if r == nil {
 		return demoNotRun(err)
 	}
-	err = printReport(cmd.OutOrStdout(), asJSON, r, r.Text)
+	err = errors.Join(err, printReport(cmd.OutOrStdout(), asJSON, r, r.End))
 	switch {
 	case r.Failed():
 		return exit{1}
@@ -151,6 +175,18 @@ func (d *demoEntry) show(cmd *cobra.Command, o demo.Options, asJSON bool) error 
 		return exit{couldNotRun}
 	}
 	return nil
+}
+
+// aboveLine writes in the place of the line that says how far the demo is.
+type aboveLine struct {
+	io.Writer
+	clear func()
+}
+
+// Write implements io.Writer.
+func (a aboveLine) Write(b []byte) (int, error) {
+	a.clear()
+	return a.Writer.Write(b)
 }
 
 // waitForUser waits until the user presses Enter or an interrupt ends ctx. The end of the input, as in a script, does

@@ -2,12 +2,19 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/spf13/cobra"
+
+	"pfcswitch/cmd/internal/demo"
 	"pfcswitch/dataplane/assert"
 )
 
@@ -27,6 +34,66 @@ func TestDemoUsage(t *testing.T) {
 
 func TestDemoTellsItsNames(t *testing.T) {
 	assert.Equal(t, demoCommand().Use, "demo ["+strings.Join(demoNames(), "|")+"]", "it is used")
+}
+
+// In text, results come as phases end, and then the rest; with -j there is the report as JSON, and nothing else. The
+// page is written where it is wanted, and not where no demo ran.
+func TestDemoOutput(t *testing.T) {
+	for _, tt := range []struct {
+		asJSON bool
+		err    error
+		starts string // standard output
+		page   string
+	}{
+		{false, nil, "(a) first\nFAILED (a) lost: want 0, got 1\n\nFAIL (1 checks, 1 failed)\n", "<!doctype html>"},
+		{true, nil, "{\n  \"schema\": 1,\n", "<!doctype html>"},
+		{false, errors.New("no namespaces"), "(a) first\n", ""},
+	} {
+		d := demoEntry{run: func(_ context.Context, o demo.Options) (*demo.Report, error) {
+			o.Progress("phase 1/1")
+			if (o.Results == nil) != tt.asJSON || !o.Record {
+				t.Errorf("JSON %v: results go to %v, recorded: %v", tt.asJSON, o.Results, o.Record)
+			}
+			if o.Results != nil {
+				fmt.Fprintln(o.Results, "(a) first")
+			}
+			r := &demo.Report{Schema: 1}
+			if r.Hard("a", demo.TopicLoss, "lost", "0", "1", false); tt.err != nil {
+				r = nil
+			}
+			return r, tt.err
+		}}
+		var out strings.Builder
+		c := &cobra.Command{}
+		c.SetOut(&out)
+		page := filepath.Join(t.TempDir(), "a.html")
+		var e exit
+		err := d.show(c, demo.Options{}, tt.asJSON, page)
+		if !errors.As(err, &e) || (e.status == couldNotRun) != (tt.err != nil) {
+			t.Errorf("%v: %v", tt.err, err)
+		}
+		if !strings.HasPrefix(out.String(), tt.starts) || tt.asJSON != json.Valid([]byte(out.String())) {
+			t.Errorf("%q, want %q", out.String(), tt.starts)
+		}
+		b, err := os.ReadFile(page)
+		if !strings.HasPrefix(string(b), tt.page) || (err == nil) != (tt.page != "") {
+			t.Errorf("the page is %.20q, %v, want %q", b, err, tt.page)
+		}
+	}
+}
+
+// The line of a terminal is written anew, and is no longer than that: what wraps cannot be taken away.
+func TestInPlace(t *testing.T) {
+	for text, want := range map[string]string{"": "", "ab µs": "ab µs", "ab µs, c": "ab µs, "} {
+		if got := inPlace(text, 8); got != "\r\x1b[K"+want {
+			t.Errorf("%q is written as %q", text, got)
+		}
+	}
+	var out strings.Builder
+	fmt.Fprint(aboveLine{&out, func() { out.WriteString(inPlace("", 8)) }}, "result\n")
+	if got := out.String(); got != "\r\x1b[Kresult\n" {
+		t.Errorf("a result below such a line is written as %q", got)
+	}
 }
 
 func TestStay(t *testing.T) {

@@ -160,7 +160,7 @@ func labRunCommand() *cobra.Command {
 	c := labFileCommand("run", "send what the traffic section of a file says, on real links, and judge it",
 		func(cmd *cobra.Command, file string) error {
 			return judged(cmd, asJSON, func(progress func(string)) (*simulation.Report, error) {
-				return withPicture(svg, func(out io.Writer) (*simulation.Report, error) {
+				return withFile("--svg", svg, func(out io.Writer) (*simulation.Report, error) {
 					r, err := labrun.Run(cmd.Context(), file, labrun.Options{Keeper: keeper, Progress: progress})
 					if err == nil && out != nil {
 						err = r.HoldsPicture(out)

@@ -226,14 +226,14 @@ func (o *showFlags) watch(cmd *cobra.Command, ask func(context.Context) (api.Rep
 		return err
 	}
 	if !o.json && w.Out == os.Stdout && terminal(os.Stdout) {
-		w.Size = terminalSize
+		w.Size = func() (columns, rows int) { return terminalSize(os.Stdout) }
 		fmt.Fprint(w.Out, "\x1b[2J")
 	}
 	return watch.Run(cmd.Context(), w)
 }
 
-func terminalSize() (columns, rows int) {
-	size, err := unix.IoctlGetWinsize(int(os.Stdout.Fd()), unix.TIOCGWINSZ)
+func terminalSize(f *os.File) (columns, rows int) {
+	size, err := unix.IoctlGetWinsize(int(f.Fd()), unix.TIOCGWINSZ)
 	if err != nil || size.Col == 0 || size.Row == 0 {
 		return 80, 24
 	}

@@ -76,7 +76,7 @@ func paperCommand() *cobra.Command {
 		}
 		progress, end := progressOnTerminal()
 		o.Progress = progress
-		r, err := withPicture(svg, func(picture io.Writer) (*paper.Result, error) {
+		r, err := withFile("--svg", svg, func(picture io.Writer) (*paper.Result, error) {
 			r, err := study.Run(cmd.Context(), o)
 			if err == nil && picture != nil {
 				err = r.Picture(picture)
@@ -115,8 +115,17 @@ func progressOnTerminal() (progress func(string), end func()) {
 	if !terminal(os.Stderr) {
 		return nil, func() {}
 	}
-	progress = func(text string) { fmt.Fprintf(os.Stderr, "\r\x1b[K%s", text) }
+	progress = func(text string) {
+		columns, _ := terminalSize(os.Stderr)
+		fmt.Fprint(os.Stderr, inPlace(text, columns))
+	}
 	return progress, func() { progress("") }
+}
+
+// inPlace writes a text over the line before. The rest of a text that is too long for a line would stay for good.
+func inPlace(text string, columns int) string {
+	letters := []rune(text)
+	return "\r\x1b[K" + string(letters[:min(len(letters), columns-1)])
 }
 
 // judged prints the report of a run, with its progress on a terminal, and returns the exit status.
@@ -146,25 +155,25 @@ func simulate(cmd *cobra.Command, file, svg, pcap string, o simulation.Options) 
 			return os.Create(filepath.Join(pcap, name+".pcapng"))
 		}
 	}
-	return withPicture(svg, func(picture io.Writer) (*simulation.Report, error) {
+	return withFile("--svg", svg, func(picture io.Writer) (*simulation.Report, error) {
 		o.SVG = picture
 		return simulation.Run(cmd.Context(), file, o)
 	})
 }
 
-// withPicture opens the file of a picture for a run, if one is wanted. Where nothing ran, no picture is left.
-func withPicture[Report any](svg string, run func(io.Writer) (*Report, error)) (r *Report, err error) {
-	if svg == "" {
+// withFile opens the file that a flag names for a run, if one is wanted. Where nothing ran, no file is left.
+func withFile[Report any](flag, path string, run func(io.Writer) (*Report, error)) (r *Report, err error) {
+	if path == "" {
 		return run(nil)
 	}
-	picture, err := os.Create(svg)
+	f, err := os.Create(path)
 	if err != nil {
-		return nil, fmt.Errorf("--svg: %w", err)
+		return nil, fmt.Errorf("%s: %w", flag, err)
 	}
 	defer func() {
-		if err = errors.Join(err, picture.Close()); r == nil {
-			err = errors.Join(err, os.Remove(svg))
+		if err = errors.Join(err, f.Close()); r == nil {
+			err = errors.Join(err, os.Remove(path))
 		}
 	}()
-	return run(picture)
+	return run(f)
 }

@@ -15,7 +15,8 @@ var stateMachines = append([]string{"dataplane", "dataplane/classify", "dataplan
 	"dataplane/trunk", "dataplane/capture", "dataplane/dcqcn", "dataplane/sim"}, leaves...)
 
 // sequential packages need no race detector in their tests.
-var sequential = append([]string{"cmd/internal/simulation", "cmd/internal/config", "cmd/internal/paper"},
+var sequential = append([]string{"cmd/internal/simulation", "cmd/internal/config", "cmd/internal/paper",
+	"cmd/internal/plot"},
 	stateMachines...)
 
 // impure are the clocks and timers, and the packages that do I/O (all names).

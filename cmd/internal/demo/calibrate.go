@@ -122,7 +122,10 @@ func (r *Report) calibrate(ctx context.Context, o *Options, p *phase) error {
 	c.Took = int64(time.Since(begun))
 	o.progress(fmt.Sprintf("calibration: %s, %s", rateName(c.Speed), c.Why))
 	r.Calibration, r.Speed, o.Speed = &c, c.Speed, c.Speed
-	return nil
+	if o.Results == nil {
+		return nil
+	}
+	return r.speedText(o.Results)
 }
 
 func (p *phase) calibrate(ctx context.Context, name string, end time.Time) (c Calibration, err error) {

@@ -42,15 +42,17 @@ func deadlockPhases(o Options) []*phase {
 	forward := watchSettings(slowWatchCount, watchRecovery, "forward")
 	all := []*phase{
 		{name: "a", title: "three switches wait for each other for ever: no watchdog", lockUp: true, stuck: true,
-			build: buildRing("off", loadEnd, lockedTime), during: (*phase).waitLocked, judge: (*phase).judgeLocked},
+			lasts: lockedTime, build: buildRing("off", loadEnd, lockedTime), during: (*phase).waitLocked,
+			judge: (*phase).judgeLocked},
 		{name: "b", title: "the same with the watchdog, action forward",
-			build:  buildRing(forward, ringEnd, ringEnd+drainTime),
+			lasts: ringEnd + drainTime, build: buildRing(forward, ringEnd, ringEnd+drainTime),
 			during: showPauses(blocked), judge: (*phase).judgeRecovered},
 		{name: "c", title: "frames that circle for ever, by wrong routes: action drop", lockUp: true,
-			build: (*phase).buildLoop, during: showPauses(looping), judge: (*phase).judgeLoop},
+			lasts: loopVictim + drainTime, build: (*phase).buildLoop, during: showPauses(looping),
+			judge: (*phase).judgeLoop},
 		{name: "d", title: "a host that pauses without a gap for up to 600 ms, again and again: action forward, " +
-			"bystanders", build: (*phase).buildStorm, during: showPauses(storms()[0].from + 150*time.Millisecond),
-			judge: (*phase).judgeStorm},
+			"bystanders", lasts: stormLoad + drainTime, build: (*phase).buildStorm,
+			during: showPauses(storms()[0].from + 150*time.Millisecond), judge: (*phase).judgeStorm},
 	}
 	for _, p := range all {
 		p.speed, p.lead = o.Speed, sinkSearchTime

@@ -5,6 +5,7 @@
 // A demo has phases. Each builds its own lab, runs its load, and adds its checks to the report.
 //
 //	report.go     the report: phases, flows, switches
+//	progress.go   which phase runs, and how much time is left
 //	verdict.go    checks: hard ones, soft ones, what is not judged, the last line
 //	phase.go      the life of a phase: its lab, its switches, its load, its observation
 //	endpoint.go   senders, sinks and storms of a phase, and their flows
@@ -21,4 +22,7 @@
 //	storm.go      frames that circle, and a host that pauses without end
 //	timeline.go   what happened when
 //	table.go      the report as text
+//	seen.go       the sentences at its end
+//	course.go     what switches did over time
+//	page.go       the report as a page with plots, by page.html
 package demo

@@ -154,7 +154,7 @@ type flow struct {
 	slots []uint64 // wire bits in each part of the sink's window
 	gap   time.Duration
 	gaps  []traffic.Gap
-	at    time.Duration // when the last frame came, since the load began
+	at    time.Duration // when the last frame came, since the load began; 0: none did
 }
 
 // joinFlows joins the counters of senders and sinks. A flow that no sink has seen lost all frames.
@@ -183,7 +183,9 @@ func (p *phase) addReceived(f *flow, source string, id uint32) {
 			f.Lost = f.Sent - min(f.Sent, rf.Received)
 			f.Latency, f.Rate = rf.Latency, rf.Rate(e.received.Window)
 			f.slots, f.gap, f.gaps = rf.SlotBits, time.Duration(rf.LongestGap), rf.Gaps
-			f.at = p.since(rf.LastAt)
+			if rf.Received > 0 {
+				f.at = p.since(rf.LastAt)
+			}
 		}
 	}
 }

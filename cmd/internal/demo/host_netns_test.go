@@ -2,6 +2,7 @@ package demo
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -24,12 +25,33 @@ func TestRetransSegs(t *testing.T) {
 	}
 }
 
-// Without iperf3 the demo sends by itself, and shows the same.
+// Without iperf3 the demo sends by itself, and shows the same. What it writes as phases end and behind them is the
+// report; what it records is on its page.
 func TestHostsWithoutIperf3(t *testing.T) {
 	labtest.Require(t)
 	t.Setenv("PATH", t.TempDir())
-	r, err := Hosts(context.Background(), Options{Seconds: 1, Speed: 100_000_000})
+	var results, text, page strings.Builder
+	var lines []string
+	r, err := Hosts(context.Background(), Options{Seconds: 1, Speed: 100_000_000, Results: &results, Record: true,
+		Progress: func(line string) {
+			lines = append(lines, fmt.Sprint(line, ", after ", strings.Count(results.String(), "\n(")))
+		}})
 	must(t, err)
+	must(t, r.End(&results))
+	must(t, r.Text(&text))
+	if results.String() != text.String() || strings.Count(text.String(), "segments again.") != 2 {
+		t.Errorf("as phases end, and then:\n%s\nthe report:\n%s", results.String(), text.String())
+	}
+	if len(lines) != 2 || !strings.HasPrefix(lines[1], "phase 2/2, about ") ||
+		!strings.HasSuffix(lines[1], ", after 1") {
+		t.Errorf("progress: %q", lines)
+	}
+	must(t, r.Page(&page))
+	for _, line := range []string{"h1 to s1:p1", "s1:p4 to h4, priority 3", "h3, by s1:p3", "s1 lossless", "s1:p2"} {
+		if !strings.Contains(page.String(), ">"+line+"<") {
+			t.Errorf("no plot of the page has %s:\n%s", line, page.String())
+		}
+	}
 	for _, c := range r.Checks {
 		if !c.Pass && c.Kind == Hard {
 			t.Errorf("phase %s: %s: want %s, got %s", c.Phase, c.Name, c.Want, c.Got)

@@ -3,6 +3,7 @@ package demo
 import (
 	"context"
 	"fmt"
+	"io"
 	"time"
 
 	"pfcswitch/macctl"
@@ -17,8 +18,12 @@ type Options struct {
 	// Enter, if set, is called when the load of one phase is over, while its switches still run, with the commands that
 	// enter its nodes and ask its switches; the lab stays until it returns. Then that phase is the last one.
 	Enter func(ctx context.Context, commands []string)
-	// Progress, if set, gets messages about the progress.
+	// Progress, if set, gets how far the demo is: a line as each phase begins, and every Refresh again; 0: once.
 	Progress func(text string)
+	Refresh  time.Duration
+	Record   bool // what Report.Page draws
+	// Results, if set, gets the text of the report but for its end, part by part as phases end.
+	Results io.Writer
 }
 
 func (o *Options) progress(text string) {

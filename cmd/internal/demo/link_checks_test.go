@@ -70,7 +70,7 @@ func TestJudgeLateLinks(t *testing.T) {
 		open  int
 	}{{shortage{}, 0}, {shortage{runQueueDelay: .3, waitingProcess: "s1"}, 1}} {
 		k.shortage = tt.short
-		r := &Report{Links: []LinkResult{k}}
+		r := &Report{Demo: "headroom", Links: []LinkResult{k}}
 		judgeLinks(r)
 		c := r.Checks[len(r.Checks)-1]
 		if c.Kind != Soft || c.Got != "1.16" || c.Judged != (tt.open == 0) || c.Pass {
@@ -78,7 +78,7 @@ func TestJudgeLateLinks(t *testing.T) {
 		}
 		var out strings.Builder
 		r.Judge()
-		if err := r.linksText(&out); err != nil || strings.Count(out.String(), "not judged (1)") != tt.open {
+		if err := r.End(&out); err != nil || strings.Count(out.String(), "not judged (1)") != tt.open {
 			t.Errorf("%v, printed\n%s", err, out.String())
 		}
 	}

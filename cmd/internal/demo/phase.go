@@ -24,6 +24,7 @@ type phase struct {
 	off         bool          // flow control at the switches
 	ignorePFC   bool          // by the senders
 	seconds     time.Duration // of the load; 0: every sender has its own
+	lasts       time.Duration // the longest of those
 	lead        time.Duration // for senders to find their sinks
 	speed       int64         // of hosts' ports, bit/s
 	noSpeed     bool          // they have none, and speed is what buffers are made for
@@ -34,6 +35,7 @@ type phase struct {
 	trial   func(*phase, context.Context) error // the load of a calibration, in the place of senders
 	judge   func(*phase)                        // adds the phase's checks to the report
 	enter   func(ctx context.Context, commands []string)
+	course  *course // nil: nobody wants plots
 
 	report   *Report
 	lab      *lab.Lab
@@ -60,22 +62,34 @@ const (
 	phaseTimeout = 30 * time.Second // beyond the load
 )
 
-// performPhases runs phases one after the other, until one breaks.
+// performPhases runs phases one after the other, until one breaks. Results come as they are there.
 func performPhases(ctx context.Context, o Options, phases []*phase, r *Report) error {
-	for _, p := range phases {
-		text := fmt.Sprintf("phase %s: %s", p.name, p.title)
-		if p.seconds > 0 {
-			text += fmt.Sprintf(" (%v)", p.seconds)
+	s := &schedule{phases: phases}
+	for i, p := range phases {
+		s.begin(i, time.Now())
+		stop := o.show(s)
+		if enter := p.enter; enter != nil {
+			p.enter = func(ctx context.Context, commands []string) {
+				stop()
+				enter(ctx, commands)
+			}
 		}
-		o.progress(text)
+		if o.Record {
+			p.course = &course{}
+		}
 		whole, err := p.perform(ctx, r)
+		stop()
+		if err == nil && o.Results != nil {
+			err = r.phaseText(o.Results, r.Phases[len(r.Phases)-1])
+		}
 		if err != nil {
 			return fmt.Errorf("phase %s: %w", p.name, err)
 		}
 		if !whole {
-			break
+			return nil
 		}
 	}
+	r.whole = true
 	return nil
 }
 
@@ -199,6 +213,14 @@ func (p *phase) run(ctx context.Context) error {
 	if err := p.wait(ctx, 0); err != nil {
 		return err
 	}
+	if p.course != nil {
+		p.course.peers = p.peers()
+		recording, end := context.WithCancel(ctx)
+		var recorded sync.WaitGroup
+		recorded.Go(func() { p.record(recording) })
+		defer recorded.Wait()
+		defer end()
+	}
 	m, err := startMeter(p.processes())
 	if err != nil {
 		return err
@@ -268,7 +290,7 @@ func (p *phase) processes() (all []*lab.Process) {
 func (p *phase) result() PhaseResult {
 	u := &p.usage
 	result := PhaseResult{Phase: p.name, Title: p.title, LockUp: p.lockUp, Control: p.control,
-		RunQueueDelay: u.runQueueDelay, Steal: u.steal, CPUs: u.cores, Behind: u.behind}
+		RunQueueDelay: u.runQueueDelay, Steal: u.steal, CPUs: u.cores, Behind: u.behind, course: p.course}
 	for _, e := range p.senders {
 		result.LongestStall = max(result.LongestStall, e.sent.LongestStall)
 	}

@@ -18,6 +18,8 @@ type Report struct {
 	Phases      []PhaseResult  `json:"acts"`
 	Timeline    []Moment       `json:"timeline"`
 
+	whole bool // every phase ran to its end
+
 	Transfers []Transfer   `json:"transfers"` // of demo host
 	Links     []LinkResult `json:"links"`     // of demo headroom
 	Quick     bool         `json:"quick"`     // only some of its links
@@ -87,6 +89,8 @@ type PhaseResult struct {
 	Behind        float64 `json:"behind"`      // of what the slowest sender should have sent
 
 	LongestStall int64 `json:"longest_stall_ns"` // of a sender
+
+	course *course // nil where nothing was recorded
 }
 
 // Metered has the colours of one priority's frames in a trunk's meters, and those of the same load under virtual time.

@@ -1,6 +1,7 @@
 package demo
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"text/tabwriter"
@@ -8,34 +9,53 @@ import (
 
 // Text writes the report for a person.
 func (r *Report) Text(out io.Writer) error {
-	if r.Demo == "headroom" {
-		return r.linksText(out)
+	err := r.speedText(out)
+	for _, a := range r.Phases {
+		err = errors.Join(err, r.phaseText(out, a))
 	}
+	return errors.Join(err, r.End(out))
+}
+
+// speedText writes which speed the demo took.
+func (r *Report) speedText(out io.Writer) (err error) {
 	if c := r.Calibration; c != nil {
-		fmt.Fprintf(out, "speed: %s, %s\n", rateName(c.Speed), c.Why)
+		_, err = fmt.Fprintf(out, "speed: %s, %s\n", rateName(c.Speed), c.Why)
+	}
+	return err
+}
+
+// phaseText writes the results of a phase.
+func (r *Report) phaseText(out io.Writer, a PhaseResult) error {
+	if r.Demo == "headroom" {
+		return r.linkText(out, a)
 	}
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	for _, a := range r.Phases {
-		fmt.Fprintf(w, "\n(%s) %s\n", a.Phase, a.Title)
-		r.transfers(w, a.Phase)
-		if len(r.Flows) > 0 {
-			r.flows(w, a)
-		}
-		if err := w.Flush(); err != nil {
-			return err
-		}
-		if err := r.trunkText(out, a.Phase); err != nil {
-			return err
-		}
-		r.timeline(out, a.Phase)
-		for _, s := range r.Switches {
-			if s.Phase == a.Phase {
-				fmt.Fprintf(out, "  switch %s: lossless drops %d, %sPFC frames sent %d, most headroom used %s\n",
-					s.Name, s.LosslessDrops, s.discarded(), s.PFCSent, peak(s.Headroom))
-			}
+	fmt.Fprintf(w, "\n(%s) %s\n", a.Phase, a.Title)
+	r.transfers(w, a.Phase)
+	if len(r.Flows) > 0 {
+		r.flows(w, a)
+	}
+	err := errors.Join(w.Flush(), r.trunkText(out, a.Phase))
+	r.timeline(out, a.Phase)
+	for _, s := range r.Switches {
+		if s.Phase == a.Phase {
+			fmt.Fprintf(out, "  switch %s: lossless drops %d, %sPFC frames sent %d, most headroom used %s\n", s.Name,
+				s.LosslessDrops, s.discarded(), s.PFCSent, peak(s.Headroom))
 		}
 	}
-	return r.verdict(out)
+	return err
+}
+
+// End writes what the report for a person has behind the results of phases.
+func (r *Report) End(out io.Writer) error {
+	err := r.linksText(out)
+	for i, sentence := range r.seen() {
+		if i == 0 {
+			fmt.Fprintln(out)
+		}
+		fmt.Fprintln(out, sentence)
+	}
+	return errors.Join(err, r.verdict(out))
 }
 
 // discarded is "" where nothing was.

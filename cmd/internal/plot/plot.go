@@ -99,8 +99,8 @@ func (p *Picture) WriteSVG(out io.Writer, width, height int) error {
 func (panel *Panel) SVG() string {
 	var p Picture
 	height := p.panel(24, panel, beneath)
-	return fmt.Sprintf(`<svg viewBox="0 0 %d %d" role="img" aria-label="%s">`+"\n%s</svg>\n", beneathWidth, height,
-		html.EscapeString(panel.Title), p.Bytes())
+	return fmt.Sprintf(`<svg viewBox="0 0 %d %d" role="img" aria-label="%s" data-top="%g">`+"\n%s</svg>\n", beneathWidth,
+		height, html.EscapeString(panel.Title), panel.top(), p.Bytes())
 }
 
 // panel draws a panel from y on downwards and returns where it ends: of its lines those with the largest values, as far
@@ -126,7 +126,7 @@ func (p *Picture) panel(y int, panel *Panel, l layout) (end int) {
 		p.Text(l.left+10, bottom-10, 11, "start", "nothing")
 		return bottom + lineHeight + 10
 	}
-	top := cmp.Or(panel.Top, Most(shown))
+	top := panel.top()
 	p.Text(l.left-6, y+10, 10, "end", fmt.Sprintf("%.4g", top))
 	p.Text(l.left-6, bottom, 10, "end", "0")
 	for i, s := range shown {
@@ -152,6 +152,9 @@ func (s *Series) Most() float64 {
 	}
 	return max(0, slices.Max(s.Values))
 }
+
+// top is the value at the top.
+func (panel *Panel) top() float64 { return cmp.Or(panel.Top, Most(panel.Lines)) }
 
 // Most is the largest value of several lines, at least 0.
 func Most(lines []Series) (most float64) {

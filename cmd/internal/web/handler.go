@@ -22,6 +22,11 @@ import (
 //go:embed static
 var static embed.FS
 
+// Stylesheet is that of the page.
+//
+//go:embed static/page.css
+var Stylesheet string
+
 // A Config says what is served.
 type Config struct {
 	Poller  *Poller
