@@ -355,6 +355,7 @@ stage_demo() {
   run_demo headroom --quick
   run_demo deadlock
   run_demo trunk --seconds 2
+  run_demo dcqcn
 }
 
 # run_demo NAME FLAG... runs a demo and judges it. A demo that fails, could not run or died has not passed.

@@ -34,6 +34,7 @@ var demos = []demoEntry{
 	{"headroom", demo.Links, 1},
 	{"deadlock", demo.Deadlock, 0},
 	{"trunk", demo.Trunk, 0},
+	{"dcqcn", demo.DCQCN, 0},
 }
 
 func demoNames() (names []string) {
@@ -58,13 +59,14 @@ func demoCommand() *cobra.Command {
 	var speed, report string
 	var asJSON, keep, quick bool
 	c := &cobra.Command{
-		Use:   "demo [incast|host|headroom|deadlock|trunk]",
+		Use:   "demo [incast|host|headroom|deadlock|trunk|dcqcn]",
 		Short: "show on real links that nothing is lost",
 		Long: "Builds a small network in namespaces of its own, with switches, senders and a receiver as " +
 			"separate processes, and\njudges what arrives. It needs neither a file nor root. Exit status: 0 passed, " +
 			"1 failed, 2 could not run.",
 		Example: "  pfcswitch demo\n  pfcswitch demo incast --speed 500M --seconds 10\n  pfcswitch demo host\n  " +
-			"pfcswitch demo headroom --quick\n  pfcswitch demo deadlock\n  pfcswitch demo trunk",
+			"pfcswitch demo headroom --quick\n  pfcswitch demo deadlock\n  pfcswitch demo trunk\n  " +
+			"pfcswitch demo dcqcn",
 		ValidArgs: demoNames(),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o, err := demoOptions(seconds, speed)

@@ -14,6 +14,7 @@
 //	checks.go     checks on what a phase observed, and those of demo incast
 //	calibrate.go  the speed that the machine carries, tried on the demo's own topology
 //	incast.go     demo incast
+//	dcqcn.go      demo dcqcn and its checks
 //	links.go      demo headroom: its runs; link_checks.go: the checks of each run, and of all together
 //	host.go       demo host; tcp.go: its programs
 //	trunk.go      demo trunk; trunkmodel.go: the same loads under virtual time

@@ -24,6 +24,7 @@ func TestKeptPhaseIsLast(t *testing.T) {
 		{incastPhases, []string{"a", "b", "c1", "c2"}, []string{"a", "c1", "c2", "b"}},
 		{hostPhases, []string{"a", "b"}, []string{"b", "a"}},
 		{deadlockPhases, []string{"a", "b", "c", "d"}, []string{"a", "c", "d", "b"}},
+		{congestionPhases, []string{"a", "b"}, []string{"a", "b"}},
 		{trunkPhases, []string{"1", "2a", "2b", "3a", "3b"}, []string{"1", "2b", "3a", "3b", "2a"}},
 	} {
 		o := Options{Seconds: 5, Speed: 200_000_000}

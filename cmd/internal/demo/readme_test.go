@@ -34,6 +34,7 @@ func read(t *testing.T, phases []PhaseResult, lines []string) *Report {
 		var n int64
 		var class string
 		f, s, h, tcp := Flow{Phase: now.Phase}, SwitchResult{Phase: now.Phase}, Headroom{}, Transfer{Phase: now.Phase}
+		c := Congestion{Phase: now.Phase}
 		if name, _, ok := strings.Cut(line, ") "); ok && line[0] == '(' {
 			at := slices.IndexFunc(phases, func(a PhaseResult) bool { return a.Phase == name[1:] })
 			if at < 0 {
@@ -53,6 +54,10 @@ func read(t *testing.T, phases []PhaseResult, lines []string) *Report {
 			&mbits, &tcp.Retransmitted) {
 			tcp.Lossless, tcp.Rate = class == "lossless", int64(mbits*1e6)
 			r.Transfers = append(r.Transfers, tcp)
+		} else if how, row := cutHow(line); scan(row, 8, "%f %d %d %d %d %d %d %f", &percent, &c.XOFFs, &c.Marked,
+			&c.CNPsSent, &c.CNPsReceived, &c.QueueMean, &c.QueueMax, &mbits) {
+			c.How, c.Paused, c.Filled = how, percent/100, mbits/100
+			r.Congestion = append(r.Congestion, c)
 		} else if scan(line, 6, "switch %s lossless drops %d, PFC frames sent %d, most headroom used %d of %d bytes "+
 			"at %s", &s.Name, &s.LosslessDrops, &s.PFCSent, &h.Peak, &h.Configured, &h.Port) {
 			s.Name, s.Headroom = strings.TrimSuffix(s.Name, ":"), []Headroom{h}
@@ -62,6 +67,16 @@ func read(t *testing.T, phases []PhaseResult, lines []string) *Report {
 		}
 	}
 	return r
+}
+
+// cutHow cuts what holds the senders from a line of demo dcqcn.
+func cutHow(line string) (how, row string) {
+	for _, how := range []string{alone, controlled} {
+		if row, ok := strings.CutPrefix(line, how); ok {
+			return how, row
+		}
+	}
+	return "", ""
 }
 
 // scan reads the values of a line and tells whether there are so many.
@@ -85,7 +100,8 @@ func TestReadmeShowsDemos(t *testing.T) {
 		phases  []PhaseResult
 		rows    int // of flows or connections, at least
 	}{{"../../../README.md", "go run ./cmd/pfcswitch demo incast", results(incastPhases(short)), 8},
-		{"README.md", "./pfcswitch demo host", results(hostPhases(short)), 4}} {
+		{"README.md", "./pfcswitch demo host", results(hostPhases(short)), 4},
+		{"README.md", "./pfcswitch demo dcqcn", results(congestionPhases(short)), 4}} {
 		lines := shown(t, tt.file, tt.command)
 		r := read(t, tt.phases, lines)
 		if len(r.Phases) != len(tt.phases) || len(r.Flows)+len(r.Transfers) < tt.rows {

@@ -24,6 +24,8 @@ type Report struct {
 	Links     []LinkResult `json:"links"`     // of demo headroom
 	Quick     bool         `json:"quick"`     // only some of its links
 
+	Congestion []Congestion `json:"congestion"` // of demo dcqcn
+
 	// Of demo trunk only.
 	Meters       []Metered      `json:"meters"`
 	Distribution []Distribution `json:"distribution"`

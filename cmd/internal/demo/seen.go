@@ -23,6 +23,8 @@ func (r *Report) seen() []string {
 		return r.seenDeadlock()
 	case "trunk":
 		return r.seenTrunk()
+	case "dcqcn":
+		return r.seenCongestion()
 	}
 	return nil
 }
@@ -157,4 +159,16 @@ func lostOf(f Flow) string {
 
 func lostShare(f Flow) string {
 	return fmt.Sprintf("%.0f %%", 100*float64(f.Lost)/float64(max(1, f.Sent)))
+}
+
+func (r *Report) seenCongestion() []string {
+	congestion := func(how string) Congestion { return find(r.Congestion, func(c *Congestion) bool { return c.How == how }) }
+	pfc, slowed := congestion(alone), congestion(controlled)
+	return []string{
+		fmt.Sprintf("With PFC alone, senders were paused for %.0f %% of the time, and %d bytes waited at the bottleneck.",
+			100*pfc.Paused, pfc.QueueMean),
+		fmt.Sprintf("With ECN and DCQCN, %d CNPs slowed them down: they were paused for %.0f %%, and %d bytes waited.",
+			slowed.CNPsReceived, 100*slowed.Paused, slowed.QueueMean),
+		fmt.Sprintf("Either way, priority 3 lost %s.", lostOf(r.sum(losslessPriority, "a", "b"))),
+	}
 }

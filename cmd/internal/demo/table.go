@@ -35,7 +35,7 @@ func (r *Report) phaseText(out io.Writer, a PhaseResult) error {
 	if len(r.Flows) > 0 {
 		r.flows(w, a)
 	}
-	err := errors.Join(w.Flush(), r.trunkText(out, a.Phase))
+	err := errors.Join(w.Flush(), r.trunkText(out, a.Phase), r.congestionText(out, a.Phase))
 	r.timeline(out, a.Phase)
 	for _, s := range r.Switches {
 		if s.Phase == a.Phase {

@@ -39,6 +39,7 @@ const (
 	TopicRate     = "rate"
 	TopicRun      = "run"
 	TopicDeadlock = "deadlock"
+	TopicECN      = "ecn"
 	TopicMeasured = "measured" // a time by the kernel's stamps
 	TopicLeft     = "leftovers"
 )

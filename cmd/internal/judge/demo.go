@@ -25,7 +25,7 @@ func judgeDemo(in io.Reader, out io.Writer) (ok bool, err error) {
 		return false, fmt.Errorf("demo report: schema %d, this script knows 1", r.Schema)
 	}
 	var faults faultList
-	for _, find := range []func(*demo.Report) faultList{ownVerdict, allPhases, lossAndOrder} {
+	for _, find := range []func(*demo.Report) faultList{ownVerdict, allPhases, lossAndOrder, slowedDown} {
 		faults = append(faults, find(&r)...)
 	}
 	printRates(out, &r)
@@ -79,6 +79,7 @@ var wantedPhases = map[string][]wantedPhase{
 	"incast":   {{"a", lossless}, {"b", lossless}, {"c1", control}, {"c2", control}},
 	"host":     {{"a", lossless}, {"b", control}},
 	"trunk":    {{"1", lossy}, {"2a", lossless}, {"2b", spread}, {"3a", lossy}, {"3b", lossy}},
+	"dcqcn":    {{"a", lossless}, {"b", lossless}},
 	"deadlock": {{"a", lockUp}, {"b", lossless}, {"c", lockUp}, {"d", lossless}},
 }
 
@@ -132,6 +133,25 @@ func lossAndOrder(r *demo.Report) (faults faultList) {
 	for _, s := range r.Switches {
 		if losslessPhase(r, s.Phase) && s.LosslessDrops != 0 {
 			faults.add("phase %s, switch %s: lossless_drops %d", s.Phase, s.Name, s.LosslessDrops)
+		}
+	}
+	return faults
+}
+
+// slowedDown finds a demo dcqcn whose senders were not paused in phase a, or not notified in phase b.
+func slowedDown(r *demo.Report) (faults faultList) {
+	if r.Demo != "dcqcn" {
+		return nil
+	}
+	shown := map[string]bool{}
+	for _, c := range r.Congestion {
+		notified := c.Marked > 0 && c.CNPsReceived > 0
+		shown[c.Phase] = c.Phase == "a" && c.Paused > 0 && !notified || c.Phase == "b" && notified
+	}
+	for _, phase := range []string{"a", "b"} {
+		if !shown[phase] {
+			faults.add("phase %s: not what it has to show: pauses alone in a, marks and CNPs in b: %+v", phase,
+				r.Congestion)
 		}
 	}
 	return faults

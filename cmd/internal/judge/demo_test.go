@@ -137,6 +137,27 @@ func TestJudgeDemoTrunk(t *testing.T) {
 	})
 }
 
+// slowed is the report of a demo dcqcn as it should be.
+const slowed = `{"schema":1, "demo":"dcqcn", "pass":true, "seconds":5,
+ "checks":[{"act":"a","name":"lossless frames lost","kind":"hard","want":"0","got":"0","pass":true,"judged":true}],
+ "flows":[{"act":"a","name":"h1>h4","priority":3,"lossless":true,"sent":100,"received":100},
+  {"act":"b","name":"h1>h4","priority":3,"lossless":true,"sent":90,"received":90}],
+ "acts":[{"act":"a"},{"act":"b"}], "switches":[{"act":"a","name":"s1"},{"act":"b","name":"s1"}],
+ "congestion":[{"act":"a","paused_share":0.7},
+  {"act":"b","paused_share":0.02,"ecn_marked_frames":280,"cnp_received_frames":24}]}`
+
+func TestJudgeDemoDCQCN(t *testing.T) {
+	judgeChanges(t, slowed, []change{
+		{"nobody was paused", `"paused_share":0.7`, `"paused_share":0`, "phase a: not what it has to show"},
+		{"marks without ECN", `"paused_share":0.7`, `"ecn_marked_frames":1,"cnp_received_frames":1`, "phase a: not"},
+		{"no marks", `"ecn_marked_frames":280`, `"ecn_marked_frames":0`, "phase b: not what it has to show"},
+		{"no CNPs", `"cnp_received_frames":24`, `"cnp_received_frames":0`, "phase b: not what it has to show"},
+		{"no word of it", `"congestion":[{"act":"a"`, `"congestion":[{"act":"x"`, "phase a: not"},
+		{"lost with DCQCN", `"sent":90,"received":90`, `"sent":90,"received":89`, "sent 90, received 89"},
+		{"a phase is missing", `,{"act":"b"}]`, `]`, "no phase b"},
+	})
+}
+
 // locked is the report of demo deadlock as it should be.
 const locked = `{"schema":1, "demo":"deadlock", "pass":true, "seconds":5,
  "checks":[{"act":"a","name":"frames that wait","kind":"hard","topic":"deadlock",

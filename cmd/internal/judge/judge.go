@@ -1,7 +1,7 @@
 // Package judge gives the verdicts of scripts/test.sh (cmd/judge), so that the script needs neither jq nor Python:
 //
 //	go test -json ./... | judge tests [-no-skips]
-//	pfcswitch demo incast|host|headroom|deadlock|trunk -j | judge demo
+//	pfcswitch demo incast|host|headroom|deadlock|trunk|dcqcn -j | judge demo
 //
 // tests.go reads the events of go test, demo.go and links.go the report of a demo. The exit status is 0 where all is
 // well, 1 where it is not and 2 where the input cannot be read.
