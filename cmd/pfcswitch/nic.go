@@ -11,7 +11,7 @@ import (
 )
 
 func nicCommand() *cobra.Command {
-	n := config.NIC{}
+	n, logs := config.NIC{}, logFlags{}
 	c := &cobra.Command{
 		Use:   "nic --wire INTERFACE",
 		Short: "make this host obey and send PFC",
@@ -27,14 +27,14 @@ It lasts until SIGINT or SIGTERM, and the TAP with it.`,
 				return fmt.Errorf("--wire is missing: name the interface that leads out of this host, as `ip link` " +
 					"shows it")
 			}
+			log, err := logs.open(os.Stderr)
+			if err != nil {
+				return err
+			}
 			cfg, warnings, err := config.HostNIC(n)
 			for _, w := range warnings {
 				fmt.Fprintln(os.Stderr, "warning:", w)
 			}
-			if err != nil {
-				return err
-			}
-			log, err := newLog("text")
 			if err != nil {
 				return err
 			}
@@ -56,5 +56,6 @@ It lasts until SIGINT or SIGTERM, and the TAP with it.`,
 		"pfcswitch linkcheck --headroom there")
 	f.StringVar(&n.Nice, "nice", "", "priority over other programs, -20 (most) to 19 (default: -10)")
 	f.StringVar(&n.Metrics, "metrics", "", "address of /metrics, or off (default: 127.0.0.1:9808)")
+	logs.flags(c)
 	return c
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"strconv"
@@ -16,7 +17,8 @@ import (
 )
 
 func runCommand() *cobra.Command {
-	var logFormat, metrics string
+	var logs logFlags
+	var metrics string
 	var files, namespaces, ports []string
 	c := &cobra.Command{
 		Use:   "run",
@@ -30,7 +32,11 @@ func runCommand() *cobra.Command {
 		Args: checkArguments,
 		RunE: untilSignal(func(cmd *cobra.Command, _ []string) error {
 			_ = privilege.Bound() // a switch tries again what failed, and reports why
-			guests, err := chooseGuests(cmd.Context(), files, namespaces, ports, metrics, logFormat)
+			log, err := logs.open(os.Stderr)
+			if err != nil {
+				return err
+			}
+			guests, err := chooseGuests(cmd.Context(), files, namespaces, ports, metrics, log)
 			if err != nil {
 				return err
 			}
@@ -45,17 +51,13 @@ func runCommand() *cobra.Command {
 	c.Flags().StringArrayVar(&ports, "port", nil, "`interface` to take, instead of a file (repeatable)")
 	c.Flags().StringVar(&metrics, "metrics", "", "`address` of metrics and page, or off, whatever the file says "+
 		"(default: metrics.listen)")
-	c.Flags().StringVar(&logFormat, "log", "text", "format of the log: text or json")
+	logs.flags(c)
 	return c
 }
 
 // chooseGuests returns the switches of files, of which each may have a namespace, or the one without a file.
-func chooseGuests(ctx context.Context, files, namespaces, ports []string, metrics, logFormat string) ([]daemon.Guest,
-	error) {
-	log, err := newLog(logFormat)
-	if err != nil {
-		return nil, err
-	}
+func chooseGuests(ctx context.Context, files, namespaces, ports []string, metrics string, log *slog.Logger) (
+	guests []daemon.Guest, err error) {
 	if len(namespaces) > 0 && len(namespaces) != len(files) {
 		return nil, fmt.Errorf("--netns: there are %d, and %d of -c: write one behind each -c", len(namespaces),
 			len(files))
@@ -63,7 +65,6 @@ func chooseGuests(ctx context.Context, files, namespaces, ports []string, metric
 	if len(files) == 0 {
 		files = []string{""}
 	}
-	var guests []daemon.Guest
 	for i, file := range files {
 		cfg, err := chooseConfig(ctx, file, ports, metrics, len(files) > 1)
 		if err != nil {
@@ -166,12 +167,28 @@ func host(ctx context.Context, guests []daemon.Guest) error {
 	})
 }
 
-func newLog(format string) (*slog.Logger, error) {
-	switch format {
-	case "text":
-		return slog.New(slog.NewTextHandler(os.Stderr, nil)), nil
-	case "json":
-		return slog.New(slog.NewJSONHandler(os.Stderr, nil)), nil
+// logFlags are the flags of a switch's log.
+type logFlags struct{ format, level string }
+
+func (l *logFlags) flags(c *cobra.Command) {
+	c.Flags().StringVar(&l.format, "log", "text", "format of the log: text or json")
+	c.Flags().StringVar(&l.level, "log-level", "info", "least `level` of its lines: debug (also errors of connections "+
+		"to the page), info, warn or error")
+}
+
+// open returns the log that the flags name.
+func (l *logFlags) open(out io.Writer) (*slog.Logger, error) {
+	level, ok := map[string]slog.Level{"debug": slog.LevelDebug, "info": slog.LevelInfo, "warn": slog.LevelWarn,
+		"error": slog.LevelError}[l.level]
+	if !ok {
+		return nil, fmt.Errorf("--log-level %s: the levels are debug, info, warn and error", l.level)
 	}
-	return nil, fmt.Errorf("--log %s: the formats are text and json", format)
+	o := &slog.HandlerOptions{Level: level}
+	switch l.format {
+	case "text":
+		return slog.New(slog.NewTextHandler(out, o)), nil
+	case "json":
+		return slog.New(slog.NewJSONHandler(out, o)), nil
+	}
+	return nil, fmt.Errorf("--log %s: the formats are text and json", l.format)
 }

@@ -1,10 +1,14 @@
 package main
 
 import (
+	"encoding/json"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/spf13/cobra"
 
 	"pfcswitch/dataplane/assert"
 )
@@ -28,9 +32,53 @@ func TestChooseGuestsRefuses(t *testing.T) {
 		{[]string{a, b}, nil, "off", ""},
 		{[]string{a}, []string{"x/y"}, "off", "is not a network namespace"},
 	} {
-		_, err := chooseGuests(t.Context(), c.files, c.namespaces, nil, c.metrics, "text")
+		_, err := chooseGuests(t.Context(), c.files, c.namespaces, nil, c.metrics, slog.Default())
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%v %v %s: %v, want %q", c.files, c.namespaces, c.metrics, err, c.want)
+		}
+	}
+}
+
+// The log has the lines from a level on, in the format that the flags name; what they do not name is refused.
+func TestLogFlags(t *testing.T) {
+	for args, want := range map[string]string{
+		"":                             "info warn error",
+		"--log-level debug":            "debug info warn error",
+		"--log-level warn --log json":  "warn error",
+		"--log json --log-level error": "error",
+		"--log-level Info":             "--log-level Info: the levels are debug, info, warn and error",
+		"--log-level info+1":           "--log-level info+1: the levels are",
+		"--log xml":                    "--log xml: the formats are text and json",
+	} {
+		for _, command := range []*cobra.Command{runCommand(), nicCommand()} {
+			if err := command.ParseFlags(strings.Fields(args)); err != nil {
+				t.Fatalf("%s %s: %v", command.Name(), args, err)
+			}
+			l := logFlags{command.Flag("log").Value.String(), command.Flag("log-level").Value.String()}
+			var out strings.Builder
+			log, err := l.open(&out)
+			if err != nil {
+				if !strings.HasPrefix(err.Error(), want) {
+					t.Errorf("%q: %v, want %q", args, err, want)
+				}
+				continue
+			}
+			for _, level := range []slog.Level{slog.LevelDebug, slog.LevelInfo, slog.LevelWarn, slog.LevelError} {
+				log.Log(t.Context(), level, strings.ToLower(level.String()))
+			}
+			var got []string
+			for line := range strings.Lines(out.String()) {
+				var record struct{ Msg string }
+				if l.format == "text" {
+					_, record.Msg, _ = strings.Cut(strings.TrimSpace(line), "msg=")
+				} else if err := json.Unmarshal([]byte(line), &record); err != nil {
+					t.Errorf("%q: %v", line, err)
+				}
+				got = append(got, record.Msg)
+			}
+			if got := strings.Join(got, " "); got != want {
+				t.Errorf("%q: lines %q, want %q", args, got, want)
+			}
 		}
 	}
 }

@@ -162,8 +162,10 @@ func lostShare(f Flow) string {
 }
 
 func (r *Report) seenCongestion() []string {
-	congestion := func(how string) Congestion { return find(r.Congestion, func(c *Congestion) bool { return c.How == how }) }
-	pfc, slowed := congestion(alone), congestion(controlled)
+	in := func(phase string) Congestion {
+		return find(r.Congestion, func(c *Congestion) bool { return c.Phase == phase })
+	}
+	pfc, slowed := in("a"), in("b")
 	return []string{
 		fmt.Sprintf("With PFC alone, senders were paused for %.0f %% of the time, and %d bytes waited at the bottleneck.",
 			100*pfc.Paused, pfc.QueueMean),
