@@ -187,7 +187,7 @@ func (r *Report) congestionText(out io.Writer, phase string) error {
 		return nil
 	}
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(w, "HOLDS THEM\tPAUSED %\tXOFF\tMARKED\tCNPS SENT\tRECEIVED\tQUEUE MEAN\tMAX BYTES\tFILLED %\t")
+	fmt.Fprintln(w, "HELD BY\tPAUSED %\tXOFF\tMARKED\tCNPS SENT\tRECEIVED\tMEAN BYTES\tMAX BYTES\tFILLED %\t")
 	for _, c := range r.Congestion {
 		if c.Phase > phase {
 			break

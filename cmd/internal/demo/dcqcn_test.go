@@ -99,9 +99,9 @@ func TestCongestionText(t *testing.T) {
 	pfcAlone.judge(r, "a")
 	slowed.judge(r, "b")
 	for _, tt := range []struct{ phase, want string }{
-		{"a", "  HOLDS THEM  PAUSED %  XOFF  MARKED  CNPS SENT  RECEIVED  QUEUE MEAN  MAX BYTES  FILLED %\n" +
-			"   PFC alone      70.0     7       0          0         0        5000      60000      99.0\n"},
-		{"b", "     HOLDS THEM  PAUSED %  XOFF  MARKED  CNPS SENT  RECEIVED  QUEUE MEAN  MAX BYTES  FILLED %\n" +
+		{"a", "    HELD BY  PAUSED %  XOFF  MARKED  CNPS SENT  RECEIVED  MEAN BYTES  MAX BYTES  FILLED %\n" +
+			"  PFC alone      70.0     7       0          0         0        5000      60000      99.0\n"},
+		{"b", "        HELD BY  PAUSED %  XOFF  MARKED  CNPS SENT  RECEIVED  MEAN BYTES  MAX BYTES  FILLED %\n" +
 			"      PFC alone      70.0     7       0          0         0        5000      60000      99.0\n" +
 			"  ECN and DCQCN       2.0     7     100         12        12        5000      60000      99.0\n"},
 		{"c", ""},
