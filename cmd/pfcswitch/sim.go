@@ -70,6 +70,9 @@ func paperCommand() *cobra.Command {
 		if len(args) == 0 {
 			return paper.List(cmd.OutOrStdout())
 		}
+		if o.Links < 0 {
+			return notRun("", fmt.Errorf("--links %d: it has to be more than 0", o.Links))
+		}
 		study, err := paper.Find(args[0])
 		if err != nil {
 			return notRun("", err)
@@ -94,6 +97,7 @@ func paperCommand() *cobra.Command {
 	})
 	jsonFlag(c, &asJSON)
 	c.Flags().StringVar(&svg, "svg", "", "draw the study into this file")
+	c.Flags().IntVar(&o.Links, "links", 0, "how many links the study measured draws (default: 100)")
 	c.Flags().Uint64Var(&o.Seed, "seed", 1, "what random numbers begin with")
 	return notRunOnUsage(c)
 }

@@ -8,6 +8,7 @@
 //	host.go      a host's NIC: a queue for each priority, which obeys PFC or PAUSE
 //	flow.go      what a host sends, and what of it arrives
 //	control.go   flows whose senders slow down: DCQCN
+//	measure.go   links whose ends measure headroom
 //	fault.go     storms, slow hosts, links that flap
 //	deadlock.go  who waits for whom
 //	result.go    what a run has shown

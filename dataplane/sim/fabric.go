@@ -203,6 +203,9 @@ func (f *Fabric) Start() {
 			for q := range n.host.queues {
 				f.sortFlows(&n.host.queues[q])
 			}
+			if n.host.Prober != nil {
+				f.wakeBy(n.host.wire, n.host.Prober.Next())
+			}
 		}
 	}
 	f.startFaults()

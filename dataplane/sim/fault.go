@@ -95,7 +95,7 @@ func (f *Fabric) setLink(e End, up bool) {
 		from := f.wires[i].from
 		n := &f.nodes[from.Node]
 		if n.host != nil {
-			n.host.reset(f.now)
+			n.host.reset(up, f.now)
 			f.sendAtHost(n.host)
 			continue
 		}
@@ -105,7 +105,10 @@ func (f *Fabric) setLink(e End, up bool) {
 }
 
 // reset has the NIC of a host forget who paused whom: its link has gone down or come up.
-func (h *host) reset(now int64) {
+func (h *host) reset(up bool, now int64) {
+	if h.Prober != nil {
+		h.Prober.SetUp(up, now)
+	}
 	h.receiver.Reset(now)
 	h.sender.Reset(now)
 	for i := range h.heard.len() {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"pfcswitch/dataplane"
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/dataplane/sched"
 	"pfcswitch/macctl"
@@ -22,6 +23,11 @@ type HostConfig struct {
 	// Response is how long the NIC goes on beginning frames after a MAC Control frame was received, in ns. Negative:
 	// the limit of the standard at the link's speed.
 	Response int64
+	// Late returns by how many ns more it is late this time, from 0 on; nil: never.
+	Late func() int64
+	// Prober measures the headroom of the link by frames of this form. It answers when it would obey. nil: it does not.
+	Prober      dataplane.HeadroomProber
+	Measurement macctl.MeasurementFormat
 }
 
 // A host sends flows by its NIC and counts what arrives. It pauses its peer only where a fault says so.
@@ -29,7 +35,9 @@ type host struct {
 	HostConfig
 	wire     int32
 	receiver *macctl.Receiver
-	heard    fifo // MAC Control frames that are not obeyed yet
+	heard    fifo  // MAC Control frames that are not obeyed yet
+	obeysAt  int64 // when it obeys the newest of them
+	mac      [6]byte
 	sched    sched.Config
 	round    sched.State
 	queues   [NumPriorities]nicQueue
@@ -60,10 +68,9 @@ func (f *Fabric) prepare(h *host) error {
 	if h.Response < 0 {
 		h.Response = (macctl.ResponseLimitBits(speed)*nsPerSecond + speed - 1) / speed
 	}
-	var mac [6]byte
-	frame.PutAddress(mac[:], h.MAC)
-	h.receiver = macctl.NewReceiver(h.Mode, 0xff, speed, mac)
-	h.initiator.prepare(macctl.InitiatorConfig{Mode: h.Mode, Enabled: h.Lossless, Speed: speed, Source: mac,
+	frame.PutAddress(h.mac[:], h.MAC)
+	h.receiver = macctl.NewReceiver(h.Mode, 0xff, speed, h.mac)
+	h.initiator.prepare(macctl.InitiatorConfig{Mode: h.Mode, Enabled: h.Lossless, Speed: speed, Source: h.mac,
 		InTime: true})
 	longest := macctl.FrameSize
 	for q := range h.queues {
@@ -80,8 +87,14 @@ func (f *Fabric) receiveAtHost(h *host, t *transit) {
 	b := t.bytes()
 	switch {
 	case etherType(b) == frame.TypeMACControl:
-		*h.heard.push() = *t
-		f.events.add(f.now+h.Response, obey, h.wire)
+		heard, at := h.heard.push(), f.now+h.Response
+		*heard = *t
+		heard.at = f.now
+		if h.Late != nil {
+			at += h.Late()
+		}
+		h.obeysAt = max(h.obeysAt, at) // in the order in which they came
+		f.events.add(h.obeysAt, obey, h.wire)
 	case t.data:
 		f.deliver(h, b, int(t.octets))
 		if h.drain > 0 {
@@ -90,10 +103,10 @@ func (f *Fabric) receiveAtHost(h *host, t *transit) {
 	}
 }
 
-// obeyAtHost obeys the oldest MAC Control frame that the host has received, the response time ago.
+// obeyAtHost obeys the oldest MAC Control frame that the host has received, or answers it.
 func (f *Fabric) obeyAtHost(h *host) {
-	if t := h.heard.pop(); !t.lost {
-		h.receiver.Receive(t.bytes(), f.now-h.Response, f.now)
+	if t := h.heard.pop(); !t.lost && !f.measureAtHost(h, t) {
+		h.receiver.Receive(t.bytes(), t.at, f.now)
 	}
 	f.sendAtHost(h)
 }
@@ -101,7 +114,7 @@ func (f *Fabric) obeyAtHost(h *host) {
 // sendAtHost sends the next frame if the wire is free, or arranges when to look again. No flow begins before Start.
 func (f *Fabric) sendAtHost(h *host) {
 	w := &f.wires[h.wire]
-	if f.busy(h.wire) || w.down || f.begun == 0 || f.controlAtHost(h) {
+	if f.busy(h.wire) || w.down || f.begun == 0 || f.controlAtHost(h) || f.measureFromHost(h) {
 		return
 	}
 	waiting, at, heads, lengths := f.waiting(h)
@@ -131,7 +144,9 @@ func (f *Fabric) sendAtHost(h *host) {
 // waiting finds the priorities that have a frame to send now, the flow whose turn it is in each (none: an
 // answer goes first) and the octets of its frame on the wire, and when there will be more of them.
 func (f *Fabric) waiting(h *host) (waiting uint8, next int64, heads [NumPriorities]int, lengths [NumPriorities]int64) {
-	next = h.nextControl()
+	if next = h.nextControl(); h.Prober != nil {
+		next = min(next, h.Prober.Next())
+	}
 	for q := range h.queues {
 		queue := &h.queues[q]
 		next = min(next, f.beginFlows(queue))

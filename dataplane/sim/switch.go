@@ -91,7 +91,9 @@ func (f *Fabric) receiveAtSwitch(n *switchNode, i int, t *transit) {
 	b := f.scratch[:t.octets]
 	var burst []dataplane.Arrival
 	if etherType(b) == frame.TypeMACControl {
-		n.sw.Control(i, b, f.now, f.now)
+		if taken, _ := n.sw.Measurement(i, b, false, f.now, f.now, 0); !taken {
+			n.sw.Control(i, b, f.now, f.now)
+		}
 		f.captureControl(n, i, b)
 	} else {
 		if f.limited && f.expires(b) {
@@ -173,7 +175,7 @@ func (f *Fabric) leaveRooms(n *switchNode) {
 // transmit sends by port i what goes first, if its wire is free, or arranges when to look again.
 func (f *Fabric) transmit(n *switchNode, i int, burst []dataplane.Arrival) {
 	w := f.wireOf(n, i)
-	if w == nil || f.busy(n.ports[i].wire) || w.down || f.transmitControl(n, i) {
+	if w == nil || f.busy(n.ports[i].wire) || w.down || f.transmitControl(n, i) || f.measureFromSwitch(n, i) {
 		return
 	}
 	if b, ok := n.sw.LoopProbe(i, f.control[:0], f.now); ok {
@@ -184,7 +186,7 @@ func (f *Fabric) transmit(n *switchNode, i int, burst []dataplane.Arrival) {
 		return
 	}
 	if n.sw.Dequeue(i, f.now, burst) == 0 {
-		f.wakeBy(n.ports[i].wire, min(n.sw.TxDeadline(i, f.now), n.sw.LoopProbeDeadline(i)))
+		f.wakeBy(n.ports[i].wire, f.deadline(n, i))
 		return
 	}
 	f.batch.Reset()
@@ -195,9 +197,14 @@ func (f *Fabric) transmit(n *switchNode, i int, burst []dataplane.Arrival) {
 	f.captureSent(n, i, t.bytes(), int(t.octets))
 	n.sw.Sent(i, 1, f.now)
 	f.depart(n.ports[i].wire, t)
-	if !n.sw.Rests(i, f.now) || min(n.sw.TxDeadline(i, f.now), n.sw.LoopProbeDeadline(i)) < w.wakeAt {
+	if !n.sw.Rests(i, f.now) || f.deadline(n, i) < w.wakeAt {
 		f.busy(n.ports[i].wire)
 	}
+}
+
+// deadline returns when port i has to look what it can send, even if nothing happens.
+func (f *Fabric) deadline(n *switchNode, i int) int64 {
+	return min(n.sw.TxDeadline(i, f.now), n.sw.LoopProbeDeadline(i), n.sw.MeasureDeadline(i))
 }
 
 // transmitControl sends the MAC Control frame of port i, if there is one and the wire is free.

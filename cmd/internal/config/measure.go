@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"pfcswitch/macctl"
 )
 
 // HeadroomDefaults are the switch-wide settings of headroom and its measurement. Both ends of a link need the same
@@ -31,6 +33,11 @@ type HeadroomDefaults struct {
 	Agree      Agreement
 	// SendRequest lets a peer that has agreed to measure have this end fill the link, for its own check.
 	SendRequest bool
+}
+
+// Format is the form of measurement frames.
+func (h *HeadroomDefaults) Format() macctl.MeasurementFormat {
+	return macctl.MeasurementFormat{Opcode: h.Opcode, Identifier: h.Identifier, Fallback: h.EtherType}
 }
 
 // Agreement is how a port learns that its peer measures headroom too.

@@ -36,15 +36,14 @@ func switchConfig(c *config.Config, identity bridge.Identity) (dataplane.Config,
 	if b.Threshold = thresholds[c.Buffer.Policy]; b.Threshold == nil {
 		return dataplane.Config{}, fmt.Errorf("buffer.policy: no threshold is known for %q", c.Buffer.Policy)
 	}
-	h, lossless := &c.Headroom, c.Priorities.Lossless
+	lossless := c.Priorities.Lossless
 	for i := range c.Ports {
 		if e := c.Ports[i].Negotiated; e != nil && c.Ports[i].FlowControl == config.FlowPFC {
 			lossless |= e.Lossless
 		}
 	}
 	return dataplane.Config{Buffer: b, Lossless: lossless, Demote: c.UnknownLossless == config.Demote,
-		Ageing: c.Ageing, Identity: identity, Measurement: macctl.MeasurementFormat{Opcode: h.Opcode,
-			Identifier: h.Identifier, Fallback: h.EtherType}}, nil
+		Ageing: c.Ageing, Identity: identity, Measurement: c.Headroom.Format()}, nil
 }
 
 // segmentsGSO tells whether GSO frames are segmented. One port with a speed makes all ports segment.

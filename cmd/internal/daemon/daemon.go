@@ -80,7 +80,7 @@ type Daemon struct {
 	cfg             *config.Config
 	numbers         map[string]int               // port numbers by name
 	ports           map[string]*portLink         // by name
-	probers         map[string]*prober           // by name
+	probers         map[string]*Prober           // by name
 	retiredCounters map[string]headroom.Counters // of probers that are gone, by name of the port
 	watched         map[string]*watch            // by namespace
 	losses          []string                     // losses that the running change has caused
@@ -105,7 +105,7 @@ func NewIn(netns string, c *config.Config, log *slog.Logger) (*Daemon, error) {
 	d := &Daemon{log: log, journal: j, netns: netns, watchdog: newWatchdog(log), started: time.Now(),
 		startedAt: runner.Now(),
 		inspect:   port.Inspect, openAFPacket: port.Prepare, numbers: map[string]int{},
-		ports: map[string]*portLink{}, probers: map[string]*prober{}, retiredCounters: map[string]headroom.Counters{},
+		ports: map[string]*portLink{}, probers: map[string]*Prober{}, retiredCounters: map[string]headroom.Counters{},
 		watched: map[string]*watch{}, mtus: guardedMTUs{ports: map[int]*guardedMTU{}}, events: make(chan struct{}, 1),
 		ticks: make(chan struct{}, 1), precision: clockPrecision(), headroomKick: make(chan struct{}, 1)}
 	if err := d.start(c.In(netns)); err != nil {

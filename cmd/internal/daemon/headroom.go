@@ -14,7 +14,6 @@ import (
 	"pfcswitch/cmd/internal/config"
 	"pfcswitch/dataplane"
 	"pfcswitch/dataplane/runner"
-	"pfcswitch/headroom"
 	"pfcswitch/lldp"
 	"pfcswitch/lldp/dcbx"
 	"pfcswitch/macctl"
@@ -237,14 +236,12 @@ func (d *Daemon) attachProber(pc *dataplane.PortConfig, c *config.Config, p *con
 }
 
 // newProber makes the Prober of a port. Its counters continue those of an earlier Prober of this port.
-func (d *Daemon) newProber(c *config.Config, p *config.Port) *prober {
+func (d *Daemon) newProber(c *config.Config, p *config.Port) *Prober {
 	var random [6]byte
 	_, _ = rand.Read(random[:]) // never fails
-	n := &prober{follow: d.kickHeadroom, session: binary.NativeEndian.Uint16(random[:]),
-		sequence: binary.NativeEndian.Uint32(random[2:])}
-	s := d.probeSettings(c, p)
-	s.Session, s.Sequence = n.session, n.sequence
-	n.Probe = headroom.NewProbe(s)
+	s := ProbeSettings(c, p, d.precision)
+	s.Session, s.Sequence = binary.NativeEndian.Uint16(random[:]), binary.NativeEndian.Uint32(random[2:])
+	n := NewProber(s, d.kickHeadroom)
 	n.Continue(d.retiredCounters[p.Name])
 	delete(d.retiredCounters, p.Name)
 	d.probers[p.Name] = n
@@ -275,7 +272,7 @@ func (d *Daemon) updateProbers(ports map[int]dataplane.PortConfig) {
 			continue
 		}
 		p.prober = known
-		settings, size := d.probeSettings(d.cfg, p.cfg), headroomOf(ports[p.number])
+		settings, size := ProbeSettings(d.cfg, p.cfg, d.precision), headroomOf(ports[p.number])
 		d.runner.Kick(p.number, func(now int64) {
 			known.configure(settings, now)
 			if d.cfg.Headroom.Agree == config.AgreeAlways {

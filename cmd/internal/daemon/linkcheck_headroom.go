@@ -49,7 +49,7 @@ type headroomCheck struct {
 	view     *view
 	port     *config.Port
 	number   int
-	prober   *prober
+	prober   *Prober
 	priority uint8
 	check    *headroom.Check
 	begun    time.Time

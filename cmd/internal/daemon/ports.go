@@ -41,7 +41,7 @@ type portLink struct {
 	speaker         *speaker // nil where there is no LLDP
 	unwilling       bool     // the neighbour's settings did not fit: the port no longer follows them
 	dcbxPending     bool     // a change by DCBX waits for buffer to drain
-	prober          *prober  // nil where there is no flow control
+	prober          *Prober  // nil where there is no flow control
 	headroom        int64    // bytes of the buffer in force at the queues that follow the measurement
 	measured        int64    // likewise, if the headroom in force was measured; else 0
 	discardsControl bool     // the link discards MAC Control frames: the port is lossy

@@ -12,8 +12,8 @@ import (
 	"pfcswitch/macctl"
 )
 
-// A prober is the headroom.Probe of one port for the data plane. The switch's lock guards it.
-type prober struct {
+// A Prober is the headroom.Probe of one port for the data plane. The switch's lock guards it.
+type Prober struct {
 	*headroom.Probe
 	session    uint16 // session and first sequence tell this Probe from others, and cannot be guessed
 	sequence   uint32
@@ -22,10 +22,16 @@ type prober struct {
 	followedAt int64  // when follow was last called
 }
 
-var _ dataplane.HeadroomProber = (*prober)(nil)
+var _ dataplane.HeadroomProber = (*Prober)(nil)
+
+// NewProber returns a Prober whose link is down. follow is called where something may have been found; it must not
+// block.
+func NewProber(s headroom.Settings, follow func()) *Prober {
+	return &Prober{Probe: headroom.NewProbe(s), session: s.Session, sequence: s.Sequence, follow: follow}
+}
 
 // Receive implements dataplane.HeadroomProber.
-func (p *prober) Receive(m *macctl.MeasurementFrame, stamp, now, realTimeOffset int64, busy bool) bool {
+func (p *Prober) Receive(m *macctl.MeasurementFrame, stamp, now, realTimeOffset int64, busy bool) bool {
 	in := *m
 	in.Busy = busy
 	urgent := p.Probe.Receive(in, stamp, headroom.Moment{Now: now, Clock: realTimeOffset})
@@ -34,7 +40,7 @@ func (p *prober) Receive(m *macctl.MeasurementFrame, stamp, now, realTimeOffset 
 }
 
 // found calls follow where the target has changed, else where messages go on, once in headroomPeriod.
-func (p *prober) found(now int64) {
+func (p *Prober) found(now int64) {
 	if t := p.Target(); t != p.target || now-p.followedAt >= int64(headroomPeriod) {
 		p.target, p.followedAt = t, now
 		p.follow()
@@ -42,30 +48,30 @@ func (p *prober) found(now int64) {
 }
 
 // Out implements dataplane.HeadroomProber.
-func (p *prober) Out(now, realTimeOffset int64) (m macctl.Measurement, to [6]byte, fallback, ok bool) {
+func (p *Prober) Out(now, realTimeOffset int64) (m macctl.Measurement, to [6]byte, fallback, ok bool) {
 	out, ok := p.Probe.Out(headroom.Moment{Now: now, Clock: realTimeOffset})
 	p.found(now)
 	return out.Measurement, out.Peer, out.Fallback, ok
 }
 
 // Stamped implements dataplane.HeadroomProber. The send stamp of an answer would come too late and is ignored.
-func (p *prober) Stamped(m *macctl.Measurement, sent, now, realTimeOffset int64) {
+func (p *Prober) Stamped(m *macctl.Measurement, sent, now, realTimeOffset int64) {
 	if m.Operation == macctl.MeasureRequest {
 		p.Probe.Stamped(m.Session, m.Sequence, sent, headroom.Moment{Now: now, Clock: realTimeOffset})
 	}
 }
 
 // Reacted implements dataplane.HeadroomProber.
-func (p *prober) Reacted(ns int64, busy bool) { p.Probe.Reacted(time.Duration(ns), busy) }
+func (p *Prober) Reacted(ns int64, busy bool) { p.Probe.Reacted(time.Duration(ns), busy) }
 
 // configure changes the settings.
-func (p *prober) configure(s headroom.Settings, now int64) {
+func (p *Prober) configure(s headroom.Settings, now int64) {
 	s.Session, s.Sequence = p.session, p.sequence
 	p.Configure(s, now)
 }
 
 // probeReport returns what a prober knows now.
-func (d *Daemon) probeReport(p *prober) (r headroom.Report) {
+func (d *Daemon) probeReport(p *Prober) (r headroom.Report) {
 	d.runner.View(func(*dataplane.Switch) { r = p.Report(runner.Now()) })
 	return r
 }
@@ -86,14 +92,15 @@ func autoXonQueues(c *config.Config, p *config.Port) (queues uint8) {
 	return queues
 }
 
-// probeSettings translates what the Probe of a port needs, but for its session.
-func (d *Daemon) probeSettings(c *config.Config, p *config.Port) headroom.Settings {
+// ProbeSettings translates what the Probe of a port needs, but for its session. precision is that of the stamps of this
+// machine.
+func ProbeSettings(c *config.Config, p *config.Port, precision time.Duration) headroom.Settings {
 	h, calculated := &c.Headroom, p.CalculatedHeadroom().Bits()
 	packing := c.Packing(p)
 	s := headroom.Settings{Inputs: p.HeadroomInputs(), Packing: packing, Calculated: calculated, Min: 8 * h.Min,
 		Max: h.Max.Bits(calculated), Share: 8 * packing.Octets(c.MostHeadroom(p)), Auto: c.MeasuredQueues(p) != 0,
 		Key:        headroomKey(p),
-		Precision:  max(h.Precision, d.precision), // no stamp is finer than this machine's
+		Precision:  max(h.Precision, precision), // no stamp is finer than this machine's
 		Percentile: h.Percentile / 100, Interval: h.Interval, Streams: h.SendRequest}
 	_, s.Lossless = flowControl(c, p)
 	if h.Max.Times == 0 { // a size was written: of all that is found

@@ -32,7 +32,7 @@ func TestProbeSettings(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			c := parse(t, "preset: roce\n"+tt.yaml+"\nports: {p1: {"+tt.port+"}}\n")
-			s := d.probeSettings(c, &c.Ports[0])
+			s := ProbeSettings(c, &c.Ports[0], d.precision)
 			if s.Flags != tt.flags || s.Auto != tt.auto || s.Key != tt.key || s.Min != tt.least {
 				t.Errorf("got flags %#x, auto %v, key %s, least %d\nwant %#x, %v, %s, %d", s.Flags, s.Auto, s.Key,
 					s.Min, tt.flags, tt.auto, tt.key, tt.least)
@@ -59,9 +59,9 @@ func TestClockPrecision(t *testing.T) {
 // What the data plane passes on is what a Probe understands, and the other way round.
 func TestProber(t *testing.T) {
 	found, now := 0, int64(21)
-	p := &prober{follow: func() { found++ }, Probe: headroom.NewProbe(headroom.Settings{
+	p := NewProber(headroom.Settings{
 		Inputs: headroom.Inputs{Speed: 1e9, MaxFrame: 1514}, Packing: headroom.Packing{Cell: 256},
-		Calculated: 1 << 20, Percentile: 0.999, Interval: time.Second, Session: 9})}
+		Calculated: 1 << 20, Percentile: 0.999, Interval: time.Second, Session: 9}, func() { found++ })
 	p.SetUp(true, 1)
 	p.SetAgreed(true, true, "b", 1)
 	own, _, fallback, ok := p.Out(2, 0)

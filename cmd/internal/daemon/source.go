@@ -31,7 +31,7 @@ type view struct {
 	noHelp map[string]string // why ports have no programs in the kernel, by name
 
 	speakers map[string]*speaker          // of the ports that have one, by name
-	probers  map[string]*prober           // likewise
+	probers  map[string]*Prober           // likewise
 	retired  map[string]headroom.Counters // of ports that have no prober any more, by name
 	numbers  map[string]int               // of all ports, by name
 }

@@ -7,7 +7,6 @@ import (
 	"pfcswitch/cmd/internal/api"
 	"pfcswitch/cmd/internal/config"
 	"pfcswitch/dataplane/port"
-	"pfcswitch/macctl"
 )
 
 // OfPort fills in the interface of a port of a running switch and the format of its measurement frames.
@@ -40,8 +39,7 @@ func (o *Options) OfPort(ctx context.Context, socket, name string) error {
 	if err != nil {
 		return err
 	}
-	o.Format = macctl.MeasurementFormat{Opcode: c.Headroom.Opcode, Identifier: c.Headroom.Identifier,
-		Fallback: c.Headroom.EtherType}
+	o.Format = c.Headroom.Format()
 	return nil
 }
 

@@ -4,6 +4,7 @@
 //	dt.go           where Dynamic Threshold leaves its queues
 //	dsh.go          the burst that is absorbed before PFC, with shared and with static headroom
 //	software.go     the same, where peers are software and react late
+//	measured.go     headroom that is measured, beside what is calculated, over random links
 //	deadlock.go     the load above which circles of switches lock up
 //	spreading.go    whom a receiver that stops holds, with and without a watchdog
 //	hdrm.go         calculated headroom beside what comes after XOFF

@@ -23,6 +23,7 @@ type Study struct {
 // Options say how to run a study.
 type Options struct {
 	Seed     uint64
+	Links    int               // of study measured; 0: 100
 	Progress func(text string) // nil: none
 }
 
@@ -42,7 +43,7 @@ func (r *Result) add(cells ...string) { r.Rows = append(r.Rows, cells) }
 
 // Studies are all studies, in the order in which they are listed.
 var Studies = []Study{dynamicThreshold, sharedHeadroom, headroomUse, deadlockThreshold, pauseSpreading,
-	calculatedHeadroom, congestionControl, meteredShares, softwareHeadroom}
+	calculatedHeadroom, congestionControl, meteredShares, softwareHeadroom, measuredHeadroom}
 
 // Find returns the study with a name.
 func Find(name string) (*Study, error) {

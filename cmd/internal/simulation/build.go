@@ -31,6 +31,7 @@ type fabric struct {
 	ends     map[string]sim.End // of links: one of the two
 	flows    []labFlow          // in the order of sim's
 	slowest  int64              // speed of the slowest link, bit/s
+	measured []measuredPort
 	looked   dataplane.Snapshot // of Options.Look
 }
 
@@ -70,8 +71,8 @@ func build(t *config.Topology, o Options) (*fabric, error) {
 	if f.Fabric, err = sim.New(sim.Config{Seed: o.Seed, Stall: stall, LookEvery: lookEvery}); err != nil {
 		return nil, err
 	}
-	for _, add := range []func() error{f.addSwitches, func() error { return f.addHosts(o) }, f.connect, f.addFlows,
-		f.addFaults, f.learn} {
+	for _, add := range []func() error{func() error { return f.addSwitches(o) }, func() error { return f.addHosts(o) },
+		f.connect, f.addFlows, f.addFaults, f.learn} {
 		if err := add(); err != nil {
 			return nil, errors.Join(err, f.close())
 		}
@@ -146,7 +147,7 @@ func (f *fabric) checkPort(c *config.Config, p *config.Port) error {
 }
 
 // addSwitches makes the switches. The delays of their ports are those of the links.
-func (f *fabric) addSwitches() error {
+func (f *fabric) addSwitches(o Options) error {
 	for n, s := range f.switches {
 		random := rand.New(rand.NewPCG(f.seed, uint64(n)+1))
 		var identity bridge.Identity
@@ -158,6 +159,9 @@ func (f *fabric) addSwitches() error {
 		var err error
 		s.sw, err = daemon.NewCore(s.config, identity, f.stations(s), func(i int, p *dataplane.PortConfig) {
 			p.Delay, p.MAC = 0, [6]byte{0x02, 0xff, byte(n >> 8), byte(n), byte(i >> 8), byte(i)}
+			if o.Measure {
+				f.measure(s, i, p, uint16(random.Uint32()))
+			}
 		})
 		if err != nil {
 			return fmt.Errorf("switch %s: %w", s.name, err)
@@ -199,12 +203,12 @@ func (f *fabric) addHosts(o Options) error {
 		}
 		owners[mac] = h.Name
 		if s, p := f.portOf(h.Name); p != nil {
-			response := int64(-1)
-			if o.Response >= 0 {
-				response = int64(o.Response)
+			c := sim.HostConfig{Name: h.Name, MAC: mac, Mode: p.FlowControl.Mode(), Lossless: s.config.LosslessOf(p),
+				Response: max(-1, int64(o.Response)), Late: f.late(i, p, o)}
+			if o.Measure {
+				c.Prober, c.Measurement = hostProber(s.config, p), s.config.Headroom.Format()
 			}
-			f.hosts[h.Name] = f.AddHost(sim.HostConfig{Name: h.Name, MAC: mac, Mode: p.FlowControl.Mode(),
-				Lossless: s.config.LosslessOf(p), Response: response})
+			f.hosts[h.Name] = f.AddHost(c)
 			f.speeds[h.Name] = p.Speed
 		}
 	}

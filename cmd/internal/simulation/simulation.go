@@ -17,6 +17,8 @@ type Options struct {
 	Seed     uint64
 	Stall    time.Duration // without a frame that moves, after which the run ends; 0: twice the longest pause
 	Response time.Duration // of the hosts to PFC and PAUSE; negative: the limit of the standard
+	Noise    time.Duration // the mean of what each response takes longer, until the host's send call has ended
+	Measure  bool          // ends of links measure headroom; else auto is what is calculated
 	Progress func(text string)
 	SVG      io.Writer // gets a picture of the run; nil: none
 	// Capture opens the file for the frames of a switch; nil: no frame is captured.
@@ -74,6 +76,7 @@ func RunTopology(ctx context.Context, t *config.Topology, o Options) (_ *Report,
 				return nil, err
 			}
 		}
+		f.followHeadroom()
 		if o.Progress != nil {
 			o.Progress(fmt.Sprintf("%v of %v, %d frame-hops", time.Duration(until).Round(time.Microsecond), length,
 				f.Hops()))

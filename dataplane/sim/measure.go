@@ -1,0 +1,39 @@
+package sim
+
+import "pfcswitch/macctl"
+
+// Measurement frames take their time on a wire as all frames do. A switch answers at once, a host when it would obey a
+// pause. All clocks are one, so stamps are exact.
+
+// measureFromSwitch sends the measurement frame of port i, if there is one. Its wire is free.
+func (f *Fabric) measureFromSwitch(n *switchNode, i int) (sent bool) {
+	b, _, ok := n.sw.MeasureOut(i, f.control[:0], f.now, 0)
+	if ok {
+		f.captureSent(n, i, b, len(b))
+		f.put(n.ports[i].wire, b, true)
+	}
+	return ok
+}
+
+// measureFromHost is measureFromSwitch for a host.
+func (f *Fabric) measureFromHost(h *host) (sent bool) {
+	if h.Prober == nil {
+		return false
+	}
+	m, to, fallback, ok := h.Prober.Out(f.now, 0)
+	if ok {
+		f.put(h.wire, h.Measurement.Append(f.control[:0], to, h.mac, fallback, m), true)
+	}
+	return ok
+}
+
+// measureAtHost hands a frame to the Prober of a host if it is a measurement frame, and reports whether it is one.
+func (f *Fabric) measureAtHost(h *host, t *transit) bool {
+	if h.Prober == nil || !h.Measurement.Recognizes(t.bytes()) {
+		return false
+	}
+	if m, reason := h.Measurement.Parse(t.bytes(), h.mac); reason == macctl.ReasonNone {
+		h.Prober.Receive(&m, t.at, f.now, 0, false)
+	}
+	return true
+}
