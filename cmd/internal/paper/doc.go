@@ -6,6 +6,7 @@
 //	software.go     the same, where peers are software and react late
 //	measured.go     headroom that is measured, beside what is calculated, over random links
 //	deadlock.go     the load above which circles of switches lock up
+//	counters.go     the counters of the deadlock watchdog over time
 //	spreading.go    whom a receiver that stops holds, with and without a watchdog
 //	hdrm.go         calculated headroom beside what comes after XOFF
 //	headroomuse.go  how much of the headroom is ever used

@@ -14,7 +14,7 @@ import (
 )
 
 var measuredHeadroom = Study{"measured", "this project: nobody has published it",
-	"where peers are software, measured headroom loses nothing, the standard's does, and calculated headroom is larger",
+	"with software peers measured headroom loses nothing, the standard's does, calculated wastes more",
 	runMeasured}
 
 const (

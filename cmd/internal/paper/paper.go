@@ -43,7 +43,8 @@ func (r *Result) add(cells ...string) { r.Rows = append(r.Rows, cells) }
 
 // Studies are all studies, in the order in which they are listed.
 var Studies = []Study{dynamicThreshold, sharedHeadroom, headroomUse, deadlockThreshold, pauseSpreading,
-	calculatedHeadroom, congestionControl, meteredShares, softwareHeadroom, measuredHeadroom}
+	calculatedHeadroom, congestionControl, meteredShares, softwareHeadroom, measuredHeadroom,
+	deadlockCounters}
 
 // Find returns the study with a name.
 func Find(name string) (*Study, error) {

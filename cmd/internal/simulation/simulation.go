@@ -10,6 +10,7 @@ import (
 	"pfcswitch/cmd/internal/config"
 	"pfcswitch/dataplane"
 	"pfcswitch/dataplane/sim"
+	"pfcswitch/deadlock"
 )
 
 // Options say how to run.
@@ -26,6 +27,8 @@ type Options struct {
 	// Look, where set, sees the switches of the file after each LookEvery of virtual time, by their names.
 	Look      func(at time.Duration, s func(name string) *dataplane.Snapshot)
 	LookEvery time.Duration
+	// Watchdog, where set, gets what the watchdogs of the switches say, with the time of the traffic.
+	Watchdog func(name string, e deadlock.Event)
 
 	real bool // for NewPlan
 }

@@ -15,7 +15,7 @@ func acts(p *config.Port) bool {
 }
 
 // watch runs the deadlock watchdog of a switch, where it acts at one of its ports.
-func (f *fabric) watch(s *labSwitch) error {
+func (f *fabric) watch(s *labSwitch, tell func(name string, e deadlock.Event)) error {
 	if f.real || !s.acts() {
 		return nil
 	}
@@ -35,7 +35,12 @@ func (f *fabric) watch(s *labSwitch) error {
 			dog.Notify(i, now)
 		}
 		dog.Poll(now)
-		dog.Events() // nobody reads them
+		for _, e := range dog.Events() {
+			if tell != nil {
+				e.At -= f.Begun()
+				tell(s.name, e)
+			}
+		}
 		return dog.Next()
 	})
 	return nil

@@ -1,0 +1,30 @@
+package paper
+
+import (
+	"testing"
+	"time"
+
+	"pfcswitch/deadlock"
+)
+
+// Each transition of the watchdog comes when the patent's rules say, and slow detection closes PFC twice.
+func TestDeadlockCounters(t *testing.T) {
+	got, err := counterRun(t.Context(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := counterTheory()
+	if len(got) != len(want) {
+		t.Fatalf("%d transitions, want %d", len(got), len(want))
+	}
+	kinds := map[deadlock.Kind]int{}
+	for i, g := range got {
+		if late := g.at - want[i].at; g.kind != want[i].kind || late.Abs() > time.Millisecond {
+			t.Errorf("%d: %v at %v, want %v at %v", i, g.kind, g.at, want[i].kind, want[i].at)
+		}
+		kinds[g.kind]++
+	}
+	if kinds[deadlock.Recurring] != 2 || kinds[deadlock.Reopened] != 2 || kinds[deadlock.Detected] != 12 {
+		t.Errorf("%v", kinds)
+	}
+}
