@@ -2,6 +2,7 @@ package paper
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -44,11 +45,12 @@ type dshSwitch struct {
 	speed    int64 // bit/s
 	pool     int64 // octets
 	eta      int64
-	response time.Duration // of the hosts to PFC
+	response time.Duration // of the hosts to PFC, the longest
+	noise    bool          // a response takes a tenth of that and more, at random
 }
 
 // dshPublished is the switch of the paper.
-var dshPublished = dshSwitch{dshPorts, 100_000_000_000, dshBuffer, 56_840, etaResponse}
+var dshPublished = dshSwitch{dshPorts, 100_000_000_000, dshBuffer, 56_840, etaResponse, false}
 
 // paused lets so many senders send a burst to one receiver, and returns for how long the switch held senders, in ns,
 // all added up.
@@ -72,17 +74,28 @@ hosts:
 %straffic:
   burst: {from: [%s], to: h0, size: %d, duration: 1s}
 `, policy, w.eta, w.pool, hosts.String(), links.String(), strings.TrimSuffix(from.String(), ", "), burst/int64(senders)),
-		simulation.Options{Seed: seed, Response: w.response})
+		w.options(seed))
 	if err != nil {
 		return 0, err
 	}
 	if !r.Pass {
-		return 0, fmt.Errorf("a burst of %d octets of %d senders: %+v", burst, senders, r.Checks)
+		return 0, fmt.Errorf("a burst of %d octets of %d senders: %w: %+v", burst, senders, errLost, r.Checks)
 	}
 	for _, p := range r.Ports {
 		ns += p.HeldNs
 	}
 	return ns, nil
+}
+
+// errLost is returned for a run that fails, as where frames were lost.
+var errLost = errors.New("frames were lost")
+
+func (w dshSwitch) options(seed uint64) simulation.Options {
+	o := simulation.Options{Seed: seed, Response: w.response}
+	if w.noise {
+		o.Response, o.Noise, o.Latest = w.response/10, w.response/4, w.response
+	}
+	return o
 }
 
 // largest returns the largest burst, in octets of payload, that the switch absorbs without holding a sender.

@@ -27,6 +27,12 @@ func TestSoftwareHeadroom(t *testing.T) {
 	if last < 4 {
 		t.Errorf("DSH absorbs %.1f times what SIH does at 200 µs: the test proves little", last)
 	}
+	for policy, want := range map[string]bool{"dt": true, "dsh": false} {
+		w := softwareSwitch(100 * time.Microsecond)
+		if loses, err := w.meanLoses(t.Context(), 1, policy); err != nil || loses != want {
+			t.Errorf("%s with η of the mean reaction: frames are lost: %v, want %v, %v", policy, loses, want, err)
+		}
+	}
 	if softwareSwitch(300 * time.Microsecond).fits() {
 		t.Error("static headroom fits at 300 µs")
 	}

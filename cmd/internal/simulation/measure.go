@@ -60,15 +60,18 @@ func (f *fabric) followHeadroom() {
 	}
 }
 
-// late returns by how much host i, which is linked to port p, is late each time; nil: never. It looks for pauses before
-// each send call, so it sends no longer than one lasts, however late it looks.
+// late returns by how much host i, which is linked to port p, is late each time; nil: never. A host that is software
+// looks for pauses before each send call, so it sends no longer than one lasts, however late it looks.
 func (f *fabric) late(i int, p *config.Port, o Options) func() int64 {
 	if o.Noise == 0 {
 		return nil
 	}
 	random := rand.New(rand.NewPCG(f.seed, 2<<32+uint64(i)))
-	call := headroom.SendLimit(p.Speed, p.MaxFrame()) * 8 * 1e9 / p.Speed
+	latest := int64(o.Latest)
+	if latest == 0 {
+		latest = headroom.SendLimit(p.Speed, p.MaxFrame()) * 8 * 1e9 / p.Speed
+	}
 	return func() int64 {
-		return max(0, min(times(exponential(random.Uint64()), uint64(o.Noise)), call-int64(o.Response)))
+		return max(0, min(times(exponential(random.Uint64()), uint64(o.Noise)), latest-int64(o.Response)))
 	}
 }

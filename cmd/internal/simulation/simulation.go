@@ -18,7 +18,8 @@ type Options struct {
 	Seed     uint64
 	Stall    time.Duration // without a frame that moves, after which the run ends; 0: twice the longest pause
 	Response time.Duration // of the hosts to PFC and PAUSE; negative: the limit of the standard
-	Noise    time.Duration // the mean of what each response takes longer, until the host's send call has ended
+	Noise    time.Duration // the mean of what each response takes longer, at random
+	Latest   time.Duration // the longest response with Noise; 0: until a send call of the host has ended
 	Measure  bool          // ends of links measure headroom; else auto is what is calculated
 	Progress func(text string)
 	SVG      io.Writer // gets a picture of the run; nil: none
