@@ -3,7 +3,6 @@ package simulation
 import (
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -164,12 +163,12 @@ func (f *fabric) addSwitches(o Options) error {
 			}
 		})
 		if err != nil {
-			return fmt.Errorf("switch %s: %w", s.name, err)
+			return f.noMemory(s, err)
 		}
 		for i := range s.config.Ports {
 			p := &s.config.Ports[i]
 			if err := s.sw.SetRoom(i, int(p.LosslessSlots()*p.Ring.SlotBytes())); err != nil {
-				return fmt.Errorf("switch %s: %w", s.name, err)
+				return f.noMemory(s, err)
 			}
 		}
 		if s.node, err = f.AddSwitch(s.name, s.sw, len(s.config.Ports)); err != nil {
@@ -180,6 +179,12 @@ func (f *fabric) addSwitches(o Options) error {
 		}
 	}
 	return nil
+}
+
+// noMemory says what to do where a switch does not fit: its pools, or the waiting rooms of its ports.
+func (f *fabric) noMemory(s *labSwitch, err error) error {
+	return f.topology.Errorf("switches", "switch %s: %v: write smaller buffers and rings (buffer: {lossless: …, lossy: "+
+		"…}, ports: {…: {ring: {max: …}}}), or fewer switches", s.name, err)
 }
 
 // stations is the most that the filtering database of a switch has to hold. A database for more would be slower: its
