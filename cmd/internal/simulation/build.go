@@ -183,8 +183,8 @@ func (f *fabric) addSwitches(o Options) error {
 
 // noMemory says what to do where a switch does not fit: its pools, or the waiting rooms of its ports.
 func (f *fabric) noMemory(s *labSwitch, err error) error {
-	return f.topology.Errorf("switches", "switch %s: %v: write smaller buffers and rings (buffer: {lossless: …, lossy: "+
-		"…}, ports: {…: {ring: {max: …}}}), or fewer switches", s.name, err)
+	return f.topology.Errorf("switches", "switch %s: %v: write smaller buffers and rings (buffer: {lossless: …, "+
+		"lossy: …}, ports: {…: {ring: {max: …}}}), or fewer switches", s.name, err)
 }
 
 // stations is the most that the filtering database of a switch has to hold. A database for more would be slower: its
