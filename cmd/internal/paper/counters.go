@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"pfcswitch/cmd/internal/plot"
 	"pfcswitch/cmd/internal/simulation"
 	"pfcswitch/deadlock"
 )
@@ -94,8 +95,8 @@ func runDeadlockCounters(ctx context.Context, o Options, result *Result) error {
 		return err
 	}
 	want := counterTheory()
-	lines := [3]simulation.Series{{Name: "detections"}, {Name: "of the slow period"}, {Name: "XOFF is ignored"}}
-	panels := [2]simulation.Panel{{Title: "detections, in all and of the slow period"},
+	lines := [3]plot.Series{{Name: "detections"}, {Name: "of the slow period"}, {Name: "XOFF is ignored"}}
+	panels := [2]plot.Panel{{Title: "detections, in all and of the slow period"},
 		{Title: "XOFF of the peer is ignored: 1"}}
 	const grid = 5 * time.Millisecond
 	at, n, before, ignored := time.Duration(0), 0, 0, 0.0

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"pfcswitch/cmd/internal/plot"
 	"pfcswitch/cmd/internal/simulation"
 	"pfcswitch/headroom"
 	"pfcswitch/macctl"
@@ -148,7 +149,7 @@ func runMeasured(ctx context.Context, o Options, result *Result) error {
 			all[i] = append(all[i], got[i]...)
 		}
 	}
-	panel := simulation.Panel{Title: "headroom that was never used, % of its size, over the links, least first; 0: " +
+	panel := plot.Panel{Title: "headroom that was never used, % of its size, over the links, least first; 0: " +
 		"frames were lost", Unit: func(v int64) string { return fmt.Sprintf("%d %%", v) }}
 	for at := range int64(101) {
 		panel.At = append(panel.At, at)
@@ -156,7 +157,7 @@ func runMeasured(ctx context.Context, o Options, result *Result) error {
 	for i, w := range measuredWays {
 		result.addOutcomes("all", w, all[i])
 		slices.SortFunc(all[i], func(a, b outcome) int { return cmp.Compare(a.unused(), b.unused()) })
-		line := simulation.Series{Name: w.name}
+		line := plot.Series{Name: w.name}
 		for _, at := range panel.At {
 			line.Values = append(line.Values, all[i][int(at)*(len(all[i])-1)/100].unused())
 		}
