@@ -36,8 +36,7 @@ type fastPort interface {
 
 var _ fastPort = (*port.AFPacket)(nil)
 
-// SetAssist gives port number i, which has sockets, the programs at its interface; nil takes them away. They serve
-// until the next call, or Detach.
+// SetAssist tells port number i, which has sockets, what has changed at the programs at its interface.
 func (r *Runner) SetAssist(i int, a *Assist) error {
 	r.change.Lock()
 	defer r.change.Unlock()

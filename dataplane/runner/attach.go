@@ -10,15 +10,15 @@ import (
 	"pfcswitch/dataplane/port"
 )
 
-// Attach gives the configured port number i its sockets and its address. The runner closes p when the port is detached.
-// The port is down until SetUp.
-func (r *Runner) Attach(i int, p port.Port, mac [6]byte) error {
+// Attach gives the configured port number i its sockets, its address and the programs at its interface; nil: none. The
+// runner closes p when the port is detached. The port is down until SetUp.
+func (r *Runner) Attach(i int, p port.Port, mac [6]byte, a *Assist) error {
 	r.change.Lock()
 	defer r.change.Unlock()
 	if err := r.grow(); err != nil {
 		return fmt.Errorf("start a worker: %w", err)
 	}
-	t := &portTask{index: i, port: p}
+	t := &portTask{index: i, port: p, assist: a}
 	known := false
 	r.View(func(sw *dataplane.Switch) { t.cfg, known = sw.PortConfig(i) })
 	if !known {
@@ -41,6 +41,9 @@ func (r *Runner) Attach(i int, p port.Port, mac [6]byte) error {
 		}
 		t.configure(cfg)
 		sw.RingsReplaced(i)
+		if a != nil {
+			t.setAssist(sw, r, a)
+		}
 		r.tasks[i] = t
 		r.assign(sw)
 		return nil

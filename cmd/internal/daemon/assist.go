@@ -3,6 +3,7 @@ package daemon
 import (
 	"errors"
 	"log/slog"
+	"maps"
 	"slices"
 
 	"pfcswitch/cmd/internal/config"
@@ -74,15 +75,15 @@ func (d *Daemon) assistOptions(c *config.Config) runner.AssistOptions {
 
 // attachAssist attaches the programs at the interface of a port, before the sockets are its own. It returns nil where
 // no program helps, and gives o deep rings there.
-func (d *Daemon) attachAssist(p *portLink, o *stagedPort) (*assist.Port, error) {
+func (d *Daemon) attachAssist(p *portLink, o *stagedPort) (*runner.Assist, error) {
 	s, ok := o.socket.(*port.AFPacket)
 	if !ok {
 		p.noAssist = errAssistTAP
 		return nil, nil
 	}
-	if a := d.attachPrograms(p); a != nil {
+	if a := d.attachPrograms(p, o); a != nil {
 		s.UseFilter(a.Filter())
-		return a, nil
+		return &runner.Assist{Port: a, Index: p.at.link.Index, Netns: p.at.home, Why: p.whySlow()}, nil
 	}
 	want, err := socketConfig(d.cfg, p.cfg, false)
 	if err != nil || ringsSuffice(o.opened, want) {
@@ -97,15 +98,39 @@ func (d *Daemon) attachAssist(p *portLink, o *stagedPort) (*assist.Port, error) 
 	return nil, nil
 }
 
-// attachPrograms attaches the programs at the interface of a port, where that is possible.
-func (d *Daemon) attachPrograms(p *portLink) (a *assist.Port) {
-	if p.noAssist = d.noAssist; p.noAssist != nil {
-		return nil
+// attachAll attaches the programs at the interfaces of the ports that have no sockets yet, as many at a time as are
+// opened: the kernel checks the programs of each, and waits.
+func (d *Daemon) attachAll(staged map[string]*stagedPort) {
+	if d.noAssist != nil {
+		return
 	}
-	p.noAssist = port.InNetns(p.cfg.Netns, func() (err error) {
-		a, err = d.assist.Attach(p.number, p.at.link.Index, d.pins, p.cfg.Name, runner.Now())
+	names := slices.Collect(maps.Keys(staged))
+	inTurns(len(names), d.openAtOnce(), func(i int) {
+		if p := d.ports[names[i]]; p.socket == nil {
+			d.attach(p, staged[names[i]])
+		}
+	})
+}
+
+// attach attaches the programs at the interface of o, for the port that will have its sockets.
+func (d *Daemon) attach(p *portLink, o *stagedPort) {
+	o.attached = true
+	o.noAssist = port.InNetns(p.cfg.Netns, func() (err error) {
+		o.programs, err = d.assist.Attach(p.number, o.at.link.Index, d.pins, p.cfg.Name, runner.Now())
 		return err
 	})
+}
+
+// attachPrograms returns the programs at the interface of a port, which it attaches unless attach has, and reports why
+// there are none.
+func (d *Daemon) attachPrograms(p *portLink, o *stagedPort) *assist.Port {
+	if p.noAssist = d.noAssist; p.noAssist != nil && o.programs == nil {
+		return nil
+	}
+	if !o.attached {
+		d.attach(p, o)
+	}
+	p.noAssist = o.noAssist
 	switch err := p.noAssist; {
 	case errors.Is(err, assist.ErrNotAllowed), errors.Is(err, assist.ErrOldKernel): // so it is at each port
 		d.noAssist = err
@@ -114,8 +139,8 @@ func (d *Daemon) attachPrograms(p *portLink) (a *assist.Port) {
 		d.report(slog.LevelWarn, dataplane.EventPort, p.cfg.Name, "no help from inside the kernel (assist): "+
 			err.Error()+". The port works without")
 	default:
-		p.besideAnother, p.detached, p.missed = false, false, a.Missed()
-		return a
+		p.besideAnother, p.detached, p.missed = false, false, o.programs.Missed()
+		return o.programs
 	}
 	return nil
 }

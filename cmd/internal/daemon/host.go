@@ -91,22 +91,15 @@ func leastNice(guests []Guest) int {
 // startAll starts the switches until ctx ends, and reports those that cannot start, for which it returns nil.
 func startAll(ctx context.Context, guests []Guest, report func(i int, err error)) []*Daemon {
 	switches := make([]*Daemon, len(guests))
-	turns := make(chan struct{}, startsAtOnce)
-	var starting sync.WaitGroup
-	for i := range guests {
-		turns <- struct{}{}
+	inTurns(len(guests), startsAtOnce, func(i int) {
 		if ctx.Err() != nil {
-			break
+			return
 		}
-		starting.Go(func() {
-			g := &guests[i]
-			d, err := NewIn(g.Netns, g.Config, g.Log)
-			switches[i] = d
-			report(i, err)
-			<-turns
-		})
-	}
-	starting.Wait()
+		g := &guests[i]
+		d, err := NewIn(g.Netns, g.Config, g.Log)
+		switches[i] = d
+		report(i, err)
+	})
 	return switches
 }
 

@@ -12,7 +12,7 @@ import (
 	"pfcswitch/cmd/internal/config"
 	"pfcswitch/dataplane"
 	"pfcswitch/dataplane/port"
-	"pfcswitch/dataplane/runner"
+	"pfcswitch/dataplane/port/assist"
 )
 
 // A stagedPort is an interface with open sockets that do not receive yet. Every step that can fail is done, so the
@@ -23,6 +23,10 @@ type stagedPort struct {
 	at      place
 	restore func() error
 	from    *portLink // the port that has the interface now and hands restore over; nil: the interface was made quiet
+
+	programs *assist.Port // at the interface; nil: none, or attach was not called
+	noAssist error        // of attach
+	attached bool         // attach was called
 }
 
 // stage opens sockets for ports that are new, change their interface or need larger rings. Interfaces that do not
@@ -30,21 +34,15 @@ type stagedPort struct {
 // ports.
 func (d *Daemon) stage(c *config.Config) (map[string]*stagedPort, error) {
 	openings, errs := make([]*stagedPort, len(c.Ports)), make([]error, len(c.Ports))
-	var all sync.WaitGroup
 	var failed atomic.Bool
-	turns := make(chan struct{}, d.openAtOnce())
-	for i := range c.Ports {
-		if turns <- struct{}{}; failed.Load() {
-			break
+	inTurns(len(c.Ports), d.openAtOnce(), func(i int) {
+		if failed.Load() {
+			return
 		}
-		all.Go(func() {
-			if openings[i], errs[i] = d.stagePort(c, &c.Ports[i]); errs[i] != nil {
-				failed.Store(true)
-			}
-			<-turns
-		})
-	}
-	all.Wait()
+		if openings[i], errs[i] = d.stagePort(c, &c.Ports[i]); errs[i] != nil {
+			failed.Store(true)
+		}
+	})
 	staged := map[string]*stagedPort{}
 	for i, o := range openings {
 		if o != nil {
@@ -62,10 +60,24 @@ func (d *Daemon) stage(c *config.Config) (map[string]*stagedPort, error) {
 // openAtOnce is how many ports are opened at the same time. Opening mostly waits for the kernel, but ring memory costs
 // CPU time. A switch that forwards already opens one port at a time.
 func (d *Daemon) openAtOnce() int {
-	if d.cfg == nil {
+	if d.published.Load() == nil {
 		return 16
 	}
 	return 1
+}
+
+// inTurns calls f for 0 to n−1, up to most of them at the same time, and returns when all have returned.
+func inTurns(n, most int, f func(i int)) {
+	var all sync.WaitGroup
+	turns := make(chan struct{}, most)
+	for i := range n {
+		turns <- struct{}{}
+		all.Go(func() {
+			f(i)
+			<-turns
+		})
+	}
+	all.Wait()
 }
 
 func (d *Daemon) stagePort(c *config.Config, p *config.Port) (*stagedPort, error) {
@@ -153,7 +165,7 @@ func (d *Daemon) install(p *portLink, o *stagedPort) error {
 	p.at = o.at
 	a, err := d.attachAssist(p, o)
 	if err == nil {
-		err = d.runner.Attach(p.number, o.socket, o.at.link.MAC)
+		err = d.runner.Attach(p.number, o.socket, o.at.link.MAC, a)
 	}
 	if err != nil {
 		if a != nil {
@@ -161,10 +173,7 @@ func (d *Daemon) install(p *portLink, o *stagedPort) error {
 		}
 		return errors.Join(err, o.socket.Close(), o.restore())
 	}
-	p.socket, p.opened, p.restore, p.up, p.state = o.socket, o.opened, o.restore, false, ""
-	if a != nil {
-		d.setAssist(p, &runner.Assist{Port: a, Index: p.at.link.Index, Netns: p.at.home, Why: p.whySlow()})
-	}
+	p.socket, p.opened, p.restore, p.up, p.state, p.assist = o.socket, o.opened, o.restore, false, "", a
 	if err := o.socket.Start(); err != nil {
 		return errors.Join(err, d.closePort(p))
 	}
