@@ -31,7 +31,10 @@ user namespaces.`,
 	var inProcess bool
 	up := labFileCommand("up", "bring a lab up: all of it or, on an error, nothing",
 		func(cmd *cobra.Command, file string) error {
-			o := topology.Options{Part: part, InProcess: inProcess, Keeper: keeper}
+			o := topology.Options{Part: part, Keeper: keeper}
+			if cmd.Flags().Changed("in-process") {
+				o.InProcess = &inProcess
+			}
 			return topology.Up(cmd.Context(), file, o, cmd.OutOrStdout())
 		})
 	up.Long = "Returns when every switch forwards, and tells how to get into each node and which sockets the " +
@@ -47,7 +50,8 @@ user namespaces.`,
 	}, syscall.SIGHUP)
 	hold.Hidden = true
 	for _, sub := range []*cobra.Command{up, hold} {
-		sub.Flags().BoolVar(&inProcess, "in-process", false, "run all switches in one process")
+		sub.Flags().BoolVar(&inProcess, "in-process", false, "run all switches in one process; =false: each in one "+
+			"of its own (default: one process where there are more than 8)")
 	}
 	exec := &cobra.Command{
 		Use:   "exec FILE NODE PROGRAM [ARGUMENT]...",

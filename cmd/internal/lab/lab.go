@@ -98,10 +98,10 @@ func (l *Lab) Node(name string) (*Node, error) {
 	return n, nil
 }
 
-// stopTimeout is the time that Close gives processes between SIGTERM and SIGKILL.
+// stopTimeout is the time that Close gives processes between SIGTERM and SIGKILL, where their Command has no other.
 const stopTimeout = 2 * time.Second
 
-// Close stops all processes (SIGTERM, SIGKILL after 2 s), deletes all links and namespaces and returns what
+// Close stops all processes (SIGTERM, SIGKILL after Command.Grace), deletes all links and namespaces and returns what
 // could not be deleted. Every further call waits for the first and returns the same.
 func (l *Lab) Close() error {
 	l.closing.Do(func() { l.closeErr = l.close() })
@@ -118,7 +118,7 @@ func (l *Lab) close() error {
 	var stops sync.WaitGroup
 	for _, n := range nodes {
 		for _, p := range n.lastProcesses() {
-			stops.Go(func() { _ = p.Stop(unix.SIGTERM, stopTimeout) }) // the error is that of Wait
+			stops.Go(func() { _ = p.Stop(unix.SIGTERM, p.grace) }) // the error is that of Wait
 		}
 	}
 	stops.Wait()

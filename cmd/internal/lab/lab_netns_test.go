@@ -221,6 +221,20 @@ func TestProcessStop(t *testing.T) {
 	}
 }
 
+// Close gives a process as long as its command says.
+func TestCloseWaitsForTheGrace(t *testing.T) {
+	l := labtest.New(t, "grace")
+	c := runRole("slow")
+	c.Grace = time.Minute
+	p, err := labtest.Node(t, l, "n").Start(c)
+	labtest.Must(t, err)
+	labtest.Eventually(t, "ready", func() bool { return strings.Contains(p.Output(), "ready") })
+	labtest.Must(t, l.Close())
+	if !strings.Contains(p.Output(), "ended by itself") {
+		t.Errorf("the process was killed: %v", p.Wait())
+	}
+}
+
 // Finish does not end a process that goes on.
 func TestProcessFinish(t *testing.T) {
 	n := labtest.Node(t, labtest.New(t, "finish"), "n")

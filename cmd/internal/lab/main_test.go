@@ -12,6 +12,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -34,6 +35,7 @@ var roles = map[string]func() int{
 	"fail":       func() int { fmt.Println("first"); fmt.Fprintln(os.Stderr, "second"); return 3 },
 	"wait":       waitForever,
 	"stubborn":   func() int { signal.Ignore(syscall.SIGTERM); return waitForever() },
+	"slow":       endSlowly,
 	"parent":     startGrandchild,
 	"spin":       spinOnFirstCPU,
 	"hold":       func() int { return holdLab(context.Background()) },
@@ -55,6 +57,17 @@ func waitForever() int {
 	for {
 		_ = unix.Pause()
 	}
+}
+
+// endSlowly takes longer to end than Close gives a process without a Grace.
+func endSlowly() int {
+	ended := make(chan os.Signal, 1)
+	signal.Notify(ended, syscall.SIGTERM)
+	fmt.Println("ready")
+	<-ended
+	time.Sleep(2500 * time.Millisecond)
+	fmt.Println("ended by itself")
+	return 0
 }
 
 func listInterfaces() int {

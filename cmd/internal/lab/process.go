@@ -30,6 +30,8 @@ type Command struct {
 	Stderr io.Writer // nil: likewise, in the order of writing
 
 	Untimed bool // no sampler runs for Scheduled
+
+	Grace time.Duration // between SIGTERM and SIGKILL when the lab is closed; 0: 2 s
 }
 
 // A Process is a program that runs, or ran, inside a node. It leads a process group, which is killed when the process
@@ -38,6 +40,7 @@ type Process struct {
 	name     string
 	node     *Node
 	cmd      *exec.Cmd
+	grace    time.Duration
 	output   outputTail
 	runQueue runQueueStats
 
@@ -69,7 +72,8 @@ func (n *Node) Start(c Command) (*Process, error) {
 }
 
 func newProcess(n *Node, c Command) *Process {
-	p := &Process{name: c.Name, node: n, ended: make(chan struct{}), runQueue: runQueueStats{files: map[int]*os.File{}}}
+	p := &Process{name: c.Name, node: n, grace: cmp.Or(c.Grace, stopTimeout), ended: make(chan struct{}),
+		runQueue: runQueueStats{files: map[int]*os.File{}}}
 	p.cmd = exec.Command(c.Argv[0], c.Argv[1:]...)
 	if c.Argv[0] == Self {
 		p.cmd.Args[0] = os.Args[0]

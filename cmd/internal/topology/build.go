@@ -15,8 +15,14 @@ import (
 	"pfcswitch/cmd/internal/lab"
 )
 
-// readyTimeout is the time until all switches of a lab must forward.
-const readyTimeout = 20 * time.Second
+// readyTimeout is the time until all switches of a lab without links must forward, and stopTimeout the time in which
+// they end. linkTime is what each link may add: the kernel attaches the programs of all ports one after the other, and
+// detaches them so, in 11 ms each on an idle machine.
+const (
+	readyTimeout = 20 * time.Second
+	stopTimeout  = 2 * time.Second
+	linkTime     = 100 * time.Millisecond
+)
 
 // build makes nodes and links, starts switches and host NICs, and waits until each forwards.
 func (k *runningLab) build(ctx context.Context) error {
@@ -40,7 +46,7 @@ func (k *runningLab) build(ctx context.Context) error {
 	if err := k.startDaemons(); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
+	ctx, cancel := context.WithTimeout(ctx, readyTimeout+k.linkTime())
 	defer cancel()
 	for _, d := range k.daemons {
 		if err := d.waitReady(ctx); err != nil {
@@ -49,6 +55,9 @@ func (k *runningLab) build(ctx context.Context) error {
 	}
 	return nil
 }
+
+// linkTime is what the links add to the time in which the switches start, or end.
+func (k *runningLab) linkTime() time.Duration { return time.Duration(k.state.Links) * linkTime }
 
 // connect makes nodes and the links between them.
 func (k *runningLab) connect(ctx context.Context) error {
@@ -131,7 +140,7 @@ func (k *runningLab) startDaemons() error {
 func (k *runningLab) start(all []*daemon, args []string) error {
 	failures := new(failures)
 	p, err := k.nodes[all[0].node].Start(lab.Command{Name: "pfcswitch", Argv: append([]string{lab.Self}, args...),
-		Untimed: true, Stdout: failures})
+		Untimed: true, Stdout: failures, Grace: stopTimeout + k.linkTime()})
 	if err != nil {
 		return err
 	}

@@ -22,8 +22,8 @@ var ErrNotUp = errors.New("is not up")
 
 var errBusy = errors.New("it is being brought up or taken down at this moment: try again")
 
-// stopTimeout is how long a keeper may take to end its lab before it is killed.
-const stopTimeout = 10 * time.Second
+// keeperTimeout is how long a keeper may take to end a lab without links before it is killed.
+const keeperTimeout = 10 * time.Second
 
 // Down takes a lab down, or one part of it, by the file of its topology or its name. It removes everything, also where
 // processes of the lab were killed.
@@ -119,7 +119,8 @@ func stopKeeper(ctx context.Context, path string) (*os.File, error) {
 		return lock, nil
 	}
 	_ = unix.PidfdSendSignal(keeper, unix.SIGTERM, nil, 0)
-	for deadline := time.Now().Add(stopTimeout); ; {
+	patience := keeperTimeout + time.Duration(s.Links)*linkTime
+	for deadline := time.Now().Add(patience); ; {
 		lock, err := lab.LockFile(path)
 		switch {
 		case !errors.Is(err, unix.EWOULDBLOCK):
@@ -130,7 +131,7 @@ func stopKeeper(ctx context.Context, path string) (*os.File, error) {
 			return nil, errBusy
 		case time.Now().After(deadline):
 			_ = unix.PidfdSendSignal(keeper, unix.SIGKILL, nil, 0)
-			deadline = time.Now().Add(stopTimeout)
+			deadline = time.Now().Add(patience)
 		}
 		time.Sleep(5 * time.Millisecond)
 	}

@@ -49,6 +49,28 @@ func inOneProcess(r *rig) {
 	r.checkNothingLeft(name)
 }
 
+// By default more than 8 switches are in one process, of lab run too, and 8 are not.
+func oneProcessOfMany(r *rig) {
+	ring := func(switches int) (path, name string) {
+		return r.file(fmt.Sprintf("name: x\nfabric: {ring: {switches: %d, hosts: 1}, links: {speed: 10M}, "+
+			"switches: {preset: roce}}\n", switches))
+	}
+	for switches, want := range map[int]int{8: 9, 9: 2} {
+		path, name := ring(switches)
+		s := r.up(path, name)
+		if got := len(r.processes(name)); got != want || s.InProcess != (switches > 8) {
+			r.t.Errorf("%d switches: %d processes, in_process %v; want %d", switches, got, s.InProcess, want)
+		}
+		r.run("lab", "down", path)
+	}
+	path, name := ring(9)
+	r.run("lab", "up", "--in-process=false", path)
+	if got := len(r.processes(name)); got != 10 {
+		r.t.Errorf("--in-process=false: %d processes, want 10", got)
+	}
+	r.run("lab", "down", path)
+}
+
 // metrics returns what the metrics address in a node's namespace tells.
 func (r *rig) metrics(n Node) (text string) {
 	r.t.Helper()

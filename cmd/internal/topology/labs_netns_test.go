@@ -38,6 +38,7 @@ func TestLabs(t *testing.T) {
 		{"interrupted", interruptedUp}, {"atomic", failedUp},
 		{"ordinary", unprivilegedUser}, {"nic", hostNIC}, {"others", foreignSocket}, {"said", keeperLog},
 		{"inprocess", inOneProcess}, {"onestart", oneCannotStart},
+		{"manyinprocess", oneProcessOfMany},
 		{"late", interruptedWhenReady}, {"collected", collectedKeeper},
 		{"virtual", sameInVirtualTime}, {"virtualholds", sameHoldsInVirtualTime},
 		{"virtualdcqcn", slowedInVirtualTime}, {"runs", runsInALab},

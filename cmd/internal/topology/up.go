@@ -34,8 +34,18 @@ type answer struct {
 // Options say how Up brings a lab up.
 type Options struct {
 	Part      string // the part that this machine has; empty: the whole lab
-	InProcess bool   // one process runs all switches
+	InProcess *bool  // one process runs all switches; nil: where there are more than mostProcesses
 	Keeper    []string
+}
+
+// mostProcesses is how many switches have a process each by default. In one process they take less memory and CPU time.
+const mostProcesses = 8
+
+func (o *Options) inProcess(t *config.Topology) bool {
+	if o.InProcess != nil {
+		return *o.InProcess
+	}
+	return len(t.Switches) > mostProcesses
 }
 
 // Up brings the lab of a file up, or one part of it, and returns when every switch forwards. On an error nothing of the
@@ -78,7 +88,7 @@ func bringUp(ctx context.Context, t *config.Topology, file string, o *Options) (
 	}
 	defer func() { _ = lock.Close() }() // the keeper has the same open file, which keeps the lock
 	return startKeeper(ctx, name, path, lock, append(slices.Clone(o.Keeper), "--part="+o.Part,
-		fmt.Sprintf("--in-process=%v", o.InProcess), file))
+		fmt.Sprintf("--in-process=%v", o.inProcess(t)), file))
 }
 
 // topologyFile is the file that a lab was brought up with.
