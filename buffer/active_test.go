@@ -1,7 +1,6 @@
 package buffer
 
 import (
-	"strings"
 	"testing"
 
 	"pfcswitch/dataplane/assert"
@@ -18,8 +17,8 @@ func activeTable(t *testing.T) (*Manager, *wire) {
 	pc := onePriority(QueueConfig{})
 	pc.Speed = 100_000_000
 	m, err := New(c, w)
-	must(t, err)
-	must(t, m.Apply(c, map[int]PortConfig{0: pc, 1: pc, 2: pc}))
+	assert.Must(t, err)
+	assert.Must(t, m.Apply(c, map[int]PortConfig{0: pc, 1: pc, 2: pc}))
 	return m, w
 }
 
@@ -85,8 +84,8 @@ func TestActiveThresholdsLeaveRoom(t *testing.T) {
 			ports[port] = PortConfig{}
 		}
 		m, err := New(c, quiet{})
-		must(t, err)
-		must(t, m.Apply(c, ports))
+		assert.Must(t, err)
+		assert.Must(t, m.Apply(c, ports))
 		for full := 0; full < queues; {
 			full = 0
 			for port := range queues {
@@ -146,9 +145,8 @@ func TestActiveThresholdsRefuseNoLongFrame(t *testing.T) {
 func TestActiveThresholdsExcludeDynamicHeadroom(t *testing.T) {
 	c := Config{Cell: cell, Lossless: PoolConfig{Size: 1000, Alpha: 1}, Lossy: PoolConfig{Alpha: 1}, Active: true,
 		Headroom: HeadroomSharing{Dynamic: true}}
-	if _, err := New(c, quiet{}); err == nil || !strings.Contains(err.Error(), "exclude each other") {
-		t.Errorf("error %v", err)
-	}
+	_, err := New(c, quiet{})
+	assert.Fails(t, err, "exclude each other", "error")
 }
 
 // A change of configuration counts what is held, also of a port that goes.
@@ -166,13 +164,13 @@ func TestActiveThresholdsCountAfterAChange(t *testing.T) {
 	c := m.config
 	c.Active = false
 	mustAdmit(t, m, 1, pgA, 20_000, Accept)
-	must(t, m.Apply(c, m.configs))
+	assert.Must(t, m.Apply(c, m.configs))
 	if got := m.thresholdOf(2); got != 100_000 {
 		t.Errorf("T is %d without ABM", got)
 	}
 	m.Release(1, pgA, 20_000)
 	c.Active = true
-	must(t, m.Apply(c, m.configs))
+	assert.Must(t, m.Apply(c, m.configs))
 	mustAdmit(t, m, 1, pgA, 20_000, Accept)
 	m.Release(1, pgA, 20_000)
 	wantEmpty(t, m, w)

@@ -145,7 +145,7 @@ func TestWaitingFrameIsCountedOnce(t *testing.T) {
 
 	c := m.config
 	c.RingHold = false
-	must(t, m.Apply(c, m.configs))
+	assert.Must(t, m.Apply(c, m.configs))
 	mustAdmit(t, m, 0, pgA, 100, DropHeadroom)
 	assert.Equal(t, m.Queue(0, pgA).Waiting, 0, "octets of a frame that was dropped wait")
 }
@@ -183,7 +183,7 @@ func TestAdmitCountsDrops(t *testing.T) {
 
 func TestAdmitWithoutQueue(t *testing.T) {
 	m, w := newTable(t, 1000, Config{}, QueueConfig{Headroom: 100})
-	must(t, m.SetPort(4, PortConfig{}))
+	assert.Must(t, m.SetPort(4, PortConfig{}))
 	for _, id := range []QueueID{{-1, pgA}, {0, pgA + 1}, {0, 8}, {0, 255}, {1, pgA}, {4, 0}, {9, pgA}} {
 		mustAdmit(t, m, id.Port, id.Queue, 100, NoQueue)
 		if m.WouldExceedThreshold(id.Port, id.Queue, 1<<30) {

@@ -81,9 +81,7 @@ func TestHeadroomNeverFits(t *testing.T) {
 		t.Fatalf("got %v", err)
 	}
 	for _, part := range []string{"shared segment of 300 B", "= 400 B", "port 0 priority 3, headroom 1000 B"} {
-		if !strings.Contains(err.Error(), part) {
-			t.Errorf("message\n got: %v\nwant: %q in it", err, part)
-		}
+		assert.Contains(t, err.Error(), part, "message")
 	}
 	assert.Equal(t, m.ports[0].ingress[pgA].config.Headroom, 300, "headroom in force, want the old 300")
 }
@@ -139,7 +137,7 @@ func TestRemovePort(t *testing.T) {
 		t.Fatalf("the port came back into a full buffer: %v", err)
 	}
 	m.Release(1, pgA, 700)
-	must(t, m.SetPort(0, onePriority(QueueConfig{Private: 200, Headroom: 300})))
+	assert.Must(t, m.SetPort(0, onePriority(QueueConfig{Private: 200, Headroom: 300})))
 	wantHeld(t, m, 0, pgA, segmentBytes{private: 200, shared: 500})
 	wantSound(t, m, w)
 	if got := m.ports[0].ingress[pgA].count; got != (Counters{}) || m.Removed(0) != (PortCounters{}) {
@@ -162,7 +160,7 @@ func TestChangeMode(t *testing.T) {
 		for k := range pc.Queues {
 			pc.Queues[k] = QueueConfig{Private: 100, Headroom: 500, Alpha: 1.0 / 16}
 		}
-		must(t, m.SetPort(0, pc))
+		assert.Must(t, m.SetPort(0, pc))
 		wantSound(t, m, w)
 	}
 	set(macctl.ModePFC, 0b0001_1001)
@@ -208,7 +206,7 @@ func TestApplyIsAtomic(t *testing.T) {
 	c.Lossless.Size = 1 << 20
 	m, err := New(c, newWire(t))
 	assert.Must(t, err)
-	must(t, m.Apply(c, ports))
+	assert.Must(t, m.Apply(c, ports))
 	before := state(m)
 
 	bad := ports[1]
@@ -227,7 +225,7 @@ func TestApplyIsAtomic(t *testing.T) {
 
 	// The caller's map stays the caller's.
 	delete(ports, 1)
-	must(t, m.SetPort(2, PortConfig{}))
+	assert.Must(t, m.SetPort(2, PortConfig{}))
 	if s := state(m); len(s.Ports) != 2 || !s.Ports[0].Ingress[3].Lossless {
 		t.Errorf("ports after SetPort: %+v", s.Ports)
 	}
@@ -252,7 +250,7 @@ func TestShrinkPools(t *testing.T) {
 	mustAdmit(t, m, 0, pgA, 100, Accept)
 	m.Release(0, pgA, 500)
 	mustAdmit(t, m, 0, pgA, 400, Accept)
-	must(t, m.Apply(small, m.configs))
+	assert.Must(t, m.Apply(small, m.configs))
 	if m.AdmitLossy(0, 1, 1) {
 		t.Error("a lossy frame went into a pool that holds more than its size")
 	}
@@ -292,7 +290,7 @@ func TestBusyNamesWhoHasToLeave(t *testing.T) {
 		err := m.Apply(c, ports)
 		var busy *BusyError
 		if row.excess == 0 {
-			must(t, err)
+			assert.Must(t, err)
 			continue
 		}
 		if !errors.As(err, &busy) || !errors.Is(err, ErrBusy) || busy.Excess != row.excess ||

@@ -22,7 +22,7 @@ func fullSwitch(tb testing.TB) *Manager {
 	}
 	m, err := New(c, quiet{})
 	assert.Must(tb, err)
-	must(tb, m.Apply(c, ports))
+	assert.Must(tb, m.Apply(c, ports))
 	for port := range 32 {
 		for prio := range uint8(Priorities) {
 			for range 4 {
@@ -83,7 +83,7 @@ func (m *Manager) share(tb testing.TB, h HeadroomSharing, active bool) {
 	tb.Helper()
 	c := m.config
 	c.Headroom, c.Active = h, active
-	must(tb, m.Apply(c, m.configs))
+	assert.Must(tb, m.Apply(c, m.configs))
 }
 
 // All queues OFF at once: the list of them was made long enough beforehand.

@@ -123,9 +123,7 @@ func TestPlan(t *testing.T) {
 				t.Errorf("%q is not an ErrConfig of package buffer", err)
 			}
 			for _, part := range tt.want {
-				if !strings.Contains(err.Error(), part) {
-					t.Errorf("message\n got: %s\nwant: %q in it", err, part)
-				}
+				assert.Contains(t, err.Error(), part, "message")
 			}
 		})
 	}

@@ -6,6 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/macctl"
 )
 
@@ -21,8 +22,8 @@ func dynamicTable(t *testing.T) (*Manager, *wire) {
 	pc.Queues[pgA] = QueueConfig{Headroom: 400}
 	pc.Queues[pgB] = QueueConfig{Headroom: 300} // the same link: it has the port's insurance too
 	m, err := New(c, w)
-	must(t, err)
-	must(t, m.Apply(c, map[int]PortConfig{0: pc, 1: pc}))
+	assert.Must(t, err)
+	assert.Must(t, m.Apply(c, map[int]PortConfig{0: pc, 1: pc}))
 	return m, w
 }
 
@@ -91,7 +92,7 @@ func TestChangeToDynamicHeadroomWaits(t *testing.T) {
 		pc.Queues[pgA].Xoff, pc.Queues[pgB].Xoff = 500, 500
 		ports[port] = pc
 	}
-	must(t, m.Apply(own, ports))
+	assert.Must(t, m.Apply(own, ports))
 	mustAdmit(t, m, 0, pgA, 500, Accept)
 	mustAdmit(t, m, 0, pgA, 100, AcceptHeadroom)
 	var busy *BusyError
@@ -99,7 +100,7 @@ func TestChangeToDynamicHeadroomWaits(t *testing.T) {
 		t.Fatalf("error %v, want 100 B of port 0", err)
 	}
 	m.Release(0, pgA, 100)
-	must(t, m.Apply(dynamic, ports))
+	assert.Must(t, m.Apply(dynamic, ports))
 	wantSound(t, m, w)
 }
 
@@ -126,8 +127,8 @@ func TestChangeOfSharingLosesNothing(t *testing.T) {
 		}
 		c.Lossless.Size = need.Sum + int64(2*len(f.peers)+1)*wholeCells(fabricMTU, int64(c.Cell)) // a tight one
 		m, err := New(c, f)
-		must(t, err)
-		must(t, m.Apply(c, ports))
+		assert.Must(t, err)
+		assert.Must(t, m.Apply(c, ports))
 		var held []frame
 		t.Repeat(map[string]func(*rapid.T){
 			"arrive": func(t *rapid.T) {

@@ -185,14 +185,3 @@ func wantEmpty(tb reporter, m *Manager, w *wire) {
 		tb.Fatalf("%d queues OFF, %d bits held in an empty buffer", m.OffCount(), len(w.held))
 	}
 }
-
-// must fails the test on an error.
-func must(tb interface {
-	Helper()
-	Fatal(args ...any)
-}, err error) {
-	tb.Helper()
-	if err != nil {
-		tb.Fatal(err)
-	}
-}

@@ -13,7 +13,7 @@ func newLossy(t *testing.T, size int64, alphas ...float64) (*Manager, *wire) {
 	assert.Must(t, err)
 	var pc PortConfig
 	copy(pc.LossyAlpha[:], alphas)
-	must(t, m.SetPort(0, pc))
+	assert.Must(t, m.SetPort(0, pc))
 	return m, w
 }
 

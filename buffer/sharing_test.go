@@ -82,7 +82,7 @@ func TestHeadroomPoolShrinks(t *testing.T) {
 		t.Fatalf("error %v (%+v), want 300 B of port 1", err, busy)
 	}
 	m.Release(2, pgA, 300)
-	must(t, m.Apply(smaller, m.configs))
+	assert.Must(t, m.Apply(smaller, m.configs))
 	mustAdmit(t, m, 2, pgA, 100, Accept) // the shared segment has grown
 	wantSound(t, m, w)
 }

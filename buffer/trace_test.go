@@ -15,7 +15,7 @@ func TestRoomIsWhatIsTaken(t *testing.T) {
 		assert.Must(t, err)
 		p := PortConfig{Mode: macctl.ModePFC, Lossless: 1 << 3, MTU: 100}
 		p.Queues[3] = QueueConfig{Private: 100, Headroom: 300}
-		must(t, m.SetPort(0, p))
+		assert.Must(t, m.SetPort(0, p))
 		for _, before := range []int{0, 50, 1000} {
 			for range before {
 				m.Admit(0, 3, 1)
@@ -54,10 +54,10 @@ func TestExpect(t *testing.T) {
 			for taken := int64(0); taken <= coming; taken++ {
 				m, err := New(Config{Cell: 1, Lossless: PoolConfig{Size: 10400, Alpha: 1},
 					Lossy: PoolConfig{Size: 1000, Alpha: 1}}, quiet{})
-				must(t, err)
+				assert.Must(t, err)
 				p := PortConfig{Mode: mode, Lossless: 1 << 3, MTU: 100}
 				p.Queues[queue] = QueueConfig{Headroom: 300, XonOffset: 10}
-				must(t, m.SetPort(0, p))
+				assert.Must(t, m.SetPort(0, p))
 				for !m.WouldExceedThreshold(0, 3, room+1) {
 					m.Admit(0, 3, 1)
 				}

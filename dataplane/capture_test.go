@@ -126,9 +126,7 @@ func TestDispositionOfCopy(t *testing.T) {
 	for i := range r.burst {
 		notes = append(notes, string(r.burst[i].disposition.note()))
 	}
-	if want := []string{"a copy was dropped: oversize", "dropped: oversize", ""}; !slices.Equal(notes, want) {
-		t.Errorf("notes %q, want %q", notes, want)
-	}
+	assert.Same(t, notes, []string{"a copy was dropped: oversize", "dropped: oversize", ""}, "notes")
 	r.settle()
 }
 

@@ -119,9 +119,7 @@ func TestOversizeIsTold(t *testing.T) {
 				t.Errorf("event %+v: want one of port p0 as a whole, about %x", e, host(0))
 			}
 		}
-		if !slices.Equal(got, want) {
-			t.Fatalf("events %q\nwant %q", got, want)
-		}
+		assert.MustBeSame(t, got, want, "events")
 	}
 	says := func(octets, most int) string {
 		return fmt.Sprintf("a frame of %d octets came, and at an mtu of %d the port carries %d "+

@@ -1,7 +1,6 @@
 package dataplane
 
 import (
-	"bytes"
 	"math/bits"
 	"runtime"
 	"slices"
@@ -77,12 +76,8 @@ func TestMemoryKeepsOctets(t *testing.T) {
 				for _, s := range held {
 					from := len(s.b) / 3
 					c := m.descs[s.desc].cell
-					if got := gather(m, c, 0, len(s.b)); !bytes.Equal(got, s.b) {
-						t.Fatalf("whole: got %x, want %x", got, s.b)
-					}
-					if got := gather(m, c, from, len(s.b)-from); !bytes.Equal(got, s.b[from:len(s.b)-from]) {
-						t.Fatalf("from %d: got %x, want %x", from, got, s.b[from:len(s.b)-from])
-					}
+					assert.MustBeSame(t, gather(m, c, 0, len(s.b)), s.b, "whole")
+					assert.MustBeSame(t, gather(m, c, from, len(s.b)-from), s.b[from:len(s.b)-from], "from %d", from)
 				}
 				if m.freeCells.left != cells-used || m.freeDescs.left != cells+extraDescriptors-len(held) {
 					t.Fatalf("%d cells and %d descriptors free, want %d and %d", m.freeCells.left, m.freeDescs.left,
@@ -110,9 +105,7 @@ func TestMemoryThatCannotGrow(t *testing.T) {
 	if err := m.grow(4); err != nil || m.alloc(3*cell) == none || m.alloc(cell) != none {
 		t.Errorf("the memory did not grow by two cells: %v", err)
 	}
-	if got := gather(m, c, 0, 3); !bytes.Equal(got, []byte{1, 2, 3}) {
-		t.Errorf("the first cell holds %x", got)
-	}
+	assert.Same(t, gather(m, c, 0, 3), []byte{1, 2, 3}, "the first cell holds")
 }
 
 // Cells that lie side by side leave as one part: a fresh memory scatters nothing.

@@ -35,8 +35,6 @@ func TestReadmesNameDropReasons(t *testing.T) {
 		}
 		slices.Sort(said)
 		slices.Sort(want)
-		if !slices.Equal(said, want) {
-			t.Errorf("%s: %q, want %q", tt.file, said, want)
-		}
+		assert.Same(t, said, want, "%s", tt.file)
 	}
 }

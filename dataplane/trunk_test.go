@@ -174,9 +174,7 @@ func TestUplinkByFlow(t *testing.T) {
 			got[h.Dst] = append(got[h.Dst], sequence(b))
 		}
 		for dst, seq := range got {
-			if !slices.Equal(seq, []int{0, 1, 2, 3}) {
-				t.Errorf("member %d: flow %x: %v", i, dst, seq)
-			}
+			assert.Same(t, seq, []int{0, 1, 2, 3}, "member %d: flow %x", i, dst)
 		}
 		if len(got) > 0 {
 			used++

@@ -1,11 +1,11 @@
 package dataplane
 
 import (
-	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/trunk"
 )
 
@@ -37,9 +37,7 @@ func TestMembersTakeTurns(t *testing.T) {
 	burst(0, 2)
 	waits(false, false, false)
 	burst(1, 1)
-	if want := []int{0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 2, 0}; !slices.Equal(sent, want) {
-		t.Errorf("sent in the order %v, want %v", sent, want)
-	}
+	assert.Same(t, sent, []int{0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 2, 0}, "sent in the order")
 	r.empty()
 	if v := r.trunk(); v.Members[0].Colours[lossless][trunk.Green] != (trunk.Tally{Frames: 5,
 		Octets: 5 * (small + 4)}) || v.ToUplink != [8]int64{} {
@@ -125,8 +123,6 @@ func TestMembersOfOtherWorkersTakeTurns(t *testing.T) {
 		r.sw.Publish(staged, r.now)
 		r.settle()
 	}
-	if got, want := origins(r.drain(uplinkPort, second)), []int{0, 1, 2, 0, 1, 2}; !slices.Equal(got, want) {
-		t.Errorf("sent in the order %v, want %v", got, want)
-	}
+	assert.Same(t, origins(r.drain(uplinkPort, second)), []int{0, 1, 2, 0, 1, 2}, "sent in the order")
 	r.empty()
 }

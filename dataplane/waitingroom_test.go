@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"pfcswitch/buffer"
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/macctl"
 )
 
@@ -100,9 +101,7 @@ func TestWaitingPriority(t *testing.T) {
 				r.balanced()
 			}
 			for _, prio := range []uint8{lossless, other} {
-				if !slices.Equal(sent[prio], upTo(n)) {
-					t.Errorf("of priority %d leave %v", prio, sent[prio])
-				}
+				assert.Same(t, sent[prio], upTo(n), "of priority %d leave", prio)
 			}
 			r.empty()
 		})
@@ -172,9 +171,7 @@ func TestWaitingRoomKeepsOrder(t *testing.T) {
 			send(math.MaxInt)
 		}
 		for prio, n := range came {
-			if !slices.Equal(left[prio], upTo(n)) {
-				t.Fatalf("of %d frames of priority %d leave %v", n, prio, left[prio])
-			}
+			assert.MustBeSame(t, left[prio], upTo(n), "of %d frames of priority %d leave", n, prio)
 		}
 		r.empty()
 	})

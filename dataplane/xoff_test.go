@@ -1,7 +1,6 @@
 package dataplane
 
 import (
-	"bytes"
 	"testing"
 
 	"pfcswitch/dataplane/assert"
@@ -20,9 +19,8 @@ func (r *rig) pfcFrame(i int, enabled uint8, times map[uint8]uint16) []byte {
 // wantXoff fails unless port i has exactly one frame to send, which sets priority lossless to quanta.
 func (r *rig) wantXoffSent(i int, quanta uint16) {
 	r.tb.Helper()
-	if got, want := r.tell(i), r.pfcFrame(i, 1<<lossless, map[uint8]uint16{lossless: quanta}); !bytes.Equal(got, want) {
-		r.tb.Fatalf("port %d told its peer %x, want %x", i, got, want)
-	}
+	assert.MustBeSame(r.tb, r.tell(i), r.pfcFrame(i, 1<<lossless, map[uint8]uint16{lossless: quanta}),
+		"port %d told its peer", i)
 	r.wantSilent(i)
 }
 

@@ -1,7 +1,6 @@
 package deadlock
 
 import (
-	"slices"
 	"testing"
 
 	"pfcswitch/dataplane/assert"
@@ -121,9 +120,7 @@ func TestNoFalseAlarmSONiC(t *testing.T) {
 	}
 	r.pause(q, 400*ms)
 	r.run(5000 * ms)
-	if got := r.kinds(); !slices.Equal(got, []Kind{Detected, Recovered}) {
-		t.Errorf("blocked for the whole detection time: %v", got)
-	}
+	assert.Same(t, r.kinds(), []Kind{Detected, Recovered}, "blocked for the whole detection time")
 }
 
 // A priority without flow control is not polled, whatever happens there.

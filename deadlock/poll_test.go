@@ -163,7 +163,7 @@ func BenchmarkPoll256(b *testing.B) {
 	c := patent()
 	c.Count = MostCount
 	for p := range 32 {
-		must(b, w.Set(p, string(rune('a'+p)), 0xff, c, 1))
+		assert.Must(b, w.Set(p, string(rune('a'+p)), 0xff, c, 1))
 	}
 	if got := len(w.active); got != 256 {
 		b.Fatalf("%d queues are armed", got)

@@ -64,7 +64,7 @@ func watchOne(t *testing.T, c Config) (*rig, *fakeQueue) {
 
 func (r *rig) set(t *testing.T, port int, queues uint16, c Config) {
 	t.Helper()
-	must(t, r.w.Set(port, string(rune('a'+port)), queues, c, r.now))
+	assert.Must(t, r.w.Set(port, string(rune('a'+port)), queues, c, r.now))
 	r.collect()
 }
 
@@ -215,15 +215,4 @@ func (r *rig) status(t *testing.T) Status {
 	all := r.w.Status(nil, r.now)
 	assert.MustEqual(t, len(all), 1, "queues are watched, want 1: %+v", all)
 	return all[0]
-}
-
-// must fails the test on an error.
-func must(tb interface {
-	Helper()
-	Fatal(args ...any)
-}, err error) {
-	tb.Helper()
-	if err != nil {
-		tb.Fatal(err)
-	}
 }

@@ -295,7 +295,7 @@ func TestChangeOfMode(t *testing.T) {
 	o := &pauseSwitch{}
 	w := New(o)
 	for i, mask := range []uint16{1 << 3, 1 << All, 1 << 3, 1 << 4, 1 << All} {
-		must(t, w.Set(0, "a", mask, patent(), 1))
+		assert.Must(t, w.Set(0, "a", mask, patent(), 1))
 		assert.Equal(t, o.await, mask != 1<<4, "step %d: awaited", i)
 	}
 }
@@ -322,14 +322,14 @@ func TestRemovedPort(t *testing.T) {
 		}
 	}
 	retired(1)
-	must(t, r.w.Set(5, "a", 1<<4, patent(), r.now)) // it is back, and 3 is lossy
+	assert.Must(t, r.w.Set(5, "a", 1<<4, patent(), r.now)) // it is back, and 3 is lossy
 	retired(1)
-	must(t, r.w.Set(5, "a", 1<<3, patent(), r.now))
+	assert.Must(t, r.w.Set(5, "a", 1<<3, patent(), r.now))
 	retired(0)
 	if s := r.status(t); s.Detected != 1 || s.Recovered != 1 || s.State != Operational {
 		t.Errorf("%+v", s)
 	}
-	must(t, r.w.Set(5, "z", 1<<3, patent(), r.now)) // another one in its place
+	assert.Must(t, r.w.Set(5, "z", 1<<3, patent(), r.now)) // another one in its place
 	if s := r.status(t); s.Detected != 0 || s.Name != "z" {
 		t.Errorf("%+v", s)
 	}

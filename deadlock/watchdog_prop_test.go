@@ -59,7 +59,7 @@ func TestDetectionAgainstModel(t *testing.T) {
 		if !onTime {
 			h.lag = func() int64 { return rapid.Int64Range(0, 3*period).Draw(t, "lag") }
 		}
-		must(t, h.w.Set(0, "a", 1<<3, c, h.now))
+		assert.Must(t, h.w.Set(0, "a", 1<<3, c, h.now))
 		h.q = h.queue(0, 3)
 		for range rapid.IntRange(1, 40).Draw(t, "steps") {
 			before, since := len(h.events), h.blocked
@@ -135,7 +135,7 @@ func TestNoQueueIsLeftStuck(t *testing.T) {
 			switch rapid.IntRange(0, 6).Draw(t, "what") {
 			case 0:
 				mask := rapid.SampledFrom([]uint16{0, 1 << 3, 1<<3 | 1<<4}).Draw(t, "lossless")
-				must(t, r.w.Set(port, string(rune('a'+port)), mask, draw(), r.now))
+				assert.Must(t, r.w.Set(port, string(rune('a'+port)), mask, draw(), r.now))
 				r.collect()
 			case 1:
 				r.w.Remove(port, r.now)

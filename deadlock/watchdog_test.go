@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+
+	"pfcswitch/dataplane/assert"
 )
 
 // Ports that come and go under ever new names take no more memory than so many; those that went last go on counting.
@@ -11,7 +13,7 @@ func TestPortsOfManyNames(t *testing.T) {
 	r := newRig()
 	come := func(name string) *port {
 		t.Helper()
-		must(t, r.w.Set(0, name, 1<<3, patent(), r.now))
+		assert.Must(t, r.w.Set(0, name, 1<<3, patent(), r.now))
 		return r.w.ports[0]
 	}
 	const names = maxRemoved + 10

@@ -2,7 +2,6 @@ package headroom
 
 import (
 	"errors"
-	"strings"
 	"testing"
 	"time"
 
@@ -172,9 +171,8 @@ func TestCheckFails(t *testing.T) {
 	} {
 		w := newChecked()
 		tt.spoil(w)
-		if _, err := w.run(t, 1000); err == nil || !strings.Contains(err.Error(), tt.want) {
-			t.Errorf("%s: %v, want %q in it", tt.name, err, tt.want)
-		}
+		_, err := w.run(t, 1000)
+		assert.Fails(t, err, tt.want, "%s", tt.name)
 	}
 }
 

@@ -2,7 +2,6 @@ package headroom
 
 import (
 	"math"
-	"slices"
 	"testing"
 	"time"
 
@@ -69,9 +68,7 @@ func TestTermsAreNamed(t *testing.T) {
 		}},
 	}
 	for _, tt := range tests {
-		if !slices.Equal(tt.got, tt.want) {
-			t.Errorf("%s: terms\n got %+v\nwant %+v", tt.name, tt.got, tt.want)
-		}
+		assert.Same(t, tt.got, tt.want, "%s: terms", tt.name)
 	}
 }
 

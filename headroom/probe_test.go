@@ -176,9 +176,7 @@ func TestManualRequired(t *testing.T) {
 			t.Fatalf("%s: notes\n got %q\nwant %q", what, got, notes)
 		}
 		for i := range notes {
-			if !strings.Contains(got[i], notes[i]) {
-				t.Errorf("%s: note\n got %q\nwant %q in it", what, got[i], notes[i])
-			}
+			assert.Contains(t, got[i], notes[i], "%s: note", what)
 		}
 	}
 	expect("link down", second, false)

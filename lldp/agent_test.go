@@ -3,7 +3,6 @@ package lldp
 import (
 	"fmt"
 	"math"
-	"slices"
 	"testing"
 
 	"pfcswitch/dataplane/assert"
@@ -41,9 +40,7 @@ func record(t *testing.T) *recorder { return &recorder{t: t, a: NewAgent(config(
 
 func (r *recorder) want(what string, log ...string) {
 	r.t.Helper()
-	if !slices.Equal(r.log, log) {
-		r.t.Errorf("%s: sent %v, want %v", what, r.log, log)
-	}
+	assert.Same(r.t, r.log, log, "%s: sent", what)
 	r.log = nil
 }
 
@@ -133,9 +130,7 @@ func TestNeighbours(t *testing.T) {
 		for _, n := range r.a.Neighbours() {
 			got = append(got, n.Name()+" "+n.PortText())
 		}
-		if !slices.Equal(got, want) {
-			t.Errorf("at %d s: neighbours %q, want %q", r.now/second, got, want)
-		}
+		assert.Same(t, got, want, "at %d s: neighbours", r.now/second)
 	}
 	events := func(want ...EventKind) {
 		t.Helper()
@@ -143,9 +138,7 @@ func TestNeighbours(t *testing.T) {
 		for _, e := range r.a.Events() {
 			got = append(got, e.Kind)
 		}
-		if !slices.Equal(got, want) {
-			t.Errorf("at %d s: events %v, want %v", r.now/second, got, want)
-		}
+		assert.Same(t, got, want, "at %d s: events", r.now/second)
 	}
 	r.receive(announcement(spine, 10))
 	names() // the link is down

@@ -2,8 +2,9 @@ package lldp
 
 import (
 	"fmt"
-	"slices"
 	"testing"
+
+	"pfcswitch/dataplane/assert"
 )
 
 // TestTransitions lists what the machines do from the start to the end of a link, with reason and second.
@@ -108,9 +109,7 @@ func TestTransitions(t *testing.T) {
 				got = append(got, fmt.Sprintf("%d %s: %s to %s, %s", x.At/second, x.Machine, x.From, x.To, x.Cause))
 			}
 		}
-		if !slices.Equal(got, step.want) {
-			t.Errorf("%s\n got %q\nwant %q", step.name, got, step.want)
-		}
+		assert.Same(t, got, step.want, "%s", step.name)
 	}
 }
 

@@ -1,7 +1,6 @@
 package lldp
 
 import (
-	"bytes"
 	"errors"
 	"reflect"
 	"slices"
@@ -9,6 +8,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"pfcswitch/dataplane/assert"
 )
 
 func TestParsePDU(t *testing.T) {
@@ -200,9 +201,7 @@ func TestRoundTrip(t *testing.T) {
 		if err != nil || d.Malformed != 0 || d.Reserved != len(want.Reserved) || !reflect.DeepEqual(got, want) {
 			t.Fatalf("got %+v, %+v, %v\nwant %+v", got, d, err, want)
 		}
-		if again := AppendFrame(nil, sender, &got); !bytes.Equal(again, frame) {
-			t.Fatalf("announced again\n got %x\nwant %x", again, frame)
-		}
+		assert.MustBeSame(t, AppendFrame(nil, sender, &got), frame, "announced again")
 	})
 }
 

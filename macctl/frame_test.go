@@ -83,15 +83,11 @@ func TestParse(t *testing.T) {
 func TestAppend(t *testing.T) {
 	for quanta, field := range map[uint16]string{0: "0000", 0x1234: "1234", 0xFFFF: "ffff"} {
 		want := unhex(t, group, own, "8808 0001", field, padding(42))
-		if got := AppendPause(nil, port, quanta); !bytes.Equal(got, want) {
-			t.Errorf("quanta %#x\n got %x\nwant %x", quanta, got, want)
-		}
+		assert.Same(t, AppendPause(nil, port, quanta), want, "quanta %#x", quanta)
 	}
 	for vector, field := range map[uint8]string{0: "0000", 0x08: "0008", 0x80: "0080", 0xFF: "00ff"} {
 		want := unhex(t, group, own, "8808 0101", field, times, padding(26))
-		if got := AppendPFC(nil, port, vector, allTimes); !bytes.Equal(got, want) {
-			t.Errorf("vector %#x\n got %x\nwant %x", vector, got, want)
-		}
+		assert.Same(t, AppendPFC(nil, port, vector, allTimes), want, "vector %#x", vector)
 	}
 }
 

@@ -1,7 +1,6 @@
 package macctl
 
 import (
-	"bytes"
 	"math"
 	"reflect"
 	"testing"
@@ -34,9 +33,7 @@ func (s sender) offers(now int64, want string) {
 	if ok != (want != "") {
 		s.t.Errorf("at %d: something to send %v, want %v", now, ok, !ok)
 	}
-	if w := unhex(s.t, want); !bytes.Equal(got, w) {
-		s.t.Errorf("at %d: frame\n got %x\nwant %x", now, got, w)
-	}
+	assert.Same(s.t, got, unhex(s.t, want), "at %d: frame", now)
 }
 
 func (s sender) state(wanted, told uint8, refresh int64) {

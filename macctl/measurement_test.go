@@ -1,7 +1,6 @@
 package macctl
 
 import (
-	"bytes"
 	"testing"
 
 	"pfcswitch/dataplane/assert"
@@ -30,9 +29,7 @@ func TestMeasurementFormatAppend(t *testing.T) {
 	for _, tt := range tests {
 		got := DefaultMeasurementFormat.Append(nil, tt.destination, [6]byte{10, 11, 12, 13, 14, 15}, tt.fallback,
 			sample)
-		if !bytes.Equal(got, tt.want) {
-			t.Errorf("%s: Append\n got %x\nwant %x", tt.name, got, tt.want)
-		}
+		assert.Same(t, got, tt.want, "%s: Append", tt.name)
 	}
 }
 
@@ -107,8 +104,6 @@ func FuzzMeasurement(f *testing.F) {
 			to = [6]byte{}
 		}
 		again := format.Append(nil, to, m.Peer, m.Fallback, m.Measurement)
-		if !bytes.Equal(again, b[:FrameSize]) {
-			t.Errorf("written again\n got %x\nwant %x", again, b[:FrameSize])
-		}
+		assert.Same(t, again, b[:FrameSize], "written again")
 	})
 }

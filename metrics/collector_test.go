@@ -105,9 +105,7 @@ func TestFamilies(t *testing.T) {
 // TestEmptySwitch exports a switch without ports and without a daemon's data.
 func TestEmptySwitch(t *testing.T) {
 	got := text(t, Config{Snapshot: func(*dataplane.Snapshot) {}})
-	if got := lines(t, got, "up"); !slices.Equal(got, []string{"pfcswitch_up 1"}) {
-		t.Errorf("up: got %v", got)
-	}
+	assert.Same(t, lines(t, got, "up"), []string{"pfcswitch_up 1"}, "up")
 	for _, absent := range []string{"port=", "kernel_backlog", "headroom_calculated"} {
 		if strings.Contains(got, absent) {
 			t.Errorf("%s is exported", absent)
@@ -130,9 +128,8 @@ func TestUserViewDoesNotMatter(t *testing.T) {
 func TestBadPortNameFailsTheScrape(t *testing.T) {
 	c := config()
 	c.Ports = func() []Port { return []Port{{Name: "p\xff"}} }
-	if _, err := registry(c).Gather(); err == nil || !strings.Contains(err.Error(), "UTF-8") {
-		t.Errorf("error %v, want one about UTF-8", err)
-	}
+	_, err := registry(c).Gather()
+	assert.Fails(t, err, "UTF-8", "error")
 }
 
 // outcomes are all outcomes of a measurement frame.

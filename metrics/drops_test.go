@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/macctl"
 )
 
@@ -42,15 +43,9 @@ func TestDrops(t *testing.T) {
 		p.Counters.LosslessDrops = [9]uint64{3: 1, dataplane.Unknown: 2}
 		p.Counters.LosslessDiscarded[3][dataplane.DropStorm] = 7
 		got := portText(t, p)
-		if got := lines(t, got, "drops_total"); !slices.Equal(got, tt.drops) {
-			t.Errorf("%s:\n got %q\nwant %q", tt.name, got, tt.drops)
-		}
-		if got := lines(t, got, "lossless_drops_total"); !slices.Equal(got, tt.lossless) {
-			t.Errorf("%s:\n got %q\nwant %q", tt.name, got, tt.lossless)
-		}
-		if got := lines(t, got, "lossless_discarded_total"); !slices.Equal(got, tt.discarded) {
-			t.Errorf("%s:\n got %q\nwant %q", tt.name, got, tt.discarded)
-		}
+		assert.Same(t, lines(t, got, "drops_total"), tt.drops, "%s", tt.name)
+		assert.Same(t, lines(t, got, "lossless_drops_total"), tt.lossless, "%s", tt.name)
+		assert.Same(t, lines(t, got, "lossless_discarded_total"), tt.discarded, "%s", tt.name)
 	}
 }
 
@@ -69,13 +64,9 @@ func TestZerosFromTheStart(t *testing.T) {
 	} {
 		got := portText(t,
 			dataplane.PortSnapshot{Config: dataplane.PortConfig{Name: "p1", Mode: tt.mode, Lossless: 1 << 3}})
-		if got := lines(t, got, "lossless_drops_total"); !slices.Equal(got, tt.lossless) {
-			t.Errorf("%v: got %q, want %q", tt.mode, got, tt.lossless)
-		}
+		assert.Same(t, lines(t, got, "lossless_drops_total"), tt.lossless, "%v", tt.mode)
 		want := []string{`pfcswitch_drops_total{port="p1",priority="unknown",reason="ring"} 0`}
-		if got := lines(t, got, "drops_total"); !slices.Equal(got, want) {
-			t.Errorf("%v: got %q, want %q", tt.mode, got, want)
-		}
+		assert.Same(t, lines(t, got, "drops_total"), want, "%v", tt.mode)
 	}
 }
 

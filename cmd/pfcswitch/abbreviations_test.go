@@ -8,6 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"pgregory.net/rapid"
+
+	"pfcswitch/dataplane/assert"
 )
 
 func TestSpell(t *testing.T) {
@@ -74,9 +76,7 @@ func TestSpellRefuses(t *testing.T) {
 			"headroom, history, lldp, pfc, ports, priority-group, queues"},
 	} {
 		got, err := expandWords(rootCommand(), strings.Fields(tt.in))
-		if err == nil || !strings.Contains(err.Error(), tt.want) {
-			t.Errorf("%s: %v, %v, want it to say %q", tt.in, got, err, tt.want)
-		}
+		assert.Fails(t, err, tt.want, "%s: %v", tt.in, got)
 	}
 }
 
@@ -129,9 +129,7 @@ func TestCompletion(t *testing.T) {
 			t.Errorf("%q: %v", tt.words, err)
 		}
 		for _, want := range tt.want {
-			if !strings.Contains(out.String(), want) {
-				t.Errorf("%q: %q, want %q in it", tt.words, out.String(), want)
-			}
+			assert.Contains(t, out.String(), want, "%q", tt.words)
 		}
 	}
 	for _, shell := range []string{"bash", "zsh", "fish"} {

@@ -3,8 +3,9 @@ package main
 import (
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
+
+	"pfcswitch/dataplane/assert"
 )
 
 // A capture that fails to start neither changes an existing file nor creates one.
@@ -13,10 +14,8 @@ func TestCaptureThatDoesNotBegin(t *testing.T) {
 	before := filepath.Join(dir, "before.pcapng")
 	must(t, os.WriteFile(before, []byte("precious"), 0o600))
 	for _, file := range []string{before, filepath.Join(dir, "new.pcapng")} {
-		if got := fail(t, captureCommand(), "-s", filepath.Join(dir, "none.sock"), "-w", file); !strings.Contains(got,
-			"none.sock") {
-			t.Errorf("%s: %q", file, got)
-		}
+		assert.Contains(t, fail(t, captureCommand(), "-s", filepath.Join(dir, "none.sock"), "-w", file), "none.sock",
+			"%s", file)
 	}
 	if b, err := os.ReadFile(before); err != nil || string(b) != "precious" {
 		t.Errorf("the file of before: %q, %v", b, err)
@@ -40,8 +39,6 @@ func TestLateFile(t *testing.T) {
 	if b, err := os.ReadFile(path); err != nil || string(b) != "short" {
 		t.Errorf("it holds %q, %v", b, err)
 	}
-	if _, err := (&lazyFile{path: "/no/such/folder/x"}).Write([]byte("x")); err == nil ||
-		!strings.Contains(err.Error(), "/no/such/folder/x") {
-		t.Errorf("a file that cannot be made: %v", err)
-	}
+	_, err := (&lazyFile{path: "/no/such/folder/x"}).Write([]byte("x"))
+	assert.Fails(t, err, "/no/such/folder/x", "a file that cannot be made")
 }

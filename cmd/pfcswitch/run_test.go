@@ -9,8 +9,6 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
-
-	"pfcswitch/dataplane/assert"
 )
 
 // Switches of one process that would take each other's socket or address are refused before any starts.
@@ -18,7 +16,7 @@ func TestChooseGuestsRefuses(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name string) string {
 		path := filepath.Join(dir, name+".yaml")
-		assert.Must(t, os.WriteFile(path, []byte("name: "+name+"\npreset: roce\nports: {none0: {}}\n"), 0o600))
+		must(t, os.WriteFile(path, []byte("name: "+name+"\npreset: roce\nports: {none0: {}}\n"), 0o600))
 		return path
 	}
 	a, b := file("a"), file("b")

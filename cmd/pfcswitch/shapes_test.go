@@ -6,12 +6,12 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
 	"pfcswitch/cmd/internal/explain"
 	"pfcswitch/cmd/internal/traffic"
+	"pfcswitch/dataplane/assert"
 )
 
 // pcapOf is a capture file of frames.
@@ -65,9 +65,8 @@ func TestReplayReads(t *testing.T) {
 		{"no capture", []byte("text"), "not a capture"},
 		{"half a tag", pcapOf(append(make([]byte, 12), 0x81, 0)), "none of Ethernet"},
 	} {
-		if _, _, _, err := replayOf(tt.file); err == nil || !strings.Contains(err.Error(), tt.want) {
-			t.Errorf("%s: %v, want it to say %q", tt.name, err, tt.want)
-		}
+		_, _, _, err := replayOf(tt.file)
+		assert.Fails(t, err, tt.want, "%s", tt.name)
 	}
 }
 
@@ -82,9 +81,8 @@ func TestMomentOf(t *testing.T) {
 	}
 	for text, want := range map[string]string{"11:59:59": "has passed: it is 12:00:00", "noon": "write 15:04:05",
 		"2025-01-01T00:00:00Z": "has passed"} {
-		if _, err := momentOf(text, now); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %q", text, err, want)
-		}
+		_, err := momentOf(text, now)
+		assert.Fails(t, err, want, "%s", text)
 	}
 }
 

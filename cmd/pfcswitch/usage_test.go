@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"github.com/spf13/cobra"
+
+	"pfcswitch/dataplane/assert"
 )
 
 // fail runs a command quietly and returns what it says; it has to fail.
@@ -40,9 +42,7 @@ func TestExamplesOfEndpoints(t *testing.T) {
 func wantRefused(t *testing.T, command func() *cobra.Command, texts map[string]string) {
 	t.Helper()
 	for args, want := range texts {
-		if got := fail(t, command(), strings.Fields(args)...); !strings.Contains(got, want) {
-			t.Errorf("%s: %q, want it to say %q", args, got, want)
-		}
+		assert.Contains(t, fail(t, command(), strings.Fields(args)...), want, "%s", args)
 	}
 }
 

@@ -1,7 +1,11 @@
 // Package assert says in one line what a test expects. Tests of every layer use it.
 package assert
 
-import "fmt"
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
 
 // TB is a test, a benchmark, or a property under test.
 type TB interface {
@@ -26,6 +30,38 @@ func MustEqual[T comparable](tb TB, got, want T, format string, args ...any) {
 	}
 }
 
+// Same reports a slice that has not the wanted elements in their order, and lets the test go on.
+func Same[S ~[]E, E comparable](tb TB, got, want S, format string, args ...any) {
+	if !slices.Equal(got, want) {
+		tb.Helper()
+		tb.Errorf("%s", differ(got, want, fmt.Sprintf(format, args...)))
+	}
+}
+
+// MustBeSame is Same, but a slice that has not the wanted elements ends the test.
+func MustBeSame[S ~[]E, E comparable](tb TB, got, want S, format string, args ...any) {
+	if !slices.Equal(got, want) {
+		tb.Helper()
+		tb.Fatalf("%s", differ(got, want, fmt.Sprintf(format, args...)))
+	}
+}
+
+// Contains reports a text without the wanted part, and lets the test go on.
+func Contains(tb TB, got, part, format string, args ...any) {
+	if !strings.Contains(got, part) {
+		tb.Helper()
+		tb.Errorf("%s\n got %s\nwant %q in it", fmt.Sprintf(format, args...), got, part)
+	}
+}
+
+// Fails reports an error that does not say the wanted part, or that there is none, and lets the test go on.
+func Fails(tb TB, err error, part, format string, args ...any) {
+	if err == nil || !strings.Contains(err.Error(), part) {
+		tb.Helper()
+		tb.Errorf("%s\n got %v\nwant %q in it", fmt.Sprintf(format, args...), err, part)
+	}
+}
+
 // Must ends the test if there is an error.
 func Must(tb TB, err error) {
 	if err != nil {
@@ -37,8 +73,11 @@ func Must(tb TB, err error) {
 // differ shows both values on lines of their own, so that they stand below each other.
 func differ(got, want any, what string) string {
 	verb := "%+v"
-	if _, text := got.(string); text {
+	switch got.(type) {
+	case string, []string:
 		verb = "%q"
+	case []byte:
+		verb = "%x"
 	}
 	return fmt.Sprintf("%s\n got "+verb+"\nwant "+verb, what, got, want)
 }

@@ -1,7 +1,6 @@
 package bridge
 
 import (
-	"slices"
 	"testing"
 
 	"pfcswitch/dataplane/assert"
@@ -47,9 +46,7 @@ func TestProbesOfACalmPort(t *testing.T) {
 			for i := range int64(BackoffAfter) {
 				want = append(want, i*second)
 			}
-			if got := probesUntil(b, ports, 0, quiet); !slices.Equal(got, append(want, 20*second, 30*second)) {
-				t.Fatalf("probes at %v", got)
-			}
+			assert.MustBeSame(t, probesUntil(b, ports, 0, quiet), append(want, 20*second, 30*second), "probes at")
 			tt.input(b)
 			due := 40 * second
 			if tt.resumed {

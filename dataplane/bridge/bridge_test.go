@@ -175,14 +175,3 @@ func TestAgeingOfAllAtOnce(t *testing.T) {
 	}
 	wantCounters(t, b, Counters{Entries: 1, Moves: 1})
 }
-
-// must fails the test on an error.
-func must(tb interface {
-	Helper()
-	Fatal(args ...any)
-}, err error) {
-	tb.Helper()
-	if err != nil {
-		tb.Fatal(err)
-	}
-}

@@ -6,12 +6,13 @@ import (
 	"slices"
 	"testing"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/frame"
 )
 
 func TestAddStaticRefuses(t *testing.T) {
 	b := newPlain(t, 1, Config{MaxEntries: 1})
-	must(t, b.AddStatic(stationA, 1, 0, 0))
+	assert.Must(t, b.AddStatic(stationA, 1, 0, 0))
 	for _, tt := range []struct {
 		name  string
 		mac   uint64
@@ -51,10 +52,10 @@ func TestAddStaticWhenFull(t *testing.T) {
 			b.Forward(0, frame.Broadcast, stationC+1+i, 1, 60, 50)
 		}
 		b.Forward(1, frame.Broadcast, stationA, 1, 60, 0)
-		must(t, b.AddStatic(stationB, 1, 1, 100)) // in the place of stationA, which has aged
+		assert.Must(t, b.AddStatic(stationB, 1, 1, 100)) // in the place of stationA, which has aged
 		wantCounters(t, b, Counters{Entries: n, Static: 1})
 		for i := range uint64(n - 1) {
-			must(t, b.AddStatic(stationB+0x1000*(i+1), 1, 1, 101))
+			assert.Must(t, b.AddStatic(stationB+0x1000*(i+1), 1, 1, 101))
 		}
 		wantError(t, b.AddStatic(stationA, 1, 1, 101), "full with 1000 static entries")
 		wantCounters(t, b, Counters{Entries: n, Static: n, Forgot: n - 1})
@@ -81,7 +82,7 @@ func TestDump(t *testing.T) {
 	b.Forward(2, frame.Broadcast, stationB, 1, 60, 20)  // flushed below
 	b.Forward(0, frame.Broadcast, stationD, 1, 60, -40) // aged
 	b.Forward(0, frame.Broadcast, stationE, 1, 60, 70)  // seen by a worker whose clock reading is newer
-	must(t, b.AddStatic(stationC, 1, 2, 0))
+	assert.Must(t, b.AddStatic(stationC, 1, 2, 0))
 	b.Flush(2)
 	want := []Entry{
 		{MAC: stationA, VID: 1, Port: 0, Age: 50},
@@ -90,9 +91,7 @@ func TestDump(t *testing.T) {
 		{MAC: stationE, VID: 1, Port: 0},
 	}
 	for _, budget := range []int{-1, 1, 3, 1000, math.MaxInt} {
-		if got := dumpAll(b, budget, 60); !slices.Equal(got, want) {
-			t.Errorf("budget %d:\n got %+v\nwant %+v", budget, got, want)
-		}
+		assert.Same(t, dumpAll(b, budget, 60), want, "budget %d", budget)
 	}
 	if got, next := b.Dump(nil, math.MaxInt, 1, 60); len(got) != 0 || next != 0 {
 		t.Errorf("beyond the end: %v, next %d", got, next)

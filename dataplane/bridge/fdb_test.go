@@ -4,6 +4,7 @@ import (
 	"math"
 	"testing"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/frame"
 )
 
@@ -33,11 +34,11 @@ func TestAgeing(t *testing.T) {
 func TestSetAgeing(t *testing.T) {
 	b := newPlain(t, 2, Config{})
 	b.Forward(0, frame.Broadcast, stationA, 1, 60, 0)
-	must(t, b.SetAgeing(10))
+	assert.Must(t, b.SetAgeing(10))
 	wantDecision(t, "shortened", b.Forward(1, stationA, 0, 1, 60, 10), flood(UnknownUnicast, 0))
 	wantError(t, b.SetAgeing(-1), "use 0 for 5m0s")
 	wantDecision(t, "unchanged by the error", b.Forward(1, stationA, 0, 1, 60, 9), unicast(0))
-	must(t, b.SetAgeing(0))
+	assert.Must(t, b.SetAgeing(0))
 	wantDecision(t, "default", b.Forward(1, stationA, 0, 1, 60, 300*second-1), unicast(0))
 }
 

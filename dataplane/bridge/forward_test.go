@@ -30,7 +30,7 @@ func forwardBridge(t *testing.T) *Bridge {
 	b.Forward(1, frame.Broadcast, stationB, 1, 60, 0)
 	b.Forward(4, frame.Broadcast, stationC, 10, 60, 0)
 	for mac, port := range map[uint64]int{stationD: 3, stationE: 4} {
-		must(t, b.AddStatic(mac, 1, port, 0))
+		assert.Must(t, b.AddStatic(mac, 1, port, 0))
 	}
 	return b
 }

@@ -97,7 +97,7 @@ func TestRemovePort(t *testing.T) {
 	b := newPlain(t, 3, Config{})
 	b.Forward(0, frame.Broadcast, stationA, 1, 60, 0)
 	for i := range 100 { // enough that some share a cluster
-		must(t, b.AddStatic(stationE+uint64(i), 1, i%2, 0))
+		assert.Must(t, b.AddStatic(stationE+uint64(i), 1, i%2, 0))
 	}
 	wantCounters(t, b, Counters{Entries: 101, Static: 100})
 	setPort(t, b, 0, guarded())

@@ -10,9 +10,7 @@ import (
 func TestPortSet(t *testing.T) {
 	members := []int{0, 1, 63, 64, 127, 128, 200, 255}
 	s := ports(members...)
-	if got := slices.Collect(s.All()); !slices.Equal(got, members) {
-		t.Errorf("All: got %v, want %v", got, members)
-	}
+	assert.Same(t, slices.Collect(s.All()), members, "All")
 	assert.Equal(t, s.Len(), len(members), "Len")
 	for i := range MaxPorts {
 		assert.Equal(t, s.Has(i), slices.Contains(members, i), "Has(%d)", i)

@@ -1,7 +1,6 @@
 package bridge
 
 import (
-	"bytes"
 	"testing"
 
 	"pfcswitch/dataplane/assert"
@@ -36,9 +35,7 @@ func FuzzParseProbe(f *testing.F) {
 			{"EtherType, magic, version", out[12:19], body[:7]},
 			{"identity, port, sequence, authenticator", out[20:50], body[8:38]},
 		} {
-			if !bytes.Equal(part.got, part.want) {
-				t.Fatalf("%s: got %x, want %x", part.name, part.got, part.want)
-			}
+			assert.MustBeSame(t, part.got, part.want, "%s", part.name)
 		}
 	})
 }

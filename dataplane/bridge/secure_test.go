@@ -3,6 +3,7 @@ package bridge
 import (
 	"testing"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/frame"
 )
 
@@ -36,7 +37,7 @@ func TestSourceGuard(t *testing.T) {
 				setPort(t, b, port, c)
 			}
 			hear(b, sticky, stationA, 0)
-			must(t, b.AddStatic(stationB, 1, static, 0))
+			assert.Must(t, b.AddStatic(stationB, 1, static, 0))
 			want := flood(Broadcast, 0, 1, 2, 3)
 			want.Ports.Remove(tt.in)
 			if tt.barred {

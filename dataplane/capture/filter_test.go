@@ -30,7 +30,7 @@ func TestFilter(t *testing.T) {
 		{"longer than any frame", greater100, frameOf(60), MaxSnap + 1, 0},
 	} {
 		f, err := ParseFilter(test.program)
-		must(t, err)
+		assert.Must(t, err)
 		for range 2 { // the second time too
 			assert.Equal(t, f.Keep(test.data, test.length), test.want, "%s: keeps", test.name)
 		}
@@ -44,7 +44,7 @@ func TestFilter(t *testing.T) {
 // Octets of one frame do not show in the next one.
 func TestFilterForgets(t *testing.T) {
 	f, err := ParseFilter(macControl)
-	must(t, err)
+	assert.Must(t, err)
 	f.Keep(append(frameOf(12), 0x88, 0x08), 100)
 	if got := f.Keep(frameOf(12), 100); got != 0 {
 		t.Errorf("keeps %d octets for a type that it has not seen", got)

@@ -65,7 +65,7 @@ func TestPcapgoReads(t *testing.T) {
 		Record{Port: 7, Out: true, Time: 2_000_000_003, Length: 1514, Data: frameOf(1514)},
 		Record{Port: 9, Time: 3, Length: 60, Data: frameOf(60)}) // nobody has said what it is
 	r, err := pcapgo.NewNgReader(bytes.NewReader(b), pcapgo.DefaultNgReaderOptions)
-	must(t, err)
+	assert.Must(t, err)
 	if got := r.SectionInfo(); got.Application != "pfcswitch" || got.Comment != "switch s1" {
 		t.Errorf("section %+v", got)
 	}
@@ -75,7 +75,7 @@ func TestPcapgoReads(t *testing.T) {
 		length, octets int
 	}{{1, 0, 61, 61}, {2_000_000_003, 1, 1514, 100}, {3, 2, 60, 60}} {
 		data, info, err := r.ReadPacketData()
-		must(t, err)
+		assert.Must(t, err)
 		if !info.Timestamp.Equal(start.Add(want.at)) || info.InterfaceIndex != want.port ||
 			info.Length != want.length || !bytes.Equal(data, frameOf(want.octets)) {
 			t.Errorf("frame %d: %+v, %d octets; want %+v", i, info, len(data), want)
@@ -156,14 +156,14 @@ func TestLostInRing(t *testing.T) {
 func names(t *testing.T, file []byte) (all []string) {
 	t.Helper()
 	r, err := pcapgo.NewNgReader(bytes.NewReader(file), pcapgo.DefaultNgReaderOptions)
-	must(t, err)
+	assert.Must(t, err)
 	for {
 		_, info, err := r.ReadPacketData()
 		if err != nil {
 			return all
 		}
 		is, err := r.Interface(info.InterfaceIndex)
-		must(t, err)
+		assert.Must(t, err)
 		all = append(all, is.Name)
 	}
 }

@@ -11,13 +11,6 @@ import (
 	"pfcswitch/dataplane/assert"
 )
 
-func must(t rapid.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // put adds a frame of n octets that carries a number.
 func put(r *Recorder, port, n int, number uint64) {
 	b := make([]byte, max(n, 8))
@@ -30,7 +23,7 @@ func put(r *Recorder, port, n int, number uint64) {
 func attach(t testing.TB, tap *Tap, w Want) *Cursor {
 	t.Helper()
 	c, err := tap.Attach(w)
-	must(t, err)
+	assert.Must(t, err)
 	t.Cleanup(c.Close)
 	return c
 }
@@ -51,7 +44,7 @@ func TestRecord(t *testing.T) {
 		tap.SetMemory(MinMemory)
 		snap := rapid.IntRange(1, 100).Draw(t, "snap")
 		c, err := tap.Attach(Want{Ports: AllPorts, Snap: snap})
-		must(t, err)
+		assert.Must(t, err)
 		want := Record{Port: rapid.IntRange(0, MaxPorts-1).Draw(t, "port"), Out: rapid.Bool().Draw(t, "out"),
 			Time: rapid.Int64().Draw(t, "time"), Held: rapid.Int64().Draw(t, "held"),
 			Note: []byte(rapid.String().Draw(t, "note"))}
@@ -134,7 +127,7 @@ func TestReadersGetAllOrCount(t *testing.T) {
 					return
 				}
 				c, err := tap.Attach(everything)
-				must(t, err)
+				assert.Must(t, err)
 				readers = append(readers, &checked{Cursor: c, from: sent})
 			},
 			"put": func(t *rapid.T) {

@@ -12,13 +12,6 @@ import (
 	"pfcswitch/dataplane/assert"
 )
 
-func must(t rapid.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // shape describes a frame that gopacket builds.
 type shape struct {
 	tags    []uint16 // TPIDs, outer first
@@ -120,7 +113,7 @@ func serialize(t rapid.TB, stack ...gopacket.SerializableLayer) []byte {
 	t.Helper()
 	buffer := gopacket.NewSerializeBuffer()
 	options := gopacket.SerializeOptions{FixLengths: true, ComputeChecksums: true}
-	must(t, gopacket.SerializeLayers(buffer, options, stack...))
+	assert.Must(t, gopacket.SerializeLayers(buffer, options, stack...))
 	return bytes.Clone(buffer.Bytes())
 }
 
@@ -242,9 +235,7 @@ func (j decoded) network() gopacket.NetworkLayer {
 
 func equalOctets(t rapid.TB, what string, got, want []byte) {
 	t.Helper()
-	if !bytes.Equal(got, want) {
-		t.Fatalf("%s\n got %x\nwant %x", what, got, want)
-	}
+	assert.MustBeSame(t, got, want, "%s", what)
 }
 
 // ipv6Payload includes the hop-by-hop header, which gopacket counts as part of the IPv6 layer.

@@ -10,7 +10,7 @@ import (
 func unhex(t testing.TB, s string) []byte {
 	t.Helper()
 	b, err := hex.DecodeString(s)
-	must(t, err)
+	assert.Must(t, err)
 	return b
 }
 

@@ -13,6 +13,8 @@ import (
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netns"
 	"golang.org/x/sys/unix"
+
+	"pfcswitch/dataplane/assert"
 )
 
 // notSentWhole are GSO frames that the kernel refuses, or of which a socket does not hold all segments.
@@ -84,12 +86,12 @@ func vethPair(t *testing.T) (near, far int) {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	origin, err := netns.Get()
-	must(t, err)
+	assert.Must(t, err)
 	defer origin.Close()
 	namespace, err := netns.New()
 	if err == nil {
 		defer namespace.Close()
-		defer func() { must(t, netns.Set(origin)) }()
+		defer func() { assert.Must(t, netns.Set(origin)) }()
 		err = netlink.LinkAdd(&netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: "near"}, PeerName: "far"})
 	}
 	if err != nil && os.Getenv("REQUIRE_NETNS") == "1" {
@@ -99,7 +101,7 @@ func vethPair(t *testing.T) (near, far int) {
 	}
 	near, far = endpoint(t, "near", 0), endpoint(t, "far", unix.ETH_P_ALL)
 	awaitCarrier(t, "near")
-	must(t, unix.SetsockoptInt(near, unix.SOL_PACKET, unix.PACKET_VNET_HDR, 1))
+	assert.Must(t, unix.SetsockoptInt(near, unix.SOL_PACKET, unix.PACKET_VNET_HDR, 1))
 	checksumOffloadOff(t, near, "near")
 	return near, far
 }
@@ -108,20 +110,20 @@ func vethPair(t *testing.T) (near, far int) {
 func endpoint(t *testing.T, name string, protocol uint16) int {
 	t.Helper()
 	link, err := netlink.LinkByName(name)
-	must(t, err)
+	assert.Must(t, err)
 	// where there is no IPv6, all is well
 	_ = os.WriteFile("/proc/sys/net/ipv6/conf/"+name+"/disable_ipv6", []byte("1"), 0)
-	must(t, netlink.LinkSetUp(link))
+	assert.Must(t, netlink.LinkSetUp(link))
 	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC, 0)
-	must(t, err)
+	assert.Must(t, err)
 	t.Cleanup(func() { unix.Close(fd) })
 	order := binary.BigEndian.AppendUint16(nil, protocol)
 	if err := unix.Bind(fd, &unix.SockaddrLinklayer{Ifindex: link.Attrs().Index,
 		Protocol: binary.NativeEndian.Uint16(order)}); err != nil {
 		t.Fatal(err)
 	}
-	must(t, unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF, 4<<20))
-	must(t, unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{Sec: 5}))
+	assert.Must(t, unix.SetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_RCVBUF, 4<<20))
+	assert.Must(t, unix.SetsockoptTimeval(fd, unix.SOL_SOCKET, unix.SO_RCVTIMEO, &unix.Timeval{Sec: 5}))
 	return fd
 }
 

@@ -66,9 +66,7 @@ func TestTagRoundTrip(t *testing.T) {
 			h.Src != Address(before[off+AddressOctets:]) {
 			t.Fatalf("tagged frame reads as %+v, %v", h, ok)
 		}
-		if !bytes.Equal(slot[:start], before[:start]) {
-			t.Fatal("octets before the frame changed")
-		}
+		assert.MustBeSame(t, slot[:start], before[:start], "octets before the frame changed")
 		removeTag(slot, start)
 		if !bytes.Equal(slot[off:], before[off:]) {
 			t.Fatalf("\n got %x\nwant %x", slot[off:], before[off:])

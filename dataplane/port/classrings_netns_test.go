@@ -27,7 +27,7 @@ func bySize(t *testing.T) []bpf.RawInstruction {
 		bpf.RetConstant{Val: smallRing},
 		bpf.RetConstant{Val: uint32(port.Other)},
 	})
-	must(t, err)
+	assert.Must(t, err)
 	return program
 }
 
@@ -41,7 +41,7 @@ func sized(t *testing.T) *wire {
 
 // reopen replaces the port by one with another configuration.
 func (w *wire) reopen(c port.Config) *wire {
-	must(w.t, w.port.Close())
+	assert.Must(w.t, w.port.Close())
 	w.port = openPort(w.t, c)
 	return w
 }

@@ -1,10 +1,11 @@
 package port
 
 import (
-	"slices"
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"pfcswitch/dataplane/assert"
 )
 
 // ringsInMemory makes classRings of two rings of n slots without sockets.
@@ -37,9 +38,7 @@ func (l *classRings) receiveStamps(n int) (stamps []int64) {
 
 func wantStamps(t *testing.T, got []int64, want ...int64) {
 	t.Helper()
-	if !slices.Equal(got, want) {
-		t.Fatalf("frames %v, want %v", got, want)
-	}
+	assert.MustBeSame(t, got, want, "frames")
 }
 
 // Frames that are received and not released come again in the same order, even if an earlier stamp has appeared since:

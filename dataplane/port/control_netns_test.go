@@ -104,7 +104,7 @@ func TestLongControlFrame(t *testing.T) {
 // The port does not receive what it sends.
 func TestOwnFramesAreNotReceived(t *testing.T) {
 	w := newWire(t)
-	must(t, w.port.SendControl(control(5, 60)))
+	assert.Must(t, w.port.SendControl(control(5, 60)))
 	w.sendBatch(numbered(1, 1))
 	if got := w.hostGets(2); !bytes.Equal(got[0].Data, control(5, 60)) {
 		t.Errorf("the host got %x", got[0].Data)

@@ -15,14 +15,14 @@ import (
 func TestDisableHostStack(t *testing.T) {
 	w := newWire(t)
 	link, err := port.Inspect(w.ns, "sw")
-	must(t, err)
+	assert.Must(t, err)
 	// sockets for one EtherType get frames where the host's stack does
 	stack, lldp := rawSocket(t, w.ns, experimental, link.Index), rawSocket(t, w.ns, frame.TypeLLDP, link.Index)
 	defer func() { _, _ = unix.Close(stack), unix.Close(lldp) }()
 	undo, err := port.DisableHostStack(w.ns, link)
-	must(t, err)
-	must(t, w.host.Send(frame.VnetHeader{}, craft(nil, experimental, 1, 60)))
-	must(t, w.host.Send(frame.VnetHeader{}, craft(nil, frame.TypeLLDP, 2, 60)))
+	assert.Must(t, err)
+	assert.Must(t, w.host.Send(frame.VnetHeader{}, craft(nil, experimental, 1, 60)))
+	assert.Must(t, w.host.Send(frame.VnetHeader{}, craft(nil, frame.TypeLLDP, 2, 60)))
 	if got := w.collect(port.Other, 1); len(got) != 1 {
 		t.Errorf("the port got %d frames, want 1", len(got))
 	}
@@ -32,8 +32,8 @@ func TestDisableHostStack(t *testing.T) {
 	if got := readable(stack); got {
 		t.Error("a frame reaches the host's stack")
 	}
-	must(t, undo())
-	must(t, w.host.Send(frame.VnetHeader{}, craft(nil, experimental, 3, 60)))
+	assert.Must(t, undo())
+	assert.Must(t, w.host.Send(frame.VnetHeader{}, craft(nil, experimental, 3, 60)))
 	if got := readable(stack); !got {
 		t.Error("no frame reaches the host's stack, although it is enabled again")
 	}
@@ -43,9 +43,9 @@ func TestDisableHostStack(t *testing.T) {
 func TestSwitchARP(t *testing.T) {
 	w := newWire(t)
 	link, err := port.Inspect(w.ns, "sw")
-	must(t, err)
+	assert.Must(t, err)
 	for _, step := range []struct{ on, changed bool }{{true, false}, {false, true}, {false, false}, {true, true}} {
-		must(t, port.InNetns(w.ns, func() error {
+		assert.Must(t, port.InNetns(w.ns, func() error {
 			changed, err := port.SwitchARP(link.Index, step.on)
 			assert.Equal(t, changed, step.changed, "ARP on: %v, changed", step.on)
 			return err

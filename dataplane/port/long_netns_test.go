@@ -22,7 +22,7 @@ func byLength(t *testing.T) []bpf.RawInstruction {
 		bpf.RetConstant{Val: uint32(port.Other)},
 		bpf.RetConstant{Val: longRing},
 	})
-	must(t, err)
+	assert.Must(t, err)
 	return program
 }
 
@@ -36,7 +36,7 @@ func newMachine(t *testing.T) *machine {
 	t.Helper()
 	m := &machine{wire: &wire{t: t}}
 	m.ns, m.handle = newNamespace(t)
-	must(t, port.InNetns(m.ns, func() (err error) {
+	assert.Must(t, port.InNetns(m.ns, func() (err error) {
 		if m.fd, err = unix.Open("/dev/net/tun", unix.O_RDWR|unix.O_CLOEXEC, 0); err != nil {
 			return err
 		}
@@ -119,11 +119,11 @@ func TestFrameAboveTheLongest(t *testing.T) {
 	w := newWire(t)
 	const limit = 200_000
 	for _, name := range []string{"host", "sw"} {
-		must(t, w.handle.LinkSetGSOMaxSize(link(t, w.handle, name), limit))
-		must(t, w.handle.LinkSetGSOIPv4MaxSize(link(t, w.handle, name), limit))
+		assert.Must(t, w.handle.LinkSetGSOMaxSize(link(t, w.handle, name), limit))
+		assert.Must(t, w.handle.LinkSetGSOIPv4MaxSize(link(t, w.handle, name), limit))
 	}
 	for _, program := range [][]bpf.RawInstruction{byLength(t), byPCP(t)} {
-		must(t, w.port.Steer(program))
+		assert.Must(t, w.port.Steer(program))
 		var want [][]byte
 		for i := range 24 {
 			n := 20_000 + i
@@ -148,7 +148,7 @@ func TestFrameAboveTheLongest(t *testing.T) {
 // A full queue behind the ring for long frames costs frames of that ring only, and each is told of.
 func TestLongQueueFull(t *testing.T) {
 	w := newWire(t)
-	must(t, w.port.Steer(byLength(t)))
+	assert.Must(t, w.port.Steer(byLength(t)))
 	const sent = 400 // of 65,000 octets: far more than the queue holds
 	want := w.gsoFrames(nil, sent, 65_000)
 	short := w.plain(3, 1000)

@@ -1,7 +1,6 @@
 package port_test
 
 import (
-	"bytes"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -57,9 +56,7 @@ func TestRingWrapsAround(t *testing.T) {
 			t.Fatalf("round %d: %d frames and %d more, %d wait", round, read, again, waiting)
 		}
 		for i, f := range frames[:read] {
-			if !bytes.Equal(f.Data, want[taken+i]) {
-				t.Fatalf("round %d: frame %d is %x, want %x", round, i, f.Data, want[taken+i])
-			}
+			assert.MustBeSame(t, f.Data, want[taken+i], "round %d: frame %d", round, i)
 		}
 		done := rand.IntN(read + 1)
 		w.port.Release(port.Other, done)
@@ -125,8 +122,8 @@ func TestLossesAreCounted(t *testing.T) {
 func TestPollerFindsDrops(t *testing.T) {
 	w := newWire(t)
 	p, err := port.NewPoller()
-	must(t, err)
-	t.Cleanup(func() { must(t, p.Close()) })
+	assert.Must(t, err)
+	t.Cleanup(func() { assert.Must(t, p.Close()) })
 	p.WatchDrops(w.port.Drops(nil))
 	for _, d := range []time.Duration{500 * time.Millisecond, 1300 * time.Millisecond, 3300 * time.Millisecond} {
 		from := time.Now()
@@ -162,8 +159,8 @@ func TestSteering(t *testing.T) {
 	w.silent()
 
 	all, err := bpf.Assemble([]bpf.Instruction{bpf.RetConstant{Val: uint32(port.Lossless)}})
-	must(t, err)
-	must(t, w.port.Steer(all))
+	assert.Must(t, err)
+	assert.Must(t, w.port.Steer(all))
 	for _, b := range [][]byte{lossless, other, untagged} {
 		w.send(frame.VnetHeader{}, b)
 	}

@@ -56,9 +56,7 @@ func send(t *testing.T, w *wire) {
 	for range 3 {
 		w.sendBatch(b)
 		for i, p := range w.hostGets(len(want)) {
-			if !bytes.Equal(p.Data, want[i]) {
-				t.Fatalf("frame %d: %x, want %x", i, p.Data, want[i])
-			}
+			assert.MustBeSame(t, p.Data, want[i], "frame %d", i)
 		}
 	}
 }
@@ -161,7 +159,7 @@ func TestSendBeyondThePeersMTU(t *testing.T) { bothPaths(t, sendBeyondThePeersMT
 
 func sendBeyondThePeersMTU(t *testing.T, w *wire) {
 	host := link(t, w.handle, "host")
-	must(t, w.handle.LinkSetMTU(host, 1400))
+	assert.Must(t, w.handle.LinkSetMTU(host, 1400))
 	b := port.NewBatch()
 	add(b, frame.VnetHeader{}, craft(nil, experimental, 1, 1514), 1514)
 	if n, err := w.port.Send(b); n != 0 || !errors.Is(err, port.ErrDropped) {
@@ -211,7 +209,7 @@ func sendWhileDown(t *testing.T, w *wire) {
 func TestInterfaceGone(t *testing.T) { bothPaths(t, interfaceGone) }
 
 func interfaceGone(t *testing.T, w *wire) {
-	must(t, w.handle.LinkDel(link(t, w.handle, "sw")))
+	assert.Must(t, w.handle.LinkDel(link(t, w.handle, "sw")))
 	b := port.NewBatch()
 	add(b, frame.VnetHeader{}, craft(nil, experimental, 1, 60), 60)
 	if n, err := w.port.Send(b); n != 0 || !errors.Is(err, port.ErrDown) {
@@ -233,7 +231,7 @@ func interfaceGone(t *testing.T, w *wire) {
 func descriptors(t *testing.T) int {
 	t.Helper()
 	all, err := os.ReadDir("/proc/self/fd")
-	must(t, err)
+	assert.Must(t, err)
 	return len(all)
 }
 
@@ -243,7 +241,7 @@ func TestOpenLeaksNothing(t *testing.T) {
 	before := descriptors(t)
 	for range 3 {
 		p, err := port.Open(w.config())
-		must(t, err)
+		assert.Must(t, err)
 		if err := p.Close(); err != nil {
 			t.Error(err)
 		}
@@ -289,7 +287,7 @@ func TestOpenTakesLittle(t *testing.T) {
 
 func threads(t *testing.T) int {
 	all, err := os.ReadDir("/proc/self/task")
-	must(t, err)
+	assert.Must(t, err)
 	return len(all)
 }
 
@@ -298,7 +296,7 @@ func TestSendStamped(t *testing.T) {
 	w := newWire(t)
 	for seq := range 20 {
 		// has no stamp to be mistaken for the next one's
-		must(t, w.port.SendControl(control(100+seq, 60)))
+		assert.Must(t, w.port.SendControl(control(100+seq, 60)))
 		from := now()
 		stamp, err := w.port.SendStamped(control(seq, 60))
 		if err != nil || stamp < from || stamp > now() {

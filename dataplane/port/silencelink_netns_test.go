@@ -21,7 +21,7 @@ func (w *wire) addrGenMode() string {
 	if os.IsNotExist(err) {
 		w.t.Skip("this kernel has no IPv6, so there are no addresses to take away")
 	}
-	must(w.t, err)
+	assert.Must(w.t, err)
 	return strings.TrimSpace(string(mode))
 }
 
@@ -31,7 +31,7 @@ func TestSilenceLinkUndoesItself(t *testing.T) {
 	_ = w.handle.LinkSetIP6AddrGenMode(link(t, w.handle, "sw"), 3) // random
 	before := w.addrGenMode()
 	l, err := port.Inspect(w.ns, "sw")
-	must(t, err)
+	assert.Must(t, err)
 	l.Kind = "" // as if it were a NIC
 	refused := errors.New("the driver refuses")
 	t.Cleanup(port.ReplaceNICFlowControl(func(string) error { return refused }))
@@ -47,11 +47,11 @@ func TestSilenceLinkUndoesItself(t *testing.T) {
 func TestSilenceLinkWithoutFlowControl(t *testing.T) {
 	w := newWire(t)
 	l, err := port.Inspect(w.ns, "sw")
-	must(t, err)
+	assert.Must(t, err)
 	l.Kind = "" // as if it were a NIC
 	restore, err := port.SilenceLink(w.ns, l)
-	must(t, err)
-	must(t, restore())
+	assert.Must(t, err)
+	assert.Must(t, restore())
 }
 
 // The error about a process that does not exist does not suggest to make a namespace.
@@ -66,7 +66,7 @@ func TestNetnsOfNoProcess(t *testing.T) {
 // A namespace has the same identity by whatever name.
 func TestNetnsIdentity(t *testing.T) {
 	own, err := port.IdentifyNetns("")
-	must(t, err)
+	assert.Must(t, err)
 	again, err := port.IdentifyNetns("/proc/self/ns/net")
 	if err != nil || own != again {
 		t.Errorf("own namespace %v, by its path %v (%v)", own, again, err)
@@ -81,12 +81,12 @@ func TestNetnsIdentity(t *testing.T) {
 func TestPreparedPortIsSilent(t *testing.T) {
 	w := newWire(t)
 	p, err := port.Prepare(w.config())
-	must(t, err)
+	assert.Must(t, err)
 	defer func() { _ = p.Close() }()
 	waiting := func() int { return p.Backlog(port.Other).Frames + p.Backlog(port.Lossless).Frames }
 	w.plain(1, 100)
 	assert.Equal(t, waiting(), 0, "frames wait before Start")
-	must(t, p.Start())
+	assert.Must(t, p.Start())
 	w.plain(1, 100)
 	assert.Equal(t, waiting(), 1, "frames wait after Start")
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"testing"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/dataplane/port"
 	"pfcswitch/dataplane/port/porttest"
@@ -28,7 +29,7 @@ func BenchmarkTAP(b *testing.B) {
 func silentTAP(b *testing.B) *tap {
 	b.Helper()
 	h := newTAP(b, port.QueueRule{Tags: true})
-	must(b, port.InNetns(h.ns, func() error {
+	assert.Must(b, port.InNetns(h.ns, func() error {
 		err := os.WriteFile("/proc/sys/net/ipv6/conf/nic0/disable_ipv6", []byte("1"), 0)
 		if errors.Is(err, fs.ErrNotExist) { // a kernel without IPv6 is as good
 			return nil
@@ -43,7 +44,7 @@ func silentTAP(b *testing.B) *tap {
 func benchmarkRead(b *testing.B, octets int) {
 	h := silentTAP(b)
 	host, err := porttest.OpenSocket(h.ns, "nic0")
-	must(b, err)
+	assert.Must(b, err)
 	defer func() { _ = host.Close() }()
 	data, v := numberedFrame(0, octets)
 	var frames [port.BatchFrames]port.Frame
@@ -51,7 +52,7 @@ func benchmarkRead(b *testing.B, octets int) {
 	for b.Loop() {
 		b.StopTimer()
 		for range port.BatchFrames {
-			must(b, host.Send(v, data))
+			assert.Must(b, host.Send(v, data))
 		}
 		b.StartTimer()
 		for left := port.BatchFrames; left > 0; {

@@ -2,7 +2,6 @@ package port_test
 
 import (
 	"errors"
-	"slices"
 	"sync"
 	"testing"
 
@@ -39,7 +38,7 @@ func TestNoXDPBesideCaptures(t *testing.T) {
 		if got := sees(t, capture); got != 5 {
 			t.Errorf("round %d: the capture saw %d frames, want 5", round, got)
 		}
-		must(t, unix.Close(capture))
+		assert.Must(t, unix.Close(capture))
 		w.refreshTxPath()
 		if path := w.port.TxPath(); !path.XDP || path.Why != "" {
 			t.Fatalf("after the capture: %+v", path)
@@ -66,10 +65,8 @@ func TestNoXDPBesideQdiscs(t *testing.T) {
 		w.sendBatch(b)
 		want = w.sendNumbered(want, 1)
 	}
-	if got := w.hostNumbers(len(want)); !slices.Equal(got, want) {
-		t.Errorf("the host got %v, want all in order", got)
-	}
-	must(t, w.handle.QdiscDel(slow))
+	assert.Same(t, w.hostNumbers(len(want)), want, "the host")
+	assert.Must(t, w.handle.QdiscDel(slow))
 	w.refreshTxPath()
 	if path := w.port.TxPath(); !path.XDP {
 		t.Errorf("without it: %+v", path)
@@ -89,13 +86,13 @@ func TestTxPathOfAnIdleSwitch(t *testing.T) {
 	refreshIdle("nothing has changed", "")
 	capture := rawSocket(t, w.ns, unix.ETH_P_ALL, link(t, w.handle, "sw").Attrs().Index)
 	refreshIdle("a capture", "another program captures on the interface")
-	must(t, unix.Close(capture))
+	assert.Must(t, unix.Close(capture))
 	slow := w.slow("sw", 10_000)
 	refreshIdle("a discipline is new", "")
 	w.refreshTxPath()
 	const unfit = "the interface is not a veth with one queue and no queueing discipline"
 	refreshIdle("a discipline is known", unfit)
-	must(t, w.handle.QdiscDel(slow))
+	assert.Must(t, w.handle.QdiscDel(slow))
 	refreshIdle("it is gone", unfit)
 	if w.refreshTxPath(); !w.port.TxPath().XDP {
 		t.Errorf("after a whole look: %+v", w.port.TxPath())
@@ -129,9 +126,7 @@ func TestRefreshTxPathBesideSend(t *testing.T) {
 	if n == 0 || n == len(want) {
 		t.Errorf("%d of %d frames left by the AF_XDP socket, want a part", n, len(want))
 	}
-	if got := w.hostNumbers(len(want)); !slices.Equal(got, want) {
-		t.Error("the host did not get all in order")
-	}
+	assert.Same(t, w.hostNumbers(len(want)), want, "the host did not get all in order")
 }
 
 // sees counts the frames of the test that left the port's interface in a capture.
@@ -143,7 +138,7 @@ func sees(t *testing.T, capture int) (n int) {
 		if errors.Is(err, unix.EAGAIN) {
 			return n
 		}
-		must(t, err)
+		assert.Must(t, err)
 		if l := from.(*unix.SockaddrLinklayer); l.Pkttype == unix.PACKET_OUTGOING && ours(b[:k]) {
 			n++
 		}
@@ -161,7 +156,7 @@ func TestXDPOfAReplacement(t *testing.T) {
 	b := numbered(1, 3)
 	w.sendBatch(b)
 	w.hostNumbers(3)
-	must(t, old.Close())
+	assert.Must(t, old.Close())
 	eventually(t, "the port has the queue", func() bool { w.refreshTxPath(); return w.port.TxPath().XDP })
 	assert.Equal(t, w.sentByXDP(func() { w.sendBatch(b) }), 3, "frames left by the AF_XDP socket")
 	w.hostNumbers(3)
@@ -181,7 +176,7 @@ func TestXDPNotEverywhere(t *testing.T) {
 			attrs.Name, attrs.NumTxQueues, attrs.NumRxQueues = "sw", 2, 2
 			v := netlink.NewVeth(attrs)
 			v.PeerName, v.PeerNumTxQueues, v.PeerNumRxQueues = "host", 2, 2
-			must(t, w.handle.LinkAdd(v))
+			assert.Must(t, w.handle.LinkAdd(v))
 		}, unfit},
 		{"a queueing discipline", func(t *testing.T, w *wire) {
 			veth(t, w.handle, "host", "sw", 1500)
@@ -194,7 +189,7 @@ func TestXDPNotEverywhere(t *testing.T) {
 		{"no veth", func(t *testing.T, w *wire) {
 			attrs := netlink.NewLinkAttrs()
 			attrs.Name = "sw"
-			must(t, w.handle.LinkAdd(&netlink.Bridge{LinkAttrs: attrs}))
+			assert.Must(t, w.handle.LinkAdd(&netlink.Bridge{LinkAttrs: attrs}))
 		}, unfit},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -216,7 +211,7 @@ func TestXDPNotEverywhere(t *testing.T) {
 	if w.port.AllowXDP(new(port.PacketSockets), true); !w.port.TxPath().XDP {
 		t.Errorf("allowed: %+v", w.port.TxPath())
 	}
-	must(t, w.handle.LinkDel(link(t, w.handle, "sw")))
+	assert.Must(t, w.handle.LinkDel(link(t, w.handle, "sw")))
 	if w.refreshTxPath(); w.port.TxPath() != (port.TxPath{Why: "the interface is gone"}) {
 		t.Errorf("without its interface: %+v", w.port.TxPath())
 	}
@@ -239,5 +234,5 @@ func watchEgress(t *testing.T, w *wire) {
 		}
 		return err
 	})
-	must(t, err)
+	assert.Must(t, err)
 }

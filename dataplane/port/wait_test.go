@@ -19,7 +19,7 @@ import (
 func newPoller(t *testing.T) *port.Poller {
 	t.Helper()
 	w, err := port.NewPoller()
-	must(t, err)
+	assert.Must(t, err)
 	t.Cleanup(func() { _ = w.Close() })
 	return w
 }
@@ -109,7 +109,7 @@ func TestLongSleepsAreOneSleep(t *testing.T) {
 func timesSlept(t *testing.T) (n int) {
 	t.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/self/task/%d/status", unix.Gettid()))
-	must(t, err)
+	assert.Must(t, err)
 	for line := range strings.Lines(string(status)) {
 		if _, err := fmt.Sscanf(line, "voluntary_ctxt_switches: %d", &n); err == nil {
 			return n
@@ -126,7 +126,7 @@ func TestIgnoredDescriptorsEndNoSleep(t *testing.T) {
 	var ends [2][2]int
 	var fds []int32
 	for i := range ends {
-		must(t, unix.Pipe2(ends[i][:], unix.O_CLOEXEC))
+		assert.Must(t, unix.Pipe2(ends[i][:], unix.O_CLOEXEC))
 		defer func() { _, _ = unix.Close(ends[i][0]), unix.Close(ends[i][1]) }()
 		fds = append(fds, int32(ends[i][0]))
 	}

@@ -55,7 +55,7 @@ func newNamespace(t testing.TB) (path string, handle *netlink.Handle) {
 	}
 	t.Cleanup(func() { _ = ns.Close() })
 	handle, err := netlink.NewHandleAt(ns)
-	must(t, err)
+	assert.Must(t, err)
 	t.Cleanup(handle.Close)
 	return fmt.Sprintf("/proc/self/fd/%d", int(ns)), handle
 }
@@ -81,7 +81,7 @@ func veth(t testing.TB, h *netlink.Handle, name, peer string, mtu int) {
 func link(t testing.TB, h *netlink.Handle, name string) netlink.Link {
 	t.Helper()
 	l, err := h.LinkByName(name)
-	must(t, err)
+	assert.Must(t, err)
 	return l
 }
 
@@ -91,7 +91,7 @@ func setUp(t testing.TB, h *netlink.Handle, name string, up bool) {
 	if !up {
 		set = h.LinkSetDown
 	}
-	must(t, set(link(t, h, name)))
+	assert.Must(t, set(link(t, h, name)))
 }
 
 // awaitUp waits until the kernel has seen that a link came up or went down.
@@ -135,7 +135,7 @@ func byPCP(t testing.TB) []bpf.RawInstruction {
 		bpf.RetConstant{Val: uint32(port.Lossless)},
 		bpf.RetConstant{Val: uint32(port.Other)},
 	})
-	must(t, err)
+	assert.Must(t, err)
 	return program
 }
 
@@ -173,7 +173,7 @@ func bothPaths(t *testing.T, test func(t *testing.T, w *wire)) {
 func (w *wire) socket(name string) *porttest.Socket {
 	w.t.Helper()
 	s, err := porttest.OpenSocket(w.ns, name)
-	must(w.t, err)
+	assert.Must(w.t, err)
 	w.t.Cleanup(func() { _ = s.Close() })
 	return s
 }
@@ -181,7 +181,7 @@ func (w *wire) socket(name string) *porttest.Socket {
 // rawSocket opens a packet socket for frames of an EtherType, on one interface of a namespace or, with index 0, on all.
 func rawSocket(t testing.TB, ns string, etherType uint16, index int) (fd int) {
 	t.Helper()
-	must(t, port.InNetns(ns, func() (err error) {
+	assert.Must(t, port.InNetns(ns, func() (err error) {
 		if fd, err = unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC, 0); err != nil {
 			return err
 		}
@@ -201,7 +201,7 @@ func (w *wire) open() *port.AFPacket { return openPort(w.t, w.config()) }
 func openPort(t testing.TB, c port.Config) *port.AFPacket {
 	t.Helper()
 	p, err := port.Open(c)
-	must(t, err)
+	assert.Must(t, err)
 	t.Cleanup(func() { _ = p.Close() })
 	return p
 }

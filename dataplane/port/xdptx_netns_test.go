@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
-	"slices"
 	"testing"
 
 	"github.com/vishvananda/netlink"
@@ -114,7 +113,7 @@ func (w *wire) hostNumbers(n int) (all []uint32) {
 // that are too long for the peer, at any place of a batch, several times in a row, followed by batches of any length.
 func TestXDPCountsWhatLeft(t *testing.T) {
 	w := newXDPTx(t)
-	must(t, w.handle.LinkSetMTU(link(t, w.handle, "host"), 1400))
+	assert.Must(t, w.handle.LinkSetMTU(link(t, w.handle, "host"), 1400))
 	var next uint32
 	rapid.Check(t, func(rt *rapid.T) {
 		var want []uint32
@@ -143,9 +142,7 @@ func TestXDPCountsWhatLeft(t *testing.T) {
 				rt.Fatal("the port does not come back to the AF_XDP socket")
 			}
 		}
-		if got := w.hostNumbers(len(want)); !slices.Equal(got, want) {
-			rt.Fatalf("the host got %v, want %v", got, want)
-		}
+		assert.MustBeSame(rt, w.hostNumbers(len(want)), want, "the host")
 	})
 }
 
@@ -166,7 +163,7 @@ func (w *wire) slow(name string, burst int) *netlink.Tbf {
 	q := &netlink.Tbf{QdiscAttrs: netlink.QdiscAttrs{LinkIndex: link(w.t, w.handle, name).Attrs().Index,
 		Handle: netlink.MakeHandle(1, 0), Parent: netlink.HANDLE_ROOT},
 		Rate: rate, Limit: 10_000_000, Buffer: uint32(netlink.Xmittime(rate, uint32(burst)))}
-	must(w.t, w.handle.QdiscAdd(q))
+	assert.Must(w.t, w.handle.QdiscAdd(q))
 	return q
 }
 
@@ -199,9 +196,9 @@ func bridge(t *testing.T, h *netlink.Handle, names ...string) {
 	t.Helper()
 	attrs := netlink.NewLinkAttrs()
 	attrs.Name = "between"
-	must(t, h.LinkAdd(&netlink.Bridge{LinkAttrs: attrs}))
+	assert.Must(t, h.LinkAdd(&netlink.Bridge{LinkAttrs: attrs}))
 	for _, name := range names {
-		must(t, h.LinkSetMaster(link(t, h, name), link(t, h, "between")))
+		assert.Must(t, h.LinkSetMaster(link(t, h, name), link(t, h, "between")))
 	}
 	setUp(t, h, "between", true)
 	awaitUp(t, h, "between", true)
@@ -211,7 +208,7 @@ func bridge(t *testing.T, h *netlink.Handle, names ...string) {
 // not.
 func TestXDPKeepsToTheMTU(t *testing.T) {
 	w := newXDPTx(t)
-	must(t, w.handle.LinkSetMTU(link(t, w.handle, "sw"), 1500))
+	assert.Must(t, w.handle.LinkSetMTU(link(t, w.handle, "sw"), 1500))
 	w.refreshTxPath()
 	for _, row := range []struct {
 		tag  *frame.TCI

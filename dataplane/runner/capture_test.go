@@ -202,7 +202,5 @@ func TestRefreshWaitsForNoRecord(t *testing.T) {
 		return true
 	}) {
 	}
-	if !bytes.Equal(got, []byte{1, 2}) {
-		t.Errorf("frames %v, want 1 and 2", got)
-	}
+	assert.Same(t, got, []byte{1, 2}, "frames")
 }

@@ -1,7 +1,6 @@
 package runner
 
 import (
-	"slices"
 	"testing"
 
 	"pfcswitch/dataplane/assert"
@@ -32,9 +31,7 @@ func TestTurns(t *testing.T) {
 	for range 3 {
 		m.round()
 	}
-	if want := []int{0, 1, 1, 0, 0, 1}; !slices.Equal(received, want) {
-		t.Errorf("rings were looked at in the order %v, want %v", received, want)
-	}
+	assert.Same(t, received, []int{0, 1, 1, 0, 0, 1}, "rings were looked at in the order")
 }
 
 // Short sleeps make the spin longer and long ones end it. What is short, and how long the spin

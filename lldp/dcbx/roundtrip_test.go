@@ -1,13 +1,13 @@
 package dcbx
 
 import (
-	"bytes"
 	"reflect"
 	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/lldp"
 )
 
@@ -206,9 +206,7 @@ func TestFrameRoundTrip(t *testing.T) {
 			t.Fatalf("got %+v, %+v, %+v\nwant %+v, %+v, %+v", gotIEEE, gotCEE, gotCIN, ieee, cee, cin)
 		}
 		read.Organization = append(gotIEEE.tlvs(), gotCEE.organization(), gotCIN.organization())
-		if again := lldp.AppendFrame(nil, from, &read); !bytes.Equal(again, want) {
-			t.Fatalf("made again\n got %x\nwant %x", again, want)
-		}
+		assert.MustBeSame(t, lldp.AppendFrame(nil, from, &read), want, "made again")
 	})
 }
 

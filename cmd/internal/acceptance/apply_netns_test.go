@@ -77,9 +77,7 @@ func TestApplyToAFullPool(t *testing.T) {
 
 	begun, before, from := h4.Tally(3, 3).Frames, r.Snapshot(3).HeldNs[3], time.Now()
 	err := r.Apply(Setup{Keys: Lossless3 + strings.Replace(alone, "1MiB", "384KiB", 1), Each: At100M}, 4)
-	if err == nil || !strings.Contains(err.Error(), "try again when the buffer has drained") {
-		t.Errorf("error %v, want that the buffer is too full", err)
-	}
+	assert.Fails(t, err, "try again when the buffer has drained", "error")
 	if n := h4.Tally(3, 3).Frames - begun; n == 0 {
 		t.Error("nothing of the bystander came meanwhile, so nothing is shown")
 	}

@@ -229,9 +229,7 @@ func TestSecondSwitch(t *testing.T) {
 	if err == nil {
 		must(t, second.Close())
 	}
-	if err == nil || !strings.Contains(err.Error(), "interface p1: "+port.ErrTaken.Error()) {
-		t.Errorf("the second switch says %v", err)
-	}
+	assert.Fails(t, err, "interface p1: "+port.ErrTaken.Error(), "the second switch says")
 	for n := range r.Hosts {
 		if got := r.programs(PortName(n + 1)); got != 1 {
 			t.Errorf("%d programs are at %s, want those of the first switch", got, PortName(n+1))

@@ -191,9 +191,7 @@ func TestCaptureShowsLLDP(t *testing.T) {
 		}
 	}
 	h1 := HostMAC(1).String()
-	if want := []string{h1 + " 60 a peer", h1 + " 30 "}; !slices.Equal(in, want) {
-		t.Errorf("received %q, want %q", in, want)
-	}
+	assert.Same(t, in, []string{h1 + " 60 a peer", h1 + " 30 "}, "received")
 	if out < least || out > most {
 		t.Errorf("%d frames sent, want %d to %d", out, least, most)
 	}
@@ -366,8 +364,6 @@ func TestCaptureRefused(t *testing.T) {
 	for range capture.MaxCursors {
 		r.startCapture(c, api.CaptureRequest{})
 	}
-	if _, err := c.Capture(context.Background(), api.CaptureRequest{}, io.Discard); err == nil ||
-		!strings.Contains(err.Error(), "too many captures") {
-		t.Errorf("one more: %v", err)
-	}
+	_, err := c.Capture(context.Background(), api.CaptureRequest{}, io.Discard)
+	assert.Fails(t, err, "too many captures", "one more")
 }

@@ -9,6 +9,7 @@ import (
 	"pfcswitch/cmd/internal/api"
 	"pfcswitch/cmd/internal/web/webtest"
 	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/deadlock"
 	"pfcswitch/macctl"
 )
@@ -71,9 +72,7 @@ func TestDiscardedIsTold(t *testing.T) {
 		fmt.Sprintf(`lossless_discarded_total{port="p1",priority="3",reason="watchdog"} %d`, n),
 		fmt.Sprintf("lossless_discarded_all_ports_total %d", n), "lossless_drops_all_ports_total 0",
 		`lossless_drops_total{port="p1",priority="3"} 0`} {
-		if !strings.Contains(metrics, "\npfcswitch_"+want+"\n") {
-			t.Errorf("%s is not among the metrics:\n%s", want, metrics)
-		}
+		assert.Contains(t, metrics, "\npfcswitch_"+want+"\n", "%s is not among the metrics", want)
 	}
 
 	p.Await("the page says so in amber", fmt.Sprintf(`document.getElementById("discarded-number").textContent === %q &&

@@ -75,9 +75,7 @@ func arrives(t *testing.T, s []*porttest.Socket, in, out int, sent, want []byte)
 	t.Helper()
 	must(t, s[in-1].Send(frame.VnetHeader{}, sent))
 	got := next(t, s[out-1])
-	if !bytes.Equal(got.Data, want) {
-		t.Errorf("frame at h%d\n got %x\nwant %x", out, got.Data, want)
-	}
+	assert.Same(t, got.Data, want, "frame at h%d", out)
 	assert.Equal(t, got.Vnet, frame.VnetHeader{}, "a complete frame came with unfinished business")
 }
 

@@ -97,9 +97,7 @@ func checkSegments(t *testing.T, f gsoFrame, s *porttest.Socket, withTag bool) {
 			}
 		}
 		n := min(segment, len(want))
-		if expected := segmentOf(whole, i, want[:n], i == f.Parts-1); !bytes.Equal(b, expected) {
-			t.Fatalf("segment %d of %d\n got %x\nwant %x", i, f.Parts, b, expected)
-		}
+		assert.MustBeSame(t, b, segmentOf(whole, i, want[:n], i == f.Parts-1), "segment %d of %d", i, f.Parts)
 		want = want[n:]
 	}
 	if len(want) > 0 {

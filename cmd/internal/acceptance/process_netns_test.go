@@ -200,7 +200,6 @@ func TestLinkLocalAddresses(t *testing.T) {
 	IP(t, r.Node, "link", "set", "p1", "addrgenmode", "random")
 	p = r.StartProcess(Setup{})
 	must(t, p.Stop(syscall.SIGTERM, Timeout))
-	if link := IP(t, r.Node, "-d", "link", "show", "p1"); !strings.Contains(link, "addrgenmode random") {
-		t.Errorf("the switch has not restored the mode random: %s", link)
-	}
+	assert.Contains(t, IP(t, r.Node, "-d", "link", "show", "p1"), "addrgenmode random",
+		"the switch has not restored the mode random")
 }

@@ -12,6 +12,7 @@ import (
 
 	"pfcswitch/cmd/internal/lab/labtest"
 	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/assert"
 )
 
 // busy is a switch whose events the test makes.
@@ -173,7 +174,5 @@ func TestFollowTooMany(t *testing.T) {
 	server := NewServer(&busy{}, start, 0)
 	c, _ := serveServer(t, server)
 	server.followers.Store(maxFollowers)
-	if err := c.Follow(context.Background(), nil, nil); err == nil || !strings.Contains(err.Error(), "64 readers") {
-		t.Errorf("%v", err)
-	}
+	assert.Fails(t, c.Follow(context.Background(), nil, nil), "64 readers", "error")
 }

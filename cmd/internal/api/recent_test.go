@@ -9,6 +9,7 @@ import (
 
 	"pfcswitch/cmd/internal/golden"
 	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/assert"
 )
 
 func TestRates(t *testing.T) {
@@ -138,10 +139,8 @@ func TestFilter(t *testing.T) {
 			t.Errorf("%s: %v\n%s", noun, err, r.Text())
 		}
 	}
-	if err := (Filter{Ports: []string{"p9"}}).Apply(answer(&fake{}, "pfc")); err == nil ||
-		!strings.Contains(err.Error(), "there are p1, p2") {
-		t.Errorf("a port that is not there: %v", err)
-	}
+	assert.Fails(t, (Filter{Ports: []string{"p9"}}).Apply(answer(&fake{}, "pfc")), "there are p1, p2",
+		"a port that is not there")
 }
 
 // The tables in SONiC's words are golden files too.

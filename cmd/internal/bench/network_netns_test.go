@@ -4,12 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strings"
 	"testing"
 	"time"
 
 	"pfcswitch/cmd/internal/lab"
 	"pfcswitch/cmd/internal/lab/labtest"
+	"pfcswitch/dataplane/assert"
 )
 
 func TestMain(m *testing.M) { labtest.Main(m) }
@@ -67,9 +67,7 @@ func TestAlive(t *testing.T) {
 	atWork, err := b.start(n.sw, "sleep", "60")
 	labtest.Must(t, err)
 	<-ended.Ended()
-	if err := n.alive(); err == nil || !strings.Contains(err.Error(), "no such address") {
-		t.Errorf("it ended: %v", err)
-	}
+	assert.Fails(t, n.alive(), "no such address", "it ended")
 	n.daemons = []*program{atWork}
 	if used, err := n.usageOf(func() error { return b.sleep(10 * time.Millisecond) }); err != nil ||
 		used.took < 10*time.Millisecond || used.process < 0 || used.process > used.took {

@@ -53,9 +53,7 @@ func TestJSONLines(t *testing.T) {
 	must(t, writeJSON(&out, machine{What: "machine", CPUs: 2, Busy: 0.25}, &cpuGaps{}, b.results,
 		summarize(b.results)))
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
-	if !strings.Contains(lines[0], `"busy_cpu_share":0.25,`) {
-		t.Errorf("of the machine: %s", lines[0])
-	}
+	assert.Contains(t, lines[0], `"busy_cpu_share":0.25,`, "of the machine")
 	var got map[string]any
 	if err := json.Unmarshal([]byte(lines[1]), &got); err != nil || len(lines) != 4 {
 		t.Fatalf("%d lines, %v", len(lines), err)

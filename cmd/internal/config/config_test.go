@@ -186,9 +186,8 @@ func TestHostNICKeys(t *testing.T) {
 		"is not an interface's address":       {Wire: "eth1", TAP: "host0", Addresses: []string{"10.0.0.1"}},
 		"cannot name a port":                  {Wire: "eth1/2", TAP: "host0"},
 	} {
-		if _, _, err := HostNIC(n); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%+v: %v, want %q in it", n, err, want)
-		}
+		_, _, err := HostNIC(n)
+		assert.Fails(t, err, want, "%+v", n)
 	}
 }
 
@@ -244,9 +243,7 @@ func TestReadFileOfAnIdlePipe(t *testing.T) {
 		go func() { done <- read() }()
 		select {
 		case err := <-done:
-			if err == nil || !strings.Contains(err.Error(), fifo+" is a pipe") {
-				t.Errorf("got %v, want an error that says what it is", err)
-			}
+			assert.Fails(t, err, fifo+" is a pipe", "error")
 		case <-time.After(5 * time.Second):
 			t.Error("it is waited for")
 		}
@@ -283,7 +280,5 @@ func TestMetricsOfTheCommandLine(t *testing.T) {
 		t.Errorf("off: %v, %v; the file's is %q now", off, err, file.Metrics.Listen)
 	}
 	_, err = file.WithMetrics("9808")
-	if err == nil || !strings.Contains(err.Error(), "--metrics 9808: is not an address") {
-		t.Errorf("a number: %v", err)
-	}
+	assert.Fails(t, err, "--metrics 9808: is not an address", "a number")
 }

@@ -17,9 +17,7 @@ func TestMergesAreBounded(t *testing.T) {
 			", ") + "]}\n")
 	}
 	_, _, err := Parse("merges.yaml", []byte(b.String()))
-	if err == nil || !strings.Contains(err.Error(), "<< merges") {
-		t.Errorf("got %v\nwant a fault about merges", err)
-	}
+	assert.Fails(t, err, "<< merges", "error")
 }
 
 // A merge adds missing keys; the first source wins.

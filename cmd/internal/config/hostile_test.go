@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"pfcswitch/dataplane/assert"
 )
 
 // Files that are no configurations are refused with the place of the fault, at once, and without taking memory for
@@ -81,10 +83,7 @@ func TestHugeFiles(t *testing.T) {
 		runtime.ReadMemStats(&before)
 		_, _, err := Load(file)
 		runtime.ReadMemStats(&after)
-		if err == nil || !strings.Contains(err.Error(),
-			":1: the file is too long, a configuration has at most 262144 bytes") {
-			t.Errorf("%s: error %v", file, err)
-		}
+		assert.Fails(t, err, ":1: the file is too long, a configuration has at most 262144 bytes", "%s: error", file)
 		if took := after.TotalAlloc - before.TotalAlloc; took > 4<<20 {
 			t.Errorf("%s: %d bytes were taken to refuse it", file, took)
 		}

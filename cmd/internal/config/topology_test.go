@@ -193,9 +193,7 @@ traffic:
 		"half": {{"h1", "h3"}, {"h2", "h4"}, {"h3", "h1"}, {"h4", "h2"}},
 	} {
 		f := got[name]
-		if !slices.Equal(f.Pairs(), pairs) {
-			t.Errorf("%s: %v, want %v", name, f.Pairs(), pairs)
-		}
+		assert.Same(t, f.Pairs(), pairs, "%s", name)
 	}
 	if f := got["one"]; f.Priority != 3 || f.Octets != 4018 || f.Rate != 0 || f.Start != 0 ||
 		f.Duration != time.Second {

@@ -85,9 +85,8 @@ func TestParts(t *testing.T) {
 	}
 	alone, err := ParseTopology("one.yaml", []byte("name: one\nswitches: {s1: {}}\n"), noFiles)
 	must(t, err)
-	if _, err := alone.Part("left"); err == nil || !strings.Contains(err.Error(), "parts: the lab has none") {
-		t.Errorf("no parts: %v", err)
-	}
+	_, err = alone.Part("left")
+	assert.Fails(t, err, "parts: the lab has none", "no parts")
 }
 
 // An outer packet has 50 octets more than the MTU over IPv4, 4 more with a VLAN tag, and 20 more over IPv6.

@@ -202,10 +202,8 @@ func TestWatchdogOffByInheritance(t *testing.T) {
 		"ports: {p1: {watchdog: {fast: off, slow: on}}}\n",
 		"watchdog: {fast: off, slow: on}\nports: {p1: {}}\n",
 	} {
-		if _, _, err := Parse("switch.yaml", []byte(yaml)); err == nil ||
-			!strings.Contains(err.Error(), "write fast: on, or slow: off") {
-			t.Errorf("%s: %v", yaml, err)
-		}
+		_, _, err := Parse("switch.yaml", []byte(yaml))
+		assert.Fails(t, err, "write fast: on, or slow: off", "%s", yaml)
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/google/gopacket/pcapgo"
 
 	"pfcswitch/cmd/internal/api"
+	"pfcswitch/dataplane/assert"
 )
 
 const leaf = `name: leaf1
@@ -97,10 +98,8 @@ func TestOffline(t *testing.T) {
 	f := given("02:00:00:00:00:02")
 	q, err := f.Request("p9")
 	must(t, err)
-	if _, err := Offline(file, []api.TraceRequest{q}); err == nil ||
-		!strings.Contains(err.Error(), "it has p1, p2, p3, p4") {
-		t.Errorf("a port that does not exist: %v", err)
-	}
+	_, err = Offline(file, []api.TraceRequest{q})
+	assert.Fails(t, err, "it has p1, p2, p3, p4", "a port that does not exist")
 	if _, err := Running(context.Background(), "/no/such.sock", []api.TraceRequest{q}); err == nil {
 		t.Error("no switch answers, and there is no error")
 	}
@@ -126,9 +125,8 @@ func TestCraftRefuses(t *testing.T) {
 	} {
 		f := given("02:00:00:00:00:02")
 		change(&f)
-		if _, err := f.Request("p1"); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%v, want %q", err, want)
-		}
+		_, err := f.Request("p1")
+		assert.Fails(t, err, want, "error")
 	}
 }
 
@@ -244,9 +242,8 @@ func TestReadHex(t *testing.T) {
 	}
 	for text, want := range map[string]string{"zz": "line 1", "\n\n0": "line 3",
 		strings.Repeat("00", maxFrame+1): "at most"} {
-		if _, err := ReadHex(strings.NewReader(text), 9); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%.10q: %v, want %q", text, err, want)
-		}
+		_, err := ReadHex(strings.NewReader(text), 9)
+		assert.Fails(t, err, want, "%.10q", text)
 	}
 }
 

@@ -309,7 +309,7 @@ func TestGolden(t *testing.T) {
 	silent := newWire()
 	silent.peer = false
 	b, err := json.MarshalIndent(r, "", "  ")
-	assert.Must(t, err)
+	must(t, err)
 	for name, got := range map[string]string{"linkcheck.json": string(b) + "\n", "linkcheck.txt": r.Text(),
 		"silent.txt": check(silent).Text()} {
 		golden.Check(t, name, got)

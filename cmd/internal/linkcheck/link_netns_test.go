@@ -12,6 +12,7 @@ import (
 	"pfcswitch/cmd/internal/daemon/daemontest"
 	"pfcswitch/cmd/internal/lab"
 	"pfcswitch/cmd/internal/lab/labtest"
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/macctl"
 )
 
@@ -118,9 +119,7 @@ func TestBridgeBetween(t *testing.T) {
 	})
 	all := checkLink(t, a, impatient)
 	want(t, all, "pfc", api.LinkFail, "eaten", "eaten")
-	if !strings.Contains(all["pfc"].Text, "a bridge stands between") {
-		t.Errorf("pfc: %s", all["pfc"].Text)
-	}
+	assert.Contains(t, all["pfc"].Text, "a bridge stands between", "pfc")
 	want(t, all, "tag", api.LinkPass, "kept", "kept")
 	ip(t, m, "link set m2 mtu 1400")
 	want(t, checkLink(t, a, impatient), "mtu", api.LinkFail, "1404", "1404")
@@ -152,9 +151,7 @@ func TestSwitchAnswers(t *testing.T) {
 	if mine.Interface != "p1" || mine.Netns != sw.Path() || mine.Format != o.Format {
 		t.Errorf("port p1 is %s in %s with %v", mine.Interface, mine.Netns, mine.Format)
 	}
-	if err := mine.OfPort(t.Context(), socket, "p9"); err == nil || !strings.Contains(err.Error(), "there are p1") {
-		t.Errorf("port p9: %v", err)
-	}
+	assert.Fails(t, mine.OfPort(t.Context(), socket, "p9"), "there are p1", "port p9")
 	w, err := Open(h.Path(), "e0")
 	must(t, err)
 	t.Cleanup(func() { must(t, w.Close()) })

@@ -1,7 +1,6 @@
 package packaging
 
 import (
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +9,7 @@ import (
 
 	"pfcswitch/cmd/internal/lab"
 	"pfcswitch/cmd/internal/lab/labtest"
+	"pfcswitch/dataplane/assert"
 )
 
 // As containerlab does it: the program starts when there is only the management interface, is told the number of links,
@@ -38,9 +38,7 @@ func TestLateInterfaces(t *testing.T) {
 	must(t, l.Link(sw, "e1-2", far, "b", lab.LinkOptions{MTU: 9500}))
 	waitFor(t, proc, socket)
 
-	if got := portsOf(t, socket); !slices.Equal(got, []string{"e1-2", "eth1"}) {
-		t.Errorf("its ports are %v", got)
-	}
+	assert.Same(t, portsOf(t, socket), []string{"e1-2", "eth1"}, "its ports")
 	out := labtest.Run(t, sw, "ip", "-d", "address", "show", "dev", "eth0")
 	if !strings.Contains(out, "172.20.20.2/24") || !strings.Contains(out, "promiscuity 0") {
 		t.Errorf("the management interface has changed: %s", out)
@@ -69,14 +67,10 @@ func TestLateInterfacesRefused(t *testing.T) {
 		"CLAB_INTFS=":    "no interface to take",
 		"CLAB_INTFS=0":   "no interface to take",
 	} {
-		if err := run(t, sw, []string{env}, "run").Wait(); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v", env, err)
-		}
+		assert.Fails(t, run(t, sw, []string{env}, "run").Wait(), want, "%s", env)
 	}
 	proc := run(t, sw, []string{"CLAB_INTFS=1"}, "run")
 	eventually(t, "it waits", func() bool { return strings.Contains(proc.Output(), "waiting for 1 interfaces") })
 	_ = proc.Stop(unix.SIGTERM, 5*time.Second)
-	if !strings.Contains(proc.Output(), "interrupted while waiting for 1 interfaces") {
-		t.Errorf("it ends with: %s", proc.Output())
-	}
+	assert.Contains(t, proc.Output(), "interrupted while waiting for 1 interfaces", "it ends with")
 }

@@ -90,9 +90,7 @@ func TestDebianPackage(t *testing.T) {
 		assert.MustEqual(t, len(steps), 5, "%q", steps)
 		for i, want := range []string{"pfcswitch v" + version, "now " + version + "\n",
 			"systemctl stop pfcswitch@*.service\n", "systemctl daemon-reload\n"} {
-			if !strings.Contains(steps[i+1], want) {
-				t.Errorf("step %d has no %q:\n%s", i+1, want, steps[i+1])
-			}
+			assert.Contains(t, steps[i+1], want, "step %d", i+1)
 		}
 		kept := "/etc/pfcswitch/mine.yaml\n"
 		if strings.Contains(steps[2], "missing: ") || strings.Contains(steps[2], "systemctl stop") ||

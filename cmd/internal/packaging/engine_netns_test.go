@@ -11,6 +11,7 @@ import (
 
 	"pfcswitch/cmd/internal/lab"
 	"pfcswitch/cmd/internal/lab/labtest"
+	"pfcswitch/dataplane/assert"
 )
 
 // What the files describe is carried out as their engines do: containers start with a management interface and are told
@@ -63,9 +64,7 @@ func (top *topology) run(t *testing.T) {
 		}
 		out := labtest.Run(t, nodes[name], "ip", "address")
 		for _, address := range top.addresses[name] {
-			if !strings.Contains(out, " "+address+" ") {
-				t.Errorf("%s has not the address %s:\n%s", name, address, out)
-			}
+			assert.Contains(t, out, " "+address+" ", "%s has not the address %s", name, address)
 		}
 	}
 	if len(daemons) == 0 {

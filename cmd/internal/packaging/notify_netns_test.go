@@ -5,10 +5,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
+
+	"pfcswitch/dataplane/assert"
 )
 
 // A manager hears what systemd would.
@@ -44,16 +45,12 @@ func TestNotify(t *testing.T) {
 	m := listen(t, filepath.Join(p.dir, "notify"))
 	proc := run(t, p.sw, []string{"NOTIFY_SOCKET=" + filepath.Join(p.dir, "notify"), "WATCHDOG_USEC=300000",
 		"WATCHDOG_PID="}, "run", "-c", p.config(t, ""))
-	if got := m.next(true); !slices.Equal(got, []string{"READY=1"}) {
-		t.Fatalf("the first message is %q", got)
-	}
+	assert.MustBeSame(t, m.next(true), []string{"READY=1"}, "the first message")
 	if out, ok := healthy(t, p.socket()); !ok {
 		t.Errorf("it is ready, and not healthy: %s", out)
 	}
 	for range 3 {
-		if got := m.next(true); !slices.Equal(got, []string{"WATCHDOG=1"}) {
-			t.Errorf("the watchdog is told %q", got)
-		}
+		assert.Same(t, m.next(true), []string{"WATCHDOG=1"}, "the watchdog is told")
 	}
 	out, err := exec.Command(program(t), "apply", p.config(t, ", mtu: 1400"), "-s", p.socket()).CombinedOutput()
 	if err != nil {
@@ -62,13 +59,9 @@ func TestNotify(t *testing.T) {
 	if got := m.next(false); len(got) != 2 || got[0] != "RELOADING=1" || !strings.HasPrefix(got[1], "MONOTONIC_USEC=") {
 		t.Errorf("a change is told as %q", got)
 	}
-	if got := m.next(false); !slices.Equal(got, []string{"READY=1"}) {
-		t.Errorf("its end is told as %q", got)
-	}
+	assert.Same(t, m.next(false), []string{"READY=1"}, "its end is told")
 	stop(t, proc)
-	if got := m.next(false); !slices.Equal(got, []string{"STOPPING=1"}) {
-		t.Errorf("the end is told as %q", got)
-	}
+	assert.Same(t, m.next(false), []string{"STOPPING=1"}, "the end is told")
 }
 
 // Without systemd nothing is missed, and a socket that is gone stops no switch.

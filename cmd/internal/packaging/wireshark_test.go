@@ -13,6 +13,7 @@ import (
 	"github.com/google/gopacket/pcapgo"
 
 	"pfcswitch/cmd/internal/lab/tshark"
+	"pfcswitch/dataplane/assert"
 )
 
 // profileFrames are XOFF and XON of priority 3, PAUSE, and a frame of priority 3 with a reason for its drop.
@@ -68,9 +69,7 @@ func TestWiresharkProfile(t *testing.T) {
 	}
 	rows, rules := read("-T", "tabs"), read("--color", "-T", "fields", "-e", "frame.coloring_rule.name")
 	for i, frame := range profileFrames {
-		if got := strings.ReplaceAll(rows[i], "\t", "|"); !strings.Contains(got, frame.columns) {
-			t.Errorf("row %d: %q, want %q", i+1, got, frame.columns)
-		}
+		assert.Contains(t, strings.ReplaceAll(rows[i], "\t", "|"), frame.columns, "row %d", i+1)
 		if rules[i] != frame.rule {
 			t.Errorf("row %d has the colour of %q, want that of %q", i+1, rules[i], frame.rule)
 		}

@@ -10,6 +10,7 @@ import (
 
 	"pfcswitch/cmd/internal/api"
 	"pfcswitch/cmd/internal/lab/labtest"
+	"pfcswitch/dataplane/assert"
 )
 
 // portsOf returns the names of the ports of a switch.
@@ -46,9 +47,7 @@ func TestRunWithoutAFile(t *testing.T) {
 	} {
 		p := run(t, sw, nil, append([]string{"run"}, tt.args...)...)
 		waitFor(t, p, socket)
-		if got := portsOf(t, socket); !slices.Equal(got, tt.want) {
-			t.Errorf("run %v: it takes %v, want %v", tt.args, got, tt.want)
-		}
+		assert.Same(t, portsOf(t, socket), tt.want, "run %v: it takes", tt.args)
 		stop(t, p)
 	}
 	for _, name := range []string{"eth1", "e1-5"} {

@@ -130,7 +130,7 @@ func runDeadlockCounters(ctx context.Context, o Options, result *Result) error {
 	panels[1].At = panels[0].At
 	panels[0].Lines, panels[1].Lines = lines[:2], lines[2:]
 	for _, p := range panels {
-		p.Unit = simulation.Duration
+		p.Unit = plot.Duration
 		result.panels = append(result.panels, p)
 	}
 	return nil

@@ -91,7 +91,7 @@ func (x *terminal) runAnswers() {
 func (x *terminal) modes() unix.Termios {
 	x.t.Helper()
 	m, err := unix.IoctlGetTermios(int(x.tty.Fd()), unix.TCGETS)
-	assert.Must(x.t, err)
+	must(x.t, err)
 	return *m
 }
 
@@ -105,7 +105,7 @@ func (x *terminal) written() string {
 // screen is what a person sees.
 func (x *terminal) screen() string {
 	size, err := x.vt.WindowSize()
-	assert.Must(x.t, err)
+	must(x.t, err)
 	var s strings.Builder
 	for y := range size.Height {
 		line := ""
@@ -152,7 +152,7 @@ func (x *terminal) types(keys string) {
 func (x *terminal) resize(columns, rows uint16) {
 	x.t.Helper()
 	x.vt.SetSize(vt.Coord{X: vt.Col(columns), Y: vt.Row(rows)})
-	assert.Must(x.t, pty.Setsize(x.pty, &pty.Winsize{Cols: columns, Rows: rows}))
+	must(x.t, pty.Setsize(x.pty, &pty.Winsize{Cols: columns, Rows: rows}))
 }
 
 // restored waits for the end, and holds the terminal against what it was.

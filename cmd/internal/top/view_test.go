@@ -74,9 +74,7 @@ func TestTrunks(t *testing.T) {
 	got := screen(seen(s), time.Now())
 	for _, want := range []string{"trunk t1  up 1.52kB, down 64B  green 11 yellow 20 red 30, dropped 12  paused by " +
 		"its peer: p4  holding the peer: p1 p2\n", "trunk t2  up 0B, down 0B\n"} {
-		if !strings.Contains(got, want) {
-			t.Errorf("%q is missing:\n%s", want, got)
-		}
+		assert.Contains(t, got, want, "text")
 	}
 }
 

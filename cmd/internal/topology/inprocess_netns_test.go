@@ -40,9 +40,7 @@ func inOneProcess(r *rig) {
 		yaml, err := os.ReadFile(file)
 		must(r.t, err)
 		must(r.t, os.WriteFile(file, []byte(strings.Replace(string(yaml), "ageing: ", "ageing: 7", 1)), 0o600))
-		if out := r.run("apply", "-s", n.Socket, file); !strings.Contains(out, "ageing") {
-			r.t.Errorf("%s: apply: %s", n.Name, out)
-		}
+		assert.Contains(r.t, r.run("apply", "-s", n.Socket, file), "ageing", "%s: apply", n.Name)
 		r.run("health", "-s", n.Socket)
 	}
 	r.run("lab", "down", path)

@@ -195,9 +195,7 @@ func refusedTopologies(r *rig) {
 		"exit 7").Run(); fmt.Sprint(status) != "exit status 7" {
 		r.t.Errorf("the status of a program in a node: %v", status)
 	}
-	if got := r.run("show", "ports", "-s", name+"-s1"); !strings.Contains(got, "p2") {
-		r.t.Errorf("a switch is not found by its name: %s", got)
-	}
+	assert.Contains(r.t, r.run("show", "ports", "-s", name+"-s1"), "p2", "a switch is not found by its name")
 	must(r.t, os.WriteFile(path, []byte("name: "+name+"\nno_such_key: 1\n"), 0o644)) // edited meanwhile
 	r.runRefused(path+":2: no_such_key: unknown key", "lab", "up", path)
 	assert.Equal(r.t, r.state(name).Keeper, s.Keeper, "a refused command has changed the lab")
@@ -221,9 +219,7 @@ func killedKeeper(r *rig) {
 		r.t.Errorf("lab ls says %s", got)
 	}
 	r.runRefused("its keeper was killed", "lab", "exec", path, "h1", "true")
-	if got := r.run("lab", "down", path); !strings.Contains(got, "its keeper was killed; what it left is gone") {
-		r.t.Errorf("down says %s", got)
-	}
+	assert.Contains(r.t, r.run("lab", "down", path), "its keeper was killed; what it left is gone", "down says")
 	r.checkNothingLeft(name)
 
 	s = r.up(path, name)
@@ -337,13 +333,9 @@ func unprivilegedUser(r *rig) {
 		r.env = []string{"XDG_RUNTIME_DIR=" + dir}
 	}
 	s := r.up(path, name)
-	if got := r.run("show", "ports", "-s", s.socket("s1")); !strings.Contains(got, "p2") {
-		r.t.Errorf("the switch says %s", got)
-	}
-	if got := r.run("lab", "exec", path, "h1", r.program, "show", "ports", "-s", name+"-s1"); !strings.Contains(got,
-		"p2") {
-		r.t.Errorf("in a node the switch says %s", got)
-	}
+	assert.Contains(r.t, r.run("show", "ports", "-s", s.socket("s1")), "p2", "the switch says")
+	assert.Contains(r.t, r.run("lab", "exec", path, "h1", r.program, "show", "ports", "-s", name+"-s1"), "p2",
+		"in a node the switch says")
 	r.runRefused("is up already", "lab", "up", path)
 	r.run("lab", "down", path)
 	r.checkNothingLeft(name)
@@ -353,9 +345,7 @@ func unprivilegedUser(r *rig) {
 	r.run("lab", "down", path)
 	must(r.t, os.WriteFile(path, []byte("name: "+name+"\n"+pair[8:]+"traffic: {f: {from: h1, to: h2, rate: 10M, "+
 		"duration: 200ms}}\n"), 0o644))
-	if got := r.run("lab", "run", path); !strings.Contains(got, "PASS") {
-		r.t.Errorf("a run says %s", got)
-	}
+	assert.Contains(r.t, r.run("lab", "run", path), "PASS", "a run says")
 }
 
 // A host NIC has the host's address, and its own socket.
@@ -372,9 +362,7 @@ links: {l1: {ends: [h1, "s1:p1"], speed: 100M, mtu: 4000}, l2: {ends: [h2, "s1:p
 			r.t.Errorf("%s: %s", node, got)
 		}
 	}
-	if got := r.run("show", "ports", "-s", s.socket("h1")); !strings.Contains(got, "host0") {
-		r.t.Errorf("the host NIC says %s", got)
-	}
+	assert.Contains(r.t, r.run("show", "ports", "-s", s.socket("h1")), "host0", "the host NIC says")
 }
 
 // A foreign switch keeps its socket, even if its name begins like those of the lab.

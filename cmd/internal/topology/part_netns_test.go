@@ -9,6 +9,7 @@ import (
 	"pfcswitch/cmd/internal/api"
 	"pfcswitch/cmd/internal/lab"
 	"pfcswitch/cmd/internal/lab/labtest"
+	"pfcswitch/dataplane/assert"
 )
 
 // Two machines, each with one part of a lab: what leads from one part to the other is a tunnel. PFC passes it, so that
@@ -45,9 +46,7 @@ func TestMachines(t *testing.T) {
 			_ = r.command("lab", "down", "--part", part, path).Run() // where the test ended early
 			r.checkNothingLeft(name + "." + part)
 		})
-		if out := m.run("lab", "up", "--part", part, path); !strings.Contains(out, "lab down --part "+part+" "+path) {
-			t.Errorf("lab up says %s", out)
-		}
+		assert.Contains(t, m.run("lab", "up", "--part", part, path), "lab down --part "+part+" "+path, "lab up says")
 	}
 	left.runRefused("is up already: pfcswitch lab down --part left "+path, "lab", "up", "--part", "left", path)
 	r.runRefused("lab "+name+" is not up: of its parts, left and right are up: --part left, and so on", "lab", "down",
@@ -69,9 +68,8 @@ func TestMachines(t *testing.T) {
 	}
 	left.run("lab", "down", "--part", "left", path)
 	r.checkNothingLeft(name + ".left")
-	if out := right.run("lab", "exec", name+".right", "h3", "ip", "-br", "link"); !strings.Contains(out, "eth0") {
-		t.Errorf("the other part is gone too: %s", out)
-	}
+	assert.Contains(t, right.run("lab", "exec", name+".right", "h3", "ip", "-br", "link"), "eth0",
+		"the other part is gone too")
 	r.runRefused("lab "+name+" is not up: of its parts, right is up: --part right", "lab", "down", path)
 	right.run("lab", "down", name+".right")
 	r.checkNothingLeft(name + ".right")

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pfcswitch/cmd/internal/lab"
+	"pfcswitch/dataplane/assert"
 )
 
 // Root's labs trust nothing that another user can have written: under systemd the folder of the sockets belongs to the
@@ -48,12 +49,8 @@ printf 'name: pair\nswitches: {s1: {}}\nhosts: {h1: {}}\nlinks: {l1: {ends: [h1,
 $program lab up $dir/pair.yaml 2>&1
 ls /run/netns
 `)
-	if !strings.Contains(out, "is a symbolic link") {
-		t.Errorf("lab up with a planted link says %q", out)
-	}
-	if !strings.Contains(out, "pfcsw-1-elsewhere-h1") {
-		t.Errorf("a namespace without a lock was removed: %q", out)
-	}
+	assert.Contains(t, out, "is a symbolic link", "lab up with a planted link says")
+	assert.Contains(t, out, "pfcsw-1-elsewhere-h1", "a namespace without a lock was removed")
 	if b, err := os.ReadFile(filepath.Join(r.dir(), "victim")); string(b) != "keep" {
 		t.Errorf("root wrote through a link: %q, %v", b, err)
 	}

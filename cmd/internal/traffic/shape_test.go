@@ -3,7 +3,6 @@ package traffic
 import (
 	"bytes"
 	"math"
-	"strings"
 	"testing"
 	"time"
 
@@ -197,8 +196,6 @@ func TestShapesAreChecked(t *testing.T) {
 	} {
 		c := oneFlow(tt.rate, tt.shape)
 		c.Duration = time.Second
-		if err := c.Check(); err == nil || !strings.Contains(err.Error(), tt.want) {
-			t.Errorf("%+v: %v, want it to say %q", tt.shape, err, tt.want)
-		}
+		assert.Fails(t, c.Check(), tt.want, "%+v", tt.shape)
 	}
 }

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"pfcswitch/cmd/internal/lab"
-	"pfcswitch/dataplane/assert"
 	"pfcswitch/macctl"
 )
 
@@ -40,7 +39,7 @@ func TestStormOnTheWire(t *testing.T) {
 			waitForFrames(ctx, t, b)
 			waited := waitedSince(t, before)
 			end()
-			assert.Must(t, errors.Join(<-sent, stormErr))
+			must(t, errors.Join(<-sent, stormErr))
 			said := storm.Paused * float64(storm.Elapsed)
 			if got := float64(felt.Paused[3]); math.Abs(got-said) > 0.1*float64(storm.Elapsed)+waited ||
 				storm.Frames < 100 || felt.PFCReceived[3] == 0 {

@@ -20,7 +20,6 @@ import (
 
 	"pfcswitch/cmd/internal/api"
 	"pfcswitch/cmd/internal/lab/labtest"
-	"pfcswitch/dataplane/assert"
 )
 
 // serve runs a server as the switch does.
@@ -74,7 +73,7 @@ func (w *watcher) next() (v View) {
 	w.t.Helper()
 	for w.body.Scan() {
 		if text, ok := strings.CutPrefix(w.body.Text(), "data: "); ok {
-			assert.Must(w.t, json.Unmarshal([]byte(text), &v))
+			must(w.t, json.Unmarshal([]byte(text), &v))
 			return v
 		}
 	}

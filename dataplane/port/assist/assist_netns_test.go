@@ -36,13 +36,6 @@ type bench struct {
 	host  [2]int // a packet socket at the far end
 }
 
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 func newNamespace(t *testing.T) (path string, ns netns.NsHandle, handle *netlink.Handle) {
 	t.Helper()
 	made := make(chan error)
@@ -55,10 +48,10 @@ func newNamespace(t *testing.T) (path string, ns netns.NsHandle, handle *netlink
 	if err != nil && os.Getenv("REQUIRE_NETNS") != "1" {
 		t.Skipf("needs network namespaces (root, or unshare -Urn): %v", err)
 	}
-	must(t, err)
+	assert.Must(t, err)
 	t.Cleanup(func() { _ = ns.Close() })
 	handle, err = netlink.NewHandleAt(ns)
-	must(t, err)
+	assert.Must(t, err)
 	t.Cleanup(handle.Close)
 	return fmt.Sprintf("/proc/self/fd/%d", int(ns)), ns, handle
 }
@@ -70,9 +63,9 @@ func newBench(t *testing.T) *bench {
 	if errors.Is(err, assist.ErrNotAllowed) && os.Getuid() != 0 {
 		t.Skip(err)
 	}
-	must(t, err)
+	assert.Must(t, err)
 	b.maps = maps
-	t.Cleanup(func() { must(t, maps.Close()) })
+	t.Cleanup(func() { assert.Must(t, maps.Close()) })
 	path, _, handle := newNamespace(t)
 	b.sw = path
 	for i := range b.ports {
@@ -82,42 +75,42 @@ func newBench(t *testing.T) *bench {
 		attrs.Name = name
 		v := netlink.NewVeth(attrs)
 		v.PeerName, v.PeerNamespace = far, netlink.NsFd(int(farNS))
-		must(t, handle.LinkAdd(v))
+		assert.Must(t, handle.LinkAdd(v))
 		for h, n := range map[*netlink.Handle]string{handle: name, farHandle: far} {
 			l, err := h.LinkByName(n)
-			must(t, err)
+			assert.Must(t, err)
 			_ = h.LinkSetIP6AddrGenMode(l, 1) // where there is no IPv6, all is well
-			must(t, h.LinkSetUp(l))
+			assert.Must(t, h.LinkSetUp(l))
 		}
 		l, err := handle.LinkByName(name)
-		must(t, err)
+		assert.Must(t, err)
 		b.index[i] = l.Attrs().Index
 		copy(b.mac[i][:], l.Attrs().HardwareAddr)
 		fl, err := farHandle.LinkByName(far)
-		must(t, err)
+		assert.Must(t, err)
 		b.ring[i] = packetSocket(t, path, b.index[i])
 		b.host[i] = packetSocket(t, farPath, fl.Attrs().Index)
-		must(t, port.InNetns(path, func() (err error) {
+		assert.Must(t, port.InNetns(path, func() (err error) {
 			b.ports[i], err = maps.Attach(i, b.index[i], "", "", 0)
 			return err
 		}))
-		t.Cleanup(func() { must(t, b.ports[i].Close()) })
-		must(t, unix.SetsockoptInt(b.ring[i], unix.SOL_SOCKET, unix.SO_ATTACH_BPF, b.ports[i].Filter()))
-		t.Cleanup(func() { must(t, unix.SetsockoptInt(b.ring[i], unix.SOL_SOCKET, unix.SO_DETACH_FILTER, 0)) })
+		t.Cleanup(func() { assert.Must(t, b.ports[i].Close()) })
+		assert.Must(t, unix.SetsockoptInt(b.ring[i], unix.SOL_SOCKET, unix.SO_ATTACH_BPF, b.ports[i].Filter()))
+		t.Cleanup(func() { assert.Must(t, unix.SetsockoptInt(b.ring[i], unix.SOL_SOCKET, unix.SO_DETACH_FILTER, 0)) })
 	}
 	return b
 }
 
 func packetSocket(t *testing.T, ns string, index int) (fd int) {
 	t.Helper()
-	must(t, port.InNetns(ns, func() (err error) {
+	assert.Must(t, port.InNetns(ns, func() (err error) {
 		fd, err = unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
 		return err
 	}))
 	t.Cleanup(func() { _ = unix.Close(fd) })
-	must(t, unix.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_IGNORE_OUTGOING, 1))
-	must(t, unix.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_AUXDATA, 1))
-	must(t, unix.Bind(fd, &unix.SockaddrLinklayer{Ifindex: index,
+	assert.Must(t, unix.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_IGNORE_OUTGOING, 1))
+	assert.Must(t, unix.SetsockoptInt(fd, unix.SOL_PACKET, unix.PACKET_AUXDATA, 1))
+	assert.Must(t, unix.Bind(fd, &unix.SockaddrLinklayer{Ifindex: index,
 		Protocol: binary.NativeEndian.Uint16([]byte{0, unix.ETH_P_ALL})}))
 	return fd
 }
@@ -138,7 +131,7 @@ func craft(from, to int, tci uint16, octets int) []byte {
 
 func (b *bench) send(from int, frame []byte) {
 	b.t.Helper()
-	must(b.t, unix.Send(b.host[from], frame, 0))
+	assert.Must(b.t, unix.Send(b.host[from], frame, 0))
 }
 
 // read returns the frames that wait at a socket, with their tags in place.
@@ -150,10 +143,10 @@ func read(t *testing.T, fd int) (all [][]byte) {
 		if errors.Is(err, unix.EAGAIN) {
 			return all
 		}
-		must(t, err)
+		assert.Must(t, err)
 		frame = frame[:n]
 		messages, err := unix.ParseSocketControlMessage(oob[:m])
-		must(t, err)
+		assert.Must(t, err)
 		for _, c := range messages {
 			if status := binary.NativeEndian.Uint32(c.Data); status&unix.TP_STATUS_VLAN_VALID != 0 {
 				tci := binary.NativeEndian.Uint16(c.Data[16:])
@@ -168,7 +161,7 @@ func read(t *testing.T, fd int) (all [][]byte) {
 func (b *bench) enter(tci uint16, until int64) {
 	b.t.Helper()
 	f := assist.Flow{Dst: station(1), Src: station(0), TCI: tci, DSCP: assist.NoDSCP}
-	must(b.t, b.ports[0].Enter(&f, &assist.Way{Out: 1, Index: b.index[1], Priority: 3, Limit: 1514, Until: until,
+	assert.Must(b.t, b.ports[0].Enter(&f, &assist.Way{Out: 1, Index: b.index[1], Priority: 3, Limit: 1514, Until: until,
 		Generation: b.maps.Generation()}, 0))
 }
 
@@ -333,9 +326,9 @@ func TestHoldsWhileNobodyLooks(t *testing.T) {
 			b.send(0, lossless)
 		}, false},
 		{"the switch has died", nil, func(b *bench) {
-			must(b.t, unix.SetsockoptInt(b.ring[0], unix.SOL_SOCKET, unix.SO_DETACH_FILTER, 0))
+			assert.Must(b.t, unix.SetsockoptInt(b.ring[0], unix.SOL_SOCKET, unix.SO_DETACH_FILTER, 0))
 			b.send(0, lossless)
-			must(b.t, unix.SetsockoptInt(b.ring[0], unix.SOL_SOCKET, unix.SO_ATTACH_BPF, b.ports[0].Filter()))
+			assert.Must(b.t, unix.SetsockoptInt(b.ring[0], unix.SOL_SOCKET, unix.SO_ATTACH_BPF, b.ports[0].Filter()))
 		}, true},
 		{"many frames", many, times(4, lossless), true},
 		{"less than many", many, times(3, lossless), false},
@@ -370,9 +363,7 @@ func TestHoldsWhileNobodyLooks(t *testing.T) {
 				t.Errorf("counted %d XOFF, sent %d", n, len(got))
 			}
 			if tt.held {
-				if !bytes.Equal(got[0], xoff) {
-					t.Errorf("sent %x, want %x", got[0], xoff)
-				}
+				assert.Same(t, got[0], xoff, "sent")
 				if at == 0 || b.ports[0].Held() || !b.ports[0].Settled() {
 					t.Errorf("at %d, held %v, settled %v", at, b.ports[0].Held(), b.ports[0].Settled())
 				}
@@ -395,11 +386,11 @@ func TestMissedFrames(t *testing.T) {
 	}
 	p, err := ebpf.NewProgram(&ebpf.ProgramSpec{Type: ebpf.SchedCLS, License: "GPL",
 		Instructions: asm.Instructions{asm.Mov.Imm(asm.R0, 0), asm.Return()}}) // TCX_PASS
-	must(t, err)
-	must(t, port.InNetns(b.sw, func() error {
+	assert.Must(t, err)
+	assert.Must(t, port.InNetns(b.sw, func() error {
 		l, err := link.AttachTCX(link.TCXOptions{Interface: b.index[0], Program: p, Anchor: link.Head(),
 			Attach: ebpf.AttachTCXIngress})
-		t.Cleanup(func() { must(t, errors.Join(l.Close(), p.Close())) })
+		t.Cleanup(func() { assert.Must(t, errors.Join(l.Close(), p.Close())) })
 		return err
 	}))
 	defer onOneCPU(t)() // steer and ingress share what each CPU has
@@ -415,14 +406,14 @@ func TestMissedFrames(t *testing.T) {
 func onOneCPU(t *testing.T) (end func()) {
 	runtime.LockOSThread()
 	var before, one unix.CPUSet
-	must(t, unix.SchedGetaffinity(0, &before))
+	assert.Must(t, unix.SchedGetaffinity(0, &before))
 	for i := 0; one.Count() == 0; i++ {
 		if before.IsSet(i) {
 			one.Set(i)
 		}
 	}
-	must(t, unix.SchedSetaffinity(0, &one))
-	return func() { must(t, unix.SchedSetaffinity(0, &before)); runtime.UnlockOSThread() }
+	assert.Must(t, unix.SchedSetaffinity(0, &one))
+	return func() { assert.Must(t, unix.SchedSetaffinity(0, &before)); runtime.UnlockOSThread() }
 }
 
 func sleep() { time.Sleep(25 * time.Millisecond) }

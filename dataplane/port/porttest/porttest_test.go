@@ -11,13 +11,6 @@ import (
 	"pfcswitch/dataplane/port"
 )
 
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // wire is a pair under the test's own clock.
 func wire(t *testing.T, o Options) (a, b *End, now *int64) {
 	t.Helper()
@@ -27,7 +20,7 @@ func wire(t *testing.T, o Options) (a, b *End, now *int64) {
 		o.Slots = 100
 	}
 	a, b, err := Pair(o)
-	must(t, err)
+	assert.Must(t, err)
 	t.Cleanup(func() { _, _ = a.Close(), b.Close() })
 	return a, b, now
 }
@@ -145,7 +138,7 @@ func TestControlOfAPair(t *testing.T) {
 	a, b, now := wire(t, Options{Delay: 10})
 	pfc := make([]byte, 60)
 	pfc[12], pfc[13] = 0x88, 0x08
-	must(t, a.SendControl(pfc))
+	assert.Must(t, a.SendControl(pfc))
 	pfc[20] = 9 // the sender may use its memory again
 	if got, _ := b.Control(); got != nil {
 		t.Error("a control frame came early")
@@ -189,9 +182,9 @@ func TestRefuse(t *testing.T) {
 func TestSendToAClosedEnd(t *testing.T) {
 	a, b, _ := wire(t, Options{})
 	fd := b.Descriptors(nil, port.WorkOther)[0]
-	must(t, b.Close())
+	assert.Must(t, b.Close())
 	other, err := unix.Eventfd(0, unix.EFD_NONBLOCK|unix.EFD_CLOEXEC)
-	must(t, err)
+	assert.Must(t, err)
 	defer func() { _ = unix.Close(other) }()
 	if n, err := a.Send(batch("one")); n != 1 || err != nil {
 		t.Errorf("Send: %d, %v", n, err)
