@@ -116,9 +116,8 @@ func TestActiveThresholdsFollowTheRate(t *testing.T) {
 	}
 	m.SetTime(activeInterval)
 	m.Resume()
-	if mustAdmit(t, m, 0, pgA, 100, DropHeadroom); m.thresholdOf(0) != 34_000 {
-		t.Errorf("T is %d, want 40 %% of 85,000", m.thresholdOf(0))
-	}
+	mustAdmit(t, m, 0, pgA, 100, DropHeadroom)
+	assert.Equal(t, m.thresholdOf(0), 34_000, "T, want 40 %% of 85,000")
 	m.SetTime(2 * activeInterval) // nothing has left: too small a sample
 	m.Resume()
 	wantOff(t, m, w, 0, pgA, false)
@@ -127,9 +126,8 @@ func TestActiveThresholdsFollowTheRate(t *testing.T) {
 	}
 	m.Release(0, pgA, 20_000)
 	m.SetTime(3 * activeInterval)
-	if mustAdmit(t, m, 0, pgA, 100, Accept); m.thresholdOf(0) != 104_900 {
-		t.Errorf("T of a short queue is %d", m.thresholdOf(0))
-	}
+	mustAdmit(t, m, 0, pgA, 100, Accept)
+	assert.Equal(t, m.thresholdOf(0), 104_900, "T of a short queue")
 }
 
 // A queue's share does not count for what a frame may be at most: a frame that fits later waits.

@@ -31,7 +31,7 @@ func state(m *Manager) Snapshot {
 	return s
 }
 
-func wantUnchanged(tb reporter, m *Manager, before Snapshot) {
+func wantUnchanged(tb assert.TB, m *Manager, before Snapshot) {
 	tb.Helper()
 	if after := state(m); !reflect.DeepEqual(after, before) {
 		tb.Fatalf("a refused configuration changed something\nbefore: %+v\n after: %+v", before, after)

@@ -7,22 +7,15 @@ import (
 	"pfcswitch/macctl"
 )
 
-// A reporter is a test, or a property under test.
-type reporter interface {
-	Helper()
-	Errorf(format string, args ...any)
-	Fatalf(format string, args ...any)
-}
-
 // A wire is a flow controller that remembers its bits and complains about a call that does not change one.
 type wire struct {
-	tb       reporter
+	tb       assert.TB
 	held     map[QueueID]bool
 	holds    int
 	releases int
 }
 
-func newWire(tb reporter) *wire { return &wire{tb: tb, held: map[QueueID]bool{}} }
+func newWire(tb assert.TB) *wire { return &wire{tb: tb, held: map[QueueID]bool{}} }
 
 func (w *wire) Hold(port int, queue uint8) {
 	id := QueueID{port, queue}
@@ -65,13 +58,9 @@ func newTable(t *testing.T, shared int64, c Config, queues ...QueueConfig) (*Man
 	c.Lossless.Alpha, c.Lossy.Alpha = 1, 1
 	w := newWire(t)
 	m, err := New(c, w)
-	if err != nil {
-		t.Fatalf("New: %v", err)
-	}
+	assert.MustNoError(t, err, "New")
 	for port, q := range queues {
-		if err := m.SetPort(port, onePriority(q)); err != nil {
-			t.Fatalf("SetPort(%d): %v", port, err)
-		}
+		assert.MustNoError(t, m.SetPort(port, onePriority(q)), "SetPort(%d)", port)
 	}
 	return m, w
 }
@@ -115,7 +104,7 @@ func (s segmentBytes) total() int64 { return s.private + s.shared + s.headroom }
 
 // wantSound checks what has to hold at any moment: no count below zero or above its size, every sum the sum of its
 // parts, and the controller's bits those of the queues.
-func wantSound(tb reporter, m *Manager, w *wire) {
+func wantSound(tb assert.TB, m *Manager, w *wire) {
 	tb.Helper()
 	var sum segmentBytes
 	var lossy, charged int64
@@ -177,7 +166,7 @@ func wantSound(tb reporter, m *Manager, w *wire) {
 }
 
 // wantEmpty checks that everything is back where it began.
-func wantEmpty(tb reporter, m *Manager, w *wire) {
+func wantEmpty(tb assert.TB, m *Manager, w *wire) {
 	tb.Helper()
 	wantSound(tb, m, w)
 	assert.MustEqual(tb, m.lossless.used.bytes().total()+m.lossy.used.now, 0, "B still held")

@@ -5,6 +5,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/macctl"
 )
 
@@ -96,12 +97,8 @@ func newFabric(t *rapid.T, ringHold bool) (*Manager, *fabric, map[int]PortConfig
 	c.Lossless.Size += c.Headroom.Segment(need, int64(c.Cell)) + int64(c.Cell)
 	c.Lossless.Size += rapid.Int64Range(0, 20_000).Draw(t, "more to share")
 	m, err := New(c, f)
-	if err != nil {
-		t.Fatalf("New: %v", err)
-	}
-	if err := m.Apply(c, ports); err != nil {
-		t.Fatalf("Apply: %v", err)
-	}
+	assert.MustNoError(t, err, "New")
+	assert.MustNoError(t, m.Apply(c, ports), "Apply")
 	return m, f, ports
 }
 

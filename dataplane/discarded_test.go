@@ -160,7 +160,6 @@ func TestDiscardedWithThePort(t *testing.T) {
 	for i := range maxRemoved {
 		r.sw.keepPort(string(rune('a'+i)), &removedPort{})
 	}
-	if r.sw.sumLossesRemoved(); sum() != 5 {
-		t.Errorf("%d discarded frames in all, want the 5 of a port that is forgotten", sum())
-	}
+	r.sw.sumLossesRemoved()
+	assert.Equal(t, sum(), 5, "discarded frames in all, want the 5 of a port that is forgotten")
 }

@@ -378,9 +378,7 @@ func TestSetXon(t *testing.T) {
 		t.Errorf("in force %d, want %d", got, most)
 	}
 	assert.Equal(t, r.snapshot().Buffer.Ports[1].Ingress[lossless].Config.Xon, 0, "port 1")
-	if err := r.sw.SetXon(9, 1, r.now); err != nil {
-		t.Errorf("no port: %v", err)
-	}
+	assert.NoError(t, r.sw.SetXon(9, 1, r.now), "no port")
 	r.drain(1, r.now+second)
 	r.empty()
 }

@@ -61,15 +61,13 @@ func TestPauseCountsFromTheStamp(t *testing.T) {
 	r.offer(0, data(0, 1, lossless, 0, small))
 	r.now = 1_000_000
 	stamp := r.now - 300_000
-	if got := r.sw.Control(1, pfc(lossless, 1000), stamp, r.now); got != 1<<lossless {
-		t.Errorf("paused anew: %08b, want priority %d", got, lossless)
-	}
+	assert.Equal(t, r.sw.Control(1, pfc(lossless, 1000), stamp, r.now), 1<<lossless, "paused anew, want priority %d",
+		lossless)
 	if r.sw.Dequeue(1, r.now, nil) != 0 || r.sw.TxDeadline(1, r.now) != stamp+512_000 {
 		t.Errorf("deadline %d, want %d", r.sw.TxDeadline(1, r.now), stamp+512_000)
 	}
-	if got := r.sw.Control(1, pfc(lossless, 1000), r.now, r.now); got != 0 {
-		t.Errorf("paused anew: %08b, want none: it was paused before", got)
-	}
+	assert.Equal(t, r.sw.Control(1, pfc(lossless, 1000), r.now, r.now), 0,
+		"paused anew, want none: it was paused before")
 }
 
 // A new frame replaces the running timer, longer or shorter; time 0 resumes; a clear vector bit leaves alone.
@@ -132,9 +130,7 @@ func TestAsymmetricPFC(t *testing.T) {
 	assert.Equal(t, counts(r.send(1, 64))[lossy], 5,
 		"sent by priority once the port obeys only PFC of lossless priorities, want 5 of %d", lossy)
 	r.hear(1, lossy, 1000)
-	if got := r.snapshot().Ports[1].Paused; got != 0 {
-		t.Errorf("paused: %08b, want nothing", got)
-	}
+	assert.Equal(t, r.snapshot().Ports[1].Paused, 0, "paused, want nothing")
 	r.empty()
 }
 
@@ -177,9 +173,7 @@ func TestControlWhileDown(t *testing.T) {
 	}
 	r.wantXoffSent(0, 0xffff) // its peer has missed the XOFF
 	r.sw.SetUp(0, false, r.now)
-	if v := r.snapshot().Ports[0]; v.Paused != 0 {
-		t.Errorf("paused %08b when the link is down", v.Paused)
-	}
+	assert.Equal(t, r.snapshot().Ports[0].Paused, 0, "paused when the link is down")
 }
 
 // wireTime is how long n frames of the given length take of a link of 1 Gbit/s.

@@ -157,9 +157,7 @@ func TestSetMAC(t *testing.T) {
 	}
 	own := pfc(lossless, 9)
 	copy(own, mac[:])
-	if got := r.sw.Control(0, own, r.now, r.now); got != 1<<lossless {
-		t.Errorf("PFC to the port's own address paused %08b", got)
-	}
+	assert.Equal(t, r.sw.Control(0, own, r.now, r.now), 1<<lossless, "PFC to the port's own address paused")
 }
 
 // The ring of a frame follows from the lossless priorities, and under PAUSE every frame is lossless.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"pfcswitch/buffer"
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/bridge"
 	"pfcswitch/dataplane/classify"
 	"pfcswitch/dataplane/frame"
@@ -101,9 +102,7 @@ type rig struct {
 func newRig(tb reporter, cfg Config, ports ...PortConfig) *rig {
 	tb.Helper()
 	sw, err := New(cfg, 1)
-	if err != nil {
-		tb.Fatalf("New: %v", err)
-	}
+	assert.MustNoError(tb, err, "New")
 	tb.Cleanup(func() { _ = sw.Close() })
 	r := &rig{tb: tb, sw: sw, now: 1, batch: port.NewBatch()}
 	r.reconfigure(cfg, ports...)
@@ -117,17 +116,13 @@ func newRig(tb reporter, cfg Config, ports ...PortConfig) *rig {
 // station makes an address known behind port i.
 func (r *rig) station(mac uint64, vid uint16, i int) {
 	r.tb.Helper()
-	if err := r.sw.bridge.AddStatic(mac, vid, i, r.now); err != nil {
-		r.tb.Fatalf("AddStatic: %v", err)
-	}
+	assert.MustNoError(r.tb, r.sw.bridge.AddStatic(mac, vid, i, r.now), "AddStatic")
 }
 
 // reconfigure puts a configuration of these ports in force.
 func (r *rig) reconfigure(cfg Config, ports ...PortConfig) {
 	r.tb.Helper()
-	if err := r.sw.Reconfigure(cfg, asMap(ports...), nil, r.now); err != nil {
-		r.tb.Fatalf("Reconfigure: %v", err)
-	}
+	assert.MustNoError(r.tb, r.sw.Reconfigure(cfg, asMap(ports...), nil, r.now), "Reconfigure")
 }
 
 // asMap numbers ports.

@@ -7,6 +7,7 @@ import (
 	"pgregory.net/rapid"
 
 	"pfcswitch/buffer"
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/bridge"
 	"pfcswitch/dataplane/classify"
 	"pfcswitch/dataplane/frame"
@@ -234,9 +235,7 @@ func TestTraceIsWhatHappens(t *testing.T) {
 				classify.TrustPort}).Draw(t, "trust")
 			c.ECN[lossless] = ECN{Kmin: rapid.Int64Range(0, 3000).Draw(t, "Kmin"),
 				Kmax: rapid.Int64Range(0, 4000).Draw(t, "Kmax"), Pmax: 1}
-			if err := w.sw.configure(p, c); err != nil {
-				t.Fatalf("port %d: %v", i, err)
-			}
+			assert.MustNoError(t, w.sw.configure(p, c), "port %d", i)
 		}
 		w.sw.cfg.Measurement = macctl.DefaultMeasurementFormat
 		t.Repeat(map[string]func(*rapid.T){

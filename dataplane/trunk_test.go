@@ -57,9 +57,7 @@ func (r *rig) retrunk(trunks ...TrunkConfig) {
 			statics = append(statics, Static{MAC: host(i), VID: 1, Port: i})
 		}
 	}
-	if err := r.sw.Reconfigure(cfg, ports, statics, r.now); err != nil {
-		r.tb.Fatalf("Reconfigure: %v", err)
-	}
+	assert.MustNoError(r.tb, r.sw.Reconfigure(cfg, ports, statics, r.now), "Reconfigure")
 }
 
 func (r *rig) trunk() *TrunkSnapshot { return &r.snapshot().Trunks[0] }

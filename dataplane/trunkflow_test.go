@@ -3,6 +3,7 @@ package dataplane
 import (
 	"testing"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/port"
 	"pfcswitch/macctl"
 )
@@ -23,13 +24,9 @@ func (r *rig) heldPriorities(i int) uint8 {
 func (r *rig) wantHolds(when string, members, uplink uint8) {
 	r.tb.Helper()
 	for i := range uplinkPort {
-		if got := r.heldPriorities(i); got != members {
-			r.tb.Errorf("%s: member %d is told %08b, want %08b", when, i, got, members)
-		}
+		assert.Equal(r.tb, r.heldPriorities(i), members, "%s: member %d is told", when, i)
 	}
-	if got := r.heldPriorities(uplinkPort); got != uplink {
-		r.tb.Errorf("%s: the uplink is told %08b, want %08b", when, got, uplink)
-	}
+	assert.Equal(r.tb, r.heldPriorities(uplinkPort), uplink, "%s: the uplink is told", when)
 }
 
 // PFC passes from the uplink to all members, as long as it lasts there, and a new XOFF for less does not shorten what
@@ -71,9 +68,7 @@ func TestPFCPassesThroughATrunk(t *testing.T) {
 	r.sw.SetUp(2, false, r.now)
 	r.wantHolds("only the paused one is up", 0, stop)
 	r.sw.SetUp(0, false, r.now)
-	if got := r.heldPriorities(uplinkPort); got != 0 {
-		t.Errorf("nobody is up: the uplink is told %08b", got)
-	}
+	assert.Equal(t, r.heldPriorities(uplinkPort), 0, "nobody is up: the uplink is told")
 	if v := r.trunk(); v.Holds[lossless] != (HoldCount{Begun: 2, Passed: 2}) ||
 		v.UplinkHolds[lossless] != (HoldCount{Begun: 3, Passed: 3}) {
 		t.Errorf("holds of members %+v, of the uplink %+v: no watermark has held anybody", v.Holds[lossless],
@@ -83,9 +78,7 @@ func TestPFCPassesThroughATrunk(t *testing.T) {
 	r.sw.SetUp(uplinkPort, false, r.now)
 	for i := range members {
 		r.sw.SetUp(i, true, r.now)
-		if got := r.heldPriorities(i); got != 0 {
-			t.Errorf("the uplink is down: member %d is told %08b", i, got)
-		}
+		assert.Equal(t, r.heldPriorities(i), 0, "the uplink is down: member %d is told", i)
 	}
 }
 
@@ -100,13 +93,9 @@ func TestWatermarkStopsTheBurst(t *testing.T) {
 	r.settle()
 	r.drain(uplinkPort, r.now+second)
 	r.offer(uplinkPort, several(uplinkPort, 0, lossless, 12, small)...)
-	if got := r.heldPriorities(uplinkPort); got != 1<<lossless {
-		t.Errorf("the uplink is told %08b", got)
-	}
+	assert.Equal(t, r.heldPriorities(uplinkPort), 1<<lossless, "the uplink is told")
 	for i := range members {
 		r.send(i, port.BatchFrames)
 	}
-	if got := r.heldPriorities(uplinkPort); got != 0 {
-		t.Errorf("members are empty: the uplink is told %08b", got)
-	}
+	assert.Equal(t, r.heldPriorities(uplinkPort), 0, "members are empty: the uplink is told")
 }

@@ -258,9 +258,7 @@ func TestTrunkChangesItsMode(t *testing.T) {
 	holds := func(r *rig, when string, want ...uint8) {
 		t.Helper()
 		for i, held := range want {
-			if got := r.heldPriorities(i); got != held {
-				t.Errorf("%s: port %d is told %08b, want %08b", when, i, got, held)
-			}
+			assert.Equal(t, r.heldPriorities(i), held, "%s: port %d is told", when, i)
 		}
 	}
 	r := trunkRig(t, threeToOne(), nil)
@@ -300,9 +298,8 @@ func TestHoldsOfATrunkAreRefreshed(t *testing.T) {
 			for b := r.tell(i); b != nil; b = r.tell(i) {
 				peer.Receive(b, r.now, r.now)
 			}
-			if got := peer.Paused(r.now); got != want {
-				t.Fatalf("%s, after %d ns: the peer of member %d is paused %08b, want %08b", when, r.now, i, got, want)
-			}
+			assert.MustEqual(t, peer.Paused(r.now), want, "%s, after %d ns: the peer of member %d is paused", when,
+				r.now, i)
 		}
 	}
 	longest := macctl.QuantaDuration(0xffff, gigabit)

@@ -18,9 +18,7 @@ func vlans(tb reporter) *rig {
 	tb.Helper()
 	set := func(vids ...uint16) bridge.VLANSet {
 		s, err := bridge.VLANs(vids...)
-		if err != nil {
-			tb.Fatalf("VLANs: %v", err)
-		}
+		assert.MustNoError(tb, err, "VLANs")
 		return s
 	}
 	ports := testPorts(4)

@@ -31,9 +31,7 @@ func twoPriorities(tb reporter, mode macctl.Mode, room int) *rig {
 		ports[i].Ingress[0] = ports[i].Ingress[lossless] // that of PAUSE
 	}
 	r := newRig(tb, cfg, ports...)
-	if err := r.sw.SetRoom(0, room*cell); err != nil {
-		tb.Fatalf("SetRoom: %v", err)
-	}
+	assert.MustNoError(tb, r.sw.SetRoom(0, room*cell), "SetRoom")
 	return r
 }
 

@@ -203,9 +203,8 @@ func TestDiscardAndSending(t *testing.T) {
 	if n := r.sw.Dequeue(1, r.now, nil); n != 0 || r.read(1, lossless).Held != 1 || !r.sw.TakePending(1) {
 		t.Errorf("sends %d, holds %d, want to be called again for the last one", n, r.read(1, lossless).Held)
 	}
-	if r.sw.Dequeue(1, r.now, nil); r.read(1, lossless).Held != 0 {
-		t.Error("not emptied")
-	}
+	r.sw.Dequeue(1, r.now, nil)
+	assert.Equal(t, r.read(1, lossless).Held, 0, "not emptied")
 	r.empty()
 }
 

@@ -12,9 +12,7 @@ func TestConfigCheck(t *testing.T) {
 	for name, c := range map[string]Config{
 		"usual": patent(), "SONiC": sonic(), "slow": recurring(), "nothing": {},
 	} {
-		if err := c.Check(); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
+		assert.NoError(t, c.Check(), "%s", name)
 	}
 	for name, change := range map[string]func(c *Config){
 		"period 2 ms":           func(c *Config) { c.Period = 2 * time.Millisecond },
@@ -58,9 +56,8 @@ func refused(t *testing.T, name string, c Config) {
 	if err := r.w.Set(0, "a", 1<<3, c, r.now); !errors.Is(err, ErrConfig) {
 		t.Errorf("%s: %v", name, err)
 	}
-	if r.block(q); r.w.Next() != r.now+100*ms {
-		t.Errorf("%s: something has changed", name)
-	}
+	r.block(q)
+	assert.Equal(t, r.w.Next(), r.now+100*ms, "%s: something has changed", name)
 }
 
 func TestPortNumbers(t *testing.T) {

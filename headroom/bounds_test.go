@@ -125,7 +125,6 @@ func TestSmallHeadroomIsGivenBack(t *testing.T) {
 	}
 	p.SetUp(false, w.now)
 	w.run(holdFor * a.Interval)
-	if p.Advance(w.now); p.Target() != Octets(a.Calculated) {
-		t.Errorf("target %d, want %d", p.Target(), Octets(a.Calculated))
-	}
+	p.Advance(w.now)
+	assert.Equal(t, p.Target(), Octets(a.Calculated), "target")
 }

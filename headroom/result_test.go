@@ -131,9 +131,8 @@ func TestForgedAcknowledgementsAreIgnored(t *testing.T) {
 			}
 			a = macctl.MeasurementFrame{Measurement: p.results.sent, Peer: w.address[1]}
 			a.Operation, a.Area[0] = macctl.MeasureResultAck, sound
-			if p.Receive(a, w.now, w.moment(0)); w.report(0).PeerInForce != int64(sound) {
-				t.Error("the sound one after it is not taken")
-			}
+			p.Receive(a, w.now, w.moment(0))
+			assert.Equal(t, w.report(0).PeerInForce, int64(sound), "the sound one after it is not taken")
 		})
 	}
 }

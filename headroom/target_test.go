@@ -44,9 +44,8 @@ func TestFoundIsWhatWouldBeComputed(t *testing.T) {
 	p.Configure(limited, w.now)
 	check("limited")
 	assert.Equal(t, p.Found(), 1000, "limited to 1000 B")
-	if p.apply(840); p.Found() != 840 {
-		t.Errorf("840 B of it in force: %d", p.Found())
-	}
+	p.apply(840)
+	assert.Equal(t, p.Found(), 840, "840 B of it in force")
 	p.SetUp(false, w.now)
 	check("down")
 	assert.Equal(t, p.Found(), 0, "down: B")

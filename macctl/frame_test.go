@@ -15,9 +15,7 @@ var port = [6]byte{0x02, 0x00, 0x00, 0x00, 0x00, 0x0A}
 func unhex(t testing.TB, parts ...string) []byte {
 	t.Helper()
 	b, err := hex.DecodeString(strings.ReplaceAll(strings.Join(parts, ""), " ", ""))
-	if err != nil {
-		t.Fatalf("test data: %v", err)
-	}
+	assert.MustNoError(t, err, "test data")
 	return b
 }
 

@@ -114,9 +114,7 @@ func TestInitiatorConverges(t *testing.T) {
 			if i.Pending(now) {
 				t.Fatal("two frames did not tell the state")
 			}
-			if got, want := i.XoffSent(), w.vector(); got != want {
-				t.Fatalf("told %#02x, want %#02x", got, want)
-			}
+			assert.MustEqual(t, i.XoffSent(), w.vector(), "told")
 			got, want := peer.paused(now), w.vector()
 			tooShort := i.refreshAt-i.sentAt <= MinRefresh // the pause told may have run out
 			if got&^want != 0 || got != want && !tooShort {
@@ -152,9 +150,7 @@ func TestInitiatorConverges(t *testing.T) {
 			},
 			"flush": flush,
 			"": func(t *rapid.T) {
-				if got, want := i.XoffWanted(), w.vector(); got != want {
-					t.Fatalf("wanted %#02x, want %#02x", got, want)
-				}
+				assert.MustEqual(t, i.XoffWanted(), w.vector(), "wanted")
 				if got := i.NextRefresh(); (got == math.MaxInt64) != (i.XoffSent() == 0) {
 					t.Errorf("next refresh at %d, told %#02x", got, i.XoffSent())
 				}
@@ -212,9 +208,7 @@ func TestInitiatorNeverLetsAHeldPeerGo(t *testing.T) {
 				}
 			},
 			"": func(t *rapid.T) {
-				if i.XoffSent() != i.XoffWanted() {
-					t.Fatalf("told %#02x, want %#02x", i.XoffSent(), i.XoffWanted())
-				}
+				assert.MustEqual(t, i.XoffSent(), i.XoffWanted(), "told")
 				if due := i.NextRefresh(); now < due && peer.paused(now) != i.XoffSent() {
 					t.Fatalf("at %d: peer is held on %#02x, was told %#02x", now, peer.paused(now), i.XoffSent())
 				}

@@ -38,12 +38,8 @@ func (s sender) offers(now int64, want string) {
 
 func (s sender) state(wanted, told uint8, refresh int64) {
 	s.t.Helper()
-	if got := s.XoffWanted(); got != wanted {
-		s.t.Errorf("wanted %#02x, want %#02x", got, wanted)
-	}
-	if got := s.XoffSent(); got != told {
-		s.t.Errorf("told %#02x, want %#02x", got, told)
-	}
+	assert.Equal(s.t, s.XoffWanted(), wanted, "wanted")
+	assert.Equal(s.t, s.XoffSent(), told, "told")
 	assert.Equal(s.t, s.NextRefresh(), refresh, "next refresh at")
 }
 

@@ -116,9 +116,7 @@ func TestReceiverAgainstModel(t *testing.T) {
 				}
 			},
 			"": func(t *rapid.T) {
-				if got, want := r.Paused(now), model.paused(now); got != want {
-					t.Fatalf("at %d: paused %#02x, want %#02x", now, got, want)
-				}
+				assert.MustEqual(t, r.Paused(now), model.paused(now), "at %d: paused", now)
 				assert.Equal(t, r.NextExpiry(), model.next(now), "at %d: next expiry", now)
 				for prio := range model.lines {
 					assert.Equal(t, r.FreeSince(uint8(prio)), model.free[prio], "at %d: priority %d is free since", now,

@@ -42,9 +42,7 @@ type look struct {
 
 func (l look) check(t *testing.T, r *Receiver) {
 	t.Helper()
-	if got := r.Paused(l.at); got != l.paused {
-		t.Errorf("at %d: paused %#02x, want %#02x", l.at, got, l.paused)
-	}
+	assert.Equal(t, r.Paused(l.at), l.paused, "at %d: paused", l.at)
 	next := l.next
 	if next == 0 {
 		next = math.MaxInt64
@@ -188,9 +186,7 @@ func TestReceiverReasons(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			r := NewReceiver(tt.mode, tt.enabled, oneNS, port)
 			assert.Equal(t, r.Receive(tt.frame, 0, 0), tt.want, "reason")
-			if got := r.Paused(0); got != tt.paused {
-				t.Errorf("paused %#02x, want %#02x", got, tt.paused)
-			}
+			assert.Equal(t, r.Paused(0), tt.paused, "paused")
 			want := ReceiverCounters{PFCFrames: tt.pfc, PauseFrames: tt.pause}
 			want.Ignored[tt.want], want.Ignored[tt.also] = 1, 1
 			want.Ignored[ReasonNone] = 0

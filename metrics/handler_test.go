@@ -32,9 +32,7 @@ func ask(h http.Handler, url, accept string) *httptest.ResponseRecorder {
 func get(t *testing.T, h http.Handler, accept string) (contentType, body string) {
 	t.Helper()
 	w := ask(h, "/metrics", accept)
-	if w.Code != http.StatusOK {
-		t.Fatalf("status %d: %s", w.Code, w.Body)
-	}
+	assert.MustEqual(t, w.Code, http.StatusOK, "status: %s", w.Body)
 	return w.Header().Get("Content-Type"), w.Body.String()
 }
 

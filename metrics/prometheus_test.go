@@ -191,9 +191,7 @@ func TestPrometheus(t *testing.T) {
 			t.Errorf("%s: a variable that the dashboard does not have", e)
 		}
 		n, err := s.series(query)
-		if err != nil {
-			t.Errorf("%s: %v", e, err)
-		}
+		assert.NoError(t, err, "%s", e)
 		if n == 0 && exported(query) && !strings.Contains(query, " > 0") {
 			t.Errorf("%s: no series", e)
 		}

@@ -125,9 +125,7 @@ func TestCompletion(t *testing.T) {
 		root.SetArgs(args)
 		root.SetOut(&out)
 		root.SetErr(&out)
-		if err := root.Execute(); err != nil {
-			t.Errorf("%q: %v", tt.words, err)
-		}
+		assert.NoError(t, root.Execute(), "%q", tt.words)
 		for _, want := range tt.want {
 			assert.Contains(t, out.String(), want, "%q", tt.words)
 		}

@@ -148,9 +148,7 @@ func TestShowAloneIsHelp(t *testing.T) {
 		c := showCommand()
 		c.SetOut(io.Discard)
 		c.SetArgs(args)
-		if err := c.Execute(); err != nil {
-			t.Errorf("show %v: %v", args, err)
-		}
+		assert.NoError(t, c.Execute(), "show %v", args)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"pfcswitch/cmd/internal/lab/labtest"
+	"pfcswitch/dataplane/assert"
 )
 
 var must = labtest.Must
@@ -48,9 +49,7 @@ func TestCheckOfWebConfig(t *testing.T) {
 		}
 		_, _, err := loadWithFiles(path)
 		if tt.want == "" {
-			if err != nil {
-				t.Errorf("a good file: %v", err)
-			}
+			assert.NoError(t, err, "a good file")
 			continue
 		}
 		if err == nil || !strings.Contains(err.Error(), path+":3: metrics.web_config: ") ||

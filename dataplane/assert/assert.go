@@ -14,7 +14,8 @@ type TB interface {
 	Fatalf(format string, args ...any) // the test has failed, and ends
 }
 
-// Equal reports a value that is not the wanted one, and lets the test go on. The format says what the value is.
+// Equal reports a value that is not the wanted one, and lets the test go on. The format says what the value is,
+// or what is wrong where it is another one.
 func Equal[T comparable](tb TB, got, want T, format string, args ...any) {
 	if got != want { // only now, since finding out who calls takes long
 		tb.Helper()
@@ -70,6 +71,22 @@ func Must(tb TB, err error) {
 	}
 }
 
+// NoError reports an error, and lets the test go on. The format says what has failed.
+func NoError(tb TB, err error, format string, args ...any) {
+	if err != nil {
+		tb.Helper()
+		tb.Errorf("%s: %v", fmt.Sprintf(format, args...), err)
+	}
+}
+
+// MustNoError is NoError, but an error ends the test.
+func MustNoError(tb TB, err error, format string, args ...any) {
+	if err != nil {
+		tb.Helper()
+		tb.Fatalf("%s: %v", fmt.Sprintf(format, args...), err)
+	}
+}
+
 // differ shows both values on lines of their own, so that they stand below each other.
 func differ(got, want any, what string) string {
 	verb := "%+v"
@@ -78,6 +95,8 @@ func differ(got, want any, what string) string {
 		verb = "%q"
 	case []byte:
 		verb = "%x"
+	case uint8: // perhaps a set of priorities
+		verb = "%[1]d (%08[1]b)"
 	}
-	return fmt.Sprintf("%s\n got "+verb+"\nwant "+verb, what, got, want)
+	return what + "\n got " + fmt.Sprintf(verb, got) + "\nwant " + fmt.Sprintf(verb, want)
 }

@@ -40,7 +40,15 @@ func TestWhatIsSaid(t *testing.T) {
 			recorder{said: "port\n got no p9\nwant \"p1\" in it"}},
 		"not at all": {func(tb TB) { Fails(tb, nil, "p9", "port") },
 			recorder{said: "port\n got <nil>\nwant \"p9\" in it"}},
-		"no error": {func(tb TB) { Must(tb, nil) }, recorder{}},
+		"no error":           {func(tb TB) { Must(tb, nil) }, recorder{}},
+		"no error, in words": {func(tb TB) { NoError(tb, nil, "open %s", "p1") }, recorder{}},
+		"an error, in words": {func(tb TB) { NoError(tb, errors.New("no p1"), "open %s", "p1") },
+			recorder{said: "open p1: no p1"}},
+		"an error that ends": {func(tb TB) { MustNoError(tb, errors.New("no p1"), "open %s", "p1") },
+			recorder{ended: "open p1: no p1"}},
+		"no error that ends": {func(tb TB) { MustNoError(tb, nil, "open %s", "p1") }, recorder{}},
+		"priorities": {func(tb TB) { Equal(tb, uint8(3), 0, "held") },
+			recorder{said: "held\n got 3 (00000011)\nwant 0 (00000000)"}},
 		"an error": {func(tb TB) { Must(tb, errors.New("100 %d")) }, recorder{ended: "100 %d"}},
 	}
 	for name, tt := range tests {

@@ -30,9 +30,7 @@ func newBridge(t testing.TB, c Config) *Bridge {
 		c.Identity = testIdentity
 	}
 	b, err := New(c)
-	if err != nil {
-		t.Fatalf("New(%+v): %v", c, err)
-	}
+	assert.MustNoError(t, err, "New(%+v)", c)
 	return b
 }
 
@@ -50,9 +48,7 @@ func newPlain(t testing.TB, n int, c Config) *Bridge {
 func setPort(t testing.TB, b *Bridge, i int, c PortConfig) LoopEvent {
 	t.Helper()
 	ev, err := b.SetPort(i, c)
-	if err != nil {
-		t.Fatalf("SetPort(%d): %v", i, err)
-	}
+	assert.MustNoError(t, err, "SetPort(%d)", i)
 	return ev
 }
 

@@ -109,9 +109,7 @@ func newWire(t *testing.T) *wire {
 	}
 	defer namespace.Close()
 	defer func() {
-		if err := netns.Set(origin); err != nil {
-			t.Errorf("back to the first namespace: %v", err)
-		}
+		assert.NoError(t, netns.Set(origin), "back to the first namespace")
 	}()
 	attrs := netlink.LinkAttrs{Name: "near", MTU: 9000}
 	if err := netlink.LinkAdd(&netlink.Veth{LinkAttrs: attrs, PeerName: "far", PeerMTU: 9000}); err != nil {
@@ -175,9 +173,7 @@ func socket(t *testing.T, index int, protocol uint16) int {
 
 func setOption(t *testing.T, fd, option, value int) {
 	t.Helper()
-	if err := unix.SetsockoptInt(fd, unix.SOL_PACKET, option, value); err != nil {
-		t.Fatalf("socket option %d: %v", option, err)
-	}
+	assert.MustNoError(t, unix.SetsockoptInt(fd, unix.SOL_PACKET, option, value), "socket option %d", option)
 }
 
 // ring opens a socket and makes it a member of the fanout group, in the order of the rings.
@@ -206,9 +202,7 @@ func (w *wire) send(t *testing.T, b []byte) {
 	t.Helper()
 	header := make([]byte, frame.VnetHeaderOctets)
 	frame.VnetHeader{HdrLen: frame.HeaderOctets}.Encode(header)
-	if err := unix.Send(w.near, append(header, b...), 0); err != nil {
-		t.Fatalf("send: %v", err)
-	}
+	assert.MustNoError(t, unix.Send(w.near, append(header, b...), 0), "send")
 }
 
 // receive returns the index of the only socket that got the test's frame.

@@ -8,6 +8,7 @@ import (
 	"github.com/google/gopacket"
 	"github.com/google/gopacket/layers"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/frame"
 )
 
@@ -80,9 +81,7 @@ func craft(t testing.TB, tags []tag, etherType layers.EthernetType, payload ...g
 	}
 	buffer := gopacket.NewSerializeBuffer()
 	options := gopacket.SerializeOptions{FixLengths: true, ComputeChecksums: true}
-	if err := gopacket.SerializeLayers(buffer, options, append(stack, payload...)...); err != nil {
-		t.Fatalf("serialize: %v", err)
-	}
+	assert.MustNoError(t, gopacket.SerializeLayers(buffer, options, append(stack, payload...)...), "serialize")
 	return buffer.Bytes()
 }
 

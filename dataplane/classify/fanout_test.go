@@ -22,12 +22,7 @@ var metadata = map[bpf.Extension]uint32{
 	bpf.ExtVLANTagPresent: 0, bpf.ExtVLANProto: 4, bpf.ExtVLANTag: 8, bpf.ExtProto: 12, bpf.ExtLen: 16,
 }
 
-type failer interface {
-	Helper()
-	Fatalf(format string, args ...any)
-}
-
-func newMachine(t failer, raw []bpf.RawInstruction) machine {
+func newMachine(t assert.TB, raw []bpf.RawInstruction) machine {
 	t.Helper()
 	program, all := bpf.Disassemble(raw)
 	if !all {
@@ -47,22 +42,18 @@ func newMachine(t failer, raw []bpf.RawInstruction) machine {
 		}
 	}
 	vm, err := bpf.NewVM(program)
-	if err != nil {
-		t.Fatalf("%v", err)
-	}
+	assert.Must(t, err)
 	return machine{vm}
 }
 
-func (m machine) run(t failer, k buffered) int {
+func (m machine) run(t assert.TB, k buffered) int {
 	t.Helper()
 	var in []byte
 	for _, word := range []int{int(k.tagged), int(k.tpid), int(k.tci), int(k.protocol), len(k.packet)} {
 		in = binary.BigEndian.AppendUint32(in, uint32(word))
 	}
 	result, err := m.vm.Run(append(in, k.packet...))
-	if err != nil {
-		t.Fatalf("%v", err)
-	}
+	assert.Must(t, err)
 	return result
 }
 

@@ -33,14 +33,10 @@ func TestSegmenterAgreesWithTheKernel(t *testing.T) {
 			whole, v := tt.build(t)
 			header := make([]byte, VnetHeaderOctets)
 			v.Encode(header)
-			if err := unix.Send(near, append(header, whole...), 0); err != nil {
-				t.Fatalf("send: %v", err)
-			}
+			assert.MustNoError(t, unix.Send(near, append(header, whole...), 0), "send")
 			for i, want := range cut(t, whole, v) {
 				n, err := unix.Read(far, buffer)
-				if err != nil {
-					t.Fatalf("segment %d: %v", i, err)
-				}
+				assert.MustNoError(t, err, "segment %d", i)
 				equalOctets(t, fmt.Sprint("segment ", i), untagged(tt.shape, want), buffer[:n])
 			}
 		})
@@ -57,13 +53,9 @@ func TestCompleteChecksumAgreesWithTheKernel(t *testing.T) {
 		v := s.unfinish(b, network, transport)
 		header := make([]byte, VnetHeaderOctets)
 		v.Encode(header)
-		if err := unix.Send(near, append(header, b...), 0); err != nil {
-			t.Fatalf("%s: send: %v", name, err)
-		}
+		assert.MustNoError(t, unix.Send(near, append(header, b...), 0), "%s: send", name)
 		n, err := unix.Read(far, buffer)
-		if err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
+		assert.MustNoError(t, err, "%s", name)
 		if !CompleteChecksum(b, v) {
 			t.Fatalf("%s: refused", name)
 		}

@@ -222,9 +222,7 @@ func interfaceGone(t *testing.T, w *wire) {
 		t.Error("the port is bound to an interface that is gone")
 	}
 	w.port.ClearError()
-	if err := w.port.Close(); err != nil {
-		t.Errorf("Close: %v", err)
-	}
+	assert.NoError(t, w.port.Close(), "Close")
 }
 
 // descriptors counts the open ones of the process.

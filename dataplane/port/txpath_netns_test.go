@@ -212,9 +212,8 @@ func TestXDPNotEverywhere(t *testing.T) {
 		t.Errorf("allowed: %+v", w.port.TxPath())
 	}
 	assert.Must(t, w.handle.LinkDel(link(t, w.handle, "sw")))
-	if w.refreshTxPath(); w.port.TxPath() != (port.TxPath{Why: "the interface is gone"}) {
-		t.Errorf("without its interface: %+v", w.port.TxPath())
-	}
+	w.refreshTxPath()
+	assert.Equal(t, w.port.TxPath(), port.TxPath{Why: "the interface is gone"}, "without its interface")
 }
 
 // watchEgress attaches a program that passes everything to the egress of the port's interface.

@@ -55,9 +55,8 @@ func TestDelayLineChangesAndIsCleared(t *testing.T) {
 	if l.clear(); !l.over() || l.holds != 0 || l.due(0) != math.MaxInt64 {
 		t.Errorf("%d octets stay, due at %d", l.holds, l.due(0))
 	}
-	if put(l, 400, []byte("third frame.")); l.due(0) != 400 {
-		t.Errorf("due at %d, want 400", l.due(0))
-	}
+	put(l, 400, []byte("third frame."))
+	assert.Equal(t, l.due(0), 400, "due at")
 }
 
 // once is a port that receives each frame once.

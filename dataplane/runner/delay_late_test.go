@@ -8,6 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/dataplane/port"
 	"pfcswitch/dataplane/sched"
@@ -166,9 +167,8 @@ func TestDelayLineHoldsWhatIsInIt(t *testing.T) {
 	if l.giveUp(nil); l.holds != 2*84 {
 		t.Errorf("holds %d after one was given up", l.holds)
 	}
-	if l.clear(); l.holds != 0 {
-		t.Errorf("holds %d", l.holds)
-	}
+	l.clear()
+	assert.Equal(t, l.holds, 0, "holds")
 }
 
 // A worker that comes late to a delay line pays for it with its port's tokens, both when it sends what is due and

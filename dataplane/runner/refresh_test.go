@@ -78,9 +78,8 @@ func TestRefusedFramesAreNotRepeated(t *testing.T) {
 		t.Errorf("a hold that was refused is repeated at %d, late %v", f.due.Load(), f.hold.late())
 	}
 	was := f.set(newResend(p, hold, 110))
-	if r.Undo(0, was); f.due.Load() != noDeadline {
-		t.Errorf("an XOFF that was refused is repeated at %d", f.due.Load())
-	}
+	r.Undo(0, was)
+	assert.Equal(t, f.due.Load(), noDeadline, "an XOFF that was refused is repeated at")
 	p.err = nil
 	if f.run(200, func([]byte, bool) {}); !f.hold.late() || woken != 1 || f.due.Load() != 250 || len(p.left) != 1 {
 		t.Errorf("late %v, %d workers woken, next at %d, %d frames sent", f.hold.late(), woken, f.due.Load(),
@@ -110,12 +109,10 @@ func TestHoldWhileAnotherFrameLeaves(t *testing.T) {
 		if len(p.left) != end.left || s.N != uint64(end.left) || !s.All || f.due.Load() == noDeadline {
 			t.Errorf("%s: %d times XOFF, %+v, again at %d", name, len(p.left), s, f.due.Load())
 		}
-		if r.Set(0, p, xon, 300, 0); f.due.Load() != noDeadline {
-			t.Errorf("%s: XON is repeated", name)
-		}
-		if r.Repeat(0, 310); len(p.left) != end.left {
-			t.Errorf("%s: XOFF leaves behind XON", name)
-		}
+		r.Set(0, p, xon, 300, 0)
+		assert.Equal(t, f.due.Load(), noDeadline, "%s: XON is repeated", name)
+		r.Repeat(0, 310)
+		assert.Equal(t, len(p.left), end.left, "%s: XOFF leaves behind XON", name)
 	}
 }
 

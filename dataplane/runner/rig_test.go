@@ -230,9 +230,7 @@ func measuringRig(tb reporter) (*rig, *prober) {
 	cfg, c, p := testConfig(2), testPort(0), &prober{}
 	cfg.Measurement, c.Prober = macctl.DefaultMeasurementFormat, p
 	sw, err := dataplane.New(cfg, 1)
-	if err != nil {
-		tb.Fatalf("New: %v", err)
-	}
+	assert.MustNoError(tb, err, "New")
 	tb.Cleanup(func() { _ = sw.Close() })
 	start(tb, sw, cfg, 1, c, testPort(1))
 	return &rig{tb: tb, sw: sw, now: 1, batch: port.NewBatch()}, p
@@ -244,9 +242,7 @@ func start(tb reporter, sw *dataplane.Switch, cfg dataplane.Config, now int64, p
 	for i, c := range ports {
 		statics = append(statics, dataplane.Static{MAC: host(i), VID: c.Bridge.PVID, Port: i})
 	}
-	if err := sw.Reconfigure(cfg, asMap(ports...), statics, now); err != nil {
-		tb.Fatalf("Reconfigure: %v", err)
-	}
+	assert.MustNoError(tb, sw.Reconfigure(cfg, asMap(ports...), statics, now), "Reconfigure")
 	for i := range ports {
 		sw.SetUp(i, true, now)
 	}

@@ -74,9 +74,7 @@ func newTestbed(t *testing.T, e executor, cfg dataplane.Config, ports ...datapla
 	r.cpus = e.cpus
 	l := &testbed{t: t, r: r, cfg: cfg, ports: asMap(ports...)}
 	t.Cleanup(func() {
-		if err := r.Close(); err != nil {
-			t.Errorf("Close: %v", err)
-		}
+		assert.NoError(t, r.Close(), "Close")
 	})
 	for i := range ports {
 		l.statics = append(l.statics, dataplane.Static{MAC: host(i), VID: 1, Port: i})

@@ -22,6 +22,7 @@ import (
 	"pfcswitch/cmd/internal/config"
 	"pfcswitch/cmd/internal/lab"
 	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/dataplane/port/porttest"
 	"pfcswitch/macctl"
@@ -252,9 +253,7 @@ func (c *chaos) operate(until time.Time) {
 	random := rand.New(rand.NewPCG(c.seed, 0))
 	for time.Now().Before(until) {
 		do := operations[random.IntN(len(operations))]
-		if err := do.act(c, random); err != nil {
-			c.t.Errorf("%s: %v", do.name, err)
-		}
+		assert.NoError(c.t, do.act(c, random), "%s", do.name)
 		c.note("operator: " + do.name)
 		c.lossless(fmt.Sprintf("the last operation was %q", do.name))
 		time.Sleep(time.Duration(random.IntN(300)) * time.Millisecond)

@@ -36,9 +36,7 @@ func next(t *testing.T, s *porttest.Socket) porttest.Packet {
 	t.Helper()
 	for {
 		p, err := s.Receive(Timeout)
-		if err != nil {
-			t.Fatalf("no frame came: %v", err)
-		}
+		assert.MustNoError(t, err, "no frame came")
 		if !isOwn(p.Data) {
 			return p
 		}

@@ -6,6 +6,7 @@ import (
 
 	"pfcswitch/cmd/internal/api"
 	"pfcswitch/cmd/internal/config"
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/headroom"
 )
 
@@ -38,9 +39,7 @@ func TestHostNICMeasures(t *testing.T) {
 			!h.ControlPasses || h.ManualRequired {
 			t.Errorf("%s: %+v", end.port, h.Counters)
 		}
-		if got := nicPort(t, end.d, end.port).Config.Lossless; got != 1<<3 {
-			t.Errorf("%s: lossless are %08b", end.port, got)
-		}
+		assert.Equal(t, nicPort(t, end.d, end.port).Config.Lossless, 1<<3, "%s: lossless", end.port)
 	}
 	for i, end := range ends {
 		result, err := end.d.Source().CheckHeadroom(t.Context(), api.HeadroomCheckRequest{Port: end.port, Xoffs: 20})

@@ -41,9 +41,7 @@ func TestFindAndListen(t *testing.T) {
 		t.Errorf("a dead socket was found: %v", live)
 	}
 	second, err := Listen(filepath.Join(dir, "pfcswitch", "one.sock"), false)
-	if err != nil {
-		t.Fatalf("a dead switch's socket was not replaced: %v", err)
-	}
+	assert.MustNoError(t, err, "a dead switch's socket was not replaced")
 	_ = second.Close()
 	t.Setenv(SocketVariable, "/env.sock")
 	if got, err := Find(""); err != nil || got != "/env.sock" {

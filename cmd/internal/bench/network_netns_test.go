@@ -76,9 +76,7 @@ func TestAlive(t *testing.T) {
 	if rss, _, err := resident(n.daemons); err != nil || rss <= 0 {
 		t.Errorf("its memory: %v, %v", rss, err)
 	}
-	if err := atWork.alive(); err != nil {
-		t.Errorf("it is at work: %v", err)
-	}
+	assert.NoError(t, atWork.alive(), "it is at work")
 	if out, err := b.do(n.sw, "echo", "said"); err != nil || out != "said\n" {
 		t.Errorf("%q, %v", out, err)
 	}

@@ -18,9 +18,7 @@ import (
 func mustParse(t *testing.T, text string) *Config {
 	t.Helper()
 	c, _, err := Parse("test.yaml", []byte(text))
-	if err != nil {
-		t.Fatalf("Parse: %v", err)
-	}
+	assert.MustNoError(t, err, "Parse")
 	return c
 }
 

@@ -96,9 +96,7 @@ func TestSchemaDefaults(t *testing.T) {
 		for i := range keys {
 			text = fmt.Appendf(nil, "{%s: %s}", keys[len(keys)-1-i], text)
 		}
-		if err := valid(text); err != nil {
-			t.Errorf("%s: %v", text, err)
-		}
+		assert.NoError(t, valid(text), "%s", text)
 		got, _, err := Parse("test.yaml", text)
 		if err != nil {
 			t.Errorf("%v", err)

@@ -10,19 +10,11 @@ import (
 	"pfcswitch/dataplane/assert"
 )
 
-func fabricOf(t reporting, text string) *Topology {
+func fabricOf(t assert.TB, text string) *Topology {
 	t.Helper()
 	lab, err := ParseTopology("lab.yaml", []byte("name: a\nfabric: "+text+"\n"), noFiles)
-	if err != nil {
-		t.Fatalf("%s: %v", text, err)
-	}
+	assert.MustNoError(t, err, "%s", text)
 	return lab
-}
-
-// A reporting is a test, or a property under test.
-type reporting interface {
-	Helper()
-	Fatalf(format string, args ...any)
 }
 
 // Each shape has the nodes and links that it is known for, and static entries only where there are loops.

@@ -22,6 +22,7 @@ import (
 
 	"pfcswitch/cmd/internal/config"
 	"pfcswitch/cmd/internal/lab/labtest"
+	"pfcswitch/dataplane/assert"
 )
 
 // A topology is what the files of containerlab, KNE and netlab have in common.
@@ -98,9 +99,7 @@ func readClab(t *testing.T, file string) topology {
 	must(t, err)
 	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
 	must(t, err)
-	if err := clabSchema(t).Validate(v); err != nil {
-		t.Errorf("%s: %v", file, err)
-	}
+	assert.NoError(t, clabSchema(t).Validate(v), "%s", file)
 	var c clabFile
 	must(t, yaml.NewDecoder(bytes.NewReader(b), yaml.Strict()).Decode(&c))
 	if !regexp.MustCompile(`^[a-z0-9._-]+$`).MatchString(c.Name) {

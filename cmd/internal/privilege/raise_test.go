@@ -19,9 +19,7 @@ func effective(t *testing.T) (caps [2]unix.CapUserData) {
 
 // What is permitted and not effective is raised or, in a build that cannot, told; what is effective is left alone.
 func TestRaise(t *testing.T) {
-	if err := Raise(); err != nil {
-		t.Fatalf("with all that is permitted: %v", err)
-	}
+	assert.MustNoError(t, Raise(), "with all that is permitted")
 	runtime.LockOSThread() // and never unlocked: the thread ends with the test
 	before := effective(t)
 	if before[0].Permitted&(1<<unix.CAP_NET_RAW) == 0 {

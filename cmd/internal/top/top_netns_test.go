@@ -15,6 +15,7 @@ import (
 	"pfcswitch/cmd/internal/lab"
 	"pfcswitch/cmd/internal/lab/labtest"
 	"pfcswitch/cmd/internal/traffic"
+	"pfcswitch/dataplane/assert"
 )
 
 const testTimeout = 10 * time.Second
@@ -72,9 +73,7 @@ func (n *network) storm() (end func()) {
 	}()
 	return func() {
 		cancel()
-		if err := <-done; err != nil {
-			n.t.Errorf("storm: %v", err)
-		}
+		assert.NoError(n.t, <-done, "storm")
 	}
 }
 

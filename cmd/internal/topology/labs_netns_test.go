@@ -375,9 +375,7 @@ func foreignSocket(r *rig) {
 	alive := func(when string) {
 		r.t.Helper()
 		c, err := net.Dial("unix", socket)
-		if err != nil {
-			r.t.Fatalf("%s: %v", when, err)
-		}
+		assert.MustNoError(r.t, err, "%s", when)
 		_ = c.Close()
 	}
 	r.runRefused("is not up", "lab", "down", path)

@@ -165,9 +165,7 @@ func TestReplayOnce(t *testing.T) {
 		t.Fatalf("%d frames, %d left out, %v", sends, left, err)
 	}
 	s, _ := testSender(t, c)
-	if err := s.findSinks(t.Context()); err != nil {
-		t.Errorf("frames without a destination: %v", err)
-	}
+	assert.NoError(t, s.findSinks(t.Context()), "frames without a destination")
 	source, flows := newTestSource(c)
 	run(source, 0, int64(time.Second))
 	for i, want := range []uint64{90, 10} {
