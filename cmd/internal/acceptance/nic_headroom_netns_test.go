@@ -52,8 +52,8 @@ func TestHostNICMeasures(t *testing.T) {
 		late := headroom.Octets(headroom.BitsIn(1e9, HeadroomOf(peer.d, peer.port).Reactions.Max))
 		most, measured := slices.Max(result.Samples), *result.MeasuredBytes
 		if most > measured+late || !result.Fits && most <= measured {
-			t.Errorf("%s: more came than the measured link holds, and %d B for what the peer says of its reactions:\n%s",
-				end.port, late, result.Text())
+			t.Errorf("%s: more came than was measured, and %d B for what the peer says of its reactions:\n%s", end.port,
+				late, result.Text())
 		}
 	}
 	if _, err := nic.Source().CheckHeadroom(t.Context(), api.HeadroomCheckRequest{Port: "nic0",

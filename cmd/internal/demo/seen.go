@@ -167,7 +167,7 @@ func (r *Report) seenCongestion() []string {
 	}
 	pfc, slowed := in("a"), in("b")
 	return []string{
-		fmt.Sprintf("With PFC alone, senders were paused for %.0f %% of the time, and %d bytes waited at the bottleneck.",
+		fmt.Sprintf("With PFC alone, senders were paused for %.0f %% of the time, and %d bytes waited.",
 			100*pfc.Paused, pfc.QueueMean),
 		fmt.Sprintf("With ECN and DCQCN, %d CNPs slowed them down: they were paused for %.0f %%, and %d bytes waited.",
 			slowed.CNPsReceived, 100*slowed.Paused, slowed.QueueMean),
