@@ -153,7 +153,11 @@ func (d *demoEntry) show(cmd *cobra.Command, o demo.Options, asJSON bool, page s
 		}
 	}
 	if !asJSON {
-		o.Results = aboveLine{cmd.OutOrStdout(), end}
+		o.Results = func(text string) error {
+			end()
+			_, err := io.WriteString(cmd.OutOrStdout(), text)
+			return err
+		}
 	}
 	r, err := withFile("--report", page, func(out io.Writer) (*demo.Report, error) {
 		o.Record = out != nil
@@ -177,18 +181,6 @@ func (d *demoEntry) show(cmd *cobra.Command, o demo.Options, asJSON bool, page s
 		return exit{couldNotRun}
 	}
 	return nil
-}
-
-// aboveLine writes in the place of the line that says how far the demo is.
-type aboveLine struct {
-	io.Writer
-	clear func()
-}
-
-// Write implements io.Writer.
-func (a aboveLine) Write(b []byte) (int, error) {
-	a.clear()
-	return a.Writer.Write(b)
 }
 
 // waitForUser waits until the user presses Enter or an interrupt ends ctx. The end of the input, as in a script, does

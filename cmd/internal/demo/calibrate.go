@@ -122,10 +122,7 @@ func (r *Report) calibrate(ctx context.Context, o *Options, p *phase) error {
 	c.Took = int64(time.Since(begun))
 	o.progress(fmt.Sprintf("calibration: %s, %s", rateName(c.Speed), c.Why))
 	r.Calibration, r.Speed, o.Speed = &c, c.Speed, c.Speed
-	if o.Results == nil {
-		return nil
-	}
-	return r.speedText(o.Results)
+	return o.result(r.speedText)
 }
 
 func (p *phase) calibrate(ctx context.Context, name string, end time.Time) (c Calibration, err error) {

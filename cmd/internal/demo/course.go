@@ -14,7 +14,7 @@ import (
 // A course is what happened in a phase over time, as the plots show it: values of the same moments, each of the time
 // since the one before.
 type course struct {
-	peers []map[string]string // of each switch, by port: the node at the far end of its link; of a host NIC none
+	peers []map[string]string // of each switch, by port: the node at the far end of its link
 	last  []*api.State        // of each switch
 
 	at       []int64 // ns since the load began
@@ -82,10 +82,7 @@ func (c *course) addPort(s, before *api.State, port, peer string) {
 	megabits := func(bytes, frames uint64) float64 {
 		return 8 * float64(bytes+frames*frame.WireExtras) / seconds / 1e6
 	}
-	host := true
-	for i, s := range c.last {
-		host = host && (s.Switch != peer || len(c.peers[i]) == 0) // a host NIC has no links of its own
-	}
+	host := !slices.ContainsFunc(c.last, func(s *api.State) bool { return s.Switch == peer })
 	if host {
 		c.rates.add(n, peer+" to "+here,
 			megabits(now.ReceiveBytes-old.ReceiveBytes, now.ReceiveFrames-old.ReceiveFrames))
@@ -137,26 +134,11 @@ const (
 	recordMost  = 300
 )
 
-// record asks all switches again and again, from the beginning of the load until ctx ends. A moment at which one does
-// not answer is left out. What happens between an answer and the new watermarks is not seen.
+// record asks the switches again and again, from the beginning of the load until ctx ends. Host NICs, which have no
+// links of their own, are hosts. A moment at which a switch does not answer is left out. What happens between an answer
+// and the new watermarks is not seen.
 func (p *phase) record(ctx context.Context) {
-	every := max(recordEvery, p.loadTime()/recordMost)
-	for n := 0; p.wait(ctx, time.Duration(n)*every) == nil; n = int(time.Since(p.start)/every) + 1 {
-		states := make([]*api.State, len(p.switches))
-		err := concurrently(len(p.switches), func(i int) error {
-			if err := ask(ctx, p.switches[i], "state", &states[i]); err != nil {
-				return err
-			}
-			return api.NewClient(p.switches[i].socket).Clear(ctx, "watermarks")
-		})
-		if err == nil {
-			p.course.add(time.Since(p.start), states)
-		}
-	}
-}
-
-// peers are the nodes at the far ends of the links of each switch, by port.
-func (p *phase) peers() (all []map[string]string) {
+	var switches []*switchNode
 	for _, s := range p.switches {
 		peers := map[string]string{}
 		for _, port := range s.ports {
@@ -164,7 +146,21 @@ func (p *phase) peers() (all []map[string]string) {
 				peers[port.name] = port.peer.Name()
 			}
 		}
-		all = append(all, peers)
+		if len(peers) > 0 {
+			switches, p.course.peers = append(switches, s), append(p.course.peers, peers)
+		}
 	}
-	return all
+	every := max(recordEvery, p.loadTime()/recordMost)
+	for n := 0; p.wait(ctx, time.Duration(n)*every) == nil; n = int(time.Since(p.start)/every) + 1 {
+		states := make([]*api.State, len(switches))
+		err := concurrently(len(switches), func(i int) error {
+			if err := ask(ctx, switches[i], "state", &states[i]); err != nil {
+				return err
+			}
+			return api.NewClient(switches[i].socket).Clear(ctx, "watermarks")
+		})
+		if err == nil {
+			p.course.add(time.Since(p.start), states)
+		}
+	}
 }

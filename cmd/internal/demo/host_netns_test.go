@@ -2,7 +2,7 @@ package demo
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"strings"
 	"testing"
 
@@ -30,21 +30,16 @@ func TestRetransSegs(t *testing.T) {
 func TestHostsWithoutIperf3(t *testing.T) {
 	labtest.Require(t)
 	t.Setenv("PATH", t.TempDir())
-	var results, text, page strings.Builder
-	var lines []string
-	r, err := Hosts(context.Background(), Options{Seconds: 1, Speed: 100_000_000, Results: &results, Record: true,
-		Progress: func(line string) {
-			lines = append(lines, fmt.Sprint(line, ", after ", strings.Count(results.String(), "\n(")))
-		}})
+	var end, text, page strings.Builder
+	var said []string // progress and results
+	r, err := Hosts(context.Background(), Options{Seconds: 1, Speed: 100_000_000, Record: true,
+		Progress: func(line string) { said = append(said, line) },
+		Results:  func(text string) error { said = append(said, text); return nil }})
 	must(t, err)
-	must(t, r.End(&results))
-	must(t, r.Text(&text))
-	if results.String() != text.String() || strings.Count(text.String(), "segments again.") != 2 {
-		t.Errorf("as phases end, and then:\n%s\nthe report:\n%s", results.String(), text.String())
-	}
-	if len(lines) != 2 || !strings.HasPrefix(lines[1], "phase 2/2, about ") ||
-		!strings.HasSuffix(lines[1], ", after 1") {
-		t.Errorf("progress: %q", lines)
+	must(t, errors.Join(r.End(&end), r.Text(&text)))
+	if len(said) != 4 || !strings.HasPrefix(said[2], "phase 2/2, about ") ||
+		said[1]+said[3]+end.String() != text.String() || strings.Count(end.String(), "segments again.") != 2 {
+		t.Errorf("as phases begin and end: %q, and then:\n%s", said, end.String())
 	}
 	must(t, r.Page(&page))
 	for _, line := range []string{"h1 to s1:p1", "s1:p4 to h4, priority 3", "h3, by s1:p3", "s1 lossless", "s1:p2"} {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"pfcswitch/macctl"
@@ -23,7 +24,19 @@ type Options struct {
 	Refresh  time.Duration
 	Record   bool // what Report.Page draws
 	// Results, if set, gets the text of the report but for its end, part by part as phases end.
-	Results io.Writer
+	Results func(text string) error
+}
+
+// result gives a part of the report's text to Results.
+func (o *Options) result(write func(io.Writer) error) error {
+	if o.Results == nil {
+		return nil
+	}
+	var text strings.Builder
+	if err := write(&text); err != nil {
+		return err
+	}
+	return o.Results(text.String())
 }
 
 func (o *Options) progress(text string) {

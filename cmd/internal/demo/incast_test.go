@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"testing"
+	"time"
 
 	"pfcswitch/cmd/internal/api"
 )
@@ -37,8 +38,8 @@ func TestKeptPhaseIsLast(t *testing.T) {
 			t.Errorf("phases %v, want %v", got, tt.withEnter)
 		}
 		for i, p := range kept {
-			if (p.enter != nil) != (i == len(kept)-1) || p.speed != o.Speed {
-				t.Errorf("phase %s is kept: %v, at %d bit/s", p.name, p.enter != nil, p.speed)
+			if (p.enter != nil) != (i == len(kept)-1) || p.speed != o.Speed || p.loadTime() < 2*time.Second {
+				t.Errorf("phase %s is kept: %v, at %d bit/s, for %v", p.name, p.enter != nil, p.speed, p.loadTime())
 			}
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"os"
 	"path/filepath"
@@ -79,8 +80,8 @@ func performPhases(ctx context.Context, o Options, phases []*phase, r *Report) e
 		}
 		whole, err := p.perform(ctx, r)
 		stop()
-		if err == nil && o.Results != nil {
-			err = r.phaseText(o.Results, r.Phases[len(r.Phases)-1])
+		if err == nil {
+			err = o.result(func(out io.Writer) error { return r.phaseText(out, r.Phases[len(r.Phases)-1]) })
 		}
 		if err != nil {
 			return fmt.Errorf("phase %s: %w", p.name, err)
@@ -214,7 +215,6 @@ func (p *phase) run(ctx context.Context) error {
 		return err
 	}
 	if p.course != nil {
-		p.course.peers = p.peers()
 		recording, end := context.WithCancel(ctx)
 		var recorded sync.WaitGroup
 		recorded.Go(func() { p.record(recording) })

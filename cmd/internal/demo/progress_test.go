@@ -60,15 +60,3 @@ func TestShowSchedule(t *testing.T) {
 		})
 	}
 }
-
-// What is left of a phase whose senders have times of their own is known too.
-func TestPhasesKnowTheirTime(t *testing.T) {
-	o := Options{Seconds: 5, Speed: 200_000_000}
-	for _, phases := range [][]*phase{incastPhases(o), hostPhases(o), deadlockPhases(o), trunkPhases(o)} {
-		for _, p := range phases {
-			if p.loadTime() < time.Second {
-				t.Errorf("phase %s, %s: %v", p.name, p.title, p.loadTime())
-			}
-		}
-	}
-}
