@@ -23,7 +23,8 @@ func (r *Report) seen() []string {
 	switch r.Demo {
 	case "incast":
 		return []string{
-			"With PFC, priority 3 lost " + lostOf(flows(losslessPriority, "a", "b")) + ", over one switch and over two.",
+			fmt.Sprintf("With PFC, priority 3 lost %s, over one switch and over two.",
+				lostOf(flows(losslessPriority, "a", "b"))),
 			r.seenPFC("a", "b"),
 			fmt.Sprintf("Without PFC, the same load lost %s of priority 3; the lossy priority 0 lost %s with PFC too.",
 				lostShare(flows(losslessPriority, "c1", "c2")), lostShare(flows(0, "a", "b")))}
@@ -44,7 +45,8 @@ func (r *Report) seen() []string {
 				lostOf(flows(losslessPriority, "a"))),
 			fmt.Sprintf("With the watchdog, the same ring lost %s; where frames circled, the watchdog dropped %d.",
 				lostOf(flows(losslessPriority, "b")), dropped),
-			"While a host paused its port again and again, priority 3 lost " + lostOf(flows(losslessPriority, "d")) + "."}
+			fmt.Sprintf("While a host paused its port again and again, priority 3 lost %s.",
+				lostOf(flows(losslessPriority, "d")))}
 	case "trunk":
 		return append(r.seenTrunk(), "Watermarks held the members, and then the uplink, and priority 3 lost "+
 			lostOf(flows(losslessPriority, "2a", "2b"))+".")

@@ -21,31 +21,32 @@ func TestSeen(t *testing.T) {
 			Switches: []SwitchResult{{Phase: "a", PFCSent: 7, Headroom: []Headroom{{Peak: 10, Configured: 100},
 				{Peak: 5, Configured: 20}}}, {Phase: "b", PFCSent: 3}, {Phase: "c1", PFCSent: 1,
 				Headroom: []Headroom{{Peak: 9, Configured: 9}}}}},
-			[3]string{"With PFC, priority 3 lost 1 of 150 frames, over one switch and over two.", "The switches paused " +
-				"their senders with 10 PFC frames, and what still came took at most 25 % of the headroom.", "Without " +
-				"PFC, the same load lost 55 % of priority 3; the lossy priority 0 lost 75 % with PFC too."}},
+			[3]string{"With PFC, priority 3 lost 1 of 150 frames, over one switch and over two.", "The switches " +
+				"paused their senders with 10 PFC frames, and what still came took at most 25 % of the headroom.",
+				"Without PFC, the same load lost 55 % of priority 3; the lossy priority 0 lost 75 % with PFC too."}},
 		{Report{Demo: "host", Switches: []SwitchResult{{Phase: "b", PFCSent: 1}}, Transfers: []Transfer{{Phase: "a",
 			Octets: 2e6}, {Phase: "a", Octets: 1e6}, {Phase: "b", Octets: 4e6, Retransmitted: 8}}},
 			[3]string{"With PFC and host NICs, TCP carried 3.0 MB and sent 0 segments again.", "The switches paused " +
-				"their senders with 0 PFC frames, and what still came took at most 0 % of the headroom.", "Without flow " +
-				"control at the switch, TCP carried 4.0 MB and sent 8 segments again."}},
+				"their senders with 0 PFC frames, and what still came took at most 0 % of the headroom.", "Without " +
+				"flow control at the switch, TCP carried 4.0 MB and sent 8 segments again."}},
 		{Report{Demo: "headroom", Links: []LinkResult{{Measured: 900, Holds: 1000, Peak: 500},
 			{Measured: 2000, Holds: 2000, Peak: 100}, {Control: true, Measured: 1, Holds: 1, Peak: 9, Lost: 4}}},
-			[3]string{"In 2 runs with measured headroom of 900 to 2000 bytes, 0 frames were lost.", "What came after an " +
-				"XOFF took at most 50 % of the headroom in force at the end.", "With a third of the headroom that was " +
-				"used, 4 frames were lost."}},
+			[3]string{"In 2 runs with measured headroom of 900 to 2000 bytes, 0 frames were lost.", "What came after " +
+				"an XOFF took at most 50 % of the headroom in force at the end.", "With a third of the headroom that " +
+				"was used, 4 frames were lost."}},
 		{Report{Demo: "deadlock", Flows: []Flow{flow3("a", 70, 54), flow3("b", 60, 0), flow3("d", 20, 0)},
 			Switches: []SwitchResult{{Phase: "b", Discarded: 1}, {Phase: "c", Discarded: 33}}},
 			[3]string{"Without a watchdog, three switches waited for each other, and priority 3 lost 54 of 70 frames " +
 				"for ever.", "With the watchdog, the same ring lost none of 60 frames; where frames circled, the " +
-				"watchdog dropped 33.", "While a host paused its port again and again, priority 3 lost none of 20 frames."}},
+				"watchdog dropped 33.", "While a host paused its port again and again, priority 3 lost none of " +
+				"20 frames."}},
 		{Report{Demo: "trunk", Flows: []Flow{flow3("2a", 5, 0), flow3("2b", 6, 0)},
 			Meters: []Metered{{Real: outcome{Offered: 100, Delivered: 48}, Model: outcome{Delivered: 50}},
 				{Real: outcome{Offered: 100, Delivered: 2}, Model: outcome{Delivered: 1}}},
 			Distribution: []Distribution{{Phase: "3b", Sent: 9}, {Phase: "3a", Imbalance: .0123, Reordered: 7}}},
-			[3]string{"Of 200 metered frames, 50 passed the trunk, and 51 in virtual time.", "By fill, members were at " +
-				"most 1.23 % off their mean; by flow, 0 of 9 frames came out of order.", "Watermarks held the members, " +
-				"and then the uplink, and priority 3 lost none of 11 frames."}},
+			[3]string{"Of 200 metered frames, 50 passed the trunk, and 51 in virtual time.", "By fill, members were " +
+				"at most 1.23 % off their mean; by flow, 0 of 9 frames came out of order.", "Watermarks held the " +
+				"members, and then the uplink, and priority 3 lost none of 11 frames."}},
 	} {
 		r := &tt.report
 		if got := r.seen(); got != nil {
