@@ -38,7 +38,11 @@ func (r *run) report() *simulation.Report {
 	}
 	r.addHosts(report)
 	report.AddHolds(r.topology)
+	if waits := r.waits(); !r.drained() && len(waits) > 0 {
+		report.AddWaits(r.topology, waits)
+	}
 	report.CheckSent()
+	p.LockUp = report.Deadlock
 	p.Title = fmt.Sprintf("%s for %v on real links; switches: %d, hosts: %d, flows: %d; %d frame-hops in %v; the "+
 		"slowest sender missed %.1f %% of what it was to send", r.topology.Name, r.length, len(r.topology.Switches),
 		len(r.topology.Hosts), len(r.plan.Flows), report.Hops, time.Duration(report.Lasted).Round(time.Millisecond),
@@ -113,6 +117,21 @@ func (r *run) addSwitch(report *simulation.Report, name string) {
 	}
 	hard("received + copies = sent + dropped + held", fmt.Sprint(in), fmt.Sprint(out))
 	hard("buffers empty, nobody held", "yes", yes(demo.Empty(after.Pools, after.PFC)))
+}
+
+// waits are the egress queues that hold frames and are paused.
+func (r *run) waits() (all []simulation.Wait) {
+	for _, s := range r.topology.Switches {
+		for _, p := range r.after[s.Name].Queues {
+			for _, q := range p.Queues {
+				if q.Frames > 0 && q.PausedByPeer {
+					all = append(all, simulation.Wait{Port: s.Name + ":" + p.Port, Priority: uint8(q.Queue),
+						Frames: q.Frames})
+				}
+			}
+		}
+	}
+	return all
 }
 
 // portRows are the lossless priorities of a switch's ports.

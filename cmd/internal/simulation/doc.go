@@ -11,6 +11,7 @@
 //	plan.go        the traffic of a topology for real links, which package labrun sends
 //	report.go      the report: checks, flows, ports, hosts, the cycle of a deadlock
 //	holds.go       who held whom
+//	waits.go       who waits for whom on real links, where nothing moves
 //	table.go       the report as text
 //	svg.go         the run as a picture
 //	capture.go     the frames of each switch as a pcapng file

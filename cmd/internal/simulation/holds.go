@@ -29,11 +29,7 @@ type Hold struct {
 
 // AddHolds finds who held whom, from ports and hosts.
 func (r *Report) AddHolds(t *config.Topology) {
-	peers := map[string]string{}
-	for i := range t.Links {
-		a, b := endName(t.Links[i].Ends[0]), endName(t.Links[i].Ends[1])
-		peers[a], peers[b] = b, a
-	}
+	peers := peersOf(t)
 	idle := map[string]bool{} // ports whose buffer held nobody
 	for _, p := range r.Ports {
 		idle[p.Switch+":"+p.Port] = p.Xoff == 0
@@ -58,6 +54,16 @@ func (r *Report) AddHolds(t *config.Topology) {
 	slices.SortStableFunc(r.Holds, func(a, b Hold) int {
 		return cmp.Or(cmp.Compare(a.Step, b.Step), cmp.Compare(b.Ns, a.Ns))
 	})
+}
+
+// peersOf returns the other end of each end of a link.
+func peersOf(t *config.Topology) map[string]string {
+	peers := map[string]string{}
+	for i := range t.Links {
+		a, b := endName(t.Links[i].Ends[0]), endName(t.Links[i].Ends[1])
+		peers[a], peers[b] = b, a
+	}
+	return peers
 }
 
 // endName is the end of a link as reports write it.

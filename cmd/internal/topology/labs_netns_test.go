@@ -42,7 +42,7 @@ func TestLabs(t *testing.T) {
 		{"late", interruptedWhenReady}, {"collected", collectedKeeper},
 		{"virtual", sameInVirtualTime}, {"virtualholds", sameHoldsInVirtualTime},
 		{"virtualdcqcn", slowedInVirtualTime}, {"runs", runsInALab},
-		{"heldlong", heldLong}, {"refusedruns", refusedRuns}, {"interruptedrun", interruptedRun},
+		{"heldlong", heldLong}, {"locksup", locksUp}, {"refusedruns", refusedRuns}, {"interruptedrun", interruptedRun},
 	} {
 		t.Run(part.name, func(t *testing.T) { part.test(r.withTest(t)) })
 	}

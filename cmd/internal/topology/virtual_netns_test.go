@@ -2,9 +2,12 @@ package topology
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"os"
+	"os/exec"
 	"slices"
 	"strings"
 
@@ -203,6 +206,27 @@ func runsInALab(r *rig) {
 	}
 	assert.Equal(r.t, r.state(name).Keeper, keeper, "the lab came up again")
 	r.run("lab", "down", path)
+}
+
+// locksUp: a ring that locks up ends with a report of who waits for whom, as in virtual time.
+func locksUp(r *rig) {
+	text, err := os.ReadFile("../../../scripts/lab/ring.yaml")
+	must(r.t, err)
+	path, _ := r.file(string(text))
+	out, err := r.command("lab", "run", path, "-j").Output()
+	if code := new(exec.ExitError); !errors.As(err, &code) || code.ExitCode() != 1 {
+		r.t.Fatalf("%v, want exit status 1", err)
+	}
+	var v simulation.Report
+	must(r.t, json.Unmarshal(out, &v))
+	by := map[string]string{}
+	for _, w := range v.Cycle {
+		by[w.Port] = w.By
+	}
+	if want := (map[string]string{"s1:out": "s2:in", "s2:out": "s3:in", "s3:out": "s1:in"}); !v.Deadlock ||
+		!maps.Equal(by, want) {
+		r.t.Errorf("deadlock %v, who waits for whom: %v, want %v", v.Deadlock, by, want)
+	}
 }
 
 // heldLong: frames that are held for seconds behind those for a slow receiver are not lost, also where their own

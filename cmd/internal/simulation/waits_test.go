@@ -1,0 +1,46 @@
+package simulation
+
+import (
+	"slices"
+	"testing"
+
+	"pfcswitch/cmd/internal/config"
+)
+
+// Queues of a ring that all wait are a cycle; those before a host, or one of several at a switch, are none.
+func TestAddWaits(t *testing.T) {
+	ring, err := config.LoadTopology("../../../scripts/lab/ring.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name              string
+		waits             []string
+		cycle, heldByHost []string
+	}{
+		{"a ring", []string{"s1:out", "s2:out", "s3:out"}, []string{"s1:out", "s2:out", "s3:out"}, nil},
+		{"a queue that leads nowhere", []string{"s1:out", "s2:host"}, nil, []string{"s2:host"}},
+		{"it is not known which", []string{"s1:out", "s2:out", "s2:host", "s3:out"}, nil, []string{"s2:host"}},
+	} {
+		var r Report
+		var waits []Wait
+		for _, port := range tt.waits {
+			waits = append(waits, Wait{Port: port, Priority: 3, Frames: 1})
+		}
+		r.AddWaits(ring, waits)
+		names := func(of []Wait) (all []string) {
+			for _, w := range of {
+				all = append(all, w.Port)
+			}
+			return all
+		}
+		if !r.Deadlock || !slices.Equal(names(r.Cycle), tt.cycle) ||
+			!slices.Equal(names(r.HeldByHosts), tt.heldByHost) {
+			t.Errorf("%s: %+v, %+v", tt.name, r.Cycle, r.HeldByHosts)
+		}
+	}
+	var r Report
+	if r.AddWaits(ring, []Wait{{Port: "s3:host"}}); r.HeldByHosts[0].By != "h3" {
+		t.Errorf("paused by %q, want h3", r.HeldByHosts[0].By)
+	}
+}
