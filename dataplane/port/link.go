@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"net"
 	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netlink/nl"
 	"golang.org/x/sys/unix"
 )
 
@@ -196,9 +196,9 @@ func SilenceLink(ns string, l Link) (restore func() error, err error) {
 
 func removeLinkLocal(link netlink.Link) (was linkLocal, err error) {
 	name := link.Attrs().Name
-	was.mode = addrGenMode(name)
+	was.mode = addrGenMode(link.Attrs().Index)
 	if was.mode == addrGenNone {
-		was.mode = addrGenMode("default") // a switch may have been killed here before it restored the mode
+		was.mode = defaultAddrGenMode() // a switch may have been killed here before it restored the mode
 	}
 	if err := setAddrGenMode(link, addrGenNone); err != nil {
 		return was, fmt.Errorf("stop IPv6 link-local addresses on %s: %w", name, err)
@@ -233,10 +233,29 @@ func restoreLinkLocal(l Link, was linkLocal) error {
 	return errors.Join(errs...)
 }
 
-// addrGenMode returns the link-local address mode of an interface of the thread's namespace, or of new interfaces
-// ("default"). It returns 0, the kernel's own default, if the mode cannot be read.
-func addrGenMode(name string) int {
-	b, err := os.ReadFile(filepath.Join("/proc/sys/net/ipv6/conf", name, "addr_gen_mode"))
+// addrGenMode returns the link-local address mode of an interface of the thread's namespace. It returns 0, the kernel's
+// own default, if the mode cannot be read. It asks rtnetlink: the kernel tries to read the file of it again and again
+// while anybody holds the lock of all links, and takes a CPU meanwhile.
+func addrGenMode(index int) int {
+	request := nl.NewNetlinkRequest(unix.RTM_GETLINK, 0)
+	which := nl.NewIfInfomsg(unix.AF_UNSPEC)
+	which.Index = int32(index)
+	request.AddData(which)
+	answers, err := request.Execute(unix.NETLINK_ROUTE, unix.RTM_NEWLINK)
+	if err != nil || len(answers) != 1 || len(answers[0]) < unix.SizeofIfInfomsg {
+		return 0
+	}
+	families := attribute(answers[0][unix.SizeofIfInfomsg:], unix.IFLA_AF_SPEC)
+	mode := attribute(attribute(families, unix.AF_INET6), unix.IFLA_INET6_ADDR_GEN_MODE)
+	if len(mode) != 1 {
+		return 0
+	}
+	return int(mode[0])
+}
+
+// defaultAddrGenMode is addrGenMode of new interfaces.
+func defaultAddrGenMode() int {
+	b, err := os.ReadFile("/proc/sys/net/ipv6/conf/default/addr_gen_mode")
 	if err != nil {
 		return 0
 	}
