@@ -67,9 +67,7 @@ func TestActiveThresholdsOfLossyQueues(t *testing.T) {
 		t.Errorf("the thresholds of port 2 are %d and, of another priority, %d", got[1].Threshold, got[2].Threshold)
 	}
 	m.ReleaseLossy(1, 1, 50_000)
-	if got := state(m).Ports[2].Egress[1].Threshold; got != 50_000 {
-		t.Errorf("T is %d beside one congested queue, want half of 100,000", got)
-	}
+	assert.Equal(t, state(m).Ports[2].Egress[1].Threshold, 50_000, "T beside one congested queue, want half of 100,000")
 }
 
 // However many queues of one priority are full, ABM leaves 1/(1+α) of the pool to others. Dynamic Threshold leaves
@@ -111,9 +109,7 @@ func TestActiveThresholdsFollowTheRate(t *testing.T) {
 	mustAdmit(t, m, 0, pgA, 40_000, Accept)
 	m.SetTime(activeInterval / 2)
 	m.Release(0, pgA, 5000) // 40 % of 12,500
-	if got := m.thresholdOf(0); got != 85_000 {
-		t.Errorf("T is %d before the interval ends", got)
-	}
+	assert.Equal(t, m.thresholdOf(0), 85_000, "T before the interval ends")
 	m.SetTime(activeInterval)
 	m.Resume()
 	mustAdmit(t, m, 0, pgA, 100, DropHeadroom)
@@ -121,9 +117,7 @@ func TestActiveThresholdsFollowTheRate(t *testing.T) {
 	m.SetTime(2 * activeInterval) // nothing has left: too small a sample
 	m.Resume()
 	wantOff(t, m, w, 0, pgA, false)
-	if got := m.thresholdOf(0); got != 85_000 {
-		t.Errorf("T is %d after an interval without departures", got)
-	}
+	assert.Equal(t, m.thresholdOf(0), 85_000, "T after an interval without departures")
 	m.Release(0, pgA, 20_000)
 	m.SetTime(3 * activeInterval)
 	mustAdmit(t, m, 0, pgA, 100, Accept)
@@ -152,29 +146,21 @@ func TestActiveThresholdsCountAfterAChange(t *testing.T) {
 	m, w := activeTable(t)
 	mustAdmit(t, m, 0, pgA, 20_000, Accept)
 	m.RemovePort(0)
-	if got := m.thresholdOf(1); got != 50_000 {
-		t.Errorf("T is %d beside the queue of a port that went, want half of 100,000", got)
-	}
+	assert.Equal(t, m.thresholdOf(1), 50_000, "T beside the queue of a port that went, want half of 100,000")
 	m.Release(0, pgA, 20_000)
-	if got := m.thresholdOf(1); got != 120_000 {
-		t.Errorf("T is %d in an empty buffer", got)
-	}
+	assert.Equal(t, m.thresholdOf(1), 120_000, "T in an empty buffer")
 	c := m.config
 	c.Active = false
 	mustAdmit(t, m, 1, pgA, 20_000, Accept)
 	assert.Must(t, m.Apply(c, m.configs))
-	if got := m.thresholdOf(2); got != 100_000 {
-		t.Errorf("T is %d without ABM", got)
-	}
+	assert.Equal(t, m.thresholdOf(2), 100_000, "T without ABM")
 	m.Release(1, pgA, 20_000)
 	c.Active = true
 	assert.Must(t, m.Apply(c, m.configs))
 	mustAdmit(t, m, 1, pgA, 20_000, Accept)
 	m.Release(1, pgA, 20_000)
 	wantEmpty(t, m, w)
-	if got := *m.ports[1].ingress[pgA].active.congestion; got != 0 {
-		t.Errorf("congestion %d in an empty buffer", got)
-	}
+	assert.Equal(t, *m.ports[1].ingress[pgA].active.congestion, 0, "congestion in an empty buffer")
 }
 
 // An interval that ends too late says nothing, whatever left in it: the queue has all of its threshold.
@@ -208,9 +194,7 @@ func TestTraceMeasures(t *testing.T) {
 			t.Errorf("TraceLossy accepts %v at a threshold of %d", got.Accepted, got.Queue.Threshold)
 		}
 	}
-	if got := m.thresholdOf(0); got != 85_000 {
-		t.Errorf("T is %d after a trace", got)
-	}
+	assert.Equal(t, m.thresholdOf(0), 85_000, "T after a trace")
 	mustAdmit(t, m, 0, pgA, 100, DropHeadroom)
 	if m.AdmitLossy(0, 1, 100) {
 		t.Error("the lossy frame is admitted")

@@ -163,9 +163,7 @@ func TestHoldOncePerTurn(t *testing.T) {
 	}
 	got := m.ports[0].ingress[pgA].count
 	want := Counters{Admitted: 2, AdmittedHeadroom: 1, Waited: 1, Xoff: 1}
-	if got != want {
-		t.Errorf("counters\n got: %+v\nwant: %+v", got, want)
-	}
+	assert.Equal(t, got, want, "counters")
 }
 
 func TestAdmitCountsDrops(t *testing.T) {
@@ -176,9 +174,7 @@ func TestAdmitCountsDrops(t *testing.T) {
 	mustAdmit(t, m, 0, pgA, 1100, DropOversize)
 	got := m.ports[0].ingress[pgA].count
 	want := Counters{Admitted: 1, Dropped: 2, Oversize: 1, Xoff: 1}
-	if got != want {
-		t.Errorf("counters\n got: %+v\nwant: %+v", got, want)
-	}
+	assert.Equal(t, got, want, "counters")
 }
 
 func TestAdmitWithoutQueue(t *testing.T) {

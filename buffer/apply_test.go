@@ -126,9 +126,7 @@ func TestRemovePort(t *testing.T) {
 	counted := Counters{Admitted: 2, AdmittedHeadroom: 1, Waited: 1, Xoff: 1, Xon: 1}
 	assert.Equal(t, m.Removed(0).Ingress[pgA], counted, "the port that was removed had counted")
 	mustAdmit(t, m, 0, pgA, 100, NoQueue)
-	if n := m.ports[0].ingress[pgA].waiting; n != 0 {
-		t.Errorf("a frame of %d B still waits for a queue that is no more", n)
-	}
+	assert.Equal(t, m.ports[0].ingress[pgA].waiting, 0, "bytes that still wait for a queue that is no more")
 	assert.Equal(t, m.lossless.limit.shared, 1500, "B_s, want the whole pool, 1500")
 
 	m.Release(0, pgA, 100)

@@ -99,9 +99,7 @@ func TestAllOff(t *testing.T) {
 		t.Errorf("OffCount = %d, want 256; the list grew from %d to %d", m.OffCount(), before, cap(m.off))
 	}
 	m.Resume()
-	if m.OffCount() != 0 {
-		t.Errorf("OffCount = %d after Resume", m.OffCount())
-	}
+	assert.Equal(t, m.OffCount(), 0, "OffCount after Resume")
 }
 
 func BenchmarkAdmitRelease(b *testing.B) { benchmarkAdmitRelease(b, HeadroomSharing{}, false) }

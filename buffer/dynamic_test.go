@@ -34,9 +34,7 @@ func TestDynamicHeadroom(t *testing.T) {
 	for range 13 { // up to ω = T - η = 3000 - 1200 - 400 before the last one
 		mustAdmit(t, m, 0, pgA, 100, Accept)
 	}
-	if got := m.Queue(0, pgA).Threshold; got != 1300 {
-		t.Errorf("T - η is %d B, want 1300", got)
-	}
+	assert.Equal(t, m.Queue(0, pgA).Threshold, 1300, "T - η")
 	mustAdmit(t, m, 0, pgA, 200, AcceptHeadroom)
 	wantOff(t, m, w, 0, pgA, true)
 	wantOff(t, m, w, 0, pgB, false)
@@ -48,9 +46,7 @@ func TestDynamicHeadroom(t *testing.T) {
 	if m.WouldExceedThreshold(1, pgA, 100) || !m.WouldExceedThreshold(0, pgB, 100) {
 		t.Error("port 0 alone is at its limit")
 	}
-	if got := m.Room(0, pgB); got != 400 {
-		t.Errorf("port 0 has room for %d B, want its insurance of 400", got)
-	}
+	assert.Equal(t, m.Room(0, pgB), 400, "room of port 0, want its insurance")
 	mustAdmit(t, m, 0, pgB, 100, AcceptHeadroom)
 	wantOff(t, m, w, 0, pgB, true)
 	wantOff(t, m, w, 1, pgA, false)

@@ -80,16 +80,12 @@ func onePriority(q QueueConfig) PortConfig {
 
 func mustAdmit(t *testing.T, m *Manager, port int, prio uint8, n int, want Verdict) {
 	t.Helper()
-	if got := m.Admit(port, prio, n); got != want {
-		t.Fatalf("Admit(%d, %d, %d)\n got: %v\nwant: %v", port, prio, n, got, want)
-	}
+	assert.MustEqual(t, m.Admit(port, prio, n), want, "Admit(%d, %d, %d)", port, prio, n)
 }
 
 func wantHeld(t *testing.T, m *Manager, port int, queue uint8, want segmentBytes) {
 	t.Helper()
-	if got := m.ports[port].ingress[queue].used.bytes(); got != want {
-		t.Fatalf("port %d queue %d holds\n got: %+v\nwant: %+v", port, queue, got, want)
-	}
+	assert.MustEqual(t, m.ports[port].ingress[queue].used.bytes(), want, "port %d queue %d holds", port, queue)
 }
 
 func wantOff(t *testing.T, m *Manager, w *wire, port int, queue uint8, want bool) {
@@ -156,12 +152,8 @@ func wantSound(tb assert.TB, m *Manager, w *wire) {
 		tb.Fatalf("shared segment and headroom hold %d and %d of %d and %d B", sum.shared, sum.headroom, limit.shared,
 			limit.headroom)
 	}
-	if got := m.lossy.used.now; got != lossy {
-		tb.Fatalf("lossy pool holds %d B, its queues %d", got, lossy)
-	}
-	if m.OffCount() != off {
-		tb.Fatalf("OffCount %d, counted %d", m.OffCount(), off)
-	}
+	assert.MustEqual(tb, m.lossy.used.now, lossy, "bytes in the lossy pool, want those of its queues")
+	assert.MustEqual(tb, m.OffCount(), off, "OffCount, want what was counted")
 	assert.MustEqual(tb, m.unbalanced, 0, "unbalanced releases")
 }
 

@@ -50,9 +50,7 @@ func TestWatermarks(t *testing.T) {
 			"queue": now.Ports[0].Ingress[pgA].Used.Shared, "pool": now.Lossless.Used.Shared,
 			"lossy queue": now.Ports[0].Egress[0].Used, "lossy pool": now.Lossy.Used.Shared,
 		} {
-			if got != s.want {
-				t.Fatalf("%s: %s\n got: %+v\nwant: %+v", s.name, name, got, s.want)
-			}
+			assert.MustEqual(t, got, s.want, "%s: %s", s.name, name)
 		}
 	}
 }

@@ -155,9 +155,7 @@ func (x *machine) admit(t *rapid.T, f frame) {
 	rules, s := refOf(x.look(), x.config, f.port, int(queue))
 	want, after := rules.admit(rules.bytes(f.n), s)
 	got := x.m.Admit(f.port, f.prio, f.n)
-	if got != want {
-		t.Fatalf("Admit(%+v)\nrules: %+v\nstate: %+v\n  got: %v\n want: %v", f, rules, s, got, want)
-	}
+	assert.MustEqual(t, got, want, "Admit(%+v)\nrules: %+v\nstate: %+v", f, rules, s)
 	if got.Accepted() {
 		x.lossless = append(x.lossless, f)
 	}
@@ -236,9 +234,8 @@ func (x *machine) admitLossy(t *rapid.T) {
 	}
 	n := refRules{cell: int64(x.config.Cell)}.bytes(f.n)
 	want := n <= free && 16*(held+n) <= int64(16*alpha)*refRules{segment: free}.free(counts)
-	if got := x.m.AdmitLossy(f.port, f.prio, f.n); got != want {
-		t.Fatalf("AdmitLossy(%+v) = %v, want %v: queue holds %d, free %d", f, got, want, held, free)
-	}
+	assert.MustEqual(t, x.m.AdmitLossy(f.port, f.prio, f.n), want, "AdmitLossy(%+v): queue holds %d, free %d", f, held,
+		free)
 	if want {
 		x.lossy = append(x.lossy, f)
 	}
@@ -271,9 +268,7 @@ func (x *machine) sound(t *rapid.T) {
 	}
 	s := x.look()
 	for port := range machinePorts {
-		if got := x.m.ports[port].charged; got != charged[port] {
-			t.Fatalf("port %d is charged %v, its frames are %v", port, got, charged[port])
-		}
+		assert.MustEqual(t, x.m.ports[port].charged, charged[port], "charge of port %d, want its frames", port)
 		for k, q := range s.Ports[port].Ingress {
 			for _, l := range []Level{q.Used.Private, q.Used.Shared, q.Used.Headroom} {
 				if l.Now > l.User || l.User > l.Persistent || l.Window > l.Persistent {
@@ -297,9 +292,7 @@ func (x *machine) drain(t *rapid.T) {
 	wantEmpty(t, x.m, x.w)
 	for _, p := range state(x.m).Ports {
 		for k, q := range p.Ingress {
-			if q.Xoff != q.Xon {
-				t.Fatalf("port %d queue %d: %d XOFF, %d XON", p.Port, k, q.Xoff, q.Xon)
-			}
+			assert.MustEqual(t, q.Xoff, q.Xon, "port %d queue %d: XOFFs, want as many as XONs", p.Port, k)
 		}
 	}
 }

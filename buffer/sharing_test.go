@@ -54,9 +54,7 @@ func TestHeadroomPool(t *testing.T) {
 		m.HeadroomPoolFull(1, pgA, 100) {
 		t.Error("the pool is full for more than the 100 B that are left, up to the queue's own headroom")
 	}
-	if got := m.Room(2, pgA); got != 100 {
-		t.Errorf("port 2 has room for %d B, want 100", got)
-	}
+	assert.Equal(t, m.Room(2, pgA), 100, "room of port 2")
 	mustAdmit(t, m, 2, pgA, 200, DropHeadroomPool)
 	mustAdmit(t, m, 2, pgA, 700, DropOversize)
 	mustAdmit(t, m, 1, pgA, 100, DropHeadroom)

@@ -29,9 +29,7 @@ func (r *rig) empty() {
 			len(m.descs))
 	}
 	for _, p := range v.Ports {
-		if p.Counters.QueueBytes != [NumPriorities]int64{} {
-			r.tb.Errorf("%s: queues of %v octets", p.Config.Name, p.Counters.QueueBytes)
-		}
+		assert.Equal(r.tb, p.Counters.QueueBytes, [NumPriorities]int64{}, "%s: octets in the queues", p.Config.Name)
 	}
 }
 

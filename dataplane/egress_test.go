@@ -296,8 +296,6 @@ func TestLimitSendCalls(t *testing.T) {
 	r.offer(0, several(0, 1, lossless, 4, small)...)
 	for _, most := range []int{1, 3} {
 		r.sw.LimitSendCalls(most)
-		if n := r.sw.Dequeue(1, r.now, nil); n != most {
-			t.Errorf("a plan of %d frames, want %d", n, most)
-		}
+		assert.Equal(t, r.sw.Dequeue(1, r.now, nil), most, "frames of a plan")
 	}
 }

@@ -204,14 +204,10 @@ func TestOverspeed(t *testing.T) {
 	in.Speed, in.Burst = 10_000_000, 2*(mtu+24) // meter: four frames at once
 	r := newRig(t, testConfig(2), in, testPort(1))
 	r.offer(0, several(0, 1, 0, 10, mtu)...)
-	if got := r.count(0).Overspeed; got != 6 {
-		t.Errorf("%d of ten frames at once are over the speed, want 6", got)
-	}
+	assert.Equal(t, r.count(0).Overspeed, 6, "frames of ten at once over the speed")
 	r.now += wireTime(1, mtu) * 100 // the time of one frame at 10 Mbit/s
 	r.offer(0, several(0, 1, lossless, 2, mtu)...)
-	if got := r.count(0).Overspeed; got != 7 {
-		t.Errorf("%d over the speed, want 7", got)
-	}
+	assert.Equal(t, r.count(0).Overspeed, 7, "over the speed")
 	assert.Equal(t, len(r.events(EventOverspeed)), 1, "events")
 	r.drain(1, r.now+second)
 	r.empty()

@@ -109,9 +109,7 @@ func covered(tb reporter, speed int64, octets, senders int, delay, reaction int6
 		octets))
 	f.run(1000 * second)
 	f.kept(hosts[0], hosts[1:], frames)
-	if s.waits != 0 {
-		tb.Errorf("%d times a frame waited in the ring", s.waits)
-	}
+	assert.Equal(tb, s.waits, 0, "how often a frame waited in the ring")
 	return s.r.snapshot().Ports[1].ControlSent.XoffSent[lossless]
 }
 

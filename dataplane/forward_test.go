@@ -122,9 +122,7 @@ func TestNotForwarded(t *testing.T) {
 			if row.prio == lossless && row.want == DropPortDown { // of the rows, the one that a receiver misses
 				want.LosslessDiscarded[row.prio][row.want] = 1
 			}
-			if got := *r.count(0); got != want {
-				t.Errorf("counters %+v\nwant %+v", got, want)
-			}
+			assert.Equal(t, *r.count(0), want, "counters")
 			assert.Equal(t, len(r.entries()) > 0, row.learned, "learned")
 			r.empty()
 		})

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"pfcswitch/dataplane/assert"
 )
 
 func TestLatencyQuantiles(t *testing.T) {
@@ -27,8 +29,6 @@ func TestLatencyQuantiles(t *testing.T) {
 				t.Fatalf("%d of %d latencies lie above the %v quantile %d", above, len(all), q, got)
 			}
 		}
-		if l.Quantile(1) != l.Max {
-			t.Fatalf("the largest is %d, the 1-quantile %d", l.Max, l.Quantile(1))
-		}
+		assert.MustEqual(t, l.Quantile(1), l.Max, "the 1-quantile, want the largest")
 	})
 }

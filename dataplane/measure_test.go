@@ -256,9 +256,7 @@ func TestSetHeadroom(t *testing.T) {
 		t.Errorf("lowered below what it holds: %v, in force %d", err, inForce())
 	}
 	r.hear(1, lossless, 0)
-	if got := len(r.drain(1, second)); got != 60 {
-		t.Errorf("%d of 60 frames came out", got)
-	}
+	assert.Equal(t, len(r.drain(1, second)), 60, "frames of 60 that came out")
 	if err := r.sw.SetHeadroom(0, held-cell, r.now); err != nil || inForce() != held-cell {
 		t.Errorf("lowered: %v, in force %d", err, inForce())
 	}

@@ -115,9 +115,7 @@ func TestViewJoinsNeighbours(t *testing.T) {
 	defer func() { _ = m.close() }()
 	parts := 0
 	m.view(m.alloc(10*cell), 5, 9*cell, func([]byte) { parts++ })
-	if parts != 1 {
-		t.Errorf("ten cells in a row leave in %d parts, want 1", parts)
-	}
+	assert.Equal(t, parts, 1, "parts in which ten cells in a row leave")
 	assert.Equal(t, m.allocDescriptor(), 0, "the lowest descriptor does not come first")
 	m.freeDescs.left = 0
 	assert.Equal(t, m.allocDescriptor(), none, "a descriptor where none is left")

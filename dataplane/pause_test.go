@@ -45,12 +45,8 @@ func TestPausedPriorityStopsForItsQuanta(t *testing.T) {
 			t.Errorf("%d quanta: sent %d frames 1 ns early", quanta, len(got))
 		}
 		r.now = expiry
-		if got := counts(r.send(1, 64)); got[lossless] != 5 {
-			t.Errorf("%d quanta: sent %v at the end of the pause, want 5 frames", quanta, got)
-		}
-		if got := r.snapshot().Ports[1].PausedNs[lossless]; got != expiry-10_000 {
-			t.Errorf("%d quanta: paused for %d ns, want %d", quanta, got, expiry-10_000)
-		}
+		assert.Equal(t, counts(r.send(1, 64))[lossless], 5, "%d quanta: frames sent at the end of the pause", quanta)
+		assert.Equal(t, r.snapshot().Ports[1].PausedNs[lossless], expiry-10_000, "%d quanta: ns paused", quanta)
 		r.empty()
 	}
 }
@@ -150,13 +146,10 @@ func TestPauseStopsAllButControl(t *testing.T) {
 		t.Errorf("a paused port told its peer %+v, want PAUSE", f)
 	}
 	r.now += macctl.QuantaDuration(2000, gigabit)
-	if got := counts(r.send(1, 64)); got != [NumPriorities]int{1, 1, 1, 1, 1, 1, 1, 1} {
-		t.Errorf("sent %v after the pause, want one of each", got)
-	}
+	assert.Equal(t, counts(r.send(1, 64)), [NumPriorities]int{1, 1, 1, 1, 1, 1, 1, 1},
+		"sent after the pause, want one of each")
 	v := r.snapshot().Ports[1]
-	if v.PausedAllNs != 2000*512 {
-		t.Errorf("paused for %d ns, want %d", v.PausedAllNs, 2000*512)
-	}
+	assert.Equal(t, v.PausedAllNs, 2000*512, "ns paused")
 }
 
 // A port that is down says nothing. What it hears is obeyed: the peer may know earlier that the link is up. A link that
@@ -216,9 +209,7 @@ func TestPausedTimeEarnsNothing(t *testing.T) {
 	spend(r)
 	r.now += second
 	r.offer(0, several(0, 1, lossless, n, mtu)...)
-	if got := r.send(1, 64); len(got) != 4 {
-		t.Errorf("after a second of rest %d frames go at once, want the 4 of the bucket", len(got))
-	}
+	assert.Equal(t, len(r.send(1, 64)), 4, "frames that go at once after a second of rest, want the 4 of the bucket")
 	r.drain(1, r.now+second)
 	r.empty()
 }

@@ -150,9 +150,7 @@ func TestOwnSourceBesideTheBridge(t *testing.T) {
 	ports[1].Bridge.Wired, ports[1].Bridge.Wire = true, 0
 	r = newRig(t, testConfig(3), ports...)
 	r.offer(0, ether(frame.Broadcast, address(ports[2].MAC), nil, experimental, 1, small))
-	if sent := r.drain(1, r.now+second); len(sent) != 1 {
-		t.Errorf("over the wire came %d frames, want 1", len(sent))
-	}
+	assert.Equal(t, len(r.drain(1, r.now+second)), 1, "frames that came over the wire")
 	r.empty()
 }
 

@@ -46,9 +46,7 @@ func TestReconfigure(t *testing.T) {
 	r.offer(0, ether(0x02_00_00_00_12_34, host(0), nil, experimental, 1, 60))
 	assert.Equal(t, len(r.send(3, 64)), 1, "the static entry of port 3 is not in force")
 	r.hear(1, lossless, 0)
-	if got := r.drain(1, r.now+second); len(got) != alone {
-		t.Errorf("%d frames left, want those that waited: %d", len(got), alone)
-	}
+	assert.Equal(t, len(r.drain(1, r.now+second)), alone, "frames that left, want those that waited")
 	assert.Must(t, r.sw.Reconfigure(next, ports, nil, r.now))
 	if n := r.snapshot().Bridge.Static; n != 2 { // those of the rig, less that of port 2
 		t.Errorf("%d static entries, want 2", n)
@@ -107,9 +105,7 @@ func TestReconfigureRefused(t *testing.T) {
 			if after := r.snapshot(); !reflect.DeepEqual(before, after) {
 				t.Errorf("before %+v\nafter %+v", before, after)
 			}
-			if n := len(r.sw.memory.next); n != cells {
-				t.Errorf("the memory has %d cells, before %d", n, cells)
-			}
+			assert.Equal(t, len(r.sw.memory.next), cells, "cells of the memory, want those from before")
 			r.hear(1, lossless, 0)
 			assert.Equal(t, len(r.drain(1, r.now+second)), alone+1, "frames left")
 			r.empty()

@@ -207,9 +207,7 @@ func TestRingHoldEndsWithTheConfiguration(t *testing.T) {
 	r.hear(1, lossless, 0)
 	r.drain(1, r.now+second)
 	r.offer(0, data(0, 1, lossless, 2, small))
-	if got := r.count(0).RingHoldNs; got != 1000 {
-		t.Errorf("held for %d ns, want the 1000 until the configuration changed", got)
-	}
+	assert.Equal(t, r.count(0).RingHoldNs, 1000, "ns held, want the 1000 until the configuration changed")
 	r.drain(1, r.now+second)
 	r.empty()
 }

@@ -260,9 +260,8 @@ func (w *world) check(t *rapid.T) {
 		if w.ringSet[p.Index] {
 			wanted |= p.Config.Lossless
 		}
-		if p.XoffWanted != wanted {
-			t.Fatalf("%s: the sender holds %08b, buffer and ring want %08b", p.Config.Name, p.XoffWanted, wanted)
-		}
+		assert.MustEqual(t, p.XoffWanted, wanted, "%s: what the sender holds, want what buffer and ring do",
+			p.Config.Name)
 	}
 }
 

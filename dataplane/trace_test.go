@@ -211,9 +211,7 @@ func (w *world) checkLeaving(t *rapid.T, f *TraceResult) {
 			continue
 		}
 		d := &w.sw.memory.descs[w.sw.ports[c.Port].queues[c.Queue].tail]
-		if d.egressLength() != c.Octets {
-			t.Fatalf("leaves with %d octets, traced %d", d.egressLength(), c.Octets)
-		}
+		assert.MustEqual(t, d.egressLength(), c.Octets, "octets that it leaves with, want what was traced")
 		if (d.tag == tagInsert || d.tag == tagSet) && frame.TCI(d.tci) != c.Tag || d.tag == tagStrip && c.Tagged ||
 			d.tag == tagInsert && !c.Tagged {
 			t.Fatalf("tag action %d with TCI %04x, traced %v %04x", d.tag, d.tci, c.Tagged, uint16(c.Tag))

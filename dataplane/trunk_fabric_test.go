@@ -143,14 +143,10 @@ func TestTrunkMetersByArrival(t *testing.T) {
 		t.Fatalf("took %d frames, stop %d", taken, stop)
 	}
 	r.burst = burst
-	if got := len(r.drain(uplinkPort, r.now)); got != 50 {
-		t.Errorf("%d of 50 frames passed that kept to the rate when they came", got)
-	}
+	assert.Equal(t, len(r.drain(uplinkPort, r.now)), 50, "frames that kept to the rate when they came and passed")
 	r.settle()
 	r.offer(0, several(0, 5, 0, 50, small)...)
-	if got := len(r.drain(uplinkPort, r.now)); got != 1 {
-		t.Errorf("%d of 50 frames passed that came at once, want 1", got)
-	}
+	assert.Equal(t, len(r.drain(uplinkPort, r.now)), 1, "frames of 50 that came at once and passed")
 	r.empty()
 }
 
@@ -230,9 +226,8 @@ func TestTrunksChangeUnderLoad(t *testing.T) {
 	r.retrunk()
 	assert.Equal(t, len(r.snapshot().Trunks), 0, "trunks")
 	r.offer(4, data(4, 0, 0, 99, small))
-	if got := len(r.drain(0, r.now+second)); got != 2 {
-		t.Errorf("port 0 of the bridge sent %d frames, want the one from before and the new one", got)
-	}
+	assert.Equal(t, len(r.drain(0, r.now+second)), 2,
+		"frames of port 0 of the bridge, want the one from before and the new one")
 	c.Members = []int{2, 1}
 	r.retrunk(c)
 	v := r.trunk()
@@ -240,14 +235,10 @@ func TestTrunksChangeUnderLoad(t *testing.T) {
 		t.Errorf("again, without the first member: %+v", v)
 	}
 	r.offer(1, several(1, 5, 0, 1, small)...)
-	if got := len(r.drain(uplinkPort, r.now+second)); got != 7 {
-		t.Errorf("the uplink sent %d frames, want 7", got)
-	}
+	assert.Equal(t, len(r.drain(uplinkPort, r.now+second)), 7, "frames of the uplink")
 	assert.Equal(t, r.trunk().Members[1].Colours[0][trunk.Green].Frames, 1,
 		"frames were judged, want the last: the others were passed when the trunk was taken apart")
-	if n := r.trunk().Holds[lossless]; n != before.Holds[lossless] {
-		t.Errorf("%+v holds, before %+v", n, before.Holds[lossless])
-	}
+	assert.Equal(t, r.trunk().Holds[lossless], before.Holds[lossless], "holds, want those from before")
 	for i := range members {
 		r.drain(i, r.now+second)
 	}

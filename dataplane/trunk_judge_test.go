@@ -29,12 +29,9 @@ func TestTotalREDCountsWhatIsJudged(t *testing.T) {
 	for m := range members {
 		r.offer(m, several(m, 5, uint8(m), 4, small)...)
 	}
-	if got := len(r.drain(uplinkPort, r.now+second)); got != 3 {
-		t.Errorf("%d of 12 frames left, want the 3 before which less than the low bound waits", got)
-	}
-	if got := r.trunk().TotalRED.Frames; got != 9 {
-		t.Errorf("RED of the total dropped %d frames, want 9", got)
-	}
+	assert.Equal(t, len(r.drain(uplinkPort, r.now+second)), 3,
+		"frames of 12 that left, want the 3 before which less than the low bound waits")
+	assert.Equal(t, r.trunk().TotalRED.Frames, 9, "frames that RED of the total dropped")
 	r.empty()
 }
 
@@ -44,9 +41,7 @@ func TestTrunkMetersChange(t *testing.T) {
 	pass := func(when string, want int) {
 		t.Helper()
 		r.offer(0, several(0, 5, 0, 5, small)...)
-		if got := len(r.drain(uplinkPort, r.now+second)); got != want {
-			t.Errorf("%s: %d of 5 frames left, want %d", when, got, want)
-		}
+		assert.Equal(t, len(r.drain(uplinkPort, r.now+second)), want, "%s: frames of 5 that left", when)
 		r.now += second
 	}
 	pass("all yellow", 5)

@@ -111,14 +111,12 @@ func TestTrunkAndBridgeAreApart(t *testing.T) {
 			t.Errorf("port %d of the trunk sent %d frames of the bridge", i, len(got))
 		}
 	}
-	if got := r.drain(5, r.now+second); len(got) != 2 {
-		t.Errorf("the bridge sent %d frames, want the broadcast and that to its own port", len(got))
-	}
+	assert.Equal(t, len(r.drain(5, r.now+second)), 2,
+		"frames of the bridge, want the broadcast and that to its own port")
 	assert.Equal(t, r.count(4).Drops[0][DropPortDown], 1, "frames to a station behind the trunk were dropped")
 	r.offer(1, data(1, 5, 0, 3, small))
-	if got := r.drain(uplinkPort, r.now+second); len(got) != 1 {
-		t.Errorf("the trunk sent %d frames, want that to a station of the bridge", len(got))
-	}
+	assert.Equal(t, len(r.drain(uplinkPort, r.now+second)), 1,
+		"frames of the trunk, want that to a station of the bridge")
 	r.empty()
 }
 
@@ -136,9 +134,7 @@ func TestUplinkFillsMembersEvenly(t *testing.T) {
 	assert.Equal(t, sent(), [members]int{10, 10, 10}, "sent")
 	r.sw.SetUp(1, false, r.now)
 	r.offer(uplinkPort, several(uplinkPort, 0, 1, 30, small)...)
-	if got := sent(); got != [members]int{15, 0, 15} {
-		t.Errorf("sent %v with a member down", got)
-	}
+	assert.Equal(t, sent(), [members]int{15, 0, 15}, "sent with a member down")
 	for i := range members {
 		r.sw.SetUp(i, false, r.now)
 	}
@@ -148,9 +144,7 @@ func TestUplinkFillsMembersEvenly(t *testing.T) {
 	}
 	r.sw.SetUp(1, true, r.now)
 	r.offer(uplinkPort, several(uplinkPort, 0, 1, 3, small)...)
-	if got := sent(); got != [members]int{0, 3, 0} {
-		t.Errorf("sent %v with one member up", got)
-	}
+	assert.Equal(t, sent(), [members]int{0, 3, 0}, "sent with one member up")
 	r.empty()
 }
 
@@ -255,9 +249,8 @@ func TestSeveralTrunks(t *testing.T) {
 			if i == out {
 				want = 1
 			}
-			if got := len(r.drain(i, r.now+10_000_000)); got != want {
-				t.Errorf("a frame from port %d: port %d sent %d frames, want %d", in, i, got, want)
-			}
+			assert.Equal(t, len(r.drain(i, r.now+10_000_000)), want, "a frame from port %d: frames that port %d sent",
+				in, i)
 		}
 	}
 	r.hear(1, lossless, 0xffff)

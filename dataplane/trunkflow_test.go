@@ -43,9 +43,7 @@ func TestPFCPassesThroughATrunk(t *testing.T) {
 	r.hear(uplinkPort, 5, 100)
 	r.wantHolds("XOFF for a lossy priority", stop, 0)
 	r.now += macctl.QuantaDuration(100, gigabit)
-	if at := r.sw.TxDeadline(uplinkPort, r.now-1); at != r.now {
-		t.Errorf("deadline %d, want the end of the pause, %d", at, r.now)
-	}
+	assert.Equal(t, r.sw.TxDeadline(uplinkPort, r.now-1), r.now, "deadline, want the end of the pause")
 	r.sw.Tick(r.now)
 	r.wantHolds("expired", 0, 0)
 	r.hear(uplinkPort, lossless, 0xffff)

@@ -290,7 +290,5 @@ func TestWatchReadingAndClockJumps(t *testing.T) {
 		}
 		paused += pause
 	}
-	if v := r.read(1, lossless); v.PausedNs != paused {
-		t.Errorf("paused for %d ns in all, want %d", v.PausedNs, paused)
-	}
+	assert.Equal(t, r.read(1, lossless).PausedNs, paused, "ns paused in all")
 }

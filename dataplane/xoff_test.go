@@ -179,9 +179,7 @@ func TestRefresh(t *testing.T) {
 			r.sw.Tick(r.now)
 			r.wantSilent(0)
 		}
-		if at := r.sw.TxDeadline(0, r.now); at != due {
-			t.Fatalf("deadline %d, want the refresh at %d", at, due)
-		}
+		assert.MustEqual(t, r.sw.TxDeadline(0, r.now), due, "deadline, want the refresh")
 		r.now = due
 		r.wantXoffSent(0, 0xffff)
 	}
@@ -189,9 +187,7 @@ func TestRefresh(t *testing.T) {
 	if v.ControlSent.XoffSent[lossless] != 1 || v.ControlSent.PFCFrames[lossless] != 4 {
 		t.Errorf("counted %+v, want one XOFF in four frames", v.ControlSent)
 	}
-	if v.HeldNs[lossless] != r.now-1 {
-		t.Errorf("held for %d ns, want %d", v.HeldNs[lossless], r.now-1)
-	}
+	assert.Equal(t, v.HeldNs[lossless], r.now-1, "ns held")
 }
 
 // Buffer and ring hold the peer each for itself.

@@ -161,9 +161,7 @@ func TestNoQueueIsLeftStuck(t *testing.T) {
 		r.run(60_000 * ms)
 		f.check(t)
 		for k, q := range r.queues {
-			if q.order != Obey {
-				t.Fatalf("port %d queue %d: order %v is left in force", k.port, k.queue, q.order)
-			}
+			assert.MustEqual(t, q.order, Obey, "port %d queue %d: order left in force", k.port, k.queue)
 		}
 		for _, s := range r.w.Status(nil, r.now) {
 			if s.State != Operational || s.Detected != s.Recovered {

@@ -25,9 +25,7 @@ func TestPortsOfManyNames(t *testing.T) {
 		}
 	}
 	for name, want := range map[string]uint64{"p0": 0, fmt.Sprint("p", names-1): 1} { // forgotten, and not
-		if got := come(name).queues[3].counts.Detected; got != want {
-			t.Errorf("%s came back with %d storms, want %d", name, got, want)
-		}
+		assert.Equal(t, come(name).queues[3].counts.Detected, want, "%s came back: storms", name)
 		r.w.Remove(0, r.now)
 	}
 }
@@ -56,9 +54,7 @@ type follower struct {
 func follow(r *rig) *follower { return &follower{rig: r, states: map[fakeKey]state{}} }
 
 // check fails the test where a transition is not drawn, has no reason, or was not told.
-func (f *follower) check(t interface {
-	Fatalf(format string, args ...any)
-}) {
+func (f *follower) check(t assert.TB) {
 	for _, e := range f.events[f.seen:] {
 		k := fakeKey{e.Port, e.Queue}
 		way := drawn[e.Kind]
@@ -74,9 +70,7 @@ func (f *follower) check(t interface {
 			if p != nil {
 				got = p.queues[q].state
 			}
-			if got != want {
-				t.Fatalf("port %d queue %d is in state %d, and by its events in %d", n, q, got, want)
-			}
+			assert.MustEqual(t, got, want, "state of port %d queue %d, want that by its events", n, q)
 		}
 	}
 }

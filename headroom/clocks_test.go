@@ -6,6 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/macctl"
 )
 
@@ -15,9 +16,7 @@ func TestDoubtfulStamp(t *testing.T) {
 	p.Stamped(q.Session, q.Sequence, now+10_000, Moment{Now: now + 20_000, Clock: -31})
 	p.Stamped(q.Session, q.Sequence, now+9_000, Moment{Now: now + 20_000, Clock: -30})
 	p.Receive(replied(q), now+40_000, Moment{Now: now + 40_000})
-	if got := p.estimate.trips.quantile(1); got != 29_000 {
-		t.Errorf("trip\n got %v\nwant 29µs", got)
-	}
+	assert.Equal(t, p.estimate.trips.quantile(1), 29_000, "trip")
 }
 
 // A request is not answered if the distance of the clocks has changed since the message before.

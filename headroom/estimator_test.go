@@ -30,16 +30,12 @@ func TestMeasure(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			if got := Measure(tt.in, tt.found).Bits(); got != tt.want {
-				t.Errorf("Measure(%+v, %+v)\n got %d bits\nwant %d", tt.in, tt.found, got, tt.want)
-			}
+			assert.Equal(t, Measure(tt.in, tt.found).Bits(), tt.want, "bits of Measure(%+v, %+v)", tt.in, tt.found)
 			late := tt.found
 			late.Reaction, late.Burst, late.SendLimit = time.Second, 1<<20, 0
 			plain := tt.found
 			plain.Reaction, plain.Burst = 0, 0
-			if got, want := tt.in.PlainBits(late), Measure(tt.in, plain).Bits(); got != want {
-				t.Errorf("PlainBits(%+v, %+v)\n got %d bits\nwant %d", tt.in, late, got, want)
-			}
+			assert.Equal(t, tt.in.PlainBits(late), Measure(tt.in, plain).Bits(), "PlainBits(%+v, %+v)", tt.in, late)
 		})
 	}
 }
@@ -77,9 +73,7 @@ func TestQuantileOfAPercentage(t *testing.T) {
 		w.add(time.Duration(i + 1))
 	}
 	hundred := 100.0
-	if got := w.quantile(99.9 / hundred); got != 999 {
-		t.Errorf("99.9 %% of 1000 samples\n got %d\nwant the second largest", got)
-	}
+	assert.Equal(t, w.quantile(99.9/hundred), 999, "99.9 %% of 1000 samples, want the second largest")
 }
 
 func TestWindowDoesNotAllocate(t *testing.T) {
@@ -160,9 +154,7 @@ func TestEstimatorFindsTheShortestTrip(t *testing.T) {
 			}
 			e.Add(link+time.Duration(late), 0, false)
 		}
-		if e.RoundTrip() != link {
-			t.Fatalf("trip %v, link %v", e.RoundTrip(), link)
-		}
+		assert.MustEqual(t, e.RoundTrip(), link, "trip, want that of the link")
 	})
 }
 

@@ -32,9 +32,7 @@ func TestEta(t *testing.T) {
 		{"no rate ignores the frame", Inputs{MaxFrame: tagged}, 2*(65_550+24) + 3840},
 	}
 	for _, tt := range tests {
-		if got := Octets(Eta(tt.in).Bits()); got != tt.want {
-			t.Errorf("%s: Eta(%+v)\n got %d octets\nwant %d", tt.name, tt.in, got, tt.want)
-		}
+		assert.Equal(t, Octets(Eta(tt.in).Bits()), tt.want, "%s: octets of Eta(%+v)", tt.name, tt.in)
 	}
 }
 

@@ -46,25 +46,20 @@ func result(from [6]byte, session uint16, sequence uint32, bits uint64) macctl.M
 func TestTheFirstValueDoesNotLower(t *testing.T) {
 	p := agreed(settings(7))
 	p.Receive(result(stranger, 1, 1, 1000), 2, Moment{Now: 2})
-	if got, want := p.Target(), Octets(p.set.Calculated); got != want {
-		t.Errorf("after a small result: %d, want the calculated %d", got, want)
-	}
+	assert.Equal(t, p.Target(), Octets(p.set.Calculated), "target after a small result, want the calculated one")
 	for i := range uint32(3) {
 		later := 20 * int64(i) * int64(p.set.Interval)
 		p.Receive(result(stranger, 1, 2+i, 1000), later, Moment{Now: later})
 	}
-	if got, want := p.Target(), Octets(p.set.Calculated); got != want {
-		t.Errorf("after small results for long: %d, want the calculated %d", got, want)
-	}
+	assert.Equal(t, p.Target(), Octets(p.set.Calculated),
+		"target after small results for long, want the calculated one")
 	a, b := settings(7), settings(8)
 	a.Inputs.Burst, b.Inputs.Burst = 0, 0
 	w := newWire(a, b)
 	w.agree()
 	for range 15 {
 		w.run(a.Interval)
-		if got := w.ends[0].Target(); got != Octets(a.Calculated) {
-			t.Fatalf("at %d: %d, want the calculated %d", w.now, got, Octets(a.Calculated))
-		}
+		assert.MustEqual(t, w.ends[0].Target(), Octets(a.Calculated), "at %d: target, want the calculated one", w.now)
 	}
 	w.run(5 * a.Interval)
 	if got := w.ends[0].Target(); got > Octets(a.Calculated)/2 {
@@ -332,9 +327,8 @@ func TestSendLimitOfABit(t *testing.T) {
 		now = p.nextRequest
 		q, _ = p.Out(Moment{Now: now})
 	}
-	if r := p.Report(now); r.Reaction() != p.set.Inputs.frameBits() {
-		t.Errorf("reaction %d bits, want a frame, %d", r.Reaction(), p.set.Inputs.frameBits())
-	}
+	r := p.Report(now)
+	assert.Equal(t, r.Reaction(), p.set.Inputs.frameBits(), "reaction in bits, want a frame")
 	c := p.set.Inputs.parametersOf(&macctl.Measurement{SendLimit: 0})
 	assert.Equal(t, c.sendLimit, 0, "not stated")
 }

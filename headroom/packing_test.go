@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"pgregory.net/rapid"
+
+	"pfcswitch/dataplane/assert"
 )
 
 func TestPacking(t *testing.T) {
@@ -24,9 +26,7 @@ func TestPacking(t *testing.T) {
 		{"cells of 512 octets", 512, 1, 8400, 51_200},
 	} {
 		p := Packing{Cell: tt.cell, MaxFrame: 1514, Small: tt.small}
-		if got := p.Bytes(tt.octets); got != tt.bytes {
-			t.Errorf("%s: %d octets take %d B, want %d", tt.name, tt.octets, got, tt.bytes)
-		}
+		assert.Equal(t, p.Bytes(tt.octets), tt.bytes, "%s: bytes that %d octets take", tt.name, tt.octets)
 		if got := p.Octets(tt.bytes); got < tt.octets || p.Bytes(got) > tt.bytes || p.Bytes(got+1) <= tt.bytes {
 			t.Errorf("%s: %d B hold %d octets, want at least %d and as many as fit", tt.name, tt.bytes, got, tt.octets)
 		}
@@ -37,9 +37,7 @@ func TestPacking(t *testing.T) {
 func TestPackingOfALongCable(t *testing.T) {
 	in := Inputs{Speed: 1e9, MaxFrame: 1514, Delay: 500 * time.Microsecond, Burst: 62_500}
 	p := in.Packing(256, 1)
-	if got := p.Bytes(2 * Octets(in.cableBits())); got != 381_184 {
-		t.Errorf("the cable alone takes %d B, want 381184", got)
-	}
+	assert.Equal(t, p.Bytes(2*Octets(in.cableBits())), 381_184, "bytes that the cable alone takes")
 	octets := Calculate(in, 0).Bytes()
 	if got, want := p.Bytes(octets), (octets+83)/84*256; octets != 197_038 || got != want {
 		t.Errorf("%d octets take %d B, want 197038 and %d", octets, got, want)

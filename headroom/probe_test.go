@@ -118,9 +118,7 @@ func TestAnswerCountsOnce(t *testing.T) {
 	if p.count.Answered != 1 || p.count.Ignored[IgnoredUnasked] != 2 {
 		t.Errorf("answered %d, ignored %v\nwant one, and two unasked", p.count.Answered, p.count.Ignored)
 	}
-	if got := p.estimate.trips.quantile(1); got != 38_000 {
-		t.Errorf("trip\n got %v\nwant 38µs: 40 on the way less 2 at the peer", got)
-	}
+	assert.Equal(t, p.estimate.trips.quantile(1), 38_000, "trip, want 40 µs on the way less 2 at the peer")
 }
 
 func TestStamped(t *testing.T) {
@@ -130,9 +128,7 @@ func TestStamped(t *testing.T) {
 	p.Stamped(q.Session, q.Sequence+1, now+20_000, Moment{Now: now + 30_000})
 	p.Stamped(q.Session+1, q.Sequence, now+20_000, Moment{Now: now + 30_000}) // the peer's, sent back
 	p.Receive(replied(q), now+40_000, Moment{Now: now + 40_000})
-	if got := p.estimate.trips.quantile(1); got != 28_000 {
-		t.Errorf("trip\n got %v\nwant 28µs", got)
-	}
+	assert.Equal(t, p.estimate.trips.quantile(1), 28_000, "trip")
 }
 
 // A stamp after the answer came would make the trip negative.
@@ -181,9 +177,7 @@ func TestManualRequired(t *testing.T) {
 	}
 	expect("link down", second, false)
 	p.SetUp(true, 2*second)
-	if got, want := p.Next(), 12*second; got != want {
-		t.Errorf("Next\n got %d\nwant %d: then somebody has to be told", got, want)
-	}
+	assert.Equal(t, p.Next(), 12*second, "Next: then somebody has to be told")
 	p.SetAgreed(true, false, "", 3*second)
 	expect("nobody has spoken yet", 3*second, false)
 	expect("nobody speaks", 12*second, true, "no neighbour has said over LLDP that it measures headroom")
@@ -289,9 +283,7 @@ func TestResultsAreBounded(t *testing.T) {
 			p := agreed(s)
 			tt.m.Operation, tt.m.Sequence = macctl.MeasureResult, 5
 			p.Receive(group(stranger, tt.m), 2, Moment{Now: 2})
-			if p.target.bits != tt.want {
-				t.Errorf("target\n got %d bits\nwant %d", p.target.bits, tt.want)
-			}
+			assert.Equal(t, p.target.bits, tt.want, "bits of the target")
 			out, ok := p.Out(Moment{Now: 3})
 			if acked := ok && out.Operation == macctl.MeasureResultAck &&
 				out.Peer == stranger; acked != (tt.want != 0) {
@@ -318,9 +310,7 @@ func TestOldResultsAreIgnored(t *testing.T) {
 		t.Errorf("ignored %v, taken %d\nwant one old, one altered, one taken", p.count.Ignored, p.count.Results)
 	}
 	send(2, 1, 1_500_000) // a peer that began anew
-	if p.target.bits != 1_500_000 {
-		t.Errorf("target\n got %d\nwant that of the new session", p.target.bits)
-	}
+	assert.Equal(t, p.target.bits, 1_500_000, "target, want that of the new session")
 }
 
 func TestRequestsAreBounded(t *testing.T) {

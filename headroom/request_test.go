@@ -52,9 +52,7 @@ func TestForgedResultWithoutAnswers(t *testing.T) {
 		now = passTime(p, now, time.Duration(resultLife)-time.Second)
 		assert.Equal(t, p.Target(), Octets(4*p.set.Calculated), "%d answers: while it counts", answers)
 		now = passTime(p, now, 2*time.Second+lowerAfter*p.set.Interval)
-		if got := p.Target(); got != calculated {
-			t.Errorf("%d answers: in the end %d, want the calculated %d", answers, got, calculated)
-		}
+		assert.Equal(t, p.Target(), calculated, "%d answers: target in the end, want the calculated one", answers)
 		if r := p.Report(now); r.Received != 0 || r.PeerFound != 0 {
 			t.Errorf("%d answers: still told: %d, %d", answers, r.Received, r.PeerFound)
 		}
@@ -70,9 +68,7 @@ func TestForgedResultBeforeRepeatedOnes(t *testing.T) {
 		p.Receive(result([6]byte{2, 0, 0, 0, 0, 8}, 5, 1, small), now, Moment{Now: now})
 		now = passTime(p, now, time.Minute)
 	}
-	if got, want := p.Target(), Octets(p.set.Calculated); got != want {
-		t.Errorf("%d, want the calculated %d", got, want)
-	}
+	assert.Equal(t, p.Target(), Octets(p.set.Calculated), "target, want the calculated one")
 }
 
 // One answer of the peer ends the results of other stations, and what followed from them.
@@ -83,9 +79,7 @@ func TestForgedResultBeforeTheOnlyAnswer(t *testing.T) {
 	q, _ := p.Out(Moment{Now: 2})
 	p.Receive(replied(q), 40_000, Moment{Now: 40_000})
 	passTime(p, 40_000, (lowerAfter+1)*p.set.Interval)
-	if got, want := p.Target(), Octets(p.set.Calculated); got != want {
-		t.Errorf("%d, want the calculated %d", got, want)
-	}
+	assert.Equal(t, p.Target(), Octets(p.set.Calculated), "target, want the calculated one")
 }
 
 // A measurement before a flap does not rest on the peer's word: an expired result leaves it.
@@ -106,9 +100,7 @@ func TestForgottenResultLeavesWhatWasFound(t *testing.T) {
 	p.Receive(result(stranger, 99, 1, uint64(2*found)), w.now, w.moment(0))
 	assert.Equal(t, p.target.bits, 2*found, "raised to")
 	passTime(p, w.now, time.Duration(resultLife)+(lowerAfter+1)*p.set.Interval)
-	if p.target.bits != found {
-		t.Errorf("in the end %d bits, want the %d that were found", p.target.bits, found)
-	}
+	assert.Equal(t, p.target.bits, found, "bits in the end, want those that were found")
 }
 
 // A value in force while this end measured is proven, with the peer's part. An expired result does not lower it, also
@@ -122,9 +114,7 @@ func TestForgottenResultLeavesWhatWasInForce(t *testing.T) {
 	p.SetUp(true, w.now)
 	p.Receive(result(w.address[1], 8, 99, 1000), w.now, w.moment(0))
 	passTime(p, w.now, time.Duration(resultLife)+(lowerAfter+1)*p.set.Interval)
-	if p.target.bits != 2*p.set.Calculated {
-		t.Errorf("in the end %d bits, were %d", p.target.bits, 2*p.set.Calculated)
-	}
+	assert.Equal(t, p.target.bits, 2*p.set.Calculated, "bits in the end, want those from before")
 }
 
 // A headroom that the peer's word has raised stays while nothing is measured, whatever is configured meanwhile.

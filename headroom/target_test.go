@@ -20,9 +20,7 @@ func TestFoundIsWhatWouldBeComputed(t *testing.T) {
 	p.apply(1 << 30)
 	check := func(when string) {
 		t.Helper()
-		if got, want := p.Found(), Octets(p.boundedMeasured()); got != want {
-			t.Fatalf("%s: found %d B, want %d", when, got, want)
-		}
+		assert.MustEqual(t, p.Found(), Octets(p.boundedMeasured()), "%s: bytes found", when)
 	}
 	steps := func(when string, d time.Duration) {
 		for until := w.now + int64(d); w.step(until); {
@@ -129,9 +127,7 @@ func TestFoundForAnotherLink(t *testing.T) {
 	p.SetAgreed(true, false, "b", w.now)
 	s.Min = 8 * (p.Target() + 1000)
 	p.Configure(s, w.now)
-	if got := p.Target(); got != Octets(s.Min) {
-		t.Errorf("the headroom is %d, want the new least one, %d", got, Octets(s.Min))
-	}
+	assert.Equal(t, p.Target(), Octets(s.Min), "headroom, want the new least one")
 }
 
 // reconfigured returns the settings of an end after a change of its link.

@@ -18,9 +18,7 @@ type modelPeer struct {
 }
 
 func (p *modelPeer) receive(t *rapid.T, frame []byte, now int64) {
-	if len(frame) != 60 {
-		t.Fatalf("frame of %d octets, want 60", len(frame))
-	}
+	assert.MustEqual(t, len(frame), 60, "octets of the frame")
 	until := func(offset int) float64 {
 		return float64(now) + float64(binary.BigEndian.Uint16(frame[offset:]))*512/p.speed*1e9
 	}
@@ -95,9 +93,7 @@ func TestInitiatorConverges(t *testing.T) {
 		var last []byte // that arrived
 		send := func(t *rapid.T, works bool) {
 			frame, ok := i.AppendFrame(nil, now)
-			if ok != i.Pending(now) {
-				t.Fatalf("at %d: frame %v, pending %v", now, ok, i.Pending(now))
-			}
+			assert.MustEqual(t, ok, i.Pending(now), "at %d: there is a frame, want what Pending says", now)
 			if ok && works {
 				peer.receive(t, frame, now)
 				last = frame
@@ -201,9 +197,8 @@ func TestInitiatorNeverLetsAHeldPeerGo(t *testing.T) {
 			"refresh": func(t *rapid.T) {
 				if due := i.NextRefresh(); due != math.MaxInt64 {
 					now = max(now, due) + rapid.Int64Range(0, max(0, 4*c.WakeDelay-1)).Draw(t, "late")
-					if got := peer.paused(now); got != i.XoffSent() {
-						t.Fatalf("at %d: peer is held on %#02x, was told %#02x", now, got, i.XoffSent())
-					}
+					assert.MustEqual(t, peer.paused(now), i.XoffSent(),
+						"at %d: what the peer is held on, want what it was told", now)
 					send(t)
 				}
 			},
@@ -238,13 +233,10 @@ func TestInitiatorAndReceiverAgree(t *testing.T) {
 			now += rapid.Int64Range(0, mega).Draw(t, "ns")
 		}
 		for prio := range uint8(8) {
-			if got, want := r.PausedTime(prio, now), i.HeldTime(prio, now); got != want {
-				t.Errorf("priority %d was paused for %d ns, held for %d", prio, got, want)
-			}
+			assert.Equal(t, r.PausedTime(prio, now), i.HeldTime(prio, now),
+				"ns for which priority %d was paused, want those held", prio)
 		}
-		if got, want := r.PausedTime(WholePort, now), i.HeldTime(WholePort, now); got != want {
-			t.Errorf("paused for %d ns, held for %d", got, want)
-		}
+		assert.Equal(t, r.PausedTime(WholePort, now), i.HeldTime(WholePort, now), "ns paused, want those held")
 		received, sent := r.Counters(), i.Counters()
 		if received.PFCFrames != sent.PFCFrames || received.PauseFrames != sent.PauseFrames {
 			t.Errorf("received %v, %d, sent %v, %d",

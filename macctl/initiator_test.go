@@ -238,12 +238,8 @@ func TestInitiatorPause(t *testing.T) {
 	want := InitiatorCounters{PauseFrames: 3, PauseXoffSent: 1, PauseXonSent: 1}
 	assert.Equal(t, s.Counters(), want, "counters")
 	// 255 quanta are 13,056 ns: the first pause ran out, the second was ended.
-	if got := s.HeldTime(WholePort, giga); got != 13_056+1000 {
-		t.Errorf("held for %d ns, want 14056", got)
-	}
-	if got := s.HeldTime(0, giga); got != 0 {
-		t.Errorf("PFC held for %d ns, want 0", got)
-	}
+	assert.Equal(t, s.HeldTime(WholePort, giga), 13_056+1000, "ns held")
+	assert.Equal(t, s.HeldTime(0, giga), 0, "ns for which PFC held")
 }
 
 func TestInitiatorRemaining(t *testing.T) {
@@ -270,9 +266,7 @@ func TestInitiatorHeldTime(t *testing.T) {
 	s := newSender(t, nil)
 	total := func(now, want int64) {
 		t.Helper()
-		if got := s.HeldTime(3, now); got != want {
-			t.Errorf("at %d: held for %d ns, want %d", now, got, want)
-		}
+		assert.Equal(t, s.HeldTime(3, now), want, "at %d: ns held", now)
 	}
 	s.Hold(3, CauseBuffer)
 	total(1000, 0) // not told yet
@@ -292,9 +286,7 @@ func TestInitiatorHeldTime(t *testing.T) {
 	total(2*giga+7, 2007+2*fullPause)
 	s.Reset(2*giga + 10)
 	total(3*giga, 2010+2*fullPause)
-	if got := s.HeldTime(4, 3*giga); got != 0 {
-		t.Errorf("priority 4 was held for %d ns, want 0", got)
-	}
+	assert.Equal(t, s.HeldTime(4, 3*giga), 0, "ns for which priority 4 was held")
 	want := InitiatorCounters{PFCFrames: [8]uint64{3: 5, 4: 5}, XoffSent: [8]uint64{3: 2}, XonSent: [8]uint64{3: 1}}
 	assert.Equal(t, s.Counters(), want, "counters")
 }

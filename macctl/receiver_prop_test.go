@@ -110,9 +110,8 @@ func TestReceiverAgainstModel(t *testing.T) {
 			},
 			"time": func(t *rapid.T) {
 				for prio := range model.lines {
-					if got, want := r.PausedTime(uint8(prio), now), model.total(prio, now); got != want {
-						t.Errorf("at %d: priority %d was paused for %d ns, want %d", now, prio, got, want)
-					}
+					assert.Equal(t, r.PausedTime(uint8(prio), now), model.total(prio, now),
+						"at %d: ns for which priority %d was paused", now, prio)
 				}
 			},
 			"": func(t *rapid.T) {

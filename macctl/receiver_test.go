@@ -49,9 +49,7 @@ func (l look) check(t *testing.T, r *Receiver) {
 	}
 	assert.Equal(t, r.NextExpiry(), next, "at %d: next expiry", l.at)
 	assert.Equal(t, r.FreeSince(3), l.freeSince, "at %d: free since", l.at)
-	if got := r.PausedTime(3, l.at); got != l.total {
-		t.Errorf("at %d: paused for %d ns, want %d", l.at, got, l.total)
-	}
+	assert.Equal(t, r.PausedTime(3, l.at), l.total, "at %d: ns paused", l.at)
 }
 
 // Other sequences of frames are compared with a model: TestReceiverAgainstModel.
@@ -122,14 +120,10 @@ func TestReceiverPause(t *testing.T) {
 	r := NewReceiver(ModePause, 0, oneNS, port)
 	r.Receive(pause(100), 1000, 1000)
 	look{1040, 0xFF, 1100, 1100, 0}.check(t, r) // PFC time is counted apart
-	if got := r.PausedTime(WholePort, 1040); got != 40 {
-		t.Errorf("paused for %d ns, want 40", got)
-	}
+	assert.Equal(t, r.PausedTime(WholePort, 1040), 40, "ns paused")
 	r.Receive(pause(0), 1060, 1060)
 	look{1060, 0x00, 0, 1060, 0}.check(t, r)
-	if got := r.PausedTime(WholePort, 2000); got != 60 {
-		t.Errorf("paused for %d ns, want 60", got)
-	}
+	assert.Equal(t, r.PausedTime(WholePort, 2000), 60, "ns paused")
 	r.Receive(pause(100), 2000, 2000)
 	r.Reset(2010)
 	look{2010, 0x00, 0, 2010, 0}.check(t, r)
@@ -237,9 +231,7 @@ func TestReceiverConfigureFromPause(t *testing.T) {
 	r.Receive(pause(100), 1000, 1000)
 	r.Configure(ModePFC, 0x08, oneNS, port, 1010)
 	look{1010, 0x00, 0, 1010, 0}.check(t, r)
-	if got := r.PausedTime(WholePort, 2000); got != 10 {
-		t.Errorf("paused for %d ns, want 10", got)
-	}
+	assert.Equal(t, r.PausedTime(WholePort, 2000), 10, "ns paused")
 }
 
 const nsQuantum = 512 // at 1 Gbit/s

@@ -18,9 +18,7 @@ func TestRefreshed(t *testing.T) {
 	assert.Equal(t, i.RefreshEvery(), 0, "a frame that has left is to be sent again")
 	i.Refreshed(2, pause, false)
 	assert.Equal(t, i.Counters().PFCFrames[3], 3, "frames")
-	if got := i.HeldTime(3, 2*pause-1); got != 2*pause-1 {
-		t.Errorf("held for %d ns, want %d", got, 2*pause-1)
-	}
+	assert.Equal(t, i.HeldTime(3, 2*pause-1), 2*pause-1, "ns held")
 	if i.Pending(pause+pause/2-1) || !i.Pending(pause+pause/2) {
 		t.Errorf("the next refresh is at %d, want %d", i.NextRefresh(), pause+pause/2)
 	}

@@ -232,9 +232,7 @@ func (s *server) rulesAreHealthy() {
 			}
 		}
 	}
-	if n != len(alertNames(s.t)) {
-		s.t.Errorf("%d rules are healthy of %d", n, len(alertNames(s.t)))
-	}
+	assert.Equal(s.t, n, len(alertNames(s.t)), "healthy rules")
 }
 
 // expressions returns the dashboard's queries.

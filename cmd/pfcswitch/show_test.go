@@ -60,8 +60,6 @@ func TestWatchdogCheck(t *testing.T) {
 	for flags, want := range map[string]int{"-s " + socket + "x": 1, "--check -s " + socket + "x": couldNotRun,
 		"--check --priority 8 -s " + socket: couldNotRun, "--check --watch -s " + socket: couldNotRun} {
 		out, status := run(t, showCommand(), append([]string{"watchdog"}, strings.Fields(flags)...)...)
-		if status != want {
-			t.Errorf("%s: status %d, want %d\n%s", flags, status, want, out)
-		}
+		assert.Equal(t, status, want, "%s: status\n%s", flags, out)
 	}
 }

@@ -90,8 +90,12 @@ func MustNoError(tb TB, err error, format string, args ...any) {
 // differ shows both values on lines of their own, so that they stand below each other.
 func differ(got, want any, what string) string {
 	verb := "%+v"
-	switch got.(type) {
-	case string, []string:
+	switch text := got.(type) {
+	case string:
+		if verb = "%q"; strings.Contains(text, "\n") {
+			verb = "\n%s"
+		}
+	case []string:
 		verb = "%q"
 	case []byte:
 		verb = "%x"

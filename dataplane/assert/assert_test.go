@@ -23,6 +23,8 @@ func TestWhatIsSaid(t *testing.T) {
 			recorder{said: "frames of \"p1\"\n got 1\nwant 2"}},
 		"texts": {func(tb TB) { Equal(tb, "", "100 %", "note") },
 			recorder{said: "note\n got \"\"\nwant \"100 %\""}},
+		"texts of many lines": {func(tb TB) { Equal(tb, "a\nb", "a", "table") },
+			recorder{said: "table\n got \na\nb\nwant \na"}},
 		"must be equal": {func(tb TB) { MustEqual(tb, true, true, "up") }, recorder{}},
 		"must be equal, and is not": {func(tb TB) { MustEqual(tb, false, true, "up") },
 			recorder{ended: "up\n got false\nwant true"}},

@@ -327,9 +327,7 @@ func (m *model) check(t *rapid.T) {
 			m.forgot, static, len(m.entries), m.max)
 	}
 	dump := dumpAll(m.b, 3, m.now)
-	if len(dump) != len(m.entries) {
-		t.Fatalf("dump of %d entries, want %d: %+v, %+v", len(dump), len(m.entries), dump, m.entries)
-	}
+	assert.MustEqual(t, len(dump), len(m.entries), "entries of a dump: %+v, %+v", dump, m.entries)
 	for _, e := range dump {
 		want, ok := m.entries[modelKey{e.MAC, e.VID}]
 		age := time.Duration(m.now - want.seen)

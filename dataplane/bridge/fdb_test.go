@@ -12,17 +12,13 @@ func TestAgeing(t *testing.T) {
 	b := newPlain(t, 2, Config{Ageing: 100})
 	b.Forward(0, frame.Broadcast, stationA, 1, 60, 0)
 	b.Forward(0, frame.Broadcast, stationA, 1, 60, 60) // refreshes
-	if got := b.Age(159, math.MaxInt); got != 0 {
-		t.Errorf("aged %d at 159, want 0", got)
-	}
+	assert.Equal(t, b.Age(159, math.MaxInt), 0, "aged at 159")
 	wantDecision(t, "at 159", b.Forward(1, stationA, 0, 1, 60, 159), unicast(0))
 
 	// Without a sweep: the entry is there, but not used.
 	wantDecision(t, "at 160", b.Forward(1, stationA, 0, 1, 60, 160), flood(UnknownUnicast, 0))
 	wantCounters(t, b, Counters{Entries: 1})
-	if got := b.Age(160, math.MaxInt); got != 1 {
-		t.Errorf("aged %d at 160, want 1", got)
-	}
+	assert.Equal(t, b.Age(160, math.MaxInt), 1, "aged at 160")
 	wantCounters(t, b, Counters{})
 
 	// Where it turns up after ageing is not a move.

@@ -48,9 +48,7 @@ func shutBy(port, sender, in int) LoopEvent {
 
 func TestLoopTick(t *testing.T) {
 	b := newGuarded(t, 3)
-	if got := b.LoopDeadline(2); got != 0 {
-		t.Errorf("deadline %d of a new port, want 0", got)
-	}
+	assert.Equal(t, b.LoopDeadline(2), 0, "deadline of a new port")
 	for seq := range uint32(3) {
 		want := Probe{Identity: testIdentity.Public, Port: 2, Sequence: seq + 1}
 		want.Authenticator = b.authenticator(&want)
@@ -229,9 +227,7 @@ func TestLoopEndsWithLinkOrSetting(t *testing.T) {
 	handle(b, 1, 1, 0)
 	wantEvent(t, "down", b.SetUp(1, false), LoopEvent{Reason: LinkDown, Port: 1})
 	wantEvent(t, "down again", b.SetUp(1, false), LoopEvent{})
-	if got := b.LoopDeadline(1); got != NoDeadline {
-		t.Errorf("deadline %d while down", got)
-	}
+	assert.Equal(t, b.LoopDeadline(1), NoDeadline, "deadline while down")
 	wantEvent(t, "up", b.SetUp(1, true), LoopEvent{})
 	wantDecision(t, "floods", b.Forward(0, frame.Broadcast, stationA, 1, 60, 1), flood(Broadcast, 1, 2))
 

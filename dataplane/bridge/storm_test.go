@@ -62,12 +62,8 @@ func TestStormClock(t *testing.T) {
 	s.charge(1500, 1000)
 	level := s.level
 	s.charge(1500, 500)
-	if want := level - (1500+24)*8*bit; s.level != want {
-		t.Errorf("level %d after an older reading, want %d", s.level, want)
-	}
+	assert.Equal(t, s.level, level-(1500+24)*8*bit, "level after an older reading")
 	assert.Equal(t, s.last, 1000, "time went back to")
 	s.charge(0, math.MaxInt64)
-	if want := s.depth - 24*8*bit; s.level != want {
-		t.Errorf("level %d after 292 years, want %d", s.level, want)
-	}
+	assert.Equal(t, s.level, s.depth-24*8*bit, "level after 292 years")
 }

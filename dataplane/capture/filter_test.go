@@ -36,9 +36,7 @@ func TestFilter(t *testing.T) {
 		}
 	}
 	var none *Filter
-	if got := none.Keep(frameOf(60), 60); got != 60 {
-		t.Errorf("no filter keeps %d of 60", got)
-	}
+	assert.Equal(t, none.Keep(frameOf(60), 60), 60, "octets of 60 that no filter keeps")
 }
 
 // Octets of one frame do not show in the next one.
@@ -46,9 +44,7 @@ func TestFilterForgets(t *testing.T) {
 	f, err := ParseFilter(macControl)
 	assert.Must(t, err)
 	f.Keep(append(frameOf(12), 0x88, 0x08), 100)
-	if got := f.Keep(frameOf(12), 100); got != 0 {
-		t.Errorf("keeps %d octets for a type that it has not seen", got)
-	}
+	assert.Equal(t, f.Keep(frameOf(12), 100), 0, "octets that it keeps of a type that it has not seen")
 }
 
 func TestFilterRefuses(t *testing.T) {

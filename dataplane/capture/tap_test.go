@@ -5,6 +5,8 @@ import (
 	"runtime/metrics"
 	"testing"
 	"time"
+
+	"pfcswitch/dataplane/assert"
 )
 
 // The data path captures what a reader wants, and nothing without readers.
@@ -58,9 +60,7 @@ func TestSetMemory(t *testing.T) {
 	if len(got) != 2 || got[0] != 1 || got[1] != 2 {
 		t.Errorf("got %v, want frames 1 and 2", got)
 	}
-	if n := len(tap.Recorder().chunks) * chunkOctets; n != 2*MinMemory {
-		t.Errorf("the ring has %d octets, want %d", n, 2*MinMemory)
-	}
+	assert.Equal(t, len(tap.Recorder().chunks)*chunkOctets, 2*MinMemory, "octets of the ring")
 }
 
 // Allocating a ring takes milliseconds, in which all ports may be described. So it happens outside of the lock that
@@ -107,9 +107,7 @@ func TestRewindTellsHowFar(t *testing.T) {
 	var tap Tap
 	tap.SetMemory(MinMemory)
 	c := attach(t, &tap, everything)
-	if oldest := c.Rewind(); oldest != 0 {
-		t.Errorf("nothing came, and what came before %d is overwritten", oldest)
-	}
+	assert.Equal(t, c.Rewind(), 0, "nothing came, and what came before is overwritten")
 	overwritten := false
 	for i := range uint64(2 * MinMemory / 1000) {
 		put(tap.Recorder(), 1, 1000, 1+i) // number and time are the same
@@ -156,9 +154,7 @@ func TestAddPorts(t *testing.T) {
 		t.Errorf("port 2 is wanted: %v; the data path was told %d times", r.Wants(2), called)
 	}
 	c.AddPorts(two)
-	if called != 1 {
-		t.Errorf("the data path was told %d times, want once", called)
-	}
+	assert.Equal(t, called, 1, "how often the data path was told")
 	put(tap.Recorder(), 1, 60, 7)
 	put(tap.Recorder(), 2, 60, 8)
 	if got := all(c); len(got) != 2 || !tap.Recorder().Wants(2) {

@@ -38,9 +38,7 @@ func TestFanoutInTheKernel(t *testing.T) {
 			for _, s := range frames {
 				name := fmt.Sprintf("trust %v, lossless %08b, %s", trust, lossless, s.name)
 				w.send(t, s.b)
-				if got, want := w.receive(t, name), wantRing(&c, lossless, s.b); got != want {
-					t.Errorf("%s: got socket %d, want %d", name, got, want)
-				}
+				assert.Equal(t, w.receive(t, name), wantRing(&c, lossless, s.b), "%s: socket", name)
 			}
 		}
 	}
@@ -54,9 +52,7 @@ func TestFanoutFailsIntoTheOtherRing(t *testing.T) {
 	assert.Must(t, err)
 	w.attach(t, unix.SOL_PACKET, unix.PACKET_FANOUT_DATA, w.rings[0], beyond)
 	w.send(t, specimens(t)[0].b)
-	if got := w.receive(t, "load beyond the packet"); got != RingOther {
-		t.Errorf("got socket %d, want %d", got, RingOther)
-	}
+	assert.Equal(t, w.receive(t, "load beyond the packet"), RingOther, "socket")
 }
 
 // MAC Control and LLDP frames, and no others, arrive at the control ring, tagged or not.
@@ -83,9 +79,7 @@ func TestControlInTheKernel(t *testing.T) {
 	w.attach(t, unix.SOL_PACKET, unix.PACKET_FANOUT_DATA, w.rings[0], program)
 	for _, tt := range tests {
 		w.send(t, tt.b)
-		if got := w.receive(t, tt.name); got != tt.want {
-			t.Errorf("%s: got socket %d, want %d", tt.name, got, tt.want)
-		}
+		assert.Equal(t, w.receive(t, tt.name), tt.want, "%s: socket", tt.name)
 	}
 }
 

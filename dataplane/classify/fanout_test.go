@@ -85,9 +85,8 @@ func TestFanoutAgreesWithPriority(t *testing.T) {
 				if !ok {
 					t.Fatalf("%s: the kernel discards it", s.name)
 				}
-				if got, want := m.run(t, k), wantRing(&c, lossless, s.b); got != want {
-					t.Errorf("trust %v, lossless %08b, %s: got ring %d, want %d", trust, lossless, s.name, got, want)
-				}
+				assert.Equal(t, m.run(t, k), wantRing(&c, lossless, s.b), "trust %v, lossless %08b, %s: ring", trust,
+					lossless, s.name)
 			}
 		}
 	}
@@ -116,9 +115,7 @@ func TestFanoutProperty(t *testing.T) {
 		raw, err := c.Fanout(lossless)
 		assert.Must(t, err)
 		if k, ok := untag(b); ok {
-			if got, want := newMachine(t, raw).run(t, k), wantRing(&c, lossless, b); got != want {
-				t.Fatalf("got ring %d, want %d", got, want)
-			}
+			assert.MustEqual(t, newMachine(t, raw).run(t, k), wantRing(&c, lossless, b), "ring")
 		}
 	})
 }
@@ -142,9 +139,7 @@ func FuzzFanout(f *testing.F) {
 			t.Fatalf("the kernel hands over a malformed frame: %x", b)
 		}
 		if received {
-			if got, want := newMachine(t, raw).run(t, k), wantRing(&c, lossless, b); got != want {
-				t.Fatalf("got ring %d, want %d: %x", got, want, b)
-			}
+			assert.MustEqual(t, newMachine(t, raw).run(t, k), wantRing(&c, lossless, b), "ring of %x", b)
 		}
 	})
 }

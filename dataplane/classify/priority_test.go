@@ -32,9 +32,7 @@ func TestPriority(t *testing.T) {
 		}
 		for trust, want := range want {
 			c := distinct(trust)
-			if got := c.Priority(s.b, h); got != want {
-				t.Errorf("%s, trust %v: got priority %d, want %d", s.name, trust, got, want)
-			}
+			assert.Equal(t, c.Priority(s.b, h), want, "%s, trust %v: priority", s.name, trust)
 		}
 	}
 }

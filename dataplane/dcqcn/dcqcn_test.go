@@ -67,9 +67,7 @@ func TestAlpha(t *testing.T) {
 	var r ReactionPoint
 	r.Start(p, 1_000_000, 0)
 	r.Advance(999)
-	if r.alpha != one {
-		t.Errorf("α %d before its time", r.alpha)
-	}
+	assert.Equal(t, r.alpha, one, "α before its time")
 	r.Advance(2000)
 	fallen := float64(r.alpha) / one
 	if want := math.Pow(255./256, 2); math.Abs(fallen-want) > 1e-8 {
@@ -168,9 +166,7 @@ func TestParams(t *testing.T) {
 		{100_000_000, Params{20_000_000, 22_000_000, 22_000_000, 10_000_000, 100_000, 500_000, 25_000}},
 		{400 * gigabit, Params{50_000, 55_000, 55_000, 100_000_000, 400_000_000, 2_000_000_000, 100_000_000}},
 	} {
-		if got := For(c.speed); got != c.want {
-			t.Errorf("%d bit/s: %+v\nwant %+v", c.speed, got, c.want)
-		}
+		assert.Equal(t, For(c.speed), c.want, "%d bit/s", c.speed)
 	}
 	assert.Equal(t, For(999), For(1000), "999 bit/s")
 }

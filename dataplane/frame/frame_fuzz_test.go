@@ -3,6 +3,8 @@ package frame
 import (
 	"bytes"
 	"testing"
+
+	"pfcswitch/dataplane/assert"
 )
 
 func seeds(f *testing.F) [][]byte {
@@ -163,9 +165,7 @@ func FuzzSegmenter(f *testing.F) {
 			}
 			payload = append(payload, dst[c.inner.payload:n]...)
 		}
-		if count != c.Segments() {
-			t.Fatalf("got %d segments, want %d", count, c.Segments())
-		}
+		assert.MustEqual(t, count, c.Segments(), "segments")
 		equalOctets(t, "payload", payload, before[c.inner.payload:c.inner.end])
 		equalOctets(t, "GSO frame", b, before)
 	})

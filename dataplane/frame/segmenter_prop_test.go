@@ -6,6 +6,8 @@ import (
 
 	"github.com/google/gopacket/layers"
 	"pgregory.net/rapid"
+
+	"pfcswitch/dataplane/assert"
 )
 
 // The segments of any GSO frame are well-formed, and their payloads together are the frame's payload.
@@ -87,9 +89,7 @@ func dataPath(t rapid.TB) map[string]func() {
 
 func TestDataPathAllocatesNothing(t *testing.T) {
 	for name, f := range dataPath(t) {
-		if n := testing.AllocsPerRun(50, f); n != 0 {
-			t.Errorf("%s: got %v allocations, want 0", name, n)
-		}
+		assert.Equal(t, testing.AllocsPerRun(50, f), 0, "%s: allocations", name)
 	}
 }
 

@@ -81,9 +81,7 @@ func TestSegmenterShapes(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			whole, v := tt.build(t)
 			segments := cut(t, whole, v)
-			if len(segments) != tt.segments {
-				t.Errorf("got %d segments, want %d", len(segments), tt.segments)
-			}
+			assert.Equal(t, len(segments), tt.segments, "segments")
 			checkSegments(t, tt.shape, whole, segments, tt.gso)
 		})
 	}

@@ -95,9 +95,7 @@ func TestSegmenterTunnels(t *testing.T) {
 				payload = append(payload, decode(t, b).payload...)
 			}
 			equalOctets(t, "payload", payload, pattern(tt.inner.payload))
-			if want := (tt.inner.payload + 1349) / 1350; len(segments) != want {
-				t.Errorf("got %d segments, want %d", len(segments), want)
-			}
+			assert.Equal(t, len(segments), (tt.inner.payload+1349)/1350, "segments")
 		})
 	}
 }

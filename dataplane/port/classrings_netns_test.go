@@ -128,9 +128,7 @@ func TestSmallRing(t *testing.T) {
 	small := port.SmallSlots(c.OtherSlots, c.FrameSize, smallLimit)
 	const blocks = 256 << 10 // octets, a whole number of blocks in which the kernel has slots
 	want := port.Slots{Full: blocks / port.SlotOctets(c.FrameSize), Small: blocks / port.SlotOctets(smallLimit)}
-	if got := w.port.Slots(port.Other); got != want {
-		t.Errorf("slots %+v, want as much memory of full ones as of small ones: %+v", got, want)
-	}
+	assert.Equal(t, w.port.Slots(port.Other), want, "slots, want as much memory of full ones as of small ones")
 	if small <= c.OtherSlots {
 		t.Fatalf("%d slots for small frames beside %d", small, c.OtherSlots)
 	}
@@ -178,16 +176,10 @@ func TestClassRingsIsBounded(t *testing.T) {
 	w.awaitBacklog(port.Other, len(want))
 	frames := make([]port.Frame, 500)
 	const most = 256
-	if n := w.port.Receive(port.Other, frames, 1<<20); n != most {
-		t.Fatalf("received %d frames, want %d", n, most)
-	}
+	assert.MustEqual(t, w.port.Receive(port.Other, frames, 1<<20), most, "frames received")
 	wantData(t, frames[:most], want[:most]) // none of them has changed while the others came
-	if n := w.port.Receive(port.Other, frames, 1<<20); n != 0 {
-		t.Fatalf("received %d frames more", n)
-	}
+	assert.MustEqual(t, w.port.Receive(port.Other, frames, 1<<20), 0, "frames received more")
 	w.port.Release(port.Other, 100)
-	if n := w.port.Receive(port.Other, frames, 1<<20); n != 100 {
-		t.Fatalf("received %d frames after 100 were given back", n)
-	}
+	assert.MustEqual(t, w.port.Receive(port.Other, frames, 1<<20), 100, "frames received after 100 were given back")
 	wantData(t, frames[:100], want[most:most+100])
 }

@@ -23,9 +23,7 @@ func TestDisableHostStack(t *testing.T) {
 	assert.Must(t, err)
 	assert.Must(t, w.host.Send(frame.VnetHeader{}, craft(nil, experimental, 1, 60)))
 	assert.Must(t, w.host.Send(frame.VnetHeader{}, craft(nil, frame.TypeLLDP, 2, 60)))
-	if got := w.collect(port.Other, 1); len(got) != 1 {
-		t.Errorf("the port got %d frames, want 1", len(got))
-	}
+	assert.Equal(t, len(w.collect(port.Other, 1)), 1, "frames that the port got")
 	if got := readable(lldp); !got {
 		t.Error("LLDP does not reach who listens to it")
 	}

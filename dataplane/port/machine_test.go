@@ -100,9 +100,7 @@ func TestClockStep(t *testing.T) {
 	} {
 		look := int64(0)
 		got := ClockStep(func() int64 { look++; return test.step(look) })
-		if got != test.want {
-			t.Errorf("%s: %d ns, want %d", name, got, test.want)
-		}
+		assert.Equal(t, got, test.want, "%s: ns", name)
 	}
 }
 
@@ -119,8 +117,6 @@ func TestClockError(t *testing.T) {
 	} {
 		look := int64(0)
 		got := ClockError(func() (a, b int64) { look++; return look * 50, look*50 + test.apart(look) })
-		if got != test.want {
-			t.Errorf("%s: %d ns, want %d", name, got, test.want)
-		}
+		assert.Equal(t, got, test.want, "%s: ns", name)
 	}
 }

@@ -96,9 +96,7 @@ func TestAnswersOfDCB(t *testing.T) {
 	}
 	for octet, want := range map[uint8]error{0: nil, 0xA1: unix.EOPNOTSUPP, 0xEA: unix.EINVAL, 0xFB: unix.EIO} {
 		answer := nl.NewRtAttr(dcbAttrIEEE, []byte{octet}).Serialize()
-		if got := ieeeError(attribute(answer, dcbAttrIEEE)); got != want {
-			t.Errorf("error %v in %#x, want %v", got, octet, want)
-		}
+		assert.Equal(t, ieeeError(attribute(answer, dcbAttrIEEE)), want, "error in %#x", octet)
 	}
 	if got := ieeeError(attribute(nil, dcbAttrIEEE)); got != nil {
 		t.Errorf("error %v in an empty answer", got)

@@ -251,9 +251,8 @@ func TestHeaderMovesWithTheTag(t *testing.T) {
 		n := w.port.Receive(port.Other, frames[:], 1<<20)
 		frames[0].Finish()
 		w.port.Rewind(port.Other)
-		if w.port.Receive(port.Other, frames[:n], 1<<20); frames[0].Vnet != (frame.VnetHeader{}) {
-			t.Errorf("%s: header %+v after Finish, want none", row.name, frames[0].Vnet)
-		}
+		w.port.Receive(port.Other, frames[:n], 1<<20)
+		assert.Equal(t, frames[0].Vnet, frame.VnetHeader{}, "%s: header after Finish", row.name)
 		w.port.Release(port.Other, n)
 	}
 }

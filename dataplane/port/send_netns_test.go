@@ -176,9 +176,7 @@ func sendWhileDown(t *testing.T, w *wire) {
 	add(b, frame.VnetHeader{}, f, 60)
 	poller := newPoller(t)
 	poller.Watch(w.port.Descriptors(nil, port.WorkOther|port.WorkLossless|port.WorkControl))
-	if why := poller.Wait(0); why != port.Expired {
-		t.Fatalf("woken by %v while all is well", why)
-	}
+	assert.MustEqual(t, poller.Wait(0), port.Expired, "woken by, while all is well")
 
 	setUp(t, w.handle, "sw", false)
 	if n, err := w.port.Send(b); n != 0 || !errors.Is(err, port.ErrDown) {
@@ -189,9 +187,7 @@ func sendWhileDown(t *testing.T, w *wire) {
 	}
 	assert.Equal(t, poller.Wait(20*time.Second), port.Failed, "woken by, want the error of the sockets")
 	w.port.ClearError()
-	if why := poller.Wait(time.Millisecond); why != port.Expired {
-		t.Errorf("woken by %v after ClearError", why)
-	}
+	assert.Equal(t, poller.Wait(time.Millisecond), port.Expired, "woken by, after ClearError")
 
 	setUp(t, w.handle, "sw", true)
 	awaitUp(t, w.handle, "sw", true)
@@ -257,9 +253,7 @@ func TestOpenLeaksNothing(t *testing.T) {
 			}
 		}
 	}
-	if after := descriptors(t); after != before {
-		t.Errorf("%d descriptors before, %d after", before, after)
-	}
+	assert.Equal(t, descriptors(t), before, "descriptors after it, want those before")
 }
 
 // Opening, which takes a thread for each ring, leaves none behind, and rings of few slots take little memory: two rings

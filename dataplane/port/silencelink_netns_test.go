@@ -38,9 +38,7 @@ func TestSilenceLinkUndoesItself(t *testing.T) {
 	if _, err := port.SilenceLink(w.ns, l); !errors.Is(err, refused) {
 		t.Errorf("error %v, want %v", err, refused)
 	}
-	if after := w.addrGenMode(); after != before {
-		t.Errorf("addr_gen_mode\n got %s\nwant %s as before", after, before)
-	}
+	assert.Equal(t, w.addrGenMode(), before, "addr_gen_mode, want that from before")
 }
 
 // A NIC that has neither PAUSE nor PFC is as good as one that has switched them off.

@@ -259,9 +259,7 @@ func TestTAPTakesTurns(t *testing.T) {
 			threes++
 		}
 	}
-	if threes != 50 {
-		t.Errorf("%d of 50 frames of priority 3 are among the first 200", threes)
-	}
+	assert.Equal(t, threes, 50, "frames of priority 3 among the first 200")
 }
 
 // Frames beyond the host's queue are dropped by the kernel and counted.

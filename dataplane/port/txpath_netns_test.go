@@ -35,9 +35,7 @@ func TestNoXDPBesideCaptures(t *testing.T) {
 		}
 		assert.Equal(t, w.sentByXDP(func() { w.sendBatch(b) }), 0, "round %d: frames left unseen", round)
 		w.hostNumbers(5)
-		if got := sees(t, capture); got != 5 {
-			t.Errorf("round %d: the capture saw %d frames, want 5", round, got)
-		}
+		assert.Equal(t, sees(t, capture), 5, "round %d: frames that the capture saw", round)
 		assert.Must(t, unix.Close(capture))
 		w.refreshTxPath()
 		if path := w.port.TxPath(); !path.XDP || path.Why != "" {

@@ -38,9 +38,7 @@ func TestTapSeesWhatCounts(t *testing.T) {
 				if strings.HasPrefix(s.note, "dropped: ") {
 					dropped++
 				}
-				if len(s.data) != s.length {
-					t.Fatalf("%s: %d of %d octets", name, len(s.data), s.length)
-				}
+				assert.MustEqual(t, len(s.data), s.length, "%s: octets", name)
 			}
 		}
 		var v dataplane.Snapshot

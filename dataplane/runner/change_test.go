@@ -204,9 +204,7 @@ func TestHandoverWhileTheClockIsSet(t *testing.T) {
 				now, wall = now+1000, wall+1000
 				return now, wall
 			})
-			if until != wall {
-				t.Errorf("the handover ends at %d, want now, %d", until, wall)
-			}
+			assert.Equal(t, until, wall, "end of the handover, want now")
 		})
 	}
 }
@@ -430,9 +428,8 @@ func TestCountersOutliveTheirPort(t *testing.T) {
 			t.Errorf("the port that came back has counted %+v, %d reactions, want %+v, %d", is.Counters,
 				is.Reaction.Count, was.Counters, was.Reaction.Count)
 		}
-		if got := back.Buffer.Ports[0].Ingress[lossless].Admitted; got != admitted {
-			t.Errorf("the buffer has admitted %d frames of the port that came back, want %d", got, admitted)
-		}
+		assert.Equal(t, back.Buffer.Ports[0].Ingress[lossless].Admitted, admitted,
+			"frames that the buffer has admitted of the port that came back")
 		l.must(l.r.Configure(l.cfg, ports, nil))
 	}
 }

@@ -164,9 +164,8 @@ func TestDelayLineHoldsWhatIsInIt(t *testing.T) {
 		l.holds != 3*84 {
 		t.Errorf("%d refused, %v, holds %d", len(refused), err, l.holds)
 	}
-	if l.giveUp(nil); l.holds != 2*84 {
-		t.Errorf("holds %d after one was given up", l.holds)
-	}
+	l.giveUp(nil)
+	assert.Equal(t, l.holds, 2*84, "holds after one was given up")
 	l.clear()
 	assert.Equal(t, l.holds, 0, "holds")
 }

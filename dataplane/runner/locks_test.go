@@ -53,9 +53,7 @@ func TestOthersGetTheLock(t *testing.T) {
 		for i := range ports {
 			m.w.r.sw.MarkPending(i)
 		}
-		if n := locks(); n != ports {
-			t.Errorf("%d ports without frames: %d locks, want one for each", ports, n)
-		}
+		assert.Equal(t, locks(), ports, "locks of ports without frames, want one for each")
 	}
 	m.in.frames = repeated(data(0, 1, lossless, 0, 60), burstFrames)
 	locks()

@@ -58,9 +58,7 @@ func TestRingsArePolledAfterAFrameThatMayLeaveSoon(t *testing.T) {
 		if step.burst {
 			w.learnLoad(p, step.soon, step.at)
 		}
-		if got := p.moderationLeft(step.at); got != step.quiet {
-			t.Errorf("step %d: left alone for %d ns, want %d", i, got, step.quiet)
-		}
+		assert.Equal(t, p.moderationLeft(step.at), step.quiet, "step %d: ns for which it is left alone", i)
 		if loaded := w.loaded(step.at); loaded != (step.at < p.longQueueUntil) || step.quiet > 0 && !loaded {
 			t.Errorf("step %d: the worker looks for more, or does not: %v", i, loaded)
 		}

@@ -74,18 +74,15 @@ func TestStalledSendCall(t *testing.T) {
 		const n, octets = 100, 60
 		a.send(several(0, 1, lossless, n, octets)...)
 		first := <-entered
-		if first != 1 {
-			t.Errorf("a call of %d frames, the limit is one", first)
-		}
+		assert.Equal(t, first, 1, "frames of a call")
 		b.hold(0xffff)
 		time.Sleep(time.Millisecond)
 		stalled.Store(false)
 		leave <- struct{}{}
 		eventually(t, "PFC is read", func() bool { return l.balanced().Ports[1].Paused == 1<<lossless })
 		time.Sleep(2 * time.Millisecond)
-		if got := len(b.received(0, lossless)); got != first {
-			t.Errorf("%d frames came after XOFF, want those of the one call that was under way: %d", got, first)
-		}
+		assert.Equal(t, len(b.received(0, lossless)), first,
+			"frames that came after XOFF, want those of the one call that was under way")
 		b.hold(0)
 		eventually(t, "the rest arrives", func() bool { return len(b.received(0, lossless)) == n })
 		if v := l.empties(); v.Ports[1].Reaction.Count == 0 {

@@ -23,9 +23,7 @@ func TestWakesOfLongAgoFade(t *testing.T) {
 		}
 	}
 	wakes(wakeSamples-1, 20_000_000)
-	if delay != 0 {
-		t.Errorf("a delay of %d ns by too few sleeps", delay)
-	}
+	assert.Equal(t, delay, 0, "delay in ns by too few sleeps")
 	wakes(wakeMemory, 20_000_000)
 	if delay < 20_000_000 {
 		t.Errorf("a delay of %d ns, want 20 ms", delay)

@@ -31,9 +31,7 @@ func TestLeastFilledAreaTiesRotate(t *testing.T) {
 		{0b101, 64, 2}, {0b101, 64, 2}, {0b001, 64, 0}, // members that are down are skipped
 		{0b010, 64, 1}, {0b000, 64, -1},
 	} {
-		if got := d.send(held, tt.up, tt.octets); got != tt.want {
-			t.Fatalf("step %d: member %d, want %d (areas %v)", i, got, tt.want, held)
-		}
+		assert.MustEqual(t, d.send(held, tt.up, tt.octets), tt.want, "step %d: member (areas %v)", i, held)
 	}
 }
 
@@ -75,16 +73,12 @@ func TestReorderingIsTheFormulas(t *testing.T) {
 		large, small int64
 	}{{2, 1522, 64}, {3, 1522, 64}, {4, 1522, 64}, {3, 9022, 64}, {3, 1522, 300}, {8, 1522, 100}} {
 		frames := int64(tt.members-1) * (tt.large / tt.small)
-		if got, want := overtaken(tt.members, tt.large, tt.small, 0), frames*tt.small; got != want {
-			t.Errorf("%+v, first: overtaken by %d octets, want %d", tt, got, want)
-		}
-		if got, want := overtaken(tt.members, tt.large, tt.small, 1), (frames-1)*tt.small; got != want {
-			t.Errorf("%+v, second: overtaken by %d octets, want %d", tt, got, want)
-		}
+		assert.Equal(t, overtaken(tt.members, tt.large, tt.small, 0), frames*tt.small,
+			"%+v, first: overtaken by octets", tt)
+		assert.Equal(t, overtaken(tt.members, tt.large, tt.small, 1), (frames-1)*tt.small,
+			"%+v, second: overtaken by octets", tt)
 	}
-	if got := overtaken(3, 1522, 64, 1); got != 2880 {
-		t.Errorf("overtaken by %d octets, want 2880", got)
-	}
+	assert.Equal(t, overtaken(3, 1522, 64, 1), 2880, "overtaken by octets")
 }
 
 // Areas that nothing leaves differ by at most the longest frame.

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/bridge"
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/dataplane/port/porttest"
@@ -59,9 +60,7 @@ func TestNobodyNoticesTheFastPath(t *testing.T) {
 						t.Errorf("h%d, from %s: got frames %v, want %v", n+1, flow, got, want)
 					}
 				}
-				if got, want := len(auto.arrived[n]), len(off.arrived[n]); got != want {
-					t.Errorf("h%d: got frames of %d flows, want %d", n+1, got, want)
-				}
+				assert.Equal(t, len(auto.arrived[n]), len(off.arrived[n]), "h%d: flows that frames came of", n+1)
 				if got, want := auto.counters[n], off.counters[n]; got != want {
 					t.Errorf("p%d:\ngot  %+v\nwant %+v", n+1, got, want)
 				}

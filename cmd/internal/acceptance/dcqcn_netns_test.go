@@ -30,9 +30,7 @@ func TestDCQCN(t *testing.T) {
 			t.Errorf("%d frames came marked, %d CNPs were sent", f.Marked, f.CNPs)
 		}
 	}
-	if seen != marks() {
-		t.Errorf("the switch marked %d frames, %d came marked", marks(), seen)
-	}
+	assert.Equal(t, seen, marks(), "frames that came marked, want those that the switch marked")
 	if got := r.Snapshot(1).Counters.QueueSent[6] + r.Snapshot(2).Counters.QueueSent[6]; got == 0 {
 		t.Error("no CNP went in priority 6")
 	}

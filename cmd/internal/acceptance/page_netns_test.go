@@ -92,9 +92,8 @@ func (r *Rig) tables(p *webtest.Page) {
 	t := r.T
 	t.Helper()
 	same := func(what, cell, want string) {
-		if got, want := webtest.Eval[string](p, cell), webtest.Eval[string](p, want); got != want {
-			t.Errorf("the page says %q of the %s, want %q", got, what, want)
-		}
+		assert.Equal(t, webtest.Eval[string](p, cell), webtest.Eval[string](p, want), "what the page says of the %s",
+			what)
 	}
 	var s dataplane.Snapshot
 	r.Source().Snapshot(&s)

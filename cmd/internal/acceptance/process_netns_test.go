@@ -186,9 +186,7 @@ func TestLinkLocalAddresses(t *testing.T) {
 	time.Sleep(50 * time.Millisecond)
 	assert.Equal(t, address(), "", "a port that flapped has the address")
 	must(t, p.Stop(syscall.SIGTERM, Timeout))
-	if got := address(); got != before {
-		t.Errorf("after the switch p1 has the address %q, want %q again", got, before)
-	}
+	assert.Equal(t, address(), before, "address of p1 after the switch")
 
 	p = r.StartProcess(Setup{})
 	must(t, p.Stop(syscall.SIGKILL, Timeout))

@@ -132,9 +132,7 @@ func onlyDropsAreSentAgain(t *testing.T, c *net.TCPConn, lossless bool, dropped 
 	info := tcpInfo(t, c)
 	t.Logf("%d of %d segments sent again, %d came twice; %d frames dropped at a threshold", info.Total_retrans,
 		info.Segs_out, info.Dsack_dups, dropped[dataplane.DropLossyThreshold])
-	if info.Reord_seen != 0 {
-		t.Errorf("segments came in another order %d times", info.Reord_seen)
-	}
+	assert.Equal(t, info.Reord_seen, 0, "how often segments came in another order")
 	dropped[dataplane.DropLossyThreshold], dropped[dataplane.DropFiltered] = 0, 0 // filtered: the kernels' multicast
 	assert.Equal(t, dropped, reasons{}, "frames dropped for other reasons than a lossy threshold, by reason")
 }

@@ -44,9 +44,7 @@ func TestTsharkDecodes(t *testing.T) {
 				if got := tshark.First(l, "eth.src"); got != PortMAC(1).String() {
 					t.Errorf("frame %d comes from %s, want the port's address %s", i, got, PortMAC(1))
 				}
-				if got := tshark.First(l, "frame.len"); got != "60" {
-					t.Errorf("frame %d has %s octets, want 60", i, got)
-				}
+				assert.Equal(t, tshark.First(l, "frame.len"), "60", "octets of frame %d", i)
 				if expert := l["_ws.expert.message"]; expert != nil {
 					t.Errorf("tshark warns of frame %d: %v", i, expert)
 				}

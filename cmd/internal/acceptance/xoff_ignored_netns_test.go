@@ -44,10 +44,8 @@ func TestPeerIgnoresXoff(t *testing.T) {
 			r.named(1, tt.kinds, tt.text)
 
 			p := r.Snapshot(1)
-			if p.Counters.LosslessDrops[tt.prio] != p.Counters.Drops[tt.prio][tt.reason] {
-				t.Errorf("%d drops, but %d lossless ones", p.Counters.Drops[tt.prio][tt.reason],
-					p.Counters.LosslessDrops[tt.prio])
-			}
+			assert.Equal(t, p.Counters.LosslessDrops[tt.prio], p.Counters.Drops[tt.prio][tt.reason],
+				"lossless drops, want all")
 			assert.Equal(t, p.Counters.RingHoldNs > 0, tt.hold == "on", "frames waited in the ring for %d ns",
 				p.Counters.RingHoldNs)
 			// Without ring_hold a worker that gets no CPU loses some in the ring, too.

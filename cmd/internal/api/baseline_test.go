@@ -252,7 +252,5 @@ func TestProbesSinceTheClear(t *testing.T) {
 			assert.Equal(t, why.Frames, 0, "%s: %+v after a clear", p.Port, why)
 		}
 	}
-	if n := s.user.baseline.probes["gone"].Asked; n != 5 {
-		t.Errorf("of a port that is gone, %d are counted until the clear, want 5", n)
-	}
+	assert.Equal(t, s.user.baseline.probes["gone"].Asked, 5, "of a port that is gone, counted until the clear")
 }

@@ -283,9 +283,7 @@ func TestCaptureOfAPortThatMoves(t *testing.T) {
 		labtest.Eventually(t, "the new number is captured", func() bool { return r.Wants(movedPort) })
 		f.feed(t, movedPort, 3)
 	})
-	if tally != (capture.Tally{Frames: 7}) {
-		t.Errorf("%+v, want 4 frames by the old number and 3 by the new one", tally)
-	}
+	assert.Equal(t, tally, capture.Tally{Frames: 7}, "tally, want 4 frames by the old number and 3 by the new one")
 }
 
 // A slow reader of the ring gets all frames that the ring held, and none that came later.

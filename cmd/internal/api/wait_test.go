@@ -23,8 +23,6 @@ ports: {p1: {speed: 100M}, p2: {speed: none, flow_control: off}}
 		"p1     100M  0,1,2,3,4,5,6,7  lossy     70,000    5.6ms\n" +
 		"p2        -  0,1,2,5,6,7      lossy     70,000     56µs\n" +
 		"p2        -  3,4              lossless  30,732  24.59µs\n"
-	if table != want {
-		t.Errorf("table\n got\n%s\nwant\n%s", table, want)
-	}
+	assert.Equal(t, table, want, "table")
 	assert.Equal(t, WaitsText(nil), "", "without a port to wait for")
 }

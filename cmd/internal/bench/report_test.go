@@ -8,6 +8,7 @@ import (
 
 	"pfcswitch/cmd/internal/api"
 	"pfcswitch/cmd/internal/traffic"
+	"pfcswitch/dataplane/assert"
 )
 
 // Of fewer than 100 reactions there is no 99th percentile.
@@ -61,9 +62,7 @@ func TestPFCFrame(t *testing.T) {
 func TestPauseTime(t *testing.T) {
 	// 512 bit times at 100 Mbit/s are 5.12 µs.
 	for q, want := range map[uint16]int64{0: 0, 1: 5120, 1000: 5_120_000, 0xffff: 335_539_200} {
-		if got := pauseTime(q); got != want {
-			t.Errorf("%d quanta: %d ns, want %d", q, got, want)
-		}
+		assert.Equal(t, pauseTime(q), want, "%d quanta: ns", q)
 	}
 }
 

@@ -4,6 +4,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"pfcswitch/dataplane/assert"
 )
 
 // FuzzParse: whatever stands in a file, Parse returns a Config or errors with places, and what it
@@ -33,8 +35,6 @@ func FuzzParse(f *testing.F) {
 		if err != nil {
 			t.Fatalf("the expansion is refused: %v\n%s", err, Expand(c))
 		}
-		if got, want := string(Expand(again)), string(Expand(c)); got != want {
-			t.Errorf("expanded again\n got\n%s\nwant\n%s", got, want)
-		}
+		assert.Equal(t, string(Expand(again)), string(Expand(c)), "expanded again")
 	})
 }

@@ -198,9 +198,7 @@ queues: {3: {weight: 50}, 0: {weight: 50}, 6: {strict: true}}
 ecn: {3: {kmin: 64KiB, kmax: 256KiB, pmax: 10%}}
 ports: {p1: }
 `)
-	if got, want := string(Expand(preset)), string(Expand(plain)); got != want {
-		t.Errorf("preset roce\n got\n%s\nwant\n%s", got, want)
-	}
+	assert.Equal(t, string(Expand(preset)), string(Expand(plain)), "preset roce")
 }
 
 // Keys beside the preset override it one by one, wherever in the file the preset stands.

@@ -46,8 +46,6 @@ func TestEveryWayToWriteAScalar(t *testing.T) {
 			t.Errorf("%q: %v", text, err)
 			continue
 		}
-		if c.Name != "leaf1" {
-			t.Errorf("%q: name\n got %q\nwant leaf1", text, c.Name)
-		}
+		assert.Equal(t, c.Name, "leaf1", "%q: name", text)
 	}
 }

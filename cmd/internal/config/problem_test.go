@@ -102,9 +102,7 @@ func TestNearest(t *testing.T) {
 	for _, tt := range tests {
 		assert.Equal(t, nearest(tt.text, keys), tt.want, "nearest(%q)", tt.text)
 	}
-	if got := nearest("anything", nil); got != "" {
-		t.Errorf("nearest of nothing\n got %q\nwant none", got)
-	}
+	assert.Equal(t, nearest("anything", nil), "", "nearest of nothing")
 }
 
 // At 1G the pause time of 65535 quanta is 33.55 ms, at 100G it is 335.5 µs.
@@ -176,9 +174,7 @@ func TestCheckContainsWarnings(t *testing.T) {
 
 func TestPauseMakesAPortLossless(t *testing.T) {
 	c := mustParse(t, "ports: {p1: {flow_control: pause}}")
-	if w := c.Warnings(); len(w) != 0 {
-		t.Errorf("warnings of a PAUSE port without lossless priorities\n got %v\nwant none", w)
-	}
+	assert.Equal(t, len(c.Warnings()), 0, "warnings of a PAUSE port without lossless priorities")
 	if !c.Ports[0].Queues[0].Lossless {
 		t.Error("the port's one queue is not lossless")
 	}

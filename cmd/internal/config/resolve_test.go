@@ -119,9 +119,7 @@ func TestResolveTakesTheLinksSpeed(t *testing.T) {
 	assert.Equal(t, c.Ports[0].Speed, gbit, "Resolve changed its receiver: speed")
 	again, err := resolved.Resolve(nil)
 	must(t, err)
-	if got, want := string(Expand(again)), string(Expand(c)); got != want {
-		t.Errorf("resolving back to 1G\n got\n%s\nwant\n%s", got, want)
-	}
+	assert.Equal(t, string(Expand(again)), string(Expand(c)), "resolving back to 1G")
 }
 
 // A pool that was large enough at 1G may be too small for the link that then appears.
@@ -346,9 +344,7 @@ func TestOtherSlots(t *testing.T) {
 	}
 	for _, tt := range tests {
 		c := mustParse(t, "ports: {p1: {"+tt.speed+"}}")
-		if got := c.Ports[0].OtherSlots(); got != tt.want {
-			t.Errorf("%s\n got %d slots\nwant %d", tt.speed, got, tt.want)
-		}
+		assert.Equal(t, c.Ports[0].OtherSlots(), tt.want, "%s: slots", tt.speed)
 	}
 }
 
@@ -369,9 +365,8 @@ func TestAssisted(t *testing.T) {
 	} {
 		c := mustParse(t, "ports: {p1: {"+tt.port+"}}")
 		assert.Equal(t, c.Assisted(&c.Ports[0]).Ring.Outage, tt.want, "%s", tt.port)
-		if again := mustParse(t, string(Expand(c))); again.Ports[0].Ring != c.Ports[0].Ring {
-			t.Errorf("%s\n read again %+v\n      first %+v", tt.port, again.Ports[0].Ring, c.Ports[0].Ring)
-		}
+		assert.Equal(t, mustParse(t, string(Expand(c))).Ports[0].Ring, c.Ports[0].Ring,
+			"%s: read again, want the first", tt.port)
 	}
 }
 

@@ -116,9 +116,7 @@ traffic: {f: {from: h1, to: h2}}
 	if len(lab.Hosts[0].Addresses) != 1 || len(lab.Hosts[1].Addresses) != 0 {
 		t.Errorf("addresses: %v, %v", lab.Hosts[0].Addresses, lab.Hosts[1].Addresses)
 	}
-	if lab.Traffic[0].Octets != 9018 {
-		t.Errorf("frames of %d octets", lab.Traffic[0].Octets)
-	}
+	assert.Equal(t, lab.Traffic[0].Octets, 9018, "octets of frames")
 }
 
 // Faults of a fabric have its lines, and a fault that all links share is told once.

@@ -125,9 +125,8 @@ watchdog: {slow: {period: 20s}}
 ports: {p1: {}, p2: {watchdog: {detection: 400ms}}, p3: {watchdog: {detection: 5s, restoration: 500ms}}}
 `)
 	for i, want := range []time.Duration{600 * time.Millisecond, 800 * time.Millisecond, 500 * time.Millisecond} {
-		if w := c.Ports[i].Watchdog; w.Recovery != want {
-			t.Errorf("port %d: restoration %v, want %v: twice a detection that is written alone", i+1, w.Recovery, want)
-		}
+		assert.Equal(t, c.Ports[i].Watchdog.Recovery, want,
+			"port %d: restoration, want twice a detection that is written alone", i+1)
 	}
 	c, _ = parseWatchdog(t, `watchdog: {mode: sonic, restoration: 900ms}
 ports: {p1: {watchdog: {detection: 300ms}}, p2: {watchdog: {detection: 300ms, restoration: 700ms}}}

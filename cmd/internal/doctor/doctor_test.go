@@ -11,6 +11,7 @@ import (
 	"pfcswitch/cmd/internal/api"
 	"pfcswitch/cmd/internal/config"
 	"pfcswitch/cmd/internal/golden"
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/port"
 )
 
@@ -279,9 +280,7 @@ func TestSaidOfEach(t *testing.T) {
 	}
 	for _, want := range []string{"lossless-lost p1", "lossless-lost p2", "overspeed p1", "overspeed p2",
 		"dcbx-mismatch p1", "dcbx-mismatch p2"} {
-		if ports[want] != 1 {
-			t.Errorf("%s: said %d times", want, ports[want])
-		}
+		assert.Equal(t, ports[want], 1, "%s: how often it is said", want)
 	}
 	for i := range f.Targets {
 		f.Targets[i].Survey.Netns = []string{"a", "b"}[i]

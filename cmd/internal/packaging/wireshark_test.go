@@ -70,8 +70,6 @@ func TestWiresharkProfile(t *testing.T) {
 	rows, rules := read("-T", "tabs"), read("--color", "-T", "fields", "-e", "frame.coloring_rule.name")
 	for i, frame := range profileFrames {
 		assert.Contains(t, strings.ReplaceAll(rows[i], "\t", "|"), frame.columns, "row %d", i+1)
-		if rules[i] != frame.rule {
-			t.Errorf("row %d has the colour of %q, want that of %q", i+1, rules[i], frame.rule)
-		}
+		assert.Equal(t, rules[i], frame.rule, "rule that colours row %d", i+1)
 	}
 }

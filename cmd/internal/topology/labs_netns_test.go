@@ -64,9 +64,7 @@ func examples(r *rig) {
 	}
 	files, err := filepath.Glob("../../../scripts/lab/*.yaml")
 	must(r.t, err)
-	if len(files) != len(load) {
-		r.t.Errorf("%d examples, and load for %d", len(files), len(load))
-	}
+	assert.Equal(r.t, len(files), len(load), "examples, want one for each load")
 	for _, file := range files {
 		r.t.Run(strings.TrimSuffix(filepath.Base(file), ".yaml"), func(t *testing.T) {
 			text, err := os.ReadFile(file)

@@ -216,9 +216,7 @@ func TestReadRateIsAMaximum(t *testing.T) {
 				2*rate, most)
 		}
 	}
-	if n := (&budget{}).left(second); n != 256 {
-		t.Errorf("%d at once without a rate, want 256", n)
-	}
+	assert.Equal(t, (&budget{}).left(second), 256, "at once without a rate")
 }
 
 // What comes within the window counts in its part, and what comes before and after in none, however long the window is.
@@ -273,10 +271,8 @@ func TestSinkWindow(t *testing.T) {
 		for n, stamp := range tt.stamps {
 			see(s, message{kind: kindData, sequence: uint64(n)}, stamp)
 		}
-		if got := s.report().Window; got != tt.want {
-			t.Errorf("from %d until %d, frames at %v: a window of %d ns, want %d", tt.from, tt.until, tt.stamps, got,
-				tt.want)
-		}
+		assert.Equal(t, s.report().Window, tt.want, "from %d until %d, frames at %v: window in ns", tt.from, tt.until,
+			tt.stamps)
 	}
 }
 

@@ -138,9 +138,7 @@ func TestReplay(t *testing.T) {
 		s.fill(b, 1)
 		for i := range n {
 			got = append(got, b.Frame(i, nil)[0])
-			if want := len(frames[got[len(got)-1]-1]); b.Length(i) != want {
-				t.Errorf("frame %d has %d octets, want %d", i, b.Length(i), want)
-			}
+			assert.Equal(t, b.Length(i), len(frames[got[len(got)-1]-1]), "octets of frame %d", i)
 		}
 		s.sent(min(n, 1)) // the kernel refuses the second
 	}
@@ -173,9 +171,7 @@ func TestReplayOnce(t *testing.T) {
 			t.Errorf("priority %d: %d frames, want %d", f.Priority, f.sent, want)
 		}
 	}
-	if c.Count != 100 {
-		t.Errorf("it ends after %d frames", c.Count)
-	}
+	assert.Equal(t, c.Count, 100, "frames after which it ends")
 }
 
 // Shapes that make no sense are refused.

@@ -154,9 +154,7 @@ func TestSourcePausedWhole(t *testing.T) {
 	if n := flows[0].sent - before; n > 9 {
 		t.Errorf("%d frames at once after the pause, want at most a burst of 12,500 octets", n)
 	}
-	if s.blocked != 50_000_000 {
-		t.Errorf("blocked for %d ns, want 50,000,000", s.blocked)
-	}
+	assert.Equal(t, s.blocked, 50_000_000, "ns blocked")
 }
 
 // A pause that holds a sender until its load ends, and beyond: up to the end it counts as held, not as behind, and what

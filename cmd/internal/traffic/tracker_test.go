@@ -7,6 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/dataplane/port"
 	"pfcswitch/dataplane/runner"
@@ -129,8 +130,6 @@ func TestOvertaking(t *testing.T) {
 	} {
 		o.record(&tr, f.sequence, f.octets)
 		tr.count(f.sequence)
-		if o.maxBytes != f.want {
-			t.Fatalf("after frame %d: overtaken by %d octets, want %d", f.sequence, o.maxBytes, f.want)
-		}
+		assert.MustEqual(t, o.maxBytes, f.want, "after frame %d: overtaken by octets", f.sequence)
 	}
 }

@@ -20,6 +20,7 @@ import (
 
 	"pfcswitch/cmd/internal/api"
 	"pfcswitch/cmd/internal/lab/labtest"
+	"pfcswitch/dataplane/assert"
 )
 
 // serve runs a server as the switch does.
@@ -227,7 +228,5 @@ func TestCloseWhileWatched(t *testing.T) {
 	b.Close()
 	b.leave()
 	b.stream(w, httptest.NewRequest(http.MethodGet, "/v1/view", nil))
-	if w.Code != http.StatusServiceUnavailable {
-		t.Errorf("status %d after Close", w.Code)
-	}
+	assert.Equal(t, w.Code, http.StatusServiceUnavailable, "status after Close")
 }

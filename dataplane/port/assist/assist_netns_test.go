@@ -260,9 +260,7 @@ func TestWhichFramesTakeTheFastPath(t *testing.T) {
 			if tt.fast {
 				want = [2]int{0, 1}
 			}
-			if got := [2]int{len(ring), len(host)}; got != want {
-				t.Fatalf("ring, far end: got %v frames, want %v", got, want)
-			}
+			assert.MustEqual(t, [2]int{len(ring), len(host)}, want, "frames in the ring and at the far end")
 			if got := slices.Concat(ring, host)[0]; !bytes.Equal(got, tt.frame) {
 				t.Errorf("got %x, want %x", got, tt.frame)
 			}
@@ -381,9 +379,7 @@ func TestMissedFrames(t *testing.T) {
 		b.send(0, frame)
 		b.send(0, control(station(0), 0x0101, 0))
 	}
-	if n := b.ports[0].Missed(); n != 0 {
-		t.Fatalf("missed %d frames that the program saw", n)
-	}
+	assert.MustEqual(t, b.ports[0].Missed(), 0, "missed frames that the program saw")
 	p, err := ebpf.NewProgram(&ebpf.ProgramSpec{Type: ebpf.SchedCLS, License: "GPL",
 		Instructions: asm.Instructions{asm.Mov.Imm(asm.R0, 0), asm.Return()}}) // TCX_PASS
 	assert.Must(t, err)
@@ -397,9 +393,7 @@ func TestMissedFrames(t *testing.T) {
 	for range 3 {
 		b.send(0, frame)
 	}
-	if n := b.ports[0].Missed(); n != 2 {
-		t.Errorf("missed %d of 3 frames, want 2 by now", n)
-	}
+	assert.Equal(t, b.ports[0].Missed(), 2, "missed frames of 3 by now")
 }
 
 // onOneCPU keeps the calling test on one CPU until the result is called.

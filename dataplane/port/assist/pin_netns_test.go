@@ -193,9 +193,7 @@ func TestHalfMadePins(t *testing.T) {
 			tt.crash(t, p)
 			p, err = o.attach(m, 0, pins, "p1")
 			mustPin(t, err)
-			if got := o.programs(t); len(got) != 1 {
-				t.Errorf("programs %v are at the interface, want one", got)
-			}
+			assert.Equal(t, len(o.programs(t)), 1, "programs at the interface")
 			mustPin(t, p.Close())
 			left, err := filepath.Glob(string(pins) + "*")
 			mustPin(t, err)

@@ -115,9 +115,7 @@ func TestSpeedAndDelay(t *testing.T) {
 	*now = 1999
 	assert.Equal(t, b.Backlog(port.Other).Frames, 0, "a frame came early")
 	*now = 2000
-	if b.Backlog(port.Other).Frames != 1 {
-		t.Errorf("backlog %d at the end of the first frame", b.Backlog(port.Other).Frames)
-	}
+	assert.Equal(t, b.Backlog(port.Other).Frames, 1, "backlog at the end of the first frame")
 	*now = 3000
 	if _, stamps := receive(b, port.Other, 1<<20); len(stamps) != 2 || stamps[1] != 3000 {
 		t.Errorf("stamps %v", stamps)

@@ -100,9 +100,7 @@ func TestReadsDCBX(t *testing.T) {
 				fields = append(fields, field)
 			}
 			read := Decode(t, all, fields...)
-			if len(read) != len(all) {
-				t.Fatalf("%d frames read of %d", len(read), len(all))
-			}
+			assert.MustEqual(t, len(read), len(all), "frames read")
 			found, goodbyes := map[string]bool{}, 0
 			for i, l := range read {
 				for _, complaint := range slices.Concat(l[Complaints[0]], l[Complaints[1]]) {

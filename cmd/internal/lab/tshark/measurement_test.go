@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/bridge"
 	"pfcswitch/headroom"
 	"pfcswitch/macctl"
@@ -90,9 +91,7 @@ func TestReadsProbesAndEchoes(t *testing.T) {
 		}
 	}
 	read := Decode(t, frames, append(Complaints, "eth.type", "vlan.priority")...)
-	if len(read) != len(frames) {
-		t.Fatalf("%d frames read of %d", len(read), len(frames))
-	}
+	assert.MustEqual(t, len(read), len(frames), "frames read")
 	for i, l := range read {
 		complaints := append(l[Complaints[0]], l[Complaints[1]]...)
 		if control[i] && len(complaints) == 1 && strings.Contains(complaints[0], "opcode") {
