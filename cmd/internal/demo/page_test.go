@@ -105,7 +105,7 @@ func TestPage(t *testing.T) {
 
 // The page needs nothing from elsewhere, and everybody can read, reach and name all of it, on a wide screen and on a
 // phone, by day and by night. The pointer gets the values of a moment in all plots.
-func TestPageForEverybody(t *testing.T) {
+func TestReportPageForEverybody(t *testing.T) {
 	text := pageOf(t)
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html")
