@@ -20,9 +20,9 @@ missing() {
 }
 command -v rdma >/dev/null || missing "there is no program rdma: install iproute2"
 command -v ib_write_bw >/dev/null || missing "there is no program ib_write_bw: install perftest"
+[[ $(id -u) == 0 ]] || missing "only root makes RDMA devices: use sudo"
 modprobe -q rdma_rxe 2>/dev/null || [[ -d /sys/module/rdma_rxe ]] ||
   missing "kernel $(uname -r) has no module rdma_rxe (CONFIG_RDMA_RXE): use one that has it"
-[[ $(id -u) == 0 ]] || missing "only root makes RDMA devices: use sudo"
 ip link show dev "$interface" >/dev/null 2>&1 ||
   missing "there is no interface $interface: pfcswitch nic --wire IF makes host0"
 

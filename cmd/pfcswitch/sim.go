@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -71,7 +72,7 @@ func paperCommand() *cobra.Command {
 			return paper.List(cmd.OutOrStdout())
 		}
 		if o.Links < 0 {
-			return notRun("", fmt.Errorf("--links %d: it has to be more than 0", o.Links))
+			return notRun("", fmt.Errorf("--links %d: it has to be 0 or more", o.Links))
 		}
 		study, err := paper.Find(args[0])
 		if err != nil {
@@ -165,19 +166,26 @@ func simulate(cmd *cobra.Command, file, svg, pcap string, o simulation.Options) 
 	})
 }
 
-// withFile opens the file that a flag names for a run, if one is wanted. Where nothing ran, no file is left.
+// withFile writes the file that a flag names, if one is wanted, with what a run has written. Where nothing ran, it is
+// as before.
 func withFile[Report any](flag, path string, run func(io.Writer) (*Report, error)) (r *Report, err error) {
 	if path == "" {
 		return run(nil)
 	}
-	f, err := os.Create(path)
+	_, before := os.Stat(path)
+	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o666) // before the run: it may last for long
+	if err == nil {
+		err = f.Close()
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", flag, err)
 	}
-	defer func() {
-		if err = errors.Join(err, f.Close()); r == nil {
-			err = errors.Join(err, os.Remove(path))
-		}
-	}()
-	return run(f)
+	var text bytes.Buffer
+	switch r, err = run(&text); {
+	case r != nil:
+		err = errors.Join(err, os.WriteFile(path, text.Bytes(), 0o666))
+	case errors.Is(before, os.ErrNotExist):
+		err = errors.Join(err, os.Remove(path))
+	}
+	return r, err
 }

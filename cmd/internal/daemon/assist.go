@@ -99,7 +99,8 @@ func (d *Daemon) attachAssist(p *portLink, o *stagedPort) (*runner.Assist, error
 }
 
 // attachAll attaches the programs at the interfaces of the ports that have no sockets yet, as many at a time as are
-// opened: the kernel checks the programs of each, and waits.
+// opened: the kernel checks the programs of each, and waits. What a killed switch has left holds the peer of each port
+// until attachPrograms.
 func (d *Daemon) attachAll(staged map[string]*stagedPort) {
 	if d.noAssist != nil {
 		return
@@ -130,7 +131,11 @@ func (d *Daemon) attachPrograms(p *portLink, o *stagedPort) *assist.Port {
 	if !o.attached {
 		d.attach(p, o)
 	}
-	p.noAssist = o.noAssist
+	if p.noAssist = o.noAssist; p.noAssist == nil {
+		if p.noAssist = o.programs.TakeOver(); p.noAssist != nil {
+			p.noAssist = errors.Join(p.noAssist, o.programs.Close())
+		}
+	}
 	switch err := p.noAssist; {
 	case errors.Is(err, assist.ErrNotAllowed), errors.Is(err, assist.ErrOldKernel): // so it is at each port
 		d.noAssist = err

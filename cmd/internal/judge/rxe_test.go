@@ -66,6 +66,9 @@ func TestSoftRoCERefusal(t *testing.T) {
 		if programs[tt.program] = tt.line; tt.line == "" {
 			delete(programs, tt.program)
 		}
+		if tt.line == "echo 1000" {
+			programs["modprobe"] = "exit 1" // only root may
+		}
 		status, says, log := rxe(t, programs, strings.Fields(tt.args)...)
 		if lines := strings.Count(says, "\n"); status != tt.status || !strings.Contains(says, tt.says) || log != "" ||
 			status == 77 && (lines != 1 || !strings.HasPrefix(says, "rxe.sh did not run: ")) {

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
+	"pfcswitch/cmd/internal/demo"
 	"pfcswitch/cmd/internal/plot"
 	"pfcswitch/cmd/internal/simulation"
 )
@@ -79,7 +81,11 @@ hosts:
 		return 0, err
 	}
 	if !r.Pass {
-		return 0, fmt.Errorf("a burst of %d octets of %d senders: %w: %+v", burst, senders, errLost, r.Checks)
+		why := errFailed
+		if slices.ContainsFunc(r.Switches, func(s demo.SwitchResult) bool { return s.LosslessDrops > 0 }) {
+			why = errLost
+		}
+		return 0, fmt.Errorf("a burst of %d octets of %d senders: %w: %+v", burst, senders, why, r.Checks)
 	}
 	for _, p := range r.Ports {
 		ns += p.HeldNs
@@ -87,8 +93,11 @@ hosts:
 	return ns, nil
 }
 
-// errLost is returned for a run that fails, as where frames were lost.
-var errLost = errors.New("frames were lost")
+// What a run returns that fails.
+var (
+	errLost   = errors.New("lossless frames were lost")
+	errFailed = errors.New("a check failed")
+)
 
 func (w dshSwitch) options(seed uint64) simulation.Options {
 	o := simulation.Options{Seed: seed, Response: w.response}

@@ -7,6 +7,7 @@ import (
 	"pfcswitch/cmd/internal/daemon"
 	"pfcswitch/dataplane"
 	"pfcswitch/headroom"
+	"pfcswitch/macctl"
 )
 
 // A measuredPort is a port whose headroom follows what its Probe finds.
@@ -71,7 +72,11 @@ func (f *fabric) late(i int, p *config.Port, o Options) func() int64 {
 	if latest == 0 {
 		latest = headroom.SendLimit(p.Speed, p.MaxFrame()) * 8 * 1e9 / p.Speed
 	}
+	response := int64(o.Response)
+	if response < 0 {
+		response = macctl.ResponseLimitBits(p.Speed) * 1e9 / p.Speed
+	}
 	return func() int64 {
-		return max(0, min(times(exponential(random.Uint64()), uint64(o.Noise)), latest-int64(o.Response)))
+		return max(0, min(times(exponential(random.Uint64()), uint64(o.Noise)), latest-response))
 	}
 }

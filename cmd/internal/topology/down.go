@@ -149,7 +149,7 @@ func removeLeftovers(name string, s State) error {
 	return nil
 }
 
-// exitTimeout is the time in which the kernel ends the switches of a killed keeper.
+// exitTimeout is the time in which the kernel ends the switches of a killed keeper, and linkTime more for each link.
 const exitTimeout = time.Second
 
 // removeSockets removes the sockets with the lab's name that nobody listens on. A switch that listens either belongs to
@@ -161,12 +161,15 @@ func removeSockets(name string, s State) error {
 	for _, n := range s.Nodes {
 		own[n.Socket] = true
 	}
-	deadline := time.Now().Add(exitTimeout)
+	deadline := time.Now().Add(exitTimeout + time.Duration(s.Links)*linkTime)
 	for _, socket := range sockets {
 		alive, err := api.RemoveStale(socket)
 		for alive && err == nil && own[socket] && time.Now().Before(deadline) {
 			time.Sleep(5 * time.Millisecond)
 			alive, err = api.RemoveStale(socket)
+		}
+		if alive && err == nil && own[socket] {
+			err = fmt.Errorf("the switch of %s is still about to end: pfcswitch lab down %s again", socket, name)
 		}
 		errs = append(errs, err)
 	}

@@ -47,7 +47,7 @@ func inOneProcess(r *rig) {
 	r.checkNothingLeft(name)
 }
 
-// By default more than 8 switches are in one process, of lab run too, and 8 are not.
+// By default more than 8 switches are in one process, and 8 are not.
 func oneProcessOfMany(r *rig) {
 	ring := func(switches int) (path, name string) {
 		return r.file(fmt.Sprintf("name: x\nfabric: {ring: {switches: %d, hosts: 1}, links: {speed: 10M}, "+
@@ -60,6 +60,7 @@ func oneProcessOfMany(r *rig) {
 			r.t.Errorf("%d switches: %d processes, in_process %v; want %d", switches, got, s.InProcess, want)
 		}
 		r.run("lab", "down", path)
+		r.checkNothingLeft(name)
 	}
 	path, name := ring(9)
 	r.run("lab", "up", "--in-process=false", path)

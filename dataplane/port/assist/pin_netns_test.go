@@ -123,6 +123,8 @@ func TestPins(t *testing.T) {
 	b.kill(t)
 	a, err = one.attach(m, 0, pins, "p.1")
 	mustPin(t, err)
+	assert.Same(t, one.programs(t), ofOne, "programs before the next switch takes over, want those of the killed one")
+	mustPin(t, a.TakeOver())
 	if !a.TakeAdopted() || slices.Equal(one.programs(t), ofOne) || !slices.Equal(other.programs(t), ofOther) {
 		t.Error("the next start has not replaced its program, or another one")
 	}

@@ -39,8 +39,8 @@ type Port struct {
 // calling thread. Sockets that get the other one (Filter) may then take frames off the fast path. now is the switch's
 // time, and the switch's clock runs as CLOCK_MONOTONIC does.
 //
-// Attach replaces the program that a killed switch of the same pins has left for the port of this name. It fails with
-// ErrOccupied where another program stands at the interface already.
+// A program that a killed switch of the same pins has left for the port of this name stays, and holds the peer, until
+// TakeOver. Attach fails with ErrOccupied where another program stands at the interface already.
 func (m *Maps) Attach(i, index int, pins Pins, name string, now int64) (*Port, error) {
 	p := &Port{maps: m, number: i, index: index, shared: &m.ports[i], offset: clockNs() - now, flows: map[Flow]Way{}}
 	if err := p.attach(pins, name); err != nil {
@@ -66,9 +66,18 @@ func (p *Port) attach(pins Pins, name string) (err error) {
 	}
 	p.reset()
 	if p.adopted {
-		return p.link.Update(p.ingress)
+		return nil
 	}
 	return p.hook()
+}
+
+// TakeOver replaces the program that a killed switch has left, where there is one. From then on nothing holds the peer
+// but this switch. It is called once, right before the sockets receive.
+func (p *Port) TakeOver() error {
+	if !p.adopted {
+		return nil
+	}
+	return p.link.Update(p.ingress)
 }
 
 func (p *Port) hook() (err error) {
