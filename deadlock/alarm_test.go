@@ -93,7 +93,7 @@ func TestNoFalseAlarm(t *testing.T) {
 		for name, c := range map[string]Config{"100 ms x 2": patent(), "10 ms x 2": fast, "100 ms x 15": fifteen} {
 			r, q := watchOne(t, c)
 			tt.run(r, q, int64(c.DetectionTime()))
-			assert.Equal(t, len(r.kinds()), 0, "%s: %s", tt.name, name)
+			assert.Same(t, r.kinds(), nil, "%s: %s", tt.name, name)
 		}
 	}
 }

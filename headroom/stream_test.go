@@ -114,8 +114,8 @@ func TestStreamRequestsAreBounded(t *testing.T) {
 	}
 	assert.Equal(t, receive(streamRequest(8, 0)), 0, "ended at once: left")
 	assert.Equal(t, p.count.Streams, 2, "streams")
-	assert.Equal(t, strings.Count(strings.Join(p.Notes(), "\n"), "neighbour b checks its headroom"), 1,
-		"told, want once that the link is filled")
+	notes := strings.Join(p.Notes(), "\n")
+	assert.Equal(t, strings.Count(notes, "neighbour b checks its headroom"), 1, "told that the link fills:\n%s", notes)
 }
 
 // Forged answers change nothing.

@@ -36,7 +36,7 @@ func TestDemoTellsItsNames(t *testing.T) {
 }
 
 // In text, results come as phases end, and then the rest; with -j there is the report as JSON, and nothing else. The
-// page is written where it is wanted, and not where no demo ran.
+// page is written where it is wanted. Where no demo ran, there is none, or the one of before.
 func TestDemoOutput(t *testing.T) {
 	for _, tt := range []struct {
 		asJSON bool
@@ -78,6 +78,11 @@ func TestDemoOutput(t *testing.T) {
 		if !strings.HasPrefix(string(b), tt.page) || (err == nil) != (tt.page != "") {
 			t.Errorf("the page is %.20q, %v, want %q", b, err, tt.page)
 		}
+		must(t, os.WriteFile(page, []byte("before"), 0o600))
+		_ = d.show(c, demo.Options{}, tt.asJSON, page) // as above
+		b, err = os.ReadFile(page)
+		must(t, err)
+		assert.Equal(t, string(b) == "before", tt.err != nil, "the page of before is there: %.20q", b)
 	}
 }
 

@@ -39,7 +39,7 @@ func TestStormIsATokenBucket(t *testing.T) {
 				passed.Add(passed, bits)
 			}
 			assert.MustEqual(t, new(big.Rat).Mul(level, big.NewRat(bit, 1)).Cmp(big.NewRat(s.level, 1)), 0,
-				"at %d: level %d", now, s.level)
+				"at %d: level %d, beside %v", now, s.level, new(big.Rat).Mul(level, big.NewRat(bit, 1)))
 		}
 		// Whatever the pattern: no more than depth, rate times time, and one largest frame.
 		most := new(big.Rat).Mul(big.NewRat(rate, 1_000_000_000), big.NewRat(now, 1))

@@ -205,7 +205,8 @@ func TestKilledSwitchHoldsItsPeers(t *testing.T) {
 	held := func() bool { return h1.Paused.Load() == 1<<3 && h3.Paused.Load() == 1<<3 }
 	_ = p.Stop(syscall.SIGKILL, Timeout) // the error says that it was killed
 	eventually(t, "both senders are held", held)
-	assert.Equal(t, len(pinned(t)), 3, "a killed switch has left, want three programs")
+	left := pinned(t)
+	assert.Equal(t, len(left), 3, "programs that a killed switch has left: %q", left)
 	before := sent()
 	time.Sleep(300 * time.Millisecond) // a pause lasts 336 ms: each sender may be at the end of one
 	if n := sent() - before; n > 2*sendCall {

@@ -101,8 +101,8 @@ func TestControlFramesFromTheWire(t *testing.T) {
 		eventually(t, "the frame is counted", func() bool { return seen() > seenBefore })
 	})
 	silent(t, s...)
-	assert.Equal(t, len(r.Source().FDB()), 2,
-		"the filtering database, want the two static entries: control frames teach nothing")
+	entries := r.Source().FDB()
+	assert.Equal(t, len(entries), 2, "entries, want the static ones: control frames teach nothing: %+v", entries)
 }
 
 // A flood of control frames is neither forwarded nor keeps data from passing, and its newest frame is obeyed.
@@ -125,8 +125,9 @@ func TestControlFrameFlood(t *testing.T) {
 		}
 		return p.PausedNs[3] > before
 	})
-	assert.Equal(t, len(r.Events(dataplane.EventControlFlood, 2)) > 0,
-		r.Snapshot(2).Received.Ignored[macctl.ReasonSurplus] > 0, "events, want some where frames were surplus")
+	events := r.Events(dataplane.EventControlFlood, 2)
+	assert.Equal(t, len(events) > 0, r.Snapshot(2).Received.Ignored[macctl.ReasonSurplus] > 0,
+		"there are events, want some where frames were surplus: %+v", events)
 	h2.Whole(h1, 3)
 	r.NoLosslessDrops()
 }

@@ -56,7 +56,8 @@ func TestInterfaceMTUBelowThePorts(t *testing.T) {
 	wantEvents(4, "interface p1 has an MTU of 9000, below the port's mtu of 9600")
 	must(t, r.Apply(Setup{Ports: map[int]string{1: "mtu: 8000"}}, 2))
 	wantEvents(5, "interface p1 has an MTU of 9000 now, enough for the port's mtu of 8000")
-	assert.Equal(t, len(r.Events(dataplane.EventPort, 2)), 0, "events of the port that fits")
+	events := r.Events(dataplane.EventPort, 2)
+	assert.Equal(t, len(events), 0, "events of the port that fits: %+v", events)
 }
 
 // A host whose MTU is larger than its port's is told of by show events, once for a configuration: with its address, the

@@ -174,7 +174,7 @@ func TestCheckContainsWarnings(t *testing.T) {
 
 func TestPauseMakesAPortLossless(t *testing.T) {
 	c := mustParse(t, "ports: {p1: {flow_control: pause}}")
-	assert.Equal(t, len(c.Warnings()), 0, "warnings of a PAUSE port without lossless priorities")
+	assert.Equal(t, len(c.Warnings()), 0, "warnings of a PAUSE port without lossless priorities: %v", c.Warnings())
 	if !c.Ports[0].Queues[0].Lossless {
 		t.Error("the port's one queue is not lossless")
 	}

@@ -204,7 +204,9 @@ func TestSchemaValues(t *testing.T) {
 				text += "ports: {p1: }\n"
 			}
 			_, _, fault := Parse("test.yaml", []byte(text))
-			assert.Equal(t, valid([]byte(text)) == nil, fault == nil, "%s: Parse says %v, the schema", text, fault)
+			if err := valid([]byte(text)); (err == nil) != (fault == nil) {
+				t.Errorf("%s: Parse says %v, the schema %v", text, fault, err)
+			}
 			if fault == nil {
 				taken++
 			} else {

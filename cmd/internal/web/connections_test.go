@@ -47,7 +47,7 @@ func TestTooManyConnections(t *testing.T) {
 		{3, http.StateActive, 2}, {3, http.StateClosed, 2}, {2, http.StateClosed, 2}, {4, http.StateNew, 2},
 	} {
 		limit.connState(conns[s.conn], s.state)
-		assert.MustEqual(t, len(closed()), s.gone, "step %d: closed", step)
+		assert.MustEqual(t, len(closed()), s.gone, "step %d: closed %v", step, closed())
 	}
 	if got := closed(); got[0] != 1 || got[1] != 3 {
 		t.Errorf("closed were %v, want 1 and 3", got)
