@@ -176,11 +176,15 @@ func (l *linkPhase) checkLink(k *LinkResult) {
 		fmt.Sprint(k.RingFrames), float64(k.RingFrames)/float64(max(1, lossless.Received)))
 }
 
-// linkText writes the result of a run.
+// linkText writes the result of a run; one that broke has none.
 func (r *Report) linkText(out io.Writer, a PhaseResult) error {
-	k := find(r.Links, func(k *LinkResult) bool { return k.Phase == a.Phase })
-	_, err := fmt.Fprintf(out, "(%s) %s\n  the headroom holds %d bytes, at most %d came after an XOFF; %d XOFFs, %d "+
-		"frames lost\n", a.Phase, a.Title, k.Holds, k.Peak, k.Xoffs, k.Lost)
+	result := "no result"
+	if at := slices.IndexFunc(r.Links, func(k LinkResult) bool { return k.Phase == a.Phase }); at >= 0 {
+		k := &r.Links[at]
+		result = fmt.Sprintf("the headroom holds %d bytes, at most %d came after an XOFF; %d XOFFs, %d frames lost",
+			k.Holds, k.Peak, k.Xoffs, k.Lost)
+	}
+	_, err := fmt.Fprintf(out, "(%s) %s\n  %s\n", a.Phase, a.Title, result)
 	return err
 }
 

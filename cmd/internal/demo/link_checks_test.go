@@ -62,6 +62,25 @@ func TestJudgeLinks(t *testing.T) {
 	}
 }
 
+// A run that broke has no result, and no figures of what was not measured.
+func TestLinkText(t *testing.T) {
+	r := &Report{Demo: "headroom", Links: []LinkResult{{Phase: "1", Holds: 4000, Peak: 2000, Xoffs: 300, Lost: 1}},
+		Phases: []PhaseResult{{Phase: "1", Title: "first"}, {Phase: "2", Title: "second"}}}
+	var out strings.Builder
+	for _, a := range r.Phases {
+		must(t, r.phaseText(&out, a))
+	}
+	const want = "(1) first\n  the headroom holds 4000 bytes, at most 2000 came after an XOFF; 300 XOFFs, 1 frames " +
+		"lost\n(2) second\n  no result\n"
+	if got := out.String(); got != want {
+		t.Errorf("%q, want %q", got, want)
+	}
+	r.Links, r.whole, r.Pass = nil, true, true
+	if got := r.seen(); got != nil {
+		t.Errorf("nothing was measured, but: %q", got)
+	}
+}
+
 // What a machine that was late explains is not judged: how generous a headroom is, whose reaction it measured.
 func TestJudgeLateLinks(t *testing.T) {
 	k := LinkResult{Phase: "1", Length: "0 m", Speed: 1e9, Measured: 28_000, Burst: 10_000, Paced: 5000}

@@ -103,6 +103,9 @@ func (r *Report) seenLinks() []string {
 		runs, lost, least, most = runs+1, lost+k.Lost, min(least, k.Measured), max(most, k.Measured)
 		used = max(used, float64(k.Peak)/float64(max(1, k.Holds)))
 	}
+	if runs == 0 {
+		return nil
+	}
 	return []string{
 		fmt.Sprintf("In %d runs with measured headroom of %d to %d bytes, %d frames were lost.", runs, least, most,
 			lost),
