@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 )
 
 // seen says in three sentences what a demo has shown, from the figures of its report; nothing where it did not show
@@ -25,11 +26,11 @@ func (r *Report) seen() []string {
 		return []string{
 			fmt.Sprintf("With PFC, priority 3 lost %s, over one switch and over two.",
 				lostOf(flows(losslessPriority, "a", "b"))),
-			r.seenPFC("a", "b"),
+			r.seenPFC("The switches", "a", "b"),
 			fmt.Sprintf("Without PFC, the same load lost %s of priority 3; the lossy priority 0 lost %s with PFC too.",
 				lostShare(flows(losslessPriority, "c1", "c2")), lostShare(flows(0, "a", "b")))}
 	case "host":
-		return []string{"With PFC and host NICs, " + r.seenTCP("a"), r.seenPFC("a"),
+		return []string{"With PFC and host NICs, " + r.seenTCP("a"), r.seenPFC("The switch", "a"),
 			"Without flow control at the switch, " + r.seenTCP("b")}
 	case "headroom":
 		return r.seenLinks()
@@ -67,19 +68,19 @@ func lostShare(f Flow) string {
 	return fmt.Sprintf("%.0f %%", 100*float64(f.Lost)/float64(max(1, f.Sent)))
 }
 
-// seenPFC says what the switches did in phases with flow control.
-func (r *Report) seenPFC(phases ...string) string {
+// seenPFC says what the switches did in phases with flow control. Host NICs, h1, h2, …, are none.
+func (r *Report) seenPFC(who string, phases ...string) string {
 	frames, most := uint64(0), 0.0
 	for _, s := range r.Switches {
-		if slices.Contains(phases, s.Phase) {
+		if slices.Contains(phases, s.Phase) && !strings.HasPrefix(s.Name, "h") {
 			frames += s.PFCSent
 			for _, h := range s.Headroom {
 				most = max(most, float64(h.Peak)/float64(max(1, h.Configured)))
 			}
 		}
 	}
-	return fmt.Sprintf("The switches paused their senders with %d PFC frames, and what still came took at most "+
-		"%.0f %% of the headroom.", frames, 100*most)
+	return fmt.Sprintf("%s sent %d PFC frames (XOFF, XON and refreshes), and what came after an XOFF took at most "+
+		"%.0f %% of the headroom.", who, frames, 100*most)
 }
 
 // seenTCP says what TCP did in a phase.

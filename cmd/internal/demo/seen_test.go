@@ -22,13 +22,16 @@ func TestSeen(t *testing.T) {
 				{Peak: 5, Configured: 20}}}, {Phase: "b", PFCSent: 3}, {Phase: "c1", PFCSent: 1,
 				Headroom: []Headroom{{Peak: 9, Configured: 9}}}}},
 			[3]string{"With PFC, priority 3 lost 1 of 150 frames, over one switch and over two.", "The switches " +
-				"paused their senders with 10 PFC frames, and what still came took at most 25 % of the headroom.",
+				"sent 10 PFC frames (XOFF, XON and refreshes), and what came after an XOFF took at most 25 % of the " +
+				"headroom.",
 				"Without PFC, the same load lost 55 % of priority 3; the lossy priority 0 lost 75 % with PFC too."}},
-		{Report{Demo: "host", Switches: []SwitchResult{{Phase: "b", PFCSent: 1}}, Transfers: []Transfer{{Phase: "a",
+		{Report{Demo: "host", Switches: []SwitchResult{{Phase: "a", Name: "s1", PFCSent: 6},
+			{Phase: "a", Name: "h4", PFCSent: 2, Headroom: []Headroom{{Peak: 1, Configured: 2}}},
+			{Phase: "b", Name: "s1", PFCSent: 1}}, Transfers: []Transfer{{Phase: "a",
 			Octets: 2e6}, {Phase: "a", Octets: 1e6}, {Phase: "b", Octets: 4e6, Retransmitted: 8}}},
-			[3]string{"With PFC and host NICs, TCP carried 3.0 MB and sent 0 segments again.", "The switches paused " +
-				"their senders with 0 PFC frames, and what still came took at most 0 % of the headroom.", "Without " +
-				"flow control at the switch, TCP carried 4.0 MB and sent 8 segments again."}},
+			[3]string{"With PFC and host NICs, TCP carried 3.0 MB and sent 0 segments again.", "The switch " +
+				"sent 6 PFC frames (XOFF, XON and refreshes), and what came after an XOFF took at most 0 % of the " +
+				"headroom.", "Without flow control at the switch, TCP carried 4.0 MB and sent 8 segments again."}},
 		{Report{Demo: "headroom", Links: []LinkResult{{Measured: 900, Holds: 1000, Peak: 500},
 			{Measured: 2000, Holds: 2000, Peak: 100}, {Control: true, Measured: 1, Holds: 1, Peak: 9, Lost: 4}}},
 			[3]string{"In 2 runs with measured headroom of 900 to 2000 bytes, 0 frames were lost.", "What came after " +
