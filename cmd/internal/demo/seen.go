@@ -8,9 +8,9 @@ import (
 )
 
 // seen says in three sentences what a demo has shown, from the figures of its report; nothing where it did not show
-// all.
+// all, or a check denies it.
 func (r *Report) seen() []string {
-	if !r.whole || r.CouldNotRun != "" {
+	if !r.whole || !r.Pass {
 		return nil
 	}
 	flows := func(priority uint8, phases ...string) (sum Flow) {
@@ -42,7 +42,7 @@ func (r *Report) seen() []string {
 			}
 		}
 		return []string{
-			fmt.Sprintf("Without a watchdog, three switches waited for each other, and priority 3 lost %s for ever.",
+			fmt.Sprintf("Without a watchdog, three switches waited for each other for ever, and priority 3 lost %s.",
 				lostOf(flows(losslessPriority, "a"))),
 			fmt.Sprintf("With the watchdog, the same ring lost %s; where frames circled, the watchdog dropped %d.",
 				lostOf(flows(losslessPriority, "b")), dropped),

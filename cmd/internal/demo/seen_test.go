@@ -10,7 +10,8 @@ func flow3(phase string, sent, lost uint64) Flow {
 	return Flow{Phase: phase, Priority: 3, Sent: sent, Lost: lost}
 }
 
-// The sentences at the end have the report's figures, whatever they are.
+// The sentences at the end have the report's figures, whatever they are. Nothing is said where the demo did not show
+// all, or where a check failed.
 func TestSeen(t *testing.T) {
 	for _, tt := range []struct {
 		report Report
@@ -39,8 +40,8 @@ func TestSeen(t *testing.T) {
 				"was used, 4 frames were lost."}},
 		{Report{Demo: "deadlock", Flows: []Flow{flow3("a", 70, 54), flow3("b", 60, 0), flow3("d", 20, 0)},
 			Switches: []SwitchResult{{Phase: "b", Discarded: 1}, {Phase: "c", Discarded: 33}}},
-			[3]string{"Without a watchdog, three switches waited for each other, and priority 3 lost 54 of 70 frames " +
-				"for ever.", "With the watchdog, the same ring lost none of 60 frames; where frames circled, the " +
+			[3]string{"Without a watchdog, three switches waited for each other for ever, and priority 3 lost 54 of " +
+				"70 frames.", "With the watchdog, the same ring lost none of 60 frames; where frames circled, the " +
 				"watchdog dropped 33.", "While a host paused its port again and again, priority 3 lost none of " +
 				"20 frames."}},
 		{Report{Demo: "trunk", Flows: []Flow{flow3("2a", 5, 0), flow3("2b", 6, 0)},
@@ -52,6 +53,8 @@ func TestSeen(t *testing.T) {
 				"members, and then the uplink, and priority 3 lost none of 11 frames."}},
 	} {
 		r := &tt.report
+		whole(r)
+		r.Judge()
 		if got := r.seen(); got != nil {
 			t.Errorf("demo %s has not shown all, but: %q", r.Demo, got)
 		}
@@ -59,8 +62,11 @@ func TestSeen(t *testing.T) {
 		if got := r.seen(); !slices.Equal(got, tt.want[:]) {
 			t.Errorf("demo %s: %q, want %q", r.Demo, got, tt.want)
 		}
-		if r.CouldNotRun = "no load"; r.seen() != nil {
-			t.Errorf("demo %s could not run, but: %q", r.Demo, r.seen())
+		for _, denied := range []Report{{CouldNotRun: "no load"}, {Checks: []Check{{Judged: true}}}} {
+			r.CouldNotRun, r.Checks = denied.CouldNotRun, append(r.Checks[:1], denied.Checks...)
+			if r.Judge(); r.seen() != nil {
+				t.Errorf("demo %s with %+v, but: %q", r.Demo, denied, r.seen())
+			}
 		}
 	}
 }
