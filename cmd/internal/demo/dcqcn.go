@@ -109,19 +109,19 @@ func markingKeys(speed int64) string {
 
 // meanQueue is the mean of the bottleneck's queue while frames flow, in octets.
 func (p *phase) meanQueue(ctx context.Context) (int64, error) {
-	for sum, looks := int64(0), int64(0); ; {
+	sum, looks := int64(0), int64(0)
+	for at := time.Duration(0); at < p.seconds; at = time.Since(p.start).Truncate(queueLook) + queueLook {
+		if err := p.wait(ctx, at); err != nil {
+			return 0, err
+		}
 		var now states
 		if err := ask(ctx, p.switches[0], "queues", &now.queues); err != nil {
 			return 0, err
 		}
 		looks++
 		sum += now.bottleneck().Bytes
-		if after := time.Duration(looks) * queueLook; after >= p.seconds {
-			return sum / looks, nil
-		} else if err := p.wait(ctx, after); err != nil {
-			return 0, err
-		}
 	}
+	return sum / max(1, looks), nil
 }
 
 // bottleneck is the lossless queue of the port towards the receiver.

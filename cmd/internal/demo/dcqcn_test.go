@@ -2,6 +2,8 @@ package demo
 
 import (
 	"context"
+	"encoding/json"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -111,6 +113,26 @@ func TestCongestionText(t *testing.T) {
 		if got := b.String(); got != tt.want {
 			t.Errorf("phase %s:\n%s\nwant\n%s", tt.phase, got, tt.want)
 		}
+	}
+}
+
+// A switch that answers slowly is not asked after the load, but for a look that begins late.
+func TestMeanQueue(t *testing.T) {
+	answer, err := json.Marshal(&api.Queues{Header: api.Header{Schema: api.Schema},
+		Ports: []api.QueuesPort{{Port: bottleneck, Queues: []api.Queue{3: {Bytes: 700}}}}})
+	must(t, err)
+	p := &phase{seconds: 200 * time.Millisecond}
+	asked, late := 0, 0
+	p.switches = []*switchNode{answeringSwitch(t, func(w http.ResponseWriter, _ *http.Request) {
+		if asked++; time.Since(p.start) >= p.seconds {
+			late++
+		}
+		time.Sleep(3 * queueLook)
+		_, _ = w.Write(answer) // a client that is gone needs none
+	})}
+	p.start = time.Now()
+	if mean, err := p.meanQueue(t.Context()); mean != 700 || err != nil || asked == 0 || late > 1 {
+		t.Errorf("%d bytes, %v, of %d looks, of which %d after the load", mean, err, asked, late)
 	}
 }
 

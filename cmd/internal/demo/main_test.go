@@ -5,8 +5,12 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"slices"
 	"syscall"
 	"testing"
@@ -36,6 +40,20 @@ func TestMain(m *testing.M) {
 		os.Exit(0)
 	}
 	labtest.Main(m)
+}
+
+// answeringSwitch is a switch that only answers what it is asked.
+func answeringSwitch(t *testing.T, answer http.HandlerFunc) *switchNode {
+	t.Helper()
+	socket := filepath.Join(labtest.TempDir(t), "s1.sock")
+	l, err := net.Listen("unix", socket)
+	must(t, err)
+	s := httptest.NewUnstartedServer(answer)
+	must(t, s.Listener.Close())
+	s.Listener = l
+	s.Start()
+	t.Cleanup(s.Close)
+	return &switchNode{name: "s1", socket: socket}
 }
 
 func runSwitch(path string, crash bool) int {
