@@ -1,15 +1,19 @@
 package demo
 
 import (
+	"context"
+	"encoding/json"
 	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"pfcswitch/cmd/internal/api"
 	"pfcswitch/cmd/internal/golden"
+	"pfcswitch/cmd/internal/lab"
 	"pfcswitch/cmd/internal/plot"
 	"pfcswitch/cmd/internal/web"
 	"pfcswitch/cmd/internal/web/webtest"
@@ -79,6 +83,41 @@ func TestCourse(t *testing.T) {
 	c.rates.add(3, "late", 9)
 	if late := c.rates[len(c.rates)-1]; !slices.Equal(late.Values, []float64{0, 0, 0, 9}) {
 		t.Errorf("a line that begins late has %v", late.Values)
+	}
+}
+
+// The watermarks of a moment at which a switch does not answer stay for the next one.
+func TestRecordAllOrNone(t *testing.T) {
+	for _, refuses := range []bool{true, false} {
+		var cleared, refused atomic.Int64
+		ctx, cancel := context.WithCancel(t.Context())
+		p := &phase{course: &course{}}
+		for i := range 2 {
+			state, err := json.Marshal(&api.State{Header: api.Header{Schema: api.Schema}})
+			must(t, err)
+			s := answeringSwitch(t, func(w http.ResponseWriter, r *http.Request) {
+				if r.Method == http.MethodPost && cleared.Add(1) == 2 || refuses && i == 1 && refused.Add(1) == 2 {
+					cancel()
+				}
+				if refuses && i == 1 {
+					http.Error(w, "{}", http.StatusServiceUnavailable)
+					return
+				}
+				_, _ = w.Write(state) // a client that is gone needs none
+			})
+			s.ports = []switchPort{{name: "p1", peer: &lab.Node{}}}
+			p.switches = append(p.switches, s)
+		}
+		p.start = time.Now()
+		p.record(ctx)
+		cancel()
+		want := int64(2)
+		if refuses {
+			want = 0
+		}
+		if n := cleared.Load(); n != want || refuses != (p.course.last == nil) {
+			t.Errorf("a switch refuses %v: watermarks cleared %d times, %+v", refuses, n, p.course)
+		}
 	}
 }
 
