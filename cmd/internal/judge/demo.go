@@ -138,15 +138,19 @@ func lossAndOrder(r *demo.Report) (faults faultList) {
 	return faults
 }
 
-// slowedDown finds a demo dcqcn whose senders were not paused in phase a, or not notified in phase b.
+// slowedDown finds a demo dcqcn whose senders were not held by pauses alone in phase a, or not notified in phase b.
 func slowedDown(r *demo.Report) (faults faultList) {
 	if r.Demo != "dcqcn" {
 		return nil
 	}
 	shown := map[string]bool{}
 	for _, c := range r.Congestion {
-		notified := c.Marked > 0 && c.CNPsReceived > 0
-		shown[c.Phase] = c.Phase == "a" && c.Paused > 0 && !notified || c.Phase == "b" && notified
+		switch c.Phase {
+		case "a":
+			shown["a"] = c.Paused > 0 && c.Marked == 0 && c.CNPsReceived == 0
+		case "b":
+			shown["b"] = c.Marked > 0 && c.CNPsReceived > 0
+		}
 	}
 	for _, phase := range []string{"a", "b"} {
 		if !shown[phase] {

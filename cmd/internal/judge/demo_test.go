@@ -150,6 +150,8 @@ func TestJudgeDemoDCQCN(t *testing.T) {
 	judgeChanges(t, slowed, []change{
 		{"nobody was paused", `"paused_share":0.7`, `"paused_share":0`, "phase a: not what it has to show"},
 		{"marks without ECN", `"paused_share":0.7`, `"ecn_marked_frames":1,"cnp_received_frames":1`, "phase a: not"},
+		{"pauses and marks", `"paused_share":0.7`, `"paused_share":0.7,"ecn_marked_frames":1`, "phase a: not"},
+		{"pauses and CNPs", `"paused_share":0.7`, `"paused_share":0.7,"cnp_received_frames":1`, "phase a: not"},
 		{"no marks", `"ecn_marked_frames":280`, `"ecn_marked_frames":0`, "phase b: not what it has to show"},
 		{"no CNPs", `"cnp_received_frames":24`, `"cnp_received_frames":0`, "phase b: not what it has to show"},
 		{"no word of it", `"congestion":[{"act":"a"`, `"congestion":[{"act":"x"`, "phase a: not"},
