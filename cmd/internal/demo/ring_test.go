@@ -89,6 +89,21 @@ func TestStalls(t *testing.T) {
 	}
 }
 
+// A flow that lost everything says so, one that lost its end when that was, and one that sent nothing or lost nothing
+// has no line.
+func TestLostMoments(t *testing.T) {
+	r := &Report{}
+	(&phase{report: r, flows: []flow{{Flow: Flow{Name: "h1>r2", Priority: 3}},
+		{Flow: Flow{Name: "h2>r3", Priority: 3, Sent: 4, Lost: 4}},
+		{Flow: Flow{Name: "h3>r1", Priority: 3, Sent: 9, Received: 8, Lost: 1}, at: time.Second},
+		{Flow: Flow{Name: "h3>r2", Sent: 9, Received: 9}, at: time.Second}}}).addLost()
+	want := []Moment{{Who: "h2>r3", Text: "priority 3: none of its 4 frames ever arrives"},
+		{At: 1e9, Who: "h3>r1", Text: "priority 3: its last frame arrives; 1 never do"}}
+	if !slices.Equal(r.Timeline, want) {
+		t.Errorf("%+v, want %+v", r.Timeline, want)
+	}
+}
+
 // The storms of phase d fill the slots that are said to be in a storm, one of each pair.
 func TestStorms(t *testing.T) {
 	in := func(at time.Duration) bool {

@@ -73,7 +73,7 @@ func (p *phase) addStalls() {
 func (p *phase) addLost() {
 	for _, f := range p.flows {
 		switch {
-		case f.Received == 0:
+		case f.Lost > 0 && f.Received == 0:
 			p.addMoment(0, f.Name, "priority %d: none of its %d frames ever arrives", f.Priority, f.Lost)
 		case f.Lost > 0:
 			p.addMoment(f.at, f.Name, "priority %d: its last frame arrives; %d never do", f.Priority, f.Lost)
