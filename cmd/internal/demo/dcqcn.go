@@ -54,7 +54,9 @@ func DCQCN(ctx context.Context, o Options) (*Report, error) {
 	if err := r.calibrate(ctx, &o, &phase{build: (*phase).buildCongestion}); err != nil {
 		return r.finish(err)
 	}
-	return r.finish(performPhases(ctx, o, congestionPhases(o), r))
+	phases := congestionPhases(o)
+	r.Seconds = phases[0].seconds.Seconds()
+	return r.finish(performPhases(ctx, o, phases, r))
 }
 
 func congestionPhases(o Options) []*phase {
