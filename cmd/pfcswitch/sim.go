@@ -166,8 +166,8 @@ func simulate(cmd *cobra.Command, file, svg, pcap string, o simulation.Options) 
 	})
 }
 
-// withFile writes the file that a flag names, if one is wanted, with what a run has written. Where nothing ran, it is
-// as before.
+// withFile writes the file that a flag names, if one is wanted, with what a run has written. Where it has written
+// nothing, the file is as before.
 func withFile[Report any](flag, path string, run func(io.Writer) (*Report, error)) (r *Report, err error) {
 	if path == "" {
 		return run(nil)
@@ -182,7 +182,7 @@ func withFile[Report any](flag, path string, run func(io.Writer) (*Report, error
 	}
 	var text bytes.Buffer
 	switch r, err = run(&text); {
-	case r != nil:
+	case text.Len() > 0:
 		err = errors.Join(err, os.WriteFile(path, text.Bytes(), 0o666))
 	case errors.Is(before, os.ErrNotExist):
 		err = errors.Join(err, os.Remove(path))

@@ -32,6 +32,7 @@ type switchPort struct {
 	classify classify.Config
 	maxFrame int
 	wire     int32 // that leaves by it; none where there is no link
+	measures bool  // the headroom of its link
 }
 
 const none = -1
@@ -45,7 +46,7 @@ func (f *Fabric) AddSwitch(name string, sw *dataplane.Switch, n int) (number int
 		if !ok || c.Speed == 0 || c.Delay != 0 || c.TAP {
 			return 0, fmt.Errorf("switch %s: port %d is not there, or has no speed, or a delay, or is a TAP", name, i)
 		}
-		s.ports = append(s.ports, switchPort{c.Name, c.Classify, c.MaxFrame, none})
+		s.ports = append(s.ports, switchPort{c.Name, c.Classify, c.MaxFrame, none, c.Prober != nil})
 	}
 	sw.LimitSendCalls(1)
 	sw.InTime(f.now)
@@ -91,7 +92,11 @@ func (f *Fabric) receiveAtSwitch(n *switchNode, i int, t *transit) {
 	b := f.scratch[:t.octets]
 	var burst []dataplane.Arrival
 	if etherType(b) == frame.TypeMACControl {
-		if taken, _ := n.sw.Measurement(i, b, false, f.now, f.now, 0); !taken {
+		taken := false
+		if n.ports[i].measures {
+			taken, _ = n.sw.Measurement(i, b, false, f.now, f.now, 0)
+		}
+		if !taken {
 			n.sw.Control(i, b, f.now, f.now)
 		}
 		f.captureControl(n, i, b)
@@ -175,7 +180,8 @@ func (f *Fabric) leaveRooms(n *switchNode) {
 // transmit sends by port i what goes first, if its wire is free, or arranges when to look again.
 func (f *Fabric) transmit(n *switchNode, i int, burst []dataplane.Arrival) {
 	w := f.wireOf(n, i)
-	if w == nil || f.busy(n.ports[i].wire) || w.down || f.transmitControl(n, i) || f.measureFromSwitch(n, i) {
+	if w == nil || f.busy(n.ports[i].wire) || w.down || f.transmitControl(n, i) ||
+		n.ports[i].measures && f.measureFromSwitch(n, i) {
 		return
 	}
 	if b, ok := n.sw.LoopProbe(i, f.control[:0], f.now); ok {
@@ -204,7 +210,11 @@ func (f *Fabric) transmit(n *switchNode, i int, burst []dataplane.Arrival) {
 
 // deadline returns when port i has to look what it can send, even if nothing happens.
 func (f *Fabric) deadline(n *switchNode, i int) int64 {
-	return min(n.sw.TxDeadline(i, f.now), n.sw.LoopProbeDeadline(i), n.sw.MeasureDeadline(i))
+	at := min(n.sw.TxDeadline(i, f.now), n.sw.LoopProbeDeadline(i))
+	if n.ports[i].measures {
+		at = min(at, n.sw.MeasureDeadline(i))
+	}
+	return at
 }
 
 // transmitControl sends the MAC Control frame of port i, if there is one and the wire is free.

@@ -16,15 +16,15 @@ import (
 const installations = `
 set -e
 mount -t tmpfs tmpfs "$DIR"
-mkdir "$DIR/upper" "$DIR/changes" "$DIR/root"
-mount -t overlay overlay -o lowerdir=/,upperdir="$DIR/upper",workdir="$DIR/changes" "$DIR/root"
-mkdir -p "$DIR/root/run/systemd/system" "$DIR/root/packages"
-printf '#!/bin/sh\necho "systemctl $*"\n' >"$DIR/root/usr/local/bin/systemctl"
-chmod +x "$DIR/root/usr/local/bin/systemctl"
-printf 'path-include *\nforce-unsafe-io\n' >"$DIR/root/etc/dpkg/dpkg.cfg.d/zz-test"
-rm -f "$DIR/root/var/lib/man-db/auto-update" # the index of all manuals
-mount --bind "$PACKAGES" "$DIR/root/packages"
-chroot "$DIR/root" /bin/sh -ec '
+mkdir "$DIR/upper" "$DIR/changes" "$DIR/system"
+mount -t overlay overlay -o lowerdir=/,upperdir="$DIR/upper",workdir="$DIR/changes" "$DIR/system"
+mkdir -p "$DIR/system/run/systemd/system" "$DIR/system/packages"
+printf '#!/bin/sh\necho "systemctl $*"\n' >"$DIR/system/usr/local/bin/systemctl"
+chmod +x "$DIR/system/usr/local/bin/systemctl"
+printf 'path-include *\nforce-unsafe-io\n' >"$DIR/system/etc/dpkg/dpkg.cfg.d/zz-test"
+rm -f "$DIR/system/var/lib/man-db/auto-update" # the index of all manuals
+mount --bind "$PACKAGES" "$DIR/system/packages"
+chroot "$DIR/system" /bin/sh -ec '
   mount -t proc proc /proc
   mount -t tmpfs tmpfs /dev && mknod -m 666 /dev/null c 1 3
   say() { echo "== $*"; "$@"; }
