@@ -53,6 +53,7 @@ func (d *Daemon) followHeadroom(ctx context.Context) time.Duration {
 	// a whole multiple of headroomIdle, when others wake up as well
 	wait := headroomIdle - time.Duration(runner.Now())%headroomIdle
 	var tested []*portLink
+	xons := map[*portLink]int64{}
 	for _, p := range d.ports {
 		if p.prober == nil {
 			continue
@@ -60,13 +61,14 @@ func (d *Daemon) followHeadroom(ctx context.Context) time.Duration {
 		d.applyAgreement(p)
 		var notes []string
 		var reason string
-		var target, xon int64
+		var target int64
 		var discarded, unknown bool
 		d.runner.View(func(*dataplane.Switch) {
 			k, now := p.prober, runner.Now()
 			k.Advance(now)
 			wait = min(wait, time.Duration(k.AdvanceAt()-now))
-			notes, target, reason, xon, discarded = k.Notes(), k.Target(), k.Reason(), k.Xon(), k.ControlDiscarded()
+			notes, target, reason, discarded = k.Notes(), k.Target(), k.Reason(), k.ControlDiscarded()
+			xons[p] = k.Xon()
 			unknown = k.Measuring() && !discarded && !k.ControlPasses()
 		})
 		if discarded != p.discardsControl && !unknown {
@@ -78,6 +80,8 @@ func (d *Daemon) followHeadroom(ctx context.Context) time.Duration {
 		if err := d.setHeadroom(p, d.cfg.Packing(p.cfg).Bytes(target), reason); errors.Is(err, buffer.ErrBusy) {
 			wait = headroomRetry
 		}
+	}
+	for p, xon := range xons {
 		d.setXon(p, xon)
 	}
 	if len(tested) > 0 {
@@ -131,6 +135,9 @@ func (d *Daemon) setHeadroom(p *portLink, size int64, reason string) error {
 		d.noteHeadroom(p, "headroom %d B, was %d B: %s", size, p.headroom, reason)
 		p.measured = size
 		d.recordHeadroom(p, size)
+		for _, other := range d.ports {
+			other.xon = 0 // bounded by what is shared, which has another size now: it is set again at once
+		}
 	case !errors.Is(err, buffer.ErrBusy) && p.refusedHeadroom != size:
 		p.refusedHeadroom = size
 		d.noteHeadroom(p, "the link needs a headroom of %d B, and %d B stay in force: %v", size, p.headroom, err)
