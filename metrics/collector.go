@@ -3,6 +3,7 @@ package metrics
 import (
 	"runtime"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"pfcswitch/buffer"
@@ -48,9 +49,11 @@ type LLDP struct {
 	Mismatch  bool // the two ends do not agree which priorities are lossless
 }
 
-// A Collector exports a switch. It keeps nothing between scrapes and is safe for concurrent use.
+// A Collector exports a switch. Between scrapes it keeps nothing but how long the last one was. It is safe for
+// concurrent use.
 type Collector struct {
-	cfg Config
+	cfg  Config
+	last atomic.Pointer[lengths]
 }
 
 // NewCollector returns a collector.
@@ -60,7 +63,7 @@ func NewCollector(cfg Config) *Collector { return &Collector{cfg: cfg} }
 func (c *Collector) collect() *output {
 	var v dataplane.Snapshot
 	c.cfg.Snapshot(&v)
-	o := &output{started: c.cfg.Started, series: make([][]series, len(families))}
+	o := newOutput(c.cfg.Started, c.last.Load())
 	c.collectSwitch(o, &v)
 	for i := range v.Ports {
 		collectPort(o, &v.Ports[i])
@@ -79,6 +82,7 @@ func (c *Collector) collect() *output {
 	if c.cfg.Ports != nil {
 		collectConfiguredPorts(o, c.cfg.Ports(), &v)
 	}
+	c.last.Store(o.lengths())
 	return o
 }
 
