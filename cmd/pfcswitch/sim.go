@@ -7,19 +7,22 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"pfcswitch/cmd/internal/paper"
+	"pfcswitch/cmd/internal/sidebyside"
 	"pfcswitch/cmd/internal/simulation"
 )
 
 func simCommand() *cobra.Command {
 	var asJSON bool
 	var svg, pcap string
-	o := simulation.Options{}
+	workers := runtime.GOMAXPROCS(0)
+	o := simulation.Options{Workers: workers, Together: sidebyside.On(workers)}
 	c := &cobra.Command{
 		Use:   "sim FILE",
 		Short: "the switches of a topology file in virtual time",

@@ -7,36 +7,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// leafSpine is leaves that are joined to every spine, with as many hosts each. Host i sends to the host half the way
-// round, at 60 % of its link, in the lossless priority or in the lossy one; routes spread the hosts over the spines.
+// leafSpine is what addLeafSpine adds, with links of 1G. Host i sends to the host half the way round, at 60 % of its
+// link, in the lossless priority or in the lossy one.
 func leafSpine(tb reporter, leaves, spines, hosts int, prio uint8) *rig {
 	r := newRig(tb, gigabit, 500)
-	n := leaves * hosts
-	first := leaves + spines // number of the first host
-	for l := range leaves {
-		routes := map[int]int{}
-		for h := range n {
-			if routes[first+h] = hosts + h%spines; h/hosts == l {
-				routes[first+h] = h % hosts
-			}
-		}
-		r.addSwitch(hosts+spines, 1024, mtu, routes)
-	}
-	for range spines {
-		routes := map[int]int{}
-		for h := range n {
-			routes[first+h] = h / hosts
-		}
-		r.addSwitch(leaves, 1024, mtu, routes)
-	}
-	for l := range leaves {
-		for s := range spines {
-			r.join(End{l, hosts + s}, End{leaves + s, l})
-		}
-	}
-	for h := range n {
-		r.addHost(h/hosts, h%hosts)
-	}
+	r.addLeafSpine(leaves, spines, hosts)
+	first, n := leaves+spines, leaves*hosts
 	for h := range n {
 		r.load(FlowConfig{From: first + h, To: first + (h+n/2)%n, Priority: prio, Octets: mtu, Rate: gigabit * 6 / 10,
 			Stop: never / 2})

@@ -25,7 +25,7 @@ func record(r *capture.Recorder, rec *capture.Record, b []byte) {
 }
 
 // captureReceived captures an arrival that the switch has taken.
-func (f *Fabric) captureReceived(n *switchNode, i int, a *dataplane.Arrival) {
+func (s *shard) captureReceived(n *switchNode, i int, a *dataplane.Arrival) {
 	r := n.recorder(i)
 	if r == nil || a.Waits() {
 		return
@@ -39,24 +39,24 @@ func (f *Fabric) captureReceived(n *switchNode, i int, a *dataplane.Arrival) {
 }
 
 // captureControl captures a MAC Control frame that has come, right after Switch.Control.
-func (f *Fabric) captureControl(n *switchNode, i int, b []byte) {
+func (s *shard) captureControl(n *switchNode, i int, b []byte) {
 	if r := n.recorder(i); r != nil {
-		f.note = n.sw.ExplainControl(f.note[:0], i)
-		record(r, &capture.Record{Port: i, Time: f.now, Length: len(b), Note: f.note}, b)
+		s.note = n.sw.ExplainControl(s.note[:0], i)
+		record(r, &capture.Record{Port: i, Time: s.now, Length: len(b), Note: s.note}, b)
 	}
 }
 
 // captureControlOut captures the MAC Control frame that ControlOut has made, before ControlSent.
-func (f *Fabric) captureControlOut(n *switchNode, i int, b []byte) {
+func (s *shard) captureControlOut(n *switchNode, i int, b []byte) {
 	if r := n.recorder(i); r != nil {
-		f.note = n.sw.ExplainControlOut(f.note[:0], i)
-		record(r, &capture.Record{Port: i, Out: true, Time: f.now, Length: len(b), Note: f.note}, b)
+		s.note = n.sw.ExplainControlOut(s.note[:0], i)
+		record(r, &capture.Record{Port: i, Out: true, Time: s.now, Length: len(b), Note: s.note}, b)
 	}
 }
 
 // captureSent captures another frame that begins to leave. b is its first octets.
-func (f *Fabric) captureSent(n *switchNode, i int, b []byte, octets int) {
+func (s *shard) captureSent(n *switchNode, i int, b []byte, octets int) {
 	if r := n.recorder(i); r != nil {
-		record(r, &capture.Record{Port: i, Out: true, Time: f.now, Length: octets}, b)
+		record(r, &capture.Record{Port: i, Out: true, Time: s.now, Length: octets}, b)
 	}
 }

@@ -1,8 +1,11 @@
 // Package sim puts many Switches and hosts on virtual links, in virtual time. It is a state machine as the Switch is:
-// no goroutine, no clock, no socket. The same calls give the same results on every machine.
+// no goroutine, no clock, no socket. The same calls give the same results on every machine, also where the caller has
+// shards run side by side.
 //
-//	fabric.go    Fabric: nodes, links and flows, the loop over events, when a run ends
-//	events.go    what happens next: by time, then in the order of arrangement
+//	fabric.go    Fabric: nodes, links and flows, and when a run ends
+//	clock.go     shards that run side by side, in windows of time
+//	shard.go     nodes with a timeline of their own: what happens at their wires
+//	events.go    what happens next: by time, then in a random order that depends on the events alone
 //	wire.go      one direction of a link: speed, delay, frames on their way
 //	switch.go    drives a dataplane.Switch in the order that its package states, as package runner does
 //	host.go      a host's NIC: a queue for each priority, which obeys PFC or PAUSE

@@ -15,33 +15,39 @@ const (
 
 // An event is something that happens at a wire.
 type event struct {
-	at     int64 // ns
-	serial uint64
-	wire   int32
-	kind   kind
+	at    int64  // ns
+	order uint64 // among the events of one time: a random number of 32 bits, the wire, the kind
 }
 
-func (e *event) before(o *event) bool { return e.at < o.at || e.at == o.at && e.serial < o.serial }
+const kindBits = 3 // the other 29 of the lower half are the wire's
+
+// newEvent gives an event a place among those of the same time that depends on nothing but the event itself: the same
+// for any number of shards. It is random, so that no wire always comes before another.
+func newEvent(at int64, k kind, wire int32) event {
+	const odd, alsoOdd = 0x9e3779b97f4a7c15, 0xbf58476d1ce4e5b9 // of splitmix64 (Steele, Lea, Flood, 2014)
+	r := (uint64(at) ^ uint64(uint32(wire))<<32) * odd
+	r = (r ^ r>>30) * alsoOdd
+	return event{at, r&^(1<<32-1) | uint64(uint32(wire)<<kindBits) | uint64(k)}
+}
+
+func (e *event) kind() kind { return kind(e.order & (1<<kindBits - 1)) }
+
+// wire is that of newEvent, which may be none.
+func (e *event) wire() int32 { return int32(uint32(e.order)) >> kindBits }
+
+func (e *event) before(o *event) bool { return e.at < o.at || e.at == o.at && e.order < o.order }
 
 // A timeline holds the events to come: a heap in which each has four children, so that it is flat.
 type timeline struct {
-	heap   []event
-	taken  bool // the first event of the heap: most often the one that it arranges takes its place
-	serial uint64
+	heap  []event
+	taken bool // the first event of the heap: most often the one that it arranges takes its place
 }
 
 const children = 4
 
-// reserve returns the place of an event among those of the same time, which insert may arrange later.
-func (t *timeline) reserve() uint64 {
-	t.serial++
-	return t.serial
-}
-
 // add arranges an event.
-func (t *timeline) add(at int64, k kind, wire int32) { t.insert(event{at, t.reserve(), wire, k}) }
-
-func (t *timeline) insert(e event) {
+func (t *timeline) add(at int64, k kind, wire int32) {
+	e := newEvent(at, k, wire)
 	if t.taken {
 		t.taken = false
 		t.sink(e)
@@ -60,8 +66,8 @@ func (t *timeline) insert(e event) {
 	t.heap[i] = e
 }
 
-// first returns the first event. There must be one.
-func (t *timeline) first() *event {
+// first returns when the first event is: never if there is none.
+func (t *timeline) first() int64 {
 	if last := len(t.heap) - 1; t.taken {
 		t.taken = false
 		e := t.heap[last]
@@ -69,14 +75,17 @@ func (t *timeline) first() *event {
 			t.sink(e)
 		}
 	}
-	return &t.heap[0]
+	if len(t.heap) == 0 {
+		return never
+	}
+	return t.heap[0].at
 }
 
-// next takes the first event.
+// next takes the first event. There must be one.
 func (t *timeline) next() event {
-	first := *t.first()
+	t.first()
 	t.taken = true
-	return first
+	return t.heap[0]
 }
 
 // sink puts e where the first event was, and below.

@@ -4,11 +4,10 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 
-	"pfcswitch/dataplane"
-	"pfcswitch/dataplane/capture"
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/dataplane/port"
 )
@@ -18,44 +17,40 @@ type End struct{ Node, Port int }
 
 // A node is a switch or a host.
 type node struct {
-	sw   *switchNode
-	host *host
+	sw    *switchNode
+	host  *host
+	shard *shard
 }
 
 // A Fabric is switches, hosts and links in virtual time, which begins at 1 ns. Nodes, links and flows are added first.
 // It is not safe for concurrent use.
 type Fabric struct {
 	Config
+	plant
 	now      int64
-	serial   uint64 // of the newest event
-	events   timeline
-	nodes    []node
-	wires    []wire
-	flows    []flow
+	events   timeline // of the whole fabric: looks and changes
+	shards   []*shard
+	workers  []*worker
+	divided  bool // each switch has a shard, in a small fabric too
+	clock    clock
 	faults   []fault
-	begun    int64 // when the flows' time 0 is
 	lastStop int64 // when the last flow stops
 	ended    int   // flows before this one have ended
 	ending   Ending
 
-	departures  uint64 // frames that are no MAC Control frames, by wire
-	onWires     int    // of them, those that are on a wire
-	received    uint64 // of them, those that hosts have received
-	probes      uint64 // of them, the loop probes that switches have sent
-	seen        uint64 // Hops when there was progress last
-	progressAt  int64
-	lostInRings uint64 // frames for which a waiting room had no place
-	lostOnWires uint64 // frames that were on a link when it went down
-	limited     bool   // a flow has a TTL
-	expired     uint64 // frames that ended by it
-	happened    uint64 // events
+	seen       uint64 // Hops when there was progress last
+	progressAt int64
+}
 
-	arrival [1]dataplane.Arrival
-	scratch []byte // the octets of arrival
-	moves   []dataplane.Move
-	batch   *port.Batch
-	control [128]byte
-	note    []byte // of the MAC Control frame that is captured
+// A plant is what all shards use: each its own nodes, the wires that leave them, and of a flow what its sender or its
+// receiver knows.
+type plant struct {
+	nodes   []node
+	wires   []wire
+	flows   []flow
+	begun   int64 // when the flows' time 0 is
+	limited bool  // a flow has a TTL
+	side    int   // of wire.leaving, for frames that are sent now
 }
 
 // A Config is what the whole run follows.
@@ -65,6 +60,10 @@ type Config struct {
 	Stall int64
 	// LookEvery is how often, in ns, the run looks whether it is to end.
 	LookEvery int64
+	// Together, where set, does each of so many tasks once, on as many goroutines as it likes: up to Workers. Each has
+	// a number below that. The result is the same.
+	Together func(tasks int, do func(worker, task int))
+	Workers  int
 }
 
 // An Ending is why a run has ended.
@@ -82,8 +81,10 @@ func New(c Config) (*Fabric, error) {
 	if c.Stall <= 0 || c.LookEvery <= 0 {
 		return nil, errors.New("a time of 0 ns for Stall or LookEvery")
 	}
-	f := &Fabric{Config: c, now: 1, scratch: make([]byte, port.MaxFrame+frame.TagOctets), batch: port.NewBatch(),
-		note: make([]byte, 0, capture.MaxNote)}
+	f := &Fabric{Config: c, now: 1, clock: clock{sideBySide: 1000}}
+	for range max(1, c.Workers) {
+		f.workers = append(f.workers, newWorker())
+	}
 	f.events.add(f.now, look, none)
 	return f, nil
 }
@@ -109,7 +110,6 @@ func (f *Fabric) Connect(ends [2]End, speeds, delays [2]int64) error {
 		}
 		*at = first + int32(i)
 		f.wires = append(f.wires, wire{from: e, to: ends[1-i], speed: speeds[i], delay: delays[i], wakeAt: never})
-		f.wakeBy(*at, f.now)
 	}
 	return nil
 }
@@ -151,20 +151,31 @@ var ErrLoop = errors.New("flooded frames circulate: the topology has a loop")
 // Learn has every host send one frame to all, so that the switches learn where the hosts are, and waits until the last
 // of these frames has gone. Ports without a link go down. Add no nodes and links after Learn.
 func (f *Fabric) Learn() error {
+	f.divide()
 	hosts := 0
 	for _, n := range f.nodes {
 		if n.host == nil {
 			n.sw.disconnect(f.now)
+			if n.sw.watcher != nil {
+				f.on(n.shard).watch(n.sw)
+			}
 			continue
 		}
 		if err := f.prepare(n.host); err != nil {
 			return err
 		}
 		hosts++
-		f.announce(n.host)
+		f.on(n.shard).announce(n.host)
 	}
-	for most := uint64(hosts * len(f.wires)); f.holds(); { // without a loop none crosses a wire twice
-		if f.step(); f.Hops() > most {
+	for i := range f.wires {
+		f.on(f.nodes[f.wires[i].from.Node].shard).wakeBy(int32(i), f.now)
+	}
+	most := uint64(hosts * len(f.wires)) // without a loop none crosses a wire twice
+	for until := f.now; f.holds(); {
+		if f.advance(until, most) {
+			until += f.LookEvery
+		}
+		if f.Hops() > most {
 			return ErrLoop
 		}
 	}
@@ -172,13 +183,14 @@ func (f *Fabric) Learn() error {
 }
 
 // announce has a host send one frame to all.
-func (f *Fabric) announce(h *host) {
-	t := f.wires[h.wire].flight.push()
+func (s *shard) announce(h *host) {
+	w := &s.wires[h.wire]
+	t := s.push(w)
 	*t = transit{octets: MinOctets, data: true}
 	frame.PutAddress(t.head[:], frame.Broadcast)
 	frame.PutAddress(t.head[frame.AddressOctets:], h.MAC)
 	t.head[12], t.head[13] = announceType>>8, announceType&0xff
-	f.depart(h.wire, t)
+	s.depart(h.wire, t)
 }
 
 // announceType is Local Experimental EtherType 2, which hosts do not look into.
@@ -196,7 +208,7 @@ func (f *Fabric) Start() {
 		fl.begin(f.wires[h.wire].speed, random.Uint64())
 		latest, earliest = max(latest, fl.Start), min(earliest, fl.Stop)
 		f.lastStop = max(f.lastStop, fl.Stop)
-		f.wakeBy(h.wire, fl.begins())
+		f.on(f.nodes[fl.From].shard).wakeBy(h.wire, fl.begins())
 	}
 	for _, n := range f.nodes {
 		if n.host != nil {
@@ -204,7 +216,7 @@ func (f *Fabric) Start() {
 				f.sortFlows(&n.host.queues[q])
 			}
 			if n.host.Prober != nil {
-				f.wakeBy(n.host.wire, n.host.Prober.Next())
+				f.on(n.shard).wakeBy(n.host.wire, n.host.Prober.Next())
 			}
 		}
 	}
@@ -240,140 +252,23 @@ func (f *Fabric) allEnded() bool {
 
 // Advance lets time pass until the run ends, or until a time of the flows, in ns.
 func (f *Fabric) Advance(until int64) Ending {
-	for !f.AdvanceBy(until, never) {
+	for !f.AdvanceBy(until, math.MaxUint64) {
 	}
 	return f.ending
 }
 
-// AdvanceBy is Advance for so many events at most. It reports whether the time has come or the run has ended.
-func (f *Fabric) AdvanceBy(until, events int64) (done bool) {
-	until += f.begun
-	for ; events > 0; events-- {
-		if f.ending != Running || f.events.first().at > until {
-			return true
-		}
-		f.step()
-	}
-	return false
+// AdvanceBy is Advance for about so many events at most, and at each switch no more of them. It reports whether the
+// time has come or the run has ended.
+func (f *Fabric) AdvanceBy(until int64, events uint64) (done bool) {
+	return f.advance(f.begun+until, events)
 }
 
 // Ending returns why the run has ended, or Running.
 func (f *Fabric) Ending() Ending { return f.ending }
 
-// step lets the next event happen. There always is one: the next look.
-func (f *Fabric) step() {
-	e := f.events.next()
-	f.now, f.serial = e.at, e.serial
-	f.happened++
-	switch e.kind {
-	case arrive:
-		f.arriveBy(e.wire)
-	case free:
-		f.wires[e.wire].armed = false
-		f.sendBy(e.wire)
-	case wake:
-		if w := &f.wires[e.wire]; w.wakeAt == e.at {
-			w.wakeAt = never
-			f.sendBy(e.wire)
-		}
-	case obey:
-		f.obeyAtHost(f.nodes[f.wires[e.wire].from.Node].host)
-	case look:
-		f.look()
-	case change:
-		f.change(int(e.wire))
-	case watch:
-		if n := f.nodes[e.wire].sw; n.watchAt == e.at {
-			n.watchAt = never
-			f.watch(n)
-		}
-	}
-}
-
-// arriveBy hands the oldest frame of a wire to the node at its end.
-func (f *Fabric) arriveBy(i int32) {
-	w := &f.wires[i]
-	t := w.flight.pop()
-	if !w.flight.empty() {
-		f.events.add(w.flight.at(0).at, arrive, i)
-	}
-	n := &f.nodes[w.to.Node]
-	if t.data {
-		f.onWires--
-	}
-	if t.lost {
-		if t.data {
-			f.lostOnWires++
-		}
-		return
-	}
-	if n.sw != nil {
-		f.receiveAtSwitch(n.sw, w.to.Port, t)
-		return
-	}
-	if t.data {
-		f.received++
-	}
-	f.receiveAtHost(n.host, t)
-}
-
-// sendBy has the node at the start of a wire look what it can send.
-func (f *Fabric) sendBy(i int32) {
-	from := f.wires[i].from
-	if n := &f.nodes[from.Node]; n.sw != nil {
-		f.sendAtSwitch(n.sw, from.Port)
-	} else if n.host.receiver != nil {
-		f.sendAtHost(n.host)
-	}
-}
-
-// put sends a frame of the node itself, a MAC Control frame or a loop probe, by a wire that is free.
-func (f *Fabric) put(i int32, b []byte, control bool) {
-	t := f.wires[i].flight.push()
-	t.octets, t.data = int32(len(b)), !control
-	copy(t.head[:], b)
-	f.depart(i, t)
-	f.busy(i)
-}
-
-// depart sends the newest frame of a wire's flight, t, by the wire, which is free.
-func (f *Fabric) depart(i int32, t *transit) {
-	w := &f.wires[i]
-	w.send(t, f.now)
-	w.free = f.events.reserve()
-	if w.flight.len() == 1 {
-		f.events.add(t.at, arrive, i)
-	}
-	if t.data {
-		f.departures++
-		f.onWires++
-	}
-}
-
-// busy reports whether a frame is leaving by a wire, and has the sender look again when it has left.
-func (f *Fabric) busy(i int32) bool {
-	w := &f.wires[i]
-	if f.now > w.end || f.now == w.end && f.serial >= w.free {
-		return false
-	}
-	if !w.armed {
-		w.armed = true
-		f.events.insert(event{w.end, w.free, i, free})
-	}
-	return true
-}
-
-// wakeBy has the sender of a wire look at a time, or earlier.
-func (f *Fabric) wakeBy(i int32, at int64) {
-	if w := &f.wires[i]; at < w.wakeAt {
-		w.wakeAt = max(at, f.now+1)
-		f.events.add(w.wakeAt, wake, i)
-	}
-}
-
 // holds reports whether there are frames that have been sent and not received.
 func (f *Fabric) holds() bool {
-	if f.onWires > 0 {
+	if f.count().onWires > 0 {
 		return true
 	}
 	for i := range f.nodes {

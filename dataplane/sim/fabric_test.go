@@ -149,7 +149,7 @@ func TestHostObeysInTime(t *testing.T) {
 		heard := transit{octets: int32(len(xoff))}
 		copy(heard.head[:], xoff)
 		at, sent := r.now, r.flows[0].sent
-		r.receiveAtHost(h, &heard)
+		r.on(r.nodes[from].shard).receiveAtHost(h, &heard)
 		r.Advance(2 * ms)
 		const wire = (mtu + 24) * 8
 		until := at + limit // no frame begins later

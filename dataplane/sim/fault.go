@@ -77,7 +77,7 @@ func (f *Fabric) change(i int) {
 		h.drain, h.level, h.full = 0, 0, false
 		h.hold(macctl.CauseRing, false)
 	}
-	f.sendAtHost(h)
+	f.on(f.nodes[fa.At.Node].shard).sendAtHost(h)
 }
 
 // setLink takes the link at an end down or up, with the ports at both ends.
@@ -96,11 +96,11 @@ func (f *Fabric) setLink(e End, up bool) {
 		n := &f.nodes[from.Node]
 		if n.host != nil {
 			n.host.reset(up, f.now)
-			f.sendAtHost(n.host)
+			f.on(n.shard).sendAtHost(n.host)
 			continue
 		}
 		n.sw.sw.SetUp(from.Port, up, f.now)
-		f.sendAtSwitch(n.sw, from.Port)
+		f.on(n.shard).sendAtSwitch(n.sw, from.Port)
 	}
 }
 
@@ -164,21 +164,21 @@ func (h *initiator) update(now int64) {
 }
 
 // fill adds octets that have come to a slow host.
-func (f *Fabric) fill(h *host, octets int64) {
-	h.update(f.now)
+func (s *shard) fill(h *host, octets int64) {
+	h.update(s.now)
 	h.level += octets * 8 * nsPerSecond
-	if h.update(f.now); h.sender.Pending(f.now) {
-		f.sendAtHost(h)
+	if h.update(s.now); h.sender.Pending(s.now) {
+		s.sendAtHost(h)
 	}
 }
 
 // controlAtHost sends the MAC Control frame of a host, if there is one. The wire is free.
-func (f *Fabric) controlAtHost(h *host) (sent bool) {
-	h.update(f.now)
-	b, ok := h.sender.AppendFrame(f.control[:0], f.now)
+func (s *shard) controlAtHost(h *host) (sent bool) {
+	h.update(s.now)
+	b, ok := h.sender.AppendFrame(s.control[:0], s.now)
 	if ok {
-		f.put(h.wire, b, true)
-		h.sender.Sent(f.now)
+		s.put(h.wire, b, true)
+		h.sender.Sent(s.now)
 	}
 	return ok
 }

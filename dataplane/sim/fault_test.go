@@ -133,8 +133,8 @@ func TestFlap(t *testing.T) {
 		}
 		r.balanced()
 		v := r.Flow(0)
-		if v.Reordered != 0 || v.Received == 0 || r.lostOnWires == 0 {
-			t.Errorf("port %d: %+v, %d lost on wires", at, v, r.lostOnWires)
+		if v.Reordered != 0 || v.Received == 0 || r.count().lostOnWires == 0 {
+			t.Errorf("port %d: %+v, %d lost on wires", at, v, r.count().lostOnWires)
 		}
 		if v.Rate < 74*gigabit/100 || v.Rate > 76*gigabit/100 {
 			t.Errorf("port %d: %d bit/s, want what 75 %% of the time carries", at, v.Rate)

@@ -146,7 +146,7 @@ func (fl *flow) fill(t *transit, number uint32, sequence uint64, now int64) {
 }
 
 // expires has a switch take one off the TTL of a frame that it gets, and reports whether it discards the frame.
-func (f *Fabric) expires(b []byte) bool {
+func (s *shard) expires(b []byte) bool {
 	header, ok := frame.Parse(b)
 	at := header.NetOffset + numbers
 	if header.EtherType == frame.TypeIPv4 {
@@ -161,7 +161,7 @@ func (f *Fabric) expires(b []byte) bool {
 }
 
 // deliver counts a frame that has come to a host.
-func (f *Fabric) deliver(h *host, b []byte, octets int) {
+func (s *shard) deliver(h *host, b []byte, octets int) {
 	header, ok := frame.Parse(b)
 	at := header.NetOffset
 	switch {
@@ -178,38 +178,38 @@ func (f *Fabric) deliver(h *host, b []byte, octets int) {
 	marked := frame.CE(b, header.NetOffset, header.EtherType)
 	b = b[at:]
 	number := binary.BigEndian.Uint32(b)
-	fl := &f.flows[number&^(acksFlow|notifies)]
+	fl := &s.flows[number&^(acksFlow|notifies)]
 	sequence, sent := binary.BigEndian.Uint64(b[4:]), int64(binary.BigEndian.Uint64(b[12:]))
 	if number&acksFlow != 0 {
 		fl.acknowledged = max(fl.acknowledged, sequence)
-		f.sendAtHost(h)
+		s.sendAtHost(h)
 		return
 	}
 	if number&notifies != 0 {
-		fl.notified(f.now)
-		f.sendAtHost(h)
+		fl.notified(s.now)
+		s.sendAtHost(h)
 		return
 	}
 	if fl.received++; fl.received == fl.Frames {
-		fl.done = f.now
+		fl.done = s.now
 	}
 	if sequence < fl.next {
 		fl.reordered++
 	}
 	fl.next = max(fl.next, sequence+1)
 	if fl.latency != nil {
-		fl.latency.Record(f.now - sent)
+		fl.latency.Record(s.now - sent)
 	}
-	if f.now > fl.window[0] && f.now <= fl.window[1] {
+	if s.now > fl.window[0] && s.now <= fl.window[1] {
 		fl.windowOctets += int64(frame.WireOctets(octets))
 	}
 	if fl.Window > 0 && !fl.toBeAcked {
 		fl.toBeAcked = true
 		h.queues[fl.Priority].answers.push(int32(number))
-		f.sendAtHost(h)
+		s.sendAtHost(h)
 	}
-	if marked && fl.marked(f.now) {
+	if marked && fl.marked(s.now) {
 		h.queues[dcqcn.Priority].answers.push(int32(number | notifies))
-		f.sendAtHost(h)
+		s.sendAtHost(h)
 	}
 }

@@ -83,73 +83,73 @@ func (f *Fabric) prepare(h *host) error {
 }
 
 // receiveAtHost takes a frame off a wire.
-func (f *Fabric) receiveAtHost(h *host, t *transit) {
+func (s *shard) receiveAtHost(h *host, t *transit) {
 	b := t.bytes()
 	switch {
 	case etherType(b) == frame.TypeMACControl:
-		heard, at := h.heard.push(), f.now+h.Response
+		heard, at := h.heard.push(), s.now+h.Response
 		*heard = *t
-		heard.at = f.now
+		heard.at = s.now
 		if h.Late != nil {
 			at += h.Late()
 		}
 		h.obeysAt = max(h.obeysAt, at) // in the order in which they came
-		f.events.add(h.obeysAt, obey, h.wire)
+		s.events.add(h.obeysAt, obey, h.wire)
 	case t.data:
-		f.deliver(h, b, int(t.octets))
+		s.deliver(h, b, int(t.octets))
 		if h.drain > 0 {
-			f.fill(h, int64(frame.WireOctets(int(t.octets))))
+			s.fill(h, int64(frame.WireOctets(int(t.octets))))
 		}
 	}
 }
 
 // obeyAtHost obeys the oldest MAC Control frame that the host has received, or answers it.
-func (f *Fabric) obeyAtHost(h *host) {
-	if t := h.heard.pop(); !t.lost && !f.measureAtHost(h, t) {
-		h.receiver.Receive(t.bytes(), t.at, f.now)
+func (s *shard) obeyAtHost(h *host) {
+	if t := h.heard.pop(); !t.lost && !s.measureAtHost(h, t) {
+		h.receiver.Receive(t.bytes(), t.at, s.now)
 	}
-	f.sendAtHost(h)
+	s.sendAtHost(h)
 }
 
 // sendAtHost sends the next frame if the wire is free, or arranges when to look again. No flow begins before Start.
-func (f *Fabric) sendAtHost(h *host) {
-	w := &f.wires[h.wire]
-	if f.busy(h.wire) || w.down || f.begun == 0 || f.controlAtHost(h) || f.measureFromHost(h) {
+func (s *shard) sendAtHost(h *host) {
+	w := &s.wires[h.wire]
+	if s.busy(h.wire) || w.down || s.controlAtHost(h) || s.measureFromHost(h) || s.begun == 0 {
 		return
 	}
-	waiting, at, heads, lengths := f.waiting(h)
-	paused := h.receiver.Paused(f.now)
+	waiting, at, heads, lengths := s.waiting(h)
+	paused := h.receiver.Paused(s.now)
 	q := h.sched.Pick(&h.round, waiting, waiting&^paused, &lengths)
 	if q < 0 {
 		if waiting&paused != 0 {
 			at = min(at, h.receiver.NextExpiry())
 		}
-		f.wakeBy(h.wire, at)
+		s.wakeBy(h.wire, at)
 		return
 	}
 	queue := &h.queues[q]
-	t := w.flight.push()
+	t := s.push(w)
 	if heads[q] == none {
 		number := uint32(queue.answers.pop())
-		f.flows[number&^notifies].answer(t, number, f.now)
+		s.flows[number&^notifies].answer(t, number, s.now)
 	} else {
 		i := queue.active[heads[q]]
 		queue.turn = heads[q] + 1
-		f.flows[i].build(t, i, f.now)
+		s.flows[i].build(t, i, s.now)
 	}
-	f.depart(h.wire, t)
-	f.busy(h.wire)
+	s.depart(h.wire, t)
+	s.busy(h.wire)
 }
 
 // waiting finds the priorities that have a frame to send now, the flow whose turn it is in each (none: an
 // answer goes first) and the octets of its frame on the wire, and when there will be more of them.
-func (f *Fabric) waiting(h *host) (waiting uint8, next int64, heads [NumPriorities]int, lengths [NumPriorities]int64) {
+func (s *shard) waiting(h *host) (waiting uint8, next int64, heads [NumPriorities]int, lengths [NumPriorities]int64) {
 	if next = h.nextControl(); h.Prober != nil {
 		next = min(next, h.Prober.Next())
 	}
 	for q := range h.queues {
 		queue := &h.queues[q]
-		next = min(next, f.beginFlows(queue))
+		next = min(next, s.beginFlows(queue))
 		if !queue.answers.empty() {
 			waiting |= 1 << q
 			heads[q], lengths[q] = none, int64(frame.WireOctets(MinOctets))
@@ -157,13 +157,13 @@ func (f *Fabric) waiting(h *host) (waiting uint8, next int64, heads [NumPrioriti
 		}
 		for k := 0; k < len(queue.active); {
 			i := (queue.turn + k) % len(queue.active)
-			fl := &f.flows[queue.active[i]]
-			if fl.ended(f.now) {
+			fl := &s.flows[queue.active[i]]
+			if fl.ended(s.now) {
 				queue.remove(i)
 				continue
 			}
-			due := fl.due(f.now)
-			if due > f.now {
+			due := fl.due(s.now)
+			if due > s.now {
 				next = min(next, due)
 				k++
 				continue
@@ -177,10 +177,10 @@ func (f *Fabric) waiting(h *host) (waiting uint8, next int64, heads [NumPrioriti
 }
 
 // beginFlows makes flows active whose time has come, and returns when the next begins.
-func (f *Fabric) beginFlows(queue *nicQueue) (next int64) {
+func (s *shard) beginFlows(queue *nicQueue) (next int64) {
 	for ; queue.begun < len(queue.flows); queue.begun++ {
 		i := queue.flows[queue.begun]
-		if begin := f.flows[i].begins(); begin > f.now {
+		if begin := s.flows[i].begins(); begin > s.now {
 			return begin
 		}
 		queue.active = append(queue.active, i)

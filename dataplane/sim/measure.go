@@ -6,34 +6,34 @@ import "pfcswitch/macctl"
 // pause. All clocks are one, so stamps are exact.
 
 // measureFromSwitch sends the measurement frame of port i, if there is one. Its wire is free.
-func (f *Fabric) measureFromSwitch(n *switchNode, i int) (sent bool) {
-	b, _, ok := n.sw.MeasureOut(i, f.control[:0], f.now, 0)
+func (s *shard) measureFromSwitch(n *switchNode, i int) (sent bool) {
+	b, _, ok := n.sw.MeasureOut(i, s.control[:0], s.now, 0)
 	if ok {
-		f.captureSent(n, i, b, len(b))
-		f.put(n.ports[i].wire, b, true)
+		s.captureSent(n, i, b, len(b))
+		s.put(n.ports[i].wire, b, true)
 	}
 	return ok
 }
 
 // measureFromHost is measureFromSwitch for a host.
-func (f *Fabric) measureFromHost(h *host) (sent bool) {
+func (s *shard) measureFromHost(h *host) (sent bool) {
 	if h.Prober == nil {
 		return false
 	}
-	m, to, fallback, ok := h.Prober.Out(f.now, 0)
+	m, to, fallback, ok := h.Prober.Out(s.now, 0)
 	if ok {
-		f.put(h.wire, h.Measurement.Append(f.control[:0], to, h.mac, fallback, m), true)
+		s.put(h.wire, h.Measurement.Append(s.control[:0], to, h.mac, fallback, m), true)
 	}
 	return ok
 }
 
 // measureAtHost hands a frame to the Prober of a host if it is a measurement frame, and reports whether it is one.
-func (f *Fabric) measureAtHost(h *host, t *transit) bool {
+func (s *shard) measureAtHost(h *host, t *transit) bool {
 	if h.Prober == nil || !h.Measurement.Recognizes(t.bytes()) {
 		return false
 	}
 	if m, reason := h.Measurement.Parse(t.bytes(), h.mac); reason == macctl.ReasonNone {
-		h.Prober.Receive(&m, t.at, f.now, 0, false)
+		h.Prober.Receive(&m, t.at, s.now, 0, false)
 	}
 	return true
 }

@@ -61,7 +61,7 @@ func TestNoLosslessLossInAnyTree(t *testing.T) {
 	}
 }
 
-// Events come by time, and then in the order of arrangement.
+// Events come by time, and then in an order of their own, whatever the order of arrangement.
 func TestTimelineIsSorted(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var line timeline
@@ -74,11 +74,16 @@ func TestTimelineIsSorted(t *testing.T) {
 				want = want[1:]
 				continue
 			}
-			e := event{at: rapid.Int64Range(0, 20).Draw(t, "at"), serial: line.serial + 1}
-			line.add(e.at, e.kind, e.wire)
+			at, wire := rapid.Int64Range(0, 20).Draw(t, "at"), rapid.Int32Range(none, 1<<20).Draw(t, "wire")
+			k := kind(rapid.Uint8Range(0, uint8(watch)).Draw(t, "kind"))
+			e := newEvent(at, k, wire)
+			if e.at != at || e.wire() != wire || e.kind() != k {
+				t.Fatalf("%d, %d, %d became %d, %d, %d", at, k, wire, e.at, e.kind(), e.wire())
+			}
+			line.add(at, k, wire)
 			want = append(want, e)
 			slices.SortFunc(want, func(a, b event) int {
-				return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.serial, b.serial))
+				return cmp.Or(cmp.Compare(a.at, b.at), cmp.Compare(a.order, b.order))
 			})
 		}
 	})

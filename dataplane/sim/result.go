@@ -73,19 +73,20 @@ type Sum struct {
 
 // Sum adds up what hosts, switches and wires say. Each switch's own balance is in unbalanced where it does not hold.
 func (f *Fabric) Sum() (s Sum, unbalanced []string) {
-	s.Received, s.Held, s.Dropped = f.received, uint64(f.onWires), f.lostInRings+f.lostOnWires+f.expired
+	n := f.count()
+	s.Received, s.Held, s.Dropped = n.received, uint64(n.onWires), n.lostInRings+n.lostOnWires+n.expired
 	between := uint64(0) // frames that one switch has sent to another
 	var v dataplane.Snapshot
 	for i := range f.nodes {
-		n := f.nodes[i].sw
-		if n == nil {
+		sw := f.nodes[i].sw
+		if sw == nil {
 			continue
 		}
-		n.sw.Snapshot(&v, f.now)
+		sw.sw.Snapshot(&v, f.now)
 		b := v.Balance()
 		if b.Received+b.Copies != b.Sent+b.Dropped+b.Held || v.Buffer.Unbalanced != 0 {
 			unbalanced = append(unbalanced, fmt.Sprintf("%s: received %d and %d copies; sent %d, dropped %d, held %d; "+
-				"%d octets of the buffer given back twice", n.name, b.Received, b.Copies, b.Sent, b.Dropped, b.Held,
+				"%d octets of the buffer given back twice", sw.name, b.Received, b.Copies, b.Sent, b.Dropped, b.Held,
 				v.Buffer.Unbalanced))
 		}
 		between += b.Sent
@@ -98,15 +99,18 @@ func (f *Fabric) Sum() (s Sum, unbalanced []string) {
 			}
 		}
 	}
-	s.Sent = f.departures - between
+	s.Sent = n.departures - between
 	return s, unbalanced
 }
 
 // Hops returns how many frames have crossed a wire, MAC Control frames and loop probes left out.
-func (f *Fabric) Hops() uint64 { return f.departures - f.probes }
+func (f *Fabric) Hops() uint64 {
+	n := f.count()
+	return n.departures - n.probes
+}
 
 // Events returns how many events have happened.
-func (f *Fabric) Events() uint64 { return f.happened }
+func (f *Fabric) Events() uint64 { return f.count().happened }
 
 // A Fault is why a flow cannot reach its host as what it is.
 type Fault struct {

@@ -135,6 +135,37 @@ func (r *rig) join(a, b End) {
 	}
 }
 
+// addLeafSpine adds leaves that are joined to every spine, with as many hosts each; routes spread the hosts over the
+// spines. The nodes are the leaves, the spines, and the hosts from leaf to leaf.
+func (r *rig) addLeafSpine(leaves, spines, hosts int) {
+	r.tb.Helper()
+	n, first := leaves*hosts, leaves+spines
+	for l := range leaves {
+		routes := map[int]int{}
+		for h := range n {
+			if routes[first+h] = hosts + h%spines; h/hosts == l {
+				routes[first+h] = h % hosts
+			}
+		}
+		r.addSwitch(hosts+spines, 1024, mtu, routes)
+	}
+	for range spines {
+		routes := map[int]int{}
+		for h := range n {
+			routes[first+h] = h / hosts
+		}
+		r.addSwitch(leaves, 1024, mtu, routes)
+	}
+	for l := range leaves {
+		for s := range spines {
+			r.join(End{l, hosts + s}, End{leaves + s, l})
+		}
+	}
+	for h := range n {
+		r.addHost(h/hosts, h%hosts)
+	}
+}
+
 // load adds a flow.
 func (r *rig) load(c FlowConfig) {
 	r.tb.Helper()

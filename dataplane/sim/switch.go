@@ -54,26 +54,23 @@ func (f *Fabric) AddSwitch(name string, sw *dataplane.Switch, n int) (number int
 	return len(f.nodes) - 1, nil
 }
 
-// Watch has a switch watched.
-func (f *Fabric) Watch(n int, w Watcher) {
-	f.nodes[n].sw.watcher = w
-	f.watch(f.nodes[n].sw)
-}
+// Watch has a switch watched, from Learn on.
+func (f *Fabric) Watch(n int, w Watcher) { f.nodes[n].sw.watcher = w }
 
 // watch has the watcher of a switch look, and carries out its orders.
-func (f *Fabric) watch(n *switchNode) {
-	if at := n.watcher(n.sw.Suspects(), f.now); at < n.watchAt {
-		n.watchAt = max(at, f.now+1)
-		f.events.add(n.watchAt, watch, n.number)
+func (s *shard) watch(n *switchNode) {
+	if at := n.watcher(n.sw.Suspects(), s.now); at < n.watchAt {
+		n.watchAt = max(at, s.now+1)
+		s.events.add(n.watchAt, watch, n.number)
 	}
-	n.sw.Tick(f.now)
-	f.serve(n, nil)
+	n.sw.Tick(s.now)
+	s.serve(n, nil)
 }
 
 // reportSuspects has the watcher of a switch look if a queue may be stuck.
-func (f *Fabric) reportSuspects(n *switchNode) {
+func (s *shard) reportSuspects(n *switchNode) {
 	if n.watcher != nil && n.sw.Suspicious() {
-		f.watch(n)
+		s.watch(n)
 	}
 }
 
@@ -87,90 +84,90 @@ func (n *switchNode) disconnect(now int64) {
 }
 
 // receiveAtSwitch takes a frame off a wire.
-func (f *Fabric) receiveAtSwitch(n *switchNode, i int, t *transit) {
-	copy(f.scratch[:headOctets], t.head[:])
-	b := f.scratch[:t.octets]
+func (s *shard) receiveAtSwitch(n *switchNode, i int, t *transit) {
+	copy(s.scratch[:headOctets], t.head[:])
+	b := s.scratch[:t.octets]
 	var burst []dataplane.Arrival
 	if etherType(b) == frame.TypeMACControl {
 		taken := false
 		if n.ports[i].measures {
-			taken, _ = n.sw.Measurement(i, b, false, f.now, f.now, 0)
+			taken, _ = n.sw.Measurement(i, b, false, s.now, s.now, 0)
 		}
 		if !taken {
-			n.sw.Control(i, b, f.now, f.now)
+			n.sw.Control(i, b, s.now, s.now)
 		}
-		f.captureControl(n, i, b)
+		s.captureControl(n, i, b)
 	} else {
-		if f.limited && f.expires(b) {
-			f.expired++
+		if s.limited && s.expires(b) {
+			s.expired++
 			return
 		}
-		burst = f.arrival[:]
-		burst[0].Data, burst[0].At = b, f.now
+		burst = s.arrival[:]
+		burst[0].Data, burst[0].At = b, s.now
 		burst[0].Prepare(&n.ports[i].classify, n.ports[i].maxFrame)
-		f.admit(n, i, burst)
+		s.admit(n, i, burst)
 	}
-	f.serve(n, burst)
-	f.moves = n.sw.Settle(burst, f.moves[:0])
-	n.sw.Store(f.moves)
-	n.sw.Tick(f.now)
-	f.serve(n, nil)
-	f.reportSuspects(n)
+	s.serve(n, burst)
+	s.moves = n.sw.Settle(burst, s.moves[:0])
+	n.sw.Store(s.moves)
+	n.sw.Tick(s.now)
+	s.serve(n, nil)
+	s.reportSuspects(n)
 }
 
 func etherType(b []byte) uint16 { return uint16(b[12])<<8 | uint16(b[13]) }
 
 // admit offers a burst to the switch. A frame that finds the waiting room full is lost, as in a full receive ring.
-func (f *Fabric) admit(n *switchNode, i int, burst []dataplane.Arrival) {
+func (s *shard) admit(n *switchNode, i int, burst []dataplane.Arrival) {
 	for taken := 0; taken < len(burst); {
 		first := taken
 		var stop dataplane.Stop
-		taken, stop = n.sw.Ingress(i, burst, taken, f.now, 0)
+		taken, stop = n.sw.Ingress(i, burst, taken, s.now, 0)
 		for k := first; k < taken; k++ {
-			f.captureReceived(n, i, &burst[k])
+			s.captureReceived(n, i, &burst[k])
 		}
-		f.moves = n.sw.Staged(f.moves[:0])
-		n.sw.Store(f.moves)
-		n.sw.Publish(f.moves, f.now)
+		s.moves = n.sw.Staged(s.moves[:0])
+		n.sw.Store(s.moves)
+		n.sw.Publish(s.moves, s.now)
 		if n.sw.RoomWaits(i) {
 			n.rooms.Add(i)
 		}
 		if stop == dataplane.Done {
 			continue
 		}
-		n.sw.ThresholdCrossedAt(i, f.now)
-		if f.transmitControl(n, i); stop == dataplane.FrameWaits {
-			n.sw.RingLost(i, port.Lossless, len(burst)-taken, f.now)
-			f.lostInRings += uint64(len(burst) - taken)
+		n.sw.ThresholdCrossedAt(i, s.now)
+		if s.transmitControl(n, i); stop == dataplane.FrameWaits {
+			n.sw.RingLost(i, port.Lossless, len(burst)-taken, s.now)
+			s.lostInRings += uint64(len(burst) - taken)
 			return
 		}
 	}
 }
 
 // serve serves the ports with work until none has any. burst is the burst that has not been settled.
-func (f *Fabric) serve(n *switchNode, burst []dataplane.Arrival) {
+func (s *shard) serve(n *switchNode, burst []dataplane.Arrival) {
 	for {
-		f.leaveRooms(n)
+		s.leaveRooms(n)
 		pending := n.sw.PendingPorts()
 		if pending.Empty() {
 			return
 		}
 		for i := range pending.All() {
 			n.sw.TakePending(i)
-			f.transmit(n, i, burst)
+			s.transmit(n, i, burst)
 		}
 	}
 }
 
 // leaveRooms offers the frames that wait for buffer to it again, where frames have left since.
-func (f *Fabric) leaveRooms(n *switchNode) {
+func (s *shard) leaveRooms(n *switchNode) {
 	if n.rooms.Empty() || n.sw.Departures() == n.departures {
 		return
 	}
 	n.departures = n.sw.Departures()
 	rooms := n.rooms
 	for i := range rooms.All() {
-		n.sw.LeaveRoom(i, math.MaxInt, f.now)
+		n.sw.LeaveRoom(i, math.MaxInt, s.now)
 		if !n.sw.RoomWaits(i) {
 			n.rooms.Remove(i)
 		}
@@ -178,39 +175,39 @@ func (f *Fabric) leaveRooms(n *switchNode) {
 }
 
 // transmit sends by port i what goes first, if its wire is free, or arranges when to look again.
-func (f *Fabric) transmit(n *switchNode, i int, burst []dataplane.Arrival) {
-	w := f.wireOf(n, i)
-	if w == nil || f.busy(n.ports[i].wire) || w.down || f.transmitControl(n, i) ||
-		n.ports[i].measures && f.measureFromSwitch(n, i) {
+func (s *shard) transmit(n *switchNode, i int, burst []dataplane.Arrival) {
+	w := s.wireOf(n, i)
+	if w == nil || s.busy(n.ports[i].wire) || w.down || s.transmitControl(n, i) ||
+		n.ports[i].measures && s.measureFromSwitch(n, i) {
 		return
 	}
-	if b, ok := n.sw.LoopProbe(i, f.control[:0], f.now); ok {
-		f.captureSent(n, i, b, len(b))
-		f.put(n.ports[i].wire, b, false)
-		f.probes++
+	if b, ok := n.sw.LoopProbe(i, s.control[:0], s.now); ok {
+		s.captureSent(n, i, b, len(b))
+		s.put(n.ports[i].wire, b, false)
+		s.probes++
 		n.sw.LoopProbeSent(i)
 		return
 	}
-	if n.sw.Dequeue(i, f.now, burst) == 0 {
-		f.wakeBy(n.ports[i].wire, f.deadline(n, i))
+	if n.sw.Dequeue(i, s.now, burst) == 0 {
+		s.wakeBy(n.ports[i].wire, s.deadline(n, i))
 		return
 	}
-	f.batch.Reset()
-	n.sw.Fill(i, f.batch, burst)
-	t := w.flight.push()
-	f.batch.Peek(0, t.head[:])
-	t.octets, t.data = int32(f.batch.Length(0)), true
-	f.captureSent(n, i, t.bytes(), int(t.octets))
-	n.sw.Sent(i, 1, f.now)
-	f.depart(n.ports[i].wire, t)
-	if !n.sw.Rests(i, f.now) || f.deadline(n, i) < w.wakeAt {
-		f.busy(n.ports[i].wire)
+	s.batch.Reset()
+	n.sw.Fill(i, s.batch, burst)
+	t := s.push(w)
+	s.batch.Peek(0, t.head[:])
+	t.octets, t.data = int32(s.batch.Length(0)), true
+	s.captureSent(n, i, t.bytes(), int(t.octets))
+	n.sw.Sent(i, 1, s.now)
+	s.depart(n.ports[i].wire, t)
+	if !n.sw.Rests(i, s.now) || s.deadline(n, i) < w.wakeAt {
+		s.busy(n.ports[i].wire)
 	}
 }
 
 // deadline returns when port i has to look what it can send, even if nothing happens.
-func (f *Fabric) deadline(n *switchNode, i int) int64 {
-	at := min(n.sw.TxDeadline(i, f.now), n.sw.LoopProbeDeadline(i))
+func (s *shard) deadline(n *switchNode, i int) int64 {
+	at := min(n.sw.TxDeadline(i, s.now), n.sw.LoopProbeDeadline(i))
 	if n.ports[i].measures {
 		at = min(at, n.sw.MeasureDeadline(i))
 	}
@@ -218,33 +215,33 @@ func (f *Fabric) deadline(n *switchNode, i int) int64 {
 }
 
 // transmitControl sends the MAC Control frame of port i, if there is one and the wire is free.
-func (f *Fabric) transmitControl(n *switchNode, i int) (sent bool) {
-	w := f.wireOf(n, i)
-	if w == nil || f.busy(n.ports[i].wire) || w.down {
+func (s *shard) transmitControl(n *switchNode, i int) (sent bool) {
+	w := s.wireOf(n, i)
+	if w == nil || s.busy(n.ports[i].wire) || w.down {
 		return false
 	}
-	b, ok := n.sw.ControlOut(i, f.control[:0], f.now)
+	b, ok := n.sw.ControlOut(i, s.control[:0], s.now)
 	if !ok {
 		return false
 	}
-	f.captureControlOut(n, i, b)
-	f.put(n.ports[i].wire, b, true)
-	n.sw.ControlSent(i, f.now)
+	s.captureControlOut(n, i, b)
+	s.put(n.ports[i].wire, b, true)
+	n.sw.ControlSent(i, s.now)
 	return true
 }
 
 // wireOf returns the wire that leaves by port i, nil where there is none.
-func (f *Fabric) wireOf(n *switchNode, i int) *wire {
+func (p *plant) wireOf(n *switchNode, i int) *wire {
 	if n.ports[i].wire == none {
 		return nil
 	}
-	return &f.wires[n.ports[i].wire]
+	return &p.wires[n.ports[i].wire]
 }
 
 // sendAtSwitch looks at a port whose wire is free, or whose deadline has come.
-func (f *Fabric) sendAtSwitch(n *switchNode, i int) {
-	f.transmit(n, i, nil)
-	n.sw.Tick(f.now)
-	f.serve(n, nil)
-	f.reportSuspects(n)
+func (s *shard) sendAtSwitch(n *switchNode, i int) {
+	s.transmit(n, i, nil)
+	n.sw.Tick(s.now)
+	s.serve(n, nil)
+	s.reportSuspects(n)
 }

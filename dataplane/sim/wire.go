@@ -30,20 +30,25 @@ type wire struct {
 	speed    int64 // bit/s
 	delay    int64 // ns
 
-	end    int64  // when the last octet of the last frame has left, whole ns
-	rest   int64  // 1/speed ns beyond end
-	free   uint64 // the place of the event free, at end
-	armed  bool   // that event is arranged
+	end    int64 // when the last octet of the last frame has left, whole ns
+	rest   int64 // 1/speed ns beyond end
+	armed  bool  // an event free is arranged
 	down   bool
 	wakeAt int64 // of the event wake that counts
-	flight fifo
+
+	flight  fifo
+	crosses bool    // it leads to another shard
+	leaving [2]fifo // frames that it has not taken in: of this window and of the last, by plant.side
 }
+
+// least returns after how many ns a frame arrives at the earliest.
+func (w *wire) least() int64 { return int64(frame.WireOctets(0))*8*nsPerSecond/w.speed + w.delay }
 
 // nsPerSecond is the number of nanoseconds of a second.
 const nsPerSecond = 1_000_000_000
 
-// send puts the newest frame of the flight on the wire at time now. Frames that follow one another without a gap keep
-// fractions of a nanosecond.
+// send puts a frame on the wire at time now. Frames that follow one another without a gap keep fractions of a
+// nanosecond.
 func (w *wire) send(t *transit, now int64) {
 	if w.end < now {
 		w.end, w.rest = now, 0

@@ -15,6 +15,7 @@ import (
 	"pfcswitch/dataplane/bridge"
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/dataplane/sim"
+	"pfcswitch/deadlock"
 	"pfcswitch/macctl"
 )
 
@@ -40,7 +41,8 @@ type labSwitch struct {
 	node    int
 	config  *config.Config // resolved
 	sw      *dataplane.Switch
-	numbers map[string]int // of ports, by interface
+	numbers map[string]int   // of ports, by interface
+	told    []deadlock.Event // by its watchdog
 }
 
 // A labFlow is one pair of hosts of an entry under traffic.
@@ -67,7 +69,8 @@ func build(t *config.Topology, o Options) (*fabric, error) {
 		stall = max(leastStall, 2*macctl.QuantaDuration(0xFFFF, f.slowest))
 	}
 	var err error
-	if f.Fabric, err = sim.New(sim.Config{Seed: o.Seed, Stall: stall, LookEvery: lookEvery}); err != nil {
+	if f.Fabric, err = sim.New(sim.Config{Seed: o.Seed, Stall: stall, LookEvery: lookEvery, Workers: o.Workers,
+		Together: o.Together}); err != nil {
 		return nil, err
 	}
 	for _, add := range []func() error{func() error { return f.addSwitches(o) }, func() error { return f.addHosts(o) },
@@ -174,7 +177,7 @@ func (f *fabric) addSwitches(o Options) error {
 		if s.node, err = f.AddSwitch(s.name, s.sw, len(s.config.Ports)); err != nil {
 			return err
 		}
-		if err := f.watch(s, o.Watchdog); err != nil {
+		if err := f.watch(s); err != nil {
 			return err
 		}
 	}

@@ -28,6 +28,9 @@ type Options struct {
 	// Look, where set, sees the switches of the file after each LookEvery of virtual time, by their names.
 	Look      func(at time.Duration, s func(name string) *dataplane.Snapshot)
 	LookEvery time.Duration
+	// Together, where set, runs parts of a large fabric on up to Workers CPUs: see sim.Config. The report is the same.
+	Together func(tasks int, do func(worker, task int))
+	Workers  int
 	// Watchdog, where set, gets what the watchdogs of the switches say, with the time of the traffic.
 	Watchdog func(name string, e deadlock.Event)
 
@@ -76,6 +79,7 @@ func RunTopology(ctx context.Context, t *config.Topology, o Options) (_ *Report,
 				return nil, fmt.Errorf("interrupted after %v of virtual time", time.Duration(f.Now()-f.Begun()))
 			}
 			done = f.AdvanceBy(until, eventsAtOnce)
+			f.tell(o.Watchdog)
 			if err := captures.write(); err != nil {
 				return nil, err
 			}

@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"cmp"
 	"slices"
 
 	"pfcswitch/cmd/internal/config"
@@ -15,7 +16,7 @@ func acts(p *config.Port) bool {
 }
 
 // watch runs the deadlock watchdog of a switch, where it acts at one of its ports.
-func (f *fabric) watch(s *labSwitch, tell func(name string, e deadlock.Event)) error {
+func (f *fabric) watch(s *labSwitch) error {
 	if f.real || !s.acts() {
 		return nil
 	}
@@ -35,15 +36,32 @@ func (f *fabric) watch(s *labSwitch, tell func(name string, e deadlock.Event)) e
 			dog.Notify(i, now)
 		}
 		dog.Poll(now)
-		for _, e := range dog.Events() {
-			if tell != nil {
-				e.At -= f.Begun()
-				tell(s.name, e)
-			}
-		}
+		s.told = append(s.told, dog.Events()...)
 		return dog.Next()
 	})
 	return nil
+}
+
+// tell hands over what the watchdogs have said, in the order of time.
+func (f *fabric) tell(to func(name string, e deadlock.Event)) {
+	type said struct {
+		name  string
+		event deadlock.Event
+	}
+	var all []said
+	for _, s := range f.switches {
+		for _, e := range s.told {
+			e.At -= f.Begun()
+			all = append(all, said{s.name, e})
+		}
+		s.told = s.told[:0]
+	}
+	slices.SortStableFunc(all, func(a, b said) int { return cmp.Compare(a.event.At, b.event.At) })
+	for _, s := range all {
+		if to != nil {
+			to(s.name, s.event)
+		}
+	}
 }
 
 // acts reports whether the watchdog of one of the ports does more than tell.

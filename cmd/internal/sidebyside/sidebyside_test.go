@@ -1,0 +1,61 @@
+package sidebyside
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"testing"
+
+	"pfcswitch/cmd/internal/simulation"
+)
+
+// Each task is done once, and no two with the same worker at a time.
+func TestOn(t *testing.T) {
+	for workers := 1; workers < 5; workers++ {
+		for tasks := range 20 {
+			done, busy := make([]atomic.Int64, tasks), make([]atomic.Bool, workers)
+			On(workers)(tasks, func(worker, task int) {
+				if busy[worker].Swap(true) {
+					t.Errorf("worker %d does two tasks at a time", worker)
+				}
+				done[task].Add(1)
+				busy[worker].Store(false)
+			})
+			for i := range done {
+				if n := done[i].Load(); n != 1 {
+					t.Errorf("%d workers did task %d of %d %d times", workers, i, tasks, n)
+				}
+			}
+		}
+	}
+}
+
+// A fabric that is large enough for many shards gives the same report with one CPU and with several.
+func TestManyShardsSameReport(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "k8.yaml")
+	if err := os.WriteFile(file, []byte(`name: k8
+fabric: {fat-tree: {k: 8}, links: {speed: 100G, cable: 100m}, switches: {preset: roce, watchdog: {action: drop}}}
+traffic:
+  all: {permutation: on, priority: 3, octets: 1518, rate: 90G, duration: 10us}
+  in: {incast: h1, priority: 3, octets: 1518, duration: 10us}
+faults: {s: {slow: h1, rate: 10G, duration: 10us}}
+`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var reports []string
+	for _, workers := range []int{1, 3} {
+		r, err := simulation.Run(t.Context(), file, simulation.Options{Seed: 1, Workers: workers, Together: On(workers)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := json.Marshal(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		reports = append(reports, string(text))
+	}
+	if reports[0] != reports[1] {
+		t.Errorf("with one worker\n%s\nwith three\n%s", reports[0], reports[1])
+	}
+}

@@ -1,0 +1,101 @@
+package sim
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// The same fabric gives the same result in one shard and in many, with one worker and with several, and however often
+// Advance returns.
+func TestShardsChangeNothing(t *testing.T) {
+	crossed := uint64(0)
+	rapid.Check(t, func(t *rapid.T) {
+		speed := rapid.SampledFrom([]int64{gigabit, 100 * gigabit}).Draw(t, "speed")
+		delay := rapid.Int64Range(1, 2000).Draw(t, "delay")
+		leaves, spines := rapid.IntRange(1, 3).Draw(t, "leaves"), rapid.IntRange(1, 2).Draw(t, "spines")
+		hosts := rapid.IntRange(1, 3).Draw(t, "hosts")
+		length := 60 * int64(mtu) * 8 * gigabit / speed
+		var flows []FlowConfig
+		for range rapid.IntRange(1, 8).Draw(t, "flows") {
+			first, last := leaves+spines, leaves+spines+leaves*hosts-1
+			flows = append(flows, FlowConfig{From: rapid.IntRange(first, last).Draw(t, "from"),
+				To: rapid.IntRange(first, last).Draw(t, "to"), Octets: rapid.IntRange(64, mtu).Draw(t, "octets"),
+				Priority: rapid.SampledFrom([]uint8{lossless, 0}).Draw(t, "priority"), Stop: length,
+				Window: rapid.SampledFrom([]uint64{0, 4}).Draw(t, "window")})
+		}
+		faults := []FaultConfig{
+			{Kind: Flap, At: End{0, hosts}, Start: length / 4, Stop: length / 3},
+			{Kind: Slow, At: End{leaves + spines, 0}, Rate: speed / 5, Start: length / 5, Stop: length / 2},
+			{Kind: Storm, At: End{leaves + spines, 0}, Start: length * 3 / 5, Stop: length * 4 / 5},
+		}[:rapid.IntRange(0, 3).Draw(t, "faults")]
+		run := func(divided bool, workers int, events uint64) string {
+			r := newRig(t, speed, delay)
+			r.addLeafSpine(leaves, spines, hosts)
+			r.divided, r.clock.sideBySide = divided, 0
+			if workers > 1 {
+				r.workers = append(r.workers, newWorker())
+				r.Together = inTwo
+			}
+			for _, fl := range flows {
+				if fl.From != fl.To {
+					r.load(fl)
+				}
+			}
+			for _, fa := range faults {
+				if err := r.AddFault(fa); err != nil {
+					t.Fatalf("%v", err)
+				}
+			}
+			r.start()
+			for !r.AdvanceBy(4*length, events) {
+			}
+			if divided {
+				crossed += r.Hops()
+			}
+			return r.text()
+		}
+		want := run(false, 1, never)
+		workers := rapid.IntRange(1, 2).Draw(t, "workers")
+		events := rapid.SampledFrom([]uint64{7, never}).Draw(t, "events")
+		if got := run(true, workers, events); got != want {
+			t.Fatalf("got\n%s\nwant\n%s", got, want)
+		}
+	})
+	if crossed == 0 {
+		t.Error("no frame crossed from one shard to another: the property proves nothing")
+	}
+}
+
+// inTwo has two goroutines do tasks.
+func inTwo(tasks int, do func(worker, task int)) {
+	var both sync.WaitGroup
+	for worker := range 2 {
+		both.Go(func() {
+			for task := worker; task < tasks; task += 2 {
+				do(worker, task)
+			}
+		})
+	}
+	both.Wait()
+}
+
+// text is all that a run shows.
+func (r *rig) text() string {
+	s, unbalanced := r.Sum()
+	text := fmt.Sprintln(r.now, r.ending, r.Hops(), r.Events(), s, unbalanced)
+	for i := range r.flows {
+		f := r.Flow(i)
+		text += fmt.Sprintln(i, f.Sent, f.Received, f.Reordered, f.Rate, f.Latency.Quantile(0.5), f.Latency.Quantile(1))
+	}
+	for i, n := range r.nodes {
+		if n.host != nil {
+			text += fmt.Sprintln(i, r.Host(i))
+		} else {
+			text += fmt.Sprintln(i, r.xoffs(i))
+		}
+	}
+	return text
+}
