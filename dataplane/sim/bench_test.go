@@ -66,6 +66,8 @@ func TestNoAllocationPerEvent(t *testing.T) {
 		func() *rig { r, _ := incast(t, 3, gigabit, 500, mtu, never/2); return r },
 		func() *rig { return leafSpine(t, 4, 2, 2, lossless) },
 		func() *rig { r, _ := controlled(t, 4, true, never/2); return r },
+		func() *rig { r, _, _ := halfIncast(t, ForcedCollision, 3, 500, mtu, never/2); return r },
+		func() *rig { r, _, _ := halfIncast(t, FalseCarrier, 3, 500, mtu, never/2); return r },
 		func() *rig {
 			r, _, _, to := pairOn(t, FlowConfig{Priority: lossless, Octets: mtu, Stop: never / 2, Window: 20})
 			if err := r.AddFault(FaultConfig{Kind: Slow, At: End{to, 0}, Rate: gigabit / 3,

@@ -13,6 +13,7 @@
 //	control.go   flows whose senders slow down: DCQCN
 //	measure.go   links whose ends measure headroom
 //	fault.go     storms, slow hosts, links that flap
+//	duplex.go    half-duplex links: collisions, backoff, back pressure
 //	deadlock.go  who waits for whom
 //	result.go    what a run has shown
 //	capture.go   frames of switches for package capture

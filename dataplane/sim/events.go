@@ -11,6 +11,11 @@ const (
 	look               // whether the run goes on
 	change             // a fault begins or ends; wire is its number
 	watch              // the watcher of a switch looks; wire is the number of the node
+
+	contend // the station that sends on a wire may begin its frame
+	finish  // its frame or its jam has left
+	carrier // the other end begins to hear it
+	silence // the other end hears it no more
 )
 
 // An event is something that happens at a wire.
@@ -19,7 +24,7 @@ type event struct {
 	order uint64 // among the events of one time: a random number of 32 bits, the wire, the kind
 }
 
-const kindBits = 3 // the other 29 of the lower half are the wire's
+const kindBits = 4 // the other 28 of the lower half are the wire's
 
 // newEvent gives an event a place among those of the same time that depends on nothing but the event itself: the same
 // for any number of shards. It is random, so that no wire always comes before another.

@@ -90,6 +90,9 @@ func (f *Fabric) setLink(e End, up bool) {
 		for k := range w.flight.len() {
 			w.flight.at(k).lost = w.flight.at(k).lost || !up
 		}
+		if w.half != nil {
+			f.on(f.nodes[w.from.Node].shard).resetStation(i)
+		}
 	}
 	for i := first; i < first+2; i++ {
 		from := f.wires[i].from

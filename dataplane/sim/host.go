@@ -114,7 +114,8 @@ func (s *shard) obeyAtHost(h *host) {
 // sendAtHost sends the next frame if the wire is free, or arranges when to look again. No flow begins before Start.
 func (s *shard) sendAtHost(h *host) {
 	w := &s.wires[h.wire]
-	if s.busy(h.wire) || w.down || s.controlAtHost(h) || s.measureFromHost(h) || s.begun == 0 {
+	if w.half == nil && s.busy(h.wire) || w.down || s.controlAtHost(h) ||
+		w.half != nil && s.busy(h.wire) || s.measureFromHost(h) || s.begun == 0 {
 		return
 	}
 	waiting, at, heads, lengths := s.waiting(h)

@@ -67,14 +67,14 @@ type Sum struct {
 	Sent     uint64 // by hosts, and loop probes
 	Copies   uint64 // that switches made to flood them
 	Received uint64 // by hosts
-	Dropped  uint64 // by switches, and where a TTL ended; on links that went down; loop probes that came back
+	Dropped  uint64 // by switches, and where a TTL ended; on links that went down; after 16 collisions; loop probes
 	Held     uint64 // in switches and on wires
 }
 
 // Sum adds up what hosts, switches and wires say. Each switch's own balance is in unbalanced where it does not hold.
 func (f *Fabric) Sum() (s Sum, unbalanced []string) {
 	n := f.count()
-	s.Received, s.Held, s.Dropped = n.received, uint64(n.onWires), n.lostInRings+n.lostOnWires+n.expired
+	s.Received, s.Held, s.Dropped = n.received, uint64(n.onWires), n.lostInRings+n.lostOnWires+n.givenUp+n.expired
 	between := uint64(0) // frames that one switch has sent to another
 	var v dataplane.Snapshot
 	for i := range f.nodes {

@@ -48,6 +48,7 @@ type counts struct {
 	probes      uint64 // of them, the loop probes that switches have sent
 	lostInRings uint64 // frames for which a waiting room had no place
 	lostOnWires uint64 // frames that were on a link when it went down
+	givenUp     uint64 // frames that met too many collisions
 	expired     uint64 // frames that ended by their TTL
 }
 
@@ -61,6 +62,7 @@ func (f *Fabric) count() (sum counts) {
 		sum.probes += w.probes
 		sum.lostInRings += w.lostInRings
 		sum.lostOnWires += w.lostOnWires
+		sum.givenUp += w.givenUp
 		sum.expired += w.expired
 	}
 	return sum
@@ -100,12 +102,25 @@ func (f *Fabric) divide() {
 		}
 	}
 	for i := range f.wires {
+		if w := &f.wires[i]; w.half != nil { // one hears at once that the other stops
+			f.unite(f.nodes[w.from.Node].shard, f.nodes[w.to.Node].shard)
+		}
+	}
+	for i := range f.wires {
 		w := &f.wires[i]
-		to := f.nodes[w.to.Node].shard
-		w.crosses = f.nodes[w.from.Node].shard != to
+		w.crosses = f.nodes[w.from.Node].shard != f.nodes[w.to.Node].shard
 	}
 	if f.clock.lookahead = least; len(f.shards) == 1 {
 		f.clock.lookahead = never
+	}
+}
+
+// unite moves the nodes of one shard into another.
+func (f *Fabric) unite(into, from *shard) {
+	for i := range f.nodes {
+		if n := &f.nodes[i]; n.shard == from {
+			n.shard = into
+		}
 	}
 }
 
@@ -158,6 +173,8 @@ func (s *shard) step(e event) {
 			n.watchAt = never
 			s.watch(n)
 		}
+	default:
+		s.atStation(e)
 	}
 }
 
@@ -208,6 +225,10 @@ func (s *shard) push(w *wire) *transit {
 
 // put sends a frame of the node itself, a MAC Control frame or a loop probe, by a wire that is free.
 func (s *shard) put(i int32, b []byte, control bool) {
+	if control && s.wires[i].half != nil {
+		s.order(i, b)
+		return
+	}
 	t := s.push(&s.wires[i])
 	t.octets, t.data = int32(len(b)), !control
 	copy(t.head[:], b)
@@ -218,6 +239,14 @@ func (s *shard) put(i int32, b []byte, control bool) {
 // depart sends t, the newest frame of push, by the wire, which is free.
 func (s *shard) depart(i int32, t *transit) {
 	w := &s.wires[i]
+	if t.data {
+		s.departures++
+		s.onWires++
+	}
+	if w.half != nil {
+		s.offer(i, t)
+		return
+	}
 	w.send(t, s.now)
 	switch {
 	case w.crosses:
@@ -228,15 +257,14 @@ func (s *shard) depart(i int32, t *transit) {
 	case w.flight.len() == 1:
 		s.events.add(t.at, arrive, i)
 	}
-	if t.data {
-		s.departures++
-		s.onWires++
-	}
 }
 
 // busy reports whether a frame is leaving by a wire, and has the sender look again when it has left.
 func (s *shard) busy(i int32) bool {
 	w := &s.wires[i]
+	if w.half != nil {
+		return w.half.pending
+	}
 	if s.now >= w.end {
 		return false
 	}

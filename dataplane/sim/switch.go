@@ -177,8 +177,8 @@ func (s *shard) leaveRooms(n *switchNode) {
 // transmit sends by port i what goes first, if its wire is free, or arranges when to look again.
 func (s *shard) transmit(n *switchNode, i int, burst []dataplane.Arrival) {
 	w := s.wireOf(n, i)
-	if w == nil || s.busy(n.ports[i].wire) || w.down || s.transmitControl(n, i) ||
-		n.ports[i].measures && s.measureFromSwitch(n, i) {
+	if w == nil || w.half == nil && s.busy(n.ports[i].wire) || w.down || s.transmitControl(n, i) ||
+		w.half != nil && s.busy(n.ports[i].wire) || n.ports[i].measures && s.measureFromSwitch(n, i) {
 		return
 	}
 	if b, ok := n.sw.LoopProbe(i, s.control[:0], s.now); ok {
@@ -214,10 +214,11 @@ func (s *shard) deadline(n *switchNode, i int) int64 {
 	return at
 }
 
-// transmitControl sends the MAC Control frame of port i, if there is one and the wire is free.
+// transmitControl sends the MAC Control frame of port i, if there is one and the wire is free. The station of a
+// half-duplex link takes orders at all times.
 func (s *shard) transmitControl(n *switchNode, i int) (sent bool) {
 	w := s.wireOf(n, i)
-	if w == nil || s.busy(n.ports[i].wire) || w.down {
+	if w == nil || w.half == nil && s.busy(n.ports[i].wire) || w.down {
 		return false
 	}
 	b, ok := n.sw.ControlOut(i, s.control[:0], s.now)

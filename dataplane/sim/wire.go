@@ -37,8 +37,9 @@ type wire struct {
 	wakeAt int64 // of the event wake that counts
 
 	flight  fifo
-	crosses bool    // it leads to another shard
-	leaving [2]fifo // frames that it has not taken in: of this window and of the last, by plant.side
+	half    *station // nil: full duplex
+	crosses bool     // it leads to another shard
+	leaving [2]fifo  // frames that it has not taken in: of this window and of the last, by plant.side
 }
 
 // least returns after how many ns a frame arrives at the earliest.
