@@ -163,8 +163,8 @@ func (s *shard) settle(i int32) {
 	s.contend(i)
 }
 
-// contend has a station begin its frame, or look again when it may. A frame goes on from a carrier without a gap in the
-// signal, once all of the link has heard the carrier.
+// contend has a station begin its frame, or look again when it may. After a carrier the frame goes on without a gap in
+// the signal.
 func (s *shard) contend(i int32) {
 	st := s.wires[i].half
 	if !st.pending || st.signal == sending || st.signal == jamming {
@@ -172,9 +172,6 @@ func (s *shard) contend(i int32) {
 	}
 	gap := st.gapFrom + st.bits(gapBits)
 	at := max(gap, st.notBefore)
-	if st.signal == carrying {
-		at = max(at, st.begun+st.bits(slotBits))
-	}
 	if s.now < at {
 		st.contendAt = at
 		s.events.add(at, contend, i)

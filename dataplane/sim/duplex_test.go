@@ -3,6 +3,8 @@ package sim
 import (
 	"testing"
 
+	"pgregory.net/rapid"
+
 	"pfcswitch/dataplane"
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/macctl"
@@ -231,6 +233,84 @@ func TestBackoff(t *testing.T) {
 			t.Errorf("attempt %d: %d to %d slots, %.1f on average, want 0 to %d", attempt, least, most,
 				float64(mean)/draws, limit-1)
 		}
+	}
+}
+
+// In the first two thirds of a gap a station listens, and waits again; in the last third it does not, and collides.
+func TestGap(t *testing.T) {
+	for after, want := range map[int64]signal{0: silent, 64: silent, 65: jamming, 96: jamming} {
+		r := pairOfHosts(t, 1, 0, mtu, ms)
+		r.start()
+		s := r.wires[0].half
+		s.frame.octets, s.pending, s.notBefore = mtu, true, 0
+		s.gapFrom, s.heard = r.now-s.bits(gapBits), r.now-s.bits(gapBits)+s.bits(after)
+		if r.on(r.shards[0]).contend(0); s.signal != want {
+			t.Errorf("the other end was heard after %d bits: signal %d, want %d", after, s.signal, want)
+		}
+	}
+}
+
+// A span is a time for which an end had a signal on its link.
+type span struct{ from, to int64 }
+
+// during reports whether some of the spans, as they are heard later by so much, overlap with s.
+func (s span) during(spans []span, later int64) bool {
+	for _, o := range spans {
+		if o.from+later < s.to && s.from < o.to+later {
+			return true
+		}
+	}
+	return false
+}
+
+// A frame that is received was alone on its link, at both ends of it: whatever both ends send and hold.
+func TestFramesAreAlone(t *testing.T) {
+	const bit = 10 // ns
+	while := 0     // frames that a port has sent while it held
+	rapid.Check(t, func(t *rapid.T) {
+		delay := rapid.Int64Range(0, 2550).Draw(t, "delay")
+		way := rapid.SampledFrom([]BackPressure{ForcedCollision, FalseCarrier}).Draw(t, "way")
+		octets := rapid.SampledFrom([]int{64, 300, mtu}).Draw(t, "octets")
+		r, _, senders := halfIncast(t, way, 2, delay, octets, 4*ms)
+		for _, h := range senders {
+			r.load(FlowConfig{From: r.flows[0].To, To: h, Priority: lossless, Octets: octets, Stop: 4 * ms,
+				Rate: fastEthernet / rapid.Int64Range(2, 6).Draw(t, "part")})
+		}
+		first := r.nodes[senders[0]].host.wire &^ 1
+		r.start()
+		var signals, frames [2][]span
+		sent := [2]uint64{r.wires[first].half.Sent, r.wires[first+1].half.Sent}
+		var on [2]int64
+		for r.Ending() == Running {
+			before := [2]signal{r.wires[first].half.signal, r.wires[first+1].half.signal}
+			r.AdvanceBy(never-r.Begun(), 1)
+			for i := range sent {
+				s := r.wires[first+int32(i)].half
+				switch {
+				case before[i] == silent && s.signal != silent:
+					on[i] = r.now
+				case before[i] != silent && s.signal == silent:
+					signals[i] = append(signals[i], span{on[i], r.now})
+				}
+				if s.Sent > sent[i] {
+					frames[i] = append(frames[i], span{r.now - (int64(frame.WireOctets(octets))*8-gapBits)*bit, r.now})
+					if sent[i] = s.Sent; s.holding && s.signal == carrying {
+						while++
+					}
+				}
+			}
+		}
+		r.balanced()
+		for i := range frames {
+			for _, s := range frames[i] {
+				if s.during(signals[1-i], delay) || s.during(signals[1-i], -delay) {
+					t.Fatalf("end %d: a frame from %d to %d ns met a signal of the other end", i, s.from, s.to)
+				}
+			}
+		}
+	})
+	if while == 0 {
+		t.Error("no port has sent a frame while it held: the property proves little")
 	}
 }
 
