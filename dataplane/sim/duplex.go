@@ -120,6 +120,14 @@ func (f *Fabric) Station(e End) StationResult {
 	return r
 }
 
+// HeldByPeer returns for how long the other end of a half-duplex link kept this one from sending, in ns.
+func (f *Fabric) HeldByPeer(e End) int64 {
+	if at, err := f.wireAt(e); err == nil && *at != none {
+		return f.Station(f.wires[*at].to).HeldNs
+	}
+	return 0
+}
+
 // offer gives a station a frame to send, the newest of the flight of its wire.
 func (s *shard) offer(i int32, t *transit) {
 	w := &s.wires[i]

@@ -118,6 +118,11 @@ func TestBackPressure(t *testing.T) {
 		if drops != 0 || lost != host.GivenUp || port.HeldNs == 0 {
 			t.Errorf("the switch lost %d; %d did not come, and %d were given up", drops, lost, host.GivenUp)
 		}
+		if collide := c.way == ForcedCollision || 2*c.delay > 640; (host.Collisions > 0) != collide ||
+			(port.Forced > 0) != (c.way == ForcedCollision) {
+			t.Errorf("way %d, %d ns: %d collisions, %d of them forced: the other end hears a carrier in time within "+
+				"64 bits there and back", c.way, c.delay, host.Collisions, port.Forced)
+		}
 		if total := r.Flow(0).Received + r.Flow(1).Received + r.Flow(2).Received; total*
 			uint64(frame.WireOctets(mtu))*8 < fastEthernet/2*95/100 {
 			t.Errorf("%d frames came: the receiver's link was not full", total)

@@ -48,14 +48,15 @@ func scale(n, by, to int64) int64 { return n/to*by + n%to*by/to }
 type HostResult struct {
 	Received macctl.ReceiverCounters
 	PausedNs [NumPriorities]int64 // by PFC
-	// PausedAllNs is the time for which PAUSE stopped the NIC.
+	// PausedAllNs is the time for which PAUSE, or the other end of a half-duplex link, stopped the NIC.
 	PausedAllNs int64
 }
 
 // Host returns the result of a host.
 func (f *Fabric) Host(n int) HostResult {
 	h := f.nodes[n].host
-	r := HostResult{Received: h.receiver.Counters(), PausedAllNs: h.receiver.PausedTime(macctl.WholePort, f.now)}
+	r := HostResult{Received: h.receiver.Counters(),
+		PausedAllNs: h.receiver.PausedTime(macctl.WholePort, f.now) + f.HeldByPeer(End{Node: n})}
 	for q := range r.PausedNs {
 		r.PausedNs[q] = h.receiver.PausedTime(uint8(q), f.now)
 	}

@@ -65,11 +65,20 @@ func (t *Topology) Address(i int) net.HardwareAddr {
 	return net.HardwareAddr{6, 0, 0, 0, byte(n >> 8), byte(n)}
 }
 
+// The values of HalfDuplex.
+const (
+	HalfCollision = "collision"
+	HalfCarrier   = "carrier"
+)
+
 // A LabLink is a veth pair.
 type LabLink struct {
 	Name string
 	Ends [2]LabEnd
 	MTU  int // octets above Ethernet
+	// HalfDuplex is how an end that is short of buffer keeps the other from sending: by a collision, or by a carrier.
+	// Empty: the link is full duplex. Only virtual time has half duplex.
+	HalfDuplex string
 
 	keys []pair // of the ports at its ends
 	over string // what carries it between two parts
@@ -110,6 +119,17 @@ func ParseTopology(name string, data []byte, read func(path string) ([]byte, err
 	}
 	r.lab.source = source{r.doc.file, r.doc.lines}
 	return &r.lab, nil
+}
+
+// RefuseHalfDuplex refuses half-duplex links, which no real link of a lab is.
+func (t *Topology) RefuseHalfDuplex() error {
+	for i := range t.Links {
+		if t.Links[i].HalfDuplex != "" {
+			return t.Errorf("links."+t.Links[i].Name+".half_duplex", "no socket reaches the carrier of a link, so "+
+				"only virtual time has it: remove it, or run the file by pfcswitch sim")
+		}
+	}
+	return nil
 }
 
 // TopologyName returns the name of a lab, even if the rest of its file has faults; "" without a name.
@@ -155,6 +175,9 @@ func (r *labReader) readLinks(v value) {
 				continue
 			case "over":
 				set(&l.over, oneOf("vxlan"))(p.value)
+				continue
+			case "half_duplex":
+				set(&l.HalfDuplex, oneOf(HalfCollision, HalfCarrier))(p.value)
 				continue
 			case "mtu":
 				set(&l.MTU, number[int]("MTU", 68, 65535))(p.value)

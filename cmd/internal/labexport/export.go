@@ -130,4 +130,7 @@ func (x *export) addMissing() {
 	for _, f := range t.Faults {
 		x.miss(t.Errorf("faults."+f.Name, "%s has no faults: they are for pfcswitch sim", x.engine))
 	}
+	if err := t.RefuseHalfDuplex(); err != nil {
+		x.miss(err)
+	}
 }

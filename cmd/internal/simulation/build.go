@@ -32,6 +32,7 @@ type fabric struct {
 	flows    []labFlow          // in the order of sim's
 	slowest  int64              // speed of the slowest link, bit/s
 	measured []measuredPort
+	half     []halfEnd
 	looked   dataplane.Snapshot // of Options.Look
 }
 
@@ -211,7 +212,8 @@ func (f *fabric) addHosts(o Options) error {
 		}
 		owners[mac] = h.Name
 		if s, p := f.portOf(h.Name); p != nil {
-			c := sim.HostConfig{Name: h.Name, MAC: mac, Mode: p.FlowControl.Mode(), Lossless: s.config.LosslessOf(p),
+			mode := p.FlowControl.Mode()
+			c := sim.HostConfig{Name: h.Name, MAC: mac, Mode: mode, Lossless: mode.Lossless(s.config.LosslessOf(p)),
 				Response: max(-1, int64(o.Response)), Late: f.late(i, p, o)}
 			if o.Measure {
 				c.Prober, c.Measurement = hostProber(s.config, p), s.config.Headroom.Format()
@@ -280,6 +282,11 @@ links:
 			return f.topology.Errorf(key, "%v: correct it", err)
 		}
 		f.ends[l.Name] = ends[0]
+		if l.HalfDuplex != "" {
+			if err := f.halve(l, ends, ports); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }

@@ -8,6 +8,7 @@
 //	workload.go    flows of random sizes at random times; sizes.txt has the published distributions
 //	completion.go  how long flows took
 //	control.go     what DCQCN did
+//	duplex.go      half-duplex links: back pressure, and frames that were given up
 //	plan.go        the traffic of a topology for real links, which package labrun sends
 //	report.go      the report: checks, flows, ports, hosts, the cycle of a deadlock
 //	holds.go       who held whom

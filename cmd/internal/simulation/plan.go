@@ -71,7 +71,7 @@ func refuseVirtual(t *config.Topology) error {
 	if len(t.Faults) > 0 {
 		return t.Errorf("faults."+t.Faults[0].Name, advice)
 	}
-	return nil
+	return t.RefuseHalfDuplex()
 }
 
 // Length is how long the traffic of a topology lasts.

@@ -24,6 +24,7 @@ type Report struct {
 	Hops        uint64       `json:"frame_hops"`  // frames that crossed a link, MAC Control frames left out
 	Completions []Completion `json:"completions"` // of flows that have a size
 	Controls    []Control    `json:"congestion_control"`
+	HalfDuplex  []HalfDuplex `json:"half_duplex"`
 	Ports       []Port       `json:"ports"`
 	Hosts       []Host       `json:"hosts"`
 	Deadlock    bool         `json:"deadlock"`      // frames are held, and none has moved for the stall time
@@ -80,6 +81,7 @@ func (f *fabric) report(length time.Duration) *Report {
 	f.addFlowResults(r)
 	f.addCompletions(r)
 	f.addControls(r)
+	f.addHalfDuplex(r)
 	for _, s := range f.switches {
 		f.addSwitch(r, s)
 	}
@@ -123,9 +125,12 @@ func (r *Report) AddFlow(f demo.Flow, inOrder, whole bool) {
 	}
 }
 
-// losesNothing reports whether no lossless frame may be missing: none is held for ever, no watchdog discards any or has
-// a peer send on, and no link goes down.
-func (f *fabric) losesNothing(r *Report) bool {
+// losesNothing reports whether no lossless frame may be missing: no sender has given any up, and otherwise keepsAll.
+func (f *fabric) losesNothing(r *Report) bool { return f.givenUp() == 0 && f.keepsAll(r) }
+
+// keepsAll reports whether no lossless frame may be lost on its way: none is held for ever, no watchdog discards any or
+// has a peer send on, and no link goes down.
+func (f *fabric) keepsAll(r *Report) bool {
 	return !r.Deadlock && !slices.ContainsFunc(f.switches, (*labSwitch).acts) &&
 		!slices.ContainsFunc(f.topology.Faults, func(t config.LabFault) bool { return t.Flap != "" })
 }
@@ -158,7 +163,8 @@ func (f *fabric) addSwitch(r *Report, s *labSwitch) {
 				HeadroomPeak: in.Used.Headroom.Persistent, HeadroomSize: in.Config.Headroom,
 				WaitedForBuffer: in.Waited, Xoff: in.Xoff}
 			if p.Config.Mode == macctl.ModePause {
-				row.Priority, row.FramesReceived, row.PausedNs = -1, p.Received.PauseFrames, p.PausedAllNs
+				row.Priority, row.FramesReceived = -1, p.Received.PauseFrames
+				row.PausedNs = p.PausedAllNs + f.HeldByPeer(sim.End{Node: s.node, Port: i})
 				row.FramesSent, row.HeldNs = p.ControlSent.PauseFrames, p.HeldAllNs
 			}
 			rows = append(rows, row)

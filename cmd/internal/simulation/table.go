@@ -25,7 +25,7 @@ func (r *Report) Text(out io.Writer) error {
 					r.share(h.PausedNs[q]))
 			}
 		}
-		if h.PausesReceived > 0 {
+		if h.PausesReceived > 0 || h.PausedAllNs > 0 {
 			fmt.Fprintf(w, "%s\tall\t%d\t%s\t%s\n", h.Name, h.PausesReceived, short(h.PausedAllNs),
 				r.share(h.PausedAllNs))
 		}
@@ -47,6 +47,9 @@ func (r *Report) Text(out io.Writer) error {
 		return err
 	}
 	if err := r.controlText(out); err != nil {
+		return err
+	}
+	if err := r.halfDuplexText(out); err != nil {
 		return err
 	}
 	return r.Report.Text(out)

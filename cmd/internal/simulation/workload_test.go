@@ -120,10 +120,14 @@ func TestFaults(t *testing.T) {
 	if err := r.Text(&text); err != nil || !strings.Contains(text.String(), "paused by h3") {
 		t.Errorf("%v: %s", err, text.String())
 	}
-	r = onFabric(t, shape, "1G", flow+"{slow: h3, rate: 100M}", standard)
-	mostly := func(p Port) bool { return p.FramesReceived > 0 && 10*p.PausedNs > 8*r.Lasted }
-	if !r.Pass || !slices.ContainsFunc(r.Ports, mostly) {
-		t.Errorf("a slow host: pass %v, %+v", r.Pass, r.Ports)
+	for _, speed := range []string{"1G", "1G, flow_control: pause"} {
+		for fault, tenths := range map[string]int64{"{slow: h3, rate: 100M}": 8, "{storm: h3, duration: 19ms}": 4} {
+			r = onFabric(t, shape, speed, flow+fault, standard)
+			mostly := func(p Port) bool { return p.FramesReceived > 0 && 10*p.PausedNs > tenths*r.Lasted }
+			if !r.Pass || !slices.ContainsFunc(r.Ports, mostly) {
+				t.Errorf("%s, links of %s: pass %v, %+v", fault, speed, r.Pass, r.Ports)
+			}
+		}
 	}
 	r = onFabric(t, shape, "1G", flow+"{flap: left-right, start: 5ms, duration: 1ms, every: 5ms}", standard)
 	lost := uint64(0)

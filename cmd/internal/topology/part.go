@@ -18,6 +18,9 @@ func load(file, part string) (*config.Topology, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := t.RefuseHalfDuplex(); err != nil {
+		return nil, err
+	}
 	if t, err = t.Part(part); err == nil && part != "" && os.Geteuid() != 0 {
 		return nil, errors.New("a part of a lab needs root, because its tunnels leave by this machine's own network: " +
 			"use sudo")
