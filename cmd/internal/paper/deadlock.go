@@ -113,7 +113,7 @@ func runDeadlock(ctx context.Context, o Options, result *Result) error {
 		"carries two flows. Just above a bound the buffers, of some 200 kB, take longer to fill than the %v of a run.",
 		lockTime)
 	panel := plot.Panel{
-		Title: "time after which nothing moved, ms, over the load in % of the bound; 0: it went on",
+		Title: "time after which nothing moved, ms, over the load in % of the bound; no line: it went on",
 		Unit:  func(part int64) string { return fmt.Sprintf("%d %%", part) }}
 	for part := int64(80); part <= 200; part += 20 {
 		panel.At = append(panel.At, part)
@@ -124,18 +124,17 @@ func runDeadlock(ctx context.Context, o Options, result *Result) error {
 		if err != nil {
 			return err
 		}
-		line := plot.Series{Name: c.String()}
+		line := plot.Series{Name: c.String(), First: len(panel.At)}
 		var cycle []string
-		for _, at := range panel.At {
+		for i, at := range panel.At {
 			r, err := c.run(ctx, o.Seed, float64(at)/100)
 			if err != nil {
 				return err
 			}
-			ms := 0.0
 			if r.Deadlock {
-				ms = max(0, float64(r.Lasted-int64(lockStall))/1e6)
+				line.First = min(line.First, i)
+				line.Values = append(line.Values, max(0, float64(r.Lasted-int64(lockStall))/1e6))
 			}
-			line.Values = append(line.Values, ms)
 			cycle = cycle[:0]
 			for _, w := range r.Cycle {
 				cycle = append(cycle, w.Port)

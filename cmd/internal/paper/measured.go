@@ -150,14 +150,14 @@ func runMeasured(ctx context.Context, o Options, result *Result) error {
 		}
 	}
 	panel := plot.Panel{Title: "headroom that was never used, % of its size, over the links, least first; 0: " +
-		"frames were lost", Unit: func(v int64) string { return fmt.Sprintf("%d %%", v) }}
+		"used up, or frames lost", Unit: func(v int64) string { return fmt.Sprintf("%d %%", v) }}
 	for at := range int64(101) {
 		panel.At = append(panel.At, at)
 	}
 	for i, w := range measuredWays {
 		result.addOutcomes("all", w, all[i])
 		slices.SortFunc(all[i], func(a, b outcome) int { return cmp.Compare(a.unused(), b.unused()) })
-		line := plot.Series{Name: w.name}
+		line := plot.Series{Name: fmt.Sprintf("%s, loss on %d", w.name, lossy(all[i]))}
 		for _, at := range panel.At {
 			line.Values = append(line.Values, all[i][int(at)*(len(all[i])-1)/100].unused())
 		}
@@ -167,19 +167,27 @@ func runMeasured(ctx context.Context, o Options, result *Result) error {
 	return nil
 }
 
+// lossy is how many of the links lost frames.
+func lossy(of []outcome) (links int) {
+	for _, v := range of {
+		if v.lost > 0 {
+			links++
+		}
+	}
+	return links
+}
+
 // addOutcomes adds the row of a way to find a headroom.
 func (r *Result) addOutcomes(gigabits string, w way, of []outcome) {
 	var sizes []int64
 	var unused []float64
-	var links, lost uint64
+	var lost uint64
 	for _, v := range of {
 		sizes, unused = append(sizes, v.size), append(unused, v.unused())
-		if lost += v.lost; v.lost > 0 {
-			links++
-		}
+		lost += v.lost
 	}
 	slices.Sort(sizes)
 	slices.Sort(unused)
-	r.add(gigabits, fmt.Sprint(len(of)), w.name, kilo(float64(sizes[len(of)/2])), fmt.Sprint(links), fmt.Sprint(lost),
+	r.add(gigabits, fmt.Sprint(len(of)), w.name, kilo(float64(sizes[len(of)/2])), fmt.Sprint(lossy(of)), fmt.Sprint(lost),
 		fmt.Sprintf("%.1f %%", unused[len(of)/2]))
 }

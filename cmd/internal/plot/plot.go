@@ -15,6 +15,7 @@ import (
 // A Series is one line of a Panel.
 type Series struct {
 	Name   string
+	First  int       // index of Panel.At at which the line begins
 	Values []float64 // from 0 on
 }
 
@@ -22,6 +23,7 @@ type Series struct {
 type Panel struct {
 	Title string
 	At    []int64            // what the values of the lines are at, rising
+	From  string             // what stands at the left edge, where At would be 0; empty: 0
 	Unit  func(int64) string // writes the last of At
 	Lines []Series
 	Top   float64 // the value at the top; 0: the largest of all
@@ -120,7 +122,7 @@ func (p *Picture) panel(y int, panel *Panel, l layout) (end int) {
 	p.Text(l.left, y-8, 13, "start", title)
 	bottom := y + panelHeight
 	fmt.Fprintf(p, `<path d="M%d %dV%dH%d" fill="none" stroke="currentColor"/>`+"\n", l.left, y, bottom, l.right)
-	p.Text(l.left, bottom+16, 10, "middle", "0")
+	p.Text(l.left, bottom+16, 10, "middle", cmp.Or(panel.From, "0"))
 	p.Text(l.right, bottom+16, 10, "end", panel.Unit(last))
 	if len(shown) == 0 {
 		p.Text(l.left+10, bottom-10, 11, "start", "nothing")
@@ -133,7 +135,7 @@ func (p *Picture) panel(y int, panel *Panel, l layout) (end int) {
 		colour := palette[i%len(palette)]
 		fmt.Fprintf(p, `<g><polyline fill="none" stroke="%s" points="`, colour)
 		for k, v := range s.Values {
-			fmt.Fprintf(p, "%.1f,%.1f ", float64(l.left)+float64(l.right-l.left)*float64(panel.At[k])/float64(last),
+			fmt.Fprintf(p, "%.1f,%.1f ", float64(l.left)+float64(l.right-l.left)*float64(panel.At[s.First+k])/float64(last),
 				float64(bottom)-float64(panelHeight)*min(1, v/top))
 		}
 		x, row := l.name(i, y)
