@@ -188,6 +188,6 @@ func (r *Result) addOutcomes(gigabits string, w way, of []outcome) {
 	}
 	slices.Sort(sizes)
 	slices.Sort(unused)
-	r.add(gigabits, fmt.Sprint(len(of)), w.name, kilo(float64(sizes[len(of)/2])), fmt.Sprint(lossy(of)), fmt.Sprint(lost),
-		fmt.Sprintf("%.1f %%", unused[len(of)/2]))
+	r.add(gigabits, fmt.Sprint(len(of)), w.name, kilo(float64(sizes[len(of)/2])), fmt.Sprint(lossy(of)),
+		fmt.Sprint(lost), fmt.Sprintf("%.1f %%", unused[len(of)/2]))
 }

@@ -135,7 +135,8 @@ func (p *Picture) panel(y int, panel *Panel, l layout) (end int) {
 		colour := palette[i%len(palette)]
 		fmt.Fprintf(p, `<g><polyline fill="none" stroke="%s" points="`, colour)
 		for k, v := range s.Values {
-			fmt.Fprintf(p, "%.1f,%.1f ", float64(l.left)+float64(l.right-l.left)*float64(panel.At[s.First+k])/float64(last),
+			at := float64(panel.At[s.First+k]) / float64(last)
+			fmt.Fprintf(p, "%.1f,%.1f ", float64(l.left)+float64(l.right-l.left)*at,
 				float64(bottom)-float64(panelHeight)*min(1, v/top))
 		}
 		x, row := l.name(i, y)
