@@ -28,18 +28,6 @@ trap 'rm -rf "$work"' EXIT
 g++ -O2 -std=c++17 -o "$work/fabric" scripts/ns3/fabric.cc $(pkg-config --cflags --libs $modules)
 CGO_ENABLED=0 go build -trimpath -o "$work/pfcswitch" ./cmd/pfcswitch
 
-cat >"$work/dumbbell.yaml" <<'YAML'
-name: dumbbell
-fabric:
-  dumbbell: {hosts: 3}
-  links: {speed: 1G, cable: 10m}
-  switches: {preset: roce, buffer: {lossy: {size: 300KiB, alpha: 1}}}   # of which one queue takes half: 100 frames
-links: {left-right: {speed: 100M}}
-traffic:
-  one: {from: [h1], to: [h4], priority: 0, octets: 1518, rate: 40M, duration: 4s}
-  two: {from: [h2], to: [h5], priority: 0, octets: 1518, rate: 40M, duration: 4s}
-  three: {from: [h3], to: [h6], priority: 0, octets: 1518, rate: 40M, duration: 4s}
-YAML
 cat >"$work/tree.yaml" <<'YAML'
 name: tree
 fabric:
@@ -62,7 +50,7 @@ ours() {
 }
 
 a=$("$work/fabric" dumbbell 3 40000000 100000000 100 4)
-b=$(ours "$work/dumbbell.yaml")
+b=$(ours scripts/ns3/dumbbell.yaml)
 printf 'dumbbell, ns-3:    %s\ndumbbell, virtual: %s\n' "$a" "$b"
 status=0
 echo "$a $b" | awk '
