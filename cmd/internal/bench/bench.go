@@ -211,7 +211,7 @@ func (b *bench) show(atStart lab.CPUTimes) error {
 	}
 	return errors.Join(append(errs,
 		writeFile(b.opt.json, func(w io.Writer) error { return writeJSON(w, b.machine, &b.gaps, b.results, rows) }),
-		writeFile(b.opt.svg, func(w io.Writer) error { return plot(w, b.machine, rows) }))...)
+		writeFile(b.opt.svg, func(w io.Writer) error { return writePlot(w, b.machine, rows) }))...)
 }
 
 // note prints something at once, and again below the table.

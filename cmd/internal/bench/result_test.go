@@ -147,7 +147,7 @@ func TestAimsMeanRows(t *testing.T) {
 func TestPlot(t *testing.T) {
 	rows := summarize(append(rounds(dutPFC, 30, 10, 20), rounds(dutBridge, 40)...))
 	var out bytes.Buffer
-	must(t, plot(&out, machine{CPU: "<&> CPU", CPUs: 2}, rows))
+	must(t, writePlot(&out, machine{CPU: "<&> CPU", CPUs: 2}, rows))
 	s := out.String()
 	for _, want := range []string{
 		"&lt;&amp;&gt; CPU",
@@ -178,7 +178,7 @@ func wellFormed(t *testing.T, in io.Reader) {
 func TestPlotWithoutValues(t *testing.T) {
 	for _, rows := range [][]row{nil, summarize(rounds(dutPFC, 0))} {
 		var out bytes.Buffer
-		if err := plot(&out, machine{}, rows); err != nil || strings.Contains(out.String(), "NaN") {
+		if err := writePlot(&out, machine{}, rows); err != nil || strings.Contains(out.String(), "NaN") {
 			t.Errorf("%v: %s", err, out.String())
 		}
 		wellFormed(t, &out)

@@ -1,12 +1,12 @@
 package bench
 
 import (
-	"bytes"
 	"cmp"
-	"encoding/xml"
 	"fmt"
 	"io"
 	"slices"
+
+	"pfcswitch/cmd/internal/plot"
 )
 
 // A panel of the plot shows one value of all switches as bars, by conditions.
@@ -37,24 +37,18 @@ var colours = map[string]string{
 
 // Measures of the plot, in pixels.
 const (
-	plotWidth = 980
 	labels    = 330
 	barsWidth = 480
 	barHeight = 14
 )
 
-// plot writes the rows as an SVG: a bar is the median, a thin line goes from the least to the most.
-func plot(out io.Writer, m machine, rows []row) error {
-	var b bytes.Buffer
+// writePlot writes the rows as an SVG: a bar is the median, a thin line goes from the least to the most.
+func writePlot(out io.Writer, m machine, rows []row) error {
+	var drawn plot.Picture
 	y := 24
-	text := func(x, y int, size int, anchor, s string) {
-		fmt.Fprintf(&b, `<text x="%d" y="%d" font-size="%d" text-anchor="%s">`, x, y, size, anchor)
-		_ = xml.EscapeText(&b, []byte(s)) // a buffer takes everything
-		b.WriteString("</text>\n")
-	}
-	text(10, y, 15, "start", "pfcswitch beside the Linux bridge and Open vSwitch")
+	drawn.Text(10, y, 15, "start", "pfcswitch beside the Linux bridge and Open vSwitch")
 	y += 18
-	text(10, y, 11, "start",
+	drawn.Text(10, y, 11, "start",
 		fmt.Sprintf("%d × %s, kernel %s; median and range of %d rounds", m.CPUs, m.CPU, m.Kernel, m.Rounds))
 	for _, p := range panels {
 		other := func(r row) bool { return r.what != p.what || r.metric != p.metric }
@@ -64,25 +58,22 @@ func plot(out io.Writer, m machine, rows []row) error {
 		}
 		largest := slices.MaxFunc(shown, func(a, b row) int { return cmp.Compare(a.most, b.most) }).most
 		y += 34
-		text(10, y, 13, "start", p.title)
+		drawn.Text(10, y, 13, "start", p.title)
 		scale := barsWidth / max(largest, 1e-9)
 		for i, r := range shown {
 			y += barHeight + 2
 			if i == 0 || r.conditions != shown[i-1].conditions {
 				y += 6
-				text(labels-90, y, 10, "end", r.conditions)
+				drawn.Text(labels-90, y, 10, "end", r.conditions)
 			}
-			text(labels-6, y, 10, "end", r.dut)
+			drawn.Text(labels-6, y, 10, "end", r.dut)
 			x := func(v float64) float64 { return labels + max(0, v)*scale }
-			fmt.Fprintf(&b, `<rect x="%d" y="%d" width="%.1f" height="%d" fill="%s"/>`+"\n",
+			fmt.Fprintf(&drawn, `<rect x="%d" y="%d" width="%.1f" height="%d" fill="%s"/>`+"\n",
 				labels, y-barHeight+4, x(r.median)-labels, barHeight-2, colours[r.dut])
-			fmt.Fprintf(&b, `<line x1="%.1f" x2="%.1f" y1="%[3]d" y2="%[3]d" stroke="#222"/>`+"\n",
+			fmt.Fprintf(&drawn, `<line x1="%.1f" x2="%.1f" y1="%[3]d" y2="%[3]d" stroke="#222"/>`+"\n",
 				x(r.least), x(r.most), y-barHeight/2+3)
-			text(int(x(max(r.median, r.most)))+6, y, 10, "start", number(r.median))
+			drawn.Text(int(x(max(r.median, r.most)))+6, y, 10, "start", number(r.median))
 		}
 	}
-	_, err := fmt.Fprintf(out,
-		`<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" font-family="sans-serif">`+"\n"+
-			`<rect width="100%%" height="100%%" fill="white"/>`+"\n%s</svg>\n", plotWidth, y+20, b.Bytes())
-	return err
+	return drawn.WriteSVG(out, plot.Width, y+20)
 }
