@@ -46,16 +46,15 @@ func checkCommand() *cobra.Command {
 
 // checkReport is the result of check.
 type checkReport struct {
-	Schema   int        `json:"schema"`
-	File     string     `json:"file"`
-	Good     bool       `json:"good"`
-	Errors   []finding  `json:"errors"`   // in the order of the file
-	More     int        `json:"more"`     // further errors
-	Warnings []finding  `json:"warnings"` // legal, but probably not intended
-	Notes    []finding  `json:"notes"`    // numbers worth knowing
-	Waits    []api.Wait `json:"waits"`
-
-	Rings []api.RingSpan `json:"rings"`
+	Schema   int            `json:"schema"`
+	File     string         `json:"file"`
+	Good     bool           `json:"good"`
+	Errors   []finding      `json:"errors"`   // in the order of the file
+	More     int            `json:"more"`     // further errors
+	Warnings []finding      `json:"warnings"` // legal, but probably not intended
+	Notes    []finding      `json:"notes"`    // numbers worth knowing
+	Waits    []config.Wait  `json:"waits"`
+	Rings    []api.RingSpan `json:"rings"`
 }
 
 // A finding is one thing about one key.
@@ -80,7 +79,7 @@ func checkFile(path string) *checkReport {
 	case err != nil:
 		r.Errors = []finding{{Text: err.Error(), line: err.Error()}}
 	default:
-		r.Good, r.Waits, r.Rings = true, api.NewWaits(cfg), api.NewRingSpans(cfg)
+		r.Good, r.Waits, r.Rings = true, cfg.Waits(), api.NewRingSpans(cfg)
 		for _, w := range append(warnings, cfg.Check(daemon.MeasureMachine())...) {
 			list := &r.Warnings
 			if w.Note {

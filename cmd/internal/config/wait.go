@@ -1,7 +1,6 @@
 package config
 
 import (
-	"fmt"
 	"time"
 
 	"pfcswitch/macctl"
@@ -13,12 +12,12 @@ const longWait = 50 * time.Millisecond
 // A Wait is the longest time that a frame of a priority waits in the buffer for a port: while all other ports send
 // nothing but that priority to it, each as much as its threshold lets in, and the port sends at its speed.
 type Wait struct {
-	Port     string
-	Speed    int64 // bit/s; 0: none, and the Time is that at macctl.NominalSpeed
-	Priority int
-	Lossless bool          // for some of those that send
-	Bytes    int64         // that may wait: shared and private, and the octets on the wire that the headroom holds
-	Time     time.Duration // of Bytes at Speed
+	Port     string        `json:"port"`
+	Speed    *int64        `json:"speed_bits_per_second"` // null: none, and the Time is that at macctl.NominalSpeed
+	Priority int           `json:"priority"`
+	Lossless bool          `json:"lossless"` // for some of those that send
+	Bytes    int64         `json:"bytes"`    // that may wait: shared, private, and octets that the headroom holds
+	Time     time.Duration `json:"wait_ns"`  // of Bytes at Speed
 }
 
 // Waits returns the waits of all egress queues, by port and priority. TAPs are left out, since the host behind one
@@ -30,7 +29,10 @@ func (c *Config) Waits() (all []Wait) {
 		}
 		from := c.sendersTo(out)
 		for priority := range 8 {
-			w := Wait{Port: out.Name, Speed: out.Speed, Priority: priority}
+			w := Wait{Port: out.Name, Priority: priority}
+			if out.Speed > 0 {
+				w.Speed = &out.Speed
+			}
 			lossy := false
 			for _, in := range from {
 				w.Lossless = w.Lossless || in.ingressQueue(priority).Lossless
@@ -43,7 +45,7 @@ func (c *Config) Waits() (all []Wait) {
 				w.Bytes += int64(float64(c.Buffer.Lossy.Size) * (1 - freeBeside(c.Buffer.Lossy.Alpha)))
 			}
 			if len(from) > 0 {
-				w.Time = time.Duration(float64(w.Bytes) * 8 / float64(macctl.SpeedOrNominal(w.Speed)) * 1e9)
+				w.Time = time.Duration(float64(w.Bytes) * 8 / float64(macctl.SpeedOrNominal(out.Speed)) * 1e9)
 				all = append(all, w)
 			}
 		}
@@ -112,9 +114,9 @@ func (c *Config) warnWaits() (all []Warning) {
 		if lossless {
 			key = "buffer.lossless.size"
 		}
-		speed := formatRate(w.Speed)
-		if w.Speed == 0 {
-			speed = fmt.Sprintf("%s (speed: none)", formatRate(macctl.NominalSpeed))
+		speed := formatRate(macctl.NominalSpeed) + " (speed: none)"
+		if w.Speed != nil {
+			speed = formatRate(*w.Speed)
 		}
 		all = append(all, c.warning(key, "frames of priority %d may wait %s in the buffer for port %s, which then "+
 			"has %d bytes to send at %s: write a smaller size or alpha, or speeds of ports that are alike; the "+
