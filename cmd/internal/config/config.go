@@ -34,7 +34,7 @@ type Config struct {
 	API             API
 	Capture         Capture
 
-	source source
+	source
 }
 
 // Workers says how goroutines serve ports.

@@ -154,6 +154,11 @@ func (d *document) fail(line int, key, format string, args ...any) {
 	d.faults = append(d.faults, &Error{File: d.file, Line: line, Key: key, Text: fmt.Sprintf(format, args...)})
 }
 
+// failKey records a fault of a key, at its line.
+func (d *document) failKey(key, format string, args ...any) {
+	d.faults = append(d.faults, source{d.file, d.lines}.Errorf(key, format, args...))
+}
+
 func (d *document) failed() bool { return len(d.faults) > 0 }
 
 func (d *document) errors() *Errors { return newErrors(d.faults) }

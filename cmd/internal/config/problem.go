@@ -87,10 +87,10 @@ func (s source) line(key string) int {
 	}
 }
 
-// Errorf is a fault of a key that is found when the configuration is put to use, such as an interface in use. The text
-// says what is wrong and what to do.
-func (c *Config) Errorf(key, format string, args ...any) *Error {
-	return &Error{File: c.source.file, Line: c.source.line(key), Key: key, Text: fmt.Sprintf(format, args...)}
+// Errorf is a fault of a key that is found when the configuration or the lab is put to use, such as an interface that
+// another program has. The text says what is wrong and what to do.
+func (s source) Errorf(key, format string, args ...any) *Error {
+	return &Error{File: s.file, Line: s.line(key), Key: key, Text: fmt.Sprintf(format, args...)}
 }
 
 // nearest returns the candidate that text was probably meant to be, or "".

@@ -36,7 +36,7 @@ type Topology struct {
 	Faults   []LabFault   // for virtual time
 
 	partOf map[string]string // of each node
-	source source
+	source
 }
 
 // A LabSwitch is a switch of a lab, with the ports that links lead to.
@@ -100,7 +100,7 @@ func LoadTopology(path string) (*Topology, error) {
 // ParseTopology reads a lab. The name stands for the file in messages. read gets the files that switches name, with
 // paths relative to name. The error is an *Errors with every fault.
 func ParseTopology(name string, data []byte, read func(path string) ([]byte, error)) (*Topology, error) {
-	r := &labReader{doc: parseDocument(name, data), read: read}
+	r := &labReader{doc: parseDocument(name, data), read: read, wired: map[string]*LabLink{}}
 	r.writeOut(r.doc.root).read(
 		key("name", &r.lab.Name, labName),
 		field{"parts", r.readParts, nil},
@@ -156,7 +156,8 @@ type labReader struct {
 	read func(path string) ([]byte, error)
 	lab  Topology
 
-	fabric *labFabric // nil: the file has none
+	fabric *labFabric          // nil: the file has none
+	wired  map[string]*LabLink // of the eth0 of each node that has a link there
 }
 
 func (r *labReader) readLinks(v value) {
@@ -188,6 +189,13 @@ func (r *labReader) readLinks(v value) {
 			entry.value.fail("has no ends: write ends: [h1, \"s1:p1\"]")
 		}
 		r.lab.Links = append(r.lab.Links, l)
+	}
+	for i := range r.lab.Links {
+		for _, end := range r.lab.Links[i].Ends {
+			if end.Interface == "eth0" {
+				r.wired[end.Node] = &r.lab.Links[i]
+			}
+		}
 	}
 }
 
@@ -246,10 +254,8 @@ func (r *labReader) readHosts(v value) {
 // nic is the configuration of a host NIC on eth0.
 func (r *labReader) nic(h *LabHost, at value) *Config {
 	mtu := 1500
-	for i := range r.lab.Links {
-		if l := &r.lab.Links[i]; l.has(h.Name, "eth0") {
-			mtu = l.MTU
-		}
+	if l := r.wired[h.Name]; l != nil {
+		mtu = l.MTU
 	}
 	var addresses []string
 	for _, a := range h.Addresses {

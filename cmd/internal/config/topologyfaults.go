@@ -46,15 +46,14 @@ func (r *labReader) checkFaults(hosts map[string]*LabHost) {
 	for i := range r.lab.Faults {
 		f := &r.lab.Faults[i]
 		fail := func(key, format string, args ...any) {
-			key = "faults." + f.Name + key
-			r.doc.fail(source{r.doc.file, r.doc.lines}.line(key), key, format, args...)
+			r.doc.failKey("faults."+f.Name+key, format, args...)
 		}
 		kinds := 0
 		for _, k := range []struct{ key, host string }{{".storm", f.Storm}, {".slow", f.Slow}} {
 			if k.host == "" {
 				continue
 			}
-			if kinds++; hosts[k.host] == nil || !r.wired(k.host) {
+			if kinds++; hosts[k.host] == nil || r.wired[k.host] == nil {
 				fail(k.key, "%q is no host with a link: correct the name", k.host)
 			}
 		}

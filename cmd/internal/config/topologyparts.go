@@ -73,9 +73,7 @@ var nodePattern = textual("", `is no name of nodes: write a name, or a pattern s
 
 // checkParts finds the part of each node.
 func (r *labReader) checkParts() {
-	fail := func(key, format string, args ...any) {
-		r.doc.fail(source{r.doc.file, r.doc.lines}.line(key), key, format, args...)
-	}
+	fail := r.doc.failKey
 	addresses := map[netip.Addr]string{}
 	for _, p := range r.lab.Parts {
 		key := "parts." + p.Name

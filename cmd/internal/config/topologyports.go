@@ -167,7 +167,7 @@ func (r *labReader) checkNodes() (switches map[string]*LabSwitch, hosts map[stri
 		switch {
 		case switches[h.Name] != nil:
 			r.doc.fail(h.line, key, "is a switch too: give it another name")
-		case !r.wired(h.Name) && (h.wantsNIC || h.MAC != nil || len(h.Addresses) > 0):
+		case r.wired[h.Name] == nil && (h.wantsNIC || h.MAC != nil || len(h.Addresses) > 0):
 			r.doc.fail(h.line, key, "no link leads to its eth0: add one, such as ends: [%s, \"s1:p1\"]", h.Name)
 		}
 	}
@@ -192,17 +192,4 @@ func (r *labReader) checkPorts(linked map[LabEnd]string) {
 			}
 		}
 	}
-}
-
-func (r *labReader) wired(host string) bool {
-	for i := range r.lab.Links {
-		if r.lab.Links[i].has(host, "eth0") {
-			return true
-		}
-	}
-	return false
-}
-
-func (l *LabLink) has(node, name string) bool {
-	return l.Ends[0] == LabEnd{node, name} || l.Ends[1] == LabEnd{node, name}
 }

@@ -114,14 +114,7 @@ type trafficCheck struct {
 const mostLabPairs = 1 << 16
 
 func (r *labReader) checkTraffic(hosts map[string]*LabHost) {
-	c := trafficCheck{doc: r.doc, hosts: hosts, links: map[string]*LabLink{}}
-	for i := range r.lab.Links {
-		for _, end := range r.lab.Links[i].Ends {
-			if end.Interface == "eth0" {
-				c.links[end.Node] = &r.lab.Links[i]
-			}
-		}
-	}
+	c := trafficCheck{doc: r.doc, hosts: hosts, links: r.wired}
 	for _, h := range r.lab.Hosts {
 		if c.links[h.Name] != nil {
 			c.wired = append(c.wired, h.Name)
@@ -133,8 +126,7 @@ func (r *labReader) checkTraffic(hosts map[string]*LabHost) {
 }
 
 func (c *trafficCheck) fail(t *LabTraffic, key, format string, args ...any) {
-	key = "traffic." + t.Name + key
-	c.doc.fail(source{c.doc.file, c.doc.lines}.line(key), key, format, args...)
+	c.doc.failKey("traffic."+t.Name+key, format, args...)
 }
 
 func (c *trafficCheck) check(t *LabTraffic) {
@@ -250,11 +242,6 @@ func (c *trafficCheck) checkOctets(t *LabTraffic) {
 		c.fail(t, ".octets", "%s carries frames of %d octets at most, with their tag: write no more, or raise "+
 			"links.%[1]s.mtu", at, most+labTag)
 	}
-}
-
-// Errorf is a fault of a key that is found when the topology is put to use. The text says what is wrong and what to do.
-func (t *Topology) Errorf(key, format string, args ...any) *Error {
-	return &Error{File: t.source.file, Line: t.source.line(key), Key: key, Text: fmt.Sprintf(format, args...)}
 }
 
 // InSwitch gives the faults of a switch's configuration the keys that they have in this file, where they are in it.
