@@ -75,7 +75,6 @@ func (m *Manager) chargePort(p *port, where segmentBytes, v Verdict) {
 	}
 }
 
-// turnOffPort turns all queues of a port OFF.
 func (m *Manager) turnOffPort(p *port) {
 	for k := range p.ingress {
 		if q := &p.ingress[k]; q.lossless {

@@ -23,7 +23,6 @@ const (
 	numTraps
 )
 
-// trapOf returns the trap of a frame.
 func (s *Switch) trapOf(p *portState, a *Arrival) Trap {
 	switch t := a.header.EtherType; {
 	case t == frame.TypeMACControl:

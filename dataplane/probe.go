@@ -9,7 +9,6 @@ import (
 // ageBudget is how many entries of the filtering database one call of Age or FDB looks at.
 const ageBudget = 4096
 
-// handleLoopProbe handles a loop probe of this switch.
 func (s *Switch) handleLoopProbe(p *portState, a *Arrival) {
 	probe, err := bridge.ParseProbe(a.Data)
 	if err != nil {

@@ -158,7 +158,6 @@ func New(cfg Config, now int64) (*Switch, error) {
 // Close frees the packet memory.
 func (s *Switch) Close() error { return s.memory.close() }
 
-// setTime says what time it is.
 func (s *Switch) setTime(now int64) {
 	s.now = now
 	s.buffer.SetTime(now)

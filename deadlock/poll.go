@@ -71,7 +71,6 @@ func (q *queue) keep(r *QueueState, now int64) {
 	q.last.at, q.last.paused, q.last.sent, q.session = now, r.PausedNs, r.Sent, r.Session
 }
 
-// watched reports whether the queue is watched.
 func (q *queue) watched() bool { return q.port.watched()&(1<<q.number) != 0 }
 
 // await arms a queue that is stuck, and waits for one that is not stuck yet.
@@ -100,7 +99,6 @@ func (w *Watchdog) disarm(q *queue, reason string, now int64) {
 	w.schedule(q, noDeadline)
 }
 
-// pollQueue polls one queue that is due.
 func (w *Watchdog) pollQueue(q *queue, now int64) {
 	r := w.read(q, now)
 	switch {

@@ -125,7 +125,6 @@ func (w *Watchdog) Set(number int, name string, queues uint16, c Config, now int
 	return nil
 }
 
-// watched returns the queues of the port that are watched.
 func (p *port) watched() uint16 {
 	if !p.config.Fast {
 		return 0

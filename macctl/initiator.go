@@ -161,7 +161,6 @@ func (i *Initiator) AppendFrame(b []byte, now int64) ([]byte, bool) {
 	return i.appendDraft(b), true
 }
 
-// appendDraft appends the frame of the draft.
 func (i *Initiator) appendDraft(b []byte) []byte {
 	if i.draft.units == onlyWholePort {
 		return AppendPause(b, i.config.Source, i.draft.time[WholePort])
@@ -221,7 +220,6 @@ func (i *Initiator) load(unit int, now, d int64) {
 	t.report(now, i.onPauseEnd)
 }
 
-// count counts what the draft says of a unit.
 func (i *Initiator) count(unit int) {
 	i.frames[unit]++
 	held, was := i.draft.held>>unit&1, i.xoffSent>>unit&1

@@ -49,7 +49,6 @@ func collectHolds(o *output, t *dataplane.TrunkSnapshot, port string, held uint8
 	}
 }
 
-// collectMember exports one member.
 func collectMember(o *output, t *dataplane.TrunkSnapshot, i int) {
 	name, m := t.Config.Name, &t.Members[i]
 	o.value(trunkMemberBytes, float64(m.Share), name, m.Port, toUplink)

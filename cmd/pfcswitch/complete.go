@@ -14,7 +14,6 @@ import (
 // completionTimeout is short: a user who presses Tab does not wait for a switch.
 const completionTimeout = 300 * time.Millisecond
 
-// registerCompletion registers the completion of a flag.
 func registerCompletion(c *cobra.Command, flag string, f cobra.CompletionFunc) {
 	_ = c.RegisterFlagCompletionFunc(flag, f) // fails only for a flag that does not exist
 }
@@ -45,7 +44,6 @@ func portsOf(socket string) []api.Port {
 	return r.(*api.Ports).Ports
 }
 
-// offerPorts offers the ports of the switch.
 func offerPorts(socket *string) cobra.CompletionFunc {
 	return func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
 		var names []string

@@ -92,7 +92,6 @@ func printReply(out io.Writer, asJSON bool, r interface{ Text() string }) error 
 	})
 }
 
-// printReport prints a report as text or as JSON.
 func printReport(out io.Writer, asJSON bool, report any, text func(io.Writer) error) error {
 	if asJSON {
 		return api.WriteJSON(out, report)

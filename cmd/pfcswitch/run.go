@@ -176,7 +176,6 @@ func (l *logFlags) flags(c *cobra.Command) {
 		"to the page), info, warn or error")
 }
 
-// open returns the log that the flags name.
 func (l *logFlags) open(out io.Writer) (*slog.Logger, error) {
 	level, ok := map[string]slog.Level{"debug": slog.LevelDebug, "info": slog.LevelInfo, "warn": slog.LevelWarn,
 		"error": slog.LevelError}[l.level]

@@ -51,7 +51,6 @@ func (i *instant) Type() string { return "int" }
 // maxSeconds is the longest run of an endpoint: a year.
 const maxSeconds = 365 * 24 * 3600
 
-// duration returns the duration of the run.
 func (e *endpoint) duration() (time.Duration, error) {
 	if !(e.seconds >= 0 && e.seconds <= maxSeconds) { // nor is NaN
 		return 0, fmt.Errorf("--seconds %v: it has to be from 0 to %d", e.seconds, maxSeconds)
@@ -265,7 +264,6 @@ func (o *stormFlags) flags(c *cobra.Command) {
 		"peer counts at the speed of its port, which --speed has to be")
 }
 
-// run sends the storm.
 func (o *stormFlags) run(cmd *cobra.Command, e *endpoint, name string, start time.Time) error {
 	speed, _, err := e.parse()
 	if err != nil {

@@ -62,7 +62,6 @@ type count struct {
 	atEnd     uint64 // missing frames according to the statistics at the end, which include those after the last packet
 }
 
-// add counts a block.
 func (c *count) add(block []byte) {
 	body := block[blockHeader : len(block)-4]
 	switch binary.NativeEndian.Uint32(block) {

@@ -121,7 +121,6 @@ func (r *ring) slot(i int) []byte {
 // header returns the header of slot s. The kernel writes its status last.
 func header(s []byte) *unix.Tpacket2Hdr { return (*unix.Tpacket2Hdr)(unsafe.Pointer(&s[0])) }
 
-// status returns the status of slot s.
 func status(s []byte) uint32 { return atomic.LoadUint32(&header(s).Status) }
 
 // filled tells whether the kernel has handed slot i over.

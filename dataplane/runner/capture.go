@@ -14,7 +14,6 @@ func (r *Runner) Interfaces(dst []capture.Interface) []capture.Interface {
 	return dst
 }
 
-// captureFrame captures one frame.
 func captureFrame(recorder *capture.Recorder, r *capture.Record, b []byte) {
 	recorder.Lock()
 	copy(recorder.Put(r), b)

@@ -244,7 +244,6 @@ func (l *lane) due() int64 {
 	return math.MaxInt64
 }
 
-// clear empties the lane.
 func (l *lane) clear() {
 	l.first = l.newest
 	l.first.head, l.first.from, l.last = l.first.tail, 0, 0

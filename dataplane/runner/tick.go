@@ -180,7 +180,6 @@ const (
 	quietPeriod   = time.Second
 )
 
-// readRings looks at all rings.
 func (r *Runner) readRings() {
 	r.tasksMu.Lock()
 	defer r.tasksMu.Unlock()

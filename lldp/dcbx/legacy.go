@@ -140,7 +140,6 @@ func pfcDataLength(v Version) int {
 	return 2
 }
 
-// pfcData returns the data of a PFC feature.
 func pfcData(v Version, enable uint8) string {
 	return string([]byte{enable, 8}[:pfcDataLength(v)])
 }

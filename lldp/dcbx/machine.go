@@ -111,7 +111,6 @@ func (m *Machine) announce() {
 	}
 }
 
-// announces reports whether a feature is announced at all.
 func (m *Machine) announces(k Kind) bool {
 	return m.version.types()[k] != 0 && (k != KindApplication || len(m.feature[k].own.Data) > 0)
 }
@@ -122,7 +121,6 @@ func (m *Machine) Update(n *lldp.Neighbour, several bool, now int64) {
 	m.holdDown.propose(m.decide(n, several), now)
 }
 
-// decide returns the outcome.
 func (m *Machine) decide(n *lldp.Neighbour, several bool) Outcome {
 	switch {
 	case m.cfg.Mode == ModeOff:

@@ -111,7 +111,6 @@ func (s *Server) capture(w http.ResponseWriter, r *http.Request) (any, error) {
 	return nil, nil
 }
 
-// captureOptions translates a request.
 func (s *Server) captureOptions(c *CaptureRequest) (o capture.Options, want capture.Want, err error) {
 	want = capture.Want{Ports: capture.AllPorts, Snap: c.Snap}
 	if len(c.Ports) > 0 {

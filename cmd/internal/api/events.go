@@ -193,7 +193,6 @@ func (f *follower) write(w http.ResponseWriter, c *http.ResponseController, line
 	return c.Flush()
 }
 
-// eventOf translates an event.
 func eventOf(s Source, e *dataplane.Event) Event {
 	v := Event{Seq: e.Seq, Time: s.WallOf(e.Time).UTC(), SwitchNs: e.Time, Kind: string(e.Kind), Port: nonZero(e.Port),
 		Text: e.Text, Count: e.Count}

@@ -162,7 +162,6 @@ func (r *PFC) Text() string {
 		section{"Reaction times", reactions})
 }
 
-// title says what the columns are.
 func (r *PFC) title() string {
 	title := "RX: held by the peer. TX: holding the peer. %: of the whole time"
 	for _, p := range r.Ports {

@@ -43,7 +43,6 @@ func NewServer(s Source, started time.Time, at int64) *Server {
 	return srv
 }
 
-// requests are the handlers by pattern.
 func (s *Server) requests() map[string]http.HandlerFunc {
 	return map[string]http.HandlerFunc{
 		showPattern:                   answering(s.show),
@@ -234,7 +233,6 @@ func refuse(w http.ResponseWriter, err error) {
 	_ = json.NewEncoder(w).Encode(errorReply{Schema, err.Error()}) // a client that is gone needs no answer
 }
 
-// readError returns the error in a response.
 func readError(r *http.Response) error {
 	b, err := io.ReadAll(io.LimitReader(r.Body, 1<<20))
 	if err != nil {

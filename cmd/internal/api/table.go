@@ -180,7 +180,6 @@ func clock(ns int64) string {
 	return hms
 }
 
-// percent writes a share.
 func percent(share float64) string { return strconv.FormatFloat(100*share, 'f', 1, 64) }
 
 // Scaled writes a number with two decimals and the unit's prefix, one below 1000 without either.

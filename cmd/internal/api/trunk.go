@@ -147,7 +147,6 @@ func coloursOf(t *[trunk.NumColours]trunk.Tally) Colours {
 	return Colours{frames(t[trunk.Green]), frames(t[trunk.Yellow]), frames(t[trunk.Red])}
 }
 
-// plus returns the sum of all.
 func (f Frames) plus(all ...Frames) Frames {
 	for _, g := range all {
 		f.Frames, f.Bytes = f.Frames+g.Frames, f.Bytes+g.Bytes

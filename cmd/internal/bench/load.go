@@ -69,7 +69,6 @@ func (b *bench) startSender(at *lab.Node, to, flow string, d time.Duration, flag
 		"--flow", flow, "--seconds", fmt.Sprint(d.Seconds())}, flags...)...)
 }
 
-// startSink starts a sink.
 func (b *bench) startSink(at *lab.Node, flags ...string) (*program, error) {
 	return b.start(at, append([]string{b.program, "sink", "eth0", "-j", "--speed", "none"}, flags...)...)
 }

@@ -37,7 +37,6 @@ type network struct {
 	withoutOffloads bool // nothing arrives with the hosts' defaults
 }
 
-// hostMAC is the address of host n.
 func hostMAC(n int) net.HardwareAddr { return net.HardwareAddr{0x02, 0, 0, 0, 0, byte(n)} }
 
 func mac(n int) string { return hostMAC(n).String() }
@@ -131,7 +130,6 @@ const (
 	stopPatience = 3 * time.Second  // between SIGTERM and SIGKILL
 )
 
-// start runs a program at a node.
 func (b *bench) start(at *lab.Node, argv ...string) (*program, error) {
 	return b.startWith(at, lab.Command{Argv: argv})
 }
@@ -153,7 +151,6 @@ func (p *program) alive() error {
 	}
 }
 
-// stop ends the program.
 func (p *program) stop() { _ = p.Stop(syscall.SIGTERM, stopPatience) } // how it ends does not matter
 
 // wait waits for the end of a program, at most for the given time, and returns what it printed.

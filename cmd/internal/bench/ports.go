@@ -109,7 +109,6 @@ func (n *network) pairFlows() (all []flow) {
 	return all
 }
 
-// portsRate measures and returns the rate.
 func (b *bench) portsRate(n *network, round int, flows []flow, senders int) (float64, error) {
 	o, err := b.measure(load{flows: flows, octets: b.opt.octets[0], priority: probePriority, time: b.opt.seconds})
 	if err != nil {

@@ -101,7 +101,6 @@ func leafSpine(leaves, spines, hosts int) *plan {
 	return p
 }
 
-// circle is switches in a circle, with hosts each.
 func circle(switches, hosts int) *plan {
 	p := &plan{}
 	for s := range switches {

@@ -86,7 +86,6 @@ func (c *Config) Joined(p *Port) (other string, ok bool) {
 	return other, ok
 }
 
-// port returns a port by its name.
 func (c *Config) port(name string) *Port {
 	for p := range c.ports() {
 		if p.Name == name {

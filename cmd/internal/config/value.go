@@ -223,7 +223,6 @@ func (v value) at(name string) value {
 	return at
 }
 
-// is reports whether the value is the given word.
 func (v value) is(word string) bool {
 	if v.schema != nil {
 		v.schema.word(word)

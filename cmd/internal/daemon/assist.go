@@ -68,7 +68,6 @@ func (d *Daemon) closeAssist() error {
 	return d.assist.Close()
 }
 
-// assistOptions are those of the runner.
 func (d *Daemon) assistOptions(c *config.Config) runner.AssistOptions {
 	return runner.AssistOptions{Maps: d.assist, Freeze: c.Assist.Freeze, Hold: c.Assist.Hold}
 }

@@ -67,7 +67,6 @@ func portConfigs(c *config.Config, numbers map[string]int) (map[int]dataplane.Po
 	return ports, nil
 }
 
-// portConfig translates one port.
 func portConfig(c *config.Config, p *config.Port) (dataplane.PortConfig, error) {
 	tagged, err := bridge.VLANs(p.Tagged...)
 	if err != nil {

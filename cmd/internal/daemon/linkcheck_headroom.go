@@ -130,7 +130,6 @@ func (r *headroomCheck) observe() (l headroom.CheckInput) {
 	return l
 }
 
-// execute does what a check orders.
 func (r *headroomCheck) execute(o headroom.CheckOutput) {
 	r.d.runner.Act(func(sw *dataplane.Switch) {
 		if o.Hold && !r.held {

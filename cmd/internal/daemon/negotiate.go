@@ -83,7 +83,6 @@ func (d *Daemon) lldpConfig(p *portLink) lldp.Config {
 		}}
 }
 
-// dcbxConfig is what a port asks for by DCBX.
 func (d *Daemon) dcbxConfig(p *portLink) dcbx.Config {
 	l := &d.cfg.LLDP
 	m := dcbx.Config{Mode: dcbxModes[l.DCBX], Willing: l.Willing && !p.unwilling,

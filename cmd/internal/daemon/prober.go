@@ -64,7 +64,6 @@ func (p *Prober) Stamped(m *macctl.Measurement, sent, now, realTimeOffset int64)
 // Reacted implements dataplane.HeadroomProber.
 func (p *Prober) Reacted(ns int64, busy bool) { p.Probe.Reacted(time.Duration(ns), busy) }
 
-// configure changes the settings.
 func (p *Prober) configure(s headroom.Settings, now int64) {
 	s.Session, s.Sequence = p.session, p.sequence
 	p.Configure(s, now)

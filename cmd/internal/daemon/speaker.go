@@ -149,7 +149,6 @@ func (s *speaker) change(now int64) (n lldpUpdate, changed bool) {
 	return n, len(n.events) > 0 || n.outcome != nil || n.agreed || n.status != nil
 }
 
-// setLink sets whether the link is up.
 func (s *speaker) setLink(up bool) {
 	s.do(func(x *dcbx.Exchange, now int64) { x.SetLink(up, now) })
 }

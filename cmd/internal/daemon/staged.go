@@ -227,7 +227,6 @@ func (d *Daemon) replaceStopped() {
 	}
 }
 
-// renewSockets replaces the sockets of a port.
 func (d *Daemon) renewSockets(p *portLink) error {
 	began := time.Now()
 	defer func() { p.replaceAt = time.Now().Add(max(replacePause, replaceShare*time.Since(began))) }()

@@ -105,7 +105,6 @@ func (c *course) addPort(s, before *api.State, port, peer string) {
 	}
 }
 
-// portOfState is what a state has of a port.
 func portOfState(s *api.State, name string) (p api.Port, queues []api.Queue, pfc []api.PFCPriority) {
 	return find(s.Ports, func(p *api.Port) bool { return p.Port == name }),
 		find(s.Queues, func(p *api.QueuesPort) bool { return p.Port == name }).Queues,

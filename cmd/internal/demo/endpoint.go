@@ -97,7 +97,6 @@ func (p *phase) windowArgs() []string {
 		p.stamp(p.seconds - coolDown)}
 }
 
-// send starts a sender.
 func (e *endpoint) send(start string, lasts time.Duration, flowControl string) error {
 	args := []string{"--start", start, "--seconds", inSeconds(lasts), "--flow-control", flowControl}
 	return e.run("send", append(args, e.args()...)...)

@@ -36,7 +36,6 @@ type blocking struct {
 	times         int
 }
 
-// every is the period of the blocking.
 func (b blocking) every() time.Duration { return b.blocked + b.read }
 
 // A cable is a length and what it delays, at 5 ns/m.
@@ -329,7 +328,6 @@ func (l *linkPhase) growDelay(ctx context.Context) error {
 // openingSamples is a quarter of the samples in quick succession after the agreement.
 const openingSamples = 8
 
-// headroomOf asks a switch for the headroom of a port.
 func headroomOf(ctx context.Context, s *switchNode, port string) (*api.HeadroomPort, error) {
 	if err := ask(ctx, s, "headroom", &s.state.headroom); err != nil {
 		return nil, err

@@ -286,7 +286,6 @@ func (p *phase) processes() (all []*lab.Process) {
 	return all
 }
 
-// result summarizes the phase.
 func (p *phase) result() PhaseResult {
 	u := &p.usage
 	result := PhaseResult{Phase: p.name, Title: p.title, LockUp: p.lockUp, Control: p.control,

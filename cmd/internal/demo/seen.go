@@ -83,7 +83,6 @@ func (r *Report) seenPFC(who string, phases ...string) string {
 		"%.0f %% of the headroom.", who, frames, 100*most)
 }
 
-// seenTCP says what TCP did in a phase.
 func (r *Report) seenTCP(phase string) string {
 	octets, again := uint64(0), uint64(0)
 	for _, t := range r.Transfers {

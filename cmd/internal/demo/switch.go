@@ -118,7 +118,6 @@ func poll(ctx context.Context, done func() (bool, error)) error {
 	}
 }
 
-// ended is the error of a switch that ended by itself.
 func (s *switchNode) ended() error {
 	if err := s.process.Wait(); err != nil {
 		return fmt.Errorf("switch %s ended: %w", s.name, err)
@@ -226,17 +225,14 @@ func find[T any](all []T, wanted func(*T) bool) (found T) {
 	return found
 }
 
-// port returns the counters of a port.
 func (s *switchNode) port(name string) api.Port {
 	return find(s.state.ports.Ports, func(p *api.Port) bool { return p.Port == name })
 }
 
-// queues returns the queues of a port.
 func (s *switchNode) queues(port string) api.QueuesPort {
 	return find(s.state.queues.Ports, func(p *api.QueuesPort) bool { return p.Port == port })
 }
 
-// pfcPort returns the PFC counters of a port.
 func (s *switchNode) pfcPort(name string) api.PFCPort {
 	return find(s.state.pfc.Ports, func(p *api.PFCPort) bool { return p.Port == name })
 }

@@ -24,7 +24,6 @@ func (r *Report) speedText(out io.Writer) (err error) {
 	return err
 }
 
-// phaseText writes the results of a phase.
 func (r *Report) phaseText(out io.Writer, a PhaseResult) error {
 	if r.Demo == "headroom" {
 		return r.linkText(out, a)
@@ -66,7 +65,6 @@ func (s *SwitchResult) discarded() string {
 	return fmt.Sprintf("discarded on purpose %d, ", s.Discarded)
 }
 
-// flows writes the flows of a phase.
 func (r *Report) flows(w io.Writer, a PhaseResult) {
 	fmt.Fprintln(w, "FLOW\tPRIORITY\tSENT\tRECEIVED\tLOST\tLOST %\tREORDERED\tMbit/s\tP50 µs\tP99.9 µs\t")
 	for _, f := range r.Flows {

@@ -186,7 +186,6 @@ func receiveReordering(_ *Facts, t *Target) (all []api.Finding) {
 	return all
 }
 
-// offloadsOn returns those of the offloads that are on.
 func offloadsOn(s *port.Survey, names ...string) []string {
 	return slices.DeleteFunc(names, func(name string) bool { return !s.Offloads[name] })
 }

@@ -161,7 +161,6 @@ func (f *Facts) judgeCapabilities() []api.Finding {
 		Command: optional(p.setcapCommand(p.neededCapabilities()))}}
 }
 
-// neededCapabilities are the names of the capabilities that the process must have.
 func (p *Process) neededCapabilities() (names []string) {
 	for _, n := range switchCapabilities {
 		if n.bit != unix.CAP_SYS_ADMIN || p.Netns {

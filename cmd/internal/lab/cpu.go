@@ -90,7 +90,6 @@ func (s *runQueueStats) keep(live map[int]threadTime) {
 	})
 }
 
-// read returns the figures of a thread.
 func (s *runQueueStats) read(tid int) (t threadTime, err error) {
 	f := s.files[tid]
 	if f == nil {

@@ -184,13 +184,11 @@ func (r *run) startEndpoint(ctx context.Context, e *endpoint, args []string, rep
 	return nil
 }
 
-// runWait tells when an endpoint has ended.
 func (r *run) runWait(e *endpoint, report any) {
 	e.err = e.finish(report)
 	r.ended <- e
 }
 
-// finish waits for the report of an endpoint.
 func (e *endpoint) finish(report any) error {
 	if err := e.cmd.Wait(); err != nil {
 		return fmt.Errorf("host %s: %s: %w", e.host, strings.TrimSpace(e.messages.String()), err)

@@ -135,7 +135,6 @@ func (c *checker) findPeer() bool {
 
 func (c *checker) add(t api.LinkTest) { c.report.Checks = append(c.report.Checks, t) }
 
-// addFailed adds a test that has failed.
 func (c *checker) addFailed(t api.LinkTest, text, remedy string) {
 	t.Verdict, t.Text, t.Remedy = api.LinkFail, text, &remedy
 	c.add(t)

@@ -61,7 +61,6 @@ func (all captures) write() error {
 	return nil
 }
 
-// end ends the files.
 func (all captures) end() error {
 	for _, c := range all {
 		if _, err := c.file.Write(c.stream.End(nil, c.f.Begun(), c.f.Now())); err != nil {

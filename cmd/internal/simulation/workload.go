@@ -44,7 +44,6 @@ func (d distribution) draw(r uint64) int64 {
 	return d[len(d)-1].octets
 }
 
-// mean returns the mean size.
 func (d distribution) mean() (octets int64) {
 	for i := 1; i < len(d); i++ {
 		octets += (d[i].octets + d[i-1].octets) / 2 * (d[i].millionths - d[i-1].millionths)

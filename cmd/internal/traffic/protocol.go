@@ -80,7 +80,6 @@ const (
 	timeAt     = 20
 )
 
-// parse reads the message of a frame.
 func parse(b []byte) (message, frame.Header, error) {
 	h, ok := frame.Parse(b)
 	if !ok || h.EtherType != frame.TypeIPv4 || len(b) < h.NetOffset+ipOctets+udpOctets+shortOctets {

@@ -74,7 +74,6 @@ func newSender(c *SendConfig, p port.Port, own uint64) (*sender, error) {
 		found: map[uint64]bool{}}, nil
 }
 
-// sinkOf returns the address of the sink of a flow.
 func (s *sender) sinkOf(f *Flow) uint64 { return cmp.Or(f.To, s.sink) }
 
 // prepare makes the flows' frames.
@@ -160,7 +159,6 @@ func (s *sender) total() (n uint64) {
 	return n
 }
 
-// sendPlanned sends the planned frames.
 func (s *sender) sendPlanned(wall int64) error {
 	s.batch.Reset()
 	s.source.fill(s.batch, wall)

@@ -270,7 +270,6 @@ func (s *sink) readControl(now int64) {
 	}
 }
 
-// readRing reads one burst of a ring.
 func (s *sink) readRing(c port.Class, now int64) int {
 	n := s.port.Receive(c, s.frames[:s.read.left(now)], 1<<20)
 	for i := range n {

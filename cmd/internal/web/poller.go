@@ -116,7 +116,6 @@ func (p *Poller) Close() {
 	p.loops.Wait()
 }
 
-// stopLocked stops the loop.
 func (p *Poller) stopLocked() {
 	if p.stop != nil {
 		p.stop()

@@ -99,7 +99,6 @@ func lockPin(folder string) (*pin, error) {
 // file is where the attachment is kept.
 func (k *pin) file() string { return filepath.Join(k.folder, "link") }
 
-// keep keeps an attachment.
 func (k *pin) keep(l link.Link) error {
 	if k == nil {
 		return nil
