@@ -76,13 +76,11 @@ func (h *history) remember(s, last *sample) {
 		p.count++
 	}
 	for _, old := range last.ports {
-		if p := h.past[old.name]; p != nil && p.newest().at < s.at {
+		if p := h.past[old.name]; p != nil && p.points[(p.count-1)%historyKept].at < s.at {
 			delete(h.past, old.name) // it is gone
 		}
 	}
 }
-
-func (p *past) newest() *point { return &p.points[(p.count-1)%historyKept] }
 
 // pointSince returns the point for the time from old to a sample at a moment, ns later.
 func (a *accounts) pointSince(old *accounts, at, ns int64) point {

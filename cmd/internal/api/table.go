@@ -64,9 +64,6 @@ func cell(v any) string {
 	return fmt.Sprint(v)
 }
 
-// empty tells whether the table has only its head.
-func (t *table) empty() bool { return len(t.rows) == 1 }
-
 // String returns the lines without trailing blanks.
 func (t *table) String() string {
 	width := make([]int, len(t.right))
@@ -94,7 +91,7 @@ func (t *table) String() string {
 func sections(headline string, parts ...section) string {
 	s := headline
 	for _, p := range parts {
-		if p.table.empty() {
+		if len(p.table.rows) == 1 { // the head
 			continue
 		}
 		s += "\n"

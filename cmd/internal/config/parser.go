@@ -50,11 +50,6 @@ func whole[T ~int | ~int64](least, most T) *Schema {
 	return &Schema{Type: "integer", Minimum: new(float64(least)), Maximum: new(float64(most))}
 }
 
-// above describes a number above least and up to most.
-func above(least, most float64) *Schema {
-	return &Schema{Type: "number", ExclusiveMinimum: &least, Maximum: &most}
-}
-
 // words describes a choice of words. A word that YAML reads as a number may also be written as one.
 func words(all []string) *Schema {
 	s := &Schema{}

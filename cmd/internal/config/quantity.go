@@ -132,7 +132,10 @@ var poolRatio = float(&Schema{Type: "number", Minimum: new(float64(1)), Maximum:
 // share reads a percentage or a fraction above 0, as a fraction. shareOrNone reads 0 too.
 var (
 	share = parser[float64]{readShare, formatShare,
-		func() []*Schema { return []*Schema{pattern(percentForm, ""), above(0, 1)} }}
+		func() []*Schema {
+			return []*Schema{pattern(percentForm, ""),
+				{Type: "number", ExclusiveMinimum: new(float64(0)), Maximum: new(float64(1))}}
+		}}
 	shareOrNone = parser[float64]{readShareOrNone, formatShare, func() []*Schema {
 		return []*Schema{pattern(percentForm, ""),
 			{Type: "number", Minimum: new(float64(0)), Maximum: new(float64(1))}}

@@ -68,10 +68,6 @@ func (d *Daemon) closeAssist() error {
 	return d.assist.Close()
 }
 
-func (d *Daemon) assistOptions(c *config.Config) runner.AssistOptions {
-	return runner.AssistOptions{Maps: d.assist, Freeze: c.Assist.Freeze, Hold: c.Assist.Hold}
-}
-
 // attachAssist attaches the programs at the interface of a port, before the sockets are its own. It returns nil where
 // no program helps, and gives o deep rings there.
 func (d *Daemon) attachAssist(p *portLink, o *stagedPort) (*runner.Assist, error) {

@@ -134,8 +134,8 @@ func (d *Daemon) start(c *config.Config) error {
 	d.openAssist(c)
 	d.openPins(c)
 	if d.runner, err = runner.New(sc, runner.Options{PerPort: c.Workers == config.WorkersPerPort,
-		Assist: d.assistOptions(c), RingStopped: func() { d.ringStopped.Store(true); d.kick() },
-		Ticked: func() { wake(d.ticks) }}); err != nil {
+		Assist:      runner.AssistOptions{Maps: d.assist, Freeze: c.Assist.Freeze, Hold: c.Assist.Hold},
+		RingStopped: func() { d.ringStopped.Store(true); d.kick() }, Ticked: func() { wake(d.ticks) }}); err != nil {
 		return err
 	}
 	d.reportNoAssist()

@@ -67,17 +67,17 @@ const (
 
 // judgeLink adds the results of a run to the report.
 func (l *linkPhase) judgeLink() {
-	p, err := portOf(l.switches[1].state.headroom, farPort)
-	if err != nil || len(p.Queues) == 0 {
+	p := l.switches[1].headroom(farPort)
+	if len(p.Queues) == 0 {
 		l.holds(TopicRun, "s2 tells of the link's headroom", false)
 		return
 	}
-	result := l.linkResult(p)
+	result := l.linkResult(&p)
 	l.report.Links = append(l.report.Links, result)
 	l.checkLink(&result)
 	l.checkTrip()
 	if l.grow {
-		l.checkGrown(&result, term(p, "wire"))
+		l.checkGrown(&result, term(&p, "wire"))
 	}
 }
 

@@ -332,14 +332,13 @@ func headroomOf(ctx context.Context, s *switchNode, port string) (*api.HeadroomP
 	if err := ask(ctx, s, "headroom", &s.state.headroom); err != nil {
 		return nil, err
 	}
-	return portOf(s.state.headroom, port)
+	p := s.headroom(port)
+	if p.Port == "" {
+		return nil, fmt.Errorf("switch %s says nothing of its port %s", s.state.headroom.Switch, port)
+	}
+	return &p, nil
 }
 
-func portOf(h *api.Headroom, port string) (*api.HeadroomPort, error) {
-	for i := range h.Ports {
-		if h.Ports[i].Port == port {
-			return &h.Ports[i], nil
-		}
-	}
-	return nil, fmt.Errorf("switch %s says nothing of its port %s", h.Switch, port)
+func (s *switchNode) headroom(port string) api.HeadroomPort {
+	return find(s.state.headroom.Ports, func(p *api.HeadroomPort) bool { return p.Port == port })
 }

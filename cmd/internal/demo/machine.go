@@ -41,12 +41,11 @@ type meter struct {
 	processes   []*lab.Process
 	ran, waited []time.Duration
 	cpus        lab.CPUTimes
-	begun       time.Time
 }
 
 // startMeter starts the measurement. Call it with the load: the start of all processes at once does not count.
 func startMeter(processes []*lab.Process) (*meter, error) {
-	m := &meter{processes: processes, begun: time.Now()}
+	m := &meter{processes: processes}
 	for _, p := range processes {
 		ran, waited := p.Scheduled()
 		m.ran, m.waited = append(m.ran, ran), append(m.waited, waited)

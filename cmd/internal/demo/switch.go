@@ -192,8 +192,8 @@ func (s *switchNode) empty() bool { return Empty(s.state.buffer.Pools, s.state.p
 // Empty tells whether a switch holds no frame and pauses no peer.
 func Empty(pools []api.Pool, ports []api.PFCPort) bool {
 	for _, p := range pools {
-		for _, seg := range []*api.Segment{p.Segments.Private, p.Segments.Shared, p.Segments.Headroom} {
-			if seg != nil && seg.UsedBytes != 0 {
+		for _, segment := range p.Segments.All() {
+			if segment.UsedBytes != 0 {
 				return false
 			}
 		}

@@ -52,6 +52,11 @@ func (r *Report) Hard(phase, topic, name, want, got string, pass bool) {
 		Pass: pass, Judged: true})
 }
 
+// Yes adds a hard check that something is so.
+func (r *Report) Yes(phase, topic, name string, ok bool) {
+	r.Hard(phase, topic, name, "yes", yes(ok), ok)
+}
+
 // soft adds a check of a rate, a share or a time. miss is how far it missed its limit, as a share of what the phase
 // asks of the machine; 0 or less where it holds. A miss up to what the machine withheld is not judged.
 func (r *Report) soft(phase, topic, name, want, got string, miss float64, s shortage) {
@@ -99,7 +104,7 @@ func (p *phase) equal(topic, name string, want, got uint64) {
 }
 
 // holds adds a hard check of a state.
-func (p *phase) holds(topic, name string, ok bool) { p.hard(topic, name, "yes", yes(ok), ok) }
+func (p *phase) holds(topic, name string, ok bool) { p.report.Yes(p.name, topic, name, ok) }
 
 func yes(b bool) string {
 	if b {

@@ -97,7 +97,7 @@ func (r *run) rate(f *simulation.PlannedFlow, bits []uint64) int64 {
 func (r *run) addSwitch(report *simulation.Report, name string) {
 	before, after := r.before[name], r.after[name]
 	restarted := !after.Started.Equal(before.Started)
-	report.Hard(simulation.Phase, demo.TopicRun, name+": runs to the end", "yes", yes(!restarted), !restarted)
+	report.Yes(simulation.Phase, demo.TopicRun, name+": runs to the end", !restarted)
 	if restarted {
 		before = &api.State{}
 	}
@@ -112,11 +112,10 @@ func (r *run) addSwitch(report *simulation.Report, name string) {
 	}
 	report.AddSwitch(result, portRows(before, after))
 	in, out := demo.Balance(after.Ports, after.Queues)
-	hard := func(what, want, got string) {
-		report.Hard(simulation.Phase, demo.TopicCounters, name+": "+what, want, got, want == got)
-	}
-	hard("received + copies = sent + dropped + held", fmt.Sprint(in), fmt.Sprint(out))
-	hard("buffers empty, nobody held", "yes", yes(demo.Empty(after.Pools, after.PFC)))
+	report.Hard(simulation.Phase, demo.TopicCounters, name+": received + copies = sent + dropped + held",
+		fmt.Sprint(in), fmt.Sprint(out), in == out)
+	report.Yes(simulation.Phase, demo.TopicCounters, name+": buffers empty, nobody held",
+		demo.Empty(after.Pools, after.PFC))
 }
 
 // waits are the egress queues that hold frames and are paused.
@@ -159,13 +158,6 @@ func portRows(before, after *api.State) (rows []simulation.Port) {
 		}
 	}
 	return rows
-}
-
-func yes(b bool) string {
-	if b {
-		return "yes"
-	}
-	return "no"
 }
 
 // addBuffer adds what a port's ingress queue has used.

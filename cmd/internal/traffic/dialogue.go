@@ -83,12 +83,10 @@ func jitter(d time.Duration) time.Duration { return d/2 + rand.N(d) }
 // sendMessage sends one message on the lowest lossy priority.
 func (s *sender) sendMessage(to uint64, m message) {
 	s.control++
+	lossy := uint8(bits.TrailingZeros8(^s.c.Lossless)) % 8 // 0 where all are lossless
 	_ = s.port.SendControl(wrap(addressing{destination: to, source: s.own, tagged: !s.c.Untagged, octets: minMessage,
-		tci: frame.MakeTCI(lossyPriority(s.c.Lossless), false, s.c.VID)}, m))
+		tci: frame.MakeTCI(lossy, false, s.c.VID)}, m))
 }
-
-// lossyPriority is the lowest priority that is not lossless; 0 where all are.
-func lossyPriority(lossless uint8) uint8 { return uint8(bits.TrailingZeros8(^lossless)) % 8 }
 
 // listen reads messages for at most d.
 func (s *sender) listen(ctx context.Context, d time.Duration) error {

@@ -34,8 +34,6 @@ type SendConfig struct {
 	Waiting func(text string)
 }
 
-func (c *SendConfig) mode() macctl.Mode { return mode(c.FlowControl) }
-
 // mode returns the mode of a flow control: pfc, pause, or another text for off.
 func mode(flowControl string) macctl.Mode {
 	return map[string]macctl.Mode{"pfc": macctl.ModePFC, "pause": macctl.ModePause}[flowControl]

@@ -82,11 +82,6 @@ func (c *SendConfig) Replay(frames [][]byte) (sends, left int, err error) {
 // replayed is the frame with a sequence number, of a flow with Frames.
 func (f *Flow) replayed(sequence uint64) []byte { return f.Frames[sequence%uint64(len(f.Frames))] }
 
-// longestReplayed returns the octets of the longest of Frames.
-func (f *Flow) longestReplayed() int {
-	return len(slices.MaxFunc(f.Frames, func(a, b []byte) int { return len(a) - len(b) }))
-}
-
 // on returns how much of a time since the flow's start it sends.
 func (f *Flow) on(lasted int64) int64 {
 	if f.On == 0 {

@@ -3,6 +3,7 @@ package traffic
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"pfcswitch/dataplane"
@@ -43,7 +44,7 @@ func (f *Flow) length(sequence uint64) int {
 // longest returns the octets of the flow's longest frame.
 func (f *Flow) longest() int {
 	if f.Frames != nil {
-		return f.longestReplayed()
+		return len(slices.MaxFunc(f.Frames, func(a, b []byte) int { return len(a) - len(b) }))
 	}
 	return max(f.Octets, f.Large)
 }
@@ -206,7 +207,7 @@ func newSource(c *SendConfig, flows []*flowState, own [6]byte, now int64) *sourc
 	}
 	s.sched = sched.NewConfig(queues, longest)
 	s.shaper.Configure(c.Speed, c.burst(), now)
-	s.receiver = macctl.NewReceiver(c.mode(), c.Lossless, c.Speed, own)
+	s.receiver = macctl.NewReceiver(mode(c.FlowControl), c.Lossless, c.Speed, own)
 	return s
 }
 

@@ -86,9 +86,6 @@ func (s *storm) sent(now, d int64) {
 	s.frames++
 }
 
-// longestGap returns the longest time up to now without a pause.
-func (s *storm) longestGap(now int64) int64 { return max(s.longest, now-s.until) }
-
 // paused returns the share of the time up to now for which the peer was to be paused.
 func (s *storm) paused(now int64) float64 {
 	if now <= s.from {
@@ -159,7 +156,7 @@ func (c *StormConfig) report(s *storm, begun, ended int64, own [6]byte) *StormRe
 		FlowControl: c.FlowControl, Priority: c.Priority, Duty: c.Duty, Quanta: c.quanta(),
 		Speed: macctl.SpeedOrNominal(c.Speed), Elapsed: ended - begun, Frames: s.frames,
 		Rate: float64(s.frames) / (float64(max(1, ended-begun)) / 1e9), Paused: s.paused(ended),
-		LongestGap: s.longestGap(ended)}
+		LongestGap: max(s.longest, ended-s.until)}
 }
 
 // waitUntil waits for a moment and tells whether ctx has not ended before.

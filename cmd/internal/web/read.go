@@ -37,7 +37,8 @@ func SwitchAt(address string) (Switch, error) {
 
 func newSwitch(label, network, address, host string) Switch {
 	return Switch{label, reader(network, address, host, "state", maxState, checkState),
-		reader(network, address, host, "history", api.MaxAnswer, checkHistory)}
+		reader(network, address, host, "history", api.MaxAnswer,
+			func(h *api.History) error { return checkSchema(h.Schema) })}
 }
 
 var hostname = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9._-]{0,251}[A-Za-z0-9.])?$`)
@@ -125,8 +126,6 @@ func checkSchema(schema int) error {
 	}
 	return fmt.Errorf("it speaks schema %d and this program schema %d", schema, api.Schema)
 }
-
-func checkHistory(h *api.History) error { return checkSchema(h.Schema) }
 
 // checkState tells what is wrong with a state, or missing in it. Older switches have no History.
 func checkState(s *api.State) error {
