@@ -316,13 +316,10 @@ func (n *explainer) egress(c *dataplane.Copy) {
 
 func (n *explainer) lossy(c *dataplane.Copy) {
 	p := c.Lossy
-	verdict := "admitted"
-	if !p.Accepted {
-		verdict = "dropped (lossy-threshold)"
-	}
 	n.add("buffer", "buffer.lossy.alpha",
 		"lossy queue %d of %s: %s of %s (threshold; %s of the pool are free), the frame takes %s: %s", c.Queue, c.Name,
-		count(p.Queue.Used.Now), count(p.Queue.Threshold), count(p.Free), count(p.Size), verdict)
+		count(p.Queue.Used.Now), count(p.Queue.Threshold), count(p.Free), count(p.Size),
+		either(p.Accepted, "admitted", "dropped (lossy-threshold)"))
 }
 
 func (n *explainer) marking(c *dataplane.Copy) {

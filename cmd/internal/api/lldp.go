@@ -116,17 +116,17 @@ func (r *LLDP) Text() string {
 	n := newTable("PORT", "NEIGHBOR", "ITS PORT", "CHASSIS", "PFC", "WILLING", "DCBX", "FOLLOWED", ">AGE s", ">TTL s",
 		"DESCRIPTION")
 	for _, p := range r.Ports {
-		t.row(p.Port, p.DCBX.Version, joinPriorities(p.DCBX.LosslessPriorities), p.DCBX.Reason, yesNo(p.DCBX.Mismatch),
-			p.DCBX.measures(), p.Statistics.SentFrames, p.Statistics.ReceivedFrames,
-			p.Statistics.DiscardedFrames+p.Statistics.DiscardedTLVs)
+		t.row(p.Port, p.DCBX.Version, joinPriorities(p.DCBX.LosslessPriorities), p.DCBX.Reason,
+			either(p.DCBX.Mismatch, "yes", "no"), p.DCBX.measures(), p.Statistics.SentFrames,
+			p.Statistics.ReceivedFrames, p.Statistics.DiscardedFrames+p.Statistics.DiscardedTLVs)
 		for _, x := range p.Neighbors {
 			pfc, willing := none, none
 			if x.PFC != nil {
-				pfc, willing = joinPriorities(x.PFC.Priorities), yesNo(x.PFC.Willing)
+				pfc, willing = joinPriorities(x.PFC.Priorities), either(x.PFC.Willing, "yes", "no")
 			}
 			n.row(p.Port, x.SystemName, x.PortID, x.ChassisID, pfc, willing,
-				cmp.Or(strings.Join(x.DCBXVersions, ","), none), yesNo(x.Followed), fmt.Sprint(x.AgeNs/1e9),
-				strconv.Itoa(x.TTLSeconds), x.SystemDescription)
+				cmp.Or(strings.Join(x.DCBXVersions, ","), none), either(x.Followed, "yes", "no"),
+				fmt.Sprint(x.AgeNs/1e9), strconv.Itoa(x.TTLSeconds), x.SystemDescription)
 		}
 	}
 	return sections(r.headline(), section{"", t}, section{"neighbors", n})
@@ -141,13 +141,6 @@ func (d *DCBX) measures() string {
 		return "only here"
 	case d.MeasuresPeer:
 		return "only the peer"
-	}
-	return "no"
-}
-
-func yesNo(b bool) string {
-	if b {
-		return "yes"
 	}
 	return "no"
 }

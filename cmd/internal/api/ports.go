@@ -201,10 +201,7 @@ func (r *Ports) brief() []section {
 		">DISCARDED")
 	notes := newTable("PORT", "NOTE")
 	for _, p := range r.Ports {
-		state, rx, tx, rxShare, txShare := "down", none, none, none, none
-		if p.Up {
-			state = "up"
-		}
+		rx, tx, rxShare, txShare := none, none, none, none
 		if x := p.Recent; x != nil {
 			title = "Rates of the last " + duration(x.IntervalNs) + "; " + percentages
 			rx, tx = Scaled(x.ReceiveBits), Scaled(x.TransmitBits)
@@ -212,8 +209,8 @@ func (r *Ports) brief() []section {
 		if in, out, ok := p.Utilization(); ok {
 			rxShare, txShare = percent(in), percent(out)
 		}
-		t.row(p.Port, state, p.speed(), optional(p.MTUBytes, strconv.Itoa), p.flow(), rx, rxShare, tx, txShare,
-			p.DroppedFrames, p.LosslessDrops, p.LosslessDiscarded)
+		t.row(p.Port, either(p.Up, "up", "down"), p.speed(), optional(p.MTUBytes, strconv.Itoa), p.flow(), rx, rxShare,
+			tx, txShare, p.DroppedFrames, p.LosslessDrops, p.LosslessDiscarded)
 		if note := p.note(); note != "" {
 			notes.row(p.Port, note)
 		}

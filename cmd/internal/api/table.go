@@ -109,6 +109,14 @@ type section struct {
 	table *table
 }
 
+// either returns the word for what holds, or the one for what does not.
+func either(holds bool, yes, no string) string {
+	if holds {
+		return yes
+	}
+	return no
+}
+
 // none stands in a table for what does not exist.
 const none = "-"
 

@@ -225,14 +225,10 @@ func (t *Trunk) portRows(ports *table) {
 func (t *Trunk) priorityRows(priorities *table) {
 	for i := range t.Priorities {
 		p := &t.Priorities[i]
-		class := "lossy"
-		if p.Lossless {
-			class = "lossless"
-		}
 		cir, pir := p.Meter.rates()
-		priorities.row(t.Trunk, p.Priority, class, cir, pir, p.UplinkBytes, p.MemberBytes, p.Green.Frames,
-			p.Yellow.Frames, p.Red.Frames, p.MeterDropped.Frames, p.REDDropped.Frames, p.held(), p.MemberHolds,
-			p.MemberPassed, p.UplinkHolds, p.UplinkPassed)
+		priorities.row(t.Trunk, p.Priority, either(p.Lossless, "lossless", "lossy"), cir, pir, p.UplinkBytes,
+			p.MemberBytes, p.Green.Frames, p.Yellow.Frames, p.Red.Frames, p.MeterDropped.Frames, p.REDDropped.Frames,
+			p.held(), p.MemberHolds, p.MemberPassed, p.UplinkHolds, p.UplinkPassed)
 	}
 	cir, pir := t.Total.Meter.rates()
 	var holds, passed uint64

@@ -87,11 +87,7 @@ func (r *PFC) counters() string {
 func (r *PFC) asymmetric() string {
 	t := newTable("Interface", "Asymmetric")
 	for _, p := range r.Ports {
-		state := "off"
-		if p.Asymmetric {
-			state = "on"
-		}
-		t.row(p.Port, state)
+		t.row(p.Port, either(p.Asymmetric, "on", "off"))
 	}
 	return sections(r.headline(), section{"", t})
 }
@@ -142,10 +138,6 @@ func (r *Ports) counters() string {
 	t := newTable("IFACE", "STATE", ">RX_OK", ">RX_BPS", ">RX_UTIL", ">RX_ERR", ">RX_DRP", ">RX_OVR", ">TX_OK",
 		">TX_BPS", ">TX_UTIL", ">TX_ERR", ">TX_DRP", ">TX_OVR")
 	for _, p := range r.Ports {
-		state := "D"
-		if p.Up {
-			state = "U"
-		}
 		receive, transmit, rxShare, txShare := none, none, none, none
 		if p.Recent != nil {
 			receive, transmit = bytesPerSecond(p.Recent.ReceiveBits), bytesPerSecond(p.Recent.TransmitBits)
@@ -153,8 +145,8 @@ func (r *Ports) counters() string {
 		if rx, tx, ok := p.Utilization(); ok {
 			rxShare, txShare = percent(rx)+"%", percent(tx)+"%"
 		}
-		t.row(p.Port, state, p.ReceiveFrames, receive, rxShare, none, p.DroppedFrames, none, p.TransmitFrames, transmit,
-			txShare, none, none, none)
+		t.row(p.Port, either(p.Up, "U", "D"), p.ReceiveFrames, receive, rxShare, none, p.DroppedFrames, none,
+			p.TransmitFrames, transmit, txShare, none, none, none)
 	}
 	return sections(r.headline(), section{"", t})
 }
@@ -165,11 +157,7 @@ func bytesPerSecond(bits float64) string { return Scaled(bits/8) + "B/s" }
 func (r *Ports) status() string {
 	t := newTable("Interface", ">Speed", "Oper", "Admin", "Type")
 	for _, p := range r.Ports {
-		oper := "down"
-		if p.Up {
-			oper = "up"
-		}
-		t.row(p.Port, optional(p.SpeedBitsPerSecond, Rate), oper, "up", p.Kind)
+		t.row(p.Port, optional(p.SpeedBitsPerSecond, Rate), either(p.Up, "up", "down"), "up", p.Kind)
 	}
 	return sections(r.headline(), section{"", t})
 }

@@ -27,11 +27,8 @@ func WaitsText(all []config.Wait) string {
 				priorities = append(priorities, strconv.Itoa(o.Priority))
 			}
 		}
-		kind := "lossy"
-		if w.Lossless {
-			kind = "lossless"
-		}
-		t.row(w.Port, optional(w.Speed, Rate), strings.Join(priorities, ","), kind, w.Bytes, ns(w.Time))
+		t.row(w.Port, optional(w.Speed, Rate), strings.Join(priorities, ","), either(w.Lossless, "lossless", "lossy"),
+			w.Bytes, ns(w.Time))
 	}
 	return strings.TrimPrefix(sections("", section{waitsTitle, t}), "\n")
 }
