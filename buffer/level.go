@@ -51,7 +51,6 @@ func (g *gauge) level() Level {
 	return Level{Now: g.now, Persistent: g.persistent, User: g.user, Window: g.last}
 }
 
-// segmentBytes are numbers of bytes by segment.
 type segmentBytes struct{ private, shared, headroom int64 }
 
 // plus returns the sum of s and sign times n.

@@ -15,7 +15,6 @@ const (
 	dispositionCopy disposition = 0x40 // other copies go on
 )
 
-// dropped returns the disposition of a dropped frame.
 func dropped(r DropReason, lossless bool) disposition {
 	d := disposition(r) + 1
 	if lossless && dropReasons[r].class == fault {
@@ -147,7 +146,6 @@ func ExplainRefresh(b, xoff []byte, again bool) []byte {
 	return append(appendPriorities(b, held), reason...)
 }
 
-// appendQueue appends what an ingress queue holds.
 func appendQueue(b []byte, q buffer.QueueSnapshot) []byte {
 	b = append(b, "ingress queue holds "...)
 	b = strconv.AppendInt(b, q.Used.Private.Now+q.Used.Shared.Now, 10)

@@ -63,7 +63,6 @@ type Switch struct {
 	roomFrame     []byte
 }
 
-// portState is one port.
 type portState struct {
 	cfg      PortConfig
 	index    int

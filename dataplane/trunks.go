@@ -26,7 +26,6 @@ type TrunkConfig struct {
 // uplink stands for the member number of a trunk's uplink.
 const uplink = -1
 
-// trunkState is one trunk.
 type trunkState struct {
 	cfg         TrunkConfig
 	names       []string // of the members' ports

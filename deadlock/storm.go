@@ -42,7 +42,6 @@ func (q *queue) stormDue(now int64) int64 {
 	return now + int64(c.Period)
 }
 
-// pollStormed ends the storm if it is over.
 func (w *Watchdog) pollStormed(q *queue, r *QueueState, now int64) {
 	c := &q.port.config
 	reason, over := reasonElapsed, now-q.since >= int64(c.Recovery)

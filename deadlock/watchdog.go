@@ -73,7 +73,6 @@ const maxRemoved = 1024
 // maxPorts bounds port numbers.
 const maxPorts = 1 << 16
 
-// port is one port.
 type port struct {
 	number  int
 	name    string

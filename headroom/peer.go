@@ -6,7 +6,6 @@ import (
 	"pfcswitch/macctl"
 )
 
-// peerParameters are what a peer states of itself.
 type peerParameters struct {
 	precision, reaction time.Duration
 	sendLimit, burst    int64 // bits; a send limit of 0 is not stated

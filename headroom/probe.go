@@ -261,7 +261,6 @@ func (p *Probe) manualBytes() int64 {
 	return max(p.inForce, p.set.Packing.Bytes(Octets(calculated)))
 }
 
-// whoDoesNotMeasure says which end does not measure headroom, and why.
 func (p *Probe) whoDoesNotMeasure() string {
 	switch {
 	case !p.ownMeasures:

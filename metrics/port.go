@@ -9,7 +9,6 @@ import (
 	"pfcswitch/macctl"
 )
 
-// second is a second in nanoseconds.
 const second = 1e9
 
 func collectPort(o *output, p *dataplane.PortSnapshot) {

@@ -44,7 +44,6 @@ func checkCommand() *cobra.Command {
 	return c
 }
 
-// checkReport is the result of check.
 type checkReport struct {
 	Schema   int            `json:"schema"`
 	File     string         `json:"file"`

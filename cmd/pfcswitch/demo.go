@@ -19,7 +19,6 @@ import (
 	"pfcswitch/cmd/internal/lab"
 )
 
-// A demoEntry is one demo.
 type demoEntry struct {
 	name string
 	run  func(context.Context, demo.Options) (*demo.Report, error)

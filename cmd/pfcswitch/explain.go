@@ -12,7 +12,6 @@ import (
 	"pfcswitch/cmd/internal/explain"
 )
 
-// explainFlags are the flags of explain.
 type explainFlags struct {
 	socket, file, in string
 	hex, pcap        string

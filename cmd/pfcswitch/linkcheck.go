@@ -15,7 +15,6 @@ import (
 	"pfcswitch/cmd/internal/watch"
 )
 
-// linkcheckFlags are the flags of linkcheck.
 type linkcheckFlags struct {
 	linkcheck.Options
 	socket          string

@@ -84,7 +84,6 @@ func momentOf(text string, now time.Time) (at time.Time, err error) {
 // maxReplayed is how many frames of a file are replayed at most.
 const maxReplayed = 10_000
 
-// readReplayed reads the frames of a capture.
 func readReplayed(in io.Reader) ([][]byte, error) {
 	all, err := explain.ReadCapture(in, maxReplayed+1)
 	if len(all) > maxReplayed {

@@ -27,7 +27,6 @@ func socketFlag(c *cobra.Command, socket *string) {
 	completeSocket(c)
 }
 
-// showFlags has the flags of show and its nouns.
 type showFlags struct {
 	socket     string
 	json       bool

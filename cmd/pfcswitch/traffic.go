@@ -198,7 +198,6 @@ func setFlow(f *traffic.Flow, kv string) (err error) {
 	return err
 }
 
-// parseControl reads a congestion control.
 func parseControl(text string) (dcqcn bool, err error) {
 	if text != "dcqcn" && text != "" {
 		return false, fmt.Errorf("%q is no congestion control: there is dcqcn", text)

@@ -56,7 +56,6 @@ func switchOffPause(off func(autoneg bool) error, read func() *HardwarePause) er
 	return remains(err, is != nil && (is.Receive || is.Transmit))
 }
 
-// errStaysOn is the error of a driver that reports none.
 var errStaysOn = errors.New("the driver reports no error, but it is on still")
 
 // remains returns why flow control is not off after an attempt to switch it off; on is what the driver tells of it by

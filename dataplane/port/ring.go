@@ -126,7 +126,6 @@ func status(s []byte) uint32 { return atomic.LoadUint32(&header(s).Status) }
 // filled tells whether the kernel has handed slot i over.
 func (r *ring) filled(i int) bool { return status(r.slot(i))&unix.TP_STATUS_USER != 0 }
 
-// ready tells whether a frame can be taken.
 func (r *ring) ready() bool { return r.pending < r.slots && r.filled(r.next) }
 
 // stamp returns the receive stamp of the frame that can be taken.
@@ -147,7 +146,6 @@ func (r *ring) receive(f *Frame) bool {
 	return true
 }
 
-// after returns the slot that follows slot i.
 func (r *ring) after(i int) int {
 	if i++; i == r.slots {
 		return 0

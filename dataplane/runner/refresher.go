@@ -32,7 +32,6 @@ type Refresher struct {
 	done    sync.WaitGroup
 }
 
-// A refreshThread is one of the threads of a Refresher.
 type refreshThread struct {
 	poller *port.Poller
 	idle   []int32      // rings that its sleep listens to

@@ -106,7 +106,6 @@ func New(cfg dataplane.Config, o Options) (*Runner, error) {
 	return r, nil
 }
 
-// maxWorkers is the number of workers for n ports.
 func (r *Runner) maxWorkers(n int) int {
 	if r.perPort {
 		return 2 * n

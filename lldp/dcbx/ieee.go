@@ -115,7 +115,6 @@ const RoCEv2Port = 4791
 
 const appLength = 3
 
-// maxApps is how many applications fit into a TLV.
 const maxApps = (lldp.MaxInfo - 1) / appLength
 
 // organizationApps returns an application priority TLV.

@@ -155,7 +155,6 @@ func (s *Server) find(names []string) (found capture.Ports) {
 	return found
 }
 
-// A captureReply is a capture in progress.
 type captureReply struct {
 	w        http.ResponseWriter
 	find     func() capture.Ports // the wanted ports, which get other numbers with other interfaces

@@ -24,7 +24,6 @@ func (n *explainer) add(station, key, format string, args ...any) {
 		Text: fmt.Sprintf(format, args...)})
 }
 
-// portKey is a key of the ingress port.
 func (n *explainer) portKey(key string) string { return "ports." + n.f.Config.Name + "." + key }
 
 func (n *explainer) explain() {

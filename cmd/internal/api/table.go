@@ -9,7 +9,6 @@ import (
 	"unicode/utf8"
 )
 
-// A table is text in columns.
 type table struct {
 	right []bool // columns that are aligned to the right
 	rows  [][]string

@@ -23,7 +23,6 @@ func (b *bench) fabrics() []fabric {
 	return all
 }
 
-// star is one switch with n hosts.
 func star(n int) fabric {
 	var s strings.Builder
 	s.WriteString("switches: {s1: {preset: roce}}\nhosts:\n")

@@ -120,7 +120,6 @@ func chosen(option, what, text string, all []string) (some []string, err error) 
 	}), nil
 }
 
-// compares tells whether a switch is one of those that are compared.
 func (o *options) compares(name string) bool { return slices.Contains(o.switches, name) }
 
 func (o *options) check(rest []string) error {

@@ -42,7 +42,6 @@ func (n *network) startOVS(tso bool) error {
 	return hasTSO(string(text))
 }
 
-// errNoTSO says that the build has no userspace TSO.
 var errNoTSO = errors.New("this build of Open vSwitch has no userspace TSO")
 
 // hasTSO reads from the log whether userspace TSO is on, or why not.

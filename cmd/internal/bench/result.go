@@ -132,7 +132,6 @@ type row struct {
 	ratios map[string]stats // by peer; none where the peer has no such value
 }
 
-// rowKey is what a row stands for.
 type rowKey struct{ what, conditions, metric, dut string }
 
 // group is what a row has in common with those of other switches.

@@ -81,7 +81,6 @@ func (c *Config) checkFDB() (faults []*Error) {
 	return faults
 }
 
-// checkPortName refuses a name that no port has.
 func (c *Config) checkPortName(key, name string, names []string) *Error {
 	switch meant := nearest(name, names); {
 	case slices.Contains(names, name):

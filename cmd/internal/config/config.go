@@ -190,7 +190,6 @@ const written = "name buffer unknown_lossless priorities queues watchdog ecn por
 // automatic keys.
 func Expand(c *Config) []byte { return []byte(block("", c.written())[1:] + "\n") }
 
-// written are the fields in the order in which they are written.
 func (c *Config) written() (all []field) {
 	sections := map[string]field{}
 	for _, f := range c.sections() {

@@ -27,7 +27,6 @@ type literal string
 
 func (w literal) text() string { return string(w) }
 
-// nested writes fields.
 type nested struct {
 	layout func([]field) string
 	fields []field

@@ -410,7 +410,6 @@ func (o *Override) xonOffset(b *Buffer) *int64 {
 	return b.XonOffset
 }
 
-// empty reports whether nothing is set.
 func (o Override) empty() bool { return o == Override{} }
 
 // pick returns *own if set, else otherwise.

@@ -86,7 +86,6 @@ func (s *Schema) mapping() *Schema {
 	return m
 }
 
-// property is a key of the mapping.
 func (s *Schema) property(name string) *Schema {
 	p := &Schema{}
 	s.mapping().Properties[name] = p

@@ -66,7 +66,6 @@ func (p *Port) checkTAPMTU(v value) {
 	}
 }
 
-// wires maps the wire of each TAP to the TAP.
 func (c *Config) wires() map[string]string {
 	taps := map[string]string{}
 	for p := range c.ports() {

@@ -112,7 +112,6 @@ func word(key, text string, line int) pair {
 	return pair{key, value{line: line, node: ast.String(at(text, line))}}
 }
 
-// at is a token on a line.
 func at(text string, line int) *token.Token {
 	return &token.Token{Type: token.StringType, Value: text, Origin: text, Position: &token.Position{Line: line,
 		Column: 1}}

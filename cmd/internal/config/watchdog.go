@@ -160,7 +160,6 @@ func (w *Watchdog) writeSlow() writer {
 	return nested{flow, w.slowFields()}
 }
 
-// watchdogPeriod is oneOf of the periods that deadlock can have.
 var watchdogPeriod = oneOf(deadlock.Periods...)
 
 // maxPause is the longest single pause that a peer can ask for.

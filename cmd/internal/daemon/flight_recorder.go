@@ -69,7 +69,6 @@ func (f *flightRecorder) tryWrite() error {
 	return errors.Join(w.Close(), f.folder.Remove(f.partialName()))
 }
 
-// partialName is the name of an incomplete file.
 func (f *flightRecorder) partialName() string { return f.name + "-loss.partial" }
 
 // create starts a file, and replaces one that was never completed.

@@ -43,7 +43,6 @@ func (s source) CheckHeadroom(ctx context.Context, ask api.HeadroomCheckRequest)
 	return answer, nil
 }
 
-// A headroomCheck is a running check.
 type headroomCheck struct {
 	d        *Daemon
 	view     *view

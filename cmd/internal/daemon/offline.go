@@ -32,7 +32,6 @@ func NewOfflineSwitch(c *config.Config) (*OfflineSwitch, error) {
 	return &OfflineSwitch{sw, numbersInOrder(c)}, nil
 }
 
-// numbersInOrder numbers the ports of a configuration in their order.
 func numbersInOrder(c *config.Config) map[string]int {
 	numbers := map[string]int{}
 	for i := range c.Ports {

@@ -69,7 +69,6 @@ func (p *Prober) configure(s headroom.Settings, now int64) {
 	p.Configure(s, now)
 }
 
-// probeReport returns what a prober knows now.
 func (d *Daemon) probeReport(p *Prober) (r headroom.Report) {
 	d.runner.View(func(*dataplane.Switch) { r = p.Report(runner.Now()) })
 	return r

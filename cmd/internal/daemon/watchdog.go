@@ -220,7 +220,6 @@ func queueName(q uint8) string {
 	return fmt.Sprint(q)
 }
 
-// consequences describe each action.
 var consequences = map[deadlock.Action]string{
 	deadlock.Alert:   "alert: the peer is still obeyed",
 	deadlock.Forward: "forward: its XOFF is ignored",

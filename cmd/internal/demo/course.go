@@ -24,7 +24,6 @@ type course struct {
 	headroom lines   // the most, in % of its size
 }
 
-// lines are the lines of a plot.
 type lines []plot.Series
 
 // add adds value number n, from 0 on, of a line; of two the larger. What it did not have before is 0.

@@ -119,7 +119,6 @@ type hold struct {
 	sent uint64
 }
 
-// waiting is what waits in the ring.
 func (p *phase) waiting() (all []hold) {
 	for _, s := range p.switches {
 		all = append(all, hold{s.queues("out").Queues[losslessPriority].Frames, s.port("out").TransmitFrames})

@@ -102,7 +102,6 @@ func (e *endpoint) send(start string, lasts time.Duration, flowControl string) e
 	return e.run("send", append(args, e.args()...)...)
 }
 
-// inSeconds is a time for a command line.
 func inSeconds(d time.Duration) string { return fmt.Sprint(d.Seconds()) }
 
 // run starts a command of this program at the host.
@@ -136,7 +135,6 @@ func (e *endpoint) stop(grace time.Duration) error {
 	return e.process.Stop(syscall.SIGTERM, grace)
 }
 
-// collect reads the reports of the endpoints.
 func (p *phase) collect(ctx context.Context) error {
 	for _, e := range p.endpoints() {
 		if err := e.finish(ctx); err != nil {

@@ -82,7 +82,6 @@ func newReport(name string, o Options) *Report {
 		Switches: []SwitchResult{}, Phases: []PhaseResult{}}
 }
 
-// load is the time of a phase's load.
 func (o *Options) load() time.Duration { return time.Duration(o.Seconds * float64(time.Second)) }
 
 // incastPhases returns the phases in the order in which they run.

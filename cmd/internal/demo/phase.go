@@ -336,7 +336,6 @@ func (p *phase) addHost(name string, s *switchNode, port string, speed int64, ma
 	return h
 }
 
-// joinSwitches links two switches.
 func (p *phase) joinSwitches(a *switchNode, aPort string, b *switchNode, bPort string, speed int64) {
 	p.link(a, aPort, speed, b.node, bPort, nil)
 	b.ports = append(b.ports, switchPort{name: bPort, speed: speed, peer: a.node, peerInterface: aPort})

@@ -93,7 +93,6 @@ type ringLoad struct {
 	flows map[int]int64 // by priority
 }
 
-// receiver is the name of the receiver at switch k.
 func receiver(k int) string { return fmt.Sprintf("r%d", k+1) }
 
 // ringLoads are those at switch k: the flow of two hops, a surge of it, and the victim of one hop in both priorities.

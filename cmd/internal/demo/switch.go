@@ -186,7 +186,6 @@ func (s *switchNode) waitDrained(ctx context.Context) error {
 	}
 }
 
-// empty tells whether the switch holds no frame and pauses no peer.
 func (s *switchNode) empty() bool { return Empty(s.state.buffer.Pools, s.state.pfc.Ports) }
 
 // Empty tells whether a switch holds no frame and pauses no peer.

@@ -58,7 +58,6 @@ type Target struct {
 
 func (t *Target) isTAP() bool { return t.Config != nil && t.Config.Kind == config.KindTAP }
 
-// A rule makes findings of a target.
 type rule func(*Facts, *Target) []api.Finding
 
 // The rules, in the order in which a person should read the findings. linkRules judge the interface, which has to

@@ -13,7 +13,6 @@ import (
 	"pfcswitch/dataplane/port"
 )
 
-// maxFrame is the longest frame that is read.
 const maxFrame = port.MaxFrame + frame.TagOctets
 
 // ReadHex reads at most most frames, one a line, as hexadecimal digits. It ignores blanks and colons between digits,
@@ -191,7 +190,6 @@ func orderOf(b []byte) binary.ByteOrder {
 	return binary.LittleEndian
 }
 
-// packetOf returns the frame of a block, if the block has one.
 func packetOf(order binary.ByteOrder, kind uint32, b []byte, links []uint16) (frame []byte, ok bool, err error) {
 	link, at, n, original := uint32(0), 4, uint32(0), uint32(0)
 	switch {

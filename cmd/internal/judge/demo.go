@@ -69,7 +69,6 @@ const (
 	lockUp               // lossless frames that are stuck for ever, or dropped to end that
 )
 
-// A wantedPhase is a phase that a demo has to have.
 type wantedPhase struct {
 	phase string
 	kind  kind

@@ -66,7 +66,6 @@ func (r *run) addEndpoints() error {
 	return nil
 }
 
-// startEndpoints starts sinks and senders.
 func (r *run) startEndpoints(ctx context.Context) error {
 	r.start = time.Now().Add(startTime + startTimeOf*time.Duration(cap(r.ended)))
 	for _, e := range r.sinks {
@@ -141,7 +140,6 @@ func (r *run) sinkArgs() []string {
 	return args
 }
 
-// address is that of a host.
 func (r *run) address(host string) string {
 	for i := range r.topology.Hosts {
 		if r.topology.Hosts[i].Name == host {

@@ -12,7 +12,6 @@ import (
 // attempts is how often a request is sent before it counts as unanswered: a frame may be lost by chance.
 const attempts = 3
 
-// A request is one echo request.
 type request struct {
 	path, answerPath macctl.EchoPath
 	octets           int // of the request; 0: the shortest

@@ -156,7 +156,6 @@ func (s *Series) Most() float64 {
 	return max(0, slices.Max(s.Values))
 }
 
-// top is the value at the top.
 func (panel *Panel) top() float64 { return cmp.Or(panel.Top, Most(panel.Lines)) }
 
 // Most is the largest value of several lines, at least 0.

@@ -36,7 +36,6 @@ type fabric struct {
 	looked   dataplane.Snapshot // of Options.Look
 }
 
-// A labSwitch is a switch of the topology.
 type labSwitch struct {
 	name    string
 	node    int

@@ -10,7 +10,6 @@ import (
 // captures are the files with the frames of the switches.
 type captures []*switchCapture
 
-// A switchCapture is the file of one switch.
 type switchCapture struct {
 	cursor *capture.Cursor
 	stream *capture.Stream

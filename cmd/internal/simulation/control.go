@@ -16,7 +16,6 @@ type Control struct {
 	Rate     int64  `json:"final_rate_bits_per_second"` // that the sender may send at the end; 0: of flows with a size
 }
 
-// addControls adds the flows with DCQCN.
 func (f *fabric) addControls(r *Report) {
 	for i := range f.flows {
 		fl, v := &f.flows[i], f.Flow(i).DCQCN

@@ -59,7 +59,6 @@ func isProgram(text string) bool {
 	return strings.Trim(text, "0123456789, \t\n") == "" && strings.ContainsAny(strings.TrimSpace(text), ", \t\n")
 }
 
-// lastLine is the last line of an error message.
 func lastLine(complaint string, err error) string {
 	lines := strings.Split(strings.TrimSpace(complaint), "\n")
 	if last := lines[len(lines)-1]; last != "" {

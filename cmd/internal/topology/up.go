@@ -64,7 +64,6 @@ func Up(ctx context.Context, file string, o Options, out io.Writer) error {
 	return state.print(out, time.Since(began))
 }
 
-// errUp is the error where a lab is up already.
 var errUp = errors.New("is up already")
 
 // bringUp starts the keeper of a lab that is not up.

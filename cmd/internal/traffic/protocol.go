@@ -169,7 +169,6 @@ const (
 	shortTick       = 6 // 2⁶ ns
 )
 
-// encodeShort writes m as a short message.
 func (m *message) encodeShort(b []byte) {
 	binary.BigEndian.PutUint16(b, shortMagic)
 	binary.BigEndian.PutUint32(b[2:], m.flow)

@@ -14,7 +14,6 @@ import (
 	"pfcswitch/dataplane/runner"
 )
 
-// sender is a running sender.
 type sender struct {
 	c        *SendConfig
 	port     port.Port
