@@ -259,3 +259,19 @@ func TestPairLowersSlowly(t *testing.T) {
 		t.Errorf("still %d after 35 s, was %d", got, high)
 	}
 }
+
+// Wire is the part of the measured headroom for the round trip.
+func (r *Report) Wire() int64 {
+	if r.Measured == nil {
+		return 0
+	}
+	return r.Measured[0].Bits
+}
+
+// Reaction is the part of the measured headroom for the peer's reaction.
+func (r *Report) Reaction() int64 {
+	if r.Measured == nil {
+		return 0
+	}
+	return r.Measured[1].Bits
+}

@@ -128,9 +128,6 @@ func (c *Segmenter) count(v VnetHeader) Refusal {
 	return NotRefused
 }
 
-// Segments returns the number of frames from the GSO frame, including those already returned; 0 after a refusal.
-func (c *Segmenter) Segments() int { return c.segments }
-
 // Left returns how many frames Next has yet to return.
 func (c *Segmenter) Left() int { return c.segments - c.next }
 

@@ -217,3 +217,6 @@ func TestSegmenterResumes(t *testing.T) {
 		t.Errorf("after the last: got %d octets", n)
 	}
 }
+
+// Segments returns the number of frames from the GSO frame, including those already returned; 0 after a refusal.
+func (c *Segmenter) Segments() int { return c.segments }

@@ -112,8 +112,10 @@ func (p *pair) reacted(i int, h *api.HeadroomCheck) {
 	if own.Samples < h.Xoffs/2 || int64(own.Max) > h.ElapsedNs { // one is 0 where the last send call had ended before
 		p.T.Errorf("after %d XOFFs while it sent: reactions %+v", h.Xoffs, own)
 	}
-	eventually(p.T, "the peer counts with them",
-		func() bool { r := p.found(1 - i); return r.Finding.Reaction >= own.P999 && r.Reaction() > 0 })
+	eventually(p.T, "the peer counts with them", func() bool {
+		r := p.found(1 - i)
+		return r.Measured != nil && r.Finding.Reaction >= own.P999 && r.Measured[1].Bits > 0
+	})
 }
 
 // A headroom that is too small is found out: more comes than it holds.

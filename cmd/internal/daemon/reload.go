@@ -11,12 +11,6 @@ import (
 	"pfcswitch/dataplane"
 )
 
-// ReloadOnHangup puts a configuration file in force at each SIGHUP until ctx ends. On an error the configuration of
-// before stays. The log and the events say what came of it, since a signal cannot.
-func (d *Daemon) ReloadOnHangup(ctx context.Context, file string) {
-	d.followHangups(ctx, notifyHangups(), file)
-}
-
 // notifyHangups returns a channel of SIGHUP, which keeps the signal from ending the process.
 func notifyHangups() chan os.Signal {
 	hangups := make(chan os.Signal, 1)
@@ -24,6 +18,8 @@ func notifyHangups() chan os.Signal {
 	return hangups
 }
 
+// followHangups puts a configuration file in force at each SIGHUP until ctx ends. On an error the configuration of
+// before stays. The log and the events say what came of it, since a signal cannot.
 func (d *Daemon) followHangups(ctx context.Context, hangups chan os.Signal, file string) {
 	d.background.Go(func() {
 		defer signal.Stop(hangups)

@@ -15,7 +15,7 @@ import (
 func TestReloadOnHangup(t *testing.T) {
 	r := start(t, 2, Setup{Keys: Lossless3, Each: At100M})
 	file := filepath.Join(r.Dir, "new.yaml")
-	r.d().ReloadOnHangup(t.Context(), file)
+	r.d().followHangups(t.Context(), notifyHangups(), file)
 	hangup := func(yaml, says string, reloaded func() bool) {
 		t.Helper()
 		before := r.Source().NextEvent()
