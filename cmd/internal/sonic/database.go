@@ -131,6 +131,11 @@ func (p *decoder) members(at Place, value func(name string) error) error {
 		return &fault{at, "want an object of the form {\"name\": …}: write table, key and fields as \"config save\" " +
 			"does"}
 	}
+	return p.opened(at, value)
+}
+
+// opened does so behind the brace that opens the object.
+func (p *decoder) opened(at Place, value func(name string) error) error {
 	seen := map[string]bool{}
 	for p.More() {
 		token, err := p.Token()
@@ -146,11 +151,12 @@ func (p *decoder) members(at Place, value func(name string) error) error {
 			return err
 		}
 	}
-	_, err = p.Token()
+	_, err := p.Token()
 	return err
 }
 
-// row reads the fields of a key. The field NULL stands for none, and a name with @ for a list.
+// row reads the fields of a key. The program redis-dump puts them into an object named value, beside what is Redis's
+// own: type, ttl and expireat.
 func (p *decoder) row(t *table, key string) error {
 	at := Place{t.name, key, ""}
 	if t.row(key) != nil {
@@ -158,28 +164,45 @@ func (p *decoder) row(t *table, key string) error {
 	}
 	r := &row{at: at}
 	t.rows = append(t.rows, r)
-	return p.members(at, func(name string) error {
-		text, list, err := p.value(Place{t.name, key, name})
-		if err != nil || name == "NULL" {
-			return err
+	var dumped *row
+	err := p.members(at, func(name string) error {
+		token, err := p.Token()
+		if name == "value" && token == json.Delim('{') {
+			dumped = &row{at: at}
+			return p.opened(at, func(name string) error {
+				token, err := p.Token()
+				return p.field(dumped, name, token, err)
+			})
 		}
-		name, listed := strings.CutSuffix(name, "@")
-		if listed {
-			list = strings.Split(text, ",")
-		}
-		r.fields = append(r.fields, &field{at: Place{t.name, key, name}, text: text, list: list})
-		return nil
+		return p.field(r, name, token, err)
 	})
+	if dumped != nil {
+		r.fields = dumped.fields
+	}
+	return err
+}
+
+// field reads the value of a field, of which token is the first. NULL stands for no field, a name with @ for a list.
+func (p *decoder) field(r *row, name string, token json.Token, err error) error {
+	text, list, err := p.value(Place{r.at.Table, r.at.Key, name}, token, err)
+	if err != nil || name == "NULL" {
+		return err
+	}
+	name, listed := strings.CutSuffix(name, "@")
+	if listed {
+		list = strings.Split(text, ",")
+	}
+	r.fields = append(r.fields, &field{at: Place{r.at.Table, r.at.Key, name}, text: text, list: list})
+	return nil
 }
 
 // value reads a single value, or a list of them, whose text is joined by commas.
-func (p *decoder) value(at Place) (text string, list []string, err error) {
-	token, err := p.Token()
+func (p *decoder) value(at Place, token json.Token, err error) (string, []string, error) {
 	if token != json.Delim('[') {
-		text, err = scalar(at, token, err)
+		text, err := scalar(at, token, err)
 		return text, nil, err
 	}
-	list = []string{}
+	list := []string{}
 	for p.More() {
 		token, err := p.Token()
 		text, err := scalar(at, token, err)

@@ -281,6 +281,8 @@ func (im *importer) portOf(r *row, name string) *port {
 		im.leaveRow(r, "%s is left out, as its admin_status is down", name)
 	case strings.HasPrefix(name, "Ethernet"):
 		im.fail(r.at, "PORT has no %q: add it there, or name another", name)
+	case strings.HasPrefix(name, "PortChannel"):
+		im.leaveRow(r, "the switch has no link aggregation")
 	default:
 		im.leaveRow(r, "%s is no port of PORT", cmp.Or(printable(name), "the empty name"))
 	}

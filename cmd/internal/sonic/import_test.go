@@ -2,8 +2,10 @@ package sonic
 
 import (
 	"flag"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -13,12 +15,21 @@ import (
 
 var update = flag.Bool("update", false, "write the golden files")
 
-// samples returns the files of testdata by name.
+// samples returns the files of testdata by name. Those of sonic-net say what files of SONiC's public tests say.
 func samples(t *testing.T) map[string][]byte {
 	t.Helper()
-	paths, err := filepath.Glob("testdata/*.json")
-	if err != nil || len(paths) < 4 {
-		t.Fatalf("%d samples: %v", len(paths), err)
+	all := read(t, "testdata/*.json", 4)
+	maps.Copy(all, read(t, publicFiles, 3))
+	return all
+}
+
+const publicFiles = "testdata/sonic-net/*.json"
+
+func read(t *testing.T, pattern string, least int) map[string][]byte {
+	t.Helper()
+	paths, err := filepath.Glob(pattern)
+	if err != nil || len(paths) < least {
+		t.Fatalf("%d files: %v", len(paths), err)
 	}
 	all := map[string][]byte{}
 	for _, path := range paths {
@@ -46,6 +57,57 @@ func TestSamples(t *testing.T) {
 		}
 		if want, err := os.ReadFile(golden); err != nil || string(want) != string(im.YAML) {
 			t.Errorf("%s: %v: it has become\n%s", path, err, im.YAML)
+		}
+	}
+}
+
+// A file of SONiC's tests that refers to ports and tables which it does not have is refused, with every such place.
+func TestRefusedSample(t *testing.T) {
+	for path, data := range read(t, "testdata/refused/*.json", 1) {
+		_, err := Import(filepath.Base(path), data)
+		if err == nil {
+			t.Fatalf("%s is taken", path)
+		}
+		golden := strings.TrimSuffix(path, ".json") + ".txt"
+		if *update {
+			assert.Must(t, os.WriteFile(golden, []byte(err.Error()+"\n"), 0o644))
+		}
+		if want, readErr := os.ReadFile(golden); readErr != nil || string(want) != err.Error()+"\n" {
+			t.Errorf("%s: %v: the error is\n%v", golden, readErr, err)
+		}
+	}
+}
+
+// What redis-dump writes is read as the fields inside of "value" are; what Redis adds is none of SONiC's.
+func TestRedisDump(t *testing.T) {
+	const fields = `{"admin_status": "up", "speed": "10000", "lanes@": "1,2"}`
+	plain, err := Import("f", []byte(`{"PORT|Ethernet0": `+fields+`}`))
+	assert.Must(t, err)
+	dumped, err := Import("f", []byte(`{"PORT|Ethernet0": {"expireat": 1602451533.2, "ttl": -0.001, "type": "hash",
+		"value": `+fields+`}}`))
+	if err != nil || string(dumped.YAML) != string(plain.YAML) {
+		t.Errorf("%v: a dump becomes\n%s\nand the same file without what Redis adds\n%s", err, dumped.YAML, plain.YAML)
+	}
+	_, err = Import("f", []byte(`{"PORT|Ethernet0": {"value": {"speed": {}}}}`))
+	if err == nil || !strings.HasPrefix(err.Error(), "f: PORT|Ethernet0|speed: want a text") {
+		t.Errorf("a field that is an object gives %v", err)
+	}
+}
+
+// Tables that have nothing to do with the system around the switch say what stands for them here.
+func TestReasons(t *testing.T) {
+	im, err := Import("f", []byte(`{"PORT": {"Ethernet0": {"admin_status": "up", "mode": "trunk"}},
+		"PORT_STORM_CONTROL": {"Ethernet0|broadcast": {"kbps": "1"}}, "LLDP": {"GLOBAL": {"hello_time": "12"}},
+		"VLAN": {"Vlan2": {}}, "VLAN_MEMBER": {"Vlan2|PortChannel1": {"tagging_mode": "tagged"}}}`))
+	assert.Must(t, err)
+	for at, want := range map[Place]string{
+		{Table: "PORT_STORM_CONTROL"}:                     "ports.NAME.storm",
+		{Table: "LLDP"}:                                   "stands in lldp",
+		{Table: "PORT", Key: "Ethernet0", Field: "mode"}:  "VLAN_MEMBER says",
+		{Table: "VLAN_MEMBER", Key: "Vlan2|PortChannel1"}: "no link aggregation",
+	} {
+		if !slices.ContainsFunc(im.Left, func(l Left) bool { return l.Place == at && strings.Contains(l.Why, want) }) {
+			t.Errorf("%s: %v, want one with %q", at, im.Left, want)
 		}
 	}
 }

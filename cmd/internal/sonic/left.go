@@ -64,12 +64,15 @@ var otherTables = []struct{ names, why string }{
 	{"BGP LOOPBACK_INTERFACE INTERFACE VLAN_INTERFACE VLAN_SUB_INTERFACE PORTCHANNEL_INTERFACE ROUTE STATIC_ROUTE " +
 		"VRF NEIGH VNET VXLAN TUNNEL OSPF BFD", "the switch does not route, and has no addresses"},
 	{"PORTCHANNEL", "the switch has no link aggregation"},
+	{"PORT_STORM_CONTROL", "a port has one limit for all frames that it floods: ports.NAME.storm"},
+	{"LLDP", "what ports tell their neighbors stands in lldp"},
+	{"BREAKOUT_CFG", "the link below the interface belongs to Linux"},
 	{"ACL MIRROR POLICER", "the switch has no filters by content and no mirror: see pfcswitch capture"},
 	{"BUFFER_PORT", "no port has a buffer beside those of its queues"},
 	{"DOT1P TC_TO DSCP_TO PFC_PRIORITY MPLS_TC EXP_TO", "the switch does not rewrite or map this: priority, queue " +
 		"and priority group have one number"},
 	{"STP IGMP MCLAG", "the switch has no such protocol"},
-	{"FLEX_COUNTER CRM", "the switch counts always"},
+	{"FLEX_COUNTER CRM DEBUG_COUNTER", "the switch counts always"},
 	{"DEVICE_NEIGHBOR", "neighbors are found by LLDP"},
 }
 
@@ -103,6 +106,7 @@ var otherFields = []struct{ table, names, why string }{
 		"a port has its name, and nothing else to tell it"},
 	{"PORT", "lanes fec autoneg adv_speeds adv_interface_types interface_type link_training laser_freq tx_power " +
 		"media media_type macsec muxcable dom_polling fast_linkup", "the link below the interface belongs to Linux"},
+	{"PORT", "mode", "VLAN_MEMBER says which frames a port takes"},
 	{"LOSSLESS_TRAFFIC_PATTERN", "mtu", "the headroom is calculated with the mtu of each port"},
 	{"PORT_QOS_MAP", "scheduler", "speed is the only shaper of a port"},
 	{"PORT_QOS_MAP", "tc_to_dscp_map tc_to_dot1p_map pfc_to_pg_map dscp_to_fc_map exp_to_fc_map mpls_tc_to_tc_map",
