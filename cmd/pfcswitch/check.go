@@ -140,17 +140,18 @@ func loadWithFiles(path string) (cfg *config.Config, warnings []config.Warning, 
 	return cfg, warnings, err
 }
 
-func schemaCommand() *cobra.Command {
+// schemaCommand prints the schema of a kind of file. above is the command that it belongs to, with a blank behind it.
+func schemaCommand(above, file string, schema func() *config.Schema) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "schema",
-		Short: "print the JSON Schema of the configuration file",
+		Short: "print the JSON Schema of " + file,
 		Long: `Prints a JSON Schema (draft 2020-12) with every key, its values, its default and what it means, for
-editors that complete and check YAML. What keys say to each other "check" alone knows.`,
-		Example: "  pfcswitch schema > pfcswitch.schema.json\n" +
-			"  # first line of a configuration: # yaml-language-server: $schema=./pfcswitch.schema.json",
+editors that complete and check YAML. What keys say to each other "` + above + `check" alone knows.`,
+		Example: "  pfcswitch " + above + "schema > pfcswitch.schema.json\n" +
+			"  # first line of the file: # yaml-language-server: $schema=./pfcswitch.schema.json",
 		Args: checkArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			b, err := config.NewSchema().JSON()
+			b, err := schema().JSON()
 			if err != nil {
 				return err
 			}

@@ -72,7 +72,8 @@ user namespaces.`,
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return topology.List(cmd.OutOrStdout()) },
 	}
-	c.AddCommand(up, labRunCommand(), down, exec, ls, labCheckCommand(), labGraphCommand(), labExportCommand(), hold)
+	c.AddCommand(up, labRunCommand(), down, exec, ls, labCheckCommand(), labGraphCommand(), labExportCommand(), hold,
+		schemaCommand("lab ", "the file of a lab", config.NewLabSchema))
 	return c
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pfcswitch/cmd/internal/api"
+	"pfcswitch/cmd/internal/config"
 	"pfcswitch/cmd/internal/privilege"
 )
 
@@ -38,8 +39,8 @@ func rootCommand() *cobra.Command {
 	}
 	root.AddCommand(runCommand(), nicCommand(), checkCommand(), applyCommand(), showCommand(), clearCommand(),
 		demoCommand(), sendCommand(), sinkCommand(), captureCommand(), webCommand(), explainCommand(),
-		linkcheckCommand(), doctorCommand(), schemaCommand(), importCommand(), labCommand(), simCommand(),
-		healthCommand(), eventsCommand(), topCommand(), versionCommand())
+		linkcheckCommand(), doctorCommand(), schemaCommand("", "the configuration file", config.NewSchema),
+		importCommand(), labCommand(), simCommand(), healthCommand(), eventsCommand(), topCommand(), versionCommand())
 	root.AddCommand(taggedCommands...)
 	completeNouns(root)
 	speakPlainly(root)

@@ -14,7 +14,7 @@ import (
 
 // What Expand writes, Parse reads as the same configuration, and the schema takes it.
 func TestExpandThenParse(t *testing.T) {
-	valid := validator(t)
+	valid := validator(t, NewSchema())
 	rapid.Check(t, func(t *rapid.T) {
 		want, err := drawConfig(t).Resolve(nil)
 		if err != nil {

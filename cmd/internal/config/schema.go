@@ -22,6 +22,8 @@ type Schema struct {
 	ExclusiveMinimum  *float64           `json:"exclusiveMinimum,omitempty"`
 	Maximum           *float64           `json:"maximum,omitempty"`
 	Items             *Schema            `json:"items,omitempty"`
+	MinItems          int                `json:"minItems,omitempty"`
+	MaxItems          int                `json:"maxItems,omitempty"`
 	Properties        map[string]*Schema `json:"properties,omitempty"`
 	PatternProperties map[string]*Schema `json:"patternProperties,omitempty"`
 	Additional        *bool              `json:"additionalProperties,omitempty"`
@@ -33,13 +35,51 @@ type Schema struct {
 // NewSchema describes every file that Parse may read. The readers describe their keys themselves, so that the schema
 // has exactly their keys. Relations between keys are left to Parse.
 func NewSchema() *Schema {
-	root := &Schema{Version: "https://json-schema.org/draft/2020-12/schema", Title: "pfcswitch configuration"}
+	return described("configuration", defaults().sections(), func(path string) string { return path })
+}
+
+// NewLabSchema describes every file that ParseTopology may read.
+func NewLabSchema() *Schema {
+	r := &labReader{doc: &document{lines: map[string]int{}}}
+	s := described("lab", r.sections(), inLab)
+	s.Required = []string{"name"}
+	return s
+}
+
+// inLab is the path in keys.txt of a key of a lab: that of a configuration or a port, or lab and the path in the lab.
+func inLab(path string) string {
+	own := strings.TrimPrefix(path, "fabric.")
+	if own == "links" || own == "switches" || own == "hosts" {
+		return "lab." + path
+	}
+	if own != path { // every link, switch and host of a fabric has these
+		for _, kind := range []string{"links.", "switches.", "hosts."} {
+			if rest, ok := strings.CutPrefix(own, kind); ok {
+				return inLab(kind + "*." + rest)
+			}
+		}
+	}
+	if rest, ok := strings.CutPrefix(path, "switches.*."); ok && rest != "name" && rest != "file" {
+		return rest
+	}
+	own = strings.TrimSuffix(strings.TrimPrefix(path, "links.*."), "[]")
+	if rest, ok := strings.CutPrefix(path, "links.*."); ok && own != "ends" && own != "over" {
+		return "ports.*." + rest
+	}
+	return "lab." + path
+}
+
+// described is the schema of the fields of a file. The text and the default of a key are those of keys.txt and of an
+// empty configuration at the path that known gives.
+func described(title string, fields []field, known func(path string) string) *Schema {
+	root := &Schema{Version: "https://json-schema.org/draft/2020-12/schema", Title: "pfcswitch " + title}
 	doc := &document{lines: map[string]int{}}
-	value{doc: doc, schema: root}.read(defaults().sections()...)
+	value{doc: doc, schema: root}.read(fields...)
 	root.simplify()
 	texts := keyTexts()
 	givens := writtenDefaults()
 	root.Walk(func(path string, s *Schema) {
+		path = known(path)
 		s.Description = strings.TrimSpace(texts[path] + " " + s.Description)
 		if given, ok := givens[path]; ok && len(s.Properties)+len(s.PatternProperties) == 0 && s.Items == nil {
 			s.Default = given

@@ -22,9 +22,9 @@ import (
 var must = labtest.Must
 
 // validator compiles the schema with a validator of others, which holds it against the standard's own schema.
-func validator(t testing.TB) func(text []byte) error {
+func validator(t testing.TB, schema *Schema) func(text []byte) error {
 	t.Helper()
-	b, err := NewSchema().JSON()
+	b, err := schema.JSON()
 	must(t, err)
 	parsed, err := jsonschema.UnmarshalJSON(bytes.NewReader(b))
 	must(t, err)
@@ -57,33 +57,40 @@ func asJSON(text []byte) (any, error) {
 
 // Every key has a sentence, and no sentence stands for a key that there is not.
 func TestSchemaDescribesEveryKey(t *testing.T) {
-	texts := keyTexts()
-	NewSchema().Walk(func(path string, s *Schema) {
+	texts, named := keyTexts(), map[string]bool{}
+	look := func(path string, s *Schema) {
 		if texts[path] == "" {
 			t.Errorf("keys.txt says nothing of %s", path)
 		}
-		delete(texts, path)
+		named[path] = true
 		if len(s.AnyOf) == 0 && s.Type == nil && s.Enum == nil && s.Not == nil {
 			t.Errorf("%s may be anything", path)
 		}
-	})
+	}
+	NewSchema().Walk(look)
+	NewLabSchema().Walk(func(path string, s *Schema) { look(inLab(path), s) })
 	for path := range texts {
-		t.Errorf("keys.txt describes %s, which is no key", path)
+		if !named[path] {
+			t.Errorf("keys.txt describes %s, which is no key", path)
+		}
 	}
 }
 
 // The readers find no fault when they describe themselves.
 func TestDescribingIsNoReading(t *testing.T) {
-	doc := &document{lines: map[string]int{}}
-	value{doc: doc, schema: &Schema{}}.read(defaults().sections()...)
-	for _, fault := range doc.faults {
-		t.Error(fault)
+	r := &labReader{doc: &document{lines: map[string]int{}}}
+	for _, fields := range [][]field{defaults().sections(), r.sections()} {
+		doc := &document{lines: map[string]int{}}
+		value{doc: doc, schema: &Schema{}}.read(fields...)
+		for _, fault := range append(doc.faults, r.doc.faults...) {
+			t.Error(fault)
+		}
 	}
 }
 
 // Every default of the schema is a value of its key, and what the empty file means.
 func TestSchemaDefaults(t *testing.T) {
-	valid := validator(t)
+	valid := validator(t, NewSchema())
 	n := 0
 	NewSchema().Walk(func(path string, s *Schema) {
 		if s.Default == nil || strings.HasPrefix(path, "trunks.") {
@@ -125,7 +132,7 @@ var beyond = []string{
 
 // The schema takes the good files of the project and refuses the bad ones.
 func TestSchemaJudgesAsParse(t *testing.T) {
-	valid := validator(t)
+	valid := validator(t, NewSchema())
 	var good, bad []string
 	for _, pattern := range []string{"testdata/*/*.yaml", "../../../scripts/*.yaml"} {
 		files, err := filepath.Glob(pattern)
@@ -171,9 +178,68 @@ func TestSchemaJudgesAsParse(t *testing.T) {
 	t.Logf("%d good files, %d bad ones, %d whose fault is beyond a schema", len(good), len(bad), len(beyond))
 }
 
+// The schema of labs takes the lab files of the project and of its README files, and refuses the bad ones.
+func TestLabSchemaJudgesAsParse(t *testing.T) {
+	valid := validator(t, NewLabSchema())
+	files, err := filepath.Glob("../../../scripts/lab/*.yaml")
+	must(t, err)
+	good := map[string][]byte{}
+	for _, file := range files {
+		good[file], err = os.ReadFile(file)
+		must(t, err)
+	}
+	texts, err := readme.All(os.DirFS("../../.."))
+	must(t, err)
+	for file, text := range texts {
+		for i, block := range regexp.MustCompile("(?ms)^```yaml lab\n(.*?)^```").FindAllStringSubmatch(text, -1) {
+			good[fmt.Sprint(file, " ", i)] = []byte(block[1])
+		}
+	}
+	for file, text := range good {
+		if err := valid(text); err != nil {
+			t.Errorf("%s is a good file, and the schema says: %v", file, err)
+		}
+	}
+	if len(files) < 5 || len(good) < len(files)+3 {
+		t.Errorf("%d files, %d with those of README files, show little", len(files), len(good))
+	}
+	const whole = "name: a\nswitches: {s1: {preset: roce}}\nhosts: {h1: , h2: }\n" +
+		"links: {l1: {ends: [h1, \"s1:p1\"]}, l2: {ends: [h2, \"s1:p2\"]}}\n"
+	for _, add := range []string{"", "traffic: {f1: {from: h1, to: [h2], rate: 20M}}", "faults: {x1: {storm: h2}}"} {
+		if _, err := ParseTopology("a", []byte(whole+add), nil); err != nil || valid([]byte(whole+add)) != nil {
+			t.Errorf("%s: Parse says %v, the schema %v", add, err, valid([]byte(whole+add)))
+		}
+	}
+	for _, bad := range []string{
+		"traffic: {f1: {form: h1, to: h2}}", "traffic: {f1: {from: h1, to: h2, priority: 8}}",
+		"traffic: {f1: {from: h1, to: h2, rate: fast}}", "traffic: {f1: {incast: h1, cc: tcp}}", "trafic: {}",
+		"faults: {x1: {storm: h2, start: soon}}", "faults: {x1: {strom: h2}}", "parts: {left: {address: here}}",
+		"parts: {left: {adress: 192.0.2.1}}", "fabric: {fat-tree: {k: 0}}", "fabric: {leaf-spine: {leaves: 2}}",
+		"fabric: {star: {hosts: 3}}", "fabric: {ring: {switches: 3, hosts: 1}, spread: evenly}",
+	} {
+		bothRefuse(t, valid, whole+bad)
+	}
+	for _, change := range [][2]string{
+		{"name: a", "nam: a"}, {"name: a", "name: A-B"}, {"preset: roce", "preset: rocky"},
+		{"{h1: ,", "{h1: {nic: 3},"}, {"{h1: ,", "{h1: {mac: zz},"}, {"{h1: ,", "{h1: {addresses: [10.0.0.1]},"}, {"[h1, \"s1:p1\"]", "[h1]"},
+		{"ends: [h1,", "end: [h1,"}, {"\"s1:p1\"]", "\"s1:p1\"], speed: fast"},
+		{"\"s1:p1\"]", "\"s1:p1\"], sped: 1G"},
+		{"\"s1:p1\"]", "\"s1:p1\"], over: gre"}, {"s1: {preset", "-s1: {preset"},
+	} {
+		bothRefuse(t, valid, strings.Replace(whole, change[0], change[1], 1))
+	}
+}
+
+func bothRefuse(t *testing.T, valid func([]byte) error, text string) {
+	t.Helper()
+	if _, err := ParseTopology("a", []byte(text), nil); err == nil || valid([]byte(text)) == nil {
+		t.Errorf("Parse says %v, and the schema %v, of\n%s", err, valid([]byte(text)), text)
+	}
+}
+
 // Single values: the schema takes and refuses what Parse takes and refuses.
 func TestSchemaValues(t *testing.T) {
-	valid := validator(t)
+	valid := validator(t, NewSchema())
 	for _, key := range []struct{ format, values string }{
 		{"buffer: {private: %s}", "4KiB 0 4096 1.5KiB 0B 4k -1 1e3 fast [1] {a: 1} true"},
 		{"ports: {p1: {speed: %s}}", "auto none 1G 2.5G 100M 1000000 999 1g fast -1 [1G] off"},

@@ -101,16 +101,7 @@ func LoadTopology(path string) (*Topology, error) {
 // paths relative to name. The error is an *Errors with every fault.
 func ParseTopology(name string, data []byte, read func(path string) ([]byte, error)) (*Topology, error) {
 	r := &labReader{doc: parseDocument(name, data), read: read, wired: map[string]*LabLink{}}
-	r.writeOut(r.doc.root).read(
-		key("name", &r.lab.Name, labName),
-		field{"parts", r.readParts, nil},
-		field{"links", r.readLinks, nil},
-		field{"hosts", r.readHosts, nil},
-		field{"switches", r.readSwitches, nil},
-		field{"traffic", r.readTraffic, nil},
-		field{"faults", r.readFaults, nil},
-		field{"fabric", func(value) {}, nil}, // read above
-	)
+	r.writeOut(r.doc.root).read(r.sections()...)
 	if !r.doc.failed() {
 		r.check()
 	}
@@ -132,6 +123,19 @@ func (t *Topology) RefuseHalfDuplex() error {
 	return nil
 }
 
+func (r *labReader) sections() []field {
+	return []field{
+		key("name", &r.lab.Name, labName),
+		{"parts", r.readParts, nil},
+		{"links", r.readLinks, nil},
+		{"hosts", r.readHosts, nil},
+		{"switches", r.readSwitches, nil},
+		{"traffic", r.readTraffic, nil},
+		{"faults", r.readFaults, nil},
+		{"fabric", r.describeFabric, nil}, // written out before
+	}
+}
+
 // TopologyName returns the name of a lab, even if the rest of its file has faults; "" without a name.
 func TopologyName(data []byte) (name string) {
 	doc := parseDocument("", data)
@@ -146,9 +150,11 @@ func TopologyName(data []byte) (name string) {
 // LabSocket is the control socket of a node of a lab. Commands find it as LAB-NODE.
 func LabSocket(name, node string) string { return lab.Folder + "/" + name + "-" + node + ".sock" }
 
-var labNames = regexp.MustCompile(`^[a-z0-9_.]{1,32}$`)
+const labForm = `^[a-z0-9_.]{1,32}$`
 
-var labName = textual("", `is not a lab's name: use 1 to 32 of a-z, 0-9, "_" and "."`, labNames.MatchString)
+var labNames = regexp.MustCompile(labForm)
+
+var labName = textual(labForm, `is not a lab's name: use 1 to 32 of a-z, 0-9, "_" and "."`, labNames.MatchString)
 
 // A labReader reads a topology: links first, because they give switches their ports.
 type labReader struct {
@@ -161,14 +167,18 @@ type labReader struct {
 }
 
 func (r *labReader) readLinks(v value) {
-	for _, entry := range v.pairs() {
-		if !identifier(entry.name, 32) {
-			entry.value.fail("%q cannot name a link: "+nameRule, entry.name)
-			continue
+	v.each(nameForm, "l1", func(name string, v value) {
+		if !identifier(name, 32) {
+			v.fail("%q cannot name a link: "+nameRule, name)
+			return
 		}
-		l := LabLink{Name: entry.name, MTU: 1500, line: entry.value.line}
+		l := LabLink{Name: name, MTU: 1500, line: v.line}
+		if v.schema != nil {
+			v.read(append(l.fields(), field{"ends", l.readEnds, nil})...)
+			return
+		}
 		ends := false
-		for _, p := range entry.value.pairs() {
+		for _, p := range v.pairs() {
 			switch p.name {
 			case "ends":
 				ends = true
@@ -186,10 +196,10 @@ func (r *labReader) readLinks(v value) {
 			l.keys = append(l.keys, p)
 		}
 		if !ends {
-			entry.value.fail("has no ends: write ends: [h1, \"s1:p1\"]")
+			v.fail("has no ends: write ends: [h1, \"s1:p1\"]")
 		}
 		r.lab.Links = append(r.lab.Links, l)
-	}
+	})
 	for i := range r.lab.Links {
 		for _, end := range r.lab.Links[i].Ends {
 			if end.Interface == "eth0" {
@@ -199,8 +209,20 @@ func (r *labReader) readLinks(v value) {
 	}
 }
 
+// fields are what a link may have beside its ends, for the schema: the keys of the ports at them, too.
+func (l *LabLink) fields() []field {
+	port := defaults().defaultPort(l.Name)
+	return append(port.fields(), key("over", &l.over, oneOf("vxlan")),
+		key("half_duplex", &l.HalfDuplex, oneOf(HalfCollision, HalfCarrier)))
+}
+
 func (l *LabLink) readEnds(v value) {
 	items := v.items()
+	if v.schema != nil {
+		set(&l.Ends[0], labEnd)(items[0])
+		v.schema.AnyOf[0].MinItems, v.schema.AnyOf[0].MaxItems = 2, 2
+		return
+	}
 	if len(items) != 2 {
 		v.fail("want the two ends of the link, such as [h1, \"s1:p1\"]")
 		return
@@ -210,7 +232,7 @@ func (l *LabLink) readEnds(v value) {
 	}
 }
 
-var labEnd = simple(nil, "is no end of a link: write NODE:INTERFACE, or a host's NAME for its eth0", nil,
+var labEnd = simple(pattern(`^[A-Za-z0-9][A-Za-z0-9._-]*(:[^/: \t]{1,15})?$`, ""), "is no end of a link: write NODE:INTERFACE, or a host's NAME for its eth0", nil,
 	func(text string) (LabEnd, bool) {
 		node, name, named := strings.Cut(text, ":")
 		if !named {
@@ -221,33 +243,37 @@ var labEnd = simple(nil, "is no end of a link: write NODE:INTERFACE, or a host's
 	})
 
 // nodeNamed tells whether the name of an entry can be that of a node.
-func nodeNamed(entry pair) bool {
-	ok := identifier(entry.name, 32)
+func nodeNamed(name string, v value) bool {
+	ok := identifier(name, 32)
 	if !ok {
-		entry.value.fail("cannot name a node: " + nameRule)
+		v.fail("cannot name a node: " + nameRule)
 	}
 	return ok
 }
 
 func (r *labReader) readHosts(v value) {
-	for _, entry := range v.pairs() {
-		if !nodeNamed(entry) {
-			continue
+	v.each(nameForm, "h1", func(name string, v value) {
+		if !nodeNamed(name, v) {
+			return
 		}
-		h := LabHost{Name: entry.name, line: entry.value.line}
+		h := LabHost{Name: name, line: v.line}
 		var mac [6]byte
-		entry.value.read(
-			key("mac", &mac, individualAddress),
-			entries("addresses", &h.Addresses, hostAddress, "%v"),
-			key("nic", &h.wantsNIC, toggle),
-		)
+		v.read(h.fields(&mac)...)
 		if mac != [6]byte{} {
 			h.MAC = net.HardwareAddr(mac[:])
 		}
 		if h.wantsNIC {
-			h.NIC = r.nic(&h, entry.value)
+			h.NIC = r.nic(&h, v)
 		}
 		r.lab.Hosts = append(r.lab.Hosts, h)
+	})
+}
+
+func (h *LabHost) fields(mac *[6]byte) []field {
+	return []field{
+		key("mac", mac, individualAddress),
+		entries("addresses", &h.Addresses, hostAddress, "%v"),
+		key("nic", &h.wantsNIC, toggle),
 	}
 }
 
@@ -268,21 +294,30 @@ func (r *labReader) nic(h *LabHost, at value) *Config {
 }
 
 func (r *labReader) readSwitches(v value) {
-	for _, entry := range v.pairs() {
-		if !nodeNamed(entry) {
-			continue
+	v.each(nameForm, "s1", func(name string, v value) {
+		if v.schema != nil {
+			v.read(switchFields()...)
+			return
 		}
-		doc, root, ok := r.source(entry.value)
+		if !nodeNamed(name, v) {
+			return
+		}
+		doc, root, ok := r.source(v)
 		if !ok {
-			continue
+			return
 		}
-		if c := r.configure(doc, root, entry.name, entry.value.key); c != nil {
+		if c := r.configure(doc, root, name, v.key); c != nil {
 			if r.fabric != nil {
-				r.fabric.addRoutes(entry.name, c)
+				r.fabric.addRoutes(name, c)
 			}
-			r.lab.Switches = append(r.lab.Switches, LabSwitch{Name: entry.name, Config: c})
+			r.lab.Switches = append(r.lab.Switches, LabSwitch{Name: name, Config: c})
 		}
-	}
+	})
+}
+
+// switchFields are what a switch may have, for the schema: the keys of a configuration, or its file.
+func switchFields() []field {
+	return append(defaults().sections(), key("file", new(string), anyWord))
 }
 
 // source finds the configuration of a switch: here, or in its own file.

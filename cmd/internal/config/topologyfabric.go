@@ -65,6 +65,13 @@ func (r *labReader) writeOut(root value) value {
 	return root
 }
 
+// describeFabric tells the schema the keys of a fabric.
+func (r *labReader) describeFabric(v value) {
+	if v.schema != nil {
+		new(labFabric).read(v)
+	}
+}
+
 // read reads the fabric, and returns the keys that all its nodes and links of a kind have.
 func (f *labFabric) read(v value) (common map[string][]pair) {
 	common = map[string][]pair{}
@@ -79,6 +86,10 @@ func (f *labFabric) read(v value) (common map[string][]pair) {
 			}
 			before := len(v.doc.faults)
 			v.read(fields...)
+			if v.schema != nil {
+				v.needs(names...)
+				return
+			}
 			if i := slices.Index(n, 0); i >= 0 && len(v.doc.faults) == before {
 				v.fail("has no %s: write a number from 1 to %d", names[i], most)
 			}
@@ -92,8 +103,14 @@ func (f *labFabric) read(v value) (common map[string][]pair) {
 			shapes = append(shapes, p)
 		}, nil}
 	}
-	same := func(name string) field {
-		return field{name, func(v value) { common[name] = v.pairs() }, nil}
+	same := func(name string, fields []field) field {
+		return field{name, func(v value) {
+			if v.schema != nil {
+				v.read(fields...)
+				return
+			}
+			common[name] = v.pairs()
+		}, nil}
 	}
 	v.read(
 		shape("fat-tree", mostPods, func(n []int) (*plan, string) {
@@ -113,9 +130,11 @@ func (f *labFabric) read(v value) (common map[string][]pair) {
 		}, "switches", "hosts"),
 		shape("dumbbell", dataplane.MaxPorts, func(n []int) (*plan, string) { return dumbbell(n[0]), "" }, "hosts"),
 		key("spread", &f.spread, oneOf(spreadNumber, spreadHash)),
-		same("links"), same("switches"), same("hosts"),
+		same("links", new(LabLink).fields()), same("switches", switchFields()),
+		same("hosts", new(LabHost).fields(new([6]byte))),
 	)
 	switch {
+	case v.schema != nil:
 	case len(v.doc.faults) > before:
 	case len(shapes) != 1:
 		v.fail("want one of fat-tree, leaf-spine, ring and dumbbell, such as fat-tree: {k: 4}")

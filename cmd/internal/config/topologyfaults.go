@@ -19,13 +19,13 @@ type LabFault struct {
 }
 
 func (r *labReader) readFaults(v value) {
-	for _, entry := range v.pairs() {
-		if !identifier(entry.name, 32) {
-			entry.value.fail("%q cannot name a fault: "+nameRule, entry.name)
-			continue
+	v.each(nameForm, "x1", func(name string, v value) {
+		if !identifier(name, 32) {
+			v.fail("%q cannot name a fault: "+nameRule, name)
+			return
 		}
-		f := LabFault{Name: entry.name}
-		entry.value.read(
+		f := LabFault{Name: name}
+		v.read(
 			key("storm", &f.Storm, nodeName),
 			key("slow", &f.Slow, nodeName),
 			key("flap", &f.Flap, nodeName),
@@ -35,7 +35,7 @@ func (r *labReader) readFaults(v value) {
 			key("every", &f.Every, duration(1, maxLabTime)),
 		)
 		r.lab.Faults = append(r.lab.Faults, f)
-	}
+	})
 }
 
 func (r *labReader) checkFaults(hosts map[string]*LabHost) {

@@ -50,17 +50,17 @@ func tunnelVNI(lab, link string) int {
 }
 
 func (r *labReader) readParts(v value) {
-	for _, entry := range v.pairs() {
-		p := LabPart{Name: entry.name}
-		entry.value.read(
+	v.each(".", "left", func(name string, v value) {
+		p := LabPart{Name: name}
+		v.read(
 			key("address", &p.Address, machineAddress),
 			entries("nodes", &p.nodes, nodePattern, "%q"),
 		)
 		r.lab.Parts = append(r.lab.Parts, p)
-	}
+	})
 }
 
-var machineAddress = simple(nil, "is not the address of a machine: write it as 192.0.2.1", nil,
+var machineAddress = simple(pattern(`^[0-9A-Fa-f.:]+$`, ""), "is not the address of a machine: write it as 192.0.2.1", nil,
 	func(text string) (netip.Addr, bool) {
 		a, err := netip.ParseAddr(text)
 		return a, err == nil && a.Zone() == "" && !a.Is4In6() && !a.IsUnspecified() && !a.IsMulticast()

@@ -56,13 +56,13 @@ const (
 )
 
 func (r *labReader) readTraffic(v value) {
-	for _, entry := range v.pairs() {
-		if !identifier(entry.name, 32) {
-			entry.value.fail("%q cannot name traffic: "+nameRule, entry.name)
-			continue
+	v.each(nameForm, "f1", func(name string, v value) {
+		if !identifier(name, 32) {
+			v.fail("%q cannot name traffic: "+nameRule, name)
+			return
 		}
-		t := LabTraffic{Name: entry.name, Priority: 3, Duration: time.Second}
-		entry.value.read(
+		t := LabTraffic{Name: name, Priority: 3, Duration: time.Second}
+		v.read(
 			hostNames("from", &t.From),
 			hostNames("to", &t.To),
 			key("incast", &t.incast, nodeName),
@@ -81,17 +81,21 @@ func (r *labReader) readTraffic(v value) {
 			key("duration", &t.Duration, duration(1, maxLabTime)),
 		)
 		r.lab.Traffic = append(r.lab.Traffic, t)
-	}
+	})
 }
 
-var nodeName = textual("", "cannot name a node: "+nameRule, func(text string) bool { return identifier(text, 32) })
+var nodeName = textual(nameForm, "cannot name a node: "+nameRule,
+	func(text string) bool { return identifier(text, 32) })
 
 // hostNames is a key with one host, or a list of them.
 func hostNames(name string, dst *[]string) field {
 	all := entries(name, dst, nodeName, "%v")
 	return field{name, func(v value) {
-		if _, list := v.node.(*ast.SequenceNode); list {
+		_, list := v.node.(*ast.SequenceNode)
+		if list || v.schema != nil {
 			all.read(v)
+		}
+		if list {
 			return
 		}
 		var one string
