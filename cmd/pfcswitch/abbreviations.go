@@ -15,8 +15,7 @@ import (
 // with it. The error for an ambiguous word names the candidates, the error for an unknown word names similar ones. A
 // noun of "show" may stand alone, or before the word "show".
 func expandWords(root *cobra.Command, args []string) ([]string, error) {
-	root.InitDefaultHelpCmd()
-	root.InitDefaultCompletionCmd()
+	addOwn(root)
 	c, path := root, ""
 	nounAlone := false
 	var out []string

@@ -43,7 +43,7 @@ func runCommand() *cobra.Command {
 			return host(cmd.Context(), guests)
 		}),
 	}
-	c.Flags().StringArrayVarP(&files, "config", "c", nil, "configuration file, a `string`; of several, each is a "+
+	c.Flags().StringArrayVarP(&files, "config", "c", nil, "configuration `file`; of several, each is a "+
 		"switch of this process")
 	c.Flags().StringArrayVar(&namespaces, "netns", nil, "network `namespace` of the switch of the -c before: a name, "+
 		"path, or pid:PID")

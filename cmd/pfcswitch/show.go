@@ -73,7 +73,7 @@ po. With --watch it looks again and again, and rates are those between two looks
 	f.StringArrayVar(&o.ports, "port", nil, "`port` to show (repeatable; default: all)")
 	f.UintSliceVar(&o.priorities, "priority", nil, "`priorities` to show (default: all)")
 	f.VarP(&o.every, watchFlag, "w", "look again and again, every `interval`: seconds, or a time such as 500ms "+
-		"(default 1s)")
+		"(default: 1s)")
 	f.Lookup(watchFlag).NoOptDefVal = "1s"
 	completeSocket(c)
 	registerCompletion(c, "port", offerPorts(&o.socket))

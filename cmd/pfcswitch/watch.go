@@ -33,7 +33,7 @@ only it, h help, q quit. A switch that ends is waited for. NO_COLOR=1 does witho
 		}, syscall.SIGHUP),
 	}
 	socketFlag(c, &socket)
-	c.Flags().VarP(&delay, "delay", "d", "time between two looks: seconds, or such as 500ms (default 1s)")
+	c.Flags().VarP(&delay, "delay", "d", "time between two looks: seconds, or such as 500ms (default: 1s)")
 	return c
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"text/tabwriter"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -22,7 +23,7 @@ var groups = []struct {
 	{"This program:", []string{"version", "help", "completion"}},
 }
 
-// speakPlainly puts the commands below headings, and replaces the parser's own words about flags.
+// speakPlainly puts the commands below headings, and replaces the parser's own words.
 func speakPlainly(root *cobra.Command) {
 	for _, g := range groups {
 		root.AddGroup(&cobra.Group{ID: g.title, Title: g.title})
@@ -36,21 +37,98 @@ func speakPlainly(root *cobra.Command) {
 	root.SetHelpCommandGroupID(last)
 	root.SetCompletionCommandGroupID(last)
 	root.SetFlagErrorFunc(flagError)
-	plainDefaults(root)
+	root.SetUsageTemplate(usageTemplate.Replace(root.UsageTemplate()))
 }
 
-// plainDefaults writes default values of lists without brackets, and that of an empty one not at all.
-func plainDefaults(c *cobra.Command) {
-	for _, set := range []*pflag.FlagSet{c.Flags(), c.PersistentFlags()} {
-		set.VisitAll(func(f *pflag.Flag) {
-			if f.DefValue != "[]" || f.Value.Type() == "uintSlice" { // pflag itself leaves out "[]" of other types
-				f.DefValue = strings.Trim(f.DefValue, "[]")
+// addOwn adds the commands that the parser brings, help and completion. What they print goes where root prints now.
+func addOwn(root *cobra.Command) {
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	for _, c := range root.Commands() {
+		switch c.Name() {
+		case "help":
+			c.Short, c.Long = "what a command does, and its flags", "Prints what the command prints with --help."
+		case "completion":
+			c.Short = "print the script with which a shell completes commands, ports and switches"
+			c.Long = "The help of each shell's command says where its script belongs."
+			for _, shell := range c.Commands() {
+				shell.Short = "print the script for " + shell.Name()
 			}
-		})
+		}
 	}
-	for _, sub := range c.Commands() {
-		plainDefaults(sub)
+}
+
+func init() { cobra.AddTemplateFunc("flagUsages", flagUsages) }
+
+var usageTemplate = strings.NewReplacer(".LocalFlags.FlagUsages", "flagUsages .LocalFlags",
+	".InheritedFlags.FlagUsages", "flagUsages .InheritedFlags")
+
+// flagUsages describes flags in the words of this program: what a value is, and its default.
+func flagUsages(flags *pflag.FlagSet) string {
+	var b strings.Builder
+	w := tabwriter.NewWriter(&b, 0, 0, 3, ' ', 0)
+	flags.VisitAll(func(f *pflag.Flag) {
+		if f.Hidden {
+			return
+		}
+		head := "      --" + f.Name
+		if f.Shorthand != "" {
+			head = "  -" + f.Shorthand + ", --" + f.Name
+		}
+		value, text := valueOf(f)
+		if value != "" {
+			head += " " + value
+		}
+		if optional := value != "" && f.NoOptDefVal != ""; optional {
+			head += "[=" + f.NoOptDefVal + "]"
+		} else if given := strings.Trim(f.DefValue, "[]"); !slices.Contains(nothing, given) &&
+			!strings.Contains(text, "(default") {
+			text += " (default: " + given + ")"
+		}
+		fmt.Fprintf(w, "%s\t%s\n", head, text)
+	})
+	_ = w.Flush() // a strings.Builder takes all
+	return b.String()
+}
+
+// nothing are default values that stand for none.
+var nothing = []string{"", "0", "false", "0s", "-1", "-1ns"}
+
+// valueOf returns what the value of a flag is, "" where it has none, and the flag's text.
+func valueOf(f *pflag.Flag) (value, text string) {
+	value, text = pflag.UnquoteUsage(f)
+	if value == "" || strings.Contains(f.Usage, "`") {
+		return value, text
 	}
+	for _, known := range values {
+		if slices.Contains(strings.Fields(known.flags), f.Name) {
+			return known.value, text
+		}
+	}
+	switch value {
+	case "string":
+		return "text", text
+	case "duration":
+		return "time", text
+	}
+	return "number", text
+}
+
+// values are what flags have as values whose texts do not name them.
+var values = []struct{ value, flags string }{
+	{"file", "config hex report svg web-config write"},
+	{"folder", "output"},
+	{"path", "pcap"},
+	{"interface", "interface tap wire"},
+	{"port", "in"},
+	{"address", "dst listen metrics src to"},
+	{"namespace", "netns"},
+	{"name", "name part socket"},
+	{"word", "cc flow-control log"},
+	{"rate", "speed"},
+	{"priority", "storm"},
+	{"expression", "filter"},
+	{"number", "nice"},
 }
 
 // wants is what to write as the value of a flag, by the flag's type.
@@ -75,7 +153,7 @@ func flagError(c *cobra.Command, err error) error {
 		return fmt.Errorf("%s: there is no flag %s: write %s --help to see the flags", commandName(c), name,
 			c.CommandPath())
 	case errors.As(err, &bare):
-		value, _ := pflag.UnquoteUsage(bare.GetFlag())
+		value, _ := valueOf(bare.GetFlag())
 		return fmt.Errorf("%s: --%s needs a value: write --%[2]s %s", commandName(c), bare.GetFlag().Name,
 			strings.ToUpper(value))
 	case errors.As(err, &invalid):
@@ -83,6 +161,11 @@ func flagError(c *cobra.Command, err error) error {
 			return fmt.Errorf("%s: --%s %s: write %s", commandName(c), invalid.GetFlag().Name, invalid.GetValue(), want)
 		}
 		return fmt.Errorf("%s: --%s %w", commandName(c), invalid.GetFlag().Name, invalid.Unwrap())
+	}
+	var malformed *pflag.InvalidSyntaxError
+	if errors.As(err, &malformed) {
+		return fmt.Errorf("%s: %s is no flag: write %s --help to see the flags", commandName(c),
+			malformed.GetSpecifiedFlag(), c.CommandPath())
 	}
 	return fmt.Errorf("%s: %w: write %s --help to see the flags", commandName(c), err, c.CommandPath())
 }

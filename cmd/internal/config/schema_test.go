@@ -221,7 +221,8 @@ func TestLabSchemaJudgesAsParse(t *testing.T) {
 	}
 	for _, change := range [][2]string{
 		{"name: a", "nam: a"}, {"name: a", "name: A-B"}, {"preset: roce", "preset: rocky"},
-		{"{h1: ,", "{h1: {nic: 3},"}, {"{h1: ,", "{h1: {mac: zz},"}, {"{h1: ,", "{h1: {addresses: [10.0.0.1]},"}, {"[h1, \"s1:p1\"]", "[h1]"},
+		{"{h1: ,", "{h1: {nic: 3},"}, {"{h1: ,", "{h1: {mac: zz},"}, {"{h1: ,", "{h1: {addresses: [10.0.0.1]},"},
+		{"[h1, \"s1:p1\"]", "[h1]"},
 		{"ends: [h1,", "end: [h1,"}, {"\"s1:p1\"]", "\"s1:p1\"], speed: fast"},
 		{"\"s1:p1\"]", "\"s1:p1\"], sped: 1G"},
 		{"\"s1:p1\"]", "\"s1:p1\"], over: gre"}, {"s1: {preset", "-s1: {preset"},
