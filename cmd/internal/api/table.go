@@ -196,6 +196,17 @@ func Scaled(x float64) string {
 	return strconv.FormatFloat(x, 'f', 0, 64)
 }
 
+// Bytes writes a number of bytes, from 10 KiB on with one decimal, as the page does.
+func Bytes(n int64) string {
+	switch {
+	case n < 10<<10:
+		return count(n) + " B"
+	case n < 10<<20:
+		return fmt.Sprintf("%.1f KiB", float64(n)/(1<<10))
+	}
+	return fmt.Sprintf("%.1f MiB", float64(n)/(1<<20))
+}
+
 // Tenths writes a rate with one decimal, or without decimals from 100 on.
 func Tenths(x float64) string {
 	if x >= 100 {

@@ -20,7 +20,7 @@ type course struct {
 	at       []int64 // ns since the load began
 	rates    lines   // Mbit/s on the wire
 	paused   lines   // % of the time
-	buffer   lines   // kB at the moment itself
+	buffer   lines   // KiB at the moment itself
 	headroom lines   // the most, in % of its size
 }
 
@@ -56,7 +56,7 @@ func (c *course) add(at time.Duration, states []*api.State) {
 			for _, segment := range p.Segments.All() {
 				used += segment.UsedBytes
 			}
-			c.buffer.add(len(c.at)-1, s.Switch+" "+p.Pool, float64(used)/1000)
+			c.buffer.add(len(c.at)-1, s.Switch+" "+p.Pool, float64(used)/1024)
 		}
 		for _, p := range s.Buffer {
 			for _, q := range p.IngressQueues {
@@ -123,7 +123,7 @@ func (c *course) panels() []plot.Panel {
 			Unit: func(ns int64) string { return fmt.Sprintf("%.1f s", float64(ns)/1e9) }}
 	}
 	return []plot.Panel{panel("rate, Mbit/s on the wire", rates, 0), panel("paused, % of the time", c.paused, 100),
-		panel("buffer in use, kB", c.buffer, 0), panel("most headroom in use, % of its size", c.headroom, 100)}
+		panel("buffer in use, KiB", c.buffer, 0), panel("most headroom in use, % of its size", c.headroom, 100)}
 }
 
 // How often the switches are asked for a plot: at most recordMost times in a load.

@@ -26,8 +26,8 @@ func stateAt(second uint64) *api.State {
 	segment := func(used, most int64) *api.Segment {
 		return &api.Segment{SizeBytes: new(int64(8000)), UsedBytes: used, MaxClearBytes: most}
 	}
-	s.Pools = []api.Pool{{Pool: "lossless", Segments: api.Segments{Private: segment(1000, 0),
-		Headroom: segment(int64(500*second), 0)}}, {Pool: "lossy", Segments: api.Segments{Shared: segment(0, 0)}}}
+	s.Pools = []api.Pool{{Pool: "lossless", Segments: api.Segments{Private: segment(1024, 0),
+		Headroom: segment(int64(512*second), 0)}}, {Pool: "lossy", Segments: api.Segments{Shared: segment(0, 0)}}}
 	for i, name := range []string{"p1", "p2"} {
 		sent := uint64(i) * second * 1000
 		s.Ports = append(s.Ports, api.Port{Port: name, ReceiveFrames: second * 500, ReceiveBytes: second * 500 * 1226,

@@ -90,7 +90,7 @@ func (r *Report) seenTCP(phase string) string {
 			octets, again = octets+t.Octets, again+t.Retransmitted
 		}
 	}
-	return fmt.Sprintf("TCP carried %.1f MB and sent %d segments again.", float64(octets)/1e6, again)
+	return fmt.Sprintf("TCP carried %.1f MiB and sent %d segments again.", float64(octets)/(1<<20), again)
 }
 
 func (r *Report) seenLinks() []string {

@@ -29,10 +29,10 @@ func TestSeen(t *testing.T) {
 		{Report{Demo: "host", Switches: []SwitchResult{{Phase: "a", Name: "s1", PFCSent: 6},
 			{Phase: "a", Name: "h4", PFCSent: 2, Headroom: []Headroom{{Peak: 1, Configured: 2}}},
 			{Phase: "b", Name: "s1", PFCSent: 1}}, Transfers: []Transfer{{Phase: "a",
-			Octets: 2e6}, {Phase: "a", Octets: 1e6}, {Phase: "b", Octets: 4e6, Retransmitted: 8}}},
-			[3]string{"With PFC and host NICs, TCP carried 3.0 MB and sent 0 segments again.", "The switch " +
+			Octets: 2 << 20}, {Phase: "a", Octets: 1 << 20}, {Phase: "b", Octets: 4 << 20, Retransmitted: 8}}},
+			[3]string{"With PFC and host NICs, TCP carried 3.0 MiB and sent 0 segments again.", "The switch " +
 				"sent 6 PFC frames (XOFF, XON and refreshes), and what came after an XOFF took at most 0 % of the " +
-				"headroom.", "Without flow control at the switch, TCP carried 4.0 MB and sent 8 segments again."}},
+				"headroom.", "Without flow control at the switch, TCP carried 4.0 MiB and sent 8 segments again."}},
 		{Report{Demo: "headroom", Links: []LinkResult{{Measured: 900, Holds: 1000, Peak: 500},
 			{Measured: 2000, Holds: 2000, Peak: 100}, {Control: true, Measured: 1, Holds: 1, Peak: 9, Lost: 4}}},
 			[3]string{"In 2 runs with measured headroom of 900 to 2000 bytes, 0 frames were lost.", "What came after " +

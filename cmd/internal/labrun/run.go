@@ -120,7 +120,7 @@ func (r *run) drain(ctx context.Context) (err error) {
 		if now != sent {
 			sent, moved = now, time.Now()
 		}
-		if r.progress("the last frames: switches hold %d kB", held/1000); r.drained() || time.Since(moved) > stallTime {
+		if r.progress("the last frames: switches hold %d KiB", held>>10); r.drained() || time.Since(moved) > stallTime {
 			time.Sleep(restTime)
 			return nil
 		}

@@ -91,7 +91,7 @@ func (c *course) sample(f *fabric) {
 		var v dataplane.Snapshot
 		s.sw.Snapshot(&v, f.Now())
 		u := &v.Buffer.Lossless.Used
-		c.buffers[i].Values = append(c.buffers[i].Values, float64(u.Private.Now+u.Shared.Now+u.Headroom.Now)/1000)
+		c.buffers[i].Values = append(c.buffers[i].Values, float64(u.Private.Now+u.Shared.Now+u.Headroom.Now)/1024)
 	}
 	i := 0
 	f.eachPaused(func(_ string, ns int64) {
@@ -104,7 +104,7 @@ func (c *course) sample(f *fabric) {
 func (c *course) svg(out io.Writer, title string) error {
 	return plot.Draw(out, title, []plot.Panel{
 		{Title: "throughput of flows, Mbit/s on the wire", At: c.at, Unit: plot.Duration, Lines: c.rates},
-		{Title: "lossless buffer in use, kB", At: c.at, Unit: plot.Duration, Lines: c.buffers},
+		{Title: "lossless buffer in use, KiB", At: c.at, Unit: plot.Duration, Lines: c.buffers},
 		{Title: "paused by the peer, % of the time", At: c.at, Unit: plot.Duration, Lines: c.pauses},
 	})
 }

@@ -222,10 +222,9 @@ func percent(share float64) string {
 
 func (v *view) pools() {
 	for _, p := range v.state.Pools {
-		text := fmt.Sprintf("%-9s %sB:", p.Pool, api.Scaled(float64(p.SizeBytes)))
+		text := fmt.Sprintf("%-9s %s:", p.Pool, api.Bytes(p.SizeBytes))
 		for name, s := range p.Segments.All() {
-			text += fmt.Sprintf("  %s %s (most %s)", name, api.Scaled(float64(s.UsedBytes)),
-				api.Scaled(float64(s.MaxStartBytes)))
+			text += fmt.Sprintf("  %s %s (most %s)", name, api.Bytes(s.UsedBytes), api.Bytes(s.MaxStartBytes))
 		}
 		v.add(plain, "%s", text)
 	}
@@ -251,8 +250,7 @@ func (v *view) trunks() {
 			note(m.Port, m.PausedByPeer, m.Held)
 			down += m.AreaBytes
 		}
-		text := fmt.Sprintf("trunk %s  up %sB, down %sB", t.Trunk, api.Scaled(float64(t.Uplink.Bytes)),
-			api.Scaled(float64(down)))
+		text := fmt.Sprintf("trunk %s  up %s, down %s", t.Trunk, api.Bytes(t.Uplink.Bytes), api.Bytes(down))
 		if t.Metered {
 			green, yellow, red, dropped := colours(t)
 			text += fmt.Sprintf("  green %d yellow %d red %d, dropped %d", green, yellow, red, dropped)

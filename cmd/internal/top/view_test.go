@@ -72,8 +72,8 @@ func TestTrunks(t *testing.T) {
 				REDDropped: frames(4)}, {Colours: api.Colours{Green: frames(1)}}},
 		Total: api.TrunkTotal{REDDropped: frames(5)}}, {Trunk: "t2"}}}
 	got := screen(seen(s), time.Now())
-	for _, want := range []string{"trunk t1  up 1.52kB, down 64B  green 11 yellow 20 red 30, dropped 12  paused by " +
-		"its peer: p4  holding the peer: p1 p2\n", "trunk t2  up 0B, down 0B\n"} {
+	for _, want := range []string{"trunk t1  up 1,518 B, down 64 B  green 11 yellow 20 red 30, dropped 12  paused by " +
+		"its peer: p4  holding the peer: p1 p2\n", "trunk t2  up 0 B, down 0 B\n"} {
 		assert.Contains(t, got, want, "text")
 	}
 }
