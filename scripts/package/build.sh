@@ -3,7 +3,9 @@
 #
 #   scripts/package/build.sh FOLDER
 #
-# The version is the newest of CHANGELOG.md; where the commit has not its tag, time and hash of the commit follow.
+# Its maintainer is who builds it, by DEBFULLNAME and DEBEMAIL, as for the tools of Debian. Without them the address is
+# one of a domain that nobody can have. The version is the newest of CHANGELOG.md; where the commit has not its tag,
+# time and hash of the commit follow.
 set -euo pipefail
 output=$(mkdir -p "${1:?write build.sh FOLDER}" && cd "$1" && pwd)
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
@@ -15,6 +17,7 @@ umask 022 # of what the package installs
 
 version=$(sed -n 's/^## \[\([0-9][0-9.]*\)\].*/\1/p' scripts/package/CHANGELOG.md | head -n 1)
 newest=$version
+maintainer="${DEBFULLNAME:-pfcswitch authors} <${DEBEMAIL:-noreply@example.org}>"
 date=$(date -u +%Y-%m-%d)
 if commit=$(git rev-parse --short=8 HEAD 2>/dev/null); then # not in the source of a release without its history
   date=$(git log -1 --format=%cs)
@@ -46,7 +49,7 @@ complete fish fish/vendor_completions.d/pfcswitch.fish
 debian_changelog() {
   local today=
   [[ $version == "$newest" ]] || today="$version $date"
-  awk -v today="$today" -v by="$(sed -n 's/^maintainer: //p' scripts/package/nfpm.yaml)" '
+  awk -v today="$today" -v by="$maintainer" '
     function signed(  command, text) {
       if (day) { command = "date -uRd " day; command | getline text; close(command); printf "\n -- %s  %s\n\n", by, text }
     }
@@ -73,6 +76,6 @@ debian_changelog | gzip -9n >"$docs/changelog.gz"
 } | gzip -9n >"$docs/third-party-notices.gz"
 
 nfpm=$(go -C scripts/package tool -n nfpm)
-VERSION=$version ARCH=$architecture TREE=$tree "$nfpm" package --config scripts/package/nfpm.yaml --packager deb \
+VERSION=$version MAINTAINER=$maintainer ARCH=$architecture TREE=$tree "$nfpm" package --config scripts/package/nfpm.yaml --packager deb \
   --target "$output" >"$work/nfpm.log" || { cat "$work/nfpm.log" >&2; exit 1; }
 echo "$output/pfcswitch_${version}_$architecture.deb"

@@ -35,9 +35,15 @@ chroot "$DIR/system" /bin/sh -ec '
   touch /var/lib/pfcswitch/capture /run/pfcswitch/by-hand.sock
   ln -s /usr/lib/systemd/system/pfcswitch@.service /etc/systemd/system/multi-user.target.wants/pfcswitch@mine.service
   say dpkg -i /packages/new.deb
-  dpkg-query -W -f "now \${Version}\n" pfcswitch
+  dpkg-query -W -f "now \${Version} of \${Maintainer}\n" pfcswitch
   dpkg -L pfcswitch >files
+  for file in man/man1/pfcswitch.1.gz man/man1/pfcswitch-lab-schema.1.gz bash-completion/completions/pfcswitch \
+      zsh/vendor-completions/_pfcswitch fish/vendor_completions.d/pfcswitch.fish; do
+    echo "/usr/share/$file"
+  done >>files
   while read -r file; do [ -e "$file" ] || echo "missing: $file"; done <files
+  zcat /usr/share/man/man1/pfcswitch-run.1.gz | grep -q "SIGHUP puts the file in force" || echo "missing: manual"
+  bash -c ". /usr/share/bash-completion/completions/pfcswitch; type __start_pfcswitch" >/dev/null || echo "missing: Tab"
   say dpkg -r pfcswitch
   ls -d /usr/bin/pfcswitch /etc/pfcswitch/mine.yaml /var/lib/private/pfcswitch 2>/dev/null || true
   say dpkg -P pfcswitch
@@ -62,7 +68,7 @@ func TestDebianPackage(t *testing.T) {
 	script := func(text string) string {
 		t.Helper()
 		cmd := exec.Command("unshare", "-m", "bash", "-c", text)
-		cmd.Env = append(os.Environ(), "PACKAGES="+dir, "DIR="+labtest.TempDir(t))
+		cmd.Env = append(os.Environ(), "DEBFULLNAME=", "DEBEMAIL=", "PACKAGES="+dir, "DIR="+labtest.TempDir(t))
 		cmd.Dir = root
 		out, err := cmd.CombinedOutput()
 		if err != nil {
@@ -88,7 +94,7 @@ func TestDebianPackage(t *testing.T) {
 		t.Parallel()
 		steps := strings.Split(script(installations), "== ")
 		assert.MustEqual(t, len(steps), 5, "%q", steps)
-		for i, want := range []string{"pfcswitch v" + version, "now " + version + "\n",
+		for i, want := range []string{"pfcswitch v" + version, "now " + version + " of pfcswitch authors <noreply@example.org>\n",
 			"systemctl stop pfcswitch@*.service\n", "systemctl daemon-reload\n"} {
 			assert.Contains(t, steps[i+1], want, "step %d", i+1)
 		}
