@@ -31,6 +31,7 @@ type Port struct {
 	MTUBytes           *int       `json:"mtu_bytes"`             // null: no interface
 	FlowControl        *string    `json:"flow_control"`          // pfc, pause or off
 	LosslessPriorities []Priority `json:"lossless_priorities"`
+	Asymmetric         bool       `json:"asymmetric"`    // PFC is obeyed for all priorities
 	DCBXMismatch       bool       `json:"dcbx_mismatch"` // the neighbor does not agree with these
 	Loop               *string    `json:"loop"`          // watching; shut: a loop was found; idle
 	LoopReason         *string    `json:"loop_reason"`   // which probe came back; null where no loop was found
@@ -145,7 +146,7 @@ func (p *Port) fill(v *dataplane.PortSnapshot) {
 	p.MTUBytes = nonZero(v.Config.Classify.MTU)
 	p.FlowControl, p.Loop = nonZero(v.Config.Mode.String()), nonZero(v.Loop.String())
 	p.LoopReason = nonZero(v.LoopWhy)
-	p.LosslessPriorities = Priorities(v.Config.LosslessPriorities())
+	p.LosslessPriorities, p.Asymmetric = Priorities(v.Config.LosslessPriorities()), v.Config.Asymmetric
 	p.ReceiveFrames, p.ReceiveBytes, p.TransmitFrames, p.TransmitBytes = c.ReceivedFrames, c.ReceivedBytes,
 		c.SentFrames, c.SentBytes
 	for _, n := range c.Forwarded {

@@ -92,6 +92,13 @@ func (r *PFC) asymmetric() string {
 	return sections(r.headline(), section{"", t})
 }
 
+func onOff(on bool) string {
+	if on {
+		return "on"
+	}
+	return "off"
+}
+
 // priorityTable returns a table with a column for each priority.
 func priorityTable(first, name string) *table {
 	names := []string{first}
@@ -143,7 +150,7 @@ func (r *Ports) counters() string {
 			receive, transmit = bytesPerSecond(p.Recent.ReceiveBits), bytesPerSecond(p.Recent.TransmitBits)
 		}
 		if rx, tx, ok := p.Utilization(); ok {
-			rxShare, txShare = percent(rx)+"%", percent(tx)+"%"
+			rxShare, txShare = fmt.Sprintf("%.2f%%", 100*rx), fmt.Sprintf("%.2f%%", 100*tx)
 		}
 		t.row(p.Port, either(p.Up, "U", "D"), p.ReceiveFrames, receive, rxShare, none, p.DroppedFrames, none,
 			p.TransmitFrames, transmit, txShare, none, none, none)
@@ -151,13 +158,23 @@ func (r *Ports) counters() string {
 	return sections(r.headline(), section{"", t})
 }
 
-func bytesPerSecond(bits float64) string { return Scaled(bits/8) + "B/s" }
+// bytesPerSecond writes a rate as SONiC does: a unit counts from ten of it on.
+func bytesPerSecond(bits float64) string {
+	for _, unit := range units[1:] {
+		if size := float64(unit.size); bits/8 > 10*size {
+			return fmt.Sprintf("%.2f %sB/s", bits/8/size, strings.ToUpper(unit.name))
+		}
+	}
+	return fmt.Sprintf("%.2f B/s", bits/8)
+}
 
-// status lists ports as "show interfaces status" does, without what belongs to a chip: lanes, FEC and alias.
+// status lists ports as "show interfaces status" does. A port has no lanes and no FEC of its own, its alias is the
+// interface of Linux, and each is a member of VLANs, which SONiC calls a trunk.
 func (r *Ports) status() string {
-	t := newTable("Interface", ">Speed", "Oper", "Admin", "Type")
+	t := newTable("Interface", "Lanes", ">Speed", ">MTU", "FEC", "Alias", "Vlan", "Oper", "Admin", "Type", "Asym PFC")
 	for _, p := range r.Ports {
-		t.row(p.Port, optional(p.SpeedBitsPerSecond, Rate), either(p.Up, "up", "down"), "up", p.Kind)
+		t.row(p.Port, none, optional(p.SpeedBitsPerSecond, Rate), optional(p.MTUBytes, strconv.Itoa), none,
+			p.Interface, "trunk", either(p.Up, "up", "down"), "up", p.Kind, either(p.Asymmetric, "on", "off"))
 	}
 	return sections(r.headline(), section{"", t})
 }

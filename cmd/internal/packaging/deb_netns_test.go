@@ -94,7 +94,8 @@ func TestDebianPackage(t *testing.T) {
 		t.Parallel()
 		steps := strings.Split(script(installations), "== ")
 		assert.MustEqual(t, len(steps), 5, "%q", steps)
-		for i, want := range []string{"pfcswitch v" + version, "now " + version + " of pfcswitch authors <noreply@example.org>\n",
+		for i, want := range []string{"pfcswitch v" + version,
+			"now " + version + " of pfcswitch authors <noreply@example.org>\n",
 			"systemctl stop pfcswitch@*.service\n", "systemctl daemon-reload\n"} {
 			assert.Contains(t, steps[i+1], want, "step %d", i+1)
 		}
