@@ -1,6 +1,10 @@
 package config
 
 import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"pfcswitch/macctl"
@@ -33,17 +37,12 @@ func (c *Config) Waits() (all []Wait) {
 			if out.Speed > 0 {
 				w.Speed = &out.Speed
 			}
-			lossy := false
 			for _, in := range from {
-				w.Lossless = w.Lossless || in.ingressQueue(priority).Lossless
-				lossy = lossy || !in.ingressQueue(priority).Lossless
+				q := in.ingressQueue(priority)
+				w.Lossless = w.Lossless || q.Lossless
+				w.Bytes += c.Packing(in).Octets(q.Headroom)
 			}
-			if w.Lossless {
-				w.Bytes = c.losslessWait(from, priority)
-			}
-			if lossy {
-				w.Bytes += int64(float64(c.Buffer.Lossy.Size) * (1 - freeBeside(c.Buffer.Lossy.Alpha)))
-			}
+			w.Bytes += c.belowXOFF(from, priority)
 			if len(from) > 0 {
 				w.Time = time.Duration(float64(w.Bytes) * 8 / float64(macctl.SpeedOrNominal(out.Speed)) * 1e9)
 				all = append(all, w)
@@ -73,26 +72,30 @@ func (p *Port) ingressQueue(priority int) *ResolvedQueue {
 	return &p.Queues[priority]
 }
 
-// losslessWait is what may wait in the lossless pool of one priority of some ports. Queues fill one after the other,
-// since each then finds the most free: k of them leave the part 1/(1+alpha)^k of the shared segment.
-func (c *Config) losslessWait(from []*Port, priority int) (bytes int64) {
-	shared, free, xoff := c.Shared(), 1.0, int64(0)
+// belowXOFF is what may wait of a priority of some ports before the last of them is held: all of what is lossy. Queues
+// fill one after the other, since each then finds the most free: k of them leave the part 1/(1+alpha)^k of the shared
+// segment.
+func (c *Config) belowXOFF(from []*Port, priority int) (bytes int64) {
+	shared, free, xoff, lossy := c.Shared(), 1.0, int64(0), int64(0)
 	for _, in := range from {
 		q := in.ingressQueue(priority)
 		if !q.Lossless {
+			lossy = int64(float64(c.Buffer.Lossy.Size) * (1 - freeBeside(c.Buffer.Lossy.Alpha)))
 			continue
 		}
 		free *= freeBeside(q.Alpha)
 		xoff += q.Xoff
-		bytes += q.Private + c.Packing(in).Octets(q.Headroom)
+		bytes += q.Private
 	}
-	switch c.Buffer.Policy {
-	case PolicyDT:
-		return bytes + int64(float64(shared)*(1-free))
-	case PolicyStatic:
-		return bytes + min(shared, xoff)
+	switch {
+	case free == 1: // none is lossless
+		return lossy
+	case c.Buffer.Policy == PolicyDT:
+		shared = int64(float64(shared) * (1 - free))
+	case c.Buffer.Policy == PolicyStatic:
+		shared = min(shared, xoff)
 	}
-	return bytes + shared
+	return bytes + shared + lossy
 }
 
 // freeBeside is the share of a pool that one queue under a dynamic threshold leaves free.
@@ -122,6 +125,41 @@ func (c *Config) warnWaits() (all []Warning) {
 			"has %d bytes to send at %s: write a smaller size or alpha, or speeds of ports that are alike; the "+
 			"headroom of a long cable counts too",
 			w.Priority, w.Time.Round(time.Millisecond), w.Port, w.Bytes, speed))
+	}
+	return all
+}
+
+// warnMarks finds priorities whose thresholds of ECN are too high for the pool: two ports, those that may use most,
+// send to a third one, and are held before the queue is long enough for a mark. It names the first such third port.
+func (c *Config) warnMarks() (all []Warning) {
+	for priority, ecn := range c.ECN {
+		for out := range c.ports() {
+			from := slices.SortedStableFunc(slices.Values(c.sendersTo(out)), func(a, b *Port) int {
+				return cmp.Compare(b.ingressQueue(priority).Alpha, a.ingressQueue(priority).Alpha)
+			})
+			from = from[:min(2, len(from))]
+			holds := c.belowXOFF(from, priority)
+			if !ecn.Enabled || out.isTAP() || len(from) == 0 || holds > ecn.Kmin {
+				continue
+			}
+			pool, until := "buffer.lossy.size", "frames are dropped"
+			if from[0].ingressQueue(priority).Lossless {
+				pool, until = "buffer.lossless.size", "they are held"
+			}
+			var names []string
+			for _, in := range from {
+				names = append(names, in.Name)
+			}
+			w := c.warning(fmt.Sprintf("ecn.%d.kmin", priority), "%s: senders at %s may have at most %d bytes waiting "+
+				"for port %s before %s, so that no frame is marked until then: write ecn: {%d: {kmin: %s, "+
+				"kmax: %s}}, or a larger %s", formatSize(ecn.Kmin), strings.Join(names, " and "), holds, out.Name,
+				until, priority, formatSize(max(1, holds>>13)<<10), formatSize(max(2, holds>>11)<<10), pool)
+			if _, written := c.source.lines["ecn"]; !written {
+				w.Line = c.source.line("preset")
+			}
+			all = append(all, w)
+			break
+		}
 	}
 	return all
 }

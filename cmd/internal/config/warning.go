@@ -29,7 +29,8 @@ func (c *Config) Check(m Machine) []Warning {
 
 func (c *Config) warnings(m Machine) []Warning {
 	all := slices.Concat(c.warnLossless(), c.warnHeadroom(), c.warnHeadroomPool(), c.warnSpeeds(), c.warnOverrides(),
-		c.warnWires(), c.warnFDB(), c.warnTrunks(), c.warnWaits(), c.warnPause(m), c.warnWatchdogs(), c.warnMetrics())
+		c.warnWires(), c.warnFDB(), c.warnTrunks(), c.warnWaits(), c.warnMarks(), c.warnPause(m), c.warnWatchdogs(),
+		c.warnMetrics())
 	slices.SortStableFunc(all, func(a, b Warning) int { return a.Line - b.Line })
 	return all
 }
