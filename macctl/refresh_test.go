@@ -50,3 +50,18 @@ func TestRefreshedWhereNothingIsHeld(t *testing.T) {
 		t.Error("more is to be sent after XON")
 	}
 }
+
+// A hold of which nothing is known, such as that of a killed switch, asks for no frame where there is no flow control,
+// neither at first nor after it was switched off.
+func TestRefreshedWithoutFlowControl(t *testing.T) {
+	i := NewInitiator(InitiatorConfig{Mode: ModePFC, Speed: giga})
+	for _, enabled := range []uint8{0, 1 << 3, 0} {
+		i.Configure(InitiatorConfig{Mode: ModePFC, Enabled: enabled, Speed: giga}, 0)
+		i.Refreshed(1, 10, true)
+		_, first := i.AppendFrame(nil, 10)
+		i.Sent(10)
+		if first != (enabled != 0) || i.Pending(10) {
+			t.Errorf("priorities %#b: a frame is to be sent: %v, and after it: %v", enabled, first, i.Pending(10))
+		}
+	}
+}
