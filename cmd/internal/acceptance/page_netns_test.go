@@ -289,7 +289,7 @@ func body(t *testing.T, url string) string {
 // On a phone and on a screen, by day and by night, everything fits, can be read, reached and named, while the switch is
 // busy.
 func TestPageForEverybody(t *testing.T) {
-	r := NewRig(t, 3)
+	r := NewRig(t, 6)
 	host := r.serveHere(Setup{Keys: SmallBuffers, Each: At100M, Ports: map[int]string{3: "flow_control: pause"}})
 	h1 := r.Station(1, macctl.ModePFC, 100e6)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -297,7 +297,7 @@ func TestPageForEverybody(t *testing.T) {
 	defer func() { cancel(); wait() }()
 	stop := h1.Send(Stream{To: 2, Prio: 3}, Stream{To: 2, Prio: 0})
 	p := webtest.Open(t, "http://"+host+"/", false, 1000, 900)
-	p.Await("the numbers are there", `document.querySelectorAll("#matrix-rows tr").length === 3`)
+	p.Await("the numbers are there", `document.querySelectorAll("#matrix-rows tr").length === 6`)
 	p.Await("the storm is there", "/s[2345]/.test("+cell("p2", 3, false)+".className)")
 	p.Await("an event is there", `document.querySelectorAll("#events-rows tr").length > 2`)
 	webtest.Eval[bool](p, `document.querySelector("details").open = true`)

@@ -30,9 +30,9 @@ function clock(ms) {
   const s = Math.floor(ms / 1000), two = n => String(n).padStart(2, "0");
   return (s >= 86400 ? Math.floor(s / 86400) + " d " : "") + two(Math.floor(s / 3600) % 24) + ":" + two(Math.floor(s / 60) % 60) + ":" + two(s % 60);
 }
-function rate(b) {
-  const unit = b < 999.5e3 ? [1e3, "k"] : b < 999.5e6 ? [1e6, "M"] : [1e9, "G"], n = b / unit[0];
-  return b < 0.5 ? "0" : n.toFixed(n < 9.995 ? 2 : n < 99.95 ? 1 : 0) + " " + unit[1] + "bit/s";
+function rate(b, gap = " ", unit = "bit/s") {
+  const [size, prefix] = b < 999.5e3 ? [1e3, "k"] : b < 999.5e6 ? [1e6, "M"] : [1e9, "G"], n = b / size;
+  return b < 0.5 ? "0" : n.toFixed(n < 9.995 ? 2 : n < 99.95 ? 1 : 0) + gap + prefix + unit;
 }
 const speed = b => b == null ? "none" : b % 1e9 === 0 ? b / 1e9 + "G" : b % 1e6 === 0 ? b / 1e6 + "M" : count(b);
 function wall(t) {
@@ -57,14 +57,15 @@ function put2(node, cls) {
 
 // fill makes the rows of a table's body what they should be and leaves what is right as it is.
 function fill(id, rows, none) {
-  const body = $(id);
-  if (rows.length === 0) rows = [[{ text: none, cls: "muted", span: body.parentNode.tHead.rows[0].cells.length }]];
+  const body = $(id), columns = body.parentNode.tHead.rows[0].cells;
+  if (rows.length === 0) rows = [[{ text: none, cls: "muted", span: columns.length }]];
   while (body.rows.length > rows.length) body.deleteRow(-1);
   rows.forEach((cells, i) => {
     const row = body.rows[i] || body.insertRow();
     const shape = cells.map(c => [c.head, c.span, c.parts && c.parts.length, c.bar && c.bar.length]).join(";");
     if (row.dataset.shape !== shape) {
       row.replaceChildren(...cells.map(make));
+      [...row.cells].forEach((cell, j) => { cell.dataset.column = columns[j].textContent; });
       row.dataset.shape = shape;
     }
     cells.forEach((c, j) => update(row.cells[j], c));
@@ -200,8 +201,9 @@ function neighbors(w) {
 function headroom(w) {
   fill("headroom-rows", w.state.headroom.map(p => {
     const most = Math.max(0, ...p.queues.map(q => q.peak_bytes)), waited = p.queues.reduce((n, q) => n + q.ring_frames, 0);
-    return [head(p.port), warn(p.state, p.manual_required), num(bytes(p.calculated_bytes)), num(p.measured ? bytes(p.measured.bytes) : "–"),
-      num(bytes(p.in_force_bytes)), num(bytes(most)), num(count(waited)), warn(p.remedy || "–", p.manual_required)];
+    const hint = text => ({ text, cls: p.manual_required ? "amber" : "" });
+    return [head(p.port), hint(p.state), num(bytes(p.calculated_bytes)), num(p.measured ? bytes(p.measured.bytes) : "–"),
+      num(bytes(p.in_force_bytes)), num(bytes(most)), num(count(waited)), hint(p.remedy || "–")];
   }), "No port has flow control.");
 }
 
@@ -234,7 +236,7 @@ function trunks(w) {
 
 function events(w) {
   fill("events-rows", w.state.events.toReversed().map(e => [wall(e.time), warn(e.kind, ["lossless-drop", "deadlock", "deadlock-recurring"].includes(e.kind)), e.port || "–",
-    e.priority == null ? "–" : String(e.priority), num(count(e.count)), e.text + (e.peer ? " (peer " + e.peer + ")" : "")]), "Nothing has happened.");
+    e.priority == null ? "–" : String(e.priority), num(count(e.count)), { text: e.text + (e.peer ? " (peer " + e.peer + ")" : ""), cls: "row" }]), "Nothing has happened.");
 }
 
 function drops(w) {

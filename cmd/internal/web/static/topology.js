@@ -72,7 +72,7 @@ function arrange({ boxes, links }, width) {
   const count = 1 + Math.max(0, ...boxes.map(b => b.column)), columns = [...Array(count)].map((_, i) => boxes.filter(b => b.column === i));
   const size = Math.min(150, (width - 36) / (count + 0.55 * (count - 1))), step = size * 1.55; // 36 px: links within the last column
   boxes.forEach(b => { b.height = b.switch ? line * (1 + Math.max(1, b.left.length, b.right.length)) : line * Math.max(1, b.left.length, b.right.length); });
-  const tall = list => list.reduce((sum, b) => sum + b.height + gapY, -gapY), height = Math.max(line, ...columns.map(tall)) + 8;
+  const tall = list => list.reduce((sum, b) => sum + b.height + gapY, -gapY), height = Math.max(line, ...columns.map(tall)) + 24; // 12 px above: a label
   const at = end => end.box.y + line * (end.row + (end.box.switch ? 1.5 : 0.5));
   const stack = list => list.reduce((y, b) => { b.y = y; return y + b.height + gapY; }, (height - tall(list)) / 2);
   columns.forEach(stack);
