@@ -319,6 +319,7 @@ func TestLabFiles(t *testing.T) {
 			t.Errorf("%s: %d nodes and %d links, want %v", name, len(got.nodes), len(got.links), want)
 		}
 	}
+	good := map[string]bool{} // texts; engines share most of them
 	for name, top := range all {
 		taken := map[string]bool{}
 		for _, l := range top.links {
@@ -332,8 +333,13 @@ func TestLabFiles(t *testing.T) {
 		}
 		for of, n := range top.nodes {
 			for inside, here := range n.files {
-				if out, err := exec.Command(program(t), "check", here).CombinedOutput(); err != nil {
-					t.Errorf("%s: %s: %v\n%s", name, of, err, out)
+				text, err := os.ReadFile(here)
+				must(t, err)
+				if !good[string(text)] {
+					out, err := exec.Command(program(t), "check", here).CombinedOutput()
+					if good[string(text)] = err == nil; err != nil {
+						t.Errorf("%s: %s: %v\n%s", name, of, err, out)
+					}
 				}
 				if !strings.Contains(strings.Join(n.argv, " "), inside) {
 					t.Errorf("%s: %s has %s and runs %q", name, of, inside, n.argv)

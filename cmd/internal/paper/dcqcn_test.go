@@ -9,6 +9,7 @@ import (
 // PFC alone gives the near sender as much as the three far ones together; DCQCN gives all the same within a quarter and
 // hardly pauses; without PFC frames are lost.
 func TestCongestionControl(t *testing.T) {
+	t.Parallel()
 	found := map[controlCase]*controlled{}
 	for _, c := range controlCases {
 		f, err := c.run(t.Context(), 1)

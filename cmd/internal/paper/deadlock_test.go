@@ -7,6 +7,7 @@ import (
 
 // Up to its bound a circle carries all; a tenth above it, it locks up, and each of its queues waits for the next.
 func TestDeadlockThreshold(t *testing.T) {
+	t.Parallel()
 	for _, c := range []circle{{3, 0}, {2, 16}, {4, 16}} {
 		for part, want := range map[float64]bool{0.97: false, 1.1: true} {
 			r, err := c.run(t.Context(), 1, part)

@@ -5,6 +5,7 @@ import "testing"
 // With 16 senders DSH absorbs at least the paper's 4 times of what static headroom does, and no more than the shared
 // segments allow: 13.5 of 2.6 MB.
 func TestSharedHeadroom(t *testing.T) {
+	t.Parallel()
 	static, err := dshPublished.largest(t.Context(), 1, "dt", 16)
 	if err != nil {
 		t.Fatal(err)

@@ -9,6 +9,7 @@ import (
 // One that leaves then raises the threshold by α frames and shortens the queue by another: 2+α frames. Of what all
 // queues lack, each may take α again: 1+2/α frames stay free.
 func TestDynamicThreshold(t *testing.T) {
+	t.Parallel()
 	const frame = 6 * 256
 	for _, alpha := range []float64{0.5, 2} {
 		rows, _, err := dtRun(t.Context(), 1, alpha)

@@ -5,6 +5,7 @@ import "testing"
 // At a load of 90 % a switch uses a quarter of its headroom at most for 99 % of the time, and some at times: else the
 // load would prove nothing.
 func TestHeadroomUse(t *testing.T) {
+	t.Parallel()
 	u, err := useOf(t.Context(), 1, 0.9)
 	if err != nil {
 		t.Fatal(err)

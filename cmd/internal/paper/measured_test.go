@@ -8,6 +8,7 @@ import (
 
 // What is measured loses nothing where the standard's headroom does, and is smaller than what is calculated.
 func TestMeasured(t *testing.T) {
+	t.Parallel()
 	r, err := Find("measured")
 	if err != nil {
 		t.Fatal(err)

@@ -10,7 +10,7 @@ import (
 // document is the text and the picture of a study.
 func document(t *testing.T, s *Study, seed uint64) string {
 	t.Helper()
-	r, err := s.Run(t.Context(), Options{Seed: seed})
+	r, err := s.Run(t.Context(), Options{Seed: seed, Links: 10})
 	if err != nil {
 		t.Fatal(err)
 	}

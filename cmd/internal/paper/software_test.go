@@ -7,6 +7,7 @@ import (
 
 // The slower peers react, the more DSH absorbs in comparison, and nothing is lost (largest would fail).
 func TestSoftwareHeadroom(t *testing.T) {
+	t.Parallel()
 	last := 1.0
 	for _, us := range []time.Duration{1, 100, 200} {
 		w := softwareSwitch(us * time.Microsecond)

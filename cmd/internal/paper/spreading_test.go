@@ -5,6 +5,7 @@ import "testing"
 // A receiver that sends pauses without end has all other hosts held, since each sends to it. A watchdog leaves others
 // their rate, but for the time until it acts, and no frame is lost for want of room.
 func TestPauseSpreading(t *testing.T) {
+	t.Parallel()
 	found := map[bool]spread{}
 	var free spread
 	for i := range spreadCases {
