@@ -27,24 +27,29 @@ import (
 	"pfcswitch/dataplane/assert"
 )
 
-// Labs of the real program, as a user has them.
+// Labs of the real program, as a user has them: how they come and go.
+func TestLabsComeAndGo(t *testing.T) {
+	newRig(t).parts(map[string]func(*rig){
+		"refused": refusedTopologies, "interrupted": interruptedUp, "atomic": failedUp, "ordinary": unprivilegedUser,
+		"nic": hostNIC, "said": keeperLog, "onestart": oneCannotStart, "manyinprocess": oneProcessOfMany,
+		"late": interruptedWhenReady, "collected": collectedKeeper, "refusedruns": refusedRuns,
+		"interruptedrun": interruptedRun,
+	})
+}
+
+// What labs carry, and what is left where one was killed a moment ago, is a matter of time.
 func TestLabs(t *testing.T) {
-	r := newRig(t)
-	for _, part := range []struct {
-		name string
-		test func(*rig)
-	}{
-		{"examples", examples}, {"refused", refusedTopologies}, {"killed", killedKeeper},
-		{"interrupted", interruptedUp}, {"atomic", failedUp},
-		{"ordinary", unprivilegedUser}, {"nic", hostNIC}, {"others", foreignSocket}, {"said", keeperLog},
-		{"inprocess", inOneProcess}, {"onestart", oneCannotStart},
-		{"manyinprocess", oneProcessOfMany},
-		{"late", interruptedWhenReady}, {"collected", collectedKeeper},
-		{"virtual", sameInVirtualTime}, {"virtualholds", sameHoldsInVirtualTime},
-		{"virtualdcqcn", slowedInVirtualTime}, {"runs", runsInALab},
-		{"heldlong", heldLong}, {"locksup", locksUp}, {"refusedruns", refusedRuns}, {"interruptedrun", interruptedRun},
-	} {
-		t.Run(part.name, func(t *testing.T) { part.test(r.withTest(t)) })
+	newRig(t).parts(map[string]func(*rig){
+		"examples": examples, "inprocess": inOneProcess, "killed": killedKeeper, "others": foreignSocket,
+		"virtual": sameInVirtualTime, "virtualholds": sameHoldsInVirtualTime, "virtualdcqcn": slowedInVirtualTime,
+		"runs": runsInALab, "heldlong": heldLong, "locksup": locksUp,
+	})
+}
+
+// parts runs the parts of a test.
+func (r *rig) parts(all map[string]func(*rig)) {
+	for name, part := range all {
+		r.t.Run(name, func(t *testing.T) { part(r.withTest(t)) })
 	}
 }
 

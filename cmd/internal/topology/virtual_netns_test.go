@@ -46,17 +46,21 @@ traffic:
   back: {from: h4, to: h1, priority: 3, rate: 1M, start: 1s, duration: 5s}
 `
 
+// report runs the program, which has to print a report with a verdict of passed.
+func (r *rig) report(args ...string) *simulation.Report {
+	r.t.Helper()
+	v := new(simulation.Report)
+	must(r.t, json.Unmarshal([]byte(r.run(append(args, "-j")...)), v))
+	if !v.Pass {
+		r.t.Fatalf("%v: %+v", args, v.Checks)
+	}
+	return v
+}
+
 // runBoth runs a file in virtual time and on real links. Nothing is lost in either.
 func (r *rig) runBoth(path string) (virtual, onLinks *simulation.Report) {
 	r.t.Helper()
-	virtual, err := simulation.Run(r.t.Context(), path, simulation.Options{Seed: 1, Response: -1})
-	must(r.t, err)
-	onLinks = new(simulation.Report)
-	must(r.t, json.Unmarshal([]byte(r.run("lab", "run", path, "-j")), onLinks))
-	if !virtual.Pass || !onLinks.Pass {
-		r.t.Fatalf("virtual time: %+v; on links: %+v", virtual.Checks, onLinks.Checks)
-	}
-	return virtual, onLinks
+	return r.report("sim", path), r.report("lab", "run", path)
 }
 
 // sharesOf returns the share of each flow to h4.
@@ -156,8 +160,7 @@ traffic:
   f: {incast: h3, cc: dcqcn, duration: 2s}
 `
 	path, _ := r.file(strings.Replace(text, "cc: dcqcn", "cc: off", 1))
-	plain, err := simulation.Run(r.t.Context(), path, simulation.Options{Seed: 1, Response: -1})
-	must(r.t, err)
+	plain := r.report("sim", path)
 	paused := func(v *simulation.Report) (ns int64) {
 		for _, h := range v.Hosts {
 			ns += h.PausedNs[3]
@@ -189,13 +192,12 @@ func runsInALab(r *rig) {
 		"  b: {from: h1, to: h4, priority: 5, start: 600ms, duration: 200ms}\n")
 	keeper := r.up(path, name).Keeper
 	for range 2 {
-		var v simulation.Report
-		must(r.t, json.Unmarshal([]byte(r.run("lab", "run", path, "-j")), &v))
+		v := r.report("lab", "run", path)
 		frames := map[string]uint64{}
 		for _, f := range v.Flows {
 			frames[f.Name] = f.Received
 		}
-		if !v.Pass || len(frames) != 3 || v.Flows[2].Lossless || v.Flows[2].Priority != 5 || frames["h1>h4"] == 0 {
+		if len(frames) != 3 || v.Flows[2].Lossless || v.Flows[2].Priority != 5 || frames["h1>h4"] == 0 {
 			r.t.Errorf("%+v", v)
 		}
 		most := uint64(100_000_000/8*6/10) / 1542 // of the first two, with a burst and what is late
@@ -246,9 +248,8 @@ traffic:
   full: {from: h1, to: h3, octets: 1514, duration: 500ms}
   victim: {from: h2, to: h4, octets: 1514, rate: 100K, duration: 500ms}
 `)
-	var v simulation.Report
-	must(r.t, json.Unmarshal([]byte(r.run("lab", "run", path, "-j")), &v))
-	if !v.Pass || v.Flows[1].Received == 0 || v.Lasted < 1e9 {
+	v := r.report("lab", "run", path)
+	if v.Flows[1].Received == 0 || v.Lasted < 1e9 {
 		r.t.Errorf("%+v", v)
 	}
 	if !slices.ContainsFunc(v.Holds, func(h simulation.Hold) bool {
