@@ -185,10 +185,10 @@ with_tests() {
 }
 
 # The state machines, simulations and configurations start no goroutine and take no lock, which archtest sees to. So they
-# are tested without the race detector, which makes their tests up to ten times slower.
-readonly sequential=(./buffer ./deadlock ./headroom ./lldp ./lldp/dcbx ./macctl ./dataplane ./dataplane/bridge
-  ./dataplane/sched ./dataplane/trunk ./dataplane/sim ./cmd/internal/simulation ./cmd/internal/paper
-  ./cmd/internal/config ./cmd/internal/archtest)
+# are tested without the race detector, which makes their tests up to ten times slower. Those that take longest begin.
+readonly sequential=(./cmd/internal/paper ./cmd/internal/sonic ./cmd/internal/simulation ./cmd/internal/config
+  ./cmd/internal/archtest ./buffer ./deadlock ./headroom ./lldp ./lldp/dcbx ./macctl ./dataplane ./dataplane/bridge
+  ./dataplane/dcqcn ./dataplane/sched ./dataplane/trunk ./dataplane/sim)
 
 # One go test runs all packages, so that one compiles while another runs. The tests on real links are left out by name, so
 # no other test may have their names. Stage lint vets the tests.
@@ -205,7 +205,7 @@ unit_tests() {
   skip=$(tests_in $(netns_files) | pattern)
   # shellcheck disable=SC2046
   go_test -json "${test_flags[@]}" -timeout 5m -skip "$skip" $(with_tests | grep -vxf <(go list "${sequential[@]}")) || status=1
-  go test -json -vet=off -timeout 5m "${sequential[@]}" || status=1
+  go test -json -vet=off -ldflags="-s -w" -timeout 5m "${sequential[@]}" || status=1
   return "$status"
 }
 
@@ -213,12 +213,12 @@ stage_unit() {
   unit_tests | judge tests "${skips[@]}" | tee "$work/unit.out"
 }
 
-# Tests on real links run in parallel, each in namespaces of its own. Some tests need the whole machine and run alone: rates
-# in a storm against rates before; a busy process on every CPU; shares of a CPU; medians of times; senders that take all
-# CPUs in the labs; TCP's time-outs; a ring's outage; a full tunnel; a file system that all switches of this machine see;
-# what is lost, or comes after XOFF, where the switch itself is late; how long a bystander is held; pauses
-# with DCQCN against those without, and how soon one through a trunk ends; captures that must miss nothing; a buffer that
-# has to drain under load. The commands of README, which a person runs one at a time, are run after the others.
+# Tests on real links run in parallel, each in namespaces of its own. Some tests need the whole machine and run alone:
+# rates in a storm against rates before; a busy process on every CPU; shares of a CPU; medians of times; what labs
+# carry; TCP's time-outs; a ring's outage; a full tunnel; a file system that all switches of this machine see; what is
+# lost, or comes after XOFF, where the switch itself is late; how long a bystander is held; pauses with DCQCN against
+# those without, and how soon one through a trunk ends; captures that must miss nothing; a buffer that has to drain
+# under load. The commands of README, which a person runs one at a time, are run after the others.
 readonly alone=(TestBystandersOfAStorm TestOverload TestIdleCost TestScrapeCost TestHeldPriorityStopsNoOther
   TestTimesOfNotification TestShowUnderLoad TestLabs TestHostNIC TestApplyGrowsRings TestMachines
   TestKilledSwitchHoldsItsPeers TestObedientSendersLoseNothing TestApplyToAFullPool TestCapture TestSlowCaptureNeverBlocks
@@ -229,19 +229,20 @@ readonly last_folders=(./cmd/internal/readme)
 # These parallel tests take longest. Each is a run of its own, before all others: at the end no CPU waits for one of them.
 # The plain ones send so many frames that the race detector makes them take five times as long, so they run without it.
 # TestFastPathKeepsOrder runs with it, too, with a fifteenth of the frames.
-readonly raced=(TestChaos TestNobodyNoticesTheFastPath TestFastPathKeepsOrder) plain=(TestFastPathKeepsOrder TestTCP)
-readonly long=("${raced[@]}" TestTCP)
-readonly long_folder=./cmd/internal/acceptance
+readonly long_runs="./cmd/internal/acceptance TestChaos tests
+./cmd/internal/acceptance TestNobodyNoticesTheFastPath tests
+./cmd/internal/packaging TestDebianPackage tests
+./cmd/internal/acceptance TestFastPathKeepsOrder tests
+./cmd/internal/acceptance TestFastPathKeepsOrder plain
+./cmd/internal/topology TestLabsComeAndGo tests
+./cmd/internal/acceptance TestTCP plain"
+mapfile -t long < <(cut -d ' ' -f 2 <<<"$long_runs" | sort -u)
 
 # runs prints a line for each run of a test program: its folder, its tests and the folder of the program. "parallel" are
-# the long ones, then twelve tests of a folder at a time, folders with many tests first; "last" and "alone" are the
-# others.
+# the long ones, then six tests of a folder at a time, folders with many tests first; "last" and "alone" are the others.
 runs() {
   local folder of_folder here
-  if [[ $1 == parallel ]]; then
-    printf '%s tests\n' "${raced[@]/#/$long_folder }"
-    printf '%s plain\n' "${plain[@]/#/$long_folder }"
-  fi
+  [[ $1 != parallel ]] || echo "$long_runs"
   while read -r folder; do
     of_folder=$(tests_in "$folder"/*_netns_test.go)
     if [[ " ${last_folders[*]} " == *" $folder "* ]]; then
@@ -260,7 +261,7 @@ runs() {
 # in_turns distributes the tests that it reads over as many runs as they need.
 in_turns() {
   awk -v folder="$1" '{ name[NR] = $1 }
-    END { n = int((NR + 11) / 12)
+    END { n = int((NR + 5) / 6)
       for (i = 1; i <= NR; i++) { r = i % n; of[r] = of[r] (of[r] == "" ? "" : "|") name[i] }
       for (r = 0; r < n; r++) print folder, of[r], "tests" }'
 }
@@ -271,16 +272,25 @@ run_tests() {
   said=$(mktemp "$WORK/said.XXXXXX")
   [[ $3 == plain ]] || export ASSIST_FRAMES=20000
   (cd "$1" && go tool test2json -t -p "pfcswitch/${1#./}" "$WORK/$3/${1##*/}.test" -test.v=test2json \
-    -test.paniconexit0 -test.timeout=10m -test.run="^($2)\$") >"$said" || status=1
+    -test.paniconexit0 -test.timeout=10m -test.parallel=6 -test.run="^($2)\$") >"$said" || status=1
   flock "$WORK" cat "$said"
   rm "$said"
   return "$status"
 }
 export -f run_tests
 
-# real_link_tests WHICH NUMBER runs the tests on real links that are parallel, last or alone, so many runs at once.
+# program builds the program once for all stages, and for tests of the program, which any user may run.
+program() {
+  chmod 711 "$work"
+  export PFCSWITCH_PROGRAM=$work/pfcswitch
+  [[ -x $PFCSWITCH_PROGRAM ]] || go build -o "$PFCSWITCH_PROGRAM" ./cmd/pfcswitch
+}
+
+# real_link_tests WHICH NUMBER runs the tests on real links that are parallel, last or alone, so many runs at once. Those
+# that are parallel wait for a third of their time.
 real_link_tests() {
   local status=0
+  program || return 1
   # shellcheck disable=SC2046 # the names of Go packages have no blanks
   go_test -c "${test_flags[@]}" $(netns_files -printf '%h\n') >&2 || status=1
   runs "$1" | xargs -P "$2" -L 1 bash -c 'run_tests "$@"' run || status=1
@@ -289,8 +299,10 @@ real_link_tests() {
 
 netns_tests() {
   local status=0
-  go test -c -vet=off -ldflags="-s -w" -o "$work/plain/" "$long_folder" >&2 || status=1
-  real_link_tests parallel 3 || status=1
+  # shellcheck disable=SC2046
+  go test -c -vet=off -ldflags="-s -w" -o "$work/plain/" $(awk '$3 == "plain" { print $1 }' <<<"$long_runs" | sort -u) >&2 ||
+    status=1
+  real_link_tests parallel $((2 * $(nproc))) || status=1
   real_link_tests last 1 || status=1
   return "$status"
 }
@@ -350,7 +362,7 @@ repeat_targets() {
 
 # The demo's own verdict is not enough: the judge looks at its flows, and whether it has shown all that it has to show.
 stage_demo() {
-  go build -o "$work/pfcswitch" ./cmd/pfcswitch
+  program
   run_demo incast
   run_demo host --seconds 3
   run_demo headroom --quick
@@ -362,7 +374,7 @@ stage_demo() {
 # run_demo NAME FLAG... runs a demo and judges it. A demo that fails, could not run or died has not passed.
 run_demo() {
   local status=0
-  "$work/pfcswitch" demo "$@" -j >"$work/demo.json" || status=$?
+  "$PFCSWITCH_PROGRAM" demo "$@" -j >"$work/demo.json" || status=$?
   [[ -s $work/demo.json ]] || { echo "demo $1: no report, exit status $status"; return 1; }
   judge demo <"$work/demo.json" || return 1
   [[ $status -eq 0 ]] || { echo "demo $1: exit status $status"; return 1; }

@@ -16,7 +16,7 @@ var stateMachines = append([]string{"dataplane", "dataplane/classify", "dataplan
 
 // sequential packages need no race detector in their tests.
 var sequential = append([]string{"cmd/internal/simulation", "cmd/internal/config", "cmd/internal/paper",
-	"cmd/internal/plot"},
+	"cmd/internal/plot", "cmd/internal/sonic"},
 	stateMachines...)
 
 // impure are the clocks and timers, and the packages that do I/O (all names).

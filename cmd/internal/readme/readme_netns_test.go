@@ -48,7 +48,7 @@ await pfcswitch show ports -s leaf1 || { cat switch.log; exit 1; }
 func TestCommands(t *testing.T) {
 	labtest.Require(t)
 	all := read(t)
-	project := copyProject(t, all)
+	project, programs := copyProject(t, all)
 	var here []*Block
 	var elsewhere []string
 	for _, b := range all {
@@ -69,7 +69,7 @@ func TestCommands(t *testing.T) {
 		for _, b := range here {
 			t.Run(b.at(), func(t *testing.T) {
 				t.Parallel() // most of them wait most of the time
-				b.run(t, project)
+				b.run(t, project, programs)
 			})
 		}
 	})
@@ -156,10 +156,11 @@ func (b *Block) last(text string) string {
 	return text
 }
 
-// run runs the commands of a block, each in the shell that ran the one before.
-func (b *Block) run(t *testing.T, project string) {
+// run runs the commands of a block, each in the shell that ran the one before. It shares the programs with others.
+func (b *Block) run(t *testing.T, project, programs string) {
 	dir := t.TempDir()
-	if out, err := exec.Command("cp", "-a", project+"/.", dir).CombinedOutput(); err != nil {
+	if out, err := exec.Command("sh", "-c", `cp -a "$0/." "$2" && cp -al "$1/." "$2"`, project, programs,
+		dir).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -205,29 +206,28 @@ func exists(path string) bool {
 // image, so that it is not done again.
 var once = []string{"GOFLAGS=-trimpath", "CGO_ENABLED=0"}
 
-// copyProject makes a folder with what a reader has who has cloned and built the project: a copy of it, the program,
-// and the first configuration of README.md at the top as switch.yaml.
-func copyProject(t *testing.T, all []Block) string {
-	dir := t.TempDir()
+// copyProject makes folders with what a reader has who has cloned and built the project: a copy of it, with the first
+// configuration of README.md at the top as switch.yaml, and the program.
+func copyProject(t *testing.T, all []Block) (project, programs string) {
+	project, programs = t.TempDir(), t.TempDir()
 	for _, args := range [][]string{
-		{"sh", "-c", `tar -C "$0" --exclude=./.git -cf - . | tar -C "$1" -xf -`, root, dir},
-		{"go", "build", "-C", root, "-o", dir + "/bin/pfcswitch", "./cmd/pfcswitch"},
-		{"cp", dir + "/bin/pfcswitch", dir + "/pfcswitch"},
+		{"sh", "-c", `tar -C "$0" --exclude=./.git -cf - . | tar -C "$1" -xf -`, root, project},
+		{"mkdir", programs + "/bin"},
+		{"cp", labtest.Program(t), programs + "/pfcswitch"},
+		{"ln", programs + "/pfcswitch", programs + "/bin/pfcswitch"},
 	} {
-		cmd := exec.Command(args[0], args[1:]...)
-		cmd.Env = append(os.Environ(), once...)
-		if out, err := cmd.CombinedOutput(); err != nil {
+		if out, err := exec.Command(args[0], args[1:]...).CombinedOutput(); err != nil {
 			t.Fatalf("%v: %v\n%s", args, err, out)
 		}
 	}
 	const sudo = "#!/bin/sh\nexec \"$@\"\n"
-	must(t, os.WriteFile(dir+"/bin/sudo", []byte(sudo), 0o755))
+	must(t, os.WriteFile(programs+"/bin/sudo", []byte(sudo), 0o755))
 	first := slices.IndexFunc(all, func(b Block) bool {
 		return b.file == "README.md" && slices.Equal(b.Info, []string{"yaml"})
 	})
 	if first < 0 {
 		t.Fatal("README.md at the top has no configuration")
 	}
-	must(t, os.WriteFile(dir+"/switch.yaml", []byte(all[first].Text), 0o600))
-	return dir
+	must(t, os.WriteFile(project+"/switch.yaml", []byte(all[first].Text), 0o600))
+	return project, programs
 }

@@ -77,7 +77,8 @@ func Run(t testing.TB, n *lab.Node, argv ...string) string {
 	return p.Output()
 }
 
-// Program builds pfcswitch in Folder, once for all tests of the process, and returns its path.
+// Program returns the path of pfcswitch: what PFCSWITCH_PROGRAM names, else one that it builds in Folder, once for all
+// tests of the process.
 func Program(t testing.TB) string {
 	t.Helper()
 	path, err := program()
@@ -86,6 +87,9 @@ func Program(t testing.TB) string {
 }
 
 var program = sync.OnceValues(func() (string, error) {
+	if path := os.Getenv("PFCSWITCH_PROGRAM"); path != "" {
+		return path, nil
+	}
 	dir, err := Folder()
 	if err != nil {
 		return "", err
