@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/classify"
 )
 
@@ -86,9 +87,7 @@ func TestDCQCNSparesPauses(t *testing.T) {
 		after int64
 		want  bool
 	}{{0, true}, {fl.control.interval - 1, false}, {fl.control.interval, true}} {
-		if got := fl.marked(r.now + ms + c.after); got != c.want {
-			t.Errorf("a CNP %d ns after another: %v", c.after, got)
-		}
+		assert.Equal(t, fl.marked(r.now+ms+c.after), c.want, "a CNP %d ns after another", c.after)
 	}
 }
 
@@ -106,9 +105,7 @@ func TestDCQCNPathIsThatOfIPv4(t *testing.T) {
 		sw := r.addSwitch(2, 1<<20/cell, mtu, nil)
 		r.load(FlowConfig{From: r.addHost(sw, 0), To: r.addHost(sw, 1), Priority: lossless, Octets: mtu, Stop: ms,
 			DCQCN: on})
-		if err := r.Learn(); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, r.Learn())
 		if _, fault := r.Path(0); (fault != nil) != on {
 			t.Errorf("DCQCN %v: %+v", on, fault)
 		}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/macctl"
 )
 
@@ -13,9 +14,7 @@ import (
 func TestIncast(t *testing.T) {
 	r, sw := incast(t, 3, gigabit, 500, mtu, 200*ms)
 	r.start()
-	if end := r.Advance(never - r.Begun()); end != Done {
-		t.Fatalf("the run ended with %d", end)
-	}
+	assert.MustEqual(t, r.Advance(never-r.Begun()), Done, "the run ended with")
 	r.kept()
 	if r.xoffs(sw) == 0 {
 		t.Error("no sender was held: the test proves nothing")
@@ -108,9 +107,7 @@ func TestFramesWaitForBuffer(t *testing.T) {
 	r.ringHold = true
 	sw := r.addSwitch(4, 64, mtu, nil)
 	for i := range 4 {
-		if err := r.switches[sw].SetRoom(i, 1<<20); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, r.switches[sw].SetRoom(i, 1<<20))
 	}
 	sink := r.addHost(sw, 0)
 	for i := range 3 {
@@ -119,9 +116,7 @@ func TestFramesWaitForBuffer(t *testing.T) {
 		r.load(FlowConfig{From: from, To: sink, Priority: lossless, Octets: mtu, Stop: 20 * ms})
 	}
 	r.start()
-	if end := r.Advance(never - r.Begun()); end != Done {
-		t.Fatalf("the run ended with %d", end)
-	}
+	assert.MustEqual(t, r.Advance(never-r.Begun()), Done, "the run ended with")
 	r.kept()
 	var v dataplane.Snapshot
 	r.switches[sw].Snapshot(&v, r.now)
@@ -226,14 +221,10 @@ func ring(tb reporter, length int64) *rig {
 func TestRingDeadlocks(t *testing.T) {
 	r := ring(t, 1000*ms)
 	r.start()
-	if end := r.Advance(never - r.Begun()); end != Stalled {
-		t.Fatalf("the run ended with %d", end)
-	}
+	assert.MustEqual(t, r.Advance(never-r.Begun()), Stalled, "the run ended with")
 	r.balanced()
 	cycle := r.Cycle()
-	if len(cycle) != 3 {
-		t.Fatalf("the cycle is %+v", cycle)
-	}
+	assert.MustEqual(t, len(cycle), 3, "the cycle is %+v", cycle)
 	for i, w := range cycle {
 		next := cycle[(i+1)%len(cycle)]
 		if w.Port != 1 || w.Priority != lossless || w.Frames == 0 || w.By.Node != next.Node || w.By.Port != 2 {

@@ -2,6 +2,8 @@ package sim
 
 import (
 	"testing"
+
+	"pfcswitch/dataplane/assert"
 )
 
 // pairOn is a switch with a sender and a receiver, and the flow between them.
@@ -23,9 +25,7 @@ func pairOn(t *testing.T, c FlowConfig) (r *rig, sw, from, to int) {
 func TestFlowOfSomeFrames(t *testing.T) {
 	r, _, _, _ := pairOn(t, FlowConfig{Priority: lossless, Octets: 1000, Start: 5 * ms, Stop: 100 * ms, Frames: 100})
 	r.start()
-	if end := r.Advance(never - r.Begun()); end != Done {
-		t.Fatalf("the run ended with %d", end)
-	}
+	assert.MustEqual(t, r.Advance(never-r.Begun()), Done, "the run ended with")
 	r.kept()
 	const wire = (1000 + 24) * 8 // ns at 1G
 	if v := r.Flow(0); v.Sent != 100 || v.Took != 101*wire+2*500 || v.Latency != nil {
@@ -49,9 +49,7 @@ func TestWindow(t *testing.T) {
 		if v := r.Flow(0); v.Rate < want*98/100 || v.Rate > want*102/100 {
 			t.Errorf("window %d: %d bit/s, want %d", window, v.Rate, want)
 		}
-		if left := r.flows[0].sent - r.flows[0].acknowledged; left != 0 {
-			t.Errorf("window %d: %d frames are not acknowledged", window, left)
-		}
+		assert.Equal(t, r.flows[0].sent-r.flows[0].acknowledged, 0, "window %d: frames are not acknowledged", window)
 	}
 }
 
@@ -59,9 +57,7 @@ func TestWindow(t *testing.T) {
 func TestSlowReceiver(t *testing.T) {
 	for _, rate := range []int64{1_000_000, 100_000_000, 333_333_333} {
 		r, _, from, to := pairOn(t, FlowConfig{Priority: lossless, Octets: mtu, Stop: 200 * ms})
-		if err := r.AddFault(FaultConfig{Kind: Slow, At: End{to, 0}, Rate: rate, Stop: 200 * ms}); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, r.AddFault(FaultConfig{Kind: Slow, At: End{to, 0}, Rate: rate, Stop: 200 * ms}))
 		r.start()
 		r.Advance(never - r.Begun())
 		r.kept()
@@ -84,9 +80,7 @@ func TestStormOfAHost(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.start()
-	if end := r.Advance(never - r.Begun()); end != Done {
-		t.Fatalf("the run ended with %d", end)
-	}
+	assert.MustEqual(t, r.Advance(never-r.Begun()), Done, "the run ended with")
 	r.kept()
 	if v := r.Flow(0).Rate; v < 38*gigabit/100 || v > 45*gigabit/100 {
 		t.Errorf("%d bit/s, want what 40 %% of the time carries", v)
@@ -102,14 +96,10 @@ func TestStormOfAHost(t *testing.T) {
 // A storm for ever ends the run, with the frames that it holds.
 func TestStormForEver(t *testing.T) {
 	r, _, _, to := pairOn(t, FlowConfig{Priority: lossless, Octets: mtu, Stop: 10 * ms})
-	if err := r.AddFault(FaultConfig{Kind: Storm, At: End{to, 0}, Stop: never}); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, r.AddFault(FaultConfig{Kind: Storm, At: End{to, 0}, Stop: never}))
 	r.Stall = 100 * ms
 	r.start()
-	if end := r.Advance(never - r.Begun()); end != Stalled {
-		t.Fatalf("the run ended with %d", end)
-	}
+	assert.MustEqual(t, r.Advance(never-r.Begun()), Stalled, "the run ended with")
 	r.balanced()
 	if r.Cycle() != nil {
 		t.Errorf("a cycle: %+v", r.Cycle())
@@ -128,9 +118,7 @@ func TestFlap(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.start()
-		if end := r.Advance(never - r.Begun()); end != Done {
-			t.Fatalf("the run ended with %d", end)
-		}
+		assert.MustEqual(t, r.Advance(never-r.Begun()), Done, "the run ended with")
 		r.balanced()
 		v := r.Flow(0)
 		if v.Reordered != 0 || v.Received == 0 || r.count().lostOnWires == 0 {

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"pfcswitch/dataplane/assert"
 )
 
 // Whatever the tree of switches, the flows and the links: hosts that obey lose no lossless frame, every flow keeps its
@@ -48,9 +50,7 @@ func TestNoLosslessLossInAnyTree(t *testing.T) {
 				Stop: start + rapid.Int64Range(10, 300).Draw(t, "frames")*frameTime})
 		}
 		r.start()
-		if end := r.Advance(never - r.Begun()); end != Done {
-			t.Fatalf("the run ended with %d", end)
-		}
+		assert.MustEqual(t, r.Advance(never-r.Begun()), Done, "the run ended with")
 		r.kept()
 		for s := range n {
 			held += r.xoffs(s)
@@ -98,9 +98,7 @@ func TestWireKeepsFractions(t *testing.T) {
 			n := rapid.IntRange(64, 9000).Draw(t, "octets")
 			octets += int64(n + 24)
 			w.send(&transit{octets: int32(n)}, 0)
-			if want := octets * 8 * nsPerSecond / w.speed; w.end != want {
-				t.Fatalf("%d octets have left at %d, want %d", octets, w.end, want)
-			}
+			assert.MustEqual(t, w.end, octets*8*nsPerSecond/w.speed, "%d octets have left at", octets)
 		}
 	})
 }

@@ -8,6 +8,7 @@ import (
 
 	"pfcswitch/buffer"
 	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/bridge"
 	"pfcswitch/dataplane/classify"
 	"pfcswitch/dataplane/frame"
@@ -46,9 +47,7 @@ type rig struct {
 func newRig(tb reporter, speed, delay int64) *rig {
 	tb.Helper()
 	f, err := New(Config{Seed: 1, Stall: 2000 * ms, LookEvery: ms})
-	if err != nil {
-		tb.Fatalf("%v", err)
-	}
+	assert.Must(tb, err)
 	return &rig{Fabric: f, tb: tb, speed: speed, delay: delay}
 }
 
@@ -94,24 +93,18 @@ func (r *rig) addSwitch(n int, shared, octets int, statics map[int]int) int {
 		r.change(&cfg, ports)
 	}
 	sw, err := dataplane.New(cfg, 1)
-	if err != nil {
-		r.tb.Fatalf("%v", err)
-	}
+	assert.Must(r.tb, err)
 	r.tb.Cleanup(func() { _ = sw.Close() })
 	var entries []dataplane.Static
 	for h, p := range statics {
 		entries = append(entries, dataplane.Static{MAC: address(h), VID: 1, Port: p})
 	}
-	if err := sw.Reconfigure(cfg, ports, entries, 1); err != nil {
-		r.tb.Fatalf("%v", err)
-	}
+	assert.Must(r.tb, sw.Reconfigure(cfg, ports, entries, 1))
 	for i := range n {
 		sw.SetUp(i, true, 1)
 	}
 	node, err := r.AddSwitch(fmt.Sprintf("s%d", len(r.nodes)), sw, n)
-	if err != nil {
-		r.tb.Fatalf("%v", err)
-	}
+	assert.Must(r.tb, err)
 	for len(r.switches) <= node {
 		r.switches = append(r.switches, nil)
 	}
@@ -130,9 +123,7 @@ func (r *rig) addHost(sw, port int) int {
 
 func (r *rig) join(a, b End) {
 	r.tb.Helper()
-	if err := r.Connect([2]End{a, b}, [2]int64{r.speed, r.speed}, [2]int64{r.delay, r.delay}); err != nil {
-		r.tb.Fatalf("%v", err)
-	}
+	assert.Must(r.tb, r.Connect([2]End{a, b}, [2]int64{r.speed, r.speed}, [2]int64{r.delay, r.delay}))
 }
 
 // addLeafSpine adds leaves that are joined to every spine, with as many hosts each; routes spread the hosts over the
@@ -169,17 +160,13 @@ func (r *rig) addLeafSpine(leaves, spines, hosts int) {
 // load adds a flow.
 func (r *rig) load(c FlowConfig) {
 	r.tb.Helper()
-	if err := r.AddFlow(c); err != nil {
-		r.tb.Fatalf("%v", err)
-	}
+	assert.Must(r.tb, r.AddFlow(c))
 }
 
 // start has the switches learn, and checks that every flow has a way.
 func (r *rig) start() {
 	r.tb.Helper()
-	if err := r.Learn(); err != nil {
-		r.tb.Fatalf("%v", err)
-	}
+	assert.Must(r.tb, r.Learn())
 	for i := range r.flows {
 		if _, fault := r.Path(i); fault != nil {
 			r.tb.Fatalf("flow %d: %s %s", i, fault.Switch, fault.Reason)

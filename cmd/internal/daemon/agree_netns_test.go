@@ -10,6 +10,7 @@ import (
 
 	"pfcswitch/cmd/internal/acceptance"
 	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/assert"
 )
 
 // byHand are the events of an end that tell a person to set the headroom by hand.
@@ -70,9 +71,7 @@ func TestHeadroomOfANeighbourThatIsGone(t *testing.T) {
 		p.agrees(0, "ieee", "peer", 0x08)
 		p.loses(func() { _ = process.Stop(syscall.SIGKILL, time.Second) })
 		p.agrees(0, "ieee", "no-peer", 0x18)
-		if n := p.lldp(0).Statistics.Ageouts; n != 1 {
-			t.Errorf("%d neighbours were given up because of their age", n)
-		}
+		assert.Equal(t, p.lldp(0).Statistics.Ageouts, 1, "neighbours were given up because of their age")
 		if m := p.ends[0].metricsPorts()[0].LLDP; m == nil || m.Neighbors != 0 {
 			t.Errorf("metrics %+v", m)
 		}

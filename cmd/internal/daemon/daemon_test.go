@@ -14,6 +14,7 @@ import (
 
 	"pfcswitch/cmd/internal/api"
 	"pfcswitch/cmd/internal/config"
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/port"
 )
 
@@ -162,9 +163,7 @@ func TestPasswordOfMetrics(t *testing.T) {
 			a, err := client.Do(q)
 			must(t, err)
 			_ = a.Body.Close()
-			if a.StatusCode != want {
-				t.Errorf("%s with password %q: %s, want %d", path, password, a.Status, want)
-			}
+			assert.Equal(t, a.StatusCode, want, "%s with password %q: %s", path, password, a.Status)
 		}
 	}
 	if _, err := api.NewClient(filepath.Join(dir, "api.sock")).Show(t.Context(), "ports"); err != nil {

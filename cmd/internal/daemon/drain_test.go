@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"pfcswitch/buffer"
+	"pfcswitch/dataplane/assert"
 )
 
 // A change waits for as long as the buffer drains, and for ten looks where it does not. Only ports whose frames have to
@@ -32,9 +33,7 @@ func TestDrainWait(t *testing.T) {
 					break
 				}
 			}
-			if got := slices.Collect(w.held.All()); !slices.Equal(got, []int{5}) {
-				t.Errorf("held are %v, want port 5 alone", got)
-			}
+			assert.Same(t, slices.Collect(w.held.All()), []int{5}, "held")
 		})
 	}
 	var w drainWait

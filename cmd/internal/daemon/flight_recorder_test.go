@@ -4,12 +4,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"pfcswitch/cmd/internal/config"
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/capture"
 	"pfcswitch/dataplane/runner"
 )
@@ -43,12 +43,8 @@ func TestFirstLossIsKept(t *testing.T) {
 	must(t, first.putInForce(t.Context(), &c))
 	first.mu.Unlock()
 	got = append(got, lose(first, 3)...)
-	if want := []string{"1", "2", "3", "2", "3", "2", "3"}; !slices.Equal(got, want) {
-		t.Errorf("losses are written to %v, want %v", got, want)
-	}
-	if got, want := lose(daemon(3), 5), []string{"1", "2", "3", "2", "3"}; !slices.Equal(got, want) {
-		t.Errorf("a later run writes its losses to %v, want %v", got, want)
-	}
+	assert.Same(t, got, []string{"1", "2", "3", "2", "3", "2", "3"}, "losses are written to")
+	assert.Same(t, lose(daemon(3), 5), []string{"1", "2", "3", "2", "3"}, "a later run writes its losses to")
 	if got := lose(daemon(1), 2); len(got) != 2 || got[0] != "1" || !strings.Contains(got[1], "first loss is kept") {
 		t.Errorf("with one file: %v, want the first loss and why there is no other", got)
 	}

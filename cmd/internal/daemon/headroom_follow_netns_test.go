@@ -8,6 +8,7 @@ import (
 
 	"pfcswitch/cmd/internal/config"
 	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/headroom"
 	"pfcswitch/macctl"
 )
@@ -71,9 +72,7 @@ func TestHeadroomShrinksWhenItIsNotInUse(t *testing.T) {
 	must(t, err)
 	eventually(t, "less is wanted", func() bool { held(); return target() < inForce()-10_000 })
 	high := inForce() // under load a little more may have been found
-	if wait := r.d().followHeadroom(t.Context()); wait != headroomRetry {
-		t.Errorf("looked at again in %v, want %v", wait, headroomRetry)
-	}
+	assert.Equal(t, r.d().followHeadroom(t.Context()), headroomRetry, "looked at again in")
 	for range 5 {
 		time.Sleep(2 * headroomRetry)
 		if used, now := held(), inForce(); used <= target() || now != high {

@@ -8,6 +8,7 @@ import (
 
 	"pfcswitch/cmd/internal/api"
 	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/headroom"
 )
 
@@ -41,9 +42,7 @@ func TestHeadroomIsMeasured(t *testing.T) {
 				if r.RoundTrips.Min < 200*time.Microsecond {
 					t.Errorf("trip %v, want 200µs and a little", r.RoundTrips.Min)
 				}
-				if (r.Turnarounds.Samples > 0) != tt.turns {
-					t.Errorf("%d turn-arounds", r.Turnarounds.Samples)
-				}
+				assert.Equal(t, r.Turnarounds.Samples > 0, tt.turns, "%d turn-arounds", r.Turnarounds.Samples)
 				eventually(t, "the headroom is what was measured, or what the peer told where that is more: at end 1 "+
 					"clearly more than what is calculated", func() bool {
 					r = p.found(i)
@@ -101,9 +100,7 @@ func TestWrittenXonStays(t *testing.T) {
 	p := newPair(t, both(measuring+atOnce+"buffer: {xon: 7KiB}\n"), both("speed: 1G"))
 	p.measured()
 	time.Sleep(50 * time.Millisecond)
-	if got := p.snapshot(0).Config.Ingress[3].Xon; got != 7<<10 {
-		t.Errorf("xon is %d", got)
-	}
+	assert.Equal(t, p.snapshot(0).Config.Ingress[3].Xon, 7<<10, "xon")
 	p.apply(0, measuring+atOnce)
 	eventually(t, "the resume threshold follows", func() bool { return p.xonFollows(0) })
 }

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"pfcswitch/dataplane/assert"
 )
 
 // Lines keep their order, attributes and time, and are all there once the journal is closed.
@@ -56,9 +58,8 @@ func TestJournalOfAHeldLog(t *testing.T) {
 			log.Info("more")
 		}
 		begun := time.Now()
-		if j.close(); time.Since(begun) != journalTimeout {
-			t.Errorf("the end waited for %v, want %v", time.Since(begun), journalTimeout)
-		}
+		j.close()
+		assert.Equal(t, time.Since(begun), journalTimeout, "the end waited for")
 		close(l.freed)
 		synctest.Wait()
 		lines := strings.Split(strings.TrimSuffix(out.String(), "\n"), "\n")

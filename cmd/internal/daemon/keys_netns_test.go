@@ -14,6 +14,7 @@ import (
 	"pfcswitch/cmd/internal/config"
 	"pfcswitch/cmd/internal/lab"
 	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/macctl"
 )
 
@@ -80,9 +81,7 @@ func (r *keyed) change(t *testing.T, base string, c *change) {
 	for until := time.Now().Add(time.Minute); errors.Is(err, buffer.ErrBusy) && time.Now().Before(until); {
 		// On a busy machine less may drain in 100 ms than the change needs: "not yet, try again".
 		t.Log(err)
-		if now := string(r.d().Source().ConfigYAML()); now != before {
-			t.Fatalf("not yet, and the configuration is another:\n%s", now)
-		}
+		assert.MustEqual(t, string(r.d().Source().ConfigYAML()), before, "not yet, and the configuration is another")
 		_, err = r.d().Source().Apply(context.Background(), "test.yaml", text, false)
 	}
 	in := string(r.d().Source().ConfigYAML())
@@ -92,9 +91,7 @@ func (r *keyed) change(t *testing.T, base string, c *change) {
 			!strings.Contains(err.Error(), c.path) {
 			t.Errorf("error %v, want one of %s about %q", err, c.path, c.refused)
 		}
-		if in != before {
-			t.Errorf("refused, and the configuration is another:\n%s", in)
-		}
+		assert.Equal(t, in, before, "refused, and the configuration is another")
 		return
 	case err != nil:
 		t.Fatalf("%v\n%s", err, text)
@@ -113,9 +110,7 @@ func (r *keyed) change(t *testing.T, base string, c *change) {
 		if shown == "" {
 			shown = r.names(written(value))
 		}
-		if got := written(get(load(t, []byte(in)), path)); got != shown {
-			t.Errorf("show config says %s: %s, want %s", path, got, shown)
-		}
+		assert.Equal(t, written(get(load(t, []byte(in)), path)), shown, "show config says %s", path)
 	}
 }
 
@@ -269,10 +264,7 @@ buffer: {lossless: {size: 8MiB}, lossy: {size: 128KiB}}`
 	if h5.Sent[3].Load() < 1000 {
 		t.Errorf("h5 sent %d frames, which show little", h5.Sent[3].Load())
 	}
-	if got := h4.Tally(5, 3).Frames; got != 0 {
-		t.Errorf("%d frames of h5, which h4 must never see, left by the interface that p4 had before", got)
-	}
-	if got := h5.Tally(5, 3).Frames; got != 0 {
-		t.Errorf("%d frames of h5 came back", got)
-	}
+	assert.Equal(t, h4.Tally(5, 3).Frames, 0,
+		"frames of h5, which h4 must never see, left by the interface that p4 had before")
+	assert.Equal(t, h5.Tally(5, 3).Frames, 0, "frames of h5 came back")
 }

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/port"
 	"pfcswitch/macctl"
 )
@@ -51,9 +52,7 @@ func TestSpeedFollowsTheLink(t *testing.T) {
 	}
 	r.reports(100e6)
 	speed(100e6)
-	if got := r.Snapshot(2).Config.Speed; got != 1e9 {
-		t.Errorf("the other port's speed is %d", got)
-	}
+	assert.Equal(t, r.Snapshot(2).Config.Speed, 1e9, "the other port's speed")
 	r.awaitEvent("100 Mbit/s")
 	r.reports(0)
 	r.reports(200e6)
@@ -85,9 +84,7 @@ func TestSpeedWaitsForTheBuffer(t *testing.T) {
 		return len(r.Events(dataplane.EventPort, 1)) > 0
 	})
 	r.awaitEvent("10 Mbit/s", "tried again until it is in force")
-	if got := r.Snapshot(1).Config.Speed; got != 1e9 {
-		t.Errorf("with a full buffer the port's speed is %d", got)
-	}
+	assert.Equal(t, r.Snapshot(1).Config.Speed, 1e9, "with a full buffer the port's speed")
 	h2.PFC(1<<3, 0)
 	eventually(t, "the port follows its link", func() bool { return r.Snapshot(1).Config.Speed == 10e6 })
 	eventually(t, "two events say that it waits, and that it came", func() bool {

@@ -9,6 +9,7 @@ import (
 
 	"pfcswitch/cmd/internal/api"
 	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/assert"
 )
 
 const allowing = "preset: roce\nheadroom: {interval: 100ms, send_request: on}\n" + atOnce
@@ -58,9 +59,8 @@ func TestHeadroomIsChecked(t *testing.T) {
 			}
 			for i := range p.ends {
 				s := p.snapshot(i)
-				if s.Counters.LosslessDrops != [len(s.Counters.LosslessDrops)]uint64{} {
-					t.Errorf("end %d: lossless drops %v", i, s.Counters.LosslessDrops)
-				}
+				assert.Equal(t, s.Counters.LosslessDrops, [len(s.Counters.LosslessDrops)]uint64{},
+					"end %d: lossless drops", i)
 				for _, e := range p.ends[i].Source().Events(0) {
 					if strings.HasPrefix(string(e.Kind), "deadlock") {
 						t.Errorf("end %d: %s", i, e.Text)
@@ -145,10 +145,8 @@ func TestHeadroomCheckIsRefused(t *testing.T) {
 		{api.HeadroomCheckRequest{Port: "p1", Xoffs: 1, Priority: &five}, "priority 5 of port p1 is not lossless"},
 		{api.HeadroomCheckRequest{Port: "p1", Xoffs: 1}, "send_request: on"},
 	} {
-		if _, err := p.ends[0].Source().CheckHeadroom(t.Context(), tt.ask); err == nil ||
-			!strings.Contains(err.Error(), tt.want) {
-			t.Errorf("%+v: %v, want %q in it", tt.ask, err, tt.want)
-		}
+		_, err := p.ends[0].Source().CheckHeadroom(t.Context(), tt.ask)
+		assert.Fails(t, err, tt.want, "%+v", tt.ask)
 	}
 	if n := p.snapshot(1).Counters.Streamed; n != 0 {
 		t.Errorf("the peer sent %d frames that it does not allow", n)
@@ -167,10 +165,9 @@ func TestHeadroomCheckIsBrokenOff(t *testing.T) {
 		done <- err
 	}()
 	eventually(t, "the peer fills the link", func() bool { return p.snapshot(1).Counters.Streamed > 100 })
-	if _, err := p.ends[0].Source().CheckHeadroom(t.Context(), api.HeadroomCheckRequest{Port: "p1",
-		Xoffs: 1}); err == nil || !strings.Contains(err.Error(), "another check") {
-		t.Errorf("a second check: %v", err)
-	}
+	_, err := p.ends[0].Source().CheckHeadroom(t.Context(), api.HeadroomCheckRequest{Port: "p1",
+		Xoffs: 1})
+	assert.Fails(t, err, "another check", "a second check")
 	cancel()
 	if err := <-done; !errors.Is(err, context.Canceled) {
 		t.Errorf("broken off: %v", err)

@@ -10,6 +10,7 @@ import (
 
 	"pfcswitch/cmd/internal/config"
 	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/runner"
 	"pfcswitch/lldp/dcbx"
 )
@@ -180,9 +181,7 @@ func TestDCBXStatusChanges(t *testing.T) {
 		s := speaker{outcome: tt.is, reported: dcbxStatusOf(&tt.was)}
 		n := lldpUpdate{before: tt.was, outcome: &tt.is, neighbour: "spine"}
 		s.addStatusChange(&n, 0)
-		if got := n.sentences(); !slices.Equal(got, tt.want) {
-			t.Errorf("%s\n got %q\nwant %q", tt.name, got, tt.want)
-		}
+		assert.Same(t, n.sentences(), tt.want, "%s", tt.name)
 	}
 	for why := range dcbx.ReasonPeerError + 1 {
 		if reasonTexts[why] == "" || (why+1).String() == "?" != (why == dcbx.ReasonPeerError) {
@@ -247,8 +246,6 @@ func TestSpeakersWakeUpTogether(t *testing.T) {
 		{now, now}, {now + 1, now + 1}, {now + int64(patience), now + int64(patience)},
 		{now + int64(patience) + 1, 13 * second}, {37 * second, 37 * second}, {37*second + 1, 38 * second},
 	} {
-		if got := together(tt.next, now); got != tt.want {
-			t.Errorf("due at %d: woken up at %d, want %d", tt.next, got, tt.want)
-		}
+		assert.Equal(t, together(tt.next, now), tt.want, "due at %d: woken up at", tt.next)
 	}
 }

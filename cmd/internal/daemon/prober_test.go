@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/headroom"
 	"pfcswitch/macctl"
 )
@@ -83,9 +84,8 @@ func TestProber(t *testing.T) {
 		t.Errorf("Out\n got %+v to %v\nwant the answer", out, to)
 	}
 	p.Stamped(&out, 13, 14, 0) // of an answer: too late to matter
-	if p.Reacted(7, false); found != 0 {
-		t.Error("something was found")
-	}
+	p.Reacted(7, false)
+	assert.Equal(t, found, 0, "something was found")
 	p.Receive(&in, 14, 14, 0, false)
 	if out, _, _, _ := p.Out(15, 0); out.Reaction != 7 || p.Report(15).ReactionsIdle.Samples != 1 {
 		t.Errorf("the answer states a reaction of %d ns, want 7", out.Reaction)

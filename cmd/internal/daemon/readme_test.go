@@ -7,15 +7,14 @@ import (
 	"testing"
 
 	"pfcswitch/buffer"
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/frame"
 )
 
 // config/README.md names the keys that a running switch refuses to change, all of them and no others.
 func TestReadmeNamesRefusedKeys(t *testing.T) {
 	b, err := os.ReadFile("../config/README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	before, _, found := strings.Cut(string(b), " are refused: they need a restart.")
 	if !found {
 		t.Fatal("config/README.md does not say which keys need a restart")
@@ -47,9 +46,7 @@ func (nobodyHeld) Release(int, uint8) {}
 // buffer/README.md says how much of a headroom frames of each size take, in cells of the usual size.
 func TestReadmeSaysWhatAHeadroomHolds(t *testing.T) {
 	b, err := os.ReadFile("../../../buffer/README.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	const fcs = 4
 	m, err := buffer.New(buffer.Config{Cell: 256, Lossless: buffer.PoolConfig{Alpha: 1},
 		Lossy: buffer.PoolConfig{Alpha: 1}}, nobodyHeld{})

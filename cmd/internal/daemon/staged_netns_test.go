@@ -17,6 +17,7 @@ import (
 	"pfcswitch/cmd/internal/config"
 	"pfcswitch/cmd/internal/lab"
 	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/port"
 	"pfcswitch/dataplane/runner"
 )
@@ -96,9 +97,7 @@ func TestApplySaysWhatChanges(t *testing.T) {
 				t.Errorf("dry %v: it changes %v, want %s among them", dry, keys, want)
 			}
 		}
-		if !slices.Equal(a.PortsReset, []string{"p1"}) {
-			t.Errorf("dry %v: it resets %v, want p1, which gets larger rings", dry, a.PortsReset)
-		}
+		assert.Same(t, a.PortsReset, []string{"p1"}, "dry %v: it resets", dry)
 		if same := string(r.Source().ConfigYAML()) == before && r.d().ports["p1"].socket == socket; same != dry {
 			t.Errorf("dry %v: configuration and sockets are as before: %v", dry, same)
 		}
@@ -127,9 +126,7 @@ func TestDryRunRefusesWhatApplyRefuses(t *testing.T) {
 	d.mu.Lock()
 	d.numbers = numbers
 	d.mu.Unlock()
-	if err == nil || !strings.Contains(err.Error(), "ports: 257 ports, those that go counted in") {
-		t.Errorf("error %v, want that of apply", err)
-	}
+	assert.Fails(t, err, "ports: 257 ports, those that go counted in", "error")
 }
 
 // The metrics address of the command line stays when a file with another one is applied.
@@ -189,9 +186,7 @@ func TestStartedTwice(t *testing.T) {
 	r := start(t, 2, Setup{})
 	mode := r.addrGenMode("p1")
 	_, err := New(r.Parse(Setup{}), discards)
-	if err == nil || !strings.Contains(err.Error(), "another switch listens there") {
-		t.Errorf("error %v, want one about the other switch", err)
-	}
+	assert.Fails(t, err, "another switch listens there", "error")
 	if got := r.addrGenMode("p1"); got != mode {
 		t.Errorf("addr_gen_mode %s, want %s as the first switch set it", got, mode)
 	}
@@ -249,9 +244,7 @@ func TestReadersDoNotWait(t *testing.T) {
 		for _, noun := range api.Nouns() {
 			begun, w := time.Now(), httptest.NewRecorder()
 			server.ServeHTTP(w, httptest.NewRequest("GET", "/v1/"+noun, nil))
-			if w.Code != 200 {
-				t.Errorf("show %s: %s", noun, w.Body)
-			}
+			assert.Equal(t, w.Code, 200, "show %s: %s", noun, w.Body)
 			t.Logf("show %s took %v", noun, time.Since(begun))
 		}
 	}()

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/runner"
 	"pfcswitch/deadlock"
 )
@@ -99,9 +100,7 @@ func TestSettingsOfEachPort(t *testing.T) {
 	check := func(want ...deadlock.Config) {
 		t.Helper()
 		for i, s := range d.watchdog.status() {
-			if s.Config != want[i] {
-				t.Errorf("%s: %+v, want %+v", s.Name, s.Config, want[i])
-			}
+			assert.Equal(t, s.Config, want[i], "%s", s.Name)
 		}
 	}
 	usual := d.cfg.Ports[0].Watchdog.Config
@@ -140,9 +139,7 @@ func TestPortRemovedInAStorm(t *testing.T) {
 			}
 		}
 	}
-	if n != 8 {
-		t.Errorf("%d storms are over, want 8", n)
-	}
+	assert.Equal(t, n, 8, "storms are over")
 }
 
 // A log that takes nothing holds up neither the watchdog, which has to end what it began, nor the end of the switch.
@@ -217,8 +214,6 @@ func TestTextOfRecovery(t *testing.T) {
 	} {
 		tt.event.Kind, tt.event.Lasted, tt.event.Reason = deadlock.Recovered, 200*time.Millisecond,
 			"the recovery time is over"
-		if got := describe(&tt.event); !strings.Contains(got, tt.want) {
-			t.Errorf("%+v: %q, want %q", tt.event, got, tt.want)
-		}
+		assert.Contains(t, describe(&tt.event), tt.want, "%+v", tt.event)
 	}
 }

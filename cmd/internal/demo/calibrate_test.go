@@ -3,6 +3,8 @@ package demo
 import (
 	"strings"
 	"testing"
+
+	"pfcswitch/dataplane/assert"
 )
 
 // The highest speed that fits is taken, in few trials.
@@ -66,8 +68,6 @@ func TestTrialFits(t *testing.T) {
 func TestRateName(t *testing.T) {
 	for bits, want := range map[int64]string{2_500_000_000: "2.5 Gbit/s", 1e9: "1 Gbit/s", 999_500_000: "999.5 Mbit/s",
 		50_000_000: "50 Mbit/s", 900_000: "0.9 Mbit/s", 1_000_000_000_000: "1000 Gbit/s"} {
-		if got := rateName(bits); got != want {
-			t.Errorf("%d bit/s: %q, want %q", bits, got, want)
-		}
+		assert.Equal(t, rateName(bits), want, "%d bit/s", bits)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"pfcswitch/cmd/internal/config"
 	"pfcswitch/cmd/internal/lab/labtest"
 	"pfcswitch/cmd/internal/traffic"
+	"pfcswitch/dataplane/assert"
 )
 
 // observed is what a phase of demo dcqcn saw: senders that were paused for a share of the load, marks and CNPs.
@@ -89,9 +90,7 @@ func TestJudgeCongestion(t *testing.T) {
 				failed = append(failed, c.Name)
 			}
 		}
-		if got := strings.Join(failed, ", "); got != tt.want {
-			t.Errorf("%+v, %+v: failed %q, want %q", tt.alone, tt.slowed, got, tt.want)
-		}
+		assert.Equal(t, strings.Join(failed, ", "), tt.want, "%+v, %+v: failed", tt.alone, tt.slowed)
 	}
 }
 
@@ -142,9 +141,8 @@ func TestCongestionKeys(t *testing.T) {
 	for _, speed := range append([]int64{1e6}, speeds...) {
 		phases := congestionPhases(Options{Seconds: 1, Speed: speed})
 		for _, p := range phases {
-			if want := max(time.Second, 20*2*time.Second*1e6/time.Duration(speed)); p.seconds != want {
-				t.Errorf("at %d bit/s phase %s takes %v, want %v", speed, p.name, p.seconds, want)
-			}
+			assert.Equal(t, p.seconds, max(time.Second, 20*2*time.Second*1e6/time.Duration(speed)),
+				"at %d bit/s phase %s takes", speed, p.name)
 		}
 		s := &switchNode{name: "s1", socket: "/s1.sock"}
 		for _, port := range []string{"p1", "p2", "p3", bottleneck} {

@@ -2,11 +2,11 @@ package demo
 
 import (
 	"context"
-	"slices"
 	"testing"
 	"time"
 
 	"pfcswitch/cmd/internal/api"
+	"pfcswitch/dataplane/assert"
 )
 
 func names(phases []*phase) (all []string) {
@@ -29,14 +29,10 @@ func TestKeptPhaseIsLast(t *testing.T) {
 		{trunkPhases, []string{"1", "2a", "2b", "3a", "3b"}, []string{"1", "2b", "3a", "3b", "2a"}},
 	} {
 		o := Options{Seconds: 5, Speed: 200_000_000}
-		if got := names(tt.phases(o)); !slices.Equal(got, tt.all) {
-			t.Errorf("phases %v, want %v", got, tt.all)
-		}
+		assert.Same(t, names(tt.phases(o)), tt.all, "phases")
 		o.Enter = func(context.Context, []string) {}
 		kept := tt.phases(o)
-		if got := names(kept); !slices.Equal(got, tt.withEnter) {
-			t.Errorf("phases %v, want %v", got, tt.withEnter)
-		}
+		assert.Same(t, names(kept), tt.withEnter, "phases")
 		for i, p := range kept {
 			if (p.enter != nil) != (i == len(kept)-1) || p.speed != o.Speed || p.loadTime() < 2*time.Second {
 				t.Errorf("phase %s is kept: %v, at %d bit/s, for %v", p.name, p.enter != nil, p.speed, p.loadTime())
@@ -56,7 +52,5 @@ func TestPFCSentCountsFrames(t *testing.T) {
 	s.state = states{ports: &api.Ports{}, buffer: &api.Buffer{}, pfc: &api.PFC{Ports: []api.PFCPort{
 		{Port: "p1", Priorities: priorities(7, 2)}, {Port: "p2", Priorities: priorities(5, 1)},
 	}}}
-	if got := s.result("a").PFCSent; got != 12 {
-		t.Errorf("pfc_sent is %d, want 12 frames", got)
-	}
+	assert.Equal(t, s.result("a").PFCSent, 12, "pfc_sent")
 }

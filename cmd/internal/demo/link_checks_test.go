@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"pfcswitch/cmd/internal/api"
+	"pfcswitch/dataplane/assert"
 )
 
 func failed(r *Report) (names []string) {
@@ -55,9 +56,7 @@ func TestJudgeLinks(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			r := &Report{Links: tt.links}
 			judgeLinks(r)
-			if got := failed(r); !slices.Equal(got, tt.want) {
-				t.Errorf("failed\n got %q\nwant %q", got, tt.want)
-			}
+			assert.Same(t, failed(r), tt.want, "failed")
 		})
 	}
 }
@@ -164,12 +163,8 @@ func TestSettled(t *testing.T) {
 		p := &api.HeadroomPort{Measured: &api.HeadroomValue{}, Told: true, PeerFoundBits: new(int64), PeerApplied: true,
 			TargetBytes: &target, HoldsBytes: target, Trip: &api.Spread{Samples: 4 * openingSamples}}
 		tt.change(p)
-		if got := (&linkPhase{}).settled(p); got != tt.want {
-			t.Errorf("%s: %v", tt.name, got)
-		}
-		if got := (&linkPhase{phase: phase{control: true}}).settled(p); got != tt.control {
-			t.Errorf("%s, control: %v", tt.name, got)
-		}
+		assert.Equal(t, (&linkPhase{}).settled(p), tt.want, "%s", tt.name)
+		assert.Equal(t, (&linkPhase{phase: phase{control: true}}).settled(p), tt.control, "%s, control", tt.name)
 	}
 }
 
@@ -204,9 +199,7 @@ func TestLinkPhases(t *testing.T) {
 		{Options{Speed: 5e7, Quick: true}, 6, "100 km"},
 	} {
 		all := linkPhases(tt.o)
-		if len(all) != tt.runs {
-			t.Errorf("%+v: %d runs, want %d", tt.o, len(all), tt.runs)
-		}
+		assert.Equal(t, len(all), tt.runs, "%+v: runs", tt.o)
 		last, grows := all[len(all)-1], all[len(all)-2]
 		if !last.control || last.cable.length != tt.control || !grows.grow || grows.during == nil {
 			t.Errorf("%+v: the last are %q and %q", tt.o, grows.title, last.title)
@@ -232,10 +225,8 @@ func TestLinkPhases(t *testing.T) {
 			}
 		}
 	}
-	if _, err := Links(context.Background(), Options{Seconds: 1, Speed: 2e7}); err == nil ||
-		!strings.Contains(err.Error(), "50 Mbit/s or more") {
-		t.Errorf("20 Mbit/s: %v", err)
-	}
+	_, err := Links(context.Background(), Options{Seconds: 1, Speed: 2e7})
+	assert.Fails(t, err, "50 Mbit/s or more", "20 Mbit/s")
 }
 
 // In each run the receiver blocks often enough, more often where a frame after XOFF is rare, within the load, each time

@@ -3,6 +3,8 @@ package demo
 import (
 	"testing"
 	"time"
+
+	"pfcswitch/dataplane/assert"
 )
 
 func TestShortageText(t *testing.T) {
@@ -33,8 +35,6 @@ func TestWaitShareOfAProcess(t *testing.T) {
 		{"four threads, each a quarter of its time", 3 * s, s, s, 0.25},
 		{"it ran for a moment", s / 100, s / 100, s, 0.01},
 	} {
-		if got := waitShare(tt.ran, tt.waited, tt.load); got != tt.want {
-			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
-		}
+		assert.Equal(t, waitShare(tt.ran, tt.waited, tt.load), tt.want, "%s", tt.name)
 	}
 }

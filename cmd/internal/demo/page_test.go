@@ -17,6 +17,7 @@ import (
 	"pfcswitch/cmd/internal/plot"
 	"pfcswitch/cmd/internal/web"
 	"pfcswitch/cmd/internal/web/webtest"
+	"pfcswitch/dataplane/assert"
 )
 
 // stateAt is the state of switch s1, whose port p1 leads to h1 and p2 to s2, after so many seconds in which each second
@@ -57,9 +58,7 @@ func courseOf() *course {
 // the sender tells the rate.
 func TestCourse(t *testing.T) {
 	c := courseOf()
-	if !slices.Equal(c.at, []int64{1e9, 2e9}) {
-		t.Errorf("values at %v", c.at)
-	}
+	assert.Same(t, c.at, []int64{1e9, 2e9}, "values at")
 	for name, tt := range map[string]struct {
 		of   lines
 		want float64
@@ -74,9 +73,7 @@ func TestCourse(t *testing.T) {
 			t.Errorf("%s: %v, want two values, and at last %v", name, line.Values, tt.want)
 		}
 	}
-	if len(c.paused) != 3 {
-		t.Errorf("%+v, want those of two ends at p1 and one at p2", c.paused)
-	}
+	assert.Equal(t, len(c.paused), 3, "%+v, want those of two ends at p1 and one at p2", c.paused)
 	if got := c.panels()[0].Lines; len(got) != 3 {
 		t.Errorf("%+v, want three lines that are more than nothing", got)
 	}
@@ -136,9 +133,7 @@ func pageOf(t *testing.T) string {
 
 func TestPage(t *testing.T) {
 	head, body, _ := strings.Cut(pageOf(t), "<body>")
-	if !strings.Contains(head, web.Stylesheet) {
-		t.Errorf("the page has not the look of the switch's:\n%s", head)
-	}
+	assert.Contains(t, head, web.Stylesheet, "the page has not the look of the switch's")
 	golden.Check(t, "page.html", body)
 }
 
@@ -179,9 +174,7 @@ func TestReportPageForEverybody(t *testing.T) {
 	}
 	for _, want := range []string{"2.0 s after the load began|", "|h1 to s1:p1: 5.00|",
 		"|s1:p2 to s2, priority 3: 7.50|", "|h1, by s1:p1: 60.0|", "|s1 lossless: 2.00|", "|s1:p1: 50.0|"} {
-		if got := point("pointermove"); !strings.Contains(got, want) {
-			t.Errorf("pointed at, the plots say %q, want %q", got, want)
-		}
+		assert.Contains(t, point("pointermove"), want, "pointed at, the plots say")
 	}
 	webtest.Eval[bool](p, `document.querySelector(".plots").dispatchEvent(new PointerEvent("pointerleave"))`)
 	if got := point("pointerover"); strings.Contains(got, ":p1: ") || strings.Contains(got, "began") {

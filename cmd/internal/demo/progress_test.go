@@ -5,6 +5,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"pfcswitch/dataplane/assert"
 )
 
 // The line says which phase runs, and how long all that are left take: as their loads say, and as long beyond those as
@@ -29,9 +31,7 @@ func TestScheduleLines(t *testing.T) {
 		if tt.begin >= 0 {
 			s.begin(tt.begin, now)
 		}
-		if got := s.line(now); got != tt.want {
-			t.Errorf("after %v: %q, want %q", tt.after, got, tt.want)
-		}
+		assert.Equal(t, s.line(now), tt.want, "after %v", tt.after)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"pfcswitch/cmd/internal/config"
 	"pfcswitch/cmd/internal/traffic"
+	"pfcswitch/dataplane/assert"
 )
 
 // Each switch of the ring sends on to the next what is not its own, and what is for nobody.
@@ -29,13 +30,10 @@ func TestRingConfigurations(t *testing.T) {
 			if j == k {
 				want = "sink"
 			}
-			if got := ports[fmt.Sprintf("%x", []byte(receiverMAC(j)))]; got != want {
-				t.Errorf("s%d: r%d is behind %q, want %q", k+1, j+1, got, want)
-			}
+			assert.Equal(t, ports[fmt.Sprintf("%x", []byte(receiverMAC(j)))], want, "s%d: r%d is behind", k+1, j+1)
 		}
-		if got := ports[fmt.Sprintf("%x", []byte(unknownMAC))]; got != "out" {
-			t.Errorf("s%d: frames for nobody go to %q, want out", k+1, got)
-		}
+		assert.Equal(t, ports[fmt.Sprintf("%x", []byte(unknownMAC))], "out", "s%d: frames for nobody go to, want out",
+			k+1)
 		for i := range c.Ports {
 			if w := c.Ports[i].Watchdog; w.DetectionTime() != slowWatchCount*watchPeriod ||
 				w.DetectionTime() <= blockTime {
@@ -116,9 +114,7 @@ func TestStorms(t *testing.T) {
 	}
 	slots := make([]uint64, 2*stormPairs)
 	for i := range slots {
-		if got := in(stormBegin + time.Duration(i)*stormSlot + 1); got != storming(i) {
-			t.Errorf("slot %d: a storm %v, want %v", i, got, storming(i))
-		}
+		assert.Equal(t, in(stormBegin+time.Duration(i)*stormSlot+1), storming(i), "slot %d: a storm", i)
 		if storming(i) == storming(i^1) {
 			t.Errorf("slots %d and %d are no pair", i, i^1)
 		}

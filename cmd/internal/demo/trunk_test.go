@@ -3,6 +3,8 @@ package demo
 import (
 	"strings"
 	"testing"
+
+	"pfcswitch/dataplane/assert"
 )
 
 // What a meter does with a stream may differ from the model by no more than the limit and what the machine withheld.
@@ -34,16 +36,10 @@ func TestCompareWithModel(t *testing.T) {
 				failed = append(failed, what)
 			case !c.Judged:
 				unjudged = append(unjudged, what)
-				if want := "h2 could not offer 3.0 % of its frames"; c.Reason != want {
-					t.Errorf("%s: reason %q, want %q", tt.name, c.Reason, want)
-				}
+				assert.Equal(t, c.Reason, "h2 could not offer 3.0 % of its frames", "%s: reason", tt.name)
 			}
 		}
-		if got := strings.Join(failed, " "); got != tt.failed {
-			t.Errorf("%s: failed %q, want %q", tt.name, got, tt.failed)
-		}
-		if got := strings.Join(unjudged, " "); got != tt.unjudged {
-			t.Errorf("%s: not judged %q, want %q", tt.name, got, tt.unjudged)
-		}
+		assert.Equal(t, strings.Join(failed, " "), tt.failed, "%s: failed", tt.name)
+		assert.Equal(t, strings.Join(unjudged, " "), tt.unjudged, "%s: not judged", tt.name)
 	}
 }

@@ -3,6 +3,7 @@ package demo
 import (
 	"testing"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/trunk"
 )
 
@@ -39,10 +40,6 @@ func TestMeterModel(t *testing.T) {
 }
 
 func TestImbalance(t *testing.T) {
-	if off := imbalance([]uint64{0, 150, 150}); off != 1 {
-		t.Errorf("imbalance %v, want 1: one has nothing", off)
-	}
-	if got := overtakenFormula(3); got != 2880 {
-		t.Errorf("overtaken by %d octets, want 2880", got)
-	}
+	assert.Equal(t, imbalance([]uint64{0, 150, 150}), 1, "imbalance, want 1: one has nothing")
+	assert.Equal(t, overtakenFormula(3), 2880, "overtaken by octets")
 }

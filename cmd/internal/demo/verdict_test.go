@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"pfcswitch/dataplane/assert"
 )
 
 // busy is a machine that withheld 12 % of a phase's time.
@@ -128,8 +130,6 @@ func TestDiscardedText(t *testing.T) {
 			Switches: []SwitchResult{{Phase: "a", Name: "s1", Discarded: discarded, PFCSent: 7}}}
 		var out strings.Builder
 		must(t, r.Text(&out))
-		if !strings.Contains(out.String(), want) {
-			t.Errorf("%q is missing:\n%s", want, out.String())
-		}
+		assert.Contains(t, out.String(), want, "text")
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"pfcswitch/dataplane/assert"
 )
 
 const procStat = `cpu  90 1 30 500 9 0 5 7 0 0
@@ -43,7 +45,5 @@ func TestCPUShares(t *testing.T) {
 	if got, want := until.Since(from), (CPUShares{Busy: 0.25, Idle: 0.625, Steal: 0.125}); got != want {
 		t.Errorf("%+v, want %+v", got, want)
 	}
-	if got := from.Since(from); got != (CPUShares{}) {
-		t.Errorf("no time has passed: %+v", got)
-	}
+	assert.Equal(t, from.Since(from), CPUShares{}, "no time has passed")
 }

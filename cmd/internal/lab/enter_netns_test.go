@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pfcswitch/cmd/internal/lab/labtest"
+	"pfcswitch/dataplane/assert"
 )
 
 // testUser is an ordinary user's identity. Only root can take it; when the tests are an ordinary user's, the
@@ -52,9 +53,7 @@ func TestEnterAsOrdinaryUser(t *testing.T) {
 	attr := testUser(t)
 	cmd, lines := startRole(t, "enter", attr)
 	if attr.Credential != nil { // else it has the rights already and Enter returned at once
-		if got, want := lines.Text(), "inside 0 the arguments 2 <nil>"; got != want {
-			t.Errorf("inside: %q, want %q", got, want)
-		}
+		assert.Equal(t, lines.Text(), "inside 0 the arguments 2 <nil>", "inside")
 		if !lines.Scan() || !strings.Contains(lines.Text(), "--user") {
 			t.Errorf("the command to enter does not enter the user namespace: %q", lines.Text())
 		}

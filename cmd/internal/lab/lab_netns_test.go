@@ -19,6 +19,7 @@ import (
 
 	"pfcswitch/cmd/internal/lab"
 	"pfcswitch/cmd/internal/lab/labtest"
+	"pfcswitch/dataplane/assert"
 )
 
 // twoHosts makes h1:eth0 — eth0:h2.
@@ -47,9 +48,7 @@ func TestLinkCarriesFramesAndCounts(t *testing.T) {
 
 	const size = 3900 // fits into one frame only because the MTU is 4000
 	got := exchange(t, h1, h2, size)
-	if got != size {
-		t.Errorf("received %d bytes, want %d", got, size)
-	}
+	assert.Equal(t, got, size, "received bytes")
 	after, err := h2.Stats("eth0")
 	labtest.Must(t, err)
 	if want := uint64(size + 8 + 20 + 14); after.ReceivedBytes < want || after.ReceivedFrames != 2 {
@@ -109,9 +108,7 @@ func TestDo(t *testing.T) {
 	n := labtest.Node(t, l, "n")
 	own, outside := "", ""
 	labtest.Must(t, n.Do(func() (err error) { own, err = interfaces(); return err }))
-	if own != "lo" {
-		t.Errorf("interfaces inside: %q, want lo alone", own)
-	}
+	assert.Equal(t, own, "lo", "interfaces inside, want lo alone")
 	labtest.Must(t, l.Link(n, "in", labtest.Node(t, l, "m"), "out", lab.LinkOptions{}))
 	labtest.Must(t, n.Do(func() (err error) { own, err = interfaces(); return err }))
 	outside, err := interfaces()
@@ -153,9 +150,7 @@ func TestProcessRunsInsideNode(t *testing.T) {
 	p, err := h1.Start(runRole("interfaces"))
 	labtest.Must(t, err)
 	labtest.Must(t, p.Wait())
-	if got, want := p.Output(), "lo\neth0\n"; got != want {
-		t.Errorf("the process saw %q, want %q", got, want)
-	}
+	assert.Equal(t, p.Output(), "lo\neth0\n", "the process saw")
 	labtest.Must(t, l.Close())
 	goleak.VerifyNone(t)
 }
@@ -169,9 +164,7 @@ func TestProcessOutputAndStatus(t *testing.T) {
 	if !errors.As(err, &exit) || exit.ExitCode() != 3 {
 		t.Fatalf("Wait: got %v, want exit status 3", err)
 	}
-	if !strings.Contains(err.Error(), "second") {
-		t.Errorf("the error lacks the last words: %v", err)
-	}
+	assert.Contains(t, err.Error(), "second", "the error lacks the last words")
 
 	var out, errOut strings.Builder
 	c := runRole("fail")
@@ -328,9 +321,7 @@ func TestTunnelTwice(t *testing.T) {
 		l := labtest.New(t, "tunnel")
 		n := labtest.Node(t, l, "n")
 		labtest.Must(t, l.Tunnel(n, "a", o))
-		if err := l.Tunnel(n, "b", o); err == nil || !strings.Contains(err.Error(), "another lab on this machine has") {
-			t.Errorf("a second tunnel of one identifier: %v", err)
-		}
+		assert.Fails(t, l.Tunnel(n, "b", o), "another lab on this machine has", "a second tunnel of one identifier")
 		labtest.Must(t, l.Close())
 	}
 }

@@ -12,6 +12,8 @@ import (
 
 	"golang.org/x/sys/unix"
 	"pgregory.net/rapid"
+
+	"pfcswitch/dataplane/assert"
 )
 
 func TestForbiddenNamesSettingAndRemedy(t *testing.T) {
@@ -58,12 +60,8 @@ func TestForbiddenNamesSettingAndRemedy(t *testing.T) {
 }
 
 func TestReadSysctl(t *testing.T) {
-	if got := readSysctl("kernel.ostype"); got != "Linux" {
-		t.Errorf("kernel.ostype: got %q, want Linux", got)
-	}
-	if got := readSysctl("kernel.no_such_setting"); got != "" {
-		t.Errorf("a setting that does not exist: got %q", got)
-	}
+	assert.Equal(t, readSysctl("kernel.ostype"), "Linux", "kernel.ostype, want Linux")
+	assert.Equal(t, readSysctl("kernel.no_such_setting"), "", "a setting that does not exist")
 }
 
 func TestLabNamespace(t *testing.T) {
@@ -85,13 +83,9 @@ func newTestRegistry(t *testing.T, namespaces ...string) registry {
 	t.Helper()
 	dir := t.TempDir()
 	p := registry{namespaces: filepath.Join(dir, "netns"), locks: filepath.Join(dir, "labs")}
-	if err := os.MkdirAll(p.namespaces, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.MkdirAll(p.namespaces, 0o755))
 	for _, name := range namespaces {
-		if err := os.WriteFile(filepath.Join(p.namespaces, name), nil, 0o444); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, os.WriteFile(filepath.Join(p.namespaces, name), nil, 0o444))
 	}
 	return p
 }
@@ -103,45 +97,31 @@ func TestSweepSparesLockedLabsOnly(t *testing.T) {
 	}
 	p := newTestRegistry(t, "pfcsw-1-dead-a", "pfcsw-1-dead-b", "pfcsw-1-living-a", "pfcsw-strange", "others")
 	living, err := p.lock("1-living")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	for _, leftover := range []string{"1-dead", "2-without-namespaces"} {
 		f, err := p.lock(leftover)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		f.Close() // as the kernel does when the process dies
 	}
-	if err := p.sweep(); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, p.sweep())
 	assertNames(t, p.namespaces, "others", "pfcsw-1-living-a", "pfcsw-strange")
 	assertNames(t, p.locks, "1-living.lock")
 
-	if err := p.unlock(living); err != nil {
-		t.Fatal(err)
-	}
-	if err := p.sweep(); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, p.unlock(living))
+	assert.Must(t, p.sweep())
 	assertNames(t, p.namespaces, "others", "pfcsw-1-living-a", "pfcsw-strange") // its lock may be elsewhere
 	assertNames(t, p.locks)
 }
 
 func TestSweepOfNothing(t *testing.T) {
 	dir := t.TempDir()
-	if err := (registry{namespaces: dir + "/none", locks: dir + "/none"}).sweep(); err != nil {
-		t.Errorf("where no lab ever was: %v", err)
-	}
+	assert.NoError(t, (registry{namespaces: dir + "/none", locks: dir + "/none"}).sweep(), "where no lab ever was")
 }
 
 func assertNames(t *testing.T, dir string, want ...string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	var got []string
 	for _, e := range entries {
 		got = append(got, e.Name())
@@ -154,22 +134,16 @@ func assertNames(t *testing.T, dir string, want ...string) {
 func TestLockIsExclusive(t *testing.T) {
 	p := newTestRegistry(t)
 	f, err := p.lock("1-x")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	if _, err := p.lock("1-x"); !errors.Is(err, unix.EWOULDBLOCK) {
 		t.Errorf("second lock: got %v, want EWOULDBLOCK", err)
 	}
-	if err := p.unlock(f); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, p.unlock(f))
 	if f, err = p.lock("1-x"); err != nil {
 		t.Fatalf("after unlock: %v", err)
 	}
 	// A lock on a file that was removed meanwhile is none.
-	if err := os.Remove(f.Name()); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.Remove(f.Name()))
 	if sameFile(f, f.Name()) {
 		t.Error("a removed file passes for the one at its path")
 	}
@@ -249,9 +223,7 @@ func TestScheduleAddsUpThreads(t *testing.T) {
 		{"unreadable", nil, threadTime{44, 11}},
 	} {
 		s.add(step.now)
-		if s.sum != step.want {
-			t.Errorf("%s: got %v, want %v", step.name, s.sum, step.want)
-		}
+		assert.Equal(t, s.sum, step.want, "%s", step.name)
 	}
 }
 
@@ -261,9 +233,7 @@ func TestLocked(t *testing.T) {
 	if _, err := Locked(path); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("no file: %v", err)
 	}
-	if err := os.WriteFile(path, nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.WriteFile(path, nil, 0o600))
 	go func() {
 		for t.Context().Err() == nil {
 			_, _ = Locked(path)
@@ -271,15 +241,11 @@ func TestLocked(t *testing.T) {
 	}()
 	for range 1000 {
 		lock, err := LockFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		if locked, err := Locked(path); !locked || err != nil {
 			t.Fatalf("with the lock taken: %v, %v", locked, err)
 		}
-		if err := lock.Close(); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, lock.Close())
 		if locked, err := Locked(path); locked || err != nil {
 			t.Fatalf("with the lock free: %v, %v", locked, err)
 		}

@@ -13,6 +13,7 @@ import (
 
 	"pfcswitch/cmd/internal/lab"
 	"pfcswitch/cmd/internal/lab/labtest"
+	"pfcswitch/dataplane/assert"
 )
 
 // startRole starts the test binary in a role, outside of any lab, and returns the first line that it prints.
@@ -80,19 +81,14 @@ func TestKilledLabIsClearedByTheNext(t *testing.T) {
 	labtest.Must(t, dead.Process.Kill())
 	_ = dead.Wait()
 	labtest.Eventually(t, "the killed lab's process died with it", func() bool { return !alive(child) })
-	if got := namespacesOf(t, deadPid); len(got) != 2 {
-		t.Fatalf("namespaces of the killed lab: %v, want 2 (else this test shows nothing)", got)
-	}
+	assert.MustEqual(t, len(namespacesOf(t, deadPid)), 2,
+		"namespaces of the killed lab, want 2 (else this test shows nothing)")
 
 	l, err := lab.New(context.Background(), "next")
 	labtest.Must(t, err)
 	defer l.Close()
-	if got := namespacesOf(t, deadPid); len(got) != 0 {
-		t.Errorf("still there of the killed lab: %v", got)
-	}
-	if got := namespacesOf(t, livingPid); len(got) != 2 {
-		t.Errorf("namespaces of the living lab: %v, want 2", got)
-	}
+	assert.Same(t, namespacesOf(t, deadPid), nil, "still there of the killed lab")
+	assert.Equal(t, len(namespacesOf(t, livingPid)), 2, "namespaces of the living lab")
 }
 
 func TestLabEndsOnSignalAndPanic(t *testing.T) {
@@ -111,9 +107,7 @@ func TestLabEndsOnSignalAndPanic(t *testing.T) {
 		if test.role == "panic" && err == nil {
 			t.Error("the role that panics ended well")
 		}
-		if got := namespacesOf(t, cmd.Process.Pid); len(got) != 0 {
-			t.Errorf("%s, %v: left behind %v", test.role, test.sig, got)
-		}
+		assert.Same(t, namespacesOf(t, cmd.Process.Pid), nil, "%s, %v: left behind", test.role, test.sig)
 	}
 }
 
@@ -123,16 +117,12 @@ func TestNamespaceNames(t *testing.T) {
 	if h1.Namespace() != want || h1.Path() != "/run/netns/"+want {
 		t.Errorf("namespace %s at %s, want %s", h1.Namespace(), h1.Path(), want)
 	}
-	if got := namespacesOf(t, os.Getpid()); len(got) != 2 {
-		t.Errorf("names while up: %v, want 2", got)
-	}
+	assert.Equal(t, len(namespacesOf(t, os.Getpid())), 2, "names while up")
 	if !strings.Contains(h1.EnterCommand(), h1.Path()) {
 		t.Errorf("EnterCommand %q does not name %s", h1.EnterCommand(), h1.Path())
 	}
 	labtest.Must(t, l.Close())
-	if got := namespacesOf(t, os.Getpid()); len(got) != 0 {
-		t.Errorf("names after Close: %v", got)
-	}
+	assert.Same(t, namespacesOf(t, os.Getpid()), nil, "names after Close")
 }
 
 // The first "ip netns add" on a machine mounts the folder of the namespaces on itself. A lab that is there already can
