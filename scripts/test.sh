@@ -216,14 +216,13 @@ stage_unit() {
 # Tests on real links run in parallel, each in namespaces of its own. Some tests need the whole machine and run alone:
 # rates in a storm against rates before; a busy process on every CPU; shares of a CPU; medians of times; what labs
 # carry; TCP's time-outs; a ring's outage; a full tunnel; a file system that all switches of this machine see; what is
-# lost, or comes after XOFF, where the switch itself is late; how long a bystander is held; pauses with DCQCN against
-# those without, and how soon one through a trunk ends; captures that must miss nothing; a buffer that has to drain
-# under load. The commands of README, which a person runs one at a time, are run after the others.
+# lost, or comes after XOFF, where the switch itself is late; how long a bystander is held; how soon a pause through a
+# trunk ends; captures that must miss nothing; a buffer that has to drain under load. The commands of README, which a
+# person runs one at a time, are run after the others.
 readonly alone=(TestBystandersOfAStorm TestOverload TestIdleCost TestScrapeCost TestHeldPriorityStopsNoOther
   TestTimesOfNotification TestShowUnderLoad TestLabs TestHostNIC TestApplyGrowsRings TestMachines
   TestKilledSwitchHoldsItsPeers TestObedientSendersLoseNothing TestApplyToAFullPool TestCapture TestSlowCaptureNeverBlocks
-  TestHeadroomIsChecked TestHostNICMeasures TestEveryKeyChangesUnderLoad TestDCQCN
-  TestPausesPassThroughATrunk)
+  TestHeadroomIsChecked TestHostNICMeasures TestEveryKeyChangesUnderLoad TestPausesPassThroughATrunk)
 readonly last_folders=(./cmd/internal/readme)
 
 # These parallel tests take longest. Each is a run of its own, before all others: at the end no CPU waits for one of them.

@@ -44,13 +44,14 @@ func TestReactionInSmallFrames(t *testing.T) {
 // lost unless this machine was late: more had arrived before XOFF left than the headroom has room for beside what came
 // after it, or XOFF reached the sender so late that more came than the headroom is for.
 func TestObedientSendersLoseNothing(t *testing.T) {
-	for _, s := range []Stream{{Octets: 60, Frames: 138_830}, {Octets: 1500, Frames: 10_076}} {
+	for _, s := range []Stream{{Octets: 60, Frames: 40_000}, {Octets: 1500, Frames: 3000}} {
 		t.Run(fmt.Sprint(s.Octets), func(t *testing.T) {
 			u, lost := obey(t, s)
 			cells := func(octets int64) int64 {
 				return octets / (int64(s.Octets) + headroom.WireOverhead) * ((int64(s.Octets) + 255) / 256 * 256)
 			}
-			if room := u.LeastLeft.Room; lost > 0 && cells(u.Ring+u.Peak) <= room || u.Waited > 0 && u.Exceeded == 0 {
+			if room := u.LeastLeft.Room; lost > 0 && cells(u.Ring+u.Peak) <= room || u.Waited > 0 && u.Exceeded == 0 ||
+				u.Xoffs < 100 {
 				t.Errorf("%d frames lost: %+v", lost, u)
 			}
 			t.Logf("%d of %d frames lost", lost, s.Frames)
