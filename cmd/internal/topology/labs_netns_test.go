@@ -34,22 +34,29 @@ func TestLabsComeAndGo(t *testing.T) {
 		"nic": hostNIC, "said": keeperLog, "onestart": oneCannotStart, "manyinprocess": oneProcessOfMany,
 		"late": interruptedWhenReady, "collected": collectedKeeper, "refusedruns": refusedRuns,
 		"interruptedrun": interruptedRun,
-	})
+	}, nil)
 }
 
 // What labs carry, and what is left where one was killed a moment ago, is a matter of time.
 func TestLabs(t *testing.T) {
 	newRig(t).parts(map[string]func(*rig){
-		"examples": examples, "inprocess": inOneProcess, "killed": killedKeeper, "others": foreignSocket,
-		"virtual": sameInVirtualTime, "virtualholds": sameHoldsInVirtualTime, "virtualdcqcn": slowedInVirtualTime,
-		"runs": runsInALab, "heldlong": heldLong, "locksup": locksUp,
+		"examples": examples, "inprocess": inOneProcess, "virtual": sameInVirtualTime,
+		"virtualholds": sameHoldsInVirtualTime, "virtualdcqcn": slowedInVirtualTime, "runs": runsInALab,
+	}, map[string]func(*rig){
+		"heldlong": heldLong, "locksup": locksUp, "killed": killedKeeper, "others": foreignSocket,
 	})
 }
 
-// parts runs the parts of a test.
-func (r *rig) parts(all map[string]func(*rig)) {
-	for name, part := range all {
+// parts runs the parts of a test, and then those that leave most of the CPU, side by side.
+func (r *rig) parts(busy, waiting map[string]func(*rig)) {
+	for name, part := range busy {
 		r.t.Run(name, func(t *testing.T) { part(r.withTest(t)) })
+	}
+	for name, part := range waiting {
+		r.t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			part(r.withTest(t))
+		})
 	}
 }
 
