@@ -1,17 +1,14 @@
 package demo
 
 import (
-	"context"
 	"encoding/json"
 	"net/http"
-	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"pfcswitch/cmd/internal/api"
 	"pfcswitch/cmd/internal/config"
-	"pfcswitch/cmd/internal/lab/labtest"
 	"pfcswitch/cmd/internal/traffic"
 	"pfcswitch/dataplane/assert"
 )
@@ -156,30 +153,5 @@ func TestCongestionKeys(t *testing.T) {
 		if e := c.ECN[3]; e.Kmin != 2*speed/8000 || e.Kmax <= e.Kmin || 2*e.Kmax > c.Shared() {
 			t.Errorf("at %d bit/s: marks from %d to %d, queues share %d", speed, e.Kmin, e.Kmax, c.Shared())
 		}
-	}
-}
-
-// The report has the load's time, which is longer than the user's where notifications are seldom. Each of the two
-// phases leaves results though its ends have sent nothing.
-func TestCongestionSeconds(t *testing.T) {
-	labtest.Require(t)
-	r, err := DCQCN(context.Background(), Options{Seconds: 0.1, Speed: 100_000_000})
-	must(t, err)
-	if r.Seconds != 0.4 || len(r.Congestion) != 2 {
-		t.Errorf("a load of %v s, and %+v", r.Seconds, r.Congestion)
-	}
-}
-
-// Only the senders and the receiver of the second phase know DCQCN.
-func TestCongestionEnds(t *testing.T) {
-	labtest.Require(t)
-	for _, p := range congestionPhases(short) {
-		must(t, p.open(context.Background(), "dcqcn."+p.name))
-		for _, e := range p.endpoints() {
-			if got := slices.Contains(e.args(), "dcqcn"); got != (p.name == "b") {
-				t.Errorf("phase %s, %s: %q", p.name, e.name, e.args())
-			}
-		}
-		must(t, p.close())
 	}
 }

@@ -1,0 +1,34 @@
+package demo
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	"pfcswitch/cmd/internal/lab/labtest"
+)
+
+// The report has the load's time, which is longer than the user's where notifications are seldom. Each of the two
+// phases leaves results though its ends have sent nothing.
+func TestCongestionSeconds(t *testing.T) {
+	labtest.Require(t)
+	r, err := DCQCN(context.Background(), Options{Seconds: 0.1, Speed: 100_000_000})
+	must(t, err)
+	if r.Seconds != 0.4 || len(r.Congestion) != 2 {
+		t.Errorf("a load of %v s, and %+v", r.Seconds, r.Congestion)
+	}
+}
+
+// Only the senders and the receiver of the second phase know DCQCN.
+func TestCongestionEnds(t *testing.T) {
+	labtest.Require(t)
+	for _, p := range congestionPhases(short) {
+		must(t, p.open(context.Background(), "dcqcn."+p.name))
+		for _, e := range p.endpoints() {
+			if got := slices.Contains(e.args(), "dcqcn"); got != (p.name == "b") {
+				t.Errorf("phase %s, %s: %q", p.name, e.name, e.args())
+			}
+		}
+		must(t, p.close())
+	}
+}
