@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 
 	"github.com/spf13/cobra"
 
@@ -30,10 +29,7 @@ the switch answers. Made for the health checks of containers.`,
 			if err != nil {
 				return err
 			}
-			h, ok := r.(*api.Health)
-			if !ok {
-				return errors.New("the switch's answer is not about its health")
-			}
+			h := r.(*api.Health)
 			if err := printReply(cmd.OutOrStdout(), asJSON, h); err != nil {
 				return err
 			}
