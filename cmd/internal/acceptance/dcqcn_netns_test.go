@@ -44,7 +44,7 @@ func TestDCQCN(t *testing.T) {
 			t.Errorf("%d frames came marked, %d CNPs were sent", f.Marked, f.CNPs)
 		}
 	}
-	assert.Equal(t, seen, r.Snapshot(3).Counters.Marked[3], "frames that came marked, want those that the switch marked")
+	assert.Equal(t, seen, r.Snapshot(3).Counters.Marked[3], "frames that came marked, want what the switch marked")
 	if got := r.Snapshot(1).Counters.QueueSent[6] + r.Snapshot(2).Counters.QueueSent[6]; got == 0 {
 		t.Error("no CNP went in priority 6")
 	}

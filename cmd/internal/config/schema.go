@@ -63,7 +63,8 @@ func inLab(path string) string {
 		return rest
 	}
 	own = strings.TrimSuffix(strings.TrimPrefix(path, "links.*."), "[]")
-	if rest, ok := strings.CutPrefix(path, "links.*."); ok && own != "ends" && own != "over" {
+	if rest, ok := strings.CutPrefix(path, "links.*."); ok && own != "ends" && own != "over" &&
+		own != "half_duplex" {
 		return "ports.*." + rest
 	}
 	return "lab." + path

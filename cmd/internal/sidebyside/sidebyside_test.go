@@ -45,7 +45,8 @@ faults: {s: {slow: h1, rate: 10G, duration: 10us}}
 	}
 	var reports []string
 	for _, workers := range []int{1, 3} {
-		r, err := simulation.Run(t.Context(), file, simulation.Options{Seed: 1, Workers: workers, Together: On(workers)})
+		r, err := simulation.Run(t.Context(), file,
+			simulation.Options{Seed: 1, Workers: workers, Together: On(workers)})
 		if err != nil {
 			t.Fatal(err)
 		}
