@@ -3,6 +3,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -100,6 +101,14 @@ func printReport(out io.Writer, asJSON bool, report any, text func(io.Writer) er
 	return text(out)
 }
 
+// complaint is what an error says to people. A command that a signal ended has not failed in any other way.
+func complaint(err error) string {
+	if errors.Is(err, context.Canceled) {
+		return "interrupted before it was done"
+	}
+	return err.Error()
+}
+
 func main() {
 	if err := privilege.Raise(); err != nil {
 		fmt.Fprintln(os.Stderr, "pfcswitch:", err)
@@ -115,7 +124,7 @@ func main() {
 		if errors.As(err, &e) {
 			os.Exit(e.status)
 		}
-		fmt.Fprintln(os.Stderr, "pfcswitch:", err)
+		fmt.Fprintln(os.Stderr, "pfcswitch:", complaint(err))
 		os.Exit(1)
 	}
 }

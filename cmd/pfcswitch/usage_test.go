@@ -1,6 +1,8 @@
 package main
 
 import (
+	"context"
+	"fmt"
 	"io"
 	"strings"
 	"testing"
@@ -83,6 +85,12 @@ func TestFlags(t *testing.T) {
 		"top --delay 1ms":          "top: --delay 1ms: write seconds, or a time such as 500ms, from 100ms to 24h",
 		"version --=x":             "version: --=x is no flag: write pfcswitch version --help",
 	})
+}
+
+// A command that was interrupted says so, in no words of the language.
+func TestInterrupted(t *testing.T) {
+	assert.Equal(t, complaint(fmt.Errorf("sink: %w", context.Canceled)), "interrupted before it was done", "canceled")
+	assert.Equal(t, complaint(fmt.Errorf("no sink")), "no sink", "another error")
 }
 
 // The help has no words of the parser, and each command stands below a heading.

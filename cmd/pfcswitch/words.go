@@ -75,20 +75,27 @@ func flagUsages(flags *pflag.FlagSet) string {
 		if f.Shorthand != "" {
 			head = "  -" + f.Shorthand + ", --" + f.Name
 		}
-		value, text := valueOf(f)
+		value, text := described(f)
 		if value != "" {
 			head += " " + value
-		}
-		if optional := value != "" && f.NoOptDefVal != ""; optional {
-			head += "[=" + f.NoOptDefVal + "]"
-		} else if given := strings.Trim(f.DefValue, "[]"); !slices.Contains(nothing, given) &&
-			!strings.Contains(text, "(default") {
-			text += " (default: " + given + ")"
 		}
 		fmt.Fprintf(w, "%s\t%s\n", head, text)
 	})
 	_ = w.Flush() // a strings.Builder takes all
 	return b.String()
+}
+
+// described returns what the value of a flag is, and the flag's text with its default.
+func described(f *pflag.Flag) (value, text string) {
+	value, text = valueOf(f)
+	if optional := value != "" && f.NoOptDefVal != ""; optional {
+		return value + "[=" + f.NoOptDefVal + "]", text
+	}
+	given := strings.Trim(f.DefValue, "[]")
+	if !slices.Contains(nothing, given) && !strings.Contains(text, "(default") {
+		text += " (default: " + given + ")"
+	}
+	return value, text
 }
 
 // nothing are default values that stand for none.

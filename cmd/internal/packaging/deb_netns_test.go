@@ -43,6 +43,7 @@ chroot "$DIR/system" /bin/sh -ec '
   done >>files
   while read -r file; do [ -e "$file" ] || echo "missing: $file"; done <files
   zcat /usr/share/man/man1/pfcswitch-run.1.gz | grep -q "SIGHUP puts the file in force" || echo "missing: manual"
+  if zcat /usr/share/man/man1/pfcswitch*.gz | grep -qF -e "=[]" -e "[=false]"; then echo "missing: plain words"; fi
   bash -c ". /usr/share/bash-completion/completions/pfcswitch; type __start_pfcswitch" >/dev/null || echo "missing: Tab"
   say dpkg -r pfcswitch
   ls -d /usr/bin/pfcswitch /etc/pfcswitch/mine.yaml /var/lib/private/pfcswitch 2>/dev/null || true
