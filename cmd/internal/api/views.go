@@ -65,7 +65,7 @@ func Views() map[string][]View {
 
 // counters lists the frames as SONiC's "show pfc counters" does. A PAUSE counts for every priority.
 func (r *PFC) counters() string {
-	received, sent := priorityTable("PORT RX", "PFC"), priorityTable("PORT TX", "PFC")
+	received, sent := priorityTable("Port Rx", "PFC"), priorityTable("Port Tx", "PFC")
 	for _, p := range r.Ports {
 		rx, tx := []any{p.Port}, []any{p.Port}
 		for prio := range Priority(dataplane.NumPriorities) {
@@ -110,7 +110,7 @@ func priorityTable(first, name string) *table {
 
 // groupWatermarks lists one kind of watermark by port and priority group. Lossy groups have none.
 func (r *Buffer) groupWatermarks(segment string, level func(*Segment) int64) string {
-	t := priorityTable("PORT", "PG")
+	t := priorityTable("Port", "PG")
 	for _, p := range r.Ports {
 		row := []any{p.label()}
 		for prio := range Priority(dataplane.NumPriorities) {
@@ -130,7 +130,7 @@ func (r *Buffer) groupWatermarks(segment string, level func(*Segment) int64) str
 }
 
 func (r *Buffer) poolWatermarks(of func(*Segment) int64) string {
-	t := newTable("POOL", "SEGMENT", ">BYTES", ">SIZE")
+	t := newTable("Pool", "Segment", ">Bytes", ">Size")
 	for _, p := range r.Pools {
 		for name, s := range p.Segments.All() {
 			t.row(p.Pool, name, of(s), s.SizeBytes)
