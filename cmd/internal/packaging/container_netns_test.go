@@ -78,3 +78,24 @@ func TestContainer(t *testing.T) {
 	checkTraffic(t, h2, "eth1", 0.5, map[*lab.Node]string{h1: "eth1"})
 	stop(t, container)
 }
+
+// The health check of the image of labs is well in a host, which has no switch, and not where a switch has ended.
+func TestLabImageHealth(t *testing.T) {
+	labtest.Require(t)
+	var check []string
+	for _, i := range dockerfile() {
+		if i.stage == "lab" && i.op == "HEALTHCHECK" {
+			check = words(t, i.args)
+		}
+	}
+	assert.MustEqual(t, len(check), 3, "%q", check)
+	command := strings.ReplaceAll(check[2], "/usr/bin/pfcswitch", program(t))
+	for _, c := range []struct {
+		is, before string
+		well       bool
+	}{{"a host", "", true}, {"a switch that has ended", "mkdir /run/pfcswitch", false}} {
+		out, err := exec.Command("unshare", "--mount", "sh", "-ec",
+			"mount -t tmpfs tmpfs /run\n"+c.before+"\nexec "+check[0]+` -c "$0"`, command).CombinedOutput()
+		assert.Equal(t, err == nil, c.well, "%s: %v: %s", c.is, err, out)
+	}
+}
