@@ -325,8 +325,7 @@ func (s *Switch) admitLossless(p *portState, a *Arrival, index uint32, vid uint1
 	default:
 		s.drop(p, a.priority, DropLosslessHeadroom, chargeLossless)
 		if overran {
-			s.peerEvent(p, EventIgnoresXoff, a.priority, "more came after XOFF than the headroom holds: it is too "+
-				"small, or the peer does not obey XOFF")
+			s.peerEvent(p, EventIgnoresXoff, a.priority, moreThanHeadroom)
 		}
 	}
 	return true

@@ -228,8 +228,7 @@ func (s *Switch) ReadLosses(i int, l RingLosses, now int64) {
 	overflow := "the lossless receive ring overflowed: this switch did not read it for longer than ring.outage, and " +
 		"nothing that it has read shows that the peer sent on after XOFF"
 	if p.peerOverran() {
-		overflow = "the lossless receive ring overflowed: more came after XOFF than the headroom holds, so that the " +
-			"peer does not obey XOFF in time, or the headroom is too small"
+		overflow = "the lossless receive ring overflowed: " + moreThanHeadroom
 	}
 	s.ringLost(p, port.Other, int(l.Other-p.losses.Other), overflow)
 	s.ringLost(p, port.Lossless, int(l.Lossless-p.losses.Lossless), overflow)

@@ -159,6 +159,7 @@ func TestBlameByStamps(t *testing.T) {
 			blamed := 0
 			for _, e := range r.sw.Events(nil, since) {
 				if strings.Contains(e.Text, blame) {
+					assert.Contains(t, e.Text, "a host may be short of CPU", "%s: what may be the matter", row.name)
 					blamed++
 				}
 			}

@@ -185,6 +185,11 @@ func (u *headroomUseMeter) compare(newest int64, now XoffUse) {
 	}
 }
 
+// moreThanHeadroom tells people of a peer that overran the headroom. A process that gets no CPU obeys late, which no
+// switch can tell from not obeying.
+const moreThanHeadroom = "more came after XOFF than the headroom holds: it is too small, or the peer does not obey " +
+	"XOFF in time: a host may be short of CPU"
+
 // countNoRoom counts a frame that finds no room, and reports whether too much came after XOFF for the headroom. While
 // XOFF is in the delay line nobody knows yet.
 func (s *Switch) countNoRoom(p *portState, a *Arrival) (overran bool) {

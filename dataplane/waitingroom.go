@@ -202,8 +202,7 @@ func (s *Switch) startWait(p *portState, a *Arrival) {
 			"headrooms together: raise its size, or lower its ratio"
 	}
 	if s.countNoRoom(p, a) {
-		text = "lossless frames wait for buffer: more came after XOFF than the headroom holds: it is too small, or " +
-			"the peer does not obey XOFF"
+		text = "lossless frames wait for buffer: " + moreThanHeadroom
 	}
 	s.peerEvent(p, EventRingHold, a.priority, text)
 }
