@@ -302,7 +302,7 @@ func TestPageForEverybody(t *testing.T) {
 	p.Await("an event is there", `document.querySelectorAll("#events-rows tr").length > 2`)
 	webtest.Eval[bool](p, `document.querySelector("details").open = true`)
 	for _, dark := range []bool{false, true} {
-		for _, width := range []int64{1000, 500, 400, 320} {
+		for _, width := range []int64{1000, 930, 900, 700, 500, 400, 320} {
 			p.Look(dark, width, 900)
 			for _, found := range p.Overflow() {
 				t.Errorf("at %d pixels: %s", width, found)
