@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	"pfcswitch/cmd/internal/config"
 )
 
 // onFabric runs traffic on a fabric whose links all have the same speed.
@@ -60,5 +62,18 @@ func TestNothingIsFlooded(t *testing.T) {
 		if more-hops != 3*(moreSent-sent) || moreSent == sent {
 			t.Errorf("%d hosts at each switch: %d hops of %d frames", n, more-hops, moreSent-sent)
 		}
+	}
+}
+
+// The file of the largest fabric is one.
+func TestFatTreeFile(t *testing.T) {
+	lab, err := config.LoadTopology("../../../scripts/fat-tree.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(lab.Hosts) != 1024 || len(lab.Switches) != 320 || len(lab.Traffic[0].Pairs()) != 1024 ||
+		Length(lab) != 10*time.Millisecond {
+		t.Errorf("%d hosts, %d switches, %d pairs, %v", len(lab.Hosts), len(lab.Switches),
+			len(lab.Traffic[0].Pairs()), Length(lab))
 	}
 }
