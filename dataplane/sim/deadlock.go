@@ -56,7 +56,7 @@ func (f *Fabric) wait(q Queue) (w Wait, ok bool) {
 	n.sw.ReadWatch(q.Port, q.Priority, f.now, &r)
 	n.sw.ReadWatch(q.Port, dataplane.WholePort, f.now, &whole)
 	link := f.wireOf(n, q.Port)
-	if link == nil || r.Held == 0 || !r.PausedNow && !whole.PausedNow {
+	if link == nil || r.Held == 0 || !r.PausedNow && !whole.PausedNow && !f.peerHolds(q.End) {
 		return Wait{}, false
 	}
 	return Wait{q, r.Held, link.to}, true

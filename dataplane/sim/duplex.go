@@ -128,6 +128,16 @@ func (f *Fabric) HeldByPeer(e End) int64 {
 	return 0
 }
 
+// peerHolds reports whether the other end of a half-duplex link keeps this one from sending now.
+func (f *Fabric) peerHolds(e End) bool {
+	at, err := f.wireAt(e)
+	if err != nil || *at == none {
+		return false
+	}
+	other := f.wires[*at^1].half
+	return other != nil && other.holding
+}
+
 // offer gives a station a frame to send, the newest of the flight of its wire.
 func (s *shard) offer(i int32, t *transit) {
 	w := &s.wires[i]

@@ -358,6 +358,25 @@ func TestHalfDuplexFlap(t *testing.T) {
 	}
 }
 
+// A receiver that holds its half-duplex link for ever ends the run, and is named.
+func TestHalfDuplexHeldForEver(t *testing.T) {
+	r, sw, _ := halfIncast(t, FalseCarrier, 2, 500, mtu, 10*ms)
+	to := r.flows[0].To
+	r.halve(FalseCarrier, to)
+	if err := r.AddFault(FaultConfig{Kind: Storm, At: End{to, 0}, Stop: never}); err != nil {
+		t.Fatal(err)
+	}
+	r.Stall = 100 * ms
+	r.start()
+	if end := r.Advance(never - r.Begun()); end != Stalled {
+		t.Fatalf("the run ended with %d", end)
+	}
+	r.balanced()
+	if held := r.HeldByHosts(); len(held) != 1 || held[0].By.Node != to || held[0].Node != sw || held[0].Frames == 0 {
+		t.Errorf("%+v", held)
+	}
+}
+
 // Links that no half-duplex Ethernet can be are refused.
 func TestHalfDuplexRefused(t *testing.T) {
 	for _, c := range []struct{ speed, delay int64 }{{gigabit, 0}, {fastEthernet, 2560}, {10_000_000, 25_600}} {
