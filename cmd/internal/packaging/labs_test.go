@@ -22,6 +22,7 @@ import (
 
 	"pfcswitch/cmd/internal/config"
 	"pfcswitch/cmd/internal/lab/labtest"
+	"pfcswitch/cmd/internal/labexport"
 	"pfcswitch/dataplane/assert"
 )
 
@@ -172,6 +173,10 @@ func readKNE(t *testing.T, file string) topology {
 	must(t, err)
 	m := dynamicpb.NewMessage(kne(t))
 	must(t, prototext.Unmarshal(b, m))
+	for _, line := range []string{"kind load docker-image " + labexport.Image + " ",
+		"kne create " + filepath.Base(file)} {
+		assert.Contains(t, string(b), "#   "+line, "%s does not say what to do", file)
+	}
 	get := func(m protoreflect.Message, field string) protoreflect.Value {
 		return m.Get(m.Descriptor().Fields().ByName(protoreflect.Name(field)))
 	}
