@@ -227,15 +227,17 @@ readonly last_folders=(./cmd/internal/readme)
 
 # These parallel tests take longest. Each is a run of its own, before all others: at the end no CPU waits for one of them.
 # The plain ones send so many frames that the race detector makes them take five times as long, so they run without it.
-# TestFastPathKeepsOrder runs with it, too, with a fifteenth of the frames.
+# TestFastPathKeepsOrder runs with it, too, with a fifteenth of the frames. Those of the switch's default socket, of which
+# this machine has one, are in one run.
 readonly long_runs="./cmd/internal/acceptance TestChaos tests
 ./cmd/internal/acceptance TestNobodyNoticesTheFastPath tests
 ./cmd/internal/packaging TestDebianPackage tests
 ./cmd/internal/acceptance TestFastPathKeepsOrder tests
 ./cmd/internal/acceptance TestFastPathKeepsOrder plain
 ./cmd/internal/topology TestLabsComeAndGo tests
+./cmd/internal/packaging TestLabFilesRun|TestRunWithoutAFile|TestLateInterfaces|TestLateInterfacesRefused tests
 ./cmd/internal/acceptance TestTCP plain"
-mapfile -t long < <(cut -d ' ' -f 2 <<<"$long_runs" | sort -u)
+mapfile -t long < <(cut -d ' ' -f 2 <<<"$long_runs" | tr '|' '\n' | sort -u)
 
 # runs prints a line for each run of a test program: its folder, its tests and the folder of the program. "parallel" are
 # the long ones, then six tests of a folder at a time, folders with many tests first; "last" and "alone" are the others.
