@@ -92,13 +92,6 @@ func (r *PFC) asymmetric() string {
 	return sections(r.headline(), section{"", t})
 }
 
-func onOff(on bool) string {
-	if on {
-		return "on"
-	}
-	return "off"
-}
-
 // priorityTable returns a table with a column for each priority.
 func priorityTable(first, name string) *table {
 	names := []string{first}

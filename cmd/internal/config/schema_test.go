@@ -212,9 +212,9 @@ func TestLabSchemaJudgesAsParse(t *testing.T) {
 	}
 	for _, bad := range []string{
 		"traffic: {f1: {form: h1, to: h2}}", "traffic: {f1: {from: h1, to: h2, priority: 8}}",
-		"traffic: {f1: {from: h1, to: h2, rate: fast}}", "traffic: {f1: {incast: h1, cc: tcp}}", "trafic: {}",
+		"traffic: {f1: {from: h1, to: h2, rate: fast}}", "traffic: {f1: {incast: h1, cc: tcp}}", "loads: {}",
 		"faults: {x1: {storm: h2, start: soon}}", "faults: {x1: {strom: h2}}", "parts: {left: {address: here}}",
-		"parts: {left: {adress: 192.0.2.1}}", "fabric: {fat-tree: {k: 0}}", "fabric: {leaf-spine: {leaves: 2}}",
+		"parts: {left: {addr: 192.0.2.1}}", "fabric: {fat-tree: {k: 0}}", "fabric: {leaf-spine: {leaves: 2}}",
 		"fabric: {star: {hosts: 3}}", "fabric: {ring: {switches: 3, hosts: 1}, spread: evenly}",
 	} {
 		bothRefuse(t, valid, whole+bad)
