@@ -29,7 +29,7 @@ func checkReadmeKeys(t *tree) (found []string) {
 			return []string{err.Error()}
 		}
 		for _, b := range blocks {
-			if slices.Equal(b.Info, []string{"yaml"}) || slices.Equal(b.Info, []string{"yaml", "lab"}) {
+			if info := strings.Join(b.Info, " "); info == "yaml" || strings.HasPrefix(info, "yaml lab") {
 				text += b.Text
 			}
 		}

@@ -6,6 +6,7 @@
 //	console   commands behind "$ ", with what they print; run one after the other, each must end well
 //	yaml      a configuration; it must load, and its schema must take it
 //	yaml lab  a topology of a lab; it must come up, and go
+//	yaml lab sim  a topology for virtual time alone; pfcswitch sim must pass it
 //	yaml prometheus, yaml web
 //	          a file of Prometheus, which promtool must take; one of its exporter-toolkit, which the page must take
 //	svg, text pictures and layouts, which nobody can run

@@ -60,8 +60,11 @@ func TestCommands(t *testing.T) {
 			}
 			here = append(here, &b)
 		case "yaml":
-			if len(b.Info) > 1 && b.Info[1] == "lab" {
+			switch strings.Join(b.Info, " ") {
+			case "yaml lab":
 				here = append(here, b.upAndDown())
+			case "yaml lab sim":
+				here = append(here, b.simulated())
 			}
 		}
 	}
@@ -111,6 +114,11 @@ pfcswitch lab exec lab.yaml h1 pfcswitch send eth0 --speed 200M --seconds 0.2 -j
 wait
 pfcswitch lab down lab.yaml
 `}
+}
+
+// simulated runs a lab in virtual time.
+func (b *Block) simulated() *Block {
+	return &Block{file: b.file, line: b.line, Text: "cat >lab.yaml <<'END'\n" + b.Text + "END\npfcswitch sim lab.yaml\n"}
 }
 
 // script returns the shell script of a block, each of whose commands writes into a file of its own.

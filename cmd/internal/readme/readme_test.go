@@ -139,7 +139,7 @@ func checkYAML(t *testing.T, b *Block) {
 	switch strings.Join(b.Info, " ") {
 	case "yaml":
 		_, _, err = config.Parse(b.file, text)
-	case "yaml lab":
+	case "yaml lab", "yaml lab sim":
 		_, err = config.ParseTopology(b.file, text, os.ReadFile)
 	case "yaml prometheus":
 		err = checkPrometheus(t, text)

@@ -47,7 +47,7 @@ func (p *Page) LowContrast() (found []string, texts int) {
 	return v.Found, v.Texts
 }
 
-// Overflow returns what does not fit into the window's width, or into its cell.
+// Overflow returns what does not fit into the window's width, or into its cell. Preformatted text may be scrolled.
 func (p *Page) Overflow() []string {
 	p.t.Helper()
 	return Eval[[]string](p, `(() => {
@@ -58,7 +58,7 @@ func (p *Page) Overflow() []string {
 			if (text.width && (text.left < svg.left - 1 || text.right > svg.right + 1 || text.top < svg.top - 1 ||
 					text.bottom > svg.bottom + 1)) found.push("the picture cuts: " + e.textContent);
 		}
-		for (const e of document.querySelectorAll("h1, h2, h3, p, nav, figcaption, .part, .matrix th, .scroll")) {
+		for (const e of document.querySelectorAll("h1, h2, h3, p, nav, figcaption, .part, .matrix th, .scroll:has(table)")) {
 			if (e.checkVisibility() && !e.classList.contains("hidden") && e.scrollWidth > e.clientWidth + 1)
 				found.push((e.ariaLabel || e.tagName) + " is cut: " + e.textContent.trim().slice(0, 30));
 		}
