@@ -118,7 +118,8 @@ pfcswitch lab down lab.yaml
 
 // simulated runs a lab in virtual time.
 func (b *Block) simulated() *Block {
-	return &Block{file: b.file, line: b.line, Text: "cat >lab.yaml <<'END'\n" + b.Text + "END\npfcswitch sim lab.yaml\n"}
+	return &Block{file: b.file, line: b.line,
+		Text: "cat >lab.yaml <<'END'\n" + b.Text + "END\npfcswitch sim lab.yaml\n"}
 }
 
 // script returns the shell script of a block, each of whose commands writes into a file of its own.
