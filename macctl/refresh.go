@@ -58,7 +58,7 @@ func (i *Initiator) Refreshed(n uint64, at int64, all bool) {
 	}
 	if later {
 		i.xoffSent, i.sentAt, i.last = d.held, at, d
-		if all && i.units|i.xoffSent != 0 { // else there is nobody to tell
+		if all && i.units|i.xoffSent != 0 { // else no unit can be freed: what the peer was told runs out
 			i.refreshAt = 0
 		} else if i.refreshAt != 0 { // else the peer has to be told first
 			i.refreshAt = i.nextRefresh(&d)

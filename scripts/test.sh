@@ -280,7 +280,7 @@ run_tests() {
 }
 export -f run_tests
 
-# program builds the program once for all stages, and for tests of the program, which any user may run.
+# program builds the program once for the tests on real links and the demos. Any user may run it.
 program() {
   chmod 711 "$work"
   export PFCSWITCH_PROGRAM=$work/pfcswitch
@@ -303,7 +303,7 @@ netns_tests() {
   # shellcheck disable=SC2046
   go test -c -vet=off -ldflags="-s -w" -o "$work/plain/" $(awk '$3 == "plain" { print $1 }' <<<"$long_runs" | sort -u) >&2 ||
     status=1
-  real_link_tests parallel $((2 * $(nproc))) || status=1
+  real_link_tests parallel $((1 + $(nproc))) || status=1
   real_link_tests last 1 || status=1
   return "$status"
 }

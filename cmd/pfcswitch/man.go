@@ -57,7 +57,7 @@ func describeAll(c *cobra.Command) {
 
 // withoutValue removes the equals sign behind flags that have no value.
 func withoutValue(folder string) error {
-	pages, err := filepath.Glob(filepath.Join(folder, "*.1"))
+	pages, err := filepath.Glob(filepath.Join(folder, "pfcswitch*.1"))
 	for _, page := range pages {
 		text, readErr := os.ReadFile(page)
 		if readErr != nil {

@@ -11,7 +11,7 @@ import (
 // link, in the lossless priority or in the lossy one.
 func leafSpine(tb reporter, leaves, spines, hosts int, prio uint8) *rig {
 	r := newRig(tb, gigabit, 500)
-	r.addLeafSpine(leaves, spines, hosts)
+	r.addLeafSpine(leaves, spines, hosts, r.delay, false)
 	first, n := leaves+spines, leaves*hosts
 	for h := range n {
 		r.load(FlowConfig{From: first + h, To: first + (h+n/2)%n, Priority: prio, Octets: mtu, Rate: gigabit * 6 / 10,

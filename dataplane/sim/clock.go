@@ -30,7 +30,7 @@ func (f *Fabric) advance(until int64, events uint64) (done bool) {
 	for f.ending == Running {
 		switch {
 		case f.clock.open:
-			f.runWindow(events)
+			f.runWindow(events - (f.count().happened - last))
 		case !f.openWindow(until):
 			f.now = until
 			return true

@@ -267,6 +267,9 @@ func (s *shard) atStation(e event) {
 			s.events.add(other.until, finish, e.wire()^1)
 		}
 	case silence:
+		if st.signal != silent && st.begun+s.wires[e.wire()].delay == s.now {
+			return // it fell silent for 0 ns
+		}
 		other.heard = never
 		if other.signal == silent {
 			other.gapFrom = s.now

@@ -241,6 +241,23 @@ func TestBackoff(t *testing.T) {
 	}
 }
 
+// A carrier that is taken up again at the same time does not fall silent for the other end.
+func TestHeldAgainAtOnce(t *testing.T) {
+	r := pairOfHosts(t, 1, 300, mtu, ms)
+	for i := range 2 {
+		r.wires[i].half.way = FalseCarrier
+	}
+	r.start()
+	s := r.on(r.shards[0])
+	for _, on := range []bool{true, false, true} {
+		s.hold(0, on)
+	}
+	r.Advance(2 * ms)
+	if other := r.Station(End{1, 0}); other.Sent > 1 { // the first may have begun before it heard the carrier
+		t.Errorf("%d frames were sent against a carrier", other.Sent)
+	}
+}
+
 // In the first two thirds of a gap a station listens, and waits again; in the last third it does not, and collides.
 func TestGap(t *testing.T) {
 	for after, want := range map[int64]signal{0: silent, 64: silent, 65: jamming, 96: jamming} {

@@ -31,7 +31,7 @@ type Fabric struct {
 	events   timeline // of the whole fabric: looks and changes
 	shards   []*shard
 	workers  []*worker
-	divided  bool // each switch has a shard, in a small fabric too
+	divided  bool // by a test: each switch has a shard, in a small fabric too
 	clock    clock
 	faults   []fault
 	lastStop int64 // when the last flow stops
@@ -55,7 +55,7 @@ type plant struct {
 
 // A Config is what the whole run follows.
 type Config struct {
-	Seed uint64 // of the moments at which flows begin
+	Seed uint64 // of the moments at which flows begin, and of backoffs
 	// Stall is after how many ns without a frame that moves the run ends, while a switch holds frames.
 	Stall int64
 	// LookEvery is how often, in ns, the run looks whether it is to end.
@@ -171,12 +171,11 @@ func (f *Fabric) Learn() error {
 		f.on(f.nodes[f.wires[i].from.Node].shard).wakeBy(int32(i), f.now)
 	}
 	most := uint64(hosts * len(f.wires)) // without a loop none crosses a wire twice
-	for until := f.now; f.holds(); {
-		if f.advance(until, most) {
-			until += f.LookEvery
-		}
-		if f.Hops() > most {
-			return ErrLoop
+	for until := f.now; f.holds(); until += f.LookEvery {
+		for done := false; !done; {
+			if done = f.advance(until, most); f.Hops() > most {
+				return ErrLoop
+			}
 		}
 	}
 	return nil

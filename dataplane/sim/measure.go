@@ -7,6 +7,9 @@ import "pfcswitch/macctl"
 
 // measureFromSwitch sends the measurement frame of port i, if there is one. Its wire is free.
 func (s *shard) measureFromSwitch(n *switchNode, i int) (sent bool) {
+	if s.wireOf(n, i).half != nil {
+		return false // its PAUSE frames leave no buffer to measure for
+	}
 	b, _, ok := n.sw.MeasureOut(i, s.control[:0], s.now, 0)
 	if ok {
 		s.captureSent(n, i, b, len(b))
@@ -17,7 +20,7 @@ func (s *shard) measureFromSwitch(n *switchNode, i int) (sent bool) {
 
 // measureFromHost is measureFromSwitch for a host.
 func (s *shard) measureFromHost(h *host) (sent bool) {
-	if h.Prober == nil {
+	if h.Prober == nil || s.wires[h.wire].half != nil {
 		return false
 	}
 	m, to, fallback, ok := h.Prober.Out(s.now, 0)

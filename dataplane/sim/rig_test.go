@@ -126,9 +126,9 @@ func (r *rig) join(a, b End) {
 	assert.Must(r.tb, r.Connect([2]End{a, b}, [2]int64{r.speed, r.speed}, [2]int64{r.delay, r.delay}))
 }
 
-// addLeafSpine adds leaves that are joined to every spine, with as many hosts each; routes spread the hosts over the
-// spines. The nodes are the leaves, the spines, and the hosts from leaf to leaf.
-func (r *rig) addLeafSpine(leaves, spines, hosts int) {
+// addLeafSpine adds leaves that are joined to every spine by links with a delay, with as many hosts each; routes spread
+// the hosts over the spines, or there are none. The nodes are the leaves, the spines, and the hosts from leaf to leaf.
+func (r *rig) addLeafSpine(leaves, spines, hosts int, delay int64, flood bool) {
 	r.tb.Helper()
 	n, first := leaves*hosts, leaves+spines
 	for l := range leaves {
@@ -138,6 +138,9 @@ func (r *rig) addLeafSpine(leaves, spines, hosts int) {
 				routes[first+h] = h % hosts
 			}
 		}
+		if flood {
+			routes = nil
+		}
 		r.addSwitch(hosts+spines, 1024, mtu, routes)
 	}
 	for range spines {
@@ -145,13 +148,19 @@ func (r *rig) addLeafSpine(leaves, spines, hosts int) {
 		for h := range n {
 			routes[first+h] = h / hosts
 		}
+		if flood {
+			routes = nil
+		}
 		r.addSwitch(leaves, 1024, mtu, routes)
 	}
+	of := r.delay
+	r.delay = delay
 	for l := range leaves {
 		for s := range spines {
 			r.join(End{l, hosts + s}, End{leaves + s, l})
 		}
 	}
+	r.delay = of
 	for h := range n {
 		r.addHost(h/hosts, h%hosts)
 	}

@@ -74,21 +74,18 @@ const manyPorts = 512
 // divide makes the shards. In a large fabric each switch has one, with its hosts: what it does in a window it does in a
 // row, and several CPUs have work. The result is the same.
 func (f *Fabric) divide() {
-	ports, least := 0, int64(never)
+	ports := 0
 	for i := range f.nodes {
 		if n := f.nodes[i].sw; n != nil {
 			ports += len(n.ports)
 		}
-	}
-	for i := range f.wires {
-		least = min(least, f.wires[i].least())
 	}
 	newShard := func() *shard {
 		s := &shard{plant: &f.plant, number: int32(len(f.shards)), soonest: never}
 		f.shards = append(f.shards, s)
 		return s
 	}
-	first, whole := newShard(), !f.divided && ports <= manyPorts || least == 0
+	first, whole := newShard(), !f.divided && ports <= manyPorts
 	for i := range f.nodes {
 		if n := &f.nodes[i]; whole || n.sw == nil {
 			n.shard = first
@@ -102,16 +99,16 @@ func (f *Fabric) divide() {
 		}
 	}
 	for i := range f.wires {
-		if w := &f.wires[i]; w.half != nil { // one hears at once that the other stops
+		if w := &f.wires[i]; w.half != nil || w.least() == 0 { // the ends meet at once
 			f.unite(f.nodes[w.from.Node].shard, f.nodes[w.to.Node].shard)
 		}
 	}
+	f.clock.lookahead = never
 	for i := range f.wires {
 		w := &f.wires[i]
-		w.crosses = f.nodes[w.from.Node].shard != f.nodes[w.to.Node].shard
-	}
-	if f.clock.lookahead = least; len(f.shards) == 1 {
-		f.clock.lookahead = never
+		if w.crosses = f.nodes[w.from.Node].shard != f.nodes[w.to.Node].shard; w.crosses {
+			f.clock.lookahead = min(f.clock.lookahead, w.least())
+		}
 	}
 }
 

@@ -224,3 +224,13 @@ func TestFilterOfWhatTellsNoPorts(t *testing.T) {
 		}
 	}
 }
+
+// SONiC's rates go up to MB, each unit from ten of it on.
+func TestBytesPerSecond(t *testing.T) {
+	for bits, want := range map[float64]string{0: "0.00 B/s", 8 * 9999: "9999.00 B/s", 8 * 10_001: "10.00 KB/s",
+		8 * 20e6: "20.00 MB/s", 1e11: "12500.00 MB/s"} {
+		if got := bytesPerSecond(bits); got != want {
+			t.Errorf("%g bit/s: %q, want %q", bits, got, want)
+		}
+	}
+}

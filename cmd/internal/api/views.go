@@ -151,9 +151,9 @@ func (r *Ports) counters() string {
 	return sections(r.headline(), section{"", t})
 }
 
-// bytesPerSecond writes a rate as SONiC does: a unit counts from ten of it on.
+// bytesPerSecond writes a rate as SONiC does: a unit counts from ten of it on, and MB is the largest.
 func bytesPerSecond(bits float64) string {
-	for _, unit := range units[1:] {
+	for _, unit := range units[2:] {
 		if size := float64(unit.size); bits/8 > 10*size {
 			return fmt.Sprintf("%.2f %sB/s", bits/8/size, strings.ToUpper(unit.name))
 		}

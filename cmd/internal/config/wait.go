@@ -55,9 +55,11 @@ func (c *Config) Waits() (all []Wait) {
 // sendersTo returns the ports that may send to a port, whatever the VLANs: a wire sends to its TAP alone, and the
 // reverse.
 func (c *Config) sendersTo(out *Port) (from []*Port) {
-	joined, _ := c.Joined(out)
+	taps := c.wires()
+	joined := cmp.Or(out.Wire, taps[out.Name])
 	for in := range c.ports() {
-		if other, _ := c.Joined(in); in != out && (in.Name == joined || joined == "" && other == "") {
+		other := cmp.Or(in.Wire, taps[in.Name])
+		if in != out && (in.Name == joined || joined == "" && other == "") {
 			from = append(from, in)
 		}
 	}
@@ -131,15 +133,29 @@ func (c *Config) warnWaits() (all []Warning) {
 
 // warnMarks finds priorities whose thresholds of ECN are too high for the pool: two ports, those that may use most,
 // send to a third one, and are held before the queue is long enough for a mark. It names the first such third port.
+// More senders may have more.
 func (c *Config) warnMarks() (all []Warning) {
 	for priority, ecn := range c.ECN {
+		if !ecn.Enabled {
+			continue
+		}
+		alone := map[*Port]int64{}
+		for p := range c.ports() {
+			alone[p] = c.belowXOFF([]*Port{p}, priority)
+		}
 		for out := range c.ports() {
+			if out.isTAP() {
+				continue
+			}
 			from := slices.SortedStableFunc(slices.Values(c.sendersTo(out)), func(a, b *Port) int {
-				return cmp.Compare(b.ingressQueue(priority).Alpha, a.ingressQueue(priority).Alpha)
+				return cmp.Compare(alone[b], alone[a])
 			})
-			from = from[:min(2, len(from))]
+			if len(from) < 2 {
+				continue
+			}
+			from = from[:2]
 			holds := c.belowXOFF(from, priority)
-			if !ecn.Enabled || out.isTAP() || len(from) == 0 || holds > ecn.Kmin {
+			if holds > ecn.Kmin {
 				continue
 			}
 			pool, until := "buffer.lossy.size", "frames are dropped"

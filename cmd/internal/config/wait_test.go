@@ -94,4 +94,13 @@ func TestECNThatNeverMarks(t *testing.T) {
 	_, write, _ := strings.Cut(all[0].Text, ": write ")
 	write, _, _ = strings.Cut(write, ", or")
 	assert.Equal(t, len(marks("30M", write)), 0, "with %s", write)
+	// The two that may use most count, wherever they stand, and a single sender does not.
+	static := strings.NewReplacer("p1: {", "p1: {priorities: {3: {xoff: 10KiB}}, ", "p2: {",
+		"p2: {priorities: {3: {xoff: 10KiB}}, ", "p3: {", "p3: {priorities: {3: {xoff: 1MiB}}, ", "p4: {",
+		"p4: {priorities: {3: {xoff: 1MiB}}, ").Replace("preset: roce\nports: {p1: {speed: 1G}, p2: {speed: 1G}, " +
+		"p3: {speed: 1G}, p4: {speed: 1G}}\nbuffer: {policy: static, lossless: {size: 8MiB}}\n" +
+		"ecn: {3: {kmin: 100KiB, kmax: 200KiB}}\n")
+	assert.Equal(t, len(mustParse(t, static).warnMarks()), 0, "with two ports that may use 1 MiB")
+	assert.Equal(t, len(mustParse(t, "preset: roce\nports: {p1: {speed: 10M}, p2: {speed: 10M}}\n").warnMarks()), 0,
+		"with one sender")
 }

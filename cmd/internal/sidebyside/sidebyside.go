@@ -7,8 +7,7 @@ import (
 )
 
 // On returns what does each of so many tasks once, on so many goroutines. Each begins with its own part of the tasks,
-// which are those of the last time, and so with what its CPU has in its cache. Then it helps the others. No two tasks
-// with the same worker, a number from 0 on, run at a time.
+// the same each time, and then helps the others. No two tasks with the same worker, a number from 0 on, run at a time.
 func On(workers int) func(tasks int, do func(worker, task int)) {
 	return func(tasks int, do func(worker, task int)) {
 		begun := make([]atomic.Int64, workers) // tasks of each part

@@ -45,8 +45,15 @@ faults: {s: {slow: h1, rate: 10G, duration: 10us}}
 	}
 	var reports []string
 	for _, workers := range []int{1, 3} {
-		r, err := simulation.Run(t.Context(), file,
-			simulation.Options{Seed: 1, Workers: workers, Together: On(workers)})
+		calls := 0
+		r, err := simulation.Run(t.Context(), file, simulation.Options{Seed: 1, Workers: workers,
+			Together: func(tasks int, do func(worker, task int)) {
+				calls++
+				On(workers)(tasks, do)
+			}})
+		if calls == 0 {
+			t.Error("nothing ran side by side: the test proves nothing")
+		}
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -177,7 +177,7 @@ func (f *fabric) addSwitches(o Options) error {
 		if s.node, err = f.AddSwitch(s.name, s.sw, len(s.config.Ports)); err != nil {
 			return err
 		}
-		if err := f.watch(s); err != nil {
+		if err := f.watch(s, o.Watchdog != nil); err != nil {
 			return err
 		}
 	}

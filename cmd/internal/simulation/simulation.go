@@ -79,11 +79,11 @@ func RunTopology(ctx context.Context, t *config.Topology, o Options) (_ *Report,
 				return nil, fmt.Errorf("interrupted after %v of virtual time", time.Duration(f.Now()-f.Begun()))
 			}
 			done = f.AdvanceBy(until, eventsAtOnce)
-			f.tell(o.Watchdog)
 			if err := captures.write(); err != nil {
 				return nil, err
 			}
 		}
+		f.tell(o.Watchdog)
 		f.followHeadroom()
 		if o.Progress != nil {
 			o.Progress(fmt.Sprintf("%v of %v, %d frame-hops", time.Duration(until).Round(time.Microsecond), length,

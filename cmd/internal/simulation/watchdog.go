@@ -16,7 +16,7 @@ func acts(p *config.Port) bool {
 }
 
 // watch runs the deadlock watchdog of a switch, where it acts at one of its ports.
-func (f *fabric) watch(s *labSwitch) error {
+func (f *fabric) watch(s *labSwitch, tells bool) error {
 	if f.real || !s.acts() {
 		return nil
 	}
@@ -36,14 +36,19 @@ func (f *fabric) watch(s *labSwitch) error {
 			dog.Notify(i, now)
 		}
 		dog.Poll(now)
-		s.told = append(s.told, dog.Events()...)
+		if events := dog.Events(); tells {
+			s.told = append(s.told, events...)
+		}
 		return dog.Next()
 	})
 	return nil
 }
 
-// tell hands over what the watchdogs have said, in the order of time.
+// tell hands over what the watchdogs have said since the last call, in the order of time.
 func (f *fabric) tell(to func(name string, e deadlock.Event)) {
+	if to == nil {
+		return
+	}
 	type said struct {
 		name  string
 		event deadlock.Event
@@ -58,9 +63,7 @@ func (f *fabric) tell(to func(name string, e deadlock.Event)) {
 	}
 	slices.SortStableFunc(all, func(a, b said) int { return cmp.Compare(a.event.At, b.event.At) })
 	for _, s := range all {
-		if to != nil {
-			to(s.name, s.event)
-		}
+		to(s.name, s.event)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 )
 
@@ -176,10 +177,16 @@ func (p *decoder) row(t *table, key string) error {
 		}
 		return p.field(r, name, token, err)
 	})
-	if dumped != nil {
-		r.fields = dumped.fields
+	if dumped == nil || err != nil {
+		return err
 	}
-	return err
+	for _, f := range r.fields {
+		if !slices.Contains([]string{"type", "ttl", "expireat"}, f.at.Field) {
+			return &fault{f.at, "stands beside the fields that are in value: move it there"}
+		}
+	}
+	r.fields = dumped.fields
+	return nil
 }
 
 // field reads the value of a field, of which token is the first. NULL stands for no field, a name with @ for a list.

@@ -92,6 +92,10 @@ func TestRedisDump(t *testing.T) {
 	if err == nil || !strings.HasPrefix(err.Error(), "f: PORT|Ethernet0|speed: want a text") {
 		t.Errorf("a field that is an object gives %v", err)
 	}
+	_, err = Import("f", []byte(`{"PORT|Ethernet0": {"ttl": -1, "mtu": "9100", "value": {"speed": "10000"}}}`))
+	if err == nil || !strings.HasPrefix(err.Error(), "f: PORT|Ethernet0|mtu: stands beside the fields") {
+		t.Errorf("a field beside value gives %v", err)
+	}
 }
 
 // Tables that have nothing to do with the system around the switch say what stands for them here.
