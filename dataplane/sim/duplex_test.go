@@ -248,6 +248,7 @@ func TestHeldAgainAtOnce(t *testing.T) {
 		r.wires[i].half.way = FalseCarrier
 	}
 	r.start()
+	r.flows[0].Stop = r.Begun() // the end that holds sends nothing
 	s := r.on(r.shards[0])
 	for _, on := range []bool{true, false, true} {
 		s.hold(0, on)
