@@ -10,10 +10,10 @@ type clock struct {
 	end        int64  // of the window
 	open       bool   // not all of its events have happened
 	happened   uint64 // events of the last one
-	sideBySide uint64 // from how many of them on the next one is worth several goroutines
+	sideBySide uint64 // from how many of them on the next one is worth several goroutines; tests change it
 }
 
-// handOver hands what shards have sent to others over.
+// handOver tells shards by which wires others have sent frames to them.
 func (f *Fabric) handOver() {
 	for _, from := range f.shards {
 		for _, p := range from.posted {

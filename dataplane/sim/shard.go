@@ -30,8 +30,8 @@ type worker struct {
 	moves   []dataplane.Move
 	batch   *port.Batch
 	control [128]byte
-	note    []byte // of the MAC Control frame that is captured
-	_       [64]byte
+	note    []byte   // of the MAC Control frame that is captured
+	_       [64]byte // two workers write into no common line of the cache
 }
 
 func newWorker() *worker {
