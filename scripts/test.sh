@@ -222,7 +222,7 @@ stage_unit() {
 readonly alone=(TestBystandersOfAStorm TestOverload TestIdleCost TestScrapeCost TestHeldPriorityStopsNoOther
   TestTimesOfNotification TestShowUnderLoad TestLabs TestHostNIC TestApplyGrowsRings TestMachines
   TestKilledSwitchHoldsItsPeers TestObedientSendersLoseNothing TestApplyToAFullPool TestCapture TestSlowCaptureNeverBlocks
-  TestCaptureShowsWhatATrunkDrops
+  TestCaptureShowsWhatATrunkDrops TestXoffStopsTheFastPath
   TestHeadroomIsChecked TestHostNICMeasures TestEveryKeyChangesUnderLoad TestPausesPassThroughATrunk)
 readonly last_folders=(./cmd/internal/readme)
 

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"sync"
 	"syscall"
@@ -100,6 +101,52 @@ func TestFastPathKeepsOrder(t *testing.T) {
 	h2.Whole(h3, 3)
 	r.NoLosslessDrops()
 	t.Logf("%d of %d frames took the fast path", r.Snapshot(2).Counters.Forwarded[3], h1s()+h3s())
+}
+
+// XOFF stops the fast path at once: what still arrives is at most what one softirq carries. A thread that loses its CPU
+// while XOFF is under way sees more: so the median of many counts, each with frames that came right before.
+func TestXoffStopsTheFastPath(t *testing.T) {
+	const times, softirq = 30, 64 // frames that one softirq takes of the backlog, net.core.dev_weight
+	const before, pause = 50 * time.Microsecond, 2 * time.Millisecond
+	needAssist(t)
+	r := Start(t, 2, Setup{Keys: Lossless3, Each: "speed: none"})
+	h1, h2 := r.Station(1, macctl.ModePFC, 0), r.Station(2, macctl.ModePFC, 0)
+	defer follow(h1, h2, 3, stationSlots/2)()
+	end := h1.Send(Stream{To: 2, Prio: 3, Octets: 60})
+	forwarded := func() uint64 { return r.Snapshot(2).Counters.Forwarded[3] }
+	var frames []int
+	var last []time.Duration
+	for len(frames) < times {
+		fast := forwarded()
+		eventually(t, "frames take the fast path", func() bool { return forwarded() > fast+100 })
+		arrived := h2.Tally(1, 3).Frames
+		for h2.Tally(1, 3).Frames == arrived { // the sender has no CPU now
+			time.Sleep(10 * time.Microsecond)
+		}
+		call := time.Now()
+		h2.PFC(1<<3, 0xffff) // 3.4 ms
+		time.Sleep(pause)
+		n, newest := 0, time.Duration(0)
+		came := h2.Arrivals(call.Add(-before))
+		for _, a := range came {
+			if after := a.Stamp.Sub(call); after >= 0 && after < pause {
+				n, newest = n+1, after
+			}
+		}
+		if len(came) > 0 && came[0].Stamp.Before(call) {
+			frames, last = append(frames, n), append(last, newest)
+		}
+		h2.PFC(1<<3, 0)
+	}
+	end()
+	h2.Whole(h1, 3)
+	slices.Sort(frames)
+	slices.Sort(last)
+	t.Logf("from the call that sends XOFF: %d frames (median; at most %d), the last after %v (%v)",
+		frames[times/2], frames[times-1], last[times/2], last[times-1])
+	if n := frames[times/2]; n > softirq {
+		t.Errorf("%d frames arrived after XOFF, want at most %d", n, softirq)
+	}
 }
 
 // A switch that is stopped holds its peers, and loses nothing of theirs, however long it stands still. ASSIST_STOP=5s

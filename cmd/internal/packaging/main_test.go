@@ -1,6 +1,7 @@
 package packaging
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -125,11 +126,13 @@ func checkTraffic(t testing.TB, to *lab.Node, name string, seconds float64, from
 		fmt.Sprint(len(from)), "-j"}})
 	must(t, err)
 	var senders []*lab.Process
+	var reports []*bytes.Buffer // without what a sender says where the sink has not started yet
 	for node, wire := range from {
+		report := new(bytes.Buffer)
 		p, err := node.Start(lab.Command{Argv: []string{program(t), "send", wire, "--speed", "200M", "--flow",
-			"3:octets=1400", "--seconds", fmt.Sprint(seconds), "-j"}})
+			"3:octets=1400", "--seconds", fmt.Sprint(seconds), "-j"}, Stdout: report})
 		must(t, err)
-		senders = append(senders, p)
+		senders, reports = append(senders, p), append(reports, report)
 	}
 	for _, p := range append(senders, sink) {
 		select {
@@ -139,9 +142,9 @@ func checkTraffic(t testing.TB, to *lab.Node, name string, seconds float64, from
 			t.Fatalf("a sender or the sink does not end: %s", p.Output())
 		}
 	}
-	for _, p := range senders {
+	for _, report := range reports {
 		var r traffic.SendReport
-		must(t, json.Unmarshal([]byte(p.Output()), &r))
+		must(t, json.Unmarshal(report.Bytes(), &r))
 		held += r.Paused[3]
 		if len(r.Flows) != 1 || !r.Flows[0].Answered || r.Flows[0].Sent == 0 ||
 			r.Flows[0].Lost+r.Flows[0].Reordered != 0 {
