@@ -30,6 +30,8 @@ type Schema struct {
 	Required          []string           `json:"required,omitempty"`
 	AnyOf             []*Schema          `json:"anyOf,omitempty"`
 	Not               *Schema            `json:"not,omitempty"`
+	If                *Schema            `json:"if,omitempty"`
+	Else              *Schema            `json:"else,omitempty"`
 }
 
 // NewSchema describes every file that Parse may read. The readers describe their keys themselves, so that the schema
@@ -38,11 +40,14 @@ func NewSchema() *Schema {
 	return described("configuration", defaults().sections(), func(path string) string { return path })
 }
 
-// NewLabSchema describes every file that ParseTopology may read.
+// NewLabSchema describes every file that ParseTopology may read. A fabric gives links their ends, else the file does.
 func NewLabSchema() *Schema {
 	r := &labReader{doc: &document{lines: map[string]int{}}}
 	s := described("lab", r.sections(), inLab)
 	s.Required = []string{"name"}
+	wired := &Schema{Type: "object", Required: []string{"ends"}}
+	links := &Schema{PatternProperties: map[string]*Schema{nameForm: wired}}
+	s.If, s.Else = &Schema{Required: []string{"fabric"}}, &Schema{Properties: map[string]*Schema{"links": links}}
 	return s
 }
 

@@ -210,9 +210,10 @@ func TestLabSchemaJudgesAsParse(t *testing.T) {
 	}
 	const whole = "name: a\nswitches: {s1: {preset: roce}}\nhosts: {h1: , h2: }\n" +
 		"links: {l1: {ends: [h1, \"s1:p1\"]}, l2: {ends: [h2, \"s1:p2\"]}}\n"
-	for _, add := range []string{"", "traffic: {f1: {from: h1, to: [h2], rate: 20M}}", "faults: {x1: {storm: h2}}"} {
-		if _, err := ParseTopology("a", []byte(whole+add), nil); err != nil || valid([]byte(whole+add)) != nil {
-			t.Errorf("%s: Parse says %v, the schema %v", add, err, valid([]byte(whole+add)))
+	for _, text := range []string{whole, whole + "traffic: {f1: {from: h1, to: [h2], rate: 20M}}",
+		whole + "faults: {x1: {storm: h2}}", "name: a\nfabric: {dumbbell: {hosts: 1}}\nlinks: {h1: {speed: 1G}, h2: }"} {
+		if _, err := ParseTopology("a", []byte(text), nil); err != nil || valid([]byte(text)) != nil {
+			t.Errorf("%s: Parse says %v, the schema %v", text, err, valid([]byte(text)))
 		}
 	}
 	for _, bad := range []string{
@@ -227,7 +228,7 @@ func TestLabSchemaJudgesAsParse(t *testing.T) {
 	for _, change := range [][2]string{
 		{"name: a", "nam: a"}, {"name: a", "name: A-B"}, {"preset: roce", "preset: rocky"},
 		{"{h1: ,", "{h1: {nic: 3},"}, {"{h1: ,", "{h1: {mac: zz},"}, {"{h1: ,", "{h1: {addresses: [10.0.0.1]},"},
-		{"[h1, \"s1:p1\"]", "[h1]"},
+		{"[h1, \"s1:p1\"]", "[h1]"}, {"{ends: [h1, \"s1:p1\"]}", "{}"}, {"{ends: [h1, \"s1:p1\"]}", ""},
 		{"ends: [h1,", "end: [h1,"}, {"\"s1:p1\"]", "\"s1:p1\"], speed: fast"},
 		{"\"s1:p1\"]", "\"s1:p1\"], sped: 1G"},
 		{"\"s1:p1\"]", "\"s1:p1\"], over: gre"}, {"s1: {preset", "-s1: {preset"},
