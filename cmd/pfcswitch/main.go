@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/signal"
 	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/spf13/cobra"
@@ -101,12 +102,9 @@ func printReport(out io.Writer, asJSON bool, report any, text func(io.Writer) er
 	return text(out)
 }
 
-// complaint is what an error says to people. A command that a signal ended has not failed in any other way.
+// complaint is what an error says to people. Of a command that a signal ended, it says so beside what else there is.
 func complaint(err error) string {
-	if errors.Is(err, context.Canceled) {
-		return "interrupted before it was done"
-	}
-	return err.Error()
+	return strings.ReplaceAll(err.Error(), context.Canceled.Error(), "interrupted before it was done")
 }
 
 func main() {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"strings"
@@ -89,8 +90,15 @@ func TestFlags(t *testing.T) {
 
 // A command that was interrupted says so, in no words of the language.
 func TestInterrupted(t *testing.T) {
-	assert.Equal(t, complaint(fmt.Errorf("sink: %w", context.Canceled)), "interrupted before it was done", "canceled")
-	assert.Equal(t, complaint(fmt.Errorf("no sink")), "no sink", "another error")
+	for text, err := range map[string]error{
+		"interrupted before it was done":       context.Canceled,
+		"sink: interrupted before it was done": fmt.Errorf("sink: %w", context.Canceled),
+		"h1: interrupted before it was done\nh2 did not end": errors.Join(fmt.Errorf("h1: %w", context.Canceled),
+			errors.New("h2 did not end")),
+		"no sink": errors.New("no sink"),
+	} {
+		assert.Equal(t, complaint(err), text, "%v", err)
+	}
 }
 
 // The help has no words of the parser, and each command stands below a heading.

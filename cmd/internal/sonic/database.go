@@ -86,18 +86,24 @@ func (r *row) get(name string) *field {
 	return nil
 }
 
-// readDatabase reads the JSON text. A table may also stand as Redis has it: "table|key": {fields}.
+// readDatabase reads the JSON text. A table may also stand as Redis has it: "table|key": {fields}. What another table has
+// is skipped: Redis has single texts too, such as CONFIG_DB_INITIALIZED, and redis-dump puts type and ttl beside them.
 func readDatabase(data []byte) (*database, error) {
 	p := &decoder{json.NewDecoder(bytes.NewReader(data))}
 	p.UseNumber()
 	d := &database{}
 	err := p.members(Place{}, func(name string) error {
 		table, key, flat := strings.Cut(name, "|")
-		if flat {
-			return p.row(d.add(table), key)
+		t := d.add(table)
+		if flat && slices.Contains(tables, table) {
+			return p.row(t, key)
 		}
-		t := d.add(name)
-		return p.members(Place{Table: name}, func(key string) error { return p.row(t, key) })
+		return p.members(Place{Table: table}, func(key string) error {
+			if !slices.Contains(tables, table) {
+				return p.Decode(new(json.RawMessage))
+			}
+			return p.row(t, key)
+		})
 	})
 	if err == nil {
 		if _, more := p.Token(); more != io.EOF {
@@ -114,7 +120,7 @@ func readDatabase(data []byte) (*database, error) {
 
 func (d *database) add(name string) *table {
 	t := d.table(name)
-	if len(d.tables) == 0 || t.rows == nil {
+	if !slices.Contains(d.tables, t) {
 		d.tables = append(d.tables, t)
 	}
 	return t

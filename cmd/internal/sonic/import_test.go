@@ -88,6 +88,16 @@ func TestRedisDump(t *testing.T) {
 	if err != nil || string(dumped.YAML) != string(plain.YAML) {
 		t.Errorf("%v: a dump becomes\n%s\nand the same file without what Redis adds\n%s", err, dumped.YAML, plain.YAML)
 	}
+	dumped, err = Import("f", []byte(`{"CONFIG_DB_INITIALIZED": {"expireat": 1602451533.2, "ttl": -0.001, "type": "string",
+		"value": "1"}, "PORT|Ethernet0": `+fields+`}`))
+	assert.Must(t, err)
+	if !slices.ContainsFunc(dumped.Left, func(l Left) bool { return l.Place == Place{Table: "CONFIG_DB_INITIALIZED"} }) {
+		t.Errorf("a single text is not listed: %v", dumped.Left)
+	}
+	_, err = Import("f", []byte(`{"PORT": "1"}`))
+	if err == nil || !strings.HasPrefix(err.Error(), "f: PORT: want an object") {
+		t.Errorf("a table that is a single text gives %v", err)
+	}
 	_, err = Import("f", []byte(`{"PORT|Ethernet0": {"value": {"speed": {}}}}`))
 	if err == nil || !strings.HasPrefix(err.Error(), "f: PORT|Ethernet0|speed: want a text") {
 		t.Errorf("a field that is an object gives %v", err)
