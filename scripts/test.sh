@@ -314,10 +314,13 @@ stage_netns() {
 }
 
 stage_alone() {
-  local unknown
+  local unknown folder names
   # shellcheck disable=SC2046 # the names of Go files have no blanks
-  unknown=$(comm -13 <(tests_in $(netns_files)) <(printf '%s\n' "${alone[@]}" "${long[@]}" | sort))
-  [[ -z $unknown ]] || { printf 'no test on real links has this name:\n%s\n' "$unknown"; return 1; }
+  unknown=$(comm -13 <(tests_in $(netns_files)) <(printf '%s\n' "${alone[@]}" | sort)
+    while read -r folder names _; do
+      comm -13 <(tests_in "$folder"/*_netns_test.go) <(tr '|' '\n' <<<"$names" | sort) | sed "s,^,$folder ,"
+    done <<<"$long_runs")
+  [[ -z $unknown ]] || { printf 'no such test on real links, or not in this folder:\n%s\n' "$unknown"; return 1; }
   real_link_tests alone 1 | judge tests "${skips[@]}" | tee "$work/alone.out"
 }
 

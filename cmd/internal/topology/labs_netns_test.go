@@ -30,10 +30,9 @@ import (
 // Labs of the real program, as a user has them: how they come and go.
 func TestLabsComeAndGo(t *testing.T) {
 	newRig(t).parts(map[string]func(*rig){
-		"refused": refusedTopologies, "interrupted": interruptedUp, "atomic": failedUp, "ordinary": unprivilegedUser,
-		"nic": hostNIC, "said": keeperLog, "onestart": oneCannotStart, "manyinprocess": oneProcessOfMany,
+		"refused": refusedTopologies, "interrupted": interruptedUp, "atomic": failedUp, "nic": hostNIC,
+		"said": keeperLog, "onestart": oneCannotStart, "manyinprocess": oneProcessOfMany,
 		"late": interruptedWhenReady, "collected": collectedKeeper, "refusedruns": refusedRuns,
-		"interruptedrun": interruptedRun,
 	}, nil)
 }
 
@@ -42,6 +41,7 @@ func TestLabs(t *testing.T) {
 	newRig(t).parts(map[string]func(*rig){
 		"examples": examples, "inprocess": inOneProcess, "virtual": sameInVirtualTime,
 		"virtualholds": sameHoldsInVirtualTime, "virtualdcqcn": slowedInVirtualTime, "runs": runsInALab,
+		"ordinary": unprivilegedUser, "interruptedrun": interruptedRun,
 	}, map[string]func(*rig){
 		"heldlong": heldLong, "locksup": locksUp, "killed": killedKeeper, "others": foreignSocket,
 	})
