@@ -82,6 +82,15 @@ func TestDebianPackage(t *testing.T) {
 		sed -i 's/^Version: .*/Version: 0.0.1/' "$PACKAGES/old/DEBIAN/control"
 		dpkg-deb -b -Znone "$PACKAGES/old" "$PACKAGES/old.deb"; rm -r "$PACKAGES/old"`)
 	version := strings.Split(filepath.Base(path), "_")[1]
+	t.Run("maintained", func(t *testing.T) {
+		t.Parallel()
+		said := script(`set -e; export DEBFULLNAME="Ada Byron" DEBEMAIL=ada@example.org
+			package=$(scripts/package/build.sh "$DIR"); dpkg-deb -f "$package" Maintainer
+			dpkg-deb --fsys-tarfile "$package" | tar xO ./usr/share/doc/pfcswitch/changelog.gz | zcat | grep -m1 "^ -- "`)
+		if !strings.HasPrefix(said, "Ada Byron <ada@example.org>\n -- Ada Byron <ada@example.org>  ") {
+			t.Errorf("by DEBFULLNAME and DEBEMAIL the maintainer is\n%s", said)
+		}
+	})
 	t.Run("lintian", func(t *testing.T) {
 		t.Parallel()
 		out, err := exec.Command("lintian", "--allow-root", "--fail-on", "error",
