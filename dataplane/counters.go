@@ -28,7 +28,7 @@ const (
 	DropStorm                              // the ingress port's flooding limit
 	DropSourceGuard                        // the source belongs to another port, or is not one that the port accepts
 	DropFrameType                          // a type of frame, tagged or untagged, that the ingress port does not accept
-	DropDoubleTag                          // two tags, of which the first would be removed and show the second
+	DropDoubleTag                          // two tags, of which the first would go, or be skipped, and show the second
 	NumDropReasons
 )
 

@@ -137,10 +137,11 @@ func (s *Switch) tooLong(out *portState, a *Arrival, vid uint16) bool {
 }
 
 // hopsVLAN reports whether a frame with two tags would get from its VLAN into that of the second, because out removes
-// the first: out carries the VLAN of the second, or the first did not matter at p, as only a sender with that aim
-// writes it. Else the second tag is payload of a tunnel that ends at out.
+// the first, or leaves it with a VID of 0, which receivers skip: out carries the VLAN of the second, or the first did
+// not matter at p, as only a sender with that aim writes it. Else the second tag is payload of a tunnel that ends at
+// out.
 func (s *Switch) hopsVLAN(p, out *portState, a *Arrival, vid uint16) bool {
-	if tag, _ := s.egressTag(out, a, vid); tag != tagStrip {
+	if s.bridge.Egress(out.index, vid) != bridge.Untagged {
 		return false
 	}
 	inner, ok := frame.Parse(a.Data[frame.TagOctets:]) // from here on the second tag stands where the first did

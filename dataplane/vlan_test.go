@@ -167,8 +167,8 @@ func TestWireLengthCountsTheTagThatLeaves(t *testing.T) {
 	r.empty()
 }
 
-// A frame with two tags leaves where the first stays. Where its removal would put the frame into another VLAN, the
-// frame stays, whether it is unicast or flooded.
+// A frame with two tags leaves where the first stays and names a VLAN. Where else the second would put the frame into
+// another VLAN, the frame stays, whether it is unicast or flooded.
 func TestDoubleTags(t *testing.T) {
 	for _, tt := range []struct {
 		name    string
@@ -180,7 +180,8 @@ func TestDoubleTags(t *testing.T) {
 		{"tagged to tagged", 0, 2, tci(3, 10), 99, true},
 		{"the end of a tunnel", 0, 1, tci(3, 10), 99, true},
 		{"a VLAN that the port carries", 2, 0, tci(3, 1), 10, false},
-		{"priority-tagged to untagged: kept", 3, 1, tci(3, 0), 99, true},
+		{"priority-tagged to untagged, where many ignore the first", 3, 1, tci(3, 0), 99, false},
+		{"priority-tagged to tagged", 1, 2, tci(3, 0), 99, true},
 		{"priority-tagged to untagged that strips", 1, 3, tci(3, 0), 99, false},
 		{"the PVID's tag to untagged", 1, 3, tci(3, 10), 99, false},
 	} {

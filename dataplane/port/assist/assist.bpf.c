@@ -204,6 +204,9 @@ static __always_inline int read_key(struct __sk_buff *skb, struct flow_key *k, s
 		if (skb->vlan_proto != bpf_htons(ETH_P_8021Q))
 			return 0;
 		k->tci = skb->vlan_tci;
+		// Receivers skip a priority tag, so the switch has to see what is behind it.
+		if (!(k->tci & 0xfff) && skb->protocol == bpf_htons(ETH_P_8021Q))
+			return 0;
 	}
 	k->dscp = dscp_in(skb, (__u8 *)b.begin + 2);
 	return 1;
