@@ -8,7 +8,7 @@
 //	ingress  at tcx ingress, right behind the packet sockets, on the same CPU: carries out what steer has decided,
 //	         closes gates for MAC Control frames, and holds the peer while the switch does not look at its rings
 //
-// The switch reads and writes the maps `ports`, `counts` and `generation` as plain memory. See assist.go for its side.
+// The switch reads and writes the maps `ports`, `counts` and `decisions` as plain memory. See assist.go for its side.
 
 #include <linux/bpf.h>
 #include <linux/if_ether.h>
@@ -22,6 +22,7 @@
 #define UNTAGGED 0xffff          // a TCI that no frame may have: its VID is 4095
 #define NO_DSCP 0xff             // of a frame that is not IP
 #define XOFF_PERIOD 200000       // ns between two XOFF of a port
+#define SECOND 1000000000
 #define MAC_CONTROL 0x8808
 #define LLDP 0x88cc
 #define OPCODE_PAUSE 0x0001
@@ -44,7 +45,8 @@ struct port {
 
 	__u64 arrived;   // frames that took the slow way
 	__u64 missed;    // frames that ingress did not see: it is detached, or another program took them
-	__u64 pad1[6];
+	__u32 ends[2];   // a setting: how frames begin, behind addresses and tag, that end at the switch: seven octets
+	__u64 pad1[5];
 
 	__u64 seen;      // value of arrived when the switch last had no frame of the port in its rings
 	__u64 pauses;    // MAC Control frames that closed a gate
@@ -61,10 +63,9 @@ struct port {
 	__u8 lossless;          // bit n: priority n is lossless
 	__u8 obeyed;            // bit n: PFC of priority n is obeyed
 	__u8 pad3[2];
-	__u32 ends[2];          // how frames begin, behind addresses and tag, that end at the switch: seven octets
 	__u32 small;            // octets without tag: longer frames are in another ring
 	__u32 most[2];          // unread frames that make the program hold the peer, as in unread; 0: no number does
-	__u8 pad4[12];
+	__u8 pad4[20];
 	__u8 xoff[CONTROL_OCTETS]; // XOFF for all that is lossless, padded with zeros
 };
 
@@ -75,12 +76,12 @@ struct flow_key {
 	__u16 tci;       // in host order; UNTAGGED
 	__u8 dscp;
 	__u8 in;         // number of the ingress port
-};
+} __attribute__((aligned(8)));
 
 struct flow {
 	__u64 until;     // when the station behind `out` is forgotten, ns of CLOCK_MONOTONIC
 	__u64 last;      // when the last frame came, to the second
-	__u32 generation; // of the decision: valid while it is the one in force
+	__u32 generation; // of the switch's decision: valid while it is the one in force
 	__u32 ifindex;   // of the egress port's interface
 	__u32 limit;     // longest frame that is no GSO frame, octets without tag and FCS
 	__u32 gso_limit; // longest GSO frame
@@ -98,7 +99,11 @@ struct port_counts {
 	struct tally priority[PRIORITIES];
 };
 
-// What steer tells ingress about the frame.
+struct cpu_counts {
+	struct port_counts port[MAX_PORTS];
+};
+
+// What steer tells ingress about the frame, and the switch tells steer. A cache line.
 struct decision {
 	__u32 ifindex;   // 0: the slow way
 	__u32 octets;
@@ -106,6 +111,16 @@ struct decision {
 	__u64 barriers;
 	__u8 in, out, priority;
 	__u8 steered;    // 1: steer has seen the frame, so the switch has sockets; ingress clears it
+	__u32 generation; // of all flows in force; 0: none is
+	__u64 pad[4];
+};
+
+// The flow of the last frame of a CPU, so that of frames in a row only the first one is looked up, and one at each tick
+// of the clock. A cache line.
+struct recent {
+	struct flow_key key; // key.in is always the port that this copy of the programs serves
+	struct flow flow;
+	__u64 tick;      // when the flow was in force, in jiffies; 0: look it up
 };
 
 struct {
@@ -116,23 +131,32 @@ struct {
 	__type(value, struct port);
 } ports SEC(".maps");
 
-// The generation of all decisions in force; 0: no fast path.
+// The following maps have an entry for each CPU. Arrays that can be mapped begin at a page, so that entries of whole
+// cache lines have these to themselves, and no helper finds the entry, unlike that of BPF_MAP_TYPE_PERCPU_ARRAY.
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 1);
+	__uint(max_entries, 1); // set by the loader
 	__type(key, __u32);
-	__type(value, __u32);
-} generation SEC(".maps");
-
-// MAX_PORTS entries for each CPU, so that no two CPUs write to one.
-struct {
-	__uint(type, BPF_MAP_TYPE_ARRAY);
-	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, MAX_PORTS); // times the number of CPUs: set by the loader
-	__type(key, __u32);
-	__type(value, struct port_counts);
+	__type(value, struct cpu_counts);
 } counts SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1); // set by the loader
+	__type(key, __u32);
+	__type(value, struct decision);
+} decisions SEC(".maps");
+
+// Unlike the other maps, each port has its own.
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(map_flags, BPF_F_MMAPABLE);
+	__uint(max_entries, 1); // set by the loader
+	__type(key, __u32);
+	__type(value, struct recent);
+} recents SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
@@ -142,28 +166,6 @@ struct {
 	__type(value, struct flow);
 } flows SEC(".maps");
 
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct decision);
-} decisions SEC(".maps");
-
-// The flow of the last frame of each CPU, so that of frames in a row only the first one is looked up, and one a second.
-// Unlike the other maps, each port has its own.
-struct recent {
-	struct flow_key key;
-	struct flow flow;
-};
-
-struct {
-	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
-	__uint(max_entries, 1);
-	__type(key, __u32);
-	__type(value, struct recent);
-} recents SEC(".maps");
-
-volatile const __u32 number; // of the port that this copy of the programs serves
 volatile const __u8 weak;    // 1: this processor changes the order of loads (not x86)
 
 // count adds one, before all that follows and after all that came before: with its result used, the addition is a full
@@ -186,8 +188,8 @@ static __always_inline __u8 dscp_in(struct __sk_buff *skb, const __u8 b[2])
 	return NO_DSCP;
 }
 
-// read_key reports whether a frame can have an entry in `flows`, and writes its key, without the port.
-static __always_inline int read_key(struct __sk_buff *skb, struct flow_key *k, struct port *p)
+// read_key reports whether a frame that comes by port number in can have an entry in `flows`, and writes its key.
+static __always_inline int read_key(struct __sk_buff *skb, struct flow_key *k, struct port *p, __u8 in)
 {
 	struct {
 		__u8 dst[ETH_ALEN], src[ETH_ALEN];
@@ -209,7 +211,16 @@ static __always_inline int read_key(struct __sk_buff *skb, struct flow_key *k, s
 			return 0;
 	}
 	k->dscp = dscp_in(skb, (__u8 *)b.begin + 2);
+	k->in = in;
 	return 1;
+}
+
+// same compares the keys of two frames of one port, word by word as read_key has written them: the processor waits where
+// it loads what two stores have left.
+static __always_inline int same(const struct flow_key *a, const struct flow_key *b)
+{
+	return *(__u64 *)a->dst == *(__u64 *)b->dst && *(__u32 *)(a->src + 2) == *(__u32 *)(b->src + 2) &&
+	       a->tci == b->tci && a->dscp == b->dscp;
 }
 
 // limit_of returns how long a frame may be. Without CAP_PERFMON, the verifier refuses an address that is chosen instead
@@ -246,48 +257,53 @@ static __always_inline void lose(struct decision *d)
 SEC("socket")
 int steer(struct __sk_buff *skb)
 {
-	struct flow_key k __attribute__((aligned(8))) = {.in = number};
-	struct decision *d;
-	struct port *p, *out;
+	struct flow_key k;
+	__u32 cpu = bpf_get_smp_processor_id();
 	struct flow *f, *known = 0;
+	struct port *p, *out;
+	struct decision *d;
 	struct recent *r;
-	__u32 zero = 0, *in_force;
-	__u64 now;
+	__u64 now, tick;
 
-	p = port_of(number);
-	d = bpf_map_lookup_elem(&decisions, &zero);
-	in_force = bpf_map_lookup_elem(&generation, &zero);
-	r = bpf_map_lookup_elem(&recents, &zero);
-	if (!p || !d || !in_force || !r)
+	d = bpf_map_lookup_elem(&decisions, &cpu);
+	r = bpf_map_lookup_elem(&recents, &cpu);
+	if (!d || !r)
+		return ALL_OCTETS;
+	p = port_of(r->key.in);
+	if (!p)
 		return ALL_OCTETS;
 	if (d->ifindex)
 		lose(d);
 	if (d->steered)
 		miss(d);
 	d->ifindex = 0;
-	d->in = number;
+	d->in = r->key.in;
 	d->steered = 1;
-	if (!*in_force || p->lost[0] || p->lost[1] || p->seen != p->arrived || !read_key(skb, &k, p))
+	if (p->lost[0] || p->lost[1] || p->seen != p->arrived || !read_key(skb, &k, p, r->key.in))
 		return ALL_OCTETS;
-	now = bpf_ktime_get_coarse_ns();
 	f = &r->flow;
-	if (((__u64 *)&k)[0] != ((__u64 *)&r->key)[0] || ((__u64 *)&k)[1] != ((__u64 *)&r->key)[1] ||
-	    f->generation != *in_force || now >= f->until || now - f->last > 1000000000) {
+	tick = bpf_jiffies64();
+	if (tick != r->tick || !same(&k, &r->key) || f->generation != d->generation) {
 		known = bpf_map_lookup_elem(&flows, &k);
-		if (!known)
+		now = bpf_ktime_get_coarse_ns();
+		if (!known || known->generation != d->generation || now >= known->until)
 			return ALL_OCTETS;
 		r->key = k;
 		r->flow = *known;
+		r->tick = 0;
 	}
-	if (f->generation != *in_force || now >= f->until || skb->len > limit_of(skb, f))
+	if (skb->len > limit_of(skb, f))
 		return ALL_OCTETS;
 	out = port_of(f->out);
 	if (weak)
 		count(&d->barriers); // the gate is read after seen: what was seen may have closed it
 	if (!out || out->gates[f->priority % PRIORITIES] != 1)
 		return ALL_OCTETS;
-	if (known && now - f->last > 1000000000)
-		known->last = f->last = now;
+	if (known) {
+		if (now - f->last > SECOND)
+			known->last = now;
+		r->tick = tick;
+	}
 	__builtin_memcpy(d->dst, k.dst, sizeof(d->dst));
 	d->octets = skb->len + (k.tci == UNTAGGED ? 0 : 4);
 	d->out = f->out;
@@ -296,34 +312,30 @@ int steer(struct __sk_buff *skb)
 	return 0;
 }
 
-static __always_inline struct tally *tally_of(__u32 i, __u32 priority)
+// count_forwarded counts a frame that takes the fast path.
+static __always_inline void count_forwarded(struct decision *d, __u32 cpu)
 {
-	__u32 at = bpf_get_smp_processor_id() * MAX_PORTS + i;
-	struct port_counts *c = bpf_map_lookup_elem(&counts, &at);
+	struct cpu_counts *c = bpf_map_lookup_elem(&counts, &cpu);
+	struct tally *rx, *tx;
 
-	return c ? &c->priority[priority % PRIORITIES] : 0;
+	if (!c)
+		return;
+	rx = &c->port[d->in].priority[d->priority % PRIORITIES];
+	tx = &c->port[d->out].priority[d->priority % PRIORITIES];
+	rx->rx_frames++;
+	rx->rx_octets += d->octets;
+	tx->tx_frames++;
+	tx->tx_octets += d->octets;
 }
 
-// hand_over reports whether steer has decided that the frame takes the fast path.
-static __always_inline int hand_over(struct __sk_buff *skb, struct decision *d)
+// decided reports whether steer's decision is about this frame, and not about one of before, which another program took,
+// while this is one that no packet socket gets, because memory is short.
+static __always_inline int decided(struct __sk_buff *skb, struct decision *d, __u8 in)
 {
-	struct tally *rx, *tx;
 	__u16 *b = (void *)(long)skb->data;
 
-	if (!d->ifindex || d->in != number || b + ETH_ALEN / 2 > (__u16 *)(long)skb->data_end)
-		return 0;
-	// another program took the frame, and this is one that no packet socket gets, because memory is short
-	if (b[0] != d->dst[0] || b[1] != d->dst[1] || b[2] != d->dst[2])
-		return 0;
-	rx = tally_of(d->in, d->priority);
-	tx = tally_of(d->out, d->priority);
-	if (rx && tx) {
-		rx->rx_frames++;
-		rx->rx_octets += d->octets;
-		tx->tx_frames++;
-		tx->tx_octets += d->octets;
-	}
-	return 1;
+	return d->in == in && b + ETH_ALEN / 2 <= (__u16 *)(long)skb->data_end && b[0] == d->dst[0] &&
+	       b[1] == d->dst[1] && b[2] == d->dst[2];
 }
 
 // close_gates closes the gates of the priorities in a vector. The switch, which opens them, reads `pauses` before it
@@ -445,25 +457,31 @@ static __always_inline int hold(struct __sk_buff *skb, struct port *p, __u64 sin
 SEC("tcx/ingress")
 int ingress(struct __sk_buff *skb)
 {
-	struct port *p = port_of(number);
+	__u32 cpu = bpf_get_smp_processor_id(), to;
 	struct decision *d;
-	__u32 zero = 0, to;
+	struct recent *r;
+	struct port *p;
 	int steered;
 	__u64 since;
 
-	d = bpf_map_lookup_elem(&decisions, &zero);
-	if (!p || !d)
+	d = bpf_map_lookup_elem(&decisions, &cpu);
+	r = bpf_map_lookup_elem(&recents, &cpu);
+	if (!d || !r)
 		return TCX_NEXT;
-	steered = d->steered && d->in == number;
+	steered = d->steered && d->in == r->key.in;
 	d->steered = 0;
-	if (hand_over(skb, d)) {
-		to = d->ifindex;
+	to = d->ifindex;
+	if (to) {
 		d->ifindex = 0;
-		return bpf_redirect_peer(to, 0);
-	}
-	if (d->ifindex)
+		if (decided(skb, d, r->key.in)) {
+			count_forwarded(d, cpu);
+			return bpf_redirect_peer(to, 0);
+		}
 		lose(d);
-	d->ifindex = 0;
+	}
+	p = port_of(r->key.in);
+	if (!p)
+		return TCX_NEXT;
 	if (skb->protocol == bpf_htons(MAC_CONTROL)) {
 		obey(skb, p);
 		return TCX_NEXT;

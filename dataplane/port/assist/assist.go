@@ -42,7 +42,8 @@ type Maps struct {
 
 	ports      []programPort
 	counts     []programPortCounts // of all ports for the first CPU, then of all ports for the second
-	generation *uint32
+	decisions  []programDecision   // of each CPU
+	generation uint32              // that of decisions, or before they have all changed, a former one
 	mappings   [][]byte
 	full       atomic.Bool
 }
@@ -59,7 +60,9 @@ func open(flows int) (*Maps, error) {
 	if err != nil {
 		return nil, fmt.Errorf("assist: %w", err)
 	}
-	spec.Maps[programMapCounts].MaxEntries = uint32(cpus * MaxPorts)
+	for _, name := range []string{programMapCounts, programMapDecisions, programMapRecents} {
+		spec.Maps[name].MaxEntries = uint32(cpus)
+	}
 	spec.Maps[programMapFlows].MaxEntries = uint32(flows)
 	m := &Maps{spec: spec}
 	if err := spec.LoadAndAssign(&m.maps, nil); err != nil {
@@ -88,12 +91,9 @@ func (m *Maps) mapAll(cpus int) error {
 	if err != nil {
 		return err
 	}
-	generation, err := mapMemory[uint32](m, m.maps.Generation, 1)
-	if err != nil {
-		return err
-	}
-	m.ports, m.counts, m.generation = ports, counts, &generation[0]
-	return nil
+	decisions, err := mapMemory[programDecision](m, m.maps.Decisions, cpus)
+	m.ports, m.counts, m.decisions = ports, counts, decisions
+	return err
 }
 
 // mapMemory returns the n values of a map as memory that the programs see. An array map gives each value whole
@@ -121,14 +121,22 @@ func (m *Maps) Close() error {
 // Forget makes all decisions of Port.Enter invalid: something has changed that one of them may depend on. Frames that
 // the programs have decided about already still go.
 func (m *Maps) Forget() {
-	if atomic.AddUint32(m.generation, 1) == 0 {
-		atomic.AddUint32(m.generation, 1) // 0 means that there is no fast path
+	for i := range m.decisions {
+		countUp(&m.decisions[i].Generation)
+	}
+	countUp(&m.generation) // last: what is decided under the former number until now is no longer in force
+}
+
+// countUp leaves out 0, with which no decision is in force.
+func countUp(generation *uint32) {
+	if atomic.AddUint32(generation, 1) == 0 {
+		atomic.AddUint32(generation, 1)
 	}
 }
 
 // Generation returns the number of the decisions in force. It counts from 1 on; a decision is entered with the number
 // that was read before it was made.
-func (m *Maps) Generation() uint32 { return atomic.LoadUint32(m.generation) }
+func (m *Maps) Generation() uint32 { return atomic.LoadUint32(&m.generation) }
 
 // clockNs returns CLOCK_MONOTONIC, which the programs use.
 func clockNs() int64 {

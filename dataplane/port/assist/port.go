@@ -117,20 +117,22 @@ func (p *Port) TakeAdopted() bool {
 	return adopted
 }
 
-// load loads the programs with the number of the port as a constant.
+// load loads the programs, for the number of the port.
 func (p *Port) load() error {
 	spec := p.maps.spec.Copy()
-	if err := spec.Variables[programVarNumber].Set(uint32(p.number)); err != nil {
-		return err
-	}
 	if err := spec.Variables[programVarWeak].Set(uint8(weakOrder)); err != nil {
 		return err
+	}
+	recents := spec.Maps[programMapRecents]
+	for cpu := range recents.MaxEntries {
+		first := programRecent{Key: programFlowKey{In: uint8(p.number)}}
+		recents.Contents = append(recents.Contents, ebpf.MapKV{Key: cpu, Value: first})
 	}
 	own := p.maps.maps
 	var programs programPrograms
 	err := spec.LoadAndAssign(&programs, &ebpf.CollectionOptions{MapReplacements: map[string]*ebpf.Map{
-		programMapPorts: own.Ports, programMapCounts: own.Counts, programMapGeneration: own.Generation,
-		programMapFlows: own.Flows, programMapDecisions: own.Decisions}})
+		programMapPorts: own.Ports, programMapCounts: own.Counts, programMapFlows: own.Flows,
+		programMapDecisions: own.Decisions}})
 	if p.steer, p.ingress = programs.Steer, programs.Ingress; err != nil {
 		return err
 	}

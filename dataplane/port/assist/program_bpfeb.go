@@ -13,17 +13,23 @@ import (
 	"github.com/cilium/ebpf"
 )
 
+type programCpuCounts struct {
+	_    structs.HostLayout
+	Port [256]programPortCounts
+}
+
 type programDecision struct {
-	_        structs.HostLayout
-	Ifindex  uint32
-	Octets   uint32
-	Dst      [4]uint16
-	Barriers uint64
-	In       uint8
-	Out      uint8
-	Priority uint8
-	Steered  uint8
-	_        [4]byte
+	_          structs.HostLayout
+	Ifindex    uint32
+	Octets     uint32
+	Dst        [4]uint16
+	Barriers   uint64
+	In         uint8
+	Out        uint8
+	Priority   uint8
+	Steered    uint8
+	Generation uint32
+	Pad        [4]uint64
 }
 
 type programFlow struct {
@@ -59,7 +65,8 @@ type programPort struct {
 	Pad0            [2]uint64
 	Arrived         uint64
 	Missed          uint64
-	Pad1            [6]uint64
+	Ends            [2]uint32
+	Pad1            [5]uint64
 	Seen            uint64
 	Pauses          uint64
 	Gates           [8]uint32
@@ -74,10 +81,9 @@ type programPort struct {
 	Lossless        uint8
 	Obeyed          uint8
 	Pad3            [2]uint8
-	Ends            [2]uint32
 	Small           uint32
 	Most            [2]uint32
-	Pad4            [12]uint8
+	Pad4            [20]uint8
 	Xoff            [128]uint8
 }
 
@@ -96,22 +102,21 @@ type programRecent struct {
 	_    structs.HostLayout
 	Key  programFlowKey
 	Flow programFlow
+	Tick uint64
 }
 
 // Names of all BPF objects in the ELF.
 //
 // Used for safe lookups in a Collection or CollectionSpec.
 const (
-	programMapCounts     = "counts"
-	programMapDecisions  = "decisions"
-	programMapFlows      = "flows"
-	programMapGeneration = "generation"
-	programMapPorts      = "ports"
-	programMapRecents    = "recents"
-	programProgIngress   = "ingress"
-	programProgSteer     = "steer"
-	programVarNumber     = "number"
-	programVarWeak       = "weak"
+	programMapCounts    = "counts"
+	programMapDecisions = "decisions"
+	programMapFlows     = "flows"
+	programMapPorts     = "ports"
+	programMapRecents   = "recents"
+	programProgIngress  = "ingress"
+	programProgSteer    = "steer"
+	programVarWeak      = "weak"
 )
 
 // loadProgram returns the embedded CollectionSpec for program.
@@ -164,20 +169,18 @@ type programProgramSpecs struct {
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type programMapSpecs struct {
-	Counts     *ebpf.MapSpec `ebpf:"counts"`
-	Decisions  *ebpf.MapSpec `ebpf:"decisions"`
-	Flows      *ebpf.MapSpec `ebpf:"flows"`
-	Generation *ebpf.MapSpec `ebpf:"generation"`
-	Ports      *ebpf.MapSpec `ebpf:"ports"`
-	Recents    *ebpf.MapSpec `ebpf:"recents"`
+	Counts    *ebpf.MapSpec `ebpf:"counts"`
+	Decisions *ebpf.MapSpec `ebpf:"decisions"`
+	Flows     *ebpf.MapSpec `ebpf:"flows"`
+	Ports     *ebpf.MapSpec `ebpf:"ports"`
+	Recents   *ebpf.MapSpec `ebpf:"recents"`
 }
 
 // programVariableSpecs contains global variables before they are loaded into the kernel.
 //
 // It can be passed ebpf.CollectionSpec.Assign.
 type programVariableSpecs struct {
-	Number *ebpf.VariableSpec `ebpf:"number"`
-	Weak   *ebpf.VariableSpec `ebpf:"weak"`
+	Weak *ebpf.VariableSpec `ebpf:"weak"`
 }
 
 // programObjects contains all objects after they have been loaded into the kernel.
@@ -200,12 +203,11 @@ func (o *programObjects) Close() error {
 //
 // It can be passed to loadProgramObjects or ebpf.CollectionSpec.LoadAndAssign.
 type programMaps struct {
-	Counts     *ebpf.Map `ebpf:"counts"`
-	Decisions  *ebpf.Map `ebpf:"decisions"`
-	Flows      *ebpf.Map `ebpf:"flows"`
-	Generation *ebpf.Map `ebpf:"generation"`
-	Ports      *ebpf.Map `ebpf:"ports"`
-	Recents    *ebpf.Map `ebpf:"recents"`
+	Counts    *ebpf.Map `ebpf:"counts"`
+	Decisions *ebpf.Map `ebpf:"decisions"`
+	Flows     *ebpf.Map `ebpf:"flows"`
+	Ports     *ebpf.Map `ebpf:"ports"`
+	Recents   *ebpf.Map `ebpf:"recents"`
 }
 
 func (m *programMaps) Close() error {
@@ -213,7 +215,6 @@ func (m *programMaps) Close() error {
 		m.Counts,
 		m.Decisions,
 		m.Flows,
-		m.Generation,
 		m.Ports,
 		m.Recents,
 	)
@@ -223,8 +224,7 @@ func (m *programMaps) Close() error {
 //
 // It can be passed to loadProgramObjects or ebpf.CollectionSpec.LoadAndAssign.
 type programVariables struct {
-	Number *ebpf.Variable `ebpf:"number"`
-	Weak   *ebpf.Variable `ebpf:"weak"`
+	Weak *ebpf.Variable `ebpf:"weak"`
 }
 
 // programPrograms contains all programs after they have been loaded into the kernel.
