@@ -211,7 +211,8 @@ func TestLabSchemaJudgesAsParse(t *testing.T) {
 	const whole = "name: a\nswitches: {s1: {preset: roce}}\nhosts: {h1: , h2: }\n" +
 		"links: {l1: {ends: [h1, \"s1:p1\"]}, l2: {ends: [h2, \"s1:p2\"]}}\n"
 	for _, text := range []string{whole, whole + "traffic: {f1: {from: h1, to: [h2], rate: 20M}}",
-		whole + "faults: {x1: {storm: h2}}", "name: a\nfabric: {dumbbell: {hosts: 1}}\nlinks: {h1: {speed: 1G}, h2: }"} {
+		whole + "faults: {x1: {storm: h2}}",
+		"name: a\nfabric: {dumbbell: {hosts: 1}}\nlinks: {h1: {speed: 1G}, h2: }"} {
 		if _, err := ParseTopology("a", []byte(text), nil); err != nil || valid([]byte(text)) != nil {
 			t.Errorf("%s: Parse says %v, the schema %v", text, err, valid([]byte(text)))
 		}

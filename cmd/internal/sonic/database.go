@@ -86,8 +86,9 @@ func (r *row) get(name string) *field {
 	return nil
 }
 
-// readDatabase reads the JSON text. A table may also stand as Redis has it: "table|key": {fields}. What another table has
-// is skipped: Redis has single texts too, such as CONFIG_DB_INITIALIZED, and redis-dump puts type and ttl beside them.
+// readDatabase reads the JSON text. A table may also stand as Redis has it: "table|key": {fields}. What another table
+// has is skipped: Redis has single texts too, such as CONFIG_DB_INITIALIZED, and redis-dump puts type and ttl beside
+// them.
 func readDatabase(data []byte) (*database, error) {
 	p := &decoder{json.NewDecoder(bytes.NewReader(data))}
 	p.UseNumber()

@@ -91,7 +91,8 @@ func TestRedisDump(t *testing.T) {
 	dumped, err = Import("f", []byte(`{"CONFIG_DB_INITIALIZED": {"expireat": 1602451533.2, "ttl": -0.001, "type": "string",
 		"value": "1"}, "PORT|Ethernet0": `+fields+`}`))
 	assert.Must(t, err)
-	if !slices.ContainsFunc(dumped.Left, func(l Left) bool { return l.Place == Place{Table: "CONFIG_DB_INITIALIZED"} }) {
+	text := Place{Table: "CONFIG_DB_INITIALIZED"}
+	if !slices.ContainsFunc(dumped.Left, func(l Left) bool { return l.Place == text }) {
 		t.Errorf("a single text is not listed: %v", dumped.Left)
 	}
 	_, err = Import("f", []byte(`{"PORT": "1"}`))
