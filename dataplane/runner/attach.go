@@ -160,13 +160,25 @@ func (r *Runner) assign(sw *dataplane.Switch) {
 		w.pollSetChanged = true
 	}
 	next := 0
-	for t := range r.attached() {
-		t.rx = r.workers[next%len(r.workers)]
-		if r.perPort {
-			next++
-		}
-		t.tx = r.workers[next%len(r.workers)]
+	take := func() *worker {
 		next++
+		return r.workers[(next-1)%len(r.workers)]
+	}
+	uplinks, trunks := r.uplinks(sw), map[int]*worker{} // by port; by uplink
+	for t := range r.attached() {
+		uplink, joined := uplinks[t.index]
+		switch {
+		case r.perPort:
+			t.rx, t.tx = take(), take()
+		case joined && trunks[uplink] != nil:
+			t.rx, t.tx = trunks[uplink], trunks[uplink]
+		default:
+			t.rx = take()
+			t.tx = t.rx
+			if joined {
+				trunks[uplink] = t.rx
+			}
+		}
 		t.rx.receivers = append(t.rx.receivers, t)
 		t.tx.transmitters = append(t.tx.transmitters, t)
 		if t.delay != nil {
@@ -179,4 +191,16 @@ func (r *Runner) assign(sw *dataplane.Switch) {
 		t.refresh = &r.refresher.ports[t.index]
 		t.protect(sw, r)
 	}
+}
+
+// uplinks returns the uplink of the trunk of each port that is in one. One worker serves the ports of a trunk: it knows
+// which members have frames in their rings, and so whose turn it is.
+func (r *Runner) uplinks(sw *dataplane.Switch) map[int]int {
+	uplinks := map[int]int{}
+	for t := range r.attached() {
+		for _, member := range sw.Members(t.index) {
+			uplinks[member], uplinks[t.index] = t.index, t.index
+		}
+	}
+	return uplinks
 }

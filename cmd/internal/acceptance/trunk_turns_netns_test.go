@@ -10,12 +10,18 @@ import (
 )
 
 // While all members of a trunk have frames in their rings, none puts more than two frames in a row on the uplink, also
-// where one worker reads all of them, whatever the lengths of their frames.
+// where one worker reads all ports, or there are as many workers as ports, whatever the lengths of their frames.
 func TestMembersTakeTurnsOnTheUplink(t *testing.T) {
+	for _, cpus := range []string{"2", "16"} { // the switch leaves one of them to others
+		t.Run(cpus+" CPUs", func(t *testing.T) { membersTakeTurns(t, cpus) })
+	}
+}
+
+func membersTakeTurns(t *testing.T, cpus string) {
 	const n, members = 200, 3 // frames of each member: several bursts
 	r := NewRig(t, members+1)
 	p := r.StartProcess(Setup{Keys: threeToOne("") + "buffer: {lossless: {size: 16MiB}}\n", Each: At100M},
-		"GOMAXPROCS=2") // so there is one worker
+		"GOMAXPROCS="+cpus)
 	h4 := r.Station(members+1, macctl.ModePFC, 100e6)
 	var hosts []*Station
 	for m := 1; m <= members; m++ {
