@@ -31,8 +31,8 @@
 
 enum trust { TRUST_PCP, TRUST_DSCP, TRUST_PORT };
 
-// A cache line each: what the programs write for lossless frames, what they write for every frame of the slow way, what
-// the switch writes often, and its settings.
+// A cache line each: what the programs write for lossless frames, what decides about the frames that come by the port,
+// what decides about those that leave by it, and the switch's settings.
 struct port {
 	// when the oldest lossless frame arrived that the switch has not looked for; 0: none. The switch clears it.
 	__u64 since;
@@ -45,13 +45,14 @@ struct port {
 
 	__u64 arrived;   // frames that took the slow way
 	__u64 missed;    // frames that ingress did not see: it is detached, or another program took them
-	__u32 ends[2];   // a setting: how frames begin, behind addresses and tag, that end at the switch: seven octets
-	__u64 pad1[5];
-
 	__u64 seen;      // value of arrived when the switch last had no frame of the port in its rings
+	__u64 lost[2];   // frames, lossy and lossless, that were to take the fast path and that another program took
+	__u32 ends[2];   // a setting: how frames begin, behind addresses and tag, that end at the switch: seven octets
+	__u64 pad1[2];
+
 	__u64 pauses;    // MAC Control frames that closed a gate
 	__u32 gates[PRIORITIES]; // of the egress queues: 1 open, 0 closed
-	__u64 lost[2];   // frames, lossy and lossless, that were to take the fast path and that another program took
+	__u64 pad2[3];
 
 	__u64 freeze;    // ns after which an unread lossless frame makes the program hold the peer; 0: never
 	__u64 hold;      // ns after which it stops doing so

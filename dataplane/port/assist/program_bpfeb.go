@@ -65,12 +65,13 @@ type programPort struct {
 	Pad0            [2]uint64
 	Arrived         uint64
 	Missed          uint64
-	Ends            [2]uint32
-	Pad1            [5]uint64
 	Seen            uint64
+	Lost            [2]uint64
+	Ends            [2]uint32
+	Pad1            [2]uint64
 	Pauses          uint64
 	Gates           [8]uint32
-	Lost            [2]uint64
+	Pad2            [3]uint64
 	Freeze          uint64
 	Hold            uint64
 	LosslessDscp    uint64
