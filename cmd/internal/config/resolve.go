@@ -13,8 +13,9 @@ import (
 )
 
 // What an automatic pool lets all queues share is what the fastest port sends in autoDepth. A process loses the CPU for
-// milliseconds, whatever the speed: then frames leave late, and those that have come meanwhile arrive at once. So there
-// is as much as autoStall takes too, as far as that is not above autoStallMost.
+// milliseconds, whatever the speed: then frames leave late, and those that have come meanwhile arrive at once. Measured
+// headrooms grow into this segment too. So there is as much as autoStall takes, as far as that is not above
+// autoStallMost.
 const (
 	autoDepth     = 5 * time.Millisecond
 	autoStall     = 20 * time.Millisecond
