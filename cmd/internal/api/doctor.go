@@ -56,6 +56,8 @@ func (r *Doctor) Text() string {
 	switch {
 	case r.Healthy:
 		s.WriteString("nothing found\n")
+	case len(r.Findings) == 1:
+		s.WriteString("1 finding\n")
 	case len(kinds) == len(r.Findings):
 		fmt.Fprintf(&s, "%d findings\n", len(r.Findings))
 	default:

@@ -1,6 +1,10 @@
 package api
 
-import "testing"
+import (
+	"testing"
+
+	"pfcswitch/dataplane/assert"
+)
 
 // Findings that differ only in where they are stand together, and what they have in common stands once.
 func TestFindingsOfAKind(t *testing.T) {
@@ -36,6 +40,8 @@ func TestFindingsOfAKind(t *testing.T) {
    slow
    seen: hpet
 `
+	alone := &Doctor{Looked: "switch s1", Findings: r.Findings[4:]}
+	assert.Contains(t, alone.Text(), "0 CPUs: 1 finding\n\n1. NOTE", "one finding")
 	if got := r.Text(); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}

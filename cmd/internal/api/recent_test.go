@@ -150,4 +150,9 @@ func TestViews(t *testing.T) {
 			golden.Check(t, strings.ReplaceAll(group+" "+v.Words, " ", "-")+".txt", v.Text(answer(&fake{}, v.Noun)))
 		}
 	}
+	alone := answer(&fake{}, "lldp").(*LLDP)
+	for i := range alone.Ports {
+		alone.Ports[i].Neighbors = nil
+	}
+	assert.Contains(t, alone.neighbors(), "\n\nno neighbour has been heard\n", "without neighbours")
 }

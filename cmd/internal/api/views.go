@@ -256,5 +256,8 @@ func (r *LLDP) neighbors() string {
 			}
 		}
 	}
+	if s == r.headline()+"\n" {
+		return s + "no neighbour has been heard\n"
+	}
 	return s
 }
