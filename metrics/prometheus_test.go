@@ -50,6 +50,17 @@ func TestRules(t *testing.T) {
 	}
 }
 
+// promtool finds nothing in the metrics but the unit of a port's speed, which the whole trade counts in bit/s.
+func TestPromtoolReadsTheMetrics(t *testing.T) {
+	text, err := os.ReadFile("testdata/metrics.txt")
+	assert.Must(t, err)
+	cmd := exec.Command(program(t, "promtool"), "check", "metrics")
+	cmd.Stdin = bytes.NewReader(text)
+	out, _ := cmd.CombinedOutput() // the exit status tells that it has found something
+	assert.Equal(t, string(out), "pfcswitch_port_speed_bits_per_second use base unit \"bytes\" instead of \"bits\"\n",
+		"promtool")
+}
+
 // Every alert has a test of its own in the rules' tests.
 func TestEveryRuleIsTested(t *testing.T) {
 	tests, err := os.ReadFile("rules/pfcswitch_test.yml")
