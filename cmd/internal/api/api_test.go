@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"net"
 	"net/http"
 	"path/filepath"
 	"slices"
@@ -407,6 +408,25 @@ func TestClientAndServer(t *testing.T) {
 	b, err := c.Raw(ctx, "events", 1)
 	if err != nil || strings.Contains(string(b), "port-up") || !strings.Contains(string(b), "lossless-drop") {
 		t.Errorf("events since 1: %s, %v", b, err)
+	}
+}
+
+// A switch that hangs up is there: it ends, or gets no CPU.
+func TestSwitchHangsUp(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s.sock")
+	l, err := net.Listen("unix", path)
+	must(t, err)
+	defer func() { _ = l.Close() }()
+	go func() {
+		for c, err := l.Accept(); err == nil; c, err = l.Accept() {
+			_, _ = c.Read(make([]byte, 1))
+			_ = c.Close()
+		}
+	}()
+	_, err = NewClient(path).Show(t.Context(), "ports")
+	assert.Fails(t, err, "hung up before it answered", "show")
+	if errors.Is(err, ErrNoSwitch) {
+		t.Errorf("%v: there is a switch", err)
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"net/url"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"pfcswitch/dataplane/capture"
@@ -162,6 +163,10 @@ func (c *Client) noSwitch(err error) error {
 	if errors.Is(err, context.DeadlineExceeded) {
 		return fmt.Errorf("the switch at %s takes questions and does not answer in time: it is stopped or hangs "+
 			"(kill -CONT, or start it again): %w", c.socket, err)
+	}
+	if errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) {
+		return fmt.Errorf("the switch at %s hung up before it answered: it ends, or gets no CPU (ask again): %w",
+			c.socket, err)
 	}
 	return fmt.Errorf("%w at %s (%w): is it running, and may this user open its socket?", ErrNoSwitch, c.socket, err)
 }
