@@ -336,11 +336,13 @@ func TestOtherSlots(t *testing.T) {
 		want  int64
 	}{
 		{"speed: 10M", 256},
-		{"speed: 100M", 812}, // 100 ms of 1514 octets
+		{"speed: 100M", 256},
+		{"speed: 200M", 406}, // 25 ms of 1514 octets
+		{"speed: 1G", 2031},
 		{"speed: 10G", 2048},
 		{"speed: none", 2048},
 		{"speed: 10M, ring: {other: 3000}", 3000},
-		{"speed: 100M, mtu: 9000", 256}, // 138 arrive in 100 ms
+		{"speed: 100M, mtu: 9000", 256}, // 34 arrive in 25 ms
 	}
 	for _, tt := range tests {
 		c := mustParse(t, "ports: {p1: {"+tt.speed+"}}")

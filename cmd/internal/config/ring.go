@@ -81,10 +81,10 @@ func (p *Port) arriving(in time.Duration) int64 {
 	return headroom.BitsIn(p.Speed, in) / ((p.Ring.Frame + headroom.WireOverhead) * 8)
 }
 
-// OtherSlots is the number of slots of the ring of everything else: by default the frames that arrive in 100 ms, within
-// bounds.
+// OtherSlots is the number of slots of the ring of everything else: by default the frames that arrive in 25 ms, within
+// bounds. That is what the largest number holds at 1 Gbit/s.
 func (p *Port) OtherSlots() int64 {
-	const usual, least, most = 100 * time.Millisecond, 256, 2048
+	const usual, least, most = 25 * time.Millisecond, 256, 2048
 	if p.Ring.Other > 0 {
 		return int64(p.Ring.Other)
 	}
