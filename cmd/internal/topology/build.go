@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"time"
 
 	"pfcswitch/cmd/internal/api"
@@ -48,12 +49,35 @@ func (k *runningLab) build(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, readyTimeout+k.linkTime())
 	defer cancel()
+	return k.waitReady(ctx)
+}
+
+// askedAtOnce is how many switches are asked at the same time whether they forward.
+const askedAtOnce = 8
+
+// waitReady waits until every port of every switch and host NIC is in service, and returns the first error.
+func (k *runningLab) waitReady(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	left, errs := make(chan *daemon, len(k.daemons)), make(chan error, len(k.daemons))
 	for _, d := range k.daemons {
-		if err := d.waitReady(ctx); err != nil {
-			return err
-		}
+		left <- d
 	}
-	return nil
+	close(left)
+	var asking sync.WaitGroup
+	for range askedAtOnce {
+		asking.Go(func() {
+			for d := range left {
+				if err := d.waitReady(ctx); err != nil {
+					errs <- err
+					cancel()
+				}
+			}
+		})
+	}
+	asking.Wait()
+	close(errs)
+	return <-errs
 }
 
 // linkTime is what the links add to the time in which the switches start, or end.
