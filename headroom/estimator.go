@@ -62,24 +62,23 @@ func (e *estimator) Turnaround() time.Duration {
 // windowSamples is how many samples a window holds: enough for a 99.9 % value that is not the largest.
 const windowSamples = 1024
 
-// A window holds the newest samples of a duration, also in order of size. Adding one to a window that has some neither
+// A window holds the newest samples of a duration, also in order of size. Adding one to a window that is full neither
 // allocates nor sorts.
 type window struct {
-	newest [windowSamples]time.Duration // a ring, in order of time
+	newest []time.Duration // a ring, in order of time, that grows until it has windowSamples
 	sorted []time.Duration
 	next   int
 }
 
 func (w *window) add(d time.Duration) {
-	if w.sorted == nil {
-		w.sorted = make([]time.Duration, 0, windowSamples)
-	}
-	if len(w.sorted) == windowSamples {
+	if len(w.newest) < windowSamples {
+		w.newest = append(w.newest, d)
+	} else {
 		i, _ := slices.BinarySearch(w.sorted, w.newest[w.next])
 		w.sorted = slices.Delete(w.sorted, i, i+1)
+		w.newest[w.next] = d
+		w.next = (w.next + 1) % windowSamples
 	}
-	w.newest[w.next] = d
-	w.next = (w.next + 1) % windowSamples
 	i, _ := slices.BinarySearch(w.sorted, d)
 	w.sorted = slices.Insert(w.sorted, i, d)
 }

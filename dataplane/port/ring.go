@@ -39,7 +39,7 @@ type ring struct {
 	dropped  atomic.Uint32 // frames that a Poller has found to be lost, and drops has not returned
 	released uint32        // barrier at the last call of stopped
 
-	small    []byte // copies of small frames that are received and not released; nil before the first one
+	small    []byte // copies of small frames that are received and not released: as many as there ever were
 	copies   int
 	oversize oversize
 }
@@ -181,8 +181,8 @@ func (r *ring) read(s []byte, st uint32, f *Frame) bool {
 
 // copy makes f a copy of frame b of slot s. Writing to the copy does not change the slot.
 func (r *ring) copy(b, s []byte, st uint32, f *Frame) {
-	if r.small == nil {
-		r.small = make([]byte, maxPending*smallSlot)
+	if r.copies*smallSlot == len(r.small) { // frames that are not released yet keep the memory of before
+		r.small = make([]byte, max(fewPending*smallSlot, 2*len(r.small)))
 	}
 	to := r.small[r.copies*smallSlot : (r.copies+1)*smallSlot : (r.copies+1)*smallSlot]
 	r.copies++

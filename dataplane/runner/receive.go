@@ -222,6 +222,9 @@ func (w *worker) expand(t *portTask, c port.Class, n int) ([]dataplane.Arrival, 
 		if i == 0 {
 			skip = t.segmentsTaken[c]
 		}
+		if w.arena == nil {
+			w.arena = make([]byte, arenaOctets)
+		}
 		m, bytes, done := w.expandSegments(t, f, i, skip, count, w.arena[used:])
 		count, used = count+m, used+bytes
 		if !done {

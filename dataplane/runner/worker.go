@@ -65,7 +65,7 @@ type worker struct {
 	frames         [burstArrivals]port.Frame
 	arrivals       [burstArrivals]dataplane.Arrival
 	origin         [burstArrivals]frameSegment
-	arena          []byte
+	arena          []byte    // nil before the first GSO frame
 	reading        *portTask // whose burst is running
 	now            int64     // of this burst
 	realTimeOffset int64     // real time less switch time, of this burst
@@ -89,9 +89,7 @@ func newWorker(r *Runner, id int) (*worker, error) {
 		return nil, err
 	}
 	return &worker{id: id, r: r, manyCPUs: r.cpus != 1, cpuContention: newCPUContention(r.cpus),
-		poller: poller, note: make([]byte, 0, capture.MaxNote), arena: make([]byte, arenaOctets),
-		scratch:  make([]byte, 0, port.MaxFrame+frame.TagOctets),
-		received: make([]byte, 0, port.MaxFrame+frame.TagOctets), moves: make([]dataplane.Move, 0, burstArrivals),
+		poller: poller, note: make([]byte, 0, capture.MaxNote), moves: make([]dataplane.Move, 0, burstArrivals),
 		portsToServe: make([]*portTask, 0, dataplane.MaxPorts), batch: port.NewBatch()}, nil
 }
 

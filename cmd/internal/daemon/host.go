@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"runtime/debug"
 	"slices"
 	"sync"
 
@@ -72,6 +73,7 @@ func Host(ctx context.Context, guests []Guest, failed func(g *Guest, err error))
 		}
 	}
 	settling.Wait()
+	debug.FreeOSMemory() // what starts have left is as much as all that runs needs
 	if ready := slices.DeleteFunc(switches, func(d *Daemon) bool { return d == nil }); len(ready) > 0 {
 		runNotify(ctx, ready)
 	}

@@ -16,7 +16,7 @@ type journal struct {
 
 // A backlog holds the lines that are not written yet.
 type backlog struct {
-	lines chan line
+	lines chan *line
 	lost  atomic.Uint64
 	stop  chan struct{}
 	done  chan struct{}
@@ -33,7 +33,7 @@ const (
 )
 
 func newJournal(h slog.Handler) journal {
-	j := journal{h, &backlog{lines: make(chan line, journalLines), stop: make(chan struct{}),
+	j := journal{h, &backlog{lines: make(chan *line, journalLines), stop: make(chan struct{}),
 		done: make(chan struct{})}}
 	go j.run()
 	return j
@@ -42,7 +42,7 @@ func newJournal(h slog.Handler) journal {
 // Handle implements slog.Handler.
 func (j journal) Handle(_ context.Context, r slog.Record) error {
 	select {
-	case j.lines <- line{j.Handler, r.Clone()}:
+	case j.lines <- &line{j.Handler, r.Clone()}:
 	default:
 		j.lost.Add(1)
 	}
@@ -80,7 +80,7 @@ func (j journal) run() {
 
 // write writes a line, and then how many lines were dropped. Errors are ignored, because a broken log has no other
 // place for them.
-func (j journal) write(l line) {
+func (j journal) write(l *line) {
 	_ = l.to.Handle(context.Background(), l.Record)
 	if n := j.lost.Swap(0); n > 0 {
 		r := slog.NewRecord(time.Now(), slog.LevelWarn, "lines of this log are missing, since nobody read it", 0)
