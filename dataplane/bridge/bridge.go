@@ -40,16 +40,16 @@ type Config struct {
 // A Bridge is the forwarding process of one switch. It is not safe for concurrent use.
 type Bridge struct {
 	// Forward looks at five sets and at the member set of the frame's VLAN.
-	up       PortSet          // ports whose link is up
-	learning PortSet          // ports that learn
-	flooding PortSet          // ports that flooded frames may leave by: flood is on and no loop has shut it
-	secure   PortSet          // ports with a source guard
-	shut     PortSet          // ports shut for flooding, both ways, because of a loop
+	up       PortSet   // ports whose link is up
+	learning PortSet   // ports that learn
+	flooding PortSet   // ports that flooded frames may leave by: flood is on and no loop has shut it
+	secure   PortSet   // ports with a source guard
+	shut     PortSet   // ports shut for flooding, both ways, because of a loop
+	sets     []PortSet // the first is that of VLANs without a port
+	until    int64     // Until
+	fdb      fdb
+	ports    [MaxPorts]port
 	vlans    [vidCount]uint16 // the member set of each VLAN, by its number among sets
-	sets     []PortSet        // the first is that of VLANs without a port
-
-	fdb   fdb
-	ports [MaxPorts]port
 
 	identity  Identity
 	hmac      hash.Hash // keyed with the identity's secret
@@ -58,7 +58,7 @@ type Bridge struct {
 	floods    uint64    // flooded frames, but for loop probes of other switches
 	backedOff bool      // the loop probes of a port are rare
 	resumed   bool      // TakeResumed
-	until     int64     // Until
+	flooded   PortSet   // Decision.Ports
 }
 
 // New returns a bridge without ports. The error tells which setting is out of range.

@@ -56,13 +56,15 @@ var dropReasonNames = []string{DropNone: "none", DropFiltered: "filtered",
 	DropSamePort: "same-port", DropPortDown: "port-down", DropStorm: "storm", DropFrameType: "frame-type",
 	DropSourceGuard: "source-guard"}
 
-// A Decision is the disposition of one frame.
+// A Decision is the disposition of one frame. It holds no array, so that it is returned in registers.
 type Decision struct {
 	Kind   Kind
 	Reason DropReason // of a Drop, else DropNone
 	Cause  Cause      // of a Flood, else NoCause
 	Port   int        // egress port of a Unicast, else -1
-	Ports  PortSet    // egress ports of a Flood, never empty and never with the ingress port; else empty
+	// Ports are the egress ports of a Flood until the bridge decides again, never empty and never with the ingress
+	// port; else nil.
+	Ports *PortSet
 }
 
 func drop(r DropReason) Decision { return Decision{Kind: Drop, Reason: r, Port: -1} }

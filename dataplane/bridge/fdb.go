@@ -17,6 +17,8 @@ type fdb struct {
 	seed  uint64 // secret, so that nobody can choose addresses that collide
 	mult  uint64 // secret and odd
 
+	ageing int64 // nanoseconds
+
 	max     int // most slots in use
 	used    int // slots in use
 	static  int // of these, static
@@ -32,8 +34,7 @@ type fdb struct {
 	up        *PortSet // the bridge's
 	sticky    PortSet  // ports whose learned stations stay as long as the link is up
 
-	ageing int64 // nanoseconds
-	cursor int   // slot that the sweep looks at next
+	cursor int // slot that the sweep looks at next
 
 	// A learned entry belongs to the generation of its port in which it was learned. Flushing a port starts the port's
 	// next generation. The cost does not depend on the size of the table.

@@ -155,17 +155,18 @@ func (b *Bridge) unicast(in, out int, vid uint16) Decision {
 }
 
 func (b *Bridge) flood(in int, dst uint64, vid uint16) Decision {
-	d := Decision{Kind: Flood, Cause: cause(dst), Port: -1, Ports: *b.members(vid)}
-	d.Ports.Remove(in)
-	d.Ports.intersect(&b.flooding)
-	if d.Ports.Empty() {
+	to := &b.flooded
+	*to = *b.members(vid)
+	to.Remove(in)
+	to.intersect(&b.flooding)
+	if to.Empty() {
 		return drop(DropFiltered)
 	}
-	d.Ports.intersect(&b.up)
-	if d.Ports.Empty() {
+	to.intersect(&b.up)
+	if to.Empty() {
 		return drop(DropPortDown)
 	}
-	return d
+	return Decision{Kind: Flood, Cause: cause(dst), Port: -1, Ports: to}
 }
 
 func cause(dst uint64) Cause {

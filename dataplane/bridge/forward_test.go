@@ -97,7 +97,8 @@ func TestForwardStorm(t *testing.T) {
 
 	// The bucket holds two frames of 1542 wire octets: 36 of 84 leave 60 octets, the 37th takes the rest.
 	for i := range 37 {
-		assert.MustEqual(t, b.Forward(0, frame.Broadcast, stationA, 1, 60, 0), flood(Broadcast, 1), "frame %d", i)
+		assert.MustEqual(t, inFull(b.Forward(0, frame.Broadcast, stationA, 1, 60, 0)), inFull(flood(Broadcast, 1)),
+			"frame %d", i)
 	}
 	wantDecision(t, "over the limit", b.Forward(0, frame.Broadcast, stationA, 1, 60, 0), drop(DropStorm))
 	if n, _ := b.TakeNotice(); n != (Notice{Kind: PortStorm, Port: 0}) {
@@ -149,7 +150,7 @@ func TestNames(t *testing.T) {
 
 // TestZeroDecision: the zero Decision sends nothing.
 func TestZeroDecision(t *testing.T) {
-	if d := (Decision{}); d.Kind != Drop || !d.Ports.Empty() {
+	if d := (Decision{}); d.Kind != Drop || d.Ports != nil {
 		t.Errorf("the zero decision is %v to %v", d.Kind, d.Ports)
 	}
 }

@@ -33,10 +33,10 @@ const noticeInterval = int64(10 * time.Second)
 
 // TakeNotice returns the notice that Forward has left, if any.
 func (b *Bridge) TakeNotice() (Notice, bool) {
-	n := b.fdb.notice
-	if n.Kind == NoNotice {
-		return n, false
+	if b.fdb.notice.Kind == NoNotice {
+		return Notice{}, false
 	}
+	n := b.fdb.notice
 	b.fdb.notice = Notice{}
 	return n, true
 }

@@ -38,7 +38,7 @@ func (s *PortSet) intersect(o *PortSet) {
 }
 
 // Empty tells whether no port is in the set.
-func (s *PortSet) Empty() bool { return *s == PortSet{} }
+func (s *PortSet) Empty() bool { return s[0]|s[1]|s[2]|s[3] == 0 }
 
 // Len returns the number of ports in the set.
 func (s *PortSet) Len() int {

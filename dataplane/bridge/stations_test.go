@@ -1,9 +1,9 @@
 package bridge
 
 import (
+	"fmt"
 	"testing"
 
-	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/frame"
 )
 
@@ -42,7 +42,7 @@ func TestStationsOfAPort(t *testing.T) {
 		0x0600_0000_0000 + 999: unicast(0), 0x0600_0000_0000 + 901: unicast(0),
 		0x0600_0000_0000 + 850: flood(UnknownUnicast, 0, 1),
 	} {
-		assert.Equal(t, b.Forward(2, mac, 0, 1, 60, 1000), want, "to %012x", mac)
+		wantDecision(t, fmt.Sprintf("to %012x", mac), b.Forward(2, mac, 0, 1, 60, 1000), want)
 	}
 	b.Forward(0, frame.Broadcast, stationB, 1, 60, 1001) // moves to the port that is full
 	wantCounters(t, b, Counters{Entries: 100, Moves: 1, Forgot: 902})
