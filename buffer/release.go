@@ -102,7 +102,7 @@ func (m *Manager) OffCount() int { return len(m.off) }
 // Off returns the ingress queues of a port that are OFF, bit n = queue n (bit 0 on a port with ModePause).
 func (m *Manager) Off(port int) uint8 {
 	p := m.port(port)
-	if p == nil {
+	if p == nil || len(m.off) == 0 {
 		return 0
 	}
 	var off uint8

@@ -49,8 +49,9 @@ type PortConfig struct {
 	Burst int64 // depth of the shaper's bucket in octets on the wire
 	Delay int64 // ns that everything sent is delayed
 
-	MaxFrame int  // largest frame that is carried, octets without FCS
-	Cut      bool // GSO frames are segmented and checksums completed on arrival
+	MaxFrame  int  // largest frame that is carried, octets without FCS
+	StripZero bool // a priority tag (VID 0) is removed on untagged egress
+	Cut       bool // GSO frames are segmented and checksums completed on arrival
 
 	Mode     macctl.Mode
 	Lossless uint8 // priorities that PFC is enabled for; all of them where Mode is PAUSE
@@ -64,13 +65,12 @@ type PortConfig struct {
 	// FollowXon are the ingress queues whose resume threshold SetXon changes.
 	FollowXon uint8
 
-	Classify  classify.Config
-	Ingress   [NumPriorities]buffer.QueueConfig // lossless ingress queues; index 0 stands for all where Mode is PAUSE
-	Egress    [NumPriorities]sched.Queue
-	ECN       [NumPriorities]ECN
-	Bridge    bridge.PortConfig
-	StripZero bool // a priority tag (VID 0) is removed on untagged egress
-	Packet    bool // frames leave by a packet socket, also where there is a faster way
+	Classify classify.Config
+	Ingress  [NumPriorities]buffer.QueueConfig // lossless ingress queues; index 0 stands for all where Mode is PAUSE
+	Egress   [NumPriorities]sched.Queue
+	ECN      [NumPriorities]ECN
+	Bridge   bridge.PortConfig
+	Packet   bool // frames leave by a packet socket, also where there is a faster way
 }
 
 // ECN is congestion marking of one egress queue by its instantaneous length (DCQCN): below Kmin nothing is marked,

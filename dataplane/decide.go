@@ -24,16 +24,18 @@ const (
 )
 
 func (s *Switch) trapOf(p *portState, a *Arrival) Trap {
-	switch t := a.header.EtherType; {
+	t := a.header.EtherType
+	measurement := t == s.cfg.Measurement.Fallback && s.cfg.Measurement.RecognizesTagged(a.Data)
+	switch {
 	case t == frame.TypeMACControl:
 		return TrapMACControl
 	case t == frame.TypeLLDP:
 		return TrapLLDP
 	case a.header.Dst == streamAddress && a.ofStream():
 		return TrapStream
-	case t == s.cfg.Measurement.Fallback && s.measures(p, a):
+	case measurement && s.measures(p, a):
 		return TrapMeasurement
-	case t == s.cfg.Measurement.Fallback && s.cfg.Measurement.StaysOnLink(a.Data):
+	case measurement && s.cfg.Measurement.StaysOnLink(a.Data):
 		return TrapOfAnotherLink
 	case t == bridge.ProbeEtherType && p.trunk == nil:
 		if probe, err := bridge.ParseProbe(a.Data); err == nil && s.bridge.Own(probe) {

@@ -2,6 +2,7 @@ package dataplane
 
 import (
 	"math"
+	"math/bits"
 
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/dataplane/port"
@@ -59,7 +60,9 @@ func (s *Switch) dequeue(i int, now int64) int {
 		p.txAt = p.receiver.NextExpiry()
 		return 0
 	}
-	p.shaper.Start(freeSince(p, ready), now)
+	if p.shaper.Stopped() {
+		p.shaper.Start(freeSince(p, ready), now)
+	}
 	if p.cfg.Delay > 0 {
 		p.shaper.Held(p.inLine, p.cfg.Delay, now)
 	}
@@ -82,24 +85,27 @@ func freeSince(p *portState, ready uint8) int64 {
 func (s *Switch) choose(p *portState, occupied, ready uint8, now int64) {
 	var heads [NumPriorities]uint32
 	var lengths [NumPriorities]int64
-	p.plan.streamFrame, p.plan.streamQueue = p.stream.frame, p.stream.queue
 	streaming := p.streaming(now)
-	for q := range p.queues {
-		if ready&(1<<q) != 0 {
-			heads[q] = headOrStream(p.queues[q].head)
-			lengths[q] = s.wire(p, heads[q])
-		}
+	if streaming != 0 {
+		p.plan.streamFrame, p.plan.streamQueue = p.stream.frame, p.stream.queue
 	}
-	round := p.round
-	limit := SendLimit(p.cfg.Speed)
+	for r := ready; r != 0; r &= r - 1 {
+		q := bits.TrailingZeros8(r)
+		heads[q] = headOrStream(p.queues[q].head)
+		lengths[q] = s.wire(p, heads[q])
+	}
+	round := &p.round
 	var octets int64
 	for p.plan.n < s.sendFrames {
-		q := p.sched.Pick(&round, occupied, ready, &lengths)
+		next := &p.plan.frames[p.plan.n]
+		next.round = *round
+		round = &next.round
+		q := p.sched.Pick(round, occupied, ready, &lengths)
 		if q < 0 {
 			return
 		}
 		octets += lengths[q]
-		if p.plan.n > 0 && octets > limit {
+		if p.plan.n > 0 && octets > SendLimit(p.cfg.Speed) {
 			return
 		}
 		needed := octets
@@ -112,7 +118,7 @@ func (s *Switch) choose(p *portState, occupied, ready uint8, now int64) {
 			}
 			return
 		}
-		p.plan.frames[p.plan.n] = planned{heads[q], round}
+		next.desc = heads[q]
 		p.plan.n++
 		if heads[q] != streamMarker {
 			heads[q] = s.memory.descs[heads[q]].next
@@ -195,6 +201,19 @@ func (s *Switch) Fill(i int, b *port.Batch, arrivals []Arrival) {
 	}
 }
 
+// AsItCame returns the arrival that the first planned frame of port i is, where the frame leaves with the octets that
+// came; else nil. A driver that copies the octets need not Fill a batch then.
+func (s *Switch) AsItCame(i int, arrivals []Arrival) *Arrival {
+	f := s.ports[i].plan.frames[0].desc
+	if f == streamMarker {
+		return nil
+	}
+	if d := &s.memory.descs[f]; d.cell == none && d.tag == tagKeep {
+		return &arrivals[d.arrival]
+	}
+	return nil
+}
+
 // tagAt is where the VLAN tag of a frame stands.
 const tagAt = 2 * frame.AddressOctets
 
@@ -238,8 +257,9 @@ func (s *Switch) Sent(i, n int, now int64) (priorities uint8, longest int) {
 	var octets int64
 	for k := range p.plan.frames[:n] {
 		d := p.plan.frames[k].desc
-		octets += s.wire(p, d)
-		longest = max(longest, s.leaving(p, d))
+		length := s.leaving(p, d)
+		octets += int64(frame.WireOctets(length))
+		longest = max(longest, length)
 		if d == streamMarker {
 			priorities |= 1 << p.plan.streamQueue
 			p.count.Streamed++
@@ -250,7 +270,7 @@ func (s *Switch) Sent(i, n int, now int64) (priorities uint8, longest int) {
 		priorities |= 1 << dsc.queue
 		if p.cfg.Delay == 0 {
 			p.count.SentFrames++
-			p.count.SentBytes += uint64(dsc.egressLength())
+			p.count.SentBytes += uint64(length)
 		} else {
 			p.delayed++
 			if dsc.charge != chargeLossy {

@@ -85,7 +85,13 @@ func (s *Switch) Ingress(in int, burst []Arrival, first int, now, realTimeOffset
 	if s.expect(p, burst[first:]) {
 		return first, ThresholdCrossed
 	}
-	defer s.expectNothing(p)
+	first, stop := s.takeIn(p, burst, first)
+	s.expectNothing(p)
+	return first, stop
+}
+
+// takeIn takes the frames of a burst that p received, from frame first on, as Ingress says.
+func (s *Switch) takeIn(p *portState, burst []Arrival, first int) (int, Stop) {
 	for i := first; i < len(burst); i++ {
 		off, trunkHolds := s.buffer.OffCount(), s.trunkHolds
 		s.onlyLongQueues = false
@@ -110,18 +116,18 @@ func (s *Switch) expect(p *portState, burst []Arrival) bool {
 		return false
 	}
 	var bytes [NumPriorities]int64
-	off := s.buffer.OffCount()
+	queues, off := p.expected, s.buffer.OffCount()
 	for i := range burst {
 		if a := &burst[i]; !a.bad && p.lossless(a.priority) && a.header.Dst != streamAddress { // streams take no buffer
-			bytes[p.ingressQueueOf(a.priority)] += s.buffer.Charge(len(a.Data))
+			q := p.ingressQueueOf(a.priority)
+			bytes[q] += s.buffer.Charge(len(a.Data))
+			queues |= 1 << q
 		}
 	}
-	s.arrived = burst[0].At
-	for q, n := range bytes {
-		if bit := uint8(1) << q; n > 0 || p.expected&bit != 0 {
-			p.expected |= bit
-			s.buffer.Expect(p.index, uint8(q), n)
-		}
+	s.arrived, p.expected = burst[0].At, queues
+	for ; queues != 0; queues &= queues - 1 {
+		q := bits.TrailingZeros8(queues)
+		s.buffer.Expect(p.index, uint8(q), bytes[q])
 	}
 	return s.buffer.OffCount() > off
 }

@@ -63,32 +63,37 @@ type Switch struct {
 	roomFrame     []byte
 }
 
+// A portState begins with what each frame needs.
 type portState struct {
-	cfg      PortConfig
-	index    int
-	begun    int64 // PortSnapshot.Begun
-	owner    int   // worker that sends on the port
-	up       bool
-	receiver *macctl.Receiver
-	sender   *macctl.Initiator
-	shaper   sched.Shaper
-	meter    sched.Shaper // ingress faster than the port's speed
-	sched    sched.Config
-	round    sched.State
-	queues   [NumPriorities]queue
-	occupied uint8
-	expected uint8 // ingress queues that the buffer expects frames for
-	plan     plan
-	trunk    *trunkState // nil for a port of the bridge
-	member   int         // number in the trunk, or uplink
-	delayed  int         // frames in the delay line
+	index         int
+	owner         int // worker that sends on the port
+	up            bool
+	occupied      uint8
+	expected      uint8       // ingress queues that the buffer expects frames for
+	xoffSent      uint8       // priorities that the newest sent XOFF holds
+	watchedQueues uint8       // queues that the watchdog waits for to hold frames while paused
+	discardQueues uint8       // queues that are emptied by the watchdog's order
+	trunk         *trunkState // nil for a port of the bridge
+	member        int         // number in the trunk, or uplink
+	gates         *Gates      // nil where no frame takes the fast path
+	receiver      *macctl.Receiver
+	sender        *macctl.Initiator
+	txAt          int64        // time at which the transmit task has to look again
+	meter         sched.Shaper // ingress faster than the port's speed
+	shaper        sched.Shaper
+	round         sched.State
+	sched         sched.Config
+	plan          plan
+	room          waitingRoom
+	queues        [NumPriorities]queue
+	stream        stream
+	cfg           PortConfig
+	begun         int64 // PortSnapshot.Begun
+	delayed       int   // frames in the delay line
 	// delayedLossless are those of them that are of lossless priorities.
 	delayedLossless int
 	// inLine is how many octets on the wire the delay line holds, the port's own stream included (LineHolds).
 	inLine int64
-	txAt   int64 // time at which the transmit task has to look again
-	room   waitingRoom
-	gates  *Gates // nil where no frame takes the fast path
 	// thresholdCrossedAt is when an admission crossed a threshold: 0 where XOFF has left since, timeNotSet before
 	// ThresholdCrossedAt.
 	thresholdCrossedAt int64
@@ -100,17 +105,13 @@ type portState struct {
 	pauses             *Histogram // lengths of pauses by the peer; nil before the first
 	holds              *Histogram // lengths of holds of the peer; likewise
 	losses             RingLosses // as last read
-	watchedQueues      uint8      // queues that the watchdog waits for to hold frames while paused
-	discardQueues      uint8      // queues that are emptied by the watchdog's order
 	loop               string     // which probe shut the port's flooding; empty where flooding is on
 	session            uint32     // counts how often the link went down
-	xoffSent           uint8      // priorities that the newest sent XOFF holds
 	modeChanged        bool       // by the newest configuration, which has ended all holds
 	overran            bool       // what peerOverran has reported last
 	waited             uint64     // HeadroomUse.Waited of all queues by then
 	headroomUse        [NumPriorities]headroomUseMeter
 	deferredFrames     []deferredFrame
-	stream             stream
 	streamed           streamed
 	traffic            traffic
 	echo               macctl.EchoResponder

@@ -150,6 +150,12 @@ func internetChecksum(b []byte) uint16 {
 	return uint16(s>>16 + s)
 }
 
+// RecognizesTagged is Recognizes for a frame with or without a tag.
+func (f *MeasurementFormat) RecognizesTagged(b []byte) bool {
+	w, _ := skipTag(b)
+	return f.Recognizes(w)
+}
+
 // RecognizesEcho reports whether b, with or without a tag, is an echo frame of this format, whatever else may be wrong
 // with it.
 func (f *MeasurementFormat) RecognizesEcho(b []byte) bool {
@@ -164,8 +170,7 @@ func (f *MeasurementFormat) RecognizesEcho(b []byte) bool {
 // StaysOnLink reports whether b, with or without a tag, is a frame of this format that no bridge may forward: any but
 // an echo frame, which tries how bridges pass it on.
 func (f *MeasurementFormat) StaysOnLink(b []byte) bool {
-	w, _ := skipTag(b)
-	return f.Recognizes(w) && !f.RecognizesEcho(b)
+	return f.RecognizesTagged(b) && !f.RecognizesEcho(b)
 }
 
 // isStation reports whether an address can be that of a station: no group, and not zero.

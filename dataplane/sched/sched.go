@@ -44,7 +44,8 @@ func NewConfig(queues [NumQueues]Queue, maxFrame int) Config {
 
 // A State is the progress of the weighted round. It is small and copied, so that a burst can be planned and undone.
 type State struct {
-	deficit [NumQueues]int64
+	deficit [NumQueues]int32 // up to the queue's head and its quantum
+	owed    uint8            // queues with a deficit other than 0
 	current uint8
 }
 
@@ -58,25 +59,26 @@ func (c *Config) Pick(s *State, occupied, ready uint8, head *[NumQueues]int64) i
 	if ready == 0 {
 		return -1
 	}
-	for empty := ^occupied; empty != 0; empty &= empty - 1 {
+	for empty := s.owed &^ occupied; empty != 0; empty &= empty - 1 {
 		s.deficit[bits.TrailingZeros8(empty)] = 0
 	}
+	s.owed &= occupied
 	q := c.next(s, ready, head)
 	if q < 0 {
 		c.refill(s, ready, head)
 		q = c.next(s, ready, head)
 	}
-	s.deficit[q] -= head[q]
+	s.deficit[q] -= int32(head[q])
 	s.current = uint8(q)
 	return q
 }
 
 // next returns the first ready queue from the current one on whose deficit covers its head, or -1.
 func (c *Config) next(s *State, ready uint8, head *[NumQueues]int64) int {
-	for i := range uint8(NumQueues) {
-		q := (s.current + i) % NumQueues
-		if ready&(1<<q) != 0 && s.deficit[q] >= head[q] {
-			return int(q)
+	for r := bits.RotateLeft8(ready, -int(s.current)); r != 0; r &= r - 1 {
+		q := (int(s.current) + bits.TrailingZeros8(r)) % NumQueues
+		if int64(s.deficit[q]) >= head[q] {
+			return q
 		}
 	}
 	return -1
@@ -87,11 +89,16 @@ func (c *Config) refill(s *State, ready uint8, head *[NumQueues]int64) {
 	rounds := int64(1 << 62)
 	for r := ready; r != 0; r &= r - 1 {
 		q := bits.TrailingZeros8(r)
-		rounds = min(rounds, (head[q]-s.deficit[q]+c.quantum[q]-1)/c.quantum[q])
+		if missing := head[q] - int64(s.deficit[q]); missing <= c.quantum[q] {
+			rounds = 1
+		} else {
+			rounds = min(rounds, (missing+c.quantum[q]-1)/c.quantum[q])
+		}
 	}
 	for r := ready; r != 0; r &= r - 1 {
 		q := bits.TrailingZeros8(r)
-		s.deficit[q] += rounds * c.quantum[q]
+		s.deficit[q] += int32(rounds * c.quantum[q])
 	}
+	s.owed |= ready
 	s.current = (s.current + 1) % NumQueues
 }

@@ -48,6 +48,9 @@ func (s *Shaper) Stop(now int64) {
 	}
 }
 
+// Stopped reports whether Stop was called last, so that Start has to follow.
+func (s *Shaper) Stopped() bool { return s.stopped }
+
 // Start ends Stop. since is when the pause ended of a queue that may send now. If that was before Stop, the queue's
 // frame has only now arrived.
 func (s *Shaper) Start(since, now int64) {
