@@ -83,7 +83,7 @@ func (f *Fabric) happen(at int64) {
 		f.on(s).takeIn(f.side)
 	}
 	f.workers[0].happened++
-	switch e := f.events.next(); e.kind() {
+	switch e, _ := f.events.next(at + 1); e.kind() {
 	case look:
 		f.look()
 	case change:

@@ -1,5 +1,7 @@
 package sim
 
+import "math/bits"
+
 // A kind says what an event is about.
 type kind uint8
 
@@ -40,78 +42,120 @@ func (e *event) kind() kind { return kind(e.order & (1<<kindBits - 1)) }
 // wire is that of newEvent, which may be none.
 func (e *event) wire() int32 { return int32(uint32(e.order)) >> kindBits }
 
-func (e *event) before(o *event) bool { return e.at < o.at || e.at == o.at && e.order < o.order }
-
-// A timeline holds the events to come: a heap in which each has four children, so that it is flat.
-type timeline struct {
-	heap  []event
-	taken bool // the first event of the heap: most often the one that it arranges takes its place
+// before is 1 where e happens before o, else 0. It has no branch: nothing foretells which way that would go.
+func (e *event) before(o *event) int {
+	_, borrow := bits.Sub64(e.order, o.order, 0)
+	_, borrow = bits.Sub64(uint64(e.at), uint64(o.at), borrow)
+	return int(borrow)
 }
 
-const children = 4
+// A timeline holds the events to come. Links are alike, so most events are arranged in the order of their times.
+// Those stand in lanes, each of which is in order. What comes before the end of every lane, or may be far off, stands
+// in a heap in which each event has four children, so that it is flat.
+type timeline struct {
+	heads [lanes + 1]event        // the first of each lane, and of the heap
+	tails [lanes]event            // the last of each lane
+	lanes [lanes]valueFifo[event] // what follows the heads
+	heap  []event                 // with its head
+}
+
+const (
+	lanes    = 3
+	children = 4
+)
+
+// noEvent is the head of what is empty.
+var noEvent = event{at: never, order: 1<<64 - 1}
+
+func newTimeline() (t timeline) {
+	for i := range t.heads {
+		t.heads[i] = noEvent
+	}
+	return t
+}
 
 // add arranges an event.
 func (t *timeline) add(at int64, k kind, wire int32) {
 	e := newEvent(at, k, wire)
-	if t.taken {
-		t.taken = false
-		t.sink(e)
-		return
+	if k <= free { // the others may be far off, and nothing would enter their lane until then
+		for i := range t.tails {
+			if e.before(&t.tails[i]) == 0 {
+				t.enterLane(i, e)
+				return
+			}
+		}
 	}
 	t.heap = append(t.heap, e)
 	i := len(t.heap) - 1
 	for i > 0 {
 		parent := (i - 1) / children
-		if !e.before(&t.heap[parent]) {
+		if e.before(&t.heap[parent]) == 0 {
 			break
 		}
 		t.heap[i] = t.heap[parent]
 		i = parent
 	}
 	t.heap[i] = e
+	t.heads[lanes] = t.heap[0]
+}
+
+func (t *timeline) enterLane(i int, e event) {
+	if t.tails[i] = e; t.heads[i] == noEvent {
+		t.heads[i] = e
+	} else {
+		t.lanes[i].push(e)
+	}
+}
+
+// soonest returns where the first event is.
+func (t *timeline) soonest() int {
+	least := 0
+	for i := 1; i < len(t.heads); i++ {
+		least ^= (least ^ i) & -t.heads[i].before(&t.heads[least])
+	}
+	return least
 }
 
 // first returns when the first event is: never if there is none.
-func (t *timeline) first() int64 {
-	if last := len(t.heap) - 1; t.taken {
-		t.taken = false
-		e := t.heap[last]
-		if t.heap = t.heap[:last]; last > 0 {
-			t.sink(e)
-		}
+func (t *timeline) first() int64 { return t.heads[t.soonest()].at }
+
+// next takes the first event, if it is before end.
+func (t *timeline) next(end int64) (e event, ok bool) {
+	i := t.soonest()
+	e = t.heads[i]
+	switch {
+	case e.at >= end:
+		return e, false
+	case i == lanes:
+		t.dropRoot()
+	case t.lanes[i].empty():
+		t.heads[i], t.tails[i] = noEvent, event{}
+	default:
+		t.heads[i] = t.lanes[i].pop()
 	}
-	if len(t.heap) == 0 {
-		return never
-	}
-	return t.heap[0].at
+	return e, true
 }
 
-// next takes the first event. There must be one.
-func (t *timeline) next() event {
-	t.first()
-	t.taken = true
-	return t.heap[0]
-}
-
-// sink puts e where the first event was, and below.
-func (t *timeline) sink(e event) {
-	i := 0
-	for {
-		child := i*children + 1
-		if child >= len(t.heap) {
-			break
-		}
+// dropRoot takes the first event of the heap out.
+func (t *timeline) dropRoot() {
+	last := len(t.heap) - 1
+	e := t.heap[last]
+	if t.heap = t.heap[:last]; last == 0 {
+		t.heads[lanes] = noEvent
+		return
+	}
+	h, i := t.heap, 0
+	for child := 1; child < len(h); child = i*children + 1 {
 		least := child
-		for c := child + 1; c < min(child+children, len(t.heap)); c++ {
-			if t.heap[c].before(&t.heap[least]) {
-				least = c
-			}
+		for c := child + 1; c < min(child+children, len(h)); c++ {
+			least ^= (least ^ c) & -h[c].before(&h[least])
 		}
-		if !t.heap[least].before(&e) {
+		if h[least].before(&e) == 0 {
 			break
 		}
-		t.heap[i] = t.heap[least]
+		h[i] = h[least]
 		i = least
 	}
-	t.heap[i] = e
+	h[i] = e
+	t.heads[lanes] = h[0]
 }

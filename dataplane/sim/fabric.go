@@ -81,7 +81,7 @@ func New(c Config) (*Fabric, error) {
 	if c.Stall <= 0 || c.LookEvery <= 0 {
 		return nil, errors.New("a time of 0 ns for Stall or LookEvery")
 	}
-	f := &Fabric{Config: c, now: 1, clock: clock{sideBySide: 1000}}
+	f := &Fabric{Config: c, now: 1, clock: clock{sideBySide: 1000}, events: newTimeline()}
 	for range max(1, c.Workers) {
 		f.workers = append(f.workers, newWorker())
 	}
@@ -138,8 +138,9 @@ func (f *Fabric) AddFlow(c FlowConfig) error {
 		return fmt.Errorf("flow %d: a priority above 7, frames of less than %d octets or more than %d, a negative "+
 			"rate or time, or a TTL above %d", len(f.flows), MinOctets, port.MaxFrame, MaxTTL)
 	}
-	queue := &f.nodes[c.From].host.queues[c.Priority]
-	queue.flows = append(queue.flows, int32(len(f.flows)))
+	h := f.nodes[c.From].host
+	queue := &h.queues[c.Priority]
+	queue.flows, h.used = append(queue.flows, int32(len(f.flows))), h.used|1<<c.Priority
 	f.limited = f.limited || c.TTL > 0
 	f.flows = append(f.flows, flow{FlowConfig: c, src: f.nodes[c.From].host.MAC, dst: f.nodes[c.To].host.MAC})
 	return nil

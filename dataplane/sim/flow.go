@@ -205,11 +205,11 @@ func (s *shard) deliver(h *host, b []byte, octets int) {
 	}
 	if fl.Window > 0 && !fl.toBeAcked {
 		fl.toBeAcked = true
-		h.queues[fl.Priority].answers.push(int32(number))
+		h.answer(fl.Priority, number)
 		s.sendAtHost(h)
 	}
 	if marked && fl.marked(s.now) {
-		h.queues[dcqcn.Priority].answers.push(int32(number | notifies))
+		h.answer(dcqcn.Priority, number|notifies)
 		s.sendAtHost(h)
 	}
 }

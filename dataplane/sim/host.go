@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"math/bits"
 	"slices"
 
 	"pfcswitch/dataplane"
@@ -41,6 +42,7 @@ type host struct {
 	sched    sched.Config
 	round    sched.State
 	queues   [NumPriorities]nicQueue
+	used     uint8 // queues that have had a flow or an answer
 	initiator
 }
 
@@ -50,7 +52,7 @@ type nicQueue struct {
 	begun   int     // how many of them have
 	active  []int32 // those that have begun and not ended
 	turn    int     // index of active
-	answers numberFifo
+	answers valueFifo[int32]
 }
 
 // AddHost adds a host.
@@ -118,7 +120,9 @@ func (s *shard) sendAtHost(h *host) {
 		w.half != nil && s.busy(h.wire) || s.measureFromHost(h) || s.begun == 0 {
 		return
 	}
-	waiting, at, heads, lengths := s.waiting(h)
+	var heads [NumPriorities]int
+	var lengths [NumPriorities]int64
+	waiting, at := s.waiting(h, &heads, &lengths)
 	paused := h.receiver.Paused(s.now)
 	q := h.sched.Pick(&h.round, waiting, waiting&^paused, &lengths)
 	if q < 0 {
@@ -144,11 +148,13 @@ func (s *shard) sendAtHost(h *host) {
 
 // waiting finds the priorities that have a frame to send now, the flow whose turn it is in each (none: an
 // answer goes first) and the octets of its frame on the wire, and when there will be more of them.
-func (s *shard) waiting(h *host) (waiting uint8, next int64, heads [NumPriorities]int, lengths [NumPriorities]int64) {
+func (s *shard) waiting(h *host, heads *[NumPriorities]int, lengths *[NumPriorities]int64) (waiting uint8,
+	next int64) {
 	if next = h.nextControl(); h.Prober != nil {
 		next = min(next, h.Prober.Next())
 	}
-	for q := range h.queues {
+	for used := h.used; used != 0; used &= used - 1 {
+		q := bits.TrailingZeros8(used)
 		queue := &h.queues[q]
 		next = min(next, s.beginFlows(queue))
 		if !queue.answers.empty() {
@@ -157,7 +163,10 @@ func (s *shard) waiting(h *host) (waiting uint8, next int64, heads [NumPrioritie
 			continue
 		}
 		for k := 0; k < len(queue.active); {
-			i := (queue.turn + k) % len(queue.active)
+			i := queue.turn + k
+			if i >= len(queue.active) { // turn is its length at most
+				i %= len(queue.active)
+			}
 			fl := &s.flows[queue.active[i]]
 			if fl.ended(s.now) {
 				queue.remove(i)
@@ -174,7 +183,7 @@ func (s *shard) waiting(h *host) (waiting uint8, next int64, heads [NumPrioritie
 			break
 		}
 	}
-	return waiting, next, heads, lengths
+	return waiting, next
 }
 
 // beginFlows makes flows active whose time has come, and returns when the next begins.
@@ -195,4 +204,10 @@ func (queue *nicQueue) remove(i int) {
 	if queue.turn %= len(queue.active) + 1; queue.turn > i {
 		queue.turn--
 	}
+}
+
+// answer queues an acknowledgement or a CNP.
+func (h *host) answer(priority uint8, number uint32) {
+	h.queues[priority].answers.push(int32(number))
+	h.used |= 1 << priority
 }

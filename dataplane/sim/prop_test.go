@@ -64,11 +64,14 @@ func TestNoLosslessLossInAnyTree(t *testing.T) {
 // Events come by time, and then in an order of their own, whatever the order of arrangement.
 func TestTimelineIsSorted(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		var line timeline
+		line := newTimeline()
 		var want []event
 		for range rapid.IntRange(1, 200).Draw(t, "steps") {
 			if len(want) > 0 && rapid.Bool().Draw(t, "take") {
-				if got := line.next(); got != want[0] {
+				if _, ok := line.next(want[0].at); ok {
+					t.Fatalf("got an event before %d, when the first of them is", want[0].at)
+				}
+				if got, ok := line.next(want[0].at + 1); !ok || got != want[0] {
 					t.Fatalf("got %+v, want %+v", got, want[0])
 				}
 				want = want[1:]

@@ -81,7 +81,7 @@ func (f *Fabric) divide() {
 		}
 	}
 	newShard := func() *shard {
-		s := &shard{plant: &f.plant, number: int32(len(f.shards)), soonest: never}
+		s := &shard{plant: &f.plant, number: int32(len(f.shards)), soonest: never, events: newTimeline()}
 		f.shards = append(f.shards, s)
 		return s
 	}
@@ -129,8 +129,12 @@ func (f *Fabric) on(s *shard) *shard {
 
 // run lets the events before end happen, or so many of them.
 func (s *shard) run(end int64, events uint64) {
-	for ; events > 0 && s.events.first() < end; events-- {
-		s.step(s.events.next())
+	for ; events > 0; events-- {
+		e, ok := s.events.next(end)
+		if !ok {
+			return
+		}
+		s.step(e)
 	}
 }
 

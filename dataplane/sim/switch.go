@@ -28,11 +28,11 @@ type switchNode struct {
 type Watcher func(suspects bridge.PortSet, now int64) (next int64)
 
 type switchPort struct {
-	name     string
-	classify classify.Config
-	maxFrame int
 	wire     int32 // that leaves by it; none where there is no link
 	measures bool  // the headroom of its link
+	maxFrame int
+	classify classify.Config
+	name     string
 }
 
 const none = -1
@@ -46,7 +46,7 @@ func (f *Fabric) AddSwitch(name string, sw *dataplane.Switch, n int) (number int
 		if !ok || c.Speed == 0 || c.Delay != 0 || c.TAP {
 			return 0, fmt.Errorf("switch %s: port %d is not there, or has no speed, or a delay, or is a TAP", name, i)
 		}
-		s.ports = append(s.ports, switchPort{c.Name, c.Classify, c.MaxFrame, none, c.Prober != nil})
+		s.ports = append(s.ports, switchPort{none, c.Prober != nil, c.MaxFrame, c.Classify, c.Name})
 	}
 	sw.LimitSendCalls(1)
 	sw.InTime(f.now)
@@ -126,9 +126,10 @@ func (s *shard) admit(n *switchNode, i int, burst []dataplane.Arrival) {
 		for k := first; k < taken; k++ {
 			s.captureReceived(n, i, &burst[k])
 		}
-		s.moves = n.sw.Staged(s.moves[:0])
-		n.sw.Store(s.moves)
-		n.sw.Publish(s.moves, s.now)
+		if s.moves = n.sw.Staged(s.moves[:0]); len(s.moves) > 0 {
+			n.sw.Store(s.moves)
+			n.sw.Publish(s.moves, s.now)
+		}
 		if n.sw.RoomWaits(i) {
 			n.rooms.Add(i)
 		}
@@ -147,7 +148,9 @@ func (s *shard) admit(n *switchNode, i int, burst []dataplane.Arrival) {
 // serve serves the ports with work until none has any. burst is the burst that has not been settled.
 func (s *shard) serve(n *switchNode, burst []dataplane.Arrival) {
 	for {
-		s.leaveRooms(n)
+		if !n.rooms.Empty() {
+			s.leaveRooms(n)
+		}
 		pending := n.sw.PendingPorts()
 		if pending.Empty() {
 			return
@@ -161,7 +164,7 @@ func (s *shard) serve(n *switchNode, burst []dataplane.Arrival) {
 
 // leaveRooms offers the frames that wait for buffer to it again, where frames have left since.
 func (s *shard) leaveRooms(n *switchNode) {
-	if n.rooms.Empty() || n.sw.Departures() == n.departures {
+	if n.sw.Departures() == n.departures {
 		return
 	}
 	n.departures = n.sw.Departures()
@@ -177,7 +180,7 @@ func (s *shard) leaveRooms(n *switchNode) {
 // transmit sends by port i what goes first, if its wire is free, or arranges when to look again.
 func (s *shard) transmit(n *switchNode, i int, burst []dataplane.Arrival) {
 	w := s.wireOf(n, i)
-	if w == nil || w.half == nil && s.busy(n.ports[i].wire) || w.down || s.transmitControl(n, i) ||
+	if w == nil || w.half == nil && s.busy(n.ports[i].wire) || w.down || s.sendControl(n, i) ||
 		w.half != nil && s.busy(n.ports[i].wire) || n.ports[i].measures && s.measureFromSwitch(n, i) {
 		return
 	}
@@ -192,11 +195,17 @@ func (s *shard) transmit(n *switchNode, i int, burst []dataplane.Arrival) {
 		s.wakeBy(n.ports[i].wire, s.deadline(n, i))
 		return
 	}
-	s.batch.Reset()
-	n.sw.Fill(i, s.batch, burst)
 	t := s.push(w)
-	s.batch.Peek(0, t.head[:])
-	t.octets, t.data = int32(s.batch.Length(0)), true
+	t.data = true
+	if a := n.sw.AsItCame(i, burst); a != nil {
+		copy(t.head[:], a.Data)
+		t.octets = int32(len(a.Data))
+	} else {
+		s.batch.Reset()
+		n.sw.Fill(i, s.batch, burst)
+		s.batch.Peek(0, t.head[:])
+		t.octets = int32(s.batch.Length(0))
+	}
 	s.captureSent(n, i, t.bytes(), int(t.octets))
 	n.sw.Sent(i, 1, s.now)
 	s.depart(n.ports[i].wire, t)
@@ -218,9 +227,11 @@ func (s *shard) deadline(n *switchNode, i int) int64 {
 // half-duplex link takes orders at all times.
 func (s *shard) transmitControl(n *switchNode, i int) (sent bool) {
 	w := s.wireOf(n, i)
-	if w == nil || w.half == nil && s.busy(n.ports[i].wire) || w.down {
-		return false
-	}
+	return w != nil && (w.half != nil || !s.busy(n.ports[i].wire)) && !w.down && s.sendControl(n, i)
+}
+
+// sendControl sends the MAC Control frame of port i, if there is one, by its wire, which takes it.
+func (s *shard) sendControl(n *switchNode, i int) (sent bool) {
 	b, ok := n.sw.ControlOut(i, s.control[:0], s.now)
 	if !ok {
 		return false

@@ -26,20 +26,19 @@ const never = math.MaxInt64
 
 // A wire is one direction of a link.
 type wire struct {
-	from, to End
-	speed    int64 // bit/s
-	delay    int64 // ns
-
-	end    int64 // when the last octet of the last frame has left, whole ns
-	rest   int64 // 1/speed ns beyond end
-	armed  bool  // an event free is arranged
-	down   bool
-	wakeAt int64 // of the event wake that counts
-
 	flight  fifo
-	half    *station // nil: full duplex
+	end     int64 // when the last octet of the last frame has left, whole ns
+	rest    int64 // 1/speed ns beyond end
+	speed   int64 // bit/s
+	delay   int64 // ns
+	wakeAt  int64 // of the event wake that counts
+	armed   bool  // an event free is arranged
+	down    bool
 	crosses bool     // it leads to another shard
-	leaving [2]fifo  // frames that it has not taken in: of this window and of the last, by plant.side
+	half    *station // nil: full duplex
+
+	from, to End
+	leaving  [2]fifo // frames that it has not taken in: of this window and of the last, by plant.side
 }
 
 // least returns after how many ns a frame arrives at the earliest.
@@ -95,28 +94,28 @@ func (q *fifo) pop() *transit {
 	return t
 }
 
-// A numberFifo holds numbers in order. It allocates only while it grows.
-type numberFifo struct {
-	ring        []int32 // a power of two of them
+// A valueFifo holds values in order. It allocates only while it grows.
+type valueFifo[T any] struct {
+	ring        []T // a power of two of them
 	first, next uint32
 }
 
-func (q *numberFifo) empty() bool { return q.first == q.next }
+func (q *valueFifo[T]) empty() bool { return q.first == q.next }
 
-func (q *numberFifo) push(n int32) {
+func (q *valueFifo[T]) push(v T) {
 	if int(q.next-q.first) == len(q.ring) {
-		grown := make([]int32, max(2, 2*len(q.ring)))
+		grown := make([]T, max(2, 2*len(q.ring)))
 		for i := range q.ring {
 			grown[i] = q.ring[(q.first+uint32(i))&uint32(len(q.ring)-1)]
 		}
 		q.first, q.next, q.ring = 0, uint32(len(q.ring)), grown
 	}
-	q.ring[q.next&uint32(len(q.ring)-1)] = n
+	q.ring[q.next&uint32(len(q.ring)-1)] = v
 	q.next++
 }
 
-func (q *numberFifo) pop() int32 {
-	n := q.ring[q.first&uint32(len(q.ring)-1)]
+func (q *valueFifo[T]) pop() T {
+	v := q.ring[q.first&uint32(len(q.ring)-1)]
 	q.first++
-	return n
+	return v
 }
