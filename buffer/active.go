@@ -48,7 +48,7 @@ func (m *Manager) SetTime(now int64) { m.now = now }
 // measure ends the interval of a queue that holds so many bytes, where its time is over. An end that comes an interval
 // late says nothing.
 func (m *Manager) measure(a *activity, held, speed int64) {
-	if a == nil || m.now-a.began < activeInterval {
+	if m.now-a.began < activeInterval {
 		return
 	}
 	elapsed := m.now - a.began
@@ -60,7 +60,15 @@ func (m *Manager) measure(a *activity, held, speed int64) {
 }
 
 func (m *Manager) measureLossless(q *queue) {
-	m.measure(q.active, q.used.total(), q.port.config.Speed)
+	if q.active != nil {
+		m.measure(q.active, q.used.total(), q.port.config.Speed)
+	}
+}
+
+func (m *Manager) measureLossy(port int, q *lossyQueue) {
+	if q.active != nil {
+		m.measure(q.active, q.used.now, m.ports[port].config.Speed)
+	}
 }
 
 // restore returns a function that undoes what is measured until then.

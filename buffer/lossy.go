@@ -9,7 +9,7 @@ func (m *Manager) AdmitLossy(port int, queue uint8, n int) bool {
 		return false
 	}
 	size := m.Charge(n)
-	m.measure(q.active, q.used.now, m.ports[port].config.Speed)
+	m.measureLossy(port, q)
 	if !q.fits(size, m.lossyFree()) {
 		q.count.Dropped++
 		return false
@@ -45,7 +45,7 @@ func (m *Manager) ReleaseLossy(port int, queue uint8, n int) {
 		return
 	}
 	q := &p.egress[queue]
-	m.measure(q.active, q.used.now, p.config.Speed)
+	m.measureLossy(port, q)
 	q.used.add(-size)
 	m.lossy.used.add(-size)
 	q.active.move(-size, q.used.now)
@@ -66,7 +66,7 @@ func (m *Manager) TraceLossy(port int, queue uint8, n int, taken int64) LossyTra
 		return LossyTraceResult{}
 	}
 	defer q.active.restore()()
-	m.measure(q.active, q.used.now, m.ports[port].config.Speed)
+	m.measureLossy(port, q)
 	size := m.Charge(n)
 	l := LossyTraceResult{Size: size, Queue: m.snapshotLossy(q), Free: m.lossyFree() - taken}
 	l.Queue.Threshold = q.limit(l.Free)

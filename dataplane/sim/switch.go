@@ -179,20 +179,20 @@ func (s *shard) leaveRooms(n *switchNode) {
 
 // transmit sends by port i what goes first, if its wire is free, or arranges when to look again.
 func (s *shard) transmit(n *switchNode, i int, burst []dataplane.Arrival) {
-	w := s.wireOf(n, i)
-	if w == nil || w.half == nil && s.busy(n.ports[i].wire) || w.down || s.sendControl(n, i) ||
-		w.half != nil && s.busy(n.ports[i].wire) || n.ports[i].measures && s.measureFromSwitch(n, i) {
+	w, p := s.wireOf(n, i), &n.ports[i]
+	if w == nil || w.half == nil && s.busy(p.wire) || w.down || s.sendControl(n, i) ||
+		w.half != nil && s.busy(p.wire) || p.measures && s.measureFromSwitch(n, i) {
 		return
 	}
 	if b, ok := n.sw.LoopProbe(i, s.control[:0], s.now); ok {
 		s.captureSent(n, i, b, len(b))
-		s.put(n.ports[i].wire, b, false)
+		s.put(p.wire, b, false)
 		s.probes++
 		n.sw.LoopProbeSent(i)
 		return
 	}
 	if n.sw.Dequeue(i, s.now, burst) == 0 {
-		s.wakeBy(n.ports[i].wire, s.deadline(n, i))
+		s.wakeBy(p.wire, s.deadline(n, i))
 		return
 	}
 	t := s.push(w)
@@ -208,9 +208,9 @@ func (s *shard) transmit(n *switchNode, i int, burst []dataplane.Arrival) {
 	}
 	s.captureSent(n, i, t.bytes(), int(t.octets))
 	n.sw.Sent(i, 1, s.now)
-	s.depart(n.ports[i].wire, t)
+	s.depart(p.wire, t)
 	if !n.sw.Rests(i, s.now) || s.deadline(n, i) < w.wakeAt {
-		s.busy(n.ports[i].wire)
+		s.busy(p.wire)
 	}
 }
 
