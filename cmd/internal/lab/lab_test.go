@@ -234,11 +234,13 @@ func TestLocked(t *testing.T) {
 		t.Errorf("no file: %v", err)
 	}
 	assert.Must(t, os.WriteFile(path, nil, 0o600))
-	go func() {
+	var other sync.WaitGroup
+	t.Cleanup(other.Wait) // it makes the folder where there is none
+	other.Go(func() {
 		for t.Context().Err() == nil {
 			_, _ = Locked(path)
 		}
-	}()
+	})
 	for range 1000 {
 		lock, err := LockFile(path)
 		assert.Must(t, err)
