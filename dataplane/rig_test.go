@@ -266,6 +266,9 @@ func (r *rig) send(i, most int) (frames [][]byte) {
 		return nil
 	}
 	r.sw.Fill(i, r.batch, r.burst)
+	if a := r.sw.AsItCame(i, r.burst); a != nil {
+		assert.Same(r.tb, a.Data, r.batch.Frame(0, nil), "the frame that AsItCame returns")
+	}
 	n := min(most, r.batch.Len())
 	for k := range n {
 		frames = append(frames, r.batch.Frame(k, nil))

@@ -131,6 +131,20 @@ func TestFairnessBound(t *testing.T) {
 	})
 }
 
+// A queue that has been empty begins anew: what a round has left it is gone, that of the others is not.
+func TestEmptyQueueLosesItsDeficit(t *testing.T) {
+	c := NewConfig(weights(nil), 1538)
+	head := [NumQueues]int64{1538, 100, 0, 100}
+	var s State
+	c.Pick(&s, 0b1011, 0b1011, &head)
+	c.Pick(&s, 0b1011, 0b1011, &head)
+	left := s.deficit[1]
+	assert.Equal(t, c.Pick(&s, 0b0011, 0b0001, &head), 0, "the ready queue")
+	if s.deficit[3] != 0 || s.deficit[1] != left || left == 0 {
+		t.Errorf("deficits %v, want 0 for queue 3, and %d for queue 1", s.deficit, left)
+	}
+}
+
 func TestPickDoesNotAllocate(t *testing.T) {
 	c := NewConfig(weights(map[int]int{0: 50, 3: 1}), 1538)
 	head := [NumQueues]int64{1538, 0, 0, 1538}
