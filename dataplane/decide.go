@@ -138,15 +138,20 @@ func (s *Switch) tooLong(out *portState, a *Arrival, vid uint16) bool {
 	return n > out.cfg.MaxFrame
 }
 
-// hopsVLAN reports whether a frame with two tags would get from its VLAN into that of the second, because out removes
-// the first, or leaves it with a VID of 0, which receivers skip: out carries the VLAN of the second, or the first did
-// not matter at p, as only a sender with that aim writes it. Else the second tag is payload of a tunnel that ends at
-// out.
+// hopsVLAN reports whether a frame with several tags would get from its VLAN into that of a later one, because out
+// removes the first, or leaves it with a VID of 0, which receivers skip: out carries the VLAN of the first that has one
+// behind it, or the first did not matter at p, as only a sender with that aim writes it. Else what follows the first
+// tag is payload of a tunnel that ends at out.
 func (s *Switch) hopsVLAN(p, out *portState, a *Arrival, vid uint16) bool {
 	if s.bridge.Egress(out.index, vid) != bridge.Untagged {
 		return false
 	}
-	inner, ok := frame.Parse(a.Data[frame.TagOctets:]) // from here on the second tag stands where the first did
+	rest, ok := a.Data, true
+	inner := a.header
+	for more := true; ok && more; more = inner.EtherType == frame.TypeVLAN && inner.TCI.VID() == 0 {
+		rest = rest[frame.TagOctets:] // the next tag stands where the one before did
+		inner, ok = frame.Parse(rest)
+	}
 	return !ok || out.cfg.Bridge.Tagged.Has(inner.TCI.VID()) ||
 		s.bridge.Egress(p.index, vid) == bridge.Untagged
 }

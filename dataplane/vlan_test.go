@@ -174,22 +174,27 @@ func TestDoubleTags(t *testing.T) {
 		name    string
 		in, out int
 		outer   *frame.TCI
-		inner   byte
+		inner   []byte // VIDs
 		leaves  bool
 	}{
-		{"tagged to tagged", 0, 2, tci(3, 10), 99, true},
-		{"the end of a tunnel", 0, 1, tci(3, 10), 99, true},
-		{"a VLAN that the port carries", 2, 0, tci(3, 1), 10, false},
-		{"priority-tagged to untagged, where many ignore the first", 3, 1, tci(3, 0), 99, false},
-		{"priority-tagged to tagged", 1, 2, tci(3, 0), 99, true},
-		{"priority-tagged to untagged that strips", 1, 3, tci(3, 0), 99, false},
-		{"the PVID's tag to untagged", 1, 3, tci(3, 10), 99, false},
+		{"tagged to tagged", 0, 2, tci(3, 10), []byte{99}, true},
+		{"the end of a tunnel", 0, 1, tci(3, 10), []byte{99}, true},
+		{"a VLAN that the port carries", 2, 0, tci(3, 1), []byte{10}, false},
+		{"a VLAN that the port carries, behind a priority tag", 2, 0, tci(3, 1), []byte{0, 10}, false},
+		{"the end of a tunnel with a priority tag", 2, 0, tci(3, 1), []byte{0, 99}, true},
+		{"priority-tagged to untagged, where many ignore the first", 3, 1, tci(3, 0), []byte{99}, false},
+		{"priority-tagged to tagged", 1, 2, tci(3, 0), []byte{99}, true},
+		{"priority-tagged to untagged that strips", 1, 3, tci(3, 0), []byte{99}, false},
+		{"the PVID's tag to untagged", 1, 3, tci(3, 10), []byte{99}, false},
 	} {
 		for name, dst := range map[string]uint64{"unicast": host(tt.out), "flooded": frame.Broadcast} {
 			t.Run(tt.name+", "+name, func(t *testing.T) {
 				r := vlans(t)
 				b := ether(dst, host(tt.in), tt.outer, frame.TypeVLAN, 3, 100)
-				copy(b[18:], []byte{0x60, tt.inner, 8, 0})
+				for i, vid := range tt.inner {
+					copy(b[18+4*i:], []byte{0x60, vid, 0x81, 0})
+				}
+				copy(b[18+4*len(tt.inner)-2:], []byte{8, 0})
 				r.offer(tt.in, b)
 				sent := r.send(tt.out, 64)
 				assert.Equal(t, len(sent) == 1, tt.leaves, "left")
