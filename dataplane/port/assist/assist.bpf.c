@@ -133,7 +133,8 @@ struct {
 } ports SEC(".maps");
 
 // The following maps have an entry for each CPU. Arrays that can be mapped begin at a page, so that entries of whole
-// cache lines have these to themselves, and no helper finds the entry, unlike that of BPF_MAP_TYPE_PERCPU_ARRAY.
+// cache lines (64 octets) have these to themselves, and the address of an entry needs no other load, unlike that of
+// BPF_MAP_TYPE_PERCPU_ARRAY.
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(map_flags, BPF_F_MMAPABLE);
@@ -216,8 +217,8 @@ static __always_inline int read_key(struct __sk_buff *skb, struct flow_key *k, s
 	return 1;
 }
 
-// same compares the keys of two frames of one port, word by word as read_key has written them: the processor waits where
-// it loads what two stores have left.
+// same compares the keys of two frames of one port, word by word as read_key has written them: the processor waits
+// where it loads what two stores have left.
 static __always_inline int same(const struct flow_key *a, const struct flow_key *b)
 {
 	return *(__u64 *)a->dst == *(__u64 *)b->dst && *(__u32 *)(a->src + 2) == *(__u32 *)(b->src + 2) &&
@@ -329,8 +330,8 @@ static __always_inline void count_forwarded(struct decision *d, __u32 cpu)
 	tx->tx_octets += d->octets;
 }
 
-// decided reports whether steer's decision is about this frame, and not about one of before, which another program took,
-// while this is one that no packet socket gets, because memory is short.
+// decided reports whether steer's decision is about this frame, and not about one of before, which another program
+// took, while this is one that no packet socket gets, because memory is short.
 static __always_inline int decided(struct __sk_buff *skb, struct decision *d, __u8 in)
 {
 	__u16 *b = (void *)(long)skb->data;

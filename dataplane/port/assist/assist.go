@@ -13,6 +13,7 @@ package assist
 import (
 	"errors"
 	"fmt"
+	"sync"
 	"sync/atomic"
 	"unsafe"
 
@@ -43,7 +44,8 @@ type Maps struct {
 	ports      []programPort
 	counts     []programPortCounts // of all ports for the first CPU, then of all ports for the second
 	decisions  []programDecision   // of each CPU
-	generation uint32              // that of decisions, or before they have all changed, a former one
+	forgetting sync.Mutex          // by one at a time
+	generation uint32              // that of decisions, or before they have all changed, the former one
 	mappings   [][]byte
 	full       atomic.Bool
 }
@@ -71,6 +73,7 @@ func open(flows int) (*Maps, error) {
 	if err := m.mapAll(cpus); err != nil {
 		return nil, errors.Join(err, m.Close())
 	}
+	m.Forget()
 	return m, nil
 }
 
@@ -96,8 +99,8 @@ func (m *Maps) mapAll(cpus int) error {
 	return err
 }
 
-// mapMemory returns the n values of a map as memory that the programs see. An array map gives each value whole
-// multiples of eight octets.
+// mapMemory returns n values of T, which a map holds in a row, as memory that the programs see. An array map gives each
+// of its values whole multiples of eight octets.
 func mapMemory[T any](m *Maps, from *ebpf.Map, n int) ([]T, error) {
 	page, value := unix.Getpagesize(), (int(unsafe.Sizeof(*new(T)))+7)&^7
 	size := (n*value + page - 1) &^ (page - 1)
@@ -121,17 +124,13 @@ func (m *Maps) Close() error {
 // Forget makes all decisions of Port.Enter invalid: something has changed that one of them may depend on. Frames that
 // the programs have decided about already still go.
 func (m *Maps) Forget() {
+	m.forgetting.Lock()
+	defer m.forgetting.Unlock()
+	next := max(1, m.generation+1) // 0 is the number of no decision
 	for i := range m.decisions {
-		countUp(&m.decisions[i].Generation)
+		atomic.StoreUint32(&m.decisions[i].Generation, next)
 	}
-	countUp(&m.generation) // last: what is decided under the former number until now is no longer in force
-}
-
-// countUp leaves out 0, with which no decision is in force.
-func countUp(generation *uint32) {
-	if atomic.AddUint32(generation, 1) == 0 {
-		atomic.AddUint32(generation, 1)
-	}
+	atomic.StoreUint32(&m.generation, next) // last: what is decided under the former number until now is not in force
 }
 
 // Generation returns the number of the decisions in force. It counts from 1 on; a decision is entered with the number
