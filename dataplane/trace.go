@@ -225,6 +225,7 @@ func (s *Switch) traceFlood(f *TraceResult, p *portState, a *Arrival, q uint8) {
 		}
 		f.Copies = append(f.Copies, c)
 	}
+	f.Decision.Ports = nil // the next decision has them
 	if going == 0 {
 		f.drop(f.Copies[0].Reason)
 	}

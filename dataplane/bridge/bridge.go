@@ -58,7 +58,7 @@ type Bridge struct {
 	floods    uint64    // flooded frames, but for loop probes of other switches
 	backedOff bool      // the loop probes of a port are rare
 	resumed   bool      // TakeResumed
-	flooded   PortSet   // Decision.Ports
+	floodTo   PortSet   // Decision.Ports
 }
 
 // New returns a bridge without ports. The error tells which setting is out of range.

@@ -155,7 +155,7 @@ func (b *Bridge) unicast(in, out int, vid uint16) Decision {
 }
 
 func (b *Bridge) flood(in int, dst uint64, vid uint16) Decision {
-	to := &b.flooded
+	to := &b.floodTo
 	*to = *b.members(vid)
 	to.Remove(in)
 	to.intersect(&b.flooding)

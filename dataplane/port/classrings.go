@@ -18,7 +18,7 @@ type classRings struct {
 // maxPending is how many frames of a class can be received and not released.
 const maxPending = 256
 
-// fewPending is for how many of them there is room before there are more: an idle port never has more.
+// fewPending is for how many of them there is room before there are more: an idle port seldom has more.
 const fewPending = 16
 
 // receive fills dst with the next frames, up to maxBytes octets.

@@ -39,7 +39,7 @@ type ring struct {
 	dropped  atomic.Uint32 // frames that a Poller has found to be lost, and drops has not returned
 	released uint32        // barrier at the last call of stopped
 
-	small    []byte // copies of small frames that are received and not released: as many as there ever were
+	small    []byte // copies of small frames that are received and not released, for as many as there were at once
 	copies   int
 	oversize oversize
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"sync"
 
 	"pfcswitch/dataplane"
@@ -159,10 +160,11 @@ func (r *Runner) assign(sw *dataplane.Switch) {
 		w.receivers, w.transmitters, w.lines = w.receivers[:0], w.transmitters[:0], w.lines[:0]
 		w.pollSetChanged = true
 	}
-	next := 0
+	tasks := make([]int, len(r.workers)) // of each worker
 	take := func() *worker {
-		next++
-		return r.workers[(next-1)%len(r.workers)]
+		least := slices.Index(tasks, slices.Min(tasks))
+		tasks[least]++
+		return r.workers[least]
 	}
 	uplinks, trunks := r.uplinks(sw), map[int]*worker{} // by port; by uplink
 	for t := range r.attached() {
@@ -172,6 +174,7 @@ func (r *Runner) assign(sw *dataplane.Switch) {
 			t.rx, t.tx = take(), take()
 		case joined && trunks[uplink] != nil:
 			t.rx, t.tx = trunks[uplink], trunks[uplink]
+			tasks[t.rx.id]++
 		default:
 			t.rx = take()
 			t.tx = t.rx

@@ -45,7 +45,7 @@ func NewConfig(queues [NumQueues]Queue, maxFrame int) Config {
 // A State is the progress of the weighted round. It is small and copied, so that a burst can be planned and undone.
 type State struct {
 	deficit [NumQueues]int32 // up to the queue's head and its quantum
-	owed    uint8            // queues with a deficit other than 0
+	owed    uint8            // queues that may have a deficit other than 0
 	current uint8
 }
 

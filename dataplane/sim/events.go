@@ -42,7 +42,8 @@ func (e *event) kind() kind { return kind(e.order & (1<<kindBits - 1)) }
 // wire is that of newEvent, which may be none.
 func (e *event) wire() int32 { return int32(uint32(e.order)) >> kindBits }
 
-// before is 1 where e happens before o, else 0. It has no branch: nothing foretells which way that would go.
+// before is 1 where e happens before o, else 0; no time is below 0. It has no branch: nothing foretells which way that
+// would go.
 func (e *event) before(o *event) int {
 	_, borrow := bits.Sub64(e.order, o.order, 0)
 	_, borrow = bits.Sub64(uint64(e.at), uint64(o.at), borrow)
@@ -53,14 +54,14 @@ func (e *event) before(o *event) int {
 // Those stand in lanes, each of which is in order. What comes before the end of every lane, or may be far off, stands
 // in a heap in which each event has four children, so that it is flat.
 type timeline struct {
-	heads [lanes + 1]event        // the first of each lane, and of the heap
-	tails [lanes]event            // the last of each lane
-	lanes [lanes]valueFifo[event] // what follows the heads
-	heap  []event                 // with its head
+	heads [numLanes + 1]event        // the first of each lane, and of the heap
+	tails [numLanes]event            // the last of each lane
+	lanes [numLanes]valueFifo[event] // what follows the heads
+	heap  []event                    // with its head
 }
 
 const (
-	lanes    = 3
+	numLanes = 3
 	children = 4
 )
 
@@ -96,7 +97,7 @@ func (t *timeline) add(at int64, k kind, wire int32) {
 		i = parent
 	}
 	t.heap[i] = e
-	t.heads[lanes] = t.heap[0]
+	t.heads[numLanes] = t.heap[0]
 }
 
 func (t *timeline) enterLane(i int, e event) {
@@ -126,7 +127,7 @@ func (t *timeline) next(end int64) (e event, ok bool) {
 	switch {
 	case e.at >= end:
 		return e, false
-	case i == lanes:
+	case i == numLanes:
 		t.dropRoot()
 	case t.lanes[i].empty():
 		t.heads[i], t.tails[i] = noEvent, event{}
@@ -141,7 +142,7 @@ func (t *timeline) dropRoot() {
 	last := len(t.heap) - 1
 	e := t.heap[last]
 	if t.heap = t.heap[:last]; last == 0 {
-		t.heads[lanes] = noEvent
+		t.heads[numLanes] = noEvent
 		return
 	}
 	h, i := t.heap, 0
@@ -157,5 +158,5 @@ func (t *timeline) dropRoot() {
 		i = least
 	}
 	h[i] = e
-	t.heads[lanes] = h[0]
+	t.heads[numLanes] = h[0]
 }

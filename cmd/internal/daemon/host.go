@@ -85,9 +85,8 @@ func Host(ctx context.Context, guests []Guest, failed func(g *Guest, err error))
 // little: the heap may be half as large again, instead of twice as large, unless GOGC says what it may be.
 func saveMemory() {
 	debug.FreeOSMemory()
-	const usual = 100
-	if was := debug.SetGCPercent(usual / 2); was != usual {
-		debug.SetGCPercent(was)
+	if os.Getenv("GOGC") == "" {
+		debug.SetGCPercent(50)
 	}
 }
 
