@@ -94,9 +94,9 @@ func labCheckCommand() *cobra.Command {
 			}
 			parts := ""
 			if n := len(t.Parts); n > 0 {
-				parts = fmt.Sprintf(", %d parts", n)
+				parts = fmt.Sprintf(", parts %d", n)
 			}
-			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: OK: lab %s, %d switches, %d hosts, %d links%s\n", file,
+			_, err = fmt.Fprintf(cmd.OutOrStdout(), "%s: OK: lab %s: switches %d, hosts %d, links %d%s\n", file,
 				t.Name, len(t.Switches), len(t.Hosts), len(t.Links), parts)
 			return err
 		})

@@ -25,8 +25,8 @@ func TestLabFile(t *testing.T) {
 		args, want string
 		status     int
 	}{
-		{"check " + file, file + ": OK: lab x, 2 switches, 2 hosts, 3 links\n", 0},
-		{"check ../../scripts/lab/machines.yaml", ": OK: lab machines, 2 switches, 4 hosts, 5 links, 2 parts\n", 0},
+		{"check " + file, file + ": OK: lab x: switches 2, hosts 2, links 3\n", 0},
+		{"check ../../scripts/lab/machines.yaml", ": OK: lab machines: switches 2, hosts 4, links 5, parts 2\n", 0},
 		{"graph " + file, `"left" -- "right" [label="left-right 1G", taillabel="up", headlabel="up"]`, 0},
 		{"check testdata/bad.yaml", "testdata/bad.yaml:2: ports: unknown key", 1},
 		{"graph testdata/bad.yaml", "testdata/bad.yaml:2: ports: unknown key", 1},
