@@ -111,7 +111,7 @@ func TestXoffStopsTheFastPath(t *testing.T) {
 	needAssist(t)
 	r := Start(t, 2, Setup{Keys: Lossless3, Each: "speed: none"})
 	h1, h2 := r.Station(1, macctl.ModePFC, 0), r.Station(2, macctl.ModePFC, 0)
-	defer follow(h1, h2, 3, stationSlots/2)()
+	defer follow(h1, h2, 3, 256)() // so that the rings run empty now and then, which the fast path waits for
 	end := h1.Send(Stream{To: 2, Prio: 3, Octets: 60})
 	forwarded := func() uint64 { return r.Snapshot(2).Counters.Forwarded[3] }
 	var frames []int
