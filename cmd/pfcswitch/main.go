@@ -104,7 +104,30 @@ func printReport(out io.Writer, asJSON bool, report any, text func(io.Writer) er
 
 // complaint is what an error says to people. Of a command that a signal ended, it says so beside what else there is.
 func complaint(err error) string {
-	return strings.ReplaceAll(err.Error(), context.Canceled.Error(), "interrupted before it was done")
+	text := err.Error()
+	for _, words := range interruptions(err) {
+		text = strings.ReplaceAll(text, words, "interrupted before it was done")
+	}
+	return text
+}
+
+// interruptions are the words of the errors in err that say no more than that something was interrupted: each package
+// has its own.
+func interruptions(err error) (words []string) {
+	var in []error
+	switch e := err.(type) {
+	case interface{ Unwrap() []error }:
+		in = e.Unwrap()
+	case interface{ Unwrap() error }:
+		in = []error{e.Unwrap()}
+	}
+	for _, e := range in {
+		words = append(words, interruptions(e)...)
+	}
+	if len(words) == 0 && errors.Is(err, context.Canceled) {
+		return []string{err.Error()}
+	}
+	return words
 }
 
 func main() {

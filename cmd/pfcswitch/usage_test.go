@@ -5,7 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
+	"os"
+	"os/signal"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/spf13/cobra"
@@ -90,9 +94,16 @@ func TestFlags(t *testing.T) {
 
 // A command that was interrupted says so, in no words of the language.
 func TestInterrupted(t *testing.T) {
+	signalled, stop := signal.NotifyContext(t.Context(), syscall.SIGUSR1)
+	defer stop()
+	assert.Must(t, syscall.Kill(os.Getpid(), syscall.SIGUSR1))
+	<-signalled.Done()
+	_, dial := new(net.Dialer).DialContext(signalled, "unix", "/no/such.sock")
 	for text, err := range map[string]error{
-		"interrupted before it was done":       context.Canceled,
-		"sink: interrupted before it was done": fmt.Errorf("sink: %w", context.Canceled),
+		"s1: interrupted before it was done":                      fmt.Errorf("s1: %w", context.Cause(signalled)),
+		"dial unix /no/such.sock: interrupted before it was done": dial,
+		"interrupted before it was done":                          context.Canceled,
+		"sink: interrupted before it was done":                    fmt.Errorf("sink: %w", context.Canceled),
 		"h1: interrupted before it was done\nh2 did not end": errors.Join(fmt.Errorf("h1: %w", context.Canceled),
 			errors.New("h2 did not end")),
 		"no sink": errors.New("no sink"),

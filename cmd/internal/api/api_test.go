@@ -430,6 +430,16 @@ func TestSwitchHangsUp(t *testing.T) {
 	}
 }
 
+// Who interrupts a question does not hear that there is no switch.
+func TestInterruptedQuestion(t *testing.T) {
+	c, _ := serve(t, &fake{})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := c.Show(ctx, "ports"); !errors.Is(err, context.Canceled) || errors.Is(err, ErrNoSwitch) {
+		t.Error(err)
+	}
+}
+
 // A clear starts the user's counters again, not the switch's.
 func TestClearCounters(t *testing.T) {
 	f := &fake{}

@@ -160,11 +160,14 @@ func (c *Client) Follow(ctx context.Context, since *uint64, see func(raw []byte,
 }
 
 func (c *Client) noSwitch(err error) error {
+	if errors.Is(err, context.Canceled) {
+		return context.Canceled
+	}
 	if errors.Is(err, context.DeadlineExceeded) {
 		return fmt.Errorf("the switch at %s takes questions and does not answer in time: it is stopped or hangs "+
 			"(kill -CONT, or start it again): %w", c.socket, err)
 	}
-	if errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) {
+	if errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) {
 		return fmt.Errorf("the switch at %s hung up before it answered: it ends, or gets no CPU (ask again): %w",
 			c.socket, err)
 	}
