@@ -19,6 +19,7 @@ const (
 	burstOctets      = 128 << 10
 	burstArrivals    = 256       // segments of GSO frames included
 	arenaOctets      = 256 << 10 // memory for those segments
+	pauseOctets      = 64        // of a MAC Control frame that pauses
 	sendCalls        = 4         // of one port in a row
 	controlFrames    = 256       // likewise, a whole ring of them: a peer that sends more must not keep the lock
 	controlYield     = 32        // of them between two yields
@@ -38,7 +39,7 @@ const (
 	noDeadline     = math.MaxInt64
 )
 
-// A worker is a goroutine that runs receive and transmit tasks. All its memory is set aside at the start.
+// A worker is a goroutine that runs receive and transmit tasks. What each frame needs is set aside at the start.
 type worker struct {
 	id              int
 	r               *Runner
@@ -89,7 +90,8 @@ func newWorker(r *Runner, id int) (*worker, error) {
 		return nil, err
 	}
 	return &worker{id: id, r: r, manyCPUs: r.cpus != 1, cpuContention: newCPUContention(r.cpus),
-		poller: poller, note: make([]byte, 0, capture.MaxNote), moves: make([]dataplane.Move, 0, burstArrivals),
+		poller: poller, note: make([]byte, 0, capture.MaxNote), received: make([]byte, 0, pauseOctets),
+		moves:        make([]dataplane.Move, 0, burstArrivals),
 		portsToServe: make([]*portTask, 0, dataplane.MaxPorts), batch: port.NewBatch()}, nil
 }
 

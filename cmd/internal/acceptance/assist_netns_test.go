@@ -116,11 +116,14 @@ func TestXoffStopsTheFastPath(t *testing.T) {
 	forwarded := func() uint64 { return r.Snapshot(2).Counters.Forwarded[3] }
 	var frames []int
 	var last []time.Duration
-	for len(frames) < times {
+	for since := time.Now(); len(frames) < times; {
+		if time.Since(since) > Timeout {
+			t.Fatalf("after %d of %d XOFFs, none met frames for %v", len(frames), times, Timeout)
+		}
 		fast := forwarded()
 		eventually(t, "frames take the fast path", func() bool { return forwarded() > fast+100 })
 		arrived := h2.Tally(1, 3).Frames
-		for h2.Tally(1, 3).Frames == arrived { // the sender has no CPU now
+		for h2.Tally(1, 3).Frames == arrived && time.Since(since) < Timeout { // the sender has no CPU now
 			time.Sleep(10 * time.Microsecond)
 		}
 		call := time.Now()
@@ -134,7 +137,7 @@ func TestXoffStopsTheFastPath(t *testing.T) {
 			}
 		}
 		if len(came) > 0 && came[0].Stamp.Before(call) {
-			frames, last = append(frames, n), append(last, newest)
+			frames, last, since = append(frames, n), append(last, newest), time.Now()
 		}
 		h2.PFC(1<<3, 0)
 	}
