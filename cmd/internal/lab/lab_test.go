@@ -253,3 +253,20 @@ func TestLocked(t *testing.T) {
 		}
 	}
 }
+
+// The time in which a process waits for a CPU is not part of its grace time, up to a limit.
+func TestGraceLeft(t *testing.T) {
+	const s = time.Second
+	for _, test := range []struct{ passed, waited, want time.Duration }{
+		{0, 0, 5 * s},
+		{5 * s, 0, 0}, // it hangs
+		{5 * s, 4 * s, 4 * s},
+		{9 * s, 4 * s, 0},
+		{49 * s, 400 * s, s}, // ten threads that wait, or run for ever
+		{50 * s, 400 * s, 0},
+	} {
+		if got := graceLeft(5*s, test.passed, test.waited); got != test.want {
+			t.Errorf("after %v, of which %v without a CPU: got %v, want %v", test.passed, test.waited, got, test.want)
+		}
+	}
+}

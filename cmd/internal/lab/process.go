@@ -140,15 +140,13 @@ func (p *Process) Finish(ctx context.Context) error {
 	}
 }
 
-// Stop sends sig, and SIGKILL where the process has not ended after the grace time. It returns nil when the process
-// ended with status 0 or by sig.
+// Stop sends sig, and SIGKILL where the process has not ended after the grace time, in which the time does not count that
+// it waits for a CPU. It returns nil when the process ended with status 0 or by sig.
 func (p *Process) Stop(sig syscall.Signal, grace time.Duration) error {
+	begun := time.Now()
+	_, before := p.Scheduled()
 	_ = p.cmd.Process.Signal(sig) // it may have ended by itself
-	timer := time.NewTimer(grace)
-	defer timer.Stop()
-	select {
-	case <-p.ended:
-	case <-timer.C:
+	if !p.endsWithin(grace, begun, before) {
 		_ = p.cmd.Process.Kill()
 		<-p.ended
 		return p.withOutput(fmt.Errorf("did not end within %v of %v, killed", grace, sig))
@@ -158,6 +156,30 @@ func (p *Process) Stop(sig syscall.Signal, grace time.Duration) error {
 		return nil
 	}
 	return p.withOutput(p.err)
+}
+
+// endsWithin waits for the process to end. begun is when the grace time began, and before what the process had waited for
+// a CPU until then.
+func (p *Process) endsWithin(grace time.Duration, begun time.Time, before time.Duration) bool {
+	left := grace
+	for left > 0 {
+		select {
+		case <-p.ended:
+			return true
+		case <-time.After(left):
+		}
+		_, waited := p.Scheduled()
+		left = graceLeft(grace, time.Since(begun), waited-before)
+	}
+	return false
+}
+
+// graceMost is how many times as long as its grace time a process lives at most that waits for CPUs all the time.
+const graceMost = 10
+
+// graceLeft returns what is left of a grace time. A process with many threads may wait longer than time passes.
+func graceLeft(grace, passed, waited time.Duration) time.Duration {
+	return min(grace+waited, graceMost*grace) - passed
 }
 
 // withOutput adds the names of node and process and the last lines of the output.
