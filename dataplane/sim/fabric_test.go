@@ -261,3 +261,28 @@ func TestSameSeedSameResult(t *testing.T) {
 		t.Error("the seed changes nothing")
 	}
 }
+
+// At 800 Gbit/s a short frame leaves within a nanosecond. The next one follows it all the same, and a hold is refreshed
+// after a PFC frame as after any other.
+func TestFramesShorterThanANanosecond(t *testing.T) {
+	const speed, length = 800 * gigabit, ms / 5
+	r := newRig(t, speed, 500)
+	sw := r.addSwitch(4, 1024, 64, nil)
+	for i := range 2 {
+		r.load(FlowConfig{From: r.addHost(sw, 2*i), To: r.addHost(sw, 2*i+1), Priority: lossless, Octets: 64,
+			Stop: length})
+	}
+	stopped := r.flows[1].To
+	r.nodes[stopped].host.Lossless = 1 << lossless
+	assert.Must(t, r.AddFault(FaultConfig{Kind: Storm, At: End{Node: stopped}, Stop: length}))
+	r.start()
+	assert.MustEqual(t, r.Advance(never-r.Begun()), Done, "the run ended with")
+	r.kept()
+	const want = speed / 8 * length / nsPerSecond / (64 + 24)
+	if v := r.Flow(0); v.Sent < want-1 || v.Sent > want+1 {
+		t.Errorf("%d frames, want %d", v.Sent, want)
+	}
+	if h := r.Host(r.flows[1].From); h.PausedNs[lossless] < length*9/10 {
+		t.Errorf("the sender to a stopped host was held for %d of %d ns", h.PausedNs[lossless], length)
+	}
+}

@@ -143,7 +143,7 @@ func (s *shard) sendAtHost(h *host) {
 		s.flows[i].build(t, i, s.now)
 	}
 	s.depart(h.wire, t)
-	s.busy(h.wire)
+	s.lookAgain(h.wire)
 }
 
 // waiting finds the priorities that have a frame to send now, the flow whose turn it is in each (none: an

@@ -234,7 +234,7 @@ func (s *shard) put(i int32, b []byte, control bool) {
 	t.octets, t.data = int32(len(b)), !control
 	copy(t.head[:], b)
 	s.depart(i, t)
-	s.busy(i)
+	s.lookAgain(i)
 }
 
 // depart sends t, the newest frame of push, by the wire, which is free.
@@ -269,11 +269,17 @@ func (s *shard) busy(i int32) bool {
 	if s.now >= w.end {
 		return false
 	}
-	if !w.armed {
+	s.lookAgain(i)
+	return true
+}
+
+// lookAgain has the sender of a wire look again when the newest frame has left: at the same nanosecond where it takes
+// less than one, as the shortest do at 800 Gbit/s. A station of a half-duplex link looks by itself.
+func (s *shard) lookAgain(i int32) {
+	if w := &s.wires[i]; w.half == nil && !w.armed {
 		w.armed = true
 		s.events.add(w.end, free, i)
 	}
-	return true
 }
 
 // wakeBy has the sender of a wire look at a time, or earlier.

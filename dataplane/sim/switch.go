@@ -210,7 +210,7 @@ func (s *shard) transmit(n *switchNode, i int, burst []dataplane.Arrival) {
 	n.sw.Sent(i, 1, s.now)
 	s.depart(p.wire, t)
 	if !n.sw.Rests(i, s.now) || s.deadline(n, i) < w.wakeAt {
-		s.busy(p.wire)
+		s.lookAgain(p.wire)
 	}
 }
 
