@@ -15,7 +15,7 @@ import (
 func TestNoLosslessLossInAnyTree(t *testing.T) {
 	held := uint64(0)
 	rapid.Check(t, func(t *rapid.T) {
-		speed := rapid.SampledFrom([]int64{100_000_000, gigabit, 100 * gigabit}).Draw(t, "speed")
+		speed := rapid.SampledFrom([]int64{100_000_000, gigabit, 100 * gigabit, 800 * gigabit}).Draw(t, "speed")
 		delay := rapid.Int64Range(0, 20_000).Draw(t, "delay") * gigabit / speed
 		octets := rapid.SampledFrom([]int{64, 257, 1000, mtu}).Draw(t, "octets")
 		n := rapid.IntRange(1, 4).Draw(t, "switches")
@@ -37,17 +37,17 @@ func TestNoLosslessLossInAnyTree(t *testing.T) {
 				all = append(all, r.addHost(s, i))
 			}
 		}
-		frameTime := int64(octets+24) * 8 * nsPerSecond / speed
+		timeOf := func(frames int64) int64 { return frames * int64(octets+24) * 8 * nsPerSecond / speed }
 		for range rapid.IntRange(1, 8).Draw(t, "flows") {
 			from := rapid.SampledFrom(all).Draw(t, "from")
 			to := rapid.SampledFrom(all).Draw(t, "to")
 			if from == to {
 				continue
 			}
-			start := rapid.Int64Range(0, 100).Draw(t, "start") * frameTime
+			start := timeOf(rapid.Int64Range(0, 100).Draw(t, "start"))
 			r.load(FlowConfig{From: from, To: to, Priority: rapid.SampledFrom([]uint8{lossless, 0}).Draw(t, "priority"),
 				Octets: octets, Rate: rapid.SampledFrom([]int64{0, speed / 3}).Draw(t, "rate"), Start: start,
-				Stop: start + rapid.Int64Range(10, 300).Draw(t, "frames")*frameTime})
+				Stop: start + timeOf(rapid.Int64Range(10, 300).Draw(t, "frames"))})
 		}
 		r.start()
 		assert.MustEqual(t, r.Advance(never-r.Begun()), Done, "the run ended with")
