@@ -17,7 +17,7 @@ func (s *Switch) throughTrunk(p *portState, a *Arrival) bridge.Decision {
 	if p.member == uplink {
 		var flow uint64
 		if t.cfg.ByFlow {
-			flow = trunk.Flow(a.Data, &a.header)
+			flow = frame.Flow(a.Data, &a.header)
 		}
 		m := t.distributor.Choose(t.toMembers.Member, s.able(t, a), flow)
 		if m < 0 {

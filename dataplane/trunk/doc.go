@@ -3,7 +3,7 @@
 // virtual time:
 //
 //	from a member to the uplink: Arbiter → Aggregator (meters of RFC 2698, RED)
-//	from the uplink to a member: Flow → Distributor
+//	from the uplink to a member: frame.Flow → Distributor
 //	both ways: FlowConfig and Load say which ports are held
 //
 // Octets of a load are those of the frame with FCS, not cells.

@@ -1,6 +1,10 @@
 package trunk
 
-import "math/bits"
+import (
+	"math/bits"
+
+	"pfcswitch/dataplane/frame"
+)
 
 // A Distributor chooses the member by which a frame from the uplink leaves.
 type Distributor struct {
@@ -32,26 +36,18 @@ func (d *Distributor) Choose(held []int64, up uint64, flow uint64) int {
 // Chosen says that a frame went to a member. Among members that hold equally much the next one has its turn.
 func (d *Distributor) Chosen(member, members int) { d.next = (member + 1) % members }
 
-// rendezvous weighs every member against the flow and returns the heaviest (Thaler and Ravishankar, "Using Name-Based
-// Mappings to Increase Hit Rates", 1998). When a member goes down, only its own flows move, and they come back with it.
+// rendezvous returns the member that weighs most for a flow.
 func rendezvous(members int, up uint64, flow uint64) int {
 	best, heaviest := -1, uint64(0)
 	for member := range members {
 		if up>>member&1 == 0 {
 			continue
 		}
-		if weight := mix(flow ^ uint64(member+1)*0x9E3779B97F4A7C15); best < 0 || weight > heaviest {
+		if weight := frame.Weight(flow, member); best < 0 || weight > heaviest {
 			best, heaviest = member, weight
 		}
 	}
 	return best
-}
-
-// mix is the finaliser of splitmix64 (Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators", 2014).
-func mix(z uint64) uint64 {
-	z = (z ^ z>>30) * 0xBF58476D1CE4E5B9
-	z = (z ^ z>>27) * 0x94D049BB133111EB
-	return z ^ z>>31
 }
 
 // MaxMembers is the largest number of members of a trunk.

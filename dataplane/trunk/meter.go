@@ -131,8 +131,13 @@ func (c Colour) String() string {
 // mayBePadded is the longest frame with padding, in octets without FCS. A tag may have been inserted after the padding.
 const mayBePadded = 60 + frame.TagOctets
 
+const (
+	ipv4Octets = 20 // least header (RFC 791)
+	ipv6Octets = 40 // header (RFC 8200)
+)
+
 // PacketOctets returns the octets of a frame that RFC 2698 meters: the IP packet with its header, without link header
-// and padding. For other frames it returns all that follows the Ethernet header. b and h are as in Flow.
+// and padding. For other frames it returns all that follows the Ethernet header. b and h are as in frame.Flow.
 func PacketOctets(b []byte, h *frame.Header) int {
 	packet := b[h.NetOffset:]
 	stated := len(packet)
