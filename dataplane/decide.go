@@ -75,6 +75,9 @@ func (s *Switch) route(p *portState, a *Arrival, learn bool) (vid uint16, refuse
 	default:
 		d = s.bridge.Trace(p.index, a.header.Dst, a.header.Src, vid, s.now)
 	}
+	if d.Kind == bridge.Grouped {
+		d = s.bridge.Pick(d, p.index, vid, frame.Flow(a.Data, &a.header))
+	}
 	s.followProbes()
 	return vid, refused, d
 }

@@ -156,12 +156,7 @@ func tryBridge(cfg Config, ports map[int]PortConfig, statics []Static) error {
 			return fmt.Errorf("port %s: %w", c.Name, err)
 		}
 	}
-	for _, e := range statics {
-		if err := b.AddStatic(e.MAC, e.VID, e.Port, 0); err != nil {
-			return fmt.Errorf("fdb: %w", err)
-		}
-	}
-	return nil
+	return addStatics(b, statics, 0)
 }
 
 func (s *Switch) setPort(i int, c PortConfig) error {
@@ -199,8 +194,17 @@ func (s *Switch) setStatics(statics []Static) error {
 		s.bridge.RemoveStatic(old.MAC, old.VID)
 	}
 	s.statics = statics
+	return addStatics(s.bridge, statics, s.now)
+}
+
+func addStatics(b *bridge.Bridge, statics []Static, now int64) (err error) {
 	for _, e := range statics {
-		if err := s.bridge.AddStatic(e.MAC, e.VID, e.Port, s.now); err != nil {
+		if len(e.Group) > 0 {
+			err = b.AddStaticGroup(e.MAC, e.VID, e.Group, now)
+		} else {
+			err = b.AddStatic(e.MAC, e.VID, e.Port, now)
+		}
+		if err != nil {
 			return fmt.Errorf("fdb: %w", err)
 		}
 	}
@@ -209,9 +213,10 @@ func (s *Switch) setStatics(statics []Static) error {
 
 // Static is a static entry of the filtering database.
 type Static struct {
-	MAC  uint64
-	VID  uint16
-	Port int
+	MAC   uint64
+	VID   uint16
+	Port  int   // where Group is empty
+	Group []int // ports of which a frame takes one by its flow
 }
 
 // RingLosses are the kernel's counts of frames that found no room in a port's rings, or in the host's queues towards

@@ -146,7 +146,7 @@ func New(cfg Config, now int64) (*Switch, error) {
 		return nil, fmt.Errorf("map the filtering database: %w", err)
 	}
 	s.bridge, err = bridge.New(bridge.Config{MaxEntries: cfg.Stations, Table: table, Ageing: cfg.Ageing,
-		Identity: cfg.Identity})
+		Identity: cfg.Identity, Salt: cfg.Salt})
 	if err != nil {
 		_, _ = mapping.Free(table)
 		return nil, err

@@ -88,7 +88,21 @@ func newWorld(t *rapid.T) *world {
 		assert.Must(t, w.sw.SetRoom(i, rapid.SampledFrom([]int{0, 10 * cell, 1000 * cell}).Draw(t, "room")))
 	}
 	w.sw.SetOwner(3, 1) // worker 0 owns the others
+	w.group(t)
 	return w
+}
+
+// group has a station be behind all ports but the first.
+func (w *world) group(t *rapid.T) {
+	var all []int
+	for i := 1; i < worldPorts; i++ {
+		if w.sw.ports[i] != nil {
+			all = append(all, i)
+		}
+	}
+	if len(all) > 0 {
+		assert.Must(t, w.sw.bridge.AddStaticGroup(behind, 1, all, w.now))
+	}
 }
 
 func (w *world) drawFrame(t *rapid.T, in int) []byte {
@@ -98,7 +112,7 @@ func (w *world) drawFrame(t *rapid.T, in int) []byte {
 	case 0:
 		dst, prio = frame.Broadcast, drawBroadcastPrio.Draw(t, "priority")
 	case 1:
-		dst = 0x02_00_00_00_99_99
+		dst = rapid.SampledFrom([]uint64{0x02_00_00_00_99_99, behind, behind}).Draw(t, "unknown or behind a group")
 	case 2:
 		dst, prio = 0x0180C2000003, reservedPrio
 	}
@@ -222,6 +236,7 @@ func (w *world) reconfigure(t *rapid.T) {
 	for i := range ports {
 		w.station(host(i), 1, i) // Reconfigure replaces the static entries
 	}
+	w.group(t)
 	if removed >= 0 {
 		w.lines[removed], w.rings[removed], w.ringSet[removed] = nil, nil, false
 	}

@@ -2,6 +2,7 @@ package dataplane
 
 import (
 	"slices"
+	"strings"
 
 	"pfcswitch/buffer"
 	"pfcswitch/dataplane/bridge"
@@ -30,6 +31,7 @@ type TraceResult struct {
 	Member   bool   // the port is a member of VLAN
 	Station  bridge.Entered
 	Known    string // port of Station
+	Ways     []int  // ports of Station's group that other flows may take, and this one has; nil without a group
 	Decision bridge.Decision
 	Demoted  bool // from its lossless priority to the queue that Copies name
 
@@ -146,11 +148,28 @@ func (s *Switch) traceFrame(f *TraceResult, p *portState, a *Arrival) {
 		return
 	default:
 		f.Station = s.bridge.Lookup(a.header.Dst, f.VLAN, s.now)
-		if f.Station.Known && s.ports[f.Station.Port] != nil {
-			f.Known = s.ports[f.Station.Port].cfg.Name
-		}
+		s.traceStation(f)
 	}
 	s.traceDispatch(f, p, a)
+}
+
+// traceStation says where the destination is, and which ways lead there.
+func (s *Switch) traceStation(f *TraceResult) {
+	behind := f.Station.Group
+	if f.Station.Known && f.Station.Port >= 0 {
+		behind.Add(f.Station.Port)
+	}
+	var names []string
+	for i := range behind.All() {
+		if s.ports[i] != nil {
+			names = append(names, s.ports[i].cfg.Name)
+		}
+	}
+	f.Known = strings.Join(names, ", ")
+	if f.Decision.Kind == bridge.Unicast && f.Decision.Ports != nil {
+		f.Ways = slices.Collect(f.Decision.Ports.All())
+		f.Decision.Ports = nil // the next decision has them
+	}
 }
 
 // traceDispatch mirrors dispatch.

@@ -107,7 +107,8 @@ func (w *world) randomFrame(t *rapid.T, in int) []byte {
 		return w.drawFrame(t, in)
 	}
 	src := rapid.SampledFrom([]uint64{host(in), host(0), 0x02_00_00_00_55_55, 0, frame.Broadcast}).Draw(t, "src")
-	dst := rapid.SampledFrom([]uint64{host(0), host(1), host(2), host(3), src, 0x02_00_00_00_99_99, 0x01_00_5E_00_00_01,
+	dst := rapid.SampledFrom([]uint64{host(0), host(1), host(2), host(3), src, behind, behind, 0x02_00_00_00_99_99,
+		0x01_00_5E_00_00_01,
 		0x01_80_C2_00_00_01, 0x01_80_C2_00_00_0E, address(w.macOf(in))}).Draw(t, "dst")
 	var tag *frame.TCI
 	if rapid.Bool().Draw(t, "tagged") {

@@ -32,6 +32,9 @@ type Config struct {
 	// Ageing is how long a learned entry lives without a frame from its station. 0 means DefaultAgeing.
 	Ageing time.Duration
 
+	// Salt is what tells the choices of this bridge among the ports of a group from those of others on the way.
+	Salt uint64
+
 	// Identity is drawn at random by each run of the switch and tells its own loop probes from those of others, and
 	// from forged ones. A bridge needs it once a port has Loop set.
 	Identity Identity
@@ -58,7 +61,9 @@ type Bridge struct {
 	floods    uint64    // flooded frames, but for loop probes of other switches
 	backedOff bool      // the loop probes of a port are rare
 	resumed   bool      // TakeResumed
-	floodTo   PortSet   // Decision.Ports
+	floodTo   PortSet   // Decision.Ports of a Flood
+	pickFrom  PortSet   // Decision.Ports of Pick
+	salt      uint64    // Config.Salt
 }
 
 // New returns a bridge without ports. The error tells which setting is out of range.
@@ -68,7 +73,7 @@ func New(c Config) (*Bridge, error) {
 			entriesLimit, DefaultMaxEntries)
 	}
 	b := &Bridge{identity: c.Identity, sets: make([]PortSet, 1), hmac: hmac.New(sha256.New, c.Identity.Secret[:]),
-		holdoff: int64(Holdoff)}
+		holdoff: int64(Holdoff), salt: c.Salt}
 	b.fdb.slots = c.Table
 	b.fdb.init(cmp.Or(c.MaxEntries, DefaultMaxEntries))
 	b.fdb.up = &b.up

@@ -10,12 +10,13 @@ const (
 	Drop    Kind = iota // Reason tells why
 	Unicast             // to Port
 	Flood               // to every port in Ports; Cause tells why
+	Grouped             // to a port of a group, whose number is Port: Pick chooses it
 )
 
 // String names the kind.
 func (k Kind) String() string { return nameOf("Kind", kindNames, uint8(k)) }
 
-var kindNames = []string{Drop: "drop", Unicast: "unicast", Flood: "flood"}
+var kindNames = []string{Drop: "drop", Unicast: "unicast", Flood: "flood", Grouped: "grouped"}
 
 // Cause is why a frame floods.
 type Cause uint8
@@ -62,8 +63,8 @@ type Decision struct {
 	Reason DropReason // of a Drop, else DropNone
 	Cause  Cause      // of a Flood, else NoCause
 	Port   int        // egress port of a Unicast, else -1
-	// Ports are the egress ports of a Flood until the bridge decides again, never empty and never with the ingress
-	// port; else nil.
+	// Ports are the egress ports of a Flood, or those that Pick chose among, until the bridge decides again: never empty
+	// and never with the ingress port; else nil.
 	Ports *PortSet
 }
 

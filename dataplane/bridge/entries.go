@@ -11,7 +11,8 @@ import (
 type Entry struct {
 	MAC    uint64
 	VID    uint16
-	Port   int
+	Port   int     // where Group is empty, else -1
+	Group  PortSet // of a static entry that leads to a group of ports
 	Static bool
 	Age    time.Duration // since the last frame of the station; 0 for a static entry
 }
@@ -20,6 +21,38 @@ type Entry struct {
 // address, a VLAN out of range, a port that does not exist, and a database full of static entries. In one that is full
 // otherwise it displaces a learned station.
 func (b *Bridge) AddStatic(mac uint64, vid uint16, port int, now int64) error {
+	if err := b.checkStatic(mac, vid, port); err != nil {
+		return err
+	}
+	return b.bindStatic(mac, vid, port, now)
+}
+
+// AddStaticGroup binds a station to a group of ports, of which a frame takes one by its flow: see Pick. It fails as
+// AddStatic does.
+func (b *Bridge) AddStaticGroup(mac uint64, vid uint16, ports []int, now int64) error {
+	var set PortSet
+	for _, port := range ports {
+		if err := b.checkStatic(mac, vid, port); err != nil {
+			return err
+		}
+		set.Add(port)
+	}
+	if set.Empty() {
+		return fmt.Errorf("bridge: static entry %012x: a group without ports (write one or more)", mac)
+	}
+	n, ok := b.fdb.groups.enter(&set)
+	if !ok {
+		return fmt.Errorf("bridge: static entry %012x: there are %d different groups of ports (write fewer)", mac,
+			mostGroups)
+	}
+	err := b.bindStatic(mac, vid, MaxPorts+n, now)
+	if err != nil {
+		b.fdb.groups.leave(n)
+	}
+	return err
+}
+
+func (b *Bridge) checkStatic(mac uint64, vid uint16, port int) error {
 	switch {
 	case mac == 0 || mac > frame.Broadcast || frame.IsGroup(mac):
 		return fmt.Errorf("bridge: static entry %012x: not a station's address (use a unicast MAC address; groups "+
@@ -29,6 +62,10 @@ func (b *Bridge) AddStatic(mac uint64, vid uint16, port int, now int64) error {
 	case uint(port) >= MaxPorts || !b.ports[port].present:
 		return fmt.Errorf("bridge: static entry %012x: there is no port %d (add the port first)", mac, port)
 	}
+	return nil
+}
+
+func (b *Bridge) bindStatic(mac uint64, vid uint16, port int, now int64) error {
 	if !b.fdb.bindStatic(fdbKey(mac, vid), port, now) {
 		return fmt.Errorf("bridge: static entry %012x: the filtering database is full with %d static entries (write "+
 			"fewer)", mac, b.fdb.max)
@@ -55,7 +92,7 @@ func (b *Bridge) Dump(dst []Entry, cursor, budget int, now int64) (_ []Entry, ne
 	end := start + min(max(budget, 1), len(all)-start)
 	for i := start; i < end; i++ {
 		if e := &all[i]; e.key != 0 && !b.fdb.dead(e, now) {
-			dst = append(dst, e.export(now))
+			dst = append(dst, b.fdb.export(e, now))
 		}
 	}
 	if end == len(all) {
@@ -64,16 +101,19 @@ func (b *Bridge) Dump(dst []Entry, cursor, budget int, now int64) (_ []Entry, ne
 	return dst, end
 }
 
-func (e *entry) export(now int64) Entry {
+func (f *fdb) export(e *entry, now int64) Entry {
 	x := Entry{MAC: e.key >> 12, VID: uint16(e.key & 0xFFF), Port: int(e.port), Static: e.static}
+	if x.Port >= MaxPorts {
+		x.Group, x.Port = f.groups.all[x.Port-MaxPorts].ports, -1
+	}
 	if !e.static {
 		x.Age = time.Duration(max(now-e.seen, 0))
 	}
 	return x
 }
 
-// bindStatic makes the entry of key static, where the table is full at the cost of a learned station. It returns false
-// if all others are static.
+// bindStatic makes the entry of key static, which leads to a port, or to MaxPorts and the number of a group. Where the
+// table is full, that is at the cost of a learned station. It returns false if all others are static.
 func (f *fdb) bindStatic(key uint64, port int, now int64) bool {
 	i, found := f.find(key)
 	switch {
@@ -91,7 +131,7 @@ func (f *fdb) bindStatic(key uint64, port int, now int64) bool {
 	return true
 }
 
-// unbindStatic removes the static entries of a port.
+// unbindStatic removes the static entries that lead to a port, or to MaxPorts and the number of a group.
 func (f *fdb) unbindStatic(port int) {
 	for i := 0; i < len(f.slots) && f.static > 0; {
 		if e := &f.slots[i]; e.static && int(e.port) == port {

@@ -41,6 +41,8 @@ type fdb struct {
 	generation [MaxPorts]uint32
 	learned    [MaxPorts]int // entries of the port's present generation
 	stations   [MaxPorts]stations
+
+	groups groups
 }
 
 // entry is one slot; key 0 marks it empty.
@@ -50,8 +52,8 @@ type entry struct {
 	generation   uint32
 	older, newer uint32 // neighbours in the port's list, see stations
 	moves        moves
-	port         uint16
-	heard        bool // a frame came from the station since it got its place in the list
+	port         uint16 // or MaxPorts and the number of a group
+	heard        bool   // a frame came from the station since it got its place in the list
 	static       bool
 }
 
@@ -108,7 +110,7 @@ func (f *fdb) learn(key uint64, port int, now int64) (known bool) {
 	e := &f.slots[i]
 	switch {
 	case e.static:
-		return int(e.port) == port
+		return f.leads(e, port)
 	case int(e.port) == port && e.generation == f.generation[port]:
 		e.seen, e.heard = now, true
 		return true
@@ -162,7 +164,7 @@ func (f *fdb) move(key uint64, port int, now int64) {
 	f.append(i)
 }
 
-// lookup returns the port behind which the station of key is.
+// lookup returns the port behind which the station of key is, or MaxPorts and the number of a group.
 func (f *fdb) lookup(key uint64, now int64) (port int, ok bool) {
 	i, found := f.find(key)
 	if !found || f.dead(&f.slots[i], now) {
@@ -191,7 +193,9 @@ func (f *fdb) remove(i int) {
 func (f *fdb) uncount(e *entry) {
 	switch {
 	case e.static:
-		f.static--
+		if f.static--; int(e.port) >= MaxPorts {
+			f.groups.leave(int(e.port) - MaxPorts)
+		}
 	case e.generation == f.generation[e.port]:
 		f.learned[e.port]--
 	default:

@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"testing"
 
@@ -120,5 +121,25 @@ func BenchmarkSweep(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		f.sweep(1, 1)
+	}
+}
+
+// BenchmarkPick is the decision for a frame to a station behind a group, the number of its flow left out.
+func BenchmarkPick(b *testing.B) {
+	for _, n := range []int{2, 8, 64} {
+		b.Run(fmt.Sprint(n), func(b *testing.B) {
+			br := newPlain(b, n+1, Config{})
+			var group []int
+			for i := range n {
+				group = append(group, i+1)
+			}
+			if err := br.AddStaticGroup(stationA, 1, group, 0); err != nil {
+				b.Fatal(err)
+			}
+			b.ReportAllocs()
+			for flow := uint64(0); b.Loop(); flow++ {
+				br.Pick(br.Forward(0, stationA, stationB, 1, 60, 0), 0, 1, flow)
+			}
+		})
 	}
 }

@@ -35,7 +35,7 @@ func (b *Bridge) Forward(in int, dst, src uint64, vid uint16, octets int, now in
 
 // Until returns until when, in ns, each frame with the port, the addresses and the VLAN of the last call of Forward
 // goes the same way, as long as Changes is the same and nobody changes the bridge. It is 0 unless that was from a known
-// station to another one.
+// station to another one, and where the destination is behind a group: frames of two flows have the same addresses.
 func (b *Bridge) Until() int64 { return b.until }
 
 // Retry decides again about a frame that Forward has learned from, and that had to wait.
@@ -96,8 +96,12 @@ func (b *Bridge) precheck(in int, dst uint64, vid uint16, now int64) (d Decision
 func (b *Bridge) choose(in int, dst uint64, vid uint16, now int64) Decision {
 	if !frame.IsGroup(dst) { // the database holds no group address
 		if i, found := b.fdb.find(fdbKey(dst, vid)); found && !b.fdb.dead(&b.fdb.slots[i], now) {
-			b.until = b.fdb.until(&b.fdb.slots[i], now)
-			return b.unicast(in, int(b.fdb.slots[i].port), vid)
+			e := &b.fdb.slots[i]
+			if int(e.port) >= MaxPorts {
+				return Decision{Kind: Grouped, Port: int(e.port) - MaxPorts}
+			}
+			b.until = b.fdb.until(e, now)
+			return b.unicast(in, int(e.port), vid)
 		}
 	}
 	return b.flood(in, dst, vid)
@@ -126,8 +130,8 @@ func (b *Bridge) strayProbe(in int, dst, src uint64, vid uint16, now int64) bool
 	if dst != ProbeAddress || !b.ports[in].loop {
 		return false
 	}
-	at, known := b.fdb.lookup(fdbKey(src, vid), now)
-	return known && at != in
+	i, known := b.fdb.find(fdbKey(src, vid))
+	return known && !b.fdb.dead(&b.fdb.slots[i], now) && !b.fdb.leads(&b.fdb.slots[i], in)
 }
 
 func (b *Bridge) learnable(in int, src uint64) bool {
@@ -213,7 +217,8 @@ func (b *Bridge) learns(in int, src uint64, vid uint16, now int64) bool {
 // An Entered is what the filtering database knows of a station.
 type Entered struct {
 	Known  bool
-	Port   int
+	Port   int     // where Group is empty, else -1
+	Group  PortSet // of a static entry that leads to a group of ports
 	Static bool
 	AgeNs  int64 // since the station's last frame; 0 for a static entry
 }
@@ -224,6 +229,6 @@ func (b *Bridge) Lookup(mac uint64, vid uint16, now int64) Entered {
 	if !found || b.fdb.dead(&b.fdb.slots[i], now) {
 		return Entered{}
 	}
-	e := b.fdb.slots[i].export(now)
-	return Entered{Known: true, Port: e.Port, Static: e.Static, AgeNs: int64(e.Age)}
+	e := b.fdb.export(&b.fdb.slots[i], now)
+	return Entered{Known: true, Port: e.Port, Group: e.Group, Static: e.Static, AgeNs: int64(e.Age)}
 }

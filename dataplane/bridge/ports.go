@@ -96,13 +96,15 @@ func (b *Bridge) join(i int, c *PortConfig) (left bool) {
 	return left
 }
 
-// RemovePort forgets a port and all its entries, static ones too. Another port may get the index.
+// RemovePort forgets a port and all its entries, static ones too, but those that lead to other ports as well. Another
+// port may get the index.
 func (b *Bridge) RemovePort(i int) {
 	if uint(i) >= MaxPorts {
 		return
 	}
 	b.fdb.flush(i)
 	b.fdb.unbindStatic(i)
+	b.fdb.leaveGroups(i)
 	for n := range b.sets {
 		b.sets[n].Remove(i)
 	}

@@ -18,14 +18,16 @@ func (b *Bridge) bars(in int, src uint64, vid uint16, now int64) bool {
 	if b.secure.Empty() {
 		return false
 	}
-	from := b.Lookup(src, vid, now)
-	if from.Known && from.Port != in && b.secure.Has(from.Port) {
+	i, known := b.fdb.find(fdbKey(src, vid))
+	from := &b.fdb.slots[i]
+	known = known && !b.fdb.dead(from, now)
+	here := known && b.fdb.leads(from, in)
+	if known && !here && b.leadsToSecure(from) {
 		return true
 	}
-	here := from.Known && from.Port == in
 	switch b.ports[in].secure {
 	case SecureStatic:
-		return !here || !from.Static
+		return !here || !from.static
 	case SecureSticky:
 		s := &b.fdb.stations[in]
 		return !here && (frame.IsGroup(src) || src == 0 || s.limit > 0 && b.fdb.learned[in] >= s.limit)
@@ -33,11 +35,25 @@ func (b *Bridge) bars(in int, src uint64, vid uint16, now int64) bool {
 	return false
 }
 
+// leadsToSecure tells whether the station of an entry is behind a secure port.
+func (b *Bridge) leadsToSecure(e *entry) bool {
+	if int(e.port) < MaxPorts {
+		return b.secure.Has(int(e.port))
+	}
+	secure := b.fdb.groups.all[int(e.port)-MaxPorts].ports
+	secure.intersect(&b.secure)
+	return !secure.Empty()
+}
+
 // tellBarred leaves a notice of a frame that the source guard drops.
 func (b *Bridge) tellBarred(in int, src uint64, vid uint16, now int64) {
 	n := Notice{Kind: StationBarred, Port: in, Home: -1, MAC: src, VID: vid}
 	if at := b.Lookup(src, vid, now); at.Known && at.Port != in {
 		n.Home = at.Port
+		for port := range at.Group.All() {
+			n.Home = port // one of them
+			break
+		}
 	}
 	b.fdb.tell(n, now)
 }

@@ -81,7 +81,7 @@ func (o *detour) check(t *rapid.T) {
 		if d.Kind != Unicast || d.Port != w.out {
 			t.Fatalf("at %d: %+v is in force until %d, and the bridge says %+v", o.now, w, until, d)
 		}
-		if at := o.b.Lookup(w.src, w.vid, o.now); !at.Known || at.Port != w.in {
+		if at := o.b.Lookup(w.src, w.vid, o.now); !at.Known || at.Port != w.in && !at.Group.Has(w.in) {
 			t.Fatalf("at %d: %+v is in force until %d, and its sender is %+v", o.now, w, until, at)
 		}
 	}
@@ -98,7 +98,11 @@ func (o *detour) change(t *rapid.T) {
 	case 2:
 		o.b.RemovePort(i)
 	case 3: // the error says that the port does not exist, or that there is no room
-		_ = o.b.AddStatic(anyStation.Draw(t, "mac"), 1, i, o.now)
+		if mac := anyStation.Draw(t, "mac"); rapid.Bool().Draw(t, "group") {
+			_ = o.b.AddStaticGroup(mac, 1, []int{i, anyPort.Draw(t, "other")}, o.now)
+		} else {
+			_ = o.b.AddStatic(mac, 1, i, o.now)
+		}
 	case 4:
 		o.b.RemoveStatic(anyStation.Draw(t, "mac"), 1)
 	case 5:
