@@ -37,6 +37,7 @@ type Fabric struct {
 	lastStop int64 // when the last flow stops
 	ended    int   // flows before this one have ended
 	ending   Ending
+	tried    map[tried]visit // by Path
 
 	seen       uint64 // Hops when there was progress last
 	progressAt int64
@@ -198,7 +199,7 @@ const announceType = 0x88B6
 
 // Start begins the flows' time.
 func (f *Fabric) Start() {
-	f.begun, f.progressAt = f.now, f.now
+	f.begun, f.progressAt, f.tried = f.now, f.now, nil
 	random := rand.New(rand.NewPCG(f.Seed, 0))
 	latest, earliest := int64(0), int64(never)
 	for i := range f.flows {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"pfcswitch/dataplane"
-	"pfcswitch/dataplane/frame"
 	"pfcswitch/macctl"
 )
 
@@ -112,57 +111,6 @@ func (f *Fabric) Hops() uint64 {
 
 // Events returns how many events have happened.
 func (f *Fabric) Events() uint64 { return f.count().happened }
-
-// A Fault is why a flow cannot reach its host as what it is.
-type Fault struct {
-	Switch string
-	Reason string
-}
-
-// Path follows a frame of flow i through the filtering databases of the switches, without sending it. Where it would
-// not come, or not with its priority, it returns why: a frame with a TTL may circle. lossless says whether it is
-// lossless at each switch.
-func (f *Fabric) Path(i int) (lossless bool, fault *Fault) {
-	fl := &f.flows[i]
-	var t transit
-	probe := flow{FlowConfig: fl.FlowConfig, src: fl.src, dst: fl.dst}
-	probe.begin(f.wires[f.nodes[fl.From].host.wire].speed, 0) // the header of its frames is that of its control
-	probe.build(&t, int32(i), f.now)
-	b := make([]byte, fl.Octets)
-	copy(b, t.head[:])
-	at := f.wires[f.nodes[fl.From].host.wire].to
-	lossless = true
-	for range len(f.nodes) {
-		n := f.nodes[at.Node].sw
-		if n == nil {
-			if at.Node == fl.To {
-				return lossless, nil
-			}
-			return false, &Fault{f.nodes[at.Node].host.Name, "is where the frames come, which is another host"}
-		}
-		r, _ := n.sw.Trace(at.Port, b, frame.VnetHeader{}, f.now)
-		lossless = lossless && r.Lossless
-		in := n.ports[at.Port].name
-		switch {
-		case r.Dropped || len(r.Copies) == 0:
-			return false, &Fault{n.name, fmt.Sprintf("drops what comes by %s: %v", in, r.Reason)}
-		case r.Priority != fl.Priority:
-			return false, &Fault{n.name, fmt.Sprintf("gives what comes by %s priority %d: frames carry their "+
-				"priority in a VLAN tag", in, r.Priority)}
-		case len(r.Copies) > 1 || r.Demoted:
-			return false, &Fault{n.name, fmt.Sprintf("does not know the station, and floods what comes by %s", in)}
-		}
-		link := f.wireOf(n, r.Copies[0].Port)
-		if link == nil {
-			return false, &Fault{n.name, "forwards to a port without a link"}
-		}
-		at = link.to
-	}
-	if fl.TTL > 0 {
-		return lossless, nil
-	}
-	return false, &Fault{f.nodes[at.Node].sw.name, "is passed again and again: the routes form a circle"}
-}
 
 // Name returns the name of a port, as SWITCH:PORT, or of a host.
 func (f *Fabric) Name(e End) string {

@@ -6,6 +6,7 @@ import (
 	"net"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // FDB is the answer to show fdb.
@@ -20,11 +21,12 @@ type FDB struct {
 
 // FDBEntry is a line of the filtering database.
 type FDBEntry struct {
-	MAC    string  `json:"mac"`
-	VLAN   uint16  `json:"vlan"`
-	Port   *string `json:"port"` // null: removed at this moment
-	Static bool    `json:"static"`
-	AgeNs  *int64  `json:"age_ns"` // since the station's last frame; null for a static entry
+	MAC    string   `json:"mac"`
+	VLAN   uint16   `json:"vlan"`
+	Port   *string  `json:"port"`            // null: removed at this moment, or there are ports
+	Ports  []string `json:"ports,omitempty"` // of a static entry that leads to a group: a frame takes one by its flow
+	Static bool     `json:"static"`
+	AgeNs  *int64   `json:"age_ns"` // since the station's last frame; null for a static entry
 }
 
 func (m *moment) readFDB() *FDB {
@@ -33,6 +35,11 @@ func (m *moment) readFDB() *FDB {
 		Forgotten:  m.snapshot.Bridge.Forgot}
 	for _, e := range m.source.FDB() {
 		entry := FDBEntry{MAC: macAddress(e.MAC), VLAN: e.VID, Port: nonZero(m.portName(e.Port)), Static: e.Static}
+		for i := range e.Group.All() {
+			if name := m.portName(i); name != "" {
+				entry.Ports = append(entry.Ports, name)
+			}
+		}
 		if age := e.Age.Nanoseconds(); !e.Static {
 			entry.AgeNs = &age
 		}
@@ -63,7 +70,11 @@ func (r *FDB) Text() string {
 		if e.AgeNs != nil {
 			age = clock(*e.AgeNs)
 		}
-		t.row(e.MAC, strconv.Itoa(int(e.VLAN)), e.Port, kind, age)
+		at := e.Port
+		if len(e.Ports) > 0 {
+			at = nonZero(strings.Join(e.Ports, ", "))
+		}
+		t.row(e.MAC, strconv.Itoa(int(e.VLAN)), at, kind, age)
 	}
 	return sections(r.headline(), section{"", t})
 }

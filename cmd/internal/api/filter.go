@@ -56,7 +56,7 @@ func (f Filter) Apply(r Reply) error {
 		keep(&r.Queues, func(q *WatchdogQueue) bool { return f.has(q.Priority) })
 		return err
 	case *FDB:
-		return keepKnown(f, &r.Entries, func(e *FDBEntry) []string { return listOf(e.Port) })
+		return keepKnown(f, &r.Entries, func(e *FDBEntry) []string { return append(listOf(e.Port), e.Ports...) })
 	case *Events:
 		err := keepKnown(f, &r.Events, func(e *Event) []string { return listOf(e.Port) })
 		keep(&r.Events, func(e *Event) bool { return e.Priority == nil || f.has(*e.Priority) })

@@ -3,6 +3,7 @@ package config
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"net"
 	"slices"
 	"strconv"
@@ -65,10 +66,17 @@ func (c *Config) checkFDB() (faults []*Error) {
 			faults = append(faults, c.Errorf(key, "has no mac: write the station's address"))
 			continue
 		}
-		if entry.Port == "" {
+		switch {
+		case entry.Port == "" && len(entry.Ports) == 0:
 			faults = append(faults, c.Errorf(key, "has no port: write the key of one under ports"))
-		} else if fault := c.checkPortName(key+".port", entry.Port, names); fault != nil {
-			faults = append(faults, fault)
+		case entry.Port != "" && len(entry.Ports) > 0:
+			faults = append(faults, c.Errorf(key+".ports", "port %s stands beside it: write all ports here, or one there",
+				entry.Port))
+		}
+		for at, name := range entry.behind(key) {
+			if fault := c.checkPortName(at, name, names); fault != nil {
+				faults = append(faults, fault)
+			}
 		}
 		at := address{entry.MAC, entry.VLAN}
 		if other, twice := first[at]; twice {
@@ -124,9 +132,24 @@ func (c *Config) checkStatic() (faults []*Error) {
 
 // StaticEntry is an FDB entry that does not age.
 type StaticEntry struct {
-	MAC  [6]byte // an individual address
-	VLAN uint16
-	Port string // key of a port
+	MAC   [6]byte // an individual address
+	VLAN  uint16
+	Port  string   // key of a port
+	Ports []string // instead of Port: those of which a frame takes one by its flow
+}
+
+// behind are the ports behind which the station is, by the path of the key that names each. key is that of the entry.
+func (e *StaticEntry) behind(key string) iter.Seq2[string, string] {
+	return func(yield func(string, string) bool) {
+		if e.Port != "" && !yield(key+".port", e.Port) {
+			return
+		}
+		for i, name := range e.Ports {
+			if !yield(fmt.Sprintf("%s.ports[%d]", key, i), name) {
+				return
+			}
+		}
+	}
 }
 
 var vlan = number[uint16]("VLAN", 1, 4094)
@@ -134,7 +157,8 @@ var vlan = number[uint16]("VLAN", 1, 4094)
 func (c *Config) readFDB(v value) {
 	for _, item := range v.items() {
 		entry := StaticEntry{VLAN: 1}
-		item.needs("mac", "port")
+		item.needs("mac")
+		item.needsOne("port", "ports")
 		item.read(entry.fields()...)
 		c.FDB = append(c.FDB, entry)
 	}
@@ -142,7 +166,9 @@ func (c *Config) readFDB(v value) {
 
 func (e *StaticEntry) fields() []field {
 	return []field{
-		key("mac", &e.MAC, individualAddress), key("vlan", &e.VLAN, vlan), key("port", &e.Port, anyWord),
+		key("mac", &e.MAC, individualAddress), key("vlan", &e.VLAN, vlan),
+		key("port", &e.Port, anyWord).when(len(e.Ports) == 0),
+		entries("ports", &e.Ports, anyWord, "port %s").when(len(e.Ports) > 0),
 	}
 }
 

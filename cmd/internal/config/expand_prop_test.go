@@ -115,6 +115,9 @@ func drawConfig(t *rapid.T) *Config {
 		if rapid.Bool().Draw(t, "static entry") {
 			c.FDB = append(c.FDB, StaticEntry{MAC: [6]byte{2, 0, 0, 0, 0, byte(len(c.FDB))},
 				VLAN: rapid.Uint16Range(1, 4094).Draw(t, "vlan"), Port: name})
+			if e := &c.FDB[len(c.FDB)-1]; len(c.Ports) > 1 && rapid.Bool().Draw(t, "group") {
+				e.Port, e.Ports = "", []string{name, c.Ports[0].Name}
+			}
 		}
 	}
 	drawTrunk(t, c)

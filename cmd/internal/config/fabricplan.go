@@ -122,34 +122,41 @@ func dumbbell(hosts int) *plan {
 	return p
 }
 
-// A spread is how the destinations are spread over ways of equal length.
+// A spread is how frames are spread over ways of equal length.
 type spread uint8
 
 const (
 	spreadNumber spread = iota // by the number of the host, so that all ways get as many
 	spreadHash                 // by a hash of host and switch, so that they get as many by chance
+	spreadFlow                 // by each switch, which hashes the flows (ECMP)
 )
 
-func (by spread) String() string { return [...]string{"number", "hash"}[by] }
+func (by spread) String() string { return [...]string{"number", "hash", "flow"}[by] }
 
-// routes returns the port of each switch to each host. A way is a shortest one. Where a switch has several, they take
-// turns by the number of the host, and on the next tier by that number divided by how many there are: so different
-// destinations at one switch get different ways up to the top, as far as there are enough.
-func (p *plan) routes(by spread) [][]int {
+// routes returns the ports of each switch to each host: all of the shortest ways, or one. Where a switch has several of
+// which it gets one, they take turns by the number of the host, and on the next tier by that number divided by how many
+// there are: so different destinations at one switch get different ways up to the top, as far as there are enough.
+func (p *plan) routes(by spread) [][][]int {
 	tiers := p.distances(func(s int) bool { return p.switches[s].ports[0].to == none })
-	routes := make([][]int, len(p.switches))
+	routes := make([][][]int, len(p.switches))
+	nearer := make([][]int, len(p.switches)) // to the switch of the host
 	var far []int
 	for h, end := range p.hosts {
 		if h == 0 || end.node != p.hosts[h-1].node {
 			far = p.distances(func(s int) bool { return s == end.node })
+			for s := range p.switches {
+				nearer[s] = p.nearer(s, far)
+			}
 		}
 		for s := range p.switches {
-			way := end.port
-			if s != end.node {
-				ways := p.nearer(s, far)
-				way = ways[by.choose(h, s, tiers[s], len(ways))]
+			ways := nearer[s]
+			if s == end.node {
+				ways = []int{end.port}
+			} else if by != spreadFlow {
+				n := by.choose(h, s, tiers[s], len(ways))
+				ways = ways[n : n+1]
 			}
-			routes[s] = append(routes[s], way)
+			routes[s] = append(routes[s], ways)
 		}
 	}
 	return routes

@@ -264,7 +264,8 @@ func TestSchemaValues(t *testing.T) {
 		{"headroom: {send_request: %s}", "off"},
 		{"priorities: {lossless: %s}", "[3] [] [3,4] [8] 3"},
 		{"priorities: {dscp: {%s: 3}}", "0 26 63 64 x"},
-		{"fdb: [%s]", `{mac:"02:00:00:00:00:01",port:p1} {port:p1} {mac:"zz",port:p1}`},
+		{"fdb: [%s]", `{mac:"02:00:00:00:00:01",port:p1} {port:p1} {mac:"zz",port:p1} {mac:"02:00:00:00:00:01",ports:[p1]} ` +
+			`{mac:"02:00:00:00:00:01"} {mac:"02:00:00:00:00:01",port:p1,ports:[p1]} {mac:"02:00:00:00:00:01",ports:p1}`},
 		{"watchdog: %s", "off {fast: off} {action: drop} {action: nothing} {mode: sonic} {period: 100ms} {period: " +
 			"50ms} {slow: {threshold: 3}} 3"},
 		{"api: {socket: %s}", "auto /run/x.sock x.sock"},

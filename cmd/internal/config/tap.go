@@ -134,10 +134,12 @@ func (c *Config) warnWires() (all []Warning) {
 }
 
 func (c *Config) checkWiredFDB(taps map[string]string) (faults []*Error) {
-	for i, entry := range c.FDB {
-		if p := c.port(entry.Port); p != nil && (p.Wire != "" || taps[p.Name] != "") {
-			faults = append(faults, c.Errorf(fmt.Sprintf("fdb[%d].port", i),
-				"port %s is joined to a TAP or to its wire, and no part of the bridge: remove the entry", p.Name))
+	for i := range c.FDB {
+		for at, name := range c.FDB[i].behind(fmt.Sprintf("fdb[%d]", i)) {
+			if p := c.port(name); p != nil && (p.Wire != "" || taps[p.Name] != "") {
+				faults = append(faults, c.Errorf(at,
+					"port %s is joined to a TAP or to its wire, and no part of the bridge: remove the entry", p.Name))
+			}
 		}
 	}
 	return faults

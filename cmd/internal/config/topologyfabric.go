@@ -20,11 +20,11 @@ import (
 //	  links: {speed: 100G, cable: 10m}        # keys of every link
 //	  switches: {preset: roce}                # of every switch
 //	  hosts: {nic: true}                      # of every host
-//	  spread: number                          # of destinations over ways of equal length; or hash
+//	  spread: number                          # of destinations over ways of equal length; or hash; flow: each by its own
 type labFabric struct {
 	spread  spread
 	plan    *plan
-	routes  [][]int        // of each switch to each host; nil: one way only, so that switches learn
+	routes  [][][]int      // of each switch to each host its ports; nil: one way only, so that switches learn
 	numbers map[string]int // of switches, by name
 }
 
@@ -129,7 +129,7 @@ func (f *labFabric) read(v value) (common map[string][]pair) {
 			return circle(n[0], n[1]), ""
 		}, "switches", "hosts"),
 		shape("dumbbell", dataplane.MaxPorts, func(n []int) (*plan, string) { return dumbbell(n[0]), "" }, "hosts"),
-		key("spread", &f.spread, oneOf(spreadNumber, spreadHash)),
+		key("spread", &f.spread, oneOf(spreadNumber, spreadHash, spreadFlow)),
 		same("links", new(LabLink).fields()), same("switches", switchFields()),
 		same("hosts", new(LabHost).fields(new([6]byte))),
 	)
@@ -279,9 +279,21 @@ func (f *labFabric) addRoutes(name string, c *Config) {
 	for _, e := range c.FDB {
 		known[e.MAC] = true
 	}
-	for h, port := range f.routes[s] {
-		if mac := macOf(h); !known[mac] {
-			c.FDB = append(c.FDB, StaticEntry{MAC: mac, VLAN: 1, Port: f.plan.switches[s].ports[port].name})
+	var names []string // those of the route before, where it has the same ports
+	for h, ways := range f.routes[s] {
+		entry := StaticEntry{MAC: macOf(h), VLAN: 1}
+		if known[entry.MAC] {
+			continue
 		}
+		if h == 0 || &ways[0] != &f.routes[s][h-1][0] || names == nil {
+			names = nil
+			for _, port := range ways {
+				names = append(names, f.plan.switches[s].ports[port].name)
+			}
+		}
+		if entry.Ports = names; len(names) == 1 {
+			entry.Port, entry.Ports = names[0], nil
+		}
+		c.FDB = append(c.FDB, entry)
 	}
 }

@@ -27,6 +27,7 @@ func TestFabricShapes(t *testing.T) {
 		{"{fat-tree: {k: 8}, spread: hash}", 80, 128, 384, 80 * 128},
 		{"{leaf-spine: {leaves: 3, spines: 2, hosts: 4}}", 5, 12, 18, 5 * 12},
 		{"{leaf-spine: {leaves: 3, spines: 1, hosts: 4}}", 4, 12, 15, 0},
+		{"{fat-tree: {k: 4}, spread: flow}", 20, 16, 48, 20 * 16},
 		{"{ring: {switches: 5, hosts: 2}}", 5, 10, 15, 5 * 10},
 		{"{dumbbell: {hosts: 3}}", 2, 6, 7, 0},
 	} {
@@ -45,13 +46,19 @@ func TestFabricShapes(t *testing.T) {
 
 // A fabric is what the file could have written by hand.
 func TestFabricWrittenByHand(t *testing.T) {
+	t.Run("number", func(t *testing.T) { isWrittenByHand(t, "number", "port: up2", "port: up1") })
+	t.Run("flow", func(t *testing.T) { isWrittenByHand(t, "flow", "ports: [up1, up2]", "ports: [up1, up2]") })
+}
+
+// isWrittenByHand compares a fabric with the same by hand, with these ports of leaf1 to h2, and of leaf2 to h1.
+func isWrittenByHand(t *testing.T, spread, to2, to1 string) {
 	made := fabricOf(t, "{leaf-spine: {leaves: 2, spines: 2, hosts: 1}, links: {speed: 1G, cable: 1km}, "+
-		"switches: {preset: roce}}")
-	hand, err := ParseTopology("lab.yaml", []byte(`
+		"switches: {preset: roce}, spread: "+spread+"}")
+	hand, err := ParseTopology("lab.yaml", []byte(strings.NewReplacer("TO2", to2, "TO1", to1).Replace(`
 name: a
 switches:
-  leaf1: &leaf1 {preset: roce, fdb: [{mac: "02:00:00:00:00:01", port: down1}, {mac: "02:00:00:00:00:02", port: up2}]}
-  leaf2: {preset: roce, fdb: [{mac: "02:00:00:00:00:01", port: up1}, {mac: "02:00:00:00:00:02", port: down1}]}
+  leaf1: &leaf1 {preset: roce, fdb: [{mac: "02:00:00:00:00:01", port: down1}, {mac: "02:00:00:00:00:02", TO2}]}
+  leaf2: {preset: roce, fdb: [{mac: "02:00:00:00:00:01", TO1}, {mac: "02:00:00:00:00:02", port: down1}]}
   spine1: {preset: roce, fdb: [{mac: "02:00:00:00:00:01", port: down1}, {mac: "02:00:00:00:00:02", port: down2}]}
   spine2: {preset: roce, fdb: [{mac: "02:00:00:00:00:01", port: down1}, {mac: "02:00:00:00:00:02", port: down2}]}
 hosts: {h1: {mac: "02:00:00:00:00:01"}, h2: {mac: "02:00:00:00:00:02"}}
@@ -62,7 +69,7 @@ links:
   leaf2-spine1: {ends: ["leaf2:up1", "spine1:down2"], speed: 1G, cable: 1km, flood: off, learning: false}
   leaf1-spine2: {ends: ["leaf1:up2", "spine2:down1"], speed: 1G, cable: 1km, flood: off, learning: false}
   leaf2-spine2: {ends: ["leaf2:up2", "spine2:down2"], speed: 1G, cable: 1km, flood: off, learning: false}
-`), noFiles)
+`)), noFiles)
 	must(t, err)
 	describe := func(lab *Topology) (text string) {
 		for _, s := range lab.Switches {
@@ -163,27 +170,27 @@ func anyFabric(t *rapid.T) *plan {
 	return circle(n("switches", 3, 9), n("hosts", 1, 3))
 }
 
-// From every switch the routes lead to every host, and each step comes nearer.
+// From every switch the routes lead to every host: each step comes nearer. By flow, each step that does is among them.
 func TestRoutesLeadToEveryHost(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		p := anyFabric(t)
-		routes := p.routes(rapid.SampledFrom([]spread{spreadNumber, spreadHash}).Draw(t, "spread"))
+		by := rapid.SampledFrom([]spread{spreadNumber, spreadHash, spreadFlow}).Draw(t, "spread")
+		routes := p.routes(by)
 		for h, end := range p.hosts {
 			far := p.distances(func(s int) bool { return s == end.node })
 			for s := range p.switches {
-				for at := s; ; {
-					port := p.switches[at].ports[routes[at][h]]
-					if port.to == none {
-						if at != end.node || routes[at][h] != end.port {
-							t.Fatalf("h%d: from %s to %s:%s", h+1, p.switches[s].name, p.switches[at].name, port.name)
-						}
-						break
+				if s == end.node {
+					assert.MustEqual(t, fmt.Sprint(routes[s][h]), fmt.Sprint([]int{end.port}), "h%d: ports", h+1)
+					continue
+				}
+				for _, way := range routes[s][h] {
+					if to := p.switches[s].ports[way].to; to == none || far[to] != far[s]-1 {
+						t.Fatalf("h%d: %s goes to %d, which is no nearer", h+1, p.switches[s].name, to)
 					}
-					if far[port.to] != far[at]-1 {
-						t.Fatalf("h%d: %s goes to %s, which is no nearer", h+1, p.switches[at].name,
-							p.switches[port.to].name)
-					}
-					at = port.to
+				}
+				if want := len(p.nearer(s, far)); by == spreadFlow && len(routes[s][h]) != want ||
+					by != spreadFlow && len(routes[s][h]) != 1 {
+					t.Fatalf("h%d: %s has %d ways of %d", h+1, p.switches[s].name, len(routes[s][h]), want)
 				}
 			}
 		}
@@ -197,7 +204,7 @@ func mostOnALink(p *plan, by spread) (most int) {
 	for h, end := range p.hosts {
 		to := (h + len(p.hosts)/2) % len(p.hosts)
 		for at := end.node; at != none; {
-			way := planEnd{at, routes[at][to]}
+			way := planEnd{at, routes[at][to][0]}
 			flows[way]++
 			most = max(most, flows[way])
 			at = p.switches[way.node].ports[way.port].to

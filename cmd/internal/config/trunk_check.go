@@ -16,11 +16,12 @@ func (c *Config) checkTrunks() (faults []*Error) {
 		t := &c.Trunks[i]
 		faults = slices.Concat(faults, c.checkTrunkPorts(t, taken), c.checkTrunkControl(t), c.checkTrunkDrops(t))
 	}
-	for i, entry := range c.FDB {
-		if owner, in := taken[entry.Port]; in {
-			faults = append(faults, c.Errorf(fmt.Sprintf("fdb[%d].port", i),
-				"%q belongs to trunk %s, which sends frames without looking at addresses: remove the entry", entry.Port,
-				owner))
+	for i := range c.FDB {
+		for at, name := range c.FDB[i].behind(fmt.Sprintf("fdb[%d]", i)) {
+			if owner, in := taken[name]; in {
+				faults = append(faults, c.Errorf(at, "%q belongs to trunk %s, which sends frames without looking at "+
+					"addresses: remove the entry", name, owner))
+			}
 		}
 	}
 	return faults

@@ -155,6 +155,15 @@ func (v value) needs(names ...string) {
 	}
 }
 
+// needsOne tells the schema that a mapping requires exactly one of two keys. The caller checks them.
+func (v value) needsOne(a, b string) {
+	if v.schema != nil {
+		m := v.schema.mapping()
+		m.AnyOf = []*Schema{{Required: []string{a}}, {Required: []string{b}}}
+		m.Not = &Schema{Required: []string{a, b}}
+	}
+}
+
 // each reads a mapping with free keys. The regular expression keys describes them for the schema, and like is an
 // example; read checks the names.
 func (v value) each(keys, like string, read func(name string, v value)) {

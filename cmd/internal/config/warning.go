@@ -168,13 +168,26 @@ func (c *Config) warnOverrides() (all []Warning) {
 }
 
 func (c *Config) warnFDB() (all []Warning) {
-	for i, entry := range c.FDB {
-		for _, p := range c.Ports {
-			if p.Name == entry.Port && entry.VLAN != p.PVID && !slices.Contains(p.Tagged, entry.VLAN) {
-				all = append(all, c.warning(fmt.Sprintf("fdb[%d].vlan", i),
-					"port %s is not a member of VLAN %d: frames to this address are dropped",
-					p.Name, entry.VLAN))
+	for i := range c.FDB {
+		entry, key := &c.FDB[i], fmt.Sprintf("fdb[%d]", i)
+		var first *Port
+		for at, name := range entry.behind(key) {
+			p := c.port(name)
+			if first == nil {
+				first = p
 			}
+			if first.MTU != p.MTU {
+				all = append(all, c.warning(at, "port %s has an MTU of %d, and %s one of %d: a long frame is dropped "+
+					"where its flow takes the lower one: write the same for all", name, p.MTU, first.Name, first.MTU))
+			}
+			if entry.VLAN == p.PVID || slices.Contains(p.Tagged, entry.VLAN) {
+				continue
+			}
+			effect := "frames to this address are dropped"
+			if len(entry.Ports) > 1 {
+				effect = "no frame to this address leaves by it"
+			}
+			all = append(all, c.warning(key+".vlan", "port %s is not a member of VLAN %d: %s", name, entry.VLAN, effect))
 		}
 	}
 	return all

@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"fmt"
+	"hash/fnv"
 	"slices"
 	"time"
 
@@ -43,7 +44,15 @@ func switchConfig(c *config.Config, identity bridge.Identity) (dataplane.Config,
 		}
 	}
 	return dataplane.Config{Buffer: b, Lossless: lossless, Demote: c.UnknownLossless == config.Demote,
-		Ageing: c.Ageing, Identity: identity, Measurement: c.Headroom.Format()}, nil
+		Ageing: c.Ageing, Identity: identity, Measurement: c.Headroom.Format(), Salt: saltOf(c.Name)}, nil
+}
+
+// saltOf is a hash of the switch's name (FNV-1a): switches of a network have different ones, and each the same one
+// whenever it starts, in virtual time too.
+func saltOf(name string) uint64 {
+	h := fnv.New64a()
+	_, _ = h.Write([]byte(name)) // which never fails
+	return h.Sum64()
 }
 
 // segmentsGSO tells whether GSO frames are segmented. One port with a speed makes all ports segment.
@@ -140,7 +149,11 @@ func socketConfig(c *config.Config, p *config.Port, held bool) (port.Config, err
 func statics(c *config.Config, numbers map[string]int) []dataplane.Static {
 	var all []dataplane.Static
 	for _, e := range c.FDB {
-		all = append(all, dataplane.Static{MAC: frame.Address(e.MAC[:]), VID: e.VLAN, Port: numbers[e.Port]})
+		static := dataplane.Static{MAC: frame.Address(e.MAC[:]), VID: e.VLAN, Port: numbers[e.Port]}
+		for _, name := range e.Ports {
+			static.Group = append(static.Group, numbers[name])
+		}
+		all = append(all, static)
 	}
 	return all
 }
