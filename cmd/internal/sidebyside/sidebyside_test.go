@@ -33,9 +33,16 @@ func TestOn(t *testing.T) {
 
 // A fabric that is large enough for many shards gives the same report with one CPU and with several.
 func TestManyShardsSameReport(t *testing.T) {
+	for _, spread := range []string{"number", "flow"} {
+		t.Run(spread, func(t *testing.T) { sameReport(t, spread) })
+	}
+}
+
+func sameReport(t *testing.T, spread string) {
 	file := filepath.Join(t.TempDir(), "k8.yaml")
 	if err := os.WriteFile(file, []byte(`name: k8
-fabric: {fat-tree: {k: 8}, links: {speed: 100G, cable: 100m}, switches: {preset: roce, watchdog: {action: drop}}}
+fabric: {fat-tree: {k: 8}, links: {speed: 100G, cable: 100m}, switches: {preset: roce, watchdog: {action: drop}},
+  spread: `+spread+`}
 traffic:
   all: {permutation: on, priority: 3, octets: 1518, rate: 90G, duration: 10us}
   in: {incast: h1, priority: 3, octets: 1518, duration: 10us}
