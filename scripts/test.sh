@@ -152,8 +152,12 @@ stage_lint() {
   return "$status"
 }
 
-judge() {
+judge_program() {
   [[ -x $work/judge ]] || go build -o "$work/judge" ./cmd/judge
+}
+
+judge() {
+  judge_program
   "$work/judge" "$@"
 }
 
@@ -365,25 +369,38 @@ repeat_targets() {
   done
 }
 
-# The demo's own verdict is not enough: the judge looks at its flows, and whether it has shown all that it has to show.
+# Two demos run at a time, the longest first: what each judges holds however slow the machine is.
 stage_demo() {
   program
-  run_demo incast
-  run_demo host --seconds 3
-  run_demo headroom --quick
-  run_demo deadlock
-  run_demo trunk --seconds 2
-  run_demo dcqcn
+  judge_program
+  xargs -P 2 -L 1 bash -c '"$@"' demo <<<"run_demo deadlock
+run_demo incast
+run_demo headroom --quick
+run_demo trunk --seconds 2
+run_demo dcqcn
+run_demo host --seconds 3"
 }
 
-# run_demo NAME FLAG... runs a demo and judges it. A demo that fails, could not run or died has not passed.
+# run_demo NAME FLAG... runs a demo, judges it and prints all in one piece. The demo's own verdict is not enough: the
+# judge looks at its flows, and whether it has shown all that it has to show. A demo that fails, could not run or died
+# has not passed.
 run_demo() {
-  local status=0
-  "$PFCSWITCH_PROGRAM" demo "$@" -j >"$work/demo.json" || status=$?
-  [[ -s $work/demo.json ]] || { echo "demo $1: no report, exit status $status"; return 1; }
-  judge demo <"$work/demo.json" || return 1
-  [[ $status -eq 0 ]] || { echo "demo $1: exit status $status"; return 1; }
+  local status=0 report=$WORK/$1.json
+  {
+    "$PFCSWITCH_PROGRAM" demo "$@" -j >"$report" || status=$?
+    if [[ ! -s $report ]]; then
+      echo "demo $1: no report, exit status $status"
+      status=1
+    elif ! "$WORK/judge" demo <"$report"; then
+      status=1
+    elif [[ $status -ne 0 ]]; then
+      echo "demo $1: exit status $status"
+    fi
+  } >"$report.said" 2>&1
+  flock "$WORK" cat "$report.said"
+  return "$((status != 0))"
 }
+export -f run_demo
 
 stage_bench() {
   local status=0 root=$PWD
