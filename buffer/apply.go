@@ -67,9 +67,11 @@ func (m *Manager) RemovePort(port int) {
 	}
 	ports := maps.Clone(m.configs)
 	delete(ports, port)
-	// Nothing can fail: the port frees at least as many bytes as its frames move to the shared segment. A headroom pool
-	// may free fewer: headroomLeft lends the rest.
-	m.Commit(newPlan(m.config, ports))
+	// Nothing can fail: the pool keeps its size, so the port frees at least as many bytes as its frames move to the shared
+	// segment. A headroom pool may free fewer: headroomLeft lends the rest.
+	next := newPlan(m.config, ports)
+	next.setLossless(m.lossless.size)
+	m.Commit(next)
 }
 
 // Ready reports whether the shared segment and each headroom have room for what they would hold under the plan. Its
@@ -176,9 +178,10 @@ func (p *port) keepsQueue(q *queue, next *PortConfig) bool {
 	return q.lossless && next.isIngress(q.id.Queue) && next.queueMask() == p.queueMask
 }
 
-// MaxCharged returns how many bytes may be charged at once under a plan. A lossy pool that shrinks keeps its bytes.
+// MaxCharged returns how many bytes may be charged at once under a plan and all that SetPort may make of it. A lossy
+// pool that shrinks keeps its bytes.
 func (m *Manager) MaxCharged(next *Plan) int64 {
-	return next.lossless + max(next.lossy, m.lossy.used.now)
+	return next.most + max(next.lossy, m.lossy.used.now)
 }
 
 // Commit puts a plan in force for which Ready has just returned nil. The caller must not use the plan again.

@@ -25,6 +25,9 @@ type Config struct {
 	Cell     int        // bytes of an allocation unit, e.g. 256; fixed for a Manager's life
 	Lossless PoolConfig // rounded down to cells
 	Lossy    PoolConfig // rounded down to cells
+	// Beside makes the lossless pool follow the headrooms where it is above 0: the pool has the private segments, all
+	// headrooms, and so many bytes beside them. Then Lossless.Size is the most that it may have.
+	Beside int64
 	// RingHold makes a lossless frame that finds no room Wait in the receive ring. Without it the frame is dropped.
 	RingHold bool
 	// Threshold is the policy of the lossless pool; nil means DynamicThreshold. The lossy pool is always dynamic.
@@ -95,6 +98,10 @@ func (c *Config) validate() error {
 			faults = append(faults, configError("%s pool: alpha %v is outside %v to %v: 1 is usual",
 				p.name, p.Alpha, MinAlpha, MaxAlpha))
 		}
+	}
+	if c.Beside < 0 || c.Beside > MaxSize {
+		faults = append(faults, configError("lossless pool: %d B beside private and headroom are outside 0 to %d",
+			c.Beside, int64(MaxSize)))
 	}
 	if err := c.Headroom.validate(); err != nil {
 		faults = append(faults, configError("%w", err))

@@ -15,6 +15,7 @@ type Plan struct {
 
 	threshold       Threshold // where a queue turns OFF
 	lossless, lossy int64     // pool sizes
+	most            int64     // of the lossless pool, whatever the headrooms become
 	planned         map[int]PortConfig
 	limit           segmentBytes // Σφ, B_s (the shared segment), and the headroom segment
 	queues          int          // lossless ingress queues
@@ -52,7 +53,7 @@ func newPlan(c Config, ports map[int]PortConfig) *Plan {
 	cell := int64(c.Cell)
 	pl := &Plan{
 		config: c, ports: make(map[int]PortConfig, len(ports)), cell: cell,
-		threshold: c.policy(), lossless: c.Lossless.Size / cell * cell, lossy: c.Lossy.Size / cell * cell,
+		threshold: c.policy(), most: c.Lossless.Size / cell * cell, lossy: c.Lossy.Size / cell * cell,
 		planned: make(map[int]PortConfig, len(ports)),
 	}
 	if c.Headroom.Dynamic {
@@ -91,12 +92,28 @@ func newPlan(c Config, ports map[int]PortConfig) *Plan {
 		need.Add(headrooms)
 	}
 	pl.limit.headroom = c.Headroom.Segment(need, cell)
-	pl.limit.shared = pl.lossless - pl.limit.private - pl.limit.headroom
+	size := pl.most
+	if c.Beside > 0 {
+		size = pl.limit.private + need.Sum + wholeCells(c.Beside, cell)
+	}
+	pl.setLossless(size)
 	return pl
 }
 
-// check refuses a plan that leaves too little to share, or in which some queue could never take a frame.
+// setLossless sets the size of the lossless pool. What is neither private nor headroom is shared.
+func (pl *Plan) setLossless(size int64) {
+	pl.lossless = size
+	pl.limit.shared = size - pl.limit.private - pl.limit.headroom
+}
+
+// check refuses a plan whose lossless pool is too large or leaves too little to share, or in which some queue could
+// never take a frame.
 func (pl *Plan) check() error {
+	if pl.lossless > pl.most {
+		return configError("the lossless pool would have %d B: private %d B, headroom %d B and what is beside them, "+
+			"and %d B are the most: lower headroom or private (largest: %s)",
+			pl.lossless, pl.limit.private, pl.limit.headroom, pl.most, pl.largestReservation())
+	}
 	if pl.limit.shared < pl.needed {
 		return configError("lossless pool %d B - private %d B - headroom %d B leaves a shared segment of %d B, "+
 			"needs 2 MTU for each of %d lossless queues = %d B: "+

@@ -20,9 +20,12 @@ type Buffer struct {
 
 // Pool is one of the two hard-partitioned parts of the buffer.
 type Pool struct {
-	Size  int64   // bytes
-	Auto  bool    // Size follows from the ports, see Resolve
-	Alpha float64 // Dynamic Threshold factor of its queues
+	Size int64 // bytes
+	Auto bool  // Size follows from the ports, see Resolve
+	// Beside is what an automatic lossless pool has beside private and headroom: it keeps that while headrooms follow
+	// their measurement, and Size is with those that are calculated.
+	Beside int64
+	Alpha  float64 // Dynamic Threshold factor of its queues
 }
 
 // Policy is how the threshold of a queue is found.

@@ -215,10 +215,10 @@ func (c *Config) checkLimits() (faults []*Error) {
 	case b.Lossy.Size > b.Lossless.Size:
 		key, what = "buffer.lossy.size", formatSize(b.Lossy.Size)
 	case b.Lossless.Auto:
-		what = "auto would be " + what
+		what = "auto would be " + formatSize(b.Lossless.Size+c.HeadroomGrowth())
 		remedy = "lower the headroom (it follows from speed, delay, cable, mtu and k) or private, or write a size"
 	}
-	switch total := b.Lossless.Size + b.Lossy.Size; {
+	switch total := b.Lossless.Size + c.HeadroomGrowth() + b.Lossy.Size; {
 	case total > maxPoolBytes:
 		faults = append(faults, c.Errorf(key, "%s: both pools together may have %s: %s", what, formatSize(maxPoolBytes),
 			remedy))

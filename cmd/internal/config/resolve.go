@@ -12,14 +12,15 @@ import (
 	"pfcswitch/macctl"
 )
 
-// What an automatic pool lets all queues share is what the fastest port sends in autoDepth. A process loses the CPU for
-// milliseconds, whatever the speed: then frames leave late, and those that have come meanwhile arrive at once. Measured
-// headrooms grow into this segment too. So there is as much as autoStall takes, as far as that is not above
-// autoStallMost.
+// autoDepth is how long the fastest port sends what all queues of an automatic pool share.
+const autoDepth = 5 * time.Millisecond
+
+// Measured headrooms may add headroom.share to an automatic lossless pool of what the fastest port sends in growthDepth,
+// growthMost bytes at most: a peer that is software answers late by milliseconds, and one that lies by as much as it
+// likes.
 const (
-	autoDepth     = 5 * time.Millisecond
-	autoStall     = 20 * time.Millisecond
-	autoStallMost = 8 << 20 // bytes
+	growthDepth = 20 * time.Millisecond
+	growthMost  = 8 << 20
 )
 
 // ResolvedQueue is a lossless ingress queue (priority group) as the buffer manager needs it.
@@ -156,7 +157,7 @@ type reservation struct {
 	private, headroom int64 // Σφ, and the headroom segment
 	need              buffer.HeadroomNeed
 	frames            int64 // the shared segment that they need: two largest frames each
-	growth            int64 // as much again for those whose headroom is measured, and may be more than calculated
+	measured          int64 // two largest frames for each queue whose headroom is measured
 }
 
 func (r reservation) sum() int64 { return r.private + r.headroom + r.frames }
@@ -175,7 +176,7 @@ func (c *Config) reserve() (r reservation) {
 			headrooms[k] = q.Headroom
 			r.frames += frames
 			if measured>>k&1 == 1 {
-				r.growth += frames
+				r.measured += frames
 			}
 		}
 		r.need.Add(headrooms)
@@ -191,14 +192,45 @@ func (c *Config) Shared() int64 {
 }
 
 // MostHeadroom is the most that a measured headroom may be, in bytes of the buffer for each queue of the port: what is
-// calculated, and an equal part of headroom.share for each queue whose headroom is measured, on any port.
+// calculated, and an equal part of what all may have beyond that for each queue whose headroom is measured, on any port.
 func (c *Config) MostHeadroom(p *Port) int64 {
 	measured := int64(0)
 	for other := range c.ports() {
 		measured += int64(bits.OnesCount8(c.MeasuredQueues(other)))
 	}
-	part := int64(c.Headroom.Share * float64(c.Shared()) / float64(max(1, measured)))
+	part := int64(c.Headroom.Share * float64(c.growth()) / float64(max(1, measured)))
 	return c.Packing(p).Bytes(p.CalculatedHeadroom().Bytes()) + part/c.Buffer.Cell*c.Buffer.Cell
+}
+
+// growth is what headroom.share is a part of: the shared segment of a pool whose size is written, since headrooms grow
+// into it; an automatic pool grows itself.
+func (c *Config) growth() int64 {
+	if !c.Buffer.Lossless.Auto {
+		return c.Shared()
+	}
+	least := max(2*c.reserve().measured, c.sentIn(autoDepth))
+	return max(least, min(c.sentIn(growthDepth), growthMost))
+}
+
+// HeadroomGrowth is the most that measured headrooms may add to an automatic lossless pool, in bytes: as much as
+// MostHeadroom lets each queue have, or headroom.min asks for.
+func (c *Config) HeadroomGrowth() (bytes int64) {
+	if !c.Buffer.Lossless.Auto {
+		return 0
+	}
+	for p := range c.ports() {
+		measured := c.MeasuredQueues(p)
+		if measured == 0 {
+			continue
+		}
+		most := max(c.MostHeadroom(p), c.Buffer.WholeCells(c.Packing(p).Bytes(c.Headroom.Min)))
+		for q := range p.Queues {
+			if measured>>q&1 == 1 {
+				bytes += max(0, most-p.Queues[q].Headroom)
+			}
+		}
+	}
+	return bytes
 }
 
 // MeasuredQueues are the ingress queues of a port whose headroom follows the measurement: buffer.headroom or their own
@@ -213,10 +245,11 @@ func (c *Config) MeasuredQueues(p *Port) (queues uint8) {
 	return queues
 }
 
-// lossyFrames are two largest frames of each port, in bytes.
+// lossyFrames are two largest frames for each lossy egress queue, in bytes, and for each port without one.
 func (c *Config) lossyFrames() (size int64) {
 	for p := range c.ports() {
-		size += 2 * c.Buffer.WholeCells(p.MaxFrame())
+		lossy := buffer.Priorities - bits.OnesCount8(p.FlowControl.Mode().Lossless(c.LosslessOf(p)))
+		size += int64(max(1, lossy)) * 2 * c.Buffer.WholeCells(p.MaxFrame())
 	}
 	return size
 }
@@ -226,16 +259,16 @@ func (p *Pool) below(bytes int64) int64 {
 	return int64(math.Ceil(float64(bytes) * (1 + p.Alpha) / p.Alpha))
 }
 
-// sharedDepth is what all queues of an automatic pool share, in bytes. A port without a speed counts as everywhere. A
-// TAP does not count, since the host behind it waits for room.
-func (c *Config) sharedDepth() int64 {
+// sentIn is what the fastest port sends in a time, in bytes. A port without a speed counts as everywhere. A TAP does not
+// count, since the host behind it waits for room.
+func (c *Config) sentIn(depth time.Duration) int64 {
 	fastest := int64(0)
 	for p := range c.ports() {
 		if !p.isTAP() {
 			fastest = max(fastest, macctl.SpeedOrNominal(p.Speed))
 		}
 	}
-	return max(headroom.BitsIn(fastest, autoDepth), min(headroom.BitsIn(fastest, autoStall), 8*autoStallMost)) / 8
+	return headroom.BitsIn(fastest, depth) / 8
 }
 
 // resolvePools sizes automatic pools and refuses pools that are too small.
@@ -243,12 +276,12 @@ func (c *Config) resolvePools() (faults []*Error) {
 	r, pool, lossy := c.reserve(), &c.Buffer.Lossless, &c.Buffer.Lossy
 	marks, bursts := c.trunkDepth()
 	if pool.Auto {
-		least := r.growth + max(r.frames, pool.below(marks))
 		// What headrooms save that share is shared.
-		pool.Size = r.private + r.need.Sum + c.Buffer.WholeCells(max(least, c.sharedDepth()))
+		pool.Beside = c.Buffer.WholeCells(max(r.frames, pool.below(marks), c.sentIn(autoDepth)))
+		pool.Size = r.private + r.need.Sum + pool.Beside
 	}
 	if lossy.Auto {
-		lossy.Size = c.Buffer.WholeCells(max(c.lossyFrames(), lossy.below(bursts), c.sharedDepth()))
+		lossy.Size = c.Buffer.WholeCells(max(c.lossyFrames(), lossy.below(bursts), c.sentIn(autoDepth)))
 	}
 	const key = "buffer.lossless.size"
 	shared := pool.Size - r.private - r.headroom

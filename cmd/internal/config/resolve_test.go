@@ -135,13 +135,13 @@ func TestResolveRefusesAFasterLink(t *testing.T) {
 	}
 }
 
-// An automatic pool shares what the fastest port sends in 20 ms, 8 MiB at most, or in 5 ms, beside what is reserved:
-// 4096 bytes private, and 8192 of headroom. A frame of 1518 octets takes 1536 bytes, a GSO frame 65792.
+// An automatic pool shares what the fastest port sends in 5 ms, beside what is reserved: 4096 bytes private, and 8192 of
+// headroom. A frame of 1518 octets takes 1536 bytes, a GSO frame 65792. With preset roce seven queues are lossy.
 func TestAutomaticPool(t *testing.T) {
 	const roce, queue = "preset: roce\nbuffer: {headroom: 8KiB}\n", 4096 + 8192
 	const calculated, room = 94 * 256, 481 * 256 // headrooms: 7,896 octets at 1M, and that of a TAP
 
-	const at100M, at1G, at10G, at100G = 250112, 2500096, 8 << 20, 62500096 // in whole cells
+	const at100M, at1G, at10G, at100G = 62720, 625152, 6250240, 62500096 // in whole cells
 	tests := []struct {
 		name, text      string
 		lossless, lossy int64
@@ -151,15 +151,15 @@ func TestAutomaticPool(t *testing.T) {
 		{"one queue", roce + "ports: {p1: {speed: 100M}}", queue + at100M, at100M},
 		{"the fastest of three", roce + "ports: {p1: {speed: 100M}, p2: {speed: 10G}, p3: {speed: 1G}}",
 			3*queue + at10G, at10G},
-		{"above 13.4G", roce + "ports: {p1: {speed: 100G}, p2: {speed: 10G}}", 2*queue + at100G, at100G},
+		{"100G", roce + "ports: {p1: {speed: 100G}, p2: {speed: 10G}}", 2*queue + at100G, at100G},
 		{"no speed", roce + "ports: {p1: {speed: none}, p2: {speed: 100M}}", 2*queue + at10G, at10G},
 		{"slow", roce + "ports: {p1: {speed: 1M}, p2: {speed: 1M}, p3: {speed: 1M}}", 3*queue + 3*2*1536,
-			3 * 2 * 1536},
+			3 * 7 * 2 * 1536},
 		{"slow and measured", strings.Replace(roce, "8KiB", "auto", 1) + "ports: {p1: {speed: 1M, priorities: {3: " +
 			"{headroom: 8KiB}}}, p2: {speed: 1M}, p3: {speed: 1M, flow_control: off}}",
-			2*4096 + 8192 + calculated + 2*1536 + 4*1536, 3 * 2 * 1536},
+			2*4096 + 8192 + calculated + 2*2*1536, (7 + 7 + 8) * 2 * 1536},
 		{"TAP", "buffer: {headroom: 8KiB}\nports: {p1: {speed: 10M}, host0: {kind: tap, wire: p1}}",
-			8*(4096+room) + 8*2*65792, 2*1536 + 2*65792},
+			8*(4096+room) + 8*2*65792, 8*2*1536 + 2*65792},
 		{"trunk", roce + "ports: {u: {speed: 100M}, m: {speed: 100M}}\ntrunks: {t: {uplink: u, members: [m], " +
 			"watermarks: {priority: {3: {high: 256KiB, low: 1KiB}}}}}", 2*queue + 512<<10, at100M},
 	}
@@ -173,27 +173,46 @@ func TestAutomaticPool(t *testing.T) {
 	}
 }
 
-// All measured headrooms may be as large as headroom.share allows, and an automatic pool still shares two largest
-// frames for each queue, below which the buffer refuses a headroom.
-func TestAutomaticPoolHasRoomForMeasuredHeadrooms(t *testing.T) {
-	for _, speed := range []string{"1M", "10M", "100M", "10G", "none"} {
-		for _, priorities := range []string{"[3]", "[0, 1, 2, 3, 4, 5, 6, 7]"} {
-			c := mustParse(t, fmt.Sprintf("priorities: {lossless: %s}\nports: {p1: {speed: %[2]s}, "+
-				"p2: {speed: %[2]s}, p3: {speed: %[2]s}, p4: {speed: %[2]s}}", priorities, speed))
-			left := c.Shared()
-			for p := range c.ports() {
-				for _, q := range p.Queues {
-					if q.Lossless {
-						left -= c.MostHeadroom(p) - q.Headroom
-					}
-				}
-			}
-			if need := c.reserve().frames; left < need || left == c.Shared() {
-				t.Errorf("%s, lossless %s: %d of %d B stay to share, and %d are needed", speed, priorities, left,
-					c.Shared(), need)
-			}
+// Measured headrooms grow into a pool whose size is written, and an automatic one grows with them: by headroom.share,
+// half, of what the fastest port sends in 20 ms, 8 MiB at most, or 5 ms, and at any speed by two frames for each queue.
+func TestMeasuredHeadroomsGrow(t *testing.T) {
+	const at100M, at1G, most, at100G = 250_000 / 2, 2_500_000 / 2, 8 << 20 / 2, 62_500_000 / 2
+	for _, tt := range []struct {
+		keys, port string
+		queues     int64
+		want       int64
+	}{
+		{"", "speed: 1M", 4, 4 * 2 * 1536},
+		{"priorities: {lossless: [0, 1, 2, 3, 4, 5, 6, 7]}", "speed: 10M", 32, 32 * 2 * 1536},
+		{"", "speed: 100M", 4, at100M},
+		{"", "speed: 1G", 4, at1G},
+		{"", "speed: 10G", 4, most},
+		{"", "speed: none", 4, most},
+		{"", "speed: 100G", 4, at100G},
+		{"headroom: {share: 10%}", "speed: 1G", 4, at1G / 5},
+		{"headroom: {min: 1MiB, small_packets: 0%}", "speed: 100M", 4, 4 * (1<<20 - 58*256)},
+		{"buffer: {headroom: calculated}", "speed: 1G", 4, 0},
+		{"buffer: {lossless: {size: 8MiB}}", "speed: 1G", 4, 0},
+	} {
+		c := mustParse(t, fmt.Sprintf("preset: roce\n%s\nports: {p1: {%[2]s}, p2: {%[2]s}, p3: {%[2]s}, p4: {%[2]s}}",
+			tt.keys, tt.port))
+		if got := c.HeadroomGrowth(); got > tt.want || got < tt.want-tt.queues*c.Buffer.Cell {
+			t.Errorf("%s, %s: the pool grows by %d B, want %d, a part for each queue in whole cells", tt.keys, tt.port,
+				got, tt.want)
 		}
 	}
+	c := mustParse(t, "preset: roce\nbuffer: {lossless: {size: 8MiB}}\nports: {p1: {speed: 1G}, p2: {speed: 1G}}")
+	p := &c.Ports[0]
+	if got, want := c.MostHeadroom(p)-p.Queues[3].Headroom, c.Shared()/4; got > want || got < want-c.Buffer.Cell {
+		t.Errorf("of a written pool, a headroom grows by %d B, want %d, a quarter of what is shared", got, want)
+	}
+}
+
+// A trunk's watermark has the same room above it whatever is measured, since an automatic pool follows.
+func TestTrunkRoomInAutomaticPool(t *testing.T) {
+	c := mustParse(t, "priorities: {lossless: [3]}\nports: {m1: {speed: 100M}, m2: {speed: 100M}, u: {speed: 100M}}\n"+
+		"trunks: {t: {uplink: u, members: [m1, m2], watermarks: {priority: {3: {high: 100KiB, low: 60KiB}}}}}\n")
+	assert.MustNoError(t, c.TrunkRoom(map[string]int64{"m1": 1 << 20, "u": 1 << 20}), "TrunkRoom")
 }
 
 // The smallest pool that is accepted shares two largest frames per lossless queue.

@@ -129,7 +129,7 @@ func (c *Config) checkRoom(t *Trunk, found map[string]int64) (faults []*Error) {
 				room += c.queueHeadroom(p, priority, found)
 			}
 		}
-		size, others := c.Buffer.Lossless.Size, c.reservedBeside(held, priority, found)
+		size, others := c.poolWith(found), c.reservedBeside(held, priority, found)
 		if m.High+room > size-others {
 			faults = append(faults, c.Errorf("trunks."+t.Name+".watermarks."+key+".high",
 				"%s leaves too little of the lossless pool's %s above it for the headroom of what it holds, %s, "+
@@ -172,6 +172,20 @@ func (c *Config) trunkDepth() (lossless, lossy int64) {
 		}
 	}
 	return lossless, lossy
+}
+
+// poolWith is the size of the lossless pool with measured headrooms, which an automatic one follows.
+func (c *Config) poolWith(found map[string]int64) int64 {
+	size := c.Buffer.Lossless.Size
+	if !c.Buffer.Lossless.Auto {
+		return size
+	}
+	for p := range c.ports() {
+		for q := range p.Queues {
+			size += c.queueHeadroom(p, q, found) - p.Queues[q].Headroom
+		}
+	}
+	return size
 }
 
 // reservedBeside is what the lossless pool reserves for all queues except one priority of the held ports, in octets.

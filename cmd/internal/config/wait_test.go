@@ -78,22 +78,22 @@ func TestWaitWithoutSpeed(t *testing.T) {
 	assert.Equal(t, w, Wait{Port: "p1", Bytes: 2_500_000, Time: 2 * time.Millisecond}, "wait")
 }
 
-// Two ports have three quarters of the shared segment, and 4,096 bytes each beside that: of the 75,008 shared bytes at
-// 30M less than kmin of preset roce, of 77,568 at 31M more. With what the warning says to write, there is none.
+// Two ports have three quarters of the shared segment, and 4,096 bytes each beside that: of the 76,288 shared bytes at
+// 122M less than kmin of preset roce, of 77,056 at 123M more. With what the warning says to write, there is none.
 func TestECNThatNeverMarks(t *testing.T) {
 	marks := func(speed, more string) (all []Warning) {
 		text := "# a comment\npreset: roce\nports: {p1: {speed: %[1]s}, p2: {speed: %[1]s}, p3: {speed: %[1]s}, " +
 			"p4: {speed: %[1]s}}\n%[2]s"
 		return mustParse(t, fmt.Sprintf(text, speed, more)).warnMarks()
 	}
-	assert.Equal(t, len(marks("31M", "")), 0, "at 31M")
-	all := marks("30M", "")
-	if len(all) != 1 || all[0].Line != 2 || !strings.Contains(all[0].Text, " p2 and p3 may have at most 64448 bytes") {
-		t.Fatalf("at 30M: %v", all)
+	assert.Equal(t, len(marks("123M", "")), 0, "at 123M")
+	all := marks("122M", "")
+	if len(all) != 1 || all[0].Line != 2 || !strings.Contains(all[0].Text, " p2 and p3 may have at most 65408 bytes") {
+		t.Fatalf("at 122M: %v", all)
 	}
 	_, write, _ := strings.Cut(all[0].Text, ": write ")
 	write, _, _ = strings.Cut(write, ", or")
-	assert.Equal(t, len(marks("30M", write)), 0, "with %s", write)
+	assert.Equal(t, len(marks("122M", write)), 0, "with %s", write)
 	// The two that may use most count, wherever they stand, and a single sender does not.
 	static := strings.NewReplacer("p1: {", "p1: {priorities: {3: {xoff: 10KiB}}, ", "p2: {",
 		"p2: {priorities: {3: {xoff: 10KiB}}, ", "p3: {", "p3: {priorities: {3: {xoff: 1MiB}}, ", "p4: {",

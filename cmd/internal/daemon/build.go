@@ -30,7 +30,8 @@ var thresholds = map[config.Policy]buffer.Threshold{
 func switchConfig(c *config.Config, identity bridge.Identity) (dataplane.Config, error) {
 	b := buffer.Config{
 		Cell:     int(c.Buffer.Cell),
-		Lossless: buffer.PoolConfig{Size: c.Buffer.Lossless.Size, Alpha: c.Buffer.Lossless.Alpha},
+		Lossless: buffer.PoolConfig{Size: c.Buffer.Lossless.Size + c.HeadroomGrowth(), Alpha: c.Buffer.Lossless.Alpha},
+		Beside:   c.Buffer.Lossless.Beside,
 		Lossy:    buffer.PoolConfig{Size: c.Buffer.Lossy.Size, Alpha: c.Buffer.Lossy.Alpha},
 		RingHold: c.Buffer.RingHold, Headroom: c.Buffer.Sharing(), Active: c.Buffer.Policy == config.PolicyABM,
 	}

@@ -7,10 +7,11 @@ import (
 	"testing"
 )
 
-// halfDuplex is a receiver and two senders, whose links are half duplex, the second one with a carrier.
+// halfDuplex is a receiver and two senders, whose links are half duplex, the second one with a carrier. Holds are long
+// beside the 5 ms for which a sender may back off after collisions, so that both have an equal share.
 func halfDuplex(link, more string) string {
 	return fmt.Sprintf(`name: a
-switches: {s1: {preset: roce}}
+switches: {s1: {preset: roce, buffer: {lossless: {size: 384KiB}}}}
 hosts: {h1: {}, h2: {}, h3: {}}
 links:
   l1: {ends: [h1, "s1:p1"], speed: 100M, cable: 50m, %s}
