@@ -3,6 +3,9 @@ package main
 import (
 	"context"
 	"errors"
+	"io"
+	"os"
+	"regexp"
 
 	"github.com/spf13/cobra"
 
@@ -13,13 +16,14 @@ import (
 
 func doctorCommand() *cobra.Command {
 	var socket string
-	var asJSON bool
+	var asJSON, detail bool
 	c := &cobra.Command{
 		Use:   "doctor [FILE]",
 		Short: "find settings that cause loss, each with the command that mends it",
 		Long: `Looks at the ports of the switch that runs (or of -s SOCKET), or of a configuration file, or, where
 neither is there, at the interfaces of this network namespace: what they are, what is at the far end of each link,
-and the machine. Changes nothing. Exit status 0: nothing found, 1: there are findings, 2: it could not look.`,
+and the machine. Changes nothing. Prints a line for each kind of finding, on a terminal red where frames are lost.
+Exit status 0: nothing found, 1: there are findings, 2: it could not look.`,
 		Example:           "  pfcswitch doctor\n  pfcswitch doctor switch.yaml\n  pfcswitch doctor -s leaf1 -j",
 		Args:              checkArguments,
 		ValidArgsFunction: forOneArgument(completeFile),
@@ -29,7 +33,17 @@ and the machine. Changes nothing. Exit status 0: nothing found, 1: there are fin
 				return notRun("", err)
 			}
 			report := doctor.Judge(facts)
-			if err := printReply(cmd.OutOrStdout(), asJSON, report); err != nil {
+			if err := printReport(cmd.OutOrStdout(), asJSON, report, func(w io.Writer) error {
+				text := report.Text()
+				if detail {
+					text = report.Detail()
+				}
+				if w == os.Stdout && terminal(os.Stdout) && os.Getenv("NO_COLOR") == "" {
+					text = reddened(text)
+				}
+				_, err := io.WriteString(w, text)
+				return err
+			}); err != nil {
 				return err
 			}
 			if !report.Healthy {
@@ -40,8 +54,16 @@ and the machine. Changes nothing. Exit status 0: nothing found, 1: there are fin
 	}
 	socketFlag(c, &socket)
 	jsonFlag(c, &asJSON)
+	c.Flags().BoolVarP(&detail, "verbose", "v", false,
+		"what each finding means, what was seen, and the command that mends it")
 	return c
 }
+
+// losing are lines about what loses frames.
+var losing = regexp.MustCompile(`(?m)^(?:\d+\. )?ERROR .*$`)
+
+// reddened shows lines about what loses frames in red.
+func reddened(text string) string { return losing.ReplaceAllString(text, "\x1b[31m$0\x1b[0m") }
 
 // doctorFacts gathers the facts of a file, of a switch or of this network namespace.
 func doctorFacts(cmd *cobra.Command, socket string, args []string) (*doctor.Facts, error) {

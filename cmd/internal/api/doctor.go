@@ -43,26 +43,29 @@ type Finding struct {
 
 // Severities of a Finding.
 const (
-	SeverityError   = "error"   // something does not work
-	SeverityWarning = "warning" // frames are lost, or a measurement is wrong, in cases that will come
+	SeverityError   = "error"   // frames are lost, or nothing passes
+	SeverityWarning = "warning" // frames may be lost, were dropped on purpose, or a measurement is wrong
 	SeverityNote    = "note"    // good to know
 )
 
-// Text implements Reply.
+// Text implements Reply. Each kind of finding has a line.
 func (r *Doctor) Text() string {
-	var s strings.Builder
-	fmt.Fprintf(&s, "looked at %s: %d ports, %d far ends, %d CPUs: ", r.Looked, r.Ports, r.FarEnds, r.Machine.CPUs)
-	kinds := r.kinds()
-	switch {
-	case r.Healthy:
-		s.WriteString("nothing found\n")
-	case len(r.Findings) == 1:
-		s.WriteString("1 finding\n")
-	case len(kinds) == len(r.Findings):
-		fmt.Fprintf(&s, "%d findings\n", len(r.Findings))
-	default:
-		fmt.Fprintf(&s, "%d findings of %d kinds\n", len(r.Findings), len(kinds))
+	s := r.headline(r.kinds(func(f *Finding) kind { return kind{trap: f.Trap} }))
+	if r.Healthy {
+		return s + r.notSeen()
 	}
+	t := newTable("SEVERITY", "FINDING", "AT", "WHAT IT IS, AND WHAT TO DO")
+	for _, of := range r.kinds(func(f *Finding) kind { return kind{trap: f.Trap} }) {
+		t.row(strings.ToUpper(of[0].Severity), of[0].Trap, places(of), summaries[of[0].Trap])
+	}
+	return s + "\n" + t.String() + "\n-v explains each one, with what was seen and the command that mends it\n" + r.notSeen()
+}
+
+// Detail is the text with what each finding means, what was seen, and what mends it.
+func (r *Doctor) Detail() string {
+	kinds := r.kinds(func(f *Finding) kind { return kind{f.Severity, f.Trap, f.Effect} })
+	var s strings.Builder
+	s.WriteString(r.headline(kinds))
 	for i, of := range kinds {
 		f := of[0]
 		fmt.Fprintf(&s, "\n%d. %s %s: %s\n   %s\n", i+1, strings.ToUpper(f.Severity),
@@ -71,19 +74,41 @@ func (r *Doctor) Text() string {
 		line(&s, "write", of, func(f *Finding) string { return textOr(f.Key, "") })
 		line(&s, "mend", of, func(f *Finding) string { return textOr(f.Command, "") })
 	}
-	for _, n := range r.NotSeen {
-		fmt.Fprintf(&s, "\nnot looked at: %s\n", n)
-	}
-	return s.String()
+	return s.String() + r.notSeen()
 }
 
-// kinds groups the findings that differ only in where they are, in the order of the first of each kind.
-func (r *Doctor) kinds() (kinds [][]Finding) {
-	type kind struct{ severity, trap, effect string }
+// headline says what was looked at, and how much was found.
+func (r *Doctor) headline(kinds [][]Finding) string {
+	s := fmt.Sprintf("looked at %s: %d ports, %d far ends, %d CPUs: ", r.Looked, r.Ports, r.FarEnds, r.Machine.CPUs)
+	switch {
+	case r.Healthy:
+		return s + "nothing found\n"
+	case len(r.Findings) == 1:
+		return s + "1 finding\n"
+	case len(kinds) == len(r.Findings):
+		return s + fmt.Sprintf("%d findings\n", len(r.Findings))
+	case len(kinds) == 1:
+		return s + fmt.Sprintf("%d findings of a kind\n", len(r.Findings))
+	}
+	return s + fmt.Sprintf("%d findings of %d kinds\n", len(r.Findings), len(kinds))
+}
+
+func (r *Doctor) notSeen() (s string) {
+	for _, n := range r.NotSeen {
+		s += "\nnot looked at: " + n + "\n"
+	}
+	return s
+}
+
+// A kind is what findings have in common that stand together.
+type kind struct{ severity, trap, effect string }
+
+// kinds groups the findings by kind, in the order of the first of each kind.
+func (r *Doctor) kinds(of func(*Finding) kind) (kinds [][]Finding) {
 	number := map[kind]int{}
 	for i := range r.Findings {
 		f := &r.Findings[i]
-		k := kind{f.Severity, f.Trap, f.Effect}
+		k := of(f)
 		n, ok := number[k]
 		if !ok {
 			n = len(kinds)
@@ -92,6 +117,30 @@ func (r *Doctor) kinds() (kinds [][]Finding) {
 		kinds[n] = append(kinds[n], *f)
 	}
 	return kinds
+}
+
+// mostPlaces is how many places of a kind a line has room for.
+const mostPlaces = 6
+
+// places are the ports of findings, or else their interfaces.
+func places(of []Finding) string {
+	var names []string
+	for i := range of {
+		name := of[i].where()
+		switch f := &of[i]; {
+		case f.Port != nil:
+			name = *f.Port
+		case f.Interface != nil:
+			name = *f.Interface
+		}
+		if !slices.Contains(names, name) {
+			names = append(names, name)
+		}
+	}
+	if more := len(names) - mostPlaces; more > 1 {
+		names = append(names[:mostPlaces], fmt.Sprintf("%d more", more))
+	}
+	return strings.Join(names, ", ")
 }
 
 // line writes what findings of one kind say, once where all say the same, else for each.

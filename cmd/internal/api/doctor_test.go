@@ -1,6 +1,7 @@
 package api
 
 import (
+	"fmt"
 	"testing"
 
 	"pfcswitch/dataplane/assert"
@@ -41,8 +42,24 @@ func TestFindingsOfAKind(t *testing.T) {
    seen: hpet
 `
 	alone := &Doctor{Looked: "switch s1", Findings: r.Findings[4:]}
-	assert.Contains(t, alone.Text(), "0 CPUs: 1 finding\n\n1. NOTE", "one finding")
-	if got := r.Text(); got != want {
+	assert.Contains(t, alone.Detail(), "0 CPUs: 1 finding\n\n1. NOTE", "one finding")
+	if got := r.Detail(); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
+	const lines = `looked at switch s1: 2 ports, 2 far ends, 2 CPUs: 5 findings of 3 kinds
+
+SEVERITY  FINDING           AT       WHAT IT IS, AND WHAT TO DO
+WARNING   xoff-late         p1, p2   this machine ran the switch too late: give it a CPU of its own
+WARNING   headroom-by-hand  p1, p2   the link cannot be measured: write its headroom, or headroom: calculated
+NOTE      clock             machine  reading the clock is slow, so stamps are coarse: take another clock source
+
+-v explains each one, with what was seen and the command that mends it
+`
+	if got := r.Text(); got != lines {
+		t.Errorf("got\n%s\nwant\n%s", got, lines)
+	}
+	for i := range 20 {
+		r.Findings = append(r.Findings, late(fmt.Sprintf("p%d", 3+i), "0 frames"))
+	}
+	assert.Contains(t, r.Text(), " p1, p2, p3, p4, p5, p6, 16 more  this machine", "many ports")
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -341,6 +342,7 @@ func TestGolden(t *testing.T) {
 	b, err := json.MarshalIndent(r, "", "  ")
 	must(t, err)
 	for name, got := range map[string]string{"doctor.json": string(b) + "\n", "doctor.txt": r.Text(),
+		"detail.txt":  r.Detail(),
 		"healthy.txt": Judge(healthy(t)).Text()} {
 		golden.Check(t, name, got)
 	}
@@ -388,5 +390,25 @@ func TestNothingToLookAt(t *testing.T) {
 	if all, err := targetsAmong([]port.Link{{Name: "eth1", Kind: "veth"}}); err != nil || len(all) != 1 ||
 		all[0].Interface != "eth1" {
 		t.Errorf("one: %v, %v", all, err)
+	}
+}
+
+// Every trap has its line in the short text.
+func TestEveryTrapHasASummary(t *testing.T) {
+	names := regexp.MustCompile(`(?:\(api\.Severity\w+, |Trap: +)"([a-z0-9-]+)"`)
+	files, err := filepath.Glob("*.go")
+	assert.Must(t, err)
+	traps := 2 // gro and lro, which are no literals
+	for _, file := range files {
+		b, err := os.ReadFile(file)
+		assert.Must(t, err)
+		for _, m := range names.FindAllStringSubmatch(string(b), -1) {
+			if traps++; api.Summary(m[1]) == "" {
+				t.Errorf("%s: %s has no summary", file, m[1])
+			}
+		}
+	}
+	if traps < 30 || api.Summary("gro") == "" || api.Summary("lro") == "" {
+		t.Errorf("%d traps", traps)
 	}
 }

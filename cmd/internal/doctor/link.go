@@ -133,7 +133,7 @@ func mtuEnds(_ *Facts, t *Target) (all []api.Finding) {
 		default:
 			continue
 		}
-		all = append(all, t.finding(api.SeverityWarning, "mtu", s, effect, fmt.Sprintf("its MTU is %d; %s", s.MTU, why),
+		all = append(all, t.finding(api.SeverityError, "mtu", s, effect, fmt.Sprintf("its MTU is %d; %s", s.MTU, why),
 			interfaceCommand(s, "ip link set dev %s mtu %d", want))...)
 	}
 	return all

@@ -111,7 +111,7 @@ func TestCapabilities(t *testing.T) {
 	must(t, os.WriteFile(file, []byte("ports: {lo: {force: true}}\n"), 0o644))
 	doctor := func() string {
 		out, _ := exec.Command("prlimit", "--nice=0:0", "setpriv", "--reuid=65534", "--clear-groups", program, "doctor",
-			file).CombinedOutput()
+			"-v", file).CombinedOutput()
 		return string(out)
 	}
 	report := doctor()
