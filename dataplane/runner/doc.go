@@ -11,6 +11,7 @@
 //	mtu.go         frames that are longer than the interface takes now
 //	refresh.go     what is held, and sent again, at a port whose worker gets no CPU
 //	refresher.go   the threads that do that
+//	standstill.go  whether such a worker hangs, or only gets no CPU
 //	delay.go       the delay line of a port
 //	giveup.go      frames that the kernel or the link never takes
 //	contention.go  whether other threads wait for the CPU that a worker spins on

@@ -22,8 +22,9 @@ type refresh struct {
 
 	sync.Mutex // held for a copy or for one send call; guards the rest
 	resend
-	at     int64 // when it was last sent again
-	lateAt int64 // when the newest late hold began
+	at     int64      // when it was last sent again
+	lateAt int64      // when the newest late hold began
+	still  standstill // of who has to look; from the first frame on that sent counts
 	// answered is how many late holds the newest frame knows of that was put into the port's delay line. The answer to
 	// those is on its way, and what is sent again until it leaves is not newer.
 	answered uint32
@@ -101,7 +102,14 @@ type guard struct {
 	rings   []int32     // descriptors that are readable where a frame waits
 	waiting func() bool // whether a frame waits in these rings
 	hold    xoff        // for all that is lossless
-	wake    func()      // ends the sleep of the worker that has to look
+	watched Watched
+}
+
+// Watched is who has to look at a port's lossless rings, and to ask Taken.
+type Watched struct {
+	Wake    func()       // ends the sleep of who looks
+	Looks   func() Pulse // of its thread; nil: nothing can be seen
+	Decides func() Pulse // likewise of the thread that asks Taken
 }
 
 // set replaces what is sent again. It returns what was before.
@@ -160,9 +168,16 @@ func (f *refresh) repeat(now int64, sent func(b []byte, again bool)) {
 // left ends the time in which the newest frame is leaving.
 func (f *refresh) left() {
 	if f.early {
-		f.sent.Add(1)
+		f.count(f.at)
 	}
 	f.leaving, f.early = false, false
+}
+
+// count counts a frame that was sent at time at. f is locked.
+func (f *refresh) count(at int64) {
+	if f.sent.Add(1) == 1 {
+		f.still = newStandstill(at)
+	}
 }
 
 // holdsAll tells whether the newest frame holds all that is lossless.
@@ -191,7 +206,7 @@ func (f *refresh) run(now int64, sent func(b []byte, again bool)) (next int64) {
 	defer f.Unlock()
 	switch {
 	case now < f.due.Load():
-	case f.forgotten():
+	case f.forgotten(now):
 		f.due.Store(noDeadline)
 	case !f.send(now, true, sent):
 		f.due.Store(f.frame.due(now))
@@ -203,11 +218,30 @@ func (f *refresh) run(now int64, sent func(b []byte, again bool)) (next int64) {
 // ports in a while is enough, and wakes the thread less often.
 func (f *refresh) next(now, check int64) int64 { return min(f.due.Load(), max(check, now+lookSoon)) }
 
-// holdMost is how long a peer is held for a worker that hangs, in ns. A worker that runs asks Taken after each frame.
-const holdMost = 5_000_000_000
+// forgotten tells whether nobody has asked Taken since the first frame that was sent, and nobody will, because the
+// worker hangs that has to do it, or first to look. f is locked.
+func (f *refresh) forgotten(now int64) bool {
+	switch g := f.guard.Load(); {
+	case f.sent.Load() == 0:
+		return false
+	case g == nil:
+		return f.still.hangs(now, nil)
+	default:
+		return f.still.hangs(now, func() Pulse { return f.pulse(now, g) })
+	}
+}
 
-// forgotten tells whether no worker has asked for so long that none will.
-func (f *refresh) forgotten() bool { return int64(f.sent.Load())*f.frame.every > holdMost }
+// pulse is of the worker that is late.
+func (f *refresh) pulse(now int64, g *guard) Pulse {
+	of := g.watched.Decides
+	if now >= f.lookBy.Load() && g.waiting() {
+		of = g.watched.Looks
+	}
+	if of == nil {
+		return Pulse{}
+	}
+	return of()
+}
 
 // send sends the frame, and again when that is due. It reports whether the kernel took it.
 func (f *refresh) send(now int64, again bool, sent func(b []byte, again bool)) bool {
@@ -219,7 +253,7 @@ func (f *refresh) send(now int64, again bool, sent func(b []byte, again bool)) b
 	if f.leaving && !f.early {
 		f.early = true
 	} else {
-		f.sent.Add(1)
+		f.count(now)
 	}
 	sent(b, again)
 	f.due.Store(f.frame.due(now))
@@ -235,7 +269,7 @@ func (f *refresh) checkLook(now int64, sent func(b []byte, again bool)) (next in
 	switch {
 	case g == nil:
 		return noDeadline
-	case f.holdsAll() || f.forgotten():
+	case f.holdsAll() || f.forgotten(now):
 	case !g.waiting():
 		if now-next > idleAfter && f.lookBy.CompareAndSwap(next, noDeadline) {
 			return noDeadline
@@ -245,10 +279,10 @@ func (f *refresh) checkLook(now int64, sent func(b []byte, again bool)) (next in
 		f.resend = resend{port: g.port, frame: g.hold, late: true}
 		if f.send(now, false, sent) {
 			if was.early {
-				f.sent.Add(1)
+				f.count(now)
 			}
 			f.begin(now)
-			g.wake()
+			g.watched.Wake()
 		} else { // the kernel has no room: nobody is held, and the next check tries again
 			f.resend = was
 		}

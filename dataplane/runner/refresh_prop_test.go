@@ -19,6 +19,7 @@ type starvedPort struct {
 	refresh   *refresh
 	line      *delayLine // nil: no delay
 	now       int64
+	speed     int64 // 0: 10 Gbit/s
 	reaction  int64
 	capacity  int64
 	level     int64
@@ -30,7 +31,7 @@ type starvedPort struct {
 // SendControl is the way of frames to the peer.
 func (p *starvedPort) SendControl(b []byte) error {
 	f, _ := macctl.Parse(b, macctl.GroupAddress)
-	until := p.now + macctl.QuantaDuration(f.Time[lossless], 0)
+	until := p.now + macctl.QuantaDuration(f.Time[lossless], p.speed)
 	if p.now >= p.resumes { // it sends, and goes on for its reaction
 		p.stops = p.now + p.reaction
 	}
@@ -117,27 +118,56 @@ func TestStarvedWorkerLosesNothing(t *testing.T) {
 		}
 		p.capacity = max(4*(wait+late+slow)/3, wait+max(wait, late)+late+slow)
 		p.refresh.guard.Store(&guard{port: p, hold: newXoff(hold, every), waiting: func() bool { return p.level > 0 },
-			wake: func() {}})
+			watched: nobody})
 		p.look(wait, 0)
-		next := min(p.refresh.due.Load(), p.refresh.lookBy.Load())
 		for range rapid.IntRange(1, 50).Draw(t, "looks") {
 			look := p.now + rapid.OneOf(rapid.Int64Range(0, wait), upTo(4*idleAfter)).Draw(t, "gap")
 			p.idle = p.now + rapid.OneOf(upTo(2*wait), upTo(3*idleAfter)).Draw(t, "idle")
-			for {
-				if next == noDeadline && p.refresh.idle() != nil {
-					next = max(p.now, p.idle) + 1 // a frame wakes the Refresher
-				}
-				if next >= look {
-					break
-				}
-				p.advance(max(p.now, next))
-				p.advance(p.now + upTo(late).Draw(t, "late"))
-				p.refresh.arrived(p.now)
-				next = p.refresh.run(p.now, func([]byte, bool) {})
-			}
-			p.advance(max(p.now, look))
+			p.starve(look, func() int64 { return upTo(late).Draw(t, "late") })
 			p.look(wait, upTo(p.capacity).Draw(t, "read"))
-			next = min(next, p.refresh.due.Load(), p.refresh.lookBy.Load())
 		}
 	})
+}
+
+// The worker gets a CPU, or never a whole one, once in many seconds. Its peer is held as long as that takes: nothing is
+// lost.
+func TestSlowWorkerHoldsItsPeer(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		p := &starvedPort{t: t, refresher: newRefresher(1), now: 1, reaction: 100_000, speed: gigabit}
+		p.refresh = &p.refresher.ports[0]
+		p.initiator = macctl.NewInitiator(macctl.InitiatorConfig{Mode: macctl.ModePFC, Enabled: 1 << lossless,
+			Speed: p.speed})
+		hold, every := p.initiator.AppendHold(nil)
+		wait := lookWithin(every)
+		p.capacity = 4 * (wait + p.reaction)
+		how := rapid.SampledFrom([]func() Pulse{
+			func() Pulse { return Pulse{Thread: 1, Ready: true} },
+			func() Pulse { return Pulse{Thread: 1, CPU: p.now / 20} }, // a twentieth of a CPU
+			func() Pulse { return Pulse{Thread: 1, Waits: true} },
+		}).Draw(t, "how it is slow")
+		p.refresh.guard.Store(&guard{port: p, hold: newXoff(hold, every), waiting: func() bool { return p.level > 0 },
+			watched: Watched{func() {}, how, how}})
+		p.look(wait, 0)
+		for range rapid.IntRange(1, 4).Draw(t, "looks") {
+			p.starve(p.now+rapid.Int64Range(0, 8*holdMost).Draw(t, "gap"), func() int64 { return 0 })
+			p.look(wait, rapid.Int64Range(0, p.capacity).Draw(t, "read"))
+		}
+	})
+}
+
+// starve lets no worker look until a moment. late is how late the Refresher runs each time.
+func (p *starvedPort) starve(look int64, late func() int64) {
+	for next := min(p.refresh.due.Load(), p.refresh.lookBy.Load()); ; {
+		if next == noDeadline && p.refresh.idle() != nil {
+			next = max(p.now, p.idle) + 1 // a frame wakes the Refresher
+		}
+		if next >= look {
+			break
+		}
+		p.advance(max(p.now, next))
+		p.advance(p.now + late())
+		p.refresh.arrived(p.now)
+		next = p.refresh.run(p.now, func([]byte, bool) {})
+	}
+	p.advance(max(p.now, look))
 }

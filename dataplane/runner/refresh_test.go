@@ -29,6 +29,9 @@ func (p *exit) SendControl(b []byte) error {
 	return p.err
 }
 
+// nobody cannot be seen, nor woken.
+var nobody = Watched{Wake: func() {}}
+
 // A frame that holds somebody is sent again, the newest one only, until it holds nobody. Nothing waits for a lock.
 func TestRefreshOfAFrame(t *testing.T) {
 	f := &newRefresher(1).ports[0]
@@ -72,7 +75,8 @@ func TestRefusedFramesAreNotRepeated(t *testing.T) {
 	r := newRefresher(1)
 	f, p, woken := &r.ports[0], &exit{err: port.ErrAgain}, 0
 	hold := newXoff(bytes.Repeat([]byte{1}, macctl.FrameSize), 50)
-	f.guard.Store(&guard{port: p, waiting: func() bool { return true }, hold: hold, wake: func() { woken++ }})
+	f.guard.Store(&guard{port: p, waiting: func() bool { return true }, hold: hold,
+		watched: Watched{Wake: func() { woken++ }}})
 	f.lookBy.Store(100)
 	if f.run(100, nil); f.due.Load() != noDeadline || f.hold.late() || woken != 0 {
 		t.Errorf("a hold that was refused is repeated at %d, late %v", f.due.Load(), f.hold.late())
@@ -100,7 +104,7 @@ func TestHoldWhileAnotherFrameLeaves(t *testing.T) {
 	} {
 		r := newRefresher(1)
 		f, p := &r.ports[0], &exit{}
-		f.guard.Store(&guard{port: p, waiting: func() bool { return true }, hold: hold, wake: func() {}})
+		f.guard.Store(&guard{port: p, waiting: func() bool { return true }, hold: hold, watched: nobody})
 		f.lookBy.Store(200)
 		was := r.Set(0, p, xon, 100, 0)
 		f.run(200, func([]byte, bool) {})
@@ -123,7 +127,7 @@ func TestHoldOvertakesTheLine(t *testing.T) {
 	r, p, l := newRefresher(1), &exit{}, newDelayLine(1000, gigabit, 10_000)
 	leavesBy(l, r, p)
 	f := &r.ports[0]
-	f.guard.Store(&guard{port: p, waiting: func() bool { return true }, hold: hold, wake: func() {}})
+	f.guard.Store(&guard{port: p, waiting: func() bool { return true }, hold: hold, watched: nobody})
 	f.lookBy.Store(200)
 	leaves := func(now, overtaken int64, frames int, again bool) {
 		t.Helper()
@@ -160,7 +164,7 @@ func TestAnswerInTheLineIsNewer(t *testing.T) {
 	hold, p := newXoff(bytes.Repeat([]byte{1}, macctl.FrameSize), 50), &exit{}
 	r := newRefresher(1)
 	f := &r.ports[0]
-	f.guard.Store(&guard{port: p, waiting: func() bool { return true }, hold: hold, wake: func() {}})
+	f.guard.Store(&guard{port: p, waiting: func() bool { return true }, hold: hold, watched: nobody})
 	f.lookBy.Store(100)
 	for _, step := range []struct {
 		now    int64
@@ -190,7 +194,7 @@ func TestHungWorkerHoldsNobody(t *testing.T) {
 	for name, begin := range map[string]func(f *refresh, p *exit){
 		"XOFF": func(f *refresh, p *exit) { f.set(newResend(p, newXoff([]byte{2}, every), 0)) },
 		"nobody looks": func(f *refresh, p *exit) {
-			f.guard.Store(&guard{port: p, waiting: func() bool { return true }, hold: hold, wake: func() {}})
+			f.guard.Store(&guard{port: p, waiting: func() bool { return true }, hold: hold, watched: nobody})
 			f.lookBy.Store(0)
 		},
 	} {
@@ -333,7 +337,7 @@ func (p *overtakenPort) SendControl(b []byte) error {
 		p.begun = true
 	case !xon && p.begun:
 		p.begun = false
-		f.guard.Load().wake()
+		f.guard.Load().watched.Wake()
 		for n, tries := 0, 0; n < 20 && tries < 200; n, tries = n+1, tries+1 { // it may have looked before
 			if p.r.mu.TryLock() {
 				p.r.mu.Unlock()

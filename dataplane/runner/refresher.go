@@ -181,9 +181,9 @@ func (r *Refresher) Taken(i int) (s Sendings) {
 }
 
 // Protect makes the Refresher hold the peer of port i by the frame hold, which is to be sent again after every ns each,
-// where frames wait and nobody looks (Look). It then calls wake. Nothing is done where every is 0. Protect returns the
-// time within which somebody has to look.
-func (r *Refresher) Protect(i int, p port.Port, hold []byte, every int64, wake func()) (within int64) {
+// where frames wait and nobody looks (Look). It then wakes who is watched. Nothing is done where every is 0. Protect
+// returns the time within which somebody has to look.
+func (r *Refresher) Protect(i int, p port.Port, hold []byte, every int64, by Watched) (within int64) {
 	if every == 0 {
 		r.ports[i].guard.Store(nil)
 		return 0
@@ -197,7 +197,7 @@ func (r *Refresher) Protect(i int, p port.Port, hold []byte, every int64, wake f
 		n, err := unix.Poll(fds, 0)
 		return err == nil && n > 0
 	}
-	r.ports[i].guard.Store(&guard{port: p, rings: rings, waiting: waiting, hold: newXoff(hold, every), wake: wake})
+	r.ports[i].guard.Store(&guard{port: p, rings: rings, waiting: waiting, hold: newXoff(hold, every), watched: by})
 	r.ports[i].within.Store(lookWithin(every))
 	r.wakeFor(math.MinInt64)
 	return lookWithin(every)

@@ -163,13 +163,6 @@ func (r *Runner) quiesce(f func() error) error {
 	return f()
 }
 
-// pauseWorker stops a worker until the change is done.
-func (r *Runner) pauseWorker() {
-	resume := r.resume
-	r.parked <- struct{}{}
-	<-resume
-}
-
 // Configure puts a whole configuration in force, or on error nothing. ports are by number: it adds, changes and removes
 // ports. The sockets of a removed port are closed. The workers stop only for a configuration that the buffer has room
 // for: the others fail with a buffer.BusyError.

@@ -104,7 +104,8 @@ func (t *portTask) protect(sw *dataplane.Switch, r *Runner) {
 		every = 0
 	}
 	t.within = 0
-	t.lookWithin = r.refresher.Protect(t.index, t.port, hold, every, t.rx.wake)
+	by := Watched{Wake: t.rx.wake, Looks: t.rx.self.Pulse, Decides: t.tx.self.Pulse}
+	t.lookWithin = r.refresher.Protect(t.index, t.port, hold, every, by)
 	if every == 0 || !t.up {
 		hold = nil
 	}

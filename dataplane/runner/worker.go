@@ -50,8 +50,9 @@ type worker struct {
 	poller          *port.Poller
 	sleeping        atomic.Bool
 	aliveAsked      atomic.Bool // Alive sets it, a round clears it
-	nextReceiver    int         // receiver that the next round begins with
-	manyCPUs        bool        // others can send while this worker spins or coalesces
+	self            Observed
+	nextReceiver    int  // receiver that the next round begins with
+	manyCPUs        bool // others can send while this worker spins or coalesces
 	spin            int64
 	spinBudget      int64 // ns that it may spin: length of its rounds less its spins, at most spinMax
 	cpuContention   cpuContention
@@ -95,11 +96,17 @@ func newWorker(r *Runner, id int) (*worker, error) {
 		portsToServe: make([]*portTask, 0, dataplane.MaxPorts), batch: port.NewBatch()}, nil
 }
 
-func (w *worker) close() error { return errors.Join(w.poller.Close(), w.cpuContention.close()) }
+func (w *worker) close() error {
+	return errors.Join(w.poller.Close(), w.cpuContention.close(), w.self.Close())
+}
 
 // lock takes the switch's lock for this worker.
 func (w *worker) lock() *dataplane.Switch {
-	w.r.mu.Lock()
+	if !w.r.mu.TryLock() {
+		w.self.waits.Store(true)
+		w.r.mu.Lock()
+		w.self.waits.Store(false)
+	}
 	w.locks++
 	w.r.sw.Begin(w.id)
 	return w.r.sw
@@ -146,10 +153,11 @@ func (w *worker) run() {
 	defer removeProcessor()
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
+	w.self.Begin()
 	idle := int64(0) // since when there was no work
 	for !w.r.quit.Load() {
 		if w.r.halt.Load() {
-			w.r.pauseWorker()
+			w.pause()
 		}
 		if w.aliveAsked.Load() {
 			w.aliveAsked.Store(false)
@@ -175,6 +183,15 @@ func (w *worker) run() {
 		w.updateSpinBudget(idle, now, now)
 		idle = 0
 	}
+}
+
+// pause stops the worker until a change is done.
+func (w *worker) pause() {
+	resume := w.r.resume
+	w.self.waits.Store(true)
+	w.r.parked <- struct{}{}
+	<-resume
+	w.self.waits.Store(false)
 }
 
 // spins reports whether the worker goes on looking for work after it has had none since idle. Beyond the cost of a

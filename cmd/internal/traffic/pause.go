@@ -1,6 +1,7 @@
 package traffic
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -16,6 +17,7 @@ type pauser struct {
 	port      port.Port
 	sender    *macctl.Initiator
 	refresher *runner.Refresher // holds the peer while the sink gets no CPU
+	self      runner.Observed   // the sink's thread
 	within    int64             // ns within which the sink has to look at its rings
 	mask      uint8
 	holding   bool
@@ -31,7 +33,9 @@ func newPauser(on port.Port, mode macctl.Mode, lossless uint8, speed int64, own 
 	p := &pauser{port: on, mask: lossless, refresher: r, sender: macctl.NewInitiator(
 		macctl.InitiatorConfig{Mode: mode, Enabled: lossless, Speed: speed, Source: own})}
 	hold, every := p.sender.AppendHold(nil)
-	p.within = r.Protect(0, on, hold, every, func() {}) // a sink that sleeps is woken by the frames
+	p.within = r.Protect(0, on, hold, every, runner.Watched{
+		Wake:  func() {}, // a sink that sleeps is woken by the frames
+		Looks: p.self.Pulse, Decides: p.self.Pulse})
 	return p, nil
 }
 
@@ -74,7 +78,7 @@ func (p *pauser) countRefreshes() {
 
 // close ends the refreshes and frees the peer. Where the kernel does not take the XON, the peer's pause runs out.
 func (p *pauser) close() error {
-	err := p.refresher.Close()
+	err := errors.Join(p.refresher.Close(), p.self.Close())
 	p.countRefreshes()
 	p.set(false, macctl.CauseRing|macctl.CauseBuffer)
 	now := runner.Now()

@@ -178,6 +178,7 @@ func nanoseconds(t time.Time) int64 {
 
 func (s *sink) run(ctx context.Context) error {
 	defer ownThread()()
+	s.pauser.self.Begin()
 	if s.c.Duration > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, s.c.Duration)

@@ -1,0 +1,53 @@
+package port
+
+import (
+	"runtime"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"pfcswitch/dataplane/assert"
+)
+
+func TestReady(t *testing.T) {
+	for stat, want := range map[string]bool{
+		"29163 (pfcswitch) R 1 29163": true, "29163 (pfcswitch) S 1 29163": false, "1 (a) R) D 1": false,
+		"1 (a) S) R 1": true, "": false, "1 (a) ": false, "1 R": false,
+	} {
+		assert.Equal(t, ready([]byte(stat)), want, "%q", stat)
+	}
+}
+
+// A thread that works is ready, whether or not it gets a CPU, and uses CPU time now and then. One that waits for
+// something else does neither.
+func TestThreadIsObserved(t *testing.T) {
+	begun, stop, ended := make(chan *Thread), make(chan struct{}), make(chan struct{})
+	var works atomic.Bool
+	go func() {
+		defer close(ended)
+		runtime.LockOSThread()
+		th, err := ThisThread()
+		if err != nil {
+			t.Error(err)
+		}
+		begun <- th
+		for works.Load() {
+		}
+		<-stop
+	}()
+	works.Store(true)
+	th := <-begun
+	assert.Equal(t, th.Ready(), true, "ready while it works")
+	for from := th.CPU(); th.CPU() == from; time.Sleep(time.Millisecond) {
+	}
+	works.Store(false)
+	for th.Ready() {
+		time.Sleep(time.Millisecond)
+	}
+	for from := int64(0); th.CPU() != from; time.Sleep(20 * time.Millisecond) {
+		from = th.CPU()
+	}
+	close(stop)
+	<-ended
+	assert.Must(t, th.Close())
+}
