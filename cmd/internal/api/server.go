@@ -1,6 +1,7 @@
 package api
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -131,11 +132,24 @@ func sequence(r *http.Request, otherwise uint64) (uint64, error) {
 	return since, nil
 }
 
+// reply answers with v. The client's time begins once the answer is made, which may take long on a slow machine, and
+// begins again with each piece.
 func reply(w http.ResponseWriter, v any) {
-	setWriteDeadline(w)
+	var answer bytes.Buffer
+	if err := WriteJSON(&answer, v); err != nil {
+		refuse(w, withStatus(http.StatusInternalServerError, err))
+		return
+	}
 	w.Header().Set("Content-Type", "application/json")
-	_ = WriteJSON(w, v) // a client that is gone needs no answer
+	for answer.Len() > 0 {
+		setWriteDeadline(w)
+		if _, err := w.Write(answer.Next(replyPiece)); err != nil {
+			return // a client that is gone needs no answer
+		}
+	}
 }
+
+const replyPiece = 64 << 10 // octets
 
 // moment takes a snapshot for the user.
 func (s *Server) moment(since uint64) *moment {
@@ -161,7 +175,7 @@ func (s *Server) since(base *baseline, cleared *time.Time, event uint64) *moment
 	return m
 }
 
-// clientTimeout bounds the time for sending the rest of a request, and for taking an answer.
+// clientTimeout bounds the time for sending the rest of a request, and for taking a piece of an answer.
 const clientTimeout = 10 * time.Second
 
 // setReadDeadline bounds the time for the rest of a request. Without a connection deadlines have no effect.
@@ -169,7 +183,7 @@ func setReadDeadline(w http.ResponseWriter) {
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(clientTimeout))
 }
 
-// setWriteDeadline bounds the time for taking an answer.
+// setWriteDeadline bounds the time for taking a piece of an answer.
 func setWriteDeadline(w http.ResponseWriter) {
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(clientTimeout))
 }

@@ -6,11 +6,14 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"pfcswitch/dataplane"
@@ -94,6 +97,78 @@ func TestHalfAConfiguration(t *testing.T) {
 			t.Errorf("closes %v: the connection goes on: %v", closes, err)
 		}
 		_ = conn.Close()
+	}
+}
+
+// lateJSON takes long to become JSON.
+type lateJSON struct{}
+
+func (lateJSON) MarshalJSON() ([]byte, error) {
+	time.Sleep(2 * clientTimeout)
+	return []byte(`"late"`), nil
+}
+
+// A switch that makes its answer slowly does not cut its client off for that.
+func TestSlowlyMadeAnswer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		client, server := net.Pipe()
+		s := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			reply(w, &lateJSON{})
+		})}
+		var serving sync.WaitGroup
+		l := newOneConn(server)
+		serving.Go(func() { _ = s.Serve(l) })
+		defer func() {
+			_, _ = client.Close(), s.Close()
+			serving.Wait()
+		}()
+		_, err := io.WriteString(client, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+		must(t, err)
+		answer, err := http.ReadResponse(bufio.NewReader(client), nil)
+		must(t, err)
+		said, err := io.ReadAll(answer.Body)
+		if err != nil || string(said) != "\"late\"\n" {
+			t.Errorf("%q, %v", said, err)
+		}
+	})
+}
+
+// A oneConn is a listener with one connection.
+type oneConn struct {
+	conn  chan net.Conn
+	close func()
+}
+
+func newOneConn(c net.Conn) oneConn {
+	l := oneConn{conn: make(chan net.Conn, 1)}
+	l.close = sync.OnceFunc(func() { close(l.conn) })
+	l.conn <- c
+	return l
+}
+
+// Accept implements net.Listener.
+func (l oneConn) Accept() (net.Conn, error) {
+	if c, ok := <-l.conn; ok {
+		return c, nil
+	}
+	return nil, net.ErrClosed
+}
+
+// Close implements net.Listener.
+func (l oneConn) Close() error {
+	l.close()
+	return nil
+}
+
+// Addr implements net.Listener.
+func (oneConn) Addr() net.Addr { return &net.UnixAddr{Name: "pipe"} }
+
+// An answer that cannot be made is an error, and not an empty one.
+func TestAnswerThatCannotBeMade(t *testing.T) {
+	w := httptest.NewRecorder()
+	reply(w, new(math.NaN()))
+	if w.Code != http.StatusInternalServerError || !strings.Contains(w.Body.String(), "NaN") {
+		t.Errorf("status %d, %s", w.Code, w.Body)
 	}
 }
 

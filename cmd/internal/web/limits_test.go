@@ -161,6 +161,24 @@ func TestSlowReaderOfTheSocket(t *testing.T) {
 	})
 }
 
+// A client that gets little CPU takes its answer slowly, a piece at a time, and gets the whole of it.
+func TestSteadyReaderOfTheSocket(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := serveLocalPipes(t).dial()
+		_, err := io.WriteString(c, "GET /v1/fdb HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+		must(t, err)
+		begun, octets := time.Now(), int64(0)
+		for n := int64(1); n > 0; octets += n {
+			time.Sleep(3 * time.Second)
+			n, err = io.CopyN(io.Discard, c, 64<<10)
+		}
+		if octets < slowAnswer || err != io.EOF {
+			t.Errorf("%d octets of an answer of more than %d in %v: %v", octets, slowAnswer, time.Since(begun), err)
+		}
+		_ = c.Close()
+	})
+}
+
 // A browser that watches is not cut off.
 func TestWatchingForLong(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -18,6 +18,7 @@ import (
 // Serve serves until the server is closed. A file in the format of Prometheus' exporter-toolkit configures TLS and
 // passwords; "" is plain HTTP for everybody. Changes of passwords and certificates take effect at once.
 func Serve(s *http.Server, l net.Listener, file string, log *slog.Logger) error {
+	l = fairListener{l}
 	if file == "" {
 		return s.Serve(l)
 	}

@@ -4,6 +4,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"runtime/debug"
 	"sync"
 	"time"
 )
@@ -91,6 +92,21 @@ func NewServer(h http.Handler, log *slog.Logger) *http.Server {
 // NewLocalServer returns a server for a control socket. Its handlers bound the time of a request.
 func NewLocalServer(h http.Handler, log *slog.Logger) *http.Server {
 	limit := &connections{max: maxConnections}
-	return &http.Server{Handler: h, ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader,
+	return &http.Server{Handler: tellPanics(h, log), ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader,
 		ConnState: limit.connState, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug)}
+}
+
+// tellPanics logs what ends a request without an answer, a fault of this program, as an error.
+func tellPanics(h http.Handler, log *slog.Logger) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer func() {
+			if p := recover(); p != nil {
+				if p != http.ErrAbortHandler {
+					log.Error("a request has no answer", "path", r.URL.Path, "panic", p, "stack", string(debug.Stack()))
+				}
+				panic(http.ErrAbortHandler)
+			}
+		}()
+		h.ServeHTTP(w, r)
+	})
 }

@@ -1,0 +1,71 @@
+package web
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"pfcswitch/dataplane/assert"
+)
+
+// A process that comes late to a request, or to its answer, finds its deadlines over. That ends neither: only a client
+// that sends nothing, or does not read, is cut off.
+func TestDeadlinesAreForTheClient(t *testing.T) {
+	l, err := net.Listen("unix", filepath.Join(t.TempDir(), "s.sock"))
+	must(t, err)
+	defer l.Close()
+	client := dial(t, l.Addr().String())
+	server, err := fairListener{l}.Accept()
+	must(t, err)
+	defer server.Close()
+	must(t, server.SetDeadline(time.Now().Add(-time.Minute)))
+	b := make([]byte, 100)
+
+	if n, err := server.Read(b); n != 0 || !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("nothing was sent: %d octets, %v", n, err)
+	}
+	_, err = io.WriteString(client, "question")
+	must(t, err)
+	n, err := server.Read(b)
+	assert.NoError(t, err, "read a question")
+	assert.Equal(t, string(b[:n]), "question", "read")
+
+	n, err = io.WriteString(server, "answer")
+	assert.NoError(t, err, "write an answer")
+	assert.Equal(t, n, len("answer"), "octets written")
+	n, err = client.Read(b)
+	assert.NoError(t, err, "read an answer")
+	assert.Equal(t, string(b[:n]), "answer", "read")
+
+	n, err = server.Write(make([]byte, 16<<20))
+	if n == 0 || n == 16<<20 || !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("the client does not read: %d octets written, %v", n, err)
+	}
+	must(t, client.Close())
+	if _, err = server.Read(b); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("the client is gone: %v", err)
+	}
+}
+
+// A fault of a handler is no secret.
+func TestPanicIsTold(t *testing.T) {
+	var said bytes.Buffer
+	s := httptest.NewServer(NewLocalServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+		panic("no such port")
+	}), slog.New(slog.NewTextHandler(&said, nil))).Handler)
+	_, err := http.Get(s.URL + "/v1/ports")
+	s.Close()
+	if text := said.String(); err == nil || !strings.Contains(text, "level=ERROR") ||
+		!strings.Contains(text, "/v1/ports") || !strings.Contains(text, "no such port") {
+		t.Errorf("%v, told: %s", err, text)
+	}
+}
