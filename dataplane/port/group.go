@@ -108,18 +108,32 @@ func SmallSlots(slots, frameSize, smallFrame int) int {
 // through, from Start on.
 func (p *AFPacket) UseFilter(program int) { p.filter = program }
 
+// Filter is UseFilter for a port that has started: the program sees the frames that come from now on.
+func (p *AFPacket) Filter(program int) error {
+	p.filter = program
+	for i, r := range p.rings {
+		if i == controlRing {
+			continue
+		}
+		if err := unix.SetsockoptInt(r.fd, unix.SOL_SOCKET, unix.SO_ATTACH_BPF, program); err != nil {
+			return fmt.Errorf("attach filter: %w", err)
+		}
+	}
+	return nil
+}
+
 // Start makes the rings of a prepared port receive.
 func (p *AFPacket) Start() error {
 	for i, r := range p.rings {
 		if i != controlRing && p.filter >= 0 {
-			if err := unix.SetsockoptInt(r.fd, unix.SOL_SOCKET, unix.SO_ATTACH_BPF, p.filter); err != nil {
-				return fmt.Errorf("attach filter: %w", err)
-			}
 			continue
 		}
 		if err := unix.SetsockoptInt(r.fd, unix.SOL_SOCKET, unix.SO_DETACH_FILTER, 0); err != nil {
 			return fmt.Errorf("detach filter: %w", err)
 		}
+	}
+	if p.filter >= 0 {
+		return p.Filter(p.filter)
 	}
 	return nil
 }

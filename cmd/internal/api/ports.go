@@ -2,6 +2,7 @@ package api
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -80,6 +81,16 @@ type Send struct {
 type Assist struct {
 	Does string  `json:"does"` // fast: forward what nothing stands before, and hold; hold: the peer of a frozen switch; off
 	Why  *string `json:"why"`  // why not fast; null with fast
+}
+
+// AssistStarting begins the reason of a port that is in service before its programs.
+const AssistStarting = "starting"
+
+// Starting reports whether a port is in service before its programs.
+func (r *Ports) Starting() bool {
+	return slices.ContainsFunc(r.Ports, func(p Port) bool {
+		return p.Assist != nil && p.Assist.Why != nil && strings.HasPrefix(*p.Assist.Why, AssistStarting+":")
+	})
 }
 
 // newAssist joins what the switch knows, and why there are no programs.

@@ -76,9 +76,13 @@ func (d *Daemon) attachAssist(p *portLink, o *stagedPort) (*runner.Assist, error
 		p.noAssist = errAssistTAP
 		return nil, nil
 	}
+	if d.attachesLater(p) {
+		p.noAssist = errAssistStarting
+		return nil, nil
+	}
 	if a := d.attachPrograms(p, o); a != nil {
 		s.UseFilter(a.Filter())
-		return &runner.Assist{Port: a, Index: p.at.link.Index, Netns: p.at.home, Why: p.whySlow()}, nil
+		return p.assistOf(a), nil
 	}
 	want, err := socketConfig(d.cfg, p.cfg, false)
 	if err != nil || ringsSuffice(o.opened, want) {
@@ -93,6 +97,11 @@ func (d *Daemon) attachAssist(p *portLink, o *stagedPort) (*runner.Assist, error
 	return nil, nil
 }
 
+// assistOf returns what the runner needs to know of the programs at the interface of a port.
+func (p *portLink) assistOf(a *assist.Port) *runner.Assist {
+	return &runner.Assist{Port: a, Index: p.at.link.Index, Netns: p.at.home, Why: p.whySlow()}
+}
+
 // attachAll attaches the programs at the interfaces of the ports that have no sockets yet, as many at a time as are
 // opened: the kernel checks the programs of each, and waits. What a killed switch has left holds the peer of each port
 // until attachPrograms.
@@ -102,7 +111,7 @@ func (d *Daemon) attachAll(staged map[string]*stagedPort) {
 	}
 	names := slices.Collect(maps.Keys(staged))
 	inTurns(len(names), d.openAtOnce(), func(i int) {
-		if p := d.ports[names[i]]; p.socket == nil {
+		if p := d.ports[names[i]]; p.socket == nil && !d.attachesLater(p) {
 			d.attach(p, staged[names[i]])
 		}
 	})
@@ -132,7 +141,8 @@ func (d *Daemon) attachPrograms(p *portLink, o *stagedPort) *assist.Port {
 		}
 	}
 	switch err := p.noAssist; {
-	case errors.Is(err, assist.ErrNotAllowed), errors.Is(err, assist.ErrOldKernel): // so it is at each port
+	case (errors.Is(err, assist.ErrNotAllowed) || errors.Is(err, assist.ErrOldKernel)) && o.socket.Bound():
+		// so it is at each port
 		d.noAssist = err
 		d.reportNoAssist()
 	case err != nil:
@@ -145,9 +155,11 @@ func (d *Daemon) attachPrograms(p *portLink, o *stagedPort) *assist.Port {
 	return nil
 }
 
-// holds reports whether a program in the kernel holds the peer of a port that has sockets, wherever something is
-// lossless, so that the port needs no deep rings.
-func (p *portLink) holds() bool { return p.assist != nil && !p.besideAnother && !p.detached }
+// holds reports whether a program in the kernel holds the peer of a port that has sockets, or is about to, wherever
+// something is lossless, so that the port needs no deep rings.
+func (p *portLink) holds() bool {
+	return p.starting() || p.assist != nil && !p.besideAnother && !p.detached
+}
 
 // anotherProgram is why no frame takes the fast path that a program of somebody else may want to see.
 const anotherProgram = "another program"

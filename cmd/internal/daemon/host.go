@@ -75,6 +75,10 @@ func Host(ctx context.Context, guests []Guest, failed func(g *Guest, err error))
 	settling.Wait()
 	saveMemory()
 	if ready := slices.DeleteFunc(switches, func(d *Daemon) bool { return d == nil }); len(ready) > 0 {
+		serving.Go(func() {
+			attachRest(ctx, ready)
+			saveMemory()
+		})
 		runNotify(ctx, ready)
 	}
 	serving.Wait()
@@ -107,7 +111,7 @@ func startAll(ctx context.Context, guests []Guest, report func(i int, err error)
 			return
 		}
 		g := &guests[i]
-		d, err := NewIn(g.Netns, g.Config, g.Log)
+		d, err := newIn(g.Netns, g.Config, g.Log, len(guests) > 1)
 		switches[i] = d
 		report(i, err)
 	})

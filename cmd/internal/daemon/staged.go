@@ -247,18 +247,11 @@ func (d *Daemon) renewSockets(p *portLink) error {
 // deepenRings gives deep receive rings to each port whose peer the kernel does not hold any more.
 func (d *Daemon) deepenRings() {
 	for _, p := range d.ports {
-		if p.assist == nil || p.holds() || !p.socket.Bound() || time.Now().Before(p.replaceAt) {
+		if p.assist == nil || p.holds() || time.Now().Before(p.replaceAt) {
 			continue
 		}
-		if want, err := socketConfig(d.cfg, p.cfg, false); err != nil || ringsSuffice(p.opened, want) {
-			continue
-		}
-		if err := d.renewSockets(p); err != nil {
-			d.warn(p.cfg.Name, "replacing the receive rings", err)
-			continue
-		}
-		d.report(slog.LevelWarn, dataplane.EventPort, p.cfg.Name, "the program at the interface's tcx ingress does "+
-			"not hold the peer any more (assist): the port has deep receive rings now")
+		d.deepen(p, "the program at the interface's tcx ingress does not hold the peer any more (assist): the port has "+
+			"deep receive rings now")
 	}
 }
 

@@ -72,7 +72,11 @@ func Run(ctx context.Context, file string, o Options) (_ *simulation.Report, err
 	}
 	r.state = state
 	defer func() { err = errors.Join(err, down()) }()
-	if err := r.send(ctx); err != nil {
+	o.progress("lab %s: the switches attach their programs", t.Name)
+	if err = state.AwaitPrograms(ctx); err == nil {
+		err = r.send(ctx)
+	}
+	if err != nil {
 		if ctx.Err() != nil {
 			err = errors.New("interrupted, and nothing was judged")
 		}

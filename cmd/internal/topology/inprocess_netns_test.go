@@ -25,6 +25,7 @@ func inOneProcess(r *rig) {
 	path, name := r.file(string(text))
 	r.run("lab", "up", "--in-process", path)
 	s := r.state(name)
+	must(r.t, s.AwaitPrograms(r.t.Context()))
 	assert.Equal(r.t, len(r.processes(name)), 2, "processes, want the keeper and one more")
 	const h1, h3 = "02:00:00:00:00:01", "02:00:00:00:00:03"
 	r.checkTraffic(path, []flow{{"h1", "h3", h3}, {"h2", "h3", h3}, {"h4", "h1", h1}})

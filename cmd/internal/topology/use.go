@@ -7,7 +7,9 @@ import (
 	"io"
 	"path/filepath"
 	"slices"
+	"time"
 
+	"pfcswitch/cmd/internal/api"
 	"pfcswitch/cmd/internal/config"
 )
 
@@ -31,6 +33,42 @@ func Use(ctx context.Context, t *config.Topology, file string, keeper []string) 
 		return nil, nil, err
 	}
 	return &up, func() error { return nil }, up.belongsTo(t, file)
+}
+
+// programsTimeout is the time in which the switches of a lab without links attach their programs.
+const programsTimeout = 10 * time.Second
+
+// AwaitPrograms waits until no port of the lab is without the programs in the kernel that it is going to have: until
+// then it loses frames in shorter standstills.
+func (s *State) AwaitPrograms(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, programsTimeout+time.Duration(s.Links)*linkTime)
+	defer cancel()
+	for _, n := range s.Nodes {
+		if n.Socket == "" {
+			continue
+		}
+		if err := awaitPrograms(ctx, api.NewClient(n.Socket)); err != nil {
+			return fmt.Errorf("%s: wait for its programs: %w", n.Name, err)
+		}
+	}
+	return nil
+}
+
+func awaitPrograms(ctx context.Context, c *api.Client) error {
+	for {
+		reply, err := c.Show(ctx, "ports")
+		if err != nil {
+			return err
+		}
+		if p, ok := reply.(*api.Ports); !ok || !p.Starting() {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
 }
 
 // belongsTo refuses a topology that is not the one of the lab that is up.

@@ -166,6 +166,15 @@ func (k *pin) forget() error {
 	return nil
 }
 
+// Left reports whether a killed switch may have left programs for a port.
+func (p Pins) Left(port string) bool {
+	if p == "" {
+		return false
+	}
+	folders, err := filepath.Glob(string(p) + inFile(port) + ":*")
+	return err != nil || len(folders) > 0
+}
+
 // Sweep removes what killed switches of this name have left for ports that keep does not accept, and for interfaces
 // that are gone.
 func (p Pins) Sweep(keep func(port string) bool) error {

@@ -103,6 +103,9 @@ func TestPins(t *testing.T) {
 		mustPin(t, err)
 		return len(all)
 	}
+	if pins.Left("p.1") || Pins("").Left("p.1") {
+		t.Error("something is left of a switch that there never was")
+	}
 	one, other := newOutlet(t), newOutlet(t)
 	if one.index != other.index {
 		t.Fatalf("interfaces %d and %d: nothing is shown", one.index, other.index)
@@ -121,6 +124,9 @@ func TestPins(t *testing.T) {
 
 	a.kill(t)
 	b.kill(t)
+	if !pins.Left("p.1") || pins.Left("p") {
+		t.Errorf("of a killed switch's port something is left: %v, of another one: %v", pins.Left("p.1"), pins.Left("p"))
+	}
 	a, err = one.attach(m, 0, pins, "p.1")
 	mustPin(t, err)
 	assert.Same(t, one.programs(t), ofOne, "programs before the next switch takes over, want those of the killed one")

@@ -1,0 +1,78 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+
+	"pfcswitch/cmd/internal/api"
+	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/port"
+)
+
+// errAssistStarting is why a port has no programs yet. See attachRest.
+var errAssistStarting = errors.New(api.AssistStarting + ": the switch forwards already, and attaches its programs within " +
+	"seconds")
+
+// starting reports whether a port is in service without its programs, which attachRest is going to attach.
+func (p *portLink) starting() bool { return p.socket != nil && p.noAssist == errAssistStarting }
+
+// attachesLater reports whether a port goes into service without its programs. What a killed switch may have left holds
+// the peer: such a port waits for its own.
+func (d *Daemon) attachesLater(p *portLink) bool {
+	return d.attachLater && d.noAssist == nil && !d.pins.Left(p.cfg.Name)
+}
+
+// attachRest attaches the programs of the ports that have started without, until ctx ends. It attaches one at a time:
+// for each, the kernel holds the lock of all interfaces until it has waited for all CPUs, and whoever else needs that
+// lock has its turn in between.
+func attachRest(ctx context.Context, switches []*Daemon) {
+	for _, d := range switches {
+		for ctx.Err() == nil && d.attachNext() {
+		}
+	}
+}
+
+// attachNext attaches the programs of one port that has started without, and reports whether there was one.
+func (d *Daemon) attachNext() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for i := range d.cfg.Ports {
+		if p := d.ports[d.cfg.Ports[i].Name]; p != nil && p.starting() {
+			d.attachStarted(p)
+			d.publish()
+			return true
+		}
+	}
+	return false
+}
+
+// attachStarted attaches the programs of a port that has started without. The one at the interface comes first. Until
+// the runner has configured it, it holds nobody, and every frame comes to the rings.
+func (d *Daemon) attachStarted(p *portLink) {
+	s := p.socket.(*port.AFPacket)
+	a := d.attachPrograms(p, &stagedPort{socket: s, at: p.at})
+	if a == nil {
+		d.deepen(p, "the port has deep receive rings now, because no program in the kernel holds the peer (assist)")
+		return
+	}
+	if err := s.Filter(a.Filter()); err != nil {
+		d.warn(p.cfg.Name, "detaching the program from the interface", a.Close())
+		d.interfaceGone(p, err) // Run opens the port again
+		d.kick()
+		return
+	}
+	d.setAssist(p, p.assistOf(a))
+}
+
+// deepen gives a port deep receive rings, unless it has them, and reports it.
+func (d *Daemon) deepen(p *portLink, report string) {
+	if want, err := socketConfig(d.cfg, p.cfg, false); err != nil || ringsSuffice(p.opened, want) || !p.socket.Bound() {
+		return
+	}
+	if err := d.renewSockets(p); err != nil {
+		d.warn(p.cfg.Name, "replacing the receive rings", err)
+		return
+	}
+	d.report(slog.LevelWarn, dataplane.EventPort, p.cfg.Name, report)
+}
