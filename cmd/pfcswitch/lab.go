@@ -63,7 +63,17 @@ user namespaces.`,
 		},
 	}
 	exec.Flags().SetInterspersed(false) // flags behind the program are its own
-	for _, sub := range []*cobra.Command{up, down, exec, hold} {
+	restart := &cobra.Command{
+		Use:   "restart FILE SWITCH",
+		Short: "start one switch or host NIC of a lab again",
+		Long: "Returns when it forwards. The others go on; what comes to it meanwhile is lost. FILE is the lab's " +
+			"file or its name.\nWhat apply has changed since the lab came up is undone.",
+		Args: checkArguments,
+		RunE: untilSignal(func(cmd *cobra.Command, args []string) error {
+			return topology.Restart(cmd.Context(), args[0], part, args[1], cmd.OutOrStdout())
+		}),
+	}
+	for _, sub := range []*cobra.Command{up, down, exec, restart, hold} {
 		partFlag(sub, &part)
 	}
 	ls := &cobra.Command{
@@ -72,8 +82,8 @@ user namespaces.`,
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return topology.List(cmd.OutOrStdout()) },
 	}
-	c.AddCommand(up, labRunCommand(), down, exec, ls, labCheckCommand(), labGraphCommand(), labExportCommand(), hold,
-		schemaCommand("lab ", "the file of a lab", config.NewLabSchema))
+	c.AddCommand(up, labRunCommand(), down, exec, restart, ls, labCheckCommand(), labGraphCommand(),
+		labExportCommand(), hold, schemaCommand("lab ", "the file of a lab", config.NewLabSchema))
 	return c
 }
 

@@ -59,6 +59,7 @@ func TestArguments(t *testing.T) {
 		"lab exec": "lab exec: missing FILE NODE PROGRAM: write pfcswitch lab exec FILE NODE PROGRAM " +
 			"[ARGUMENT]...",
 		"lab exec incast h1":          "lab exec: missing PROGRAM: write",
+		"lab restart incast":          "lab restart: missing SWITCH: write pfcswitch lab restart FILE SWITCH",
 		"lab up":                      "lab up: missing FILE: write pfcswitch lab up FILE",
 		"lab down a b":                `lab down: "b" is one argument too many: write pfcswitch lab down FILE`,
 		"clear":                       "clear: missing watermarks|counters: write pfcswitch clear watermarks|counters",

@@ -38,6 +38,7 @@ type fake struct {
 	applied   string
 	asked     HeadroomCheckRequest
 	cleared   int
+	restarted atomic.Int32
 	more      uint64 // frames beyond the sample
 	later     int64  // ns of the switch's clock after it
 	gone      bool   // p1 was removed
@@ -229,6 +230,13 @@ func (f *fake) WallOf(ns int64) time.Time { return start.Add(time.Duration(ns)) 
 func (f *fake) ConfigYAML() []byte        { return []byte("name: s1\n") }
 func (f *fake) ClearWatermarks()          { f.cleared++ }
 
+func (f *fake) Restart() (begin func(), err error) {
+	if f.empty {
+		return nil, errors.New("s1.yaml:1: bad: is no key")
+	}
+	return func() { f.restarted.Add(1) }, nil
+}
+
 func (f *fake) CheckHeadroom(_ context.Context, ask HeadroomCheckRequest) (*HeadroomCheck, error) {
 	f.asked = ask
 	if ask.Port != "p1" {
@@ -405,6 +413,19 @@ func TestClientAndServer(t *testing.T) {
 	if err := c.Clear(ctx, "everything"); err == nil {
 		t.Error("clear everything: no error")
 	}
+	if err := c.Restart(ctx); err != nil || f.restarted.Load() > 1 {
+		t.Errorf("restart: %v, %d times", err, f.restarted.Load())
+	}
+	for deadline := time.Now().Add(time.Minute); f.restarted.Load() == 0; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatal("the switch does not start again after the answer")
+		}
+	}
+	f.empty = true
+	if err := c.Restart(ctx); err == nil || err.Error() != "s1.yaml:1: bad: is no key" {
+		t.Errorf("restart with a bad file: %v", err)
+	}
+	f.empty = false
 	b, err := c.Raw(ctx, "events", 1)
 	if err != nil || strings.Contains(string(b), "port-up") || !strings.Contains(string(b), "lossless-drop") {
 		t.Errorf("events since 1: %s, %v", b, err)

@@ -40,6 +40,12 @@ type Cleared struct {
 	Warnings []string `json:"warnings"`
 }
 
+// Restarting is the answer to restart, before the switch ends.
+type Restarting struct {
+	Schema   int      `json:"schema"`
+	Warnings []string `json:"warnings"`
+}
+
 // Change is a key of the configuration whose value differs.
 type Change struct {
 	Key string  `json:"key"` // path, such as ports.p1.speed; a mapping that is new or gone stands as a whole
@@ -113,6 +119,19 @@ func (s *Server) losses() (lost, discarded uint64) {
 	v := new(dataplane.Snapshot)
 	s.source.Snapshot(v)
 	return v.Losses()
+}
+
+// restart starts the switch again. The answer comes before the end of the switch, which closes the connection.
+func (s *Server) restart(w http.ResponseWriter, _ *http.Request) (any, error) {
+	setReadDeadline(w)
+	begin, err := s.source.Restart()
+	if err != nil {
+		return nil, withStatus(http.StatusConflict, err)
+	}
+	reply(w, &Restarting{Schema: Schema, Warnings: []string{}})
+	_ = http.NewResponseController(w).Flush()
+	begin()
+	return nil, nil
 }
 
 func (s *Server) clear(w http.ResponseWriter, r *http.Request) (any, error) {

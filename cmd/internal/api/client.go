@@ -94,6 +94,12 @@ func (c *Client) Clear(ctx context.Context, what string) error {
 	return err
 }
 
+// Restart starts the switch again. It returns when the switch is about to end.
+func (c *Client) Restart(ctx context.Context) error {
+	_, err := post[Restarting](ctx, c, "/v1/restart", nil)
+	return err
+}
+
 // post sends a request that does more than read, and decodes the answer.
 func post[T any](ctx context.Context, c *Client, path string, body []byte) (*T, error) {
 	a, err := c.open(ctx, http.MethodPost, path, body)

@@ -52,6 +52,7 @@ func (s *Server) requests() map[string]http.HandlerFunc {
 		"GET /v1/capture":             answering(s.capture),
 		"POST /v1/explain":            answering(s.explain),
 		"POST /v1/apply":              answering(s.apply),
+		"POST /v1/restart":            answering(s.restart),
 		"POST /v1/clear/{what}":       answering(s.clear),
 		"POST /v1/linkcheck/headroom": answering(s.checkHeadroom),
 	}

@@ -48,6 +48,8 @@ type Source interface {
 	// Apply puts a configuration in force and returns when it is, with warnings, changes and ports that it resets; on
 	// error the old one stays. name stands for the file in messages. With dry it only says what it would do.
 	Apply(ctx context.Context, name string, yaml []byte, dry bool) (*Applied, error)
+	// Restart reads the file of the switch, and returns what ends the switch and starts it again with that.
+	Restart() (begin func(), err error)
 	// ClearWatermarks starts the user watermarks of the buffer again.
 	ClearWatermarks()
 	// CheckHeadroom checks the headroom of a port by experiment, and returns the result.

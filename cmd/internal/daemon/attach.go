@@ -11,8 +11,8 @@ import (
 )
 
 // errAssistStarting is why a port has no programs yet. See attachRest.
-var errAssistStarting = errors.New(api.AssistStarting + ": the switch forwards already, and attaches its programs within " +
-	"seconds")
+var errAssistStarting = errors.New(api.AssistStarting + ": the switch forwards already, and attaches its programs " +
+	"within seconds")
 
 // starting reports whether a port is in service without its programs, which attachRest is going to attach.
 func (p *portLink) starting() bool { return p.socket != nil && p.noAssist == errAssistStarting }

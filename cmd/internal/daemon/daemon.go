@@ -65,16 +65,17 @@ type Daemon struct {
 	metricsListener net.Listener         // nil where there are no metrics
 	published       atomic.Pointer[view] // what readers get, who must not wait for a change
 
-	renegotiate  atomic.Bool    // a neighbour may ask for other settings
-	ringStopped  atomic.Bool    // the kernel has stopped a receive ring
-	keeps        atomic.Bool    // there is a flight recorder
-	precision    time.Duration  // of this machine's stamps
-	assist       *assist.Maps   // nil where no program helps from inside the kernel
-	noAssist     error          // why not
-	pins         assist.Pins    // what outlives a killed switch
-	attachLater  bool           // ports get their programs behind the start, by attachNext
-	headroomKick chan struct{}  // wakes runHeadroom
-	background   sync.WaitGroup // runHeadroom, runNotify, followHangups
+	renegotiate  atomic.Bool                      // a neighbour may ask for other settings
+	ringStopped  atomic.Bool                      // the kernel has stopped a receive ring
+	keeps        atomic.Bool                      // there is a flight recorder
+	precision    time.Duration                    // of this machine's stamps
+	assist       *assist.Maps                     // nil where no program helps from inside the kernel
+	noAssist     error                            // why not
+	pins         assist.Pins                      // what outlives a killed switch
+	restart      func() (begin func(), err error) // of the host; nil: there is none
+	attachLater  bool                             // ports get their programs behind the start, by attachNext
+	headroomKick chan struct{}                    // wakes runHeadroom
+	background   sync.WaitGroup                   // runHeadroom, followHangups
 	mtus         guardedMTUs
 	checking     sync.Mutex // one check of a headroom at a time
 
@@ -109,9 +110,9 @@ func NewIn(netns string, c *config.Config, log *slog.Logger) (*Daemon, error) {
 func newIn(netns string, c *config.Config, log *slog.Logger, later bool) (*Daemon, error) {
 	j := newJournal(log.Handler())
 	log = slog.New(j)
-	d := &Daemon{log: log, journal: j, netns: netns, attachLater: later, watchdog: newWatchdog(log), started: time.Now(),
-		startedAt: runner.Now(),
-		inspect:   port.Inspect, openAFPacket: port.Prepare, numbers: map[string]int{},
+	d := &Daemon{log: log, journal: j, netns: netns, attachLater: later, watchdog: newWatchdog(log),
+		started: time.Now(), startedAt: runner.Now(),
+		inspect: port.Inspect, openAFPacket: port.Prepare, numbers: map[string]int{},
 		ports: map[string]*portLink{}, probers: map[string]*Prober{}, retiredCounters: map[string]headroom.Counters{},
 		watched: map[string]*watch{}, mtus: guardedMTUs{ports: map[int]*guardedMTU{}}, events: make(chan struct{}, 1),
 		ticks: make(chan struct{}, 1), precision: clockPrecision(), headroomKick: make(chan struct{}, 1)}

@@ -3,14 +3,17 @@ package daemon
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"os"
 	"os/signal"
 	"runtime/debug"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"pfcswitch/cmd/internal/config"
+	"pfcswitch/cmd/internal/privilege"
 )
 
 // A Guest is a switch that Host runs.
@@ -21,6 +24,22 @@ type Guest struct {
 	Log    *slog.Logger
 
 	hangups chan os.Signal // nil without a file
+}
+
+// A host is what Host knows.
+type host struct {
+	guests []Guest
+	report func(i int, err error)
+	needs  privilege.Needs // what the process may still do
+	later  bool            // programs in the kernel come behind the starts
+
+	serving sync.WaitGroup
+	left    atomic.Int32 // switches that run, or start again
+	end     func()       // ends the process when none is left
+	running struct {
+		sync.Mutex // also held while they are asked whether they hang: none ends meanwhile
+		all        []*Daemon
+	}
 }
 
 // startsAtOnce is how many switches start at the same time: a start mostly waits for locks of the kernel.
@@ -35,53 +54,43 @@ func Host(ctx context.Context, guests []Guest, failed func(g *Guest, err error))
 			defer signal.Stop(g.hangups)
 		}
 	}
+	ctx, end := context.WithCancel(ctx)
+	defer end()
 	refused := SetNice(leastNice(guests))
 	errs := make([]error, len(guests))
-	report := func(i int, err error) {
+	h := &host{guests: guests, later: len(guests) > 1, end: end, report: func(i int, err error) {
 		if errs[i] = err; err != nil {
 			failed(&guests[i], err)
 		}
-	}
-	switches := startAll(ctx, guests, report)
-	var running []*Daemon
-	for _, d := range switches {
-		if d == nil {
-			continue
-		}
-		running = append(running, d)
+	}}
+	switches := h.startAll(ctx)
+	started := slices.DeleteFunc(slices.Clone(switches), func(d *Daemon) bool { return d == nil })
+	for _, d := range started {
 		if refused != nil {
 			d.ReportRefused("other programs of this machine may keep the switch waiting", refused)
 		}
 	}
-	if len(running) > 0 {
-		confine(running)
+	if len(started) > 0 {
+		h.needs = confine(started)
 	}
-	var serving, settling sync.WaitGroup
-	settling.Add(len(running))
+	var settling sync.WaitGroup
+	settling.Add(len(started))
+	h.left.Store(int32(len(started)))
 	for i, d := range switches {
 		if d != nil {
-			switches[i] = nil // until it is ready
-			serving.Go(func() {
-				settled := sync.OnceFunc(settling.Done)
-				defer settled()
-				report(i, d.serveGuest(ctx, &guests[i], func() {
-					d.background.Add(1)
-					switches[i] = d
-					settled()
-				}))
-			})
+			h.serving.Go(func() { h.run(ctx, i, d, settling.Done) })
 		}
 	}
 	settling.Wait()
 	saveMemory()
-	if ready := slices.DeleteFunc(switches, func(d *Daemon) bool { return d == nil }); len(ready) > 0 {
-		serving.Go(func() {
+	if ready := h.ready(); len(ready) > 0 {
+		h.serving.Go(func() {
 			attachRest(ctx, ready)
 			saveMemory()
 		})
-		runNotify(ctx, ready)
+		h.runNotify(ctx, ready[0])
 	}
-	serving.Wait()
+	h.serving.Wait()
 	return errors.Join(errs...)
 }
 
@@ -104,25 +113,115 @@ func leastNice(guests []Guest) int {
 }
 
 // startAll starts the switches until ctx ends, and reports those that cannot start, for which it returns nil.
-func startAll(ctx context.Context, guests []Guest, report func(i int, err error)) []*Daemon {
-	switches := make([]*Daemon, len(guests))
-	inTurns(len(guests), startsAtOnce, func(i int) {
+func (h *host) startAll(ctx context.Context) []*Daemon {
+	switches := make([]*Daemon, len(h.guests))
+	inTurns(len(h.guests), startsAtOnce, func(i int) {
 		if ctx.Err() != nil {
 			return
 		}
-		g := &guests[i]
-		d, err := newIn(g.Netns, g.Config, g.Log, len(guests) > 1)
+		g := &h.guests[i]
+		d, err := newIn(g.Netns, g.Config, g.Log, h.later)
 		switches[i] = d
-		report(i, err)
+		h.report(i, err)
 	})
 	return switches
 }
 
-func (d *Daemon) serveGuest(ctx context.Context, g *Guest, ready func()) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel() // ends what followHangups has begun
-	if g.File != "" {
-		d.followHangups(ctx, g.hangups, g.File)
+// ready returns the switches that run.
+func (h *host) ready() []*Daemon {
+	h.running.Lock()
+	defer h.running.Unlock()
+	return slices.Clone(h.running.all)
+}
+
+// run runs switch number i until ctx ends, and starts it again as often as somebody asks for that. It calls settled
+// when the switch is ready for the first time, or has ended.
+func (h *host) run(ctx context.Context, i int, d *Daemon, settled func()) {
+	settled = sync.OnceFunc(settled)
+	defer func() {
+		settled()
+		if h.left.Add(-1) == 0 {
+			h.end()
+		}
+	}()
+	for d != nil {
+		again, err := h.serve(ctx, i, d, settled)
+		if again == nil || ctx.Err() != nil {
+			h.report(i, err)
+			return
+		}
+		g := &h.guests[i]
+		if g.File != "" {
+			g.hangups = notifyHangups()
+		}
+		next, failure := newIn(g.Netns, again, g.Log, h.later)
+		h.report(i, errors.Join(err, failure))
+		if d = next; d != nil {
+			d.confined(h.needs)
+			h.serving.Go(func() { attachRest(ctx, []*Daemon{d}) })
+		}
 	}
-	return errors.Join(d.serve(ctx, ready), d.Close())
+}
+
+// serve runs a switch until ctx ends, or somebody asks for another start, with the configuration that serve returns.
+func (h *host) serve(ctx context.Context, i int, d *Daemon, settled func()) (again *config.Config, err error) {
+	g := &h.guests[i]
+	serving, end := context.WithCancel(ctx)
+	defer end() // also ends what followHangups has begun
+	asked := make(chan *config.Config, 1)
+	d.restart = func() (begin func(), err error) {
+		c, err := h.configAgain(g)
+		if err != nil {
+			return nil, err
+		}
+		return func() {
+			select {
+			case asked <- c:
+			default: // somebody has asked already
+			}
+			end()
+		}, nil
+	}
+	if g.File != "" {
+		d.followHangups(serving, g.hangups, g.File)
+	}
+	err = d.serve(serving, func() {
+		h.running.Lock()
+		h.running.all = append(h.running.all, d)
+		h.running.Unlock()
+		settled()
+	})
+	h.running.Lock()
+	h.running.all = slices.DeleteFunc(h.running.all, func(other *Daemon) bool { return other == d })
+	h.running.Unlock()
+	err = errors.Join(err, d.Close())
+	select {
+	case again = <-asked:
+	default:
+	}
+	return again, err
+}
+
+// configAgain reads the file of a switch that is to start again in a process that has given up rights.
+func (h *host) configAgain(g *Guest) (*config.Config, error) {
+	if g.File == "" {
+		return g.Config, nil
+	}
+	c, warnings, err := config.Load(g.File)
+	if err != nil {
+		return nil, err
+	}
+	for _, w := range warnings {
+		g.Log.Warn(w.String())
+	}
+	c = c.KeepMetrics(g.Config)
+	if c.API.Socket != g.Config.API.Socket {
+		return nil, fmt.Errorf("%s: the control socket is another one, %s: end the process, and start it again", g.File,
+			c.API.Socket)
+	}
+	if !h.needs.Namespaces && slices.ContainsFunc(c.In(g.Netns).Ports, inNamespace) {
+		return nil, fmt.Errorf("%s: a port is in another network namespace, and the process gave up the right to "+
+			"enter it: end the process, and start it again", g.File)
+	}
+	return c, nil
 }

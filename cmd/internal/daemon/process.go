@@ -24,11 +24,10 @@ func (d *Daemon) ReportRefused(effect string, err error) {
 	d.addEvent(dataplane.EventConfig, "", err.Error())
 }
 
-// confine gives up the rights of this process that its running switches do not need. Only a process of which a switch
-// has ports in other network namespaces keeps the right to enter them, so Apply refuses the first such port of another
-// one.
-func confine(switches []*Daemon) {
-	var needs privilege.Needs
+// confine gives up the rights of this process that its running switches do not need, and returns what they need. Only a
+// process of which a switch has ports in other network namespaces keeps the right to enter them, so Apply refuses the
+// first such port of another one.
+func confine(switches []*Daemon) (needs privilege.Needs) {
 	for _, d := range switches {
 		d.mu.Lock()
 		needs.Namespaces = needs.Namespaces || slices.ContainsFunc(d.cfg.Ports, inNamespace)
@@ -40,11 +39,17 @@ func confine(switches []*Daemon) {
 		if err != nil {
 			d.ReportRefused("the switch has more rights than it needs", err)
 		}
-		d.mu.Lock()
-		d.noNamespaces = !needs.Namespaces
-		d.mu.Unlock()
-		d.runner.Urgent()
+		d.confined(needs)
 	}
+	return needs
+}
+
+// confined tells a switch what its process may still do.
+func (d *Daemon) confined(needs privilege.Needs) {
+	d.mu.Lock()
+	d.noNamespaces = !needs.Namespaces
+	d.mu.Unlock()
+	d.runner.Urgent()
 }
 
 // usesForeignFiles tells whether the running switch writes into a folder of another user, or reads certificates, whose
@@ -127,11 +132,7 @@ func (d *Daemon) notify(state string) {
 
 // runNotify tells systemd that the switches are ready: the configurations are in force and existing interfaces are
 // ports. Then it feeds systemd's watchdog while every worker of every switch makes progress.
-func runNotify(ctx context.Context, switches []*Daemon) {
-	for _, d := range switches {
-		defer d.background.Done()
-	}
-	d := switches[0] // speaks for the process
+func (h *host) runNotify(ctx context.Context, d *Daemon) { // d speaks for the process
 	d.notify(daemon.SdNotifyReady)
 	defer d.notify(daemon.SdNotifyStopping)
 	every, err := daemon.SdWatchdogEnabled(false)
@@ -146,7 +147,9 @@ func runNotify(ctx context.Context, switches []*Daemon) {
 	defer look.Stop()
 	for {
 		bounded, cancel := context.WithTimeout(ctx, every/3)
-		hung, err := firstHung(bounded, switches)
+		h.running.Lock()
+		hung, err := firstHung(bounded, h.running.all)
+		h.running.Unlock()
 		cancel()
 		if err == nil {
 			d.notify(daemon.SdNotifyWatchdog)

@@ -2,6 +2,7 @@ package daemon
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"time"
 
@@ -110,6 +111,13 @@ func (s source) WallOf(ns int64) time.Time {
 func (s source) Keeps() bool { return s.d.keeps.Load() }
 
 func (s source) ConfigYAML() []byte { return config.Expand(s.d.published.Load().cfg) }
+
+func (s source) Restart() (begin func(), err error) {
+	if s.d.restart == nil {
+		return nil, errors.New("this switch cannot start itself again: end its process, and start that again")
+	}
+	return s.d.restart()
+}
 
 func (s source) Apply(ctx context.Context, name string, yaml []byte, dry bool) (*api.Applied, error) {
 	c, warnings, err := config.Parse(name, yaml)

@@ -250,8 +250,8 @@ func (d *Daemon) deepenRings() {
 		if p.assist == nil || p.holds() || time.Now().Before(p.replaceAt) {
 			continue
 		}
-		d.deepen(p, "the program at the interface's tcx ingress does not hold the peer any more (assist): the port has "+
-			"deep receive rings now")
+		d.deepen(p, "the program at the interface's tcx ingress does not hold the peer any more (assist): the port "+
+			"has deep receive rings now")
 	}
 }
 

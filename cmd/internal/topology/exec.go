@@ -13,15 +13,7 @@ import (
 
 // Exec replaces this process by a program inside a node of a lab. It returns only on errors.
 func Exec(argument, part, node string, program []string) error {
-	name, err := nameOf(argument, part)
-	if err != nil {
-		return err
-	}
-	path, err := statePath(name)
-	if err != nil {
-		return err
-	}
-	s, err := runningState(name, path)
+	s, err := stateOf(argument, part)
 	if err != nil {
 		return err
 	}
@@ -32,7 +24,20 @@ func Exec(argument, part, node string, program []string) error {
 		}
 		names = append(names, n.Name)
 	}
-	return fmt.Errorf("lab %s has no node %s: there are %s", name, node, strings.Join(names, ", "))
+	return fmt.Errorf("lab %s has no node %s: there are %s", s.Name, node, strings.Join(names, ", "))
+}
+
+// stateOf returns the state of a lab that is up, by the file of its topology or its name.
+func stateOf(argument, part string) (s State, err error) {
+	name, err := nameOf(argument, part)
+	if err != nil {
+		return s, err
+	}
+	path, err := statePath(name)
+	if err != nil {
+		return s, err
+	}
+	return runningState(name, path)
 }
 
 // runningState returns the state of a lab whose keeper lives.

@@ -39,7 +39,7 @@ func TestLabsComeAndGo(t *testing.T) {
 // What labs carry, and what is left where one was killed a moment ago, is a matter of time.
 func TestLabs(t *testing.T) {
 	newRig(t).parts(map[string]func(*rig){
-		"examples": examples, "inprocess": inOneProcess, "virtual": sameInVirtualTime,
+		"examples": examples, "inprocess": inOneProcess, "restart": oneRestarts, "virtual": sameInVirtualTime,
 		"virtualholds": sameHoldsInVirtualTime, "virtualdcqcn": slowedInVirtualTime, "runs": runsInALab,
 		"ordinary": unprivilegedUser, "interruptedrun": interruptedRun,
 	}, map[string]func(*rig){

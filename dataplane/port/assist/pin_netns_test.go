@@ -125,7 +125,7 @@ func TestPins(t *testing.T) {
 	a.kill(t)
 	b.kill(t)
 	if !pins.Left("p.1") || pins.Left("p") {
-		t.Errorf("of a killed switch's port something is left: %v, of another one: %v", pins.Left("p.1"), pins.Left("p"))
+		t.Errorf("left of a killed switch's port: %v, of another one: %v", pins.Left("p.1"), pins.Left("p"))
 	}
 	a, err = one.attach(m, 0, pins, "p.1")
 	mustPin(t, err)
