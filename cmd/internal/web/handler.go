@@ -14,6 +14,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"pfcswitch/cmd/internal/api"
@@ -90,11 +91,18 @@ func (c *Config) names() (names []string) {
 	return names
 }
 
+// files are those of the page by name, which all switches of a process share.
+var files = sync.OnceValue(func() map[string][]byte {
+	all := map[string][]byte{}
+	names, _ := fs.Glob(static, "static/*") // only a malformed pattern is an error
+	for _, name := range names {
+		all[path.Base(name)], _ = static.ReadFile(name) // part of the program
+	}
+	return all
+})
+
 func handlePage(mux *http.ServeMux) {
-	files, _ := fs.Glob(static, "static/*") // only a malformed pattern is an error
-	for _, file := range files {
-		content, _ := static.ReadFile(file) // part of the program
-		name := path.Base(file)
+	for name, content := range files() {
 		mux.HandleFunc("GET /"+strings.Replace(name, "index.html", "{$}", 1), serveFile(name, content))
 	}
 }

@@ -38,8 +38,8 @@ var (
 
 // Maps are what the ports of one switch share with the programs.
 type Maps struct {
-	maps programMaps
-	spec *ebpf.CollectionSpec
+	maps  programMaps
+	flows int // that the map takes
 
 	ports      []programPort
 	counts     []programPortCounts // of all ports for the first CPU, then of all ports for the second
@@ -54,19 +54,11 @@ type Maps struct {
 func Open() (*Maps, error) { return open(MaxAllFlows) }
 
 func open(flows int) (*Maps, error) {
-	spec, err := loadProgram()
+	spec, cpus, err := newSpec(flows)
 	if err != nil {
-		return nil, fmt.Errorf("assist: read the programs: %w", err)
+		return nil, err
 	}
-	cpus, err := ebpf.PossibleCPU()
-	if err != nil {
-		return nil, fmt.Errorf("assist: %w", err)
-	}
-	for _, name := range []string{programMapCounts, programMapDecisions, programMapRecents} {
-		spec.Maps[name].MaxEntries = uint32(cpus)
-	}
-	spec.Maps[programMapFlows].MaxEntries = uint32(flows)
-	m := &Maps{spec: spec}
+	m := &Maps{flows: flows}
 	if err := spec.LoadAndAssign(&m.maps, nil); err != nil {
 		return nil, unavailable(err)
 	}
@@ -75,6 +67,26 @@ func open(flows int) (*Maps, error) {
 	}
 	m.Forget()
 	return m, nil
+}
+
+// parsed is what the compiled programs say, which all switches of a process share.
+var parsed = sync.OnceValues(loadProgram)
+
+// newSpec returns a copy of what the compiled programs say, with the sizes of the maps on this machine, and its number
+// of CPUs.
+func newSpec(flows int) (spec *ebpf.CollectionSpec, cpus int, err error) {
+	if spec, err = parsed(); err != nil {
+		return nil, 0, fmt.Errorf("assist: read the programs: %w", err)
+	}
+	if cpus, err = ebpf.PossibleCPU(); err != nil {
+		return nil, 0, fmt.Errorf("assist: %w", err)
+	}
+	spec = spec.Copy()
+	for _, name := range []string{programMapCounts, programMapDecisions, programMapRecents} {
+		spec.Maps[name].MaxEntries = uint32(cpus)
+	}
+	spec.Maps[programMapFlows].MaxEntries = uint32(flows)
+	return spec, cpus, nil
 }
 
 // unavailable says why there are no programs, and what would help.

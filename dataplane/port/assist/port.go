@@ -119,7 +119,10 @@ func (p *Port) TakeAdopted() bool {
 
 // load loads the programs, for the number of the port.
 func (p *Port) load() error {
-	spec := p.maps.spec.Copy()
+	spec, _, err := newSpec(p.maps.flows)
+	if err != nil {
+		return err
+	}
 	if err := spec.Variables[programVarWeak].Set(uint8(weakOrder)); err != nil {
 		return err
 	}
@@ -130,7 +133,7 @@ func (p *Port) load() error {
 	}
 	own := p.maps.maps
 	var programs programPrograms
-	err := spec.LoadAndAssign(&programs, &ebpf.CollectionOptions{MapReplacements: map[string]*ebpf.Map{
+	err = spec.LoadAndAssign(&programs, &ebpf.CollectionOptions{MapReplacements: map[string]*ebpf.Map{
 		programMapPorts: own.Ports, programMapCounts: own.Counts, programMapFlows: own.Flows,
 		programMapDecisions: own.Decisions}})
 	if p.steer, p.ingress = programs.Steer, programs.Ingress; err != nil {
