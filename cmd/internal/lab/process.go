@@ -140,8 +140,8 @@ func (p *Process) Finish(ctx context.Context) error {
 	}
 }
 
-// Stop sends sig, and SIGKILL where the process has not ended after the grace time, in which the time does not count that
-// it waits for a CPU. It returns nil when the process ended with status 0 or by sig.
+// Stop sends sig, and SIGKILL where the process has not ended after the grace time. Time in which it waits for a CPU does
+// not count. Stop returns nil when the process ended with status 0 or by sig.
 func (p *Process) Stop(sig syscall.Signal, grace time.Duration) error {
 	begun := time.Now()
 	_, before := p.Scheduled()
@@ -158,8 +158,8 @@ func (p *Process) Stop(sig syscall.Signal, grace time.Duration) error {
 	return p.withOutput(p.err)
 }
 
-// endsWithin waits for the process to end. begun is when the grace time began, and before what the process had waited for
-// a CPU until then.
+// endsWithin waits for the process to end. begun is when the grace time began, and before is how long the process had
+// waited for a CPU until then.
 func (p *Process) endsWithin(grace time.Duration, begun time.Time, before time.Duration) bool {
 	left := grace
 	for left > 0 {
