@@ -17,7 +17,7 @@ var congestionControl = Study{"dcqcn",
 	runCongestionControl}
 
 const (
-	controlTime = 60 * time.Millisecond
+	controlTime = 200 * time.Millisecond
 	controlLook = time.Millisecond
 )
 
@@ -97,9 +97,9 @@ func runCongestionControl(ctx context.Context, o Options, result *Result) error 
 		"median µs"}
 	result.Remark = "The paper's figures are those of 40G and of its testbed; its claims stand here instead: a " +
 		"sender alone at its port gets as much as all behind another port together, 3 times what each of those does; " +
-		"with DCQCN all get the same. DCQCN begins at the link's speed and halves, so it takes tens of ms until the " +
-		"link is full again: that is why rates are below a fair share, 2468 Mbit/s of payload. With neither, frames " +
-		"that come in step share a full queue unevenly."
+		"with DCQCN all get the same. DCQCN begins at the link's speed and halves, so it takes some 60 ms until the " +
+		"link is full again: that is why mean rates are below a fair share, 2468 Mbit/s of payload. With neither, " +
+		"frames that come in step share a full queue unevenly."
 	panel := plot.Panel{Title: "what waits in the receiver's switch, kB, over time",
 		Unit: func(ns int64) string { return time.Duration(ns).String() }}
 	for _, c := range controlCases {
