@@ -36,6 +36,9 @@ func simCommand() *cobra.Command {
 			if o.Stall < 0 {
 				return nil, fmt.Errorf("--stall %v: it has to be more than 0", o.Stall)
 			}
+			if o.Response < 0 && cmd.Flags().Changed("response") {
+				return nil, fmt.Errorf("--response %v: it has to be 0 or more", o.Response)
+			}
 			o.Progress = progress
 			return simulate(cmd, args[0], svg, pcap, o)
 		})
@@ -78,6 +81,9 @@ func paperCommand() *cobra.Command {
 			return notRun("", fmt.Errorf("--links %d: it has to be 0 or more", o.Links))
 		}
 		study, err := paper.Find(args[0])
+		if err == nil && cmd.Flags().Changed("links") && !study.DrawsLinks() {
+			err = fmt.Errorf("--links %d: %s draws none: remove the flag", o.Links, study.Name)
+		}
 		if err != nil {
 			return notRun("", err)
 		}

@@ -19,11 +19,13 @@ func TestSimStatus(t *testing.T) {
 		"paper none":                couldNotRun,
 		"paper dt dsh":              couldNotRun,
 		"paper measured --links -1": couldNotRun,
+		"paper dt --links 5":        couldNotRun,
 		"no-such.yaml":              couldNotRun,
 		"":                          couldNotRun,
 		"a b":                       couldNotRun,
 		"../../scripts/lab/ring.yaml --stall -1s":     couldNotRun,
 		"../../scripts/lab/ring.yaml --seed x":        couldNotRun,
+		"../../scripts/lab/ring.yaml --response -1s":  couldNotRun,
 		"testdata/bad.yaml":                           couldNotRun,
 		"../../scripts/lab/incast.yaml --response 1s": 1,
 	} {

@@ -58,6 +58,9 @@ func Find(name string) (*Study, error) {
 	return nil, fmt.Errorf("there is no study %q: there are %s", name, strings.Join(names, ", "))
 }
 
+// DrawsLinks reports whether Options.Links counts.
+func (s *Study) DrawsLinks() bool { return s.Name == measuredHeadroom.Name }
+
 // List writes the names of the studies with a sentence each.
 func List(out io.Writer) error {
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
