@@ -129,15 +129,15 @@ func (p *Picture) panel(y int, panel *Panel, l layout) (end int) {
 		return bottom + lineHeight + 10
 	}
 	top := panel.top()
-	p.Text(l.left-6, y+10, 10, "end", fmt.Sprintf("%.4g", top))
+	p.Text(l.left-6, y+10, 10, "end", number(top))
 	p.Text(l.left-6, bottom, 10, "end", "0")
 	for i, s := range shown {
 		colour := palette[i%len(palette)]
 		fmt.Fprintf(p, `<g><polyline fill="none" stroke="%s" points="`, colour)
 		for k, v := range s.Values {
 			at := float64(panel.At[s.First+k]) / float64(last)
-			fmt.Fprintf(p, "%.1f,%.1f ", float64(l.left)+float64(l.right-l.left)*at,
-				float64(bottom)-float64(panelHeight)*min(1, v/top))
+			fmt.Fprintf(p, "%.1f,%.1f ", float64(l.left)+float64(float64(l.right-l.left)*at),
+				float64(bottom)-float64(float64(panelHeight)*min(1, v/top)))
 		}
 		x, row := l.name(i, y)
 		fmt.Fprintf(p, `"/><rect x="%d" y="%d" width="10" height="4" fill="%s"/>`, x, row-6, colour)
@@ -164,4 +164,12 @@ func Most(lines []Series) (most float64) {
 		most = max(most, lines[i].Most())
 	}
 	return most
+}
+
+// number writes four digits of a number that is above 0, or all of those before the point where they are more.
+func number(v float64) string {
+	if v >= 1000 {
+		return fmt.Sprintf("%.0f", v)
+	}
+	return fmt.Sprintf("%.4g", v)
 }
