@@ -154,8 +154,11 @@ func (f *fake) FDB() []bridge.Entry {
 	if f.empty {
 		return nil
 	}
+	var group bridge.PortSet
+	group.Add(0)
+	group.Add(1)
 	return []bridge.Entry{{MAC: 0x020000000002, VID: 10, Port: 1, Static: true}, {MAC: 0x020000000001, VID: 1, Port: 0,
-		Age: 12 * time.Second}}
+		Age: 12 * time.Second}, {MAC: 0x020000000003, VID: 10, Port: -1, Group: group, Static: true}}
 }
 
 func (f *fake) LLDP() []LLDPPort {

@@ -30,6 +30,7 @@ ports:
 fdb:
   - {mac: "02:00:00:00:00:02", vlan: 10, port: p2}
   - {mac: "02:00:00:00:00:03", vlan: 1, port: p3}
+  - {mac: "02:00:00:00:00:04", ports: [p2, p3, p4]}
 `
 
 // given is a frame with no flags but its destination.
@@ -52,6 +53,8 @@ func TestOffline(t *testing.T) {
 	}{
 		{"p1", "02:00:00:00:00:02", func(f *Frame) { f.VLAN, f.PCP = 10, 3 }, "forwarded", "", 3, "p2",
 			"a static entry has the destination behind p2"},
+		{"p3", "02:00:00:00:00:04", func(f *Frame) { f.PCP = 3 }, "forwarded", "", 3, "p2",
+			"a static entry has the destination behind p2, p3, p4: a frame takes one by its flow, and this one p2, of 2"},
 		{"p1", "02:00:00:00:00:03", func(f *Frame) { f.DSCP = 26 }, "forwarded", "", 0, "p3",
 			"trust pcp, but there is no tag: the default priority 0"},
 		{"p2", "02:00:00:00:00:03", func(f *Frame) { f.DSCP = 26 }, "forwarded", "", 3, "p3",
