@@ -28,8 +28,8 @@ type Config struct {
 	// Stations bounds the filtering database, static entries included; 0 is bridge.DefaultMaxEntries. Only New reads
 	// it.
 	Stations int
-	// Salt is what tells the switch's choices among the ports of a group from those of other switches, such as a hash of
-	// its name. Only New reads it.
+	// Salt is what tells the switch's choices among the ports of a group from those of other switches, such as a hash
+	// of its name. Only New reads it.
 	Salt uint64
 	// Measurement is the form of the frames that measure headroom.
 	Measurement macctl.MeasurementFormat

@@ -63,8 +63,8 @@ type Decision struct {
 	Reason DropReason // of a Drop, else DropNone
 	Cause  Cause      // of a Flood, else NoCause
 	Port   int        // egress port of a Unicast, else -1
-	// Ports are the egress ports of a Flood, or those that Pick chose among, until the bridge decides again: never empty
-	// and never with the ingress port; else nil.
+	// Ports are the egress ports of a Flood, or those that Pick chose among, until the bridge decides again: never
+	// empty and never with the ingress port; else nil.
 	Ports *PortSet
 }
 

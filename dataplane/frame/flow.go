@@ -50,9 +50,9 @@ func flowPorts(n uint64, protocol byte, p []byte) uint64 {
 	return n
 }
 
-// Weight is that of a way for a flow. A flow takes the heaviest of its ways: rendezvous hashing (Thaler and Ravishankar,
-// "Using Name-Based Mappings to Increase Hit Rates", 1998). When a way is shut, only its own flows move, and they come
-// back with it.
+// Weight is that of a way for a flow. A flow takes the heaviest of its ways: rendezvous hashing (Thaler and
+// Ravishankar, "Using Name-Based Mappings to Increase Hit Rates", 1998). When a way is shut, only its own flows move,
+// and they come back with it.
 func Weight(flow uint64, way int) uint64 { return mix(flow ^ uint64(way+1)*0x9E3779B97F4A7C15) }
 
 // mix is the finaliser of splitmix64 (Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators", 2014).

@@ -8,9 +8,9 @@ import (
 	"pfcswitch/dataplane/port/porttest"
 )
 
-// Frames to a station behind a group come to the switch, which alone knows their flows: the programs in the kernel, which
-// go by addresses, take none of them, though they take what the same host sends to a station behind one port. Each flow
-// leaves by one port, whole and in order.
+// Frames to a station behind a group come to the switch, which alone knows their flows: the programs in the kernel go
+// by addresses, and take none of them, though they take what the same host sends to a station behind one port. Each
+// flow leaves by one port, whole and in order.
 func TestGroupsAreNotOnTheFastPath(t *testing.T) {
 	const flows, frames = 40, 60
 	needAssist(t)

@@ -179,8 +179,8 @@ func (n *explainer) forwarding() {
 	}
 	switch {
 	case len(f.Ways) > 0:
-		n.add("bridge", "fdb", "%s: a frame takes one by its flow, and this one %s, of %d that it could leave by", known,
-			f.Copies[0].Name, len(f.Ways))
+		n.add("bridge", "fdb", "%s: a frame takes one by its flow, and this one %s, of %d that it could leave by",
+			known, f.Copies[0].Name, len(f.Ways))
 	case d.Kind == bridge.Unicast && known != "":
 		n.add("bridge", "fdb", "%s", known)
 	case d.Kind == bridge.Unicast:

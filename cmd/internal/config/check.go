@@ -70,8 +70,8 @@ func (c *Config) checkFDB() (faults []*Error) {
 		case entry.Port == "" && len(entry.Ports) == 0:
 			faults = append(faults, c.Errorf(key, "has no port: write the key of one under ports"))
 		case entry.Port != "" && len(entry.Ports) > 0:
-			faults = append(faults, c.Errorf(key+".ports", "port %s stands beside it: write all ports here, or one there",
-				entry.Port))
+			faults = append(faults, c.Errorf(key+".ports", "port %s stands beside it: write all ports here, or one "+
+				"there", entry.Port))
 		}
 		for at, name := range entry.behind(key) {
 			if fault := c.checkPortName(at, name, names); fault != nil {

@@ -20,7 +20,7 @@ import (
 //	  links: {speed: 100G, cable: 10m}        # keys of every link
 //	  switches: {preset: roce}                # of every switch
 //	  hosts: {nic: true}                      # of every host
-//	  spread: number                          # of destinations over ways of equal length; or hash; flow: each by its own
+//	  spread: number                          # of destinations over ways of equal length; or hash, or flow
 type labFabric struct {
 	spread  spread
 	plan    *plan

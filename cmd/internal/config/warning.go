@@ -187,7 +187,8 @@ func (c *Config) warnFDB() (all []Warning) {
 			if len(entry.Ports) > 1 {
 				effect = "no frame to this address leaves by it"
 			}
-			all = append(all, c.warning(key+".vlan", "port %s is not a member of VLAN %d: %s", name, entry.VLAN, effect))
+			all = append(all, c.warning(key+".vlan", "port %s is not a member of VLAN %d: %s", name, entry.VLAN,
+				effect))
 		}
 	}
 	return all

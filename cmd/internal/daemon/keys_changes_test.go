@@ -87,7 +87,8 @@ var bridgeChanges = slices.Concat(restartChanges, []change{
 		}},
 	key("ageing", "20s", overall(func(s switchState) bool { return s.Config.Ageing == 20*time.Second })),
 	{path: "fdb", value: []any{tree{"mac": "02:00:00:00:00:01", "port": "p1"},
-		tree{"mac": "02:00:00:00:00:02", "port": "p2"}, tree{"mac": "02:00:00:00:00:77", "ports": []any{"p3", "p4"}}}, shows: "-",
+		tree{"mac": "02:00:00:00:00:02", "port": "p2"}, tree{"mac": "02:00:00:00:00:77",
+			"ports": []any{"p3", "p4"}}}, shows: "-",
 		effect: func(r *rig) bool {
 			return slices.ContainsFunc(r.d().runner.FDB(),
 				func(e bridge.Entry) bool { return e.MAC == 0x02_00_00_00_00_77 && e.Group.Len() == 2 })

@@ -54,7 +54,7 @@ func TestOffline(t *testing.T) {
 		{"p1", "02:00:00:00:00:02", func(f *Frame) { f.VLAN, f.PCP = 10, 3 }, "forwarded", "", 3, "p2",
 			"a static entry has the destination behind p2"},
 		{"p3", "02:00:00:00:00:04", func(f *Frame) { f.PCP = 3 }, "forwarded", "", 3, "p2",
-			"a static entry has the destination behind p2, p3, p4: a frame takes one by its flow, and this one p2, of 2"},
+			"behind p2, p3, p4: a frame takes one by its flow, and this one p2, of 2 that it could leave by"},
 		{"p1", "02:00:00:00:00:03", func(f *Frame) { f.DSCP = 26 }, "forwarded", "", 0, "p3",
 			"trust pcp, but there is no tag: the default priority 0"},
 		{"p2", "02:00:00:00:00:03", func(f *Frame) { f.DSCP = 26 }, "forwarded", "", 3, "p3",

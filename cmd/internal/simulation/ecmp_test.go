@@ -109,8 +109,8 @@ func TestECMPAroundALinkThatIsDown(t *testing.T) {
 	}
 }
 
-// A group of which one port leads to the host and the other into a circle is refused before anything runs, whichever the
-// flow takes; and so is one of which a way leads back, where it came from.
+// A group of which one port leads to the host and the other into a circle is refused before anything runs, whichever
+// the flow takes; and so is one of which a way leads back, where it came from.
 func TestEachWayOfAGroupIsFollowed(t *testing.T) {
 	read := func(name string) string {
 		text, err := os.ReadFile(filepath.Join("../../../scripts/lab", name))
@@ -132,14 +132,14 @@ func TestEachWayOfAGroupIsFollowed(t *testing.T) {
 		{"one port", strings.NewReplacer("PORTS", "port: spare", "TTL", "").Replace(ring), ""},
 		{"into a circle", strings.NewReplacer("PORTS", "ports: [spare, out]", "TTL", "").Replace(ring),
 			"s2 is passed again and again: the routes form a circle"},
-		{"into a circle, with a TTL", strings.NewReplacer("PORTS", "ports: [spare, out]", "TTL", "ttl: 9, ").Replace(ring),
-			""},
+		{"into a circle, with a TTL", strings.NewReplacer("PORTS", "ports: [spare, out]", "TTL",
+			"ttl: 9, ").Replace(ring), ""},
 		{"two good ways", leaves, ""},
 		{"back", back, "spine2 drops what comes by leaf1: same-port"},
 	} {
 		_, err := simulate(t, tt.text, standard)
-		if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.HasPrefix(err.Error(), "lab.yaml:") ||
-			!strings.Contains(err.Error(), tt.want)) {
+		told := err != nil && strings.HasPrefix(err.Error(), "lab.yaml:") && strings.Contains(err.Error(), tt.want)
+		if tt.want == "" && err != nil || tt.want != "" && !told {
 			t.Errorf("%s: %v; want %q", tt.name, err, tt.want)
 		}
 	}
