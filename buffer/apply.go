@@ -67,8 +67,8 @@ func (m *Manager) RemovePort(port int) {
 	}
 	ports := maps.Clone(m.configs)
 	delete(ports, port)
-	// Nothing can fail: the pool keeps its size, so the port frees at least as many bytes as its frames move to the shared
-	// segment. A headroom pool may free fewer: headroomLeft lends the rest.
+	// Nothing can fail: the pool keeps its size, so the port frees at least as many bytes as its frames move to the
+	// shared segment. A headroom pool may free fewer: headroomLeft lends the rest.
 	next := newPlan(m.config, ports)
 	next.setLossless(m.lossless.size)
 	m.Commit(next)

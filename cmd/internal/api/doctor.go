@@ -58,7 +58,8 @@ func (r *Doctor) Text() string {
 	for _, of := range r.kinds(func(f *Finding) kind { return kind{trap: f.Trap} }) {
 		t.row(strings.ToUpper(of[0].Severity), of[0].Trap, places(of), summaries[of[0].Trap])
 	}
-	return s + "\n" + t.String() + "\n-v explains each one, with what was seen and the command that mends it\n" + r.notSeen()
+	const more = "-v explains each one, with what was seen and the command that mends it\n"
+	return s + "\n" + t.String() + "\n" + more + r.notSeen()
 }
 
 // Detail is the text with what each finding means, what was seen, and what mends it.

@@ -15,9 +15,9 @@ import (
 // autoDepth is how long the fastest port sends what all queues of an automatic pool share.
 const autoDepth = 5 * time.Millisecond
 
-// Measured headrooms may add headroom.share to an automatic lossless pool of what the fastest port sends in growthDepth,
-// growthMost bytes at most: a peer that is software answers late by milliseconds, and one that lies by as much as it
-// likes.
+// Measured headrooms may add headroom.share to an automatic lossless pool, of what the fastest port sends in
+// growthDepth, growthMost bytes at most: a peer that is software answers late by milliseconds, one that lies by as much
+// as it likes.
 const (
 	growthDepth = 20 * time.Millisecond
 	growthMost  = 8 << 20
@@ -192,7 +192,8 @@ func (c *Config) Shared() int64 {
 }
 
 // MostHeadroom is the most that a measured headroom may be, in bytes of the buffer for each queue of the port: what is
-// calculated, and an equal part of what all may have beyond that for each queue whose headroom is measured, on any port.
+// calculated, and an equal part of what all may have beyond that, for each queue on any port whose
+// headroom is measured.
 func (c *Config) MostHeadroom(p *Port) int64 {
 	measured := int64(0)
 	for other := range c.ports() {
@@ -259,8 +260,8 @@ func (p *Pool) below(bytes int64) int64 {
 	return int64(math.Ceil(float64(bytes) * (1 + p.Alpha) / p.Alpha))
 }
 
-// sentIn is what the fastest port sends in a time, in bytes. A port without a speed counts as everywhere. A TAP does not
-// count, since the host behind it waits for room.
+// sentIn is what the fastest port sends in a time, in bytes. A port without a speed counts as everywhere. A TAP does
+// not count, since the host behind it waits for room.
 func (c *Config) sentIn(depth time.Duration) int64 {
 	fastest := int64(0)
 	for p := range c.ports() {

@@ -135,8 +135,8 @@ func TestResolveRefusesAFasterLink(t *testing.T) {
 	}
 }
 
-// An automatic pool shares what the fastest port sends in 5 ms, beside what is reserved: 4096 bytes private, and 8192 of
-// headroom. A frame of 1518 octets takes 1536 bytes, a GSO frame 65792. With preset roce seven queues are lossy.
+// An automatic pool shares what the fastest port sends in 5 ms, beside what is reserved: 4096 bytes private, and 8192
+// of headroom. A frame of 1518 octets takes 1536 bytes, a GSO frame 65792. With preset roce seven queues are lossy.
 func TestAutomaticPool(t *testing.T) {
 	const roce, queue = "preset: roce\nbuffer: {headroom: 8KiB}\n", 4096 + 8192
 	const calculated, room = 94 * 256, 481 * 256 // headrooms: 7,896 octets at 1M, and that of a TAP

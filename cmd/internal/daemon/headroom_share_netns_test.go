@@ -19,7 +19,8 @@ func TestLatePeerGetsItsShare(t *testing.T) {
 
 func latePeer(t *testing.T, pool string) {
 	const keys = "preset: roce\nheadroom: {interval: 20ms}\n" + atOnce
-	p := newPair(t, [2]string{keys, keys + pool}, [2]string{"speed: 10G, delay: 5ms", "speed: 10G"}) // b knows nothing of the delay
+	ports := [2]string{"speed: 10G, delay: 5ms", "speed: 10G"} // b knows nothing of the delay
+	p := newPair(t, [2]string{keys, keys + pool}, ports)
 	cfg := p.ends[1].cfg
 	calculated := cfg.Packing(&cfg.Ports[0]).Bytes(cfg.Ports[0].CalculatedHeadroom().Bytes())
 	most, shared, size := cfg.MostHeadroom(&cfg.Ports[0]), cfg.Shared(), cfg.Buffer.Lossless.Size

@@ -27,11 +27,11 @@ type Congestion struct {
 	Filled       float64 `json:"filled_share"` // of the bottleneck
 }
 
-// Marking begins where the queue is worth 1 ms of the port's speed, and is complete at 4 ms. The thresholds of preset
+// Marking begins where the queue is worth 0.5 ms of the port's speed, and is complete at 2 ms. The thresholds of preset
 // roce are for fast ports: the queue of a slow one, which holds 5 ms, would not reach them.
 const (
-	markFrom = time.Millisecond
-	markAll  = 4 * time.Millisecond
+	markFrom = 500 * time.Microsecond
+	markAll  = 2 * time.Millisecond
 )
 
 // What holds the senders back in a phase.

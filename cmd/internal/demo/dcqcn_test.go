@@ -150,7 +150,7 @@ func TestCongestionKeys(t *testing.T) {
 		must(t, err)
 		c, err = c.Resolve(nil)
 		must(t, err)
-		if e := c.ECN[3]; e.Kmin != 2*speed/8000 || e.Kmax <= e.Kmin || 2*e.Kmax > c.Shared() {
+		if e := c.ECN[3]; e.Kmin != speed/16000 || e.Kmax <= e.Kmin || 2*e.Kmax > c.Shared() {
 			t.Errorf("at %d bit/s: marks from %d to %d, queues share %d", speed, e.Kmin, e.Kmax, c.Shared())
 		}
 	}
