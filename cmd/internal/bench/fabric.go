@@ -1,20 +1,26 @@
 package bench
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"pfcswitch/cmd/internal/api"
+	"pfcswitch/cmd/internal/config"
+	"pfcswitch/dataplane"
 )
 
 // A fabric is a lab in which nobody sends.
 type fabric struct{ name, yaml string }
 
-// fabrics are the labs of the part, all at 100M. Each switch is a process.
+// fabrics are the labs of the part, all at 100M.
 func (b *bench) fabrics() []fabric {
 	all := []fabric{star(4), star(32), fatTree(4), fatTree(8)}
 	if b.opt.smoke {
@@ -74,12 +80,42 @@ func (b *bench) idleFabric(f fabric) (err error) {
 		_, down := b.local(fabricQuiet, nil, b.program, "lab", "down", file)
 		err = errors.Join(err, down)
 	}()
+	starts, err := ownStarts(name)
+	if err != nil {
+		return err
+	}
 	values, err := b.idleValues()
 	if err == nil {
-		values = append(values, value{upAfter, up.Seconds()})
+		values = append(values, value{upAfter, up.Seconds()}, value{outage, starts[len(starts)/2]},
+			value{outageMost, starts[len(starts)-1]})
 		b.record("fabric", "load=idle fabric="+f.name, dutPFC, 0, values...)
 	}
 	return err
+}
+
+// ownStarts returns how many ms each switch of a lab took from its own start until its last port was in service, in
+// order.
+func ownStarts(lab string) (ms []float64, err error) {
+	sockets, err := filepath.Glob(config.LabSocket(lab, "*"))
+	if err == nil && len(sockets) == 0 {
+		err = errors.New("no switch has a control socket")
+	}
+	for _, socket := range sockets {
+		reply, asked := api.NewClient(socket).Show(context.Background(), "events")
+		events, ok := reply.(*api.Events)
+		if !ok {
+			return nil, fmt.Errorf("%s: %w", socket, asked)
+		}
+		var up time.Time
+		for _, e := range events.Events {
+			if e.Kind == string(dataplane.EventPortUp) {
+				up = e.Time
+			}
+		}
+		ms = append(ms, float64(up.Sub(events.Started))/float64(time.Millisecond))
+	}
+	slices.Sort(ms)
+	return ms, err
 }
 
 // idleValues measures the switches of a lab in which nobody sends.
