@@ -62,10 +62,13 @@ func TestPanicIsTold(t *testing.T) {
 	s := httptest.NewServer(NewLocalServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
 		panic("no such port")
 	}), slog.New(slog.NewTextHandler(&said, nil))).Handler)
-	_, err := http.Get(s.URL + "/v1/ports")
+	answer, err := http.Get(s.URL + "/v1/ports")
+	must(t, err)
+	_ = answer.Body.Close()
 	s.Close()
-	if text := said.String(); err == nil || !strings.Contains(text, "level=ERROR") ||
-		!strings.Contains(text, "/v1/ports") || !strings.Contains(text, "no such port") {
-		t.Errorf("%v, told: %s", err, text)
+	if text := said.String(); answer.StatusCode != http.StatusInternalServerError ||
+		!strings.Contains(text, "level=ERROR") || !strings.Contains(text, "/v1/ports") ||
+		!strings.Contains(text, "no such port") {
+		t.Errorf("%s, told: %s", answer.Status, text)
 	}
 }

@@ -92,19 +92,19 @@ func NewServer(h http.Handler, log *slog.Logger) *http.Server {
 // NewLocalServer returns a server for a control socket. Its handlers bound the time of a request.
 func NewLocalServer(h http.Handler, log *slog.Logger) *http.Server {
 	limit := &connections{max: maxConnections}
-	return &http.Server{Handler: tellPanics(h, log), ReadHeaderTimeout: headerTime, IdleTimeout: idleTime, MaxHeaderBytes: maxHeader,
-		ConnState: limit.connState, ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug)}
+	return &http.Server{Handler: tellPanics(h, log), ReadHeaderTimeout: headerTime, IdleTimeout: idleTime,
+		MaxHeaderBytes: maxHeader, ConnState: limit.connState,
+		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug)}
 }
 
-// tellPanics logs what ends a request without an answer, a fault of this program, as an error.
+// tellPanics logs a fault of this program that ends a request, as an error, and answers with status 500 where no answer
+// has begun.
 func tellPanics(h http.Handler, log *slog.Logger) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer func() {
 			if p := recover(); p != nil {
-				if p != http.ErrAbortHandler {
-					log.Error("a request has no answer", "path", r.URL.Path, "panic", p, "stack", string(debug.Stack()))
-				}
-				panic(http.ErrAbortHandler)
+				log.Error("a request has no answer", "path", r.URL.Path, "panic", p, "stack", string(debug.Stack()))
+				http.Error(w, "a fault of the switch, which its log describes", http.StatusInternalServerError)
 			}
 		}()
 		h.ServeHTTP(w, r)
