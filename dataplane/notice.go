@@ -20,6 +20,12 @@ func (s *Switch) noticeEvent(n bridge.Notice) {
 	case bridge.StationHeld:
 		e.Kind, e.Peer = EventMoves, n.MAC
 		home := s.portName(n.Home)
+		if n.Neighbour {
+			e.Text = fmt.Sprintf("frames from the LLDP neighbour of %s come here, in VLAN %d: somebody here uses its "+
+				"address, or it has moved. It is held at %s for %v. Find it here; if it has moved, take the link of "+
+				"%s down, or write ports.%s.secure", home, n.VID, home, n.Hold, home, home)
+			break
+		}
 		e.Text = fmt.Sprintf("a station of VLAN %d moves between %s and %s all the time: two senders use its address. "+
 			"It is held at %s for %v. Find the other one at %s, or write ports.%s.secure", n.VID, home, name, home,
 			n.Hold, name, home)

@@ -57,6 +57,9 @@ func (s *Switch) SetMAC(i int, mac [6]byte, now int64) (PortConfig, error) {
 	return p.cfg, nil
 }
 
+// SetNeighbour sets the address of the LLDP neighbour of port i; zero: there is none.
+func (s *Switch) SetNeighbour(i int, mac [6]byte) { s.bridge.SetNeighbour(i, address(mac)) }
+
 // updateOwnAddresses collects the addresses of all ports, as far as they are known.
 func (s *Switch) updateOwnAddresses() {
 	clear(s.ownAddresses)

@@ -41,6 +41,7 @@ type fdb struct {
 	generation [MaxPorts]uint32
 	learned    [MaxPorts]int // entries of the port's present generation
 	stations   [MaxPorts]stations
+	neighbours [MaxPorts]uint64 // address of the LLDP neighbour; 0: none
 
 	groups groups
 }

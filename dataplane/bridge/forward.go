@@ -206,7 +206,7 @@ func (b *Bridge) learns(in int, src uint64, vid uint16, now int64) bool {
 		e := b.fdb.slots[i]
 		at := in
 		if !b.fdb.dead(&e, now) && int(e.port) != in {
-			at, _ = e.moves.move(int(e.port), in, b.fdb.moveLimit, now)
+			at, _ = e.moves.move(int(e.port), in, b.fdb.limit(&e, in), now)
 		}
 		return b.learnable(in, src) && !e.static && at == in
 	}

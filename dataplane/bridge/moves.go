@@ -19,6 +19,9 @@ type moves struct {
 	double uint8  // how often the next hold is doubled
 }
 
+// settled tells whether the station has not moved since the table learned it, or since a hold that kept it here.
+func (m *moves) settled(port int) bool { return m.count == 0 && int(m.home) == port }
+
 func seconds(now int64) uint32 { return uint32(now / int64(time.Second)) }
 
 // newMoves is that of a station that turns up on a port.
@@ -42,17 +45,36 @@ func (m *moves) move(from, to int, limit uint8, now int64) (at int, hold uint32)
 	return int(m.home), hold
 }
 
+// limit is how often the station of a live entry may move to a port within the window. The LLDP neighbour of its port
+// does not move at all. LLDP proves nothing, and so it decides only how soon a hold begins, not where: a station that
+// has moved, as one has whose address another host announces, moves as others do. So does the neighbour of both ports.
+func (f *fdb) limit(e *entry, port int) uint8 {
+	mac, from := e.key>>12, int(e.port)
+	if mac == f.neighbours[from] && mac != f.neighbours[port] && e.moves.settled(from) {
+		return 0
+	}
+	return f.moveLimit
+}
+
+// SetNeighbour sets the address of the LLDP neighbour of port i; 0: there is none. SetNeighbour ignores unknown ports.
+func (b *Bridge) SetNeighbour(i int, mac uint64) {
+	if uint(i) < MaxPorts && b.ports[i].present {
+		b.fdb.neighbours[i] = mac
+	}
+}
+
 // moveLive moves a live entry to a port, or where its moves let it be.
 func (f *fdb) moveLive(e *entry, port int, now int64) {
 	key, from := e.key, int(e.port)
-	at, hold := e.moves.move(from, port, f.moveLimit, now)
+	limit := f.limit(e, port)
+	at, hold := e.moves.move(from, port, limit, now)
 	if hold > 0 {
 		if !f.up.Has(at) { // nobody is there any more
 			at = port
 		}
 		f.holds++
 		f.tell(Notice{Kind: StationHeld, Port: other(at, from, port), Home: at, MAC: key >> 12,
-			VID: uint16(key & 0xFFF), Hold: time.Duration(hold) * time.Second}, now)
+			VID: uint16(key & 0xFFF), Hold: time.Duration(hold) * time.Second, Neighbour: limit == 0}, now)
 	}
 	if at == from {
 		f.refused++

@@ -108,3 +108,77 @@ func TestStrayProbe(t *testing.T) {
 	wantDecision(t, "by a port that does not look", b.Forward(2, ProbeAddress, stationA, 1, 60, 6),
 		flood(Multicast, 0, 1))
 }
+
+// TestNeighbourDoesNotMove: the first frame of the LLDP neighbour of a port by another port begins a hold, also when
+// the one before is over. It does so as long as the neighbour is there.
+func TestNeighbourDoesNotMove(t *testing.T) {
+	b := newPlain(t, 3, Config{})
+	b.SetNeighbour(0, stationA)
+	hear(b, 0, stationA, 0)
+	holds := uint64(0)
+	for now := int64(0); now < 300*second; now += second / 4 {
+		before := b.Counters().Holds
+		assert.Equal(t, b.Trace(1, stationA, stationA, 1, now).Kind, Unicast, "foreseen")
+		hear(b, 1, stationA, now)
+		wantAt(t, "a neighbour", b, stationA, 0, now)
+		hear(b, 0, stationA, now)
+		if n, ok := b.TakeNotice(); ok && (n.Kind != StationHeld || n.Port != 1 || n.Home != 0 || !n.Neighbour) {
+			t.Fatalf("notice %+v", n)
+		}
+		holds += b.Counters().Holds - before
+	}
+	wantCounters(t, b, Counters{Entries: 1, Holds: holds, Refused: 1200})
+	if holds < 7 {
+		t.Errorf("%d holds", holds)
+	}
+	b.SetNeighbour(0, 0)
+	hear(b, 1, stationA, 400*second)
+	wantAt(t, "no neighbour any more", b, stationA, 1, 400*second)
+}
+
+// TestAnnouncedAddress: a host that announces the address of another one at its own port gains nothing by that, and one
+// that announces the address of a neighbour moves it no sooner than it moves others.
+func TestAnnouncedAddress(t *testing.T) {
+	for name, of := range map[string][3]uint64{ // neighbours by port
+		"nobody announces":              {},
+		"the thief announces":           {0, stationA, 0},
+		"both announce":                 {stationA, stationA, 0},
+		"another host announces":        {0, 0, stationA},
+		"the owner announces another":   {stationB, 0, 0},
+		"both, and the owner has moved": {0, stationA, stationA},
+	} {
+		b := newPlain(t, 3, Config{})
+		for i, mac := range of {
+			b.SetNeighbour(i, mac)
+		}
+		now := int64(0)
+		hear(b, 0, stationA, now) // the owner, at port 0
+		for n := range moveLimit {
+			now += second
+			hear(b, (n+1)%2, stationA, now)
+			wantAt(t, name+": it moves", b, stationA, (n+1)%2, now)
+		}
+		hear(b, 0, stationA, now)
+		hear(b, 1, stationA, now)
+		wantAt(t, name+": it is held at its owner's port", b, stationA, 0, now)
+	}
+}
+
+// TestNeighbourThatMoved: a station that has moved to the port of its neighbour is no neighbour that stays, until it is
+// learned anew.
+func TestNeighbourThatMoved(t *testing.T) {
+	b := newPlain(t, 3, Config{})
+	b.SetNeighbour(0, stationA)
+	hear(b, 1, stationA, 0)
+	hear(b, 0, stationA, 1)
+	hear(b, 1, stationA, 2)
+	wantAt(t, "where it was", b, stationA, 1, 2)
+	b.SetUp(1, false) // its link is down, so it begins anew
+	hear(b, 0, stationA, 3)
+	hear(b, 2, stationA, 4)
+	wantAt(t, "a neighbour", b, stationA, 0, 4)
+	b.SetNeighbour(MaxPorts, stationA)
+	b.RemovePort(0)
+	b.SetNeighbour(0, stationB)
+	assert.Equal(t, b.fdb.neighbours[0], 0, "neighbour of no port")
+}

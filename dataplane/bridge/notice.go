@@ -25,7 +25,9 @@ type Notice struct {
 	Home int // of StationHeld and StationBarred, as are the next two
 	MAC  uint64
 	VID  uint16
-	Hold time.Duration // of StationHeld
+	Hold time.Duration // of StationHeld, as is the next one
+
+	Neighbour bool // the station is the LLDP neighbour at Home, so that its first move begins the hold
 }
 
 // noticeInterval is the least time between two notices of one kind about one port.

@@ -114,6 +114,7 @@ func (b *Bridge) RemovePort(i int) {
 	}
 	b.ports[i] = port{}
 	b.fdb.stations[i].limit, b.fdb.stations[i].quietUntil = 0, [numNotices]int64{}
+	b.fdb.neighbours[i] = 0
 }
 
 // SetUp tells the bridge the state of a port's link. A port that goes down forgets what it learned, and a loop found

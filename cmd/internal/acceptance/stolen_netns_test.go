@@ -6,9 +6,11 @@ import (
 	"strings"
 	"testing"
 
+	"pfcswitch/cmd/internal/api"
 	"pfcswitch/dataplane"
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/dataplane/port/porttest"
+	"pfcswitch/lldp"
 	"pfcswitch/macctl"
 )
 
@@ -50,6 +52,64 @@ func TestStolenAddressOnTheWire(t *testing.T) {
 			}
 			if taken > limit {
 				t.Errorf("h4 took %d of %d frames to h2, want at most %d", taken, rounds, limit)
+			}
+		})
+	}
+}
+
+// The LLDP neighbour of a port does not move to another port, whoever sends with its address. A host that announces the
+// address of another one as its own gains nothing.
+func TestAddressOfANeighbour(t *testing.T) {
+	for name, tt := range map[string]struct {
+		announces int  // host, with h2's address
+		stays     bool // h2
+	}{"h2 announces": {2, true}, "the thief announces": {4, false}, "a third host announces": {3, false}} {
+		t.Run(name, func(t *testing.T) {
+			r := Start(t, 4, Setup{Keys: Lossless3 + "fdb: []", Each: "storm: off"})
+			s := r.sockets()
+			hello, thief := Ethernet(2, 3, 0x88b5, pattern(50)), Ethernet(2, 2, 0x88b5, pattern(50))
+			put := func(n int, b []byte) { must(t, s[n-1].Send(frame.VnetHeader{}, b)) }
+			put(2, hello)
+			eventually(t, "h2 is known", func() bool { return len(r.Source().FDB()) > 0 })
+			id := lldp.ID{Subtype: 7, Value: name}
+			put(tt.announces, lldp.AppendFrame(nil, [6]byte(HostMAC(2)), &lldp.PDU{Chassis: id, Port: id, TTL: 120,
+				Organization: []lldp.Organization{{OUI: [3]byte{0x00, 0x80, 0xc2}, Subtype: 0x0b, Info: "\x28\x18"}}}))
+			moves := func() bool { // to p4, with a frame to itself
+				f, ok := r.Source().Trace(api.TraceRequest{Port: PortName(4), Frame: thief})
+				return !ok || f.Dropped
+			}
+			eventually(t, "the switch knows the neighbour", func() bool {
+				for _, p := range r.Source().LLDP() {
+					if p.Port == PortName(tt.announces) {
+						return len(p.Neighbors) == 1 && moves() != tt.stays
+					}
+				}
+				return false
+			})
+			const rounds = 300
+			held := func() (n int) {
+				for _, e := range r.Events(dataplane.EventMoves, 4) {
+					if strings.Contains(e.Text, "the LLDP neighbour of p2") && e.Peer == frame.Address(HostMAC(2)) {
+						n++
+					}
+				}
+				return n
+			}
+			taken, ask := 0, Ethernet(1, 2, 0x88b5, pattern(60))
+			for n := range rounds {
+				put(2, hello)
+				put(4, thief)
+				put(1, ask)
+				end := Ethernet(1, 4, 0x88b5, binary.BigEndian.AppendUint32(pattern(46), uint32(n)))
+				copy(end, bytes.Repeat([]byte{0xff}, 6))
+				put(1, end)
+				taken += arrived(t, s[3], ask, end)
+			}
+			switch {
+			case tt.stays && (taken > 0 || held() == 0):
+				t.Errorf("h4 took %d of %d frames to h2, and %d events call h2 a neighbour", taken, rounds, held())
+			case !tt.stays && (taken > rounds/5 || held() > 0):
+				t.Errorf("h4 took %d of %d frames to h2, and %d events call h2 a neighbour", taken, rounds, held())
 			}
 		})
 	}

@@ -55,6 +55,7 @@ func (d *Daemon) followHeadroom(ctx context.Context) time.Duration {
 	var tested []*portLink
 	xons := map[*portLink]int64{}
 	for _, p := range d.ports {
+		d.applyNeighbour(p)
 		if p.prober == nil {
 			continue
 		}
@@ -179,6 +180,18 @@ func (d *Daemon) recordHeadroom(p *portLink, size int64) {
 
 func (d *Daemon) noteHeadroom(p *portLink, format string, args ...any) {
 	d.report(slog.LevelInfo, dataplane.EventHeadroom, p.cfg.Name, fmt.Sprintf(format, args...))
+}
+
+// applyNeighbour tells the bridge which address the neighbour of a port has, with which DCBX goes on.
+func (d *Daemon) applyNeighbour(p *portLink) {
+	var a lldp.Agreement
+	if p.speaker != nil {
+		p.speaker.read(func(x *dcbx.Exchange) { a = x.Agreement(p.cfg.Name) })
+	}
+	if a.Address != p.neighbour {
+		p.neighbour = a.Address
+		d.runner.Act(func(sw *dataplane.Switch) { sw.SetNeighbour(p.number, a.Address) })
+	}
 }
 
 // applyAgreement tells the Probe of a port what LLDP has agreed. Without LLDP nobody agrees.

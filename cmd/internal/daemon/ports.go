@@ -39,6 +39,7 @@ type portLink struct {
 	restoreHostStack func() error // lets the host's stack receive again; nil: the stack receives
 
 	speaker         *speaker // nil where there is no LLDP
+	neighbour       [6]byte  // address of the LLDP neighbour that the bridge knows
 	unwilling       bool     // the neighbour's settings did not fit: the port no longer follows them
 	dcbxPending     bool     // a change by DCBX waits for buffer to drain
 	prober          *Prober  // nil where there is no flow control
