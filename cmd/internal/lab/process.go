@@ -140,8 +140,8 @@ func (p *Process) Finish(ctx context.Context) error {
 	}
 }
 
-// Stop sends sig, and SIGKILL where the process has not ended after the grace time. Time in which it waits for a CPU does
-// not count. Stop returns nil when the process ended with status 0 or by sig.
+// Stop sends sig, and SIGKILL where the process has not ended after the grace time. Time in which it waits for a CPU
+// does not count. Stop returns nil when the process ended with status 0 or by sig.
 func (p *Process) Stop(sig syscall.Signal, grace time.Duration) error {
 	begun := time.Now()
 	_, before := p.Scheduled()
