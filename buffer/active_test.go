@@ -60,9 +60,8 @@ func TestActiveThresholdsShareByCongestion(t *testing.T) {
 // Egress queues of the lossy pool share it alike.
 func TestActiveThresholdsOfLossyQueues(t *testing.T) {
 	m, _ := activeTable(t)
-	if !m.AdmitLossy(0, 1, 20_000) || !m.AdmitLossy(1, 1, 50_000) || m.AdmitLossy(2, 1, 50_000/3+1) {
-		t.Error("the second queue gets half of 100,000 bytes, the third a third of 50,000")
-	}
+	assert.True(t, m.AdmitLossy(0, 1, 20_000) && m.AdmitLossy(1, 1, 50_000) && !m.AdmitLossy(2, 1, 50_000/3+1),
+		"the second queue gets half of 100,000 bytes, the third a third of 50,000")
 	if got := state(m).Ports[2].Egress; got[1].Threshold != 50_000/3 || got[2].Threshold != 50_000 {
 		t.Errorf("the thresholds of port 2 are %d and, of another priority, %d", got[1].Threshold, got[2].Threshold)
 	}
@@ -181,9 +180,7 @@ func TestTraceMeasures(t *testing.T) {
 	m, _ := activeTable(t)
 	mustAdmit(t, m, 0, pgA, 40_000, Accept)
 	m.Release(0, pgA, 5000) // 40 % of 12,500
-	if !m.AdmitLossy(0, 1, 40_000) {
-		t.Fatal("the lossy frame is dropped")
-	}
+	assert.MustBeTrue(t, m.AdmitLossy(0, 1, 40_000), "the lossy frame is dropped")
 	m.ReleaseLossy(0, 1, 5000)
 	m.SetTime(activeInterval)
 	for range 2 {
@@ -196,7 +193,5 @@ func TestTraceMeasures(t *testing.T) {
 	}
 	assert.Equal(t, m.thresholdOf(0), 85_000, "T after a trace")
 	mustAdmit(t, m, 0, pgA, 100, DropHeadroom)
-	if m.AdmitLossy(0, 1, 100) {
-		t.Error("the lossy frame is admitted")
-	}
+	assert.True(t, !m.AdmitLossy(0, 1, 100), "the lossy frame is admitted")
 }

@@ -182,9 +182,8 @@ func TestAdmitWithoutQueue(t *testing.T) {
 	assert.Must(t, m.SetPort(4, PortConfig{}))
 	for _, id := range []QueueID{{-1, pgA}, {0, pgA + 1}, {0, 8}, {0, 255}, {1, pgA}, {4, 0}, {9, pgA}} {
 		mustAdmit(t, m, id.Port, id.Queue, 100, NoQueue)
-		if m.WouldExceedThreshold(id.Port, id.Queue, 1<<30) {
-			t.Errorf("WouldExceedThreshold(%v) where there is no queue", id)
-		}
+		assert.True(t, !m.WouldExceedThreshold(id.Port, id.Queue, 1<<30),
+			"WouldExceedThreshold(%v) where there is no queue", id)
 		assert.Equal(t, m.Off(id.Port), 0, "Off(%d) where nothing", id.Port)
 	}
 	wantEmpty(t, m, w)
@@ -201,22 +200,18 @@ func TestWouldExceedThreshold(t *testing.T) {
 		assert.Equal(t, m.WouldExceedThreshold(0, pgA, tt.backlog), tt.want, "WouldExceedThreshold(%d)", tt.backlog)
 	}
 	mustAdmit(t, m, 1, pgA, 1000, Accept)
-	if m.WouldExceedThreshold(0, pgA, 200) || !m.WouldExceedThreshold(0, pgA, 201) {
-		t.Error("shared full: private alone must take 200 and no more")
-	}
+	assert.True(t, !m.WouldExceedThreshold(0, pgA, 200) && m.WouldExceedThreshold(0, pgA, 201),
+		"shared full: private alone must take 200 and no more")
 	mustAdmit(t, m, 0, pgA, 300, AcceptHeadroom)
 	m.Release(1, pgA, 1000)
-	if !m.WouldExceedThreshold(0, pgA, 0) {
-		t.Error("in headroom already: want true")
-	}
+	assert.True(t, m.WouldExceedThreshold(0, pgA, 0), "in headroom already: want true")
 }
 
 func TestWouldExceedThresholdStatic(t *testing.T) {
 	m, _ := newTable(t, 1000, Config{Threshold: StaticThreshold{}}, QueueConfig{Xoff: 900}, QueueConfig{Xoff: 900})
 	mustAdmit(t, m, 1, pgA, 500, Accept)
-	if m.WouldExceedThreshold(0, pgA, 500) || !m.WouldExceedThreshold(0, pgA, 501) {
-		t.Error("below xoff, but the shared segment has 500 B left")
-	}
+	assert.True(t, !m.WouldExceedThreshold(0, pgA, 500) && m.WouldExceedThreshold(0, pgA, 501),
+		"below xoff, but the shared segment has 500 B left")
 }
 
 func TestVerdictNames(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/macctl"
 )
 
@@ -42,9 +43,8 @@ func (x *machine) replace(t *rapid.T, port int) {
 			break
 		}
 		wantUnchanged(t, x.m, before)
-		if !errors.Is(err, ErrBusy) || x.config.Headroom == (HeadroomSharing{}) || len(x.lossless) == 0 {
-			t.Fatalf("port %d with nothing cannot come back: %v", port, err)
-		}
+		assert.MustBeTrue(t, errors.Is(err, ErrBusy) && x.config.Headroom != (HeadroomSharing{}) &&
+			len(x.lossless) != 0, "port %d with nothing cannot come back: %v", port, err)
 		f := x.lossless[0]
 		x.lossless = x.lossless[1:]
 		x.m.Release(f.port, f.prio, f.n)

@@ -16,9 +16,7 @@ func setQueue(t *testing.T, m *Manager, port int, c QueueConfig, want error) {
 	t.Helper()
 	before := state(m)
 	err := m.setQueue(port, pgA, c)
-	if !errors.Is(err, want) {
-		t.Fatalf("setQueue(%d, %+v)\n got: %v\nwant: %v", port, c, err, want)
-	}
+	assert.MustBeTrue(t, errors.Is(err, want), "setQueue(%d, %+v)\n got: %v\nwant: %v", port, c, err, want)
 	if err != nil {
 		wantUnchanged(t, m, before)
 	}
@@ -77,9 +75,7 @@ func TestLowerHeadroomWaits(t *testing.T) {
 func TestHeadroomNeverFits(t *testing.T) {
 	m, _ := newTable(t, 1000, Config{}, QueueConfig{Headroom: 300}, QueueConfig{Headroom: 300})
 	err := m.setQueue(0, pgA, QueueConfig{Headroom: 1000}) // leaves 300, two queues need 400
-	if !errors.Is(err, ErrConfig) || errors.Is(err, ErrBusy) {
-		t.Fatalf("got %v", err)
-	}
+	assert.MustBeTrue(t, errors.Is(err, ErrConfig) && !errors.Is(err, ErrBusy), "got %v", err)
 	for _, part := range []string{"shared segment of 300 B", "= 400 B", "port 0 priority 3, headroom 1000 B"} {
 		assert.Contains(t, err.Error(), part, "message")
 	}
@@ -131,16 +127,14 @@ func TestRemovePort(t *testing.T) {
 
 	m.Release(0, pgA, 100)
 	wantHeld(t, m, 0, pgA, segmentBytes{shared: 700})
-	if err := m.SetPort(0, onePriority(QueueConfig{Private: 200, Headroom: 300})); !errors.Is(err, ErrBusy) {
-		t.Fatalf("the port came back into a full buffer: %v", err)
-	}
+	err := m.SetPort(0, onePriority(QueueConfig{Private: 200, Headroom: 300}))
+	assert.MustBeTrue(t, errors.Is(err, ErrBusy), "the port came back into a full buffer: %v", err)
 	m.Release(1, pgA, 700)
 	assert.Must(t, m.SetPort(0, onePriority(QueueConfig{Private: 200, Headroom: 300})))
 	wantHeld(t, m, 0, pgA, segmentBytes{private: 200, shared: 500})
 	wantSound(t, m, w)
-	if got := m.ports[0].ingress[pgA].count; got != (Counters{}) || m.Removed(0) != (PortCounters{}) {
-		t.Errorf("counters of the port that went: %+v", got)
-	}
+	got := m.ports[0].ingress[pgA].count
+	assert.True(t, got == (Counters{}) && m.Removed(0) == (PortCounters{}), "counters of the port that went: %+v", got)
 	m.Release(0, pgA, 700)
 	m.RemovePort(7) // never there
 	wantEmpty(t, m, w)
@@ -209,24 +203,21 @@ func TestApplyIsAtomic(t *testing.T) {
 
 	bad := ports[1]
 	bad.Queues[3].Headroom = -1
-	if err := m.Apply(c, map[int]PortConfig{1: ports[1], 2: ports[1], 3: bad}); !errors.Is(err, ErrConfig) {
-		t.Errorf("got %v, want ErrConfig", err)
-	}
+	err = m.Apply(c, map[int]PortConfig{1: ports[1], 2: ports[1], 3: bad})
+	assert.True(t, errors.Is(err, ErrConfig), "got %v, want ErrConfig", err)
 	wantUnchanged(t, m, before)
 
 	other := c
 	other.Cell = 512
-	if err := m.Apply(other, ports); !errors.Is(err, ErrConfig) || !strings.Contains(err.Error(), "512") {
-		t.Errorf("the cell changed: %v", err)
-	}
+	err = m.Apply(other, ports)
+	assert.True(t, errors.Is(err, ErrConfig) && strings.Contains(err.Error(), "512"), "the cell changed: %v", err)
 	wantUnchanged(t, m, before)
 
 	// The caller's map stays the caller's.
 	delete(ports, 1)
 	assert.Must(t, m.SetPort(2, PortConfig{}))
-	if s := state(m); len(s.Ports) != 2 || !s.Ports[0].Ingress[3].Lossless {
-		t.Errorf("ports after SetPort: %+v", s.Ports)
-	}
+	s := state(m)
+	assert.True(t, len(s.Ports) == 2 && s.Ports[0].Ingress[3].Lossless, "ports after SetPort: %+v", s.Ports)
 }
 
 // A pool can shrink under load: the lossless pool when it is empty enough, the lossy pool at once, with drops until its
@@ -235,27 +226,20 @@ func TestShrinkPools(t *testing.T) {
 	c := Config{Lossy: PoolConfig{Size: 2000}}
 	m, w := newTable(t, 1000, c, QueueConfig{Headroom: 300})
 	mustAdmit(t, m, 0, pgA, 500, Accept)
-	if !m.AdmitLossy(0, 0, 900) {
-		t.Fatal("lossy frame refused")
-	}
+	assert.MustBeTrue(t, m.AdmitLossy(0, 0, 900), "lossy frame refused")
 	small := m.config
 	small.Lossless.Size = 300 + 400
 	small.Lossy.Size = 500
-	if err := m.Apply(small, m.configs); !errors.Is(err, ErrBusy) {
-		t.Errorf("got %v, want ErrBusy", err)
-	}
+	err := m.Apply(small, m.configs)
+	assert.True(t, errors.Is(err, ErrBusy), "got %v, want ErrBusy", err)
 	m.Release(0, pgA, 100)
 	mustAdmit(t, m, 0, pgA, 100, Accept)
 	m.Release(0, pgA, 500)
 	mustAdmit(t, m, 0, pgA, 400, Accept)
 	assert.Must(t, m.Apply(small, m.configs))
-	if m.AdmitLossy(0, 1, 1) {
-		t.Error("a lossy frame went into a pool that holds more than its size")
-	}
+	assert.True(t, !m.AdmitLossy(0, 1, 1), "a lossy frame went into a pool that holds more than its size")
 	m.ReleaseLossy(0, 0, 900)
-	if !m.AdmitLossy(0, 1, 100) {
-		t.Error("lossy frame refused in an empty pool")
-	}
+	assert.True(t, m.AdmitLossy(0, 1, 100), "lossy frame refused in an empty pool")
 	m.ReleaseLossy(0, 1, 100)
 	m.Release(0, pgA, 400)
 	wantEmpty(t, m, w)
@@ -291,10 +275,8 @@ func TestBusyNamesWhoHasToLeave(t *testing.T) {
 			assert.Must(t, err)
 			continue
 		}
-		if !errors.As(err, &busy) || !errors.Is(err, ErrBusy) || busy.Excess != row.excess ||
-			!slices.Equal(busy.Ports, row.ports) {
-			t.Errorf("pool %d B, headroom %d B: %+v (%v), want %d B of ports %v", row.size, row.headroom, busy, err,
-				row.excess, row.ports)
-		}
+		assert.True(t, errors.As(err, &busy) && errors.Is(err, ErrBusy) && busy.Excess == row.excess &&
+			slices.Equal(busy.Ports, row.ports), "pool %d B, headroom %d B: %+v (%v), want %d B of ports %v", row.size,
+			row.headroom, busy, err, row.excess, row.ports)
 	}
 }

@@ -116,9 +116,7 @@ func benchmarkAdmitRelease(b *testing.B, h HeadroomSharing, active bool) {
 	b.ReportAllocs()
 	for i := range b.N {
 		port, prio := i>>3&31, uint8(i&7)
-		if !m.Admit(port, prio, 1514).Accepted() {
-			b.Fatal("refused")
-		}
+		assert.MustBeTrue(b, m.Admit(port, prio, 1514).Accepted(), "refused")
 		m.Release(port, prio, 1514)
 	}
 }

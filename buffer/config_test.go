@@ -116,12 +116,9 @@ func TestPlan(t *testing.T) {
 			c, ports := goodConfig()
 			tt.change(&c, ports)
 			_, err := NewPlan(c, ports)
-			if (err != nil) != (tt.want != nil) {
-				t.Fatalf("got error %v, want one with %q", err, tt.want)
-			}
-			if err != nil && (!errors.Is(err, ErrConfig) || !strings.HasPrefix(err.Error(), "buffer: ")) {
-				t.Errorf("%q is not an ErrConfig of package buffer", err)
-			}
+			assert.MustBeTrue(t, (err != nil) == (tt.want != nil), "got error %v, want one with %q", err, tt.want)
+			assert.True(t, err == nil || (errors.Is(err, ErrConfig) && strings.HasPrefix(err.Error(), "buffer: ")),
+				"%q is not an ErrConfig of package buffer", err)
 			for _, part := range tt.want {
 				assert.Contains(t, err.Error(), part, "message")
 			}
@@ -137,27 +134,21 @@ func TestPlanRemedy(t *testing.T) {
 	ports[1], ports[2] = pc, pc
 	c.Lossless.Size = 1000
 	_, err := NewPlan(c, ports)
-	if err == nil {
-		t.Fatal("accepted ten queues in 1000 B")
-	}
+	assert.MustBeTrue(t, err != nil, "accepted ten queues in 1000 B")
 	_, remedy, _ := strings.Cut(err.Error(), "enlarge buffer.lossless.size to ")
-	if _, err := fmt.Sscan(remedy, &c.Lossless.Size); err != nil {
-		t.Fatalf("no size in %q: %v", remedy, err)
-	}
-	if _, err := NewPlan(c, ports); err != nil {
-		t.Errorf("the remedy is refused: %v", err)
-	}
+	_, err = fmt.Sscan(remedy, &c.Lossless.Size)
+	assert.MustNoError(t, err, "no size in %q", remedy)
+	_, err = NewPlan(c, ports)
+	assert.NoError(t, err, "the remedy is refused")
 }
 
 func TestNew(t *testing.T) {
 	c, _ := goodConfig()
-	if _, err := New(c, nil); !errors.Is(err, ErrConfig) {
-		t.Errorf("New without flow controller: %v", err)
-	}
+	_, err := New(c, nil)
+	assert.True(t, errors.Is(err, ErrConfig), "New without flow controller: %v", err)
 	c.Cell = 0
-	if _, err := New(c, quiet{}); !errors.Is(err, ErrConfig) {
-		t.Errorf("New without cell: %v", err)
-	}
+	_, err = New(c, quiet{})
+	assert.True(t, errors.Is(err, ErrConfig), "New without cell: %v", err)
 }
 
 func TestCharge(t *testing.T) {

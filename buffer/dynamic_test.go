@@ -43,9 +43,8 @@ func TestDynamicHeadroom(t *testing.T) {
 	wantHeld(t, m, 0, pgA, segmentBytes{shared: 1900})
 	mustAdmit(t, m, 0, pgB, 300, Accept) // 2200 of 2 T = 2200
 	wantOff(t, m, w, 0, pgB, false)
-	if m.WouldExceedThreshold(1, pgA, 100) || !m.WouldExceedThreshold(0, pgB, 100) {
-		t.Error("port 0 alone is at its limit")
-	}
+	assert.True(t, !m.WouldExceedThreshold(1, pgA, 100) && m.WouldExceedThreshold(0, pgB, 100),
+		"port 0 alone is at its limit")
 	assert.Equal(t, m.Room(0, pgB), 400, "room of port 0, want its insurance")
 	mustAdmit(t, m, 0, pgB, 100, AcceptHeadroom)
 	wantOff(t, m, w, 0, pgB, true)
@@ -156,9 +155,8 @@ func TestChangeOfSharingLosesNothing(t *testing.T) {
 			"change": func(t *rapid.T) {
 				c.Headroom.Dynamic = rapid.Bool().Draw(t, "dynamic")
 				c.Threshold = rapid.SampledFrom([]Threshold{DynamicThreshold{}, StaticThreshold{}}).Draw(t, "policy")
-				if err := m.Apply(c, ports); err != nil && !errors.Is(err, ErrBusy) {
-					t.Fatalf("Apply: %v", err)
-				}
+				err := m.Apply(c, ports)
+				assert.MustBeTrue(t, err == nil || errors.Is(err, ErrBusy), "Apply: %v", err)
 			},
 			"": func(t *rapid.T) { wantSound(t, m, f.wire) },
 		})

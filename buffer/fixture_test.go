@@ -120,21 +120,15 @@ func wantSound(tb assert.TB, m *Manager, w *wire) {
 		for k := range p.ingress {
 			q := &p.ingress[k]
 			h := q.used.bytes()
-			if m.dynamic && inPort.headroom > 0 && q.lossless && !q.off {
-				tb.Fatalf("queue %v: ON with %d B in its port's insurance", q.id, inPort.headroom)
-			}
-			if min(h.private, h.shared, h.headroom, p.charged[k], p.egress[k].used.now) < 0 {
-				tb.Fatalf("queue %v: negative: %+v", q.id, h)
-			}
-			if h.private > q.config.Private || h.headroom > q.config.Headroom {
-				tb.Fatalf("queue %v: %+v exceeds %+v", q.id, h, q.config)
-			}
-			if h.headroom > 0 && !q.off {
-				tb.Fatalf("queue %v: ON with %d B in headroom", q.id, h.headroom)
-			}
-			if q.off != w.held[q.id] || q.off && !q.lossless {
-				tb.Fatalf("queue %v: OFF %v, held %v, lossless %v", q.id, q.off, w.held[q.id], q.lossless)
-			}
+			assert.MustBeTrue(tb, !m.dynamic || inPort.headroom <= 0 || !q.lossless || q.off,
+				"queue %v: ON with %d B in its port's insurance", q.id, inPort.headroom)
+			assert.MustBeTrue(tb, min(h.private, h.shared, h.headroom, p.charged[k], p.egress[k].used.now) >= 0,
+				"queue %v: negative: %+v", q.id, h)
+			assert.MustBeTrue(tb, h.private <= q.config.Private && h.headroom <= q.config.Headroom,
+				"queue %v: %+v exceeds %+v", q.id, h, q.config)
+			assert.MustBeTrue(tb, h.headroom <= 0 || q.off, "queue %v: ON with %d B in headroom", q.id, h.headroom)
+			assert.MustBeTrue(tb, q.off == w.held[q.id] && (!q.off || q.lossless),
+				"queue %v: OFF %v, held %v, lossless %v", q.id, q.off, w.held[q.id], q.lossless)
 			if q.off {
 				off++
 			}
@@ -147,11 +141,10 @@ func wantSound(tb assert.TB, m *Manager, w *wire) {
 		tb.Fatalf("lossless pool holds %+v, its queues %+v, its priorities %d", got, sum, charged)
 	}
 	limit := m.lossless.limit
-	if sum.shared > limit.shared && !m.config.Headroom.pooled() ||
-		sum.shared+sum.headroom > limit.shared+limit.headroom {
-		tb.Fatalf("shared segment and headroom hold %d and %d of %d and %d B", sum.shared, sum.headroom, limit.shared,
-			limit.headroom)
-	}
+	assert.MustBeTrue(tb, (sum.shared <= limit.shared || m.config.Headroom.pooled()) &&
+		sum.shared+sum.headroom <= limit.shared+limit.headroom,
+		"shared segment and headroom hold %d and %d of %d and %d B", sum.shared, sum.headroom, limit.shared,
+		limit.headroom)
 	assert.MustEqual(tb, m.lossy.used.now, lossy, "bytes in the lossy pool, want those of its queues")
 	assert.MustEqual(tb, m.OffCount(), off, "OffCount, want what was counted")
 	assert.MustEqual(tb, m.unbalanced, 0, "unbalanced releases")

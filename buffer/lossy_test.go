@@ -73,20 +73,14 @@ func TestLossy(t *testing.T) {
 
 func TestLossyWithoutPort(t *testing.T) {
 	m, w := newLossy(t, 1000)
-	if m.AdmitLossy(1, 0, 1) || m.AdmitLossy(-1, 0, 1) || m.AdmitLossy(0, 8, 1) {
-		t.Error("admitted to a queue that does not exist")
-	}
-	if !m.AdmitLossy(0, 0, 1) {
-		t.Fatal("refused")
-	}
+	assert.True(t, !m.AdmitLossy(1, 0, 1) && !m.AdmitLossy(-1, 0, 1) && !m.AdmitLossy(0, 8, 1),
+		"admitted to a queue that does not exist")
+	assert.MustBeTrue(t, m.AdmitLossy(0, 0, 1), "refused")
 	m.RemovePort(0)
-	if m.AdmitLossy(0, 0, 1) {
-		t.Error("admitted to a port that was removed")
-	}
+	assert.True(t, !m.AdmitLossy(0, 0, 1), "admitted to a port that was removed")
 	s := state(m)
-	if len(s.Ports) != 1 || s.Ports[0].Egress[0].Used.Now != cell || s.Lossy.Used.Shared.Now != cell {
-		t.Errorf("the removed port's frame is gone from the accounts: %+v", s)
-	}
+	assert.True(t, len(s.Ports) == 1 && s.Ports[0].Egress[0].Used.Now == cell && s.Lossy.Used.Shared.Now == cell,
+		"the removed port's frame is gone from the accounts: %+v", s)
 	assert.Equal(t, m.ports[0].egress[0].count, LossyCounters{}, "a port that is no more counts")
 	m.ReleaseLossy(0, 0, 1)
 	wantEmpty(t, m, w)

@@ -86,9 +86,8 @@ func TestManagerAgainstReference(t *testing.T) {
 		c.Cell = drawCell.Draw(t, "cell")
 		x := &machine{w: newWire(t), config: c, ports: map[int]PortConfig{}}
 		var err error
-		if x.m, err = New(c, x.w); err != nil {
-			t.Fatalf("New: %v", err)
-		}
+		x.m, err = New(c, x.w)
+		assert.MustNoError(t, err, "New")
 		for port := range machinePorts {
 			x.setPort(t, port, PortConfig{})
 			x.setPort(t, port, drawPortConfig.Draw(t, "port"))
@@ -170,9 +169,8 @@ func (x *machine) look() Snapshot {
 
 func (x *machine) wantState(t *rapid.T, port int, queue uint8, want refState) {
 	t.Helper()
-	if _, got := refOf(x.look(), x.config, port, int(queue)); got != want {
-		t.Fatalf("port %d queue %d\n got: %+v\nwant: %+v", port, queue, got, want)
-	}
+	_, got := refOf(x.look(), x.config, port, int(queue))
+	assert.MustBeTrue(t, got == want, "port %d queue %d\n got: %+v\nwant: %+v", port, queue, got, want)
 }
 
 func (x *machine) release(t *rapid.T, f frame) {
@@ -253,10 +251,9 @@ func (x *machine) watermark(t *rapid.T) {
 	case 1:
 		x.m.RotateWindow()
 		got := state(x.m).Lossless.Used.Shared
-		if want := (Level{before.Now, before.Persistent, before.User, got.Window}); got != want ||
-			got.Window < got.Now || got.Window > got.Persistent {
-			t.Fatalf("RotateWindow\n got: %+v\nwant: %+v", got, want)
-		}
+		want := (Level{before.Now, before.Persistent, before.User, got.Window})
+		assert.MustBeTrue(t, got == want && got.Window >= got.Now && got.Window <= got.Persistent,
+			"RotateWindow\n got: %+v\nwant: %+v", got, want)
 	}
 }
 
@@ -271,9 +268,8 @@ func (x *machine) sound(t *rapid.T) {
 		assert.MustEqual(t, x.m.ports[port].charged, charged[port], "charge of port %d, want its frames", port)
 		for k, q := range s.Ports[port].Ingress {
 			for _, l := range []Level{q.Used.Private, q.Used.Shared, q.Used.Headroom} {
-				if l.Now > l.User || l.User > l.Persistent || l.Window > l.Persistent {
-					t.Fatalf("port %d queue %d: watermarks %+v", port, k, l)
-				}
+				assert.MustBeTrue(t, l.Now <= l.User && l.User <= l.Persistent && l.Window <= l.Persistent,
+					"port %d queue %d: watermarks %+v", port, k, l)
 			}
 		}
 	}

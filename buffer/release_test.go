@@ -98,8 +98,6 @@ func TestResumeNotWhileAFrameWaits(t *testing.T) {
 			m.Resume()
 		}
 		wantOff(t, m, w, 0, pgA, false)
-		if w.holds != 1 || w.releases != 1 {
-			t.Errorf("holds %d, releases %d, want 1, 1", w.holds, w.releases)
-		}
+		assert.True(t, w.holds == 1 && w.releases == 1, "holds %d, releases %d, want 1, 1", w.holds, w.releases)
 	}
 }

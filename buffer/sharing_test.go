@@ -11,9 +11,8 @@ func TestHeadroomSegment(t *testing.T) {
 	need := HeadroomNeed{}
 	need.Add([Priorities]int64{3: 4096, 4: 1024})
 	need.Add([Priorities]int64{3: 1024})
-	if want := (HeadroomNeed{Sum: 6144, Largest: 4096, Ports: 5120}); need != want {
-		t.Fatalf("got %+v, want %+v", need, want)
-	}
+	want := (HeadroomNeed{Sum: 6144, Largest: 4096, Ports: 5120})
+	assert.MustBeTrue(t, need == want, "got %+v, want %+v", need, want)
 	for _, row := range []struct {
 		name string
 		h    HeadroomSharing
@@ -50,10 +49,9 @@ func TestHeadroomPool(t *testing.T) {
 	m, w := pool(t, false)
 	mustAdmit(t, m, 1, pgA, 600, AcceptHeadroom)
 	mustAdmit(t, m, 2, pgA, 200, AcceptHeadroom)
-	if m.HeadroomPoolFull(2, pgA, 100) || !m.HeadroomPoolFull(2, pgA, 200) || m.HeadroomPoolFull(2, pgA, 700) ||
-		m.HeadroomPoolFull(1, pgA, 100) {
-		t.Error("the pool is full for more than the 100 B that are left, up to the queue's own headroom")
-	}
+	assert.True(t, !m.HeadroomPoolFull(2, pgA, 100) && m.HeadroomPoolFull(2, pgA, 200) &&
+		!m.HeadroomPoolFull(2, pgA, 700) && !m.HeadroomPoolFull(1, pgA, 100),
+		"the pool is full for more than the 100 B that are left, up to the queue's own headroom")
 	assert.Equal(t, m.Room(2, pgA), 100, "room of port 2")
 	mustAdmit(t, m, 2, pgA, 200, DropHeadroomPool)
 	mustAdmit(t, m, 2, pgA, 700, DropOversize)
@@ -62,9 +60,8 @@ func TestHeadroomPool(t *testing.T) {
 	m.Release(1, pgA, 600)
 	mustAdmit(t, m, 2, pgA, 200, AcceptHeadroom)
 	wantSound(t, m, w)
-	if c := m.Queue(2, pgA); c.Dropped != 1 || c.AdmittedHeadroom != 2 {
-		t.Errorf("counted %+v", c.Counters)
-	}
+	c := m.Queue(2, pgA)
+	assert.True(t, c.Dropped == 1 && c.AdmittedHeadroom == 2, "counted %+v", c.Counters)
 }
 
 // The pool shrinks only when what it holds has left, and the error names the ports that hold most of it.
@@ -75,10 +72,9 @@ func TestHeadroomPoolShrinks(t *testing.T) {
 	smaller := m.config
 	smaller.Headroom = HeadroomSharing{Ratio: 3}
 	var busy *BusyError
-	if err := m.Apply(smaller, m.configs); !errors.As(err, &busy) || busy.Excess != 300 || len(busy.Ports) != 1 ||
-		busy.Ports[0] != 1 {
-		t.Fatalf("error %v (%+v), want 300 B of port 1", err, busy)
-	}
+	err := m.Apply(smaller, m.configs)
+	assert.MustBeTrue(t, errors.As(err, &busy) && busy.Excess == 300 && len(busy.Ports) == 1 && busy.Ports[0] == 1,
+		"error %v (%+v), want 300 B of port 1", err, busy)
 	m.Release(2, pgA, 300)
 	assert.Must(t, m.Apply(smaller, m.configs))
 	mustAdmit(t, m, 2, pgA, 100, Accept) // the shared segment has grown

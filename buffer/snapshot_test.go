@@ -38,9 +38,7 @@ func TestSnapshot(t *testing.T) {
 		{"egress", s.Ports[1].Egress[2], LossySnapshot{Alpha: 1, Threshold: 1000, Used: level(1000),
 			LossyCounters: LossyCounters{Admitted: 1, Dropped: 1}}},
 	} {
-		if !reflect.DeepEqual(tt.got, tt.want) {
-			t.Errorf("%s\n got: %+v\nwant: %+v", tt.name, tt.got, tt.want)
-		}
+		assert.True(t, reflect.DeepEqual(tt.got, tt.want), "%s\n got: %+v\nwant: %+v", tt.name, tt.got, tt.want)
 	}
 }
 

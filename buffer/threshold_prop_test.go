@@ -23,9 +23,7 @@ func TestDynamicThresholdExact(t *testing.T) {
 			alpha.Mul(alpha, new(big.Rat).SetInt64(1<<exponent))
 		}
 		a, exact := alpha.Float64()
-		if !exact {
-			t.Fatalf("α = %v is not a float64", alpha)
-		}
+		assert.MustBeTrue(t, exact, "α = %v is not a float64", alpha)
 		product := new(big.Rat).Mul(alpha, new(big.Rat).SetInt64(free))
 		want := new(big.Int).Quo(product.Num(), product.Denom()).Int64()
 		assert.MustEqual(t, (DynamicThreshold{}).Limit(QueueID{}, QueueConfig{Alpha: a}, free), want,

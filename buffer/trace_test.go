@@ -24,9 +24,8 @@ func TestRoomIsWhatIsTaken(t *testing.T) {
 			for m.Admit(0, 3, 1).Accepted() {
 				taken++
 			}
-			if taken != want {
-				t.Errorf("alpha %v after %d bytes: Room says %d, but %d were taken", alpha, before, want, taken)
-			}
+			assert.True(t, taken == want,
+				"alpha %v after %d bytes: Room says %d, but %d were taken", alpha, before, want, taken)
 			for range taken + int64(before) {
 				m.Release(0, 3, 1)
 			}

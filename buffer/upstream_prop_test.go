@@ -146,9 +146,8 @@ func TestObedientPeersLoseNothing(t *testing.T) {
 			default:
 				m.CancelWait(fr.port, fr.prio)
 			}
-			if wasOn && p.off && !wouldCross {
-				t.Fatalf("%+v turned its queue OFF, WouldExceedThreshold did not say so", fr)
-			}
+			assert.MustBeTrue(t, !wasOn || !p.off || wouldCross,
+				"%+v turned its queue OFF, WouldExceedThreshold did not say so", fr)
 			for id, other := range f.peers {
 				if other == p || m.dynamic && id.Port == fr.port {
 					other.late += int64(fr.n) + wireOverhead
@@ -252,9 +251,7 @@ func TestRingHoldLosesNothing(t *testing.T) {
 			wantSound(t, m, f.wire)
 		}
 		for left := len(arrived); left > 0; left-- {
-			if len(held) == 0 {
-				t.Fatalf("%d frames wait, the buffer is empty", left)
-			}
+			assert.MustBeTrue(t, len(held) != 0, "%d frames wait, the buffer is empty", left)
 			fr, _ := removeRandom(t, &held)
 			m.Release(fr.port, fr.prio, fr.n)
 			for port := range rings {

@@ -1,6 +1,9 @@
 package dataplane
 
-import "testing"
+import (
+	"pfcswitch/dataplane/assert"
+	"testing"
+)
 
 // Policy abm knows the time of whatever is called first. A queue that drains at a part of its port's speed gets that
 // part of its threshold, and all of it when nothing has left for an interval.
@@ -23,8 +26,6 @@ func TestActiveThresholdsKnowTheTime(t *testing.T) {
 		call(r)
 		got := r.sw.buffer.Trace(0, lossless, small).Queue.Threshold
 		t.Logf("%s: %d, before %d", name, got, whole)
-		if got > whole/2 {
-			t.Errorf("%s: T is %d after an interval of 4 frames, %d before it", name, got, whole)
-		}
+		assert.True(t, got <= whole/2, "%s: T is %d after an interval of 4 frames, %d before it", name, got, whole)
 	}
 }

@@ -47,20 +47,17 @@ func TestNotesOfControl(t *testing.T) {
 	}
 	r.offer(0, several(0, 1, lossless, alone+1, small)...)
 	for _, want := range []string{"XOFF 3: buffer, ingress queue holds ", " B, threshold ", " of 16384 B"} {
-		if got := hold(); !strings.Contains(got, want) {
-			t.Errorf("note %q, want one that says %q", got, want)
-		}
+		got := hold()
+		assert.True(t, strings.Contains(got, want), "note %q, want one that says %q", got, want)
 	}
 	r.tell(0)
 	r.sw.HoldPeerForRing(0, true, r.now)
-	if got := hold(); !strings.HasPrefix(got, "XOFF refreshed 3: buffer, the receive ring fills up, ") {
-		t.Errorf("note %q", got)
-	}
+	got := hold()
+	assert.True(t, strings.HasPrefix(got, "XOFF refreshed 3: buffer, the receive ring fills up, "), "note %q", got)
 	r.sw.HoldPeerForRing(0, false, r.now)
 	r.drain(1, second)
-	if got := hold(); !strings.HasPrefix(got, "XON 3: ingress queue holds ") {
-		t.Errorf("note %q", got)
-	}
+	got = hold()
+	assert.True(t, strings.HasPrefix(got, "XON 3: ingress queue holds "), "note %q", got)
 
 	r.hear(1, lossless, 0xffff)
 	obeyed(1, "obeyed; paused: 3")
@@ -76,10 +73,8 @@ func TestNotesOfControl(t *testing.T) {
 func TestNotesOfPause(t *testing.T) {
 	r := newRig(t, testConfig(2), pausePort(0), pausePort(1))
 	r.offer(0, several(0, 1, 0, alone+1, small)...)
-	if got := string(r.sw.ExplainControlOut(nil, 0)); !strings.HasPrefix(got,
-		"XOFF all: buffer, ingress queue holds ") {
-		t.Errorf("note %q", got)
-	}
+	got := string(r.sw.ExplainControlOut(nil, 0))
+	assert.True(t, strings.HasPrefix(got, "XOFF all: buffer, ingress queue holds "), "note %q", got)
 	r.pause(1, 0xffff)
 	assert.Equal(t, string(r.sw.ExplainControl(nil, 1)), "obeyed; paused: all", "note")
 }
@@ -91,9 +86,8 @@ func TestNotesOfDispositions(t *testing.T) {
 		reason := DropReason(disposition(f)&reasonMask) - 1
 		there := disposition(f)&reasonMask != 0 && reason < NumDropReasons &&
 			disposition(f)&(dispositionLost|dispositionCopy) != dispositionLost|dispositionCopy
-		if there != (note != nil) || there && !strings.Contains(string(note), reason.String()) {
-			t.Errorf("disposition %#x: %q", f, note)
-		}
+		assert.True(t, there == (note != nil) && (!there || strings.Contains(string(note), reason.String())),
+			"disposition %#x: %q", f, note)
 	}
 }
 
@@ -136,9 +130,8 @@ func TestDispositions(t *testing.T) {
 	cfg.Buffer.Lossy.Size = 8 * cell
 	r := newRig(t, cfg, testPorts(3)...)
 	broadcast := ether(0xffff_ffff_ffff, host(0), tci(0, 0), experimental, 0, small)
-	if n, _ := r.arrive(0, slices.Repeat([][]byte{broadcast}, 13)...); n != 13 {
-		t.Fatalf("%d of 13 frames taken", n)
-	}
+	n, _ := r.arrive(0, slices.Repeat([][]byte{broadcast}, 13)...)
+	assert.MustBeTrue(t, n == 13, "%d of 13 frames taken", n)
 	burst := r.burst
 	if burst[0].disposition != 0 || string(burst[len(burst)-1].disposition.note()) != "dropped: lossy-threshold" {
 		t.Errorf("dispositions %#x to %#x, want none and lossy-threshold", burst[0].disposition,
@@ -149,8 +142,7 @@ func TestDispositions(t *testing.T) {
 	c := tapped(t, r.sw, 64)
 	r.sw.SetUp(1, false, r.now)
 	purged := read(c)
-	if len(purged) == 0 || !purged[0].out || purged[0].port != 1 || purged[0].note != "dropped: port-down" ||
-		purged[0].data != string(broadcast[:64]) || purged[0].length != small {
-		t.Errorf("captured %+v, want the frames of the queue that was emptied", purged)
-	}
+	assert.True(t, len(purged) != 0 && purged[0].out && purged[0].port == 1 && purged[0].note == "dropped: port-down" &&
+		purged[0].data == string(broadcast[:64]) && purged[0].length == small,
+		"captured %+v, want the frames of the queue that was emptied", purged)
 }

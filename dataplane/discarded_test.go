@@ -12,9 +12,8 @@ import (
 func TestDropReasons(t *testing.T) {
 	names := map[string]bool{}
 	for r := range NumDropReasons {
-		if d := dropReasons[r]; d.name == "" || names[d.name] || d.class < fault || d.class > noLoss {
-			t.Errorf("reason %d: %+v", r, d)
-		}
+		d := dropReasons[r]
+		assert.True(t, d.name != "" && !names[d.name] && d.class >= fault && d.class <= noLoss, "reason %d: %+v", r, d)
 		names[dropReasons[r].name] = true
 	}
 }
@@ -112,10 +111,9 @@ func TestLosslessDiscarded(t *testing.T) {
 			if prio == lossless {
 				want.LosslessDiscarded[prio][row.reason] = row.discarded
 			}
-			if c.LosslessDiscarded != want.LosslessDiscarded || prio == lossless && c.Drops[prio][row.reason] == 0 {
-				t.Errorf("%s: of %d drops of priority %d (%v) these are discarded: %v", row.name,
-					c.Drops[prio][row.reason], prio, row.reason, c.LosslessDiscarded[prio])
-			}
+			assert.True(t, c.LosslessDiscarded == want.LosslessDiscarded && (prio != lossless ||
+				c.Drops[prio][row.reason] != 0), "%s: of %d drops of priority %d (%v) these are discarded: %v",
+				row.name, c.Drops[prio][row.reason], prio, row.reason, c.LosslessDiscarded[prio])
 			if _, discarded := r.snapshot().Losses(); discarded != want.LosslessDiscarded[prio][row.reason] {
 				t.Errorf("%s: %d discarded in all", row.name, discarded)
 			}
@@ -153,9 +151,8 @@ func TestDiscardedWithThePort(t *testing.T) {
 	}
 	r.reconfigure(testConfig(2), testPorts(2)...)
 	v := r.snapshot()
-	if d := v.Ports[1].Counters.LosslessDiscarded[Unknown]; v.LosslessDiscardedRemoved != 0 || d[DropRing] != 2 {
-		t.Errorf("the port came back with %v", d)
-	}
+	d := v.Ports[1].Counters.LosslessDiscarded[Unknown]
+	assert.True(t, v.LosslessDiscardedRemoved == 0 && d[DropRing] == 2, "the port came back with %v", d)
 	r.sw.RemovePort(1, r.now)
 	for i := range maxRemoved {
 		r.sw.keepPort(string(rune('a'+i)), &removedPort{})

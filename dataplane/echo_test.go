@@ -26,24 +26,19 @@ func TestEchoIsAnswered(t *testing.T) {
 		b := format.AppendEcho(nil, [6]byte{}, asker, test.way, 200, test.tagged, 0x6005, macctl.Echo{Sequence: 5,
 			Octets: 200, Path: test.back, Tagged: test.tagged, TCI: 0x6005})
 		if test.way == macctl.PathControl {
-			if taken, urgent := r.sw.Measurement(0, b, false, r.now, r.now, 0); !taken || !urgent {
-				t.Fatalf("%+v: taken %v, urgent %v", test, taken, urgent)
-			}
+			taken, urgent := r.sw.Measurement(0, b, false, r.now, r.now, 0)
+			assert.MustBeTrue(t, taken && urgent, "%+v: taken %v, urgent %v", test, taken, urgent)
 		} else {
 			r.offer(0, b)
 		}
-		if c := r.count(0); c.ReceivedFrames != 0 || len(r.sentBy(2)[1]) != 0 {
-			t.Errorf("%+v: counted as data, or forwarded", test)
-		}
-		if r.sw.MeasureDeadline(0) != 0 || r.sw.MeasureDeadline(1) == 0 {
-			t.Errorf("%+v: the answer is not due", test)
-		}
+		c := r.count(0)
+		assert.True(t, c.ReceivedFrames == 0 && len(r.sentBy(2)[1]) == 0, "%+v: counted as data, or forwarded", test)
+		assert.True(t, r.sw.MeasureDeadline(0) == 0 && r.sw.MeasureDeadline(1) != 0, "%+v: the answer is not due", test)
 		out, _, ok := r.sw.MeasureOut(0, nil, r.now+7, 0)
 		a, reason := format.ParseEcho(out, asker)
-		if !ok || reason != macctl.ReasonNone || !a.Answer || a.ReceivedPath != test.back || a.Path != test.way ||
-			a.Length != 200 || a.Sent-a.Received != 7 || a.HasTag != test.tagged || a.Sequence != 5 {
-			t.Errorf("%+v: %v, %v, %+v", test, ok, reason, a)
-		}
+		assert.True(t, ok && reason == macctl.ReasonNone && a.Answer && a.ReceivedPath == test.back &&
+			a.Path == test.way && a.Length == 200 && a.Sent-a.Received == 7 && a.HasTag == test.tagged &&
+			a.Sequence == 5, "%+v: %v, %v, %+v", test, ok, reason, a)
 		if _, _, ok := r.sw.MeasureOut(0, nil, r.now, 0); ok {
 			t.Errorf("%+v: answered twice", test)
 		}
@@ -60,9 +55,8 @@ func TestEchoIsAnswered(t *testing.T) {
 	b := format.AppendEcho(nil, [6]byte{2, 0, 0, 0, 0, 0x11}, asker, macctl.PathBridged, 60, false, 0,
 		macctl.Echo{Answer: true})
 	r.offer(0, b) // an answer to another station
-	if _, _, ok := r.sw.MeasureOut(0, nil, r.now, 0); ok || len(r.sentBy(2)[1]) != 1 {
-		t.Error("an answer for a station behind the switch is not forwarded to it")
-	}
+	_, _, ok := r.sw.MeasureOut(0, nil, r.now, 0)
+	assert.True(t, !ok && len(r.sentBy(2)[1]) == 1, "an answer for a station behind the switch is not forwarded to it")
 }
 
 // An answer says how the checksum of the question came: a port without a speed leaves a marked one as it is.
@@ -84,13 +78,11 @@ func TestEchoTellsOfTheChecksum(t *testing.T) {
 		r.burst = r.receive(0, [][]byte{cfg.Measurement.AppendEcho(nil, [6]byte{}, asker, macctl.PathFallback, 60,
 			false, 0, macctl.Echo{Octets: 60, Path: macctl.PathFallback, Checksum: test.asked})})
 		r.burst[0].Vnet = test.vnet
-		if taken, stop := r.sw.Ingress(0, r.burst, 0, r.now, 0); taken != 1 || stop != Done {
-			t.Fatalf("Ingress: %d, %v", taken, stop)
-		}
+		taken, stop := r.sw.Ingress(0, r.burst, 0, r.now, 0)
+		assert.MustBeTrue(t, taken == 1 && stop == Done, "Ingress: %d, %v", taken, stop)
 		out, _, _ := r.sw.MeasureOut(0, nil, r.now, 0)
-		if a, reason := cfg.Measurement.ParseEcho(out, asker); reason != macctl.ReasonNone || a.Checksum != test.want {
-			t.Errorf("%+v: %v, %+v", test, reason, a)
-		}
+		a, reason := cfg.Measurement.ParseEcho(out, asker)
+		assert.True(t, reason == macctl.ReasonNone && a.Checksum == test.want, "%+v: %v, %+v", test, reason, a)
 	}
 }
 
@@ -128,12 +120,10 @@ func TestEchoObeysPauses(t *testing.T) {
 				answers++
 			}
 		}
-		if (answers == 3) != test.answered || answers != 0 && !test.answered {
-			t.Errorf("%s: %d of 3 answered", test.name, answers)
-		}
+		assert.True(t, (answers == 3) == test.answered && (answers == 0 || test.answered),
+			"%s: %d of 3 answered", test.name, answers)
 		assert.Equal(t, p.shaper != before, test.answered && test.back != macctl.PathControl, "%s: paid", test.name)
-		if r.sw.MeasureDeadline(0) == 0 || p.echo.Answered+p.echo.Refused != 3 {
-			t.Errorf("%s: something is left, or %d answered and %d refused", test.name, p.echo.Answered, p.echo.Refused)
-		}
+		assert.True(t, r.sw.MeasureDeadline(0) != 0 && p.echo.Answered+p.echo.Refused == 3,
+			"%s: something is left, or %d answered and %d refused", test.name, p.echo.Answered, p.echo.Refused)
 	}
 }

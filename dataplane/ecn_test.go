@@ -64,9 +64,8 @@ func codepoint(t *testing.T, b []byte) uint8 {
 		assert.Equal(t, frame.Sum(ip.Contents, 0), 0xffff, "IPv4 header checksum %#x is wrong", ip.Checksum)
 		return ip.TOS & 0b11
 	case *layers.IPv6:
-		if ip.FlowLabel != 0x12345 || ip.TrafficClass>>2 != 26 {
-			t.Errorf("flow label %#x, DSCP %d were touched", ip.FlowLabel, ip.TrafficClass>>2)
-		}
+		assert.True(t, ip.FlowLabel == 0x12345 && ip.TrafficClass>>2 == 26,
+			"flow label %#x, DSCP %d were touched", ip.FlowLabel, ip.TrafficClass>>2)
 		return ip.TrafficClass & 0b11
 	}
 	t.Fatalf("no IP packet: %v", p)
@@ -127,9 +126,8 @@ func TestMarkByQueueLength(t *testing.T) {
 				if want != row.ecn {
 					marked++
 				}
-				if got := codepoint(t, b); got != want {
-					t.Errorf("frame behind %d octets has codepoint %02b, want %02b", i*small, got, want)
-				}
+				got := codepoint(t, b)
+				assert.True(t, got == want, "frame behind %d octets has codepoint %02b, want %02b", i*small, got, want)
 			}
 			assert.Equal(t, r.count(1).Marked[lossless], uint64(marked), "counted marks")
 			r.empty()
@@ -181,8 +179,7 @@ func TestNotMarked(t *testing.T) {
 	r.drain(1, r.now+second)
 	r.offer(0, lossy(host(1)), lossy(frame.Broadcast))
 	got := r.drain(1, r.now+second)
-	if len(got) != 2 || codepoint(t, got[0]) != ect0 || codepoint(t, got[1]) != ect0 {
-		t.Errorf("%d frames left, want two unmarked", len(got))
-	}
+	assert.True(t, len(got) == 2 && codepoint(t, got[0]) == ect0 && codepoint(t, got[1]) == ect0,
+		"%d frames left, want two unmarked", len(got))
 	r.empty()
 }

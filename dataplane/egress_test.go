@@ -57,9 +57,8 @@ func TestStrictBeforeWeighted(t *testing.T) {
 		r.offer(0, several(0, 1, prio, 2, small)...)
 	}
 	got := priorities(r.send(1, 64))
-	if !slices.Equal(got[:4], []uint8{6, 6, 2, 2}) || len(got) != 8 {
-		t.Errorf("sent %v, want 6 6 2 2 and then the weighted ones", got)
-	}
+	assert.True(t, slices.Equal(got[:4], []uint8{6, 6, 2, 2}) && len(got) == 8,
+		"sent %v, want 6 6 2 2 and then the weighted ones", got)
 }
 
 // load fills the egress queues of port 1 with frames of these lengths.
@@ -101,9 +100,7 @@ func TestPartialSendsChangeNothing(t *testing.T) {
 		takes := rapid.SliceOfN(rapid.IntRange(0, 5), 1, 20).Draw(rt, "taken")
 		takes = append(takes, 1)
 		parts := run(func(call int) int { return takes[call%len(takes)] })
-		if !slices.Equal(whole, parts) {
-			rt.Fatalf("whole calls sent %v\npartial calls   %v", whole, parts)
-		}
+		assert.MustBeTrue(rt, slices.Equal(whole, parts), "whole calls sent %v\npartial calls   %v", whole, parts)
 	})
 }
 
@@ -140,10 +137,9 @@ func TestWeightedShares(t *testing.T) {
 		for _, prio := range prios {
 			want := sum * weights[prio] / total
 			// A round gives the heaviest queue one longest frame; a call ends in the middle of a round.
-			if slack := 4 * mtu * len(prios); got[prio] < want-slack || got[prio] > want+slack {
-				rt.Errorf("weight %d of %d: %d of %d octets, want %d ± %d", weights[prio], total, got[prio], sum,
-					want, slack)
-			}
+			slack := 4 * mtu * len(prios)
+			assert.True(rt, got[prio] >= want-slack && got[prio] <= want+slack,
+				"weight %d of %d: %d of %d octets, want %d ± %d", weights[prio], total, got[prio], sum, want, slack)
 		}
 	})
 }
@@ -156,18 +152,15 @@ func TestUnsentPlanCostsNothing(t *testing.T) {
 	r.offer(0, several(0, 1, 0, 5, mtu)...)
 	for range 10 {
 		assert.MustEqual(t, r.sw.Dequeue(1, r.now, nil), 3, "the bucket pays for frames")
-		if prios, longest := r.sw.Sent(1, 0, r.now); prios != 0 || longest != 0 {
-			t.Fatalf("nothing was sent, of priorities %08b", prios)
-		}
+		prios, longest := r.sw.Sent(1, 0, r.now)
+		assert.MustBeTrue(t, prios == 0 && longest == 0, "nothing was sent, of priorities %08b", prios)
 	}
 	r.balanced()
-	if got := r.send(1, 2); len(got) != 2 || sequence(got[0]) != 0 || sequence(got[1]) != 1 {
-		t.Fatalf("sent %d frames", len(got))
-	}
+	got := r.send(1, 2)
+	assert.MustBeTrue(t, len(got) == 2 && sequence(got[0]) == 0 && sequence(got[1]) == 1, "sent %d frames", len(got))
 	assert.Equal(t, r.sw.Dequeue(1, r.now, nil), 1, "frames may go, want the one that is paid for")
-	if got := r.drain(1, r.now+second); len(got) != 3 || sequence(got[0]) != 2 {
-		t.Errorf("the rest: %d frames", len(got))
-	}
+	got = r.drain(1, r.now+second)
+	assert.True(t, len(got) == 3 && sequence(got[0]) == 2, "the rest: %d frames", len(got))
 	r.empty()
 }
 
@@ -180,13 +173,11 @@ func TestRefuse(t *testing.T) {
 	r.sw.Dequeue(1, r.now, nil)
 	r.refuse(1, DropOversize, r.now)
 	c := r.count(0)
-	if c.Drops[lossless][DropSend] != 1 || c.Drops[lossless][DropOversize] != 1 || c.LosslessDrops[lossless] != 1 {
-		t.Errorf("drops %v, lossless %v: want one send, a fault, and one oversize, none", c.Drops[lossless],
-			c.LosslessDrops)
-	}
-	if got := r.send(1, 64); len(got) != 1 || sequence(got[0]) != 2 {
-		t.Errorf("sent %x, want frame 2", got)
-	}
+	assert.True(t, c.Drops[lossless][DropSend] == 1 && c.Drops[lossless][DropOversize] == 1 &&
+		c.LosslessDrops[lossless] == 1, "drops %v, lossless %v: want one send, a fault, and one oversize, none",
+		c.Drops[lossless], c.LosslessDrops)
+	got := r.send(1, 64)
+	assert.True(t, len(got) == 1 && sequence(got[0]) == 2, "sent %x, want frame 2", got)
 	r.empty()
 }
 
@@ -196,13 +187,11 @@ func TestRefuseBeforeSettle(t *testing.T) {
 	r.arrive(0, several(0, 1, 0, 3, small)...)
 	r.sw.Dequeue(1, r.now, nil)
 	r.refuse(1, DropSend, r.now)
-	if got := r.send(1, 1); len(got) != 1 || sequence(got[0]) != 1 {
-		t.Errorf("sent %x, want frame 1", got)
-	}
+	got := r.send(1, 1)
+	assert.True(t, len(got) == 1 && sequence(got[0]) == 1, "sent %x, want frame 1", got)
 	r.settle()
-	if got := r.send(1, 64); len(got) != 1 || sequence(got[0]) != 2 {
-		t.Errorf("sent %x, want frame 2", got)
-	}
+	got = r.send(1, 64)
+	assert.True(t, len(got) == 1 && sequence(got[0]) == 2, "sent %x, want frame 2", got)
 	if c := r.count(0); c.Drops[0][DropSend] != 1 || c.LosslessDrops != [NumPriorities + 1]uint64{} {
 		t.Errorf("drops %v, lossless %v", c.Drops[0], c.LosslessDrops)
 	}
@@ -238,9 +227,8 @@ func TestRemovePort(t *testing.T) {
 	r.sw.RemovePort(0, r.now)
 	r.hear(1, lossless, 0)
 	assert.Equal(t, len(r.drain(1, r.now+second)), alone+1, "frames of the removed port left")
-	if r.sw.memory.freeCells.left != len(r.sw.memory.next) || r.snapshot().Buffer.Unbalanced != 0 {
-		t.Error("cells are missing, or the accounts")
-	}
+	assert.True(t, r.sw.memory.freeCells.left == len(r.sw.memory.next) && r.snapshot().Buffer.Unbalanced == 0,
+		"cells are missing, or the accounts")
 	r.reconfigure(testConfig(3), testPorts(3)...)
 }
 
@@ -276,10 +264,9 @@ func TestLongerThanTheEgressPort(t *testing.T) {
 	r := newRig(t, cfg, ports...)
 	r.offer(0, data(0, 1, lossless, 1, 9000), data(0, 1, 0, 2, 9000), data(0, 1, lossless, 3, mtu+frame.TagOctets+1))
 	r.offer(0, data(0, 1, lossless, 4, mtu+frame.TagOctets))
-	if c := r.count(0); c.Drops[lossless][DropOversize] != 2 || c.Drops[0][DropOversize] != 1 ||
-		c.LosslessDrops[lossless] != 0 {
-		t.Errorf("drops %v, lossless faults %v", c.Drops, c.LosslessDrops)
-	}
+	c := r.count(0)
+	assert.True(t, c.Drops[lossless][DropOversize] == 2 && c.Drops[0][DropOversize] == 1 &&
+		c.LosslessDrops[lossless] == 0, "drops %v, lossless faults %v", c.Drops, c.LosslessDrops)
 	if got := r.drain(1, r.now+second); len(got) != 1 || sequence(got[0]) != 4 {
 		t.Errorf("%d frames left, want the one that fits with its tag", len(got))
 	}

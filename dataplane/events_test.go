@@ -26,21 +26,18 @@ func TestEventsAreJoined(t *testing.T) {
 	first := r.sw.Events(nil, start)
 	assert.MustEqual(t, len(first), 3, "events, want 3: %+v", first)
 	for i, e := range first {
-		if e.Count != 1000 || e.Seq != start+uint64(i) || e.Time != 1 {
-			t.Errorf("event %+v, want the first with 1000 counted", e)
-		}
+		assert.True(t, e.Count == 1000 && e.Seq == start+uint64(i) && e.Time == 1,
+			"event %+v, want the first with 1000 counted", e)
 	}
 	r.now = 1 + eventJoin - 1
 	note(EventLosslessDrop, "p0", 3)
 	r.now = 1 + eventJoin
 	note(EventLosslessDrop, "p0", 3)
 	all := r.sw.Events(nil, start)
-	if len(all) != 4 || all[0].Count != 1001 || all[3].Count != 1 || all[3].Time != r.now {
-		t.Errorf("events %+v, want a new one a second after the first", all)
-	}
-	if late := r.sw.Events(nil, all[3].Seq); len(late) != 1 || late[0].Seq != all[3].Seq {
-		t.Errorf("since %d: %+v", all[3].Seq, late)
-	}
+	assert.True(t, len(all) == 4 && all[0].Count == 1001 && all[3].Count == 1 && all[3].Time == r.now,
+		"events %+v, want a new one a second after the first", all)
+	late := r.sw.Events(nil, all[3].Seq)
+	assert.True(t, len(late) == 1 && late[0].Seq == all[3].Seq, "since %d: %+v", all[3].Seq, late)
 	assert.Equal(t, len(r.sw.Events(nil, all[3].Seq+1)), 0, "after the last")
 }
 
@@ -57,9 +54,8 @@ func TestLostFramesAreCountedInTheEvent(t *testing.T) {
 	for _, e := range r.events(EventLosslessDrop) {
 		counts = append(counts, e.Count)
 	}
-	if want := []uint64{1023, 7, 3109}; !slices.Equal(counts, want) {
-		t.Errorf("events count %v lost frames, want %v", counts, want)
-	}
+	want := []uint64{1023, 7, 3109}
+	assert.True(t, slices.Equal(counts, want), "events count %v lost frames, want %v", counts, want)
 }
 
 // The kernel that has stopped a ring is blamed for the losses of that ring's class only.
@@ -70,9 +66,8 @@ func TestStoppedRingIsBlamedByClass(t *testing.T) {
 		r.sw.RingStopped(0, stopped, lost, r.now)
 		r.sw.ReadLosses(0, lost, r.now)
 		e := r.events(EventLosslessDrop)
-		if len(e) != 1 || e[0].Count != 5 || !strings.Contains(e[0].Text, want) {
-			t.Errorf("%v ring stopped: %+v, want one event of 5 frames, %q", stopped, e, want)
-		}
+		assert.True(t, len(e) == 1 && e[0].Count == 5 && strings.Contains(e[0].Text, want),
+			"%v ring stopped: %+v, want one event of 5 frames, %q", stopped, e, want)
 		assert.Equal(t, r.snapshot().Ports[0].Counters.Drops[Unknown][DropRing], 8, "%v ring stopped: frames lost",
 			stopped)
 	}
@@ -89,9 +84,7 @@ func TestEventsOverflow(t *testing.T) {
 		t.Errorf("%d events from %q to %q", len(all), all[0].Text, all[len(all)-1].Text)
 	}
 	for i := 1; i < len(all); i++ {
-		if all[i].Seq != all[i-1].Seq+1 {
-			t.Fatalf("event %d follows %d", all[i].Seq, all[i-1].Seq)
-		}
+		assert.MustBeTrue(t, all[i].Seq == all[i-1].Seq+1, "event %d follows %d", all[i].Seq, all[i-1].Seq)
 	}
 }
 
@@ -183,9 +176,8 @@ func TestUnreadableFramesAreTold(t *testing.T) {
 		}
 		assert.Equal(t, r.count(0).Drops[row.prio][row.reason]-before, 3, "drops for %v", row.reason)
 		all := r.events(row.kind)
-		if len(all) != 1 || all[0].Text != row.want || all[0].Peer != row.peer || all[0].Port != "p0" {
-			t.Errorf("events %+v\nwant one about %x: %s", all, row.peer, row.want)
-		}
+		assert.True(t, len(all) == 1 && all[0].Text == row.want && all[0].Peer == row.peer && all[0].Port == "p0",
+			"events %+v\nwant one about %x: %s", all, row.peer, row.want)
 	}
 	larger := testPorts(2)
 	larger[0].MaxFrame, larger[1].MaxFrame = 2014, 2014

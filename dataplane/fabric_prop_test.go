@@ -88,9 +88,8 @@ func incast(tb reporter, senders, n, octets int, speed, delay, reaction, headroo
 // to wait in the ring.
 func TestHeadroomCoversWhatIsInFlight(t *testing.T) {
 	t.Parallel()
-	if held := covered(t, gigabit, mtu, 3, 20_000, 40_000, 200); held == 0 {
-		t.Error("no sender was held: the test proves nothing")
-	}
+	held := covered(t, gigabit, mtu, 3, 20_000, 40_000, 200)
+	assert.True(t, held != 0, "no sender was held: the test proves nothing")
 	rapid.Check(t, func(t *rapid.T) {
 		speed := rapid.SampledFrom([]int64{100_000_000, gigabit, 10 * gigabit}).Draw(t, "speed")
 		octets := rapid.SampledFrom([]int{64, 257, 1000, mtu}).Draw(t, "octets")
@@ -122,16 +121,13 @@ func TestHeadroomTooSmall(t *testing.T) {
 	f.run(1000 * second)
 	f.kept(hosts[0], hosts[1:], n)
 	peak := s.r.snapshot().Buffer.Ports[1].Ingress[lossless].Used.Headroom.Persistent
-	if s.waits != 0 || peak == 0 || peak > need {
-		t.Errorf("%d waits, %d of %d octets of headroom were used", s.waits, peak, need)
-	}
+	assert.True(t, s.waits == 0 && peak != 0 && peak <= need,
+		"%d waits, %d of %d octets of headroom were used", s.waits, peak, need)
 
 	f, s, hosts = incast(t, 3, n, octets, gigabit, delay, reaction, need/4)
 	f.run(1000 * second)
 	f.kept(hosts[0], hosts[1:], n)
-	if s.waits == 0 {
-		t.Error("a quarter of the headroom was enough: the test proves nothing")
-	}
+	assert.True(t, s.waits != 0, "a quarter of the headroom was enough: the test proves nothing")
 
 	for _, deaf := range []bool{false, true} {
 		headroom := need / 4
@@ -145,9 +141,8 @@ func TestHeadroomTooSmall(t *testing.T) {
 		s.r.sw.cfg.Buffer.RingHold = false
 		s.r.reapply()
 		f.run(1000 * second)
-		if lost := faults(s.r.snapshot()); lost == 0 {
-			t.Errorf("disobedient: %v: nothing was lost: the test proves nothing", deaf)
-		}
+		lost := faults(s.r.snapshot())
+		assert.True(t, lost != 0, "disobedient: %v: nothing was lost: the test proves nothing", deaf)
 		s.r.empty()
 	}
 }

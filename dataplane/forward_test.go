@@ -24,13 +24,11 @@ func TestUnicast(t *testing.T) {
 		want := data(0, 1, prio, 7, 1000)
 		r.offer(0, want)
 		got := r.sentBy(3)
-		if len(got[0]) != 0 || len(got[2]) != 0 || len(got[1]) != 1 || !bytes.Equal(got[1][0], want) {
-			t.Fatalf("priority %d: ports sent %x, want the frame at port 1 only", prio, got)
-		}
-		if c := r.count(0); c.ReceivedFrames != 1 || c.ReceivedBytes != 1000 || c.Copies != 0 {
-			t.Errorf("priority %d: received %d frames, %d octets, %d copies", prio, c.ReceivedFrames, c.ReceivedBytes,
-				c.Copies)
-		}
+		assert.MustBeTrue(t, len(got[0]) == 0 && len(got[2]) == 0 && len(got[1]) == 1 && bytes.Equal(got[1][0], want),
+			"priority %d: ports sent %x, want the frame at port 1 only", prio, got)
+		c := r.count(0)
+		assert.True(t, c.ReceivedFrames == 1 && c.ReceivedBytes == 1000 && c.Copies == 0,
+			"priority %d: received %d frames, %d octets, %d copies", prio, c.ReceivedFrames, c.ReceivedBytes, c.Copies)
 		if c := r.count(1); c.SentFrames != 1 || c.SentBytes != 1000 {
 			t.Errorf("priority %d: sent %d frames, %d octets", prio, c.SentFrames, c.SentBytes)
 		}
@@ -48,10 +46,9 @@ func TestFlood(t *testing.T) {
 		assert.Equal(t, r.count(0).Copies, 1, "%012x: copies beyond the first", dst)
 		r.balanced()
 		got := r.sentBy(4)
-		if len(got[0])+len(got[2]) != 0 || len(got[1]) != 1 || len(got[3]) != 1 ||
-			!bytes.Equal(got[1][0], want) || !bytes.Equal(got[3][0], want) {
-			t.Errorf("%012x: ports sent %x, want the frame at ports 1 and 3", dst, got)
-		}
+		assert.True(t, len(got[0])+len(got[2]) == 0 && len(got[1]) == 1 && len(got[3]) == 1 &&
+			bytes.Equal(got[1][0], want) && bytes.Equal(got[3][0], want),
+			"%012x: ports sent %x, want the frame at ports 1 and 3", dst, got)
 		r.empty()
 	}
 }
@@ -160,9 +157,8 @@ func TestIngressDown(t *testing.T) {
 	r.sw.SetUp(0, false, r.now)
 	r.offer(0, data(0, 1, lossless, 0, 100))
 	assert.Equal(t, r.count(0).Drops[lossless][DropPortDown], 1, "port-down drops")
-	if taken, stop := r.sw.Ingress(9, make([]Arrival, 3), 1, r.now, 0); taken != 3 || stop != Done {
-		t.Errorf("a port that is not there: %d, %v, want 3, %v", taken, stop, Done)
-	}
+	taken, stop := r.sw.Ingress(9, make([]Arrival, 3), 1, r.now, 0)
+	assert.True(t, taken == 3 && stop == Done, "a port that is not there: %d, %v, want 3, %v", taken, stop, Done)
 	r.empty()
 }
 

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"pfcswitch/buffer"
+	"pfcswitch/dataplane/assert"
 )
 
 // pooled is a rig with a headroom pool that port 0 fills, while port 1 is above its threshold: its headroom would have
@@ -24,9 +25,8 @@ func pooled(tb reporter, ringHold bool) *rig {
 	for seq := 0; r.sw.buffer.InHeadroom(0, lossless)+r.sw.buffer.InHeadroom(1, lossless) < headroomCells*cell; seq++ {
 		r.offer(0, data(0, 2, lossless, seq, small))
 	}
-	if faults(r.snapshot()) != 0 || r.sw.RoomWaits(0) {
-		tb.Fatalf("frames were lost or wait before the pool is full")
-	}
+	assert.MustBeTrue(tb, faults(r.snapshot()) == 0 && !r.sw.RoomWaits(0),
+		"frames were lost or wait before the pool is full")
 	return r
 }
 
@@ -68,7 +68,6 @@ func TestDropForHeadroomPool(t *testing.T) {
 func wantPoolUse(t *testing.T, r *rig) {
 	t.Helper()
 	u := r.snapshot().Ports[1].HeadroomUse[lossless]
-	if u.WaitedForPool != 1 || u.Waited+u.WaitedBehindEarlier+u.WaitedEarly != 0 {
-		t.Errorf("use %+v, want one frame that found the pool full", u)
-	}
+	assert.True(t, u.WaitedForPool == 1 && u.Waited+u.WaitedBehindEarlier+u.WaitedEarly == 0,
+		"use %+v, want one frame that found the pool full", u)
 }

@@ -35,10 +35,9 @@ func TestHistogramEnds(t *testing.T) {
 	for _, ns := range []int64{-5, 0, 1, math.MaxInt64} {
 		h.Record(ns)
 	}
-	if h.Count != 4 || h.Zero != 2 || h.Buckets[0] != 1 || h.Buckets[histogramLen-1] != 1 {
-		t.Errorf("count %d, zero %d, first %d, last %d, want 4, 2, 1, 1", h.Count, h.Zero, h.Buckets[0],
-			h.Buckets[histogramLen-1])
-	}
+	assert.True(t, h.Count == 4 && h.Zero == 2 && h.Buckets[0] == 1 && h.Buckets[histogramLen-1] == 1,
+		"count %d, zero %d, first %d, last %d, want 4, 2, 1, 1", h.Count, h.Zero, h.Buckets[0],
+		h.Buckets[histogramLen-1])
 	if h.Quantile(0.5) != 0 || h.Quantile(0.75) == 0 {
 		t.Errorf("median %d, 75 %% %d: half of the values are 0", h.Quantile(0.5), h.Quantile(0.75))
 	}
@@ -73,7 +72,5 @@ func TestHistogramHalves(t *testing.T) {
 	for range 10 {
 		h.Halve()
 	}
-	if h.Count != 0 || h.Quantile(1) != 0 {
-		t.Errorf("%d are left of a few values that are long past", h.Count)
-	}
+	assert.True(t, h.Count == 0 && h.Quantile(1) == 0, "%d are left of a few values that are long past", h.Count)
 }

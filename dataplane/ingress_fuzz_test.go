@@ -27,9 +27,8 @@ func FuzzIngress(f *testing.F) {
 		for o := range 3 {
 			for _, b := range r.drain(o, r.now) {
 				longest := max(len(first), len(next)) + frame.TagOctets
-				if len(b) > longest || len(b) < frame.HeaderOctets || o == i {
-					t.Errorf("%d octets leave by port %d: % x", len(b), o, b)
-				}
+				assert.True(t, len(b) <= longest && len(b) >= frame.HeaderOctets && o != i,
+					"%d octets leave by port %d: % x", len(b), o, b)
 			}
 			for r.tell(o) != nil {
 			}

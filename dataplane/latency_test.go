@@ -25,9 +25,8 @@ func TestLatencyQuantiles(t *testing.T) {
 					above++
 				}
 			}
-			if float64(above) > (1-q)*float64(len(all))+1e-9 {
-				t.Fatalf("%d of %d latencies lie above the %v quantile %d", above, len(all), q, got)
-			}
+			assert.MustBeTrue(t, float64(above) <= (1-q)*float64(len(all))+1e-9,
+				"%d of %d latencies lie above the %v quantile %d", above, len(all), q, got)
 		}
 		assert.MustEqual(t, l.Quantile(1), l.Max, "the 1-quantile, want the largest")
 	})

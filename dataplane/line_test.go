@@ -1,6 +1,9 @@
 package dataplane
 
-import "testing"
+import (
+	"pfcswitch/dataplane/assert"
+	"testing"
+)
 
 // Frames in the line have left the buffer, and are held still; a link that goes down takes them.
 func TestDelayedFramesInTheAccounts(t *testing.T) {
@@ -10,25 +13,21 @@ func TestDelayedFramesInTheAccounts(t *testing.T) {
 	r.offer(0, several(0, 1, 0, 5, 100)...)
 	r.send(1, 64)
 	v := r.snapshot()
-	if v.Ports[1].Delayed != 5 || v.Ports[1].Counters.SentFrames != 0 || v.Buffer.Lossy.Used.Shared.Now != 0 {
-		t.Errorf("delayed %d, sent %d, buffer %+v", v.Ports[1].Delayed, v.Ports[1].Counters.SentFrames,
-			v.Buffer.Lossy.Used)
-	}
+	assert.True(t, v.Ports[1].Delayed == 5 && v.Ports[1].Counters.SentFrames == 0 &&
+		v.Buffer.Lossy.Used.Shared.Now == 0, "delayed %d, sent %d, buffer %+v", v.Ports[1].Delayed,
+		v.Ports[1].Counters.SentFrames, v.Buffer.Lossy.Used)
 	r.balanced()
 	r.sw.LineSent(1, &LineCall{Sent: 2, Octets: 200, Ended: r.now, Refused: []Refusal{{Origin{Priority: lossless,
 		Lossless: true}, DropSend}, {Origin{Priority: 1}, DropSend}}}, r.now)
-	if c := r.count(1); c.SentFrames != 2 || c.SentBytes != 200 {
-		t.Errorf("sent %d, %d octets", c.SentFrames, c.SentBytes)
-	}
-	if c := r.count(0); c.Drops[lossless][DropSend] != 1 || c.LosslessDrops[lossless] != 1 ||
-		c.Drops[1][DropSend] != 1 || c.LosslessDrops[1] != 0 {
-		t.Errorf("refused where they came in: drops %v, of them lossless %v", c.Drops, c.LosslessDrops)
-	}
+	c := r.count(1)
+	assert.True(t, c.SentFrames == 2 && c.SentBytes == 200, "sent %d, %d octets", c.SentFrames, c.SentBytes)
+	c = r.count(0)
+	assert.True(t, c.Drops[lossless][DropSend] == 1 && c.LosslessDrops[lossless] == 1 && c.Drops[1][DropSend] == 1 &&
+		c.LosslessDrops[1] == 0, "refused where they came in: drops %v, of them lossless %v", c.Drops, c.LosslessDrops)
 	r.balanced()
 	r.sw.SetUp(1, false, r.now)
-	if c := r.count(1); c.Drops[Unknown][DropPortDown] != 1 {
-		t.Errorf("drops %v, want the one that was on its way", c.Drops[Unknown])
-	}
+	c = r.count(1)
+	assert.True(t, c.Drops[Unknown][DropPortDown] == 1, "drops %v, want the one that was on its way", c.Drops[Unknown])
 	r.empty()
 }
 
@@ -47,7 +46,6 @@ func TestUseOfAnXoffThatIsOvertaken(t *testing.T) {
 	r.send(1, 64)
 	r.wantXoffSent(0, 0)
 	r.sw.LineSent(0, &LineCall{Entered: 1000, Late: 300}, r.now)
-	if use := r.snapshot().Ports[0].HeadroomUse[lossless]; use.Peak != 0 || use.Last != 0 || use.Ring != 3*onWire {
-		t.Errorf("use %+v, want 3 frames before XOFF", use)
-	}
+	use := r.snapshot().Ports[0].HeadroomUse[lossless]
+	assert.True(t, use.Peak == 0 && use.Last == 0 && use.Ring == 3*onWire, "use %+v, want 3 frames before XOFF", use)
 }

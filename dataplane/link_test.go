@@ -5,6 +5,7 @@ import (
 	"slices"
 	"testing"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/port"
 	"pfcswitch/macctl"
 )
@@ -54,8 +55,7 @@ func TestTwoCoresInALoop(t *testing.T) {
 	first.empty()
 	second.empty()
 	for _, s := range []*Snapshot{first.snapshot(), second.snapshot()} {
-		if lost, discarded := s.Losses(); lost+discarded != 0 {
-			t.Errorf("%d lossless frames were lost, and %d discarded", lost, discarded)
-		}
+		lost, discarded := s.Losses()
+		assert.True(t, lost+discarded == 0, "%d lossless frames were lost, and %d discarded", lost, discarded)
 	}
 }

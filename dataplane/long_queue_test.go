@@ -21,9 +21,8 @@ func TestMayLeaveSoon(t *testing.T) {
 	to := func(i int, prio uint8) []byte { return data(0, i, prio, 0, mtu) }
 	r.hear(1, lossless, 0xffff) // it keeps what it gets
 	for i := range 9 {
-		if !mayLeaveSoon(to(1, lossless)) {
-			t.Fatalf("frame %d may not leave soon, though the queue holds less than a millisecond's worth", i)
-		}
+		assert.MustBeTrue(t, mayLeaveSoon(to(1, lossless)),
+			"frame %d may not leave soon, though the queue holds less than a millisecond's worth", i)
 	}
 	r.offer(0, several(0, 1, 0, 9, mtu)...)
 	r.offer(0, several(0, 3, 0, 200, mtu)...)
@@ -44,9 +43,7 @@ func TestMayLeaveSoon(t *testing.T) {
 		assert.Equal(t, mayLeaveSoon(tt.b), tt.want, "a frame %s: may leave soon", tt.name)
 	}
 	r.arrive(0, to(1, 0), to(2, 0), to(1, 0))
-	if !r.sw.MayLeaveSoon() {
-		t.Error("a burst with one such frame may not leave soon")
-	}
+	assert.True(t, r.sw.MayLeaveSoon(), "a burst with one such frame may not leave soon")
 	r.settle()
 	r.sw.SetUp(0, false, r.now)
 	if r.arrive(0, to(1, 0)); !r.sw.MayLeaveSoon() {

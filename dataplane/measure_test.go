@@ -107,35 +107,25 @@ func TestMeasurementFramesGoToTheProber(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			before := len(p.received)
 			taken, urgent := r.sw.Measurement(tt.port, tt.b, false, 5, r.now, 0)
-			if taken != tt.taken || urgent {
-				t.Errorf("taken %v, urgent %v\nwant %v, false", taken, urgent, tt.taken)
-			}
-			if got := len(p.received) > before; got != (tt.taken && tt.reason == macctl.ReasonNone) {
-				t.Errorf("the prober got it: %v", got)
-			}
-			if tt.reason != macctl.ReasonNone && r.sw.ports[tt.port].receiver.Counters().Ignored[tt.reason] == 0 {
-				t.Errorf("not counted as %v", tt.reason)
-			}
+			assert.True(t, taken == tt.taken && !urgent, "taken %v, urgent %v\nwant %v, false", taken, urgent, tt.taken)
+			got := len(p.received) > before
+			assert.True(t, got == (tt.taken && tt.reason == macctl.ReasonNone), "the prober got it: %v", got)
+			assert.True(t, tt.reason == macctl.ReasonNone ||
+				r.sw.ports[tt.port].receiver.Counters().Ignored[tt.reason] != 0, "not counted as %v", tt.reason)
 		})
 	}
-	if !slices.Equal(p.stamps, []int64{5, 5}) || p.received[0].Sequence != 7 || !p.received[0].Group ||
-		p.received[1].Group {
-		t.Errorf("the prober got %+v at %v", p.received, p.stamps)
-	}
+	assert.True(t, slices.Equal(p.stamps, []int64{5, 5}) && p.received[0].Sequence == 7 && p.received[0].Group &&
+		!p.received[1].Group, "the prober got %+v at %v", p.received, p.stamps)
 	p.urgent = true
 	_, urgent := r.sw.Measurement(0, request([6]byte{}, false), false, 5, r.now, 0)
-	if !urgent || !r.sw.TakePending(0) {
-		t.Error("an answer that is to be sent at once does not make the port urgent")
-	}
+	assert.True(t, urgent && r.sw.TakePending(0), "an answer that is to be sent at once does not make the port urgent")
 }
 
 // Measurement frames of the fallback come as ordinary frames and go no further. Other frames of that EtherType do.
 func TestFallbackMeasurement(t *testing.T) {
 	r, p := measuringRig(t)
 	r.offer(0, request([6]byte{}, true), data(0, 1, 0, 1, small), ether(host(1), host(0), nil, experimental, 2, small))
-	if len(p.received) != 1 || !p.received[0].Fallback {
-		t.Errorf("the prober got %+v", p.received)
-	}
+	assert.True(t, len(p.received) == 1 && p.received[0].Fallback, "the prober got %+v", p.received)
 	assert.Equal(t, r.count(0).ReceivedFrames, 2, "data frames")
 	assert.Equal(t, len(r.drain(1, second)), 2, "frames were forwarded")
 }
@@ -170,10 +160,9 @@ func TestNothingInTheNameOfThisSwitch(t *testing.T) {
 			events = append(events, e)
 		}
 	}
-	if own := address(r.sw.ports[1].cfg.MAC); len(events) != 2 || events[0].Port != "p0" || events[0].Peer != own ||
-		events[1].Port != "p0" || events[1].Peer != own || events[0].Text == events[1].Text {
-		t.Errorf("events %+v", events)
-	}
+	own := address(r.sw.ports[1].cfg.MAC)
+	assert.True(t, len(events) == 2 && events[0].Port == "p0" && events[0].Peer == own && events[1].Port == "p0" &&
+		events[1].Peer == own && events[0].Text != events[1].Text, "events %+v", events)
 	r.offer(0, f.AppendEcho(nil, macOf(host(1)), peerMAC, macctl.PathBridged, 60, false, 0,
 		macctl.Echo{Answer: true}))
 	assert.Equal(t, len(r.drain(1, second)), 1, "echo frames passed")
@@ -196,9 +185,8 @@ func TestFallbackMeasurementAtATrunk(t *testing.T) {
 	})
 	for i, p := range probers {
 		r.offer(i, request([6]byte{}, true), request(r.sw.ports[i].cfg.MAC, true))
-		if len(p.received) != 2 || !p.received[0].Group || p.received[1].Group {
-			t.Errorf("the prober of port %d got %+v, want one message to the group and one to the port", i, p.received)
-		}
+		assert.True(t, len(p.received) == 2 && p.received[0].Group && !p.received[1].Group,
+			"the prober of port %d got %+v, want one message to the group and one to the port", i, p.received)
 		if c := r.count(i); c.ReceivedFrames != 0 || c.Drops != (Counters{}).Drops {
 			t.Errorf("port %d: %d data frames, drops %v", i, c.ReceivedFrames, c.Drops)
 		}
@@ -211,17 +199,13 @@ func TestFallbackMeasurementAtATrunk(t *testing.T) {
 func TestMeasureOut(t *testing.T) {
 	r, p := measuringRig(t)
 	m := macctl.Measurement{Operation: macctl.MeasureAnswer, Session: 3}
-	if r.sw.MeasureDeadline(0) != math.MaxInt64 || r.sw.MeasureDeadline(1) != math.MaxInt64 ||
-		r.sw.MeasureDeadline(9) != math.MaxInt64 {
-		t.Error("something is due")
-	}
+	assert.True(t, r.sw.MeasureDeadline(0) == math.MaxInt64 && r.sw.MeasureDeadline(1) == math.MaxInt64 &&
+		r.sw.MeasureDeadline(9) == math.MaxInt64, "something is due")
 	p.send, p.to, p.fallback = []macctl.Measurement{m}, peerMAC, true
 	assert.Equal(t, r.sw.MeasureDeadline(0), 0, "nothing is due")
 	b, got, ok := r.sw.MeasureOut(0, nil, r.now, 0)
 	want := macctl.DefaultMeasurementFormat.Append(nil, peerMAC, r.sw.ports[0].cfg.MAC, true, m)
-	if !ok || got != m || !bytes.Equal(b, want) {
-		t.Errorf("MeasureOut\n got %x, %v\nwant %x", b, ok, want)
-	}
+	assert.True(t, ok && got == m && bytes.Equal(b, want), "MeasureOut\n got %x, %v\nwant %x", b, ok, want)
 	if _, _, ok := r.sw.MeasureOut(0, nil, r.now, 0); ok {
 		t.Error("one more")
 	}
@@ -230,9 +214,8 @@ func TestMeasureOut(t *testing.T) {
 	if _, _, ok := r.sw.MeasureOut(0, nil, r.now, 0); ok || r.sw.MeasureDeadline(0) != math.MaxInt64 {
 		t.Error("a port that is down sends")
 	}
-	if last := p.ups[len(p.ups)-1]; last {
-		t.Error("the prober does not know that the link is down")
-	}
+	last := p.ups[len(p.ups)-1]
+	assert.True(t, !last, "the prober does not know that the link is down")
 }
 
 // The headroom of a running port grows at once out of the shared segment, and shrinks when it is not in use.
@@ -249,9 +232,7 @@ func TestSetHeadroom(t *testing.T) {
 	r.hear(1, lossless, 0xffff)
 	r.offer(0, several(0, 1, lossless, 60, small)...)
 	held := r.snapshot().Buffer.Ports[0].Ingress[lossless].Used.Headroom.Now
-	if held == 0 {
-		t.Fatal("the headroom is not in use")
-	}
+	assert.MustBeTrue(t, held != 0, "the headroom is not in use")
 	if err := r.sw.SetHeadroom(0, held-cell, r.now); !errors.Is(err, buffer.ErrBusy) || inForce() != 80*cell {
 		t.Errorf("lowered below what it holds: %v, in force %d", err, inForce())
 	}
@@ -314,17 +295,14 @@ func TestUseWaited(t *testing.T) {
 			"%s: frames were taken", tt.name)
 		r.offerAt(1001, several(0, 1, lossless, 1, small))
 		for range 3 {
-			if !r.sw.RoomWaits(0) || r.leaveRoom(0) != 0 {
-				t.Fatalf("%s: nothing waits", tt.name)
-			}
+			assert.MustBeTrue(t, r.sw.RoomWaits(0) && r.leaveRoom(0) == 0, "%s: nothing waits", tt.name)
 			r.now += 1000
 		}
 		r.sw.LineSent(0, &LineCall{Entered: 1000}, r.now)
 		use := r.snapshot().Ports[0].HeadroomUse[lossless]
-		if use.Waited != tt.waited || use.WaitedBehindEarlier != tt.behindEarlier {
-			t.Errorf("%s\n got %d waited, %d behind earlier frames\nwant %d, %d", tt.name, use.Waited,
-				use.WaitedBehindEarlier, tt.waited, tt.behindEarlier)
-		}
+		assert.True(t, use.Waited == tt.waited && use.WaitedBehindEarlier == tt.behindEarlier,
+			"%s\n got %d waited, %d behind earlier frames\nwant %d, %d", tt.name, use.Waited, use.WaitedBehindEarlier,
+			tt.waited, tt.behindEarlier)
 	}
 }
 
@@ -345,9 +323,8 @@ func TestUseOfALateDelayLine(t *testing.T) {
 	r.sw.LineSent(0, &LineCall{Entered: 1000, Late: 50}, r.now) // at 1150 instead of 1100
 	r.offerAt(1170, several(0, 1, lossless, 4, small))
 	use := r.snapshot().Ports[0].HeadroomUse[lossless]
-	if use.Peak != 7*onWire || use.Ring != 2*onWire {
-		t.Errorf("use\n got %+v\nwant 7 frames after XOFF and 2 before", use)
-	}
+	assert.True(t, use.Peak == 7*onWire && use.Ring == 2*onWire,
+		"use\n got %+v\nwant 7 frames after XOFF and 2 before", use)
 }
 
 // The resume threshold of a running port follows what is found: a peer that is held is freed as soon as it allows.
@@ -358,23 +335,18 @@ func TestSetXon(t *testing.T) {
 	r := newRig(t, cfg, c, testPort(1))
 	r.hear(1, lossless, 0xffff)
 	r.offer(0, several(0, 1, lossless, alone+1, small)...)
-	if r.sw.ports[0].sender.XoffWanted() == 0 {
-		t.Fatal("the peer is not held")
-	}
+	assert.MustBeTrue(t, r.sw.ports[0].sender.XoffWanted() != 0, "the peer is not held")
 	r.hear(1, lossless, 0)
 	r.send(1, 2)
-	if r.sw.ports[0].sender.XoffWanted() == 0 {
-		t.Fatalf("freed with %d frames, without a threshold above %d", alone-1, resumesAt)
-	}
+	assert.MustBeTrue(t, r.sw.ports[0].sender.XoffWanted() != 0,
+		"freed with %d frames, without a threshold above %d", alone-1, resumesAt)
 	if err := r.sw.SetXon(0, 1<<30, r.now); err != nil || r.sw.ports[0].sender.XoffWanted() != 0 {
 		t.Errorf("%v, held %08b, want that it is freed below the threshold where it was held", err,
 			r.sw.ports[0].sender.XoffWanted())
 	}
 	most := r.sw.buffer.MostShared(0, lossless) // and not what was asked for, which is more than the pool
-	if got := r.snapshot().Buffer.Ports[0].Ingress[lossless].Config.Xon; got != most || most <= 0 ||
-		most > cfg.Buffer.Lossless.Size/2 {
-		t.Errorf("in force %d, want %d", got, most)
-	}
+	got := r.snapshot().Buffer.Ports[0].Ingress[lossless].Config.Xon
+	assert.True(t, got == most && most > 0 && most <= cfg.Buffer.Lossless.Size/2, "in force %d, want %d", got, most)
 	assert.Equal(t, r.snapshot().Buffer.Ports[1].Ingress[lossless].Config.Xon, 0, "port 1")
 	assert.NoError(t, r.sw.SetXon(9, 1, r.now), "no port")
 	r.drain(1, r.now+second)
@@ -401,9 +373,7 @@ func TestSetXonOfTheStaticPolicy(t *testing.T) {
 func TestIdleTime(t *testing.T) {
 	r, p := measuringRig(t)
 	r.sw.TakePending(0)
-	if r.sw.SetIdle(true, r.now) || r.sw.Pending(0) {
-		t.Error("an idle time gives work")
-	}
+	assert.True(t, !r.sw.SetIdle(true, r.now) && !r.sw.Pending(0), "an idle time gives work")
 	before := r.sw.ReceivedFrames()
 	r.offer(1, bridge.AppendProbe(nil, host(1), bridge.Probe{Identity: [8]byte{9}}))
 	if r.sw.ReceivedFrames() != before || r.count(1).ReceivedFrames != 1 {
@@ -414,7 +384,6 @@ func TestIdleTime(t *testing.T) {
 	if r.sw.ReceivedFrames() != before+1 {
 		t.Errorf("a frame counts as %d", r.sw.ReceivedFrames()-before)
 	}
-	if !r.sw.SetIdle(false, r.now) || !r.sw.Pending(0) || p.Next() != 0 || r.sw.SetIdle(false, r.now) {
-		t.Error("the end of the idle time gives work once")
-	}
+	assert.True(t, r.sw.SetIdle(false, r.now) && r.sw.Pending(0) && p.Next() == 0 && !r.sw.SetIdle(false, r.now),
+		"the end of the idle time gives work once")
 }

@@ -95,13 +95,10 @@ func TestMemoryThatCannotGrow(t *testing.T) {
 	defer func() { _ = m.close() }()
 	c := m.alloc(cell)
 	m.store(c, []byte{1, 2, 3})
-	if err := m.grow(1 << 50 / cell); err == nil {
-		t.Fatal("the memory grew beyond what a processor can address")
-	}
-	if m.freeCells.left != 1 || m.freeDescs.left != 2+extraDescriptors {
-		t.Errorf("%d cells and %d descriptors free, want 1 and %d", m.freeCells.left, m.freeDescs.left,
-			2+extraDescriptors)
-	}
+	err = m.grow(1 << 50 / cell)
+	assert.MustBeTrue(t, err != nil, "the memory grew beyond what a processor can address")
+	assert.True(t, m.freeCells.left == 1 && m.freeDescs.left == 2+extraDescriptors,
+		"%d cells and %d descriptors free, want 1 and %d", m.freeCells.left, m.freeDescs.left, 2+extraDescriptors)
 	if err := m.grow(4); err != nil || m.alloc(3*cell) == none || m.alloc(cell) != none {
 		t.Errorf("the memory did not grow by two cells: %v", err)
 	}
@@ -135,10 +132,9 @@ func TestBufferMemoryFault(t *testing.T) {
 		r.arrive(0, data(0, 1, lossless, 0, small), data(0, 1, 0, 0, small))
 		r.sw.memory.freeDescs, r.sw.memory.freeCells = spare, free
 		c := r.count(0)
-		if c.Drops[lossless][DropBufferMemory] != 1 || c.Drops[0][DropBufferMemory] != 1 ||
-			c.LosslessDrops[lossless] != 1 || c.LosslessDrops[0] != 0 {
-			t.Errorf("worker %d: drops %v, lossless %v", worker, c.Drops, c.LosslessDrops)
-		}
+		assert.True(t, c.Drops[lossless][DropBufferMemory] == 1 && c.Drops[0][DropBufferMemory] == 1 &&
+			c.LosslessDrops[lossless] == 1 && c.LosslessDrops[0] == 0, "worker %d: drops %v, lossless %v", worker,
+			c.Drops, c.LosslessDrops)
 		r.settle()
 		r.empty()
 	}
@@ -224,7 +220,6 @@ func TestTableOutsideOfTheHeap(t *testing.T) {
 	runtime.ReadMemStats(&after)
 	assert.Must(t, err)
 	defer func() { _ = s.Close() }()
-	if took := after.TotalAlloc - before.TotalAlloc; took > 1<<20 {
-		t.Errorf("%d octets of the Go heap", took)
-	}
+	took := after.TotalAlloc - before.TotalAlloc
+	assert.True(t, took <= 1<<20, "%d octets of the Go heap", took)
 }

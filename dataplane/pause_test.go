@@ -41,9 +41,8 @@ func TestPausedPriorityStopsForItsQuanta(t *testing.T) {
 			t.Errorf("%d quanta: deadline %d, want the end of the pause, %d", quanta, at, expiry)
 		}
 		r.now = expiry - 1
-		if got := r.send(1, 64); got != nil {
-			t.Errorf("%d quanta: sent %d frames 1 ns early", quanta, len(got))
-		}
+		got := r.send(1, 64)
+		assert.True(t, got == nil, "%d quanta: sent %d frames 1 ns early", quanta, len(got))
 		r.now = expiry
 		assert.Equal(t, counts(r.send(1, 64))[lossless], 5, "%d quanta: frames sent at the end of the pause", quanta)
 		assert.Equal(t, r.snapshot().Ports[1].PausedNs[lossless], expiry-10_000, "%d quanta: ns paused", quanta)
@@ -89,9 +88,7 @@ func TestPauseIsReplaced(t *testing.T) {
 			r.hear(1, lossless, 1000)
 			r.now += 100 * 512
 			r.sw.Control(1, row.second, r.now, r.now)
-			if !r.sw.TakePending(1) {
-				t.Error("the transmit task was not told")
-			}
+			assert.True(t, r.sw.TakePending(1), "the transmit task was not told")
 			from := r.now
 			assert.MustEqual(t, len(r.drain(1, r.now+second)), 1, "frames left")
 			if paused := r.snapshot().Ports[1].PausedNs[lossless]; paused != 100*512+row.want {
@@ -112,9 +109,8 @@ func TestAsymmetricPFC(t *testing.T) {
 	expiry := r.now + macctl.QuantaDuration(1000, gigabit)
 	r.offer(0, several(0, 1, lossy, 5, small)...)
 	r.offer(0, several(0, 1, 0, 5, small)...)
-	if got := counts(r.send(1, 64)); got[lossy] != 0 || got[0] != 5 {
-		t.Errorf("sent by priority %v, want 5 of priority 0 only", got)
-	}
+	got := counts(r.send(1, 64))
+	assert.True(t, got[lossy] == 0 && got[0] == 5, "sent by priority %v, want 5 of priority 0 only", got)
 	if n, got := r.sw.Dequeue(1, r.now, nil), r.sw.TxDeadline(1, r.now); n != 0 || got != expiry {
 		t.Errorf("%d frames may leave, and the port looks again at %d, want the end of the pause, %d", n, got, expiry)
 	}

@@ -23,14 +23,12 @@ func looping(tb reporter, n int) *rig {
 func TestProbeIsSent(t *testing.T) {
 	r := looping(t, 1)
 	for round := range 3 {
-		if at := r.sw.LoopProbeDeadline(0); at > r.now {
-			t.Fatalf("round %d: due at %d, want by %d", round, at, r.now)
-		}
+		at := r.sw.LoopProbeDeadline(0)
+		assert.MustBeTrue(t, at <= r.now, "round %d: due at %d, want by %d", round, at, r.now)
 		b, ok := r.sw.LoopProbe(0, nil, r.now)
 		p, err := bridge.ParseProbe(b)
-		if !ok || err != nil || p.Identity != testConfig(1).Identity.Public || p.Port != 0 {
-			t.Fatalf("round %d: %+v, %v, %v", round, p, ok, err)
-		}
+		assert.MustBeTrue(t, ok && err == nil && p.Identity == testConfig(1).Identity.Public && p.Port == 0,
+			"round %d: %+v, %v, %v", round, p, ok, err)
 		if address(r.sw.ports[0].cfg.MAC) != 0x02_00_00_00_01_00 || b[6] != 2 || b[11] != 0 {
 			t.Errorf("source address % x", b[6:12])
 		}
@@ -41,9 +39,8 @@ func TestProbeIsSent(t *testing.T) {
 		r.now += int64(bridge.ProbeInterval)
 	}
 	assert.Equal(t, r.count(0).LoopProbesSent, 3, "counted")
-	if _, ok := r.sw.LoopProbe(7, nil, r.now); ok {
-		t.Error("a port that is not there sends a probe")
-	}
+	_, ok := r.sw.LoopProbe(7, nil, r.now)
+	assert.True(t, !ok, "a port that is not there sends a probe")
 }
 
 // An own probe that comes back shuts the port for flooding, with an event; it is no data frame.
@@ -55,18 +52,16 @@ func TestProbeComesBack(t *testing.T) {
 	if got := r.sentBy(3); len(got[0]) != 1 || len(got[1]) != 0 {
 		t.Errorf("ports 0 and 1 sent %d and %d copies, want 1 and none", len(got[0]), len(got[1]))
 	}
-	if c := r.count(1); c.LoopProbesReceived[bridge.ProbeReturns] != 1 || c.ReceivedFrames != 0 {
-		t.Errorf("%d probes, %d frames received, want 1 and 0", c.LoopProbesReceived[bridge.ProbeReturns],
-			c.ReceivedFrames)
-	}
+	c := r.count(1)
+	assert.True(t, c.LoopProbesReceived[bridge.ProbeReturns] == 1 && c.ReceivedFrames == 0,
+		"%d probes, %d frames received, want 1 and 0", c.LoopProbesReceived[bridge.ProbeReturns], c.ReceivedFrames)
 	const why = "a loop probe of p0 came back on p1"
 	if v := r.snapshot(); v.Ports[1].Loop != bridge.LoopShut || v.Ports[1].LoopWhy != why {
 		t.Errorf("port 1 is %v: %q, want shut: %s", v.Ports[1].Loop, v.Ports[1].LoopWhy, why)
 	}
 	e := r.lastEvent()
-	if e.Kind != EventLoop || e.Port != "p1" || !strings.Contains(e.Text, "flooding off: "+why) {
-		t.Errorf("last event %+v", e)
-	}
+	assert.True(t, e.Kind == EventLoop && e.Port == "p1" && strings.Contains(e.Text, "flooding off: "+why),
+		"last event %+v", e)
 
 	r.now += int64(bridge.Holdoff)
 	r.sw.LoopProbe(1, nil, r.now)
@@ -122,9 +117,8 @@ func TestProbesOfStrangers(t *testing.T) {
 		}
 		assert.Equal(t, r.snapshot().Ports[i].Loop, bridge.LoopWatching, "port %d", i)
 	}
-	if e := r.lastEvent(); e.Kind != EventLoop || e.Port != "p2" || !strings.Contains(e.Text, "ignored") {
-		t.Errorf("last event %+v", e)
-	}
+	e := r.lastEvent()
+	assert.True(t, e.Kind == EventLoop && e.Port == "p2" && strings.Contains(e.Text, "ignored"), "last event %+v", e)
 	r.empty()
 }
 
@@ -136,9 +130,7 @@ func TestOwnSourceBesideTheBridge(t *testing.T) {
 	b = bytes.Clone(b)
 	r.offer(0, bytes.Clone(b))
 	sent := r.drain(uplinkPort, r.now+second)
-	if len(sent) != 1 || !bytes.Equal(sent[0], b) {
-		t.Fatalf("through the trunk came % x, want the probe", sent)
-	}
+	assert.MustBeTrue(t, len(sent) == 1 && bytes.Equal(sent[0], b), "through the trunk came % x, want the probe", sent)
 	r.offer(5, sent...)
 	if v := r.snapshot(); v.Ports[4].Loop != bridge.LoopShut && v.Ports[5].Loop != bridge.LoopShut {
 		t.Errorf("ports are %v and %v, want one shut", v.Ports[4].Loop, v.Ports[5].Loop)
@@ -162,9 +154,8 @@ func TestProbeIsSentBack(t *testing.T) {
 	frame.PutAddress(b[frame.AddressOctets:], host(1))
 	r.offer(0, b)
 	v := r.snapshot().Ports[0]
-	if v.Loop != bridge.LoopWatching || v.Counters.LoopProbesReceived[bridge.ProbeForged] != 1 {
-		t.Errorf("port 0 is %v, probes %v, want a forged one", v.Loop, v.Counters.LoopProbesReceived)
-	}
+	assert.True(t, v.Loop == bridge.LoopWatching && v.Counters.LoopProbesReceived[bridge.ProbeForged] == 1,
+		"port 0 is %v, probes %v, want a forged one", v.Loop, v.Counters.LoopProbesReceived)
 	r.empty()
 }
 
@@ -181,9 +172,7 @@ func TestFloodBringsProbes(t *testing.T) {
 	r.now += 2 * int64(bridge.ProbeInterval)
 	for i := range 3 {
 		r.sw.TakePending(i)
-		if r.sw.LoopProbeDeadline(i) <= r.now {
-			t.Fatalf("port %d does not back off", i)
-		}
+		assert.MustBeTrue(t, r.sw.LoopProbeDeadline(i) > r.now, "port %d does not back off", i)
 	}
 	r.offer(2, ether(0xFF_FF_FF_FF_FF_FF, host(2), nil, experimental, 0, 60))
 	for i := range 3 {

@@ -36,12 +36,10 @@ func TestReconfigure(t *testing.T) {
 	ports := map[int]PortConfig{0: testPort(0), 1: slow, 3: testPort(3)}
 	assert.Must(t, r.sw.Reconfigure(next, ports, statics, r.now))
 	r.wantXoffSent(0, 0)
-	if got := r.sw.ports[1].cfg.MAC; got != testPort(1).MAC {
-		t.Errorf("port 1 has the address % x", got)
-	}
-	if r.sw.ports[2] != nil || r.sw.ports[3] == nil || r.sw.ports[3].up {
-		t.Error("port 2 is still there, or port 3 is not, or is up")
-	}
+	got := r.sw.ports[1].cfg.MAC
+	assert.True(t, got == testPort(1).MAC, "port 1 has the address % x", got)
+	assert.True(t, r.sw.ports[2] == nil && r.sw.ports[3] != nil && !r.sw.ports[3].up,
+		"port 2 is still there, or port 3 is not, or is up")
 	r.sw.SetUp(3, true, r.now)
 	r.offer(0, ether(0x02_00_00_00_12_34, host(0), nil, experimental, 1, 60))
 	assert.Equal(t, len(r.send(3, 64)), 1, "the static entry of port 3 is not in force")
@@ -99,12 +97,10 @@ func TestReconfigureRefused(t *testing.T) {
 			r := full(t, 2)
 			before, cells := r.snapshot(), len(r.sw.memory.next)
 			err := r.sw.Reconfigure(row.cfg, row.ports, row.statics, r.now)
-			if err == nil || errors.Is(err, buffer.ErrBusy) != row.busy {
-				t.Fatalf("error %v, busy wanted: %v", err, row.busy)
-			}
-			if after := r.snapshot(); !reflect.DeepEqual(before, after) {
-				t.Errorf("before %+v\nafter %+v", before, after)
-			}
+			assert.MustBeTrue(t, err != nil && errors.Is(err, buffer.ErrBusy) == row.busy,
+				"error %v, busy wanted: %v", err, row.busy)
+			after := r.snapshot()
+			assert.True(t, reflect.DeepEqual(before, after), "before %+v\nafter %+v", before, after)
 			assert.Equal(t, len(r.sw.memory.next), cells, "cells of the memory, want those from before")
 			r.hear(1, lossless, 0)
 			assert.Equal(t, len(r.drain(1, r.now+second)), alone+1, "frames left")
@@ -116,14 +112,12 @@ func TestReconfigureRefused(t *testing.T) {
 func TestNewRefused(t *testing.T) {
 	cfg := testConfig(1)
 	cfg.Buffer.Cell = 0
-	if _, err := New(cfg, 0); !errors.Is(err, buffer.ErrConfig) {
-		t.Errorf("error %v, want one of the buffer", err)
-	}
+	_, err := New(cfg, 0)
+	assert.True(t, errors.Is(err, buffer.ErrConfig), "error %v, want one of the buffer", err)
 	cfg = testConfig(1)
 	cfg.Ageing = -1
-	if _, err := New(cfg, 0); err == nil {
-		t.Error("a negative ageing time was taken")
-	}
+	_, err = New(cfg, 0)
+	assert.True(t, err != nil, "a negative ageing time was taken")
 }
 
 // From one mode to another the peer is freed in the words of the old one.
@@ -142,12 +136,9 @@ func TestSetMAC(t *testing.T) {
 	r := full(t, 2)
 	mac := [6]byte{2, 9, 9, 9, 9, 9}
 	cfg, err := r.sw.SetMAC(0, mac, r.now)
-	if err != nil || cfg.MAC != mac || cfg.Name != "p0" {
-		t.Fatalf("SetMAC: %+v, %v", cfg, err)
-	}
-	if _, err := r.sw.SetMAC(9, mac, r.now); err == nil {
-		t.Error("SetMAC of no port")
-	}
+	assert.MustBeTrue(t, err == nil && cfg.MAC == mac && cfg.Name == "p0", "SetMAC: %+v, %v", cfg, err)
+	_, err = r.sw.SetMAC(9, mac, r.now)
+	assert.True(t, err != nil, "SetMAC of no port")
 	if xoff := r.tell(0); [6]byte(xoff[6:]) != mac {
 		t.Errorf("XOFF comes from % x", xoff[6:12])
 	}
@@ -181,7 +172,6 @@ func TestSteeringByConfiguration(t *testing.T) {
 	}
 	bad := testPort(0)
 	bad.Classify.Default = 9
-	if _, err := Steering(&bad); err == nil {
-		t.Error("default priority 9 was taken")
-	}
+	_, err := Steering(&bad)
+	assert.True(t, err != nil, "default priority 9 was taken")
 }

@@ -60,10 +60,9 @@ func TestTrunksOfManyNames(t *testing.T) {
 		c.Name = fmt.Sprint("t", n)
 		s.setTrunks([]TrunkConfig{c})
 	}
-	if len(s.removedTrunks.byName) != maxRemoved || s.removedTrunks.byName["up"] != nil ||
-		s.removedTrunks.byName[fmt.Sprint("t", maxRemoved)] == nil {
-		t.Errorf("%d trunks are remembered", len(s.removedTrunks.byName))
-	}
+	assert.True(t, len(s.removedTrunks.byName) == maxRemoved && s.removedTrunks.byName["up"] == nil &&
+		s.removedTrunks.byName[fmt.Sprint("t", maxRemoved)] != nil, "%d trunks are remembered",
+		len(s.removedTrunks.byName))
 	for n := range maxRemovedMembers {
 		s.ports[0].cfg.Name = fmt.Sprint("q", n)
 		c := threeToOne()

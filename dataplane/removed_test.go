@@ -2,6 +2,7 @@ package dataplane
 
 import (
 	"fmt"
+	"pfcswitch/dataplane/assert"
 	"reflect"
 	"slices"
 	"testing"
@@ -77,9 +78,8 @@ func TestMaximaOfAPortThatComesBack(t *testing.T) {
 		p.count, p.headroomUse[lossless].HeadroomUse = tt.now.Counters, tt.now.HeadroomUse[lossless]
 		r.sw.keepPort(p.cfg.Name, &removedPort{PortSnapshot: *tt.before})
 		got := r.snapshot().Ports[0]
-		if got.Counters != tt.want.Counters || got.HeadroomUse != tt.want.HeadroomUse {
-			t.Errorf("now %+v, before %+v: got %+v", tt.now.HeadroomUse[lossless], tt.before.HeadroomUse[lossless],
-				got.HeadroomUse[lossless])
-		}
+		assert.True(t, got.Counters == tt.want.Counters && got.HeadroomUse == tt.want.HeadroomUse,
+			"now %+v, before %+v: got %+v", tt.now.HeadroomUse[lossless], tt.before.HeadroomUse[lossless],
+			got.HeadroomUse[lossless])
 	}
 }

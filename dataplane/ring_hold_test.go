@@ -41,10 +41,9 @@ func TestFrameWaitsInTheRing(t *testing.T) {
 		r.settle()
 		r.balanced()
 	}
-	if last := r.lastEvent(); last.Kind != EventRingHold || last.Port != "p0" || last.Priority != lossless ||
-		last.Count != 1 {
-		t.Errorf("last event %+v, want one ring-hold of p0 priority %d", last, lossless)
-	}
+	last := r.lastEvent()
+	assert.True(t, last.Kind == EventRingHold && last.Port == "p0" && last.Priority == lossless && last.Count == 1,
+		"last event %+v, want one ring-hold of p0 priority %d", last, lossless)
 	r.hear(1, lossless, 0)
 	room := r.sw.losslessDepartures
 	for range 40 {
@@ -58,9 +57,8 @@ func TestFrameWaitsInTheRing(t *testing.T) {
 	if want := uint64(r.now - from); c.RingHoldNs != want || c.RingHoldBytes != small {
 		t.Errorf("held %d octets for %d ns, want %d for %d", c.RingHoldBytes, c.RingHoldNs, small, want)
 	}
-	if c.ReceivedFrames != first+2 || faults(r.snapshot()) != 0 {
-		t.Errorf("received %d frames, want %d; drops %v", c.ReceivedFrames, first+2, c.Drops)
-	}
+	assert.True(t, c.ReceivedFrames == first+2 && faults(r.snapshot()) == 0,
+		"received %d frames, want %d; drops %v", c.ReceivedFrames, first+2, c.Drops)
 	r.drain(1, r.now+second)
 	r.empty()
 }
@@ -83,11 +81,10 @@ func TestStationMovesWhileItsFrameWaits(t *testing.T) {
 		r.leaveRoom(0)
 	}
 	got := r.sw.bridge.Counters()
-	if at := r.sw.bridge.Lookup(station, 1, r.now); at.Port != 1 || got.Moves != before.Moves+1 ||
-		got.Holds != 0 {
-		t.Errorf("the station is at port %d after %d moves and %d holds, want port 1, 1 and 0", at.Port,
-			got.Moves-before.Moves, got.Holds)
-	}
+	at := r.sw.bridge.Lookup(station, 1, r.now)
+	assert.True(t, at.Port == 1 && got.Moves == before.Moves+1 && got.Holds == 0,
+		"the station is at port %d after %d moves and %d holds, want port 1, 1 and 0", at.Port, got.Moves-before.Moves,
+		got.Holds)
 }
 
 // Without ring_hold the frame is lost. Its cause is counted by when it came.
@@ -97,9 +94,8 @@ func TestDropBeyondHeadroom(t *testing.T) {
 	lost := func(what string, n uint64, blamed int) {
 		t.Helper()
 		c := r.count(0)
-		if c.Drops[lossless][DropLosslessHeadroom] != n || c.LosslessDrops[lossless] != n {
-			t.Errorf("%s: drops %v, lossless %v, want %d", what, c.Drops, c.LosslessDrops, n)
-		}
+		assert.True(t, c.Drops[lossless][DropLosslessHeadroom] == n && c.LosslessDrops[lossless] == n,
+			"%s: drops %v, lossless %v, want %d", what, c.Drops, c.LosslessDrops, n)
 		use = r.snapshot().Ports[0].HeadroomUse[lossless]
 		var lossy, named uint64
 		for _, e := range r.events(EventLosslessDrop) {
@@ -122,9 +118,8 @@ func TestDropBeyondHeadroom(t *testing.T) {
 	lost("it came before XOFF", 2, 0)
 	r.offerAt(1001, several(0, 1, lossless, 1, small))
 	lost("it came after XOFF", 3, 1)
-	if use.WaitedEarly != 2 || use.Waited != 1 || use.LateXoffs != 1 || use.LateNs != 1 || use.RingTotal != onWire {
-		t.Errorf("use %+v, want two frames early and one after XOFF, one of them 1 ns before", use)
-	}
+	assert.True(t, use.WaitedEarly == 2 && use.Waited == 1 && use.LateXoffs == 1 && use.LateNs == 1 &&
+		use.RingTotal == onWire, "use %+v, want two frames early and one after XOFF, one of them 1 ns before", use)
 }
 
 // The peer is said not to obey where the stamps show it: too much came after XOFF. Frames from before XOFF, and those
@@ -199,9 +194,8 @@ func TestRingHoldEndsWithTheConfiguration(t *testing.T) {
 	r.now += 1000
 	r.reconfigure(r.sw.cfg, next, other)
 	r.leaveRoom(0)
-	if f, _ := r.sw.Trace(0, data(0, 1, lossless, 1, 60), frame.VnetHeader{}, r.now); f.InRing {
-		t.Error("a frame is said to wait yet")
-	}
+	f, _ := r.sw.Trace(0, data(0, 1, lossless, 1, 60), frame.VnetHeader{}, r.now)
+	assert.True(t, !f.InRing, "a frame is said to wait yet")
 	r.offer(0, data(0, 1, lossless, 1, small))
 	r.now += second
 	r.reconfigure(r.sw.cfg, before, other)
@@ -232,10 +226,9 @@ func TestWaitingFrameIsCountedOnce(t *testing.T) {
 	for _, e := range r.events(EventRingHold) {
 		reported += e.Count
 	}
-	if queue.Waited != 1 || reported != 1 || c.RingHoldBytes != small || c.RingHoldNs != uint64(r.now-from) {
-		t.Errorf("%d frames waited by the buffer, %d by the events; held %d octets for %d ns, want 1, 1, %d, %d",
-			queue.Waited, reported, c.RingHoldBytes, c.RingHoldNs, small, r.now-from)
-	}
+	assert.True(t, queue.Waited == 1 && reported == 1 && c.RingHoldBytes == small && c.RingHoldNs == uint64(r.now-from),
+		"%d frames waited by the buffer, %d by the events; held %d octets for %d ns, want 1, 1, %d, %d", queue.Waited,
+		reported, c.RingHoldBytes, c.RingHoldNs, small, r.now-from)
 	r.balanced()
 }
 
@@ -246,10 +239,9 @@ func TestRingLosses(t *testing.T) {
 		r.sw.ReadLosses(0, reading, r.now)
 	}
 	c := r.count(0)
-	if c.Drops[Unknown][DropRing] != 17 || c.LosslessDrops[Unknown] != 7 || c.ControlLost != 5 || c.HostDrops != 4 {
-		t.Errorf("lost %d, lossless %d, control %d, host %d, want 17, 7, 5 and 4", c.Drops[Unknown][DropRing],
-			c.LosslessDrops[Unknown], c.ControlLost, c.HostDrops)
-	}
+	assert.True(t, c.Drops[Unknown][DropRing] == 17 && c.LosslessDrops[Unknown] == 7 && c.ControlLost == 5 &&
+		c.HostDrops == 4, "lost %d, lossless %d, control %d, host %d, want 17, 7, 5 and 4", c.Drops[Unknown][DropRing],
+		c.LosslessDrops[Unknown], c.ControlLost, c.HostDrops)
 	r.balanced()
 	off := testPort(0)
 	off.Mode, off.Lossless = 0, 0

@@ -31,12 +31,9 @@ func TestStreamFillsTheLink(t *testing.T) {
 		octets += frame.WireOctets(len(b))
 	}
 	most := (length*gigabit/8)/second + int(testPort(0).Burst) + frame.WireOctets(mtu+4)
-	if octets < length*gigabit/8/second || octets > most {
-		t.Errorf("%d octets in %d frames, want 10 ms at 1 Gbit/s and a burst at most, %d", octets, len(got), most)
-	}
-	if r.now != begun+second || r.sw.ports[0].stream.until != 0 {
-		t.Error("the stream has not ended")
-	}
+	assert.True(t, octets >= length*gigabit/8/second && octets <= most,
+		"%d octets in %d frames, want 10 ms at 1 Gbit/s and a burst at most, %d", octets, len(got), most)
+	assert.True(t, r.now == begun+second && r.sw.ports[0].stream.until == 0, "the stream has not ended")
 	if c := r.count(0); c.Streamed != uint64(len(got)) || c.SentFrames != 0 {
 		t.Errorf("counted %d, and %d data frames", c.Streamed, c.SentFrames)
 	}
@@ -53,15 +50,13 @@ func TestStreamFrame(t *testing.T) {
 		}
 		b := streamFrame(&c, prio)
 		h, ok := frame.Parse(b)
-		if !ok || !h.Tagged || h.TCI.PCP() != prio || h.TCI.VID() != 0 || h.Src != address(c.MAC) ||
-			h.Dst != frame.Address(macctl.FallbackAddress[:]) || len(b) != 1200+frame.HeaderOctets+frame.TagOctets {
-			t.Errorf("priority %d: %d octets, header %+v", prio, len(b), h)
-		}
+		assert.True(t, ok && h.Tagged && h.TCI.PCP() == prio && h.TCI.VID() == 0 && h.Src == address(c.MAC) &&
+			h.Dst == frame.Address(macctl.FallbackAddress[:]) && len(b) == 1200+frame.HeaderOctets+frame.TagOctets,
+			"priority %d: %d octets, header %+v", prio, len(b), h)
 		for _, trust := range []classify.Trust{classify.TrustPCP, classify.TrustDSCP} {
 			c.Classify.Trust = trust
-			if got := c.Classify.Priority(b, h); got != prio {
-				t.Errorf("priority %d: a port that trusts %v takes it for %d", prio, trust, got)
-			}
+			got := c.Classify.Priority(b, h)
+			assert.True(t, got == prio, "priority %d: a port that trusts %v takes it for %d", prio, trust, got)
 		}
 		ip := b[frame.HeaderOctets+frame.TagOctets:]
 		if frame.Sum(ip[:streamHeader], 0) != 0xffff || int(binary.BigEndian.Uint16(ip[2:])) != len(ip) {
@@ -74,31 +69,23 @@ func TestStreamFrame(t *testing.T) {
 func TestStreamObeysPauses(t *testing.T) {
 	r, p := measuringRig(t)
 	r.streams(p, lossless, r.now+second)
-	if len(r.send(0, 64)) == 0 {
-		t.Fatal("there is no stream")
-	}
+	assert.MustBeTrue(t, len(r.send(0, 64)) != 0, "there is no stream")
 	r.hear(0, lossless, 0xffff)
 	r.now += 1_000_000
-	if got := r.send(0, 64); got != nil {
-		t.Errorf("%d frames while the priority is paused", len(got))
-	}
-	if at := r.sw.TxDeadline(0, r.now); at > r.now+40_000_000 {
-		t.Errorf("looked at again in %d ns, want with the end of the pause", at-r.now)
-	}
+	got := r.send(0, 64)
+	assert.True(t, got == nil, "%d frames while the priority is paused", len(got))
+	at := r.sw.TxDeadline(0, r.now)
+	assert.True(t, at <= r.now+40_000_000, "looked at again in %d ns, want with the end of the pause", at-r.now)
 	r.offer(1, data(1, 0, 0, 7, small))
-	if got := r.send(0, 64); len(got) != 1 || sequence(got[0]) != 7 {
-		t.Errorf("of another priority %d frames left", len(got))
-	}
+	got = r.send(0, 64)
+	assert.True(t, len(got) == 1 && sequence(got[0]) == 7, "of another priority %d frames left", len(got))
 	r.hear(0, lossless, 0)
-	if len(r.send(0, 64)) == 0 {
-		t.Error("the stream does not go on")
-	}
+	assert.True(t, len(r.send(0, 64)) != 0, "the stream does not go on")
 	p.until = 0
 	r.sw.MeasureDeadline(0)
 	r.now += 1_000_000
-	if got := r.send(0, 64); got != nil {
-		t.Errorf("%d frames after the end", len(got))
-	}
+	got = r.send(0, 64)
+	assert.True(t, got == nil, "%d frames after the end", len(got))
 	r.empty()
 }
 
@@ -108,9 +95,8 @@ func TestStreamGoesBehindData(t *testing.T) {
 	r.streams(p, lossless, r.now+second)
 	r.offer(1, data(1, 0, lossless, 5, small), data(1, 0, lossless, 6, small))
 	got := r.send(0, 64)
-	if len(got) < 3 || sequence(got[0]) != 5 || sequence(got[1]) != 6 || len(got[2]) != mtu+frame.TagOctets {
-		t.Fatalf("sent %d frames, want the data first", len(got))
-	}
+	assert.MustBeTrue(t, len(got) >= 3 && sequence(got[0]) == 5 && sequence(got[1]) == 6 &&
+		len(got[2]) == mtu+frame.TagOctets, "sent %d frames, want the data first", len(got))
 	r.offer(1, several(1, 0, 1, 40, mtu)...)
 	var own, others int
 	for range 4 {
@@ -123,9 +109,8 @@ func TestStreamGoesBehindData(t *testing.T) {
 			}
 		}
 	}
-	if own < others-4 || others < own-4 || others == 0 {
-		t.Errorf("%d frames of the stream beside %d of a queue of the same weight", own, others)
-	}
+	assert.True(t, own >= others-4 && others >= own-4 && others != 0,
+		"%d frames of the stream beside %d of a queue of the same weight", own, others)
 	if got := len(r.drain(0, r.now+second)); got == 0 {
 		t.Error("nothing more")
 	}
@@ -136,13 +121,10 @@ func TestStreamGoesBehindData(t *testing.T) {
 func TestStreamIsRefused(t *testing.T) {
 	r, p := measuringRig(t)
 	r.streams(p, lossless, r.now+second)
-	if n := r.sw.Dequeue(0, r.now, nil); n == 0 {
-		t.Fatal("there is no stream")
-	}
+	n := r.sw.Dequeue(0, r.now, nil)
+	assert.MustBeTrue(t, n != 0, "there is no stream")
 	f := r.sw.Plan(0, 0)
-	if f.Length != mtu+frame.TagOctets || !f.Origin.Own || f.Origin.Lossless {
-		t.Errorf("the plan begins with %+v", f)
-	}
+	assert.True(t, f.Length == mtu+frame.TagOctets && f.Origin.Own && !f.Origin.Lossless, "the plan begins with %+v", f)
 	r.sw.Sent(0, 0, r.now)
 	r.sw.Refuse(0, f, DropSend, r.now)
 	if got := r.send(0, 64); got != nil || *r.count(0) != (Counters{}) {
@@ -154,16 +136,14 @@ func TestStreamIsRefused(t *testing.T) {
 func TestNoStream(t *testing.T) {
 	r, p := measuringRig(t)
 	r.streams(p, 5, r.now+second)
-	if got := r.send(0, 64); got != nil {
-		t.Errorf("%d frames of a lossy priority", len(got))
-	}
+	got := r.send(0, 64)
+	assert.True(t, got == nil, "%d frames of a lossy priority", len(got))
 	r.streams(p, lossless, r.now+second)
 	assert.Equal(t, r.sw.Occupied(0, r.now), 1<<lossless, "there is no stream")
 	r.sw.SetUp(0, false, r.now)
 	r.sw.SetUp(0, true, r.now)
-	if got := r.send(0, 64); got != nil {
-		t.Errorf("%d frames after the link was down", len(got))
-	}
+	got = r.send(0, 64)
+	assert.True(t, got == nil, "%d frames after the link was down", len(got))
 }
 
 // The peer takes a stream: it counts towards what came after XOFF, and ends there.
@@ -183,41 +163,31 @@ func TestStreamAtThePeer(t *testing.T) {
 		other, before := slices.Clone(b), r.count(0).Drops[lossless][DropFiltered]
 		spoil(other)
 		r.offer(0, other)
-		if r.count(0).StreamReceived != 1 || r.count(0).Drops[lossless][DropFiltered] != before+1 {
-			t.Errorf("%s: taken for a stream", name)
-		}
+		assert.True(t, r.count(0).StreamReceived == 1 && r.count(0).Drops[lossless][DropFiltered] == before+1,
+			"%s: taken for a stream", name)
 	}
 	r.offer(0, b[:tagAt+6+10])
-	if l := r.sw.LookAtHeadroom(0, lossless); l.Streamed != 1 || !l.Up || !l.Own || l.XoffSent ||
-		l.Octets < 5*uint64(frame.WireOctets(len(b))) {
-		t.Errorf("look %+v", l)
-	}
+	l := r.sw.LookAtHeadroom(0, lossless)
+	assert.True(t, l.Streamed == 1 && l.Up && l.Own && !l.XoffSent && l.Octets >= 5*uint64(frame.WireOctets(len(b))),
+		"look %+v", l)
 	r.sw.HoldForHeadroomProbe(0, lossless, true, r.now)
-	if r.tell(0) == nil {
-		t.Fatal("XOFF does not leave")
-	}
+	assert.MustBeTrue(t, r.tell(0) != nil, "XOFF does not leave")
 	r.now += 1000
 	r.offer(0, b, b)
-	if l := r.sw.LookAtHeadroom(0, lossless); l.Xoffs != 1 || !l.XoffSent ||
-		l.After != 2*int64(frame.WireOctets(len(b))) || l.Before != 0 || l.Streamed != 3 {
-		t.Errorf("look %+v", l)
-	}
+	l = r.sw.LookAtHeadroom(0, lossless)
+	assert.True(t, l.Xoffs == 1 && l.XoffSent && l.After == 2*int64(frame.WireOctets(len(b))) && l.Before == 0 &&
+		l.Streamed == 3, "look %+v", l)
 	r.sw.Hold(0, lossless)
-	if l := r.sw.LookAtHeadroom(0, lossless); l.Own {
-		t.Error("the buffer holds the peer too, and the look does not say so")
-	}
+	l = r.sw.LookAtHeadroom(0, lossless)
+	assert.True(t, !l.Own, "the buffer holds the peer too, and the look does not say so")
 	r.sw.Release(0, lossless)
 	r.sw.HoldForHeadroomProbe(0, lossless, false, r.now)
-	if r.tell(0) == nil || r.sw.ports[0].sender.XoffSent() != 0 {
-		t.Error("the peer is not freed")
-	}
+	assert.True(t, r.tell(0) != nil && r.sw.ports[0].sender.XoffSent() == 0, "the peer is not freed")
 	assert.Equal(t, r.count(0).LosslessDrops, [NumPriorities + 1]uint64{}, "lossless drops")
 	assert.Equal(t, r.sw.LookAtHeadroom(77, lossless), HeadroomLook{}, "no port")
 	r.sw.HoldForHeadroomProbe(0, 5, true, r.now)
 	r.sw.HoldForHeadroomProbe(77, lossless, true, r.now)
-	if r.tell(0) != nil {
-		t.Error("a lossy priority is held")
-	}
+	assert.True(t, r.tell(0) == nil, "a lossy priority is held")
 	r.empty()
 }
 
@@ -226,9 +196,7 @@ func TestStreamAtThePeer(t *testing.T) {
 func TestProbeHoldEndsWithFlowControl(t *testing.T) {
 	r, _ := measuringRig(t)
 	r.sw.HoldForHeadroomProbe(0, lossless, true, r.now)
-	if r.tell(0) == nil || r.sw.ports[0].sender.XoffSent() != 1<<lossless {
-		t.Fatal("the peer is not held")
-	}
+	assert.MustBeTrue(t, r.tell(0) != nil && r.sw.ports[0].sender.XoffSent() == 1<<lossless, "the peer is not held")
 	c := r.sw.ports[0].cfg
 	next := c
 	next.Lossless, next.Follow, next.Prober = 0, 0, nil
@@ -241,9 +209,8 @@ func TestProbeHoldEndsWithFlowControl(t *testing.T) {
 	}
 	r.sw.ports[0].sender.Hold(5, macctl.CauseHeadroomProbe) // a lossy one
 	r.sw.HoldForHeadroomProbe(0, 5, false, r.now)
-	if got := r.sw.ports[0].sender.Causes(5); got != 0 {
-		t.Errorf("still held for %b", got)
-	}
+	got := r.sw.ports[0].sender.Causes(5)
+	assert.True(t, got == 0, "still held for %b", got)
 }
 
 // Choosing frames of a stream takes no memory.
@@ -279,9 +246,8 @@ func FuzzHandleStream(f *testing.F) {
 			before.StreamReceived - before.ReceivedFrames; n > 1 {
 			t.Errorf("counted %d times", n)
 		}
-		if got := r.send(1, 64); got != nil {
-			t.Errorf("%x was forwarded", got)
-		}
+		got := r.send(1, 64)
+		assert.True(t, got == nil, "%x was forwarded", got)
 		r.settle()
 		if runs%64 == 0 { // it takes ten times as long as the rest
 			r.empty()

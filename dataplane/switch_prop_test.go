@@ -226,10 +226,9 @@ func (w *world) reconfigure(t *rapid.T) {
 	}
 	before := *w.snapshot()
 	if w.sw.Reconfigure(drawConfig(t, 100), ports, nil, w.now) != nil {
-		if after := w.snapshot(); before.Buffer.Lossless.Used != after.Buffer.Lossless.Used ||
-			len(before.Ports) != len(after.Ports) {
-			t.Fatalf("refused, but changed: %+v, %+v", before, after)
-		}
+		after := w.snapshot()
+		assert.MustBeTrue(t, before.Buffer.Lossless.Used == after.Buffer.Lossless.Used &&
+			len(before.Ports) == len(after.Ports), "refused, but changed: %+v, %+v", before, after)
 		return
 	}
 	w.reconfigured = true
@@ -309,10 +308,9 @@ func (w *world) checkDiscarded(t *rapid.T, p *PortSnapshot) {
 			if dropReasons[r].class == noLoss || prio == Unknown && r != DropPortDown {
 				least, most = 0, 0
 			}
-			if got < least || got > most {
-				t.Fatalf("%s: of %d drops of priority %d (%v) %d count as discarded, want %d to %d", p.Config.Name,
-					drops, prio, r, got, least, most)
-			}
+			assert.MustBeTrue(t, got >= least && got <= most,
+				"%s: of %d drops of priority %d (%v) %d count as discarded, want %d to %d", p.Config.Name, drops, prio,
+				r, got, least, most)
 		}
 	}
 }
@@ -327,16 +325,13 @@ func (w *world) checkQueues(t *rapid.T, v *PortSnapshot) {
 			octets += int64(w.sw.memory.descs[d].length)
 			last = d
 		}
-		if frames != p.queues[q].frames || octets != p.count.QueueBytes[q] || last != p.queues[q].tail ||
-			(frames > 0) != (p.occupied>>q&1 == 1) {
-			t.Fatalf("%s queue %d: %d frames, %d octets in the list, counted %+v, %d, occupied %08b", v.Config.Name, q,
-				frames, octets, p.queues[q], p.count.QueueBytes[q], p.occupied)
-		}
+		assert.MustBeTrue(t, frames == p.queues[q].frames && octets == p.count.QueueBytes[q] &&
+			last == p.queues[q].tail && (frames > 0) == (p.occupied>>q&1 == 1),
+			"%s queue %d: %d frames, %d octets in the list, counted %+v, %d, occupied %08b", v.Config.Name, q, frames,
+			octets, p.queues[q], p.count.QueueBytes[q], p.occupied)
 	}
-	if v.Delayed != len(w.lines[v.Index]) || p.delayedLossless != losslessOf(w.lines[v.Index]) {
-		t.Fatalf("%s: %d frames delayed, %d lossless, want %v", v.Config.Name, v.Delayed, p.delayedLossless,
-			w.lines[v.Index])
-	}
+	assert.MustBeTrue(t, v.Delayed == len(w.lines[v.Index]) && p.delayedLossless == losslessOf(w.lines[v.Index]),
+		"%s: %d frames delayed, %d lossless, want %v", v.Config.Name, v.Delayed, p.delayedLossless, w.lines[v.Index])
 }
 
 // drainAll lets everybody send until nothing is left anywhere.
@@ -463,13 +458,10 @@ func (w *world) wantNothingLeft(t *rapid.T) {
 	v := w.snapshot()
 	used := v.Buffer.Lossless.Used
 	m := w.sw.memory
-	if used.Private.Now+used.Shared.Now+used.Headroom.Now+v.Buffer.Lossy.Used.Shared.Now != 0 || v.Buffer.Off != 0 {
-		t.Fatalf("left in the buffer: %+v, %+v, %d queues OFF", used, v.Buffer.Lossy.Used, v.Buffer.Off)
-	}
-	if m.freeCells.left != len(m.next) || m.freeDescs.left != len(m.descs) {
-		t.Fatalf("free: %d of %d cells, %d of %d descriptors", m.freeCells.left, len(m.next), m.freeDescs.left,
-			len(m.descs))
-	}
+	assert.MustBeTrue(t, used.Private.Now+used.Shared.Now+used.Headroom.Now+v.Buffer.Lossy.Used.Shared.Now == 0 &&
+		v.Buffer.Off == 0, "left in the buffer: %+v, %+v, %d queues OFF", used, v.Buffer.Lossy.Used, v.Buffer.Off)
+	assert.MustBeTrue(t, m.freeCells.left == len(m.next) && m.freeDescs.left == len(m.descs),
+		"free: %d of %d cells, %d of %d descriptors", m.freeCells.left, len(m.next), m.freeDescs.left, len(m.descs))
 	for i := range v.Ports {
 		for w.tell(v.Ports[i].Index) != nil {
 		}

@@ -213,10 +213,9 @@ func (w *world) checkLeaving(t *rapid.T, f *TraceResult) {
 		}
 		d := &w.sw.memory.descs[w.sw.ports[c.Port].queues[c.Queue].tail]
 		assert.MustEqual(t, d.egressLength(), c.Octets, "octets that it leaves with, want what was traced")
-		if (d.tag == tagInsert || d.tag == tagSet) && frame.TCI(d.tci) != c.Tag || d.tag == tagStrip && c.Tagged ||
-			d.tag == tagInsert && !c.Tagged {
-			t.Fatalf("tag action %d with TCI %04x, traced %v %04x", d.tag, d.tci, c.Tagged, uint16(c.Tag))
-		}
+		assert.MustBeTrue(t, ((d.tag != tagInsert && d.tag != tagSet) || frame.TCI(d.tci) == c.Tag) &&
+			(d.tag != tagStrip || !c.Tagged) && (d.tag != tagInsert || c.Tagged),
+			"tag action %d with TCI %04x, traced %v %04x", d.tag, d.tci, c.Tagged, uint16(c.Tag))
 	}
 }
 
@@ -272,22 +271,19 @@ func TestTraceOfGSOFrames(t *testing.T) {
 	r := plainRig(t, 2)
 	b, v := superTCP(host(1), host(0), 3*1000)
 	f, ok := r.sw.Trace(0, b, v, r.now)
-	if !ok || f.Pieces != 3 || f.Octets != 54+1000 || f.Dropped || len(f.Copies) != 1 {
-		t.Errorf("a GSO frame of three segments: %d pieces, the first of %d octets, dropped %v (%v)", f.Pieces,
-			f.Octets, f.Dropped, f.Reason)
-	}
+	assert.True(t, ok && f.Pieces == 3 && f.Octets == 54+1000 && !f.Dropped && len(f.Copies) == 1,
+		"a GSO frame of three segments: %d pieces, the first of %d octets, dropped %v (%v)", f.Pieces, f.Octets,
+		f.Dropped, f.Reason)
 	v.GSOType = 99
 	if f, _ = r.sw.Trace(0, b, v, r.now); !f.Dropped || f.Reason != DropMalformed {
 		t.Errorf("a GSO frame of an unknown type: dropped %v (%v), want malformed", f.Dropped, f.Reason)
 	}
-	if _, ok = r.sw.Trace(7, b, v, r.now); ok {
-		t.Error("a port that does not exist has a trace")
-	}
+	_, ok = r.sw.Trace(7, b, v, r.now)
+	assert.True(t, !ok, "a port that does not exist has a trace")
 	r.offer(0, several(0, 1, lossless, alone, small)...)
-	if f, _ = r.sw.Trace(0, data(0, 1, lossless, 99, small), frame.VnetHeader{}, r.now); f.Ingress == nil ||
-		f.Ingress.Verdict != buffer.AcceptHeadroom || !f.Ingress.TurnsOff {
-		t.Errorf("the frame that crosses the threshold: %+v", f.Ingress)
-	}
+	f, _ = r.sw.Trace(0, data(0, 1, lossless, 99, small), frame.VnetHeader{}, r.now)
+	assert.True(t, f.Ingress != nil && f.Ingress.Verdict == buffer.AcceptHeadroom && f.Ingress.TurnsOff,
+		"the frame that crosses the threshold: %+v", f.Ingress)
 }
 
 // superTCP returns a TCP GSO frame with segments of 1000 octets.
@@ -322,9 +318,8 @@ func TestTraceOfWhatIsTaken(t *testing.T) {
 		{"from an own address", ether(host(1), address(peer.MAC), nil, 0x0800, 1, small), TrapOwnSource},
 		{"data", data(0, 1, lossless, 1, small), NotTrapped},
 	} {
-		if f, _ := r.sw.Trace(0, tt.b, frame.VnetHeader{}, r.now); f.Trap != tt.want {
-			t.Errorf("%s: taken by %d, want %d (%+v)", tt.name, f.Trap, tt.want, f.Decision)
-		}
+		f, _ := r.sw.Trace(0, tt.b, frame.VnetHeader{}, r.now)
+		assert.True(t, f.Trap == tt.want, "%s: taken by %d, want %d (%+v)", tt.name, f.Trap, tt.want, f.Decision)
 	}
 }
 
@@ -332,10 +327,9 @@ func TestTraceOfWhatIsTaken(t *testing.T) {
 func TestTraceThroughTrunks(t *testing.T) {
 	r := trunkRig(t, threeToOne(), nil)
 	b := ether(frame.Broadcast, host(0), tci(lossless, 77), experimental, 1, small)
-	if f, ok := r.sw.Trace(0, b, frame.VnetHeader{}, r.now); !ok || f.Trunk != "up" || f.Dropped ||
-		len(f.Copies) != 1 || f.Copies[0].Port != uplinkPort || !f.Copies[0].Tagged {
-		t.Errorf("up: %+v", f)
-	}
+	f, ok := r.sw.Trace(0, b, frame.VnetHeader{}, r.now)
+	assert.True(t, ok && f.Trunk == "up" && !f.Dropped && len(f.Copies) == 1 && f.Copies[0].Port == uplinkPort &&
+		f.Copies[0].Tagged, "up: %+v", f)
 	for range 9 {
 		f, _ := r.sw.Trace(uplinkPort, b, frame.VnetHeader{}, r.now)
 		r.offer(uplinkPort, b)
@@ -348,9 +342,8 @@ func TestTraceThroughTrunks(t *testing.T) {
 	for i := range members {
 		r.sw.SetUp(i, false, r.now)
 	}
-	if f, _ := r.sw.Trace(uplinkPort, b, frame.VnetHeader{}, r.now); !f.Dropped || f.Reason != DropPortDown {
-		t.Errorf("all members are down: dropped %v (%v)", f.Dropped, f.Reason)
-	}
+	f, _ = r.sw.Trace(uplinkPort, b, frame.VnetHeader{}, r.now)
+	assert.True(t, f.Dropped && f.Reason == DropPortDown, "all members are down: dropped %v (%v)", f.Dropped, f.Reason)
 	if f, _ := r.sw.Trace(uplinkPort, ether(0x0180C200000E, host(0), nil, experimental, 5, small), frame.VnetHeader{},
 		r.now); !f.Dropped || f.Reason != DropFiltered {
 		t.Errorf("a reserved address: dropped %v (%v)", f.Dropped, f.Reason)

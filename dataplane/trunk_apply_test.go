@@ -35,9 +35,8 @@ func TestApplyKeepsHolds(t *testing.T) {
 		m.drop(highMark + 1 - lowMark)
 		m.reapply()
 		m.wantHeld("at the low mark, after an apply", true)
-		if got := m.holds(); got != begun || begun == 0 {
-			t.Errorf("%d holds have begun, want the %d from before", got, begun)
-		}
+		got := m.holds()
+		assert.True(t, got == begun && begun != 0, "%d holds have begun, want the %d from before", got, begun)
 		m.drop(1)
 		m.wantHeld("below it", false)
 		m.reapply()

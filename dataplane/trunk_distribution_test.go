@@ -40,9 +40,8 @@ func TestSwitchReordersByTheFormula(t *testing.T) {
 				overtaken += shortest + frame.FCSOctets
 			}
 		}
-		if len(left) != 300 || overtaken != want {
-			t.Errorf("in place %d of %d: overtaken by %d octets, want %d", place, len(left), overtaken, want)
-		}
+		assert.True(t, len(left) == 300 && overtaken == want,
+			"in place %d of %d: overtaken by %d octets, want %d", place, len(left), overtaken, want)
 		r.empty()
 	}
 }
@@ -64,9 +63,8 @@ func TestSwitchBalancesAMixedStream(t *testing.T) {
 	}
 	mean := float64(n*(shortest+longest+2*frame.FCSOctets)) / members
 	for i, octets := range given {
-		if octets < 0.95*mean || octets > 1.05*mean {
-			t.Errorf("member %d was given %.0f octets, %.3f of the mean", i, octets, octets/mean)
-		}
+		assert.True(t, octets >= 0.95*mean && octets <= 1.05*mean,
+			"member %d was given %.0f octets, %.3f of the mean", i, octets, octets/mean)
 	}
 }
 

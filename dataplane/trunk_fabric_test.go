@@ -40,12 +40,10 @@ func aggregation(tb reporter, memberSpeed, uplinkSpeed, delay, reaction, headroo
 // that holds.
 func TestTrunkIsLossless(t *testing.T) {
 	t.Parallel()
-	if up, _ := bothWays(t, mtu, 1000, 1000, gigabit, 200); up == 0 {
-		t.Error("no member was held: the test proves nothing")
-	}
-	if _, down := bothWays(t, mtu, 1000, 1000, 5*gigabit, 200); down == 0 {
-		t.Error("the uplink was not held: the test proves nothing")
-	}
+	up, _ := bothWays(t, mtu, 1000, 1000, gigabit, 200)
+	assert.True(t, up != 0, "no member was held: the test proves nothing")
+	_, down := bothWays(t, mtu, 1000, 1000, 5*gigabit, 200)
+	assert.True(t, down != 0, "the uplink was not held: the test proves nothing")
 	rapid.Check(t, func(t *rapid.T) {
 		octets := rapid.SampledFrom([]int{64, 700, mtu}).Draw(t, "octets")
 		delay := rapid.Int64Range(0, 20_000).Draw(t, "delay")
@@ -71,19 +69,15 @@ func bothWays(tb reporter, octets int, delay, reaction, uplink int64, frames int
 	var got []int
 	for _, h := range hosts[:uplinkPort] {
 		mine := h.got[host(uplinkPort)<<3|lossless]
-		if !slices.IsSorted(mine) {
-			tb.Errorf("member %d: out of order", h.id)
-		}
+		assert.True(tb, slices.IsSorted(mine), "member %d: out of order", h.id)
 		got = append(got, mine...)
 	}
 	slices.Sort(got)
-	if len(got) != 3*frames || len(slices.Compact(got)) != 3*frames {
-		tb.Errorf("%d of %d frames came down", len(got), 3*frames)
-	}
+	assert.True(tb, len(got) == 3*frames && len(slices.Compact(got)) == 3*frames,
+		"%d of %d frames came down", len(got), 3*frames)
 	v := s.r.trunk()
-	if v.Held != (trunk.Holds{}) || v.ToUplink != [8]int64{} || v.ToMembers != [8]int64{} {
-		tb.Errorf("in the end: %+v", v)
-	}
+	assert.True(tb, v.Held == (trunk.Holds{}) && v.ToUplink == [8]int64{} && v.ToMembers == [8]int64{},
+		"in the end: %+v", v)
 	return v.Holds[lossless].Marked(), v.UplinkHolds[lossless].Marked()
 }
 
@@ -114,15 +108,13 @@ func TestTrunkMetersOverTime(t *testing.T) {
 		green, yellow, red float64
 	}{{1, 0.1, 0.4, 0.5}, {2, 0.5, 0.5, 0}, {4, 1, 0, 0}} {
 		for colour, share := range []float64{want.green, want.yellow, want.red} {
-			if got := float64(v.Members[i].Colours[want.prio][colour].Frames) / n; got < share-0.01 ||
-				got > share+0.01 {
-				t.Errorf("priority %d: %.4f %v, want %.2f within 1 %%", want.prio, got, trunk.Colour(colour), share)
-			}
+			got := float64(v.Members[i].Colours[want.prio][colour].Frames) / n
+			assert.True(t, got >= share-0.01 && got <= share+0.01,
+				"priority %d: %.4f %v, want %.2f within 1 %%", want.prio, got, trunk.Colour(colour), share)
 		}
 	}
-	if got := len(hosts[uplinkPort].got[host(2)<<3|4]); got != n {
-		t.Errorf("the priority below its CIR lost %d of %d frames", n-got, n)
-	}
+	got := len(hosts[uplinkPort].got[host(2)<<3|4])
+	assert.True(t, got == n, "the priority below its CIR lost %d of %d frames", n-got, n)
 }
 
 // A switch that stands still and then finds a burst in its rings meters the frames by when they came.
@@ -139,9 +131,8 @@ func TestTrunkMetersByArrival(t *testing.T) {
 		burst[i].At = r.now + int64(i)*wire*1000
 	}
 	r.now += second
-	if taken, stop := r.sw.Ingress(0, burst, 0, r.now, 0); taken != 50 || stop != Done {
-		t.Fatalf("took %d frames, stop %d", taken, stop)
-	}
+	taken, stop := r.sw.Ingress(0, burst, 0, r.now, 0)
+	assert.MustBeTrue(t, taken == 50 && stop == Done, "took %d frames, stop %d", taken, stop)
 	r.burst = burst
 	assert.Equal(t, len(r.drain(uplinkPort, r.now)), 50, "frames that kept to the rate when they came and passed")
 	r.settle()
@@ -198,11 +189,10 @@ func TestPauseOfATrunk(t *testing.T) {
 	r.drain(1, r.now+second)
 	r.empty()
 	mark, pass := HoldCount{Begun: 1}, HoldCount{Begun: 1, Passed: 1}
-	if v := r.trunk(); v.UplinkPauses != mark || v.Members[1].Holds != mark || v.Members[0].Holds != pass ||
-		v.Members[2].Holds != pass {
-		t.Errorf("holds of the uplink %+v, of members %+v %+v %+v", v.UplinkPauses, v.Members[0].Holds,
-			v.Members[1].Holds, v.Members[2].Holds)
-	}
+	v := r.trunk()
+	assert.True(t, v.UplinkPauses == mark && v.Members[1].Holds == mark && v.Members[0].Holds == pass &&
+		v.Members[2].Holds == pass, "holds of the uplink %+v, of members %+v %+v %+v", v.UplinkPauses,
+		v.Members[0].Holds, v.Members[1].Holds, v.Members[2].Holds)
 }
 
 // Frames that wait when trunks change are neither lost nor forgotten, nobody stays held for a trunk that is gone, and
@@ -231,9 +221,8 @@ func TestTrunksChangeUnderLoad(t *testing.T) {
 	c.Members = []int{2, 1}
 	r.retrunk(c)
 	v := r.trunk()
-	if v.Members[1].Share != 3*octets || v.Members[1].Port != "p1" || v.ToUplink[lossless] != 0 {
-		t.Errorf("again, without the first member: %+v", v)
-	}
+	assert.True(t, v.Members[1].Share == 3*octets && v.Members[1].Port == "p1" && v.ToUplink[lossless] == 0,
+		"again, without the first member: %+v", v)
 	r.offer(1, several(1, 5, 0, 1, small)...)
 	assert.Equal(t, len(r.drain(uplinkPort, r.now+second)), 7, "frames of the uplink")
 	assert.Equal(t, r.trunk().Members[1].Colours[0][trunk.Green].Frames, 1,
@@ -307,8 +296,6 @@ func (r *rig) wantLoads(t *rapid.T) {
 			held[i] += int64(n) * (small + 4)
 		}
 	}
-	if up != held[uplinkPort] || shares != up || areas != down || down != held[0]+held[1]+held[2] {
-		t.Fatalf("the trunk holds %d, of members %d, and %d, of areas %d; queues hold %v", up, shares, down, areas,
-			held)
-	}
+	assert.MustBeTrue(t, up == held[uplinkPort] && shares == up && areas == down && down == held[0]+held[1]+held[2],
+		"the trunk holds %d, of members %d, and %d, of areas %d; queues hold %v", up, shares, down, areas, held)
 }

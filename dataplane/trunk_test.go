@@ -84,18 +84,16 @@ func TestTrunkCarriesFramesUnchanged(t *testing.T) {
 	got := r.drain(uplinkPort, r.now+second)
 	slices.SortFunc(got, slices.Compare)
 	slices.SortFunc(vlans, slices.Compare)
-	if !slices.EqualFunc(got, vlans, slices.Equal) {
-		t.Errorf("up: %d frames, want the %d as they came", len(got), len(vlans))
-	}
+	assert.True(t, slices.EqualFunc(got, vlans, slices.Equal),
+		"up: %d frames, want the %d as they came", len(got), len(vlans))
 	var down [][]byte
 	r.offer(uplinkPort, vlans...)
 	for i := range members {
 		down = append(down, r.drain(i, r.now+second)...)
 	}
 	slices.SortFunc(down, slices.Compare)
-	if !slices.EqualFunc(down, vlans, slices.Equal) {
-		t.Errorf("down: %d frames, want the %d as they came", len(down), len(vlans))
-	}
+	assert.True(t, slices.EqualFunc(down, vlans, slices.Equal),
+		"down: %d frames, want the %d as they came", len(down), len(vlans))
 	r.offer(0, ether(0x0180C200000E, host(0), nil, experimental, 5, small))
 	assert.Equal(t, r.count(0).Drops[0][DropFiltered], 1, "frames to a reserved address were filtered")
 	r.empty()
@@ -107,9 +105,8 @@ func TestTrunkAndBridgeAreApart(t *testing.T) {
 	r.offer(4, data(4, 0, 0, 0, small), ether(frame.Broadcast, host(4), nil, experimental, 1, small),
 		data(4, 5, lossless, 2, small))
 	for i := range uplinkPort + 1 {
-		if got := r.drain(i, r.now+second); got != nil {
-			t.Errorf("port %d of the trunk sent %d frames of the bridge", i, len(got))
-		}
+		got := r.drain(i, r.now+second)
+		assert.True(t, got == nil, "port %d of the trunk sent %d frames of the bridge", i, len(got))
 	}
 	assert.Equal(t, len(r.drain(5, r.now+second)), 2,
 		"frames of the bridge, want the broadcast and that to its own port")
@@ -192,14 +189,11 @@ func TestTrunkMeters(t *testing.T) {
 		r.offer(0, several(0, 5, prio, 10, small)...)
 		got := len(r.drain(uplinkPort, r.now))
 		drops := r.count(0).Drops[prio]
-		if got != want.sent || int(drops[DropRED]) != want.red || int(drops[DropMeterRed]) != want.meterRed {
-			t.Errorf("priority %d: %d sent, %d and %d dropped, want %+v", prio, got, drops[DropRED],
-				drops[DropMeterRed], want)
-		}
+		assert.True(t, got == want.sent && int(drops[DropRED]) == want.red && int(drops[DropMeterRed]) == want.meterRed,
+			"priority %d: %d sent, %d and %d dropped, want %+v", prio, got, drops[DropRED], drops[DropMeterRed], want)
 		colours := r.trunk().Members[0].Colours[prio]
-		if colours[trunk.Green].Frames != 2 || colours[trunk.Yellow].Frames != 4 || colours[trunk.Red].Frames != 4 {
-			t.Errorf("priority %d: colours %+v", prio, colours)
-		}
+		assert.True(t, colours[trunk.Green].Frames == 2 && colours[trunk.Yellow].Frames == 4 &&
+			colours[trunk.Red].Frames == 4, "priority %d: colours %+v", prio, colours)
 	}
 	r.empty()
 	assert.Equal(t, faults(r.snapshot()), 0, "a drop of a meter is no fault")
@@ -227,9 +221,8 @@ func TestTrunkMetersWhatItIsTold(t *testing.T) {
 		r.offer(0, ether(host(5), host(0), &eligible, experimental, 0, small))
 		r.drain(uplinkPort, r.now)
 		for colour, tally := range r.trunk().Members[0].Colours[0] {
-			if (tally.Frames == 1) != (trunk.Colour(colour) == tt.want) {
-				t.Errorf("%+v: %v %+v", tt, trunk.Colour(colour), tally)
-			}
+			assert.True(t, (tally.Frames == 1) == (trunk.Colour(colour) == tt.want),
+				"%+v: %v %+v", tt, trunk.Colour(colour), tally)
 		}
 	}
 }
@@ -277,9 +270,8 @@ func TestTrunkCountsWhatLeft(t *testing.T) {
 	r.sw.SetUp(uplinkPort, false, r.now)
 	sent := func(frames uint64) trunk.Tally { return trunk.Tally{Frames: frames, Octets: frames * (small + 4)} }
 	v := r.trunk()
-	if v.Up || v.Sent != sent(2) || v.Members[0].Colours[0][trunk.Red].Frames != 8 {
-		t.Errorf("of 10 frames of which 8 are red the uplink, up %v, sent %+v", v.Up, v.Sent)
-	}
+	assert.True(t, !v.Up && v.Sent == sent(2) && v.Members[0].Colours[0][trunk.Red].Frames == 8,
+		"of 10 frames of which 8 are red the uplink, up %v, sent %+v", v.Up, v.Sent)
 	for m, want := range []uint64{1, 2, 0} {
 		if got := v.Members[m]; got.Sent != sent(want) || got.Distributed[0].Frames != 2 {
 			t.Errorf("member %d: sent %+v of %+v, want %d frames", m, got.Sent, got.Distributed[0], want)

@@ -28,10 +28,9 @@ func TestMembersTakeTurns(t *testing.T) {
 	waits(true, true, true)
 	burst(0, 3)
 	burst(1, 2)
-	if v := r.trunk(); len(sent) != 2 || r.snapshot().Ports[uplinkPort].Held[lossless] != 3 ||
-		v.ToUplink[lossless] != 3*(small+4) {
-		t.Errorf("%v are sent before it is the turn of the third, %+v", sent, v)
-	}
+	v := r.trunk()
+	assert.True(t, len(sent) == 2 && r.snapshot().Ports[uplinkPort].Held[lossless] == 3 &&
+		v.ToUplink[lossless] == 3*(small+4), "%v are sent before it is the turn of the third, %+v", sent, v)
 	burst(2, 4)
 	waits(false, true, false)
 	burst(0, 2)
@@ -39,10 +38,9 @@ func TestMembersTakeTurns(t *testing.T) {
 	burst(1, 1)
 	assert.Same(t, sent, []int{0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 2, 0}, "sent in the order")
 	r.empty()
-	if v := r.trunk(); v.Members[0].Colours[lossless][trunk.Green] != (trunk.Tally{Frames: 5,
-		Octets: 5 * (small + 4)}) || v.ToUplink != [8]int64{} {
-		t.Errorf("afterwards: %+v", v)
-	}
+	v = r.trunk()
+	assert.True(t, v.Members[0].Colours[lossless][trunk.Green] == (trunk.Tally{Frames: 5, Octets: 5 * (small + 4)}) &&
+		v.ToUplink == [8]int64{}, "afterwards: %+v", v)
 }
 
 // A turn waits for a member whose worker gets no CPU for turnPatience only, and not for one that is read in vain.
@@ -60,9 +58,8 @@ func TestTurnWaitsNotForEver(t *testing.T) {
 		from := r.now
 		r.sw.FramesInRings(0, true, r.now)
 		r.offer(1, several(1, 5, lossless, 3, small)...)
-		if got := len(r.send(uplinkPort, 9)) + len(r.send(uplinkPort, 9)); got > 1 {
-			t.Errorf("%d frames leave before it is their turn", got)
-		}
+		got := len(r.send(uplinkPort, 9)) + len(r.send(uplinkPort, 9))
+		assert.True(t, got <= 1, "%d frames leave before it is their turn", got)
 		end()
 		if r.drain(uplinkPort, r.now+second); r.sw.Occupied(uplinkPort, r.now) != 0 || r.sw.trunks[0].waiting != 0 {
 			t.Errorf("frames wait since %d", from)
@@ -95,9 +92,7 @@ func TestNoMemberOvertakesAnother(t *testing.T) {
 				r.arrive(m, ring[:n]...)
 				r.settle()
 				for _, from := range origins(r.send(uplinkPort, 64)) {
-					if all && from != turn%members {
-						t.Fatalf("frame %d is of member %d", turn, from)
-					}
+					assert.MustBeTrue(t, !all || from == turn%members, "frame %d is of member %d", turn, from)
 					turn++
 				}
 				more = more || all

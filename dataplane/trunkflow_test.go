@@ -84,9 +84,8 @@ func TestPFCPassesThroughATrunk(t *testing.T) {
 func TestWatermarkStopsTheBurst(t *testing.T) {
 	r := trunkRig(t, marked(threeToOne(), 3*(small+4), small), nil)
 	burst := r.receive(0, several(0, 5, lossless, 10, small))
-	if taken, stop := r.sw.Ingress(0, burst, 0, r.now, 0); taken != 4 || stop != ThresholdCrossed {
-		t.Errorf("took %d frames, stop %d, want 4 and Crossed", taken, stop)
-	}
+	taken, stop := r.sw.Ingress(0, burst, 0, r.now, 0)
+	assert.True(t, taken == 4 && stop == ThresholdCrossed, "took %d frames, stop %d, want 4 and Crossed", taken, stop)
 	r.burst = burst
 	r.settle()
 	r.drain(uplinkPort, r.now+second)

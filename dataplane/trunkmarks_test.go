@@ -172,9 +172,8 @@ func TestLoadAloneDoesNotFree(t *testing.T) {
 			for i, n := range planned {
 				m.sw.Sent(i, n, m.now)
 			}
-			if v := m.trunk(); v.ToUplink != [8]int64{} || v.ToMembers != [8]int64{} {
-				t.Fatalf("something waits: %+v", v)
-			}
+			v := m.trunk()
+			assert.MustBeTrue(t, v.ToUplink == [8]int64{} && v.ToMembers == [8]int64{}, "something waits: %+v", v)
 			m.wantHeld("nothing waits, and the pause goes on", true)
 			if expires {
 				m.now += macctl.QuantaDuration(quanta, gigabit) - 1
@@ -275,9 +274,8 @@ func TestTrunkChangesItsMode(t *testing.T) {
 	change(r, macctl.ModePFC, testPorts(trunkPorts))
 	holds(r, "under PFC again", pfc, pfc, pfc, pfc)
 	for i := range uplinkPort + 1 {
-		if got := len(r.drain(i, r.now+second)); got == 0 {
-			t.Errorf("port %d sent nothing of what waited", i)
-		}
+		got := len(r.drain(i, r.now+second))
+		assert.True(t, got != 0, "port %d sent nothing of what waited", i)
 	}
 	holds(r, "in the end", 0, 0, 0, 0)
 	r.empty()

@@ -38,10 +38,9 @@ func TestLosslessIsNeverFloodedLossless(t *testing.T) {
 				want := ether(dst, host(0), tci(row.prio, 0), experimental, 9, 500)
 				r.offer(0, want)
 				v := r.snapshot()
-				if used := v.Buffer.Lossless.Used; used.Private.Persistent+used.Shared.Persistent+
-					used.Headroom.Persistent != 0 {
-					t.Errorf("the lossless pool was used: %+v", used)
-				}
+				used := v.Buffer.Lossless.Used
+				assert.True(t, used.Private.Persistent+used.Shared.Persistent+used.Headroom.Persistent == 0,
+					"the lossless pool was used: %+v", used)
 				r.balanced()
 				if row.queue < 0 {
 					assert.Equal(t, r.count(0).Drops[row.prio][row.wantDrop], 1, "drops for %v", row.wantDrop)
@@ -56,9 +55,8 @@ func TestLosslessIsNeverFloodedLossless(t *testing.T) {
 					}
 					assert.Equal(t, v.Buffer.Ports[i].Egress[row.queue].Used.Now, 2*cell,
 						"port %d: octets charged to the lossy queue", i)
-					if got := r.send(i, 64); len(got) != 1 || !bytes.Equal(got[0], want) {
-						t.Errorf("port %d sent %x, want %x", i, got, want)
-					}
+					got := r.send(i, 64)
+					assert.True(t, len(got) == 1 && bytes.Equal(got[0], want), "port %d sent %x, want %x", i, got, want)
 				}
 				r.empty()
 			})
@@ -73,18 +71,15 @@ func TestPausePortIsOneQueue(t *testing.T) {
 	for prio := range uint8(NumPriorities) {
 		r.offer(0, several(0, 1, prio, alone/NumPriorities, small)...)
 	}
-	if b := r.tell(0); b != nil {
-		t.Fatalf("XOFF below the threshold: %x", b)
-	}
+	b := r.tell(0)
+	assert.MustBeTrue(t, b == nil, "XOFF below the threshold: %x", b)
 	r.offer(0, data(0, 1, 6, 0, small))
 	f, reason := macctl.Parse(r.tell(0), [6]byte{})
-	if reason != macctl.ReasonNone || f.Opcode != macctl.OpcodePause || f.Pause != 0xffff {
-		t.Fatalf("sent %+v (%v), want one PAUSE", f, reason)
-	}
-	if q := r.snapshot().Buffer.Ports[0].Ingress; q[0].Used.Shared.Now != alone*cell ||
-		q[0].Used.Headroom.Now != cell || q[6].Lossless {
-		t.Errorf("queue 0 holds %+v", q[0].Used)
-	}
+	assert.MustBeTrue(t, reason == macctl.ReasonNone && f.Opcode == macctl.OpcodePause && f.Pause == 0xffff,
+		"sent %+v (%v), want one PAUSE", f, reason)
+	q := r.snapshot().Buffer.Ports[0].Ingress
+	assert.True(t, q[0].Used.Shared.Now == alone*cell && q[0].Used.Headroom.Now == cell && !q[6].Lossless,
+		"queue 0 holds %+v", q[0].Used)
 	r.pause(1, 0)
 	assert.Equal(t, len(r.drain(1, r.now+second)), alone+1, "frames left")
 	if f, _ := macctl.Parse(r.tell(0), [6]byte{}); f.Opcode != macctl.OpcodePause || f.Pause != 0 {
@@ -100,10 +95,8 @@ func TestModeOffIsLossy(t *testing.T) {
 	r := newRig(t, testConfig(2), port, testPort(1))
 	r.offer(0, data(0, 1, lossless, 0, 100))
 	v := r.snapshot()
-	if v.Buffer.Lossless.Used.Shared.Now != 0 || v.Buffer.Ports[1].Egress[lossless].Used.Now != cell {
-		t.Errorf("charged %+v and %+v, want the lossy egress queue", v.Buffer.Lossless.Used,
-			v.Buffer.Ports[1].Egress[lossless])
-	}
+	assert.True(t, v.Buffer.Lossless.Used.Shared.Now == 0 && v.Buffer.Ports[1].Egress[lossless].Used.Now == cell,
+		"charged %+v and %+v, want the lossy egress queue", v.Buffer.Lossless.Used, v.Buffer.Ports[1].Egress[lossless])
 	r.drain(1, second)
 	r.empty()
 }

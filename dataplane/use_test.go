@@ -1,6 +1,9 @@
 package dataplane
 
-import "testing"
+import (
+	"pfcswitch/dataplane/assert"
+	"testing"
+)
 
 // What came faster than the link's speed came by the peer's burst, and does not count as paced.
 func TestPacedUse(t *testing.T) {
@@ -20,9 +23,8 @@ func TestPacedUse(t *testing.T) {
 		for _, at := range tt.at {
 			u.add(frameUse{octets: 1000, bytes: 1024, at: at}, speed)
 		}
-		if u.Peak != tt.peak || u.Paced != tt.paced {
-			t.Errorf("%s: peak %d, paced %d, want %d and %d", tt.name, u.Peak, u.Paced, tt.peak, tt.paced)
-		}
+		assert.True(t, u.Peak == tt.peak && u.Paced == tt.paced,
+			"%s: peak %d, paced %d, want %d and %d", tt.name, u.Peak, u.Paced, tt.peak, tt.paced)
 	}
 }
 
@@ -65,10 +67,9 @@ func TestUseOfTheHeadroomOfThen(t *testing.T) {
 	} {
 		p.found, r.sw.ports[0].cfg.Follow = tt.found, tt.follow
 		use := xoff(tt.frames)
-		if want := (XoffUse{Used: tt.used, Room: tt.room}); use.LeastLeft != want ||
-			use.Exceeded != uint64(tt.exceed) || use.Xoffs != uint64(i)+1 {
-			t.Errorf("%s: %+v, exceeded %d of %d times\nwant %+v, %d of %d", tt.what, use.LeastLeft, use.Exceeded,
-				use.Xoffs, want, tt.exceed, i+1)
-		}
+		want := (XoffUse{Used: tt.used, Room: tt.room})
+		assert.True(t, use.LeastLeft == want && use.Exceeded == uint64(tt.exceed) && use.Xoffs == uint64(i)+1,
+			"%s: %+v, exceeded %d of %d times\nwant %+v, %d of %d", tt.what, use.LeastLeft, use.Exceeded, use.Xoffs,
+			want, tt.exceed, i+1)
 	}
 }

@@ -99,9 +99,8 @@ func TestTagOnTheWire(t *testing.T) {
 				want = append(want[:header+row.shifted], body...)
 				r.burst = r.receive(row.in, [][]byte{frameIn})
 				r.burst[0].Vnet = unfinished(header)
-				if taken, stop := r.sw.Ingress(row.in, r.burst, 0, r.now, 0); taken != 1 || stop != Done {
-					t.Fatalf("Ingress: %d, %v", taken, stop)
-				}
+				taken, stop := r.sw.Ingress(row.in, r.burst, 0, r.now, 0)
+				assert.MustBeTrue(t, taken == 1 && stop == Done, "Ingress: %d, %v", taken, stop)
 				if queued {
 					r.settle()
 				}
@@ -113,9 +112,8 @@ func TestTagOnTheWire(t *testing.T) {
 					t.Errorf("left with %s: %x\nwant %s: %x", show(tagOf(got[0])), got[0], show(row.want), want)
 				}
 				assert.Equal(t, r.batch.Vnet(0), unfinished(header+row.shifted), "virtio header")
-				if sent := r.count(row.out).SentBytes; sent != uint64(len(want)) {
-					t.Errorf("%d octets counted, want %d", sent, len(want))
-				}
+				sent := r.count(row.out).SentBytes
+				assert.True(t, sent == uint64(len(want)), "%d octets counted, want %d", sent, len(want))
 				r.settle()
 				r.empty()
 			})
@@ -130,9 +128,8 @@ func TestFloodFormsByPort(t *testing.T) {
 	want := map[int]string{0: "PCP 5 DEI false VID 10", 2: "PCP 5 DEI false VID 10", 3: "no tag"}
 	for i, text := range want {
 		got := r.send(i, 64)
-		if len(got) != 1 || show(tagOf(got[0])) != text {
-			t.Errorf("port %d sent %x, want one frame with %s", i, got, text)
-		}
+		assert.True(t, len(got) == 1 && show(tagOf(got[0])) == text,
+			"port %d sent %x, want one frame with %s", i, got, text)
 	}
 	r.empty()
 }
@@ -143,9 +140,8 @@ func TestInnerTagIsKept(t *testing.T) {
 	inner := ether(host(1), host(0), tci(1, 99), experimental, 0, 100)
 	b := slices.Concat(inner[:12], []byte{0x81, 0, 0x60, 10}, inner[12:])
 	r.offer(0, b)
-	if got := r.send(1, 64); len(got) != 1 || !bytes.Equal(got[0], inner) {
-		t.Errorf("sent %x, want %x", got, inner)
-	}
+	got := r.send(1, 64)
+	assert.True(t, len(got) == 1 && bytes.Equal(got[0], inner), "sent %x, want %x", got, inner)
 	r.empty()
 }
 
@@ -201,9 +197,8 @@ func TestDoubleTags(t *testing.T) {
 				got := r.count(tt.in).Drops[3][DropDoubleTag]
 				assert.Equal(t, r.count(tt.in).LosslessDiscarded[3][DropDoubleTag], got,
 					"drops that count as discarded, want all")
-				if (got > 0) == tt.leaves && name == "unicast" || got == 0 && !tt.leaves {
-					t.Errorf("%d drops (double-tag)", got)
-				}
+				assert.True(t, ((got > 0) != tt.leaves || name != "unicast") && (got != 0 || tt.leaves),
+					"%d drops (double-tag)", got)
 				for i := range 4 {
 					r.send(i, 64)
 				}

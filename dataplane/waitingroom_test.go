@@ -80,11 +80,9 @@ func TestWaitingPriority(t *testing.T) {
 			held := r.snapshot().Ports[0].Waiting
 			passed := r.drain(2, r.now+1_000_000)
 			got := ordinals(passed, other)
-			if tt.passes != slices.Equal(got, upTo(n)) || tt.all != (taken == len(ring)) ||
-				tt.all == (stop == FrameWaits) || held == 0 {
-				t.Errorf("%d of %d taken, stop %d, %d wait, of the other priority pass %v", taken, len(ring), stop,
-					held, got)
-			}
+			assert.True(t, tt.passes == slices.Equal(got, upTo(n)) && tt.all == (taken == len(ring)) &&
+				tt.all != (stop == FrameWaits) && held != 0,
+				"%d of %d taken, stop %d, %d wait, of the other priority pass %v", taken, len(ring), stop, held, got)
 			r.hear(1, lossless, 0)
 			r.pause(1, 0)
 			sent := map[uint8][]int{other: ordinals(passed, other)}
@@ -222,9 +220,8 @@ func TestWaitingRoomOfAPortThatGoes(t *testing.T) {
 	r.drain(1, r.now+second)
 	r.sw.RemovePort(1, r.now)
 	r.sw.RemovePort(2, r.now)
-	if cells, descriptors := r.sw.InUse(); cells+descriptors != 0 {
-		t.Errorf("%d cells and %d descriptors are in use", cells, descriptors)
-	}
+	cells, descriptors := r.sw.InUse()
+	assert.True(t, cells+descriptors == 0, "%d cells and %d descriptors are in use", cells, descriptors)
 }
 
 // Waiting allocates nothing.

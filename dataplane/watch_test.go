@@ -22,15 +22,13 @@ func TestWatchReading(t *testing.T) {
 	r.hear(1, lossless, 0xffff)
 	r.now += 12_345
 	want := WatchReading{Held: 3, Sent: 2, PausedNs: 12_345, PausedNow: true, Requested: true, Xoffs: 1}
-	if got := r.read(1, lossless); got != want {
-		t.Errorf("%+v, want %+v", got, want)
-	}
+	got := r.read(1, lossless)
+	assert.True(t, got == want, "%+v, want %+v", got, want)
 	assert.Equal(t, r.read(1, 4), WatchReading{}, "another priority")
 	assert.Equal(t, r.read(7, lossless), WatchReading{}, "no port")
 	r.sw.SetUp(1, false, r.now)
-	if got := r.read(1, lossless); got.Session != 1 || got.Held != 0 || got.PausedNow {
-		t.Errorf("link down: %+v", got)
-	}
+	got = r.read(1, lossless)
+	assert.True(t, got.Session == 1 && got.Held == 0 && !got.PausedNow, "link down: %+v", got)
 }
 
 // A watchdog is told once that a queue holds frames and is paused, whichever came first, and not of others.
@@ -47,28 +45,19 @@ func TestSuspects(t *testing.T) {
 	r.sw.NotifyPaused(1, lossless, true)
 	r.sw.NotifyPaused(9, lossless, true)
 	r.hear(1, lossless, 0xffff)
-	if reported() {
-		t.Error("told of a queue that is empty")
-	}
+	assert.True(t, !reported(), "told of a queue that is empty")
 	r.offer(0, data(0, 1, lossless, 0, small))
-	if !reported() || reported() || calls != 1 {
-		t.Errorf("frames after the pause: %d calls, want to be told once", calls)
-	}
+	assert.True(t, reported() && !reported() && calls == 1,
+		"frames after the pause: %d calls, want to be told once", calls)
 	r.hear(1, lossless, 0)
 	r.sw.NotifyPaused(1, lossless, true)
-	if reported() {
-		t.Error("told of a queue that is free")
-	}
+	assert.True(t, !reported(), "told of a queue that is free")
 	r.hear(1, lossless, 0xffff)
 	r.offer(0, data(0, 1, lossless, 1, small), data(0, 2, lossless, 1, small))
-	if !reported() {
-		t.Error("not told of a pause after the frames")
-	}
+	assert.True(t, reported(), "not told of a pause after the frames")
 	r.sw.NotifyPaused(1, lossless, true)
 	r.sw.NotifyPaused(1, lossless, false)
-	if reported() {
-		t.Error("told though nobody wants to know")
-	}
+	assert.True(t, !reported(), "told though nobody wants to know")
 	if r.sw.SetUp(1, false, r.now); !reported() {
 		t.Error("not told of a link that went down")
 	}
@@ -80,9 +69,8 @@ func stuckRig(t *testing.T, held int) *rig {
 	r.hear(1, lossless, 0xffff)
 	r.offer(0, several(0, 1, lossless, held, small)...)
 	r.tell(0)
-	if r.sw.buffer.OffCount() != 1 || r.send(1, 64) != nil {
-		t.Fatal("nobody is held, so nothing would be shown")
-	}
+	assert.MustBeTrue(t, r.sw.buffer.OffCount() == 1 && r.send(1, 64) == nil,
+		"nobody is held, so nothing would be shown")
 	return r
 }
 
@@ -91,25 +79,17 @@ func TestOrderIgnore(t *testing.T) {
 	r := stuckRig(t, alone+1)
 	r.sw.TakePending(1)
 	r.sw.BreakDeadlock(1, lossless, true, false, r.now)
-	if !r.sw.TakePending(1) {
-		t.Error("the port is not told that it has work")
-	}
+	assert.True(t, r.sw.TakePending(1), "the port is not told that it has work")
 	r.hear(1, lossless, 0xffff) // the peer goes on
-	if v := r.read(1, lossless); v.PausedNow || !v.Requested {
-		t.Errorf("%+v, want a pause that is asked for and does not run", v)
-	}
-	if got := r.drain(1, r.now+second); len(got) != alone+1 || sequence(got[0]) != 0 {
-		t.Errorf("%d frames, want %d", len(got), alone+1)
-	}
-	if r.sw.buffer.OffCount() != 0 || r.tell(0) == nil {
-		t.Error("upstream is not released")
-	}
+	v := r.read(1, lossless)
+	assert.True(t, !v.PausedNow && v.Requested, "%+v, want a pause that is asked for and does not run", v)
+	got := r.drain(1, r.now+second)
+	assert.True(t, len(got) == alone+1 && sequence(got[0]) == 0, "%d frames, want %d", len(got), alone+1)
+	assert.True(t, r.sw.buffer.OffCount() == 0 && r.tell(0) != nil, "upstream is not released")
 	r.sw.BreakDeadlock(1, lossless, false, false, r.now)
 	r.hear(1, lossless, 0xffff)
 	r.offer(0, data(0, 1, lossless, 0, small))
-	if r.send(1, 64) != nil {
-		t.Error("XOFF is not obeyed again")
-	}
+	assert.True(t, r.send(1, 64) == nil, "XOFF is not obeyed again")
 }
 
 // Discarding drops what the queue holds and gets, counts it, gives the buffer back and releases upstream. Other
@@ -119,12 +99,9 @@ func TestOrderDiscard(t *testing.T) {
 	r.offer(0, several(0, 1, 0, 3, small)...)
 	r.offer(2, data(2, 0, lossless, 0, small))
 	r.sw.BreakDeadlock(1, lossless, true, true, r.now)
-	if got := counts(r.drain(1, r.now+second)); got[lossless] != 0 || got[0] != 3 {
-		t.Errorf("sent by priority %v, want 3 of priority 0 only", got)
-	}
-	if r.sw.buffer.OffCount() != 0 || r.tell(0) == nil {
-		t.Error("upstream is not released")
-	}
+	got := counts(r.drain(1, r.now+second))
+	assert.True(t, got[lossless] == 0 && got[0] == 3, "sent by priority %v, want 3 of priority 0 only", got)
+	assert.True(t, r.sw.buffer.OffCount() == 0 && r.tell(0) != nil, "upstream is not released")
 	r.offer(0, data(0, 1, lossless, 0, small)) // comes later
 	if got := r.send(1, 64); got != nil {
 		t.Errorf("%d frames left though the queue is emptied", len(got))
@@ -188,9 +165,8 @@ func TestDiscardAndSending(t *testing.T) {
 	assert.MustEqual(t, r.read(1, lossless).Held, 4, "frames are left while some are being sent")
 	r.sw.Sent(1, n, r.now)
 	r.sw.Dequeue(1, r.now, nil)
-	if v := r.read(1, lossless); v.Sent != uint64(n) || v.Dropped != uint64(4-n) {
-		t.Errorf("%+v, want %d sent", v, n)
-	}
+	v := r.read(1, lossless)
+	assert.True(t, v.Sent == uint64(n) && v.Dropped == uint64(4-n), "%+v, want %d sent", v, n)
 	r.empty()
 
 	cfg := testConfig(2)
@@ -215,17 +191,14 @@ func TestWatchWhole(t *testing.T) {
 	r.pause(1, 0xffff)
 	r.offer(0, data(0, 1, 0, 0, small), data(0, 1, 5, 0, small))
 	r.sw.Dequeue(1, r.now, nil)
-	if all := r.sw.Suspects(); !all.Has(1) {
-		t.Error("not told")
-	}
-	if v := r.read(1, WholePort); v.Held != 2 || !v.PausedNow || v.Xoffs != 1 {
-		t.Errorf("%+v", v)
-	}
+	all := r.sw.Suspects()
+	assert.True(t, all.Has(1), "not told")
+	v := r.read(1, WholePort)
+	assert.True(t, v.Held == 2 && v.PausedNow && v.Xoffs == 1, "%+v", v)
 	r.sw.BreakDeadlock(1, WholePort, true, false, r.now)
 	r.pause(1, 0xffff)
-	if got := r.send(1, 64); len(got) != 2 || r.read(1, WholePort).Sent != 2 {
-		t.Errorf("%d frames left, want 2", len(got))
-	}
+	got := r.send(1, 64)
+	assert.True(t, len(got) == 2 && r.read(1, WholePort).Sent == 2, "%d frames left, want 2", len(got))
 	r.offer(0, data(0, 1, 7, 0, small))
 	r.sw.BreakDeadlock(1, WholePort, true, true, r.now)
 	if got := r.send(1, 64); got != nil || r.read(1, WholePort).Dropped != 1 {

@@ -46,16 +46,12 @@ func TestXoffBeforeTheBurst(t *testing.T) {
 	r.hear(1, lossless, 0xffff)
 	r.burst = r.receive(0, several(0, 1, lossless, alone+10, small))
 	taken, stop := r.sw.Ingress(0, r.burst, 0, r.now, 0)
-	if taken != 0 || stop != ThresholdCrossed {
-		t.Fatalf("Ingress took %d (%v), want to stop before the burst (%v)", taken, stop, ThresholdCrossed)
-	}
-	if !r.sw.TakePending(0) || r.sw.TakePending(0) {
-		t.Error("port 0 is not urgent, or twice")
-	}
+	assert.MustBeTrue(t, taken == 0 && stop == ThresholdCrossed,
+		"Ingress took %d (%v), want to stop before the burst (%v)", taken, stop, ThresholdCrossed)
+	assert.True(t, r.sw.TakePending(0) && !r.sw.TakePending(0), "port 0 is not urgent, or twice")
 	r.wantXoffSent(0, 0xffff)
-	if taken, stop = r.sw.Ingress(0, r.burst, taken, r.now, 0); taken != alone+10 || stop != Done {
-		t.Fatalf("the burst: %d (%v)", taken, stop)
-	}
+	taken, stop = r.sw.Ingress(0, r.burst, taken, r.now, 0)
+	assert.MustBeTrue(t, taken == alone+10 && stop == Done, "the burst: %d (%v)", taken, stop)
 	r.wantSilent(0)
 	assert.Equal(t, r.snapshot().Buffer.Ports[0].Ingress[lossless].Used.Headroom.Now, 10*cell, "headroom")
 	r.settle()
@@ -77,18 +73,15 @@ func TestLookWithin(t *testing.T) {
 			continue
 		}
 		crosses := r.sw.buffer.WouldExceedThreshold(0, lossless, r.sw.shortFrames(r.sw.ports[0], got))
-		if got > last || got < least || crosses && got != least {
-			t.Fatalf("after %d frames: %d ns, crosses %v, before %d ns", n, got, crosses, last)
-		}
+		assert.MustBeTrue(t, got <= last && got >= least && (!crosses || got == least),
+			"after %d frames: %d ns, crosses %v, before %d ns", n, got, crosses, last)
 		if got < last {
 			shorter++
 		}
 		last = got
 		r.offer(0, data(0, 1, lossless, n, small))
 	}
-	if shorter == 0 || last != least {
-		t.Errorf("the time became shorter %d times, the last is %d ns", shorter, last)
-	}
+	assert.True(t, shorter != 0 && last == least, "the time became shorter %d times, the last is %d ns", shorter, last)
 }
 
 // Departures give back headroom first; XON comes with the one that leaves T - xon_offset behind, and once.
@@ -106,31 +99,27 @@ func TestXon(t *testing.T) {
 	r.drain(1, r.now+second)
 	r.wantSilent(0)
 	xoffSent := r.snapshot().Ports[0].ControlSent
-	if xoffSent.XoffSent[lossless] != 1 || xoffSent.XonSent[lossless] != 1 || xoffSent.PFCFrames[lossless] != 2 {
-		t.Errorf("sent %+v, want one XOFF and one XON", xoffSent)
-	}
+	assert.True(t, xoffSent.XoffSent[lossless] == 1 && xoffSent.XonSent[lossless] == 1 &&
+		xoffSent.PFCFrames[lossless] == 2, "sent %+v, want one XOFF and one XON", xoffSent)
 	r.empty()
 }
 
 // What was not sent is forgotten: the next frame says what is wanted by then.
 func TestXoffThatWasNotSent(t *testing.T) {
 	r := full(t, 2)
-	if _, ok := r.sw.ControlOut(0, nil, r.now); !ok {
-		t.Fatal("no XOFF")
-	}
+	_, ok := r.sw.ControlOut(0, nil, r.now)
+	assert.MustBeTrue(t, ok, "no XOFF")
 	r.now += 1000 // the kernel was full: no ControlSent
 	r.wantXoffSent(0, 0xffff)
 
 	r.hear(1, lossless, 0)
 	r.drain(1, r.now+second/1000)
-	if _, ok := r.sw.ControlOut(0, nil, r.now); !ok {
-		t.Fatal("no XON")
-	}
+	_, ok = r.sw.ControlOut(0, nil, r.now)
+	assert.MustBeTrue(t, ok, "no XON")
 	r.hear(1, lossless, 0xffff)
 	r.offer(0, several(0, 1, lossless, alone+1, small)...) // OFF again before XON could leave
-	if b := r.tell(0); b != nil {
-		t.Errorf("told %x, want nothing: the peer is still held", b)
-	}
+	b := r.tell(0)
+	assert.True(t, b == nil, "told %x, want nothing: the peer is still held", b)
 }
 
 // A queue is freed as soon as others have drained, though nothing of its own has left.
@@ -172,9 +161,8 @@ func TestRefresh(t *testing.T) {
 		due := 1 + round*half
 		for r.now < due-1 {
 			at := r.sw.TxDeadline(0, r.now)
-			if at <= r.now || at > r.now+resumePeriod {
-				t.Fatalf("deadline %d at %d: a held port has to be looked at every %d ns", at, r.now, resumePeriod)
-			}
+			assert.MustBeTrue(t, at > r.now && at <= r.now+resumePeriod,
+				"deadline %d at %d: a held port has to be looked at every %d ns", at, r.now, resumePeriod)
 			r.now = min(at, due-1)
 			r.sw.Tick(r.now)
 			r.wantSilent(0)
@@ -184,9 +172,8 @@ func TestRefresh(t *testing.T) {
 		r.wantXoffSent(0, 0xffff)
 	}
 	v := r.snapshot().Ports[0]
-	if v.ControlSent.XoffSent[lossless] != 1 || v.ControlSent.PFCFrames[lossless] != 4 {
-		t.Errorf("counted %+v, want one XOFF in four frames", v.ControlSent)
-	}
+	assert.True(t, v.ControlSent.XoffSent[lossless] == 1 && v.ControlSent.PFCFrames[lossless] == 4,
+		"counted %+v, want one XOFF in four frames", v.ControlSent)
 	assert.Equal(t, v.HeldNs[lossless], r.now-1, "ns held")
 }
 
@@ -212,9 +199,8 @@ func TestHoldCauses(t *testing.T) {
 func TestRingHoldByMode(t *testing.T) {
 	r := newRig(t, testConfig(2), pausePort(0), testPort(1))
 	r.sw.HoldPeerForRing(0, true, r.now)
-	if f, _ := macctl.Parse(r.tell(0), [6]byte{}); f.Opcode != macctl.OpcodePause || f.Pause != 0xffff {
-		t.Errorf("told %+v, want PAUSE", f)
-	}
+	f, _ := macctl.Parse(r.tell(0), [6]byte{})
+	assert.True(t, f.Opcode == macctl.OpcodePause && f.Pause == 0xffff, "told %+v, want PAUSE", f)
 	off := testPort(0)
 	off.Mode, off.Lossless = macctl.ModeOff, 0
 	r = newRig(t, testConfig(2), off, testPort(1))
@@ -225,15 +211,9 @@ func TestRingHoldByMode(t *testing.T) {
 
 func TestWouldCross(t *testing.T) {
 	r := plainRig(t, 2)
-	if r.sw.WouldExceedThreshold(0, 0, alone*small) {
-		t.Error("what just fits would cross")
-	}
-	if !r.sw.WouldExceedThreshold(0, 0, alone*small+cell) {
-		t.Error("one cell more would not cross")
-	}
-	if r.sw.WouldExceedThreshold(9, 1, 1<<40) {
-		t.Error("a port that is not there would cross")
-	}
+	assert.True(t, !r.sw.WouldExceedThreshold(0, 0, alone*small), "what just fits would cross")
+	assert.True(t, r.sw.WouldExceedThreshold(0, 0, alone*small+cell), "one cell more would not cross")
+	assert.True(t, !r.sw.WouldExceedThreshold(9, 1, 1<<40), "a port that is not there would cross")
 }
 
 // XOFF names the free buffer where the port is told so.
@@ -247,10 +227,9 @@ func TestRemaining(t *testing.T) {
 	r.hear(1, lossless, 0xffff)
 	r.offer(0, several(0, 1, lossless, alone+1, small)...)
 	f, reason := macctl.Parse(r.tell(0), [6]byte{})
-	if want := uint16((roomy - 1) * cell * 8 / macctl.QuantumBits); reason != macctl.ReasonNone ||
-		f.Time[lossless] != want {
-		t.Errorf("told %+v (%v), want %d quanta", f, reason, want)
-	}
+	want := uint16((roomy - 1) * cell * 8 / macctl.QuantumBits)
+	assert.True(t, reason == macctl.ReasonNone && f.Time[lossless] == want,
+		"told %+v (%v), want %d quanta", f, reason, want)
 }
 
 // The histogram of how fast XOFF leaves counts from the crossing, not from one that was over before it was told.
@@ -266,16 +245,14 @@ func TestCrossedIsMeasuredOnce(t *testing.T) {
 	r.offer(0, several(0, 1, lossless, alone+1, small)...)
 	r.sw.ThresholdCrossedAt(0, 5000)
 	r.sw.ThresholdCrossedAt(0, 6000) // nothing has crossed since
-	if _, ok := r.sw.ControlOut(0, nil, r.now); !ok {
-		t.Fatal("no XOFF")
-	}
+	_, ok := r.sw.ControlOut(0, nil, r.now)
+	assert.MustBeTrue(t, ok, "no XOFF")
 	if crossed, arrived := r.sw.ControlSent(0, r.now); crossed != 5000 || arrived != r.now {
 		t.Errorf("crossed at %d by a frame of %d, want 5000 and %d", crossed, arrived, r.now)
 	}
 	r.now += second / 20
-	if _, ok := r.sw.ControlOut(0, nil, r.now); !ok {
-		t.Fatal("no refresh")
-	}
+	_, ok = r.sw.ControlOut(0, nil, r.now)
+	assert.MustBeTrue(t, ok, "no refresh")
 	if crossed, arrived := r.sw.ControlSent(0, r.now); crossed != 0 || arrived != 0 {
 		t.Errorf("a refresh reports a crossing at %d, by a frame of %d", crossed, arrived)
 	}
@@ -286,9 +263,8 @@ func TestCrossedDuringASendCall(t *testing.T) {
 	r := plainRig(t, 2)
 	r.hear(1, lossless, 0xffff)
 	r.sw.HoldPeerForRing(0, true, r.now)
-	if _, ok := r.sw.ControlOut(0, nil, r.now); !ok {
-		t.Fatal("no XOFF")
-	}
+	_, ok := r.sw.ControlOut(0, nil, r.now)
+	assert.MustBeTrue(t, ok, "no XOFF")
 	r.offer(0, several(0, 1, lossless, alone+1, small)...)
 	r.sw.ThresholdCrossedAt(0, r.now+10)
 	if crossed, arrived := r.sw.ControlSent(0, r.now); crossed != 0 || arrived != 0 {

@@ -115,9 +115,8 @@ func TestNoFalseAlarmSONiC(t *testing.T) {
 	r.run(99 * ms)
 	r.pause(q, 390*ms)
 	r.run(5000 * ms)
-	if got := r.kinds(); len(got) != 0 {
-		t.Errorf("%v", got)
-	}
+	got := r.kinds()
+	assert.True(t, len(got) == 0, "%v", got)
 	r.pause(q, 400*ms)
 	r.run(5000 * ms)
 	assert.Same(t, r.kinds(), []Kind{Detected, Recovered}, "blocked for the whole detection time")
@@ -150,7 +149,6 @@ func TestStopOnlyDelaysDetection(t *testing.T) {
 	}
 	begun := r.now
 	r.run(1000 * ms)
-	if at := r.event(t, Detected, 0).At - begun; at < 299*ms || at > 400*ms {
-		t.Errorf("detected %d ms after the stop, want three polls", at/ms)
-	}
+	at := r.event(t, Detected, 0).At - begun
+	assert.True(t, at >= 299*ms && at <= 400*ms, "detected %d ms after the stop, want three polls", at/ms)
 }

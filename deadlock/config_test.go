@@ -53,18 +53,16 @@ func TestConfigCheck(t *testing.T) {
 func refused(t *testing.T, name string, c Config) {
 	t.Helper()
 	r, q := watchOne(t, patent())
-	if err := r.w.Set(0, "a", 1<<3, c, r.now); !errors.Is(err, ErrConfig) {
-		t.Errorf("%s: %v", name, err)
-	}
+	err := r.w.Set(0, "a", 1<<3, c, r.now)
+	assert.True(t, errors.Is(err, ErrConfig), "%s: %v", name, err)
 	r.block(q)
 	assert.Equal(t, r.w.Next(), r.now+100*ms, "%s: something has changed", name)
 }
 
 func TestPortNumbers(t *testing.T) {
 	for _, n := range []int{-1, maxPorts} {
-		if err := newRig().w.Set(n, "a", 1, patent(), 0); !errors.Is(err, ErrConfig) {
-			t.Errorf("%d: %v", n, err)
-		}
+		err := newRig().w.Set(n, "a", 1, patent(), 0)
+		assert.True(t, errors.Is(err, ErrConfig), "%d: %v", n, err)
 	}
 }
 
@@ -88,8 +86,6 @@ func TestNames(t *testing.T) {
 		Alert.String(): "alert", Drop.String(): "drop", Action(9).String(): "unknown",
 		Armed.String(): "armed", Reopened.String(): "reopened", Kind(99).String(): "unknown",
 	} {
-		if got != want {
-			t.Errorf("%q, want %q", got, want)
-		}
+		assert.True(t, got == want, "%q, want %q", got, want)
 	}
 }

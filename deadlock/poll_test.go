@@ -23,9 +23,8 @@ func TestDetectionAndRecovery(t *testing.T) {
 			}
 			r.run(1)
 			e := r.event(t, Detected, 0)
-			if e.At != begun+int64(count)*int64(period) || e.Lasted != time.Duration(count)*period || e.Held != 5 {
-				t.Fatalf("%v x %d: %+v", period, count, e)
-			}
+			assert.MustBeTrue(t, e.At == begun+int64(count)*int64(period) && e.Lasted == time.Duration(count)*period &&
+				e.Held == 5, "%v x %d: %+v", period, count, e)
 			if q.order != Ignore || r.status(t).State != Stormed {
 				t.Fatalf("%v x %d: order %v, %+v", period, count, q.order, r.status(t))
 			}
@@ -77,9 +76,8 @@ func TestLatePollsDoNotAddUp(t *testing.T) {
 	begun := r.now
 	r.block(q)
 	r.run(15*100*ms + 60*ms)
-	if at := r.event(t, Detected, 0).At - begun; at != 1560*ms {
-		t.Errorf("detected after %d ms, want 1500 and the lateness of the last poll, 60", at/ms)
-	}
+	at := r.event(t, Detected, 0).At - begun
+	assert.True(t, at == 1560*ms, "detected after %d ms, want 1500 and the lateness of the last poll, 60", at/ms)
 }
 
 // A late poll that finds a queue which sent does not shorten the detection time after it.
@@ -110,9 +108,8 @@ func TestProgressCountsAtALatePoll(t *testing.T) {
 	sent := r.now
 	r.lag = nil
 	r.run(1000 * ms)
-	if at := r.event(t, Detected, 0).At - sent; at != 200*ms {
-		t.Errorf("detected %d ms after a late poll that found progress, want 200", at/ms)
-	}
+	at := r.event(t, Detected, 0).At - sent
+	assert.True(t, at == 200*ms, "detected %d ms after a late poll that found progress, want 200", at/ms)
 }
 
 // No poll is due while no queue is stuck.

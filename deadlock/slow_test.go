@@ -23,9 +23,7 @@ func TestRecurringDeadlock(t *testing.T) {
 	begun := r.now
 	r.block(q)
 	r.run(20_000*ms - 1)
-	if slices.Contains(r.kinds(), Recurring) {
-		t.Fatal("closed before the end of the second period")
-	}
+	assert.MustBeTrue(t, !slices.Contains(r.kinds(), Recurring), "closed before the end of the second period")
 	r.run(1)
 	if e := r.event(t, Recurring, 0); e.At != begun+20_000*ms || q.order != Ignore || r.status(t).State != Closed ||
 		r.status(t).Recurred != 1 {
@@ -75,9 +73,7 @@ func TestThreshold(t *testing.T) {
 		r.run(250 * ms)
 	}
 	r.run(100_000 * ms)
-	if slices.Contains(r.kinds(), Recurring) {
-		t.Error("detections of two periods were added up")
-	}
+	assert.True(t, !slices.Contains(r.kinds(), Recurring), "detections of two periods were added up")
 	assert.Equal(t, r.w.Next(), math.MaxInt64, "slow detection keeps a time though nothing is detected any more")
 }
 
@@ -92,18 +88,14 @@ func TestSlowDetectionClosesByPort(t *testing.T) {
 	assert.MustEqual(t, q3.order, Ignore, "not closed")
 	r.block(q4)
 	r.run(10_000*ms - 1)
-	if q4.order == Ignore && len(r.kinds()) == 0 {
-		t.Error("nothing was detected")
-	}
+	assert.True(t, q4.order != Ignore || len(r.kinds()) != 0, "nothing was detected")
 	r.run(10_001 * ms)
 	for _, e := range r.events {
-		if e.Kind == Recurring && e.Queue == 4 && e.At != begun+40_000*ms {
-			t.Errorf("queue 4 was closed at %d ms, want the end of the first whole period, 40000", (e.At-begun)/ms)
-		}
+		assert.True(t, e.Kind != Recurring || e.Queue != 4 || e.At == begun+40_000*ms,
+			"queue 4 was closed at %d ms, want the end of the first whole period, 40000", (e.At-begun)/ms)
 	}
-	if e := r.event(t, Recurring, 2); e.Queue != 4 || e.At != begun+40_000*ms {
-		t.Errorf("%+v", e)
-	}
+	e := r.event(t, Recurring, 2)
+	assert.True(t, e.Queue == 4 && e.At == begun+40_000*ms, "%+v", e)
 }
 
 // Detections behind a link that has gone down since do not switch PFC off for the next peer.
@@ -120,9 +112,8 @@ func TestThresholdIsOfOnePeer(t *testing.T) {
 		}
 		r.flap(q)
 		r.run(60_000 * ms)
-		if slices.Contains(r.kinds(), Recurring) {
-			t.Errorf("idle when the link went down: %v; the new peer is not obeyed", idle)
-		}
+		assert.True(t, !slices.Contains(r.kinds(), Recurring),
+			"idle when the link went down: %v; the new peer is not obeyed", idle)
 	}
 }
 
@@ -137,23 +128,19 @@ func TestClosedInAStorm(t *testing.T) {
 		r.run(100 * ms) // then the end of the second period is in the middle of a storm
 		r.block(q)
 		r.run(19_899 * ms)
-		if s := r.status(t); s.State != Stormed {
-			t.Fatalf("%+v", s)
-		}
+		s := r.status(t)
+		assert.MustBeTrue(t, s.State == Stormed, "%+v", s)
 		q.Sent += 3
 		q.Dropped += 2
 		r.run(1 * ms)
 		e := r.event(t, Recurring, 0)
 		check := func(when string) {
 			t.Helper()
-			if s := r.status(t); s.Detected != s.Recovered || s.Sent != 3 || s.Dropped != 2 || s.LastSent != 3 ||
-				s.LastDropped != 2 || s.Since != 0 {
-				t.Errorf("%s, %s: %+v", name, when, s)
-			}
+			s := r.status(t)
+			assert.True(t, s.Detected == s.Recovered && s.Sent == 3 && s.Dropped == 2 && s.LastSent == 3 &&
+				s.LastDropped == 2 && s.Since == 0, "%s, %s: %+v", name, when, s)
 		}
-		if e.Sent != 3 || e.Dropped != 2 || e.Lasted != 100*time.Millisecond {
-			t.Errorf("%+v", e)
-		}
+		assert.True(t, e.Sent == 3 && e.Dropped == 2 && e.Lasted == 100*time.Millisecond, "%+v", e)
 		check("closed")
 		q.Sent += 1000
 		r.run(1000 * ms)
@@ -179,10 +166,9 @@ func TestSlowSettingsBeginAnew(t *testing.T) {
 		r.run(quiet)
 		r.hold(q, 5)
 		r.run(20_000*ms - quiet)
-		if e := r.event(t, Recurring, 1); e.At != begun+20_000*ms {
-			t.Errorf("%d ms without a deadlock: closed again %d ms after the change, want 20000", quiet/ms,
-				(e.At-begun)/ms)
-		}
+		e := r.event(t, Recurring, 1)
+		assert.True(t, e.At == begun+20_000*ms,
+			"%d ms without a deadlock: closed again %d ms after the change, want 20000", quiet/ms, (e.At-begun)/ms)
 	}
 }
 

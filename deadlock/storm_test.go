@@ -17,15 +17,12 @@ func TestActions(t *testing.T) {
 		other := r.queue(0, 4)
 		r.block(q)
 		r.run(250 * ms)
-		if q.order != want || other.order != Obey {
-			t.Errorf("%v: order %v, want %v; the queue beside it %v", action, q.order, want, other.order)
-		}
-		if e := r.event(t, Detected, 0); e.Action != action || e.Reason == "" || e.Name != "a" || e.Queue != 3 {
-			t.Errorf("%v: %+v", action, e)
-		}
-		if s := r.status(t); s.Detected != 1 || s.Recovered != 0 || !s.Blocked() {
-			t.Errorf("%v: %+v", action, s)
-		}
+		assert.True(t, q.order == want && other.order == Obey,
+			"%v: order %v, want %v; the queue beside it %v", action, q.order, want, other.order)
+		e := r.event(t, Detected, 0)
+		assert.True(t, e.Action == action && e.Reason != "" && e.Name == "a" && e.Queue == 3, "%v: %+v", action, e)
+		s := r.status(t)
+		assert.True(t, s.Detected == 1 && s.Recovered == 0 && s.Blocked(), "%v: %+v", action, s)
 	}
 }
 
@@ -39,20 +36,17 @@ func TestStormCounts(t *testing.T) {
 		r.run(200 * ms)
 		q.Sent++
 		r.hold(q, 2)
-		if s := r.status(t); s.LastSent != 1 || s.LastDropped != 7 || s.Sent != storm+1 || s.Dropped != 7*(storm+1) ||
-			s.Since == 0 {
-			t.Errorf("storm %d: %+v", storm, s)
-		}
+		s := r.status(t)
+		assert.True(t, s.LastSent == 1 && s.LastDropped == 7 && s.Sent == storm+1 && s.Dropped == 7*(storm+1) &&
+			s.Since != 0, "storm %d: %+v", storm, s)
 		r.pause(q, 0)
 		q.asked = 0
 		r.run(200 * ms)
-		if s := r.status(t); s.State != Operational || s.LastDropped != 7 || s.Dropped != 7*(storm+1) ||
-			s.Recovered != storm+1 || s.Since != 0 {
-			t.Errorf("after storm %d: %+v", storm, s)
-		}
-		if e := r.event(t, Recovered, int(storm)); e.Dropped != 7 || e.Sent != 1 {
-			t.Errorf("%+v", e)
-		}
+		s = r.status(t)
+		assert.True(t, s.State == Operational && s.LastDropped == 7 && s.Dropped == 7*(storm+1) &&
+			s.Recovered == storm+1 && s.Since == 0, "after storm %d: %+v", storm, s)
+		e := r.event(t, Recovered, int(storm))
+		assert.True(t, e.Dropped == 7 && e.Sent == 1, "%+v", e)
 	}
 }
 
@@ -95,18 +89,15 @@ func TestChangeOfSettings(t *testing.T) {
 	r.set(t, 0, 1<<3, c)
 	begun := r.now
 	r.run(350 * ms)
-	if at := r.event(t, Detected, 1).At - begun; at != 300*ms {
-		t.Errorf("detected %d ms after the count was changed, want 300", at/ms)
-	}
+	at := r.event(t, Detected, 1).At - begun
+	assert.True(t, at == 300*ms, "detected %d ms after the count was changed, want 300", at/ms)
 	r.set(t, 0, 0, c)
 	if e := r.event(t, Recovered, 1); e.Reason != Unwatched || q.order != Obey || q.await {
 		t.Errorf("a priority that is lossless no more: %+v, order %v, await %v", e, q.order, q.await)
 	}
 	r.set(t, 0, 1<<3, Config{})
 	r.run(5000 * ms)
-	if r.w.Next() != math.MaxInt64 || q.await {
-		t.Error("polls go on though fast detection is off")
-	}
+	assert.True(t, r.w.Next() == math.MaxInt64 && !q.await, "polls go on though fast detection is off")
 	r.set(t, 0, 1<<3, patent()) // the queue is stuck already
 	r.run(200 * ms)
 	r.event(t, Detected, 2)
@@ -119,18 +110,16 @@ func TestFlapInAStorm(t *testing.T) {
 		r.block(q)
 		r.run(300 * ms)
 		r.flap(q)
-		if e := r.event(t, Recovered, 0); e.Reason != reasonLink || e.At != r.now {
-			t.Errorf("%+v", e)
-		}
+		e := r.event(t, Recovered, 0)
+		assert.True(t, e.Reason == reasonLink && e.At == r.now, "%+v", e)
 		if q.order != Obey || !q.await || r.status(t).State != Operational {
 			t.Errorf("order %v, await %v, %+v", q.order, q.await, r.status(t))
 		}
 		begun := r.now
 		r.block(q)
 		r.run(1000 * ms)
-		if at := r.event(t, Detected, 1).At - begun; at != int64(c.DetectionTime()) {
-			t.Errorf("detected again after %d ms, want a whole detection time", at/ms)
-		}
+		at := r.event(t, Detected, 1).At - begun
+		assert.True(t, at == int64(c.DetectionTime()), "detected again after %d ms, want a whole detection time", at/ms)
 	}
 }
 
@@ -169,9 +158,8 @@ func TestQuietUnderAlert(t *testing.T) {
 	r, q := watchOne(t, c)
 	r.block(q)
 	r.run(2000 * ms)
-	if got := r.kinds(); !slices.Equal(got, []Kind{Detected}) {
-		t.Fatalf("%v while it is blocked", got)
-	}
+	got := r.kinds()
+	assert.MustBeTrue(t, slices.Equal(got, []Kind{Detected}), "%v while it is blocked", got)
 	r.now += 2000 * ms // the switch is stopped
 	r.run(1)
 	if len(r.kinds()) != 1 {
@@ -222,9 +210,8 @@ func TestQuietWhereEveryPollIsLate(t *testing.T) {
 	quiet := r.now
 	r.run(60 * period)
 	polls := int64(c.Recovery)/period + 3 // the first finds the last XOFF, the last proves the others
-	if at := r.event(t, Recovered, 0).At - quiet; at > polls*3*period {
-		t.Errorf("restored %d ms after the peer was quiet, want %d polls at most", at/ms, polls)
-	}
+	at := r.event(t, Recovered, 0).At - quiet
+	assert.True(t, at <= polls*3*period, "restored %d ms after the peer was quiet, want %d polls at most", at/ms, polls)
 }
 
 // A removed port takes its counters with it. The frames of the storm until then are kept.
@@ -240,9 +227,8 @@ func TestSave(t *testing.T) {
 	delete(r.queues, fakeKey{0, 3})
 	r.w.Remove(0, r.now)
 	r.collect()
-	if e := r.event(t, Recovered, 0); e.Sent != 4 || e.Dropped != 7 || e.Held != 0 {
-		t.Errorf("%+v, want 4 sent and 7 dropped", e)
-	}
+	e := r.event(t, Recovered, 0)
+	assert.True(t, e.Sent == 4 && e.Dropped == 7 && e.Held == 0, "%+v, want 4 sent and 7 dropped", e)
 }
 
 // After restoration, an ignored pause that would still run is obeyed.
@@ -251,9 +237,8 @@ func TestRecoveryObeysTheStandingPause(t *testing.T) {
 	r.hold(q, 5)
 	r.pause(q, 1000*ms)
 	r.run(400 * ms)
-	if got := r.kinds(); !slices.Equal(got, []Kind{Detected, Recovered}) {
-		t.Fatalf("%v", got)
-	}
+	got := r.kinds()
+	assert.MustBeTrue(t, slices.Equal(got, []Kind{Detected, Recovered}), "%v", got)
 	var v QueueState
 	if r.Read(0, 3, r.now, &v); !v.PausedNow || r.w.Next() != r.now+100*ms {
 		t.Errorf("%+v, next poll in %d ms", v, (r.w.Next()-r.now)/ms)
@@ -267,9 +252,8 @@ func TestPausePort(t *testing.T) {
 	q := r.queue(2, All)
 	r.block(q)
 	r.run(200 * ms)
-	if e := r.event(t, Detected, 0); e.Queue != All || q.order != Ignore {
-		t.Errorf("%+v, order %v", e, q.order)
-	}
+	e := r.event(t, Detected, 0)
+	assert.True(t, e.Queue == All && q.order == Ignore, "%+v, order %v", e, q.order)
 }
 
 // pauseSwitch is a switch on which All and the priorities have the same frames. It remembers the last call for priority
@@ -316,21 +300,18 @@ func TestRemovedPort(t *testing.T) {
 	retired := func(want int) {
 		t.Helper()
 		got := r.w.RemovedCounts(nil)
-		if len(got) != want ||
-			want == 1 && (got[0].Name != "a" || got[0].Queue != 3 || got[0].Detected != 1 || got[0].Recovered != 1) {
-			t.Errorf("%d queues of those that are gone have counts, want %d: %+v", len(got), want, got)
-		}
+		assert.True(t, len(got) == want && (want != 1 || (got[0].Name == "a" && got[0].Queue == 3 &&
+			got[0].Detected == 1 && got[0].Recovered == 1)),
+			"%d queues of those that are gone have counts, want %d: %+v", len(got), want, got)
 	}
 	retired(1)
 	assert.Must(t, r.w.Set(5, "a", 1<<4, patent(), r.now)) // it is back, and 3 is lossy
 	retired(1)
 	assert.Must(t, r.w.Set(5, "a", 1<<3, patent(), r.now))
 	retired(0)
-	if s := r.status(t); s.Detected != 1 || s.Recovered != 1 || s.State != Operational {
-		t.Errorf("%+v", s)
-	}
+	s := r.status(t)
+	assert.True(t, s.Detected == 1 && s.Recovered == 1 && s.State == Operational, "%+v", s)
 	assert.Must(t, r.w.Set(5, "z", 1<<3, patent(), r.now)) // another one in its place
-	if s := r.status(t); s.Detected != 0 || s.Name != "z" {
-		t.Errorf("%+v", s)
-	}
+	s = r.status(t)
+	assert.True(t, s.Detected == 0 && s.Name == "z", "%+v", s)
 }

@@ -101,9 +101,8 @@ func TestDetectionAgainstModel(t *testing.T) {
 				}
 			}
 			state := h.w.Status(nil, h.now)[0]
-			if onTime && h.blocked != 0 && h.now-h.blocked >= detection+period && !detected && state.Detected == 0 {
-				t.Fatalf("blocked for %d ms and not detected", (h.now-h.blocked)/ms)
-			}
+			assert.MustBeTrue(t, !onTime || h.blocked == 0 || h.now-h.blocked < detection+period || detected ||
+				state.Detected != 0, "blocked for %d ms and not detected", (h.now-h.blocked)/ms)
 		}
 		h.lag = nil
 		h.hold(h.q, 0)
@@ -164,9 +163,7 @@ func TestNoQueueIsLeftStuck(t *testing.T) {
 			assert.MustEqual(t, q.order, Obey, "port %d queue %d: order left in force", k.port, k.queue)
 		}
 		for _, s := range r.w.Status(nil, r.now) {
-			if s.State != Operational || s.Detected != s.Recovered {
-				t.Fatalf("%+v", s)
-			}
+			assert.MustBeTrue(t, s.State == Operational && s.Detected == s.Recovered, "%+v", s)
 		}
 		assert.MustEqual(t, r.w.Next(), math.MaxInt64, "a time is asked for though nothing is stuck")
 	})

@@ -20,9 +20,8 @@ func TestPortsOfManyNames(t *testing.T) {
 	for n := range names {
 		come(fmt.Sprint("p", n)).queues[3].counts.Detected = 1
 		r.w.Remove(0, r.now)
-		if len(r.w.removed) > maxRemoved || len(r.w.removedNames) != len(r.w.removed) {
-			t.Fatalf("%d ports are remembered, %d in order", len(r.w.removed), len(r.w.removedNames))
-		}
+		assert.MustBeTrue(t, len(r.w.removed) <= maxRemoved && len(r.w.removedNames) == len(r.w.removed),
+			"%d ports are remembered, %d in order", len(r.w.removed), len(r.w.removedNames))
 	}
 	for name, want := range map[string]uint64{"p0": 0, fmt.Sprint("p", names-1): 1} { // forgotten, and not
 		assert.Equal(t, come(name).queues[3].counts.Detected, want, "%s came back: storms", name)
@@ -58,9 +57,8 @@ func (f *follower) check(t assert.TB) {
 	for _, e := range f.events[f.seen:] {
 		k := fakeKey{e.Port, e.Queue}
 		way := drawn[e.Kind]
-		if !slices.Contains(way.from, f.states[k]) || e.Reason == "" {
-			t.Fatalf("port %d queue %d: %v in state %d, because %q", e.Port, e.Queue, e.Kind, f.states[k], e.Reason)
-		}
+		assert.MustBeTrue(t, slices.Contains(way.from, f.states[k]) && e.Reason != "",
+			"port %d queue %d: %v in state %d, because %q", e.Port, e.Queue, e.Kind, f.states[k], e.Reason)
 		f.states[k] = way.to
 	}
 	f.seen = len(f.events)

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/macctl"
 )
 
@@ -65,9 +66,8 @@ func TestIdleLinkIsMeasuredRarely(t *testing.T) {
 // Requests are rare a minute after both ends have agreed: an idle fabric of many switches is not busy with them.
 func TestIdleLinkIsSoonMeasuredRarely(t *testing.T) {
 	w := idleWireAfter(50*time.Second, 1_000)
-	if requests, _ := w.asked(time.Minute); requests > 4 {
-		t.Errorf("%d requests in the second minute", requests)
-	}
+	requests, _ := w.asked(time.Minute)
+	assert.True(t, requests <= 4, "%d requests in the second minute", requests)
 }
 
 // Whatever changes is measured as often as ever, at once.
@@ -87,16 +87,13 @@ func TestIdleTimeEnds(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w := idleWire(0)
-			if requests, _ := w.asked(time.Minute); requests > 1 {
-				t.Fatalf("%d requests in a minute before", requests)
-			}
+			requests, _ := w.asked(time.Minute)
+			assert.MustBeTrue(t, requests <= 1, "%d requests in a minute before", requests)
 			tt.input(w)
-			if next := w.ends[0].Next(); next > w.now {
-				t.Errorf("the next request in %v", time.Duration(next-w.now))
-			}
-			if requests, _ := w.asked(10 * time.Second); requests < 8*10 {
-				t.Errorf("%d requests in 10 s after", requests)
-			}
+			next := w.ends[0].Next()
+			assert.True(t, next <= w.now, "the next request in %v", time.Duration(next-w.now))
+			requests, _ = w.asked(10 * time.Second)
+			assert.True(t, requests >= 8*10, "%d requests in 10 s after", requests)
 		})
 	}
 }
@@ -109,13 +106,10 @@ func TestIdleLinkThatGrows(t *testing.T) {
 	w.run(64*time.Second + 64*time.Second) // a whole multiple of 64 s, and one in which it settles
 	w.run(4 * time.Minute)
 	grown := w.ends[0].Target()
-	if grown <= before {
-		t.Errorf("%d B, was %d", grown, before)
-	}
+	assert.True(t, grown > before, "%d B, was %d", grown, before)
 	w.delay = [2]int64{20_000, 20_000}
 	w.ends[0].SetIdle(false, w.now) // else the window keeps what it holds
 	w.run(20 * time.Minute)
-	if got := w.ends[0].Target(); differs(got, before) {
-		t.Errorf("%d B where the link is as before, want about %d", got, before)
-	}
+	got := w.ends[0].Target()
+	assert.True(t, !differs(got, before), "%d B where the link is as before, want about %d", got, before)
 }

@@ -36,12 +36,10 @@ func TestShare(t *testing.T) {
 		w.run(10 * time.Second)
 		r, notes := w.report(0), strings.Join(w.ends[0].Notes(), "\n")
 		want, found := max(tt.share, tt.least), r.Measured.Bits()
-		if tt.bounded && r.Target != want || !tt.bounded && r.Target < found {
-			t.Errorf("%s: target %d, share %d, measured %d", name, r.Target, tt.share, found)
-		}
-		if n := strings.Count(notes, "headroom.share leaves "); n > 1 || (n == 1) != tt.bounded {
-			t.Errorf("%s: %d notes: %q", name, n, notes)
-		}
+		assert.True(t, (!tt.bounded || r.Target == want) && (tt.bounded || r.Target >= found),
+			"%s: target %d, share %d, measured %d", name, r.Target, tt.share, found)
+		n := strings.Count(notes, "headroom.share leaves ")
+		assert.True(t, n <= 1 && (n == 1) == tt.bounded, "%s: %d notes: %q", name, n, notes)
 		assert.Equal(t, r.Bound, map[bool]string{true: boundShare}[tt.bounded], "%s: bound", name)
 	}
 }
@@ -55,14 +53,12 @@ func TestGrowth(t *testing.T) {
 	has, steps := s.Calculated, 0
 	for r := w.report(0); steps == 0 || r.Bound == boundGrowth; steps++ {
 		w.run(time.Second)
-		if r = w.report(0); r.Target > growth*has {
-			t.Fatalf("from %d to %d in a second", has, r.Target)
-		}
+		r = w.report(0)
+		assert.MustBeTrue(t, r.Target <= growth*has, "from %d to %d in a second", has, r.Target)
 		has = r.Target
 	}
-	if own := w.ends[0].boundedMeasured(); has < own || steps < 3 || steps > 10 {
-		t.Errorf("in the end %d of %d, after %d s", has, own, steps)
-	}
+	own := w.ends[0].boundedMeasured()
+	assert.True(t, has >= own && steps >= 3 && steps <= 10, "in the end %d of %d, after %d s", has, own, steps)
 }
 
 // What was found stays for a hold time without a measurement, and then makes room for what is calculated: after the
@@ -79,9 +75,7 @@ func TestGivenBack(t *testing.T) {
 		w.run(3 * time.Second)
 		p := w.ends[0]
 		found, xon := p.Target(), p.Xon()
-		if found <= Octets(p.set.Calculated) {
-			t.Fatalf("found %d", found)
-		}
+		assert.MustBeTrue(t, found > Octets(p.set.Calculated), "found %d", found)
 		end(w)
 		pass := func(d time.Duration) { w.run(d); p.Advance(w.now) }
 		pass(hold - 1)

@@ -71,9 +71,7 @@ func (w *checked) run(t *testing.T, xoffs int) (CheckResult, error) {
 			}
 		}
 		if o.Done {
-			if w.held {
-				t.Error("the peer is held at the end")
-			}
+			assert.True(t, !w.held, "the peer is held at the end")
 			return c.Result()
 		}
 	}
@@ -105,31 +103,25 @@ func TestCheckCounts(t *testing.T) {
 	w := newChecked()
 	w.late = func(xoff int) int64 { return int64(xoff) * 30_000 }
 	r, err := w.run(t, 50)
-	if err != nil || len(r.AfterXoff) != 50 || r.Unstopped != 0 {
-		t.Fatalf("%d XOFFs, %d unstopped, %v", len(r.AfterXoff), r.Unstopped, err)
-	}
+	assert.MustBeTrue(t, err == nil && len(r.AfterXoff) == 50 && r.Unstopped == 0,
+		"%d XOFFs, %d unstopped, %v", len(r.AfterXoff), r.Unstopped, err)
 	for i, got := range r.AfterXoff {
 		if want := int64(i+1) * 30_000 / 12_000 * checkedFrame; got < want || got > want+2*checkedFrame {
 			t.Errorf("XOFF %d: %d octets, want %d or a little more", i+1, got, want)
 		}
 	}
-	if rate := float64(r.Octets) * 8 / r.Filled.Seconds(); rate < 0.95e9 || rate > 1.05e9 {
-		t.Errorf("the link had %.0f bit/s, want one Gbit/s", rate)
-	}
-	if r.Filled < 50*3*time.Millisecond {
-		t.Errorf("the link was full for %v before 50 XOFFs", r.Filled)
-	}
+	rate := float64(r.Octets) * 8 / r.Filled.Seconds()
+	assert.True(t, rate >= 0.95e9 && rate <= 1.05e9, "the link had %.0f bit/s, want one Gbit/s", rate)
+	assert.True(t, r.Filled >= 50*3*time.Millisecond, "the link was full for %v before 50 XOFFs", r.Filled)
 }
 
 // A stream that is granted for a second is requested again before it ends.
 func TestCheckRenewsTheStream(t *testing.T) {
 	w := newChecked()
-	if r, err := w.run(t, 1000); err != nil || len(r.AfterXoff) != 1000 {
-		t.Fatalf("%d XOFFs, %v", len(r.AfterXoff), err)
-	}
-	if took := time.Duration(w.now - 1e9); took < 2*MaxStream || w.asks < int(took/MaxStream) {
-		t.Errorf("asked %d times in %v", w.asks, took)
-	}
+	r, err := w.run(t, 1000)
+	assert.MustBeTrue(t, err == nil && len(r.AfterXoff) == 1000, "%d XOFFs, %v", len(r.AfterXoff), err)
+	took := time.Duration(w.now - 1e9)
+	assert.True(t, took >= 2*MaxStream && w.asks >= int(took/MaxStream), "asked %d times in %v", w.asks, took)
 }
 
 // A request whose answer is lost is repeated, five times in all.
@@ -141,9 +133,8 @@ func TestCheckAsksAgain(t *testing.T) {
 		w := newChecked()
 		w.answers = func(ask int) (time.Duration, bool) { return MaxStream, ask > tt.lost }
 		r, err := w.run(t, 3)
-		if (err == nil) != tt.ok || (len(r.AfterXoff) == 3) != tt.ok || w.asks > 5 {
-			t.Errorf("%d answers lost: %d XOFFs, asked %d times, %v", tt.lost, len(r.AfterXoff), w.asks, err)
-		}
+		assert.True(t, (err == nil) == tt.ok && (len(r.AfterXoff) == 3) == tt.ok && w.asks <= 5,
+			"%d answers lost: %d XOFFs, asked %d times, %v", tt.lost, len(r.AfterXoff), w.asks, err)
 	}
 }
 
@@ -179,18 +170,16 @@ func TestCheckFails(t *testing.T) {
 func TestCheckOfAPeerThatRefuses(t *testing.T) {
 	w := newChecked()
 	w.answers = func(int) (time.Duration, bool) { return 0, true }
-	if _, err := w.run(t, 3); !errors.Is(err, ErrNoStream) {
-		t.Errorf("got %v", err)
-	}
+	_, err := w.run(t, 3)
+	assert.True(t, errors.Is(err, ErrNoStream), "got %v", err)
 }
 
 // A peer that does not stop counts as unstopped, and the check ends.
 func TestCheckOfAPeerThatGoesOn(t *testing.T) {
 	w := newChecked()
 	w.late = func(int) int64 { return 1e15 }
-	if r, err := w.run(t, 3); err != nil || r.Unstopped != 3 || r.AfterXoff[0] < 4_000_000 {
-		t.Errorf("%+v, %v", r, err)
-	}
+	r, err := w.run(t, 3)
+	assert.True(t, err == nil && r.Unstopped == 3 && r.AfterXoff[0] >= 4_000_000, "%+v, %v", r, err)
 }
 
 // A machine that stands still while the last frames come does not count its peer as unstopped.
@@ -222,7 +211,5 @@ func TestCheckWaitsForAFullLink(t *testing.T) {
 	if r, err := w.run(t, 20); err != nil || len(r.AfterXoff) != 20 || w.stopped != 20 {
 		t.Fatalf("%d XOFFs, %d holds, %v", len(r.AfterXoff), w.stopped, err)
 	}
-	if w.idle > 0 {
-		t.Errorf("%d XOFFs while the peer stood still", w.idle)
-	}
+	assert.True(t, w.idle <= 0, "%d XOFFs while the peer stood still", w.idle)
 }

@@ -31,9 +31,8 @@ func TestDoubtfulRequest(t *testing.T) {
 	ask(2, Moment{Now: 6000, Clock: 7_000_030})
 	ask(3, Moment{Now: 7000, Clock: 8_000_000}) // set since then, maybe after the request had come
 	ask(4, Moment{Now: 8000, Clock: 8_000_000})
-	if p.waiting != 3 || p.count.Ignored[IgnoredClock] != 2 {
-		t.Errorf("%d of 5 are to be answered, ignored %v\nwant all but two", p.waiting, p.count.Ignored)
-	}
+	assert.True(t, p.waiting == 3 && p.count.Ignored[IgnoredClock] == 2,
+		"%d of 5 are to be answered, ignored %v\nwant all but two", p.waiting, p.count.Ignored)
 }
 
 // Requests that came before such a change was seen are not answered either: in the same batch, or looked at later.
@@ -76,10 +75,9 @@ func TestDoubtfulRequests(t *testing.T) {
 				p.Receive(group(stranger, macctl.Measurement{Operation: macctl.MeasureRequest,
 					Session: 9, Sequence: sequence}), stamp, at)
 			})
-			if ignored := p.count.Ignored[IgnoredClock] - before; p.waiting != tt.want ||
-				ignored != uint64(sequence)-uint64(tt.want) {
-				t.Errorf("%d of %d are to be answered, %d ignored\nwant %d", p.waiting, sequence, ignored, tt.want)
-			}
+			ignored := p.count.Ignored[IgnoredClock] - before
+			assert.True(t, p.waiting == tt.want && ignored == uint64(sequence)-uint64(tt.want),
+				"%d of %d are to be answered, %d ignored\nwant %d", p.waiting, sequence, ignored, tt.want)
 		})
 	}
 }

@@ -60,10 +60,9 @@ func TestWindowIsTheNewestSamples(t *testing.T) {
 				upto++
 			}
 		}
-		if n := share*float64(len(newest)) - 1e-9; float64(upto) < n || below > 0 && float64(below) >= n {
-			t.Fatalf("quantile %v is %d: of %d samples %d are below, %d not above", share, got, len(newest), below,
-				upto)
-		}
+		n := share*float64(len(newest)) - 1e-9
+		assert.MustBeTrue(t, float64(upto) >= n && (below <= 0 || float64(below) < n),
+			"quantile %v is %d: of %d samples %d are below, %d not above", share, got, len(newest), below, upto)
 	})
 }
 
@@ -98,9 +97,7 @@ func TestEstimatorFollowsTheLink(t *testing.T) {
 		assert.Equal(t, e.RoundTrip(), want, "%s: Trip", what)
 	}
 	add(settleSamples-1, 100)
-	if e.Settled() {
-		t.Error("settled too early")
-	}
+	assert.True(t, !e.Settled(), "settled too early")
 	expect("before enough samples", 0)
 	add(1, 100)
 	expect("settled", 100)

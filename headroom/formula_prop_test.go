@@ -6,6 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/macctl"
 )
 
@@ -30,9 +31,8 @@ func TestCalculateIsMonotonic(t *testing.T) {
 		more.K += rapid.Int64Range(0, 1000).Draw(t, "more k")
 		for _, fc := range []macctl.Mode{macctl.ModePFC, macctl.ModePause} {
 			small, large := Calculate(in, fc).Bits(), Calculate(more, fc).Bits()
-			if large < small {
-				t.Fatalf("flow control %d: %+v needs %d bits, %+v only %d", fc, in, small, more, large)
-			}
+			assert.MustBeTrue(t, large >= small,
+				"flow control %d: %+v needs %d bits, %+v only %d", fc, in, small, more, large)
 		}
 	})
 }
@@ -45,8 +45,7 @@ func TestCalculateCoversTheSlowestLegalPeer(t *testing.T) {
 		wire := largestFrame(in.Speed, in.MaxFrame) + WireOverhead
 		arrives := 2*wire*8 + 2*BitsIn(in.Speed, in.Delay) + macctl.ResponseLimitBits(in.Speed) +
 			SendLimit(in.Speed, in.MaxFrame)*8 + in.Burst*8
-		if got := Calculate(in, macctl.ModePFC).Bits(); got < arrives {
-			t.Fatalf("Calculate(%+v)\n got %d bits\nwant at least %d", in, got, arrives)
-		}
+		got := Calculate(in, macctl.ModePFC).Bits()
+		assert.MustBeTrue(t, got >= arrives, "Calculate(%+v)\n got %d bits\nwant at least %d", in, got, arrives)
 	})
 }

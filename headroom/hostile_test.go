@@ -62,9 +62,8 @@ func TestTheFirstValueDoesNotLower(t *testing.T) {
 		assert.MustEqual(t, w.ends[0].Target(), Octets(a.Calculated), "at %d: target, want the calculated one", w.now)
 	}
 	w.run(5 * a.Interval)
-	if got := w.ends[0].Target(); got > Octets(a.Calculated)/2 {
-		t.Errorf("after 20 intervals still %d", got)
-	}
+	got := w.ends[0].Target()
+	assert.True(t, got <= Octets(a.Calculated)/2, "after 20 intervals still %d", got)
 }
 
 // Intervals in which the link was down do not count towards lowering.
@@ -93,14 +92,12 @@ func TestLoopbackBeforeAResult(t *testing.T) {
 	w.lose = func(_ int, p macctl.MeasurementFrame) bool { return p.Operation == macctl.MeasureResult }
 	w.agree()
 	w.run(time.Second)
-	if f := w.report(0).Finding; f.Burst != 8*62_500 || f.SendLimit != 0 {
-		t.Errorf("before a result: %+v", f)
-	}
+	f := w.report(0).Finding
+	assert.True(t, f.Burst == 8*62_500 && f.SendLimit == 0, "before a result: %+v", f)
 	w.lose = nil
 	w.run(time.Second)
-	if f := w.report(0).Finding; f.Burst != 8*62_500 || f.SendLimit != 8*SendLimit(gbit, tagged) {
-		t.Errorf("after it: %+v", f)
-	}
+	f = w.report(0).Finding
+	assert.True(t, f.Burst == 8*62_500 && f.SendLimit == 8*SendLimit(gbit, tagged), "after it: %+v", f)
 }
 
 // Only results of the station that answers count.
@@ -114,15 +111,12 @@ func TestResultOfAStranger(t *testing.T) {
 		return from == 1 && p.Operation == macctl.MeasureResult
 	}
 	w.run(4 * time.Second)
-	if got := p.Target(); got > Octets(p.set.Calculated) {
-		t.Errorf("the stranger's result still counts: %d", got)
-	}
+	got := p.Target()
+	assert.True(t, got <= Octets(p.set.Calculated), "the stranger's result still counts: %d", got)
 	w.lose = nil
 	w.run(time.Second)
 	found := p.Target()
-	if !w.report(1).ResultAcked {
-		t.Error("the peer's result was not heard")
-	}
+	assert.True(t, w.report(1).ResultAcked, "the peer's result was not heard")
 	p.Receive(result(stranger, 99, 1<<31, maxHeadroomBits), w.now, w.moment(0))
 	if p.Target() != found || p.count.Ignored[IgnoredStranger] != 1 {
 		t.Errorf("target %d, was %d; ignored %v", p.Target(), found, p.count.Ignored)
@@ -163,9 +157,7 @@ func TestOnlyTheLinkCounts(t *testing.T) {
 			t.Errorf("%s: target %d, was %d; ignored %v", name, p.Target(), found, p.count.Ignored)
 		}
 		p.Receive(result(w.address[1], 8, 1, maxHeadroomBits), w.now, w.moment(0))
-		if p.Target() <= found {
-			t.Errorf("%s: after it the neighbour's own result does not count", name)
-		}
+		assert.True(t, p.Target() > found, "%s: after it the neighbour's own result does not count", name)
 	}
 }
 
@@ -177,9 +169,8 @@ func TestSequenceBeginsWhereItIsTold(t *testing.T) {
 	w.agree()
 	w.run(time.Second)
 	assert.Equal(t, w.sent[0].Sequence, 1<<32-1, "the first request has number")
-	if r := w.report(0); r.Measured == nil || !r.ResultAcked || ignored(r)+ignored(w.report(1)) != 0 {
-		t.Errorf("%+v", r.Counters)
-	}
+	r := w.report(0)
+	assert.True(t, r.Measured != nil && r.ResultAcked && ignored(r)+ignored(w.report(1)) == 0, "%+v", r.Counters)
 }
 
 // Another neighbour on the link is measured anew.
@@ -208,10 +199,9 @@ func TestForgedResultIsForgotten(t *testing.T) {
 	p.Receive(result(w.address[1], 8, w.ends[1].results.sequence+resultJump, maxHeadroomBits), w.now, w.moment(0))
 	assert.MustEqual(t, p.Target(), Octets(4*p.set.Calculated), "target")
 	w.run(time.Duration(resultLife) + 40*p.set.Interval)
-	if got := p.Target(); got > found || got < found*9/10 || p.results.peer.Area[0] == maxHeadroomBits ||
-		!p.results.received {
-		t.Errorf("target %d, was %d; peer %+v", got, found, p.results.peer)
-	}
+	got := p.Target()
+	assert.True(t, got <= found && got >= found*9/10 && p.results.peer.Area[0] != maxHeadroomBits && p.results.received,
+		"target %d, was %d; peer %+v", got, found, p.results.peer)
 }
 
 // A result that the peer repeats does not expire.
@@ -276,10 +266,9 @@ func TestThePeersWordIsBounded(t *testing.T) {
 		if got := p.target.bits; got != want || p.count.Ignored != [NumIgnored]uint64{} {
 			t.Errorf("%s: target %d, want %d; ignored %v", name, got, want, p.count.Ignored)
 		}
-		if notes := strings.Join(p.Notes(), "\n"); strings.Count(notes,
-			fmt.Sprintf("headroom.max leaves %d B", Octets(want))) != 1 {
-			t.Errorf("%s: told %q", name, notes)
-		}
+		notes := strings.Join(p.Notes(), "\n")
+		assert.True(t, strings.Count(notes, fmt.Sprintf("headroom.max leaves %d B", Octets(want))) == 1,
+			"%s: told %q", name, notes)
 	}
 }
 
@@ -311,9 +300,8 @@ func TestLiesDoNotLowerBelowTheFloor(t *testing.T) {
 		s.Min = 1 // a person may have less
 		p.Configure(s, now)
 		p.updateTarget(now + lowerAfter*int64(s.Interval))
-		if p.target.bits != p.measuredNeed() {
-			t.Errorf("%d bit/s: with less allowed %d are wanted", speed, p.target.bits)
-		}
+		assert.True(t, p.target.bits == p.measuredNeed(),
+			"%d bit/s: with less allowed %d are wanted", speed, p.target.bits)
 	}
 }
 
@@ -358,9 +346,8 @@ func TestClaimWindow(t *testing.T) {
 			most = most.worst(c)
 		}
 		got := w.worst()
-		if got.worst(least) != got || got.worst(most) != most {
-			t.Fatalf("got %+v, want between %+v and %+v", got, least, most)
-		}
+		assert.MustBeTrue(t, got.worst(least) == got && got.worst(most) == most,
+			"got %+v, want between %+v and %+v", got, least, most)
 	})
 }
 
@@ -376,9 +363,8 @@ func TestRename(t *testing.T) {
 	if r := w.report(0); r.RoundTrips.Samples != samples || r.Neighbour != "bb" {
 		t.Errorf("%d samples, were %d; neighbour %q", r.RoundTrips.Samples, samples, r.Neighbour)
 	}
-	if notes := p.Notes(); notes != nil {
-		t.Errorf("told %q", notes)
-	}
+	notes := p.Notes()
+	assert.True(t, notes == nil, "told %q", notes)
 }
 
 // A peer that changes its mind all the time does not fill the log.
@@ -390,7 +376,6 @@ func TestNotesAreFew(t *testing.T) {
 		p.SetAgreed(true, i%2 == 0, "b", i*int64(time.Second))
 		told += len(p.Notes())
 	}
-	if most := maxNotes + seconds/10 + 1; told > most || told < maxNotes {
-		t.Errorf("told %d times in %d s, want at most %d", told, seconds, most)
-	}
+	most := maxNotes + seconds/10 + 1
+	assert.True(t, told <= most && told >= maxNotes, "told %d times in %d s, want at most %d", told, seconds, most)
 }

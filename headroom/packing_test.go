@@ -58,10 +58,9 @@ func TestPackingIsForTheCostliestLength(t *testing.T) {
 				}
 			}
 			slack := p.costliest().buffer
-			if got := p.Bytes(octets); got < most || got > most+slack {
-				t.Errorf("cells of %d: %d octets take %d B, want %d and at most %d more", cell, octets, got, most,
-					slack)
-			}
+			got := p.Bytes(octets)
+			assert.True(t, got >= most && got <= most+slack,
+				"cells of %d: %d octets take %d B, want %d and at most %d more", cell, octets, got, most, slack)
 		}
 	}
 }

@@ -156,9 +156,8 @@ func TestPairMeasures(t *testing.T) {
 			w.agree()
 			w.run(2 * time.Second)
 			r := w.report(0)
-			if r.RoundTrips.Min != tt.trip || r.Finding.RoundTrip != tt.trip+tt.turn/clockRates {
-				t.Errorf("trip\n got %v, settled %v\nwant %v", r.RoundTrips.Min, r.Finding.RoundTrip, tt.trip)
-			}
+			assert.True(t, r.RoundTrips.Min == tt.trip && r.Finding.RoundTrip == tt.trip+tt.turn/clockRates,
+				"trip\n got %v, settled %v\nwant %v", r.RoundTrips.Min, r.Finding.RoundTrip, tt.trip)
 			assert.Equal(t, r.Turnarounds.Max, tt.turn, "turn-around")
 			if n := ignored(r) + ignored(w.report(1)); n != 0 {
 				t.Errorf("%d messages were ignored: %v %v", n, r.Counters.Ignored, w.report(1).Counters.Ignored)
@@ -180,15 +179,12 @@ func TestPairExchangesResults(t *testing.T) {
 	w.agree()
 	w.run(time.Second)
 	r := w.report(1)
-	if r.Measured != nil {
-		t.Fatal("end 1 has measured")
-	}
+	assert.MustBeTrue(t, r.Measured == nil, "end 1 has measured")
 	found := w.report(0)
 	wire := found.Wire()
 	want := wire + SendLimit(gbit, tagged)*8 + 2*12_336 + 672 + 62_500*8
-	if r.Received != max(want, found.Measured.Bits()) || r.Target != r.Received {
-		t.Errorf("received\n got %d, target %d\nwant %d", r.Received, r.Target, want)
-	}
+	assert.True(t, r.Received == max(want, found.Measured.Bits()) && r.Target == r.Received,
+		"received\n got %d, target %d\nwant %d", r.Received, r.Target, want)
 	assert.Equal(t, w.ends[1].Target(), Octets(want), "Target")
 }
 
@@ -214,9 +210,8 @@ func TestReactionReachesThePeer(t *testing.T) {
 				r.Reaction(), late)
 		}
 		idle, busy := w.report(1).ReactionsIdle, w.report(1).ReactionsBusy
-		if idle.Samples != 1 || idle.Max != 0 || busy.Samples != 1 || busy.Min != late {
-			t.Errorf("own reactions on an idle link %+v, under load %+v", idle, busy)
-		}
+		assert.True(t, idle.Samples == 1 && idle.Max == 0 && busy.Samples == 1 && busy.Min == late,
+			"own reactions on an idle link %+v, under load %+v", idle, busy)
 		if own := w.report(1).Reactions; own.Samples != 2 || own.Max != late || own.Min != 0 {
 			t.Errorf("%s: the end that reacts has %+v", name, own)
 		}
@@ -251,13 +246,11 @@ func TestPairLowersSlowly(t *testing.T) {
 	high := w.ends[0].Target()
 	w.delay = [2]int64{1000, 1000}
 	w.run(5 * time.Second)
-	if got := w.ends[0].Target(); got < high {
-		t.Errorf("lowered after 5 s, from %d to %d", high, got)
-	}
+	got := w.ends[0].Target()
+	assert.True(t, got >= high, "lowered after 5 s, from %d to %d", high, got)
 	w.run(30 * time.Second)
-	if got := w.ends[0].Target(); got >= high/2 {
-		t.Errorf("still %d after 35 s, was %d", got, high)
-	}
+	got = w.ends[0].Target()
+	assert.True(t, got < high/2, "still %d after 35 s, was %d", got, high)
 }
 
 // Wire is the part of the measured headroom for the round trip.

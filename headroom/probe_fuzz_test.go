@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/macctl"
 )
 
@@ -36,9 +37,7 @@ func FuzzProbe(f *testing.F) {
 				if !ok {
 					break
 				}
-				if n > maxPendingReplies+4 {
-					t.Fatalf("more and more to send: %+v", out)
-				}
+				assert.MustBeTrue(t, n <= maxPendingReplies+4, "more and more to send: %+v", out)
 				if out.Operation == macctl.MeasureRequest {
 					asked = out
 				}
@@ -47,13 +46,11 @@ func FuzzProbe(f *testing.F) {
 				t.Fatalf("a stream of priority %d for %v", prio, time.Duration(until-at.Now))
 			}
 			r := p.Report(at.Now)
-			if r.Target != 0 && (r.Target < least || r.Target > most) {
-				t.Fatalf("target %d, want %d to %d", r.Target, least, most)
-			}
+			assert.MustBeTrue(t, r.Target == 0 || (r.Target >= least && r.Target <= most),
+				"target %d, want %d to %d", r.Target, least, most)
 		}
-		if n := len(p.Notes()); n > maxNotes {
-			t.Fatalf("%d notes", n)
-		}
+		n := len(p.Notes())
+		assert.MustBeTrue(t, n <= maxNotes, "%d notes", n)
 	})
 }
 

@@ -23,9 +23,7 @@ func asking(t *testing.T, flags uint8) (*Probe, macctl.MeasurementFrame, int64) 
 	p.SetUp(true, now)
 	p.SetAgreed(true, true, "b", now)
 	q, ok := p.Out(Moment{Now: now})
-	if !ok || q.Operation != macctl.MeasureRequest {
-		t.Fatalf("Out\n got %+v, %v\nwant a request", q, ok)
-	}
+	assert.MustBeTrue(t, ok && q.Operation == macctl.MeasureRequest, "Out\n got %+v, %v\nwant a request", q, ok)
 	return p, q, now
 }
 
@@ -85,9 +83,8 @@ func TestForgedAnswersAreIgnored(t *testing.T) {
 			a, at := replied(q), Moment{Now: now + rtt}
 			tt.forge(&a, &at)
 			p.Receive(a, now+rtt, at)
-			if p.count.Ignored[tt.want] != 1 || p.count.Answered != 0 {
-				t.Errorf("ignored %v, answered %d\nwant %v", p.count.Ignored, p.count.Answered, tt.want)
-			}
+			assert.True(t, p.count.Ignored[tt.want] == 1 && p.count.Answered == 0,
+				"ignored %v, answered %d\nwant %v", p.count.Ignored, p.count.Answered, tt.want)
 			if tt.flags != 0 {
 				return
 			}
@@ -96,16 +93,12 @@ func TestForgedAnswersAreIgnored(t *testing.T) {
 			fallback, now := answerAll(p, 2, 4*manyInARow, tt.forge)
 			r, notes := p.Report(now), strings.Join(p.Notes(), "\n")
 			forged := tt.want == IgnoredUnasked || tt.want == IgnoredAltered
-			if r.PeerSilent != forged || (fallback > 0) != forged || (r.Counters.Lost > 0) != forged ||
-				r.Counters.Answered != 0 {
-				t.Errorf("silent %v, %d fallback requests, answered %d, lost %d", r.PeerSilent, fallback,
-					r.Counters.Answered, r.Counters.Lost)
-			}
+			assert.True(t, r.PeerSilent == forged && (fallback > 0) == forged && (r.Counters.Lost > 0) == forged &&
+				r.Counters.Answered == 0, "silent %v, %d fallback requests, answered %d, lost %d", r.PeerSilent,
+				fallback, r.Counters.Answered, r.Counters.Lost)
 			silent := strings.Count(notes, "does not answer")
 			unusable := strings.Count(notes, `could not be used, the newest being ignored as "`+tt.want.String()+`"`)
-			if silent+unusable != 1 || (silent == 1) != forged {
-				t.Errorf("notes %q", notes)
-			}
+			assert.True(t, silent+unusable == 1 && (silent == 1) == forged, "notes %q", notes)
 		})
 	}
 }
@@ -115,9 +108,8 @@ func TestAnswerCountsOnce(t *testing.T) {
 	for range 3 {
 		p.Receive(replied(q), now+40_000, Moment{Now: now + 50_000})
 	}
-	if p.count.Answered != 1 || p.count.Ignored[IgnoredUnasked] != 2 {
-		t.Errorf("answered %d, ignored %v\nwant one, and two unasked", p.count.Answered, p.count.Ignored)
-	}
+	assert.True(t, p.count.Answered == 1 && p.count.Ignored[IgnoredUnasked] == 2,
+		"answered %d, ignored %v\nwant one, and two unasked", p.count.Answered, p.count.Ignored)
 	assert.Equal(t, p.estimate.trips.quantile(1), 38_000, "trip, want 40 µs on the way less 2 at the peer")
 }
 
@@ -138,9 +130,7 @@ func TestStampAfterTheAnswer(t *testing.T) {
 	a := replied(q)
 	a.Area = q.Area
 	p.Receive(a, now+40_000, Moment{Now: now + 60_000})
-	if p.count.Ignored[IgnoredBackwards] != 1 {
-		t.Errorf("ignored %v\nwant one backwards", p.count.Ignored)
-	}
+	assert.True(t, p.count.Ignored[IgnoredBackwards] == 1, "ignored %v\nwant one backwards", p.count.Ignored)
 }
 
 func TestNothingWithoutAgreement(t *testing.T) {
@@ -148,12 +138,9 @@ func TestNothingWithoutAgreement(t *testing.T) {
 	p.SetUp(true, 1)
 	request := group(stranger, macctl.Measurement{Operation: macctl.MeasureRequest, Session: 1})
 	p.Receive(request, 5, Moment{Now: 5})
-	if _, ok := p.Out(Moment{Now: 10}); ok {
-		t.Error("something is sent")
-	}
-	if p.count.Ignored[IgnoredNotAgreed] != 1 {
-		t.Errorf("ignored %v\nwant one not agreed", p.count.Ignored)
-	}
+	_, ok := p.Out(Moment{Now: 10})
+	assert.True(t, !ok, "something is sent")
+	assert.True(t, p.count.Ignored[IgnoredNotAgreed] == 1, "ignored %v\nwant one not agreed", p.count.Ignored)
 }
 
 func TestManualRequired(t *testing.T) {
@@ -165,12 +152,9 @@ func TestManualRequired(t *testing.T) {
 		t.Helper()
 		_, _ = p.Out(Moment{Now: now})
 		got := p.Notes()
-		if p.ManualRequired(now) != required {
-			t.Errorf("%s: ManualRequired\n got %v\nwant %v", what, !required, required)
-		}
-		if len(got) != len(notes) {
-			t.Fatalf("%s: notes\n got %q\nwant %q", what, got, notes)
-		}
+		assert.True(t, p.ManualRequired(now) == required,
+			"%s: ManualRequired\n got %v\nwant %v", what, !required, required)
+		assert.MustBeTrue(t, len(got) == len(notes), "%s: notes\n got %q\nwant %q", what, got, notes)
 		for i := range notes {
 			assert.Contains(t, got[i], notes[i], "%s: note", what)
 		}
@@ -209,9 +193,7 @@ func TestAgreementEnds(t *testing.T) {
 	w.ends[0].SetAgreed(true, false, "", w.now)
 	before := len(w.sent)
 	w.run(10 * time.Second)
-	if len(w.sent) != before {
-		t.Errorf("%d messages after the agreement ended", len(w.sent)-before)
-	}
+	assert.True(t, len(w.sent) == before, "%d messages after the agreement ended", len(w.sent)-before)
 	if w.ends[0].Target() != found || found == 0 {
 		t.Errorf("Target\n got %d\nwant %d", w.ends[0].Target(), found)
 	}
@@ -229,9 +211,8 @@ func TestPeerFallsSilent(t *testing.T) {
 			r.Counters.Lost, w.ends[0].Target(), r.ControlDiscarded, found)
 	}
 	notes := strings.Join(w.ends[0].Notes(), "\n")
-	if strings.Count(notes, "does not answer") != 1 {
-		t.Errorf("notes\n got %q\nwant one about a peer that does not answer", notes)
-	}
+	assert.True(t, strings.Count(notes, "does not answer") == 1,
+		"notes\n got %q\nwant one about a peer that does not answer", notes)
 }
 
 // The fallback finds a link that discards MAC Control frames, and measures it.
@@ -242,10 +223,9 @@ func TestControlFramesDiscarded(t *testing.T) {
 		w.agree()
 		w.run(5 * time.Second)
 		r := w.report(0)
-		if !r.ControlDiscarded || r.ControlPasses || r.PeerSilent || r.Measured == nil {
-			t.Errorf("lost from end %d: discarded %v, passes %v, silent %v\nwant discarded, and measured", from,
-				r.ControlDiscarded, r.ControlPasses, r.PeerSilent)
-		}
+		assert.True(t, r.ControlDiscarded && !r.ControlPasses && !r.PeerSilent && r.Measured != nil,
+			"lost from end %d: discarded %v, passes %v, silent %v\nwant discarded, and measured", from,
+			r.ControlDiscarded, r.ControlPasses, r.PeerSilent)
 		w.lose = nil
 		w.run(time.Second)
 		if r := w.report(0); r.ControlDiscarded || !r.ControlPasses {
@@ -306,9 +286,8 @@ func TestOldResultsAreIgnored(t *testing.T) {
 	send(1, 4, 2_000_000) // replayed
 	send(1, 5, 3_000_000) // altered
 	send(1, 5, 1_000_000) // repeated: acknowledged again
-	if p.count.Ignored[IgnoredOld] != 1 || p.count.Ignored[IgnoredAltered] != 1 || p.count.Results != 1 {
-		t.Errorf("ignored %v, taken %d\nwant one old, one altered, one taken", p.count.Ignored, p.count.Results)
-	}
+	assert.True(t, p.count.Ignored[IgnoredOld] == 1 && p.count.Ignored[IgnoredAltered] == 1 && p.count.Results == 1,
+		"ignored %v, taken %d\nwant one old, one altered, one taken", p.count.Ignored, p.count.Results)
 	send(2, 1, 1_500_000) // a peer that began anew
 	assert.Equal(t, p.target.bits, 1_500_000, "target, want that of the new session")
 }
@@ -322,9 +301,8 @@ func TestRequestsAreBounded(t *testing.T) {
 	assert.Equal(t, p.count.Ignored[IgnoredBusy], 2*maxPendingReplies, "busy")
 	for i := range uint32(maxPendingReplies) {
 		out, ok := p.Out(Moment{Now: 3})
-		if !ok || out.Operation != macctl.MeasureAnswer || out.Sequence != i || out.Area != [2]uint64{2, 3} {
-			t.Fatalf("answer %d\n got %+v, %v", i, out, ok)
-		}
+		assert.MustBeTrue(t, ok && out.Operation == macctl.MeasureAnswer && out.Sequence == i &&
+			out.Area == [2]uint64{2, 3}, "answer %d\n got %+v, %v", i, out, ok)
 	}
 }
 
@@ -332,9 +310,8 @@ func TestAnswerAcrossAClockStep(t *testing.T) {
 	p := agreed(settings(7))
 	p.Receive(group(stranger, macctl.Measurement{Operation: macctl.MeasureRequest}), 2, Moment{Now: 2})
 	out, ok := p.Out(Moment{Now: 3, Clock: 1_000_000})
-	if ok && out.Operation == macctl.MeasureAnswer || p.count.Ignored[IgnoredClock] != 1 {
-		t.Errorf("got %+v, ignored %v\nwant no answer", out, p.count.Ignored)
-	}
+	assert.True(t, (!ok || out.Operation != macctl.MeasureAnswer) && p.count.Ignored[IgnoredClock] == 1,
+		"got %+v, ignored %v\nwant no answer", out, p.count.Ignored)
 }
 
 // The target is raised at once, lowered only after a hold, and never below what was wanted during it.
@@ -350,9 +327,8 @@ func TestTarget(t *testing.T) {
 			history = append(history, w)
 			g.set(w.bits, now, 100)
 			for _, h := range history {
-				if now-h.at < 100 && g.bits < h.bits {
-					t.Fatalf("at %d the target is %d, but %d was wanted at %d", now, g.bits, h.bits, h.at)
-				}
+				assert.MustBeTrue(t, now-h.at >= 100 || g.bits >= h.bits,
+					"at %d the target is %d, but %d was wanted at %d", now, g.bits, h.bits, h.at)
 			}
 		}
 	})
@@ -364,7 +340,5 @@ func TestLinkDown(t *testing.T) {
 	p.SetUp(false, now+1)
 	p.SetUp(true, now+2)
 	p.Receive(replied(q), now+40_000, Moment{Now: now + 40_000})
-	if p.count.Ignored[IgnoredUnasked] != 1 {
-		t.Errorf("ignored %v\nwant the answer to be unasked", p.count.Ignored)
-	}
+	assert.True(t, p.count.Ignored[IgnoredUnasked] == 1, "ignored %v\nwant the answer to be unasked", p.count.Ignored)
 }

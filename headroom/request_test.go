@@ -92,9 +92,8 @@ func TestForgottenResultLeavesWhatWasFound(t *testing.T) {
 	w.run(10 * time.Second)
 	p := w.ends[0]
 	found := p.target.bits
-	if found <= p.set.Calculated {
-		t.Fatalf("found %d bits, no more than the calculated %d", found, p.set.Calculated)
-	}
+	assert.MustBeTrue(t, found > p.set.Calculated,
+		"found %d bits, no more than the calculated %d", found, p.set.Calculated)
 	p.SetUp(false, w.now)
 	p.SetUp(true, w.now)
 	p.Receive(result(stranger, 99, 1, uint64(2*found)), w.now, w.moment(0))
@@ -127,9 +126,8 @@ func TestRaisedStaysWithoutAgreement(t *testing.T) {
 	for i := range int64(3) {
 		p.Configure(s, i*int64(time.Hour))
 	}
-	if got := p.Target(); got != raised {
-		t.Errorf("%d, was %d", got, raised)
-	}
+	got := p.Target()
+	assert.True(t, got == raised, "%d, was %d", got, raised)
 }
 
 // A peer that delays its answers looks like a long link, up to longestRoundTrip and the configured size.
@@ -158,27 +156,22 @@ func TestOwnHeadroomIsBounded(t *testing.T) {
 			p, r := w.ends[0], w.report(0)
 			notes := strings.Join(p.Notes(), "\n")
 			if tt.far {
-				if r.Measured != nil || r.PeerSilent || r.Counters.Answered != 0 ||
-					r.Counters.Ignored[IgnoredProportion] < 100 {
-					t.Errorf("measured %v, silent %v, answered %d, ignored %v", r.Measured, r.PeerSilent,
-						r.Counters.Answered, r.Counters.Ignored)
-				}
+				assert.True(t, r.Measured == nil && !r.PeerSilent && r.Counters.Answered == 0 &&
+					r.Counters.Ignored[IgnoredProportion] >= 100, "measured %v, silent %v, answered %d, ignored %v",
+					r.Measured, r.PeerSilent, r.Counters.Answered, r.Counters.Ignored)
 				in := a.Inputs
 				in.Delay = (time.Duration(w.delay[0]+w.delay[1]) + 1) / 2
 				size := Octets(Calculate(in, macctl.ModePFC).Bits()) // by hand, for a cable as long
 				const told = "are believed: where it is that long, set the headroom of this port by hand: " +
 					"ports.p1.priorities.3.headroom: "
 				var noted int64
-				if n, err := fmt.Sscan(notes[strings.LastIndex(notes, " ")+1:], &noted); n != 1 ||
-					strings.Count(notes, told) != 1 {
-					t.Errorf("notes %q: %v", notes, err)
-				}
+				n, err := fmt.Sscan(notes[strings.LastIndex(notes, " ")+1:], &noted)
+				assert.True(t, n == 1 && strings.Count(notes, told) == 1, "notes %q: %v", notes, err)
 				looks := Octets(BitsIn(gbit, 2*time.Duration(w.turn))) // at other frames, before those that come back
 				least, most := a.Packing.Bytes(size), a.Packing.Bytes(size+looks)
-				if !r.ManualRequired || min(noted, r.ManualBytes) < least || max(noted, r.ManualBytes) > most {
-					t.Errorf("by hand %v, %d B, told %d, want %d to %d", r.ManualRequired, r.ManualBytes, noted, least,
-						most)
-				}
+				assert.True(t, r.ManualRequired && min(noted, r.ManualBytes) >= least &&
+					max(noted, r.ManualBytes) <= most, "by hand %v, %d B, told %d, want %d to %d", r.ManualRequired,
+					r.ManualBytes, noted, least, most)
 				w.delay[1] = int64(tt.back / 100)
 				w.run(2 * time.Second)
 				if r := w.report(0); r.ManualRequired || r.Measured == nil {
@@ -193,12 +186,9 @@ func TestOwnHeadroomIsBounded(t *testing.T) {
 			if r.Target != want || r.Counters.Ignored[IgnoredProportion] != 0 || r.Wire() < BitsIn(gbit, tt.back) {
 				t.Errorf("target %d, want %d; ignored %v; on the way %d", r.Target, want, r.Counters.Ignored, r.Wire())
 			}
-			if n := strings.Count(notes, "headroom.max leaves 100000 B"); (n == 1) != (tt.limit > 0) || n > 1 {
-				t.Errorf("told %d times", n)
-			}
-			if r.ManualRequired {
-				t.Error("by hand, though it is measured")
-			}
+			n := strings.Count(notes, "headroom.max leaves 100000 B")
+			assert.True(t, (n == 1) == (tt.limit > 0) && n <= 1, "told %d times", n)
+			assert.True(t, !r.ManualRequired, "by hand, though it is measured")
 		})
 	}
 }

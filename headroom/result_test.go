@@ -35,21 +35,17 @@ func TestAcknowledgementSaysWhatIsInForce(t *testing.T) {
 	}
 	before := results()
 	w.run(5 * a.Interval)
-	if n := results() - before; n < 4 || n > 6 {
-		t.Errorf("told %d times in 5 intervals", n)
-	}
+	n := results() - before
+	assert.True(t, n >= 4 && n <= 6, "told %d times in 5 intervals", n)
 	inForce = w.ends[1].apply(w.ends[1].Target())
 	w.run(2 * a.Interval)
 	r = w.report(0)
-	if !r.PeerApplied || r.PeerInForce != 8*inForce || r.PeerInForce < r.Measured.Bits() {
-		t.Errorf("applied %v, the peer has %d\nwant the %d that were set there", r.PeerApplied, r.PeerInForce,
-			8*inForce)
-	}
+	assert.True(t, r.PeerApplied && r.PeerInForce == 8*inForce && r.PeerInForce >= r.Measured.Bits(),
+		"applied %v, the peer has %d\nwant the %d that were set there", r.PeerApplied, r.PeerInForce, 8*inForce)
 	before = results()
 	w.run(10 * a.Interval)
-	if n := results() - before; n > 1 {
-		t.Errorf("told %d times more, though it is in force", n)
-	}
+	n = results() - before
+	assert.True(t, n <= 1, "told %d times more, though it is in force", n)
 	if notes := strings.Join(w.ends[0].Notes(), "\n"); strings.Contains(notes, "was told that the link needs") {
 		t.Errorf("notes %q, though the peer was only late", notes)
 	}
@@ -72,14 +68,11 @@ func TestGrowingLinkIsNoShortage(t *testing.T) {
 		}
 		r, notes := w.report(0), strings.Join(w.ends[0].Notes(), "\n")
 		const less = "neighbour b has a headroom of 1008 B in force, and was told that the link needs "
-		if n := strings.Count(notes, less); n > 1 || (n == 0) != follows || r.PeerApplied || !r.ResultAcked ||
-			ignored(r)+ignored(w.report(1)) != 0 {
-			t.Errorf("the peer follows: %v; %d notes, applied %v, acknowledged %v: %q", follows, n, r.PeerApplied,
-				r.ResultAcked, notes)
-		}
-		if follows && strings.Contains(notes, "in force, and was told") {
-			t.Errorf("notes %q", notes)
-		}
+		n := strings.Count(notes, less)
+		assert.True(t, n <= 1 && (n == 0) == follows && !r.PeerApplied && r.ResultAcked &&
+			ignored(r)+ignored(w.report(1)) == 0, "the peer follows: %v; %d notes, applied %v, acknowledged %v: %q",
+			follows, n, r.PeerApplied, r.ResultAcked, notes)
+		assert.True(t, !follows || !strings.Contains(notes, "in force, and was told"), "notes %q", notes)
 	}
 }
 
@@ -116,19 +109,16 @@ func TestForgedAcknowledgementsAreIgnored(t *testing.T) {
 			p.Receive(a, w.now, w.moment(0))
 			r := w.report(0)
 			if tt.want == NumIgnored {
-				if p.count.Ignored != before || !r.ResultAcked || r.PeerInForce != int64(a.Area[0]) {
-					t.Errorf("ignored %v, told %v, the peer has %d", p.count.Ignored, r.ResultAcked, r.PeerInForce)
-				}
+				assert.True(t, p.count.Ignored == before && r.ResultAcked && r.PeerInForce == int64(a.Area[0]),
+					"ignored %v, told %v, the peer has %d", p.count.Ignored, r.ResultAcked, r.PeerInForce)
 				p.Receive(a, w.now, w.moment(0))
 				assert.Equal(t, p.count.Ignored[IgnoredUnasked], before[IgnoredUnasked]+1,
 					"for the second time: ignored %v", p.count.Ignored)
 				return
 			}
 			before[tt.want]++
-			if p.count.Ignored != before || r.ResultAcked || r.PeerInForce != 0 {
-				t.Errorf("ignored %v, told %v, the peer has %d\nwant %v", p.count.Ignored, r.ResultAcked, r.PeerInForce,
-					tt.want)
-			}
+			assert.True(t, p.count.Ignored == before && !r.ResultAcked && r.PeerInForce == 0,
+				"ignored %v, told %v, the peer has %d\nwant %v", p.count.Ignored, r.ResultAcked, r.PeerInForce, tt.want)
 			a = macctl.MeasurementFrame{Measurement: p.results.sent, Peer: w.address[1]}
 			a.Operation, a.Area[0] = macctl.MeasureResultAck, sound
 			p.Receive(a, w.now, w.moment(0))

@@ -49,14 +49,11 @@ func TestStreamIsAskedFor(t *testing.T) {
 			asked := w.now
 			w.run(10 * time.Millisecond)
 			d, answered := w.ends[0].Granted()
-			if !answered || d != tt.granted {
-				t.Errorf("Granted\n got %v, %v\nwant %v", d, answered, tt.granted)
-			}
+			assert.True(t, answered && d == tt.granted, "Granted\n got %v, %v\nwant %v", d, answered, tt.granted)
 			priority, until := w.ends[1].Stream()
 			end := asked + w.delay[0] + w.turn + int64(tt.granted)
-			if (until != 0) != (tt.granted > 0) || until != 0 && (until != end || priority != tt.priority) {
-				t.Errorf("Stream\n got priority %d until %d\nwant %d", priority, until, end)
-			}
+			assert.True(t, (until != 0) == (tt.granted > 0) && (until == 0 || (until == end &&
+				priority == tt.priority)), "Stream\n got priority %d until %d\nwant %d", priority, until, end)
 			w.ends[0].AskStream(tt.priority, 0)
 			w.run(10 * time.Millisecond)
 			if _, until := w.ends[1].Stream(); until != 0 {
@@ -77,13 +74,11 @@ func TestStreamEnds(t *testing.T) {
 		w.agree()
 		w.ends[0].AskStream(3, MaxStream)
 		w.run(10 * time.Millisecond)
-		if _, until := w.ends[1].Stream(); until == 0 {
-			t.Fatal("there is no stream")
-		}
+		_, until := w.ends[1].Stream()
+		assert.MustBeTrue(t, until != 0, "there is no stream")
 		end(w.ends[1], w.now)
-		if _, until := w.ends[1].Stream(); until != 0 {
-			t.Errorf("%s: the stream goes on", name)
-		}
+		_, until = w.ends[1].Stream()
+		assert.True(t, until == 0, "%s: the stream goes on", name)
 	}
 }
 
@@ -133,9 +128,8 @@ func TestForgedGrantsAreIgnored(t *testing.T) {
 		p := agreed(settings(7))
 		p.AskStream(3, MaxStream)
 		out, ok := p.Out(Moment{Now: 2})
-		if !ok || out.Operation != macctl.MeasureStream {
-			t.Fatalf("Out\n got %+v, %v\nwant the request", out, ok)
-		}
+		assert.MustBeTrue(t, ok && out.Operation == macctl.MeasureStream,
+			"Out\n got %+v, %v\nwant the request", out, ok)
 		in := out
 		in.Peer = stranger
 		tt.forge(&in)
@@ -146,13 +140,10 @@ func TestForgedGrantsAreIgnored(t *testing.T) {
 		in = out
 		in.Peer = stranger
 		p.Receive(in, 3, Moment{Now: 3})
-		if d, answered := p.Granted(); !answered || d != MaxStream {
-			t.Errorf("%s: the real answer counts no more: %v, %v", tt.name, d, answered)
-		}
+		d, answered := p.Granted()
+		assert.True(t, answered && d == MaxStream, "%s: the real answer counts no more: %v, %v", tt.name, d, answered)
 		p.Receive(in, 4, Moment{Now: 4})
-		if p.count.Ignored[IgnoredUnasked] == 0 {
-			t.Errorf("%s: the answer counts twice", tt.name)
-		}
+		assert.True(t, p.count.Ignored[IgnoredUnasked] != 0, "%s: the answer counts twice", tt.name)
 	}
 }
 
@@ -168,9 +159,8 @@ func TestStreamBudget(t *testing.T) {
 			now = next
 			p.Receive(streamRequest(sequence+1, rapid.Uint64Range(0, 3e9).Draw(t, "ns")), now, Moment{Now: now})
 			drain(p, Moment{Now: now}, ignore)
-			if _, until = p.Stream(); until > now+int64(MaxStream) {
-				t.Fatalf("a stream of %v", time.Duration(until-now))
-			}
+			_, until = p.Stream()
+			assert.MustBeTrue(t, until <= now+int64(MaxStream), "a stream of %v", time.Duration(until-now))
 			if most := int64(streamBudget) + (now-begun)/(streamRefill+1) + int64(MaxStream); streamed > most {
 				t.Fatalf("streams of %v in %v", time.Duration(streamed), time.Duration(now-begun))
 			}

@@ -31,9 +31,7 @@ func TestFoundIsWhatWouldBeComputed(t *testing.T) {
 	w.agree()
 	steps("measuring", time.Second)
 	first := p.Found()
-	if first == 0 {
-		t.Fatal("nothing was found")
-	}
+	assert.MustBeTrue(t, first != 0, "nothing was found")
 	w.delay[1] += 100_000
 	steps("with a longer link", time.Second)
 	assert.Equal(t, p.Found(), first+12_500, "with a link that is longer by 100 µs: B")
@@ -85,13 +83,10 @@ func TestLateAgreementProvesNothing(t *testing.T) {
 		w.ends[1].SetAgreed(true, true, "a", w.now)
 		for range 200 {
 			w.run(5 * time.Millisecond)
-			if w.ends[0].ControlDiscarded() {
-				t.Fatalf("discarded, with a peer that agreed %v late", late)
-			}
+			assert.MustBeTrue(t, !w.ends[0].ControlDiscarded(), "discarded, with a peer that agreed %v late", late)
 		}
-		if !w.ends[0].ControlPasses() {
-			t.Errorf("MAC Control frames do not pass, with a peer that agreed %v late", late)
-		}
+		assert.True(t, w.ends[0].ControlPasses(),
+			"MAC Control frames do not pass, with a peer that agreed %v late", late)
 	}
 }
 
@@ -113,17 +108,13 @@ func TestFlapIsNotedAgain(t *testing.T) {
 func TestFoundForAnotherLink(t *testing.T) {
 	w := measured()
 	p := w.ends[0]
-	if p.Target() == 0 {
-		t.Fatal("nothing was found")
-	}
+	assert.MustBeTrue(t, p.Target() != 0, "nothing was found")
 	s := settings(7)
 	s.Inputs.Speed *= 10
 	p.Configure(s, w.now)
 	assert.Equal(t, p.Target(), 0, "at ten times the speed the headroom is still")
 	w.run(time.Second)
-	if p.Target() == 0 {
-		t.Error("nothing is found any more")
-	}
+	assert.True(t, p.Target() != 0, "nothing is found any more")
 	p.SetAgreed(true, false, "b", w.now)
 	s.Min = 8 * (p.Target() + 1000)
 	p.Configure(s, w.now)

@@ -162,15 +162,13 @@ func TestNeighbours(t *testing.T) {
 	r.receive(announcement(other, 100))
 	names("spine p7", "renamed p8")
 	events(EventNew, EventAnother)
-	if n := r.a.Neighbours()[1]; n.Frames != 2 || n.Source != spineMAC || n.Changed != r.now {
-		t.Errorf("neighbour %+v", n)
-	}
+	n := r.a.Neighbours()[1]
+	assert.True(t, n.Frames == 2 && n.Source == spineMAC && n.Changed == r.now, "neighbour %+v", n)
 	moved := announcement(other, 100)
 	moved[11]++
 	r.receive(moved)
-	if n := r.a.Neighbours()[1]; n.Source != [6]byte(moved[6:]) || n.Frames != 3 {
-		t.Errorf("the same from another address: %+v", n)
-	}
+	n = r.a.Neighbours()[1]
+	assert.True(t, n.Source == [6]byte(moved[6:]) && n.Frames == 3, "the same from another address: %+v", n)
 	r.receive(announcement(other, 0))
 	r.receive(announcement(other, 0))
 	names("spine p7")
@@ -180,9 +178,8 @@ func TestNeighbours(t *testing.T) {
 	r.a.SetLink(false, r.now)
 	names()
 	events(EventGone)
-	if s := r.a.Statistics(); s.Ageouts != 1 || s.FramesReceived != 9 || s.FramesDiscarded != 0 {
-		t.Errorf("statistics %+v", s)
-	}
+	s := r.a.Statistics()
+	assert.True(t, s.Ageouts == 1 && s.FramesReceived == 9 && s.FramesDiscarded == 0, "statistics %+v", s)
 }
 
 func TestStatistics(t *testing.T) {
@@ -203,9 +200,8 @@ func TestStatistics(t *testing.T) {
 	for range 3 {
 		a.Advance(a.Next())
 	}
-	if got := a.Statistics(); got != want {
-		t.Errorf("got %+v\nwant %+v", got, want)
-	}
+	got := a.Statistics()
+	assert.True(t, got == want, "got %+v\nwant %+v", got, want)
 }
 
 // A thousand neighbours need no more memory than MaxNeighbours, and hide no more events than a few.
@@ -220,15 +216,13 @@ func TestThousandNeighbours(t *testing.T) {
 	assert.Equal(t, len(r.a.Neighbours()), MaxNeighbours, "neighbours")
 	assert.Equal(t, r.a.Statistics().NotStored, 1000-MaxNeighbours, "had to make room")
 	assert.Equal(t, len(r.a.Events()), eventBurst, "events")
-	if n := len(sent(t, r.a)); n > CreditMax {
-		t.Errorf("%d frames to greet them", n)
-	}
+	n := len(sent(t, r.a))
+	assert.True(t, n <= CreditMax, "%d frames to greet them", n)
 	r.run(200 * second)
 	assert.Equal(t, len(r.a.Neighbours()), 0, "neighbours left")
 	r.receive(announcement(spine, 100))
-	if e := r.a.Events(); len(e) == 0 || e[len(e)-1].Kind != EventNew {
-		t.Errorf("later events are lost: %+v", e)
-	}
+	e := r.a.Events()
+	assert.True(t, len(e) != 0 && e[len(e)-1].Kind == EventNew, "later events are lost: %+v", e)
 }
 
 // However many neighbours come and go, events are few: a burst, and then one in a while.
@@ -245,10 +239,9 @@ func TestEventsAreFew(t *testing.T) {
 			}
 		}
 		events += len(r.a.Events())
-		if most := eventBurst + int(r.now/eventPeriod); asks && (events > most || events < most-2) ||
-			!asks && events != eventBurst {
-			t.Errorf("asked in between %t: %d events", asks, events)
-		}
+		most := eventBurst + int(r.now/eventPeriod)
+		assert.True(t, (!asks || (events <= most && events >= most-2)) && (asks || events == eventBurst),
+			"asked in between %t: %d events", asks, events)
 	}
 }
 
@@ -260,12 +253,10 @@ func TestNobodyAsks(t *testing.T) {
 		a.SetOrganization([]Organization{{Subtype: uint8(i)}}, int64(i)*10*second)
 	}
 	a.Advance(86400 * second)
-	if n := len(sent(t, a)); n > maxOut {
-		t.Errorf("%d frames", n)
-	}
-	if next := a.Next(); next <= 86400*second || next > 86431*second {
-		t.Errorf("next %d", next)
-	}
+	n := len(sent(t, a))
+	assert.True(t, n <= maxOut, "%d frames", n)
+	next := a.Next()
+	assert.True(t, next > 86400*second && next <= 86431*second, "next %d", next)
 }
 
 // Two Agents with fast start know each other at once, and then keep to the interval.
@@ -287,11 +278,8 @@ func TestTwoAgents(t *testing.T) {
 		two.a.Advance(now)
 		for carry(one.a, two.a, now) || carry(two.a, one.a, now) {
 		}
-		if len(one.a.Neighbours()) != 1 || len(two.a.Neighbours()) != 1 {
-			t.Fatalf("at %d: they do not know each other", now)
-		}
+		assert.MustBeTrue(t, len(one.a.Neighbours()) == 1 && len(two.a.Neighbours()) == 1,
+			"at %d: they do not know each other", now)
 	}
-	if frames < 10 || frames > 14 {
-		t.Errorf("%d frames in the first minute", frames)
-	}
+	assert.True(t, frames >= 10 && frames <= 14, "%d frames in the first minute", frames)
 }

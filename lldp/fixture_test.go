@@ -49,9 +49,7 @@ func sent(t *testing.T, a *Agent) (pdus []PDU) {
 		_, raw, err := ParseFrame(f)
 		assert.Must(t, err)
 		p, discarded, err := ParsePDU(raw)
-		if err != nil || discarded != (Discarded{}) {
-			t.Fatalf("own frame: %+v, %v", discarded, err)
-		}
+		assert.MustBeTrue(t, err == nil && discarded == (Discarded{}), "own frame: %+v, %v", discarded, err)
 		pdus = append(pdus, p)
 	}
 	return pdus

@@ -126,10 +126,6 @@ func TestTransitionsAreBounded(t *testing.T) {
 	for _, x := range r.a.Transitions() {
 		of[x.Machine]++
 	}
-	if of["receive"] != TransitionsKept || of["timer"] != 8 || of["transmit"] != 5 {
-		t.Errorf("kept %v", of)
-	}
-	if r.a.Transitions()[0].Machine == "receive" {
-		t.Error("the oldest one is of the peer that talks")
-	}
+	assert.True(t, of["receive"] == TransitionsKept && of["timer"] == 8 && of["transmit"] == 5, "kept %v", of)
+	assert.True(t, r.a.Transitions()[0].Machine != "receive", "the oldest one is of the peer that talks")
 }

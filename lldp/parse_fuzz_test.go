@@ -22,9 +22,8 @@ func FuzzParsePDU(f *testing.F) {
 			return
 		}
 		again, d2, err := ParsePDU(AppendPDU(nil, &p))
-		if err != nil || d2.Malformed != 0 || d2.Reserved != d.Reserved || !reflect.DeepEqual(again, p) {
-			t.Errorf("read again: %+v, %+v, %v\nwant %+v", again, d2, err, p)
-		}
+		assert.True(t, err == nil && d2.Malformed == 0 && d2.Reserved == d.Reserved && reflect.DeepEqual(again, p),
+			"read again: %+v, %+v, %v\nwant %+v", again, d2, err, p)
 	})
 }
 
@@ -39,31 +38,22 @@ func FuzzParseFrame(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		source, raw, err := ParseFrame(b)
 		if err != nil {
-			if source != ([6]byte{}) || raw != nil {
-				t.Errorf("%v, and yet %x from %x", err, raw, source)
-			}
+			assert.True(t, source == ([6]byte{}) && raw == nil, "%v, and yet %x from %x", err, raw, source)
 			return
 		}
-		if !bytes.HasSuffix(b, raw) || len(b) != headerLength+len(raw) || [6]byte(b) != NearestBridge ||
-			[6]byte(b[6:]) != source {
-			t.Fatalf("%x from %x of %x", raw, source, b)
-		}
+		assert.MustBeTrue(t, bytes.HasSuffix(b, raw) && len(b) == headerLength+len(raw) &&
+			[6]byte(b) == NearestBridge && [6]byte(b[6:]) == source, "%x from %x of %x", raw, source, b)
 		p, _, err := ParsePDU(raw)
 		if err != nil {
 			return
 		}
 		once := AppendFrame(nil, source, &p)
-		if len(once) > max(maxFrame, len(b)) {
-			t.Fatalf("%d octets of %d", len(once), len(b))
-		}
+		assert.MustBeTrue(t, len(once) <= max(maxFrame, len(b)), "%d octets of %d", len(once), len(b))
 		from, raw, err := ParseFrame(once)
-		if err != nil || from != source {
-			t.Fatalf("its own frame: from %x, %v", from, err)
-		}
+		assert.MustBeTrue(t, err == nil && from == source, "its own frame: from %x, %v", from, err)
 		again, _, err := ParsePDU(raw)
-		if err != nil || !bytes.Equal(AppendFrame(nil, source, &again), once) {
-			t.Errorf("announced again: %+v, %v, first %+v", again, err, p)
-		}
+		assert.True(t, err == nil && bytes.Equal(AppendFrame(nil, source, &again), once),
+			"announced again: %+v, %v, first %+v", again, err, p)
 	})
 }
 
@@ -81,9 +71,7 @@ func FuzzNextTLV(f *testing.F) {
 			}
 			again, rest = AppendTLV(again, v), next
 		}
-		if !bytes.Equal(append(again, rest...), b) {
-			t.Errorf("read and written: %x, then %x, of %x", again, rest, b)
-		}
+		assert.True(t, bytes.Equal(append(again, rest...), b), "read and written: %x, then %x, of %x", again, rest, b)
 	})
 }
 
@@ -102,9 +90,8 @@ func FuzzAgent(f *testing.F) {
 				a.Advance(now)
 			}
 		}
-		if n := len(a.Neighbours()); n > 2 {
-			t.Errorf("%d neighbours of two frames", n)
-		}
+		n := len(a.Neighbours())
+		assert.True(t, n <= 2, "%d neighbours of two frames", n)
 		if a.Next() <= now || a.Next() == math.MaxInt64 {
 			t.Errorf("at %d: next %d", now, a.Next())
 		}

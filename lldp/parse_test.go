@@ -48,9 +48,8 @@ func TestParsePDU(t *testing.T) {
 	}
 	for _, tt := range tests {
 		p, d, err := ParsePDU(unhex(t, tt.hex))
-		if err != nil || d != tt.d || !reflect.DeepEqual(p, tt.want) {
-			t.Errorf("%s: got %+v, %+v, %v\nwant %+v, %+v", tt.name, p, d, err, tt.want, tt.d)
-		}
+		assert.True(t, err == nil && d == tt.d && reflect.DeepEqual(p, tt.want),
+			"%s: got %+v, %+v, %v\nwant %+v, %+v", tt.name, p, d, err, tt.want, tt.d)
 	}
 }
 
@@ -71,9 +70,8 @@ func TestParsePDURefuses(t *testing.T) {
 		"a TLV beyond the end":       chassis + port + lifetime + "0a05 6162",
 		"the longest beyond the end": chassis + port + lifetime + "ffff 0080c2",
 	} {
-		if p, _, err := ParsePDU(unhex(t, text)); !errors.Is(err, ErrPDU) {
-			t.Errorf("%s: got %+v, %v, want an error", name, p, err)
-		}
+		p, _, err := ParsePDU(unhex(t, text))
+		assert.True(t, errors.Is(err, ErrPDU), "%s: got %+v, %v, want an error", name, p, err)
 	}
 }
 
@@ -114,19 +112,16 @@ func TestLengths(t *testing.T) {
 				want.Malformed = 1
 			}
 			without := PDU{Chassis: leaf.Chassis, Port: leaf.Port, TTL: 121, Reserved: p.Reserved}
-			if err != nil || d != want || len(p.Reserved) != 1 || !tt.fits(n) && !reflect.DeepEqual(p, without) {
-				t.Fatalf("%s, %d: %+v, %+v, %v, want %+v", tt.name, n, p, d, err, want)
-			}
+			assert.MustBeTrue(t, err == nil && d == want && len(p.Reserved) == 1 && (tt.fits(n) ||
+				reflect.DeepEqual(p, without)), "%s, %d: %+v, %+v, %v, want %+v", tt.name, n, p, d, err, want)
 		}
 	}
 }
 
 func TestParseFrame(t *testing.T) {
 	const header = "0180c200000e 020000000002 "
-	if source, pdu, err := ParseFrame(unhex(t, header, "88cc", chassis)); err != nil || source != spineMAC ||
-		len(pdu) != 9 {
-		t.Errorf("got %x, %x, %v", source, pdu, err)
-	}
+	source, pdu, err := ParseFrame(unhex(t, header, "88cc", chassis))
+	assert.True(t, err == nil && source == spineMAC && len(pdu) == 9, "got %x, %x, %v", source, pdu, err)
 	for name, b := range map[string][]byte{
 		"truncated":            unhex(t, header, "88"),
 		"nearest customer":     unhex(t, "0180c2000000 020000000002 88cc", chassis),
@@ -134,9 +129,8 @@ func TestParseFrame(t *testing.T) {
 		"tagged":               unhex(t, header, "8100 0000 88cc", chassis),
 		"larger than Ethernet": append(unhex(t, header, "88cc"), make([]byte, 1501)...),
 	} {
-		if _, _, err := ParseFrame(b); !errors.Is(err, ErrFrame) {
-			t.Errorf("%s: got %v", name, err)
-		}
+		_, _, err := ParseFrame(b)
+		assert.True(t, errors.Is(err, ErrFrame), "%s: got %v", name, err)
 	}
 }
 
@@ -145,14 +139,12 @@ func TestAppendFrame(t *testing.T) {
 	p.TTL, p.SystemName = 121, "s"
 	want := unhex(t, "0180c200000e 020000000001 88cc", chassis, port, lifetime, "0a01 73", end,
 		strings.Repeat("00", 23))
-	if got := AppendFrame(nil, leafMAC, &p); string(got) != string(want) {
-		t.Errorf("got  %x\nwant %x", got, want)
-	}
+	got := AppendFrame(nil, leafMAC, &p)
+	assert.True(t, string(got) == string(want), "got  %x\nwant %x", got, want)
 	p.TTL = 0
 	want = unhex(t, "0180c200000e 020000000001 88cc", chassis, port, "0602 0000", end, strings.Repeat("00", 26))
-	if got := AppendFrame(nil, leafMAC, &p); string(got) != string(want) {
-		t.Errorf("shutdown: got  %x\nwant %x", got, want)
-	}
+	got = AppendFrame(nil, leafMAC, &p)
+	assert.True(t, string(got) == string(want), "shutdown: got  %x\nwant %x", got, want)
 }
 
 // drawPDU draws any PDU.
@@ -190,17 +182,14 @@ func TestRoundTrip(t *testing.T) {
 		frame := AppendFrame(nil, sender, &want)
 		source, b, err := ParseFrame(frame)
 		if len(frame) > maxFrame {
-			if !errors.Is(err, ErrFrame) {
-				t.Fatalf("%d octets: %v", len(frame), err)
-			}
+			assert.MustBeTrue(t, errors.Is(err, ErrFrame), "%d octets: %v", len(frame), err)
 			b = AppendPDU(nil, &want) // its LLDPDU is still one
 		} else if err != nil || source != sender {
 			t.Fatalf("from %x, %v, want %x", source, err, sender)
 		}
 		got, d, err := ParsePDU(append(b, make([]byte, rapid.IntRange(0, 3).Draw(t, "padding"))...))
-		if err != nil || d.Malformed != 0 || d.Reserved != len(want.Reserved) || !reflect.DeepEqual(got, want) {
-			t.Fatalf("got %+v, %+v, %v\nwant %+v", got, d, err, want)
-		}
+		assert.MustBeTrue(t, err == nil && d.Malformed == 0 && d.Reserved == len(want.Reserved) &&
+			reflect.DeepEqual(got, want), "got %+v, %+v, %v\nwant %+v", got, d, err, want)
 		assert.MustBeSame(t, AppendFrame(nil, sender, &got), frame, "announced again")
 	})
 }
@@ -212,9 +201,8 @@ func TestShutdownRoundTrip(t *testing.T) {
 		p.TTL = 0
 		want := PDU{Chassis: p.Chassis, Port: p.Port}
 		got, d, err := ParsePDU(AppendPDU(nil, &p))
-		if err != nil || d != (Discarded{}) || !reflect.DeepEqual(got, want) {
-			t.Fatalf("got %+v, %+v, %v\nwant %+v", got, d, err, want)
-		}
+		assert.MustBeTrue(t, err == nil && d == (Discarded{}) && reflect.DeepEqual(got, want),
+			"got %+v, %+v, %v\nwant %+v", got, d, err, want)
 	})
 }
 
@@ -232,8 +220,6 @@ func TestTexts(t *testing.T) {
 		{ManagementAddress{Family: 9, Address: "ab"}.String(), "6162"},
 		{strings.Join(CapabilityNames(0x8014), ","), "bridge,router"},
 	} {
-		if tt.got != tt.want {
-			t.Errorf("got %q, want %q", tt.got, tt.want)
-		}
+		assert.True(t, tt.got == tt.want, "got %q, want %q", tt.got, tt.want)
 	}
 }

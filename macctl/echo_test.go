@@ -2,6 +2,7 @@ package macctl
 
 import (
 	"bytes"
+	"pfcswitch/dataplane/assert"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -27,9 +28,8 @@ func TestEchoRoundTrip(t *testing.T) {
 		tagged, tag := rapid.Bool().Draw(t, "tagged"), rapid.Uint16().Draw(t, "tag")
 		octets := rapid.IntRange(0, 2000).Draw(t, "length")
 		b := f.AppendEcho([]byte{1}, answerer, asker, way, octets, tagged, tag, e)[1:]
-		if !f.RecognizesEcho(b) || f.Recognizes(b) && way != PathControl && tagged {
-			t.Fatalf("not recognized: % x", b)
-		}
+		assert.MustBeTrue(t, f.RecognizesEcho(b) && (!f.Recognizes(b) || way == PathControl || !tagged),
+			"not recognized: % x", b)
 		got, reason := f.ParseEcho(b, answerer)
 		want := EchoFrame{Echo: e, Source: asker, ReceivedPath: way, Length: len(b),
 			HasTag:     tagged && way != PathControl,
@@ -37,13 +37,11 @@ func TestEchoRoundTrip(t *testing.T) {
 		if want.HasTag {
 			want.Tag = tag
 		}
-		if reason != ReasonNone || got != want || len(b) < octets {
-			t.Fatalf("%v %+v\nwant %+v", reason, got, want)
-		}
+		assert.MustBeTrue(t, reason == ReasonNone && got == want && len(b) >= octets,
+			"%v %+v\nwant %+v", reason, got, want)
 		b[len(b)-1] ^= 1
-		if got, _ = f.ParseEcho(b, answerer); got.ChecksumOK {
-			t.Fatal("a flipped bit leaves the checksum right")
-		}
+		got, _ = f.ParseEcho(b, answerer)
+		assert.MustBeTrue(t, !got.ChecksumOK, "a flipped bit leaves the checksum right")
 	})
 }
 
@@ -73,15 +71,12 @@ func TestParseEchoRefuses(t *testing.T) {
 		{"MAC Control for another", f.AppendEcho(nil, answerer, asker, PathControl, 60, false, 0, Echo{})[:60],
 			ReasonNone},
 	} {
-		if _, got := f.ParseEcho(test.b, answerer); got != test.want {
-			t.Errorf("%s: %v, want %v", test.name, got, test.want)
-		}
+		_, got := f.ParseEcho(test.b, answerer)
+		assert.True(t, got == test.want, "%s: %v, want %v", test.name, got, test.want)
 	}
 	for _, b := range [][]byte{nil, good[:20], change(operationOffset+1, 1), change(identifierOffset, 9),
 		change(opcodeOffset, 0), change(typeOffset, 8)} {
-		if f.RecognizesEcho(b) {
-			t.Errorf("recognized: % x", b)
-		}
+		assert.True(t, !f.RecognizesEcho(b), "recognized: % x", b)
 	}
 }
 
@@ -110,24 +105,18 @@ func TestEchoerAnswers(t *testing.T) {
 		q, reason := f.ParseEcho(b, answerer)
 		var e EchoResponder
 		e.HandleRequest(&q, test.unfinished, 100, 110)
-		if reason != ReasonNone || !e.Pending() {
-			t.Fatalf("%+v: %v, nothing pending", test, reason)
-		}
+		assert.MustBeTrue(t, reason == ReasonNone && e.Pending(), "%+v: %v, nothing pending", test, reason)
 		b, ok := e.Append(nil, &f, answerer, 150)
 		a, reason := f.ParseEcho(b, asker)
-		if !ok || reason != ReasonNone || !a.Answer || a.ReceivedPath != test.back || a.Length != test.length ||
-			a.Path != test.way || a.Octets != test.octets ||
-			a.Tagged != test.tagged || a.HasTag != test.tagged || a.Received != 100 || a.Sent != 150 ||
-			a.Session != 7 || a.Sequence != 9 || a.Checksum != test.sum || !a.ChecksumOK {
-			t.Errorf("%+v: %v %+v", test, reason, a)
-		}
+		assert.True(t, ok && reason == ReasonNone && a.Answer && a.ReceivedPath == test.back &&
+			a.Length == test.length && a.Path == test.way && a.Octets == test.octets && a.Tagged == test.tagged &&
+			a.HasTag == test.tagged && a.Received == 100 && a.Sent == 150 && a.Session == 7 && a.Sequence == 9 &&
+			a.Checksum == test.sum && a.ChecksumOK, "%+v: %v %+v", test, reason, a)
 		if test.back == PathBridged && [6]byte(b) != asker {
 			t.Errorf("a bridged answer goes to % x", b[:6])
 		}
 		e.HandleRequest(&a, false, 200, 200)
-		if e.Pending() {
-			t.Error("an answer is answered")
-		}
+		assert.True(t, !e.Pending(), "an answer is answered")
 	}
 }
 
@@ -190,9 +179,8 @@ func FuzzEcho(f *testing.F) {
 		again, reason := format.ParseEcho(format.AppendEcho(nil, answerer, q.Source, q.ReceivedPath, q.Length, q.HasTag,
 			q.Tag, q.Echo), answerer)
 		want.ChecksumOK = again.ChecksumOK // it covers octets that are not read
-		if reason != ReasonNone || again != want {
-			t.Errorf("%x read again\n got %+v, %v\nwant %+v", b, again, reason, want)
-		}
+		assert.True(t, reason == ReasonNone && again == want,
+			"%x read again\n got %+v, %v\nwant %+v", b, again, reason, want)
 		var e EchoResponder
 		e.HandleRequest(&q, false, 1, 1)
 		if a, ok := e.Append(nil, &format, answerer, 2); ok && len(a) > max(len(b), FrameSize+tagOctets) {

@@ -1,6 +1,9 @@
 package macctl
 
-import "testing"
+import (
+	"pfcswitch/dataplane/assert"
+	"testing"
+)
 
 // A frame that is to be obeyed is the same after it was written and read again. All other input is ignored with a
 // reason.
@@ -40,14 +43,11 @@ func FuzzReceive(f *testing.F) {
 		r := NewReceiver(m, enabled, NominalSpeed, port)
 		reason := r.Receive(b, now, now)
 		allowed := map[Mode]uint8{ModeOff: 0, ModePause: 0xFF, ModePFC: enabled}[m]
-		if paused := r.Paused(now); paused&^allowed != 0 {
-			t.Errorf("paused %#x, of which only %#x may be", paused, allowed)
-		}
-		if paused := r.Paused(now + QuantaDuration(0xFFFF, NominalSpeed)); paused != 0 {
-			t.Errorf("still paused after 65535 quanta: %#x", paused)
-		}
-		if n := r.Counters().Ignored[reason]; (reason == ReasonNone) != (n == 0) {
-			t.Errorf("reason %v is counted %d times", reason, n)
-		}
+		paused := r.Paused(now)
+		assert.True(t, paused&^allowed == 0, "paused %#x, of which only %#x may be", paused, allowed)
+		paused = r.Paused(now + QuantaDuration(0xFFFF, NominalSpeed))
+		assert.True(t, paused == 0, "still paused after 65535 quanta: %#x", paused)
+		n := r.Counters().Ignored[reason]
+		assert.True(t, (reason == ReasonNone) == (n == 0), "reason %v is counted %d times", reason, n)
 	})
 }

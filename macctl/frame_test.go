@@ -95,9 +95,7 @@ func TestAppendIntoUsedBuffer(t *testing.T) {
 	got := AppendPause(used[:2], port, 7)
 	got = AppendPFC(got, port, 0x01, [8]uint16{9})
 	want := unhex(t, "eeee", group, own, "8808 0001 0007", padding(42), group, own, "8808 0101 0001 0009", padding(40))
-	if !bytes.Equal(got, want) {
-		t.Errorf("\n got %x\nwant %x", got, want)
-	}
+	assert.True(t, bytes.Equal(got, want), "\n got %x\nwant %x", got, want)
 	assert.Equal(t, &got[0], &used[0], "the frames were not written in place although there was room")
 }
 

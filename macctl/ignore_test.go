@@ -32,9 +32,8 @@ func TestIgnore(t *testing.T) {
 	if paused, now := r.PausedTime(3, 400), r.PausedUnit(3, 400); paused != 100 || now {
 		t.Errorf("paused for %d ns, and now %v, want 100 and not", paused, now)
 	}
-	if !r.Requested(3, 300+pause-1) || r.Requested(3, 300+pause) {
-		t.Error("the ignored pause does not end when it would have")
-	}
+	assert.True(t, r.Requested(3, 300+pause-1) && !r.Requested(3, 300+pause),
+		"the ignored pause does not end when it would have")
 	if reason := xoff(r, 3, 0, 500); reason != ReasonNone || r.Requested(3, 500) || r.Xoffs(3) != 2 {
 		t.Errorf("XON: %v, asked %v, %d XOFFs", reason, r.Requested(3, 500), r.Xoffs(3))
 	}

@@ -107,15 +107,12 @@ func TestInitiatorConverges(t *testing.T) {
 			for range 2 { // XON in an old mode, then the state
 				send(t, true)
 			}
-			if i.Pending(now) {
-				t.Fatal("two frames did not tell the state")
-			}
+			assert.MustBeTrue(t, !i.Pending(now), "two frames did not tell the state")
 			assert.MustEqual(t, i.XoffSent(), w.vector(), "told")
 			got, want := peer.paused(now), w.vector()
 			tooShort := i.refreshAt-i.sentAt <= MinRefresh // the pause told may have run out
-			if got&^want != 0 || got != want && !tooShort {
-				t.Fatalf("peer is held on %#02x, want %#02x", got, want)
-			}
+			assert.MustBeTrue(t, got&^want == 0 && (got == want || tooShort),
+				"peer is held on %#02x, want %#02x", got, want)
 		}
 		t.Repeat(map[string]func(*rapid.T){
 			"hold":    func(t *rapid.T) { prio, c := hold(t); i.Hold(prio, c); w.set(prio, c, true) },
@@ -176,9 +173,8 @@ func TestInitiatorNeverLetsAHeldPeerGo(t *testing.T) {
 			if !ok {
 				return
 			}
-			if i.XoffSent() == i.XoffWanted() && now < last+MinRefresh {
-				t.Errorf("refresh at %d, frame before at %d", now, last)
-			}
+			assert.True(t, i.XoffSent() != i.XoffWanted() || now >= last+MinRefresh,
+				"refresh at %d, frame before at %d", now, last)
 			peer.receive(t, frame, now)
 			i.Sent(now)
 			last = now
@@ -238,9 +234,7 @@ func TestInitiatorAndReceiverAgree(t *testing.T) {
 		}
 		assert.Equal(t, r.PausedTime(WholePort, now), i.HeldTime(WholePort, now), "ns paused, want those held")
 		received, sent := r.Counters(), i.Counters()
-		if received.PFCFrames != sent.PFCFrames || received.PauseFrames != sent.PauseFrames {
-			t.Errorf("received %v, %d, sent %v, %d",
-				received.PFCFrames, received.PauseFrames, sent.PFCFrames, sent.PauseFrames)
-		}
+		assert.True(t, received.PFCFrames == sent.PFCFrames && received.PauseFrames == sent.PauseFrames,
+			"received %v, %d, sent %v, %d", received.PFCFrames, received.PauseFrames, sent.PFCFrames, sent.PauseFrames)
 	})
 }

@@ -204,17 +204,12 @@ func TestInitiatorRefreshTime(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			s := newSender(t, tt.change)
 			s.Hold(3, CauseBuffer)
-			if _, ok := s.AppendFrame(nil, 1000); !ok {
-				t.Fatal("nothing to send")
-			}
+			_, ok := s.AppendFrame(nil, 1000)
+			assert.MustBeTrue(t, ok, "nothing to send")
 			s.Sent(1000)
 			s.state(0x08, 0x08, 1000+tt.want)
-			if s.Pending(1000 + tt.want - 1) {
-				t.Error("pending too early")
-			}
-			if !s.Pending(1000 + tt.want) {
-				t.Error("not pending when due")
-			}
+			assert.True(t, !s.Pending(1000+tt.want-1), "pending too early")
+			assert.True(t, s.Pending(1000+tt.want), "not pending when due")
 		})
 	}
 }
@@ -316,9 +311,7 @@ func TestInitiatorTrunkHoldsForLongest(t *testing.T) {
 		times := func() [8]uint16 {
 			b, ok := s.AppendFrame(nil, 0)
 			f, reason := Parse(b, [6]byte{})
-			if !ok || reason != ReasonNone {
-				t.Fatalf("%s: %v, %v", name, ok, reason)
-			}
+			assert.MustBeTrue(t, ok && reason == ReasonNone, "%s: %v, %v", name, ok, reason)
 			return f.Time
 		}
 		s.Hold(3, CauseTrunk)
@@ -347,7 +340,6 @@ func TestInitiatorReportsPauses(t *testing.T) {
 	tell(20_000)
 	tell(900_000) // the refresh came too late: the pause had run out
 	i.Reset(900_100)
-	if want := []int64{8_000, 100 * nsQuantum, 100}; !reflect.DeepEqual(got, want) {
-		t.Errorf("told %v, want %v", got, want)
-	}
+	want := []int64{8_000, 100 * nsQuantum, 100}
+	assert.True(t, reflect.DeepEqual(got, want), "told %v, want %v", got, want)
 }

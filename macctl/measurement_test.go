@@ -67,9 +67,8 @@ func TestMeasurementFormatParse(t *testing.T) {
 			}
 			m, reason := DefaultMeasurementFormat.Parse(tt.frame, port)
 			assert.Equal(t, reason, tt.reason, "reason")
-			if reason == ReasonNone && m.Measurement != sample {
-				t.Errorf("Parse\n got %+v\nwant %+v", m.Measurement, sample)
-			}
+			assert.True(t, reason != ReasonNone || m.Measurement == sample,
+				"Parse\n got %+v\nwant %+v", m.Measurement, sample)
 		})
 	}
 }

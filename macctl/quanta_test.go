@@ -77,12 +77,10 @@ func TestQuantaForIsTheLeastThatLasts(t *testing.T) {
 			assert.MustEqual(t, q, 0xFFFF, "%d ns are beyond all quanta", ns)
 			return
 		}
-		if got := QuantaDuration(q, speed); got < ns {
-			t.Errorf("%d quanta last %d ns, want at least %d", q, got, ns)
-		}
-		if got := QuantaDuration(q-1, speed); q == 0 || got >= ns {
-			t.Errorf("%d quanta would do for %d ns, got %d", q-1, ns, q)
-		}
+		got := QuantaDuration(q, speed)
+		assert.True(t, got >= ns, "%d quanta last %d ns, want at least %d", q, got, ns)
+		got = QuantaDuration(q-1, speed)
+		assert.True(t, q != 0 && got < ns, "%d quanta would do for %d ns, got %d", q-1, ns, q)
 	})
 }
 
@@ -91,14 +89,10 @@ func TestLeastQuantaCanBeRefreshed(t *testing.T) {
 		speed := rapid.Int64Range(10*mega, 400*giga).Draw(t, "speed")
 		wake := rapid.Int64Range(0, 20*mega).Draw(t, "wake-up delay")
 		q := minRefreshQuanta(speed, wake)
-		if q == 0 {
-			t.Fatal("0 quanta would resume the peer")
-		}
-		if after := refreshInterval(q, speed, wake); q < 0xFFFF && after < MinRefresh {
-			t.Errorf("%d quanta have to be refreshed after %d ns", q, after)
-		}
-		if q > 1 && q < 0xFFFF && refreshInterval(q-1, speed, wake) >= MinRefresh {
-			t.Errorf("%d quanta would do, got %d", q-1, q)
-		}
+		assert.MustBeTrue(t, q != 0, "0 quanta would resume the peer")
+		after := refreshInterval(q, speed, wake)
+		assert.True(t, q >= 0xFFFF || after >= MinRefresh, "%d quanta have to be refreshed after %d ns", q, after)
+		assert.True(t, q <= 1 || q >= 0xFFFF || refreshInterval(q-1, speed, wake) < MinRefresh,
+			"%d quanta would do, got %d", q-1, q)
 	})
 }

@@ -270,8 +270,6 @@ func TestReceiverReportsPauses(t *testing.T) {
 		r := NewReceiver(ModePFC, 1<<3, 1e9, [6]byte{2, 1})
 		r.OnPauseEnd(func(ns int64) { got = append(got, ns) })
 		test.run(r)
-		if !reflect.DeepEqual(got, test.want) {
-			t.Errorf("%s: told %v, want %v", test.name, got, test.want)
-		}
+		assert.True(t, reflect.DeepEqual(got, test.want), "%s: told %v, want %v", test.name, got, test.want)
 	}
 }

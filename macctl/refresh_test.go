@@ -42,13 +42,10 @@ func TestRefreshedWhereNothingIsHeld(t *testing.T) {
 	i.Sent(0)
 	i.Configure(InitiatorConfig{Mode: ModeOff, Speed: giga}, 10)
 	i.Refreshed(1, 20, true)
-	if b, ok := i.AppendFrame(nil, 30); !ok || i.RefreshEvery() != 0 {
-		t.Errorf("no XON: % x", b)
-	}
+	b, ok := i.AppendFrame(nil, 30)
+	assert.True(t, ok && i.RefreshEvery() == 0, "no XON: % x", b)
 	i.Sent(30)
-	if i.Pending(1 << 40) {
-		t.Error("more is to be sent after XON")
-	}
+	assert.True(t, !i.Pending(1<<40), "more is to be sent after XON")
 }
 
 // A hold of which nothing is known, such as that of a killed switch, asks for no frame where there is no flow control,

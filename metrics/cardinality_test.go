@@ -109,9 +109,7 @@ func TestCardinality(t *testing.T) {
 		{"member of a trunk", count(0, macctl.ModeOff, 1, 1), count(0, macctl.ModeOff, 1, 11), 82,
 			"each of its members 82"},
 	} {
-		if tt.said != "" && !strings.Contains(readme, tt.said) {
-			t.Errorf("the README does not say: %s", tt.said)
-		}
+		assert.True(t, tt.said == "" || strings.Contains(readme, tt.said), "the README does not say: %s", tt.said)
 		if got := (tt.more - tt.one) / 10; got != tt.want || tt.more-tt.one != 10*got {
 			t.Errorf("a %s adds %d series, want %d", tt.what, got, tt.want)
 		}

@@ -30,9 +30,7 @@ func text(t *testing.T, cfg Config) string {
 func lines(t *testing.T, text, pattern string) []string {
 	t.Helper()
 	found := regexp.MustCompile(`(?m)^pfcswitch_`+pattern+`.*$`).FindAllString(text, -1)
-	if len(found) == 0 {
-		t.Fatalf("no series match %s", pattern)
-	}
+	assert.MustBeTrue(t, len(found) != 0, "no series match %s", pattern)
 	slices.Sort(found)
 	return found
 }
@@ -46,9 +44,7 @@ func TestGolden(t *testing.T) {
 	}
 	want, err := os.ReadFile(file)
 	assert.Must(t, err)
-	if got != string(want) {
-		t.Errorf("%s\n got:\n%s\nwant:\n%s", file, got, want)
-	}
+	assert.True(t, got == string(want), "%s\n got:\n%s\nwant:\n%s", file, got, want)
 }
 
 // registry returns a registry with a collector. The registry checks each series against all others.
@@ -63,9 +59,8 @@ func TestLint(t *testing.T) {
 	problems, err := testutil.GatherAndLint(registry(config()))
 	assert.Must(t, err)
 	for _, p := range problems {
-		if p.Metric != "pfcswitch_port_speed_bits_per_second" || !strings.Contains(p.Text, `instead of "bits"`) {
-			t.Errorf("%s: %s", p.Metric, p.Text)
-		}
+		assert.True(t, p.Metric == "pfcswitch_port_speed_bits_per_second" &&
+			strings.Contains(p.Text, `instead of "bits"`), "%s: %s", p.Metric, p.Text)
 	}
 }
 
@@ -76,9 +71,8 @@ func TestFamilies(t *testing.T) {
 		gathered, err := registry(c).Gather()
 		assert.Must(t, err)
 		want := Families()
-		if len(want) != len(families) {
-			t.Errorf("%d names for %d families: two have the same", len(want), len(families))
-		}
+		assert.True(t, len(want) == len(families),
+			"%d names for %d families: two have the same", len(want), len(families))
 		for _, f := range gathered {
 			labels, ok := want[f.GetName()]
 			if !ok {
@@ -107,9 +101,7 @@ func TestEmptySwitch(t *testing.T) {
 	got := text(t, Config{Snapshot: func(*dataplane.Snapshot) {}})
 	assert.Same(t, lines(t, got, "up"), []string{"pfcswitch_up 1"}, "up")
 	for _, absent := range []string{"port=", "kernel_backlog", "headroom_calculated"} {
-		if strings.Contains(got, absent) {
-			t.Errorf("%s is exported", absent)
-		}
+		assert.True(t, !strings.Contains(got, absent), "%s is exported", absent)
 	}
 }
 

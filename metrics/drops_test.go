@@ -75,7 +75,6 @@ func TestDropOfFormerLosslessPriority(t *testing.T) {
 	p := dataplane.PortSnapshot{Config: dataplane.PortConfig{Name: "p1", Mode: macctl.ModePFC, Lossless: 1 << 3}}
 	p.Counters.LosslessDrops[4] = 8
 	want := `pfcswitch_lossless_drops_total{port="p1",priority="4"} 8`
-	if got := lines(t, portText(t, p), "lossless_drops_total"); !slices.Contains(got, want) {
-		t.Errorf("got %q, want %s among them", got, want)
-	}
+	got := lines(t, portText(t, p), "lossless_drops_total")
+	assert.True(t, slices.Contains(got, want), "got %q, want %s among them", got, want)
 }

@@ -39,14 +39,12 @@ func get(t *testing.T, h http.Handler, accept string) (contentType, body string)
 func TestHandler(t *testing.T) {
 	h := Handler(NewCollector(config()), none)
 	contentType, body := get(t, h, "*/*")
-	if !strings.HasPrefix(contentType, "text/plain") || !strings.Contains(body, "\npfcswitch_up 1\n") {
-		t.Errorf("content type %s, want text with pfcswitch_up:\n%s", contentType, body)
-	}
+	assert.True(t, strings.HasPrefix(contentType, "text/plain") && strings.Contains(body, "\npfcswitch_up 1\n"),
+		"content type %s, want text with pfcswitch_up:\n%s", contentType, body)
 	contentType, body = get(t, h, protobuf)
-	if !strings.HasPrefix(contentType, "application/vnd.google.protobuf") ||
-		!strings.Contains(body, "pfcswitch_pause_reaction_seconds") {
-		t.Errorf("content type %s: native histograms need protobuf", contentType)
-	}
+	assert.True(t, strings.HasPrefix(contentType, "application/vnd.google.protobuf") &&
+		strings.Contains(body, "pfcswitch_pause_reaction_seconds"), "content type %s: native histograms need protobuf",
+		contentType)
 }
 
 // none is no metric of the process.
@@ -59,9 +57,7 @@ func TestProcess(t *testing.T) {
 		_, body := get(t, h, accept)
 		for _, name := range []string{"pfcswitch_up", "go_goroutines", "process_resident_memory_bytes",
 			"process_cpu_seconds_total"} {
-			if !strings.Contains(body, name) {
-				t.Errorf("%s: no %s", accept, name)
-			}
+			assert.True(t, strings.Contains(body, name), "%s: no %s", accept, name)
 		}
 	}
 }
@@ -74,9 +70,8 @@ func TestProtobuf(t *testing.T) {
 		assert.Must(t, err)
 		var want bytes.Buffer
 		for _, f := range gathered {
-			if _, err := protodelim.MarshalTo(&want, f); err != nil {
-				t.Fatal(err)
-			}
+			_, err := protodelim.MarshalTo(&want, f)
+			assert.Must(t, err)
 		}
 		contentType, body := get(t, Handler(c, none), protobuf)
 		if body != want.String() {
@@ -109,9 +104,8 @@ func TestConcurrentScrapes(t *testing.T) {
 	var scrapes sync.WaitGroup
 	for range 8 {
 		scrapes.Go(func() {
-			if _, body := get(t, h, "text/plain"); body != want {
-				t.Error("two scrapes at once disturb each other")
-			}
+			_, body := get(t, h, "text/plain")
+			assert.True(t, body == want, "two scrapes at once disturb each other")
 		})
 	}
 	scrapes.Wait()

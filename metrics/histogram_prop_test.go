@@ -27,9 +27,8 @@ func TestHistogramBuckets(t *testing.T) {
 				continue
 			}
 			h := f.GetMetric()[0].GetHistogram()
-			if len(h.GetPositiveSpan()) == 0 && h.GetZeroCount() == 0 {
-				t.Fatal("no span: Prometheus would not take it for a native histogram")
-			}
+			assert.MustBeTrue(t, len(h.GetPositiveSpan()) != 0 || h.GetZeroCount() != 0,
+				"no span: Prometheus would not take it for a native histogram")
 			if !h.GetCreatedTimestamp().AsTime().Equal(started) {
 				t.Fatalf("created %v, want %v", h.GetCreatedTimestamp().AsTime(), started)
 			}
@@ -65,9 +64,7 @@ func TestHistogramBuckets(t *testing.T) {
 // wantRecorded takes every duration out of the bucket that the definition of native histograms puts it in.
 func wantRecorded(t *rapid.T, durations []int64, schema int32, zero, count uint64, sum float64, buckets map[int]int64) {
 	base, total := math.Exp2(math.Exp2(-float64(schema))), 0.0
-	if count != uint64(len(durations)) {
-		t.Fatalf("count %d, want %d", count, len(durations))
-	}
+	assert.MustBeTrue(t, count == uint64(len(durations)), "count %d, want %d", count, len(durations))
 	for _, ns := range durations {
 		if ns <= 0 {
 			zero--
@@ -89,7 +86,5 @@ func wantRecorded(t *rapid.T, durations []int64, schema int32, zero, count uint6
 	for i, n := range buckets {
 		assert.MustEqual(t, n, 0, "bucket %d: too many", i)
 	}
-	if math.Abs(sum-total) > 1e-6*(1+total) {
-		t.Fatalf("sum %v, want %v", sum, total)
-	}
+	assert.MustBeTrue(t, math.Abs(sum-total) <= 1e-6*(1+total), "sum %v, want %v", sum, total)
 }

@@ -36,12 +36,10 @@ func TestPauseTimeByMode(t *testing.T) {
 		got := portText(t, p)
 		paused, held := lines(t, got, "pfc_received_paused_seconds_total"),
 			lines(t, got, "pfc_sent_paused_seconds_total")
-		if !slices.Contains(paused, tt.paused) || len(paused) != tt.priorities {
-			t.Errorf("%v: paused by peer: got %q, want %d with %s", tt.mode, paused, tt.priorities, tt.paused)
-		}
-		if !slices.Contains(held, tt.held) || len(held) != tt.priorities {
-			t.Errorf("%v: peer held: got %q, want %d with %s", tt.mode, held, tt.priorities, tt.held)
-		}
+		assert.True(t, slices.Contains(paused, tt.paused) && len(paused) == tt.priorities,
+			"%v: paused by peer: got %q, want %d with %s", tt.mode, paused, tt.priorities, tt.paused)
+		assert.True(t, slices.Contains(held, tt.held) && len(held) == tt.priorities,
+			"%v: peer held: got %q, want %d with %s", tt.mode, held, tt.priorities, tt.held)
 		frames := 0
 		for _, line := range lines(t, got, ".*_frames_total") {
 			if line == `pfcswitch_pfc_received_frames_total{port="p1",priority="3"} 0` {
@@ -67,7 +65,6 @@ func TestIgnoredControlFrames(t *testing.T) {
 		`pfcswitch_mac_control_ignored_frames_total{port="p1",reason="vector"} 6`,
 		`pfcswitch_mac_control_ignored_frames_total{port="p1",reason="watchdog"} 8`,
 	}
-	if got := lines(t, portText(t, p), "mac_control"); !slices.Equal(got, want) {
-		t.Errorf("got\n%q\nwant\n%q", got, want)
-	}
+	got := lines(t, portText(t, p), "mac_control")
+	assert.True(t, slices.Equal(got, want), "got\n%q\nwant\n%q", got, want)
 }

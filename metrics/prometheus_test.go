@@ -44,9 +44,8 @@ func program(t *testing.T, name string) string {
 func TestRules(t *testing.T) {
 	promtool := program(t, "promtool")
 	for _, args := range [][]string{{"check", "rules", rulesFile}, {"test", "rules", "rules/pfcswitch_test.yml"}} {
-		if out, err := exec.Command(promtool, args...).CombinedOutput(); err != nil {
-			t.Errorf("promtool %s: %v\n%s", strings.Join(args, " "), err, out)
-		}
+		out, err := exec.Command(promtool, args...).CombinedOutput()
+		assert.True(t, err == nil, "promtool %s: %v\n%s", strings.Join(args, " "), err, out)
 	}
 }
 
@@ -66,13 +65,9 @@ func TestEveryRuleIsTested(t *testing.T) {
 	tests, err := os.ReadFile("rules/pfcswitch_test.yml")
 	assert.Must(t, err)
 	alerts := alertNames(t)
-	if len(alerts) < 10 {
-		t.Errorf("only the alerts %v", alerts)
-	}
+	assert.True(t, len(alerts) >= 10, "only the alerts %v", alerts)
 	for _, name := range alerts {
-		if !bytes.Contains(tests, []byte(`alertname="`+name+`"`)) {
-			t.Errorf("no test makes %s fire", name)
-		}
+		assert.True(t, bytes.Contains(tests, []byte(`alertname="`+name+`"`)), "no test makes %s fire", name)
 	}
 }
 
@@ -198,14 +193,10 @@ func TestPrometheus(t *testing.T) {
 	s.rulesAreHealthy()
 	for _, e := range expressions(t) {
 		query := strings.NewReplacer("$__rate_interval", "5s", `"$switch"`, `".*"`, `"$port"`, `".*"`).Replace(e)
-		if strings.Contains(query, "$") {
-			t.Errorf("%s: a variable that the dashboard does not have", e)
-		}
+		assert.True(t, !strings.Contains(query, "$"), "%s: a variable that the dashboard does not have", e)
 		n, err := s.series(query)
 		assert.NoError(t, err, "%s", e)
-		if n == 0 && exported(query) && !strings.Contains(query, " > 0") {
-			t.Errorf("%s: no series", e)
-		}
+		assert.True(t, n != 0 || !exported(query) || strings.Contains(query, " > 0"), "%s: no series", e)
 	}
 }
 
@@ -262,9 +253,8 @@ func expressions(t *testing.T) (all []string) {
 	assert.Must(t, json.Unmarshal(b, &d))
 	ids := map[int]bool{}
 	for _, p := range d.Panels {
-		if ids[p.ID] || p.Title == "" {
-			t.Errorf("panel %d %q: its number is taken, or it has no title", p.ID, p.Title)
-		}
+		assert.True(t, !ids[p.ID] && p.Title != "",
+			"panel %d %q: its number is taken, or it has no title", p.ID, p.Title)
 		ids[p.ID] = true
 		for _, target := range p.Targets {
 			all = append(all, target.Expr)
@@ -273,8 +263,6 @@ func expressions(t *testing.T) (all []string) {
 	for _, a := range d.Annotations.List {
 		all = append(all, a.Expr)
 	}
-	if len(all) < 30 {
-		t.Errorf("only %d expressions in the dashboard", len(all))
-	}
+	assert.True(t, len(all) >= 30, "only %d expressions in the dashboard", len(all))
 	return all
 }

@@ -31,6 +31,23 @@ func MustEqual[T comparable](tb TB, got, want T, format string, args ...any) {
 	}
 }
 
+// True reports what does not hold, and lets the test go on. The format says what is wrong then, and its arguments are
+// there also where all is well.
+func True(tb TB, holds bool, format string, args ...any) {
+	if !holds {
+		tb.Helper()
+		tb.Errorf(format, args...)
+	}
+}
+
+// MustBeTrue is True, but what does not hold ends the test.
+func MustBeTrue(tb TB, holds bool, format string, args ...any) {
+	if !holds {
+		tb.Helper()
+		tb.Fatalf(format, args...)
+	}
+}
+
 // Same reports a slice that has not the wanted elements in their order, and lets the test go on.
 func Same[S ~[]E, E comparable](tb TB, got, want S, format string, args ...any) {
 	if !slices.Equal(got, want) {

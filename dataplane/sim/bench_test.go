@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"pfcswitch/dataplane/assert"
 	"testing"
 	"time"
 
@@ -23,9 +24,7 @@ func leafSpine(tb reporter, leaves, spines, hosts int, prio uint8) *rig {
 // cpuTime is the CPU time of this process.
 func cpuTime(b *testing.B) time.Duration {
 	var u unix.Rusage
-	if err := unix.Getrusage(unix.RUSAGE_SELF, &u); err != nil {
-		b.Fatal(err)
-	}
+	assert.Must(b, unix.Getrusage(unix.RUSAGE_SELF, &u))
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
@@ -44,9 +43,7 @@ func advance(b *testing.B, r *rig) {
 	took := (cpuTime(b) - begun).Seconds()
 	b.ReportMetric(float64(r.Hops()-hops)/took, "hops/CPU-s")
 	b.ReportMetric(float64(r.Events()-events)/took, "events/CPU-s")
-	if r.Hops() == hops {
-		b.Error("nothing moved")
-	}
+	assert.True(b, r.Hops() != hops, "nothing moved")
 }
 
 // An incast in which the senders are held all the time, and a fabric like a fat tree of k = 4 at 60 % load.

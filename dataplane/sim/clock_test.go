@@ -7,6 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/bridge"
 )
 
@@ -49,9 +50,8 @@ func TestShardsChangeNothing(t *testing.T) {
 				}
 			}
 			for _, fa := range faults {
-				if err := r.AddFault(fa); err != nil {
-					t.Fatalf("%v", err)
-				}
+				err := r.AddFault(fa)
+				assert.MustBeTrue(t, err == nil, "%v", err)
 			}
 			r.start()
 			for !r.AdvanceBy(4*length, events) {
@@ -64,13 +64,10 @@ func TestShardsChangeNothing(t *testing.T) {
 		want := run(false, 1, never)
 		workers := rapid.IntRange(1, 2).Draw(t, "workers")
 		events := rapid.SampledFrom([]uint64{7, never}).Draw(t, "events")
-		if got := run(true, workers, events); got != want {
-			t.Fatalf("got\n%s\nwant\n%s", got, want)
-		}
+		got := run(true, workers, events)
+		assert.MustBeTrue(t, got == want, "got\n%s\nwant\n%s", got, want)
 	})
-	if crossed == 0 {
-		t.Error("no frame crossed from one shard to another: the property proves nothing")
-	}
+	assert.True(t, crossed != 0, "no frame crossed from one shard to another: the property proves nothing")
 }
 
 // A half-duplex link joins the shards of its ends.
@@ -80,9 +77,7 @@ func TestHalfDuplexBetweenSwitches(t *testing.T) {
 		r := halfRig(t, 500)
 		a, b := r.addSwitch(2, 128, mtu, nil), r.addSwitch(2, 128, mtu, nil)
 		r.join(End{a, 1}, End{b, 1})
-		if err := r.HalfDuplex(End{a, 1}, ForcedCollision); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, r.HalfDuplex(End{a, 1}, ForcedCollision))
 		hosts := []int{r.addHost(a, 0), r.addHost(b, 0)}
 		for k, h := range hosts {
 			r.load(FlowConfig{From: h, To: hosts[1-k], Octets: mtu, Stop: 50 * ms})
@@ -90,13 +85,10 @@ func TestHalfDuplexBetweenSwitches(t *testing.T) {
 		r.divided = i == 1
 		r.start()
 		r.Advance(never - r.Begun())
-		if texts[i] = r.text(); r.Station(End{a, 1}).Collisions == 0 {
-			t.Error("no collision: the test proves little")
-		}
+		texts[i] = r.text()
+		assert.True(t, r.Station(End{a, 1}).Collisions != 0, "no collision: the test proves little")
 	}
-	if texts[0] != texts[1] {
-		t.Errorf("in one shard\n%s\nin several\n%s", texts[0], texts[1])
-	}
+	assert.True(t, texts[0] == texts[1], "in one shard\n%s\nin several\n%s", texts[0], texts[1])
 }
 
 // What Learn leaves is over: no event of a switch comes before those of the flows' time.

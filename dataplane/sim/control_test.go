@@ -65,12 +65,8 @@ func TestDCQCNSparesPauses(t *testing.T) {
 	r.Advance(length / 10)
 	atFirst, xoffs := r.paused(), r.xoffs(sw)
 	_, sum := r.rates(length/2, length)
-	if sum < fast*95/100 {
-		t.Errorf("%d bit/s in all, of %d", sum, int64(fast))
-	}
-	if atFirst == 0 {
-		t.Error("no sender was paused at first: the test proves little")
-	}
+	assert.True(t, sum >= fast*95/100, "%d bit/s in all, of %d", sum, int64(fast))
+	assert.True(t, atFirst != 0, "no sender was paused at first: the test proves little")
 	if r.xoffs(sw) != xoffs || r.paused() != atFirst {
 		t.Errorf("senders were paused for %d ns by %d XOFFs, and later for %d by %d", atFirst, xoffs, r.paused(),
 			r.xoffs(sw))
@@ -106,9 +102,8 @@ func TestDCQCNPathIsThatOfIPv4(t *testing.T) {
 		r.load(FlowConfig{From: r.addHost(sw, 0), To: r.addHost(sw, 1), Priority: lossless, Octets: mtu, Stop: ms,
 			DCQCN: on})
 		assert.Must(t, r.Learn())
-		if _, fault := r.Path(0); (fault != nil) != on {
-			t.Errorf("DCQCN %v: %+v", on, fault)
-		}
+		_, fault := r.Path(0)
+		assert.True(t, (fault != nil) == on, "DCQCN %v: %+v", on, fault)
 	}
 }
 

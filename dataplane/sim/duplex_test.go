@@ -6,6 +6,7 @@ import (
 	"pgregory.net/rapid"
 
 	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/macctl"
 )
@@ -74,17 +75,13 @@ func (r *rig) sentBy(hosts []int) (host, port StationResult) {
 func TestHalfDuplexAlone(t *testing.T) {
 	r, _, senders := halfIncast(t, FalseCarrier, 1, 500, mtu, 100*ms)
 	r.start()
-	if end := r.Advance(never - r.Begun()); end != Done {
-		t.Fatalf("the run ended with %d", end)
-	}
+	end := r.Advance(never - r.Begun())
+	assert.MustBeTrue(t, end == Done, "the run ended with %d", end)
 	r.kept()
-	if v := r.Flow(0); v.Rate < fastEthernet*99/100 || v.Rate > fastEthernet*101/100 {
-		t.Errorf("%d bit/s", v.Rate)
-	}
+	v := r.Flow(0)
+	assert.True(t, v.Rate >= fastEthernet*99/100 && v.Rate <= fastEthernet*101/100, "%d bit/s", v.Rate)
 	host, port := r.sentBy(senders)
-	if host.Collisions+port.Collisions+port.Forced+host.GivenUp != 0 {
-		t.Errorf("%+v, %+v", host, port)
-	}
+	assert.True(t, host.Collisions+port.Collisions+port.Forced+host.GivenUp == 0, "%+v, %+v", host, port)
 }
 
 // Senders that are too fast for the receiver are kept from sending, by either way, and the switch loses nothing. A
@@ -97,9 +94,8 @@ func TestBackPressure(t *testing.T) {
 	}{{ForcedCollision, 0}, {ForcedCollision, 500}, {FalseCarrier, 0}, {FalseCarrier, 300}, {FalseCarrier, 2000}} {
 		r, sw, senders := halfIncast(t, c.way, 3, c.delay, mtu, 500*ms)
 		r.start()
-		if end := r.Advance(never - r.Begun()); end != Done {
-			t.Fatalf("the run ended with %d", end)
-		}
+		end := r.Advance(never - r.Begun())
+		assert.MustBeTrue(t, end == Done, "the run ended with %d", end)
 		r.balanced()
 		host, port := r.sentBy(senders)
 		var lost, most, least uint64
@@ -115,18 +111,16 @@ func TestBackPressure(t *testing.T) {
 		drops, _ := v.Losses()
 		t.Logf("way %d, %d ns: received by flow %d to %d; lost %d; hosts %+v, ports %+v", c.way, c.delay, least, most,
 			lost, host, port)
-		if drops != 0 || lost != host.GivenUp || port.HeldNs == 0 {
-			t.Errorf("the switch lost %d; %d did not come, and %d were given up", drops, lost, host.GivenUp)
-		}
+		assert.True(t, drops == 0 && lost == host.GivenUp && port.HeldNs != 0,
+			"the switch lost %d; %d did not come, and %d were given up", drops, lost, host.GivenUp)
 		if collide := c.way == ForcedCollision || 2*c.delay > 640; (host.Collisions > 0) != collide ||
 			(port.Forced > 0) != (c.way == ForcedCollision) {
 			t.Errorf("way %d, %d ns: %d collisions, %d of them forced: the other end hears a carrier in time within "+
 				"64 bits there and back", c.way, c.delay, host.Collisions, port.Forced)
 		}
-		if total := r.Flow(0).Received + r.Flow(1).Received + r.Flow(2).Received; total*
-			uint64(frame.WireOctets(mtu))*8 < fastEthernet/2*95/100 {
-			t.Errorf("%d frames came: the receiver's link was not full", total)
-		}
+		total := r.Flow(0).Received + r.Flow(1).Received + r.Flow(2).Received
+		assert.True(t, total*uint64(frame.WireOctets(mtu))*8 >= fastEthernet/2*95/100,
+			"%d frames came: the receiver's link was not full", total)
 	}
 }
 
@@ -134,14 +128,10 @@ func TestBackPressure(t *testing.T) {
 func TestGivenUp(t *testing.T) {
 	for way, want := range map[BackPressure]bool{ForcedCollision: true, FalseCarrier: false} {
 		r, sw, senders := halfIncast(t, way, 2, 500, mtu, 400*ms)
-		if err := r.AddFault(FaultConfig{Kind: Storm, At: End{r.flows[0].To, 0}, Start: 10 * ms,
-			Stop: 300 * ms}); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, r.AddFault(FaultConfig{Kind: Storm, At: End{r.flows[0].To, 0}, Start: 10 * ms, Stop: 300 * ms}))
 		r.start()
-		if end := r.Advance(never - r.Begun()); end != Done {
-			t.Fatalf("the run ended with %d", end)
-		}
+		end := r.Advance(never - r.Begun())
+		assert.MustBeTrue(t, end == Done, "the run ended with %d", end)
 		r.balanced()
 		host, _ := r.sentBy(senders)
 		lost := r.Flow(0).Sent - r.Flow(0).Received + r.Flow(1).Sent - r.Flow(1).Received
@@ -174,26 +164,20 @@ func pairOfHosts(tb reporter, seed uint64, delay int64, octets int, stop int64) 
 func TestContention(t *testing.T) {
 	r := pairOfHosts(t, 1, 500, mtu, 4000*ms)
 	r.start()
-	if end := r.Advance(never - r.Begun()); end != Done {
-		t.Fatalf("the run ended with %d", end)
-	}
+	end := r.Advance(never - r.Begun())
+	assert.MustBeTrue(t, end == Done, "the run ended with %d", end)
 	r.balanced()
 	a, b := r.Station(End{0, 0}), r.Station(End{1, 0})
 	t.Logf("a %+v, %d bit/s\nb %+v, %d bit/s", a, r.Flow(0).Rate, b, r.Flow(1).Rate)
 	sum := r.Flow(0).Rate + r.Flow(1).Rate
-	if sum < fastEthernet*85/100 || sum > fastEthernet {
-		t.Errorf("%d bit/s in all", sum)
-	}
-	if share := r.Flow(0).Rate * 100 / sum; share < 35 || share > 65 {
-		t.Errorf("%d %% of it by a", share)
-	}
-	if min(a.Longest, b.Longest) < 10 {
-		t.Errorf("%d and %d frames in a row: no capture effect", a.Longest, b.Longest)
-	}
+	assert.True(t, sum >= fastEthernet*85/100 && sum <= fastEthernet, "%d bit/s in all", sum)
+	share := r.Flow(0).Rate * 100 / sum
+	assert.True(t, share >= 35 && share <= 65, "%d %% of it by a", share)
+	assert.True(t, min(a.Longest, b.Longest) >= 10,
+		"%d and %d frames in a row: no capture effect", a.Longest, b.Longest)
 	for i, s := range []StationResult{a, b} {
-		if v := r.Flow(i); v.Sent-v.Received != s.GivenUp || v.Reordered != 0 {
-			t.Errorf("flow %d: %+v, given up %d", i, v, s.GivenUp)
-		}
+		v := r.Flow(i)
+		assert.True(t, v.Sent-v.Received == s.GivenUp && v.Reordered == 0, "flow %d: %+v, given up %d", i, v, s.GivenUp)
 	}
 }
 
@@ -212,9 +196,8 @@ func TestCollision(t *testing.T) {
 		if s.begun < first || s.until != s.begun+(preambleBits+jamBits)*bit || s.signal != jamming || s.attempts != 1 {
 			t.Errorf("%d: begun %d, until %d, signal %d, %d attempts", i, s.begun, s.until, s.signal, s.attempts)
 		}
-		if wait := s.notBefore - s.until; wait != 0 && wait != slotBits*bit {
-			t.Errorf("%d: a backoff of %d ns", i, wait)
-		}
+		wait := s.notBefore - s.until
+		assert.True(t, wait == 0 || wait == slotBits*bit, "%d: a backoff of %d ns", i, wait)
 	}
 }
 
@@ -233,11 +216,10 @@ func TestBackoff(t *testing.T) {
 			least, most, mean = min(least, slots), max(most, slots), mean+slots
 		}
 		limit := int64(1) << min(attempt, 10)
-		if want := float64(limit-1) / 2; least != 0 || most >= limit || float64(mean)/draws < 0.95*want ||
-			float64(mean)/draws > 1.05*want {
-			t.Errorf("attempt %d: %d to %d slots, %.1f on average, want 0 to %d", attempt, least, most,
-				float64(mean)/draws, limit-1)
-		}
+		want := float64(limit-1) / 2
+		assert.True(t, least == 0 && most < limit && float64(mean)/draws >= 0.95*want &&
+			float64(mean)/draws <= 1.05*want, "attempt %d: %d to %d slots, %.1f on average, want 0 to %d", attempt,
+			least, most, float64(mean)/draws, limit-1)
 	}
 }
 
@@ -326,15 +308,12 @@ func TestFramesAreAlone(t *testing.T) {
 		r.balanced()
 		for i := range frames {
 			for _, s := range frames[i] {
-				if s.during(signals[1-i], delay) || s.during(signals[1-i], -delay) {
-					t.Fatalf("end %d: a frame from %d to %d ns met a signal of the other end", i, s.from, s.to)
-				}
+				assert.MustBeTrue(t, !s.during(signals[1-i], delay) && !s.during(signals[1-i], -delay),
+					"end %d: a frame from %d to %d ns met a signal of the other end", i, s.from, s.to)
 			}
 		}
 	})
-	if while == 0 {
-		t.Error("no port has sent a frame while it held: the property proves little")
-	}
+	assert.True(t, while != 0, "no port has sent a frame while it held: the property proves little")
 }
 
 // The same seed gives the same run, another seed another one.
@@ -346,12 +325,10 @@ func TestHalfDuplexSeed(t *testing.T) {
 		return r.Station(End{0, 0}), r.Station(End{1, 0}), r.Events()
 	}
 	a, b, events := run(1)
-	if x, y, n := run(1); x != a || y != b || n != events {
-		t.Errorf("%+v %+v %d, then %+v %+v %d", a, b, events, x, y, n)
-	}
-	if x, y, _ := run(2); x == a && y == b {
-		t.Error("another seed gives the same")
-	}
+	x, y, n := run(1)
+	assert.True(t, x == a && y == b && n == events, "%+v %+v %d, then %+v %+v %d", a, b, events, x, y, n)
+	x, y, _ = run(2)
+	assert.True(t, x != a || y != b, "another seed gives the same")
 }
 
 // A half-duplex link that goes down and up again: every frame is somewhere, and traffic goes on.
@@ -363,16 +340,13 @@ func TestHalfDuplexFlap(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.start()
-		if end := r.Advance(never - r.Begun()); end != Done {
-			t.Fatalf("the run ended with %d", end)
-		}
+		end := r.Advance(never - r.Begun())
+		assert.MustBeTrue(t, end == Done, "the run ended with %d", end)
 		r.balanced()
-		if v := r.Flow(0); v.Received == 0 || v.Sent == v.Received || v.Reordered != 0 {
-			t.Errorf("way %d: %+v", way, v)
-		}
-		if v := r.Flow(1); v.Rate < fastEthernet*60/100 {
-			t.Errorf("way %d: the other sender has %d bit/s", way, v.Rate)
-		}
+		v := r.Flow(0)
+		assert.True(t, v.Received != 0 && v.Sent != v.Received && v.Reordered == 0, "way %d: %+v", way, v)
+		v = r.Flow(1)
+		assert.True(t, v.Rate >= fastEthernet*60/100, "way %d: the other sender has %d bit/s", way, v.Rate)
 	}
 }
 
@@ -381,18 +355,14 @@ func TestHalfDuplexHeldForEver(t *testing.T) {
 	r, sw, _ := halfIncast(t, FalseCarrier, 2, 500, mtu, 10*ms)
 	to := r.flows[0].To
 	r.halve(FalseCarrier, to)
-	if err := r.AddFault(FaultConfig{Kind: Storm, At: End{to, 0}, Stop: never}); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, r.AddFault(FaultConfig{Kind: Storm, At: End{to, 0}, Stop: never}))
 	r.Stall = 100 * ms
 	r.start()
-	if end := r.Advance(never - r.Begun()); end != Stalled {
-		t.Fatalf("the run ended with %d", end)
-	}
+	end := r.Advance(never - r.Begun())
+	assert.MustBeTrue(t, end == Stalled, "the run ended with %d", end)
 	r.balanced()
-	if held := r.HeldByHosts(); len(held) != 1 || held[0].By.Node != to || held[0].Node != sw || held[0].Frames == 0 {
-		t.Errorf("%+v", held)
-	}
+	held := r.HeldByHosts()
+	assert.True(t, len(held) == 1 && held[0].By.Node == to && held[0].Node == sw && held[0].Frames != 0, "%+v", held)
 }
 
 // Links that no half-duplex Ethernet can be are refused.
@@ -401,15 +371,12 @@ func TestHalfDuplexRefused(t *testing.T) {
 		r := newRig(t, c.speed, c.delay)
 		sw := r.addSwitch(2, 64, mtu, nil)
 		h := r.addHost(sw, 0)
-		if err := r.HalfDuplex(End{h, 0}, FalseCarrier); err == nil {
-			t.Errorf("%+v is taken", c)
-		}
-		if err := r.HalfDuplex(End{sw, 1}, FalseCarrier); err == nil {
-			t.Error("a port without a link is taken")
-		}
+		err := r.HalfDuplex(End{h, 0}, FalseCarrier)
+		assert.True(t, err != nil, "%+v is taken", c)
+		err = r.HalfDuplex(End{sw, 1}, FalseCarrier)
+		assert.True(t, err != nil, "a port without a link is taken")
 	}
-	if r := newRig(t, fastEthernet, 2559); r.HalfDuplex(r.peer(r.addHost(r.addSwitch(1, 64, mtu, nil), 0)),
-		FalseCarrier) != nil {
-		t.Error("the longest link is refused")
-	}
+	r := newRig(t, fastEthernet, 2559)
+	assert.True(t, r.HalfDuplex(r.peer(r.addHost(r.addSwitch(1, 64, mtu, nil), 0)), FalseCarrier) == nil,
+		"the longest link is refused")
 }

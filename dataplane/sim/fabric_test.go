@@ -16,25 +16,20 @@ func TestIncast(t *testing.T) {
 	r.start()
 	assert.MustEqual(t, r.Advance(never-r.Begun()), Done, "the run ended with")
 	r.kept()
-	if r.xoffs(sw) == 0 {
-		t.Error("no sender was held: the test proves nothing")
-	}
+	assert.True(t, r.xoffs(sw) != 0, "no sender was held: the test proves nothing")
 	var lossy uint64
 	for i := range r.flows {
 		v := r.Flow(i)
 		if lossy += v.Sent - v.Received; r.flows[i].Priority != lossless {
 			continue
 		}
-		if want := int64(gigabit / 2 / 3); v.Rate < want*9/10 || v.Rate > want*11/10 {
-			t.Errorf("flow %d: %d bit/s, want %d", i, v.Rate, want)
-		}
+		want := int64(gigabit / 2 / 3)
+		assert.True(t, v.Rate >= want*9/10 && v.Rate <= want*11/10, "flow %d: %d bit/s, want %d", i, v.Rate, want)
 		if h := r.Host(r.flows[i].From); h.PausedNs[lossless] == 0 || h.Received.PFCFrames[lossless] == 0 {
 			t.Errorf("flow %d: its sender was not paused", i)
 		}
 	}
-	if lossy == 0 {
-		t.Error("no lossy frame was lost: the links were not full")
-	}
+	assert.True(t, lossy != 0, "no lossy frame was lost: the links were not full")
 }
 
 // A host that obeys nothing loses frames: the headroom is not infinite.
@@ -72,15 +67,10 @@ func TestTimesOfOneFlow(t *testing.T) {
 	v := r.Flow(0)
 	const wire = (1000 + 24) * 8         // ns at 1G
 	const want = 100_000_000 / 10 / wire // frames in 100 ms at a tenth of the speed
-	if v.Sent < want-1 || v.Sent > want+1 {
-		t.Errorf("%d frames, want %d", v.Sent, want)
-	}
-	if got := v.Latency.Quantile(1); got != 2*(wire+500) {
-		t.Errorf("a latency of %d ns, want %d", got, 2*(wire+500))
-	}
-	if v.Rate < 99_000_000 || v.Rate > 101_000_000 {
-		t.Errorf("%d bit/s", v.Rate)
-	}
+	assert.True(t, v.Sent >= want-1 && v.Sent <= want+1, "%d frames, want %d", v.Sent, want)
+	got := v.Latency.Quantile(1)
+	assert.True(t, got == 2*(wire+500), "a latency of %d ns, want %d", got, 2*(wire+500))
+	assert.True(t, v.Rate >= 99_000_000 && v.Rate <= 101_000_000, "%d bit/s", v.Rate)
 }
 
 // A rate is that of the time in which all flows were sending.
@@ -95,9 +85,8 @@ func TestRateOfCommonTime(t *testing.T) {
 	r.start()
 	r.Advance(never - r.Begun())
 	for i := range r.flows {
-		if v := r.Flow(i); v.Rate < 99_000_000 || v.Rate > 101_000_000 {
-			t.Errorf("flow %d: %d bit/s", i, v.Rate)
-		}
+		v := r.Flow(i)
+		assert.True(t, v.Rate >= 99_000_000 && v.Rate <= 101_000_000, "flow %d: %d bit/s", i, v.Rate)
 	}
 }
 
@@ -124,9 +113,7 @@ func TestFramesWaitForBuffer(t *testing.T) {
 	for _, p := range v.Buffer.Ports {
 		waited += p.Ingress[lossless].Waited
 	}
-	if waited == 0 {
-		t.Error("no frame waited: the test proves nothing")
-	}
+	assert.True(t, waited != 0, "no frame waited: the test proves nothing")
 }
 
 // After PFC was received a host begins no frame later than its response time, and goes on until then.
@@ -155,9 +142,8 @@ func TestHostObeysInTime(t *testing.T) {
 			t.Errorf("%d ns: %d frames were begun after XOFF, want %d", limit, r.flows[0].sent-sent, least-sent)
 		}
 		r.Advance(3 * ms)
-		if paused := r.Host(from).PausedNs[lossless]; paused != 2000*512 {
-			t.Errorf("%d ns: paused for %d ns", limit, paused)
-		}
+		paused := r.Host(from).PausedNs[lossless]
+		assert.True(t, paused == 2000*512, "%d ns: paused for %d ns", limit, paused)
 	}
 }
 
@@ -187,9 +173,8 @@ func TestLoopIsFound(t *testing.T) {
 	r.join(End{a, 1}, End{b, 1})
 	r.addHost(a, 2)
 	r.addHost(b, 2)
-	if err := r.Learn(); err != ErrLoop {
-		t.Errorf("%v", err)
-	}
+	err := r.Learn()
+	assert.True(t, err == ErrLoop, "%v", err)
 }
 
 // ring is three switches in a circle, each with a host that sends to the host two switches on, one way round.
@@ -254,12 +239,10 @@ func TestSameSeedSameResult(t *testing.T) {
 		return digest(r)
 	}
 	first := run(1, 1)
-	if again := run(1, 2); again != first {
-		t.Errorf("%s\nand then\n%s", first, again)
-	}
-	if other := run(2, 1); other == first {
-		t.Error("the seed changes nothing")
-	}
+	again := run(1, 2)
+	assert.True(t, again == first, "%s\nand then\n%s", first, again)
+	other := run(2, 1)
+	assert.True(t, other != first, "the seed changes nothing")
 }
 
 // At 800 Gbit/s a short frame leaves within a nanosecond. The next one follows it all the same, and a hold is refreshed

@@ -28,12 +28,10 @@ func TestFlowOfSomeFrames(t *testing.T) {
 	assert.MustEqual(t, r.Advance(never-r.Begun()), Done, "the run ended with")
 	r.kept()
 	const wire = (1000 + 24) * 8 // ns at 1G
-	if v := r.Flow(0); v.Sent != 100 || v.Took != 101*wire+2*500 || v.Latency != nil {
-		t.Errorf("%+v, want %d ns", v, 101*wire+2*500)
-	}
-	if last := r.Now() - r.Begun(); last > 5*ms+101*wire+2*500+ms {
-		t.Errorf("the run ended at %d ns, long after its flow", last)
-	}
+	v := r.Flow(0)
+	assert.True(t, v.Sent == 100 && v.Took == 101*wire+2*500 && v.Latency == nil, "%+v, want %d ns", v, 101*wire+2*500)
+	last := r.Now() - r.Begun()
+	assert.True(t, last <= 5*ms+101*wire+2*500+ms, "the run ended at %d ns, long after its flow", last)
 }
 
 // A window bounds the frames on their way: one frame each round trip, or as many as the link carries.
@@ -63,34 +61,23 @@ func TestSlowReceiver(t *testing.T) {
 		r.kept()
 		v := r.Flow(0)
 		first := int64(slowXoff) / 200 / ms // bit/s: what it takes before it first holds its peer, and about that
-		if v.Rate < rate || v.Rate > rate*102/100+2*first {
-			t.Errorf("%d bit/s, want %d", v.Rate, rate)
-		}
-		if r.Host(from).PausedNs[lossless] == 0 {
-			t.Error("the sender was not paused")
-		}
+		assert.True(t, v.Rate >= rate && v.Rate <= rate*102/100+2*first, "%d bit/s, want %d", v.Rate, rate)
+		assert.True(t, r.Host(from).PausedNs[lossless] != 0, "the sender was not paused")
 	}
 }
 
 // A storm keeps the switch from sending while it lasts, and again after Every. Nothing is lost.
 func TestStormOfAHost(t *testing.T) {
 	r, sw, from, to := pairOn(t, FlowConfig{Priority: lossless, Octets: mtu, Stop: 100 * ms})
-	if err := r.AddFault(FaultConfig{Kind: Storm, At: End{to, 0}, Start: 10 * ms, Stop: 40 * ms,
-		Every: 50 * ms}); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, r.AddFault(FaultConfig{Kind: Storm, At: End{to, 0}, Start: 10 * ms, Stop: 40 * ms, Every: 50 * ms}))
 	r.start()
 	assert.MustEqual(t, r.Advance(never-r.Begun()), Done, "the run ended with")
 	r.kept()
-	if v := r.Flow(0).Rate; v < 38*gigabit/100 || v > 45*gigabit/100 {
-		t.Errorf("%d bit/s, want what 40 %% of the time carries", v)
-	}
-	if ns := r.Host(from).PausedNs[lossless]; ns < 50*ms {
-		t.Errorf("the sender was paused for %d ns", ns)
-	}
-	if r.xoffs(sw) == 0 {
-		t.Error("the switch has not held the sender")
-	}
+	v := r.Flow(0).Rate
+	assert.True(t, v >= 38*gigabit/100 && v <= 45*gigabit/100, "%d bit/s, want what 40 %% of the time carries", v)
+	ns := r.Host(from).PausedNs[lossless]
+	assert.True(t, ns >= 50*ms, "the sender was paused for %d ns", ns)
+	assert.True(t, r.xoffs(sw) != 0, "the switch has not held the sender")
 }
 
 // A storm for ever ends the run, with the frames that it holds.
@@ -104,9 +91,8 @@ func TestStormForEver(t *testing.T) {
 	if r.Cycle() != nil {
 		t.Errorf("a cycle: %+v", r.Cycle())
 	}
-	if held := r.HeldByHosts(); len(held) != 1 || held[0].By.Node != to || held[0].Frames == 0 {
-		t.Errorf("%+v", held)
-	}
+	held := r.HeldByHosts()
+	assert.True(t, len(held) == 1 && held[0].By.Node == to && held[0].Frames != 0, "%+v", held)
 }
 
 // A link that goes down loses what is on it and what waits for it. All is counted, and traffic goes on when it is back.
@@ -124,9 +110,8 @@ func TestFlap(t *testing.T) {
 		if v.Reordered != 0 || v.Received == 0 || r.count().lostOnWires == 0 {
 			t.Errorf("port %d: %+v, %d lost on wires", at, v, r.count().lostOnWires)
 		}
-		if v.Rate < 74*gigabit/100 || v.Rate > 76*gigabit/100 {
-			t.Errorf("port %d: %d bit/s, want what 75 %% of the time carries", at, v.Rate)
-		}
+		assert.True(t, v.Rate >= 74*gigabit/100 && v.Rate <= 76*gigabit/100,
+			"port %d: %d bit/s, want what 75 %% of the time carries", at, v.Rate)
 	}
 }
 
@@ -138,8 +123,7 @@ func TestFaultsRefused(t *testing.T) {
 		{Kind: Storm, At: End{99, 0}, Stop: ms}, {Kind: Storm, At: End{to, 0}},
 		{Kind: Storm, At: End{to, 0}, Stop: ms, Every: ms}, {Kind: Slow, At: End{to, 0}, Stop: ms},
 	} {
-		if err := r.AddFault(c); err == nil {
-			t.Errorf("%+v is taken", c)
-		}
+		err := r.AddFault(c)
+		assert.True(t, err != nil, "%+v is taken", c)
 	}
 }

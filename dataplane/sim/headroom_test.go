@@ -5,6 +5,7 @@ import (
 
 	"pfcswitch/buffer"
 	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/assert"
 )
 
 // The switch of the DSH paper: 32 ports of 100 Gbit/s on links of 2 µs, 7 lossless priorities, 16 MB, α = 1/16,
@@ -50,9 +51,7 @@ func burst(t *testing.T, senders int, b buffer.Config) (octets uint64) {
 	t.Helper()
 	r, sw := paperIncast(t, paperPool, senders, 1, b)
 	for r.xoffs(sw) == 0 {
-		if r.AdvanceBy(never-r.Begun(), 64) {
-			t.Fatal("no sender was held: the test proves nothing")
-		}
+		assert.MustBeTrue(t, !r.AdvanceBy(never-r.Begun(), 64), "no sender was held: the test proves nothing")
 	}
 	for i := range r.flows {
 		octets += r.Flow(i).Sent * mtu
@@ -72,18 +71,15 @@ func TestDynamicHeadroomAbsorbsMore(t *testing.T) {
 		t.Logf("%2d senders: %7d octets before the first XOFF with static headroom, %7d (%.1f x) with a pool of a "+
 			"quarter, %7d (%.1f x) with dsh", senders, static, pool, float64(pool)/float64(static), dynamic,
 			float64(dynamic)/float64(static))
-		if dynamic < static || pool < static {
-			t.Errorf("static headroom absorbs %d, a pool %d, dsh %d", static, pool, dynamic)
-		}
+		assert.True(t, dynamic >= static && pool >= static,
+			"static headroom absorbs %d, a pool %d, dsh %d", static, pool, dynamic)
 	}
 }
 
 // Queues that share by congestion and rate hold their senders earlier than alone each would, and lose nothing either.
 func TestActiveThresholdsLoseNothing(t *testing.T) {
 	dynamic, active := burst(t, 16, buffer.Config{}), burst(t, 16, buffer.Config{Active: true})
-	if active >= dynamic {
-		t.Errorf("16 senders bring %d octets before the first XOFF, with dt %d", active, dynamic)
-	}
+	assert.True(t, active < dynamic, "16 senders bring %d octets before the first XOFF, with dt %d", active, dynamic)
 }
 
 // Where the shared segment is so small that every port stops as a whole, its insurance holds what is under way.

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"pfcswitch/dataplane/assert"
 	"runtime"
 	"testing"
 )
@@ -21,8 +22,6 @@ func TestMemoryOfIdlePort(t *testing.T) {
 	}
 	taken := (heap() - before) / (switches * ports)
 	t.Logf("%d octets", taken)
-	if taken > most {
-		t.Errorf("a port takes %d octets of the heap, want %d at most", taken, most)
-	}
+	assert.True(t, taken <= most, "a port takes %d octets of the heap, want %d at most", taken, most)
 	runtime.KeepAlive(r)
 }

@@ -56,9 +56,7 @@ func TestNoLosslessLossInAnyTree(t *testing.T) {
 			held += r.xoffs(s)
 		}
 	})
-	if held == 0 {
-		t.Error("no peer was held in any tree: the property proves nothing")
-	}
+	assert.True(t, held != 0, "no peer was held in any tree: the property proves nothing")
 }
 
 // Events come by time, and then in an order of their own, whatever the order of arrangement.
@@ -71,9 +69,8 @@ func TestTimelineIsSorted(t *testing.T) {
 				if _, ok := line.next(want[0].at); ok {
 					t.Fatalf("got an event before %d, when the first of them is", want[0].at)
 				}
-				if got, ok := line.next(want[0].at + 1); !ok || got != want[0] {
-					t.Fatalf("got %+v, want %+v", got, want[0])
-				}
+				got, ok := line.next(want[0].at + 1)
+				assert.MustBeTrue(t, ok && got == want[0], "got %+v, want %+v", got, want[0])
 				want = want[1:]
 				continue
 			}

@@ -31,19 +31,16 @@ func FuzzParseIEEE(f *testing.F) {
 		n, list := len(o.Info), x.tlvs()
 		sound := n == etsLength && subtype <= subtypeRecommendation || n == pfcLength && subtype == subtypePFC ||
 			n > 1 && n%appLength == 1 && subtype == subtypeApplication // n is 1 without an application
-		if (len(list) == 1) != sound || len(list) > 1 {
-			t.Fatalf("%x says %+v", o.Info, x)
-		}
+		assert.MustBeTrue(t, (len(list) == 1) == sound && len(list) <= 1, "%x says %+v", o.Info, x)
 		if r := x.Recommendation; r != nil {
 			r.Willing = false // reserved there, never written
 		}
 		if len(list) > 0 && !reflect.DeepEqual(ParseIEEE(list), x) {
 			t.Errorf("read again: got %+v\nwant %+v", ParseIEEE(list), x)
 		}
-		if both := ParseIEEE([]lldp.Organization{o, o}); len(both.tlvs()) > 0 ||
-			both.DuplicatePFC != (subtype == subtypePFC) {
-			t.Errorf("announced twice: %+v", both)
-		}
+		both := ParseIEEE([]lldp.Organization{o, o})
+		assert.True(t, len(both.tlvs()) == 0 && both.DuplicatePFC == (subtype == subtypePFC),
+			"announced twice: %+v", both)
 	})
 }
 
@@ -71,12 +68,9 @@ func FuzzParseLegacy(f *testing.F) {
 		x := ParseLegacy([]lldp.Organization{o}, v)
 		again := ParseLegacy([]lldp.Organization{x.organization()}, v)
 		want := &Legacy{Version: v, Control: x.Control, Features: x.Features} // what was wrong is not written
-		if !reflect.DeepEqual(again, want) {
-			t.Errorf("read again: got %+v\nwant %+v", again, want)
-		}
-		if both := ParseLegacy([]lldp.Organization{o, o}, v); !reflect.DeepEqual(both, &Legacy{Version: v}) {
-			t.Errorf("announced twice: %+v", both)
-		}
+		assert.True(t, reflect.DeepEqual(again, want), "read again: got %+v\nwant %+v", again, want)
+		both := ParseLegacy([]lldp.Organization{o, o}, v)
+		assert.True(t, reflect.DeepEqual(both, &Legacy{Version: v}), "announced twice: %+v", both)
 	})
 }
 
@@ -100,14 +94,10 @@ func FuzzGroups(f *testing.F) {
 			}
 			sum, weighted := 0, false
 			for p, share := range q.percents() {
-				if q[p].Strict == (q[p].Weight > 0) {
-					t.Fatalf("%v: %x asks for %+v", v, b, q)
-				}
+				assert.MustBeTrue(t, q[p].Strict != (q[p].Weight > 0), "%v: %x asks for %+v", v, b, q)
 				sum, weighted = sum+int(share), weighted || !q[p].Strict
 			}
-			if weighted && sum != 100 {
-				t.Errorf("%v: %x: the shares of %+v are %d in all", v, b, q, sum)
-			}
+			assert.True(t, !weighted || sum == 100, "%v: %x: the shares of %+v are %d in all", v, b, q, sum)
 		}
 	})
 }

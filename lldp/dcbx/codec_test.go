@@ -34,9 +34,7 @@ func TestIEEETLVs(t *testing.T) {
 		if tt.name[:3] == "ETS" { // the shares are a matter of their own
 			tt.want.Info = tt.want.Info[:5] + string(ets.Bandwidth[:]) + tt.want.Info[13:]
 		}
-		if tt.got != tt.want {
-			t.Errorf("%s: got %x, want %x", tt.name, tt.got.Info, tt.want.Info)
-		}
+		assert.True(t, tt.got == tt.want, "%s: got %x, want %x", tt.name, tt.got.Info, tt.want.Info)
 	}
 }
 
@@ -57,9 +55,8 @@ func TestParseIEEE(t *testing.T) {
 			&IEEE{Apps: []App{{3, 3, 4791}, {3, 1, 0x8906}}}},
 	}
 	for _, tt := range tests {
-		if got := ParseIEEE(tt.list); !reflect.DeepEqual(got, tt.want) {
-			t.Errorf("%s: got %+v, want %+v", tt.name, got, tt.want)
-		}
+		got := ParseIEEE(tt.list)
+		assert.True(t, reflect.DeepEqual(got, tt.want), "%s: got %+v, want %+v", tt.name, got, tt.want)
 	}
 }
 
@@ -72,12 +69,9 @@ func TestLegacyTLVs(t *testing.T) {
 	cee.Features[KindGroups] = &Feature{Enable: true, Data: weights.groupData()}
 	want := "020a 0000 00000001 00000002" + "0411 0000 80 00 012345f7"
 	got := cee.organization()
-	if got.OUI != ouiIntel || got.Subtype != 2 {
-		t.Errorf("CEE: %+v", got)
-	}
-	if b := unhex(t, want); got.Info[:len(b)] != b {
-		t.Errorf("CEE: got %x, want %x", got.Info, b)
-	}
+	assert.True(t, got.OUI == ouiIntel && got.Subtype == 2, "CEE: %+v", got)
+	b := unhex(t, want)
+	assert.True(t, got.Info[:len(b)] == b, "CEE: got %x, want %x", got.Info, b)
 	tail := unhex(t, "08"+"0606 0000 d0 00 08 08"+"0810 0000 a0 00 12b7 01 1b21 08 8906 00 1b21 08")
 	if at := len(got.Info) - len(tail); got.Info[at:] != tail {
 		t.Errorf("CEE: got %x, want %x", got.Info[at:], tail)
@@ -102,13 +96,11 @@ func TestParseLegacy(t *testing.T) {
 		}
 		return ParseLegacy(list, VersionCEE)
 	}
-	if x := parse(); x != nil {
-		t.Errorf("nothing: %+v", x)
-	}
-	if x := parse(control + pfc); x.Control == nil || *x.Control != (Control{0, 0, 1, 2}) ||
-		!reflect.DeepEqual(x.Features[KindPFC], &Feature{Enable: true, Reserved: 0x10, Data: "\x08\x08"}) {
-		t.Errorf("PFC: %+v", x)
-	}
+	x := parse()
+	assert.True(t, x == nil, "nothing: %+v", x)
+	x = parse(control + pfc)
+	assert.True(t, x.Control != nil && *x.Control == (Control{0, 0, 1, 2}) &&
+		reflect.DeepEqual(x.Features[KindPFC], &Feature{Enable: true, Reserved: 0x10, Data: "\x08\x08"}), "PFC: %+v", x)
 	for name, tt := range map[string]struct {
 		info             []string
 		control, feature bool
@@ -125,10 +117,8 @@ func TestParseLegacy(t *testing.T) {
 		"two of it":          {[]string{control + pfc, control + pfc}, false, false, false},
 	} {
 		x := parse(tt.info...)
-		if (x.Control != nil) != tt.control || (x.Features[KindPFC] != nil) != tt.feature ||
-			x.Duplicate[KindPFC] != tt.twice {
-			t.Errorf("%s: got %+v", name, x)
-		}
+		assert.True(t, (x.Control != nil) == tt.control && (x.Features[KindPFC] != nil) == tt.feature &&
+			x.Duplicate[KindPFC] == tt.twice, "%s: got %+v", name, x)
 	}
 }
 
@@ -150,24 +140,19 @@ func TestShares(t *testing.T) {
 			}
 			sum += int(shares[p])
 		}
-		if weights > 0 && sum != 100 || weights == 0 && sum != 0 {
-			t.Fatalf("%v: %v is %d in all", q, shares, sum)
-		}
+		assert.MustBeTrue(t, (weights <= 0 || sum == 100) && (weights != 0 || sum == 0),
+			"%v: %v is %d in all", q, shares, sum)
 		e := q.ets(false)
 		fromETS, ok := e.Queues()
 		fromCEE, ok2 := parseGroups(q.groupData())
 		fromCIN, ok3 := parseGroupsCIN(q.groupDataCIN())
-		if !ok || !ok2 || !ok3 || fromETS != fromCEE || fromETS != fromCIN {
-			t.Fatalf("%v: %t %v, %t %v, %t %v", q, ok, fromETS, ok2, fromCEE, ok3, fromCIN)
-		}
+		assert.MustBeTrue(t, ok && ok2 && ok3 && fromETS == fromCEE && fromETS == fromCIN,
+			"%v: %t %v, %t %v, %t %v", q, ok, fromETS, ok2, fromCEE, ok3, fromCIN)
 		for p, queue := range q {
 			exact := 100 * float64(queue.Weight) / float64(max(1, weights))
-			if fromETS[p].Strict != queue.Strict {
-				t.Fatalf("%v: queue %d is %+v", q, p, fromETS[p])
-			}
-			if d := float64(shares[p]) - exact; !queue.Strict && (d > 1 || d < -1) {
-				t.Fatalf("%v: %d %% for %.2f %%", q, shares[p], exact)
-			}
+			assert.MustBeTrue(t, fromETS[p].Strict == queue.Strict, "%v: queue %d is %+v", q, p, fromETS[p])
+			d := float64(shares[p]) - exact
+			assert.MustBeTrue(t, queue.Strict || (d <= 1 && d >= -1), "%v: %d %% for %.2f %%", q, shares[p], exact)
 		}
 	})
 }
@@ -177,9 +162,7 @@ func TestSharesOfClasses(t *testing.T) {
 	q, ok := e.Queues()
 	want := Queues{{false, 20 * 840}, {false, 20 * 840}, {false, 20 * 840}, {false, 20 * 840}, {false, 20 * 840},
 		{Strict: true}, {Strict: true}, {Strict: true}}
-	if !ok || q != want {
-		t.Errorf("got %v, %t", q, ok)
-	}
+	assert.True(t, ok && q == want, "got %v, %t", q, ok)
 	e.Bandwidth[0] = 61
 	if _, ok := e.Queues(); ok {
 		t.Error("101 percent are taken")
@@ -195,9 +178,8 @@ func TestGroupsOfCIN(t *testing.T) {
 	const good = "3c 28 00 00 00 00 00 00  001e 0846 2064 1000 1000 1000 1000 1000"
 	want := Queues{{false, 60 * 840 * 30 / 100}, {false, 60 * 840 * 70 / 100}, {false, 40 * 840}, {true, 0}, {true, 0},
 		{true, 0}, {true, 0}, {true, 0}}
-	if q, ok := parseGroupsCIN(unhex(t, good)); !ok || q != want {
-		t.Errorf("got %v, %t, want %v", q, ok, want)
-	}
+	q, ok := parseGroupsCIN(unhex(t, good))
+	assert.True(t, ok && q == want, "got %v, %t, want %v", q, ok, want)
 	for name, text := range map[string]string{
 		"101 percent of the link":  "3d" + good[2:],
 		"101 percent of a group":   good[:25] + " 001f" + good[30:],
@@ -206,9 +188,8 @@ func TestGroupsOfCIN(t *testing.T) {
 		"nothing":                  "",
 		"a group of none that has": "00 00 00 00 00 00 00 64  0064 1000 1000 1000 1000 1000 1000 1000" + "00",
 	} {
-		if q, ok := parseGroupsCIN(unhex(t, text)); ok {
-			t.Errorf("%s: got %v", name, q)
-		}
+		q, ok := parseGroupsCIN(unhex(t, text))
+		assert.True(t, !ok, "%s: got %v", name, q)
 	}
 }
 

@@ -64,9 +64,8 @@ func TestTwoEnds(t *testing.T) {
 			frames := l.frames
 			l.run(300)
 			l.want(tt.wantOne, tt.wantTwo)
-			if n := l.frames - frames; n > 22 {
-				t.Errorf("%d frames in five minutes of silence", n)
-			}
+			n := l.frames - frames
+			assert.True(t, n <= 22, "%d frames in five minutes of silence", n)
 		})
 	}
 }
@@ -85,16 +84,14 @@ func TestPeerGoes(t *testing.T) {
 			t.Run(name+" "+Version(m).String(), func(t *testing.T) {
 				l := connect(t, end(1, 0x08, mode(m)), end(2, 0x10, willing))
 				l.run(10)
-				if o := l.ends[1].Outcome(); o.PFC != 0x08 || o.Reason != ReasonPeer {
-					t.Fatalf("before: %+v", o)
-				}
+				o := l.ends[1].Outcome()
+				assert.MustBeTrue(t, o.PFC == 0x08 && o.Reason == ReasonPeer, "before: %+v", o)
 				tt.leave(l)
 				l.run(tt.seconds)
 				want := Outcome{Version: VersionIEEE, PFC: 0x10, Reason: ReasonNoPeer, Queues: weights}
 				assert.Equal(t, l.ends[1].Outcome(), want, "after")
-				if a := l.ends[1].Agreement("p1"); a.Agreed() || !a.Own || a.Neighbour != "" {
-					t.Errorf("agreement %+v", a)
-				}
+				a := l.ends[1].Agreement("p1")
+				assert.True(t, !a.Agreed() && a.Own && a.Neighbour == "", "agreement %+v", a)
 			})
 		}
 	}
@@ -112,18 +109,16 @@ func TestConfigure(t *testing.T) {
 		c = end(1, 0x20)
 		l.ends[0].Configure(agent(c), c, l.now)
 		l.run(40)
-		if o := l.ends[1].Outcome(); o.PFC != 0x20 || o.Reason != ReasonPeer {
-			t.Errorf("%v to auto: %+v", Version(m), o)
-		}
+		o := l.ends[1].Outcome()
+		assert.True(t, o.PFC == 0x20 && o.Reason == ReasonPeer, "%v to auto: %+v", Version(m), o)
 	}
 }
 
 func TestAgreement(t *testing.T) {
 	l := connect(t, end(1, 0x08), end(2, 0x08))
 	l.run(5)
-	if a := l.ends[0].Agreement("p7"); !a.Agreed() || a.Port != "p7" || a.Neighbour != "02:00:00:00:00:02" {
-		t.Errorf("both: %+v", a)
-	}
+	a := l.ends[0].Agreement("p7")
+	assert.True(t, a.Agreed() && a.Port == "p7" && a.Neighbour == "02:00:00:00:00:02", "both: %+v", a)
 	c := end(1, 0x08, noBits)
 	l.ends[0].Configure(agent(c), c, l.now)
 	l.run(5)
@@ -162,10 +157,9 @@ func TestMadeUpNeighbours(t *testing.T) {
 			l.run(2)
 			l.want(result{VersionIEEE, 0x08, ReasonOwn, false, true},
 				result{VersionIEEE, 0x08, ReasonPeer, false, true})
-			if a := l.ends[1].Agreement("p1"); !a.Agreed() || a.Neighbour != "02:00:00:00:00:01" ||
-				a.Address != [6]byte{2, 0, 0, 0, 0, 1} {
-				t.Errorf("agreement %+v", a)
-			}
+			a := l.ends[1].Agreement("p1")
+			assert.True(t, a.Agreed() && a.Neighbour == "02:00:00:00:00:01" && a.Address == [6]byte{2, 0, 0, 0, 0, 1},
+				"agreement %+v", a)
 			madeUp()
 		}
 	}
@@ -187,9 +181,8 @@ func TestPeerPFC(t *testing.T) {
 		{VersionCIN, []lldp.Organization{ieee, cee}, PeerConfig{}, false},
 		{VersionIEEE, []lldp.Organization{cee}, PeerConfig{}, false},
 	} {
-		if got, ok := PeerPFC(tt.v, tt.list); got != tt.want || ok != tt.ok {
-			t.Errorf("%v: got %+v, %t, want %+v, %t", tt.v, got, ok, tt.want, tt.ok)
-		}
+		got, ok := PeerPFC(tt.v, tt.list)
+		assert.True(t, got == tt.want && ok == tt.ok, "%v: got %+v, %t, want %+v, %t", tt.v, got, ok, tt.want, tt.ok)
 	}
 }
 
@@ -217,9 +210,7 @@ func TestEndsAgree(t *testing.T) {
 		case a.Peer != b.Peer, a.Peer && a.Version != b.Version:
 			rt.Fatalf("only one hears the other: %+v %+v", a, b)
 		case !a.Peer:
-			if a.PFC != one.PFC || b.PFC != two.PFC {
-				rt.Fatalf("alone: %+v %+v", a, b)
-			}
+			assert.MustBeTrue(rt, a.PFC == one.PFC && b.PFC == two.PFC, "alone: %+v %+v", a, b)
 		case a.PFC != b.PFC || a.Mismatch != b.Mismatch:
 			rt.Fatalf("they differ: %+v %+v\n%+v\n%+v", a, b, one, two)
 		}

@@ -67,10 +67,8 @@ func TestFeatureStates(t *testing.T) {
 			f := &m.feature[KindPFC]
 			o := m.Outcome()
 			got := pfcDecision{o.PFC, o.Reason, o.Mismatch}
-			if f.state != tt.state || f.own.Error != tt.err || got != tt.v {
-				t.Errorf("got state %d, error %t, %+v; want %d, %t, %+v", f.state, f.own.Error, got, tt.state, tt.err,
-					tt.v)
-			}
+			assert.True(t, f.state == tt.state && f.own.Error == tt.err && got == tt.v,
+				"got state %d, error %t, %+v; want %d, %t, %+v", f.state, f.own.Error, got, tt.state, tt.err, tt.v)
 		})
 	}
 }
@@ -83,22 +81,19 @@ func TestControl(t *testing.T) {
 	differs := &Feature{Enable: true, Data: "\x08\x08"}
 	receive := func(seq, ack uint32) { m.Update(neighbour(ceePeer(seq, ack, differs)), false, 0) }
 	receive(5, 0)
-	if x := announced(); *x.Control != (Control{Seq: 1, Ack: 5}) || x.Features[KindPFC].Error {
-		t.Errorf("not acknowledged: %+v", x)
-	}
+	x := announced()
+	assert.True(t, *x.Control == (Control{Seq: 1, Ack: 5}) && !x.Features[KindPFC].Error, "not acknowledged: %+v", x)
 	receive(5, 1)
-	if x := announced(); *x.Control != (Control{Seq: 2, Ack: 5}) || !x.Features[KindPFC].Error {
-		t.Errorf("the error is news: %+v", x)
-	}
+	x = announced()
+	assert.True(t, *x.Control == (Control{Seq: 2, Ack: 5}) && x.Features[KindPFC].Error, "the error is news: %+v", x)
 	differs.Data = "\x18\x08"
 	receive(6, 1)
 	if x := announced(); *x.Control != (Control{Seq: 2, Ack: 6}) || !x.Features[KindPFC].Error {
 		t.Errorf("no news before it is acknowledged: %+v", x)
 	}
 	receive(6, 2)
-	if x := announced(); *x.Control != (Control{Seq: 3, Ack: 6}) || x.Features[KindPFC].Error {
-		t.Errorf("the error is over: %+v", x)
-	}
+	x = announced()
+	assert.True(t, *x.Control == (Control{Seq: 3, Ack: 6}) && !x.Features[KindPFC].Error, "the error is over: %+v", x)
 	for range 3 {
 		receive(6, 3)
 	}
@@ -108,9 +103,8 @@ func TestControl(t *testing.T) {
 	bad := neighbour(ceePeer(9, 1, differs))
 	bad.Organization[0].Info = bad.Organization[0].Info[:2] + "\x01" + bad.Organization[0].Info[3:]
 	m.Update(bad, false, 2)
-	if x := announced(); x.Control.Ack != 0 {
-		t.Errorf("a control TLV of version 1 is taken: %+v", x.Control)
-	}
+	x = announced()
+	assert.True(t, x.Control.Ack == 0, "a control TLV of version 1 is taken: %+v", x.Control)
 }
 
 // Old acknowledgements do not count for the announcement after an apply. Until the peer acknowledges that, the outcome
@@ -123,9 +117,8 @@ func TestConfigureIsAnnouncedUnderANewNumber(t *testing.T) {
 		m.Update(neighbour(ceePeer(5, ack, &Feature{Enable: true, Data: "\x08\x08"})), false, 0)
 		return m.Outcome()
 	}
-	if o := receive(1); o.PFC != 8 || o.Reason != ReasonPeer {
-		t.Fatalf("at first: %+v", o)
-	}
+	o := receive(1)
+	assert.MustBeTrue(t, o.PFC == 8 && o.Reason == ReasonPeer, "at first: %+v", o)
 	c.Apps = append(c.Apps, App{4, SelectUDP, 99})
 	m.Configure(c)
 	if o := receive(1); o.PFC != 8 || o.Reason != ReasonPeer || announced() != (Control{Seq: 2, Ack: 5}) {
@@ -149,9 +142,8 @@ func TestConfigureIsAnnouncedUnderANewNumber(t *testing.T) {
 	}
 	c.Willing = false
 	m.Configure(c)
-	if o := receive(4); o.PFC != 0x30 || o.Reason != ReasonWaiting {
-		t.Errorf("an end that follows nobody any more: %+v", o)
-	}
+	o = receive(4)
+	assert.True(t, o.PFC == 0x30 && o.Reason == ReasonWaiting, "an end that follows nobody any more: %+v", o)
 }
 
 // A peer may announce its features one after the other: each of them operates as soon as both ends announce it, and the
@@ -182,9 +174,8 @@ func TestFeaturesThatComeLate(t *testing.T) {
 				k)
 		}
 	}
-	if o := m.Outcome(); o.PFC != 8 || o.Reason != ReasonOwn || o.Mismatch {
-		t.Errorf("in the end: %+v", o)
-	}
+	o := m.Outcome()
+	assert.True(t, o.PFC == 8 && o.Reason == ReasonOwn && !o.Mismatch, "in the end: %+v", o)
 }
 
 // Only a duplicate PFC TLV has the reason duplicate.
@@ -208,9 +199,8 @@ func TestVersionDetection(t *testing.T) {
 		{[]lldp.Organization{cin, cee, pfc}, VersionIEEE}, {[]lldp.Organization{cin}, VersionCIN},
 	} {
 		m.Update(neighbour(step.list...), false, int64(i)*second)
-		if got := Versions(m.Organization()); len(got) != 1 || got[0] != step.want {
-			t.Errorf("step %d: speaks %v, want %v alone", i, got, step.want)
-		}
+		got := Versions(m.Organization())
+		assert.True(t, len(got) == 1 && got[0] == step.want, "step %d: speaks %v, want %v alone", i, got, step.want)
 	}
 	m.Update(nil, false, 10*second)
 	assert.Equal(t, m.Outcome().Version, VersionIEEE, "alone")
@@ -226,10 +216,9 @@ func TestSeveralPeers(t *testing.T) {
 		want    Reason
 	}{{one, false, ReasonPeer}, {nil, true, ReasonSeveral}, {one, true, ReasonPeer}, {nil, false, ReasonNoPeer}} {
 		m.Update(step.n, step.several, int64(i)*second)
-		if o := m.Outcome(); o.Reason != step.want || o.Measures != (step.want == ReasonPeer) ||
-			(o.PFC == 0x10) != (step.want == ReasonPeer) {
-			t.Errorf("step %d: %+v, want %v", i, o, step.want)
-		}
+		o := m.Outcome()
+		assert.True(t, o.Reason == step.want && o.Measures == (step.want == ReasonPeer) &&
+			(o.PFC == 0x10) == (step.want == ReasonPeer), "step %d: %+v, want %v", i, o, step.want)
 	}
 }
 
@@ -243,9 +232,8 @@ func TestRecommendation(t *testing.T) {
 	tlv.Info = "\x47" + tlv.Info[1:] // reserved bits, which mean something in a configuration
 	m.Update(neighbour(tlv), false, 0)
 	o := m.Outcome()
-	if want, _ := recommended.Queues(); !o.ETSAdopted || o.Queues != want || o.Reason != ReasonNoTLV {
-		t.Errorf("got %+v", o)
-	}
+	want, _ := recommended.Queues()
+	assert.True(t, o.ETSAdopted && o.Queues == want && o.Reason == ReasonNoTLV, "got %+v", o)
 	if x := ParseIEEE(m.Organization()); x.ETS.Bandwidth != recommended.Bandwidth || !x.ETS.Willing ||
 		x.Recommendation.Bandwidth == recommended.Bandwidth {
 		t.Errorf("announces %+v and recommends %+v", x.ETS, x.Recommendation)
@@ -271,9 +259,8 @@ func TestHold(t *testing.T) {
 			if o == last {
 				return
 			}
-			if changed >= 0 && now-changed < second {
-				t.Fatalf("at %d: changed again after %d", now, now-changed)
-			}
+			assert.MustBeTrue(t, changed < 0 || now-changed >= second,
+				"at %d: changed again after %d", now, now-changed)
 			last, changed = o, now
 		}
 		var mask uint8
@@ -284,9 +271,7 @@ func TestHold(t *testing.T) {
 			look()
 		}
 		if next := m.Next(); next != math.MaxInt64 {
-			if next <= now-second || next > now+second {
-				t.Fatalf("at %d: next %d", now, next)
-			}
+			assert.MustBeTrue(t, next > now-second && next <= now+second, "at %d: next %d", now, next)
 			now = max(now, next)
 			m.Update(neighbour(PFC{Cap: 8, Enable: mask}.organization()), false, now)
 			look()
@@ -342,14 +327,11 @@ func FuzzUpdate(f *testing.F) {
 			for now := range int64(4) {
 				m.Update(n, false, now*second)
 				for _, o := range m.Organization() {
-					if len(o.Info) > lldp.MaxInfo {
-						t.Errorf("a TLV of %d octets", len(o.Info))
-					}
+					assert.True(t, len(o.Info) <= lldp.MaxInfo, "a TLV of %d octets", len(o.Info))
 				}
 			}
-			if o := m.Outcome(); !c.Willing && o.PFC&^c.PFC != 0 {
-				t.Errorf("%+v", o)
-			}
+			o := m.Outcome()
+			assert.True(t, c.Willing || o.PFC&^c.PFC == 0, "%+v", o)
 		}
 	})
 }
@@ -379,16 +361,13 @@ func TestModesGoOnNumbering(t *testing.T) {
 			}
 			receive(0)
 			receive(1) // what was announced is acknowledged
-			if !m.feature[KindPFC].synced || m.control.seq != 1 {
-				t.Fatalf("not acknowledged: %+v", m.control)
-			}
+			assert.MustBeTrue(t, m.feature[KindPFC].synced && m.control.seq == 1, "not acknowledged: %+v", m.control)
 			if next := tt.modes[1]; next == ModeAuto || next == ModeCEE {
 				c.Mode = next
 				m.Configure(c)
 				receive(1)
-				if !m.feature[KindPFC].synced || m.control.seq != 1 {
-					t.Errorf("that mode %v leaves the version is news: %+v", next, m.control)
-				}
+				assert.True(t, m.feature[KindPFC].synced && m.control.seq == 1,
+					"that mode %v leaves the version is news: %+v", next, m.control)
 			}
 			c.PFC = 0x30
 			for _, next := range tt.modes[1:] {
@@ -397,9 +376,8 @@ func TestModesGoOnNumbering(t *testing.T) {
 				receive(1) // the same frame as before
 			}
 			x := ParseLegacy(m.Organization(), VersionCEE)
-			if x == nil || *x.Control != (Control{Seq: tt.seq, Ack: 5}) || x.Features[KindPFC].Data[0] != 0x30 {
-				t.Fatalf("announced %+v", x)
-			}
+			assert.MustBeTrue(t, x != nil && *x.Control == (Control{Seq: tt.seq, Ack: 5}) &&
+				x.Features[KindPFC].Data[0] == 0x30, "announced %+v", x)
 			if m.feature[KindPFC].synced || m.Outcome().Reason != ReasonWaiting {
 				t.Errorf("acknowledged by an old frame: %+v", m.Outcome())
 			}

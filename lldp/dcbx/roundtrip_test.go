@@ -86,14 +86,12 @@ func TestIEEERoundTrip(t *testing.T) {
 		if len(list) == 0 {
 			got = &IEEE{}
 		}
-		if !reflect.DeepEqual(*got, want) || !reflect.DeepEqual(got.tlvs(), list) {
-			t.Fatalf("%x: got %+v\nwant %+v", list, got, want)
-		}
+		assert.MustBeTrue(t, reflect.DeepEqual(*got, want) && reflect.DeepEqual(got.tlvs(), list),
+			"%x: got %+v\nwant %+v", list, got, want)
 		for _, o := range list {
 			n := len(o.Info)
-			if n > lldp.MaxInfo || o.Subtype != subtypeApplication && n != etsLength && n != pfcLength {
-				t.Fatalf("subtype %d has %d octets", o.Subtype, n)
-			}
+			assert.MustBeTrue(t, n <= lldp.MaxInfo && (o.Subtype == subtypeApplication || n == etsLength ||
+				n == pfcLength), "subtype %d has %d octets", o.Subtype, n)
 		}
 		apps := drawApps(t, maxApps, maxApps+3)
 		if got, ok := parseApps(organizationApps(apps).Info); !ok || !slices.Equal(got, apps[:maxApps]) {
@@ -165,9 +163,8 @@ func TestLegacyRoundTrip(t *testing.T) {
 			want := drawLegacy(t, v)
 			o := want.organization()
 			got := ParseLegacy([]lldp.Organization{o}, v)
-			if !reflect.DeepEqual(got, want) || got.organization() != o {
-				t.Fatalf("%x: got %+v\nwant %+v", o.Info, got, want)
-			}
+			assert.MustBeTrue(t, reflect.DeepEqual(got, want) && got.organization() == o,
+				"%x: got %+v\nwant %+v", o.Info, got, want)
 		})
 	}
 }
@@ -185,18 +182,13 @@ func TestFrameRoundTrip(t *testing.T) {
 
 		from, b, err := lldp.ParseFrame(want)
 		if len(want) > maxFrame {
-			if err == nil {
-				t.Fatalf("a frame of %d octets is taken", len(want))
-			}
+			assert.MustBeTrue(t, err != nil, "a frame of %d octets is taken", len(want))
 			return
 		}
-		if err != nil || from != source {
-			t.Fatalf("%x: from %x, %v", want, from, err)
-		}
+		assert.MustBeTrue(t, err == nil && from == source, "%x: from %x, %v", want, from, err)
 		read, discarded, err := lldp.ParsePDU(b)
-		if err != nil || discarded != (lldp.Discarded{}) || !reflect.DeepEqual(read, p) {
-			t.Fatalf("got %+v, %+v, %v\nwant %+v", read, discarded, err, p)
-		}
+		assert.MustBeTrue(t, err == nil && discarded == (lldp.Discarded{}) && reflect.DeepEqual(read, p),
+			"got %+v, %+v, %v\nwant %+v", read, discarded, err, p)
 		gotIEEE, gotCEE, gotCIN := ParseIEEE(read.Organization), ParseLegacy(read.Organization, VersionCEE),
 			ParseLegacy(read.Organization, VersionCIN)
 		if gotIEEE == nil {

@@ -163,9 +163,8 @@ func TestWhoseSharesAreServed(t *testing.T) {
 				if tt.adopted {
 					want = scaled(t, v, theirs)
 				}
-				if o.ETSAdopted != tt.adopted || o.Queues != want {
-					t.Errorf("adopted %t, %+v\nwant %t, %+v", o.ETSAdopted, o.Queues, tt.adopted, want)
-				}
+				assert.True(t, o.ETSAdopted == tt.adopted && o.Queues == want,
+					"adopted %t, %+v\nwant %t, %+v", o.ETSAdopted, o.Queues, tt.adopted, want)
 			})
 		}
 	}
@@ -180,9 +179,7 @@ func scaled(t *testing.T, v Version, q Queues) Queues {
 		return q
 	}
 	announced, ok := parseGroupsOf(v, q.groupsOf(v))
-	if !ok {
-		t.Fatalf("%v contradict themselves", q)
-	}
+	assert.MustBeTrue(t, ok, "%v contradict themselves", q)
 	return announced
 }
 
@@ -197,9 +194,8 @@ func TestErrorsOfGroups(t *testing.T) {
 		c := end(1, 8, willing, mode(Mode(v)))
 		m := NewMachine(c)
 		m.Update(neighbour(x.organization()), false, 0)
-		if o := m.Outcome(); o.ETSAdopted || o.Queues != weights {
-			t.Errorf("%v: 101 percent: %+v", v, o)
-		}
+		o := m.Outcome()
+		assert.True(t, !o.ETSAdopted && o.Queues == weights, "%v: 101 percent: %+v", v, o)
 		other := Queues{{Weight: 1}, {Weight: 1}, {Strict: true}, {Weight: 1}, {Weight: 1}, {Weight: 1}, {Weight: 1},
 			{Weight: 1}}
 		if got := withPeer(end(1, 8), v,
@@ -222,9 +218,8 @@ func TestSharesStayWhileThePeerThinks(t *testing.T) {
 		c.Queues[0].Weight = 99
 		m.Configure(c)
 		m.Update(neighbour(p.tlvs(v)...), false, 1)
-		if o := m.Outcome(); m.feature[KindGroups].state != featureWait || !o.ETSAdopted ||
-			o.Queues != scaled(t, v, theirs) {
-			t.Errorf("%v: state %d, %+v", v, m.feature[KindGroups].state, o)
-		}
+		o := m.Outcome()
+		assert.True(t, m.feature[KindGroups].state == featureWait && o.ETSAdopted && o.Queues == scaled(t, v, theirs),
+			"%v: state %d, %+v", v, m.feature[KindGroups].state, o)
 	}
 }
