@@ -50,9 +50,8 @@ func file(t testing.TB, o Options, records ...Record) []byte {
 // wantTally compares what a file has, and what is missing, with what is expected.
 func wantTally(t *testing.T, file []byte, want Tally) {
 	t.Helper()
-	if got, err := Copy(io.Discard, bytes.NewReader(file)); err != nil || got != want {
-		t.Errorf("%+v, %v; want %+v", got, err, want)
-	}
+	got, err := Copy(io.Discard, bytes.NewReader(file))
+	assert.True(t, err == nil && got == want, "%+v, %v; want %+v", got, err, want)
 }
 
 func frameOf(n int) []byte { return bytes.Repeat([]byte{0xaa}, n) }
@@ -66,9 +65,8 @@ func TestPcapgoReads(t *testing.T) {
 		Record{Port: 9, Time: 3, Length: 60, Data: frameOf(60)}) // nobody has said what it is
 	r, err := pcapgo.NewNgReader(bytes.NewReader(b), pcapgo.DefaultNgReaderOptions)
 	assert.Must(t, err)
-	if got := r.SectionInfo(); got.Application != "pfcswitch" || got.Comment != "switch s1" {
-		t.Errorf("section %+v", got)
-	}
+	got := r.SectionInfo()
+	assert.True(t, got.Application == "pfcswitch" && got.Comment == "switch s1", "section %+v", got)
 	for i, want := range []struct {
 		at             time.Duration
 		port           int
@@ -76,23 +74,19 @@ func TestPcapgoReads(t *testing.T) {
 	}{{1, 0, 61, 61}, {2_000_000_003, 1, 1514, 100}, {3, 2, 60, 60}} {
 		data, info, err := r.ReadPacketData()
 		assert.Must(t, err)
-		if !info.Timestamp.Equal(start.Add(want.at)) || info.InterfaceIndex != want.port ||
-			info.Length != want.length || !bytes.Equal(data, frameOf(want.octets)) {
-			t.Errorf("frame %d: %+v, %d octets; want %+v", i, info, len(data), want)
-		}
+		assert.True(t, info.Timestamp.Equal(start.Add(want.at)) && info.InterfaceIndex == want.port &&
+			info.Length == want.length && bytes.Equal(data, frameOf(want.octets)), "frame %d: %+v, %d octets; want %+v",
+			i, info, len(data), want)
 	}
-	if _, _, err := r.ReadPacketData(); !errors.Is(err, io.EOF) {
-		t.Errorf("after the last frame: %v", err)
-	}
+	_, _, err = r.ReadPacketData()
+	assert.True(t, errors.Is(err, io.EOF), "after the last frame: %v", err)
 	for i, want := range []struct {
 		name  string
 		count uint64
 	}{{"p4", 1}, {"p7", 1}, {"port 9", 1}} {
 		is, err := r.Interface(i)
-		if err != nil || is.Name != want.name || is.TimestampResolution.Exponent() != 9 ||
-			is.Statistics.PacketsReceived != pcapgo.NgNoValue64 {
-			t.Errorf("interface %d: %+v, %v", i, is, err)
-		}
+		assert.True(t, err == nil && is.Name == want.name && is.TimestampResolution.Exponent() == 9 &&
+			is.Statistics.PacketsReceived == pcapgo.NgNoValue64, "interface %d: %+v, %v", i, is, err)
 	}
 }
 
@@ -105,9 +99,7 @@ func TestPacketOptions(t *testing.T) {
 		"held in the receive ring for 1.234 ms: no room in the buffer",
 		"\x02\x00\x04\x00\x0a\x00\x00\x00", /* out, multicast */
 		"\x02\x00\x04\x00\x0d\x00\x00\x00" /* in, broadcast */} {
-		if !bytes.Contains(b, []byte(want)) {
-			t.Errorf("the file lacks %q", want)
-		}
+		assert.True(t, bytes.Contains(b, []byte(want)), "the file lacks %q", want)
 	}
 }
 
@@ -127,12 +119,10 @@ func TestMissingFrames(t *testing.T) {
 		b, more = s.Append(b, 1<<30)
 	}
 	tally, err := Copy(io.Discard, bytes.NewReader(s.End(b, 0, 1)))
-	if err != nil || tally.Frames != s.Frames() || tally.Frames+tally.Missing != frames || tally.Missing == 0 {
-		t.Errorf("%+v, %v; want %d frames in all, some of them missing", tally, err, frames)
-	}
-	if !bytes.Contains(b, []byte("0 frames lost in the receive ring")) {
-		t.Error("the reader is not told of what was missing")
-	}
+	assert.True(t, err == nil && tally.Frames == s.Frames() && tally.Frames+tally.Missing == frames &&
+		tally.Missing != 0, "%+v, %v; want %d frames in all, some of them missing", tally, err, frames)
+	assert.True(t, bytes.Contains(b, []byte("0 frames lost in the receive ring")),
+		"the reader is not told of what was missing")
 }
 
 // A port's next frame reports the frames that its receive rings lost.
@@ -270,9 +260,7 @@ func TestMissingAtTheEnd(t *testing.T) {
 	put(r, 7, 60, 0)
 	c.Abandon()
 	b, more := s.Append(b, 1<<20)
-	if more {
-		t.Error("there is more behind the end")
-	}
+	assert.True(t, !more, "there is more behind the end")
 	wantTally(t, s.End(b, 0, 1), Tally{Frames: 1, Missing: 5 + 2})
 }
 
@@ -304,9 +292,8 @@ func TestCopyWholeBlocks(t *testing.T) {
 				t.Fatalf("%d of %d octets: a block is cut", n, len(b))
 			}
 		}
-		if rest != n && !errors.Is(err, io.ErrUnexpectedEOF) {
-			t.Fatalf("%d of %d octets: error %v", n, len(b), err)
-		}
+		assert.MustBeTrue(t, rest == n || errors.Is(err, io.ErrUnexpectedEOF),
+			"%d of %d octets: error %v", n, len(b), err)
 	}
 }
 
@@ -318,8 +305,6 @@ func FuzzCopy(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var out bytes.Buffer
 		_, _ = Copy(&out, bytes.NewReader(b))
-		if !bytes.HasPrefix(b, out.Bytes()) {
-			t.Error("something else came out")
-		}
+		assert.True(t, bytes.HasPrefix(b, out.Bytes()), "something else came out")
 	})
 }

@@ -61,11 +61,10 @@ func TestRecord(t *testing.T) {
 		n := 0
 		for c.Read(func(got *Record) bool {
 			n++
-			if got.Port != want.Port || got.Out != want.Out || got.Time != want.Time || got.Held != want.Held ||
-				got.Length != want.Length || got.Missed != uint32(missed) || string(got.Note) != string(note) ||
-				string(got.Data) != string(data[:min(snap, len(data))]) {
-				t.Fatalf("got %+v, want %+v with %x", got, want, data)
-			}
+			assert.MustBeTrue(t, got.Port == want.Port && got.Out == want.Out && got.Time == want.Time &&
+				got.Held == want.Held && got.Length == want.Length && got.Missed == uint32(missed) &&
+				string(got.Note) == string(note) && string(got.Data) == string(data[:min(snap, len(data))]),
+				"got %+v, want %+v with %x", got, want, data)
 			return true
 		}) {
 		}
@@ -194,11 +193,9 @@ func TestReadersOfAnOverwrittenRing(t *testing.T) {
 	stopped.drain(t, before)
 	abandoned.drain(t, before)
 	late.drain(t, sent)
-	if stopped.missing[0] == 0 || stopped.read[0] == 0 || late.missing[0] == 0 || late.read[0] == 0 ||
-		abandoned.missing[0] == 0 {
-		t.Errorf("read and missing: %v %v, %v %v, %v %v; want some of each", stopped.read, stopped.missing, late.read,
-			late.missing, abandoned.read, abandoned.missing)
-	}
+	assert.True(t, stopped.missing[0] != 0 && stopped.read[0] != 0 && late.missing[0] != 0 && late.read[0] != 0 &&
+		abandoned.missing[0] != 0, "read and missing: %v %v, %v %v, %v %v; want some of each", stopped.read,
+		stopped.missing, late.read, late.missing, abandoned.read, abandoned.missing)
 }
 
 // A reader that stops or is abandoned while the ring is replaced counts its missing frames in both rings.
@@ -278,9 +275,8 @@ func TestConcurrently(t *testing.T) {
 			for p := range got { // behind the last frame
 				got[p] += c.Missing(p)
 			}
-			if wrong || got != [2]uint64{frames, frames} {
-				t.Errorf("got or counted %v frames, in order: %v; want %d of each port", got, !wrong, frames)
-			}
+			assert.True(t, !wrong && got == [2]uint64{frames, frames},
+				"got or counted %v frames, in order: %v; want %d of each port", got, !wrong, frames)
 		})
 	}
 	for p := range 2 {
@@ -293,9 +289,8 @@ func TestConcurrently(t *testing.T) {
 	writers.Wait()
 	close(stop)
 	readers.Wait()
-	if n := len(all(keep)); n == 0 {
-		t.Error("the reader that came last got nothing")
-	}
+	n := len(all(keep))
+	assert.True(t, n != 0, "the reader that came last got nothing")
 }
 
 func TestLosses(t *testing.T) {
@@ -356,9 +351,8 @@ func TestPutAside(t *testing.T) {
 		return true
 	}) {
 	}
-	if want = append(want, 99); !slices.Equal(got, want) || missed != 3 {
-		t.Errorf("got %v, %d missed; want %v, 3 missed", got, missed, want)
-	}
+	want = append(want, 99)
+	assert.True(t, slices.Equal(got, want) && missed == 3, "got %v, %d missed; want %v, 3 missed", got, missed, want)
 }
 
 // However records aside and records under the lock meet, each comes once or is counted as missed.
@@ -383,9 +377,8 @@ func TestPutAsideBesideOthers(t *testing.T) {
 	var next, n [4]uint64
 	for c.Read(func(rec *Record) bool {
 		number := binary.BigEndian.Uint64(rec.Data)
-		if n[rec.Port] > 0 && number < next[rec.Port] {
-			t.Errorf("port %d: record %d after %d", rec.Port, number, next[rec.Port])
-		}
+		assert.True(t, n[rec.Port] <= 0 || number >= next[rec.Port],
+			"port %d: record %d after %d", rec.Port, number, next[rec.Port])
 		next[rec.Port], n[rec.Port] = number+1, n[rec.Port]+1+uint64(rec.Missed)
 		return true
 	}) {

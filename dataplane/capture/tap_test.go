@@ -12,9 +12,7 @@ import (
 // The data path captures what a reader wants, and nothing without readers.
 func TestTap(t *testing.T) {
 	var tap Tap
-	if tap.Recorder() != nil {
-		t.Error("somebody captures before anybody came")
-	}
+	assert.True(t, tap.Recorder() == nil, "somebody captures before anybody came")
 	var one, two Ports
 	one.Add(1)
 	two.Add(200)
@@ -25,18 +23,15 @@ func TestTap(t *testing.T) {
 	}
 	put(r, 1, 500, 7)
 	put(r, 200, 500, 8)
-	if got := all(a); len(got) != 1 || got[0] != 7 {
-		t.Errorf("the first reader got %v, want frame 7 of its port", got)
-	}
+	got := all(a)
+	assert.True(t, len(got) == 1 && got[0] == 7, "the first reader got %v, want frame 7 of its port", got)
 	b.Close()
 	b.Close()
 	if r.Wants(200) || r.want.Load().Snap != 60 {
 		t.Errorf("after a reader has left: %v", r.want.Load())
 	}
 	a.Close()
-	if tap.Recorder() != nil {
-		t.Error("nobody captures any more, and the data path does")
-	}
+	assert.True(t, tap.Recorder() == nil, "nobody captures any more, and the data path does")
 }
 
 func TestTooManyReaders(t *testing.T) {
@@ -44,9 +39,8 @@ func TestTooManyReaders(t *testing.T) {
 	for range MaxCursors {
 		attach(t, &tap, everything)
 	}
-	if _, err := tap.Attach(everything); !errors.Is(err, ErrTooMany) {
-		t.Errorf("got %v, want ErrTooMany", err)
-	}
+	_, err := tap.Attach(everything)
+	assert.True(t, errors.Is(err, ErrTooMany), "got %v, want ErrTooMany", err)
 }
 
 // Readers go on when the size of the ring changes.
@@ -57,9 +51,7 @@ func TestSetMemory(t *testing.T) {
 	tap.SetMemory(2 * MinMemory)
 	put(tap.Recorder(), 0, 60, 2)
 	got := append(all(c), all(c)...)
-	if len(got) != 2 || got[0] != 1 || got[1] != 2 {
-		t.Errorf("got %v, want frames 1 and 2", got)
-	}
+	assert.True(t, len(got) == 2 && got[0] == 1 && got[1] == 2, "got %v, want frames 1 and 2", got)
 	assert.Equal(t, len(tap.Recorder().chunks)*chunkOctets, 2*MinMemory, "octets of the ring")
 }
 
@@ -121,9 +113,7 @@ func TestRewindTellsHowFar(t *testing.T) {
 			t.Fatalf("after frame %d: the oldest is %d, but the first that is read is %d", 1+i, oldest, first)
 		}
 	}
-	if !overwritten {
-		t.Error("nothing was overwritten")
-	}
+	assert.True(t, overwritten, "nothing was overwritten")
 }
 
 // A reader that stops after the size of the ring has changed reads both rings until there is no more.
@@ -135,9 +125,8 @@ func TestSetMemoryAndStop(t *testing.T) {
 	put(tap.Recorder(), 0, 60, 2)
 	c.Stop()
 	put(tap.Recorder(), 0, 60, 3)
-	if got := all(c); len(got) != 2 || got[0] != 1 || got[1] != 2 {
-		t.Errorf("got %v, want frames 1 and 2", got)
-	}
+	got := all(c)
+	assert.True(t, len(got) == 2 && got[0] == 1 && got[1] == 2, "got %v, want frames 1 and 2", got)
 }
 
 // A reader that wants more ports gets their frames from then on. The data path is told.
@@ -157,12 +146,9 @@ func TestAddPorts(t *testing.T) {
 	assert.Equal(t, called, 1, "how often the data path was told")
 	put(tap.Recorder(), 1, 60, 7)
 	put(tap.Recorder(), 2, 60, 8)
-	if got := all(c); len(got) != 2 || !tap.Recorder().Wants(2) {
-		t.Errorf("got %v, want frames 7 and 8", got)
-	}
+	got := all(c)
+	assert.True(t, len(got) == 2 && tap.Recorder().Wants(2), "got %v, want frames 7 and 8", got)
 	c.Close()
 	c.AddPorts(AllPorts)
-	if tap.Recorder() != nil {
-		t.Error("a reader that has left captures")
-	}
+	assert.True(t, tap.Recorder() == nil, "a reader that has left captures")
 }

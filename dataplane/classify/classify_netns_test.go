@@ -123,9 +123,8 @@ func newWire(t *testing.T) *wire {
 
 func unavailable(t *testing.T, err error) {
 	t.Helper()
-	if os.Getenv("REQUIRE_NETNS") == "1" {
-		t.Fatalf("cannot make a namespace with a veth pair, and REQUIRE_NETNS=1 asks for it: %v", err)
-	}
+	assert.MustBeTrue(t, os.Getenv("REQUIRE_NETNS") != "1",
+		"cannot make a namespace with a veth pair, and REQUIRE_NETNS=1 asks for it: %v", err)
 	t.Skipf("needs a namespace with a veth pair (root, or unshare -Urn): %v", err)
 }
 
@@ -158,10 +157,7 @@ func socket(t *testing.T, index int, protocol uint16) int {
 	assert.Must(t, err)
 	t.Cleanup(func() { unix.Close(fd) })
 	order := binary.BigEndian.AppendUint16(nil, protocol)
-	if err := unix.Bind(fd, &unix.SockaddrLinklayer{Ifindex: index,
-		Protocol: binary.NativeEndian.Uint16(order)}); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, unix.Bind(fd, &unix.SockaddrLinklayer{Ifindex: index, Protocol: binary.NativeEndian.Uint16(order)}))
 	return fd
 }
 
@@ -184,10 +180,9 @@ func (w *wire) attach(t *testing.T, level, option, fd int, program []bpf.RawInst
 	for i, r := range program {
 		filter[i] = unix.SockFilter{Code: r.Op, Jt: r.Jt, Jf: r.Jf, K: r.K}
 	}
-	if err := unix.SetsockoptSockFprog(fd, level, option, &unix.SockFprog{Len: uint16(len(filter)),
-		Filter: &filter[0]}); err != nil {
-		t.Fatalf("attach program: %v", err)
-	}
+	assert.MustNoError(t,
+		unix.SetsockoptSockFprog(fd, level, option, &unix.SockFprog{Len: uint16(len(filter)), Filter: &filter[0]}),
+		"attach program")
 }
 
 // send asks for the shortest linear part, so that all behind the MAC header of a frame longer than a page lies in
@@ -207,18 +202,15 @@ func (w *wire) receive(t *testing.T, name string) (ring int) {
 		poll[i] = unix.PollFd{Fd: int32(fd), Events: unix.POLLIN}
 	}
 	for range 100 {
-		if n, err := unix.Poll(poll, 2000); err != nil && err != unix.EINTR || n == 0 {
-			t.Fatalf("%s: no socket got the frame: %v", name, err)
-		}
+		n, err := unix.Poll(poll, 2000)
+		assert.MustBeTrue(t, (err == nil || err == unix.EINTR) && n != 0, "%s: no socket got the frame: %v", name, err)
 		var got []int
 		for i, p := range poll {
 			if p.Revents&unix.POLLIN != 0 && w.isOurs(t, w.rings[i]) {
 				got = append(got, i)
 			}
 		}
-		if len(got) > 1 {
-			t.Fatalf("%s: sockets %v got the frame, want one", name, got)
-		}
+		assert.MustBeTrue(t, len(got) <= 1, "%s: sockets %v got the frame, want one", name, got)
 		if len(got) == 1 {
 			return got[0]
 		}

@@ -25,16 +25,12 @@ var metadata = map[bpf.Extension]uint32{
 func newMachine(t assert.TB, raw []bpf.RawInstruction) machine {
 	t.Helper()
 	program, all := bpf.Disassemble(raw)
-	if !all {
-		t.Fatalf("an instruction is unknown: %v", program)
-	}
+	assert.MustBeTrue(t, all, "an instruction is unknown: %v", program)
 	for i, instruction := range program {
 		switch load := instruction.(type) {
 		case bpf.LoadExtension:
 			offset, ok := metadata[load.Num]
-			if !ok {
-				t.Fatalf("unexpected %v", load)
-			}
+			assert.MustBeTrue(t, ok, "unexpected %v", load)
 			program[i] = bpf.LoadAbsolute{Off: offset, Size: 4}
 		case bpf.LoadAbsolute:
 			load.Off += metadataOctets
@@ -82,9 +78,7 @@ func TestFanoutAgreesWithPriority(t *testing.T) {
 			m := newMachine(t, raw)
 			for _, s := range specimens(t) {
 				k, ok := untag(s.b)
-				if !ok {
-					t.Fatalf("%s: the kernel discards it", s.name)
-				}
+				assert.MustBeTrue(t, ok, "%s: the kernel discards it", s.name)
 				assert.Equal(t, m.run(t, k), wantRing(&c, lossless, s.b), "trust %v, lossless %08b, %s: ring", trust,
 					lossless, s.name)
 			}
@@ -129,15 +123,12 @@ func FuzzFanout(f *testing.F) {
 		c := Config{Trust: Trust(trust), Default: fallback, DSCP: DefaultDSCP()}
 		raw, err := c.Fanout(lossless)
 		if err != nil {
-			if c.Validate() == nil {
-				t.Fatal(err)
-			}
+			assert.MustBeTrue(t, c.Validate() != nil, "%v", err)
 			return
 		}
 		k, received := untag(b)
-		if _, ok := frame.Parse(b); !ok && received {
-			t.Fatalf("the kernel hands over a malformed frame: %x", b)
-		}
+		_, ok := frame.Parse(b)
+		assert.MustBeTrue(t, ok || !received, "the kernel hands over a malformed frame: %x", b)
 		if received {
 			assert.MustEqual(t, newMachine(t, raw).run(t, k), wantRing(&c, lossless, b), "ring of %x", b)
 		}
@@ -156,10 +147,8 @@ func TestFanoutIsShort(t *testing.T) {
 	for _, tt := range tests {
 		c := Config{Trust: tt.trust, DSCP: DefaultDSCP()}
 		raw, err := c.Fanout(tt.lossless)
-		if err != nil || len(raw) != tt.want {
-			t.Errorf("trust %v, lossless %08b: got %d instructions, %v, want %d", tt.trust, tt.lossless, len(raw), err,
-				tt.want)
-		}
+		assert.True(t, err == nil && len(raw) == tt.want,
+			"trust %v, lossless %08b: got %d instructions, %v, want %d", tt.trust, tt.lossless, len(raw), err, tt.want)
 	}
 }
 

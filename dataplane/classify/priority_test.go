@@ -20,9 +20,7 @@ func distinct(trust Trust) Config {
 func TestPriority(t *testing.T) {
 	for _, s := range specimens(t) {
 		h, ok := frame.Parse(s.b)
-		if !ok {
-			t.Fatalf("%s: malformed", s.name)
-		}
+		assert.MustBeTrue(t, ok, "%s: malformed", s.name)
 		want := map[Trust]uint8{TrustPCP: 7, TrustDSCP: 7, TrustPort: 7}
 		if s.pcp >= 0 {
 			want[TrustPCP] = uint8(s.pcp)
@@ -60,20 +58,17 @@ func TestValidate(t *testing.T) {
 		var c Config
 		tt.change(&c)
 		err := c.Validate()
-		if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
-			t.Errorf("%s: got %v, want %q", tt.name, err, tt.want)
-		}
-		if _, fanoutErr := c.Fanout(1); (fanoutErr == nil) != (err == nil) {
-			t.Errorf("%s: Fanout: got %v, Validate: %v", tt.name, fanoutErr, err)
-		}
+		assert.True(t, (err == nil) == (tt.want == "") && (err == nil || strings.Contains(err.Error(), tt.want)),
+			"%s: got %v, want %q", tt.name, err, tt.want)
+		_, fanoutErr := c.Fanout(1)
+		assert.True(t, (fanoutErr == nil) == (err == nil), "%s: Fanout: got %v, Validate: %v", tt.name, fanoutErr, err)
 	}
 }
 
 func TestTrustString(t *testing.T) {
 	for trust, want := range map[Trust]string{TrustPCP: "pcp", TrustDSCP: "dscp", TrustPort: "port", 9: "trust(9)"} {
-		if got := trust.String(); got != want {
-			t.Errorf("got %q, want %q", got, want)
-		}
+		got := trust.String()
+		assert.True(t, got == want, "got %q, want %q", got, want)
 	}
 }
 

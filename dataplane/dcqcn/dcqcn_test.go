@@ -70,9 +70,8 @@ func TestAlpha(t *testing.T) {
 	assert.Equal(t, r.alpha, one, "α before its time")
 	r.Advance(2000)
 	fallen := float64(r.alpha) / one
-	if want := math.Pow(255./256, 2); math.Abs(fallen-want) > 1e-8 {
-		t.Errorf("α %v, want %v", fallen, want)
-	}
+	want := math.Pow(255./256, 2)
+	assert.True(t, math.Abs(fallen-want) <= 1e-8, "α %v, want %v", fallen, want)
 	r.Notified(2500)
 	if got, want := float64(r.alpha)/one, fallen+(1-fallen)/256; math.Abs(got-want) > 1e-8 {
 		t.Errorf("α %v, want %v", got, want)
@@ -81,9 +80,8 @@ func TestAlpha(t *testing.T) {
 		t.Errorf("rate %d, want %d", r.Rate(), want)
 	}
 	r.Advance(3499)
-	if got := float64(r.alpha) / one; math.Abs(got-(fallen+(1-fallen)/256)) > 1e-8 {
-		t.Errorf("a CNP does not begin the time of α anew: %v", got)
-	}
+	got := float64(r.alpha) / one
+	assert.True(t, math.Abs(got-(fallen+(1-fallen)/256)) <= 1e-8, "a CNP does not begin the time of α anew: %v", got)
 	r.Advance(1 << 50) // in few steps
 	if r.alpha != 0 || r.Rate() != 1_000_000 || r.Next() != math.MaxInt64 {
 		t.Errorf("α %d, rate %d, next %d after a long time", r.alpha, r.Rate(), r.Next())
@@ -143,9 +141,8 @@ func TestReactionProperties(t *testing.T) {
 					t.Fatalf("a CNP changed the rate from %d to %d", before, r.Rate())
 				}
 			}
-			if r.Rate() < min(p.Least, most) || r.Rate() > most || r.alpha > one || r.Next() <= now {
-				t.Fatalf("at %d: %+v", now, r)
-			}
+			assert.MustBeTrue(t, r.Rate() >= min(p.Least, most) && r.Rate() <= most && r.alpha <= one && r.Next() > now,
+				"at %d: %+v", now, r)
 		}
 		if r.Advance(now + 3000*p.Timer); r.Rate() != most { // R_AI is a thousandth of the speed
 			t.Fatalf("the rate is %d long after the last CNP, not %d", r.Rate(), most)
@@ -155,9 +152,8 @@ func TestReactionProperties(t *testing.T) {
 
 // What is published holds at 40 Gbit/s, and the same octets pass on slower links.
 func TestParams(t *testing.T) {
-	if got := For(publishedSpeed); got != published {
-		t.Errorf("%+v", got)
-	}
+	got := For(publishedSpeed)
+	assert.True(t, got == published, "%+v", got)
 	for _, c := range []struct {
 		speed int64
 		want  Params

@@ -27,9 +27,8 @@ func TestSum(t *testing.T) {
 		{"end-around carry", "ffff0001", 0, 0x0001},
 	}
 	for _, tt := range tests {
-		if got := Sum(unhex(t, tt.in), tt.initial); got != tt.want {
-			t.Errorf("%s: got %04x, want %04x", tt.name, got, tt.want)
-		}
+		got := Sum(unhex(t, tt.in), tt.initial)
+		assert.True(t, got == tt.want, "%s: got %04x, want %04x", tt.name, got, tt.want)
 	}
 }
 
@@ -66,12 +65,8 @@ func TestCompleteChecksum(t *testing.T) {
 			want, network, transport := s.build(t)
 			b := bytes.Clone(want)
 			v := s.unfinish(b, network, transport)
-			if bytes.Equal(b, want) {
-				t.Fatal("the checksum is not unfinished")
-			}
-			if !CompleteChecksum(b, v) {
-				t.Fatal("refused")
-			}
+			assert.MustBeTrue(t, !bytes.Equal(b, want), "the checksum is not unfinished")
+			assert.MustBeTrue(t, CompleteChecksum(b, v), "refused")
 			equalOctets(t, "frame", b, want)
 			decode(t, b)
 		})
@@ -87,13 +82,10 @@ func TestCompleteChecksumOfUDPIsNeverZero(t *testing.T) {
 	payload[0], payload[1] = 0, 0
 	rest := ^Sum(b[transport:], 0)
 	payload[0], payload[1] = byte(rest>>8), byte(rest)
-	if !CompleteChecksum(b, v) {
-		t.Fatal("refused")
-	}
+	assert.MustBeTrue(t, CompleteChecksum(b, v), "refused")
 	decode(t, b)
-	if got := b[transport+udpChecksumOffset:][:2]; got[0] != 0xFF || got[1] != 0xFF {
-		t.Errorf("got %x, want ffff", got)
-	}
+	got := b[transport+udpChecksumOffset:][:2]
+	assert.True(t, got[0] == 0xFF && got[1] == 0xFF, "got %x, want ffff", got)
 }
 
 func TestCompleteChecksumSCTP(t *testing.T) {
@@ -106,9 +98,7 @@ func TestCompleteChecksumSCTP(t *testing.T) {
 	)
 	b := bytes.Clone(want)
 	clear(b[34+8 : 34+12])
-	if !CompleteChecksum(b, VnetHeader{Flags: VnetNeedsCsum, CsumStart: 34, CsumOffset: 8}) {
-		t.Fatal("refused")
-	}
+	assert.MustBeTrue(t, CompleteChecksum(b, VnetHeader{Flags: VnetNeedsCsum, CsumStart: 34, CsumOffset: 8}), "refused")
 	equalOctets(t, "frame", b, want)
 }
 

@@ -220,9 +220,7 @@ func decode(t rapid.TB, b []byte) (j decoded) {
 			equalOctets(t, "UDP header", contents, want)
 		}
 	}
-	if !transport {
-		t.Fatalf("neither TCP nor UDP: %v", packet)
-	}
+	assert.MustBeTrue(t, transport, "neither TCP nor UDP: %v", packet)
 	return j
 }
 

@@ -33,9 +33,7 @@ func TestDSCP(t *testing.T) {
 	}
 	for _, tt := range tests {
 		got, ok := DSCP(unhex(t, tt.in), tt.offset, tt.etherType)
-		if got != tt.want || ok != tt.ok {
-			t.Errorf("%s: got %d, %v, want %d, %v", tt.name, got, ok, tt.want, tt.ok)
-		}
+		assert.True(t, got == tt.want && ok == tt.ok, "%s: got %d, %v, want %d, %v", tt.name, got, ok, tt.want, tt.ok)
 	}
 }
 
@@ -48,9 +46,7 @@ func TestMarkCE(t *testing.T) {
 	} {
 		b, _, _ := s.build(t)
 		h, _ := Parse(b)
-		if !MarkCE(b, h.NetOffset, h.EtherType) {
-			t.Fatalf("%+v: ECT(0) is not marked", s)
-		}
+		assert.MustBeTrue(t, MarkCE(b, h.NetOffset, h.EtherType), "%+v: ECT(0) is not marked", s)
 		j := decode(t, b)
 		switch {
 		case j.ipv4 != nil && j.ipv4.TOS != 26<<2|ecnCE:
@@ -59,9 +55,7 @@ func TestMarkCE(t *testing.T) {
 			t.Errorf("%+v: traffic class %08b, flow label %x", s, j.ipv6.TrafficClass, j.ipv6.FlowLabel)
 		}
 		marked := bytes.Clone(b)
-		if MarkCE(b, h.NetOffset, h.EtherType) {
-			t.Errorf("%+v: a packet that came with CE counts as marked here", s)
-		}
+		assert.True(t, !MarkCE(b, h.NetOffset, h.EtherType), "%+v: a packet that came with CE counts as marked here", s)
 		equalOctets(t, "marked twice", b, marked)
 	}
 }
@@ -117,9 +111,7 @@ func TestMarkCELeavesAlone(t *testing.T) {
 	}
 	for _, tt := range tests {
 		b := bytes.Clone(tt.in)
-		if MarkCE(b, tt.offset, tt.etherType) {
-			t.Errorf("%s: marked", tt.name)
-		}
+		assert.True(t, !MarkCE(b, tt.offset, tt.etherType), "%s: marked", tt.name)
 		equalOctets(t, tt.name, b, tt.in)
 	}
 }
@@ -136,12 +128,9 @@ func TestMarkCEKeepsTheChecksum(t *testing.T) {
 		sum ^= fault
 		p[10], p[11] = byte(sum>>8), byte(sum)
 		valid := naiveSum(p) == 0xFFFF
-		if !MarkCE(p, 0, TypeIPv4) || p[1]&ecnMask != ecnCE {
-			t.Fatalf("not marked: %x", p)
-		}
-		if got := naiveSum(p) == 0xFFFF; got != valid {
-			t.Fatalf("checksum valid: got %v, want %v: %x", got, valid, p)
-		}
+		assert.MustBeTrue(t, MarkCE(p, 0, TypeIPv4) && p[1]&ecnMask == ecnCE, "not marked: %x", p)
+		got := naiveSum(p) == 0xFFFF
+		assert.MustBeTrue(t, got == valid, "checksum valid: got %v, want %v: %x", got, valid, p)
 	})
 }
 
@@ -150,9 +139,7 @@ func TestMarkCEOfGSOFrame(t *testing.T) {
 	for _, s := range []shape{{payload: 5000}, {payload: 5000, ipv6: true, udp: true}} {
 		whole, v := s.gsoFrame(t, 1000)
 		h, _ := Parse(whole)
-		if !MarkCE(whole, h.NetOffset, h.EtherType) {
-			t.Fatal("not marked")
-		}
+		assert.MustBeTrue(t, MarkCE(whole, h.NetOffset, h.EtherType), "not marked")
 		for _, b := range cut(t, whole, v) {
 			if j := decode(t, b); (j.ipv4 != nil && j.ipv4.TOS&ecnMask != ecnCE) ||
 				(j.ipv6 != nil && j.ipv6.TrafficClass&ecnMask != ecnCE) {

@@ -47,9 +47,7 @@ func TestParse(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			got, ok := Parse(unhex(t, tt.in))
-			if got != tt.want || ok != tt.ok {
-				t.Errorf("\n got %+v, %v\nwant %+v, %v", got, ok, tt.want, tt.ok)
-			}
+			assert.True(t, got == tt.want && ok == tt.ok, "\n got %+v, %v\nwant %+v, %v", got, ok, tt.want, tt.ok)
 		})
 	}
 }

@@ -35,9 +35,8 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		h, ok := Parse(b)
 		if !ok {
-			if h != (Header{}) || len(b) >= HeaderOctets+TagOctets {
-				t.Fatalf("%d octets are malformed: %+v", len(b), h)
-			}
+			assert.MustBeTrue(t, h == (Header{}) && len(b) < HeaderOctets+TagOctets,
+				"%d octets are malformed: %+v", len(b), h)
 			return
 		}
 		again := make([]byte, TagOctets+HeaderOctets)
@@ -57,19 +56,16 @@ func FuzzVnetHeader(f *testing.F) {
 	f.Add([]byte{0, 0, 0, 0, 0, 0, 0, 0, 0}, -4)
 	f.Fuzz(func(t *testing.T, b []byte, delta int) {
 		v, ok := DecodeVnetHeader(b)
-		if ok != (len(b) >= VnetHeaderOctets) {
-			t.Fatalf("%d octets: got %v", len(b), ok)
-		}
+		assert.MustBeTrue(t, ok == (len(b) >= VnetHeaderOctets), "%d octets: got %v", len(b), ok)
 		if !ok {
 			return
 		}
 		again := make([]byte, VnetHeaderOctets)
 		v.Encode(again)
 		equalOctets(t, "header", again, b[:VnetHeaderOctets])
-		if s := v.Shift(delta % 8); s.GSOSize != v.GSOSize || s.CsumOffset != v.CsumOffset || s.Flags != v.Flags ||
-			s.GSOType != v.GSOType {
-			t.Fatalf("Shift changed more than offsets: %+v became %+v", v, s)
-		}
+		s := v.Shift(delta % 8)
+		assert.MustBeTrue(t, s.GSOSize == v.GSOSize && s.CsumOffset == v.CsumOffset && s.Flags == v.Flags &&
+			s.GSOType == v.GSOType, "Shift changed more than offsets: %+v became %+v", v, s)
 	})
 }
 
@@ -101,9 +97,8 @@ func FuzzCompleteChecksum(f *testing.F) {
 		equalOctets(t, "behind the field", b[field+width:], before[field+width:])
 		// At an odd distance the field's two octets stand in two words; the sum is then not that of a checksum.
 		if width == 2 && offset%2 == 0 {
-			if sum := add(naiveSum(b[start:]), seed); sum != 0xFFFF && sum != 0 {
-				t.Fatalf("sum with the seed: got %04x", sum)
-			}
+			sum := add(naiveSum(b[start:]), seed)
+			assert.MustBeTrue(t, sum == 0xFFFF || sum == 0, "sum with the seed: got %04x", sum)
 		}
 	})
 }
@@ -121,9 +116,8 @@ func FuzzMarkCE(f *testing.F) {
 			return
 		}
 		dscp, ok := DSCP(b, offset, etherType)
-		if was, _ := DSCP(before, offset, etherType); !ok || dscp != was {
-			t.Fatalf("DSCP changed from %d to %d, %v", was, dscp, ok)
-		}
+		was, _ := DSCP(before, offset, etherType)
+		assert.MustBeTrue(t, ok && dscp == was, "DSCP changed from %d to %d, %v", was, dscp, ok)
 		equalOctets(t, "before the header", b[:offset], before[:offset])
 		if n := offset + ipv4MinOctets; etherType == TypeIPv4 {
 			equalOctets(t, "behind the header", b[n:], before[n:])

@@ -56,9 +56,7 @@ func TestCompleteChecksumAgreesWithTheKernel(t *testing.T) {
 		assert.MustNoError(t, unix.Send(near, append(header, b...), 0), "%s: send", name)
 		n, err := unix.Read(far, buffer)
 		assert.MustNoError(t, err, "%s", name)
-		if !CompleteChecksum(b, v) {
-			t.Fatalf("%s: refused", name)
-		}
+		assert.MustBeTrue(t, CompleteChecksum(b, v), "%s: refused", name)
 		equalOctets(t, name, untagged(s, b), buffer[:n])
 	}
 }

@@ -76,12 +76,10 @@ func TestSegmenterRefuses(t *testing.T) {
 			var c Segmenter
 			assert.MustEqual(t, c.Reset(whole, v), NotRefused, "before the change")
 			tt.change(whole, &v)
-			if got := c.Reset(whole, v); got != tt.want {
-				t.Errorf("got %v, want %v", got, tt.want)
-			}
-			if c.Segments() != 0 || c.Left() != 0 || c.MaxOctets() != 0 || c.Next(make([]byte, 4096)) != 0 {
-				t.Error("a refused GSO frame can be cut")
-			}
+			got := c.Reset(whole, v)
+			assert.True(t, got == tt.want, "got %v, want %v", got, tt.want)
+			assert.True(t, c.Segments() == 0 && c.Left() == 0 && c.MaxOctets() == 0 && c.Next(make([]byte, 4096)) == 0,
+				"a refused GSO frame can be cut")
 		})
 	}
 }
@@ -107,9 +105,8 @@ func TestSegmenterTruncated(t *testing.T) {
 		before := bytes.Clone(whole)
 		var c Segmenter
 		for n := range whole {
-			if got := c.Reset(whole[:n:n], v); got == NotRefused {
-				t.Fatalf("%d of %d octets are accepted", n, len(whole))
-			}
+			got := c.Reset(whole[:n:n], v)
+			assert.MustBeTrue(t, got != NotRefused, "%d of %d octets are accepted", n, len(whole))
 		}
 		equalOctets(t, "GSO frame", whole, before)
 	}

@@ -95,9 +95,8 @@ func checkSegments(t rapid.TB, s shape, whole []byte, segments [][]byte, gso int
 	for i, b := range segments {
 		j := decode(t, b)
 		equalOctets(t, "link header", b[:network], whole[:network])
-		if i < len(segments)-1 && len(j.payload) != gso {
-			t.Fatalf("segment %d: %d octets of payload, want %d", i, len(j.payload), gso)
-		}
+		assert.MustBeTrue(t, i >= len(segments)-1 || len(j.payload) == gso,
+			"segment %d: %d octets of payload, want %d", i, len(j.payload), gso)
 		if j.ipv4 != nil && j.ipv4.Id != 0xFFFE+uint16(i) {
 			t.Fatalf("segment %d: IPv4 identification %04x, want %04x", i, j.ipv4.Id, 0xFFFE+uint16(i))
 		}
@@ -158,9 +157,8 @@ func TestSegmenterWithoutPartialChecksum(t *testing.T) {
 	whole, _, transport := shape{udp: true, payload: 3000}.build(t)
 	binary.BigEndian.PutUint16(whole[transport+udpChecksumOffset:], 0)
 	for _, b := range cut(t, whole, VnetHeader{GSOType: GSOUDPL4, GSOSize: 1000}) {
-		if got := binary.BigEndian.Uint16(b[transport+udpChecksumOffset:]); got != 0 {
-			t.Errorf("UDP without a checksum got %04x", got)
-		}
+		got := binary.BigEndian.Uint16(b[transport+udpChecksumOffset:])
+		assert.True(t, got == 0, "UDP without a checksum got %04x", got)
 	}
 }
 
@@ -178,9 +176,8 @@ func TestSegmenterKeepsThePseudoHeaderOfASourceRoute(t *testing.T) {
 		p := b[transport:]
 		pseudo := append(bytes.Clone(b[network+8:network+40]), 0, 6, byte(len(p)>>8), byte(len(p)), other>>8,
 			other&0xFF)
-		if got := naiveSum(append(pseudo, p...)); got != 0xFFFF {
-			t.Errorf("segment %d: sum %04x, want ffff", i, got)
-		}
+		got := naiveSum(append(pseudo, p...))
+		assert.True(t, got == 0xFFFF, "segment %d: sum %04x, want ffff", i, got)
 	}
 	v.Flags = 0
 	assert.Equal(t, new(Segmenter).Reset(whole, v), RefusedHeader, "without the partial checksum")
@@ -198,24 +195,21 @@ func TestSegmenterResumes(t *testing.T) {
 	whole, v := shape{payload: 3500}.gsoFrame(t, 1000)
 	want := cut(t, whole, v)
 	var c Segmenter
-	if r := c.Reset(whole, v); r != NotRefused {
-		t.Fatal(r)
-	}
+	r := c.Reset(whole, v)
+	assert.MustBeTrue(t, r == NotRefused, "%v", r)
 	assert.Equal(t, c.MaxOctets(), 14+20+20+1000, "MaxOctets")
 	short := make([]byte, c.MaxOctets()-1)
 	for i := range want {
 		if i < 3 {
-			if n := c.Next(short); n != 0 {
-				t.Fatalf("segment %d of %d octets fits %d", i, n, len(short))
-			}
+			n := c.Next(short)
+			assert.MustBeTrue(t, n == 0, "segment %d of %d octets fits %d", i, n, len(short))
 		}
 		assert.MustEqual(t, c.Left(), len(want)-i, "Left")
 		dst := make([]byte, 2000)
 		equalOctets(t, fmt.Sprint("segment ", i), dst[:c.Next(dst)], want[i])
 	}
-	if n := c.Next(make([]byte, 2000)); n != 0 {
-		t.Errorf("after the last: got %d octets", n)
-	}
+	n := c.Next(make([]byte, 2000))
+	assert.True(t, n == 0, "after the last: got %d octets", n)
 }
 
 // Segments returns the number of frames from the GSO frame, including those already returned; 0 after a refusal.

@@ -30,9 +30,8 @@ func TestTCI(t *testing.T) {
 				got.PCP(), got.DEI(), got.VID(), uint16(tt.want))
 		}
 	}
-	if got := MakeTCI(0xFF, false, 0xFFFF); got != 0xEFFF {
-		t.Errorf("bits beyond the fields leak: got %04x, want efff", uint16(got))
-	}
+	got := MakeTCI(0xFF, false, 0xFFFF)
+	assert.True(t, got == 0xEFFF, "bits beyond the fields leak: got %04x, want efff", uint16(got))
 }
 
 func TestInsertTag(t *testing.T) {
@@ -40,9 +39,8 @@ func TestInsertTag(t *testing.T) {
 	start := InsertTag(slot, 6, TypeVLAN, MakeTCI(5, false, 100))
 	assert.MustEqual(t, start, 2, "start")
 	want := "eeee" + "02000000000b" + "02000000000a" + "8100a064" + "0800" + "4500"
-	if got := hex.EncodeToString(slot); got != want {
-		t.Errorf("\n got %s\nwant %s", got, want)
-	}
+	got := hex.EncodeToString(slot)
+	assert.True(t, got == want, "\n got %s\nwant %s", got, want)
 }
 
 // removeTag takes the tag out of the frame that starts at slot[off] and returns the frame's new start.
@@ -62,10 +60,8 @@ func TestTagRoundTrip(t *testing.T) {
 
 		start := InsertTag(slot, off, TypeVLAN, tci)
 		h, ok := Parse(slot[start:])
-		if !ok || !h.Tagged || h.TCI != tci || h.Dst != Address(before[off:]) ||
-			h.Src != Address(before[off+AddressOctets:]) {
-			t.Fatalf("tagged frame reads as %+v, %v", h, ok)
-		}
+		assert.MustBeTrue(t, ok && h.Tagged && h.TCI == tci && h.Dst == Address(before[off:]) &&
+			h.Src == Address(before[off+AddressOctets:]), "tagged frame reads as %+v, %v", h, ok)
 		assert.MustBeSame(t, slot[:start], before[:start], "octets before the frame changed")
 		removeTag(slot, start)
 		if !bytes.Equal(slot[off:], before[off:]) {

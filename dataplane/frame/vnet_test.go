@@ -16,9 +16,7 @@ func TestDecodeVnetHeader(t *testing.T) {
 	want := VnetHeader{Flags: VnetNeedsCsum, GSOType: GSOTCPv4 | GSOECN, HdrLen: 66, GSOSize: 1448, CsumStart: 34,
 		CsumOffset: 16}
 	got, ok := DecodeVnetHeader(b)
-	if !ok || got != want {
-		t.Errorf("\n got %+v, %v\nwant %+v", got, ok, want)
-	}
+	assert.True(t, ok && got == want, "\n got %+v, %v\nwant %+v", got, ok, want)
 	if _, ok := DecodeVnetHeader(b[:9]); ok {
 		t.Error("nine octets were taken for a header")
 	}
@@ -84,9 +82,8 @@ func TestShiftFollowsTheTag(t *testing.T) {
 	start := InsertTag(slot, TagOctets, TypeVLAN, MakeTCI(3, false, 10))
 
 	plain, tagged := cut(t, whole, v), cut(t, slot[start:], v.Shift(TagOctets))
-	if len(plain) != len(tagged) || len(plain) != 4 {
-		t.Fatalf("got %d and %d segments, want 4", len(plain), len(tagged))
-	}
+	assert.MustBeTrue(t, len(plain) == len(tagged) && len(plain) == 4,
+		"got %d and %d segments, want 4", len(plain), len(tagged))
 	for i := range plain {
 		untagged := tagged[i][removeTag(tagged[i], 0):]
 		equalOctets(t, "segment", untagged, plain[i])

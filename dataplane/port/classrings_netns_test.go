@@ -65,9 +65,7 @@ func TestClassRingsKeepsTheOrder(t *testing.T) {
 	var frames [64]port.Frame
 	for taken := 0; taken < len(want); {
 		n := w.port.Receive(port.Other, frames[:1+rand.IntN(len(frames))], 1<<20)
-		if n == 0 {
-			t.Fatalf("nothing after %d of %d frames", taken, len(want))
-		}
+		assert.MustBeTrue(t, n != 0, "nothing after %d of %d frames", taken, len(want))
 		wantData(t, frames[:n], want[taken:taken+n])
 		done := rand.IntN(n + 1)
 		w.port.Release(port.Other, done)
@@ -129,9 +127,7 @@ func TestSmallRing(t *testing.T) {
 	const blocks = 256 << 10 // octets, a whole number of blocks in which the kernel has slots
 	want := port.Slots{Full: blocks / port.SlotOctets(c.FrameSize), Small: blocks / port.SlotOctets(smallLimit)}
 	assert.Equal(t, w.port.Slots(port.Other), want, "slots, want as much memory of full ones as of small ones")
-	if small <= c.OtherSlots {
-		t.Fatalf("%d slots for small frames beside %d", small, c.OtherSlots)
-	}
+	assert.MustBeTrue(t, small > c.OtherSlots, "%d slots for small frames beside %d", small, c.OtherSlots)
 	w.plain(5, 60)
 	w.plain(3, 1000)
 	w.awaitBacklog(port.Other, 8)
@@ -139,9 +135,8 @@ func TestSmallRing(t *testing.T) {
 	if want := 5*smallLimit + 3*c.FrameSize; got.Octets != want || got.Fill <= 0 || got.Fill >= 0.5 {
 		t.Errorf("%d octets wait at most, the fullest ring is full to %v; want %d and some", got.Octets, got.Fill, want)
 	}
-	if !w.port.BacklogExceeds(port.Other, 4) || w.port.BacklogExceeds(port.Other, 5) {
-		t.Error("more than 5 frames wait in one ring, or not more than 4")
-	}
+	assert.True(t, w.port.BacklogExceeds(port.Other, 4) && !w.port.BacklogExceeds(port.Other, 5),
+		"more than 5 frames wait in one ring, or not more than 4")
 }
 
 // A ring for small frames takes as much memory as the ring beside it, up to the limit, and never has fewer slots.

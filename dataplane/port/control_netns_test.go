@@ -46,9 +46,8 @@ func TestControlRing(t *testing.T) {
 		}
 		w.port.ControlDone()
 	}
-	if b, _ := w.port.Control(); b != nil {
-		t.Errorf("one more: %x", b)
-	}
+	b, _ := w.port.Control()
+	assert.True(t, b == nil, "one more: %x", b)
 	w.silent()
 }
 
@@ -61,9 +60,8 @@ func TestControlRingWrapsAround(t *testing.T) {
 			w.send(frame.VnetHeader{}, control(seq+k, 60))
 		}
 		for range 100 {
-			if got, _ := w.waitControl(); !bytes.Equal(got, control(seq, 60)) {
-				t.Fatalf("frame %d is %x", seq, got)
-			}
+			got, _ := w.waitControl()
+			assert.MustBeTrue(t, bytes.Equal(got, control(seq, 60)), "frame %d is %x", seq, got)
 			w.port.ControlDone()
 			seq++
 		}
@@ -79,14 +77,12 @@ func TestTaggedControlIsNotControl(t *testing.T) {
 	w.send(frame.VnetHeader{}, craft(nil, frame.TypeLLDP, 2, 60))
 	w.send(frame.VnetHeader{}, craft(tci(1, 1), frame.TypeLLDP, 3, 64))
 	got, _ := w.waitControl()
-	if h, ok := frame.Parse(got); !ok || !h.Tagged || !bytes.Equal(got, tagged) {
-		t.Errorf("got %x, want it with its tag: %x", got, tagged)
-	}
+	h, ok := frame.Parse(got)
+	assert.True(t, ok && h.Tagged && bytes.Equal(got, tagged), "got %x, want it with its tag: %x", got, tagged)
 	w.port.ControlDone()
 	w.silent()
-	if b, _ := w.port.Control(); b != nil {
-		t.Errorf("LLDP came as MAC Control: %x", b)
-	}
+	b, _ := w.port.Control()
+	assert.True(t, b == nil, "LLDP came as MAC Control: %x", b)
 }
 
 // A frame far too long for MAC Control arrives truncated.
@@ -95,9 +91,8 @@ func TestLongControlFrame(t *testing.T) {
 	sent := control(1, 1500)
 	w.send(frame.VnetHeader{}, sent)
 	got, _ := w.waitControl()
-	if len(got) < 60 || len(got) > 200 || !bytes.Equal(got, sent[:len(got)]) {
-		t.Errorf("%d octets: %x", len(got), got)
-	}
+	assert.True(t, len(got) >= 60 && len(got) <= 200 && bytes.Equal(got, sent[:len(got)]),
+		"%d octets: %x", len(got), got)
 	w.port.ControlDone()
 }
 
@@ -106,13 +101,11 @@ func TestOwnFramesAreNotReceived(t *testing.T) {
 	w := newWire(t)
 	assert.Must(t, w.port.SendControl(control(5, 60)))
 	w.sendBatch(numbered(1, 1))
-	if got := w.hostGets(2); !bytes.Equal(got[0].Data, control(5, 60)) {
-		t.Errorf("the host got %x", got[0].Data)
-	}
+	got := w.hostGets(2)
+	assert.True(t, bytes.Equal(got[0].Data, control(5, 60)), "the host got %x", got[0].Data)
 	w.silent()
-	if b, _ := w.port.Control(); b != nil {
-		t.Errorf("the port got %x", b)
-	}
+	b, _ := w.port.Control()
+	assert.True(t, b == nil, "the port got %x", b)
 }
 
 // Each kind of work has its own descriptors.
@@ -141,10 +134,8 @@ func TestDescriptors(t *testing.T) {
 			}
 		}
 	}
-	if fds := w.port.Descriptors([]int32{7}, port.WorkOther|port.WorkLossless|port.WorkControl); len(fds) != 6 ||
-		fds[0] != 7 {
-		t.Errorf("descriptors of all kinds behind 7: %v", fds)
-	}
+	fds := w.port.Descriptors([]int32{7}, port.WorkOther|port.WorkLossless|port.WorkControl)
+	assert.True(t, len(fds) == 6 && fds[0] == 7, "descriptors of all kinds behind 7: %v", fds)
 	assert.Equal(t, len(w.port.Descriptors(nil, 0)), 0, "descriptors of no kind")
 }
 
@@ -172,8 +163,6 @@ func TestPacketSocketsWithoutVnetHeader(t *testing.T) {
 	}
 	for _, want := range []string{"port sw: ", "PACKET_VNET_HDR", "virtio_net header",
 		"run the switch on a Linux kernel"} {
-		if !strings.Contains(err.Error(), want) {
-			t.Errorf("got %q, want %q in it", err, want)
-		}
+		assert.True(t, strings.Contains(err.Error(), want), "got %q, want %q in it", err, want)
 	}
 }

@@ -15,7 +15,6 @@ func TestSteerOnlyWithAnother(t *testing.T) {
 	inForce := []bpf.RawInstruction{{Op: 6, K: 1}}
 	p := &AFPacket{rings: []*ring{{fd: -1}}, program: inForce} // the kernel refuses every call
 	assert.NoError(t, p.Steer([]bpf.RawInstruction{{Op: 6, K: 1}}), "the program in force")
-	if err := p.Steer([]bpf.RawInstruction{{Op: 6, K: 2}}); !errors.Is(err, unix.EBADF) {
-		t.Errorf("another program: %v, want %v", err, unix.EBADF)
-	}
+	err := p.Steer([]bpf.RawInstruction{{Op: 6, K: 2}})
+	assert.True(t, errors.Is(err, unix.EBADF), "another program: %v, want %v", err, unix.EBADF)
 }

@@ -24,17 +24,14 @@ func TestDisableHostStack(t *testing.T) {
 	assert.Must(t, w.host.Send(frame.VnetHeader{}, craft(nil, experimental, 1, 60)))
 	assert.Must(t, w.host.Send(frame.VnetHeader{}, craft(nil, frame.TypeLLDP, 2, 60)))
 	assert.Equal(t, len(w.collect(port.Other, 1)), 1, "frames that the port got")
-	if got := readable(lldp); !got {
-		t.Error("LLDP does not reach who listens to it")
-	}
-	if got := readable(stack); got {
-		t.Error("a frame reaches the host's stack")
-	}
+	got := readable(lldp)
+	assert.True(t, got, "LLDP does not reach who listens to it")
+	got = readable(stack)
+	assert.True(t, !got, "a frame reaches the host's stack")
 	assert.Must(t, undo())
 	assert.Must(t, w.host.Send(frame.VnetHeader{}, craft(nil, experimental, 3, 60)))
-	if got := readable(stack); !got {
-		t.Error("no frame reaches the host's stack, although it is enabled again")
-	}
+	got = readable(stack)
+	assert.True(t, got, "no frame reaches the host's stack, although it is enabled again")
 }
 
 // If no program can be attached, at least ARP is off.

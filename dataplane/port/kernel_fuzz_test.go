@@ -46,9 +46,8 @@ func FuzzSlot(f *testing.F) {
 		}
 		for range 2 {
 			var got Frame
-			if !r.read(s, status(s), &got) || !bytes.Equal(got.Data, want) || got.Vnet != wantVnet || got.Truncated {
-				t.Fatalf("%x, %+v\nwant %x, %+v", got.Data, got.Vnet, want, wantVnet)
-			}
+			assert.MustBeTrue(t, r.read(s, status(s), &got) && bytes.Equal(got.Data, want) && got.Vnet == wantVnet &&
+				!got.Truncated, "%x, %+v\nwant %x, %+v", got.Data, got.Vnet, want, wantVnet)
 		}
 	})
 }
@@ -81,17 +80,14 @@ func FuzzNetlink(f *testing.F) {
 		}
 		other := nl.NewRtAttr(int(kind), b).Serialize()
 		pfc := append(bytes.Clone(other), nl.NewRtAttr(dcbAttrIEEEPFC, []byte{8, 0x18}).Serialize()...)
-		if got := ieeePFC(pfc); got != 0x18 {
-			t.Errorf("PFC %#x", got)
-		}
+		got := ieeePFC(pfc)
+		assert.True(t, got == 0x18, "PFC %#x", got)
 		here := binary.NativeEndian.AppendUint32(nil, uint32(index))
 		fanout := binary.NativeEndian.AppendUint32(nil, unix.PACKET_FANOUT_CBPF<<16)
 		socket := append(make([]byte, diagHeader), other...)
 		socket = append(socket, nl.NewRtAttr(diagAttrInfo, here).Serialize()...)
 		socket = append(socket, nl.NewRtAttr(diagAttrFanout, fanout).Serialize()...)
-		if index == int(uint32(index)) && !isPortOf(socket, index) {
-			t.Errorf("%x is not found at %d", socket, index)
-		}
+		assert.True(t, index != int(uint32(index)) || isPortOf(socket, index), "%x is not found at %d", socket, index)
 	})
 }
 
@@ -100,16 +96,13 @@ func FuzzProc(f *testing.F) {
 	f.Add([]byte("00000000c0ffee 3      3    0003   7     1 0      0      4711\n"), 3, uint64(9))
 	f.Add([]byte("0.00 0.01 0.05 2/87 29163\n"), 0, uint64(0))
 	f.Fuzz(func(t *testing.T, b []byte, n int, inode uint64) {
-		if got, ok := parseTap(b); ok && got.index == 0 && !bytes.Contains(b, []byte("0")) {
-			t.Errorf("%q is a tap at no interface", b)
-		}
+		got, ok := parseTap(b)
+		assert.True(t, !ok || got.index != 0 || bytes.Contains(b, []byte("0")), "%q is a tap at no interface", b)
 		if got, err := runnable(b); err == nil && got < 0 {
 			t.Errorf("%q: %d threads", b, got)
 		}
-		if got, ok := parseTap(fmt.Appendf(nil, "c0ffee 3 3 0003 %d 1 0 0 %d", n, inode)); !ok ||
-			got != (tap{index: n, inode: inode}) {
-			t.Errorf("%+v, %v", got, ok)
-		}
+		got, ok = parseTap(fmt.Appendf(nil, "c0ffee 3 3 0003 %d 1 0 0 %d", n, inode))
+		assert.True(t, ok && got == (tap{index: n, inode: inode}), "%+v, %v", got, ok)
 		if got, err := runnable(fmt.Appendf(nil, "0.00 0.01 0.05 %d/87 29163", n)); (err == nil) != (n >= 0) ||
 			n >= 0 && got != n {
 			t.Errorf("%d threads, %v, want %d", got, err, n)

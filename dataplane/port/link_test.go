@@ -2,6 +2,7 @@ package port
 
 import (
 	"errors"
+	"pfcswitch/dataplane/assert"
 	"testing"
 
 	"github.com/vishvananda/netlink"
@@ -28,8 +29,7 @@ func TestWholeLists(t *testing.T) {
 	} {
 		calls := 0
 		got, err := retryDump(func() (int, error) { calls++; return calls, tt.answer(calls) })
-		if calls != tt.calls || got != tt.calls || !errors.Is(err, tt.err) {
-			t.Errorf("%s: %d after %d calls, %v, want %d and %v", tt.name, got, calls, err, tt.calls, tt.err)
-		}
+		assert.True(t, calls == tt.calls && got == tt.calls && errors.Is(err, tt.err),
+			"%s: %d after %d calls, %v, want %d and %v", tt.name, got, calls, err, tt.calls, tt.err)
 	}
 }

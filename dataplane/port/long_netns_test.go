@@ -104,9 +104,8 @@ func TestFramesThatNoHeaderExpresses(t *testing.T) {
 				wantData(t, frames[:n], want)
 				m.port.Rewind(port.Other)
 			}
-			if frames[1].Truncated || (frames[1].Vnet == frame.VnetHeader{}) != (kind != frame.GSOUDPL4) {
-				t.Errorf("cut %v with %+v", frames[1].Truncated, frames[1].Vnet)
-			}
+			assert.True(t, !frames[1].Truncated && (frames[1].Vnet == frame.VnetHeader{}) == (kind != frame.GSOUDPL4),
+				"cut %v with %+v", frames[1].Truncated, frames[1].Vnet)
 			m.port.Release(port.Other, m.port.Receive(port.Other, frames[:], 1<<20))
 			assert.Equal(t, m.port.Losses(port.Other), 0, "frames lost")
 		})
@@ -135,11 +134,10 @@ func TestFrameAboveTheLongest(t *testing.T) {
 			want = append(want, b)
 		}
 		got := w.collect(port.Other, len(want))
-		if got[11].Octets != len(want[11]) || !bytes.HasPrefix(want[11], got[11].Data) || got[11].Truncated ||
-			got[11].Vnet != (frame.VnetHeader{}) || len(got[11].Data) < port.MaxFrame {
-			t.Errorf("the start of %d octets, cut %v, with %+v of a frame of %d; want one of %d", len(got[11].Data),
-				got[11].Truncated, got[11].Vnet, got[11].Octets, len(want[11]))
-		}
+		assert.True(t, got[11].Octets == len(want[11]) && bytes.HasPrefix(want[11], got[11].Data) &&
+			!got[11].Truncated && got[11].Vnet == (frame.VnetHeader{}) && len(got[11].Data) >= port.MaxFrame,
+			"the start of %d octets, cut %v, with %+v of a frame of %d; want one of %d", len(got[11].Data),
+			got[11].Truncated, got[11].Vnet, got[11].Octets, len(want[11]))
 		want[11] = got[11].Data
 		wantData(t, got, want)
 	}
@@ -162,8 +160,6 @@ func TestLongQueueFull(t *testing.T) {
 			t.Fatalf("frame %d has %d octets that are not its own", i, len(f.Data))
 		}
 	}
-	if cut == 0 || cut > sent-10 {
-		t.Errorf("%d of %d frames are cut: want some", cut, sent)
-	}
+	assert.True(t, cut != 0 && cut <= sent-10, "%d of %d frames are cut: want some", cut, sent)
 	wantData(t, got[sent:], short)
 }

@@ -19,9 +19,8 @@ func TestRunnable(t *testing.T) {
 		"": -1, "0.1 0.2 0.3": -1, "0.1 0.2 0.3 /87 1": -1, "0.1 0.2 0.3 12": -1, "0.1 0.2 0.3 -1/87 1": -1, "0.1 " +
 			"0.2 0.3 x/87 1": -1,
 	} {
-		if got, err := runnable([]byte(line)); (err == nil) != (want >= 0) || err == nil && got != want {
-			t.Errorf("%q: %d, %v", line, got, err)
-		}
+		got, err := runnable([]byte(line))
+		assert.True(t, (err == nil) == (want >= 0) && (err != nil || got == want), "%q: %d, %v", line, got, err)
 	}
 }
 
@@ -79,10 +78,7 @@ func TestThreadsAllocateNothing(t *testing.T) {
 func TestBacklogDrops(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "softnet_stat")
 	assert.Equal(t, BacklogDrops(file), 0, "no file")
-	if err := os.WriteFile(file, []byte("0000ffff 00000010 00000001\n00000001 00000002 0\nx\n1 zz\n"),
-		0o600); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, os.WriteFile(file, []byte("0000ffff 00000010 00000001\n00000001 00000002 0\nx\n1 zz\n"), 0o600))
 	assert.Equal(t, BacklogDrops(file), 18, "frames")
 }
 

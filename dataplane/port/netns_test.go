@@ -27,10 +27,8 @@ func TestNoNetns(t *testing.T) {
 			go func() { done <- call() }()
 			select {
 			case err := <-done:
-				if err == nil || !strings.Contains(err.Error(), path+": is no network namespace: write") ||
-					strings.Contains(err.Error(), "CAP_") {
-					t.Errorf("%s of %s: %v", name, path, err)
-				}
+				assert.True(t, err != nil && strings.Contains(err.Error(), path+": is no network namespace: write") &&
+					!strings.Contains(err.Error(), "CAP_"), "%s of %s: %v", name, path, err)
 			case <-time.After(5 * time.Second):
 				t.Errorf("%s of %s hangs", name, path)
 			}
@@ -42,9 +40,7 @@ func TestNoNetns(t *testing.T) {
 func TestCommandIn(t *testing.T) {
 	for _, text := range []string{"eth0", "a b", "it's", "$(id)", "", "a;b", "/run/netns/x-1"} {
 		out, err := exec.Command("/bin/sh", "-c", "printf %s "+ShellWord(text)).Output()
-		if err != nil || string(out) != text {
-			t.Errorf("%q became %q, %v", text, out, err)
-		}
+		assert.True(t, err == nil && string(out) == text, "%q became %q, %v", text, out, err)
 	}
 	for netns, want := range map[string]string{"": "x", "h": "nsenter --net=/run/netns/h x",
 		"pid:7": "nsenter --net=/proc/7/ns/net x", "/a/b": "nsenter --net=/a/b x"} {

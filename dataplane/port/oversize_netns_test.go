@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/dataplane/port"
 )
@@ -64,16 +65,14 @@ func TestOversizeFrames(t *testing.T) {
 		for done := 0; done < len(all); {
 			n := 0
 			for range 3 {
-				if n = w.port.Receive(port.Other, frames, 1<<20); n == 0 {
-					t.Fatalf("nothing is handed over, %d of %d frames wait", len(all)-done, len(all))
-				}
+				n = w.port.Receive(port.Other, frames, 1<<20)
+				assert.MustBeTrue(t, n != 0, "nothing is handed over, %d of %d frames wait", len(all)-done, len(all))
 				for i, f := range frames[:n] {
 					want := all[done+i]
-					if f.Truncated || !bytes.Equal(f.Data, want.b) || f.Vnet.GSOSize != want.v.GSOSize ||
-						f.Vnet.CsumStart != want.v.CsumStart {
-						t.Fatalf("frame %d: %d octets (cut %v) with %+v, want %d with %+v", done+i, len(f.Data),
-							f.Truncated, f.Vnet, len(want.b), want.v)
-					}
+					assert.MustBeTrue(t, !f.Truncated && bytes.Equal(f.Data, want.b) &&
+						f.Vnet.GSOSize == want.v.GSOSize && f.Vnet.CsumStart == want.v.CsumStart,
+						"frame %d: %d octets (cut %v) with %+v, want %d with %+v", done+i, len(f.Data), f.Truncated,
+						f.Vnet, len(want.b), want.v)
 				}
 				w.port.Rewind(port.Other)
 			}
@@ -92,9 +91,8 @@ func TestManyOversizeFrames(t *testing.T) {
 	frames := make([]port.Frame, 64)
 	for len(want) > 0 {
 		n := w.port.Receive(port.Lossless, frames, 16<<20)
-		if n == 0 || n > 4 && n < len(want) {
-			t.Fatalf("%d of %d frames are handed over, want as many as there are buffers", n, len(want))
-		}
+		assert.MustBeTrue(t, n != 0 && (n <= 4 || n >= len(want)),
+			"%d of %d frames are handed over, want as many as there are buffers", n, len(want))
 		wantData(t, frames[:n], want[:n])
 		w.port.Release(port.Lossless, 1)
 		w.port.Rewind(port.Lossless)
@@ -110,9 +108,7 @@ func TestFinishOversize(t *testing.T) {
 	w.awaitBacklog(port.Other, 1)
 	var f [1]port.Frame
 	w.port.Receive(port.Other, f[:], 1<<20)
-	if f[0].Vnet == (frame.VnetHeader{}) {
-		t.Fatal("the frame has no header: the test proves nothing")
-	}
+	assert.MustBeTrue(t, f[0].Vnet != (frame.VnetHeader{}), "the frame has no header: the test proves nothing")
 	f[0].Finish()
 	w.port.Rewind(port.Other)
 	if w.port.Receive(port.Other, f[:], 1<<20); f[0].Vnet != (frame.VnetHeader{}) || !bytes.Equal(f[0].Data, b) {
@@ -125,19 +121,15 @@ func TestOversizeBacklog(t *testing.T) {
 	w := newWire(t)
 	w.gsoFrames(nil, 1, 65_000)
 	w.awaitBacklog(port.Other, 1)
-	if w.port.BacklogExceeds(port.Other, 1) {
-		t.Error("one frame is more than one")
-	}
+	assert.True(t, !w.port.BacklogExceeds(port.Other, 1), "one frame is more than one")
 	w.collect(port.Other, 1)
 	const waiting = 10
 	w.gsoFrames(nil, waiting, 65_000)
-	if !w.port.BacklogExceeds(port.Other, waiting) {
-		t.Error("a large frame was seen, and BacklogExceeds does not say so")
-	}
+	assert.True(t, w.port.BacklogExceeds(port.Other, waiting),
+		"a large frame was seen, and BacklogExceeds does not say so")
 	got := w.port.Backlog(port.Other)
-	if got.Frames != waiting || got.Octets < waiting*65_000 || got.Fill < 0.05 || got.Fill > 1 {
-		t.Errorf("backlog %+v of %d GSO frames", got, waiting)
-	}
+	assert.True(t, got.Frames == waiting && got.Octets >= waiting*65_000 && got.Fill >= 0.05 && got.Fill <= 1,
+		"backlog %+v of %d GSO frames", got, waiting)
 	w.collect(port.Other, waiting)
 	if got := w.port.Backlog(port.Other); got != (port.Backlog{}) || w.port.BacklogExceeds(port.Other, 0) {
 		t.Errorf("backlog %+v of an empty queue", got)
@@ -162,9 +154,7 @@ func TestOversizeQueueFull(t *testing.T) {
 			t.Fatalf("frame %d has %d octets that are not its own", i, len(f.Data))
 		}
 	}
-	if whole < 4 || cut == 0 {
-		t.Errorf("%d frames whole and %d cut of %d: want some of each", whole, cut, slots)
-	}
+	assert.True(t, whole >= 4 && cut != 0, "%d frames whole and %d cut of %d: want some of each", whole, cut, slots)
 	want = w.gsoFrames(nil, 1, 30_000)
 	wantData(t, w.collect(port.Other, 1), want)
 }

@@ -74,9 +74,8 @@ func TestSwitchOffPause(t *testing.T) {
 			now := *is
 			return &now
 		})
-		if !errors.Is(err, tt.want) || !slices.Equal(tried, tt.tried) {
-			t.Errorf("a driver that %s: %v after attempts %v, want %v after %v", tt.name, err, tried, tt.want, tt.tried)
-		}
+		assert.True(t, errors.Is(err, tt.want) && slices.Equal(tried, tt.tried),
+			"a driver that %s: %v after attempts %v, want %v after %v", tt.name, err, tried, tt.want, tt.tried)
 	}
 }
 
@@ -88,12 +87,10 @@ func TestAnswersOfDCB(t *testing.T) {
 	ieee.AddRtAttr(1, make([]byte, 3)) // ETS
 	ieee.AddRtAttr(dcbAttrIEEEPFC, pfc)
 	answer := append(nl.NewRtAttr(dcbAttrIfname, nl.ZeroTerminated("eth0")).Serialize(), ieee.Serialize()...)
-	if got := ieeePFC(attribute(answer, dcbAttrIEEE)); got != 0x18 {
-		t.Errorf("PFC %#x, want 0x18", got)
-	}
-	if got := ieeePFC(attribute(answer[:len(answer)-len(pfc)], dcbAttrIEEE)); got != 0 {
-		t.Errorf("PFC %#x of half an answer", got)
-	}
+	got := ieeePFC(attribute(answer, dcbAttrIEEE))
+	assert.True(t, got == 0x18, "PFC %#x, want 0x18", got)
+	got = ieeePFC(attribute(answer[:len(answer)-len(pfc)], dcbAttrIEEE))
+	assert.True(t, got == 0, "PFC %#x of half an answer", got)
 	for octet, want := range map[uint8]error{0: nil, 0xA1: unix.EOPNOTSUPP, 0xEA: unix.EINVAL, 0xFB: unix.EIO} {
 		answer := nl.NewRtAttr(dcbAttrIEEE, []byte{octet}).Serialize()
 		assert.Equal(t, ieeeError(attribute(answer, dcbAttrIEEE)), want, "error in %#x", octet)

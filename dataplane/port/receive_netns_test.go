@@ -33,9 +33,7 @@ func TestReceive(t *testing.T) {
 func TestRingWrapsAround(t *testing.T) {
 	w := newWire(t)
 	slots := w.port.Slots(port.Other).Full
-	if slots < 1 || slots > 1000 {
-		t.Fatalf("%d slots", slots)
-	}
+	assert.MustBeTrue(t, slots >= 1 && slots <= 1000, "%d slots", slots)
 	var want [][]byte
 	var frames [400]port.Frame
 	waiting, taken := 0, 0
@@ -112,9 +110,8 @@ func TestLossesAreCounted(t *testing.T) {
 	w.plain(1, 60)
 	w.collect(port.Other, 1)
 	assert.Equal(t, w.port.Losses(port.Other), beyond, "lost after the ring was emptied")
-	if w.port.Stopped(port.Other) || w.port.Stopped(port.Lossless) {
-		t.Error("a full ring counts as one that the kernel has stopped")
-	}
+	assert.True(t, !w.port.Stopped(port.Other) && !w.port.Stopped(port.Lossless),
+		"a full ring counts as one that the kernel has stopped")
 }
 
 // A Poller that sleeps finds frames that a ring loses, though no socket that it listens to is readable. Losses counts
@@ -166,9 +163,8 @@ func TestSteering(t *testing.T) {
 	}
 	wantData(t, w.collect(port.Lossless, 3), [][]byte{lossless, other, untagged})
 	w.silent()
-	if err := w.port.Steer(nil); err == nil {
-		t.Error("an empty program was taken")
-	}
+	err = w.port.Steer(nil)
+	assert.True(t, err != nil, "an empty program was taken")
 }
 
 // A tag, which the kernel moves into metadata, is put back into the frame, whatever its value and however often the
@@ -239,13 +235,11 @@ func TestHeaderMovesWithTheTag(t *testing.T) {
 			n := w.port.Receive(port.Other, frames[:], 1<<20)
 			wantData(t, frames[:n], [][]byte{b})
 			got := frames[0].Vnet
-			if got.CsumStart != v.CsumStart || got.CsumOffset != v.CsumOffset || got.Flags&frame.VnetNeedsCsum == 0 ||
-				got.GSOType != v.GSOType || got.GSOSize != v.GSOSize {
-				t.Errorf("%s: header %+v, want %+v", row.name, got, v)
-			}
-			if row.gso > 0 && (int(got.HdrLen) < int(v.HdrLen) || int(got.HdrLen) > len(b)) {
-				t.Errorf("%s: header length %d, want %d or more", row.name, got.HdrLen, v.HdrLen)
-			}
+			assert.True(t, got.CsumStart == v.CsumStart && got.CsumOffset == v.CsumOffset &&
+				got.Flags&frame.VnetNeedsCsum != 0 && got.GSOType == v.GSOType && got.GSOSize == v.GSOSize,
+				"%s: header %+v, want %+v", row.name, got, v)
+			assert.True(t, row.gso <= 0 || (int(got.HdrLen) >= int(v.HdrLen) && int(got.HdrLen) <= len(b)),
+				"%s: header length %d, want %d or more", row.name, got.HdrLen, v.HdrLen)
 			w.port.Rewind(port.Other)
 		}
 		n := w.port.Receive(port.Other, frames[:], 1<<20)

@@ -95,9 +95,8 @@ func sendTagged(t *testing.T, w *wire) {
 	add(b, frame.VnetHeader{}, plain, 60)
 	w.sendBatch(b)
 	got := w.hostGets(2)
-	if !bytes.Equal(got[0].Data, want) || !bytes.Equal(got[1].Data, plain) {
-		t.Errorf("the host got %x and %x", got[0].Data, got[1].Data)
-	}
+	assert.True(t, bytes.Equal(got[0].Data, want) && bytes.Equal(got[1].Data, plain),
+		"the host got %x and %x", got[0].Data, got[1].Data)
 }
 
 // Unfinished checksums and segmentation travel with the frame. GSO frames stay whole.
@@ -116,10 +115,9 @@ func sendGSOFrame(t *testing.T, w *wire) {
 		add(b, v, data, 256)
 		w.sendBatch(b)
 		got := w.hostGets(1)[0]
-		if !bytes.Equal(got.Data, data) || got.Vnet.GSOSize != row.gso || got.Vnet.CsumStart != v.CsumStart ||
-			!got.Vnet.NeedsCsum() {
-			t.Errorf("%s: %d octets with %+v, want %d with %+v", row.name, len(got.Data), got.Vnet, len(data), v)
-		}
+		assert.True(t, bytes.Equal(got.Data, data) && got.Vnet.GSOSize == row.gso &&
+			got.Vnet.CsumStart == v.CsumStart && got.Vnet.NeedsCsum(), "%s: %d octets with %+v, want %d with %+v",
+			row.name, len(got.Data), got.Vnet, len(data), v)
 	}
 }
 
@@ -142,16 +140,13 @@ func sendRefused(t *testing.T, w *wire) {
 		add(b, row.v, craft(nil, experimental, 2, row.n), row.n)
 		add(b, frame.VnetHeader{}, last, 60)
 		n, err := w.port.Send(b)
-		if n != 1 || !errors.Is(err, row.want) || errors.Is(err, port.ErrAgain) || errors.Is(err, port.ErrDown) {
-			t.Errorf("%s: %d, %v, want 1, %v", row.name, n, err, row.want)
-		}
-		if got := w.hostGets(1); !bytes.Equal(got[0].Data, first) {
-			t.Errorf("%s: the host got %x", row.name, got[0].Data)
-		}
+		assert.True(t, n == 1 && errors.Is(err, row.want) && !errors.Is(err, port.ErrAgain) &&
+			!errors.Is(err, port.ErrDown), "%s: %d, %v, want 1, %v", row.name, n, err, row.want)
+		got := w.hostGets(1)
+		assert.True(t, bytes.Equal(got[0].Data, first), "%s: the host got %x", row.name, got[0].Data)
 	}
-	if err := w.port.SendControl(make([]byte, 10_000)); !errors.Is(err, unix.EMSGSIZE) {
-		t.Errorf("a control frame of 10,000 octets: %v", err)
-	}
+	err := w.port.SendControl(make([]byte, 10_000))
+	assert.True(t, errors.Is(err, unix.EMSGSIZE), "a control frame of 10,000 octets: %v", err)
 }
 
 // The link drops a frame that the peer does not accept, and Send reports that.
@@ -162,9 +157,8 @@ func sendBeyondThePeersMTU(t *testing.T, w *wire) {
 	assert.Must(t, w.handle.LinkSetMTU(host, 1400))
 	b := port.NewBatch()
 	add(b, frame.VnetHeader{}, craft(nil, experimental, 1, 1514), 1514)
-	if n, err := w.port.Send(b); n != 0 || !errors.Is(err, port.ErrDropped) {
-		t.Errorf("Send: %d, %v, want 0, %v", n, err, port.ErrDropped)
-	}
+	n, err := w.port.Send(b)
+	assert.True(t, n == 0 && errors.Is(err, port.ErrDropped), "Send: %d, %v, want 0, %v", n, err, port.ErrDropped)
 }
 
 // Send reports an interface that is down. When the interface is up again, its sockets work as before.
@@ -179,12 +173,10 @@ func sendWhileDown(t *testing.T, w *wire) {
 	assert.MustEqual(t, poller.Wait(0), port.Expired, "woken by, while all is well")
 
 	setUp(t, w.handle, "sw", false)
-	if n, err := w.port.Send(b); n != 0 || !errors.Is(err, port.ErrDown) {
-		t.Errorf("Send: %d, %v, want 0, %v", n, err, port.ErrDown)
-	}
-	if err := w.port.SendControl(f); !errors.Is(err, port.ErrDown) {
-		t.Errorf("SendControl: %v, want %v", err, port.ErrDown)
-	}
+	n, err := w.port.Send(b)
+	assert.True(t, n == 0 && errors.Is(err, port.ErrDown), "Send: %d, %v, want 0, %v", n, err, port.ErrDown)
+	err = w.port.SendControl(f)
+	assert.True(t, errors.Is(err, port.ErrDown), "SendControl: %v, want %v", err, port.ErrDown)
 	assert.Equal(t, poller.Wait(20*time.Second), port.Failed, "woken by, want the error of the sockets")
 	w.port.ClearError()
 	assert.Equal(t, poller.Wait(time.Millisecond), port.Expired, "woken by, after ClearError")
@@ -194,9 +186,7 @@ func sendWhileDown(t *testing.T, w *wire) {
 	awaitUp(t, w.handle, "host", true)
 	w.sendBatch(b)
 	w.hostGets(1)
-	if !w.port.Bound() {
-		t.Error("the port is not bound any more")
-	}
+	assert.True(t, w.port.Bound(), "the port is not bound any more")
 	sent := w.plain(1, 100)
 	wantData(t, w.collect(port.Other, 1), sent)
 }
@@ -208,15 +198,11 @@ func interfaceGone(t *testing.T, w *wire) {
 	assert.Must(t, w.handle.LinkDel(link(t, w.handle, "sw")))
 	b := port.NewBatch()
 	add(b, frame.VnetHeader{}, craft(nil, experimental, 1, 60), 60)
-	if n, err := w.port.Send(b); n != 0 || !errors.Is(err, port.ErrDown) {
-		t.Errorf("Send: %d, %v, want 0, %v", n, err, port.ErrDown)
-	}
-	if err := w.port.SendControl(craft(nil, experimental, 1, 60)); !errors.Is(err, port.ErrDown) {
-		t.Errorf("SendControl: %v, want %v", err, port.ErrDown)
-	}
-	if w.port.Bound() {
-		t.Error("the port is bound to an interface that is gone")
-	}
+	n, err := w.port.Send(b)
+	assert.True(t, n == 0 && errors.Is(err, port.ErrDown), "Send: %d, %v, want 0, %v", n, err, port.ErrDown)
+	err = w.port.SendControl(craft(nil, experimental, 1, 60))
+	assert.True(t, errors.Is(err, port.ErrDown), "SendControl: %v, want %v", err, port.ErrDown)
+	assert.True(t, !w.port.Bound(), "the port is bound to an interface that is gone")
 	w.port.ClearError()
 	assert.NoError(t, w.port.Close(), "Close")
 }
@@ -271,9 +257,8 @@ func TestOpenTakesLittle(t *testing.T) {
 	all.Wait()
 	eventually(t, "the threads of 8 ports are gone", func() bool { return threads(t) <= before+len(open) })
 	for class := range port.NumClasses {
-		if octets := open[0].Octets(class); octets != 2<<15 {
-			t.Errorf("class %d: rings of %d octets", class, octets)
-		}
+		octets := open[0].Octets(class)
+		assert.True(t, octets == 2<<15, "class %d: rings of %d octets", class, octets)
 	}
 }
 

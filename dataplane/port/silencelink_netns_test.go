@@ -35,9 +35,8 @@ func TestSilenceLinkUndoesItself(t *testing.T) {
 	l.Kind = "" // as if it were a NIC
 	refused := errors.New("the driver refuses")
 	t.Cleanup(port.ReplaceNICFlowControl(func(string) error { return refused }))
-	if _, err := port.SilenceLink(w.ns, l); !errors.Is(err, refused) {
-		t.Errorf("error %v, want %v", err, refused)
-	}
+	_, err = port.SilenceLink(w.ns, l)
+	assert.True(t, errors.Is(err, refused), "error %v, want %v", err, refused)
 	assert.Equal(t, w.addrGenMode(), before, "addr_gen_mode, want that from before")
 }
 
@@ -55,10 +54,8 @@ func TestSilenceLinkWithoutFlowControl(t *testing.T) {
 // The error about a process that does not exist does not suggest to make a namespace.
 func TestNetnsOfNoProcess(t *testing.T) {
 	_, err := port.IdentifyNetns("pid:999999999")
-	if !errors.Is(err, port.ErrNoNetns) || strings.Contains(err.Error(), "ip netns add") ||
-		!strings.Contains(err.Error(), "999999999") {
-		t.Errorf("error %v, want one that names the process", err)
-	}
+	assert.True(t, errors.Is(err, port.ErrNoNetns) && !strings.Contains(err.Error(), "ip netns add") &&
+		strings.Contains(err.Error(), "999999999"), "error %v, want one that names the process", err)
 }
 
 // A namespace has the same identity by whatever name.
@@ -66,13 +63,10 @@ func TestNetnsIdentity(t *testing.T) {
 	own, err := port.IdentifyNetns("")
 	assert.Must(t, err)
 	again, err := port.IdentifyNetns("/proc/self/ns/net")
-	if err != nil || own != again {
-		t.Errorf("own namespace %v, by its path %v (%v)", own, again, err)
-	}
+	assert.True(t, err == nil && own == again, "own namespace %v, by its path %v (%v)", own, again, err)
 	w := newWire(t)
-	if other, err := port.IdentifyNetns(w.ns); err != nil || other == own {
-		t.Errorf("another namespace %v is the own one (%v)", other, err)
-	}
+	other, err := port.IdentifyNetns(w.ns)
+	assert.True(t, err == nil && other != own, "another namespace %v is the own one (%v)", other, err)
 }
 
 // A prepared port receives nothing before Start.

@@ -61,8 +61,7 @@ func TestVLANInterfacesOfTheKernel(t *testing.T) {
 		{"of another interface", dumped(t, 9, own+1, "v", "vlan", vid(10)), VLANLink{}, false},
 		{"no VLAN", dumped(t, 9, own, "m", "macvlan"), VLANLink{}, false},
 	} {
-		if got, ok := tagging(tt.link, own); got != tt.want || ok != tt.ok {
-			t.Errorf("%s: %+v, %v; want %+v, %v", tt.what, got, ok, tt.want, tt.ok)
-		}
+		got, ok := tagging(tt.link, own)
+		assert.True(t, got == tt.want && ok == tt.ok, "%s: %+v, %v; want %+v, %v", tt.what, got, ok, tt.want, tt.ok)
 	}
 }

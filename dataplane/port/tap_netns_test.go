@@ -32,9 +32,7 @@ func vector(b []byte, _ uint8) uint8 { return b[frame.HeaderOctets] }
 func newTAP(t testing.TB, rule port.QueueRule) *tap {
 	t.Helper()
 	h := openTAP(t, rule)
-	if why := h.Shared(); why != nil {
-		t.Fatalf("one queue for all priorities, so nothing is tested: %v", why)
-	}
+	assert.MustNoError(t, h.Shared(), "one queue for all priorities, so nothing is tested")
 	return h
 }
 
@@ -139,13 +137,11 @@ func TestTAPQueuesByTagAndSocket(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			h.pause(1 << tt.queue)
 			h.send(tt.socket, tt.frame)
-			if got := h.collect(1); got != nil {
-				t.Fatalf("read although its priority is paused: %x", got)
-			}
+			got := h.collect(1)
+			assert.MustBeTrue(t, got == nil, "read although its priority is paused: %x", got)
 			h.pause(^(uint8(1) << tt.queue))
-			if got := h.collect(1); len(got) != 1 || !bytes.Equal(got[0], tt.want) {
-				t.Errorf("got %x, want %x", got, tt.want)
-			}
+			got = h.collect(1)
+			assert.True(t, len(got) == 1 && bytes.Equal(got[0], tt.want), "got %x, want %x", got, tt.want)
 		})
 	}
 }
@@ -168,9 +164,8 @@ func TestTAPQueuesByDSCP(t *testing.T) {
 		queue := uint8(1) << table[dscp]
 		h.pause(queue)
 		h.send(5, ip(dscp))
-		if got := h.collect(1); got != nil {
-			t.Fatalf("DSCP %d: not in queue %d", dscp, table[dscp])
-		}
+		got := h.collect(1)
+		assert.MustBeTrue(t, got == nil, "DSCP %d: not in queue %d", dscp, table[dscp])
 		h.pause(^queue)
 		if got := h.collect(1); len(got) != 1 || !bytes.Equal(got[0], ip(dscp)) {
 			t.Fatalf("DSCP %d: got %x, want %x", dscp, got, ip(dscp))
@@ -233,14 +228,12 @@ func TestTAPWithoutBPF(t *testing.T) {
 	tagged := craft(tci(2, 7), experimental, 2, 64)
 	h.pause(1 << 6)
 	h.send(5, ip(26), ip(0), tagged)
-	if got := h.collect(3); got != nil {
-		t.Fatalf("read although a priority is paused: %x", got)
-	}
+	got := h.collect(3)
+	assert.MustBeTrue(t, got == nil, "read although a priority is paused: %x", got)
 	assert.Must(t, h.ClearPause())
 	want := [][]byte{slices.Insert(ip(26), 12, 0x81, 0, 4<<5, 0), ip(0), tagged}
-	if got := h.collect(3); !slices.EqualFunc(got, want, bytes.Equal) {
-		t.Errorf("got %x, want %x", got, want)
-	}
+	got = h.collect(3)
+	assert.True(t, slices.EqualFunc(got, want, bytes.Equal), "got %x, want %x", got, want)
 }
 
 // A queue that is always full does not keep the others from being read.
@@ -288,27 +281,21 @@ func TestTAPSettings(t *testing.T) {
 	if l := nic.Attrs().TxQLen; len(qdiscs) != 1 || qdiscs[0].Type() != "noqueue" || l != 1<<16 {
 		t.Errorf("queues of %d frames, queueing disciplines %v; want %d and noqueue alone", l, qdiscs, 1<<16)
 	}
-	if l := inspect(); !l.Up || l.MTU != 1500 || l.MAC != [6]byte{2, 0, 0, 0, 0, 9} || l.Kind != "tuntap" ||
-		len(l.Addresses) != 0 {
-		t.Errorf("the interface is %+v", l)
-	}
+	l := inspect()
+	assert.True(t, l.Up && l.MTU == 1500 && l.MAC == [6]byte{2, 0, 0, 0, 0, 9} && l.Kind == "tuntap" &&
+		len(l.Addresses) == 0, "the interface is %+v", l)
 	for _, addresses := range [][]netip.Prefix{
 		{netip.MustParsePrefix("10.0.0.1/24"), netip.MustParsePrefix("fd00::1/64")},
 		{netip.MustParsePrefix("10.0.0.2/24")}, nil,
 	} {
 		assert.Must(t, h.Configure(port.TAPSettings{MTU: 9000, Addresses: addresses}))
 		l := inspect()
-		if l.MTU != 9000 || len(l.Addresses) != len(addresses) {
-			t.Errorf("with %v the interface is %+v", addresses, l)
-		}
+		assert.True(t, l.MTU == 9000 && len(l.Addresses) == len(addresses),
+			"with %v the interface is %+v", addresses, l)
 	}
-	if !h.Bound() {
-		t.Error("not bound although the interface is there")
-	}
+	assert.True(t, h.Bound(), "not bound although the interface is there")
 	assert.Must(t, h.handle.LinkDel(nic))
-	if h.Bound() {
-		t.Error("bound although the interface is gone")
-	}
+	assert.True(t, !h.Bound(), "bound although the interface is gone")
 }
 
 // After a change that failed half-way the old settings undo what it has done.
@@ -335,9 +322,8 @@ func TestTAPSettingsFailHalfWay(t *testing.T) {
 			assert.Must(t, h.Configure(back))
 			l, err := port.Inspect(h.ns, "nic0")
 			assert.Must(t, err)
-			if l.MTU != old.MTU || l.MAC != old.MAC || len(l.Addresses) != len(addresses) {
-				t.Errorf("after %+v and then %+v the interface is %+v", s, back, l)
-			}
+			assert.True(t, l.MTU == old.MTU && l.MAC == old.MAC && len(l.Addresses) == len(addresses),
+				"after %+v and then %+v the interface is %+v", s, back, l)
 		}
 	}
 }
@@ -381,9 +367,8 @@ func TestTAPWithoutFeatures(t *testing.T) {
 			wantNoTAP(t, port.TAPConfig{Interface: "nic0", Netns: ns, Held: vector,
 				TAPSettings: port.TAPSettings{MTU: 1500}},
 				"TAP nic0: this kernel's TUN driver has no multi-queue TAP with a virtio_net header")
-			if _, err := handle.LinkByName("nic0"); err == nil {
-				t.Error("it has left an interface behind")
-			}
+			_, err := handle.LinkByName("nic0")
+			assert.True(t, err != nil, "it has left an interface behind")
 		})
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/port"
 )
 
@@ -28,10 +29,9 @@ func TestTUNErrors(t *testing.T) {
 	} {
 		t.Run(tt.err.Error(), func(t *testing.T) {
 			got := port.ExplainTun(tt.err)
-			if !errors.Is(got, tt.err) || !strings.Contains(got.Error(), tt.remedy) ||
-				!strings.Contains(got.Error(), tt.err.Error()) {
-				t.Errorf("got %q, want %q in it, and what the kernel said", got, tt.remedy)
-			}
+			assert.True(t, errors.Is(got, tt.err) && strings.Contains(got.Error(), tt.remedy) &&
+				strings.Contains(got.Error(), tt.err.Error()), "got %q, want %q in it, and what the kernel said", got,
+				tt.remedy)
 		})
 	}
 }

@@ -38,9 +38,8 @@ func TestNoXDPBesideCaptures(t *testing.T) {
 		assert.Equal(t, sees(t, capture), 5, "round %d: frames that the capture saw", round)
 		assert.Must(t, unix.Close(capture))
 		w.refreshTxPath()
-		if path := w.port.TxPath(); !path.XDP || path.Why != "" {
-			t.Fatalf("after the capture: %+v", path)
-		}
+		path := w.port.TxPath()
+		assert.MustBeTrue(t, path.XDP && path.Why == "", "after the capture: %+v", path)
 	}
 }
 
@@ -50,9 +49,8 @@ func TestNoXDPBesideQdiscs(t *testing.T) {
 	w := newXDPTx(t)
 	slow := w.slow("sw", 10_000)
 	w.refreshTxPath()
-	if path := w.port.TxPath(); path.XDP || path.Why == "" {
-		t.Fatalf("with a queueing discipline: %+v", path)
-	}
+	path := w.port.TxPath()
+	assert.MustBeTrue(t, !path.XDP && path.Why != "", "with a queueing discipline: %+v", path)
 	var want []uint32
 	for range 100 { // frames of both kinds, a part of which has to wait
 		b := port.NewBatch()
@@ -66,9 +64,8 @@ func TestNoXDPBesideQdiscs(t *testing.T) {
 	assert.Same(t, w.hostNumbers(len(want)), want, "the host")
 	assert.Must(t, w.handle.QdiscDel(slow))
 	w.refreshTxPath()
-	if path := w.port.TxPath(); !path.XDP {
-		t.Errorf("without it: %+v", path)
-	}
+	path = w.port.TxPath()
+	assert.True(t, path.XDP, "without it: %+v", path)
 }
 
 // In an idle switch a capture is seen, and what the last whole look has found of the interface stays.
@@ -77,9 +74,8 @@ func TestTxPathOfAnIdleSwitch(t *testing.T) {
 	refreshIdle := func(what, why string) {
 		t.Helper()
 		w.port.RefreshTxPath(&port.PacketSockets{Idle: true})
-		if path := w.port.TxPath(); path.XDP != (why == "") || path.Why != why {
-			t.Errorf("%s: %+v, want %q", what, path, why)
-		}
+		path := w.port.TxPath()
+		assert.True(t, path.XDP == (why == "") && path.Why == why, "%s: %+v, want %q", what, path, why)
 	}
 	refreshIdle("nothing has changed", "")
 	capture := rawSocket(t, w.ns, unix.ETH_P_ALL, link(t, w.handle, "sw").Attrs().Index)
@@ -121,9 +117,7 @@ func TestRefreshTxPathBesideSend(t *testing.T) {
 	})
 	close(stop)
 	changer.Wait()
-	if n == 0 || n == len(want) {
-		t.Errorf("%d of %d frames left by the AF_XDP socket, want a part", n, len(want))
-	}
+	assert.True(t, n != 0 && n != len(want), "%d of %d frames left by the AF_XDP socket, want a part", n, len(want))
 	assert.Same(t, w.hostNumbers(len(want)), want, "the host did not get all in order")
 }
 
@@ -148,9 +142,8 @@ func TestXDPOfAReplacement(t *testing.T) {
 	w := newXDPTx(t)
 	old := w.port
 	w.port = w.open()
-	if path := w.port.TxPath(); path.XDP || path.Why == "" {
-		t.Fatalf("beside another port: %+v", path)
-	}
+	path := w.port.TxPath()
+	assert.MustBeTrue(t, !path.XDP && path.Why != "", "beside another port: %+v", path)
 	b := numbered(1, 3)
 	w.sendBatch(b)
 	w.hostNumbers(3)
@@ -195,9 +188,8 @@ func TestXDPNotEverywhere(t *testing.T) {
 			w.ns, w.handle = newNamespace(t)
 			row.prepare(t, w)
 			setUp(t, w.handle, "sw", true)
-			if path := w.open().TxPath(); path.XDP || path.Why != row.why {
-				t.Errorf("%+v", path)
-			}
+			path := w.open().TxPath()
+			assert.True(t, !path.XDP && path.Why == row.why, "%+v", path)
 		})
 	}
 	w := newXDPTx(t)

@@ -38,9 +38,8 @@ func TestSleepExpires(t *testing.T) {
 				from = time.Now()
 				why = sleep(w, d)
 			}
-			if slept := time.Since(from); why != port.Expired || slept < d {
-				t.Errorf("%s(%v): slept %v, %v", name, d, slept, why)
-			}
+			slept := time.Since(from)
+			assert.True(t, why == port.Expired && slept >= d, "%s(%v): slept %v, %v", name, d, slept, why)
 		}
 	}
 }
@@ -57,9 +56,8 @@ func TestWakeEndsASleep(t *testing.T) {
 				// a signal of the runtime's ends it as well
 				for sleep(w, d) != port.Ready || time.Since(from) < before {
 				}
-				if slept := time.Since(from); slept >= patience {
-					t.Errorf("%s(%v), Wake after %v: slept %v", name, d, before, slept)
-				}
+				slept := time.Since(from)
+				assert.True(t, slept < patience, "%s(%v), Wake after %v: slept %v", name, d, before, slept)
 				wake.Stop()
 				late.Stop()
 			}
@@ -80,9 +78,8 @@ func TestShortSleepsLeaveTheRuntimeAsleep(t *testing.T) {
 		w.Poll(200 * time.Microsecond)
 	}
 	mineAfter, othersAfter := timesRun(t, own)
-	if ran := mineAfter - mine; ran < number/2 {
-		t.Fatalf("%d sleeps, but the thread ran only %d times: it did not sleep", number, ran)
-	}
+	ran := mineAfter - mine
+	assert.MustBeTrue(t, ran >= number/2, "%d sleeps, but the thread ran only %d times: it did not sleep", number, ran)
 	most := 100 + int(time.Since(from)/time.Millisecond) // they preempt a goroutine every 10 ms, with some switches
 	if ran := othersAfter - others; ran > most {
 		t.Errorf("%d sleeps, meanwhile the runtime's threads ran %d times, want at most %d", number, ran, most)
@@ -100,9 +97,8 @@ func TestLongSleepsAreOneSleep(t *testing.T) {
 	for range number {
 		w.Poll(5 * time.Millisecond)
 	}
-	if slept := timesSlept(t) - before; slept > number*3/2 {
-		t.Errorf("%d sleeps, but the thread slept %d times", number, slept)
-	}
+	slept := timesSlept(t) - before
+	assert.True(t, slept <= number*3/2, "%d sleeps, but the thread slept %d times", number, slept)
 }
 
 // timesSlept is how often the calling thread has given up its CPU by itself.
@@ -132,9 +128,8 @@ func TestIgnoredDescriptorsEndNoSleep(t *testing.T) {
 	}
 	w.Watch(fds)
 	write := func(i int) {
-		if _, err := unix.Write(ends[i][1], []byte{0}); err != nil {
-			t.Fatal(err)
-		}
+		_, err := unix.Write(ends[i][1], []byte{0})
+		assert.Must(t, err)
 	}
 	write(1)
 	for range 2 { // ignored twice is ignored
@@ -145,9 +140,7 @@ func TestIgnoredDescriptorsEndNoSleep(t *testing.T) {
 			w.Poll(short)
 			longest = max(longest, time.Since(from))
 		}
-		if longest < short {
-			t.Errorf("what is ignored ended each sleep: the longest lasted %v", longest)
-		}
+		assert.True(t, longest >= short, "what is ignored ended each sleep: the longest lasted %v", longest)
 	}
 	for name, wake := range map[string]func(){"Wake": w.Wake, "another descriptor": func() { write(0) }} {
 		wake()
@@ -173,9 +166,7 @@ func TestSleep(t *testing.T) {
 			port.Sleep(d)
 			longest = max(longest, time.Since(from))
 		}
-		if longest < d {
-			t.Errorf("sleeps of %v: the longest lasted %v", d, longest)
-		}
+		assert.True(t, longest >= d, "sleeps of %v: the longest lasted %v", d, longest)
 	}
 }
 
@@ -189,9 +180,8 @@ func timesRun(t *testing.T, own int) (mine, others int) {
 			continue // it has just ended
 		}
 		var ran, waited, n int
-		if _, err := fmt.Sscan(string(b), &ran, &waited, &n); err != nil {
-			t.Fatalf("%s: %q: %v", f, b, err)
-		}
+		_, err = fmt.Sscan(string(b), &ran, &waited, &n)
+		assert.MustNoError(t, err, "%s: %q", f, b)
 		if filepath.Base(filepath.Dir(f)) == strconv.Itoa(own) {
 			mine = n
 		} else {
@@ -223,8 +213,7 @@ func TestLongSleepsLeaveTheRuntimeAsleep(t *testing.T) {
 		<-others
 		w.Poll(20 * time.Millisecond)
 	}
-	if _, after := timesRun(t, own); after-others > number*most {
-		t.Errorf("%d sleeps, meanwhile the runtime's threads ran %d times, want at most %d", number, after-others,
-			number*most)
-	}
+	_, after := timesRun(t, own)
+	assert.True(t, after-others <= number*most,
+		"%d sleeps, meanwhile the runtime's threads ran %d times, want at most %d", number, after-others, number*most)
 }

@@ -34,9 +34,8 @@ type wire struct {
 // unavailable skips a test that cannot make namespaces, or fails it if the environment requires them.
 func unavailable(t testing.TB, err error) {
 	t.Helper()
-	if os.Getenv("REQUIRE_NETNS") == "1" {
-		t.Fatalf("cannot make a namespace with a veth pair, and REQUIRE_NETNS=1 asks for it: %v", err)
-	}
+	assert.MustBeTrue(t, os.Getenv("REQUIRE_NETNS") != "1",
+		"cannot make a namespace with a veth pair, and REQUIRE_NETNS=1 asks for it: %v", err)
 	t.Skipf("needs a namespace with a veth pair (root, or unshare -Urn): %v", err)
 }
 
@@ -106,9 +105,7 @@ func awaitUp(t testing.TB, h *netlink.Handle, name string, up bool) {
 func eventually(t testing.TB, what string, done func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); !done(); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("%s: not after 20 s", what)
-		}
+		assert.MustBeTrue(t, !time.Now().After(deadline), "%s: not after 20 s", what)
 	}
 }
 
@@ -290,10 +287,9 @@ func wantData(t *testing.T, got []port.Frame, want [][]byte) {
 	t.Helper()
 	assert.MustEqual(t, len(got), len(want), "frames")
 	for i := range got {
-		if !bytes.Equal(got[i].Data, want[i]) {
-			t.Fatalf("frame %d of %d octets:\n%.200x\nwant %d octets\n%.200x", i, len(got[i].Data), got[i].Data,
-				len(want[i]), want[i])
-		}
+		assert.MustBeTrue(t, bytes.Equal(got[i].Data, want[i]),
+			"frame %d of %d octets:\n%.200x\nwant %d octets\n%.200x", i, len(got[i].Data), got[i].Data, len(want[i]),
+			want[i])
 	}
 }
 

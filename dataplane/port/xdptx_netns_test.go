@@ -65,10 +65,8 @@ func TestXDPTakesPlainFrames(t *testing.T) {
 			assert.Equal(t, w.sentByXDP(func() { w.sendBatch(b) }), row.xdp, "%s: frames left by the AF_XDP socket",
 				row.name)
 			for i, p := range w.hostGets(len(want)) {
-				if !bytes.Equal(p.Data, want[i]) {
-					t.Fatalf("%s: frame %d: %.60x of %d octets, want %.60x of %d", row.name, i, p.Data, len(p.Data),
-						want[i], len(want[i]))
-				}
+				assert.MustBeTrue(t, bytes.Equal(p.Data, want[i]), "%s: frame %d: %.60x of %d octets, want %.60x of %d",
+					row.name, i, p.Data, len(p.Data), want[i], len(want[i]))
 			}
 		}
 	}
@@ -121,10 +119,9 @@ func TestXDPCountsWhatLeft(t *testing.T) {
 			n := rapid.IntRange(1, port.BatchFrames).Draw(rt, "frames")
 			at := rapid.IntRange(0, 2*n).Draw(rt, "the long one") // in half of the calls there is none
 			took, err := w.port.Send(numberedLong(next, n, func(i int) bool { return i == at }))
-			if good := min(at, n); took != good || (err == nil) != (good == n) || err != nil &&
-				!errors.Is(err, port.ErrDropped) {
-				rt.Fatalf("Send of %d frames, number %d too long: %d, %v", n, at, took, err)
-			}
+			good := min(at, n)
+			assert.MustBeTrue(rt, took == good && (err == nil) == (good == n) && (err == nil ||
+				errors.Is(err, port.ErrDropped)), "Send of %d frames, number %d too long: %d, %v", n, at, took, err)
 			for range took {
 				want = append(want, next)
 				next++
@@ -138,9 +135,7 @@ func TestXDPCountsWhatLeft(t *testing.T) {
 			if n == 1 {
 				break
 			}
-			if tries == port.BatchFrames {
-				rt.Fatal("the port does not come back to the AF_XDP socket")
-			}
+			assert.MustBeTrue(rt, tries != port.BatchFrames, "the port does not come back to the AF_XDP socket")
 		}
 		assert.MustBeSame(rt, w.hostNumbers(len(want)), want, "the host")
 	})
@@ -182,9 +177,7 @@ func TestXDPHeldBack(t *testing.T) {
 		want = w.sendNumbered(want, 1+call*37%port.BatchFrames)
 	}
 	for i, got := range w.hostNumbers(len(want)) {
-		if got != want[i] {
-			t.Fatalf("frame %d of %d at the host has number %d", i, len(want), got)
-		}
+		assert.MustBeTrue(t, got == want[i], "frame %d of %d at the host has number %d", i, len(want), got)
 	}
 	if n, err := port.CancelledXDP(w.port); err != nil || n < 50 || n > len(want)-50 {
 		t.Errorf("%d of %d frames did not leave by the AF_XDP socket (%v), want a part", n, len(want), err)

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/port"
 	"pfcswitch/dataplane/port/porttest"
 )
@@ -35,10 +36,9 @@ func TestWorkersAreAlive(t *testing.T) {
 		hang.Store(true)
 		l.stations[0].send(several(0, 1, lossless, 1, 60)...)
 		<-entered
-		if err := within(20 * time.Millisecond); !errors.Is(err, context.DeadlineExceeded) ||
-			!strings.Contains(err.Error(), "has done no round") {
-			t.Errorf("a worker that hangs: %v", err)
-		}
+		err := within(20 * time.Millisecond)
+		assert.True(t, errors.Is(err, context.DeadlineExceeded) && strings.Contains(err.Error(), "has done no round"),
+			"a worker that hangs: %v", err)
 		leave <- struct{}{}
 		l.must(within(10 * time.Second))
 	})

@@ -56,13 +56,11 @@ func TestTapSeesWhatCounts(t *testing.T) {
 				}
 			}
 		}
-		if in != want.in || out != want.out || dropped != want.dropped || sent != want.sent || in == 0 {
-			t.Errorf("%s: captured %d in, %d out, %d dropped, %d control frames; counted %+v", name, in, out, dropped,
-				sent, want)
-		}
-		if name == "paused" && (received != 50 || sent == 0) {
-			t.Errorf("%s: %d control frames received of 50, %d sent", name, received, sent)
-		}
+		assert.True(t, in == want.in && out == want.out && dropped == want.dropped && sent == want.sent && in != 0,
+			"%s: captured %d in, %d out, %d dropped, %d control frames; counted %+v", name, in, out, dropped, sent,
+			want)
+		assert.True(t, name != "paused" || (received == 50 && sent != 0),
+			"%s: %d control frames received of 50, %d sent", name, received, sent)
 	}
 }
 
@@ -89,18 +87,16 @@ func TestTapSeesWhatATrunkDrops(t *testing.T) {
 			if s.note == "dropped: meter-red" {
 				want = m.in.frames[burstFrames-1].Data
 			}
-			if !s.out || s.data != string(want) || s.length != len(want) {
-				t.Errorf("captured %+v, want the frame, on its way out", s)
-			}
+			assert.True(t, s.out && s.data == string(want) && s.length == len(want),
+				"captured %+v, want the frame, on its way out", s)
 		}
 		var v dataplane.Snapshot
 		sw.Snapshot(&v, Now())
 		drops := v.Ports[0].Counters.Drops
-		if notes["dropped: meter-red"] != burstFrames/2 ||
-			uint64(notes["dropped: red"]) != drops[0][dataplane.DropRED] || drops[0][dataplane.DropRED] == 0 {
-			t.Errorf("worker %d sends: captured %v, counted %d by RED, %d red", owner, notes,
-				drops[0][dataplane.DropRED], drops[1][dataplane.DropMeterRed])
-		}
+		assert.True(t, notes["dropped: meter-red"] == burstFrames/2 &&
+			uint64(notes["dropped: red"]) == drops[0][dataplane.DropRED] && drops[0][dataplane.DropRED] != 0,
+			"worker %d sends: captured %v, counted %d by RED, %d red", owner, notes, drops[0][dataplane.DropRED],
+			drops[1][dataplane.DropMeterRed])
 	}
 }
 
@@ -144,9 +140,8 @@ func TestTapSeesTagsOfEgress(t *testing.T) {
 	}
 	want := data(0, 1, 0, 9, 300)
 	stripped := string(want[:12]) + string(want[16:])
-	if len(out) != 2 || out[0].data != stripped[:100] || out[0].length != 296 {
-		t.Errorf("captured %+v, want two frames without a tag", out)
-	}
+	assert.True(t, len(out) == 2 && out[0].data == stripped[:100] && out[0].length == 296,
+		"captured %+v, want two frames without a tag", out)
 }
 
 // A tap costs a round no allocation.
@@ -194,9 +189,8 @@ func TestRefreshWaitsForNoRecord(t *testing.T) {
 	m.w.r.captureRefresh(0, bytes.Repeat([]byte{2}, macctl.FrameSize), true, 2)
 	var got []byte
 	for c.Read(func(r *capture.Record) bool {
-		if got = append(got, r.Data[0]); r.Missed != 0 {
-			t.Errorf("%+v: %d are missing before it", r, r.Missed)
-		}
+		got = append(got, r.Data[0])
+		assert.True(t, r.Missed == 0, "%+v: %d are missing before it", r, r.Missed)
 		return true
 	}) {
 	}

@@ -85,9 +85,8 @@ func TestSteeringComesInTime(t *testing.T) {
 		c.Lossless = tt.priorities
 		l.ports[0] = c
 		l.must(l.r.Configure(l.cfg, l.ports, l.statics))
-		if !slices.Equal(inForce, tt.want) {
-			t.Errorf("to %08b: sorted anew while %08b were in force, want %08b", tt.priorities, inForce, tt.want)
-		}
+		assert.True(t, slices.Equal(inForce, tt.want),
+			"to %08b: sorted anew while %08b were in force, want %08b", tt.priorities, inForce, tt.want)
 	}
 }
 
@@ -103,31 +102,24 @@ func TestReplace(t *testing.T) {
 		if _, err := l.r.Replace(0, near); !errors.Is(err, near.started) {
 			t.Errorf("error %v, want %v", err, near.started)
 		}
-		if l.r.refresher.ports[0].guard.Load() == nil {
-			t.Error("where nobody looks at the old rings, which stay, nobody holds the peer any more")
-		}
+		assert.True(t, l.r.refresher.ports[0].guard.Load() != nil,
+			"where nobody looks at the old rings, which stay, nobody holds the peer any more")
 		near.started = nil
 		lost, err := l.r.Replace(0, near)
-		if err != nil || lost != 0 {
-			t.Errorf("lost %d, %v", lost, err)
-		}
+		assert.True(t, err == nil && lost == 0, "lost %d, %v", lost, err)
 		a.link(near.End, far)
 		a.send(several(0, 1, 0, 10, small)...)
 		eventually(t, "all arrive", func() bool {
 			return len(b.received(0, lossless)) == n && len(b.received(0, 0)) == 10
 		})
 		v := l.empties()
-		if !v.Ports[0].Up || v.Ports[0].RingSlots.Full != 16384 || v.Ports[0].XoffWanted != 0 {
-			t.Errorf("up %v, %d slots, holds %08b", v.Ports[0].Up, v.Ports[0].RingSlots.Full, v.Ports[0].XoffWanted)
-		}
+		assert.True(t, v.Ports[0].Up && v.Ports[0].RingSlots.Full == 16384 && v.Ports[0].XoffWanted == 0,
+			"up %v, %d slots, holds %08b", v.Ports[0].Up, v.Ports[0].RingSlots.Full, v.Ports[0].XoffWanted)
 		for _, event := range l.r.sw.Events(nil, 0) {
-			if event.Kind == dataplane.EventPortDown {
-				t.Errorf("event %+v", event)
-			}
+			assert.True(t, event.Kind != dataplane.EventPortDown, "event %+v", event)
 		}
-		if _, err := l.r.Replace(7, near); err == nil {
-			t.Error("a port that does not exist got sockets")
-		}
+		_, err = l.r.Replace(7, near)
+		assert.True(t, err != nil, "a port that does not exist got sockets")
 	})
 }
 
@@ -147,9 +139,7 @@ func TestReplaceLosesNothing(t *testing.T) {
 			a.send(frames[0][before:]...)
 		}
 		lost, err := l.r.Replace(0, near)
-		if err != nil || lost != 0 {
-			t.Errorf("lost %d, %v", lost, err)
-		}
+		assert.True(t, err == nil && lost == 0, "lost %d, %v", lost, err)
 		for prio, sent := range frames {
 			eventually(t, "all arrive", func() bool { return len(b.received(0, prio)) >= len(sent) })
 			if got := b.received(0, prio); len(got) != len(sent) || !slices.IsSorted(got) {
@@ -157,10 +147,9 @@ func TestReplaceLosesNothing(t *testing.T) {
 					len(sent))
 			}
 		}
-		if c := l.empties().Ports[0].Counters; c.Drops != [len(c.Drops)][dataplane.NumDropReasons]uint64{} ||
-			c.ReceivedFrames != 2*after {
-			t.Errorf("received %d frames, dropped %v", c.ReceivedFrames, c.Drops)
-		}
+		c := l.empties().Ports[0].Counters
+		assert.True(t, c.Drops == [len(c.Drops)][dataplane.NumDropReasons]uint64{} && c.ReceivedFrames == 2*after,
+			"received %d frames, dropped %v", c.ReceivedFrames, c.Drops)
 	})
 }
 
@@ -198,9 +187,7 @@ func TestHandoverWhileTheClockIsSet(t *testing.T) {
 				if calls++; calls == 3 {
 					wall += step
 				}
-				if calls > 100 {
-					t.Fatal("the workers stand still until the clock is what it was")
-				}
+				assert.MustBeTrue(t, calls <= 100, "the workers stand still until the clock is what it was")
 				now, wall = now+1000, wall+1000
 				return now, wall
 			})
@@ -257,15 +244,12 @@ func TestReplaceCountsWhatWaits(t *testing.T) {
 		defer close(done)
 		lost, err = l.r.Replace(0, near)
 	}()
-	if meanwhile := l.readsUntil(done); meanwhile < 3 {
-		t.Errorf("%d snapshots while the change waited, want that nobody waits for it", meanwhile)
-	}
+	meanwhile := l.readsUntil(done)
+	assert.True(t, meanwhile >= 3, "%d snapshots while the change waited, want that nobody waits for it", meanwhile)
 	c := l.snapshotOf(0).Counters
-	if err != nil || lost == 0 || c.LosslessDrops[dataplane.Unknown] != uint64(lost) ||
-		c.Drops[dataplane.Unknown][dataplane.DropRing] != uint64(lost) {
-		t.Errorf("lost %d (%v), counted %d and %d", lost, err, c.LosslessDrops[dataplane.Unknown],
-			c.Drops[dataplane.Unknown][dataplane.DropRing])
-	}
+	assert.True(t, err == nil && lost != 0 && c.LosslessDrops[dataplane.Unknown] == uint64(lost) &&
+		c.Drops[dataplane.Unknown][dataplane.DropRing] == uint64(lost), "lost %d (%v), counted %d and %d", lost, err,
+		c.LosslessDrops[dataplane.Unknown], c.Drops[dataplane.Unknown][dataplane.DropRing])
 }
 
 // What the ring still holds when it is replaced goes into the waiting room, where there is room.
@@ -275,14 +259,12 @@ func TestReplaceKeepsWhatWaits(t *testing.T) {
 	l.stations[0].send(several(0, 1, lossless, n, small)...)
 	l.waits(0)
 	near, _ := l.second()
-	if lost, err := l.r.Replace(0, near); lost != 0 || err != nil {
-		t.Errorf("lost %d, %v", lost, err)
-	}
+	lost, err := l.r.Replace(0, near)
+	assert.True(t, lost == 0 && err == nil, "lost %d, %v", lost, err)
 	l.stations[1].hold(0)
 	eventually(t, "all arrive", func() bool { return len(l.stations[1].received(0, lossless)) == n })
-	if got := l.stations[1].received(0, lossless); !slices.IsSorted(got) {
-		t.Error("the frames arrive out of order")
-	}
+	got := l.stations[1].received(0, lossless)
+	assert.True(t, slices.IsSorted(got), "the frames arrive out of order")
 }
 
 // What waits in the rings of a port whose sockets go, or which goes itself, is counted as lost in them.
@@ -390,9 +372,8 @@ func TestConfigureWarns(t *testing.T) {
 	l.must(l.r.Configure(l.cfg, ports, l.statics))
 	events := l.r.sw.Events(nil, 0)
 	last := events[len(events)-1]
-	if last.Kind != dataplane.EventPort || last.Port != "p0" || !strings.Contains(last.Text, "the kernel refuses") {
-		t.Errorf("last event %+v, want one of what failed", last)
-	}
+	assert.True(t, last.Kind == dataplane.EventPort && last.Port == "p0" &&
+		strings.Contains(last.Text, "the kernel refuses"), "last event %+v, want one of what failed", last)
 }
 
 // A port that is removed and comes back goes on counting; what it lost stays lost.
@@ -407,27 +388,22 @@ func TestCountersOutliveTheirPort(t *testing.T) {
 	}))
 	before := l.snapshot()
 	admitted := before.Buffer.Ports[0].Ingress[lossless].Admitted
-	if admitted == 0 {
-		t.Error("the buffer has admitted nothing")
-	}
+	assert.True(t, admitted != 0, "the buffer has admitted nothing")
 	ports := asMap(unshapedPorts(3)...)
 	delete(ports, 0)
 	l.must(l.r.Configure(l.cfg, ports, nil))
 	gone := l.snapshot()
-	if gone.LosslessDropsRemoved != 5 || before.LosslessDropsRemoved != 0 || len(gone.Ports) != 2 {
-		t.Errorf("%d lossless drops of ports that are gone, want 5", gone.LosslessDropsRemoved)
-	}
+	assert.True(t, gone.LosslessDropsRemoved == 5 && before.LosslessDropsRemoved == 0 && len(gone.Ports) == 2,
+		"%d lossless drops of ports that are gone, want 5", gone.LosslessDropsRemoved)
 	for range 2 {
 		l.must(l.r.Configure(l.cfg, asMap(unshapedPorts(3)...), nil))
 		l.attach(0, nil)
 		back := l.snapshot()
 		was, is := &before.Ports[0], &back.Ports[0]
-		if is.Counters.ReceivedFrames != was.Counters.ReceivedFrames ||
-			is.Counters.LosslessDrops != was.Counters.LosslessDrops ||
-			is.Reaction.Count != was.Reaction.Count || back.LosslessDropsRemoved != 0 {
-			t.Errorf("the port that came back has counted %+v, %d reactions, want %+v, %d", is.Counters,
-				is.Reaction.Count, was.Counters, was.Reaction.Count)
-		}
+		assert.True(t, is.Counters.ReceivedFrames == was.Counters.ReceivedFrames &&
+			is.Counters.LosslessDrops == was.Counters.LosslessDrops && is.Reaction.Count == was.Reaction.Count &&
+			back.LosslessDropsRemoved == 0, "the port that came back has counted %+v, %d reactions, want %+v, %d",
+			is.Counters, is.Reaction.Count, was.Counters, was.Reaction.Count)
 		assert.Equal(t, back.Buffer.Ports[0].Ingress[lossless].Admitted, admitted,
 			"frames that the buffer has admitted of the port that came back")
 		l.must(l.r.Configure(l.cfg, ports, nil))
@@ -449,9 +425,8 @@ func TestDrain(t *testing.T) {
 		}
 		held := [3]uint8{1 << lossless, 1 << lossless, 0}
 		l.must(l.r.Drain(portSet(0, 1)))
-		if got, _ := wanted(); got != held {
-			t.Errorf("held %08b, want %08b", got, held)
-		}
+		got, _ := wanted()
+		assert.True(t, got == held, "held %08b, want %08b", got, held)
 		eventually(t, "both are told", func() bool {
 			told := false
 			l.r.View(func(sw *dataplane.Switch) { told = sw.XoffSent(0) && sw.XoffSent(1) })
@@ -459,9 +434,8 @@ func TestDrain(t *testing.T) {
 		})
 		small := roomy(3)
 		small.Buffer.Lossless.Size = cell
-		if err := l.r.Configure(small, asMap(ports...), nil); err == nil {
-			t.Error("a pool of one cell fits")
-		}
+		err := l.r.Configure(small, asMap(ports...), nil)
+		assert.True(t, err != nil, "a pool of one cell fits")
 		l.must(l.r.Configure(roomy(3), asMap(ports...), nil))
 		if got, xon := wanted(); got != held || xon != 0 {
 			t.Errorf("after other configurations held %08b, want %08b; %d times told to go on", got, held, xon)

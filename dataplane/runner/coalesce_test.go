@@ -34,9 +34,7 @@ func TestCoalesce(t *testing.T) {
 		"some large frames": least(burstOctets/9000, 9000, same),
 		"a GSO frame":       least(1, 64_000, same),
 	} {
-		if got < coalesceTime {
-			t.Errorf("%s: it waits %v, want %v at least", name, got, time.Duration(coalesceTime))
-		}
+		assert.True(t, got >= coalesceTime, "%s: it waits %v, want %v at least", name, got, time.Duration(coalesceTime))
 	}
 	for name, got := range map[string]time.Duration{
 		"many frames":      least(many, 60, same),
@@ -47,9 +45,7 @@ func TestCoalesce(t *testing.T) {
 		"there is one CPU": least(few, 60, func(w *worker) { w.manyCPUs = false }),
 		"nothing has come": least(0, 60, same),
 	} {
-		if got >= coalesceTime {
-			t.Errorf("%s: it waits %v", name, got)
-		}
+		assert.True(t, got < coalesceTime, "%s: it waits %v", name, got)
 	}
 }
 

@@ -43,10 +43,8 @@ func TestCrowdShare(t *testing.T) {
 					waiting++
 				}
 			}
-			if c.share < 0 || c.share > contentionWhole || c.contended() == (2*waiting < len(some)) {
-				t.Fatalf("%d of %d looks met a waiting thread: share %d of %d", waiting, len(some), c.share,
-					contentionWhole)
-			}
+			assert.MustBeTrue(t, c.share >= 0 && c.share <= contentionWhole && c.contended() != (2*waiting < len(some)),
+				"%d of %d looks met a waiting thread: share %d of %d", waiting, len(some), c.share, contentionWhole)
 		}
 	})
 }
@@ -56,23 +54,19 @@ func TestCrowdLooks(t *testing.T) {
 	q := &waiters{n: 2}
 	c := cpuContention{threads: q, cpus: 2}
 	for now := int64(1); now <= 5*contentionEvery; now += 500 {
-		if !c.spinAllowed(now/(2*contentionEvery)*2*contentionEvery+1, now) {
-			t.Fatalf("%d ns: as many threads as CPUs, and no spin", now)
-		}
+		assert.MustBeTrue(t, c.spinAllowed(now/(2*contentionEvery)*2*contentionEvery+1, now),
+			"%d ns: as many threads as CPUs, and no spin", now)
 	}
 	assert.Equal(t, q.looks, 5, "looks in %d ns", 5*contentionEvery)
 	q.n = 3
-	if c.contended() || c.spinAllowed(10*contentionEvery-1, 10*contentionEvery) {
-		t.Error("a thread waits, and the worker spins on")
-	}
+	assert.True(t, !c.contended() && !c.spinAllowed(10*contentionEvery-1, 10*contentionEvery),
+		"a thread waits, and the worker spins on")
 	q.n, q.err = 1, errors.New("gone")
-	if c.spinAllowed(20*contentionEvery-1, 20*contentionEvery) {
-		t.Error("nobody knows who waits, and the worker spins on")
-	}
+	assert.True(t, !c.spinAllowed(20*contentionEvery-1, 20*contentionEvery),
+		"nobody knows who waits, and the worker spins on")
 	unknown := cpuContention{share: contentionWhole}
-	if unknown.spinAllowed(1, 2) || !unknown.contended() {
-		t.Error("the threads cannot be counted, and the worker spins on")
-	}
+	assert.True(t, !unknown.spinAllowed(1, 2) && unknown.contended(),
+		"the threads cannot be counted, and the worker spins on")
 }
 
 // For as long as a sleep costs a worker spins whoever waits; for longer only alone, and as far as its credit reaches.
@@ -111,10 +105,8 @@ func TestSpinForgetsInACrowd(t *testing.T) {
 	for range 10 {
 		w.adapt(spinMax - 1)
 	}
-	if long != spinMax || short != spinFew || w.spin != 0 {
-		t.Errorf("spin %d alone, %d beside waiting threads, %d after sleeps of %d there",
-			long, short, w.spin, spinMax-1)
-	}
+	assert.True(t, long == spinMax && short == spinFew && w.spin == 0,
+		"spin %d alone, %d beside waiting threads, %d after sleeps of %d there", long, short, w.spin, spinMax-1)
 }
 
 // The first look at a load meets waiting threads every so often. Only how often decides whether the worker spins for
@@ -148,10 +140,9 @@ func TestContentionForgetsEarlierSpins(t *testing.T) {
 				}
 				now = idle + gap
 			}
-			if tt.long != (met > 500) || !tt.long && met > 0 {
-				t.Errorf("one gap in %d crowded, at first %d of %d: %d of 1000 gaps ended in a spin", tt.every, share,
-					contentionWhole, met)
-			}
+			assert.True(t, tt.long == (met > 500) && (tt.long || met <= 0),
+				"one gap in %d crowded, at first %d of %d: %d of 1000 gaps ended in a spin", tt.every, share,
+				contentionWhole, met)
 		}
 	}
 }

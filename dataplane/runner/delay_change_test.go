@@ -24,25 +24,20 @@ func TestDelayLineChanges(t *testing.T) {
 			t.Errorf("to %d: %d left early, %v; due at %d, want 1300", tt.delay, sent, err, l.due(0))
 		}
 		s.refuse = []error{port.ErrAgain, port.ErrAgain}
-		if sent, _, _, err := flushAll(l, s, 1300); sent != 0 || err == nil {
-			t.Errorf("to %d: %d left, %v", tt.delay, sent, err)
-		}
+		sent, _, _, err := flushAll(l, s, 1300)
+		assert.True(t, sent == 0 && err != nil, "to %d: %d left, %v", tt.delay, sent, err)
 		l.retryControl = 0
 		_, _, _, _ = l.flush(s, 1300)
-		if l.entered != 300 || l.meant != 1300 || len(s.control) != 1 || len(s.frames) != 0 {
-			t.Errorf("to %d: XOFF of %d was meant for %d, behind %d frames", tt.delay, l.entered, l.meant,
-				len(s.frames))
-		}
+		assert.True(t, l.entered == 300 && l.meant == 1300 && len(s.control) == 1 && len(s.frames) == 0,
+			"to %d: XOFF of %d was meant for %d, behind %d frames", tt.delay, l.entered, l.meant, len(s.frames))
 		if sent, _, _, _ := l.flush(s, 1300); sent != 1 || l.due(0) != tt.due {
 			t.Errorf("to %d: %d left; due then at %d, want %d", tt.delay, sent, l.due(0), tt.due)
 		}
-		if l.data.first != l.data.newest || l.control.first != l.control.newest {
-			t.Errorf("to %d: the memory of the delay before stays", tt.delay)
-		}
-		if sent, _, _, _ := flushAll(l, s, tt.due); sent != 1 || string(s.frames[1]) != "second frame" ||
-			l.dues[0] != tt.due || l.holds != 0 {
-			t.Errorf("to %d: %d left, %q, due at %v, %d octets stay", tt.delay, sent, s.frames, l.dues, l.holds)
-		}
+		assert.True(t, l.data.first == l.data.newest && l.control.first == l.control.newest,
+			"to %d: the memory of the delay before stays", tt.delay)
+		sent, _, _, _ = flushAll(l, s, tt.due)
+		assert.True(t, sent == 1 && string(s.frames[1]) == "second frame" && l.dues[0] == tt.due && l.holds == 0,
+			"to %d: %d left, %q, due at %v, %d octets stay", tt.delay, sent, s.frames, l.dues, l.holds)
 	}
 }
 
@@ -152,10 +147,8 @@ func (w *delayRig) left(n int) {
 	var v dataplane.Snapshot
 	w.w.r.sw.Snapshot(&v, Now())
 	l := v.Balance()
-	if len(w.out.frames) != n || l.Sent != uint64(n) || l.Held != uint64(w.fed-n) || l.Dropped != 0 ||
-		l.Received+l.Copies != l.Sent+l.Held {
-		w.Fatalf("%d of %d frames left, want %d: %+v", len(w.out.frames), w.fed, n, l)
-	}
+	assert.MustBeTrue(w, len(w.out.frames) == n && l.Sent == uint64(n) && l.Held == uint64(w.fed-n) && l.Dropped == 0 &&
+		l.Received+l.Copies == l.Sent+l.Held, "%d of %d frames left, want %d: %+v", len(w.out.frames), w.fed, n, l)
 }
 
 // What is in the line when the delay changes leaves on time, once, in order and before what follows, also where the
@@ -209,7 +202,5 @@ func TestDelayComesBack(t *testing.T) {
 	w.change(0)
 	w.feed(20)
 	w.left(80)
-	if w.task.delay != nil {
-		t.Error("an empty line stays")
-	}
+	assert.True(t, w.task.delay == nil, "an empty line stays")
 }

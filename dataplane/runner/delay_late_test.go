@@ -46,9 +46,7 @@ func (w *lateLine) send(t *rapid.T, most int) {
 		if !w.shaper.Ready(n, w.now) {
 			return
 		}
-		if !put(w.line, w.now, b) {
-			t.Fatal("the line is full")
-		}
+		assert.MustBeTrue(t, put(w.line, w.now, b), "the line is full")
 		w.shaper.Take(n)
 		w.put, w.octets = append(w.put, w.now), append(w.octets, n)
 	}
@@ -122,9 +120,8 @@ func TestPunctualLineCostsNothing(t *testing.T) {
 		for _, n := range w.octets {
 			sum += n
 		}
-		if want := float64(w.burst) + float64(w.rate)/8e9*float64(w.now-1); float64(sum) < want {
-			t.Errorf("%d octets in %d ns, want %.0f", sum-1538, w.now-1, want)
-		}
+		want := float64(w.burst) + float64(w.rate)/8e9*float64(w.now-1)
+		assert.True(t, float64(sum) >= want, "%d octets in %d ns, want %.0f", sum-1538, w.now-1, want)
 	})
 }
 
@@ -145,11 +142,9 @@ func TestDelayLineSendCalls(t *testing.T) {
 	l.entered = 7
 	for i, tt := range tests {
 		sent, octets, _, err := l.flush(s, 1001)
-		if sent != tt.sent || octets != sent*mtu || err != nil || (l.entered != 0) != tt.entered ||
-			l.holds != tt.holds {
-			t.Errorf("call %d: %d frames, %d octets, %v, control %d, holds %d, want %+v", i, sent, octets, err,
-				l.entered, l.holds, tt)
-		}
+		assert.True(t, sent == tt.sent && octets == sent*mtu && err == nil && (l.entered != 0) == tt.entered &&
+			l.holds == tt.holds, "call %d: %d frames, %d octets, %v, control %d, holds %d, want %+v", i, sent, octets,
+			err, l.entered, l.holds, tt)
 	}
 }
 
@@ -160,10 +155,9 @@ func TestDelayLineHoldsWhatIsInIt(t *testing.T) {
 	for range 4 {
 		put(l, 0, make([]byte, 60))
 	}
-	if _, _, refused, err := flushAll(l, s, 1000); len(refused) != 1 || !errors.Is(err, port.ErrDropped) ||
-		l.holds != 3*84 {
-		t.Errorf("%d refused, %v, holds %d", len(refused), err, l.holds)
-	}
+	_, _, refused, err := flushAll(l, s, 1000)
+	assert.True(t, len(refused) == 1 && errors.Is(err, port.ErrDropped) && l.holds == 3*84,
+		"%d refused, %v, holds %d", len(refused), err, l.holds)
 	l.giveUp(nil)
 	assert.Equal(t, l.holds, 2*84, "holds after one was given up")
 	l.clear()
@@ -199,9 +193,7 @@ func TestWorkerPaysForALateLine(t *testing.T) {
 		task := m.w.r.tasks[1]
 		then := Now() - late
 		for range 40 {
-			if !put(task.delay, then, make([]byte, mtu)) {
-				t.Fatal("the line is full")
-			}
+			assert.MustBeTrue(t, put(task.delay, then, make([]byte, mtu)), "the line is full")
 		}
 		tt.serve(m.w, task)
 		half := int(task.cfg.Burst) / 2 / frame.WireOctets(mtu)

@@ -97,17 +97,14 @@ func TestDelayLine(t *testing.T) {
 	if sent, octets, refused, err := flushAll(l, s, 1004); sent+octets+len(refused) != 0 || err != nil {
 		t.Errorf("1 ns early: %d %d %v %v", sent, octets, refused, err)
 	}
-	if sent, octets, refused, err := flushAll(l, s, 1006); sent != 1 || octets != 12 || len(refused) != 0 ||
-		err != nil {
-		t.Errorf("flush: %d %d %v %v, want the first and the control frame", sent, octets, refused, err)
-	}
-	if len(s.control) != 1 || string(s.control[0]) != "control" || s.vnets[0] != v {
-		t.Errorf("control %q, header %+v", s.control, s.vnets)
-	}
-	if sent, _, _, _ := flushAll(l, s, 2000); sent != 1 || string(s.frames[1]) != "second frame" ||
-		s.vnets[1] != (frame.VnetHeader{}) {
-		t.Errorf("the second: %d, %q", sent, s.frames)
-	}
+	sent, octets, refused, err := flushAll(l, s, 1006)
+	assert.True(t, sent == 1 && octets == 12 && len(refused) == 0 && err == nil,
+		"flush: %d %d %v %v, want the first and the control frame", sent, octets, refused, err)
+	assert.True(t, len(s.control) == 1 && string(s.control[0]) == "control" && s.vnets[0] == v,
+		"control %q, header %+v", s.control, s.vnets)
+	sent, _, _, _ = flushAll(l, s, 2000)
+	assert.True(t, sent == 1 && string(s.frames[1]) == "second frame" && s.vnets[1] == (frame.VnetHeader{}),
+		"the second: %d, %q", sent, s.frames)
 	assert.Equal(t, l.due(0), math.MaxInt64, "an empty line is due")
 }
 
@@ -117,10 +114,9 @@ func TestDelayLineRefused(t *testing.T) {
 		l, s := line(0, 4096), &sink{refuse: []error{nil, again}}
 		put(l, 1, []byte("one."))
 		put(l, 1, []byte("two."))
-		if sent, octets, refused, err := flushAll(l, s, 1); sent != 1 || octets != 4 || len(refused) != 0 ||
-			!errors.Is(err, again) {
-			t.Errorf("%v: %d %d %v %v", again, sent, octets, refused, err)
-		}
+		sent, octets, refused, err := flushAll(l, s, 1)
+		assert.True(t, sent == 1 && octets == 4 && len(refused) == 0 && errors.Is(err, again),
+			"%v: %d %d %v %v", again, sent, octets, refused, err)
 		if sent, _, _, err := flushAll(l, s, 1); sent != 1 || err != nil || string(s.frames[1]) != "two." {
 			t.Errorf("%v: the same frame again: %d %v %q", again, sent, err, s.frames)
 		}
@@ -141,22 +137,15 @@ func TestDelayLineFull(t *testing.T) {
 		n++
 	}
 	assert.Equal(t, n, 3, "frames fitted")
-	if put(l, 1, make([]byte, 100)) {
-		t.Error("a full line took a frame")
-	}
-	if !put(l, 1, make([]byte, 50-recordHeader)) {
-		t.Error("a frame that fits was not taken after one that did not")
-	}
+	assert.True(t, !put(l, 1, make([]byte, 100)), "a full line took a frame")
+	assert.True(t, put(l, 1, make([]byte, 50-recordHeader)), "a frame that fits was not taken after one that did not")
 	s := &sink{}
-	if sent, _, _, _ := flushAll(l, s, 1); sent != 4 {
-		t.Errorf("%d left, want 4", sent)
-	}
+	sent, _, _, _ := flushAll(l, s, 1)
+	assert.True(t, sent == 4, "%d left, want 4", sent)
 	for put(l, 1, make([]byte, 100)) {
 	}
 	l.clear()
-	if l.due(0) != math.MaxInt64 || !put(l, 1, make([]byte, 100)) {
-		t.Error("clear did not empty the line")
-	}
+	assert.True(t, l.due(0) == math.MaxInt64 && put(l, 1, make([]byte, 100)), "clear did not empty the line")
 }
 
 // Of the frames that a send call took, or that the kernel refused, the line says which are of lossless priorities.
@@ -187,14 +176,11 @@ func TestDelayLineIsLargeEnough(t *testing.T) {
 		l := newDelayLine(delay, speed, burst)
 		octets := int(delay*macctl.SpeedOrNominal(speed)/8/1_000_000_000) + burst
 		for octets > 0 {
-			if !put(l, 1, make([]byte, 14)) {
-				t.Fatalf("%d bit/s: full with %d octets still to come", speed, octets)
-			}
+			assert.MustBeTrue(t, put(l, 1, make([]byte, 14)),
+				"%d bit/s: full with %d octets still to come", speed, octets)
 			octets -= frame.WireOctets(14)
 		}
-		if !put(l, 1, make([]byte, port.MaxFrame)) {
-			t.Errorf("%d bit/s: no room for a GSO frame", speed)
-		}
+		assert.True(t, put(l, 1, make([]byte, port.MaxFrame)), "%d bit/s: no room for a GSO frame", speed)
 	}
 }
 
@@ -216,10 +202,8 @@ func TestDelayLineRefusesNoXOFF(t *testing.T) {
 			retry = now + retryDelay
 		}
 	}
-	if len(s.control) != 1 || l.entered != 2 || len(s.frames) != 0 {
-		t.Errorf("%d XOFFs have left behind data that the kernel refuses, %d data frames", len(s.control),
-			len(s.frames))
-	}
+	assert.True(t, len(s.control) == 1 && l.entered == 2 && len(s.frames) == 0,
+		"%d XOFFs have left behind data that the kernel refuses, %d data frames", len(s.control), len(s.frames))
 	held := l.holds
 	for xoff(3, 8); l.putControl(4, pfc(0, 0)); { // measurement frames take nobody's place
 	}
@@ -280,9 +264,8 @@ func TestDelayLineIsTwoQueues(t *testing.T) {
 						left++
 					}
 				}
-				if left < 1 || left > len(control) {
-					t.Fatalf("%d MAC Control frames in the line, %d sent", left, len(control))
-				}
+				assert.MustBeTrue(t, left >= 1 && left <= len(control),
+					"%d MAC Control frames in the line, %d sent", left, len(control))
 				control = control[len(control)-left:]
 			},
 			"change": func(t *rapid.T) {
@@ -297,9 +280,8 @@ func TestDelayLineIsTwoQueues(t *testing.T) {
 				sent, octets, _, err := flushAll(l, s, now)
 				leave := func(model []entry, got [][]byte) []entry {
 					for i, b := range got {
-						if i == len(model) || !bytes.Equal(b, model[i].b) || model[i].due > now {
-							t.Fatalf("left at %d: %q, want %+v", now, got, model)
-						}
+						assert.MustBeTrue(t, i != len(model) && bytes.Equal(b, model[i].b) && model[i].due <= now,
+							"left at %d: %q, want %+v", now, got, model)
 					}
 					return model[len(got):]
 				}
@@ -307,9 +289,8 @@ func TestDelayLineIsTwoQueues(t *testing.T) {
 				for _, b := range s.frames {
 					octets -= len(b)
 				}
-				if sent != len(s.frames) || octets != 0 {
-					t.Fatalf("%d left, said %d; %d octets more", len(s.frames), sent, octets)
-				}
+				assert.MustBeTrue(t, sent == len(s.frames) && octets == 0,
+					"%d left, said %d; %d octets more", len(s.frames), sent, octets)
 				if err == nil && len(data) > 0 && data[0].due <= now {
 					t.Fatalf("a frame due at %d stays at %d", data[0].due, now)
 				}
@@ -333,19 +314,14 @@ func TestStreamInTheDelayLine(t *testing.T) {
 	l, out := newDelayLine(1000, gigabit, 10_000), &sink{}
 	b := make([]byte, 100)
 	for range 3 {
-		if !l.put(5, dataplane.Origin{Own: true}, &frame.VnetHeader{}, b) {
-			t.Fatal("the line is full")
-		}
+		assert.MustBeTrue(t, l.put(5, dataplane.Origin{Own: true}, &frame.VnetHeader{}, b), "the line is full")
 	}
 	out.refuse = []error{nil, unix.EINVAL}
-	if sent, octets, refused, err := flushAll(l, out, 1005); sent != 0 || octets != 0 || len(refused) != 0 ||
-		err != nil || len(out.frames) != 2 || l.longest != 0 {
-		t.Errorf("%d data frames of %d octets, %d refused, %v; %d left", sent, octets, len(refused), err,
-			len(out.frames))
-	}
-	if l.entered != 0 || l.holds != 0 || l.due(0) != math.MaxInt64 {
-		t.Error("they count as MAC Control, or stay")
-	}
+	sent, octets, refused, err := flushAll(l, out, 1005)
+	assert.True(t, sent == 0 && octets == 0 && len(refused) == 0 && err == nil && len(out.frames) == 2 &&
+		l.longest == 0, "%d data frames of %d octets, %d refused, %v; %d left", sent, octets, len(refused), err,
+		len(out.frames))
+	assert.True(t, l.entered == 0 && l.holds == 0 && l.due(0) == math.MaxInt64, "they count as MAC Control, or stay")
 	_ = l.put(5, dataplane.Origin{Own: true}, &frame.VnetHeader{}, b)
 	assert.Equal(t, len(l.giveUp(nil)), 0, "data frames dropped")
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"testing"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/dataplane/port/assist"
 )
@@ -18,18 +19,15 @@ func FuzzFlowOf(f *testing.F) {
 			return
 		}
 		flow := flowOf(b)
-		if !bytes.Equal(flow.Dst[:], b[:6]) || !bytes.Equal(flow.Src[:], b[6:12]) || flow.DSCP > 63 &&
-			flow.DSCP != assist.NoDSCP {
-			t.Fatalf("%+v of % x", flow, b)
-		}
+		assert.MustBeTrue(t, bytes.Equal(flow.Dst[:], b[:6]) && bytes.Equal(flow.Src[:], b[6:12]) && (flow.DSCP <= 63 ||
+			flow.DSCP == assist.NoDSCP), "%+v of % x", flow, b)
 		slot := append(make([]byte, frame.TagOctets), b...)
 		start := frame.InsertTag(slot, frame.TagOctets, frame.TypeVLAN, frame.TCI(tci))
 		tagged := flowOf(slot[start:])
 		if flow.TCI != assist.Untagged { // now behind a second tag, where no program looks
 			flow.DSCP = assist.NoDSCP
 		}
-		if flow.TCI = tci; tagged != flow {
-			t.Errorf("% x: %+v with a tag, want %+v", b, tagged, flow)
-		}
+		flow.TCI = tci
+		assert.True(t, tagged == flow, "% x: %+v with a tag, want %+v", b, tagged, flow)
 	})
 }

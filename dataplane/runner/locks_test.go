@@ -29,10 +29,9 @@ func TestLocksOfABurst(t *testing.T) {
 		}
 		switch name {
 		case "lossless", "lossy", "unknown", "cut", "trunk", "trunk with meters":
-			if w.locks != rounds*locksOfBurst || w.clocks != rounds*clocksOfBurst {
-				t.Errorf("%s: %v locks and %v clock reads a round, want %d and %d", name, float64(w.locks)/rounds,
-					float64(w.clocks)/rounds, locksOfBurst, clocksOfBurst)
-			}
+			assert.True(t, w.locks == rounds*locksOfBurst && w.clocks == rounds*clocksOfBurst,
+				"%s: %v locks and %v clock reads a round, want %d and %d", name, float64(w.locks)/rounds,
+				float64(w.clocks)/rounds, locksOfBurst, clocksOfBurst)
 		default:
 			t.Logf("%s: %v locks and %v clock reads a round", name, float64(w.locks)/rounds, float64(w.clocks)/rounds)
 		}
@@ -81,9 +80,8 @@ func TestXoffOfAWaitingFrameIsTimed(t *testing.T) {
 		m.round()
 	}
 	waits := inRing(m.w.r.sw, 0)
-	if m.in.controlSent != 1 || m.w.r.xoff.Count != 1 || !waits {
-		t.Errorf("%d XOFF, %d of them timed, want 1; a frame waits: %v", m.in.controlSent, m.w.r.xoff.Count, waits)
-	}
+	assert.True(t, m.in.controlSent == 1 && m.w.r.xoff.Count == 1 && waits,
+		"%d XOFF, %d of them timed, want 1; a frame waits: %v", m.in.controlSent, m.w.r.xoff.Count, waits)
 }
 
 // A worker does not sleep while a frame waits in its ring that has room since others have left.
@@ -101,11 +99,8 @@ func TestDeparturesEndTheWait(t *testing.T) {
 		_, rests := m.w.quiet(Now())
 		return rests
 	}
-	if !rests() {
-		t.Error("the worker does not sleep while a frame has to wait")
-	}
+	assert.True(t, rests(), "the worker does not sleep while a frame has to wait")
 	r.hear(1, lossless, 0)
-	if n := r.send(1); n == 0 || rests() {
-		t.Errorf("the worker sleeps although %d frames have left", n)
-	}
+	n := r.send(1)
+	assert.True(t, n != 0 && !rests(), "the worker sleeps although %d frames have left", n)
 }

@@ -24,10 +24,9 @@ func TestModerationIsBoundInOctets(t *testing.T) {
 	} {
 		c := dataplane.PortConfig{Speed: tt.speed}
 		got := moderation(&c)
-		if octets := tt.speed / 8 * got / second; got != tt.want || octets > moderateOctets {
-			t.Errorf("%d bit/s: %d ns, %d octets, want %d ns, at most %d octets", tt.speed, got, octets, tt.want,
-				moderateOctets)
-		}
+		octets := tt.speed / 8 * got / second
+		assert.True(t, got == tt.want && octets <= moderateOctets,
+			"%d bit/s: %d ns, %d octets, want %d ns, at most %d octets", tt.speed, got, octets, tt.want, moderateOctets)
 	}
 }
 
@@ -64,9 +63,8 @@ func TestRingsArePolledAfterAFrameThatMayLeaveSoon(t *testing.T) {
 		}
 	}
 	w.learnLoad(&portTask{}, false, 30*ms)
-	if w.loaded(30 * ms) {
-		t.Error("a port whose rings are never left alone does not keep the worker looking for more")
-	}
+	assert.True(t, !w.loaded(30*ms),
+		"a port whose rings are never left alone does not keep the worker looking for more")
 }
 
 // A ringed port has sockets that are readable all the time.
@@ -148,13 +146,11 @@ func TestModerate(t *testing.T) {
 			p.longQueueUntil = 2 * moderateDepth
 			tt.change(m, p)
 			d := m.w.moderate(m.w.r.sw, long, moderateDepth)
-			if got := expires(m.w.poller); d != tt.d || got != alone {
-				t.Errorf("%s, descriptors %b: a sleep of %d ns, left alone %v, want %d, %v",
-					tt.name, what, d, got, tt.d, alone)
-			}
-			if m.w.moderated != (tt.other || tt.lossless) || m.w.worked {
-				t.Errorf("%s: moderated %v, worked %v", tt.name, m.w.moderated, m.w.worked)
-			}
+			got := expires(m.w.poller)
+			assert.True(t, d == tt.d && got == alone,
+				"%s, descriptors %b: a sleep of %d ns, left alone %v, want %d, %v", tt.name, what, d, got, tt.d, alone)
+			assert.True(t, m.w.moderated == (tt.other || tt.lossless) && !m.w.worked,
+				"%s: moderated %v, worked %v", tt.name, m.w.moderated, m.w.worked)
 			m.w.cpuContention, m.w.lines = opened, nil
 		}
 	}
@@ -194,9 +190,8 @@ func expires(w *port.Poller) bool {
 // A host's rings are not left alone beyond a near deadline.
 func TestHostNearADeadline(t *testing.T) {
 	w := &worker{worked: true, hostNIC: true, cpuContention: cpuContention{share: contentionWhole}}
-	if d := w.moderate(nil, hostModeration, 1); d != hostModeration || w.moderated {
-		t.Errorf("a sleep of %d ns, moderated %v", d, w.moderated)
-	}
+	d := w.moderate(nil, hostModeration, 1)
+	assert.True(t, d == hostModeration && !w.moderated, "a sleep of %d ns, moderated %v", d, w.moderated)
 }
 
 // Through a real worker's rounds, judged at the time of each burst: bursts into a queue that does not empty let it

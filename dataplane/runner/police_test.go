@@ -3,6 +3,7 @@ package runner
 import (
 	"testing"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/port"
 )
 
@@ -48,8 +49,6 @@ func TestFloodDelaysNoXOFF(t *testing.T) {
 	for rounds := 0; in.xoff == 0 && rounds < 1000; rounds++ {
 		m.w.round(Now())
 	}
-	if in.xoff == 0 || in.xoff != in.burst {
-		t.Errorf("XOFF left when %d frames of the flood were read, want %d, as many as when the burst came", in.xoff,
-			in.burst)
-	}
+	assert.True(t, in.xoff != 0 && in.xoff == in.burst,
+		"XOFF left when %d frames of the flood were read, want %d, as many as when the burst came", in.xoff, in.burst)
 }

@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/bridge"
 	"pfcswitch/dataplane/port"
 	"pfcswitch/dataplane/port/porttest"
@@ -38,9 +39,8 @@ func TestProbeThatIsRefused(t *testing.T) {
 		return end
 	})
 	eventually(t, "a probe is refused", func() bool { return end.refused.Load() > 0 })
-	if got := sent(); got != before {
-		t.Errorf("%d probes were sent that were refused", got-before)
-	}
+	got := sent()
+	assert.True(t, got == before, "%d probes were sent that were refused", got-before)
 	end.passes.Store(true)
 	eventually(t, "the next one is sent", func() bool { return sent() > before })
 }

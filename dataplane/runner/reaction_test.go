@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/assert"
 )
 
 // A reaction lasts from the arrival of XOFF to the end of the last send call of its priority. A priority that had
@@ -48,10 +49,8 @@ func TestReaction(t *testing.T) {
 			task.lastSent[lossless] = tt.last
 			r.now = looked
 			task.recordReaction(r.sw, r.sw.Control(0, tt.b, arrived, r.now), arrived, r.now)
-			if !slices.Equal(p.reacted, tt.want) || task.reaction.Count != uint64(len(tt.want)) {
-				t.Errorf("the prober was told %v, the histogram has %d\nwant %v", p.reacted, task.reaction.Count,
-					tt.want)
-			}
+			assert.True(t, slices.Equal(p.reacted, tt.want) && task.reaction.Count == uint64(len(tt.want)),
+				"the prober was told %v, the histogram has %d\nwant %v", p.reacted, task.reaction.Count, tt.want)
 		})
 	}
 }
@@ -83,12 +82,10 @@ func TestWorkerReacts(t *testing.T) {
 			return len(reacted()) >= 3
 		})
 		all := reacted()
-		if len(all) > xoffs || slices.Max(all) > second || slices.Min(all) < -second/2 {
-			t.Errorf("%d XOFFs, reactions %v", xoffs, all)
-		}
-		if h := l.snapshotOf(0).Reaction; h.Count != uint64(len(all)) {
-			t.Errorf("the histogram has %d, the prober %d", h.Count, len(all))
-		}
+		assert.True(t, len(all) <= xoffs && slices.Max(all) <= second && slices.Min(all) >= -second/2,
+			"%d XOFFs, reactions %v", xoffs, all)
+		h := l.snapshotOf(0).Reaction
+		assert.True(t, h.Count == uint64(len(all)), "the histogram has %d, the prober %d", h.Count, len(all))
 	})
 }
 
@@ -123,9 +120,8 @@ func TestReactionKnowsTheLoad(t *testing.T) {
 		r.drain(1, r.now+second)
 		xoff()
 		busy := len(slices.DeleteFunc(slices.Clone(p.loaded), func(b bool) bool { return !b }))
-		if len(p.reacted) != tt.want || busy != tt.busy {
-			t.Errorf("%s: %d reactions, %d of them on a busy link, want %d and %d", tt.name, len(p.reacted), busy,
-				tt.want, tt.busy)
-		}
+		assert.True(t, len(p.reacted) == tt.want && busy == tt.busy,
+			"%s: %d reactions, %d of them on a busy link, want %d and %d", tt.name, len(p.reacted), busy, tt.want,
+			tt.busy)
 	}
 }

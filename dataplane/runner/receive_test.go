@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"testing"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/port"
 )
 
@@ -26,10 +27,9 @@ func TestGSOFrameGoesOn(t *testing.T) {
 			t.Fatalf("%d taken: %d segments more of %d, then %+v", taken, len(arrivals), len(whole), next)
 		}
 		for i := range arrivals {
-			if want := taken + i; m.w.origin[i] != (frameSegment{segment: want}) || !bytes.Equal(arrivals[i].Data,
-				whole[want]) {
-				t.Errorf("%d taken: arrival %d is from %+v, want segment %d", taken, i, m.w.origin[i], want)
-			}
+			want := taken + i
+			assert.True(t, m.w.origin[i] == (frameSegment{segment: want}) && bytes.Equal(arrivals[i].Data, whole[want]),
+				"%d taken: arrival %d is from %+v, want segment %d", taken, i, m.w.origin[i], want)
 		}
 	}
 }

@@ -20,9 +20,8 @@ func TestRetired(t *testing.T) {
 		assert.Must(t, r.Configure(cfg, ports, nil))
 	}
 	put(asMap(testPort(0), testPort(1)))
-	if v := r.RemovedCounters(); len(v.Ports)+len(v.Buffer.Ports)+len(v.Trunks) != 0 {
-		t.Errorf("nothing was gone before: %+v", v)
-	}
+	v := r.RemovedCounters()
+	assert.True(t, len(v.Ports)+len(v.Buffer.Ports)+len(v.Trunks) == 0, "nothing was gone before: %+v", v)
 	r.View(func(sw *dataplane.Switch) {
 		rig := &rig{tb: t, sw: sw, now: Now(), batch: port.NewBatch()}
 		for i := range 2 {
@@ -39,10 +38,8 @@ func TestRetired(t *testing.T) {
 	cfg.Trunks = nil
 	put(asMap(testPort(0)))
 	old := r.RemovedCounters()
-	if len(old.Ports) != 1 || len(old.Buffer.Ports) != 1 || len(old.Trunks) != 1 {
-		t.Fatalf("%d ports, %d in the buffer, %d trunks, want 1 each", len(old.Ports), len(old.Buffer.Ports),
-			len(old.Trunks))
-	}
+	assert.MustBeTrue(t, len(old.Ports) == 1 && len(old.Buffer.Ports) == 1 && len(old.Trunks) == 1,
+		"%d ports, %d in the buffer, %d trunks, want 1 each", len(old.Ports), len(old.Buffer.Ports), len(old.Trunks))
 	near, far, err := porttest.Pair(porttest.Options{Now: wallClock, Slots: 16})
 	assert.Must(t, err)
 	t.Cleanup(func() { _, _ = near.Close(), far.Close() })
@@ -55,21 +52,17 @@ func TestRetired(t *testing.T) {
 		task.keepMeasurements(sw)
 	})
 	both := r.RemovedCounters()
-	if n := both.Ports; len(n) != 2 || n[0].Config.Name != "p0" || n[0].Reaction.Count != 1 ||
-		n[1].Reaction.Count != 1 {
-		t.Errorf("%d ports, want p0 and p1 with a reaction each", len(n))
-	}
+	n := both.Ports
+	assert.True(t, len(n) == 2 && n[0].Config.Name == "p0" && n[0].Reaction.Count == 1 && n[1].Reaction.Count == 1,
+		"%d ports, want p0 and p1 with a reaction each", len(n))
 	put(asMap(testPort(0), testPort(1)))
 	var now dataplane.Snapshot
 	r.Snapshot(&now)
 	p, b := &old.Ports[0], &old.Buffer.Ports[0]
-	if p.Config.Name != "p1" || p.Counters.SentFrames != 7 || p.Reaction.Count != 0 ||
-		now.Ports[1].Counters.SentFrames != 7 {
-		t.Errorf("%s sent %d frames and goes on from %d, want 7", p.Config.Name, p.Counters.SentFrames,
-			now.Ports[1].Counters.SentFrames)
-	}
-	if b.Name != "p1" || b.Ingress[lossless].Admitted != 1 || now.Buffer.Ports[1].Ingress[lossless].Admitted != 1 {
-		t.Errorf("%s admitted %d frames and goes on from %d, want 1", b.Name, b.Ingress[lossless].Admitted,
-			now.Buffer.Ports[1].Ingress[lossless].Admitted)
-	}
+	assert.True(t, p.Config.Name == "p1" && p.Counters.SentFrames == 7 && p.Reaction.Count == 0 &&
+		now.Ports[1].Counters.SentFrames == 7, "%s sent %d frames and goes on from %d, want 7", p.Config.Name,
+		p.Counters.SentFrames, now.Ports[1].Counters.SentFrames)
+	assert.True(t, b.Name == "p1" && b.Ingress[lossless].Admitted == 1 &&
+		now.Buffer.Ports[1].Ingress[lossless].Admitted == 1, "%s admitted %d frames and goes on from %d, want 1",
+		b.Name, b.Ingress[lossless].Admitted, now.Buffer.Ports[1].Ingress[lossless].Admitted)
 }

@@ -85,9 +85,8 @@ func TestStalledSendCall(t *testing.T) {
 			"frames that came after XOFF, want those of the one call that was under way")
 		b.hold(0)
 		eventually(t, "the rest arrives", func() bool { return len(b.received(0, lossless)) == n })
-		if v := l.empties(); v.Ports[1].Reaction.Count == 0 {
-			t.Error("no reaction was measured")
-		}
+		v := l.empties()
+		assert.True(t, v.Ports[1].Reaction.Count != 0, "no reaction was measured")
 	})
 }
 
@@ -168,9 +167,8 @@ func TestFramesThatTheLinkDrops(t *testing.T) {
 			a.send(data(0, 1, 6, 0, 60))
 			return len(b.received(0, lossless)) == 20
 		})
-		if took := time.Since(from); took < stuckLimit {
-			t.Errorf("delay %d: given up after %v", delay, took)
-		}
+		took := time.Since(from)
+		assert.True(t, took >= stuckLimit, "delay %d: given up after %v", delay, took)
 		l.losesFrames = true // lossless frames are lost, and that is counted
 		eventually(t, "the long ones are given up", func() bool {
 			return l.snapshotOf(0).Counters.LosslessDrops[lossless] == 20
@@ -208,13 +206,11 @@ func TestRefusalReasons(t *testing.T) {
 		const n = 200
 		a.send(several(0, 1, 0, n, 60)...)
 		eventually(t, "the others arrive", func() bool { return len(b.received(0, 0)) == n*8/10 })
-		if got := b.received(0, 0); !slices.IsSorted(got) {
-			t.Error("out of order")
-		}
+		got := b.received(0, 0)
+		assert.True(t, slices.IsSorted(got), "out of order")
 		c := l.empties().Ports[0].Counters
-		if c.Drops[0][dataplane.DropOversize] != n/10 || c.Drops[0][dataplane.DropSend] != n/10 {
-			t.Errorf("oversize %d, send %d, want %d each", c.Drops[0][dataplane.DropOversize],
-				c.Drops[0][dataplane.DropSend], n/10)
-		}
+		assert.True(t, c.Drops[0][dataplane.DropOversize] == n/10 && c.Drops[0][dataplane.DropSend] == n/10,
+			"oversize %d, send %d, want %d each", c.Drops[0][dataplane.DropOversize], c.Drops[0][dataplane.DropSend],
+			n/10)
 	})
 }

@@ -174,9 +174,8 @@ func TestRunnerObeysPFC(t *testing.T) {
 			}
 			eventually(t, "the held priority resumes", func() bool { return len(b.received(0, lossless)) == n })
 			pause := time.Duration(macctl.QuantaDuration(0xffff, slow(1).Speed))
-			if took := time.Since(from); !resume && took < pause/2 {
-				t.Errorf("resumed after %v of %v", took, pause)
-			}
+			took := time.Since(from)
+			assert.True(t, resume || took >= pause/2, "resumed after %v of %v", took, pause)
 		}
 		assert.Equal(t, l.empties().Ports[1].Reaction.Count, 0, "reactions of a port that had nothing to send")
 	})
@@ -201,10 +200,9 @@ func TestRunnerSendsPFC(t *testing.T) {
 		b.hold(0)
 		eventually(t, "the sender is freed", func() bool { return a.paused() == 0 })
 		v := l.empties()
-		if v.Xoff.Count == 0 || v.Ports[0].ControlSent.XoffSent[lossless] == 0 || v.Ports[0].RingSlots.Full != 8192 {
-			t.Errorf("XOFF measured %d, counted %d times; %d slots", v.Xoff.Count,
-				v.Ports[0].ControlSent.XoffSent[lossless], v.Ports[0].RingSlots.Full)
-		}
+		assert.True(t, v.Xoff.Count != 0 && v.Ports[0].ControlSent.XoffSent[lossless] != 0 &&
+			v.Ports[0].RingSlots.Full == 8192, "XOFF measured %d, counted %d times; %d slots", v.Xoff.Count,
+			v.Ports[0].ControlSent.XoffSent[lossless], v.Ports[0].RingSlots.Full)
 	})
 }
 
@@ -228,9 +226,8 @@ func TestRunnerHoldsTheRing(t *testing.T) {
 		})
 		b.hold(0)
 		eventually(t, "all arrive", func() bool { return len(b.received(0, lossless)) == n })
-		if got := b.received(0, lossless); !slices.IsSorted(got) {
-			t.Error("out of order")
-		}
+		got := b.received(0, lossless)
+		assert.True(t, slices.IsSorted(got), "out of order")
 		if v := l.empties(); v.Ports[0].Counters.RingHoldNs == 0 || v.Ports[0].Counters.RingFramesMax == 0 {
 			t.Errorf("held %d ns, at most %d frames in the ring", v.Ports[0].Counters.RingHoldNs,
 				v.Ports[0].Counters.RingFramesMax)
@@ -248,9 +245,7 @@ func TestRunnerSendsProbes(t *testing.T) {
 	eventually(t, "a probe comes", func() bool { return far.Receive(port.Other, frames[:], 1<<20) == 1 })
 	h, _ := frame.Parse(frames[0].Data)
 	own := testPort(0).MAC
-	if h.EtherType != 0x88B6 || h.Src != frame.Address(own[:]) {
-		t.Errorf("the first frame is %x", frames[0].Data)
-	}
+	assert.True(t, h.EtherType == 0x88B6 && h.Src == frame.Address(own[:]), "the first frame is %x", frames[0].Data)
 	l.stations[0].send(frames[0].Data)
 	eventually(t, "the loop is seen", func() bool { return l.balanced().Ports[0].Loop == bridge.LoopShut })
 }

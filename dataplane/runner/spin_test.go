@@ -54,10 +54,8 @@ func TestSpins(t *testing.T) {
 		for range 10 {
 			w.adapt(4*most + 1)
 		}
-		if start != 0 || busy != tt.busy || less != tt.less || w.spin != 0 {
-			t.Errorf("%d, after short sleeps %d, after a long one %d, after more %d; want %+v", start, busy, less,
-				w.spin, tt)
-		}
+		assert.True(t, start == 0 && busy == tt.busy && less == tt.less && w.spin == 0,
+			"%d, after short sleeps %d, after a long one %d, after more %d; want %+v", start, busy, less, w.spin, tt)
 	}
 }
 
@@ -109,9 +107,8 @@ func TestSpinBudget(t *testing.T) {
 		if most := s.worked + int64(s.slept)*spinFew + 3*spinMax; tt.gap > spinFew && s.spun > most {
 			t.Errorf("%+v: spun for %v, worked for %v, %d sleeps", tt, s.spun, s.worked, s.slept)
 		}
-		if tt.spins != (s.met > frames*9/10) || !tt.spins && s.met > frames/10 {
-			t.Errorf("%+v: %d of %d frames met a worker that spun", tt, s.met, frames)
-		}
+		assert.True(t, tt.spins == (s.met > frames*9/10) && (tt.spins || s.met <= frames/10),
+			"%+v: %d of %d frames met a worker that spun", tt, s.met, frames)
 	}
 }
 
@@ -120,9 +117,7 @@ func TestOneCPU(t *testing.T) {
 	for cpus, want := range map[int]bool{1: false, 2: true} {
 		w, err := newWorker(&Runner{sw: newWorkerRig(t, port.Other, nil, nil).w.r.sw, cpus: cpus}, 0)
 		assert.Must(t, err)
-		if w.manyCPUs != want || w.spins(1, 1) {
-			t.Errorf("%d CPUs: %v", cpus, w.manyCPUs)
-		}
+		assert.True(t, w.manyCPUs == want && !w.spins(1, 1), "%d CPUs: %v", cpus, w.manyCPUs)
 		if err := w.close(); err != nil {
 			t.Error(err)
 		}

@@ -25,15 +25,12 @@ func TestWakesOfLongAgoFade(t *testing.T) {
 	wakes(wakeSamples-1, 20_000_000)
 	assert.Equal(t, delay, 0, "delay in ns by too few sleeps")
 	wakes(wakeMemory, 20_000_000)
-	if delay < 20_000_000 {
-		t.Errorf("a delay of %d ns, want 20 ms", delay)
-	}
+	assert.True(t, delay >= 20_000_000, "a delay of %d ns, want 20 ms", delay)
 	for range 40 {
 		wakes(wakeMemory/4, 100_000)
 	}
-	if delay > 200_000 || r.wake.Count > 2*wakeMemory {
-		t.Errorf("a delay of %d ns by %d sleeps, want 0.1 ms", delay, r.wake.Count)
-	}
+	assert.True(t, delay <= 200_000 && r.wake.Count <= 2*wakeMemory,
+		"a delay of %d ns by %d sleeps, want 0.1 ms", delay, r.wake.Count)
 }
 
 // Ticks are a second apart while frames come, and then ever farther, up to tickIdle. The seconds and windows that have
@@ -57,10 +54,9 @@ func TestTicks(t *testing.T) {
 		{90*second + 1, false, 92 * second, 10, true}, // the process was stopped
 	} {
 		due, seconds, window := k.next(step.at, step.receives)
-		if due != step.due || seconds != step.seconds || window != step.window {
-			t.Errorf("step %d: due %d, %d seconds later, a window has ended: %v; want %d, %d and %v", i, due, seconds,
-				window, step.due, step.seconds, step.window)
-		}
+		assert.True(t, due == step.due && seconds == step.seconds && window == step.window,
+			"step %d: due %d, %d seconds later, a window has ended: %v; want %d, %d and %v", i, due, seconds, window,
+			step.due, step.seconds, step.window)
 	}
 }
 
@@ -76,9 +72,7 @@ func TestFrameEndsTheIdleTime(t *testing.T) {
 			t.Fatalf("after a frame: %d ticks are to follow, idle %v; want 1, false", len(r.arrived), r.idle.Load())
 		}
 	}
-	if !r.receives() {
-		t.Error("the tick does not see the frame that has brought it")
-	}
+	assert.True(t, r.receives(), "the tick does not see the frame that has brought it")
 	<-r.arrived
 	m.w.receive(r.tasks[0], port.Lossless, 1)
 	assert.Equal(t, len(r.arrived), 0, "a tick follows a frame though ticks are not rare")

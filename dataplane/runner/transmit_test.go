@@ -60,13 +60,10 @@ func TestControlWithoutEnd(t *testing.T) {
 	c := &controlFlood{loopPort: m.out, left: 10 * controlFrames}
 	out.port = c
 	for n := 1; n <= 10; n++ {
-		if !m.w.readControl(out) || c.read != n*controlFrames {
-			t.Fatalf("%d frames were read in %d calls", c.read, n)
-		}
+		assert.MustBeTrue(t, m.w.readControl(out) && c.read == n*controlFrames,
+			"%d frames were read in %d calls", c.read, n)
 	}
-	if m.w.readControl(out) {
-		t.Error("there was nothing to read")
-	}
+	assert.True(t, !m.w.readControl(out), "there was nothing to read")
 	c.left, c.read = 100*controlFrames, 0
 	m.in.frames = repeated(data(0, 1, lossless, 0, 60), burstFrames)
 	if m.w.round(Now()); m.out.sent != burstFrames {
@@ -110,7 +107,6 @@ func TestNewestOfAFloodCounts(t *testing.T) {
 	}
 	c := v.Ports[1].Received
 	surplus := c.Ignored[macctl.ReasonSurplus]
-	if surplus == 0 || surplus+c.PFCFrames[lossless] != floods*controlFrames {
-		t.Errorf("%d surplus frames and %d obeyed ones of %d", surplus, c.PFCFrames[lossless], floods*controlFrames)
-	}
+	assert.True(t, surplus != 0 && surplus+c.PFCFrames[lossless] == floods*controlFrames,
+		"%d surplus frames and %d obeyed ones of %d", surplus, c.PFCFrames[lossless], floods*controlFrames)
 }

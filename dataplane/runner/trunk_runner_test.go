@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/trunk"
 	"pfcswitch/macctl"
 )
@@ -71,9 +72,8 @@ func TestRunnerCarriesATrunk(t *testing.T) {
 				t.Errorf("%d of %d lossless frames of member %d came, in order: %v", len(got), n, s.id,
 					slices.IsSorted(got))
 			}
-			if got := up.received(s.id, 0); !slices.IsSorted(got) {
-				t.Errorf("lossy frames of member %d are out of order", s.id)
-			}
+			got := up.received(s.id, 0)
+			assert.True(t, slices.IsSorted(got), "lossy frames of member %d are out of order", s.id)
 		}
 		eventually(t, "frames come down", func() bool {
 			down = down[:0]
@@ -83,12 +83,10 @@ func TestRunnerCarriesATrunk(t *testing.T) {
 			return len(down) >= 3*n
 		})
 		slices.Sort(down)
-		if len(down) != 3*n || len(slices.Compact(down)) != 3*n {
-			t.Errorf("%d lossless frames came down, want %d", len(down), 3*n)
-		}
+		assert.True(t, len(down) == 3*n && len(slices.Compact(down)) == 3*n,
+			"%d lossless frames came down, want %d", len(down), 3*n)
 		v := l.empties()
-		if held := v.Trunks[0].Held; held.Priorities != 0 || held.Uplink != 0 {
-			t.Errorf("somebody stays held: %+v", held)
-		}
+		held := v.Trunks[0].Held
+		assert.True(t, held.Priorities == 0 && held.Uplink == 0, "somebody stays held: %+v", held)
 	})
 }

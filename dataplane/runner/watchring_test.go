@@ -48,13 +48,10 @@ func TestRingHoldsThePeer(t *testing.T) {
 		assert.MustEqual(t, ring.quanta > 0, step.holds, "step %d, the ring %.0f %% full: the peer is held", i,
 			100*step.fill)
 	}
-	if ring.controlSent < 6 {
-		t.Errorf("the peer was told %d times, want XOFF and XON three times", ring.controlSent)
-	}
+	assert.True(t, ring.controlSent >= 6, "the peer was told %d times, want XOFF and XON three times", ring.controlSent)
 	m.w.r.View(func(sw *dataplane.Switch) {
-		if d := snapshot(sw).Ports[0].Counters.Drops; d != [len(d)][dataplane.NumDropReasons]uint64{} {
-			t.Errorf("dropped: %v", d)
-		}
+		d := snapshot(sw).Ports[0].Counters.Drops
+		assert.True(t, d == [len(d)][dataplane.NumDropReasons]uint64{}, "dropped: %v", d)
 	})
 }
 
@@ -70,12 +67,11 @@ func TestCutFramesAreCounted(t *testing.T) {
 			m.w.receive(m.w.r.tasks[0], tt.class, burstFrames)
 			m.w.r.View(func(sw *dataplane.Switch) {
 				c := &snapshot(sw).Ports[0].Counters
-				if c.Drops[dataplane.Unknown][dataplane.DropRing] != 1 ||
-					c.LosslessDrops[dataplane.Unknown] != tt.lossless || c.ReceivedFrames != 2 || m.out.sent != 2 {
-					t.Errorf("lost %d, of those lossless %d; received %d and sent %d, want 1, %d, 2 and 2",
-						c.Drops[dataplane.Unknown][dataplane.DropRing], c.LosslessDrops[dataplane.Unknown],
-						c.ReceivedFrames, m.out.sent, tt.lossless)
-				}
+				assert.True(t, c.Drops[dataplane.Unknown][dataplane.DropRing] == 1 &&
+					c.LosslessDrops[dataplane.Unknown] == tt.lossless && c.ReceivedFrames == 2 && m.out.sent == 2,
+					"lost %d, of those lossless %d; received %d and sent %d, want 1, %d, 2 and 2",
+					c.Drops[dataplane.Unknown][dataplane.DropRing], c.LosslessDrops[dataplane.Unknown],
+					c.ReceivedFrames, m.out.sent, tt.lossless)
 				var lost uint64
 				for _, e := range sw.Events(nil, 0) {
 					if e.Kind == dataplane.EventLosslessDrop && e.Port == "p0" {

@@ -54,9 +54,7 @@ func TestEqualWeightsAlternate(t *testing.T) {
 		got = append(got, c.Pick(&s, 0b1001, 0b1001, &head))
 	}
 	for i := 1; i < len(got); i++ {
-		if got[i] == got[i-1] {
-			t.Fatalf("picks %v, want queues 0 and 3 in turn", got)
-		}
+		assert.MustBeTrue(t, got[i] != got[i-1], "picks %v, want queues 0 and 3 in turn", got)
 	}
 }
 
@@ -87,9 +85,8 @@ func TestSharesFollowWeights(t *testing.T) {
 			for q, w := range tt.w {
 				want := float64(w) / float64(total)
 				got := float64(sent[q]) / float64(sum)
-				if got < want-0.002 || got > want+0.002 {
-					t.Errorf("queue %d has %.4f of the octets, want %.4f", q, got, want)
-				}
+				assert.True(t, got >= want-0.002 && got <= want+0.002,
+					"queue %d has %.4f of the octets, want %.4f", q, got, want)
 			}
 		})
 	}
@@ -102,10 +99,9 @@ func TestIdleQueueEarnsNothing(t *testing.T) {
 	var s State
 	serve(&c, &s, 0b010, head, 1000)
 	sent := serve(&c, &s, 0b110, head, 20)
-	if d := sent[1] - sent[2]; d < -2000 || d > 2000 {
-		t.Errorf("after an idle time queue 1 sent %d octets and queue 2 %d, want equal within two frames", sent[1],
-			sent[2])
-	}
+	d := sent[1] - sent[2]
+	assert.True(t, d >= -2000 && d <= 2000,
+		"after an idle time queue 1 sent %d octets and queue 2 %d, want equal within two frames", sent[1], sent[2])
 }
 
 // Over any backlogged interval the shares of two queues differ from their weights by at most one round and one frame
@@ -140,9 +136,8 @@ func TestEmptyQueueLosesItsDeficit(t *testing.T) {
 	c.Pick(&s, 0b1011, 0b1011, &head)
 	left := s.deficit[1]
 	assert.Equal(t, c.Pick(&s, 0b0011, 0b0001, &head), 0, "the ready queue")
-	if s.deficit[3] != 0 || s.deficit[1] != left || left == 0 {
-		t.Errorf("deficits %v, want 0 for queue 3, and %d for queue 1", s.deficit, left)
-	}
+	assert.True(t, s.deficit[3] == 0 && s.deficit[1] == left && left != 0,
+		"deficits %v, want 0 for queue 3, and %d for queue 1", s.deficit, left)
 }
 
 func TestPickDoesNotAllocate(t *testing.T) {

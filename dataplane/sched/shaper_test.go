@@ -26,9 +26,7 @@ func TestShaperBurstThenRate(t *testing.T) {
 	if got, want := s.When(1538, 0), int64(12304); got != want { // 1538 · 8 bits at 1 ns each
 		t.Errorf("next frame may go at %d ns, want %d", got, want)
 	}
-	if s.Ready(1538, 12303) || !s.Ready(1538, 12304) {
-		t.Error("Ready does not agree with When")
-	}
+	assert.True(t, !s.Ready(1538, 12303) && s.Ready(1538, 12304), "Ready does not agree with When")
 }
 
 // The deepest bucket of the overspeed meter, twice the largest burst of the configuration, is full at the start.
@@ -36,9 +34,8 @@ func TestShaperDeepBucket(t *testing.T) {
 	var s Shaper
 	s.Configure(100_000_000_000, 2<<30, 0)
 	for now := range int64(3) {
-		if !s.Ready(maxDepth, now*hour) || s.Ready(maxDepth+1, now*hour) {
-			t.Fatalf("after %d hours the bucket does not hold %d octets", now, int64(maxDepth))
-		}
+		assert.MustBeTrue(t, s.Ready(maxDepth, now*hour) && !s.Ready(maxDepth+1, now*hour),
+			"after %d hours the bucket does not hold %d octets", now, int64(maxDepth))
 		s.Take(1538)
 	}
 }
@@ -47,9 +44,8 @@ func TestShaperTimeBeyondBurstIsLost(t *testing.T) {
 	var s Shaper
 	s.Configure(100_000_000, 5000, 0)
 	s.Take(5000)
-	if !s.Ready(5000, 1_000*millisecond) || s.Ready(5001, 1_000*millisecond) {
-		t.Error("an idle second must fill the bucket to its depth and no more")
-	}
+	assert.True(t, s.Ready(5000, 1_000*millisecond) && !s.Ready(5001, 1_000*millisecond),
+		"an idle second must fill the bucket to its depth and no more")
 }
 
 func TestShaperPauseEarnsNothing(t *testing.T) {
@@ -58,12 +54,10 @@ func TestShaperPauseEarnsNothing(t *testing.T) {
 	s.Take(5000)
 	s.Stop(100 * microsecond) // has 1250
 	s.Start(300*microsecond, 300*microsecond)
-	if !s.Ready(1250, 300*microsecond) || s.Ready(1251, 300*microsecond) {
-		t.Error("the time of the pause must not earn")
-	}
-	if !s.Ready(2500, 400*microsecond) || s.Ready(2501, 400*microsecond) {
-		t.Error("after the pause the bucket must earn again, from its end on")
-	}
+	assert.True(t, s.Ready(1250, 300*microsecond) && !s.Ready(1251, 300*microsecond),
+		"the time of the pause must not earn")
+	assert.True(t, s.Ready(2500, 400*microsecond) && !s.Ready(2501, 400*microsecond),
+		"after the pause the bucket must earn again, from its end on")
 }
 
 func TestShaperStartedLate(t *testing.T) {
@@ -72,9 +66,8 @@ func TestShaperStartedLate(t *testing.T) {
 	s.Take(5000)
 	s.Stop(0)
 	s.Start(100*microsecond, 200*microsecond) // the pause ended then, looked at only at 200 µs
-	if !s.Ready(1250, 200*microsecond) || s.Ready(1251, 200*microsecond) {
-		t.Error("time between the end of the pause and the look at it must earn")
-	}
+	assert.True(t, s.Ready(1250, 200*microsecond) && !s.Ready(1251, 200*microsecond),
+		"time between the end of the pause and the look at it must earn")
 }
 
 func TestShaperFrameOfAnotherQueueEndsTheStop(t *testing.T) {
@@ -83,22 +76,17 @@ func TestShaperFrameOfAnotherQueueEndsTheStop(t *testing.T) {
 	s.Take(5000)
 	s.Stop(100 * microsecond)
 	s.Start(0, 300*microsecond) // a queue that was never paused got a frame
-	if !s.Ready(1250, 300*microsecond) || s.Ready(1251, 300*microsecond) {
-		t.Error("the port stood still until the frame came, which must not earn")
-	}
+	assert.True(t, s.Ready(1250, 300*microsecond) && !s.Ready(1251, 300*microsecond),
+		"the port stood still until the frame came, which must not earn")
 }
 
 func TestShaperWithoutRate(t *testing.T) {
 	var s Shaper
 	s.Take(1 << 40)
-	if !s.Ready(1<<40, 0) || s.When(1, 7) != 7 {
-		t.Error("a shaper without a rate must let everything pass")
-	}
+	assert.True(t, s.Ready(1<<40, 0) && s.When(1, 7) == 7, "a shaper without a rate must let everything pass")
 	s.Stop(10)
 	s.Start(20, 30)
-	if !s.Ready(1<<40, 40) {
-		t.Error("a shaper without a rate must let everything pass after a pause too")
-	}
+	assert.True(t, s.Ready(1<<40, 40), "a shaper without a rate must let everything pass after a pause too")
 }
 
 // In any interval at most burst + rate × time passes. A saturated shaper that is asked at When loses nothing.
@@ -115,14 +103,11 @@ func TestShaperConforms(t *testing.T) {
 				now += rapid.Int64Range(0, millisecond).Draw(t, "by")
 			}
 			now = s.When(n, now)
-			if !s.Ready(n, now) {
-				t.Fatalf("not ready at the time that When gave")
-			}
+			assert.MustBeTrue(t, s.Ready(n, now), "not ready at the time that When gave")
 			s.Take(n)
 			sent += n
-			if limit := float64(burst) + float64(rate)/8e9*float64(now) + 1; float64(sent) > limit {
-				t.Fatalf("%d octets passed by %d ns, limit %.0f", sent, now, limit)
-			}
+			limit := float64(burst) + float64(rate)/8e9*float64(now) + 1
+			assert.MustBeTrue(t, float64(sent) <= limit, "%d octets passed by %d ns, limit %.0f", sent, now, limit)
 		}
 	})
 }
@@ -135,15 +120,11 @@ func TestShaperPaysForALateLine(t *testing.T) {
 		var s Shaper
 		s.Configure(rate, burst, 0)
 		s.Held(tt.held, delay, 0)
-		if !s.Ready(tt.left, 0) || s.Ready(tt.left+1, 0) {
-			t.Errorf("%d octets held: not %d left", tt.held, tt.left)
-		}
+		assert.True(t, s.Ready(tt.left, 0) && !s.Ready(tt.left+1, 0), "%d octets held: not %d left", tt.held, tt.left)
 	}
 	var s Shaper
 	s.Held(1<<40, delay, 0)
-	if !s.Ready(1<<40, 0) {
-		t.Error("a shaper without a rate must let everything pass")
-	}
+	assert.True(t, s.Ready(1<<40, 0), "a shaper without a rate must let everything pass")
 	s.Configure(400_000_000_000, burst, 0)
 	if s.Held(0, 1<<50, 0); !s.Ready(burst, 0) {
 		t.Error("a line that holds more than can be counted")
@@ -158,15 +139,13 @@ func TestShaperHeldWhileStopped(t *testing.T) {
 	s.Stop(0)
 	s.Held(0, 100*microsecond, 100*microsecond)
 	s.Start(50*microsecond, 200*microsecond) // 1250 octets from 100 µs on
-	if !s.Ready(1250, 200*microsecond) || s.Ready(1251, 200*microsecond) {
-		t.Error("what was earned since the line was told of is lost, or what had been before is not")
-	}
+	assert.True(t, s.Ready(1250, 200*microsecond) && !s.Ready(1251, 200*microsecond),
+		"what was earned since the line was told of is lost, or what had been before is not")
 	s.Stop(200 * microsecond)
 	s.Held(0, 100*microsecond, 300*microsecond)
 	s.Start(0, 400*microsecond) // a queue that was never paused got a frame
-	if !s.Ready(1250, 400*microsecond) || s.Ready(1251, 400*microsecond) {
-		t.Error("the port stood still until the frame came, which must not earn")
-	}
+	assert.True(t, s.Ready(1250, 400*microsecond) && !s.Ready(1251, 400*microsecond),
+		"the port stood still until the frame came, which must not earn")
 }
 
 // A quantum is three quarters of a small bucket and half of a large one, and grows with the bucket.

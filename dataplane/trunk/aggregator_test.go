@@ -146,15 +146,12 @@ func TestJudgeConservesFrames(t *testing.T) {
 				passed[f.Priority] += float64(f.Metered)
 			}
 			lossless := c.Lossless>>f.Priority&1 == 1
-			if lossless && v != Pass {
-				t.Fatalf("a frame of lossless priority %d was dropped: %v", f.Priority, v)
-			}
+			assert.MustBeTrue(t, !lossless || v == Pass,
+				"a frame of lossless priority %d was dropped: %v", f.Priority, v)
 			m := c.Meters[f.Priority]
-			if limit := float64(m.PIR)/8e9*float64(now) + float64(m.PBS); !lossless &&
-				passed[f.Priority] > limit*(1+1e-12) {
-				t.Fatalf("priority %d: %.0f octets passed by %d ns, limit %.0f", f.Priority, passed[f.Priority], now,
-					limit)
-			}
+			limit := float64(m.PIR)/8e9*float64(now) + float64(m.PBS)
+			assert.MustBeTrue(t, lossless || passed[f.Priority] <= limit*(1+1e-12),
+				"priority %d: %.0f octets passed by %d ns, limit %.0f", f.Priority, passed[f.Priority], now, limit)
 		}
 		wantCounted(t, a.Stats(), offered, verdicts)
 	})
@@ -169,9 +166,7 @@ func wantCounted(t *rapid.T, s *AggregatorStats, offered [NumPriorities]float64,
 				n += tally.Frames
 			}
 		}
-		if float64(n) != offered[p] {
-			t.Fatalf("priority %d: %d frames coloured of %.0f", p, n, offered[p])
-		}
+		assert.MustBeTrue(t, float64(n) == offered[p], "priority %d: %d frames coloured of %.0f", p, n, offered[p])
 		red += s.MeterRed[p].Frames
 		random += s.RED[p].Frames
 	}
@@ -192,9 +187,7 @@ func TestJudgeIsDeterministic(t *testing.T) {
 		return all
 	}
 	first, second := run(), run()
-	if !slices.Equal(first, second) {
-		t.Errorf("%v\nand then %v", first, second)
-	}
+	assert.True(t, slices.Equal(first, second), "%v\nand then %v", first, second)
 }
 
 func TestArbiterTakesOneOfEach(t *testing.T) {

@@ -94,9 +94,7 @@ func TestAreasStayLevel(t *testing.T) {
 			for _, h := range held {
 				least, most = min(least, h), max(most, h)
 			}
-			if most-least > 1522 {
-				t.Fatalf("areas %v", held)
-			}
+			assert.MustBeTrue(t, most-least <= 1522, "areas %v", held)
 		}
 	})
 }
@@ -121,9 +119,7 @@ func TestFlowsStayWithTheirMember(t *testing.T) {
 		}
 	}
 	for m, n := range spread {
-		if n < flows/members*9/10 || n > flows/members*11/10 {
-			t.Errorf("member %d has %d of %d flows", m, n, flows)
-		}
+		assert.True(t, n >= flows/members*9/10 && n <= flows/members*11/10, "member %d has %d of %d flows", m, n, flows)
 	}
 	assert.Equal(t, d.Choose(held, 0, 1), -1, "nobody is up: member")
 }

@@ -141,9 +141,8 @@ func TestLoadAddsUp(t *testing.T) {
 	l.Add(1, 3, 50)
 	l.Add(1, 7, 10)
 	l.Add(0, 3, -100)
-	if !slices.Equal(l.Member, []int64{0, 60}) || l.Priority != [NumPriorities]int64{3: 50, 7: 10} || l.Total != 60 {
-		t.Errorf("%+v", l)
-	}
+	assert.True(t, slices.Equal(l.Member, []int64{0, 60}) && l.Priority == [NumPriorities]int64{3: 50, 7: 10} &&
+		l.Total == 60, "%+v", l)
 }
 
 func TestColourNames(t *testing.T) {

@@ -77,10 +77,9 @@ func TestMeterByHand(t *testing.T) {
 		for i, a := range arrivals {
 			got := m.Colour(a.octets, a.before, a.at)
 			committed, peak := m.tokens(a.at)
-			if got != a.want || committed != a.committed || peak != a.peak {
-				t.Errorf("%s: arrival %d:\n got %v, tokens %d and %d\nwant %v, tokens %d and %d", name, i, got,
-					committed, peak, a.want, a.committed, a.peak)
-			}
+			assert.True(t, got == a.want && committed == a.committed && peak == a.peak,
+				"%s: arrival %d:\n got %v, tokens %d and %d\nwant %v, tokens %d and %d", name, i, got, committed, peak,
+				a.want, a.committed, a.peak)
 		}
 	}
 }
@@ -124,9 +123,8 @@ func TestMeterConfigureKeepsTokens(t *testing.T) {
 		t.Errorf("tokens %d and %d, want 1500, earned at the old rate, and 2000, the new depth", committed, peak)
 	}
 	m.Configure(MeterConfig{CIR: 0, PIR: 0, CBS: 4000, PBS: 2000}, millisecond)
-	if committed, _ := m.tokens(1000 * second); committed != 1500 {
-		t.Errorf("a rate of 0 has earned: %d tokens", committed)
-	}
+	committed, _ := m.tokens(1000 * second)
+	assert.True(t, committed == 1500, "a rate of 0 has earned: %d tokens", committed)
 }
 
 // Over 10 s the shares of the colours are those that RFC 2698 predicts, within 1 %: green up to CIR, yellow up to PIR,
@@ -146,10 +144,9 @@ func TestMeterSharesOfColours(t *testing.T) {
 		want := [NumColours]float64{math.Min(offered, cir), math.Min(math.Max(offered-cir, 0), pir-cir),
 			math.Max(offered-pir, 0)}
 		for c := range got {
-			if math.Abs(got[c]/10-want[c]) > 0.01*offered {
-				t.Errorf("%.0f Mbit/s offered: %v %.2f Mbit/s, want %.2f within 1 %%", offered/1e6, Colour(c),
-					got[c]/1e7, want[c]/1e6)
-			}
+			assert.True(t, math.Abs(got[c]/10-want[c]) <= 0.01*offered,
+				"%.0f Mbit/s offered: %v %.2f Mbit/s, want %.2f within 1 %%", offered/1e6, Colour(c), got[c]/1e7,
+				want[c]/1e6)
 		}
 	}
 }
@@ -200,12 +197,9 @@ func TestMeterProperties(t *testing.T) {
 				t.Fatalf("%.1f octets green or yellow by %d ns, limit %.1f", passed, now, limit)
 			}
 			committed, peak := often.tokens(now)
-			if committed > c.CBS || peak > c.PBS || committed < -c.PBS || peak < -c.PBS {
-				t.Fatalf("tokens %d of %d and %d of %d", committed, c.CBS, peak, c.PBS)
-			}
-			if often != seldom {
-				t.Fatalf("%+v, asked often\n%+v, asked seldom", often, seldom)
-			}
+			assert.MustBeTrue(t, committed <= c.CBS && peak <= c.PBS && committed >= -c.PBS && peak >= -c.PBS,
+				"tokens %d of %d and %d of %d", committed, c.CBS, peak, c.PBS)
+			assert.MustBeTrue(t, often == seldom, "%+v, asked often\n%+v, asked seldom", often, seldom)
 		}
 	})
 }
@@ -229,9 +223,7 @@ func TestPacketOctets(t *testing.T) {
 		{"no IP", append(packet()[:16], 0x88, 0xB5, 0, 0), 2},
 	} {
 		h, ok := frame.Parse(tt.b)
-		if !ok {
-			t.Fatalf("%s: malformed", tt.name)
-		}
+		assert.MustBeTrue(t, ok, "%s: malformed", tt.name)
 		assert.Equal(t, PacketOctets(tt.b, &h), tt.want, "%s: octets", tt.name)
 	}
 }

@@ -36,9 +36,7 @@ func TestREDBounds(t *testing.T) {
 			tt.random)
 	}
 	off := NewRED(REDConfig{}, 0)
-	if off.Drops(1<<40, never(t)) {
-		t.Error("RED that is off has dropped a frame")
-	}
+	assert.True(t, !off.Drops(1<<40, never(t)), "RED that is off has dropped a frame")
 }
 
 // The probability between the bounds is constant: the share of drops is the configured one for every queue length.
@@ -50,9 +48,8 @@ func TestREDProbabilityIsConstant(t *testing.T) {
 				dropped++
 			}
 		}
-		if dropped < 9_500 || dropped > 10_500 {
-			t.Errorf("%d octets wait: %d of 100000 dropped, want 10 %%", waiting, dropped)
-		}
+		assert.True(t, dropped >= 9_500 && dropped <= 10_500,
+			"%d octets wait: %d of 100000 dropped, want 10 %%", waiting, dropped)
 	}
 }
 
@@ -77,12 +74,9 @@ func TestREDAveraged(t *testing.T) {
 			longest, gap = max(longest, gap), 0
 		}
 	}
-	if share := float64(dropped) / 100_000; math.Abs(share-1/10.5) > 0.005 {
-		t.Errorf("%.4f dropped, want %.4f", share, 1/10.5)
-	}
-	if longest > 21 {
-		t.Errorf("%d frames without a drop, want at most 1/p = 20 and the first", longest)
-	}
+	share := float64(dropped) / 100_000
+	assert.True(t, math.Abs(share-1/10.5) <= 0.005, "%.4f dropped, want %.4f", share, 1/10.5)
+	assert.True(t, longest <= 21, "%d frames without a drop, want at most 1/p = 20 and the first", longest)
 	for waiting, want := range map[int64]bool{0: false, 900: false, 3100: true} {
 		if r := averagedAt(waiting); r.Drops(2000, never(t)) != want {
 			t.Errorf("at an average of %d: dropped %v, want %v", waiting, !want, want)
@@ -95,9 +89,7 @@ func TestREDAverageIsSlow(t *testing.T) {
 	r := NewRED(REDConfig{Low: 1000, High: 3000, Probability: 1, Averaged: true, TypicalNs: 1000}, 0)
 	for range 50 {
 		r.Observe(10_000, 0)
-		if r.Drops(10_000, never(t)) {
-			t.Fatal("a burst of 50 frames was not let through")
-		}
+		assert.MustBeTrue(t, !r.Drops(10_000, never(t)), "a burst of 50 frames was not let through")
 	}
 }
 
@@ -105,9 +97,8 @@ func TestREDAverageIsSlow(t *testing.T) {
 func TestAfterIdle(t *testing.T) {
 	for _, idle := range []int64{1, 499, 1000, 1001, 512_300, 5_000_000, 1 << 62} {
 		want := math.Pow(1-averageWeight, float64(idle)/1000)
-		if got := afterIdle(idle, 1000); math.Abs(got-want) > 1e-6*want {
-			t.Errorf("%d of 1000: %v, want %v", idle, got, want)
-		}
+		got := afterIdle(idle, 1000)
+		assert.True(t, math.Abs(got-want) <= 1e-6*want, "%d of 1000: %v, want %v", idle, got, want)
 	}
 }
 
@@ -118,9 +109,8 @@ func TestREDIdleTime(t *testing.T) {
 	r, now := averagedAt(2500), int64(0)
 	want := func(when string, average float64) {
 		t.Helper()
-		if math.Abs(r.average-average) > 0.02*average {
-			t.Errorf("%s: average %.0f, want %.0f", when, r.average, average)
-		}
+		assert.True(t, math.Abs(r.average-average) <= 0.02*average,
+			"%s: average %.0f, want %.0f", when, r.average, average)
 	}
 	now += 10_000 * typical // what waited takes its time
 	r.Emptied(now)

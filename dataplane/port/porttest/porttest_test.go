@@ -69,9 +69,8 @@ func readable(t *testing.T, e *End) (what port.Work) {
 func TestFramesArriveInOrder(t *testing.T) {
 	a, b, now := wire(t, Options{Classify: func(b []byte) port.Class { return port.Class(b[0] - '0') }})
 	*now = 7
-	if n, err := a.Send(batch("0 first frame", "1 lossless", "0 second")); n != 3 || err != nil {
-		t.Fatalf("Send: %d, %v", n, err)
-	}
+	n, err := a.Send(batch("0 first frame", "1 lossless", "0 second"))
+	assert.MustBeTrue(t, n == 3 && err == nil, "Send: %d, %v", n, err)
 	if got := readable(t, b); got != port.WorkOther|port.WorkLossless {
 		t.Errorf("readable: %03b", got)
 	}
@@ -80,9 +79,8 @@ func TestFramesArriveInOrder(t *testing.T) {
 		t.Errorf("backlog %d", b.Backlog(port.Other).Frames)
 	}
 	got, stamps := receive(b, port.Other, 1<<20)
-	if len(got) != 2 || got[0] != "0 first frame" || got[1] != "0 second" || stamps[0] != 7 {
-		t.Errorf("other ring: %q at %v", got, stamps)
-	}
+	assert.True(t, len(got) == 2 && got[0] == "0 first frame" && got[1] == "0 second" && stamps[0] == 7,
+		"other ring: %q at %v", got, stamps)
 	if readable(t, b) != port.WorkLossless {
 		t.Errorf("readable: %03b after the other ring was emptied", readable(t, b))
 	}
@@ -99,14 +97,12 @@ func TestReceiveAgain(t *testing.T) {
 	_, _ = a.Send(batch("one", "two", "three", "four"))
 	var frames [8]port.Frame
 	assert.Equal(t, b.Receive(port.Other, frames[:], 5), 2, "frames for 5 octets, want the two that reach them")
-	if n := b.Receive(port.Other, frames[:1], 1<<20); n != 1 || string(frames[0].Data) != "three" {
-		t.Errorf("the next: %d, %q", n, frames[0].Data)
-	}
+	n := b.Receive(port.Other, frames[:1], 1<<20)
+	assert.True(t, n == 1 && string(frames[0].Data) == "three", "the next: %d, %q", n, frames[0].Data)
 	b.Release(port.Other, 1)
 	b.Rewind(port.Other)
-	if got, _ := receive(b, port.Other, 1<<20); len(got) != 3 || got[0] != "two" {
-		t.Errorf("after Rewind: %q, want all but the released one", got)
-	}
+	got, _ := receive(b, port.Other, 1<<20)
+	assert.True(t, len(got) == 3 && got[0] == "two", "after Rewind: %q, want all but the released one", got)
 }
 
 func TestSpeedAndDelay(t *testing.T) {
@@ -117,16 +113,14 @@ func TestSpeedAndDelay(t *testing.T) {
 	*now = 2000
 	assert.Equal(t, b.Backlog(port.Other).Frames, 1, "backlog at the end of the first frame")
 	*now = 3000
-	if _, stamps := receive(b, port.Other, 1<<20); len(stamps) != 2 || stamps[1] != 3000 {
-		t.Errorf("stamps %v", stamps)
-	}
+	_, stamps := receive(b, port.Other, 1<<20)
+	assert.True(t, len(stamps) == 2 && stamps[1] == 3000, "stamps %v", stamps)
 }
 
 func TestOverflow(t *testing.T) {
 	a, b, _ := wire(t, Options{Slots: 2})
-	if n, err := a.Send(batch("one", "two", "three")); n != 3 || err != nil {
-		t.Errorf("Send: %d, %v: who sends does not see a full ring", n, err)
-	}
+	n, err := a.Send(batch("one", "two", "three"))
+	assert.True(t, n == 3 && err == nil, "Send: %d, %v: who sends does not see a full ring", n, err)
 	if b.Losses(port.Other) != 1 || b.Losses(port.Lossless) != 0 {
 		t.Errorf("lost %d and %d, want 1 and 0", b.Losses(port.Other), b.Losses(port.Lossless))
 	}
@@ -143,9 +137,8 @@ func TestControlOfAPair(t *testing.T) {
 	}
 	*now = 10
 	got, stamp := b.Control()
-	if len(got) != 60 || got[20] != 0 || stamp != 10 || readable(t, b) != port.WorkControl {
-		t.Errorf("control %x at %d", got, stamp)
-	}
+	assert.True(t, len(got) == 60 && got[20] == 0 && stamp == 10 && readable(t, b) == port.WorkControl,
+		"control %x at %d", got, stamp)
 	b.ControlDone()
 	if got, _ := b.Control(); got != nil || readable(t, b) != 0 {
 		t.Error("the control frame is still there")
@@ -161,19 +154,15 @@ func TestRefuse(t *testing.T) {
 		}
 		return nil
 	})
-	if n, err := a.Send(batch("one", "two", "three")); n != 1 || !errors.Is(err, port.ErrAgain) {
-		t.Errorf("Send: %d, %v, want one and ErrAgain", n, err)
-	}
-	if err := a.SendControl([]byte("control")); !errors.Is(err, port.ErrAgain) {
-		t.Errorf("SendControl: %v", err)
-	}
+	n, err := a.Send(batch("one", "two", "three"))
+	assert.True(t, n == 1 && errors.Is(err, port.ErrAgain), "Send: %d, %v, want one and ErrAgain", n, err)
+	err = a.SendControl([]byte("control"))
+	assert.True(t, errors.Is(err, port.ErrAgain), "SendControl: %v", err)
 	a.Refuse(nil)
-	if n, err := a.Send(batch("two")); n != 1 || err != nil {
-		t.Errorf("Send: %d, %v", n, err)
-	}
-	if got, _ := receive(b, port.Other, 1<<20); len(got) != 2 {
-		t.Errorf("received %q", got)
-	}
+	n, err = a.Send(batch("two"))
+	assert.True(t, n == 1 && err == nil, "Send: %d, %v", n, err)
+	got, _ := receive(b, port.Other, 1<<20)
+	assert.True(t, len(got) == 2, "received %q", got)
 }
 
 // Sending to a closed end touches no descriptor, since another file may have its number by now.
@@ -184,12 +173,10 @@ func TestSendToAClosedEnd(t *testing.T) {
 	other, err := unix.Eventfd(0, unix.EFD_NONBLOCK|unix.EFD_CLOEXEC)
 	assert.Must(t, err)
 	defer func() { _ = unix.Close(other) }()
-	if n, err := a.Send(batch("one")); n != 1 || err != nil {
-		t.Errorf("Send: %d, %v", n, err)
-	}
-	if n, _ := unix.Poll([]unix.PollFd{{Fd: int32(other), Events: unix.POLLIN}}, 0); int32(other) <= fd+2 && n != 0 {
-		t.Error("a closed end wrote to a descriptor that is not its own")
-	}
+	n, err := a.Send(batch("one"))
+	assert.True(t, n == 1 && err == nil, "Send: %d, %v", n, err)
+	n, _ = unix.Poll([]unix.PollFd{{Fd: int32(other), Events: unix.POLLIN}}, 0)
+	assert.True(t, int32(other) > fd+2 || n == 0, "a closed end wrote to a descriptor that is not its own")
 }
 
 // A verdict is a test that only records how it ends.
