@@ -55,9 +55,8 @@ func TestSpell(t *testing.T) {
 		{"sim paper headroom", "sim paper headroom-use"},
 	} {
 		got, err := expandWords(rootCommand(), strings.Fields(tt.in))
-		if err != nil || strings.Join(got, " ") != tt.want {
-			t.Errorf("%s: %s, %v, want %s", tt.in, strings.Join(got, " "), err, tt.want)
-		}
+		assert.True(t, err == nil && strings.Join(got, " ") == tt.want,
+			"%s: %s, %v, want %s", tt.in, strings.Join(got, " "), err, tt.want)
 	}
 }
 

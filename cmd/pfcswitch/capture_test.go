@@ -17,12 +17,10 @@ func TestCaptureThatDoesNotBegin(t *testing.T) {
 		assert.Contains(t, fail(t, captureCommand(), "-s", filepath.Join(dir, "none.sock"), "-w", file), "none.sock",
 			"%s", file)
 	}
-	if b, err := os.ReadFile(before); err != nil || string(b) != "precious" {
-		t.Errorf("the file of before: %q, %v", b, err)
-	}
-	if files, err := os.ReadDir(dir); err != nil || len(files) != 1 {
-		t.Errorf("%d files, %v, want 1", len(files), err)
-	}
+	b, err := os.ReadFile(before)
+	assert.True(t, err == nil && string(b) == "precious", "the file of before: %q, %v", b, err)
+	files, err := os.ReadDir(dir)
+	assert.True(t, err == nil && len(files) == 1, "%d files, %v, want 1", len(files), err)
 }
 
 // The first write replaces an existing file.
@@ -31,9 +29,8 @@ func TestLateFile(t *testing.T) {
 	must(t, os.WriteFile(path, []byte("much longer"), 0o600))
 	l := &lazyFile{path: path}
 	for _, text := range []string{"sho", "rt"} {
-		if n, err := l.Write([]byte(text)); n != len(text) || err != nil {
-			t.Fatalf("%d octets, %v", n, err)
-		}
+		n, err := l.Write([]byte(text))
+		assert.MustBeTrue(t, n == len(text) && err == nil, "%d octets, %v", n, err)
 	}
 	must(t, l.Close())
 	if b, err := os.ReadFile(path); err != nil || string(b) != "short" {

@@ -50,9 +50,8 @@ func TestDemoOutput(t *testing.T) {
 	} {
 		d := demoEntry{run: func(_ context.Context, o demo.Options) (*demo.Report, error) {
 			o.Progress("phase 1/1")
-			if (o.Results == nil) != tt.asJSON || !o.Record {
-				t.Errorf("JSON %v: results are wanted: %v, recorded: %v", tt.asJSON, o.Results != nil, o.Record)
-			}
+			assert.True(t, (o.Results == nil) == tt.asJSON && o.Record,
+				"JSON %v: results are wanted: %v, recorded: %v", tt.asJSON, o.Results != nil, o.Record)
 			if o.Results != nil {
 				must(t, o.Results("(a) first\n"))
 			}
@@ -68,16 +67,12 @@ func TestDemoOutput(t *testing.T) {
 		page := filepath.Join(t.TempDir(), "a.html")
 		var e exit
 		err := d.show(c, demo.Options{}, tt.asJSON, page)
-		if !errors.As(err, &e) || (e.status == couldNotRun) != (tt.err != nil) {
-			t.Errorf("%v: %v", tt.err, err)
-		}
-		if !strings.HasPrefix(out.String(), tt.starts) || tt.asJSON != json.Valid([]byte(out.String())) {
-			t.Errorf("%q, want %q", out.String(), tt.starts)
-		}
+		assert.True(t, errors.As(err, &e) && (e.status == couldNotRun) == (tt.err != nil), "%v: %v", tt.err, err)
+		assert.True(t, strings.HasPrefix(out.String(), tt.starts) && tt.asJSON == json.Valid([]byte(out.String())),
+			"%q, want %q", out.String(), tt.starts)
 		b, err := os.ReadFile(page)
-		if !strings.HasPrefix(string(b), tt.page) || (err == nil) != (tt.page != "") {
-			t.Errorf("the page is %.20q, %v, want %q", b, err, tt.page)
-		}
+		assert.True(t, strings.HasPrefix(string(b), tt.page) && (err == nil) == (tt.page != ""),
+			"the page is %.20q, %v, want %q", b, err, tt.page)
 		must(t, os.WriteFile(page, []byte("before"), 0o600))
 		_ = d.show(c, demo.Options{}, tt.asJSON, page) // as above
 		b, err = os.ReadFile(page)
@@ -89,9 +84,8 @@ func TestDemoOutput(t *testing.T) {
 // The line of a terminal is written anew, and is no longer than that: what wraps cannot be taken away.
 func TestInPlace(t *testing.T) {
 	for text, want := range map[string]string{"": "", "ab µs": "ab µs", "ab µs, c": "ab µs, "} {
-		if got := inPlace(text, 8); got != "\r\x1b[K"+want {
-			t.Errorf("%q is written as %q", text, got)
-		}
+		got := inPlace(text, 8)
+		assert.True(t, got == "\r\x1b[K"+want, "%q is written as %q", text, got)
 	}
 }
 
@@ -124,9 +118,7 @@ func TestStay(t *testing.T) {
 			left = true
 		case <-time.After(limit):
 		}
-		if left == tt.stays {
-			t.Errorf("%s: the lab was left: %v", tt.name, left)
-		}
+		assert.True(t, left != tt.stays, "%s: the lab was left: %v", tt.name, left)
 		end()
 		<-done
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"pfcswitch/cmd/internal/watch"
+	"pfcswitch/dataplane/assert"
 )
 
 // run runs a command and returns what it prints, and its exit status.
@@ -62,10 +63,9 @@ func TestExplainCommand(t *testing.T) {
 		{"--in p1", 1, "--dst is missing"},
 		{"--in p1 --dst 02:00:00:00:00:02 -s /no/such.sock", 1, "no running switch found at /no/such.sock"},
 	} {
-		if out, status := run(t, explainCommand(), strings.Fields(test.args)...); status != test.status ||
-			!strings.Contains(out, test.want) {
-			t.Errorf("%s: status %d, want %d, and %q in\n%s", test.args, status, test.status, test.want, out)
-		}
+		out, status := run(t, explainCommand(), strings.Fields(test.args)...)
+		assert.True(t, status == test.status && strings.Contains(out, test.want),
+			"%s: status %d, want %d, and %q in\n%s", test.args, status, test.status, test.want, out)
 	}
 }
 
@@ -73,20 +73,17 @@ func TestExplainCommand(t *testing.T) {
 func TestCouldNotLook(t *testing.T) {
 	for _, args := range []string{"", "p1 --interface eth0", "--answer p1", "p1 -s /no/such.sock",
 		"--interface " + noInterface, "--interface x --count 0", "--interface x --patience 0s"} {
-		if out, status := run(t, linkcheckCommand(), strings.Fields(args)...); status != 2 || out != "" {
-			t.Errorf("linkcheck %s: status %d, want 2: %s", args, status, out)
-		}
+		out, status := run(t, linkcheckCommand(), strings.Fields(args)...)
+		assert.True(t, status == 2 && out == "", "linkcheck %s: status %d, want 2: %s", args, status, out)
 	}
 	for _, args := range []string{"/no/such.yaml", "-s /no/such.sock", "x.yaml -s y"} {
-		if out, status := run(t, doctorCommand(), strings.Fields(args)...); status != 2 || out != "" {
-			t.Errorf("doctor %s: status %d, want 2: %s", args, status, out)
-		}
+		out, status := run(t, doctorCommand(), strings.Fields(args)...)
+		assert.True(t, status == 2 && out == "", "doctor %s: status %d, want 2: %s", args, status, out)
 	}
 	file := writeFile(t, "ports: {p1: {interface: "+noInterface+"}}\n")
-	if out, status := run(t, doctorCommand(), file, "-j"); status != 1 ||
-		!strings.Contains(out, `"trap": "missing-interface"`) {
-		t.Errorf("doctor: status %d, want 1: %s", status, out)
-	}
+	out, status := run(t, doctorCommand(), file, "-j")
+	assert.True(t, status == 1 && strings.Contains(out, `"trap": "missing-interface"`),
+		"doctor: status %d, want 1: %s", status, out)
 }
 
 // A stopped switch accepts requests and answers none. A command says so after a time limit.
@@ -112,10 +109,9 @@ func TestStoppedSwitch(t *testing.T) {
 	for range len(want) {
 		select {
 		case e := <-all:
-			if e.status != want[e.args] || e.status == 1 && !strings.Contains(e.out, "is stopped or hangs") {
-				t.Errorf("%s: status %d, want %d, and that the switch is stopped: %s", e.args, e.status, want[e.args],
-					e.out)
-			}
+			assert.True(t, e.status == want[e.args] && (e.status != 1 ||
+				strings.Contains(e.out, "is stopped or hangs")),
+				"%s: status %d, want %d, and that the switch is stopped: %s", e.args, e.status, want[e.args], e.out)
 			delete(want, e.args)
 		case <-limit:
 			t.Fatalf("these wait: %v", want)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"pfcswitch/dataplane/assert"
 	"testing"
 	"time"
 )
@@ -13,11 +14,9 @@ func FuzzFlags(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		flows, err := parseFlows([]string{text})
-		if err == nil && (len(flows) != 1 || flows[0].Priority > 7 || flows[0].Rate < 0) {
-			t.Errorf("%q: %+v", text, flows)
-		}
-		if d, err := parseInterval(text); err == nil && (d < 100*time.Millisecond || d > 24*time.Hour) {
-			t.Errorf("%q: %v", text, d)
-		}
+		assert.True(t, err != nil || (len(flows) == 1 && flows[0].Priority <= 7 && flows[0].Rate >= 0),
+			"%q: %+v", text, flows)
+		d, err := parseInterval(text)
+		assert.True(t, err != nil || (d >= 100*time.Millisecond && d <= 24*time.Hour), "%q: %v", text, d)
 	})
 }

@@ -94,9 +94,8 @@ func TestCheckPrintsWaits(t *testing.T) {
 		t.Errorf("got %s\nwant it to begin with %s", out, want)
 	}
 	out, status = run(t, checkCommand(), path, "-j")
-	if status != 0 || strings.Count(out, `"wait_ns"`) != 16 || strings.Contains(out, "PRIORITIES") {
-		t.Errorf("status %d, want the waits of 16 queues as JSON\n%s", status, out)
-	}
+	assert.True(t, status == 0 && strings.Count(out, `"wait_ns"`) == 16 && !strings.Contains(out, "PRIORITIES"),
+		"status %d, want the waits of 16 queues as JSON\n%s", status, out)
 }
 
 // check of a file without faults says OK, and how long each ring lasts, in one table. At 25M pauses are long beside any

@@ -13,6 +13,7 @@ import (
 	"pfcswitch/cmd/internal/api"
 	"pfcswitch/cmd/internal/demo"
 	"pfcswitch/cmd/internal/traffic"
+	"pfcswitch/dataplane/assert"
 )
 
 // documents are all JSON documents that commands print.
@@ -51,9 +52,8 @@ func TestJSONRules(t *testing.T) {
 		must(t, api.WriteJSON(&b, v))
 		var keys map[string]any
 		must(t, json.Unmarshal(b.Bytes(), &keys))
-		if _, ok := keys["schema"].(float64); !ok {
-			t.Errorf("%s: no schema", name)
-		}
+		_, ok := keys["schema"].(float64)
+		assert.True(t, ok, "%s: no schema", name)
 		checkArrays(t, name, reflect.TypeOf(v).Elem(), keys)
 	}
 }
@@ -109,9 +109,7 @@ func checkArrays(t *testing.T, path string, typ reflect.Type, keys map[string]an
 			continue
 		}
 		v, ok := keys[name]
-		if !ok && f.IsExported() {
-			t.Errorf("%s: %s is left out", path, name)
-		}
+		assert.True(t, ok || !f.IsExported(), "%s: %s is left out", path, name)
 		switch _, array := v.([]any); {
 		case (f.Type.Kind() == reflect.Slice || f.Type.Kind() == reflect.Array) && !array:
 			t.Errorf("%s.%s is %v, want an array", path, name, v)

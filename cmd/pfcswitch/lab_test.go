@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"pfcswitch/dataplane/assert"
 	"strings"
 	"testing"
 )
@@ -11,9 +12,8 @@ import (
 func TestLabRunStatus(t *testing.T) {
 	for _, args := range [][]string{{"run", "no-such.yaml"}, {"run"}, {"run", "a", "b"}, {"run", "a", "--nonsense"},
 		{"run", "testdata/bad.yaml"}} {
-		if out, status := run(t, labCommand(), args...); status != couldNotRun {
-			t.Errorf("lab %v: status %d, want %d: %s", args, status, couldNotRun, out)
-		}
+		out, status := run(t, labCommand(), args...)
+		assert.True(t, status == couldNotRun, "lab %v: status %d, want %d: %s", args, status, couldNotRun, out)
 	}
 }
 
@@ -32,8 +32,7 @@ func TestLabFile(t *testing.T) {
 		{"graph testdata/bad.yaml", "testdata/bad.yaml:2: ports: unknown key", 1},
 	} {
 		out, status := run(t, labCommand(), strings.Fields(tt.args)...)
-		if !strings.Contains(out, tt.want) || status != tt.status {
-			t.Errorf("lab %s: status %d, want %d: %s", tt.args, status, tt.status, out)
-		}
+		assert.True(t, strings.Contains(out, tt.want) && status == tt.status,
+			"lab %s: status %d, want %d: %s", tt.args, status, tt.status, out)
 	}
 }

@@ -90,14 +90,11 @@ func TestReadmeCommands(t *testing.T) {
 				continue
 			}
 			found++
-			if _, err := known(words); err != nil && !slices.Contains(words, "NOUN") {
-				t.Errorf("%s: `%s`: %v", file, text, err)
-			}
+			_, err := known(words)
+			assert.True(t, err == nil || slices.Contains(words, "NOUN"), "%s: `%s`: %v", file, text, err)
 		}
 	}
-	if found < 40 {
-		t.Errorf("only %d commands are in the texts", found)
-	}
+	assert.True(t, found >= 40, "only %d commands are in the texts", found)
 }
 
 // flagTables returns how often the tables "| command | flags | |" of all READMEs have a flag, by "command --flag".
@@ -153,9 +150,7 @@ func TestReadmeFlags(t *testing.T) {
 func commandTable(t *testing.T) (all [][]string) {
 	t.Helper()
 	_, text, found := strings.Cut(topReadme(t), "| command | what it does |\n|---|---|\n")
-	if !found {
-		t.Fatal("README.md has no table of commands")
-	}
+	assert.MustBeTrue(t, found, "README.md has no table of commands")
 	text, _, _ = strings.Cut(text, "\n\n")
 	for row := range strings.Lines(text) {
 		cell, _, _ := strings.Cut(strings.TrimPrefix(row, "| "), " | ")
@@ -188,9 +183,7 @@ func TestReadmeCommandTable(t *testing.T) {
 		}
 	}
 	want := func(path, short string) {
-		if !documented[path] {
-			t.Errorf("README.md: the table of commands has no %s: %s", path, short)
-		}
+		assert.True(t, documented[path], "README.md: the table of commands has no %s: %s", path, short)
 	}
 	for _, c := range rootCommand().Commands() {
 		for _, sub := range c.Commands() {
@@ -206,9 +199,7 @@ func TestReadmeCommandTable(t *testing.T) {
 			want(c.CommandPath()+" "+arg, c.Short)
 		}
 	}
-	if len(documented) < 40 {
-		t.Errorf("only %d commands are in the table", len(documented))
-	}
+	assert.True(t, len(documented) >= 40, "only %d commands are in the table", len(documented))
 }
 
 func TestKnown(t *testing.T) {
@@ -222,9 +213,8 @@ func TestKnown(t *testing.T) {
 		"gossip":               "there is no such command",
 		"show priority-groups": "there is no such command",
 	} {
-		if _, err := known(strings.Fields(text)); (err != nil) != (want != "") ||
-			err != nil && !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %q", text, err, want)
-		}
+		_, err := known(strings.Fields(text))
+		assert.True(t, (err != nil) == (want != "") && (err == nil || strings.Contains(err.Error(), want)),
+			"%s: %v, want %q", text, err, want)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"pfcswitch/dataplane/assert"
 	"strings"
 	"testing"
 
@@ -31,9 +32,8 @@ func TestChooseGuestsRefuses(t *testing.T) {
 		{[]string{a}, []string{"x/y"}, "off", "is not a network namespace"},
 	} {
 		_, err := chooseGuests(t.Context(), c.files, c.namespaces, nil, c.metrics, slog.Default())
-		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%v %v %s: %v, want %q", c.files, c.namespaces, c.metrics, err, c.want)
-		}
+		assert.True(t, (err == nil) == (c.want == "") && (err == nil || strings.Contains(err.Error(), c.want)),
+			"%v %v %s: %v, want %q", c.files, c.namespaces, c.metrics, err, c.want)
 	}
 }
 
@@ -56,9 +56,7 @@ func TestLogFlags(t *testing.T) {
 			var out strings.Builder
 			log, err := l.open(&out)
 			if err != nil {
-				if !strings.HasPrefix(err.Error(), want) {
-					t.Errorf("%q: %v, want %q", args, err, want)
-				}
+				assert.True(t, strings.HasPrefix(err.Error(), want), "%q: %v, want %q", args, err, want)
 				continue
 			}
 			for _, level := range []slog.Level{slog.LevelDebug, slog.LevelInfo, slog.LevelWarn, slog.LevelError} {

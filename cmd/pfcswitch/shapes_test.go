@@ -46,9 +46,8 @@ func TestReplayReads(t *testing.T) {
 	}
 	flows, frames, left, err := replayOf(pcapOf(taggedFrame(3, 1), control, plain, taggedFrame(3, 2)))
 	must(t, err)
-	if frames != 3 || left != 1 || len(flows) != 2 || flows[0].Priority != 0 || flows[1].Priority != 3 {
-		t.Fatalf("%d frames, %d left out, flows %+v", frames, left, flows)
-	}
+	assert.MustBeTrue(t, frames == 3 && left == 1 && len(flows) == 2 && flows[0].Priority == 0 &&
+		flows[1].Priority == 3, "%d frames, %d left out, flows %+v", frames, left, flows)
 	if f := flows[1].Frames; len(f) != 2 || f[0][60] != 1 || f[1][60] != 2 || !bytes.Equal(flows[0].Frames[0], plain) {
 		t.Errorf("frames of priority 3: %x, of priority 0: %x", f, flows[0].Frames)
 	}
@@ -75,9 +74,8 @@ func TestMomentOf(t *testing.T) {
 	now := time.Date(2026, 5, 6, 12, 0, 0, 0, time.FixedZone("here", 7200))
 	for text, want := range map[string]time.Time{"12:00:01": now.Add(time.Second),
 		"12:00:00.25": now.Add(250 * time.Millisecond), "2026-05-06T10:01:00Z": now.Add(time.Minute)} {
-		if got, err := momentOf(text, now); err != nil || !got.Equal(want) {
-			t.Errorf("%s: %v, %v, want %v", text, got, err, want)
-		}
+		got, err := momentOf(text, now)
+		assert.True(t, err == nil && got.Equal(want), "%s: %v, %v, want %v", text, got, err, want)
 	}
 	for text, want := range map[string]string{"11:59:59": "has passed: it is 12:00:00", "noon": "write 15:04:05",
 		"2025-01-01T00:00:00Z": "has passed"} {
@@ -90,10 +88,8 @@ func TestMomentOf(t *testing.T) {
 func TestShapeFlags(t *testing.T) {
 	flows, err := parseFlows([]string{"3:on=10ms,off=40ms", "0:rate=1M,arrivals=poisson"})
 	must(t, err)
-	if flows[0].On != 10*time.Millisecond || flows[0].Off != 40*time.Millisecond || !flows[1].Poisson ||
-		flows[1].Rate != 1e6 {
-		t.Errorf("%+v", flows)
-	}
+	assert.True(t, flows[0].On == 10*time.Millisecond && flows[0].Off == 40*time.Millisecond && flows[1].Poisson &&
+		flows[1].Rate == 1e6, "%+v", flows)
 	file := filepath.Join(t.TempDir(), "a.pcap")
 	must(t, os.WriteFile(file, pcapOf(taggedFrame(3, 1)), 0o600))
 	for args, want := range map[string]string{

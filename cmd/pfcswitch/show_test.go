@@ -16,12 +16,10 @@ func TestTextOf(t *testing.T) {
 	h := &api.Headroom{Ports: []api.HeadroomPort{{Port: "p1", CellBytes: 256,
 		Eta: api.HeadroomValue{Terms: []api.HeadroomTerm{{Name: "waiting", Bits: 12_336}}}}}}
 	assert.Equal(t, textOf(false)(h), h.Text(), "without -v")
-	if got := textOf(true)(h); got != h.Detail() || got == h.Text() {
-		t.Errorf("with -v:\n%s", got)
-	}
-	if p := (&api.PFC{}); textOf(true)(p) != p.Text() {
-		t.Error("show pfc is another with -v")
-	}
+	got := textOf(true)(h)
+	assert.True(t, got == h.Detail() && got != h.Text(), "with -v:\n%s", got)
+	p := (&api.PFC{})
+	assert.True(t, textOf(true)(p) == p.Text(), "show pfc is another with -v")
 	for _, sub := range showCommand().Commands() {
 		if has := sub.Flags().Lookup("verbose") != nil; has != (sub.Name() == "headroom" || sub.Name() == "ports") {
 			t.Errorf("show %s: -v: %v", sub.Name(), has)
@@ -53,9 +51,8 @@ func TestWatchdogCheck(t *testing.T) {
 	} {
 		states <- tt.state
 		out, status := run(t, showCommand(), append([]string{"watchdog", "-s", socket}, strings.Fields(tt.flags)...)...)
-		if status != tt.status || !strings.Contains(out, tt.state) {
-			t.Errorf("%s %s: status %d, want %d\n%s", tt.state, tt.flags, status, tt.status, out)
-		}
+		assert.True(t, status == tt.status && strings.Contains(out, tt.state),
+			"%s %s: status %d, want %d\n%s", tt.state, tt.flags, status, tt.status, out)
 	}
 	for flags, want := range map[string]int{"-s " + socket + "x": 1, "--check -s " + socket + "x": couldNotRun,
 		"--check --priority 8 -s " + socket: couldNotRun, "--check --watch -s " + socket: couldNotRun} {

@@ -5,6 +5,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"pfcswitch/dataplane/assert"
 	"strings"
 	"testing"
 )
@@ -29,9 +30,8 @@ func TestSimStatus(t *testing.T) {
 		"testdata/bad.yaml":                           couldNotRun,
 		"../../scripts/lab/incast.yaml --response 1s": 1,
 	} {
-		if out, status := run(t, simCommand(), strings.Fields(args)...); status != want {
-			t.Errorf("sim %s: status %d, want %d: %s", args, status, want, out)
-		}
+		out, status := run(t, simCommand(), strings.Fields(args)...)
+		assert.True(t, status == want, "sim %s: status %d, want %d: %s", args, status, want, out)
 	}
 }
 
@@ -44,20 +44,17 @@ func TestSimFiles(t *testing.T) {
 		t.Fatalf("status %d: %s", status, out)
 	}
 	for _, name := range []string{svg, filepath.Join(pcap, "leaf1.pcapng"), filepath.Join(pcap, "spine2.pcapng")} {
-		if is, err := os.Stat(name); err != nil || is.Size() == 0 {
-			t.Errorf("%s: %v", name, err)
-		}
+		is, err := os.Stat(name)
+		assert.True(t, err == nil && is.Size() != 0, "%s: %v", name, err)
 	}
 	none := filepath.Join(dir, "none.svg")
 	for _, args := range [][]string{{"no-such.yaml", "--svg", none}, {"../../scripts/lab/ring.yaml", "--svg", dir},
 		{"../../scripts/lab/ring.yaml", "--pcap", svg}} {
-		if out, status := run(t, simCommand(), args...); status != couldNotRun {
-			t.Errorf("%v: status %d: %s", args, status, out)
-		}
+		out, status := run(t, simCommand(), args...)
+		assert.True(t, status == couldNotRun, "%v: status %d: %s", args, status, out)
 	}
-	if _, err := os.Stat(none); !os.IsNotExist(err) {
-		t.Errorf("a picture of nothing is left: %v", err)
-	}
+	_, err := os.Stat(none)
+	assert.True(t, os.IsNotExist(err), "a picture of nothing is left: %v", err)
 }
 
 // An unknown flag has the status of what could not run.
@@ -67,7 +64,6 @@ func TestSimUsage(t *testing.T) {
 	c.SetOut(io.Discard)
 	c.SetArgs([]string{"--nonsense"})
 	var e exit
-	if err := c.Execute(); !errors.As(err, &e) || e.status != couldNotRun {
-		t.Errorf("%v, want exit status %d", err, couldNotRun)
-	}
+	err := c.Execute()
+	assert.True(t, errors.As(err, &e) && e.status == couldNotRun, "%v, want exit status %d", err, couldNotRun)
 }

@@ -38,9 +38,8 @@ func TestExamplesOfEndpoints(t *testing.T) {
 		for example := range strings.Lines(c().Example) {
 			args := strings.Fields(example)[2:]
 			args[0] = noInterface
-			if got := fail(t, c(), args...); !strings.Contains(got, "does not exist") {
-				t.Errorf("%s: %s", strings.Join(args, " "), got)
-			}
+			got := fail(t, c(), args...)
+			assert.True(t, strings.Contains(got, "does not exist"), "%s: %s", strings.Join(args, " "), got)
 		}
 	}
 }

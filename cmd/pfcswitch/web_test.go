@@ -52,10 +52,8 @@ func TestCheckOfWebConfig(t *testing.T) {
 			assert.NoError(t, err, "a good file")
 			continue
 		}
-		if err == nil || !strings.Contains(err.Error(), path+":3: metrics.web_config: ") ||
-			!strings.Contains(err.Error(), tt.want) {
-			t.Errorf("%q: %v\nwant %q", tt.text, err, tt.want)
-		}
+		assert.True(t, err != nil && strings.Contains(err.Error(), path+":3: metrics.web_config: ") &&
+			strings.Contains(err.Error(), tt.want), "%q: %v\nwant %q", tt.text, err, tt.want)
 	}
 }
 
@@ -84,8 +82,6 @@ func TestCheckOfExposedMetrics(t *testing.T) {
 				warned++
 			}
 		}
-		if warned != 0 != tt.warns || warned > 1 {
-			t.Errorf("%s with %s: %d warnings", tt.listen, tt.text, warned)
-		}
+		assert.True(t, warned != 0 == tt.warns && warned <= 1, "%s with %s: %d warnings", tt.listen, tt.text, warned)
 	}
 }

@@ -336,9 +336,8 @@ func compareArrays(t *testing.T, path string, full, empty any) {
 	t.Helper()
 	switch full := full.(type) {
 	case []any:
-		if _, ok := empty.([]any); !ok {
-			t.Errorf("%s is %v on an empty switch, want an array", path, empty)
-		}
+		_, ok := empty.([]any)
+		assert.True(t, ok, "%s is %v on an empty switch, want an array", path, empty)
 	case map[string]any:
 		other, ok := empty.(map[string]any)
 		if !ok {
@@ -376,40 +375,31 @@ func TestClientAndServer(t *testing.T) {
 	c, _ := serve(t, f)
 	ctx := context.Background()
 	for _, noun := range Nouns() {
-		if _, err := c.Show(ctx, noun); err != nil {
-			t.Errorf("show %s: %v", noun, err)
-		}
+		_, err := c.Show(ctx, noun)
+		assert.NoError(t, err, "show %s", noun)
 	}
 	_, err := c.Show(ctx, "nonsense")
 	assert.Fails(t, err, "ports", "show nonsense")
 	const changes = "ports.p1.speed: 1G → 2G\n" +
 		"ports.p4: not there → {mtu: 1500, mtu: 1500, mtu: 1500, mtu: 1500, mtu: 1500, mtu…\nports.p5: {} → gone\n"
 	a, err := c.Apply(ctx, "a b.yaml", []byte("name: s1"), true)
-	if err != nil || f.applied != "" || !a.DryRun || a.LosslessDrops != nil || a.LosslessDiscarded != nil ||
-		a.TookNs != nil ||
-		a.Text() != changes+"nothing is changed (--dry-run); ports that would be reset: p1\n" {
-		t.Errorf("apply --dry-run: %+v, %v, name %q", a, err, f.applied)
-	}
+	assert.True(t, err == nil && f.applied == "" && a.DryRun && a.LosslessDrops == nil && a.LosslessDiscarded == nil &&
+		a.TookNs == nil && a.Text() == changes+"nothing is changed (--dry-run); ports that would be reset: p1\n",
+		"apply --dry-run: %+v, %v, name %q", a, err, f.applied)
 	a, err = c.Apply(ctx, "a b.yaml", []byte("name: s1"), false)
-	if err != nil || len(a.Warnings) != 1 || f.applied != "a b.yaml" || *a.TookNs <= 0 || *a.LosslessDiscarded != 3 {
-		t.Errorf("apply: %+v, %v, name %q", a, err, f.applied)
-	}
+	assert.True(t, err == nil && len(a.Warnings) == 1 && f.applied == "a b.yaml" && *a.TookNs > 0 &&
+		*a.LosslessDiscarded == 3, "apply: %+v, %v, name %q", a, err, f.applied)
 	a.TookNs = new(int64(12_340_000))
 	want := changes + "in force after 12.34ms; ports reset: p1; lossless frames lost: 0, discarded on purpose: 3\n"
 	if a.Text() != want {
 		t.Errorf("got\n%swant\n%s", a.Text(), want)
 	}
 	got := (&Applied{TookNs: new(int64)}).Text()
-	if !strings.HasPrefix(got, "no key differs\nin force after 0; ports reset: none;") {
-		t.Errorf("no change: %s", got)
-	}
+	assert.True(t, strings.HasPrefix(got, "no key differs\nin force after 0; ports reset: none;"), "no change: %s", got)
 	_, err = c.Apply(ctx, "x.yaml", []byte("bad: 1"), false)
-	if err == nil || err.Error() != "x.yaml:1: bad: is no key" {
-		t.Errorf("apply of a bad file: %v", err)
-	}
-	if err := c.Clear(ctx, "watermarks"); err != nil || f.cleared != 1 {
-		t.Errorf("clear watermarks: %v, %d times", err, f.cleared)
-	}
+	assert.True(t, err != nil && err.Error() == "x.yaml:1: bad: is no key", "apply of a bad file: %v", err)
+	err = c.Clear(ctx, "watermarks")
+	assert.True(t, err == nil && f.cleared == 1, "clear watermarks: %v, %d times", err, f.cleared)
 	if got, err := post[map[string]any](ctx, c, "/v1/clear/watermarks", nil); err != nil || len(*got) != 2 {
 		t.Errorf("clear answers with %v, %v, want schema and warnings alone", got, err)
 	}
@@ -430,9 +420,8 @@ func TestClientAndServer(t *testing.T) {
 	}
 	f.empty = false
 	b, err := c.Raw(ctx, "events", 1)
-	if err != nil || strings.Contains(string(b), "port-up") || !strings.Contains(string(b), "lossless-drop") {
-		t.Errorf("events since 1: %s, %v", b, err)
-	}
+	assert.True(t, err == nil && !strings.Contains(string(b), "port-up") &&
+		strings.Contains(string(b), "lossless-drop"), "events since 1: %s, %v", b, err)
 }
 
 // A switch that hangs up is there: it ends, or gets no CPU.
@@ -449,9 +438,7 @@ func TestSwitchHangsUp(t *testing.T) {
 	}()
 	_, err = NewClient(path).Show(t.Context(), "ports")
 	assert.Fails(t, err, "hung up before it answered", "show")
-	if errors.Is(err, ErrNoSwitch) {
-		t.Errorf("%v: there is a switch", err)
-	}
+	assert.True(t, !errors.Is(err, ErrNoSwitch), "%v: there is a switch", err)
 }
 
 // Who interrupts a question does not hear that there is no switch.
@@ -459,9 +446,8 @@ func TestInterruptedQuestion(t *testing.T) {
 	c, _ := serve(t, &fake{})
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := c.Show(ctx, "ports"); !errors.Is(err, context.Canceled) || errors.Is(err, ErrNoSwitch) {
-		t.Error(err)
-	}
+	_, err := c.Show(ctx, "ports")
+	assert.True(t, errors.Is(err, context.Canceled) && !errors.Is(err, ErrNoSwitch), "%v", err)
 }
 
 // A clear starts the user's counters again, not the switch's.
@@ -475,16 +461,14 @@ func TestClearCounters(t *testing.T) {
 	must(t, err)
 	storms, err := c.Show(ctx, "watchdog")
 	must(t, err)
-	if q := storms.(*Watchdog).Queues[0]; q.Detected != 0 || q.Dropped != 0 || q.LastDropped != 0 ||
-		q.State != deadlock.Stormed {
-		t.Errorf("after the clear: %+v", q)
-	}
+	q := storms.(*Watchdog).Queues[0]
+	assert.True(t, q.Detected == 0 && q.Dropped == 0 && q.LastDropped == 0 && q.State == deadlock.Stormed,
+		"after the clear: %+v", q)
 	p := r.(*Ports)
 	assert.Equal(t, p.Ports[0].ReceiveFrames, 5, "frames since the clear")
-	if p.LosslessDrops != 0 || p.LosslessDropsSinceStart != 2 || p.Cleared == nil {
-		t.Errorf("lossless drops %d since the clear and %d since the start, want 0 and 2; cleared %v", p.LosslessDrops,
-			p.LosslessDropsSinceStart, p.Cleared)
-	}
+	assert.True(t, p.LosslessDrops == 0 && p.LosslessDropsSinceStart == 2 && p.Cleared != nil,
+		"lossless drops %d since the clear and %d since the start, want 0 and 2; cleared %v", p.LosslessDrops,
+		p.LosslessDropsSinceStart, p.Cleared)
 	if p.LosslessDiscarded != 5 || p.LosslessDiscardedSinceStart != 62_736 || p.Ports[0].LosslessDiscarded != 5 {
 		t.Errorf("%d discarded since the clear, at p1 %d, and %d since the start, want 5, 5 and 62736",
 			p.LosslessDiscarded, p.Ports[0].LosslessDiscarded, p.LosslessDiscardedSinceStart)

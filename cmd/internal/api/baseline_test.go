@@ -71,9 +71,7 @@ func TestEveryCounterIsSubtracted(t *testing.T) {
 			wrong = append(wrong, path)
 		}
 	})
-	if len(wrong) > 0 {
-		t.Errorf("not 10 - 7:\n%s", strings.Join(wrong, "\n"))
-	}
+	assert.True(t, len(wrong) == 0, "not 10 - 7:\n%s", strings.Join(wrong, "\n"))
 }
 
 func TestLevelsStay(t *testing.T) {
@@ -86,11 +84,10 @@ func TestLevelsStay(t *testing.T) {
 	}
 	(&baseline{counters: old}).subtract(v)
 	c := &v.Ports[0].Counters
-	if c.QueueBytes[3] != 5 || c.QueueBytesMax[3] != 6 || c.RingFramesMax != 7 || v.Bridge.Entries != 9 ||
-		v.Trunks[0].ToUplink[3] != 8 ||
-		v.Buffer.Ports[0].Ingress[3].Used.Shared != (buffer.Level{Now: 1, Persistent: 4, User: 3, Window: 2}) {
-		t.Errorf("a clear of the counters moved a level: %+v", c)
-	}
+	assert.True(t, c.QueueBytes[3] == 5 && c.QueueBytesMax[3] == 6 && c.RingFramesMax == 7 && v.Bridge.Entries == 9 &&
+		v.Trunks[0].ToUplink[3] == 8 &&
+		v.Buffer.Ports[0].Ingress[3].Used.Shared == (buffer.Level{Now: 1, Persistent: 4, User: 3, Window: 2}),
+		"a clear of the counters moved a level: %+v", c)
 }
 
 // A port that was forgotten counts from 0 when it comes back, however far; a new port has no baseline.
@@ -173,14 +170,12 @@ func TestLosslessDropsOfPortsThatAreGone(t *testing.T) {
 	s.clearCounters()
 	f.gone = true
 	m := s.moment(0)
-	if m.LosslessDropsSinceStart != first.LosslessDropsSinceStart || m.LosslessDrops != 0 || first.LosslessDrops == 0 {
-		t.Errorf("lost %d since the start and %d since the clear, want %d and 0", m.LosslessDropsSinceStart,
-			m.LosslessDrops, first.LosslessDropsSinceStart)
-	}
-	if m.LosslessDiscardedSinceStart != 62_731 || m.LosslessDiscarded != 0 || first.LosslessDiscarded != 62_731 {
-		t.Errorf("discarded %d since the start and %d since the clear, want 62731 and 0",
-			m.LosslessDiscardedSinceStart, m.LosslessDiscarded)
-	}
+	assert.True(t, m.LosslessDropsSinceStart == first.LosslessDropsSinceStart && m.LosslessDrops == 0 &&
+		first.LosslessDrops != 0, "lost %d since the start and %d since the clear, want %d and 0",
+		m.LosslessDropsSinceStart, m.LosslessDrops, first.LosslessDropsSinceStart)
+	assert.True(t, m.LosslessDiscardedSinceStart == 62_731 && m.LosslessDiscarded == 0 &&
+		first.LosslessDiscarded == 62_731, "discarded %d since the start and %d since the clear, want 62731 and 0",
+		m.LosslessDiscardedSinceStart, m.LosslessDiscarded)
 }
 
 // A clear starts the counters of a removed port again too. The port comes back with what it counts from then on.
@@ -190,18 +185,14 @@ func TestClearWhilePortIsGone(t *testing.T) {
 	s.clearCounters()
 	f.gone, f.more = false, 7
 	m := s.moment(0)
-	if storm := m.readWatchdog().Queues[0]; storm.Detected != 0 {
-		t.Errorf("%d storms, want 0: %+v", storm.Detected, storm)
-	}
+	storm := m.readWatchdog().Queues[0]
+	assert.True(t, storm.Detected == 0, "%d storms, want 0: %+v", storm.Detected, storm)
 	p1 := &m.snapshot.Ports[0]
-	if p1.Config.Name != "p1" || p1.Counters.ReceivedFrames != 7 || p1.Counters.LosslessDrops[dataplane.Unknown] != 0 {
-		t.Errorf("%s received %d frames and lost %d, want 7 and 0", p1.Config.Name, p1.Counters.ReceivedFrames,
-			p1.Counters.LosslessDrops[dataplane.Unknown])
-	}
-	if m.LosslessDrops != 0 || m.LosslessDropsSinceStart != 2 {
-		t.Errorf("lost %d since the clear, %d since the start, want 0 and 2", m.LosslessDrops,
-			m.LosslessDropsSinceStart)
-	}
+	assert.True(t, p1.Config.Name == "p1" && p1.Counters.ReceivedFrames == 7 &&
+		p1.Counters.LosslessDrops[dataplane.Unknown] == 0, "%s received %d frames and lost %d, want 7 and 0",
+		p1.Config.Name, p1.Counters.ReceivedFrames, p1.Counters.LosslessDrops[dataplane.Unknown])
+	assert.True(t, m.LosslessDrops == 0 && m.LosslessDropsSinceStart == 2,
+		"lost %d since the clear, %d since the start, want 0 and 2", m.LosslessDrops, m.LosslessDropsSinceStart)
 }
 
 // addRemoved adds removed ports, trunks and trunk members by name.
@@ -227,9 +218,7 @@ func TestAddGone(t *testing.T) {
 	want := &dataplane.Snapshot{Ports: []dataplane.PortSnapshot{port("p1"), port("p2")},
 		Trunks: []dataplane.TrunkSnapshot{trunk("up", "p1", "p2"), trunk("down", "p3")}}
 	want.Buffer.Ports = []buffer.PortSnapshot{{Name: "p1"}, {Name: "p2", Removed: true}, {Name: "p2"}}
-	if !reflect.DeepEqual(v, want) {
-		t.Errorf("\n got %+v\nwant %+v", v, want)
-	}
+	assert.True(t, reflect.DeepEqual(v, want), "\n got %+v\nwant %+v", v, want)
 }
 
 // Measurement frames are counted since the clear: every counter, also of a port that was gone then.
@@ -245,9 +234,8 @@ func TestProbesSinceTheClear(t *testing.T) {
 	s := NewServer(f, start, 0)
 	s.clearCounters()
 	for _, p := range s.moment(0).readHeadroom().Ports {
-		if m := p.Messages; m.Asked+m.Answered+m.Lost+m.Replies+m.Results+m.Streams != 0 {
-			t.Errorf("%s: %+v after a clear", p.Port, m)
-		}
+		m := p.Messages
+		assert.True(t, m.Asked+m.Answered+m.Lost+m.Replies+m.Results+m.Streams == 0, "%s: %+v after a clear", p.Port, m)
 		for _, why := range p.Messages.Ignored {
 			assert.Equal(t, why.Frames, 0, "%s: %+v after a clear", p.Port, why)
 		}

@@ -43,9 +43,7 @@ func (f *fake) Interfaces(dst []capture.Interface) []capture.Interface {
 func (f *fake) feed(t *testing.T, port, frames int) {
 	t.Helper()
 	r := f.tap.Recorder()
-	if r == nil {
-		t.Fatal("nobody captures")
-	}
+	assert.MustBeTrue(t, r != nil, "nobody captures")
 	r.Lock()
 	for range frames {
 		if b := r.Put(&capture.Record{Port: port, Time: runner.Now(), Length: 100}); len(b) > 0 {
@@ -128,9 +126,8 @@ func (f full) Write([]byte) (int, error) {
 func TestCaptureThatCannotBeWritten(t *testing.T) {
 	c, _ := serve(t, &fake{})
 	ctx, cancel := context.WithCancel(t.Context())
-	if _, err := c.Capture(ctx, CaptureRequest{}, full{cancel}); !errors.Is(err, syscall.ENOSPC) {
-		t.Errorf("error %v, want that of the file", err)
-	}
+	_, err := c.Capture(ctx, CaptureRequest{}, full{cancel})
+	assert.True(t, errors.Is(err, syscall.ENOSPC), "error %v, want that of the file", err)
 }
 
 // A capture of a switch that takes the request and never answers can be ended.
@@ -153,12 +150,9 @@ func TestCaptureQuery(t *testing.T) {
 	want := CaptureRequest{Ports: []string{"a", "b"}, Snap: 7, Filter: "1,6 0 0 1", Frames: 9, For: time.Second,
 		Last: time.Minute}
 	got, err := parseCapture(want.query())
-	if err != nil || !reflect.DeepEqual(got, want) {
-		t.Errorf("got %+v, %v; want %+v", got, err, want)
-	}
-	if got, err = parseCapture(url.Values{}); err != nil || got.Snap != capture.MaxSnap {
-		t.Errorf("nothing asked: %+v, %v", got, err)
-	}
+	assert.True(t, err == nil && reflect.DeepEqual(got, want), "got %+v, %v; want %+v", got, err, want)
+	got, err = parseCapture(url.Values{})
+	assert.True(t, err == nil && got.Snap == capture.MaxSnap, "nothing asked: %+v, %v", got, err)
 	long := strings.Repeat("1", maxFilterText+1)
 	for _, query := range []string{"file=/etc/passwd", "write=/x", "snap=0", "snap=65601", "snap=x", "frames=x",
 		"frames=-1", "for=x", "for=-1s", "last=-1s", "last=0s", "filter=" + long} {
@@ -176,10 +170,9 @@ func FuzzCaptureQuery(f *testing.F) {
 		if err != nil {
 			return
 		}
-		if c, err := parseCapture(q); err == nil && (c.Snap < 1 || c.Snap > capture.MaxSnap || c.For < 0 ||
-			c.Last < 0) {
-			t.Errorf("%q: %+v", text, c)
-		}
+		c, err := parseCapture(q)
+		assert.True(t, err != nil || (c.Snap >= 1 && c.Snap <= capture.MaxSnap && c.For >= 0 && c.Last >= 0),
+			"%q: %+v", text, c)
 	})
 }
 
@@ -206,9 +199,7 @@ func TestCaptureOfAStoppedReader(t *testing.T) {
 			t.Error(err)
 		}
 		assert.Equal(t, <-ended, clientTimeout, "cut off after")
-		if f.tap.Recorder() != nil {
-			t.Error("the capture goes on in the data path")
-		}
+		assert.True(t, f.tap.Recorder() == nil, "the capture goes on in the data path")
 		_ = client.Close()
 	})
 }
@@ -289,31 +280,23 @@ func TestCaptureOfAPortThatMoves(t *testing.T) {
 // A slow reader of the ring gets all frames that the ring held, and none that came later.
 func TestCaptureOfTheLastSecondsForASlowReader(t *testing.T) {
 	tally, took := readRing(t, func(f *fake, _ func()) { f.feed(t, 0, 5000) })
-	if tally != (capture.Tally{Frames: keptFrames}) {
-		t.Errorf("%+v, want %d frames", tally, keptFrames)
-	}
-	if took < 2*captureEnd {
-		t.Errorf("the reader took only %v: it was not slow", took)
-	}
+	assert.True(t, tally == (capture.Tally{Frames: keptFrames}), "%+v, want %d frames", tally, keptFrames)
+	assert.True(t, took >= 2*captureEnd, "the reader took only %v: it was not slow", took)
 }
 
 // Frames that are overwritten before a slow reader gets them are counted.
 func TestCaptureOfTheLastSecondsIsOverwritten(t *testing.T) {
 	tally, _ := readRing(t, func(f *fake, _ func()) { f.feed(t, 0, 5*keptFrames) })
-	if tally.Frames+tally.Missing != keptFrames || tally.Frames == 0 || tally.Missing == 0 {
-		t.Errorf("%+v, want %d in all, some of them missing", tally, keptFrames)
-	}
+	assert.True(t, tally.Frames+tally.Missing == keptFrames && tally.Frames != 0 && tally.Missing != 0,
+		"%+v, want %d in all, some of them missing", tally, keptFrames)
 }
 
 // A slow client that ends its capture does not wait for the remaining frames: they are counted.
 func TestCaptureThatASlowClientEnds(t *testing.T) {
 	tally, took := readRing(t, func(f *fake, end func()) { end(); f.feed(t, 0, 5000) })
-	if tally.Frames+tally.Missing != keptFrames || tally.Missing == 0 {
-		t.Errorf("%+v, want %d in all, some of them missing", tally, keptFrames)
-	}
-	if took > captureEnd+2*time.Second {
-		t.Errorf("it took %v to end", took)
-	}
+	assert.True(t, tally.Frames+tally.Missing == keptFrames && tally.Missing != 0,
+		"%+v, want %d in all, some of them missing", tally, keptFrames)
+	assert.True(t, took <= captureEnd+2*time.Second, "it took %v to end", took)
 }
 
 // A capture for a time has the frames of that time alone.
@@ -338,11 +321,9 @@ func TestCaptureForATime(t *testing.T) {
 			}
 		})
 		tally, err := capture.Copy(io.Discard, client)
-		if took := time.Since(begun); err != nil || took != 500*time.Millisecond {
-			t.Errorf("it took %v, %v", took, err)
-		}
-		if tally.Frames < 160 || tally.Frames > 170 || tally.Missing != 0 {
-			t.Errorf("%+v, want 166 frames or so", tally)
-		}
+		took := time.Since(begun)
+		assert.True(t, err == nil && took == 500*time.Millisecond, "it took %v, %v", took, err)
+		assert.True(t, tally.Frames >= 160 && tally.Frames <= 170 && tally.Missing == 0,
+			"%+v, want 166 frames or so", tally)
 	})
 }

@@ -11,6 +11,7 @@ import (
 	"pfcswitch/buffer"
 	"pfcswitch/cmd/internal/golden"
 	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/bridge"
 	"pfcswitch/dataplane/classify"
 	"pfcswitch/dataplane/frame"
@@ -70,9 +71,8 @@ func TestExplainGolden(t *testing.T) {
 		server.ServeHTTP(w, httptest.NewRequest("POST", "/v1/explain?port="+port+"&number="+string(rune('1'+i)),
 			strings.NewReader("frame")))
 		var e Explanation
-		if err := json.Unmarshal(w.Body.Bytes(), &e); err != nil || w.Code != 200 {
-			t.Fatalf("%s: status %d, %v: %s", port, w.Code, err, w.Body)
-		}
+		err := json.Unmarshal(w.Body.Bytes(), &e)
+		assert.MustBeTrue(t, err == nil && w.Code == 200, "%s: status %d, %v: %s", port, w.Code, err, w.Body)
 		all.Switch = e.Switch
 		all.Frames = append(all.Frames, e.Frames...)
 	}
@@ -96,9 +96,8 @@ func TestExplainRefuses(t *testing.T) {
 	} {
 		w := httptest.NewRecorder()
 		server.ServeHTTP(w, httptest.NewRequest("POST", "/v1/explain?"+test.query, strings.NewReader(test.body)))
-		if w.Code != test.status || !strings.Contains(w.Body.String(), test.want) {
-			t.Errorf("%s: status %d, %s; want %d, %q", test.query, w.Code, w.Body, test.status, test.want)
-		}
+		assert.True(t, w.Code == test.status && strings.Contains(w.Body.String(), test.want),
+			"%s: status %d, %s; want %d, %q", test.query, w.Code, w.Body, test.status, test.want)
 	}
 }
 
@@ -113,7 +112,6 @@ func TestClientExplains(t *testing.T) {
 	if got := <-asked; string(got.Frame) != string(q.Frame) || got.Vnet != q.Vnet || got.Port != q.Port {
 		t.Errorf("asked %+v, want %+v", got, q)
 	}
-	if len(e.Frames) != 1 || e.Frames[0].Number != 7 || e.Frames[0].Verdict != "forwarded" {
-		t.Errorf("answer %+v", e.Frames)
-	}
+	assert.True(t, len(e.Frames) == 1 && e.Frames[0].Number == 7 && e.Frames[0].Verdict == "forwarded",
+		"answer %+v", e.Frames)
 }

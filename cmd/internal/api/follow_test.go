@@ -77,9 +77,8 @@ func TestFollow(t *testing.T) {
 		return nil
 	})
 	want := "state of s1, next 3, 3 ports; 1 before 1; 2 before 1; 3 new 1; 3 new 2"
-	if text := strings.Join(got, "; "); err != nil || text != want {
-		t.Errorf("got %s, %v, want %s", text, err, want)
-	}
+	text := strings.Join(got, "; ")
+	assert.True(t, err == nil && text == want, "got %s, %v, want %s", text, err, want)
 }
 
 // The state of a stream counts since the start, whatever the user has cleared.
@@ -95,9 +94,7 @@ func TestFollowAfterAClear(t *testing.T) {
 		}
 		return seen
 	})
-	if !errors.Is(err, seen) {
-		t.Error(err)
-	}
+	assert.True(t, errors.Is(err, seen), "%v", err)
 }
 
 // Only new events come without a sequence number, or with one beyond the newest event, as after a restart.
@@ -113,9 +110,7 @@ func TestFollowNew(t *testing.T) {
 			}
 			return errors.New(line.Event.Text)
 		})
-		if err == nil || err.Error() != "new" {
-			t.Errorf("since %v: %v", since, err)
-		}
+		assert.True(t, err != nil && err.Error() == "new", "since %v: %v", since, err)
 	}
 }
 
@@ -132,9 +127,7 @@ func TestFollowOlderEventGrows(t *testing.T) {
 			}
 			return fmt.Errorf("%d %s %d", line.Event.Seq, line.Event.Text, line.Event.Count)
 		})
-		if err == nil || err.Error() != "2 before 2" {
-			t.Errorf("since %v: %v", since, err)
-		}
+		assert.True(t, err != nil && err.Error() == "2 before 2", "since %v: %v", since, err)
 	}
 }
 
@@ -146,9 +139,8 @@ func TestFollowSlowReader(t *testing.T) {
 	conn, err := net.Dial("unix", path)
 	must(t, err)
 	defer func() { _ = conn.Close() }()
-	if _, err := fmt.Fprint(conn, "GET /v1/follow HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n"); err != nil {
-		t.Fatal(err)
-	}
+	_, err = fmt.Fprint(conn, "GET /v1/follow HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+	assert.Must(t, err)
 	long := strings.Repeat("x", 1000)
 	labtest.Eventually(t, "the reader is cut off", func() bool { b.happen(100, long); return server.cutOff.Load() > 0 })
 	last := ""
@@ -157,16 +149,14 @@ func TestFollowSlowReader(t *testing.T) {
 			last = lines.Text()
 		}
 	}
-	if !strings.Contains(last, `"type":"end"`) || !strings.Contains(last, "too slow") {
-		t.Errorf("the last line is %.200s", last)
-	}
+	assert.True(t, strings.Contains(last, `"type":"end"`) && strings.Contains(last, "too slow"),
+		"the last line is %.200s", last)
 	r, err := c.Show(context.Background(), "events")
 	if err != nil || r.(*Events).CutOff != 1 || !strings.Contains(r.Text(), "1 readers of the events were too slow") {
 		t.Errorf("%v, %+v", err, r.(*Events).CutOff)
 	}
-	if n := server.followers.Load(); n > 1 {
-		t.Errorf("%d readers follow", n)
-	}
+	n := server.followers.Load()
+	assert.True(t, n <= 1, "%d readers follow", n)
 }
 
 // The number of readers is limited, and a surplus reader gets the reason.

@@ -20,9 +20,7 @@ func TestFormats(t *testing.T) {
 		{clock(2*86400e9 + 3_604e9), "2d 01:00:04"},
 		{percent(0), "0.0"}, {percent(0.217), "21.7"}, {percent(1), "100.0"},
 	} {
-		if tt.got != tt.want {
-			t.Errorf("got %s, want %s", tt.got, tt.want)
-		}
+		assert.True(t, tt.got == tt.want, "got %s, want %s", tt.got, tt.want)
 	}
 }
 
@@ -31,9 +29,8 @@ func TestTable(t *testing.T) {
 	table.row("a", "1", "")
 	table.row("µµµµµµ", "1,000", "x")
 	want := "NAME        N  NOTE\na           1\nµµµµµµ  1,000  x\n"
-	if got := table.String(); got != want {
-		t.Errorf("got\n%q\nwant\n%q", got, want)
-	}
+	got := table.String()
+	assert.True(t, got == want, "got\n%q\nwant\n%q", got, want)
 	if got := sections("top\n", section{"left out", newTable("A")},
 		section{"title", table}); got != "top\n\ntitle\n"+want {
 		t.Errorf("got %q", got)
@@ -46,26 +43,21 @@ func TestPriorityJSON(t *testing.T) {
 		json string
 	}{{0, "0"}, {7, "7"}, {All, `"all"`}, {Unknown, `"unknown"`}} {
 		b, err := json.Marshal(tt.p)
-		if err != nil || string(b) != tt.json {
-			t.Errorf("%v: got %s, %v, want %s", tt.p, b, err, tt.json)
-		}
+		assert.True(t, err == nil && string(b) == tt.json, "%v: got %s, %v, want %s", tt.p, b, err, tt.json)
 		var p Priority
-		if err := json.Unmarshal(b, &p); err != nil || p != tt.p {
-			t.Errorf("%s: got %v, %v, want %v", b, p, err, tt.p)
-		}
+		err = json.Unmarshal(b, &p)
+		assert.True(t, err == nil && p == tt.p, "%s: got %v, %v, want %v", b, p, err, tt.p)
 	}
 	for _, bad := range []string{"8", "-1", `"3"`, "1.5", "true", `"none"`} {
-		if err := json.Unmarshal([]byte(bad), new(Priority)); err == nil {
-			t.Errorf("%s is taken for a priority", bad)
-		}
+		err := json.Unmarshal([]byte(bad), new(Priority))
+		assert.True(t, err != nil, "%s is taken for a priority", bad)
 	}
 }
 
 func TestParseRefusesAnotherSchema(t *testing.T) {
 	for _, noun := range Nouns() {
-		if _, err := Parse(noun, []byte(`{"schema":2}`)); err == nil {
-			t.Errorf("%s: schema 2 was taken", noun)
-		}
+		_, err := Parse(noun, []byte(`{"schema":2}`))
+		assert.True(t, err != nil, "%s: schema 2 was taken", noun)
 	}
 }
 

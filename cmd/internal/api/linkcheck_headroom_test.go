@@ -54,9 +54,7 @@ func TestHeadroomCheckText(t *testing.T) {
 		"port p1, priority 3, neighbor s2: 4 XOFFs in 31ms, into 980.0 Mbit/s (98.0 % of the port's speed)\n",
 		"4,614  4,614  9,228  9,228  9,228  9,228        3,076", "75,012", "228,608", "<- held", "PASS",
 	} {
-		if !strings.Contains(text, want) {
-			t.Errorf("no %q in\n%s", want, text)
-		}
+		assert.True(t, strings.Contains(text, want), "no %q in\n%s", want, text)
 	}
 }
 
@@ -165,27 +163,19 @@ func TestCheckHeadroom(t *testing.T) {
 	c, _ := serve(t, f)
 	five := 5
 	got, err := c.CheckHeadroom(t.Context(), HeadroomCheckRequest{Port: "p1", Priority: &five, Xoffs: 9})
-	if err != nil || !reflect.DeepEqual(got, sampleCheck()) {
-		t.Errorf("got %+v, %v", got, err)
-	}
-	if f.asked.Port != "p1" || *f.asked.Priority != 5 || f.asked.Xoffs != 9 {
-		t.Errorf("asked %+v", f.asked)
-	}
-	if _, err := c.CheckHeadroom(t.Context(), HeadroomCheckRequest{Port: "p1"}); err != nil ||
-		f.asked.Priority != nil || f.asked.Xoffs != DefaultXoffs {
-		t.Errorf("by default: %+v, %v", f.asked, err)
-	}
-	if _, err := c.CheckHeadroom(t.Context(), HeadroomCheckRequest{Port: "p9"}); err == nil ||
-		err.Error() != "there is no port p9" {
-		t.Errorf("refused: %v", err)
-	}
+	assert.True(t, err == nil && reflect.DeepEqual(got, sampleCheck()), "got %+v, %v", got, err)
+	assert.True(t, f.asked.Port == "p1" && *f.asked.Priority == 5 && f.asked.Xoffs == 9, "asked %+v", f.asked)
+	_, err = c.CheckHeadroom(t.Context(), HeadroomCheckRequest{Port: "p1"})
+	assert.True(t, err == nil && f.asked.Priority == nil && f.asked.Xoffs == DefaultXoffs,
+		"by default: %+v, %v", f.asked, err)
+	_, err = c.CheckHeadroom(t.Context(), HeadroomCheckRequest{Port: "p9"})
+	assert.True(t, err != nil && err.Error() == "there is no port p9", "refused: %v", err)
 	f.asked = HeadroomCheckRequest{}
 	for _, q := range []url.Values{{"priority": {"8"}}, {"priority": {"x"}}, {"xoffs": {"0"}}, {"xoffs": {"10001"}},
 		{"xoffs": {"1e9"}}} {
 		w := httptest.NewRecorder()
 		NewServer(f, start, 0).ServeHTTP(w, httptest.NewRequest("POST", "/v1/linkcheck/headroom?"+q.Encode(), nil))
-		if w.Code != 400 || f.asked.Port != "" || f.asked.Xoffs != 0 {
-			t.Errorf("%v: status %d, the switch was asked for %+v", q, w.Code, f.asked)
-		}
+		assert.True(t, w.Code == 400 && f.asked.Port == "" && f.asked.Xoffs == 0,
+			"%v: status %d, the switch was asked for %+v", q, w.Code, f.asked)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"pfcswitch/dataplane/assert"
 	"regexp"
 	"strings"
 	"testing"
@@ -37,8 +38,6 @@ func TestReadmeNamesRequests(t *testing.T) {
 		}
 	}
 	for pattern := range s.requests() {
-		if !said[pattern] {
-			t.Errorf("README.md: the table of requests has no %s", pattern)
-		}
+		assert.True(t, said[pattern], "README.md: the table of requests has no %s", pattern)
 	}
 }

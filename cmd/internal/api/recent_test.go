@@ -17,9 +17,7 @@ func TestRates(t *testing.T) {
 	got := now.since(old, 500e6)
 	want := PortRecent{IntervalNs: 500e6, ReceiveFrames: 40, ReceiveBits: 48_000, TransmitFrames: 10,
 		TransmitBits: 8000, DroppedFrames: 2}
-	if got == nil || *got != want {
-		t.Errorf("got %+v, want %+v", got, want)
-	}
+	assert.True(t, got != nil && *got == want, "got %+v, want %+v", got, want)
 	if got := old.since(now, 500e6); got != nil {
 		t.Errorf("counters that began anew: %+v", got)
 	}
@@ -60,12 +58,10 @@ func TestLastSeconds(t *testing.T) {
 		} {
 			time.Sleep(tt.after)
 			r := s.moment(0).readPFC().Ports[0].Priorities[3].Recent
-			if r == nil || time.Duration(r.IntervalNs) != tt.want || r.ReceivedPausedShare != 0.5 {
-				t.Errorf("got %+v, want half of %v", r, tt.want)
-			}
-			if p := s.moment(0).readPorts().Ports[0].Recent; p == nil || p.ReceiveFrames != 1000 {
-				t.Errorf("got %+v, want 1000 frames a second", p)
-			}
+			assert.True(t, r != nil && time.Duration(r.IntervalNs) == tt.want && r.ReceivedPausedShare == 0.5,
+				"got %+v, want half of %v", r, tt.want)
+			p := s.moment(0).readPorts().Ports[0].Recent
+			assert.True(t, p != nil && p.ReceiveFrames == 1000, "got %+v, want 1000 frames a second", p)
 		}
 		cancel()
 		synctest.Wait()
@@ -112,17 +108,12 @@ func TestSince(t *testing.T) {
 		return now, old
 	}
 	now, old := two(func(*Header) {})
-	if r := now.Ports[0].Recent; r == nil || r.IntervalNs != 100e6 || r.ReceiveFrames != 500 || Restarted(now, old) {
-		t.Errorf("got %+v", r)
-	}
+	r := now.Ports[0].Recent
+	assert.True(t, r != nil && r.IntervalNs == 100e6 && r.ReceiveFrames == 500 && !Restarted(now, old), "got %+v", r)
 	now, old = two(func(h *Header) { h.Started = h.Started.Add(time.Hour) })
-	if now.Ports[0].Recent != nil || !Restarted(now, old) {
-		t.Errorf("across a restart: %+v", now.Ports[0].Recent)
-	}
+	assert.True(t, now.Ports[0].Recent == nil && Restarted(now, old), "across a restart: %+v", now.Ports[0].Recent)
 	now, _ = two(func(h *Header) { h.Cleared = &h.Time })
-	if now.Ports[0].Recent != nil {
-		t.Errorf("across a clear: %+v", now.Ports[0].Recent)
-	}
+	assert.True(t, now.Ports[0].Recent == nil, "across a clear: %+v", now.Ports[0].Recent)
 }
 
 func TestFilter(t *testing.T) {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"pfcswitch/dataplane/assert"
 	"slices"
 	"testing"
 )
@@ -13,9 +14,8 @@ func FuzzParseReply(f *testing.F) {
 	for i, name := range Nouns() {
 		good, err := os.ReadFile(filepath.Join("testdata", name+".json"))
 		must(f, err)
-		if _, err := Parse(name, good); err != nil {
-			f.Fatalf("%s: %v", name, err)
-		}
+		_, err = Parse(name, good)
+		assert.MustNoError(f, err, "%s", name)
 		f.Add(uint8(i), good)
 	}
 	for _, found := range []struct{ name, noun, text string }{
@@ -34,8 +34,7 @@ func FuzzParseReply(f *testing.F) {
 		_ = r.Text()
 		text, err := json.Marshal(r)
 		must(t, err)
-		if _, err := Parse(name, text); err != nil {
-			t.Errorf("%s cannot be read again: %v\n%s", name, err, text)
-		}
+		_, err = Parse(name, text)
+		assert.True(t, err == nil, "%s cannot be read again: %v\n%s", name, err, text)
 	})
 }

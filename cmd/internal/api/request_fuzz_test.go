@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"pfcswitch/dataplane/assert"
 	"testing"
 )
 
@@ -64,16 +65,13 @@ func FuzzAnswer(f *testing.F) {
 	f.Add([]byte(`{"frames":[{"verdict":"dropped"}],"after_xoff_bytes":[-9]}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var check HeadroomCheck
-		if json.Unmarshal(b, &check) == nil && check.Text() == "" {
-			t.Error("a check without a text")
-		}
+		assert.True(t, json.Unmarshal(b, &check) != nil || check.Text() != "", "a check without a text")
 		var explained Explanation
 		if json.Unmarshal(b, &explained) == nil {
 			_ = explained.Text()
 		}
 		bad := &http.Response{Status: "409 Conflict", Body: io.NopCloser(bytes.NewReader(b))}
-		if err := readError(bad); err == nil || err.Error() == "" {
-			t.Errorf("%q is no error: %v", b, err)
-		}
+		err := readError(bad)
+		assert.True(t, err != nil && err.Error() != "", "%q is no error: %v", b, err)
 	})
 }

@@ -89,13 +89,11 @@ func TestHalfAConfiguration(t *testing.T) {
 		answer, err := http.ReadResponse(r, nil)
 		must(t, err)
 		said, err := io.ReadAll(answer.Body)
-		if err != nil || answer.StatusCode != http.StatusBadRequest || f.applied != "" ||
-			!strings.Contains(string(said), "the configuration cannot be read") {
-			t.Errorf("closes %v: %d %s %v, want 400 and a reason", closes, answer.StatusCode, said, err)
-		}
-		if _, err := r.ReadByte(); err != io.EOF {
-			t.Errorf("closes %v: the connection goes on: %v", closes, err)
-		}
+		assert.True(t, err == nil && answer.StatusCode == http.StatusBadRequest && f.applied == "" &&
+			strings.Contains(string(said), "the configuration cannot be read"),
+			"closes %v: %d %s %v, want 400 and a reason", closes, answer.StatusCode, said, err)
+		_, err = r.ReadByte()
+		assert.True(t, err == io.EOF, "closes %v: the connection goes on: %v", closes, err)
 		_ = conn.Close()
 	}
 }
@@ -182,20 +180,17 @@ func TestDownPorts(t *testing.T) {
 		}
 		for _, p := range m.readPFC().Ports {
 			for _, q := range p.Priorities {
-				if q.Lossless && (q.State == "down") == up {
-					t.Errorf("up %v: show pfc: %s is %s", up, p.Port, q.State)
-				}
+				assert.True(t, !q.Lossless || (q.State == "down") != up,
+					"up %v: show pfc: %s is %s", up, p.Port, q.State)
 			}
 		}
 		buffer := m.readBuffer()
-		if text := buffer.ingressTable().String(); strings.Contains(text, "runs") != up ||
-			strings.Contains(text, "held") && !up {
-			t.Errorf("up %v: show buffer:\n%s", up, text)
-		}
+		text := buffer.ingressTable().String()
+		assert.True(t, strings.Contains(text, "runs") == up && (!strings.Contains(text, "held") || up),
+			"up %v: show buffer:\n%s", up, text)
 		info := HeadroomInfo{Port: m.snapshot.Ports[0].Config.Name, Packing: headroom.Packing{Cell: 256}}
-		if p := m.headroomPort(&info); (p.State == "down") == up {
-			t.Errorf("up %v: show headroom: %s", up, p.State)
-		}
+		p := m.headroomPort(&info)
+		assert.True(t, (p.State == "down") != up, "up %v: show headroom: %s", up, p.State)
 	}
 }
 
@@ -228,10 +223,8 @@ func TestState(t *testing.T) {
 	must(t, err)
 	var s State
 	must(t, json.Unmarshal(b, &s))
-	if s.Schema != Schema || s.Cleared != nil || s.LosslessDrops != 2 || s.SwitchNs != 20e9 ||
-		s.PFC[0].Priorities[3].SentPausedNs != 812_000_000 {
-		t.Errorf("counters were cleared, or are missing: %+v", s.Header)
-	}
+	assert.True(t, s.Schema == Schema && s.Cleared == nil && s.LosslessDrops == 2 && s.SwitchNs == 20e9 &&
+		s.PFC[0].Priorities[3].SentPausedNs == 812_000_000, "counters were cleared, or are missing: %+v", s.Header)
 	m := momentOf(f)
 	m.recent.old = nil // the server that was asked has no older one
 	for noun, got := range map[string]any{
@@ -260,8 +253,7 @@ func tail(text string) string {
 // The state has the newest events.
 func TestStateOfManyEvents(t *testing.T) {
 	all := make([]Event, 3*newestEvents)
-	if got := newest(all); len(got) != newestEvents || &got[0] != &all[2*newestEvents] {
-		t.Errorf("%d events", len(got))
-	}
+	got := newest(all)
+	assert.True(t, len(got) == newestEvents && &got[0] == &all[2*newestEvents], "%d events", len(got))
 	assert.Equal(t, len(newest(all[:7])), 7, "events of 7")
 }

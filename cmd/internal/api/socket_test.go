@@ -27,12 +27,9 @@ func TestFindAndListen(t *testing.T) {
 	first, err := Listen(filepath.Join(dir, "pfcswitch", "one.sock"), false)
 	must(t, err)
 	live, _ := alive([]string{filepath.Join(dir, "pfcswitch")})
-	if len(live) != 1 || filepath.Base(live[0]) != "one.sock" {
-		t.Errorf("found %v, want one.sock", live)
-	}
-	if got, err := Find("one"); err != nil || got != live[0] {
-		t.Errorf("a switch by its name: %q, %v, want %s", got, err, live[0])
-	}
+	assert.True(t, len(live) == 1 && filepath.Base(live[0]) == "one.sock", "found %v, want one.sock", live)
+	got, err := Find("one")
+	assert.True(t, err == nil && got == live[0], "a switch by its name: %q, %v, want %s", got, err, live[0])
 	_, err = Listen(live[0], false)
 	assert.Fails(t, err, "another switch", "listening twice")
 	first.(interface{ SetUnlinkOnClose(bool) }).SetUnlinkOnClose(false)
@@ -44,13 +41,10 @@ func TestFindAndListen(t *testing.T) {
 	assert.MustNoError(t, err, "a dead switch's socket was not replaced")
 	_ = second.Close()
 	t.Setenv(SocketVariable, "/env.sock")
-	if got, err := Find(""); err != nil || got != "/env.sock" {
-		t.Errorf("socket from the environment: %q, %v", got, err)
-	}
-	if _, err := NewClient(filepath.Join(dir, "none.sock")).Show(context.Background(), "ports"); !errors.Is(err,
-		ErrNoSwitch) {
-		t.Errorf("a client without a switch: %v", err)
-	}
+	got, err = Find("")
+	assert.True(t, err == nil && got == "/env.sock", "socket from the environment: %q, %v", got, err)
+	_, err = NewClient(filepath.Join(dir, "none.sock")).Show(context.Background(), "ports")
+	assert.True(t, errors.Is(err, ErrNoSwitch), "a client without a switch: %v", err)
 }
 
 // A file that is not a socket must not be removed.
@@ -61,9 +55,8 @@ func TestListenKeepsFiles(t *testing.T) {
 		_ = l.Close()
 		t.Error("listening in place of a file: no error")
 	}
-	if b, err := os.ReadFile(path); err != nil || string(b) != "x" {
-		t.Errorf("the file is gone: %v", err)
-	}
+	b, err := os.ReadFile(path)
+	assert.True(t, err == nil && string(b) == "x", "the file is gone: %v", err)
 }
 
 // The mode does not depend on the caller's umask.
@@ -92,8 +85,7 @@ func TestRemoveStale(t *testing.T) {
 	for path, want := range map[string]bool{living: true, dead: false, none: false} {
 		alive, err := RemoveStale(path)
 		_, there := os.Lstat(path)
-		if alive != want || err != nil || (there == nil) != want {
-			t.Errorf("%s: alive %v, %v, there: %v", path, alive, err, there)
-		}
+		assert.True(t, alive == want && err == nil && (there == nil) == want,
+			"%s: alive %v, %v, there: %v", path, alive, err, there)
 	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"pfcswitch/cmd/internal/golden"
 	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/trunk"
 	"pfcswitch/headroom"
 	"pfcswitch/macctl"
@@ -40,10 +41,9 @@ func TestHeadroomTermsAddUp(t *testing.T) {
 			if v == nil {
 				continue
 			}
-			if want := byHand[name]; v.Bits != want.bits || v.Bytes != want.octets || v.Cells != want.cells {
-				t.Errorf("port %s: %s: %d bits, %d B, %d cells, by hand %+v", p.Port, name, v.Bits, v.Bytes, v.Cells,
-					want)
-			}
+			want := byHand[name]
+			assert.True(t, v.Bits == want.bits && v.Bytes == want.octets && v.Cells == want.cells,
+				"port %s: %s: %d bits, %d B, %d cells, by hand %+v", p.Port, name, v.Bits, v.Bytes, v.Cells, want)
 			sum := int64(0)
 			for _, term := range v.Terms {
 				sum += term.Bits
@@ -52,9 +52,8 @@ func TestHeadroomTermsAddUp(t *testing.T) {
 				t.Errorf("port %s: %s: %+v, and its %d terms are %d bits", p.Port, name, *v, len(v.Terms), sum)
 			}
 		}
-		if p.Calculated.Bytes != p.CalculatedBytes {
-			t.Errorf("port %s: calculated %d B, by its terms %d", p.Port, p.CalculatedBytes, p.Calculated.Bytes)
-		}
+		assert.True(t, p.Calculated.Bytes == p.CalculatedBytes,
+			"port %s: calculated %d B, by its terms %d", p.Port, p.CalculatedBytes, p.Calculated.Bytes)
 	}
 }
 
@@ -76,9 +75,8 @@ func TestHeadroomFitsTheScreen(t *testing.T) {
 	q.Xoffs, q.SizeBytes, q.XonBytes, q.PeakBytes, q.RingBytes, q.RingFrames = 99_999_999, 1_400_000, 1_300_000,
 		1_399_000, 9_999_999, 99_999
 	for line := range strings.Lines(r.Detail()) {
-		if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > 120 {
-			t.Errorf("%d columns:\n%s", n, line)
-		}
+		n := utf8.RuneCountInString(strings.TrimRight(line, "\n"))
+		assert.True(t, n <= 120, "%d columns:\n%s", n, line)
 	}
 }
 
@@ -90,13 +88,11 @@ func TestPortsFitTheScreen(t *testing.T) {
 	p.Recent = &PortRecent{IntervalNs: 9e9, ReceiveBits: 98.765e9, ReceiveFrames: 8.2e6, TransmitBits: 98.765e9}
 	table, notes, _ := strings.Cut(strings.TrimPrefix(r.Text(), r.headline()), "\n\n")
 	for line := range strings.Lines(table) {
-		if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > 100 {
-			t.Errorf("%d columns:\n%s", n, line)
-		}
+		n := utf8.RuneCountInString(strings.TrimRight(line, "\n"))
+		assert.True(t, n <= 100, "%d columns:\n%s", n, line)
 	}
-	if !strings.Contains(table, " 100.3 ") || !strings.Contains(table, "  98.8 ") {
-		t.Errorf("%s\nwant 98.765 Gbit/s of full frames to take 100.3 %% of 100G, and without frames 98.8", table)
-	}
+	assert.True(t, strings.Contains(table, " 100.3 ") && strings.Contains(table, "  98.8 "),
+		"%s\nwant 98.765 Gbit/s of full frames to take 100.3 %% of 100G, and without frames 98.8", table)
 	if !strings.Contains(notes, "leaf-up1  discarded: ") || !strings.HasPrefix(r.Detail(), r.Text()) {
 		t.Errorf("%s\nwant notes in a table of their own; with -v %s", notes, r.Detail())
 	}
@@ -110,9 +106,8 @@ func TestIdleQueues(t *testing.T) {
 	if n := strings.Count(brief, " weight "); n != 1 || !strings.Contains(brief, "23 queues are idle: -a") {
 		t.Errorf("%d queues, want that of priority 3 alone, which has sent:\n%s", n, brief)
 	}
-	if n := strings.Count(all, " weight "); n != 24 || strings.Contains(all, "idle") {
-		t.Errorf("with -a %d queues, want 24:\n%s", n, all)
-	}
+	n := strings.Count(all, " weight ")
+	assert.True(t, n == 24 && !strings.Contains(all, "idle"), "with -a %d queues, want 24:\n%s", n, all)
 	r.Ports = r.Ports[1:]
 	if got := r.Text(); !strings.Contains(got, "16 queues are idle") || strings.Contains(got, "SERVICE") {
 		t.Errorf("all are idle:\n%s", got)
@@ -161,10 +156,9 @@ func TestTrunkTextIsTrue(t *testing.T) {
 		"p4": {"both", "41", "51"}, "p2": {"down", "0", "40"}, "p1": {"both", "96", "1"}, "p8": {"down", "0", "0"},
 	} {
 		row := rows[port]
-		if n := len(row); n < 4 || !slices.Contains(row, want.state) || row[n-2] != want.received ||
-			row[n-1] != want.sent {
-			t.Errorf("%s: %q, want %+v", port, row, want)
-		}
+		n := len(row)
+		assert.True(t, n >= 4 && slices.Contains(row, want.state) && row[n-2] == want.received && row[n-1] == want.sent,
+			"%s: %q, want %+v", port, row, want)
 	}
 }
 
@@ -174,14 +168,11 @@ func TestFilterOfTrunks(t *testing.T) {
 	for _, name := range all.Trunks[0].ports() {
 		r := answer(&fake{}, "trunk").(*Trunks)
 		must(t, (Filter{Ports: []string{name}, Priorities: []Priority{3}}).Apply(r))
-		if len(r.Trunks) == 0 || len(r.Trunks[0].Members) != len(all.Trunks[0].Members) {
-			t.Fatalf("%s: %+v", name, r.Trunks)
-		}
+		assert.MustBeTrue(t, len(r.Trunks) != 0 && len(r.Trunks[0].Members) == len(all.Trunks[0].Members),
+			"%s: %+v", name, r.Trunks)
 		for _, trunk := range r.Trunks {
-			if !slices.Contains(trunk.ports(), name) || len(trunk.Priorities) != 1 ||
-				trunk.Priorities[0].Priority != 3 || len(trunk.Members[0].Priorities) != 1 {
-				t.Errorf("%s: %+v", name, trunk)
-			}
+			assert.True(t, slices.Contains(trunk.ports(), name) && len(trunk.Priorities) == 1 &&
+				trunk.Priorities[0].Priority == 3 && len(trunk.Members[0].Priorities) == 1, "%s: %+v", name, trunk)
 		}
 	}
 	r := &Trunks{Trunks: []Trunk{{Trunk: "a", Uplink: TrunkUplink{Port: "p1"}},
@@ -211,10 +202,9 @@ func TestFilterOfWhatTellsNoPorts(t *testing.T) {
 				return tt.there, nil
 			}}
 			err := f.Apply(answer(&fake{}, noun))
-			if missing := new(NoPortError); asked != tt.asked || (err == nil) != tt.good || err != nil &&
-				!errors.As(err, &missing) {
-				t.Errorf("%s of %s: asked %v, %v", noun, tt.port, asked, err)
-			}
+			missing := new(NoPortError)
+			assert.True(t, asked == tt.asked && (err == nil) == tt.good && (err == nil || errors.As(err, &missing)),
+				"%s of %s: asked %v, %v", noun, tt.port, asked, err)
 		}
 		refused := errors.New("refused")
 		if err := (Filter{Ports: []string{"p9"}, Existing: func() ([]string, error) {
@@ -229,8 +219,6 @@ func TestFilterOfWhatTellsNoPorts(t *testing.T) {
 func TestBytesPerSecond(t *testing.T) {
 	for bits, want := range map[float64]string{0: "0.00 B/s", 8 * 9999: "9999.00 B/s", 8 * 10_001: "10.00 KB/s",
 		8 * 20e6: "20.00 MB/s", 1e11: "12500.00 MB/s"} {
-		if got := bytesPerSecond(bits); got != want {
-			t.Errorf("%g bit/s: %q, want %q", bits, got, want)
-		}
+		assert.Equal(t, bytesPerSecond(bits), want, "%g bit/s", bits)
 	}
 }

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"pfcswitch/dataplane/assert"
 	"runtime/debug"
 	"testing"
 )
@@ -20,9 +21,8 @@ func TestVersionOfBuild(t *testing.T) {
 		v.read(info)
 		want := "pfcswitch " + tt.version + " (commit 0123abcd of 2026-11-27T05:00:00Z, modified, go1.26, " +
 			"linux/amd64, kernel 6.18)\n"
-		if got := v.Text(); got != want {
-			t.Errorf("got  %swant %s", got, want)
-		}
+		got := v.Text()
+		assert.True(t, got == want, "got  %swant %s", got, want)
 	}
 	release = ""
 	v := Version{Version: "(devel)"}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"pfcswitch/cmd/internal/api"
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/metrics"
 )
 
@@ -74,13 +75,10 @@ func TestHeadroomIsInMetrics(t *testing.T) {
 	walk = func(path string, typ reflect.Type) {
 		if told := headroomMetrics[path]; told != "" || notMetrics[path] != "" {
 			used[path] = true
-			if (told != "") == (notMetrics[path] != "") {
-				t.Errorf("%s is a metric and is none", path)
-			}
+			assert.True(t, (told != "") != (notMetrics[path] != ""), "%s is a metric and is none", path)
 			for _, name := range strings.Fields(told) {
-				if _, ok := families["pfcswitch_"+name]; !ok {
-					t.Errorf("%s: there is no metric %s", path, name)
-				}
+				_, ok := families["pfcswitch_"+name]
+				assert.True(t, ok, "%s: there is no metric %s", path, name)
 			}
 			return
 		}

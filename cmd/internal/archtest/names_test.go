@@ -169,10 +169,9 @@ func TestCommandNames(t *testing.T) {
 
 func TestParseTable(t *testing.T) {
 	got := parseTable("# comment\n\nup\npending drops_total  port   reason ...\n", true)
-	if len(got) != 2 || got[0].name != "up" || got[0].pending || len(got[0].labels) != 0 ||
-		got[1].name != "drops_total" || !got[1].pending || strings.Join(got[1].labels, ",") != "port,reason,..." {
-		t.Errorf("metrics: got %+v", got)
-	}
+	assert.True(t, len(got) == 2 && got[0].name == "up" && !got[0].pending && len(got[0].labels) == 0 &&
+		got[1].name == "drops_total" && got[1].pending && strings.Join(got[1].labels, ",") == "port,reason,...",
+		"metrics: got %+v", got)
 	if got := parseTable("show ports\n", false); len(got) != 1 || got[0].name != "show ports" {
 		t.Errorf("commands: got %+v", got)
 	}

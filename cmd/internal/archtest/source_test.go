@@ -194,13 +194,9 @@ func verify(t *testing.T, run func(*tree) []string, checks []check) {
 func says(t *testing.T, got, want []string) {
 	t.Helper()
 	sort.Strings(got)
-	if len(got) != len(want) {
-		t.Fatalf("got %d findings %q, want %d like %q", len(got), got, len(want), want)
-	}
+	assert.MustBeTrue(t, len(got) == len(want), "got %d findings %q, want %d like %q", len(got), got, len(want), want)
 	for i, text := range want {
-		if !strings.Contains(got[i], text) {
-			t.Errorf("got %q, want one that says %q", got[i], text)
-		}
+		assert.True(t, strings.Contains(got[i], text), "got %q, want one that says %q", got[i], text)
 	}
 }
 

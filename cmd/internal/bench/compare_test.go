@@ -2,6 +2,7 @@ package bench
 
 import (
 	"os"
+	"pfcswitch/dataplane/assert"
 	"strings"
 	"testing"
 )
@@ -11,9 +12,8 @@ func TestRingsOfBenchYAML(t *testing.T) {
 	text, err := os.ReadFile("../../../scripts/bench.yaml")
 	must(t, err)
 	left := ringKey.ReplaceAllString(string(text), "")
-	if strings.Contains(left, "ring:") || strings.Count(left, "tagged: [10]}") != comparedHosts {
-		t.Errorf("without rings:\n%s", left)
-	}
+	assert.True(t, !strings.Contains(left, "ring:") && strings.Count(left, "tagged: [10]}") == comparedHosts,
+		"without rings:\n%s", left)
 }
 
 func TestHasTSO(t *testing.T) {
@@ -24,8 +24,7 @@ func TestHasTSO(t *testing.T) {
 		"nothing": "no line about it",
 	} {
 		err := hasTSO(log)
-		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: %v, want %q", log, err, want)
-		}
+		assert.True(t, (err == nil) == (want == "") && (err == nil || strings.Contains(err.Error(), want)),
+			"%q: %v, want %q", log, err, want)
 	}
 }

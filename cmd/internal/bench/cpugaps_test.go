@@ -18,9 +18,8 @@ func TestWait(t *testing.T) {
 	g.add(500) // reading the clock
 	g.Watched = 1e9
 	for quantile, want := range map[float64]float64{0.5: 0, 0.98: 0, 0.995: 5e6, 0.999: 9e6} {
-		if got := g.wait(quantile); math.Abs(got-want) > 1000 {
-			t.Errorf("%v: %.0f ns, want %.0f", quantile, got, want)
-		}
+		got := g.wait(quantile)
+		assert.True(t, math.Abs(got-want) <= 1000, "%v: %.0f ns, want %.0f", quantile, got, want)
 	}
 	assert.Equal(t, (&cpuGaps{}).wait(.99), 0, "without a gap nothing waits")
 }
@@ -53,18 +52,14 @@ func TestSteps(t *testing.T) {
 	for _, ns := range []int64{999, 1000, 1999, 2000, 1 << 62} {
 		g.add(ns)
 	}
-	if g.Steps[0].Count != 1 || g.Steps[3].Count != 1 || g.Steps[4].Count != 1 || g.Steps[gapSteps-1].Count != 1 ||
-		g.Longest != 1<<62 {
-		t.Errorf("%+v", g)
-	}
+	assert.True(t, g.Steps[0].Count == 1 && g.Steps[3].Count == 1 && g.Steps[4].Count == 1 &&
+		g.Steps[gapSteps-1].Count == 1 && g.Longest == 1<<62, "%+v", g)
 }
 
 func TestSpin(t *testing.T) {
 	var out bytes.Buffer
 	for _, args := range [][]string{nil, {"0"}, {"x", "1"}, {"0", "x"}} {
-		if spin(args, &out) != 2 || out.Len() > 0 {
-			t.Errorf("%q was taken", args)
-		}
+		assert.True(t, spin(args, &out) == 2 && out.Len() <= 0, "%q was taken", args)
 	}
 }
 
@@ -89,11 +84,9 @@ func TestGapsAsJSON(t *testing.T) {
 		}
 	}
 	_, second, _ := bytes.Cut(out.Bytes(), []byte("\n"))
-	if err := json.Unmarshal(second, &got); err != nil || got.What != "gap-histogram" || got.Watched != 2 ||
-		got.Longest != 5000 || len(got.Steps) != 2 {
-		t.Fatalf("%v: %+v", err, got)
-	}
-	if s := got.Steps[0]; s.Count != 2 || s.Sum != 6.1 || s.From > 3 || s.To < 3.1 {
-		t.Errorf("%+v", s)
-	}
+	err := json.Unmarshal(second, &got)
+	assert.MustBeTrue(t, err == nil && got.What == "gap-histogram" && got.Watched == 2 && got.Longest == 5000 &&
+		len(got.Steps) == 2, "%v: %+v", err, got)
+	s := got.Steps[0]
+	assert.True(t, s.Count == 2 && s.Sum == 6.1 && s.From <= 3 && s.To >= 3.1, "%+v", s)
 }

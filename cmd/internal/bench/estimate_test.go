@@ -2,6 +2,7 @@ package bench
 
 import (
 	"io"
+	"pfcswitch/dataplane/assert"
 	"strings"
 	"testing"
 	"time"
@@ -14,14 +15,11 @@ func TestEstimate(t *testing.T) {
 	said := usual.estimate()
 	for _, p := range parts {
 		once := usual.estimatePart(p.name)
-		if once < 10*time.Second || once > 2*time.Hour || !strings.Contains(said, p.name) {
-			t.Errorf("%s takes %v: %s", p.name, once, said)
-		}
+		assert.True(t, once >= 10*time.Second && once <= 2*time.Hour && strings.Contains(said, p.name),
+			"%s takes %v: %s", p.name, once, said)
 		got := twice.estimatePart(p.name)
 		if p.name == "fabric" {
-			if got != once {
-				t.Errorf("%s takes %v, and with twice the rounds %v", p.name, once, got)
-			}
+			assert.True(t, got == once, "%s takes %v, and with twice the rounds %v", p.name, once, got)
 		} else if got < 2*once-max(2*learning, usual.opt.defaults()) || got > 2*once {
 			t.Errorf("%s takes %v, and with twice the rounds %v", p.name, once, got)
 		}

@@ -24,12 +24,9 @@ func TestSearchFindsCapacity(t *testing.T) {
 			return offered, offered <= capacity, nil
 		})
 		best := min(capacity, sender, from)
-		if err != nil || got > best || got < 0.979*best {
-			t.Fatalf("got %.0f, want %.0f less 2 %% at most (%v)", got, best, err)
-		}
-		if trials > 16+s.confirm {
-			t.Fatalf("%d trials", trials)
-		}
+		assert.MustBeTrue(t, err == nil && got <= best && got >= 0.979*best,
+			"got %.0f, want %.0f less 2 %% at most (%v)", got, best, err)
+		assert.MustBeTrue(t, trials <= 16+s.confirm, "%d trials", trials)
 	})
 }
 
@@ -40,9 +37,8 @@ func TestSearchConfirms(t *testing.T) {
 		seen[rate]++
 		return rate, rate <= 60_000 || seen[rate] == 1 && rate <= 90_000, nil
 	})
-	if err != nil || got > 60_000 || got < 50_000 {
-		t.Errorf("got %.0f, %v, want 60000 or a few steps less", got, err)
-	}
+	assert.True(t, err == nil && got <= 60_000 && got >= 50_000,
+		"got %.0f, %v, want 60000 or a few steps less", got, err)
 }
 
 // A switch that loses at every rate ends the search soon, and with 0.
@@ -54,9 +50,7 @@ func TestSearchGivesUp(t *testing.T) {
 			n++
 			return rate, !loses(n), nil
 		})
-		if got != 0 || err != nil || n > 40 {
-			t.Errorf("loses %s: got %.0f, %v after %d trials", name, got, err, n)
-		}
+		assert.True(t, got == 0 && err == nil && n <= 40, "loses %s: got %.0f, %v after %d trials", name, got, err, n)
 	}
 }
 
@@ -70,9 +64,7 @@ func TestSearchStopsAtErrors(t *testing.T) {
 			}
 			return rate, rate < 5e5, nil
 		})
-		if n < at && err != nil || n >= at && err != broken {
-			t.Errorf("trial %d broke: %v after %d", at, err, n)
-		}
+		assert.True(t, (n >= at || err == nil) && (n < at || err == broken), "trial %d broke: %v after %d", at, err, n)
 	}
 }
 
@@ -85,9 +77,8 @@ func TestSearchConfirmsByLongTrials(t *testing.T) {
 			return rate, rate <= 80_000 || !confirms && rate <= 90_000, nil
 		})
 	n := len(long)
-	if err != nil || got > 80_000 || got < 0.97*80_000 || n < 6 || long[0] || !long[n-3] || !long[n-2] || !long[n-1] {
-		t.Errorf("got %.0f, %v; trials that confirm: %v", got, err, long)
-	}
+	assert.True(t, err == nil && got <= 80_000 && got >= 0.97*80_000 && n >= 6 && !long[0] && long[n-3] &&
+		long[n-2] && long[n-1], "got %.0f, %v; trials that confirm: %v", got, err, long)
 }
 
 // A trial in which the ring only fills is not whole, nor one in which a frame is lost, or in which one more arrives

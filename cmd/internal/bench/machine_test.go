@@ -2,6 +2,7 @@ package bench
 
 import (
 	"os"
+	"pfcswitch/dataplane/assert"
 	"testing"
 	"time"
 )
@@ -12,15 +13,13 @@ func TestParseRollup(t *testing.T) {
 		t.Errorf("%v, %v, %v", rss, pss, err)
 	}
 	for _, text := range []string{"", "Rss: 1 kB\n", "Rss: x kB\nPss: 1 kB\n"} {
-		if _, _, err := parseRollup([]byte(text)); err == nil {
-			t.Errorf("%q was read", text)
-		}
+		_, _, err := parseRollup([]byte(text))
+		assert.True(t, err != nil, "%q was read", text)
 	}
 	b, err := os.ReadFile("/proc/self/smaps_rollup")
 	must(t, err)
-	if rss, pss, err := parseRollup(b); err != nil || rss < 1<<20 || pss > rss {
-		t.Errorf("the kernel's own file: %v, %v, %v", rss, pss, err)
-	}
+	rss, pss, err := parseRollup(b)
+	assert.True(t, err == nil && rss >= 1<<20 && pss <= rss, "the kernel's own file: %v, %v, %v", rss, pss, err)
 }
 
 // A process that works has the CPU time that it knows of itself, and one that is gone none.
@@ -33,9 +32,8 @@ func TestCPUTime(t *testing.T) {
 		now, err := cpuTime(os.Getpid())
 		must(t, err)
 		if now-before >= work {
-			if took := time.Since(start); took < work/2 {
-				t.Errorf("%v of CPU time within %v", now-before, took)
-			}
+			took := time.Since(start)
+			assert.True(t, took >= work/2, "%v of CPU time within %v", now-before, took)
 			return
 		}
 	}

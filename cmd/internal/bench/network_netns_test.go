@@ -34,9 +34,8 @@ func TestNetwork(t *testing.T) {
 	labtest.Must(t, n.sw.DeleteLink("p3")) // though the TAP is open
 	path := n.sw.Path()
 	labtest.Must(t, n.close())
-	if _, err := os.Stat(path); err == nil {
-		t.Errorf("%s is left behind", path)
-	}
+	_, err = os.Stat(path)
+	assert.True(t, err != nil, "%s is left behind", path)
 }
 
 // An error beside true ends the wait at once; one beside false is that of the end.
@@ -49,9 +48,8 @@ func TestEventually(t *testing.T) {
 		says  string
 	}{{true, nil, ""}, {true, broken, "broken"}, {false, broken, "it: not within 20ms\nbroken"}} {
 		err := b.eventually("it", 20*time.Millisecond, func() (bool, error) { return tt.ready, tt.err })
-		if got := fmt.Sprint(err); got != tt.says && !(err == nil && tt.says == "") {
-			t.Errorf("%+v: %v", tt, err)
-		}
+		got := fmt.Sprint(err)
+		assert.True(t, got == tt.says || (err == nil && tt.says == ""), "%+v: %v", tt, err)
 	}
 }
 
@@ -69,15 +67,12 @@ func TestAlive(t *testing.T) {
 	<-ended.Ended()
 	assert.Fails(t, n.alive(), "no such address", "it ended")
 	n.daemons = []*program{atWork}
-	if used, err := n.usageOf(func() error { return b.sleep(10 * time.Millisecond) }); err != nil ||
-		used.took < 10*time.Millisecond || used.process < 0 || used.process > used.took {
-		t.Errorf("a program that sleeps used %+v, %v", used, err)
-	}
-	if rss, _, err := resident(n.daemons); err != nil || rss <= 0 {
-		t.Errorf("its memory: %v, %v", rss, err)
-	}
+	used, err := n.usageOf(func() error { return b.sleep(10 * time.Millisecond) })
+	assert.True(t, err == nil && used.took >= 10*time.Millisecond && used.process >= 0 && used.process <= used.took,
+		"a program that sleeps used %+v, %v", used, err)
+	rss, _, err := resident(n.daemons)
+	assert.True(t, err == nil && rss > 0, "its memory: %v, %v", rss, err)
 	assert.NoError(t, atWork.alive(), "it is at work")
-	if out, err := b.do(n.sw, "echo", "said"); err != nil || out != "said\n" {
-		t.Errorf("%q, %v", out, err)
-	}
+	out, err := b.do(n.sw, "echo", "said")
+	assert.True(t, err == nil && out == "said\n", "%q, %v", out, err)
 }

@@ -36,9 +36,8 @@ func TestParseOptions(t *testing.T) {
 		}
 		got := fmt.Sprint(o.rounds, " ", o.search, " ", o.seconds, " ", o.trial, " ", o.octets, " ", o.priorities, " ",
 			chosen, " ", o.switches)
-		if err != nil || got != want || o.smoke != strings.Contains(args, "--smoke") {
-			t.Errorf("%s: got  %s, %v\nwant %s", args, got, err, want)
-		}
+		assert.True(t, err == nil && got == want && o.smoke == strings.Contains(args, "--smoke"),
+			"%s: got  %s, %v\nwant %s", args, got, err, want)
 	}
 }
 
@@ -74,9 +73,8 @@ func TestFilesOfOptions(t *testing.T) {
 	} {
 		o, err := parseOptions(strings.Fields(args), io.Discard)
 		o.filesIn("/from")
-		if got := [2]string{o.json, o.svg}; err != nil || got != want {
-			t.Errorf("%q: %q, want %q (%v)", args, got, want, err)
-		}
+		got := [2]string{o.json, o.svg}
+		assert.True(t, err == nil && got == want, "%q: %q, want %q (%v)", args, got, want, err)
 	}
 }
 
@@ -97,18 +95,14 @@ func TestAnnounce(t *testing.T) {
 	} {
 		var said strings.Builder
 		err := (&options{json: c.json, svg: c.svg}).announce(&said)
-		if !errors.Is(err, c.err) || strings.Count(said.String(), "\n") != len(c.said) {
-			t.Errorf("%s: %q, %v", name, said.String(), err)
-		}
+		assert.True(t, errors.Is(err, c.err) && strings.Count(said.String(), "\n") == len(c.said),
+			"%s: %q, %v", name, said.String(), err)
 		for _, want := range c.said {
-			if !strings.Contains(said.String(), want) {
-				t.Errorf("%s: %q does not name %s", name, said.String(), want)
-			}
+			assert.True(t, strings.Contains(said.String(), want), "%s: %q does not name %s", name, said.String(), want)
 		}
 	}
-	if left, err := os.ReadDir(folder); err != nil || len(left) > 0 {
-		t.Errorf("announced, and there is %v (%v)", left, err)
-	}
+	left, err := os.ReadDir(folder)
+	assert.True(t, err == nil && len(left) == 0, "announced, and there is %v (%v)", left, err)
 }
 
 func TestWriteFile(t *testing.T) {
@@ -120,9 +114,8 @@ func TestWriteFile(t *testing.T) {
 		}); err != nil {
 			t.Fatal(err)
 		}
-		if got, err := os.ReadFile(name); err != nil || string(got) != text {
-			t.Errorf("%q, want %q (%v)", got, text, err)
-		}
+		got, err := os.ReadFile(name)
+		assert.True(t, err == nil && string(got) == text, "%q, want %q (%v)", got, text, err)
 	}
 	if err := writeFile("", func(io.Writer) error { return errors.New("written") }); err != nil {
 		t.Error("no file was", err)

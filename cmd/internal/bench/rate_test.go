@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"pfcswitch/cmd/internal/lab"
+	"pfcswitch/dataplane/assert"
 )
 
 func TestRateOf(t *testing.T) {
@@ -50,9 +51,8 @@ func TestRateOf(t *testing.T) {
 		"too short for two samples": {series(12, sends(10), sends(10)), 0, 0},
 	} {
 		rate, behind := rateOf(row.samples)
-		if math.Abs(rate-row.rate) > row.rate/50 || math.Abs(behind-row.behind) > row.behind/50 {
-			t.Errorf("%s: %v frames/s, %v behind, want %v and %v", name, rate, behind, row.rate, row.behind)
-		}
+		assert.True(t, math.Abs(rate-row.rate) <= row.rate/50 && math.Abs(behind-row.behind) <= row.behind/50,
+			"%s: %v frames/s, %v behind, want %v and %v", name, rate, behind, row.rate, row.behind)
 	}
 }
 
@@ -66,8 +66,6 @@ func TestSampleInterval(t *testing.T) {
 		2 * sampleEvery: n.pairFlows()[:4], 8 * sampleEvery: n.pairFlows(),
 		sampleEvery: slices.Repeat(n.flowsToHost2(1), 16),
 	} {
-		if got := (&load{flows: flows}).sampleInterval(); got != want {
-			t.Errorf("%d flows: %v, want %v", len(flows), got, want)
-		}
+		assert.Equal(t, (&load{flows: flows}).sampleInterval(), want, "%d flows", len(flows))
 	}
 }

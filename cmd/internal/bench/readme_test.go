@@ -3,6 +3,7 @@ package bench
 import (
 	"io"
 	"os"
+	"pfcswitch/dataplane/assert"
 	"regexp"
 	"strconv"
 	"strings"
@@ -26,9 +27,8 @@ func TestReadmeShowsAims(t *testing.T) {
 		}
 		value, _, _ := strings.Cut(f[3], " ")
 		v, err := strconv.ParseFloat(value, 64)
-		if want := a.verdict(v); err != nil || f[4] != want+" |" {
-			t.Errorf("README.md: %q: %s, want %s (%v)", a.text, f[4], want, err)
-		}
+		want := a.verdict(v)
+		assert.True(t, err == nil && f[4] == want+" |", "README.md: %q: %s, want %s (%v)", a.text, f[4], want, err)
 	}
 }
 
@@ -55,9 +55,8 @@ func TestEstimatesOfTexts(t *testing.T) {
 		for _, p := range b.opt.parts {
 			sum += b.estimatePart(p.name).Minutes()
 		}
-		if sum < 0.9*c.minutes || sum > 1.1*c.minutes {
-			t.Errorf("%q takes %.1f minutes, not about %g", c.args, sum, c.minutes)
-		}
+		assert.True(t, sum >= 0.9*c.minutes && sum <= 1.1*c.minutes,
+			"%q takes %.1f minutes, not about %g", c.args, sum, c.minutes)
 		for name, text := range c.texts {
 			if all, err := os.ReadFile("../../../" + name); err != nil || !strings.Contains(string(all), text) {
 				t.Errorf("%s does not say %q (%v): mend this list with it", name, text, err)
@@ -78,11 +77,8 @@ func TestReadmeCalls(t *testing.T) {
 		for _, m := range regexp.MustCompile(`"([^"]*)"|\S+`).FindAllStringSubmatch(call[1], -1) {
 			args = append(args, strings.Trim(m[0], `"`))
 		}
-		if o, err := parseOptions(args, io.Discard); err != nil || len(o.parts) == 0 {
-			t.Errorf("README.md: bench.sh %q: %v", args, err)
-		}
+		o, err := parseOptions(args, io.Discard)
+		assert.True(t, err == nil && len(o.parts) != 0, "README.md: bench.sh %q: %v", args, err)
 	}
-	if len(calls) < 5 {
-		t.Errorf("the README has only %d calls", len(calls))
-	}
+	assert.True(t, len(calls) >= 5, "the README has only %d calls", len(calls))
 }

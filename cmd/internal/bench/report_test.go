@@ -19,13 +19,11 @@ func TestReactionValues(t *testing.T) {
 		100: {{samples, 100}, {p50, 1}, {p99, 2}, {highest, 3}},
 	} {
 		r := api.Reaction{Count: n, P50Ns: &middle, P99Ns: &high, MaxNs: &most}
-		if got, err := reactionValues(&r); err != nil || !slices.Equal(got, want) {
-			t.Errorf("%d: %v, %v", n, got, err)
-		}
+		got, err := reactionValues(&r)
+		assert.True(t, err == nil && slices.Equal(got, want), "%d: %v, %v", n, got, err)
 	}
-	if _, err := reactionValues(&api.Reaction{}); err == nil {
-		t.Error("no reaction, no error")
-	}
+	_, err := reactionValues(&api.Reaction{})
+	assert.True(t, err != nil, "no reaction, no error")
 }
 
 // Of fewer than 1000 probes there is no percentile of 99.9.
@@ -38,14 +36,11 @@ func TestProbeValues(t *testing.T) {
 	} {
 		good.Received = n
 		got, err := probeValues(&traffic.SinkReport{Flows: []traffic.ReceivedFlow{good}})
-		if err != nil || !slices.Equal(got, want) {
-			t.Errorf("%d: %v, %v", n, got, err)
-		}
+		assert.True(t, err == nil && slices.Equal(got, want), "%d: %v, %v", n, got, err)
 	}
 	for _, flows := range [][]traffic.ReceivedFlow{nil, {{Finished: true}}, {{Received: 5}}, {{}, {}}} {
-		if _, err := probeValues(&traffic.SinkReport{Flows: flows}); err == nil {
-			t.Errorf("%+v has values", flows)
-		}
+		_, err := probeValues(&traffic.SinkReport{Flows: flows})
+		assert.True(t, err != nil, "%+v has values", flows)
 	}
 }
 
@@ -54,9 +49,8 @@ func TestPFCFrame(t *testing.T) {
 	const want = "0180c2000001" + "020000000002" + "8808" + "0101" + "0008" + "0000" + "0000" + "0000" + "1234" +
 		"0000" + "0000" + "0000" + "0000"
 	b := pfcFrame(3, 0x1234)
-	if got := hex.EncodeToString(b[:34]); got != want || len(b) != 60 {
-		t.Errorf("%d octets %s, want 60 with %s", len(b), got, want)
-	}
+	got := hex.EncodeToString(b[:34])
+	assert.True(t, got == want && len(b) == 60, "%d octets %s, want 60 with %s", len(b), got, want)
 }
 
 func TestPauseTime(t *testing.T) {
@@ -72,17 +66,14 @@ func TestSilence(t *testing.T) {
 	for _, at := range []int64{1010, 1020, 1500, 1510} {
 		w.frame(at-1, at)
 	}
-	if w.last != 1020 || w.to != 1500 || w.ended() {
-		t.Errorf("from %d to %d, want 1020 to 1500, before the end", w.last, w.to)
-	}
+	assert.True(t, w.last == 1020 && w.to == 1500 && !w.ended(),
+		"from %d to %d, want 1020 to 1500, before the end", w.last, w.to)
 	if w.frame(1899, 1900); !w.ended() || w.to != 1500 {
 		t.Errorf("from %d to %d, want 1020 to 1500, and the last frame came after the end", w.last, w.to)
 	}
 	w.begin(0, 300)
 	w.frame(399, 400) // none before: the silence began with the question
-	if w.last != 0 || w.to != 400 {
-		t.Errorf("from %d to %d, want 0 to 400", w.last, w.to)
-	}
+	assert.True(t, w.last == 0 && w.to == 400, "from %d to %d, want 0 to 400", w.last, w.to)
 }
 
 // A reader that slept did not see when a frame came: what it reads late hides no silence, and is none itself.
@@ -105,9 +96,8 @@ func TestSilenceSeenLate(t *testing.T) {
 		for _, f := range c.frames {
 			w.frame(f[0], f[1])
 		}
-		if w.last != c.last || w.to != c.to || !w.ended() {
-			t.Errorf("%s: from %d to %d, want %d to %d", name, w.last, w.to, c.last, c.to)
-		}
+		assert.True(t, w.last == c.last && w.to == c.to && w.ended(),
+			"%s: from %d to %d, want %d to %d", name, w.last, w.to, c.last, c.to)
 	}
 }
 
@@ -115,15 +105,12 @@ func TestStationFrames(t *testing.T) {
 	seen := map[[6]byte]bool{}
 	for i := range stations {
 		m := [6]byte(stationMAC(i))
-		if seen[m] || m[0]&1 != 0 {
-			t.Fatalf("station %d: %x is a group's or another's", i, m)
-		}
+		assert.MustBeTrue(t, !seen[m] && m[0]&1 == 0, "station %d: %x is a group's or another's", i, m)
 		seen[m] = true
 	}
 	const want = "020000000001" + "021000000102" + "8100" + "000a" + "88b5"
-	if got := hex.EncodeToString(stationFrame(hostMAC(1), stationMAC(0x102))); got[:36] != want || len(got) != 120 {
-		t.Errorf("%s, want %s…", got, want)
-	}
+	got := hex.EncodeToString(stationFrame(hostMAC(1), stationMAC(0x102)))
+	assert.True(t, got[:36] == want && len(got) == 120, "%s, want %s…", got, want)
 }
 
 // A load that is not half of what is delivered is named, with its switch and how often.
@@ -134,8 +121,7 @@ func TestNotHalf(t *testing.T) {
 		b.record("latency", probeConditions("half", 60), dutBridge, round, value{ofDelivered, 0.5})
 		b.record("loss-free", "octets=60", dutOVS, round, value{ofDelivered, share})
 	}
-	if all := offHalfLoad(b.results); len(all) != 1 || !strings.Contains(all[0], "latency of pfcswitch") ||
-		!strings.Contains(all[0], "with 0.31 to 0.6 of its delivered rate in 2 of 3 rounds") {
-		t.Errorf("%q", all)
-	}
+	all := offHalfLoad(b.results)
+	assert.True(t, len(all) == 1 && strings.Contains(all[0], "latency of pfcswitch") &&
+		strings.Contains(all[0], "with 0.31 to 0.6 of its delivered rate in 2 of 3 rounds"), "%q", all)
 }

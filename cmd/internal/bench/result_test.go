@@ -26,22 +26,17 @@ func rounds(of string, values ...float64) (all []result) {
 func TestSummarize(t *testing.T) {
 	rows := summarize(append(append(rounds(dutPFC, 30, 10, 20), rounds(dutBridge, 10, 10, 40)...),
 		rounds(dutOVS, 0, 0, 5, 9)...))
-	if len(rows) != 3 || rows[0].dut != dutPFC || rows[1].dut != dutBridge || rows[2].dut != dutOVS {
-		t.Fatalf("rows: %+v", rows)
-	}
+	assert.MustBeTrue(t, len(rows) == 3 && rows[0].dut == dutPFC && rows[1].dut == dutBridge && rows[2].dut == dutOVS,
+		"rows: %+v", rows)
 	p := rows[0]
-	if p.median != 20 || p.least != 10 || p.most != 30 || p.rounds != 3 {
-		t.Errorf("of 30, 10, 20: %+v", p)
-	}
+	assert.True(t, p.median == 20 && p.least == 10 && p.most == 30 && p.rounds == 3, "of 30, 10, 20: %+v", p)
 	// 30/10, 10/10, 20/40: the ratios by round, not the ratio of the medians.
 	assert.Equal(t, p.ratios[dutBridge], stats{3, 1, 0.5, 3}, "to the bridge")
 	// Rounds in which the peer has 0 tell nothing, nor rounds that only one of both has.
-	if p.ratios[dutOVS].median != 4 || p.ratios[dutOVS].rounds != 1 {
-		t.Errorf("to Open vSwitch: %v, want 4", p.ratios[dutOVS])
-	}
-	if _, ok := p.ratios[dutOVSTSO]; ok {
-		t.Error("a ratio to what was not measured")
-	}
+	assert.True(t, p.ratios[dutOVS].median == 4 && p.ratios[dutOVS].rounds == 1,
+		"to Open vSwitch: %v, want 4", p.ratios[dutOVS])
+	_, ok := p.ratios[dutOVSTSO]
+	assert.True(t, !ok, "a ratio to what was not measured")
 	assert.Equal(t, rows[2].median, 2.5, "median of 0, 0, 5, 9")
 }
 
@@ -55,9 +50,8 @@ func TestJSONLines(t *testing.T) {
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 	assert.Contains(t, lines[0], `"busy_cpu_share":0.25,`, "of the machine")
 	var got map[string]any
-	if err := json.Unmarshal([]byte(lines[1]), &got); err != nil || len(lines) != 4 {
-		t.Fatalf("%d lines, %v", len(lines), err)
-	}
+	err := json.Unmarshal([]byte(lines[1]), &got)
+	assert.MustBeTrue(t, err == nil && len(lines) == 4, "%d lines, %v", len(lines), err)
 	want := map[string]any{"what": "pause", "switch": dutPFC, "round": 2.0, "quanta": 200.0, "asked_us": "1024.0",
 		stopped: 1100.5, early: 0.0}
 	for k, v := range want {
@@ -71,9 +65,7 @@ func TestTable(t *testing.T) {
 	must(t, printTable(&out, summarize(append(rounds(dutPFC, 3e5, 1e5, 2e5),
 		rounds(dutBridge, 1e5, 1e5, 1e5)...))))
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
-	if len(lines) != 3 {
-		t.Fatalf("%d lines:\n%s", len(lines), out.String())
-	}
+	assert.MustBeTrue(t, len(lines) == 3, "%d lines:\n%s", len(lines), out.String())
 	want := "MEASURED CONDITIONS VALUE ROUNDS PFCSWITCH BRIDGE TO BRIDGE TO OVS TO OVS-TSO"
 	assert.Equal(t, strings.Join(strings.Fields(lines[1]), " "), want, "head")
 	want = "delivered senders=1 octets=60 priority=3 frames_per_second 3 " +
@@ -93,10 +85,8 @@ func TestAims(t *testing.T) {
 	var out bytes.Buffer
 	must(t, printAims(&out, rows))
 	said := strings.Join(strings.Fields(out.String()), " ")
-	if !strings.Contains(said, "to the bridge senders=1 octets=60 priority=3 at least 1.3 - 1.30 yes") ||
-		strings.Contains(said, "Open vSwitch") {
-		t.Error(said)
-	}
+	assert.True(t, strings.Contains(said, "to the bridge senders=1 octets=60 priority=3 at least 1.3 - 1.30 yes") &&
+		!strings.Contains(said, "Open vSwitch"), "%v", said)
 	for _, test := range []struct {
 		aim  aim
 		v    float64
@@ -156,9 +146,7 @@ func TestPlot(t *testing.T) {
 		`width="480.0" height="12" fill="` + colours[dutBridge],
 		`<line x1="450.0" x2="690.0"`, // from 10 to 30
 	} {
-		if !strings.Contains(s, want) {
-			t.Errorf("no %s in\n%s", want, s)
-		}
+		assert.True(t, strings.Contains(s, want), "no %s in\n%s", want, s)
 	}
 	wellFormed(t, &out)
 }
@@ -179,23 +167,19 @@ func wellFormed(t *testing.T, in io.Reader) {
 func TestPlotWithoutValues(t *testing.T) {
 	for _, rows := range [][]row{nil, summarize(rounds(dutPFC, 0))} {
 		var out bytes.Buffer
-		if err := writePlot(&out, machine{}, rows); err != nil || strings.Contains(out.String(), "NaN") {
-			t.Errorf("%v: %s", err, out.String())
-		}
+		err := writePlot(&out, machine{}, rows)
+		assert.True(t, err == nil && !strings.Contains(out.String(), "NaN"), "%v: %s", err, out.String())
 		wellFormed(t, &out)
 	}
 }
 
 func TestSmokeWantsRowsOfEveryPart(t *testing.T) {
 	for _, p := range parts {
-		if len(smokeRows[p.name]) == 0 {
-			t.Errorf("a smoke run asks nothing of part %s", p.name)
-		}
+		assert.True(t, len(smokeRows[p.name]) != 0, "a smoke run asks nothing of part %s", p.name)
 	}
 	for rate, want := range map[float64]bool{0: false, 1: true} {
-		if given(summarize(rounds(dutPFC, rate)), "delivered", frameRate, dutPFC) != want {
-			t.Errorf("a rate of %v is given: %v", rate, !want)
-		}
+		assert.True(t, given(summarize(rounds(dutPFC, rate)), "delivered", frameRate, dutPFC) == want,
+			"a rate of %v is given: %v", rate, !want)
 	}
 }
 

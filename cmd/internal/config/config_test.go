@@ -32,12 +32,10 @@ priorities: {trust: dscp, default: 2}
 headroom: {k: 4000}
 `)
 	p1, p2 := c.Ports[0], c.Ports[1]
-	if p1.Trust != TrustDSCP || p1.DefaultPriority != 2 || p1.K != 4000 {
-		t.Errorf("p1\n got %s, %d, %d\nwant dscp, 2, 4000", p1.Trust, p1.DefaultPriority, p1.K)
-	}
-	if p2.Trust != TrustPort || p2.DefaultPriority != 5 || p2.K != 7 {
-		t.Errorf("p2\n got %s, %d, %d\nwant port, 5, 7", p2.Trust, p2.DefaultPriority, p2.K)
-	}
+	assert.True(t, p1.Trust == TrustDSCP && p1.DefaultPriority == 2 && p1.K == 4000,
+		"p1\n got %s, %d, %d\nwant dscp, 2, 4000", p1.Trust, p1.DefaultPriority, p1.K)
+	assert.True(t, p2.Trust == TrustPort && p2.DefaultPriority == 5 && p2.K == 7,
+		"p2\n got %s, %d, %d\nwant port, 5, 7", p2.Trust, p2.DefaultPriority, p2.K)
 	assert.Equal(t, p2.Ring.Frame, 9014, "p2: the ring's frame follows the MTU")
 }
 
@@ -47,9 +45,8 @@ func TestPortsKeepTheOrderOfTheFile(t *testing.T) {
 	for _, p := range c.Ports {
 		got = append(got, p.Name)
 	}
-	if want := "z a m1"; strings.Join(got, " ") != want {
-		t.Errorf("ports\n got %v\nwant %s", got, want)
-	}
+	want := "z a m1"
+	assert.True(t, strings.Join(got, " ") == want, "ports\n got %v\nwant %s", got, want)
 }
 
 func TestLoad(t *testing.T) {
@@ -58,33 +55,25 @@ func TestLoad(t *testing.T) {
 	if _, _, err := Load(file); err == nil || !strings.HasPrefix(err.Error(), file+":2: speed: unknown key") {
 		t.Errorf("Load\n got %v\nwant a fault in %s:2", err, file)
 	}
-	if _, _, err := Load(file + "x"); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("Load of no file\n got %v\nwant %v", err, fs.ErrNotExist)
-	}
+	_, _, err := Load(file + "x")
+	assert.True(t, errors.Is(err, fs.ErrNotExist), "Load of no file\n got %v\nwant %v", err, fs.ErrNotExist)
 }
 
 func TestParseReturnsWarnings(t *testing.T) {
 	_, warnings, err := Parse("test.yaml", []byte("ports: {p1: }"))
 	must(t, err)
-	if len(warnings) != 1 || warnings[0].Key != "priorities.lossless" || warnings[0].Note {
-		t.Errorf("warnings\n got %v\nwant one about priorities.lossless", warnings)
-	}
+	assert.True(t, len(warnings) == 1 && warnings[0].Key == "priorities.lossless" && !warnings[0].Note,
+		"warnings\n got %v\nwant one about priorities.lossless", warnings)
 }
 
 func TestZeroConfig(t *testing.T) {
 	c, warnings, err := ZeroConfig("eth1", "on", "12")
-	if err != nil || len(warnings) > 0 {
-		t.Fatalf("ZeroConfig: %v, %v", warnings, err)
-	}
-	if len(c.Ports) != 3 || c.Ports[1].Interface != "on" || c.Ports[2].Interface != "12" {
-		t.Errorf("ports\n got %+v\nwant eth1, on, 12", c.Ports)
-	}
-	if !c.Ports[0].Queues[3].Lossless {
-		t.Error("priority 3 is not lossless, as in preset roce")
-	}
-	if _, _, err := ZeroConfig("no interface"); err == nil {
-		t.Error("an impossible interface is accepted")
-	}
+	assert.MustBeTrue(t, err == nil && len(warnings) == 0, "ZeroConfig: %v, %v", warnings, err)
+	assert.True(t, len(c.Ports) == 3 && c.Ports[1].Interface == "on" && c.Ports[2].Interface == "12",
+		"ports\n got %+v\nwant eth1, on, 12", c.Ports)
+	assert.True(t, c.Ports[0].Queues[3].Lossless, "priority 3 is not lossless, as in preset roce")
+	_, _, err = ZeroConfig("no interface")
+	assert.True(t, err != nil, "an impossible interface is accepted")
 	if _, warnings, err := ZeroConfig(); err != nil || len(warnings) != 1 {
 		t.Errorf("no port at all\n got %v, %v\nwant a warning", warnings, err)
 	}
@@ -109,9 +98,8 @@ func TestReachable(t *testing.T) {
 	} {
 		assert.Equal(t, tt.m.Reachable(), tt.want, "%+v: reachable", tt.m)
 	}
-	if listen := defaults().Metrics; listen.Reachable() {
-		t.Errorf("others reach the default %s", listen.Listen)
-	}
+	listen := defaults().Metrics
+	assert.True(t, !listen.Reachable(), "others reach the default %s", listen.Listen)
 }
 
 // More than a machine has is refused, with the key that asks for it.
@@ -156,27 +144,20 @@ func TestHostNICKeys(t *testing.T) {
 		MTU: 9000, Metrics: "off"})
 	must(t, err)
 	wire, host := c.port("eth1"), c.port("host0")
-	if c.Name != "nic-eth1" || c.Metrics.Listen != "" || wire.Speed != 10e9 || wire.MTU != 9000 || host.MTU != 9000 ||
-		len(host.Addresses) != 2 {
-		t.Errorf("%+v\nwire %+v\nhost %+v", c, wire, host)
-	}
-	if other, ok := c.Joined(wire); !ok || other != "host0" {
-		t.Errorf("the wire is joined to %q", other)
-	}
-	if !c.Priorities.IsLossless(3) || host.Kind != KindTAP {
-		t.Errorf("lossless %08b, %s", c.Priorities.Lossless, host.Kind)
-	}
+	assert.True(t, c.Name == "nic-eth1" && c.Metrics.Listen == "" && wire.Speed == 10e9 && wire.MTU == 9000 &&
+		host.MTU == 9000 && len(host.Addresses) == 2, "%+v\nwire %+v\nhost %+v", c, wire, host)
+	other, ok := c.Joined(wire)
+	assert.True(t, ok && other == "host0", "the wire is joined to %q", other)
+	assert.True(t, c.Priorities.IsLossless(3) && host.Kind == KindTAP,
+		"lossless %08b, %s", c.Priorities.Lossless, host.Kind)
 	for _, streams := range []bool{false, true} {
 		c, _, err := HostNIC(NIC{Wire: "eth1", TAP: "host0", Streams: streams})
-		if err != nil || c.Headroom.SendRequest != streams {
-			t.Errorf("send_request %v: %v, %v", streams, c.Headroom.SendRequest, err)
-		}
+		assert.True(t, err == nil && c.Headroom.SendRequest == streams,
+			"send_request %v: %v, %v", streams, c.Headroom.SendRequest, err)
 	}
 	for text, want := range map[string]int{"": -10, "0": 0, "5": 5} {
 		c, _, err := HostNIC(NIC{Wire: "eth1", TAP: "host0", Nice: text})
-		if err != nil || c.Nice != want {
-			t.Errorf("nice %q: %d, %v, want %d", text, c.Nice, err, want)
-		}
+		assert.True(t, err == nil && c.Nice == want, "nice %q: %d, %v, want %d", text, c.Nice, err, want)
 	}
 	for want, n := range map[string]NIC{
 		"is no nice value":                    {Wire: "eth1", TAP: "host0", Nice: "-21"},
@@ -259,9 +240,7 @@ func TestReadFileOfAPipe(t *testing.T) {
 		_ = w.Close()
 	}()
 	got, err := ReadFile(fmt.Sprintf("/proc/self/fd/%d", r.Fd()))
-	if err != nil || string(got) != text {
-		t.Errorf("got %q, %v, want %q", got, err, text)
-	}
+	assert.True(t, err == nil && string(got) == text, "got %q, %v, want %q", got, err, text)
 }
 
 // The metrics address of the command line stands before that of every file.

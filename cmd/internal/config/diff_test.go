@@ -1,6 +1,7 @@
 package config
 
 import (
+	"pfcswitch/dataplane/assert"
 	"slices"
 	"strconv"
 	"strings"
@@ -33,9 +34,8 @@ fdb: [{mac: "02:00:00:00:00:01", port: p1}]
 			for _, c := range Diff(mustParse(t, before), mustParse(t, strings.Replace(before, tt.old, tt.new, 1))) {
 				got = append(got, c.Key+": "+brief(c.Old)+" → "+brief(c.New))
 			}
-			if text := strings.Join(got, "; "); text != tt.want {
-				t.Errorf("got  %s\nwant %s", text, tt.want)
-			}
+			text := strings.Join(got, "; ")
+			assert.True(t, text == tt.want, "got  %s\nwant %s", text, tt.want)
 		})
 	}
 }
@@ -67,7 +67,6 @@ func TestDiffOfLargePorts(t *testing.T) {
 	after.Ports = slices.Clone(before.Ports)
 	after.Ports[7].Speed *= 2
 	got := Diff(before, &after)
-	if len(got) != 1 || got[0].Key != "ports.p7.speed" || *got[0].Old != "1G" || *got[0].New != "2G" {
-		t.Errorf("got %d changes, %+v, want the speed of p7 alone", len(got), got)
-	}
+	assert.True(t, len(got) == 1 && got[0].Key == "ports.p7.speed" && *got[0].Old == "1G" && *got[0].New == "2G",
+		"got %d changes, %+v, want the speed of p7 alone", len(got), got)
 }

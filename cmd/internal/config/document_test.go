@@ -29,9 +29,8 @@ ports:
   p3: {<<: [*a, *b], pvid: 30}
 `)
 	p := c.Ports[2]
-	if p.MTU != 1000 || p.PVID != 30 || p.Storm != 2_000_000 {
-		t.Errorf("p3\n got mtu %d, pvid %d, storm %d\nwant 1000, 30, 2000000", p.MTU, p.PVID, p.Storm)
-	}
+	assert.True(t, p.MTU == 1000 && p.PVID == 30 && p.Storm == 2_000_000,
+		"p3\n got mtu %d, pvid %d, storm %d\nwant 1000, 30, 2000000", p.MTU, p.PVID, p.Storm)
 	assert.Equal(t, c.Errorf("ports.p3.pvid", "x").Line, 5, "line of its own key")
 	assert.Equal(t, c.Errorf("ports.p3.mtu", "x").Line, 3, "line of a merged key")
 }

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"pfcswitch/buffer"
+	"pfcswitch/dataplane/assert"
 )
 
 // What Expand writes, Parse reads as the same configuration, and the schema takes it.
@@ -21,17 +22,13 @@ func TestExpandThenParse(t *testing.T) {
 			t.Skip(err)
 		}
 		text := Expand(want)
-		if err := valid(text); err != nil {
-			t.Fatalf("%v\n%s", err, text)
-		}
+		err = valid(text)
+		assert.MustBeTrue(t, err == nil, "%v\n%s", err, text)
 		got, _, err := Parse("expanded.yaml", text)
-		if err != nil {
-			t.Fatalf("the expansion is refused: %v\n%s", err, text)
-		}
+		assert.MustBeTrue(t, err == nil, "the expansion is refused: %v\n%s", err, text)
 		got.source = source{}
-		if !reflect.DeepEqual(got, want) {
-			t.Fatalf("the expansion means something else\n got %+v\nwant %+v\nfrom\n%s", got, want, text)
-		}
+		assert.MustBeTrue(t, reflect.DeepEqual(got, want),
+			"the expansion means something else\n got %+v\nwant %+v\nfrom\n%s", got, want, text)
 	})
 }
 
@@ -56,9 +53,7 @@ func TestAutomaticPoolAlwaysFits(t *testing.T) {
 		c.Buffer.Cell = rapid.Int64Range(1, 64<<10).Draw(t, "any cell")
 		c.Buffer.Lossy.Auto = true
 		resolved, faults := c.fill(nil)
-		if len(faults) > 0 {
-			t.Fatalf("an automatic pool is refused: %v", faults)
-		}
+		assert.MustBeTrue(t, len(faults) == 0, "an automatic pool is refused: %v", faults)
 		if need := resolved.reserve().frames; resolved.Shared() < need {
 			t.Fatalf("shared segment\n got %d\nwant at least %d", resolved.Shared(), need)
 		}

@@ -9,15 +9,14 @@ import (
 	"time"
 
 	"pfcswitch/cmd/internal/golden"
+	"pfcswitch/dataplane/assert"
 )
 
 // compareAll compares what text returns for each testdata/kind/*.yaml with the golden file beside it.
 func compareAll(t *testing.T, kind string, text func(t *testing.T, name string, data []byte) string) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join("testdata", kind, "*.yaml"))
-	if err != nil || len(files) == 0 {
-		t.Fatalf("no files of kind %s: %v", kind, err)
-	}
+	assert.MustBeTrue(t, err == nil && len(files) != 0, "no files of kind %s: %v", kind, err)
 	for _, file := range files {
 		name := filepath.Base(file)
 		t.Run(name, func(t *testing.T) {
@@ -31,9 +30,7 @@ func compareAll(t *testing.T, kind string, text func(t *testing.T, name string, 
 func TestErrorTexts(t *testing.T) {
 	compareAll(t, "errors", func(t *testing.T, name string, data []byte) string {
 		_, _, err := Parse(name, data)
-		if err == nil {
-			t.Fatalf("%s is accepted", name)
-		}
+		assert.MustBeTrue(t, err != nil, "%s is accepted", name)
 		wantPlaced(t, err)
 		return err.Error() + "\n"
 	})

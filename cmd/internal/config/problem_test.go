@@ -14,9 +14,8 @@ import (
 func wantPlaced(t *testing.T, err error) {
 	t.Helper()
 	var faults *Errors
-	if !errors.As(err, &faults) || len(faults.List) == 0 {
-		t.Fatalf("want *Errors with at least one fault, got %T: %v", err, err)
-	}
+	assert.MustBeTrue(t, errors.As(err, &faults) && len(faults.List) != 0,
+		"want *Errors with at least one fault, got %T: %v", err, err)
 	for _, fault := range faults.List {
 		if fault.Line < 1 || fault.File == "" || fault.Text == "" {
 			t.Errorf("fault without a place or a text: %+v", *fault)
@@ -29,10 +28,8 @@ func wantFault(t *testing.T, text string, line int, key, want string) {
 	t.Helper()
 	_, _, err := Parse("test.yaml", []byte(text))
 	var fault *Error
-	if !errors.As(err, &fault) || line != 0 && fault.Line != line || key != "" && fault.Key != key ||
-		!strings.Contains(fault.Text, want) {
-		t.Errorf("got %v\nwant line %d, key %q, %q", err, line, key, want)
-	}
+	assert.True(t, errors.As(err, &fault) && (line == 0 || fault.Line == line) && (key == "" || fault.Key == key) &&
+		strings.Contains(fault.Text, want), "got %v\nwant line %d, key %q, %q", err, line, key, want)
 }
 
 func TestErrorsAreShownInOrderAndBounded(t *testing.T) {
@@ -44,21 +41,17 @@ func TestErrorsAreShownInOrderAndBounded(t *testing.T) {
 	b.WriteString("nonsense: 1\n")
 	_, _, err := Parse("many.yaml", []byte(b.String()))
 	var faults *Errors
-	if !errors.As(err, &faults) {
-		t.Fatalf("want *Errors, got %v", err)
-	}
+	assert.MustBeTrue(t, errors.As(err, &faults), "want *Errors, got %v", err)
 	assert.Equal(t, len(faults.List), 20, "faults shown")
 	assert.Equal(t, faults.More, 6, "faults not shown")
 	for i, fault := range faults.List {
 		assert.Equal(t, fault.Line, i+2, "fault %d: line", i)
 	}
-	if !strings.HasSuffix(err.Error(), "\n… and 6 more") {
-		t.Errorf("the text does not say how many are left out: %q", err)
-	}
+	assert.True(t, strings.HasSuffix(err.Error(), "\n… and 6 more"),
+		"the text does not say how many are left out: %q", err)
 	var single *Error
-	if !errors.As(err, &single) || single.Key != "ports.p0.speed" {
-		t.Errorf("errors.As finds\n got %v\nwant the first fault", single)
-	}
+	assert.True(t, errors.As(err, &single) && single.Key == "ports.p0.speed",
+		"errors.As finds\n got %v\nwant the first fault", single)
 }
 
 // A fault of a key that is not in the file has the line of the nearest key above.
@@ -143,9 +136,8 @@ func TestPauseTimeAgainstTheMachine(t *testing.T) {
 					got = append(got, w.Text)
 				}
 			}
-			if raise := strings.Contains(strings.Join(got, ""), "raise quanta"); raise && tt.pause == "65535" {
-				t.Errorf("got %q, though quanta are the most that there are", got)
-			}
+			raise := strings.Contains(strings.Join(got, ""), "raise quanta")
+			assert.True(t, !raise || tt.pause != "65535", "got %q, though quanta are the most that there are", got)
 			switch {
 			case tt.want == "" && len(got) > 0:
 				t.Errorf("got %q\nwant no warning", got)
@@ -161,9 +153,7 @@ func TestCheckContainsWarnings(t *testing.T) {
 	c := mustParse(t, "preset: roce\nports: {p1: {speed: none}, p2: {speed: 10G, flow_control: off}, "+
 		"p3: {speed: 10G, flow_control: pause}}")
 	warnings, all := c.Warnings(), c.Check(Machine{})
-	if len(warnings) != 1 {
-		t.Fatalf("warnings\n got %v\nwant one, about the missing speed", warnings)
-	}
+	assert.MustBeTrue(t, len(warnings) == 1, "warnings\n got %v\nwant one, about the missing speed", warnings)
 	assert.Equal(t, all[0], warnings[0], "Check begins with")
 	var rings []string
 	for _, s := range c.RingSpans() {
@@ -175,7 +165,5 @@ func TestCheckContainsWarnings(t *testing.T) {
 func TestPauseMakesAPortLossless(t *testing.T) {
 	c := mustParse(t, "ports: {p1: {flow_control: pause}}")
 	assert.Equal(t, len(c.Warnings()), 0, "warnings of a PAUSE port without lossless priorities: %v", c.Warnings())
-	if !c.Ports[0].Queues[0].Lossless {
-		t.Error("the port's one queue is not lossless")
-	}
+	assert.True(t, c.Ports[0].Queues[0].Lossless, "the port's one queue is not lossless")
 }

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"pfcswitch/dataplane/assert"
 	"testing"
 	"time"
 )
@@ -17,9 +18,8 @@ func FuzzQuantity(f *testing.F) {
 		wantAgain(t, duration(time.Millisecond, time.Hour), text, time.Millisecond, time.Hour)
 		wantAgain(t, alpha, text, 1./1024, 1024)
 		wantAgain(t, shareOrNone, text, 0, 1)
-		if d, err := cable.read(text); err == nil && (d < 0 || d > maxDelay) {
-			t.Errorf("%q is a cable of %v", text, d)
-		}
+		d, err := cable.read(text)
+		assert.True(t, err != nil || (d >= 0 && d <= maxDelay), "%q is a cable of %v", text, d)
 	})
 }
 

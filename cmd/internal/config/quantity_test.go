@@ -2,6 +2,7 @@ package config
 
 import (
 	"math"
+	"pfcswitch/dataplane/assert"
 	"strings"
 	"testing"
 	"time"
@@ -13,14 +14,12 @@ import (
 func wantReads[T comparable](t *testing.T, name string, p parser[T], good map[string]T, refused ...string) {
 	t.Helper()
 	for text, want := range good {
-		if got, err := p.read(text); err != nil || got != want {
-			t.Errorf("%s %q\n got %v, %v\nwant %v", name, text, got, err, want)
-		}
+		got, err := p.read(text)
+		assert.True(t, err == nil && got == want, "%s %q\n got %v, %v\nwant %v", name, text, got, err, want)
 	}
 	for _, text := range refused {
-		if got, err := p.read(text); err == nil {
-			t.Errorf("%s %q\n got %v\nwant an error", name, text, got)
-		}
+		got, err := p.read(text)
+		assert.True(t, err != nil, "%s %q\n got %v\nwant an error", name, text, got)
 	}
 }
 
@@ -106,8 +105,6 @@ func TestRoundQuantitiesAreWrittenShort(t *testing.T) {
 		formatTime(1500 * time.Microsecond): "1500us",
 		formatShare(0.1):                    "10%", formatShare(0.005): "0.5%", formatShare(1): "100%",
 	} {
-		if got != want {
-			t.Errorf("got %q, want %q", got, want)
-		}
+		assert.True(t, got == want, "got %q, want %q", got, want)
 	}
 }

@@ -59,20 +59,14 @@ func asJSON(text []byte) (any, error) {
 func TestSchemaDescribesEveryKey(t *testing.T) {
 	texts, named := keyTexts(), map[string]bool{}
 	look := func(path string, s *Schema) {
-		if texts[path] == "" {
-			t.Errorf("keys.txt says nothing of %s", path)
-		}
+		assert.True(t, texts[path] != "", "keys.txt says nothing of %s", path)
 		named[path] = true
-		if len(s.AnyOf) == 0 && s.Type == nil && s.Enum == nil && s.Not == nil {
-			t.Errorf("%s may be anything", path)
-		}
+		assert.True(t, len(s.AnyOf) != 0 || s.Type != nil || s.Enum != nil || s.Not != nil, "%s may be anything", path)
 	}
 	NewSchema().Walk(look)
 	NewLabSchema().Walk(func(path string, s *Schema) { look(inLab(path), s) })
 	for path := range texts {
-		if !named[path] {
-			t.Errorf("keys.txt describes %s, which is no key", path)
-		}
+		assert.True(t, named[path], "keys.txt describes %s, which is no key", path)
 	}
 }
 
@@ -116,9 +110,7 @@ func TestSchemaDefaults(t *testing.T) {
 		want := mustParse(t, without)
 		assert.Equal(t, string(Expand(got)), string(Expand(want)), "%s is not the default", text)
 	})
-	if n < 60 {
-		t.Errorf("only %d defaults", n)
-	}
+	assert.True(t, n >= 60, "only %d defaults", n)
 }
 
 // beyond are the bad files whose fault the schema cannot see: contradicting keys, and what YAML itself forbids.
@@ -136,9 +128,7 @@ func TestSchemaJudgesAsParse(t *testing.T) {
 	var good, bad []string
 	for _, pattern := range []string{"testdata/*/*.yaml", "../../../scripts/*.yaml"} {
 		files, err := filepath.Glob(pattern)
-		if err != nil || len(files) == 0 {
-			t.Fatalf("%s: %d files, %v", pattern, len(files), err)
-		}
+		assert.MustBeTrue(t, err == nil && len(files) != 0, "%s: %d files, %v", pattern, len(files), err)
 		for _, file := range files {
 			if filepath.Base(file) == "fat-tree.yaml" {
 				continue // a lab
@@ -151,13 +141,9 @@ func TestSchemaJudgesAsParse(t *testing.T) {
 			switch {
 			case fault == nil:
 				good = append(good, file)
-				if judged != nil {
-					t.Errorf("%s is a good file, and the schema says: %v", file, judged)
-				}
+				assert.NoError(t, judged, "%s is a good file, and the schema says", file)
 			case slices.Contains(beyond, name):
-				if judged != nil {
-					t.Errorf("%s: the schema refuses it, so that it does not belong in the list", name)
-				}
+				assert.True(t, judged == nil, "%s: the schema refuses it, so that it does not belong in the list", name)
 			case judged == nil:
 				t.Errorf("%s is a bad file, and the schema takes it:\n%v", name, fault)
 			default:
@@ -175,9 +161,7 @@ func TestSchemaJudgesAsParse(t *testing.T) {
 			}
 		}
 	}
-	if len(good) < 5 || len(bad) < 10 {
-		t.Errorf("%d good and %d bad files show little", len(good), len(bad))
-	}
+	assert.True(t, len(good) >= 5 && len(bad) >= 10, "%d good and %d bad files show little", len(good), len(bad))
 	t.Logf("%d good files, %d bad ones, %d whose fault is beyond a schema", len(good), len(bad), len(beyond))
 }
 
@@ -201,13 +185,10 @@ func TestLabSchemaJudgesAsParse(t *testing.T) {
 		}
 	}
 	for file, text := range good {
-		if err := valid(text); err != nil {
-			t.Errorf("%s is a good file, and the schema says: %v", file, err)
-		}
+		assert.NoError(t, valid(text), "%s is a good file, and the schema says", file)
 	}
-	if len(files) < 5 || len(good) < len(files)+3 {
-		t.Errorf("%d files, %d with those of README files, show little", len(files), len(good))
-	}
+	assert.True(t, len(files) >= 5 && len(good) >= len(files)+3,
+		"%d files, %d with those of README files, show little", len(files), len(good))
 	const whole = "name: a\nswitches: {s1: {preset: roce}}\nhosts: {h1: , h2: }\n" +
 		"links: {l1: {ends: [h1, \"s1:p1\"]}, l2: {ends: [h2, \"s1:p2\"]}}\n"
 	for _, text := range []string{whole, whole + "traffic: {f1: {from: h1, to: [h2], rate: 20M}}",
@@ -279,9 +260,8 @@ func TestSchemaValues(t *testing.T) {
 				text += "ports: {p1: }\n"
 			}
 			_, _, fault := Parse("test.yaml", []byte(text))
-			if err := valid([]byte(text)); (err == nil) != (fault == nil) {
-				t.Errorf("%s: Parse says %v, the schema %v", text, fault, err)
-			}
+			err := valid([]byte(text))
+			assert.True(t, (err == nil) == (fault == nil), "%s: Parse says %v, the schema %v", text, fault, err)
 			if fault == nil {
 				taken++
 			} else {

@@ -35,16 +35,13 @@ links:
 		return []byte("name: leaf2\npreset: roce\napi: {socket: /s2.sock}\n"), nil
 	})
 	must(t, err)
-	if len(lab.Switches) != 2 || len(lab.Hosts) != 2 || len(lab.Links) != 3 {
-		t.Fatalf("got %d switches, %d hosts, %d links", len(lab.Switches), len(lab.Hosts), len(lab.Links))
-	}
+	assert.MustBeTrue(t, len(lab.Switches) == 2 && len(lab.Hosts) == 2 && len(lab.Links) == 3,
+		"got %d switches, %d hosts, %d links", len(lab.Switches), len(lab.Hosts), len(lab.Links))
 	s1, s2, nic := lab.Switches[0].Config, lab.Switches[1].Config, lab.Hosts[1].NIC
-	if s1.Name != "s1" || s1.API.Socket != "/run/pfcswitch-labs/pair-s1.sock" {
-		t.Errorf("s1 is %s at %s", s1.Name, s1.API.Socket)
-	}
-	if s2.Name != "leaf2" || s2.API.Socket != "/s2.sock" {
-		t.Errorf("what its file says: s2 is %s at %s", s2.Name, s2.API.Socket)
-	}
+	assert.True(t, s1.Name == "s1" && s1.API.Socket == "/run/pfcswitch-labs/pair-s1.sock",
+		"s1 is %s at %s", s1.Name, s1.API.Socket)
+	assert.True(t, s2.Name == "leaf2" && s2.API.Socket == "/s2.sock",
+		"what its file says: s2 is %s at %s", s2.Name, s2.API.Socket)
 	for _, test := range []struct {
 		of    *Config
 		port  string
@@ -67,12 +64,10 @@ links:
 			t.Errorf("%s:%s: %d bit/s, %v, MTU %d; want %+v", test.of.Name, test.port, p.Speed, p.Delay, p.MTU, test)
 		}
 	}
-	if l := lab.Links[0]; l.MTU != 9000 || l.Ends != [2]LabEnd{{"h1", "eth0"}, {"s1", "p1"}} {
-		t.Errorf("link l1 is %+v", l)
-	}
-	if lab.Hosts[0].MAC.String() != "02:00:00:00:00:01" || lab.Hosts[1].MAC != nil {
-		t.Errorf("addresses: %v, %v", lab.Hosts[0].MAC, lab.Hosts[1].MAC)
-	}
+	l := lab.Links[0]
+	assert.True(t, l.MTU == 9000 && l.Ends == [2]LabEnd{{"h1", "eth0"}, {"s1", "p1"}}, "link l1 is %+v", l)
+	assert.True(t, lab.Hosts[0].MAC.String() == "02:00:00:00:00:01" && lab.Hosts[1].MAC == nil,
+		"addresses: %v, %v", lab.Hosts[0].MAC, lab.Hosts[1].MAC)
 }
 
 // Faults have the line and key where they are, in every part of the file.
@@ -156,9 +151,8 @@ func TestTopologyFaults(t *testing.T) {
 	} {
 		_, err := ParseTopology("lab.yaml", []byte(test.text), noFiles)
 		var faults *Errors
-		if !errors.As(err, &faults) || !strings.Contains(err.Error(), test.want) {
-			t.Errorf("%s: %v; want %q", test.name, err, test.want)
-		}
+		assert.True(t, errors.As(err, &faults) && strings.Contains(err.Error(), test.want),
+			"%s: %v; want %q", test.name, err, test.want)
 	}
 }
 
@@ -195,20 +189,16 @@ traffic:
 		f := got[name]
 		assert.Same(t, f.Pairs(), pairs, "%s", name)
 	}
-	if f := got["one"]; f.Priority != 3 || f.Octets != 4018 || f.Rate != 0 || f.Start != 0 ||
-		f.Duration != time.Second {
-		t.Errorf("defaults: %+v", f)
-	}
-	if f := got["some"]; f.Priority != 0 || f.Octets != 64 || f.Rate != 1_500_000 || f.Start != 10*time.Microsecond ||
-		f.Duration != 5*time.Millisecond {
-		t.Errorf("written: %+v", f)
-	}
-	if f := got["all"]; f.Octets != 1518 || got["part"].Rate != 0 {
-		t.Errorf("%+v, %+v", f, got["part"])
-	}
-	if e := lab.Errorf("traffic.all.incast", "x"); e.Error() != "lab.yaml:13: traffic.all.incast: x" {
-		t.Errorf("%v", e)
-	}
+	f := got["one"]
+	assert.True(t, f.Priority == 3 && f.Octets == 4018 && f.Rate == 0 && f.Start == 0 && f.Duration == time.Second,
+		"defaults: %+v", f)
+	f = got["some"]
+	assert.True(t, f.Priority == 0 && f.Octets == 64 && f.Rate == 1_500_000 && f.Start == 10*time.Microsecond &&
+		f.Duration == 5*time.Millisecond, "written: %+v", f)
+	f = got["all"]
+	assert.True(t, f.Octets == 1518 && got["part"].Rate == 0, "%+v, %+v", f, got["part"])
+	e := lab.Errorf("traffic.all.incast", "x")
+	assert.True(t, e.Error() == "lab.yaml:13: traffic.all.incast: x", "%v", e)
 }
 
 // Two long lists of hosts are refused before their pairs are made.
@@ -223,18 +213,15 @@ func TestTopologyBoundsPairs(t *testing.T) {
 		text += fmt.Sprintf("  h%d: {}\n  g%[1]d: {}\n", i)
 	}
 	_, err := ParseTopology("lab.yaml", []byte(text+"traffic:\n  f:\n    from:"+all+"\n    to:"+all+"\n"), noFiles)
-	if err == nil || err.Error() != "lab.yaml:905: traffic.f: more than 65536 pairs of hosts in all: write fewer" {
-		t.Errorf("%v", err)
-	}
+	assert.True(t, err != nil &&
+		err.Error() == "lab.yaml:905: traffic.f: more than 65536 pairs of hosts in all: write fewer", "%v", err)
 }
 
 // A fault in the file of a switch has that file's name.
 func TestTopologyFileFault(t *testing.T) {
 	_, err := ParseTopology("lab.yaml", []byte("name: a\nswitches: {s: {file: s.yaml}}"),
 		func(string) ([]byte, error) { return []byte("\n\nno_such: 1"), nil })
-	if err == nil || !strings.HasPrefix(err.Error(), "s.yaml:3: no_such: unknown key") {
-		t.Errorf("got %v", err)
-	}
+	assert.True(t, err != nil && strings.HasPrefix(err.Error(), "s.yaml:3: no_such: unknown key"), "got %v", err)
 }
 
 func TestTopologyName(t *testing.T) {
@@ -257,15 +244,12 @@ func FuzzTopology(f *testing.F) {
 		lab, err := ParseTopology("lab.yaml", []byte(text), func(string) ([]byte, error) { return []byte(text), nil })
 		if err != nil {
 			var faults *Errors
-			if !errors.As(err, &faults) || len(faults.List) == 0 {
-				t.Fatalf("an error without a fault: %v", err)
-			}
+			assert.MustBeTrue(t, errors.As(err, &faults) && len(faults.List) != 0, "an error without a fault: %v", err)
 			return
 		}
 		for _, s := range lab.Switches {
-			if _, _, err := Parse("expanded", Expand(s.Config)); err != nil {
-				t.Fatalf("switch %s cannot be written down: %v", s.Name, err)
-			}
+			_, _, err := Parse("expanded", Expand(s.Config))
+			assert.MustNoError(t, err, "switch %s cannot be written down", s.Name)
 		}
 	})
 }

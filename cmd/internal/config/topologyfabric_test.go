@@ -36,11 +36,9 @@ func TestFabricShapes(t *testing.T) {
 		for _, s := range lab.Switches {
 			static += len(s.Config.FDB)
 		}
-		if len(lab.Switches) != tt.switches || len(lab.Hosts) != tt.hosts || len(lab.Links) != tt.links ||
-			static != tt.static {
-			t.Errorf("%s: %d switches, %d hosts, %d links, %d static entries; want %+v", tt.text, len(lab.Switches),
-				len(lab.Hosts), len(lab.Links), static, tt)
-		}
+		assert.True(t, len(lab.Switches) == tt.switches && len(lab.Hosts) == tt.hosts && len(lab.Links) == tt.links &&
+			static == tt.static, "%s: %d switches, %d hosts, %d links, %d static entries; want %+v", tt.text,
+			len(lab.Switches), len(lab.Hosts), len(lab.Links), static, tt)
 	}
 }
 
@@ -120,9 +118,8 @@ traffic: {f: {from: h1, to: h2}}
 	if a, b := lab.Switches[0].Config.Name, lab.Switches[1].Config.Name; a != "left" || b != "other" {
 		t.Errorf("names: %s, %s", a, b)
 	}
-	if len(lab.Hosts[0].Addresses) != 1 || len(lab.Hosts[1].Addresses) != 0 {
-		t.Errorf("addresses: %v, %v", lab.Hosts[0].Addresses, lab.Hosts[1].Addresses)
-	}
+	assert.True(t, len(lab.Hosts[0].Addresses) == 1 && len(lab.Hosts[1].Addresses) == 0,
+		"addresses: %v, %v", lab.Hosts[0].Addresses, lab.Hosts[1].Addresses)
 	assert.Equal(t, lab.Traffic[0].Octets, 9018, "octets of frames")
 }
 
@@ -152,9 +149,8 @@ func TestFabricFaults(t *testing.T) {
 		{"{dumbbell: {hosts: 1}, hosts: {mac: \"02:00:00:00:00:09\"}}", "lab.yaml:2: fabric.hosts.mac: the fabric"},
 	} {
 		_, err := ParseTopology("lab.yaml", []byte("name: a\nfabric: "+tt.text+"\n"), noFiles)
-		if err == nil || !strings.HasPrefix(err.Error(), tt.want) || strings.Contains(err.Error(), "\n") {
-			t.Errorf("%s: %v; want one line that begins with %q", tt.text, err, tt.want)
-		}
+		assert.True(t, err != nil && strings.HasPrefix(err.Error(), tt.want) && !strings.Contains(err.Error(), "\n"),
+			"%s: %v; want one line that begins with %q", tt.text, err, tt.want)
 	}
 }
 
@@ -219,9 +215,8 @@ func TestSpread(t *testing.T) {
 	for name, p := range map[string]*plan{"k=4": fatTree(4), "k=8": fatTree(8), "k=16": fatTree(16),
 		"leaves": leafSpine(4, 4, 4)} {
 		assert.Equal(t, mostOnALink(p, spreadNumber), 1, "%s: by number, flows share a link", name)
-		if most := mostOnALink(p, spreadHash); most < 2 || most > 8 {
-			t.Errorf("%s: by hash, %d flows share a link", name, most)
-		}
+		most := mostOnALink(p, spreadHash)
+		assert.True(t, most >= 2 && most <= 8, "%s: by hash, %d flows share a link", name, most)
 	}
 }
 
@@ -230,7 +225,6 @@ func TestFabricWarnsOnce(t *testing.T) {
 	lab, err := ParseTopology("lab.yaml", []byte("name: a\nfabric: {dumbbell: {hosts: 1}}\n"), noFiles)
 	must(t, err)
 	const want = "lab.yaml:2: switches.left.priorities.lossless: nothing is lossless"
-	if all := lab.Warnings(); len(all) != 1 || !strings.HasPrefix(all[0].String(), want) {
-		t.Errorf("got %v, want one: %s", all, want)
-	}
+	all := lab.Warnings()
+	assert.True(t, len(all) == 1 && strings.HasPrefix(all[0].String(), want), "got %v, want one: %s", all, want)
 }

@@ -49,20 +49,17 @@ func TestParts(t *testing.T) {
 		}
 		got := fmt.Sprintf("%s: %s; %s; %s", part.t.Name, strings.Join(part.t.Nodes(), " "), strings.Join(links, " "),
 			strings.Join(tunnels, ", "))
-		if got != part.want {
-			t.Errorf("got  %s\nwant %s", got, part.want)
-		}
+		assert.True(t, got == part.want, "got  %s\nwant %s", got, part.want)
 	}
 	later, err := ParseTopology("two.yaml", []byte(strings.Replace(parted, "h3, \"s2:", "h3, \"s1:", 1)), noFiles)
 	must(t, err)
 	other, err := later.Part("left") // of a version without the tunnel l3
 	must(t, err)
 	l3, up := left.Tunnels[0].VNI, left.Tunnels[1].VNI
-	if up != right.Tunnels[1].VNI || up != other.Tunnels[0].VNI || up == l3 || l3 != right.Tunnels[0].VNI ||
-		min(l3, up) < 1 || max(l3, up) >= 1<<24 {
-		t.Errorf("the identifiers are %d and %d; right has %+v, and left after a change %+v", l3, up, right.Tunnels,
-			other.Tunnels)
-	}
+	assert.True(t, up == right.Tunnels[1].VNI && up == other.Tunnels[0].VNI && up != l3 && l3 == right.Tunnels[0].VNI &&
+		min(l3, up) >= 1 && max(l3, up) < 1<<24,
+		"the identifiers are %d and %d; right has %+v, and left after a change %+v", l3, up, right.Tunnels,
+		other.Tunnels)
 	for what, pair := range map[string][2]string{
 		"a switch's socket":     {left.Switches[0].Config.API.Socket, "/run/pfcswitch-labs/two.left-s1.sock"},
 		"a NIC's socket":        {left.Hosts[1].NIC.API.Socket, "/run/pfcswitch-labs/two.left-h3.sock"},
@@ -73,16 +70,13 @@ func TestParts(t *testing.T) {
 	} {
 		assert.Equal(t, pair[0], pair[1], "%s", what)
 	}
-	if len(left.Traffic) != 0 || len(whole.Traffic) != 1 {
-		t.Errorf("traffic: %d of the part, %d of the whole", len(left.Traffic), len(whole.Traffic))
-	}
-	if got, err := whole.Part(""); err != nil || got != whole {
-		t.Errorf("the whole lab: %v %v", got, err)
-	}
-	if _, err := whole.Part("up"); err == nil || err.Error() != "two.yaml:2: parts: there is no up: take one of left, "+
-		"right" {
-		t.Errorf("no such part: %v", err)
-	}
+	assert.True(t, len(left.Traffic) == 0 && len(whole.Traffic) == 1,
+		"traffic: %d of the part, %d of the whole", len(left.Traffic), len(whole.Traffic))
+	got, err := whole.Part("")
+	assert.True(t, err == nil && got == whole, "the whole lab: %v %v", got, err)
+	_, err = whole.Part("up")
+	assert.True(t, err != nil && err.Error() == "two.yaml:2: parts: there is no up: take one of left, "+"right",
+		"no such part: %v", err)
 	alone, err := ParseTopology("one.yaml", []byte("name: one\nswitches: {s1: {}}\n"), noFiles)
 	must(t, err)
 	_, err = alone.Part("left")
@@ -119,8 +113,7 @@ func TestPartFaults(t *testing.T) {
 		{with("name: two\n", "name: two\nhost: x\n"), "2: host: unknown key: did you mean hosts?"},
 	} {
 		_, err := ParseTopology("lab.yaml", []byte(test.text), noFiles)
-		if err == nil || !strings.Contains(err.Error(), "lab.yaml:"+test.want) {
-			t.Errorf("got  %v\nwant %s", err, test.want)
-		}
+		assert.True(t, err != nil && strings.Contains(err.Error(), "lab.yaml:"+test.want),
+			"got  %v\nwant %s", err, test.want)
 	}
 }

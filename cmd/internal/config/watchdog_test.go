@@ -95,16 +95,11 @@ func TestWatchdogInheritance(t *testing.T) {
 watchdog: {period: 10ms, action: forward, slow: {period: 20s}}
 `)
 	p1, p2, p3 := c.Ports[0].Watchdog, c.Ports[1].Watchdog, c.Ports[2].Watchdog
-	if p1.Action != deadlock.Forward || p1.Period != 10*time.Millisecond || p1.Count != 4 || !p1.Slow ||
-		p1.SlowPeriod != 20*time.Second || p1.Threshold != 5 {
-		t.Errorf("p1: %+v", p1)
-	}
-	if p2.Action != deadlock.Drop || p2.Period != 10*time.Millisecond || p2.Count != 7 || p2.Slow {
-		t.Errorf("p2: %+v", p2)
-	}
-	if p3.Fast || p3.Slow {
-		t.Errorf("p3: %+v", p3)
-	}
+	assert.True(t, p1.Action == deadlock.Forward && p1.Period == 10*time.Millisecond && p1.Count == 4 && p1.Slow &&
+		p1.SlowPeriod == 20*time.Second && p1.Threshold == 5, "p1: %+v", p1)
+	assert.True(t, p2.Action == deadlock.Drop && p2.Period == 10*time.Millisecond && p2.Count == 7 && !p2.Slow,
+		"p2: %+v", p2)
+	assert.True(t, !p3.Fast && !p3.Slow, "p3: %+v", p3)
 	c, _ = parseWatchdog(t, "watchdog: {mode: sonic}\nports: {p1: {}}\n")
 	assert.Equal(t, c.Ports[0].Watchdog, defaultSONiC(), "SONiC's defaults")
 	c, _ = parseWatchdog(t, `ports: {p1: {watchdog: {slow: {period: 5s, threshold: 3}}},
@@ -114,13 +109,11 @@ watchdog: {slow: {period: 20s}}
 	if w := c.Ports[0].Watchdog; !w.Slow || w.SlowPeriod != 5*time.Second || w.Threshold != 3 {
 		t.Errorf("slow detection of a port's own: %+v", w)
 	}
-	if w := c.Ports[1].Watchdog; w.Mode != WatchdogSONiC || w.Period != 100*time.Millisecond ||
-		w.Action != deadlock.Drop || !w.Slow || w.SlowPeriod != 20*time.Second {
-		t.Errorf("a mode of a port's own: %+v", w)
-	}
-	if w := c.Ports[2].Watchdog; w.Mode != WatchdogCount || w.Action != deadlock.Alert {
-		t.Errorf("the port beside it: %+v", w)
-	}
+	w := c.Ports[1].Watchdog
+	assert.True(t, w.Mode == WatchdogSONiC && w.Period == 100*time.Millisecond && w.Action == deadlock.Drop && w.Slow &&
+		w.SlowPeriod == 20*time.Second, "a mode of a port's own: %+v", w)
+	w = c.Ports[2].Watchdog
+	assert.True(t, w.Mode == WatchdogCount && w.Action == deadlock.Alert, "the port beside it: %+v", w)
 	c, _ = parseWatchdog(t, `watchdog: {mode: sonic, detection: 300ms}
 ports: {p1: {}, p2: {watchdog: {detection: 400ms}}, p3: {watchdog: {detection: 5s, restoration: 500ms}}}
 `)
@@ -156,9 +149,8 @@ func TestWatchdogWarning(t *testing.T) {
 		"watchdog: {mode: sonic, detection: 335539200ns}\nports: {p1: {speed: 100M}}\n": 1, // as long as a pause
 		"watchdog: {mode: sonic, detection: 335539201ns}\nports: {p1: {speed: 100M}}\n": 0,
 	} {
-		if _, warnings := parseWatchdog(t, yaml); about(warnings, "deadlock") != want {
-			t.Errorf("%s: %v, want %d of a deadlock", yaml, warnings, want)
-		}
+		_, warnings := parseWatchdog(t, yaml)
+		assert.True(t, about(warnings, "deadlock") == want, "%s: %v, want %d of a deadlock", yaml, warnings, want)
 	}
 }
 
@@ -169,10 +161,8 @@ func TestWatchdogRemedy(t *testing.T) {
 	for _, w := range warnings {
 		if strings.Contains(w.Text, "deadlock") {
 			n++
-			if w.Line != 5 || !strings.Contains(w.Text, "mode: sonic, detection: 5s, action: alert") ||
-				strings.Contains(w.Text, "raise count") {
-				t.Errorf("line %d: %s", w.Line, w.Text)
-			}
+			assert.True(t, w.Line == 5 && strings.Contains(w.Text, "mode: sonic, detection: 5s, action: alert") &&
+				!strings.Contains(w.Text, "raise count"), "line %d: %s", w.Line, w.Text)
 		}
 	}
 	assert.Equal(t, n, 1, "%v", warnings)
@@ -235,9 +225,8 @@ func TestUnwatchedPorts(t *testing.T) {
 				warnings += w.Key
 			}
 		}
-		if warnings != tt.warnings || note != tt.note {
-			t.Errorf("%s\n got warnings %q, note %q\nwant %q, %q", tt.yaml, warnings, note, tt.warnings, tt.note)
-		}
+		assert.True(t, warnings == tt.warnings && note == tt.note,
+			"%s\n got warnings %q, note %q\nwant %q, %q", tt.yaml, warnings, note, tt.warnings, tt.note)
 	}
 }
 

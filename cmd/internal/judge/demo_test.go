@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"pfcswitch/dataplane/assert"
 	"strings"
 	"testing"
 )
@@ -13,9 +14,7 @@ func judgeChanges(t *testing.T, good string, changes []change) {
 	t.Helper()
 	judgeText(t, "good", good, "")
 	for _, c := range changes {
-		if !strings.Contains(good, c.old) {
-			t.Fatalf("%s: the good report has no %s", c.name, c.old)
-		}
+		assert.MustBeTrue(t, strings.Contains(good, c.old), "%s: the good report has no %s", c.name, c.old)
 		judgeText(t, c.name, strings.ReplaceAll(good, c.old, c.new), c.want)
 	}
 }
@@ -24,12 +23,8 @@ func judgeText(t *testing.T, name, text, want string) (printed string) {
 	t.Helper()
 	var out strings.Builder
 	ok, err := judgeDemo(strings.NewReader(text), &out)
-	if err != nil || ok != (want == "") {
-		t.Errorf("%s: got %v, %v\n%s", name, ok, err, out.String())
-	}
-	if !strings.Contains(out.String(), want) {
-		t.Errorf("%s: the output lacks %q:\n%s", name, want, out.String())
-	}
+	assert.True(t, err == nil && ok == (want == ""), "%s: got %v, %v\n%s", name, ok, err, out.String())
+	assert.True(t, strings.Contains(out.String(), want), "%s: the output lacks %q:\n%s", name, want, out.String())
 	return out.String()
 }
 
@@ -203,8 +198,6 @@ func TestRatesArePrinted(t *testing.T) {
 	// (2·(1000² + 3000²)) = 0.8.
 	for _, want := range []string{"33.3 Mbit/s, share 25.0 %", "99.9 Mbit/s, share 75.0 %",
 		"44.4 Mbit/s, share 100.0 %", "fairness 0.800", "p50 50 µs, p99.9 70 µs", "lost 600"} {
-		if !strings.Contains(printed, want) {
-			t.Errorf("the output lacks %q:\n%s", want, printed)
-		}
+		assert.True(t, strings.Contains(printed, want), "the output lacks %q:\n%s", want, printed)
 	}
 }

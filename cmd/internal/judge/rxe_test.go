@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"pfcswitch/dataplane/assert"
 	"strings"
 	"testing"
 )
@@ -24,13 +25,10 @@ func rxe(t *testing.T, programs map[string]string, args ...string) (status int, 
 	c := exec.Command("../../../scripts/rxe.sh", args...)
 	c.Env = []string{"PATH=" + dir, "LOG=" + filepath.Join(dir, "log")}
 	out, err := c.CombinedOutput()
-	if _, ok := err.(*exec.ExitError); err != nil && !ok {
-		t.Fatal(err)
-	}
+	_, ok := err.(*exec.ExitError)
+	assert.MustBeTrue(t, err == nil || ok, "%v", err)
 	b, err := os.ReadFile(filepath.Join(dir, "log"))
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		t.Fatal(err)
-	}
+	assert.MustBeTrue(t, err == nil || errors.Is(err, os.ErrNotExist), "%v", err)
 	return c.ProcessState.ExitCode(), string(out), string(b)
 }
 
@@ -90,8 +88,7 @@ func TestSoftRoCERun(t *testing.T) {
 		programs["ib_write_bw"] += "; exit " + tt.ends
 		status, says, log := rxe(t, programs, strings.Fields(tt.args)...)
 		want := "rdma link add rxe_host0 " + device + tt.want + "\nrdma link delete rxe_host0\n"
-		if log != want || (status == 0) != (tt.ends == "0") || status != 0 && status != 3 {
-			t.Errorf("%s: status %d, %q, it ran %q, want %q", tt.args, status, says, log, want)
-		}
+		assert.True(t, log == want && (status == 0) == (tt.ends == "0") && (status == 0 || status == 3),
+			"%s: status %d, %q, it ran %q, want %q", tt.args, status, says, log, want)
 	}
 }

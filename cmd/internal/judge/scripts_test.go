@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"pfcswitch/cmd/internal/lab/labtest"
+	"pfcswitch/dataplane/assert"
 )
 
 var must = labtest.Must
@@ -47,13 +48,10 @@ func demoStage(t *testing.T, script, says, status string) (runs string, err erro
 	c.Env = append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"), "DEMO_RUNS="+filepath.Join(dir, "runs"),
 		"DEMO_SAYS="+says, "DEMO_STATUS="+status, "CI=")
 	out, err := c.CombinedOutput()
-	if _, ok := err.(*exec.ExitError); err != nil && !ok {
-		t.Fatalf("%v\n%s", err, out)
-	}
+	_, ok := err.(*exec.ExitError)
+	assert.MustBeTrue(t, err == nil || ok, "%v\n%s", err, out)
 	b, readErr := os.ReadFile(filepath.Join(dir, "runs"))
-	if readErr != nil {
-		t.Fatalf("the demo did not run: %v\n%s", readErr, out)
-	}
+	assert.MustBeTrue(t, readErr == nil, "the demo did not run: %v\n%s", readErr, out)
 	return string(b), err
 }
 
@@ -84,10 +82,9 @@ func TestDemoStage(t *testing.T) {
 }
 
 func TestCIRunSaysThatItIsCI(t *testing.T) {
-	if runs, err := demoStage(t, "../../../.ci/run", "{}", "0"); err != nil ||
-		runs != strings.Repeat("run, CI=true\n", demos) {
-		t.Errorf("%q, %v, want %d runs with CI=true", runs, err, demos)
-	}
+	runs, err := demoStage(t, "../../../.ci/run", "{}", "0")
+	assert.True(t, err == nil && runs == strings.Repeat("run, CI=true\n", demos),
+		"%q, %v, want %d runs with CI=true", runs, err, demos)
 }
 
 // ordinaryBench runs bench.sh as an ordinary user, who may read none of it: from standard input, with the programs in
@@ -113,9 +110,8 @@ func TestBenchAsOrdinaryUser(t *testing.T) {
 	must(t, os.Chmod(dir, 0o777))
 	install(t, filepath.Join(dir, "go"), fakeGo)
 	for option, want := range map[string]int{"--smoke": 77, "--help": 0} {
-		if got, out := ordinaryBench(t, dir, option); got != want {
-			t.Errorf("%s: exit status %d, want %d\n%s", option, got, want, out)
-		}
+		got, out := ordinaryBench(t, dir, option)
+		assert.True(t, got == want, "%s: exit status %d, want %d\n%s", option, got, want, out)
 	}
 }
 
@@ -138,10 +134,9 @@ func TestBenchStage(t *testing.T) {
 		c := exec.Command(filepath.Join(dir, "scripts/test.sh"), "bench")
 		c.Env = append(os.Environ(), "PATH="+filepath.Join(dir, "bin")+":"+os.Getenv("PATH"),
 			"BENCH_STATUS="+test.status, "CI="+test.ci)
-		if out, err := c.CombinedOutput(); (err == nil) != test.ok {
-			t.Errorf("status %s of the benchmark, CI=%s: %v, want passed: %v\n%s", test.status, test.ci, err, test.ok,
-				out)
-		}
+		out, err := c.CombinedOutput()
+		assert.True(t, (err == nil) == test.ok,
+			"status %s of the benchmark, CI=%s: %v, want passed: %v\n%s", test.status, test.ci, err, test.ok, out)
 	}
 }
 
@@ -190,9 +185,8 @@ func TestInstallation(t *testing.T) {
 		if want := "iperf3 iproute2, policy: " + inForce + "\n"; err != nil || !strings.HasSuffix(string(log), want) {
 			t.Errorf("apt-get was called with %q, %v, want %q", log, err, want)
 		}
-		if _, err := os.Stat(policy); (err == nil) != own {
-			t.Errorf("afterwards: %v; somebody's own policy: %v", err, own)
-		}
+		_, err = os.Stat(policy)
+		assert.True(t, (err == nil) == own, "afterwards: %v; somebody's own policy: %v", err, own)
 	}
 }
 
@@ -211,14 +205,11 @@ func TestInterruptedInstallation(t *testing.T) {
 			break
 		}
 	}
-	if _, err := os.Stat(policy); err != nil {
-		t.Errorf("while something is installed: %v", err)
-	}
+	_, err := os.Stat(policy)
+	assert.NoError(t, err, "while something is installed")
 	_ = syscall.Kill(-c.Process.Pid, syscall.SIGTERM)
-	if err := c.Wait(); err == nil {
-		t.Error("it was ended, and passed")
-	}
-	if _, err := os.Stat(policy); err == nil {
-		t.Error("Debian may start no service any more")
-	}
+	err = c.Wait()
+	assert.True(t, err != nil, "it was ended, and passed")
+	_, err = os.Stat(policy)
+	assert.True(t, err != nil, "Debian may start no service any more")
 }

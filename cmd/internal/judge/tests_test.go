@@ -1,6 +1,7 @@
 package judge
 
 import (
+	"pfcswitch/dataplane/assert"
 	"strings"
 	"testing"
 )
@@ -86,25 +87,19 @@ func TestJudgeTests(t *testing.T) {
 	} {
 		var out strings.Builder
 		ok, err := judgeTests(strings.NewReader(test.in), &out, test.noSkips)
-		if ok != test.ok || err != nil {
-			t.Errorf("%s: got %v, %v, want %v", test.name, ok, err, test.ok)
-		}
+		assert.True(t, ok == test.ok && err == nil, "%s: got %v, %v, want %v", test.name, ok, err, test.ok)
 		for _, s := range test.says {
-			if !strings.Contains(out.String(), s) {
-				t.Errorf("%s: the output lacks %q:\n%s", test.name, s, out.String())
-			}
+			assert.True(t, strings.Contains(out.String(), s),
+				"%s: the output lacks %q:\n%s", test.name, s, out.String())
 		}
 	}
 }
 
 func TestPassingTestsAreQuiet(t *testing.T) {
 	var out strings.Builder
-	if _, err := judgeTests(strings.NewReader(passing), &out, false); err != nil {
-		t.Fatal(err)
-	}
-	if strings.Contains(out.String(), "RUN") {
-		t.Errorf("output of a passing test: %s", out.String())
-	}
+	_, err := judgeTests(strings.NewReader(passing), &out, false)
+	assert.Must(t, err)
+	assert.True(t, !strings.Contains(out.String(), "RUN"), "output of a passing test: %s", out.String())
 }
 
 func TestRun(t *testing.T) {
@@ -124,8 +119,6 @@ func TestRun(t *testing.T) {
 		if got := Run(strings.Fields(test.args), strings.NewReader(test.in), &out, &errOut); got != test.status {
 			t.Errorf("judge %s: status %d, want %d (%s%s)", test.args, got, test.status, out.String(), errOut.String())
 		}
-		if test.status == 2 && errOut.Len() == 0 {
-			t.Errorf("judge %s: status 2 without a word", test.args)
-		}
+		assert.True(t, test.status != 2 || errOut.Len() != 0, "judge %s: status 2 without a word", test.args)
 	}
 }

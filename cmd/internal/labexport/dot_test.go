@@ -34,7 +34,6 @@ links:
   "s1" -- "s2" [label="up 1G", taillabel="up", headlabel="up", style=dashed]
 }
 `
-	if got := string(Graph(lab)); got != want {
-		t.Errorf("got\n%s\nwant\n%s", got, want)
-	}
+	got := string(Graph(lab))
+	assert.True(t, got == want, "got\n%s\nwant\n%s", got, want)
 }

@@ -4,19 +4,16 @@ import (
 	"testing"
 	"time"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/deadlock"
 )
 
 // Each transition of the watchdog comes when the patent's rules say, and slow detection closes PFC twice.
 func TestDeadlockCounters(t *testing.T) {
 	got, err := counterRun(t.Context(), 1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	want := counterTheory()
-	if len(got) != len(want) {
-		t.Fatalf("%d transitions, want %d", len(got), len(want))
-	}
+	assert.MustBeTrue(t, len(got) == len(want), "%d transitions, want %d", len(got), len(want))
 	kinds := map[deadlock.Kind]int{}
 	for i, g := range got {
 		if late := g.at - want[i].at; g.kind != want[i].kind || late.Abs() > time.Millisecond {
@@ -24,7 +21,6 @@ func TestDeadlockCounters(t *testing.T) {
 		}
 		kinds[g.kind]++
 	}
-	if kinds[deadlock.Recurring] != 2 || kinds[deadlock.Reopened] != 2 || kinds[deadlock.Detected] != 12 {
-		t.Errorf("%v", kinds)
-	}
+	assert.True(t, kinds[deadlock.Recurring] == 2 && kinds[deadlock.Reopened] == 2 && kinds[deadlock.Detected] == 12,
+		"%v", kinds)
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"pfcswitch/buffer"
+	"pfcswitch/dataplane/assert"
 )
 
 // PFC alone gives the near sender as much as the three far ones together; DCQCN gives all the same within a quarter and
@@ -13,17 +14,14 @@ func TestCongestionControl(t *testing.T) {
 	found := map[controlCase]*controlled{}
 	for _, c := range controlCases {
 		f, err := c.run(t.Context(), 1)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		if found[c] = f; c.pfc == (f.lost > 0) || !c.pfc && f.xoffs > 0 {
 			t.Errorf("%v: %d of %d lost, %d XOFFs", c, f.lost, f.sent, f.xoffs)
 		}
 	}
 	alone, both := found[controlCase{pfc: true}], found[controlCase{true, true}]
-	if r := alone.near / alone.far; r < 2.9 || r > 3.1 {
-		t.Errorf("PFC alone: the near sender gets %.2f of a far one's rate", r)
-	}
+	r := alone.near / alone.far
+	assert.True(t, r >= 2.9 && r <= 3.1, "PFC alone: the near sender gets %.2f of a far one's rate", r)
 	if r := both.near / both.far; r < 0.75 || r > 1.25 || 100*both.xoffs > alone.xoffs || 10*both.p50 > alone.p50 {
 		t.Errorf("with DCQCN the near sender gets %.2f of a far one's rate; %d XOFFs, alone %d; median %v, alone %v", r,
 			both.xoffs, alone.xoffs, both.p50, alone.p50)
@@ -40,7 +38,6 @@ func TestWaiting(t *testing.T) {
 		&b.Lossy.Used.Shared} {
 		l.Now = 1000 << i
 	}
-	if got := waiting(&b); got != 15 {
-		t.Errorf("%v kB wait, want 15", got)
-	}
+	got := waiting(&b)
+	assert.True(t, got == 15, "%v kB wait, want 15", got)
 }

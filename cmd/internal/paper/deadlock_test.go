@@ -1,6 +1,7 @@
 package paper
 
 import (
+	"pfcswitch/dataplane/assert"
 	"strings"
 	"testing"
 )
@@ -11,17 +12,13 @@ func TestDeadlockThreshold(t *testing.T) {
 	for _, c := range []circle{{3, 0}, {2, 16}, {4, 16}} {
 		for part, want := range map[float64]bool{0.97: false, 1.1: true} {
 			r, err := c.run(t.Context(), 1, part)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if r.Deadlock != want || r.Pass == want || want && len(r.Cycle) != c.switches {
-				t.Errorf("%v at %v of its bound: deadlock %v, want %v; cycle %+v", c, part, r.Deadlock, want, r.Cycle)
-			}
+			assert.Must(t, err)
+			assert.True(t, r.Deadlock == want && r.Pass != want && (!want || len(r.Cycle) == c.switches),
+				"%v at %v of its bound: deadlock %v, want %v; cycle %+v", c, part, r.Deadlock, want, r.Cycle)
 			for i, w := range r.Cycle {
 				next := r.Cycle[(i+1)%len(r.Cycle)]
-				if by, _, _ := strings.Cut(w.By, ":"); !strings.HasPrefix(next.Port, by+":") {
-					t.Errorf("%v: %+v is followed by %+v", c, w, next)
-				}
+				by, _, _ := strings.Cut(w.By, ":")
+				assert.True(t, strings.HasPrefix(next.Port, by+":"), "%v: %+v is followed by %+v", c, w, next)
 			}
 		}
 	}
@@ -30,9 +27,8 @@ func TestDeadlockThreshold(t *testing.T) {
 // A threshold outside what was searched is an error, not one of its ends.
 func TestDeadlockThresholdIsBetween(t *testing.T) {
 	for _, ends := range [][2]int{{80, 90}, {120, 130}} {
-		if got, err := (circle{2, 16}).threshold(t.Context(), 1, ends[0], ends[1]); err == nil {
-			t.Errorf("from %d to %d %%: %d", ends[0], ends[1], got)
-		}
+		got, err := (circle{2, 16}).threshold(t.Context(), 1, ends[0], ends[1])
+		assert.True(t, err != nil, "from %d to %d %%: %d", ends[0], ends[1], got)
 	}
 }
 
@@ -41,9 +37,7 @@ func TestDeadlockThresholdIsBetween(t *testing.T) {
 func TestTTL(t *testing.T) {
 	c := circle{2, 16}
 	r, err := c.run(t.Context(), 1, 0.1)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	f := r.Flows[0]
 	if more := r.Hops - f.Sent*uint64(c.ttl+1); !r.Pass || f.Sent < 100 || f.Received != 0 || more >= f.Sent {
 		t.Errorf("pass %v: %d sent, %d received, %d frame-hops", r.Pass, f.Sent, f.Received, r.Hops)

@@ -1,19 +1,18 @@
 package paper
 
-import "testing"
+import (
+	"pfcswitch/dataplane/assert"
+	"testing"
+)
 
 // With 16 senders DSH absorbs at least the paper's 4 times of what static headroom does, and no more than the shared
 // segments allow: 13.5 of 2.6 MB.
 func TestSharedHeadroom(t *testing.T) {
 	t.Parallel()
 	static, err := dshPublished.largest(t.Context(), 1, "dt", 16)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	dynamic, err := dshPublished.largest(t.Context(), 1, "dsh", 16)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	const reserved, eta = dshPorts * 7 * 3072, dshPorts * 56_840
 	most := float64(dshBuffer-reserved-eta) / (dshBuffer - reserved - 7*eta)
 	if times := float64(dynamic) / float64(static); times < dshPaper || times > most {

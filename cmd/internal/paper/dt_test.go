@@ -2,6 +2,7 @@ package paper
 
 import (
 	"math"
+	"pfcswitch/dataplane/assert"
 	"testing"
 )
 
@@ -13,17 +14,13 @@ func TestDynamicThreshold(t *testing.T) {
 	const frame = 6 * 256
 	for _, alpha := range []float64{0.5, 2} {
 		rows, _, err := dtRun(t.Context(), 1, alpha)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		for i := range rows {
 			r := &rows[i]
 			length, free := r.wants()
-			if !(math.Abs(r.length-length) <= (2+alpha)*frame &&
-				math.Abs(r.free-free) <= (1+2/alpha)*frame) {
-				t.Errorf("α %v, %d queues: %.0f each, the paper says %.0f; free %.0f, the paper says %.0f", alpha,
-					r.queues, r.length, length, r.free, free)
-			}
+			assert.True(t, (math.Abs(r.length-length) <= (2+alpha)*frame && math.Abs(r.free-free) <= (1+2/alpha)*frame),
+				"α %v, %d queues: %.0f each, the paper says %.0f; free %.0f, the paper says %.0f", alpha, r.queues,
+				r.length, length, r.free, free)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package paper
 
 import (
 	"bytes"
+	"pfcswitch/dataplane/assert"
 	"slices"
 	"strings"
 	"testing"
@@ -11,25 +12,19 @@ import (
 func document(t *testing.T, s *Study, seed uint64) string {
 	t.Helper()
 	r, err := s.Run(t.Context(), Options{Seed: seed, Links: 10})
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	var b bytes.Buffer
 	for _, write := range []func(*bytes.Buffer) error{
 		func(b *bytes.Buffer) error { return r.Text(b) }, func(b *bytes.Buffer) error { return r.Picture(b) },
 	} {
-		if err := write(&b); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, write(&b))
 	}
 	for _, row := range r.Rows {
-		if len(row) != len(r.Columns) {
-			t.Errorf("%s: a row of %d columns, want %d: %q", s.Name, len(row), len(r.Columns), row)
-		}
+		assert.True(t, len(row) == len(r.Columns),
+			"%s: a row of %d columns, want %d: %q", s.Name, len(row), len(r.Columns), row)
 	}
-	if len(r.Rows) == 0 || r.Remark == "" || !strings.Contains(b.String(), "<polyline") {
-		t.Errorf("%s: no table, remark or picture", s.Name)
-	}
+	assert.True(t, len(r.Rows) != 0 && r.Remark != "" && strings.Contains(b.String(), "<polyline"),
+		"%s: no table, remark or picture", s.Name)
 	return b.String()
 }
 
@@ -39,9 +34,7 @@ func TestStudiesAreDeterministic(t *testing.T) {
 		t.Run(Studies[i].Name, func(t *testing.T) {
 			t.Parallel()
 			first := document(t, &Studies[i], 1)
-			if document(t, &Studies[i], 1) != first {
-				t.Error("two runs with the same seed differ")
-			}
+			assert.True(t, document(t, &Studies[i], 1) == first, "two runs with the same seed differ")
 		})
 	}
 }
@@ -49,13 +42,9 @@ func TestStudiesAreDeterministic(t *testing.T) {
 // The list names each study once, and so does the error for a name that is none's.
 func TestList(t *testing.T) {
 	var b strings.Builder
-	if err := List(&b); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, List(&b))
 	_, err := Find("none")
-	if err == nil {
-		t.Fatal("there is a study named none")
-	}
+	assert.MustBeTrue(t, err != nil, "there is a study named none")
 	var names []string
 	for i := range Studies {
 		s, wrong := Find(Studies[i].Name)
@@ -64,8 +53,7 @@ func TestList(t *testing.T) {
 			continue
 		}
 		names = append(names, s.Name)
-		if !strings.Contains(b.String(), s.Name+" ") || !strings.Contains(err.Error(), s.Name) {
-			t.Errorf("%s is in neither the list nor the error:\n%s%v", s.Name, b.String(), err)
-		}
+		assert.True(t, strings.Contains(b.String(), s.Name+" ") && strings.Contains(err.Error(), s.Name),
+			"%s is in neither the list nor the error:\n%s%v", s.Name, b.String(), err)
 	}
 }

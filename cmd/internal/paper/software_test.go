@@ -1,6 +1,7 @@
 package paper
 
 import (
+	"pfcswitch/dataplane/assert"
 	"testing"
 	"time"
 )
@@ -12,29 +13,21 @@ func TestSoftwareHeadroom(t *testing.T) {
 	for _, us := range []time.Duration{1, 100, 200} {
 		w := softwareSwitch(us * time.Microsecond)
 		static, err := w.largest(t.Context(), 1, "dt", softwareSenders)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		dynamic, err := w.largest(t.Context(), 1, "dsh", softwareSenders)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		if times := float64(dynamic) / float64(max(dshGrain, static)); times < last || dynamic == 0 {
 			t.Errorf("%d µs: SIH %d, DSH %d: %.2f times, less than %.2f", us, static, dynamic, times, last)
 		} else {
 			last = times
 		}
 	}
-	if last < 4 {
-		t.Errorf("DSH absorbs %.1f times what SIH does at 200 µs: the test proves little", last)
-	}
+	assert.True(t, last >= 4, "DSH absorbs %.1f times what SIH does at 200 µs: the test proves little", last)
 	for policy, want := range map[string]bool{"dt": true, "dsh": false} {
 		w := softwareSwitch(100 * time.Microsecond)
 		if loses, err := w.meanLoses(t.Context(), 1, policy); err != nil || loses != want {
 			t.Errorf("%s with η of the mean reaction: frames are lost: %v, want %v, %v", policy, loses, want, err)
 		}
 	}
-	if softwareSwitch(300 * time.Microsecond).fits() {
-		t.Error("static headroom fits at 300 µs")
-	}
+	assert.True(t, !softwareSwitch(300*time.Microsecond).fits(), "static headroom fits at 300 µs")
 }

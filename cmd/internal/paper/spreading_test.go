@@ -1,6 +1,9 @@
 package paper
 
-import "testing"
+import (
+	"pfcswitch/dataplane/assert"
+	"testing"
+)
 
 // A receiver that sends pauses without end has all other hosts held, since each sends to it. A watchdog leaves others
 // their rate, but for the time until it acts, and no frame is lost for want of room.
@@ -14,13 +17,9 @@ func TestPauseSpreading(t *testing.T) {
 			continue
 		}
 		r, err := c.run(t.Context(), Options{Seed: 1})
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		s := spreadOf(r)
-		if s.lost > 0 {
-			t.Errorf("%+v: %d frames found no room", c, s.lost)
-		}
+		assert.True(t, s.lost <= 0, "%+v: %d frames found no room", c, s.lost)
 		if c.fault == "" {
 			free = s
 		} else {
@@ -28,11 +27,9 @@ func TestPauseSpreading(t *testing.T) {
 		}
 	}
 	without, with := found[false], found[true]
-	if free.hosts != 0 || without.hosts != 15 || without.rate > free.rate/2 {
-		t.Errorf("held without a fault: %+v; without a watchdog: %+v", free, without)
-	}
+	assert.True(t, free.hosts == 0 && without.hosts == 15 && without.rate <= free.rate/2,
+		"held without a fault: %+v; without a watchdog: %+v", free, without)
 	least := 1 - float64(spreadDetect)/float64(spreadTime)
-	if with.rate < least*free.rate || with.hosts > 1 || with.discarded == 0 || without.discarded != 0 {
-		t.Errorf("with a watchdog: %+v, want %.2f of %+v", with, least, free)
-	}
+	assert.True(t, with.rate >= least*free.rate && with.hosts <= 1 && with.discarded != 0 && without.discarded == 0,
+		"with a watchdog: %+v, want %.2f of %+v", with, least, free)
 }

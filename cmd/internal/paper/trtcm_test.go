@@ -2,6 +2,7 @@ package paper
 
 import (
 	"math"
+	"pfcswitch/dataplane/assert"
 	"testing"
 )
 
@@ -16,16 +17,11 @@ func TestMeteredShares(t *testing.T) {
 			g, w := got[i], want[i]
 			sum += g.green + g.yellow
 			yellow += w.yellow
-			if math.Abs(g.green-w.green) > 0.02*w.green+burst ||
-				math.Abs(g.green+g.yellow-w.green-w.yellow) > 0.02*(w.green+w.yellow)+burst {
-				t.Errorf("load %v, priority %d: %+v passes, want %+v", load, i, g, w)
-			}
+			assert.True(t, math.Abs(g.green-w.green) <= 0.02*w.green+burst &&
+				math.Abs(g.green+g.yellow-w.green-w.yellow) <= 0.02*(w.green+w.yellow)+burst,
+				"load %v, priority %d: %+v passes, want %+v", load, i, g, w)
 		}
-		if sum > meteredUplink+burst {
-			t.Errorf("load %v: %v passes, more than the uplink takes", load, sum)
-		}
+		assert.True(t, sum <= meteredUplink+burst, "load %v: %v passes, more than the uplink takes", load, sum)
 	}
-	if yellow == 0 {
-		t.Error("no load makes yellow frames: the test proves nothing")
-	}
+	assert.True(t, yellow != 0, "no load makes yellow frames: the test proves nothing")
 }

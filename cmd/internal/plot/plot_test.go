@@ -2,6 +2,7 @@ package plot
 
 import (
 	"fmt"
+	"pfcswitch/dataplane/assert"
 	"strings"
 	"testing"
 )
@@ -12,16 +13,12 @@ func TestLineBeginsLater(t *testing.T) {
 		return fmt.Sprintf("%d km", n)
 	}, Lines: []Series{{Name: "late", First: 2, Values: []float64{1, 2}}}}
 	var b strings.Builder
-	if err := Draw(&b, "title", []Panel{panel}); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, Draw(&b, "title", []Panel{panel}))
 	middle, bottom, half := (beside.left+beside.right)/2, 60+panelHeight, panelHeight/2
 	for _, want := range []string{
 		fmt.Sprintf(`points="%d.0,%d.0 %d.0,60.0 "`, middle, bottom-half, beside.right), ">1 m<", ">4 km<", ">late<",
 	} {
-		if !strings.Contains(b.String(), want) {
-			t.Errorf("the picture lacks %s:\n%s", want, b.String())
-		}
+		assert.True(t, strings.Contains(b.String(), want), "the picture lacks %s:\n%s", want, b.String())
 	}
 }
 

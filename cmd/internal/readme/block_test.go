@@ -17,16 +17,13 @@ func TestBlocks(t *testing.T) {
 		{"x.md", 11, []string{}, "plain\n", nil},
 		{"x.md", 15, []string{"sh"}, "x\n", []string{"not here: a, b"}},
 	}
-	if fmt.Sprint(got) != fmt.Sprint(want) {
-		t.Errorf("got  %+v\nwant %+v", got, want)
-	}
+	assert.True(t, fmt.Sprint(got) == fmt.Sprint(want), "got  %+v\nwant %+v", got, want)
 	commands := []command{{5, "a \\\n  b", []string{"prints"}}, {8, "c", nil}}
 	if got := got[0].commands(); fmt.Sprint(got) != fmt.Sprint(commands) {
 		t.Errorf("got  %+v\nwant %+v", got, commands)
 	}
-	if _, err := Blocks("x.md", "```sh\nx\n"); err == nil {
-		t.Error("a block without an end is taken")
-	}
+	_, err = Blocks("x.md", "```sh\nx\n")
+	assert.True(t, err != nil, "a block without an end is taken")
 }
 
 func TestMissing(t *testing.T) {
@@ -57,7 +54,6 @@ func TestValue(t *testing.T) {
 
 func TestStray(t *testing.T) {
 	got := stray("$ a\n```console\n$ b\n```\n    $ c\n```text\n  $ d\n```\n```console\n$ e\n```\ntext with $ f\n")
-	if want := []int{1, 5, 7}; !slices.Equal(got, want) {
-		t.Errorf("got %v, want %v", got, want)
-	}
+	want := []int{1, 5, 7}
+	assert.True(t, slices.Equal(got, want), "got %v, want %v", got, want)
 }

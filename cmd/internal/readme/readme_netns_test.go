@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"pfcswitch/cmd/internal/lab/labtest"
+	"pfcswitch/dataplane/assert"
 )
 
 func TestMain(m *testing.M) { labtest.Main(m) }
@@ -77,9 +78,7 @@ func TestCommands(t *testing.T) {
 		}
 	})
 	t.Logf("%d BLOCKS OF COMMANDS RUN, %d NOT HERE:\n  %s", len(here), len(elsewhere), strings.Join(elsewhere, "\n  "))
-	if len(here) == 0 {
-		t.Error("no block was run, so nothing is shown")
-	}
+	assert.True(t, len(here) != 0, "no block was run, so nothing is shown")
 }
 
 // elsewhere returns why a block is not run here. Where another file runs it, that file has to.
@@ -187,9 +186,7 @@ func (b *Block) run(t *testing.T, project, programs string) {
 	for i, c := range all {
 		printed, readErr := os.ReadFile(fmt.Sprintf("%s/out.%d", dir, i))
 		last := readErr != nil || i == len(all)-1 || !exists(fmt.Sprintf("%s/out.%d", dir, i+1))
-		if err != nil && last {
-			t.Fatalf("%s:%d: %s: %v\n%s%s", b.file, c.line, c.text, err, out, printed)
-		}
+		assert.MustBeTrue(t, err == nil || !last, "%s:%d: %s: %v\n%s%s", b.file, c.line, c.text, err, out, printed)
 		if b.has("verdict") {
 			printed = inconclusive.ReplaceAll(printed, []byte("PASS: what came after XOFF fits the headroom in force"))
 		}
@@ -225,18 +222,15 @@ func copyProject(t *testing.T, all []Block) (project, programs string) {
 		{"cp", labtest.Program(t), programs + "/pfcswitch"},
 		{"ln", programs + "/pfcswitch", programs + "/bin/pfcswitch"},
 	} {
-		if out, err := exec.Command(args[0], args[1:]...).CombinedOutput(); err != nil {
-			t.Fatalf("%v: %v\n%s", args, err, out)
-		}
+		out, err := exec.Command(args[0], args[1:]...).CombinedOutput()
+		assert.MustBeTrue(t, err == nil, "%v: %v\n%s", args, err, out)
 	}
 	const sudo = "#!/bin/sh\nexec \"$@\"\n"
 	must(t, os.WriteFile(programs+"/bin/sudo", []byte(sudo), 0o755))
 	first := slices.IndexFunc(all, func(b Block) bool {
 		return b.file == "README.md" && slices.Equal(b.Info, []string{"yaml"})
 	})
-	if first < 0 {
-		t.Fatal("README.md at the top has no configuration")
-	}
+	assert.MustBeTrue(t, first >= 0, "README.md at the top has no configuration")
 	must(t, os.WriteFile(project+"/switch.yaml", []byte(all[first].Text), 0o600))
 	return project, programs
 }

@@ -27,6 +27,7 @@ import (
 	"pfcswitch/cmd/internal/config"
 	"pfcswitch/cmd/internal/lab/labtest"
 	"pfcswitch/cmd/internal/web"
+	"pfcswitch/dataplane/assert"
 )
 
 var must = labtest.Must
@@ -37,9 +38,7 @@ const root = "../../.."
 func texts(t *testing.T) map[string]string {
 	t.Helper()
 	all, err := All(os.DirFS(root))
-	if err != nil || all["README.md"] == "" {
-		t.Fatalf("%d READMEs found: %v", len(all), err)
-	}
+	assert.MustBeTrue(t, err == nil && all["README.md"] != "", "%d READMEs found: %v", len(all), err)
 	return all
 }
 
@@ -97,9 +96,7 @@ func TestBenchmarksAreThere(t *testing.T) {
 			}
 		}
 	}
-	if count < 2 {
-		t.Errorf("the READMEs name only %d benchmarks", count)
-	}
+	assert.True(t, count >= 2, "the READMEs name only %d benchmarks", count)
 }
 
 // README.md at the top shows what the test command prints at its end: each stage of it, in its order.
@@ -107,9 +104,7 @@ func TestStagesAreShown(t *testing.T) {
 	script, err := os.ReadFile(root + "/scripts/test.sh")
 	must(t, err)
 	stages := regexp.MustCompile(`(?m)^readonly all_stages=\((.*)\)$`).FindStringSubmatch(string(script))
-	if stages == nil {
-		t.Fatal("scripts/test.sh has no stages")
-	}
+	assert.MustBeTrue(t, stages != nil, "scripts/test.sh has no stages")
 	for _, b := range read(t) {
 		if b.file != "README.md" {
 			continue
@@ -254,9 +249,7 @@ func TestDefaults(t *testing.T) {
 			}
 		}
 	}
-	if shown < 60 || lists != 1 {
-		t.Errorf("%d lists show %d defaults", lists, shown)
-	}
+	assert.True(t, shown >= 60 && lists == 1, "%d lists show %d defaults", lists, shown)
 }
 
 // A README names every answer of the API, and its keys.
@@ -267,9 +260,8 @@ func TestNouns(t *testing.T) {
 		r, err := api.Parse(noun, []byte(`{"schema":1}`))
 		must(t, err)
 		for _, key := range keysOf(reflect.TypeOf(r).Elem()) {
-			if !slices.ContainsFunc(row, func(r string) bool { return strings.Contains(r, "`"+key+"`") }) {
-				t.Errorf("cmd/internal/api/README.md: no table has `%s` of the answer %s", key, noun)
-			}
+			assert.True(t, slices.ContainsFunc(row, func(r string) bool { return strings.Contains(r, "`"+key+"`") }),
+				"cmd/internal/api/README.md: no table has `%s` of the answer %s", key, noun)
 		}
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"pfcswitch/cmd/internal/simulation"
+	"pfcswitch/dataplane/assert"
 )
 
 // Each task is done once, and no two with the same worker at a time.
@@ -16,16 +17,13 @@ func TestOn(t *testing.T) {
 		for tasks := range 20 {
 			done, busy := make([]atomic.Int64, tasks), make([]atomic.Bool, workers)
 			On(workers)(tasks, func(worker, task int) {
-				if busy[worker].Swap(true) {
-					t.Errorf("worker %d does two tasks at a time", worker)
-				}
+				assert.True(t, !busy[worker].Swap(true), "worker %d does two tasks at a time", worker)
 				done[task].Add(1)
 				busy[worker].Store(false)
 			})
 			for i := range done {
-				if n := done[i].Load(); n != 1 {
-					t.Errorf("%d workers did task %d of %d %d times", workers, i, tasks, n)
-				}
+				n := done[i].Load()
+				assert.True(t, n == 1, "%d workers did task %d of %d %d times", workers, i, tasks, n)
 			}
 		}
 	}
@@ -58,19 +56,11 @@ faults: {s: {slow: h1, rate: 10G, duration: 10us}}
 				calls++
 				On(workers)(tasks, do)
 			}})
-		if calls == 0 {
-			t.Error("nothing ran side by side: the test proves nothing")
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.True(t, calls != 0, "nothing ran side by side: the test proves nothing")
+		assert.Must(t, err)
 		text, err := json.Marshal(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		reports = append(reports, string(text))
 	}
-	if reports[0] != reports[1] {
-		t.Errorf("with one worker\n%s\nwith three\n%s", reports[0], reports[1])
-	}
+	assert.True(t, reports[0] == reports[1], "with one worker\n%s\nwith three\n%s", reports[0], reports[1])
 }

@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"bytes"
+	"pfcswitch/dataplane/assert"
 	"strings"
 	"testing"
 )
@@ -22,30 +23,22 @@ traffic:
   other: {from: h4, to: h1, duration: 20ms}
 `
 	r, err := simulate(t, text, standard)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	plain, err := simulate(t, strings.ReplaceAll(text, ", cc: dcqcn", ", cc: off"), standard)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !r.Pass || !plain.Pass || len(r.Controls) != 4 || len(plain.Controls) != 0 {
-		t.Fatalf("%+v\nwithout: %+v", r.Controls, plain.Controls)
-	}
+	assert.Must(t, err)
+	assert.MustBeTrue(t, r.Pass && plain.Pass && len(r.Controls) == 4 && len(plain.Controls) == 0,
+		"%+v\nwithout: %+v", r.Controls, plain.Controls)
 	for i, name := range []string{"h1>h4", "h2>h4", "h3>h4"} {
-		if c := r.Controls[i]; c.Name != name || c.Priority != 3 || c.Marked < c.Sent || c.Sent == 0 ||
-			c.Received == 0 || c.Rate <= 0 || c.Rate > 5e9 {
-			t.Errorf("%s: %+v", name, c)
-		}
+		c := r.Controls[i]
+		assert.True(t, c.Name == name && c.Priority == 3 && c.Marked >= c.Sent && c.Sent != 0 && c.Received != 0 &&
+			c.Rate > 0 && c.Rate <= 5e9, "%s: %+v", name, c)
 	}
-	if c := r.Controls[3]; c.Name != "small" || c.Rate != 0 {
-		t.Errorf("flows with a size: %+v", c)
-	}
+	c := r.Controls[3]
+	assert.True(t, c.Name == "small" && c.Rate == 0, "flows with a size: %+v", c)
 	if with, without := r.held(), plain.held(); with["h2"]*10 > without["h2"] {
 		t.Errorf("held with DCQCN for %v, without for %v", with, without)
 	}
 	var out bytes.Buffer
-	if err := r.Text(&out); err != nil || !strings.Contains(out.String(), "\nh2>h4  3         ") {
-		t.Errorf("%v: %s", err, &out)
-	}
+	err = r.Text(&out)
+	assert.True(t, err == nil && strings.Contains(out.String(), "\nh2>h4  3         "), "%v: %s", err, &out)
 }

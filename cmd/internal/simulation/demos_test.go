@@ -3,6 +3,7 @@ package simulation
 import (
 	"fmt"
 	"os"
+	"pfcswitch/dataplane/assert"
 	"strings"
 	"testing"
 	"time"
@@ -37,9 +38,7 @@ links:
 func claim(t *testing.T, o Options, text string, args ...any) *Report {
 	t.Helper()
 	r, err := simulate(t, fmt.Sprintf(text, args...), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	return r
 }
 
@@ -62,39 +61,29 @@ func TestDemoIncast(t *testing.T) {
 		r := claim(t, standard, text+both, "", "")
 		lossless, lossy := r.losses()
 		held := r.held()
-		if !r.Pass || lossless != 0 || lossy == 0 || held["h1"] == 0 || held["h2"] == 0 || held["h3"] == 0 ||
-			held["h4"] != 0 {
-			t.Errorf("%s: pass %v, %d and %d lost, held %v", name, r.Pass, lossless, lossy, held)
-		}
+		assert.True(t, r.Pass && lossless == 0 && lossy != 0 && held["h1"] != 0 && held["h2"] != 0 && held["h3"] != 0 &&
+			held["h4"] == 0, "%s: pass %v, %d and %d lost, held %v", name, r.Pass, lossless, lossy, held)
 		for _, h := range r.Hosts {
 			for prio, n := range h.PFCReceived {
-				if n > 0 && prio != 3 {
-					t.Errorf("%s: %s got PFC for priority %d", name, h.Name, prio)
-				}
+				assert.True(t, n <= 0 || prio == 3, "%s: %s got PFC for priority %d", name, h.Name, prio)
 			}
 		}
 	}
 	deaf := claim(t, Options{Seed: 1, Response: time.Hour}, one+both, ", buffer: {ring_hold: off}", "")
-	if lossless, _ := deaf.losses(); lossless == 0 || deaf.Pass {
-		t.Errorf("senders that do not obey: %d lost, pass %v", lossless, deaf.Pass)
-	}
+	lossless, _ := deaf.losses()
+	assert.True(t, lossless != 0 && !deaf.Pass, "senders that do not obey: %d lost, pass %v", lossless, deaf.Pass)
 	off := claim(t, standard, one+both, "", ", flow_control: off")
-	if lossless, _ := off.losses(); lossless == 0 || len(off.Ports) != 0 {
-		t.Errorf("without flow control: %d lost, %+v", lossless, off.Ports)
-	}
+	lossless, _ = off.losses()
+	assert.True(t, lossless != 0 && len(off.Ports) == 0, "without flow control: %d lost, %+v", lossless, off.Ports)
 }
 
 // demo host: programs that wait for acknowledgements lose nothing, and share the link. TCP itself is the kernel's.
 func TestDemoHost(t *testing.T) {
 	r := claim(t, standard, one+"traffic: {tcp: {incast: h4, window: 256KiB, size: 4MB, duration: 10s}}\n", "", "")
-	if len(r.Completions) != 1 {
-		t.Fatalf("%+v", r.Completions)
-	}
+	assert.MustBeTrue(t, len(r.Completions) == 1, "%+v", r.Completions)
 	c, least := r.Completions[0], int64(3*4_000_000*8*10) // ns at 100M
-	if !r.Pass || c.Finished != 3 || c.Lost != 0 || c.Max < least || c.Mean > c.Max || c.Max > least*11/10 ||
-		c.P50 < c.Max*9/10 {
-		t.Errorf("pass %v: %+v", r.Pass, c)
-	}
+	assert.True(t, r.Pass && c.Finished == 3 && c.Lost == 0 && c.Max >= least && c.Mean <= c.Max &&
+		c.Max <= least*11/10 && c.P50 >= c.Max*9/10, "pass %v: %+v", r.Pass, c)
 }
 
 // demo headroom: what probes find on cables of 0 to 200 km holds what comes after XOFF. Half of it does not.
@@ -126,9 +115,8 @@ faults: {stopped: {storm: h2, start: 4s, duration: 35ms}}
 				continue
 			}
 			half := claim(t, standard, stopped, fmt.Sprintf("%dB", p.HeadroomSize/2/256*256), speed, cable)
-			if lost, _ := half.losses(); lost == 0 {
-				t.Errorf("%s, %s: half of %d holds everything", speed, cable, p.HeadroomSize)
-			}
+			lost, _ := half.losses()
+			assert.True(t, lost != 0, "%s, %s: half of %d holds everything", speed, cable, p.HeadroomSize)
 		}
 	}
 }
@@ -136,9 +124,7 @@ faults: {stopped: {storm: h2, start: 4s, duration: 35ms}}
 // demo deadlock: the watchdog breaks a ring of switches, circling frames and a storm, and without it all stands still.
 func TestDemoDeadlock(t *testing.T) {
 	ring, err := os.ReadFile("../../../scripts/lab/ring.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	text := strings.ReplaceAll(string(ring), "2s", "1s")
 	circling := text[:strings.Index(text, "traffic:")] + "traffic: {x: {from: h1, to: h4, ttl: 64, duration: 100ms}}\n"
 	circling = strings.Replace(circling, "links:\n", "  h4: {mac: \"02:00:00:00:00:04\"}\nlinks:\n"+
@@ -157,9 +143,8 @@ func TestDemoDeadlock(t *testing.T) {
 			for _, f := range r.Flows {
 				moved += f.Received
 			}
-			if r.Deadlock != stands {
-				t.Errorf("%s, watchdog %q: deadlock %v; %d frames came", name, watchdog, r.Deadlock, moved)
-			}
+			assert.True(t, r.Deadlock == stands,
+				"%s, watchdog %q: deadlock %v; %d frames came", name, watchdog, r.Deadlock, moved)
 		}
 	}
 }
@@ -183,16 +168,13 @@ traffic: {a: {incast: h4, priority: %d, duration: 1s}}
 	r := claim(t, standard, trunk, 3)
 	lossless, _ := r.losses()
 	for _, f := range r.Flows {
-		if f.Rate < 31e6 || f.Rate > 35e6 {
-			t.Errorf("%s: %d bit/s, want a third of 100M", f.Name, f.Rate)
-		}
+		assert.True(t, f.Rate >= 31e6 && f.Rate <= 35e6, "%s: %d bit/s, want a third of 100M", f.Name, f.Rate)
 	}
 	if held := r.held(); !r.Pass || lossless != 0 || held["h1"] == 0 || held["h2"] == 0 || held["h3"] == 0 {
 		t.Errorf("pass %v, %d lost, held %v", r.Pass, lossless, held)
 	}
-	if _, lossy := claim(t, standard, trunk, 0).losses(); lossy == 0 {
-		t.Error("150M went through 100M without a loss")
-	}
+	_, lossy := claim(t, standard, trunk, 0).losses()
+	assert.True(t, lossy != 0, "150M went through 100M without a loss")
 }
 
 // demo dcqcn: with marks and CNPs senders are paused seldom, and what waits is little.
@@ -200,9 +182,8 @@ func TestDemoDCQCN(t *testing.T) {
 	run := func(cc string) (held int64, p50 int64) {
 		r := claim(t, standard, one+"traffic: {a: {incast: h4, cc: "+cc+", duration: 2s}}\n",
 			", ecn: {3: {kmin: 4KiB, kmax: 32KiB, pmax: 10%}}", "")
-		if lost, _ := r.losses(); !r.Pass || lost != 0 {
-			t.Errorf("%s: pass %v, %d lost", cc, r.Pass, lost)
-		}
+		lost, _ := r.losses()
+		assert.True(t, r.Pass && lost == 0, "%s: pass %v, %d lost", cc, r.Pass, lost)
 		for _, ns := range r.held() {
 			held += ns
 		}
@@ -210,8 +191,7 @@ func TestDemoDCQCN(t *testing.T) {
 	}
 	plain, wait := run("off")
 	slowed, less := run("dcqcn")
-	if plain == 0 || slowed*10 > plain || less*4 > wait {
-		t.Errorf("held %v by PFC alone, %v with DCQCN; latency %d and %d ns", time.Duration(plain),
-			time.Duration(slowed), wait, less)
-	}
+	assert.True(t, plain != 0 && slowed*10 <= plain && less*4 <= wait,
+		"held %v by PFC alone, %v with DCQCN; latency %d and %d ns", time.Duration(plain), time.Duration(slowed), wait,
+		less)
 }

@@ -3,6 +3,7 @@ package simulation
 import (
 	"bytes"
 	"fmt"
+	"pfcswitch/dataplane/assert"
 	"strings"
 	"testing"
 )
@@ -24,47 +25,31 @@ traffic: {f: {incast: h3, duration: 200ms}}
 // Both ways of back pressure hold their senders, which share the receiver's link. Nothing is lost.
 func TestHalfDuplexFile(t *testing.T) {
 	r, err := simulate(t, halfDuplex("flow_control: pause, half_duplex: collision", ""), standard)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !r.Pass || len(r.HalfDuplex) != 4 {
-		t.Fatalf("pass %v: %+v", r.Pass, r.HalfDuplex)
-	}
+	assert.Must(t, err)
+	assert.MustBeTrue(t, r.Pass && len(r.HalfDuplex) == 4, "pass %v: %+v", r.Pass, r.HalfDuplex)
 	h1, p1, h2, p2 := r.HalfDuplex[0], r.HalfDuplex[1], r.HalfDuplex[2], r.HalfDuplex[3]
-	if h1.End != "h1" || p1.End != "s1:p1" || h2.End != "h2" || p2.End != "s1:p2" {
-		t.Errorf("%+v", r.HalfDuplex)
-	}
-	if p1.Forced == 0 || h1.Collisions < p1.Forced || p2.Forced != 0 || p1.HeldNs == 0 || p2.HeldNs == 0 {
-		t.Errorf("%+v", r.HalfDuplex)
-	}
+	assert.True(t, h1.End == "h1" && p1.End == "s1:p1" && h2.End == "h2" && p2.End == "s1:p2", "%+v", r.HalfDuplex)
+	assert.True(t, p1.Forced != 0 && h1.Collisions >= p1.Forced && p2.Forced == 0 && p1.HeldNs != 0 && p2.HeldNs != 0,
+		"%+v", r.HalfDuplex)
 	if held := r.held(); held["h1"] != p1.HeldNs || held["h2"] != p2.HeldNs || held["h3"] != 0 {
 		t.Errorf("held: %v, want %d and %d", held, p1.HeldNs, p2.HeldNs)
 	}
-	if len(r.Holds) != 2 || r.Holds[0].Priority != -1 {
-		t.Errorf("%+v", r.Holds)
-	}
+	assert.True(t, len(r.Holds) == 2 && r.Holds[0].Priority == -1, "%+v", r.Holds)
 	for _, f := range r.Flows {
-		if f.Lost != 0 || f.Rate < 45e6 || f.Rate > 55e6 {
-			t.Errorf("%+v", f)
-		}
+		assert.True(t, f.Lost == 0 && f.Rate >= 45e6 && f.Rate <= 55e6, "%+v", f)
 	}
 	var out bytes.Buffer
-	if err := r.Text(&out); err != nil || !strings.Contains(out.String(), "\ns1:p2  carrier ") {
-		t.Errorf("%v: %s", err, &out)
-	}
+	err = r.Text(&out)
+	assert.True(t, err == nil && strings.Contains(out.String(), "\ns1:p2  carrier "), "%v: %s", err, &out)
 }
 
 // A sender that meets a collision sixteen times gives its frame up. The switch has lost none, and the run passes.
 func TestHalfDuplexGivesUp(t *testing.T) {
 	r, err := simulate(t, halfDuplex("flow_control: pause, half_duplex: collision",
 		"faults: {x: {storm: h3, start: 10ms, duration: 150ms}}\n"), standard)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if r.HalfDuplex[0].GivenUp == 0 || r.Flows[0].Lost != r.HalfDuplex[0].GivenUp || r.Flows[1].Lost != 0 || !r.Pass ||
-		r.Switches[0].LosslessDrops != 0 {
-		t.Errorf("pass %v: %+v\n%+v", r.Pass, r.HalfDuplex, r.Flows)
-	}
+	assert.Must(t, err)
+	assert.True(t, r.HalfDuplex[0].GivenUp != 0 && r.Flows[0].Lost == r.HalfDuplex[0].GivenUp && r.Flows[1].Lost == 0 &&
+		r.Pass && r.Switches[0].LosslessDrops == 0, "pass %v: %+v\n%+v", r.Pass, r.HalfDuplex, r.Flows)
 }
 
 // Half-duplex links that cannot be are refused, with their line.
@@ -79,12 +64,10 @@ func TestHalfDuplexRefused(t *testing.T) {
 		if strings.Contains(link, "delay") {
 			text = strings.Replace(text, "cable: 50m, ", "", 1)
 		}
-		if _, err := simulate(t, text, standard); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want %s", link, err, want)
-		}
+		_, err := simulate(t, text, standard)
+		assert.True(t, err != nil && strings.Contains(err.Error(), want), "%s: %v, want %s", link, err, want)
 	}
 	fast := strings.Replace(halfDuplex("flow_control: pause, half_duplex: carrier", ""), "100M", "1G", 1)
-	if _, err := simulate(t, fast, standard); err == nil || !strings.Contains(err.Error(), "up to 100 Mbit/s") {
-		t.Errorf("at 1G: %v", err)
-	}
+	_, err := simulate(t, fast, standard)
+	assert.True(t, err != nil && strings.Contains(err.Error(), "up to 100 Mbit/s"), "at 1G: %v", err)
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"pfcswitch/cmd/internal/config"
+	"pfcswitch/dataplane/assert"
 )
 
 // onFabric runs traffic on a fabric whose links all have the same speed.
@@ -13,9 +14,7 @@ func onFabric(t *testing.T, shape, speed, traffic string, o Options) *Report {
 	t.Helper()
 	r, err := simulate(t, "name: a\nfabric:\n  "+shape+"\n  links: {speed: "+speed+", cable: 10m}\n  switches: "+
 		"{preset: roce}\ntraffic: {"+traffic+"}", o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	return r
 }
 
@@ -31,9 +30,8 @@ func TestPermutationInAFatTree(t *testing.T) {
 				slow++
 			}
 		}
-		if !r.Pass || len(r.Flows) != 16 || (slow > 0) != shared {
-			t.Errorf("%s: pass %v, %d flows, %d of them slow", spread, r.Pass, len(r.Flows), slow)
-		}
+		assert.True(t, r.Pass && len(r.Flows) == 16 && (slow > 0) == shared,
+			"%s: pass %v, %d flows, %d of them slow", spread, r.Pass, len(r.Flows), slow)
 	}
 }
 
@@ -41,9 +39,7 @@ func TestPermutationInAFatTree(t *testing.T) {
 func TestRingOfFiveDeadlocks(t *testing.T) {
 	r := onFabric(t, "ring: {switches: 5, hosts: 1}", "1G", "f: {permutation: on, duration: 300ms}",
 		Options{Seed: 1, Response: -1, Stall: 80 * time.Millisecond})
-	if !r.Deadlock || len(r.Cycle) != 5 {
-		t.Errorf("deadlock %v: %+v", r.Deadlock, r.Cycle)
-	}
+	assert.True(t, r.Deadlock && len(r.Cycle) == 5, "deadlock %v: %+v", r.Deadlock, r.Cycle)
 }
 
 // The filtering databases hold all stations: once the switches have learned them, each frame crosses three links.
@@ -59,18 +55,15 @@ func TestNothingIsFlooded(t *testing.T) {
 		}
 		hops, sent := run("10ms")
 		more, moreSent := run("100ms")
-		if more-hops != 3*(moreSent-sent) || moreSent == sent {
-			t.Errorf("%d hosts at each switch: %d hops of %d frames", n, more-hops, moreSent-sent)
-		}
+		assert.True(t, more-hops == 3*(moreSent-sent) && moreSent != sent,
+			"%d hosts at each switch: %d hops of %d frames", n, more-hops, moreSent-sent)
 	}
 }
 
 // The file of the largest fabric is one.
 func TestFatTreeFile(t *testing.T) {
 	lab, err := config.LoadTopology("../../../scripts/fat-tree.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	if len(lab.Hosts) != 1024 || len(lab.Switches) != 320 || len(lab.Traffic[0].Pairs()) != 1024 ||
 		Length(lab) != 10*time.Millisecond {
 		t.Errorf("%d hosts, %d switches, %d pairs, %v", len(lab.Hosts), len(lab.Switches),

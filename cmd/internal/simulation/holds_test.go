@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"pfcswitch/cmd/internal/config"
+	"pfcswitch/dataplane/assert"
 )
 
 // line is a topology of switches in a line, each with a host.
@@ -27,9 +28,7 @@ func line(t *testing.T, n int) *config.Topology {
 	text := fmt.Sprintf("name: line\nswitches: {%s}\nhosts: {%s}\nlinks: {%s}\n", strings.Join(switches, ", "),
 		strings.Join(hosts, ", "), strings.Join(links, ", "))
 	lab, err := config.ParseTopology("lab.yaml", []byte(text), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	return lab
 }
 
@@ -68,14 +67,10 @@ func TestHolds(t *testing.T) {
 		for _, h := range r.Holds {
 			got = append(got, fmt.Sprintf("%d %s>%s", h.Step, h.By, h.Held))
 		}
-		if strings.Join(got, ", ") != tt.want {
-			t.Errorf("%s: %v, want %s", tt.name, got, tt.want)
-		}
-		if i := slices.IndexFunc(r.Holds, func(h Hold) bool { return h.Held == "h1" }); i >= 0 &&
-			(r.Holds[i].Share*1e8 != float64(r.Holds[i].Ns) ||
-				r.Holds[i].Priority != 3) {
-			t.Errorf("%s: %+v", tt.name, r.Holds[i])
-		}
+		assert.True(t, strings.Join(got, ", ") == tt.want, "%s: %v, want %s", tt.name, got, tt.want)
+		i := slices.IndexFunc(r.Holds, func(h Hold) bool { return h.Held == "h1" })
+		assert.True(t, i < 0 || (r.Holds[i].Share*1e8 == float64(r.Holds[i].Ns) && r.Holds[i].Priority == 3),
+			"%s: %+v", tt.name, r.Holds)
 	}
 }
 
@@ -85,25 +80,18 @@ func TestHoldsOfASlowReceiver(t *testing.T) {
 		"{lossless: {size: 512KiB}}}, s2: *s}\nhosts: {h1: {}, h2: {}}\nlinks: {l1: {ends: [h1, \"s1:p\"], speed: "+
 		"1G}, up: {ends: [\"s1:up\", \"s2:down\"], speed: 1G}, l2: {ends: [h2, \"s2:p\"], speed: 100M}}\ntraffic: {f: "+
 		"{from: h1, to: h2, duration: 20ms}}"), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	r, err := RunTopology(t.Context(), lab, standard)
 	if err != nil || !r.Pass {
 		t.Fatal(r, err)
 	}
 	var b bytes.Buffer
-	if err := r.Text(&b); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, r.Text(&b))
 	_, text, _ := strings.Cut(b.String(), "STEP  BY")
 	var svg bytes.Buffer
-	if err := errors.Join(r.HoldsPicture(&svg), xml.Unmarshal(svg.Bytes(), new(struct{}))); err != nil ||
-		strings.Count(svg.String(), "<path") != 2 || strings.Count(svg.String(), "<rect x=") != 3 {
-		t.Errorf("%v: %s", err, svg.String())
-	}
+	err = errors.Join(r.HoldsPicture(&svg), xml.Unmarshal(svg.Bytes(), new(struct{})))
+	assert.True(t, err == nil && strings.Count(svg.String(), "<path") == 2 &&
+		strings.Count(svg.String(), "<rect x=") == 3, "%v: %s", err, svg.String())
 	first, second := strings.Index(text, "\n1     s2:down  s1:up"), strings.Index(text, "\n2     s1:p     h1")
-	if first < 0 || second < first {
-		t.Errorf("%s", b.String())
-	}
+	assert.True(t, first >= 0 && second >= first, "%s", b.String())
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/headroom"
 )
 
@@ -19,9 +20,7 @@ links:
   l2: {ends: [h2, "s1:out"], speed: 5G}
 traffic: {flow: {from: h1, to: h2, start: 4s, duration: 10ms}}
 `+faults, o)
-	if err != nil || !r.Pass && faults == "" {
-		t.Fatalf("%+v, %v", r, err)
-	}
+	assert.MustBeTrue(t, err == nil && (r.Pass || faults != ""), "%+v, %v", r, err)
 	return r.Ports[0]
 }
 
@@ -36,13 +35,10 @@ func TestMeasure(t *testing.T) {
 	if got := exact.HeadroomSize; got < size(bits) || got > size(bits+2*control) { // the other end's may be in the way
 		t.Errorf("headroom %d, want %d to %d", got, size(bits), size(bits+2*control))
 	}
-	if exact.Xoff == 0 || exact.HeadroomPeak == 0 {
-		t.Errorf("%+v: nobody was held: the test proves little", exact)
-	}
+	assert.True(t, exact.Xoff != 0 && exact.HeadroomPeak != 0, "%+v: nobody was held: the test proves little", exact)
 	late := measured(t, "", Options{Noise: 4 * time.Microsecond})
-	if late.HeadroomSize <= exact.HeadroomSize {
-		t.Errorf("headroom %d of a late host, %d of another", late.HeadroomSize, exact.HeadroomSize)
-	}
+	assert.True(t, late.HeadroomSize > exact.HeadroomSize,
+		"headroom %d of a late host, %d of another", late.HeadroomSize, exact.HeadroomSize)
 }
 
 // A link that went down is measured again when it is up.
@@ -64,9 +60,7 @@ links:
 traffic: {flow: {from: h1, to: h2, duration: 10ms}}
 faults: {stopped: {storm: h2, duration: 9ms}}
 `, Options{Seed: 1, Noise: time.Second})
-	if err != nil || !r.Pass {
-		t.Fatalf("%+v, %v", r, err)
-	}
+	assert.MustBeTrue(t, err == nil && r.Pass, "%+v, %v", r, err)
 	const call, frame = 62_500, 1542 // octets on the wire
 	if p := r.Ports[0]; p.HeadroomPeak < call-2*frame || p.HeadroomPeak > call+3*frame {
 		t.Errorf("%d octets came after XOFF, want those of a send call, %d", p.HeadroomPeak, call)

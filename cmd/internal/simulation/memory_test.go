@@ -3,6 +3,7 @@ package simulation
 import (
 	"fmt"
 	"os"
+	"pfcswitch/dataplane/assert"
 	"strings"
 	"testing"
 
@@ -12,29 +13,18 @@ import (
 // Where the system has no room for a switch, the error has file, line and key, and what to do.
 func TestNoMemory(t *testing.T) {
 	statm, err := os.ReadFile("/proc/self/statm")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	var pages uint64
-	if _, err := fmt.Sscan(string(statm), &pages); err != nil {
-		t.Fatal(err)
-	}
+	_, err = fmt.Sscan(string(statm), &pages)
+	assert.Must(t, err)
 	var was unix.Rlimit
-	if err := unix.Getrlimit(unix.RLIMIT_AS, &was); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, unix.Getrlimit(unix.RLIMIT_AS, &was))
 	limit := unix.Rlimit{Cur: pages*uint64(os.Getpagesize()) + 1<<30, Max: was.Max}
-	if err := unix.Setrlimit(unix.RLIMIT_AS, &limit); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, unix.Setrlimit(unix.RLIMIT_AS, &limit))
 	_, err = simulate(t, "name: lab\nswitches: {s1: {preset: roce, buffer: {lossless: {size: 2GiB}}}}\n"+
 		"hosts: {h1: {}, h2: {}}\nlinks: {l1: {ends: [h1, \"s1:p1\"]}, l2: {ends: [h2, \"s1:p2\"]}}\n"+
 		"traffic: {f: {from: h1, to: h2, duration: 1ms}}\n", standard)
-	if err := unix.Setrlimit(unix.RLIMIT_AS, &was); err != nil {
-		t.Fatal(err)
-	}
-	if err == nil || !strings.HasPrefix(err.Error(), "lab.yaml:2: switches: switch s1: ") ||
-		!strings.Contains(err.Error(), "write smaller buffers and rings") {
-		t.Errorf("%v", err)
-	}
+	assert.Must(t, unix.Setrlimit(unix.RLIMIT_AS, &was))
+	assert.True(t, err != nil && strings.HasPrefix(err.Error(), "lab.yaml:2: switches: switch s1: ") &&
+		strings.Contains(err.Error(), "write smaller buffers and rings"), "%v", err)
 }

@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"pfcswitch/dataplane/assert"
 	"strings"
 	"testing"
 )
@@ -13,9 +14,7 @@ import (
 // its figures are those of Debian's 3.37.
 func TestDumbbellAgreesWithNS3(t *testing.T) {
 	r, err := Run(t.Context(), "../../../scripts/ns3/dumbbell.yaml", standard)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	var received, dropped uint64
 	for _, f := range r.Flows {
 		received, dropped = received+f.Received, dropped+f.Lost
@@ -29,9 +28,8 @@ func TestDumbbellAgreesWithNS3(t *testing.T) {
 	}
 	near := func(got, want uint64) bool { return got*100 >= want*98 && got*100 <= want*102 }
 	t.Logf("received %d, dropped %d; ns-3: %d and %d", received, dropped, wantReceived, wantDropped)
-	if !near(received, wantReceived) || !near(dropped, wantDropped) || wantDropped == 0 || !r.Pass {
-		t.Errorf("received %d, dropped %d, want %d and %d", received, dropped, wantReceived, wantDropped)
-	}
+	assert.True(t, near(received, wantReceived) && near(dropped, wantDropped) && wantDropped != 0 && r.Pass,
+		"received %d, dropped %d, want %d and %d", received, dropped, wantReceived, wantDropped)
 }
 
 // ns3 runs the program of scripts/ns3, if what it needs is here, as scripts/ns3/compare.sh has it.
@@ -57,8 +55,6 @@ func ns3(t *testing.T, args ...string) (out string, ok bool) {
 		t.Fatalf("%v: %s", err, text)
 	}
 	text, err := exec.CommandContext(t.Context(), program, args...).Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	return string(text), true
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"pfcswitch/cmd/internal/plot"
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/capture"
 )
 
@@ -33,19 +34,15 @@ func TestCaptureHasEveryFrame(t *testing.T) {
 	}
 	r := example(t, "leaf-spine.yaml", o)
 	plain := example(t, "leaf-spine.yaml", standard)
-	if !r.Pass || r.Hops != plain.Hops || r.Lasted != plain.Lasted {
-		t.Errorf("with captures: pass %v, %d hops in %d ns; without: %d in %d", r.Pass, r.Hops, r.Lasted, plain.Hops,
-			plain.Lasted)
-	}
-	if len(files) != 4 {
-		t.Fatalf("%d files", len(files))
-	}
+	assert.True(t, r.Pass && r.Hops == plain.Hops && r.Lasted == plain.Lasted,
+		"with captures: pass %v, %d hops in %d ns; without: %d in %d", r.Pass, r.Hops, r.Lasted, plain.Hops,
+		plain.Lasted)
+	assert.MustBeTrue(t, len(files) == 4, "%d files", len(files))
 	var got, want uint64
 	for name, f := range files {
 		tally, err := capture.Copy(io.Discard, &f.Buffer)
-		if err != nil || tally.Missing != 0 || !f.closed || (tally.Frames == 0) != (name == "spine2") {
-			t.Errorf("%s: %+v, %v, closed: %v", name, tally, err, f.closed)
-		}
+		assert.True(t, err == nil && tally.Missing == 0 && f.closed && (tally.Frames == 0) == (name == "spine2"),
+			"%s: %+v, %v, closed: %v", name, tally, err, f.closed)
 		got += tally.Frames
 	}
 	for _, c := range r.Ports {
@@ -70,9 +67,7 @@ func TestCaptureHasControl(t *testing.T) {
 	r, err := simulate(t, "name: line\nswitches: {s1: {preset: roce}, s2: {preset: roce}}\nhosts: {h1: {}, h2: {}, "+
 		"h3: {}}\nlinks:\n  l1: {ends: [h1, \"s1:p1\"]}\n  l2: {ends: [h2, \"s2:p1\"]}\n  l3: {ends: [h3, "+
 		"\"s2:p2\"]}\n  up: {ends: [\"s1:up\", \"s2:up\"]}\ntraffic: {f: {incast: h2, duration: 60ms}}", o)
-	if err != nil || !r.Pass {
-		t.Fatalf("%+v, %v", r, err)
-	}
+	assert.MustBeTrue(t, err == nil && r.Pass, "%+v, %v", r, err)
 	want := 4*r.Flows[0].Sent + 2*r.Flows[1].Sent // through two switches and one, in and out
 	between := uint64(0)
 	for _, p := range r.Ports {
@@ -87,9 +82,7 @@ func TestCaptureHasControl(t *testing.T) {
 		}
 		got += tally.Frames
 	}
-	if got != want || between == 0 {
-		t.Errorf("%d frames, want %d, %d of them between switches", got, want, between)
-	}
+	assert.True(t, got == want && between != 0, "%d frames, want %d, %d of them between switches", got, want, between)
 }
 
 // A file that cannot be opened or written ends the run.
@@ -97,9 +90,8 @@ func TestCaptureFails(t *testing.T) {
 	full := errors.New("no space")
 	o := standard
 	o.Capture = func(string) (io.WriteCloser, error) { return nil, full }
-	if _, err := Run(t.Context(), "../../../scripts/lab/incast.yaml", o); !errors.Is(err, full) {
-		t.Errorf("%v", err)
-	}
+	_, err := Run(t.Context(), "../../../scripts/lab/incast.yaml", o)
+	assert.True(t, errors.Is(err, full), "%v", err)
 }
 
 // The picture is XML, and names flows, switches and who is paused.
@@ -109,13 +101,10 @@ func TestPicture(t *testing.T) {
 	o.SVG = &b
 	example(t, "incast.yaml", o)
 	for _, want := range []string{">h1&gt;h4 3<", ">h3&gt;h4 0<", ">s1<", ">h2<", "throughput", "buffer", "paused"} {
-		if !strings.Contains(b.String(), want) {
-			t.Errorf("the picture lacks %s", want)
-		}
+		assert.True(t, strings.Contains(b.String(), want), "the picture lacks %s", want)
 	}
-	if n := strings.Count(b.String(), "<polyline"); n != 6+1+3 {
-		t.Errorf("%d lines, want those of six flows, a switch and three hosts", n)
-	}
+	n := strings.Count(b.String(), "<polyline")
+	assert.True(t, n == 6+1+3, "%d lines, want those of six flows, a switch and three hosts", n)
 	for d := xml.NewDecoder(&b); ; {
 		if _, err := d.Token(); errors.Is(err, io.EOF) {
 			break
@@ -132,11 +121,8 @@ func TestPanelOfMany(t *testing.T) {
 		c.rates = append(c.rates, plot.Series{Name: strings.Repeat("x", i+1), Values: []float64{1, float64(i)}})
 	}
 	var b bytes.Buffer
-	if err := c.svg(&b, "many"); err != nil {
-		t.Fatal(err)
-	}
-	if !strings.Contains(b.String(), "(the 12 largest of 40)") || strings.Count(b.String(), "<polyline") != 12 ||
-		!strings.Contains(b.String(), strings.Repeat("x", 40)) {
-		t.Error(b.String())
-	}
+	assert.Must(t, c.svg(&b, "many"))
+	assert.True(t, strings.Contains(b.String(), "(the 12 largest of 40)") &&
+		strings.Count(b.String(), "<polyline") == 12 && strings.Contains(b.String(), strings.Repeat("x", 40)), "%v",
+		b.String())
 }

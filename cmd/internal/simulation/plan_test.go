@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"pfcswitch/cmd/internal/config"
+	"pfcswitch/dataplane/assert"
 )
 
 // DCQCN to a slower port is refused on real links.
@@ -17,9 +18,7 @@ func TestPlanRefusesSlowerSinks(t *testing.T) {
 		"from: h2, to: h1, cc: dcqcn": "",
 	} {
 		c, err := config.ParseTopology("lab.yaml", []byte(lab+flow+"}}"), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		if _, err := NewPlan(c); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", flow, err, want)
 		}

@@ -16,6 +16,7 @@ import (
 	"pfcswitch/cmd/internal/api"
 	"pfcswitch/cmd/internal/config"
 	"pfcswitch/cmd/internal/demo"
+	"pfcswitch/dataplane/assert"
 )
 
 // simulate runs a topology that is written as text.
@@ -35,9 +36,7 @@ var standard = Options{Seed: 1, Response: -1}
 func example(t *testing.T, name string, o Options) *Report {
 	t.Helper()
 	r, err := Run(t.Context(), filepath.Join("../../../scripts/lab", name), o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	return r
 }
 
@@ -68,9 +67,8 @@ func TestExamples(t *testing.T) {
 			t.Errorf("%s: pass %v, deadlock %v: %+v", name, r.Pass, r.Deadlock, r.Cycle)
 		}
 		for host, ns := range r.held() {
-			if sends := slices.Contains(senders[name], host); sends != (ns > 0) {
-				t.Errorf("%s: %s was paused for %d ns", name, host, ns)
-			}
+			sends := slices.Contains(senders[name], host)
+			assert.True(t, sends == (ns > 0), "%s: %s was paused for %d ns", name, host, ns)
 		}
 	}
 }
@@ -82,15 +80,11 @@ func TestSharesOfIncast(t *testing.T) {
 		if want := int64(200_000_000 / 6); f.Lossless && (f.Rate < want*95/100 || f.Rate > want*105/100) {
 			t.Errorf("%s: %d bit/s, want %d", f.Name, f.Rate, want)
 		}
-		if !f.Lossless && f.Lost == 0 {
-			t.Errorf("%s: no lossy frame was lost: the link was not full", f.Name)
-		}
+		assert.True(t, f.Lossless || f.Lost != 0, "%s: no lossy frame was lost: the link was not full", f.Name)
 	}
 	for _, s := range r.Switches {
 		for _, h := range s.Headroom {
-			if h.Peak > h.Configured {
-				t.Errorf("%s: %+v", s.Name, h)
-			}
+			assert.True(t, h.Peak <= h.Configured, "%s: %+v", s.Name, h)
 		}
 	}
 }
@@ -99,21 +93,16 @@ func TestSharesOfIncast(t *testing.T) {
 func TestDeadlockReport(t *testing.T) {
 	r := example(t, "ring.yaml", Options{Seed: 1, Response: -1, Stall: 20 * time.Millisecond})
 	var text bytes.Buffer
-	if err := r.Text(&text); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, r.Text(&text))
 	for _, want := range []string{"Each waits for the next", "s1:out holds", "paused by s2:in", "s2:out holds",
 		"paused by s3:in", "s3:out holds", "paused by s1:in", "none has moved for 20ms", "FAIL"} {
-		if !strings.Contains(text.String(), want) {
-			t.Errorf("the report lacks %q:\n%s", want, text.String())
-		}
+		assert.True(t, strings.Contains(text.String(), want), "the report lacks %q:\n%s", want, text.String())
 	}
 	for i, w := range r.Cycle {
 		next := r.Cycle[(i+1)%len(r.Cycle)]
 		by, _, _ := strings.Cut(w.By, ":")
-		if !strings.HasPrefix(next.Port, by+":") || w.Frames == 0 || w.Priority != 3 {
-			t.Errorf("%+v is followed by %+v", w, next)
-		}
+		assert.True(t, strings.HasPrefix(next.Port, by+":") && w.Frames != 0 && w.Priority == 3,
+			"%+v is followed by %+v", w, next)
 	}
 }
 
@@ -123,18 +112,14 @@ func TestReportIsDeterministic(t *testing.T) {
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(cpus))
 		r := example(t, "incast.yaml", Options{Seed: seed, Response: -1})
 		var b bytes.Buffer
-		if err := errors.Join(r.Text(&b), api.WriteJSON(&b, r)); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, errors.Join(r.Text(&b), api.WriteJSON(&b, r)))
 		return b.String()
 	}
 	first := document(1, 1)
-	if again := document(1, 2); again != first {
-		t.Errorf("%s\nand then\n%s", first, again)
-	}
-	if other := document(2, 1); other == first {
-		t.Error("the seed changes nothing")
-	}
+	again := document(1, 2)
+	assert.True(t, again == first, "%s\nand then\n%s", first, again)
+	other := document(2, 1)
+	assert.True(t, other != first, "the seed changes nothing")
 }
 
 const pair = `name: pair
@@ -149,21 +134,16 @@ links:
 func TestOneFlow(t *testing.T) {
 	r, err := simulate(t, pair+"traffic: {f: {from: h1, to: h2, priority: 0, octets: 1000, rate: 1G, start: 1ms, "+
 		"duration: 10ms}}", standard)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	f := r.Flows[0]
 	const wire = (1000 + 24) * 8 // bits
-	if want := uint64(1_000_000_000 / 100 / wire); !r.Pass || f.Sent < want || f.Sent > want+1 ||
-		f.Received != f.Sent || f.Lossless {
-		t.Errorf("%+v, want %d frames", f, want)
-	}
+	want := uint64(1_000_000_000 / 100 / wire)
+	assert.True(t, r.Pass && f.Sent >= want && f.Sent <= want+1 && f.Received == f.Sent && !f.Lossless,
+		"%+v, want %d frames", f, want)
 	if want := int64(wire/100 + 50 + wire/10); f.Latency.Max < want || f.Latency.Max > want+2 {
 		t.Errorf("a latency of %d ns, want %d", f.Latency.Max, want)
 	}
-	if r.Seconds != 0.011 || r.Speed != 10e9 {
-		t.Errorf("%v s, %d bit/s", r.Seconds, r.Speed)
-	}
+	assert.True(t, r.Seconds == 0.011 && r.Speed == 10e9, "%v s, %d bit/s", r.Seconds, r.Speed)
 }
 
 // A loop that the switches find shuts a port and loses nothing; their probes count as frames that have come and gone.
@@ -171,9 +151,7 @@ func TestLoopThatIsShut(t *testing.T) {
 	r, err := simulate(t, "name: a\nswitches: {s1: {preset: roce}, s2: {preset: roce}}\nhosts: {h1: {}, h2: {}}\n"+
 		"links:\n  l1: {ends: [h1, \"s1:p1\"]}\n  l2: {ends: [h2, \"s2:p1\"]}\n  m1: {ends: [\"s1:m1\", \"s2:m1\"]}\n"+
 		"  m2: {ends: [\"s1:m2\", \"s2:m2\"]}\ntraffic: {f: {from: h1, to: h2, duration: 2ms}}", standard)
-	if err != nil || !r.Pass || r.Flows[0].Received == 0 {
-		t.Errorf("%+v, %v", r, err)
-	}
+	assert.True(t, err == nil && r.Pass && r.Flows[0].Received != 0, "%+v, %v", r, err)
 }
 
 // A host that takes long to obey fills more headroom; with PAUSE the whole port is held.
@@ -181,9 +159,7 @@ func TestResponseAndPause(t *testing.T) {
 	peak := func(response time.Duration) (most int64) {
 		r, err := simulate(t, strings.ReplaceAll(pair, "100G", "10G")+"  l3: {ends: [h3, \"s1:p3\"], speed: 10G}\n"+
 			"traffic: {f: {incast: h2, duration: 20ms}}", Options{Seed: 1, Response: response})
-		if err == nil {
-			t.Fatalf("h3 is no node, and yet %+v", r)
-		}
+		assert.MustBeTrue(t, err != nil, "h3 is no node, and yet %+v", r)
 		text := strings.Replace(pair, "h2: {}", "h2: {}, h3: {}", 1)
 		r, err = simulate(t, strings.ReplaceAll(text, "100G", "10G")+"  l3: {ends: [h3, \"s1:p3\"], speed: 10G}\n"+
 			"traffic: {f: {incast: h2, duration: 20ms}}", Options{Seed: 1, Response: response})
@@ -200,9 +176,8 @@ func TestResponseAndPause(t *testing.T) {
 	}
 	text := strings.NewReplacer("100G", "10G, flow_control: pause", "10G", "1G, flow_control: pause").Replace(pair)
 	r, err := simulate(t, text+"traffic: {f: {from: h1, to: h2, duration: 5ms}}", standard)
-	if err != nil || !r.Pass || r.held()["h1"] == 0 || r.Ports[0].Priority != -1 || r.Ports[0].FramesSent == 0 {
-		t.Errorf("%+v, %v", r, err)
-	}
+	assert.True(t, err == nil && r.Pass && r.held()["h1"] != 0 && r.Ports[0].Priority == -1 &&
+		r.Ports[0].FramesSent != 0, "%+v, %v", r, err)
 }
 
 // What cannot be simulated is refused before anything runs, with file, line, key and what to do.
@@ -245,9 +220,8 @@ func TestRefused(t *testing.T) {
 			"size"},
 	} {
 		_, err := simulate(t, tt.text, standard)
-		if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.HasPrefix(err.Error(), "lab.yaml:") {
-			t.Errorf("%s: %v, want %q", tt.name, err, tt.want)
-		}
+		assert.True(t, err != nil && strings.Contains(err.Error(), tt.want) &&
+			strings.HasPrefix(err.Error(), "lab.yaml:"), "%s: %v, want %q", tt.name, err, tt.want)
 	}
 }
 
@@ -285,33 +259,24 @@ func TestInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	o := standard
 	o.Progress = func(string) { cancel() }
-	if r, err := Run(ctx, "../../../scripts/lab/incast.yaml", o); err == nil ||
-		!strings.Contains(err.Error(), "interrupted") {
-		t.Errorf("%v, %v", r, err)
-	}
+	r, err := Run(ctx, "../../../scripts/lab/incast.yaml", o)
+	assert.True(t, err != nil && strings.Contains(err.Error(), "interrupted"), "%v, %v", r, err)
 }
 
 // A frame that is nowhere fails the run: the checks can fail.
 func TestChecksFail(t *testing.T) {
 	r := example(t, "incast.yaml", standard)
-	if r.Failed() {
-		t.Fatal("the run fails by itself")
-	}
+	assert.MustBeTrue(t, !r.Failed(), "the run fails by itself")
 	lossless := 0
 	for _, c := range r.Checks {
 		if c.Topic == demo.TopicLoss && strings.HasSuffix(c.Name, "frames lost") {
 			lossless++
 		}
 	}
-	if lossless != 3 {
-		t.Errorf("%d checks of lossless flows, want 3", lossless)
-	}
+	assert.True(t, lossless == 3, "%d checks of lossless flows, want 3", lossless)
 	text := strings.NewReplacer("preset: roce", "preset: roce, buffer: {ring_hold: off, headroom: 2KiB}").Replace(pair)
 	r, err := simulate(t, text+"traffic: {f: {from: h1, to: h2, duration: 5ms}}", standard)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !r.Failed() || r.Flows[0].Lost == 0 || r.Switches[0].LosslessDrops == 0 {
-		t.Errorf("too little headroom: %+v, %+v", r.Flows, r.Switches)
-	}
+	assert.Must(t, err)
+	assert.True(t, r.Failed() && r.Flows[0].Lost != 0 && r.Switches[0].LosslessDrops != 0,
+		"too little headroom: %+v, %+v", r.Flows, r.Switches)
 }

@@ -5,14 +5,13 @@ import (
 	"testing"
 
 	"pfcswitch/cmd/internal/config"
+	"pfcswitch/dataplane/assert"
 )
 
 // Queues of a ring that all wait are a cycle; those before a host, or one of several at a switch, are none.
 func TestAddWaits(t *testing.T) {
 	ring, err := config.LoadTopology("../../../scripts/lab/ring.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	for _, tt := range []struct {
 		name              string
 		waits             []string
@@ -34,10 +33,8 @@ func TestAddWaits(t *testing.T) {
 			}
 			return all
 		}
-		if !r.Deadlock || !slices.Equal(names(r.Cycle), tt.cycle) ||
-			!slices.Equal(names(r.HeldByHosts), tt.heldByHost) {
-			t.Errorf("%s: %+v, %+v", tt.name, r.Cycle, r.HeldByHosts)
-		}
+		assert.True(t, r.Deadlock && slices.Equal(names(r.Cycle), tt.cycle) &&
+			slices.Equal(names(r.HeldByHosts), tt.heldByHost), "%s: %+v, %+v", tt.name, r.Cycle, r.HeldByHosts)
 	}
 	var r Report
 	if r.AddWaits(ring, []Wait{{Port: "s3:host"}}); r.HeldByHosts[0].By != "h3" {

@@ -2,6 +2,7 @@ package simulation
 
 import (
 	"os"
+	"pfcswitch/dataplane/assert"
 	"strings"
 	"testing"
 )
@@ -9,23 +10,17 @@ import (
 // The ring that locks up goes on where its watchdog drops or forwards what stands still, and not where it only tells.
 func TestWatchdog(t *testing.T) {
 	ring, err := os.ReadFile("../../../scripts/lab/ring.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	for action, locks := range map[string]bool{"alert": true, "drop": false, "forward": false} {
 		text := strings.ReplaceAll(string(ring), "preset: roce",
 			"preset: roce\n    watchdog: {action: "+action+", period: 10ms, count: 2}")
 		r, err := simulate(t, text, standard)
-		if err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, err)
 		discarded := uint64(0)
 		for _, s := range r.Switches {
 			discarded += s.Discarded
 		}
-		if r.Deadlock != locks || (discarded > 0) != (action == "drop") {
-			t.Errorf("%s: deadlock %v, want %v; %d frames were discarded on purpose", action, r.Deadlock, locks,
-				discarded)
-		}
+		assert.True(t, r.Deadlock == locks && (discarded > 0) == (action == "drop"),
+			"%s: deadlock %v, want %v; %d frames were discarded on purpose", action, r.Deadlock, locks, discarded)
 	}
 }

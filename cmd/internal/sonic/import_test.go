@@ -28,14 +28,11 @@ const publicFiles = "testdata/sonic-net/*.json"
 func read(t *testing.T, pattern string, least int) map[string][]byte {
 	t.Helper()
 	paths, err := filepath.Glob(pattern)
-	if err != nil || len(paths) < least {
-		t.Fatalf("%d files: %v", len(paths), err)
-	}
+	assert.MustBeTrue(t, err == nil && len(paths) >= least, "%d files: %v", len(paths), err)
 	all := map[string][]byte{}
 	for _, path := range paths {
-		if all[path], err = os.ReadFile(path); err != nil {
-			t.Fatal(err)
-		}
+		all[path], err = os.ReadFile(path)
+		assert.Must(t, err)
 	}
 	return all
 }
@@ -48,16 +45,14 @@ func TestSamples(t *testing.T) {
 			t.Error(err)
 			continue
 		}
-		if _, _, err := config.Parse(path, im.YAML); err != nil {
-			t.Errorf("%s: %v\n%s", path, err, im.YAML)
-		}
+		_, _, err = config.Parse(path, im.YAML)
+		assert.True(t, err == nil, "%s: %v\n%s", path, err, im.YAML)
 		golden := strings.TrimSuffix(path, ".json") + ".yaml"
 		if *update {
 			assert.Must(t, os.WriteFile(golden, im.YAML, 0o644))
 		}
-		if want, err := os.ReadFile(golden); err != nil || string(want) != string(im.YAML) {
-			t.Errorf("%s: %v: it has become\n%s", path, err, im.YAML)
-		}
+		want, err := os.ReadFile(golden)
+		assert.True(t, err == nil && string(want) == string(im.YAML), "%s: %v: it has become\n%s", path, err, im.YAML)
 	}
 }
 
@@ -65,9 +60,7 @@ func TestSamples(t *testing.T) {
 func TestRefusedSample(t *testing.T) {
 	for path, data := range read(t, "testdata/refused/*.json", 1) {
 		_, err := Import(filepath.Base(path), data)
-		if err == nil {
-			t.Fatalf("%s is taken", path)
-		}
+		assert.MustBeTrue(t, err != nil, "%s is taken", path)
 		golden := strings.TrimSuffix(path, ".json") + ".txt"
 		if *update {
 			assert.Must(t, os.WriteFile(golden, []byte(err.Error()+"\n"), 0o644))
@@ -85,28 +78,23 @@ func TestRedisDump(t *testing.T) {
 	assert.Must(t, err)
 	dumped, err := Import("f", []byte(`{"PORT|Ethernet0": {"expireat": 1602451533.2, "ttl": -0.001, "type": "hash",
 		"value": `+fields+`}}`))
-	if err != nil || string(dumped.YAML) != string(plain.YAML) {
-		t.Errorf("%v: a dump becomes\n%s\nand the same file without what Redis adds\n%s", err, dumped.YAML, plain.YAML)
-	}
+	assert.True(t, err == nil && string(dumped.YAML) == string(plain.YAML),
+		"%v: a dump becomes\n%s\nand the same file without what Redis adds\n%s", err, dumped.YAML, plain.YAML)
 	dumped, err = Import("f", []byte(`{"CONFIG_DB_INITIALIZED": {"expireat": 1602451533.2, "ttl": -0.001, "type": "string",
 		"value": "1"}, "PORT|Ethernet0": `+fields+`}`))
 	assert.Must(t, err)
 	text := Place{Table: "CONFIG_DB_INITIALIZED"}
-	if !slices.ContainsFunc(dumped.Left, func(l Left) bool { return l.Place == text }) {
-		t.Errorf("a single text is not listed: %v", dumped.Left)
-	}
+	assert.True(t, slices.ContainsFunc(dumped.Left, func(l Left) bool { return l.Place == text }),
+		"a single text is not listed: %v", dumped.Left)
 	_, err = Import("f", []byte(`{"PORT": "1"}`))
-	if err == nil || !strings.HasPrefix(err.Error(), "f: PORT: want an object") {
-		t.Errorf("a table that is a single text gives %v", err)
-	}
+	assert.True(t, err != nil && strings.HasPrefix(err.Error(), "f: PORT: want an object"),
+		"a table that is a single text gives %v", err)
 	_, err = Import("f", []byte(`{"PORT|Ethernet0": {"value": {"speed": {}}}}`))
-	if err == nil || !strings.HasPrefix(err.Error(), "f: PORT|Ethernet0|speed: want a text") {
-		t.Errorf("a field that is an object gives %v", err)
-	}
+	assert.True(t, err != nil && strings.HasPrefix(err.Error(), "f: PORT|Ethernet0|speed: want a text"),
+		"a field that is an object gives %v", err)
 	_, err = Import("f", []byte(`{"PORT|Ethernet0": {"ttl": -1, "mtu": "9100", "value": {"speed": "10000"}}}`))
-	if err == nil || !strings.HasPrefix(err.Error(), "f: PORT|Ethernet0|mtu: stands beside the fields") {
-		t.Errorf("a field beside value gives %v", err)
-	}
+	assert.True(t, err != nil && strings.HasPrefix(err.Error(), "f: PORT|Ethernet0|mtu: stands beside the fields"),
+		"a field beside value gives %v", err)
 }
 
 // Tables that have nothing to do with the system around the switch say what stands for them here.
@@ -121,9 +109,10 @@ func TestReasons(t *testing.T) {
 		{Table: "PORT", Key: "Ethernet0", Field: "mode"}:  "VLAN_MEMBER says",
 		{Table: "VLAN_MEMBER", Key: "Vlan2|PortChannel1"}: "no link aggregation",
 	} {
-		if !slices.ContainsFunc(im.Left, func(l Left) bool { return l.Place == at && strings.Contains(l.Why, want) }) {
-			t.Errorf("%s: %v, want one with %q", at, im.Left, want)
-		}
+		assert.True(t, slices.ContainsFunc(im.Left, func(l Left) bool {
+			return l.Place == at &&
+				strings.Contains(l.Why, want)
+		}), "%s: %v, want one with %q", at, im.Left, want)
 	}
 }
 
@@ -177,9 +166,8 @@ func TestFaults(t *testing.T) {
 		`{` + lossless + `, "BUFFER_POOL": {"ingress_lossless_pool": {"size": "12"}}}`: `f: BUFFER_POOL|` +
 			`ingress_lossless_pool|size: `,
 	} {
-		if _, err := Import("f", []byte(text)); err == nil || !strings.HasPrefix(err.Error(), want) {
-			t.Errorf("%s\ngives %v\nwant  %s", text, err, want)
-		}
+		_, err := Import("f", []byte(text))
+		assert.True(t, err != nil && strings.HasPrefix(err.Error(), want), "%s\ngives %v\nwant  %s", text, err, want)
 	}
 }
 
@@ -188,12 +176,10 @@ func TestDefaultsOfSONiC(t *testing.T) {
 	im, err := Import("f", []byte(`{"PORT": {"Ethernet0": {"admin_status": "up"}, "Ethernet4": {"speed": "10000"}}}`))
 	assert.Must(t, err)
 	cfg, _, err := config.Parse("f", im.YAML)
-	if err != nil || len(cfg.Ports) != 1 || cfg.Ports[0].Name != "Ethernet0" || cfg.Ports[0].MTU != 9100 {
-		t.Errorf("%v: %s", err, im.YAML)
-	}
-	if len(im.Left) != 1 || im.Left[0].Place != (Place{"PORT", "Ethernet4", ""}) {
-		t.Errorf("left are %v, want the port without admin_status", im.Left)
-	}
+	assert.True(t, err == nil && len(cfg.Ports) == 1 && cfg.Ports[0].Name == "Ethernet0" && cfg.Ports[0].MTU == 9100,
+		"%v: %s", err, im.YAML)
+	assert.True(t, len(im.Left) == 1 && im.Left[0].Place == (Place{"PORT", "Ethernet4", ""}),
+		"left are %v, want the port without admin_status", im.Left)
 }
 
 // A text that could end a comment stands in quotes.
@@ -204,7 +190,6 @@ func TestKeysCannotEndAComment(t *testing.T) {
 		"b": {"pool": "b"}}, "BUFFER_POOL": {"a\ncapture: {ring: on}\n#": {}, "b": {}}}`))
 	assert.Must(t, err)
 	cfg, _, err := config.Parse("f", im.YAML)
-	if err != nil || cfg.Name != "pfcswitch" || len(cfg.Ports) != 1 || cfg.Capture.Ring {
-		t.Errorf("%v: %s", err, im.YAML)
-	}
+	assert.True(t, err == nil && cfg.Name == "pfcswitch" && len(cfg.Ports) == 1 && !cfg.Capture.Ring,
+		"%v: %s", err, im.YAML)
 }

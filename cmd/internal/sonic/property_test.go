@@ -82,19 +82,16 @@ func TestChangesAreExplained(t *testing.T) {
 						}
 						tried++
 						im, err := Import(path, write(t, d))
-						if !explained(f.at, before, im, err) {
-							t.Errorf("%s: %s: %q instead of %q makes no difference, and nobody says so (%v)", path,
-								f.at, f.text, old.text, err)
-						}
+						assert.True(t, explained(f.at, before, im, err),
+							"%s: %s: %q instead of %q makes no difference, and nobody says so (%v)", path, f.at, f.text,
+							old.text, err)
 					}
 					*f = old
 				}
 			}
 		}
 	}
-	if tried < 1000 {
-		t.Errorf("only %d changes were tried", tried)
-	}
+	assert.True(t, tried >= 1000, "only %d changes were tried", tried)
 }
 
 func public(path string) bool {
@@ -113,9 +110,7 @@ func TestAdditionsAreExplained(t *testing.T) {
 		try := func(d *database, at Place) {
 			tried++
 			im, err := Import(path, write(t, d))
-			if !explained(at, before, im, err) {
-				t.Errorf("%s: %s was added, and nobody says so (%v)", path, at, err)
-			}
+			assert.True(t, explained(at, before, im, err), "%s: %s was added, and nobody says so (%v)", path, at, err)
 		}
 		d, err := readDatabase(data)
 		assert.Must(t, err)
@@ -158,9 +153,7 @@ func TestAdditionsAreExplained(t *testing.T) {
 			}
 		}
 	}
-	if tried < 800 {
-		t.Errorf("only %d additions were tried", tried)
-	}
+	assert.True(t, tried >= 800, "only %d additions were tried", tried)
 }
 
 // The comments at the end name everything that is left: tables, keys, fields and reasons.
@@ -183,9 +176,7 @@ func TestTheListIsWritten(t *testing.T) {
 					strings.Contains(","+strings.Replace(entry, "|", "|,", 1), ","+l.Key) &&
 					strings.Contains(entry, l.Field)
 			})
-			if i < 0 {
-				t.Errorf("%s: no comment has %s: %s", path, l.Place, l.Why)
-			}
+			assert.True(t, i >= 0, "%s: no comment has %s: %s", path, l.Place, l.Why)
 			used[i] = true
 		}
 		if got, want := len(used), len(entries)-min(2, 1+len(im.Left)); got != want { // titles

@@ -30,24 +30,19 @@ func frame(etherType uint16) []byte {
 func TestInstructions(t *testing.T) {
 	t.Setenv("PATH", "")
 	for _, text := range []string{"", ipv4, strings.ReplaceAll(ipv4, ",", "\n")} {
-		if got := compile(t, text); got != text {
-			t.Errorf("%q became %q", text, got)
-		}
+		got := compile(t, text)
+		assert.True(t, got == text, "%q became %q", text, got)
 	}
-	if _, err := Compile(context.Background(), "2,6 0 0 0"); err == nil {
-		t.Error("half a program is accepted")
-	}
-	if _, err := Compile(context.Background(), "ip"); !errors.Is(err, ErrNoTcpdump) {
-		t.Errorf("without tcpdump: %v", err)
-	}
+	_, err := Compile(context.Background(), "2,6 0 0 0")
+	assert.True(t, err != nil, "half a program is accepted")
+	_, err = Compile(context.Background(), "ip")
+	assert.True(t, errors.Is(err, ErrNoTcpdump), "without tcpdump: %v", err)
 }
 
 // Expressions are compiled by tcpdump.
 func TestExpressions(t *testing.T) {
 	if _, err := exec.LookPath("tcpdump"); err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatalf("CI installs tcpdump, but: %v", err)
-		}
+		assert.MustBeTrue(t, os.Getenv("CI") != "true", "CI installs tcpdump, but: %v", err)
 		t.Skip("NOT TESTED that expressions are compiled: there is no tcpdump (scripts/test.sh tools installs it " +
 			"as root)")
 	}

@@ -62,21 +62,18 @@ func TestWatch(t *testing.T) {
 		defer cancel()
 		err := Run(ctx, Options{Ask: s.ask, Every: time.Second, Print: rates, Out: &out, Notices: &notice})
 		assert.Must(t, err)
-		if want := "no rate\n500 frames/s\n50 frames/s\nno rate\n10 frames/s\n"; out.String() != want {
-			t.Errorf("got\n%swant\n%s", out.String(), want)
-		}
-		if got := notice.String(); strings.Count(got, "no switch") != 1 || strings.Count(got, "answers again") != 1 ||
-			strings.Count(got, "started again") != 1 {
-			t.Errorf("notice\n%s", got)
-		}
+		want := "no rate\n500 frames/s\n50 frames/s\nno rate\n10 frames/s\n"
+		assert.True(t, out.String() == want, "got\n%swant\n%s", out.String(), want)
+		got := notice.String()
+		assert.True(t, strings.Count(got, "no switch") == 1 && strings.Count(got, "answers again") == 1 &&
+			strings.Count(got, "started again") == 1, "notice\n%s", got)
 	})
 }
 
 func TestWatchNoSwitch(t *testing.T) {
 	s := &switchboard{answer: func(int) (api.Reply, error) { return nil, errors.New("no switch") }}
-	if err := Run(context.Background(), Options{Ask: s.ask, Every: time.Second}); err == nil {
-		t.Error("no error where there is no switch at first")
-	}
+	err := Run(context.Background(), Options{Ask: s.ask, Every: time.Second})
+	assert.True(t, err != nil, "no error where there is no switch at first")
 }
 
 // On a terminal each answer is written over the previous one, as far as there is room.
@@ -89,11 +86,9 @@ func TestRedraw(t *testing.T) {
 		}}}
 	assert.Must(t, w.show(ports(time.Now(), 0, 0)))
 	lines := strings.Split(out.String(), "\r\n")
-	if len(lines) != 6 || !strings.HasPrefix(lines[0], cursorHome+"every 1s, ") ||
-		lines[2] != "a line that is far t"+eraseLine || lines[4] != "… and 3 lines more: "+eraseLine ||
-		lines[5] != eraseBelow {
-		t.Errorf("%q", lines)
-	}
+	assert.True(t, len(lines) == 6 && strings.HasPrefix(lines[0], cursorHome+"every 1s, ") &&
+		lines[2] == "a line that is far t"+eraseLine && lines[4] == "… and 3 lines more: "+eraseLine &&
+		lines[5] == eraseBelow, "%q", lines)
 }
 
 // A removed port is not reported as a switch that does not answer.
@@ -113,10 +108,9 @@ func TestWatchPortThatGoes(t *testing.T) {
 			Notices: &notice}); err != nil {
 			t.Fatal(err)
 		}
-		if got := notice.String(); !strings.Contains(got,
-			"nothing to show, which is tried again: there is no port p1: there are p2\n") ||
-			!strings.Contains(got, "the port is there again") || strings.Contains(got, "answer") {
-			t.Errorf("notice\n%s", got)
-		}
+		got := notice.String()
+		assert.True(t,
+			strings.Contains(got, "nothing to show, which is tried again: there is no port p1: there are p2\n") &&
+				strings.Contains(got, "the port is there again") && !strings.Contains(got, "answer"), "notice\n%s", got)
 	})
 }

@@ -49,9 +49,8 @@ func TestTooManyConnections(t *testing.T) {
 		limit.connState(conns[s.conn], s.state)
 		assert.MustEqual(t, len(closed()), s.gone, "step %d: closed %v", step, closed())
 	}
-	if got := closed(); got[0] != 1 || got[1] != 3 {
-		t.Errorf("closed were %v, want 1 and 3", got)
-	}
+	got := closed()
+	assert.True(t, got[0] == 1 && got[1] == 3, "closed were %v, want 1 and 3", got)
 }
 
 // No more connections than the limit are open, and a busy one is never closed for another.
@@ -72,16 +71,13 @@ func TestConnectionsAreBounded(t *testing.T) {
 				delete(open, conn)
 			}
 			for c, state := range open {
-				if c.closed && state == http.StateActive && c != conn {
-					t.Fatal("one that works was closed")
-				}
+				assert.MustBeTrue(t, !c.closed || state != http.StateActive || c == conn, "one that works was closed")
 				if c.closed {
 					delete(open, c)
 				}
 			}
-			if len(open) > limit.max || len(limit.waiting) != len(open) {
-				t.Fatalf("%d are open and %d known, want at most %d", len(open), len(limit.waiting), limit.max)
-			}
+			assert.MustBeTrue(t, len(open) <= limit.max && len(limit.waiting) == len(open),
+				"%d are open and %d known, want at most %d", len(open), len(limit.waiting), limit.max)
 		}
 	})
 }

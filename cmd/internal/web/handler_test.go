@@ -65,10 +65,9 @@ func TestOnlyReading(t *testing.T) {
 		"/v1/capture", "/v1/config", "/v1/fdb", "/", "/v1/state", "/v1/view", "/metrics", "/page.js"} {
 		for _, method := range []string{http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete,
 			http.MethodConnect, http.MethodTrace, http.MethodOptions} {
-			if r := ask(h, method, path); r.StatusCode != http.StatusNotFound &&
-				r.StatusCode != http.StatusMethodNotAllowed {
-				t.Errorf("%s %s: status %d, want 404 or 405", method, path, r.StatusCode)
-			}
+			r := ask(h, method, path)
+			assert.True(t, r.StatusCode == http.StatusNotFound || r.StatusCode == http.StatusMethodNotAllowed,
+				"%s %s: status %d, want 404 or 405", method, path, r.StatusCode)
 		}
 	}
 	for _, path := range []string{"/v1/apply", "/v1/clear/counters", "/v1/clear/watermarks", "/v1/capture"} {
@@ -98,17 +97,13 @@ func TestHeaders(t *testing.T) {
 	for _, path := range []string{"/", "/page.css", "/page.js", "/icon.svg", "/v1/state", "/nothing"} {
 		r := ask(h, http.MethodGet, path)
 		csp := r.Header.Get("Content-Security-Policy")
-		if !strings.Contains(csp, "default-src 'none'") || strings.Contains(csp, "unsafe") ||
-			strings.Contains(csp, "*") || strings.Contains(csp, "http") {
-			t.Errorf("%s: policy %q", path, csp)
-		}
+		assert.True(t, strings.Contains(csp, "default-src 'none'") && !strings.Contains(csp, "unsafe") &&
+			!strings.Contains(csp, "*") && !strings.Contains(csp, "http"), "%s: policy %q", path, csp)
 		for key, want := range policy {
 			assert.Equal(t, r.Header.Get(key), want, "%s: %s", path, key)
 		}
 		for key := range r.Header {
-			if strings.HasPrefix(key, "Access-Control") {
-				t.Errorf("%s: %s allows other origins", path, key)
-			}
+			assert.True(t, !strings.HasPrefix(key, "Access-Control"), "%s: %s allows other origins", path, key)
 		}
 	}
 }
@@ -133,9 +128,7 @@ func TestPageIsSmallAndAlone(t *testing.T) {
 		}
 		return err
 	})
-	if err != nil || total > 100_000 {
-		t.Errorf("the page has %d bytes, want less than 100 kB (%v)", total, err)
-	}
+	assert.True(t, err == nil && total <= 100_000, "the page has %d bytes, want less than 100 kB (%v)", total, err)
 	t.Logf("the page has %d bytes", total)
 	readme, err := os.ReadFile("README.md")
 	must(t, err)
@@ -161,10 +154,8 @@ func TestPageIsKept(t *testing.T) {
 // The state can be read by programs too.
 func TestState(t *testing.T) {
 	var s api.State
-	if err := json.NewDecoder(ask(handler(t, Config{}), http.MethodGet, "/v1/state").Body).Decode(&s); err != nil ||
-		s.SwitchNs != 1e9 {
-		t.Errorf("%+v, %v", s, err)
-	}
+	err := json.NewDecoder(ask(handler(t, Config{}), http.MethodGet, "/v1/state").Body).Decode(&s)
+	assert.True(t, err == nil && s.SwitchNs == 1e9, "%+v, %v", s, err)
 }
 
 // The history of each switch of the page can be asked for by its label, and of no other.
@@ -214,8 +205,7 @@ func TestRebinding(t *testing.T) {
 		r.Host = "evil.example:9808"
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, r)
-		if w.Code != http.StatusMisdirectedRequest || !strings.Contains(w.Body.String(), "metrics.hosts") {
-			t.Errorf("%s: status %d: %s", path, w.Code, w.Body)
-		}
+		assert.True(t, w.Code == http.StatusMisdirectedRequest && strings.Contains(w.Body.String(), "metrics.hosts"),
+			"%s: status %d: %s", path, w.Code, w.Body)
 	}
 }

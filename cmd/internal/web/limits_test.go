@@ -18,6 +18,7 @@ import (
 
 	"pfcswitch/cmd/internal/api"
 	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/bridge"
 	"pfcswitch/dataplane/capture"
 )
@@ -153,10 +154,9 @@ func TestSlowReaderOfTheSocket(t *testing.T) {
 		n, first := io.ReadFull(c, begin)
 		time.Sleep(controlTime + time.Second)
 		rest, _ := io.Copy(io.Discard, c)
-		if err != nil || first != nil || int(rest)+n > slowAnswer/2 {
-			t.Errorf("%v, %v: %d and %d octets of an answer of more than %d could still be read", err, first, n, rest,
-				slowAnswer)
-		}
+		assert.True(t, err == nil && first == nil && int(rest)+n <= slowAnswer/2,
+			"%v, %v: %d and %d octets of an answer of more than %d could still be read", err, first, n, rest,
+			slowAnswer)
 		_ = c.Close()
 	})
 }

@@ -64,10 +64,8 @@ func TestRead(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), pollTimeout)
 			defer cancel()
 			state, err := sw.Read(ctx)
-			if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) || err == nil &&
-				state.SwitchNs != 1e9 {
-				t.Errorf("got %+v, %v, want %q", state, err, tt.want)
-			}
+			assert.True(t, (err == nil) == (tt.want == "") && (err == nil || strings.Contains(err.Error(), tt.want)) &&
+				(err != nil || state.SwitchNs == 1e9), "got %+v, %v, want %q", state, err, tt.want)
 		})
 	}
 }
@@ -85,9 +83,7 @@ func TestReadHistory(t *testing.T) {
 	sw, err := SwitchAt(strings.TrimPrefix(s.URL, "http://"))
 	must(t, err)
 	h, err := sw.History(t.Context())
-	if err != nil || h.Ports[0].Port != "p1" || h.Ports[0].TimesNs[0] != 7 {
-		t.Errorf("%+v, %v", h, err)
-	}
+	assert.True(t, err == nil && h.Ports[0].Port == "p1" && h.Ports[0].TimesNs[0] == 7, "%+v, %v", h, err)
 	answer = `{"schema":2}`
 	_, err = sw.History(t.Context())
 	assert.Fails(t, err, "schema 2", "another schema")
@@ -102,9 +98,8 @@ func TestAt(t *testing.T) {
 		"leaf1:-1": false, "a b:9808": false, "a b:99999": false,
 		"-a:9808": false, "http://x/": false, "http://x:9808": false, "a@b:9808": false, "a\n:9808": false,
 	} {
-		if _, err := SwitchAt(address); (err == nil) != want {
-			t.Errorf("%q: %v", address, err)
-		}
+		_, err := SwitchAt(address)
+		assert.True(t, (err == nil) == want, "%q: %v", address, err)
 	}
 }
 
@@ -116,9 +111,8 @@ func TestReadNobody(t *testing.T) {
 	for _, address := range []string{l.Addr().String(), filepath.Join(t.TempDir(), "none.sock")} {
 		sw, err := SwitchAt(address)
 		must(t, err)
-		if _, err := sw.Read(t.Context()); err == nil || err.Error() != "it does not run" {
-			t.Errorf("%s: %v", address, err)
-		}
+		_, err = sw.Read(t.Context())
+		assert.True(t, err != nil && err.Error() == "it does not run", "%s: %v", address, err)
 	}
 }
 
@@ -138,9 +132,8 @@ func FuzzDecode(f *testing.F) {
 		}
 		text, err := json.Marshal(s)
 		must(t, err)
-		if _, err := decode(bytes.NewReader(text), maxState, checkState); err != nil {
-			t.Fatalf("what was read cannot be read again: %v\n%s", err, text)
-		}
+		_, err = decode(bytes.NewReader(text), maxState, checkState)
+		assert.MustBeTrue(t, err == nil, "what was read cannot be read again: %v\n%s", err, text)
 	})
 }
 
@@ -156,9 +149,7 @@ func TestOddSwitch(t *testing.T) {
 	good := samplePoller().switches[0].Switch
 	w, _ := watchAt(t, serve(t, Config{Poller: fastPoller(sw, good)}))
 	v := w.next()
-	if !v.Switches[0].Answers || !v.Switches[1].Answers {
-		t.Fatalf("%+v", v)
-	}
+	assert.MustBeTrue(t, v.Switches[0].Answers && v.Switches[1].Answers, "%+v", v)
 	s := v.Switches[0].State // decoded: null would be a nil slice
 	for name, missing := range map[string]bool{
 		"ports.lossless_priorities": s.Ports[0].LosslessPriorities == nil, "pfc.priorities": s.PFC[0].Priorities == nil,
@@ -167,11 +158,8 @@ func TestOddSwitch(t *testing.T) {
 		"headroom.queues":              s.Headroom[0].Queues == nil,
 		"lldp.neighbors.dcbx_versions": s.LLDP[0].Neighbors[0].DCBXVersions == nil,
 	} {
-		if missing {
-			t.Errorf("%s is null", name)
-		}
+		assert.True(t, !missing, "%s is null", name)
 	}
-	if p := v.Switches[1].State.PFC; len(p) != 1 || p[0].Ignored == nil || len(p[0].Priorities) != 1 {
-		t.Errorf("the other switch: %+v", p)
-	}
+	p := v.Switches[1].State.PFC
+	assert.True(t, len(p) == 1 && p[0].Ignored != nil && len(p[0].Priorities) == 1, "the other switch: %+v", p)
 }

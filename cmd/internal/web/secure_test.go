@@ -93,14 +93,12 @@ func TestTLSAndPassword(t *testing.T) {
 	}
 	for _, path := range []string{"/", "/page.js", "/v1/state", "/v1/view", "/metrics"} {
 		for _, who := range [][2]string{{"", ""}, {"ann", "wrong"}, {"bob", "secret"}} {
-			if status, body := get(path, who[0], who[1]); status != http.StatusUnauthorized ||
-				strings.Contains(body, "pfcswitch") {
-				t.Errorf("%s as %q: status %d: %s", path, who, status, body)
-			}
+			status, body := get(path, who[0], who[1])
+			assert.True(t, status == http.StatusUnauthorized && !strings.Contains(body, "pfcswitch"),
+				"%s as %q: status %d: %s", path, who, status, body)
 		}
-		if status, body := get(path, "ann", "secret"); status != http.StatusOK || body == "" {
-			t.Errorf("%s with the password: status %d: %q", path, status, body)
-		}
+		status, body := get(path, "ann", "secret")
+		assert.True(t, status == http.StatusOK && body != "", "%s with the password: status %d: %q", path, status, body)
 	}
 	plain, err := (&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}).Get("http://" +
 		l.Addr().String() + "/metrics")
@@ -135,13 +133,10 @@ func TestCheckSecurity(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			err := CheckSecurity(tt.path)
-			if (err == nil) != (tt.want == "") || err != nil && (!strings.Contains(err.Error(), tt.want) ||
-				!strings.Contains(err.Error(), tt.path)) {
-				t.Errorf("got %v\nwant %q, with the path", err, tt.want)
-			}
-			if err != nil && strings.Contains(err.Error(), "hush") {
-				t.Errorf("it shows what stands in the file: %v", err)
-			}
+			assert.True(t, (err == nil) == (tt.want == "") && (err == nil || (strings.Contains(err.Error(), tt.want) &&
+				strings.Contains(err.Error(), tt.path))), "got %v\nwant %q, with the path", err, tt.want)
+			assert.True(t, err == nil || !strings.Contains(err.Error(), "hush"),
+				"it shows what stands in the file: %v", err)
 		})
 	}
 }
@@ -164,14 +159,11 @@ func TestReadSecurity(t *testing.T) {
 			Security{TLS: true, Authenticates: true}},
 	} {
 		got, err := ReadSecurity(writeFile(t, filepath.Join(dir, "web.yml"), tt.text))
-		if err != nil || got != tt.want {
-			t.Errorf("%q: %+v, %v, want %+v", tt.text, got, err, tt.want)
-		}
+		assert.True(t, err == nil && got == tt.want, "%q: %+v, %v, want %+v", tt.text, got, err, tt.want)
 	}
-	if got, err := ReadSecurity(""); err != nil || got != (Security{}) || got.Scheme() != "http" ||
-		(Security{TLS: true}).Scheme() != "https" {
-		t.Errorf("no file: %+v, %v", got, err)
-	}
+	got, err := ReadSecurity("")
+	assert.True(t, err == nil && got == (Security{}) && got.Scheme() == "http" &&
+		(Security{TLS: true}).Scheme() == "https", "no file: %+v, %v", got, err)
 }
 
 // The log has the scheme of the page, and warns if others reach the page without authentication.
@@ -188,8 +180,7 @@ func TestLogOfPage(t *testing.T) {
 	var out strings.Builder
 	must(t, Run(ctx, Options{Listen: "127.0.0.1:0", Reachable: true, Security: file,
 		Switches: []string{filepath.Join(dir, "link.sock")}, Log: slog.New(slog.NewTextHandler(&out, nil))}))
-	if got := out.String(); !strings.Contains(got, "url=https://127.0.0.1:") ||
-		!strings.Contains(got, "level=WARN msg=\"whoever reaches") {
-		t.Errorf("the log says\n%s", got)
-	}
+	got := out.String()
+	assert.True(t, strings.Contains(got, "url=https://127.0.0.1:") &&
+		strings.Contains(got, "level=WARN msg=\"whoever reaches"), "the log says\n%s", got)
 }

@@ -108,25 +108,21 @@ func TestDeadSwitch(t *testing.T) {
 	if s := v.Switches[1]; s.Answers || s.State != nil || s.LastAnswer != nil || *s.Error != errSilent.Error() {
 		t.Fatalf("one that never answered: %+v", s)
 	}
-	if q := w.next().Switches[0].State.PFC[0].Priorities[0]; q.Recent == nil ||
-		*q.Recent != (api.PFCRecent{IntervalNs: 10e9, ReceivedPausedShare: 0.5}) {
-		t.Fatalf("of late: %+v", q.Recent)
-	}
+	q := w.next().Switches[0].State.PFC[0].Priorities[0]
+	assert.MustBeTrue(t, q.Recent != nil && *q.Recent == (api.PFCRecent{IntervalNs: 10e9, ReceivedPausedShare: 0.5}),
+		"of late: %+v", q.Recent)
 	dead.Store(true)
 	for v = w.next(); v.Switches[0].Answers; v = w.next() {
 	}
 	first := v.Switches[0]
 	second := w.next().Switches[0]
-	if first.State == nil || first.LastAnswer == nil || second.SilentNs <= first.SilentNs ||
-		*first.Error != errSilent.Error() {
-		t.Errorf("silent: %+v then %+v", first, second)
-	}
+	assert.True(t, first.State != nil && first.LastAnswer != nil && second.SilentNs > first.SilentNs &&
+		*first.Error == errSilent.Error(), "silent: %+v then %+v", first, second)
 	dead.Store(false)
 	for v = w.next(); !v.Switches[0].Answers; v = w.next() {
 	}
-	if s := v.Switches[0]; s.SilentNs != 0 || s.Error != nil {
-		t.Errorf("alive again: %+v", s)
-	}
+	s := v.Switches[0]
+	assert.True(t, s.SilentNs == 0 && s.Error == nil, "alive again: %+v", s)
 }
 
 // A switch that hangs delays the others by pollTimeout at most.
@@ -137,9 +133,8 @@ func TestHangingSwitch(t *testing.T) {
 	}}, sampleSwitch())
 	w, _ := watchAt(t, serve(t, Config{Poller: b}))
 	v := w.next()
-	if v.Switches[0].Answers || !strings.Contains(*v.Switches[0].Error, "in time") || !v.Switches[1].Answers {
-		t.Errorf("%+v", v)
-	}
+	assert.True(t, !v.Switches[0].Answers && strings.Contains(*v.Switches[0].Error, "in time") && v.Switches[1].Answers,
+		"%+v", v)
 }
 
 // No switch is polled while no browser watches.
@@ -154,18 +149,16 @@ func TestNobodyWatches(t *testing.T) {
 		seen := int64(0)
 		for range 2 {
 			time.Sleep(time.Hour)
-			if n := looks.Load(); n != seen {
-				t.Fatalf("%d looks while nobody watched, of %d", n-seen, n)
-			}
+			n := looks.Load()
+			assert.MustBeTrue(t, n == seen, "%d looks while nobody watched, of %d", n-seen, n)
 			must(t, b.join())
 			must(t, b.join())
 			time.Sleep(3*pollPeriod + pollPeriod/2)
 			b.leave()
 			time.Sleep(pollPeriod)
 			b.leave()
-			if n := looks.Load(); n != seen+5 {
-				t.Fatalf("%d looks while somebody watched, want one at once and 4 more", n-seen)
-			}
+			n = looks.Load()
+			assert.MustBeTrue(t, n == seen+5, "%d looks while somebody watched, want one at once and 4 more", n-seen)
 			seen = looks.Load()
 		}
 	})
@@ -178,9 +171,8 @@ func TestMostClients(t *testing.T) {
 	var all []*watcher
 	for range maxClients {
 		w, a := watchAt(t, address)
-		if a.StatusCode != http.StatusOK || a.Header.Get("Content-Type") != "text/event-stream" {
-			t.Fatalf("watcher %d: %s", len(all), a.Status)
-		}
+		assert.MustBeTrue(t, a.StatusCode == http.StatusOK && a.Header.Get("Content-Type") == "text/event-stream",
+			"watcher %d: %s", len(all), a.Status)
 		all = append(all, w)
 	}
 	if _, a := watchAt(t, address); a.StatusCode != http.StatusServiceUnavailable || a.Header.Get("Retry-After") == "" {
