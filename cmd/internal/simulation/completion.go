@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"text/tabwriter"
 
 	"pfcswitch/cmd/internal/demo"
 )
@@ -91,19 +90,10 @@ func (c *Completion) times(took []int64) {
 
 // completionText writes the completion times.
 func (r *Report) completionText(out io.Writer) error {
-	if len(r.Completions) == 0 {
-		return nil
-	}
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "How long flows took, from their begin until their last frame had come.")
-	fmt.Fprintln(w, "TRAFFIC\tBYTES\tFLOWS\tFINISHED\tMEAN\tP50\tP99\tMAX\tLOST\tREORDERED")
-	for _, c := range r.Completions {
+	const head = "How long flows took, from their begin until their last frame had come.\n" +
+		"TRAFFIC\tBYTES\tFLOWS\tFINISHED\tMEAN\tP50\tP99\tMAX\tLOST\tREORDERED"
+	return section(out, head, r.Completions, 0, func(w io.Writer, c Completion) {
 		fmt.Fprintf(w, "%s\t%d to %d\t%d\t%d\t%s\t%s\t%s\t%s\t%d\t%d\n", c.Traffic, c.Least, c.Most, c.Flows,
 			c.Finished, short(c.Mean), short(c.P50), short(c.P99), short(c.Max), c.Lost, c.Reordered)
-	}
-	if err := w.Flush(); err != nil {
-		return err
-	}
-	_, err := fmt.Fprintln(out)
-	return err
+	})
 }

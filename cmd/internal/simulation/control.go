@@ -3,7 +3,6 @@ package simulation
 import (
 	"fmt"
 	"io"
-	"text/tabwriter"
 )
 
 // A Control is what DCQCN did to a flow, or to all flows with a size of an entry under traffic.
@@ -39,23 +38,13 @@ func (f *fabric) addControls(r *Report) {
 
 // controlText writes what DCQCN did.
 func (r *Report) controlText(out io.Writer) error {
-	if len(r.Controls) == 0 {
-		return nil
-	}
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "DCQCN. MARKED: frames that came with congestion experienced. RATE: what the sender may send at "+
-		"the end.")
-	fmt.Fprintln(w, "FLOW\tPRIORITY\tMARKED\tCNPS SENT\tRECEIVED\tRATE Mbit/s")
-	for _, c := range r.Controls {
+	const head = "DCQCN. MARKED: frames that came with congestion experienced. RATE: what the sender may send at the " +
+		"end.\nFLOW\tPRIORITY\tMARKED\tCNPS SENT\tRECEIVED\tRATE Mbit/s"
+	return section(out, head, r.Controls, 0, func(w io.Writer, c Control) {
 		fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%d", c.Name, c.Priority, c.Marked, c.Sent, c.Received)
 		if c.Rate > 0 {
 			fmt.Fprintf(w, "\t%.1f", float64(c.Rate)/1e6)
 		}
 		fmt.Fprintln(w)
-	}
-	if err := w.Flush(); err != nil {
-		return err
-	}
-	_, err := fmt.Fprintln(out)
-	return err
+	})
 }

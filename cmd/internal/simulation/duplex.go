@@ -3,7 +3,6 @@ package simulation
 import (
 	"fmt"
 	"io"
-	"text/tabwriter"
 
 	"pfcswitch/cmd/internal/config"
 	"pfcswitch/cmd/internal/demo"
@@ -78,20 +77,10 @@ func (f *fabric) addHalfDuplex(r *Report) {
 
 // halfDuplexText writes what the ends of half-duplex links did.
 func (r *Report) halfDuplexText(out io.Writer) error {
-	if len(r.HalfDuplex) == 0 {
-		return nil
-	}
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "Half-duplex links. FORCED: collisions forced upon the other end. GIVEN UP: frames that met 16 "+
-		"collisions. HELD: by this end.")
-	fmt.Fprintln(w, "END\tBY\tSENT\tCOLLISIONS\tFORCED\tGIVEN UP\tLONGEST RUN\tHELD\t%")
-	for _, h := range r.HalfDuplex {
+	const head = "Half-duplex links. FORCED: collisions forced upon the other end. GIVEN UP: frames that met 16 " +
+		"collisions. HELD: by this end.\nEND\tBY\tSENT\tCOLLISIONS\tFORCED\tGIVEN UP\tLONGEST RUN\tHELD\t%"
+	return section(out, head, r.HalfDuplex, 0, func(w io.Writer, h HalfDuplex) {
 		fmt.Fprintf(w, "%s\t%s\t%d\t%d\t%d\t%d\t%d\t%s\t%s\n", h.End, h.BackPressure, h.Sent, h.Collisions, h.Forced,
 			h.GivenUp, h.Longest, short(h.HeldNs), r.share(h.HeldNs))
-	}
-	if err := w.Flush(); err != nil {
-		return err
-	}
-	_, err := fmt.Fprintln(out)
-	return err
+	})
 }

@@ -7,7 +7,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"text/tabwriter"
 
 	"pfcswitch/cmd/internal/config"
 	"pfcswitch/cmd/internal/plot"
@@ -123,24 +122,13 @@ func (r *Report) stepHolds() {
 
 // holdsText writes who held whom.
 func (r *Report) holdsText(out io.Writer) error {
-	if len(r.Holds) == 0 {
-		return nil
-	}
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "Who held whom. Step 1: by the switch or host where frames pile up; step 2: by those that it held.")
-	fmt.Fprintln(w, "STEP\tBY\tHELD\tPRIO\tTIME\t%")
-	for _, h := range r.Holds[:min(mostRows, len(r.Holds))] {
+	const head = "Who held whom. Step 1: by the switch or host where frames pile up; step 2: by those that it held.\n" +
+		"STEP\tBY\tHELD\tPRIO\tTIME\t%"
+	shown := r.Holds[:min(mostRows, len(r.Holds))]
+	return section(out, head, shown, len(r.Holds)-len(shown), func(w io.Writer, h Hold) {
 		fmt.Fprintf(w, "%d\t%s\t%s\t%s\t%s\t%s\n", h.Step, h.By, h.Held, priority(h.Priority), short(h.Ns),
 			r.share(h.Ns))
-	}
-	if err := w.Flush(); err != nil {
-		return err
-	}
-	if hidden := len(r.Holds) - mostRows; hidden > 0 {
-		fmt.Fprintf(out, "%d more: -j has them\n", hidden)
-	}
-	fmt.Fprintln(out)
-	return nil
+	})
 }
 
 // Measures of the picture of holds, in pixels.

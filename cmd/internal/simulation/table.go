@@ -1,6 +1,7 @@
 package simulation
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"text/tabwriter"
@@ -37,22 +38,29 @@ func (r *Report) Text(out io.Writer) error {
 		fmt.Fprintf(out, "%d more without a pause: -j has them\n", hidden)
 	}
 	fmt.Fprintln(out)
-	if err := r.holdsText(out); err != nil {
-		return err
-	}
+	err := r.holdsText(out)
 	if r.Deadlock {
 		r.deadlockText(out)
 	}
-	if err := r.completionText(out); err != nil {
-		return err
+	return errors.Join(err, r.completionText(out), r.controlText(out), r.halfDuplexText(out), r.Report.Text(out))
+}
+
+// section writes a table: a title with the columns' names, a line for each row, how many more are hidden, and an empty
+// line. It writes nothing where there are no rows.
+func section[T any](out io.Writer, head string, rows []T, hidden int, row func(w io.Writer, v T)) error {
+	if len(rows) == 0 {
+		return nil
 	}
-	if err := r.controlText(out); err != nil {
-		return err
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, head)
+	for _, v := range rows {
+		row(w, v)
 	}
-	if err := r.halfDuplexText(out); err != nil {
-		return err
+	if hidden > 0 {
+		fmt.Fprintf(w, "%d more: -j has them\n", hidden)
 	}
-	return r.Report.Text(out)
+	fmt.Fprintln(w)
+	return w.Flush()
 }
 
 // deadlockText writes who waits for whom.
