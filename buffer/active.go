@@ -38,9 +38,7 @@ func (m *Manager) limit(q *queue, free int64) int64 {
 }
 
 // limit returns how much an egress queue may hold while so many bytes of the lossy pool are free.
-func (q *lossyQueue) limit(free int64) int64 {
-	return dynamicLimit(q.alpha, q.active.share(free))
-}
+func (q *lossyQueue) limit(free int64) int64 { return dynamicLimit(q.alpha, q.active.share(free)) }
 
 // SetTime says what time it is, in ns. Only Config.Active needs it, before each call for a frame.
 func (m *Manager) SetTime(now int64) { m.now = now }

@@ -99,9 +99,7 @@ func (r refRules) withinPort(more int64, s refState) bool {
 }
 
 // fits reports whether the shared segment has room for n more bytes of the queue.
-func (r refRules) fits(n int64, s refState) bool {
-	return r.within(s.shared+n, s) && r.room(n, s)
-}
+func (r refRules) fits(n int64, s refState) bool { return r.within(s.shared+n, s) && r.room(n, s) }
 
 func (r refRules) room(n int64, s refState) bool {
 	return s.shared+s.others+n <= r.segment && r.withinPort(n, s)

@@ -155,9 +155,7 @@ func (p *portState) waitingOctets(streaming uint8) int64 {
 }
 
 // wire is the length of a queued frame on the wire, with the tag that it leaves with.
-func (s *Switch) wire(p *portState, d uint32) int64 {
-	return int64(frame.WireOctets(s.leaving(p, d)))
-}
+func (s *Switch) wire(p *portState, d uint32) int64 { return int64(frame.WireOctets(s.leaving(p, d))) }
 
 // leaving is the length of a planned frame of p as it leaves.
 func (s *Switch) leaving(p *portState, d uint32) int {

@@ -127,9 +127,7 @@ func (v *PortSnapshot) keepMaxima(old *PortSnapshot) {
 	}
 }
 
-func joinOne(n *int64, old int64, join Join) {
-	*n = int64(join(uint64(*n), uint64(old)))
-}
+func joinOne(n *int64, old int64, join Join) { *n = int64(join(uint64(*n), uint64(old))) }
 
 func joinEach[T int64 | uint64](n, old []T, join Join) {
 	for i := range n {

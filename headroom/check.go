@@ -139,9 +139,7 @@ func (c *Check) ask(l *CheckInput) checkState {
 	return (*Check).ask
 }
 
-func (c *Check) request(l *CheckInput) {
-	c.asked, c.askedAt, c.order.Ask = true, l.Now, true
-}
+func (c *Check) request(l *CheckInput) { c.asked, c.askedAt, c.order.Ask = true, l.Now, true }
 
 // renew asks again before the stream ends. Another request follows one that is lost.
 func (c *Check) renew(l *CheckInput) {

@@ -123,9 +123,7 @@ func DefaultXon(in Inputs) int64 {
 	return Octets(macctl.QuantumBits + macctl.ResponseLimitBits(in.Speed) + 2*in.cableBits())
 }
 
-func (in Inputs) frameBits() int64 {
-	return (largestFrame(in.Speed, in.MaxFrame) + WireOverhead) * 8
-}
+func (in Inputs) frameBits() int64 { return (largestFrame(in.Speed, in.MaxFrame) + WireOverhead) * 8 }
 
 func (in Inputs) cableBits() int64 { return BitsIn(in.Speed, in.Delay) }
 

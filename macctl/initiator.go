@@ -146,9 +146,7 @@ func (i *Initiator) XoffSent() uint8 { return i.xoffSent.vector() }
 
 // Pending reports whether a frame has to go out now: what was sent differs from what is wanted, or a refresh is due.
 // The caller asks again after each frame sent.
-func (i *Initiator) Pending(now int64) bool {
-	return i.xoffSent != i.xoffWanted || now >= i.refreshAt
-}
+func (i *Initiator) Pending(now int64) bool { return i.xoffSent != i.xoffWanted || now >= i.refreshAt }
 
 // AppendFrame appends the frame that tells the peer what is wanted now, and reports whether there is one. Nothing else
 // changes until Sent. A caller that cannot send the frame forgets it and asks again later.

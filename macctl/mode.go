@@ -49,9 +49,7 @@ func (m Mode) kind() unitSet {
 }
 
 // units returns the units under flow control.
-func (m Mode) units(enabled uint8) unitSet {
-	return m.kind() & (unitSet(enabled) | onlyWholePort)
-}
+func (m Mode) units(enabled uint8) unitSet { return m.kind() & (unitSet(enabled) | onlyWholePort) }
 
 // Lossless returns the priorities under flow control: with ModePFC those enabled, with ModePause all.
 func (m Mode) Lossless(enabled uint8) uint8 { return m.units(enabled).vector() }

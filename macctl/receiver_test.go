@@ -27,9 +27,7 @@ func pfc(quanta map[int]uint16) []byte {
 // xoff3 makes a frame that pauses priority 3.
 func xoff3(quanta uint16) []byte { return pfc(map[int]uint16{3: quanta}) }
 
-func pause(quanta uint16) []byte {
-	return AppendPause(nil, [6]byte{2, 0, 0, 0, 0, 0x0B}, quanta)
-}
+func pause(quanta uint16) []byte { return AppendPause(nil, [6]byte{2, 0, 0, 0, 0, 0x0B}, quanta) }
 
 // A look is what a Receiver must answer at a moment.
 type look struct {

@@ -351,9 +351,7 @@ func (p *AFPacket) Losses(c Class) uint64 {
 func (p *AFPacket) Stopped(c Class) bool { return p.stopped[c].Load() }
 
 // ControlLosses implements Port.
-func (p *AFPacket) ControlLosses() uint64 {
-	return p.controlLosses.Add(uint64(p.control.drops()))
-}
+func (p *AFPacket) ControlLosses() uint64 { return p.controlLosses.Add(uint64(p.control.drops())) }
 
 // Drops appends the data rings, for a Poller.
 func (p *AFPacket) Drops(to []Drops) []Drops {

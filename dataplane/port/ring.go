@@ -252,6 +252,4 @@ func (r *ring) stopped(drops uint32) bool {
 }
 
 // backlog counts the filled slots. They are contiguous from the oldest, so that a binary search finds the end.
-func (r *ring) backlog() int {
-	return sort.Search(r.slots, func(n int) bool { return !r.behind(n) })
-}
+func (r *ring) backlog() int { return sort.Search(r.slots, func(n int) bool { return !r.behind(n) }) }

@@ -291,9 +291,7 @@ func inRing(sw *dataplane.Switch, i int) bool {
 }
 
 // free lets port i hear that it may send priority lossless again.
-func free(sw *dataplane.Switch, i int) {
-	sw.Control(i, pfc(lossless, 0), Now(), Now())
-}
+func free(sw *dataplane.Switch, i int) { sw.Control(i, pfc(lossless, 0), Now(), Now()) }
 
 // hear lets port i receive a PFC frame for priority prio, and returns the priorities that it paused anew.
 func (r *rig) hear(i int, prio uint8, quanta uint16) uint8 {

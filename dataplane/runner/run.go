@@ -269,9 +269,7 @@ func (r *Runner) SetXon(i int, octets int64) error {
 }
 
 // Note adds an event.
-func (r *Runner) Note(e dataplane.Event) {
-	r.View(func(sw *dataplane.Switch) { sw.Note(e, Now()) })
-}
+func (r *Runner) Note(e dataplane.Event) { r.View(func(sw *dataplane.Switch) { sw.Note(e, Now()) }) }
 
 // Stop ends the workers: no frame is forwarded any more. Then no change has to wait for a worker, so that the ports of
 // a loaded switch are detached without a wait each.

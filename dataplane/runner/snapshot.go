@@ -76,9 +76,7 @@ func (r *Runner) FDB() []bridge.Entry {
 }
 
 // ClearWatermarks is Switch.ClearWatermarks.
-func (r *Runner) ClearWatermarks() {
-	r.View(func(sw *dataplane.Switch) { sw.ClearWatermarks() })
-}
+func (r *Runner) ClearWatermarks() { r.View(func(sw *dataplane.Switch) { sw.ClearWatermarks() }) }
 
 // Trace is Switch.Trace for the port of that name. The workers go on meanwhile.
 func (r *Runner) Trace(name string, b []byte, v frame.VnetHeader) (f dataplane.TraceResult, ok bool) {

@@ -215,9 +215,7 @@ func (s *station) give(frames [][]byte) {
 }
 
 // hold sends PFC for priority lossless.
-func (s *station) hold(quanta uint16) {
-	_ = s.far.Load().SendControl(pfc(lossless, quanta))
-}
+func (s *station) hold(quanta uint16) { _ = s.far.Load().SendControl(pfc(lossless, quanta)) }
 
 // stop holds priority lossless and waits until the switch obeys.
 func (s *station) stop() {

@@ -50,9 +50,7 @@ func (x *Exchange) Advance(now int64) {
 
 // Next returns when Advance has to be called at the latest; math.MaxInt64 where only a frame or a call changes
 // anything.
-func (x *Exchange) Next() int64 {
-	return min(x.machine.Next(), x.agent.Next())
-}
+func (x *Exchange) Next() int64 { return min(x.machine.Next(), x.agent.Next()) }
 
 // Transmit returns the next frame to send, nil where there is none.
 func (x *Exchange) Transmit() []byte { return x.agent.Transmit() }

@@ -140,9 +140,7 @@ func pfcDataLength(v Version) int {
 	return 2
 }
 
-func pfcData(v Version, enable uint8) string {
-	return string([]byte{enable, 8}[:pfcDataLength(v)])
-}
+func pfcData(v Version, enable uint8) string { return string([]byte{enable, 8}[:pfcDataLength(v)]) }
 
 const appLengthCEE = 6
 

@@ -56,9 +56,7 @@ func checkComments(t *tree) (found []string) {
 }
 
 // exportedReceiver says whether others can see the method, if it is one.
-func exportedReceiver(d *ast.FuncDecl) bool {
-	return d.Recv == nil || ast.IsExported(receiver(d))
-}
+func exportedReceiver(d *ast.FuncDecl) bool { return d.Recv == nil || ast.IsExported(receiver(d)) }
 
 // receiver returns the name of the type that a method belongs to.
 func receiver(d *ast.FuncDecl) string {

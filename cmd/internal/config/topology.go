@@ -316,9 +316,7 @@ func (r *labReader) readSwitches(v value) {
 }
 
 // switchFields are what a switch may have, for the schema: the keys of a configuration, or its file.
-func switchFields() []field {
-	return append(defaults().sections(), key("file", new(string), anyWord))
-}
+func switchFields() []field { return append(defaults().sections(), key("file", new(string), anyWord)) }
 
 // source finds the configuration of a switch: here, or in its own file.
 func (r *labReader) source(v value) (doc *document, root value, ok bool) {

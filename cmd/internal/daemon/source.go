@@ -104,9 +104,7 @@ func (s source) NextEvent() (next uint64) {
 	return next
 }
 
-func (s source) WallOf(ns int64) time.Time {
-	return time.Now().Add(time.Duration(ns - runner.Now()))
-}
+func (s source) WallOf(ns int64) time.Time { return time.Now().Add(time.Duration(ns - runner.Now())) }
 
 func (s source) Keeps() bool { return s.d.keeps.Load() }
 

@@ -149,9 +149,7 @@ func (s *speaker) change(now int64) (n lldpUpdate, changed bool) {
 	return n, len(n.events) > 0 || n.outcome != nil || n.agreed || n.status != nil
 }
 
-func (s *speaker) setLink(up bool) {
-	s.do(func(x *dcbx.Exchange, now int64) { x.SetLink(up, now) })
-}
+func (s *speaker) setLink(up bool) { s.do(func(x *dcbx.Exchange, now int64) { x.SetLink(up, now) }) }
 
 // configure changes what the port tells. Equal settings change nothing.
 func (s *speaker) configure(agent lldp.Config, machine dcbx.Config) {

@@ -154,9 +154,7 @@ func (m *fuzzMutator) changeOctets(b []byte) []byte {
 }
 
 // number is often small, as lengths, types and versions are.
-func (m *fuzzMutator) number() uint64 {
-	return m.Uint64() >> m.IntN(64)
-}
+func (m *fuzzMutator) number() uint64 { return m.Uint64() >> m.IntN(64) }
 
 // String writes the arguments as a file of testdata/fuzz has them, as the target has left them.
 func (m *fuzzMutator) String() string {

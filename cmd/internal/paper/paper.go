@@ -97,9 +97,7 @@ func (r *Result) Text(out io.Writer) error {
 }
 
 // Picture writes the picture as an SVG.
-func (r *Result) Picture(out io.Writer) error {
-	return plot.Draw(out, r.Name+": "+r.Claim, r.panels)
-}
+func (r *Result) Picture(out io.Writer) error { return plot.Draw(out, r.Name+": "+r.Claim, r.panels) }
 
 // simulate runs the text of a topology file in virtual time. Where o has no response of the hosts, it is the limit of
 // the standard.

@@ -24,9 +24,7 @@ type Needs struct {
 
 // Bound gives up what no switch needs of the rights that a program may get that this process starts. Each of some 35
 // capabilities interrupts every thread and waits for it, so this is for the start: a switch at work has many threads.
-func Bound() error {
-	return dropBound(append(slices.Clone(kept), cap.SYS_ADMIN, cap.DAC_OVERRIDE))
-}
+func Bound() error { return dropBound(append(slices.Clone(kept), cap.SYS_ADMIN, cap.DAC_OVERRIDE)) }
 
 // dropBound leaves no other capabilities in the bounding set.
 func dropBound(keep []cap.Value) error {

@@ -201,12 +201,10 @@ func TestWatchingForLong(t *testing.T) {
 // A slowSource is a switch with a large filtering database and nothing else.
 type slowSource struct{ api.Source }
 
-func (slowSource) Name() string                   { return "s1" }
-func (slowSource) Snapshot(v *dataplane.Snapshot) { *v = dataplane.Snapshot{} }
-func (slowSource) ClearWatermarks()               {}
-func (slowSource) Interfaces(all []capture.Interface) []capture.Interface {
-	return all
-}
+func (slowSource) Name() string                                           { return "s1" }
+func (slowSource) Snapshot(v *dataplane.Snapshot)                         { *v = dataplane.Snapshot{} }
+func (slowSource) ClearWatermarks()                                       {}
+func (slowSource) Interfaces(all []capture.Interface) []capture.Interface { return all }
 
 func (slowSource) FDB() []bridge.Entry {
 	all := make([]bridge.Entry, slowAnswer/100)
