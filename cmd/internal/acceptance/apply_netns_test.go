@@ -31,14 +31,12 @@ func TestApplyRefused(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			err := r.Apply(tt.s, 2)
-			if err == nil || !strings.Contains(err.Error(), tt.want) {
-				t.Errorf("error %v, want one about %q", err, tt.want)
-			}
+			assert.True(t, err != nil && strings.Contains(err.Error(), tt.want),
+				"error %v, want one about %q", err, tt.want)
 		})
 	}
-	if after := r.Snapshot(1).Config; after != before {
-		t.Errorf("the port has another configuration:\n was %+v\n is  %+v", before, after)
-	}
+	after := r.Snapshot(1).Config
+	assert.True(t, after == before, "the port has another configuration:\n was %+v\n is  %+v", before, after)
 	assert.Equal(t, string(r.Source().ConfigYAML()), expanded, "the switch says that another configuration is in force")
 	time.Sleep(20 * time.Millisecond)
 	stop()
@@ -78,9 +76,8 @@ func TestApplyToAFullPool(t *testing.T) {
 	begun, before, from := h4.Tally(3, 3).Frames, r.Snapshot(3).HeldNs[3], time.Now()
 	err := r.Apply(Setup{Keys: Lossless3 + strings.Replace(alone, "1MiB", "384KiB", 1), Each: At100M}, 4)
 	assert.Fails(t, err, "try again when the buffer has drained", "error")
-	if n := h4.Tally(3, 3).Frames - begun; n == 0 {
-		t.Error("nothing of the bystander came meanwhile, so nothing is shown")
-	}
+	n := h4.Tally(3, 3).Frames - begun
+	assert.True(t, n != 0, "nothing of the bystander came meanwhile, so nothing is shown")
 	// Where the switch gets no CPU it holds everybody, for milliseconds.
 	if took, held := time.Since(from), time.Duration(r.Snapshot(3).HeldNs[3]-before); held > took/2 {
 		t.Errorf("the bystander was held for %v of %v", held, took)

@@ -53,9 +53,8 @@ func TestAnotherProgramComes(t *testing.T) {
 			fast[0] = r.forwarded(2)
 			at := h2.Tally(1, 3).Frames
 			eventually(t, "frames pass through the switch", func() bool { return h2.Tally(1, 3).Frames > at+1000 })
-			if n := r.forwarded(2) - fast[0]; n > 0 {
-				t.Errorf("%d frames passed the switch by beside another program", n)
-			}
+			n := r.forwarded(2) - fast[0]
+			assert.True(t, n <= 0, "%d frames passed the switch by beside another program", n)
 			end()
 			eventually(t, "show ports says that it is gone", func() bool { return r.column(c, 1) == "fast" })
 			for _, stop := range stops {
@@ -169,9 +168,7 @@ func TestControlFloodBesideTheFastPath(t *testing.T) {
 	fast := r.forwarded(4)
 	h2.GoesOn(1, 1000)
 	h4.GoesOn(3, 1000)
-	if r.forwarded(4) == fast {
-		t.Error("no frame to another port passes the switch by")
-	}
+	assert.True(t, r.forwarded(4) != fast, "no frame to another port passes the switch by")
 	ended.Store(true)
 	flood.Wait()
 	for _, stop := range stops {

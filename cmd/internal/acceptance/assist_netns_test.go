@@ -75,9 +75,8 @@ func TestFastPathKeepsOrder(t *testing.T) {
 			c.Close()
 		},
 		func() {
-			if _, err := r.Switch.Apply(context.Background(), r.Parse(setup)); err != nil {
-				t.Errorf("apply: %v", err)
-			}
+			_, err := r.Switch.Apply(context.Background(), r.Parse(setup))
+			assert.NoError(t, err, "apply")
 		},
 	}
 	h1s, h3s := h1.Sent[3].Load, h3.Sent[3].Load
@@ -117,9 +116,8 @@ func TestXoffStopsTheFastPath(t *testing.T) {
 	var frames []int
 	var last []time.Duration
 	for since := time.Now(); len(frames) < times; {
-		if time.Since(since) > Timeout {
-			t.Fatalf("after %d of %d XOFFs, none met frames for %v", len(frames), times, Timeout)
-		}
+		assert.MustBeTrue(t, time.Since(since) <= Timeout,
+			"after %d of %d XOFFs, none met frames for %v", len(frames), times, Timeout)
 		fast := forwarded()
 		eventually(t, "frames take the fast path", func() bool { return forwarded() > fast+100 })
 		arrived := h2.Tally(1, 3).Frames
@@ -147,9 +145,8 @@ func TestXoffStopsTheFastPath(t *testing.T) {
 	slices.Sort(last)
 	t.Logf("from the call that sends XOFF: %d frames (median; at most %d), the last after %v (%v)",
 		frames[times/2], frames[times-1], last[times/2], last[times-1])
-	if n := frames[times/2]; n > softirq {
-		t.Errorf("%d frames arrived after XOFF, want at most %d", n, softirq)
-	}
+	n := frames[times/2]
+	assert.True(t, n <= softirq, "%d frames arrived after XOFF, want at most %d", n, softirq)
 }
 
 // A switch that is stopped holds its peers, and loses nothing of theirs, however long it stands still. ASSIST_STOP=5s
@@ -274,9 +271,8 @@ func TestKilledSwitchHoldsItsPeers(t *testing.T) {
 	eventually(t, "the senders go on by themselves", func() bool { return sent() > before+1000 })
 	p = r.StartProcess(setup("60s"))
 	must(t, p.Stop(syscall.SIGTERM, Timeout))
-	if got := pinned(t); len(got) > 0 {
-		t.Errorf("a switch that has ended left %q", got)
-	}
+	got := pinned(t)
+	assert.True(t, len(got) == 0, "a switch that has ended left %q", got)
 }
 
 // sendCall is more frames than a station at 100 Mbit/s sends before it looks for XOFF.

@@ -51,9 +51,8 @@ func TestNobodyNoticesTheFastPath(t *testing.T) {
 				t.Run(keys, func(t *testing.T) { runs[i] = runSame(t, keys, trust, seed) })
 			}
 			off, auto := &runs[0], &runs[1]
-			if off.fast != 0 || auto.fast < 50 {
-				t.Errorf("fast path: %d frames without the programs, %d with them", off.fast, auto.fast)
-			}
+			assert.True(t, off.fast == 0 && auto.fast >= 50,
+				"fast path: %d frames without the programs, %d with them", off.fast, auto.fast)
 			for n := range off.arrived {
 				for flow, want := range off.arrived[n] {
 					if got := auto.arrived[n][flow]; !reflect.DeepEqual(got, want) {
@@ -65,9 +64,8 @@ func TestNobodyNoticesTheFastPath(t *testing.T) {
 					t.Errorf("p%d:\ngot  %+v\nwant %+v", n+1, got, want)
 				}
 			}
-			if !reflect.DeepEqual(auto.stations, off.stations) {
-				t.Errorf("stations:\ngot  %v\nwant %v", auto.stations, off.stations)
-			}
+			assert.True(t, reflect.DeepEqual(auto.stations, off.stations),
+				"stations:\ngot  %v\nwant %v", auto.stations, off.stations)
 		})
 	}
 }

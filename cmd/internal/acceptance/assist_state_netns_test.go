@@ -166,9 +166,7 @@ func TestAssistColumn(t *testing.T) {
 func TestAssistOff(t *testing.T) {
 	r := Start(t, 2, Setup{Keys: Lossless3 + "assist: off\n", Each: "speed: none"})
 	assert.Equal(t, r.column(r.ServeControl(), 1), "off (configuration)", "show ports says")
-	if !labtest.OneUser(t) && r.programs("p1") != 0 {
-		t.Error("there are programs at p1")
-	}
+	assert.True(t, labtest.OneUser(t) || r.programs("p1") == 0, "there are programs at p1")
 	r.passesSlowly(1, 2)
 }
 
@@ -249,9 +247,8 @@ func TestRingsFollowTheProgram(t *testing.T) {
 	eventually(t, "frames come through them", func() bool { return h3.Tally(2, 3).Frames > at+1000 })
 	stop()
 	h3.Whole(h2, 3)
-	if got := slots()[2]; got > shallow {
-		t.Errorf("another port has %d slots", got)
-	}
+	got := slots()[2]
+	assert.True(t, got <= shallow, "another port has %d slots", got)
 	eventually(t, "an event says so, once the rings of before are closed",
 		func() bool { return r.saysOfPort(2, "deep receive rings") })
 }
@@ -294,9 +291,8 @@ func TestAssistNotAllowed(t *testing.T) {
 			said = append(said, e)
 		}
 	}
-	if len(said) != 1 || said[0].Kind != dataplane.EventConfig || said[0].Port != "" {
-		t.Errorf("events %+v, want one of the switch", said)
-	}
+	assert.True(t, len(said) == 1 && said[0].Kind == dataplane.EventConfig && said[0].Port == "",
+		"events %+v, want one of the switch", said)
 	r.passesSlowly(1, 2)
 }
 
@@ -308,7 +304,5 @@ func inUserNamespace(t *testing.T) {
 	must(t, err)
 	out, err := exec.Command("setpriv", "--bounding-set=-all,+setfcap", "--inh-caps=-all", self, "-test.v",
 		"-test.run=^"+t.Name()+"$").CombinedOutput()
-	if err != nil || !strings.Contains(string(out), "--- PASS") {
-		t.Errorf("in a user namespace: %v, %s", err, out)
-	}
+	assert.True(t, err == nil && strings.Contains(string(out), "--- PASS"), "in a user namespace: %v, %s", err, out)
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/deadlock"
 	"pfcswitch/macctl"
 )
@@ -65,9 +66,7 @@ func TestBystandersOfAStorm(t *testing.T) {
 				median := middle(ratios[i])
 				t.Logf("%s: %.3f of its rate in the storm, %.3f to %.3f", f.name, median, slices.Min(ratios[i]),
 					slices.Max(ratios[i]))
-				if !kept(ratios[i]) {
-					t.Errorf("%s: %.3f of its rate in the storm, want 0.95 to 1.05", f.name, median)
-				}
+				assert.True(t, kept(ratios[i]), "%s: %.3f of its rate in the storm, want 0.95 to 1.05", f.name, median)
 			}
 			r.NoLosslessDrops()
 		})

@@ -119,9 +119,8 @@ func TestCapture(t *testing.T) {
 				t.Errorf("capinfos: %v\n%s", err, out)
 			}
 			frames := tshark.Fields(t, k.path, captureFields...)
-			if uint64(len(frames)) != k.tally.Frames {
-				t.Errorf("the file has %d frames, the client counted %+v", len(frames), k.tally)
-			}
+			assert.True(t, uint64(len(frames)) == k.tally.Frames,
+				"the file has %d frames, the client counted %+v", len(frames), k.tally)
 			r.wantCounted(frames, k.tally.Missing)
 			wantSpan(t, frames, before, after)
 			for _, want := range []struct{ port, direction, opcode, comment string }{
@@ -141,10 +140,8 @@ func TestCapture(t *testing.T) {
 				}
 			}
 			for i, l := range frames {
-				if l["_ws.malformed"] != nil || tshark.First(l, "macc.opcode") == "" &&
-					tshark.First(l, "frame.cap_len") != "96" {
-					t.Errorf("frame %d: %v", i, l)
-				}
+				assert.True(t, l["_ws.malformed"] == nil && (tshark.First(l, "macc.opcode") != "" ||
+					tshark.First(l, "frame.cap_len") == "96"), "frame %d: %v", i, l)
 			}
 		})
 	}
@@ -192,9 +189,7 @@ func TestCaptureShowsLLDP(t *testing.T) {
 	}
 	h1 := HostMAC(1).String()
 	assert.Same(t, in, []string{h1 + " 60 a peer", h1 + " 30 "}, "received")
-	if out < least || out > most {
-		t.Errorf("%d frames sent, want %d to %d", out, least, most)
-	}
+	assert.True(t, out >= least && out <= most, "%d frames sent, want %d to %d", out, least, most)
 }
 
 // wantCounted holds a file against the switch's counters.
@@ -277,18 +272,14 @@ func TestCaptureChooses(t *testing.T) {
 	}
 	frames := tshark.Fields(t, behind.path, captureFields...)
 	for _, l := range frames {
-		if tshark.First(l, "frame.interface_name") != "p2" || tshark.First(l, "frame.len") != "300" ||
-			tshark.First(l, "frame.cap_len") != "14" {
-			t.Errorf("frame %v, want 14 of 300 octets from p2", l)
-		}
+		assert.True(t, tshark.First(l, "frame.interface_name") == "p2" && tshark.First(l, "frame.len") == "300" &&
+			tshark.First(l, "frame.cap_len") == "14", "frame %v, want 14 of 300 octets from p2", l)
 	}
 	assert.Equal(t, len(frames), 20, "frames")
 	if frames := tshark.Fields(t, soon.path, captureFields...); len(frames) == 0 {
 		t.Error("nothing was captured in 100 ms of traffic")
 	}
-	if r.Source().Tap().Recorder() != nil {
-		t.Error("nobody captures any more, and the data path does")
-	}
+	assert.True(t, r.Source().Tap().Recorder() == nil, "nobody captures any more, and the data path does")
 }
 
 // A client that hardly reads costs the switch nothing, and is told later what it missed.
@@ -325,9 +316,8 @@ func TestSlowCaptureNeverBlocks(t *testing.T) {
 		want += p.Counters.ReceivedFrames + p.Counters.SentFrames + p.ControlSent.PFCFrames[3] + p.Received.PFCFrames[3]
 	}
 	t.Logf("%d frames captured, %d missing", tally.Frames, tally.Missing)
-	if tally.Missing == 0 || tally.Frames == 0 || tally.Frames+tally.Missing != want {
-		t.Errorf("%+v, want %d in all, some of them missing", tally, want)
-	}
+	assert.True(t, tally.Missing != 0 && tally.Frames != 0 && tally.Frames+tally.Missing == want,
+		"%+v, want %d in all, some of them missing", tally, want)
 }
 
 // readSlowly reads a little each second until the test is through: a reader that stands still is cut off.
@@ -356,10 +346,9 @@ func TestCaptureRefused(t *testing.T) {
 		{api.CaptureRequest{Filter: "1,5 0 0 0"}, "no program"},
 		{api.CaptureRequest{Last: time.Second}, "capture.ring is off"},
 	} {
-		if _, err := c.Capture(context.Background(), test.request, io.Discard); err == nil ||
-			!strings.Contains(err.Error(), test.want) {
-			t.Errorf("%+v: %v, want an error that says %q", test.request, err, test.want)
-		}
+		_, err := c.Capture(context.Background(), test.request, io.Discard)
+		assert.True(t, err != nil && strings.Contains(err.Error(), test.want),
+			"%+v: %v, want an error that says %q", test.request, err, test.want)
 	}
 	for range capture.MaxCursors {
 		r.startCapture(c, api.CaptureRequest{})

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"pfcswitch/cmd/internal/api"
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/macctl"
 )
 
@@ -55,17 +56,12 @@ func TestThousandConnections(t *testing.T) {
 		b, err := io.ReadAll(a.Body)
 		must(t, err)
 		_ = a.Body.Close()
-		if !strings.Contains(string(b), "pfcswitch_up 1") {
-			t.Fatalf("a scrape: %s: %.200s", a.Status, b)
-		}
+		assert.MustBeTrue(t, strings.Contains(string(b), "pfcswitch_up 1"), "a scrape: %s: %.200s", a.Status, b)
 		fastest = min(fastest, time.Since(begun))
 	}
-	if fastest > 2*time.Second {
-		t.Errorf("show and a scrape together took %v and more", fastest)
-	}
-	if _, err := client.Apply(t.Context(), "again.yaml", r.Source().ConfigYAML(), false); err != nil {
-		t.Errorf("apply: %v", err)
-	}
+	assert.True(t, fastest <= 2*time.Second, "show and a scrape together took %v and more", fastest)
+	_, err := client.Apply(t.Context(), "again.yaml", r.Source().ConfigYAML(), false)
+	assert.NoError(t, err, "apply")
 	h2.GoesOn(1, 200)
 
 	for _, path := range []string{"/v1/apply", "/v1/clear/counters", "/v1/clear/watermarks", "/v1/capture"} {
@@ -75,9 +71,8 @@ func TestThousandConnections(t *testing.T) {
 			a, err := scraper.Do(q)
 			must(t, err)
 			_ = a.Body.Close()
-			if a.StatusCode != http.StatusNotFound && a.StatusCode != http.StatusMethodNotAllowed {
-				t.Errorf("%s %s over TCP: %s", method, path, a.Status)
-			}
+			assert.True(t, a.StatusCode == http.StatusNotFound || a.StatusCode == http.StatusMethodNotAllowed,
+				"%s %s over TCP: %s", method, path, a.Status)
 		}
 	}
 	end()

@@ -81,9 +81,7 @@ func TestControlFramesFromTheWire(t *testing.T) {
 				if reason > 0 && macctl.Reason(reason) == c.reason {
 					want++
 				}
-				if got := after.Received.Ignored[reason]; got != want {
-					t.Errorf("ignored as %v: %d, want %d", macctl.Reason(reason), got, want)
-				}
+				assert.Equal(t, after.Received.Ignored[reason], want, "ignored as %v", macctl.Reason(reason))
 			}
 			assert.Equal(t, after.Paused&(1<<3) != 0, c.pauses, "priority 3 is paused")
 			assert.Equal(t, after.Counters.ReceivedFrames, before.Counters.ReceivedFrames, "it was taken for data")
@@ -149,7 +147,5 @@ func TestBroadcastStorm(t *testing.T) {
 	eventually(t, "broadcasts above the limit are dropped", func() bool {
 		return r.Snapshot(3).Counters.Drops[0][dataplane.DropStorm] > 0
 	})
-	if len(r.Events(dataplane.EventStorm, 3)) == 0 {
-		t.Error("no event names the port")
-	}
+	assert.True(t, len(r.Events(dataplane.EventStorm, 3)) != 0, "no event names the port")
 }

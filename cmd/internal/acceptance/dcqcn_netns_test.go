@@ -40,20 +40,15 @@ func TestDCQCN(t *testing.T) {
 	seen := uint64(0)
 	for _, f := range sink.Flows {
 		seen += f.Marked
-		if f.CNPs == 0 || f.CNPs > f.Marked {
-			t.Errorf("%d frames came marked, %d CNPs were sent", f.Marked, f.CNPs)
-		}
+		assert.True(t, f.CNPs != 0 && f.CNPs <= f.Marked, "%d frames came marked, %d CNPs were sent", f.Marked, f.CNPs)
 	}
 	assert.Equal(t, seen, r.Snapshot(3).Counters.Marked[3], "frames that came marked, want what the switch marked")
-	if got := r.Snapshot(1).Counters.QueueSent[6] + r.Snapshot(2).Counters.QueueSent[6]; got == 0 {
-		t.Error("no CNP went in priority 6")
-	}
+	got := r.Snapshot(1).Counters.QueueSent[6] + r.Snapshot(2).Counters.QueueSent[6]
+	assert.True(t, got != 0, "no CNP went in priority 6")
 	for i, s := range senders {
 		f := &s.Flows[0]
-		if f.CNPs == 0 || f.FinalRate <= 0 || f.FinalRate >= speed || !f.Answered ||
-			f.Lost+f.Reordered+f.Duplicated != 0 {
-			t.Errorf("sender %d: %+v", i+1, f)
-		}
+		assert.True(t, f.CNPs != 0 && f.FinalRate > 0 && f.FinalRate < speed && f.Answered &&
+			f.Lost+f.Reordered+f.Duplicated == 0, "sender %d: %+v", i+1, f)
 	}
 	r.NoLosslessDrops()
 }

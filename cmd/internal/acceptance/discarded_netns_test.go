@@ -63,10 +63,9 @@ func TestDiscardedIsTold(t *testing.T) {
 		must(t, err)
 		return reply.Text()
 	}
-	if got := show(); !strings.HasPrefix(got, "lossless drops: 0; discarded on purpose: "+sum+" (since start, ") ||
-		!strings.Contains(got, "  discarded: "+grouped+"\n") {
-		t.Errorf("show ports, want %s:\n%s", grouped, got)
-	}
+	got := show()
+	assert.True(t, strings.HasPrefix(got, "lossless drops: 0; discarded on purpose: "+sum+" (since start, ") &&
+		strings.Contains(got, "  discarded: "+grouped+"\n"), "show ports, want %s:\n%s", grouped, got)
 	metrics := body(t, "http://"+host+"/metrics")
 	for _, want := range []string{
 		fmt.Sprintf(`lossless_discarded_total{port="p1",priority="3",reason="watchdog"} %d`, n),
@@ -99,9 +98,8 @@ func TestDiscardedIsTold(t *testing.T) {
 	p.Await("its port is gone, and the figure is not", fmt.Sprintf(`document.getElementById("discarded-verdict")
 		.textContent.includes(%q)`, "at removed ports "+sum))
 	must(t, client.Clear(t.Context(), "counters"))
-	if got := show(); !strings.HasPrefix(got, "lossless drops: 0; discarded on purpose: 0 (since clear, ") ||
-		!strings.Contains(got, "; 0 and "+sum+" since start)") {
-		t.Errorf("show ports after a clear:\n%s", got)
-	}
+	got = show()
+	assert.True(t, strings.HasPrefix(got, "lossless drops: 0; discarded on purpose: 0 (since clear, ") &&
+		strings.Contains(got, "; 0 and "+sum+" since start)"), "show ports after a clear:\n%s", got)
 	quiet(t, p, host)
 }

@@ -54,9 +54,8 @@ func TestLossIsWritten(t *testing.T) {
 			texts = append(texts, e.Text)
 		}
 	}
-	if len(texts) != 1 || !strings.Contains(texts[0], path) {
-		t.Errorf("events %q, want one that names %s", texts, path)
-	}
+	assert.True(t, len(texts) == 1 && strings.Contains(texts[0], path),
+		"events %q, want one that names %s", texts, path)
 	frames := tshark.Fields(t, path, captureFields...)
 	// the ring where the machine lets the switch wait
 	stops := regexp.MustCompile("^XOFF 3: (buffer|the receive ring fills up|frames wait unread in the receive ring)")
@@ -98,13 +97,10 @@ func TestCaptureLast(t *testing.T) {
 	frames := slices.DeleteFunc(tshark.Fields(t, k.path, captureFields...), func(l map[string][]string) bool {
 		return tshark.First(l, "vlan.priority") != "3" // XOFF where the switch waited for a CPU, LLDP, loop probes
 	})
-	if len(frames) != 20 || tshark.First(frames[0], "frame.cap_len") != "256" {
-		t.Errorf("%d frames, want what was received and sent of 10", len(frames))
-	}
+	assert.True(t, len(frames) == 20 && tshark.First(frames[0], "frame.cap_len") == "256",
+		"%d frames, want what was received and sent of 10", len(frames))
 	must(t, r.Apply(keys(""), 2))
 	_, err := c.Capture(context.Background(), api.CaptureRequest{Last: time.Minute}, io.Discard)
 	assert.Fails(t, err, "capture.ring is off", "with the ring off")
-	if r.Source().Tap().Recorder() != nil {
-		t.Error("with the ring off the data path still captures")
-	}
+	assert.True(t, r.Source().Tap().Recorder() == nil, "with the ring off the data path still captures")
 }

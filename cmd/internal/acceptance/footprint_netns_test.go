@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/macctl"
 )
 
@@ -50,9 +51,7 @@ func TestMemoryDoesNotGrow(t *testing.T) {
 	t.Logf("resident: %.1f MiB, and %.1f MiB after %d frames more", float64(before)/(1<<20), float64(after)/(1<<20),
 		more)
 	// What is kept of a frame, event or call shows where it is more than 256 octets a frame.
-	if after > before+(4<<20) {
-		t.Errorf("the process has grown by %d octets", after-before)
-	}
+	assert.True(t, after <= before+(4<<20), "the process has grown by %d octets", after-before)
 	must(t, p.Stop(syscall.SIGTERM, Timeout))
 }
 
@@ -76,8 +75,7 @@ func TestIdleCost(t *testing.T) {
 	slices.Sort(shares)
 	t.Logf("eight idle ports take %.2f %% of a core and %.1f MiB", 100*shares[len(shares)/2],
 		float64(resident(t, p.Pid()))/(1<<20))
-	if shares[len(shares)/2] >= most {
-		t.Errorf("they take %.4f of a core in %d windows, want less than %.2f in most", shares, windows, most)
-	}
+	assert.True(t, shares[len(shares)/2] < most,
+		"they take %.4f of a core in %d windows, want less than %.2f in most", shares, windows, most)
 	must(t, p.Stop(syscall.SIGTERM, Timeout))
 }

@@ -53,9 +53,7 @@ func silent(t *testing.T, sockets ...*porttest.Socket) {
 				break
 			}
 			must(t, err)
-			if !isOwn(p.Data) {
-				t.Errorf("a frame that should not have come: %x", p.Data)
-			}
+			assert.True(t, isOwn(p.Data), "a frame that should not have come: %x", p.Data)
 		}
 	}
 }

@@ -42,10 +42,9 @@ func TestGSOFramesWhole(t *testing.T) {
 				t.Run(c.name, func(t *testing.T) {
 					must(t, s[0].Send(c.sent.Vnet, c.sent.Data))
 					got := next(t, s[c.out-1])
-					if !bytes.Equal(got.Data, c.want.Data) {
-						t.Errorf("%d octets came, not the %d that were sent:\n got %.100x\nwant %.100x", len(got.Data),
-							len(c.want.Data), got.Data, c.want.Data)
-					}
+					assert.True(t, bytes.Equal(got.Data, c.want.Data),
+						"%d octets came, not the %d that were sent:\n got %.100x\nwant %.100x", len(got.Data),
+						len(c.want.Data), got.Data, c.want.Data)
 					if want := c.want.Vnet; !sameOffload(got.Vnet, want) {
 						t.Errorf("what is left to do\n got %+v\nwant %+v", got.Vnet, want)
 					}
@@ -100,9 +99,7 @@ func checkSegments(t *testing.T, f gsoFrame, s *porttest.Socket, withTag bool) {
 		assert.MustBeSame(t, b, segmentOf(whole, i, want[:n], i == f.Parts-1), "segment %d of %d", i, f.Parts)
 		want = want[n:]
 	}
-	if len(want) > 0 {
-		t.Errorf("%d octets are missing", len(want))
-	}
+	assert.True(t, len(want) == 0, "%d octets are missing", len(want))
 }
 
 // segmentOf makes segment number i with the given payload anew.

@@ -7,6 +7,7 @@ import (
 
 	"pfcswitch/cmd/internal/lab"
 	"pfcswitch/cmd/internal/traffic"
+	"pfcswitch/dataplane/assert"
 )
 
 // iperf3 as Debian ships it, with the kernels' default offloads, through the switch in a lossless class: its
@@ -22,15 +23,12 @@ func TestIperf3(t *testing.T) {
 			octets := r.iperf3(path, streams)
 			c := r.Snapshot(2).Counters
 			frames, lossless := c.SentFrames-before.SentFrames, c.QueueSent[3]-before.QueueSent[3]
-			if octets < 1<<20 || c.SentBytes-before.SentBytes < octets {
-				t.Errorf("%d octets came, and the switch has sent %d", octets, c.SentBytes-before.SentBytes)
-			}
+			assert.True(t, octets >= 1<<20 && c.SentBytes-before.SentBytes >= octets,
+				"%d octets came, and the switch has sent %d", octets, c.SentBytes-before.SentBytes)
 			if octets/frames < 3*1514 {
 				t.Errorf("%d octets a frame: those that the host's kernel sends are longer", octets/frames)
 			}
-			if lossless*10 < frames*9 {
-				t.Errorf("%d of %d frames were lossless", lossless, frames)
-			}
+			assert.True(t, lossless*10 >= frames*9, "%d of %d frames were lossless", lossless, frames)
 		})
 	}
 	r.NoLosslessDrops()

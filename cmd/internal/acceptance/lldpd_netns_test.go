@@ -15,6 +15,7 @@ import (
 	"pfcswitch/cmd/internal/api"
 	"pfcswitch/cmd/internal/lab"
 	"pfcswitch/cmd/internal/lab/labtest"
+	"pfcswitch/dataplane/assert"
 )
 
 // program returns where a program is that a test compares with.
@@ -25,9 +26,7 @@ func program(t *testing.T, name, debian string) string {
 			return found
 		}
 	}
-	if os.Getenv("CI") == "true" {
-		t.Fatalf("CI installs %s, but it is not there", name)
-	}
+	assert.MustBeTrue(t, os.Getenv("CI") != "true", "CI installs %s, but it is not there", name)
 	t.Skipf("NOT TESTED against another implementation: there is no %s (Debian: apt-get install %s)", name, debian)
 	return ""
 }
@@ -115,30 +114,23 @@ func TestLLDPD(t *testing.T) {
 		got = o.must("-f", "json0", "show", "neighbors", "details")
 		return strings.Contains(got, "p1")
 	})
-	if !json.Valid([]byte(got)) {
-		t.Fatalf("lldpd: %s", got)
-	}
+	assert.MustBeTrue(t, json.Valid([]byte(got)), "lldpd: %s", got)
 	for _, part := range want {
-		if !strings.Contains(strings.ToLower(got), strings.ToLower(part)) {
-			t.Errorf("lldpd does not say %s:\n%s", part, got)
-		}
+		assert.True(t, strings.Contains(strings.ToLower(got), strings.ToLower(part)),
+			"lldpd does not say %s:\n%s", part, got)
 	}
 
 	eventually(t, "the switch knows lldpd", func() bool { return len(r.LLDP().Neighbors) == 1 })
 	n := r.LLDP().Neighbors[0]
-	if n.SystemDescription == nil || *n.SystemDescription != "another switch" || n.PortID != HostMAC(1).String() ||
-		n.PFC != nil || n.TTLSeconds != 4 {
-		t.Errorf("neighbor %+v", n)
-	}
-	if d := r.LLDP().DCBX; d.Reason != "no-peer" || d.MeasurementAgreed || d.Peer {
-		t.Errorf("without DCBX: %+v", d)
-	}
+	assert.True(t, n.SystemDescription != nil && *n.SystemDescription == "another switch" &&
+		n.PortID == HostMAC(1).String() && n.PFC == nil && n.TTLSeconds == 4, "neighbor %+v", n)
+	d := r.LLDP().DCBX
+	assert.True(t, d.Reason == "no-peer" && !d.MeasurementAgreed && !d.Peer, "without DCBX: %+v", d)
 
 	o.announce("11", "28,30") // not willing, can measure, priorities 4 and 5
 	eventually(t, "the port follows", func() bool { return r.Snapshot(1).Config.Lossless == 0x30 })
-	if d := r.LLDP().DCBX; d.Reason != "peer" || !d.MeasurementAgreed || d.Mismatch {
-		t.Errorf("following: %+v", d)
-	}
+	d = r.LLDP().DCBX
+	assert.True(t, d.Reason == "peer" && d.MeasurementAgreed && !d.Mismatch, "following: %+v", d)
 	eventually(t, "lldpd hears of it", func() bool {
 		return strings.Contains(o.must("show", "neighbors", "details"),
 			"A8,30")
@@ -214,9 +206,7 @@ func TestLLDPAD(t *testing.T) {
 				return strings.Contains(out, "test")
 			})
 			for _, part := range want {
-				if !strings.Contains(out, part) {
-					t.Errorf("lldpad does not say %q:\n%s", part, out)
-				}
+				assert.True(t, strings.Contains(out, part), "lldpad does not say %q:\n%s", part, out)
 			}
 		})
 	}

@@ -3,6 +3,7 @@ package acceptance
 import (
 	"testing"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/macctl"
 )
 
@@ -28,9 +29,7 @@ func oversubscribe(t *testing.T, mode macctl.Mode, workers string) {
 		if mode == macctl.ModePause {
 			h3.Whole(from, 0)
 		}
-		if from.Controls.Load() == 0 {
-			t.Errorf("h%d was never told to stop, so nothing is shown", from.N)
-		}
+		assert.True(t, from.Controls.Load() != 0, "h%d was never told to stop, so nothing is shown", from.N)
 	}
 	if mode == macctl.ModePFC && h3.Tally(1, 0).Frames+h3.Tally(2, 0).Frames == h1.Sent[0].Load()+h2.Sent[0].Load() {
 		t.Errorf("no frame of priority 0 was lost, so nothing is shown")

@@ -99,15 +99,12 @@ func TestRingThatTheKernelStops(t *testing.T) {
 			got = r.Snapshot(1).Counters.LosslessDrops[dataplane.Unknown] - lost
 			return got+h2.Tally(1, 3).Frames-arrived == sent
 		})
-		if got == 0 {
-			t.Error("nothing was lost: the ring did not stop, and nothing is tested")
-		}
+		assert.True(t, got != 0, "nothing was lost: the ring did not stop, and nothing is tested")
 	}
 	all := r.Events(dataplane.EventLosslessDrop, 1)
 	for _, e := range all {
-		if !strings.HasPrefix(e.Text, "the kernel stopped a receive ring") {
-			t.Errorf("event %+v, want one that names the kernel", e)
-		}
+		assert.True(t, strings.HasPrefix(e.Text, "the kernel stopped a receive ring"),
+			"event %+v, want one that names the kernel", e)
 	}
 	if all := r.Events(dataplane.EventPort, 1); !slices.ContainsFunc(all, func(e dataplane.Event) bool {
 		return strings.Contains(e.Text, "the sockets are replaced")

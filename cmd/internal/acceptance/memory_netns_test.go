@@ -3,6 +3,7 @@ package acceptance
 import (
 	"fmt"
 	"os"
+	"pfcswitch/dataplane/assert"
 	"strconv"
 	"strings"
 	"syscall"
@@ -15,9 +16,8 @@ func TestIdleSwitchIsSmall(t *testing.T) {
 	needAssist(t)
 	r := NewRig(t, 4)
 	p := r.StartProcess(Setup{Keys: Lossless3, Each: "speed: 100M"})
-	if n := ringOctets(t, p.Pid()); n < 1<<20 || n > 15<<20 {
-		t.Errorf("rings of %d KiB, want 15 MiB at most", n>>10)
-	}
+	n := ringOctets(t, p.Pid())
+	assert.True(t, n >= 1<<20 && n <= 15<<20, "rings of %d KiB, want 15 MiB at most", n>>10)
 	eventually(t, "the threads of the start are gone", func() bool {
 		all, err := os.ReadDir(fmt.Sprintf("/proc/%d/task", p.Pid()))
 		must(t, err)

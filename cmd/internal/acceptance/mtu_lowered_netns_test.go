@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/macctl"
 )
 
@@ -31,9 +32,8 @@ func TestMTULoweredUnderTraffic(t *testing.T) {
 			})
 			return len(told) == 1 && strings.HasPrefix(told[0].Text, want)
 		})
-		if got := IP(t, r.Node, "link", "show", "dev", PortName(n)); !strings.Contains(got, "mtu 1500") {
-			t.Errorf("%s", got)
-		}
+		got := IP(t, r.Node, "link", "show", "dev", PortName(n))
+		assert.True(t, strings.Contains(got, "mtu 1500"), "%s", got)
 		passes()
 	}
 	stop()

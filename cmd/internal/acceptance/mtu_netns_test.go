@@ -20,9 +20,8 @@ func TestTAPNameTaken(t *testing.T) {
 	why := "TAP p3: interface p3 exists already and is a veth: delete it (" + port.CommandIn(r.Node.Path(),
 		"ip link del dev p3") + "), or give the TAP another name with interface: NAME"
 	assert.Equal(t, r.State(3), why, "state")
-	if got := r.Events(dataplane.EventPort, 3); len(got) != 1 || got[0].Text != why {
-		t.Errorf("events %+v, want one with %q", got, why)
-	}
+	got := r.Events(dataplane.EventPort, 3)
+	assert.True(t, len(got) == 1 && got[0].Text == why, "events %+v, want one with %q", got, why)
 	r.Passes(1, 2)
 	must(t, r.Node.DeleteLink("p3"))
 	r.WaitUp(3, true)
@@ -46,9 +45,8 @@ func TestInterfaceMTUBelowThePorts(t *testing.T) {
 	wantEvents(1, "interface p1 has an MTU of 1500, below the port's mtu of 9000: longer frames cannot leave by it ("+
 		command+", at the far end too")
 	r.Passes(1, 2)
-	if out, err := exec.Command("/bin/sh", "-c", command).CombinedOutput(); err != nil {
-		t.Fatalf("%s: %v\n%s", command, err, out)
-	}
+	out, err := exec.Command("/bin/sh", "-c", command).CombinedOutput()
+	assert.MustBeTrue(t, err == nil, "%s: %v\n%s", command, err, out)
 	wantEvents(2, "interface p1 has an MTU of 9000 now, enough for the port's mtu of 9000")
 	IP(t, r.Node, "link", "set", "dev", "p1", "mtu", "1400")
 	wantEvents(3, "the switch has set the MTU to 9000 again (write ports.p1.mtu: 1400")

@@ -35,10 +35,8 @@ func TestHostNICMeasures(t *testing.T) {
 				h.InForce >= headroom.Octets(h.Target) && h.Neighbour == end.neighbor
 		})
 		h := HeadroomOf(end.d, end.port)
-		if h.Counters.Asked == 0 || h.Counters.Answered == 0 || h.Counters.Replies == 0 || h.Counters.Results == 0 ||
-			!h.ControlPasses || h.ManualRequired {
-			t.Errorf("%s: %+v", end.port, h.Counters)
-		}
+		assert.True(t, h.Counters.Asked != 0 && h.Counters.Answered != 0 && h.Counters.Replies != 0 &&
+			h.Counters.Results != 0 && h.ControlPasses && !h.ManualRequired, "%s: %+v", end.port, h.Counters)
 		assert.Equal(t, nicPort(t, end.d, end.port).Config.Lossless, 1<<3, "%s: lossless", end.port)
 	}
 	for i, end := range ends {

@@ -25,9 +25,7 @@ func nicPort(t *testing.T, d Switch, name string) dataplane.PortSnapshot {
 	var s dataplane.Snapshot
 	d.Source().Snapshot(&s)
 	i := slices.IndexFunc(s.Ports, func(p dataplane.PortSnapshot) bool { return p.Config.Name == name })
-	if i < 0 {
-		t.Fatalf("there is no port %s", name)
-	}
+	assert.MustBeTrue(t, i >= 0, "there is no port %s", name)
 	return s.Ports[i]
 }
 
@@ -50,15 +48,12 @@ func TestHostNIC(t *testing.T) {
 		assert.Equal(t, incast(t, r, 26), 0, "segments were sent again")
 		assert.Equal(t, twice(t, r.Host(4)), 0, "segments came twice")
 		for n := 1; n <= 3; n++ {
-			if r.Snapshot(n).ControlSent.XoffSent[3] == 0 {
-				t.Errorf("h%d was never held, so nothing is shown", n)
-			}
+			assert.True(t, r.Snapshot(n).ControlSent.XoffSent[3] != 0, "h%d was never held, so nothing is shown", n)
 		}
 	})
 	t.Run("lossy", func(t *testing.T) {
-		if again := incast(t, r, 0); again == 0 {
-			t.Error("no segment was sent again: nothing was lost, so the lossless run shows nothing")
-		}
+		again := incast(t, r, 0)
+		assert.True(t, again != 0, "no segment was sent again: nothing was lost, so the lossless run shows nothing")
 	})
 	r.NoLosslessDrops()
 }

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/dataplane/port/porttest"
 	"pfcswitch/macctl"
@@ -119,10 +120,9 @@ func TestHeldPriorityStopsNoOther(t *testing.T) {
 	slices.Sort(took)
 	t.Logf("beside a held priority a datagram takes %v (median), %v at most; one frame of that takes %v",
 		took[probes/2], took[probes-1], oneFrame)
-	if took[probes/2] > 10*oneFrame {
-		t.Errorf("half of the datagrams of another priority took more than %v, and one frame of the held one %v",
-			took[probes/2], oneFrame)
-	}
+	assert.True(t, took[probes/2] <= 10*oneFrame,
+		"half of the datagrams of another priority took more than %v, and one frame of the held one %v", took[probes/2],
+		oneFrame)
 	free()
 	for i := range uint32(many) {
 		if dscp, n := datagram(t, far); dscp != 26 || n != i {
@@ -130,14 +130,10 @@ func TestHeldPriorityStopsNoOther(t *testing.T) {
 		}
 	}
 	c := nicPort(t, d, "host").Counters
-	if c.RingHoldNs != 0 || c.RingHoldBytes != 0 || c.LosslessDrops != [len(c.LosslessDrops)]uint64{} ||
-		c.HostDrops != 0 {
-		t.Errorf("frames waited outside of their queues for %d ns (%d octets), or were lost: %v, %d", c.RingHoldNs,
-			c.RingHoldBytes, c.LosslessDrops, c.HostDrops)
-	}
-	if c.ReceivedFrames < many+probes {
-		t.Errorf("%d frames were read, want %d", c.ReceivedFrames, many+probes)
-	}
+	assert.True(t, c.RingHoldNs == 0 && c.RingHoldBytes == 0 && c.LosslessDrops == [len(c.LosslessDrops)]uint64{} &&
+		c.HostDrops == 0, "frames waited outside of their queues for %d ns (%d octets), or were lost: %v, %d",
+		c.RingHoldNs, c.RingHoldBytes, c.LosslessDrops, c.HostDrops)
+	assert.True(t, c.ReceivedFrames >= many+probes, "%d frames were read, want %d", c.ReceivedFrames, many+probes)
 	var all dataplane.Snapshot
 	eventually(t, "nothing is left", func() bool {
 		d.Source().Snapshot(&all)
@@ -169,13 +165,11 @@ func TestTAPGSOFramesWhole(t *testing.T) {
 			t.Run(f.Name+" "+way.name, func(t *testing.T) {
 				must(t, way.from.Send(f.Vnet, f.Data))
 				got := nextLong(t, way.to)
-				if !bytes.Equal(got.Data, way.want.Data) {
-					t.Errorf("%d octets came, want %d:\n got %.100x\nwant %.100x", len(got.Data), len(way.want.Data),
-						got.Data, way.want.Data)
-				}
-				if !sameOffload(got.Vnet, way.want.Vnet) {
-					t.Errorf("what is left to do\n got %+v\nwant %+v", got.Vnet, way.want.Vnet)
-				}
+				assert.True(t, bytes.Equal(got.Data, way.want.Data),
+					"%d octets came, want %d:\n got %.100x\nwant %.100x", len(got.Data), len(way.want.Data), got.Data,
+					way.want.Data)
+				assert.True(t, sameOffload(got.Vnet, way.want.Vnet),
+					"what is left to do\n got %+v\nwant %+v", got.Vnet, way.want.Vnet)
 			})
 		}
 	}

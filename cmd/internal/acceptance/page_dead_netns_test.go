@@ -166,9 +166,8 @@ func TestPageOfADeadSwitch(t *testing.T) {
 	s.start()
 	p.Await("it is there again", connected+` && document.getElementById("one").className === ""`)
 	for _, fault := range p.Faults() { // that nobody answers is no fault of the page
-		if !strings.Contains(fault, "net::ERR_") || !strings.Contains(fault, own) {
-			t.Errorf("while the switch was dead: %s", fault)
-		}
+		assert.True(t, strings.Contains(fault, "net::ERR_") && strings.Contains(fault, own),
+			"while the switch was dead: %s", fault)
 	}
 	all.Await("and on the page of several", row("1", "2")+` === "runs" && `+row("3", "2")+` === "runs"`)
 	time.Sleep(1500 * time.Millisecond)

@@ -179,9 +179,8 @@ func looksBack(t *testing.T, p *webtest.Page) {
 // quiet fails the test where the browser had to complain, or asked somebody else.
 func quiet(t *testing.T, p *webtest.Page, host string) {
 	t.Helper()
-	if faults := p.Faults(); len(faults) > 0 {
-		t.Errorf("the browser complains:\n%s", strings.Join(faults, "\n"))
-	}
+	faults := p.Faults()
+	assert.True(t, len(faults) == 0, "the browser complains:\n%s", strings.Join(faults, "\n"))
 	if found := p.Strangers(host); len(found) > 0 || p.Asked() < 4 {
 		t.Errorf("of %d requests these left the switch: %v", p.Asked(), found)
 	}
@@ -235,9 +234,8 @@ func TestPageShowsAStorm(t *testing.T) {
 	p.Await("the cell is as before", cell("p2", 3, false)+`.className === "part s0"`)
 	looksBack(t, p)
 	paused := r.Snapshot(2).PausedNs[3]
-	if asked := int64(report.Paused * float64(report.Elapsed)); paused < asked*9/10 {
-		t.Errorf("p2 was paused for %d ns, and the storm asked for %d", paused, asked)
-	}
+	asked := int64(report.Paused * float64(report.Elapsed))
+	assert.True(t, paused >= asked*9/10, "p2 was paused for %d ns, and the storm asked for %d", paused, asked)
 	want := fmt.Sprintf("%.1f s", float64(paused)/1e9)
 	got := webtest.Eval[string](p, `[...document.querySelectorAll("#pauses-rows tr")]
 		.find(r => r.cells[0].textContent === "p2" && r.cells[1].textContent === "3").cells[4].textContent`)
@@ -308,10 +306,8 @@ func TestPageForEverybody(t *testing.T) {
 				t.Errorf("at %d pixels: %s", width, found)
 			}
 			found, texts := p.LowContrast()
-			if len(found) > 0 || texts < 100 {
-				t.Errorf("dark %v, %d pixels: of %d texts these cannot be read:\n%s", dark, width, texts,
-					strings.Join(found, "\n"))
-			}
+			assert.True(t, len(found) == 0 && texts >= 100, "dark %v, %d pixels: of %d texts these cannot be read:\n%s",
+				dark, width, texts, strings.Join(found, "\n"))
 		}
 	}
 	p.Look(true, 400, 900)
@@ -319,10 +315,9 @@ func TestPageForEverybody(t *testing.T) {
 		t.Error(found)
 	}
 	found, roles := p.Nameless()
-	if len(found) > 0 || roles["table"] < 10 || roles["columnheader"] < 60 || roles["rowheader"] < 12 ||
-		roles["heading"] < 8 || roles["navigation"] != 1 {
-		t.Errorf("a screen reader finds no name for %v, and these roles: %v", found, roles)
-	}
+	assert.True(t, len(found) == 0 && roles["table"] >= 10 && roles["columnheader"] >= 60 && roles["rowheader"] >= 12 &&
+		roles["heading"] >= 8 && roles["navigation"] == 1, "a screen reader finds no name for %v, and these roles: %v",
+		found, roles)
 	quiet(t, p, host)
 	webtest.Eval[bool](p, `(document.body.append(Object.assign(document.createElement("script"),
 		{textContent: "window.broken = true"})), true)`)

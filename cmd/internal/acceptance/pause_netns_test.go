@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/macctl"
 )
 
@@ -62,16 +63,13 @@ func TestPeerPauses(t *testing.T) {
 				t.Errorf("%d frames of the paused priority came while it was paused, want at most a send call of 1", n)
 			}
 			others := h2.count(1, 0, heard, end)
-			if mode == macctl.ModePFC && others < 20 {
-				t.Errorf("%d frames of the other priority came meanwhile, want a stream", others)
-			}
-			if mode == macctl.ModePause && others > 1 {
-				t.Errorf("%d frames of the other priority came meanwhile, want none under PAUSE", others)
-			}
+			assert.True(t, mode != macctl.ModePFC || others >= 20,
+				"%d frames of the other priority came meanwhile, want a stream", others)
+			assert.True(t, mode != macctl.ModePause || others <= 1,
+				"%d frames of the other priority came meanwhile, want none under PAUSE", others)
 			s := r.Snapshot(2)
-			if got := max(s.PausedNs[3], s.PausedAllNs); got != int64(pauseTime) {
-				t.Errorf("paused for %v, want %v", time.Duration(got), pauseTime)
-			}
+			got := max(s.PausedNs[3], s.PausedAllNs)
+			assert.True(t, got == int64(pauseTime), "paused for %v, want %v", time.Duration(got), pauseTime)
 			h2.Whole(h1, 3)
 			h2.Whole(h1, 0)
 		})
@@ -101,18 +99,15 @@ func TestAsymmetricPFCOnTheWire(t *testing.T) {
 	heard, end := time.Now(), before.Add(pauseTime)
 	eventually(t, "the pause is over", func() bool { return h2.count(1, 0, end, end.Add(time.Hour)) > 50 })
 	stop()
-	if window := end.Sub(heard); window < pauseTime/4 {
-		t.Fatalf("the switch heard of the pause when only %v of it was left", window)
-	}
+	window := end.Sub(heard)
+	assert.MustBeTrue(t, window >= pauseTime/4, "the switch heard of the pause when only %v of it was left", window)
 	if n := h2.count(1, 0, heard, end); n > 1 {
 		t.Errorf("%d frames of the paused lossy priority came while it was paused, want at most a send call of 1", n)
 	}
-	if n := h2.count(1, 3, heard, end); n < 20 {
-		t.Errorf("%d frames of the lossless priority came meanwhile, want a stream", n)
-	}
-	if got := r.Snapshot(2).PausedNs[0]; got != int64(pauseTime) {
-		t.Errorf("paused for %v, want %v", time.Duration(got), pauseTime)
-	}
+	n := h2.count(1, 3, heard, end)
+	assert.True(t, n >= 20, "%d frames of the lossless priority came meanwhile, want a stream", n)
+	got := r.Snapshot(2).PausedNs[0]
+	assert.True(t, got == int64(pauseTime), "paused for %v, want %v", time.Duration(got), pauseTime)
 	h2.Whole(h1, 3)
 
 	h1.PFC(1<<3, 0xffff)
@@ -124,9 +119,7 @@ func TestAsymmetricPFCOnTheWire(t *testing.T) {
 	})
 	stop()
 	for prio, n := range r.Snapshot(2).ControlSent.PFCFrames {
-		if prio != 3 && n > 0 {
-			t.Errorf("the switch has sent %d PFC frames for lossy priority %d", n, prio)
-		}
+		assert.True(t, prio == 3 || n <= 0, "the switch has sent %d PFC frames for lossy priority %d", n, prio)
 	}
 	h1.PFC(1<<3, 0)
 	h1.Whole(h2, 3)
@@ -164,9 +157,8 @@ func TestPauseDoesNotStopControlFrames(t *testing.T) {
 	})
 	stop := h2.Send(Stream{To: 1, Prio: 3})
 	eventually(t, "the switch tells its peer to stop", func() bool { hold(0xffff); return h2.Controls.Load() > 0 })
-	if p := r.Snapshot(2).Paused; p != 0xff {
-		t.Errorf("the switch told its peer to stop while only %08b was paused, so nothing is shown", p)
-	}
+	p := r.Snapshot(2).Paused
+	assert.True(t, p == 0xff, "the switch told its peer to stop while only %08b was paused, so nothing is shown", p)
 	stop()
 	hold(0)
 	h1.Whole(h2, 3)

@@ -28,9 +28,8 @@ func TestInterfaceAppears(t *testing.T) {
 	if got := r.State(2); !strings.Contains(got, "p2") || !strings.Contains(got, "waiting for it") {
 		t.Errorf("state %q, want one that names the interface and says that it is waited for", got)
 	}
-	if got := r.Events(dataplane.EventPort, 2); len(got) != 1 || got[0].Text != r.State(2) {
-		t.Errorf("events %+v, want one with the port's state", got)
-	}
+	got := r.Events(dataplane.EventPort, 2)
+	assert.True(t, len(got) == 1 && got[0].Text == r.State(2), "events %+v, want one with the port's state", got)
 	r.Link(2)
 	r.WaitUp(2, true)
 	r.WaitState(2, "")
@@ -106,9 +105,8 @@ func TestInterfaceVanishesUnderLoad(t *testing.T) {
 	stop1()
 	stop3()
 	h2.Whole(h1, 3)
-	if drops := r.Snapshot(3).Counters.Drops[3][dataplane.DropPortDown]; drops == 0 {
-		t.Errorf("no frame was waiting when the port vanished, so nothing is shown")
-	}
+	drops := r.Snapshot(3).Counters.Drops[3][dataplane.DropPortDown]
+	assert.True(t, drops != 0, "no frame was waiting when the port vanished, so nothing is shown")
 	r.NoLosslessDrops()
 }
 
@@ -166,9 +164,8 @@ func TestInterfaceInUse(t *testing.T) {
 			tt.spoil(t, r)
 			_, err := NewSwitch(r.Parse(Setup{}), slog.New(slog.NewTextHandler(io.Discard, nil)))
 			want := fmt.Sprintf(tt.want, port.CommandIn(r.Node.Path(), ""))
-			if err == nil || !strings.Contains(err.Error(), want) || !strings.HasPrefix(err.Error(), "test.yaml:") {
-				t.Errorf("error %v, want the line in test.yaml and %q", err, want)
-			}
+			assert.True(t, err != nil && strings.Contains(err.Error(), want) &&
+				strings.HasPrefix(err.Error(), "test.yaml:"), "error %v, want the line in test.yaml and %q", err, want)
 			r.Start(Setup{Ports: map[int]string{2: "force: true"}})
 			r.Passes(1, 2)
 		})

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/bridge"
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/dataplane/port/porttest"
@@ -43,9 +44,8 @@ func TestRecordedLoopProbes(t *testing.T) {
 	}
 	for range 25 {
 		for _, to := range s[1:] {
-			if got := next(t, to); !bytes.Equal(got.Data, cry) {
-				t.Fatalf("got %x, want the broadcast", got.Data)
-			}
+			got := next(t, to)
+			assert.MustBeTrue(t, bytes.Equal(got.Data, cry), "got %x, want the broadcast", got.Data)
 		}
 	}
 }

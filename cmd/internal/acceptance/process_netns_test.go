@@ -77,9 +77,8 @@ func TestStoppedThread(t *testing.T) {
 				time.Sleep(15 * time.Millisecond)
 				n := h2.count(1, 3, xoff, until) + h2.count(3, 3, xoff, until)
 				t.Logf("round %d: %d frames after XOFF", round, n)
-				if n > tt.after {
-					t.Errorf("round %d: %d frames came after XOFF, want at most %d", round, n, tt.after)
-				}
+				assert.True(t, n <= tt.after,
+					"round %d: %d frames came after XOFF, want at most %d", round, n, tt.after)
 				h2.PFC(1<<3, 0)
 			}
 			end()
@@ -111,10 +110,9 @@ func TestKillAndRestart(t *testing.T) {
 	for _, h := range []*Station{h1, h3} {
 		h.resumesInTime(dead)
 	}
-	if link := IP(t, r.Node, "-d", "link", "show", "p1"); !strings.Contains(link, "promiscuity 0") ||
-		!strings.Contains(link, ",UP,") {
-		t.Errorf("after SIGKILL p1 is not as it was: %s", link)
-	}
+	link := IP(t, r.Node, "-d", "link", "show", "p1")
+	assert.True(t, strings.Contains(link, "promiscuity 0") && strings.Contains(link, ",UP,"),
+		"after SIGKILL p1 is not as it was: %s", link)
 
 	launched := time.Now()
 	p = r.StartProcess(s)
@@ -126,18 +124,16 @@ func TestKillAndRestart(t *testing.T) {
 	before := gap(1) + gap(3)
 	c := r.Parse(s)
 	inSwitch := uint64(c.Buffer.Lossless.Size/1518 + 2*c.Ports[0].LosslessSlots())
-	if most := sent() - sentBefore + inSwitch; before > most {
-		t.Errorf("%d frames are gone, want at most %d", before, most)
-	}
+	most := sent() - sentBefore + inSwitch
+	assert.True(t, before <= most, "%d frames are gone, want at most %d", before, most)
 	time.Sleep(500 * time.Millisecond)
 	stop1()
 	stop3()
 	eventually(t, "the last frames arrive", func() bool {
 		return h2.Tally(1, 3).Next == h1.Sent[3].Load() && h2.Tally(3, 3).Next == h3.Sent[3].Load()
 	})
-	if after := gap(1) + gap(3); after != before {
-		t.Errorf("the restarted switch lost %d lossless frames", after-before)
-	}
+	after := gap(1) + gap(3)
+	assert.True(t, after == before, "the restarted switch lost %d lossless frames", after-before)
 	must(t, p.Stop(syscall.SIGTERM, Timeout))
 }
 

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/frame"
 )
 
@@ -35,9 +36,8 @@ func TestMadeUpStations(t *testing.T) {
 		must(t, s[2].Send(frame.VnetHeader{}, lossless))
 	}
 	eventually(t, "they leave as lossless ones", func() bool { return r.Snapshot(2).Counters.QueueSent[3] == 20 })
-	if got := r.Events(dataplane.EventStations, 1); len(got) == 0 {
-		t.Error("no event names the port")
-	}
+	got := r.Events(dataplane.EventStations, 1)
+	assert.True(t, len(got) != 0, "no event names the port")
 	p1 := r.Snapshot(1).Index
 	eventually(t, "the port has as many stations as it may", func() bool { // once all its frames have been read
 		n := 0

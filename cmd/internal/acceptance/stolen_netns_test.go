@@ -8,6 +8,7 @@ import (
 
 	"pfcswitch/cmd/internal/api"
 	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/dataplane/port/porttest"
 	"pfcswitch/lldp"
@@ -46,13 +47,10 @@ func TestStolenAddressOnTheWire(t *testing.T) {
 					return r.Snapshot(4).Counters.Drops[0][dataplane.DropSourceGuard] == rounds
 				})
 			}
-			if e := r.Events(kind, 4); len(e) == 0 || !strings.Contains(e[0].Text, "p2") ||
-				e[0].Peer != frame.Address(HostMAC(2)) {
-				t.Errorf("events %+v, want one that names p2 and the address", e)
-			}
-			if taken > limit {
-				t.Errorf("h4 took %d of %d frames to h2, want at most %d", taken, rounds, limit)
-			}
+			e := r.Events(kind, 4)
+			assert.True(t, len(e) != 0 && strings.Contains(e[0].Text, "p2") && e[0].Peer == frame.Address(HostMAC(2)),
+				"events %+v, want one that names p2 and the address", e)
+			assert.True(t, taken <= limit, "h4 took %d of %d frames to h2, want at most %d", taken, rounds, limit)
 		})
 	}
 }

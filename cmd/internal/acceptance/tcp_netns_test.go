@@ -100,9 +100,8 @@ func transfer(t *testing.T, r *Rig, line [2]Switch, dscp int) {
 		b[sent/len(b)%len(b)]++ // no two pieces are the same
 		sum.Write(b)
 		must(t, client.SetDeadline(time.Now().Add(Timeout))) // slow it may be, but it goes on
-		if _, err := client.Write(b); err != nil {
-			t.Fatalf("after %d octets: %v", sent, err)
-		}
+		_, err := client.Write(b)
+		assert.MustNoError(t, err, "after %d octets", sent)
 	}
 	eventually(t, "all is acknowledged", func() bool { return tcpInfo(t, client).Unacked == 0 })
 	took, after := time.Since(start), drops(line)

@@ -41,10 +41,9 @@ func TestTrunkRefusesWhatCannotBe(t *testing.T) {
 			"trunks.up.watermarks.priority.3.high: 64MiB leaves too little"},
 	} {
 		t.Run(bad.name, func(t *testing.T) {
-			if err := r.Apply(Setup{Keys: bad.keys, Each: "ring: {outage: 400ms}"}, 4); err == nil ||
-				!strings.Contains(err.Error(), bad.want) || !strings.HasPrefix(err.Error(), "test.yaml:") {
-				t.Errorf("got %v\nwant %s", err, bad.want)
-			}
+			err := r.Apply(Setup{Keys: bad.keys, Each: "ring: {outage: 400ms}"}, 4)
+			assert.True(t, err != nil && strings.Contains(err.Error(), bad.want) &&
+				strings.HasPrefix(err.Error(), "test.yaml:"), "got %v\nwant %s", err, bad.want)
 			v := r.trunk()
 			if m := v.Config.Aggregate.Meters[0]; m.CIR != 400e6 || m.PIR != 600e6 || len(v.Members) != 3 {
 				t.Errorf("the trunk has changed: %+v", v.Config)
@@ -72,9 +71,7 @@ func TestTrunkWaitsForItsPorts(t *testing.T) {
 			}
 			r.Start(Setup{Keys: threeToOne(", watermarks: {priority: {3: {high: 64KiB, low: 32KiB}}}"), Each: At100M,
 				Ready: there})
-			if r.State(missing) == "" {
-				t.Error("the missing interface is not reported")
-			}
+			assert.True(t, r.State(missing) != "", "the missing interface is not reported")
 			h1, h3 := r.Station(1, macctl.ModePFC, 100e6), r.Station(3, macctl.ModePFC, 100e6)
 			stops := []func(){h1.Send(Stream{To: 4, Prio: 3, Rate: 20e6}), h3.Send(Stream{To: 4, Prio: 3, Rate: 20e6})}
 			if missing == 4 {
@@ -130,9 +127,8 @@ func TestTrunksBesideABridge(t *testing.T) {
 	}
 	for from := range pairs {
 		for to := 1; to <= 6; to++ {
-			if got := hosts[to-1].Tally(from, 0).Frames; got != 0 && pairs[from] != to {
-				t.Errorf("%d frames of h%d came to h%d", got, from, to)
-			}
+			got := hosts[to-1].Tally(from, 0).Frames
+			assert.True(t, got == 0 || pairs[from] == to, "%d frames of h%d came to h%d", got, from, to)
 		}
 	}
 }
@@ -186,17 +182,14 @@ func TestCaptureShowsWhatATrunkDrops(t *testing.T) {
 						captured++
 					}
 				}
-				if captured != counted || counted < 100 {
-					t.Errorf("%v: the capture shows %d frames, %d were counted", want.reason, captured, counted)
-				}
+				assert.True(t, captured == counted && counted >= 100,
+					"%v: the capture shows %d frames, %d were counted", want.reason, captured, counted)
 			}
 			dropped := func(l map[string][]string) bool {
 				return strings.HasPrefix(tshark.First(l, "frame.comment"), "dropped") &&
 					tshark.First(l, "vlan.priority") == "3"
 			}
-			if slices.ContainsFunc(frames, dropped) {
-				t.Error("a lossless frame was dropped")
-			}
+			assert.True(t, !slices.ContainsFunc(frames, dropped), "a lossless frame was dropped")
 			assert.Equal(t, fmt.Sprint(k.tally.Missing), "0", "frames are missing in the file")
 		})
 	}

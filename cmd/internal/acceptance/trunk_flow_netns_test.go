@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/macctl"
 )
 
@@ -105,9 +106,8 @@ func TestPausesPassThroughATrunk(t *testing.T) {
 		c.are(true, "the members are paused again", c.members...)
 		began := time.Now()
 		c.are(false, "the members are free when the uplink's pause has run out", c.members...)
-		if d := time.Since(began); d > time.Second {
-			t.Errorf("it took %v", d)
-		}
+		d := time.Since(began)
+		assert.True(t, d <= time.Second, "it took %v", d)
 
 		c.say(0xffff, c.members...)
 		c.are(true, "the uplink is paused with all members", c.uplink)
@@ -132,9 +132,8 @@ func TestPausesPassThroughATrunk(t *testing.T) {
 		c.are(true, "the members are paused once more", c.members...)
 		IP(t, c.Node, "link", "set", "p4", "down")
 		c.are(false, "the members are free when the uplink's link is down", c.members...)
-		if d := time.Since(began); d > 3*time.Second {
-			t.Errorf("it took %v, by when the pause has run out", d)
-		}
+		d = time.Since(began)
+		assert.True(t, d <= 3*time.Second, "it took %v, by when the pause has run out", d)
 		IP(t, c.Node, "link", "set", "p4", "up")
 		c.WaitUp(4, true)
 		c.uplink.GoesOn(1, 5)
@@ -201,9 +200,7 @@ func TestUplinkIsHeldByWatermark(t *testing.T) {
 			return sum == sent
 		})
 		for i, n := range got {
-			if n < sent/4 || n > sent/2 {
-				t.Errorf("member %d got %d of %d frames, want a third", i, n, sent)
-			}
+			assert.True(t, n >= sent/4 && n <= sent/2, "member %d got %d of %d frames, want a third", i, n, sent)
 		}
 		c.NoLosslessDrops()
 		for n := 1; n <= 3; n++ {

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/macctl"
 )
 
@@ -62,7 +63,6 @@ func TestTrunkMembersComeAndGo(t *testing.T) {
 	goesTo("the others take its share again", h1, h3)
 	stop()
 	r.NoLosslessDrops()
-	if v := r.trunk(); v.Held.Uplink != 0 || v.Held.Priorities != 0 {
-		t.Errorf("somebody stays held: %+v", v.Held)
-	}
+	v := r.trunk()
+	assert.True(t, v.Held.Uplink == 0 && v.Held.Priorities == 0, "somebody stays held: %+v", v.Held)
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/macctl"
 )
 
@@ -61,8 +62,7 @@ func membersTakeTurns(t *testing.T, cpus string) {
 		}
 		longest = max(longest, run)
 	}
-	if longest > 2 || len(order) < n {
-		t.Errorf("of %d frames, a member put up to %d in a row on the uplink: %v", len(order), longest, order)
-	}
+	assert.True(t, longest <= 2 && len(order) >= n,
+		"of %d frames, a member put up to %d in a row on the uplink: %v", len(order), longest, order)
 	must(t, p.Stop(syscall.SIGTERM, Timeout))
 }

@@ -45,18 +45,15 @@ func TestTsharkDecodes(t *testing.T) {
 					t.Errorf("frame %d comes from %s, want the port's address %s", i, got, PortMAC(1))
 				}
 				assert.Equal(t, tshark.First(l, "frame.len"), "60", "octets of frame %d", i)
-				if expert := l["_ws.expert.message"]; expert != nil {
-					t.Errorf("tshark warns of frame %d: %v", i, expert)
-				}
+				expert := l["_ws.expert.message"]
+				assert.True(t, expert == nil, "tshark warns of frame %d: %v", i, expert)
 				vector, quanta := tt.decode(l)
-				if tt.mode == macctl.ModePFC && vector != "0x0008" {
-					t.Errorf("frame %d enables %s, want priority 3 alone", i, vector)
-				}
+				assert.True(t, tt.mode != macctl.ModePFC || vector == "0x0008",
+					"frame %d enables %s, want priority 3 alone", i, vector)
 				seen = append(seen, quanta)
 			}
-			if len(seen) < 3 || seen[0] != "20000" || seen[len(seen)-1] != "0" {
-				t.Errorf("pause times %v, want XOFF with 20000, at least one refresh, and XON", seen)
-			}
+			assert.True(t, len(seen) >= 3 && seen[0] == "20000" && seen[len(seen)-1] == "0",
+				"pause times %v, want XOFF with 20000, at least one refresh, and XON", seen)
 		})
 	}
 }

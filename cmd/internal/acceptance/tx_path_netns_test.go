@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/port"
 	"pfcswitch/dataplane/port/porttest"
 )
@@ -31,9 +32,8 @@ func TestPortSendsAsConfigured(t *testing.T) {
 	keys := func(p1 string) Setup { return Setup{Ports: map[int]string{1: p1}} }
 	way := func(want port.TxPath) {
 		t.Helper()
-		if p := r.Snapshot(1); p.TxPath != want {
-			t.Errorf("%+v, want %+v", p.TxPath, want)
-		}
+		p := r.Snapshot(1)
+		assert.True(t, p.TxPath == want, "%+v, want %+v", p.TxPath, want)
 	}
 	asked := port.TxPath{Why: "the configuration says so"}
 	r.Start(keys("send: packet"))

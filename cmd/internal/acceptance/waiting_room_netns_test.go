@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/macctl"
 )
 
@@ -23,16 +24,14 @@ func TestWaitingPriorityStopsNoOther(t *testing.T) {
 	h1.Send(Stream{To: 3, Prio: 4, Frames: passing})
 	h1.Finish()
 	eventually(t, "the other priority passes", func() bool { return h3.Tally(1, 4).Frames == passing })
-	if n := h2.Tally(1, 3).Frames; n == waiting {
-		t.Errorf("%d frames came past the pause: nothing has waited", n)
-	}
+	n := h2.Tally(1, 3).Frames
+	assert.True(t, n != waiting, "%d frames came past the pause: nothing has waited", n)
 	release()
 	h2.Whole(h1, 3)
 	h3.Whole(h1, 4)
 	r.NoLosslessDrops()
-	if c := r.Snapshot(1).Counters; c.RingHoldNs == 0 || c.RingHoldBytes == 0 {
-		t.Errorf("waited: %d bytes, %d ns", c.RingHoldBytes, c.RingHoldNs)
-	}
+	c := r.Snapshot(1).Counters
+	assert.True(t, c.RingHoldNs != 0 && c.RingHoldBytes != 0, "waited: %d bytes, %d ns", c.RingHoldBytes, c.RingHoldNs)
 }
 
 // pausesForGood pauses priority 3 at the switch's port until the returned function is called.

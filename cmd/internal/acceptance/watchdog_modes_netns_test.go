@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/deadlock"
 	"pfcswitch/macctl"
 )
@@ -23,17 +24,15 @@ func TestSONiCStorm(t *testing.T) {
 			eventually(t, "the storm is found", func() bool { return r.watch(2).State == deadlock.Stormed })
 			time.Sleep(5 * 200 * time.Millisecond)
 			stop()
-			if s := r.watch(2); s.State != deadlock.Stormed || s.Detected != 1 || s.Recovered != 0 ||
-				s.LastDropped == 0 {
-				t.Errorf("while XOFF comes: %+v", s)
-			}
+			s := r.watch(2)
+			assert.True(t, s.State == deadlock.Stormed && s.Detected == 1 && s.Recovered == 0 && s.LastDropped != 0,
+				"while XOFF comes: %+v", s)
 			calm()
 			h2.pause(0)
 			quiet := time.Now()
 			eventually(t, "the storm is over", func() bool { return r.watch(2).State == deadlock.Operational })
-			if d := time.Since(quiet); d < 200*time.Millisecond {
-				t.Errorf("restored after %v of quiet, want 200 ms", d)
-			}
+			d := time.Since(quiet)
+			assert.True(t, d >= 200*time.Millisecond, "restored after %v of quiet, want 200 ms", d)
 			if s := r.watch(2); s.Detected != 1 || s.Recovered != 1 || s.Dropped != s.LastDropped ||
 				s.Dropped != h1.Sent[3].Load() {
 				t.Errorf("after the storm: %+v, %d frames were sent to it", s, h1.Sent[3].Load())
@@ -66,8 +65,7 @@ func TestRecurringStorm(t *testing.T) {
 	h2.pause(0)
 	stop()
 	h2.Whole(h1, 3)
-	if e := r.Events(dataplane.EventDeadlockRecurring, 2); len(e) == 0 {
-		t.Error("no event tells of it")
-	}
+	e := r.Events(dataplane.EventDeadlockRecurring, 2)
+	assert.True(t, len(e) != 0, "no event tells of it")
 	r.NoLosslessDrops()
 }

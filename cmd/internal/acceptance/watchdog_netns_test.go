@@ -71,10 +71,9 @@ func TestStorm(t *testing.T) {
 			stop()
 			stopBystander()
 			eventually(t, "the last storm is over", func() bool { return r.watch(2).State == deadlock.Operational })
-			if s := r.watch(2); s.Detected != s.Recovered || tt.action == "drop" && s.Dropped == 0 ||
-				tt.action == "forward" && s.Sent == 0 {
-				t.Errorf("%+v", s)
-			}
+			s := r.watch(2)
+			assert.True(t, s.Detected == s.Recovered && (tt.action != "drop" || s.Dropped != 0) &&
+				(tt.action != "forward" || s.Sent != 0), "%+v", s)
 			h4.Whole(h3, 3)
 			if tt.action == "forward" {
 				h2.Whole(h1, 3)
@@ -82,10 +81,8 @@ func TestStorm(t *testing.T) {
 			r.NoLosslessDrops()
 			first := r.Events(dataplane.EventDeadlock, 2)
 			second := r.Events(dataplane.EventDeadlockRecovered, 2)
-			if len(first) == 0 || len(second) == 0 || first[0].Peer == 0 ||
-				!strings.Contains(first[0].Text, tt.action) {
-				t.Fatalf("first notifications %+v, second %+v", first, second)
-			}
+			assert.MustBeTrue(t, len(first) != 0 && len(second) != 0 && first[0].Peer != 0 &&
+				strings.Contains(first[0].Text, tt.action), "first notifications %+v, second %+v", first, second)
 			for n := range 4 {
 				if n != 1 && r.watch(n+1).Detected != 0 {
 					t.Errorf("port %d: %+v", n+1, r.watch(n+1))
@@ -136,9 +133,8 @@ func changeInAStorm(t *testing.T, mode macctl.Mode, settings, end string) {
 	must(t, r.Apply(action("alert"), 2))
 	h1.Send(Stream{To: 2, Prio: 3, Frames: 90}) // 10 more
 	eventually(t, "frames wait, since XOFF is obeyed again", func() bool { return r.Snapshot(2).Held[3] == 10 })
-	if e := r.Events(dataplane.EventDeadlockAction, 2); len(e) != 3 {
-		t.Errorf("%+v", e)
-	}
+	e := r.Events(dataplane.EventDeadlockAction, 2)
+	assert.True(t, len(e) == 3, "%+v", e)
 	reason, arrived := "link", uint64(50)
 	switch end {
 	case "flap":
@@ -157,9 +153,8 @@ func changeInAStorm(t *testing.T, mode macctl.Mode, settings, end string) {
 		calm()
 		reason, arrived = "not watched", arrived+5
 	}
-	if e := r.Events(dataplane.EventDeadlockRecovered, 2); len(e) != 1 || !strings.Contains(e[0].Text, reason) {
-		t.Errorf("%+v", e)
-	}
+	e = r.Events(dataplane.EventDeadlockRecovered, 2)
+	assert.True(t, len(e) == 1 && strings.Contains(e[0].Text, reason), "%+v", e)
 	eventually(t, "what waits leaves", func() bool {
 		return r.Snapshot(2).Held[3] == 0 &&
 			h2.Tally(1, 3).Frames == arrived
@@ -177,9 +172,8 @@ func TestThrottlingIsNoStorm(t *testing.T) {
 		h2.PFC(1<<3, 195) // 100 µs
 	}
 	stop()
-	if s := r.watch(2); s.Detected != 0 {
-		t.Errorf("%+v", s)
-	}
+	s := r.watch(2)
+	assert.True(t, s.Detected == 0, "%+v", s)
 	h2.Whole(h1, 3)
 }
 
@@ -197,9 +191,7 @@ func TestBurstsAreNoDeadlock(t *testing.T) {
 	}
 	stop()
 	for _, s := range r.Source().Watchdog() {
-		if s.Detected != 0 || s.Queue != 3 {
-			t.Errorf("%+v", s)
-		}
+		assert.True(t, s.Detected == 0 && s.Queue == 3, "%+v", s)
 	}
 	h2.Whole(h1, 3)
 	h2.Whole(h1, 0)
@@ -222,7 +214,6 @@ func TestStoppedSwitchIsNoDeadlock(t *testing.T) {
 	stop()
 	h2.Whole(h1, 3)
 	must(t, p.Stop(syscall.SIGTERM, Timeout))
-	if log := p.Output(); strings.Contains(log, "deadlock") {
-		t.Error(log)
-	}
+	log := p.Output()
+	assert.True(t, !strings.Contains(log, "deadlock"), "%v", log)
 }

@@ -43,9 +43,8 @@ func TestHeadroomIsNegotiated(t *testing.T) {
 					func() bool { return p.found(i).ManualRequired && len(p.byHand(i)) > 0 })
 				p.reports(i, dataplane.EventHeadroom, want)
 			}
-			if r := p.found(0); r.InForce != found {
-				t.Errorf("in force %d, was %d", r.InForce, found)
-			}
+			r := p.found(0)
+			assert.True(t, r.InForce == found, "in force %d, was %d", r.InForce, found)
 		})
 	}
 }
@@ -72,9 +71,8 @@ func TestHeadroomOfANeighbourThatIsGone(t *testing.T) {
 		p.loses(func() { _ = process.Stop(syscall.SIGKILL, time.Second) })
 		p.agrees(0, "ieee", "no-peer", 0x18)
 		assert.Equal(t, p.lldp(0).Statistics.Ageouts, 1, "neighbours were given up because of their age")
-		if m := p.ends[0].metricsPorts()[0].LLDP; m == nil || m.Neighbors != 0 {
-			t.Errorf("metrics %+v", m)
-		}
+		m := p.ends[0].metricsPorts()[0].LLDP
+		assert.True(t, m != nil && m.Neighbors == 0, "metrics %+v", m)
 		p.reports(0, dataplane.EventLLDP, "b, port p1, is silent and forgotten")
 	})
 }

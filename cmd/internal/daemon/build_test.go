@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"pfcswitch/cmd/internal/config"
+	"pfcswitch/dataplane/assert"
 )
 
 // Every policy that a file may name has a threshold.
@@ -13,12 +14,8 @@ func TestThresholdsOfPolicies(t *testing.T) {
 			return
 		}
 		for _, policy := range s.Enum {
-			if thresholds[config.Policy(policy.(string))] == nil {
-				t.Errorf("thresholds lacks %v", policy)
-			}
+			assert.True(t, thresholds[config.Policy(policy.(string))] != nil, "thresholds lacks %v", policy)
 		}
-		if len(s.Enum) != len(thresholds) {
-			t.Errorf("%d thresholds for the policies %v", len(thresholds), s.Enum)
-		}
+		assert.True(t, len(s.Enum) == len(thresholds), "%d thresholds for the policies %v", len(thresholds), s.Enum)
 	})
 }

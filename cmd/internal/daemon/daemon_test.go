@@ -42,10 +42,8 @@ func TestOnlyARestartChanges(t *testing.T) {
 		{hosts, hosts, ""},
 	} {
 		err := (&Daemon{cfg: with(tt.old)}).checkRestartKeys(with(tt.new))
-		if tt.want == "" && err != nil || tt.want != "" &&
-			(err == nil || !strings.HasSuffix(err.Error(), ": "+tt.want)) {
-			t.Errorf("{%s} to {%s}: %v\nwant %q", tt.old, tt.new, err, tt.want)
-		}
+		assert.True(t, (tt.want != "" || err == nil) && (tt.want == "" || (err != nil &&
+			strings.HasSuffix(err.Error(), ": "+tt.want))), "{%s} to {%s}: %v\nwant %q", tt.old, tt.new, err, tt.want)
 	}
 }
 
@@ -53,9 +51,8 @@ func TestOnlyARestartChanges(t *testing.T) {
 func TestNumbersAreNotHandedOn(t *testing.T) {
 	d := &Daemon{numbers: map[string]int{"a": 0, "b": 1}}
 	got, err := d.number(&config.Config{Ports: []config.Port{{Name: "c"}, {Name: "b"}, {Name: "d"}}})
-	if err != nil || len(got) != 3 || got["b"] != 1 || got["c"] != 2 || got["d"] != 3 {
-		t.Errorf("got %v, %v, want b 1, c 2, d 3", got, err)
-	}
+	assert.True(t, err == nil && len(got) == 3 && got["b"] == 1 && got["c"] == 2 && got["d"] == 3,
+		"got %v, %v, want b 1, c 2, d 3", got, err)
 }
 
 // More ports than there are numbers cannot be replaced at once: that is said before anything is touched.
@@ -75,9 +72,8 @@ func TestTooManyPortsReplacedAtOnce(t *testing.T) {
 	}
 	delete(d.numbers, "old128")
 	c.Ports = c.Ports[:128]
-	if numbers, err := d.number(c); err != nil || len(numbers) != 128 {
-		t.Errorf("128 ports replaced: %d numbers, %v", len(numbers), err)
-	}
+	numbers, err := d.number(c)
+	assert.True(t, err == nil && len(numbers) == 128, "128 ports replaced: %d numbers, %v", len(numbers), err)
 }
 
 // An interface that takes shorter frames than its port is a warning; that it takes them now is none.
@@ -90,9 +86,8 @@ func TestMTUInTheLog(t *testing.T) {
 		d.reportMTU(p)
 	}
 	must(t, d.Close()) // the log is written by then
-	if got := levels(log.String()); got != "WARN INFO" {
-		t.Errorf("%q in\n%s", got, log.String())
-	}
+	got := levels(log.String())
+	assert.True(t, got == "WARN INFO", "%q in\n%s", got, log.String())
 }
 
 // levels are those of the lines about MTUs.
@@ -125,10 +120,9 @@ func TestMTUOfAWireInTheLog(t *testing.T) {
 				d.reportMTU(p)
 			}
 			must(t, d.Close())
-			if got := levels(log.String()); got != want ||
-				strings.Contains(log.String(), "pfcswitch nic --mtu 9000") != (want != "") {
-				t.Errorf("%q, want %q, in\n%s", got, want, log.String())
-			}
+			got := levels(log.String())
+			assert.True(t, got == want && strings.Contains(log.String(), "pfcswitch nic --mtu 9000") == (want != ""),
+				"%q, want %q, in\n%s", got, want, log.String())
 		})
 	}
 }
@@ -166,9 +160,8 @@ func TestPasswordOfMetrics(t *testing.T) {
 			assert.Equal(t, a.StatusCode, want, "%s with password %q: %s", path, password, a.Status)
 		}
 	}
-	if _, err := api.NewClient(filepath.Join(dir, "api.sock")).Show(t.Context(), "ports"); err != nil {
-		t.Errorf("the control socket: %v", err)
-	}
+	_, err = api.NewClient(filepath.Join(dir, "api.sock")).Show(t.Context(), "ports")
+	assert.NoError(t, err, "the control socket")
 }
 
 // Serve returns with the error where metrics cannot be served: it does not wait for the end of ctx.
@@ -181,7 +174,6 @@ func TestServeReturnsItsError(t *testing.T) {
 	must(t, err)
 	defer func() { must(t, d.Close()) }()
 	must(t, os.Remove(file)) // between the start and its use
-	if err := d.Serve(t.Context()); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("%v, want that the file is not there", err)
-	}
+	err = d.Serve(t.Context())
+	assert.True(t, errors.Is(err, os.ErrNotExist), "%v, want that the file is not there", err)
 }

@@ -25,10 +25,8 @@ func TestDrainWait(t *testing.T) {
 			var w drainWait
 			for look := 1; ; look++ {
 				giveUp, hold := w.look(&buffer.BusyError{Excess: tt.left(look), Ports: []int{5}})
-				if giveUp != (look == tt.looks) || hold != (look == freeLooks+1) {
-					t.Fatalf("look %d: given up %v, held anew %v; want to give up at look %d", look, giveUp, hold,
-						tt.looks)
-				}
+				assert.MustBeTrue(t, giveUp == (look == tt.looks) && hold == (look == freeLooks+1),
+					"look %d: given up %v, held anew %v; want to give up at look %d", look, giveUp, hold, tt.looks)
 				if giveUp {
 					break
 				}
@@ -38,8 +36,7 @@ func TestDrainWait(t *testing.T) {
 	}
 	var w drainWait
 	for look := range int64(40) {
-		if giveUp, _ := w.look(&buffer.BusyError{Excess: 1 << (40 - look)}); giveUp {
-			t.Fatalf("given up at look %d although the buffer drains", look)
-		}
+		giveUp, _ := w.look(&buffer.BusyError{Excess: 1 << (40 - look)})
+		assert.MustBeTrue(t, !giveUp, "given up at look %d although the buffer drains", look)
 	}
 }

@@ -48,9 +48,8 @@ func TestFirstLossIsKept(t *testing.T) {
 	if got := lose(daemon(1), 2); len(got) != 2 || got[0] != "1" || !strings.Contains(got[1], "first loss is kept") {
 		t.Errorf("with one file: %v, want the first loss and why there is no other", got)
 	}
-	if all, err := os.ReadDir(folder); err != nil || len(all) != 3 {
-		t.Errorf("files %v (%v), want three", all, err)
-	}
+	all, err := os.ReadDir(folder)
+	assert.True(t, err == nil && len(all) == 3, "files %v (%v), want three", all, err)
 }
 
 // A loss while the recorder is off writes no file once it is on again. The source tells whether it is on.
@@ -77,9 +76,8 @@ func TestLossWhileOffIsNotWritten(t *testing.T) {
 		apply(on)
 	}
 	apply(&off) // waits for what is being written
-	if all, err := os.ReadDir(folder); err != nil || len(all) != 0 {
-		t.Errorf("files %v (%v), want none", all, err)
-	}
+	all, err := os.ReadDir(folder)
+	assert.True(t, err == nil && len(all) == 0, "files %v (%v), want none", all, err)
 }
 
 // A ring that was too small for the last seconds does not claim to have them.

@@ -7,6 +7,7 @@ import (
 
 	"pfcswitch/cmd/internal/config"
 	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/headroom"
 )
 
@@ -36,14 +37,12 @@ func TestMessagesOutliveTheirPort(t *testing.T) {
 	for _, away := range []string{"{}", "{p1: {interface: no-such, flow_control: off}}", "{}"} {
 		_, err := d.Apply(context.Background(), with(away))
 		must(t, err)
-		if asked, ok := counted(d); ok {
-			t.Errorf("%s: asked %d times, though nothing is measured", away, asked)
-		}
+		asked, ok := counted(d)
+		assert.True(t, !ok, "%s: asked %d times, though nothing is measured", away, asked)
 		_, err = d.Apply(context.Background(), here)
 		must(t, err)
-		if asked, ok := counted(d); !ok || asked != 7 {
-			t.Errorf("back from %s: asked %d times, told: %v; want 7", away, asked, ok)
-		}
+		asked, ok = counted(d)
+		assert.True(t, ok && asked == 7, "back from %s: asked %d times, told: %v; want 7", away, asked, ok)
 	}
 }
 
@@ -59,7 +58,6 @@ func TestCountersOfProbersAreBounded(t *testing.T) {
 		d.newProber(c, &p)
 		d.retireProber(p.Name)
 	}
-	if len(d.retiredCounters) != maxRetiredProbers || len(d.probers) != 0 {
-		t.Errorf("the counters of %d probers are kept, want %d", len(d.retiredCounters), maxRetiredProbers)
-	}
+	assert.True(t, len(d.retiredCounters) == maxRetiredProbers && len(d.probers) == 0,
+		"the counters of %d probers are kept, want %d", len(d.retiredCounters), maxRetiredProbers)
 }

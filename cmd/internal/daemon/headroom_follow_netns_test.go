@@ -29,10 +29,8 @@ func TestHeadroomThatThePeerHasFound(t *testing.T) {
 	if before := headroom.Octets(own.Calculated); own.Holds < before+30_000 || !peer.PeerApplied {
 		t.Errorf("in force %d, calculated %d; applied, as end 0 knows: %v", own.InForce, before, peer.PeerApplied)
 	}
-	if said := p.events(1, dataplane.EventHeadroom, fmt.Sprintf("headroom %d B, was ", own.InForce)); len(said) != 1 ||
-		!strings.HasSuffix(said[0], ": told by neighbour a") {
-		t.Errorf("end 1 says %q", said)
-	}
+	said := p.events(1, dataplane.EventHeadroom, fmt.Sprintf("headroom %d B, was ", own.InForce))
+	assert.True(t, len(said) == 1 && strings.HasSuffix(said[0], ": told by neighbour a"), "end 1 says %q", said)
 }
 
 // A headroom that is lowered while frames lie in it stays until they have left, and is tried again until then; nothing
@@ -86,13 +84,9 @@ func TestHeadroomShrinksWhenItIsNotInUse(t *testing.T) {
 	less := false
 	for _, e := range r.Events(dataplane.EventHeadroom, 1) {
 		less = less || strings.Contains(e.Text, fmt.Sprintf("B, was %d B: ", high))
-		if strings.Contains(e.Text, "stay in force") {
-			t.Errorf("refused, though it only had to wait: %s", e.Text)
-		}
+		assert.True(t, !strings.Contains(e.Text, "stay in force"), "refused, though it only had to wait: %s", e.Text)
 	}
-	if !less {
-		t.Error("nobody was told")
-	}
+	assert.True(t, less, "nobody was told")
 }
 
 // A longer cable that is applied has what is calculated for it at once, and keeps it while what was measured is of the
@@ -106,9 +100,7 @@ func TestHeadroomOfALongerDelayStays(t *testing.T) {
 	p.apply(0, keys)
 	longer := p.found(0)
 	calculated := longer.Settings.Packing.Bytes(headroom.Octets(longer.Calculated))
-	if calculated < before+100_000 {
-		t.Fatalf("calculated are %d B, and %d were in force", calculated, before)
-	}
+	assert.MustBeTrue(t, calculated >= before+100_000, "calculated are %d B, and %d were in force", calculated, before)
 	for range 50 {
 		if now := p.snapshot(0).Config.Ingress[3].Headroom; now < calculated {
 			t.Fatalf("in force %d B, calculated %d, events %q", now, calculated,

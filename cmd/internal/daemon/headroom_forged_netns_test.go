@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/macctl"
 )
@@ -39,11 +40,8 @@ func TestForgedResultFromAfar(t *testing.T) {
 	})
 	time.Sleep(100 * time.Millisecond) // two intervals
 	h := HeadroomOf(next, "p1")
-	if h.Received > 2*h.Calculated || h.Target > 2*h.Calculated {
-		t.Errorf("the headroom that was told is %d bits, the target %d, calculated %d", h.Received, h.Target,
-			h.Calculated)
-	}
-	if n := len(r.Events(dataplane.EventPort, 2)); n == 0 {
-		t.Error("nobody was told")
-	}
+	assert.True(t, h.Received <= 2*h.Calculated && h.Target <= 2*h.Calculated,
+		"the headroom that was told is %d bits, the target %d, calculated %d", h.Received, h.Target, h.Calculated)
+	n := len(r.Events(dataplane.EventPort, 2))
+	assert.True(t, n != 0, "nobody was told")
 }

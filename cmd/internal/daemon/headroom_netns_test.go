@@ -39,9 +39,8 @@ func TestHeadroomIsMeasured(t *testing.T) {
 					r = p.found(i)
 					return r.RoundTrips.Min < time.Millisecond
 				})
-				if r.RoundTrips.Min < 200*time.Microsecond {
-					t.Errorf("trip %v, want 200µs and a little", r.RoundTrips.Min)
-				}
+				assert.True(t, r.RoundTrips.Min >= 200*time.Microsecond,
+					"trip %v, want 200µs and a little", r.RoundTrips.Min)
 				assert.Equal(t, r.Turnarounds.Samples > 0, tt.turns, "%d turn-arounds", r.Turnarounds.Samples)
 				eventually(t, "the headroom is what was measured, or what the peer told where that is more: at end 1 "+
 					"clearly more than what is calculated", func() bool {
@@ -56,12 +55,10 @@ func TestHeadroomIsMeasured(t *testing.T) {
 				eventually(t, "the resume threshold follows", func() bool {
 					return p.found(i).Xon > 25_000 && p.xonFollows(i) // there and back is 200 µs at 1 Gbit/s
 				})
-				if m := p.ends[i].metricsPorts()[0]; m.Headroom == nil || !m.Headroom.Agreed ||
-					m.Headroom.Measured.Bits() == 0 || !m.Headroom.ControlPasses ||
-					i == 0 && 8*25_000 > m.Calculated.Eta.Bits() ||
-					m.Calculated.Delay.Bits() <= m.Calculated.Eta.Bits() {
-					t.Errorf("metrics: %+v", m)
-				}
+				m := p.ends[i].metricsPorts()[0]
+				assert.True(t, m.Headroom != nil && m.Headroom.Agreed && m.Headroom.Measured.Bits() != 0 &&
+					m.Headroom.ControlPasses && (i != 0 || 8*25_000 <= m.Calculated.Eta.Bits()) &&
+					m.Calculated.Delay.Bits() > m.Calculated.Eta.Bits(), "metrics: %+v", m)
 				for why, n := range r.Counters.Ignored {
 					if n > 0 {
 						t.Logf("%d messages ignored: %v", n, headroom.Ignored(why))
@@ -89,9 +86,8 @@ func TestPoolTooSmallForTheHeadroom(t *testing.T) {
 	if got := p.snapshot(0).Config.Ingress[3].Headroom; got != before || p.found(0).InForce != before {
 		t.Errorf("in force %d, and by the report %d, was %d", got, p.found(0).InForce, before)
 	}
-	if n := warnings(); n != 1 {
-		t.Errorf("told %d times", n)
-	}
+	n := warnings()
+	assert.True(t, n == 1, "told %d times", n)
 }
 
 // A resume threshold that is written stays, whatever was measured; an apply that takes it away lets what was measured
@@ -109,15 +105,12 @@ func TestWrittenXonStays(t *testing.T) {
 func TestTurnAroundUnderLoad(t *testing.T) {
 	p := newPair(t, both(allowing), both("speed: 1G"))
 	p.agreed(0, 1)
-	if r := p.found(0); r.Idle.Samples == 0 || r.Busy.Samples != 0 {
-		t.Errorf("idle %+v, busy %+v", r.Idle, r.Busy)
-	}
+	r := p.found(0)
+	assert.True(t, r.Idle.Samples != 0 && r.Busy.Samples == 0, "idle %+v, busy %+v", r.Idle, r.Busy)
 	_, err := p.ends[0].Source().CheckHeadroom(t.Context(), api.HeadroomCheckRequest{Port: "p1", Xoffs: 40})
 	must(t, err)
-	if r := p.found(0); r.Busy.Samples == 0 {
-		t.Errorf("after a stream: idle %+v, busy %+v", r.Idle, r.Busy)
-	}
-	if m := p.ends[0].metricsPorts()[0].Headroom; m.Busy.Samples == 0 || m.Idle.Samples == 0 {
-		t.Errorf("metrics: idle %+v, busy %+v", m.Idle, m.Busy)
-	}
+	r = p.found(0)
+	assert.True(t, r.Busy.Samples != 0, "after a stream: idle %+v, busy %+v", r.Idle, r.Busy)
+	m := p.ends[0].metricsPorts()[0].Headroom
+	assert.True(t, m.Busy.Samples != 0 && m.Idle.Samples != 0, "metrics: idle %+v, busy %+v", m.Idle, m.Busy)
 }

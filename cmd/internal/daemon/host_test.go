@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/assert"
 )
 
 // Of several switches, the one of which a change does not come to its end is the one that hangs.
@@ -43,9 +44,7 @@ func TestTheHungOneOfSeveralSwitches(t *testing.T) {
 		t.Errorf("the first one does not hang: %v, %v", hung, err)
 	}
 	hung, err := look(switches[1:], 100*time.Millisecond)
-	if hung != switches[1] || !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("the second one hangs: %v", err)
-	}
+	assert.True(t, hung == switches[1] && errors.Is(err, context.DeadlineExceeded), "the second one hangs: %v", err)
 	close(leave)
 	must(t, <-left)
 	if hung, err := look(switches, Timeout); hung != nil || err != nil {

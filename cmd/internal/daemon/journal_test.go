@@ -28,9 +28,7 @@ func TestJournalWritesEverything(t *testing.T) {
 			time.Sleep(time.Millisecond)
 		}
 		j.close()
-		if out.String() != want {
-			t.Errorf("got\n%swant\n%s", out.String(), want)
-		}
+		assert.True(t, out.String() == want, "got\n%swant\n%s", out.String(), want)
 	})
 }
 

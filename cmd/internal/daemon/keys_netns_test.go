@@ -87,10 +87,9 @@ func (r *keyed) change(t *testing.T, base string, c *change) {
 	in := string(r.d().Source().ConfigYAML())
 	switch {
 	case c.refused != "":
-		if err == nil || !strings.Contains(err.Error(), c.refused) || !strings.HasPrefix(err.Error(), "test.yaml:") ||
-			!strings.Contains(err.Error(), c.path) {
-			t.Errorf("error %v, want one of %s about %q", err, c.path, c.refused)
-		}
+		assert.True(t, err != nil && strings.Contains(err.Error(), c.refused) &&
+			strings.HasPrefix(err.Error(), "test.yaml:") && strings.Contains(err.Error(), c.path),
+			"error %v, want one of %s about %q", err, c.path, c.refused)
 		assert.Equal(t, in, before, "refused, and the configuration is another")
 		return
 	case err != nil:

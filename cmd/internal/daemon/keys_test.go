@@ -11,6 +11,7 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"pfcswitch/cmd/internal/config"
+	"pfcswitch/dataplane/assert"
 )
 
 // A change is another value of a key, or of a mapping of them, while the switch runs.
@@ -123,9 +124,8 @@ func load(t testing.TB, text []byte) tree {
 func TestEveryKeyIsChanged(t *testing.T) {
 	covered := map[string]bool{}
 	for _, c := range slices.Concat(bridgeChanges, trunkChanges) {
-		if c.refused == "" && c.effect == nil {
-			t.Errorf("nothing tells whether a change of %s is in force: give it an effect", c.path)
-		}
+		assert.True(t, c.refused != "" || c.effect != nil,
+			"nothing tells whether a change of %s is in force: give it an effect", c.path)
 		for _, path := range c.schemaPaths() {
 			covered[path] = true
 		}
@@ -139,18 +139,13 @@ func TestEveryKeyIsChanged(t *testing.T) {
 	for i, path := range paths {
 		leaf := i+1 == len(paths) || !strings.HasPrefix(paths[i+1], path+".") && !strings.HasPrefix(paths[i+1],
 			path+"[")
-		if leaf && known[path] && !covered[path] {
-			t.Errorf("no test changes %s while the switch runs: add a change of it", path)
-		}
+		assert.True(t, !leaf || !known[path] || covered[path],
+			"no test changes %s while the switch runs: add a change of it", path)
 	}
 	for path := range covered {
-		if !known[path] {
-			t.Errorf("%s is changed, and no key", path)
-		}
+		assert.True(t, known[path], "%s is changed, and no key", path)
 	}
-	if len(covered) < 100 {
-		t.Errorf("only %d keys: is the schema whole?", len(covered))
-	}
+	assert.True(t, len(covered) >= 100, "only %d keys: is the schema whole?", len(covered))
 	t.Logf("%d keys", len(covered))
 }
 

@@ -113,9 +113,8 @@ func TestInterfaceCannotBeLookedAt(t *testing.T) {
 	<-asked
 	<-asked // tried again, so the first try has ended
 	r.Passes(1, 2)
-	if all := r.Events(dataplane.EventPortDown, 1); len(all) > 0 {
-		t.Errorf("%+v", all)
-	}
+	all := r.Events(dataplane.EventPortDown, 1)
+	assert.True(t, len(all) == 0, "%+v", all)
 }
 
 // An interface that gets another address keeps its port, which takes the address over.
@@ -126,9 +125,8 @@ func TestAddressChanges(t *testing.T) {
 	eventually(t, "the port has the address", func() bool { return r.Snapshot(1).Config.MAC == want })
 	r.awaitEvent("02:00:00:00:07:07")
 	must(t, r.Apply(Setup{}, 2))
-	if got := r.Snapshot(1).Config.MAC; got != want {
-		t.Errorf("a new configuration has brought back the address %x", got)
-	}
+	got := r.Snapshot(1).Config.MAC
+	assert.True(t, got == want, "a new configuration has brought back the address %x", got)
 }
 
 // An MTU that another program lowers is raised again at once, also while a change of the configuration waits for the

@@ -45,9 +45,7 @@ func TestHeadroomIsChecked(t *testing.T) {
 			p := newPair(t, both(tt.keys), both(tt.port))
 			p.agreed(0, 1)
 			h := p.checked(0, 40)
-			if h.Xoffs != 40 || len(h.Samples) != 40 || *h.Neighbor != "b" {
-				t.Errorf("%+v", h)
-			}
+			assert.True(t, h.Xoffs == 40 && len(h.Samples) == 40 && *h.Neighbor == "b", "%+v", h)
 			if tt.name == "a long link" {
 				holds(t, h, 25_000)
 			}
@@ -62,9 +60,7 @@ func TestHeadroomIsChecked(t *testing.T) {
 				assert.Equal(t, s.Counters.LosslessDrops, [len(s.Counters.LosslessDrops)]uint64{},
 					"end %d: lossless drops", i)
 				for _, e := range p.ends[i].Source().Events(0) {
-					if strings.HasPrefix(string(e.Kind), "deadlock") {
-						t.Errorf("end %d: %s", i, e.Text)
-					}
+					assert.True(t, !strings.HasPrefix(string(e.Kind), "deadlock"), "end %d: %s", i, e.Text)
 				}
 			}
 			if p.snapshot(1).Counters.Streamed == 0 || p.snapshot(1).Counters.SentFrames != 0 {
@@ -148,9 +144,8 @@ func TestHeadroomCheckIsRefused(t *testing.T) {
 		_, err := p.ends[0].Source().CheckHeadroom(t.Context(), tt.ask)
 		assert.Fails(t, err, tt.want, "%+v", tt.ask)
 	}
-	if n := p.snapshot(1).Counters.Streamed; n != 0 {
-		t.Errorf("the peer sent %d frames that it does not allow", n)
-	}
+	n := p.snapshot(1).Counters.Streamed
+	assert.True(t, n == 0, "the peer sent %d frames that it does not allow", n)
 	p.free()
 }
 
@@ -169,8 +164,7 @@ func TestHeadroomCheckIsBrokenOff(t *testing.T) {
 		Xoffs: 1})
 	assert.Fails(t, err, "another check", "a second check")
 	cancel()
-	if err := <-done; !errors.Is(err, context.Canceled) {
-		t.Errorf("broken off: %v", err)
-	}
+	err = <-done
+	assert.True(t, errors.Is(err, context.Canceled), "broken off: %v", err)
 	p.free()
 }

@@ -11,6 +11,7 @@ import (
 	"pfcswitch/cmd/internal/api"
 	"pfcswitch/cmd/internal/lab"
 	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/lldp"
 	"pfcswitch/macctl"
@@ -49,37 +50,30 @@ func TestTwoSwitches(t *testing.T) {
 			for i := range p.ends {
 				p.agrees(i, tt.version, tt.reason[i], tt.mask[i])
 				d, n := p.lldp(i).DCBX, p.lldp(i).Neighbors
-				if d.Mismatch != tt.mismatch || d.MeasurementAgreed != tt.agreed {
-					t.Errorf("%s: %+v", names[i], d)
-				}
-				if len(n) != 1 || *n[0].SystemName != names[1-i] || n[0].PortID != "p1" ||
-					n[0].ChassisID != [2]string{PortMAC(1).String(), HostMAC(1).String()}[i] {
-					t.Errorf("%s: neighbors %+v", names[i], n)
-				}
+				assert.True(t, d.Mismatch == tt.mismatch && d.MeasurementAgreed == tt.agreed, "%s: %+v", names[i], d)
+				assert.True(t, len(n) == 1 && *n[0].SystemName == names[1-i] && n[0].PortID == "p1" &&
+					n[0].ChassisID == [2]string{PortMAC(1).String(), HostMAC(1).String()}[i], "%s: neighbors %+v",
+					names[i], n)
 				if !slices.ContainsFunc(p.lldp(i).Transitions, func(x api.LLDPTransition) bool {
 					return x.Machine == "transmit" && x.From == "info-frame" && x.To == "idle" && x.Cause == "sent" &&
 						x.AgeNs > 0 && x.AgeNs < int64(time.Minute)
 				}) {
 					t.Errorf("%s: transitions %+v", names[i], p.lldp(i).Transitions)
 				}
-				if texts := p.events(i, dataplane.EventDCBX, "does not agree with"); (len(texts) > 0) != tt.mismatch {
-					t.Errorf("%s: events %q", names[i], texts)
-				}
-				if got := p.ends[i].Source().Ports()[0].Mismatch; got != tt.mismatch {
-					t.Errorf("%s: ports say mismatch %t", names[i], got)
-				}
+				texts := p.events(i, dataplane.EventDCBX, "does not agree with")
+				assert.True(t, (len(texts) > 0) == tt.mismatch, "%s: events %q", names[i], texts)
+				got := p.ends[i].Source().Ports()[0].Mismatch
+				assert.True(t, got == tt.mismatch, "%s: ports say mismatch %t", names[i], got)
 				m := p.ends[i].metricsPorts()[0].LLDP
-				if m == nil || m.Neighbors != 1 || m.Mismatch != tt.mismatch {
-					t.Errorf("%s: metrics %+v", names[i], m)
-				}
+				assert.True(t, m != nil && m.Neighbors == 1 && m.Mismatch == tt.mismatch,
+					"%s: metrics %+v", names[i], m)
 				if !tt.agreed {
 					eventually(t, "the headroom is to be set by hand", func() bool {
 						return p.found(i).ManualRequired && len(p.byHand(i)) > 0 &&
 							p.ends[i].metricsPorts()[0].Headroom.ManualRequired
 					})
-					if n := p.found(i).Counters.Asked; n != 0 {
-						t.Errorf("%s: asked %d times without an agreement", names[i], n)
-					}
+					n := p.found(i).Counters.Asked
+					assert.True(t, n == 0, "%s: asked %d times without an agreement", names[i], n)
 				}
 			}
 		})
@@ -95,9 +89,8 @@ func TestOneEndHasNoPFC(t *testing.T) {
 			p := newPair(t, keys, both(""))
 			p.agrees(1, version, "own", 8)
 			speaks := "the port speaks DCBX in version " + version + " now, no longer in ieee"
-			if texts := p.events(1, dataplane.EventDCBX, ""); len(texts) == 0 || !strings.HasPrefix(texts[0], speaks) {
-				t.Errorf("events %q", texts)
-			}
+			texts := p.events(1, dataplane.EventDCBX, "")
+			assert.True(t, len(texts) != 0 && strings.HasPrefix(texts[0], speaks), "events %q", texts)
 			for _, end := range []struct {
 				port, reason string
 				mask         uint8
@@ -150,9 +143,8 @@ func TestInterfaceComesBackAlone(t *testing.T) {
 	p.agrees(1, "ieee", "peer", 8)
 	p.halt[0]()
 	eventually(t, "the neighbour has gone", func() bool { return len(p.lldp(1).Neighbors) == 0 })
-	if got := p.lossless(1); got != 8 {
-		t.Errorf("lossless are %#x before the time is over", got)
-	}
+	got := p.lossless(1)
+	assert.True(t, got == 8, "lossless are %#x before the time is over", got)
 	must(t, p.nodes[1].DeleteLink("p1"))
 	p.Link(1)
 	p.agrees(1, "ieee", "no-peer", 0x20)
@@ -240,9 +232,7 @@ func TestMadeUpNeighboursComeFirst(t *testing.T) {
 	p.reports(1, dataplane.EventLLDP, "is one more neighbour on this link")
 	for _, n := range p.lldp(1).Neighbors {
 		isPeer := n.SystemName != nil && *n.SystemName == "a"
-		if isPeer != n.Followed || n.ExpiresNs > int64(121*time.Second) {
-			t.Errorf("neighbor %+v", n)
-		}
+		assert.True(t, isPeer == n.Followed && n.ExpiresNs <= int64(121*time.Second), "neighbor %+v", n)
 	}
 }
 
@@ -261,9 +251,8 @@ func TestThousandNeighboursOnALink(t *testing.T) {
 		must(t, s.Send(frame.VnetHeader{}, b[:20+i%40])) // cut anywhere
 	}
 	taken := r.LLDP().Statistics.ReceivedFrames
-	if windows := uint64(time.Since(begun)/frameWindow) + 2; taken > windows*frameBudget {
-		t.Errorf("%d frames were taken in %d times %v", taken, windows, frameWindow)
-	}
+	windows := uint64(time.Since(begun)/frameWindow) + 2
+	assert.True(t, taken <= windows*frameBudget, "%d frames were taken in %d times %v", taken, windows, frameWindow)
 	eventually(t, "only a few are kept", func() bool {
 		p := r.LLDP()
 		return len(p.Neighbors) == lldp.MaxNeighbours && p.DCBX.Reason == "several-peers" &&
@@ -273,7 +262,6 @@ func TestThousandNeighboursOnALink(t *testing.T) {
 	eventually(t, "nobody of them is followed", func() bool { return r.Snapshot(1).Config.Lossless == 0x08 })
 	r.Passes(1, 2)
 	eventually(t, "they are forgotten", func() bool { return len(r.LLDP().Neighbors) == 0 })
-	if got := len(r.Events(dataplane.EventLLDP, 1)); got == 0 || got > 20 {
-		t.Errorf("%d events", got)
-	}
+	got := len(r.Events(dataplane.EventLLDP, 1))
+	assert.True(t, got != 0 && got <= 20, "%d events", got)
 }

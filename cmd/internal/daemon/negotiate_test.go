@@ -41,9 +41,8 @@ func TestOutcomeSentence(t *testing.T) {
 		{"own shares", shares, same, "the shares of the egress queues follow the configuration"},
 	} {
 		got, _ := outcomeSentence(&lldpUpdate{before: tt.was, outcome: &tt.is, neighbour: "spine", peerPFC: 0x18})
-		if tt.want == "" && got != "" || !strings.Contains(got, tt.want) {
-			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
-		}
+		assert.True(t, (tt.want != "" || got == "") && strings.Contains(got, tt.want),
+			"%s: %q, want %q", tt.name, got, tt.want)
 	}
 }
 
@@ -59,17 +58,14 @@ func TestAgreementIsReported(t *testing.T) {
 // RoCEv2 has the priority of its DSCP where that is lossless, else the lowest lossless one.
 func TestRocePriority(t *testing.T) {
 	var p config.Priorities
-	if _, ok := rocePriority(&p); ok {
-		t.Error("nothing is lossless, and RoCEv2 has a priority")
-	}
+	_, ok := rocePriority(&p)
+	assert.True(t, !ok, "nothing is lossless, and RoCEv2 has a priority")
 	p.Lossless, p.DSCP[roceDSCP] = 0x30, 3
-	if prio, ok := rocePriority(&p); !ok || prio != 4 {
-		t.Errorf("got %d", prio)
-	}
+	prio, ok := rocePriority(&p)
+	assert.True(t, ok && prio == 4, "got %d", prio)
 	p.DSCP[roceDSCP] = 5
-	if prio, ok := rocePriority(&p); !ok || prio != 5 {
-		t.Errorf("got %d", prio)
-	}
+	prio, ok = rocePriority(&p)
+	assert.True(t, ok && prio == 5, "got %d", prio)
 }
 
 // What the buffer is too full for is not what never fits: the port goes on wanting it, says so once, and has it when
@@ -98,18 +94,15 @@ func TestBusyBufferKeepsTheWish(t *testing.T) {
 	eventually(t, "Run has tried again", func() bool { return losslessOf(d, "p1") == after })
 	cancel()
 	<-ran
-	if d.ports["p1"].dcbxPending || d.renegotiate.Load() {
-		t.Error("there is still something to wait for")
-	}
+	assert.True(t, !d.ports["p1"].dcbxPending && !d.renegotiate.Load(), "there is still something to wait for")
 	var texts []string
 	for _, e := range d.Source().Events(0) {
 		if strings.Contains(e.Text, "DCBX") {
 			texts = append(texts, fmt.Sprintf("%s %d: %s", e.Port, e.Count, e.Text))
 		}
 	}
-	if len(texts) != 1 || !strings.HasPrefix(texts[0], "p1 1: what DCBX has changed is not in force yet") {
-		t.Errorf("told %q, want once that it waits", texts)
-	}
+	assert.True(t, len(texts) == 1 && strings.HasPrefix(texts[0], "p1 1: what DCBX has changed is not in force yet"),
+		"told %q, want once that it waits", texts)
 }
 
 func losslessOf(d *Daemon, name string) (mask uint8) {
@@ -184,9 +177,8 @@ func TestDCBXStatusChanges(t *testing.T) {
 		assert.Same(t, n.sentences(), tt.want, "%s", tt.name)
 	}
 	for why := range dcbx.ReasonPeerError + 1 {
-		if reasonTexts[why] == "" || (why+1).String() == "?" != (why == dcbx.ReasonPeerError) {
-			t.Errorf("%v has no text", why)
-		}
+		assert.True(t, reasonTexts[why] != "" && (why+1).String() == "?" == (why == dcbx.ReasonPeerError),
+			"%v has no text", why)
 	}
 }
 
@@ -226,17 +218,13 @@ func TestDCBXStatusChangesAreFew(t *testing.T) {
 	for i := range int64(30) {
 		look((seconds + i) * second)
 	}
-	if n := len(said); n < 60 || n > 8+seconds/5+1 {
-		t.Errorf("%d remarks in %d s", n, seconds)
-	}
+	n := len(said)
+	assert.True(t, n >= 60 && n <= 8+seconds/5+1, "%d remarks in %d s", n, seconds)
 	for i, r := range said[1:] {
-		if r.from != said[i].to {
-			t.Errorf("%v was said, and then that it was %v", said[i].to, r.from)
-		}
+		assert.True(t, r.from == said[i].to, "%v was said, and then that it was %v", said[i].to, r.from)
 	}
-	if last := said[len(said)-1].to; last != dcbxStatusOf(&s.outcome) {
-		t.Errorf("the last remark is of %v, and it is %v", last, s.outcome.Version)
-	}
+	last := said[len(said)-1].to
+	assert.True(t, last == dcbxStatusOf(&s.outcome), "the last remark is of %v, and it is %v", last, s.outcome.Version)
 }
 
 // The speakers of all ports wake up together, up to a second late, but what is due soon is done in time.

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/assert"
 )
 
 // niceChild tells a process of this test that it is the one to be changed.
@@ -27,9 +28,8 @@ func TestSetNice(t *testing.T) {
 	if os.Getenv(niceChild) == "" {
 		c := exec.Command(os.Args[0], "-test.run=^TestSetNice$", "-test.v")
 		c.Env = append(os.Environ(), niceChild+"=1")
-		if out, err := c.CombinedOutput(); err != nil || !strings.Contains(string(out), "PASS: TestSetNice") {
-			t.Errorf("%v\n%s", err, out)
-		}
+		out, err := c.CombinedOutput()
+		assert.True(t, err == nil && strings.Contains(string(out), "PASS: TestSetNice"), "%v\n%s", err, out)
 		return
 	}
 	threads := func(n int) {
@@ -60,9 +60,7 @@ func TestSetNice(t *testing.T) {
 			t.Errorf("thread %d has %d, want %d", thread, 20-raw, nice)
 		}
 	}
-	if len(all) < 10 {
-		t.Errorf("only %d threads", len(all))
-	}
+	assert.True(t, len(all) >= 10, "only %d threads", len(all))
 }
 
 // Where it is not allowed the error says what would allow it, and the switch, which goes on, logs that and notes it in
@@ -77,31 +75,25 @@ func TestSetNiceIsRefused(t *testing.T) {
 		t.Skip("whoever runs this test may have any nice value")
 	}
 	refused := SetNice(-20)
-	if !errors.Is(refused, unix.EACCES) && !errors.Is(refused, unix.EPERM) {
-		t.Fatalf("without a right to it: %v", refused)
-	}
+	assert.MustBeTrue(t, errors.Is(refused, unix.EACCES) || errors.Is(refused, unix.EPERM),
+		"without a right to it: %v", refused)
 	said := refused.Error()
 	for _, want := range []string{"nice -20: ", "CAP_SYS_NICE", "LimitNICE=", "nice: 0"} {
-		if !strings.Contains(said, want) {
-			t.Errorf("%q does not say %q", said, want)
-		}
+		assert.True(t, strings.Contains(said, want), "%q does not say %q", said, want)
 	}
 	var log bytes.Buffer
 	d := unpluggedLog(t, "", "flow_control: off", slog.New(slog.NewTextHandler(&log, nil)))
 	d.ReportRefused("the switch may wait", refused)
 	noted := func(e dataplane.Event) bool { return e.Kind == dataplane.EventConfig && e.Port == "" && e.Text == said }
-	if events := d.Source().Events(0); !slices.ContainsFunc(events, noted) {
-		t.Errorf("events %+v, want one with %q", events, said)
-	}
+	events := d.Source().Events(0)
+	assert.True(t, slices.ContainsFunc(events, noted), "events %+v, want one with %q", events, said)
 	must(t, d.Close()) // the log is written by then
-	if !strings.Contains(log.String(), "level=WARN") || !strings.Contains(log.String(), said) {
-		t.Errorf("the log: %s", log.String())
-	}
+	assert.True(t, strings.Contains(log.String(), "level=WARN") && strings.Contains(log.String(), said),
+		"the log: %s", log.String())
 }
 
 // A thread that has ended needs no nice value.
 func TestSetNiceOfNoThread(t *testing.T) {
-	if different, err := setNiceOf(1<<30, 7); different || err != nil {
-		t.Errorf("%v, %v", different, err)
-	}
+	different, err := setNiceOf(1<<30, 7)
+	assert.True(t, !different && err == nil, "%v, %v", different, err)
 }

@@ -34,27 +34,22 @@ func TestProbeSettings(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			c := parse(t, "preset: roce\n"+tt.yaml+"\nports: {p1: {"+tt.port+"}}\n")
 			s := ProbeSettings(c, &c.Ports[0], d.precision)
-			if s.Flags != tt.flags || s.Auto != tt.auto || s.Key != tt.key || s.Min != tt.least {
-				t.Errorf("got flags %#x, auto %v, key %s, least %d\nwant %#x, %v, %s, %d", s.Flags, s.Auto, s.Key,
-					s.Min, tt.flags, tt.auto, tt.key, tt.least)
-			}
+			assert.True(t, s.Flags == tt.flags && s.Auto == tt.auto && s.Key == tt.key && s.Min == tt.least,
+				"got flags %#x, auto %v, key %s, least %d\nwant %#x, %v, %s, %d", s.Flags, s.Auto, s.Key, s.Min,
+				tt.flags, tt.auto, tt.key, tt.least)
 			if most := max(tt.most, 0); most == 0 && s.Max != 4*s.Calculated || most > 0 && s.Max != most {
 				t.Errorf("most %d, calculated %d", s.Max, s.Calculated)
 			}
-			if s.Limit != tt.most {
-				t.Errorf("limit %d, want that of a size, %d", s.Limit, tt.most)
-			}
-			if s.Precision != 40 || math.Abs(s.Percentile-0.999) > 1e-9 || s.Interval != time.Second {
-				t.Errorf("got %+v", s)
-			}
+			assert.True(t, s.Limit == tt.most, "limit %d, want that of a size, %d", s.Limit, tt.most)
+			assert.True(t, s.Precision == 40 && math.Abs(s.Percentile-0.999) <= 1e-9 && s.Interval == time.Second,
+				"got %+v", s)
 		})
 	}
 }
 
 func TestClockPrecision(t *testing.T) {
-	if p := clockPrecision(); p < 1 || p > time.Millisecond {
-		t.Errorf("the clock moves by %v", p)
-	}
+	p := clockPrecision()
+	assert.True(t, p >= 1 && p <= time.Millisecond, "the clock moves by %v", p)
 }
 
 // What the data plane passes on is what a Probe understands, and the other way round.
@@ -66,23 +61,18 @@ func TestProber(t *testing.T) {
 	p.SetUp(true, 1)
 	p.SetAgreed(true, true, "b", 1)
 	own, _, fallback, ok := p.Out(2, 0)
-	if !ok || own.Operation != macctl.MeasureRequest || own.Session != 9 || fallback {
-		t.Fatalf("Out\n got %+v, %v\nwant a request", own, ok)
-	}
+	assert.MustBeTrue(t, ok && own.Operation == macctl.MeasureRequest && own.Session == 9 && !fallback,
+		"Out\n got %+v, %v\nwant a request", own, ok)
 	if _, _, _, ok := p.Out(2, 0); ok || p.Next() <= 2 {
 		t.Error("one more at once")
 	}
 	p.Stamped(&own, 5, 6, 0)
 	in := macctl.MeasurementFrame{Measurement: macctl.Measurement{Operation: macctl.MeasureRequest,
 		Flags: macctl.MeasureAtLink, Sequence: 3}, Peer: [6]byte{2, 2}, Group: true}
-	if !p.Receive(&in, 10, 11, 0, false) {
-		t.Error("an answer at the link layer is not urgent")
-	}
+	assert.True(t, p.Receive(&in, 10, 11, 0, false), "an answer at the link layer is not urgent")
 	out, to, _, ok := p.Out(12, 0)
-	if !ok || out.Operation != macctl.MeasureAnswer || out.Sequence != 3 || out.Area != [2]uint64{10, 12} ||
-		to != in.Peer {
-		t.Errorf("Out\n got %+v to %v\nwant the answer", out, to)
-	}
+	assert.True(t, ok && out.Operation == macctl.MeasureAnswer && out.Sequence == 3 && out.Area == [2]uint64{10, 12} &&
+		to == in.Peer, "Out\n got %+v to %v\nwant the answer", out, to)
 	p.Stamped(&out, 13, 14, 0) // of an answer: too late to matter
 	p.Reacted(7, false)
 	assert.Equal(t, found, 0, "something was found")

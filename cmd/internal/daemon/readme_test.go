@@ -16,9 +16,7 @@ func TestReadmeNamesRefusedKeys(t *testing.T) {
 	b, err := os.ReadFile("../config/README.md")
 	assert.Must(t, err)
 	before, _, found := strings.Cut(string(b), " are refused: they need a restart.")
-	if !found {
-		t.Fatal("config/README.md does not say which keys need a restart")
-	}
+	assert.MustBeTrue(t, found, "config/README.md does not say which keys need a restart")
 	said := map[string]bool{}
 	for i, part := range strings.Split(before[strings.LastIndex(before, "\n\n"):], "`") {
 		if i%2 == 1 {
@@ -27,9 +25,7 @@ func TestReadmeNamesRefusedKeys(t *testing.T) {
 	}
 	for _, c := range bridgeChanges {
 		if c.refused == "cannot change while the switch runs" {
-			if !said[c.path] {
-				t.Errorf("README.md does not say that %s is refused", c.path)
-			}
+			assert.True(t, said[c.path], "README.md does not say that %s is refused", c.path)
 			delete(said, c.path)
 		}
 	}

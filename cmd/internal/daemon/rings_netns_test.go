@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/dataplane/port/porttest"
 	"pfcswitch/macctl"
@@ -66,9 +67,8 @@ func TestOverflowingLossyRing(t *testing.T) {
 			must(t, r.d().runner.Do(func(*dataplane.Switch) error { return flood(s, lossless, tt.vnet, tt.lossy) }))
 
 			eventually(t, "the lossless frames are through", func() bool { return h2.Tally(1, 3).Frames == lossless })
-			if got := h2.Tally(1, 3); got.Reordered != 0 {
-				t.Errorf("%d of them came late", got.Reordered)
-			}
+			got := h2.Tally(1, 3)
+			assert.True(t, got.Reordered == 0, "%d of them came late", got.Reordered)
 			var lost uint64
 			eventually(t, "the lost frames are counted", func() bool {
 				lost = r.Snapshot(1).Counters.Drops[dataplane.Unknown][dataplane.DropRing]
@@ -100,9 +100,8 @@ func TestOverflowingLosslessRing(t *testing.T) {
 			t.Errorf("event %+v, want one that blames this switch, which stood still, and not the peer", e)
 		}
 	}
-	if counted := r.Snapshot(1).Counters.LosslessDrops[dataplane.Unknown]; lost != counted {
-		t.Errorf("events of %d lost frames, want %d", lost, counted)
-	}
+	counted := r.Snapshot(1).Counters.LosslessDrops[dataplane.Unknown]
+	assert.True(t, lost == counted, "events of %d lost frames, want %d", lost, counted)
 }
 
 // A peer that is held because the ring has filled up is freed when what waited has gone, also where it is another
@@ -117,9 +116,8 @@ func TestRingHoldEnds(t *testing.T) {
 			const sent = 150
 			r.overflow(s, sent, Stream{To: 2, Prio: 3})
 			eventually(t, "all frames are through", func() bool { return h2.Tally(1, 3).Frames == sent })
-			if control := r.Snapshot(1).ControlSent; control.XoffSent[3] == 0 {
-				t.Errorf("the peer was never told to stop, so nothing is shown")
-			}
+			control := r.Snapshot(1).ControlSent
+			assert.True(t, control.XoffSent[3] != 0, "the peer was never told to stop, so nothing is shown")
 			eventually(t, "the peer is free", func() bool { return r.Snapshot(1).XoffWanted == 0 })
 			r.NoLosslessDrops()
 		})

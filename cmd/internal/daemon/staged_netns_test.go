@@ -66,12 +66,10 @@ func TestApplyThatCannotOpen(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			err := r.put(Lossless3, tt.ports)
-			if err == nil || !strings.Contains(err.Error(), tt.want) || !strings.HasPrefix(err.Error(), "test.yaml:") {
-				t.Errorf("error %v, want its line and %q", err, tt.want)
-			}
-			if r.d().ports["p1"].socket != before || r.d().ports["p4"] != nil {
-				t.Errorf("a refused configuration has changed the ports")
-			}
+			assert.True(t, err != nil && strings.Contains(err.Error(), tt.want) &&
+				strings.HasPrefix(err.Error(), "test.yaml:"), "error %v, want its line and %q", err, tt.want)
+			assert.True(t, r.d().ports["p1"].socket == before && r.d().ports["p4"] == nil,
+				"a refused configuration has changed the ports")
 		})
 	}
 	r.Passes(1, 2)
@@ -93,19 +91,15 @@ func TestApplySaysWhatChanges(t *testing.T) {
 			keys = append(keys, c.Key)
 		}
 		for _, want := range []string{"ports.p1.ring.other", "ports.p2.stations"} {
-			if !slices.Contains(keys, want) {
-				t.Errorf("dry %v: it changes %v, want %s among them", dry, keys, want)
-			}
+			assert.True(t, slices.Contains(keys, want), "dry %v: it changes %v, want %s among them", dry, keys, want)
 		}
 		assert.Same(t, a.PortsReset, []string{"p1"}, "dry %v: it resets", dry)
-		if same := string(r.Source().ConfigYAML()) == before && r.d().ports["p1"].socket == socket; same != dry {
-			t.Errorf("dry %v: configuration and sockets are as before: %v", dry, same)
-		}
+		same := string(r.Source().ConfigYAML()) == before && r.d().ports["p1"].socket == socket
+		assert.True(t, same == dry, "dry %v: configuration and sockets are as before: %v", dry, same)
 	}
 	again, err := r.Source().Apply(t.Context(), "new.yaml", yaml, false)
-	if err != nil || len(again.Changes)+len(again.PortsReset) > 0 {
-		t.Errorf("the same file again: %+v, %v", again, err)
-	}
+	assert.True(t, err == nil && len(again.Changes)+len(again.PortsReset) == 0,
+		"the same file again: %+v, %v", again, err)
 	r.Passes(1, 2)
 }
 
@@ -152,10 +146,9 @@ func TestApplyExchangesInterfaces(t *testing.T) {
 	must(t, r.put(Lossless3, "  p1: {interface: p2, netns: NS}\n  p2: {interface: p1, netns: NS}\n"))
 	r.WaitUp(1, true)
 	r.WaitUp(2, true)
-	if got := []string{r.addrGenMode("p1"), r.addrGenMode("p2")}; got[0] != modes[0] || got[1] != modes[1] ||
-		got[0] != "1" {
-		t.Errorf("addr_gen_mode %v, was %v, want 1", got, modes)
-	}
+	got := []string{r.addrGenMode("p1"), r.addrGenMode("p2")}
+	assert.True(t, got[0] == modes[0] && got[1] == modes[1] && got[0] == "1",
+		"addr_gen_mode %v, was %v, want 1", got, modes)
 	r.Passes(1, 2)
 	r.Halt()
 	if got := r.addrGenMode("p1"); got == "1" {
@@ -174,10 +167,8 @@ func TestInterfaceTwiceByOtherNames(t *testing.T) {
 		if err == nil {
 			_, err = New(c, discards)
 		}
-		if err == nil || !strings.Contains(err.Error(), "test.yaml:6: ports.b.interface: ") ||
-			!strings.Contains(err.Error(), "is already port a") {
-			t.Errorf("error %v, want one that names both ports", err)
-		}
+		assert.True(t, err != nil && strings.Contains(err.Error(), "test.yaml:6: ports.b.interface: ") &&
+			strings.Contains(err.Error(), "is already port a"), "error %v, want one that names both ports", err)
 	}
 }
 
@@ -187,9 +178,8 @@ func TestStartedTwice(t *testing.T) {
 	mode := r.addrGenMode("p1")
 	_, err := New(r.Parse(Setup{}), discards)
 	assert.Fails(t, err, "another switch listens there", "error")
-	if got := r.addrGenMode("p1"); got != mode {
-		t.Errorf("addr_gen_mode %s, want %s as the first switch set it", got, mode)
-	}
+	got := r.addrGenMode("p1")
+	assert.True(t, got == mode, "addr_gen_mode %s, want %s as the first switch set it", got, mode)
 	r.Passes(1, 2)
 }
 
@@ -204,14 +194,11 @@ func TestMetricsAddressTaken(t *testing.T) {
 	c.Metrics.Listen = l.Addr().String()
 	for range 2 {
 		_, err = New(c, discards)
-		if err == nil || !strings.Contains(err.Error(), "metrics.listen: ") ||
-			!strings.Contains(err.Error(), "take another address") {
-			t.Errorf("error %v, want one about the metrics address", err)
-		}
+		assert.True(t, err != nil && strings.Contains(err.Error(), "metrics.listen: ") &&
+			strings.Contains(err.Error(), "take another address"), "error %v, want one about the metrics address", err)
 	}
-	if got := r.addrGenMode("p1"); got != mode {
-		t.Errorf("addr_gen_mode %s, was %s", got, mode)
-	}
+	got := r.addrGenMode("p1")
+	assert.True(t, got == mode, "addr_gen_mode %s, was %s", got, mode)
 }
 
 // What cannot be undone any more is no error of apply, but an event.
@@ -219,13 +206,11 @@ func TestApplyWarns(t *testing.T) {
 	r := start(t, 2, Setup{})
 	r.d().ports["p2"].restore = func() error { return errors.New("the interface stays quiet") }
 	must(t, r.put("", "  p1: {netns: NS}\n"))
-	if len(r.d().cfg.Ports) != 1 || len(r.d().numbers) != 1 {
-		t.Errorf("the daemon does not know the configuration that is in force")
-	}
-	if got := r.Events(dataplane.EventPort, 2); len(got) != 1 ||
-		!strings.Contains(got[0].Text, "the interface stays quiet") {
-		t.Errorf("events %+v, want one that says what failed", got)
-	}
+	assert.True(t, len(r.d().cfg.Ports) == 1 && len(r.d().numbers) == 1,
+		"the daemon does not know the configuration that is in force")
+	got := r.Events(dataplane.EventPort, 2)
+	assert.True(t, len(got) == 1 && strings.Contains(got[0].Text, "the interface stays quiet"),
+		"events %+v, want one that says what failed", got)
 }
 
 // Readers do not wait for a change.
@@ -237,9 +222,8 @@ func TestReadersDoNotWait(t *testing.T) {
 	go func() {
 		defer close(done)
 		s := r.d().Source()
-		if s.Name() != "test" || len(s.Ports()) != 1 || len(s.ConfigYAML()) == 0 || len(r.d().metricsPorts()) != 1 {
-			t.Errorf("the readers are told something else than what is in force")
-		}
+		assert.True(t, s.Name() == "test" && len(s.Ports()) == 1 && len(s.ConfigYAML()) != 0 &&
+			len(r.d().metricsPorts()) == 1, "the readers are told something else than what is in force")
 		server := api.NewServer(s, time.Now(), runner.Now())
 		for _, noun := range api.Nouns() {
 			begun, w := time.Now(), httptest.NewRecorder()

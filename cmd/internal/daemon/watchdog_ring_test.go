@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/dataplane/port"
 	"pfcswitch/deadlock"
@@ -234,26 +235,19 @@ func heldInRing(nodes [3]*ringNode) (held int) {
 func TestRingUnderVirtualTime(t *testing.T) {
 	const end = 1_500_000_000
 	locked := runRing(newRing(t, "off"), end)
-	if locked.held == 0 || locked.held != locked.heldBefore || locked.received+locked.held != locked.sent {
-		t.Errorf("without the watchdog the ring is not locked up: %+v", locked)
-	}
+	assert.True(t, locked.held != 0 && locked.held == locked.heldBefore && locked.received+locked.held == locked.sent,
+		"without the watchdog the ring is not locked up: %+v", locked)
 	const settings = "{period: 100ms, count: 4, recovery: 200ms, action: "
 	alert := runRing(newRing(t, settings+"alert}"), end)
-	if alert.held != locked.held || len(alert.events) < 6 {
-		t.Errorf("alert only tells: %+v", alert)
-	}
+	assert.True(t, alert.held == locked.held && len(alert.events) >= 6, "alert only tells: %+v", alert)
 	forward := runRing(newRing(t, settings+"forward}"), end)
-	if forward.received != forward.sent || forward.held != 0 || forward.dropped != 0 || len(forward.events) < 6 {
-		t.Errorf("forward: %+v", forward)
-	}
+	assert.True(t, forward.received == forward.sent && forward.held == 0 && forward.dropped == 0 &&
+		len(forward.events) >= 6, "forward: %+v", forward)
 	drop := runRing(newRing(t, settings+"drop}"), end)
-	if drop.received+drop.dropped != drop.sent || drop.dropped == 0 || drop.held != 0 {
-		t.Errorf("drop: %+v", drop)
-	}
-	if again := runRing(newRing(t, settings+"forward}"), end); !slices.Equal(again.events, forward.events) ||
-		again.received != forward.received {
-		t.Errorf("two runs differ:\n%s\n%s", strings.Join(forward.events, "\n"), strings.Join(again.events, "\n"))
-	}
+	assert.True(t, drop.received+drop.dropped == drop.sent && drop.dropped != 0 && drop.held == 0, "drop: %+v", drop)
+	again := runRing(newRing(t, settings+"forward}"), end)
+	assert.True(t, slices.Equal(again.events, forward.events) && again.received == forward.received,
+		"two runs differ:\n%s\n%s", strings.Join(forward.events, "\n"), strings.Join(again.events, "\n"))
 	t.Logf("sent %d, locked up %d\n%s", locked.sent, locked.held, strings.Join(forward.events, "\n"))
 }
 
@@ -266,8 +260,7 @@ func TestLoopUnderVirtualTime(t *testing.T) {
 		}
 	}
 	drop := runLoop(t, "{period: 100ms, count: 4, action: drop}", 2*end)
-	if drop.held != 0 || drop.dropped != drop.sent || drop.sent == 0 || len(drop.events) < 2 {
-		t.Errorf("drop: %+v", drop)
-	}
+	assert.True(t, drop.held == 0 && drop.dropped == drop.sent && drop.sent != 0 && len(drop.events) >= 2,
+		"drop: %+v", drop)
 	t.Logf("%d frames\n%s", drop.sent, strings.Join(drop.events, "\n"))
 }

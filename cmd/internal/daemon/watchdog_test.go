@@ -64,9 +64,8 @@ func TestWatchedWhileLossless(t *testing.T) {
 				for _, s := range d.watchdog.status() {
 					got[fmt.Sprintf("%s %d", s.Name, s.Queue)] = true
 				}
-				if fmt.Sprint(got) != fmt.Sprint(want) {
-					t.Errorf("p1 keeps MAC Control frames: %v; watched\n got %v\nwant %v", swallows, got, want)
-				}
+				assert.True(t, fmt.Sprint(got) == fmt.Sprint(want),
+					"p1 keeps MAC Control frames: %v; watched\n got %v\nwant %v", swallows, got, want)
 			}
 		})
 	}
@@ -86,10 +85,9 @@ func TestUnwatchedPortIsLogged(t *testing.T) {
 		must(t, d.putInForce(t.Context(), d.cfg))
 		must(t, d.Close())
 		for _, text := range []string{"is not watched", "is watched again"} {
-			if n := strings.Count(out.String(), text); n != want ||
-				want > 0 && !strings.Contains(out.String(), "port=p1") {
-				t.Errorf("%q: %q is logged %d times, want %d:\n%s", keys, text, n, want, out.String())
-			}
+			n := strings.Count(out.String(), text)
+			assert.True(t, n == want && (want <= 0 || strings.Contains(out.String(), "port=p1")),
+				"%q: %q is logged %d times, want %d:\n%s", keys, text, n, want, out.String())
 		}
 	}
 }
@@ -134,9 +132,7 @@ func TestPortRemovedInAStorm(t *testing.T) {
 	for _, e := range d.Source().Events(0) {
 		if e.Kind == dataplane.EventDeadlockRecovered {
 			n++
-			if !strings.Contains(e.Text, " and 1 dropped") {
-				t.Error(e.Text)
-			}
+			assert.True(t, strings.Contains(e.Text, " and 1 dropped"), "%v", e.Text)
 		}
 	}
 	assert.Equal(t, n, 8, "storms are over")
@@ -163,9 +159,8 @@ func TestStuckLog(t *testing.T) {
 	}
 	lockUp(d)
 	detected := await(dataplane.EventDeadlock)
-	if took := time.Duration(await(dataplane.EventDeadlockRecovered) - detected); took > recovery+slack {
-		t.Errorf("recovered after %v, want %v", took, recovery)
-	}
+	took := time.Duration(await(dataplane.EventDeadlockRecovered) - detected)
+	assert.True(t, took <= recovery+slack, "recovered after %v, want %v", took, recovery)
 	ended := make(chan error, 1)
 	go func() { ended <- d.Close() }()
 	select {

@@ -28,8 +28,7 @@ func TestXonFollowsWhatIsShared(t *testing.T) {
 		d.runner.Snapshot(&s)
 		return s.Ports[p.number].Config.Ingress[3].Xon
 	}
-	if got := xon(3 << 20); got <= 0 || got >= wanted {
-		t.Errorf("beside a headroom of 3 MiB of 4 MiB: %d", got)
-	}
+	got := xon(3 << 20)
+	assert.True(t, got > 0 && got < wanted, "beside a headroom of 3 MiB of 4 MiB: %d", got)
 	assert.Equal(t, xon(64<<10), wanted, "threshold when the headroom was given back")
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"pfcswitch/cmd/internal/lab/labtest"
+	"pfcswitch/dataplane/assert"
 )
 
 // The report has the load's time, which is longer than the user's where notifications are seldom. Each of the two
@@ -14,9 +15,7 @@ func TestCongestionSeconds(t *testing.T) {
 	labtest.Require(t)
 	r, err := DCQCN(context.Background(), Options{Seconds: 0.1, Speed: 100_000_000})
 	must(t, err)
-	if r.Seconds != 0.4 || len(r.Congestion) != 2 {
-		t.Errorf("a load of %v s, and %+v", r.Seconds, r.Congestion)
-	}
+	assert.True(t, r.Seconds == 0.4 && len(r.Congestion) == 2, "a load of %v s, and %+v", r.Seconds, r.Congestion)
 }
 
 // Only the senders and the receiver of the second phase know DCQCN.

@@ -106,9 +106,8 @@ func TestCongestionText(t *testing.T) {
 	} {
 		var b strings.Builder
 		must(t, r.congestionText(&b, tt.phase))
-		if got := b.String(); got != tt.want {
-			t.Errorf("phase %s:\n%s\nwant\n%s", tt.phase, got, tt.want)
-		}
+		got := b.String()
+		assert.True(t, got == tt.want, "phase %s:\n%s\nwant\n%s", tt.phase, got, tt.want)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"pfcswitch/cmd/internal/lab/labtest"
+	"pfcswitch/dataplane/assert"
 )
 
 func TestRetransSegs(t *testing.T) {
@@ -15,14 +16,12 @@ func TestRetransSegs(t *testing.T) {
 		"Ip: A\nIp: 1\nTcp: RtoMin OutSegs RetransSegs InErrs\nTcp: 200 17 42 0\n": 42,
 		"Tcp: RetransSegs\nTcp: 0\n": 0,
 	} {
-		if got, err := readRetransSegs(strings.NewReader(text)); got != want || err != nil {
-			t.Errorf("%q: %d, %v, want %d", text, got, err, want)
-		}
+		got, err := readRetransSegs(strings.NewReader(text))
+		assert.True(t, got == want && err == nil, "%q: %d, %v, want %d", text, got, err, want)
 	}
 	for _, text := range []string{"", "Tcp: OutSegs\nTcp: 1\n", "Tcp: A RetransSegs\nTcp: 1\n"} {
-		if got, err := readRetransSegs(strings.NewReader(text)); err == nil {
-			t.Errorf("%q: %d and no error", text, got)
-		}
+		got, err := readRetransSegs(strings.NewReader(text))
+		assert.True(t, err != nil, "%q: %d and no error", text, got)
 	}
 }
 
@@ -38,10 +37,8 @@ func TestHostsWithoutIperf3(t *testing.T) {
 		Results:  func(text string) error { said = append(said, text); return nil }})
 	must(t, err)
 	must(t, errors.Join(r.End(&end), r.Text(&text)))
-	if len(said) != 4 || !strings.HasPrefix(said[2], "phase 2/2, about ") ||
-		said[1]+said[3]+end.String() != text.String() {
-		t.Errorf("as phases begin and end: %q, and then:\n%s", said, end.String())
-	}
+	assert.True(t, len(said) == 4 && strings.HasPrefix(said[2], "phase 2/2, about ") &&
+		said[1]+said[3]+end.String() == text.String(), "as phases begin and end: %q, and then:\n%s", said, end.String())
 	if !r.Pass {
 		t.Logf("the sentences at the end are not tested, since this machine could not show all: %s", r.verdictWord())
 	} else if strings.Count(end.String(), "segments again.") != 2 {
@@ -64,11 +61,7 @@ func TestHostsWithoutIperf3(t *testing.T) {
 		t.Errorf("no plot of the page has the headroom of a port:\n%s", page.String())
 	}
 	for _, c := range r.Checks {
-		if !c.Pass && c.Kind == Hard {
-			t.Errorf("phase %s: %s: want %s, got %s", c.Phase, c.Name, c.Want, c.Got)
-		}
+		assert.True(t, c.Pass || c.Kind != Hard, "phase %s: %s: want %s, got %s", c.Phase, c.Name, c.Want, c.Got)
 	}
-	if len(r.Transfers) != 2*senders || r.Transfers[0].Program != "own" {
-		t.Errorf("transfers: %+v", r.Transfers)
-	}
+	assert.True(t, len(r.Transfers) == 2*senders && r.Transfers[0].Program == "own", "transfers: %+v", r.Transfers)
 }

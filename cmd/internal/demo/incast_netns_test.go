@@ -13,6 +13,7 @@ import (
 
 	"pfcswitch/cmd/internal/api"
 	"pfcswitch/cmd/internal/lab/labtest"
+	"pfcswitch/dataplane/assert"
 )
 
 var short = Options{Seconds: 1, Speed: 100_000_000}
@@ -24,20 +25,16 @@ func TestCrashFails(t *testing.T) {
 	begun := time.Now()
 	r, err := Incast(context.Background(), short)
 	must(t, err)
-	if len(r.Phases) != 1 || len(r.Checks) != 2 {
-		t.Fatalf("phases %+v, checks %+v, want one phase and two checks", r.Phases, r.Checks)
-	}
+	assert.MustBeTrue(t, len(r.Phases) == 1 && len(r.Checks) == 2,
+		"phases %+v, checks %+v, want one phase and two checks", r.Phases, r.Checks)
 	c := r.Checks[0]
-	if left := r.Checks[1]; left.Topic != TopicLeft || !left.Pass {
-		t.Errorf("%+v, want that nothing is left", left)
-	}
-	if r.Pass || !r.Failed() || c.Pass || c.Kind != Hard || c.Topic != TopicRun ||
-		!strings.Contains(c.Got, "switch s1 ended") || !strings.Contains(c.Got, "the switch crashes") {
-		t.Errorf("pass %v, %+v, want a failed check that names the switch and its last words", r.Pass, c)
-	}
-	if d := time.Since(begun); d > phaseTimeout/2 {
-		t.Errorf("it took %v to be reported", d)
-	}
+	left := r.Checks[1]
+	assert.True(t, left.Topic == TopicLeft && left.Pass, "%+v, want that nothing is left", left)
+	assert.True(t, !r.Pass && r.Failed() && !c.Pass && c.Kind == Hard && c.Topic == TopicRun &&
+		strings.Contains(c.Got, "switch s1 ended") && strings.Contains(c.Got, "the switch crashes"),
+		"pass %v, %+v, want a failed check that names the switch and its last words", r.Pass, c)
+	d := time.Since(begun)
+	assert.True(t, d <= phaseTimeout/2, "it took %v to be reported", d)
 }
 
 func TestInterruptIsNoVerdict(t *testing.T) {
@@ -45,9 +42,8 @@ func TestInterruptIsNoVerdict(t *testing.T) {
 	t.Setenv(crashVariable, "1")
 	ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
 	defer cancel()
-	if r, err := Incast(ctx, short); err == nil {
-		t.Errorf("%+v", r)
-	}
+	r, err := Incast(ctx, short)
+	assert.True(t, err != nil, "%+v", r)
 }
 
 // Whoever keeps a lab finds switches that run and answer, and how to get into each node.
@@ -59,14 +55,12 @@ func TestKeptLabRuns(t *testing.T) {
 		kept.enter = func(ctx context.Context, commands []string) {
 			entered++
 			for _, s := range kept.switches {
-				if !slices.Contains(commands, s.name+": pfcswitch show pfc -s "+s.socket) {
-					t.Errorf("phase %s: no command asks switch %s: %q", kept.name, s.name, commands)
-				}
+				assert.True(t, slices.Contains(commands, s.name+": pfcswitch show pfc -s "+s.socket),
+					"phase %s: no command asks switch %s: %q", kept.name, s.name, commands)
 				var w *api.Watchdog
 				labtest.Must(t, ask(ctx, s, "watchdog", &w))
-				if len(w.Queues) != len(s.ports) || w.Queues[0].Action != action {
-					t.Errorf("phase %s, switch %s: %+v, want %s at each port", kept.name, s.name, w.Queues, action)
-				}
+				assert.True(t, len(w.Queues) == len(s.ports) && w.Queues[0].Action == action,
+					"phase %s, switch %s: %+v, want %s at each port", kept.name, s.name, w.Queues, action)
 			}
 			text := strings.Join(commands, "\n")
 			for _, n := range kept.lab.Nodes() {
@@ -79,9 +73,7 @@ func TestKeptLabRuns(t *testing.T) {
 		if whole, err := kept.perform(context.Background(), r); err != nil || !whole || len(r.Phases) != 1 {
 			t.Fatalf("phase %s: whole %v, %v, %+v", kept.name, whole, err, r.Checks)
 		}
-		if entered != 1 {
-			t.Errorf("phase %s was kept %d times", kept.name, entered)
-		}
+		assert.True(t, entered == 1, "phase %s was kept %d times", kept.name, entered)
 	}
 }
 
@@ -105,7 +97,6 @@ func TestHangupLeavesNothing(t *testing.T) {
 	must(t, err)
 	_ = cmd.Wait()
 	status, left := cmd.ProcessState.ExitCode(), made()
-	if status != 2 || left || !strings.Contains(string(said), "could not run") {
-		t.Errorf("status %d, anything left: %v, it said %q", status, left, said)
-	}
+	assert.True(t, status == 2 && !left && strings.Contains(string(said), "could not run"),
+		"status %d, anything left: %v, it said %q", status, left, said)
 }

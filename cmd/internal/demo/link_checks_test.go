@@ -71,9 +71,8 @@ func TestLinkText(t *testing.T) {
 	}
 	const want = "(1) first\n  the headroom holds 4000 bytes, at most 2000 came after an XOFF; 300 XOFFs, 1 frames " +
 		"lost\n(2) second\n  no result\n"
-	if got := out.String(); got != want {
-		t.Errorf("%q, want %q", got, want)
-	}
+	got := out.String()
+	assert.True(t, got == want, "%q, want %q", got, want)
 	r.Links, r.whole, r.Pass = nil, true, true
 	if got := r.seen(); got != nil {
 		t.Errorf("nothing was measured, but: %q", got)
@@ -91,9 +90,8 @@ func TestJudgeLateLinks(t *testing.T) {
 		r := &Report{Demo: "headroom", Links: []LinkResult{k}}
 		judgeLinks(r)
 		c := r.Checks[len(r.Checks)-1]
-		if c.Kind != Soft || c.Got != "1.16" || c.Judged != (tt.open == 0) || c.Pass {
-			t.Errorf("%+v: %+v", tt.short, c)
-		}
+		assert.True(t, c.Kind == Soft && c.Got == "1.16" && c.Judged == (tt.open == 0) && !c.Pass,
+			"%+v: %+v", tt.short, c)
 		var out strings.Builder
 		r.Judge()
 		if err := r.End(&out); err != nil || strings.Count(out.String(), "not judged (1)") != tt.open {
@@ -173,13 +171,11 @@ func TestThirdUsed(t *testing.T) {
 	r := &Report{Links: []LinkResult{{Length: "10 km", Speed: 1e9, Peak: 30_000},
 		{Length: "10 km", Speed: 1e8, Peak: 90_000}, {Length: "10 km+", Speed: 1e9, Peak: 90_000}}}
 	l := &linkPhase{phase: phase{report: r, speed: 1e9}, cable: cable{length: "10 km"}}
-	if got := l.thirdUsed(); got != 10_000 {
-		t.Errorf("got %d, want 10000", got)
-	}
+	got := l.thirdUsed()
+	assert.True(t, got == 10_000, "got %d, want 10000", got)
 	l.cable.length = "1 m"
-	if got := l.thirdUsed(); got < largestFrame {
-		t.Errorf("got %d, which holds no frame", got)
-	}
+	got = l.thirdUsed()
+	assert.True(t, got >= largestFrame, "got %d, which holds no frame", got)
 }
 
 // All runs are there: each length at both speeds five times, or with Quick a few; a link that grows; a control, last.
@@ -201,15 +197,12 @@ func TestLinkPhases(t *testing.T) {
 		all := linkPhases(tt.o)
 		assert.Equal(t, len(all), tt.runs, "%+v: runs", tt.o)
 		last, grows := all[len(all)-1], all[len(all)-2]
-		if !last.control || last.cable.length != tt.control || !grows.grow || grows.during == nil {
-			t.Errorf("%+v: the last are %q and %q", tt.o, grows.title, last.title)
-		}
+		assert.True(t, last.control && last.cable.length == tt.control && grows.grow && grows.during != nil,
+			"%+v: the last are %q and %q", tt.o, grows.title, last.title)
 		seen, count := map[string]bool{}, map[link]int{}
 		for _, l := range all {
-			if seen[l.name] || l.build == nil || l.judge == nil || l.prepare == nil || tt.o.Speed != 0 &&
-				l.speed != tt.o.Speed {
-				t.Errorf("%+v: phase %s, %s", tt.o, l.name, l.title)
-			}
+			assert.True(t, !seen[l.name] && l.build != nil && l.judge != nil && l.prepare != nil && (tt.o.Speed == 0 ||
+				l.speed == tt.o.Speed), "%+v: phase %s, %s", tt.o, l.name, l.title)
 			seen[l.name] = true
 			if !l.control {
 				count[link{l.cable.length, l.speed}]++
@@ -239,9 +232,8 @@ func TestPace(t *testing.T) {
 			if l.speed == 1e8 && l.cable.delay < time.Microsecond {
 				least *= 3
 			}
-			if b.times < least || time.Duration(b.times)*b.every() > l.seconds || l.seconds.Seconds() < seconds {
-				t.Errorf("%s: blocks %+v, in %v", l.title, b, l.seconds)
-			}
+			assert.True(t, b.times >= least && time.Duration(b.times)*b.every() <= l.seconds &&
+				l.seconds.Seconds() >= seconds, "%s: blocks %+v, in %v", l.title, b, l.seconds)
 			if trip := 2 * l.cable.delay; b.blocked < trip+2*time.Millisecond || b.read < trip+2*time.Millisecond {
 				t.Errorf("%s: blocks %+v, with a trip of %v", l.title, b, trip)
 			}
@@ -250,9 +242,8 @@ func TestPace(t *testing.T) {
 	l := &linkPhase{phase: phase{start: time.Unix(0, 7)},
 		block: blocking{2 * time.Millisecond, 3 * time.Millisecond, 9}}
 	want := []string{"--block-at", "7", "--block-for", "2ms", "--block-every", "5ms", "--block-times", "9"}
-	if got := l.sinkArgs(); !slices.Equal(got[len(got)-len(want):], want) {
-		t.Errorf("arguments %q, want %q", got, want)
-	}
+	got := l.sinkArgs()
+	assert.True(t, slices.Equal(got[len(got)-len(want):], want), "arguments %q, want %q", got, want)
 }
 
 func TestLinksText(t *testing.T) {
@@ -266,14 +257,11 @@ func TestLinksText(t *testing.T) {
 	must(t, r.Text(&out))
 	for _, want := range []string{"10 km (control)", "100 Mbit/s", "##---", strings.Repeat("#", plotWidth) + "\n",
 		"PASS (1 checks, 0 failed)", "\n    4   2 "} {
-		if !strings.Contains(out.String(), want) {
-			t.Errorf("no %q in\n%s", want, out.String())
-		}
+		assert.True(t, strings.Contains(out.String(), want), "no %q in\n%s", want, out.String())
 	}
-	if rows := linkRows(r.Links); len(rows) != 3 || rows[2].Peak != 900 || rows[2].Xoffs != 222 || rows[2].Lost != 1 ||
-		rows[2].Phase != "4" || rows[2].left() != "20" || rows[0].left() != "-" {
-		t.Errorf("rows %+v", rows)
-	}
+	rows := linkRows(r.Links)
+	assert.True(t, len(rows) == 3 && rows[2].Peak == 900 && rows[2].Xoffs == 222 && rows[2].Lost == 1 &&
+		rows[2].Phase == "4" && rows[2].left() == "20" && rows[0].left() == "-", "rows %+v", rows)
 }
 
 // Every check of a run can fail, and fails alone. What came after XOFF must fit what was found, not what was set beyond

@@ -9,6 +9,7 @@ import (
 
 	"pfcswitch/cmd/internal/lab"
 	"pfcswitch/cmd/internal/lab/labtest"
+	"pfcswitch/dataplane/assert"
 )
 
 // The CPU time that a process used before the load does not count.
@@ -21,19 +22,15 @@ func TestMeterBeginsWithTheLoad(t *testing.T) {
 	labtest.Must(t, err)
 	labtest.Must(t, p.Wait())
 	ran, waited := p.Scheduled()
-	if ran <= 0 || waited <= 0 {
-		t.Fatalf("the process ran for %v and waited for %v", ran, waited)
-	}
+	assert.MustBeTrue(t, ran > 0 && waited > 0, "the process ran for %v and waited for %v", ran, waited)
 	m, err := startMeter([]*lab.Process{p})
 	labtest.Must(t, err)
-	if u, err := m.read(time.Second); err != nil || u.runQueueDelay != 0 || u.cores != 0 {
-		t.Errorf("since its end: %+v, %v, want nothing", u, err)
-	}
+	u, err := m.read(time.Second)
+	assert.True(t, err == nil && u.runQueueDelay == 0 && u.cores == 0, "since its end: %+v, %v, want nothing", u, err)
 	m.ran[0], m.waited[0] = 0, 0
-	if u, err := m.read(time.Second); err != nil || u.waitingProcess != "h1" ||
-		u.runQueueDelay != waitShare(ran, waited, time.Second) || u.cores != ran.Seconds() {
-		t.Errorf("since its start: %+v, %v, want %v and %v of h1", u, err, waited, ran)
-	}
+	u, err = m.read(time.Second)
+	assert.True(t, err == nil && u.waitingProcess == "h1" && u.runQueueDelay == waitShare(ran, waited, time.Second) &&
+		u.cores == ran.Seconds(), "since its start: %+v, %v, want %v and %v of h1", u, err, waited, ran)
 }
 
 // firstCPU is one on which this process may run.

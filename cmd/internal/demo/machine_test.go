@@ -16,9 +16,8 @@ func TestShortageText(t *testing.T) {
 		{busy, "s1 waited for a CPU for 10.0 % of the load, h2 could not offer 2.0 % of its frames"},
 		{shortage{steal: 0.031}, "the hypervisor took 3.1 % of the CPUs"},
 	} {
-		if got := tt.s.String(); got != tt.want {
-			t.Errorf("%q, want %q", got, tt.want)
-		}
+		got := tt.s.String()
+		assert.True(t, got == tt.want, "%q, want %q", got, tt.want)
 	}
 }
 

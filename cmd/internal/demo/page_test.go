@@ -69,18 +69,15 @@ func TestCourse(t *testing.T) {
 		"s1:p2": {c.headroom, 50},
 	} {
 		line := find(tt.of, func(s *plot.Series) bool { return s.Name == name })
-		if len(line.Values) != 2 || line.Values[1] != tt.want {
-			t.Errorf("%s: %v, want two values, and at last %v", name, line.Values, tt.want)
-		}
+		assert.True(t, len(line.Values) == 2 && line.Values[1] == tt.want,
+			"%s: %v, want two values, and at last %v", name, line.Values, tt.want)
 	}
 	assert.Equal(t, len(c.paused), 3, "%+v, want those of two ends at p1 and one at p2", c.paused)
-	if got := c.panels()[0].Lines; len(got) != 3 {
-		t.Errorf("%+v, want three lines that are more than nothing", got)
-	}
+	got := c.panels()[0].Lines
+	assert.True(t, len(got) == 3, "%+v, want three lines that are more than nothing", got)
 	c.rates.add(3, "late", 9)
-	if late := c.rates[len(c.rates)-1]; !slices.Equal(late.Values, []float64{0, 0, 0, 9}) {
-		t.Errorf("a line that begins late has %v", late.Values)
-	}
+	late := c.rates[len(c.rates)-1]
+	assert.True(t, slices.Equal(late.Values, []float64{0, 0, 0, 9}), "a line that begins late has %v", late.Values)
 }
 
 // The watermarks of a moment at which a switch does not answer stay for the next one.

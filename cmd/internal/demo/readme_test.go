@@ -3,6 +3,7 @@ package demo
 import (
 	"fmt"
 	"os"
+	"pfcswitch/dataplane/assert"
 	"slices"
 	"strings"
 	"testing"
@@ -104,14 +105,12 @@ func TestReadmeShowsDemos(t *testing.T) {
 		{"README.md", "./pfcswitch demo dcqcn", results(congestionPhases(short)), 4}} {
 		lines := shown(t, tt.file, tt.command)
 		r := read(t, tt.phases, lines)
-		if len(r.Phases) != len(tt.phases) || len(r.Flows)+len(r.Transfers) < tt.rows {
-			t.Fatalf("%s: the README shows %d phases, %d flows, %d connections", tt.command, len(r.Phases),
-				len(r.Flows), len(r.Transfers))
-		}
+		assert.MustBeTrue(t, len(r.Phases) == len(tt.phases) && len(r.Flows)+len(r.Transfers) >= tt.rows,
+			"%s: the README shows %d phases, %d flows, %d connections", tt.command, len(r.Phases), len(r.Flows),
+			len(r.Transfers))
 		for _, f := range r.Flows {
-			if f.Sent != f.Received+f.Lost || f.Lossless && f.Lost+f.Reordered != 0 {
-				t.Errorf("%s: %+v", f.Phase, f)
-			}
+			assert.True(t, f.Sent == f.Received+f.Lost && (!f.Lossless || f.Lost+f.Reordered == 0),
+				"%s: %+v", f.Phase, f)
 		}
 		var b strings.Builder
 		must(t, r.Text(&b))
@@ -125,10 +124,8 @@ func TestReadmeShowsDemos(t *testing.T) {
 				continue
 			}
 			n := slices.Index(printed[at:], line)
-			if n < 0 {
-				t.Fatalf("%s: the README shows\n%s\nand of the same figures the demo prints\n%s", tt.command, line,
-					strings.Join(printed, "\n"))
-			}
+			assert.MustBeTrue(t, n >= 0, "%s: the README shows\n%s\nand of the same figures the demo prints\n%s",
+				tt.command, line, strings.Join(printed, "\n"))
 			at += n + 1
 		}
 	}

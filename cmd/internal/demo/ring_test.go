@@ -18,9 +18,7 @@ func TestRingConfigurations(t *testing.T) {
 	for k := range ringSwitches {
 		c, warnings, err := config.Parse("ring.yaml", []byte(g.config(k)))
 		must(t, err)
-		if len(warnings) > 0 {
-			t.Errorf("s%d: %v", k+1, warnings)
-		}
+		assert.True(t, len(warnings) == 0, "s%d: %v", k+1, warnings)
 		ports := map[string]string{}
 		for _, e := range c.FDB {
 			ports[fmt.Sprintf("%x", e.MAC)] = e.Port
@@ -54,9 +52,7 @@ func TestTimeline(t *testing.T) {
 	var out strings.Builder
 	r.timeline(&out, "b")
 	want := "      10.0 ms  h1>r2   earlier, for 5 ms\n      20.0 ms  s1:out  later\n"
-	if out.String() != want {
-		t.Errorf("got\n%s\nwant\n%s", out.String(), want)
-	}
+	assert.True(t, out.String() == want, "got\n%s\nwant\n%s", out.String(), want)
 }
 
 // A flow that ends short of its sender has a line, and each time for which a flow stood still has two. Such a flow does
@@ -71,20 +67,17 @@ func TestStalls(t *testing.T) {
 	p := &phase{name: "a", report: r, start: time.Unix(0, 0), flows: []flow{lost, stalled, steady}}
 	p.addLost()
 	p.addStalls()
-	if len(r.Timeline) != 5 || r.Timeline[0].Who != "h1>r2" || r.Timeline[1].At != int64(time.Second) ||
-		r.Timeline[2].At != int64(time.Second+traffic.LongGap) || !strings.Contains(r.Timeline[2].Text, "30ms") ||
-		r.Timeline[3].At != int64(2*time.Second) || !strings.Contains(r.Timeline[4].Text, "60ms") {
-		t.Errorf("%+v", r.Timeline)
-	}
+	assert.True(t, len(r.Timeline) == 5 && r.Timeline[0].Who == "h1>r2" && r.Timeline[1].At == int64(time.Second) &&
+		r.Timeline[2].At == int64(time.Second+traffic.LongGap) && strings.Contains(r.Timeline[2].Text, "30ms") &&
+		r.Timeline[3].At == int64(2*time.Second) && strings.Contains(r.Timeline[4].Text, "60ms"), "%+v", r.Timeline)
 	p.flows = p.flows[1:]
 	p.checkArrived(2 * time.Second)
 	var got []bool // lost, reordered, reordered; lost of the lossy flow; flows at the end, both
 	for _, c := range r.Checks {
 		got = append(got, c.Pass)
 	}
-	if want := []bool{true, true, true, true, false, true}; !slices.Equal(got, want) {
-		t.Errorf("checks %v, want %v: %+v", got, want, r.Checks)
-	}
+	want := []bool{true, true, true, true, false, true}
+	assert.True(t, slices.Equal(got, want), "checks %v, want %v: %+v", got, want, r.Checks)
 }
 
 // A flow that lost everything says so, one that lost its end when that was, and one that sent nothing or lost nothing
@@ -97,9 +90,7 @@ func TestLostMoments(t *testing.T) {
 		{Flow: Flow{Name: "h3>r2", Sent: 9, Received: 9}, at: time.Second}}}).addLost()
 	want := []Moment{{Who: "h2>r3", Text: "priority 3: none of its 4 frames ever arrives"},
 		{At: 1e9, Who: "h3>r1", Text: "priority 3: its last frame arrives; 1 never do"}}
-	if !slices.Equal(r.Timeline, want) {
-		t.Errorf("%+v, want %+v", r.Timeline, want)
-	}
+	assert.True(t, slices.Equal(r.Timeline, want), "%+v, want %+v", r.Timeline, want)
 }
 
 // The storms of phase d fill the slots that are said to be in a storm, one of each pair.
@@ -115,9 +106,7 @@ func TestStorms(t *testing.T) {
 	slots := make([]uint64, 2*stormPairs)
 	for i := range slots {
 		assert.Equal(t, in(stormBegin+time.Duration(i)*stormSlot+1), storming(i), "slot %d: a storm", i)
-		if storming(i) == storming(i^1) {
-			t.Errorf("slots %d and %d are no pair", i, i^1)
-		}
+		assert.True(t, storming(i) != storming(i^1), "slots %d and %d are no pair", i, i^1)
 		if slots[i] = 100; storming(i) {
 			slots[i] = uint64(90 + i) // with 91, 92, 95, 96, 99, 100 and 103
 		}
@@ -125,7 +114,6 @@ func TestStorms(t *testing.T) {
 	if least, median, most := stormRatios(slots); least != .91 || median != .96 || most != 1.03 {
 		t.Errorf("%v, %v, %v, want 0.91, 0.96 and 1.03", least, median, most)
 	}
-	if _, median, _ := stormRatios(slots[1:]); median != 0 {
-		t.Errorf("a ratio of %v of slots that were not seen", median)
-	}
+	_, median, _ := stormRatios(slots[1:])
+	assert.True(t, median == 0, "a ratio of %v of slots that were not seen", median)
 }

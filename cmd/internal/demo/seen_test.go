@@ -1,6 +1,7 @@
 package demo
 
 import (
+	"pfcswitch/dataplane/assert"
 	"slices"
 	"testing"
 )
@@ -55,13 +56,11 @@ func TestSeen(t *testing.T) {
 		r := &tt.report
 		whole(r)
 		r.Judge()
-		if got := r.seen(); got != nil {
-			t.Errorf("demo %s has not shown all, but: %q", r.Demo, got)
-		}
+		got := r.seen()
+		assert.True(t, got == nil, "demo %s has not shown all, but: %q", r.Demo, got)
 		r.whole = true
-		if got := r.seen(); !slices.Equal(got, tt.want[:]) {
-			t.Errorf("demo %s: %q, want %q", r.Demo, got, tt.want)
-		}
+		got = r.seen()
+		assert.True(t, slices.Equal(got, tt.want[:]), "demo %s: %q, want %q", r.Demo, got, tt.want)
 		for _, denied := range []Report{{CouldNotRun: "no load"}, {Checks: []Check{{Judged: true}}}} {
 			r.CouldNotRun, r.Checks = denied.CouldNotRun, append(r.Checks[:1], denied.Checks...)
 			if r.Judge(); r.seen() != nil {

@@ -3,6 +3,7 @@ package demo
 import (
 	"context"
 	"net"
+	"pfcswitch/dataplane/assert"
 	"testing"
 	"time"
 )
@@ -40,7 +41,6 @@ func TestDrainEndsWithItsContext(t *testing.T) {
 	done := make(chan received, 1)
 	go runDrain(ctx, l, time.Now().Add(time.Hour), done)
 	cancel()
-	if got := <-done; got.err == nil {
-		t.Errorf("%+v, want an error", got)
-	}
+	got := <-done
+	assert.True(t, got.err != nil, "%+v, want an error", got)
 }

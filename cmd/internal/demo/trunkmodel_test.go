@@ -34,9 +34,8 @@ func TestMeterModel(t *testing.T) {
 	// Half of the total: green 20 and 100 of 110, nothing is left for yellow but 10 - 20.
 	c.Total = trunk.MeterConfig{CIR: rate, PIR: rate, CBS: 2000, PBS: 2000}
 	got = meterModel(c, both, 2*rate)
-	if got[2].Delivered != frames || got[1].Delivered < got[1].Green || got[1].Delivered > got[1].Green+frames/100 {
-		t.Errorf("without room in the total: %+v and %+v", got[1], got[2])
-	}
+	assert.True(t, got[2].Delivered == frames && got[1].Delivered >= got[1].Green &&
+		got[1].Delivered <= got[1].Green+frames/100, "without room in the total: %+v and %+v", got[1], got[2])
 }
 
 func TestImbalance(t *testing.T) {

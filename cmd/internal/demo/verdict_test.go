@@ -55,14 +55,11 @@ func TestFinish(t *testing.T) {
 		}
 		got, err := r.finish(tt.err)
 		if tt.none {
-			if got != nil || err == nil {
-				t.Errorf("%s: %+v, %v, want an error", tt.name, got, err)
-			}
+			assert.True(t, got == nil && err != nil, "%s: %+v, %v, want an error", tt.name, got, err)
 			continue
 		}
-		if err != nil || got.Pass != tt.pass || got.Failed() != tt.failed || got.CouldNotRun != tt.couldNot {
-			t.Errorf("%s: %+v, %v, want %+v", tt.name, got, err, tt)
-		}
+		assert.True(t, err == nil && got.Pass == tt.pass && got.Failed() == tt.failed && got.CouldNotRun == tt.couldNot,
+			"%s: %+v, %v, want %+v", tt.name, got, err, tt)
 	}
 }
 
@@ -111,10 +108,9 @@ func TestVerdict(t *testing.T) {
 		var out strings.Builder
 		must(t, r.Text(&out))
 		text := out.String()
-		if last := text[strings.LastIndex(text[:len(text)-1], "\n")+1:]; r.Pass != tt.pass ||
-			!strings.HasPrefix(last, tt.word) {
-			t.Errorf("%s: pass %v, want %v; it ends with %q, want %q", tt.name, r.Pass, tt.pass, last, tt.word)
-		}
+		last := text[strings.LastIndex(text[:len(text)-1], "\n")+1:]
+		assert.True(t, r.Pass == tt.pass && strings.HasPrefix(last, tt.word),
+			"%s: pass %v, want %v; it ends with %q, want %q", tt.name, r.Pass, tt.pass, last, tt.word)
 		if n := strings.Count(text, "\nnot judged (") + strings.Count(text[:min(len(text), 11)],
 			"not judged"); n != tt.open {
 			t.Errorf("%s: %d checks are said not to be judged, want %d:\n%s", tt.name, n, tt.open, text)

@@ -84,9 +84,8 @@ func TestOffline(t *testing.T) {
 		var ports []string
 		for _, c := range got.Copies {
 			ports = append(ports, c.Port)
-			if got.Verdict != "dropped" && c.Queue != test.queue {
-				t.Errorf("%s → %s: queue %d, want %d", test.in, test.dst, c.Queue, test.queue)
-			}
+			assert.True(t, got.Verdict == "dropped" || c.Queue == test.queue,
+				"%s → %s: queue %d, want %d", test.in, test.dst, c.Queue, test.queue)
 		}
 		reason := ""
 		if got.Reason != nil && got.Verdict != "taken" {
@@ -103,9 +102,8 @@ func TestOffline(t *testing.T) {
 	must(t, err)
 	_, err = Offline(file, []api.TraceRequest{q})
 	assert.Fails(t, err, "it has p1, p2, p3, p4", "a port that does not exist")
-	if _, err := Running(context.Background(), "/no/such.sock", []api.TraceRequest{q}); err == nil {
-		t.Error("no switch answers, and there is no error")
-	}
+	_, err = Running(context.Background(), "/no/such.sock", []api.TraceRequest{q})
+	assert.True(t, err != nil, "no switch answers, and there is no error")
 }
 
 // Numbers out of range, and flags that contradict each other, are refused.
@@ -140,21 +138,17 @@ func TestReadCapture(t *testing.T) {
 		file := classic(order, 1, frames...)
 		for most, want := range map[int]int{1: 1, 2: 2, 9: 2} {
 			got, err := ReadCapture(bytes.NewReader(file), most)
-			if err != nil || len(got) != want || !bytes.Equal(got[0], frames[0]) {
-				t.Errorf("%v, at most %d: %x, %v", order, most, got, err)
-			}
+			assert.True(t, err == nil && len(got) == want && bytes.Equal(got[0], frames[0]),
+				"%v, at most %d: %x, %v", order, most, got, err)
 		}
-		if _, err := ReadCapture(bytes.NewReader(file[:len(file)-1]), 9); !errors.Is(err, ErrNotCapture) {
-			t.Errorf("cut short: %v", err)
-		}
-		if _, err := ReadCapture(bytes.NewReader(classic(order, 113)), 9); !errors.Is(err, ErrNotCapture) {
-			t.Errorf("link type 113: %v", err)
-		}
+		_, err := ReadCapture(bytes.NewReader(file[:len(file)-1]), 9)
+		assert.True(t, errors.Is(err, ErrNotCapture), "cut short: %v", err)
+		_, err = ReadCapture(bytes.NewReader(classic(order, 113)), 9)
+		assert.True(t, errors.Is(err, ErrNotCapture), "link type 113: %v", err)
 	}
 	for _, b := range [][]byte{nil, []byte("no capture at all")} {
-		if _, err := ReadCapture(bytes.NewReader(b), 1); !errors.Is(err, ErrNotCapture) {
-			t.Errorf("%q: %v", b, err)
-		}
+		_, err := ReadCapture(bytes.NewReader(b), 1)
+		assert.True(t, errors.Is(err, ErrNotCapture), "%q: %v", b, err)
 	}
 }
 
@@ -173,22 +167,19 @@ func TestReadCutCapture(t *testing.T) {
 			"simple":   section(blockSimple, []uint32{test.original}, data)} {
 			got, err := ReadCapture(bytes.NewReader(file), 9)
 			if test.octets == 0 {
-				if !errors.Is(err, ErrNotCapture) {
-					t.Errorf("%s, %d octets: %d frames, %v", name, test.original, len(got), err)
-				}
+				assert.True(t, errors.Is(err, ErrNotCapture),
+					"%s, %d octets: %d frames, %v", name, test.original, len(got), err)
 				continue
 			}
 			want := append(bytes.Clone(data), make([]byte, test.octets-60)...)
-			if err != nil || len(got) != 1 || !bytes.Equal(got[0], want) {
-				t.Errorf("%s, %d octets: %x, %v", name, test.original, got, err)
-			}
+			assert.True(t, err == nil && len(got) == 1 && bytes.Equal(got[0], want),
+				"%s, %d octets: %x, %v", name, test.original, got, err)
 		}
 	}
 	cut := classic(binary.LittleEndian, 1, data)
 	binary.LittleEndian.PutUint32(cut[24+12:], 0)
-	if got, err := ReadCapture(bytes.NewReader(cut), 9); err != nil || !bytes.Equal(got[0], data) {
-		t.Errorf("a file without original lengths: %x, %v", got, err)
-	}
+	got, err := ReadCapture(bytes.NewReader(cut), 9)
+	assert.True(t, err == nil && bytes.Equal(got[0], data), "a file without original lengths: %x, %v", got, err)
 }
 
 // Frames that were captured in part have many more octets together than their file, and a bound.
@@ -201,9 +192,8 @@ func TestReadCaptureIsBounded(t *testing.T) {
 	for name, file := range map[string][2][]byte{"pcap": {pcap[:24], pcap[24:]}, "pcapng": {ng[:link], ng[link:]}} {
 		for n, fits := range map[int]bool{1024: true, 1025: false} {
 			all, err := ReadCapture(bytes.NewReader(slices.Concat(file[0], bytes.Repeat(file[1], n))), 1<<20)
-			if fits && (err != nil || len(all) != n) || !fits && (err == nil || errors.Is(err, ErrNotCapture)) {
-				t.Errorf("%s, %d frames of %d octets: %d, %v", name, n, octets, len(all), err)
-			}
+			assert.True(t, (!fits || (err == nil && len(all) == n)) && (fits || (err != nil &&
+				!errors.Is(err, ErrNotCapture))), "%s, %d frames of %d octets: %d, %v", name, n, octets, len(all), err)
 		}
 	}
 }
@@ -240,9 +230,8 @@ func classic(order binary.AppendByteOrder, link uint32, frames ...[]byte) []byte
 
 func TestReadHex(t *testing.T) {
 	got, err := ReadHex(strings.NewReader("# a comment\n\n01:02 03\nff\nxx\n"), 2)
-	if err != nil || len(got) != 2 || !bytes.Equal(got[0], []byte{1, 2, 3}) || !bytes.Equal(got[1], []byte{255}) {
-		t.Errorf("%x, %v", got, err)
-	}
+	assert.True(t, err == nil && len(got) == 2 && bytes.Equal(got[0], []byte{1, 2, 3}) &&
+		bytes.Equal(got[1], []byte{255}), "%x, %v", got, err)
 	for text, want := range map[string]string{"zz": "line 1", "\n\n0": "line 3",
 		strings.Repeat("00", maxFrame+1): "at most"} {
 		_, err := ReadHex(strings.NewReader(text), 9)
@@ -264,13 +253,9 @@ func FuzzReadCapture(f *testing.F) {
 			if err != nil {
 				continue
 			}
-			if len(frames) > 3 {
-				t.Errorf("%d frames", len(frames))
-			}
+			assert.True(t, len(frames) <= 3, "%d frames", len(frames))
 			for _, b := range frames {
-				if len(b) > maxFrame {
-					t.Errorf("a frame of %d octets", len(b))
-				}
+				assert.True(t, len(b) <= maxFrame, "a frame of %d octets", len(b))
 			}
 		}
 	})
@@ -278,9 +263,8 @@ func FuzzReadCapture(f *testing.F) {
 
 func TestReadPcapng(t *testing.T) {
 	got, err := ReadCapture(bytes.NewReader(pcapng(t)), 9)
-	if err != nil || len(got) != 2 || len(got[0]) != 60 || len(got[1]) != 61 || got[1][0] != 7 {
-		t.Errorf("%x, %v", got, err)
-	}
+	assert.True(t, err == nil && len(got) == 2 && len(got[0]) == 60 && len(got[1]) == 61 && got[1][0] == 7,
+		"%x, %v", got, err)
 }
 
 // pcapng writes a file by another implementation.

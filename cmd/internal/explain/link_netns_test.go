@@ -13,6 +13,7 @@ import (
 	"pfcswitch/cmd/internal/lab"
 	"pfcswitch/cmd/internal/lab/labtest"
 	"pfcswitch/cmd/internal/linkcheck"
+	"pfcswitch/dataplane/assert"
 )
 
 var must = labtest.Must
@@ -65,9 +66,8 @@ func TestRunningSwitch(t *testing.T) {
 		})
 		verdicts[e.Frames[0].Verdict]++
 	}
-	if verdicts["forwarded"] == 0 || verdicts["flooded"] == 0 || verdicts["dropped"] == 0 {
-		t.Errorf("the frames are too much alike: %v", verdicts)
-	}
+	assert.True(t, verdicts["forwarded"] != 0 && verdicts["flooded"] != 0 && verdicts["dropped"] != 0,
+		"the frames are too much alike: %v", verdicts)
 }
 
 // compare sends the frame that was explained and waits until the switch has done what was said.

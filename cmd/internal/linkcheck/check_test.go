@@ -168,10 +168,9 @@ func TestInterrupted(t *testing.T) {
 			r, err := Run(ctx, &o, w, 77)
 			end()
 			if answered || n <= 9 { // questions that nobody answers are three of each way
-				if r != nil || err == nil || w.later != 0 || w.now-w.at > 2*int64(pollInterval) {
-					t.Fatalf("after %d questions, answered %v: %+v, %v, %d more questions, %d ns", n, answered, r, err,
-						w.later, w.now-w.at)
-				}
+				assert.MustBeTrue(t, r == nil && err != nil && w.later == 0 && w.now-w.at <= 2*int64(pollInterval),
+					"after %d questions, answered %v: %+v, %v, %d more questions, %d ns", n, answered, r, err, w.later,
+					w.now-w.at)
 			}
 		}
 	}
@@ -229,13 +228,10 @@ func TestTraps(t *testing.T) {
 		got := map[string]string{}
 		for _, c := range r.Checks {
 			got[c.Check] = c.Verdict + "/" + c.Out + "/" + c.Back
-			if (c.Verdict == api.LinkFail) != (c.Remedy != nil) && r.Peer != nil || c.Text == "" {
-				t.Errorf("%s: %s: verdict %s, remedy %v, text %q", test.name, c.Check, c.Verdict, c.Remedy, c.Text)
-			}
+			assert.True(t, ((c.Verdict == api.LinkFail) == (c.Remedy != nil) || r.Peer == nil) && c.Text != "",
+				"%s: %s: verdict %s, remedy %v, text %q", test.name, c.Check, c.Verdict, c.Remedy, c.Text)
 		}
-		if !maps.Equal(got, want) {
-			t.Errorf("%s:\n got %v\nwant %v", test.name, got, want)
-		}
+		assert.True(t, maps.Equal(got, want), "%s:\n got %v\nwant %v", test.name, got, want)
 		assert.Equal(t, r.Peer != nil, test.usual["mtu"] != unknown, "%s: peer %v", test.name, r.Peer)
 	}
 }
@@ -243,10 +239,8 @@ func TestTraps(t *testing.T) {
 // The parts of the round trip are those of the link.
 func TestRoundTrip(t *testing.T) {
 	r := check(newWire()).RoundTrip
-	if r.Asked != 50 || r.Lost != 0 || r.Way != "control" || r.KernelStamped != 50 || r.PrecisionNs != 1 ||
-		r.Total.MinNs != 2*trip+turn || r.Link.P50Ns != 2*trip || r.Peer.MaxNs != turn {
-		t.Errorf("%+v", r)
-	}
+	assert.True(t, r.Asked == 50 && r.Lost == 0 && r.Way == "control" && r.KernelStamped == 50 && r.PrecisionNs == 1 &&
+		r.Total.MinNs == 2*trip+turn && r.Link.P50Ns == 2*trip && r.Peer.MaxNs == turn, "%+v", r)
 	w := newWire()
 	lose := 0
 	w.back = func(b []byte) []byte {
@@ -326,8 +320,6 @@ func TestOptionsRefuse(t *testing.T) {
 	} {
 		o := DefaultOptions()
 		change(&o)
-		if o.Check() == nil {
-			t.Errorf("%+v is taken", o)
-		}
+		assert.True(t, o.Check() != nil, "%+v is taken", o)
 	}
 }

@@ -50,10 +50,9 @@ func rows(t *testing.T, o *Options) map[string]api.LinkTest {
 	for _, c := range r.Checks {
 		all[c.Check] = c
 	}
-	if r.RoundTrip != nil && (r.RoundTrip.Link.MinNs <= 0 || r.RoundTrip.Total.MinNs < r.RoundTrip.Peer.MinNs ||
-		r.RoundTrip.KernelStamped == 0) {
-		t.Errorf("round trip %+v", r.RoundTrip)
-	}
+	assert.True(t, r.RoundTrip == nil || (r.RoundTrip.Link.MinNs > 0 &&
+		r.RoundTrip.Total.MinNs >= r.RoundTrip.Peer.MinNs && r.RoundTrip.KernelStamped != 0), "round trip %+v",
+		r.RoundTrip)
 	return all
 }
 
@@ -61,10 +60,8 @@ func rows(t *testing.T, o *Options) map[string]api.LinkTest {
 func want(t *testing.T, all map[string]api.LinkTest, check, verdict, out, back string) {
 	t.Helper()
 	c := all[check]
-	if c.Verdict != verdict || out != "" && c.Out != out || back != "" && c.Back != back {
-		t.Errorf("%s: %s, out %s, back %s (%s); want %s, %s, %s", check, c.Verdict, c.Out, c.Back, c.Text, verdict, out,
-			back)
-	}
+	assert.True(t, c.Verdict == verdict && (out == "" || c.Out == out) && (back == "" || c.Back == back),
+		"%s: %s, out %s, back %s (%s); want %s, %s, %s", check, c.Verdict, c.Out, c.Back, c.Text, verdict, out, back)
 }
 
 // startAnswer answers on an interface until the test ends.
@@ -148,9 +145,8 @@ func TestSwitchAnswers(t *testing.T) {
 	mine := DefaultOptions()
 	mine.Patience = patient
 	must(t, mine.OfPort(t.Context(), socket, "p1"))
-	if mine.Interface != "p1" || mine.Netns != sw.Path() || mine.Format != o.Format {
-		t.Errorf("port p1 is %s in %s with %v", mine.Interface, mine.Netns, mine.Format)
-	}
+	assert.True(t, mine.Interface == "p1" && mine.Netns == sw.Path() && mine.Format == o.Format,
+		"port p1 is %s in %s with %v", mine.Interface, mine.Netns, mine.Format)
 	assert.Fails(t, mine.OfPort(t.Context(), socket, "p9"), "there are p1", "port p9")
 	w, err := Open(h.Path(), "e0")
 	must(t, err)

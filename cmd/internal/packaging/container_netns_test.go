@@ -28,9 +28,7 @@ func rootfs(t *testing.T) string {
 		case i.stage == "" && i.op == "COPY":
 			m := regexp.MustCompile(`^--from=build (?:--chown=(\d+:\d+) )?/out(/\S+) (/\S+)$`).FindStringSubmatch(
 				i.args)
-			if m == nil {
-				t.Fatalf("COPY %s: this test does not know how", i.args)
-			}
+			assert.MustBeTrue(t, m != nil, "COPY %s: this test does not know how", i.args)
 			command := fmt.Sprintf("mkdir -p $(dirname %[2]s) && cp -a %[1]s %[2]s", out+m[2], fs+m[3])
 			if m[1] != "" {
 				command += " && chown -R " + m[1] + " " + fs + m[3]
@@ -63,18 +61,15 @@ func TestContainer(t *testing.T) {
 		out, err := exec.Command(shell[0], check...).CombinedOutput()
 		return string(out), err == nil
 	}
-	if out, ok := health(); ok {
-		t.Errorf("it is healthy before it has a link: %s", out)
-	}
+	out, ok := health()
+	assert.True(t, !ok, "it is healthy before it has a link: %s", out)
 	cable(t, l, h1, "eth1", sw, "eth1")
 	cable(t, l, h2, "eth1", sw, "eth2")
 	waitUntil(t, container, func() bool { _, ok := health(); return ok })
 	uid, _, _ := strings.Cut(last(t, "USER"), ":")
 	assert.Equal(t, strings.Fields(status(t, container.Pid(), "Uid"))[1], uid, "it runs")
-	if got, err := strconv.ParseUint(status(t, container.Pid(), "CapEff"), 16, 64); err != nil ||
-		got != netRaw|netAdmin|capBPF {
-		t.Errorf("its capabilities are %x, %v", got, err)
-	}
+	got, err := strconv.ParseUint(status(t, container.Pid(), "CapEff"), 16, 64)
+	assert.True(t, err == nil && got == netRaw|netAdmin|capBPF, "its capabilities are %x, %v", got, err)
 	checkTraffic(t, h2, "eth1", 0.5, map[*lab.Node]string{h1: "eth1"})
 	stop(t, container)
 }

@@ -32,17 +32,15 @@ func TestLateInterfaces(t *testing.T) {
 	})
 	must(t, l.Link(sw, "eth1", far, "a", lab.LinkOptions{MTU: 9500}))
 	eventually(t, "it says that it has one", func() bool { return strings.Contains(proc.Output(), "eth1: usable") })
-	if _, ok := healthy(t, socket); ok {
-		t.Error("it is healthy without its second link")
-	}
+	_, ok := healthy(t, socket)
+	assert.True(t, !ok, "it is healthy without its second link")
 	must(t, l.Link(sw, "e1-2", far, "b", lab.LinkOptions{MTU: 9500}))
 	waitFor(t, proc, socket)
 
 	assert.Same(t, portsOf(t, socket), []string{"e1-2", "eth1"}, "its ports")
 	out := labtest.Run(t, sw, "ip", "-d", "address", "show", "dev", "eth0")
-	if !strings.Contains(out, "172.20.20.2/24") || !strings.Contains(out, "promiscuity 0") {
-		t.Errorf("the management interface has changed: %s", out)
-	}
+	assert.True(t, strings.Contains(out, "172.20.20.2/24") && strings.Contains(out, "promiscuity 0"),
+		"the management interface has changed: %s", out)
 
 	must(t, unix.Kill(proc.Pid(), unix.SIGKILL))
 	<-proc.Ended()

@@ -72,9 +72,7 @@ func TestDebianPackage(t *testing.T) {
 		cmd.Env = append(os.Environ(), "DEBFULLNAME=", "DEBEMAIL=", "PACKAGES="+dir, "DIR="+labtest.TempDir(t))
 		cmd.Dir = root
 		out, err := cmd.CombinedOutput()
-		if err != nil {
-			t.Fatalf("%v\n%s", err, out)
-		}
+		assert.MustBeTrue(t, err == nil, "%v\n%s", err, out)
 		return string(out)
 	}
 	path := strings.TrimSpace(script(`scripts/package/build.sh "$PACKAGES"`))
@@ -87,17 +85,14 @@ func TestDebianPackage(t *testing.T) {
 		said := script(`set -e; export DEBFULLNAME="Ada Byron" DEBEMAIL=ada@example.org
 			package=$(scripts/package/build.sh "$DIR"); dpkg-deb -f "$package" Maintainer
 			dpkg-deb --fsys-tarfile "$package" | tar xO ./usr/share/doc/pfcswitch/changelog.gz | zcat | grep -m1 "^ -- "`)
-		if !strings.HasPrefix(said, "Ada Byron <ada@example.org>\n -- Ada Byron <ada@example.org>  ") {
-			t.Errorf("by DEBFULLNAME and DEBEMAIL the maintainer is\n%s", said)
-		}
+		assert.True(t, strings.HasPrefix(said, "Ada Byron <ada@example.org>\n -- Ada Byron <ada@example.org>  "),
+			"by DEBFULLNAME and DEBEMAIL the maintainer is\n%s", said)
 	})
 	t.Run("lintian", func(t *testing.T) {
 		t.Parallel()
 		out, err := exec.Command("lintian", "--allow-root", "--fail-on", "error",
 			filepath.Join(dir, "new.deb")).CombinedOutput()
-		if err != nil {
-			t.Errorf("lintian: %v\n%s", err, out)
-		}
+		assert.True(t, err == nil, "lintian: %v\n%s", err, out)
 		t.Logf("%s", out)
 	})
 	t.Run("installed", func(t *testing.T) {
@@ -110,14 +105,12 @@ func TestDebianPackage(t *testing.T) {
 			assert.Contains(t, steps[i+1], want, "step %d", i+1)
 		}
 		kept := "/etc/pfcswitch/mine.yaml\n"
-		if strings.Contains(steps[2], "missing: ") || strings.Contains(steps[2], "systemctl stop") ||
-			!strings.Contains(steps[3], kept+"/var/lib/private/pfcswitch\n") || strings.Contains(steps[3], "/usr/bin") {
-			t.Errorf("upgraded and removed:\n%s%s", steps[2], steps[3])
-		}
-		if strings.Contains(steps[4], "left: ") || strings.Contains(steps[4], "/var/lib/") ||
-			strings.Contains(steps[4], "wants/") || !strings.Contains(steps[4], "/run/pfcswitch/by-hand.sock\n") {
-			t.Errorf("purged:\n%s", steps[4])
-		}
+		assert.True(t, !strings.Contains(steps[2], "missing: ") && !strings.Contains(steps[2], "systemctl stop") &&
+			strings.Contains(steps[3], kept+"/var/lib/private/pfcswitch\n") && !strings.Contains(steps[3], "/usr/bin"),
+			"upgraded and removed:\n%s%s", steps[2], steps[3])
+		assert.True(t, !strings.Contains(steps[4], "left: ") && !strings.Contains(steps[4], "/var/lib/") &&
+			!strings.Contains(steps[4], "wants/") && strings.Contains(steps[4], "/run/pfcswitch/by-hand.sock\n"),
+			"purged:\n%s", steps[4])
 		t.Logf("%s", steps)
 	})
 }

@@ -67,9 +67,7 @@ func (top *topology) run(t *testing.T) {
 			assert.Contains(t, out, " "+address+" ", "%s has not the address %s", name, address)
 		}
 	}
-	if len(daemons) == 0 {
-		t.Error("no switch runs in it")
-	}
+	assert.True(t, len(daemons) != 0, "no switch runs in it")
 	for _, p := range daemons {
 		stop(t, p)
 	}

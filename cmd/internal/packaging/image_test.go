@@ -56,9 +56,7 @@ func last(t *testing.T, op string) string {
 			args = i.args
 		}
 	}
-	if args == "" {
-		t.Fatalf("the last stage of the Dockerfile has no %s", op)
-	}
+	assert.MustBeTrue(t, args != "", "the last stage of the Dockerfile has no %s", op)
 	return args
 }
 
@@ -70,15 +68,11 @@ func TestDockerfile(t *testing.T) {
 		switch i.op {
 		case "FROM":
 			image, _, _ := strings.Cut(i.args, " ")
-			if image != "scratch" && !pinned.MatchString(image) {
-				t.Errorf("FROM %s: pin it to a whole version", image)
-			}
+			assert.True(t, image == "scratch" || pinned.MatchString(image), "FROM %s: pin it to a whole version", image)
 			stages = append(stages, i.stage)
 		case "COPY":
-			if m := regexp.MustCompile(`--from=(\w+)`).FindStringSubmatch(i.args); m != nil &&
-				!slices.Contains(stages, m[1]) {
-				t.Errorf("COPY %s: there is no stage %s before", i.args, m[1])
-			}
+			m := regexp.MustCompile(`--from=(\w+)`).FindStringSubmatch(i.args)
+			assert.True(t, m == nil || slices.Contains(stages, m[1]), "COPY %s: there is no such stage before", i.args)
 		case "ARG", "RUN", "WORKDIR", "USER", "HEALTHCHECK", "ENTRYPOINT", "CMD":
 		default:
 			t.Errorf("%s is no instruction that this test knows", i.op)
@@ -112,9 +106,7 @@ func TestImageCommands(t *testing.T) {
 	path := copied[strings.LastIndex(copied, " ")+1:]
 	for _, argv := range [][]string{append(words(t, last(t, "ENTRYPOINT")), words(t, last(t, "CMD"))...),
 		words(t, last(t, "HEALTHCHECK"))} {
-		if argv[0] != path {
-			t.Errorf("%q is run, and the program is %s", argv, path)
-		}
+		assert.True(t, argv[0] == path, "%q is run, and the program is %s", argv, path)
 		hasCommand(t, argv)
 	}
 }
@@ -129,16 +121,11 @@ func TestProgramIsStatic(t *testing.T) {
 	must(t, err)
 	defer func() { _ = f.Close() }()
 	for _, p := range f.Progs {
-		if p.Type == elf.PT_INTERP {
-			t.Error("it is linked to shared libraries")
-		}
+		assert.True(t, p.Type != elf.PT_INTERP, "it is linked to shared libraries")
 	}
-	if libraries, err := f.ImportedLibraries(); err == nil && len(libraries) > 0 {
-		t.Errorf("it needs %v", libraries)
-	}
-	if f.Section(".debug_info") != nil || f.Section(".symtab") != nil {
-		t.Error("it is not stripped")
-	}
+	libraries, err := f.ImportedLibraries()
+	assert.True(t, err != nil || len(libraries) == 0, "it needs %v", libraries)
+	assert.True(t, f.Section(".debug_info") == nil && f.Section(".symtab") == nil, "it is not stripped")
 	info, err := os.Stat(path)
 	must(t, err)
 	t.Logf("%.1f MB", float64(info.Size())/1e6)
@@ -155,9 +142,7 @@ func TestProgramIsStatic(t *testing.T) {
 // The context of the build has every folder that the program is made of.
 func TestDockerignore(t *testing.T) {
 	lines := strings.Split(read(t, ".dockerignore"), "\n")
-	if !slices.Contains(lines, "*") {
-		t.Error("it does not begin with nothing")
-	}
+	assert.True(t, slices.Contains(lines, "*"), "it does not begin with nothing")
 	list := exec.Command("go", "list", "-deps", "-f", "{{if .Module}}{{if .Module.Main}}{{.ImportPath}}{{end}}{{end}}",
 		"./cmd/pfcswitch")
 	list.Dir = root
@@ -165,8 +150,6 @@ func TestDockerignore(t *testing.T) {
 	must(t, err)
 	for _, pkg := range strings.Fields(string(out)) {
 		top := strings.Split(strings.TrimPrefix(pkg, "pfcswitch/"), "/")[0]
-		if !slices.Contains(lines, "!"+top) {
-			t.Errorf("%s is left out", top)
-		}
+		assert.True(t, slices.Contains(lines, "!"+top), "%s is left out", top)
 	}
 }

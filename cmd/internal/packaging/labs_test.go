@@ -103,20 +103,16 @@ func readClab(t *testing.T, file string) topology {
 	assert.NoError(t, clabSchema(t).Validate(v), "%s", file)
 	var c clabFile
 	must(t, yaml.NewDecoder(bytes.NewReader(b), yaml.Strict()).Decode(&c))
-	if !regexp.MustCompile(`^[a-z0-9._-]+$`).MatchString(c.Name) {
-		t.Errorf("%s: the name %q cannot be part of a container's", file, c.Name)
-	}
+	assert.True(t, regexp.MustCompile(`^[a-z0-9._-]+$`).MatchString(c.Name),
+		"%s: the name %q cannot be part of a container's", file, c.Name)
 	all := topology{nodes: map[string]node{}}
 	for name, n := range c.Topology.Nodes {
-		if n.Kind != "linux" || c.Topology.Kinds["linux"].Image == "" {
-			t.Errorf("%s: node %s is of kind %q, with image %q", file, name, n.Kind, c.Topology.Kinds["linux"].Image)
-		}
+		assert.True(t, n.Kind == "linux" && c.Topology.Kinds["linux"].Image != "",
+			"%s: node %s is of kind %q, with image %q", file, name, n.Kind, c.Topology.Kinds["linux"].Image)
 		out := node{argv: command(t, n.Cmd), files: map[string]string{}, exec: n.Exec}
 		for _, bind := range n.Binds {
 			parts := strings.Split(bind, ":")
-			if len(parts) != 3 || parts[2] != "ro" || !path.IsAbs(parts[1]) {
-				t.Fatalf("%s: bind %q", file, bind)
-			}
+			assert.MustBeTrue(t, len(parts) == 3 && parts[2] == "ro" && path.IsAbs(parts[1]), "%s: bind %q", file, bind)
 			out.files[parts[1]] = filepath.Join(filepath.Dir(file), parts[0])
 		}
 		all.nodes[name] = out
@@ -224,9 +220,8 @@ func readNetlab(t *testing.T, file string) topology {
 		Links []map[string]any
 	}
 	must(t, yaml.NewDecoder(bytes.NewReader(b), yaml.Strict()).Decode(&c))
-	if c.Provider != "clab" || c.Device != "linux" {
-		t.Errorf("%s: provider %q, device %q", file, c.Provider, c.Device)
-	}
+	assert.True(t, c.Provider == "clab" && c.Device == "linux",
+		"%s: provider %q, device %q", file, c.Provider, c.Device)
 	all := topology{nodes: map[string]node{}}
 	for name, n := range c.Nodes {
 		all.nodes[name] = node{argv: command(t, n.Clab.Cmd)}
@@ -240,9 +235,7 @@ func readNetlab(t *testing.T, file string) topology {
 				out.ends, out.mtu = append(out.ends, fmt.Sprintf("%s:eth%d", name, next[name])), 1500
 			}
 		}
-		if l["prefix"] != false || len(out.ends) != 2 {
-			t.Errorf("%s: link %v", file, l)
-		}
+		assert.True(t, l["prefix"] == false && len(out.ends) == 2, "%s: link %v", file, l)
 		all.links = append(all.links, out)
 	}
 	return all
@@ -276,9 +269,7 @@ func files(t *testing.T) map[string]topology {
 			add("clab/"+part.Name, readClab(t, export(t, file, "clab", "--part", p.Name)), part)
 		}
 	}
-	if len(all) < 15 {
-		t.Errorf("%d labs", len(all))
-	}
+	assert.True(t, len(all) >= 15, "%d labs", len(all))
 	return all
 }
 
@@ -291,14 +282,10 @@ func export(t *testing.T, file, engine string, args ...string) string {
 	var missing strings.Builder
 	cmd.Stderr = &missing
 	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("lab export %s %s: %v\n%s", engine, file, err, missing.String())
-	}
+	assert.MustBeTrue(t, err == nil, "lab export %s %s: %v\n%s", engine, file, err, missing.String())
 	said := regexp.MustCompile(`^not in the files: .*yaml:\d+: (traffic\.|parts|links\..*\.mtu)`)
 	for line := range strings.Lines(missing.String()) {
-		if !said.MatchString(line) {
-			t.Errorf("lab export %s %s: %s", engine, file, line)
-		}
+		assert.True(t, said.MatchString(line), "lab export %s %s: %s", engine, file, line)
 	}
 	for path := range strings.Lines(string(out)) {
 		if path = strings.TrimSpace(path); strings.HasSuffix(path, ".clab.yml") || strings.HasSuffix(path, ".pb.txt") {
@@ -342,13 +329,11 @@ func TestLabFiles(t *testing.T) {
 				must(t, err)
 				if !good[string(text)] {
 					out, err := exec.Command(program(t), "check", here).CombinedOutput()
-					if good[string(text)] = err == nil; err != nil {
-						t.Errorf("%s: %s: %v\n%s", name, of, err, out)
-					}
+					good[string(text)] = err == nil
+					assert.True(t, err == nil, "%s: %s: %v\n%s", name, of, err, out)
 				}
-				if !strings.Contains(strings.Join(n.argv, " "), inside) {
-					t.Errorf("%s: %s has %s and runs %q", name, of, inside, n.argv)
-				}
+				assert.True(t, strings.Contains(strings.Join(n.argv, " "), inside),
+					"%s: %s has %s and runs %q", name, of, inside, n.argv)
 			}
 		}
 	}
@@ -381,8 +366,7 @@ func TestExportLists(t *testing.T) {
 		if !strings.Contains(string(out), tt.want) || cmd.ProcessState.ExitCode() != tt.status {
 			t.Errorf("%v: status %d\n%s\nwant %d and %q", args, cmd.ProcessState.ExitCode(), out, tt.status, tt.want)
 		}
-		if left, err := os.ReadFile(file); err != nil || string(left) != tt.text {
-			t.Errorf("%v: the file of the lab is %q, %v", args, left, err)
-		}
+		left, err := os.ReadFile(file)
+		assert.True(t, err == nil && string(left) == tt.text, "%v: the file of the lab is %q, %v", args, left, err)
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"pfcswitch/cmd/internal/lab"
 	"pfcswitch/cmd/internal/lab/labtest"
 	"pfcswitch/cmd/internal/traffic"
+	"pfcswitch/dataplane/assert"
 )
 
 func TestMain(m *testing.M) { labtest.Main(m) }
@@ -146,10 +147,8 @@ func checkTraffic(t testing.TB, to *lab.Node, name string, seconds float64, from
 		var r traffic.SendReport
 		must(t, json.Unmarshal(report.Bytes(), &r))
 		held += r.Paused[3]
-		if len(r.Flows) != 1 || !r.Flows[0].Answered || r.Flows[0].Sent == 0 ||
-			r.Flows[0].Lost+r.Flows[0].Reordered != 0 {
-			t.Errorf("%s: %+v", r.Source, r.Flows)
-		}
+		assert.True(t, len(r.Flows) == 1 && r.Flows[0].Answered && r.Flows[0].Sent != 0 &&
+			r.Flows[0].Lost+r.Flows[0].Reordered == 0, "%s: %+v", r.Source, r.Flows)
 		t.Logf("%s: %d frames, held for %.0f ms", r.Source, r.Frames, float64(r.Paused[3])/1e6)
 	}
 	return held

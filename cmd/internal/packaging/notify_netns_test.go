@@ -53,9 +53,7 @@ func TestNotify(t *testing.T) {
 		assert.Same(t, m.next(true), []string{"WATCHDOG=1"}, "the watchdog is told")
 	}
 	out, err := exec.Command(program(t), "apply", p.config(t, ", mtu: 1400"), "-s", p.socket()).CombinedOutput()
-	if err != nil {
-		t.Fatalf("apply: %v\n%s", err, out)
-	}
+	assert.MustBeTrue(t, err == nil, "apply: %v\n%s", err, out)
 	if got := m.next(false); len(got) != 2 || got[0] != "RELOADING=1" || !strings.HasPrefix(got[1], "MONOTONIC_USEC=") {
 		t.Errorf("a change is told as %q", got)
 	}
@@ -73,7 +71,6 @@ func TestNotifyNobody(t *testing.T) {
 		return strings.Contains(proc.Output(), "systemd cannot be told")
 	})
 	stop(t, proc)
-	if _, err := os.Stat(p.socket()); err == nil {
-		t.Error("its socket is left")
-	}
+	_, err := os.Stat(p.socket())
+	assert.True(t, err != nil, "its socket is left")
 }

@@ -57,9 +57,8 @@ func TestRightsOfTheSwitch(t *testing.T) {
 	if out, err := apply(", netns: " + p.h1.Path()); err == nil || !strings.Contains(out, "restart it") {
 		t.Errorf("a port in a namespace that the switch cannot enter any more: %v, %s", err, out)
 	}
-	if out, err := apply(", mtu: 2000"); err != nil {
-		t.Errorf("apply: %v, %s", err, out)
-	}
+	out, err := apply(", mtu: 2000")
+	assert.True(t, err == nil, "apply: %v, %s", err, out)
 	must(t, p.sw.LinkDown("p2"))
 	must(t, p.sw.LinkUp("p2"))
 	waitFor(t, proc, p.socket())
@@ -143,12 +142,10 @@ func TestClientsAreBounded(t *testing.T) {
 		}
 	}
 	p.checkScrapes(t, 40, 25)
-	if out, ok := healthy(t, p.socket()); !ok {
-		t.Errorf("beside %d slow clients: %s", slow, out)
-	}
-	if now := resident(t, proc.Pid()); now-before > most {
-		t.Errorf("memory grew from %d to %d KiB", before>>10, now>>10)
-	}
+	out, ok := healthy(t, p.socket())
+	assert.True(t, ok, "beside %d slow clients: %s", slow, out)
+	now := resident(t, proc.Pid())
+	assert.True(t, now-before <= most, "memory grew from %d to %d KiB", before>>10, now>>10)
 	stop(t, proc)
 }
 

@@ -15,6 +15,7 @@ import (
 	"pfcswitch/cmd/internal/api"
 	"pfcswitch/cmd/internal/lab"
 	"pfcswitch/cmd/internal/lab/labtest"
+	"pfcswitch/dataplane/assert"
 )
 
 // Whoever asks a switch of 32 ports, eight of them with a link, under full load, two saturated senders towards one port
@@ -67,9 +68,7 @@ func TestShowUnderLoad(t *testing.T) {
 			begun := time.Now()
 			out, err := exec.Command(program(t), "show", noun, "-s", socket).CombinedOutput()
 			took[noun] = append(took[noun], time.Since(begun))
-			if err != nil || len(out) == 0 {
-				t.Fatalf("show %s: %v\n%s", noun, err, out)
-			}
+			assert.MustBeTrue(t, err == nil && len(out) != 0, "show %s: %v\n%s", noun, err, out)
 		}
 	}
 	var medians []time.Duration
@@ -78,9 +77,8 @@ func TestShowUnderLoad(t *testing.T) {
 		least, median, most := all[0], all[rounds/2], all[rounds-1]
 		medians = append(medians, median)
 		t.Logf("%-8s median %v, least %v, most %v", noun, median, least, most)
-		if median > limit {
-			t.Errorf("show %s takes %v, the median of %d, want %v at most", noun, median, rounds, limit)
-		}
+		assert.True(t, median <= limit,
+			"show %s takes %v, the median of %d, want %v at most", noun, median, rounds, limit)
 	}
 	t.Logf("medians of the nouns: %v to %v; load %s", slices.Min(medians), slices.Max(medians), load())
 }

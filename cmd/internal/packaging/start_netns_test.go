@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"pfcswitch/dataplane/assert"
 	"slices"
 	"testing"
 	"time"
@@ -36,9 +37,8 @@ func TestStartToForwarding(t *testing.T) {
 		slices.Sort(took)
 		t.Logf("start to forwarding, after %v: median %v, %v to %v (load %s)", after, took[rounds/2], took[0],
 			took[rounds-1], load())
-		if took[rounds/2] >= limit {
-			t.Errorf("start to forwarding: %v in the median, want less than %v", took[rounds/2], limit)
-		}
+		assert.True(t, took[rounds/2] < limit,
+			"start to forwarding: %v in the median, want less than %v", took[rounds/2], limit)
 	}
 	_ = sender.Stop(unix.SIGKILL, time.Second)
 }
@@ -66,12 +66,10 @@ func (p *machine) startToFrame(t *testing.T, path string, end unix.Signal) time.
 	}
 	took := time.Since(begun) - waited(t, proc.Pid())
 	// it counts the other way round
-	if raw, err := unix.Getpriority(unix.PRIO_PROCESS, proc.Pid()); err != nil || 20-raw != -10 {
-		t.Errorf("the switch has nice %d, %v, want the default, -10", 20-raw, err)
-	}
-	if err := proc.Stop(end, 5*time.Second); err != nil && end != unix.SIGKILL {
-		t.Fatal(err)
-	}
+	raw, err := unix.Getpriority(unix.PRIO_PROCESS, proc.Pid())
+	assert.True(t, err == nil && 20-raw == -10, "the switch has nice %d, %v, want the default, -10", 20-raw, err)
+	err = proc.Stop(end, 5*time.Second)
+	assert.MustBeTrue(t, err == nil || end == unix.SIGKILL, "%v", err)
 	return took
 }
 
@@ -86,9 +84,8 @@ func waited(t *testing.T, pid int) (longest time.Duration) {
 			continue // the thread has ended
 		}
 		var ran, wait time.Duration
-		if _, err := fmt.Sscan(string(b), &ran, &wait); err != nil {
-			t.Fatalf("%s: %v", path, err)
-		}
+		_, err = fmt.Sscan(string(b), &ran, &wait)
+		assert.MustNoError(t, err, "%s", path)
 		longest = max(longest, wait)
 	}
 	return longest

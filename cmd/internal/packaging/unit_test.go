@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"pfcswitch/dataplane/assert"
 	"regexp"
 	"strings"
 	"testing"
@@ -32,9 +33,7 @@ func unit(t *testing.T) string {
 func setting(t *testing.T, key string) string {
 	t.Helper()
 	m := regexp.MustCompile(`(?m)^` + key + `=(.*)$`).FindStringSubmatch(read(t, unitFile))
-	if m == nil {
-		t.Fatalf("the unit has no %s", key)
-	}
+	assert.MustBeTrue(t, m != nil, "the unit has no %s", key)
 	return m[1]
 }
 
@@ -49,9 +48,8 @@ func analyze(t *testing.T, args ...string) (string, error) {
 }
 
 func TestUnitIsWellFormed(t *testing.T) {
-	if out, err := analyze(t, "verify", unit(t)); err != nil || strings.TrimSpace(out) != "" {
-		t.Errorf("systemd-analyze verify: %v\n%s", err, out)
-	}
+	out, err := analyze(t, "verify", unit(t))
+	assert.True(t, err == nil && strings.TrimSpace(out) == "", "systemd-analyze verify: %v\n%s", err, out)
 }
 
 // exposure is what systemd-analyze security may find at most, of 100.
@@ -59,17 +57,14 @@ const exposure = "25"
 
 func TestUnitIsConfined(t *testing.T) {
 	out, err := analyze(t, "security", "--offline=true", "--threshold="+exposure, unit(t))
-	if err != nil {
-		t.Errorf("systemd-analyze security: %v\n%s", err, out)
-	}
+	assert.True(t, err == nil, "systemd-analyze security: %v\n%s", err, out)
 	last := out[strings.LastIndex(strings.TrimSpace(out), "\n")+1:]
 	t.Log(last)
 	var said, found float64
 	_, text, _ := strings.Cut(read(t, "scripts/README.md"), "`systemd-analyze security`: ")
 	_, level, _ := strings.Cut(last, "pfcswitch@leaf1.service: ")
-	if _, err := fmt.Sscanf(text, "%f", &said); err != nil {
-		t.Errorf("scripts/README.md does not say what systemd-analyze security finds: %v", err)
-	}
+	_, err = fmt.Sscanf(text, "%f", &said)
+	assert.NoError(t, err, "scripts/README.md does not say what systemd-analyze security finds")
 	// each version of systemd weighs otherwise
 	if _, err := fmt.Sscanf(level, "%f", &found); err != nil || math.Abs(said-found) > 0.3 {
 		t.Errorf("scripts/README.md says %.1f, systemd-analyze security %.1f (%v)", said, found, err)
@@ -79,10 +74,8 @@ func TestUnitIsConfined(t *testing.T) {
 // hasCommand fails the test unless the program has the command that argv runs.
 func hasCommand(t *testing.T, argv []string) {
 	t.Helper()
-	if out, err := exec.Command(program(t), append(argv[1:], "--help")...).CombinedOutput(); err != nil ||
-		!strings.Contains(string(out), "pfcswitch "+argv[1]) {
-		t.Errorf("%q: %v, %s", argv, err, out)
-	}
+	out, err := exec.Command(program(t), append(argv[1:], "--help")...).CombinedOutput()
+	assert.True(t, err == nil && strings.Contains(string(out), "pfcswitch "+argv[1]), "%q: %v, %s", argv, err, out)
 }
 
 // The unit runs commands that the program has.
@@ -90,7 +83,6 @@ func TestUnitCommands(t *testing.T) {
 	for _, key := range []string{"ExecStart", "ExecReload"} {
 		hasCommand(t, strings.Fields(setting(t, key)))
 	}
-	if setting(t, "Type") != "notify" || setting(t, "WatchdogSec") == "" {
-		t.Error("the unit does not wait until the switch is ready, or has no watchdog")
-	}
+	assert.True(t, setting(t, "Type") == "notify" && setting(t, "WatchdogSec") != "",
+		"the unit does not wait until the switch is ready, or has no watchdog")
 }

@@ -50,9 +50,8 @@ func TestWiresharkProfile(t *testing.T) {
 			comments = append(comments, "-a", string(rune('1'+i))+":"+frame.comment)
 		}
 	}
-	if out, err := exec.Command("editcap", append(comments, plain, commented)...).CombinedOutput(); err != nil {
-		t.Fatalf("editcap: %v\n%s", err, out)
-	}
+	out, err := exec.Command("editcap", append(comments, plain, commented)...).CombinedOutput()
+	assert.MustBeTrue(t, err == nil, "editcap: %v\n%s", err, out)
 	read := func(flags ...string) []string {
 		cmd := exec.Command(path, append([]string{"-n", "-C", "pfcswitch", "-r", commented}, flags...)...)
 		cmd.Env = append(os.Environ(), "WIRESHARK_CONFIG_DIR="+dir)
@@ -61,9 +60,8 @@ func TestWiresharkProfile(t *testing.T) {
 		out, err := cmd.Output()
 		must(t, err)
 		for line := range strings.Lines(said.String()) {
-			if !strings.HasPrefix(line, "Running as user") && strings.TrimSpace(line) != "" {
-				t.Errorf("tshark says: %s", line)
-			}
+			assert.True(t, strings.HasPrefix(line, "Running as user") || strings.TrimSpace(line) == "",
+				"tshark says: %s", line)
 		}
 		return strings.Split(strings.TrimSpace(string(out)), "\n")
 	}

@@ -98,9 +98,7 @@ func TestTopOnTerminal(t *testing.T) {
 	x.resize(60, 12)
 	x.sees("leaf1", "lossless drops: 0", "absent9")
 	for _, line := range strings.Split(x.screen(), "\n") {
-		if len([]rune(line)) > 60 {
-			t.Errorf("a line is longer than the terminal: %s", line)
-		}
+		assert.True(t, len([]rune(line)) <= 60, "a line is longer than the terminal: %s", line)
 	}
 	x.resize(120, 40)
 	x.sees("absent2", "absent9", "p1")
@@ -110,9 +108,8 @@ func TestTopOnTerminal(t *testing.T) {
 	n.start()
 	x.sees("the switch was started again")
 	x.types("q")
-	if err := x.restored(); err != nil {
-		t.Errorf("top ends with %v", err)
-	}
+	err := x.restored()
+	assert.True(t, err == nil, "top ends with %v", err)
 }
 
 // A switch that hangs is shown as dead too.
@@ -124,9 +121,8 @@ func TestTopHangingSwitch(t *testing.T) {
 	x.sees("NO SWITCH for")
 	must(t, syscall.Kill(n.daemon.Pid(), syscall.SIGCONT))
 	x.types("\x03")
-	if err := x.restored(); err != nil {
-		t.Errorf("top ends with %v after Ctrl-C", err)
-	}
+	err := x.restored()
+	assert.True(t, err == nil, "top ends with %v after Ctrl-C", err)
 }
 
 var colour = regexp.MustCompile(`\x1b\[([0-9;:]*)m`)
@@ -138,9 +134,8 @@ func TestTopRestoresTerminal(t *testing.T) {
 		x := startTop(t, n.socket, "NO_COLOR=1")
 		x.sees("leaf1")
 		must(t, syscall.Kill(x.cmd.Process.Pid, s))
-		if err := x.restored(); err != nil {
-			t.Errorf("%v: top ends with %v", s, err)
-		}
+		err := x.restored()
+		assert.True(t, err == nil, "%v: top ends with %v", s, err)
 		for _, m := range colour.FindAllStringSubmatch(x.written(), -1) {
 			for _, code := range strings.FieldsFunc(m[1], func(r rune) bool { return r == ';' || r == ':' }) {
 				if c, err := strconv.Atoi(code); err == nil && c >= 30 && c != 39 && c != 49 {
@@ -150,9 +145,8 @@ func TestTopRestoresTerminal(t *testing.T) {
 		}
 	}
 	x := startTop(t, "panic")
-	if err := x.restored(); err == nil {
-		t.Error("a panic is no failure")
-	}
+	err := x.restored()
+	assert.True(t, err != nil, "a panic is no failure")
 	told := func() bool { // what was written last may not be read yet
 		out := x.written()
 		return strings.LastIndex(out, "the source is broken") > strings.LastIndex(out, "\x1b[?1049l")

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"pfcswitch/cmd/internal/api"
+	"pfcswitch/dataplane/assert"
 )
 
 // Whatever state a switch tells, a screen of any size shows it, and no more than it has room for.
@@ -15,9 +16,7 @@ func FuzzView(f *testing.F) {
 		PFC: []api.PFCPort{{Port: "p1", Priorities: []api.PFCPriority{{}}}}}, {Trunks: []api.Trunk{{Trunk: "t"}},
 		Watchdog: []api.WatchdogQueue{{}}, Events: []api.Event{{Kind: "port"}}}} {
 		text, err := json.Marshal(s)
-		if err != nil {
-			f.Fatal(err)
-		}
+		assert.Must(f, err)
 		f.Add(text, uint8(80), uint8(24))
 		f.Add(text, uint8(0), uint8(0))
 	}
@@ -29,13 +28,10 @@ func FuzzView(f *testing.F) {
 		m := seen(s, s.Events...)
 		for range 2 {
 			rows := m.view(int(width), int(height), time.Unix(0, 0))
-			if len(rows) > int(height) {
-				t.Errorf("%d rows", len(rows))
-			}
+			assert.True(t, len(rows) <= int(height), "%d rows", len(rows))
 			for _, r := range rows {
-				if n := len([]rune(r.text)); n > int(width) {
-					t.Errorf("%d columns: %q", n, r.text)
-				}
+				n := len([]rune(r.text))
+				assert.True(t, n <= int(width), "%d columns: %q", n, r.text)
 			}
 			m.key(keyEnter) // the chosen port alone
 		}

@@ -46,19 +46,17 @@ func TestEventLines(t *testing.T) {
 		}
 	}
 	got := screen(m, now)
-	if !strings.Contains(got, "\n2026-03-03 23:59:50 deadlock old") ||
-		!strings.Contains(got, "\n00:00:09 deadlock-recovered new") || alarms != 2 {
-		t.Errorf("%d alarms, want 2:\n%s", alarms, got)
-	}
+	assert.True(t, strings.Contains(got, "\n2026-03-03 23:59:50 deadlock old") &&
+		strings.Contains(got, "\n00:00:09 deadlock-recovered new") && alarms == 2, "%d alarms, want 2:\n%s", alarms,
+		got)
 }
 
 // The time since the start is that of the switch's own clock.
 func TestUp(t *testing.T) {
 	s := &api.State{Header: api.Header{Switch: "s1", Time: time.Now(), Started: time.Now().Add(time.Hour),
 		ElapsedNs: 90e9}}
-	if got := screen(seen(s), time.Now()); !strings.Contains(got, "s1  up 1m30s") {
-		t.Error(got)
-	}
+	got := screen(seen(s), time.Now())
+	assert.True(t, strings.Contains(got, "s1  up 1m30s"), "%v", got)
 }
 
 // A trunk is a line: what waits, who holds whom, its colours, and all that was dropped.
@@ -103,9 +101,8 @@ func TestDiscarded(t *testing.T) {
 		}
 	}
 	m.chosen, m.only = "p2", true
-	if got := screen(m, time.Now()); !strings.Contains(got, "discarded on purpose: watchdog 62,725\n") {
-		t.Error(got)
-	}
+	got := screen(m, time.Now())
+	assert.True(t, strings.Contains(got, "discarded on purpose: watchdog 62,725\n"), "%v", got)
 	s.LosslessDropsSinceStart = 1
 	assert.Equal(t, m.view(160, 40, time.Now())[0].style, alarm, "a lossless drop is no alarm")
 }
@@ -118,9 +115,8 @@ func TestBars(t *testing.T) {
 	}
 	speed := int64(100e6)
 	p := api.Port{Port: "p1", Up: true, SpeedBitsPerSecond: &speed, Recent: &api.PortRecent{ReceiveBits: 50e6}}
-	if got := screen(seen(&api.State{Ports: []api.Port{p}}), time.Now()); !strings.Contains(got, "50.00M ████     ") {
-		t.Error(got)
-	}
+	got := screen(seen(&api.State{Ports: []api.Port{p}}), time.Now())
+	assert.True(t, strings.Contains(got, "50.00M ████     "), "%v", got)
 }
 
 // What several ports say alike is one line, at the place of the newest.
@@ -132,8 +128,7 @@ func TestEventsAreGrouped(t *testing.T) {
 		api.Event{Kind: "peer", Port: &p2, Priority: &prio, Text: "same", Count: 1, Time: now})
 	got := screen(m, now)
 	_, events, _ := strings.Cut(got, "EVENTS\n")
-	if lines := strings.Split(events, "\n"); !strings.HasSuffix(lines[0], " port p1 other") ||
-		!strings.HasSuffix(lines[1], " peer p1 p2/3 (3 times) same") || lines[2] != "" {
-		t.Errorf("%s", events)
-	}
+	lines := strings.Split(events, "\n")
+	assert.True(t, strings.HasSuffix(lines[0], " port p1 other") &&
+		strings.HasSuffix(lines[1], " peer p1 p2/3 (3 times) same") && lines[2] == "", "%s", events)
 }

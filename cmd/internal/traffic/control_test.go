@@ -32,22 +32,19 @@ func TestFlowSlowsDown(t *testing.T) {
 		return int64(f.sent-before) * 1538 * 8 * 1000 / ((until - now) / 1_000_000)
 	}
 	const ms = 1_000_000
-	if got := rate(0, 20*ms); got < 980_000_000 || got > 1_040_000_000 {
-		t.Errorf("%d bit/s before a CNP", got)
-	}
+	got := rate(0, 20*ms)
+	assert.True(t, got >= 980_000_000 && got <= 1_040_000_000, "%d bit/s before a CNP", got)
 	f.notified(20 * ms)
 	until := (20*ms + p.Timer) / ms * ms
 	if got := rate(20*ms, until); got < 430_000_000 || got > 600_000_000 { // 2 ms of the higher rate are in the bucket
 		t.Errorf("%d bit/s after a CNP", got)
 	}
 	after := f.control.bits
-	if want := 1e9*20e-3 + 0.5e9*float64(until-20*ms)/1e9; after < want*.99 || after > want*1.01 {
-		t.Errorf("the rates allowed %.0f bits, want %.0f", after, want)
-	}
+	want := 1e9*20e-3 + 0.5e9*float64(until-20*ms)/1e9
+	assert.True(t, after >= want*.99 && after <= want*1.01, "the rates allowed %.0f bits, want %.0f", after, want)
 	rate(until, 1000*ms)
-	if got := rate(1000*ms, 1020*ms); got < 980_000_000 || got > 1_020_000_000 {
-		t.Errorf("%d bit/s long after a CNP", got)
-	}
+	got = rate(1000*ms, 1020*ms)
+	assert.True(t, got >= 980_000_000 && got <= 1_020_000_000, "%d bit/s long after a CNP", got)
 	if f.end(1020 * ms); f.control.cnps != 1 || f.control.rate != 1_000_000_000 {
 		t.Errorf("%d CNPs, %d bit/s at the end", f.control.cnps, f.control.rate)
 	}
@@ -65,9 +62,8 @@ func TestSenderObeysItsOwnCNPs(t *testing.T) {
 	f := s.flows[0]
 	for i, ds := range []byte{frame.ECT0, 0} {
 		b := s.flows[i].frames[0]
-		if h, _ := frame.Parse(b); b[h.NetOffset+1] != ds {
-			t.Errorf("flow %d has the DS field %08b, want %08b", i, b[h.NetOffset+1], ds)
-		}
+		h, _ := frame.Parse(b)
+		assert.True(t, b[h.NetOffset+1] == ds, "flow %d has the DS field %08b, want %08b", i, b[h.NetOffset+1], ds)
 	}
 	for _, m := range []struct {
 		from     uint64
@@ -82,19 +78,16 @@ func TestSenderObeysItsOwnCNPs(t *testing.T) {
 		{sinkAddress, 3, f.id, 1},
 	} {
 		speak(t, far, m.from, message{kind: kindCNP, priority: m.priority, flow: m.flow})
-		if s.readRings() || f.control.cnps != m.counts {
-			t.Errorf("%+v: %d CNPs count", m, f.control.cnps)
-		}
+		assert.True(t, !s.readRings() && f.control.cnps == m.counts, "%+v: %d CNPs count", m, f.control.cnps)
 	}
 	r := s.report()
 	if f := r.Flows; f[0].CNPs != 1 || f[0].FinalRate == 0 || f[1].FinalRate != 0 {
 		t.Errorf("%+v", f)
 	}
 	var out bytes.Buffer
-	if err := r.Text(&out); err != nil || strings.Count(out.String(), "CNPs received") != 1 ||
-		!strings.Contains(out.String(), "priority 3: 1 CNPs received, may send ") {
-		t.Errorf("%v: %s", err, &out)
-	}
+	err := r.Text(&out)
+	assert.True(t, err == nil && strings.Count(out.String(), "CNPs received") == 1 &&
+		strings.Contains(out.String(), "priority 3: 1 CNPs received, may send "), "%v: %s", err, &out)
 }
 
 // A sink counts the frames that come marked. With DCQCN it answers them by CNPs in priority 6 and DSCP 48, at most one
@@ -105,9 +98,8 @@ func TestSinkNotifies(t *testing.T) {
 		comes := func(flow uint32, marked bool, now int64) {
 			b := wrap(addressing{destination: s.own, source: senderAddress, octets: 1514, ecn: true, tagged: true,
 				tci: frame.MakeTCI(3, false, 7)}, message{kind: kindData, priority: 3, flow: flow})
-			if h, _ := frame.Parse(b); marked && !frame.MarkCE(b, h.NetOffset, h.EtherType) {
-				t.Fatal("the frame cannot be marked")
-			}
+			h, _ := frame.Parse(b)
+			assert.MustBeTrue(t, !marked || frame.MarkCE(b, h.NetOffset, h.EtherType), "the frame cannot be marked")
 			s.see(&port.Frame{Stamp: now, Data: b}, now)
 		}
 		for _, flow := range []uint32{1, 2} {
@@ -123,13 +115,10 @@ func TestSinkNotifies(t *testing.T) {
 		var out bytes.Buffer
 		r := s.report()
 		text := fmt.Sprintf("priority 3: 3 frames came marked (CE), %d CNPs sent\n", want)
-		if err := r.Text(&out); err != nil || strings.Count(out.String(), text) != 2 {
-			t.Errorf("%v: %s", err, &out)
-		}
+		err := r.Text(&out)
+		assert.True(t, err == nil && strings.Count(out.String(), text) == 2, "%v: %s", err, &out)
 		for _, f := range r.Flows {
-			if f.Marked != 3 || f.CNPs != want {
-				t.Errorf("DCQCN %v: %d marks, %d CNPs", on, f.Marked, f.CNPs)
-			}
+			assert.True(t, f.Marked == 3 && f.CNPs == want, "DCQCN %v: %d marks, %d CNPs", on, f.Marked, f.CNPs)
 		}
 		var frames [8]port.Frame
 		n := far.Receive(port.Other, frames[:], 1<<20)
@@ -137,10 +126,8 @@ func TestSinkNotifies(t *testing.T) {
 		for _, f := range frames[:n] {
 			m, h, err := parse(f.Data)
 			dscp, _ := frame.DSCP(f.Data, h.NetOffset, h.EtherType)
-			if err != nil || m.kind != kindCNP || m.priority != 3 || h.Dst != senderAddress || h.TCI.PCP() != 6 ||
-				h.TCI.VID() != 7 || dscp != 48 {
-				t.Errorf("%+v, %+v, DSCP %d, %v", m, h, dscp, err)
-			}
+			assert.True(t, err == nil && m.kind == kindCNP && m.priority == 3 && h.Dst == senderAddress &&
+				h.TCI.PCP() == 6 && h.TCI.VID() == 7 && dscp == 48, "%+v, %+v, DSCP %d, %v", m, h, dscp, err)
 		}
 	}
 }
@@ -165,7 +152,6 @@ func TestDCQCNWithoutASpeed(t *testing.T) {
 	if err := c.Check(); err != nil {
 		t.Error(err)
 	}
-	if c.Speed = 0; c.Check() == nil {
-		t.Error("no speed, and no error")
-	}
+	c.Speed = 0
+	assert.True(t, c.Check() != nil, "no speed, and no error")
 }

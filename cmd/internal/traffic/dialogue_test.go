@@ -68,13 +68,9 @@ func TestSenderStaysWithItsSink(t *testing.T) {
 	s, far := testSender(t, twoFlows())
 	speak(t, far, sinkAddress, message{kind: kindHelloAck})
 	speak(t, far, otherAddress, message{kind: kindHelloAck})
-	if !s.readRings() || s.sink != sinkAddress {
-		t.Errorf("the sink is %012x, want the first that answered", s.sink)
-	}
+	assert.True(t, s.readRings() && s.sink == sinkAddress, "the sink is %012x, want the first that answered", s.sink)
 	speak(t, far, otherAddress, message{kind: kindHelloAck})
-	if s.readRings() || s.sink != sinkAddress {
-		t.Errorf("the sink became %012x", s.sink)
-	}
+	assert.True(t, !s.readRings() && s.sink == sinkAddress, "the sink became %012x", s.sink)
 }
 
 func TestSenderTakesTheSinkThatItWasGiven(t *testing.T) {
@@ -82,13 +78,9 @@ func TestSenderTakesTheSinkThatItWasGiven(t *testing.T) {
 	c.Destination = sinkAddress
 	s, far := testSender(t, c)
 	speak(t, far, otherAddress, message{kind: kindHelloAck})
-	if s.readRings() || s.sink != 0 {
-		t.Errorf("%012x was taken for the sink that was asked for", s.sink)
-	}
+	assert.True(t, !s.readRings() && s.sink == 0, "%012x was taken for the sink that was asked for", s.sink)
 	speak(t, far, sinkAddress, message{kind: kindHelloAck})
-	if !s.readRings() || s.sink != sinkAddress {
-		t.Errorf("the sink is %012x, want the one that was given", s.sink)
-	}
+	assert.True(t, s.readRings() && s.sink == sinkAddress, "the sink is %012x, want the one that was given", s.sink)
 }
 
 // Totals count where they come from the sender's own sink and concern a flow of this run.
@@ -99,13 +91,9 @@ func TestSenderTakesItsOwnTotals(t *testing.T) {
 	speak(t, far, otherAddress, message{kind: kindFinAck, priority: 3, flow: 7})
 	speak(t, far, sinkAddress, message{kind: kindFinAck, priority: 3, flow: 6})
 	speak(t, far, sinkAddress, message{kind: kindFinAck, priority: 0, flow: 7})
-	if s.readRings() || len(s.answers) != 0 {
-		t.Errorf("totals of others were taken: %+v", s.answers)
-	}
+	assert.True(t, !s.readRings() && len(s.answers) == 0, "totals of others were taken: %+v", s.answers)
 	speak(t, far, sinkAddress, message{kind: kindFinAck, priority: 3, flow: 7, received: 5})
-	if !s.readRings() || s.answers[7].received != 5 {
-		t.Errorf("the sink's total was not taken: %+v", s.answers)
-	}
+	assert.True(t, s.readRings() && s.answers[7].received == 5, "the sink's total was not taken: %+v", s.answers)
 }
 
 // Whoever makes up sources and flows cannot make a sink grow without end; what it cannot follow it neither counts as
@@ -117,10 +105,8 @@ func TestSinkFollowsSoManyFlows(t *testing.T) {
 		comes(flow, kindData)
 	}
 	comes(maxFlows+9, kindFin)
-	if len(s.flows) != maxFlows || s.received != maxFlows || s.foreign != 6 {
-		t.Errorf("%d flows, %d received, %d foreign, want %d, %d, 6", len(s.flows), s.received, s.foreign, maxFlows,
-			maxFlows)
-	}
+	assert.True(t, len(s.flows) == maxFlows && s.received == maxFlows && s.foreign == 6,
+		"%d flows, %d received, %d foreign, want %d, %d, 6", len(s.flows), s.received, s.foreign, maxFlows, maxFlows)
 	assert.Equal(t, far.Backlog(port.Other).Frames, 0, "a total of a flow that is not followed was answered")
 	comes(2, kindFin)
 	assert.Equal(t, far.Backlog(port.Other).Frames, 1, "a total of a flow that is followed was not answered")
@@ -154,20 +140,14 @@ func TestSinkHoldsWhatIsMissing(t *testing.T) {
 			return s.control > 0
 		}
 		s.hold(begun + int64(time.Second))
-		if got := answered(time.Second + settleTime - 1); got == tt.waits {
-			t.Errorf("%s: answered %v", tt.name, got)
-		}
-		if !answered(time.Second + settleTime) {
-			t.Errorf("%s: no answer when the peer had been free for %v", tt.name, settleTime)
-		}
+		got := answered(time.Second + settleTime - 1)
+		assert.True(t, got != tt.waits, "%s: answered %v", tt.name, got)
+		assert.True(t, answered(time.Second+settleTime),
+			"%s: no answer when the peer had been free for %v", tt.name, settleTime)
 		later := begun + int64(time.Minute)
-		if !s.settled(later) {
-			t.Errorf("%s: not settled", tt.name)
-		}
+		assert.True(t, s.settled(later), "%s: not settled", tt.name)
 		s.hold(later)
-		if s.settled(later) == tt.waits {
-			t.Errorf("%s: settled %v while the peer is held", tt.name, !tt.waits)
-		}
+		assert.True(t, s.settled(later) != tt.waits, "%s: settled %v while the peer is held", tt.name, !tt.waits)
 		must(t, s.pauser.close())
 	}
 }
@@ -210,11 +190,9 @@ func TestReadRateIsAMaximum(t *testing.T) {
 		steady := read(2 * second)
 		now += 3600 * second
 		burst := read(2 * second)
-		if most := 2*rate + max(256, rate/100); steady < 2*rate*99/100 || steady > most || burst < 2*rate*99/100 ||
-			burst > most {
-			t.Errorf("%d a second: %d in 2 s, and %d after an hour, want %d and %d at most", rate, steady, burst,
-				2*rate, most)
-		}
+		most := 2*rate + max(256, rate/100)
+		assert.True(t, steady >= 2*rate*99/100 && steady <= most && burst >= 2*rate*99/100 && burst <= most,
+			"%d a second: %d in 2 s, and %d after an hour, want %d and %d at most", rate, steady, burst, 2*rate, most)
 	}
 	assert.Equal(t, (&budget{}).left(second), 256, "at once without a rate")
 }
@@ -243,10 +221,9 @@ func TestSinkSlots(t *testing.T) {
 			assert.Equal(t, bits, tt.want[i]*got.WindowBits/got.WindowFrames, "%d to %d: part %d has bits", tt.from,
 				tt.until, i)
 		}
-		if sum != got.WindowBits || len(got.SlotBits) != 4 {
-			t.Errorf("%d to %d: %d parts with %d bits in all, want %d", tt.from, tt.until, len(got.SlotBits), sum,
-				got.WindowBits)
-		}
+		assert.True(t, sum == got.WindowBits && len(got.SlotBits) == 4,
+			"%d to %d: %d parts with %d bits in all, want %d", tt.from, tt.until, len(got.SlotBits), sum,
+			got.WindowBits)
 	}
 }
 
@@ -281,9 +258,7 @@ func TestSinkCheck(t *testing.T) {
 	must(t, good.Check())
 	for _, c := range []SinkConfig{{Expect: -1}, {ReadRate: -5}, {Duration: -1}, {Slots: 1}, {Slots: -1},
 		{Slots: maxSlots + 1, From: time.Unix(1, 0), Until: time.Unix(2, 0)}} {
-		if c.Check() == nil {
-			t.Errorf("%+v: not refused", c)
-		}
+		assert.True(t, c.Check() != nil, "%+v: not refused", c)
 	}
 }
 
@@ -292,14 +267,10 @@ func TestSendersAskUnevenly(t *testing.T) {
 	seen := map[time.Duration]bool{}
 	for range 100 {
 		d := jitter(helloPeriod)
-		if d < helloPeriod/2 || d >= helloPeriod*3/2 {
-			t.Fatalf("%v instead of %v", d, helloPeriod)
-		}
+		assert.MustBeTrue(t, d >= helloPeriod/2 && d < helloPeriod*3/2, "%v instead of %v", d, helloPeriod)
 		seen[d] = true
 	}
-	if len(seen) < 50 {
-		t.Errorf("%d different times of 100", len(seen))
-	}
+	assert.True(t, len(seen) >= 50, "%d different times of 100", len(seen))
 }
 
 // A window that ended before the first frame came has no rate.

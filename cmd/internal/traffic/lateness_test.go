@@ -58,9 +58,8 @@ func TestSenderReportsItsStall(t *testing.T) {
 	s.prepare(testMAC)
 	must(t, s.load(context.Background()))
 	r := s.report()
-	if r.LongestStall < int64(kept) || r.LongestStall > r.Elapsed {
-		t.Errorf("the longest stall lasted %d ns of %d, want at least %v", r.LongestStall, r.Elapsed, kept)
-	}
+	assert.True(t, r.LongestStall >= int64(kept) && r.LongestStall <= r.Elapsed,
+		"the longest stall lasted %d ns of %d, want at least %v", r.LongestStall, r.Elapsed, kept)
 }
 
 // Whoever sleeps is due when something may go, or the load is over, and not before; the end of the load may be late
@@ -102,9 +101,8 @@ func TestSleepsOfASender(t *testing.T) {
 		}
 		return longest
 	}
-	if got := sleep(); got < long {
-		t.Errorf("a sender that waits for tokens sleeps %v beside a control frame, want %v", got, long)
-	}
+	got := sleep()
+	assert.True(t, got >= long, "a sender that waits for tokens sleeps %v beside a control frame, want %v", got, long)
 	s.source.blockedFrom = 1
 	from := time.Now()
 	if sleep(); time.Since(from) >= 10*long {

@@ -30,9 +30,8 @@ func TestBlocked(t *testing.T) {
 		assert.Equal(t, once.active(at.Add(tt.after)), tt.once, "once, after %v", tt.after)
 		assert.Equal(t, again.active(at.Add(tt.after)), tt.again, "again, after %v", tt.after)
 	}
-	if never := (Blocking{}); never.active(at) || never.active(time.Time{}) {
-		t.Error("a sink that is not to block does")
-	}
+	never := (Blocking{})
+	assert.True(t, !never.active(at) && !never.active(time.Time{}), "a sink that is not to block does")
 }
 
 // The peer of a sink that gets no CPU stays held: XOFF is sent again without the sink, and counted.
@@ -47,15 +46,12 @@ func TestPauserIsRefreshed(t *testing.T) {
 	const least = 4
 	for n, deadline := uint64(0), time.Now().Add(30*time.Second); n < least; time.Sleep(time.Millisecond) {
 		for b, _ := far.Control(); b != nil; b, _ = far.Control() {
-			if f, _ := macctl.Parse(b, macctl.GroupAddress); f.Time[3] != 0xffff {
-				t.Fatalf("%+v, want XOFF", f)
-			}
+			f, _ := macctl.Parse(b, macctl.GroupAddress)
+			assert.MustBeTrue(t, f.Time[3] == 0xffff, "%+v, want XOFF", f)
 			far.ControlDone()
 			n++
 		}
-		if time.Now().After(deadline) {
-			t.Fatalf("XOFF came %d times, want %d", n, least)
-		}
+		assert.MustBeTrue(t, !time.Now().After(deadline), "XOFF came %d times, want %d", n, least)
 	}
 	must(t, p.close())
 	if got := p.sender.Counters(); got.PFCFrames[3] < least || got.XoffSent[3] != 1 {
@@ -67,9 +63,7 @@ func TestPauserIsRefreshed(t *testing.T) {
 		freed = f.Vector == 1<<3 && f.Time[3] == 0
 		far.ControlDone()
 	}
-	if !freed {
-		t.Error("the peer stays held when the sink has ended")
-	}
+	assert.True(t, freed, "the peer stays held when the sink has ended")
 }
 
 // A sink that gets no CPU while frames wait holds its peer, however few they are. Its next look ends that.
@@ -92,9 +86,7 @@ func TestSinkThatDoesNotLookHolds(t *testing.T) {
 		t.Helper()
 		for deadline := runner.Now() + 30e9; ; {
 			b, _ := far.Control()
-			if b == nil && runner.Now() > deadline {
-				t.Fatalf("no frame with time %d", time)
-			}
+			assert.MustBeTrue(t, b != nil || runner.Now() <= deadline, "no frame with time %d", time)
 			if b == nil {
 				continue
 			}

@@ -7,6 +7,7 @@ import (
 	"github.com/google/gopacket"
 	"github.com/google/gopacket/layers"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/frame"
 )
 
@@ -22,16 +23,14 @@ func TestFrameIsARealPacket(t *testing.T) {
 			t.Fatal(err.Error())
 		}
 		ip, udp := p.Layer(layers.LayerTypeIPv4).(*layers.IPv4), p.Layer(layers.LayerTypeUDP).(*layers.UDP)
-		if ip.TOS != 26<<2 || int(udp.Length) != len(udp.Payload)+udpOctets || uint16(udp.DstPort) != udpPort {
-			t.Errorf("tagged %v: %v %v", tagged, ip, udp)
-		}
+		assert.True(t, ip.TOS == 26<<2 && int(udp.Length) == len(udp.Payload)+udpOctets &&
+			uint16(udp.DstPort) == udpPort, "tagged %v: %v %v", tagged, ip, udp)
 		if frame.Sum(ip.Contents, 0) != 0xffff {
 			t.Errorf("tagged %v: the IP header sums to %#04x, want 0xffff", tagged, frame.Sum(ip.Contents, 0))
 		}
 		got, h, err := parse(b)
-		if err != nil || got != m || h.Tagged != tagged {
-			t.Errorf("tagged %v: parse gives %+v, %v\nwant %+v", tagged, got, err, m)
-		}
+		assert.True(t, err == nil && got == m && h.Tagged == tagged,
+			"tagged %v: parse gives %+v, %v\nwant %+v", tagged, got, err, m)
 		if !bytes.Equal(b[e.messageAt():e.messageAt()+4], []byte("PFCT")) {
 			t.Errorf("tagged %v: the message does not stand at %d", tagged, e.messageAt())
 		}
@@ -56,8 +55,6 @@ func FuzzParse(f *testing.F) {
 			said.time <<= shortTick // from ticks to ns
 		}
 		again, _, err := parse(wrap(e, said))
-		if err != nil || again != m {
-			t.Fatalf("%+v becomes %+v, %v", m, again, err)
-		}
+		assert.MustBeTrue(t, err == nil && again == m, "%+v becomes %+v, %v", m, again, err)
 	})
 }

@@ -16,9 +16,8 @@ func TestShortestFrame(t *testing.T) {
 		b := wrap(e, message{kind: kindData, priority: 5, flow: 0xDEADBEEF})
 		putNumber(b[e.messageAt():], 1<<33+7, stamp-250_000_000)
 		m, h, err := parse(b)
-		if err != nil || h.Tagged != tagged || m.kind != kindData || m.priority != 5 || m.flow != 0xDEADBEEF {
-			t.Fatalf("tagged %v: %+v, %v", tagged, m, err)
-		}
+		assert.MustBeTrue(t, err == nil && h.Tagged == tagged && m.kind == kindData && m.priority == 5 &&
+			m.flow == 0xDEADBEEF, "tagged %v: %+v, %v", tagged, m, err)
 		m.complete(1<<33+20, stamp)
 		if late := stamp - int64(m.time); m.sequence != 1<<33+7 || late < 250_000_000-64 || late > 250_000_000+64 {
 			t.Errorf("tagged %v: number %d, %d ns late", tagged, m.sequence, late)
@@ -58,21 +57,18 @@ func TestForeignFrames(t *testing.T) {
 		{"other magic", long, 42, 0}, {"other version", long, 46, 99}, {"IP options", long, 14, 0x46},
 		{"other magic", short, 42, 0}, {"no source port of a priority", short, 35, 0}, {"other port", short, 37, 0},
 	} {
-		if _, _, err := parse(tt.frame); err != nil {
-			t.Fatal(err)
-		}
+		_, _, err := parse(tt.frame)
+		assert.Must(t, err)
 		b := bytes.Clone(tt.frame)
 		b[tt.at] = tt.to
-		if _, _, err := parse(b); err == nil {
-			t.Errorf("%s, %d octets: taken for ours", tt.name, len(b))
-		}
+		_, _, err = parse(b)
+		assert.True(t, err != nil, "%s, %d octets: taken for ours", tt.name, len(b))
 	}
 	if _, _, err := parse(long[:len(long)-frame.TagOctets-1]); err == nil { // it cuts into the message
 		t.Error("a truncated message was taken")
 	}
 	for n := range 56 { // one octet less than a short message needs without a tag
-		if _, _, err := parse(short[:n]); err == nil {
-			t.Errorf("taken with %d octets", n)
-		}
+		_, _, err := parse(short[:n])
+		assert.True(t, err != nil, "taken with %d octets", n)
 	}
 }

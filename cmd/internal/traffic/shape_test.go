@@ -39,9 +39,8 @@ func TestOnOff(t *testing.T) {
 		}
 	}
 	s.endLoad(95 * ms)
-	if got := s.behind(); got > 0.05 {
-		t.Errorf("behind %.3f, want about 0", got)
-	}
+	got := s.behind()
+	assert.True(t, got <= 0.05, "behind %.3f, want about 0", got)
 }
 
 // A flow in bursts with a rate has that rate in each burst, and one frame at once: pauses and silence earn nothing.
@@ -117,9 +116,8 @@ func TestPoisson(t *testing.T) {
 		square += (g - mean) * (g - mean) / float64(len(gaps))
 	}
 	const want = 1538 * 8 * 1e9 / rate
-	if sent := float64(f.sent) * 1538 * 8 / 4; math.Abs(sent/rate-1) > 0.04 {
-		t.Errorf("%.0f bit/s, want %d", sent, rate)
-	}
+	sent := float64(f.sent) * 1538 * 8 / 4
+	assert.True(t, math.Abs(sent/rate-1) <= 0.04, "%.0f bit/s, want %d", sent, rate)
 	if spread := math.Sqrt(square) / mean; math.Abs(mean/want-1) > 0.05 || spread < 0.8 || spread > 1.2 {
 		t.Errorf("mean time between frames %.0f ns, want %.0f; spread %.2f of it, want about 1", mean, want, spread)
 	}
@@ -159,17 +157,15 @@ func TestReplayOnce(t *testing.T) {
 		file[i] = wrap(addressing{tagged: true, octets: 60 + i, tci: frame.MakeTCI(priority, false, 0)}, message{})
 	}
 	c := twoFlows()
-	if sends, left, err := c.Replay(file); sends != 100 || left != 0 || err != nil {
-		t.Fatalf("%d frames, %d left out, %v", sends, left, err)
-	}
+	sends, left, err := c.Replay(file)
+	assert.MustBeTrue(t, sends == 100 && left == 0 && err == nil, "%d frames, %d left out, %v", sends, left, err)
 	s, _ := testSender(t, c)
 	assert.NoError(t, s.findSinks(t.Context()), "frames without a destination")
 	source, flows := newTestSource(c)
 	run(source, 0, int64(time.Second))
 	for i, want := range []uint64{90, 10} {
-		if f := flows[i]; f.sent != want {
-			t.Errorf("priority %d: %d frames, want %d", f.Priority, f.sent, want)
-		}
+		f := flows[i]
+		assert.True(t, f.sent == want, "priority %d: %d frames, want %d", f.Priority, f.sent, want)
 	}
 	assert.Equal(t, c.Count, 100, "frames after which it ends")
 }

@@ -66,16 +66,10 @@ func TestSourceObeysPFC(t *testing.T) {
 	pause(s, 1<<3, 1000, now) // 512 bit times each: 2.56 ms at 200 Mbit/s
 	until := now + macctl.QuantaDuration(1000, 200_000_000)
 	run(s, now, until-1)
-	if flows[0].sent != before[0] {
-		t.Errorf("priority 3 sent %d frames while it was paused", flows[0].sent-before[0])
-	}
-	if flows[1].sent == before[1] {
-		t.Error("priority 0 stood still, though only priority 3 was paused")
-	}
+	assert.True(t, flows[0].sent == before[0], "priority 3 sent %d frames while it was paused", flows[0].sent-before[0])
+	assert.True(t, flows[1].sent != before[1], "priority 0 stood still, though only priority 3 was paused")
 	run(s, until, until+10_000_000)
-	if flows[0].sent == before[0] {
-		t.Error("priority 3 did not go on after its pause")
-	}
+	assert.True(t, flows[0].sent != before[0], "priority 3 did not go on after its pause")
 }
 
 // A sender that waits for tokens of its port or its flows wakes up when they are there, whatever comes meanwhile. Where
@@ -130,10 +124,9 @@ func TestSourceWakesForHalfABucket(t *testing.T) {
 		}
 		sent := int64(flows[0].sent+flows[1].sent) * 1538 * 8
 		most := speed / 8 / (c.burst() / 2)
-		if sent < speed*99/100 || wakes > most {
-			t.Errorf("speed %d: %d bits in a second in %d wake-ups, want 99 %% of the speed in at most %d", speed, sent,
-				wakes, most)
-		}
+		assert.True(t, sent >= speed*99/100 && wakes <= most,
+			"speed %d: %d bits in a second in %d wake-ups, want 99 %% of the speed in at most %d", speed, sent, wakes,
+			most)
 	}
 }
 
@@ -151,9 +144,8 @@ func TestSourcePausedWhole(t *testing.T) {
 	for s.next(later) > 0 {
 		s.sent(s.plan.n)
 	}
-	if n := flows[0].sent - before; n > 9 {
-		t.Errorf("%d frames at once after the pause, want at most a burst of 12,500 octets", n)
-	}
+	n := flows[0].sent - before
+	assert.True(t, n <= 9, "%d frames at once after the pause, want at most a burst of 12,500 octets", n)
 	assert.Equal(t, s.blocked, 50_000_000, "ns blocked")
 }
 
@@ -170,10 +162,9 @@ func TestPauseUntilTheEnd(t *testing.T) {
 	s.endLoad(now + 50_000_000)
 	pause(s.source, 1<<3, 0, now+100_000_000)
 	r := s.report()
-	if r.Behind > 0.01 || r.Paused[3] != 50_000_000 || r.Elapsed != now+50_000_000 || s.source.blocked != 50_000_000 {
-		t.Errorf("behind %.3f, paused for %d ns of %d\nwant 0, 50,000,000 of %d", r.Behind, r.Paused[3], r.Elapsed,
-			now+50_000_000)
-	}
+	assert.True(t, r.Behind <= 0.01 && r.Paused[3] == 50_000_000 && r.Elapsed == now+50_000_000 &&
+		s.source.blocked == 50_000_000, "behind %.3f, paused for %d ns of %d\nwant 0, 50,000,000 of %d", r.Behind,
+		r.Paused[3], r.Elapsed, now+50_000_000)
 }
 
 // What a pause holds of one flow with a rate is not behind, though another flow goes on; what nobody held is.
@@ -222,23 +213,19 @@ func TestSourceRepeatsWhatWasNotTaken(t *testing.T) {
 	var next [8]uint64
 	for _, taken := range []int{3, 0, 1, 2} {
 		n := s.next(0)
-		if n < taken {
-			t.Fatalf("planned %d frames", n)
-		}
+		assert.MustBeTrue(t, n >= taken, "planned %d frames", n)
 		b.Reset()
 		s.fill(b, 0)
 		for i := range taken {
 			m, _, err := parse(b.Frame(i, nil))
-			if err != nil || m.sequence != next[m.priority] {
-				t.Fatalf("priority %d has sequence %d, want %d (%v)", m.priority, m.sequence, next[m.priority], err)
-			}
+			assert.MustBeTrue(t, err == nil && m.sequence == next[m.priority],
+				"priority %d has sequence %d, want %d (%v)", m.priority, m.sequence, next[m.priority], err)
 			next[m.priority]++
 		}
 		s.sent(taken)
 	}
-	if flows[0].sent != next[3] || flows[1].sent != next[0] {
-		t.Errorf("sent %d and %d, want %d and %d", flows[0].sent, flows[1].sent, next[3], next[0])
-	}
+	assert.True(t, flows[0].sent == next[3] && flows[1].sent == next[0],
+		"sent %d and %d, want %d and %d", flows[0].sent, flows[1].sent, next[3], next[0])
 }
 
 // A send call takes one frame, or as many as 50 µs at the port's speed: what may follow after XOFF arrived.
@@ -254,9 +241,8 @@ func TestSourceSendCallLimit(t *testing.T) {
 		for _, q := range s.plan.queues[:s.next(0)] {
 			octets += s.octets[q]
 		}
-		if octets > tt.most || octets == 0 {
-			t.Errorf("speed %d: a send call of %d octets, want at most %d", tt.speed, octets, tt.most)
-		}
+		assert.True(t, octets <= tt.most && octets != 0,
+			"speed %d: a send call of %d octets, want at most %d", tt.speed, octets, tt.most)
 	}
 }
 
@@ -265,13 +251,9 @@ func TestSourceRateFlow(t *testing.T) {
 	c.Flows = []Flow{{Priority: 3, Octets: 1514, Weight: 1, Rate: 20_000_000}}
 	s, flows := newTestSource(c)
 	run(s, 0, 1_000_000_000)
-	if bits := int64(flows[0].sent) * int64(frame.WireOctets(1514)) * 8; bits > 20_000_000+8*12500 ||
-		bits < 19_900_000 {
-		t.Errorf("%d bits in a second, want 20,000,000", bits)
-	}
-	if s.retry == math.MaxInt64 {
-		t.Error("a flow that waits for its rate has no time to look again")
-	}
+	bits := int64(flows[0].sent) * int64(frame.WireOctets(1514)) * 8
+	assert.True(t, bits <= 20_000_000+8*12500 && bits >= 19_900_000, "%d bits in a second, want 20,000,000", bits)
+	assert.True(t, s.retry != math.MaxInt64, "a flow that waits for its rate has no time to look again")
 }
 
 func TestFillDoesNotAllocate(t *testing.T) {
@@ -310,9 +292,7 @@ func TestCheck(t *testing.T) {
 		c := twoFlows()
 		c.Duration = 1
 		change(&c)
-		if c.Check() == nil {
-			t.Errorf("%s: not refused", name)
-		}
+		assert.True(t, c.Check() != nil, "%s: not refused", name)
 	}
 }
 
@@ -333,9 +313,8 @@ func TestSourceFlowsOfOnePriorityTakeTurns(t *testing.T) {
 	near := func(what string, got [4]float64, want ...float64) {
 		t.Helper()
 		for i := range want {
-			if math.Abs(got[i]-want[i]) > 0.3 {
-				t.Errorf("%s: flow %d sent %.1f Mbit, want %.1f", what, i, got[i], want[i])
-			}
+			assert.True(t, math.Abs(got[i]-want[i]) <= 0.3,
+				"%s: flow %d sent %.1f Mbit, want %.1f", what, i, got[i], want[i])
 		}
 	}
 	now := run(s, 0, second/2)
@@ -358,13 +337,10 @@ func TestSourceFlowBeginsAndEnds(t *testing.T) {
 	c := twoFlows()
 	c.Flows = []Flow{{Priority: 3, Octets: 1514, Weight: 1, Rate: 20_000_000, After: 300 * ms, Lasts: 500 * ms}}
 	s, flows := newTestSource(c)
-	if s.next(0) != 0 || s.retry != 300*ms {
-		t.Errorf("it looks again at %d", s.retry)
-	}
+	assert.True(t, s.next(0) == 0 && s.retry == 300*ms, "it looks again at %d", s.retry)
 	run(s, 0, 300*ms)
 	assert.Equal(t, flows[0].sent, 0, "it began early")
 	run(s, 300*ms, 2000*ms)
-	if bits := int64(flows[0].sent) * 1538 * 8; bits < 9_980_000 || bits > 10_030_000 {
-		t.Errorf("%d bits in half a second, want 10,000,000", bits)
-	}
+	bits := int64(flows[0].sent) * 1538 * 8
+	assert.True(t, bits >= 9_980_000 && bits <= 10_030_000, "%d bits in half a second, want 10,000,000", bits)
 }

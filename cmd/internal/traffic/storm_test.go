@@ -35,9 +35,8 @@ func TestStormAccount(t *testing.T) {
 			s.sent(1000+at, tt.pause)
 		}
 		r := new(StormConfig).report(&s, 1000, 1000+tt.end, testMAC)
-		if math.Abs(r.Paused-tt.share) > 1e-12 || r.LongestGap != tt.longest {
-			t.Errorf("%s: share %v, longest gap %d, want %v, %d", tt.name, r.Paused, r.LongestGap, tt.share, tt.longest)
-		}
+		assert.True(t, math.Abs(r.Paused-tt.share) <= 1e-12 && r.LongestGap == tt.longest,
+			"%s: share %v, longest gap %d, want %v, %d", tt.name, r.Paused, r.LongestGap, tt.share, tt.longest)
 	}
 }
 
@@ -66,12 +65,10 @@ func TestStormIsRefused(t *testing.T) {
 		if tt.ends {
 			continue
 		}
-		if len(asked) <= refusals || len(asked) != refusals+int(s.frames) {
-			t.Fatalf("%v: asked %d times, %d frames left", tt.refusal, len(asked), s.frames)
-		}
-		if took := asked[refusals].Sub(asked[0]); took < refusals*refusedDelay {
-			t.Errorf("%v: sent again %d times within %v", tt.refusal, refusals, took)
-		}
+		assert.MustBeTrue(t, len(asked) > refusals && len(asked) == refusals+int(s.frames),
+			"%v: asked %d times, %d frames left", tt.refusal, len(asked), s.frames)
+		took := asked[refusals].Sub(asked[0])
+		assert.True(t, took >= refusals*refusedDelay, "%v: sent again %d times within %v", tt.refusal, refusals, took)
 	}
 }
 
@@ -84,9 +81,8 @@ func TestStormQuanta(t *testing.T) {
 		c := StormConfig{Speed: tt.speed, Duty: tt.duty}
 		got := time.Duration(macctl.QuantaDuration(c.quanta(), tt.speed))
 		want := stormCycle * time.Duration(tt.duty) / 100
-		if got > want || got < want-stormCycle/100 {
-			t.Errorf("%d bit/s, %d %%: %v of %v", tt.speed, tt.duty, got, stormCycle)
-		}
+		assert.True(t, got <= want && got >= want-stormCycle/100,
+			"%d bit/s, %d %%: %v of %v", tt.speed, tt.duty, got, stormCycle)
 	}
 	if c := (StormConfig{Duty: 100, Speed: 1e9}); c.quanta() != 0xffff {
 		t.Errorf("%d quanta", c.quanta())
@@ -99,9 +95,8 @@ func TestStormSpeed(t *testing.T) {
 		0: "19335 quanta at 10000 Mbit/s"} {
 		c := StormConfig{Interface: "eth0", Speed: speed, FlowControl: "pfc", Priority: 3, Duty: 99}
 		var out strings.Builder
-		if err := c.report(&storm{}, 0, 1, [6]byte{2}).Text(&out); err != nil || !strings.Contains(out.String(), want) {
-			t.Errorf("%v: %s, want %q", err, out.String(), want)
-		}
+		err := c.report(&storm{}, 0, 1, [6]byte{2}).Text(&out)
+		assert.True(t, err == nil && strings.Contains(out.String(), want), "%v: %s, want %q", err, out.String(), want)
 	}
 }
 
@@ -115,8 +110,6 @@ func TestStormCheck(t *testing.T) {
 	} {
 		c := good
 		change(&c)
-		if c.Check() == nil {
-			t.Errorf("%s: not refused", name)
-		}
+		assert.True(t, c.Check() != nil, "%s: not refused", name)
 	}
 }

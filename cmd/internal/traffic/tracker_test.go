@@ -37,10 +37,8 @@ func TestTrackerAgainstModel(t *testing.T) {
 			}
 			tr.count(n)
 		}
-		if tr.received != received || tr.reordered != reordered || tr.duplicated != duplicated {
-			t.Fatalf("got %d %d %d, want %d %d %d", tr.received, tr.reordered, tr.duplicated, received, reordered,
-				duplicated)
-		}
+		assert.MustBeTrue(t, tr.received == received && tr.reordered == reordered && tr.duplicated == duplicated,
+			"got %d %d %d, want %d %d %d", tr.received, tr.reordered, tr.duplicated, received, reordered, duplicated)
 	})
 }
 
@@ -53,15 +51,12 @@ func TestGaps(t *testing.T) {
 		f.stamp += gap
 	}
 	want := []Gap{{1 + ms, 30 * ms}, {61*ms + 0, 600 * ms}, {663 * ms, 300 * ms}}
-	if !slices.Equal(f.gaps, want) || f.gap != 600*ms || f.gapFrom != 61*ms {
-		t.Errorf("%+v, longest %d from %d", f.gaps, f.gap, f.gapFrom)
-	}
+	assert.True(t, slices.Equal(f.gaps, want) && f.gap == 600*ms && f.gapFrom == 61*ms,
+		"%+v, longest %d from %d", f.gaps, f.gap, f.gapFrom)
 	for range 2 * maxGaps {
 		f.recordGap(f.stamp + 700*ms)
 	}
-	if len(f.gaps) != maxGaps || f.gap != 700*ms {
-		t.Errorf("%d gaps are kept, longest %d", len(f.gaps), f.gap)
-	}
+	assert.True(t, len(f.gaps) == maxGaps && f.gap == 700*ms, "%d gaps are kept, longest %d", len(f.gaps), f.gap)
 }
 
 // Each frame has the length of its place in the stream, also where the kernel took only a part of a send call, and the
@@ -90,27 +85,22 @@ func TestMixedFlow(t *testing.T) {
 				want = 1518
 			}
 			m, _, err := parse(b)
-			if err != nil || len(b) != want || m.sequence != sequence {
-				t.Fatalf("frame %d has %d octets and number %d, want %d octets: %v", sequence, len(b), m.sequence, want,
-					err)
-			}
+			assert.MustBeTrue(t, err == nil && len(b) == want && m.sequence == sequence,
+				"frame %d has %d octets and number %d, want %d octets: %v", sequence, len(b), m.sequence, want, err)
 			wire += int64(frame.WireOctets(len(b)))
 			sequence++
 		}
 		s.source.sent(n)
 	}
-	if rate := float64(wire) * 8 / 0.1; rate < 99e6 || rate > 103e6 {
-		t.Errorf("%.1f Mbit/s, want 100", rate/1e6)
-	}
+	rate := float64(wire) * 8 / 0.1
+	assert.True(t, rate >= 99e6 && rate <= 103e6, "%.1f Mbit/s, want 100", rate/1e6)
 	if got := s.flows[0]; got.sent != sequence || got.octets != (sequence/4)*(3*60+1518)+sequence%4*60 {
 		t.Errorf("counted %d frames and %d octets of %d", got.sent, got.octets, sequence)
 	}
 	for _, bad := range []Flow{{Octets: 60, Large: 1518, Weight: 1}, {Octets: 60, Every: 2, Weight: 1},
 		{Octets: 60, Every: -1, Weight: 1}, {Octets: 60, Large: 1 << 20, Every: 2, Weight: 1}} {
 		c.Flows = []Flow{bad}
-		if c.Check() == nil {
-			t.Errorf("%+v is accepted", bad)
-		}
+		assert.True(t, c.Check() != nil, "%+v is accepted", bad)
 	}
 }
 

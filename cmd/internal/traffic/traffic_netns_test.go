@@ -9,6 +9,7 @@ import (
 
 	"pfcswitch/cmd/internal/lab"
 	"pfcswitch/cmd/internal/lab/labtest"
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/classify"
 	"pfcswitch/dataplane/port"
 	"pfcswitch/macctl"
@@ -39,9 +40,7 @@ func exchange(t *testing.T, a, b *lab.Node, sc SendConfig, kc SinkConfig) (*Send
 		t.Fatal(err) // the sink ends with ctx
 	}
 	running.Wait()
-	if failed != nil {
-		t.Fatal(failed)
-	}
+	assert.Must(t, failed)
 	return sent, got
 }
 
@@ -50,18 +49,14 @@ func TestNothingIsLostOnALink(t *testing.T) {
 	sc := twoFlows()
 	sc.Duration = time.Second
 	sent, got := exchange(t, a, b, sc, SinkConfig{FlowControl: "pfc", Lossless: 1 << 3, Speed: sc.Speed})
-	if len(got.Flows) != 2 || sent.Frames == 0 || got.ReceivedFrames != sent.Frames {
-		t.Fatalf("sent %d frames, received %d in %d flows", sent.Frames, got.ReceivedFrames, len(got.Flows))
-	}
+	assert.MustBeTrue(t, len(got.Flows) == 2 && sent.Frames != 0 && got.ReceivedFrames == sent.Frames,
+		"sent %d frames, received %d in %d flows", sent.Frames, got.ReceivedFrames, len(got.Flows))
 	for _, f := range sent.Flows {
-		if !f.Answered || f.Lost != 0 || f.Reordered != 0 || f.Duplicated != 0 || f.Received != f.Sent {
-			t.Errorf("%+v", f)
-		}
+		assert.True(t, f.Answered && f.Lost == 0 && f.Reordered == 0 && f.Duplicated == 0 && f.Received == f.Sent,
+			"%+v", f)
 	}
 	for _, f := range got.Flows {
-		if !f.Finished || f.Lost != 0 || f.Latency.P50 <= 0 || f.Latency.Max < f.Latency.P50 {
-			t.Errorf("%+v", f)
-		}
+		assert.True(t, f.Finished && f.Lost == 0 && f.Latency.P50 > 0 && f.Latency.Max >= f.Latency.P50, "%+v", f)
 	}
 }
 
@@ -72,13 +67,11 @@ func TestSlowSinkHoldsTheSender(t *testing.T) {
 		Flows: []Flow{{Priority: 3, Octets: 200, Weight: 1}}}
 	sent, got := exchange(t, a, b, sc, SinkConfig{FlowControl: "pfc", Lossless: 1 << 3, Speed: sc.Speed,
 		ReadRate: 20_000})
-	if got.PFCSent[3] == 0 || sent.PFCReceived[3] == 0 || sent.Paused[3] == 0 {
-		t.Errorf("PFC sent %d, received %d, paused for %d ns: want all above 0", got.PFCSent[3], sent.PFCReceived[3],
-			sent.Paused[3])
-	}
-	if got.RingLossless != 0 || sent.Flows[0].Lost != 0 {
-		t.Errorf("lost in the ring %d, in all %d, want 0", got.RingLossless, sent.Flows[0].Lost)
-	}
+	assert.True(t, got.PFCSent[3] != 0 && sent.PFCReceived[3] != 0 && sent.Paused[3] != 0,
+		"PFC sent %d, received %d, paused for %d ns: want all above 0", got.PFCSent[3], sent.PFCReceived[3],
+		sent.Paused[3])
+	assert.True(t, got.RingLossless == 0 && sent.Flows[0].Lost == 0,
+		"lost in the ring %d, in all %d, want 0", got.RingLossless, sent.Flows[0].Lost)
 }
 
 // XOFF without end from the far side stops a running sender.
@@ -116,9 +109,8 @@ func TestSenderStopsOnTheWire(t *testing.T) {
 	close(stop)
 	<-stopped
 	must(t, err)
-	if r.PFCReceived[3] == 0 || r.Paused[3] < int64(500*time.Millisecond) {
-		t.Errorf("%d PFC frames, paused for %d ns of a second, want most of it", r.PFCReceived[3], r.Paused[3])
-	}
+	assert.True(t, r.PFCReceived[3] != 0 && r.Paused[3] >= int64(500*time.Millisecond),
+		"%d PFC frames, paused for %d ns of a second, want most of it", r.PFCReceived[3], r.Paused[3])
 	if r.Frames > 81274/2 { // 1 Gbit/s in 1538-octet frames for half a second
 		t.Errorf("%d frames were sent though the peer said XOFF", r.Frames)
 	}
@@ -135,10 +127,8 @@ func TestNoSinkSaysSo(t *testing.T) {
 		said = append(said, text)
 		time.AfterFunc(300*time.Millisecond, cancel) // it says so once
 	}
-	if _, err := RunSend(ctx, sc); err == nil {
-		t.Error("a sender without a sink must not succeed")
-	}
-	if want := []string{"eth0: waiting up to 10s until a sink answers (pfcswitch sink)"}; !slices.Equal(said, want) {
-		t.Errorf("it says %q meanwhile, want %q", said, want)
-	}
+	_, err := RunSend(ctx, sc)
+	assert.True(t, err != nil, "a sender without a sink must not succeed")
+	want := []string{"eth0: waiting up to 10s until a sink answers (pfcswitch sink)"}
+	assert.True(t, slices.Equal(said, want), "it says %q meanwhile, want %q", said, want)
 }
