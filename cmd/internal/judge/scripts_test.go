@@ -17,7 +17,8 @@ import (
 var must = labtest.Must
 
 // fakeGo stands for the go command: what it builds is a demo that notes each of its runs and says what DEMO_SAYS has,
-// with status DEMO_STATUS or, where that is "host alone", with 1 as demo host, and a judge that always passes.
+// with status DEMO_STATUS or, where that is "host alone", with 1 as demo host and with 0 as others, and a judge that
+// always passes.
 const fakeGo = `#!/bin/sh
 [ "$1" = build ] || { echo sh; exit 0; }
 case $4 in
@@ -25,8 +26,11 @@ case $4 in
 #!/bin/sh
 echo "run, CI=$CI" >>"$DEMO_RUNS"
 printf %s "$DEMO_SAYS"
-[ "$DEMO_STATUS" = "host alone" ] || exit "$DEMO_STATUS"
-[ "$2" != host ]
+case $DEMO_STATUS in
+"$2 alone") exit 1 ;;
+*alone) exit 0 ;;
+*) exit "$DEMO_STATUS" ;;
+esac
 END
 *) printf '#!/bin/sh\n' >"$3" ;;
 esac
@@ -72,6 +76,7 @@ func TestDemoStage(t *testing.T) {
 		{"{}", "3", false},
 		{"{}", "137", false},
 		{"{}", "host alone", false},
+		{"{}", "trunk alone", false},
 	} {
 		runs, err := demoStage(t, "../../../scripts/test.sh", test.says, test.status)
 		if got := strings.Count(runs, "run"); got != demos || (err == nil) != test.ok {
