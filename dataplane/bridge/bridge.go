@@ -36,7 +36,7 @@ type Config struct {
 	Salt uint64
 
 	// Identity is drawn at random by each run of the switch and tells its own loop probes from those of others, and
-	// from forged ones. A bridge needs it once a port has Loop set.
+	// from forged ones. A bridge needs it once a port has Loop set. It is the seed of the filtering database, too.
 	Identity Identity
 }
 
@@ -77,6 +77,9 @@ func New(c Config) (*Bridge, error) {
 	b.fdb.slots = c.Table
 	b.fdb.init(cmp.Or(c.MaxEntries, DefaultMaxEntries))
 	b.fdb.up = &b.up
+	if c.Identity != (Identity{}) {
+		b.fdb.keyWith(b.hmac)
+	}
 	if err := b.SetAgeing(c.Ageing); err != nil {
 		return nil, err
 	}

@@ -2,7 +2,9 @@ package bridge
 
 import (
 	"cmp"
+	"encoding/binary"
 	"fmt"
+	"hash"
 	"math/bits"
 	"math/rand/v2"
 	"time"
@@ -79,6 +81,15 @@ func (f *fdb) init(entries int) {
 	f.mask, f.max = size-1, entries
 	f.seed, f.mult = rand.Uint64(), rand.Uint64()|1
 	f.moveLimit, f.up = moveLimit, new(PortSet)
+}
+
+// keyWith replaces the random numbers of an empty table by those that follow from a secret: in virtual time nothing
+// depends on anything but the seed.
+func (f *fdb) keyWith(secret hash.Hash) {
+	secret.Write([]byte("filtering database"))
+	sum := secret.Sum(nil)
+	secret.Reset()
+	f.seed, f.mult = binary.LittleEndian.Uint64(sum), binary.LittleEndian.Uint64(sum[8:])|1
 }
 
 // home is the slot at which the search for key begins. One multiplication is not enough: with some seeds, consecutive

@@ -95,3 +95,24 @@ func searchLength(stations int, key func(i uint64) uint64) float64 {
 	}
 	return float64(steps) / float64(f.used)
 }
+
+// The table of a bridge follows from its identity, so that virtual time is the same each time; without one it is random.
+func TestTableFollowsFromTheIdentity(t *testing.T) {
+	seed := func(c Config) [2]uint64 { b := newBridge(t, c); return [2]uint64{b.fdb.seed, b.fdb.mult} }
+	other := testIdentity
+	other.Secret[0]++
+	first := seed(Config{Identity: testIdentity})
+	assert.Equal(t, seed(Config{Identity: testIdentity}), first, "the seed, with the same identity")
+	if seed(Config{Identity: other}) == first || first[1]&1 == 0 {
+		t.Errorf("%x, and the same with another secret; or the second is even", first)
+	}
+	var random [2]uint64
+	for i := range random {
+		b, err := New(Config{})
+		assert.Must(t, err)
+		random[i] = b.fdb.seed
+	}
+	if random[0] == random[1] {
+		t.Errorf("two tables without an identity have the seed %x", random[0])
+	}
+}

@@ -149,10 +149,18 @@ func socketConfig(c *config.Config, p *config.Port, held bool) (port.Config, err
 // statics translates the static FDB entries. numbers holds the port numbers by name.
 func statics(c *config.Config, numbers map[string]int) []dataplane.Static {
 	var all []dataplane.Static
-	for _, e := range c.FDB {
+	var group []int // of the names before
+	for i := range c.FDB {
+		e := &c.FDB[i]
 		static := dataplane.Static{MAC: frame.Address(e.MAC[:]), VID: e.VLAN, Port: numbers[e.Port]}
-		for _, name := range e.Ports {
-			static.Group = append(static.Group, numbers[name])
+		if len(e.Ports) > 0 {
+			if i == 0 || len(c.FDB[i-1].Ports) == 0 || &c.FDB[i-1].Ports[0] != &e.Ports[0] {
+				group = nil
+				for _, name := range e.Ports {
+					group = append(group, numbers[name])
+				}
+			}
+			static.Group = group // a fabric has a hundred thousand entries, and few groups
 		}
 		all = append(all, static)
 	}

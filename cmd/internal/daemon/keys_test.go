@@ -104,7 +104,10 @@ func (c *change) schemaPaths() (paths []string) {
 			continue
 		}
 		for _, item := range list {
-			for below := range leaves(path+"[]", item) {
+			for below, value := range leaves(path+"[]", item) {
+				if _, list := value.([]any); list {
+					below += "[]"
+				}
 				paths = append(paths, below)
 			}
 		}
