@@ -23,8 +23,8 @@ type FDB struct {
 type FDBEntry struct {
 	MAC    string   `json:"mac"`
 	VLAN   uint16   `json:"vlan"`
-	Port   *string  `json:"port"`            // null: removed at this moment, or there are ports
-	Ports  []string `json:"ports,omitempty"` // of a static entry that leads to a group: a frame takes one by its flow
+	Port   *string  `json:"port"`  // null: removed at this moment, or there are ports
+	Ports  []string `json:"ports"` // of a group, one of which a frame takes by its flow; empty: there is a port
 	Static bool     `json:"static"`
 	AgeNs  *int64   `json:"age_ns"` // since the station's last frame; null for a static entry
 }
