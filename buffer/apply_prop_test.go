@@ -33,7 +33,7 @@ func (x *machine) setPort(t *rapid.T, port int, pc PortConfig) {
 }
 
 // replace removes a port, and adds one of its number that wants nothing. Shared headroom may have lent to the removed
-// one's frames, so that this has to wait until some have left.
+// one's frames, or a pool that follows the headrooms still holds them, so that this has to wait until some have left.
 func (x *machine) replace(t *rapid.T, port int) {
 	x.m.RemovePort(port)
 	for {
@@ -43,8 +43,9 @@ func (x *machine) replace(t *rapid.T, port int) {
 			break
 		}
 		wantUnchanged(t, x.m, before)
-		assert.MustBeTrue(t, errors.Is(err, ErrBusy) && x.config.Headroom != (HeadroomSharing{}) &&
-			len(x.lossless) != 0, "port %d with nothing cannot come back: %v", port, err)
+		assert.MustBeTrue(t, errors.Is(err, ErrBusy) && len(x.lossless) != 0 &&
+			(x.config.Headroom != (HeadroomSharing{}) || x.config.Beside != 0),
+			"port %d with nothing cannot come back: %v", port, err)
 		f := x.lossless[0]
 		x.lossless = x.lossless[1:]
 		x.m.Release(f.port, f.prio, f.n)
@@ -93,8 +94,8 @@ func (x *machine) settle(t *rapid.T, before Snapshot, c Config, ports map[int]Po
 func refFits(c Config, ports map[int]PortConfig) bool {
 	r := refRules{cell: int64(c.Cell)}
 	_, r.static = c.Threshold.(StaticThreshold)
-	r.segment = c.Lossless.Size / r.cell * r.cell
-	need, headrooms, largest, insured := int64(0), int64(0), int64(0), int64(0)
+	most := c.Lossless.Size / r.cell * r.cell
+	need, private, headrooms, largest, insured := int64(0), int64(0), int64(0), int64(0), int64(0)
 	var queues []QueueConfig
 	var mtus []int64
 	for _, pc := range ports {
@@ -113,7 +114,7 @@ func refFits(c Config, ports map[int]PortConfig) bool {
 				q.Alpha = c.Lossless.Alpha
 			}
 			q.Private, q.Headroom = r.bytes(int(q.Private)), r.bytes(int(q.Headroom))
-			r.segment -= q.Private
+			private += q.Private
 			headrooms += q.Headroom
 			largest = max(largest, q.Headroom)
 			if c.Headroom.Dynamic {
@@ -124,7 +125,8 @@ func refFits(c Config, ports map[int]PortConfig) bool {
 			queues, mtus = append(queues, q), append(mtus, r.bytes(pc.MTU))
 		}
 	}
-	if r.segment -= refPool(c, headrooms, largest, insured); r.segment < need {
+	size := refSize(c, private+headrooms)
+	if r.segment = size - private - refPool(c, headrooms, largest, insured); r.segment < need || size > most {
 		return false
 	}
 	for i, q := range queues {
@@ -136,6 +138,14 @@ func refFits(c Config, ports map[int]PortConfig) bool {
 		}
 	}
 	return true
+}
+
+// refSize is the size of the lossless pool for queues with so much private segments and headroom in all.
+func refSize(c Config, reserved int64) int64 {
+	if c.Beside > 0 {
+		return reserved + refRules{cell: int64(c.Cell)}.bytes(int(c.Beside))
+	}
+	return c.Lossless.Size / int64(c.Cell) * int64(c.Cell)
 }
 
 // refPool is the size of the headroom segment for queues with so much headroom in all, and so much at most, and ports
@@ -168,7 +178,7 @@ func refPool(c Config, sum, largest, insured int64) int64 {
 func refBusy(before Snapshot, c Config, ports map[int]PortConfig) bool {
 	cell := int64(c.Cell)
 	bytes := refRules{cell: cell}.bytes
-	segment, held, inHeadroom := c.Lossless.Size/cell*cell, int64(0), int64(0)
+	private, held, inHeadroom := int64(0), int64(0), int64(0)
 	headrooms, largest, insured := int64(0), int64(0), int64(0)
 	for _, p := range before.Ports {
 		pc, insurance := ports[p.Port], int64(0)
@@ -177,7 +187,7 @@ func refBusy(before Snapshot, c Config, ports map[int]PortConfig) bool {
 			inHeadroom += q.Used.Headroom.Now
 			if pc.isIngress(uint8(k)) {
 				headroom := bytes(int(pc.Queues[k].Headroom))
-				segment -= bytes(int(pc.Queues[k].Private))
+				private += bytes(int(pc.Queues[k].Private))
 				headrooms += headroom
 				largest = max(largest, headroom)
 				insurance = max(insurance, headroom)
@@ -189,5 +199,6 @@ func refBusy(before Snapshot, c Config, ports map[int]PortConfig) bool {
 		insured += insurance
 	}
 	pool := refPool(c, headrooms, largest, insured)
+	segment := refSize(c, private+headrooms) - private
 	return held > segment-pool || inHeadroom > pool || c.Headroom.Dynamic && inHeadroom > 0
 }

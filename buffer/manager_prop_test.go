@@ -73,6 +73,9 @@ var (
 			Threshold: rapid.SampledFrom([]Threshold{nil, DynamicThreshold{}, StaticThreshold{}}).Draw(t, "threshold"),
 			Headroom:  drawSharing.Draw(t, "sharing"),
 		}
+		if rapid.Bool().Draw(t, "follow") {
+			c.Beside = rapid.Int64Range(1, 14_000).Draw(t, "beside")
+		}
 		c.Active = !c.Headroom.Dynamic && rapid.Bool().Draw(t, "active")
 		return c
 	})
