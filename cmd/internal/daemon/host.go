@@ -150,9 +150,6 @@ func (h *host) run(ctx context.Context, i int, d *Daemon, settled func()) {
 			return
 		}
 		g := &h.guests[i]
-		if g.File != "" {
-			g.hangups = notifyHangups()
-		}
 		next, failure := newIn(g.Netns, again, g.Log, h.later)
 		h.report(i, errors.Join(err, failure))
 		if d = next; d != nil {
@@ -168,17 +165,20 @@ func (h *host) serve(ctx context.Context, i int, d *Daemon, settled func()) (aga
 	serving, end := context.WithCancel(ctx)
 	defer end() // also ends what followHangups has begun
 	asked := make(chan *config.Config, 1)
+	var first sync.Once
 	d.restart = func() (begin func(), err error) {
 		c, err := h.configAgain(g)
 		if err != nil {
 			return nil, err
 		}
 		return func() {
-			select {
-			case asked <- c:
-			default: // somebody has asked already
-			}
-			end()
+			first.Do(func() {
+				if g.File != "" {
+					g.hangups = notifyHangups() // before the end, so that no SIGHUP ends the process
+				}
+				asked <- c
+				end()
+			})
 		}, nil
 	}
 	if g.File != "" {

@@ -31,7 +31,7 @@ func Restart(ctx context.Context, argument, part, node string, out io.Writer) er
 	if err := c.Restart(ctx); err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, readyTimeout)
+	ctx, cancel := context.WithTimeout(ctx, readyTimeout+time.Duration(s.Links)*linkTime)
 	defer cancel()
 	if err := awaitStart(ctx, c, before.Started); err != nil {
 		err = fmt.Errorf("%s does not forward again (%w)", node, err)
