@@ -110,8 +110,8 @@ func leastNice(guests []Guest) int {
 }
 
 // startAll starts the switches until ctx ends, and reports those that cannot start, for which it returns nil. It starts
-// one after the other: a start mostly waits for the kernel, which makes starts side by side wait for each other, so
-// that all together hardly take less time, and each takes several times as long until it forwards.
+// one after the other: a start mostly waits for the kernel, where starts side by side wait for each other, so that all
+// together hardly take less time, and each takes several times as long until it forwards.
 func (h *host) startAll(ctx context.Context) []*Daemon {
 	switches := make([]*Daemon, len(h.guests))
 	for i := range h.guests {
