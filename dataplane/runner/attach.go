@@ -170,11 +170,11 @@ func (r *Runner) assign(sw *dataplane.Switch) {
 	for t := range r.attached() {
 		uplink, joined := uplinks[t.index]
 		switch {
-		case r.perPort:
-			t.rx, t.tx = take(), take()
 		case joined && trunks[uplink] != nil:
 			t.rx, t.tx = trunks[uplink], trunks[uplink]
 			tasks[t.rx.id]++
+		case r.perPort && !joined:
+			t.rx, t.tx = take(), take()
 		default:
 			t.rx = take()
 			t.tx = t.rx

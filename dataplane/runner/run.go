@@ -70,8 +70,8 @@ func ClockPair() (now, wall int64) {
 
 // Options set how a Runner shares its ports among workers. The zero value is the default.
 type Options struct {
-	// PerPort gives each port a receive and a transmit goroutine of its own; else a worker serves several ports, all
-	// of a trunk, and there are as many workers as CPUs but one.
+	// PerPort gives each port a receive and a transmit goroutine of its own; else a worker serves several ports, and
+	// there are as many workers as CPUs but one. The ports of a trunk share a worker in any case.
 	PerPort bool
 	// RingStopped is called while the kernel has stopped a receive ring of a port: only Replace helps.
 	RingStopped func()

@@ -10,18 +10,21 @@ import (
 	"pfcswitch/macctl"
 )
 
-// While all members of a trunk have frames in their rings, none puts more than two frames in a row on the uplink, also
-// where one worker reads all ports, or there are as many workers as ports, whatever the lengths of their frames.
+// While all members of a trunk have frames in their rings, none puts more than two frames in a row on the uplink,
+// whatever the lengths of their frames, and however many workers there are.
 func TestMembersTakeTurnsOnTheUplink(t *testing.T) {
 	for _, cpus := range []string{"2", "16"} { // the switch leaves one of them to others
-		t.Run(cpus+" CPUs", func(t *testing.T) { membersTakeTurns(t, cpus) })
+		for _, workers := range []string{"auto", "per-port"} {
+			t.Run(cpus+" CPUs "+workers, func(t *testing.T) { membersTakeTurns(t, cpus, workers) })
+		}
 	}
 }
 
-func membersTakeTurns(t *testing.T, cpus string) {
+func membersTakeTurns(t *testing.T, cpus, workers string) {
 	const n, members = 200, 3 // frames of each member: several bursts
 	r := NewRig(t, members+1)
-	p := r.StartProcess(Setup{Keys: threeToOne("") + "buffer: {lossless: {size: 16MiB}}\n", Each: At100M},
+	p := r.StartProcess(Setup{Keys: threeToOne("") + "buffer: {lossless: {size: 16MiB}}\nworkers: " + workers + "\n",
+		Each: At100M},
 		"GOMAXPROCS="+cpus)
 	h4 := r.Station(members+1, macctl.ModePFC, 100e6)
 	var hosts []*Station

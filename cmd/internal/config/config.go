@@ -43,7 +43,7 @@ type Workers string
 // The values of the key workers.
 const (
 	WorkersAuto    Workers = "auto"     // as many as the processors allow, each with its own ports
-	WorkersPerPort Workers = "per-port" // a receive and a transmit goroutine for each port
+	WorkersPerPort Workers = "per-port" // a receive and a transmit goroutine for each port, one for each trunk
 )
 
 // Load reads the file at path. See Parse.
