@@ -96,7 +96,7 @@ func searchLength(stations int, key func(i uint64) uint64) float64 {
 	return float64(steps) / float64(f.used)
 }
 
-// The table of a bridge follows from its identity, so that virtual time is the same each time; without one it is random.
+// The table of a bridge follows from its identity, so that virtual time repeats itself. Without one it is random.
 func TestTableFollowsFromTheIdentity(t *testing.T) {
 	seed := func(c Config) [2]uint64 { b := newBridge(t, c); return [2]uint64{b.fdb.seed, b.fdb.mult} }
 	other := testIdentity
