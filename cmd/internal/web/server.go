@@ -97,16 +97,19 @@ func NewLocalServer(h http.Handler, log *slog.Logger) *http.Server {
 		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelDebug)}
 }
 
-// tellPanics logs a fault of this program that ends a request, as an error, and answers with status 500 where no answer
-// has begun.
+// tellPanics logs a fault of this program that ends a request, as an error, and ends the connection, so that nobody
+// takes half of an answer for a whole one.
 func tellPanics(h http.Handler, log *slog.Logger) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer func() {
 			if p := recover(); p != nil {
 				log.Error("a request has no answer", "path", r.URL.Path, "panic", p, "stack", string(debug.Stack()))
-				http.Error(w, "a fault of the switch, which its log describes", http.StatusInternalServerError)
+				MustAbort()
 			}
 		}()
 		h.ServeHTTP(w, r)
 	})
 }
+
+// MustAbort ends the connection of the request that the caller handles, as net/http has it.
+func MustAbort() { panic(http.ErrAbortHandler) }
