@@ -149,7 +149,7 @@ func (p *Process) Stop(sig syscall.Signal, grace time.Duration) error {
 	if !p.endsWithin(grace, begun, before) {
 		_ = p.cmd.Process.Kill()
 		<-p.ended
-		return p.withOutput(fmt.Errorf("did not end within %v of %v, killed", grace, sig))
+		return p.withOutput(fmt.Errorf("did not end within %v of %v, killed", time.Since(begun).Round(tick), sig))
 	}
 	var exit *exec.ExitError
 	if errors.As(p.err, &exit) && exit.Sys().(syscall.WaitStatus).Signal() == sig {
