@@ -80,6 +80,7 @@ type Daemon struct {
 	checking     sync.Mutex // one check of a headroom at a time
 
 	mu              sync.Mutex // guards what follows; held for a whole change
+	closed          bool
 	cfg             *config.Config
 	numbers         map[string]int               // port numbers by name
 	ports           map[string]*portLink         // by name
@@ -188,10 +189,16 @@ type outcome struct {
 	lost          []string // losses that the change has caused
 }
 
+// errClosed answers a request that came while the switch ended.
+var errClosed = errors.New("the switch has ended, or starts again: nothing has changed")
+
 // change is Apply, or with dry only tells what Apply would change.
 func (d *Daemon) change(ctx context.Context, c *config.Config, dry bool) (o outcome, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if d.closed {
+		return o, errClosed
+	}
 	c = c.KeepMetrics(d.cfg).In(d.netns)
 	if err := d.checkRestartKeys(c); err != nil {
 		return o, err
@@ -216,6 +223,20 @@ func (d *Daemon) change(ctx context.Context, c *config.Config, dry bool) (o outc
 	d.kick()
 	o.lost = d.losses
 	return o, nil
+}
+
+// startsWith returns what another start with a configuration would refuse, as far as it can be told now.
+func (d *Daemon) startsWith(c *config.Config) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.closed {
+		return errClosed
+	}
+	resolved, err := d.resolve(c.In(d.netns))
+	if err != nil {
+		return err
+	}
+	return d.translates(resolved)
 }
 
 // translates returns what putInForce would refuse before it opens anything.
@@ -418,6 +439,7 @@ func (d *Daemon) Close() error {
 	defer d.journal.close()
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	d.closed = true
 	for ns := range d.watched {
 		d.unwatch(ns)
 	}

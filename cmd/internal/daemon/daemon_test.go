@@ -177,3 +177,15 @@ func TestServeReturnsItsError(t *testing.T) {
 	err = d.Serve(t.Context())
 	assert.True(t, errors.Is(err, os.ErrNotExist), "%v, want that the file is not there", err)
 }
+
+// A request that comes while the switch ends changes nothing: its interfaces may be another switch's already.
+func TestNoChangeOfASwitchThatHasEnded(t *testing.T) {
+	d := unpluggedLog(t, "", "mtu: 1500", discards)
+	must(t, d.Close())
+	if _, err := d.change(t.Context(), d.cfg, false); !errors.Is(err, errClosed) {
+		t.Errorf("a change: %v, want %v", err, errClosed)
+	}
+	if err := d.startsWith(d.cfg); !errors.Is(err, errClosed) {
+		t.Errorf("another start: %v, want %v", err, errClosed)
+	}
+}

@@ -85,7 +85,7 @@ func Host(ctx context.Context, guests []Guest, failed func(g *Guest, err error))
 			attachRest(ctx, ready)
 			saveMemory()
 		})
-		h.runNotify(ctx, ready[0])
+		h.runNotify(ctx)
 	}
 	h.serving.Wait()
 	return errors.Join(errs...)
@@ -150,8 +150,11 @@ func (h *host) run(ctx context.Context, i int, d *Daemon, settled func()) {
 			return
 		}
 		g := &h.guests[i]
+		if err != nil {
+			g.Log.Warn("the end before another start", "error", err)
+		}
 		next, failure := newIn(g.Netns, again, g.Log, h.later)
-		h.report(i, errors.Join(err, failure))
+		h.report(i, failure)
 		if d = next; d != nil {
 			d.confined(h.needs)
 			h.serving.Go(func() { attachRest(ctx, []*Daemon{d}) })
@@ -168,6 +171,9 @@ func (h *host) serve(ctx context.Context, i int, d *Daemon, settled func()) (aga
 	var first sync.Once
 	d.restart = func() (begin func(), err error) {
 		c, err := h.configAgain(g)
+		if err == nil {
+			err = d.startsWith(c)
+		}
 		if err != nil {
 			return nil, err
 		}

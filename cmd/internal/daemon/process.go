@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"slices"
 	"strconv"
@@ -123,21 +124,22 @@ func MeasureMachine() config.Machine {
 	return config.Machine{WakeGap: late[len(late)-1], WakeDelay: late[len(late)*999/1000]}
 }
 
-// notify tells systemd a state of the switch. Without systemd it does nothing.
-func (d *Daemon) notify(state string) {
+// notify tells systemd a state of the process. Without systemd it does nothing.
+func notify(log *slog.Logger, state string) {
 	if _, err := daemon.SdNotify(false, state); err != nil {
-		d.log.Warn("systemd cannot be told", "state", state, "error", err)
+		log.Warn("systemd cannot be told", "state", state, "error", err)
 	}
 }
 
 // runNotify tells systemd that the switches are ready: the configurations are in force and existing interfaces are
-// ports. Then it feeds systemd's watchdog while every worker of every switch makes progress.
-func (h *host) runNotify(ctx context.Context, d *Daemon) { // d speaks for the process
-	d.notify(daemon.SdNotifyReady)
-	defer d.notify(daemon.SdNotifyStopping)
+// ports. Then it feeds systemd's watchdog while switches run of which every worker makes progress.
+func (h *host) runNotify(ctx context.Context) {
+	log := h.guests[0].Log // it speaks for the process
+	notify(log, daemon.SdNotifyReady)
+	defer notify(log, daemon.SdNotifyStopping)
 	every, err := daemon.SdWatchdogEnabled(false)
 	if err != nil {
-		d.log.Warn("systemd's watchdog is not fed", "error", err)
+		log.Warn("systemd's watchdog is not fed", "error", err)
 	}
 	if every == 0 {
 		<-ctx.Done()
@@ -149,11 +151,12 @@ func (h *host) runNotify(ctx context.Context, d *Daemon) { // d speaks for the p
 		bounded, cancel := context.WithTimeout(ctx, every/3)
 		h.running.Lock()
 		hung, err := firstHung(bounded, h.running.all)
+		some := len(h.running.all) > 0 // else the only one starts again
 		h.running.Unlock()
 		cancel()
-		if err == nil {
-			d.notify(daemon.SdNotifyWatchdog)
-		} else if ctx.Err() == nil {
+		if err == nil && some {
+			notify(log, daemon.SdNotifyWatchdog)
+		} else if err != nil && ctx.Err() == nil {
 			hung.log.Error("the switch hangs, and systemd's watchdog is not fed", "error", err)
 		}
 		select {

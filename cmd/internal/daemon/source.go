@@ -127,8 +127,8 @@ func (s source) Apply(ctx context.Context, name string, yaml []byte, dry bool) (
 		a.Warnings = append(a.Warnings, w.String())
 	}
 	if !dry {
-		s.d.notify(systemd.SdNotifyReloading + "\n" + systemd.SdNotifyMonotonicUsec())
-		defer s.d.notify(systemd.SdNotifyReady)
+		notify(s.d.log, systemd.SdNotifyReloading+"\n"+systemd.SdNotifyMonotonicUsec())
+		defer notify(s.d.log, systemd.SdNotifyReady)
 	}
 	outcome, err := s.d.change(ctx, c, dry)
 	if err != nil {

@@ -54,15 +54,15 @@ func (s *State) switches() (names []string) {
 	return names
 }
 
-// awaitStart waits until a switch forwards that has started after another one with its socket.
+// awaitStart waits until a switch forwards that is not the one that started at a time, with the same socket.
 func awaitStart(ctx context.Context, c *api.Client, other time.Time) error {
 	var last error
 	for {
 		h, err := healthOf(ctx, c)
 		switch {
-		case err == nil && h.Started.After(other) && h.Ready:
+		case err == nil && !h.Started.Equal(other) && h.Ready:
 			return nil
-		case err == nil && h.Started.After(other):
+		case err == nil && !h.Started.Equal(other):
 			last = errors.New(strings.TrimSpace(h.Text()))
 		case ctx.Err() == nil:
 			last = err // nil: the former one has not ended

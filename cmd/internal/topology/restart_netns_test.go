@@ -1,6 +1,8 @@
 package topology
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -37,7 +39,7 @@ links:
 			for {
 				out, err := r.command("lab", "restart", path, "s2").CombinedOutput()
 				if restarts++; err != nil || !strings.Contains(string(out), "s2 of lab "+name+" forwards again") {
-					failed <- fmt.Errorf("%w: %s", err, out)
+					failed <- fmt.Errorf("%s: %w", out, cmp.Or(err, errors.New("not what a restart says")))
 					return
 				}
 				select {
@@ -65,6 +67,9 @@ links:
 		file := filepath.Join(configFolder(name), "s2.yaml")
 		must(r.t, os.WriteFile(file, []byte("name: s2\nprots: {}\n"), 0o600))
 		r.runRefused("s2.yaml:2: prots: unknown key", "lab", "restart", path, "s2")
+		must(r.t, os.WriteFile(file, []byte("name: s2\napi: {socket: "+s.socket("s2")+"}\n"+
+			"ports: {x: {interface: lo, speed: 1G}}\n"), 0o600))
+		r.runRefused("lo", "lab", "restart", path, "s2") // which only the running switch can know
 		r.runRefused("has no switch h1: there are s1, s2", "lab", "restart", path, "h1")
 		if !r.started(s, "s2").Equal(s2) {
 			r.t.Error("s2 has started again with a file that has an error")
