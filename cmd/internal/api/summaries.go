@@ -26,7 +26,7 @@ var summaries = map[string]string{
 	"master":             "a bridge or bond of the kernel has the interface too: take it out",
 	"missing-interface":  "the interface is not there: make it, or correct its name",
 	"missing-namespace":  "the network namespace is not there: make it, or correct its name",
-	"mtu":                "the MTU of an end is another, so longer frames are dropped: set it",
+	"mtu":                "the two ends have different MTUs: longer frames are dropped; set one MTU",
 	"nice":               "the switch runs after other programs: let it have its nice value",
 	"one-cpu":            "hosts and switch share one CPU: give the machine another",
 	"overspeed":          "the peer sends faster than the port: give both ends a speed (pfcswitch nic has one)",
