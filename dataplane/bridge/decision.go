@@ -62,7 +62,7 @@ type Decision struct {
 	Kind   Kind
 	Reason DropReason // of a Drop, else DropNone
 	Cause  Cause      // of a Flood, else NoCause
-	Port   int        // egress port of a Unicast, else -1
+	Port   int        // egress port of a Unicast, the number of the group of a Grouped, else -1
 	// Ports are the egress ports of a Flood, or those that Pick chose among, until the bridge decides again: never
 	// empty and never with the ingress port; else nil.
 	Ports *PortSet

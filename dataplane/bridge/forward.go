@@ -204,11 +204,14 @@ func (b *Bridge) learns(in int, src uint64, vid uint16, now int64) bool {
 	i, found := b.fdb.find(fdbKey(src, vid))
 	if found {
 		e := b.fdb.slots[i]
+		if e.static {
+			return false
+		}
 		at := in
 		if !b.fdb.dead(&e, now) && int(e.port) != in {
 			at, _ = e.moves.move(int(e.port), in, b.fdb.limit(&e, in), now)
 		}
-		return b.learnable(in, src) && !e.static && at == in
+		return b.learnable(in, src) && at == in
 	}
 	room := b.fdb.used < b.fdb.max || b.fdb.used > b.fdb.static
 	return b.learnable(in, src) && room

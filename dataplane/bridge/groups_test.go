@@ -1,6 +1,7 @@
 package bridge
 
 import (
+	"fmt"
 	"maps"
 	"testing"
 
@@ -135,16 +136,28 @@ func TestAddStaticGroupRefuses(t *testing.T) {
 	assert.Equal(t, len(b.fdb.groups.number), 1, "groups")
 }
 
-// The source guard counts every port of a group as the station's.
-func TestSecureGroup(t *testing.T) {
+// A station of a group that sends to itself is traced as it is forwarded.
+func TestTraceOfAGroupsStationToItself(t *testing.T) {
 	b := toGroup(t, 4, Config{}, 1, 2)
-	setPort(t, b, 1, PortConfig{PVID: 1, Flood: true, Secure: SecureStatic})
-	for in, want := range map[int]DropReason{0: DropSourceGuard, 1: DropNone, 2: DropNone, 3: DropSourceGuard} {
-		d := b.Forward(in, frame.Broadcast, stationA, 1, 60, 0)
-		assert.Equal(t, d.Reason, want, "from port %d", in)
+	for in := range 4 {
+		traced := b.Trace(in, stationA, stationA, 1, 0)
+		wantDecision(t, fmt.Sprintf("from port %d", in), traced, b.Forward(in, stationA, stationA, 1, 60, 0))
+		assert.Equal(t, traced.Kind, Grouped, "from port %d", in)
 	}
-	if n, ok := b.TakeNotice(); !ok || n.Kind != StationBarred || n.Home != 1 {
-		t.Errorf("notice %+v, %v; want that the station is at home at port 1", n, ok)
+}
+
+// The source guard counts every port of a group as the station's, and names a secure one.
+func TestSecureGroup(t *testing.T) {
+	for secure := 1; secure <= 2; secure++ {
+		b := toGroup(t, 4, Config{}, 1, 2)
+		setPort(t, b, secure, PortConfig{PVID: 1, Flood: true, Secure: SecureStatic})
+		for in, want := range map[int]DropReason{0: DropSourceGuard, 1: DropNone, 2: DropNone, 3: DropSourceGuard} {
+			d := b.Forward(in, frame.Broadcast, stationA, 1, 60, 0)
+			assert.Equal(t, d.Reason, want, "from port %d", in)
+		}
+		if n, ok := b.TakeNotice(); !ok || n.Kind != StationBarred || n.Home != secure {
+			t.Errorf("notice %+v, %v; want that the station is at home at port %d", n, ok, secure)
+		}
 	}
 }
 

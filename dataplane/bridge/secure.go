@@ -49,11 +49,22 @@ func (b *Bridge) leadsToSecure(e *entry) bool {
 func (b *Bridge) tellBarred(in int, src uint64, vid uint16, now int64) {
 	n := Notice{Kind: StationBarred, Port: in, Home: -1, MAC: src, VID: vid}
 	if at := b.Lookup(src, vid, now); at.Known && at.Port != in {
-		n.Home = at.Port
-		for port := range at.Group.All() {
-			n.Home = port // one of them
-			break
+		if n.Home = at.Port; !at.Group.Empty() {
+			n.Home = b.homeOf(at.Group)
 		}
 	}
 	b.fdb.tell(n, now)
+}
+
+// homeOf returns the port of a group that a notice names: the first secure one, since that bars the station from
+// others, or else the first.
+func (b *Bridge) homeOf(group PortSet) int {
+	secure := group
+	if secure.intersect(&b.secure); !secure.Empty() {
+		group = secure
+	}
+	for port := range group.All() {
+		return port
+	}
+	return -1
 }
