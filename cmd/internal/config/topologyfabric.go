@@ -279,14 +279,15 @@ func (f *labFabric) addRoutes(name string, c *Config) {
 	for _, e := range c.FDB {
 		known[e.MAC] = true
 	}
-	var names []string // those of the route before, where it has the same ports
+	var last *int      // in routes, the first port of the entry before: routes share their ports
+	var names []string // of its ports
 	for h, ways := range f.routes[s] {
 		entry := StaticEntry{MAC: macOf(h), VLAN: 1}
 		if known[entry.MAC] {
 			continue
 		}
-		if h == 0 || &ways[0] != &f.routes[s][h-1][0] || names == nil {
-			names = nil
+		if &ways[0] != last {
+			last, names = &ways[0], nil
 			for _, port := range ways {
 				names = append(names, f.plan.switches[s].ports[port].name)
 			}

@@ -2,6 +2,7 @@ package config
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -84,6 +85,16 @@ links:
 	if a, b := describe(made), describe(hand); a != b {
 		t.Errorf("%s\n\nby hand:\n%s", a, b)
 	}
+}
+
+// A static entry of the file stands in place of the route to its station, and changes no other route.
+func TestFabricWithAStaticEntryOfItsOwn(t *testing.T) {
+	const fabric, own = "{leaf-spine: {leaves: 2, spines: 2, hosts: 3}, spread: flow}", 3 // the first host of leaf2
+	want := slices.Clone(fabricOf(t, fabric).Switches[0].Config.FDB)
+	lab := fabricOf(t, fabric+"\nswitches: {leaf1: {fdb: [{mac: \"02:00:00:00:00:04\", port: up1}]}}")
+	want = slices.Delete(want, own, own+1)
+	want = slices.Insert(want, 0, StaticEntry{MAC: macOf(own), VLAN: 1, Port: "up1"})
+	assert.Equal(t, fmt.Sprint(lab.Switches[0].Config.FDB), fmt.Sprint(want), "static entries of leaf1")
 }
 
 // What the file says about a node or a link counts before what the fabric says; other nodes may stand beside it.
