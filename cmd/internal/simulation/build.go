@@ -119,7 +119,7 @@ func (f *fabric) resolve() error {
 				f.slowest = p.Speed
 			}
 		}
-		memory += c.Buffer.Lossless.Size + c.Buffer.Lossy.Size
+		memory += c.Buffer.Lossless.Size + c.HeadroomGrowth() + c.Buffer.Lossy.Size
 		f.switches = append(f.switches, s)
 	}
 	var machine unix.Sysinfo_t

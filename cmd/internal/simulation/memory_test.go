@@ -3,11 +3,13 @@ package simulation
 import (
 	"fmt"
 	"os"
-	"pfcswitch/dataplane/assert"
 	"strings"
 	"testing"
 
 	"golang.org/x/sys/unix"
+
+	"pfcswitch/cmd/internal/config"
+	"pfcswitch/dataplane/assert"
 )
 
 // Where the system has no room for a switch, the error has file, line and key, and what to do.
@@ -27,4 +29,17 @@ func TestNoMemory(t *testing.T) {
 	assert.Must(t, unix.Setrlimit(unix.RLIMIT_AS, &was))
 	assert.True(t, err != nil && strings.HasPrefix(err.Error(), "lab.yaml:2: switches: switch s1: ") &&
 		strings.Contains(err.Error(), "write smaller buffers and rings"), "%v", err)
+}
+
+// Buffers are refused that the machine cannot have, with what measured headrooms may add: that is mapped, too.
+func TestBuffersCountHeadroomsThatGrow(t *testing.T) {
+	for least, refused := range map[string]bool{"1GiB": true, "4KiB": false} { // of 600 queues
+		lab, err := config.ParseTopology("lab.yaml", fmt.Appendf(nil, "name: lab\nfabric: {ring: {switches: 200, "+
+			"hosts: 1}, links: {speed: 1M}, switches: {preset: roce, buffer: {cell: 4KiB}, headroom: {min: %s, "+
+			"small_packets: 0%%}}}\ntraffic: {f: {from: h1, to: h2}}\n", least), os.ReadFile)
+		assert.Must(t, err)
+		err = (&fabric{topology: lab}).resolve()
+		assert.True(t, (err != nil) == refused && (err == nil || strings.Contains(err.Error(), "their buffers take ")),
+			"headrooms of %s at least: %v", least, err)
+	}
 }
