@@ -153,7 +153,8 @@ func largest(held []int64, bytes int64) (ports []int) {
 // redistribute returns what each ingress queue of p holds under another configuration. The same bytes stay charged to
 // the same priorities, so that a later Release finds them; only their segments change:
 //   - a queue that stays keeps its headroom, and fills its private segment from the shared one, or the reverse;
-//   - the bytes of a queue that goes become shared: at most φ + η move, and B_s grows by φ + η;
+//   - the bytes of a queue that goes become shared: at most φ + η move, and B_s grows by φ + η, except in a pool that
+//     follows the headrooms: there the change may have to wait until some have left;
 //   - a change to or from ModePause joins all queues into one, or parts them by priority.
 func (p *port) redistribute(next *PortConfig) [Priorities]segmentBytes {
 	var moved [Priorities]segmentBytes

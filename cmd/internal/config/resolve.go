@@ -16,8 +16,8 @@ import (
 const autoDepth = 5 * time.Millisecond
 
 // Measured headrooms may add headroom.share to an automatic lossless pool, of what the fastest port sends in
-// growthDepth, growthMost bytes at most: a peer that is software answers late by milliseconds, one that lies by as much
-// as it likes.
+// growthDepth, growthMost bytes at most, or in autoDepth, or of four frames for each measured queue, where that is
+// more: a peer that is software answers late by milliseconds, one that lies by as much as it likes.
 const (
 	growthDepth = 20 * time.Millisecond
 	growthMost  = 8 << 20

@@ -137,7 +137,8 @@ func (d *Daemon) setHeadroom(p *portLink, size int64, reason string) error {
 		p.measured = size
 		d.recordHeadroom(p, size)
 		for _, other := range d.ports {
-			other.xon = 0 // bounded by what is shared, which has another size now: it is set again at once
+			// bounded by what is shared, which has another size now where the pool does not follow: set again at once
+			other.xon = 0
 		}
 	case !errors.Is(err, buffer.ErrBusy) && p.refusedHeadroom != size:
 		p.refusedHeadroom = size
