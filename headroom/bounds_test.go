@@ -44,6 +44,25 @@ func TestShare(t *testing.T) {
 	}
 }
 
+// A share that becomes smaller bounds what was found at once, and one that grows lets it in again.
+func TestShareIsConfigured(t *testing.T) {
+	s := settings(7)
+	s.Share = s.Calculated + 8*100_000
+	w := late(s, 9*time.Millisecond)
+	w.run(10 * time.Second)
+	p := w.ends[0]
+	assert.MustEqual(t, w.report(0).Target, s.Share, "the target is the share")
+	smaller := s
+	smaller.Share -= 8 * 50_000
+	p.Configure(smaller, w.now)
+	assert.Equal(t, w.report(0).Target, smaller.Share, "with a smaller share")
+	w.run(time.Minute)
+	assert.Equal(t, w.report(0).Target, smaller.Share, "a minute later")
+	p.Configure(s, w.now)
+	w.run(time.Second)
+	assert.Equal(t, w.report(0).Target, s.Share, "with the larger one again")
+}
+
 // A peer cannot take a pool at once: what it claims grows fourfold in a second at most.
 func TestGrowth(t *testing.T) {
 	s := settings(7)

@@ -142,6 +142,9 @@ func (p *Probe) Configure(s Settings, now int64) {
 	if p.target.bits > 0 {
 		p.target.bits = max(p.target.bits, p.floor())
 	}
+	if most := max(s.Share, p.floor()); s.Share > 0 && p.target.bits > most { // the buffer has no room for more
+		p.target.bits, p.target.lowerTo = most, 0
+	}
 	if other && p.target.bits > 0 { // the samples are those of the link before the change
 		p.target.bits, p.target.lowerTo = max(p.target.bits, s.Calculated), 0
 	}

@@ -192,15 +192,17 @@ func (c *Config) Shared() int64 {
 }
 
 // MostHeadroom is the most that a measured headroom may be, in bytes of the buffer for each queue of the port: what is
-// calculated, and an equal part of what all may have beyond that, for each queue on any port whose
-// headroom is measured.
+// calculated, and an equal part of what all may have beyond that, for each queue on any port whose headroom is
+// measured. It is never less than headroom.min.
 func (c *Config) MostHeadroom(p *Port) int64 {
 	measured := int64(0)
 	for other := range c.ports() {
 		measured += int64(bits.OnesCount8(c.MeasuredQueues(other)))
 	}
 	part := int64(c.Headroom.Share * float64(c.growth()) / float64(max(1, measured)))
-	return c.Packing(p).Bytes(p.CalculatedHeadroom().Bytes()) + part/c.Buffer.Cell*c.Buffer.Cell
+	packing := c.Packing(p)
+	most := packing.Bytes(p.CalculatedHeadroom().Bytes()) + part/c.Buffer.Cell*c.Buffer.Cell
+	return max(most, c.Buffer.WholeCells(packing.Bytes(c.Headroom.Min)))
 }
 
 // growth is what headroom.share is a part of: the shared segment of a pool whose size is written, since headrooms grow
@@ -214,7 +216,7 @@ func (c *Config) growth() int64 {
 }
 
 // HeadroomGrowth is the most that measured headrooms may add to an automatic lossless pool, in bytes: as much as
-// MostHeadroom lets each queue have, or headroom.min asks for.
+// MostHeadroom lets each queue have.
 func (c *Config) HeadroomGrowth() (bytes int64) {
 	if !c.Buffer.Lossless.Auto {
 		return 0
@@ -224,7 +226,7 @@ func (c *Config) HeadroomGrowth() (bytes int64) {
 		if measured == 0 {
 			continue
 		}
-		most := max(c.MostHeadroom(p), c.Buffer.WholeCells(c.Packing(p).Bytes(c.Headroom.Min)))
+		most := c.MostHeadroom(p)
 		for q := range p.Queues {
 			if measured>>q&1 == 1 {
 				bytes += max(0, most-p.Queues[q].Headroom)

@@ -244,6 +244,7 @@ func (d *Daemon) attachProber(pc *dataplane.PortConfig, c *config.Config, p *con
 	}
 	same := false
 	d.runner.View(func(*dataplane.Switch) { same = known.Inputs() == p.HeadroomInputs() })
+	most := c.MostHeadroom(p)
 	for q := range pc.Ingress {
 		if pc.Follow&(1<<q) == 0 {
 			continue
@@ -252,7 +253,7 @@ func (d *Daemon) attachProber(pc *dataplane.PortConfig, c *config.Config, p *con
 		if !same { // it was found for another link, and a new one will be
 			least = max(least, pc.Ingress[q].Headroom)
 		}
-		pc.Ingress[q].Headroom = max(r.measured, least)
+		pc.Ingress[q].Headroom = max(min(r.measured, most), least)
 	}
 }
 
@@ -317,6 +318,9 @@ func (d *Daemon) keepMeasured(p *portLink, size int64) {
 	switch {
 	case p.measured == 0 || size == p.measured || p.discardsControl:
 	case size > p.measured:
+		p.measured = size
+	case d.cfg.MeasuredQueues(p.cfg) != 0 && size == d.cfg.MostHeadroom(p.cfg):
+		d.noteHeadroom(p, "headroom %d B, was %d B: headroom.share allows no more", size, p.measured)
 		p.measured = size
 	default:
 		d.noteHeadroom(p, "headroom %d B, was %d B: what was measured has no place in this configuration, or is not "+

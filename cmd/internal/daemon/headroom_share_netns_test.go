@@ -1,10 +1,12 @@
 package daemon
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
 	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/headroom"
 )
 
@@ -54,6 +56,34 @@ func latePeer(t *testing.T, pool string) {
 	})
 	p.reports(1, dataplane.EventHeadroom, "calculated, since the link was not measured")
 	poolIs(t, p, cfg.Buffer.Lossless.Size, cfg.Shared())
+}
+
+// A configuration that lets measured headrooms have less, leaves a port as much as it lets it have.
+func TestSmallerShareLeavesItsPart(t *testing.T) {
+	for name, pool := range map[string]string{"automatic": "", "written": "buffer: {lossless: {size: 16MiB}}\n"} {
+		t.Run(name, func(t *testing.T) {
+			const keys = "preset: roce\nheadroom: {interval: 20ms}\n" + atOnce
+			// b knows nothing of the delay
+			p := newPair(t, [2]string{keys, keys + pool}, [2]string{"speed: 10G, delay: 5ms", "speed: 10G"})
+			most := func() int64 {
+				d := p.ends[1]
+				d.mu.Lock()
+				defer d.mu.Unlock()
+				return d.cfg.MostHeadroom(&d.cfg.Ports[0])
+			}
+			inForce := func() int64 { return p.snapshot(1).Config.Ingress[3].Headroom }
+			before := most()
+			eventually(t, "the share is in force", func() bool { return inForce() == before })
+			p.apply(1, strings.Replace(keys, "20ms", "20ms, share: 10%", 1)+pool)
+			assert.MustBeTrue(t, most() < before, "at most %d B, and %d before", most(), before)
+			for range 20 {
+				assert.MustEqual(t, inForce(), most(), "what is in force")
+				p.ends[1].followHeadroom(t.Context())
+			}
+			p.reports(1, dataplane.EventHeadroom,
+				fmt.Sprintf("headroom %d B, was %d B: headroom.share", most(), before))
+		})
+	}
 }
 
 // poolIs expects the lossless pool of b to have so many bytes, of which all queues share some.
