@@ -33,6 +33,7 @@ const (
 	hostHeadroom      = 64 << 10 // headroom: three senders share a host, and each has its own burst
 	ringXoff          = 256 << 10
 	ringXon           = 8 << 10
+	ringPool          = 2 << 20 // thresholds of all ports and their headrooms: no queue waits for the room of others
 )
 
 // size is a threshold, in octets, at the ring's speed.
@@ -128,7 +129,8 @@ func (p *phase) sendShares(to net.HardwareAddr, flows map[int]int64, noSink bool
 func (g *ring) config(k int) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "preset: roce\nwatchdog: %s\necn: {3: off}\n", g.watchdog)
-	fmt.Fprintf(&b, "buffer: {policy: static, xoff: %d, private: 0B}\nports:\n", g.size(ringXoff))
+	fmt.Fprintf(&b, "buffer: {lossless: {size: %d}, policy: static, xoff: %d, private: 0B}\nports:\n",
+		g.size(ringPool), g.size(ringXoff))
 	const fixed = "learning: off, flood: off, loop: off, " + longRing
 	host := fmt.Sprintf("{3: {xoff: %d, xon: %d, headroom: %d}}", g.size(hostXoff), g.size(hostXon),
 		max(minHeadroom, g.size(hostHeadroom)))
