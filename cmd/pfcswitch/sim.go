@@ -47,6 +47,8 @@ func simCommand() *cobra.Command {
 	f := c.Flags()
 	f.StringVar(&svg, "svg", "", "draw throughput, buffers and pauses over time into this file")
 	f.StringVar(&pcap, "pcap", "", "write the frames of each switch into this folder, as SWITCH.pcapng")
+	f.BoolVar(&o.LLDP, "lldp", false, "have the switches speak LLDP and DCBX with each other before the flows begin, "+
+		"and follow what comes of it")
 	f.Uint64Var(&o.Seed, "seed", 1, "what random numbers begin with: the moments at which flows begin, marks and "+
 		"early discards of switches")
 	f.DurationVar(&o.Stall, "stall", 0, "end after this virtual time without a frame that moves (default: twice the "+

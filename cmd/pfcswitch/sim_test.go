@@ -15,6 +15,7 @@ func TestSimStatus(t *testing.T) {
 	for args, want := range map[string]int{
 		"../../scripts/lab/leaf-spine.yaml":        0,
 		"../../scripts/lab/leaf-spine.yaml -j":     0,
+		"../../scripts/lab/leaf-spine.yaml --lldp": 0,
 		"../../scripts/lab/ring.yaml --stall 20ms": 1,
 		"paper":                     0,
 		"paper none":                couldNotRun,

@@ -116,13 +116,13 @@ func (r *LLDP) Text() string {
 	n := newTable("PORT", "NEIGHBOR", "ITS PORT", "CHASSIS", "PFC", "WILLING", "DCBX", "FOLLOWED", ">AGE s", ">TTL s",
 		"DESCRIPTION")
 	for _, p := range r.Ports {
-		t.row(p.Port, p.DCBX.Version, joinPriorities(p.DCBX.LosslessPriorities), p.DCBX.Reason,
+		t.row(p.Port, p.DCBX.Version, JoinPriorities(p.DCBX.LosslessPriorities), p.DCBX.Reason,
 			either(p.DCBX.Mismatch, "yes", "no"), p.DCBX.measures(), p.Statistics.SentFrames,
 			p.Statistics.ReceivedFrames, p.Statistics.DiscardedFrames+p.Statistics.DiscardedTLVs)
 		for _, x := range p.Neighbors {
 			pfc, willing := none, none
 			if x.PFC != nil {
-				pfc, willing = joinPriorities(x.PFC.Priorities), either(x.PFC.Willing, "yes", "no")
+				pfc, willing = JoinPriorities(x.PFC.Priorities), either(x.PFC.Willing, "yes", "no")
 			}
 			n.row(p.Port, x.SystemName, x.PortID, x.ChassisID, pfc, willing,
 				cmp.Or(strings.Join(x.DCBXVersions, ","), none), either(x.Followed, "yes", "no"),

@@ -275,7 +275,7 @@ func (p *Port) flow() string {
 	case mode == "pause":
 		return mode + " " + All.String()
 	case mode == "pfc" && len(p.LosslessPriorities) > 0:
-		return mode + " " + joinPriorities(p.LosslessPriorities)
+		return mode + " " + JoinPriorities(p.LosslessPriorities)
 	}
 	return mode
 }

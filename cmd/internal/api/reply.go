@@ -182,8 +182,8 @@ func Priorities(mask uint8) (list []Priority) {
 	return list
 }
 
-// joinPriorities writes priorities with commas between.
-func joinPriorities(list []Priority) string {
+// JoinPriorities writes priorities with commas between.
+func JoinPriorities(list []Priority) string {
 	return cmp.Or(strings.Join(each(list, (*Priority).String), ","), none)
 }
 

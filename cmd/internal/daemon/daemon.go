@@ -10,7 +10,8 @@
 //	staged.go              sockets that are opened before a configuration comes in force
 //	tap.go                 ports towards the host's stack
 //	link.go                changes of speed, address and MTU of a link
-//	speaker.go             LLDP and DCBX on one port, and how the API shows them
+//	speaker.go             LLDP and DCBX on one port
+//	exchange.go            what a port tells by LLDP and DCBX, and what follows: in virtual time, too
 //	negotiate.go           settings that neighbours ask for, and events about them
 //	prober.go              the headroom.Probe of a port, for the data plane
 //	headroom.go            the measured headroom, in force

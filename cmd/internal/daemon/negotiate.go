@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/bits"
 	"reflect"
-	"time"
 
 	"pfcswitch/buffer"
 	"pfcswitch/cmd/internal/api"
@@ -69,49 +67,11 @@ func (d *Daemon) lldpConfig(p *portLink) lldp.Config {
 	if d.chassis == [6]byte{} {
 		d.chassis = p.at.link.MAC
 	}
-	chassis := string(d.chassis[:])
-	return lldp.Config{MAC: p.at.link.MAC, Interval: int(d.cfg.LLDP.Interval / time.Second), Hold: d.cfg.LLDP.Hold,
-		Local: lldp.PDU{
-			Chassis:         lldp.ID{Subtype: lldp.ChassisMAC, Value: chassis},
-			Port:            lldp.ID{Subtype: lldp.PortIfName, Value: p.cfg.Name},
-			PortDescription: p.cfg.Interface, SystemName: d.cfg.Name,
-			SystemDescription: "pfcswitch " + api.ThisVersion().Version +
-				", a software Ethernet switch that sends and obeys PAUSE and PFC",
-			Capabilities: &lldp.Capabilities{Supported: lldp.CapabilityBridge, Enabled: lldp.CapabilityBridge},
-			Management: []lldp.ManagementAddress{{Family: lldp.FamilyMAC, Address: chassis,
-				Numbering: lldp.NumberIfIndex, Interface: uint32(p.at.link.Index)}},
-		}}
+	return LLDPConfig(d.cfg, p.cfg, d.chassis, p.at.link.MAC, p.at.link.Index)
 }
 
 func (d *Daemon) dcbxConfig(p *portLink) dcbx.Config {
-	l := &d.cfg.LLDP
-	m := dcbx.Config{Mode: dcbxModes[l.DCBX], Willing: l.Willing && !p.unwilling,
-		HigherWins: l.TieBreak == config.TieHigher, IEEEBit: l.BitIEEE, LegacyBit: l.BitLegacy,
-		Hold: int64(l.ChangeHold), MAC: p.at.link.MAC, CanPFC: p.cfg.FlowControl == config.FlowPFC}
-	if m.CanPFC {
-		m.PFC = d.cfg.Priorities.Lossless
-	}
-	for q, queue := range d.cfg.Queues {
-		m.Queues[q] = dcbx.Queue{Strict: queue.Strict, Weight: queue.Weight}
-	}
-	if prio, ok := rocePriority(&d.cfg.Priorities); ok && m.CanPFC {
-		m.Apps = []dcbx.App{{Priority: prio, Selector: dcbx.SelectUDP, Protocol: dcbx.RoCEv2Port}}
-	}
-	return m
-}
-
-var dcbxModes = map[config.DCBX]dcbx.Mode{config.DCBXAuto: dcbx.ModeAuto, config.DCBXIEEE: dcbx.ModeIEEE,
-	config.DCBXCEE: dcbx.ModeCEE, config.DCBXCIN: dcbx.ModeCIN, config.DCBXOff: dcbx.ModeOff}
-
-// roceDSCP is the usual DSCP of RoCEv2.
-const roceDSCP = 26
-
-// rocePriority is the priority of RoCEv2: that of its DSCP if lossless, else the lowest lossless one.
-func rocePriority(p *config.Priorities) (uint8, bool) {
-	if prio := p.DSCP[roceDSCP]; p.IsLossless(int(prio)) {
-		return prio, true
-	}
-	return uint8(bits.TrailingZeros8(p.Lossless)), p.Lossless != 0
+	return DCBXConfig(d.cfg, p.cfg, p.at.link.MAC, p.unwilling)
 }
 
 // negotiated returns the settings that differ from configuration c because of DCBX, by port name.
@@ -122,21 +82,8 @@ func (d *Daemon) negotiated(c *config.Config) map[string]config.Negotiated {
 		if p == nil || p.speaker == nil || !c.LLDP.Agent {
 			continue
 		}
-		configured := config.Negotiated{Lossless: c.Priorities.Lossless, Queues: c.Queues}
-		e, o := configured, p.speaker.inForce()
-		switch o.Reason {
-		case dcbx.ReasonPeer, dcbx.ReasonTiePeer, dcbx.ReasonMismatch, dcbx.ReasonPeerError, dcbx.ReasonDisabled:
-			if c.Ports[i].FlowControl == config.FlowPFC {
-				e.Lossless = o.PFC
-			}
-		}
-		if o.ETSAdopted {
-			for q, queue := range o.Queues {
-				e.Queues[q] = config.Queue{Strict: queue.Strict, Weight: queue.Weight}
-			}
-		}
-		if e != configured {
-			all[p.cfg.Name] = e
+		if e := Negotiated(c, &c.Ports[i], p.speaker.inForce()); e != nil {
+			all[p.cfg.Name] = *e
 		}
 	}
 	return all
@@ -168,7 +115,7 @@ func (d *Daemon) reportNegotiated(p *portLink, err error) {
 	switch {
 	case err == nil:
 	case !p.dcbxPending:
-		d.warn(p.cfg.Name, "what the neighbour asks for by DCBX does not fit, and the port follows it no longer", err)
+		d.warn(p.cfg.Name, NotFollowed, err)
 		p.unwilling = true
 		d.configureLLDP(p)
 	default:
@@ -180,18 +127,7 @@ func (d *Daemon) reportNegotiated(p *portLink, err error) {
 
 // applyNegotiated puts the negotiated settings of one port in force; nil means none.
 func (d *Daemon) applyNegotiated(ctx context.Context, name string, want *config.Negotiated) error {
-	all, speeds := map[string]config.Negotiated{}, map[string]int64{}
-	for _, p := range d.cfg.Ports {
-		e := p.Negotiated
-		if p.Name == name {
-			e = want
-		}
-		if e != nil {
-			all[p.Name] = *e
-		}
-		speeds[p.Name] = p.Speed
-	}
-	resolved, err := d.cfg.WithNegotiated(all).Resolve(speeds)
+	resolved, err := WithNegotiated(d.cfg, name, want)
 	if err != nil {
 		return err
 	}

@@ -25,6 +25,7 @@ type fabric struct {
 	topology *config.Topology
 	seed     uint64
 	real     bool // for real links: it is only looked at
+	lldp     bool // switches negotiate first
 	switches []*labSwitch
 	hosts    map[string]int     // nodes, by name
 	speeds   map[string]int64   // of their links, bit/s
@@ -43,6 +44,8 @@ type labSwitch struct {
 	sw      *dataplane.Switch
 	numbers map[string]int   // of ports, by interface
 	told    []deadlock.Event // by its watchdog
+
+	speakers []*speaker // of its ports, by number; nil: it speaks no LLDP
 }
 
 // A labFlow is one pair of hosts of an entry under traffic.
@@ -59,7 +62,7 @@ func build(t *config.Topology, o Options) (*fabric, error) {
 		return nil, t.Errorf("traffic", "there is none, and so nothing to see: write who sends to whom, such as "+
 			"traffic: {f1: {from: h1, to: h2, duration: 100ms}}")
 	}
-	f := &fabric{topology: t, seed: o.Seed, real: o.real, hosts: map[string]int{},
+	f := &fabric{topology: t, seed: o.Seed, real: o.real, lldp: o.LLDP, hosts: map[string]int{},
 		speeds: map[string]int64{}, ends: map[string]sim.End{}}
 	if err := f.resolve(); err != nil {
 		return nil, err
@@ -100,9 +103,20 @@ func (f *fabric) close() error {
 	return errors.Join(errs...)
 }
 
-// resolve completes the configurations of the switches, and refuses what virtual time does not have.
+// resolve completes the configurations of the switches, by what they negotiate too, and refuses what virtual time or
+// this machine does not have.
 func (f *fabric) resolve() error {
-	memory := int64(0)
+	if err := f.complete(); err != nil {
+		return err
+	}
+	if f.lldp {
+		f.negotiate()
+	}
+	return f.checkMemory()
+}
+
+// complete completes the configurations of the switches, each by itself.
+func (f *fabric) complete() error {
 	for _, l := range f.topology.Switches {
 		c, err := l.Config.Resolve(nil)
 		if err != nil {
@@ -119,8 +133,17 @@ func (f *fabric) resolve() error {
 				f.slowest = p.Speed
 			}
 		}
-		memory += c.Buffer.Lossless.Size + c.HeadroomGrowth() + c.Buffer.Lossy.Size
 		f.switches = append(f.switches, s)
+	}
+	return nil
+}
+
+// checkMemory refuses buffers that this machine cannot hold.
+func (f *fabric) checkMemory() error {
+	memory := int64(0)
+	for _, s := range f.switches {
+		b := &s.config.Buffer
+		memory += b.Lossless.Size + s.config.HeadroomGrowth() + b.Lossy.Size
 	}
 	var machine unix.Sysinfo_t
 	if err := unix.Sysinfo(&machine); err != nil {
@@ -160,7 +183,7 @@ func (f *fabric) addSwitches(o Options) error {
 		}
 		var err error
 		s.sw, err = daemon.NewCore(s.config, identity, f.stations(s), func(i int, p *dataplane.PortConfig) {
-			p.Delay, p.MAC = 0, [6]byte{0x02, 0xff, byte(n >> 8), byte(n), byte(i >> 8), byte(i)}
+			p.Delay, p.MAC = 0, portMAC(n, i)
 			if o.Measure {
 				f.measure(s, i, p, uint16(random.Uint32()))
 			}

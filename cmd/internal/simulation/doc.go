@@ -3,6 +3,7 @@
 //
 //	simulation.go  Run: from the file to the report
 //	build.go       the fabric of a topology, and what virtual time does not have
+//	lldp.go        LLDP and DCBX between switches, before the flows begin
 //	measure.go     links whose ends measure headroom, and hosts that are late at random
 //	watchdog.go    the deadlock watchdog of the switches
 //	workload.go    flows of random sizes at random times; sizes.txt has the published distributions

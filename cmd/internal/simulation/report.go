@@ -26,6 +26,7 @@ type Report struct {
 	Controls    []Control    `json:"congestion_control"`
 	HalfDuplex  []HalfDuplex `json:"half_duplex"`
 	Ports       []Port       `json:"ports"`
+	LLDP        []LLDP       `json:"lldp,omitempty"` // of ports that speak it, where asked for
 	Hosts       []Host       `json:"hosts"`
 	Deadlock    bool         `json:"deadlock"`      // frames are held, and none has moved for the stall time
 	Cycle       []Wait       `json:"cycle"`         // each waits for the next, and the last for the first
@@ -84,6 +85,7 @@ func (f *fabric) report(length time.Duration) *Report {
 	f.addHalfDuplex(r)
 	for _, s := range f.switches {
 		f.addSwitch(r, s)
+		f.addLLDP(r, s)
 	}
 	f.addHostResults(r)
 	r.AddHolds(f.topology)

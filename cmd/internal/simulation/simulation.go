@@ -21,6 +21,7 @@ type Options struct {
 	Noise    time.Duration // the mean of what each response takes longer, at random
 	Latest   time.Duration // the longest response with Noise; 0: until a send call of the host has ended
 	Measure  bool          // ends of links measure headroom; else auto is what is calculated
+	LLDP     bool          // switches speak LLDP and DCBX with each other before the flows begin
 	Progress func(text string)
 	SVG      io.Writer // gets a picture of the run; nil: none
 	// Capture opens the file for the frames of a switch; nil: no frame is captured.

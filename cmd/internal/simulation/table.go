@@ -10,6 +10,9 @@ import (
 
 // Text writes the report for a person.
 func (r *Report) Text(out io.Writer) error {
+	if err := r.lldpText(out); err != nil {
+		return err
+	}
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "Lossless priorities of ports. RX: held by the peer. TX: holding the peer. Peaks in bytes.")
 	fmt.Fprintln(w, "PORT\tPRIO\tRX FRAMES\tRX PAUSED\t%\tTX FRAMES\tTX PAUSED\t%\tPRIVATE\tSHARED\tHEADROOM\tOF")
