@@ -190,6 +190,27 @@ func TestUnreadableFramesAreTold(t *testing.T) {
 	r.empty()
 }
 
+// A peer that sends lossless and lossy frames by turns at the port's speed is not too fast, though a switch that comes
+// late reads all of one ring before those of the other.
+func TestNoOverspeedOfTwoRings(t *testing.T) {
+	in := testPort(0)
+	in.Speed, in.Burst = 10_000_000, 2*(mtu+24)
+	r := newRig(t, testConfig(2), in, testPort(1))
+	const n = 8
+	from, each := r.now, wireTime(1, mtu)*100 // the time of one frame at 10 Mbit/s
+	r.now += 2 * n * each
+	for i := range int64(n) {
+		r.arriveAt(from+2*i*each, 0, several(0, 1, 0, 1, mtu)...)
+	}
+	for i := range int64(n) {
+		r.arriveAt(from+(2*i+1)*each, 0, several(0, 1, lossless, 1, mtu)...)
+	}
+	r.settle()
+	assert.Equal(t, r.count(0).Overspeed, 0, "frames over the speed")
+	r.drain(1, r.now+second)
+	r.empty()
+}
+
 // The peer that sends faster than the port's speed is counted, and named once.
 func TestOverspeed(t *testing.T) {
 	in := testPort(0)

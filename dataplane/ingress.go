@@ -290,11 +290,13 @@ func (p *portState) lossless(prio uint8) bool {
 	return p.cfg.Mode == macctl.ModePause || p.cfg.Mode == macctl.ModePFC && p.cfg.Lossless>>prio&1 != 0
 }
 
-// overspeed counts frames that exceed the port's speed and twice its burst.
+// overspeed counts frames that exceed the port's speed and twice its burst. Frames of one ring come in order. What has
+// waited in another one meanwhile is older: the meter has no tokens of that time any more, and leaves it out.
 func (s *Switch) overspeed(p *portState, a *Arrival) {
-	if p.cfg.Speed == 0 || a.waits {
+	if p.cfg.Speed == 0 || a.waits || a.At < p.meteredAt {
 		return
 	}
+	p.meteredAt = a.At
 	octets := int64(frame.WireOctets(len(a.Data)))
 	if p.meter.Ready(octets, a.At) {
 		p.meter.Take(octets)

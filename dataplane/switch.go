@@ -80,6 +80,7 @@ type portState struct {
 	sender        *macctl.Initiator
 	txAt          int64        // time at which the transmit task has to look again
 	meter         sched.Shaper // ingress faster than the port's speed
+	meteredAt     int64        // when the newest frame came that the meter knows
 	shaper        sched.Shaper
 	round         sched.State
 	sched         sched.Config
