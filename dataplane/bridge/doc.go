@@ -6,10 +6,11 @@
 //	  learn (fdb.go)       source address → port                          8.7
 //	    moves.go           hold of a station that two senders use
 //	    stations.go        limit of a port, and who is forgotten
-//	  lookup (fdb.go)      destination address → one port                 8.6.3, 8.8
+//	  lookup (fdb.go)      destination address → one port, or a group     8.6.3, 8.8
 //	  flood (forward.go)   no entry, or a group address → member ports    8.6.4
 //	  storm (storm.go)     limit on what one port may flood
 //	    backoff.go          loop probes are rare until a frame floods
+//	Pick (groups.go)       a group of ports and the frame's flow → one port
 //	Trace (forward.go)     what Forward would decide, without learning
 //	Egress (vlan.go)       tagged, untagged or not a member               8.6.4
 //

@@ -12,6 +12,7 @@
 //	flow.go      what a host sends, and what of it arrives
 //	control.go   flows whose senders slow down: DCQCN
 //	measure.go   links whose ends measure headroom
+//	path.go      the ways that a flow may take: whether each leads to its host
 //	fault.go     storms, slow hosts, links that flap
 //	duplex.go    half-duplex links: collisions, backoff, back pressure
 //	deadlock.go  who waits for whom

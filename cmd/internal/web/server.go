@@ -104,12 +104,12 @@ func tellPanics(h http.Handler, log *slog.Logger) http.Handler {
 		defer func() {
 			if p := recover(); p != nil {
 				log.Error("a request has no answer", "path", r.URL.Path, "panic", p, "stack", string(debug.Stack()))
-				MustAbort()
+				mustAbort()
 			}
 		}()
 		h.ServeHTTP(w, r)
 	})
 }
 
-// MustAbort ends the connection of the request that the caller handles, as net/http has it.
-func MustAbort() { panic(http.ErrAbortHandler) }
+// mustAbort ends the connection of the request that the caller handles, as net/http has it.
+func mustAbort() { panic(http.ErrAbortHandler) }
