@@ -71,7 +71,7 @@ func nameOf(argument, part string) (string, error) {
 	}
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return "", fmt.Errorf("%s: no such file, and no lab of this name is up", argument)
+		return "", fmt.Errorf("%s: no such file, and no lab of this name is up: see pfcswitch lab ls", argument)
 	case err != nil:
 		return "", err
 	}

@@ -78,7 +78,7 @@ func (c *SendConfig) Check() error {
 	case c.Duration < 0:
 		return fmt.Errorf("a time of %v: it cannot be negative", c.Duration)
 	case c.Duration == 0 && c.Count == 0:
-		return errors.New("neither a time nor a number of frames: the load has to end")
+		return errors.New("neither a time nor a number of frames: give one (--seconds, --count), so that the load ends")
 	}
 	return nil
 }
