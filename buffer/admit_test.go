@@ -158,9 +158,7 @@ func TestHoldOncePerTurn(t *testing.T) {
 	for range 3 {
 		mustAdmit(t, m, 0, pgA, 100, Wait)
 	}
-	if w.holds != 1 || m.OffCount() != 1 {
-		t.Errorf("holds %d, OffCount %d, want 1, 1", w.holds, m.OffCount())
-	}
+	assert.True(t, w.holds == 1 && m.OffCount() == 1, "holds %d, OffCount %d, want 1, 1", w.holds, m.OffCount())
 	got := m.ports[0].ingress[pgA].count
 	want := Counters{Admitted: 2, AdmittedHeadroom: 1, Waited: 1, Xoff: 1}
 	assert.Equal(t, got, want, "counters")

@@ -133,9 +133,8 @@ func TestChangeOfSharingLosesNothing(t *testing.T) {
 					if fr.n = drawOctets.Draw(t, "octets"); p.obeys(fr.n) {
 						return
 					}
-					if v := m.Admit(fr.port, fr.prio, fr.n); !v.Accepted() {
-						t.Fatalf("%+v: verdict %v, %+v", fr, v, *p)
-					}
+					v := m.Admit(fr.port, fr.prio, fr.n)
+					assert.MustBeTrue(t, v.Accepted(), "%+v: verdict %v, %+v", fr, v, *p)
 					for id, other := range f.peers {
 						if id.Port == fr.port {
 							other.late += int64(fr.n) + wireOverhead

@@ -19,18 +19,14 @@ func newWire(tb assert.TB) *wire { return &wire{tb: tb, held: map[QueueID]bool{}
 
 func (w *wire) Hold(port int, queue uint8) {
 	id := QueueID{port, queue}
-	if w.held[id] {
-		w.tb.Errorf("Hold(%v) twice", id)
-	}
+	assert.True(w.tb, !w.held[id], "Hold(%v) twice", id)
 	w.held[id] = true
 	w.holds++
 }
 
 func (w *wire) Release(port int, queue uint8) {
 	id := QueueID{port, queue}
-	if !w.held[id] {
-		w.tb.Errorf("Release(%v) without Hold", id)
-	}
+	assert.True(w.tb, w.held[id], "Release(%v) without Hold", id)
 	delete(w.held, id)
 	w.releases++
 }
@@ -155,7 +151,6 @@ func wantEmpty(tb assert.TB, m *Manager, w *wire) {
 	tb.Helper()
 	wantSound(tb, m, w)
 	assert.MustEqual(tb, m.lossless.used.bytes().total()+m.lossy.used.now, 0, "B still held")
-	if m.OffCount() != 0 || len(w.held) != 0 {
-		tb.Fatalf("%d queues OFF, %d bits held in an empty buffer", m.OffCount(), len(w.held))
-	}
+	assert.MustBeTrue(tb, m.OffCount() == 0 && len(w.held) == 0, "%d queues OFF, %d bits held in an empty buffer",
+		m.OffCount(), len(w.held))
 }

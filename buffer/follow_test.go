@@ -47,9 +47,8 @@ func TestPoolFollowsWhileFull(t *testing.T) {
 	assert.MustNoError(t, m.setQueue(0, pgA, QueueConfig{Headroom: 800}), "a larger headroom")
 	mustAdmit(t, m, 0, pgA, 500, AcceptHeadroom)
 	wantSound(t, m, w)
-	if err := m.setQueue(0, pgA, QueueConfig{Headroom: 700}); !errors.Is(err, ErrBusy) {
-		t.Errorf("a headroom below what it holds: %v", err)
-	}
+	err := m.setQueue(0, pgA, QueueConfig{Headroom: 700})
+	assert.True(t, errors.Is(err, ErrBusy), "a headroom below what it holds: %v", err)
 	m.Release(0, pgA, 800)
 	assert.MustNoError(t, m.setQueue(0, pgA, QueueConfig{Headroom: 100}), "a smaller headroom")
 	wantSound(t, m, w)

@@ -247,14 +247,13 @@ func (x *machine) watermark(t *rapid.T) {
 	switch rapid.IntRange(0, 1).Draw(t, "kind") {
 	case 0:
 		x.m.ClearUser()
-		if got, want := state(x.m).Lossless.Used.Shared, (Level{before.Now, before.Persistent, before.Now,
-			before.Window}); got != want {
-			t.Fatalf("ClearUser\n got: %+v\nwant: %+v", got, want)
-		}
+		got, want := state(x.m).Lossless.Used.Shared, (Level{before.Now, before.Persistent, before.Now,
+			before.Window})
+		assert.MustBeTrue(t, got == want, "ClearUser\n got: %+v\nwant: %+v", got, want)
 	case 1:
 		x.m.RotateWindow()
 		got := state(x.m).Lossless.Used.Shared
-		want := (Level{before.Now, before.Persistent, before.User, got.Window})
+		want := Level{before.Now, before.Persistent, before.User, got.Window}
 		assert.MustBeTrue(t, got == want && got.Window >= got.Now && got.Window <= got.Persistent,
 			"RotateWindow\n got: %+v\nwant: %+v", got, want)
 	}

@@ -46,7 +46,5 @@ func TestSnapshotReusesStorage(t *testing.T) {
 	m, _ := newTable(t, 1000, Config{}, QueueConfig{}, QueueConfig{})
 	s := state(m)
 	assert.Equal(t, testing.AllocsPerRun(10, func() { m.Snapshot(&s) }), 0, "allocations a snapshot")
-	if len(s.Ports) != 2 || s.Ports[1].Port != 1 {
-		t.Errorf("ports: %+v", s.Ports)
-	}
+	assert.True(t, len(s.Ports) == 2 && s.Ports[1].Port == 1, "ports: %+v", s.Ports)
 }

@@ -41,14 +41,11 @@ func TestDynamicThresholdMonotone(t *testing.T) {
 		}
 		low, high := min(a, b), max(a, b)
 		limit := func(free int64) int64 { return DynamicThreshold{}.Limit(QueueID{}, c, free) }
-		if limit(low) > limit(high) {
-			t.Fatalf("T(%d) = %d > T(%d) = %d", low, limit(low), high, limit(high))
-		}
+		assert.MustBeTrue(t, limit(low) <= limit(high), "T(%d) = %d > T(%d) = %d", low, limit(low), high, limit(high))
 		product := new(big.Rat).Mul(new(big.Rat).SetFloat64(c.Alpha), new(big.Rat).SetInt64(a))
 		floor := new(big.Int).Quo(product.Num(), product.Denom()).Int64()
-		if d := limit(a) - floor; d < 0 || d > 1 {
-			t.Fatalf("T(%d) = %d, the real product is %d", a, limit(a), floor)
-		}
+		d := limit(a) - floor
+		assert.MustBeTrue(t, d >= 0 && d <= 1, "T(%d) = %d, the real product is %d", a, limit(a), floor)
 	})
 }
 

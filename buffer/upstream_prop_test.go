@@ -234,9 +234,8 @@ func TestRingHoldLosesNothing(t *testing.T) {
 					if ports[port].Mode == macctl.ModePause {
 						queue = 0
 					}
-					if m.Resume(); !f.held[QueueID{port, queue}] {
-						t.Fatalf("%+v waits, its peer is not held", fr)
-					}
+					m.Resume()
+					assert.MustBeTrue(t, f.held[QueueID{port, queue}], "%+v waits, its peer is not held", fr)
 					return
 				default:
 					t.Fatalf("%+v: verdict %v", fr, v)

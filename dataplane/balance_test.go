@@ -6,10 +6,9 @@ import "pfcswitch/dataplane/assert"
 func (r *rig) balanced() {
 	r.tb.Helper()
 	v := r.look()
-	if l := v.Balance(); l.Received+l.Copies != l.Sent+l.Dropped+l.Held {
-		r.tb.Errorf("received + copies = %d, sent + dropped + held = %d: %+v", l.Received+l.Copies,
-			l.Sent+l.Dropped+l.Held, l)
-	}
+	l := v.Balance()
+	assert.True(r.tb, l.Received+l.Copies == l.Sent+l.Dropped+l.Held,
+		"received + copies = %d, sent + dropped + held = %d: %+v", l.Received+l.Copies, l.Sent+l.Dropped+l.Held, l)
 	assert.Equal(r.tb, v.Buffer.Unbalanced, 0, "releases of bytes that were not charged")
 }
 
@@ -20,14 +19,11 @@ func (r *rig) empty() {
 	v := r.look()
 	assert.Equal(r.tb, v.Balance().Held, 0, "frames are held")
 	used := v.Buffer.Lossless.Used
-	if used.Private.Now+used.Shared.Now+used.Headroom.Now != 0 || v.Buffer.Lossy.Used.Shared.Now != 0 {
-		r.tb.Errorf("octets in use: lossless %+v, lossy %+v", used, v.Buffer.Lossy.Used)
-	}
+	assert.True(r.tb, used.Private.Now+used.Shared.Now+used.Headroom.Now == 0 && v.Buffer.Lossy.Used.Shared.Now == 0,
+		"octets in use: lossless %+v, lossy %+v", used, v.Buffer.Lossy.Used)
 	m := r.sw.memory
-	if m.freeCells.left != len(m.next) || m.freeDescs.left != len(m.descs) {
-		r.tb.Errorf("free: %d of %d cells, %d of %d descriptors", m.freeCells.left, len(m.next), m.freeDescs.left,
-			len(m.descs))
-	}
+	assert.True(r.tb, m.freeCells.left == len(m.next) && m.freeDescs.left == len(m.descs),
+		"free: %d of %d cells, %d of %d descriptors", m.freeCells.left, len(m.next), m.freeDescs.left, len(m.descs))
 	for _, p := range v.Ports {
 		assert.Equal(r.tb, p.Counters.QueueBytes, [NumPriorities]int64{}, "%s: octets in the queues", p.Config.Name)
 	}

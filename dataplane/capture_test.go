@@ -133,10 +133,9 @@ func TestDispositions(t *testing.T) {
 	n, _ := r.arrive(0, slices.Repeat([][]byte{broadcast}, 13)...)
 	assert.MustBeTrue(t, n == 13, "%d of 13 frames taken", n)
 	burst := r.burst
-	if burst[0].disposition != 0 || string(burst[len(burst)-1].disposition.note()) != "dropped: lossy-threshold" {
-		t.Errorf("dispositions %#x to %#x, want none and lossy-threshold", burst[0].disposition,
-			burst[len(burst)-1].disposition)
-	}
+	assert.True(t,
+		burst[0].disposition == 0 && string(burst[len(burst)-1].disposition.note()) == "dropped: lossy-threshold",
+		"dispositions %#x to %#x, want none and lossy-threshold", burst[0].disposition, burst[len(burst)-1].disposition)
 	r.settle()
 
 	c := tapped(t, r.sw, 64)

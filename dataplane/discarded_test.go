@@ -146,9 +146,8 @@ func TestDiscardedWithThePort(t *testing.T) {
 		_, discarded := r.snapshot().Losses()
 		return discarded
 	}
-	if got := r.snapshot().LosslessDiscardedRemoved; got != 5 || sum() != 5 {
-		t.Errorf("%d discarded frames of removed ports, %d in all, want 5", got, sum())
-	}
+	got := r.snapshot().LosslessDiscardedRemoved
+	assert.True(t, got == 5 && sum() == 5, "%d discarded frames of removed ports, %d in all, want 5", got, sum())
 	r.reconfigure(testConfig(2), testPorts(2)...)
 	v := r.snapshot()
 	d := v.Ports[1].Counters.LosslessDiscarded[Unknown]

@@ -110,9 +110,8 @@ func TestMarkByQueueLength(t *testing.T) {
 				r.arrive(0, came)
 				for _, length := range []int{0, 10, 20, small} { // as a capture copies it
 					b := slices.Clone(r.burst[0].Data[:length])
-					if r.burst[0].Unmark(b); !bytes.Equal(b, came[:length]) {
-						t.Fatalf("unmarked: % x, came as % x", b, came[:length])
-					}
+					r.burst[0].Unmark(b)
+					assert.MustBeTrue(t, bytes.Equal(b, came[:length]), "unmarked: % x, came as % x", b, came[:length])
 				}
 				r.settle()
 			}

@@ -80,9 +80,8 @@ func TestEventsOverflow(t *testing.T) {
 		r.sw.Note(Event{Kind: EventPort, Text: fmt.Sprint(i)}, r.now)
 	}
 	all := r.sw.Events(nil, 0)
-	if len(all) != maxEvents || all[0].Text != "50" || all[maxEvents-1].Text != fmt.Sprint(maxEvents+49) {
-		t.Errorf("%d events from %q to %q", len(all), all[0].Text, all[len(all)-1].Text)
-	}
+	assert.True(t, len(all) == maxEvents && all[0].Text == "50" && all[maxEvents-1].Text == fmt.Sprint(maxEvents+49),
+		"%d events from %q to %q", len(all), all[0].Text, all[len(all)-1].Text)
 	for i := 1; i < len(all); i++ {
 		assert.MustBeTrue(t, all[i].Seq == all[i-1].Seq+1, "event %d follows %d", all[i].Seq, all[i-1].Seq)
 	}
@@ -108,9 +107,8 @@ func TestOversizeIsTold(t *testing.T) {
 		var got []string
 		for _, e := range r.events(EventOversize) {
 			got = append(got, e.Text)
-			if e.Port != "p0" || e.Priority != -1 || e.Peer != host(0) || e.Count != 1 {
-				t.Errorf("event %+v: want one of port p0 as a whole, about %x", e, host(0))
-			}
+			assert.True(t, e.Port == "p0" && e.Priority == -1 && e.Peer == host(0) && e.Count == 1,
+				"event %+v: want one of port p0 as a whole, about %x", e, host(0))
 		}
 		assert.MustBeSame(t, got, want, "events")
 	}
@@ -129,9 +127,8 @@ func TestOversizeIsTold(t *testing.T) {
 	burst := r.receive(0, [][]byte{data(0, 1, lossless, 0, 3018)})
 	assert.Equal(t, testing.AllocsPerRun(100, func() { r.sw.Ingress(0, burst, 0, r.now, 0) }), 0,
 		"allocations for each such frame after the first")
-	if _, err := r.sw.SetMAC(0, [6]byte{2, 9}, r.now); err != nil { // which changes nothing of it
-		t.Fatal(err)
-	}
+	_, err := r.sw.SetMAC(0, [6]byte{2, 9}, r.now) // which changes nothing of it
+	assert.Must(t, err)
 	r.offer(0, data(0, 1, lossless, 0, 3018))
 	reported(first)
 
@@ -184,9 +181,8 @@ func TestUnreadableFramesAreTold(t *testing.T) {
 	r.reconfigure(testConfig(2), larger...)
 	r.now += 2 * eventJoin
 	offer()
-	if n, m := len(r.events(EventOversize)), len(r.events(EventMalformed)); n != 2 || m != 2 {
-		t.Errorf("%d and %d events after a change of the configuration, want 2 of each", n, m)
-	}
+	n, m := len(r.events(EventOversize)), len(r.events(EventMalformed))
+	assert.True(t, n == 2 && m == 2, "%d and %d events after a change of the configuration, want 2 of each", n, m)
 	r.empty()
 }
 

@@ -44,12 +44,9 @@ func (f *fabric) kept(sink *hostNode, from []*hostNode, n int) {
 	f.tb.Helper()
 	for _, h := range from {
 		got := sink.got[host(h.id)<<3|lossless]
-		if len(got) != n || !slices.IsSorted(got) || got[0] != 0 || got[n-1] != n-1 {
-			f.tb.Errorf("host %d: %d of %d frames came, in order: %v", h.id, len(got), n, slices.IsSorted(got))
-		}
-		if rest := sink.got[host(h.id)<<3]; !slices.IsSorted(rest) {
-			f.tb.Errorf("host %d: lossy frames are out of order", h.id)
-		}
+		assert.True(f.tb, len(got) == n && slices.IsSorted(got) && got[0] == 0 && got[n-1] == n-1,
+			"host %d: %d of %d frames came, in order: %v", h.id, len(got), n, slices.IsSorted(got))
+		assert.True(f.tb, slices.IsSorted(sink.got[host(h.id)<<3]), "host %d: lossy frames are out of order", h.id)
 	}
 	for _, s := range f.nodes {
 		s.r.now = f.now
@@ -57,9 +54,8 @@ func (f *fabric) kept(sink *hostNode, from []*hostNode, n int) {
 		v := s.r.snapshot()
 		assert.Equal(f.tb, faults(v), 0, "lossless frames lost")
 		for _, p := range v.Ports {
-			if p.ControlSent.XoffSent != p.ControlSent.XonSent {
-				f.tb.Errorf("%s: XOFF %v, XON %v", p.Config.Name, p.ControlSent.XoffSent, p.ControlSent.XonSent)
-			}
+			assert.True(f.tb, p.ControlSent.XoffSent == p.ControlSent.XonSent, "%s: XOFF %v, XON %v", p.Config.Name,
+				p.ControlSent.XoffSent, p.ControlSent.XonSent)
 		}
 	}
 }

@@ -29,9 +29,8 @@ func fastRig(t *testing.T, change func(*PortConfig), trunks ...TrunkConfig) *rig
 // offered reports whether frames like one between two hosts are offered the fast path, and to which port.
 func (r *rig) offered(from, to int) (ok bool, out int) {
 	r.tb.Helper()
-	if taken, _ := r.arrive(from, data(from, to, lossless, 0, small)); taken != 1 {
-		r.tb.Fatalf("the switch did not take a frame")
-	}
+	taken, _ := r.arrive(from, data(from, to, lossless, 0, small))
+	assert.MustBeTrue(r.tb, taken == 1, "the switch did not take a frame")
 	out, _, _, ok = r.burst[0].FastPath()
 	return ok, out
 }

@@ -146,9 +146,8 @@ func TestMalformedHasNoPriority(t *testing.T) {
 	a.Data = a.Data[:10]
 	a.Prepare(&c.Classify, c.MaxFrame)
 	r.sw.Ingress(0, []Arrival{a}, 0, r.now, 0)
-	if got := r.count(0).Drops[Unknown][DropMalformed]; got != 1 {
-		t.Errorf("%d frames of unknown priority were malformed, want 1: %v", got, r.count(0).Drops)
-	}
+	got := r.count(0).Drops[Unknown][DropMalformed]
+	assert.True(t, got == 1, "%d frames of unknown priority were malformed, want 1: %v", got, r.count(0).Drops)
 }
 
 // Frames that come in by a port that is down are counted and end there.

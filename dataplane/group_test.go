@@ -45,18 +45,16 @@ func TestGroupKeepsFlowsTogether(t *testing.T) {
 		for flow := range flows {
 			taken, _ := r.arrive(0, roce(0, flow, seq))
 			assert.MustEqual(t, taken, 1, "frames taken")
-			if _, _, _, ok := r.burst[0].FastPath(); ok {
-				t.Fatal("a frame to a group was offered the fast path")
-			}
+			_, _, _, ok := r.burst[0].FastPath()
+			assert.MustBeTrue(t, !ok, "a frame to a group was offered the fast path")
 		}
 	}
 	r.settle()
 	at, next := map[int]int{}, map[int]int{}
 	for port := 1; port <= 3; port++ {
 		frames := r.drain(port, r.now+second)
-		if len(frames) < rounds*flows/3/2 {
-			t.Errorf("port %d has sent %d of %d frames", port, len(frames), rounds*flows)
-		}
+		assert.True(t, len(frames) >= rounds*flows/3/2, "port %d has sent %d of %d frames", port, len(frames),
+			rounds*flows)
 		for _, b := range frames {
 			flow, seq := flowAndNumber(b)
 			if before, seen := at[flow]; seen && before != port || next[flow] != seq {
@@ -91,9 +89,8 @@ func TestGroupWithoutAPort(t *testing.T) {
 	after := ways()
 	assert.Equal(t, len(after), 60, "flows that left while port 2 was down")
 	for flow, port := range before {
-		if port != 2 && after[flow] != port || after[flow] == 2 {
-			t.Errorf("flow %d left by port %d, and by port %d when port 2 was down", flow, port, after[flow])
-		}
+		assert.True(t, (port == 2 || after[flow] == port) && after[flow] != 2,
+			"flow %d left by port %d, and by port %d when port 2 was down", flow, port, after[flow])
 	}
 	r.empty()
 }
@@ -121,14 +118,11 @@ func TestReconfigureGroups(t *testing.T) {
 		return r.sw.Reconfigure(testConfig(3), asMap(testPorts(3)...), statics, r.now)
 	}
 	assert.Must(t, configure(Static{MAC: behind, VID: 1, Group: []int{1, 2}}))
-	if err := configure(Static{MAC: behind, VID: 1, Group: []int{1, 7}}); err == nil {
-		t.Error("a group with a port that does not exist was taken")
-	}
-	if at := r.sw.bridge.Lookup(behind, 1, r.now); at.Group.Len() != 2 || !at.Static {
-		t.Errorf("the station is %+v, want it behind ports 1 and 2", at)
-	}
+	assert.True(t, configure(Static{MAC: behind, VID: 1, Group: []int{1, 7}}) != nil,
+		"a group with a port that does not exist was taken")
+	at := r.sw.bridge.Lookup(behind, 1, r.now)
+	assert.True(t, at.Group.Len() == 2 && at.Static, "the station is %+v, want it behind ports 1 and 2", at)
 	assert.Must(t, configure(Static{MAC: behind, VID: 1, Port: 2}))
-	if at := r.sw.bridge.Lookup(behind, 1, r.now); at.Port != 2 || !at.Group.Empty() {
-		t.Errorf("the station is %+v, want it behind port 2", at)
-	}
+	at = r.sw.bridge.Lookup(behind, 1, r.now)
+	assert.True(t, at.Port == 2 && at.Group.Empty(), "the station is %+v, want it behind port 2", at)
 }

@@ -45,9 +45,7 @@ func TestFrameWaitsForHeadroomPool(t *testing.T) {
 	r.leaveRoom(1)
 	r.drain(2, r.now+second)
 	r.empty()
-	if faults(r.snapshot()) != 0 {
-		t.Errorf("drops %v, want none", r.count(1).Drops)
-	}
+	assert.True(t, faults(r.snapshot()) == 0, "drops %v, want none", r.count(1).Drops)
 }
 
 // Without ring_hold it is lost, by a reason of its own, and the peer is not blamed.
@@ -57,10 +55,9 @@ func TestDropForHeadroomPool(t *testing.T) {
 	if c := r.count(1); c.Drops[lossless][DropHeadroomPool] != 1 || c.LosslessDrops[lossless] != 1 {
 		t.Errorf("drops %v, lossless %v, want one", c.Drops, c.LosslessDrops)
 	}
-	if lost, blamed := r.events(EventLosslessDrop), r.events(EventIgnoresXoff); len(lost) != 1 ||
-		!strings.Contains(lost[0].Text, "lossless-headroom-pool") || len(blamed) != 0 {
-		t.Errorf("events %+v and %+v, want one of the drop", lost, blamed)
-	}
+	lost, blamed := r.events(EventLosslessDrop), r.events(EventIgnoresXoff)
+	assert.True(t, len(lost) == 1 && strings.Contains(lost[0].Text, "lossless-headroom-pool") && len(blamed) == 0,
+		"events %+v and %+v, want one of the drop", lost, blamed)
 	wantPoolUse(t, r)
 	r.balanced()
 }

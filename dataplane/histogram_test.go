@@ -38,9 +38,8 @@ func TestHistogramEnds(t *testing.T) {
 	assert.True(t, h.Count == 4 && h.Zero == 2 && h.Buckets[0] == 1 && h.Buckets[histogramLen-1] == 1,
 		"count %d, zero %d, first %d, last %d, want 4, 2, 1, 1", h.Count, h.Zero, h.Buckets[0],
 		h.Buckets[histogramLen-1])
-	if h.Quantile(0.5) != 0 || h.Quantile(0.75) == 0 {
-		t.Errorf("median %d, 75 %% %d: half of the values are 0", h.Quantile(0.5), h.Quantile(0.75))
-	}
+	assert.True(t, h.Quantile(0.5) == 0 && h.Quantile(0.75) != 0, "median %d, 75 %% %d: half of the values are 0",
+		h.Quantile(0.5), h.Quantile(0.75))
 }
 
 // A quantile is above its value by less than a bucket, 19 %.
@@ -66,9 +65,8 @@ func TestHistogramHalves(t *testing.T) {
 	}
 	median := h.Quantile(0.5)
 	h.Halve()
-	if h.Count != 14 || h.Zero != 2 || h.Sum != 7_505_000 || h.Quantile(0.5) != median {
-		t.Errorf("count %d, zero %d, sum %d, median %d of %d", h.Count, h.Zero, h.Sum, h.Quantile(0.5), median)
-	}
+	assert.True(t, h.Count == 14 && h.Zero == 2 && h.Sum == 7_505_000 && h.Quantile(0.5) == median,
+		"count %d, zero %d, sum %d, median %d of %d", h.Count, h.Zero, h.Sum, h.Quantile(0.5), median)
 	for range 10 {
 		h.Halve()
 	}

@@ -52,9 +52,8 @@ func FuzzSeeStation(f *testing.F) {
 		after, _ := r.sw.FDB(nil, 0, r.now)
 		assert.MustEqual(t, len(after), len(before), "%+v became %+v", before, after)
 		for n := range after {
-			if a, b := after[n], before[n]; a.MAC != b.MAC || a.Port != b.Port || a.VID != b.VID {
-				t.Errorf("%+v became %+v", b, a)
-			}
+			a, b := after[n], before[n]
+			assert.True(t, a.MAC == b.MAC && a.Port == b.Port && a.VID == b.VID, "%+v became %+v", b, a)
 		}
 	})
 }

@@ -48,10 +48,9 @@ func TestTwoCoresInALoop(t *testing.T) {
 			got = append(got, sequence(b))
 		}
 	}
-	if len(got) != frames || !slices.IsSorted(got) || !stopped {
-		t.Errorf("%d of %d frames came, in order: %v; their sender was stopped: %v", len(got), frames,
-			slices.IsSorted(got), stopped)
-	}
+	assert.True(t, len(got) == frames && slices.IsSorted(got) && stopped,
+		"%d of %d frames came, in order: %v; their sender was stopped: %v", len(got), frames, slices.IsSorted(got),
+		stopped)
 	first.empty()
 	second.empty()
 	for _, s := range []*Snapshot{first.snapshot(), second.snapshot()} {

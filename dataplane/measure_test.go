@@ -222,10 +222,9 @@ func TestMeasureOut(t *testing.T) {
 func TestSetHeadroom(t *testing.T) {
 	r, _ := measuringRig(t)
 	inForce := func() int64 { return r.snapshot().Buffer.Ports[0].Ingress[lossless].Config.Headroom }
-	if err := r.sw.SetHeadroom(0, 80*cell, r.now); err != nil || inForce() != 80*cell ||
-		r.sw.ports[0].cfg.Ingress[lossless].Headroom != 80*cell {
-		t.Errorf("raised: %v, in force %d", err, inForce())
-	}
+	err := r.sw.SetHeadroom(0, 80*cell, r.now)
+	assert.True(t, err == nil && inForce() == 80*cell && r.sw.ports[0].cfg.Ingress[lossless].Headroom == 80*cell,
+		"raised: %v, in force %d", err, inForce())
 	if err := r.sw.SetHeadroom(0, 1000*cell, r.now); !errors.Is(err, buffer.ErrConfig) || inForce() != 80*cell {
 		t.Errorf("more than the pool has: %v, in force %d", err, inForce())
 	}
@@ -238,9 +237,8 @@ func TestSetHeadroom(t *testing.T) {
 	}
 	r.hear(1, lossless, 0)
 	assert.Equal(t, len(r.drain(1, second)), 60, "frames of 60 that came out")
-	if err := r.sw.SetHeadroom(0, held-cell, r.now); err != nil || inForce() != held-cell {
-		t.Errorf("lowered: %v, in force %d", err, inForce())
-	}
+	err = r.sw.SetHeadroom(0, held-cell, r.now)
+	assert.True(t, err == nil && inForce() == held-cell, "lowered: %v, in force %d", err, inForce())
 	assert.Equal(t, r.snapshot().Buffer.Ports[1].Ingress[lossless].Config.Headroom, headroomCells*cell, "port 1")
 }
 
@@ -376,14 +374,10 @@ func TestIdleTime(t *testing.T) {
 	assert.True(t, !r.sw.SetIdle(true, r.now) && !r.sw.Pending(0), "an idle time gives work")
 	before := r.sw.ReceivedFrames()
 	r.offer(1, bridge.AppendProbe(nil, host(1), bridge.Probe{Identity: [8]byte{9}}))
-	if r.sw.ReceivedFrames() != before || r.count(1).ReceivedFrames != 1 {
-		t.Errorf("a probe of another switch: %d frames, by the port %d", r.sw.ReceivedFrames()-before,
-			r.count(1).ReceivedFrames)
-	}
+	assert.True(t, r.sw.ReceivedFrames() == before && r.count(1).ReceivedFrames == 1,
+		"a probe of another switch: %d frames, by the port %d", r.sw.ReceivedFrames()-before, r.count(1).ReceivedFrames)
 	r.offer(1, ether(0xFF_FF_FF_FF_FF_FF, host(1), nil, experimental, 0, 60))
-	if r.sw.ReceivedFrames() != before+1 {
-		t.Errorf("a frame counts as %d", r.sw.ReceivedFrames()-before)
-	}
+	assert.True(t, r.sw.ReceivedFrames() == before+1, "a frame counts as %d", r.sw.ReceivedFrames()-before)
 	assert.True(t, r.sw.SetIdle(false, r.now) && r.sw.Pending(0) && p.Next() == 0 && !r.sw.SetIdle(false, r.now),
 		"the end of the idle time gives work once")
 }

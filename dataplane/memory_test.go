@@ -42,9 +42,8 @@ func TestMemoryKeepsOctets(t *testing.T) {
 			"store": func(t *rapid.T) {
 				n := rapid.IntRange(0, 20*size).Draw(t, "octets")
 				c := m.alloc(n)
-				if fits := used+need(n) <= cells; fits != (c != none) {
-					t.Fatalf("%d cells for %d octets, %d of %d used: got %v", need(n), n, used, cells, c != none)
-				}
+				assert.MustBeTrue(t, (used+need(n) <= cells) == (c != none),
+					"%d cells for %d octets, %d of %d used: got %v", need(n), n, used, cells, c != none)
 				if c == none {
 					return
 				}
@@ -181,9 +180,8 @@ func TestMemoryLastsAsLongAsTheAccounts(t *testing.T) {
 			}
 		}
 		for i := range n {
-			if r.count(i).Drops[0][DropBufferMemory] != 0 {
-				t.Errorf("port %d: memory ran out: %v", i, r.count(i).Drops[0])
-			}
+			assert.True(t, r.count(i).Drops[0][DropBufferMemory] == 0, "port %d: memory ran out: %v", i,
+				r.count(i).Drops[0])
 		}
 		r.empty()
 	})

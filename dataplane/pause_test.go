@@ -58,9 +58,8 @@ func TestPauseCountsFromTheStamp(t *testing.T) {
 	stamp := r.now - 300_000
 	assert.Equal(t, r.sw.Control(1, pfc(lossless, 1000), stamp, r.now), 1<<lossless, "paused anew, want priority %d",
 		lossless)
-	if r.sw.Dequeue(1, r.now, nil) != 0 || r.sw.TxDeadline(1, r.now) != stamp+512_000 {
-		t.Errorf("deadline %d, want %d", r.sw.TxDeadline(1, r.now), stamp+512_000)
-	}
+	assert.True(t, r.sw.Dequeue(1, r.now, nil) == 0 && r.sw.TxDeadline(1, r.now) == stamp+512_000,
+		"deadline %d, want %d", r.sw.TxDeadline(1, r.now), stamp+512_000)
 	assert.Equal(t, r.sw.Control(1, pfc(lossless, 1000), r.now, r.now), 0,
 		"paused anew, want none: it was paused before")
 }
@@ -133,9 +132,8 @@ func TestPauseStopsAllButControl(t *testing.T) {
 	for prio := range uint8(NumPriorities) {
 		r.offer(0, data(0, 1, prio, 0, small))
 	}
-	if got := r.send(1, 64); got != nil {
-		t.Errorf("sent %v while paused", priorities(got))
-	}
+	got := r.send(1, 64)
+	assert.True(t, got == nil, "sent %v while paused", priorities(got))
 	r.pause(2, 0xffff)
 	r.offer(1, several(1, 2, 0, alone+1, small)...)
 	if f, _ := macctl.Parse(r.tell(1), [6]byte{}); f.Opcode != macctl.OpcodePause || f.Pause != 0xffff {
@@ -189,9 +187,8 @@ func TestPausedTimeEarnsNothing(t *testing.T) {
 	r.now = expiry + 1000 // looked at late: what passed since the expiry counts
 	assert.MustEqual(t, r.sw.Dequeue(1, r.now, nil), 0, "a frame may go at once: the pause has earned tokens")
 	// A port without tokens sleeps until they are worth three quarters of a burst.
-	if at, want := r.sw.TxDeadline(1, r.now), expiry+wireTime(quantum, mtu); at != want {
-		t.Errorf("the first frames may go at %d, want %d", at-expiry, want-expiry)
-	}
+	at, want := r.sw.TxDeadline(1, r.now), expiry+wireTime(quantum, mtu)
+	assert.True(t, at == want, "the first frames may go at %d, want %d", at-expiry, want-expiry)
 	r.now = expiry + wireTime(1, mtu) - 1
 	assert.Equal(t, r.sw.Dequeue(1, r.now, nil), 0, "a frame may go 1 ns before it is paid for")
 	r.drain(1, expiry+wireTime(n, mtu)-1)

@@ -29,9 +29,8 @@ func TestProbeIsSent(t *testing.T) {
 		p, err := bridge.ParseProbe(b)
 		assert.MustBeTrue(t, ok && err == nil && p.Identity == testConfig(1).Identity.Public && p.Port == 0,
 			"round %d: %+v, %v, %v", round, p, ok, err)
-		if address(r.sw.ports[0].cfg.MAC) != 0x02_00_00_00_01_00 || b[6] != 2 || b[11] != 0 {
-			t.Errorf("source address % x", b[6:12])
-		}
+		assert.True(t, address(r.sw.ports[0].cfg.MAC) == 0x02_00_00_00_01_00 && b[6] == 2 && b[11] == 0,
+			"source address % x", b[6:12])
 		if _, ok := r.sw.LoopProbe(0, nil, r.now); ok {
 			t.Error("a second one at once")
 		}
@@ -176,8 +175,7 @@ func TestFloodBringsProbes(t *testing.T) {
 	}
 	r.offer(2, ether(0xFF_FF_FF_FF_FF_FF, host(2), nil, experimental, 0, 60))
 	for i := range 3 {
-		if _, due := r.sw.LoopProbe(i, nil, r.now); !due || !r.sw.Pending(i) {
-			t.Errorf("port %d: a probe is due %v, it has work %v", i, due, r.sw.Pending(i))
-		}
+		_, due := r.sw.LoopProbe(i, nil, r.now)
+		assert.True(t, due && r.sw.Pending(i), "port %d: a probe is due %v, it has work %v", i, due, r.sw.Pending(i))
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	"pfcswitch/dataplane/assert"
 )
 
 // How long every worker stands still for a configuration of n ports, when they are new and when they stay.
@@ -33,13 +35,9 @@ func BenchmarkReconfigure(b *testing.B) {
 // standstill puts a configuration in force and returns for how long the workers would stand still.
 func (r *rig) standstill(b *testing.B, cfg Config, ports map[int]PortConfig) time.Duration {
 	next, err := Prepare(cfg, ports, nil)
-	if err != nil {
-		b.Fatal(err)
-	}
+	assert.Must(b, err)
 	began := time.Now()
-	if err := r.sw.Apply(next, r.now); err != nil {
-		b.Fatal(err)
-	}
+	assert.Must(b, r.sw.Apply(next, r.now))
 	return time.Since(began)
 }
 
@@ -49,21 +47,15 @@ func BenchmarkGrow(b *testing.B) {
 	var growing time.Duration
 	for b.Loop() {
 		m, err := newMemory(cell, octets)
-		if err != nil {
-			b.Fatal(err)
-		}
+		assert.Must(b, err)
 		for c := m.alloc(cell); c != none; c = m.alloc(cell) {
 			m.descs[m.allocDescriptor()].cell = c
 			m.store(c, []byte{1})
 		}
 		began := time.Now()
-		if err := m.grow((octets + more) / cell); err != nil {
-			b.Fatal(err)
-		}
+		assert.Must(b, m.grow((octets+more)/cell))
 		growing += time.Since(began)
-		if err := m.close(); err != nil {
-			b.Fatal(err)
-		}
+		assert.Must(b, m.close())
 	}
 	b.ReportMetric(0, "ns/op")
 	b.ReportMetric(float64(growing.Microseconds())/float64(b.N), "µs/grow")

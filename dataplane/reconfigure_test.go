@@ -46,9 +46,8 @@ func TestReconfigure(t *testing.T) {
 	r.hear(1, lossless, 0)
 	assert.Equal(t, len(r.drain(1, r.now+second)), alone, "frames that left, want those that waited")
 	assert.Must(t, r.sw.Reconfigure(next, ports, nil, r.now))
-	if n := r.snapshot().Bridge.Static; n != 2 { // those of the rig, less that of port 2
-		t.Errorf("%d static entries, want 2", n)
-	}
+	n := r.snapshot().Bridge.Static // those of the rig, less that of port 2
+	assert.True(t, n == 2, "%d static entries, want 2", n)
 }
 
 // On an error nothing has changed.
@@ -139,9 +138,8 @@ func TestSetMAC(t *testing.T) {
 	assert.MustBeTrue(t, err == nil && cfg.MAC == mac && cfg.Name == "p0", "SetMAC: %+v, %v", cfg, err)
 	_, err = r.sw.SetMAC(9, mac, r.now)
 	assert.True(t, err != nil, "SetMAC of no port")
-	if xoff := r.tell(0); [6]byte(xoff[6:]) != mac {
-		t.Errorf("XOFF comes from % x", xoff[6:12])
-	}
+	xoff := r.tell(0)
+	assert.True(t, [6]byte(xoff[6:]) == mac, "XOFF comes from % x", xoff[6:12])
 	own := pfc(lossless, 9)
 	copy(own, mac[:])
 	assert.Equal(t, r.sw.Control(0, own, r.now, r.now), 1<<lossless, "PFC to the port's own address paused")

@@ -27,9 +27,8 @@ func TestPortsOfManyNames(t *testing.T) {
 		r.sw.RemovePort(1, r.now)
 		assert.MustEqual(t, r.snapshot().LosslessDropsRemoved, 2*(n+1), "lossless drops of ports that are gone")
 	}
-	if len(r.sw.removedPorts.byName) != maxRemoved || len(r.sw.removedPorts.names) != maxRemoved {
-		t.Errorf("%d names are remembered, %d in order", len(r.sw.removedPorts.byName), len(r.sw.removedPorts.names))
-	}
+	assert.True(t, len(r.sw.removedPorts.byName) == maxRemoved && len(r.sw.removedPorts.names) == maxRemoved,
+		"%d names are remembered, %d in order", len(r.sw.removedPorts.byName), len(r.sw.removedPorts.names))
 	begun := r.now
 	for name, lost := range map[string]uint64{"q0": 0, fmt.Sprint("q", names-1): 2} { // forgotten, and not
 		r.now++
@@ -44,10 +43,9 @@ func TestPortsOfManyNames(t *testing.T) {
 		r.sw.RemovePort(1, r.now)
 	}
 	v := r.snapshot()
-	if v.Ports[0].Counters.LosslessDrops[lossless] != 7 || v.LosslessDropsRemoved != 2*names {
-		t.Errorf("%d lossless drops of a port that is there, %d of those that are gone",
-			v.Ports[0].Counters.LosslessDrops[lossless], v.LosslessDropsRemoved)
-	}
+	assert.True(t, v.Ports[0].Counters.LosslessDrops[lossless] == 7 && v.LosslessDropsRemoved == 2*names,
+		"%d lossless drops of a port that is there, %d of those that are gone",
+		v.Ports[0].Counters.LosslessDrops[lossless], v.LosslessDropsRemoved)
 	assert.Equal(t, testing.AllocsPerRun(100, func() { r.sw.Snapshot(v, r.now) }), 0, "allocations of a snapshot")
 }
 
@@ -70,8 +68,7 @@ func TestTrunksOfManyNames(t *testing.T) {
 		s.setTrunks([]TrunkConfig{c})
 	}
 	s.setTrunks(nil)
-	if got, most := len(s.removedTrunks.byName["up"].Members), members+maxRemovedMembers; got > most ||
-		got < maxRemovedMembers {
-		t.Errorf("%d members are remembered, at most %d should be", got, most)
-	}
+	got, most := len(s.removedTrunks.byName["up"].Members), members+maxRemovedMembers
+	assert.True(t, got <= most && got >= maxRemovedMembers, "%d members are remembered, at most %d should be", got,
+		most)
 }

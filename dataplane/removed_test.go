@@ -24,9 +24,7 @@ func TestEveryCounterIsAdded(t *testing.T) {
 	}
 	v.Combine(old, Add)
 	for i, n := range counters(v) {
-		if fmt.Sprint(n) != "7" {
-			t.Fatalf("counter %d of %d: got %v, want 7", i, len(counters(v)), n)
-		}
+		assert.MustBeTrue(t, fmt.Sprint(n) == "7", "counter %d of %d: got %v, want 7", i, len(counters(v)), n)
 	}
 }
 

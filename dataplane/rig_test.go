@@ -250,9 +250,8 @@ func (r *rig) settle() {
 // offer offers frames and settles them. All of them must be taken.
 func (r *rig) offer(in int, frames ...[]byte) {
 	r.tb.Helper()
-	if taken, stop := r.arrive(in, frames...); taken != len(frames) {
-		r.tb.Fatalf("Ingress took %d of %d frames, stop %d", taken, len(frames), stop)
-	}
+	taken, stop := r.arrive(in, frames...)
+	assert.MustBeTrue(r.tb, taken == len(frames), "Ingress took %d of %d frames, stop %d", taken, len(frames), stop)
 	r.settle()
 }
 

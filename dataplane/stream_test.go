@@ -59,9 +59,8 @@ func TestStreamFrame(t *testing.T) {
 			assert.True(t, got == prio, "priority %d: a port that trusts %v takes it for %d", prio, trust, got)
 		}
 		ip := b[frame.HeaderOctets+frame.TagOctets:]
-		if frame.Sum(ip[:streamHeader], 0) != 0xffff || int(binary.BigEndian.Uint16(ip[2:])) != len(ip) {
-			t.Errorf("priority %d: IP header %x", prio, ip[:streamHeader])
-		}
+		assert.True(t, frame.Sum(ip[:streamHeader], 0) == 0xffff && int(binary.BigEndian.Uint16(ip[2:])) == len(ip),
+			"priority %d: IP header %x", prio, ip[:streamHeader])
 	}
 }
 
@@ -111,9 +110,7 @@ func TestStreamGoesBehindData(t *testing.T) {
 	}
 	assert.True(t, own >= others-4 && others >= own-4 && others != 0,
 		"%d frames of the stream beside %d of a queue of the same weight", own, others)
-	if got := len(r.drain(0, r.now+second)); got == 0 {
-		t.Error("nothing more")
-	}
+	assert.True(t, len(r.drain(0, r.now+second)) != 0, "nothing more")
 	r.empty()
 }
 
@@ -127,9 +124,8 @@ func TestStreamIsRefused(t *testing.T) {
 	assert.True(t, f.Length == mtu+frame.TagOctets && f.Origin.Own && !f.Origin.Lossless, "the plan begins with %+v", f)
 	r.sw.Sent(0, 0, r.now)
 	r.sw.Refuse(0, f, DropSend, r.now)
-	if got := r.send(0, 64); got != nil || *r.count(0) != (Counters{}) {
-		t.Errorf("%d frames more, counters %+v", len(got), r.count(0))
-	}
+	got := r.send(0, 64)
+	assert.True(t, got == nil && *r.count(0) == (Counters{}), "%d frames more, counters %+v", len(got), r.count(0))
 }
 
 // There is none for a priority that cannot be stopped, nor on a port that is down.
@@ -218,15 +214,14 @@ func TestStreamAllocatesNothing(t *testing.T) {
 	r, p := measuringRig(t)
 	r.streams(p, lossless, math.MaxInt64)
 	b := port.NewBatch()
-	if n := testing.AllocsPerRun(200, func() {
+	n := testing.AllocsPerRun(200, func() {
 		b.Reset()
 		r.now += 1_000_000
 		n := r.sw.Dequeue(0, r.now, nil)
 		r.sw.Fill(0, b, nil)
 		r.sw.Sent(0, n, r.now)
-	}); n != 0 {
-		t.Errorf("%v allocations", n)
-	}
+	})
+	assert.True(t, n == 0, "%v allocations", n)
 }
 
 // Whatever comes to the address of streams is counted once, as one or as data, and goes no further.
@@ -242,10 +237,9 @@ func FuzzHandleStream(f *testing.F) {
 		before := *r.count(0)
 		whole := append(slices.Clone(streamFrame(&c, lossless)[:12]), b...)
 		r.arrive(0, whole)
-		if n := r.count(0).StreamReceived + r.count(0).ReceivedFrames -
-			before.StreamReceived - before.ReceivedFrames; n > 1 {
-			t.Errorf("counted %d times", n)
-		}
+		n := r.count(0).StreamReceived + r.count(0).ReceivedFrames -
+			before.StreamReceived - before.ReceivedFrames
+		assert.True(t, n <= 1, "counted %d times", n)
 		got := r.send(1, 64)
 		assert.True(t, got == nil, "%x was forwarded", got)
 		r.settle()

@@ -259,9 +259,8 @@ func (w *world) check(t *rapid.T) {
 	if l := w.everything().Balance(); l.Received+l.Copies != l.Sent+l.Dropped+l.Held {
 		t.Fatalf("received + copies are not sent + dropped + held: %+v", l)
 	}
-	if v.Buffer.Unbalanced != 0 || faults(v) != 0 {
-		t.Fatalf("%d releases of what was not charged, %d lossless frames lost", v.Buffer.Unbalanced, faults(v))
-	}
+	assert.MustBeTrue(t, v.Buffer.Unbalanced == 0 && faults(v) == 0,
+		"%d releases of what was not charged, %d lossless frames lost", v.Buffer.Unbalanced, faults(v))
 	for i := range v.Ports {
 		w.checkQueues(t, &v.Ports[i])
 		p := &v.Ports[i]

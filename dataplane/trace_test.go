@@ -195,9 +195,8 @@ func (w *world) checkTrace(t *rapid.T) {
 	if lottery {
 		got.marks, want.marks = 0, 0
 	}
-	if fmt.Sprint(got) != fmt.Sprint(want) {
-		t.Fatalf("frame % x at port %d:\ntraced   %+v\nhappened %+v\nresult %+v", b[:min(len(b), 40)], in, want, got, f)
-	}
+	assert.MustBeTrue(t, fmt.Sprint(got) == fmt.Sprint(want),
+		"frame % x at port %d:\ntraced   %+v\nhappened %+v\nresult %+v", b[:min(len(b), 40)], in, want, got, f)
 	w.checkLeaving(t, &f)
 }
 

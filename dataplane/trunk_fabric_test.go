@@ -158,9 +158,8 @@ func TestPauseOfATrunk(t *testing.T) {
 	r.offer(0, several(0, 5, 0, 2, small)...)
 	r.offer(0, several(0, 5, 6, 1, small)...)
 	r.offer(1, several(1, 5, 1, 4, small)...)
-	if a, b, c := r.heldPriorities(0), r.heldPriorities(1), r.heldPriorities(2); a != 0 || b != 0xff || c != 0 {
-		t.Errorf("members are told %08b %08b %08b, want the second to stop", a, b, c)
-	}
+	a, b, c := r.heldPriorities(0), r.heldPriorities(1), r.heldPriorities(2)
+	assert.True(t, a == 0 && b == 0xff && c == 0, "members are told %08b %08b %08b, want the second to stop", a, b, c)
 	r.pause(uplinkPort, 0xffff)
 	r.wantHolds("the uplink is paused", 0xff, 0)
 	r.pause(uplinkPort, 0)

@@ -247,9 +247,8 @@ func TestSeveralTrunks(t *testing.T) {
 		}
 	}
 	r.hear(1, lossless, 0xffff)
-	if a, b := r.heldPriorities(0), r.heldPriorities(3); a != 1<<lossless || b != 0 {
-		t.Errorf("the first uplink is paused: members are told %08b and %08b", a, b)
-	}
+	a, b := r.heldPriorities(0), r.heldPriorities(3)
+	assert.True(t, a == 1<<lossless && b == 0, "the first uplink is paused: members are told %08b and %08b", a, b)
 	r.empty()
 }
 

@@ -50,9 +50,8 @@ func TestTurnWaitsNotForEver(t *testing.T) {
 		func() { r.now = r.sw.TxDeadline(uplinkPort, r.now) },
 		func() {
 			r.sw.TakePending(uplinkPort)
-			if r.sw.FramesInRings(0, false, r.now); !r.sw.Pending(uplinkPort) {
-				t.Error("the uplink is not told that it may go on")
-			}
+			r.sw.FramesInRings(0, false, r.now)
+			assert.True(t, r.sw.Pending(uplinkPort), "the uplink is not told that it may go on")
 		},
 	} {
 		from := r.now

@@ -110,9 +110,8 @@ func (a *area) judge() {
 	before := a.red()
 	a.sw.Dequeue(uplinkPort, a.now, nil)
 	octets := a.sw.ports[uplinkPort].count.QueueBytes[1] / small * areaFrame
-	if a.red() > before && octets < areaLow || octets >= areaLow+areaFrame {
-		a.tb.Fatalf("%d frames dropped, and %d octets wait of %d", a.red()-before, octets, areaLow)
-	}
+	assert.MustBeTrue(a.tb, (a.red() <= before || octets >= areaLow) && octets < areaLow+areaFrame,
+		"%d frames dropped, and %d octets wait of %d", a.red()-before, octets, areaLow)
 }
 
 // wantREDsOctets compares what RED counts with what really waits in the areas, the uplink's egress queues.
@@ -149,9 +148,8 @@ func TestREDOfSeveralWorkers(t *testing.T) {
 	a.judge()
 	a.handOver()
 	a.judge()
-	if a.red() == 0 || staged == 0 {
-		t.Errorf("%d frames dropped, %d times some were staged: the test proves nothing", a.red(), staged)
-	}
+	assert.True(t, a.red() != 0 && staged != 0, "%d frames dropped, %d times some were staged: the test proves nothing",
+		a.red(), staged)
 	a.ends()
 	rapid.Check(t, func(t *rapid.T) {
 		a := newArea(t)

@@ -105,12 +105,9 @@ func TestTagOnTheWire(t *testing.T) {
 					r.settle()
 				}
 				got := r.send(row.out, 64)
-				if len(got) != 1 {
-					t.Fatalf("%d frames left, drops %v", len(got), r.count(row.in).Drops)
-				}
-				if !bytes.Equal(got[0], want) {
-					t.Errorf("left with %s: %x\nwant %s: %x", show(tagOf(got[0])), got[0], show(row.want), want)
-				}
+				assert.MustBeTrue(t, len(got) == 1, "%d frames left, drops %v", len(got), r.count(row.in).Drops)
+				assert.True(t, bytes.Equal(got[0], want), "left with %s: %x\nwant %s: %x", show(tagOf(got[0])), got[0],
+					show(row.want), want)
 				assert.Equal(t, r.batch.Vnet(0), unfinished(header+row.shifted), "virtio header")
 				sent := r.count(row.out).SentBytes
 				assert.True(t, sent == uint64(len(want)), "%d octets counted, want %d", sent, len(want))
@@ -155,10 +152,9 @@ func TestWireLengthCountsTheTagThatLeaves(t *testing.T) {
 		r.offer(1, ether(host(0), host(1), nil, experimental, seq, 100))
 	}
 	assert.Equal(t, len(r.send(0, 64)), 2, "frames left at once, want the two that the bucket pays for with their tags")
-	if at, want := r.sw.TxDeadline(0, r.now), r.now; r.sw.Dequeue(0, r.now, nil) != 0 || r.sw.TxDeadline(0,
-		r.now) != want+(100+4+24)*8 {
-		t.Errorf("deadline %d", at)
-	}
+	at, want := r.sw.TxDeadline(0, r.now), r.now
+	assert.True(t, r.sw.Dequeue(0, r.now, nil) == 0 && r.sw.TxDeadline(0, r.now) == want+(100+4+24)*8, "deadline %d",
+		at)
 	r.drain(0, r.now+second)
 	r.empty()
 }

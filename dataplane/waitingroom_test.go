@@ -193,9 +193,8 @@ func TestWaitingPrioritiesTakeTurns(t *testing.T) {
 	r.drain(1, r.now+1_000_000)
 	r.drain(2, r.now+1_000_000)
 	r.sw.LeaveRoom(0, 4, r.now)
-	if a, b := len(r.drain(1, r.now+1_000_000)), len(r.drain(2, r.now+1_000_000)); a != 2 || b != 2 {
-		t.Errorf("%d and %d frames leave, want 2 of each", a, b)
-	}
+	a, b := len(r.drain(1, r.now+1_000_000)), len(r.drain(2, r.now+1_000_000))
+	assert.True(t, a == 2 && b == 2, "%d and %d frames leave, want 2 of each", a, b)
 	for range n {
 		r.leaveRoom(0)
 		r.drain(1, r.now+1_000_000)
@@ -212,10 +211,9 @@ func TestWaitingRoomOfAPortThatGoes(t *testing.T) {
 	waiting := r.snapshot().Ports[0].Waiting
 	r.sw.RemovePort(0, r.now)
 	old := r.sw.removedPorts.byName["p0"]
-	if got := old.Counters.Drops[lossless][DropPortDown]; waiting == 0 || got != uint64(waiting) ||
-		old.losses().lost != 0 {
-		t.Errorf("%d dropped of %d that waited, %d a fault", got, waiting, old.losses().lost)
-	}
+	got := old.Counters.Drops[lossless][DropPortDown]
+	assert.True(t, waiting != 0 && got == uint64(waiting) && old.losses().lost == 0,
+		"%d dropped of %d that waited, %d a fault", got, waiting, old.losses().lost)
 	r.hear(1, lossless, 0)
 	r.drain(1, r.now+second)
 	r.sw.RemovePort(1, r.now)
@@ -231,7 +229,7 @@ func TestWaitingAllocatesNothing(t *testing.T) {
 	r.hear(1, lossless, math.MaxUint16)
 	burst := r.receive(0, several(0, 1, lossless, 64, small))
 	moves := make([]Move, 0, len(burst))
-	if n := testing.AllocsPerRun(100, func() {
+	n := testing.AllocsPerRun(100, func() {
 		c := &r.sw.ports[0].cfg
 		for i := range burst {
 			burst[i].Prepare(&c.Classify, c.MaxFrame)
@@ -252,7 +250,6 @@ func TestWaitingAllocatesNothing(t *testing.T) {
 			r.now += 1_000_000
 		}
 		r.sw.Control(1, xoff, r.now, r.now)
-	}); n != 0 {
-		t.Errorf("%v allocations", n)
-	}
+	})
+	assert.True(t, n == 0, "%v allocations", n)
 }

@@ -58,9 +58,8 @@ func TestSuspects(t *testing.T) {
 	r.sw.NotifyPaused(1, lossless, true)
 	r.sw.NotifyPaused(1, lossless, false)
 	assert.True(t, !reported(), "told though nobody wants to know")
-	if r.sw.SetUp(1, false, r.now); !reported() {
-		t.Error("not told of a link that went down")
-	}
+	r.sw.SetUp(1, false, r.now)
+	assert.True(t, reported(), "not told of a link that went down")
 }
 
 // stuckRig is a switch whose port 1 is paused, with held small frames of port 0 in its queue: upstream is held too.
@@ -219,9 +218,8 @@ func TestLinkDownEndsOrders(t *testing.T) {
 		r.sw.SetUp(1, true, r.now)
 		r.hear(1, lossless, 0xffff)
 		r.offer(0, data(0, 1, lossless, 0, small))
-		if r.send(1, 64) != nil || r.read(1, lossless).Held != 1 {
-			t.Errorf("%+v: XOFF is not obeyed, or the queue is emptied", r.read(1, lossless))
-		}
+		assert.True(t, r.send(1, 64) == nil && r.read(1, lossless).Held == 1,
+			"%+v: XOFF is not obeyed, or the queue is emptied", r.read(1, lossless))
 	}
 }
 
@@ -231,16 +229,15 @@ func TestDiscardDoesNotAllocate(t *testing.T) {
 	r.sw.BreakDeadlock(1, lossless, true, true, r.now)
 	burst := r.receive(0, several(0, 1, lossless, 8, small))
 	moves := make([]Move, 0, 8)
-	if n := testing.AllocsPerRun(200, func() {
+	n := testing.AllocsPerRun(200, func() {
 		for i := range burst {
 			burst[i].copies = none
 		}
 		r.sw.Ingress(0, burst, 0, r.now, 0)
 		r.sw.Dequeue(1, r.now, nil)
 		moves = r.sw.Settle(burst, moves[:0])
-	}); n != 0 {
-		t.Errorf("%v allocations for 8 frames", n)
-	}
+	})
+	assert.True(t, n == 0, "%v allocations for 8 frames", n)
 }
 
 // A system clock that jumps moves the stamps of what is received, not the time that a watchdog reads: a peer that

@@ -26,9 +26,8 @@ func (r *rig) wantXoffSent(i int, quanta uint16) {
 
 func (r *rig) wantSilent(i int) {
 	r.tb.Helper()
-	if b := r.tell(i); b != nil {
-		r.tb.Fatalf("port %d told its peer %x, want nothing", i, b)
-	}
+	b := r.tell(i)
+	assert.MustBeTrue(r.tb, b == nil, "port %d told its peer %x, want nothing", i, b)
 }
 
 // full is a rig whose port 0 has just crossed its threshold with frames for port 1, which is paused.

@@ -129,9 +129,8 @@ func TestUnwatchedQueue(t *testing.T) {
 	r.block(other)
 	r.w.Notify(0, r.now)
 	r.run(10_000 * ms)
-	if other.await || r.polls != 0 || len(r.kinds()) != 0 {
-		t.Errorf("await %v, %d polls, %v", other.await, r.polls, r.kinds())
-	}
+	assert.True(t, !other.await && r.polls == 0 && len(r.kinds()) == 0, "await %v, %d polls, %v", other.await, r.polls,
+		r.kinds())
 	r.w.Notify(7, r.now) // nor a port that nobody knows
 }
 
@@ -144,9 +143,7 @@ func TestStopOnlyDelaysDetection(t *testing.T) {
 	r.run(250 * ms) // two blocked polls
 	r.now += 5000 * ms
 	r.run(1)
-	if len(r.kinds()) != 0 {
-		t.Fatalf("%v by the time for which the switch did not run", r.kinds())
-	}
+	assert.MustBeTrue(t, len(r.kinds()) == 0, "%v by the time for which the switch did not run", r.kinds())
 	begun := r.now
 	r.run(1000 * ms)
 	at := r.event(t, Detected, 0).At - begun

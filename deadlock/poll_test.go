@@ -18,16 +18,13 @@ func TestDetectionAndRecovery(t *testing.T) {
 			begun := r.now
 			r.block(q)
 			r.run(int64(count)*int64(period) - 1)
-			if len(r.kinds()) != 0 {
-				t.Fatalf("%v x %d: %v a moment too early", period, count, r.kinds())
-			}
+			assert.MustBeTrue(t, len(r.kinds()) == 0, "%v x %d: %v a moment too early", period, count, r.kinds())
 			r.run(1)
 			e := r.event(t, Detected, 0)
 			assert.MustBeTrue(t, e.At == begun+int64(count)*int64(period) && e.Lasted == time.Duration(count)*period &&
 				e.Held == 5, "%v x %d: %+v", period, count, e)
-			if q.order != Ignore || r.status(t).State != Stormed {
-				t.Fatalf("%v x %d: order %v, %+v", period, count, q.order, r.status(t))
-			}
+			assert.MustBeTrue(t, q.order == Ignore && r.status(t).State == Stormed, "%v x %d: order %v, %+v", period,
+				count, q.order, r.status(t))
 			q.asked = 0 // the peer stops
 			q.Sent, q.Held = 5, 0
 			r.run(70*ms - 1)
@@ -120,15 +117,13 @@ func TestIdlePaysNothing(t *testing.T) {
 	r.hold(q, 0)
 	r.pause(q, 10*ms)
 	r.run(10_000 * ms)
-	if r.polls != 0 || r.w.Next() != math.MaxInt64 {
-		t.Errorf("%d polls, next %d: frames without pause, and a pause without frames", r.polls, r.w.Next())
-	}
+	assert.True(t, r.polls == 0 && r.w.Next() == math.MaxInt64,
+		"%d polls, next %d: frames without pause, and a pause without frames", r.polls, r.w.Next())
 	r.hold(q, 1)
 	r.pause(q, 150*ms)
 	r.run(10_000 * ms)
-	if r.polls != 2 || r.w.Next() != math.MaxInt64 || !q.await {
-		t.Errorf("%d polls at a pause of 150 ms, want 2; next %d, await %v", r.polls, r.w.Next(), q.await)
-	}
+	assert.True(t, r.polls == 2 && r.w.Next() == math.MaxInt64 && q.await,
+		"%d polls at a pause of 150 ms, want 2; next %d, await %v", r.polls, r.w.Next(), q.await)
 }
 
 func TestPollDoesNotAllocate(t *testing.T) {
@@ -136,13 +131,12 @@ func TestPollDoesNotAllocate(t *testing.T) {
 	r.block(q)
 	r.run(1000 * ms)
 	now := r.now
-	if n := testing.AllocsPerRun(1000, func() {
+	n := testing.AllocsPerRun(1000, func() {
 		now += 50 * ms
 		r.w.Poll(now)
 		r.w.Events()
-	}); n != 0 {
-		t.Errorf("a poll allocates %v times", n)
-	}
+	})
+	assert.True(t, n == 0, "a poll allocates %v times", n)
 }
 
 // blockedSwitch is a switch whose queues are all blocked.
@@ -162,9 +156,8 @@ func BenchmarkPoll256(b *testing.B) {
 	for p := range 32 {
 		assert.Must(b, w.Set(p, string(rune('a'+p)), 0xff, c, 1))
 	}
-	if got := len(w.active); got != 256 {
-		b.Fatalf("%d queues are armed", got)
-	}
+	got := len(w.active)
+	assert.MustBeTrue(b, got == 256, "%d queues are armed", got)
 	w.Events()
 	now, polls := int64(1), 0
 	for b.Loop() {

@@ -31,9 +31,8 @@ func TestRecurringDeadlock(t *testing.T) {
 	}
 	before := r.status(t).Detected
 	r.run(10_000*ms - 1)
-	if q.order != Ignore || r.status(t).Detected != before {
-		t.Errorf("order %v, %d detections while closed", q.order, r.status(t).Detected-before)
-	}
+	assert.True(t, q.order == Ignore && r.status(t).Detected == before, "order %v, %d detections while closed", q.order,
+		r.status(t).Detected-before)
 	r.run(1)
 	if e := r.event(t, Reopened, 0); e.At != begun+30_000*ms || q.order != Obey || r.status(t).State != Operational {
 		t.Errorf("%+v, order %v", e, q.order)

@@ -66,10 +66,8 @@ func TestChangeOfActionInAStorm(t *testing.T) {
 			q.load(r.now, 0)
 			q.asked, q.Held = 0, 0
 			r.run(100 * ms)
-			if q.order != Obey || !q.await || r.status(t).State != Operational {
-				t.Errorf("%v to %v: the queue is left stuck: order %v, await %v, %+v", from, to, q.order, q.await,
-					r.status(t))
-			}
+			assert.True(t, q.order == Obey && q.await && r.status(t).State == Operational,
+				"%v to %v: the queue is left stuck: order %v, await %v, %+v", from, to, q.order, q.await, r.status(t))
 		}
 	}
 }
@@ -112,9 +110,8 @@ func TestFlapInAStorm(t *testing.T) {
 		r.flap(q)
 		e := r.event(t, Recovered, 0)
 		assert.True(t, e.Reason == reasonLink && e.At == r.now, "%+v", e)
-		if q.order != Obey || !q.await || r.status(t).State != Operational {
-			t.Errorf("order %v, await %v, %+v", q.order, q.await, r.status(t))
-		}
+		assert.True(t, q.order == Obey && q.await && r.status(t).State == Operational, "order %v, await %v, %+v",
+			q.order, q.await, r.status(t))
 		begun := r.now
 		r.block(q)
 		r.run(1000 * ms)
@@ -128,21 +125,15 @@ func TestQuiet(t *testing.T) {
 	r, q := watchOne(t, sonic())
 	r.block(q)
 	r.run(200 * ms)
-	if q.order != Discard || r.status(t).State != Stormed {
-		t.Fatalf("order %v, %+v", q.order, r.status(t))
-	}
+	assert.MustBeTrue(t, q.order == Discard && r.status(t).State == Stormed, "order %v, %+v", q.order, r.status(t))
 	for range 20 {
 		r.pause(q, 50*ms)
 		r.run(150 * ms)
 	}
-	if len(r.kinds()) != 1 {
-		t.Errorf("%v while XOFF comes", r.kinds())
-	}
+	assert.True(t, len(r.kinds()) == 1, "%v while XOFF comes", r.kinds())
 	r.pause(q, 1000*ms) // one XOFF that lasts long
 	r.run(1000 * ms)
-	if len(r.kinds()) != 1 {
-		t.Errorf("%v while the last pause would last", r.kinds())
-	}
+	assert.True(t, len(r.kinds()) == 1, "%v while the last pause would last", r.kinds())
 	quiet := r.now
 	r.run(1000 * ms)
 	if at := r.event(t, Recovered, 0).At - quiet; at < 200*ms || at > 400*ms {
@@ -162,9 +153,7 @@ func TestQuietUnderAlert(t *testing.T) {
 	assert.MustBeTrue(t, slices.Equal(got, []Kind{Detected}), "%v while it is blocked", got)
 	r.now += 2000 * ms // the switch is stopped
 	r.run(1)
-	if len(r.kinds()) != 1 {
-		t.Errorf("%v: restored by the time for which the switch did not run", r.kinds())
-	}
+	assert.True(t, len(r.kinds()) == 1, "%v: restored by the time for which the switch did not run", r.kinds())
 	begun := r.now
 	for range 10 {
 		q.Sent++
@@ -186,9 +175,7 @@ func TestQuietIsNotAStop(t *testing.T) {
 		r.run(before)
 		r.now += 2000 * ms
 		r.run(1)
-		if len(r.kinds()) != 1 {
-			t.Errorf("%v: restored by the time for which the switch did not run", r.kinds())
-		}
+		assert.True(t, len(r.kinds()) == 1, "%v: restored by the time for which the switch did not run", r.kinds())
 	}
 }
 
@@ -204,9 +191,7 @@ func TestQuietWhereEveryPollIsLate(t *testing.T) {
 		r.run(3 * period)
 		r.pause(q, 1)
 	}
-	if len(r.kinds()) != 1 {
-		t.Errorf("%v: restored between two XOFFs", r.kinds())
-	}
+	assert.True(t, len(r.kinds()) == 1, "%v: restored between two XOFFs", r.kinds())
 	quiet := r.now
 	r.run(60 * period)
 	polls := int64(c.Recovery)/period + 3 // the first finds the last XOFF, the last proves the others
@@ -240,9 +225,8 @@ func TestRecoveryObeysTheStandingPause(t *testing.T) {
 	got := r.kinds()
 	assert.MustBeTrue(t, slices.Equal(got, []Kind{Detected, Recovered}), "%v", got)
 	var v QueueState
-	if r.Read(0, 3, r.now, &v); !v.PausedNow || r.w.Next() != r.now+100*ms {
-		t.Errorf("%+v, next poll in %d ms", v, (r.w.Next()-r.now)/ms)
-	}
+	r.Read(0, 3, r.now, &v)
+	assert.True(t, v.PausedNow && r.w.Next() == r.now+100*ms, "%+v, next poll in %d ms", v, (r.w.Next()-r.now)/ms)
 }
 
 // A port of 802.3x PAUSE is one queue.
@@ -292,9 +276,8 @@ func TestRemovedPort(t *testing.T) {
 	r.w.Remove(0, r.now)
 	r.collect()
 	r.w.Remove(0, r.now)
-	if q.order != Obey || q.await || len(r.w.Status(nil, r.now)) != 0 {
-		t.Errorf("order %v, await %v, %+v", q.order, q.await, r.w.Status(nil, r.now))
-	}
+	assert.True(t, q.order == Obey && !q.await && len(r.w.Status(nil, r.now)) == 0, "order %v, await %v, %+v", q.order,
+		q.await, r.w.Status(nil, r.now))
 	r.run(1000 * ms)
 	assert.Equal(t, r.w.Next(), math.MaxInt64, "a poll is due at a port that is gone")
 	retired := func(want int) {

@@ -93,12 +93,10 @@ func TestDetectionAgainstModel(t *testing.T) {
 				if e.Kind == Detected {
 					detected = true
 				}
-				if e.Kind == Detected && int64(e.Lasted) < detection {
-					t.Fatalf("detected after %v, want %v at least: %+v", e.Lasted, c.DetectionTime(), e)
-				}
-				if e.Kind == Detected && onTime && (since == 0 || e.At-since < detection) {
-					t.Fatalf("detected at %d, blocked since %d, %v are wanted", e.At, since, c.DetectionTime())
-				}
+				assert.MustBeTrue(t, e.Kind != Detected || int64(e.Lasted) >= detection,
+					"detected after %v, want %v at least: %+v", e.Lasted, c.DetectionTime(), e)
+				assert.MustBeTrue(t, e.Kind != Detected || !onTime || since != 0 && e.At-since >= detection,
+					"detected at %d, blocked since %d, %v are wanted", e.At, since, c.DetectionTime())
 			}
 			state := h.w.Status(nil, h.now)[0]
 			assert.MustBeTrue(t, !onTime || h.blocked == 0 || h.now-h.blocked < detection+period || detected ||

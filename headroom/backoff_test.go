@@ -56,10 +56,9 @@ func TestIdleLinkIsMeasuredRarely(t *testing.T) {
 		t.Errorf("%d requests and %d messages in an hour", requests, all)
 	}
 	for i, p := range w.ends {
-		if differs(p.Target(), before[i]) || p.count.Lost > 0 || !p.results.received {
-			t.Errorf("end %d: %d B, was %d; %d requests lost, a result of the peer counts: %v", i, p.Target(),
-				before[i], p.count.Lost, p.results.received)
-		}
+		assert.True(t, !differs(p.Target(), before[i]) && p.count.Lost == 0 && p.results.received,
+			"end %d: %d B, was %d; %d requests lost, a result of the peer counts: %v", i, p.Target(), before[i],
+			p.count.Lost, p.results.received)
 	}
 }
 

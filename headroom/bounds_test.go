@@ -98,9 +98,8 @@ func TestGivenBack(t *testing.T) {
 		end(w)
 		pass := func(d time.Duration) { w.run(d); p.Advance(w.now) }
 		pass(hold - 1)
-		if p.Target() != found || p.Reason() == "calculated" {
-			t.Errorf("%s: %d before the time is over, was %d", name, p.Target(), found)
-		}
+		assert.True(t, p.Target() == found && p.Reason() != "calculated", "%s: %d before the time is over, was %d",
+			name, p.Target(), found)
 		pass(1)
 		if p.Target() != Octets(p.set.Calculated) || !strings.HasPrefix(p.Reason(), "calculated, since") ||
 			p.Xon() != DefaultXon(p.set.Inputs) {
@@ -110,18 +109,15 @@ func TestGivenBack(t *testing.T) {
 		p.SetNeighbour(w.address[1], w.now)
 		p.SetAgreed(true, true, "b", w.now)
 		pass(3 * time.Second)
-		if p.Target() < found-100 || p.Xon() < xon-100 {
-			t.Errorf("%s: measured again %d, was %d; xon %d, was %d", name, p.Target(), found, p.Xon(), xon)
-		}
+		assert.True(t, p.Target() >= found-100 && p.Xon() >= xon-100, "%s: measured again %d, was %d; xon %d, was %d",
+			name, p.Target(), found, p.Xon(), xon)
 		end(w)
 		pass(hold / 2)
 		p.SetUp(true, w.now)
 		p.SetNeighbour(w.address[1], w.now)
 		p.SetAgreed(true, true, "b", w.now)
 		pass(hold)
-		if p.Target() < found-100 {
-			t.Errorf("%s: after half of the time %d, was %d", name, p.Target(), found)
-		}
+		assert.True(t, p.Target() >= found-100, "%s: after half of the time %d, was %d", name, p.Target(), found)
 	}
 }
 
@@ -133,9 +129,7 @@ func TestSmallHeadroomIsGivenBack(t *testing.T) {
 	w.agree()
 	w.run(5 * time.Second)
 	p := w.ends[0]
-	if p.Target() >= Octets(a.Calculated) {
-		t.Fatalf("found %d", p.Target())
-	}
+	assert.MustBeTrue(t, p.Target() < Octets(a.Calculated), "found %d", p.Target())
 	p.SetUp(false, w.now)
 	w.run(holdFor * a.Interval)
 	p.Advance(w.now)

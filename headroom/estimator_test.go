@@ -136,9 +136,7 @@ func TestEstimatorIsNeverBelowTheLink(t *testing.T) {
 		for _, late := range rapid.SliceOfN(rapid.Int64Range(0, 1_000_000), settleSamples, 200).Draw(t, "late") {
 			e.Add(link+time.Duration(late), time.Duration(late), false)
 		}
-		if e.RoundTrip() < link {
-			t.Fatalf("trip %v, link %v", e.RoundTrip(), link)
-		}
+		assert.MustBeTrue(t, e.RoundTrip() >= link, "trip %v, link %v", e.RoundTrip(), link)
 	})
 }
 
@@ -185,9 +183,8 @@ func TestMeasureKnowsNoCable(t *testing.T) {
 		f := Finding{RoundTrip: time.Duration(rapid.Int64Range(0, 1e9).Draw(t, "trip")),
 			Reaction:  time.Duration(rapid.Int64Range(0, 1e9).Draw(t, "reaction")),
 			SendLimit: rapid.Int64Range(0, 1e9).Draw(t, "send limit"), Burst: rapid.Int64Range(0, 1e9).Draw(t, "burst")}
-		if a, b := Measure(in, f).Bits(), Measure(other, f).Bits(); a != b ||
-			MeasuredXon(in, f) != MeasuredXon(other, f) {
-			t.Fatalf("%d bits with one cable, %d with another", a, b)
-		}
+		a, b := Measure(in, f).Bits(), Measure(other, f).Bits()
+		assert.MustBeTrue(t, a == b && MeasuredXon(in, f) == MeasuredXon(other, f),
+			"%d bits with one cable, %d with another", a, b)
 	})
 }

@@ -118,9 +118,8 @@ func TestResultOfAStranger(t *testing.T) {
 	found := p.Target()
 	assert.True(t, w.report(1).ResultAcked, "the peer's result was not heard")
 	p.Receive(result(stranger, 99, 1<<31, maxHeadroomBits), w.now, w.moment(0))
-	if p.Target() != found || p.count.Ignored[IgnoredStranger] != 1 {
-		t.Errorf("target %d, was %d; ignored %v", p.Target(), found, p.count.Ignored)
-	}
+	assert.True(t, p.Target() == found && p.count.Ignored[IgnoredStranger] == 1, "target %d, was %d; ignored %v",
+		p.Target(), found, p.count.Ignored)
 }
 
 // A message counts only from this very link: from the neighbour that LLDP names, a request or result at the group
@@ -153,9 +152,8 @@ func TestOnlyTheLinkCounts(t *testing.T) {
 		tt.forge(&m)
 		p.Receive(m, w.now, w.moment(0))
 		drain(p, w.moment(0), ignore)
-		if p.Target() != found || p.count.Replies != replies || p.count.Ignored[tt.want] != 1 {
-			t.Errorf("%s: target %d, was %d; ignored %v", name, p.Target(), found, p.count.Ignored)
-		}
+		assert.True(t, p.Target() == found && p.count.Replies == replies && p.count.Ignored[tt.want] == 1,
+			"%s: target %d, was %d; ignored %v", name, p.Target(), found, p.count.Ignored)
 		p.Receive(result(w.address[1], 8, 1, maxHeadroomBits), w.now, w.moment(0))
 		assert.True(t, p.Target() > found, "%s: after it the neighbour's own result does not count", name)
 	}
@@ -178,14 +176,11 @@ func TestAnotherNeighbour(t *testing.T) {
 	w := measured()
 	p := w.ends[0]
 	p.SetNeighbour(stranger, w.now)
-	if p.Found() != 0 || p.Target() == 0 {
-		t.Errorf("measured %d, target %d", p.Found(), p.Target())
-	}
+	assert.True(t, p.Found() == 0 && p.Target() != 0, "measured %d, target %d", p.Found(), p.Target())
 	w.address[1] = stranger
 	w.run(time.Second)
-	if p.apply(p.Target()); p.Found() == 0 || !w.report(0).ResultAcked {
-		t.Error("the new neighbour was not measured")
-	}
+	p.apply(p.Target())
+	assert.True(t, p.Found() != 0 && w.report(0).ResultAcked, "the new neighbour was not measured")
 }
 
 // A forged result with the peer's address counts for some minutes. Then the peer's own result counts again.
@@ -193,9 +188,8 @@ func TestForgedResultIsForgotten(t *testing.T) {
 	w := measured()
 	p, found := w.ends[0], w.ends[0].Target()
 	p.Receive(result(w.address[1], 8, w.ends[1].results.sequence+resultJump+1, maxHeadroomBits), w.now, w.moment(0))
-	if p.Target() != found || p.count.Ignored[IgnoredProportion] != 1 {
-		t.Errorf("far ahead: target %d, was %d; ignored %v", p.Target(), found, p.count.Ignored)
-	}
+	assert.True(t, p.Target() == found && p.count.Ignored[IgnoredProportion] == 1,
+		"far ahead: target %d, was %d; ignored %v", p.Target(), found, p.count.Ignored)
 	p.Receive(result(w.address[1], 8, w.ends[1].results.sequence+resultJump, maxHeadroomBits), w.now, w.moment(0))
 	assert.MustEqual(t, p.Target(), Octets(4*p.set.Calculated), "target")
 	w.run(time.Duration(resultLife) + 40*p.set.Interval)
@@ -293,10 +287,9 @@ func TestLiesDoNotLowerBelowTheFloor(t *testing.T) {
 			}
 			now = max(now+1, p.nextRequest)
 		}
-		if p.measuredNeed() >= want || p.target.bits != want || p.Reason() != "less has been enough for 16 intervals" {
-			t.Errorf("%d bit/s: found %d, wanted %d: %s; want %d", speed, p.measuredNeed(), p.target.bits, p.Reason(),
-				want)
-		}
+		assert.True(t,
+			p.measuredNeed() < want && p.target.bits == want && p.Reason() == "less has been enough for 16 intervals",
+			"%d bit/s: found %d, wanted %d: %s; want %d", speed, p.measuredNeed(), p.target.bits, p.Reason(), want)
 		s.Min = 1 // a person may have less
 		p.Configure(s, now)
 		p.updateTarget(now + lowerAfter*int64(s.Interval))

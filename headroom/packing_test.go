@@ -39,9 +39,8 @@ func TestPackingOfALongCable(t *testing.T) {
 	p := in.Packing(256, 1)
 	assert.Equal(t, p.Bytes(2*Octets(in.cableBits())), 381_184, "bytes that the cable alone takes")
 	octets := Calculate(in, 0).Bytes()
-	if got, want := p.Bytes(octets), (octets+83)/84*256; octets != 197_038 || got != want {
-		t.Errorf("%d octets take %d B, want 197038 and %d", octets, got, want)
-	}
+	got, want := p.Bytes(octets), (octets+83)/84*256
+	assert.True(t, octets == 197_038 && got == want, "%d octets take %d B, want 197038 and %d", octets, got, want)
 }
 
 // So many octets fit in frames of any one length, and no more is set aside than for the length that takes most.

@@ -162,9 +162,8 @@ func TestPairMeasures(t *testing.T) {
 			if n := ignored(r) + ignored(w.report(1)); n != 0 {
 				t.Errorf("%d messages were ignored: %v %v", n, r.Counters.Ignored, w.report(1).Counters.Ignored)
 			}
-			if !r.ResultAcked || !w.report(1).ResultAcked || r.PeerFound == 0 {
-				t.Errorf("results: told %v and %v, peer found %d", r.ResultAcked, w.report(1).ResultAcked, r.PeerFound)
-			}
+			assert.True(t, r.ResultAcked && w.report(1).ResultAcked && r.PeerFound != 0,
+				"results: told %v and %v, peer found %d", r.ResultAcked, w.report(1).ResultAcked, r.PeerFound)
 		})
 	}
 }

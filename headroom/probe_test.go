@@ -194,9 +194,7 @@ func TestAgreementEnds(t *testing.T) {
 	before := len(w.sent)
 	w.run(10 * time.Second)
 	assert.True(t, len(w.sent) == before, "%d messages after the agreement ended", len(w.sent)-before)
-	if w.ends[0].Target() != found || found == 0 {
-		t.Errorf("Target\n got %d\nwant %d", w.ends[0].Target(), found)
-	}
+	assert.True(t, w.ends[0].Target() == found && found != 0, "Target\n got %d\nwant %d", w.ends[0].Target(), found)
 }
 
 // A peer that answers for a while and then never leaves the headroom as it is, and is reported.
@@ -206,10 +204,9 @@ func TestPeerFallsSilent(t *testing.T) {
 	w.lose = func(from int, p macctl.MeasurementFrame) bool { return from == 1 }
 	w.run(10 * time.Second)
 	r := w.report(0)
-	if !r.PeerSilent || r.Counters.Lost == 0 || w.ends[0].Target() != found || r.ControlDiscarded {
-		t.Errorf("silent %v, lost %d, target %d, discarded %v\nwant silent, and %d as before", r.PeerSilent,
-			r.Counters.Lost, w.ends[0].Target(), r.ControlDiscarded, found)
-	}
+	assert.True(t, r.PeerSilent && r.Counters.Lost != 0 && w.ends[0].Target() == found && !r.ControlDiscarded,
+		"silent %v, lost %d, target %d, discarded %v\nwant silent, and %d as before", r.PeerSilent, r.Counters.Lost,
+		w.ends[0].Target(), r.ControlDiscarded, found)
 	notes := strings.Join(w.ends[0].Notes(), "\n")
 	assert.True(t, strings.Count(notes, "does not answer") == 1,
 		"notes\n got %q\nwant one about a peer that does not answer", notes)
@@ -265,10 +262,9 @@ func TestResultsAreBounded(t *testing.T) {
 			p.Receive(group(stranger, tt.m), 2, Moment{Now: 2})
 			assert.Equal(t, p.target.bits, tt.want, "bits of the target")
 			out, ok := p.Out(Moment{Now: 3})
-			if acked := ok && out.Operation == macctl.MeasureResultAck &&
-				out.Peer == stranger; acked != (tt.want != 0) {
-				t.Errorf("acknowledged %v: %+v", acked, out)
-			}
+			acked := ok && out.Operation == macctl.MeasureResultAck &&
+				out.Peer == stranger
+			assert.True(t, acked == (tt.want != 0), "acknowledged %v: %+v", acked, out)
 			assert.Equal(t, p.count.Results == 1 && p.count.Ignored[IgnoredProportion] == 0, tt.want != 0,
 				"taken %d, ignored %v", p.count.Results, p.count.Ignored)
 		})

@@ -29,10 +29,9 @@ func TestAcknowledgementSaysWhatIsInForce(t *testing.T) {
 	w.agree()
 	w.run(a.Interval)
 	r := w.report(0)
-	if !r.ResultAcked || r.PeerApplied || r.PeerInForce != 8*inForce {
-		t.Errorf("told %v, applied %v, the peer has %d of %d\nwant that it was told, and has what is calculated",
-			r.ResultAcked, r.PeerApplied, r.PeerInForce, r.Measured.Bits())
-	}
+	assert.True(t, r.ResultAcked && !r.PeerApplied && r.PeerInForce == 8*inForce,
+		"told %v, applied %v, the peer has %d of %d\nwant that it was told, and has what is calculated", r.ResultAcked,
+		r.PeerApplied, r.PeerInForce, r.Measured.Bits())
 	before := results()
 	w.run(5 * a.Interval)
 	n := results() - before
@@ -157,9 +156,8 @@ func TestAcknowledgementOfNothing(t *testing.T) {
 func TestReason(t *testing.T) {
 	expect := func(p *Probe, want string) {
 		t.Helper()
-		if got := p.Reason(); got != want {
-			t.Errorf("%q, want %q, target %d", got, want, p.Target())
-		}
+		got := p.Reason()
+		assert.True(t, got == want, "%q, want %q, target %d", got, want, p.Target())
 	}
 	p := agreed(settings(7))
 	expect(p, "calculated")

@@ -161,9 +161,8 @@ func TestStreamBudget(t *testing.T) {
 			drain(p, Moment{Now: now}, ignore)
 			_, until = p.Stream()
 			assert.MustBeTrue(t, until <= now+int64(MaxStream), "a stream of %v", time.Duration(until-now))
-			if most := int64(streamBudget) + (now-begun)/(streamRefill+1) + int64(MaxStream); streamed > most {
-				t.Fatalf("streams of %v in %v", time.Duration(streamed), time.Duration(now-begun))
-			}
+			assert.MustBeTrue(t, streamed <= (int64(streamBudget)+(now-begun)/(streamRefill+1)+int64(MaxStream)),
+				"streams of %v in %v", time.Duration(streamed), time.Duration(now-begun))
 		}
 	})
 }

@@ -62,10 +62,9 @@ func TestReportOfResults(t *testing.T) {
 	w.lose = func(_ int, p macctl.MeasurementFrame) bool { return p.Operation == macctl.MeasureResultAck }
 	w.agree()
 	w.run(time.Second)
-	if r := w.report(0); r.ResultBits != r.Measured.Bits() || r.ResultAcked {
-		t.Errorf("without acknowledgements: told %d bits of %d, heard %v", r.ResultBits, r.Measured.Bits(),
-			r.ResultAcked)
-	}
+	r := w.report(0)
+	assert.True(t, r.ResultBits == r.Measured.Bits() && !r.ResultAcked,
+		"without acknowledgements: told %d bits of %d, heard %v", r.ResultBits, r.Measured.Bits(), r.ResultAcked)
 	w.lose = nil
 	w.run(time.Second)
 	if r, other := w.report(0), w.report(1); r.ResultBits != other.PeerFound || !r.ResultAcked {

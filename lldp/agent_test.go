@@ -20,9 +20,7 @@ func (r *recorder) run(end int64) {
 			r.a.Advance(end)
 			return
 		}
-		if next <= r.now {
-			r.t.Fatalf("at %d: next %d", r.now, next)
-		}
+		assert.MustBeTrue(r.t, next > r.now, "at %d: next %d", r.now, next)
 		r.now = next
 		r.a.Advance(r.now)
 	}

@@ -92,9 +92,7 @@ func FuzzAgent(f *testing.F) {
 		}
 		n := len(a.Neighbours())
 		assert.True(t, n <= 2, "%d neighbours of two frames", n)
-		if a.Next() <= now || a.Next() == math.MaxInt64 {
-			t.Errorf("at %d: next %d", now, a.Next())
-		}
+		assert.True(t, a.Next() > now && a.Next() != math.MaxInt64, "at %d: next %d", now, a.Next())
 		assert.Equal(t, a.Statistics().FramesReceived, 8, "frames received")
 	})
 }

@@ -112,9 +112,7 @@ func TestEchoerAnswers(t *testing.T) {
 			a.Length == test.length && a.Path == test.way && a.Octets == test.octets && a.Tagged == test.tagged &&
 			a.HasTag == test.tagged && a.Received == 100 && a.Sent == 150 && a.Session == 7 && a.Sequence == 9 &&
 			a.Checksum == test.sum && a.ChecksumOK, "%+v: %v %+v", test, reason, a)
-		if test.back == PathBridged && [6]byte(b) != asker {
-			t.Errorf("a bridged answer goes to % x", b[:6])
-		}
+		assert.True(t, test.back != PathBridged || [6]byte(b) == asker, "a bridged answer goes to % x", b[:6])
 		e.HandleRequest(&a, false, 200, 200)
 		assert.True(t, !e.Pending(), "an answer is answered")
 	}
@@ -154,9 +152,8 @@ func TestEchoerUnderAFlood(t *testing.T) {
 		e.HandleRequest(&q, false, now, now)
 		b, _ = e.Append(b[:0], &f, answerer, now)
 	}
-	if got, want := e.Answered*60, uint64(echoDepth+echoRate); got > want || got < want-1000 {
-		t.Errorf("%d octets in a second, want %d", got, want)
-	}
+	got, want := e.Answered*60, uint64(echoDepth+echoRate)
+	assert.True(t, got <= want && got >= want-1000, "%d octets in a second, want %d", got, want)
 }
 
 // An echo frame is the same after it was written and read again, or it is refused. Its answer is no longer.

@@ -17,9 +17,8 @@ func TestIgnore(t *testing.T) {
 	pause := QuantaDuration(1000, 1_000_000_000)
 	xoff(r, 3, 1000, 100)
 	r.Ignore(3, true, 200)
-	if r.Paused(200) != 0 || !r.Requested(3, 200) || r.FreeSince(3) != 200 {
-		t.Fatalf("paused %b, asked %v, free since %d", r.Paused(200), r.Requested(3, 200), r.FreeSince(3))
-	}
+	assert.MustBeTrue(t, r.Paused(200) == 0 && r.Requested(3, 200) && r.FreeSince(3) == 200,
+		"paused %b, asked %v, free since %d", r.Paused(200), r.Requested(3, 200), r.FreeSince(3))
 	if reason := xoff(r, 3, 1000, 300); reason != ReasonWatchdog || r.Paused(300) != 0 {
 		t.Errorf("%v, paused %b: XOFF was obeyed", reason, r.Paused(300))
 	}
@@ -29,9 +28,8 @@ func TestIgnore(t *testing.T) {
 	if c := r.Counters(); c.PFCFrames[3] != 2 || c.Ignored[ReasonWatchdog] != 1 || r.Xoffs(3) != 2 {
 		t.Errorf("%+v, %d XOFFs", c, r.Xoffs(3))
 	}
-	if paused, now := r.PausedTime(3, 400), r.PausedUnit(3, 400); paused != 100 || now {
-		t.Errorf("paused for %d ns, and now %v, want 100 and not", paused, now)
-	}
+	paused, now := r.PausedTime(3, 400), r.PausedUnit(3, 400)
+	assert.True(t, paused == 100 && !now, "paused for %d ns, and now %v, want 100 and not", paused, now)
 	assert.True(t, r.Requested(3, 300+pause-1) && !r.Requested(3, 300+pause),
 		"the ignored pause does not end when it would have")
 	if reason := xoff(r, 3, 0, 500); reason != ReasonNone || r.Requested(3, 500) || r.Xoffs(3) != 2 {
@@ -59,17 +57,15 @@ func TestObeyAgain(t *testing.T) {
 		say(1000, 200)
 		assert.MustEqual(t, r.Paused(200), 0, "unit %d: obeyed", unit)
 		r.Ignore(unit, false, 300)
-		if r.Paused(300)&(1<<3) == 0 || r.NextExpiry() != 200+pause {
-			t.Errorf("unit %d: paused %b until %d, want until %d", unit, r.Paused(300), r.NextExpiry(), 200+pause)
-		}
+		assert.True(t, r.Paused(300)&(1<<3) != 0 && r.NextExpiry() == 200+pause,
+			"unit %d: paused %b until %d, want until %d", unit, r.Paused(300), r.NextExpiry(), 200+pause)
 		r.Ignore(unit, true, 400)
 		r.Ignore(unit, false, 200+pause)
 		assert.Equal(t, r.Paused(200+pause), 0, "unit %d: paused by a pause that is over", unit)
 		r.Ignore(unit, true, 0)
 		r.Reset(500_000_000)
-		if say(1000, 500_000_000); r.Paused(500_000_000)&(1<<3) == 0 {
-			t.Errorf("unit %d: a link that was down does not obey again", unit)
-		}
+		say(1000, 500_000_000)
+		assert.True(t, r.Paused(500_000_000)&(1<<3) != 0, "unit %d: a link that was down does not obey again", unit)
 	}
 }
 
@@ -80,13 +76,11 @@ func TestIgnoreWithoutFlowControl(t *testing.T) {
 	r.Ignore(WholePort, true, 1)
 	r.Ignore(200, true, 1)
 	r.Configure(ModePFC, 1<<3|1<<4, 1_000_000_000, [6]byte{1}, 2)
-	if xoff(r, 4, 1, 3); r.Paused(3) != 1<<4 {
-		t.Errorf("paused %b", r.Paused(3))
-	}
+	xoff(r, 4, 1, 3)
+	assert.True(t, r.Paused(3) == 1<<4, "paused %b", r.Paused(3))
 	r.Ignore(4, true, 4)
 	r.Configure(ModePFC, 1<<3, 1_000_000_000, [6]byte{1}, 5)
 	r.Configure(ModePFC, 1<<3|1<<4, 1_000_000_000, [6]byte{1}, 6)
-	if xoff(r, 4, 1, 7); r.Paused(7) != 1<<4 {
-		t.Errorf("an order outlasts flow control: paused %b", r.Paused(7))
-	}
+	xoff(r, 4, 1, 7)
+	assert.True(t, r.Paused(7) == 1<<4, "an order outlasts flow control: paused %b", r.Paused(7))
 }

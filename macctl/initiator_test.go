@@ -30,9 +30,7 @@ func (s sender) offers(now int64, want string) {
 		s.t.Errorf("at %d: pending %v, want %v", now, got, !got)
 	}
 	got, ok := s.AppendFrame(nil, now)
-	if ok != (want != "") {
-		s.t.Errorf("at %d: something to send %v, want %v", now, ok, !ok)
-	}
+	assert.True(s.t, ok == (want != ""), "at %d: something to send %v, want %v", now, ok, !ok)
 	assert.Same(s.t, got, unhex(s.t, want), "at %d: frame", now)
 }
 

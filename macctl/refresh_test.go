@@ -19,13 +19,11 @@ func TestRefreshed(t *testing.T) {
 	i.Refreshed(2, pause, false)
 	assert.Equal(t, i.Counters().PFCFrames[3], 3, "frames")
 	assert.Equal(t, i.HeldTime(3, 2*pause-1), 2*pause-1, "ns held")
-	if i.Pending(pause+pause/2-1) || !i.Pending(pause+pause/2) {
-		t.Errorf("the next refresh is at %d, want %d", i.NextRefresh(), pause+pause/2)
-	}
+	assert.True(t, !i.Pending(pause+pause/2-1) && i.Pending(pause+pause/2), "the next refresh is at %d, want %d",
+		i.NextRefresh(), pause+pause/2)
 	i.Release(3, CauseBuffer)
-	if _, ok := i.AppendFrame(nil, 2*pause); !ok || i.RefreshEvery() != 0 {
-		t.Errorf("XON: %v, to be sent again every %d ns, want 0", ok, i.RefreshEvery())
-	}
+	_, ok := i.AppendFrame(nil, 2*pause)
+	assert.True(t, ok && i.RefreshEvery() == 0, "XON: %v, to be sent again every %d ns, want 0", ok, i.RefreshEvery())
 	i.Sent(2 * pause)
 	i.Refreshed(1, 2*pause-1, false)
 	if got := i.Counters(); got.PFCFrames[3] != 5 || got.XoffSent[3] != 1 || i.HeldTime(3, 3*pause) != 2*pause {
@@ -57,8 +55,7 @@ func TestRefreshedWithoutFlowControl(t *testing.T) {
 		i.Refreshed(1, 10, true)
 		_, first := i.AppendFrame(nil, 10)
 		i.Sent(10)
-		if first != (enabled != 0) || i.Pending(10) {
-			t.Errorf("priorities %#b: a frame is to be sent: %v, and after it: %v", enabled, first, i.Pending(10))
-		}
+		assert.True(t, first == (enabled != 0) && !i.Pending(10),
+			"priorities %#b: a frame is to be sent: %v, and after it: %v", enabled, first, i.Pending(10))
 	}
 }

@@ -125,7 +125,6 @@ func TestOutcomes(t *testing.T) {
 		got = append(got, outcome)
 	}
 	want := slices.Sorted(slices.Values(outcomes))
-	if slices.Sort(got); !slices.Equal(got, want) {
-		t.Errorf("got %v, want %v", got, want)
-	}
+	slices.Sort(got)
+	assert.True(t, slices.Equal(got, want), "got %v, want %v", got, want)
 }

@@ -75,9 +75,7 @@ func TestFamilies(t *testing.T) {
 			"%d names for %d families: two have the same", len(want), len(families))
 		for _, f := range gathered {
 			labels, ok := want[f.GetName()]
-			if !ok {
-				t.Errorf("%s is exported and not in the table", f.GetName())
-			}
+			assert.True(t, ok, "%s is exported and not in the table", f.GetName())
 			delete(want, f.GetName())
 			slices.Sort(labels)
 			for _, m := range f.GetMetric() {
@@ -85,14 +83,10 @@ func TestFamilies(t *testing.T) {
 				for _, l := range m.GetLabel() {
 					got = append(got, l.GetName())
 				}
-				if !slices.Equal(got, labels) {
-					t.Errorf("%s: labels %v, want %v", f.GetName(), got, labels)
-				}
+				assert.True(t, slices.Equal(got, labels), "%s: labels %v, want %v", f.GetName(), got, labels)
 			}
 		}
-		if len(want) > 0 {
-			t.Errorf("not exported: %v", slices.Collect(maps.Keys(want)))
-		}
+		assert.True(t, len(want) == 0, "not exported: %v", slices.Collect(maps.Keys(want)))
 	}
 }
 
@@ -158,9 +152,8 @@ func TestLabelValues(t *testing.T) {
 	labels := regexp.MustCompile(`(\w+)="([^"]*)"`)
 	for _, line := range lines(t, text(t, config()), `\w+\{`) {
 		for _, l := range labels.FindAllStringSubmatch(line, -1) {
-			if l[1] != "le" && !slices.Contains(sets[l[1]], l[2]) {
-				t.Errorf("%s: %s is not one of %v", line, l[0], sets[l[1]])
-			}
+			assert.True(t, l[1] == "le" || slices.Contains(sets[l[1]], l[2]), "%s: %s is not one of %v", line, l[0],
+				sets[l[1]])
 		}
 	}
 }

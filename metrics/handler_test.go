@@ -74,9 +74,7 @@ func TestProtobuf(t *testing.T) {
 			assert.Must(t, err)
 		}
 		contentType, body := get(t, Handler(c, none), protobuf)
-		if body != want.String() {
-			t.Errorf("%d octets, which differ from the library's %d", len(body), want.Len())
-		}
+		assert.True(t, body == want.String(), "%d octets, which differ from the library's %d", len(body), want.Len())
 		w := ask(promhttp.HandlerFor(c, promhttp.HandlerOpts{}), "/metrics", protobuf)
 		assert.Equal(t, contentType, w.Header().Get("Content-Type"), "content type")
 	}

@@ -29,9 +29,8 @@ func TestHistogramBuckets(t *testing.T) {
 			h := f.GetMetric()[0].GetHistogram()
 			assert.MustBeTrue(t, len(h.GetPositiveSpan()) != 0 || h.GetZeroCount() != 0,
 				"no span: Prometheus would not take it for a native histogram")
-			if !h.GetCreatedTimestamp().AsTime().Equal(started) {
-				t.Fatalf("created %v, want %v", h.GetCreatedTimestamp().AsTime(), started)
-			}
+			assert.MustBeTrue(t, h.GetCreatedTimestamp().AsTime().Equal(started), "created %v, want %v",
+				h.GetCreatedTimestamp().AsTime(), started)
 			bounds := map[int]int64{}
 			index, delta, count := 0, 0, int64(0)
 			for _, span := range h.GetPositiveSpan() {
@@ -49,9 +48,7 @@ func TestHistogramBuckets(t *testing.T) {
 						want++
 					}
 				}
-				if b.GetCumulativeCount() != want {
-					t.Fatalf("classic bucket to %v s: %d, want %d", b.GetUpperBound(), b.GetCumulativeCount(), want)
-				}
+				assert.MustEqual(t, b.GetCumulativeCount(), want, "classic bucket to %v s", b.GetUpperBound())
 			}
 			assert.MustEqual(t, len(h.GetBucket()), 13, "classic buckets")
 			wantRecorded(t, durations, h.GetSchema(), h.GetZeroCount(), h.GetSampleCount(), h.GetSampleSum(), bounds)

@@ -225,9 +225,7 @@ func (s *server) rulesAreHealthy() {
 		n = 0
 		for _, g := range data.Groups {
 			for _, r := range g.Rules {
-				if r.Health == "err" {
-					s.t.Fatalf("rule %s: %s", r.Name, r.LastError)
-				}
+				assert.MustBeTrue(s.t, r.Health != "err", "rule %s: %s", r.Name, r.LastError)
 				if r.Health == "ok" {
 					n++
 				}

@@ -55,9 +55,7 @@ func TestProbesOfACalmPort(t *testing.T) {
 			for i := range ports {
 				assert.Equal(t, b.LoopDeadline(i), due, "port %d: the next probe at", i)
 			}
-			if b.TakeResumed() != tt.resumed || b.TakeResumed() {
-				t.Errorf("resumed, once: want %v", tt.resumed)
-			}
+			assert.True(t, b.TakeResumed() == tt.resumed && !b.TakeResumed(), "resumed, once: want %v", tt.resumed)
 			if !tt.resumed {
 				return
 			}

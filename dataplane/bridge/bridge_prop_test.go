@@ -231,9 +231,8 @@ func (m *model) setPort(t *rapid.T) {
 		}
 	}
 	m.ports[i] = p
-	if want := was != nil && was.shut && !c.Loop; ev.Happened() != want {
-		t.Fatalf("event %+v, want one: %v", ev, want)
-	}
+	want := was != nil && was.shut && !c.Loop
+	assert.MustBeTrue(t, ev.Happened() == want, "event %+v, want one: %v", ev, want)
 }
 
 func (m *model) setUp(t *rapid.T) {
@@ -243,9 +242,8 @@ func (m *model) setUp(t *rapid.T) {
 	if p == nil {
 		return
 	}
-	if want := p.shut && !up; ev.Happened() != want {
-		t.Fatalf("event %+v, want one: %v", ev, want)
-	}
+	want := p.shut && !up
+	assert.MustBeTrue(t, ev.Happened() == want, "event %+v, want one: %v", ev, want)
 	if p.up && !up {
 		m.flush(i, false)
 	}
@@ -263,9 +261,8 @@ func (m *model) addStatic(t *rapid.T) {
 	i, mac, vid := anyPort.Draw(t, "port"), anyStation.Draw(t, "mac"), anyVLAN.Draw(t, "vid")
 	k := modelKey{mac, vid}
 	want := m.ports[i] != nil && (m.canLearn(k) || m.forgetForPort(i))
-	if err := m.b.AddStatic(mac, vid, i, m.now); (err == nil) != want {
-		t.Fatalf("error %v, want success: %v", err, want)
-	}
+	err := m.b.AddStatic(mac, vid, i, m.now)
+	assert.MustBeTrue(t, (err == nil) == want, "error %v, want success: %v", err, want)
 	if want {
 		m.entries[k] = modelEntry{port: i, static: true}
 	}
@@ -274,9 +271,7 @@ func (m *model) addStatic(t *rapid.T) {
 func (m *model) removeStatic(t *rapid.T) {
 	k := modelKey{anyStation.Draw(t, "mac"), anyVLAN.Draw(t, "vid")}
 	want := m.entries[k].static
-	if got := m.b.RemoveStatic(k.mac, k.vid); got != want {
-		t.Fatalf("got %v, want %v", got, want)
-	}
+	assert.MustEqual(t, m.b.RemoveStatic(k.mac, k.vid), want, "got")
 	if want {
 		delete(m.entries, k)
 	}
@@ -291,9 +286,8 @@ func (m *model) probe(t *rapid.T) {
 	if guards && m.now-p.returned >= modelHold { // handle makes the bridge send a probe, which ends a hold that is over
 		p.shut = false
 	}
-	if want := guards && !p.shut; ev.Happened() != want {
-		t.Fatalf("event %+v, want one: %v", ev, want)
-	}
+	want := guards && !p.shut
+	assert.MustBeTrue(t, ev.Happened() == want, "event %+v, want one: %v", ev, want)
 	if guards {
 		p.shut, p.returned = true, m.now
 	}
@@ -304,9 +298,7 @@ func (m *model) tick(t *rapid.T) {
 	_, _, ev := m.b.LoopTick(i, m.now)
 	p := m.ports[i]
 	want := p != nil && p.shut && m.now-p.returned >= modelHold
-	if ev.Happened() != want {
-		t.Fatalf("event %+v, want one: %v", ev, want)
-	}
+	assert.MustBeTrue(t, ev.Happened() == want, "event %+v, want one: %v", ev, want)
 	if want {
 		p.shut = false
 	}
@@ -334,9 +326,8 @@ func (m *model) check(t *rapid.T) {
 		if want.static {
 			age = 0
 		}
-		if !ok || e.Port != want.port || e.Static != want.static || e.Age != age {
-			t.Fatalf("dump has %+v, want %+v (%v)", e, want, ok)
-		}
+		assert.MustBeTrue(t, ok && e.Port == want.port && e.Static == want.static && e.Age == age,
+			"dump has %+v, want %+v (%v)", e, want, ok)
 	}
 }
 

@@ -165,9 +165,8 @@ func TestNoAllocations(t *testing.T) {
 		sum += int(b.LoopDeadline(0))
 	})
 	assert.Equal(t, avg, 0, "allocations per round")
-	if c := b.Counters(); c.Full != 0 || sum == 0 {
-		t.Errorf("the round did not do its work: %+v, sum %d", c, sum)
-	}
+	c := b.Counters()
+	assert.True(t, c.Full == 0 && sum != 0, "the round did not do its work: %+v, sum %d", c, sum)
 }
 
 func TestAgeingOfAllAtOnce(t *testing.T) {
@@ -178,13 +177,10 @@ func TestAgeingOfAllAtOnce(t *testing.T) {
 	}
 	wantCounters(t, b, Counters{Entries: n})
 	for i := range uint64(n) {
-		if d := b.Forward(1, 0x0200_0000_0001+i, stationB, 1, 60, 1); d != unicast(0) &&
-			i != stationB-0x0200_0000_0001 {
-			t.Fatalf("station %d: %+v, want unicast to port 0", i, d)
-		}
+		d := b.Forward(1, 0x0200_0000_0001+i, stationB, 1, 60, 1)
+		assert.MustBeTrue(t, d == unicast(0) || i == stationB-0x0200_0000_0001,
+			"station %d: %+v, want unicast to port 0", i, d)
 	}
-	if got := b.Age(300*second, math.MaxInt); got != n-1 {
-		t.Errorf("aged %d, want %d", got, n-1) // station B spoke a nanosecond later
-	}
+	assert.Equal(t, b.Age(300*second, math.MaxInt), n-1, "aged") // station B spoke a nanosecond later
 	wantCounters(t, b, Counters{Entries: 1, Moves: 1})
 }

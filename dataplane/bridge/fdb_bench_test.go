@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/frame"
 )
 
@@ -58,9 +59,8 @@ func benchLookup(b *testing.B, keys []uint64, lookup func(key uint64, now int64)
 	port := 0
 	for i := 0; b.Loop(); i++ {
 		var ok bool
-		if port, ok = lookup(keys[(i+port)%len(keys)], 1); !ok {
-			b.Fatal("station not found")
-		}
+		port, ok = lookup(keys[(i+port)%len(keys)], 1)
+		assert.MustBeTrue(b, ok, "station not found")
 	}
 }
 
@@ -80,9 +80,7 @@ func BenchmarkChurn(b *testing.B) {
 func BenchmarkForward(b *testing.B) {
 	const ports = 8
 	br, err := New(Config{})
-	if err != nil {
-		b.Fatal(err)
-	}
+	assert.Must(b, err)
 	for i := range ports {
 		if _, err := br.SetPort(i, PortConfig{PVID: 1, Learning: true, Flood: true}); err != nil {
 			b.Fatal(err)
@@ -104,9 +102,7 @@ func BenchmarkForward(b *testing.B) {
 					seen++
 				}
 			}
-			if seen == 0 {
-				b.Fatalf("no frame came out as %v", kind)
-			}
+			assert.MustBeTrue(b, seen != 0, "no frame came out as %v", kind)
 		})
 	}
 	run("unicast/random", Unicast, station, func(i int) uint64 { return station(i + 1) })
@@ -133,9 +129,7 @@ func BenchmarkPick(b *testing.B) {
 			for i := range n {
 				group = append(group, i+1)
 			}
-			if err := br.AddStaticGroup(stationA, 1, group, 0); err != nil {
-				b.Fatal(err)
-			}
+			assert.Must(b, br.AddStaticGroup(stationA, 1, group, 0))
 			b.ReportAllocs()
 			for flow := uint64(0); b.Loop(); flow++ {
 				br.Pick(br.Forward(0, stationA, stationB, 1, 60, 0), 0, 1, flow)

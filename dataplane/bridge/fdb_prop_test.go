@@ -122,15 +122,13 @@ func (m *tableModel) sweep(t *rapid.T) { m.f.sweep(0, rapid.IntRange(0, 10).Draw
 
 func (m *tableModel) check(t *rapid.T) {
 	f := &m.f
-	if f.used-f.stale != len(m.entries) || f.used > f.max {
-		t.Fatalf("%d slots in use, %d of them stale, of %d; want %d live", f.used, f.stale, f.max, len(m.entries))
-	}
+	assert.MustBeTrue(t, f.used-f.stale == len(m.entries) && f.used <= f.max,
+		"%d slots in use, %d of them stale, of %d; want %d live", f.used, f.stale, f.max, len(m.entries))
 	for key := uint64(1); key <= 40; key++ {
 		port, ok := f.lookup(key, 0)
 		want, known := m.entries[key]
-		if ok != known || port != want.port {
-			t.Fatalf("key %d: port %d, %v; want %d, %v", key, port, ok, want.port, known)
-		}
+		assert.MustBeTrue(t, ok == known && port == want.port, "key %d: port %d, %v; want %d, %v", key, port, ok,
+			want.port, known)
 	}
 	counted := f.static + f.stale
 	for _, n := range f.learned {
@@ -144,14 +142,11 @@ func (m *tableModel) check(t *rapid.T) {
 		}
 		occupied++
 		for j := f.home(f.slots[i].key); j != i; j = (j + 1) & f.mask {
-			if f.slots[j].key == 0 {
-				t.Fatalf("slot %d is empty before the entry of slot %d", j, i)
-			}
+			assert.MustBeTrue(t, f.slots[j].key != 0, "slot %d is empty before the entry of slot %d", j, i)
 		}
 	}
-	if occupied != f.used || counted != f.used {
-		t.Fatalf("%d slots occupied, %d counted as static, stale or learned; want both %d", occupied, counted, f.used)
-	}
+	assert.MustBeTrue(t, occupied == f.used && counted == f.used,
+		"%d slots occupied, %d counted as static, stale or learned; want both %d", occupied, counted, f.used)
 }
 
 // checkLists follows the list of each port: it has the port's learned entries, each once.
@@ -161,17 +156,14 @@ func (m *tableModel) checkLists(t *rapid.T) {
 		before := uint32(0)
 		for at := f.stations[port].first; at != 0; at = f.slots[at-1].newer {
 			e := &f.slots[at-1]
-			if e.key == 0 || e.static || int(e.port) != port || e.older != before {
-				t.Fatalf("slot %d in the list of port %d: %+v, before it slot %d", at-1, port, *e, int(before)-1)
-			}
+			assert.MustBeTrue(t, e.key != 0 && !e.static && int(e.port) == port && e.older == before,
+				"slot %d in the list of port %d: %+v, before it slot %d", at-1, port, *e, int(before)-1)
 			before = at
-			if listed++; listed > f.used {
-				t.Fatalf("the list of port %d has a loop", port)
-			}
+			listed++
+			assert.MustBeTrue(t, listed <= f.used, "the list of port %d has a loop", port)
 		}
-		if before != f.stations[port].last {
-			t.Fatalf("port %d: the last one is at %d, want %d", port, f.stations[port].last, before)
-		}
+		assert.MustBeTrue(t, before == f.stations[port].last, "port %d: the last one is at %d, want %d", port,
+			f.stations[port].last, before)
 	}
 	assert.MustEqual(t, listed, f.used-f.static, "entries in lists")
 }

@@ -48,15 +48,13 @@ func TestAgeBudget(t *testing.T) {
 	calls, total := 0, 0
 	for total < 1000 && calls < 1000 {
 		n := b.Age(100, budget)
-		if n > budget*4 { // a slot may be filled again from its cluster, but not for long
-			t.Errorf("call %d removed %d entries with a budget of %d slots", calls, n, budget)
-		}
+		// a slot may be filled again from its cluster, but not for long
+		assert.True(t, n <= budget*4, "call %d removed %d entries with a budget of %d slots", calls, n, budget)
 		total += n
 		calls++
 	}
-	if want := len(b.fdb.slots) / budget; calls > want {
-		t.Errorf("%d calls for %d slots, want at most %d", calls, len(b.fdb.slots), want)
-	}
+	want := len(b.fdb.slots) / budget
+	assert.True(t, calls <= want, "%d calls for %d slots, want at most %d", calls, len(b.fdb.slots), want)
 	wantCounters(t, b, Counters{})
 }
 
@@ -71,9 +69,8 @@ func TestSearchIsShort(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			for range tables {
-				if mean := searchLength(stations, key); mean > 4 { // half full: 1.5 is expected
-					t.Errorf("%.2f slots per search", mean)
-				}
+				mean := searchLength(stations, key) // half full: 1.5 is expected
+				assert.True(t, mean <= 4, "%.2f slots per search", mean)
 			}
 		})
 	}
@@ -103,16 +100,13 @@ func TestTableFollowsFromTheIdentity(t *testing.T) {
 	other.Secret[0]++
 	first := seed(Config{Identity: testIdentity})
 	assert.Equal(t, seed(Config{Identity: testIdentity}), first, "the seed, with the same identity")
-	if seed(Config{Identity: other}) == first || first[1]&1 == 0 {
-		t.Errorf("%x, and the same with another secret; or the second is even", first)
-	}
+	assert.True(t, seed(Config{Identity: other}) != first && first[1]&1 != 0,
+		"%x, and the same with another secret; or the second is even", first)
 	var random [2]uint64
 	for i := range random {
 		b, err := New(Config{})
 		assert.Must(t, err)
 		random[i] = b.fdb.seed
 	}
-	if random[0] == random[1] {
-		t.Errorf("two tables without an identity have the seed %x", random[0])
-	}
+	assert.True(t, random[0] != random[1], "two tables without an identity have the seed %x", random[0])
 }

@@ -101,9 +101,8 @@ func TestForwardStorm(t *testing.T) {
 			"frame %d", i)
 	}
 	wantDecision(t, "over the limit", b.Forward(0, frame.Broadcast, stationA, 1, 60, 0), drop(DropStorm))
-	if n, _ := b.TakeNotice(); n != (Notice{Kind: PortStorm, Port: 0}) {
-		t.Errorf("notice %+v, want one of the storm", n)
-	}
+	n, _ := b.TakeNotice()
+	assert.True(t, n == (Notice{Kind: PortStorm, Port: 0}), "notice %+v, want one of the storm", n)
 	wantDecision(t, "unknown unicast counts too", b.Forward(0, stranger, stationA, 1, 60, 0), drop(DropStorm))
 	wantDecision(t, "the other port has no limit", b.Forward(1, frame.Broadcast, stationB, 1, 60, 0),
 		flood(Broadcast, 0))
@@ -150,7 +149,6 @@ func TestNames(t *testing.T) {
 
 // TestZeroDecision: the zero Decision sends nothing.
 func TestZeroDecision(t *testing.T) {
-	if d := (Decision{}); d.Kind != Drop || d.Ports != nil {
-		t.Errorf("the zero decision is %v to %v", d.Kind, d.Ports)
-	}
+	d := Decision{}
+	assert.True(t, d.Kind == Drop && d.Ports == nil, "the zero decision is %v to %v", d.Kind, d.Ports)
 }

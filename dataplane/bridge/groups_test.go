@@ -82,9 +82,8 @@ func TestFlowsKeepTheirPort(t *testing.T) {
 	}
 	check := func(when string, down int) {
 		for flow, at := range home {
-			if got := grouped(t, b, 0, flow).Port; got != at && at != down {
-				t.Fatalf("%s: flow %x goes to %d, and went to %d", when, flow, got, at)
-			}
+			got := grouped(t, b, 0, flow).Port
+			assert.MustBeTrue(t, got == at || at == down, "%s: flow %x goes to %d, and went to %d", when, flow, got, at)
 		}
 	}
 	check("unchanged", -1)
@@ -95,9 +94,8 @@ func TestFlowsKeepTheirPort(t *testing.T) {
 	b.RemovePort(3)
 	check("port 3 is removed", 3)
 	for port := 1; port <= 4; port++ {
-		if n := spread[port]; n < flows/4*9/10 || n > flows/4*11/10 {
-			t.Errorf("port %d has %d of %d flows", port, n, flows)
-		}
+		n := spread[port]
+		assert.True(t, n >= flows/4*9/10 && n <= flows/4*11/10, "port %d has %d of %d flows", port, n, flows)
 	}
 }
 
@@ -112,9 +110,8 @@ func TestSaltSeparatesBridges(t *testing.T) {
 			together++
 		}
 	}
-	if together < flows*45/100 || together > flows*55/100 {
-		t.Errorf("%d of %d flows take the port of the same number at both", together, flows)
-	}
+	assert.True(t, together >= flows*45/100 && together <= flows*55/100,
+		"%d of %d flows take the port of the same number at both", together, flows)
 }
 
 func TestPickAllocatesNothing(t *testing.T) {
@@ -215,9 +212,7 @@ func TestGroupsAreThoseOfTheEntries(t *testing.T) {
 						got[e.MAC] = ports(e.Port)
 					}
 				}
-				if !maps.Equal(got, want) {
-					t.Fatalf("got %v, want %v", got, want)
-				}
+				assert.MustBeTrue(t, maps.Equal(got, want), "got %v, want %v", got, want)
 				b.fdb.groups.check(t)
 			},
 		})
@@ -228,9 +223,7 @@ func TestGroupsAreThoseOfTheEntries(t *testing.T) {
 func (g *groups) check(t *rapid.T) {
 	used := 0
 	for n, x := range g.all {
-		if x.entries == 0 != x.ports.Empty() {
-			t.Fatalf("group %d: %+v", n, x)
-		}
+		assert.MustBeTrue(t, x.entries == 0 == x.ports.Empty(), "group %d: %+v", n, x)
 		if x.entries > 0 {
 			used++
 		}

@@ -53,13 +53,11 @@ func TestLoopTick(t *testing.T) {
 		want := Probe{Identity: testIdentity.Public, Port: 2, Sequence: seq + 1}
 		want.Authenticator = b.authenticator(&want)
 		got, send, ev := b.LoopTick(2, int64(seq)*second)
-		if got != want || !send || ev.Happened() {
-			t.Errorf("got %+v, %v, %+v; want %+v, true and no event", got, send, ev, want)
-		}
+		assert.True(t, got == want && send && !ev.Happened(), "got %+v, %v, %+v; want %+v, true and no event", got,
+			send, ev, want)
 	}
-	if _, send, _ := b.LoopTick(2, 2*second+1); send {
-		t.Error("a probe before its time")
-	}
+	_, send, _ := b.LoopTick(2, 2*second+1)
+	assert.True(t, !send, "a probe before its time")
 	assert.Equal(t, b.LoopDeadline(2), 3*second, "deadline")
 }
 
@@ -70,9 +68,8 @@ func TestLoopShutsBothWays(t *testing.T) {
 	b.Forward(0, frame.Broadcast, stationA, 1, 60, 0)
 	ev := handle(b, 1, 2, 10)
 	wantEvent(t, "event", ev, shutBy(2, 1, 2))
-	if ev.Flooding() || !ev.Happened() || b.LoopState(2) != LoopShut || b.LoopState(1) != LoopWatching {
-		t.Errorf("event %+v, port 2 %v, port 1 %v", ev, b.LoopState(2), b.LoopState(1))
-	}
+	assert.True(t, !ev.Flooding() && ev.Happened() && b.LoopState(2) == LoopShut && b.LoopState(1) == LoopWatching,
+		"event %+v, port 2 %v, port 1 %v", ev, b.LoopState(2), b.LoopState(1))
 	wantDecision(t, "out", b.Forward(0, frame.Broadcast, stationA, 1, 60, 11), flood(Broadcast, 1))
 	wantDecision(t, "the same frame, round the loop", b.Forward(2, frame.Broadcast, stationA, 1, 60, 12),
 		drop(DropFiltered))
@@ -85,9 +82,7 @@ func TestLoopShutsBothWays(t *testing.T) {
 
 	_, _, ev = b.LoopTick(2, 10+holdoff)
 	wantEvent(t, "after the hold-off", ev, LoopEvent{Reason: HoldoffPassed, Port: 2})
-	if !ev.Flooding() {
-		t.Error("flooding still off")
-	}
+	assert.True(t, ev.Flooding(), "flooding still off")
 	wantDecision(t, "out again", b.Forward(0, frame.Broadcast, stationA, 1, 60, 10+holdoff), flood(Broadcast, 1, 2))
 	wantDecision(t, "in again", b.Forward(2, frame.Broadcast, stationC, 1, 60, 10+holdoff), flood(Broadcast, 0, 1))
 }
@@ -132,12 +127,10 @@ func TestPortToShut(t *testing.T) {
 					returned = append(returned, i)
 				}
 			}
-			if !slices.Equal(shut, tt.want) || !slices.Equal(returned, tt.wantReturned) {
-				t.Errorf("shut %v, hold-off anew %v; want %v, %v", shut, returned, tt.want, tt.wantReturned)
-			}
-			if got, want := ev.Happened(), len(tt.want) > len(tt.shut); got != want {
-				t.Errorf("event: %+v, want one: %v", ev, want)
-			}
+			assert.True(t, slices.Equal(shut, tt.want) && slices.Equal(returned, tt.wantReturned),
+				"shut %v, hold-off anew %v; want %v, %v", shut, returned, tt.want, tt.wantReturned)
+			got, want := ev.Happened(), len(tt.want) > len(tt.shut)
+			assert.True(t, got == want, "event: %+v, want one: %v", ev, want)
 		})
 	}
 }
@@ -147,9 +140,7 @@ func TestForeignProbe(t *testing.T) {
 	p := nextProbe(b, 0, 0)
 	own := b.Own(p)
 	p.Identity[7]++
-	if !own || b.Own(p) {
-		t.Errorf("own %v, another switch's own %v; want true, false", own, b.Own(p))
-	}
+	assert.True(t, own && !b.Own(p), "own %v, another switch's own %v; want true, false", own, b.Own(p))
 }
 
 // TestProbeIsUsedOnce: a probe shuts a port only when it comes back for the first time on that port, soon, and as this
@@ -211,15 +202,14 @@ func TestProbeIsUsedOnce(t *testing.T) {
 func TestProbesDoNotAllocate(t *testing.T) {
 	b := newGuarded(t, 2)
 	now := int64(0)
-	if got := testing.AllocsPerRun(100, func() {
+	got := testing.AllocsPerRun(100, func() {
 		now += second
 		p, _, _ := b.LoopTick(0, now)
 		b.HandleProbe(p, 1, now)
 		p.Sequence++
 		b.HandleProbe(p, 1, now)
-	}); got != 0 {
-		t.Errorf("%v allocations", got)
-	}
+	})
+	assert.True(t, got == 0, "%v allocations", got)
 }
 
 func TestLoopEndsWithLinkOrSetting(t *testing.T) {
@@ -271,18 +261,15 @@ func TestLoopThroughAnotherSwitch(t *testing.T) {
 		}
 	}
 	run(0, 100*second)
-	if got := floods(); !slices.Equal(got, []int{1}) {
-		t.Errorf("ports %v flood into the segment, want [1]", got)
-	}
+	got := floods()
+	assert.True(t, slices.Equal(got, []int{1}), "ports %v flood into the segment, want [1]", got)
 	b.SetUp(1, false)
 	run(100*second, 104*second)
-	if got := floods(); got != nil {
-		t.Errorf("ports %v flood before the hold-off has passed", got)
-	}
+	got = floods()
+	assert.True(t, got == nil, "ports %v flood before the hold-off has passed", got)
 	run(104*second, 200*second)
-	if got := floods(); !slices.Equal(got, []int{2}) {
-		t.Errorf("ports %v flood into the segment, want [2]", got)
-	}
+	got = floods()
+	assert.True(t, slices.Equal(got, []int{2}), "ports %v flood into the segment, want [2]", got)
 }
 
 const (
@@ -386,11 +373,9 @@ func TestLoopGuardIsQuietWhenNothingIsDue(t *testing.T) {
 			g.probeReturned(now)
 		}
 		g.tick(now, holdoff)
-		if d := g.deadline(holdoff); d <= now {
-			t.Fatalf("deadline %d after the tick at %d", d, now)
-		}
+		d := g.deadline(holdoff)
+		assert.MustBeTrue(t, d > now, "deadline %d after the tick at %d", d, now)
 	}
-	if g.sequence != 100 || g.state != LoopWatching {
-		t.Errorf("%d probes in 100 s, %v; want 100, watching", g.sequence, g.state)
-	}
+	assert.True(t, g.sequence == 100 && g.state == LoopWatching, "%d probes in 100 s, %v; want 100, watching",
+		g.sequence, g.state)
 }

@@ -16,9 +16,8 @@ func hear(b *Bridge, port int, mac uint64, now int64) {
 // wantAt fails the test unless frames to a station go to a port.
 func wantAt(t *testing.T, what string, b *Bridge, mac uint64, port int, now int64) {
 	t.Helper()
-	if got := b.Lookup(mac, 1, now); !got.Known || got.Port != port {
-		t.Errorf("%s: %+v, want port %d", what, got, port)
-	}
+	got := b.Lookup(mac, 1, now)
+	assert.True(t, got.Known && got.Port == port, "%s: %+v, want port %d", what, got, port)
 }
 
 // TestMoveAtOnce: a station that moves is at its new port with its first frame, up to the limit, and after the link of
@@ -52,15 +51,12 @@ func TestStolenAddress(t *testing.T) {
 		}
 		total++
 		if n, ok := b.TakeNotice(); ok {
-			if n.Kind != StationHeld || n.Port != 3 || n.Home != 2 || n.MAC != stationB || n.VID != 1 {
-				t.Fatalf("notice %+v", n)
-			}
+			assert.MustBeTrue(t, n.Kind == StationHeld && n.Port == 3 && n.Home == 2 && n.MAC == stationB && n.VID == 1,
+				"notice %+v", n)
 			holds = append(holds, n.Hold)
 		}
 	}
-	if 500*stolen > total {
-		t.Errorf("the address was stolen for %d of %d looks", stolen, total)
-	}
+	assert.True(t, 500*stolen <= total, "the address was stolen for %d of %d looks", stolen, total)
 	if n := len(holds); n < 4 || holds[0] != time.Second || holds[n-1] != 64*time.Second {
 		t.Errorf("holds %v, want 1 s to 64 s", holds)
 	}
@@ -68,9 +64,8 @@ func TestStolenAddress(t *testing.T) {
 	hear(b, 2, stationB, now)
 	hear(b, 1, stationB, now+1)
 	wantAt(t, "a move in peace", b, stationB, 1, now+1)
-	if got := b.fdb.slots[slotOf(b, stationB)].moves; got.double != 0 || got.home != 2 {
-		t.Errorf("the series goes on: %+v", got)
-	}
+	got := b.fdb.slots[slotOf(b, stationB)].moves
+	assert.True(t, got.double == 0 && got.home == 2, "the series goes on: %+v", got)
 }
 
 func slotOf(b *Bridge, mac uint64) int {
@@ -87,9 +82,8 @@ func TestHoldAtADeadPort(t *testing.T) {
 	for i := range moveLimit {
 		hear(b, 2-i%2, stationA, int64(2+i))
 	}
-	if got := b.Lookup(stationA, 1, 10); got.Port == 0 || b.Counters().Holds != 1 {
-		t.Errorf("%+v, %+v", got, b.Counters())
-	}
+	got := b.Lookup(stationA, 1, 10)
+	assert.True(t, got.Port != 0 && b.Counters().Holds == 1, "%+v, %+v", got, b.Counters())
 }
 
 // TestStrayProbe: another switch's loop probe that a station sends back is not forwarded where this port looks for
@@ -122,15 +116,12 @@ func TestNeighbourDoesNotMove(t *testing.T) {
 		hear(b, 1, stationA, now)
 		wantAt(t, "a neighbour", b, stationA, 0, now)
 		hear(b, 0, stationA, now)
-		if n, ok := b.TakeNotice(); ok && (n.Kind != StationHeld || n.Port != 1 || n.Home != 0 || !n.Neighbour) {
-			t.Fatalf("notice %+v", n)
-		}
+		n, ok := b.TakeNotice()
+		assert.MustBeTrue(t, !ok || n.Kind == StationHeld && n.Port == 1 && n.Home == 0 && n.Neighbour, "notice %+v", n)
 		holds += b.Counters().Holds - before
 	}
 	wantCounters(t, b, Counters{Entries: 1, Holds: holds, Refused: 1200})
-	if holds < 7 {
-		t.Errorf("%d holds", holds)
-	}
+	assert.True(t, holds >= 7, "%d holds", holds)
 	b.SetNeighbour(0, 0)
 	hear(b, 1, stationA, 400*second)
 	wantAt(t, "no neighbour any more", b, stationA, 1, 400*second)

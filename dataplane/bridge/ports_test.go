@@ -84,9 +84,8 @@ func TestSetPortAgain(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			b := learn(t)
 			setPort(t, b, 0, tt.c)
-			if _, known := b.fdb.lookup(fdbKey(stationA, 1), 0); known != tt.known {
-				t.Errorf("known: %v, want %v", known, tt.known)
-			}
+			_, known := b.fdb.lookup(fdbKey(stationA, 1), 0)
+			assert.True(t, known == tt.known, "known: %v, want %v", known, tt.known)
 			wantDecision(t, "in", b.Forward(0, frame.Broadcast, 0, 1, 60, 0), tt.in)
 			wantDecision(t, "out", b.Forward(1, frame.Broadcast, 0, 10, 60, 0), tt.out)
 		})
@@ -120,9 +119,7 @@ func TestRemovePort(t *testing.T) {
 		flood(Broadcast, 2))
 
 	b.RemovePort(1)
-	if b.up.Has(1) || b.learning.Has(1) || b.flooding.Has(1) {
-		t.Error("a removed port left something in a set")
-	}
+	assert.True(t, !b.up.Has(1) && !b.learning.Has(1) && !b.flooding.Has(1), "a removed port left something in a set")
 	b.RemovePort(-1)
 	b.RemovePort(MaxPorts)
 	wantDecision(t, "alone", b.Forward(2, frame.Broadcast, 0, 1, 60, 0), drop(DropFiltered))

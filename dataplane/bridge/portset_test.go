@@ -16,14 +16,10 @@ func TestPortSet(t *testing.T) {
 		assert.Equal(t, s.Has(i), slices.Contains(members, i), "Has(%d)", i)
 	}
 	for _, i := range members {
-		if s.Empty() {
-			t.Errorf("empty before port %d was removed", i)
-		}
+		assert.True(t, !s.Empty(), "empty before port %d was removed", i)
 		s.Remove(i)
 	}
-	if !s.Empty() || s != (PortSet{}) {
-		t.Errorf("not empty after all were removed: %v", s)
-	}
+	assert.True(t, s.Empty() && s == (PortSet{}), "not empty after all were removed: %v", s)
 }
 
 func TestPortSetAllStops(t *testing.T) {
@@ -35,15 +31,13 @@ func TestPortSetAllStops(t *testing.T) {
 			break
 		}
 	}
-	if want := []int{3, 70}; !slices.Equal(got, want) {
-		t.Errorf("got %v, want %v", got, want)
-	}
+	want := []int{3, 70}
+	assert.True(t, slices.Equal(got, want), "got %v, want %v", got, want)
 }
 
 func TestPortSetAnd(t *testing.T) {
 	s, o := ports(1, 2, 64, 255), ports(2, 3, 255)
 	s.intersect(&o)
-	if want := ports(2, 255); s != want {
-		t.Errorf("got %v, want %v", slices.Collect(s.All()), slices.Collect(want.All()))
-	}
+	want := ports(2, 255)
+	assert.True(t, s == want, "got %v, want %v", slices.Collect(s.All()), slices.Collect(want.All()))
 }

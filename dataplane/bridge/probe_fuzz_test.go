@@ -23,9 +23,7 @@ func FuzzParseProbe(f *testing.F) {
 		}
 		out := AppendProbe(nil, frame.Address(in[6:]), p)
 		again, err := ParseProbe(out)
-		if err != nil || again != p {
-			t.Fatalf("parsed again: %+v, %v; want %+v", again, err, p)
-		}
+		assert.MustBeTrue(t, err == nil && again == p, "parsed again: %+v, %v; want %+v", again, err, p)
 		body := in[12+len(in[12:])-len(untagged(in[12:])):]
 		for _, part := range []struct {
 			name      string

@@ -30,9 +30,8 @@ func unhex(t testing.TB, s string) []byte {
 func TestAppendProbe(t *testing.T) {
 	want := unhex(t, probeHex)
 	got := AppendProbe([]byte{1, 2, 3}, stationA, probe7)
-	if !bytes.Equal(got[:3], []byte{1, 2, 3}) || !bytes.Equal(got[3:], want) {
-		t.Errorf("\n got %x\nwant 010203%x", got, want)
-	}
+	assert.True(t, bytes.Equal(got[:3], []byte{1, 2, 3}) && bytes.Equal(got[3:], want), "\n got %x\nwant 010203%x", got,
+		want)
 	assert.Equal(t, len(want), ProbeLen, "octets")
 }
 
@@ -41,18 +40,16 @@ func TestAppendProbe(t *testing.T) {
 func TestAuthenticator(t *testing.T) {
 	b := newBridge(t, Config{})
 	got := b.authenticator(&probe7)
-	if want := unhex(t, "4641f9cc4bd9fe6c9e4905b202b838b3"); !bytes.Equal(got[:], want) {
-		t.Errorf("\n got %x\nwant %x", got, want)
-	}
+	want := unhex(t, "4641f9cc4bd9fe6c9e4905b202b838b3")
+	assert.True(t, bytes.Equal(got[:], want), "\n got %x\nwant %x", got, want)
 }
 
 // TestProbeAddress: bridges flood the probe, ours do too, and nobody else was given the address.
 func TestProbeAddress(t *testing.T) {
 	const local = 1 << 41 // U/L bit
-	if !frame.IsGroup(ProbeAddress) || Reserved(ProbeAddress) || ProbeAddress&local == 0 {
-		t.Errorf("%012x: group %v, reserved %v, local %v; want true, false, true",
-			uint64(ProbeAddress), frame.IsGroup(ProbeAddress), Reserved(ProbeAddress), uint64(ProbeAddress)&local != 0)
-	}
+	assert.True(t, frame.IsGroup(ProbeAddress) && !Reserved(ProbeAddress) && ProbeAddress&local != 0,
+		"%012x: group %v, reserved %v, local %v; want true, false, true", uint64(ProbeAddress),
+		frame.IsGroup(ProbeAddress), Reserved(ProbeAddress), uint64(ProbeAddress)&local != 0)
 }
 
 func TestParseProbe(t *testing.T) {
@@ -71,9 +68,7 @@ func TestParseProbe(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got, err := ParseProbe(b)
-			if err != nil || got != probe7 {
-				t.Errorf("got %+v, %v; want %+v", got, err, probe7)
-			}
+			assert.True(t, err == nil && got == probe7, "got %+v, %v; want %+v", got, err, probe7)
 		})
 	}
 	for name, b := range map[string][]byte{

@@ -45,9 +45,8 @@ func TestSourceGuard(t *testing.T) {
 			}
 			const now = 1000 // a sticky station does not age
 			wantDecision(t, "foreseen", b.Trace(tt.in, frame.Broadcast, tt.src, 1, now), want)
-			if n, told := b.TakeNotice(); told {
-				t.Errorf("foreseen: notice %+v", n)
-			}
+			n, told := b.TakeNotice()
+			assert.True(t, !told, "foreseen: notice %+v", n)
 			wantDecision(t, "done", b.Forward(tt.in, frame.Broadcast, tt.src, 1, 60, now), want)
 			if n, told := b.TakeNotice(); told != tt.barred || told && (n.Kind != StationBarred || n.Port != tt.in ||
 				n.Home != tt.home || n.MAC != tt.src || n.VID != 1) {

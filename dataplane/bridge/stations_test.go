@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/frame"
 )
 
@@ -71,9 +72,8 @@ func TestFullTable(t *testing.T) {
 	b.Forward(1, frame.Broadcast, stationB, 1, 60, 1)
 	crowd(b, 0, 10_000, 2)
 	wantDecision(t, "to the new host", b.Forward(0, stationB, 0, 1, 60, 3), unicast(1))
-	if got := b.Counters(); got.Full != 0 || got.Entries != 1000 {
-		t.Errorf("%+v, want 1000 entries, and none refused", got)
-	}
+	got := b.Counters()
+	assert.True(t, got.Full == 0 && got.Entries == 1000, "%+v, want 1000 entries, and none refused", got)
 }
 
 // TestNotices: each port speaks up once in ten seconds.
@@ -100,9 +100,8 @@ func TestNotices(t *testing.T) {
 	}
 	b = newPlain(t, 1, Config{MaxEntries: 25})
 	crowd(b, 0, 26, 0)
-	if n, _ := b.TakeNotice(); n != (Notice{Kind: TableFull, Port: 0, Stations: 25}) {
-		t.Errorf("full table: %+v", n)
-	}
+	n, _ := b.TakeNotice()
+	assert.True(t, n == (Notice{Kind: TableFull, Port: 0, Stations: 25}), "full table: %+v", n)
 }
 
 // TestNoticesOfOtherKinds: a port that is full all the time hides no station that is held elsewhere, also where a full
@@ -111,9 +110,8 @@ func TestNoticesOfOtherKinds(t *testing.T) {
 	b := limited(t, 2, 10, Config{})
 	hear(b, 0, stationA, 0)
 	crowd(b, 1, 11, 1)
-	if n, _ := b.TakeNotice(); n.Kind != PortFull || n.Port != 1 {
-		t.Fatalf("%+v, want that port 1 is full", n)
-	}
+	n, _ := b.TakeNotice()
+	assert.MustBeTrue(t, n.Kind == PortFull && n.Port == 1, "%+v, want that port 1 is full", n)
 	for i := range moveLimit {
 		hear(b, 1-i%2, stationA, int64(2+i))
 		b.TakeNotice()
@@ -131,10 +129,9 @@ func TestCrowdsDoNotAllocate(t *testing.T) {
 	b := limited(t, 2, 100, Config{MaxEntries: 150})
 	crowd(b, 1, 100, 0)
 	mac := uint64(0x0A00_0000_0000)
-	if got := testing.AllocsPerRun(1000, func() {
+	got := testing.AllocsPerRun(1000, func() {
 		mac++
 		b.Forward(0, frame.Broadcast, mac, 1, 60, 1)
-	}); got != 0 {
-		t.Errorf("%v allocations", got)
-	}
+	})
+	assert.True(t, got == 0, "%v allocations", got)
 }

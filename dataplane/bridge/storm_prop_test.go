@@ -44,8 +44,6 @@ func TestStormIsATokenBucket(t *testing.T) {
 		// Whatever the pattern: no more than depth, rate times time, and one largest frame.
 		most := new(big.Rat).Mul(big.NewRat(rate, 1_000_000_000), big.NewRat(now, 1))
 		most.Add(most, depth).Add(most, big.NewRat((65550+24)*8, 1))
-		if passed.Cmp(most) > 0 {
-			t.Fatalf("%v bits in %d ns, want at most %v", passed, now, most)
-		}
+		assert.MustBeTrue(t, passed.Cmp(most) <= 0, "%v bits in %d ns, want at most %v", passed, now, most)
 	})
 }

@@ -21,9 +21,8 @@ func TestStormDepth(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := newStorm(tt.rate)
-			if s.depth != tt.want*bit || s.level != s.depth {
-				t.Errorf("depth %d, level %d; want both %d", s.depth/bit, s.level/bit, tt.want)
-			}
+			assert.True(t, s.depth == tt.want*bit && s.level == s.depth, "depth %d, level %d; want both %d",
+				s.depth/bit, s.level/bit, tt.want)
 		})
 	}
 }
@@ -31,9 +30,7 @@ func TestStormDepth(t *testing.T) {
 func TestStormOff(t *testing.T) {
 	s := newStorm(0)
 	for range 1000 {
-		if !s.charge(65550, 0) {
-			t.Fatal("a frame was stopped without a limit")
-		}
+		assert.MustBeTrue(t, s.charge(65550, 0), "a frame was stopped without a limit")
 	}
 }
 
@@ -44,16 +41,10 @@ func TestStormGSOFrame(t *testing.T) {
 		bits = (65550 + 24) * 8
 	)
 	s := newStorm(rate)
-	if !s.charge(65550, 0) {
-		t.Fatal("the first one was stopped")
-	}
+	assert.MustBeTrue(t, s.charge(65550, 0), "the first one was stopped")
 	free := (int64(bits)*bit - s.depth) / rate // when the debt is paid
-	if s.charge(60, free) {
-		t.Error("passed before the debt was paid")
-	}
-	if !s.charge(65550, free+1) {
-		t.Error("stopped after the debt was paid")
-	}
+	assert.True(t, !s.charge(60, free), "passed before the debt was paid")
+	assert.True(t, s.charge(65550, free+1), "stopped after the debt was paid")
 }
 
 // TestStormClock: readings of two workers' clocks may be out of order, and pauses may be long.

@@ -78,9 +78,8 @@ func (o *detour) wait(t *rapid.T) {
 func (o *detour) check(t *rapid.T) {
 	for w, until := range o.ways {
 		d := o.b.Trace(w.in, w.dst, w.src, w.vid, o.now)
-		if d.Kind != Unicast || d.Port != w.out {
-			t.Fatalf("at %d: %+v is in force until %d, and the bridge says %+v", o.now, w, until, d)
-		}
+		assert.MustBeTrue(t, d.Kind == Unicast && d.Port == w.out,
+			"at %d: %+v is in force until %d, and the bridge says %+v", o.now, w, until, d)
 		if at := o.b.Lookup(w.src, w.vid, o.now); !at.Known || at.Port != w.in && !at.Group.Has(w.in) {
 			t.Fatalf("at %d: %+v is in force until %d, and its sender is %+v", o.now, w, until, at)
 		}
@@ -154,7 +153,5 @@ func TestWaysInForceAreTheBridges(t *testing.T) {
 			},
 		})
 	})
-	if most < 3 {
-		t.Errorf("at most %d ways were in force at a time, so little is shown", most)
-	}
+	assert.True(t, most >= 3, "at most %d ways were in force at a time, so little is shown", most)
 }

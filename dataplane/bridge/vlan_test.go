@@ -9,14 +9,10 @@ import (
 func TestVLANs(t *testing.T) {
 	s := vlans(t, 1, 64, 4094)
 	for _, vid := range []uint16{1, 64, 4094} {
-		if !s.Has(vid) {
-			t.Errorf("VLAN %d missing", vid)
-		}
+		assert.True(t, s.Has(vid), "VLAN %d missing", vid)
 	}
 	for _, vid := range []uint16{0, 2, 63, 65, 4093, 4095, 4096, 4160, 65535} {
-		if s.Has(vid) {
-			t.Errorf("VLAN %d in the set", vid)
-		}
+		assert.True(t, !s.Has(vid), "VLAN %d in the set", vid)
 	}
 	for _, vid := range []uint16{0, 4095, 4096, 65535} {
 		_, err := VLANs(10, vid)
@@ -53,9 +49,8 @@ func TestIngress(t *testing.T) {
 					t.Errorf("port %d: got %d, %v; want %d, %v", i, got, reason, tt.want, why)
 				}
 			}
-			if _, reason := b.Ingress(7, tt.tagged, tt.vid); reason != DropFiltered {
-				t.Errorf("a port that is not there: %v", reason)
-			}
+			_, reason := b.Ingress(7, tt.tagged, tt.vid)
+			assert.True(t, reason == DropFiltered, "a port that is not there: %v", reason)
 		})
 	}
 }

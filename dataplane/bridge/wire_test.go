@@ -19,9 +19,7 @@ func TestWire(t *testing.T) {
 	for _, dst := range []uint64{stationB, frame.Broadcast, 0x0180_C200_000E, bridgeManagement} {
 		for _, tag := range []uint16{0, 1, 7, 4095} {
 			vid, why := b.Ingress(2, tag != 0, tag)
-			if vid != NoVLAN || why != DropNone {
-				t.Errorf("tag %d: VLAN %d, %v", tag, vid, why)
-			}
+			assert.True(t, vid == NoVLAN && why == DropNone, "tag %d: VLAN %d, %v", tag, vid, why)
 			assert.Equal(t, b.Forward(2, dst, stationA, vid, 60, 0), drop(DropPortDown),
 				"to %012x while the other end is down", dst)
 		}
@@ -50,8 +48,7 @@ func TestWireToNowhere(t *testing.T) {
 	for _, other := range []int{-1, 0, MaxPorts} {
 		c := plain()
 		c.Wired, c.Wire = true, other
-		if _, err := b.SetPort(0, c); err == nil {
-			t.Errorf("wired to %d: no error", other)
-		}
+		_, err := b.SetPort(0, c)
+		assert.True(t, err != nil, "wired to %d: no error", other)
 	}
 }

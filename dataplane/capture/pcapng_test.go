@@ -288,9 +288,8 @@ func TestCopyWholeBlocks(t *testing.T) {
 		rest := out.Len()
 		for at := 0; at < rest; {
 			size := int(uint32(out.Bytes()[at+4]) | uint32(out.Bytes()[at+5])<<8)
-			if at += size; at > rest {
-				t.Fatalf("%d of %d octets: a block is cut", n, len(b))
-			}
+			at += size
+			assert.MustBeTrue(t, at <= rest, "%d of %d octets: a block is cut", n, len(b))
 		}
 		assert.MustBeTrue(t, rest == n || errors.Is(err, io.ErrUnexpectedEOF),
 			"%d of %d octets: error %v", n, len(b), err)

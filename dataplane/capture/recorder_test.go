@@ -104,10 +104,9 @@ func (r *checked) drain(t rapid.TB, sent [4]uint64) {
 	}
 	r.count()
 	for p := range sent {
-		if got := r.from[p] + r.read[p] + r.missing[p]; got != sent[p] {
-			t.Fatalf("port %d: %d frames before this reader, %d read and %d missing; want %d in all", p, r.from[p],
-				r.read[p], r.missing[p], sent[p])
-		}
+		assert.MustBeTrue(t, (r.from[p]+r.read[p]+r.missing[p]) == sent[p],
+			"port %d: %d frames before this reader, %d read and %d missing; want %d in all", p, r.from[p], r.read[p],
+			r.missing[p], sent[p])
 	}
 }
 
@@ -232,9 +231,8 @@ func TestSlowReader(t *testing.T) {
 			read += len(all(quick))
 		}
 	}
-	if read += len(all(quick)); read != frames || quick.Missing(1) != 0 {
-		t.Errorf("the quick reader got %d of %d frames", read, frames)
-	}
+	read += len(all(quick))
+	assert.True(t, read == frames && quick.Missing(1) == 0, "the quick reader got %d of %d frames", read, frames)
 	got := all(slow)
 	if missing := slow.Missing(1); missing == 0 || missing+uint64(len(got)) != frames || got[len(got)-1] != frames-1 {
 		t.Errorf("the slow reader got %d frames, %d are missing; want all %d and the newest", len(got), missing, frames)
@@ -314,13 +312,12 @@ func TestPutAllocatesNothing(t *testing.T) {
 	attach(t, &tap, everything)
 	r := tap.Recorder()
 	b := make([]byte, 1514)
-	if n := testing.AllocsPerRun(10_000, func() {
+	n := testing.AllocsPerRun(10_000, func() {
 		r.Lock()
 		copy(r.Put(&Record{Port: 3, Length: len(b)}), b)
 		r.Unlock()
-	}); n != 0 {
-		t.Errorf("%v allocations", n)
-	}
+	})
+	assert.True(t, n == 0, "%v allocations", n)
 }
 
 // Who must not wait puts records aside while another holds the lock. They follow in their order; too many are counted.

@@ -18,18 +18,15 @@ func TestTap(t *testing.T) {
 	two.Add(200)
 	a, b := attach(t, &tap, Want{one, 60}), attach(t, &tap, Want{two, 100})
 	r := tap.Recorder()
-	if !r.Wants(1) || !r.Wants(200) || r.Wants(2) || r.Wants(-1) || r.Wants(MaxPorts) {
-		t.Errorf("wanted: %v", r.want.Load())
-	}
+	assert.True(t, r.Wants(1) && r.Wants(200) && !r.Wants(2) && !r.Wants(-1) && !r.Wants(MaxPorts), "wanted: %v",
+		r.want.Load())
 	put(r, 1, 500, 7)
 	put(r, 200, 500, 8)
 	got := all(a)
 	assert.True(t, len(got) == 1 && got[0] == 7, "the first reader got %v, want frame 7 of its port", got)
 	b.Close()
 	b.Close()
-	if r.Wants(200) || r.want.Load().Snap != 60 {
-		t.Errorf("after a reader has left: %v", r.want.Load())
-	}
+	assert.True(t, !r.Wants(200) && r.want.Load().Snap == 60, "after a reader has left: %v", r.want.Load())
 	a.Close()
 	assert.True(t, tap.Recorder() == nil, "nobody captures any more, and the data path does")
 }

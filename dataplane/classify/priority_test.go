@@ -75,12 +75,11 @@ func TestTrustString(t *testing.T) {
 func TestPriorityAllocatesNothing(t *testing.T) {
 	c := distinct(TrustDSCP)
 	b := specimens(t)[6].b
-	if n := testing.AllocsPerRun(100, func() {
+	n := testing.AllocsPerRun(100, func() {
 		h, _ := frame.Parse(b)
 		c.Priority(b, h)
-	}); n != 0 {
-		t.Errorf("got %v allocations, want 0", n)
-	}
+	})
+	assert.True(t, n == 0, "got %v allocations, want 0", n)
 }
 
 func BenchmarkPriority(b *testing.B) {
@@ -91,9 +90,7 @@ func BenchmarkPriority(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				h, _ := frame.Parse(tagged)
-				if c.Priority(tagged, h) == 7 {
-					b.Fatal("not classified")
-				}
+				assert.MustBeTrue(b, c.Priority(tagged, h) != 7, "not classified")
 			}
 		})
 	}

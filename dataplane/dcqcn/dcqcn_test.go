@@ -54,9 +54,8 @@ func TestReaction(t *testing.T) {
 		r.current, r.target = 1_000_000, 1_000_000
 		r.Notified(0)
 		c.then(&r)
-		if r.Rate() != c.current || r.target != c.target {
-			t.Errorf("%s: rate %d, target %d\nwant rate %d, target %d", c.name, r.Rate(), r.target, c.current, c.target)
-		}
+		assert.True(t, r.Rate() == c.current && r.target == c.target, "%s: rate %d, target %d\nwant rate %d, target %d",
+			c.name, r.Rate(), r.target, c.current, c.target)
 	}
 }
 
@@ -83,9 +82,8 @@ func TestAlpha(t *testing.T) {
 	got := float64(r.alpha) / one
 	assert.True(t, math.Abs(got-(fallen+(1-fallen)/256)) <= 1e-8, "a CNP does not begin the time of α anew: %v", got)
 	r.Advance(1 << 50) // in few steps
-	if r.alpha != 0 || r.Rate() != 1_000_000 || r.Next() != math.MaxInt64 {
-		t.Errorf("α %d, rate %d, next %d after a long time", r.alpha, r.Rate(), r.Next())
-	}
+	assert.True(t, r.alpha == 0 && r.Rate() == 1_000_000 && r.Next() == math.MaxInt64,
+		"α %d, rate %d, next %d after a long time", r.alpha, r.Rate(), r.Next())
 }
 
 // A flow has at most one CNP in an interval, and one at once where it had none.
@@ -121,9 +119,8 @@ func TestReactionProperties(t *testing.T) {
 				now += rapid.Int64Range(0, 3*p.Timer).Draw(t, "ns")
 				next, stepwise := r.Next(), r
 				r.Advance(now)
-				if now < next && r.Rate() != before || r.Rate() < before {
-					t.Fatalf("the rate was %d and is %d at %d; its next change was at %d", before, r.Rate(), now, next)
-				}
+				assert.MustBeTrue(t, (now >= next || r.Rate() == before) && r.Rate() >= before,
+					"the rate was %d and is %d at %d; its next change was at %d", before, r.Rate(), now, next)
 				for at := stepwise.Next(); at <= now; at = stepwise.Next() {
 					stepwise.Advance(at)
 				}
@@ -131,9 +128,8 @@ func TestReactionProperties(t *testing.T) {
 					t.Fatalf("in steps the rate is %d, at once %d", stepwise.Rate(), r.Rate())
 				}
 			case 1:
-				if r.Sent(rapid.Int64Range(64, 65535).Draw(t, "octets")); r.Rate() < before {
-					t.Fatalf("octets lowered the rate from %d to %d", before, r.Rate())
-				}
+				r.Sent(rapid.Int64Range(64, 65535).Draw(t, "octets"))
+				assert.MustBeTrue(t, r.Rate() >= before, "octets lowered the rate from %d to %d", before, r.Rate())
 			case 2:
 				r.Advance(now)
 				before = r.Rate()
@@ -144,9 +140,8 @@ func TestReactionProperties(t *testing.T) {
 			assert.MustBeTrue(t, r.Rate() >= min(p.Least, most) && r.Rate() <= most && r.alpha <= one && r.Next() > now,
 				"at %d: %+v", now, r)
 		}
-		if r.Advance(now + 3000*p.Timer); r.Rate() != most { // R_AI is a thousandth of the speed
-			t.Fatalf("the rate is %d long after the last CNP, not %d", r.Rate(), most)
-		}
+		r.Advance(now + 3000*p.Timer) // R_AI is a thousandth of the speed
+		assert.MustBeTrue(t, r.Rate() == most, "the rate is %d long after the last CNP, not %d", r.Rate(), most)
 	})
 }
 

@@ -54,9 +54,8 @@ func TestParse(t *testing.T) {
 
 func TestAddress(t *testing.T) {
 	b := unhex(t, "aa0180c2000010bb")
-	if got, want := Address(b[1:]), uint64(0x0180C2000010); got != want {
-		t.Errorf("Address: got %012x, want %012x", got, want)
-	}
+	got, want := Address(b[1:]), uint64(0x0180C2000010)
+	assert.True(t, got == want, "Address: got %012x, want %012x", got, want)
 	PutAddress(b[1:], 0xFFFF_FEDCBA987654)
 	assert.Equal(t, hex.EncodeToString(b), "aafedcba987654bb", "PutAddress")
 }

@@ -26,9 +26,7 @@ func packet6() []byte {
 func flowOf(t *testing.T, b []byte) uint64 {
 	t.Helper()
 	h, ok := Parse(b)
-	if !ok {
-		t.Fatal("malformed")
-	}
+	assert.MustBeTrue(t, ok, "malformed")
 	return Flow(b, &h)
 }
 

@@ -23,9 +23,8 @@ func cut(t rapid.TB, whole []byte, v VnetHeader) [][]byte {
 	for n := c.Next(dst); n > 0; n = c.Next(dst) {
 		segments = append(segments, bytes.Clone(dst[:n]))
 	}
-	if len(segments) != want || c.Left() != 0 {
-		t.Fatalf("got %d segments and %d left, want %d", len(segments), c.Left(), want)
-	}
+	assert.MustBeTrue(t, len(segments) == want && c.Left() == 0, "got %d segments and %d left, want %d", len(segments),
+		c.Left(), want)
 	return segments
 }
 

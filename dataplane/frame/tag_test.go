@@ -25,10 +25,9 @@ func TestTCI(t *testing.T) {
 	}
 	for _, tt := range tests {
 		got := MakeTCI(tt.pcp, tt.dei, tt.vid)
-		if got != tt.want || got.PCP() != tt.pcp || got.DEI() != tt.dei || got.VID() != tt.vid {
-			t.Errorf("MakeTCI(%d, %v, %d): got %04x = (%d, %v, %d), want %04x", tt.pcp, tt.dei, tt.vid, uint16(got),
-				got.PCP(), got.DEI(), got.VID(), uint16(tt.want))
-		}
+		assert.True(t, got == tt.want && got.PCP() == tt.pcp && got.DEI() == tt.dei && got.VID() == tt.vid,
+			"MakeTCI(%d, %v, %d): got %04x = (%d, %v, %d), want %04x", tt.pcp, tt.dei, tt.vid, uint16(got), got.PCP(),
+			got.DEI(), got.VID(), uint16(tt.want))
 	}
 	got := MakeTCI(0xFF, false, 0xFFFF)
 	assert.True(t, got == 0xEFFF, "bits beyond the fields leak: got %04x, want efff", uint16(got))
@@ -64,8 +63,6 @@ func TestTagRoundTrip(t *testing.T) {
 			h.Src == Address(before[off+AddressOctets:]), "tagged frame reads as %+v, %v", h, ok)
 		assert.MustBeSame(t, slot[:start], before[:start], "octets before the frame changed")
 		removeTag(slot, start)
-		if !bytes.Equal(slot[off:], before[off:]) {
-			t.Fatalf("\n got %x\nwant %x", slot[off:], before[off:])
-		}
+		assert.MustBeTrue(t, bytes.Equal(slot[off:], before[off:]), "\n got %x\nwant %x", slot[off:], before[off:])
 	})
 }

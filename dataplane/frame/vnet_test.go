@@ -35,9 +35,8 @@ func TestVnetHeaderPredicates(t *testing.T) {
 		{VnetHeader{GSOType: GSOECN}, false, true},
 	}
 	for _, tt := range tests {
-		if tt.v.NeedsCsum() != tt.csum || tt.v.IsGSO() != tt.isGS {
-			t.Errorf("%+v: got %v, %v, want %v, %v", tt.v, tt.v.NeedsCsum(), tt.v.IsGSO(), tt.csum, tt.isGS)
-		}
+		assert.True(t, tt.v.NeedsCsum() == tt.csum && tt.v.IsGSO() == tt.isGS, "%+v: got %v, %v, want %v, %v", tt.v,
+			tt.v.NeedsCsum(), tt.v.IsGSO(), tt.csum, tt.isGS)
 	}
 }
 

@@ -72,9 +72,8 @@ func TestClassRingsKeepsTheOrder(t *testing.T) {
 		w.port.Rewind(port.Other)
 		taken += done
 	}
-	if waiting, lost := w.port.Backlog(port.Other).Frames, w.port.Losses(port.Other); waiting != 0 || lost != 0 {
-		t.Errorf("%d frames wait and %d are lost at the end", waiting, lost)
-	}
+	waiting, lost := w.port.Backlog(port.Other).Frames, w.port.Losses(port.Other)
+	assert.True(t, waiting == 0 && lost == 0, "%d frames wait and %d are lost at the end", waiting, lost)
 }
 
 // The same holds while frames arrive: a frame of one ring is not handed over before an earlier frame of the other ring,

@@ -57,9 +57,8 @@ func TestRewindKeepsTheOldest(t *testing.T) {
 	l.publish(1, 5)
 	wantStamps(t, l.receiveStamps(5), 30, 5, 40, 10)
 	l.release(4)
-	if l.settled != 0 || l.pending != 0 || l.backlog().Frames != 0 {
-		t.Errorf("known %d, pending %d, %+v at the end", l.settled, l.pending, l.backlog())
-	}
+	assert.True(t, l.settled == 0 && l.pending == 0 && l.backlog().Frames == 0, "known %d, pending %d, %+v at the end",
+		l.settled, l.pending, l.backlog())
 }
 
 // An earlier stamp that appears in an empty ring after a rewind does not overtake.
@@ -89,9 +88,8 @@ func TestClockSetBack(t *testing.T) {
 		if got[0] >= 1_000_000 {
 			break
 		}
-		if passed++; passed > slots {
-			t.Fatalf("passed over %d times", passed)
-		}
+		passed++
+		assert.MustBeTrue(t, passed <= slots, "passed over %d times", passed)
 	}
 	wantStamps(t, l.receiveStamps(3), 1_000_001, 1_000_002, int64(now))
 }

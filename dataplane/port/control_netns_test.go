@@ -41,9 +41,7 @@ func TestControlRing(t *testing.T) {
 		if again, same := w.port.Control(); !bytes.Equal(got, sent) || !bytes.Equal(again, got) || same != stamp {
 			t.Errorf("got %x, again %x, want %x", got, again, sent)
 		}
-		if stamp < from || stamp > now() {
-			t.Errorf("stamp %d is not from %d to %d", stamp, from, now())
-		}
+		assert.True(t, stamp >= from && stamp <= now(), "stamp %d is not from %d to %d", stamp, from, now())
 		w.port.ControlDone()
 	}
 	b, _ := w.port.Control()
@@ -120,10 +118,9 @@ func TestDescriptors(t *testing.T) {
 	for kind, b := range frames {
 		for other := range frames {
 			fds := w.port.Descriptors(nil, other)
-			if want := map[port.Work]int{port.WorkOther: 2, port.WorkLossless: 2,
-				port.WorkControl: 1}[other]; len(fds) != want {
-				t.Fatalf("%d descriptors for kind %d", len(fds), other)
-			}
+			assert.MustBeTrue(t,
+				len(fds) == map[port.Work]int{port.WorkOther: 2, port.WorkLossless: 2, port.WorkControl: 1}[other],
+				"%d descriptors for kind %d", len(fds), other)
 			poller.Watch(fds)
 			if other == kind {
 				w.send(frame.VnetHeader{}, b)

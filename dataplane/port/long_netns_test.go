@@ -61,9 +61,8 @@ func (m *machine) write(v frame.VnetHeader, b []byte) {
 	m.t.Helper()
 	head := make([]byte, frame.VnetHeaderOctets)
 	v.Encode(head)
-	if _, err := unix.Writev(m.fd, [][]byte{head, b}); err != nil {
-		m.t.Fatalf("the machine sends %d octets with %+v: %v", len(b), v, err)
-	}
+	_, err := unix.Writev(m.fd, [][]byte{head, b})
+	assert.MustNoError(m.t, err, "the machine sends %d octets with %+v", len(b), v)
 }
 
 // datagram returns a UDP/IPv4 frame of n octets and the header with which a network card cuts it.

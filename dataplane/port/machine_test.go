@@ -70,9 +70,8 @@ func TestThreadsAllocateNothing(t *testing.T) {
 	threads, err := OpenThreads()
 	assert.Must(t, err)
 	defer threads.Close()
-	if n := testing.AllocsPerRun(100, func() { _, err = threads.Runnable() }); n != 0 || err != nil {
-		t.Errorf("%v allocations, %v", n, err)
-	}
+	n := testing.AllocsPerRun(100, func() { _, err = threads.Runnable() })
+	assert.True(t, n == 0 && err == nil, "%v allocations, %v", n, err)
 }
 
 func TestBacklogDrops(t *testing.T) {

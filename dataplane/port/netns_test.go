@@ -46,7 +46,6 @@ func TestCommandIn(t *testing.T) {
 		"pid:7": "nsenter --net=/proc/7/ns/net x", "/a/b": "nsenter --net=/a/b x"} {
 		assert.Equal(t, CommandIn(netns, "x"), want, "in %q", netns)
 	}
-	if got, want := CommandIn("h", "a && b"), "nsenter --net=/run/netns/h sh -c 'a && b'"; got != want {
-		t.Errorf("%s, want %s", got, want)
-	}
+	got, want := CommandIn("h", "a && b"), "nsenter --net=/run/netns/h sh -c 'a && b'"
+	assert.True(t, got == want, "%s, want %s", got, want)
 }

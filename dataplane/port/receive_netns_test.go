@@ -22,10 +22,8 @@ func TestReceive(t *testing.T) {
 	got := w.collect(port.Other, 3)
 	wantData(t, got, want)
 	for i, f := range got {
-		if f.Stamp < from || f.Stamp > now() || f.Truncated || f.Vnet != (frame.VnetHeader{}) {
-			t.Errorf("frame %d: stamp %d not from %d to %d, cut %v, header %+v", i, f.Stamp, from, now(), f.Truncated,
-				f.Vnet)
-		}
+		assert.True(t, f.Stamp >= from && f.Stamp <= now() && !f.Truncated && f.Vnet == (frame.VnetHeader{}),
+			"frame %d: stamp %d not from %d to %d, cut %v, header %+v", i, f.Stamp, from, now(), f.Truncated, f.Vnet)
 	}
 }
 
@@ -101,9 +99,8 @@ func TestLossesAreCounted(t *testing.T) {
 	kept := craft(tci(3, 0), experimental, 7, 64)
 	w.send(frame.VnetHeader{}, kept)
 	eventually(t, "losses are counted", func() bool { return w.port.Losses(port.Other) == beyond })
-	if again, lossless := w.port.Losses(port.Other), w.port.Losses(port.Lossless); again != beyond || lossless != 0 {
-		t.Errorf("lost %d and %d, want %d and 0", again, lossless, beyond)
-	}
+	again, lossless := w.port.Losses(port.Other), w.port.Losses(port.Lossless)
+	assert.True(t, again == beyond && lossless == 0, "lost %d and %d, want %d and 0", again, lossless, beyond)
 	wantData(t, w.collect(port.Other, slots), want)
 	wantData(t, w.collect(port.Lossless, 1), [][]byte{kept})
 	wantData(t, w.collect(port.Other, 0), nil)

@@ -21,9 +21,7 @@ func (w *wire) hostGets(n int) (got []porttest.Packet) {
 	w.t.Helper()
 	for len(got) < n {
 		p, err := w.host.Receive(20 * time.Second)
-		if err != nil {
-			w.t.Fatalf("the host got %d of %d frames: %v", len(got), n, err)
-		}
+		assert.MustNoError(w.t, err, "the host got %d of %d frames", len(got), n)
 		if ours(p.Data) {
 			got = append(got, p)
 		}
@@ -276,9 +274,8 @@ func TestSendStamped(t *testing.T) {
 		assert.Must(t, w.port.SendControl(control(100+seq, 60)))
 		from := now()
 		stamp, err := w.port.SendStamped(control(seq, 60))
-		if err != nil || stamp < from || stamp > now() {
-			t.Fatalf("frame %d: stamp %d, %v; want one from %d on", seq, stamp, err, from)
-		}
+		assert.MustBeTrue(t, err == nil && stamp >= from && stamp <= now(),
+			"frame %d: stamp %d, %v; want one from %d on", seq, stamp, err, from)
 	}
 	assert.Equal(t, testing.AllocsPerRun(100, func() { _, _ = w.port.SendStamped(stampedFrame) }), 0, "allocations")
 }

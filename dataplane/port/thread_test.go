@@ -27,9 +27,7 @@ func TestThreadIsObserved(t *testing.T) {
 		defer close(ended)
 		runtime.LockOSThread()
 		th, err := ThisThread()
-		if err != nil {
-			t.Error(err)
-		}
+		assert.True(t, err == nil, "%v", err)
 		begun <- th
 		for works.Load() {
 		}

@@ -88,9 +88,8 @@ func TestTxPathOfAnIdleSwitch(t *testing.T) {
 	refreshIdle("a discipline is known", unfit)
 	assert.Must(t, w.handle.QdiscDel(slow))
 	refreshIdle("it is gone", unfit)
-	if w.refreshTxPath(); !w.port.TxPath().XDP {
-		t.Errorf("after a whole look: %+v", w.port.TxPath())
-	}
+	w.refreshTxPath()
+	assert.True(t, w.port.TxPath().XDP, "after a whole look: %+v", w.port.TxPath())
 }
 
 // The path may change at any moment, and the order stays.
@@ -198,9 +197,8 @@ func TestXDPNotEverywhere(t *testing.T) {
 		assert.Equal(t, w.port.TxPath(), port.TxPath{Why: "the configuration says so"}, "not allowed")
 		w.refreshTxPath()
 	}
-	if w.port.AllowXDP(new(port.PacketSockets), true); !w.port.TxPath().XDP {
-		t.Errorf("allowed: %+v", w.port.TxPath())
-	}
+	w.port.AllowXDP(new(port.PacketSockets), true)
+	assert.True(t, w.port.TxPath().XDP, "allowed: %+v", w.port.TxPath())
 	assert.Must(t, w.handle.LinkDel(link(t, w.handle, "sw")))
 	w.refreshTxPath()
 	assert.Equal(t, w.port.TxPath(), port.TxPath{Why: "the interface is gone"}, "without its interface")

@@ -236,9 +236,7 @@ func tci(prio uint8, vid uint16) *frame.TCI {
 // send lets the host send a frame.
 func (w *wire) send(v frame.VnetHeader, b []byte) {
 	w.t.Helper()
-	if err := w.host.Send(v, b); err != nil {
-		w.t.Fatalf("host sends %d octets: %v", len(b), err)
-	}
+	assert.MustNoError(w.t, w.host.Send(v, b), "host sends %d octets", len(b))
 }
 
 // plain lets the host send n numbered frames of the given length.
@@ -301,9 +299,7 @@ func (w *wire) silent() {
 	for c := range port.NumClasses {
 		k := w.port.Receive(c, frames[:], 1<<20)
 		for _, f := range frames[:k] {
-			if ours(f.Data) {
-				w.t.Errorf("the %v ring got %x", c, f.Data)
-			}
+			assert.True(w.t, !ours(f.Data), "the %v ring got %x", c, f.Data)
 		}
 		w.port.Release(c, k)
 	}

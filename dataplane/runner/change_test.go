@@ -142,10 +142,9 @@ func TestReplaceLosesNothing(t *testing.T) {
 		assert.True(t, err == nil && lost == 0, "lost %d, %v", lost, err)
 		for prio, sent := range frames {
 			eventually(t, "all arrive", func() bool { return len(b.received(0, prio)) >= len(sent) })
-			if got := b.received(0, prio); len(got) != len(sent) || !slices.IsSorted(got) {
-				t.Errorf("priority %d: %d frames arrive, in order %v, want %d", prio, len(got), slices.IsSorted(got),
-					len(sent))
-			}
+			got := b.received(0, prio)
+			assert.True(t, len(got) == len(sent) && slices.IsSorted(got),
+				"priority %d: %d frames arrive, in order %v, want %d", prio, len(got), slices.IsSorted(got), len(sent))
 		}
 		c := l.empties().Ports[0].Counters
 		assert.True(t, c.Drops == [len(c.Drops)][dataplane.NumDropReasons]uint64{} && c.ReceivedFrames == 2*after,

@@ -54,9 +54,8 @@ func TestCoalesce(t *testing.T) {
 func TestFullBurst(t *testing.T) {
 	m := newWorkerRig(t, port.Lossless, nil, nil)
 	tap := new(port.TAP)
-	if tap.QueueBudget() >= burstOctets {
-		t.Fatalf("a TAP leaves a queue after %d octets, no less than a burst", tap.QueueBudget())
-	}
+	assert.MustBeTrue(t, tap.QueueBudget() < burstOctets, "a TAP leaves a queue after %d octets, no less than a burst",
+		tap.QueueBudget())
 	for i := range m.w.frames {
 		m.w.frames[i].Data = make([]byte, 9014)
 	}
@@ -66,10 +65,9 @@ func TestFullBurst(t *testing.T) {
 		most int // octets
 	}{{"no turn", m.in, burstOctets}, {"a TAP", tap, tap.QueueBudget()}} {
 		task, n := &portTask{port: tt.port}, tt.most/9014
-		if m.w.fills(task, n) || !m.w.fills(task, n+1) {
-			t.Errorf("%s: %d frames of 9014 octets are full: %v, one more: %v", tt.name, n, m.w.fills(task, n),
-				m.w.fills(task, n+1))
-		}
+		assert.True(t, !m.w.fills(task, n) && m.w.fills(task, n+1),
+			"%s: %d frames of 9014 octets are full: %v, one more: %v", tt.name, n, m.w.fills(task, n),
+			m.w.fills(task, n+1))
 	}
 	for i := range m.w.frames {
 		m.w.frames[i].Data = m.w.frames[i].Data[:60]

@@ -111,10 +111,8 @@ func (w *delayRig) change(delay int64) {
 	c := &w.workerRig.ports[1]
 	c.Delay = delay
 	sw := w.w.r.sw
-	if err := sw.Reconfigure(w.cfg, asMap(w.workerRig.ports...), []dataplane.Static{{MAC: host(1), VID: 1, Port: 1}},
-		Now()); err != nil {
-		w.Fatal(err)
-	}
+	assert.Must(w,
+		sw.Reconfigure(w.cfg, asMap(w.workerRig.ports...), []dataplane.Static{{MAC: host(1), VID: 1, Port: 1}}, Now()))
 	w.task.configure(*c)
 	w.w.r.assign(sw)
 }
@@ -140,9 +138,7 @@ func (w *delayRig) left(n int) {
 	}
 	w.round() // it sends no more
 	for i, b := range w.out.frames {
-		if sequence(b) != i {
-			w.Fatalf("frame %d left as number %d", sequence(b), i)
-		}
+		assert.MustBeTrue(w, sequence(b) == i, "frame %d left as number %d", sequence(b), i)
 	}
 	var v dataplane.Snapshot
 	w.w.r.sw.Snapshot(&v, Now())
@@ -172,9 +168,8 @@ func TestDelayChangesUnderWay(t *testing.T) {
 				w.pass(tt.behind)
 			}
 			w.left(40)
-			if w.task.lateness.Quantile(0.99) > hour/100 {
-				t.Errorf("frames were late by %v", time.Duration(w.task.lateness.Quantile(0.99)))
-			}
+			assert.True(t, w.task.lateness.Quantile(0.99) <= hour/100, "frames were late by %v",
+				time.Duration(w.task.lateness.Quantile(0.99)))
 			assert.Equal(t, w.task.delay == nil && len(w.w.lines) == 0, tt.delay == 0, "the line is gone")
 			if tt.delay > 0 {
 				return

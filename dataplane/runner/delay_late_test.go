@@ -202,9 +202,8 @@ func TestWorkerPaysForALateLine(t *testing.T) {
 		if left := r.send(1); left > half != (tt.name == "nothing") { // beside a line that holds a burst
 			t.Errorf("%s: %d frames leave, half the bucket is %d", tt.name, left, half)
 		}
-		if task.lateness.Count != tt.count || tt.count > 0 && task.lateness.Quantile(0.01) < late-delay {
-			t.Errorf("%s: %d frames were late, most of them by %d ns, want %d by %d", tt.name, task.lateness.Count,
-				task.lateness.Quantile(0.01), tt.count, late-delay)
-		}
+		assert.True(t, task.lateness.Count == tt.count && (tt.count == 0 || task.lateness.Quantile(0.01) >= late-delay),
+			"%s: %d frames were late, most of them by %d ns, want %d by %d", tt.name, task.lateness.Count,
+			task.lateness.Quantile(0.01), tt.count, late-delay)
 	}
 }

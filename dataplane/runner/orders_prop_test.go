@@ -172,9 +172,8 @@ func newestOrderIsWanted(t *testing.T, rt *rapid.T, delay int64) {
 	p.tx.unlock()
 	s, f := &v.Ports[0], p.task.refresh
 	held, wanted := len(p.orders) > 0 && p.orders[len(p.orders)-1], s.XoffWanted != 0
-	if held != wanted || wanted != (level > 0) || (f.due.Load() != noDeadline) != held {
-		rt.Errorf("held %v, wanted %v at level %v, again at %d: %v", held, wanted, level, f.due.Load(), p.orders)
-	}
+	assert.True(rt, held == wanted && wanted == (level > 0) && (f.due.Load() != noDeadline) == held,
+		"held %v, wanted %v at level %v, again at %d: %v", held, wanted, level, f.due.Load(), p.orders)
 	c := &s.ControlSent
 	if n := c.XoffSent[lossless] - c.XonSent[lossless]; n > 1 || n == 1 != held {
 		rt.Errorf("XOFF %d times, XON %d times, held %v", c.XoffSent[lossless], c.XonSent[lossless], held)

@@ -5,6 +5,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/macctl"
 )
 
@@ -44,9 +45,8 @@ func (p *starvedPort) advance(to int64) {
 	sends := func(from, to int64) int64 { return max(0, to-from) }
 	from := max(p.now, p.idle)
 	p.level += sends(from, min(to, p.stops)) + sends(max(from, p.resumes, p.stops), to)
-	if p.now = to; p.level > p.capacity {
-		p.t.Fatalf("at %d: the ring overflows, held %v", p.now, p.refresh.hold.held())
-	}
+	p.now = to
+	assert.MustBeTrue(p.t, p.level <= p.capacity, "at %d: the ring overflows, held %v", p.now, p.refresh.hold.held())
 }
 
 // look is what a worker does that gets a CPU for so long that it reads up to most of the ring. What has passed the

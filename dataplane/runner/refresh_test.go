@@ -40,13 +40,11 @@ func TestRefreshOfAFrame(t *testing.T) {
 	run := func(now, next int64, left int) {
 		t.Helper()
 		got := f.run(now, func(b []byte, _ bool) {
-			if captured++; !bytes.Equal(b, frame) {
-				t.Errorf("captured: % x, want XOFF", b)
-			}
+			captured++
+			assert.True(t, bytes.Equal(b, frame), "captured: % x, want XOFF", b)
 		})
-		if got != next || len(p.left) != left || captured != left {
-			t.Fatalf("at %d: look again at %d, %d frames sent, want %d and %d", now, got, len(p.left), next, left)
-		}
+		assert.MustBeTrue(t, got == next && len(p.left) == left && captured == left,
+			"at %d: look again at %d, %d frames sent, want %d and %d", now, got, len(p.left), next, left)
 	}
 	xoff := newXoff(frame, 50)
 	f.set(newResend(p, xoff, 100))
@@ -64,9 +62,7 @@ func TestRefreshOfAFrame(t *testing.T) {
 	run(440, 490, 3)
 	f.set(newResend(p, newXoff([]byte{2}, 0), 480))
 	run(1000, noDeadline, 3)
-	if !slices.EqualFunc(p.left, [][]byte{frame, frame, frame}, bytes.Equal) {
-		t.Errorf("% x", p.left)
-	}
+	assert.True(t, slices.EqualFunc(p.left, [][]byte{frame, frame, frame}, bytes.Equal), "% x", p.left)
 }
 
 // What the kernel refuses holds nobody: neither a late hold, which is tried again, nor an XOFF that its sender takes
@@ -85,10 +81,9 @@ func TestRefusedFramesAreNotRepeated(t *testing.T) {
 	r.Undo(0, was)
 	assert.Equal(t, f.due.Load(), noDeadline, "an XOFF that was refused is repeated at")
 	p.err = nil
-	if f.run(200, func([]byte, bool) {}); !f.hold.late() || woken != 1 || f.due.Load() != 250 || len(p.left) != 1 {
-		t.Errorf("late %v, %d workers woken, next at %d, %d frames sent", f.hold.late(), woken, f.due.Load(),
-			len(p.left))
-	}
+	f.run(200, func([]byte, bool) {})
+	assert.True(t, f.hold.late() && woken == 1 && f.due.Load() == 250 && len(p.left) == 1,
+		"late %v, %d workers woken, next at %d, %d frames sent", f.hold.late(), woken, f.due.Load(), len(p.left))
 }
 
 // A hold that begins between Set and the moment at which the frame of Set leaves is the older one on the link: it
@@ -110,9 +105,8 @@ func TestHoldWhileAnotherFrameLeaves(t *testing.T) {
 		f.run(200, func([]byte, bool) {})
 		end.do(r, was)
 		s := r.Taken(0)
-		if len(p.left) != end.left || s.N != uint64(end.left) || !s.All || f.due.Load() == noDeadline {
-			t.Errorf("%s: %d times XOFF, %+v, again at %d", name, len(p.left), s, f.due.Load())
-		}
+		assert.True(t, len(p.left) == end.left && s.N == uint64(end.left) && s.All && f.due.Load() != noDeadline,
+			"%s: %d times XOFF, %+v, again at %d", name, len(p.left), s, f.due.Load())
 		r.Set(0, p, xon, 300, 0)
 		assert.Equal(t, f.due.Load(), noDeadline, "%s: XON is repeated", name)
 		r.Repeat(0, 310)
@@ -144,16 +138,14 @@ func TestHoldOvertakesTheLine(t *testing.T) {
 	l.putPause(400, hold.frame[:], r.Holds(0), 5000)
 	leaves(1100, 200, 1, true)
 	leaves(1300, 0, 2, false)
-	if p.err = port.ErrAgain; l.due(0) != 1400 {
-		t.Errorf("due at %d", l.due(0))
-	}
+	p.err = port.ErrAgain
+	assert.True(t, l.due(0) == 1400, "due at %d", l.due(0))
 	_, _, _, _ = l.flush(p, 1400)
 	assert.Equal(t, f.due.Load(), noDeadline, "an XOFF that the kernel refuses is sent again")
 	p.err, l.retryControl = nil, 0
 	leaves(1500, 0, 3, true)
-	if f.due.Load() != 6500 || !f.holdsAll() {
-		t.Errorf("XOFF that left at 1500 is sent again at %d, want 6500; the hold: %v", f.due.Load(), f.holdsAll())
-	}
+	assert.True(t, f.due.Load() == 6500 && f.holdsAll(),
+		"XOFF that left at 1500 is sent again at %d, want 6500; the hold: %v", f.due.Load(), f.holdsAll())
 	l.putPause(1600, xon, r.Holds(0), 0)
 	f.heldByKernel(1700)
 	leaves(2600, 1700, 3, true)
@@ -181,9 +173,7 @@ func TestAnswerInTheLineIsNewer(t *testing.T) {
 	}
 	f.begin(260)
 	f.sent.Add(1)
-	if s := r.Taken(0); !s.All {
-		t.Error("a hold after the answer is not newer")
-	}
+	assert.True(t, r.Taken(0).All, "a hold after the answer is not newer")
 }
 
 // A peer is not held for ever for a worker that hangs, neither by XOFF that is sent again nor because nobody looks. A
@@ -226,9 +216,8 @@ func TestThreadsShareWhatIsDue(t *testing.T) {
 		}
 		all.Wait()
 	}
-	if n := r.Taken(0).N; n != 20 || len(p.left) != 20 {
-		t.Errorf("%d times, %d frames, want 20", n, len(p.left))
-	}
+	n := r.Taken(0).N
+	assert.True(t, n == 20 && len(p.left) == 20, "%d times, %d frames, want 20", n, len(p.left))
 }
 
 // XOFF is sent again while no worker runs, here because a change goes on, and nobody is held longer than is wanted.
@@ -276,9 +265,8 @@ func holdWhereNobodyLooks(t *testing.T, e executor, delay int64) {
 	l := newTestbed(t, e, roomy(2), ports...)
 	a, b, f := l.stations[0], l.stations[1], &l.r.refresher.ports[0]
 	const n = 20
-	if f.within.Load() <= 0 {
-		t.Error("before the first look, the Refresher would check again at once, and take a CPU")
-	}
+	assert.True(t, f.within.Load() > 0,
+		"before the first look, the Refresher would check again at once, and take a CPU")
 	for round := range 3 {
 		// a worker that had no CPU before it stood still may have been late before, or owe the peer XON
 		for begun := false; !begun; {
@@ -303,9 +291,8 @@ func holdWhereNobodyLooks(t *testing.T, e executor, delay int64) {
 		})
 	}
 	c := l.empties().Ports[0].ControlSent // more where a worker got no CPU
-	if c.XoffSent[lossless] < 3 || c.XonSent[lossless] != c.XoffSent[lossless] {
-		t.Errorf("%+v, want XOFF three times or more, and XON as often", c)
-	}
+	assert.True(t, c.XoffSent[lossless] >= 3 && c.XonSent[lossless] == c.XoffSent[lossless],
+		"%+v, want XOFF three times or more, and XON as often", c)
 }
 
 // free tells whether the peer is not held, and XON was sent after a hold because nobody looked.

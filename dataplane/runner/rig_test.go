@@ -259,9 +259,8 @@ func (r *rig) offer(in int, frames ...[]byte) {
 	}
 	for taken := 0; taken < len(burst); {
 		n, stop := r.sw.Ingress(in, burst, taken, r.now, 0)
-		if taken = n; stop == dataplane.FrameWaits {
-			r.tb.Fatalf("Ingress took %d of %d frames", taken, len(frames))
-		}
+		taken = n
+		assert.MustBeTrue(r.tb, stop != dataplane.FrameWaits, "Ingress took %d of %d frames", taken, len(frames))
 	}
 	r.sw.Store(r.sw.Settle(burst, nil))
 }

@@ -9,6 +9,7 @@ import (
 
 	"pfcswitch/buffer"
 	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/macctl"
 )
 
@@ -104,7 +105,5 @@ func (l *testbed) eventuallyConfigured() {
 // mustNot reports an error in a goroutine that may not end the test.
 func (l *testbed) mustNot(err error) {
 	l.t.Helper()
-	if err != nil {
-		l.t.Error(err)
-	}
+	assert.True(l.t, err == nil, "%v", err)
 }

@@ -55,13 +55,11 @@ func (l *testbed) wantAll(n int) {
 				continue
 			}
 			eventually(l.t, "lossless frames arrive", func() bool { return len(s.received(from.id, lossless)) >= n })
-			if got := s.received(from.id, lossless); !slices.Equal(got, want) {
-				l.t.Errorf("%d → %d: %d lossless frames, in order: %v; want %d", from.id, s.id, len(got),
-					slices.IsSorted(got), n)
-			}
-			if got := s.received(from.id, 0); !slices.IsSorted(got) {
-				l.t.Errorf("%d → %d: lossy frames out of order", from.id, s.id)
-			}
+			got := s.received(from.id, lossless)
+			assert.True(l.t, slices.Equal(got, want), "%d → %d: %d lossless frames, in order: %v; want %d", from.id,
+				s.id, len(got), slices.IsSorted(got), n)
+			assert.True(l.t, slices.IsSorted(s.received(from.id, 0)), "%d → %d: lossy frames out of order", from.id,
+				s.id)
 		}
 	}
 }

@@ -98,9 +98,7 @@ func (l *testbed) snapshotOf(i int) *dataplane.PortSnapshot { return &l.snapshot
 
 func (l *testbed) must(err error) {
 	l.t.Helper()
-	if err != nil {
-		l.t.Fatal(err)
-	}
+	assert.Must(l.t, err)
 }
 
 // attach joins port i with its station by a new link; wrap, if it is not nil, is put around the switch's end.
@@ -137,9 +135,8 @@ func (l *testbed) balanced() *dataplane.Snapshot {
 	l.t.Helper()
 	v := l.snapshot()
 	a := v.Balance()
-	if !l.losesFrames && a.Received+a.Copies != a.Sent+a.Dropped+a.Held || v.Buffer.Unbalanced != 0 {
-		l.t.Errorf("accounts %+v, unbalanced %d", a, v.Buffer.Unbalanced)
-	}
+	assert.True(l.t, (l.losesFrames || a.Received+a.Copies == a.Sent+a.Dropped+a.Held) && v.Buffer.Unbalanced == 0,
+		"accounts %+v, unbalanced %d", a, v.Buffer.Unbalanced)
 	assert.Equal(l.t, faults(v), 0, "lossless frames lost")
 	return v
 }
@@ -285,9 +282,8 @@ func (s *station) await() {
 	poll := []unix.PollFd{{Fd: s.far.Load().Descriptors(nil, port.WorkLossless)[0], Events: unix.POLLIN}}
 	for n := 0; n == 0; {
 		var err error
-		if n, err = unix.Poll(poll, int(patience.Milliseconds())); n == 0 && err == nil {
-			s.l.t.Fatalf("station %d: no frame in %v: a wake-up was lost", s.id, patience)
-		}
+		n, err = unix.Poll(poll, int(patience.Milliseconds()))
+		assert.MustBeTrue(s.l.t, n != 0 || err != nil, "station %d: no frame in %v: a wake-up was lost", s.id, patience)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -35,9 +35,8 @@ func TestRunnerCarriesATrunk(t *testing.T) {
 		cfg := l.cfg
 		configure := func(c dataplane.TrunkConfig) {
 			cfg.Trunks = []dataplane.TrunkConfig{c}
-			if err := l.r.Configure(cfg, l.ports, nil); err != nil {
-				t.Error(err)
-			}
+			err := l.r.Configure(cfg, l.ports, nil)
+			assert.True(t, err == nil, "%v", err)
 		}
 		configure(threeToOne(trunk.Mark{High: 40 * cell, Low: 20 * cell}))
 		const n = 300

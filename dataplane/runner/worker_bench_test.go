@@ -203,12 +203,8 @@ func TestRoundsAllocateNothing(t *testing.T) {
 		}
 		sent := m.out.sent
 		assert.Equal(t, testing.AllocsPerRun(200, m.round), 0, "%s: allocations a round", name)
-		if m.out.sent == sent {
-			t.Errorf("%s: nothing was forwarded", name)
-		}
-		if name == "paused" && m.in.controlSent == 0 {
-			t.Errorf("%s: nobody was told to stop", name)
-		}
+		assert.True(t, m.out.sent != sent, "%s: nothing was forwarded", name)
+		assert.True(t, name != "paused" || m.in.controlSent != 0, "%s: nobody was told to stop", name)
 	}
 }
 
@@ -224,9 +220,8 @@ func BenchmarkRound(b *testing.B) {
 			if frames := m.out.sent - before; frames > 0 {
 				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(frames), "ns/frame")
 			}
-			if n := testing.AllocsPerRun(100, m.round); n != 0 {
-				b.Fatalf("%v allocations a round", n)
-			}
+			n := testing.AllocsPerRun(100, m.round)
+			assert.MustBeTrue(b, n == 0, "%v allocations a round", n)
 		})
 	}
 }

@@ -23,9 +23,8 @@ func TestShaperBurstThenRate(t *testing.T) {
 			s.Take(1538)
 		}
 	}
-	if got, want := s.When(1538, 0), int64(12304); got != want { // 1538 · 8 bits at 1 ns each
-		t.Errorf("next frame may go at %d ns, want %d", got, want)
-	}
+	got, want := s.When(1538, 0), int64(12304) // 1538 · 8 bits at 1 ns each
+	assert.True(t, got == want, "next frame may go at %d ns, want %d", got, want)
 	assert.True(t, !s.Ready(1538, 12303) && s.Ready(1538, 12304), "Ready does not agree with When")
 }
 
@@ -126,9 +125,8 @@ func TestShaperPaysForALateLine(t *testing.T) {
 	s.Held(1<<40, delay, 0)
 	assert.True(t, s.Ready(1<<40, 0), "a shaper without a rate must let everything pass")
 	s.Configure(400_000_000_000, burst, 0)
-	if s.Held(0, 1<<50, 0); !s.Ready(burst, 0) {
-		t.Error("a line that holds more than can be counted")
-	}
+	s.Held(0, 1<<50, 0)
+	assert.True(t, s.Ready(burst, 0), "a line that holds more than can be counted")
 }
 
 // A call of Held during a pause does not reduce what is earned afterwards.

@@ -67,10 +67,7 @@ func TestNoAllocationPerEvent(t *testing.T) {
 		func() *rig { r, _, _ := halfIncast(t, FalseCarrier, 3, 500, mtu, never/2); return r },
 		func() *rig {
 			r, _, _, to := pairOn(t, FlowConfig{Priority: lossless, Octets: mtu, Stop: never / 2, Window: 20})
-			if err := r.AddFault(FaultConfig{Kind: Slow, At: End{to, 0}, Rate: gigabit / 3,
-				Stop: never / 2}); err != nil {
-				t.Fatal(err)
-			}
+			assert.Must(t, r.AddFault(FaultConfig{Kind: Slow, At: End{to, 0}, Rate: gigabit / 3, Stop: never / 2}))
 			return r
 		},
 	} {
@@ -78,11 +75,10 @@ func TestNoAllocationPerEvent(t *testing.T) {
 		r.start()
 		until := int64(50 * ms)
 		r.Advance(until)
-		if n := testing.AllocsPerRun(20, func() {
+		n := testing.AllocsPerRun(20, func() {
 			until += ms
 			r.Advance(until)
-		}); n != 0 {
-			t.Errorf("%v allocations in a millisecond", n)
-		}
+		})
+		assert.True(t, n == 0, "%v allocations in a millisecond", n)
 	}
 }

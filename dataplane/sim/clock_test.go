@@ -99,9 +99,8 @@ func TestLearnEndsInTime(t *testing.T) {
 	r.Watch(sw, func(_ bridge.PortSet, now int64) int64 { return now + 10 }) // more events than Learn takes at a time
 	r.load(FlowConfig{From: from, To: to, Priority: lossless, Octets: mtu, Stop: ms})
 	r.start()
-	if r.clock.open || (r.Begun()-1)%r.LookEvery != 0 {
-		t.Errorf("begun at %d, in a window that is open: %v", r.Begun(), r.clock.open)
-	}
+	assert.True(t, !r.clock.open && (r.Begun()-1)%r.LookEvery == 0, "begun at %d, in a window that is open: %v",
+		r.Begun(), r.clock.open)
 }
 
 // inTwo has two goroutines do tasks.

@@ -67,14 +67,11 @@ func TestDCQCNSparesPauses(t *testing.T) {
 	_, sum := r.rates(length/2, length)
 	assert.True(t, sum >= fast*95/100, "%d bit/s in all, of %d", sum, int64(fast))
 	assert.True(t, atFirst != 0, "no sender was paused at first: the test proves little")
-	if r.xoffs(sw) != xoffs || r.paused() != atFirst {
-		t.Errorf("senders were paused for %d ns by %d XOFFs, and later for %d by %d", atFirst, xoffs, r.paused(),
-			r.xoffs(sw))
-	}
-	if r.xoffs(sw)*100 > plain.xoffs(sw) || r.paused()*100 > plain.paused() {
-		t.Errorf("%d XOFFs, paused for %d ns; without DCQCN %d and %d: want less than a hundredth", r.xoffs(sw),
-			r.paused(), plain.xoffs(sw), plain.paused())
-	}
+	assert.True(t, r.xoffs(sw) == xoffs && r.paused() == atFirst,
+		"senders were paused for %d ns by %d XOFFs, and later for %d by %d", atFirst, xoffs, r.paused(), r.xoffs(sw))
+	assert.True(t, r.xoffs(sw)*100 <= plain.xoffs(sw) && r.paused()*100 <= plain.paused(),
+		"%d XOFFs, paused for %d ns; without DCQCN %d and %d: want less than a hundredth", r.xoffs(sw), r.paused(),
+		plain.xoffs(sw), plain.paused())
 	r.Advance(never - r.Begun())
 	r.kept()
 	r.notified(sw)
@@ -129,12 +126,9 @@ func (r *rig) notified(sw int) {
 	for i := range r.flows {
 		v := r.Flow(i).DCQCN
 		marked += v.Marked
-		if v.Sent == 0 || v.Received > v.Sent || v.Received+1 < v.Sent || v.Sent > v.Marked {
-			r.tb.Errorf("flow %d: %+v", i, v)
-		}
-		if v.Rate >= fast {
-			r.tb.Errorf("flow %d: nothing slows it down", i)
-		}
+		assert.True(r.tb, v.Sent != 0 && v.Received <= v.Sent && v.Received+1 >= v.Sent && v.Sent <= v.Marked,
+			"flow %d: %+v", i, v)
+		assert.True(r.tb, v.Rate < fast, "flow %d: nothing slows it down", i)
 	}
 	var v dataplane.Snapshot
 	r.switches[sw].Snapshot(&v, r.now)
@@ -143,9 +137,8 @@ func (r *rig) notified(sw int) {
 		set += p.Counters.Marked[lossless]
 		cnps += p.Counters.QueueSent[6]
 	}
-	if set != marked || cnps == 0 {
-		r.tb.Errorf("the switch marked %d frames, %d came; it sent %d in the priority of CNPs", set, marked, cnps)
-	}
+	assert.True(r.tb, set == marked && cnps != 0,
+		"the switch marked %d frames, %d came; it sent %d in the priority of CNPs", set, marked, cnps)
 }
 
 // PFC alone shares by port: a sender that has its port for itself gets three times what each of three behind another

@@ -29,9 +29,7 @@ func halfRig(tb reporter, delay int64) *rig {
 func (r *rig) halve(way BackPressure, hosts ...int) {
 	r.tb.Helper()
 	for _, h := range hosts {
-		if err := r.HalfDuplex(End{h, 0}, way); err != nil {
-			r.tb.Fatalf("%v", err)
-		}
+		assert.Must(r.tb, r.HalfDuplex(End{h, 0}, way))
 	}
 }
 
@@ -236,9 +234,8 @@ func TestHeldAgainAtOnce(t *testing.T) {
 		s.hold(0, on)
 	}
 	r.Advance(2 * ms)
-	if other := r.Station(End{1, 0}); other.Sent > 1 { // the first may have begun before it heard the carrier
-		t.Errorf("%d frames were sent against a carrier", other.Sent)
-	}
+	other := r.Station(End{1, 0}) // the first may have begun before it heard the carrier
+	assert.True(t, other.Sent <= 1, "%d frames were sent against a carrier", other.Sent)
 }
 
 // In the first two thirds of a gap a station listens, and waits again; in the last third it does not, and collides.
@@ -335,10 +332,8 @@ func TestHalfDuplexSeed(t *testing.T) {
 func TestHalfDuplexFlap(t *testing.T) {
 	for _, way := range []BackPressure{ForcedCollision, FalseCarrier} {
 		r, _, senders := halfIncast(t, way, 2, 500, mtu, 100*ms)
-		if err := r.AddFault(FaultConfig{Kind: Flap, At: End{senders[0], 0}, Start: 10 * ms, Stop: 12 * ms,
-			Every: 5 * ms}); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t,
+			r.AddFault(FaultConfig{Kind: Flap, At: End{senders[0], 0}, Start: 10 * ms, Stop: 12 * ms, Every: 5 * ms}))
 		r.start()
 		end := r.Advance(never - r.Begun())
 		assert.MustBeTrue(t, end == Done, "the run ended with %d", end)

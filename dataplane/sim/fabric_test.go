@@ -49,9 +49,7 @@ func TestDeafHostLosesFrames(t *testing.T) {
 			lost += v.Sent - v.Received
 		}
 	}
-	if lost == 0 || r.xoffs(sw) == 0 {
-		t.Errorf("%d lossless frames were lost, %d XOFFs sent", lost, r.xoffs(sw))
-	}
+	assert.True(t, lost != 0 && r.xoffs(sw) != 0, "%d lossless frames were lost, %d XOFFs sent", lost, r.xoffs(sw))
 }
 
 // A frame is received with its last octet, and a flow with a rate sends at that.
@@ -160,9 +158,7 @@ func TestPausePassesOn(t *testing.T) {
 	r.start()
 	r.Advance(never - r.Begun())
 	r.kept()
-	if r.xoffs(second) == 0 || r.xoffs(first) == 0 {
-		t.Errorf("%d and %d XOFFs", r.xoffs(first), r.xoffs(second))
-	}
+	assert.True(t, r.xoffs(second) != 0 && r.xoffs(first) != 0, "%d and %d XOFFs", r.xoffs(first), r.xoffs(second))
 }
 
 // Flooded frames that circulate end Learn.
@@ -262,9 +258,8 @@ func TestFramesShorterThanANanosecond(t *testing.T) {
 	assert.MustEqual(t, r.Advance(never-r.Begun()), Done, "the run ended with")
 	r.kept()
 	const want = speed / 8 * length / nsPerSecond / (64 + 24)
-	if v := r.Flow(0); v.Sent < want-1 || v.Sent > want+1 {
-		t.Errorf("%d frames, want %d", v.Sent, want)
-	}
+	v := r.Flow(0)
+	assert.True(t, v.Sent >= want-1 && v.Sent <= want+1, "%d frames, want %d", v.Sent, want)
 	if h := r.Host(r.flows[1].From); h.PausedNs[lossless] < length*9/10 {
 		t.Errorf("the sender to a stopped host was held for %d of %d ns", h.PausedNs[lossless], length)
 	}

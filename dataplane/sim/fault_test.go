@@ -88,9 +88,7 @@ func TestStormForEver(t *testing.T) {
 	r.start()
 	assert.MustEqual(t, r.Advance(never-r.Begun()), Stalled, "the run ended with")
 	r.balanced()
-	if r.Cycle() != nil {
-		t.Errorf("a cycle: %+v", r.Cycle())
-	}
+	assert.True(t, r.Cycle() == nil, "a cycle: %+v", r.Cycle())
 	held := r.HeldByHosts()
 	assert.True(t, len(held) == 1 && held[0].By.Node == to && held[0].Frames != 0, "%+v", held)
 }
@@ -99,17 +97,14 @@ func TestStormForEver(t *testing.T) {
 func TestFlap(t *testing.T) {
 	for _, at := range []int{0, 1} {
 		r, sw, _, _ := pairOn(t, FlowConfig{Priority: lossless, Octets: mtu, Stop: 100 * ms})
-		if err := r.AddFault(FaultConfig{Kind: Flap, At: End{sw, at}, Start: 10 * ms, Stop: 15 * ms,
-			Every: 20 * ms}); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t,
+			r.AddFault(FaultConfig{Kind: Flap, At: End{sw, at}, Start: 10 * ms, Stop: 15 * ms, Every: 20 * ms}))
 		r.start()
 		assert.MustEqual(t, r.Advance(never-r.Begun()), Done, "the run ended with")
 		r.balanced()
 		v := r.Flow(0)
-		if v.Reordered != 0 || v.Received == 0 || r.count().lostOnWires == 0 {
-			t.Errorf("port %d: %+v, %d lost on wires", at, v, r.count().lostOnWires)
-		}
+		assert.True(t, v.Reordered == 0 && v.Received != 0 && r.count().lostOnWires != 0,
+			"port %d: %+v, %d lost on wires", at, v, r.count().lostOnWires)
 		assert.True(t, v.Rate >= 74*gigabit/100 && v.Rate <= 76*gigabit/100,
 			"port %d: %d bit/s, want what 75 %% of the time carries", at, v.Rate)
 	}

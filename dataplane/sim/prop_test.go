@@ -77,9 +77,8 @@ func TestTimelineIsSorted(t *testing.T) {
 			at, wire := rapid.Int64Range(0, 20).Draw(t, "at"), rapid.Int32Range(none, 1<<20).Draw(t, "wire")
 			k := kind(rapid.Uint8Range(0, uint8(watch)).Draw(t, "kind"))
 			e := newEvent(at, k, wire)
-			if e.at != at || e.wire() != wire || e.kind() != k {
-				t.Fatalf("%d, %d, %d became %d, %d, %d", at, k, wire, e.at, e.kind(), e.wire())
-			}
+			assert.MustBeTrue(t, e.at == at && e.wire() == wire && e.kind() == k, "%d, %d, %d became %d, %d, %d", at, k,
+				wire, e.at, e.kind(), e.wire())
 			line.add(at, k, wire)
 			want = append(want, e)
 			slices.SortFunc(want, func(a, b event) int {

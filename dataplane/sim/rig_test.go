@@ -200,9 +200,8 @@ func (r *rig) kept() {
 		}
 		var v dataplane.Snapshot
 		sw.Snapshot(&v, r.now)
-		if lost, _ := v.Losses(); lost != 0 {
-			r.tb.Errorf("%d lossless frames were dropped", lost)
-		}
+		lost, _ := v.Losses()
+		assert.True(r.tb, lost == 0, "%d lossless frames were dropped", lost)
 	}
 	r.balanced()
 }
@@ -210,9 +209,7 @@ func (r *rig) kept() {
 func (r *rig) balanced() {
 	r.tb.Helper()
 	s, unbalanced := r.Sum()
-	if s.Sent+s.Copies != s.Received+s.Dropped+s.Held || len(unbalanced) > 0 {
-		r.tb.Errorf("%+v, %v", s, unbalanced)
-	}
+	assert.True(r.tb, s.Sent+s.Copies == s.Received+s.Dropped+s.Held && len(unbalanced) == 0, "%+v, %v", s, unbalanced)
 }
 
 // incast is n senders and one receiver at one switch, in both classes. The receiver is the last host.

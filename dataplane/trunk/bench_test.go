@@ -1,6 +1,10 @@
 package trunk
 
-import "testing"
+import (
+	"testing"
+
+	"pfcswitch/dataplane/assert"
+)
 
 // xorshift is a source of random numbers that allocates nothing (Marsaglia 2003).
 func xorshift(seed uint64) func() float64 {
@@ -74,12 +78,11 @@ func BenchmarkChoose(b *testing.B) {
 func TestJudgeAllocatesNothing(t *testing.T) {
 	a, f := overloaded(true), Frame{Octets: 1518, Metered: 1538, Waiting: 1000, All: 2000}
 	now, frames := int64(0), 0
-	if n := testing.AllocsPerRun(20_000, func() {
+	n := testing.AllocsPerRun(20_000, func() {
 		now += 10_000
 		frames++
 		a.Judge(&f, now)
-	}); n != 0 {
-		t.Errorf("%v allocations a frame", n)
-	}
+	})
+	assert.True(t, n == 0, "%v allocations a frame", n)
 	wantAllAsked(t, a, frames)
 }

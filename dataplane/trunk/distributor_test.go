@@ -110,13 +110,11 @@ func TestFlowsStayWithTheirMember(t *testing.T) {
 		held[home] += 1522
 		d.Chosen(home, members)
 		spread[home]++
-		if again := d.Choose(held, 0b11111, flow); again != home {
-			t.Fatalf("flow %d went to %d, then to %d", i, home, again)
-		}
+		again := d.Choose(held, 0b11111, flow)
+		assert.MustBeTrue(t, again == home, "flow %d went to %d, then to %d", i, home, again)
 		without := d.Choose(held, 0b11111&^(1<<2), flow)
-		if without == 2 || home != 2 && without != home {
-			t.Fatalf("flow %d of member %d went to %d when member 2 was down", i, home, without)
-		}
+		assert.MustBeTrue(t, without != 2 && (home == 2 || without == home),
+			"flow %d of member %d went to %d when member 2 was down", i, home, without)
 	}
 	for m, n := range spread {
 		assert.True(t, n >= flows/members*9/10 && n <= flows/members*11/10, "member %d has %d of %d flows", m, n, flows)

@@ -190,9 +190,8 @@ func TestMeterProperties(t *testing.T) {
 			case Yellow:
 				passed += float64(octets)
 			}
-			if limit := float64(c.CIR)/8e9*float64(now) + float64(c.CBS); green > limit*(1+1e-12) {
-				t.Fatalf("%.1f octets green by %d ns, limit %.1f", green, now, limit)
-			}
+			limit := float64(c.CIR)/8e9*float64(now) + float64(c.CBS)
+			assert.MustBeTrue(t, green <= limit*(1+1e-12), "%.1f octets green by %d ns, limit %.1f", green, now, limit)
 			if limit := float64(c.PIR)/8e9*float64(now) + float64(c.PBS); passed > limit*(1+1e-12) {
 				t.Fatalf("%.1f octets green or yellow by %d ns, limit %.1f", passed, now, limit)
 			}

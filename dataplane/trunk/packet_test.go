@@ -3,6 +3,7 @@ package trunk
 import (
 	"testing"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/frame"
 )
 
@@ -33,8 +34,7 @@ func FuzzPacketOctets(f *testing.F) {
 		if !ok {
 			return
 		}
-		if n := PacketOctets(b, &h); n < 0 || n > len(b)-h.NetOffset {
-			t.Errorf("a packet of %d octets in a frame of %d", n, len(b))
-		}
+		n := PacketOctets(b, &h)
+		assert.True(t, n >= 0 && n <= len(b)-h.NetOffset, "a packet of %d octets in a frame of %d", n, len(b))
 	})
 }

@@ -35,9 +35,8 @@ func FuzzParseIEEE(f *testing.F) {
 		if r := x.Recommendation; r != nil {
 			r.Willing = false // reserved there, never written
 		}
-		if len(list) > 0 && !reflect.DeepEqual(ParseIEEE(list), x) {
-			t.Errorf("read again: got %+v\nwant %+v", ParseIEEE(list), x)
-		}
+		assert.True(t, len(list) == 0 || reflect.DeepEqual(ParseIEEE(list), x), "read again: got %+v\nwant %+v",
+			ParseIEEE(list), x)
 		both := ParseIEEE([]lldp.Organization{o, o})
 		assert.True(t, len(both.tlvs()) == 0 && both.DuplicatePFC == (subtype == subtypePFC),
 			"announced twice: %+v", both)

@@ -73,9 +73,8 @@ func TestLegacyTLVs(t *testing.T) {
 	b := unhex(t, want)
 	assert.True(t, got.Info[:len(b)] == b, "CEE: got %x, want %x", got.Info, b)
 	tail := unhex(t, "08"+"0606 0000 d0 00 08 08"+"0810 0000 a0 00 12b7 01 1b21 08 8906 00 1b21 08")
-	if at := len(got.Info) - len(tail); got.Info[at:] != tail {
-		t.Errorf("CEE: got %x, want %x", got.Info[at:], tail)
-	}
+	at := len(got.Info) - len(tail)
+	assert.True(t, got.Info[at:] == tail, "CEE: got %x, want %x", got.Info[at:], tail)
 	cin := Legacy{Version: VersionCIN, Control: &Control{Seq: 1}}
 	cin.Features[KindPFC] = &Feature{Enable: true, Reserved: 0x10, Data: pfcData(VersionCIN, 0x18)}
 	cin.Features[KindGroups] = &Feature{Enable: true, Data: weights.groupsOf(VersionCIN)}

@@ -135,9 +135,8 @@ func TestAgreementEndsWithThePeer(t *testing.T) {
 	l.run(5)
 	l.ends[0].Stop(l.now)
 	l.run(1)
-	if a, o := l.ends[1].Agreement("p1"), l.ends[1].Outcome(); a.Peer || a.Neighbour != "" || o.PFC != 0x08 {
-		t.Errorf("%+v, %+v", a, o)
-	}
+	a, o := l.ends[1].Agreement("p1"), l.ends[1].Outcome()
+	assert.True(t, !a.Peer && a.Neighbour == "" && o.PFC == 0x08, "%+v, %+v", a, o)
 }
 
 // Made-up neighbours do not come between two ends, whether they speak before or after; an end that speaks no DCBX does

@@ -74,9 +74,7 @@ func (l *link) run(seconds int64) {
 		for l.carry(0) || l.carry(1) {
 		}
 		next := min(l.ends[0].Next(), l.ends[1].Next())
-		if next <= l.now {
-			l.t.Fatalf("at %d: next %d", l.now, next)
-		}
+		assert.MustBeTrue(l.t, next > l.now, "at %d: next %d", l.now, next)
 		l.now = min(next, until)
 		for _, x := range l.ends {
 			x.Advance(l.now)

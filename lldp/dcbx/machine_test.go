@@ -132,9 +132,8 @@ func TestConfigureIsAnnouncedUnderANewNumber(t *testing.T) {
 		m.feature[KindPFC].synced {
 		t.Errorf("other priorities: %+v, announced %+v, acknowledged %v", o, announced(), m.feature[KindPFC].synced)
 	}
-	if receive(4); !m.feature[KindPFC].synced {
-		t.Error("not acknowledged")
-	}
+	receive(4)
+	assert.True(t, m.feature[KindPFC].synced, "not acknowledged")
 	before := announced()
 	m.Configure(c)
 	if receive(4); announced() != before || !m.feature[KindPFC].synced {
@@ -378,9 +377,8 @@ func TestModesGoOnNumbering(t *testing.T) {
 			x := ParseLegacy(m.Organization(), VersionCEE)
 			assert.MustBeTrue(t, x != nil && *x.Control == (Control{Seq: tt.seq, Ack: 5}) &&
 				x.Features[KindPFC].Data[0] == 0x30, "announced %+v", x)
-			if m.feature[KindPFC].synced || m.Outcome().Reason != ReasonWaiting {
-				t.Errorf("acknowledged by an old frame: %+v", m.Outcome())
-			}
+			assert.True(t, !m.feature[KindPFC].synced && m.Outcome().Reason == ReasonWaiting,
+				"acknowledged by an old frame: %+v", m.Outcome())
 			if receive(tt.seq); !m.feature[KindPFC].synced || m.Outcome().Reason != ReasonOwn {
 				t.Errorf("not acknowledged by a new one: %+v", m.Outcome())
 			}

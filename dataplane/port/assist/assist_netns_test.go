@@ -189,23 +189,16 @@ func TestWayOfTheLastFrame(t *testing.T) {
 	b.enter(0x600A, never)
 	for name, other := range map[string][]byte{"tag": craft(0, 1, 0x400A, 68), "destination": craft(0, 2, 0x600A, 68),
 		"source": craft(2, 1, 0x600A, 68)} {
-		if !fast(way) || fast(other) {
-			t.Errorf("another %s: want the frame before it on the fast path, and this one in the ring", name)
-		}
+		assert.True(t, fast(way) && !fast(other),
+			"another %s: want the frame before it on the fast path, and this one in the ring", name)
 	}
 	fast(way)
 	b.maps.Forget()
-	if fast(way) {
-		t.Error("a frame took the fast path that was forgotten")
-	}
+	assert.True(t, !fast(way), "a frame took the fast path that was forgotten")
 	b.enter(0x600A, int64(5*time.Second)) // after Attach
-	if !fast(way) {
-		t.Error("a frame does not take the way that has just begun")
-	}
+	assert.True(t, fast(way), "a frame does not take the way that has just begun")
 	for since := time.Now(); fast(way); time.Sleep(10 * time.Millisecond) {
-		if time.Since(since) > 20*time.Second {
-			t.Fatal("a way in use does not end in its time")
-		}
+		assert.MustBeTrue(t, time.Since(since) <= 20*time.Second, "a way in use does not end in its time")
 	}
 }
 
@@ -261,9 +254,8 @@ func TestWhichFramesTakeTheFastPath(t *testing.T) {
 				want = [2]int{0, 1}
 			}
 			assert.MustEqual(t, [2]int{len(ring), len(host)}, want, "frames in the ring and at the far end")
-			if got := slices.Concat(ring, host)[0]; !bytes.Equal(got, tt.frame) {
-				t.Errorf("got %x, want %x", got, tt.frame)
-			}
+			got := slices.Concat(ring, host)[0]
+			assert.True(t, bytes.Equal(got, tt.frame), "got %x, want %x", got, tt.frame)
 			counts := [2]assist.Count{b.maps.Counts(0)[3], b.maps.Counts(1)[3]}
 			n, octets := uint64(len(host)), uint64(len(host)*len(tt.frame))
 			taken := [2]assist.Count{{RxFrames: n, RxOctets: octets}, {TxFrames: n, TxOctets: octets}}
@@ -353,18 +345,13 @@ func TestHoldsWhileNobodyLooks(t *testing.T) {
 			tt.send(b)
 			got := read(t, b.host[0])
 			assert.MustEqual(t, len(got) > 0, tt.held, "held")
-			if n := len(read(t, b.ring[0])); n < 1 {
-				t.Errorf("the ring got no frame")
-			}
+			assert.True(t, len(read(t, b.ring[0])) >= 1, "the ring got no frame")
 			n, at := b.ports[0].TakeXoffs()
-			if int(n) != len(got) {
-				t.Errorf("counted %d XOFF, sent %d", n, len(got))
-			}
+			assert.True(t, int(n) == len(got), "counted %d XOFF, sent %d", n, len(got))
 			if tt.held {
 				assert.Same(t, got[0], xoff, "sent")
-				if at == 0 || b.ports[0].Held() || !b.ports[0].Settled() {
-					t.Errorf("at %d, held %v, settled %v", at, b.ports[0].Held(), b.ports[0].Settled())
-				}
+				assert.True(t, at != 0 && !b.ports[0].Held() && b.ports[0].Settled(), "at %d, held %v, settled %v", at,
+					b.ports[0].Held(), b.ports[0].Settled())
 			}
 		})
 	}

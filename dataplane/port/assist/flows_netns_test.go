@@ -4,6 +4,8 @@ import (
 	"errors"
 	"os"
 	"testing"
+
+	"pfcswitch/dataplane/assert"
 )
 
 // entered returns how many flows the map has.
@@ -12,9 +14,8 @@ func (m *Maps) entered(t *testing.T) (n int) {
 	var k programFlowKey
 	var v programFlow
 	for all := m.maps.Flows.Iterate(); all.Next(&k, &v); n++ {
-		if v.Generation > m.Generation() {
-			t.Errorf("a flow of generation %d in generation %d", v.Generation, m.Generation())
-		}
+		assert.True(t, v.Generation <= m.Generation(), "a flow of generation %d in generation %d", v.Generation,
+			m.Generation())
 	}
 	return n
 }
@@ -48,29 +49,23 @@ func TestFullFlowMap(t *testing.T) {
 		t.Errorf("%d flows, overflow %v, full %v", n, a.Overflows(), m.Full())
 	}
 	b.enter(t, 20)
-	if n := m.entered(t); n != MaxFlows+10 || !m.Full() {
-		t.Errorf("%d flows, full %v; want a full map", n, m.Full())
-	}
+	n := m.entered(t)
+	assert.True(t, n == MaxFlows+10 && m.Full(), "%d flows, full %v; want a full map", n, m.Full())
 	mustPin(t, m.Clear())
-	if n := m.entered(t); n != 0 || m.Full() {
-		t.Errorf("cleared, and %d flows, full %v", n, m.Full())
-	}
+	n = m.entered(t)
+	assert.True(t, n == 0 && !m.Full(), "cleared, and %d flows, full %v", n, m.Full())
 	b.enter(t, 20)
 	a.enter(t, 20)
-	if n := m.entered(t); n != 40 || m.Full() {
-		t.Errorf("%d flows, full %v; want those in use", n, m.Full())
-	}
+	n = m.entered(t)
+	assert.True(t, n == 40 && !m.Full(), "%d flows, full %v; want those in use", n, m.Full())
 	mustPin(t, b.forgetFlows(nil))
 	a.enter(t, MaxFlows)
-	if a.Overflows() {
-		t.Error("flows of before the map was cleared make others overflow")
-	}
+	assert.True(t, !a.Overflows(), "flows of before the map was cleared make others overflow")
 	a.enter(t, MaxFlows+5)
 	if n := m.entered(t); n != 5 || !a.Overflows() || b.Overflows() {
 		t.Errorf("%d flows, overflows %v and %v; want the new ones of the first port", n, a.Overflows(), b.Overflows())
 	}
 	mustPin(t, errors.Join(a.Close(), b.Close()))
-	if n := m.entered(t); n > 0 {
-		t.Errorf("%d flows are left of closed ports", n)
-	}
+	n = m.entered(t)
+	assert.True(t, n <= 0, "%d flows are left of closed ports", n)
 }

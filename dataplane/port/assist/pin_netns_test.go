@@ -103,48 +103,39 @@ func TestPins(t *testing.T) {
 		mustPin(t, err)
 		return len(all)
 	}
-	if pins.Left("p.1") || Pins("").Left("p.1") {
-		t.Error("something is left of a switch that there never was")
-	}
+	assert.True(t, !pins.Left("p.1") && !Pins("").Left("p.1"), "something is left of a switch that there never was")
 	one, other := newOutlet(t), newOutlet(t)
-	if one.index != other.index {
-		t.Fatalf("interfaces %d and %d: nothing is shown", one.index, other.index)
-	}
+	assert.MustBeTrue(t, one.index == other.index, "interfaces %d and %d: nothing is shown", one.index, other.index)
 	a, err := one.attach(m, 0, pins, "p.1")
 	mustPin(t, err)
 	b, err := other.attach(m, 1, pins, "p.1")
 	mustPin(t, err)
 	ofOne, ofOther := one.programs(t), other.programs(t)
-	if len(ofOne) != 1 || len(ofOther) != 1 || ofOne[0] == ofOther[0] || folders() != 2 {
-		t.Errorf("programs %v and %v, %d kept; want one of its own at each interface", ofOne, ofOther, folders())
-	}
+	assert.True(t, len(ofOne) == 1 && len(ofOther) == 1 && ofOne[0] != ofOther[0] && folders() == 2,
+		"programs %v and %v, %d kept; want one of its own at each interface", ofOne, ofOther, folders())
 	if _, err := one.attach(m, 2, pins, "p.1"); !errors.Is(err, ErrOccupied) || !slices.Equal(one.programs(t), ofOne) {
 		t.Errorf("a second switch: error %v, programs %v; want it refused, and %v", err, one.programs(t), ofOne)
 	}
 
 	a.kill(t)
 	b.kill(t)
-	if !pins.Left("p.1") || pins.Left("p") {
-		t.Errorf("left of a killed switch's port: %v, of another one: %v", pins.Left("p.1"), pins.Left("p"))
-	}
+	assert.True(t, pins.Left("p.1") && !pins.Left("p"), "left of a killed switch's port: %v, of another one: %v",
+		pins.Left("p.1"), pins.Left("p"))
 	a, err = one.attach(m, 0, pins, "p.1")
 	mustPin(t, err)
 	assert.Same(t, one.programs(t), ofOne, "programs before the next switch takes over, want those of the killed one")
 	mustPin(t, a.TakeOver())
-	if !a.TakeAdopted() || slices.Equal(one.programs(t), ofOne) || !slices.Equal(other.programs(t), ofOther) {
-		t.Error("the next start has not replaced its program, or another one")
-	}
+	assert.True(t, a.TakeAdopted() && !slices.Equal(one.programs(t), ofOne) && slices.Equal(other.programs(t), ofOther),
+		"the next start has not replaced its program, or another one")
 	mustPin(t, pins.Sweep(func(port string) bool { return port == "p.1" }))
 	assert.Equal(t, folders(), 2, "kept, want those of both ports")
 	mustPin(t, pins.Sweep(func(string) bool { return false }))
-	if got := other.programs(t); folders() != 1 || len(got) > 0 || len(one.programs(t)) != 1 {
-		t.Errorf("%d kept, programs %v at the interface of a port that is no more; want the living one's", folders(),
-			got)
-	}
+	got := other.programs(t)
+	assert.True(t, folders() == 1 && len(got) == 0 && len(one.programs(t)) == 1,
+		"%d kept, programs %v at the interface of a port that is no more; want the living one's", folders(), got)
 	mustPin(t, a.Close())
-	if got := one.programs(t); folders() > 0 || len(got) > 0 {
-		t.Errorf("the end left %d folders and programs %v", folders(), got)
-	}
+	got = one.programs(t)
+	assert.True(t, folders() <= 0 && len(got) == 0, "the end left %d folders and programs %v", folders(), got)
 }
 
 // What is kept for an interface that is gone is swept.
@@ -163,9 +154,8 @@ func TestPinOfALostInterface(t *testing.T) {
 	}))
 	p.kill(t)
 	mustPin(t, pins.Sweep(func(string) bool { return true }))
-	if left, _ := filepath.Glob(root + "/pfcswitch*"); len(left) > 0 {
-		t.Errorf("%q is left of a port whose interface is gone", left)
-	}
+	left, _ := filepath.Glob(root + "/pfcswitch*")
+	assert.True(t, len(left) == 0, "%q is left of a port whose interface is gone", left)
 }
 
 // What a crash has left half-made keeps no start from having its programs, and their end leaves nothing.
@@ -205,9 +195,8 @@ func TestHalfMadePins(t *testing.T) {
 			mustPin(t, p.Close())
 			left, err := filepath.Glob(string(pins) + "*")
 			mustPin(t, err)
-			if got := o.programs(t); len(left) > 0 || len(got) > 0 {
-				t.Errorf("the end left %q and programs %v", left, got)
-			}
+			got := o.programs(t)
+			assert.True(t, len(left) == 0 && len(got) == 0, "the end left %q and programs %v", left, got)
 		})
 	}
 }
@@ -237,9 +226,8 @@ func TestBesideTriesAgain(t *testing.T) {
 	if _, err := beside(); err != nil {
 		t.Errorf("all places are free: %v", err)
 	}
-	if got := o.programs(t); !slices.Equal(got, []ebpf.ProgramID{p.id}) {
-		t.Errorf("programs %v are at the interface, want %d", got, p.id)
-	}
+	got := o.programs(t)
+	assert.True(t, slices.Equal(got, []ebpf.ProgramID{p.id}), "programs %v are at the interface, want %d", got, p.id)
 	mustPin(t, p.Close())
 }
 

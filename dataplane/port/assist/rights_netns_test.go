@@ -8,6 +8,7 @@ import (
 	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/port"
 )
 
@@ -54,8 +55,7 @@ func TestProgramsAreVerifiedFast(t *testing.T) {
 	for _, program := range []*ebpf.Program{p.steer, p.ingress} {
 		info, err := program.Info()
 		mustPin(t, err)
-		if n, ok := info.VerifiedInstructions(); !ok || n == 0 || n > 2_000 {
-			t.Errorf("%v: %d instructions verified, want 1 to 2000", info.Name, n)
-		}
+		n, ok := info.VerifiedInstructions()
+		assert.True(t, ok && n != 0 && n <= 2_000, "%v: %d instructions verified, want 1 to 2000", info.Name, n)
 	}
 }

@@ -81,9 +81,8 @@ func TestFramesArriveInOrder(t *testing.T) {
 	got, stamps := receive(b, port.Other, 1<<20)
 	assert.True(t, len(got) == 2 && got[0] == "0 first frame" && got[1] == "0 second" && stamps[0] == 7,
 		"other ring: %q at %v", got, stamps)
-	if readable(t, b) != port.WorkLossless {
-		t.Errorf("readable: %03b after the other ring was emptied", readable(t, b))
-	}
+	assert.True(t, readable(t, b) == port.WorkLossless, "readable: %03b after the other ring was emptied",
+		readable(t, b))
 	if got, _ := receive(b, port.Lossless, 1<<20); len(got) != 1 || got[0] != "1 lossless" {
 		t.Errorf("lossless ring: %q", got)
 	}
@@ -121,9 +120,8 @@ func TestOverflow(t *testing.T) {
 	a, b, _ := wire(t, Options{Slots: 2})
 	n, err := a.Send(batch("one", "two", "three"))
 	assert.True(t, n == 3 && err == nil, "Send: %d, %v: who sends does not see a full ring", n, err)
-	if b.Losses(port.Other) != 1 || b.Losses(port.Lossless) != 0 {
-		t.Errorf("lost %d and %d, want 1 and 0", b.Losses(port.Other), b.Losses(port.Lossless))
-	}
+	assert.True(t, b.Losses(port.Other) == 1 && b.Losses(port.Lossless) == 0, "lost %d and %d, want 1 and 0",
+		b.Losses(port.Other), b.Losses(port.Lossless))
 }
 
 func TestControlOfAPair(t *testing.T) {
