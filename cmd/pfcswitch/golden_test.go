@@ -87,12 +87,9 @@ func TestCheckPrintsWaits(t *testing.T) {
 	must(t, os.WriteFile(path, []byte("ports: {p1: {speed: 40M}, p2: {speed: 1G}}\n"), 0o600))
 	out, status := run(t, checkCommand(), path)
 	const row = "p1      40M  0,1,2,3,4,5,6,7  lossy  312,576  62.52ms\n"
-	if status != 0 || !strings.Contains(out, row) {
-		t.Errorf("status %d\n got %s\nwant %s", status, out, row)
-	}
-	if want := path + ": OK, with 2 warnings\n\nLongest wait"; !strings.HasPrefix(out, want) {
-		t.Errorf("got %s\nwant it to begin with %s", out, want)
-	}
+	assert.True(t, status == 0 && strings.Contains(out, row), "status %d\n got %s\nwant %s", status, out, row)
+	want := path + ": OK, with 2 warnings\n\nLongest wait"
+	assert.True(t, strings.HasPrefix(out, want), "got %s\nwant it to begin with %s", out, want)
 	out, status = run(t, checkCommand(), path, "-j")
 	assert.True(t, status == 0 && strings.Count(out, `"wait_ns"`) == 16 && !strings.Contains(out, "PRIORITIES"),
 		"status %d, want the waits of 16 queues as JSON\n%s", status, out)

@@ -49,9 +49,7 @@ func TestLogFlags(t *testing.T) {
 		"--log xml":                    "--log xml: the formats are text and json",
 	} {
 		for _, command := range []*cobra.Command{runCommand(), nicCommand()} {
-			if err := command.ParseFlags(strings.Fields(args)); err != nil {
-				t.Fatalf("%s %s: %v", command.Name(), args, err)
-			}
+			assert.MustNoError(t, command.ParseFlags(strings.Fields(args)), "%s %s", command.Name(), args)
 			l := logFlags{command.Flag("log").Value.String(), command.Flag("log-level").Value.String()}
 			var out strings.Builder
 			log, err := l.open(&out)
@@ -72,9 +70,7 @@ func TestLogFlags(t *testing.T) {
 				}
 				got = append(got, record.Msg)
 			}
-			if got := strings.Join(got, " "); got != want {
-				t.Errorf("%q: lines %q, want %q", args, got, want)
-			}
+			assert.Equal(t, strings.Join(got, " "), want, "%q: lines", args)
 		}
 	}
 }

@@ -21,12 +21,10 @@ func TestTextOf(t *testing.T) {
 	p := (&api.PFC{})
 	assert.True(t, textOf(true)(p) == p.Text(), "show pfc is another with -v")
 	for _, sub := range showCommand().Commands() {
-		if has := sub.Flags().Lookup("verbose") != nil; has != (sub.Name() == "headroom" || sub.Name() == "ports") {
-			t.Errorf("show %s: -v: %v", sub.Name(), has)
-		}
-		if has := sub.Flags().Lookup("all") != nil; has != (sub.Name() == "queues") {
-			t.Errorf("show %s: -a: %v", sub.Name(), has)
-		}
+		has := sub.Flags().Lookup("verbose") != nil
+		assert.True(t, has == (sub.Name() == "headroom" || sub.Name() == "ports"), "show %s: -v: %v", sub.Name(), has)
+		has = sub.Flags().Lookup("all") != nil
+		assert.True(t, has == (sub.Name() == "queues"), "show %s: -a: %v", sub.Name(), has)
 	}
 }
 

@@ -24,9 +24,7 @@ func fail(t *testing.T, c *cobra.Command, args ...string) string {
 	c.SetOut(io.Discard)
 	c.SetArgs(args)
 	err := c.Execute()
-	if err == nil {
-		t.Fatalf("%s %s succeeds", c.Name(), strings.Join(args, " "))
-	}
+	assert.MustBeTrue(t, err != nil, "%s %s succeeds", c.Name(), strings.Join(args, " "))
 	return err.Error()
 }
 
@@ -118,18 +116,14 @@ func TestHelpIsPlain(t *testing.T) {
 	addOwn(root)
 	root.SetOut(io.Discard)
 	for _, c := range root.Commands() {
-		if c.GroupID == "" {
-			t.Errorf("%s stands below no heading of the help", c.Name())
-		}
+		assert.True(t, c.GroupID != "", "%s stands below no heading of the help", c.Name())
 	}
 	var visit func(c *cobra.Command)
 	visit = func(c *cobra.Command) {
 		usage := c.UsageString()
 		for _, word := range []string{"(default ", "(default:)", "(default: -1)", "-1ns",
 			"string", " uint", " int ", "duration  ", "float", "Generate", "Help about"} {
-			if strings.Contains(usage, word) {
-				t.Errorf("%s: its help says %q:\n%s", c.CommandPath(), word, usage)
-			}
+			assert.True(t, !strings.Contains(usage, word), "%s: its help says %q:\n%s", c.CommandPath(), word, usage)
 		}
 		for _, sub := range c.Commands() {
 			visit(sub)

@@ -228,9 +228,8 @@ func TestSecondSwitch(t *testing.T) {
 	}
 	assert.Fails(t, err, "interface p1: "+port.ErrTaken.Error(), "the second switch says")
 	for n := range r.Hosts {
-		if got := r.programs(PortName(n + 1)); got != 1 {
-			t.Errorf("%d programs are at %s, want those of the first switch", got, PortName(n+1))
-		}
+		got := r.programs(PortName(n + 1))
+		assert.True(t, got == 1, "%d programs are at %s, want those of the first switch", got, PortName(n+1))
 	}
 	r.passesFast(1, 2)
 	stop()

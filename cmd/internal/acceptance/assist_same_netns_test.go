@@ -60,9 +60,8 @@ func TestNobodyNoticesTheFastPath(t *testing.T) {
 					}
 				}
 				assert.Equal(t, len(auto.arrived[n]), len(off.arrived[n]), "h%d: flows that frames came of", n+1)
-				if got, want := auto.counters[n], off.counters[n]; got != want {
-					t.Errorf("p%d:\ngot  %+v\nwant %+v", n+1, got, want)
-				}
+				got, want := auto.counters[n], off.counters[n]
+				assert.True(t, got == want, "p%d:\ngot  %+v\nwant %+v", n+1, got, want)
 			}
 			assert.True(t, reflect.DeepEqual(auto.stations, off.stations),
 				"stations:\ngot  %v\nwant %v", auto.stations, off.stations)

@@ -75,9 +75,8 @@ func (r *Rig) passesSlowly(from, to int) {
 	r.T.Helper()
 	before := r.forwarded(to)
 	r.Passes(from, to)
-	if n := r.forwarded(to) - before; n != 0 {
-		r.T.Errorf("%d frames passed the switch by", n)
-	}
+	n := r.forwarded(to) - before
+	assert.True(r.T, n == 0, "%d frames passed the switch by", n)
 }
 
 // programs counts those at tcx ingress of an interface of the switch.
@@ -276,9 +275,8 @@ func TestAssistNotAllowed(t *testing.T) {
 		eventually(t, "the ports are open", func() bool { return strings.Count(p.Output(), "port is open") == 2 })
 		r.Passes(1, 2)
 		must(t, p.Stop(syscall.SIGTERM, Timeout))
-		if n := strings.Count(p.Output(), "no help from inside the kernel"); n != 1 {
-			t.Errorf("the log says it %d times: %s", n, p.Output())
-		}
+		n := strings.Count(p.Output(), "no help from inside the kernel")
+		assert.True(t, n == 1, "the log says it %d times: %s", n, p.Output())
 		return
 	}
 	r := Start(t, 2, fastPorts)

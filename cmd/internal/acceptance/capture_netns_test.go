@@ -42,9 +42,8 @@ func (r *Rig) startCapture(c *api.Client, request api.CaptureRequest) *captured 
 	go func() {
 		defer close(k.done)
 		var err error
-		if k.tally, err = c.Capture(ctx, request, f); err != nil {
-			r.T.Errorf("capture: %v", err)
-		}
+		k.tally, err = c.Capture(ctx, request, f)
+		assert.NoError(r.T, err, "capture")
 		if err := f.Close(); err != nil {
 			r.T.Error(err)
 		}
@@ -113,11 +112,10 @@ func TestCapture(t *testing.T) {
 			k.end()
 			after := time.Now()
 
-			if out, err := exec.Command(filepath.Join(filepath.Dir(tshark.Need(t)), "capinfos"), "-M",
-				k.path).CombinedOutput(); err != nil ||
-				!strings.Contains(string(out), "Number of interfaces in file: 3") {
-				t.Errorf("capinfos: %v\n%s", err, out)
-			}
+			out, err := exec.Command(filepath.Join(filepath.Dir(tshark.Need(t)), "capinfos"), "-M",
+				k.path).CombinedOutput()
+			assert.True(t, err == nil && strings.Contains(string(out), "Number of interfaces in file: 3"),
+				"capinfos: %v\n%s", err, out)
 			frames := tshark.Fields(t, k.path, captureFields...)
 			assert.True(t, uint64(len(frames)) == k.tally.Frames,
 				"the file has %d frames, the client counted %+v", len(frames), k.tally)
@@ -216,14 +214,11 @@ func (r *Rig) wantCounted(frames []map[string][]string, missing uint64) {
 		got := [5]uint64{data[in], data[out], pfc[in], pfc[out], drops[in]}
 		want := [5]uint64{p.Counters.ReceivedFrames, p.Counters.SentFrames, p.Received.PFCFrames[3],
 			p.ControlSent.PFCFrames[3], p.Counters.Drops[0][dataplane.DropLossyThreshold]}
-		if got != want {
-			r.T.Errorf("%s: the file has %v frames received, sent, PFC received, PFC sent, dropped; the switch "+
-				"counted %v", PortName(n+1), got, want)
-		}
+		assert.True(r.T, got == want,
+			"%s: the file has %v frames received, sent, PFC received, PFC sent, dropped; the switch "+"counted %v",
+			PortName(n+1), got, want)
 	}
-	if missing != 0 {
-		r.T.Errorf("%d frames are said to be missing", missing)
-	}
+	assert.True(r.T, missing == 0, "%d frames are said to be missing", missing)
 }
 
 // wantSpan fails where a stamp is not from between two moments.
@@ -231,9 +226,8 @@ func wantSpan(t *testing.T, frames []map[string][]string, from, to time.Time) {
 	t.Helper()
 	for i, l := range frames {
 		var s, ns int64
-		if _, err := fmt.Sscanf(tshark.First(l, "frame.time_epoch"), "%d.%09d", &s, &ns); err != nil {
-			t.Fatalf("frame %d: time %s: %v", i, tshark.First(l, "frame.time_epoch"), err)
-		}
+		_, err := fmt.Sscanf(tshark.First(l, "frame.time_epoch"), "%d.%09d", &s, &ns)
+		assert.MustNoError(t, err, "frame %d: time %s", i, tshark.First(l, "frame.time_epoch"))
 		if at := time.Unix(s, ns); at.Before(from.Add(-time.Millisecond)) || at.After(to.Add(time.Millisecond)) {
 			t.Fatalf("frame %d is of %v, want %v to %v", i, at, from, to)
 		}
@@ -276,9 +270,7 @@ func TestCaptureChooses(t *testing.T) {
 			tshark.First(l, "frame.cap_len") == "14", "frame %v, want 14 of 300 octets from p2", l)
 	}
 	assert.Equal(t, len(frames), 20, "frames")
-	if frames := tshark.Fields(t, soon.path, captureFields...); len(frames) == 0 {
-		t.Error("nothing was captured in 100 ms of traffic")
-	}
+	assert.True(t, len(tshark.Fields(t, soon.path, captureFields...)) != 0, "nothing was captured in 100 ms of traffic")
 	assert.True(t, r.Source().Tap().Recorder() == nil, "nobody captures any more, and the data path does")
 }
 

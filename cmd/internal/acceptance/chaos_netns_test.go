@@ -200,9 +200,8 @@ func (c *chaos) lossless(when string) {
 	var second dataplane.Snapshot
 	c.second.Source().Snapshot(&second)
 	for _, p := range second.Ports {
-		if p.Counters.LosslessDrops != [dataplane.NumPriorities + 1]uint64{} && !before {
-			c.t.Errorf("second switch, %s: lost lossless frames %v", p.Config.Name, p.Counters.LosslessDrops)
-		}
+		assert.True(c.t, p.Counters.LosslessDrops == [dataplane.NumPriorities + 1]uint64{} || before,
+			"second switch, %s: lost lossless frames %v", p.Config.Name, p.Counters.LosslessDrops)
 	}
 	if !before && c.t.Failed() {
 		c.t.Log(when)
@@ -222,9 +221,8 @@ func (c *chaos) attackersLost() {
 	for _, reason := range []dataplane.DropReason{dataplane.DropSourceGuard, dataplane.DropStorm,
 		dataplane.DropOversize, dataplane.DropMalformed, dataplane.DropFiltered, dataplane.DropDoubleTag,
 		dataplane.DropRing} {
-		if lost[reason] == 0 {
-			c.t.Errorf("the attackers lost no frame for the reason %s: nothing shows that they attacked", reason)
-		}
+		assert.True(c.t, lost[reason] != 0,
+			"the attackers lost no frame for the reason %s: nothing shows that they attacked", reason)
 	}
 }
 

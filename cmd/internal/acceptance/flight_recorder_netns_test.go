@@ -45,9 +45,8 @@ func TestLossIsWritten(t *testing.T) {
 	must(t, err)
 	info, err := os.Stat(path)
 	must(t, err)
-	if len(files) != 1 || info.Mode().Perm() != 0o600 {
-		t.Errorf("files %v, mode %v; want one for the whole incident, for its owner alone", files, info.Mode())
-	}
+	assert.True(t, len(files) == 1 && info.Mode().Perm() == 0o600,
+		"files %v, mode %v; want one for the whole incident, for its owner alone", files, info.Mode())
 	var texts []string
 	for _, e := range r.Source().Events(0) {
 		if e.Kind == dataplane.EventCapture {

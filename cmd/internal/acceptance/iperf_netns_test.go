@@ -25,9 +25,8 @@ func TestIperf3(t *testing.T) {
 			frames, lossless := c.SentFrames-before.SentFrames, c.QueueSent[3]-before.QueueSent[3]
 			assert.True(t, octets >= 1<<20 && c.SentBytes-before.SentBytes >= octets,
 				"%d octets came, and the switch has sent %d", octets, c.SentBytes-before.SentBytes)
-			if octets/frames < 3*1514 {
-				t.Errorf("%d octets a frame: those that the host's kernel sends are longer", octets/frames)
-			}
+			assert.True(t, octets/frames >= 3*1514, "%d octets a frame: those that the host's kernel sends are longer",
+				octets/frames)
 			assert.True(t, lossless*10 >= frames*9, "%d of %d frames were lossless", lossless, frames)
 		})
 	}
@@ -51,9 +50,8 @@ func (r *Rig) iperf3(path string, streams int) uint64 {
 	must(r.T, err)
 	failed := client.Wait()
 	found, err := traffic.ParseIperf(report.Bytes())
-	if failed != nil || err != nil || found.Streams != streams {
-		r.T.Fatalf("iperf3: %v, %v, %d streams", failed, err, found.Streams)
-	}
+	assert.MustBeTrue(r.T, failed == nil && err == nil && found.Streams == streams, "iperf3: %v, %v, %d streams",
+		failed, err, found.Streams)
 	must(r.T, server.Wait())
 	return found.Octets
 }

@@ -80,9 +80,7 @@ func (o *otherEnd) command(args ...string) (string, error) {
 func (o *otherEnd) must(args ...string) string {
 	o.t.Helper()
 	out, err := o.command(args...)
-	if err != nil {
-		o.t.Fatalf("lldpcli %v: %v: %s\n%s", args, err, out, o.process.Output())
-	}
+	assert.MustBeTrue(o.t, err == nil, "lldpcli %v: %v: %s\n%s", args, err, out, o.process.Output())
 	return out
 }
 

@@ -45,11 +45,9 @@ func (r *Rig) xoffSent(n int, mode macctl.Mode) {
 	r.T.Helper()
 	control := r.Snapshot(n).ControlSent
 	for prio, frames := range control.PFCFrames {
-		if frames > 0 && (prio != 3 || mode == macctl.ModePause) {
-			r.T.Errorf("%s sent %d PFC frames with priority %d", PortName(n), frames, prio)
-		}
+		assert.True(r.T, frames == 0 || prio == 3 && mode != macctl.ModePause, "%s sent %d PFC frames with priority %d",
+			PortName(n), frames, prio)
 	}
-	if mode == macctl.ModePFC && control.PauseFrames > 0 {
-		r.T.Errorf("%s sent %d PAUSE frames under PFC", PortName(n), control.PauseFrames)
-	}
+	assert.True(r.T, mode != macctl.ModePFC || control.PauseFrames == 0, "%s sent %d PAUSE frames under PFC",
+		PortName(n), control.PauseFrames)
 }

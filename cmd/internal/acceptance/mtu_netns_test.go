@@ -84,10 +84,9 @@ func TestFarEndMTUAboveThePorts(t *testing.T) {
 			func(e api.Event) bool { return e.Kind != string(dataplane.EventOversize) })
 		assert.MustEqual(t, len(all), len(want), "events %+v", all)
 		for i, e := range all {
-			if *e.Port != "p1" || *e.Peer != HostMAC(1).String() || !strings.Contains(e.Text, want[i]) {
-				t.Errorf("event of port %s about %s: %s\nwant one of p1 about %s: %s", *e.Port, *e.Peer, e.Text,
-					HostMAC(1), want[i])
-			}
+			assert.True(t, *e.Port == "p1" && *e.Peer == HostMAC(1).String() && strings.Contains(e.Text, want[i]),
+				"event of port %s about %s: %s\nwant one of p1 about %s: %s", *e.Port, *e.Peer, e.Text, HostMAC(1),
+				want[i])
 		}
 	}
 	const (

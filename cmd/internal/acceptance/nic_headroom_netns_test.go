@@ -42,17 +42,15 @@ func TestHostNICMeasures(t *testing.T) {
 	for i, end := range ends {
 		result, err := end.d.Source().CheckHeadroom(t.Context(), api.HeadroomCheckRequest{Port: end.port, Xoffs: 20})
 		must(t, err)
-		if len(result.Samples) != 20 || result.Unstopped > 0 || result.MeasuredBytes == nil {
-			t.Fatalf("%s:\n%s", end.port, result.Text())
-		}
+		assert.MustBeTrue(t, len(result.Samples) == 20 && result.Unstopped <= 0 && result.MeasuredBytes != nil,
+			"%s:\n%s", end.port, result.Text())
 		// A peer that gets no CPU obeys late. It says how late, and no more comes than that explains.
 		peer := ends[1-i]
 		late := headroom.Octets(headroom.BitsIn(1e9, HeadroomOf(peer.d, peer.port).Reactions.Max))
 		most, measured := slices.Max(result.Samples), *result.MeasuredBytes
-		if most > measured+late || !result.Fits && most <= measured {
-			t.Errorf("%s: more came than was measured, and %d B for what the peer says of its reactions:\n%s", end.port,
-				late, result.Text())
-		}
+		assert.True(t, most <= measured+late && (result.Fits || most > measured),
+			"%s: more came than was measured, and %d B for what the peer says of its reactions:\n%s", end.port, late,
+			result.Text())
 	}
 	if _, err := nic.Source().CheckHeadroom(t.Context(), api.HeadroomCheckRequest{Port: "nic0",
 		Xoffs: 1}); err == nil {

@@ -181,9 +181,8 @@ func quiet(t *testing.T, p *webtest.Page, host string) {
 	t.Helper()
 	faults := p.Faults()
 	assert.True(t, len(faults) == 0, "the browser complains:\n%s", strings.Join(faults, "\n"))
-	if found := p.Strangers(host); len(found) > 0 || p.Asked() < 4 {
-		t.Errorf("of %d requests these left the switch: %v", p.Asked(), found)
-	}
+	found := p.Strangers(host)
+	assert.True(t, len(found) == 0 && p.Asked() >= 4, "of %d requests these left the switch: %v", p.Asked(), found)
 }
 
 // A real storm changes the colour and the text of its cell, and of no other port's; the watchdog finds it; the figures

@@ -30,12 +30,10 @@ func TestRecordedLoopProbes(t *testing.T) {
 	}
 	eventually(t, "both are ignored", func() bool { return ignored(2) == 1 && ignored(3) == 1 })
 	for n := 1; n <= 3; n++ {
-		if got := r.Snapshot(n); got.Loop == bridge.LoopShut {
-			t.Errorf("%s is shut: %s", PortName(n), got.LoopWhy)
-		}
-		if e := r.Events(dataplane.EventLoop, n); len(e) != min(n-1, 1) {
-			t.Errorf("%s: events %+v", PortName(n), e)
-		}
+		got := r.Snapshot(n)
+		assert.True(t, got.Loop != bridge.LoopShut, "%s is shut: %s", PortName(n), got.LoopWhy)
+		e := r.Events(dataplane.EventLoop, n)
+		assert.True(t, len(e) == min(n-1, 1), "%s: events %+v", PortName(n), e)
 	}
 	cry := Ethernet(1, 2, 0x88b5, pattern(50))
 	copy(cry, bytes.Repeat([]byte{0xff}, 6))

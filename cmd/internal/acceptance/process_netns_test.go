@@ -145,10 +145,9 @@ func (s *Station) resumesInTime(dead int64) {
 	pause := macctl.QuantaDuration(0xffff, 100e6)
 	s.t.Logf("h%d: XOFF came %v before the switch was dead, the pause ended after %v (one pause is %v)", s.N,
 		time.Duration(dead-xoff), time.Duration(free-xoff), time.Duration(pause))
-	if xoff == 0 || xoff > dead || free <= xoff || free-xoff > pause {
-		s.t.Errorf("h%d is paused %v after the switch's death, until %v after its XOFF, want at most %v", s.N,
-			time.Duration(xoff-dead), time.Duration(free-xoff), time.Duration(pause))
-	}
+	assert.True(s.t, xoff != 0 && xoff <= dead && free > xoff && free-xoff <= pause,
+		"h%d is paused %v after the switch's death, until %v after its XOFF, want at most %v", s.N,
+		time.Duration(xoff-dead), time.Duration(free-xoff), time.Duration(pause))
 }
 
 // The switch takes IPv6 link-local addresses off its ports and gives them back when it ends. Where it was killed, the

@@ -18,6 +18,7 @@ import (
 	"pfcswitch/cmd/internal/lab"
 	"pfcswitch/cmd/internal/lab/labtest"
 	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/port/porttest"
 	"pfcswitch/headroom"
 	"pfcswitch/macctl"
@@ -72,9 +73,7 @@ func newRig(t *testing.T, hosts, mtu int) *Rig {
 	t.Cleanup(func() { // after the switch has ended
 		r.closing.Wait()
 		err := goleak.Find(before, goleak.IgnoreAnyFunction("pfcswitch/cmd/internal/lab.(*Process).runSampler"))
-		if err != nil {
-			t.Errorf("the switch has ended and something goes on: %v", err)
-		}
+		assert.NoError(t, err, "the switch has ended and something goes on")
 	})
 	return r
 }
@@ -217,9 +216,7 @@ func Run(t *testing.T, c *config.Config) (d Switch, halt func()) {
 	halt = sync.OnceFunc(func() {
 		cancel()
 		<-ran
-		if err := d.Close(); err != nil {
-			t.Errorf("close: %v", err)
-		}
+		assert.NoError(t, d.Close(), "close")
 	})
 	t.Cleanup(halt)
 	return d, halt
@@ -259,13 +256,10 @@ func (r *Rig) Settle() {
 			break
 		}
 	}
-	if s.Buffer.Unbalanced != 0 {
-		r.T.Errorf("%d releases of what was not charged", s.Buffer.Unbalanced)
-	}
+	assert.True(r.T, s.Buffer.Unbalanced == 0, "%d releases of what was not charged", s.Buffer.Unbalanced)
 	in, out, dropped, held := balance(&s)
-	if in != out+dropped+held {
-		r.T.Errorf("received and copied %d frames, but sent %d, dropped %d, hold %d", in, out, dropped, held)
-	}
+	assert.True(r.T, in == out+dropped+held, "received and copied %d frames, but sent %d, dropped %d, hold %d", in, out,
+		dropped, held)
 }
 
 // balance sums up where frames came from and where they went, over all ports. Frames that never left a ring are in

@@ -99,9 +99,7 @@ func countSeries(t *testing.T, b []byte) (series, native int) {
 	t.Helper()
 	for len(b) > 0 {
 		family, n := protowire.ConsumeBytes(b)
-		if n < 0 {
-			t.Fatalf("no delimited protobuf: %v", protowire.ParseError(n))
-		}
+		assert.MustBeTrue(t, n >= 0, "no delimited protobuf: %v", protowire.ParseError(n))
 		b = b[n:]
 		for _, metric := range fields(t, family, 4) {
 			series++
@@ -118,13 +116,9 @@ func fields(t *testing.T, message []byte, number protowire.Number) (found [][]by
 	t.Helper()
 	for len(message) > 0 {
 		num, kind, head := protowire.ConsumeTag(message)
-		if head < 0 {
-			t.Fatal(protowire.ParseError(head))
-		}
+		assert.MustBeTrue(t, head >= 0, "%v", protowire.ParseError(head))
 		n := protowire.ConsumeFieldValue(num, kind, message[head:])
-		if n < 0 {
-			t.Fatal(protowire.ParseError(n))
-		}
+		assert.MustBeTrue(t, n >= 0, "%v", protowire.ParseError(n))
 		value := message[head : head+n]
 		if kind == protowire.BytesType {
 			value, _ = protowire.ConsumeBytes(value)

@@ -31,9 +31,8 @@ func TestReactionInSmallFrames(t *testing.T) {
 			calculated := headroom.Calculate(in, macctl.ModePFC).Bytes()
 			u := useAfter(t, row.small, calculated*3/4, row.streams)
 			largest := int64(row.streams[len(row.streams)-1].Octets) + headroom.WireOverhead // crossed the threshold
-			if within := u.Peak+largest <= calculated; u.Waited > 0 && within && !row.loses {
-				t.Errorf("%d frames after XOFF found no room: %+v", u.Waited, u)
-			}
+			assert.True(t, u.Waited == 0 || !(u.Peak+largest <= calculated) || row.loses,
+				"%d frames after XOFF found no room: %+v", u.Waited, u)
 			assert.True(t, u.Waited != 0 || !row.loses, "no frame was lost that came after XOFF: %+v", u)
 		})
 	}
@@ -49,9 +48,8 @@ func TestObedientSendersLoseNothing(t *testing.T) {
 			cells := func(octets int64) int64 {
 				return octets / (int64(s.Octets) + headroom.WireOverhead) * ((int64(s.Octets) + 255) / 256 * 256)
 			}
-			if room := u.LeastLeft.Room; lost > 0 && cells(u.Ring+u.Peak) <= room || u.Waited > 0 && u.Exceeded == 0 {
-				t.Errorf("%d frames lost: %+v", lost, u)
-			}
+			assert.True(t, (lost == 0 || cells(u.Ring+u.Peak) > u.LeastLeft.Room) && (u.Waited == 0 || u.Exceeded != 0),
+				"%d frames lost: %+v", lost, u)
 			assert.True(t, u.Xoffs >= 100, "%d XOFFs prove little", u.Xoffs)
 			t.Logf("%d of %d frames lost", lost, s.Frames)
 		})

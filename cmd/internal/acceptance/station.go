@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/net/bpf"
 
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/classify"
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/dataplane/port"
@@ -401,9 +402,7 @@ func (s *Station) Whole(from *Station, prio uint8) {
 		s.t.Errorf("h%d to h%d, priority %d: sent %d frames, received %d, %d of them late (station's ring lost %d)",
 			from.N, s.N, prio, sent, got.Frames, got.Reordered, s.port.Losses(port.Lossless))
 	}
-	if sent == 0 {
-		s.t.Errorf("h%d to h%d, priority %d: nothing was sent, so nothing is shown", from.N, s.N, prio)
-	}
+	assert.True(s.t, sent != 0, "h%d to h%d, priority %d: nothing was sent, so nothing is shown", from.N, s.N, prio)
 }
 
 // Took waits until the switch has received every frame that a station has sent.

@@ -11,6 +11,7 @@ import (
 
 	"pfcswitch/cmd/internal/api"
 	"pfcswitch/cmd/internal/lab"
+	"pfcswitch/dataplane/assert"
 )
 
 const (
@@ -41,10 +42,9 @@ func TestTAPRefused(t *testing.T) {
 				append([]string{"unshare", "--mount", "sh", "-c", tt.dev + ` && exec "$@"`, "sh"}, tt.by...),
 				serveKey+"=1")
 			r.refuses(p, tt.want)
-			if out, err := exec.Command("nsenter", fmt.Sprintf("--target=%d", p.Pid()), "--mount", "umount", "--lazy",
-				"/dev/net").CombinedOutput(); err != nil {
-				t.Fatalf("give it the machine's /dev/net: %v\n%s", err, out)
-			}
+			out, err := exec.Command("nsenter", fmt.Sprintf("--target=%d", p.Pid()), "--mount", "umount", "--lazy",
+				"/dev/net").CombinedOutput()
+			assert.MustBeTrue(t, err == nil, "give it the machine's /dev/net: %v\n%s", err, out)
 			eventually(t, "the TAP comes", func() bool {
 				return strings.Contains(p.Output(),
 					`msg="port is open" port=p3 `)
@@ -115,9 +115,8 @@ func (r *Rig) refuses(p *lab.Process, why string) {
 			r.T.Errorf("show ports says %v, want %q", port.Reason, why)
 		}
 	}
-	if n := strings.Count(p.Output(), "port is down"); n != 1 {
-		r.T.Errorf("the log says %d times that a port is down, want once:\n%s", n, p.Output())
-	}
+	n := strings.Count(p.Output(), "port is down")
+	assert.True(r.T, n == 1, "the log says %d times that a port is down, want once:\n%s", n, p.Output())
 }
 
 // says waits until a process has written all texts.

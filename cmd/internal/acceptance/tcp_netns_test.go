@@ -50,9 +50,8 @@ func (r *Rig) offloadingHosts() {
 	for n, h := range r.Hosts {
 		s, err := port.SurveyOne(h.Path(), "eth0")
 		must(r.T, err)
-		if !s.Offloads["tcp-segmentation-offload"] || !s.Offloads["tx-checksumming"] {
-			r.T.Fatalf("h%d does not use the offloads that this is about: %v", n+1, s.Offloads)
-		}
+		assert.MustBeTrue(r.T, s.Offloads["tcp-segmentation-offload"] && s.Offloads["tx-checksumming"],
+			"h%d does not use the offloads that this is about: %v", n+1, s.Offloads)
 		must(r.T, h.AddAddr("eth0", HostIP(n+1).String()+"/24"))
 	}
 }

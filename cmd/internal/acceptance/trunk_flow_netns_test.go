@@ -66,9 +66,8 @@ func (c *controlled) are(paused bool, what string, hosts ...*Station) {
 func (c *controlled) raise(low, high string) {
 	c.T.Helper()
 	changed := c.setup
-	if changed.Keys = strings.Replace(changed.Keys, "high: "+low, "high: "+high, 1); changed.Keys == c.setup.Keys {
-		c.T.Fatalf("no watermark of %s in %s", low, c.setup.Keys)
-	}
+	changed.Keys = strings.Replace(changed.Keys, "high: "+low, "high: "+high, 1)
+	assert.MustBeTrue(c.T, changed.Keys != c.setup.Keys, "no watermark of %s in %s", low, c.setup.Keys)
 	must(c.T, c.Apply(changed, 4))
 }
 

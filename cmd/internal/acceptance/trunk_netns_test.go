@@ -18,9 +18,7 @@ func (r *Rig) trunk() *dataplane.TrunkSnapshot {
 	r.T.Helper()
 	var s dataplane.Snapshot
 	r.Source().Snapshot(&s)
-	if len(s.Trunks) != 1 {
-		r.T.Fatalf("%d trunks, want 1", len(s.Trunks))
-	}
+	assert.MustBeTrue(r.T, len(s.Trunks) == 1, "%d trunks, want 1", len(s.Trunks))
 	return &s.Trunks[0]
 }
 

@@ -64,17 +64,14 @@ func (r *Rig) named(n int, kinds []dataplane.EventKind, text string) {
 	for _, kind := range kinds {
 		for port := 1; port <= len(r.Hosts); port++ {
 			events := r.Events(kind, port)
-			if (len(events) > 0) != (port == n) {
-				r.T.Errorf("%s: %d events of kind %s", PortName(port), len(events), kind)
-			}
+			assert.True(r.T, (len(events) > 0) == (port == n), "%s: %d events of kind %s", PortName(port), len(events),
+				kind)
 			for _, e := range events {
 				said = said || strings.Contains(e.Text, text)
 			}
 		}
 	}
-	if !said {
-		r.T.Errorf("no event of %v says %q", kinds, text)
-	}
+	assert.True(r.T, said, "no event of %v says %q", kinds, text)
 }
 
 // allDrops is the number of frames that came in at a port and were dropped, for whatever reason.

@@ -114,10 +114,9 @@ func TestPortsThatComeAndGo(t *testing.T) {
 		if a, b := v.Ports[0].Counters.SentFrames, v.Ports[1].Counters.SentFrames; a != row.want || b != row.sent {
 			t.Errorf("%s: got %d and %d frames, want %d and %d", row.name, a, b, row.want, row.sent)
 		}
-		if a, b := v.Buffer.Ports[0].Ingress[3].Admitted, v.Buffer.Ports[1].Ingress[3].Admitted; a != row.want ||
-			b != row.sent {
-			t.Errorf("%s: %d and %d frames admitted, want %d and %d", row.name, a, b, row.want, row.sent)
-		}
+		a, b := v.Buffer.Ports[0].Ingress[3].Admitted, v.Buffer.Ports[1].Ingress[3].Admitted
+		assert.True(t, a == row.want && b == row.sent, "%s: %d and %d frames admitted, want %d and %d", row.name, a, b,
+			row.want, row.sent)
 	}
 }
 
@@ -130,9 +129,8 @@ func TestBufferOfPortsThatCameBack(t *testing.T) {
 	}
 	old, v := ports(50), ports(60)
 	(&baseline{counters: &old}).subtract(&v)
-	if a, b := v.Buffer.Ports[0].Ingress[3].Admitted, v.Buffer.Ports[1].Ingress[3].Admitted; a != 10 || b != 0 {
-		t.Errorf("admitted %d and %d since the clear, want 10 and 0", a, b)
-	}
+	a, b := v.Buffer.Ports[0].Ingress[3].Admitted, v.Buffer.Ports[1].Ingress[3].Admitted
+	assert.True(t, a == 10 && b == 0, "admitted %d and %d since the clear, want 10 and 0", a, b)
 }
 
 // Storms, and the frames of a storm that lasts, are counted since the clear.

@@ -91,10 +91,9 @@ func blocks(t *testing.T, file []byte) map[uint32]int {
 // A capture that the client ends has the frames until then, and statistics at its end.
 func TestCaptureThatItsClientEnds(t *testing.T) {
 	file, tally := record(t, CaptureRequest{}, func(f *fake) { f.feed(t, 0, 10); f.feed(t, 1, 5); f.feed(t, 7, 3) })
-	if want := map[uint32]int{0x0a0d0d0a: 1, 1: 3, 6: 18, 5: 3}; !reflect.DeepEqual(blocks(t, file), want) ||
-		tally.Frames != 18 {
-		t.Errorf("blocks %v, %+v; want %v", blocks(t, file), tally, want)
-	}
+	want := map[uint32]int{0x0a0d0d0a: 1, 1: 3, 6: 18, 5: 3}
+	assert.True(t, reflect.DeepEqual(blocks(t, file), want) && tally.Frames == 18, "blocks %v, %+v; want %v",
+		blocks(t, file), tally, want)
 }
 
 func TestCaptureEnds(t *testing.T) {
@@ -195,9 +194,8 @@ func TestCaptureOfAStoppedReader(t *testing.T) {
 				httptest.NewRequest(http.MethodGet, "/v1/capture", nil))
 			ended <- time.Since(begun)
 		}()
-		if _, err := client.Read(make([]byte, 1)); err != nil {
-			t.Error(err)
-		}
+		_, err := client.Read(make([]byte, 1))
+		assert.True(t, err == nil, "%v", err)
 		assert.Equal(t, <-ended, clientTimeout, "cut off after")
 		assert.True(t, f.tap.Recorder() == nil, "the capture goes on in the data path")
 		_ = client.Close()
@@ -227,9 +225,8 @@ func readRing(t *testing.T, begun func(f *fake, end func())) (tally capture.Tall
 			_ = server.Close()
 		}()
 		slow := &slowReader{Conn: client, begun: func() { begun(f, end) }}
-		if tally, err = capture.Copy(io.Discard, slow); err != nil {
-			t.Error(err)
-		}
+		tally, err = capture.Copy(io.Discard, slow)
+		assert.True(t, err == nil, "%v", err)
 		took = time.Since(from)
 	})
 	return tally, took

@@ -43,9 +43,8 @@ func TestFindingsOfAKind(t *testing.T) {
 `
 	alone := &Doctor{Looked: "switch s1", Findings: r.Findings[4:]}
 	assert.Contains(t, alone.Detail(), "0 CPUs: 1 finding\n\n1. NOTE", "one finding")
-	if got := r.Detail(); got != want {
-		t.Errorf("got\n%s\nwant\n%s", got, want)
-	}
+	got := r.Detail()
+	assert.True(t, got == want, "got\n%s\nwant\n%s", got, want)
 	const lines = `looked at switch s1: 2 ports, 2 far ends, 2 CPUs: 5 findings of 3 kinds
 
 SEVERITY  FINDING           AT       WHAT IT IS, AND WHAT TO DO
@@ -55,9 +54,8 @@ NOTE      clock             machine  reading the clock is slow, so stamps are co
 
 -v explains each one, with what was seen and the command that mends it
 `
-	if got := r.Text(); got != lines {
-		t.Errorf("got\n%s\nwant\n%s", got, lines)
-	}
+	got = r.Text()
+	assert.True(t, got == lines, "got\n%s\nwant\n%s", got, lines)
 	for i := range 20 {
 		r.Findings = append(r.Findings, late(fmt.Sprintf("p%d", 3+i), "0 frames"))
 	}

@@ -69,13 +69,12 @@ func TestHistory(t *testing.T) {
 		t.Errorf("the state has the samples %v, want the newest %d", newest, newestSamples)
 	}
 	v := flow(at, "p1", "p2")
-	if n := testing.AllocsPerRun(100, func() {
+	n := testing.AllocsPerRun(100, func() {
 		v.Time += second
 		v.Ports[0].Counters.ReceivedFrames++
 		h.add(v)
-	}); n != 0 {
-		t.Errorf("%v allocations a sample, want 0", n)
-	}
+	})
+	assert.True(t, n == 0, "%v allocations a sample, want 0", n)
 }
 
 // A port that leaves, or counts from 0 again, has no history from before.
@@ -86,19 +85,15 @@ func TestHistoryBeginsAgain(t *testing.T) {
 		h.add(flow((at+1)*1e9, "p1", "p2"))
 	}
 	h.add(flow(4e9, "p2"))
-	if points(0) != 0 || points(1) != 3 || len(h.past) != 1 {
-		t.Errorf("p1 has gone: %d and %d points", points(0), points(1))
-	}
+	assert.True(t, points(0) == 0 && points(1) == 3 && len(h.past) == 1, "p1 has gone: %d and %d points", points(0),
+		points(1))
 	again := flow(5e9, "p1", "p2")
 	again.Ports[1].Counters.ReceivedFrames = 0
 	h.add(again)
-	if points(0) != 0 || points(1) != 0 {
-		t.Errorf("p1 is new, and p2 counts from 0 again: %d and %d points", points(0), points(1))
-	}
+	assert.True(t, points(0) == 0 && points(1) == 0, "p1 is new, and p2 counts from 0 again: %d and %d points",
+		points(0), points(1))
 	h.add(flow(6e9, "p1", "p2"))
-	if points(0) != 1 || points(1) != 1 {
-		t.Errorf("a second later: %d and %d points", points(0), points(1))
-	}
+	assert.True(t, points(0) == 1 && points(1) == 1, "a second later: %d and %d points", points(0), points(1))
 }
 
 // The longest answer, of the most ports there can be, has a size that readers allow for.
@@ -115,8 +110,6 @@ func TestHistoryIsBounded(t *testing.T) {
 	}
 	var b strings.Builder
 	must(t, WriteJSON(&b, r))
-	if b.Len() > MaxAnswer {
-		t.Errorf("%d bytes, want at most %d", b.Len(), MaxAnswer)
-	}
+	assert.True(t, b.Len() <= MaxAnswer, "%d bytes, want at most %d", b.Len(), MaxAnswer)
 	t.Logf("%d ports: %d bytes", len(r.Ports), b.Len())
 }

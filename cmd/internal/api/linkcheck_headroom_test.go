@@ -93,9 +93,8 @@ func TestHeadroomCheckVerdict(t *testing.T) {
 		{"an octet more, though the link was not full", idleAndMore, 20, false, false, "FAIL: more came"},
 	} {
 		h := newCheck(&tt.result, tt.cells)
-		if h.Fits != tt.fits || !strings.Contains(h.Text(), tt.says) || (h.Inconclusive != nil) != tt.doubt {
-			t.Errorf("%s: fits %v, inconclusive %v\n%s", tt.name, h.Fits, h.Inconclusive, h.Text())
-		}
+		assert.True(t, h.Fits == tt.fits && strings.Contains(h.Text(), tt.says) && (h.Inconclusive != nil) == tt.doubt,
+			"%s: fits %v, inconclusive %v\n%s", tt.name, h.Fits, h.Inconclusive, h.Text())
 	}
 }
 

@@ -80,10 +80,9 @@ func TestIdleSamplesAreRare(t *testing.T) {
 	at, frames := 3*second+5, uint64(0)
 	add := func(next, oldest int64) {
 		t.Helper()
-		if got := h.add(counted(at, frames)); got != next || h.oldest().at != oldest {
-			t.Errorf("a sample at %d: the next one at %d, the oldest %d; want %d, %d", at, got, h.oldest().at, next,
-				oldest)
-		}
+		got := h.add(counted(at, frames))
+		assert.True(t, got == next && h.oldest().at == oldest,
+			"a sample at %d: the next one at %d, the oldest %d; want %d, %d", at, got, h.oldest().at, next, oldest)
 		at = next
 	}
 	for i := range int64(samplesKept) {
@@ -128,9 +127,8 @@ func TestFilter(t *testing.T) {
 		r := answer(&fake{}, noun)
 		err := f.Apply(r)
 		alone := strings.ReplaceAll(r.Text(), "p1, p2", "") // a group of both concerns p1
-		if err != nil || strings.Contains(alone, "p2") || !strings.Contains(alone, "p1") {
-			t.Errorf("%s: %v\n%s", noun, err, r.Text())
-		}
+		assert.True(t, err == nil && !strings.Contains(alone, "p2") && strings.Contains(alone, "p1"), "%s: %v\n%s",
+			noun, err, r.Text())
 	}
 	assert.Fails(t, (Filter{Ports: []string{"p9"}}).Apply(answer(&fake{}, "pfc")), "there are p1, p2",
 		"a port that is not there")

@@ -125,9 +125,7 @@ func TestSlowlyMadeAnswer(t *testing.T) {
 		answer, err := http.ReadResponse(bufio.NewReader(client), nil)
 		must(t, err)
 		said, err := io.ReadAll(answer.Body)
-		if err != nil || string(said) != "\"late\"\n" {
-			t.Errorf("%q, %v", said, err)
-		}
+		assert.True(t, err == nil && string(said) == "\"late\"\n", "%q, %v", said, err)
 	})
 }
 
@@ -165,9 +163,8 @@ func (oneConn) Addr() net.Addr { return &net.UnixAddr{Name: "pipe"} }
 func TestAnswerThatCannotBeMade(t *testing.T) {
 	w := httptest.NewRecorder()
 	reply(w, new(math.NaN()))
-	if w.Code != http.StatusInternalServerError || !strings.Contains(w.Body.String(), "NaN") {
-		t.Errorf("status %d, %s", w.Code, w.Body)
-	}
+	assert.True(t, w.Code == http.StatusInternalServerError && strings.Contains(w.Body.String(), "NaN"),
+		"status %d, %s", w.Code, w.Body)
 }
 
 // No answer shows a port that is down as running or paused.
@@ -208,9 +205,7 @@ func TestNothingToShow(t *testing.T) {
 	m := &moment{source: &fake{empty: true}, snapshot: dataplane.Snapshot{}}
 	for want, r := range map[string]Reply{"no station is known": m.readFDB(), "no port speaks LLDP": m.readLLDP(),
 		"there is no trunk": m.readTrunk()} {
-		if !strings.HasSuffix(r.Text(), "\n"+want+"\n") {
-			t.Errorf("no %q in %q", want, r.Text())
-		}
+		assert.True(t, strings.HasSuffix(r.Text(), "\n"+want+"\n"), "no %q in %q", want, r.Text())
 	}
 }
 
@@ -233,9 +228,8 @@ func TestState(t *testing.T) {
 		"watchdog": &Watchdog{s.Header, s.Watchdog}, "lldp": &LLDP{s.Header, s.LLDP},
 		"buffer": &Buffer{s.Header, s.Pools, s.Buffer},
 	} {
-		if text, want := got.(Reply).Text(), nouns[noun].answer(m).Text(); tail(text) != tail(want) {
-			t.Errorf("%s:\n%s\nwant\n%s", noun, text, want)
-		}
+		text, want := got.(Reply).Text(), nouns[noun].answer(m).Text()
+		assert.True(t, tail(text) == tail(want), "%s:\n%s\nwant\n%s", noun, text, want)
 	}
 	assert.Equal(t, len(s.Events), 2, "events %+v", s.Events)
 }

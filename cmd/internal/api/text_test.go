@@ -19,9 +19,7 @@ import (
 func TestHeadroomDetail(t *testing.T) {
 	r := answer(&fake{}, "headroom").(*Headroom)
 	golden.Check(t, "headroom-detail.txt", r.Detail())
-	if !strings.HasPrefix(r.Detail(), r.Text()) {
-		t.Errorf("the detail is not what else there is:\n%s", r.Detail())
-	}
+	assert.True(t, strings.HasPrefix(r.Detail(), r.Text()), "the detail is not what else there is:\n%s", r.Detail())
 }
 
 // Each value is the sum of its terms: at 1 Gbit/s, with frames of 1518 + 24 octets on the wire, which
@@ -48,9 +46,8 @@ func TestHeadroomTermsAddUp(t *testing.T) {
 			for _, term := range v.Terms {
 				sum += term.Bits
 			}
-			if len(v.Terms) < 4 || sum != v.Bits {
-				t.Errorf("port %s: %s: %+v, and its %d terms are %d bits", p.Port, name, *v, len(v.Terms), sum)
-			}
+			assert.True(t, len(v.Terms) >= 4 && sum == v.Bits, "port %s: %s: %+v, and its %d terms are %d bits", p.Port,
+				name, *v, len(v.Terms), sum)
 		}
 		assert.True(t, p.Calculated.Bytes == p.CalculatedBytes,
 			"port %s: calculated %d B, by its terms %d", p.Port, p.CalculatedBytes, p.Calculated.Bytes)
@@ -93,9 +90,8 @@ func TestPortsFitTheScreen(t *testing.T) {
 	}
 	assert.True(t, strings.Contains(table, " 100.3 ") && strings.Contains(table, "  98.8 "),
 		"%s\nwant 98.765 Gbit/s of full frames to take 100.3 %% of 100G, and without frames 98.8", table)
-	if !strings.Contains(notes, "leaf-up1  discarded: ") || !strings.HasPrefix(r.Detail(), r.Text()) {
-		t.Errorf("%s\nwant notes in a table of their own; with -v %s", notes, r.Detail())
-	}
+	assert.True(t, strings.Contains(notes, "leaf-up1  discarded: ") && strings.HasPrefix(r.Detail(), r.Text()),
+		"%s\nwant notes in a table of their own; with -v %s", notes, r.Detail())
 }
 
 // Queues that had nothing to do are left out, and counted; with -a they are shown.
@@ -177,13 +173,11 @@ func TestFilterOfTrunks(t *testing.T) {
 	}
 	r := &Trunks{Trunks: []Trunk{{Trunk: "a", Uplink: TrunkUplink{Port: "p1"}},
 		{Trunk: "b", Uplink: TrunkUplink{Port: "p2"}}}}
-	if err := (Filter{Ports: []string{"p2"}}).Apply(r); err != nil || len(r.Trunks) != 1 || r.Trunks[0].Trunk != "b" {
-		t.Errorf("%+v, %v, want b alone", r.Trunks, err)
-	}
+	err := (Filter{Ports: []string{"p2"}}).Apply(r)
+	assert.True(t, err == nil && len(r.Trunks) == 1 && r.Trunks[0].Trunk == "b", "%+v, %v, want b alone", r.Trunks, err)
 	f := Filter{Ports: []string{"p3"}, Existing: func() ([]string, error) { return []string{"p1", "p2", "p3"}, nil }}
-	if err := f.Apply(r); err != nil || len(r.Trunks) != 0 {
-		t.Errorf("a port of no trunk: %+v, %v", r.Trunks, err)
-	}
+	err = f.Apply(r)
+	assert.True(t, err == nil && len(r.Trunks) == 0, "a port of no trunk: %+v, %v", r.Trunks, err)
 }
 
 // A port without entries is no unknown port.
@@ -207,11 +201,10 @@ func TestFilterOfWhatTellsNoPorts(t *testing.T) {
 				"%s of %s: asked %v, %v", noun, tt.port, asked, err)
 		}
 		refused := errors.New("refused")
-		if err := (Filter{Ports: []string{"p9"}, Existing: func() ([]string, error) {
+		err := (Filter{Ports: []string{"p9"}, Existing: func() ([]string, error) {
 			return nil, refused
-		}}).Apply(answer(&fake{}, noun)); !errors.Is(err, refused) {
-			t.Errorf("%s: %v", noun, err)
-		}
+		}}).Apply(answer(&fake{}, noun))
+		assert.True(t, errors.Is(err, refused), "%s: %v", noun, err)
 	}
 }
 

@@ -95,7 +95,6 @@ func TestHeadroomIsInMetrics(t *testing.T) {
 		}
 	}
 	walk("", reflect.TypeFor[api.HeadroomPort]())
-	if got, want := len(used), len(headroomMetrics)+len(notMetrics); got != want {
-		t.Errorf("of %d keys that are named here show headroom has %d: %v", want, got, used)
-	}
+	got, want := len(used), len(headroomMetrics)+len(notMetrics)
+	assert.True(t, got == want, "of %d keys that are named here show headroom has %d: %v", want, got, used)
 }

@@ -101,7 +101,5 @@ func TestWhole(t *testing.T) {
 func TestOutcome(t *testing.T) {
 	o := outcome{offered: 4e6, delivered: 2e6, elapsed: 2, cpu: 3}
 	// 3 s of CPU for 2 million frames are 1.5 µs each; for 2 million frames of 500 octets, 1 GB, 3 s a GB.
-	if o.perFrame() != 1.5 || o.perGB(500) != 3 {
-		t.Errorf("%v µs, %v s", o.perFrame(), o.perGB(500))
-	}
+	assert.True(t, o.perFrame() == 1.5 && o.perGB(500) == 3, "%v µs, %v s", o.perFrame(), o.perGB(500))
 }

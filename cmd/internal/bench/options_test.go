@@ -117,9 +117,8 @@ func TestWriteFile(t *testing.T) {
 		got, err := os.ReadFile(name)
 		assert.True(t, err == nil && string(got) == text, "%q, want %q (%v)", got, text, err)
 	}
-	if err := writeFile("", func(io.Writer) error { return errors.New("written") }); err != nil {
-		t.Error("no file was", err)
-	}
+	err := writeFile("", func(io.Writer) error { return errors.New("written") })
+	assert.True(t, err == nil, "no file was %v", err)
 }
 
 func TestRemoveFolders(t *testing.T) {
@@ -140,8 +139,7 @@ func TestRemoveFolders(t *testing.T) {
 		for i := range left {
 			left[i] = filepath.Base(left[i])
 		}
-		if slices.Sort(step.left); err != nil || !slices.Equal(left, step.left) {
-			t.Errorf("%v: left are %q, want %q", err, left, step.left)
-		}
+		slices.Sort(step.left)
+		assert.True(t, err == nil && slices.Equal(left, step.left), "%v: left are %q, want %q", err, left, step.left)
 	}
 }

@@ -124,13 +124,10 @@ func TestAimsMeanRows(t *testing.T) {
 	rows := summarize(b.results)
 	for i := range aims {
 		found := aims[i].rows(rows)
-		if len(found) == 0 {
-			t.Errorf("%s: no row is meant", aims[i].text)
-		}
+		assert.True(t, len(found) != 0, "%s: no row is meant", aims[i].text)
 		for _, r := range found {
-			if s, _ := aims[i].measured(r); s.median != 1 {
-				t.Errorf("%s: %+v", aims[i].text, s)
-			}
+			s, _ := aims[i].measured(r)
+			assert.True(t, s.median == 1, "%s: %+v", aims[i].text, s)
 		}
 	}
 }

@@ -17,9 +17,8 @@ func wantPlaced(t *testing.T, err error) {
 	assert.MustBeTrue(t, errors.As(err, &faults) && len(faults.List) != 0,
 		"want *Errors with at least one fault, got %T: %v", err, err)
 	for _, fault := range faults.List {
-		if fault.Line < 1 || fault.File == "" || fault.Text == "" {
-			t.Errorf("fault without a place or a text: %+v", *fault)
-		}
+		assert.True(t, fault.Line >= 1 && fault.File != "" && fault.Text != "", "fault without a place or a text: %+v",
+			*fault)
 	}
 }
 

@@ -80,9 +80,8 @@ func TestQuantitiesSurviveWriting(t *testing.T) {
 			t.Errorf("size %d: written %q, read %d, %v", bytes, formatSize(bytes), got, err)
 		}
 		bits := rapid.Int64Range(minRate, maxRate).Draw(t, "bits")
-		if got, err := rate(minRate).read(formatRate(bits)); err != nil || got != bits {
-			t.Errorf("rate %d: written %q, read %d, %v", bits, formatRate(bits), got, err)
-		}
+		got, err := rate(minRate).read(formatRate(bits))
+		assert.True(t, err == nil && got == bits, "rate %d: written %q, read %d, %v", bits, formatRate(bits), got, err)
 		length := time.Duration(rapid.Int64Range(0, int64(time.Hour)).Draw(t, "time"))
 		if got, err := duration(0, time.Hour).read(formatTime(length)); err != nil || got != length {
 			t.Errorf("time %d: written %q, read %d, %v", length, formatTime(length), got, err)

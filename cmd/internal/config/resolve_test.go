@@ -109,13 +109,11 @@ func TestResolveTakesTheLinksSpeed(t *testing.T) {
 	must(t, err)
 	for i, want := range []struct{ speed, burst int64 }{{10 * gbit, 625_000}, {gbit / 10, 6250}, {gbit, 5000}} {
 		p := resolved.Ports[i]
-		if p.Speed != want.speed || p.Burst != want.burst {
-			t.Errorf("%s\n got speed %d, burst %d\nwant %d, %d", p.Name, p.Speed, p.Burst, want.speed, want.burst)
-		}
+		assert.True(t, p.Speed == want.speed && p.Burst == want.burst, "%s\n got speed %d, burst %d\nwant %d, %d",
+			p.Name, p.Speed, p.Burst, want.speed, want.burst)
 	}
-	if before, after := c.Ports[0].Queues[3].Headroom, resolved.Ports[0].Queues[3].Headroom; after <= before {
-		t.Errorf("headroom of p1\n got %d\nwant more than the %d of 1G", after, before)
-	}
+	before, after := c.Ports[0].Queues[3].Headroom, resolved.Ports[0].Queues[3].Headroom
+	assert.True(t, after > before, "headroom of p1\n got %d\nwant more than the %d of 1G", after, before)
 	assert.Equal(t, c.Ports[0].Speed, gbit, "Resolve changed its receiver: speed")
 	again, err := resolved.Resolve(nil)
 	must(t, err)
@@ -127,12 +125,9 @@ func TestResolveRefusesAFasterLink(t *testing.T) {
 	c := mustParse(t, "preset: roce\nbuffer:\n  lossless: {size: 512KiB}\nports: {p1: {}}")
 	_, err := c.Resolve(map[string]int64{"p1": 10 * gbit})
 	var fault *Error
-	if !errors.As(err, &fault) {
-		t.Fatalf("want an *Error, got %v", err)
-	}
-	if fault.Key != "buffer.lossless.size" || fault.Line != 3 {
-		t.Errorf("fault\n got %v\nwant one of buffer.lossless.size in line 3", fault)
-	}
+	assert.MustBeTrue(t, errors.As(err, &fault), "want an *Error, got %v", err)
+	assert.True(t, fault.Key == "buffer.lossless.size" && fault.Line == 3,
+		"fault\n got %v\nwant one of buffer.lossless.size in line 3", fault)
 }
 
 // An automatic pool shares what the fastest port sends in 5 ms, beside what is reserved: 4096 bytes private, and 8192
@@ -166,9 +161,8 @@ func TestAutomaticPool(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			b := mustParse(t, tt.text).Buffer
-			if b.Lossless.Size != tt.lossless || b.Lossy.Size != tt.lossy {
-				t.Errorf("sizes\n got %d, %d\nwant %d, %d", b.Lossless.Size, b.Lossy.Size, tt.lossless, tt.lossy)
-			}
+			assert.True(t, b.Lossless.Size == tt.lossless && b.Lossy.Size == tt.lossy,
+				"sizes\n got %d, %d\nwant %d, %d", b.Lossless.Size, b.Lossy.Size, tt.lossless, tt.lossy)
 		})
 	}
 }
@@ -223,9 +217,8 @@ func TestSmallestPool(t *testing.T) {
 	}
 	c := mustParse(t, text("12160B")) // 2·(1040 + 2000 + 2·1520)
 	assert.Equal(t, c.Shared(), int64(2*2*1520), "shared")
-	if _, _, err := Parse("test.yaml", []byte(text("12159B"))); err == nil {
-		t.Error("a pool that is one byte smaller is accepted")
-	}
+	_, _, err := Parse("test.yaml", []byte(text("12159B")))
+	assert.True(t, err != nil, "a pool that is one byte smaller is accepted")
 }
 
 // A headroom that was measured needs its room above the watermarks of a trunk, as a calculated one does: that of the
@@ -281,22 +274,14 @@ trunks: {t: {uplink: u, members: [m1, m2], flow_control: pause,
 		t.Run(tt.name, func(t *testing.T) {
 			err := mustParse(t, tt.yaml).TrunkRoom(tt.found)
 			if tt.want == nil {
-				if err != nil {
-					t.Errorf("got %v, want room", err)
-				}
+				assert.True(t, err == nil, "got %v, want room", err)
 				return
 			}
-			if err == nil {
-				t.Fatalf("there is room, want %q", tt.want)
-			}
+			assert.MustBeTrue(t, err != nil, "there is room, want %q", tt.want)
 			lines := strings.Split(err.Error(), "\n")
-			if len(lines) != len(tt.want) {
-				t.Fatalf("got %q, want %q", lines, tt.want)
-			}
+			assert.MustBeTrue(t, len(lines) == len(tt.want), "got %q, want %q", lines, tt.want)
 			for i, want := range tt.want {
-				if !strings.Contains(lines[i], want) {
-					t.Errorf("got %q, want %q in it", lines[i], want)
-				}
+				assert.True(t, strings.Contains(lines[i], want), "got %q, want %q in it", lines[i], want)
 			}
 		})
 	}
@@ -344,9 +329,8 @@ func TestOutage(t *testing.T) {
 	p.Ring.Small = 50_000
 	assert.Equal(t, p.Outage(60), time.Duration(50_000*84*8), "outage with a number of small slots")
 	p.Speed = 0
-	if got, want := p.Outage(1514), time.Duration(20_560*1538*8/10); (got - want).Abs() > time.Microsecond {
-		t.Errorf("outage without a speed\n got %v\nwant %v", got, want)
-	}
+	got, want := p.Outage(1514), time.Duration(20_560*1538*8/10)
+	assert.True(t, (got-want).Abs() <= time.Microsecond, "outage without a speed\n got %v\nwant %v", got, want)
 }
 
 func TestOtherSlots(t *testing.T) {

@@ -82,9 +82,8 @@ links:
 		}
 		return text
 	}
-	if a, b := describe(made), describe(hand); a != b {
-		t.Errorf("%s\n\nby hand:\n%s", a, b)
-	}
+	a, b := describe(made), describe(hand)
+	assert.True(t, a == b, "%s\n\nby hand:\n%s", a, b)
 }
 
 // A static entry of the file stands in place of the route to its station, and changes no other route.
@@ -126,9 +125,8 @@ traffic: {f: {from: h1, to: h2}}
 		speed(0, "p1") != 10e9 || speed(2, "p1") != 10e9 {
 		t.Errorf("speeds: %d %d %d %d", speed(0, "up"), speed(0, "down1"), speed(1, "up"), speed(0, "p1"))
 	}
-	if a, b := lab.Switches[0].Config.Name, lab.Switches[1].Config.Name; a != "left" || b != "other" {
-		t.Errorf("names: %s, %s", a, b)
-	}
+	a, b := lab.Switches[0].Config.Name, lab.Switches[1].Config.Name
+	assert.True(t, a == "left" && b == "other", "names: %s, %s", a, b)
 	assert.True(t, len(lab.Hosts[0].Addresses) == 1 && len(lab.Hosts[1].Addresses) == 0,
 		"addresses: %v, %v", lab.Hosts[0].Addresses, lab.Hosts[1].Addresses)
 	assert.Equal(t, lab.Traffic[0].Octets, 9018, "octets of frames")

@@ -79,9 +79,8 @@ func TestWatchdogDefaults(t *testing.T) {
 		w := c.Ports[i].Watchdog
 		want := deadlock.Config{Fast: true, Period: 100 * time.Millisecond, Count: count,
 			Recovery: 200 * time.Millisecond, SlowPeriod: 10 * time.Second, Threshold: 5}
-		if w.Config != want || w.Action != deadlock.Alert {
-			t.Errorf("%s: %+v, want %+v", c.Ports[i].Name, w.Config, want)
-		}
+		assert.True(t, w.Config == want && w.Action == deadlock.Alert, "%s: %+v, want %+v", c.Ports[i].Name, w.Config,
+			want)
 	}
 	assert.Equal(t, about(warnings, "deadlock"), 0, "warnings of the default: %v", warnings)
 }
@@ -130,9 +129,8 @@ ports: {p1: {watchdog: {detection: 300ms}}, p2: {watchdog: {detection: 300ms, re
 		}
 	}
 	c, _ = parseWatchdog(t, "watchdog: off\nports: {p1: {}, p2: {watchdog: {fast: on, slow: on}}}\n")
-	if a, b := c.Ports[0].Watchdog, c.Ports[1].Watchdog; a.Fast || !b.Fast || !b.Slow {
-		t.Errorf("off, and on for a port: %+v, %+v", a, b)
-	}
+	a, b := c.Ports[0].Watchdog, c.Ports[1].Watchdog
+	assert.True(t, !a.Fast && b.Fast && b.Slow, "off, and on for a port: %+v, %+v", a, b)
 }
 
 // A detection time within a single legal pause has a warning.
@@ -166,11 +164,9 @@ func TestWatchdogRemedy(t *testing.T) {
 		}
 	}
 	assert.Equal(t, n, 1, "%v", warnings)
-	if _, warnings = parseWatchdog(t,
-		"ports: {p1: {speed: 10M, watchdog: {mode: sonic, detection: 5s, action: alert}}}\n"); about(warnings,
-		"deadlock") != 0 {
-		t.Errorf("the remedy does not help: %v", warnings)
-	}
+	_, warnings = parseWatchdog(t,
+		"ports: {p1: {speed: 10M, watchdog: {mode: sonic, detection: 5s, action: alert}}}\n")
+	assert.True(t, about(warnings, "deadlock") == 0, "the remedy does not help: %v", warnings)
 }
 
 // Settings of a port have no effect where the switch's watchdog is off.
@@ -179,11 +175,10 @@ func TestWatchdogOffByInheritance(t *testing.T) {
 		"{action: drop}": 1, "{count: 3}": 1, "{slow: off}": 1, "off": 0, "{fast: off, action: drop}": 0,
 		"{fast: on, action: drop}": 0,
 	} {
-		if _, warnings := parseWatchdog(t,
-			"watchdog: off\nports: {p1: {speed: 1G, watchdog: "+port+"}}\n"); about(warnings,
-			"has no effect, since the watchdog is off") != want {
-			t.Errorf("%s: %v, want %d", port, warnings, want)
-		}
+		_, warnings := parseWatchdog(t,
+			"watchdog: off\nports: {p1: {speed: 1G, watchdog: "+port+"}}\n")
+		assert.True(t, about(warnings, "has no effect, since the watchdog is off") == want, "%s: %v, want %d", port,
+			warnings, want)
 	}
 	for _, yaml := range []string{
 		"watchdog: off\nports: {p1: {watchdog: {slow: on}}}\n",

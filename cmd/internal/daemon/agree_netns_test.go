@@ -88,8 +88,7 @@ func (p *pair) loses(gone func()) {
 	asked, inForce := p.found(0).Counters.Asked, p.found(0).InForce
 	eventually(t, "a person is told", func() bool { return p.found(0).ManualRequired && len(p.byHand(0)) > warned })
 	time.Sleep(200 * time.Millisecond)
-	if r := p.found(0); r.Counters.Asked != asked || r.InForce != inForce || len(p.byHand(0)) != warned+1 {
-		t.Errorf("asked %d times more, in force %d, was %d, told %q", r.Counters.Asked-asked, r.InForce, inForce,
-			p.byHand(0))
-	}
+	r := p.found(0)
+	assert.True(t, r.Counters.Asked == asked && r.InForce == inForce && len(p.byHand(0)) == warned+1,
+		"asked %d times more, in force %d, was %d, told %q", r.Counters.Asked-asked, r.InForce, inForce, p.byHand(0))
 }

@@ -90,9 +90,7 @@ func TestChangeBeforeProgramsCome(t *testing.T) {
 	r := startLater(t, 3, Setup{Keys: Lossless3, Each: each})
 	before := r.d().ports["p1"].socket
 	must(t, r.Apply(Setup{Keys: Lossless3 + "ageing: 77s\n", Each: each}, 2))
-	if r.d().ports["p1"].socket != before {
-		t.Error("a port that stays has other sockets")
-	}
+	assert.True(t, r.d().ports["p1"].socket == before, "a port that stays has other sockets")
 	r.attachRest()
 	assert.Equal(t, [3]int{r.attached("p1"), r.attached("p2"), r.attached("p3")}, [3]int{1, 1, 0}, "programs")
 	must(t, r.Apply(Setup{Keys: Lossless3, Each: each}, 3))
@@ -118,13 +116,10 @@ func TestInterfaceGoesBeforeProgramsCome(t *testing.T) {
 // A switch that ends before all its programs have come leaves none behind.
 func TestEndBeforeProgramsCome(t *testing.T) {
 	r := startLater(t, 2, Setup{Keys: Lossless3, Each: "speed: none"})
-	if !r.d().attachNext() || r.attached("p1")+r.attached("p2") != 1 {
-		t.Errorf("%d and %d programs are attached, want one", r.attached("p1"), r.attached("p2"))
-	}
+	assert.True(t, r.d().attachNext() && r.attached("p1")+r.attached("p2") == 1,
+		"%d and %d programs are attached, want one", r.attached("p1"), r.attached("p2"))
 	r.Halt()
-	if r.d().attachNext() {
-		t.Error("a switch that has ended attaches programs")
-	}
+	assert.True(t, !r.d().attachNext(), "a switch that has ended attaches programs")
 	assert.Equal(t, r.attached("p1")+r.attached("p2"), 0, "programs are left")
 	if pins := r.d().pins; pins != "" {
 		left, err := filepath.Glob(string(pins) + "*")
@@ -157,12 +152,10 @@ func TestProgramsThatCannotCome(t *testing.T) {
 	stop := h1.Send(Stream{To: 2, Prio: 3})
 	shallow := r.Snapshot(1).RingSlots.Full
 	r.attachRest()
-	if why := r.noAssist(1); !strings.HasPrefix(why, "another program: ") {
-		t.Errorf("no programs because %q, want another one", why)
-	}
-	if deep := r.Snapshot(1).RingSlots.Full; deep <= shallow {
-		t.Errorf("%d slots, before that %d; want more", deep, shallow)
-	}
+	why := r.noAssist(1)
+	assert.True(t, strings.HasPrefix(why, "another program: "), "no programs because %q, want another one", why)
+	deep := r.Snapshot(1).RingSlots.Full
+	assert.True(t, deep > shallow, "%d slots, before that %d; want more", deep, shallow)
 	assert.Equal(t, [2]string{r.noAssist(2), ""}, [2]string{}, "why the other port has no programs")
 	at := h2.Tally(1, 3).Frames
 	eventually(t, "frames come through the deep rings", func() bool { return h2.Tally(1, 3).Frames > at+1000 })

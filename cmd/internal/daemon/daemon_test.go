@@ -182,10 +182,8 @@ func TestServeReturnsItsError(t *testing.T) {
 func TestNoChangeOfASwitchThatHasEnded(t *testing.T) {
 	d := unpluggedLog(t, "", "mtu: 1500", discards)
 	must(t, d.Close())
-	if _, err := d.change(t.Context(), d.cfg, false); !errors.Is(err, errClosed) {
-		t.Errorf("a change: %v, want %v", err, errClosed)
-	}
-	if err := d.startsWith(d.cfg); !errors.Is(err, errClosed) {
-		t.Errorf("another start: %v, want %v", err, errClosed)
-	}
+	_, err := d.change(t.Context(), d.cfg, false)
+	assert.True(t, errors.Is(err, errClosed), "a change: %v, want %v", err, errClosed)
+	err = d.startsWith(d.cfg)
+	assert.True(t, errors.Is(err, errClosed), "another start: %v, want %v", err, errClosed)
 }

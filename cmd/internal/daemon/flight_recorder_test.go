@@ -91,9 +91,8 @@ func TestTimeOfTheFile(t *testing.T) {
 		return lasts
 	}
 	from := runner.Now()
-	if lasts, least := written(), min(time.Minute, time.Duration(from)-time.Millisecond); lasts < least {
-		t.Errorf("nothing was overwritten, and the last %v were written, want %v", lasts, least)
-	}
+	lasts, least := written(), min(time.Minute, time.Duration(from)-time.Millisecond)
+	assert.True(t, lasts >= least, "nothing was overwritten, and the last %v were written, want %v", lasts, least)
 	from = runner.Now()
 	r := d.runner.Tap().Recorder()
 	r.Lock()
@@ -101,7 +100,6 @@ func TestTimeOfTheFile(t *testing.T) {
 		r.Put(&capture.Record{Port: 1, Time: runner.Now(), Length: 256})
 	}
 	r.Unlock()
-	if lasts, most := written(), time.Duration(runner.Now()-from)+time.Millisecond; lasts > most {
-		t.Errorf("the last %v were written, of which the ring has at most %v", lasts, most)
-	}
+	lasts, most := written(), time.Duration(runner.Now()-from)+time.Millisecond
+	assert.True(t, lasts <= most, "the last %v were written, of which the ring has at most %v", lasts, most)
 }

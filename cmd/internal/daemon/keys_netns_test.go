@@ -206,10 +206,8 @@ func (r *keyed) account(t *testing.T) {
 		p := r.Snapshot(n)
 		for prio, byReason := range p.Counters.Drops {
 			for reason, frames := range byReason {
-				if frames > 0 {
-					t.Errorf("%s dropped %d frames of priority %d: %s", PortName(n), frames, prio,
-						dataplane.DropReason(reason))
-				}
+				assert.True(t, frames == 0, "%s dropped %d frames of priority %d: %s", PortName(n), frames, prio,
+					dataplane.DropReason(reason))
 			}
 		}
 		stats, err := r.Host(n).Stats("eth0")
@@ -260,9 +258,7 @@ buffer: {lossless: {size: 8MiB}, lossy: {size: 128KiB}}`
 		}
 	}
 	stop()
-	if h5.Sent[3].Load() < 1000 {
-		t.Errorf("h5 sent %d frames, which show little", h5.Sent[3].Load())
-	}
+	assert.True(t, h5.Sent[3].Load() >= 1000, "h5 sent %d frames, which show little", h5.Sent[3].Load())
 	assert.Equal(t, h4.Tally(5, 3).Frames, 0,
 		"frames of h5, which h4 must never see, left by the interface that p4 had before")
 	assert.Equal(t, h5.Tally(5, 3).Frames, 0, "frames of h5 came back")

@@ -63,10 +63,9 @@ func TestHeadroomIsChecked(t *testing.T) {
 					assert.True(t, !strings.HasPrefix(string(e.Kind), "deadlock"), "end %d: %s", i, e.Text)
 				}
 			}
-			if p.snapshot(1).Counters.Streamed == 0 || p.snapshot(1).Counters.SentFrames != 0 {
-				t.Errorf("the peer streamed %d frames and sent %d", p.snapshot(1).Counters.Streamed,
-					p.snapshot(1).Counters.SentFrames)
-			}
+			assert.True(t, p.snapshot(1).Counters.Streamed != 0 && p.snapshot(1).Counters.SentFrames == 0,
+				"the peer streamed %d frames and sent %d", p.snapshot(1).Counters.Streamed,
+				p.snapshot(1).Counters.SentFrames)
 		})
 	}
 }
@@ -79,9 +78,8 @@ func holds(t *testing.T, h *api.HeadroomCheck, octets int64) {
 	for _, after := range h.Samples {
 		sum += after
 	}
-	if mean, least := sum/int64(len(h.Samples)), octets/2*h.FilledRate / *h.Speed; mean < least {
-		t.Errorf("%d octets came after an XOFF on average, want %d at least", mean, least)
-	}
+	mean, least := sum/int64(len(h.Samples)), octets/2*h.FilledRate / *h.Speed
+	assert.True(t, mean >= least, "%d octets came after an XOFF on average, want %d at least", mean, least)
 }
 
 // checked has an end check its headroom: what comes has to fit what was measured and is in force. A machine that cannot
@@ -91,9 +89,8 @@ func (p *pair) checked(i, xoffs int) *api.HeadroomCheck {
 	h, err := p.ends[i].Source().CheckHeadroom(p.T.Context(), api.HeadroomCheckRequest{Port: "p1", Xoffs: xoffs})
 	must(p.T, err)
 	p.T.Logf("\n%s", h.Text())
-	if !h.Fits || h.MeasuredBytes == nil || slices.Max(h.Samples) > *h.MeasuredBytes {
-		p.T.Fatalf("it does not fit: %+v", h)
-	}
+	assert.MustBeTrue(p.T, h.Fits && h.MeasuredBytes != nil && slices.Max(h.Samples) <= *h.MeasuredBytes,
+		"it does not fit: %+v", h)
 	const full = 0.5 // of the port's speed
 	if share := float64(h.FilledRate) / float64(*h.Speed); (h.Inconclusive != nil) != (share < full) {
 		p.T.Errorf("a link that was filled to %.2f, and the check is inconclusive: %v", share, h.Inconclusive != nil)

@@ -101,10 +101,9 @@ func TestOneEndHasNoPFC(t *testing.T) {
 					p.agrees(i, version, end.reason, end.mask)
 				}
 				mismatch := end.mask == 0
-				if d, m := p.lldp(1).DCBX, p.ends[1].metricsPorts()[0].LLDP; d.Mismatch != mismatch || m == nil ||
-					m.Mismatch != mismatch {
-					t.Errorf("%s: %+v, metrics %+v", end.reason, d, m)
-				}
+				d, m := p.lldp(1).DCBX, p.ends[1].metricsPorts()[0].LLDP
+				assert.True(t, d.Mismatch == mismatch && m != nil && m.Mismatch == mismatch, "%s: %+v, metrics %+v",
+					end.reason, d, m)
 				texts := p.events(1, dataplane.EventDCBX, "")
 				if !strings.Contains(texts[len(texts)-1], map[bool]string{
 					true:  "does not agree with a (disabled): it has priorities [], and only [] stay lossless here",

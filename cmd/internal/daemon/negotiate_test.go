@@ -191,13 +191,10 @@ func TestDCBXStatusChangeAfterOutcome(t *testing.T) {
 	}
 	n := lldpUpdate{before: was, outcome: &is, neighbour: "spine"}
 	s.addStatusChange(&n, 0)
-	if got, want := n.sentences(), []string{"the port follows spine: priorities [4 5] are lossless"}; !slices.Equal(got,
-		want) {
-		t.Errorf("got %q, want %q", got, want)
-	}
-	if r := s.nextStatusChange(3600e9); r != nil {
-		t.Errorf("an hour later it is said again: %q", r.text(is.PFC))
-	}
+	got, want := n.sentences(), []string{"the port follows spine: priorities [4 5] are lossless"}
+	assert.True(t, slices.Equal(got, want), "got %q, want %q", got, want)
+	r := s.nextStatusChange(3600e9)
+	assert.True(t, r == nil, "an hour later it is said again: %+v", r)
 }
 
 // A peer that changes its mind every second is spoken of now and then, and last of all how it is in the end.

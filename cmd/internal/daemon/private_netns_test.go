@@ -121,7 +121,6 @@ func TestTAPThatCannotBeInstalled(t *testing.T) {
 	cfg := *d.ports["host"].cfg
 	cfg.Interface = "nic1"
 	p := &portLink{cfg: &cfg, number: dataplane.MaxPorts - 1} // which the switch does not have
-	if err := d.openTAP(p); err == nil || p.tap != nil || p.socket != nil {
-		t.Errorf("error %v, TAP %v", err, p.tap)
-	}
+	err := d.openTAP(p)
+	assert.True(t, err != nil && p.tap == nil && p.socket == nil, "error %v, TAP %v", err, p.tap)
 }

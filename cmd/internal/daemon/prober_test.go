@@ -82,9 +82,8 @@ func TestProber(t *testing.T) {
 	}
 	result := macctl.MeasurementFrame{Measurement: macctl.Measurement{Operation: macctl.MeasureResult,
 		Sequence: 1, Area: [2]uint64{2_000_000, 1000}}, Group: true}
-	if p.Receive(&result, 20, 21, 0, true); found != 1 || p.Target() != 250_000 {
-		t.Errorf("told %d times, target %d", found, p.Target())
-	}
+	p.Receive(&result, 20, 21, 0, true)
+	assert.True(t, found == 1 && p.Target() == 250_000, "told %d times, target %d", found, p.Target())
 	for _, step := range []struct {
 		after time.Duration
 		want  int

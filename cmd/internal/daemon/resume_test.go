@@ -5,6 +5,7 @@ import (
 
 	"pfcswitch/buffer"
 	"pfcswitch/dataplane"
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/port"
 	"pfcswitch/macctl"
 )
@@ -43,10 +44,9 @@ func TestResumeLevelOfTheFile(t *testing.T) {
 				}
 				return q.Threshold - tt.offset
 			}
-			if before.Used.Shared.Now <= level(&before) || after.Used.Shared.Now > level(&after) {
-				t.Errorf("XON came with the departure from %d to %d bytes, want it at %d", before.Used.Shared.Now,
-					after.Used.Shared.Now, level(&after))
-			}
+			assert.True(t, before.Used.Shared.Now > level(&before) && after.Used.Shared.Now <= level(&after),
+				"XON came with the departure from %d to %d bytes, want it at %d", before.Used.Shared.Now,
+				after.Used.Shared.Now, level(&after))
 		})
 	}
 }

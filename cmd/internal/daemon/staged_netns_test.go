@@ -151,9 +151,7 @@ func TestApplyExchangesInterfaces(t *testing.T) {
 		"addr_gen_mode %v, was %v, want 1", got, modes)
 	r.Passes(1, 2)
 	r.Halt()
-	if got := r.addrGenMode("p1"); got == "1" {
-		t.Errorf("after the switch the interface makes no addresses")
-	}
+	assert.True(t, r.addrGenMode("p1") != "1", "after the switch the interface makes no addresses")
 }
 
 // Two ports on one interface would each get half of its frames, whatever its namespace is called.

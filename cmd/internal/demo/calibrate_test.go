@@ -58,9 +58,8 @@ func TestTrialFits(t *testing.T) {
 		{Trial{Speed: 1e9, Idle: .9, Behind: .06}, false, "at 1 Gbit/s 90 % of the CPUs' time was left and a sender " +
 			"left out 6 % of its frames"},
 	} {
-		if got := tt.t.fits(); got != tt.want || tt.t.String() != tt.says {
-			t.Errorf("%+v: %v, %q", tt.t, got, tt.t.String())
-		}
+		got := tt.t.fits()
+		assert.True(t, got == tt.want && tt.t.String() == tt.says, "%+v: %v, %q", tt.t, got, tt.t.String())
 	}
 }
 

@@ -24,9 +24,8 @@ func TestCongestionEnds(t *testing.T) {
 	for _, p := range congestionPhases(short) {
 		must(t, p.open(context.Background(), "dcqcn."+p.name))
 		for _, e := range p.endpoints() {
-			if got := slices.Contains(e.args(), "dcqcn"); got != (p.name == "b") {
-				t.Errorf("phase %s, %s: %q", p.name, e.name, e.args())
-			}
+			assert.True(t, slices.Contains(e.args(), "dcqcn") == (p.name == "b"), "phase %s, %s: %q", p.name, e.name,
+				e.args())
 		}
 		must(t, p.close())
 	}

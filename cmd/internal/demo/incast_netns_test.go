@@ -64,9 +64,8 @@ func TestKeptLabRuns(t *testing.T) {
 			}
 			text := strings.Join(commands, "\n")
 			for _, n := range kept.lab.Nodes() {
-				if !strings.Contains(text, n.EnterCommand()) {
-					t.Errorf("phase %s: no command enters %s:\n%s", kept.name, n.Name(), text)
-				}
+				assert.True(t, strings.Contains(text, n.EnterCommand()), "phase %s: no command enters %s:\n%s",
+					kept.name, n.Name(), text)
 			}
 		}
 		r := &Report{}

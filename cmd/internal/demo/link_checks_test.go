@@ -213,9 +213,8 @@ func TestLinkPhases(t *testing.T) {
 		}
 		wanted := map[string]int{"0 m": 5, "100 m": 5, "10 km": 5, "100 km": 5, "20 km": 1, "200 km": 1}
 		for length, want := range wanted {
-			if slow, fast := count[link{length, 1e8}], count[link{length, 1e9}]; slow != want || fast != want {
-				t.Errorf("%s runs %d and %d times, want %d", length, slow, fast, want)
-			}
+			slow, fast := count[link{length, 1e8}], count[link{length, 1e9}]
+			assert.True(t, slow == want && fast == want, "%s runs %d and %d times, want %d", length, slow, fast, want)
 		}
 	}
 	_, err := Links(context.Background(), Options{Seconds: 1, Speed: 2e7})

@@ -54,9 +54,8 @@ func TestShowSchedule(t *testing.T) {
 			time.Sleep(2500 * time.Millisecond)
 			stop()
 			time.Sleep(time.Minute)
-			if stop(); !slices.Equal(lines, tt.want) {
-				t.Errorf("every %v: %q, want %q", tt.refresh, lines, tt.want)
-			}
+			stop()
+			assert.True(t, slices.Equal(lines, tt.want), "every %v: %q, want %q", tt.refresh, lines, tt.want)
 		})
 	}
 }

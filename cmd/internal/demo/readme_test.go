@@ -38,9 +38,7 @@ func read(t *testing.T, phases []PhaseResult, lines []string) *Report {
 		c := Congestion{Phase: now.Phase}
 		if name, _, ok := strings.Cut(line, ") "); ok && line[0] == '(' {
 			at := slices.IndexFunc(phases, func(a PhaseResult) bool { return a.Phase == name[1:] })
-			if at < 0 {
-				t.Fatalf("the demo has no phase %s", name[1:])
-			}
+			assert.MustBeTrue(t, at >= 0, "the demo has no phase %s", name[1:])
 			now = phases[at]
 			r.Phases = append(r.Phases, now)
 		} else if scan(line, 1, "speed: %d", &n) {

@@ -33,11 +33,9 @@ func TestRingConfigurations(t *testing.T) {
 		assert.Equal(t, ports[fmt.Sprintf("%x", []byte(unknownMAC))], "out", "s%d: frames for nobody go to, want out",
 			k+1)
 		for i := range c.Ports {
-			if w := c.Ports[i].Watchdog; w.DetectionTime() != slowWatchCount*watchPeriod ||
-				w.DetectionTime() <= blockTime {
-				t.Errorf("%s: %v make a deadlock, want more than the receivers hang", c.Ports[i].Name,
-					w.DetectionTime())
-			}
+			w := c.Ports[i].Watchdog
+			assert.True(t, w.DetectionTime() == slowWatchCount*watchPeriod && w.DetectionTime() > blockTime,
+				"%s: %v make a deadlock, want more than the receivers hang", c.Ports[i].Name, w.DetectionTime())
 		}
 	}
 }

@@ -63,9 +63,8 @@ func TestSeen(t *testing.T) {
 		assert.True(t, slices.Equal(got, tt.want[:]), "demo %s: %q, want %q", r.Demo, got, tt.want)
 		for _, denied := range []Report{{CouldNotRun: "no load"}, {Checks: []Check{{Judged: true}}}} {
 			r.CouldNotRun, r.Checks = denied.CouldNotRun, append(r.Checks[:1], denied.Checks...)
-			if r.Judge(); r.seen() != nil {
-				t.Errorf("demo %s with %+v, but: %q", r.Demo, denied, r.seen())
-			}
+			r.Judge()
+			assert.True(t, r.seen() == nil, "demo %s with %+v, but: %q", r.Demo, denied, r.seen())
 		}
 	}
 }

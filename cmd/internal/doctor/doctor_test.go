@@ -37,9 +37,8 @@ func healthy(t *testing.T) *Facts {
 
 // Traps that need a NIC, a kernel module or another machine are judged by made-up facts.
 func TestRules(t *testing.T) {
-	if r := Judge(healthy(t)); !r.Healthy || len(r.Findings) != 0 || r.FarEnds != 1 {
-		t.Fatalf("nothing is wrong, but:\n%s", r.Text())
-	}
+	r := Judge(healthy(t))
+	assert.MustBeTrue(t, r.Healthy && len(r.Findings) == 0 && r.FarEnds == 1, "nothing is wrong, but:\n%s", r.Text())
 	for _, test := range []struct {
 		trap, severity string
 		set            func(f *Facts, s *port.Survey)
@@ -214,9 +213,8 @@ func TestNoFalseAlarms(t *testing.T) {
 	} {
 		f := healthy(t)
 		set(f, f.Targets[0].Survey)
-		if r := Judge(f); !r.Healthy {
-			t.Errorf("%s:\n%s", name, r.Text())
-		}
+		r := Judge(f)
+		assert.True(t, r.Healthy, "%s:\n%s", name, r.Text())
 	}
 }
 
@@ -237,18 +235,16 @@ func TestEveryLossIsFound(t *testing.T) {
 		}
 		seen = append(seen, finding.Trap+" "+where+" "+finding.Seen[:1])
 	}
-	if got := strings.Join(seen, ", "); got != "lossless-lost removed 3, lossless-lost t1 2" {
-		t.Error(got)
-	}
+	got := strings.Join(seen, ", ")
+	assert.True(t, got == "lossless-lost removed 3, lossless-lost t1 2", "%v", got)
 	f.LosslessDiscarded = 7
 	if got := find(Judge(f), "lossless-discarded"); got == nil || got.Port != nil ||
 		!strings.HasPrefix(got.Seen, "7 frames of ports that were removed") {
 		t.Errorf("%+v", got)
 	}
 	f.LosslessDrops, f.LosslessDiscarded = 2, 0
-	if r := Judge(f); len(r.Findings) != 1 {
-		t.Errorf("the TAP has lost all:\n%s", r.Text())
-	}
+	r := Judge(f)
+	assert.True(t, len(r.Findings) == 1, "the TAP has lost all:\n%s", r.Text())
 }
 
 // Both ends of a link may be ports, and the namespace may have two names: the command is reported once.
@@ -260,9 +256,8 @@ func TestSaidOnce(t *testing.T) {
 		far.Netns, far.MTU, own.MTU = netns, 1400, 1400
 		f.Targets = append(f.Targets, Target{Port: "p2", Interface: "e0", Netns: "h", Config: f.Targets[0].Config,
 			Survey: &own})
-		if r := Judge(f); len(r.Findings) != 1 {
-			t.Errorf("%s: %d findings:\n%s", netns, len(r.Findings), r.Text())
-		}
+		r := Judge(f)
+		assert.True(t, len(r.Findings) == 1, "%s: %d findings:\n%s", netns, len(r.Findings), r.Text())
 	}
 }
 
@@ -303,9 +298,8 @@ func TestMismatch(t *testing.T) {
 	}
 	f.mismatch(t, "true")
 	got = find(Judge(f), "dcbx-mismatch")
-	if got == nil || got.Command != nil || got.Key == nil || strings.Contains(*got.Key, "willing") {
-		t.Errorf("willing: %+v", got)
-	}
+	assert.True(t, got != nil && got.Command == nil && got.Key != nil && !strings.Contains(*got.Key, "willing"),
+		"willing: %+v", got)
 }
 
 // offload switches offloads on.
@@ -371,12 +365,10 @@ func TestReadMachine(t *testing.T) {
 		*m.BacklogMax != 1000 || m.BacklogDrops != 18 {
 		t.Errorf("%+v", m)
 	}
-	if p, err := ReadProcess(0); err != nil || p.Program == "" {
-		t.Errorf("this process: %+v, %v", p, err)
-	}
-	if _, err := ReadProcess(1 << 30); err == nil {
-		t.Error("a process that is not there is read")
-	}
+	p, err := ReadProcess(0)
+	assert.True(t, err == nil && p.Program != "", "this process: %+v, %v", p, err)
+	_, err = ReadProcess(1 << 30)
+	assert.True(t, err != nil, "a process that is not there is read")
 }
 
 // Without an interface to inspect, doctor fails instead of reporting no fault.
@@ -387,10 +379,8 @@ func TestNothingToLookAt(t *testing.T) {
 			t.Errorf("%s: %v, %v", name, all, err)
 		}
 	}
-	if all, err := targetsAmong([]port.Link{{Name: "eth1", Kind: "veth"}}); err != nil || len(all) != 1 ||
-		all[0].Interface != "eth1" {
-		t.Errorf("one: %v, %v", all, err)
-	}
+	all, err := targetsAmong([]port.Link{{Name: "eth1", Kind: "veth"}})
+	assert.True(t, err == nil && len(all) == 1 && all[0].Interface == "eth1", "one: %v, %v", all, err)
 }
 
 // Every trap has its line in the short text.
@@ -403,12 +393,9 @@ func TestEveryTrapHasASummary(t *testing.T) {
 		b, err := os.ReadFile(file)
 		assert.Must(t, err)
 		for _, m := range names.FindAllStringSubmatch(string(b), -1) {
-			if traps++; api.Summary(m[1]) == "" {
-				t.Errorf("%s: %s has no summary", file, m[1])
-			}
+			traps++
+			assert.True(t, api.Summary(m[1]) != "", "%s: %s has no summary", file, m[1])
 		}
 	}
-	if traps < 30 || api.Summary("gro") == "" || api.Summary("lro") == "" {
-		t.Errorf("%d traps", traps)
-	}
+	assert.True(t, traps >= 30 && api.Summary("gro") != "" && api.Summary("lro") != "", "%d traps", traps)
 }

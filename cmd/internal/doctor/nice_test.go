@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"pfcswitch/dataplane/assert"
 )
 
 // What a process may have is read from files as the kernel writes them. A capability counts in the initial user
@@ -48,17 +50,15 @@ func TestReadNice(t *testing.T) {
 			must(t, errors.Join(os.Mkdir(filepath.Join(dir, "ns"), 0o700),
 				os.Symlink(test.userns, filepath.Join(dir, "ns/user"))))
 		}
-		if got, err := readNice(dir, test.status, test.capabilities); err != nil || got != test.want {
-			t.Errorf("%s: %+v, %v; want %+v", test.what, got, err, test.want)
-		}
+		got, err := readNice(dir, test.status, test.capabilities)
+		assert.True(t, err == nil && got == test.want, "%s: %+v, %v; want %+v", test.what, got, err, test.want)
 	}
 	for what, stat := range map[string]string{"nothing": "", "short": "7 (a) S 1",
 		"no number": "7 (a) S 1 7 7 0 -1 4194560 9 0 0 0 1 2 0 0 20 x 9"} {
 		dir := t.TempDir()
 		must(t, os.WriteFile(filepath.Join(dir, "stat"), []byte(stat), 0o600))
-		if got, err := readNice(dir, "", 0); err == nil {
-			t.Errorf("%s: %+v", what, got)
-		}
+		got, err := readNice(dir, "", 0)
+		assert.True(t, err != nil, "%s: %+v", what, got)
 	}
 }
 
@@ -70,8 +70,6 @@ func TestNiceRemedy(t *testing.T) {
 		f := healthy(t)
 		f.Switch, f.Process.Nice = running, Nice{}
 		got := find(Judge(f), "nice")
-		if got == nil || got.Command != nil || got.Key == nil || *got.Key != want {
-			t.Errorf("%q: %+v", running, got)
-		}
+		assert.True(t, got != nil && got.Command == nil && got.Key != nil && *got.Key == want, "%q: %+v", running, got)
 	}
 }

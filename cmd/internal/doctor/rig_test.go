@@ -13,6 +13,7 @@ import (
 	"pfcswitch/cmd/internal/api"
 	"pfcswitch/cmd/internal/lab"
 	"pfcswitch/cmd/internal/lab/labtest"
+	"pfcswitch/dataplane/assert"
 )
 
 var must, eventually = labtest.Must, labtest.Eventually
@@ -88,9 +89,7 @@ func checkRemedy(t *testing.T, trap string, look func() *api.Doctor) {
 	if f == nil {
 		t.Fatalf("%s is not found:\n%s", trap, look().Text())
 	}
-	if f.Command == nil || f.Effect == "" || f.Seen == "" {
-		t.Fatalf("%s: %+v", trap, f)
-	}
+	assert.MustBeTrue(t, f.Command != nil && f.Effect != "" && f.Seen != "", "%s: %+v", trap, f)
 	t.Logf("%s: %s", trap, *f.Command)
 	shell(t, *f.Command)
 	eventually(t, "doctor is silent about "+trap, func() bool { return find(look(), trap) == nil })
@@ -110,9 +109,7 @@ func shell(t *testing.T, command string) {
 	go func() { ended <- cmd.Wait() }()
 	select {
 	case err := <-ended:
-		if err != nil {
-			t.Fatalf("%s: %v\n%s", command, err, out.String())
-		}
+		assert.MustBeTrue(t, err == nil, "%s: %v\n%s", command, err, out.String())
 	case <-time.After(3 * time.Second):
 		t.Cleanup(func() {
 			terminate(cmd.Process.Pid)

@@ -13,6 +13,7 @@ import (
 	"pfcswitch/cmd/internal/lab"
 	"pfcswitch/cmd/internal/lab/labtest"
 	"pfcswitch/cmd/internal/linkcheck"
+	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/dataplane/port"
 )
@@ -59,9 +60,8 @@ func TestLinkTraps(t *testing.T) {
 		{"gro-order", func(t *testing.T, r *rig) { runIn(t, r.sw, "ethtool -K p1 gro on rx-gro-list on") }},
 		{"gro-order", func(t *testing.T, r *rig) {
 			runIn(t, r.h, "ethtool -K dr0 gro on rx-udp-gro-forwarding on")
-			if f := find(r.ofFile(), "gro-order"); f == nil || f.Key == nil || *f.Key != "ports.p1.send: packet" {
-				t.Errorf("at the far end: %+v", f)
-			}
+			f := find(r.ofFile(), "gro-order")
+			assert.True(t, f != nil && f.Key != nil && *f.Key == "ports.p1.send: packet", "at the far end: %+v", f)
 		}},
 		{"rps", func(t *testing.T, r *rig) {
 			p, err := r.sw.Start(lab.Command{Argv: []string{"unshare", "--mount", "sh", "-c",
@@ -84,10 +84,9 @@ func TestLinkTraps(t *testing.T) {
 	} {
 		t.Run(test.trap, func(t *testing.T) {
 			r := newRig(t)
-			if before := r.ofFile(); !before.Healthy || before.Ports != 1 || before.FarEnds != 1 ||
-				len(before.NotSeen) != 0 {
-				t.Fatalf("a link without a trap:\n%s", before.Text())
-			}
+			before := r.ofFile()
+			assert.MustBeTrue(t, before.Healthy && before.Ports == 1 && before.FarEnds == 1 && len(before.NotSeen) == 0,
+				"a link without a trap:\n%s", before.Text())
 			test.set(t, r)
 			checkRemedy(t, test.trap, r.ofFile)
 		})
@@ -116,23 +115,18 @@ func TestCapabilities(t *testing.T) {
 	}
 	report := doctor()
 	want := "setcap cap_net_raw,cap_net_admin=p " + program
-	if !strings.Contains(report, want) {
-		t.Fatalf("want %q in:\n%s", want, report)
-	}
+	assert.MustBeTrue(t, strings.Contains(report, want), "want %q in:\n%s", want, report)
 	shell(t, want)
-	if report = doctor(); strings.Contains(report, "capabilities") {
-		t.Errorf("the program has the rights:\n%s", report)
-	}
+	report = doctor()
+	assert.True(t, !strings.Contains(report, "capabilities"), "the program has the rights:\n%s", report)
 	if me, err := ReadProcess(0); err != nil || !me.Nice.Grantable {
 		t.Skipf("this machine lets nobody have CAP_SYS_NICE: %+v, %v", me, err)
 	}
-	if want = "setcap cap_net_raw,cap_net_admin,cap_sys_nice=p " + program; !strings.Contains(report, want) {
-		t.Fatalf("want %q in:\n%s", want, report)
-	}
+	want = "setcap cap_net_raw,cap_net_admin,cap_sys_nice=p " + program
+	assert.MustBeTrue(t, strings.Contains(report, want), "want %q in:\n%s", want, report)
 	shell(t, want)
-	if report = doctor(); strings.Contains(report, "machine: nice") {
-		t.Errorf("the program has the right:\n%s", report)
-	}
+	report = doctor()
+	assert.True(t, !strings.Contains(report, "machine: nice"), "the program has the right:\n%s", report)
 }
 
 // A running switch whose neighbor wants other priorities, or does not measure headroom; the commands change it while it
@@ -197,9 +191,8 @@ func TestVLANFiltered(t *testing.T) {
 		f.Targets[0].Survey.Peer.VLANs = []port.VLANLink{{Name: "dr0.10", VID: 10, Mapped: true}}
 		return Judge(f)
 	}
-	if f := find(look(), "vlan-filtered"); f == nil || *f.Key != "ports.p1.tagged: [20, 10]" {
-		t.Fatalf("vlan-filtered: %+v", f)
-	}
+	f := find(look(), "vlan-filtered")
+	assert.MustBeTrue(t, f != nil && *f.Key == "ports.p1.tagged: [20, 10]", "vlan-filtered: %+v", f)
 	checkRemedy(t, "vlan-filtered", look)
 }
 
@@ -246,8 +239,7 @@ fdb: [{mac: "02:00:00:00:00:02", vlan: 1, port: p2}]
 		}
 	}
 	shell(t, again)
-	if report := r.ofSwitch(); find(report, "overspeed") != nil || find(report, "lossless-lost") != nil ||
-		report.Ports != 3 {
-		t.Errorf("the counters of 3 ports were cleared:\n%s", report.Text())
-	}
+	report := r.ofSwitch()
+	assert.True(t, find(report, "overspeed") == nil && find(report, "lossless-lost") == nil && report.Ports == 3,
+		"the counters of 3 ports were cleared:\n%s", report.Text())
 }

@@ -96,8 +96,7 @@ func compare(t *testing.T, e *api.ExplainedFrame, socket string, send func()) {
 		if got = count(t, socket); fmt.Sprint(got) == fmt.Sprint(want) {
 			return
 		}
-		if time.Now().After(deadline) {
-			t.Fatalf("received, dropped, sent: %v, explained: %v\n%+v", got, want, *e)
-		}
+		assert.MustBeTrue(t, !time.Now().After(deadline), "received, dropped, sent: %v, explained: %v\n%+v", got, want,
+			*e)
 	}
 }

@@ -12,6 +12,8 @@ import (
 	"strconv"
 	"testing"
 	"time"
+
+	"pfcswitch/dataplane/assert"
 )
 
 // repeatFuzz is F.Fuzz that then runs the target $EXECUTIONS times, but for $FUZZ_SECONDS at most, each time on a
@@ -19,9 +21,7 @@ import (
 func repeatFuzz(f *testing.F, target any) {
 	executions, err := strconv.Atoi(os.Getenv("EXECUTIONS"))
 	seconds, wrong := strconv.Atoi(os.Getenv("FUZZ_SECONDS"))
-	if err != nil || wrong != nil {
-		f.Fatalf("EXECUTIONS: %v; FUZZ_SECONDS: %v", err, wrong)
-	}
+	assert.MustBeTrue(f, err == nil && wrong == nil, "EXECUTIONS: %v; FUZZ_SECONDS: %v", err, wrong)
 	most := time.Duration(seconds) * time.Second
 	function := reflect.ValueOf(target)
 	m := newFuzzMutator(function.Type())

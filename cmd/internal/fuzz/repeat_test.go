@@ -3,6 +3,8 @@ package fuzz
 import (
 	"bytes"
 	"testing"
+
+	"pfcswitch/dataplane/assert"
 )
 
 // The target runs once on each input, then on mutations of all, which never reach back into the inputs.
@@ -25,14 +27,12 @@ func FuzzRepeat(f *testing.F) {
 		case bytes.HasPrefix(b, two):
 			long++
 		}
-		if len(b) > 8*64+len(two) || len(text) > 8*64+len("text") {
-			t.Errorf("%d octets and %d of text", len(b), len(text))
-		}
+		assert.True(t, len(b) <= 8*64+len(two) && len(text) <= 8*64+len("text"), "%d octets and %d of text", len(b),
+			len(text))
 		clear(b) // a target may write to its argument
 	})
 	f.Cleanup(func() {
-		if executions != 2002 || short < 100 || long < 100 || len(seen) < 20 {
-			f.Errorf("%d executions, %d and %d of an input as it was, %d numbers", executions, short, long, len(seen))
-		}
+		assert.True(f, executions == 2002 && short >= 100 && long >= 100 && len(seen) >= 20,
+			"%d executions, %d and %d of an input as it was, %d numbers", executions, short, long, len(seen))
 	})
 }

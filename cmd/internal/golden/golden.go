@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+
+	"pfcswitch/dataplane/assert"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -15,15 +17,10 @@ func Check(t testing.TB, file, got string) {
 	t.Helper()
 	path := filepath.Join("testdata", file)
 	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t, os.WriteFile(path, []byte(got), 0o644))
 	}
 	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got != string(want) {
-		t.Errorf("%s differs (go test -update writes it anew):\ngot\n%s\nwant\n%s", path, got, want)
-	}
+	assert.Must(t, err)
+	assert.True(t, got == string(want), "%s differs (go test -update writes it anew):\ngot\n%s\nwant\n%s", path, got,
+		want)
 }

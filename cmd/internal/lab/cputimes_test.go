@@ -30,20 +30,16 @@ func TestCPUTimes(t *testing.T) {
 		{"another one", []int{2}, CPUTimes{}, false},
 	} {
 		got, err := parseCPUTimes([]byte(procStat), func(cpu int) bool { return slices.Contains(tt.allowed, cpu) })
-		if got != tt.want || (err == nil) != tt.ok {
-			t.Errorf("%s: %+v, %v, want %+v", tt.name, got, err, tt.want)
-		}
+		assert.True(t, got == tt.want && (err == nil) == tt.ok, "%s: %+v, %v, want %+v", tt.name, got, err, tt.want)
 	}
-	if now, err := ReadCPUTimes(); err != nil || now.Busy == 0 {
-		t.Errorf("this machine: %+v, %v", now, err)
-	}
+	now, err := ReadCPUTimes()
+	assert.True(t, err == nil && now.Busy != 0, "this machine: %+v, %v", now, err)
 }
 
 func TestCPUShares(t *testing.T) {
 	from := CPUTimes{Busy: time.Second, Idle: time.Second, Steal: time.Second}
 	until := CPUTimes{Busy: 2 * time.Second, Idle: 3*time.Second + 500*time.Millisecond, Steal: 1500 * time.Millisecond}
-	if got, want := until.Since(from), (CPUShares{Busy: 0.25, Idle: 0.625, Steal: 0.125}); got != want {
-		t.Errorf("%+v, want %+v", got, want)
-	}
+	got, want := until.Since(from), (CPUShares{Busy: 0.25, Idle: 0.625, Steal: 0.125})
+	assert.True(t, got == want, "%+v, want %+v", got, want)
 	assert.Equal(t, from.Since(from), CPUShares{}, "no time has passed")
 }

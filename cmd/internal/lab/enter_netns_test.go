@@ -54,30 +54,23 @@ func TestEnterAsOrdinaryUser(t *testing.T) {
 	cmd, lines := startRole(t, "enter", attr)
 	if attr.Credential != nil { // else it has the rights already and Enter returned at once
 		assert.Equal(t, lines.Text(), "inside 0 the arguments 2 <nil>", "inside")
-		if !lines.Scan() || !strings.Contains(lines.Text(), "--user") {
-			t.Errorf("the command to enter does not enter the user namespace: %q", lines.Text())
-		}
+		assert.True(t, lines.Scan() && strings.Contains(lines.Text(), "--user"),
+			"the command to enter does not enter the user namespace: %q", lines.Text())
 	}
-	if err := cmd.Wait(); cmd.ProcessState.ExitCode() != 7 {
-		t.Errorf("status: %v, want that of the inner process, 7", err)
-	}
+	err := cmd.Wait()
+	assert.True(t, cmd.ProcessState.ExitCode() == 7, "status: %v, want that of the inner process, 7", err)
 }
 
 func TestEnterHandsOnSignals(t *testing.T) {
 	attr := testUser(t)
 	cmd, lines := startRole(t, "enter-wait", attr)
 	inner := pidAfter(t, lines.Text(), "inner")
-	if attr.Credential != nil && inner == cmd.Process.Pid {
-		t.Fatal("Enter did not make a process")
-	}
+	assert.MustBeTrue(t, attr.Credential == nil || inner != cmd.Process.Pid, "Enter did not make a process")
 	labtest.Must(t, cmd.Process.Signal(unix.SIGTERM))
 	err := cmd.Wait()
-	if attr.Credential != nil && cmd.ProcessState.ExitCode() != 128+15 {
-		t.Errorf("status after SIGTERM: %v, want 143", err)
-	}
-	if alive(inner) {
-		t.Error("the inner process lives on")
-	}
+	assert.True(t, attr.Credential == nil || cmd.ProcessState.ExitCode() == 128+15,
+		"status after SIGTERM: %v, want 143", err)
+	assert.True(t, !alive(inner), "the inner process lives on")
 }
 
 func TestEnterInnerDiesWithOuter(t *testing.T) {
@@ -93,8 +86,6 @@ func TestEnterWhereForbidden(t *testing.T) {
 	_, lines := startRole(t, "forbidden", checkOwnRoot())
 	for _, want := range []string{"false lab: create user", "no space left on device",
 		"user.max_user_namespaces is 0"} {
-		if !strings.Contains(lines.Text(), want) {
-			t.Errorf("got %q, want one that says %q", lines.Text(), want)
-		}
+		assert.True(t, strings.Contains(lines.Text(), want), "got %q, want one that says %q", lines.Text(), want)
 	}
 }

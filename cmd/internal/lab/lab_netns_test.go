@@ -42,9 +42,8 @@ func TestLinkCarriesFramesAndCounts(t *testing.T) {
 	}
 	before, err := h2.Stats("eth0")
 	labtest.Must(t, err)
-	if before.ReceivedFrames != 0 || before.SentFrames != 0 {
-		t.Errorf("an idle link has carried frames, so IPv6 is not off: %+v", before)
-	}
+	assert.True(t, before.ReceivedFrames == 0 && before.SentFrames == 0,
+		"an idle link has carried frames, so IPv6 is not off: %+v", before)
 
 	const size = 3900 // fits into one frame only because the MTU is 4000
 	got := exchange(t, h1, h2, size)
@@ -87,9 +86,8 @@ func TestLinkDownUpDelete(t *testing.T) {
 		labtest.Must(t, err)
 		return c
 	}
-	if !carrier(h1) || !carrier(h2) {
-		t.Fatalf("carrier of a new link: h1 %v, h2 %v, want both", carrier(h1), carrier(h2))
-	}
+	assert.MustBeTrue(t, carrier(h1) && carrier(h2), "carrier of a new link: h1 %v, h2 %v, want both", carrier(h1),
+		carrier(h2))
 	labtest.Must(t, h1.LinkDown("eth0"))
 	labtest.Eventually(t, "h2 lost its carrier", func() bool { return !carrier(h2) })
 	labtest.Must(t, h1.LinkUp("eth0"))
@@ -97,9 +95,8 @@ func TestLinkDownUpDelete(t *testing.T) {
 
 	labtest.Must(t, h2.DeleteLink("eth0"))
 	for _, n := range []*lab.Node{h1, h2} {
-		if _, err := n.Stats("eth0"); err == nil {
-			t.Errorf("%s still has eth0", n.Name())
-		}
+		_, err := n.Stats("eth0")
+		assert.True(t, err != nil, "%s still has eth0", n.Name())
 	}
 }
 
@@ -113,9 +110,8 @@ func TestDo(t *testing.T) {
 	labtest.Must(t, n.Do(func() (err error) { own, err = interfaces(); return err }))
 	outside, err := interfaces()
 	labtest.Must(t, err)
-	if own != "lo in" || strings.Contains(outside, "in") {
-		t.Errorf("inside: %q, want \"lo in\"; outside: %q, want no \"in\"", own, outside)
-	}
+	assert.True(t, own == "lo in" && !strings.Contains(outside, "in"),
+		"inside: %q, want \"lo in\"; outside: %q, want no \"in\"", own, outside)
 	labtest.Must(t, n.Do(func() error {
 		listener, err := net.Listen("tcp", "127.0.0.1:5201")
 		if err == nil {
@@ -131,9 +127,8 @@ func TestDo(t *testing.T) {
 	if err := n.Do(func() error { return unix.EBADMSG }); !errors.Is(err, unix.EBADMSG) {
 		t.Errorf("the function's error: got %v, want EBADMSG", err)
 	}
-	if err := n.Do(func() error { runtime.Goexit(); return nil }); err == nil {
-		t.Error("a function that ended its goroutine: got nil, want an error")
-	}
+	assert.True(t, n.Do(func() error { runtime.Goexit(); return nil }) != nil,
+		"a function that ended its goroutine: got nil, want an error")
 }
 
 func interfaces() (string, error) {
@@ -161,9 +156,7 @@ func TestProcessOutputAndStatus(t *testing.T) {
 	labtest.Must(t, err)
 	err = p.Wait()
 	var exit *exec.ExitError
-	if !errors.As(err, &exit) || exit.ExitCode() != 3 {
-		t.Fatalf("Wait: got %v, want exit status 3", err)
-	}
+	assert.MustBeTrue(t, errors.As(err, &exit) && exit.ExitCode() == 3, "Wait: got %v, want exit status 3", err)
 	assert.Contains(t, err.Error(), "second", "the error lacks the last words")
 
 	var out, errOut strings.Builder
@@ -172,9 +165,8 @@ func TestProcessOutputAndStatus(t *testing.T) {
 	p, err = n.Start(c)
 	labtest.Must(t, err)
 	<-p.Ended()
-	if out.String() != "first\n" || errOut.String() != "second\n" || p.Output() != "" {
-		t.Errorf("own writers got %q and %q, Output %q", out.String(), errOut.String(), p.Output())
-	}
+	assert.True(t, out.String() == "first\n" && errOut.String() == "second\n" && p.Output() == "",
+		"own writers got %q and %q, Output %q", out.String(), errOut.String(), p.Output())
 
 	if _, err := n.Start(lab.Command{Name: "none"}); err == nil {
 		t.Error("a command without a program started")
@@ -208,9 +200,7 @@ func TestProcessStop(t *testing.T) {
 		case test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)):
 			t.Errorf("%s: got %v, want one that says %q", test.role, err, test.want)
 		}
-		if alive(p.Pid()) {
-			t.Errorf("%s: process %d lives after Stop", test.role, p.Pid())
-		}
+		assert.True(t, !alive(p.Pid()), "%s: process %d lives after Stop", test.role, p.Pid())
 	}
 }
 
@@ -268,18 +258,14 @@ func TestScheduled(t *testing.T) {
 	})
 	labtest.Must(t, one.Stop(syscall.SIGKILL, time.Second))
 	before, waited := one.Scheduled()
-	if before == 0 || waited == 0 {
-		t.Errorf("after the end: ran %v, waited %v, want more than 0", before, waited)
-	}
-	if after, _ := one.Scheduled(); after != before {
-		t.Errorf("an ended process ran on: %v, then %v", before, after)
-	}
+	assert.True(t, before != 0 && waited != 0, "after the end: ran %v, waited %v, want more than 0", before, waited)
+	after, _ := one.Scheduled()
+	assert.True(t, after == before, "an ended process ran on: %v, then %v", before, after)
 	labtest.Must(t, two.Stop(syscall.SIGKILL, time.Second))
 	open, _ := filepath.Glob("/proc/self/fd/*")
 	for _, fd := range open {
-		if name, _ := os.Readlink(fd); strings.HasSuffix(name, "/schedstat") {
-			t.Errorf("%s is still open", name)
-		}
+		name, _ := os.Readlink(fd)
+		assert.True(t, !strings.HasSuffix(name, "/schedstat"), "%s is still open", name)
 	}
 }
 
@@ -297,20 +283,14 @@ func TestLabRefuses(t *testing.T) {
 		"an interface name beyond 15 characters": l.Link(n, "longer-than-that-by-far", n, "x", lab.LinkOptions{}),
 		"an address without a prefix length":     n.AddAddr("lo", "10.0.0.1"),
 	} {
-		if err == nil {
-			t.Error(what)
-		}
+		assert.True(t, err != nil, "%v", what)
 	}
 	labtest.Must(t, l.Close())
 	labtest.Must(t, l.Close())
 	for what, err := range map[string]error{"Node": node("late"), "Start": start(), "LinkUp": n.LinkUp("lo")} {
-		if !errors.Is(err, lab.ErrClosed) {
-			t.Errorf("%s after Close: got %v, want ErrClosed", what, err)
-		}
+		assert.True(t, errors.Is(err, lab.ErrClosed), "%s after Close: got %v, want ErrClosed", what, err)
 	}
-	if err := n.Do(func() error { return nil }); err == nil {
-		t.Error("Do after Close went well")
-	}
+	assert.True(t, n.Do(func() error { return nil }) != nil, "Do after Close went well")
 }
 
 // A tunnel's identifier is one on a machine; the second one says so, and the first goes with its node.

@@ -44,16 +44,12 @@ func TestForbiddenNamesSettingAndRemedy(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			var err error = forbidden("make it", unix.EPERM, func(name string) string { return test.sysctls[name] })
 			var e *ForbiddenError
-			if !errors.As(err, &e) || !errors.Is(err, unix.EPERM) {
-				t.Fatalf("got %T, want a *ForbiddenError around EPERM", err)
-			}
-			if e.Sysctl != test.sysctl || e.Value != test.sysctls[test.sysctl] {
-				t.Errorf("got %s = %s, want %s = %s", e.Sysctl, e.Value, test.sysctl, test.sysctls[test.sysctl])
-			}
+			assert.MustBeTrue(t, errors.As(err, &e) && errors.Is(err, unix.EPERM),
+				"got %T, want a *ForbiddenError around EPERM", err)
+			assert.True(t, e.Sysctl == test.sysctl && e.Value == test.sysctls[test.sysctl], "got %s = %s, want %s = %s",
+				e.Sysctl, e.Value, test.sysctl, test.sysctls[test.sysctl])
 			for _, s := range append(test.says, "make it") {
-				if !strings.Contains(err.Error(), s) {
-					t.Errorf("%q does not say %q", err, s)
-				}
+				assert.True(t, strings.Contains(err.Error(), s), "%q does not say %q", err, s)
 			}
 		})
 	}
@@ -73,9 +69,7 @@ func TestLabNamespace(t *testing.T) {
 		if m := labNamespace.FindStringSubmatch(namespace); m != nil {
 			key = m[1]
 		}
-		if key != want {
-			t.Errorf("%q: got lab %q, want %q", namespace, key, want)
-		}
+		assert.Equal(t, key, want, "%q: got lab", namespace)
 	}
 }
 
@@ -126,9 +120,8 @@ func assertNames(t *testing.T, dir string, want ...string) {
 	for _, e := range entries {
 		got = append(got, e.Name())
 	}
-	if strings.Join(got, " ") != strings.Join(want, " ") {
-		t.Errorf("%s: got %v, want %v", filepath.Base(dir), got, want)
-	}
+	assert.True(t, strings.Join(got, " ") == strings.Join(want, " "), "%s: got %v, want %v", filepath.Base(dir), got,
+		want)
 }
 
 func TestLockIsExclusive(t *testing.T) {
@@ -139,14 +132,11 @@ func TestLockIsExclusive(t *testing.T) {
 		t.Errorf("second lock: got %v, want EWOULDBLOCK", err)
 	}
 	assert.Must(t, p.unlock(f))
-	if f, err = p.lock("1-x"); err != nil {
-		t.Fatalf("after unlock: %v", err)
-	}
+	f, err = p.lock("1-x")
+	assert.MustNoError(t, err, "after unlock")
 	// A lock on a file that was removed meanwhile is none.
 	assert.Must(t, os.Remove(f.Name()))
-	if sameFile(f, f.Name()) {
-		t.Error("a removed file passes for the one at its path")
-	}
+	assert.True(t, !sameFile(f, f.Name()), "a removed file passes for the one at its path")
 }
 
 // A new lab gets its lock, though others sweep all the time.
@@ -157,9 +147,8 @@ func TestClaimBesideSweeps(t *testing.T) {
 	for range 2 {
 		sweeps.Go(func() {
 			for !over.Load() {
-				if err := p.sweep(); err != nil {
-					t.Error(err)
-				}
+				err := p.sweep()
+				assert.True(t, err == nil, "%v", err)
 			}
 		})
 	}
@@ -185,9 +174,8 @@ func TestTailKeepsTheEnd(t *testing.T) {
 		for range rapid.IntRange(0, 20).Draw(t, "writes") {
 			b := []byte(strings.Repeat(string(rapid.ByteRange('a', 'z').Draw(t, "byte")),
 				rapid.IntRange(0, 50_000).Draw(t, "size")))
-			if n, err := out.Write(b); n != len(b) || err != nil {
-				t.Fatalf("Write: got %d, %v, want %d", n, err, len(b))
-			}
+			n, err := out.Write(b)
+			assert.MustBeTrue(t, n == len(b) && err == nil, "Write: got %d, %v, want %d", n, err, len(b))
 			all = append(all, b...)
 		}
 		if want := string(all[max(0, len(all)-tailBytes):]); out.String() != want {
@@ -198,9 +186,8 @@ func TestTailKeepsTheEnd(t *testing.T) {
 
 func TestParseSchedstat(t *testing.T) {
 	got, err := parseSchedstat("3000000 2000 17\n")
-	if want := (threadTime{3 * time.Millisecond, 2 * time.Microsecond}); err != nil || got != want {
-		t.Errorf("got %v, %v, want %v", got, err, want)
-	}
+	want := threadTime{3 * time.Millisecond, 2 * time.Microsecond}
+	assert.True(t, err == nil && got == want, "got %v, %v, want %v", got, err, want)
 	for _, bad := range []string{"", "1 2", "-1 2 3", "a b c"} {
 		if _, err := parseSchedstat(bad); err == nil {
 			t.Errorf("%q passed", bad)
@@ -230,9 +217,8 @@ func TestScheduleAddsUpThreads(t *testing.T) {
 // Whoever asks whether a lock is taken keeps nobody from it.
 func TestLocked(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "x.json")
-	if _, err := Locked(path); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("no file: %v", err)
-	}
+	_, err := Locked(path)
+	assert.True(t, errors.Is(err, os.ErrNotExist), "no file: %v", err)
 	assert.Must(t, os.WriteFile(path, nil, 0o600))
 	var other sync.WaitGroup
 	t.Cleanup(other.Wait) // it makes the folder where there is none
@@ -265,8 +251,7 @@ func TestGraceLeft(t *testing.T) {
 		{49 * s, 400 * s, s}, // ten threads that wait, or run for ever
 		{50 * s, 400 * s, 0},
 	} {
-		if got := graceLeft(5*s, test.passed, test.waited); got != test.want {
-			t.Errorf("after %v, of which %v without a CPU: got %v, want %v", test.passed, test.waited, got, test.want)
-		}
+		assert.Equal(t, graceLeft(5*s, test.passed, test.waited), test.want, "after %v, of which %v without a CPU",
+			test.passed, test.waited)
 	}
 }

@@ -27,9 +27,7 @@ func startRole(t *testing.T, role string, attr *syscall.SysProcAttr) (cmd *exec.
 	labtest.Must(t, cmd.Start())
 	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
 	lines = bufio.NewScanner(out)
-	if !lines.Scan() {
-		t.Fatalf("role %s printed nothing", role)
-	}
+	assert.MustBeTrue(t, lines.Scan(), "role %s printed nothing", role)
 	return cmd, lines
 }
 
@@ -61,9 +59,7 @@ func pidAfter(t *testing.T, text, word string) int {
 	t.Helper()
 	_, rest, _ := strings.Cut(text, word)
 	fields := strings.Fields(rest)
-	if len(fields) == 0 {
-		t.Fatalf("no %q in %q", word, text)
-	}
+	assert.MustBeTrue(t, len(fields) != 0, "no %q in %q", word, text)
 	pid, err := strconv.Atoi(fields[0])
 	labtest.Must(t, err)
 	return pid
@@ -104,9 +100,7 @@ func TestLabEndsOnSignalAndPanic(t *testing.T) {
 		cmd, _ := startRole(t, test.role, nil)
 		labtest.Must(t, cmd.Process.Signal(test.sig))
 		err := cmd.Wait()
-		if test.role == "panic" && err == nil {
-			t.Error("the role that panics ended well")
-		}
+		assert.True(t, test.role != "panic" || err != nil, "the role that panics ended well")
 		assert.Same(t, namespacesOf(t, cmd.Process.Pid), nil, "%s, %v: left behind", test.role, test.sig)
 	}
 }
@@ -114,13 +108,11 @@ func TestLabEndsOnSignalAndPanic(t *testing.T) {
 func TestNamespaceNames(t *testing.T) {
 	l, h1, _ := twoHosts(t, lab.LinkOptions{})
 	want := fmt.Sprintf("pfcsw-%d-two-h1", os.Getpid())
-	if h1.Namespace() != want || h1.Path() != "/run/netns/"+want {
-		t.Errorf("namespace %s at %s, want %s", h1.Namespace(), h1.Path(), want)
-	}
+	assert.True(t, h1.Namespace() == want && h1.Path() == "/run/netns/"+want, "namespace %s at %s, want %s",
+		h1.Namespace(), h1.Path(), want)
 	assert.Equal(t, len(namespacesOf(t, os.Getpid())), 2, "names while up")
-	if !strings.Contains(h1.EnterCommand(), h1.Path()) {
-		t.Errorf("EnterCommand %q does not name %s", h1.EnterCommand(), h1.Path())
-	}
+	assert.True(t, strings.Contains(h1.EnterCommand(), h1.Path()), "EnterCommand %q does not name %s",
+		h1.EnterCommand(), h1.Path())
 	labtest.Must(t, l.Close())
 	assert.Same(t, namespacesOf(t, os.Getpid()), nil, "names after Close")
 }
@@ -133,7 +125,6 @@ func TestLabBesideIP(t *testing.T) {
 		t.Skip("NO ip: its namespaces beside a lab's are not checked (install iproute2)")
 	}
 	_, lines := startRole(t, "beside-ip", &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS})
-	if got := lines.Text(); got != "left behind 0 <nil>" {
-		t.Error(got)
-	}
+	got := lines.Text()
+	assert.True(t, got == "left behind 0 <nil>", "%v", got)
 }

@@ -278,9 +278,8 @@ func TestManyRoundTrips(t *testing.T) {
 	o := DefaultOptions()
 	o.Count = maxTrips
 	r, err := Run(t.Context(), &o, newWire(), 77)
-	if err != nil || !r.Pass || r.RoundTrip.Asked != maxTrips || r.RoundTrip.Lost != 0 {
-		t.Errorf("a perfect link: error %v, %+v", err, r.RoundTrip)
-	}
+	assert.True(t, err == nil && r.Pass && r.RoundTrip.Asked == maxTrips && r.RoundTrip.Lost == 0,
+		"a perfect link: error %v, %+v", err, r.RoundTrip)
 }
 
 // Answers of another check, late ones, and those that nobody asked for do not count.
@@ -291,9 +290,8 @@ func TestForeignAnswers(t *testing.T) {
 		{Answer: true, Session: 77, Sequence: 0}, {Session: 77, Sequence: 1}} {
 		w.noise = append(w.noise, w.format.AppendEcho(nil, ownMAC, peerMAC, macctl.PathFallback, 60, false, 0, e))
 	}
-	if r := check(w); r.Peer != nil {
-		t.Errorf("%s has answered", *r.Peer)
-	}
+	r := check(w)
+	assert.True(t, r.Peer == nil, "%v has answered", r.Peer)
 }
 
 func TestGolden(t *testing.T) {

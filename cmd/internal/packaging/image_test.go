@@ -83,9 +83,8 @@ func TestDockerfile(t *testing.T) {
 		t.Errorf("USER %s: want numbers that are not root's", got)
 	}
 	want := regexp.MustCompile(`golang:(\d+\.\d+)\.`).FindStringSubmatch(dockerfile()[0].args)
-	if want == nil || !strings.Contains(read(t, "go.mod"), "\ngo "+want[1]+".") {
-		t.Errorf("the image is built by %s, and go.mod wants another Go", dockerfile()[0].args)
-	}
+	assert.True(t, want != nil && strings.Contains(read(t, "go.mod"), "\ngo "+want[1]+"."),
+		"the image is built by %s, and go.mod wants another Go", dockerfile()[0].args)
 }
 
 // words reads an instruction in its exec form.
@@ -134,9 +133,7 @@ func TestProgramIsStatic(t *testing.T) {
 	if _, err := fmt.Sscanf(text, "%f MB)", &said); err != nil || math.Abs(said*1e6-float64(info.Size())) > 1e6 {
 		t.Errorf("it has %d bytes; scripts/README.md says %v MB (%v)", info.Size(), said, err)
 	}
-	if info.Size() > mostBytes {
-		t.Errorf("it has %d bytes, want at most %d", info.Size(), mostBytes)
-	}
+	assert.True(t, info.Size() <= mostBytes, "it has %d bytes, want at most %d", info.Size(), mostBytes)
 }
 
 // The context of the build has every folder that the program is made of.

@@ -192,9 +192,7 @@ func readKNE(t *testing.T, file string) topology {
 		if f := text(c, "file"); f != "" {
 			out.files[path.Join(text(c, "config_path"), text(c, "config_file"))] = filepath.Join(filepath.Dir(file), f)
 		}
-		if get(n, "vendor").Enum() != 1 {
-			t.Errorf("%s: %s is not a host to KNE", file, text(n, "name"))
-		}
+		assert.True(t, get(n, "vendor").Enum() == 1, "%s: %s is not a host to KNE", file, text(n, "name"))
 		all.nodes[text(n, "name")] = out
 	}
 	links := list(m, "links")
@@ -363,9 +361,8 @@ func TestExportLists(t *testing.T) {
 		args := strings.Fields("lab export " + tt.args + " " + file + " -o " + dir)
 		cmd := exec.Command(program(t), args...)
 		out, _ := cmd.CombinedOutput()
-		if !strings.Contains(string(out), tt.want) || cmd.ProcessState.ExitCode() != tt.status {
-			t.Errorf("%v: status %d\n%s\nwant %d and %q", args, cmd.ProcessState.ExitCode(), out, tt.status, tt.want)
-		}
+		assert.True(t, strings.Contains(string(out), tt.want) && cmd.ProcessState.ExitCode() == tt.status,
+			"%v: status %d\n%s\nwant %d and %q", args, cmd.ProcessState.ExitCode(), out, tt.status, tt.want)
 		left, err := os.ReadFile(file)
 		assert.True(t, err == nil && string(left) == tt.text, "%v: the file of the lab is %q, %v", args, left, err)
 	}

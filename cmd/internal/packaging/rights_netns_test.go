@@ -73,9 +73,7 @@ func TestRightsOfTheSwitch(t *testing.T) {
 	}
 	checkTraffic(t, p.h2, "eth0", 0.5, map[*lab.Node]string{p.h1: "eth0"})
 	stop(t, proc)
-	if strings.Contains(proc.Output(), "not permitted") {
-		t.Errorf("something failed: %s", proc.Output())
-	}
+	assert.True(t, !strings.Contains(proc.Output(), "not permitted"), "something failed: %s", proc.Output())
 }
 
 // realTimeThreads counts those of a process.
@@ -130,9 +128,8 @@ func TestClientsAreBounded(t *testing.T) {
 		must(t, err)
 		open = max(open, openFiles(t, proc.Pid())-files)
 	}
-	if open < connections/2 || open > connections+8 { // a few are being opened and closed
-		t.Errorf("%d slow clients had up to %d open connections, want %d", slow, open, connections)
-	}
+	assert.True(t, open >= connections/2 && open <= connections+8, // a few are being opened and closed
+		"%d slow clients had up to %d open connections, want %d", slow, open, connections)
 	client := &http.Client{Timeout: 10 * time.Second, Transport: &http.Transport{
 		DialContext: func(context.Context, string, string) (net.Conn, error) { return net.Dial("unix", p.socket()) }}}
 	for _, path := range []string{"apply", "clear/counters", "explain?in=p1"} {
@@ -181,9 +178,8 @@ func (p *machine) checkScrapes(t *testing.T, clients, times int) {
 		})
 	}
 	all.Wait()
-	if answered.Load() == 0 || refused.Load() == 0 {
-		t.Errorf("of %d scrapes %d were answered and %d refused", clients*times, answered.Load(), refused.Load())
-	}
+	assert.True(t, answered.Load() != 0 && refused.Load() != 0, "of %d scrapes %d were answered and %d refused",
+		clients*times, answered.Load(), refused.Load())
 }
 
 // openFiles is how many files and sockets a process has open.

@@ -59,9 +59,7 @@ func (p *machine) startToFrame(t *testing.T, path string, end unix.Signal) time.
 			break
 		}
 		before = now
-		if time.Since(begun) > 10*time.Second {
-			t.Fatalf("nothing is forwarded within 10 s: %s", proc.Output())
-		}
+		assert.MustBeTrue(t, time.Since(begun) <= 10*time.Second, "nothing is forwarded within 10 s: %s", proc.Output())
 		time.Sleep(time.Millisecond)
 	}
 	took := time.Since(begun) - waited(t, proc.Pid())

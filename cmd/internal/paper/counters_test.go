@@ -16,9 +16,8 @@ func TestDeadlockCounters(t *testing.T) {
 	assert.MustBeTrue(t, len(got) == len(want), "%d transitions, want %d", len(got), len(want))
 	kinds := map[deadlock.Kind]int{}
 	for i, g := range got {
-		if late := g.at - want[i].at; g.kind != want[i].kind || late.Abs() > time.Millisecond {
-			t.Errorf("%d: %v at %v, want %v at %v", i, g.kind, g.at, want[i].kind, want[i].at)
-		}
+		assert.True(t, g.kind == want[i].kind && (g.at-want[i].at).Abs() <= time.Millisecond,
+			"%d: %v at %v, want %v at %v", i, g.kind, g.at, want[i].kind, want[i].at)
 		kinds[g.kind]++
 	}
 	assert.True(t, kinds[deadlock.Recurring] == 2 && kinds[deadlock.Reopened] == 2 && kinds[deadlock.Detected] == 12,

@@ -26,8 +26,6 @@ func TestLineBeginsLater(t *testing.T) {
 func TestNumber(t *testing.T) {
 	for v, want := range map[float64]string{0.5: "0.5", 23.6789: "23.68", 999.96: "1000", 9999.6: "10000",
 		335542.3: "335542"} {
-		if got := number(v); got != want {
-			t.Errorf("%v is written %s, want %s", v, got, want)
-		}
+		assert.Equal(t, number(v), want, "%v is written", v)
 	}
 }

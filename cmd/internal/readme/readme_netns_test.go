@@ -90,9 +90,8 @@ func (b *Block) elsewhere(t *testing.T) string {
 		if by, ok := strings.CutPrefix(m, "by "); ok {
 			path, text, _ := strings.Cut(by, ": ")
 			data, err := os.ReadFile(filepath.Join(root, path))
-			if err != nil || text == "" || !strings.Contains(string(data), text) {
-				t.Errorf("%s: is to be run by %s, which has no %q (%v)", b.at(), path, text, err)
-			}
+			assert.True(t, err == nil && text != "" && strings.Contains(string(data), text),
+				"%s: is to be run by %s, which has no %q (%v)", b.at(), path, text, err)
 			return "run by " + by
 		}
 		name, _, _ := strings.Cut(m, " ")

@@ -91,9 +91,8 @@ func TestBenchmarksAreThere(t *testing.T) {
 				must(t, err)
 				args = append([]string{"-lE", pattern, os.DevNull}, files...)
 			}
-			if out, err := exec.Command("grep", args...).CombinedOutput(); err != nil {
-				t.Errorf("%s: %s: there is no such benchmark (%v %s)", file, m[0], err, out)
-			}
+			out, err := exec.Command("grep", args...).CombinedOutput()
+			assert.True(t, err == nil, "%s: %s: there is no such benchmark (%v %s)", file, m[0], err, out)
 		}
 	}
 	assert.True(t, count >= 2, "the READMEs name only %d benchmarks", count)
@@ -119,9 +118,8 @@ func TestStagesAreShown(t *testing.T) {
 				shown = append(shown, m[1])
 			}
 		}
-		if got := strings.Join(shown, " "); got != stages[1] {
-			t.Errorf("%s: it shows the stages %s, and there are %s", b.at(), got, stages[1])
-		}
+		got := strings.Join(shown, " ")
+		assert.True(t, got == stages[1], "%s: it shows the stages %s, and there are %s", b.at(), got, stages[1])
 		return
 	}
 	t.Error("README.md does not run scripts/test.sh")
@@ -143,9 +141,7 @@ func checkYAML(t *testing.T, b *Block) {
 	default:
 		err = fmt.Errorf("nobody checks a block of kind %q", b.Info)
 	}
-	if err != nil {
-		t.Errorf("%s: %v", b.at(), err)
-	}
+	assert.NoError(t, err, "%s", b.at())
 }
 
 // checkPrometheus has the real Prometheus' own tool check a file, and the rules that it names.
@@ -244,9 +240,8 @@ func TestDefaults(t *testing.T) {
 				continue
 			}
 			shown++
-			if fmt.Sprint(value) != fmt.Sprint(want) && !zero(value, want) {
-				t.Errorf("%s: %s: %v, and the default is %v", b.at(), path, value, want)
-			}
+			assert.True(t, fmt.Sprint(value) == fmt.Sprint(want) || zero(value, want),
+				"%s: %s: %v, and the default is %v", b.at(), path, value, want)
 		}
 	}
 	assert.True(t, shown >= 60 && lists == 1, "%d lists show %d defaults", lists, shown)

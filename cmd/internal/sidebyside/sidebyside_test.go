@@ -38,16 +38,15 @@ func TestManyShardsSameReport(t *testing.T) {
 
 func sameReport(t *testing.T, spread string) {
 	file := filepath.Join(t.TempDir(), "k8.yaml")
-	if err := os.WriteFile(file, []byte(`name: k8
+	err := os.WriteFile(file, []byte(`name: k8
 fabric: {fat-tree: {k: 8}, links: {speed: 100G, cable: 100m}, switches: {preset: roce, watchdog: {action: drop}},
   spread: `+spread+`}
 traffic:
   all: {permutation: on, priority: 3, octets: 1518, rate: 90G, duration: 10us}
   in: {incast: h1, priority: 3, octets: 1518, duration: 10us}
 faults: {s: {slow: h1, rate: 10G, duration: 10us}}
-`), 0o600); err != nil {
-		t.Fatal(err)
-	}
+`), 0o600)
+	assert.Must(t, err)
 	var reports []string
 	for _, workers := range []int{1, 3} {
 		calls := 0

@@ -35,9 +35,8 @@ traffic:
 	}
 	c := r.Controls[3]
 	assert.True(t, c.Name == "small" && c.Rate == 0, "flows with a size: %+v", c)
-	if with, without := r.held(), plain.held(); with["h2"]*10 > without["h2"] {
-		t.Errorf("held with DCQCN for %v, without for %v", with, without)
-	}
+	with, without := r.held(), plain.held()
+	assert.True(t, with["h2"]*10 <= without["h2"], "held with DCQCN for %v, without for %v", with, without)
 	var out bytes.Buffer
 	err = r.Text(&out)
 	assert.True(t, err == nil && strings.Contains(out.String(), "\nh2>h4  3         "), "%v: %s", err, &out)

@@ -41,13 +41,9 @@ func TestECMPUsesAllWays(t *testing.T) {
 					}
 				}
 			}})
-	if !r.Pass || len(r.Flows) != 16*15 {
-		t.Fatalf("pass %v with %d flows: %+v", r.Pass, len(r.Flows), r.Checks)
-	}
+	assert.MustBeTrue(t, r.Pass && len(r.Flows) == 16*15, "pass %v with %d flows: %+v", r.Pass, len(r.Flows), r.Checks)
 	for _, f := range r.Flows {
-		if !f.Lossless || f.Lost != 0 || f.Reordered != 0 || f.Received == 0 {
-			t.Errorf("%+v", f)
-		}
+		assert.True(t, f.Lossless && f.Lost == 0 && f.Reordered == 0 && f.Received != 0, "%+v", f)
 	}
 	for _, up := range upward() {
 		other := [2]string{up[0], map[string]string{"up1": "up2", "up2": "up1"}[up[1]]}
@@ -68,9 +64,8 @@ func TestECMPIsDeterministic(t *testing.T) {
 		return r, b.String()
 	}
 	first, text := run(1)
-	if _, again := run(1); again != text {
-		t.Errorf("%s\nand then\n%s", text, again)
-	}
+	_, again := run(1)
+	assert.True(t, again == text, "%s\nand then\n%s", text, again)
 	other, _ := run(2)
 	for i, f := range first.Flows {
 		if of := other.Flows[i]; f.Rate < 90e9 != (of.Rate < 90e9) {
@@ -83,9 +78,8 @@ func TestECMPIsDeterministic(t *testing.T) {
 			slow++
 		}
 	}
-	if !first.Pass || slow == 0 || slow == len(first.Flows) {
-		t.Errorf("pass %v, %d of %d flows are slow: %+v", first.Pass, slow, len(first.Flows), first.Checks)
-	}
+	assert.True(t, first.Pass && slow != 0 && slow != len(first.Flows), "pass %v, %d of %d flows are slow: %+v",
+		first.Pass, slow, len(first.Flows), first.Checks)
 }
 
 // A link that is down takes the flows of its port elsewhere, where its switch has other ways. Frames on their way over
@@ -104,9 +98,8 @@ func TestECMPAroundALinkThatIsDown(t *testing.T) {
 	}
 	came, lost := run("flow")
 	byNumber, lostByNumber := run("number")
-	if lost > 10 || lostByNumber < byNumber/5 {
-		t.Errorf("by flow %d frames came and %d were lost; by number %d and %d", came, lost, byNumber, lostByNumber)
-	}
+	assert.True(t, lost <= 10 && lostByNumber >= byNumber/5,
+		"by flow %d frames came and %d were lost; by number %d and %d", came, lost, byNumber, lostByNumber)
 }
 
 // A group of which one port leads to the host and the other into a circle is refused before anything runs, whichever
@@ -139,8 +132,7 @@ func TestEachWayOfAGroupIsFollowed(t *testing.T) {
 	} {
 		_, err := simulate(t, tt.text, standard)
 		told := err != nil && strings.HasPrefix(err.Error(), "lab.yaml:") && strings.Contains(err.Error(), tt.want)
-		if tt.want == "" && err != nil || tt.want != "" && !told {
-			t.Errorf("%s: %v; want %q", tt.name, err, tt.want)
-		}
+		assert.True(t, (tt.want != "" || err == nil) && (tt.want == "" || told), "%s: %v; want %q", tt.name, err,
+			tt.want)
 	}
 }

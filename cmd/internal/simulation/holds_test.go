@@ -82,9 +82,7 @@ func TestHoldsOfASlowReceiver(t *testing.T) {
 		"{from: h1, to: h2, duration: 20ms}}"), nil)
 	assert.Must(t, err)
 	r, err := RunTopology(t.Context(), lab, standard)
-	if err != nil || !r.Pass {
-		t.Fatal(r, err)
-	}
+	assert.MustBeTrue(t, err == nil && r.Pass, "%v %v", r, err)
 	var b bytes.Buffer
 	assert.Must(t, r.Text(&b))
 	_, text, _ := strings.Cut(b.String(), "STEP  BY")

@@ -52,9 +52,7 @@ func (r *Report) held() map[string]int64 {
 // Every example passes, with its senders held and nothing lost; the ring alone locks up.
 func TestExamples(t *testing.T) {
 	files, err := filepath.Glob("../../../scripts/lab/*.yaml")
-	if err != nil || len(files) == 0 {
-		t.Fatal(files, err)
-	}
+	assert.MustBeTrue(t, err == nil && len(files) != 0, "%v %v", files, err)
 	senders := map[string][]string{"incast.yaml": {"h1", "h2", "h3"}, "leaf-spine.yaml": {"h1", "h2"},
 		"trunk.yaml": {"h1"}, "ring.yaml": {"h1", "h2", "h3"}, "machines.yaml": {"h1", "h4"}}
 	for _, file := range files {
@@ -163,17 +161,14 @@ func TestResponseAndPause(t *testing.T) {
 		text := strings.Replace(pair, "h2: {}", "h2: {}, h3: {}", 1)
 		r, err = simulate(t, strings.ReplaceAll(text, "100G", "10G")+"  l3: {ends: [h3, \"s1:p3\"], speed: 10G}\n"+
 			"traffic: {f: {incast: h2, duration: 20ms}}", Options{Seed: 1, Response: response})
-		if err != nil || !r.Pass || len(r.Ports) == 0 {
-			t.Fatal(r, err)
-		}
+		assert.MustBeTrue(t, err == nil && r.Pass && len(r.Ports) != 0, "%v %v", r, err)
 		for _, p := range r.Ports {
 			most = max(most, p.HeadroomPeak)
 		}
 		return most
 	}
-	if quick, slow := peak(0), peak(20*time.Microsecond); slow < quick+10_000 {
-		t.Errorf("%d octets of headroom at once, %d after 20 µs", quick, slow)
-	}
+	quick, slow := peak(0), peak(20*time.Microsecond)
+	assert.True(t, slow >= quick+10_000, "%d octets of headroom at once, %d after 20 µs", quick, slow)
 	text := strings.NewReplacer("100G", "10G, flow_control: pause", "10G", "1G, flow_control: pause").Replace(pair)
 	r, err := simulate(t, text+"traffic: {f: {from: h1, to: h2, duration: 5ms}}", standard)
 	assert.True(t, err == nil && r.Pass && r.held()["h1"] != 0 && r.Ports[0].Priority == -1 &&

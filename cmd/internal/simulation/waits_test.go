@@ -37,7 +37,6 @@ func TestAddWaits(t *testing.T) {
 			slices.Equal(names(r.HeldByHosts), tt.heldByHost), "%s: %+v, %+v", tt.name, r.Cycle, r.HeldByHosts)
 	}
 	var r Report
-	if r.AddWaits(ring, []Wait{{Port: "s3:host"}}); r.HeldByHosts[0].By != "h3" {
-		t.Errorf("paused by %q, want h3", r.HeldByHosts[0].By)
-	}
+	r.AddWaits(ring, []Wait{{Port: "s3:host"}})
+	assert.True(t, r.HeldByHosts[0].By == "h3", "paused by %q, want h3", r.HeldByHosts[0].By)
 }

@@ -143,9 +143,8 @@ func (x *terminal) sees(texts ...string) {
 // types hits keys.
 func (x *terminal) types(keys string) {
 	x.t.Helper()
-	if _, err := x.pty.WriteString(keys); err != nil {
-		x.t.Fatal(err)
-	}
+	_, err := x.pty.WriteString(keys)
+	assert.Must(x.t, err)
 }
 
 // resize makes the terminal another size, which the kernel tells the program.

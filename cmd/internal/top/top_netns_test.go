@@ -48,10 +48,9 @@ func newNetwork(t *testing.T) *network {
 func (n *network) start() {
 	n.t.Helper()
 	var err error
-	if n.daemon, err = n.sw.Start(lab.Command{Name: "switch", Argv: []string{lab.Self},
-		Env: []string{daemonKey + "=" + n.file}}); err != nil {
-		n.t.Fatal(err)
-	}
+	n.daemon, err = n.sw.Start(lab.Command{Name: "switch", Argv: []string{lab.Self},
+		Env: []string{daemonKey + "=" + n.file}})
+	assert.Must(n.t, err)
 	labtest.Eventually(n.t, "the switch has opened its port", func() bool {
 		return strings.Contains(n.daemon.Output(), `msg="port is open" port=p1`)
 	})

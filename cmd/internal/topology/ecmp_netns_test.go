@@ -33,17 +33,14 @@ func TestECMPOnRealLinks(t *testing.T) {
 	}
 	t.Logf("senders were held for %d ns: on a slow machine perhaps never", held)
 	for _, f := range v.Flows {
-		if !f.Lossless || f.Lost+f.Reordered+f.Duplicated != 0 || f.Received == 0 {
-			t.Errorf("%+v", f)
-		}
+		assert.True(t, f.Lossless && f.Lost+f.Reordered+f.Duplicated == 0 && f.Received != 0, "%+v", f)
 	}
 	leaf := api.NewClient(s.Node("leaf1").Socket)
 	answer, err := leaf.Show(t.Context(), "ports")
 	must(t, err)
 	for _, p := range answer.(*api.Ports).Ports {
-		if (p.Port == "up1" || p.Port == "up2") && p.TransmitFrames < 100 {
-			t.Errorf("%s has sent %d frames", p.Port, p.TransmitFrames)
-		}
+		assert.True(t, p.Port != "up1" && p.Port != "up2" || p.TransmitFrames >= 100, "%s has sent %d frames", p.Port,
+			p.TransmitFrames)
 	}
 	assert.Contains(t, r.run("show", "fdb", "-s", name+"-leaf1"), "up1, up2", "show fdb names no group")
 	r.run("lab", "down", path)

@@ -34,9 +34,8 @@ func inOneProcess(r *rig) {
 			continue
 		}
 		r.checkLossless(n)
-		if want := fmt.Sprintf("switch=%q", n.Name); !strings.Contains(r.metrics(n), want) {
-			r.t.Errorf("the metrics of %s lack %s", n.Name, want)
-		}
+		want := fmt.Sprintf("switch=%q", n.Name)
+		assert.True(r.t, strings.Contains(r.metrics(n), want), "the metrics of %s lack %s", n.Name, want)
 		file := filepath.Join(configFolder(name), n.Name+".yaml")
 		yaml, err := os.ReadFile(file)
 		must(r.t, err)
@@ -65,9 +64,8 @@ func oneProcessOfMany(r *rig) {
 	}
 	path, name := ring(9)
 	r.run("lab", "up", "--in-process=false", path)
-	if got := len(r.processes(name)); got != 10 {
-		r.t.Errorf("--in-process=false: %d processes, want 10", got)
-	}
+	got := len(r.processes(name))
+	assert.True(r.t, got == 10, "--in-process=false: %d processes, want 10", got)
 	r.run("lab", "down", path)
 }
 
@@ -127,17 +125,13 @@ func oneCannotStart(r *rig) {
 	must(r.t, said.(*os.File).SetReadDeadline(time.Now().Add(time.Minute)))
 	line, err := bufio.NewReader(said).ReadString('\n')
 	must(r.t, err)
-	if !strings.HasPrefix(line, "left does not run: ") {
-		r.t.Errorf("said %q", line)
-	}
+	assert.True(r.t, strings.HasPrefix(line, "left does not run: "), "said %q", line)
 	right := api.NewClient(config.LabSocket(name, "right"))
 	eventually(r.t, "the other switch answers", func() bool {
 		_, err := right.Show(r.t.Context(), "ports")
 		return err == nil
 	})
 	must(r.t, cmd.Process.Signal(syscall.SIGTERM))
-	if err := cmd.Wait(); err == nil {
-		r.t.Error("no error at the end, though a switch did not run")
-	}
+	assert.True(r.t, cmd.Wait() != nil, "no error at the end, though a switch did not run")
 	must(r.t, l.Close())
 }

@@ -150,9 +150,8 @@ func (r *rig) checkTraffic(path string, flows []flow) {
 		must(r.t, json.Unmarshal(answer.out, &report))
 		held += report.Paused[3]
 		for _, f := range report.Flows {
-			if !f.Answered || f.Sent == 0 || f.Lost+f.Reordered+f.Duplicated != 0 {
-				r.t.Errorf("%s: %+v", report.Source, f)
-			}
+			assert.True(r.t, f.Answered && f.Sent != 0 && f.Lost+f.Reordered+f.Duplicated == 0, "%s: %+v",
+				report.Source, f)
 		}
 	}
 	for range expect {
@@ -161,15 +160,11 @@ func (r *rig) checkTraffic(path string, flows []flow) {
 		must(r.t, answer.err)
 		must(r.t, json.Unmarshal(answer.out, &report))
 		for _, f := range report.Flows {
-			if !f.Finished || f.Received != f.Sent || f.Received == 0 {
-				r.t.Errorf("%s: %+v", report.Address, f)
-			}
+			assert.True(r.t, f.Finished && f.Received == f.Sent && f.Received != 0, "%s: %+v", report.Address, f)
 			r.t.Logf("%s > %s: %d frames", f.Source, report.Address, f.Received)
 		}
 	}
-	if held == 0 {
-		r.t.Error("no sender was held: the links were not full")
-	}
+	assert.True(r.t, held != 0, "no sender was held: the links were not full")
 }
 
 // checkLossless asks a switch whether it lost a lossless frame.
@@ -201,10 +196,9 @@ func refusedTopologies(r *rig) {
 	}
 	r.runRefused("lab "+name+" is up already: pfcswitch lab down "+path, "lab", "up", path)
 	r.runRefused("has no node h9: there are s1, h1, h2", "lab", "exec", path, "h9", "true")
-	if status := r.command("lab", "exec", name, "h1", "sh", "-c",
-		"exit 7").Run(); fmt.Sprint(status) != "exit status 7" {
-		r.t.Errorf("the status of a program in a node: %v", status)
-	}
+	status := r.command("lab", "exec", name, "h1", "sh", "-c",
+		"exit 7").Run()
+	assert.True(r.t, fmt.Sprint(status) == "exit status 7", "the status of a program in a node: %v", status)
 	assert.Contains(r.t, r.run("show", "ports", "-s", name+"-s1"), "p2", "a switch is not found by its name")
 	must(r.t, os.WriteFile(path, []byte("name: "+name+"\nno_such_key: 1\n"), 0o644)) // edited meanwhile
 	r.runRefused(path+":2: no_such_key: unknown key", "lab", "up", path)
@@ -296,9 +290,7 @@ func interruptedUp(r *rig) {
 	must(r.t, up.Start())
 	eventually(r.t, "the keeper runs", func() bool { _, ok := readState(r.statePath(name)); return ok })
 	_ = up.Process.Signal(syscall.SIGSTOP) // it may have ended, on a machine that is slow here
-	if !r.staysUp(name) {
-		r.t.Error("a lab did not come up whose up was stopped")
-	}
+	assert.True(r.t, r.staysUp(name), "a lab did not come up whose up was stopped")
 	_ = up.Process.Kill() // the keeper has answered
 	_ = up.Wait()
 	r.run("lab", "down", path)
@@ -367,10 +359,8 @@ links: {l1: {ends: [h1, "s1:p1"], speed: 100M, mtu: 4000}, l2: {ends: [h2, "s1:p
 `)
 	s := r.up(path, name)
 	for node, want := range map[string]string{"h1": "10.0.0.1/24", "h2": "10.0.0.2/24"} {
-		if got := r.run("lab", "exec", path, node, "ip", "address"); !strings.Contains(got, want) ||
-			!strings.Contains(got, "mtu 4000") {
-			r.t.Errorf("%s: %s", node, got)
-		}
+		got := r.run("lab", "exec", path, node, "ip", "address")
+		assert.True(r.t, strings.Contains(got, want) && strings.Contains(got, "mtu 4000"), "%s: %s", node, got)
 	}
 	assert.Contains(r.t, r.run("show", "ports", "-s", s.socket("h1")), "host0", "the host NIC says")
 }
@@ -406,9 +396,8 @@ func foreignSocket(r *rig) {
 func keeperLog(r *rig) {
 	path, name := r.file(pair)
 	log := r.statePath(name) + ".log"
-	if got := r.run("lab", "up", path); !strings.Contains(got, log) {
-		r.t.Errorf("up does not name %s:\n%s", log, got)
-	}
+	got := r.run("lab", "up", path)
+	assert.True(r.t, strings.Contains(got, log), "up does not name %s:\n%s", log, got)
 	assert.Equal(r.t, r.run("lab", "down", path), "lab "+name+" is down\n", "down says")
 	r.up(path, name)
 	must(r.t, syscall.Kill(r.switchOf(name), syscall.SIGKILL))
@@ -417,9 +406,8 @@ func keeperLog(r *rig) {
 		must(r.t, err)
 		return strings.Contains(string(b), "s1 has ended")
 	})
-	if got := r.run("lab", "down", path); !strings.Contains(got, "s1 has ended") || !strings.Contains(got, "killed") {
-		r.t.Errorf("down says %q", got)
-	}
+	got = r.run("lab", "down", path)
+	assert.True(r.t, strings.Contains(got, "s1 has ended") && strings.Contains(got, "killed"), "down says %q", got)
 }
 
 // An up that is interrupted just when its keeper is ready takes the lab down, and says so. Up to then the state file
@@ -446,9 +434,8 @@ func interruptedWhenReady(r *rig) {
 		}
 	}()
 	s, err := startKeeper(ctx, "late", path, lock, nil)
-	if s != nil || err == nil || !strings.Contains(err.Error(), "interrupted") {
-		r.t.Errorf("state %+v, %v: want that it was interrupted", s, err)
-	}
+	assert.True(r.t, s == nil && err != nil && strings.Contains(err.Error(), "interrupted"),
+		"state %+v, %v: want that it was interrupted", s, err)
 	if _, err := os.Stat(ready + ".ended"); err != nil {
 		r.t.Errorf("the keeper has not ended: %v", err)
 	}

@@ -62,9 +62,8 @@ func TestMachines(t *testing.T) {
 				r.checkLossless(n)
 			}
 		}
-		if n := fragments(t, nodes[part]); n != "0" {
-			t.Errorf("%s has sent %s fragments", part, n)
-		}
+		n := fragments(t, nodes[part])
+		assert.True(t, n == "0", "%s has sent %s fragments", part, n)
 	}
 	left.run("lab", "down", "--part", "left", path)
 	r.checkNothingLeft(name + ".left")
@@ -86,9 +85,8 @@ func checkTunnelPFC(t *testing.T, r *rig, n Node) {
 			received = p.Priorities[3].ReceivedFrames
 		}
 	}
-	if t.Logf("%d PFC frames came through the tunnel", received); received == 0 {
-		t.Error("no PFC came through the tunnel")
-	}
+	t.Logf("%d PFC frames came through the tunnel", received)
+	assert.True(t, received != 0, "no PFC came through the tunnel")
 	var answer api.LinkCheck
 	must(t, json.Unmarshal([]byte(r.run("linkcheck", "up", "-s", n.Socket, "-j")), &answer))
 	t.Logf("linkcheck:\n%s", answer.Text())
@@ -96,9 +94,7 @@ func checkTunnelPFC(t *testing.T, r *rig, n Node) {
 	for _, c := range answer.Checks {
 		passed[c.Check] = c.Verdict == api.LinkPass && c.Out == "pass" && c.Back == "pass"
 	}
-	if answer.Peer == nil || !passed["pfc"] {
-		t.Errorf("linkcheck: PFC does not pass: %+v", answer.Checks)
-	}
+	assert.True(t, answer.Peer != nil && passed["pfc"], "linkcheck: PFC does not pass: %+v", answer.Checks)
 }
 
 // fragments is how many fragments of IPv4 packets a machine has made.

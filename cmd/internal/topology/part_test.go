@@ -14,8 +14,6 @@ func TestHalfDuplexIsVirtual(t *testing.T) {
 	must(t, os.WriteFile(file, []byte("name: a\nswitches: {s1: {preset: roce}}\nhosts: {h1: {}}\n"+
 		"links: {l1: {ends: [h1, \"s1:p1\"], speed: 100M, flow_control: pause, half_duplex: carrier}}\n"), 0o600))
 	_, err := load(file, "")
-	if err == nil {
-		t.Fatal("it is loaded")
-	}
+	assert.MustBeTrue(t, err != nil, "it is loaded")
 	assert.Contains(t, err.Error(), file+":4: links.l1.half_duplex: no socket reaches the carrier", "load")
 }

@@ -33,9 +33,8 @@ echo '{"schema":1,"name":"x","pid":1,"nodes":[{"name":"h1","enter":["touch","'$d
 chown -R 65534 $(echo $folder | cut -d/ -f1-3)
 $program lab exec x h1 $dir/argument 2>&1
 `, "folder="+folder)
-		if !strings.Contains(out, "no lab of this name is up") && !strings.Contains(out, "are not trusted") {
-			t.Errorf("a state in %s: lab exec says %q", folder, out)
-		}
+		assert.True(t, strings.Contains(out, "no lab of this name is up") || strings.Contains(out, "are not trusted"),
+			"a state in %s: lab exec says %q", folder, out)
 		if _, err := os.Stat(filepath.Join(r.dir(), "run")); err == nil {
 			t.Errorf("root ran a program that a state in %s names", folder)
 		}
@@ -51,9 +50,8 @@ ls /run/netns
 `)
 	assert.Contains(t, out, "is a symbolic link", "lab up with a planted link says")
 	assert.Contains(t, out, "pfcsw-1-elsewhere-h1", "a namespace without a lock was removed")
-	if b, err := os.ReadFile(filepath.Join(r.dir(), "victim")); string(b) != "keep" {
-		t.Errorf("root wrote through a link: %q, %v", b, err)
-	}
+	b, err := os.ReadFile(filepath.Join(r.dir(), "victim"))
+	assert.True(t, string(b) == "keep", "root wrote through a link: %q, %v", b, err)
 }
 
 // dir is where the planted scripts write.

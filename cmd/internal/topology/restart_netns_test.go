@@ -59,9 +59,8 @@ links:
 		r.checkTraffic(path, []flow{{"h4", "h6", ""}, {"h5", "h6", ""}})
 		r.checkLossless(*s.Node("s2"))
 		assert.Equal(r.t, len(r.processes(name)), running, "processes")
-		if !r.started(s, "s1").Equal(s1) || !r.started(s, "s2").After(s2) {
-			r.t.Error("s1 has started again, or s2 has not")
-		}
+		assert.True(r.t, r.started(s, "s1").Equal(s1) && r.started(s, "s2").After(s2),
+			"s1 has started again, or s2 has not")
 
 		s2 = r.started(s, "s2")
 		file := filepath.Join(configFolder(name), "s2.yaml")
@@ -71,9 +70,7 @@ links:
 			"ports: {x: {interface: lo, speed: 1G}}\n"), 0o600))
 		r.runRefused("lo", "lab", "restart", path, "s2") // which only the running switch can know
 		r.runRefused("has no switch h1: there are s1, s2", "lab", "restart", path, "h1")
-		if !r.started(s, "s2").Equal(s2) {
-			r.t.Error("s2 has started again with a file that has an error")
-		}
+		assert.True(r.t, r.started(s, "s2").Equal(s2), "s2 has started again with a file that has an error")
 		r.run("lab", "down", path)
 		r.checkNothingLeft(name)
 	}

@@ -15,6 +15,7 @@ import (
 
 	"pfcswitch/cmd/internal/lab"
 	"pfcswitch/cmd/internal/lab/labtest"
+	"pfcswitch/dataplane/assert"
 )
 
 var must, eventually = labtest.Must, labtest.Eventually
@@ -58,9 +59,7 @@ func (r *rig) run(args ...string) string {
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, err := cmd.Output()
-	if err != nil {
-		r.t.Fatalf("pfcswitch %s: %v\n%s%s", strings.Join(args, " "), err, out, stderr.String())
-	}
+	assert.MustBeTrue(r.t, err == nil, "pfcswitch %s: %v\n%s%s", strings.Join(args, " "), err, out, stderr.String())
 	return string(out)
 }
 
@@ -69,9 +68,8 @@ func (r *rig) runRefused(want string, args ...string) {
 	r.t.Helper()
 	out, err := r.command(args...).CombinedOutput()
 	status, ok := err.(*exec.ExitError)
-	if !ok || status.ExitCode() != 1 || !strings.Contains(string(out), want) {
-		r.t.Errorf("pfcswitch %s: %v, %s; want status 1 and %q", strings.Join(args, " "), err, out, want)
-	}
+	assert.True(r.t, ok && status.ExitCode() == 1 && strings.Contains(string(out), want),
+		"pfcswitch %s: %v, %s; want status 1 and %q", strings.Join(args, " "), err, out, want)
 }
 
 // file writes a topology, whose name is the test's own: labs of others stay out of it.
@@ -120,9 +118,7 @@ func (r *rig) checkNothingLeft(name string) {
 		lab.Folder + "/lab-" + name + "*", lab.Folder + "/locks/*-" + name + ".lock", r.statePath(name) + "*"} {
 		left, err := filepath.Glob(pattern)
 		must(r.t, err)
-		if len(left) > 0 {
-			r.t.Errorf("left behind: %s", strings.Join(left, " "))
-		}
+		assert.True(r.t, len(left) == 0, "left behind: %s", strings.Join(left, " "))
 	}
 	r.waitProcessesEnded(name)
 }

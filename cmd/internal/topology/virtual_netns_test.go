@@ -51,9 +51,7 @@ func (r *rig) report(args ...string) *simulation.Report {
 	r.t.Helper()
 	v := new(simulation.Report)
 	must(r.t, json.Unmarshal([]byte(r.run(append(args, "-j")...)), v))
-	if !v.Pass {
-		r.t.Fatalf("%v: %+v", args, v.Checks)
-	}
+	assert.MustBeTrue(r.t, v.Pass, "%v: %+v", args, v.Checks)
 	return v
 }
 
@@ -127,9 +125,8 @@ func sameHoldsInVirtualTime(r *rig) {
 	a, b := sharesOf(onLinks), sharesOf(virtual)
 	r.t.Logf("shares %v, in virtual time %v; a sender was %.1f %% behind", a, b, 100*onLinks.Phases[0].Behind)
 	for name := range b {
-		if d := math.Abs(a[name]/b[name] - 1); d > 0.05 {
-			r.t.Errorf("%s: its share differs by %.1f %%", name, 100*d)
-		}
+		d := math.Abs(a[name]/b[name] - 1)
+		assert.True(r.t, d <= 0.05, "%s: its share differs by %.1f %%", name, 100*d)
 	}
 	steps := map[string]int{}
 	for _, h := range onLinks.Holds {
@@ -137,13 +134,11 @@ func sameHoldsInVirtualTime(r *rig) {
 	}
 	for hold, after := range map[string]string{"s1:p1 holds h1": "s2:down holds s1:up",
 		"s1:p2 holds h2": "s2:down holds s1:up"} {
-		if steps[after] == 0 || steps[hold] != steps[after]+1 {
-			r.t.Errorf("%s in step %d, and %s in step %d", hold, steps[hold], after, steps[after])
-		}
+		assert.True(r.t, steps[after] != 0 && steps[hold] == steps[after]+1, "%s in step %d, and %s in step %d", hold,
+			steps[hold], after, steps[after])
 	}
-	if len(onLinks.Flows) != 4 || onLinks.Flows[3].Name != "h4>h1" || onLinks.Flows[3].Received == 0 {
-		r.t.Errorf("%+v, want the flows of the file in its order", onLinks.Flows)
-	}
+	assert.True(r.t, len(onLinks.Flows) == 4 && onLinks.Flows[3].Name == "h4>h1" && onLinks.Flows[3].Received != 0,
+		"%+v, want the flows of the file in its order", onLinks.Flows)
 }
 
 // slowedInVirtualTime: with DCQCN senders are notified and slow down, on links and in virtual time, and are paused for
@@ -171,9 +166,8 @@ traffic:
 	virtual, onLinks := r.runBoth(path)
 	for name, v := range map[string]*simulation.Report{"virtual time": virtual, "links": onLinks} {
 		r.t.Logf("%s: %+v, paused for %d ns; without DCQCN %d", name, v.Controls, paused(v), paused(plain))
-		if paused(v)*2 > paused(plain) || len(v.Controls) != 2 {
-			r.t.Errorf("%s: senders were paused for %d ns, without DCQCN for %d", name, paused(v), paused(plain))
-		}
+		assert.True(r.t, paused(v)*2 <= paused(plain) && len(v.Controls) == 2,
+			"%s: senders were paused for %d ns, without DCQCN for %d", name, paused(v), paused(plain))
 		for i, c := range v.Controls {
 			if c.Name != []string{"h1>h3", "h2>h3"}[i] || c.Received == 0 || c.Sent < c.Received || c.Marked < c.Sent ||
 				c.Rate <= 0 || c.Rate >= 300_000_000 {
@@ -197,9 +191,8 @@ func runsInALab(r *rig) {
 		for _, f := range v.Flows {
 			frames[f.Name] = f.Received
 		}
-		if len(frames) != 3 || v.Flows[2].Lossless || v.Flows[2].Priority != 5 || frames["h1>h4"] == 0 {
-			r.t.Errorf("%+v", v)
-		}
+		assert.True(r.t, len(frames) == 3 && !v.Flows[2].Lossless && v.Flows[2].Priority == 5 && frames["h1>h4"] != 0,
+			"%+v", v)
 		most := uint64(100_000_000/8*6/10) / 1542 // of the first two, with a burst and what is late
 		if n := frames["h1>h2"] + frames["h1>h3"]; n > most || frames["h1>h2"]*10 < frames["h1>h3"]*9 ||
 			frames["h1>h3"]*10 < frames["h1>h2"]*9 {
@@ -217,19 +210,17 @@ func locksUp(r *rig) {
 	slow := strings.ReplaceAll(string(text), "speed: 200M", "speed: 20M") // which any machine can fill
 	path, _ := r.file(slow)
 	out, err := r.command("lab", "run", path, "-j").Output()
-	if code := new(exec.ExitError); !errors.As(err, &code) || code.ExitCode() != 1 {
-		r.t.Fatalf("%v, want exit status 1", err)
-	}
+	code := new(exec.ExitError)
+	assert.MustBeTrue(r.t, errors.As(err, &code) && code.ExitCode() == 1, "%v, want exit status 1", err)
 	var v simulation.Report
 	must(r.t, json.Unmarshal(out, &v))
 	by := map[string]string{}
 	for _, w := range v.Cycle {
 		by[w.Port] = w.By
 	}
-	if want := (map[string]string{"s1:out": "s2:in", "s2:out": "s3:in", "s3:out": "s1:in"}); !v.Deadlock ||
-		!maps.Equal(by, want) {
-		r.t.Errorf("deadlock %v, who waits for whom: %v, want %v", v.Deadlock, by, want)
-	}
+	want := map[string]string{"s1:out": "s2:in", "s2:out": "s3:in", "s3:out": "s1:in"}
+	assert.True(r.t, v.Deadlock && maps.Equal(by, want), "deadlock %v, who waits for whom: %v, want %v", v.Deadlock, by,
+		want)
 }
 
 // heldLong: frames that are held for seconds behind those for a slow receiver are not lost, also where their own
@@ -249,9 +240,7 @@ traffic:
   victim: {from: h2, to: h4, octets: 1514, rate: 100K, duration: 500ms}
 `)
 	v := r.report("lab", "run", path)
-	if v.Flows[1].Received == 0 || v.Lasted < 1e9 {
-		r.t.Errorf("%+v", v)
-	}
+	assert.True(r.t, v.Flows[1].Received != 0 && v.Lasted >= 1e9, "%+v", v)
 	if !slices.ContainsFunc(v.Holds, func(h simulation.Hold) bool {
 		return h.By == "s2:down" && h.Held == "s1:up" && h.Priority == 3 && h.Share > 0.1
 	}) {
@@ -268,9 +257,8 @@ func refusedRuns(r *rig) {
 			must(r.t, os.WriteFile(file, []byte("name: "+name+"\n"+text), 0o644))
 		}
 		out, err := r.command("lab", "run", file).CombinedOutput()
-		if fmt.Sprint(err) != "exit status 2" || !strings.Contains(string(out), want) {
-			r.t.Errorf("lab run: %v, %s; want status 2 and %q", err, out, want)
-		}
+		assert.True(r.t, fmt.Sprint(err) == "exit status 2" && strings.Contains(string(out), want),
+			"lab run: %v, %s; want status 2 and %q", err, out, want)
 	}
 	_, links, _ := strings.Cut(pair, "\n")
 	flow := "traffic: {f: {from: h1, to: h2, duration: 100ms}}\n"

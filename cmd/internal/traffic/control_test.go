@@ -149,9 +149,8 @@ func TestSenderWithECN(t *testing.T) {
 func TestDCQCNWithoutASpeed(t *testing.T) {
 	c := controlledFlow()
 	c.Count = 1
-	if err := c.Check(); err != nil {
-		t.Error(err)
-	}
+	err := c.Check()
+	assert.True(t, err == nil, "%v", err)
 	c.Speed = 0
 	assert.True(t, c.Check() != nil, "no speed, and no error")
 }

@@ -276,7 +276,6 @@ func TestSendersAskUnevenly(t *testing.T) {
 // A window that ended before the first frame came has no rate.
 func TestRateWithoutWindow(t *testing.T) {
 	f := ReceivedFlow{WindowBits: 1000}
-	if a, b := f.Rate(0), f.Rate(500); a != 0 || b != 2e9 {
-		t.Errorf("%d, %d bit/s", a, b)
-	}
+	a, b := f.Rate(0), f.Rate(500)
+	assert.True(t, a == 0 && b == 2e9, "%d, %d bit/s", a, b)
 }

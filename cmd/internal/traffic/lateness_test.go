@@ -89,9 +89,7 @@ func TestSleepsOfASender(t *testing.T) {
 	s, far := testSender(t, c)
 	s.source, s.flows = newTestSource(c)
 	xoff := macctl.AppendPFC(nil, testMAC, 0, [8]uint16{})
-	if err := far.SendControl(xoff); err != nil { // it waits all the time
-		t.Fatal(err)
-	}
+	assert.Must(t, far.SendControl(xoff)) // it waits all the time
 	sleep := func() (longest time.Duration) {
 		for range 10 { // a signal of the runtime's ends a sleep as well
 			now := runner.Now()
@@ -105,7 +103,6 @@ func TestSleepsOfASender(t *testing.T) {
 	assert.True(t, got >= long, "a sender that waits for tokens sleeps %v beside a control frame, want %v", got, long)
 	s.source.blockedFrom = 1
 	from := time.Now()
-	if sleep(); time.Since(from) >= 10*long {
-		t.Error("a control frame does not end the sleeps of a sender that is held")
-	}
+	sleep()
+	assert.True(t, time.Since(from) < 10*long, "a control frame does not end the sleeps of a sender that is held")
 }

@@ -25,15 +25,13 @@ func TestFrameIsARealPacket(t *testing.T) {
 		ip, udp := p.Layer(layers.LayerTypeIPv4).(*layers.IPv4), p.Layer(layers.LayerTypeUDP).(*layers.UDP)
 		assert.True(t, ip.TOS == 26<<2 && int(udp.Length) == len(udp.Payload)+udpOctets &&
 			uint16(udp.DstPort) == udpPort, "tagged %v: %v %v", tagged, ip, udp)
-		if frame.Sum(ip.Contents, 0) != 0xffff {
-			t.Errorf("tagged %v: the IP header sums to %#04x, want 0xffff", tagged, frame.Sum(ip.Contents, 0))
-		}
+		assert.True(t, frame.Sum(ip.Contents, 0) == 0xffff, "tagged %v: the IP header sums to %#04x, want 0xffff",
+			tagged, frame.Sum(ip.Contents, 0))
 		got, h, err := parse(b)
 		assert.True(t, err == nil && got == m && h.Tagged == tagged,
 			"tagged %v: parse gives %+v, %v\nwant %+v", tagged, got, err, m)
-		if !bytes.Equal(b[e.messageAt():e.messageAt()+4], []byte("PFCT")) {
-			t.Errorf("tagged %v: the message does not stand at %d", tagged, e.messageAt())
-		}
+		assert.True(t, bytes.Equal(b[e.messageAt():e.messageAt()+4], []byte("PFCT")),
+			"tagged %v: the message does not stand at %d", tagged, e.messageAt())
 	}
 }
 

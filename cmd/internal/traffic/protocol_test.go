@@ -39,9 +39,8 @@ func TestShortNumbers(t *testing.T) {
 		assert.Equal(t, m.sequence, tt.want, "%d where %d is next: number", tt.low, tt.next)
 	}
 	whole := message{sequence: 3, time: 9}
-	if whole.complete(wrap32, 77); whole.sequence != 3 || whole.time != 9 {
-		t.Errorf("a whole message became %+v", whole)
-	}
+	whole.complete(wrap32, 77)
+	assert.True(t, whole.sequence == 3 && whole.time == 9, "a whole message became %+v", whole)
 }
 
 func TestForeignFrames(t *testing.T) {
@@ -64,9 +63,8 @@ func TestForeignFrames(t *testing.T) {
 		_, _, err = parse(b)
 		assert.True(t, err != nil, "%s, %d octets: taken for ours", tt.name, len(b))
 	}
-	if _, _, err := parse(long[:len(long)-frame.TagOctets-1]); err == nil { // it cuts into the message
-		t.Error("a truncated message was taken")
-	}
+	_, _, err := parse(long[:len(long)-frame.TagOctets-1]) // it cuts into the message
+	assert.True(t, err != nil, "a truncated message was taken")
 	for n := range 56 { // one octet less than a short message needs without a tag
 		_, _, err := parse(short[:n])
 		assert.True(t, err != nil, "taken with %d octets", n)

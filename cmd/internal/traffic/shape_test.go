@@ -68,9 +68,8 @@ func TestBurstsKeepTheirRate(t *testing.T) {
 			}
 		}
 		s.endLoad(200 * ms)
-		if got := s.behind(); got > 0.2 { // of 50 ms that it was on, two times 4 paused
-			t.Errorf("DCQCN %v: behind %.3f", controlled, got)
-		}
+		got := s.behind() // of 50 ms that it was on, two times 4 paused
+		assert.True(t, got <= 0.2, "DCQCN %v: behind %.3f", controlled, got)
 	}
 }
 
@@ -84,9 +83,8 @@ func TestPoissonCatchesUpInBounds(t *testing.T) {
 	run(s, 10*ms, 100*ms)
 	pause(s, 1<<3, 0, 100*ms)
 	run(s, 100*ms, 101*ms)
-	if n := flows[0].sent - before; n < 1 || n > 30 { // 3 ms have 12 on average
-		t.Errorf("%d frames after a pause of 90 ms", n)
-	}
+	n := flows[0].sent - before // 3 ms have 12 on average
+	assert.True(t, n >= 1 && n <= 30, "%d frames after a pause of 90 ms", n)
 }
 
 // Arrivals at random have the rate as their mean, and as much spread as exponential times have.

@@ -51,12 +51,10 @@ func TestSourceKeepsItsSpeedAndWeights(t *testing.T) {
 	s, flows := newTestSource(twoFlows())
 	run(s, 0, 1_000_000_000)
 	sent := int64(flows[0].sent+flows[1].sent) * 1538 * 8
-	if limit := int64(200_000_000 + 8*12500); sent > limit || sent < 199_900_000 {
-		t.Errorf("%d bits in a second, want 200,000,000 and at most a burst more", sent)
-	}
-	if d := int64(flows[0].sent) - int64(flows[1].sent); d < -2 || d > 2 {
-		t.Errorf("equal weights sent %d and %d frames", flows[0].sent, flows[1].sent)
-	}
+	assert.True(t, sent <= int64(200_000_000+8*12500) && sent >= 199_900_000,
+		"%d bits in a second, want 200,000,000 and at most a burst more", sent)
+	d := int64(flows[0].sent) - int64(flows[1].sent)
+	assert.True(t, d >= -2 && d <= 2, "equal weights sent %d and %d frames", flows[0].sent, flows[1].sent)
 }
 
 func TestSourceObeysPFC(t *testing.T) {
@@ -98,9 +96,8 @@ func TestSourceIsHeldByPausesAlone(t *testing.T) {
 			s.sent(s.plan.n)
 		}
 		pause(s, tt.paused, 0xffff, 1)
-		if s.next(1) != 0 || s.retry <= 1 || s.held() != tt.held {
-			t.Errorf("%s: held %v, looks again at %d ns, want %v, and later", tt.name, s.held(), s.retry, tt.held)
-		}
+		assert.True(t, s.next(1) == 0 && s.retry > 1 && s.held() == tt.held,
+			"%s: held %v, looks again at %d ns, want %v, and later", tt.name, s.held(), s.retry, tt.held)
 	}
 }
 
@@ -262,15 +259,14 @@ func TestFillDoesNotAllocate(t *testing.T) {
 	s, _ := newTestSource(c)
 	b := port.NewBatch()
 	now := int64(0)
-	if n := testing.AllocsPerRun(200, func() {
+	n := testing.AllocsPerRun(200, func() {
 		now += 1000
 		s.next(now)
 		b.Reset()
 		s.fill(b, now)
 		s.sent(s.plan.n)
-	}); n != 0 {
-		t.Errorf("sending allocates %v times a call", n)
-	}
+	})
+	assert.True(t, n == 0, "sending allocates %v times a call", n)
 }
 
 func TestCheck(t *testing.T) {

@@ -84,9 +84,8 @@ func TestStormQuanta(t *testing.T) {
 		assert.True(t, got <= want && got >= want-stormCycle/100,
 			"%d bit/s, %d %%: %v of %v", tt.speed, tt.duty, got, stormCycle)
 	}
-	if c := (StormConfig{Duty: 100, Speed: 1e9}); c.quanta() != 0xffff {
-		t.Errorf("%d quanta", c.quanta())
-	}
+	c := StormConfig{Duty: 100, Speed: 1e9}
+	assert.True(t, c.quanta() == 0xffff, "%d quanta", c.quanta())
 }
 
 // The report says at which speed its shares hold.

@@ -36,9 +36,7 @@ func exchange(t *testing.T, a, b *lab.Node, sc SendConfig, kc SinkConfig) (*Send
 	var running sync.WaitGroup
 	running.Go(func() { got, failed = RunSink(ctx, kc) })
 	sent, err := RunSend(ctx, sc)
-	if err != nil {
-		t.Fatal(err) // the sink ends with ctx
-	}
+	assert.Must(t, err) // the sink ends with ctx
 	running.Wait()
 	assert.Must(t, failed)
 	return sent, got
@@ -111,9 +109,8 @@ func TestSenderStopsOnTheWire(t *testing.T) {
 	must(t, err)
 	assert.True(t, r.PFCReceived[3] != 0 && r.Paused[3] >= int64(500*time.Millisecond),
 		"%d PFC frames, paused for %d ns of a second, want most of it", r.PFCReceived[3], r.Paused[3])
-	if r.Frames > 81274/2 { // 1 Gbit/s in 1538-octet frames for half a second
-		t.Errorf("%d frames were sent though the peer said XOFF", r.Frames)
-	}
+	// 1 Gbit/s in 1538-octet frames for half a second
+	assert.True(t, r.Frames <= 81274/2, "%d frames were sent though the peer said XOFF", r.Frames)
 }
 
 func TestNoSinkSaysSo(t *testing.T) {

@@ -104,10 +104,8 @@ func TestWatchPortThatGoes(t *testing.T) {
 		var notice strings.Builder
 		ctx, cancel := context.WithTimeout(context.Background(), 2500*time.Millisecond)
 		defer cancel()
-		if err := Run(ctx, Options{Ask: s.ask, Every: time.Second, Print: rates, Out: io.Discard,
-			Notices: &notice}); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t,
+			Run(ctx, Options{Ask: s.ask, Every: time.Second, Print: rates, Out: io.Discard, Notices: &notice}))
 		got := notice.String()
 		assert.True(t,
 			strings.Contains(got, "nothing to show, which is tried again: there is no port p1: there are p2\n") &&

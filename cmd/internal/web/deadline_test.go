@@ -47,13 +47,11 @@ func TestDeadlinesAreForTheClient(t *testing.T) {
 	assert.Equal(t, string(b[:n]), "answer", "read")
 
 	n, err = server.Write(make([]byte, 16<<20))
-	if n == 0 || n == 16<<20 || !errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Errorf("the client does not read: %d octets written, %v", n, err)
-	}
+	assert.True(t, n != 0 && n != 16<<20 && errors.Is(err, os.ErrDeadlineExceeded),
+		"the client does not read: %d octets written, %v", n, err)
 	must(t, client.Close())
-	if _, err = server.Read(b); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
-		t.Errorf("the client is gone: %v", err)
-	}
+	_, err = server.Read(b)
+	assert.True(t, err != nil && !errors.Is(err, os.ErrDeadlineExceeded), "the client is gone: %v", err)
 }
 
 // A fault of a handler is no secret, and half of an answer does not look like a whole one.

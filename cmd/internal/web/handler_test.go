@@ -122,9 +122,7 @@ func TestPageIsSmallAndAlone(t *testing.T) {
 		b, err := static.ReadFile(p)
 		total += len(b)
 		for _, m := range foreign.FindAllString(string(b), -1) {
-			if m != "http://www.w3.org" { // the name of SVG, which nobody fetches
-				t.Errorf("%s has %q", p, m)
-			}
+			assert.True(t, m == "http://www.w3.org", "%s has %q", p, m) // the name of SVG, which nobody fetches
 		}
 		return err
 	})

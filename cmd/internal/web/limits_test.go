@@ -138,9 +138,8 @@ func (s *slowClient) cutOff(t *testing.T, c net.Conn) {
 		}
 	})
 	_, _ = io.Copy(io.Discard, c)
-	if took := time.Since(begun); took > s.within+time.Second { // net/http lingers for half a second
-		t.Errorf("cut off after %v, want %v", took, s.within)
-	}
+	took := time.Since(begun) // net/http lingers for half a second
+	assert.True(t, took <= s.within+time.Second, "cut off after %v, want %v", took, s.within)
 	_ = c.Close()
 	sending.Wait()
 }
@@ -172,9 +171,8 @@ func TestSteadyReaderOfTheSocket(t *testing.T) {
 			time.Sleep(3 * time.Second)
 			n, err = io.CopyN(io.Discard, c, 64<<10)
 		}
-		if octets < slowAnswer || err != io.EOF {
-			t.Errorf("%d octets of an answer of more than %d in %v: %v", octets, slowAnswer, time.Since(begun), err)
-		}
+		assert.True(t, octets >= slowAnswer && err == io.EOF, "%d octets of an answer of more than %d in %v: %v",
+			octets, slowAnswer, time.Since(begun), err)
 		_ = c.Close()
 	})
 }
@@ -191,9 +189,7 @@ func TestWatchingForLong(t *testing.T) {
 				views++
 			}
 		}
-		if views < 3599 {
-			t.Errorf("%d views in an hour: %v", views, b.Err())
-		}
+		assert.True(t, views >= 3599, "%d views in an hour: %v", views, b.Err())
 		_ = c.Close()
 	})
 }
@@ -278,9 +274,8 @@ func TestThousandIdle(t *testing.T) {
 		must(t, err)
 		_, err = io.Copy(io.Discard, r.Body)
 		_ = r.Body.Close()
-		if err != nil || r.StatusCode != http.StatusOK {
-			t.Errorf("beside %d idle connections: %s, %v", idle, r.Status, err)
-		}
+		assert.True(t, err == nil && r.StatusCode == http.StatusOK, "beside %d idle connections: %s, %v", idle,
+			r.Status, err)
 	}
 	w.next() // who watches was not closed for them
 	if grown := heap() - before; grown > 8<<20 {

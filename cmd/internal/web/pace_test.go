@@ -31,9 +31,8 @@ func TestPacedAnswers(t *testing.T) {
 		making, answered, refused := 0, 0, 0
 		paced := newPacer().handler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			mu.Lock()
-			if making++; making > 1 {
-				t.Error("two answers are made at once")
-			}
+			making++
+			assert.True(t, making <= 1, "two answers are made at once")
 			mu.Unlock()
 			time.Sleep(work)
 			mu.Lock()

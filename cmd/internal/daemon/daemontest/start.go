@@ -13,6 +13,7 @@ import (
 	"pfcswitch/cmd/internal/config"
 	"pfcswitch/cmd/internal/daemon"
 	"pfcswitch/cmd/internal/lab/labtest"
+	"pfcswitch/dataplane/assert"
 )
 
 // Start runs a switch in this process until the test ends, and returns when it is ready. Its name is that of the
@@ -29,12 +30,8 @@ func Start(t testing.TB, socket, yaml string) {
 	go func() { served <- d.Serve(ctx) }()
 	t.Cleanup(func() {
 		cancel()
-		if err := <-served; err != nil {
-			t.Errorf("the switch: %v", err)
-		}
-		if err := d.Close(); err != nil {
-			t.Errorf("the switch: %v", err)
-		}
+		assert.NoError(t, <-served, "the switch")
+		assert.NoError(t, d.Close(), "the switch")
 	})
 	labtest.Eventually(t, "the switch is ready", func() bool {
 		r, err := api.NewClient(socket).Show(ctx, "health")

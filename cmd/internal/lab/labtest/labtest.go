@@ -18,6 +18,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"pfcswitch/cmd/internal/lab"
+	"pfcswitch/dataplane/assert"
 )
 
 // unavailable is why this process can build no labs; nil where it can.
@@ -121,13 +122,9 @@ func New(t testing.TB, name string) *lab.Lab {
 	t.Helper()
 	Require(t)
 	l, err := lab.New(context.Background(), name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	t.Cleanup(func() {
-		if err := l.Close(); err != nil {
-			t.Errorf("nothing may stay behind: %v", err)
-		}
+		assert.NoError(t, l.Close(), "nothing may stay behind")
 	})
 	return l
 }
@@ -136,9 +133,7 @@ func New(t testing.TB, name string) *lab.Lab {
 func Node(t testing.TB, l *lab.Lab, name string) *lab.Node {
 	t.Helper()
 	n, err := l.Node(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	return n
 }
 
@@ -148,9 +143,7 @@ func Start(t testing.TB, cmd *exec.Cmd) {
 	t.Helper()
 	started := make(chan error)
 	go runStart(cmd, started)
-	if err := <-started; err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, <-started)
 }
 
 func runStart(cmd *exec.Cmd, started chan<- error) {
@@ -172,17 +165,13 @@ const eventuallyTimeout = time.Minute
 // Must fails the test where there is an error.
 func Must(t testing.TB, err error) {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 }
 
 // Eventually waits until holds returns true, and fails the test after a minute.
 func Eventually(t testing.TB, what string, holds func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(eventuallyTimeout); !holds(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("after %v still not: %s", eventuallyTimeout, what)
-		}
+		assert.MustBeTrue(t, !time.Now().After(deadline), "after %v still not: %s", eventuallyTimeout, what)
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"pfcswitch/dataplane/assert"
 )
 
 // recorder records how Require ended a test.
@@ -37,11 +39,9 @@ func TestRequire(t *testing.T) {
 		unavailable = test.whyNot
 		var got recorder
 		Require(&got)
-		if !strings.HasPrefix(got.message, test.want) || (got.message == "") != (test.want == "") {
-			t.Errorf("%s: got %q, want %q…", test.name, got.message, test.want)
-		}
-		if test.whyNot != nil && !strings.Contains(got.message, "the reason") {
-			t.Errorf("%s: %q does not say why", test.name, got.message)
-		}
+		assert.True(t, strings.HasPrefix(got.message, test.want) && (got.message == "") == (test.want == ""),
+			"%s: got %q, want %q…", test.name, got.message, test.want)
+		assert.True(t, test.whyNot == nil || strings.Contains(got.message, "the reason"), "%s: %q does not say why",
+			test.name, got.message)
 	}
 }

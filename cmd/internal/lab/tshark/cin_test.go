@@ -79,16 +79,12 @@ func TestCINOfOthers(t *testing.T) {
 
 	one := end(1, 0x18, mode(dcbx.ModeCIN))
 	ours := exchange(one, end(2, 0x18))[:1]
-	if !completeCIN(ours[0]) {
-		t.Fatalf("no CIN: %x", ours[0])
-	}
+	assert.MustBeTrue(t, completeCIN(ours[0]), "no CIN: %x", ours[0])
 	p := agent(one).Local
 	p.TTL, p.Organization = 121, []lldp.Organization{theirs}
 	var says [][]string
 	for _, l := range Decode(t, [][]byte{ours[0], lldp.AppendFrame(nil, one.MAC, &p)}, Complaints...) {
 		says = append(says, slices.Concat(l[Complaints[0]], l[Complaints[1]]))
 	}
-	if len(says) != 2 || !slices.Equal(says[0], says[1]) {
-		t.Errorf("tshark says of ours and of lldpad's: %q", says)
-	}
+	assert.True(t, len(says) == 2 && slices.Equal(says[0], says[1]), "tshark says of ours and of lldpad's: %q", says)
 }

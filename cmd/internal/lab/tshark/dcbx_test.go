@@ -104,9 +104,8 @@ func TestReadsDCBX(t *testing.T) {
 			found, goodbyes := map[string]bool{}, 0
 			for i, l := range read {
 				for _, complaint := range slices.Concat(l[Complaints[0]], l[Complaints[1]]) {
-					if tt.name != "cin" || !tooShort(complaint) || !completeCIN(all[i]) {
-						t.Errorf("tshark says of frame %d: %q\n%x", i, complaint, all[i])
-					}
+					assert.True(t, tt.name == "cin" && tooShort(complaint) && completeCIN(all[i]),
+						"tshark says of frame %d: %q\n%x", i, complaint, all[i])
 				}
 				if slices.Equal(l["lldp.time_to_live"], []string{"0"}) {
 					goodbyes++
@@ -116,9 +115,8 @@ func TestReadsDCBX(t *testing.T) {
 				}
 			}
 			for field, want := range tt.want {
-				if !found[field] {
-					t.Errorf("no frame has %s %q; the last one has %q", field, want, read[len(read)-3][field])
-				}
+				assert.True(t, found[field], "no frame has %s %q; the last one has %q", field, want,
+					read[len(read)-3][field])
 			}
 			assert.Equal(t, goodbyes, 2, "goodbyes")
 		})

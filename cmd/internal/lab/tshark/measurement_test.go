@@ -51,16 +51,13 @@ func TestReadsMeasurementFrames(t *testing.T) {
 	for _, fallback := range []bool{false, true} {
 		frames := measuring(fallback)
 		for operation := macctl.MeasureRequest; operation <= macctl.MeasureStream; operation++ {
-			if len(frames[operation]) == 0 {
-				t.Errorf("no frame of operation %d", operation)
-			}
+			assert.True(t, len(frames[operation]) != 0, "no frame of operation %d", operation)
 			for i, l := range Decode(t, frames[operation], append(Complaints, "eth.type", "eth.dst", "frame.len",
 				"macc.opcode")...) {
 				complaints := append(l[Complaints[0]], l[Complaints[1]]...)
 				if fallback {
-					if len(complaints) > 0 || First(l, "eth.type") != "0x88b5" {
-						t.Errorf("operation %d, fallback: %v", operation, l)
-					}
+					assert.True(t, len(complaints) == 0 && First(l, "eth.type") == "0x88b5",
+						"operation %d, fallback: %v", operation, l)
 					continue
 				}
 				if len(complaints) != 1 || !strings.Contains(complaints[0], "opcode") ||
@@ -97,8 +94,6 @@ func TestReadsProbesAndEchoes(t *testing.T) {
 		if control[i] && len(complaints) == 1 && strings.Contains(complaints[0], "opcode") {
 			continue
 		}
-		if len(complaints) > 0 || control[i] {
-			t.Errorf("frame %d: %v\n%x", i, l, frames[i])
-		}
+		assert.True(t, len(complaints) == 0 && !control[i], "frame %d: %v\n%x", i, l, frames[i])
 	}
 }

@@ -18,6 +18,8 @@ import (
 	"github.com/google/gopacket"
 	"github.com/google/gopacket/layers"
 	"github.com/google/gopacket/pcapgo"
+
+	"pfcswitch/dataplane/assert"
 )
 
 // Complaints are the fields in which tshark says what is wrong with a frame.
@@ -41,19 +43,13 @@ func Decode(t testing.TB, frames [][]byte, fields ...string) []map[string][]stri
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "frames.pcap")
 	f, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, err)
 	defer func() { _ = f.Close() }()
 	w := pcapgo.NewWriter(f)
-	if err := w.WriteFileHeader(65536, layers.LinkTypeEthernet); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, w.WriteFileHeader(65536, layers.LinkTypeEthernet))
 	for _, b := range frames {
-		if err := w.WritePacket(gopacket.CaptureInfo{Timestamp: time.Unix(0, 0), CaptureLength: len(b), Length: len(b)},
-			b); err != nil {
-			t.Fatal(err)
-		}
+		assert.Must(t,
+			w.WritePacket(gopacket.CaptureInfo{Timestamp: time.Unix(0, 0), CaptureLength: len(b), Length: len(b)}, b))
 	}
 	return Fields(t, path, fields...)
 }
@@ -69,17 +65,13 @@ func Fields(t testing.TB, path string, fields ...string) (frames []map[string][]
 	var says bytes.Buffer
 	cmd.Stderr = &says
 	out, err := cmd.Output()
-	if err != nil {
-		t.Fatalf("tshark: %v: %s", err, says.String())
-	}
+	assert.MustBeTrue(t, err == nil, "tshark: %v: %s", err, says.String())
 	var packets []struct {
 		Source struct {
 			Layers map[string][]string `json:"layers"`
 		} `json:"_source"`
 	}
-	if err := json.Unmarshal(out, &packets); err != nil {
-		t.Fatal(err)
-	}
+	assert.Must(t, json.Unmarshal(out, &packets))
 	for _, p := range packets {
 		frames = append(frames, p.Source.Layers)
 	}

@@ -19,6 +19,8 @@ import (
 	"github.com/chromedp/cdproto/network"
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
+
+	"pfcswitch/dataplane/assert"
 )
 
 // timeout is how long a test waits for what has to happen.
@@ -104,9 +106,7 @@ func (p *Page) note(event any) {
 
 func (p *Page) must(err error) {
 	p.t.Helper()
-	if err != nil {
-		p.t.Fatalf("browser: %v", err)
-	}
+	assert.MustNoError(p.t, err, "browser")
 }
 
 // Call runs a command of the browser's protocol.
