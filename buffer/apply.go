@@ -181,9 +181,7 @@ func (p *port) keepsQueue(q *queue, next *PortConfig) bool {
 
 // MaxCharged returns how many bytes may be charged at once under a plan and all that SetPort may make of it. A lossy
 // pool that shrinks keeps its bytes.
-func (m *Manager) MaxCharged(next *Plan) int64 {
-	return next.most + max(next.lossy, m.lossy.used.now)
-}
+func (m *Manager) MaxCharged(next *Plan) int64 { return next.most + max(next.lossy, m.lossy.used.now) }
 
 // Commit puts a plan in force for which Ready has just returned nil. The caller must not use the plan again.
 func (m *Manager) Commit(next *Plan) {

@@ -9,9 +9,7 @@ type Level struct {
 }
 
 // Occupancy is what a queue or a pool holds, by segment. A lossy pool has only Shared.
-type Occupancy struct {
-	Private, Shared, Headroom Level
-}
+type Occupancy struct{ Private, Shared, Headroom Level }
 
 // A gauge is a Level under change. The data path moves only now and peak. The watermarks follow when somebody clears,
 // rotates or looks.

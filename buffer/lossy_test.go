@@ -39,10 +39,8 @@ func TestLossy(t *testing.T) {
 			{n: 500, departs: true}, {n: 1, want: true}}},
 		{"alpha per queue", 1000, []float64{MaxAlpha, 1.0 / 4}, []frame{
 			{queue: 1, n: 300}, {queue: 1, n: 200, want: true}, {n: 800, want: true}, {n: 1}}},
-		{"cells", 1000, []float64{MaxAlpha}, []frame{
-			{n: 801, want: true}, {n: 101}, {n: 1, want: true}, {n: 1}}},
-		{"size rounded down to cells", 199, []float64{MaxAlpha}, []frame{
-			{n: 100, want: true}, {n: 1}}},
+		{"cells", 1000, []float64{MaxAlpha}, []frame{{n: 801, want: true}, {n: 101}, {n: 1, want: true}, {n: 1}}},
+		{"size rounded down to cells", 199, []float64{MaxAlpha}, []frame{{n: 100, want: true}, {n: 1}}},
 		{"no pool", 0, nil, []frame{{n: 1}}},
 		{"oversize", 1000, []float64{MaxAlpha}, []frame{{n: 1001}, {n: 1000, want: true}}},
 	}

@@ -247,8 +247,7 @@ func (x *machine) watermark(t *rapid.T) {
 	switch rapid.IntRange(0, 1).Draw(t, "kind") {
 	case 0:
 		x.m.ClearUser()
-		got, want := state(x.m).Lossless.Used.Shared, (Level{before.Now, before.Persistent, before.Now,
-			before.Window})
+		got, want := state(x.m).Lossless.Used.Shared, (Level{before.Now, before.Persistent, before.Now, before.Window})
 		assert.MustBeTrue(t, got == want, "ClearUser\n got: %+v\nwant: %+v", got, want)
 	case 1:
 		x.m.RotateWindow()

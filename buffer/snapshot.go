@@ -27,9 +27,7 @@ func (c *Counters) count(v Verdict) {
 }
 
 // LossyCounters of an egress queue, in frames.
-type LossyCounters struct {
-	Admitted, Dropped uint64
-}
+type LossyCounters struct{ Admitted, Dropped uint64 }
 
 // PortCounters are all counters of a port.
 type PortCounters struct {

@@ -155,8 +155,7 @@ func (s *Switch) hopsVLAN(p, out *portState, a *Arrival, vid uint16) bool {
 		rest = rest[frame.TagOctets:] // the next tag stands where the one before did
 		inner, ok = frame.Parse(rest)
 	}
-	return !ok || out.cfg.Bridge.Tagged.Has(inner.TCI.VID()) ||
-		s.bridge.Egress(p.index, vid) == bridge.Untagged
+	return !ok || out.cfg.Bridge.Tagged.Has(inner.TCI.VID()) || s.bridge.Egress(p.index, vid) == bridge.Untagged
 }
 
 func bridgeReason(r bridge.DropReason) DropReason {

@@ -149,9 +149,7 @@ func TestUnreadableFramesAreTold(t *testing.T) {
 	long := r.receive(0, [][]byte{data(0, 1, lossless, 0, port.MaxFrame+18)})[0]
 	long.Octets = 100_004
 	long.Prepare(&r.sw.ports[0].cfg.Classify, port.MaxFrame)
-	offer := func() {
-		r.sw.Ingress(0, []Arrival{long, r.receive(0, [][]byte{nil})[0]}, 0, r.now, 0)
-	}
+	offer := func() { r.sw.Ingress(0, []Arrival{long, r.receive(0, [][]byte{nil})[0]}, 0, r.now, 0) }
 	for _, row := range []struct {
 		kind   EventKind
 		reason DropReason

@@ -163,8 +163,7 @@ func TestNothingInTheNameOfThisSwitch(t *testing.T) {
 	own := address(r.sw.ports[1].cfg.MAC)
 	assert.True(t, len(events) == 2 && events[0].Port == "p0" && events[0].Peer == own && events[1].Port == "p0" &&
 		events[1].Peer == own && events[0].Text != events[1].Text, "events %+v", events)
-	r.offer(0, f.AppendEcho(nil, macOf(host(1)), peerMAC, macctl.PathBridged, 60, false, 0,
-		macctl.Echo{Answer: true}))
+	r.offer(0, f.AppendEcho(nil, macOf(host(1)), peerMAC, macctl.PathBridged, 60, false, 0, macctl.Echo{Answer: true}))
 	assert.Equal(t, len(r.drain(1, second)), 1, "echo frames passed")
 }
 

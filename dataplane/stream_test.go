@@ -237,8 +237,7 @@ func FuzzHandleStream(f *testing.F) {
 		before := *r.count(0)
 		whole := append(slices.Clone(streamFrame(&c, lossless)[:12]), b...)
 		r.arrive(0, whole)
-		n := r.count(0).StreamReceived + r.count(0).ReceivedFrames -
-			before.StreamReceived - before.ReceivedFrames
+		n := r.count(0).StreamReceived + r.count(0).ReceivedFrames - before.StreamReceived - before.ReceivedFrames
 		assert.True(t, n <= 1, "counted %d times", n)
 		got := r.send(1, 64)
 		assert.True(t, got == nil, "%x was forwarded", got)

@@ -87,9 +87,7 @@ func TestTrunkNeverStalls(t *testing.T) {
 		s := stallRig(t)
 		drawPort := rapid.IntRange(0, uplinkPort)
 		t.Repeat(map[string]func(*rapid.T){
-			"receive": func(t *rapid.T) {
-				s.feed(drawPort.Draw(t, "in"), rapid.IntRange(1, 20).Draw(t, "frames"))
-			},
+			"receive": func(t *rapid.T) { s.feed(drawPort.Draw(t, "in"), rapid.IntRange(1, 20).Draw(t, "frames")) },
 			"hear": func(t *rapid.T) {
 				s.hear(drawPort.Draw(t, "port"), lossless, rapid.SampledFrom([]uint16{0, 10, 0xffff}).Draw(t, "quanta"))
 			},

@@ -9,9 +9,7 @@ import (
 )
 
 func TestConfigCheck(t *testing.T) {
-	for name, c := range map[string]Config{
-		"usual": patent(), "SONiC": sonic(), "slow": recurring(), "nothing": {},
-	} {
+	for name, c := range map[string]Config{"usual": patent(), "SONiC": sonic(), "slow": recurring(), "nothing": {}} {
 		assert.NoError(t, c.Check(), "%s", name)
 	}
 	for name, change := range map[string]func(c *Config){

@@ -154,8 +154,7 @@ func (c *Check) enter(l *CheckInput, s checkState) checkState {
 }
 
 func (c *Check) endOfStream() checkState {
-	return c.fail("the peer fills the link no longer: its time for that is used up for now, " +
-		"or it is configured anew")
+	return c.fail("the peer fills the link no longer: its time for that is used up for now, or it is configured anew")
 }
 
 // wait waits until frames of the stream come, and no other cause holds the peer.

@@ -148,9 +148,7 @@ func TestCheckFails(t *testing.T) {
 			func(w *checked) { w.answers = func(int) (time.Duration, bool) { return 0, true } }, "send_request: on"},
 		{"the peer says nothing", func(w *checked) { w.answers = func(int) (time.Duration, bool) { return 0, false } },
 			"has not answered 5 requests"},
-		{"the stream comes with another priority", func(w *checked) {
-			w.mute = true
-		}, "the same priority"},
+		{"the stream comes with another priority", func(w *checked) { w.mute = true }, "the same priority"},
 		{"the link is down", func(w *checked) { w.look.Up = false }, "went down"},
 		{"others hold the peer", func(w *checked) { w.look.Exclusive = false }, "for other reasons"},
 		{"XOFF does not leave", func(w *checked) { w.xoffLate = 1e12 }, "does not leave"},

@@ -262,8 +262,7 @@ func TestResultsAreBounded(t *testing.T) {
 			p.Receive(group(stranger, tt.m), 2, Moment{Now: 2})
 			assert.Equal(t, p.target.bits, tt.want, "bits of the target")
 			out, ok := p.Out(Moment{Now: 3})
-			acked := ok && out.Operation == macctl.MeasureResultAck &&
-				out.Peer == stranger
+			acked := ok && out.Operation == macctl.MeasureResultAck && out.Peer == stranger
 			assert.True(t, acked == (tt.want != 0), "acknowledged %v: %+v", acked, out)
 			assert.Equal(t, p.count.Results == 1 && p.count.Ignored[IgnoredProportion] == 0, tt.want != 0,
 				"taken %d, ignored %v", p.count.Results, p.count.Ignored)

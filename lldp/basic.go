@@ -67,9 +67,7 @@ func (id ID) tlv(t Type) TLV {
 }
 
 // Capabilities say what a system supports and has enabled, bit n = bit n of IEEE 802.1AB table 8-4.
-type Capabilities struct {
-	Supported, Enabled uint16
-}
+type Capabilities struct{ Supported, Enabled uint16 }
 
 // CapabilityBridge is the bit of a bridge.
 const CapabilityBridge uint16 = 1 << 2

@@ -90,12 +90,8 @@ func TestReceiverTimers(t *testing.T) {
 			{xoff3(100), 990, 1001, look{1001, 0x08, 1090, 1090, 1}},
 			{xon, 980, 1002, look{1002, 0x00, 0, 1000, 1}},
 		}},
-		{"stamp of the future counts as now", []step{
-			{xoff3(100), 1001, 1000, look{1000, 0x08, 1100, 1100, 0}},
-		}},
-		{"oldest stamp", []step{
-			{xoff3(100), 1000, 1000 + MaxStampAge, look{1000 + MaxStampAge, 0x00, 0, 1100, 100}},
-		}},
+		{"stamp of the future counts as now", []step{{xoff3(100), 1001, 1000, look{1000, 0x08, 1100, 1100, 0}}}},
+		{"oldest stamp", []step{{xoff3(100), 1000, 1000 + MaxStampAge, look{1000 + MaxStampAge, 0x00, 0, 1100, 100}}}},
 		{"older stamp counts as now", []step{
 			{xoff3(100), 999, 1000 + MaxStampAge,
 				look{1000 + MaxStampAge, 0x08, 1100 + MaxStampAge, 1100 + MaxStampAge, 0}},

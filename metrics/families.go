@@ -62,8 +62,7 @@ var (
 // All metrics.
 var (
 	up        = gauge("up", "1 while the switch runs.")
-	buildInfo = gauge("build_info", "1, labelled by what runs.", "switch", "version", "revision",
-		"goversion")
+	buildInfo = gauge("build_info", "1, labelled by what runs.", "switch", "version", "revision", "goversion")
 
 	portUp = gauge("port_up", "1 where the port's link is up, 0 where it is down or the interface does not exist.",
 		byPort...)

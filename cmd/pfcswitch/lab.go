@@ -58,9 +58,7 @@ user namespaces.`,
 		Short: "run a program inside a node of a lab",
 		Long:  "FILE is the lab's file or its name. Needs nsenter.",
 		Args:  checkArguments,
-		RunE: func(_ *cobra.Command, args []string) error {
-			return topology.Exec(args[0], part, args[1], args[2:])
-		},
+		RunE:  func(_ *cobra.Command, args []string) error { return topology.Exec(args[0], part, args[1], args[2:]) },
 	}
 	exec.Flags().SetInterspersed(false) // flags behind the program are its own
 	restart := &cobra.Command{

@@ -39,8 +39,7 @@ counted, again and again: it must fit the headroom in force. Frames of that prio
 milliseconds each time, and none is lost. The peer has to allow it: headroom: {send_request: on}.
 
 Exit status 0: all passes, it fits; 1: something does not; 2: nobody answers, or it could not be asked.`,
-		Example: "  pfcswitch linkcheck p1\n" +
-			"  pfcswitch linkcheck --headroom p1 --xoffs 1000\n" +
+		Example: "  pfcswitch linkcheck p1\n  pfcswitch linkcheck --headroom p1 --xoffs 1000\n" +
 			"  pfcswitch linkcheck --interface eth1 -j\n" +
 			"  pfcswitch linkcheck --answer --interface eth1        # the other end, where no switch runs",
 		Args: checkArguments,

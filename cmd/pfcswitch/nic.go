@@ -44,8 +44,7 @@ It lasts until SIGINT or SIGTERM, and the TAP with it.`,
 	f := c.Flags()
 	f.StringVar(&n.Wire, "wire", "", "interface that leads out of this host")
 	f.StringVar(&n.TAP, "tap", "host0", "name of the interface that the host gets")
-	f.StringArrayVar(&n.Addresses, "address", nil, "`address` of that interface, such as 10.0.0.1/24 "+
-		"(repeatable)")
+	f.StringArrayVar(&n.Addresses, "address", nil, "`address` of that interface, such as 10.0.0.1/24 (repeatable)")
 	f.StringVar(&n.Speed, "speed", "", "speed of the wire in bit/s, or none (default: 1G on veth, the link's "+
 		"own on a NIC)")
 	f.IntVar(&n.MTU, "mtu", 0, "MTU of both (default: 1500)")

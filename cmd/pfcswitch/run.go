@@ -27,9 +27,8 @@ func runCommand() *cobra.Command {
 			"nothing.\nWithout a file the switch takes every interface named eth1, eth2, … or e1-… that has no " +
 			"address, no master and no\ndefault route, with preset roce. In containerlab (CLAB_INTFS) it waits for " +
 			"them.",
-		Example: "  pfcswitch run -c switch.yaml\n" +
-			"  pfcswitch run --port eth1 --port eth2 --metrics 127.0.0.1:9810",
-		Args: checkArguments,
+		Example: "  pfcswitch run -c switch.yaml\n  pfcswitch run --port eth1 --port eth2 --metrics 127.0.0.1:9810",
+		Args:    checkArguments,
 		RunE: untilSignal(func(cmd *cobra.Command, _ []string) error {
 			_ = privilege.Bound() // a switch tries again what failed, and reports why
 			log, err := logs.open(os.Stderr)

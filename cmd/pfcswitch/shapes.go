@@ -14,9 +14,7 @@ import (
 )
 
 // shapeFlags are the flags of send about when it begins and what it replays.
-type shapeFlags struct {
-	at, pcap string
-}
+type shapeFlags struct{ at, pcap string }
 
 func (o *shapeFlags) flags(c *cobra.Command) {
 	c.Flags().StringVar(&o.at, "at", "", "`time` at which to begin: 15:04:05 of today, or 2006-01-02T15:04:05Z; "+

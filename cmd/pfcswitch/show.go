@@ -48,8 +48,7 @@ po. With --watch it looks again and again, and rates are those between two looks
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	for _, noun := range []*cobra.Command{
-		{Use: "ports", Aliases: []string{"interfaces"},
-			Short: "ports: link, speed, flow control, rates, drops"},
+		{Use: "ports", Aliases: []string{"interfaces"}, Short: "ports: link, speed, flow control, rates, drops"},
 		{Use: "pfc", Short: "who pauses whom: frames and time, in both directions"},
 		{Use: "buffer", Short: "pools, ingress queues with their thresholds and headroom, watermarks"},
 		{Use: "headroom", Short: "headroom that links need by calculation and measurement, in force, really used"},
@@ -155,9 +154,7 @@ func subcommand(c *cobra.Command, name string) *cobra.Command {
 		}
 	}
 	sub := &cobra.Command{Use: name, Short: "watermarks, by segment", Args: checkArguments,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return cmd.Help()
-		}}
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() }}
 	c.AddCommand(sub)
 	return sub
 }

@@ -167,9 +167,7 @@ func simulate(cmd *cobra.Command, file, svg, pcap string, o simulation.Options) 
 		if err := os.MkdirAll(pcap, 0o777); err != nil {
 			return nil, fmt.Errorf("--pcap: %w", err)
 		}
-		o.Capture = func(name string) (io.WriteCloser, error) {
-			return os.Create(filepath.Join(pcap, name+".pcapng"))
-		}
+		o.Capture = func(name string) (io.WriteCloser, error) { return os.Create(filepath.Join(pcap, name+".pcapng")) }
 	}
 	return withFile("--svg", svg, func(picture io.Writer) (*simulation.Report, error) {
 		o.SVG = picture

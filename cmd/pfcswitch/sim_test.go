@@ -40,8 +40,7 @@ func TestSimStatus(t *testing.T) {
 func TestSimFiles(t *testing.T) {
 	dir := t.TempDir()
 	svg, pcap := filepath.Join(dir, "a.svg"), filepath.Join(dir, "frames")
-	out, status := run(t, simCommand(), "../../scripts/lab/leaf-spine.yaml", "--svg", svg, "--pcap",
-		pcap)
+	out, status := run(t, simCommand(), "../../scripts/lab/leaf-spine.yaml", "--svg", svg, "--pcap", pcap)
 	assert.MustBeTrue(t, status == 0, "status %d: %s", status, out)
 	for _, name := range []string{svg, filepath.Join(pcap, "leaf1.pcapng"), filepath.Join(pcap, "spine2.pcapng")} {
 		is, err := os.Stat(name)

@@ -37,8 +37,7 @@ func TestCheckOfWebConfig(t *testing.T) {
 	dir := t.TempDir()
 	web := filepath.Join(dir, "web.yml")
 	path := filepath.Join(dir, "switch.yaml")
-	must(t, os.WriteFile(path, []byte("preset: roce\nports: {p1: {}}\nmetrics: {web_config: "+web+"}\n"),
-		0o600))
+	must(t, os.WriteFile(path, []byte("preset: roce\nports: {p1: {}}\nmetrics: {web_config: "+web+"}\n"), 0o600))
 	for _, tt := range []struct{ text, want string }{
 		{"", "no such file or directory: name a file that exists"},
 		{"tls: {}", "line 1: there is no such key"},

@@ -353,9 +353,7 @@ func TestBridgeIsItsModel(t *testing.T) {
 			"frame": m.frame, "frame2": m.frame, "frame3": m.frame, "frame4": m.frame, "frame5": m.frame, // most of all
 			"wait": m.wait, "setPort": m.setPort, "setUp": m.setUp, "setUp2": m.setUp, "removePort": m.removePort,
 			"addStatic": m.addStatic, "removeStatic": m.removeStatic, "probe": m.probe, "tick": m.tick,
-			"age": func(t *rapid.T) {
-				b.Age(m.now, rapid.IntRange(0, 8).Draw(t, "budget"))
-			},
+			"age": func(t *rapid.T) { b.Age(m.now, rapid.IntRange(0, 8).Draw(t, "budget")) },
 			"ageAll": func(t *rapid.T) {
 				b.Age(m.now, math.MaxInt)
 				assert.MustEqual(t, b.Counters().Entries, len(m.entries), "entries after ageing")

@@ -246,9 +246,7 @@ func (f *fdb) dead(e *entry, now int64) bool {
 }
 
 // makeRoom tells whether one more entry fits. If the table is full, it looks for dead entries in the next budget slots.
-func (f *fdb) makeRoom(now int64, budget int) bool {
-	return f.used < f.max || f.sweep(now, budget) > 0
-}
+func (f *fdb) makeRoom(now int64, budget int) bool { return f.used < f.max || f.sweep(now, budget) > 0 }
 
 // sweep looks at the next budget slots, at most once at each. After a removal it looks at the same slot again, because
 // another entry may have shifted into that slot.

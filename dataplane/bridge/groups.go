@@ -75,8 +75,7 @@ func (f *fdb) leaveGroups(port int) {
 
 // leads tells whether the station of an entry is behind a port.
 func (f *fdb) leads(e *entry, port int) bool {
-	return int(e.port) == port ||
-		int(e.port) >= MaxPorts && f.groups.all[int(e.port)-MaxPorts].ports.Has(port)
+	return int(e.port) == port || int(e.port) >= MaxPorts && f.groups.all[int(e.port)-MaxPorts].ports.Has(port)
 }
 
 // Pick turns a decision for a group into one for the port that a frame of a flow takes. Of the group's ports those

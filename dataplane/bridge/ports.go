@@ -108,8 +108,7 @@ func (b *Bridge) RemovePort(i int) {
 	for n := range b.sets {
 		b.sets[n].Remove(i)
 	}
-	for _, s := range []*PortSet{&b.up, &b.learning, &b.flooding, &b.shut, &b.secure,
-		&b.fdb.sticky} {
+	for _, s := range []*PortSet{&b.up, &b.learning, &b.flooding, &b.shut, &b.secure, &b.fdb.sticky} {
 		s.Remove(i)
 	}
 	b.ports[i] = port{}

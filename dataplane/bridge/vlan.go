@@ -14,9 +14,7 @@ const (
 const NoVLAN = 0
 
 // A VLANSet is a set of VIDs from 1 to 4094. The zero value is the empty set.
-type VLANSet struct {
-	bits [vidCount / 64]uint64
-}
+type VLANSet struct{ bits [vidCount / 64]uint64 }
 
 // VLANs returns the set of the given VIDs. It fails on a VID below 1 or above 4094.
 func VLANs(vids ...uint16) (VLANSet, error) {
@@ -31,9 +29,7 @@ func VLANs(vids ...uint16) (VLANSet, error) {
 }
 
 // Has tells whether vid is in the set.
-func (s *VLANSet) Has(vid uint16) bool {
-	return vid < vidCount && s.bits[vid>>6]&(1<<(vid&63)) != 0
-}
+func (s *VLANSet) Has(vid uint16) bool { return vid < vidCount && s.bits[vid>>6]&(1<<(vid&63)) != 0 }
 
 // Admit is the acceptable frame types of a port (802.1Q 6.9). A frame with a VID of 0 is priority-tagged.
 type Admit uint8
@@ -71,9 +67,7 @@ func (b *Bridge) Ingress(port int, tagged bool, vid uint16) (uint16, DropReason)
 func (b *Bridge) members(vid uint16) *PortSet { return &b.sets[b.vlans[vid]] }
 
 // member tells whether port is in the member set of vid. VIDs 0 and 4095 have no members.
-func (b *Bridge) member(port int, vid uint16) bool {
-	return vid < vidCount && b.members(vid).Has(port)
-}
+func (b *Bridge) member(port int, vid uint16) bool { return vid < vidCount && b.members(vid).Has(port) }
 
 // Form tells how a frame of some VLAN leaves a port.
 type Form uint8

@@ -102,9 +102,7 @@ func newWire(t *testing.T) *wire {
 		unavailable(t, err)
 	}
 	defer namespace.Close()
-	defer func() {
-		assert.NoError(t, netns.Set(origin), "back to the first namespace")
-	}()
+	defer func() { assert.NoError(t, netns.Set(origin), "back to the first namespace") }()
 	attrs := netlink.LinkAttrs{Name: "near", MTU: 9000}
 	if err := netlink.LinkAdd(&netlink.Veth{LinkAttrs: attrs, PeerName: "far", PeerMTU: 9000}); err != nil {
 		unavailable(t, err)

@@ -140,7 +140,6 @@ func checksumOffloadOff(t *testing.T, fd int, name string) {
 		rest [16]byte
 	}{data: unsafe.Pointer(&value)}
 	copy(request.name[:], name)
-	_, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.SIOCETHTOOL,
-		uintptr(unsafe.Pointer(&request)))
+	_, _, errno := unix.Syscall(unix.SYS_IOCTL, uintptr(fd), unix.SIOCETHTOOL, uintptr(unsafe.Pointer(&request)))
 	assert.MustBeTrue(t, errno == 0, "ethtool -K %s tx off: %v", name, errno)
 }

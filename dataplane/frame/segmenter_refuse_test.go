@@ -14,9 +14,7 @@ func TestSegmenterRefuses(t *testing.T) {
 	word := func(offset int, value uint16) func([]byte, *VnetHeader) {
 		return func(b []byte, _ *VnetHeader) { binary.BigEndian.PutUint16(b[offset:], value) }
 	}
-	vnet := func(f func(*VnetHeader)) func([]byte, *VnetHeader) {
-		return func(_ []byte, v *VnetHeader) { f(v) }
-	}
+	vnet := func(f func(*VnetHeader)) func([]byte, *VnetHeader) { return func(_ []byte, v *VnetHeader) { f(v) } }
 	tests := []struct {
 		name   string
 		shape  shape

@@ -41,8 +41,6 @@ func TestStampIn(t *testing.T) {
 		{"a length that leads nowhere", append(broken, stamp...), 0},
 	}
 	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			assert.Equal(t, stampIn(tt.b), tt.want, "stampIn")
-		})
+		t.Run(tt.name, func(t *testing.T) { assert.Equal(t, stampIn(tt.b), tt.want, "stampIn") })
 	}
 }

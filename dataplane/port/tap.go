@@ -191,10 +191,7 @@ func (t *TAP) read(queue int, b []byte) int {
 		return 0
 	}
 	vnet := &t.vnet[t.count]
-	parts := [2]unix.Iovec{
-		{Base: &vnet[0], Len: uint64(len(vnet))},
-		{Base: &b[frame.TagOctets], Len: MaxFrame},
-	}
+	parts := [2]unix.Iovec{{Base: &vnet[0], Len: uint64(len(vnet))}, {Base: &b[frame.TagOctets], Len: MaxFrame}}
 	n, _, errno := syscall.RawSyscall(unix.SYS_READV, uintptr(t.queues[queue]), uintptr(unsafe.Pointer(&parts[0])),
 		uintptr(len(parts)))
 	if errno != 0 || int(n) <= len(vnet) {

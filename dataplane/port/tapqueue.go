@@ -234,12 +234,7 @@ func (r *QueueRule) byDSCP() asm.Instructions {
 	if r.Tags {
 		p = append(p, asm.JEq.Imm(asm.R0, 0, "other"))
 	}
-	p = append(p,
-		asm.Mov.Reg(asm.R1, asm.R0),
-		asm.And.Imm(asm.R1, 15),
-		asm.LSh.Imm(asm.R1, 2),
-		asm.RSh.Imm(asm.R0, 4),
-	)
+	p = append(p, asm.Mov.Reg(asm.R1, asm.R0), asm.And.Imm(asm.R1, 15), asm.LSh.Imm(asm.R1, 2), asm.RSh.Imm(asm.R0, 4))
 	for word := range 4 {
 		next := fmt.Sprintf("word%d", word+1)
 		var bits uint64
@@ -254,7 +249,5 @@ func (r *QueueRule) byDSCP() asm.Instructions {
 			asm.Return(),
 		)
 	}
-	return append(p,
-		asm.Mov.Imm(asm.R0, 0).WithSymbol("word4"),
-		asm.Mov.Imm(asm.R0, 0).WithSymbol("other"))
+	return append(p, asm.Mov.Imm(asm.R0, 0).WithSymbol("word4"), asm.Mov.Imm(asm.R0, 0).WithSymbol("other"))
 }

@@ -268,9 +268,7 @@ func TestDelayLineIsTwoQueues(t *testing.T) {
 					"%d MAC Control frames in the line, %d sent", left, len(control))
 				control = control[len(control)-left:]
 			},
-			"change": func(t *rapid.T) {
-				l.change(rapid.Int64Range(0, 50).Draw(t, "delay"), gigabit, 100)
-			},
+			"change": func(t *rapid.T) { l.change(rapid.Int64Range(0, 50).Draw(t, "delay"), gigabit, 100) },
 			"flush": func(t *rapid.T) {
 				now += rapid.Int64Range(0, 60).Draw(t, "time")
 				if refuse := rapid.IntRange(0, 3).Draw(t, "refused after"); refuse < 3 {

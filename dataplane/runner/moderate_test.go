@@ -100,9 +100,7 @@ func TestModerate(t *testing.T) {
 		d               int64
 	}{
 		{"long queues", func(*workerRig, *portTask) {}, true, true, quiet},
-		{"a lossless queue near its threshold", func(m *workerRig, _ *portTask) {
-			m.fill(t, 334)
-		}, true, false, quiet},
+		{"a lossless queue near its threshold", func(m *workerRig, _ *portTask) { m.fill(t, 334) }, true, false, quiet},
 		{"no flow control", func(m *workerRig, _ *portTask) {
 			m.ports[0].Mode = macctl.ModeOff
 			m.reconfigure(t)

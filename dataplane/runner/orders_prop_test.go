@@ -147,9 +147,7 @@ func (p *toldPeer) flush() {
 // wants, it alone is sent again, and each order that has left was counted.
 func TestNewestOrderIsWanted(t *testing.T) {
 	for name, delay := range map[string]int64{"at once": 0, "delayed": 1} {
-		t.Run(name, func(t *testing.T) {
-			rapid.Check(t, func(rt *rapid.T) { newestOrderIsWanted(t, rt, delay) })
-		})
+		t.Run(name, func(t *testing.T) { rapid.Check(t, func(rt *rapid.T) { newestOrderIsWanted(t, rt, delay) }) })
 	}
 }
 

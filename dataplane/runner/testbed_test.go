@@ -73,9 +73,7 @@ func newTestbed(t *testing.T, e executor, cfg dataplane.Config, ports ...datapla
 	assert.Must(t, err)
 	r.cpus = e.cpus
 	l := &testbed{t: t, r: r, cfg: cfg, ports: asMap(ports...)}
-	t.Cleanup(func() {
-		assert.NoError(t, r.Close(), "Close")
-	})
+	t.Cleanup(func() { assert.NoError(t, r.Close(), "Close") })
 	for i := range ports {
 		l.statics = append(l.statics, dataplane.Static{MAC: host(i), VID: 1, Port: i})
 		l.stations = append(l.stations, &station{l: l, id: i})

@@ -263,8 +263,7 @@ func (w *worker) due(now int64) []*portTask {
 	w.portsToServe = w.portsToServe[:0]
 	sw := w.r.sw
 	for _, t := range w.transmitters {
-		if sw.TakePending(t.index) || t.more || now >= t.deadline ||
-			t.delay != nil && now >= t.delay.due(t.retryAt) {
+		if sw.TakePending(t.index) || t.more || now >= t.deadline || t.delay != nil && now >= t.delay.due(t.retryAt) {
 			w.portsToServe = append(w.portsToServe, t)
 		}
 	}

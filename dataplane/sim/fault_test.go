@@ -38,8 +38,7 @@ func TestFlowOfSomeFrames(t *testing.T) {
 func TestWindow(t *testing.T) {
 	const wire, ack = (1000 + 24) * 8, (64 + 24) * 8
 	const round = 2*(wire+500) + 2*(ack+500)
-	for window, want := range map[uint64]int64{1: wire * gigabit / round, 2: 2 * wire * gigabit / round,
-		100: gigabit} {
+	for window, want := range map[uint64]int64{1: wire * gigabit / round, 2: 2 * wire * gigabit / round, 100: gigabit} {
 		r, _, _, _ := pairOn(t, FlowConfig{Priority: lossless, Octets: 1000, Stop: 50 * ms, Window: window})
 		r.start()
 		r.Advance(never - r.Begun())

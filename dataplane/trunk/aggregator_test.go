@@ -77,9 +77,7 @@ func TestJudgeInThePatentsOrder(t *testing.T) {
 			{queued(3, 60_000, 1<<30, 1<<30), Pass, -5000, -5000},
 		}},
 		"members no faster than the uplink: nothing is asked": {func(c *AggregatorConfig) { c.Metered = false }, 0,
-			[]step{
-				{queued(0, 60_000, 1<<30, 1<<30), Pass, 3000, 5000},
-			}},
+			[]step{{queued(0, 60_000, 1<<30, 1<<30), Pass, 3000, 5000}}},
 		"colour-aware": {nil, 0.9, []step{
 			{Frame{Octets: 500, Metered: 500, Colour: Yellow}, Pass, 3000, 4500}, // yellow for both meters
 			{Frame{Octets: 500, Metered: 500, Colour: Red}, DropMeterRed, 3000, 4500},

@@ -13,9 +13,7 @@ func TestJudgeAveragesWhatEachREDIsFor(t *testing.T) {
 		waiting, all int64
 		want         Verdict
 	}{{0, 0, Pass}, {0, 5000, DropRED}, {5000, 0, DropRED}} {
-		a := patent(func(c *AggregatorConfig) {
-			c.RED[0], c.TotalRED, c.Total.CBS = averaged, averaged, 500
-		}, 0.9)
+		a := patent(func(c *AggregatorConfig) { c.RED[0], c.TotalRED, c.Total.CBS = averaged, averaged, 500 }, 0.9)
 		red := Frame{Octets: 2501, Metered: 2501, Waiting: tt.waiting, All: tt.all} // takes nothing
 		for range 20_000 {
 			a.Judge(&red, 0)

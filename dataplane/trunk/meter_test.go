@@ -38,10 +38,7 @@ func TestMeterByHand(t *testing.T) {
 			{0, 1, Green, Red, 0, 0},
 			{0, 1000, Green, Red, 0, 0},
 		},
-		"exactly what the bucket holds conforms": {
-			{0, 3000, Green, Green, 0, 2000},
-			{0, 2000, Green, Yellow, 0, 0},
-		},
+		"exactly what the bucket holds conforms": {{0, 3000, Green, Green, 0, 2000}, {0, 2000, Green, Yellow, 0, 0}},
 		"one more than the committed bucket holds is yellow, and leaves that bucket alone": {
 			{0, 3001, Green, Yellow, 3000, 1999},
 			{0, 2000, Green, Red, 3000, 1999},

@@ -13,8 +13,7 @@ import (
 func FuzzParseIEEE(f *testing.F) {
 	ets := weights.ets(true)
 	for _, o := range []lldp.Organization{ets.organization(subtypeETS), ets.organization(subtypeRecommendation),
-		PFC{Willing: true, Reserved: 0x20, Cap: 8,
-			Enable: 8}.organization(),
+		PFC{Willing: true, Reserved: 0x20, Cap: 8, Enable: 8}.organization(),
 		organizationApps([]App{{3, SelectUDP, RoCEv2Port}, {3, SelectEtherType, 0x8906}})} {
 		f.Add(o.Subtype, []byte(o.Info))
 		f.Add(o.Subtype, []byte(o.Info)[:len(o.Info)-1])

@@ -47,8 +47,7 @@ func TestParseIEEE(t *testing.T) {
 	}{
 		{"none", []lldp.Organization{{OUI: ouiIEEE, Subtype: 1, Info: "ab"}, {OUI: ouiIntel, Subtype: 11, Info: "ab"}},
 			nil},
-		{"PFC", []lldp.Organization{pfc},
-			&IEEE{PFC: &PFC{Willing: true, Reserved: 0x20, Cap: 8, Enable: 0x18}}},
+		{"PFC", []lldp.Organization{pfc}, &IEEE{PFC: &PFC{Willing: true, Reserved: 0x20, Cap: 8, Enable: 0x18}}},
 		{"PFC twice is none", []lldp.Organization{pfc, pfc2}, &IEEE{DuplicatePFC: true}},
 		{"PFC of three octets", []lldp.Organization{ieeeTLV(t, 11, "28 08 00")}, &IEEE{}},
 		{"applications", []lldp.Organization{ieeeTLV(t, 12, "00 63 12b7 61 8906")},
@@ -201,8 +200,7 @@ func TestLengths(t *testing.T) {
 		takes  func(s string) bool
 		length func(n int) bool
 	}{
-		"ETS": {func(s string) bool { _, ok := parseETS(s); return ok },
-			func(n int) bool { return n == 1+4+8+8 }},
+		"ETS": {func(s string) bool { _, ok := parseETS(s); return ok }, func(n int) bool { return n == 1+4+8+8 }},
 		"PFC": {func(s string) bool { _, ok := parsePFC(s); return ok }, func(n int) bool { return n == 2 }},
 		"applications": {func(s string) bool { _, ok := parseApps(s); return ok },
 			func(n int) bool { return n >= 1 && (n-1)%3 == 0 }},

@@ -198,8 +198,7 @@ func TestErrorsOfGroups(t *testing.T) {
 		assert.True(t, !o.ETSAdopted && o.Queues == weights, "%v: 101 percent: %+v", v, o)
 		other := Queues{{Weight: 1}, {Weight: 1}, {Strict: true}, {Weight: 1}, {Weight: 1}, {Weight: 1}, {Weight: 1},
 			{Weight: 1}}
-		got := withPeer(end(1, 8), v,
-			peer{mask: 8, queues: &other}).feature[KindGroups].own.Error
+		got := withPeer(end(1, 8), v, peer{mask: 8, queues: &other}).feature[KindGroups].own.Error
 		assert.True(t, got == (v == VersionCIN), "%v: groups that differ: error %t", v, got)
 		assert.Equal(t, withPeer(end(1, 8), v, peer{mask: 8}).feature[KindGroups].own.Error, v == VersionCEE,
 			"%v: groups that are not announced: error", v)

@@ -112,9 +112,7 @@ func TestAssistColumn(t *testing.T) {
 	}
 	say(1, "fast")
 	r.passesFast(1, 2)
-	for _, tt := range []struct {
-		keys, each, want string
-	}{
+	for _, tt := range []struct{ keys, each, want string }{
 		{Lossless3, "speed: 1G", "hold (has a speed)"},
 		{Lossless3, "speed: none, delay: 1us", "hold (has a delay)"},
 		{"", "speed: 1G", "off (has a speed; nothing is lossless)"},

@@ -51,8 +51,7 @@ func (r *Rig) startCapture(c *api.Client, request api.CaptureRequest) *captured 
 	r.T.Cleanup(k.end)
 	eventually(r.T, "the file begins", func() bool {
 		info, err := f.Stat()
-		return err == nil && info.Size() > 0 ||
-			k.over()
+		return err == nil && info.Size() > 0 || k.over()
 	})
 	return k
 }

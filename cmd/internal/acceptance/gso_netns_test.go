@@ -17,8 +17,7 @@ import (
 // A port without a speed carries them whole, with checksum and segmentation left to do where they were.
 func TestGSOFramesWhole(t *testing.T) {
 	r := Start(t, 3, Setup{
-		Keys: Lossless3 + "fdb:\n" +
-			`  - {mac: "02:00:00:00:00:02", vlan: 1, port: p2}` + "\n" +
+		Keys: Lossless3 + "fdb:\n" + `  - {mac: "02:00:00:00:00:02", vlan: 1, port: p2}` + "\n" +
 			`  - {mac: "02:00:00:00:00:02", vlan: 10, port: p2}` + "\n" +
 			`  - {mac: "02:00:00:00:00:03", vlan: 10, port: p3}` + "\n",
 		Each: "speed: none", Ports: map[int]string{1: "tagged: [10]", 2: "tagged: [10]", 3: "pvid: 10"},

@@ -130,8 +130,7 @@ func TestLLDPD(t *testing.T) {
 	d = r.LLDP().DCBX
 	assert.True(t, d.Reason == "peer" && d.MeasurementAgreed && !d.Mismatch, "following: %+v", d)
 	eventually(t, "lldpd hears of it", func() bool {
-		return strings.Contains(o.must("show", "neighbors", "details"),
-			"A8,30")
+		return strings.Contains(o.must("show", "neighbors", "details"), "A8,30")
 	})
 	o.announce("11", "08,30")
 	eventually(t, "the measurement is not agreed any more", func() bool { return !r.LLDP().DCBX.MeasurementAgreed })

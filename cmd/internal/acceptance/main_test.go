@@ -9,7 +9,5 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	Main(m, func(c *config.Config, log *slog.Logger) (Switch, error) {
-		return daemon.New(c, log)
-	})
+	Main(m, func(c *config.Config, log *slog.Logger) (Switch, error) { return daemon.New(c, log) })
 }

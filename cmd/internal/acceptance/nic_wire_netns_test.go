@@ -26,8 +26,7 @@ import (
 func holding(t *testing.T, s *porttest.Socket) (free func()) {
 	t.Helper()
 	pause := func(quanta uint16) {
-		err := s.Send(frame.VnetHeader{}, macctl.AppendPFC(nil, [6]byte(PortMAC(1)), 1<<3,
-			[8]uint16{3: quanta}))
+		err := s.Send(frame.VnetHeader{}, macctl.AppendPFC(nil, [6]byte(PortMAC(1)), 1<<3, [8]uint16{3: quanta}))
 		assert.True(t, err == nil, "%v", err)
 	}
 	ctx, cancel := context.WithCancel(context.Background())

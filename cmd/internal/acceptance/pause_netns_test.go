@@ -47,8 +47,7 @@ func TestPeerPauses(t *testing.T) {
 			h1, h2 := r.Station(1, mode, 100e6), r.Station(2, mode, 100e6)
 			stop := h1.Send(Stream{To: 2, Prio: 3, Rate: 40e6}, Stream{To: 2, Prio: 0, Rate: 40e6})
 			eventually(t, "frames arrive", func() bool {
-				return h2.Tally(1, 3).Frames > 50 &&
-					h2.Tally(1, 0).Frames > 50
+				return h2.Tally(1, 3).Frames > 50 && h2.Tally(1, 0).Frames > 50
 			})
 
 			before := time.Now()

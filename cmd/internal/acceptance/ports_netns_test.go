@@ -147,8 +147,7 @@ func TestInterfaceInUse(t *testing.T) {
 				"addr flush dev p2, or write force: true)"},
 		{"IPv6 address", func(t *testing.T, r *Rig) {
 			must(t, r.Node.Do(func() error {
-				return os.WriteFile("/proc/sys/net/ipv6/conf/p2/disable_ipv6", []byte("0"),
-					0)
+				return os.WriteFile("/proc/sys/net/ipv6/conf/p2/disable_ipv6", []byte("0"), 0)
 			}))
 			must(t, r.Node.AddAddr("p2", "2001:db8::1/64"))
 		}, "interface p2 has the address 2001:db8::1/64, so the kernel's stack would answer too (remove it with: " +

@@ -163,9 +163,7 @@ func TestPausedLootIsSeen(t *testing.T) {
 	eventually(t, "the address is taken", func() bool { return len(r.Source().FDB()) > 0 })
 	release := h3.pausesForGood(r)
 	stop := h1.Send(Stream{To: 2, Prio: 3, Rate: 10e6})
-	eventually(t, "an event names the port", func() bool {
-		return len(r.Events(dataplane.EventDeadlock, 3)) > 0
-	})
+	eventually(t, "an event names the port", func() bool { return len(r.Events(dataplane.EventDeadlock, 3)) > 0 })
 	release()
 	stop()
 }

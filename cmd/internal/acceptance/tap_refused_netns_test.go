@@ -46,8 +46,7 @@ func TestTAPRefused(t *testing.T) {
 				"/dev/net").CombinedOutput()
 			assert.MustBeTrue(t, err == nil, "give it the machine's /dev/net: %v\n%s", err, out)
 			eventually(t, "the TAP comes", func() bool {
-				return strings.Contains(p.Output(),
-					`msg="port is open" port=p3 `)
+				return strings.Contains(p.Output(), `msg="port is open" port=p3 `)
 			})
 			r.Passes(1, 2)
 			must(t, p.Stop(syscall.SIGTERM, Timeout))

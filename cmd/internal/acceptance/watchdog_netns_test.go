@@ -154,8 +154,7 @@ func changeInAStorm(t *testing.T, mode macctl.Mode, settings, end string) {
 	e = r.Events(dataplane.EventDeadlockRecovered, 2)
 	assert.True(t, len(e) == 1 && strings.Contains(e[0].Text, reason), "%+v", e)
 	eventually(t, "what waits leaves", func() bool {
-		return r.Snapshot(2).Held[3] == 0 &&
-			h2.Tally(1, 3).Frames == arrived
+		return r.Snapshot(2).Held[3] == 0 && h2.Tally(1, 3).Frames == arrived
 	})
 	r.Passes(1, 2)
 }

@@ -110,6 +110,5 @@ func (v *Version) Text() string {
 	if v.Modified {
 		revision += ", modified"
 	}
-	return fmt.Sprintf("pfcswitch %s (commit %s, %s, %s, kernel %s)\n", v.Version, revision, v.Go, v.Platform,
-		v.Kernel)
+	return fmt.Sprintf("pfcswitch %s (commit %s, %s, %s, kernel %s)\n", v.Version, revision, v.Go, v.Platform, v.Kernel)
 }

@@ -39,8 +39,7 @@ type Queue struct {
 
 func (m *moment) readQueues() *Queues {
 	return &Queues{m.Header, each(m.snapshot.Ports, func(p *dataplane.PortSnapshot) QueuesPort {
-		v := QueuesPort{Port: p.Config.Name, DelayedFrames: p.Delayed, WaitingFrames: p.Waiting,
-			Drops: dropsOf(p)}
+		v := QueuesPort{Port: p.Config.Name, DelayedFrames: p.Delayed, WaitingFrames: p.Waiting, Drops: dropsOf(p)}
 		lossy := m.egress(p.Config.Name)
 		for k := range dataplane.NumPriorities {
 			v.Queues = append(v.Queues, queue(p, k, lossy[k].Dropped))

@@ -18,8 +18,7 @@ ports: {p1: {speed: 100M}, p2: {speed: none, flow_control: off}}
 `))
 	must(t, err)
 	_, table, _ := strings.Cut(WaitsText(c.Waits()), "senders.\n")
-	const want = "" +
-		"PORT  SPEED  PRIORITIES       KIND       BYTES     WAIT\n" +
+	const want = "PORT  SPEED  PRIORITIES       KIND       BYTES     WAIT\n" +
 		"p1     100M  0,1,2,3,4,5,6,7  lossy     70,000    5.6ms\n" +
 		"p2        -  0,1,2,5,6,7      lossy     70,000     56µs\n" +
 		"p2        -  3,4              lossless  30,732  24.59µs\n"

@@ -184,9 +184,7 @@ type check struct {
 func verify(t *testing.T, run func(*tree) []string, checks []check) {
 	t.Helper()
 	for _, c := range checks {
-		t.Run(c.name, func(t *testing.T) {
-			says(t, run(invented(t, c.files)), c.want)
-		})
+		t.Run(c.name, func(t *testing.T) { says(t, run(invented(t, c.files)), c.want) })
 	}
 }
 

@@ -38,8 +38,7 @@ var aims = []aim{
 	{"latency at half load, p50, to Open vSwitch", "latency", cond{"load": "half"}, p50, dutOVS, 0, 0.5, 0},
 	{"latency without load, p50, to the bridge", "latency", cond{"load": "idle"}, p50, dutBridge, 0, 1.5, 0},
 	{"rate with 32 ports against 2", "ports", cond{"ports": 32, "senders": 1}, toTwoPorts, "", 0.9, 0, 0},
-	{"idle with eight ports, % of a core", "ports", cond{"load": "idle", "ports": 8},
-		coreShare, "", 0, 0.2, 0},
+	{"idle with eight ports, % of a core", "ports", cond{"load": "idle", "ports": 8}, coreShare, "", 0, 0.2, 0},
 	{"rate of a trunk against the same ports of a bridge", "trunk", nil, toBridged, "", 0.9, 0, 0},
 }
 

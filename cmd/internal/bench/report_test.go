@@ -46,8 +46,7 @@ func TestProbeValues(t *testing.T) {
 
 // The octets of IEEE 802.1Q figure 36-1: opcode 0101, enable vector with bit 3, eight times.
 func TestPFCFrame(t *testing.T) {
-	const want = "0180c2000001" + "020000000002" + "8808" + "0101" + "0008" + "0000" + "0000" + "0000" + "1234" +
-		"0000" + "0000" + "0000" + "0000"
+	const want = "0180c200000102000000000288080101000800000000000012340000000000000000"
 	b := pfcFrame(3, 0x1234)
 	got := hex.EncodeToString(b[:34])
 	assert.True(t, got == want && len(b) == 60, "%d octets %s, want 60 with %s", len(b), got, want)

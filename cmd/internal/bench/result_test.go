@@ -45,8 +45,7 @@ func TestJSONLines(t *testing.T) {
 	b.record("pause", "quanta=200 asked_us=1024.0", dutPFC, 2, value{stopped, 1100.5}, value{early, 0},
 		value{beyond, math.NaN()}, value{toTwoPorts, math.Inf(1)})
 	var out bytes.Buffer
-	must(t, writeJSON(&out, machine{What: "machine", CPUs: 2, Busy: 0.25}, &cpuGaps{}, b.results,
-		summarize(b.results)))
+	must(t, writeJSON(&out, machine{What: "machine", CPUs: 2, Busy: 0.25}, &cpuGaps{}, b.results, summarize(b.results)))
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 	assert.Contains(t, lines[0], `"busy_cpu_share":0.25,`, "of the machine")
 	var got map[string]any
@@ -62,8 +61,7 @@ func TestJSONLines(t *testing.T) {
 
 func TestTable(t *testing.T) {
 	var out bytes.Buffer
-	must(t, printTable(&out, summarize(append(rounds(dutPFC, 3e5, 1e5, 2e5),
-		rounds(dutBridge, 1e5, 1e5, 1e5)...))))
+	must(t, printTable(&out, summarize(append(rounds(dutPFC, 3e5, 1e5, 2e5), rounds(dutBridge, 1e5, 1e5, 1e5)...))))
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 	assert.MustBeTrue(t, len(lines) == 3, "%d lines:\n%s", len(lines), out.String())
 	want := "MEASURED CONDITIONS VALUE ROUNDS PFCSWITCH BRIDGE TO BRIDGE TO OVS TO OVS-TSO"

@@ -10,9 +10,7 @@ import (
 )
 
 // A panel of the plot shows one value of all switches as bars, by conditions.
-type panel struct {
-	title, what, metric string
-}
+type panel struct{ title, what, metric string }
 
 var panels = []panel{
 	{"delivered frames/s", "delivered", frameRate},

@@ -137,8 +137,7 @@ var (
 				{Type: "number", ExclusiveMinimum: new(float64(0)), Maximum: new(float64(1))}}
 		}}
 	shareOrNone = parser[float64]{readShareOrNone, formatShare, func() []*Schema {
-		return []*Schema{pattern(percentForm, ""),
-			{Type: "number", Minimum: new(float64(0)), Maximum: new(float64(1))}}
+		return []*Schema{pattern(percentForm, ""), {Type: "number", Minimum: new(float64(0)), Maximum: new(float64(1))}}
 	}}
 )
 

@@ -68,8 +68,7 @@ func inLab(path string) string {
 		return rest
 	}
 	own = strings.TrimSuffix(strings.TrimPrefix(path, "links.*."), "[]")
-	if rest, ok := strings.CutPrefix(path, "links.*."); ok && own != "ends" && own != "over" &&
-		own != "half_duplex" {
+	if rest, ok := strings.CutPrefix(path, "links.*."); ok && own != "ends" && own != "over" && own != "half_duplex" {
 		return "ports.*." + rest
 	}
 	return "lab." + path

@@ -45,9 +45,7 @@ func (r *labReader) checkFaults(hosts map[string]*LabHost) {
 	}
 	for i := range r.lab.Faults {
 		f := &r.lab.Faults[i]
-		fail := func(key, format string, args ...any) {
-			r.doc.failKey("faults."+f.Name+key, format, args...)
-		}
+		fail := func(key, format string, args ...any) { r.doc.failKey("faults."+f.Name+key, format, args...) }
 		kinds := 0
 		for _, k := range []struct{ key, host string }{{".storm", f.Storm}, {".slow", f.Slow}} {
 			if k.host == "" {

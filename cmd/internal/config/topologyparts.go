@@ -52,10 +52,7 @@ func tunnelVNI(lab, link string) int {
 func (r *labReader) readParts(v value) {
 	v.each(".", "left", func(name string, v value) {
 		p := LabPart{Name: name}
-		v.read(
-			key("address", &p.Address, machineAddress),
-			entries("nodes", &p.nodes, nodePattern, "%q"),
-		)
+		v.read(key("address", &p.Address, machineAddress), entries("nodes", &p.nodes, nodePattern, "%q"))
 		r.lab.Parts = append(r.lab.Parts, p)
 	})
 }

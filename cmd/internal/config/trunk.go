@@ -152,9 +152,7 @@ func orTotal(v value, read func(priority int, v value), total func(v value)) {
 }
 
 func (t *Trunk) readMeters(v value) {
-	orTotal(v, func(priority int, v value) {
-		v.read(t.Meters[priority].fields()...)
-	}, func(v value) {
+	orTotal(v, func(priority int, v value) { v.read(t.Meters[priority].fields()...) }, func(v value) {
 		fields := t.TotalMeter.fields()
 		fields[0].read = func(v value) {
 			v.fail("the committed rate of all priorities together is the uplink's speed: remove the key")

@@ -164,8 +164,7 @@ func TestWatchdogRemedy(t *testing.T) {
 		}
 	}
 	assert.Equal(t, n, 1, "%v", warnings)
-	_, warnings = parseWatchdog(t,
-		"ports: {p1: {speed: 10M, watchdog: {mode: sonic, detection: 5s, action: alert}}}\n")
+	_, warnings = parseWatchdog(t, "ports: {p1: {speed: 10M, watchdog: {mode: sonic, detection: 5s, action: alert}}}\n")
 	assert.True(t, about(warnings, "deadlock") == 0, "the remedy does not help: %v", warnings)
 }
 
@@ -175,8 +174,7 @@ func TestWatchdogOffByInheritance(t *testing.T) {
 		"{action: drop}": 1, "{count: 3}": 1, "{slow: off}": 1, "off": 0, "{fast: off, action: drop}": 0,
 		"{fast: on, action: drop}": 0,
 	} {
-		_, warnings := parseWatchdog(t,
-			"watchdog: off\nports: {p1: {speed: 1G, watchdog: "+port+"}}\n")
+		_, warnings := parseWatchdog(t, "watchdog: off\nports: {p1: {speed: 1G, watchdog: "+port+"}}\n")
 		assert.True(t, about(warnings, "has no effect, since the watchdog is off") == want, "%s: %v, want %d", port,
 			warnings, want)
 	}

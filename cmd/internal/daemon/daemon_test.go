@@ -134,8 +134,7 @@ func TestPasswordOfMetrics(t *testing.T) {
 	file := filepath.Join(dir, "web.yml")
 	yaml := fmt.Sprintf("metrics: {listen: \"127.0.0.1:0\", web_config: %s}\napi: {socket: %s/api.sock}\n", file, dir)
 	c := parse(t, yaml)
-	if d, err := New(c, discards); err == nil ||
-		!strings.Contains(err.Error(), "test.yaml:1: metrics.web_config: ") {
+	if d, err := New(c, discards); err == nil || !strings.Contains(err.Error(), "test.yaml:1: metrics.web_config: ") {
 		t.Fatalf("a file that is missing: %v, %v", d, err)
 	}
 	must(t, os.WriteFile(file, []byte("basic_auth_users: {ann: "+

@@ -123,8 +123,7 @@ var selfTestTexts = map[bool]string{
 // setHeadroom gives a port the measured headroom, in bytes of the buffer, and reports the change once with its
 // reason. If the pool is too small, the old value stays.
 func (d *Daemon) setHeadroom(p *portLink, size int64, reason string) error {
-	if size == 0 || size == p.headroom || p.discardsControl ||
-		d.cfg.MeasuredQueues(p.cfg) == 0 {
+	if size == 0 || size == p.headroom || p.discardsControl || d.cfg.MeasuredQueues(p.cfg) == 0 {
 		return nil
 	}
 	err := d.trunkRoom(p, size)

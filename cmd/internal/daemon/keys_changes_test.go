@@ -199,8 +199,7 @@ var bridgeChanges = slices.Concat(restartChanges, []change{
 	{path: "headroom.opcode", value: 0x8001, shows: "32769",
 		effect: overall(func(s switchState) bool { return s.Config.Measurement.Opcode == 0x8001 })},
 	key("headroom.identifier", "02-50-47", overall(func(s switchState) bool {
-		return s.Config.Measurement.Identifier == [3]byte{2, 0x50,
-			0x47}
+		return s.Config.Measurement.Identifier == [3]byte{2, 0x50, 0x47}
 	})),
 	{path: "headroom.ethertype", value: 0x88B7, shows: "34999",
 		effect: overall(func(s switchState) bool { return s.Config.Measurement.Fallback == 0x88B7 })},
@@ -294,14 +293,9 @@ var trunkChanges = []change{
 			return t.Config.Aggregate.Total == trunk.MeterConfig{CIR: 100e6, PIR: 150e6, CBS: 128 << 10, PBS: 192 << 10}
 		})),
 	key("trunks.up.red.0", tree{"low": "8KiB", "high": "32KiB", "probability": "5%"},
-		aggregated("up", func(t trunkState) bool {
-			return redBetween(&t.Config.Aggregate.RED[0],
-				8<<10, 32<<10)
-		})),
+		aggregated("up", func(t trunkState) bool { return redBetween(&t.Config.Aggregate.RED[0], 8<<10, 32<<10) })),
 	key("trunks.up.red.total", tree{"low": "64KiB", "high": "128KiB", "probability": "5%"},
-		aggregated("up", func(t trunkState) bool {
-			return redBetween(&t.Config.Aggregate.TotalRED, 64<<10, 128<<10)
-		})),
+		aggregated("up", func(t trunkState) bool { return redBetween(&t.Config.Aggregate.TotalRED, 64<<10, 128<<10) })),
 	key("trunks.up.meter_octets", "ip", aggregated("up", func(t trunkState) bool { return t.Config.IPOctets })),
 	key("trunks.up.colour", "aware", aggregated("up", func(t trunkState) bool { return t.Config.Aware })),
 	{path: "trunks.up.red_queue", value: "averaged",

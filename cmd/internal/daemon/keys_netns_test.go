@@ -157,9 +157,7 @@ func (r *keyed) underLoad(base string, changes []change) (h1, h2, h3 *Station) {
 	h2.Whole(h1, 3)
 	h2.Whole(h3, 3)
 	eventually(t, "no more lossy frames of h1 are missing than p1 has dropped, when the last one has come",
-		func() bool {
-			return h1.Sent[0].Load()-h2.Tally(1, 0).Frames <= sum(r.drops(1))
-		})
+		func() bool { return h1.Sent[0].Load()-h2.Tally(1, 0).Frames <= sum(r.drops(1)) })
 	r.NoLosslessDrops()
 	return h1, h2, h3
 }

@@ -58,8 +58,7 @@ func TestSpeedFollowsTheLink(t *testing.T) {
 	r.reports(200e6)
 	speed(200e6)
 	r.Passes(1, 2)
-	must(t, r.Apply(Setup{Keys: Lossless3 + "buffer: {lossless: {size: 1MiB}}",
-		Each: "ring: {outage: 1ms}"}, 2))
+	must(t, r.Apply(Setup{Keys: Lossless3 + "buffer: {lossless: {size: 1MiB}}", Each: "ring: {outage: 1ms}"}, 2))
 	r.reports(100e9)
 	r.awaitEvent("stays at 200 Mbit/s", "buffer.lossless.size")
 	speed(200e6)

@@ -157,8 +157,7 @@ func TestHeadroomCheckIsBrokenOff(t *testing.T) {
 		done <- err
 	}()
 	eventually(t, "the peer fills the link", func() bool { return p.snapshot(1).Counters.Streamed > 100 })
-	_, err := p.ends[0].Source().CheckHeadroom(t.Context(), api.HeadroomCheckRequest{Port: "p1",
-		Xoffs: 1})
+	_, err := p.ends[0].Source().CheckHeadroom(t.Context(), api.HeadroomCheckRequest{Port: "p1", Xoffs: 1})
 	assert.Fails(t, err, "another check", "a second check")
 	cancel()
 	err = <-done

@@ -50,8 +50,7 @@ func TestReadmeSaysWhatAHeadroomHolds(t *testing.T) {
 	for _, size := range []int{64, 128, 257, 261, 1518} {
 		charge := m.Charge(size - fcs)
 		share := 100 * float64(frame.WireOctets(size-fcs)) / float64(charge)
-		row := fmt.Sprintf("| %d | %d | %d | %.1f |\n", size, frame.WireOctets(size-fcs), charge,
-			share)
+		row := fmt.Sprintf("| %d | %d | %d | %.1f |\n", size, frame.WireOctets(size-fcs), charge, share)
 		assert.True(t, strings.Contains(string(b), row), "buffer/README.md does not have the row %q", row)
 	}
 }

@@ -18,9 +18,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	acceptance.Main(m, func(c *config.Config, log *slog.Logger) (acceptance.Switch, error) {
-		return New(c, log)
-	})
+	acceptance.Main(m, func(c *config.Config, log *slog.Logger) (acceptance.Switch, error) { return New(c, log) })
 }
 
 // A rig is that of the acceptance tests, with a Daemon of which the tests know more.

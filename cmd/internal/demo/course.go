@@ -78,9 +78,7 @@ func (c *course) addPort(s, before *api.State, port, peer string) {
 		return
 	}
 	here := s.Switch + ":" + port
-	megabits := func(bytes, frames uint64) float64 {
-		return 8 * float64(bytes+frames*frame.WireExtras) / seconds / 1e6
-	}
+	megabits := func(bytes, frames uint64) float64 { return 8 * float64(bytes+frames*frame.WireExtras) / seconds / 1e6 }
 	host := !slices.ContainsFunc(c.last, func(s *api.State) bool { return s.Switch == peer })
 	if host {
 		c.rates.add(n, peer+" to "+here,

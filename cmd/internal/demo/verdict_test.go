@@ -111,8 +111,7 @@ func TestVerdict(t *testing.T) {
 		last := text[strings.LastIndex(text[:len(text)-1], "\n")+1:]
 		assert.True(t, r.Pass == tt.pass && strings.HasPrefix(last, tt.word),
 			"%s: pass %v, want %v; it ends with %q, want %q", tt.name, r.Pass, tt.pass, last, tt.word)
-		n := strings.Count(text, "\nnot judged (") + strings.Count(text[:min(len(text), 11)],
-			"not judged")
+		n := strings.Count(text, "\nnot judged (") + strings.Count(text[:min(len(text), 11)], "not judged")
 		assert.True(t, n == tt.open, "%s: %d checks are said not to be judged, want %d:\n%s", tt.name, n, tt.open, text)
 	}
 }

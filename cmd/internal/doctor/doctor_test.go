@@ -183,9 +183,7 @@ func TestNoFalseAlarms(t *testing.T) {
 			offload(s.Peer, "generic-receive-offload", "rx-gro-list")
 			f.Targets[0].Live.Send = &api.Send{By: "packet"}
 		},
-		"no nice value": func(f *Facts, _ *port.Survey) {
-			f.Config.Nice, f.Process.Nice = 0, Nice{}
-		},
+		"no nice value": func(f *Facts, _ *port.Survey) { f.Config.Nice, f.Process.Nice = 0, Nice{} },
 		"less than it has been started with": func(f *Facts, _ *port.Survey) {
 			f.Config.Nice, f.Process.Nice = 5, Nice{}
 		},
@@ -357,8 +355,7 @@ func TestReadMachine(t *testing.T) {
 			"00000002 0\nx\n",
 	} {
 		path = filepath.Join(root, path)
-		must(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o755),
-			os.WriteFile(path, []byte(text), 0o644)))
+		must(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, []byte(text), 0o644)))
 	}
 	m := ReadMachine(root)
 	if m.Governor == nil || *m.Governor != "powersave" || m.Clock == nil || *m.Clock != "hpet" || m.BacklogMax == nil ||

@@ -100,8 +100,7 @@ func ordinaryBench(t *testing.T, folder string, args ...string) (status int, out
 	must(t, err)
 	defer func() { _ = script.Close() }()
 	c := exec.Command("bash", append([]string{"-s", "--"}, args...)...)
-	c.Stdin, c.Dir, c.Env = script, "/", append(os.Environ(), "PATH="+folder+":"+os.Getenv("PATH"),
-		"TMPDIR="+folder)
+	c.Stdin, c.Dir, c.Env = script, "/", append(os.Environ(), "PATH="+folder+":"+os.Getenv("PATH"), "TMPDIR="+folder)
 	if os.Geteuid() == 0 {
 		c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
 	}

@@ -51,9 +51,7 @@ func (p registry) lock(key string) (*os.File, error) {
 }
 
 // unlock removes the lock file, then releases the lock: in this order nobody can hold a lock on a removed file.
-func (p registry) unlock(f *os.File) error {
-	return errors.Join(os.Remove(f.Name()), f.Close())
-}
+func (p registry) unlock(f *os.File) error { return errors.Join(os.Remove(f.Name()), f.Close()) }
 
 // labNamespace matches the namespace pfcsw-PID-NAME-NODE; the group is the lab's key.
 var labNamespace = regexp.MustCompile("^" + namespacePrefix + "([0-9]+-[^-]+)-")

@@ -21,9 +21,7 @@ func TestLateInterfaces(t *testing.T) {
 	cable(t, l, sw, "eth0", far, "mgmt")
 	must(t, sw.AddAddr("eth0", "172.20.20.2/24"))
 	dir := labtest.TempDir(t)
-	start := func() *lab.Process {
-		return run(t, sw, []string{"CLAB_INTFS=2", "XDG_RUNTIME_DIR=" + dir}, "run")
-	}
+	start := func() *lab.Process { return run(t, sw, []string{"CLAB_INTFS=2", "XDG_RUNTIME_DIR=" + dir}, "run") }
 	const socket = "/run/pfcswitch/pfcswitch.sock"
 	proc := start()
 	eventually(t, "it says what it waits for", func() bool {

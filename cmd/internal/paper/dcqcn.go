@@ -93,8 +93,7 @@ func waiting(b *buffer.Snapshot) float64 {
 }
 
 func runCongestionControl(ctx context.Context, o Options, result *Result) error {
-	result.Columns = []string{"senders", "near Mbit/s", "each far", "near / far", "paper", "XOFFs", "lost",
-		"median µs"}
+	result.Columns = []string{"senders", "near Mbit/s", "each far", "near / far", "paper", "XOFFs", "lost", "median µs"}
 	result.Remark = "The paper's figures are those of 40G and of its testbed; its claims stand here instead: a " +
 		"sender alone at its port gets as much as all behind another port together, 3 times what each of those does; " +
 		"with DCQCN all get the same. DCQCN begins at the link's speed and halves, so it takes some 60 ms until the " +

@@ -39,9 +39,7 @@ func TestHolds(t *testing.T) {
 		s, p, _ := strings.Cut(name, ":")
 		return Port{Switch: s, Port: p, Priority: 3, PausedNs: ms * 1_000_000, Xoff: xoff}
 	}
-	host := func(name string, ms int64) Host {
-		return Host{Name: name, PausedNs: [8]int64{3: ms * 1_000_000}}
-	}
+	host := func(name string, ms int64) Host { return Host{Name: name, PausedNs: [8]int64{3: ms * 1_000_000}} }
 	for _, tt := range []struct {
 		name  string
 		ports []Port

@@ -25,8 +25,7 @@ func (r *Report) Text(out io.Writer) error {
 	for _, h := range r.Hosts {
 		for q, n := range h.PFCReceived {
 			if n > 0 {
-				fmt.Fprintf(w, "%s\t%d\t%d\t%s\t%s\n", h.Name, q, n, short(h.PausedNs[q]),
-					r.share(h.PausedNs[q]))
+				fmt.Fprintf(w, "%s\t%d\t%d\t%s\t%s\n", h.Name, q, n, short(h.PausedNs[q]), r.share(h.PausedNs[q]))
 			}
 		}
 		if h.PausesReceived > 0 || h.PausedAllNs > 0 {

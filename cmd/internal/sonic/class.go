@@ -92,9 +92,7 @@ func (im *importer) readDSCP(r *row, used *[8]bool) {
 	for dscp := range of {
 		of[dscp] = im.queues[0]
 	}
-	im.pairs(r, 63, func(dscp, class int, f *field) {
-		of[dscp], used[class] = im.queues[class], true
-	})
+	im.pairs(r, 63, func(dscp, class int, f *field) { of[dscp], used[class] = im.queues[class], true })
 	var lines []string
 	for first := 0; first < len(of); first += 8 {
 		var line []string

@@ -110,8 +110,7 @@ func TestReasons(t *testing.T) {
 		{Table: "VLAN_MEMBER", Key: "Vlan2|PortChannel1"}: "no link aggregation",
 	} {
 		assert.True(t, slices.ContainsFunc(im.Left, func(l Left) bool {
-			return l.Place == at &&
-				strings.Contains(l.Why, want)
+			return l.Place == at && strings.Contains(l.Why, want)
 		}), "%s: %v, want one with %q", at, im.Left, want)
 	}
 }

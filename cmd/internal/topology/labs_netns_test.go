@@ -42,9 +42,7 @@ func TestLabs(t *testing.T) {
 		"examples": examples, "inprocess": inOneProcess, "restart": oneRestarts, "virtual": sameInVirtualTime,
 		"virtualholds": sameHoldsInVirtualTime, "virtualdcqcn": slowedInVirtualTime, "runs": runsInALab,
 		"ordinary": unprivilegedUser, "interruptedrun": interruptedRun,
-	}, map[string]func(*rig){
-		"heldlong": heldLong, "locksup": locksUp, "killed": killedKeeper, "others": foreignSocket,
-	})
+	}, map[string]func(*rig){"heldlong": heldLong, "locksup": locksUp, "killed": killedKeeper, "others": foreignSocket})
 }
 
 // parts runs the parts of a test, and then those that leave most of the CPU, side by side.
@@ -196,8 +194,7 @@ func refusedTopologies(r *rig) {
 	}
 	r.runRefused("lab "+name+" is up already: pfcswitch lab down "+path, "lab", "up", path)
 	r.runRefused("has no node h9: there are s1, h1, h2", "lab", "exec", path, "h9", "true")
-	status := r.command("lab", "exec", name, "h1", "sh", "-c",
-		"exit 7").Run()
+	status := r.command("lab", "exec", name, "h1", "sh", "-c", "exit 7").Run()
 	assert.True(r.t, fmt.Sprint(status) == "exit status 7", "the status of a program in a node: %v", status)
 	assert.Contains(r.t, r.run("show", "ports", "-s", name+"-s1"), "p2", "a switch is not found by its name")
 	must(r.t, os.WriteFile(path, []byte("name: "+name+"\nno_such_key: 1\n"), 0o644)) // edited meanwhile

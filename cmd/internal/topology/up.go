@@ -149,8 +149,7 @@ func (s *State) print(out io.Writer, took time.Duration) error {
 	if s.InProcess {
 		how = ", its switches in one process"
 	}
-	fmt.Fprintf(out, "lab %s is up%s: %d nodes, %d links, %.1f s\n", s.Name, how, len(s.Nodes), s.Links,
-		took.Seconds())
+	fmt.Fprintf(out, "lab %s is up%s: %d nodes, %d links, %.1f s\n", s.Name, how, len(s.Nodes), s.Links, took.Seconds())
 	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "  NODE\tKIND\tSHELL INSIDE\tSOCKET")
 	socket := ""

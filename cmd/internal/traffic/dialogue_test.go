@@ -33,8 +33,7 @@ func wire(t *testing.T) (near, far *porttest.End) {
 // speak lets a station say m to the sender.
 func speak(t *testing.T, far *porttest.End, from uint64, m message) {
 	t.Helper()
-	must(t, far.SendControl(wrap(addressing{destination: senderAddress, source: from, octets: minMessage},
-		m)))
+	must(t, far.SendControl(wrap(addressing{destination: senderAddress, source: from, octets: minMessage}, m)))
 }
 
 func testSender(t *testing.T, c SendConfig) (*sender, *porttest.End) {

@@ -123,9 +123,7 @@ func New(t testing.TB, name string) *lab.Lab {
 	Require(t)
 	l, err := lab.New(context.Background(), name)
 	assert.Must(t, err)
-	t.Cleanup(func() {
-		assert.NoError(t, l.Close(), "nothing may stay behind")
-	})
+	t.Cleanup(func() { assert.NoError(t, l.Close(), "nothing may stay behind") })
 	return l
 }
 
