@@ -24,7 +24,6 @@ func (m *Manager) Release(port int, prio uint8, n int) {
 	m.resume(q)
 }
 
-// splitRelease splits the departure of n bytes by segment.
 func (s *segments) splitRelease(n int64) segmentBytes {
 	var back segmentBytes
 	back.headroom = min(n, s.headroom.now)

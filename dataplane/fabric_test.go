@@ -86,7 +86,6 @@ type switchPort struct {
 	i int
 }
 
-// add puts a switch into the fabric.
 func (f *fabric) add(cfg Config, ports ...PortConfig) *switchNode {
 	n := &switchNode{f: f, r: newRig(f.tb, cfg, ports...), ends: make([]*end, len(ports)), rings: make([][][]byte,
 		len(ports)), wake: make([]int64, len(ports))}
@@ -189,7 +188,6 @@ func (f *fabric) host(id int, n *switchNode, i int, delay, reaction int64) *host
 	return h
 }
 
-// join links port i of a with port j of b.
 func (f *fabric) join(a *switchNode, i int, b *switchNode, j int, delay int64) {
 	a.ends[i] = &end{f, switchPort{b, j}, delay}
 	b.ends[j] = &end{f, switchPort{a, i}, delay}

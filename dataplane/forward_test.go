@@ -10,7 +10,6 @@ import (
 	"pfcswitch/macctl"
 )
 
-// sentBy returns what each port sends at once.
 func (r *rig) sentBy(ports int) (all [][][]byte) {
 	for i := range ports {
 		all = append(all, r.send(i, 64))

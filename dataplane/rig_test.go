@@ -128,7 +128,6 @@ func (r *rig) reconfigure(cfg Config, ports ...PortConfig) {
 // asMap numbers ports.
 func asMap(ports ...PortConfig) map[int]PortConfig { return maps.Collect(slices.All(ports)) }
 
-// testPorts are n ports of testPort.
 func testPorts(n int) (ports []PortConfig) {
 	for i := range n {
 		ports = append(ports, testPort(i))
@@ -136,7 +135,6 @@ func testPorts(n int) (ports []PortConfig) {
 	return ports
 }
 
-// pausePorts are n ports of pausePort.
 func pausePorts(n int) (ports []PortConfig) {
 	for i := range n {
 		ports = append(ports, pausePort(i))
@@ -144,7 +142,6 @@ func pausePorts(n int) (ports []PortConfig) {
 	return ports
 }
 
-// plainRig has n ports of testPort.
 func plainRig(tb reporter, n int) *rig {
 	tb.Helper()
 	return newRig(tb, testConfig(n), testPorts(n)...)
@@ -155,7 +152,6 @@ func (r *rig) events(kind EventKind) []Event {
 	return slices.DeleteFunc(r.sw.Events(nil, 0), func(e Event) bool { return e.Kind != kind })
 }
 
-// lastEvent returns the newest event.
 func (r *rig) lastEvent() Event {
 	all := r.sw.Events(nil, 0)
 	return all[len(all)-1]
@@ -354,5 +350,4 @@ func (r *rig) look() *Snapshot {
 	return &r.seen
 }
 
-// count returns the counters of port i.
 func (r *rig) count(i int) *Counters { return &r.sw.ports[i].count }

@@ -18,7 +18,6 @@ func allowing() Settings {
 	return s
 }
 
-// streamRequest returns a request for a stream.
 func streamRequest(sequence uint32, ns uint64) macctl.MeasurementFrame {
 	return group(stranger, macctl.Measurement{Operation: macctl.MeasureStream, Session: 1, Sequence: sequence,
 		Area: [2]uint64{3, ns}})

@@ -60,7 +60,6 @@ func (t *neighbourTable) refresh(who MSAP, source [6]byte, raw string, now int64
 	return true
 }
 
-// heard counts a frame of a neighbour.
 func (t *neighbourTable) heard(n *Neighbour, now int64) {
 	n.Seen = now
 	n.Frames++

@@ -129,7 +129,6 @@ func (f *Frame) units() unitSet {
 	return unitSet(f.Vector)
 }
 
-// quanta returns the time that f has for a unit.
 func (f *Frame) quanta(unit int) uint16 {
 	if unit == WholePort {
 		return f.Pause

@@ -19,7 +19,6 @@ import (
 // protobuf is what asks for that format.
 const protobuf = "application/vnd.google.protobuf;proto=io.prometheus.client.MetricFamily;encoding=delimited"
 
-// ask asks a handler for a format.
 func ask(h http.Handler, url, accept string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(http.MethodGet, url, nil)
 	r.Header.Set("Accept", accept)

@@ -192,7 +192,6 @@ func labRunCommand() *cobra.Command {
 	return notRunOnUsage(c)
 }
 
-// labFileCommand makes a command with a lab's file as its argument.
 func labFileCommand(name, short string, run func(*cobra.Command, string) error, more ...os.Signal) *cobra.Command {
 	return &cobra.Command{Use: name + " FILE", Short: short, Args: checkArguments,
 		RunE: untilSignal(func(cmd *cobra.Command, args []string) error { return run(cmd, args[0]) }, more...)}

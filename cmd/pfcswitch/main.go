@@ -82,7 +82,6 @@ func notRun(what string, err error) error {
 	return exit{couldNotRun}
 }
 
-// jsonFlag adds -j to a command.
 func jsonFlag(c *cobra.Command, asJSON *bool) {
 	c.Flags().BoolVarP(asJSON, "json", "j", false, "print JSON")
 }

@@ -11,7 +11,6 @@ import (
 	"pfcswitch/dataplane/frame"
 )
 
-// grouped is the decision for a frame of a flow to stationA.
 func grouped(t testing.TB, b *Bridge, in int, flow uint64) Decision {
 	t.Helper()
 	d := b.Forward(in, stationA, stationB, 1, 60, 0)

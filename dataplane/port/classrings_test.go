@@ -27,7 +27,6 @@ func (l *classRings) publish(i int, stamp uint32) {
 	*header(s) = unix.Tpacket2Hdr{Status: unix.TP_STATUS_USER, Len: 60, Snaplen: 60, Mac: 80, Nsec: stamp}
 }
 
-// receiveStamps receives up to n frames and returns their stamps.
 func (l *classRings) receiveStamps(n int) (stamps []int64) {
 	frames := make([]Frame, n)
 	for _, f := range frames[:l.receive(frames, 1<<20)] {

@@ -20,7 +20,6 @@ func control(seq, n int) []byte {
 	return b
 }
 
-// waitControl returns the next MAC Control frame.
 func (w *wire) waitControl() (b []byte, stamp int64) {
 	w.t.Helper()
 	eventually(w.t, "a MAC Control frame comes", func() bool {

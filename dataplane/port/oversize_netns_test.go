@@ -10,7 +10,6 @@ import (
 	"pfcswitch/dataplane/port"
 )
 
-// gsoFrame returns a GSO frame of n octets with its header.
 func gsoFrame(tag *frame.TCI, seq, n int) ([]byte, frame.VnetHeader) {
 	return unfinished(tag, seq, n, 1448)
 }

@@ -233,7 +233,6 @@ func tci(prio uint8, vid uint16) *frame.TCI {
 	return &t
 }
 
-// send lets the host send a frame.
 func (w *wire) send(v frame.VnetHeader, b []byte) {
 	w.t.Helper()
 	assert.MustNoError(w.t, w.host.Send(v, b), "host sends %d octets", len(b))

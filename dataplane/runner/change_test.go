@@ -220,7 +220,6 @@ func crowded(t *testing.T) *testbed {
 	return l
 }
 
-// waits waits until a frame waits in the ring of port i.
 func (l *testbed) waits(i int) {
 	l.t.Helper()
 	eventually(l.t, "a frame waits in the ring", func() (waits bool) {

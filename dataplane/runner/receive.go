@@ -183,7 +183,6 @@ func (t *portTask) setRingHold(sw *dataplane.Switch, on bool, now int64) {
 	sw.HoldPeerForRing(t.index, on, now)
 }
 
-// holdPeerForRing begins to hold the peer for a ring.
 func (t *portTask) holdPeerForRing(sw *dataplane.Switch) {
 	t.refresh.hold.taken()
 	t.setRingHold(sw, true, Now())

@@ -69,7 +69,6 @@ func NewRefresher(n int, sent func(i int, b []byte, again bool, now int64)) (*Re
 	return r, nil
 }
 
-// newRefresher returns a Refresher that is not started.
 func newRefresher(n int) *Refresher {
 	r := &Refresher{ports: make([]refresh, n)}
 	for i := range r.ports {

@@ -209,7 +209,6 @@ func (s *station) give(frames [][]byte) {
 	}
 }
 
-// hold sends PFC for priority lossless.
 func (s *station) hold(quanta uint16) { _ = s.far.Load().SendControl(pfc(lossless, quanta)) }
 
 // stop holds priority lossless and waits until the switch obeys.

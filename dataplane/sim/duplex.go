@@ -218,7 +218,6 @@ func (s *shard) raise(i int32, kind signal) {
 	s.events.add(s.now+w.delay, carrier, i)
 }
 
-// fallSilent ends a signal.
 func (s *shard) fallSilent(i int32) {
 	w := &s.wires[i]
 	w.half.signal, w.half.gapFrom = silent, s.now

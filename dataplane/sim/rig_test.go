@@ -112,7 +112,6 @@ func (r *rig) addSwitch(n int, shared, octets int, statics map[int]int) int {
 	return node
 }
 
-// addHost adds a host at a port.
 func (r *rig) addHost(sw, port int) int {
 	r.tb.Helper()
 	n := r.AddHost(HostConfig{Name: fmt.Sprintf("h%d", len(r.nodes)), MAC: address(len(r.nodes)),
@@ -166,7 +165,6 @@ func (r *rig) addLeafSpine(leaves, spines, hosts int, delay int64, flood bool) {
 	}
 }
 
-// load adds a flow.
 func (r *rig) load(c FlowConfig) {
 	r.tb.Helper()
 	assert.Must(r.tb, r.AddFlow(c))

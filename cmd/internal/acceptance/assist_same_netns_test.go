@@ -168,7 +168,6 @@ type sameWay struct {
 	tags     []uint16
 }
 
-// randomWay draws one. Station 9 is behind host home.
 func randomWay(random *rand.Rand, home int) sameWay {
 	w := sameWay{host: random.IntN(4), to: []int{1, 2, 3, 4, 9, 0xff}[random.IntN(6)], tags: randomTags(random)}
 	w.from = w.host + 1

@@ -194,7 +194,6 @@ const (
 	verdictPass = 0
 )
 
-// saysOfPort reports whether an event of port n has a part of a text.
 func (r *Rig) saysOfPort(n int, part string) bool {
 	return slices.ContainsFunc(r.Events(dataplane.EventPort, n), func(e dataplane.Event) bool {
 		return strings.Contains(e.Text, part)

@@ -18,7 +18,6 @@ type baseline struct {
 	probes    map[string]headroom.Counters // likewise, by port
 }
 
-// addRemoved adds the ports, trunks and trunk members of gone that v does not have.
 func addRemoved(v, gone *dataplane.Snapshot) {
 	addMissing(&v.Ports, gone.Ports, portName)
 	addMissing(&v.Buffer.Ports, gone.Buffer.Ports, bufferName)

@@ -228,7 +228,6 @@ func portNames(copies []dataplane.Copy) string {
 	return strings.Join(each(copies, func(c *dataplane.Copy) string { return c.Name }), ", ")
 }
 
-// queueName names an ingress queue, and the key above its settings.
 func (n *explainer) queueName() (name, key string) {
 	if n.f.Config.Mode == macctl.ModePause {
 		return "the ingress queue of all priorities", n.portKey("priorities.all")

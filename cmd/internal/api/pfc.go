@@ -99,7 +99,6 @@ func (m *moment) pause(p *dataplane.PortSnapshot) PFCPriority {
 		SentXoff: p.ControlSent.PauseXoffSent, SentXon: p.ControlSent.PauseXonSent, SentPausedNs: p.HeldAllNs})
 }
 
-// priority adds the shares of q.
 func (m *moment) priority(p *dataplane.PortSnapshot, q PFCPriority) PFCPriority {
 	q.ReceivedPausedShare, q.SentPausedShare = m.share(q.ReceivedPausedNs), m.share(q.SentPausedNs)
 	q.Recent = m.recent.priority(p.Config.Name, q.Priority)

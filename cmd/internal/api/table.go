@@ -142,7 +142,6 @@ func optional[T any](v *T, write func(T) string) string {
 // optionalText writes a text that may be missing.
 func optionalText(s *string) string { return textOr(s, none) }
 
-// textOr returns the text, or what stands for none.
 func textOr(s *string, none string) string {
 	if s == nil || *s == "" {
 		return none

@@ -92,7 +92,6 @@ func (r *PFC) asymmetric() string {
 	return sections(r.headline(), section{"", t})
 }
 
-// priorityTable returns a table with a column for each priority.
 func priorityTable(first, name string) *table {
 	names := []string{first}
 	for prio := range dataplane.NumPriorities {

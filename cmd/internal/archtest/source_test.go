@@ -180,7 +180,6 @@ type check struct {
 	want  []string // a part of each finding, in sorted order; none = the tree is fine
 }
 
-// verify runs a check over invented trees.
 func verify(t *testing.T, run func(*tree) []string, checks []check) {
 	t.Helper()
 	for _, c := range checks {

@@ -138,7 +138,6 @@ func (b *bench) run() (err error) {
 	return errors.Join(failed...)
 }
 
-// runPart runs a part and closes its networks, the last one first.
 func (b *bench) runPart(run func(*bench) error) error {
 	errs := []error{run(b)}
 	for _, n := range slices.Backward(b.networks) {

@@ -55,7 +55,6 @@ func (o *outcome) values() []value {
 	}
 }
 
-// flowsToHost2 are flows from each of the hosts from to host 2.
 func (n *network) flowsToHost2(from ...int) (all []flow) {
 	for _, f := range from {
 		all = append(all, flow{n.hosts[f-1], n.hosts[1], sink})
@@ -63,7 +62,6 @@ func (n *network) flowsToHost2(from ...int) (all []flow) {
 	return all
 }
 
-// startSender starts a sender of one flow to an address, for a time.
 func (b *bench) startSender(at *lab.Node, to, flow string, d time.Duration, flags ...string) (*program, error) {
 	return b.start(at, append([]string{b.program, "send", "eth0", "-j", "--to", to, "--vlan", fmt.Sprint(vlan),
 		"--flow", flow, "--seconds", fmt.Sprint(d.Seconds())}, flags...)...)
@@ -73,7 +71,6 @@ func (b *bench) startSink(at *lab.Node, flags ...string) (*program, error) {
 	return b.start(at, append([]string{b.program, "sink", "eth0", "-j", "--speed", "none"}, flags...)...)
 }
 
-// send starts a sender of the load.
 func (b *bench) send(f flow, l load) (*program, error) {
 	speed := "none"
 	if l.rate > 0 {

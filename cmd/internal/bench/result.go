@@ -109,7 +109,6 @@ type stats struct {
 	median, least, most float64
 }
 
-// statsOf returns the stats of values, at least one.
 func statsOf(values []float64) stats {
 	sorted := slices.Sorted(slices.Values(values))
 	n := len(sorted)

@@ -15,7 +15,6 @@ import (
 
 var must = labtest.Must
 
-// rounds are results of one value.
 func rounds(of string, values ...float64) (all []result) {
 	for i, v := range values {
 		all = append(all, result{"delivered", "senders=1 octets=60 priority=3", of, i, []value{{frameRate, v}}})

@@ -246,7 +246,6 @@ func plain(text string) any {
 //go:embed keys.txt
 var keysFile string
 
-// keyTexts returns the description of each key, by its path.
 func keyTexts() map[string]string {
 	texts := map[string]string{}
 	for line := range strings.Lines(keysFile) {

@@ -230,7 +230,6 @@ func (c *Config) warnPause(m Machine) (all []Warning) {
 	return all
 }
 
-// pauseTime is the duration of a pause at the port's speed.
 func (p *Port) pauseTime(quanta uint16) time.Duration {
 	return time.Duration(macctl.QuantaDuration(quanta, p.Speed))
 }

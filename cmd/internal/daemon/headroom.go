@@ -172,7 +172,6 @@ func (d *Daemon) trunkRoom(p *portLink, size int64) error {
 	return d.cfg.TrunkRoom(found)
 }
 
-// recordHeadroom records the headroom in force at a port, in bytes of the buffer.
 func (d *Daemon) recordHeadroom(p *portLink, size int64) {
 	p.headroom, p.refusedHeadroom = size, 0
 	d.runner.View(func(*dataplane.Switch) { p.prober.SetInForce(size) })

@@ -115,7 +115,6 @@ func (c *change) schemaPaths() (paths []string) {
 	return paths
 }
 
-// load reads YAML as a tree.
 func load(t testing.TB, text []byte) tree {
 	t.Helper()
 	in := tree{}

@@ -74,7 +74,6 @@ func (d *Daemon) reportSpeed(p config.Port, speed int64, err error) {
 	}
 }
 
-// report logs a text about a port and adds an event.
 func (d *Daemon) report(level slog.Level, kind dataplane.EventKind, name, text string) {
 	d.log.Log(context.Background(), level, text, "port", name)
 	d.addEvent(kind, name, text)

@@ -79,7 +79,6 @@ type pair struct {
 // names are those of both ends.
 var names = [2]string{"a", "b"}
 
-// both are keys for both ends.
 func both(keys string) [2]string { return [2]string{keys, keys} }
 
 // newPair starts both ends, with keys of YAML for each switch and for its port. b has the higher MAC address.

@@ -134,7 +134,6 @@ func (d *Daemon) metricsHandler(answers *api.Server) http.Handler {
 		metrics.Process())
 }
 
-// runServer serves until the server is closed.
 func (d *Daemon) runServer(s *http.Server, l net.Listener, security string) {
 	if err := web.Serve(s, l, security, d.log); !errors.Is(err, http.ErrServerClosed) {
 		d.log.Error("server ended", "address", l.Addr().String(), "error", err)

@@ -185,12 +185,10 @@ func (p *phase) startSwitches(ctx context.Context) error {
 	return each(p.switches, func(s *switchNode) error { return s.start(ctx, p.dir) })
 }
 
-// each calls do for all switches concurrently.
 func each(switches []*switchNode, do func(*switchNode) error) error {
 	return concurrently(len(switches), func(i int) error { return do(switches[i]) })
 }
 
-// concurrently calls do with 0 to n-1.
 func concurrently(n int, do func(i int) error) error {
 	errs := make([]error, n)
 	var all sync.WaitGroup

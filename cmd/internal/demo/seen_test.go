@@ -6,7 +6,6 @@ import (
 	"testing"
 )
 
-// flow3 is a flow of priority 3.
 func flow3(phase string, sent, lost uint64) Flow {
 	return Flow{Phase: phase, Priority: 3, Sent: sent, Lost: lost}
 }

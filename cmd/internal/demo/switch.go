@@ -140,7 +140,6 @@ func (s *switchNode) apply(ctx context.Context) error {
 	return err
 }
 
-// ask reads what a noun names.
 func ask[T api.Reply](ctx context.Context, s *switchNode, noun string, answer *T) error {
 	r, err := api.NewClient(s.socket).Show(ctx, noun)
 	if err != nil {

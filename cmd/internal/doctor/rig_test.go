@@ -43,13 +43,11 @@ func newRig(t *testing.T) *rig {
 // write makes the configuration, whose nice value may be had everywhere: in a user namespace no other may.
 func (r *rig) write(yaml string) { must(r.t, os.WriteFile(r.file, []byte("nice: 0\n"+yaml), 0o600)) }
 
-// runIn runs a command in a node.
 func runIn(t *testing.T, n *lab.Node, command string) {
 	t.Helper()
 	labtest.Run(t, n, strings.Fields(command)...)
 }
 
-// ofFile judges the configuration file.
 func (r *rig) ofFile() *api.Doctor {
 	r.t.Helper()
 	f, err := OfFile(r.file)
@@ -57,7 +55,6 @@ func (r *rig) ofFile() *api.Doctor {
 	return judgeHere(f)
 }
 
-// ofSwitch judges the running switch.
 func (r *rig) ofSwitch() *api.Doctor {
 	r.t.Helper()
 	f, err := OfSwitch(context.Background(), r.socket)

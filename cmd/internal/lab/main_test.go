@@ -47,7 +47,6 @@ var roles = map[string]func() int{
 	"forbidden":  enterWhereForbidden,
 }
 
-// runRole returns a command that plays the role.
 func runRole(role string) lab.Command {
 	return lab.Command{Name: role, Argv: []string{lab.Self}, Env: []string{roleKey + "=" + role}}
 }

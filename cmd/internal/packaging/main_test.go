@@ -47,7 +47,6 @@ func inBuildStage(command, dir string) error {
 	return nil
 }
 
-// program returns the path of the program.
 func program(t testing.TB) string {
 	t.Helper()
 	path, err := build()
@@ -64,7 +63,6 @@ func write(t testing.TB, path, text string) string {
 	return path
 }
 
-// runCommand returns the RUN command of a stage of the Dockerfile that contains a text.
 func runCommand(stage, text string) (string, error) {
 	for _, i := range dockerfile() {
 		if i.stage == stage && i.op == "RUN" && strings.Contains(i.args, text) {
@@ -74,7 +72,6 @@ func runCommand(stage, text string) (string, error) {
 	return "", fmt.Errorf("the Dockerfile has no command with %s", text)
 }
 
-// run runs the program in a node.
 func run(t testing.TB, at *lab.Node, env []string, args ...string) *lab.Process {
 	t.Helper()
 	p, err := at.Start(lab.Command{Name: "switch", Argv: append([]string{program(t)}, args...), Env: env})
@@ -88,7 +85,6 @@ func stop(t testing.TB, p *lab.Process) {
 	must(t, p.Stop(unix.SIGTERM, 5*time.Second))
 }
 
-// cable links two nodes.
 func cable(t testing.TB, l *lab.Lab, a *lab.Node, ifA string, b *lab.Node, ifB string) {
 	t.Helper()
 	must(t, l.Link(a, ifA, b, ifB, lab.LinkOptions{}))

@@ -29,7 +29,6 @@ func unit(t *testing.T) string {
 		strings.ReplaceAll(read(t, unitFile), "/usr/bin/pfcswitch", program(t)))
 }
 
-// setting returns what a unit says of a key.
 func setting(t *testing.T, key string) string {
 	t.Helper()
 	m := regexp.MustCompile(`(?m)^` + key + `=(.*)$`).FindStringSubmatch(read(t, unitFile))

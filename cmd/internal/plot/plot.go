@@ -54,7 +54,6 @@ var (
 // beneathWidth is the width of a panel with names beneath, and of a window of 500 pixels without its edges.
 const beneathWidth = 480
 
-// name is where name i of a panel stands that begins at y.
 func (l layout) name(i, y int) (x, row int) {
 	if l.below {
 		return l.left + i%2*(l.right-l.left)/2, y + panelHeight + 36 + i/2*lineHeight

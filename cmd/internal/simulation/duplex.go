@@ -75,7 +75,6 @@ func (f *fabric) addHalfDuplex(r *Report) {
 	}
 }
 
-// halfDuplexText writes what the ends of half-duplex links did.
 func (r *Report) halfDuplexText(out io.Writer) error {
 	const head = "Half-duplex links. FORCED: collisions forced upon the other end. GIVEN UP: frames that met 16 " +
 		"collisions. HELD: by this end.\nEND\tBY\tSENT\tCOLLISIONS\tFORCED\tGIVEN UP\tLONGEST RUN\tHELD\t%"

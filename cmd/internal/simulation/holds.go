@@ -55,7 +55,6 @@ func (r *Report) AddHolds(t *config.Topology) {
 	})
 }
 
-// peersOf returns the other end of each end of a link.
 func peersOf(t *config.Topology) map[string]string {
 	peers := map[string]string{}
 	for i := range t.Links {
@@ -120,7 +119,6 @@ func (r *Report) stepHolds() {
 	}
 }
 
-// holdsText writes who held whom.
 func (r *Report) holdsText(out io.Writer) error {
 	const head = "Who held whom. Step 1: by the switch or host where frames pile up; step 2: by those that it held.\n" +
 		"STEP\tBY\tHELD\tPRIO\tTIME\t%"

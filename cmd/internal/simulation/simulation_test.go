@@ -32,7 +32,6 @@ func simulate(t *testing.T, text string, o Options) (*Report, error) {
 // standard is a run with the response of the standard.
 var standard = Options{Seed: 1, Response: -1}
 
-// example runs a file of scripts/lab.
 func example(t *testing.T, name string, o Options) *Report {
 	t.Helper()
 	r, err := Run(t.Context(), filepath.Join("../../../scripts/lab", name), o)

@@ -19,7 +19,6 @@ func screen(m *model, now time.Time) string {
 	return s.String()
 }
 
-// seen is a model of a state.
 func seen(s *api.State, events ...api.Event) *model {
 	m := newModel("s1.sock", time.Second)
 	m.update(answer{state: s, events: events}, time.Now())

@@ -44,7 +44,6 @@ func Restart(ctx context.Context, argument, part, node string, out io.Writer) er
 	return err
 }
 
-// switches are the names of the nodes that have a control socket.
 func (s *State) switches() (names []string) {
 	for _, n := range s.Nodes {
 		if n.Socket != "" {

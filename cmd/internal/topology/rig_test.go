@@ -143,7 +143,6 @@ func (r *rig) processes(name string) (all []string) {
 	return all
 }
 
-// socket returns the control socket of a node.
 func (s State) socket(node string) string {
 	for _, n := range s.Nodes {
 		if n.Name == node {

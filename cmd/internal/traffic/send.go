@@ -75,7 +75,6 @@ func newSender(c *SendConfig, p port.Port, own uint64) (*sender, error) {
 
 func (s *sender) sinkOf(f *Flow) uint64 { return cmp.Or(f.To, s.sink) }
 
-// prepare makes the flows' frames.
 func (s *sender) prepare(mac [6]byte) {
 	for _, f := range s.c.Flows {
 		s.flows = append(s.flows, newFlow(f, addressing{destination: s.sinkOf(&f), source: s.own, tagged: !s.c.Untagged,

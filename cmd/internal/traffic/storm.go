@@ -43,7 +43,6 @@ func (c *StormConfig) Check() error {
 // pause, so that a storm has no gap while the process waits for a CPU.
 const stormCycle = time.Millisecond
 
-// quanta returns the pause time of each XOFF.
 func (c *StormConfig) quanta() uint16 {
 	if c.Duty == 100 {
 		return 0xffff

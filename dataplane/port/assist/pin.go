@@ -155,7 +155,6 @@ func (k *pin) remove() error {
 	return errors.Join(k.forget(), os.Remove(k.folder), k.lock.Close())
 }
 
-// forget removes what is kept.
 func (k *pin) forget() error {
 	if k == nil {
 		return nil
