@@ -1,7 +1,6 @@
 package dataplane
 
 import (
-	"encoding/binary"
 	"fmt"
 	"maps"
 	"math"
@@ -12,8 +11,8 @@ import (
 	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/bridge"
 	"pfcswitch/dataplane/classify"
-	"pfcswitch/dataplane/frame"
 	"pfcswitch/dataplane/port"
+	"pfcswitch/dataplane/port/porttest"
 	"pfcswitch/dataplane/sched"
 	"pfcswitch/macctl"
 )
@@ -83,9 +82,6 @@ func pausePort(i int) PortConfig {
 	c.Mode, c.Lossless = macctl.ModePause, 0xff
 	return c
 }
-
-// host is the address of the station behind port i.
-func host(i int) uint64 { return 0x02_00_00_00_00_10 + uint64(i) }
 
 // A rig is a switch under virtual time.
 type rig struct {
@@ -157,47 +153,13 @@ func (r *rig) lastEvent() Event {
 	return all[len(all)-1]
 }
 
-// ether returns a frame of n octets; tag nil is untagged. What follows the header depends on seq.
-func ether(dst, src uint64, tag *frame.TCI, etherType uint16, seq, n int) []byte {
-	b := make([]byte, 12, max(n, 22))
-	frame.PutAddress(b, dst)
-	frame.PutAddress(b[6:], src)
-	if tag != nil {
-		b = binary.BigEndian.AppendUint16(b, frame.TypeVLAN)
-		b = binary.BigEndian.AppendUint16(b, uint16(*tag))
-	}
-	b = binary.BigEndian.AppendUint16(b, etherType)
-	b = binary.BigEndian.AppendUint32(b, uint32(seq))
-	for len(b) < n {
-		b = append(b, byte(len(b)*7+seq))
-	}
-	return b[:n]
-}
+// What frames are made of and read by.
+const experimental = porttest.Experimental
 
-// experimental is a Local Experimental EtherType.
-const experimental = 0x88B5
-
-func tci(prio uint8, vid uint16) *frame.TCI {
-	t := frame.MakeTCI(prio, false, vid)
-	return &t
-}
-
-// data returns a priority-tagged frame of n octets between two hosts.
-func data(from, to int, prio uint8, seq, n int) []byte {
-	return ether(host(to), host(from), tci(prio, 0), experimental, seq, n)
-}
-
-// sequence reads the number that data gave a frame.
-func sequence(b []byte) int { return int(binary.BigEndian.Uint32(b[18:])) }
-
-// several returns n frames numbered from 0.
-func several(from, to int, prio uint8, n, octets int) [][]byte {
-	var all [][]byte
-	for seq := range n {
-		all = append(all, data(from, to, prio, seq, octets))
-	}
-	return all
-}
+var (
+	host, ether, tci        = porttest.Host, porttest.Ether, porttest.TCI
+	data, sequence, several = porttest.Data, porttest.Sequence, porttest.Several
+)
 
 // receive lays frames into a ring and prepares them as the receive task does.
 func (r *rig) receive(in int, frames [][]byte) []Arrival {

@@ -2,7 +2,6 @@ package port_test
 
 import (
 	"bytes"
-	"encoding/binary"
 	"fmt"
 	"os"
 	"testing"
@@ -210,28 +209,12 @@ const (
 
 // craft returns a frame of n octets; tag nil is untagged. Its payload depends on seq.
 func craft(tag *frame.TCI, etherType uint16, seq, n int) []byte {
-	b := make([]byte, 12, n)
-	frame.PutAddress(b, testDst)
-	frame.PutAddress(b[6:], testSrc)
-	if tag != nil {
-		b = binary.BigEndian.AppendUint16(b, frame.TypeVLAN)
-		b = binary.BigEndian.AppendUint16(b, uint16(*tag))
-	}
-	b = binary.BigEndian.AppendUint16(b, etherType)
-	b = binary.BigEndian.AppendUint32(b, uint32(seq))
-	for len(b) < n {
-		b = append(b, byte(len(b)*11+seq))
-	}
-	return b
+	return porttest.Ether(testDst, testSrc, tag, etherType, seq, n)
 }
 
-// experimental is a Local Experimental EtherType.
-const experimental = 0x88B5
+const experimental = porttest.Experimental
 
-func tci(prio uint8, vid uint16) *frame.TCI {
-	t := frame.MakeTCI(prio, false, vid)
-	return &t
-}
+var tci = porttest.TCI
 
 func (w *wire) send(v frame.VnetHeader, b []byte) {
 	w.t.Helper()

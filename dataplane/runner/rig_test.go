@@ -1,7 +1,6 @@
 package runner
 
 import (
-	"encoding/binary"
 	"fmt"
 	"maps"
 	"math"
@@ -17,6 +16,7 @@ import (
 	"pfcswitch/dataplane/classify"
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/dataplane/port"
+	"pfcswitch/dataplane/port/porttest"
 	"pfcswitch/dataplane/sched"
 	"pfcswitch/macctl"
 )
@@ -70,47 +70,13 @@ func testPort(i int) dataplane.PortConfig {
 	return c
 }
 
-// ether returns a frame of n octets; tag nil is untagged. What follows the header depends on seq.
-func ether(dst, src uint64, tag *frame.TCI, etherType uint16, seq, n int) []byte {
-	b := make([]byte, 12, max(n, 22))
-	frame.PutAddress(b, dst)
-	frame.PutAddress(b[6:], src)
-	if tag != nil {
-		b = binary.BigEndian.AppendUint16(b, frame.TypeVLAN)
-		b = binary.BigEndian.AppendUint16(b, uint16(*tag))
-	}
-	b = binary.BigEndian.AppendUint16(b, etherType)
-	b = binary.BigEndian.AppendUint32(b, uint32(seq))
-	for len(b) < n {
-		b = append(b, byte(len(b)*7+seq))
-	}
-	return b[:n]
-}
+// What frames are made of and read by.
+const experimental = porttest.Experimental
 
-// experimental is a Local Experimental EtherType.
-const experimental = 0x88B5
-
-func tci(prio uint8, vid uint16) *frame.TCI {
-	t := frame.MakeTCI(prio, false, vid)
-	return &t
-}
-
-// data returns a priority-tagged frame of n octets between two hosts.
-func data(from, to int, prio uint8, seq, n int) []byte {
-	return ether(host(to), host(from), tci(prio, 0), experimental, seq, n)
-}
-
-// sequence reads the number that data gave a frame.
-func sequence(b []byte) int { return int(binary.BigEndian.Uint32(b[18:])) }
-
-// several returns n frames numbered from 0.
-func several(from, to int, prio uint8, n, octets int) [][]byte {
-	var all [][]byte
-	for seq := range n {
-		all = append(all, data(from, to, prio, seq, octets))
-	}
-	return all
-}
+var (
+	host, ether, tci        = porttest.Host, porttest.Ether, porttest.TCI
+	data, sequence, several = porttest.Data, porttest.Sequence, porttest.Several
+)
 
 // second is later than anything waits.
 const second = 1_000_000_000
@@ -214,9 +180,6 @@ func unfinished(headers int) frame.VnetHeader {
 	return frame.VnetHeader{Flags: frame.VnetNeedsCsum, GSOType: frame.GSOTCPv4, HdrLen: uint16(headers + 40),
 		GSOSize: 1448, CsumStart: uint16(headers + 20), CsumOffset: 16}
 }
-
-// host is the address of the station behind port i.
-func host(i int) uint64 { return 0x02_00_00_00_00_10 + uint64(i) }
 
 // A rig is a switch of two ports under virtual time, of which port 0 measures.
 type rig struct {

@@ -21,6 +21,9 @@ var leaves = []string{"macctl/...", "buffer/...", "headroom/...", "lldp/...", "d
 // asserts is for tests alone. It imports nothing of ours, so tests of every layer may use it.
 const asserts = "dataplane/assert"
 
+// portsForTests are for the tests of whoever may import dataplane/port.
+const portsForTests = "dataplane/port/porttest"
+
 // stations decide on frames; the switch joins them.
 var stations = []string{"dataplane/frame", "dataplane/classify", "dataplane/bridge", "dataplane/sched",
 	"dataplane/trunk", "dataplane/capture"}
@@ -79,7 +82,8 @@ func checkLayers(t *tree) (found []string) {
 		for _, f := range files {
 			for _, imported := range f.imports() {
 				own, ok := strings.CutPrefix(imported, module+"/")
-				if own == asserts && strings.HasSuffix(f.path, "_test.go") {
+				if strings.HasSuffix(f.path, "_test.go") &&
+					(own == asserts || own == portsForTests && matches("dataplane/port", l.may)) {
 					continue
 				}
 				if ok && own != pkg && !matches(own, l.may) {
@@ -127,6 +131,11 @@ func TestImportsRunOneWay(t *testing.T) {
 			"lldp/a_test.go": imports("pfcswitch/dataplane/assert"),
 			"lldp/a.go":      imports("pfcswitch/dataplane/assert"),
 		}, []string{"lldp/a.go: imports dataplane/assert: lldp sees"}},
+		{"tests above the ports use ports for tests", map[string]string{
+			"dataplane/a_test.go": imports("pfcswitch/dataplane/port/porttest"),
+			"dataplane/a.go":      imports("pfcswitch/dataplane/port/porttest"),
+			"lldp/a_test.go":      imports("pfcswitch/dataplane/port/porttest"),
+		}, []string{"dataplane/a.go: imports dataplane/port/porttest", "lldp/a_test.go: imports dataplane/port"}},
 		{"a leaf imports a leaf", map[string]string{"buffer/a.go": imports("pfcswitch/headroom")},
 			[]string{"buffer/a.go: imports headroom: a leaf"}},
 		{"in a test too", map[string]string{"buffer/a_test.go": imports("pfcswitch/headroom")},

@@ -1,5 +1,5 @@
 // Package porttest is a pair of in-memory ports: what one end sends, the other receives, at a settable speed and delay.
-// It lets the data plane run in a test without sockets. Beside it stands Socket, a host's end of a real link.
+// It lets the data plane run in a test without sockets. Beside it: Socket, a host's end of a real link, and frames.
 package porttest
 
 import (
