@@ -184,12 +184,12 @@ func TestStatistics(t *testing.T) {
 	a := NewAgent(config(leaf, leafMAC))
 	a.SetLink(true, 0)
 	frame := func(parts ...string) []byte {
-		return append(unhex(t, "0180c200000e 020000000002 88cc"), unhex(t, parts...)...)
+		return append(assert.Hex(t, "0180c200000e 020000000002 88cc"), assert.Hex(t, parts...)...)
 	}
 	for _, f := range [][]byte{
 		frame(chassis, "0403 05 7037", lifetime, "0e03 001400", "1402 abcd", end),
 		frame(chassis, port),
-		unhex(t, "0180c2000000 020000000002 88cc", chassis, port, lifetime, end),
+		assert.Hex(t, "0180c2000000 020000000002 88cc", chassis, port, lifetime, end),
 	} {
 		a.Receive(f, 1)
 	}

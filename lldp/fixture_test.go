@@ -1,20 +1,10 @@
 package lldp
 
 import (
-	"encoding/hex"
-	"strings"
 	"testing"
 
 	"pfcswitch/dataplane/assert"
 )
-
-// unhex decodes hexadecimal text, without its blanks.
-func unhex(tb testing.TB, parts ...string) []byte {
-	tb.Helper()
-	b, err := hex.DecodeString(strings.ReplaceAll(strings.Join(parts, ""), " ", ""))
-	assert.Must(tb, err)
-	return b
-}
 
 // What every LLDPDU of these tests begins with: chassis 02:00:00:00:00:01, port "p1", 121 s.
 const (

@@ -11,11 +11,11 @@ import (
 
 // An LLDPDU is the same after it was written and read again, or it is refused.
 func FuzzParsePDU(f *testing.F) {
-	f.Add(unhex(f, chassis, port, lifetime, end))
-	f.Add(unhex(f, chassis, port, lifetime,
+	f.Add(assert.Hex(f, chassis, port, lifetime, end))
+	f.Add(assert.Hex(f, chassis, port, lifetime,
 		"0802 6131 0a01 62 0c01 63 0e04 0014 0004 100c 05 01 c0000201 02 00000007 00 fe06 0080c2 0b 2808", end))
-	f.Add(unhex(f, chassis, port, lifetime, "0a05 6162"))
-	f.Add(unhex(f, port, chassis))
+	f.Add(assert.Hex(f, chassis, port, lifetime, "0a05 6162"))
+	f.Add(assert.Hex(f, port, chassis))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		p, d, err := ParsePDU(b)
 		if err != nil || p.TTL == 0 {
@@ -34,7 +34,7 @@ func FuzzParseFrame(f *testing.F) {
 	p.TTL, p.Organization = 121, []Organization{{OUI{0, 0x80, 0xc2}, 11, "\x28\x08"}}
 	f.Add(AppendFrame(nil, leafMAC, &p))
 	f.Add(AppendFrame(nil, leafMAC, &p)[:headerLength])
-	f.Add(unhex(f, "0180c200000e 020000000002 8100 0000 88cc", chassis, port, lifetime, end))
+	f.Add(assert.Hex(f, "0180c200000e 020000000002 8100 0000 88cc", chassis, port, lifetime, end))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		source, raw, err := ParseFrame(b)
 		if err != nil {
@@ -59,8 +59,8 @@ func FuzzParseFrame(f *testing.F) {
 
 // A sequence of TLVs is read up to where it ends within one.
 func FuzzNextTLV(f *testing.F) {
-	f.Add(unhex(f, chassis, port, lifetime, end))
-	f.Add(unhex(f, "fe06 0080c2 0b 2808", "0a05 6162"))
+	f.Add(assert.Hex(f, chassis, port, lifetime, end))
+	f.Add(assert.Hex(f, "fe06 0080c2 0b 2808", "0a05 6162"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var again []byte
 		rest := b
@@ -77,7 +77,8 @@ func FuzzNextTLV(f *testing.F) {
 
 // Whatever frames come, in whatever order, an Agent neither grows nor loses its next deadline.
 func FuzzAgent(f *testing.F) {
-	f.Add(unhex(f, chassis, port, lifetime, end), unhex(f, chassis, "0403 05 7032", "0602 0000", end), uint32(1000))
+	f.Add(assert.Hex(f, chassis, port, lifetime, end), assert.Hex(f, chassis, "0403 05 7032", "0602 0000", end),
+		uint32(1000))
 	f.Fuzz(func(t *testing.T, one, two []byte, gap uint32) {
 		a := NewAgent(config(leaf, leafMAC))
 		a.SetLink(true, 0)

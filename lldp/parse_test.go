@@ -47,7 +47,7 @@ func TestParsePDU(t *testing.T) {
 		{"time to live 0", chassis + port + "0602 0000" + end, with(func(p *PDU) { p.TTL = 0 }), Discarded{}},
 	}
 	for _, tt := range tests {
-		p, d, err := ParsePDU(unhex(t, tt.hex))
+		p, d, err := ParsePDU(assert.Hex(t, tt.hex))
 		assert.True(t, err == nil && d == tt.d && reflect.DeepEqual(p, tt.want),
 			"%s: got %+v, %+v, %v\nwant %+v, %+v", tt.name, p, d, err, tt.want, tt.d)
 	}
@@ -70,7 +70,7 @@ func TestParsePDURefuses(t *testing.T) {
 		"a TLV beyond the end":       chassis + port + lifetime + "0a05 6162",
 		"the longest beyond the end": chassis + port + lifetime + "ffff 0080c2",
 	} {
-		p, _, err := ParsePDU(unhex(t, text))
+		p, _, err := ParsePDU(assert.Hex(t, text))
 		assert.True(t, errors.Is(err, ErrPDU), "%s: got %+v, %v, want an error", name, p, err)
 	}
 }
@@ -105,7 +105,7 @@ func TestLengths(t *testing.T) {
 			func(n int) []byte { b := management(6, 9); return b[:n%len(b)] }, func(int) bool { return false }},
 	} {
 		for n := range MaxValue + 1 {
-			b := AppendTLV(AppendTLV(unhex(t, chassis, port, lifetime), TLV{tt.typ, tt.value(n)}), TLV{Type: 9})
+			b := AppendTLV(AppendTLV(assert.Hex(t, chassis, port, lifetime), TLV{tt.typ, tt.value(n)}), TLV{Type: 9})
 			p, d, err := ParsePDU(slices.Clip(b))
 			want := Discarded{Reserved: 1}
 			if !tt.fits(n) {
@@ -120,14 +120,14 @@ func TestLengths(t *testing.T) {
 
 func TestParseFrame(t *testing.T) {
 	const header = "0180c200000e 020000000002 "
-	source, pdu, err := ParseFrame(unhex(t, header, "88cc", chassis))
+	source, pdu, err := ParseFrame(assert.Hex(t, header, "88cc", chassis))
 	assert.True(t, err == nil && source == spineMAC && len(pdu) == 9, "got %x, %x, %v", source, pdu, err)
 	for name, b := range map[string][]byte{
-		"truncated":            unhex(t, header, "88"),
-		"nearest customer":     unhex(t, "0180c2000000 020000000002 88cc", chassis),
-		"another protocol":     unhex(t, header, "8808", chassis),
-		"tagged":               unhex(t, header, "8100 0000 88cc", chassis),
-		"larger than Ethernet": append(unhex(t, header, "88cc"), make([]byte, 1501)...),
+		"truncated":            assert.Hex(t, header, "88"),
+		"nearest customer":     assert.Hex(t, "0180c2000000 020000000002 88cc", chassis),
+		"another protocol":     assert.Hex(t, header, "8808", chassis),
+		"tagged":               assert.Hex(t, header, "8100 0000 88cc", chassis),
+		"larger than Ethernet": append(assert.Hex(t, header, "88cc"), make([]byte, 1501)...),
 	} {
 		_, _, err := ParseFrame(b)
 		assert.True(t, errors.Is(err, ErrFrame), "%s: got %v", name, err)
@@ -137,12 +137,12 @@ func TestParseFrame(t *testing.T) {
 func TestAppendFrame(t *testing.T) {
 	p := leaf
 	p.TTL, p.SystemName = 121, "s"
-	want := unhex(t, "0180c200000e 020000000001 88cc", chassis, port, lifetime, "0a01 73", end,
+	want := assert.Hex(t, "0180c200000e 020000000001 88cc", chassis, port, lifetime, "0a01 73", end,
 		strings.Repeat("00", 23))
 	got := AppendFrame(nil, leafMAC, &p)
 	assert.True(t, string(got) == string(want), "got  %x\nwant %x", got, want)
 	p.TTL = 0
-	want = unhex(t, "0180c200000e 020000000001 88cc", chassis, port, "0602 0000", end, strings.Repeat("00", 26))
+	want = assert.Hex(t, "0180c200000e 020000000001 88cc", chassis, port, "0602 0000", end, strings.Repeat("00", 26))
 	got = AppendFrame(nil, leafMAC, &p)
 	assert.True(t, string(got) == string(want), "shutdown: got  %x\nwant %x", got, want)
 }

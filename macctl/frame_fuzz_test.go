@@ -8,11 +8,11 @@ import (
 // A frame that is to be obeyed is the same after it was written and read again. All other input is ignored with a
 // reason.
 func FuzzParse(f *testing.F) {
-	f.Add(unhex(f, header, "0001 1234", padding(42)))
-	f.Add(unhex(f, header, "0101 0088", times, padding(26)))
-	f.Add(unhex(f, own, peer, "8808 0101 ff88", times))
-	f.Add(unhex(f, header, "fffe 025046"))
-	f.Add(unhex(f, header, "01"))
+	f.Add(assert.Hex(f, header, "0001 1234", padding(42)))
+	f.Add(assert.Hex(f, header, "0101 0088", times, padding(26)))
+	f.Add(assert.Hex(f, own, peer, "8808 0101 ff88", times))
+	f.Add(assert.Hex(f, header, "fffe 025046"))
+	f.Add(assert.Hex(f, header, "01"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		frame, reason := Parse(b, port)
 		var again []byte
@@ -34,9 +34,9 @@ func FuzzParse(f *testing.F) {
 
 // Whatever arrives, a Receiver pauses only what is under flow control, and never for longer than 65535 quanta.
 func FuzzReceive(f *testing.F) {
-	f.Add(unhex(f, header, "0101 00ff", times), uint8(ModePFC), uint8(0x0A))
-	f.Add(unhex(f, header, "0001 ffff"), uint8(ModePause), uint8(0))
-	f.Add(unhex(f, header, "0001 ffff"), uint8(ModeOff), uint8(0xFF))
+	f.Add(assert.Hex(f, header, "0101 00ff", times), uint8(ModePFC), uint8(0x0A))
+	f.Add(assert.Hex(f, header, "0001 ffff"), uint8(ModePause), uint8(0))
+	f.Add(assert.Hex(f, header, "0001 ffff"), uint8(ModeOff), uint8(0xFF))
 	f.Fuzz(func(t *testing.T, b []byte, mode, enabled uint8) {
 		const now = 1_000_000_000
 		m := Mode(mode % 3)

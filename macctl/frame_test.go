@@ -2,7 +2,6 @@ package macctl
 
 import (
 	"bytes"
-	"encoding/hex"
 	"strings"
 	"testing"
 
@@ -10,14 +9,6 @@ import (
 )
 
 var port = [6]byte{0x02, 0x00, 0x00, 0x00, 0x00, 0x0A}
-
-// unhex joins the parts and decodes them; blanks are for the reader.
-func unhex(t testing.TB, parts ...string) []byte {
-	t.Helper()
-	b, err := hex.DecodeString(strings.ReplaceAll(strings.Join(parts, ""), " ", ""))
-	assert.MustNoError(t, err, "test data")
-	return b
-}
 
 const (
 	group  = "0180c2000001"
@@ -71,7 +62,7 @@ func TestParse(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got, reason := Parse(unhex(t, tt.frame), port)
+			got, reason := Parse(assert.Hex(t, tt.frame), port)
 			assert.Equal(t, reason, tt.reason, "reason")
 			assert.Equal(t, got, tt.want, "frame")
 		})
@@ -80,11 +71,11 @@ func TestParse(t *testing.T) {
 
 func TestAppend(t *testing.T) {
 	for quanta, field := range map[uint16]string{0: "0000", 0x1234: "1234", 0xFFFF: "ffff"} {
-		want := unhex(t, group, own, "8808 0001", field, padding(42))
+		want := assert.Hex(t, group, own, "8808 0001", field, padding(42))
 		assert.Same(t, AppendPause(nil, port, quanta), want, "quanta %#x", quanta)
 	}
 	for vector, field := range map[uint8]string{0: "0000", 0x08: "0008", 0x80: "0080", 0xFF: "00ff"} {
-		want := unhex(t, group, own, "8808 0101", field, times, padding(26))
+		want := assert.Hex(t, group, own, "8808 0101", field, times, padding(26))
 		assert.Same(t, AppendPFC(nil, port, vector, allTimes), want, "vector %#x", vector)
 	}
 }
@@ -94,7 +85,8 @@ func TestAppendIntoUsedBuffer(t *testing.T) {
 	used := bytes.Repeat([]byte{0xEE}, 2*FrameSize+2)
 	got := AppendPause(used[:2], port, 7)
 	got = AppendPFC(got, port, 0x01, [8]uint16{9})
-	want := unhex(t, "eeee", group, own, "8808 0001 0007", padding(42), group, own, "8808 0101 0001 0009", padding(40))
+	want := assert.Hex(t, "eeee", group, own, "8808 0001 0007", padding(42), group, own, "8808 0101 0001 0009",
+		padding(40))
 	assert.True(t, bytes.Equal(got, want), "\n got %x\nwant %x", got, want)
 	assert.Equal(t, &got[0], &used[0], "the frames were not written in place although there was room")
 }

@@ -31,7 +31,7 @@ func (s sender) offers(now int64, want string) {
 	}
 	got, ok := s.AppendFrame(nil, now)
 	assert.True(s.t, ok == (want != ""), "at %d: something to send %v, want %v", now, ok, !ok)
-	assert.Same(s.t, got, unhex(s.t, want), "at %d: frame", now)
+	assert.Same(s.t, got, assert.Hex(s.t, want), "at %d: frame", now)
 }
 
 func (s sender) state(wanted, told uint8, refresh int64) {

@@ -22,9 +22,10 @@ func TestMeasurementFormatAppend(t *testing.T) {
 		fallback    bool
 		want        []byte
 	}{
-		{"to the group", [6]byte{}, false, unhex(t, "0180c2000001", "0a0b0c0d0e0f", "8808 fffe", sampleFields)},
-		{"to one", [6]byte{2, 1}, false, unhex(t, "020100000000", "0a0b0c0d0e0f", "8808 fffe", sampleFields)},
-		{"fallback to the group", [6]byte{}, true, unhex(t, "0180c200000e", "0a0b0c0d0e0f", "88b5 fffe", sampleFields)},
+		{"to the group", [6]byte{}, false, assert.Hex(t, "0180c2000001", "0a0b0c0d0e0f", "8808 fffe", sampleFields)},
+		{"to one", [6]byte{2, 1}, false, assert.Hex(t, "020100000000", "0a0b0c0d0e0f", "8808 fffe", sampleFields)},
+		{"fallback to the group", [6]byte{}, true, assert.Hex(t, "0180c200000e", "0a0b0c0d0e0f", "88b5 fffe",
+			sampleFields)},
 	}
 	for _, tt := range tests {
 		got := DefaultMeasurementFormat.Append(nil, tt.destination, [6]byte{10, 11, 12, 13, 14, 15}, tt.fallback,
@@ -40,23 +41,23 @@ func TestMeasurementFormatParse(t *testing.T) {
 		recognized bool
 		reason     Reason
 	}{
-		{"to the group", unhex(t, header, "fffe", sampleFields), true, ReasonNone},
-		{"to this port", unhex(t, own, peer, "8808 fffe", sampleFields), true, ReasonNone},
-		{"fallback", unhex(t, "0180c200000e", peer, "88b5 fffe", sampleFields), true, ReasonNone},
-		{"longer", unhex(t, header, "fffe", sampleFields, padding(4)), true, ReasonNone},
-		{"to another", unhex(t, "020000000099", peer, "8808 fffe", sampleFields), true, ReasonDestination},
-		{"fallback to the group of MAC Control", unhex(t, "0180c2000001", peer, "88b5 fffe", sampleFields), true,
+		{"to the group", assert.Hex(t, header, "fffe", sampleFields), true, ReasonNone},
+		{"to this port", assert.Hex(t, own, peer, "8808 fffe", sampleFields), true, ReasonNone},
+		{"fallback", assert.Hex(t, "0180c200000e", peer, "88b5 fffe", sampleFields), true, ReasonNone},
+		{"longer", assert.Hex(t, header, "fffe", sampleFields, padding(4)), true, ReasonNone},
+		{"to another", assert.Hex(t, "020000000099", peer, "8808 fffe", sampleFields), true, ReasonDestination},
+		{"fallback to the group of MAC Control", assert.Hex(t, "0180c2000001", peer, "88b5 fffe", sampleFields), true,
 			ReasonDestination},
-		{"from a group", unhex(t, "0180c2000001 ffffffffffff 8808 fffe", sampleFields), true, ReasonDestination},
-		{"from nobody", unhex(t, "0180c2000001 000000000000 8808 fffe", sampleFields), true, ReasonDestination},
-		{"one octet short", unhex(t, header, "fffe", sampleFields)[:FrameSize-1], true, ReasonTruncated},
-		{"identifier and no more", unhex(t, header, "fffe 025046"), true, ReasonTruncated},
-		{"version 2", unhex(t, header, "fffe 025046 20 0001", padding(38)), true, ReasonOpcode},
-		{"operation 0", unhex(t, header, "fffe 025046 10 0000", padding(38)), true, ReasonOpcode},
-		{"operation 6", unhex(t, header, "fffe 025046 10 0006", padding(38)), true, ReasonOpcode},
-		{"identifier of another", unhex(t, header, "fffe 025047 10 0001", padding(38)), false, 0},
-		{"another opcode", unhex(t, header, "0101 025046 10 0001", padding(38)), false, 0},
-		{"another EtherType", unhex(t, own, peer, "88b6 fffe", sampleFields), false, 0},
+		{"from a group", assert.Hex(t, "0180c2000001 ffffffffffff 8808 fffe", sampleFields), true, ReasonDestination},
+		{"from nobody", assert.Hex(t, "0180c2000001 000000000000 8808 fffe", sampleFields), true, ReasonDestination},
+		{"one octet short", assert.Hex(t, header, "fffe", sampleFields)[:FrameSize-1], true, ReasonTruncated},
+		{"identifier and no more", assert.Hex(t, header, "fffe 025046"), true, ReasonTruncated},
+		{"version 2", assert.Hex(t, header, "fffe 025046 20 0001", padding(38)), true, ReasonOpcode},
+		{"operation 0", assert.Hex(t, header, "fffe 025046 10 0000", padding(38)), true, ReasonOpcode},
+		{"operation 6", assert.Hex(t, header, "fffe 025046 10 0006", padding(38)), true, ReasonOpcode},
+		{"identifier of another", assert.Hex(t, header, "fffe 025047 10 0001", padding(38)), false, 0},
+		{"another opcode", assert.Hex(t, header, "0101 025046 10 0001", padding(38)), false, 0},
+		{"another EtherType", assert.Hex(t, own, peer, "88b6 fffe", sampleFields), false, 0},
 		{"nothing", nil, false, 0},
 	}
 	for _, tt := range tests {
@@ -86,9 +87,9 @@ func TestMeasurementFormatDoesNotAllocate(t *testing.T) {
 
 // Only a whole frame of this version is read, and it is the same when it is written again.
 func FuzzMeasurement(f *testing.F) {
-	f.Add(unhex(f, header, "fffe", sampleFields))
-	f.Add(unhex(f, own, peer, "88b5 fffe", sampleFields))
-	f.Add(unhex(f, header, "fffe 025046"))
+	f.Add(assert.Hex(f, header, "fffe", sampleFields))
+	f.Add(assert.Hex(f, own, peer, "88b5 fffe", sampleFields))
+	f.Add(assert.Hex(f, header, "fffe 025046"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		format := DefaultMeasurementFormat
 		if !format.Recognizes(b) {

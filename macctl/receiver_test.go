@@ -168,7 +168,8 @@ func TestReceiverReasons(t *testing.T) {
 			0},
 		{"foreign destination", ModePause, 0, foreign, ReasonDestination, 0, 0, [8]uint64{}, 0},
 		{"truncated", ModePFC, 0x08, pfc(every)[:33], ReasonTruncated, 0, 0, [8]uint64{}, 0},
-		{"extension", ModePFC, 0x08, unhex(t, header, "fffe 025046", padding(41)), ReasonOpcode, 0, 0, [8]uint64{}, 0},
+		{"extension", ModePFC, 0x08, assert.Hex(t, header, "fffe 025046", padding(41)), ReasonOpcode, 0, 0, [8]uint64{},
+			0},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -185,7 +186,7 @@ func TestReceiverReasons(t *testing.T) {
 
 // An unpadded frame to the port's own address is obeyed after the address has changed, and not before.
 func TestReceiverOwnAddress(t *testing.T) {
-	frame := unhex(t, own, peer, "8808 0101 0008", times)
+	frame := assert.Hex(t, own, peer, "8808 0101 0008", times)
 	r := NewReceiver(ModePFC, 0x08, oneNS, [6]byte{2, 0, 0, 0, 0, 0x0C})
 	assert.Equal(t, r.Receive(frame, 0, 0), ReasonDestination, "reason, want destination")
 	r.Configure(ModePFC, 0x08, oneNS, port, 0)

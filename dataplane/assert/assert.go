@@ -2,6 +2,7 @@
 package assert
 
 import (
+	"encoding/hex"
 	"fmt"
 	"slices"
 	"strings"
@@ -102,6 +103,14 @@ func MustNoError(tb TB, err error, format string, args ...any) {
 		tb.Helper()
 		tb.Fatalf("%s: %v", fmt.Sprintf(format, args...), err)
 	}
+}
+
+// Hex returns the octets of hexadecimal digits. Spaces between them do not count.
+func Hex(tb TB, digits ...string) []byte {
+	tb.Helper()
+	b, err := hex.DecodeString(strings.ReplaceAll(strings.Join(digits, ""), " ", ""))
+	Must(tb, err)
+	return b
 }
 
 // differ shows both values on lines of their own, so that they stand below each other.

@@ -9,7 +9,7 @@ import (
 
 // FuzzParseProbe: a parsed probe, appended, parses to the same probe and equals the input in every meaningful octet.
 func FuzzParseProbe(f *testing.F) {
-	sent := unhex(f, probeHex)
+	sent := assert.Hex(f, probeHex)
 	f.Add(sent)
 	f.Add(sent[:50])
 	f.Add(sent[:49])

@@ -2,9 +2,7 @@ package bridge
 
 import (
 	"bytes"
-	"encoding/hex"
 	"slices"
-	"strings"
 	"testing"
 
 	"pfcswitch/dataplane/assert"
@@ -20,15 +18,8 @@ const probeHex = "035046430001" + "02000000000a" + "88b6" + // destination, sour
 var probe7 = Probe{Identity: testIdentity.Public, Port: 7, Sequence: 0x010203, Authenticator: [16]byte{0xa0, 0xa1,
 	0xa2, 0xa3, 0xa4, 0xa5, 0xa6, 0xa7, 0xa8, 0xa9, 0xaa, 0xab, 0xac, 0xad, 0xae, 0xaf}}
 
-func unhex(t testing.TB, s string) []byte {
-	t.Helper()
-	b, err := hex.DecodeString(strings.ReplaceAll(s, " ", ""))
-	assert.Must(t, err)
-	return b
-}
-
 func TestAppendProbe(t *testing.T) {
-	want := unhex(t, probeHex)
+	want := assert.Hex(t, probeHex)
 	got := AppendProbe([]byte{1, 2, 3}, stationA, probe7)
 	assert.True(t, bytes.Equal(got[:3], []byte{1, 2, 3}) && bytes.Equal(got[3:], want), "\n got %x\nwant 010203%x", got,
 		want)
@@ -40,7 +31,7 @@ func TestAppendProbe(t *testing.T) {
 func TestAuthenticator(t *testing.T) {
 	b := newBridge(t, Config{})
 	got := b.authenticator(&probe7)
-	want := unhex(t, "4641f9cc4bd9fe6c9e4905b202b838b3")
+	want := assert.Hex(t, "4641f9cc4bd9fe6c9e4905b202b838b3")
 	assert.True(t, bytes.Equal(got[:], want), "\n got %x\nwant %x", got, want)
 }
 
@@ -53,8 +44,8 @@ func TestProbeAddress(t *testing.T) {
 }
 
 func TestParseProbe(t *testing.T) {
-	frame := unhex(t, probeHex)
-	tagged := func(tags string) []byte { return slices.Concat(frame[:12], unhex(t, tags), frame[12:]) }
+	frame := assert.Hex(t, probeHex)
+	tagged := func(tags string) []byte { return slices.Concat(frame[:12], assert.Hex(t, tags), frame[12:]) }
 	for name, b := range map[string][]byte{
 		"as sent":              frame,
 		"without padding":      frame[:50],

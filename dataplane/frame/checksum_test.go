@@ -27,7 +27,7 @@ func TestSum(t *testing.T) {
 		{"end-around carry", "ffff0001", 0, 0x0001},
 	}
 	for _, tt := range tests {
-		got := Sum(unhex(t, tt.in), tt.initial)
+		got := Sum(assert.Hex(t, tt.in), tt.initial)
 		assert.True(t, got == tt.want, "%s: got %04x, want %04x", tt.name, got, tt.want)
 	}
 }

@@ -32,7 +32,7 @@ func TestDSCP(t *testing.T) {
 		{"offset before the frame", "456a", -1, TypeIPv4, 0, false},
 	}
 	for _, tt := range tests {
-		got, ok := DSCP(unhex(t, tt.in), tt.offset, tt.etherType)
+		got, ok := DSCP(assert.Hex(t, tt.in), tt.offset, tt.etherType)
 		assert.True(t, got == tt.want && ok == tt.ok, "%s: got %d, %v, want %d, %v", tt.name, got, ok, tt.want, tt.ok)
 	}
 }
@@ -79,7 +79,7 @@ func TestCE(t *testing.T) {
 		{"456b", 1, TypeIPv4, false},
 		{"456b", -1, TypeIPv4, false},
 	} {
-		assert.Equal(t, CE(unhex(t, tt.in), tt.offset, tt.etherType), tt.want, "%s from %d, type %04x", tt.in,
+		assert.Equal(t, CE(assert.Hex(t, tt.in), tt.offset, tt.etherType), tt.want, "%s from %d, type %04x", tt.in,
 			tt.offset, tt.etherType)
 	}
 }

@@ -7,13 +7,6 @@ import (
 	"pfcswitch/dataplane/assert"
 )
 
-func unhex(t testing.TB, s string) []byte {
-	t.Helper()
-	b, err := hex.DecodeString(s)
-	assert.Must(t, err)
-	return b
-}
-
 func TestParse(t *testing.T) {
 	const addresses = "02000000000b" + "0600000000fa"
 	header := func(h Header) Header {
@@ -46,14 +39,14 @@ func TestParse(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			got, ok := Parse(unhex(t, tt.in))
+			got, ok := Parse(assert.Hex(t, tt.in))
 			assert.True(t, got == tt.want && ok == tt.ok, "\n got %+v, %v\nwant %+v, %v", got, ok, tt.want, tt.ok)
 		})
 	}
 }
 
 func TestAddress(t *testing.T) {
-	b := unhex(t, "aa0180c2000010bb")
+	b := assert.Hex(t, "aa0180c2000010bb")
 	got, want := Address(b[1:]), uint64(0x0180C2000010)
 	assert.True(t, got == want, "Address: got %012x, want %012x", got, want)
 	PutAddress(b[1:], 0xFFFF_FEDCBA987654)

@@ -34,7 +34,7 @@ func TestTCI(t *testing.T) {
 }
 
 func TestInsertTag(t *testing.T) {
-	slot := unhex(t, "eeeeeeeeeeee"+"02000000000b"+"02000000000a"+"0800"+"4500")
+	slot := assert.Hex(t, "eeeeeeeeeeee"+"02000000000b"+"02000000000a"+"0800"+"4500")
 	start := InsertTag(slot, 6, TypeVLAN, MakeTCI(5, false, 100))
 	assert.MustEqual(t, start, 2, "start")
 	want := "eeee" + "02000000000b" + "02000000000a" + "8100a064" + "0800" + "4500"

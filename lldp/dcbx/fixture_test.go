@@ -1,8 +1,6 @@
 package dcbx
 
 import (
-	"encoding/hex"
-	"strings"
 	"testing"
 
 	"pfcswitch/dataplane/assert"
@@ -11,12 +9,7 @@ import (
 
 const second = 1_000_000_000
 
-func unhex(tb testing.TB, text string) string {
-	tb.Helper()
-	b, err := hex.DecodeString(strings.ReplaceAll(text, " ", ""))
-	assert.Must(tb, err)
-	return string(b)
-}
+func unhex(tb testing.TB, text string) string { return string(assert.Hex(tb, text)) }
 
 // weights are half for 0, half for 3, and 6 strict, the other queues without a share to speak of.
 var weights = Queues{{Weight: 50}, {Weight: 1}, {Weight: 1}, {Weight: 50}, {Weight: 1}, {Weight: 1}, {Strict: true},
