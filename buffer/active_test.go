@@ -16,8 +16,7 @@ func activeTable(t *testing.T) (*Manager, *wire) {
 		Active: true}
 	pc := onePriority(QueueConfig{})
 	pc.Speed = 100_000_000
-	m, err := New(c, w)
-	assert.Must(t, err)
+	m := assert.Got(New(c, w)).Must(t)
 	assert.Must(t, m.Apply(c, map[int]PortConfig{0: pc, 1: pc, 2: pc}))
 	return m, w
 }
@@ -80,8 +79,7 @@ func TestActiveThresholdsLeaveRoom(t *testing.T) {
 		for port := range queues {
 			ports[port] = PortConfig{}
 		}
-		m, err := New(c, quiet{})
-		assert.Must(t, err)
+		m := assert.Got(New(c, quiet{})).Must(t)
 		assert.Must(t, m.Apply(c, ports))
 		for full := 0; full < queues; {
 			full = 0

@@ -144,8 +144,7 @@ func TestRemovePort(t *testing.T) {
 func TestChangeMode(t *testing.T) {
 	c := Config{Cell: cell, Lossless: PoolConfig{Size: 10000, Alpha: 1}, Lossy: PoolConfig{Alpha: 1}}
 	w := newWire(t)
-	m, err := New(c, w)
-	assert.Must(t, err)
+	m := assert.Got(New(c, w)).Must(t)
 	set := func(mode macctl.Mode, lossless uint8) {
 		t.Helper()
 		pc := PortConfig{Mode: mode, Lossless: lossless, MTU: cell}

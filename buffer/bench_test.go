@@ -20,8 +20,7 @@ func fullSwitch(tb testing.TB) *Manager {
 		}
 		ports[port] = pc
 	}
-	m, err := New(c, quiet{})
-	assert.Must(tb, err)
+	m := assert.Got(New(c, quiet{})).Must(tb)
 	assert.Must(tb, m.Apply(c, ports))
 	for port := range 32 {
 		for prio := range uint8(Priorities) {

@@ -21,8 +21,7 @@ func dynamicTable(t *testing.T) (*Manager, *wire) {
 	pc := PortConfig{Mode: macctl.ModePFC, Lossless: 1<<pgA | 1<<pgB, MTU: cell}
 	pc.Queues[pgA] = QueueConfig{Headroom: 400}
 	pc.Queues[pgB] = QueueConfig{Headroom: 300} // the same link: it has the port's insurance too
-	m, err := New(c, w)
-	assert.Must(t, err)
+	m := assert.Got(New(c, w)).Must(t)
 	assert.Must(t, m.Apply(c, map[int]PortConfig{0: pc, 1: pc}))
 	return m, w
 }
@@ -121,8 +120,7 @@ func TestChangeOfSharingLosesNothing(t *testing.T) {
 				4: wholeCells(pc.Queues[4].Headroom, int64(c.Cell))})
 		}
 		c.Lossless.Size = need.Sum + int64(2*len(f.peers)+1)*wholeCells(fabricMTU, int64(c.Cell)) // a tight one
-		m, err := New(c, f)
-		assert.Must(t, err)
+		m := assert.Got(New(c, f)).Must(t)
 		assert.Must(t, m.Apply(c, ports))
 		var held []frame
 		t.Repeat(map[string]func(*rapid.T){

@@ -31,8 +31,7 @@ func TestPoolFollowsHeadrooms(t *testing.T) {
 	if err := m.setQueue(1, pgA, QueueConfig{Headroom: 1300}); !errors.Is(err, ErrConfig) || m.lossless.size != 1100 {
 		t.Errorf("2100 B of 2000 B: %v, and the pool has %d B", err, m.lossless.size)
 	}
-	plan, err := NewPlan(m.config, m.configs)
-	assert.Must(t, err)
+	plan := assert.Got(NewPlan(m.config, m.configs)).Must(t)
 	assert.Equal(t, m.MaxCharged(plan), 2000, "the most that may be charged")
 	wantSound(t, m, w)
 }

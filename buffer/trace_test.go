@@ -10,9 +10,8 @@ import (
 // Room has to be what the queue then really takes, in frames of one byte.
 func TestRoomIsWhatIsTaken(t *testing.T) {
 	for _, alpha := range []float64{0.25, 1, 8} {
-		m, err := New(Config{Cell: 1, Lossless: PoolConfig{Size: 10400, Alpha: alpha},
-			Lossy: PoolConfig{Size: 1000, Alpha: 1}, RingHold: true}, quiet{})
-		assert.Must(t, err)
+		m := assert.Got(New(Config{Cell: 1, Lossless: PoolConfig{Size: 10400, Alpha: alpha},
+			Lossy: PoolConfig{Size: 1000, Alpha: 1}, RingHold: true}, quiet{})).Must(t)
 		p := PortConfig{Mode: macctl.ModePFC, Lossless: 1 << 3, MTU: 100}
 		p.Queues[3] = QueueConfig{Private: 100, Headroom: 300}
 		assert.Must(t, m.SetPort(0, p))
@@ -51,9 +50,8 @@ func TestExpect(t *testing.T) {
 	for mode, queue := range map[macctl.Mode]uint8{macctl.ModePFC: 3, macctl.ModePause: 0} {
 		for coming := int64(0); coming <= most; coming++ {
 			for taken := int64(0); taken <= coming; taken++ {
-				m, err := New(Config{Cell: 1, Lossless: PoolConfig{Size: 10400, Alpha: 1},
-					Lossy: PoolConfig{Size: 1000, Alpha: 1}}, quiet{})
-				assert.Must(t, err)
+				m := assert.Got(New(Config{Cell: 1, Lossless: PoolConfig{Size: 10400, Alpha: 1},
+					Lossy: PoolConfig{Size: 1000, Alpha: 1}}, quiet{})).Must(t)
 				p := PortConfig{Mode: mode, Lossless: 1 << 3, MTU: 100}
 				p.Queues[queue] = QueueConfig{Headroom: 300, XonOffset: 10}
 				assert.Must(t, m.SetPort(0, p))

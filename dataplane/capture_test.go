@@ -22,8 +22,7 @@ type seen struct {
 // tapped attaches to a switch.
 func tapped(tb testing.TB, sw *Switch, snap int) *capture.Cursor {
 	tb.Helper()
-	c, err := sw.captureTap.Attach(capture.Want{Ports: capture.AllPorts, Snap: snap})
-	assert.Must(tb, err)
+	c := assert.Got(sw.captureTap.Attach(capture.Want{Ports: capture.AllPorts, Snap: snap})).Must(tb)
 	tb.Cleanup(c.Close)
 	return c
 }

@@ -28,8 +28,7 @@ func TestMemoryKeepsOctets(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		size := rapid.SampledFrom([]int{1, 7, 64, 256}).Draw(t, "cell")
 		cells := rapid.IntRange(1, 60).Draw(t, "cells")
-		m, err := newMemory(size, int64(cells*size))
-		assert.Must(t, err)
+		m := assert.Got(newMemory(size, int64(cells*size))).Must(t)
 		defer func() { _ = m.close() }()
 		type stored struct {
 			desc uint32
@@ -106,8 +105,7 @@ func TestMemoryThatCannotGrow(t *testing.T) {
 
 // Cells that lie side by side leave as one part: a fresh memory scatters nothing.
 func TestViewJoinsNeighbours(t *testing.T) {
-	m, err := newMemory(cell, 100*cell)
-	assert.Must(t, err)
+	m := assert.Got(newMemory(cell, 100*cell)).Must(t)
 	defer func() { _ = m.close() }()
 	parts := 0
 	m.view(m.alloc(10*cell), 5, 9*cell, func([]byte) { parts++ })

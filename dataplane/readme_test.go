@@ -21,8 +21,7 @@ func TestReadmesNameDropReasons(t *testing.T) {
 		{"README.md", "| reason | counts as | why |",
 			[...]string{fault: "lossless drop", deliberate: "discarded", noLoss: "neither"}},
 	} {
-		b, err := os.ReadFile(tt.file)
-		assert.Must(t, err)
+		b := assert.Got(os.ReadFile(tt.file)).Must(t)
 		_, table, _ := strings.Cut(string(b), "\n"+tt.head+"\n|---|---|---|\n")
 		table, _, _ = strings.Cut(table, "\n\n")
 		var said, want []string

@@ -34,8 +34,7 @@ func BenchmarkReconfigure(b *testing.B) {
 
 // standstill puts a configuration in force and returns for how long the workers would stand still.
 func (r *rig) standstill(b *testing.B, cfg Config, ports map[int]PortConfig) time.Duration {
-	next, err := Prepare(cfg, ports, nil)
-	assert.Must(b, err)
+	next := assert.Got(Prepare(cfg, ports, nil)).Must(b)
 	began := time.Now()
 	assert.Must(b, r.sw.Apply(next, r.now))
 	return time.Since(began)
@@ -46,8 +45,7 @@ func BenchmarkGrow(b *testing.B) {
 	const octets, more = 64 << 20, 1 << 30
 	var growing time.Duration
 	for b.Loop() {
-		m, err := newMemory(cell, octets)
-		assert.Must(b, err)
+		m := assert.Got(newMemory(cell, octets)).Must(b)
 		for c := m.alloc(cell); c != none; c = m.alloc(cell) {
 			m.descs[m.allocDescriptor()].cell = c
 			m.store(c, []byte{1})

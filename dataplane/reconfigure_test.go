@@ -148,8 +148,7 @@ func TestSetMAC(t *testing.T) {
 // The ring of a frame follows from the lossless priorities, and under PAUSE every frame is lossless.
 func TestSteeringByConfiguration(t *testing.T) {
 	verdict := func(c PortConfig) uint32 {
-		raw, err := Steering(&c)
-		assert.Must(t, err)
+		raw := assert.Got(Steering(&c)).Must(t)
 		for _, i := range slices.Backward(raw) { // the last constant is the ring of a frame that carries nothing
 			if load, ok := i.Disassemble().(bpf.LoadConstant); ok && load.Dst == bpf.RegA {
 				return load.Val

@@ -89,8 +89,7 @@ func worstPort(name string, mode macctl.Mode) dataplane.PortSnapshot {
 
 // The number of series is a sum over ports, trunks and their members. Each adds a bounded number.
 func TestCardinality(t *testing.T) {
-	b, err := os.ReadFile("README.md")
-	assert.Must(t, err)
+	b := assert.Got(os.ReadFile("README.md")).Must(t)
 	readme := strings.Join(strings.Fields(string(b)), " ")
 	count := func(ports int, mode macctl.Mode, trunks, members int) int {
 		return testutil.CollectAndCount(checkedCollector{NewCollector(crowded(ports, mode, trunks, members))})

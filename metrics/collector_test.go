@@ -42,8 +42,7 @@ func TestGolden(t *testing.T) {
 	if os.Getenv("UPDATE_GOLDEN") != "" {
 		assert.Must(t, os.WriteFile(file, []byte(got), 0o644))
 	}
-	want, err := os.ReadFile(file)
-	assert.Must(t, err)
+	want := assert.Got(os.ReadFile(file)).Must(t)
 	assert.True(t, got == string(want), "%s\n got:\n%s\nwant:\n%s", file, got, want)
 }
 
@@ -56,8 +55,7 @@ func registry(c Config) *prometheus.Registry {
 
 // TestLint checks every name by Prometheus' rules. Only the speed is in bits per second, as Ethernet counts it.
 func TestLint(t *testing.T) {
-	problems, err := testutil.GatherAndLint(registry(config()))
-	assert.Must(t, err)
+	problems := assert.Got(testutil.GatherAndLint(registry(config()))).Must(t)
 	for _, p := range problems {
 		assert.True(t, p.Metric == "pfcswitch_port_speed_bits_per_second" &&
 			strings.Contains(p.Text, `instead of "bits"`), "%s: %s", p.Metric, p.Text)
@@ -68,8 +66,7 @@ func TestLint(t *testing.T) {
 // So no family of the crowded switch grows unseen.
 func TestFamilies(t *testing.T) {
 	for _, c := range []Config{config(), crowded(1, macctl.ModePFC, 1, 1)} {
-		gathered, err := registry(c).Gather()
-		assert.Must(t, err)
+		gathered := assert.Got(registry(c).Gather()).Must(t)
 		want := Families()
 		assert.True(t, len(want) == len(families),
 			"%d names for %d families: two have the same", len(want), len(families))

@@ -65,12 +65,10 @@ func TestProcess(t *testing.T) {
 func TestProtobuf(t *testing.T) {
 	for _, cfg := range []Config{config(), wide(), {Snapshot: func(*dataplane.Snapshot) {}}} {
 		c := NewCollector(cfg)
-		gathered, err := c.Gather()
-		assert.Must(t, err)
+		gathered := assert.Got(c.Gather()).Must(t)
 		var want bytes.Buffer
 		for _, f := range gathered {
-			_, err := protodelim.MarshalTo(&want, f)
-			assert.Must(t, err)
+			assert.Got(protodelim.MarshalTo(&want, f)).Must(t)
 		}
 		contentType, body := get(t, Handler(c, none), protobuf)
 		assert.True(t, body == want.String(), "%d octets, which differ from the library's %d", len(body), want.Len())

@@ -20,8 +20,7 @@ func TestHistogramBuckets(t *testing.T) {
 				v.Xoff.Record(ns)
 			}
 		}
-		gathered, err := registry(Config{Started: started, Snapshot: snapshot}).Gather()
-		assert.Must(t, err)
+		gathered := assert.Got(registry(Config{Started: started, Snapshot: snapshot}).Gather()).Must(t)
 		for _, f := range gathered {
 			if f.GetName() != "pfcswitch_xoff_reaction_seconds" {
 				continue

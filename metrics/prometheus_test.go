@@ -51,8 +51,7 @@ func TestRules(t *testing.T) {
 
 // promtool finds nothing in the metrics but the unit of a port's speed, which the whole trade counts in bit/s.
 func TestPromtoolReadsTheMetrics(t *testing.T) {
-	text, err := os.ReadFile("testdata/metrics.txt")
-	assert.Must(t, err)
+	text := assert.Got(os.ReadFile("testdata/metrics.txt")).Must(t)
 	cmd := exec.Command(program(t, "promtool"), "check", "metrics")
 	cmd.Stdin = bytes.NewReader(text)
 	out, _ := cmd.CombinedOutput() // the exit status tells that it has found something
@@ -62,8 +61,7 @@ func TestPromtoolReadsTheMetrics(t *testing.T) {
 
 // Every alert has a test of its own in the rules' tests.
 func TestEveryRuleIsTested(t *testing.T) {
-	tests, err := os.ReadFile("rules/pfcswitch_test.yml")
-	assert.Must(t, err)
+	tests := assert.Got(os.ReadFile("rules/pfcswitch_test.yml")).Must(t)
 	alerts := alertNames(t)
 	assert.True(t, len(alerts) >= 10, "only the alerts %v", alerts)
 	for _, name := range alerts {
@@ -73,8 +71,7 @@ func TestEveryRuleIsTested(t *testing.T) {
 
 func alertNames(t *testing.T) (names []string) {
 	t.Helper()
-	b, err := os.ReadFile(rulesFile)
-	assert.Must(t, err)
+	b := assert.Got(os.ReadFile(rulesFile)).Must(t)
 	for _, m := range regexp.MustCompile(`(?m)^ *- alert: (\w+)$`).FindAllSubmatch(b, -1) {
 		names = append(names, string(m[1]))
 	}
@@ -113,8 +110,7 @@ func startPrometheus(t *testing.T) *server {
 	target := httptest.NewServer(h)
 	t.Cleanup(target.Close)
 	dir := t.TempDir()
-	rules, err := filepath.Abs(rulesFile)
-	assert.Must(t, err)
+	rules := assert.Got(filepath.Abs(rulesFile)).Must(t)
 	conf := filepath.Join(dir, "prometheus.yml")
 	yaml := fmt.Sprintf("global: {scrape_interval: 250ms, scrape_timeout: 250ms, evaluation_interval: 250ms}\n"+
 		"rule_files: [%q]\nscrape_configs:\n"+
@@ -139,8 +135,7 @@ func startPrometheus(t *testing.T) *server {
 
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	assert.Must(t, err)
+	l := assert.Got(net.Listen("tcp", "127.0.0.1:0")).Must(t)
 	defer func() { _ = l.Close() }()
 	return l.Addr().String()
 }
@@ -238,8 +233,7 @@ func (s *server) rulesAreHealthy() {
 // expressions returns the dashboard's queries.
 func expressions(t *testing.T) (all []string) {
 	t.Helper()
-	b, err := os.ReadFile(dashboardFile)
-	assert.Must(t, err)
+	b := assert.Got(os.ReadFile(dashboardFile)).Must(t)
 	var d struct {
 		Panels []struct {
 			ID      int

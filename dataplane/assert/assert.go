@@ -89,6 +89,22 @@ func Must(tb TB, err error) {
 	}
 }
 
+// Got is what a call has returned, for Must.
+func Got[T any](value T, err error) Result[T] { return Result[T]{value, err} }
+
+// A Result is a value, or an error.
+type Result[T any] struct {
+	value T
+	err   error
+}
+
+// Must returns the value. An error ends the test.
+func (r Result[T]) Must(tb TB) T {
+	tb.Helper()
+	Must(tb, r.err)
+	return r.value
+}
+
 // NoError reports an error, and lets the test go on. The format says what has failed.
 func NoError(tb TB, err error, format string, args ...any) {
 	if err != nil {

@@ -55,7 +55,9 @@ func TestWhatIsSaid(t *testing.T) {
 		"no error that ends": {func(tb TB) { MustNoError(tb, nil, "open %s", "p1") }, recorder{}},
 		"priorities": {func(tb TB) { Equal(tb, uint8(3), 0, "held") },
 			recorder{said: "held\n got 3 (00000011)\nwant 0 (00000000)"}},
-		"an error": {func(tb TB) { Must(tb, errors.New("100 %d")) }, recorder{ended: "100 %d"}},
+		"an error":              {func(tb TB) { Must(tb, errors.New("100 %d")) }, recorder{ended: "100 %d"}},
+		"a value":               {func(tb TB) { Equal(tb, Got(7, nil).Must(tb), 7, "value") }, recorder{}},
+		"a value with an error": {func(tb TB) { Got(7, errors.New("no p1")).Must(tb) }, recorder{ended: "no p1"}},
 	}
 	for name, tt := range tests {
 		var got recorder

@@ -208,15 +208,13 @@ func (m *model) wait(t *rapid.T) {
 func (m *model) setPort(t *rapid.T) {
 	i := anyPort.Draw(t, "port")
 	tagged := rapid.SliceOfNDistinct(rapid.Uint16Range(1, modelVLANs), 0, modelVLANs, rapid.ID).Draw(t, "tagged")
-	set, err := VLANs(tagged...)
-	assert.Must(t, err)
+	set := assert.Got(VLANs(tagged...)).Must(t)
 	c := PortConfig{
 		PVID: rapid.Uint16Range(1, modelVLANs).Draw(t, "pvid"), Tagged: set,
 		Learning: rapid.Bool().Draw(t, "learning"), Flood: rapid.Bool().Draw(t, "flood"),
 		Loop: rapid.Bool().Draw(t, "loop"),
 	}
-	ev, err := m.b.SetPort(i, c)
-	assert.Must(t, err)
+	ev := assert.Got(m.b.SetPort(i, c)).Must(t)
 	p := &modelPort{pvid: c.PVID, tagged: map[uint16]bool{}, learning: c.Learning, flood: c.Flood, loop: c.Loop}
 	for _, vid := range tagged {
 		p.tagged[vid] = true
@@ -338,8 +336,7 @@ func TestBridgeIsItsModel(t *testing.T) {
 			entries: map[modelKey]modelEntry{},
 			ports:   map[int]*modelPort{},
 		}
-		b, err := New(Config{MaxEntries: m.max, Ageing: modelAgeing, Identity: testIdentity})
-		assert.Must(t, err)
+		b := assert.Got(New(Config{MaxEntries: m.max, Ageing: modelAgeing, Identity: testIdentity})).Must(t)
 		b.holdoff, b.fdb.moveLimit = modelHold, math.MaxUint8
 		m.b = b
 		for i := range modelPorts - 1 {

@@ -54,8 +54,7 @@ func setPort(t testing.TB, b *Bridge, i int, c PortConfig) LoopEvent {
 
 func vlans(t testing.TB, vids ...uint16) VLANSet {
 	t.Helper()
-	s, err := VLANs(vids...)
-	assert.Must(t, err)
+	s := assert.Got(VLANs(vids...)).Must(t)
 	return s
 }
 

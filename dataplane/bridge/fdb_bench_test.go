@@ -79,8 +79,7 @@ func BenchmarkChurn(b *testing.B) {
 // looked up or flooded.
 func BenchmarkForward(b *testing.B) {
 	const ports = 8
-	br, err := New(Config{})
-	assert.Must(b, err)
+	br := assert.Got(New(Config{})).Must(b)
 	for i := range ports {
 		if _, err := br.SetPort(i, PortConfig{PVID: 1, Learning: true, Flood: true}); err != nil {
 			b.Fatal(err)

@@ -104,8 +104,7 @@ func TestTableFollowsFromTheIdentity(t *testing.T) {
 		"%x, and the same with another secret; or the second is even", first)
 	var random [2]uint64
 	for i := range random {
-		b, err := New(Config{})
-		assert.Must(t, err)
+		b := assert.Got(New(Config{})).Must(t)
 		random[i] = b.fdb.seed
 	}
 	assert.True(t, random[0] != random[1], "two tables without an identity have the seed %x", random[0])

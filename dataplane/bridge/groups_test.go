@@ -161,11 +161,9 @@ func TestSecureGroup(t *testing.T) {
 // group is left without an entry.
 func TestGroupsAreThoseOfTheEntries(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		b, err := New(Config{MaxEntries: 8})
-		assert.Must(t, err)
+		b := assert.Got(New(Config{MaxEntries: 8})).Must(t)
 		add := func(i int) {
-			_, err := b.SetPort(i, PortConfig{PVID: 1, Learning: true, Flood: true})
-			assert.Must(t, err)
+			assert.Got(b.SetPort(i, PortConfig{PVID: 1, Learning: true, Flood: true})).Must(t)
 			b.SetUp(i, true)
 		}
 		for i := range modelPorts {

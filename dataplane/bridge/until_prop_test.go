@@ -111,8 +111,7 @@ func (o *detour) change(t *rapid.T) {
 }
 
 func (o *detour) setPort(t *rapid.T, i int) {
-	tagged, err := VLANs(2)
-	assert.Must(t, err)
+	tagged := assert.Got(VLANs(2)).Must(t)
 	c := PortConfig{PVID: 1, Tagged: tagged, Learning: true, Flood: true, Loop: rapid.Bool().Draw(t, "loop"),
 		Stations: rapid.IntRange(0, 3).Draw(t, "stations")}
 	if rapid.Bool().Draw(t, "guard") {
@@ -132,9 +131,8 @@ func (o *detour) setPort(t *rapid.T, i int) {
 func TestWaysInForceAreTheBridges(t *testing.T) {
 	most := 0
 	rapid.Check(t, func(t *rapid.T) {
-		b, err := New(Config{MaxEntries: rapid.IntRange(2, 12).Draw(t, "max"), Ageing: modelAgeing,
-			Identity: testIdentity})
-		assert.Must(t, err)
+		b := assert.Got(New(Config{MaxEntries: rapid.IntRange(2, 12).Draw(t, "max"), Ageing: modelAgeing,
+			Identity: testIdentity})).Must(t)
 		b.holdoff = modelHold
 		o := &detour{b: b, ways: map[way]int64{}}
 		for i := range modelPorts - 1 {

@@ -29,8 +29,7 @@ func TestFilter(t *testing.T) {
 		{"a program that cuts", first20, frameOf(60), 60, 20},
 		{"longer than any frame", greater100, frameOf(60), MaxSnap + 1, 0},
 	} {
-		f, err := ParseFilter(test.program)
-		assert.Must(t, err)
+		f := assert.Got(ParseFilter(test.program)).Must(t)
 		for range 2 { // the second time too
 			assert.Equal(t, f.Keep(test.data, test.length), test.want, "%s: keeps", test.name)
 		}
@@ -41,8 +40,7 @@ func TestFilter(t *testing.T) {
 
 // Octets of one frame do not show in the next one.
 func TestFilterForgets(t *testing.T) {
-	f, err := ParseFilter(macControl)
-	assert.Must(t, err)
+	f := assert.Got(ParseFilter(macControl)).Must(t)
 	f.Keep(append(frameOf(12), 0x88, 0x08), 100)
 	assert.Equal(t, f.Keep(frameOf(12), 100), 0, "octets that it keeps of a type that it has not seen")
 }

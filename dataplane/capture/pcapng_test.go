@@ -144,8 +144,7 @@ func TestLostInRing(t *testing.T) {
 // names are the interfaces of a file's frames, in their order.
 func names(t *testing.T, file []byte) (all []string) {
 	t.Helper()
-	r, err := pcapgo.NewNgReader(bytes.NewReader(file), pcapgo.DefaultNgReaderOptions)
-	assert.Must(t, err)
+	r := assert.Got(pcapgo.NewNgReader(bytes.NewReader(file), pcapgo.DefaultNgReaderOptions)).Must(t)
 	for {
 		_, info, err := r.ReadPacketData()
 		if err != nil {

@@ -22,8 +22,7 @@ func put(r *Recorder, port, n int, number uint64) {
 
 func attach(t testing.TB, tap *Tap, w Want) *Cursor {
 	t.Helper()
-	c, err := tap.Attach(w)
-	assert.Must(t, err)
+	c := assert.Got(tap.Attach(w)).Must(t)
 	t.Cleanup(c.Close)
 	return c
 }
@@ -43,8 +42,7 @@ func TestRecord(t *testing.T) {
 		var tap Tap
 		tap.SetMemory(MinMemory)
 		snap := rapid.IntRange(1, 100).Draw(t, "snap")
-		c, err := tap.Attach(Want{Ports: AllPorts, Snap: snap})
-		assert.Must(t, err)
+		c := assert.Got(tap.Attach(Want{Ports: AllPorts, Snap: snap})).Must(t)
 		want := Record{Port: rapid.IntRange(0, MaxPorts-1).Draw(t, "port"), Out: rapid.Bool().Draw(t, "out"),
 			Time: rapid.Int64().Draw(t, "time"), Held: rapid.Int64().Draw(t, "held"),
 			Note: []byte(rapid.String().Draw(t, "note"))}
@@ -124,8 +122,7 @@ func TestReadersGetAllOrCount(t *testing.T) {
 				if len(readers)+len(stopped) == MaxCursors {
 					return
 				}
-				c, err := tap.Attach(everything)
-				assert.Must(t, err)
+				c := assert.Got(tap.Attach(everything)).Must(t)
 				readers = append(readers, &checked{Cursor: c, from: sent})
 			},
 			"put": func(t *rapid.T) {

@@ -32,8 +32,7 @@ func TestFanoutInTheKernel(t *testing.T) {
 	for _, trust := range []Trust{TrustPCP, TrustDSCP, TrustPort} {
 		for _, lossless := range []uint8{0x08, 0x41, 0x80, 0x7F, 0x00, 0xFF} {
 			c := distinct(trust)
-			program, err := c.Fanout(lossless)
-			assert.Must(t, err)
+			program := assert.Got(c.Fanout(lossless)).Must(t)
 			w.attach(t, unix.SOL_PACKET, unix.PACKET_FANOUT_DATA, w.rings[0], program)
 			for _, s := range frames {
 				name := fmt.Sprintf("trust %v, lossless %08b, %s", trust, lossless, s.name)
@@ -47,9 +46,8 @@ func TestFanoutInTheKernel(t *testing.T) {
 // If the program cannot finish, frames go to the ring that may lose.
 func TestFanoutFailsIntoTheOtherRing(t *testing.T) {
 	w := newWire(t)
-	beyond, err := bpf.Assemble([]bpf.Instruction{bpf.LoadAbsolute{Off: 9999, Size: 1},
-		bpf.RetConstant{Val: RingLossless}})
-	assert.Must(t, err)
+	beyond := assert.Got(bpf.Assemble([]bpf.Instruction{bpf.LoadAbsolute{Off: 9999, Size: 1},
+		bpf.RetConstant{Val: RingLossless}})).Must(t)
 	w.attach(t, unix.SOL_PACKET, unix.PACKET_FANOUT_DATA, w.rings[0], beyond)
 	w.send(t, specimens(t)[0].b)
 	assert.Equal(t, w.receive(t, "load beyond the packet"), RingOther, "socket")
@@ -74,8 +72,7 @@ func TestControlInTheKernel(t *testing.T) {
 		{"ARP, tagged", specimens(t)[14].b, RingOther + RingSmall},
 	}
 	config := Config{Trust: TrustPCP, DSCP: DefaultDSCP()}
-	program, err := config.Fanout(0x08)
-	assert.Must(t, err)
+	program := assert.Got(config.Fanout(0x08)).Must(t)
 	w.attach(t, unix.SOL_PACKET, unix.PACKET_FANOUT_DATA, w.rings[0], program)
 	for _, tt := range tests {
 		w.send(t, tt.b)
@@ -128,8 +125,7 @@ func unavailable(t *testing.T, err error) {
 
 func linkUp(t *testing.T, name string) (index int) {
 	t.Helper()
-	link, err := netlink.LinkByName(name)
-	assert.Must(t, err)
+	link := assert.Got(netlink.LinkByName(name)).Must(t)
 	// where there is no IPv6, all is well
 	_ = os.WriteFile("/proc/sys/net/ipv6/conf/"+name+"/disable_ipv6", []byte("1"), 0)
 	assert.Must(t, netlink.LinkSetUp(link))
@@ -151,8 +147,7 @@ func awaitCarrier(t *testing.T, name string) {
 
 func socket(t *testing.T, index int, protocol uint16) int {
 	t.Helper()
-	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)
-	assert.Must(t, err)
+	fd := assert.Got(unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC|unix.SOCK_NONBLOCK, 0)).Must(t)
 	t.Cleanup(func() { unix.Close(fd) })
 	order := binary.BigEndian.AppendUint16(nil, protocol)
 	assert.Must(t, unix.Bind(fd, &unix.SockaddrLinklayer{Ifindex: index, Protocol: binary.NativeEndian.Uint16(order)}))
@@ -221,7 +216,6 @@ func (w *wire) receive(t *testing.T, name string) (ring int) {
 func (w *wire) isOurs(t *testing.T, fd int) bool {
 	t.Helper()
 	b := make([]byte, 16384)
-	n, err := unix.Read(fd, b)
-	assert.Must(t, err)
+	n := assert.Got(unix.Read(fd, b)).Must(t)
 	return n >= 12 && bytes.Equal(b[6:12], testSrc)
 }

@@ -37,8 +37,7 @@ func newMachine(t assert.TB, raw []bpf.RawInstruction) machine {
 			program[i] = load
 		}
 	}
-	vm, err := bpf.NewVM(program)
-	assert.Must(t, err)
+	vm := assert.Got(bpf.NewVM(program)).Must(t)
 	return machine{vm}
 }
 
@@ -48,8 +47,7 @@ func (m machine) run(t assert.TB, k buffered) int {
 	for _, word := range []int{int(k.tagged), int(k.tpid), int(k.tci), int(k.protocol), len(k.packet)} {
 		in = binary.BigEndian.AppendUint32(in, uint32(word))
 	}
-	result, err := m.vm.Run(append(in, k.packet...))
-	assert.Must(t, err)
+	result := assert.Got(m.vm.Run(append(in, k.packet...))).Must(t)
 	return result
 }
 
@@ -73,8 +71,7 @@ func TestFanoutAgreesWithPriority(t *testing.T) {
 	for _, trust := range []Trust{TrustPCP, TrustDSCP, TrustPort} {
 		for _, lossless := range []uint8{0, 1, 2, 4, 8, 16, 32, 64, 128, 0x0F, 0xF0, 0x7F, 0xFF} {
 			c := distinct(trust)
-			raw, err := c.Fanout(lossless)
-			assert.Must(t, err)
+			raw := assert.Got(c.Fanout(lossless)).Must(t)
 			m := newMachine(t, raw)
 			for _, s := range specimens(t) {
 				k, ok := untag(s.b)
@@ -106,8 +103,7 @@ func TestFanoutProperty(t *testing.T) {
 		b = binary.BigEndian.AppendUint16(b, rapid.SampledFrom(etherTypes).Draw(t, "type"))
 		b = append(b, rapid.SliceOfN(rapid.Byte(), 0, 4).Draw(t, "packet")...)
 
-		raw, err := c.Fanout(lossless)
-		assert.Must(t, err)
+		raw := assert.Got(c.Fanout(lossless)).Must(t)
 		if k, ok := untag(b); ok {
 			assert.MustEqual(t, newMachine(t, raw).run(t, k), wantRing(&c, lossless, b), "ring")
 		}
@@ -156,8 +152,7 @@ func TestFanoutIsShort(t *testing.T) {
 func TestFanoutControl(t *testing.T) {
 	for _, trust := range []Trust{TrustPCP, TrustDSCP, TrustPort} {
 		c := Config{Trust: trust, DSCP: DefaultDSCP()}
-		raw, err := c.Fanout(0x08)
-		assert.Must(t, err)
+		raw := assert.Got(c.Fanout(0x08)).Must(t)
 		m := newMachine(t, raw)
 		for protocol, control := range map[uint16]bool{
 			frame.TypeMACControl: true, frame.TypeLLDP: true,
@@ -192,8 +187,7 @@ func TestFanoutLong(t *testing.T) {
 			protocol: frame.TypeIPv4, packet: make([]byte, 9000)}, RingOther + RingLong},
 	} {
 		c := Config{Trust: TrustPCP, Default: 3, DSCP: DefaultDSCP(), MTU: row.mtu, Slot: row.slot}
-		raw, err := c.Fanout(0x08)
-		assert.Must(t, err)
+		raw := assert.Got(c.Fanout(0x08)).Must(t)
 		assert.Equal(t, newMachine(t, raw).run(t, row.k), row.want, "%s: ring", row.name)
 	}
 }

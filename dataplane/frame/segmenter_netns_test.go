@@ -99,13 +99,11 @@ func vethPair(t *testing.T) (near, far int) {
 // endpoint sets the interface up, quietly, and binds a socket to it.
 func endpoint(t *testing.T, name string, protocol uint16) int {
 	t.Helper()
-	link, err := netlink.LinkByName(name)
-	assert.Must(t, err)
+	link := assert.Got(netlink.LinkByName(name)).Must(t)
 	// where there is no IPv6, all is well
 	_ = os.WriteFile("/proc/sys/net/ipv6/conf/"+name+"/disable_ipv6", []byte("1"), 0)
 	assert.Must(t, netlink.LinkSetUp(link))
-	fd, err := unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC, 0)
-	assert.Must(t, err)
+	fd := assert.Got(unix.Socket(unix.AF_PACKET, unix.SOCK_RAW|unix.SOCK_CLOEXEC, 0)).Must(t)
 	t.Cleanup(func() { unix.Close(fd) })
 	order := binary.BigEndian.AppendUint16(nil, protocol)
 	if err := unix.Bind(fd, &unix.SockaddrLinklayer{Ifindex: link.Attrs().Index,

@@ -21,13 +21,12 @@ const smallLimit = 144
 // bySize steers small frames to the small ring of Other, all others to Other.
 func bySize(t *testing.T) []bpf.RawInstruction {
 	t.Helper()
-	program, err := bpf.Assemble([]bpf.Instruction{
+	program := assert.Got(bpf.Assemble([]bpf.Instruction{
 		bpf.LoadExtension{Num: bpf.ExtLen},
 		bpf.JumpIf{Cond: bpf.JumpGreaterThan, Val: smallLimit - frame.HeaderOctets, SkipTrue: 1},
 		bpf.RetConstant{Val: smallRing},
 		bpf.RetConstant{Val: uint32(port.Other)},
-	})
-	assert.Must(t, err)
+	})).Must(t)
 	return program
 }
 

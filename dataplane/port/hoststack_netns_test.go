@@ -14,13 +14,11 @@ import (
 // An interface whose host stack is disabled gives its frames only to the port and to LLDP sockets, until undo.
 func TestDisableHostStack(t *testing.T) {
 	w := newWire(t)
-	link, err := port.Inspect(w.ns, "sw")
-	assert.Must(t, err)
+	link := assert.Got(port.Inspect(w.ns, "sw")).Must(t)
 	// sockets for one EtherType get frames where the host's stack does
 	stack, lldp := rawSocket(t, w.ns, experimental, link.Index), rawSocket(t, w.ns, frame.TypeLLDP, link.Index)
 	defer func() { _, _ = unix.Close(stack), unix.Close(lldp) }()
-	undo, err := port.DisableHostStack(w.ns, link)
-	assert.Must(t, err)
+	undo := assert.Got(port.DisableHostStack(w.ns, link)).Must(t)
 	assert.Must(t, w.host.Send(frame.VnetHeader{}, craft(nil, experimental, 1, 60)))
 	assert.Must(t, w.host.Send(frame.VnetHeader{}, craft(nil, frame.TypeLLDP, 2, 60)))
 	assert.Equal(t, len(w.collect(port.Other, 1)), 1, "frames that the port got")
@@ -37,8 +35,7 @@ func TestDisableHostStack(t *testing.T) {
 // If no program can be attached, at least ARP is off.
 func TestSwitchARP(t *testing.T) {
 	w := newWire(t)
-	link, err := port.Inspect(w.ns, "sw")
-	assert.Must(t, err)
+	link := assert.Got(port.Inspect(w.ns, "sw")).Must(t)
 	for _, step := range []struct{ on, changed bool }{{true, false}, {false, true}, {false, false}, {true, true}} {
 		assert.Must(t, port.InNetns(w.ns, func() error {
 			changed, err := port.SwitchARP(link.Index, step.on)

@@ -16,13 +16,12 @@ import (
 // byLength steers frames above an MTU of 1500 to the ring for long frames, all others to Other.
 func byLength(t *testing.T) []bpf.RawInstruction {
 	t.Helper()
-	program, err := bpf.Assemble([]bpf.Instruction{
+	program := assert.Got(bpf.Assemble([]bpf.Instruction{
 		bpf.LoadExtension{Num: bpf.ExtLen},
 		bpf.JumpIf{Cond: bpf.JumpGreaterThan, Val: 1500, SkipTrue: 1},
 		bpf.RetConstant{Val: uint32(port.Other)},
 		bpf.RetConstant{Val: longRing},
-	})
-	assert.Must(t, err)
+	})).Must(t)
 	return program
 }
 

@@ -27,16 +27,14 @@ func TestRunnable(t *testing.T) {
 // Busy threads beyond the number of CPUs are counted too. Other programs may change the count in between, so the test
 // tries several times.
 func TestThreadsAreCounted(t *testing.T) {
-	threads, err := OpenThreads()
-	assert.Must(t, err)
+	threads := assert.Got(OpenThreads()).Must(t)
 	defer threads.Close()
 	busy := runtime.NumCPU() + 6
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(busy + 2))
 	least := func() int {
 		n := math.MaxInt
 		for until := time.Now().Add(20 * time.Millisecond); time.Now().Before(until); time.Sleep(time.Millisecond) {
-			now, err := threads.Runnable()
-			assert.Must(t, err)
+			now := assert.Got(threads.Runnable()).Must(t)
 			n = min(n, now)
 		}
 		return n

@@ -115,8 +115,7 @@ func TestLossesAreCounted(t *testing.T) {
 // them. A sleep during which nothing is lost lasts as long as it is to.
 func TestPollerFindsDrops(t *testing.T) {
 	w := newWire(t)
-	p, err := port.NewPoller()
-	assert.Must(t, err)
+	p := assert.Got(port.NewPoller()).Must(t)
 	t.Cleanup(func() { assert.Must(t, p.Close()) })
 	p.WatchDrops(w.port.Drops(nil))
 	for _, d := range []time.Duration{500 * time.Millisecond, 1300 * time.Millisecond, 3300 * time.Millisecond} {

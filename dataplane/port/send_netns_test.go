@@ -208,8 +208,7 @@ func interfaceGone(t *testing.T, w *wire) {
 // descriptors counts the open ones of the process.
 func descriptors(t *testing.T) int {
 	t.Helper()
-	all, err := os.ReadDir("/proc/self/fd")
-	assert.Must(t, err)
+	all := assert.Got(os.ReadDir("/proc/self/fd")).Must(t)
 	return len(all)
 }
 
@@ -218,8 +217,7 @@ func TestOpenLeaksNothing(t *testing.T) {
 	w := newWire(t)
 	before := descriptors(t)
 	for range 3 {
-		p, err := port.Open(w.config())
-		assert.Must(t, err)
+		p := assert.Got(port.Open(w.config())).Must(t)
 		if err := p.Close(); err != nil {
 			t.Error(err)
 		}
@@ -261,8 +259,7 @@ func TestOpenTakesLittle(t *testing.T) {
 }
 
 func threads(t *testing.T) int {
-	all, err := os.ReadDir("/proc/self/task")
-	assert.Must(t, err)
+	all := assert.Got(os.ReadDir("/proc/self/task")).Must(t)
 	return len(all)
 }
 

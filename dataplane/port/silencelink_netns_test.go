@@ -43,11 +43,9 @@ func TestSilenceLinkUndoesItself(t *testing.T) {
 // A NIC that has neither PAUSE nor PFC is as good as one that has switched them off.
 func TestSilenceLinkWithoutFlowControl(t *testing.T) {
 	w := newWire(t)
-	l, err := port.Inspect(w.ns, "sw")
-	assert.Must(t, err)
+	l := assert.Got(port.Inspect(w.ns, "sw")).Must(t)
 	l.Kind = "" // as if it were a NIC
-	restore, err := port.SilenceLink(w.ns, l)
-	assert.Must(t, err)
+	restore := assert.Got(port.SilenceLink(w.ns, l)).Must(t)
 	assert.Must(t, restore())
 }
 
@@ -72,8 +70,7 @@ func TestNetnsIdentity(t *testing.T) {
 // A prepared port receives nothing before Start.
 func TestPreparedPortIsSilent(t *testing.T) {
 	w := newWire(t)
-	p, err := port.Prepare(w.config())
-	assert.Must(t, err)
+	p := assert.Got(port.Prepare(w.config())).Must(t)
 	defer func() { _ = p.Close() }()
 	waiting := func() int { return p.Backlog(port.Other).Frames + p.Backlog(port.Lossless).Frames }
 	w.plain(1, 100)

@@ -43,8 +43,7 @@ func silentTAP(b *testing.B) *tap {
 // benchmarkRead reads bursts that the host's stack has queued.
 func benchmarkRead(b *testing.B, octets int) {
 	h := silentTAP(b)
-	host, err := porttest.OpenSocket(h.ns, "nic0")
-	assert.Must(b, err)
+	host := assert.Got(porttest.OpenSocket(h.ns, "nic0")).Must(b)
 	defer func() { _ = host.Close() }()
 	data, v := numberedFrame(0, octets)
 	var frames [port.BatchFrames]port.Frame

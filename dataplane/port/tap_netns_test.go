@@ -39,9 +39,8 @@ func newTAP(t testing.TB, rule port.QueueRule) *tap {
 func openTAP(t testing.TB, rule port.QueueRule) *tap {
 	t.Helper()
 	ns, handle := newNamespace(t)
-	p, err := port.OpenTAP(port.TAPConfig{Interface: "nic0", Netns: ns, Held: vector,
-		TAPSettings: port.TAPSettings{MTU: 1500, MAC: [6]byte{2, 0, 0, 0, 0, 9}, Queues: rule}})
-	assert.Must(t, err)
+	p := assert.Got(port.OpenTAP(port.TAPConfig{Interface: "nic0", Netns: ns, Held: vector,
+		TAPSettings: port.TAPSettings{MTU: 1500, MAC: [6]byte{2, 0, 0, 0, 0, 9}, Queues: rule}})).Must(t)
 	t.Cleanup(func() { assert.Must(t, p.Close()) })
 	h := &tap{TAP: p, t: t, ns: ns, handle: handle}
 	h.collect(1 << 20) // what the kernel sends by itself
@@ -271,13 +270,11 @@ func TestTAPCountsWhatTheHostLoses(t *testing.T) {
 func TestTAPSettings(t *testing.T) {
 	h := newTAP(t, port.QueueRule{Tags: true})
 	inspect := func() port.Link {
-		l, err := port.Inspect(h.ns, "nic0")
-		assert.Must(t, err)
+		l := assert.Got(port.Inspect(h.ns, "nic0")).Must(t)
 		return l
 	}
 	nic := link(t, h.handle, "nic0")
-	qdiscs, err := h.handle.QdiscList(nic)
-	assert.Must(t, err)
+	qdiscs := assert.Got(h.handle.QdiscList(nic)).Must(t)
 	if l := nic.Attrs().TxQLen; len(qdiscs) != 1 || qdiscs[0].Type() != "noqueue" || l != 1<<16 {
 		t.Errorf("queues of %d frames, queueing disciplines %v; want %d and noqueue alone", l, qdiscs, 1<<16)
 	}
@@ -320,8 +317,7 @@ func TestTAPSettingsFailHalfWay(t *testing.T) {
 			back := old
 			back.Addresses = addresses
 			assert.Must(t, h.Configure(back))
-			l, err := port.Inspect(h.ns, "nic0")
-			assert.Must(t, err)
+			l := assert.Got(port.Inspect(h.ns, "nic0")).Must(t)
 			assert.True(t, l.MTU == old.MTU && l.MAC == old.MAC && len(l.Addresses) == len(addresses),
 				"after %+v and then %+v the interface is %+v", s, back, l)
 		}

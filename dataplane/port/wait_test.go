@@ -18,8 +18,7 @@ import (
 
 func newPoller(t *testing.T) *port.Poller {
 	t.Helper()
-	w, err := port.NewPoller()
-	assert.Must(t, err)
+	w := assert.Got(port.NewPoller()).Must(t)
 	t.Cleanup(func() { _ = w.Close() })
 	return w
 }
@@ -104,8 +103,7 @@ func TestLongSleepsAreOneSleep(t *testing.T) {
 // timesSlept is how often the calling thread has given up its CPU by itself.
 func timesSlept(t *testing.T) (n int) {
 	t.Helper()
-	status, err := os.ReadFile(fmt.Sprintf("/proc/self/task/%d/status", unix.Gettid()))
-	assert.Must(t, err)
+	status := assert.Got(os.ReadFile(fmt.Sprintf("/proc/self/task/%d/status", unix.Gettid()))).Must(t)
 	for line := range strings.Lines(string(status)) {
 		if _, err := fmt.Sscanf(line, "voluntary_ctxt_switches: %d", &n); err == nil {
 			return n
@@ -128,8 +126,7 @@ func TestIgnoredDescriptorsEndNoSleep(t *testing.T) {
 	}
 	w.Watch(fds)
 	write := func(i int) {
-		_, err := unix.Write(ends[i][1], []byte{0})
-		assert.Must(t, err)
+		assert.Got(unix.Write(ends[i][1], []byte{0})).Must(t)
 	}
 	write(1)
 	for range 2 { // ignored twice is ignored

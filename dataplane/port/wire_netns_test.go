@@ -52,8 +52,7 @@ func newNamespace(t testing.TB) (path string, handle *netlink.Handle) {
 		unavailable(t, err)
 	}
 	t.Cleanup(func() { _ = ns.Close() })
-	handle, err := netlink.NewHandleAt(ns)
-	assert.Must(t, err)
+	handle = assert.Got(netlink.NewHandleAt(ns)).Must(t)
 	t.Cleanup(handle.Close)
 	return fmt.Sprintf("/proc/self/fd/%d", int(ns)), handle
 }
@@ -78,8 +77,7 @@ func veth(t testing.TB, h *netlink.Handle, name, peer string, mtu int) {
 
 func link(t testing.TB, h *netlink.Handle, name string) netlink.Link {
 	t.Helper()
-	l, err := h.LinkByName(name)
-	assert.Must(t, err)
+	l := assert.Got(h.LinkByName(name)).Must(t)
 	return l
 }
 
@@ -120,7 +118,7 @@ const (
 // fanout hook the tag is in metadata.
 func byPCP(t testing.TB) []bpf.RawInstruction {
 	t.Helper()
-	program, err := bpf.Assemble([]bpf.Instruction{
+	program := assert.Got(bpf.Assemble([]bpf.Instruction{
 		bpf.LoadExtension{Num: bpf.ExtProto},
 		bpf.JumpIf{Cond: bpf.JumpEqual, Val: uint32(frame.TypeMACControl), SkipTrue: 1},
 		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: uint32(frame.TypeLLDP), SkipTrue: 1},
@@ -130,8 +128,7 @@ func byPCP(t testing.TB) []bpf.RawInstruction {
 		bpf.JumpIf{Cond: bpf.JumpEqual, Val: 3, SkipFalse: 1},
 		bpf.RetConstant{Val: uint32(port.Lossless)},
 		bpf.RetConstant{Val: uint32(port.Other)},
-	})
-	assert.Must(t, err)
+	})).Must(t)
 	return program
 }
 
@@ -168,8 +165,7 @@ func bothPaths(t *testing.T, test func(t *testing.T, w *wire)) {
 
 func (w *wire) socket(name string) *porttest.Socket {
 	w.t.Helper()
-	s, err := porttest.OpenSocket(w.ns, name)
-	assert.Must(w.t, err)
+	s := assert.Got(porttest.OpenSocket(w.ns, name)).Must(w.t)
 	w.t.Cleanup(func() { _ = s.Close() })
 	return s
 }
@@ -196,8 +192,7 @@ func (w *wire) open() *port.AFPacket { return openPort(w.t, w.config()) }
 // openPort opens a port that is closed when the test ends.
 func openPort(t testing.TB, c port.Config) *port.AFPacket {
 	t.Helper()
-	p, err := port.Open(c)
-	assert.Must(t, err)
+	p := assert.Got(port.Open(c)).Must(t)
 	t.Cleanup(func() { _ = p.Close() })
 	return p
 }

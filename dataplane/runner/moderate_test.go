@@ -82,8 +82,7 @@ func (p *ringed) Descriptors(fds []int32, what port.Work) []int32 {
 
 func readable(t *testing.T) int32 {
 	t.Helper()
-	fd, err := unix.Eventfd(1, unix.EFD_NONBLOCK|unix.EFD_CLOEXEC)
-	assert.Must(t, err)
+	fd := assert.Got(unix.Eventfd(1, unix.EFD_NONBLOCK|unix.EFD_CLOEXEC)).Must(t)
 	t.Cleanup(func() { _ = unix.Close(fd) })
 	return int32(fd)
 }

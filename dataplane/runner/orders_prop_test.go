@@ -30,8 +30,7 @@ func newToldPeer(t *testing.T, rt *rapid.T, delay int64) *toldPeer {
 		ports[0].Speed, ports[0].Delay = gigabit/10, delay // pauses last for longer than this test
 	})
 	r := rig.w.r
-	rx, err := newWorker(r, 1)
-	assert.Must(t, err)
+	rx := assert.Got(newWorker(r, 1)).Must(t)
 	p := &toldPeer{t: rt, tx: rig.w, rx: rx, task: r.tasks[0]}
 	p.task.port, p.task.rx = p, rx
 	r.refresher.Stop(0)

@@ -116,8 +116,7 @@ type seen struct {
 // tapped attaches to a switch.
 func tapped(tb testing.TB, sw *dataplane.Switch, snap int) *capture.Cursor {
 	tb.Helper()
-	c, err := sw.Tap().Attach(capture.Want{Ports: capture.AllPorts, Snap: snap})
-	assert.Must(tb, err)
+	c := assert.Got(sw.Tap().Attach(capture.Want{Ports: capture.AllPorts, Snap: snap})).Must(tb)
 	tb.Cleanup(c.Close)
 	return c
 }

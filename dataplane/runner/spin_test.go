@@ -114,8 +114,7 @@ func TestSpinBudget(t *testing.T) {
 // A worker that has the only CPU neither spins nor coalesces: nobody can send meanwhile.
 func TestOneCPU(t *testing.T) {
 	for cpus, want := range map[int]bool{1: false, 2: true} {
-		w, err := newWorker(&Runner{sw: newWorkerRig(t, port.Other, nil, nil).w.r.sw, cpus: cpus}, 0)
-		assert.Must(t, err)
+		w := assert.Got(newWorker(&Runner{sw: newWorkerRig(t, port.Other, nil, nil).w.r.sw, cpus: cpus}, 0)).Must(t)
 		assert.True(t, w.manyCPUs == want && !w.spins(1, 1), "%d CPUs: %v", cpus, w.manyCPUs)
 		if err := w.close(); err != nil {
 			t.Error(err)

@@ -69,8 +69,7 @@ func roomy(n int) dataplane.Config {
 // newTestbed starts a Runner whose ports are up.
 func newTestbed(t *testing.T, e executor, cfg dataplane.Config, ports ...dataplane.PortConfig) *testbed {
 	t.Helper()
-	r, err := New(cfg, Options{PerPort: e.perPort})
-	assert.Must(t, err)
+	r := assert.Got(New(cfg, Options{PerPort: e.perPort})).Must(t)
 	r.cpus = e.cpus
 	l := &testbed{t: t, r: r, cfg: cfg, ports: asMap(ports...)}
 	t.Cleanup(func() { assert.NoError(t, r.Close(), "Close") })

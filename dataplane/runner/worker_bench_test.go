@@ -82,12 +82,10 @@ func newWorkerRig(tb testing.TB, c port.Class, frames []port.Frame, change func(
 	if change != nil {
 		change(&cfg, ports)
 	}
-	sw, err := dataplane.New(cfg, Now())
-	assert.Must(tb, err)
+	sw := assert.Got(dataplane.New(cfg, Now())).Must(tb)
 	tb.Cleanup(func() { _ = sw.Close() })
 	r := &Runner{sw: sw, refresher: newRefresher(dataplane.MaxPorts)}
-	w, err := newWorker(r, 0)
-	assert.Must(tb, err)
+	w := assert.Got(newWorker(r, 0)).Must(tb)
 	opened := w.cpuContention // tests give it another
 	tb.Cleanup(func() { w.cpuContention = opened; _ = w.close() })
 	r.workers = []*worker{w}

@@ -46,8 +46,7 @@ type rig struct {
 
 func newRig(tb reporter, speed, delay int64) *rig {
 	tb.Helper()
-	f, err := New(Config{Seed: 1, Stall: 2000 * ms, LookEvery: ms})
-	assert.Must(tb, err)
+	f := assert.Got(New(Config{Seed: 1, Stall: 2000 * ms, LookEvery: ms})).Must(tb)
 	return &rig{Fabric: f, tb: tb, speed: speed, delay: delay}
 }
 
@@ -92,8 +91,7 @@ func (r *rig) addSwitch(n int, shared, octets int, statics map[int]int) int {
 	if r.change != nil {
 		r.change(&cfg, ports)
 	}
-	sw, err := dataplane.New(cfg, 1)
-	assert.Must(r.tb, err)
+	sw := assert.Got(dataplane.New(cfg, 1)).Must(r.tb)
 	r.tb.Cleanup(func() { _ = sw.Close() })
 	var entries []dataplane.Static
 	for h, p := range statics {
@@ -103,8 +101,7 @@ func (r *rig) addSwitch(n int, shared, octets int, statics map[int]int) int {
 	for i := range n {
 		sw.SetUp(i, true, 1)
 	}
-	node, err := r.AddSwitch(fmt.Sprintf("s%d", len(r.nodes)), sw, n)
-	assert.Must(r.tb, err)
+	node := assert.Got(r.AddSwitch(fmt.Sprintf("s%d", len(r.nodes)), sw, n)).Must(r.tb)
 	for len(r.switches) <= node {
 		r.switches = append(r.switches, nil)
 	}

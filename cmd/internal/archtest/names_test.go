@@ -26,8 +26,7 @@ type fixedName struct {
 
 func table(t *testing.T, file string) []fixedName {
 	t.Helper()
-	b, err := tables.ReadFile("testdata/" + file)
-	assert.Must(t, err)
+	b := assert.Got(tables.ReadFile("testdata/" + file)).Must(t)
 	return parseTable(string(b), file == "metrics.txt")
 }
 

@@ -137,8 +137,7 @@ var loadProject = sync.OnceValues(func() (*tree, error) { return load(os.DirFS("
 // project returns this project.
 func project(t *testing.T) *tree {
 	t.Helper()
-	tree, err := loadProject()
-	assert.Must(t, err)
+	tree := assert.Got(loadProject()).Must(t)
 	return tree
 }
 
@@ -152,8 +151,7 @@ func invented(t *testing.T, files map[string]string) *tree {
 		}
 		m[p] = &fstest.MapFile{Data: []byte(src)}
 	}
-	tree, err := load(m)
-	assert.Must(t, err)
+	tree := assert.Got(load(m)).Must(t)
 	return tree
 }
 

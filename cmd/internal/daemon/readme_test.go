@@ -13,8 +13,7 @@ import (
 
 // config/README.md names the keys that a running switch refuses to change, all of them and no others.
 func TestReadmeNamesRefusedKeys(t *testing.T) {
-	b, err := os.ReadFile("../config/README.md")
-	assert.Must(t, err)
+	b := assert.Got(os.ReadFile("../config/README.md")).Must(t)
 	before, _, found := strings.Cut(string(b), " are refused: they need a restart.")
 	assert.MustBeTrue(t, found, "config/README.md does not say which keys need a restart")
 	said := map[string]bool{}

@@ -383,12 +383,10 @@ func TestNothingToLookAt(t *testing.T) {
 // Every trap has its line in the short text.
 func TestEveryTrapHasASummary(t *testing.T) {
 	names := regexp.MustCompile(`(?:\(api\.Severity\w+, |Trap: +)"([a-z0-9-]+)"`)
-	files, err := filepath.Glob("*.go")
-	assert.Must(t, err)
+	files := assert.Got(filepath.Glob("*.go")).Must(t)
 	traps := 2 // gro and lro, which are no literals
 	for _, file := range files {
-		b, err := os.ReadFile(file)
-		assert.Must(t, err)
+		b := assert.Got(os.ReadFile(file)).Must(t)
 		for _, m := range names.FindAllStringSubmatch(string(b), -1) {
 			traps++
 			assert.True(t, api.Summary(m[1]) != "", "%s: %s has no summary", file, m[1])

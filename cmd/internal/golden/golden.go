@@ -19,8 +19,7 @@ func Check(t testing.TB, file, got string) {
 	if *update {
 		assert.Must(t, os.WriteFile(path, []byte(got), 0o644))
 	}
-	want, err := os.ReadFile(path)
-	assert.Must(t, err)
+	want := assert.Got(os.ReadFile(path)).Must(t)
 	assert.True(t, got == string(want), "%s differs (go test -update writes it anew):\ngot\n%s\nwant\n%s", path, got,
 		want)
 }

@@ -97,8 +97,7 @@ func TestJudgeTests(t *testing.T) {
 
 func TestPassingTestsAreQuiet(t *testing.T) {
 	var out strings.Builder
-	_, err := judgeTests(strings.NewReader(passing), &out, false)
-	assert.Must(t, err)
+	assert.Got(judgeTests(strings.NewReader(passing), &out, false)).Must(t)
 	assert.True(t, !strings.Contains(out.String(), "RUN"), "output of a passing test: %s", out.String())
 }
 

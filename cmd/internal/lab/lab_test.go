@@ -90,11 +90,9 @@ func TestSweepSparesLockedLabsOnly(t *testing.T) {
 		t.Skip("needs the right to unmount", err)
 	}
 	p := newTestRegistry(t, "pfcsw-1-dead-a", "pfcsw-1-dead-b", "pfcsw-1-living-a", "pfcsw-strange", "others")
-	living, err := p.lock("1-living")
-	assert.Must(t, err)
+	living := assert.Got(p.lock("1-living")).Must(t)
 	for _, leftover := range []string{"1-dead", "2-without-namespaces"} {
-		f, err := p.lock(leftover)
-		assert.Must(t, err)
+		f := assert.Got(p.lock(leftover)).Must(t)
 		f.Close() // as the kernel does when the process dies
 	}
 	assert.Must(t, p.sweep())
@@ -114,8 +112,7 @@ func TestSweepOfNothing(t *testing.T) {
 
 func assertNames(t *testing.T, dir string, want ...string) {
 	t.Helper()
-	entries, err := os.ReadDir(dir)
-	assert.Must(t, err)
+	entries := assert.Got(os.ReadDir(dir)).Must(t)
 	var got []string
 	for _, e := range entries {
 		got = append(got, e.Name())
@@ -228,8 +225,7 @@ func TestLocked(t *testing.T) {
 		}
 	})
 	for range 1000 {
-		lock, err := LockFile(path)
-		assert.Must(t, err)
+		lock := assert.Got(LockFile(path)).Must(t)
 		if locked, err := Locked(path); !locked || err != nil {
 			t.Fatalf("with the lock taken: %v, %v", locked, err)
 		}

@@ -8,7 +8,7 @@ import (
 )
 
 func TestGraph(t *testing.T) {
-	lab, err := config.ParseTopology("lab.yaml", []byte(`name: two
+	lab := assert.Got(config.ParseTopology("lab.yaml", []byte(`name: two
 parts:
   left: {address: 192.0.2.1, nodes: [s1]}
   right: {address: 192.0.2.2, nodes: [s2]}
@@ -17,8 +17,7 @@ hosts: {h1: {}}
 links:
   l1: {ends: [h1, "s1:p1"], speed: 200M}
   up: {ends: ["s1:up", "s2:up"], speed: 1G}
-`), nil)
-	assert.Must(t, err)
+`), nil)).Must(t)
 	const want = `graph "two" {
   node [shape=ellipse]
   subgraph "cluster_left" {

@@ -10,8 +10,7 @@ import (
 
 // Each transition of the watchdog comes when the patent's rules say, and slow detection closes PFC twice.
 func TestDeadlockCounters(t *testing.T) {
-	got, err := counterRun(t.Context(), 1)
-	assert.Must(t, err)
+	got := assert.Got(counterRun(t.Context(), 1)).Must(t)
 	want := counterTheory()
 	assert.MustBeTrue(t, len(got) == len(want), "%d transitions, want %d", len(got), len(want))
 	kinds := map[deadlock.Kind]int{}

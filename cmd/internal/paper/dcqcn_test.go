@@ -13,8 +13,7 @@ func TestCongestionControl(t *testing.T) {
 	t.Parallel()
 	found := map[controlCase]*controlled{}
 	for _, c := range controlCases {
-		f, err := c.run(t.Context(), 1)
-		assert.Must(t, err)
+		f := assert.Got(c.run(t.Context(), 1)).Must(t)
 		if found[c] = f; c.pfc == (f.lost > 0) || !c.pfc && f.xoffs > 0 {
 			t.Errorf("%v: %d of %d lost, %d XOFFs", c, f.lost, f.sent, f.xoffs)
 		}

@@ -11,8 +11,7 @@ func TestDeadlockThreshold(t *testing.T) {
 	t.Parallel()
 	for _, c := range []circle{{3, 0}, {2, 16}, {4, 16}} {
 		for part, want := range map[float64]bool{0.97: false, 1.1: true} {
-			r, err := c.run(t.Context(), 1, part)
-			assert.Must(t, err)
+			r := assert.Got(c.run(t.Context(), 1, part)).Must(t)
 			assert.True(t, r.Deadlock == want && r.Pass != want && (!want || len(r.Cycle) == c.switches),
 				"%v at %v of its bound: deadlock %v, want %v; cycle %+v", c, part, r.Deadlock, want, r.Cycle)
 			for i, w := range r.Cycle {
@@ -36,8 +35,7 @@ func TestDeadlockThresholdIsBetween(t *testing.T) {
 // switch. Other frames, from which the switches learn, are few: another TTL would be another f.Sent.
 func TestTTL(t *testing.T) {
 	c := circle{2, 16}
-	r, err := c.run(t.Context(), 1, 0.1)
-	assert.Must(t, err)
+	r := assert.Got(c.run(t.Context(), 1, 0.1)).Must(t)
 	f := r.Flows[0]
 	assert.True(t, r.Pass && f.Sent >= 100 && f.Received == 0 && (r.Hops-f.Sent*uint64(c.ttl+1)) < f.Sent,
 		"pass %v: %d sent, %d received, %d frame-hops", r.Pass, f.Sent, f.Received, r.Hops)

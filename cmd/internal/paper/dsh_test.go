@@ -9,10 +9,8 @@ import (
 // segments allow: 13.5 of 2.6 MB.
 func TestSharedHeadroom(t *testing.T) {
 	t.Parallel()
-	static, err := dshPublished.largest(t.Context(), 1, "dt", 16)
-	assert.Must(t, err)
-	dynamic, err := dshPublished.largest(t.Context(), 1, "dsh", 16)
-	assert.Must(t, err)
+	static := assert.Got(dshPublished.largest(t.Context(), 1, "dt", 16)).Must(t)
+	dynamic := assert.Got(dshPublished.largest(t.Context(), 1, "dsh", 16)).Must(t)
 	const reserved, eta = dshPorts * 7 * 3072, dshPorts * 56_840
 	most := float64(dshBuffer-reserved-eta) / (dshBuffer - reserved - 7*eta)
 	if times := float64(dynamic) / float64(static); times < dshPaper || times > most {

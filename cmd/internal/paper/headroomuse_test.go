@@ -9,8 +9,7 @@ import (
 // load would prove nothing.
 func TestHeadroomUse(t *testing.T) {
 	t.Parallel()
-	u, err := useOf(t.Context(), 1, 0.9)
-	assert.Must(t, err)
+	u := assert.Got(useOf(t.Context(), 1, 0.9)).Must(t)
 	if used := u.at(0.99); used > usePaper || u.at(1) == 0 || u.xoffs == 0 || u.lost {
 		t.Errorf("%.3f of the headroom is used for 99 %% of the time, want %v at most; %.3f at most, want more than "+
 			"0; %d XOFFs; lost: %v", used, usePaper, u.at(1), u.xoffs, u.lost)

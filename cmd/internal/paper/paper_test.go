@@ -11,8 +11,7 @@ import (
 // document is the text and the picture of a study.
 func document(t *testing.T, s *Study, seed uint64) string {
 	t.Helper()
-	r, err := s.Run(t.Context(), Options{Seed: seed, Links: 10})
-	assert.Must(t, err)
+	r := assert.Got(s.Run(t.Context(), Options{Seed: seed, Links: 10})).Must(t)
 	var b bytes.Buffer
 	for _, write := range []func(*bytes.Buffer) error{
 		func(b *bytes.Buffer) error { return r.Text(b) }, func(b *bytes.Buffer) error { return r.Picture(b) },

@@ -12,10 +12,8 @@ func TestSoftwareHeadroom(t *testing.T) {
 	last := 1.0
 	for _, us := range []time.Duration{1, 100, 200} {
 		w := softwareSwitch(us * time.Microsecond)
-		static, err := w.largest(t.Context(), 1, "dt", softwareSenders)
-		assert.Must(t, err)
-		dynamic, err := w.largest(t.Context(), 1, "dsh", softwareSenders)
-		assert.Must(t, err)
+		static := assert.Got(w.largest(t.Context(), 1, "dt", softwareSenders)).Must(t)
+		dynamic := assert.Got(w.largest(t.Context(), 1, "dsh", softwareSenders)).Must(t)
 		if times := float64(dynamic) / float64(max(dshGrain, static)); times < last || dynamic == 0 {
 			t.Errorf("%d µs: SIH %d, DSH %d: %.2f times, less than %.2f", us, static, dynamic, times, last)
 		} else {

@@ -16,8 +16,7 @@ func TestPauseSpreading(t *testing.T) {
 		if c.name == "slow" {
 			continue
 		}
-		r, err := c.run(t.Context(), Options{Seed: 1})
-		assert.Must(t, err)
+		r := assert.Got(c.run(t.Context(), Options{Seed: 1})).Must(t)
 		s := spreadOf(r)
 		assert.True(t, s.lost <= 0, "%+v: %d frames found no room", c, s.lost)
 		if c.fault == "" {

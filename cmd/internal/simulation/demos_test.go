@@ -37,8 +37,7 @@ links:
 // claim runs a lab of a demo.
 func claim(t *testing.T, o Options, text string, args ...any) *Report {
 	t.Helper()
-	r, err := simulate(t, fmt.Sprintf(text, args...), o)
-	assert.Must(t, err)
+	r := assert.Got(simulate(t, fmt.Sprintf(text, args...), o)).Must(t)
 	return r
 }
 
@@ -123,8 +122,7 @@ faults: {stopped: {storm: h2, start: 4s, duration: 35ms}}
 
 // demo deadlock: the watchdog breaks a ring of switches, circling frames and a storm, and without it all stands still.
 func TestDemoDeadlock(t *testing.T) {
-	ring, err := os.ReadFile("../../../scripts/lab/ring.yaml")
-	assert.Must(t, err)
+	ring := assert.Got(os.ReadFile("../../../scripts/lab/ring.yaml")).Must(t)
 	text := strings.ReplaceAll(string(ring), "2s", "1s")
 	circling := text[:strings.Index(text, "traffic:")] + "traffic: {x: {from: h1, to: h4, ttl: 64, duration: 100ms}}\n"
 	circling = strings.Replace(circling, "links:\n", "  h4: {mac: \"02:00:00:00:00:04\"}\nlinks:\n"+

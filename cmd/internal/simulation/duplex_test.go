@@ -45,9 +45,8 @@ func TestHalfDuplexFile(t *testing.T) {
 
 // A sender that meets a collision sixteen times gives its frame up. The switch has lost none, and the run passes.
 func TestHalfDuplexGivesUp(t *testing.T) {
-	r, err := simulate(t, halfDuplex("flow_control: pause, half_duplex: collision",
-		"faults: {x: {storm: h3, start: 10ms, duration: 150ms}}\n"), standard)
-	assert.Must(t, err)
+	r := assert.Got(simulate(t, halfDuplex("flow_control: pause, half_duplex: collision",
+		"faults: {x: {storm: h3, start: 10ms, duration: 150ms}}\n"), standard)).Must(t)
 	assert.True(t, r.HalfDuplex[0].GivenUp != 0 && r.Flows[0].Lost == r.HalfDuplex[0].GivenUp && r.Flows[1].Lost == 0 &&
 		r.Pass && r.Switches[0].LosslessDrops == 0, "pass %v: %+v\n%+v", r.Pass, r.HalfDuplex, r.Flows)
 }

@@ -106,8 +106,7 @@ func TestECMPAroundALinkThatIsDown(t *testing.T) {
 // the flow takes; and so is one of which a way leads back, where it came from.
 func TestEachWayOfAGroupIsFollowed(t *testing.T) {
 	read := func(name string) string {
-		text, err := os.ReadFile(filepath.Join("../../../scripts/lab", name))
-		assert.Must(t, err)
+		text := assert.Got(os.ReadFile(filepath.Join("../../../scripts/lab", name))).Must(t)
 		return string(text)
 	}
 	ring := strings.Split(read("ring.yaml"), "traffic:")[0] + "traffic: {x: {from: h1, to: h4, TTLduration: 1ms}}\n"

@@ -12,9 +12,8 @@ import (
 // onFabric runs traffic on a fabric whose links all have the same speed.
 func onFabric(t *testing.T, shape, speed, traffic string, o Options) *Report {
 	t.Helper()
-	r, err := simulate(t, "name: a\nfabric:\n  "+shape+"\n  links: {speed: "+speed+", cable: 10m}\n  switches: "+
-		"{preset: roce}\ntraffic: {"+traffic+"}", o)
-	assert.Must(t, err)
+	r := assert.Got(simulate(t, "name: a\nfabric:\n  "+shape+"\n  links: {speed: "+speed+", cable: 10m}\n  switches: "+
+		"{preset: roce}\ntraffic: {"+traffic+"}", o)).Must(t)
 	return r
 }
 
@@ -62,8 +61,7 @@ func TestNothingIsFlooded(t *testing.T) {
 
 // The file of the largest fabric is one.
 func TestFatTreeFile(t *testing.T) {
-	lab, err := config.LoadTopology("../../../scripts/fat-tree.yaml")
-	assert.Must(t, err)
+	lab := assert.Got(config.LoadTopology("../../../scripts/fat-tree.yaml")).Must(t)
 	if len(lab.Hosts) != 1024 || len(lab.Switches) != 320 || len(lab.Traffic[0].Pairs()) != 1024 ||
 		Length(lab) != 10*time.Millisecond {
 		t.Errorf("%d hosts, %d switches, %d pairs, %v", len(lab.Hosts), len(lab.Switches),

@@ -66,13 +66,11 @@ func (r *Report) words(t *testing.T, name string) string {
 // configuration has not lossless loses nothing, and loses frames without LLDP.
 func TestWillingSwitchFollows(t *testing.T) {
 	file := twoSwitches("lldp: {willing: true}, " + smallPools)
-	alone, err := simulate(t, file, standard)
-	assert.Must(t, err)
+	alone := assert.Got(simulate(t, file, standard)).Must(t)
 	for _, f := range alone.Flows {
 		assert.True(t, !f.Lossless && f.Lost > 0, "without LLDP: %+v", f)
 	}
-	r, err := simulate(t, file, spoken)
-	assert.Must(t, err)
+	r := assert.Got(simulate(t, file, spoken)).Must(t)
 	assert.True(t, r.Pass, "%+v", r.Checks)
 	for _, f := range r.Flows {
 		assert.True(t, f.Lossless && f.Lost == 0 && f.Received > 0, "%+v", f)
@@ -117,8 +115,7 @@ func TestSharesOfNeighbour(t *testing.T) {
 
 // Ends that differ, and neither follows, keep what both have, and the report names that.
 func TestMismatchIsNamed(t *testing.T) {
-	r, err := simulate(t, twoSwitches(smallPools), spoken)
-	assert.Must(t, err)
+	r := assert.Got(simulate(t, twoSwitches(smallPools), spoken)).Must(t)
 	assert.Equal(t, r.words(t, "s1:up"), "ieee 3 mismatch yes s2 down 3 no", "s1:up")
 	assert.Equal(t, r.words(t, "s2:down"), "ieee 3 mismatch yes s1 up 3,4 no", "s2:down")
 }
@@ -145,12 +142,10 @@ func TestVersionsOfLLDP(t *testing.T) {
 		"lldp: {willing: true, dcbx: off}":       "off 3 off no s1 up 3,4 no",
 		"lldp: {willing: true, interval: 3600s}": "ieee 3,4 peer no s1 up 3,4 no",
 	} {
-		r, err := simulate(t, twoSwitches(two), spoken)
-		assert.Must(t, err)
+		r := assert.Got(simulate(t, twoSwitches(two), spoken)).Must(t)
 		assert.Equal(t, r.words(t, "s2:down"), want, "%s", two)
 	}
-	r, err := simulate(t, twoSwitches("lldp: {agent: off}"), spoken)
-	assert.Must(t, err)
+	r := assert.Got(simulate(t, twoSwitches("lldp: {agent: off}"), spoken)).Must(t)
 	assert.Equal(t, r.words(t, "s1:up"), "ieee 3,4 no-peer no - - - -", "the neighbour speaks no LLDP")
 	assert.True(t, len(r.LLDP) == 4, "rows of ports that speak none: %+v", r.LLDP)
 }
@@ -159,8 +154,7 @@ func TestVersionsOfLLDP(t *testing.T) {
 func TestLongHoldDown(t *testing.T) {
 	text := strings.Replace(twoSwitches("lldp: {willing: true, change_hold: 300s}"), "s1: {preset: roce",
 		"s1: {preset: roce, lldp: {dcbx: cee}", 1)
-	r, err := simulate(t, text, spoken)
-	assert.Must(t, err)
+	r := assert.Got(simulate(t, text, spoken)).Must(t)
 	assert.Equal(t, r.words(t, "s2:down"), "cee 3,4 peer no s1 up 3,4 no", "s2:down")
 }
 
@@ -172,8 +166,7 @@ func TestBothSwitchesAreWilling(t *testing.T) {
 	} {
 		willing := "lldp: {willing: true, tie_break: " + tie + "}"
 		text := strings.Replace(twoSwitches(willing), "s1: {preset: roce", "s1: {preset: roce, "+willing, 1)
-		r, err := simulate(t, text, spoken)
-		assert.Must(t, err)
+		r := assert.Got(simulate(t, text, spoken)).Must(t)
 		assert.Equal(t, r.words(t, "s1:up"), want[0], "s1:up, %s", tie)
 		assert.Equal(t, r.words(t, "s2:down"), want[1], "s2:down, %s", tie)
 	}

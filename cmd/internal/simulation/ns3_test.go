@@ -13,8 +13,7 @@ import (
 // A drop-tail dumbbell receives and drops as many frames as that of ns-3, to 2 %. Where ns-3 is installed it runs, else
 // its figures are those of Debian's 3.37.
 func TestDumbbellAgreesWithNS3(t *testing.T) {
-	r, err := Run(t.Context(), "../../../scripts/ns3/dumbbell.yaml", standard)
-	assert.Must(t, err)
+	r := assert.Got(Run(t.Context(), "../../../scripts/ns3/dumbbell.yaml", standard)).Must(t)
 	var received, dropped uint64
 	for _, f := range r.Flows {
 		received, dropped = received+f.Received, dropped+f.Lost

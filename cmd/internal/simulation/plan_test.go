@@ -17,8 +17,7 @@ func TestPlanRefusesSlowerSinks(t *testing.T) {
 		"from: h1, to: h2":            "",
 		"from: h2, to: h1, cc: dcqcn": "",
 	} {
-		c, err := config.ParseTopology("lab.yaml", []byte(lab+flow+"}}"), nil)
-		assert.Must(t, err)
+		c := assert.Got(config.ParseTopology("lab.yaml", []byte(lab+flow+"}}"), nil)).Must(t)
 		if _, err := NewPlan(c); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", flow, err, want)
 		}

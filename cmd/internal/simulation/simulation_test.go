@@ -34,8 +34,7 @@ var standard = Options{Seed: 1, Response: -1}
 
 func example(t *testing.T, name string, o Options) *Report {
 	t.Helper()
-	r, err := Run(t.Context(), filepath.Join("../../../scripts/lab", name), o)
-	assert.Must(t, err)
+	r := assert.Got(Run(t.Context(), filepath.Join("../../../scripts/lab", name), o)).Must(t)
 	return r
 }
 
@@ -269,8 +268,7 @@ func TestChecksFail(t *testing.T) {
 	}
 	assert.True(t, lossless == 3, "%d checks of lossless flows, want 3", lossless)
 	text := strings.NewReplacer("preset: roce", "preset: roce, buffer: {ring_hold: off, headroom: 2KiB}").Replace(pair)
-	r, err := simulate(t, text+"traffic: {f: {from: h1, to: h2, duration: 5ms}}", standard)
-	assert.Must(t, err)
+	r = assert.Got(simulate(t, text+"traffic: {f: {from: h1, to: h2, duration: 5ms}}", standard)).Must(t)
 	assert.True(t, r.Failed() && r.Flows[0].Lost != 0 && r.Switches[0].LosslessDrops != 0,
 		"too little headroom: %+v, %+v", r.Flows, r.Switches)
 }

@@ -10,8 +10,7 @@ import (
 
 // Queues of a ring that all wait are a cycle; those before a host, or one of several at a switch, are none.
 func TestAddWaits(t *testing.T) {
-	ring, err := config.LoadTopology("../../../scripts/lab/ring.yaml")
-	assert.Must(t, err)
+	ring := assert.Got(config.LoadTopology("../../../scripts/lab/ring.yaml")).Must(t)
 	for _, tt := range []struct {
 		name              string
 		waits             []string

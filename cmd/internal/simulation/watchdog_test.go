@@ -9,13 +9,11 @@ import (
 
 // The ring that locks up goes on where its watchdog drops or forwards what stands still, and not where it only tells.
 func TestWatchdog(t *testing.T) {
-	ring, err := os.ReadFile("../../../scripts/lab/ring.yaml")
-	assert.Must(t, err)
+	ring := assert.Got(os.ReadFile("../../../scripts/lab/ring.yaml")).Must(t)
 	for action, locks := range map[string]bool{"alert": true, "drop": false, "forward": false} {
 		text := strings.ReplaceAll(string(ring), "preset: roce",
 			"preset: roce\n    watchdog: {action: "+action+", period: 10ms, count: 2}")
-		r, err := simulate(t, text, standard)
-		assert.Must(t, err)
+		r := assert.Got(simulate(t, text, standard)).Must(t)
 		discarded := uint64(0)
 		for _, s := range r.Switches {
 			discarded += s.Discarded

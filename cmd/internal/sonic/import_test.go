@@ -99,10 +99,9 @@ func TestRedisDump(t *testing.T) {
 
 // Tables that have nothing to do with the system around the switch say what stands for them here.
 func TestReasons(t *testing.T) {
-	im, err := Import("f", []byte(`{"PORT": {"Ethernet0": {"admin_status": "up", "mode": "trunk"}},
+	im := assert.Got(Import("f", []byte(`{"PORT": {"Ethernet0": {"admin_status": "up", "mode": "trunk"}},
 		"PORT_STORM_CONTROL": {"Ethernet0|broadcast": {"kbps": "1"}}, "LLDP": {"GLOBAL": {"hello_time": "12"}},
-		"VLAN": {"Vlan2": {}}, "VLAN_MEMBER": {"Vlan2|PortChannel1": {"tagging_mode": "tagged"}}}`))
-	assert.Must(t, err)
+		"VLAN": {"Vlan2": {}}, "VLAN_MEMBER": {"Vlan2|PortChannel1": {"tagging_mode": "tagged"}}}`))).Must(t)
 	for at, want := range map[Place]string{
 		{Table: "PORT_STORM_CONTROL"}:                     "ports.NAME.storm",
 		{Table: "LLDP"}:                                   "stands in lldp",

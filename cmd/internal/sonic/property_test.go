@@ -30,8 +30,7 @@ func write(t *testing.T, d *database) []byte {
 		}
 		all[table.name] = rows
 	}
-	b, err := json.Marshal(all)
-	assert.Must(t, err)
+	b := assert.Got(json.Marshal(all)).Must(t)
 	return b
 }
 
@@ -61,11 +60,9 @@ func TestChangesAreExplained(t *testing.T) {
 	t.Parallel()
 	tried := 0
 	for path, data := range samples(t) {
-		im, err := Import(path, data)
-		assert.Must(t, err)
+		im := assert.Got(Import(path, data)).Must(t)
 		before := string(im.YAML)
-		d, err := readDatabase(data)
-		assert.Must(t, err)
+		d := assert.Got(readDatabase(data)).Must(t)
 		alike := map[string]int{} // how often a public file has a field: at dozens of ports
 		for _, table := range d.tables {
 			for _, r := range table.rows {
@@ -104,16 +101,14 @@ func TestAdditionsAreExplained(t *testing.T) {
 	t.Parallel()
 	tried := 0
 	for path, data := range read(t, "testdata/*.json", 4) {
-		im, err := Import(path, data)
-		assert.Must(t, err)
+		im := assert.Got(Import(path, data)).Must(t)
 		before := string(im.YAML)
 		try := func(d *database, at Place) {
 			tried++
 			im, err := Import(path, write(t, d))
 			assert.True(t, explained(at, before, im, err), "%s: %s was added, and nobody says so (%v)", path, at, err)
 		}
-		d, err := readDatabase(data)
-		assert.Must(t, err)
+		d := assert.Got(readDatabase(data)).Must(t)
 		known := map[string]map[string]bool{} // fields by table, of this file and of SONiC's manual
 		for _, table := range d.tables {
 			known[table.name] = map[string]bool{"never_seen": true}
@@ -159,8 +154,7 @@ func TestAdditionsAreExplained(t *testing.T) {
 // The comments at the end name everything that is left: tables, keys, fields and reasons.
 func TestTheListIsWritten(t *testing.T) {
 	for path, data := range samples(t) {
-		im, err := Import(path, data)
-		assert.Must(t, err)
+		im := assert.Got(Import(path, data)).Must(t)
 		plain := func(text string) string { return strings.ReplaceAll(text, " ", "") }
 		text := strings.ReplaceAll(string(im.YAML), "\n#   ", "")
 		var entries []string

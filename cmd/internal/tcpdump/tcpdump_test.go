@@ -16,8 +16,7 @@ const ipv4 = "4,40 0 0 12,21 0 1 2048,6 0 0 262144,6 0 0 0"
 
 func compile(t *testing.T, text string) string {
 	t.Helper()
-	program, err := Compile(context.Background(), text)
-	assert.Must(t, err)
+	program := assert.Got(Compile(context.Background(), text)).Must(t)
 	return program
 }
 
@@ -46,8 +45,7 @@ func TestExpressions(t *testing.T) {
 		t.Skip("NOT TESTED that expressions are compiled: there is no tcpdump (scripts/test.sh tools installs it " +
 			"as root)")
 	}
-	f, err := capture.ParseFilter(compile(t, "ether proto 0x8808 or ip"))
-	assert.Must(t, err)
+	f := assert.Got(capture.ParseFilter(compile(t, "ether proto 0x8808 or ip"))).Must(t)
 	for etherType, want := range map[uint16]bool{0x8808: true, 0x0800: true, 0x86dd: false} {
 		assert.Equal(t, f.Keep(frame(etherType), 18) > 0, want, "EtherType %#x is kept", etherType)
 	}

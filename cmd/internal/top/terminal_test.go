@@ -143,8 +143,7 @@ func (x *terminal) sees(texts ...string) {
 // types hits keys.
 func (x *terminal) types(keys string) {
 	x.t.Helper()
-	_, err := x.pty.WriteString(keys)
-	assert.Must(x.t, err)
+	assert.Got(x.pty.WriteString(keys)).Must(x.t)
 }
 
 // resize makes the terminal another size, which the kernel tells the program.

@@ -15,8 +15,7 @@ func FuzzView(f *testing.F) {
 	for _, s := range []api.State{{Ports: []api.Port{{Port: "p1", Reason: &reason}},
 		PFC: []api.PFCPort{{Port: "p1", Priorities: []api.PFCPriority{{}}}}}, {Trunks: []api.Trunk{{Trunk: "t"}},
 		Watchdog: []api.WatchdogQueue{{}}, Events: []api.Event{{Kind: "port"}}}} {
-		text, err := json.Marshal(s)
-		assert.Must(f, err)
+		text := assert.Got(json.Marshal(s)).Must(f)
 		f.Add(text, uint8(80), uint8(24))
 		f.Add(text, uint8(0), uint8(0))
 	}

@@ -35,8 +35,7 @@ func exchange(t *testing.T, a, b *lab.Node, sc SendConfig, kc SinkConfig) (*Send
 	var failed error
 	var running sync.WaitGroup
 	running.Go(func() { got, failed = RunSink(ctx, kc) })
-	sent, err := RunSend(ctx, sc)
-	assert.Must(t, err) // the sink ends with ctx
+	sent := assert.Got(RunSend(ctx, sc)).Must(t) // the sink ends with ctx
 	running.Wait()
 	assert.Must(t, failed)
 	return sent, got

@@ -77,17 +77,14 @@ func newBench(t *testing.T) *bench {
 		v.PeerName, v.PeerNamespace = far, netlink.NsFd(int(farNS))
 		assert.Must(t, handle.LinkAdd(v))
 		for h, n := range map[*netlink.Handle]string{handle: name, farHandle: far} {
-			l, err := h.LinkByName(n)
-			assert.Must(t, err)
+			l := assert.Got(h.LinkByName(n)).Must(t)
 			_ = h.LinkSetIP6AddrGenMode(l, 1) // where there is no IPv6, all is well
 			assert.Must(t, h.LinkSetUp(l))
 		}
-		l, err := handle.LinkByName(name)
-		assert.Must(t, err)
+		l := assert.Got(handle.LinkByName(name)).Must(t)
 		b.index[i] = l.Attrs().Index
 		copy(b.mac[i][:], l.Attrs().HardwareAddr)
-		fl, err := farHandle.LinkByName(far)
-		assert.Must(t, err)
+		fl := assert.Got(farHandle.LinkByName(far)).Must(t)
 		b.ring[i] = packetSocket(t, path, b.index[i])
 		b.host[i] = packetSocket(t, farPath, fl.Attrs().Index)
 		assert.Must(t, port.InNetns(path, func() (err error) {

@@ -12,10 +12,8 @@ import (
 
 // The objects are of the source beside them. What the compiler makes of it, "scripts/test.sh generate" compares.
 func TestObjectsAreOfTheSource(t *testing.T) {
-	source, err := os.ReadFile("assist.bpf.c")
-	assert.Must(t, err)
-	recorded, err := os.ReadFile("program.sha256")
-	assert.Must(t, err)
+	source := assert.Got(os.ReadFile("assist.bpf.c")).Must(t)
+	recorded := assert.Got(os.ReadFile("program.sha256")).Must(t)
 	if want, _, _ := strings.Cut(string(recorded), " "); fmt.Sprintf("%x", sha256.Sum256(source)) != want {
 		t.Error("assist.bpf.c has changed since the objects were made: go generate ./dataplane/port/assist, and " +
 			"commit what it writes")

@@ -121,8 +121,7 @@ func Require(t testing.TB) {
 func New(t testing.TB, name string) *lab.Lab {
 	t.Helper()
 	Require(t)
-	l, err := lab.New(context.Background(), name)
-	assert.Must(t, err)
+	l := assert.Got(lab.New(context.Background(), name)).Must(t)
 	t.Cleanup(func() { assert.NoError(t, l.Close(), "nothing may stay behind") })
 	return l
 }
@@ -130,8 +129,7 @@ func New(t testing.TB, name string) *lab.Lab {
 // Node makes a node of l or fails the test.
 func Node(t testing.TB, l *lab.Lab, name string) *lab.Node {
 	t.Helper()
-	n, err := l.Node(name)
-	assert.Must(t, err)
+	n := assert.Got(l.Node(name)).Must(t)
 	return n
 }
 

@@ -66,8 +66,7 @@ const theirCIN = "001b21 01" + "020a 0000 00000001 00000000" + "041c 0000 c0 00 
 // tshark has the same complaints about our CIN as about lldpad's, and we read what lldpad writes. NOT TESTED: a switch
 // or an adapter that speaks CIN, of which none is here.
 func TestCINOfOthers(t *testing.T) {
-	info, err := hex.DecodeString(strings.ReplaceAll(theirCIN, " ", ""))
-	assert.Must(t, err)
+	info := assert.Got(hex.DecodeString(strings.ReplaceAll(theirCIN, " ", ""))).Must(t)
 	theirs := lldp.Organization{OUI: lldp.OUI(info), Subtype: info[3], Info: string(info[4:])}
 	x := dcbx.ParseLegacy([]lldp.Organization{theirs}, dcbx.VersionCIN)
 	want := dcbx.Feature{Enable: true, Willing: true, Data: "\x18"}

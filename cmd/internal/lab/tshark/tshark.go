@@ -42,8 +42,7 @@ func Need(t testing.TB) string {
 func Decode(t testing.TB, frames [][]byte, fields ...string) []map[string][]string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "frames.pcap")
-	f, err := os.Create(path)
-	assert.Must(t, err)
+	f := assert.Got(os.Create(path)).Must(t)
 	defer func() { _ = f.Close() }()
 	w := pcapgo.NewWriter(f)
 	assert.Must(t, w.WriteFileHeader(65536, layers.LinkTypeEthernet))
