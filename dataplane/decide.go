@@ -105,7 +105,7 @@ func (s *Switch) admission(p *portState, a *Arrival, vid uint16, d *bridge.Decis
 		}
 		return toEgressQueues, q, 0
 	}
-	if why, barred := s.barred(p, s.ports[d.Port], a, vid); barred {
+	if why, filtered := s.filtered(p, s.ports[d.Port], a, vid); filtered {
 		return notAdmitted, a.priority, why
 	}
 	if p.lossless(a.priority) {
@@ -114,8 +114,8 @@ func (s *Switch) admission(p *portState, a *Arrival, vid uint16, d *bridge.Decis
 	return toEgressQueue, a.priority, 0
 }
 
-// barred returns why a frame that p received must not leave by out, if so.
-func (s *Switch) barred(p, out *portState, a *Arrival, vid uint16) (why DropReason, barred bool) {
+// filtered returns why a frame that p received must not leave by out, if so.
+func (s *Switch) filtered(p, out *portState, a *Arrival, vid uint16) (why DropReason, filtered bool) {
 	switch {
 	case s.tooLong(out, a, vid):
 		return DropOversize, true

@@ -359,7 +359,7 @@ func (s *Switch) flood(p *portState, a *Arrival, index uint32, vid uint16, d *br
 	for i := range d.Ports.All() {
 		out := s.ports[i]
 		s.onlyLongQueues = s.onlyLongQueues && out.longQueue(q)
-		if why, barred := s.barred(p, out, a, vid); barred {
+		if why, filtered := s.filtered(p, out, a, vid); filtered {
 			s.drop(p, a.priority, why, c)
 		} else if s.admitLossy(p, a, out, q, c) {
 			s.enqueue(p, a, index, vid, out, q, c)

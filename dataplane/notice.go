@@ -33,15 +33,15 @@ func (s *Switch) noticeEvent(n bridge.Notice) {
 		e.Kind = EventStorm
 		e.Text = fmt.Sprintf("more frames come here to be flooded than ports.%s.storm allows: the others are dropped "+
 			"(storm). A host sends them to everybody or to unknown stations, or there is a loop", name)
-	case bridge.StationBarred:
+	case bridge.SourceDropped:
 		e.Kind, e.Peer = EventSourceGuard, n.MAC
-		e.Text = s.barredText(n, name)
+		e.Text = s.sourceGuardText(n, name)
 	}
 	s.event(e)
 }
 
-// barredText says why a source guard drops a station's frames, and what to do.
-func (s *Switch) barredText(n bridge.Notice, name string) string {
+// sourceGuardText says why a source guard drops a station's frames, and what to do.
+func (s *Switch) sourceGuardText(n bridge.Notice, name string) string {
 	if n.Home < 0 {
 		return fmt.Sprintf("frames of a station of VLAN %d are dropped (source-guard): this port is secure, and the "+
 			"station is none of its own. If it may send here, write it to fdb, or raise ports.%s.stations", n.VID, name)

@@ -234,7 +234,7 @@ func (s *Switch) traceFlood(f *TraceResult, p *portState, a *Arrival, q uint8) {
 	for i := range f.Decision.Ports.All() {
 		c := s.copyTo(s.ports[i], a, f.VLAN, q)
 		c.MarkShare = 0 // flooded copies are not marked
-		if why, barred := s.barred(p, s.ports[i], a, f.VLAN); barred {
+		if why, filtered := s.filtered(p, s.ports[i], a, f.VLAN); filtered {
 			c.drop(why)
 		} else {
 			taken += s.traceLossy(&c, s.ports[i], a, taken)

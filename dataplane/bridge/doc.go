@@ -2,7 +2,7 @@
 //
 //	Ingress (vlan.go)      tag or PVID → VID, frame types, member set     802.1Q 6.9, 8.6.2
 //	Forward (forward.go)   reserved addresses, port state                 8.6.1, 8.6.3
-//	  bars (secure.go)     may the source send by this port?
+//	  refuses (secure.go)  may the source send by this port?
 //	  learn (fdb.go)       source address → port                          8.7
 //	    moves.go           hold of a station that two senders use
 //	    stations.go        limit of a port, and who is forgotten

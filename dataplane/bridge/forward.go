@@ -21,7 +21,7 @@ func (b *Bridge) Forward(in int, dst, src uint64, vid uint16, octets int, now in
 	b.until = 0
 	if d, done := b.refuse(in, dst, src, vid, now); done {
 		if d.Reason == DropSourceGuard {
-			b.tellBarred(in, src, vid, now)
+			b.noticeSource(in, src, vid, now)
 		}
 		return d
 	}
@@ -64,7 +64,7 @@ func (b *Bridge) refuse(in int, dst, src uint64, vid uint16, now int64) (d Decis
 	if d, done := b.precheck(in, dst, vid, now); done {
 		return d, true
 	}
-	if b.bars(in, src, vid, now) {
+	if b.refuses(in, src, vid, now) {
 		return drop(DropSourceGuard), true
 	}
 	if b.strayProbe(in, dst, src, vid, now) {

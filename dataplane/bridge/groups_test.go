@@ -151,7 +151,7 @@ func TestSecureGroup(t *testing.T) {
 			d := b.Forward(in, frame.Broadcast, stationA, 1, 60, 0)
 			assert.Equal(t, d.Reason, want, "from port %d", in)
 		}
-		if n, ok := b.TakeNotice(); !ok || n.Kind != StationBarred || n.Home != secure {
+		if n, ok := b.TakeNotice(); !ok || n.Kind != SourceDropped || n.Home != secure {
 			t.Errorf("notice %+v, %v; want that the station is at home at port %d", n, ok, secure)
 		}
 	}

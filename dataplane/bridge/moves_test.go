@@ -93,7 +93,7 @@ func TestStrayProbe(t *testing.T) {
 	setPort(t, b, 2, plain())
 	wantDecision(t, "first", b.Forward(0, ProbeAddress, stationA, 1, 60, 0), flood(Multicast, 1, 2))
 	wantDecision(t, "again", b.Forward(0, ProbeAddress, stationA, 1, 60, 1), flood(Multicast, 1, 2))
-	assert.Equal(t, b.Trace(1, ProbeAddress, stationA, 1, 2), drop(DropFiltered), "foreseen")
+	assert.Equal(t, b.Trace(1, ProbeAddress, stationA, 1, 2), drop(DropFiltered), "traced")
 	wantDecision(t, "sent back", b.Forward(1, ProbeAddress, stationA, 1, 60, 2), drop(DropFiltered))
 	wantDecision(t, "sent back twice", b.Forward(1, ProbeAddress, stationA, 1, 60, 3), drop(DropFiltered))
 	wantAt(t, "sent back", b, stationA, 0, 3)
@@ -112,7 +112,7 @@ func TestNeighbourDoesNotMove(t *testing.T) {
 	holds := uint64(0)
 	for now := int64(0); now < 300*second; now += second / 4 {
 		before := b.Counters().Holds
-		assert.Equal(t, b.Trace(1, stationA, stationA, 1, now).Kind, Unicast, "foreseen")
+		assert.Equal(t, b.Trace(1, stationA, stationA, 1, now).Kind, Unicast, "traced")
 		hear(b, 1, stationA, now)
 		wantAt(t, "a neighbour", b, stationA, 0, now)
 		hear(b, 0, stationA, now)

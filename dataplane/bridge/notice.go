@@ -11,7 +11,7 @@ const (
 	PortFull                 // a port has as many stations as it may: those that were silent for longest are forgotten
 	TableFull                // the table is full: stations of the port that has most are forgotten
 	StationHeld              // a station moved too often between Port and Home, and is held at Home
-	StationBarred            // the source guard drops a station's frames at Port, since it is at Home; -1: nowhere
+	SourceDropped            // the source guard drops a station's frames at Port, since it is at Home; -1: nowhere
 	PortStorm                // a port floods more than its storm limit
 	numNotices
 )
@@ -22,7 +22,7 @@ type Notice struct {
 	Port     int
 	Stations int // learned at the port
 
-	Home int // of StationHeld and StationBarred, as are the next two
+	Home int // of StationHeld and SourceDropped, as are the next two
 	MAC  uint64
 	VID  uint16
 	Hold time.Duration // of StationHeld, as is the next one

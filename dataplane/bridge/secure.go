@@ -12,9 +12,9 @@ const (
 	SecureStatic        // those with a static entry
 )
 
-// bars tells whether the source guard drops a frame from src that port in received: the station belongs to a secure
+// refuses tells whether the source guard drops a frame from src that port in received: the station belongs to a secure
 // port, or the port is secure itself and the station has no place there.
-func (b *Bridge) bars(in int, src uint64, vid uint16, now int64) bool {
+func (b *Bridge) refuses(in int, src uint64, vid uint16, now int64) bool {
 	if b.secure.Empty() {
 		return false
 	}
@@ -45,9 +45,9 @@ func (b *Bridge) leadsToSecure(e *entry) bool {
 	return !secure.Empty()
 }
 
-// tellBarred leaves a notice of a frame that the source guard drops.
-func (b *Bridge) tellBarred(in int, src uint64, vid uint16, now int64) {
-	n := Notice{Kind: StationBarred, Port: in, Home: -1, MAC: src, VID: vid}
+// noticeSource leaves a notice of a frame that the source guard drops.
+func (b *Bridge) noticeSource(in int, src uint64, vid uint16, now int64) {
+	n := Notice{Kind: SourceDropped, Port: in, Home: -1, MAC: src, VID: vid}
 	if at := b.Lookup(src, vid, now); at.Known && at.Port != in {
 		if n.Home = at.Port; !at.Group.Empty() {
 			n.Home = b.homeOf(at.Group)
@@ -56,7 +56,7 @@ func (b *Bridge) tellBarred(in int, src uint64, vid uint16, now int64) {
 	b.fdb.tell(n, now)
 }
 
-// homeOf returns the port of a group that a notice names: the first secure one, since that bars the station from
+// homeOf returns the port of a group that a notice names: the first secure one, since that keeps the station from
 // others, or else the first.
 func (b *Bridge) homeOf(group PortSet) int {
 	secure := group

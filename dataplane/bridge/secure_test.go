@@ -11,11 +11,11 @@ import (
 func TestSourceGuard(t *testing.T) {
 	const sticky, static, open = 0, 1, 2 // ports
 	for _, tt := range []struct {
-		name   string
-		in     int
-		src    uint64
-		barred bool
-		home   int // where a notice says that the station belongs
+		name    string
+		in      int
+		src     uint64
+		dropped bool
+		home    int // where a notice says that the station belongs
 	}{
 		{"its own station", sticky, stationA, false, 0},
 		{"another one below the limit", sticky, stationC, false, 0},
@@ -40,17 +40,17 @@ func TestSourceGuard(t *testing.T) {
 			assert.Must(t, b.AddStatic(stationB, 1, static, 0))
 			want := flood(Broadcast, 0, 1, 2, 3)
 			want.Ports.Remove(tt.in)
-			if tt.barred {
+			if tt.dropped {
 				want = drop(DropSourceGuard)
 			}
 			const now = 1000 // a sticky station does not age
-			wantDecision(t, "foreseen", b.Trace(tt.in, frame.Broadcast, tt.src, 1, now), want)
+			wantDecision(t, "traced", b.Trace(tt.in, frame.Broadcast, tt.src, 1, now), want)
 			n, told := b.TakeNotice()
-			assert.True(t, !told, "foreseen: notice %+v", n)
+			assert.True(t, !told, "traced: notice %+v", n)
 			wantDecision(t, "done", b.Forward(tt.in, frame.Broadcast, tt.src, 1, 60, now), want)
-			if n, told := b.TakeNotice(); told != tt.barred || told && (n.Kind != StationBarred || n.Port != tt.in ||
+			if n, told := b.TakeNotice(); told != tt.dropped || told && (n.Kind != SourceDropped || n.Port != tt.in ||
 				n.Home != tt.home || n.MAC != tt.src || n.VID != 1) {
-				t.Errorf("notice %v %+v, want one: %v, of a station at %d", told, n, tt.barred, tt.home)
+				t.Errorf("notice %v %+v, want one: %v, of a station at %d", told, n, tt.dropped, tt.home)
 			}
 		})
 	}

@@ -127,7 +127,7 @@ func (o *detour) setPort(t *rapid.T, i int) {
 }
 
 // A way that is in force is that of each frame that the bridge would see instead: whatever is learned, moves, is held,
-// makes room or is barred meanwhile.
+// makes room or is dropped by the source guard meanwhile.
 func TestWaysInForceAreTheBridges(t *testing.T) {
 	most := 0
 	rapid.Check(t, func(t *rapid.T) {
