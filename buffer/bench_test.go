@@ -59,21 +59,18 @@ func TestNoAllocations(t *testing.T) {
 		{Active: true}} {
 		m := fullSwitch(t)
 		m.share(t, h.Headroom, h.Active)
-		if n := testing.AllocsPerRun(5, func() {
+		n := testing.AllocsPerRun(5, func() {
 			drive(m, func(v Verdict) {
 				if !v.Accepted() {
 					t.Fatalf("verdict %v", v)
 				}
 			})
-		}); n != 0 {
-			t.Errorf("%+v: %v allocations", h, n)
-		}
-		if m.OffCount() != 0 || m.unbalanced != 0 {
-			t.Errorf("%+v: OffCount %d, unbalanced %d", h, m.OffCount(), m.unbalanced)
-		}
-		if q := m.ports[5].ingress[5].count; q.Xoff == 0 || q.Xoff != q.Xon {
-			t.Errorf("%+v: the queue did not turn OFF and ON: %+v", h, q)
-		}
+		})
+		assert.True(t, n == 0, "%+v: %v allocations", h, n)
+		assert.True(t, m.OffCount() == 0 && m.unbalanced == 0, "%+v: OffCount %d, unbalanced %d", h, m.OffCount(),
+			m.unbalanced)
+		q := m.ports[5].ingress[5].count
+		assert.True(t, q.Xoff != 0 && q.Xoff == q.Xon, "%+v: the queue did not turn OFF and ON: %+v", h, q)
 	}
 }
 
@@ -94,9 +91,8 @@ func TestAllOff(t *testing.T) {
 			m.turnOff(&m.ports[port].ingress[prio])
 		}
 	}
-	if m.OffCount() != 256 || cap(m.off) != before {
-		t.Errorf("OffCount = %d, want 256; the list grew from %d to %d", m.OffCount(), before, cap(m.off))
-	}
+	assert.True(t, m.OffCount() == 256 && cap(m.off) == before, "OffCount = %d, want 256; the list grew from %d to %d",
+		m.OffCount(), before, cap(m.off))
 	m.Resume()
 	assert.Equal(t, m.OffCount(), 0, "OffCount after Resume")
 }

@@ -82,7 +82,6 @@ func TestLossyWithoutPort(t *testing.T) {
 	assert.Equal(t, m.ports[0].egress[0].count, LossyCounters{}, "a port that is no more counts")
 	m.ReleaseLossy(0, 0, 1)
 	wantEmpty(t, m, w)
-	if s := state(m); len(s.Ports) != 0 {
-		t.Errorf("the removed port is in sight without a frame: %+v", s.Ports)
-	}
+	s = state(m)
+	assert.True(t, len(s.Ports) == 0, "the removed port is in sight without a frame: %+v", s.Ports)
 }

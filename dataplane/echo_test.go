@@ -39,15 +39,13 @@ func TestEchoIsAnswered(t *testing.T) {
 		assert.True(t, ok && reason == macctl.ReasonNone && a.Answer && a.ReceivedPath == test.back &&
 			a.Path == test.way && a.Length == 200 && a.Sent-a.Received == 7 && a.HasTag == test.tagged &&
 			a.Sequence == 5, "%+v: %v, %v, %+v", test, ok, reason, a)
-		if _, _, ok := r.sw.MeasureOut(0, nil, r.now, 0); ok {
-			t.Errorf("%+v: answered twice", test)
-		}
+		_, _, ok = r.sw.MeasureOut(0, nil, r.now, 0)
+		assert.True(t, !ok, "%+v: answered twice", test)
 		r.sw.Measurement(0, b, false, r.now, r.now, 0)
 		r.sw.SetUp(0, false, r.now)
 		r.sw.SetUp(0, true, r.now)
-		if _, _, ok := r.sw.MeasureOut(0, nil, r.now, 0); ok {
-			t.Errorf("%+v: answered after the link was down", test)
-		}
+		_, _, ok = r.sw.MeasureOut(0, nil, r.now, 0)
+		assert.True(t, !ok, "%+v: answered after the link was down", test)
 	}
 	cfg := testConfig(2)
 	cfg.Measurement = format

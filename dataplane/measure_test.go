@@ -205,14 +205,12 @@ func TestMeasureOut(t *testing.T) {
 	b, got, ok := r.sw.MeasureOut(0, nil, r.now, 0)
 	want := macctl.DefaultMeasurementFormat.Append(nil, peerMAC, r.sw.ports[0].cfg.MAC, true, m)
 	assert.True(t, ok && got == m && bytes.Equal(b, want), "MeasureOut\n got %x, %v\nwant %x", b, ok, want)
-	if _, _, ok := r.sw.MeasureOut(0, nil, r.now, 0); ok {
-		t.Error("one more")
-	}
+	_, _, ok = r.sw.MeasureOut(0, nil, r.now, 0)
+	assert.True(t, !ok, "one more")
 	p.send = []macctl.Measurement{m}
 	r.sw.SetUp(0, false, r.now)
-	if _, _, ok := r.sw.MeasureOut(0, nil, r.now, 0); ok || r.sw.MeasureDeadline(0) != math.MaxInt64 {
-		t.Error("a port that is down sends")
-	}
+	_, _, ok = r.sw.MeasureOut(0, nil, r.now, 0)
+	assert.True(t, !ok && r.sw.MeasureDeadline(0) == math.MaxInt64, "a port that is down sends")
 	last := p.ups[len(p.ups)-1]
 	assert.True(t, !last, "the prober does not know that the link is down")
 }

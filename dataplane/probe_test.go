@@ -31,9 +31,8 @@ func TestProbeIsSent(t *testing.T) {
 			"round %d: %+v, %v, %v", round, p, ok, err)
 		assert.True(t, address(r.sw.ports[0].cfg.MAC) == 0x02_00_00_00_01_00 && b[6] == 2 && b[11] == 0,
 			"source address % x", b[6:12])
-		if _, ok := r.sw.LoopProbe(0, nil, r.now); ok {
-			t.Error("a second one at once")
-		}
+		_, ok = r.sw.LoopProbe(0, nil, r.now)
+		assert.True(t, !ok, "a second one at once")
 		r.sw.LoopProbeSent(0)
 		r.now += int64(bridge.ProbeInterval)
 	}

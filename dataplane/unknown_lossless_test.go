@@ -82,9 +82,8 @@ func TestPausePortIsOneQueue(t *testing.T) {
 		"queue 0 holds %+v", q[0].Used)
 	r.pause(1, 0)
 	assert.Equal(t, len(r.drain(1, r.now+second)), alone+1, "frames left")
-	if f, _ := macctl.Parse(r.tell(0), [6]byte{}); f.Opcode != macctl.OpcodePause || f.Pause != 0 {
-		t.Errorf("sent %+v, want PAUSE 0", f)
-	}
+	f, _ = macctl.Parse(r.tell(0), [6]byte{})
+	assert.True(t, f.Opcode == macctl.OpcodePause && f.Pause == 0, "sent %+v, want PAUSE 0", f)
 	r.empty()
 }
 

@@ -55,9 +55,8 @@ func TestStreamIsAskedFor(t *testing.T) {
 				priority == tt.priority)), "Stream\n got priority %d until %d\nwant %d", priority, until, end)
 			w.ends[0].AskStream(tt.priority, 0)
 			w.run(10 * time.Millisecond)
-			if _, until := w.ends[1].Stream(); until != 0 {
-				t.Error("it goes on when nobody wants it any more")
-			}
+			_, until = w.ends[1].Stream()
+			assert.True(t, until == 0, "it goes on when nobody wants it any more")
 		})
 	}
 }

@@ -341,9 +341,8 @@ func TestBridgeIsItsModel(t *testing.T) {
 		m.b = b
 		for i := range modelPorts - 1 {
 			m.ports[i] = &modelPort{pvid: 1, learning: true, flood: true, up: true}
-			if _, err := b.SetPort(i, plain()); err != nil {
-				t.Fatal(err)
-			}
+			_, err := b.SetPort(i, plain())
+			assert.Must(t, err)
 			b.SetUp(i, true)
 		}
 		t.Repeat(map[string]func(*rapid.T){

@@ -120,9 +120,8 @@ func (o *detour) setPort(t *rapid.T, i int) {
 	if c.Secure != SecureSticky { // which takes learning
 		c.Learning = rapid.IntRange(0, 3).Draw(t, "learning") > 0
 	}
-	if _, err := o.b.SetPort(i, c); err != nil {
-		t.Fatal(err)
-	}
+	_, err := o.b.SetPort(i, c)
+	assert.Must(t, err)
 	o.b.SetUp(i, true)
 }
 

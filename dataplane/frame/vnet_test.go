@@ -17,9 +17,8 @@ func TestDecodeVnetHeader(t *testing.T) {
 		CsumOffset: 16}
 	got, ok := DecodeVnetHeader(b)
 	assert.True(t, ok && got == want, "\n got %+v, %v\nwant %+v", got, ok, want)
-	if _, ok := DecodeVnetHeader(b[:9]); ok {
-		t.Error("nine octets were taken for a header")
-	}
+	_, ok = DecodeVnetHeader(b[:9])
+	assert.True(t, !ok, "nine octets were taken for a header")
 }
 
 func TestVnetHeaderPredicates(t *testing.T) {

@@ -218,9 +218,8 @@ func TestOpenLeaksNothing(t *testing.T) {
 	before := descriptors(t)
 	for range 3 {
 		p := assert.Got(port.Open(w.config())).Must(t)
-		if err := p.Close(); err != nil {
-			t.Error(err)
-		}
+		err := p.Close()
+		assert.True(t, err == nil, "%v", err)
 		for name, bad := range map[string]func(*port.Config){
 			"no interface": func(c *port.Config) { c.Interface = "nosuch" },
 			"no namespace": func(c *port.Config) { c.Netns = "/proc/self/nosuch" },

@@ -116,8 +116,7 @@ func TestOneCPU(t *testing.T) {
 	for cpus, want := range map[int]bool{1: false, 2: true} {
 		w := assert.Got(newWorker(&Runner{sw: newWorkerRig(t, port.Other, nil, nil).w.r.sw, cpus: cpus}, 0)).Must(t)
 		assert.True(t, w.manyCPUs == want && !w.spins(1, 1), "%d CPUs: %v", cpus, w.manyCPUs)
-		if err := w.close(); err != nil {
-			t.Error(err)
-		}
+		err := w.close()
+		assert.True(t, err == nil, "%v", err)
 	}
 }

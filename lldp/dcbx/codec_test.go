@@ -78,10 +78,9 @@ func TestLegacyTLVs(t *testing.T) {
 	cin.Features[KindPFC] = &Feature{Enable: true, Reserved: 0x10, Data: pfcData(VersionCIN, 0x18)}
 	cin.Features[KindGroups] = &Feature{Enable: true, Data: weights.groupsOf(VersionCIN)}
 	const groups = "041c 0000 80 00 30 01 01 2f 01 01 00 01  0064 2064 4064 6064 8064 a064 d000 e064"
-	if got, want := cin.organization(), unhex(t,
-		"020a 0000 00000001 00000000 0605 0000 90 00 18"+groups); got.Subtype != 1 || got.Info != want {
-		t.Errorf("CIN: got %x, want %x", got.Info, want)
-	}
+	got, want = cin.organization(), unhex(t,
+		"020a 0000 00000001 00000000 0605 0000 90 00 18"+groups)
+	assert.True(t, got.Subtype == 1 && got.Info == want, "CIN: got %x, want %x", got.Info, want)
 }
 
 func TestParseLegacy(t *testing.T) {
@@ -162,13 +161,11 @@ func TestSharesOfClasses(t *testing.T) {
 		{Strict: true}, {Strict: true}, {Strict: true}}
 	assert.True(t, ok && q == want, "got %v, %t", q, ok)
 	e.Bandwidth[0] = 61
-	if _, ok := e.Queues(); ok {
-		t.Error("101 percent are taken")
-	}
+	_, ok = e.Queues()
+	assert.True(t, !ok, "101 percent are taken")
 	e.Bandwidth[0], e.Class[7] = 60, 9
-	if _, ok := e.Queues(); ok {
-		t.Error("class 9 is taken")
-	}
+	_, ok = e.Queues()
+	assert.True(t, !ok, "class 9 is taken")
 }
 
 // CIN has groups with several priorities, with a strict one in its group, and contradictory ones.

@@ -44,9 +44,8 @@ func (r *Rig) startCapture(c *api.Client, request api.CaptureRequest) *captured 
 		var err error
 		k.tally, err = c.Capture(ctx, request, f)
 		assert.NoError(r.T, err, "capture")
-		if err := f.Close(); err != nil {
-			r.T.Error(err)
-		}
+		err = f.Close()
+		assert.True(r.T, err == nil, "%v", err)
 	}()
 	r.T.Cleanup(k.end)
 	eventually(r.T, "the file begins", func() bool {

@@ -31,10 +31,9 @@ func TestTable(t *testing.T) {
 	want := "NAME        N  NOTE\na           1\nµµµµµµ  1,000  x\n"
 	got := table.String()
 	assert.True(t, got == want, "got\n%q\nwant\n%q", got, want)
-	if got := sections("top\n", section{"left out", newTable("A")},
-		section{"title", table}); got != "top\n\ntitle\n"+want {
-		t.Errorf("got %q", got)
-	}
+	got = sections("top\n", section{"left out", newTable("A")},
+		section{"title", table})
+	assert.True(t, got == "top\n\ntitle\n"+want, "got %q", got)
 }
 
 func TestPriorityJSON(t *testing.T) {

@@ -18,12 +18,10 @@ func TestRates(t *testing.T) {
 	want := PortRecent{IntervalNs: 500e6, ReceiveFrames: 40, ReceiveBits: 48_000, TransmitFrames: 10,
 		TransmitBits: 8000, DroppedFrames: 2}
 	assert.True(t, got != nil && *got == want, "got %+v, want %+v", got, want)
-	if got := old.since(now, 500e6); got != nil {
-		t.Errorf("counters that began anew: %+v", got)
-	}
-	if got := now.since(old, 0); got != nil {
-		t.Errorf("no time between them: %+v", got)
-	}
+	got = old.since(now, 500e6)
+	assert.True(t, got == nil, "counters that began anew: %+v", got)
+	got = now.since(old, 0)
+	assert.True(t, got == nil, "no time between them: %+v", got)
 	if got := (pauses{300e6, 100e6}).since(pauses{100e6, 100e6}, 400e6); got == nil || got.ReceivedPausedShare != 0.5 ||
 		got.SentPausedShare != 0 {
 		t.Errorf("shares %+v", got)

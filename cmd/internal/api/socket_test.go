@@ -34,9 +34,8 @@ func TestFindAndListen(t *testing.T) {
 	assert.Fails(t, err, "another switch", "listening twice")
 	first.(interface{ SetUnlinkOnClose(bool) }).SetUnlinkOnClose(false)
 	must(t, first.Close())
-	if live, _ := alive([]string{filepath.Join(dir, "pfcswitch")}); len(live) != 0 {
-		t.Errorf("a dead socket was found: %v", live)
-	}
+	live, _ = alive([]string{filepath.Join(dir, "pfcswitch")})
+	assert.True(t, len(live) == 0, "a dead socket was found: %v", live)
 	second, err := Listen(filepath.Join(dir, "pfcswitch", "one.sock"), false)
 	assert.MustNoError(t, err, "a dead switch's socket was not replaced")
 	_ = second.Close()
@@ -66,9 +65,8 @@ func TestSocketIsTheOwners(t *testing.T) {
 	l, err := Listen(path, false)
 	must(t, err)
 	defer func() { _ = l.Close() }()
-	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("mode %v, %v, want 0600", info.Mode().Perm(), err)
-	}
+	info, err := os.Stat(path)
+	assert.True(t, err == nil && info.Mode().Perm() == 0o600, "mode %v, %v, want 0600", info.Mode().Perm(), err)
 }
 
 // Only the socket of a dead switch is removed.

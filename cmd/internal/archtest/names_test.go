@@ -171,9 +171,8 @@ func TestParseTable(t *testing.T) {
 	assert.True(t, len(got) == 2 && got[0].name == "up" && !got[0].pending && len(got[0].labels) == 0 &&
 		got[1].name == "drops_total" && got[1].pending && strings.Join(got[1].labels, ",") == "port,reason,...",
 		"metrics: got %+v", got)
-	if got := parseTable("show ports\n", false); len(got) != 1 || got[0].name != "show ports" {
-		t.Errorf("commands: got %+v", got)
-	}
+	got = parseTable("show ports\n", false)
+	assert.True(t, len(got) == 1 && got[0].name == "show ports", "commands: got %+v", got)
 }
 
 func TestCheckNamesInSource(t *testing.T) {

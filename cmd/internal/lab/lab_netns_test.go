@@ -124,9 +124,8 @@ func TestDo(t *testing.T) {
 			t.Errorf("port %d is open: %v, %v, want %v", tcpPort, open, err, want)
 		}
 	}
-	if err := n.Do(func() error { return unix.EBADMSG }); !errors.Is(err, unix.EBADMSG) {
-		t.Errorf("the function's error: got %v, want EBADMSG", err)
-	}
+	err = n.Do(func() error { return unix.EBADMSG })
+	assert.True(t, errors.Is(err, unix.EBADMSG), "the function's error: got %v, want EBADMSG", err)
 	assert.True(t, n.Do(func() error { runtime.Goexit(); return nil }) != nil,
 		"a function that ended its goroutine: got nil, want an error")
 }
@@ -168,12 +167,10 @@ func TestProcessOutputAndStatus(t *testing.T) {
 	assert.True(t, out.String() == "first\n" && errOut.String() == "second\n" && p.Output() == "",
 		"own writers got %q and %q, Output %q", out.String(), errOut.String(), p.Output())
 
-	if _, err := n.Start(lab.Command{Name: "none"}); err == nil {
-		t.Error("a command without a program started")
-	}
-	if _, err := n.Start(lab.Command{Argv: []string{"/nonexistent/program"}}); err == nil {
-		t.Error("a program that does not exist started")
-	}
+	_, err = n.Start(lab.Command{Name: "none"})
+	assert.True(t, err != nil, "a command without a program started")
+	_, err = n.Start(lab.Command{Argv: []string{"/nonexistent/program"}})
+	assert.True(t, err != nil, "a program that does not exist started")
 }
 
 func TestProcessStop(t *testing.T) {

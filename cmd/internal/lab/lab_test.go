@@ -155,9 +155,8 @@ func TestClaimBesideSweeps(t *testing.T) {
 			t.Error(err)
 			break
 		}
-		if err := p.unlock(f); err != nil {
-			t.Error(err)
-		}
+		err = p.unlock(f)
+		assert.True(t, err == nil, "%v", err)
 	}
 	over.Store(true)
 	sweeps.Wait()

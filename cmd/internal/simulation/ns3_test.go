@@ -20,10 +20,9 @@ func TestDumbbellAgreesWithNS3(t *testing.T) {
 	}
 	wantReceived, wantDropped := uint64(32524), uint64(6386)
 	if out, ok := ns3(t, "dumbbell", "3", "40000000", "100000000", "100", "4"); ok {
-		if _, err := fmt.Sscanf(out, "sent %d received %d dropped %d", new(uint64), &wantReceived,
-			&wantDropped); err != nil {
-			t.Fatalf("%q: %v", out, err)
-		}
+		_, err := fmt.Sscanf(out, "sent %d received %d dropped %d", new(uint64), &wantReceived,
+			&wantDropped)
+		assert.MustNoError(t, err, "%q", out)
 	}
 	near := func(got, want uint64) bool { return got*100 >= want*98 && got*100 <= want*102 }
 	t.Logf("received %d, dropped %d; ns-3: %d and %d", received, dropped, wantReceived, wantDropped)

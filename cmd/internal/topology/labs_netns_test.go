@@ -433,7 +433,6 @@ func interruptedWhenReady(r *rig) {
 	s, err := startKeeper(ctx, "late", path, lock, nil)
 	assert.True(r.t, s == nil && err != nil && strings.Contains(err.Error(), "interrupted"),
 		"state %+v, %v: want that it was interrupted", s, err)
-	if _, err := os.Stat(ready + ".ended"); err != nil {
-		r.t.Errorf("the keeper has not ended: %v", err)
-	}
+	_, err = os.Stat(ready + ".ended")
+	assert.NoError(r.t, err, "the keeper has not ended")
 }

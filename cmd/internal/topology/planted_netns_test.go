@@ -35,9 +35,8 @@ $program lab exec x h1 $dir/argument 2>&1
 `, "folder="+folder)
 		assert.True(t, strings.Contains(out, "no lab of this name is up") || strings.Contains(out, "are not trusted"),
 			"a state in %s: lab exec says %q", folder, out)
-		if _, err := os.Stat(filepath.Join(r.dir(), "run")); err == nil {
-			t.Errorf("root ran a program that a state in %s names", folder)
-		}
+		_, err = os.Stat(filepath.Join(r.dir(), "run"))
+		assert.True(t, err != nil, "root ran a program that a state in %s names", folder)
 		must(r.t, state.Close())
 	}
 	out := r.runPlanted(`

@@ -223,9 +223,8 @@ func TestBesideTriesAgain(t *testing.T) {
 	for _, l := range occupants {
 		mustPin(t, detach(l))
 	}
-	if _, err := beside(); err != nil {
-		t.Errorf("all places are free: %v", err)
-	}
+	_, err = beside()
+	assert.NoError(t, err, "all places are free")
 	got := o.programs(t)
 	assert.True(t, slices.Equal(got, []ebpf.ProgramID{p.id}), "programs %v are at the interface, want %d", got, p.id)
 	mustPin(t, p.Close())

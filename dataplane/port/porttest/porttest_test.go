@@ -83,12 +83,10 @@ func TestFramesArriveInOrder(t *testing.T) {
 		"other ring: %q at %v", got, stamps)
 	assert.True(t, readable(t, b) == port.WorkLossless, "readable: %03b after the other ring was emptied",
 		readable(t, b))
-	if got, _ := receive(b, port.Lossless, 1<<20); len(got) != 1 || got[0] != "1 lossless" {
-		t.Errorf("lossless ring: %q", got)
-	}
-	if got, _ := receive(a, port.Other, 1<<20); len(got) != 0 {
-		t.Errorf("the sender received %q", got)
-	}
+	got, _ = receive(b, port.Lossless, 1<<20)
+	assert.True(t, len(got) == 1 && got[0] == "1 lossless", "lossless ring: %q", got)
+	got, _ = receive(a, port.Other, 1<<20)
+	assert.True(t, len(got) == 0, "the sender received %q", got)
 }
 
 func TestReceiveAgain(t *testing.T) {
@@ -138,9 +136,8 @@ func TestControlOfAPair(t *testing.T) {
 	assert.True(t, len(got) == 60 && got[20] == 0 && stamp == 10 && readable(t, b) == port.WorkControl,
 		"control %x at %d", got, stamp)
 	b.ControlDone()
-	if got, _ := b.Control(); got != nil || readable(t, b) != 0 {
-		t.Error("the control frame is still there")
-	}
+	got, _ = b.Control()
+	assert.True(t, got == nil && readable(t, b) == 0, "the control frame is still there")
 }
 
 func TestRefuse(t *testing.T) {
