@@ -39,44 +39,42 @@ func TestShaperDeepBucket(t *testing.T) {
 	}
 }
 
-func TestShaperTimeBeyondBurstIsLost(t *testing.T) {
-	var s Shaper
-	s.Configure(100_000_000, 5000, 0)
-	s.Take(5000)
-	assert.True(t, s.Ready(5000, 1_000*millisecond) && !s.Ready(5001, 1_000*millisecond),
-		"an idle second must fill the bucket to its depth and no more")
-}
-
-func TestShaperPauseEarnsNothing(t *testing.T) {
-	var s Shaper
-	s.Configure(100_000_000, 5000, 0) // 12.5 octets/µs
-	s.Take(5000)
-	s.Stop(100 * microsecond) // has 1250
-	s.Start(300*microsecond, 300*microsecond)
-	assert.True(t, s.Ready(1250, 300*microsecond) && !s.Ready(1251, 300*microsecond),
-		"the time of the pause must not earn")
-	assert.True(t, s.Ready(2500, 400*microsecond) && !s.Ready(2501, 400*microsecond),
-		"after the pause the bucket must earn again, from its end on")
-}
-
-func TestShaperStartedLate(t *testing.T) {
-	var s Shaper
-	s.Configure(100_000_000, 5000, 0)
-	s.Take(5000)
-	s.Stop(0)
-	s.Start(100*microsecond, 200*microsecond) // the pause ended then, looked at only at 200 µs
-	assert.True(t, s.Ready(1250, 200*microsecond) && !s.Ready(1251, 200*microsecond),
-		"time between the end of the pause and the look at it must earn")
-}
-
-func TestShaperFrameOfAnotherQueueEndsTheStop(t *testing.T) {
-	var s Shaper
-	s.Configure(100_000_000, 5000, 0)
-	s.Take(5000)
-	s.Stop(100 * microsecond)
-	s.Start(0, 300*microsecond) // a queue that was never paused got a frame
-	assert.True(t, s.Ready(1250, 300*microsecond) && !s.Ready(1251, 300*microsecond),
-		"the port stood still until the frame came, which must not earn")
+// An empty bucket earns 12.5 octets/µs, up to its depth, and nothing while the port stands still.
+func TestShaperEarns(t *testing.T) {
+	pause := func(s *Shaper) { s.Stop(100 * microsecond); s.Start(300*microsecond, 300*microsecond) }
+	for name, tt := range map[string]struct {
+		stops     func(s *Shaper)
+		at, holds int64
+	}{
+		"an idle second":              {func(*Shaper) {}, 1_000 * millisecond, 5000},
+		"a pause":                     {pause, 300 * microsecond, 1250},
+		"a pause, and the time after": {pause, 400 * microsecond, 2500},
+		"a pause that ended before the look at it": {func(s *Shaper) {
+			s.Stop(0)
+			s.Start(100*microsecond, 200*microsecond)
+		}, 200 * microsecond, 1250},
+		"a stop until a queue that was never paused gets a frame": {func(s *Shaper) {
+			s.Stop(100 * microsecond)
+			s.Start(0, 300*microsecond)
+		}, 300 * microsecond, 1250},
+		"Held during a pause": {func(s *Shaper) {
+			s.Stop(0)
+			s.Held(0, 100*microsecond, 100*microsecond)
+			s.Start(50*microsecond, 200*microsecond)
+		}, 200 * microsecond, 1250},
+		"Held during a stop until such a frame": {func(s *Shaper) {
+			s.Stop(100 * microsecond)
+			s.Held(0, 100*microsecond, 200*microsecond)
+			s.Start(0, 300*microsecond)
+		}, 300 * microsecond, 1250},
+	} {
+		var s Shaper
+		s.Configure(100_000_000, 5000, 0)
+		s.Take(5000)
+		tt.stops(&s)
+		assert.True(t, s.Ready(tt.holds, tt.at) && !s.Ready(tt.holds+1, tt.at), "%s: the bucket does not hold %d octets",
+			name, tt.holds)
+	}
 }
 
 func TestShaperWithoutRate(t *testing.T) {
@@ -127,23 +125,6 @@ func TestShaperPaysForALateLine(t *testing.T) {
 	s.Configure(400_000_000_000, burst, 0)
 	s.Held(0, 1<<50, 0)
 	assert.True(t, s.Ready(burst, 0), "a line that holds more than can be counted")
-}
-
-// A call of Held during a pause does not reduce what is earned afterwards.
-func TestShaperHeldWhileStopped(t *testing.T) {
-	var s Shaper
-	s.Configure(100_000_000, 5000, 0)
-	s.Take(5000)
-	s.Stop(0)
-	s.Held(0, 100*microsecond, 100*microsecond)
-	s.Start(50*microsecond, 200*microsecond) // 1250 octets from 100 µs on
-	assert.True(t, s.Ready(1250, 200*microsecond) && !s.Ready(1251, 200*microsecond),
-		"what was earned since the line was told of is lost, or what had been before is not")
-	s.Stop(200 * microsecond)
-	s.Held(0, 100*microsecond, 300*microsecond)
-	s.Start(0, 400*microsecond) // a queue that was never paused got a frame
-	assert.True(t, s.Ready(1250, 400*microsecond) && !s.Ready(1251, 400*microsecond),
-		"the port stood still until the frame came, which must not earn")
 }
 
 // A quantum is three quarters of a small bucket and half of a large one, and grows with the bucket.
