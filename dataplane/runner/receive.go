@@ -1,7 +1,6 @@
 package runner
 
 import (
-	"cmp"
 	"math"
 
 	"pfcswitch/dataplane"
@@ -50,8 +49,8 @@ func (w *worker) receive(t *portTask, c port.Class, most int) (taken int, worked
 	if admitted > 0 {
 		w.serve(arrivals[:admitted])
 	}
-	if c == port.Lossless && t.lookWithin > 0 {
-		t.within = w.r.sw.LookWithin(t.index, t.lookWithin, lookSoon)
+	if c == port.Lossless {
+		t.within.Store(w.r.sw.LookWithin(t.index, t.lookWithin, lookSoon))
 		w.look(t, w.now)
 	}
 	received := w.r.sw.ReceivedFrames()
@@ -73,7 +72,14 @@ func (w *worker) receive(t *portTask, c port.Class, most int) (taken int, worked
 
 // look tells the Refresher that this worker is about to look at the port's lossless rings.
 func (w *worker) look(t *portTask, now int64) {
-	w.r.refresher.Look(t.index, t.port, now, cmp.Or(t.within, t.lookWithin))
+	w.r.refresher.Look(t.index, t.port, now, t.within.Load())
+}
+
+// lookSooner sets within which time from now on somebody has to look at the lossless rings of t, which nobody does now.
+// The switch is locked.
+func (r *Runner) lookSooner(t *portTask, now int64) {
+	t.within.Store(r.sw.LookWithin(t.index, t.lookWithin, lookSoon))
+	r.refresher.LookSooner(t.index, now, t.within.Load())
 }
 
 // fills reports whether the burst of n received frames was as long as bursts may be: more frames may wait then.

@@ -269,7 +269,11 @@ func (f *refresh) checkLook(now int64, sent func(b []byte, again bool)) (next in
 	switch {
 	case g == nil:
 		return noDeadline
-	case f.holdsAll() || f.forgotten(now):
+	case f.forgotten(now):
+	case f.holdsAll():
+		if f.leaving && !f.early && g.waiting() { // its sender has lost the CPU before the kernel took the frame
+			f.send(now, true, sent)
+		}
 	case !g.waiting():
 		if now-next > idleAfter && f.lookBy.CompareAndSwap(next, noDeadline) {
 			return noDeadline
@@ -310,7 +314,7 @@ const idleAfter = 100_000_000 // ns
 // arrived starts the time to look at rings that were idle, where a frame waits.
 func (f *refresh) arrived(now int64) {
 	if g := f.idle(); g != nil && g.waiting() {
-		f.lookBy.CompareAndSwap(noDeadline, now+lookWithin(g.hold.every))
+		f.lookBy.CompareAndSwap(noDeadline, now+f.within.Load())
 	}
 }
 

@@ -86,6 +86,29 @@ func TestRefusedFramesAreNotRepeated(t *testing.T) {
 		"late %v, %d workers woken, next at %d, %d frames sent", f.hold.late(), woken, f.due.Load(), len(p.left))
 }
 
+// An XOFF that its sender has not sent in time, because it has no CPU, leaves all the same, once.
+func TestXoffOfASenderWithoutCPU(t *testing.T) {
+	hold := bytes.Repeat([]byte{1}, macctl.FrameSize)
+	r, p := newRefresher(1), &exit{}
+	f, waits := &r.ports[0], false
+	f.guard.Store(&guard{port: p, waiting: func() bool { return waits }, hold: newXoff(hold, 5000), watched: nobody})
+	f.within.Store(100)
+	f.lookBy.Store(200)
+	r.Set(0, p, hold, 150, 5000)
+	for now, left := int64(200), 0; now <= 400; now += 100 {
+		if waits = now > 200; waits {
+			left = 1
+		}
+		f.run(now, func([]byte, bool) {})
+		assert.Equal(t, len(p.left), left, "XOFFs that have left by %d", now)
+	}
+	r.Repeat(0, 450)
+	assert.Equal(t, f.hold.late(), false, "a late hold has begun")
+	assert.Equal(t, r.Taken(0).N, 1, "XOFFs beside the sender's own")
+	f.run(500, func([]byte, bool) {})
+	assert.Equal(t, len(p.left), 1, "XOFFs that have left, since the sender's has")
+}
+
 // A hold that begins between Set and the moment at which the frame of Set leaves is the older one on the link: it
 // leaves again. It also outlives a frame that did not leave.
 func TestHoldWhileAnotherFrameLeaves(t *testing.T) {
@@ -293,6 +316,46 @@ func holdWhereNobodyLooks(t *testing.T, e executor, delay int64) {
 	c := l.empties().Ports[0].ControlSent // more where a worker got no CPU
 	assert.True(t, c.XoffSent[lossless] >= 3 && c.XonSent[lossless] == c.XoffSent[lossless],
 		"%+v, want XOFF three times or more, and XON as often", c)
+}
+
+// A peer that is freed can cross a threshold before the next burst. So it is held sooner where nobody looks, from XON
+// on, and not only from that burst on.
+func TestLookSoonerAfterXon(t *testing.T) {
+	forExecutors(t, func(t *testing.T, e executor) {
+		slow := []dataplane.PortConfig{testPort(0), testPort(1)}
+		for i := range slow {
+			slow[i].Speed = 10_000_000 // pauses of seconds
+		}
+		l := newTestbed(t, e, testConfig(2), slow...)
+		a, b, f := l.stations[0], l.stations[1], &l.r.refresher.ports[0]
+		assert.True(t, f.within.Load() < lookWithinMax, "before the first burst: %d ns", f.within.Load())
+		b.stop()
+		a.send(several(0, 1, lossless, 100, 60)...)
+		eventually(t, "a peer that is held needs no look", func() bool {
+			b.hold(0xffff)
+			return a.paused() == 1<<lossless && f.within.Load() == lookWithinMax
+		})
+		b.hold(0)
+		eventually(t, "a peer that is freed needs one", func() bool {
+			return a.paused() == 0 && f.within.Load() < lookWithinMax
+		})
+	})
+}
+
+// Who has to look may be told of a shorter time by others, never of a longer one.
+func TestLookSooner(t *testing.T) {
+	r := newRefresher(1)
+	f := &r.ports[0]
+	f.guard.Store(&guard{waiting: func() bool { return true }, watched: nobody})
+	for _, tt := range []struct{ lookBy, now, within, want int64 }{
+		{1000, 100, 50, 150}, {150, 100, 500, 150}, {150, 100, 0, 150}, {noDeadline, 100, 50, noDeadline},
+	} {
+		f.lookBy.Store(tt.lookBy)
+		r.LookSooner(0, tt.now, tt.within)
+		assert.Equal(t, f.lookBy.Load(), tt.want, "%+v: to look by", tt)
+	}
+	f.arrived(200)
+	assert.Equal(t, f.lookBy.Load(), 250, "to look by, after a frame that ended an idle time")
 }
 
 // free tells whether the peer is not held, and XON was sent after a hold because nobody looked.

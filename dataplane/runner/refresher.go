@@ -228,6 +228,20 @@ func (r *Refresher) Look(i int, p port.Port, now, within int64) {
 	r.wakeFor(now + within)
 }
 
+// LookSooner says that from time now on nobody may be without a look at port i for longer than within, which may be
+// less than the caller of Look knew.
+func (r *Refresher) LookSooner(i int, now, within int64) {
+	f := &r.ports[i]
+	if within == 0 {
+		return
+	}
+	f.within.Store(within)
+	if by := f.lookBy.Load(); by != noDeadline {
+		f.lookBy.CompareAndSwap(by, min(by, now+within))
+		r.wakeFor(now + within) // also where it has to look by now, and the Refresher sleeps since the peer was held
+	}
+}
+
 // TakeLate makes the caller, who looks now, responsible for a hold that began because nobody looked. It reports whether
 // there was one.
 func (r *Refresher) TakeLate(i int) bool { return r.ports[i].hold.taken() }

@@ -1,6 +1,8 @@
 package runner
 
 import (
+	"sync/atomic"
+
 	"pfcswitch/dataplane"
 	"pfcswitch/dataplane/classify"
 	"pfcswitch/dataplane/port"
@@ -30,9 +32,9 @@ type portTask struct {
 	roomAt        uint64                  // Switch.Departures when they last had to stay
 	roomTryAt     int64                   // when they are offered again in any case
 
-	lookWithin          int64 // ns after which the Refresher holds the peer if this task does not look; 0: never
-	within              int64 // the same after the last burst: less where a threshold is near
-	burstsUntilMeasured int   // of a ring that fills up
+	lookWithin          int64        // ns after which the Refresher holds the peer if this task does not look; 0: never
+	within              atomic.Int64 // the same after the last burst or XON: less where a threshold is near
+	burstsUntilMeasured int          // of a ring that fills up
 	draining            bool  // the peer is held until the rings are replaced, or until a configuration fits
 	interval            int64 // ns for which the rings may stay unpolled; 0: never
 	unpolledNs          int64 // for which they stay unpolled in the coming sleep
@@ -103,9 +105,9 @@ func (t *portTask) protect(sw *dataplane.Switch, r *Runner) {
 	if !t.refreshable() {
 		every = 0
 	}
-	t.within = 0
 	by := Watched{Wake: t.rx.wake, Looks: t.rx.self.Pulse, Decides: t.tx.self.Pulse}
 	t.lookWithin = r.refresher.Protect(t.index, t.port, hold, every, by)
+	r.lookSooner(t, Now())
 	if every == 0 || !t.up {
 		hold = nil
 	}

@@ -113,6 +113,7 @@ func (w *worker) nextPause(t *portTask, now int64) (f pauseFrame, ok bool) {
 	w.explain(t, ok)
 	if ok {
 		f.every = t.refreshEvery(w.r.sw)
+		w.r.lookSooner(t, now) // a peer that is freed sends again, and may take the CPU from this worker at once
 	}
 	return f, ok
 }
