@@ -73,11 +73,9 @@ var _ = [1]struct{}{}[len(dropReasons)-int(NumDropReasons)]
 // String returns the name as metrics print it.
 func (r DropReason) String() string { return dropReasons[r].name }
 
-// faultTexts say for events what a fault is. Those of DropRing are in ringLost's callers.
+// faultTexts say for events what a fault is. Those of DropRing are in ringLost's callers; of frames without room,
+// noRoomEvent says why.
 var faultTexts = [NumDropReasons]string{
-	DropLosslessHeadroom: "lossless-headroom: the headroom was full, and buffer.ring_hold is off",
-	DropHeadroomPool: "lossless-headroom-pool: other queues had filled buffer.headroom_pool, and buffer.ring_hold is " +
-		"off",
 	DropBufferMemory: "buffer-memory: the packet memory had no room, though the buffer had: a fault of this switch",
 	DropSend:         "send: the kernel refused the frame at the port that it was to leave by",
 }
@@ -121,7 +119,9 @@ func (s *Switch) drop(p *portState, prio uint8, r DropReason, c charge) {
 	case c == chargeLossy || class == noLoss:
 	case c == chargeLossless && class == fault:
 		p.count.LosslessDrops[prio]++
-		s.peerEvent(p, EventLosslessDrop, prio, faultTexts[r])
+		if text := faultTexts[r]; text != "" {
+			s.peerEvent(p, EventLosslessDrop, prio, text)
+		}
 	default:
 		p.count.LosslessDiscarded[prio][r]++
 	}

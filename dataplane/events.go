@@ -1,6 +1,10 @@
 package dataplane
 
-import "pfcswitch/macctl"
+import (
+	"cmp"
+
+	"pfcswitch/macctl"
+)
 
 // EventKind says what an Event is about.
 type EventKind string
@@ -50,6 +54,7 @@ type Event struct {
 	Text     string    `json:"text"`
 	// Count is how often it happened, or how many frames were lost. Equal events within eventJoin of the first are one.
 	Count uint64 `json:"count"`
+	joins string // instead of Text, what equal events share; "": Text
 }
 
 // AllPriorities stands for the one queue of an 802.3x PAUSE port.
@@ -67,20 +72,31 @@ type eventLog struct {
 }
 
 func (s *Switch) event(e Event) {
-	e.Count = max(1, e.Count)
-	if e.Kind == EventLosslessDrop {
+	if e.joins = cmp.Or(e.joins, e.Text); !s.joined(&e) {
+		s.events.add(e, s.now)
+	}
+}
+
+// joined counts e with an equal event of the last second, where there is one among the newest. It reports whether there
+// is.
+func (s *Switch) joined(e *Event) bool {
+	if e.Count = max(1, e.Count); e.Kind == EventLosslessDrop {
 		s.captureTap.Lost()
 	}
 	l := &s.events
 	for i := l.next; i > 0 && i+8 > l.next && i+maxEvents > l.next; i-- {
 		last := &l.ring[(i-1)%maxEvents]
-		if last.Kind == e.Kind && last.Port == e.Port && last.Priority == e.Priority && last.Text == e.Text &&
+		if last.Kind == e.Kind && last.Port == e.Port && last.Priority == e.Priority && last.joins == e.joins &&
 			s.now-last.Time < eventJoin {
 			last.Count += e.Count
-			return
+			return true
 		}
 	}
-	e.Time, e.Seq = s.now, l.next
+	return false
+}
+
+func (l *eventLog) add(e Event, now int64) {
+	e.Time, e.Seq = now, l.next
 	if len(l.ring) < maxEvents {
 		l.ring = append(l.ring, e)
 	} else {
@@ -97,8 +113,14 @@ func (s *Switch) peerEvent(p *portState, kind EventKind, prio uint8, text string
 
 // peerEvents is peerEvent for n at once.
 func (s *Switch) peerEvents(p *portState, kind EventKind, prio uint8, text string, n int) {
-	e := Event{Kind: kind, Port: p.cfg.Name, Priority: int(prio), Peer: p.lastControlSource, Text: text,
-		Count: uint64(n)}
+	e := p.newEvent(kind, prio)
+	e.Text, e.Count = text, uint64(n)
+	s.event(e)
+}
+
+// newEvent returns an event as peerEvent says, without a text.
+func (p *portState) newEvent(kind EventKind, prio uint8) Event {
+	e := Event{Kind: kind, Port: p.cfg.Name, Priority: int(prio), Peer: p.lastControlSource}
 	switch {
 	case prio == Unknown:
 		e.Priority = -1
@@ -108,7 +130,7 @@ func (s *Switch) peerEvents(p *portState, kind EventKind, prio uint8, text strin
 	if e.Peer == 0 {
 		e.Peer = p.lastLosslessSource
 	}
-	s.event(e)
+	return e
 }
 
 // Note adds an event of the caller.

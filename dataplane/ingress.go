@@ -318,8 +318,10 @@ func (s *Switch) admitLossless(p *portState, a *Arrival, index uint32, vid uint1
 		s.startWait(p, a)
 		return false
 	}
-	refused := v == buffer.DropHeadroom || v == buffer.DropHeadroomPool
-	overran := refused && s.countNoRoom(p, a)
+	why, refused := duringXoff, v == buffer.DropHeadroom || v == buffer.DropHeadroomPool
+	if refused {
+		why = s.countNoRoom(p, a)
+	}
 	s.count(p, a)
 	s.overspeed(p, a)
 	switch {
@@ -328,11 +330,14 @@ func (s *Switch) admitLossless(p *portState, a *Arrival, index uint32, vid uint1
 		s.enqueue(p, a, index, vid, out, a.priority, chargeLossless)
 	case v == buffer.DropOversize:
 		s.drop(p, a.priority, DropOversize, chargeLossless)
-	case v == buffer.DropHeadroomPool:
-		s.drop(p, a.priority, DropHeadroomPool, chargeLossless)
 	default:
-		s.drop(p, a.priority, DropLosslessHeadroom, chargeLossless)
-		if overran {
+		reason := DropLosslessHeadroom
+		if v == buffer.DropHeadroomPool {
+			reason = DropHeadroomPool
+		}
+		s.drop(p, a.priority, reason, chargeLossless)
+		s.noRoomEvent(p, a, why, EventLosslessDrop, reason.String()+", and buffer.ring_hold is off: ")
+		if why == afterXoff {
 			s.peerEvent(p, EventIgnoresXoff, a.priority, moreThanHeadroom)
 		}
 	}

@@ -1,6 +1,7 @@
 package dataplane
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -120,6 +121,15 @@ func TestDropBeyondHeadroom(t *testing.T) {
 	lost("it came after XOFF", 3, 1)
 	assert.True(t, use.WaitedEarly == 2 && use.Waited == 1 && use.LateXoffs == 1 && use.LateNs == 1 &&
 		use.RingTotal == onWire, "use %+v, want two frames early and one after XOFF, one of them 1 ns before", use)
+	var said []string
+	for _, e := range r.events(EventLosslessDrop) {
+		_, why, _ := strings.Cut(e.Text, "off: ")
+		said = append(said, fmt.Sprint(e.Count, " ", why))
+	}
+	want := []string{"2 this machine ran the switch late: the frame had lain in the ring for 0s, and XOFF had not left; " +
+		"no headroom is for that", "1 frames came for 1ns after XOFF, and the headroom is for " +
+		"2.24µs of such frames at the port's speed"}
+	assert.Same(t, said, want, "why, by the events")
 }
 
 // The peer is said not to obey where the stamps show it: too much came after XOFF. Frames from before XOFF, and those

@@ -1,6 +1,9 @@
 package dataplane
 
 import (
+	"fmt"
+	"time"
+
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/macctl"
 )
@@ -190,19 +193,72 @@ func (u *headroomUseMeter) compare(newest int64, now XoffUse) {
 const moreThanHeadroom = "more came after XOFF than the headroom holds: it is too small, or the peer does not obey " +
 	"XOFF in time: a host may be short of CPU"
 
-// countNoRoom counts a frame that finds no room, and reports whether too much came after XOFF for the headroom. While
-// XOFF is in the delay line nobody knows yet.
-func (s *Switch) countNoRoom(p *portState, a *Arrival) (overran bool) {
+// A noRoom is why a frame finds no room.
+type noRoom string
+
+// The reasons, by the counters of HeadroomUse.
+const (
+	poolFull      noRoom = "WaitedForPool"
+	beforeXoff    noRoom = "WaitedEarly"
+	behindEarlier noRoom = "WaitedBehindEarlier"
+	afterXoff     noRoom = "Waited"
+	duringXoff    noRoom = "during XOFF" // XOFF is in the delay line, so nobody knows yet
+)
+
+// countNoRoom counts a frame that finds no room.
+func (s *Switch) countNoRoom(p *portState, a *Arrival) noRoom {
 	n := deferredFrame{frameUse: s.useOf(a), queue: p.ingressQueueOf(a.priority), noRoom: true}
-	if s.buffer.HeadroomPoolFull(p.index, a.priority, len(a.Data)) {
+	switch {
+	case s.buffer.HeadroomPoolFull(p.index, a.priority, len(a.Data)):
 		p.headroomUse[n.queue].WaitedForPool++
-		return false
-	}
-	if p.xoffSent&(1<<a.priority) == 0 {
+		return poolFull
+	case p.xoffSent&(1<<a.priority) == 0:
 		p.headroomUse[n.queue].WaitedEarly++
-		return false
+		return beforeXoff
+	case p.deferUntilXoffLeaves(n):
+		return duringXoff
 	}
-	return !p.deferUntilXoffLeaves(n) && p.judgeNoRoom(n)
+	return p.judgeNoRoom(n)
+}
+
+// noRoomEvent tells people that a frame finds no room. Events of one reason are one, with the figures of the first frame.
+func (s *Switch) noRoomEvent(p *portState, a *Arrival, why noRoom, kind EventKind, effect string) {
+	e := p.newEvent(kind, a.priority)
+	e.joins = string(why)
+	if s.joined(&e) {
+		return
+	}
+	e.Text = effect + s.noRoomText(p, a, why)
+	if kind == EventRingHold && why == afterXoff {
+		e.Text += ": " + moreThanHeadroom
+	}
+	s.events.add(e, s.now)
+}
+
+// noRoomText says whether this machine was late, or more came after XOFF than the headroom is for.
+func (s *Switch) noRoomText(p *portState, a *Arrival, why noRoom) string {
+	q := p.ingressQueueOf(a.priority)
+	u, left := &p.headroomUse[q], s.now
+	switch why {
+	case poolFull:
+		return "other queues fill buffer.headroom_pool, which is smaller than all headrooms together: raise its size, " +
+			"or lower its ratio"
+	case beforeXoff:
+		if p.xoffSent>>a.priority&1 != 0 {
+			left = u.left
+		}
+		return fmt.Sprintf("this machine ran the switch late: the frame had lain in the ring for %v, and XOFF had not "+
+			"left; no headroom is for that", time.Duration(left-a.At))
+	case behindEarlier:
+		return fmt.Sprintf("this machine ran the switch late, or the headroom is dynamic: all that came after XOFF "+
+			"would fit, but %d octets from before XOFF, or other priorities, have taken the headroom", u.before)
+	case afterXoff:
+		frames := p.cfg.Ingress[q].Headroom / s.buffer.Charge(len(a.Data))
+		bits := frames * int64(frame.WireOctets(len(a.Data))) * 8
+		return fmt.Sprintf("frames came for %v after XOFF, and the headroom is for %v of such frames at the port's speed",
+			time.Duration(a.At-u.left), time.Duration(float64(bits)/float64(macctl.SpeedOrNominal(p.cfg.Speed))*1e9))
+	}
+	return "the headroom was full before XOFF had passed the port's delay"
 }
 
 // peerOverran reports whether frames that came after XOFF were too much for a headroom since the last call, or before
@@ -217,18 +273,17 @@ func (p *portState) peerOverran() bool {
 	return p.overran
 }
 
-// judgeNoRoom counts a frame without room as Waited, or as one of those for which this switch was late, and reports
-// whether too much came after XOFF.
-func (p *portState) judgeNoRoom(n deferredFrame) (overran bool) {
+// judgeNoRoom counts a frame without room as Waited, or as one of those for which this switch was late.
+func (p *portState) judgeNoRoom(n deferredFrame) noRoom {
 	u := &p.headroomUse[n.queue]
 	switch {
 	case n.at <= u.left:
 		u.WaitedEarly++
+		return beforeXoff
 	case u.charged+n.bytes <= p.cfg.Ingress[n.queue].Headroom:
 		u.WaitedBehindEarlier++
-	default:
-		u.Waited++
-		return true
+		return behindEarlier
 	}
-	return false
+	u.Waited++
+	return afterXoff
 }

@@ -195,16 +195,7 @@ func (s *Switch) startWait(p *portState, a *Arrival) {
 		r.since = s.now
 	}
 	r.refused |= bit
-	text := "lossless frames wait for buffer: they came before XOFF left, or found the headroom full of such frames, " +
-		"which is not the peer's fault"
-	if s.buffer.HeadroomPoolFull(p.index, a.priority, len(a.Data)) {
-		text = "lossless frames wait for buffer: other queues fill buffer.headroom_pool, which is smaller than all " +
-			"headrooms together: raise its size, or lower its ratio"
-	}
-	if s.countNoRoom(p, a) {
-		text = "lossless frames wait for buffer: " + moreThanHeadroom
-	}
-	s.peerEvent(p, EventRingHold, a.priority, text)
+	s.noRoomEvent(p, a, s.countNoRoom(p, a), EventRingHold, "lossless frames wait for buffer: ")
 }
 
 // endWait notes that the first waiting frame of an ingress queue, of so many octets, goes on.

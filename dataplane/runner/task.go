@@ -35,11 +35,11 @@ type portTask struct {
 	lookWithin          int64        // ns after which the Refresher holds the peer if this task does not look; 0: never
 	within              atomic.Int64 // the same after the last burst or XON: less where a threshold is near
 	burstsUntilMeasured int          // of a ring that fills up
-	draining            bool  // the peer is held until the rings are replaced, or until a configuration fits
-	interval            int64 // ns for which the rings may stay unpolled; 0: never
-	unpolledNs          int64 // for which they stay unpolled in the coming sleep
-	longQueueUntil      int64 // until then the egress queues of the last burst hold frames
-	pollUntil           int64 // until then the rings are polled
+	draining            bool         // the peer is held until the rings are replaced, or until a configuration fits
+	interval            int64        // ns for which the rings may stay unpolled; 0: never
+	unpolledNs          int64        // for which they stay unpolled in the coming sleep
+	longQueueUntil      int64        // until then the egress queues of the last burst hold frames
+	pollUntil           int64        // until then the rings are polled
 
 	up     bool    // the link
 	assist *Assist // nil: no program helps

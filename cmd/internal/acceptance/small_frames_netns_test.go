@@ -2,6 +2,7 @@ package acceptance
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"pfcswitch/dataplane"
@@ -72,6 +73,14 @@ func obey(t *testing.T, s Stream) (u dataplane.HeadroomUse, lost uint64) {
 	})
 	u = r.Snapshot(1).HeadroomUse[3]
 	t.Logf("%+v", u)
+	told := map[bool]uint64{} // by whether this machine was late
+	for _, e := range r.Events(dataplane.EventLosslessDrop, 1) {
+		if strings.Contains(e.Text, "lossless-headroom") {
+			told[strings.Contains(e.Text, "this machine ran the switch late")] += e.Count
+		}
+	}
+	assert.True(t, told[true] == u.WaitedEarly+u.WaitedBehindEarlier && told[false] == u.Waited,
+		"the events tell of %d frames lost by lateness and of %d others: %+v", told[true], told[false], u)
 	return u, lost
 }
 
