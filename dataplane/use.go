@@ -221,7 +221,8 @@ func (s *Switch) countNoRoom(p *portState, a *Arrival) noRoom {
 	return p.judgeNoRoom(n)
 }
 
-// noRoomEvent tells people that a frame finds no room. Events of one reason are one, with the figures of the first frame.
+// noRoomEvent tells people that a frame finds no room. Events of one reason are one, with the figures of the first
+// frame.
 func (s *Switch) noRoomEvent(p *portState, a *Arrival, why noRoom, kind EventKind, effect string) {
 	e := p.newEvent(kind, a.priority)
 	e.joins = string(why)
@@ -241,22 +242,22 @@ func (s *Switch) noRoomText(p *portState, a *Arrival, why noRoom) string {
 	u, left := &p.headroomUse[q], s.now
 	switch why {
 	case poolFull:
-		return "other queues fill buffer.headroom_pool, which is smaller than all headrooms together: raise its size, " +
-			"or lower its ratio"
+		return "other queues fill buffer.headroom_pool, which is smaller than all headrooms together: raise its " +
+			"size, or lower its ratio"
 	case beforeXoff:
 		if p.xoffSent>>a.priority&1 != 0 {
 			left = u.left
 		}
-		return fmt.Sprintf("this machine ran the switch late: the frame had lain in the ring for %v, and XOFF had not "+
-			"left; no headroom is for that", time.Duration(left-a.At))
+		return fmt.Sprintf("this machine ran the switch late: the frame had lain in the ring for %v, and XOFF had "+
+			"not left; no headroom is for that", time.Duration(left-a.At))
 	case behindEarlier:
 		return fmt.Sprintf("this machine ran the switch late, or the headroom is dynamic: all that came after XOFF "+
 			"would fit, but %d octets from before XOFF, or other priorities, have taken the headroom", u.before)
 	case afterXoff:
 		frames := p.cfg.Ingress[q].Headroom / s.buffer.Charge(len(a.Data))
-		bits := frames * int64(frame.WireOctets(len(a.Data))) * 8
-		return fmt.Sprintf("frames came for %v after XOFF, and the headroom is for %v of such frames at the port's speed",
-			time.Duration(a.At-u.left), time.Duration(float64(bits)/float64(macctl.SpeedOrNominal(p.cfg.Speed))*1e9))
+		bits := float64(frames * int64(frame.WireOctets(len(a.Data))) * 8)
+		return fmt.Sprintf("frames came for %v after XOFF, and the headroom is for %v of such frames at the port's "+
+			"speed", time.Duration(a.At-u.left), time.Duration(bits/float64(macctl.SpeedOrNominal(p.cfg.Speed))*1e9))
 	}
 	return "the headroom was full before XOFF had passed the port's delay"
 }

@@ -21,10 +21,10 @@ const minRefresh = 200 * time.Microsecond
 // Warnings finds settings that are legal and probably not meant.
 func (c *Config) Warnings() []Warning { return c.warnings(Machine{}) }
 
-// Check returns the Warnings, the warnings that depend on the machine, a note for every written XON point, and one
-// about ports that the switch's watchdog does not watch.
+// Check returns the Warnings, the warnings that depend on the machine, a note for every written XON point, and notes
+// about ports that the switch's watchdog does not watch and about frames that do not wait.
 func (c *Config) Check(m Machine) []Warning {
-	return slices.Concat(c.warnings(m), c.resumeNotes(), c.watchdogNotes())
+	return slices.Concat(c.warnings(m), c.resumeNotes(), c.watchdogNotes(), c.ringHoldNotes(m))
 }
 
 func (c *Config) warnings(m Machine) []Warning {
@@ -232,6 +232,21 @@ func (c *Config) warnPause(m Machine) (all []Warning) {
 
 func (p *Port) pauseTime(quanta uint16) time.Duration {
 	return time.Duration(macctl.QuantaDuration(quanta, p.Speed))
+}
+
+// ringHoldNotes say what a headroom is not for, where frames without room do not wait.
+func (c *Config) ringHoldNotes(m Machine) []Warning {
+	if c.Buffer.RingHold || c.reserve().queues == 0 {
+		return nil
+	}
+	gap := ""
+	if m.WakeGap > 0 {
+		gap = fmt.Sprintf(", just now for up to %v", m.WakeGap)
+	}
+	w := c.warning("buffer.ring_hold", "off: whatever the headroom, lossless frames are lost that come while this "+
+		"machine does not run the switch%s: the rings do not keep them (event lossless-drop)", gap)
+	w.Note = true
+	return []Warning{w}
 }
 
 // resumeNotes say where a held queue resumes, for buffer and for every priority of a port that writes xon.

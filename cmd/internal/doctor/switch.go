@@ -146,15 +146,15 @@ func overspeed(f *Facts, t *Target) []api.Finding {
 }
 
 // lateness is how often frames found no room since XOFF left late, and how late the latest one was: a maximum, which no
-// clear of the counters ends.
+// clear of the counters ends. Others found none since more came after XOFF than the headroom holds.
 type lateness struct {
-	frames uint64
-	by     time.Duration
+	frames, others uint64
+	by             time.Duration
 }
 
 func latenessOf(h *api.HeadroomPort) (l lateness) {
 	for _, q := range h.Queues {
-		l.frames += q.Early + q.Crowded
+		l.frames, l.others = l.frames+q.Early+q.Crowded, l.others+q.RingFrames
 		l.by = max(l.by, time.Duration(q.LateNs))
 	}
 	return l
@@ -182,8 +182,12 @@ func losslessLost(f *Facts, t *Target) []api.Finding {
 	if t.Live == nil || t.Live.LosslessDrops == 0 {
 		return nil
 	}
-	return t.finding(api.SeverityError, "lossless-lost", t.Survey, losslessLostEffect,
-		fmt.Sprintf("%d lossless frames", t.Live.LosslessDrops)+f.recheckHint(), "")
+	seen := fmt.Sprintf("%d lossless frames", t.Live.LosslessDrops)
+	if f.Config != nil && !f.Config.Buffer.RingHold {
+		seen += fmt.Sprintf("; no room (ring_hold: off) for %d that this machine read late (xoff-late), and for %d "+
+			"since more came after XOFF than the headroom holds", t.Late.frames, t.Late.others)
+	}
+	return t.finding(api.SeverityError, "lossless-lost", t.Survey, losslessLostEffect, seen+f.recheckHint(), "")
 }
 
 // losslessDiscardedEffect is what a discarded frame means, of whichever port.
