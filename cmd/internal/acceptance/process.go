@@ -35,6 +35,9 @@ func SwitchCommand(path string, env ...string) lab.Command {
 	return lab.Command{Name: "switch", Argv: []string{lab.Self}, Env: append(env, configKey+"="+path)}
 }
 
+// started is what the process prints when its switch has started, with its programs in the kernel.
+const started = "started"
+
 // switchProcess is a switch that ends by SIGTERM or SIGINT.
 func switchProcess(path string) int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
@@ -49,6 +52,7 @@ func switchProcess(path string) int {
 		fmt.Println(err)
 		return 1
 	}
+	fmt.Println(started)
 	if os.Getenv(serveKey) == "" {
 		d.Run(ctx)
 	} else if err := d.Serve(ctx); err != nil {

@@ -31,9 +31,12 @@ func (r *Rig) ServeControl() *api.Client {
 func (r *Rig) StartProcess(s Setup, env ...string) *lab.Process {
 	r.T.Helper()
 	p := r.Launch(s, nil, env...)
+	all := []string{started + "\n"}
 	for n := range r.Hosts {
-		want := fmt.Sprintf(`msg="port is open" port=%s `, PortName(n+1))
-		eventually(r.T, "the switch has opened "+PortName(n+1), func() bool {
+		all = append(all, fmt.Sprintf(`msg="port is open" port=%s `, PortName(n+1)))
+	}
+	for _, want := range all {
+		eventually(r.T, "the switch says "+want, func() bool {
 			if ended(p) {
 				r.T.Fatal(p.Wait())
 			}

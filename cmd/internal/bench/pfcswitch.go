@@ -20,7 +20,7 @@ const vlan = 10
 var sink = mac(2)
 
 // startPFC starts pfcswitch in the network with the configuration in text, whose name and socket it sets, and
-// waits until all ports are up.
+// waits until all ports are up, with their programs in the kernel.
 func (n *network) startPFC(text string) error {
 	n.socket = filepath.Join(n.b.work, n.name+".sock")
 	file := filepath.Join(n.b.work, n.name+".yaml")
@@ -45,7 +45,7 @@ func (n *network) portsUp() (bool, error) {
 		return false, err
 	}
 	down := slices.ContainsFunc(r.Ports, func(p api.Port) bool { return !p.Up })
-	return len(r.Ports) > 0 && !down, nil
+	return len(r.Ports) > 0 && !down && !r.Starting(), nil
 }
 
 // show returns pfcswitch's answer to a noun.

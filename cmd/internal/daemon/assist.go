@@ -3,7 +3,6 @@ package daemon
 import (
 	"errors"
 	"log/slog"
-	"maps"
 	"slices"
 
 	"pfcswitch/cmd/internal/config"
@@ -80,7 +79,7 @@ func (d *Daemon) attachAssist(p *portLink, o *stagedPort) (*runner.Assist, error
 		p.noAssist = errAssistStarting
 		return nil, nil
 	}
-	if a := d.attachPrograms(p, o); a != nil {
+	if a := d.attachPrograms(p, s, o.at); a != nil {
 		s.UseFilter(a.Filter())
 		return p.assistOf(a), nil
 	}
@@ -102,46 +101,23 @@ func (p *portLink) assistOf(a *assist.Port) *runner.Assist {
 	return &runner.Assist{Port: a, Index: p.at.link.Index, Netns: p.at.home, Why: p.whySlow()}
 }
 
-// attachAll attaches the programs at the interfaces of the ports that have no sockets yet, as many at a time as are
-// opened: the kernel checks the programs of each, and waits. What a killed switch has left holds the peer of each port
-// until attachPrograms.
-func (d *Daemon) attachAll(staged map[string]*stagedPort) {
-	if d.noAssist != nil {
-		return
-	}
-	names := slices.Collect(maps.Keys(staged))
-	inTurns(len(names), d.openAtOnce(), func(i int) {
-		if p := d.ports[names[i]]; p.socket == nil && !d.attachesLater(p) {
-			d.attach(p, staged[names[i]])
-		}
-	})
-}
-
-// attach attaches the programs at the interface of o, for the port that will have its sockets.
-func (d *Daemon) attach(p *portLink, o *stagedPort) {
-	o.attached = true
-	o.noAssist = port.InNetns(p.cfg.Netns, func() (err error) {
-		o.programs, err = d.assist.Attach(p.number, o.at.link.Index, d.pins, p.cfg.Name, runner.Now())
-		return err
-	})
-}
-
-// attachPrograms returns the programs at the interface of a port, which it attaches unless attach has, and reports why
-// there are none.
-func (d *Daemon) attachPrograms(p *portLink, o *stagedPort) *assist.Port {
-	if p.noAssist = d.noAssist; p.noAssist != nil && o.programs == nil {
+// attachPrograms attaches the programs at the interface of a port with these sockets, and reports why there are none.
+func (d *Daemon) attachPrograms(p *portLink, s *port.AFPacket, at place) *assist.Port {
+	if p.noAssist = d.noAssist; p.noAssist != nil {
 		return nil
 	}
-	if !o.attached {
-		d.attach(p, o)
-	}
-	if p.noAssist = o.noAssist; p.noAssist == nil {
-		if p.noAssist = o.programs.TakeOver(); p.noAssist != nil {
-			p.noAssist = errors.Join(p.noAssist, o.programs.Close())
+	var a *assist.Port
+	p.noAssist = port.InNetns(p.cfg.Netns, func() (err error) {
+		a, err = d.assist.Attach(p.number, at.link.Index, d.pins, p.cfg.Name, runner.Now())
+		return err
+	})
+	if p.noAssist == nil {
+		if p.noAssist = a.TakeOver(); p.noAssist != nil {
+			p.noAssist = errors.Join(p.noAssist, a.Close())
 		}
 	}
 	switch err := p.noAssist; {
-	case (errors.Is(err, assist.ErrNotAllowed) || errors.Is(err, assist.ErrOldKernel)) && o.socket.Bound():
+	case (errors.Is(err, assist.ErrNotAllowed) || errors.Is(err, assist.ErrOldKernel)) && s.Bound():
 		// so it is at each port
 		d.noAssist = err
 		d.reportNoAssist()
@@ -149,8 +125,8 @@ func (d *Daemon) attachPrograms(p *portLink, o *stagedPort) *assist.Port {
 		d.report(slog.LevelWarn, dataplane.EventPort, p.cfg.Name, "no help from inside the kernel (assist): "+
 			err.Error()+". The port works without")
 	default:
-		p.besideAnother, p.detached, p.missed = false, false, o.programs.Missed()
-		return o.programs
+		p.besideAnother, p.detached, p.missed = false, false, a.Missed()
+		return a
 	}
 	return nil
 }

@@ -17,10 +17,10 @@ var errAssistStarting = errors.New(api.AssistStarting + ": the switch forwards a
 // starting reports whether a port is in service without its programs, which attachRest is going to attach.
 func (p *portLink) starting() bool { return p.socket != nil && p.noAssist == errAssistStarting }
 
-// attachesLater reports whether a port goes into service without its programs. What a killed switch may have left holds
-// the peer: such a port waits for its own.
+// attachesLater reports whether a port goes into service without its programs: at the start of the switch. What a
+// killed switch may have left holds the peer: such a port waits for its own.
 func (d *Daemon) attachesLater(p *portLink) bool {
-	return d.attachLater && d.noAssist == nil && !d.pins.Left(p.cfg.Name)
+	return d.starts() && d.noAssist == nil && !d.pins.Left(p.cfg.Name)
 }
 
 // attachRest attaches the programs of the ports that have started without, until ctx ends. It attaches one at a time:
@@ -51,7 +51,7 @@ func (d *Daemon) attachNext() bool {
 // the runner has configured it, it holds nobody, and every frame comes to the rings.
 func (d *Daemon) attachStarted(p *portLink) {
 	s := p.socket.(*port.AFPacket)
-	a := d.attachPrograms(p, &stagedPort{socket: s, at: p.at})
+	a := d.attachPrograms(p, s, p.at)
 	if a == nil {
 		d.deepen(p, "the port has deep receive rings now, because no program in the kernel holds the peer (assist)")
 		return

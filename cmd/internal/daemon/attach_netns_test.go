@@ -28,7 +28,7 @@ func startLater(t *testing.T, hosts int, s Setup) *rig {
 	was := acceptance.NewSwitch
 	t.Cleanup(func() { acceptance.NewSwitch = was })
 	acceptance.NewSwitch = func(c *config.Config, log *slog.Logger) (acceptance.Switch, error) {
-		return newIn("", c, log, true)
+		return newIn("", c, log)
 	}
 	return start(t, hosts, s)
 }

@@ -2,7 +2,7 @@
 //
 //	daemon.go              Daemon: start, apply, stop
 //	assist.go              programs that help from inside the kernel
-//	attach.go              those of a process with several switches, which come behind its start
+//	attach.go              those that come behind the start
 //	drain.go               changes that wait for the buffer
 //	build.go               configuration → settings of the data plane, of its ports and trunks
 //	check.go               interfaces that must not become ports
@@ -74,7 +74,6 @@ type Daemon struct {
 	noAssist     error                            // why not
 	pins         assist.Pins                      // what outlives a killed switch
 	restart      func() (begin func(), err error) // of the host; nil: there is none
-	attachLater  bool                             // ports get their programs behind the start, by attachNext
 	headroomKick chan struct{}                    // wakes runHeadroom
 	background   sync.WaitGroup                   // runHeadroom, followHangups
 	mtus         guardedMTUs
@@ -105,14 +104,18 @@ func New(c *config.Config, log *slog.Logger) (*Daemon, error) { return NewIn("",
 // NewIn is New for a switch at home in a network namespace (see port.InNetns), where its metrics address is, and each
 // port for which the configuration names no other. So one process may have switches in many namespaces.
 func NewIn(netns string, c *config.Config, log *slog.Logger) (*Daemon, error) {
-	return newIn(netns, c, log, false)
+	d, err := newIn(netns, c, log)
+	if err == nil {
+		attachRest(context.Background(), []*Daemon{d})
+	}
+	return d, err
 }
 
-// newIn is NewIn. later says that the start does not wait for the programs in the kernel, which attachRest attaches.
-func newIn(netns string, c *config.Config, log *slog.Logger, later bool) (*Daemon, error) {
+// newIn is NewIn, and leaves the programs in the kernel to attachRest.
+func newIn(netns string, c *config.Config, log *slog.Logger) (*Daemon, error) {
 	j := newJournal(log.Handler())
 	log = slog.New(j)
-	d := &Daemon{log: log, journal: j, netns: netns, attachLater: later, watchdog: newWatchdog(log),
+	d := &Daemon{log: log, journal: j, netns: netns, watchdog: newWatchdog(log),
 		started: time.Now(), startedAt: runner.Now(),
 		inspect: port.Inspect, openAFPacket: port.Prepare, numbers: map[string]int{},
 		ports: map[string]*portLink{}, probers: map[string]*Prober{}, retiredCounters: map[string]headroom.Counters{},
@@ -121,7 +124,6 @@ func newIn(netns string, c *config.Config, log *slog.Logger, later bool) (*Daemo
 	if err := d.start(c.In(netns)); err != nil {
 		return nil, errors.Join(err, d.Close())
 	}
-	d.attachLater = false
 	return d, nil
 }
 

@@ -30,13 +30,14 @@ type Guest struct {
 type host struct {
 	guests []Guest
 	report func(i int, err error)
-	needs  privilege.Needs // what the process may still do
-	later  bool            // programs in the kernel come behind the starts
+	needs  privilege.Needs // what the process may still do, once confined is closed
 
-	serving sync.WaitGroup
-	left    atomic.Int32 // switches that run, or start again
-	end     func()       // ends the process when none is left
-	running struct {
+	confined chan struct{} // closed when all have started, and the process has given up rights
+	serving  sync.WaitGroup
+	settling sync.WaitGroup
+	left     atomic.Int32 // switches that run, or start again, and startAll
+	end      func()       // ends the process when none is left
+	running  struct {
 		sync.Mutex // also held while they are asked whether they hang: none ends meanwhile
 		all        []*Daemon
 	}
@@ -55,30 +56,13 @@ func Host(ctx context.Context, guests []Guest, failed func(g *Guest, err error))
 	defer end()
 	refused := SetNice(leastNice(guests))
 	errs := make([]error, len(guests))
-	h := &host{guests: guests, later: len(guests) > 1, end: end, report: func(i int, err error) {
+	h := &host{guests: guests, confined: make(chan struct{}), end: end, report: func(i int, err error) {
 		if errs[i] = err; err != nil {
 			failed(&guests[i], err)
 		}
 	}}
-	switches := h.startAll(ctx)
-	started := slices.DeleteFunc(slices.Clone(switches), func(d *Daemon) bool { return d == nil })
-	for _, d := range started {
-		if refused != nil {
-			d.ReportRefused("other programs of this machine may keep the switch waiting", refused)
-		}
-	}
-	if len(started) > 0 {
-		h.needs = confine(started)
-	}
-	var settling sync.WaitGroup
-	settling.Add(len(started))
-	h.left.Store(int32(len(started)))
-	for i, d := range switches {
-		if d != nil {
-			h.serving.Go(func() { h.run(ctx, i, d, settling.Done) })
-		}
-	}
-	settling.Wait()
+	h.startAll(ctx, refused)
+	h.settling.Wait()
 	saveMemory()
 	if ready := h.ready(); len(ready) > 0 {
 		h.serving.Go(func() {
@@ -109,21 +93,42 @@ func leastNice(guests []Guest) int {
 	return least
 }
 
-// startAll starts the switches until ctx ends, and reports those that cannot start, for which it returns nil. It starts
-// one after the other: a start mostly waits for the kernel, where starts side by side wait for each other, so that all
-// together hardly take less time, and each takes several times as long until it forwards.
-func (h *host) startAll(ctx context.Context) []*Daemon {
-	switches := make([]*Daemon, len(h.guests))
+// startAll starts the switches until ctx ends, reports those that cannot start, and runs the others. refused is why
+// they have no nice value; nil: they have it. It starts one after the other: a start mostly waits for the kernel, where
+// starts side by side wait for each other, so that all together hardly take less time, and each takes several times as
+// long until it forwards.
+func (h *host) startAll(ctx context.Context, refused error) {
+	h.left.Add(1)
+	defer h.leave()
+	defer close(h.confined)
+	var started []*Daemon
 	for i := range h.guests {
 		if ctx.Err() != nil {
 			break
 		}
 		g := &h.guests[i]
-		d, err := newIn(g.Netns, g.Config, g.Log, h.later)
-		switches[i] = d
-		h.report(i, err)
+		d, err := newIn(g.Netns, g.Config, g.Log)
+		if h.report(i, err); err != nil {
+			continue
+		}
+		if refused != nil {
+			d.ReportRefused("other programs of this machine may keep the switch waiting", refused)
+		}
+		started = append(started, d)
+		h.left.Add(1)
+		h.settling.Add(1)
+		h.serving.Go(func() { h.run(ctx, i, d) })
 	}
-	return switches
+	if len(started) > 0 {
+		h.needs = confine(started)
+	}
+}
+
+// leave ends the process if no switch is left, and none is to start.
+func (h *host) leave() {
+	if h.left.Add(-1) == 0 {
+		h.end()
+	}
 }
 
 // ready returns the switches that run.
@@ -133,16 +138,12 @@ func (h *host) ready() []*Daemon {
 	return slices.Clone(h.running.all)
 }
 
-// run runs switch number i until ctx ends, and starts it again as often as somebody asks for that. It calls settled
-// when the switch is ready for the first time, or has ended.
-func (h *host) run(ctx context.Context, i int, d *Daemon, settled func()) {
-	settled = sync.OnceFunc(settled)
-	defer func() {
-		settled()
-		if h.left.Add(-1) == 0 {
-			h.end()
-		}
-	}()
+// run runs switch number i until ctx ends, and starts it again as often as somebody asks for that. It has settled when
+// the switch is ready for the first time, or has ended.
+func (h *host) run(ctx context.Context, i int, d *Daemon) {
+	defer h.leave()
+	settled := sync.OnceFunc(h.settling.Done)
+	defer settled()
 	for d != nil {
 		again, err := h.serve(ctx, i, d, settled)
 		if again == nil || ctx.Err() != nil {
@@ -153,7 +154,7 @@ func (h *host) run(ctx context.Context, i int, d *Daemon, settled func()) {
 		if err != nil {
 			g.Log.Warn("the end before another start", "error", err)
 		}
-		next, failure := newIn(g.Netns, again, g.Log, h.later)
+		next, failure := newIn(g.Netns, again, g.Log)
 		h.report(i, failure)
 		if d = next; d != nil {
 			d.confined(h.needs)
@@ -170,6 +171,7 @@ func (h *host) serve(ctx context.Context, i int, d *Daemon, settled func()) (aga
 	asked := make(chan *config.Config, 1)
 	var first sync.Once
 	d.restart = func() (begin func(), err error) {
+		<-h.confined
 		c, err := h.configAgain(g)
 		if err == nil {
 			err = d.startsWith(c)
@@ -196,6 +198,7 @@ func (h *host) serve(ctx context.Context, i int, d *Daemon, settled func()) (aga
 		h.running.Unlock()
 		settled()
 	})
+	<-h.confined // until then it counts among those that give up rights
 	h.running.Lock()
 	h.running.all = slices.DeleteFunc(h.running.all, func(other *Daemon) bool { return other == d })
 	h.running.Unlock()

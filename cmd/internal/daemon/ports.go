@@ -158,7 +158,6 @@ func (d *Daemon) followConfig(staged map[string]*stagedPort) {
 		d.mtus.forget(p.number)
 		d.warn(name, "giving back the interface of a port that is gone", p.release())
 	}
-	d.attachAll(staged)
 	for name, o := range staged {
 		d.installStaged(d.ports[name], o)
 	}

@@ -12,7 +12,6 @@ import (
 	"pfcswitch/cmd/internal/config"
 	"pfcswitch/dataplane"
 	"pfcswitch/dataplane/port"
-	"pfcswitch/dataplane/port/assist"
 )
 
 // A stagedPort is an interface with open sockets that do not receive yet. Every step that can fail is done, so the
@@ -23,10 +22,6 @@ type stagedPort struct {
 	at      place
 	restore func() error
 	from    *portLink // the port that has the interface now and hands restore over; nil: the interface was made quiet
-
-	programs *assist.Port // at the interface; nil: none, or attach was not called
-	noAssist error        // of attach
-	attached bool         // attach was called
 }
 
 // stage opens sockets for ports that are new, change their interface or need larger rings. Interfaces that do not
@@ -60,11 +55,14 @@ func (d *Daemon) stage(c *config.Config) (map[string]*stagedPort, error) {
 // openAtOnce is how many ports are opened at the same time. Opening mostly waits for the kernel, but ring memory costs
 // CPU time. A switch that forwards already opens one port at a time.
 func (d *Daemon) openAtOnce() int {
-	if d.published.Load() == nil {
+	if d.starts() {
 		return 16
 	}
 	return 1
 }
+
+// starts reports whether no configuration is in force yet.
+func (d *Daemon) starts() bool { return d.published.Load() == nil }
 
 // inTurns calls f for 0 to n−1, up to most of them at the same time, and returns when all have returned.
 func inTurns(n, most int, f func(i int)) {

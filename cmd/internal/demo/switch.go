@@ -79,7 +79,7 @@ func speedText(bitsPerSecond int64) string {
 	return fmt.Sprint(bitsPerSecond)
 }
 
-// start runs the switch and waits until its ports are up.
+// start runs the switch and waits until its ports are up, with their programs in the kernel.
 func (s *switchNode) start(ctx context.Context, dir string) error {
 	path := filepath.Join(dir, s.name+".yaml")
 	if err := os.WriteFile(path, []byte(s.config()), 0o600); err != nil {
@@ -151,7 +151,7 @@ func ask[T api.Reply](ctx context.Context, s *switchNode, noun string, answer *T
 
 func (s *switchNode) ready(ctx context.Context) bool {
 	var ports *api.Ports
-	return ask(ctx, s, "ports", &ports) == nil && len(ports.Ports) == len(s.ports) &&
+	return ask(ctx, s, "ports", &ports) == nil && len(ports.Ports) == len(s.ports) && !ports.Starting() &&
 		!slices.ContainsFunc(ports.Ports, func(p api.Port) bool { return !p.Up })
 }
 

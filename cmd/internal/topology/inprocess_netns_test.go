@@ -2,6 +2,7 @@ package topology
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"io"
 	"net"
@@ -11,6 +12,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"pfcswitch/cmd/internal/api"
 	"pfcswitch/cmd/internal/config"
@@ -134,4 +137,47 @@ func oneCannotStart(r *rig) {
 	must(r.t, cmd.Process.Signal(syscall.SIGTERM))
 	assert.True(r.t, cmd.Wait() != nil, "no error at the end, though a switch did not run")
 	must(r.t, l.Close())
+}
+
+// A switch of a process serves while others still start.
+func servedWhileOthersStart(r *rig) {
+	dir := r.t.TempDir()
+	never, security := filepath.Join(dir, "certificate"), filepath.Join(dir, "web.yaml")
+	must(r.t, unix.Mkfifo(never, 0o600)) // whoever reads it waits for a writer
+	must(r.t, os.WriteFile(security, fmt.Appendf(nil, "tls_server_config: {cert_file: %s, key_file: none}\n", never),
+		0o600))
+	args := []string{"run"}
+	for _, node := range []struct{ name, metrics string }{{"first", "listen: off"},
+		{"second", "listen: 127.0.0.1:9808, web_config: " + security}} {
+		file := filepath.Join(dir, node.name+".yaml")
+		must(r.t, os.WriteFile(file, fmt.Appendf(nil, "name: %s\npreset: roce\nmetrics: {%s}\napi: {socket: %s}\n"+
+			"ports: {none0: {}}\n", node.name, node.metrics, filepath.Join(dir, node.name)), 0o600))
+		args = append(args, "-c", file)
+	}
+	cmd := r.command(args...)
+	must(r.t, cmd.Start())
+	r.t.Cleanup(func() {
+		_ = cmd.Process.Kill() // where the test ended early
+		_ = cmd.Wait()
+	})
+	first := api.NewClient(filepath.Join(dir, "first"))
+	answers := func() bool {
+		ctx, cancel := context.WithTimeout(r.t.Context(), time.Second)
+		defer cancel()
+		_, err := first.Show(ctx, "ports")
+		return err == nil
+	}
+	eventually(r.t, "the first switch answers", answers)
+	var writer int
+	eventually(r.t, "the second one starts", func() (starts bool) {
+		var err error
+		writer, err = unix.Open(never, unix.O_WRONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
+		return err == nil
+	})
+	must(r.t, unix.Close(writer)) // an empty certificate
+	eventually(r.t, "the first one goes on without the second", answers)
+	must(r.t, cmd.Process.Signal(syscall.SIGTERM))
+	if err := cmd.Wait(); err == nil {
+		r.t.Error("no error at the end, though a switch did not run")
+	}
 }

@@ -31,8 +31,9 @@ import (
 func TestLabsComeAndGo(t *testing.T) {
 	newRig(t).parts(map[string]func(*rig){
 		"refused": refusedTopologies, "interrupted": interruptedUp, "atomic": failedUp, "nic": hostNIC,
-		"said": keeperLog, "onestart": oneCannotStart, "manyinprocess": oneProcessOfMany,
-		"late": interruptedWhenReady, "collected": collectedKeeper, "refusedruns": refusedRuns,
+		"said": keeperLog, "onestart": oneCannotStart, "served": servedWhileOthersStart,
+		"manyinprocess": oneProcessOfMany,
+		"late":          interruptedWhenReady, "collected": collectedKeeper, "refusedruns": refusedRuns,
 	}, nil)
 }
 

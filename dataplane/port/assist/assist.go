@@ -50,6 +50,9 @@ type Maps struct {
 	full       atomic.Bool
 }
 
+// loopback is the index of the loopback interface of each network namespace.
+const loopback = 1
+
 // Open makes the maps. It fails with ErrNotAllowed or ErrOldKernel where the system does not allow that.
 func Open() (*Maps, error) { return open(MaxAllFlows) }
 
@@ -62,7 +65,13 @@ func open(flows int) (*Maps, error) {
 	if err := spec.LoadAndAssign(&m.maps, nil); err != nil {
 		return nil, unavailable(err)
 	}
-	if err := m.mapAll(cpus); err != nil {
+	err = m.mapAll(cpus)
+	if err == nil {
+		if _, tcx := (&Port{index: loopback}).programs(); tcx != nil { // ports that start without programs rely on it
+			err = unavailable(tcx)
+		}
+	}
+	if err != nil {
 		return nil, errors.Join(err, m.Close())
 	}
 	m.Forget()
