@@ -68,7 +68,8 @@ type AFPacket struct {
 
 var _ Port = (*AFPacket)(nil)
 
-// Open opens a port on an interface. The interface must exist and should have been checked with Inspect.
+// Open opens a port on an interface. The interface must exist and should have been checked with Inspect. Frames may
+// leave by the AF_XDP socket.
 func Open(c Config) (*AFPacket, error) {
 	p, err := Prepare(c)
 	if err != nil {
@@ -77,11 +78,12 @@ func Open(c Config) (*AFPacket, error) {
 	if err := p.Start(); err != nil {
 		return nil, errors.Join(err, p.Close())
 	}
+	p.AllowXDP(new(PacketSockets), true)
 	return p, nil
 }
 
-// Prepare opens a port that receives nothing before Start. Its errors show while another port still serves the
-// interface.
+// Prepare opens a port that receives nothing before Start, and whose frames leave by the packet socket before AllowXDP.
+// Its errors show while another port still serves the interface.
 func Prepare(c Config) (*AFPacket, error) {
 	p := &AFPacket{data: -1, controlTx: -1, filter: -1}
 	err := InNetns(c.Netns, func() error { return p.open(c) })

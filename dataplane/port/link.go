@@ -25,7 +25,7 @@ type Link struct {
 	Speed     int64 // bit/s that the NIC reports; 0 if it reports none (veth, TAP)
 	Master    int   // index of the bridge or bond that owns the interface; 0 if none does
 	Addresses []string
-	Default   bool // a default route leaves through the interface
+	Default   bool // a default route leaves through the interface; of Interfaces alone
 	FarAway   bool // a veth whose far end is in another network namespace
 
 	linkLocal []netlink.Addr // its IPv6 link-local addresses, which are not in Addresses
@@ -65,6 +65,9 @@ func Interfaces(ns string) ([]Link, error) {
 			}
 			l, err := describe(link)
 			if err != nil {
+				return err
+			}
+			if l.Default, err = hasDefaultRoute(link); err != nil {
 				return err
 			}
 			all = append(all, l)
@@ -122,14 +125,17 @@ func describe(link netlink.Link) (Link, error) {
 			l.Addresses = append(l.Addresses, addr.IPNet.String())
 		}
 	}
+	return l, nil
+}
+
+func hasDefaultRoute(link netlink.Link) (bool, error) {
 	routes, err := retryDump(func() ([]netlink.Route, error) { return netlink.RouteList(link, netlink.FAMILY_ALL) })
 	if err != nil {
-		return l, fmt.Errorf("list routes of %s: %w", a.Name, err)
+		return false, fmt.Errorf("list routes of %s: %w", link.Attrs().Name, err)
 	}
-	l.Default = slices.ContainsFunc(routes, func(r netlink.Route) bool {
+	return slices.ContainsFunc(routes, func(r netlink.Route) bool {
 		return r.Dst == nil || r.Dst.IP.IsUnspecified()
-	})
-	return l, nil
+	}), nil
 }
 
 // Usable returns the reason why an interface of namespace ns must not become a port: the kernel's own stack would

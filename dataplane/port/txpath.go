@@ -41,7 +41,8 @@ type linkWatch struct {
 	unfit   string          // why the interface is unfit for an xdpTx, by the last look; "" if it is not
 }
 
-// openXDPTx opens the port's AF_XDP socket, which is optional. It runs in the namespace of the interface.
+// openXDPTx opens the port's AF_XDP socket, which is optional, and which AllowXDP brings into use. It runs in the
+// namespace of the interface.
 func (p *AFPacket) openXDPTx(c Config, index int) {
 	if p.noXDP = whyAsked; !c.XDP {
 		return
@@ -57,7 +58,8 @@ func (p *AFPacket) openXDPTx(c Config, index int) {
 		p.noXDP = err.Error()
 		return
 	}
-	p.AllowXDP(new(PacketSockets), true)
+	why := whyAsked
+	p.xdpTx.why.Store(&why)
 }
 
 func (w *linkWatch) open(rings []*ring) (err error) {
@@ -116,7 +118,7 @@ func transmitQueues(name string) int {
 	return int(c.tx + c.combined)
 }
 
-// AllowXDP says whether frames may leave by the AF_XDP socket from now on, and refreshes the path. The default is true.
+// AllowXDP says whether frames may leave by the AF_XDP socket from now on, and refreshes the path.
 func (p *AFPacket) AllowXDP(look *PacketSockets, allow bool) {
 	p.txPathMu.Lock()
 	defer p.txPathMu.Unlock()

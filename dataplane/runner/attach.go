@@ -12,8 +12,9 @@ import (
 )
 
 // Attach gives the configured port number i its sockets, its address and the programs at its interface; nil: none. The
-// runner closes p when the port is detached. The port is down until SetUp.
-func (r *Runner) Attach(i int, p port.Port, mac [6]byte, a *Assist) error {
+// runner closes p when the port is detached. The port is down until SetUp. Ports that are attached one after the other
+// share a look.
+func (r *Runner) Attach(i int, p port.Port, mac [6]byte, a *Assist, look *port.PacketSockets) error {
 	r.change.Lock()
 	defer r.change.Unlock()
 	if err := r.grow(); err != nil {
@@ -28,7 +29,7 @@ func (r *Runner) Attach(i int, p port.Port, mac [6]byte, a *Assist) error {
 	if err := t.steer(); err != nil {
 		return fmt.Errorf("port %s: %w", t.cfg.Name, err)
 	}
-	t.allowXDP(p, new(port.PacketSockets))
+	t.allowXDP(p, look)
 	return r.do(func(sw *dataplane.Switch) error {
 		cfg, err := sw.SetMAC(i, mac, Now())
 		if err != nil {

@@ -361,7 +361,7 @@ func TestConfigureWarns(t *testing.T) {
 	l := newTestbed(t, executors[0], roomy(2), unshapedPorts(2)...)
 	near, _ := l.second()
 	l.must(l.r.Detach(0))
-	l.must(l.r.Attach(0, near, testPort(0).MAC, nil))
+	l.must(l.r.Attach(0, near, testPort(0).MAC, nil, nil))
 	near.steered = errors.New("the kernel refuses")
 	ports := asMap(unshapedPorts(2)...)
 	changed := ports[0]

@@ -108,7 +108,7 @@ func (l *testbed) attach(i int, wrap func(*porttest.End) port.Port) {
 	if wrap != nil {
 		p = wrap(near)
 	}
-	l.must(l.r.Attach(i, p, testPort(i).MAC, nil))
+	l.must(l.r.Attach(i, p, testPort(i).MAC, nil, nil))
 	l.must(l.r.SetUp(i, true))
 	l.stations[i].link(near, far)
 }

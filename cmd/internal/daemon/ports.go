@@ -158,8 +158,9 @@ func (d *Daemon) followConfig(staged map[string]*stagedPort) {
 		d.mtus.forget(p.number)
 		d.warn(name, "giving back the interface of a port that is gone", p.release())
 	}
+	var look port.PacketSockets
 	for name, o := range staged {
-		d.installStaged(d.ports[name], o)
+		d.installStaged(d.ports[name], o, &look)
 	}
 	d.reconcile()
 	for _, p := range d.ports {
@@ -169,7 +170,7 @@ func (d *Daemon) followConfig(staged map[string]*stagedPort) {
 }
 
 // installStaged gives a port its staged sockets. Sockets on the same interface are replaced without a gap.
-func (d *Daemon) installStaged(p *portLink, o *stagedPort) {
+func (d *Daemon) installStaged(p *portLink, o *stagedPort, look *port.PacketSockets) {
 	if p.socket != nil {
 		err := d.replace(p, o)
 		if err == nil {
@@ -178,7 +179,7 @@ func (d *Daemon) installStaged(p *portLink, o *stagedPort) {
 		d.warn(p.cfg.Name, "replacing the receive rings", err)
 		d.warn(p.cfg.Name, "closing the old sockets", d.closePort(p))
 	}
-	if err := d.install(p, o); err != nil {
+	if err := d.install(p, o, look); err != nil {
 		d.reportDown(p, err)
 	}
 }
@@ -294,7 +295,7 @@ func (d *Daemon) open(p *portLink, at place) error {
 	if err != nil {
 		return err
 	}
-	return d.install(p, o)
+	return d.install(p, o, new(port.PacketSockets))
 }
 
 // followLink takes over the state of the link, and what else has changed.

@@ -157,13 +157,13 @@ func (o *stagedPort) takeOver() {
 	}
 }
 
-// install gives a port its sockets.
-func (d *Daemon) install(p *portLink, o *stagedPort) error {
+// install gives a port its sockets. See Runner.Attach.
+func (d *Daemon) install(p *portLink, o *stagedPort, look *port.PacketSockets) error {
 	o.takeOver()
 	p.at = o.at
 	a, err := d.attachAssist(p, o)
 	if err == nil {
-		err = d.runner.Attach(p.number, o.socket, o.at.link.MAC, a)
+		err = d.runner.Attach(p.number, o.socket, o.at.link.MAC, a, look)
 	}
 	if err != nil {
 		if a != nil {

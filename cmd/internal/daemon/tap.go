@@ -32,7 +32,8 @@ func (d *Daemon) openTAP(p *portLink) error {
 			"priority of a socket (SO_PRIORITY) counts for nothing", why)
 	}
 	p.tap = t
-	if err = d.install(p, &stagedPort{socket: t, at: at, restore: func() error { return nil }}); err != nil {
+	o := &stagedPort{socket: t, at: at, restore: func() error { return nil }}
+	if err = d.install(p, o, new(port.PacketSockets)); err != nil {
 		p.tap = nil
 	}
 	return err
