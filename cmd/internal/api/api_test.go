@@ -109,6 +109,8 @@ func (f *fake) Snapshot(v *dataplane.Snapshot) {
 	v.Buffer.Lossy = buffer.PoolSnapshot{Size: 4 << 20, SharedSize: 4 << 20}
 }
 
+func (f *fake) KernelBacklogDrops() uint64 { return 11 + f.more }
+
 func (f *fake) RemovedCounters() *dataplane.Snapshot {
 	v := new(dataplane.Snapshot)
 	if f.gone {

@@ -14,6 +14,7 @@ type baseline struct {
 	counters  *dataplane.Snapshot          // nil at the start; also of removed ports and trunks; never changed
 	lost      uint64                       // lossless frames, also by removed ports
 	discarded uint64                       // likewise
+	backlog   uint64                       // frames that the machine's kernel backlog dropped
 	storms    []deadlock.Status            // likewise
 	probes    map[string]headroom.Counters // likewise, by port
 }

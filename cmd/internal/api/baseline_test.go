@@ -193,6 +193,18 @@ func TestClearWhilePortIsGone(t *testing.T) {
 		"lost %d since the clear, %d since the start, want 0 and 2", m.LosslessDrops, m.LosslessDropsSinceStart)
 }
 
+// What the machine's backlog dropped counts from the switch's start on, and from a clear on.
+func TestBacklogCountsSinceTheStart(t *testing.T) {
+	f := &fake{}
+	s := NewServer(f, start, 0)
+	assert.Equal(t, s.moment(0).readPorts().KernelBacklogDrops, 0, "dropped before the start")
+	f.more = 5
+	assert.Equal(t, s.moment(0).readPorts().KernelBacklogDrops, 5, "since the start")
+	s.clearCounters()
+	f.more = 6
+	assert.Equal(t, s.moment(0).readPorts().KernelBacklogDrops, 1, "since the clear")
+}
+
 // addRemoved adds removed ports, trunks and trunk members by name.
 func TestAddGone(t *testing.T) {
 	port := func(name string) (p dataplane.PortSnapshot) {

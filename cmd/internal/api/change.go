@@ -167,7 +167,7 @@ func (s *Server) clearCounters() {
 	s.user.Lock()
 	defer s.user.Unlock()
 	s.user.baseline = &baseline{time: v.Time, counters: v, lost: lost, discarded: discarded, storms: storms,
-		probes: probes}
+		probes: probes, backlog: s.source.KernelBacklogDrops()}
 	s.user.cleared = &now
 }
 

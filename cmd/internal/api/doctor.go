@@ -22,9 +22,9 @@ type Doctor struct {
 // Machine is what the machine is like.
 type Machine struct {
 	CPUs         int     `json:"cpus"`
-	Governor     *string `json:"governor"` // null: the kernel has none
-	Clock        *string `json:"clock"`    // null: it cannot be read
-	BacklogDrops uint64  `json:"backlog_drops"`
+	Governor     *string `json:"governor"`           // null: the kernel has none
+	Clock        *string `json:"clock"`              // null: it cannot be read
+	BacklogDrops uint64  `json:"backlog_drops"`      // since the machine started
 	BacklogMax   *int    `json:"backlog_max_frames"` // null: it cannot be read
 }
 

@@ -16,6 +16,8 @@ import (
 type Ports struct {
 	Header
 	Ports []Port `json:"ports"` // in the order of the configuration
+	// KernelBacklogDrops are frames that the kernel dropped before any receive ring, of the whole machine.
+	KernelBacklogDrops uint64 `json:"kernel_backlog_drops"`
 }
 
 // Port is the state of one port. Bytes are without FCS.
@@ -121,7 +123,7 @@ func (a *Assist) text() string {
 }
 
 func (m *moment) readPorts() *Ports {
-	r := &Ports{Header: m.Header}
+	r := &Ports{Header: m.Header, KernelBacklogDrops: countSince(m.source.KernelBacklogDrops(), m.base.backlog)}
 	for _, info := range m.source.Ports() {
 		p := Port{Port: info.Name, Interface: info.Interface, Netns: nonZero(info.Netns), Kind: info.Kind,
 			Reason: nonZero(info.State), DCBXMismatch: info.Mismatch,

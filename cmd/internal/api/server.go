@@ -36,7 +36,8 @@ type Server struct {
 
 // NewServer returns a server for a switch that runs since started; at is the same moment by the switch's clock.
 func NewServer(s Source, started time.Time, at int64) *Server {
-	srv := &Server{source: s, started: started, begin: &baseline{time: at}, mux: http.NewServeMux()}
+	srv := &Server{source: s, started: started, mux: http.NewServeMux(),
+		begin: &baseline{time: at, backlog: s.KernelBacklogDrops()}}
 	srv.user.baseline = srv.begin
 	for pattern, answer := range srv.requests() {
 		srv.mux.HandleFunc(pattern, answer)

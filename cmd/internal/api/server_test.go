@@ -223,7 +223,7 @@ func TestState(t *testing.T) {
 	m := momentOf(f)
 	m.recent.old = nil // the server that was asked has no older one
 	for noun, got := range map[string]any{
-		"ports": &Ports{s.Header, s.Ports}, "queues": &Queues{s.Header, s.Queues},
+		"ports": &Ports{Header: s.Header, Ports: s.Ports}, "queues": &Queues{s.Header, s.Queues},
 		"headroom": &Headroom{s.Header, s.Headroom},
 		"watchdog": &Watchdog{s.Header, s.Watchdog}, "lldp": &LLDP{s.Header, s.LLDP},
 		"buffer": &Buffer{s.Header, s.Pools, s.Buffer},

@@ -22,6 +22,9 @@ type Source interface {
 	// RemovedCounters returns the counters of removed ports and trunks: ports and trunks of the same names continue
 	// from them.
 	RemovedCounters() *dataplane.Snapshot
+	// KernelBacklogDrops counts frames that the kernel dropped before any receive ring, on the whole machine since its
+	// boot.
+	KernelBacklogDrops() uint64
 	// Headroom returns what is known of the headroom of every port with flow control, in the order of the file.
 	Headroom() []HeadroomInfo
 	// RetiredProbes returns what was counted of measurement frames at ports that are gone: they continue when they come

@@ -128,11 +128,13 @@ func (d *Daemon) metricsHandler(answers *api.Server) http.Handler {
 		revision = *version.Revision
 	}
 	return metrics.Handler(metrics.NewCollector(metrics.Config{Snapshot: d.runner.Snapshot, Ports: d.metricsPorts,
-		KernelBacklog: func() uint64 { return port.BacklogDrops("/proc/net/softnet_stat") },
+		KernelBacklog: kernelBacklogDrops,
 		MissingFrames: d.runner.Tap().Missing, SlowReaders: answers.CutOff, Watchdog: d.watchdog.status,
 		Switch: d.Source().Name(), Version: version.Version, Revision: revision, Started: d.started}),
 		metrics.Process())
 }
+
+func kernelBacklogDrops() uint64 { return port.BacklogDrops("/proc/net/softnet_stat") }
 
 func (d *Daemon) runServer(s *http.Server, l net.Listener, security string) {
 	if err := web.Serve(s, l, security, d.log); !errors.Is(err, http.ErrServerClosed) {

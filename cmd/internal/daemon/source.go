@@ -71,6 +71,8 @@ func (s source) Ports() []api.PortInfo {
 	return all
 }
 
+func (source) KernelBacklogDrops() uint64 { return kernelBacklogDrops() }
+
 func (s source) Headroom() []api.HeadroomInfo {
 	v := s.d.published.Load()
 	all := []api.HeadroomInfo{}

@@ -35,6 +35,7 @@ type Facts struct {
 
 	// of the switch that runs, also of ports that it no longer has
 	LosslessDrops, LosslessDiscarded uint64
+	BacklogDrops                     uint64 // of the whole machine, since that switch counts
 }
 
 // A Target is a port, or an interface that may be one.

@@ -75,11 +75,11 @@ func TestRules(t *testing.T) {
 				{ChassisID: "b", PortID: "2"}}
 		}, "", "a 1; b 2"},
 		{"kernel-backlog", "warning", func(f *Facts, _ *port.Survey) {
-			f.Machine.BacklogDrops = 7
+			f.BacklogDrops = 7
 		}, "sysctl -qw net.core.netdev_max_backlog=10000", "7 frames"},
 		{"kernel-backlog", "warning", func(f *Facts, _ *port.Survey) {
-			f.Machine.BacklogDrops, f.Machine.BacklogMax = 7, nil
-		}, "", "7 frames since the machine started; net.core.netdev_max_backlog: it cannot be read here"},
+			f.BacklogDrops, f.Machine.BacklogMax = 7, nil
+		}, "", "7 frames since the switch started, or its counters were cleared; net.core.netdev_max_backlog: it cannot be read here"},
 		{"one-cpu", "warning", func(f *Facts, _ *port.Survey) { f.Machine.CPUs = 1 }, "", "1 CPU"},
 		{"governor", "note", func(f *Facts, _ *port.Survey) { f.Machine.Governor = optional("powersave") },
 			"for g in /sys/devices/system/cpu/cpu*/cpufreq/scaling_governor; do echo performance >$g; done",
@@ -203,7 +203,10 @@ func TestNoFalseAlarms(t *testing.T) {
 		"a larger MTU of the port's own": func(_ *Facts, s *port.Survey) { s.MTU = 9000 },
 		"few drops of a long backlog": func(f *Facts, _ *port.Survey) {
 			n := 100_000
-			f.Machine.BacklogDrops, f.Machine.BacklogMax = 3, &n
+			f.BacklogDrops, f.Machine.BacklogMax = 3, &n
+		},
+		"a backlog that overflowed before the switch started": func(f *Facts, _ *port.Survey) {
+			f.Machine.BacklogDrops = 7
 		},
 		"IPv6 of a port, which goes": func(_ *Facts, s *port.Survey) { s.IPv6 = []string{"fe80::1/64"} },
 		"a TAP that is not there yet": func(f *Facts, _ *port.Survey) {

@@ -64,6 +64,7 @@ func (f *Facts) readPorts(ctx context.Context, client *api.Client) error {
 	}
 	live, lldp, headroom := replies[0].(*api.Ports), replies[1].(*api.LLDP), replies[2].(*api.Headroom)
 	f.LosslessDrops, f.LosslessDiscarded = live.LosslessDrops, live.LosslessDiscarded
+	f.BacklogDrops = live.KernelBacklogDrops
 	for i := range f.Config.Ports {
 		p := &f.Config.Ports[i]
 		t := Target{Port: p.Name, Interface: p.Interface, Netns: p.Netns, Config: p, Lossless: losslessOf(f.Config, p)}

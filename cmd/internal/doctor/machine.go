@@ -112,7 +112,7 @@ func (f *Facts) judgeMachine() (all []api.Finding) {
 	}
 	all = append(all, f.judgeCapabilities()...)
 	all = append(all, f.judgeNice()...)
-	if m.BacklogDrops > 0 && (m.BacklogMax == nil || *m.BacklogMax < sufficientBacklog) {
+	if f.BacklogDrops > 0 && (m.BacklogMax == nil || *m.BacklogMax < sufficientBacklog) {
 		remedy := fmt.Sprintf("sysctl -qw net.core.netdev_max_backlog=%d", sufficientBacklog)
 		limit, command := fmt.Sprintf("it cannot be read here: run in the first network namespace: %s", remedy), ""
 		if m.BacklogMax != nil {
@@ -120,8 +120,8 @@ func (f *Facts) judgeMachine() (all []api.Finding) {
 		}
 		add(api.SeverityWarning, "kernel-backlog", "the kernel has dropped frames before any socket saw them: "+
 			"neither ring nor headroom can hold these (pfcswitch_kernel_backlog_drops_total)",
-			fmt.Sprintf("%d frames since the machine started", m.BacklogDrops)+"; net.core.netdev_max_backlog: "+limit,
-			command)
+			fmt.Sprintf("%d frames since the switch started, or its counters were cleared", f.BacklogDrops)+
+				"; net.core.netdev_max_backlog: "+limit, command)
 	}
 	if m.CPUs < 2 {
 		add(api.SeverityWarning, "one-cpu", "hosts and switch share one CPU: whoever sends keeps the switch from "+

@@ -62,9 +62,9 @@ func (r *rig) ofSwitch() *api.Doctor {
 	return judgeHere(f)
 }
 
-// judgeHere leaves out what the machine has dropped since it started, by whatever ran before.
+// judgeHere leaves out what the machine's backlog drops of whatever else runs.
 func judgeHere(f *Facts) *api.Doctor {
-	f.Machine.BacklogDrops = 0
+	f.BacklogDrops = 0
 	return Judge(f)
 }
 

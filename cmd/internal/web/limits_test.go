@@ -200,6 +200,7 @@ type slowSource struct{ api.Source }
 func (slowSource) Name() string                                           { return "s1" }
 func (slowSource) Snapshot(v *dataplane.Snapshot)                         { *v = dataplane.Snapshot{} }
 func (slowSource) ClearWatermarks()                                       {}
+func (slowSource) KernelBacklogDrops() uint64                             { return 0 }
 func (slowSource) Interfaces(all []capture.Interface) []capture.Interface { return all }
 
 func (slowSource) FDB() []bridge.Entry {
