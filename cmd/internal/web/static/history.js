@@ -3,7 +3,7 @@
 
 const span = 300e9; // ns
 const charts = [ // most is the top of a chart of a port, for the largest value of all ports
-  { name: "Rate", keys: ["receive_bits_per_second", "transmit_bits_per_second"], text: b => rate(b, "", ""), of: m => "of " + speed(m), most: (p, largest) => p.speed_bits_per_second || largest },
+  { name: "Rate", keys: ["receive_bits_per_second", "transmit_bits_per_second"], text: rate, of: m => "of " + speed(m), most: (p, largest) => p.speed_bits_per_second || largest },
   { name: "Paused", keys: ["received_paused_share", "sent_paused_share"], text: s => percent(s) + " %", of: () => "", most: () => 1 },
   { name: "Buffer", keys: ["buffer_used_bytes"], text: bytes, of: m => "of " + bytes(m), most: (p, largest) => largest },
   { name: "Headroom", keys: ["headroom_used_bytes"], text: bytes, of: m => "of " + bytes(m), most: (p, largest) => p.headroom || largest },

@@ -30,9 +30,9 @@ function clock(ms) {
   const s = Math.floor(ms / 1000), two = n => String(n).padStart(2, "0");
   return (s >= 86400 ? Math.floor(s / 86400) + " d " : "") + two(Math.floor(s / 3600) % 24) + ":" + two(Math.floor(s / 60) % 60) + ":" + two(s % 60);
 }
-function rate(b, gap = " ", unit = "bit/s") {
+function rate(b) { // bit/s, as show writes them
   const [size, prefix] = b < 999.5e3 ? [1e3, "k"] : b < 999.5e6 ? [1e6, "M"] : [1e9, "G"], n = b / size;
-  return b < 0.5 ? "0" : n.toFixed(n < 9.995 ? 2 : n < 99.95 ? 1 : 0) + gap + prefix + unit;
+  return b < 0.5 ? "0" : n.toFixed(n < 9.995 ? 2 : n < 99.95 ? 1 : 0) + prefix;
 }
 const speed = b => b == null ? "none" : b % 1e9 === 0 ? b / 1e9 + "G" : b % 1e6 === 0 ? b / 1e6 + "M" : count(b);
 function wall(t) {
@@ -239,14 +239,20 @@ function events(w) {
     e.priority == null ? "–" : String(e.priority), num(count(e.count)), { text: e.text + (e.peer ? " (peer " + e.peer + ")" : ""), cls: "row" }]), "Nothing has happened.");
 }
 
-function drops(w) {
-  const n = w.state.lossless_drops_since_start, discarded = w.state.lossless_discarded_since_start_frames;
+// answered are the switches that have answered, each once, whatever labels it has.
+const answered = () => view.switches.filter(w => w.state).filter((w, i, all) => i === all.findIndex(o => o.state.switch === w.state.switch && o.state.started === w.state.started));
+
+// drops are the large figures: of all switches of the page.
+function drops() {
+  const all = answered(), sum = key => all.reduce((n, w) => n + w.state[key], 0), several = view.switches.length > 1;
+  const n = sum("lossless_drops_since_start"), discarded = sum("lossless_discarded_since_start_frames");
+  const of = several ? `of ${all.length === 1 ? "one switch" : all.length + " switches"} ` : "", at = key => several ? all.filter(w => w.state[key]).map(w => w.label).join(", ") + ": " : "";
   put($("drops-number"), count(n));
   put2($("drops"), n ? "drops lost" : discarded ? "drops other" : "drops");
-  put($("drops-verdict"), n ? "— frames that had to arrive were lost: see Events" : discarded ? "" : "— nothing that had to arrive was lost");
+  put($("drops-verdict"), of + (n ? `— frames that had to arrive were lost: ${at("lossless_drops_since_start")}see Events` : discarded ? "" : "— nothing that had to arrive was lost"));
   put($("discarded-number"), count(discarded));
   put2($("discarded"), discarded ? "drops discarded" : "drops");
-  put($("discarded-verdict"), discarded ? "— " + reasons(w.state.ports, discarded) : "");
+  put($("discarded-verdict"), discarded ? "— " + at("lossless_discarded_since_start_frames") + reasons(all.flatMap(w => w.state.ports), discarded) : "");
 }
 
 // reasons lists why frames were discarded. What no port of now has, ports had that were removed.
@@ -305,14 +311,16 @@ function draw() {
   chosen = w.label;
   overview();
   attempt("topology", topology);
-  $("figures").hidden = $("one").hidden = !w.state;
+  $("figures").hidden = answered().length === 0;
+  attempt(drops.name, drops);
+  $("one").hidden = !w.state;
   const name = w.state ? w.state.switch : w.label;
   put($("name"), name);
   document.title = name + " – pfcswitch";
   if (!w.state) return;
   const s = w.state;
   put($("about"), `pfcswitch ${s.version}, runs for ${clock(s.elapsed_ns / 1e6)}, as of ${wall(s.time)}`);
-  [drops, matrix, figures, minutes, pools, ingress, egress, ports, neighbors, headroom, watchdog, trunks, events, tell].forEach(show => attempt(show.name, () => show(w)));
+  [matrix, figures, minutes, pools, ingress, egress, ports, neighbors, headroom, watchdog, trunks, events, tell].forEach(show => attempt(show.name, () => show(w)));
 }
 
 // tell announces what has changed, and only then.
@@ -347,7 +355,8 @@ function contact() {
   }
   put($("contact"), text);
   put2($("contact"), dead ? "contact dead" : "contact");
-  [$("figures"), $("one")].forEach(part => put2(part, dead ? "stale" : ""));
+  put2($("one"), dead ? "stale" : "");
+  put2($("figures"), dead || view && view.switches.some(w => !w.answers) ? "stale" : "");
   announce("contact", dead, d => d ? text : "Connected again");
 }
 

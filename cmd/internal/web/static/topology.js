@@ -1,6 +1,6 @@
 "use strict";
 // The picture of the switches, their neighbors by LLDP and the links between them. Columns from left to right: hosts,
-// the switches next to them, the switches behind these. One or two switches have hosts on both sides.
+// the switches next to them, the switches behind these. One or two switches have hosts on both sides, where there is room.
 
 const svgNode = (parent, tag, attributes = {}) => {
   const node = document.createElementNS("http://www.w3.org/2000/svg", tag);
@@ -11,6 +11,7 @@ function change(node, key, value) {
   if (node.getAttribute(key) !== value) node.setAttribute(key, value);
 }
 const line = 20, gapY = 12, letter = 6.4; // of the picture: px of a port or a name, between boxes, of a letter
+const gapX = 90, beside = 60;             // between columns: two arrows with their labels; links within the last column, with labels
 let drawn = ""; // what the picture shows now: its boxes, links and width
 
 // network returns boxes and links. A box is a switch of the view, a neighbor, or what is said of a port without one.
@@ -26,7 +27,7 @@ function network() {
   const key = p => p.chassis_id + " " + p.port_id, heard = said => said && (said.neighbors.find(n => n.followed) || said.neighbors[0]);
   const shown = view.switches.filter(w => w.state && !w.state.lldp.some(p => ends.has(key(p))) && // else it is there by another label
     w.state.lldp.every(p => ends.set(key(p), { w, port: p.port })));
-  shown.forEach(w => box("switch " + w.label, w.state.switch, w));
+  shown.forEach(w => box("switch " + w.label, shown.some(o => o !== w && o.state.switch === w.state.switch) ? w.label : w.state.switch, w));
   shown.forEach(w => w.state.ports.forEach(p => {
     const said = own(w, p.port), n = heard(said), peer = n && ends.get(key(n)), back = peer && heard(own(peer.w, peer.port));
     const end = { box: box("switch " + w.label), port: p.port, w };
@@ -48,7 +49,7 @@ function network() {
 function arrange({ boxes, links }, width) {
   const switches = boxes.filter(b => b.switch), around = b => links.flatMap(l => l.a.box === b ? [l.b.box] : l.b.box === b ? [l.a.box] : []);
   boxes.forEach(b => { b.column = b.switch ? null : 0; });
-  if (switches.length <= 2) {
+  if (switches.length <= 2 && width >= 640) {
     switches.forEach((s, i) => { s.column = i + 1; });
     boxes.filter(b => !b.switch).forEach((b, i, all) => {
       const right = switches.length === 1 ? i >= all.length / 2 : around(b)[0] === switches[1];
@@ -70,9 +71,11 @@ function arrange({ boxes, links }, width) {
     });
   });
   const count = 1 + Math.max(0, ...boxes.map(b => b.column)), columns = [...Array(count)].map((_, i) => boxes.filter(b => b.column === i));
-  const size = Math.min(150, (width - 36) / (count + 0.55 * (count - 1))), step = size * 1.55; // 36 px: links within the last column
+  const room = width - 2 - (links.some(l => l.a.box.column === l.b.box.column) ? beside : 0);
+  const size = Math.min(150, Math.max(44, (room - gapX * (count - 1)) / count));
+  const step = Math.min(size + Math.max(gapX, size * 0.55), (room - size) / Math.max(1, count - 1));
   boxes.forEach(b => { b.height = b.switch ? line * (1 + Math.max(1, b.left.length, b.right.length)) : line * Math.max(1, b.left.length, b.right.length); });
-  const tall = list => list.reduce((sum, b) => sum + b.height + gapY, -gapY), height = Math.max(line, ...columns.map(tall)) + 24; // 12 px above: a label
+  const tall = list => list.reduce((sum, b) => sum + b.height + gapY, -gapY), height = Math.max(line, ...columns.map(tall)) + 8;
   const at = end => end.box.y + line * (end.row + (end.box.switch ? 1.5 : 0.5));
   const stack = list => list.reduce((y, b) => { b.y = y; return y + b.height + gapY; }, (height - tall(list)) / 2);
   columns.forEach(stack);
@@ -86,7 +89,7 @@ function arrange({ boxes, links }, width) {
       stack(list.sort((a, b) => means.get(a) - means.get(b)));
     });
   }
-  const used = count * size + (count - 1) * (step - size), margin = Math.max(0, (width - 36 - used) / 2);
+  const margin = (room - size - (count - 1) * step) / 2;
   boxes.forEach(b => { b.x = 1 + margin + b.column * step; b.width = size - 2; });
   links.forEach(l => [l.a, l.b].forEach(e => { e.x = e.box.x + (e.right ? e.box.width : 0); e.y = at(e); }));
   return height;
@@ -110,8 +113,9 @@ function drawTopology(svg, { boxes, links }, width, height) {
   svg.replaceChildren();
   svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
   svg.setAttribute("height", height);
-  const labels = document.createElementNS("http://www.w3.org/2000/svg", "g"); // before all links
+  const labels = document.createElementNS("http://www.w3.org/2000/svg", "g"); // before all else
   links.forEach(l => {
+    const loop = l.a.box.column === l.b.box.column; // its label is beside the bows of all
     const group = svgNode(svg, "g", { class: "link" });
     svgNode(group, "title");
     svgNode(group, "path", { class: "cable", d: way(l, 0) });
@@ -119,11 +123,9 @@ function drawTopology(svg, { boxes, links }, width, height) {
       const g = svgNode(group, "g"), tip = held.x, back = tip + (held.right ? 9 : -9), y = held.y + off;
       svgNode(g, "path", { d: way(l, off) });
       svgNode(g, "path", { class: "tip", d: `M${tip} ${y}L${back} ${y - 4.5}V${y + 4.5}Z` });
-      svgNode(labels, "text", { x: back, y: y - 4, "text-anchor": held.right ? "start" : "end" });
+      svgNode(labels, "text", { x: loop ? tip + 28 : held.right ? back + 2 : back - 2, y: y + 4, "text-anchor": held.right ? "start" : "end" });
     });
   });
-  labels.setAttribute("class", "labels");
-  svg.appendChild(labels);
   boxes.forEach(b => {
     const group = svgNode(svg, "g", { class: "box" + (b.switch ? " switch" : b.none ? " none" : "") });
     svgNode(group, "title").textContent = b.name;
@@ -136,6 +138,8 @@ function drawTopology(svg, { boxes, links }, width, height) {
       .textContent = fit(e.port, room));
     group.addEventListener("click", () => choose(b.w.label));
   });
+  labels.setAttribute("class", "labels");
+  svg.appendChild(labels);
 }
 
 // pausing is how long one end of a link was held of late, and whether it is now, by what a switch knows at either end.
@@ -164,14 +168,14 @@ function topology() {
     cable.style.strokeWidth = r && of ? 1 + 4 * Math.min(1, Math.max(r.receive_bits_per_second, r.transmit_bits_per_second) / of) : 1;
     cable.classList.toggle("down", !p.up);
     const name = e => [e.box.name, e.port].filter(Boolean).join(" ");
-    let text = `${name(l.a)} – ${name(l.b)}` + (p.up ? r ? `: ${rate(r.transmit_bits_per_second)} →, ${rate(r.receive_bits_per_second)} ←` : "" : ": down");
+    let text = `${name(l.a)} – ${name(l.b)}` + (p.up ? r ? `: ${rate(r.transmit_bits_per_second)} →, ${rate(r.receive_bits_per_second)} ← bit/s` : "" : ": down");
     [[l.b, l.a], [l.a, l.b]].forEach(([end, holder], j) => {
       const { share, now } = pausing(end, holder), on = share > 0 || now;
       if (on) held++;
       const colour = "k" + Math.max(1, level(share)), label = labels[2 * i + j];
       change(ways[j], "class", "way " + colour + (on ? "" : " off"));
       change(label, "class", colour);
-      put(label, on ? (now ? "‖" : "") + percent(share) + " %" : "");
+      put(label, on ? (now ? "‖" : "") + percent(share) : "");
       if (on) text += `; ${name(holder)} holds ${name(end)}: ${percent(share)} %${now ? ", now" : ""}`;
     });
     put(title, text);

@@ -47,7 +47,8 @@ func (p *Page) LowContrast() (found []string, texts int) {
 	return v.Found, v.Texts
 }
 
-// Overflow returns what does not fit into the window's width, or into its cell. Preformatted text may be scrolled.
+// Overflow returns what does not fit into the window's width, or into its cell, and what covers something else in a
+// picture. Preformatted text may be scrolled.
 func (p *Page) Overflow() []string {
 	p.t.Helper()
 	return Eval[[]string](p, `(() => {
@@ -58,6 +59,13 @@ func (p *Page) Overflow() []string {
 			if (text.width && (text.left < svg.left - 1 || text.right > svg.right + 1 || text.top < svg.top - 1 ||
 					text.bottom > svg.bottom + 1)) found.push("the picture cuts: " + e.textContent);
 		}
+		const shown = [...document.querySelectorAll("svg :is(text, rect)")].filter(e => e.getBoundingClientRect().width);
+		shown.forEach((e, i) => shown.slice(i + 1).forEach(other => {
+			const a = e.getBoundingClientRect(), b = other.getBoundingClientRect();
+			if (Math.min(a.right, b.right) - Math.max(a.left, b.left) > 1 && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 1 &&
+					(e.tagName === "text" || e.parentNode !== other.parentNode))
+				found.push("in the picture " + (other.textContent || "a box") + " covers " + (e.textContent || "a box"));
+		}));
 		for (const e of document.querySelectorAll("h1, h2, h3, p, nav, figcaption, .part, .matrix th, .scroll:has(table)")) {
 			if (e.checkVisibility() && !e.classList.contains("hidden") && e.scrollWidth > e.clientWidth + 1)
 				found.push((e.ariaLabel || e.tagName) + " is cut: " + e.textContent.trim().slice(0, 30));
