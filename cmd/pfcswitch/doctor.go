@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"os"
-	"regexp"
 
 	"github.com/spf13/cobra"
 
@@ -38,10 +36,7 @@ Exit status 0: nothing found, 1: there are findings, 2: it could not look.`,
 				if detail {
 					text = report.Detail()
 				}
-				if w == os.Stdout && terminal(os.Stdout) && os.Getenv("NO_COLOR") == "" {
-					text = reddened(text)
-				}
-				_, err := io.WriteString(w, text)
+				_, err := io.WriteString(w, inColour(w, reddened)(text))
 				return err
 			}); err != nil {
 				return err
@@ -58,12 +53,6 @@ Exit status 0: nothing found, 1: there are findings, 2: it could not look.`,
 		"what each finding means, what was seen, and the command that mends it")
 	return c
 }
-
-// losing are lines about what loses frames.
-var losing = regexp.MustCompile(`(?m)^(?:\d+\. )?ERROR .*$`)
-
-// reddened shows lines about what loses frames in red.
-func reddened(text string) string { return losing.ReplaceAllString(text, "\x1b[31m$0\x1b[0m") }
 
 // doctorFacts gathers the facts of a file, of a switch or of this network namespace.
 func doctorFacts(cmd *cobra.Command, socket string, args []string) (*doctor.Facts, error) {

@@ -193,7 +193,7 @@ func (o *showFlags) show(cmd *cobra.Command, noun string, since uint64, text fun
 		return nil, err
 	}
 	return r, printReport(cmd.OutOrStdout(), o.json, r, func(out io.Writer) error {
-		_, err := io.WriteString(out, text(r))
+		_, err := io.WriteString(out, inColour(out, tinted)(text(r)))
 		return err
 	})
 }
@@ -223,6 +223,7 @@ func (o *showFlags) watch(cmd *cobra.Command, ask func(context.Context) (api.Rep
 	}
 	if !o.json && w.Out == os.Stdout && terminal(os.Stdout) {
 		w.Size = func() (columns, rows int) { return terminalSize(os.Stdout) }
+		w.Colour = inColour(w.Out, tinted)
 		fmt.Fprint(w.Out, "\x1b[2J")
 	}
 	return watch.Run(cmd.Context(), w)

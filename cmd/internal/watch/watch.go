@@ -26,7 +26,8 @@ type Options struct {
 	Notices io.Writer // for sentences that are no answers
 	// Size returns the columns and rows of the terminal that Out is; nil where it is none, and answers are appended.
 	Size     func() (columns, rows int)
-	Separate bool // appended answers have a line with the time between them
+	Colour   func(string) string // colours an answer for the terminal
+	Separate bool                // appended answers have a line with the time between them
 }
 
 // Run watches until ctx ends, which is no error. If the first question has no answer, Run fails. Later Run waits for
@@ -138,11 +139,11 @@ func (w *watcher) redraw(r api.Reply, notice string) error {
 			"with --port", len(lines)-most+1))
 	}
 	head := fmt.Sprintf("every %v, %s; Ctrl-C ends. %s", w.Every, time.Now().Format(time.TimeOnly), notice)
-	out := cursorHome
+	out := ""
 	for _, line := range append([]string{head, ""}, lines...) {
-		out += cut(line, columns) + eraseLine + "\r\n"
+		out += cut(line, columns) + "\n"
 	}
-	_, err := io.WriteString(w.Out, out+eraseBelow)
+	_, err := io.WriteString(w.Out, cursorHome+strings.ReplaceAll(w.Colour(out), "\n", eraseLine+"\r\n")+eraseBelow)
 	return err
 }
 

@@ -80,6 +80,7 @@ func TestWatchNoSwitch(t *testing.T) {
 func TestRedraw(t *testing.T) {
 	var out strings.Builder
 	w := watcher{Options: Options{Every: time.Second, Out: &out, Size: func() (int, int) { return 20, 6 },
+		Colour: func(text string) string { return strings.ReplaceAll(text, "far", "<far>") },
 		Print: func(b io.Writer, _ api.Reply) error {
 			_, err := fmt.Fprint(b, "a line that is far too long for it\n2\n3\n4\n5\n")
 			return err
@@ -87,7 +88,7 @@ func TestRedraw(t *testing.T) {
 	assert.Must(t, w.show(ports(time.Now(), 0, 0)))
 	lines := strings.Split(out.String(), "\r\n")
 	assert.True(t, len(lines) == 6 && strings.HasPrefix(lines[0], cursorHome+"every 1s, ") &&
-		lines[2] == "a line that is far t"+eraseLine && lines[4] == "… and 3 lines more: "+eraseLine &&
+		lines[2] == "a line that is <far> t"+eraseLine && lines[4] == "… and 3 lines more: "+eraseLine &&
 		lines[5] == eraseBelow, "%q", lines)
 }
 
