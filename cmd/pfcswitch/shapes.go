@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"time"
 
@@ -14,7 +15,10 @@ import (
 )
 
 // shapeFlags are the flags of send about when it begins and what it replays.
-type shapeFlags struct{ at, pcap string }
+type shapeFlags struct {
+	at, pcap string
+	timed    bool
+}
 
 func (o *shapeFlags) flags(c *cobra.Command) {
 	c.Flags().StringVar(&o.at, "at", "", "`time` at which to begin: 15:04:05 of today, or 2006-01-02T15:04:05Z; "+
@@ -22,6 +26,8 @@ func (o *shapeFlags) flags(c *cobra.Command) {
 	c.Flags().StringVar(&o.pcap, "pcap", "", "send the Ethernet frames of this capture `file`, pcap or pcapng, as "+
 		"they are, each priority in its order; without --seconds and --count once; what was not captured of a frame "+
 		"is zeros; no sink is asked")
+	c.Flags().BoolVar(&o.timed, "timed", false, "with --pcap: no frame goes sooner behind the first than it came in "+
+		"the capture; without, all go as fast as --speed lets them")
 }
 
 // start sets when a sender begins, where --at says that.
@@ -36,9 +42,12 @@ func (o *shapeFlags) start(cmd *cobra.Command, at *time.Time) (err error) {
 	return err
 }
 
-// replay has a sender send the frames of a file, where --pcap names one.
+// replay has a sender send the frames of a file, where --pcap names one. The sender reads the file as it goes.
 func (o *shapeFlags) replay(cmd *cobra.Command, c *traffic.SendConfig) error {
 	if o.pcap == "" {
+		if o.timed {
+			return errors.New("--timed: that is for the frames of --pcap")
+		}
 		return nil
 	}
 	for _, name := range []string{"flow", "to", "vlan", "untagged", "dscp", "ecn", "cc", "storm"} {
@@ -50,14 +59,10 @@ func (o *shapeFlags) replay(cmd *cobra.Command, c *traffic.SendConfig) error {
 	if err != nil {
 		return fmt.Errorf("--pcap: %w", err)
 	}
-	defer func() { _ = file.Close() }()
-	all, err := readReplayed(file)
+	open := func() (traffic.Capture, error) { return explain.NewCapture(beginning(file)) }
+	frames, left, err := c.Replay(open, o.timed)
 	if err != nil {
-		return fmt.Errorf("--pcap %s: %w", o.pcap, err)
-	}
-	frames, left, err := c.Replay(all)
-	if err != nil {
-		return fmt.Errorf("--pcap %s: %w", o.pcap, err)
+		return fmt.Errorf("--pcap %s: %w", o.pcap, errors.Join(err, file.Close()))
 	}
 	fmt.Fprintf(cmd.ErrOrStderr(), "%s: %d frames to send, and %d of MAC Control left out\n", o.pcap, frames, left)
 	return nil
@@ -79,16 +84,8 @@ func momentOf(text string, now time.Time) (at time.Time, err error) {
 	return at, nil
 }
 
-// maxReplayed is how many frames of a file are replayed at most.
-const maxReplayed = 10_000
-
-func readReplayed(in io.Reader) ([][]byte, error) {
-	all, err := explain.ReadCapture(in, maxReplayed+1)
-	if len(all) > maxReplayed {
-		return nil, fmt.Errorf("more than %d frames: cut it (editcap -r)", maxReplayed)
-	}
-	return all, err
-}
+// beginning reads a file from its beginning, whoever else reads it.
+func beginning(file io.ReaderAt) io.Reader { return io.NewSectionReader(file, 0, math.MaxInt64) }
 
 // setShape sets a key of a flow's shape; ok is false for other keys.
 func setShape(f *traffic.Flow, key, value string) (ok bool, err error) {

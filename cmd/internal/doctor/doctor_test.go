@@ -79,7 +79,8 @@ func TestRules(t *testing.T) {
 		}, "sysctl -qw net.core.netdev_max_backlog=10000", "7 frames"},
 		{"kernel-backlog", "warning", func(f *Facts, _ *port.Survey) {
 			f.BacklogDrops, f.Machine.BacklogMax = 7, nil
-		}, "", "7 frames since the switch started, or its counters were cleared; net.core.netdev_max_backlog: it cannot be read here"},
+		}, "", "7 frames since the switch started, or its counters were cleared; net.core.netdev_max_backlog: it " +
+			"cannot be read here"},
 		{"one-cpu", "warning", func(f *Facts, _ *port.Survey) { f.Machine.CPUs = 1 }, "", "1 CPU"},
 		{"governor", "note", func(f *Facts, _ *port.Survey) { f.Machine.Governor = optional("powersave") },
 			"for g in /sys/devices/system/cpu/cpu*/cpufreq/scaling_governor; do echo performance >$g; done",

@@ -228,6 +228,30 @@ func classic(order binary.AppendByteOrder, link uint32, frames ...[]byte) []byte
 	return b
 }
 
+// Frames have their times, in whatever unit the file counts.
+func TestCaptureTimes(t *testing.T) {
+	nano := classic(binary.LittleEndian, 1, []byte{1})
+	binary.LittleEndian.PutUint32(nano, pcapNano)
+	for name, tt := range map[string]struct {
+		file []byte
+		want int64
+	}{
+		"pcap":      {classic(binary.BigEndian, 1, []byte{1}), 1_000_002_000},
+		"pcap, ns":  {nano, 1_000_000_002},
+		"pcapng":    {pcapng(t), 1_000_000_000},
+		"pcapng µs": {section(blockEnhanced, []uint32{0, 1, 5, 0, 0}, nil), (1<<32 + 5) * 1000},
+	} {
+		c, err := NewCapture(bytes.NewReader(tt.file))
+		must(t, err)
+		_, at, err := c.Next()
+		assert.True(t, err == nil && at == tt.want, "%s: %d, want %d (%v)", name, at, tt.want, err)
+	}
+	for resolution, want := range map[uint8]int64{0: 3e9, 6: 3000, 9: 3, 12: 0, 0x80: 3e9, 0x81: 15e8, 0xff: 0} {
+		assert.Equal(t, nsOf(3, resolution), want, "ns of 3 units of resolution %#x", resolution)
+	}
+	assert.Equal(t, nsOf(7<<40|1<<39, 0x80|40), 7_500_000_000, "ns of seven and a half seconds")
+}
+
 func TestReadHex(t *testing.T) {
 	got, err := ReadHex(strings.NewReader("# a comment\n\n01:02 03\nff\nxx\n"), 2)
 	assert.True(t, err == nil && len(got) == 2 && bytes.Equal(got[0], []byte{1, 2, 3}) &&

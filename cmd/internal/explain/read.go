@@ -2,6 +2,7 @@ package explain
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
@@ -49,6 +50,8 @@ const (
 	pcapRecord          = 16 // octets before each frame
 	linkEthernet        = 1
 
+	optionResolution = 9 // if_tsresol of an interface
+
 	blockSection  = 0x0A0D0D0A
 	blockLink     = 1
 	blockSimple   = 3
@@ -60,127 +63,169 @@ const (
 // MaxCaptured bounds the octets of the frames of a capture: in a small file all may have been captured in part.
 const MaxCaptured = 64 << 20
 
-// keep adds a frame to those of a capture, of which left octets more may come.
-func keep(frames [][]byte, b []byte, left *int) ([][]byte, error) {
-	if *left -= len(b); *left < 0 {
-		return nil, fmt.Errorf("frames of more than %d bytes: cut the file (editcap -r)", MaxCaptured)
-	}
-	return append(frames, b), nil
-}
-
-// ErrNotCapture is wrapped by the errors of ReadCapture: the file
+// ErrNotCapture is wrapped by the errors of ReadCapture and of a Capture: the file
 //   - is neither pcap nor pcapng,
 //   - holds frames of another link layer than Ethernet,
 //   - ends within a frame, or holds a longer one than any port carries.
 var ErrNotCapture = errors.New("not a capture of Ethernet frames")
 
-// ReadCapture reads at most most frames of a pcap or pcapng file. A frame that was captured in part has its own length,
-// with zeros for the rest. More than MaxCaptured are an error. The file does not tell which were GSO frames.
-func ReadCapture(r io.Reader, most int) ([][]byte, error) {
-	in := bufio.NewReader(r)
-	magic, err := in.Peek(4)
+// ReadCapture reads at most most frames of a pcap or pcapng file, as a Capture does. More than MaxCaptured octets are
+// an error.
+func ReadCapture(r io.Reader, most int) (frames [][]byte, err error) {
+	c, err := NewCapture(r)
+	if err != nil {
+		return nil, err
+	}
+	for left := MaxCaptured; len(frames) < most; {
+		b, _, err := c.Next()
+		if errors.Is(err, io.EOF) {
+			return frames, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		if left -= len(b); left < 0 {
+			return nil, fmt.Errorf("frames of more than %d bytes: cut the file (editcap -r)", MaxCaptured)
+		}
+		frames = append(frames, bytes.Clone(b))
+	}
+	return frames, nil
+}
+
+// A Capture reads the frames of a pcap or pcapng file one after the other. A frame that was captured in part has its
+// own length, with zeros for the rest. The file does not tell which were GSO frames.
+type Capture struct {
+	in     *bufio.Reader
+	order  binary.ByteOrder
+	ng     bool  // pcapng
+	tick   int64 // ns that a time counts in, of a pcap file
+	links  []link
+	number int    // of the frame, or block, that is read
+	buf    []byte // has the last frame
+	at     int64
+}
+
+// A link is an interface of a section of a pcapng file.
+type link struct {
+	kind       uint16
+	resolution uint8 // of its times, if_tsresol
+}
+
+// NewCapture begins to read a file.
+func NewCapture(r io.Reader) (*Capture, error) {
+	c := &Capture{in: bufio.NewReaderSize(r, 64<<10), order: binary.LittleEndian, buf: make([]byte, 0, 2048)}
+	magic, err := c.in.Peek(4)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrNotCapture, err)
 	}
-	if binary.BigEndian.Uint32(magic) == blockSection {
-		return readNG(in, most)
+	if c.ng = binary.BigEndian.Uint32(magic) == blockSection; c.ng {
+		return c, nil
 	}
-	for _, order := range []binary.ByteOrder{binary.LittleEndian, binary.BigEndian} {
-		if n := order.Uint32(magic); n == pcapMicro || n == pcapNano {
-			return readPcap(in, order, most)
+	for _, c.order = range []binary.ByteOrder{binary.LittleEndian, binary.BigEndian} {
+		if n := c.order.Uint32(magic); n == pcapMicro || n == pcapNano {
+			if c.tick = 1; n == pcapMicro {
+				c.tick = 1000
+			}
+			return c, c.readHead()
 		}
 	}
 	return nil, fmt.Errorf("%w: it begins with % x", ErrNotCapture, magic)
 }
 
-func readPcap(in *bufio.Reader, order binary.ByteOrder, most int) (frames [][]byte, err error) {
+func (c *Capture) readHead() error {
 	var head [4 + pcapHead]byte
-	if _, err := io.ReadFull(in, head[:]); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrNotCapture, err)
+	if _, err := io.ReadFull(c.in, head[:]); err != nil {
+		return fmt.Errorf("%w: %w", ErrNotCapture, err)
 	}
-	if link := order.Uint32(head[20:]) & 0x0FFFFFFF; link != linkEthernet {
-		return nil, fmt.Errorf("%w: link type %d", ErrNotCapture, link)
+	if link := c.order.Uint32(head[20:]) & 0x0FFFFFFF; link != linkEthernet {
+		return fmt.Errorf("%w: link type %d", ErrNotCapture, link)
 	}
-	left := MaxCaptured
-	for len(frames) < most {
-		var record [pcapRecord]byte
-		if _, err := io.ReadFull(in, record[:]); errors.Is(err, io.EOF) {
-			return frames, nil
-		} else if err != nil {
-			return nil, fmt.Errorf("%w: frame %d: %w", ErrNotCapture, len(frames)+1, err)
-		}
-		b, err := readOctets(in, order.Uint32(record[8:]), maxFrame)
-		if err == nil {
-			b, err = extend(b, order.Uint32(record[12:]))
-		}
-		if err != nil {
-			return nil, fmt.Errorf("%w: frame %d: %w", ErrNotCapture, len(frames)+1, err)
-		}
-		if frames, err = keep(frames, b, &left); err != nil {
-			return nil, err
-		}
-	}
-	return frames, nil
+	return nil
 }
 
-func readOctets(in *bufio.Reader, n uint32, most uint32) ([]byte, error) {
+// Next returns the next frame, which is the caller's until the next call, and its time in ns since 1970; behind the
+// last one io.EOF. A frame without a time has that of the one before.
+func (c *Capture) Next() (frame []byte, at int64, err error) {
+	read, unit := c.nextRecord, "frame"
+	if c.ng {
+		read, unit = c.nextBlock, "block"
+	}
+	for frame == nil && err == nil {
+		c.number++
+		frame, err = read()
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		err = fmt.Errorf("%w: %s %d: %w", ErrNotCapture, unit, c.number, err)
+	}
+	return frame, c.at, err
+}
+
+// nextRecord reads a record of a pcap file.
+func (c *Capture) nextRecord() ([]byte, error) {
+	var record [pcapRecord]byte
+	if _, err := io.ReadFull(c.in, record[:]); err != nil {
+		return nil, err
+	}
+	c.at = int64(c.order.Uint32(record[:]))*1e9 + int64(c.order.Uint32(record[4:]))*c.tick
+	if err := c.read(c.order.Uint32(record[8:]), maxFrame); err != nil {
+		return nil, err
+	}
+	return c.extend(c.buf, c.order.Uint32(record[12:]))
+}
+
+// read fills the buffer with octets of the file.
+func (c *Capture) read(n uint32, most uint32) error {
 	if n > most {
-		return nil, fmt.Errorf("%d octets, more than %d", n, most)
+		return fmt.Errorf("%d octets, more than %d", n, most)
 	}
-	b := make([]byte, n)
-	_, err := io.ReadFull(in, b)
-	return b, err
+	c.buf = append(c.buf[:0], make([]byte, n)...)
+	_, err := io.ReadFull(c.in, c.buf)
+	return within(err)
 }
 
-// extend gives a captured frame its original length.
-func extend(b []byte, original uint32) ([]byte, error) {
+// within is the error of an end within a record.
+func within(err error) error {
+	if errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+// extend gives a captured frame, which is in the buffer, its original length.
+func (c *Capture) extend(b []byte, original uint32) ([]byte, error) {
 	if original > maxFrame {
 		return nil, fmt.Errorf("a frame of %d octets, more than %d", original, maxFrame)
 	}
-	return append(b, make([]byte, max(0, int(original)-len(b)))...), nil
+	c.buf = append(c.buf[:0], b...)
+	c.buf = append(c.buf, make([]byte, max(0, int(original)-len(b)))...)
+	return c.buf, nil
 }
 
-func readNG(in *bufio.Reader, most int) (frames [][]byte, err error) {
-	var order binary.ByteOrder = binary.LittleEndian
-	var links []uint16 // of the section's interfaces
-	left := MaxCaptured
-	for block := 1; len(frames) < most; block++ {
-		var head [12]byte
-		if _, err := io.ReadFull(in, head[:8]); errors.Is(err, io.EOF) {
-			return frames, nil
-		} else if err != nil {
-			return nil, fmt.Errorf("%w: block %d: %w", ErrNotCapture, block, err)
-		}
-		rest := 8
-		if binary.BigEndian.Uint32(head[:]) == blockSection {
-			if _, err := io.ReadFull(in, head[8:]); err != nil {
-				return nil, fmt.Errorf("%w: block %d: %w", ErrNotCapture, block, err)
-			}
-			order, links, rest = orderOf(head[8:]), nil, 12
-		}
-		length := order.Uint32(head[4:])
-		if length < uint32(rest)+4 || length%4 != 0 {
-			return nil, fmt.Errorf("%w: block %d has a length of %d", ErrNotCapture, block, length)
-		}
-		b, err := readOctets(in, length-uint32(rest), maxBlock)
-		if err != nil {
-			return nil, fmt.Errorf("%w: block %d: %w", ErrNotCapture, block, err)
-		}
-		b = b[:len(b)-4] // the length again
-		if order.Uint32(head[:]) == blockLink && len(b) >= 2 && len(links) < maxBlock {
-			links = append(links, order.Uint16(b))
-		}
-		frame, ok, err := packetOf(order, order.Uint32(head[:]), b, links)
-		if err != nil {
-			return nil, fmt.Errorf("%w: block %d: %w", ErrNotCapture, block, err)
-		}
-		if ok {
-			if frames, err = keep(frames, frame, &left); err != nil {
-				return nil, err
-			}
-		}
+// nextBlock reads a block of a pcapng file. It returns nil where that has no frame.
+func (c *Capture) nextBlock() ([]byte, error) {
+	var head [12]byte
+	if _, err := io.ReadFull(c.in, head[:8]); err != nil {
+		return nil, err
 	}
-	return frames, nil
+	rest := 8
+	if binary.BigEndian.Uint32(head[:]) == blockSection {
+		if _, err := io.ReadFull(c.in, head[8:]); err != nil {
+			return nil, within(err)
+		}
+		c.order, c.links, rest = orderOf(head[8:]), nil, 12
+	}
+	length := c.order.Uint32(head[4:])
+	if length < uint32(rest)+4 || length%4 != 0 {
+		return nil, fmt.Errorf("a length of %d", length)
+	}
+	if err := c.read(length-uint32(rest), maxBlock); err != nil {
+		return nil, err
+	}
+	b, kind := c.buf[:len(c.buf)-4], c.order.Uint32(head[:]) // behind them is the length again
+	if kind == blockLink && len(b) >= 2 && len(c.links) < maxBlock {
+		c.links = append(c.links, link{c.order.Uint16(b), resolutionOf(c.order, b[min(8, len(b)):])})
+	}
+	return c.packetOf(kind, b)
 }
 
 func orderOf(b []byte) binary.ByteOrder {
@@ -190,27 +235,58 @@ func orderOf(b []byte) binary.ByteOrder {
 	return binary.LittleEndian
 }
 
-func packetOf(order binary.ByteOrder, kind uint32, b []byte, links []uint16) (frame []byte, ok bool, err error) {
+// resolutionOf reads the option if_tsresol of an interface; without it times are microseconds.
+func resolutionOf(order binary.ByteOrder, options []byte) uint8 {
+	for len(options) > 4 {
+		code, n := order.Uint16(options), int(order.Uint16(options[2:]))
+		if options = options[4:]; code == optionResolution && n == 1 {
+			return options[0]
+		}
+		options = options[min(len(options), (n+3)&^3):]
+	}
+	return 6
+}
+
+// nsOf returns the ns of a time in units of a negative power of ten, or of two where the highest bit is set.
+func nsOf(t uint64, resolution uint8) int64 {
+	n := int(resolution & 0x7f)
+	if resolution >= 0x80 {
+		t >>= max(0, n-32)
+		n = min(n, 32)
+		return int64(t>>n)*1e9 + int64(t&(1<<n-1)*1e9>>n)
+	}
+	for ; n < 9; n++ {
+		t *= 10
+	}
+	for ; n > 9; n-- {
+		t /= 10
+	}
+	return int64(t)
+}
+
+func (c *Capture) packetOf(kind uint32, b []byte) (frame []byte, err error) {
 	link, at, n, original := uint32(0), 4, uint32(0), uint32(0)
 	switch {
 	case kind == blockEnhanced && len(b) >= 20:
-		link, at, n, original = order.Uint32(b), 20, order.Uint32(b[12:]), order.Uint32(b[16:])
+		link, at, n, original = c.order.Uint32(b), 20, c.order.Uint32(b[12:]), c.order.Uint32(b[16:])
 	case kind == blockSimple && len(b) >= 4:
-		original = order.Uint32(b)
+		original = c.order.Uint32(b)
 		n = min(original, uint32(len(b)-4)) // cut at the snap length, which padding hides
 	case kind == blockEnhanced, kind == blockSimple:
-		return nil, false, io.ErrUnexpectedEOF
+		return nil, io.ErrUnexpectedEOF
 	default:
-		return nil, false, nil
+		return nil, nil
 	}
 	switch {
-	case link >= uint32(len(links)):
-		return nil, false, fmt.Errorf("interface %d, which the file does not describe", link)
-	case links[link] != linkEthernet:
-		return nil, false, fmt.Errorf("link type %d", links[link])
+	case link >= uint32(len(c.links)):
+		return nil, fmt.Errorf("interface %d, which the file does not describe", link)
+	case c.links[link].kind != linkEthernet:
+		return nil, fmt.Errorf("link type %d", c.links[link].kind)
 	case n > uint32(len(b)-at), n > maxFrame:
-		return nil, false, fmt.Errorf("a frame of %d octets", n)
+		return nil, fmt.Errorf("a frame of %d octets", n)
 	}
-	frame, err = extend(b[at:at+int(n)], original)
-	return frame, err == nil, err
+	if kind == blockEnhanced {
+		c.at = nsOf(uint64(c.order.Uint32(b[4:]))<<32|uint64(c.order.Uint32(b[8:])), c.links[link].resolution)
+	}
+	return c.extend(b[at:at+int(n)], original)
 }

@@ -33,7 +33,7 @@ const (
 func (s *sender) findSinks(ctx context.Context) error {
 	if s.c.NoSink {
 		s.sink = s.c.Destination
-		if s.sink == 0 && slices.ContainsFunc(s.c.Flows, func(f Flow) bool { return f.Frames == nil }) {
+		if s.sink == 0 && slices.ContainsFunc(s.c.Flows, func(f Flow) bool { return f.Replay == nil }) {
 			return errors.New("no destination: without a sink the address has to be given")
 		}
 		return nil

@@ -3,7 +3,8 @@
 //
 //	protocol.go  the test frames: UDP packets with flow, sequence number, time of sending and totals
 //	options.go   the configuration of a sender
-//	shape.go     flows that are on and off, at random, or of a file
+//	shape.go     flows that are on and off, or at random
+//	replay.go    flows of a file
 //	source.go    which frames a sender sends next: one queue per priority, weights, speed, pauses
 //	control.go   a flow that slows down: DCQCN
 //	dialogue.go  finding the sink, and exchanging totals with it

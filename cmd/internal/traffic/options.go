@@ -96,7 +96,7 @@ func (f *Flow) check() error {
 		return fmt.Errorf("priority %d: it starts after %v and lasts %v: times cannot be negative", f.Priority, f.After,
 			f.Lasts)
 	}
-	if err := f.checkShape(); err != nil || f.Frames != nil {
+	if err := f.checkShape(); err != nil || f.Replay != nil {
 		return err
 	}
 	for _, octets := range []int{f.Octets, cmp.Or(f.Large, f.Octets)} {

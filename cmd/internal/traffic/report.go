@@ -230,6 +230,11 @@ func (s *sender) allowed() float64 {
 			offered += f.control.bits * float64(max(0, lasted-paused)) / float64(max(1, lasted))
 			continue
 		}
+		if f.Replay != nil && f.Replay.timed { // as much as it sent a time, also of the time by which it lags
+			lag := max(0, f.lag(until)-s.paused.each[f.Priority]-s.paused.all)
+			offered += float64(f.octets+f.sent*frame.WireExtras) * 8 * float64(lasted) / float64(max(1, lasted-lag))
+			continue
+		}
 		if f.Rate == 0 {
 			saturated = true
 			offered += float64(s.c.Speed) * float64(max(0, lasted-s.source.blocked)) / 1e9

@@ -181,6 +181,9 @@ func (s *sender) down() error {
 // sleep sleeps until a frame may be sent. Where everything is paused, a MAC Control frame ends the sleep. Where tokens
 // are missing, nothing ends it: control frames are read before the next send call, and pauses count from their arrival.
 func (s *sender) sleep(now, end int64) error {
+	if err := s.replayError(); err != nil {
+		return err
+	}
 	until := s.source.retry
 	if s.c.Duration != 0 {
 		until = min(until, end)

@@ -1,23 +1,19 @@
 package traffic
 
 import (
-	"errors"
 	"fmt"
-	"math"
 	"math/rand/v2"
 	"slices"
 	"time"
 
 	"pfcswitch/dataplane/frame"
-	"pfcswitch/dataplane/port"
 )
 
 // A Shape is how the load of a flow varies, and what it consists of.
 type Shape struct {
 	On, Off time.Duration // it sends for On and is silent for Off, again and again from its start; 0: it always sends
 	Poisson bool          // frames come at random: the times between them are exponential, and Rate is their mean
-	Frames  [][]byte      // it sends these as they are, one after the other, and then again; nil: test frames
-	Once    bool          // it sends Frames once
+	Replay  *Replay       // it sends the frames of a file; nil: test frames
 }
 
 // maxPeriod bounds On and Off: their sum stays in an int64.
@@ -37,50 +33,8 @@ func (f *Flow) checkShape() error {
 	case f.Poisson && f.DCQCN:
 		return bad("arrivals at random and DCQCN exclude each other: the times of its frames are fixed")
 	}
-	for i, b := range f.Frames {
-		if len(b) < frame.HeaderOctets || len(b) > port.MaxFrame {
-			return bad("frame %d has %d octets: %d to %d are possible", i+1, len(b), frame.HeaderOctets, port.MaxFrame)
-		}
-	}
 	return nil
 }
-
-// Replay makes the load of captured frames: a flow for each priority, by their tags, that sends them as they are, and
-// no sink. Without a duration and a count each is sent once. left counts MAC Control frames, which are left out: the
-// sender's peer would take them for its own.
-func (c *SendConfig) Replay(frames [][]byte) (sends, left int, err error) {
-	var of [8][][]byte
-	for _, b := range frames {
-		h, ok := frame.Parse(b)
-		if !ok {
-			return 0, 0, fmt.Errorf("a frame of %d octets is none of Ethernet", len(b))
-		}
-		if h.EtherType == frame.TypeMACControl {
-			left++
-			continue
-		}
-		sends++
-		of[h.TCI.PCP()] = append(of[h.TCI.PCP()], b)
-	}
-	if sends == 0 {
-		return 0, left, errors.New("it has no frame to send")
-	}
-	once := c.Duration == 0 && c.Count == 0
-	if once {
-		c.Count = uint64(sends)
-	}
-	c.Flows, c.NoSink = nil, true
-	for priority, some := range of {
-		if len(some) > 0 {
-			c.Flows = append(c.Flows, Flow{Priority: uint8(priority), Weight: 1,
-				Shape: Shape{Frames: some, Once: once}})
-		}
-	}
-	return sends, left, nil
-}
-
-// replayed is the frame with a sequence number, of a flow with Frames.
-func (f *Flow) replayed(sequence uint64) []byte { return f.Frames[sequence%uint64(len(f.Frames))] }
 
 // on returns how much of a time since the flow's start it sends.
 func (f *Flow) on(lasted int64) int64 {
@@ -138,8 +92,10 @@ func (f *flowState) shapedDue(now int64) (at int64, decided bool) {
 	if now < f.from || f.until != 0 && now >= f.until {
 		return 0, false
 	}
-	if f.Once && f.sent+f.planned >= uint64(len(f.Frames)) {
-		return math.MaxInt64, true
+	if f.Replay != nil {
+		if due := f.Replay.due(f.sent + f.planned); due > now-f.from {
+			return max(due, due+f.from), true // also where there is none, and no moment
+		}
 	}
 	if f.On > 0 {
 		period := int64(f.On + f.Off)

@@ -1,14 +1,12 @@
 package traffic
 
 import (
-	"bytes"
 	"math"
 	"testing"
 	"time"
 
 	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/frame"
-	"pfcswitch/dataplane/port"
 )
 
 // oneFlow is a configuration with a port of 200 Mbit/s and one flow of a shape.
@@ -121,53 +119,6 @@ func TestPoisson(t *testing.T) {
 	}
 }
 
-// Frames of a file go as they are, in their order, again from the first, and a refused one is sent again.
-func TestReplay(t *testing.T) {
-	frames := [][]byte{bytes.Repeat([]byte{1}, 60), bytes.Repeat([]byte{2}, 1000), bytes.Repeat([]byte{3}, 14)}
-	s, flows := newTestSource(oneFlow(0, Shape{Frames: frames}))
-	var got []byte
-	b := port.NewBatch()
-	for range 4 {
-		s.maxFrames = 2
-		n := s.next(0)
-		b.Reset()
-		s.fill(b, 1)
-		for i := range n {
-			got = append(got, b.Frame(i, nil)[0])
-			assert.Equal(t, b.Length(i), len(frames[got[len(got)-1]-1]), "octets of frame %d", i)
-		}
-		s.sent(min(n, 1)) // the kernel refuses the second
-	}
-	assert.Equal(t, string(got), "\x01\x02\x02\x03\x03\x01\x01\x02", "sent % x", got)
-	if f := flows[0]; f.sent != 4 || f.octets != 60+1000+14+60 {
-		t.Errorf("%d frames and %d octets, want 4 and 1134", f.sent, f.octets)
-	}
-}
-
-// A file of several priorities is sent once: each of its frames, however many each priority has, and to no sink.
-func TestReplayOnce(t *testing.T) {
-	file := make([][]byte, 100)
-	for i := range file {
-		priority := uint8(3)
-		if i%10 == 0 {
-			priority = 5
-		}
-		file[i] = wrap(addressing{tagged: true, octets: 60 + i, tci: frame.MakeTCI(priority, false, 0)}, message{})
-	}
-	c := twoFlows()
-	sends, left, err := c.Replay(file)
-	assert.MustBeTrue(t, sends == 100 && left == 0 && err == nil, "%d frames, %d left out, %v", sends, left, err)
-	s, _ := testSender(t, c)
-	assert.NoError(t, s.findSinks(t.Context()), "frames without a destination")
-	source, flows := newTestSource(c)
-	run(source, 0, int64(time.Second))
-	for i, want := range []uint64{90, 10} {
-		f := flows[i]
-		assert.True(t, f.sent == want, "priority %d: %d frames, want %d", f.Priority, f.sent, want)
-	}
-	assert.Equal(t, c.Count, 100, "frames after which it ends")
-}
-
 // Shapes that make no sense are refused.
 func TestShapesAreChecked(t *testing.T) {
 	for _, tt := range []struct {
@@ -180,7 +131,6 @@ func TestShapesAreChecked(t *testing.T) {
 		{0, Shape{On: 1, Off: maxPeriod + 1}, "give both"},
 		{0, Shape{Poisson: true}, "need a rate"},
 		{1, Shape{Poisson: true, On: 1, Off: 1}, "exclude each other"},
-		{0, Shape{Frames: [][]byte{make([]byte, 14), make([]byte, 13)}}, "frame 2 has 13 octets"},
 	} {
 		c := oneFlow(tt.rate, tt.shape)
 		c.Duration = time.Second

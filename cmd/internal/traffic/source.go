@@ -3,7 +3,6 @@ package traffic
 import (
 	"math"
 	"math/rand/v2"
-	"slices"
 	"time"
 
 	"pfcswitch/dataplane"
@@ -32,8 +31,8 @@ type Flow struct {
 
 // length returns the octets of the frame of a flow that has a sequence number.
 func (f *Flow) length(sequence uint64) int {
-	if f.Frames != nil {
-		return len(f.replayed(sequence))
+	if f.Replay != nil {
+		return len(f.Replay.frame(sequence))
 	}
 	if f.Every > 0 && (sequence+1)%uint64(f.Every) == 0 {
 		return f.Large
@@ -43,8 +42,8 @@ func (f *Flow) length(sequence uint64) int {
 
 // longest returns the octets of the flow's longest frame.
 func (f *Flow) longest() int {
-	if f.Frames != nil {
-		return len(slices.MaxFunc(f.Frames, func(a, b []byte) int { return len(a) - len(b) }))
+	if f.Replay != nil {
+		return f.Replay.longest
 	}
 	return max(f.Octets, f.Large)
 }
@@ -120,7 +119,7 @@ type flowState struct {
 
 // newFlow makes the frames of a flow, all with the addresses and the tag of e.
 func newFlow(f Flow, e addressing) *flowState {
-	if f.Frames != nil {
+	if f.Replay != nil {
 		return &flowState{Flow: f, id: rand.Uint32()}
 	}
 	st := &flowState{Flow: f, id: rand.Uint32(), at: e.messageAt()}
@@ -332,12 +331,12 @@ func (s *source) fill(b *port.Batch, wall int64) {
 		f, sequence := s.plan.flows[i], s.plan.sequences[i]
 		data := f.frames[i]
 		switch {
-		case f.Frames != nil:
-			data = f.replayed(sequence)
+		case f.Replay != nil:
+			data = f.Replay.frame(sequence)
 		case f.length(sequence) != f.Octets:
 			data = f.large[i]
 		}
-		if f.Frames == nil {
+		if f.Replay == nil {
 			putNumber(data[f.at:], sequence, wall)
 		}
 		b.Begin(&none)

@@ -49,7 +49,8 @@ func TestPageOfSeveral(t *testing.T) {
 	p := webtest.Open(t, server.URL, false, 1250, 900)
 	p.Await("the numbers are there", `document.querySelectorAll("#topology-picture g.switch").length === 3`)
 	for id, want := range map[string]string{
-		"drops":     "6 lossless drops since the start of 3 switches — frames that had to arrive were lost: b-s1, b-s2: see Events",
+		"drops": "6 lossless drops since the start of 3 switches — frames that had to arrive were lost: b-s1, " +
+			"b-s2: see Events",
 		"discarded": "3 frames of lossless priorities discarded on purpose — a-s1, b-s1, b-s2: watchdog 3: see Ports",
 	} {
 		assert.Equal(t, strings.Join(strings.Fields(p.Text(id)), " "), want, "the figure %s", id)
