@@ -379,7 +379,8 @@ stage_demo() {
 run_demo incast
 run_demo headroom --quick
 run_demo dcqcn
-run_demo host --seconds 3" || status=1
+run_demo host --seconds 3 --report $WORK/host.html" || status=1
+  grep -q '<svg' "$WORK/host.html" || status=1
   run_demo trunk --seconds 2 || status=1
   return "$status"
 }
