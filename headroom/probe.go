@@ -249,7 +249,7 @@ func (p *Probe) warn(now int64) {
 		return
 	}
 	p.warned = true
-	p.note(now, "%s: the %d B in force stay; set the headroom of this port by hand: %s: %d",
+	p.note(now, "%s: the %d B of the buffer in force stay; set the headroom of this port by hand: %s: %d",
 		p.whoDoesNotMeasure(), p.inForce, p.set.Key, p.manualBytes())
 }
 

@@ -168,12 +168,12 @@ func TestManualRequired(t *testing.T) {
 	expect("said once", 13*second, true)
 	p.SetAgreed(true, false, "old-switch", 14*second)
 	expect("a neighbour without the bit", 14*second, true,
-		"neighbour old-switch does not measure headroom: the 12345 B in force stay")
+		"neighbour old-switch does not measure headroom: the 12345 B of the buffer in force stay")
 	p.SetAgreed(true, true, "old-switch", 15*second)
 	expect("upgraded", 15*second, false, "neighbour old-switch measures headroom too")
 	p.SetAgreed(true, false, "", 16*second)
 	expect("gone", 16*second, true,
-		"no neighbour has said over LLDP that it measures headroom: the 12345 B in force stay")
+		"no neighbour has said over LLDP that it measures headroom: the 12345 B of the buffer in force stay")
 	p.SetAgreed(false, true, "old-switch", 16*second)
 	expect("back, and this end says nothing", 16*second, true,
 		"this end does not tell its neighbour that it measures headroom, since its LLDP agent, DCBX or the bit "+

@@ -107,8 +107,8 @@ func (r *Rig) tables(p *webtest.Page) {
 	for _, h := range r.Source().Headroom() {
 		same("calculated headroom of "+h.Port, inRow("headroom-rows", 2, h.Port),
 			fmt.Sprintf("bytes(%d)", h.Calculated.Bytes()))
-		same("headroom in force of "+h.Port, inRow("headroom-rows", 4, h.Port),
-			fmt.Sprintf("bytes(%d)", h.Report.InForce))
+		same("octets that the headroom of "+h.Port+" holds", inRow("headroom-rows", 4, h.Port),
+			fmt.Sprintf("bytes(%d)", h.Report.Holds))
 		if h.Port == "p1" {
 			same("top of its chart with a second queue as the first", `(() => {
 				const w = structuredClone(view.switches[0]), queues = w.state.buffer.find(p => p.port === "p1").ingress_queues;

@@ -170,7 +170,8 @@ func (r *Buffer) Text() string {
 			t.row(p.Port, p.Ring.Slots, p.Ring.SmallSlots, p.Ring.MaxFrames, ns(p.Ring.HoldNs), p.Ring.HoldBytes)
 		}
 	}, "PORT", ">SLOTS", ">SMALL SLOTS", ">MOST WAITING", ">HELD FOR", ">HELD BYTES")
-	return sections(r.headline(), section{"", pools}, section{"Lossless ingress queues", r.ingressTable()},
+	return sections(r.headline(), section{"Pools, bytes of the buffer", pools},
+		section{"Lossless ingress queues, bytes of the buffer", r.ingressTable()},
 		section{"Insurances of ports", insurances}, section{"Lossy egress queues that were used", egress},
 		section{"Lossless receive rings", rings})
 }

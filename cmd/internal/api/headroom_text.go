@@ -16,15 +16,15 @@ func (r *Headroom) Detail() string { return sections(r.headline(), append(r.brie
 func (r *Headroom) brief() []section {
 	return []section{
 		{"Headroom of each lossless queue, bytes on the wire; HOLDS: what that in force has room for", r.summary()},
-		{"Ports whose headroom cannot be measured: set it by hand", r.remedies()},
-		{"Headrooms that a bound keeps below what the link seems to need, bytes", r.bounded()},
+		{"Ports whose headroom cannot be measured: set it by hand, in bytes of the buffer", r.remedies()},
+		{"Headrooms that a bound keeps below what the link seems to need, bytes on the wire", r.bounded()},
 	}
 }
 
 func (r *Headroom) rest() []section {
 	return []section{
-		{"Links: T there and back, R how late the peer reacts, TOLD bytes the peer was told, PEER HAS those in force " +
-			"there", r.links()},
+		{"Links: T there and back, R how late the peer reacts; bytes on the wire: TOLD the peer, PEER HAS in force",
+			r.links()},
 		{"Values, bytes on the wire; COUNTS: what PEER SAYS means here; IN FORCE: of the buffer, for HELD", r.values()},
 		{"Use: bytes on the wire after XOFF had left, and what they left of the headroom of then; WAITED: frames " +
 			"without room", r.used()},

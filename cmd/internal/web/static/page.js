@@ -203,7 +203,7 @@ function headroom(w) {
     const most = Math.max(0, ...p.queues.map(q => q.peak_bytes)), waited = p.queues.reduce((n, q) => n + q.ring_frames, 0);
     const hint = text => ({ text, cls: p.manual_required ? "amber" : "" });
     return [head(p.port), hint(p.state), num(bytes(p.calculated_bytes)), num(p.measured ? bytes(p.measured.bytes) : "–"),
-      num(bytes(p.in_force_bytes)), num(bytes(most)), num(count(waited)), hint(p.remedy || "–")];
+      num(bytes(p.holds_bytes)), num(bytes(most)), num(count(waited)), hint(p.remedy || "–")];
   }), "No port has flow control.");
 }
 
