@@ -83,6 +83,7 @@ func (m *Manager) Ready(next *Plan) error {
 	}
 	var busy BusyError
 	var used, inHeadroom int64
+	var from leaving
 	shared, headroom := make([]int64, len(m.ports)), make([]int64, len(m.ports))
 	for _, p := range m.ports {
 		if p == nil {
@@ -91,6 +92,7 @@ func (m *Manager) Ready(next *Plan) error {
 		pc := next.planned[p.number]
 		var inPort int64
 		for k, held := range p.redistribute(&pc) {
+			from.add(p, &p.ingress[k], &pc)
 			inPort += held.headroom
 			if excess := held.headroom - pc.Queues[k].Headroom; excess > 0 && !next.config.Headroom.Dynamic {
 				busy.add(excess, fmt.Sprintf("buffer: %s: headroom holds %d B, to be lowered to %d B",
@@ -114,7 +116,8 @@ func (m *Manager) Ready(next *Plan) error {
 	}
 	if excess > lent {
 		busy.add(excess, fmt.Sprintf("buffer: lossless pool: the shared segment would go from %d B to %d B, "+
-			"of which %d B are in use", m.lossless.limit.shared, next.limit.shared, used), largest(shared, excess)...)
+			"of which %d B are in use%s", m.lossless.limit.shared, next.limit.shared, used, from.text()),
+			largest(shared, excess)...)
 	}
 	if excess := inHeadroom + lent - next.limit.headroom; excess > 0 {
 		busy.add(excess, fmt.Sprintf("buffer: lossless pool: the headroom would go from %d B to %d B, "+
@@ -125,6 +128,31 @@ func (m *Manager) Ready(next *Plan) error {
 		return &busy
 	}
 	return nil
+}
+
+// leaving are the bytes that queues bring into the shared segment which are no longer lossless: those of their private
+// segments and headrooms.
+type leaving struct {
+	bytes  int64
+	queues []string
+}
+
+// add notes what a queue brings where it goes.
+func (l *leaving) add(p *port, q *queue, next *PortConfig) {
+	used := q.used.bytes()
+	if n := used.private + used.headroom; n > 0 && !p.keepsQueue(q, next) {
+		l.bytes += n
+		l.queues = append(l.queues, p.config.queueLabel(p.number, q.id.Queue))
+	}
+}
+
+// text says whose frames these are, and that they have to leave first.
+func (l *leaving) text() string {
+	if l.bytes == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" then: %d B of private segment and headroom go to it where a queue is no longer lossless "+
+		"(%s), and leave when their receivers take them", l.bytes, strings.Join(l.queues, ", "))
 }
 
 // tooMuchInsured returns how many of the bytes that a port keeps in its headroom its insurance cannot take over. An

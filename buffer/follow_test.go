@@ -61,6 +61,23 @@ func TestPoolFollowsSharedHeadroom(t *testing.T) {
 	wantSound(t, m, w)
 }
 
+// A queue that becomes lossy while the shared segment is full waits until its frames have left: what it has in its
+// headroom would have no room. The error says so, and of which queue.
+func TestPoolFollowsWhenAQueueGetsLossy(t *testing.T) {
+	m, w := following(t, 2000, HeadroomSharing{})
+	mustAdmit(t, m, 0, pgA, 300, Accept)
+	mustAdmit(t, m, 1, pgA, 100, Accept)
+	mustAdmit(t, m, 0, pgA, 300, AcceptHeadroom)
+	lossy := onePriority(QueueConfig{})
+	lossy.Lossless = 0
+	assert.Fails(t, m.SetPort(0, lossy), "from 600 B to 600 B, of which 700 B are in use then: 300 B of private "+
+		"segment and headroom go to it where a queue is no longer lossless (port 0 priority 3)", "a full shared segment")
+	m.Release(0, pgA, 100)
+	assert.MustNoError(t, m.SetPort(0, lossy), "when some have left")
+	assert.Equal(t, m.lossless.size, 900, "the pool")
+	wantSound(t, m, w)
+}
+
 // While frames of a port that goes are still in a pool that follows, it keeps its size, so that others have all of
 // their headroom. Then the next change makes it smaller.
 func TestPoolFollowsWhenAPortGoes(t *testing.T) {
