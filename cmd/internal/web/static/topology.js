@@ -72,7 +72,7 @@ function arrange({ boxes, links }, width) {
   });
   const count = 1 + Math.max(0, ...boxes.map(b => b.column)), columns = [...Array(count)].map((_, i) => boxes.filter(b => b.column === i));
   const room = width - 2 - (links.some(l => l.a.box.column === l.b.box.column) ? beside : 0);
-  const size = Math.min(150, Math.max(44, (room - gapX * (count - 1)) / count));
+  const size = Math.min(150, Math.max(count > 3 ? 44 : 64, (room - gapX * (count - 1)) / count));
   const step = Math.min(size + Math.max(gapX, size * 0.55), (room - size) / Math.max(1, count - 1));
   boxes.forEach(b => { b.height = b.switch ? line * (1 + Math.max(1, b.left.length, b.right.length)) : line * Math.max(1, b.left.length, b.right.length); });
   const tall = list => list.reduce((sum, b) => sum + b.height + gapY, -gapY), height = Math.max(line, ...columns.map(tall)) + 8;
