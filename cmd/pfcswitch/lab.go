@@ -170,11 +170,13 @@ var keeper = []string{"lab", "hold"}
 func labRunCommand() *cobra.Command {
 	var asJSON bool
 	var svg string
+	o := labrun.Options{Keeper: keeper}
 	c := labFileCommand("run", "send what the traffic section of a file says, on real links, and judge it",
 		func(cmd *cobra.Command, file string) error {
 			return judged(cmd, asJSON, func(progress func(string)) (*simulation.Report, error) {
 				return withFile("--svg", svg, func(out io.Writer) (*simulation.Report, error) {
-					r, err := labrun.Run(cmd.Context(), file, labrun.Options{Keeper: keeper, Progress: progress})
+					o.Progress = progress
+					r, err := labrun.Run(cmd.Context(), file, o)
 					if err == nil && out != nil {
 						err = r.HoldsPicture(out)
 					}
@@ -188,6 +190,7 @@ func labRunCommand() *cobra.Command {
 		"0 passed, 1 failed, 2 could not run."
 	c.Example = "  pfcswitch lab run scripts/lab/incast.yaml"
 	jsonFlag(c, &asJSON)
+	c.Flags().Uint64Var(&o.Seed, "seed", 1, "what the random numbers of poisson begin with: sim has the same flows")
 	c.Flags().StringVar(&svg, "svg", "", "draw who held whom into this file")
 	return notRunOnUsage(c)
 }

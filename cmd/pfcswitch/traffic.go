@@ -88,10 +88,10 @@ func sendCommand() *cobra.Command {
 		Short: "send test traffic as a host that obeys PFC and PAUSE",
 		Long: `Sends to the sink that answers its call (pfcswitch sink), with one queue per priority in front of the
 port's speed, and exchanges totals with it at the end. A flow is PRIORITY[:key=value]..., with the keys octets
-(1514, with the tag, without FCS), rate (bit/s on the wire; default: as much as goes), weight (1), to (address of its
-sink), after and for (its time since the load began, such as 100ms), cc (dcqcn); every=N,large=OCTETS makes each N-th
-frame of another length; on=TIME,off=TIME sends in bursts; arrivals=poisson makes the frames of a rate come at random.
-Flows of one priority take turns. DCQCN slows a flow down as the CNPs of its sink say (pfcswitch sink --cc dcqcn).`,
+(1514, with the tag, without FCS), rate (bit/s on the wire; default: as much as goes), count (of frames in all), weight
+(1), to (address of its sink), after and for (its time since the load began, such as 100ms), cc (dcqcn);
+every=N,large=OCTETS makes each N-th frame of another length; on=TIME,off=TIME sends in bursts; arrivals=poisson makes
+the frames of a rate come at random. Flows of one priority take turns. DCQCN slows a flow down as the CNPs of its sink say (pfcswitch sink --cc dcqcn).`,
 		Example: "  pfcswitch send eth0 --speed 1G --flow 3 --flow 0:octets=128,rate=10M --seconds 10\n  pfcswitch " +
 			"send eth0 --storm 3 --duty 100 --seconds 5",
 		Args: checkArguments,
@@ -181,6 +181,8 @@ func setFlow(f *traffic.Flow, kv string) (err error) {
 		return err
 	}
 	switch k {
+	case "count":
+		f.Count, err = strconv.ParseUint(v, 10, 64)
 	case "rate":
 		f.Rate, err = config.ParseRate(v)
 	case "to":
@@ -192,8 +194,8 @@ func setFlow(f *traffic.Flow, kv string) (err error) {
 	case "cc":
 		f.DCQCN, err = parseControl(v)
 	default:
-		err = fmt.Errorf("%q is not a key: they are octets, rate, weight, large, every, to, after, for, cc, on, off "+
-			"and arrivals", k)
+		err = fmt.Errorf("%q is not a key: they are octets, rate, count, weight, large, every, to, after, for, cc, "+
+			"on, off and arrivals", k)
 	}
 	return err
 }
@@ -207,7 +209,7 @@ func parseControl(text string) (dcqcn bool, err error) {
 
 func sinkCommand() *cobra.Command {
 	var e endpoint
-	var cc string
+	var cc, blockRate string
 	var sc traffic.SinkConfig
 	c := &cobra.Command{
 		Use:   "sink INTERFACE",
@@ -223,6 +225,11 @@ func sinkCommand() *cobra.Command {
 			}
 			if sc.DCQCN, err = parseControl(cc); err != nil {
 				return fmt.Errorf("--cc %w", err)
+			}
+			if blockRate != "" {
+				if sc.Block.Rate, err = config.ParseRate(blockRate); err != nil {
+					return fmt.Errorf("--block-rate %s: %w", blockRate, err)
+				}
 			}
 			sc.Interface, sc.Netns, sc.FlowControl = args[0], e.netns, e.flowControl
 			if sc.Duration, err = e.duration(); err != nil {
@@ -246,6 +253,8 @@ func sinkCommand() *cobra.Command {
 	f.DurationVar(&sc.Block.For, "block-for", 0, "how long the peer is held, as by a receiver that hangs")
 	f.DurationVar(&sc.Block.Every, "block-every", 0, "hold it again and again, so long after each beginning (0: once)")
 	f.IntVar(&sc.Block.Times, "block-times", 0, "how often, with --block-every")
+	f.StringVar(&blockRate, "block-rate", "", "`rate` in bit/s on the wire at which frames are taken meanwhile, and "+
+		"the peer held only while 128 KiB wait (default: none is taken)")
 	f.Int64Var(&sc.ReadRate, "read-rate", 0, "frames a second that are read at most (0: no limit)")
 	return c
 }

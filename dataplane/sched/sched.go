@@ -3,8 +3,9 @@
 // a virtual link its speed. It holds no frames and has no clock: the data plane tells it which queues have frames, how
 // long their first frames are, and what time it is.
 //
-//	sched.go   which queue: strict and weighted
-//	shaper.go  when: the port's speed
+//	sched.go    which queue: strict and weighted
+//	shaper.go   when: the port's speed
+//	backlog.go  what a slow receiver has not taken yet
 package sched
 
 import "math/bits"

@@ -3,6 +3,7 @@ package sim
 import (
 	"fmt"
 
+	"pfcswitch/dataplane/sched"
 	"pfcswitch/macctl"
 )
 
@@ -72,10 +73,10 @@ func (f *Fabric) change(i int) {
 	case fa.Kind == Storm:
 		h.hold(macctl.CauseTrunk, fa.on) // for the longest time
 	case fa.on:
-		h.drain, h.level, h.levelAt = fa.Rate, 0, f.now
+		h.backlog.Start(fa.Rate, f.now)
 	default:
-		h.drain, h.level, h.full = 0, 0, false
-		h.hold(macctl.CauseRing, false)
+		h.backlog.Start(0, f.now)
+		h.update(f.now)
 	}
 	f.on(f.nodes[fa.At.Node].shard).sendAtHost(h)
 }
@@ -123,17 +124,9 @@ func (h *host) reset(up bool, now int64) {
 type initiator struct {
 	sender   *macctl.Initiator
 	lossless uint8
-	drain    int64 // bit/s at which frames are taken; 0: as they come
-	level    int64 // what was not taken at levelAt, in billionths of a bit on the wire
-	levelAt  int64 // ns
-	full     bool
+	backlog  sched.Backlog
+	full     bool // backlog is, and the peer held for that
 }
-
-// A slow host holds its peer from slowXoff that it has not taken on, until slowXon is left: 128 and 64 KiB.
-const (
-	slowXoff = (128 << 10) * 8 * nsPerSecond
-	slowXon  = slowXoff / 2
-)
 
 func (h *initiator) prepare(c macctl.InitiatorConfig) {
 	h.sender, h.lossless = macctl.NewInitiator(c), c.Enabled
@@ -152,24 +145,17 @@ func (h *initiator) hold(c macctl.Cause, on bool) {
 	}
 }
 
-// update takes what has been taken by now off the level.
+// update holds the peer while the backlog is full.
 func (h *initiator) update(now int64) {
-	if past := now - h.levelAt; h.drain > 0 && past > h.level/h.drain {
-		h.level = 0
-	} else {
-		h.level -= past * h.drain
-	}
-	h.levelAt = now
-	if full := h.level >= slowXoff || h.full && h.level > slowXon; full != h.full {
-		h.full = full
-		h.hold(macctl.CauseRing, full)
+	if h.backlog.Update(now); h.backlog.Full != h.full {
+		h.full = h.backlog.Full
+		h.hold(macctl.CauseRing, h.full)
 	}
 }
 
 // fill adds octets that have come to a slow host.
 func (s *shard) fill(h *host, octets int64) {
-	h.update(s.now)
-	h.level += octets * 8 * nsPerSecond
+	h.backlog.Add(octets, s.now)
 	if h.update(s.now); h.sender.Pending(s.now) {
 		s.sendAtHost(h)
 	}
@@ -188,9 +174,5 @@ func (s *shard) controlAtHost(h *host) (sent bool) {
 
 // nextControl returns when the host may have to send a MAC Control frame.
 func (h *initiator) nextControl() int64 {
-	next := h.sender.NextRefresh()
-	if h.full && h.drain > 0 {
-		next = min(next, h.levelAt+(h.level-slowXon)/h.drain+1)
-	}
-	return next
+	return min(h.sender.NextRefresh(), h.backlog.FreeAt())
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"pfcswitch/dataplane/assert"
+	"pfcswitch/dataplane/sched"
 )
 
 // pairOn is a switch with a sender and a receiver, and the flow between them.
@@ -59,7 +60,7 @@ func TestSlowReceiver(t *testing.T) {
 		r.Advance(never - r.Begun())
 		r.kept()
 		v := r.Flow(0)
-		first := int64(slowXoff) / 200 / ms // bit/s: what it takes before it first holds its peer, and about that
+		first := int64(sched.BacklogFull) / 200 / ms // bit/s: what it takes before it first holds, and about that
 		assert.True(t, v.Rate >= rate && v.Rate <= rate*102/100+2*first, "%d bit/s, want %d", v.Rate, rate)
 		assert.True(t, r.Host(from).PausedNs[lossless] != 0, "the sender was not paused")
 	}

@@ -99,7 +99,7 @@ func (s *shard) receiveAtHost(h *host, t *transit) {
 		s.events.add(h.obeysAt, obey, h.wire)
 	case t.data:
 		s.deliver(h, b, int(t.octets))
-		if h.drain > 0 {
+		if h.backlog.Rate > 0 {
 			s.fill(h, int64(frame.WireOctets(int(t.octets))))
 		}
 	}

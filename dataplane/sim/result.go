@@ -40,6 +40,9 @@ func (f *Fabric) Flow(i int) FlowResult {
 	return r
 }
 
+// FlowConfig returns what was added as flow i, with the times of virtual time once that has started.
+func (f *Fabric) FlowConfig(i int) FlowConfig { return f.flows[i].FlowConfig }
+
 // scale returns n·by/to without overflow where the result is in range.
 func scale(n, by, to int64) int64 { return n/to*by + n%to*by/to }
 

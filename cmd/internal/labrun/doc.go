@@ -2,5 +2,6 @@
 //
 //	run.go        Run: the lab, its endpoints, what the switches say before and after
 //	endpoints.go  senders and sinks inside the hosts
+//	faults.go     hosts that hold their peers, links that flap
 //	report.go     the report of both
 package labrun

@@ -20,7 +20,8 @@ import (
 // An endpoint is the sender or the sink of a host.
 type endpoint struct {
 	host     string
-	flows    []int // of the plan: those that it sends, in the order of its report
+	flows    []int            // of the plan: those that it sends, in the order of its report
+	fault    *config.LabFault // of a sink: what it does to its peer
 	cmd      *exec.Cmd
 	out      bytes.Buffer
 	messages bytes.Buffer
@@ -40,17 +41,12 @@ const (
 
 // addEndpoints finds the senders and sinks of the flows.
 func (r *run) addEndpoints() error {
-	nic := map[string]bool{}
-	for _, h := range r.topology.Hosts {
-		nic[h.Name] = h.NIC != nil
-	}
 	senders := map[string]*endpoint{}
 	for i := range r.plan.Flows {
 		f := &r.plan.Flows[i]
 		for _, host := range []string{f.From, f.To} {
-			if nic[host] {
-				return r.topology.Errorf("traffic."+f.Name, "%s has a host NIC, which has its eth0 for itself: write "+
-					"nic: false, or another host", host)
+			if err := r.checkHost("traffic."+f.Name, host); err != nil {
+				return err
 			}
 		}
 		e := senders[f.From]
@@ -59,17 +55,34 @@ func (r *run) addEndpoints() error {
 			senders[f.From], r.senders = e, append(r.senders, e)
 		}
 		e.flows = append(e.flows, i)
-		if r.sinks[f.To] == nil {
-			r.sinks[f.To] = &endpoint{host: f.To}
+		r.addSink(f.To)
+	}
+	return r.addFaults()
+}
+
+// checkHost refuses a host that has a host NIC.
+func (r *run) checkHost(key, name string) error {
+	for _, h := range r.topology.Hosts {
+		if h.Name == name && h.NIC != nil {
+			return r.topology.Errorf(key, "%s has a host NIC, which has its eth0 for itself: write nic: false, or "+
+				"another host", name)
 		}
 	}
 	return nil
 }
 
+// addSink adds the sink of a host, where it has none.
+func (r *run) addSink(host string) *endpoint {
+	if r.sinks[host] == nil {
+		r.sinks[host] = &endpoint{host: host}
+	}
+	return r.sinks[host]
+}
+
 func (r *run) startEndpoints(ctx context.Context) error {
 	r.start = time.Now().Add(startTime + startTimeOf*time.Duration(cap(r.ended)))
 	for _, e := range r.sinks {
-		if err := r.startEndpoint(ctx, e, r.sinkArgs(), &e.received); err != nil {
+		if err := r.startEndpoint(ctx, e, r.sinkArgs(e), &e.received); err != nil {
 			return err
 		}
 	}
@@ -116,8 +129,11 @@ func (r *run) senderArgs(e *endpoint) []string {
 	args := []string{"send", "--start", fmt.Sprint(r.start.UnixNano()), "--seconds", fmt.Sprint(r.length.Seconds())}
 	for _, i := range e.flows {
 		f := &r.plan.Flows[i]
-		flow := fmt.Sprintf("%d:octets=%d,after=%v,for=%v,to=%v", f.Priority, f.Octets, f.Start, f.Duration,
+		flow := fmt.Sprintf("%d:octets=%d,after=%v,for=%v,to=%v", f.Priority, f.Octets, f.Start, f.Stop-f.Start,
 			r.address(f.To))
+		if f.Frames > 0 {
+			flow += fmt.Sprintf(",count=%d", f.Frames)
+		}
 		if f.Rate > 0 {
 			flow += fmt.Sprintf(",rate=%d", f.Rate)
 		}
@@ -130,12 +146,15 @@ func (r *run) senderArgs(e *endpoint) []string {
 }
 
 // sinkArgs are the arguments of a sink. It ends by a signal, and by itself where nobody waits for it any longer.
-func (r *run) sinkArgs() []string {
+func (r *run) sinkArgs(e *endpoint) []string {
 	args := []string{"sink", "--from", fmt.Sprint(r.start.UnixNano()), "--until",
 		fmt.Sprint(r.start.Add(r.length).UnixNano()), "--slots", fmt.Sprint(slots), "--seconds",
 		fmt.Sprint((time.Until(r.start) + r.length + abandonedTime).Seconds())}
 	if slices.ContainsFunc(r.plan.Flows, func(f simulation.PlannedFlow) bool { return f.DCQCN }) {
 		args = append(args, "--cc", "dcqcn")
+	}
+	if e.fault != nil {
+		args = append(args, r.faultArgs(e.fault)...)
 	}
 	return args
 }

@@ -21,18 +21,13 @@ func (r *run) report() *simulation.Report {
 		}
 	}
 	p := demo.PhaseResult{Phase: simulation.Phase}
-	flows, controls := make([]demo.Flow, len(r.plan.Flows)), make([]simulation.Control, len(r.plan.Flows))
+	flows, controls := make([]flow, len(r.plan.Flows)), make([]simulation.Control, len(r.plan.Flows))
 	for _, e := range r.senders {
 		p.Behind, p.LongestStall = max(p.Behind, e.sent.Behind), max(p.LongestStall, e.sent.LongestStall)
 		r.joinFlows(flows, controls, e)
 		report.Hops += e.sent.Frames
 	}
-	for i, f := range flows {
-		report.AddFlow(f, r.plan.InOrder, true)
-		if r.plan.Flows[i].DCQCN {
-			report.Controls = append(report.Controls, controls[i])
-		}
-	}
+	r.addFlows(report, flows, controls)
 	for _, s := range r.topology.Switches {
 		r.addSwitch(report, s.Name)
 	}
@@ -52,12 +47,40 @@ func (r *run) report() *simulation.Report {
 	return report
 }
 
+// addFlows adds what became of the flows of the plan.
+func (r *run) addFlows(report *simulation.Report, flows []flow, controls []simulation.Control) {
+	var sized []simulation.SizedFlow
+	for i, f := range flows {
+		p := &r.plan.Flows[i]
+		if p.DCQCN {
+			report.AddControl(controls[i], p.LabTraffic, p.Size > 0)
+		}
+		if p.Size == 0 {
+			report.AddFlow(f.Flow, r.plan.InOrder, r.plan.Whole)
+			continue
+		}
+		s := simulation.SizedFlow{LabTraffic: p.LabTraffic, Size: p.Size, Lossless: p.Lossless, Sent: f.Sent,
+			Received: f.Received, Reordered: f.Reordered}
+		if f.Received == p.Frames {
+			s.Took = f.lastAt - r.start.Add(p.Start).UnixNano()
+		}
+		sized = append(sized, s)
+	}
+	report.AddCompletions(r.topology, sized, r.plan.InOrder, r.plan.Whole)
+}
+
+// A flow is what sender and sink say of one of the plan.
+type flow struct {
+	demo.Flow
+	lastAt int64 // when its last frame came, ns since 1970
+}
+
 // joinFlows joins the counters of a sender and its sinks. A flow that its sink has not seen lost all frames.
-func (r *run) joinFlows(flows []demo.Flow, controls []simulation.Control, e *endpoint) {
+func (r *run) joinFlows(flows []flow, controls []simulation.Control, e *endpoint) {
 	for k, sf := range e.sent.Flows {
 		f := &r.plan.Flows[e.flows[k]]
-		result := demo.Flow{Name: f.From + ">" + f.To, Priority: f.Priority, Lossless: f.Lossless, Sent: sf.Sent,
-			Lost: sf.Sent}
+		result := flow{Flow: demo.Flow{Name: f.From + ">" + f.To, Priority: f.Priority, Lossless: f.Lossless,
+			Sent: sf.Sent, Lost: sf.Sent}}
 		c := simulation.Control{Name: result.Name, Priority: f.Priority, Received: sf.CNPs, Rate: sf.FinalRate}
 		received := r.sinks[f.To].received.Flows
 		if i := slices.IndexFunc(received, func(rf traffic.ReceivedFlow) bool {
@@ -66,7 +89,7 @@ func (r *run) joinFlows(flows []demo.Flow, controls []simulation.Control, e *end
 			rf := &received[i]
 			result.Received, result.Reordered, result.Duplicated = rf.Received, rf.Reordered, rf.Duplicated
 			result.Lost, result.Latency = sf.Sent-min(sf.Sent, rf.Received), rf.Latency
-			result.Rate = r.rate(f, rf.SlotBits)
+			result.Rate, result.lastAt = r.rate(f, rf.SlotBits), rf.LastAt
 			c.Marked, c.Sent = rf.Marked, rf.CNPs
 		}
 		flows[e.flows[k]], controls[e.flows[k]] = result, c
@@ -79,10 +102,10 @@ func (r *run) rate(f *simulation.PlannedFlow, bits []uint64) int64 {
 	from, until := time.Duration(0), r.length
 	for i := range r.plan.Flows {
 		other := &r.plan.Flows[i]
-		from, until = max(from, other.Start), min(until, other.Start+other.Duration)
+		from, until = max(from, other.Start), min(until, other.Stop)
 	}
 	if from >= until {
-		from, until = f.Start, f.Start+f.Duration
+		from, until = f.Start, f.Stop
 	}
 	slot := r.length / slots
 	first, last := int((from+slot-1)/slot), int(until/slot)

@@ -18,6 +18,7 @@ import (
 // Options say how to run.
 type Options struct {
 	Keeper   []string // arguments of the command that keeps a lab
+	Seed     uint64   // of flows at random, as in virtual time
 	Progress func(text string)
 }
 
@@ -58,7 +59,7 @@ func Run(ctx context.Context, file string, o Options) (_ *simulation.Report, err
 		return nil, err
 	}
 	r := &run{Options: o, topology: t, length: simulation.Length(t), sinks: map[string]*endpoint{}}
-	if r.plan, err = simulation.NewPlan(t); err != nil {
+	if r.plan, err = simulation.NewPlan(t, o.Seed); err != nil {
 		return nil, err
 	}
 	if err := r.addEndpoints(); err != nil {
@@ -101,6 +102,11 @@ func (r *run) send(ctx context.Context) (err error) {
 	if err := r.startEndpoints(ctx); err != nil {
 		return err
 	}
+	flaps := r.startFlaps(ctx)
+	defer func() {
+		end()
+		err = errors.Join(err, flaps())
+	}()
 	if err := r.wait(ctx, len(r.sinks)); err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"io"
 	"slices"
 
+	"pfcswitch/cmd/internal/config"
 	"pfcswitch/cmd/internal/demo"
 )
 
@@ -28,48 +29,69 @@ type Completion struct {
 // bound.
 var sizeClasses = [...]int64{100_000, 10_000_000, 1 << 62}
 
-// addCompletions adds the flows that have a size, by entry and class, and their checks.
+// A SizedFlow is what became of a flow that has a size.
+type SizedFlow struct {
+	*config.LabTraffic
+	Size                      int64 // payload
+	Lossless                  bool
+	Sent, Received, Reordered uint64
+	Took                      int64 // ns from its begin until its last frame had come; 0: that has not
+}
+
 func (f *fabric) addCompletions(r *Report) {
-	inOrder := f.keepsOrder()
-	for i := range f.topology.Traffic {
-		t := &f.topology.Traffic[i]
-		for class, most := range sizeClasses {
-			c := Completion{Traffic: t.Name}
-			var took []int64
-			lossless := true
-			for n := range f.flows {
-				fl := &f.flows[n]
-				if fl.LabTraffic != t || fl.size == 0 || fl.size > most ||
-					class > 0 && fl.size <= sizeClasses[class-1] {
-					continue
-				}
-				v := f.Flow(n)
-				if c.Flows == 0 || fl.size < c.Least {
-					c.Least = fl.size
-				}
-				c.Most, c.Flows = max(c.Most, fl.size), c.Flows+1
-				c.Sent += v.Sent
-				c.Lost += v.Sent - min(v.Sent, v.Received)
-				c.Reordered += v.Reordered
-				lossless = lossless && fl.lossless && fl.TTL == 0
-				if v.Took > 0 {
-					took = append(took, v.Took)
-				}
-			}
-			if c.Flows == 0 {
-				continue
-			}
-			c.times(took)
-			r.Completions = append(r.Completions, c)
-			name := fmt.Sprintf("%s, %d to %d bytes: ", t.Name, c.Least, c.Most)
-			if inOrder {
-				r.None(demo.TopicOrder, name+"frames out of order", c.Reordered)
-			}
-			if lossless && f.losesNothing(r) {
-				r.Hard(Phase, demo.TopicLoss, name+"frames lost", fmt.Sprintf("0 of %d", c.Sent), fmt.Sprint(c.Lost),
-					c.Lost == 0)
-			}
+	var flows []SizedFlow
+	for n := range f.flows {
+		if fl := &f.flows[n]; fl.size > 0 {
+			v := f.Flow(n)
+			flows = append(flows, SizedFlow{fl.LabTraffic, fl.size, fl.lossless && fl.TTL == 0, v.Sent, v.Received,
+				v.Reordered, v.Took})
 		}
+	}
+	r.AddCompletions(f.topology, flows, f.keepsOrder(), f.losesNothing(r))
+}
+
+// AddCompletions adds flows that have a size, by entry and class, and their checks: order where inOrder, and loss where
+// all are lossless and whole says that no lossless frame may be missing.
+func (r *Report) AddCompletions(t *config.Topology, flows []SizedFlow, inOrder, whole bool) {
+	for i := range t.Traffic {
+		least := int64(0)
+		for _, most := range sizeClasses {
+			r.addCompletion(&t.Traffic[i], flows, least, most, inOrder, whole)
+			least = most
+		}
+	}
+}
+
+// addCompletion adds the flows of an entry with more than least and up to most of payload.
+func (r *Report) addCompletion(t *config.LabTraffic, flows []SizedFlow, least, most int64, inOrder, whole bool) {
+	c := Completion{Traffic: t.Name, Least: most}
+	var took []int64
+	for n := range flows {
+		fl := &flows[n]
+		if fl.LabTraffic != t || fl.Size <= least || fl.Size > most {
+			continue
+		}
+		c.Least, c.Most, c.Flows = min(c.Least, fl.Size), max(c.Most, fl.Size), c.Flows+1
+		c.Sent += fl.Sent
+		c.Lost += fl.Sent - min(fl.Sent, fl.Received)
+		c.Reordered += fl.Reordered
+		whole = whole && fl.Lossless
+		if fl.Took > 0 {
+			took = append(took, fl.Took)
+		}
+	}
+	if c.Flows == 0 {
+		return
+	}
+	c.times(took)
+	r.Completions = append(r.Completions, c)
+	name := fmt.Sprintf("%s, %d to %d bytes: ", t.Name, c.Least, c.Most)
+	if inOrder {
+		r.None(demo.TopicOrder, name+"frames out of order", c.Reordered)
+	}
+	if whole {
+		r.Hard(Phase, demo.TopicLoss, name+"frames lost", fmt.Sprintf("0 of %d", c.Sent), fmt.Sprint(c.Lost),
+			c.Lost == 0)
 	}
 }
 

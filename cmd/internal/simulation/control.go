@@ -3,6 +3,8 @@ package simulation
 import (
 	"fmt"
 	"io"
+
+	"pfcswitch/cmd/internal/config"
 )
 
 // A Control is what DCQCN did to a flow, or to all flows with a size of an entry under traffic.
@@ -17,23 +19,24 @@ type Control struct {
 
 func (f *fabric) addControls(r *Report) {
 	for i := range f.flows {
-		fl, v := &f.flows[i], f.Flow(i).DCQCN
-		if !fl.DCQCN {
-			continue
+		if fl, v := &f.flows[i], f.Flow(i).DCQCN; fl.DCQCN {
+			r.AddControl(Control{fl.from + ">" + fl.to, fl.Priority, v.Marked, v.Sent, v.Received, v.Rate},
+				fl.LabTraffic, fl.size > 0)
 		}
-		c := Control{Name: fl.from + ">" + fl.to, Priority: fl.Priority, Rate: v.Rate}
-		if fl.size > 0 {
-			c.Name, c.Rate = fl.Name, 0
-		}
-		last := len(r.Controls) - 1
-		if last < 0 || c.Rate > 0 || r.Controls[last].Name != c.Name {
-			r.Controls = append(r.Controls, c)
-			last++
-		}
-		r.Controls[last].Marked += v.Marked
-		r.Controls[last].Sent += v.Sent
-		r.Controls[last].Received += v.Received
 	}
+}
+
+// AddControl adds what DCQCN did to a flow of an entry: to those that have a size, in one line for all.
+func (r *Report) AddControl(c Control, t *config.LabTraffic, sized bool) {
+	if sized {
+		c.Name, c.Rate = t.Name, 0
+		if last := len(r.Controls) - 1; last >= 0 && r.Controls[last].Name == t.Name {
+			l := &r.Controls[last]
+			l.Marked, l.Sent, l.Received = l.Marked+c.Marked, l.Sent+c.Sent, l.Received+c.Received
+			return
+		}
+	}
+	r.Controls = append(r.Controls, c)
 }
 
 // controlText writes what DCQCN did.

@@ -42,6 +42,7 @@ func TestLabs(t *testing.T) {
 	newRig(t).parts(map[string]func(*rig){
 		"examples": examples, "inprocess": inOneProcess, "restart": oneRestarts, "virtual": sameInVirtualTime,
 		"virtualholds": sameHoldsInVirtualTime, "virtualdcqcn": slowedInVirtualTime, "runs": runsInALab,
+		"virtualsizes": sizesInVirtualTime, "virtualfaults": faultsInVirtualTime,
 		"ordinary": unprivilegedUser, "interruptedrun": interruptedRun,
 	}, map[string]func(*rig){"heldlong": heldLong, "locksup": locksUp, "killed": killedKeeper, "others": foreignSocket})
 }

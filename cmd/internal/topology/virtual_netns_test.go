@@ -177,6 +177,64 @@ traffic:
 	}
 }
 
+// sizes are flows of random sizes and some of one size between four hosts.
+const sizes = `
+traffic:
+  search: {poisson: hadoop, load: 30%, duration: 2s}
+  some: {from: [h1, h2], to: h4, size: 200kB, duration: 2s}
+`
+
+// sizesInVirtualTime: real links carry the flows of virtual time, each with all of its frames, and say how long each
+// took. How many end in time is a matter of the machine; a flow that has ended has lost nothing.
+func sizesInVirtualTime(r *rig) {
+	links, _, _ := strings.Cut(unequal, "traffic:")
+	path, _ := r.file(links + sizes)
+	virtual, onLinks := r.runBoth(path)
+	assert.MustEqual(r.t, len(onLinks.Completions), len(virtual.Completions), "rows of flows with a size")
+	for i, v := range virtual.Completions {
+		c := onLinks.Completions[i]
+		r.t.Logf("%+v; in virtual time %+v", c, v)
+		if c.Traffic != v.Traffic || c.Least != v.Least || c.Most != v.Most || c.Flows != v.Flows || c.Lost != 0 ||
+			c.Sent > v.Sent && v.Finished == v.Flows || c.Finished > 0 && (c.Mean <= 0 || c.Max < c.P50) {
+			r.t.Errorf("%+v, want the flows of %+v", c, v)
+		}
+	}
+}
+
+// faultsInVirtualTime: a slow host, one that holds its peer again and again, and a link that goes down do on real links
+// what they do in virtual time: the same ports are held by the hosts, and a link that was down has lost frames.
+func faultsInVirtualTime(r *rig) {
+	path, name := r.file(strings.Replace(inLine, "duration: 6s}\n  back: {from: h4, to: h1, priority: 3, rate: 1M, "+
+		"start: 1s, duration: 5s}", "duration: 2s}\n  too: {from: h1, to: [h2, h3], duration: 2s}", 1) + `faults:
+  tired: {slow: h4, rate: 10M}
+  bad: {storm: h3, start: 200ms, duration: 300ms, every: 800ms}
+`)
+	virtual, onLinks := r.runBoth(path)
+	for what, v := range map[string]*simulation.Report{"virtual time": virtual, "links": onLinks} {
+		for port, least := range map[string]int64{"s2:p4": 500e6, "s2:p3": 600e6} {
+			i := slices.IndexFunc(v.Ports, func(p simulation.Port) bool {
+				return p.Switch+":"+p.Port == port && p.Priority == 3
+			})
+			r.t.Logf("%s: %s is held for %d ms", what, port, v.Ports[i].PausedNs/1e6)
+			assert.True(r.t, v.Ports[i].PausedNs >= least, "%s: %s is held for %d ns, want %d", what, port,
+				v.Ports[i].PausedNs, least)
+		}
+	}
+	r.checkNothingLeft(name)
+	path, name = r.file(strings.Replace(inLine, "duration: 6s", "duration: 2s", 1) +
+		"faults: {loose: {flap: up, start: 500ms, duration: 200ms, every: 700ms}}\n")
+	virtual, onLinks = r.runBoth(path)
+	for what, v := range map[string]*simulation.Report{"virtual time": virtual, "links": onLinks} {
+		for _, f := range v.Flows[:2] {
+			r.t.Logf("%s: %s sent %d, lost %d", what, f.Name, f.Sent, f.Lost)
+			assert.True(r.t, f.Lost > 0 && f.Received > 0, "%s: %+v", what, f)
+		}
+		s := v.Switches[0]
+		assert.True(r.t, s.Discarded > 0 && s.LosslessDrops == 0, "%s: %+v", what, s)
+	}
+	r.checkNothingLeft(name)
+}
+
 // A host's flows share its link: two at once, to two sinks, and a third after them. The lab that was up stays up. Hosts
 // have the flow control of their ports, also off and PAUSE.
 func runsInALab(r *rig) {

@@ -61,7 +61,7 @@ func TestSenderObeysItsOwnCNPs(t *testing.T) {
 	s.prepare(testMAC)
 	f := s.flows[0]
 	for i, ds := range []byte{frame.ECT0, 0} {
-		b := s.flows[i].frames[0]
+		b := s.flows[i].head
 		h, _ := frame.Parse(b)
 		assert.True(t, b[h.NetOffset+1] == ds, "flow %d has the DS field %08b, want %08b", i, b[h.NetOffset+1], ds)
 	}
@@ -139,8 +139,8 @@ func TestSenderWithECN(t *testing.T) {
 	s, _ := testSender(t, c)
 	s.prepare(testMAC)
 	for _, f := range s.flows {
-		if h, _ := frame.Parse(f.frames[0]); f.frames[0][h.NetOffset+1] != 26<<2|frame.ECT0 {
-			t.Errorf("the DS field is %08b", f.frames[0][h.NetOffset+1])
+		if h, _ := frame.Parse(f.head); f.head[h.NetOffset+1] != 26<<2|frame.ECT0 {
+			t.Errorf("the DS field is %08b", f.head[h.NetOffset+1])
 		}
 	}
 }

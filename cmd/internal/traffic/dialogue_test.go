@@ -100,12 +100,12 @@ func TestSenderTakesItsOwnTotals(t *testing.T) {
 func TestSinkFollowsSoManyFlows(t *testing.T) {
 	s, far := testSink(t, SinkConfig{})
 	comes := func(flow uint32, k kind) { see(s, message{kind: k, priority: 3, flow: flow, total: 1}, 0) }
-	for flow := range uint32(maxFlows + 5) {
+	for flow := range uint32(MaxFlows + 5) {
 		comes(flow, kindData)
 	}
-	comes(maxFlows+9, kindFin)
-	assert.True(t, len(s.flows) == maxFlows && s.received == maxFlows && s.foreign == 6,
-		"%d flows, %d received, %d foreign, want %d, %d, 6", len(s.flows), s.received, s.foreign, maxFlows, maxFlows)
+	comes(MaxFlows+9, kindFin)
+	assert.True(t, len(s.flows) == MaxFlows && s.received == MaxFlows && s.foreign == 6,
+		"%d flows, %d received, %d foreign, want %d, %d, 6", len(s.flows), s.received, s.foreign, MaxFlows, MaxFlows)
 	assert.Equal(t, far.Backlog(port.Other).Frames, 0, "a total of a flow that is not followed was answered")
 	comes(2, kindFin)
 	assert.Equal(t, far.Backlog(port.Other).Frames, 1, "a total of a flow that is followed was not answered")

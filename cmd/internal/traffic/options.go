@@ -61,7 +61,7 @@ func (c *SendConfig) Check() error {
 			return err
 		}
 		key := load{f.Priority, f.To, f.After}
-		if seen[key] {
+		if seen[key] && f.Count == 0 {
 			return fmt.Errorf("priority %d has two flows to one sink that start together: give it one", f.Priority)
 		}
 		seen[key] = true

@@ -120,6 +120,7 @@ type Blocking struct {
 	For   time.Duration // 0: never
 	Every time.Duration // from one beginning to the next; 0: once
 	Times int           // in all, with Every
+	Rate  int64         // bit/s on the wire at which it takes frames meanwhile, and pauses while too many wait; 0: none
 }
 
 func (b *Blocking) check() error {
@@ -131,6 +132,9 @@ func (b *Blocking) check() error {
 	case (b.Times > 0) != (b.Every > 0) || b.Times < 0:
 		return fmt.Errorf("the peer is held %d times, one every %v: both, or neither, have to be above 0", b.Times,
 			b.Every)
+	case b.Rate < 0 || b.Rate > 0 && b.For == 0:
+		return fmt.Errorf("frames are taken at %d bit/s, and nothing says when: write --block-at and --block-for",
+			b.Rate)
 	case b.For > 0 && b.At.IsZero():
 		return fmt.Errorf("the peer is held for %v, and nothing says from when: write --block-at", b.For)
 	}

@@ -104,3 +104,17 @@ func TestSinkThatDoesNotLookHolds(t *testing.T) {
 	await(0)
 	must(t, p.close())
 }
+
+// A sink that takes frames at a rate while it blocks holds its peer while 128 KiB wait, and not before or after.
+func TestSinkBlocksAtARate(t *testing.T) {
+	s, _ := testSink(t, SinkConfig{FlowControl: "pfc", Lossless: 1 << 3, Block: Blocking{Rate: 8_000_000}})
+	s.backlog.Add(1<<20, 0)
+	assert.True(t, !s.blocks(false, 0) && !s.blocks(true, 0), "what came before counts")
+	s.backlog.Add(128<<10, 0)
+	assert.True(t, s.blocks(true, 0), "the peer is not held")
+	assert.True(t, !s.blocks(true, 66_000_000), "the peer stays held when less than 64 KiB wait")
+	s.backlog.Add(128<<10, 66_000_000)
+	assert.True(t, s.blocks(true, 66_000_000) && !s.blocks(false, 66_000_000), "the peer stays held at the end")
+	s.c.Block.Rate = 0
+	assert.True(t, s.blocks(true, 0), "without a rate the peer is not held")
+}

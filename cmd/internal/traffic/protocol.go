@@ -3,6 +3,7 @@ package traffic
 import (
 	"encoding/binary"
 	"errors"
+	"slices"
 
 	"pfcswitch/dataplane/frame"
 )
@@ -143,6 +144,11 @@ func wrap(e addressing, m message) []byte {
 		m.encodeShort(udp[udpOctets:])
 	}
 	return b
+}
+
+// head returns what is not zero of a frame of wrap: all up to the end of the message.
+func (e *addressing) head(m message) []byte {
+	return slices.Clone(wrap(*e, m)[:min(e.octets, e.messageAt()+messageOctets)])
 }
 
 // messageAt is the offset of the message in a frame of wrap.

@@ -52,7 +52,7 @@ type SinkReport struct {
 	Address        string         `json:"address"`
 	Window         int64          `json:"window_ns"` // the time that WindowFrames of the flows are counted in
 	Flows          []ReceivedFlow `json:"flows"`
-	Foreign        uint64         `json:"foreign_frames"` // no test frames, or of flows beyond maxFlows
+	Foreign        uint64         `json:"foreign_frames"` // no test frames, or of flows beyond MaxFlows
 	RingLossless   uint64         `json:"ring_lossless_drops"`
 	RingOther      uint64         `json:"ring_other_drops"`
 	PFCSent        [8]uint64      `json:"pfc_sent_frames"`
@@ -213,7 +213,8 @@ func (s *sender) behind() float64 {
 }
 
 // allowed is the load in bits that speed and flows allowed. A flow with a rate offers nothing while it is paused, also
-// where another flow goes on. A saturated flow on a port without a speed allows nothing that can be missed.
+// where another flow goes on. A saturated flow on a port without a speed allows nothing that can be missed. Of a flow
+// with a count, what it has sent was allowed: how long it takes depends on the others.
 func (s *sender) allowed() float64 {
 	begin, end := s.startNs+s.elapsed, s.startNs
 	var offered float64
@@ -225,6 +226,10 @@ func (s *sender) allowed() float64 {
 		}
 		lasted := f.on(max(0, until-from))
 		begin, end = min(begin, from), max(end, until)
+		if f.Count > 0 {
+			offered += float64(f.octets+f.sent*frame.WireExtras) * 8
+			continue
+		}
 		if f.control != nil {
 			paused := s.paused.each[f.Priority] + s.paused.all
 			offered += f.control.bits * float64(max(0, lasted-paused)) / float64(max(1, lasted))

@@ -2,6 +2,7 @@ package traffic
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -91,6 +92,9 @@ func (a *arrivals) arrived() {
 func (f *flowState) shapedDue(now int64) (at int64, decided bool) {
 	if now < f.from || f.until != 0 && now >= f.until {
 		return 0, false
+	}
+	if f.Count > 0 && f.sent+f.planned >= f.Count {
+		return math.MaxInt64, true
 	}
 	if f.Replay != nil {
 		if due := f.Replay.due(f.sent + f.planned); due > now-f.from {

@@ -13,6 +13,7 @@ import (
 	"pfcswitch/dataplane/frame"
 	"pfcswitch/dataplane/port"
 	"pfcswitch/dataplane/runner"
+	"pfcswitch/dataplane/sched"
 	"pfcswitch/macctl"
 )
 
@@ -103,8 +104,9 @@ type sink struct {
 	fdbRefreshed int64
 	read         budget
 	peer         *macctl.Receiver
-	heldAt       int64 // ns of the clock at which the sink last held its peer
-	interval     int64 // ns between two CNPs of a flow
+	heldAt       int64         // ns of the clock at which the sink last held its peer
+	backlog      sched.Backlog // with Block.Rate
+	interval     int64         // ns between two CNPs of a flow
 }
 
 // budget limits the rate of reading, in frames a second.
@@ -248,11 +250,25 @@ func (s *sink) settled(now int64) bool {
 
 // hold pauses the peer, or not.
 func (s *sink) hold(now int64) {
-	s.pauser.block(s.c.Block.active(time.Now()))
+	s.pauser.block(s.blocks(s.c.Block.active(time.Now()), now))
 	s.pauser.update(now)
 	if s.pauser.holds() {
 		s.heldAt = now
 	}
+}
+
+// blocks tells whether the peer has to be paused while the sink blocks, and has its backlog follow that.
+func (s *sink) blocks(active bool, now int64) bool {
+	rate := s.c.Block.Rate
+	switch {
+	case rate == 0 || !active:
+		s.backlog.Rate = 0
+		return active
+	case s.backlog.Rate == 0:
+		s.backlog.Start(rate, now)
+	}
+	s.backlog.Update(now)
+	return s.backlog.Full
 }
 
 // lastSign returns when the last frame of a flow came, or when the sink last held those that are missing.
@@ -274,6 +290,7 @@ func (s *sink) readControl(now int64) {
 func (s *sink) readRing(c port.Class, now int64) int {
 	n := s.port.Receive(c, s.frames[:s.read.left(now)], 1<<20)
 	for i := range n {
+		s.backlog.Add(int64(frame.WireOctets(len(s.frames[i].Data))), now)
 		s.see(&s.frames[i], now)
 	}
 	s.port.Release(c, n)
@@ -300,14 +317,14 @@ func (s *sink) see(f *port.Frame, now int64) {
 	}
 }
 
-// flow returns the record of a flow, a new one where there is none; nil beyond maxFlows.
+// flow returns the record of a flow, a new one where there is none; nil beyond MaxFlows.
 func (s *sink) flow(k flowKey) *sinkFlow {
 	if s.last != nil && s.lastKey == k {
 		return s.last
 	}
 	f := s.flows[k]
 	if f == nil {
-		if len(s.flows) >= maxFlows {
+		if len(s.flows) >= MaxFlows {
 			s.foreign++
 			return nil
 		}
@@ -384,10 +401,10 @@ func (s *sink) fin(m *message, h *frame.Header, now int64) {
 // (802.1Q table 8-6). Frames of a lossless priority to it would then be unknown unicast, which is not carried lossless.
 const fdbRefreshPeriod = 30 * time.Second
 
-// maxStations and maxFlows bound the memory of senders. A flow takes 32 KiB.
+// maxStations and MaxFlows bound the memory of senders. A flow takes 32 KiB.
 const (
 	maxStations = 256
-	maxFlows    = 8 * maxStations
+	MaxFlows    = 8 * maxStations
 )
 
 // refreshFDB sends a frame to each sender, from which the bridges on the way learn the sink's address.

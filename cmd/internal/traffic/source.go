@@ -1,8 +1,10 @@
 package traffic
 
 import (
+	"cmp"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"pfcswitch/dataplane"
@@ -18,9 +20,10 @@ type Flow struct {
 	Octets   int // frame without FCS, with its tag
 	Large    int // octets of each Every-th frame; 0: all frames have Octets
 	Every    int
-	Rate     int64 // bit/s on the wire; 0: as much as the port lets through
-	DCQCN    bool  // it obeys the CNPs of its sink
-	Weight   int   // share of the port among the priorities that have frames: that of the first flow of a priority
+	Rate     int64  // bit/s on the wire; 0: as much as the port lets through
+	Count    uint64 // frames that it sends in all; 0: any number
+	DCQCN    bool   // it obeys the CNPs of its sink
+	Weight   int    // share of the port among the priorities that have frames: that of the first flow of a priority
 
 	To    uint64        // address of its sink; 0: that of the sender
 	After time.Duration // since the load began, when its first frame may go
@@ -77,11 +80,14 @@ type source struct {
 	controlled  bool  // a flow has DCQCN
 	retry       int64 // next look, where nothing can go
 	maxFrames   int   // frames of the next send call
+
+	frames [port.BatchFrames][]byte // one for each place in a batch
 }
 
 // A queue has the flows of one priority, which take turns.
 type queue struct {
-	flows []*flowState
+	flows []*flowState // that have not ended, by the time at which they begin
+	begun int          // how many of them have
 	turn  int
 	head  *flowState // the flow that sends next, after the planned frames; nil where none has a frame
 	at    int        // its place
@@ -90,13 +96,33 @@ type queue struct {
 // look finds the head, from a place on.
 func (u *queue) look(from int, now int64) {
 	u.head = nil
-	for k := range u.flows {
-		u.at = (from + k) % len(u.flows)
+	for k := range u.begun {
+		u.at = (from + k) % u.begun
 		if f := u.flows[u.at]; f.due(now) <= now {
 			u.head = f
 			return
 		}
 	}
+}
+
+// update has flows begin whose time has come, and forgets those that have ended. It returns when the next begins.
+func (u *queue) update(now int64) (next int64) {
+	for i := 0; i < u.begun; {
+		if !u.flows[i].ended(now) {
+			i++
+			continue
+		}
+		u.flows = slices.Delete(u.flows, i, i+1)
+		if u.begun--; u.turn > i { // the turn stays at the same flow
+			u.turn--
+		}
+	}
+	for ; u.begun < len(u.flows); u.begun++ {
+		if next = u.flows[u.begun].from; next > now {
+			return next
+		}
+	}
+	return math.MaxInt64
 }
 
 type flowState struct {
@@ -109,27 +135,25 @@ type flowState struct {
 	planned  uint64 // frames of the next send call
 	metered  int64  // octets of these on the wire
 	meter    sched.Shaper
-	burst    int64                    // ns, from which on the meter counts: the start, or that of the last burst
-	frames   [port.BatchFrames][]byte // one for each place in a batch
-	large    [port.BatchFrames][]byte // likewise, of the other length
-	at       int                      // of the message in a frame
-	control  *control                 // of DCQCN; nil: none
-	arrivals arrivals                 // with Poisson
+	burst    int64    // ns, from which on the meter counts: the start, or that of the last burst
+	head     []byte   // of its frames: all that is not zero
+	large    []byte   // likewise, of those with the other length
+	at       int      // of the message in a frame
+	control  *control // of DCQCN; nil: none
+	arrivals arrivals // with Poisson
 }
 
-// newFlow makes the frames of a flow, all with the addresses and the tag of e.
+// newFlow makes the heads of a flow's frames, all with the addresses and the tag of e.
 func newFlow(f Flow, e addressing) *flowState {
-	if f.Replay != nil {
-		return &flowState{Flow: f, id: rand.Uint32()}
-	}
 	st := &flowState{Flow: f, id: rand.Uint32(), at: e.messageAt()}
+	if f.Replay != nil {
+		return st
+	}
 	m := message{kind: kindData, priority: f.Priority, flow: st.id}
-	for i := range st.frames {
-		e.octets = f.Octets
-		st.frames[i] = wrap(e, m)
-		if e.octets = f.Large; f.Every > 0 {
-			st.large[i] = wrap(e, m)
-		}
+	e.octets = f.Octets
+	st.head = e.head(m)
+	if e.octets = f.Large; f.Every > 0 {
+		st.large = e.head(m)
 	}
 	return st
 }
@@ -169,6 +193,11 @@ func (f *flowState) depth(rate int64) int64 {
 	return max(2*int64(frame.WireOctets(f.longest())), rate/8*int64(maxCatchUp/time.Microsecond)/1_000_000)
 }
 
+// ended tells whether the flow sends nothing more.
+func (f *flowState) ended(now int64) bool {
+	return f.until != 0 && now >= f.until || f.Count > 0 && f.sent >= f.Count
+}
+
 // due returns when the frame after the planned ones may go, at now or later.
 func (f *flowState) due(now int64) int64 {
 	if at, decided := f.shapedDue(now); decided {
@@ -200,11 +229,17 @@ func newSource(c *SendConfig, flows []*flowState, own [6]byte, now int64) *sourc
 		if u.flows = append(u.flows, f); len(u.flows) == 1 {
 			queues[f.Priority].Weight = f.Weight
 		}
-		longest = max(longest, frame.WireOctets(f.longest()))
+		longest = max(longest, f.longest())
 		f.start(c.Speed, now)
 		s.controlled = s.controlled || f.DCQCN
 	}
-	s.sched = sched.NewConfig(queues, longest)
+	for q := range s.queues {
+		slices.SortStableFunc(s.queues[q].flows, func(a, b *flowState) int { return cmp.Compare(a.After, b.After) })
+	}
+	for i := range s.frames {
+		s.frames[i] = make([]byte, longest)
+	}
+	s.sched = sched.NewConfig(queues, frame.WireOctets(longest))
 	s.shaper.Configure(c.Speed, c.burst(), now)
 	s.receiver = macctl.NewReceiver(mode(c.FlowControl), c.Lossless, c.Speed, own)
 	return s
@@ -258,7 +293,8 @@ func (s *source) next(now int64) int {
 func (s *source) waiting(now int64) (w uint8) {
 	for q := range s.queues {
 		u := &s.queues[q]
-		for _, f := range u.flows {
+		s.retry = min(s.retry, u.update(now))
+		for _, f := range u.flows[:u.begun] {
 			f.planned, f.metered = 0, 0
 			f.advance(now)
 			if due := f.due(now); due > now {
@@ -328,21 +364,25 @@ func (t pausedTime) since(from pausedTime) pausedTime {
 func (s *source) fill(b *port.Batch, wall int64) {
 	var none frame.VnetHeader
 	for i := range s.plan.n {
-		f, sequence := s.plan.flows[i], s.plan.sequences[i]
-		data := f.frames[i]
-		switch {
-		case f.Replay != nil:
-			data = f.Replay.frame(sequence)
-		case f.length(sequence) != f.Octets:
-			data = f.large[i]
-		}
-		if f.Replay == nil {
-			putNumber(data[f.at:], sequence, wall)
-		}
 		b.Begin(&none)
-		b.Part(data)
+		b.Part(s.plan.flows[i].frame(s.frames[i], s.plan.sequences[i], wall))
 		b.End()
 	}
+}
+
+// frame makes the frame with a sequence number in b, of which no head has touched what follows the message.
+func (f *flowState) frame(b []byte, sequence uint64, wall int64) []byte {
+	if f.Replay != nil {
+		return f.Replay.frame(sequence)
+	}
+	b = b[:f.length(sequence)]
+	head := f.head
+	if len(b) != f.Octets {
+		head = f.large
+	}
+	copy(b, head)
+	putNumber(b[f.at:], sequence, wall)
+	return b
 }
 
 // sent confirms that the first n planned frames left.

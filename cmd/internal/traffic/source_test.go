@@ -1,8 +1,10 @@
 package traffic
 
 import (
+	"bytes"
 	"math"
 	"testing"
+	"time"
 
 	"pfcswitch/dataplane/assert"
 	"pfcswitch/dataplane/frame"
@@ -339,4 +341,39 @@ func TestSourceFlowBeginsAndEnds(t *testing.T) {
 	run(s, 300*ms, 2000*ms)
 	bits := int64(flows[0].sent) * 1538 * 8
 	assert.True(t, bits >= 9_980_000 && bits <= 10_030_000, "%d bits in half a second, want 10,000,000", bits)
+}
+
+// Flows with a count begin in the order of their times, share the port while they last, and send no more. Frames are
+// those of wrap, whatever length the frame before had.
+func TestSourceFlowsWithACount(t *testing.T) {
+	const n, gap = 500, 100 * time.Microsecond
+	c := twoFlows()
+	c.Flows = nil
+	for i := range n { // the last first
+		octets := []int{1514, 64, 900}[i%3]
+		c.Flows = append(c.Flows, Flow{Priority: 3, Octets: octets, Weight: 1, To: uint64(i), Count: uint64(1 + i%7),
+			After: (n - time.Duration(i)) * gap})
+	}
+	s, flows := newTestSource(c)
+	batch, now := port.NewBatch(), int64(0)
+	for end := int64(time.Second); now < end; {
+		planned := s.next(now)
+		if planned == 0 {
+			now = max(now+1, min(s.retry, end))
+			continue
+		}
+		batch.Reset()
+		s.fill(batch, now)
+		for i, f := range s.plan.flows[:planned] {
+			want := wrap(addressing{tagged: true, octets: f.Octets}, message{kind: kindData, priority: 3, flow: f.id,
+				sequence: s.plan.sequences[i], time: uint64(now)})
+			assert.MustBeTrue(t, now >= f.from && bytes.Equal(f.frame(s.frames[i], s.plan.sequences[i], now), want),
+				"flow to %d at %d: another frame than wrap makes", f.To, now)
+		}
+		s.sent(planned)
+	}
+	for _, f := range flows {
+		assert.MustBeTrue(t, f.sent == f.Count, "flow to %d sent %d frames, want %d", f.To, f.sent, f.Count)
+	}
+	assert.True(t, len(s.queues[3].flows) == 0 && s.retry == math.MaxInt64, "ended flows are still looked at")
 }
