@@ -18,6 +18,23 @@ func (s *shard) measureFromSwitch(n *switchNode, i int) (sent bool) {
 	return ok
 }
 
+// Measure has the switches whose ports have a Prober measure from now on, or no longer. They do from the beginning on.
+func (f *Fabric) Measure(on bool) {
+	for i := range f.nodes {
+		n := f.nodes[i].sw
+		if n == nil {
+			continue
+		}
+		for k := range n.ports {
+			c, _ := n.sw.PortConfig(k)
+			p := &n.ports[k]
+			if p.measures = on && c.Prober != nil; p.measures && p.wire != none {
+				f.on(f.nodes[i].shard).wakeBy(p.wire, f.now)
+			}
+		}
+	}
+}
+
 // measureFromHost is measureFromSwitch for a host.
 func (s *shard) measureFromHost(h *host) (sent bool) {
 	if h.Prober == nil || s.wires[h.wire].half != nil {

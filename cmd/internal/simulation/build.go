@@ -184,8 +184,8 @@ func (f *fabric) addSwitches(o Options) error {
 		var err error
 		s.sw, err = daemon.NewCore(s.config, identity, f.stations(s), func(i int, p *dataplane.PortConfig) {
 			p.Delay, p.MAC = 0, portMAC(n, i)
-			if o.Measure {
-				f.measure(s, i, p, uint16(random.Uint32()))
+			if session := uint16(random.Uint32()); o.Measure || !f.real && f.measures(s, i) {
+				f.measure(s, i, p, session)
 			}
 		})
 		if err != nil {
@@ -204,6 +204,7 @@ func (f *fabric) addSwitches(o Options) error {
 			return err
 		}
 	}
+	f.Measure(o.Measure) // others do when the switches have learned
 	return nil
 }
 

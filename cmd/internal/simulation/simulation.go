@@ -20,7 +20,7 @@ type Options struct {
 	Response time.Duration // of the hosts to PFC and PAUSE; negative: the limit of the standard
 	Noise    time.Duration // the mean of what each response takes longer, at random
 	Latest   time.Duration // the longest response with Noise; 0: until a send call of the host has ended
-	Measure  bool          // ends of links measure headroom; else auto is what is calculated
+	Measure  bool          // hosts measure headroom, too, and all go on while flows run; else switches do before
 	LLDP     bool          // switches speak LLDP and DCBX with each other before the flows begin
 	Progress func(text string)
 	SVG      io.Writer // gets a picture of the run; nil: none
@@ -63,6 +63,9 @@ func RunTopology(ctx context.Context, t *config.Topology, o Options) (_ *Report,
 	}
 	defer func() { err = errors.Join(err, f.close()) }()
 	length := Length(t)
+	if !o.Measure && len(f.measured) > 0 { // before frames are captured
+		f.measureLinks()
+	}
 	captures, err := f.capture(o)
 	if err != nil {
 		return nil, err
