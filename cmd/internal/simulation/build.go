@@ -14,6 +14,7 @@ import (
 	"pfcswitch/dataplane"
 	"pfcswitch/dataplane/bridge"
 	"pfcswitch/dataplane/frame"
+	"pfcswitch/dataplane/port"
 	"pfcswitch/dataplane/sim"
 	"pfcswitch/deadlock"
 	"pfcswitch/macctl"
@@ -32,6 +33,7 @@ type fabric struct {
 	ends     map[string]sim.End // of links: one of the two
 	flows    []labFlow          // in the order of sim's
 	slowest  int64              // speed of the slowest link, bit/s
+	passes   int64              // switches that a frame passes at most
 	measured []measuredPort
 	half     []halfEnd
 	looked   dataplane.Snapshot // of Options.Look
@@ -67,6 +69,9 @@ func build(t *config.Topology, o Options) (*fabric, error) {
 	if err := f.resolve(); err != nil {
 		return nil, err
 	}
+	if f.lldp {
+		f.negotiate()
+	}
 	stall := int64(o.Stall)
 	if stall == 0 { // a pause that nobody renews has ended by then
 		stall = max(leastStall, 2*macctl.QuantaDuration(0xFFFF, f.slowest))
@@ -77,7 +82,7 @@ func build(t *config.Topology, o Options) (*fabric, error) {
 		return nil, err
 	}
 	for _, add := range []func() error{func() error { return f.addSwitches(o) }, func() error { return f.addHosts(o) },
-		f.connect, f.addFlows, f.addFaults, f.learn} {
+		f.connect, f.addFlows, f.addFaults, f.learn, f.checkMemory} {
 		if err := add(); err != nil {
 			return nil, errors.Join(err, f.close())
 		}
@@ -103,20 +108,8 @@ func (f *fabric) close() error {
 	return errors.Join(errs...)
 }
 
-// resolve completes the configurations of the switches, by what they negotiate too, and refuses what virtual time or
-// this machine does not have.
+// resolve completes the configurations of the switches, each by itself, and refuses what virtual time does not have.
 func (f *fabric) resolve() error {
-	if err := f.complete(); err != nil {
-		return err
-	}
-	if f.lldp {
-		f.negotiate()
-	}
-	return f.checkMemory()
-}
-
-// complete completes the configurations of the switches, each by itself.
-func (f *fabric) complete() error {
 	for _, l := range f.topology.Switches {
 		c, err := l.Config.Resolve(nil)
 		if err != nil {
@@ -138,22 +131,41 @@ func (f *fabric) complete() error {
 	return nil
 }
 
-// checkMemory refuses buffers that this machine cannot hold.
+// checkMemory refuses buffers that flows may fill with more than this machine holds. A page of a buffer is taken when a
+// frame is first written to it.
 func (f *fabric) checkMemory() error {
-	memory := int64(0)
+	pools, cell := int64(0), int64(0)
 	for _, s := range f.switches {
 		b := &s.config.Buffer
-		memory += b.Lossless.Size + s.config.HeadroomGrowth() + b.Lossy.Size
+		pools, cell = pools+b.Lossless.Size+s.config.HeadroomGrowth()+b.Lossy.Size, max(cell, b.Cell)
 	}
 	var machine unix.Sysinfo_t
 	if err := unix.Sysinfo(&machine); err != nil {
 		return err
 	}
-	if most := int64(machine.Totalram) * int64(machine.Unit); memory > most {
-		return f.topology.Errorf("switches", "their buffers take %d MiB, and this machine has %d MiB: write smaller "+
-			"ones (buffer: {lossless: …, lossy: …}), or fewer switches", memory>>20, most>>20)
+	filled := int64(min(float64(pools), f.mostSent(float64(cell))*float64(f.passes)))
+	if most := int64(machine.Totalram) * int64(machine.Unit); filled > most {
+		return f.topology.Errorf("switches", "their buffers take %d MiB, of which flows may fill %d MiB, and this "+
+			"machine has %d MiB: write smaller ones (buffer: {lossless: …, lossy: …}), fewer switches, or a shorter "+
+			"duration", pools>>20, filled>>20, most>>20)
 	}
 	return nil
+}
+
+// mostSent is how many octets of buffers what all hosts can send takes, in whole cells.
+func (f *fabric) mostSent(cell float64) (octets float64) {
+	shortest := float64(port.MaxFrame)
+	for i := range f.topology.Traffic {
+		t := &f.topology.Traffic[i]
+		if shortest = min(shortest, float64(t.Octets)); t.DCQCN || t.Window > 0 || t.Size > 0 || t.Poisson != "" {
+			shortest = sim.MinOctets // of answers, and of short flows
+		}
+	}
+	inCells := (shortest + cell) / (shortest + frame.WireExtras)
+	for _, speed := range f.speeds {
+		octets += inCells * (float64(speed)/8*Length(f.topology).Seconds() + port.MaxFrame)
+	}
+	return octets
 }
 
 // checkPort refuses a port without a speed, and one that cannot be one in virtual time.
@@ -372,9 +384,10 @@ func (f *fabric) learn() error {
 		return err
 	}
 	for i := range f.flows {
-		fl := &f.flows[i]
+		fl, passes := &f.flows[i], 0
 		var fault *sim.Fault
-		if fl.lossless, fault = f.Path(i); fault != nil {
+		fl.lossless, passes, fault = f.Path(i)
+		if f.passes = max(f.passes, int64(passes)); fault != nil {
 			return f.topology.Errorf("traffic."+fl.Name, "no frame would come from %s to %s: %s %s: correct the "+
 				"links, or the fdb of the switches", fl.from, fl.to, fault.Switch, fault.Reason)
 		}

@@ -31,15 +31,23 @@ func TestNoMemory(t *testing.T) {
 		strings.Contains(err.Error(), "write smaller buffers and rings"), "%v", err)
 }
 
-// Buffers are refused that the machine cannot have, with what measured headrooms may add: that is mapped, too.
+// Buffers are refused that the machine cannot have, with what measured headrooms may add, where flows last long enough
+// to fill them.
 func TestBuffersCountHeadroomsThatGrow(t *testing.T) {
-	for least, refused := range map[string]bool{"1GiB": true, "4KiB": false} { // of 600 queues
+	for _, tt := range []struct {
+		least, lasts string // of 600 queues
+		refused      bool
+	}{{"1GiB", "3600s", true}, {"4KiB", "3600s", false}, {"1GiB", "10ms", false}} {
 		lab, err := config.ParseTopology("lab.yaml", fmt.Appendf(nil, "name: lab\nfabric: {ring: {switches: 200, "+
 			"hosts: 1}, links: {speed: 1M}, switches: {preset: roce, buffer: {cell: 4KiB}, headroom: {min: %s, "+
-			"small_packets: 0%%}}}\ntraffic: {f: {from: h1, to: h2}}\n", least), os.ReadFile)
+			"small_packets: 0%%}}}\ntraffic: {f: {from: h1, to: h100, duration: %s}}\n", tt.least, tt.lasts),
+			os.ReadFile)
 		assert.Must(t, err)
-		err = (&fabric{topology: lab}).resolve()
-		assert.True(t, (err != nil) == refused && (err == nil || strings.Contains(err.Error(), "their buffers take ")),
-			"headrooms of %s at least: %v", least, err)
+		f, err := build(lab, standard)
+		if err == nil {
+			assert.Must(t, f.close())
+		}
+		says := err == nil || strings.Contains(err.Error(), "their buffers take ")
+		assert.True(t, (err != nil) == tt.refused && says, "headrooms of %s, for %s: %v", tt.least, tt.lasts, err)
 	}
 }

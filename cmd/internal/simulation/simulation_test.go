@@ -207,8 +207,9 @@ func TestRefused(t *testing.T) {
 		{"no marks", strings.Replace(pair, "preset: roce", "priorities: {lossless: [3]}", 1) +
 			"traffic: {f: {from: h1, to: h2, cc: dcqcn}}",
 			"lab.yaml:7: traffic.f.cc: no switch marks frames of priority 3"},
-		{"memory", strings.Replace(pair, "{s1: {preset: roce}}", "{s1: {preset: roce}"+many+"}", 1) + flow,
-			"lab.yaml:2: switches: their buffers take 2103425 MiB"},
+		{"memory", strings.Replace(pair, "{s1: {preset: roce}}", "{s1: {preset: roce}"+many+"}", 1) +
+			"traffic: {f: {from: h1, to: h2, duration: 3600s}}",
+			"lab.yaml:2: switches: their buffers take 2103425 MiB, of which flows may fill 2103425 MiB"},
 		{"a pool", strings.Replace(pair, "preset: roce", "preset: roce, buffer: {lossy: {size: 1000GiB}}", 1) + flow,
 			"size"},
 	} {
