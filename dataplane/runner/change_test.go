@@ -314,9 +314,12 @@ func TestRingHoldsSurviveChanges(t *testing.T) {
 	l.stations[1].stop()
 	l.stations[0].send(several(0, 1, lossless, 8000, small)...)
 	controlSent := func() macctl.InitiatorCounters { return l.snapshotOf(0).ControlSent }
-	eventually(t, "the ring is held", func() bool { return controlSent().XoffSent[other] > 0 })
-	refused := cfg // smaller than what is in use
+	refused := cfg
 	refused.Buffer.Lossless.Size /= 2
+	eventually(t, "the ring is held, and more is in use than the smaller pool has", func() bool {
+		pool := l.snapshot().Buffer.Lossless
+		return controlSent().XoffSent[other] > 0 && pool.Used.Shared.Now > pool.SharedSize-pool.Size/2
+	})
 	for name, change := range map[string]func() error{
 		"refused": func() error {
 			if err := l.r.Configure(refused, l.ports, l.statics); !errors.Is(err, buffer.ErrBusy) {
