@@ -99,7 +99,7 @@ func TestReadmeShowsDemos(t *testing.T) {
 		phases  []PhaseResult
 		rows    int // of flows or connections, at least
 	}{{"../../../README.md", "go run ./cmd/pfcswitch demo incast", results(incastPhases(short)), 8},
-		{"README.md", "./pfcswitch demo host", results(hostPhases(short)), 4},
+		{"README.md", "./pfcswitch demo host --report host.html", results(hostPhases(short)), 4},
 		{"README.md", "./pfcswitch demo dcqcn", results(congestionPhases(short)), 4}} {
 		lines := shown(t, tt.file, tt.command)
 		r := read(t, tt.phases, lines)

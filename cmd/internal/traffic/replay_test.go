@@ -77,8 +77,8 @@ func TestReplayOfALongFile(t *testing.T) {
 	}
 	c := replayOf(t, n, false, func(n int) ([]byte, int64) { return numbered(priorityOf(n), 60+n%1000, n), 0 })
 	s, flows := newTestSource(c)
-	pause(s, 1<<3, math.MaxUint16, 0) // 168 ms: all of priority 5 could go before
-	next, last := [8]int{}, int64(0)
+	pause(s, 1<<3, math.MaxUint16, 0) // 168 ms, in which priority 5 has the port for itself
+	next, last, meanwhile := [8]int{}, int64(0), 0
 	sentBy(s, 10*second, func(now int64, data []byte) {
 		got := int(binary.BigEndian.Uint32(data[len(data)-4:]))
 		h, _ := frame.Parse(data)
@@ -89,8 +89,11 @@ func TestReplayOfALongFile(t *testing.T) {
 		if got != next[p] || p != priorityOf(got) || len(data) != 60+got%1000 {
 			t.Fatalf("frame %d of %d octets in priority %d, want frame %d", got, len(data), p, next[p])
 		}
-		next[p], last = got+1, now
+		if next[p], last = got+1, now; last < second/8 {
+			meanwhile++
+		}
 	})
+	assert.True(t, meanwhile > 5000, "%d frames went in 125 ms beside a priority that was paused", meanwhile)
 	assert.True(t, flows[0].sent == 90_000 && flows[1].sent == 10_000 && c.Count == n, "sent %d and %d, ends after %d",
 		flows[0].sent, flows[1].sent, c.Count)
 	octets := int64(flows[0].octets+flows[1].octets) + n*frame.WireExtras
