@@ -227,14 +227,15 @@ func (f *refresh) forgotten(now int64) bool {
 	case g == nil:
 		return f.still.hangs(now, nil)
 	default:
-		return f.still.hangs(now, func() Pulse { return f.pulse(now, g) })
+		return f.still.hangs(now, func() Pulse { return f.pulse(g) })
 	}
 }
 
-// pulse is of the worker that is late.
-func (f *refresh) pulse(now int64, g *guard) Pulse {
+// pulse is of the worker whose turn it is: to look, because of a late hold, and then to decide. Who looks too late again
+// does not speak for the one that has to decide.
+func (f *refresh) pulse(g *guard) Pulse {
 	of := g.watched.Decides
-	if now >= f.lookBy.Load() && g.waiting() {
+	if f.hold.late() {
 		of = g.watched.Looks
 	}
 	if of == nil {

@@ -2,6 +2,7 @@ package runner
 
 import (
 	"bytes"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -316,6 +317,47 @@ func holdWhereNobodyLooks(t *testing.T, e executor, delay int64) {
 	c := l.empties().Ports[0].ControlSent // more where a worker got no CPU
 	assert.True(t, c.XoffSent[lossless] >= 3 && c.XonSent[lossless] == c.XoffSent[lossless],
 		"%+v, want XOFF three times or more, and XON as often", c)
+}
+
+// A worker that looks, however late, does not speak for one that has to decide, and hangs.
+func TestWhoLooksAndWhoDecides(t *testing.T) {
+	f, p := &newRefresher(1).ports[0], &exit{}
+	f.guard.Store(&guard{port: p, waiting: func() bool { return true }, hold: newXoff([]byte{1}, 50_000_000),
+		watched: Watched{Wake: func() {}, Looks: func() Pulse { return Pulse{Thread: 1, Ready: true} },
+			Decides: func() Pulse { return Pulse{Thread: 2} }}})
+	f.lookBy.Store(0)
+	now, step := int64(0), int64(50_000_000)
+	run := func(until int64) {
+		for ; now < until && f.due.Load() != noDeadline || now == 0; now += step {
+			if now/step%2 == 0 {
+				f.lookBy.Store(now) // too late
+			} else {
+				f.lookBy.Store(now + step)
+			}
+			f.run(now, func([]byte, bool) {})
+		}
+	}
+	run(3 * holdMost)
+	assert.Equal(t, now, 3*holdMost, "the peer is held for a slow worker until")
+	f.hold.taken()
+	run(6 * holdMost)
+	assert.True(t, now > 4*holdMost-second && now < 4*holdMost+second, "and for one that hangs for %d ns", now-3*holdMost)
+}
+
+// There is a place for each worker and each Refresher among GOMAXPROCS, and three for others.
+func TestProcessorForEachWorker(t *testing.T) {
+	users := func() int {
+		processors.Lock()
+		defer processors.Unlock()
+		return processors.users
+	}
+	forExecutors(t, func(t *testing.T, e executor) {
+		before := users()
+		l := newTestbed(t, e, roomy(4), unshapedPorts(4)...)
+		got := users()
+		assert.Equal(t, got-before, len(l.r.workers)+1, "places more")
+		assert.True(t, runtime.GOMAXPROCS(0) >= got+3, "GOMAXPROCS is %d for %d of them", runtime.GOMAXPROCS(0), got)
+	})
 }
 
 // A peer that is freed can cross a threshold before the next burst. So it is held sooner where nobody looks, from XON
