@@ -11,11 +11,13 @@ import (
 	"pfcswitch/dataplane/bridge"
 )
 
-// A change that the buffer is too full for is looked at every drainPeriod. It is given up after drainLooks looks in
-// which the buffer has not drained by a sixteenth of what is too much: 100 ms where nothing leaves.
+// A change that the buffer is too full for is looked at drainPeriod after the last look. It is given up where the next
+// look would come later than drainTime since the buffer has drained by a sixteenth of what is too much, or since the
+// wait began: so the answer comes in time, however long looks take. On a machine that is slower than that, peers were
+// held at least once.
 const (
 	drainPeriod = 10 * time.Millisecond
-	drainLooks  = 10
+	drainTime   = 100 * time.Millisecond
 	// freeLooks are the looks before any peer is held, so that what leaves by itself costs nobody anything.
 	freeLooks = 3
 )
@@ -26,20 +28,22 @@ const busyTimeout = freeLooks*drainPeriod - drainPeriod/2
 
 // A drainWait is a change that waits for the buffer to drain.
 type drainWait struct {
-	looks  int   // all
-	since  int   // looks since excess has shrunk by a sixteenth
-	excess int64 // bytes that were too much then
+	looks  int           // all
+	since  time.Duration // when excess had last shrunk by a sixteenth
+	excess int64         // bytes that were too much then
 	held   bridge.PortSet
 }
 
-// look takes over what is too much now. It reports whether the change is to be given up, and whether held has changed:
-// the ports whose frames have to leave, and no others.
-func (w *drainWait) look(busy *buffer.BusyError) (giveUp, hold bool) {
-	if w.looks++; w.looks == 1 || busy.Excess <= w.excess-w.excess/16 {
-		w.since, w.excess = 0, busy.Excess
+// look takes over what is too much now, so long after the wait began. It reports whether the change is to be given up,
+// and whether held has changed: the ports whose frames have to leave, and no others.
+func (w *drainWait) look(busy *buffer.BusyError, now time.Duration) (giveUp, hold bool) {
+	if w.looks++; w.looks == 1 {
+		w.excess = busy.Excess
+	} else if busy.Excess <= w.excess-w.excess/16 {
+		w.since, w.excess = now, busy.Excess
 	}
-	if w.since++; w.since > drainLooks || w.looks <= freeLooks {
-		return w.since > drainLooks, false
+	if giveUp = now+drainPeriod > w.since+drainTime && w.looks > freeLooks+1; giveUp || w.looks <= freeLooks {
+		return giveUp, false
 	}
 	before := w.held
 	for _, port := range busy.Ports {
@@ -66,7 +70,7 @@ func (d *Daemon) configure(ctx context.Context, c dataplane.Config, ports map[in
 		if !errors.As(err, &busy) {
 			return err
 		}
-		giveUp, hold := w.look(busy)
+		giveUp, hold := w.look(busy, time.Since(begun))
 		if giveUp || ctx.Err() != nil {
 			return fmt.Errorf("%w (waited %v)", err, time.Since(begun).Round(drainPeriod))
 		}
