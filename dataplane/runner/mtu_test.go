@@ -12,8 +12,9 @@ import (
 )
 
 // A frame that the port carries waits while its interface has just shrunk, and leaves once the interface has grown
-// again. Where the interface is known to be too small, the loss of such a frame is a fault. A frame that is too long
-// for the port is oversize. A delay line does the same.
+// again. Where it is known to have become too small, the loss of such a frame is a fault. A frame that is too long for
+// the port is oversize, and so is one for which the interface is too small since the port has its MTU. A delay line
+// does the same.
 func TestLinkMTU(t *testing.T) {
 	for _, delay := range []int64{0, 100_000} {
 		ports := unshapedPorts(2)
@@ -44,17 +45,29 @@ func TestLinkMTU(t *testing.T) {
 		l.balanced()
 
 		limit.Store(500)
-		l.r.SetLinkMTU(1, 482)
 		l.losesFrames = true // which is counted
-		a.send(data(0, 1, lossless, 2, 918), data(0, 1, lossless, 3, 919), data(0, 1, lossless, 4, 60))
-		arrive(3)
-		c := l.snapshotOf(0).Counters
-		if c.Drops[lossless][dataplane.DropSend] != 1 || c.Drops[lossless][dataplane.DropOversize] != 1 ||
-			c.LosslessDrops[lossless] != 1 || c.LosslessDiscarded[lossless][dataplane.DropOversize] != 1 ||
-			c.LosslessDiscarded[lossless][dataplane.DropSend] != 0 {
-			t.Errorf("delay %d: dropped by reason %v, %d lossless, discarded %v; want one send, a fault, and one "+
-				"oversize, which is discarded", delay, c.Drops[lossless], c.LosslessDrops[lossless],
-				c.LosslessDiscarded[lossless])
+		sent, lost := 2, uint64(0)
+		loses := func(what string, fault uint64) {
+			t.Helper()
+			a.send(data(0, 1, lossless, sent, 918), data(0, 1, lossless, sent+1, 919), data(0, 1, lossless, sent+2, 60))
+			sent, lost = sent+3, lost+fault
+			arrive(2 + (sent-2)/3)
+			c, all := l.snapshotOf(0).Counters, uint64(sent-2)/3*2
+			if c.Drops[lossless][dataplane.DropSend] != lost || c.LosslessDrops[lossless] != lost ||
+				c.LosslessDiscarded[lossless][dataplane.DropOversize] != all-lost {
+				t.Errorf("delay %d, %s: dropped by reason %v, %d lossless, discarded %v; want %d send, which are "+
+					"faults, and %d oversize, which are discarded", delay, what, c.Drops[lossless],
+					c.LosslessDrops[lossless], c.LosslessDiscarded[lossless], lost, all-lost)
+			}
 		}
+		l.r.SetLinkMTU(1, 482)
+		loses("too small from the start", 0)
+		l.r.SetLinkMTU(1, 900)
+		l.r.SetLinkMTU(1, 482)
+		loses("lowered", 1)
+		for _, mtu := range []int32{901, 900} { // the configuration asks for more than there is
+			l.r.tasks[1].mtu.setPort(mtu)
+		}
+		loses("too small since another configuration", 0)
 	}
 }

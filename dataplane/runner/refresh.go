@@ -231,8 +231,8 @@ func (f *refresh) forgotten(now int64) bool {
 	}
 }
 
-// pulse is of the worker whose turn it is: to look, because of a late hold, and then to decide. Who looks too late again
-// does not speak for the one that has to decide.
+// pulse is of the worker whose turn it is: to look, because of a late hold, and then to decide. Who looks too late
+// again does not speak for the one that has to decide.
 func (f *refresh) pulse(g *guard) Pulse {
 	of := g.watched.Decides
 	if f.hold.late() {

@@ -14,10 +14,10 @@ type Pulse struct {
 	Waits  bool  // it waits for another thread of the switch, which may get no CPU
 }
 
-// An Observed is a thread whose pulse other threads take. A goroutine that is back from a system call may also wait for
-// one of GOMAXPROCS, while its thread sleeps: that cannot be seen, and waits does not say it. addProcessor keeps a place
-// for each worker, so that it takes three other goroutines, all without a CPU, or a garbage collection that stops the
-// Refresher too.
+// An Observed is a thread whose pulse other threads take. A goroutine that is back from a system call may also wait
+// for one of GOMAXPROCS, while its thread sleeps: that cannot be seen, and waits does not say it. addProcessor keeps a
+// place for each worker, so that it takes three other goroutines, all without a CPU, or a garbage collection that stops
+// the Refresher too.
 type Observed struct {
 	thread atomic.Pointer[port.Thread] // nil: unknown
 	waits  atomic.Bool
