@@ -71,10 +71,8 @@ func testPort(i int) dataplane.PortConfig {
 }
 
 // What frames are made of and read by.
-const experimental = porttest.Experimental
-
 var (
-	host, ether, tci        = porttest.Host, porttest.Ether, porttest.TCI
+	host, ether             = porttest.Host, porttest.Ether
 	data, sequence, several = porttest.Data, porttest.Sequence, porttest.Several
 )
 

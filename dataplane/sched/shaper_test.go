@@ -72,7 +72,7 @@ func TestShaperEarns(t *testing.T) {
 		s.Configure(100_000_000, 5000, 0)
 		s.Take(5000)
 		tt.stops(&s)
-		assert.True(t, s.Ready(tt.holds, tt.at) && !s.Ready(tt.holds+1, tt.at), "%s: the bucket does not hold %d octets",
+		assert.True(t, s.Ready(tt.holds, tt.at) && !s.Ready(tt.holds+1, tt.at), "%s: the bucket has not %d octets",
 			name, tt.holds)
 	}
 }
